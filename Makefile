@@ -1,0 +1,58 @@
+# The driver of writeup.nw: `make help` lists what can be made.  The rules for objects, programs and
+# tables are in src/build.mk, tangled from the chapter "How this document is built".
+# Settings: MACHINE=slug (where measurements go)  SANITIZE=1  DEBUG=1  CC=clang  ARCH=sm_90a
+
+SHELL       := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+MAKEFLAGS   += -rR --no-print-directory
+MACHINE     ?= local
+NOWEB       ?= /usr/lib/noweb
+GOALS       := $(or $(MAKECMDGOALS),all)
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+.PHONY: deps tangle all experiments test check grade clean help FORCE
+
+deps:         ## install the packages of Debian or Ubuntu that are missing | apt, root or sudo | 2 min
+	@bash src/weave/deps.sh
+clean:        ## remove build/; measurements stay | - | 1 s
+	rm -rf build
+
+ifneq (,$(filter deps clean,$(GOALS)))
+# These two come first; the other goals then start afresh and see what has changed.
+.NOTPARALLEL:
+.PHONY: $(GOALS)
+$(filter-out deps clean,$(GOALS)): $(filter deps clean,$(GOALS))
+	@+$(MAKE) $@
+else
+
+ifneq (,$(filter-out check help tangle,$(GOALS)))
+-include src/build.mk
+endif
+ifneq (,$(filter-out check help,$(GOALS)))
+ifneq (,$(wildcard $(NOWEB)/markup))
+# The document contains the script that takes it apart.  It runs when the document has changed or a
+# file that it made is missing, and make starts over.  Read last, this is what make looks at first.
+include build/tangled.mk
+build/tangled.mk: writeup.nw $(if $(filter-out $(wildcard $(TANGLED)),$(TANGLED)),FORCE)
+	@mkdir -p build
+	@notangle -t8 -Rsrc/weave/tangle.sh $< >build/tangle.sh && bash build/tangle.sh $<
+else
+$(if $(MAKE_RESTARTS),,$(info noweb is not installed: src/ and tests/ are used as they were committed))
+endif
+endif
+
+tangle:       ## write src/ and tests/ from writeup.nw; all that builds does so first | noweb | 1 s
+	@:
+all: $(PROGRAMS) $(TEST_PROGRAMS) ## compile every program and test | C compiler, OpenBLAS, cmocka | 1 min
+experiments: $(HERE) ## run what is not up to date; one problem: make NAME | as all | 5 min
+writeup.pdf:  ## run the experiments, draw the figures, weave the document | pandoc, XeTeX, gnuplot | 6 min
+	@SOURCE_DIGEST=$$(bash src/weave/source-digest.sh) bash src/weave/weave.sh writeup.nw $@
+test: $(PROGRAMS) $(TEST_PROGRAMS) ## run every test; SANITIZE=1: under ASan and UBSan | as all | 1 min
+	@$(RUN_TESTS)
+check:        ## is everything that is committed made from this writeup.nw? | noweb, pandoc | 30 s
+	@NOWEB=$(NOWEB) bash src/weave/check.sh
+grade: build/test-results.tsv ## score each problem: its tests, tables and claims | as writeup.pdf | 1 min
+	@woven=yes; $(MAKE) writeup.pdf || woven=no; bash src/weave/grade.sh $$woven
+help:         ## this list | - | 1 s
+	@awk -f src/weave/help.awk Makefile; awk -v list=1 -f src/weave/problems.awk writeup.nw
+endif

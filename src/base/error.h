@@ -1,0 +1,19 @@
+/* error.h: the ways a program ends badly */
+#ifndef BASE_ERROR_H
+#define BASE_ERROR_H
+
+extern const char *program_name;   /* set by options_parse */
+
+/* a failing machine: one line on stderr, exit 1 */
+_Noreturn void die(const char *format, ...) __attribute__((format(printf, 1,
+	2)));
+
+/* bad input: one line on stderr that names it and what was expected, exit 2 */
+_Noreturn void usage_error(const char *format,
+	...) __attribute__((format(printf, 1, 2)));
+
+/* p itself; dies when an allocation of ordinary (host, untracked) memory gave
+ * NULL */
+void *need(void *p);
+
+#endif

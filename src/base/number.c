@@ -1,0 +1,143 @@
+#include "base/number.h"
+#include <math.h>
+#include <string.h>
+
+enum { LONG_ARRAY = 1 << 16 };      /* elements that pay for waking threads */
+
+const char *const type_names[NTYPES] = {
+	[FP32] = "fp32", [BF16] = "bf16", [FP16] = "fp16", [FP64] = "fp64",
+};
+const Format type_formats[NTYPES] = {
+	[FP32] = { 8, 23 }, [BF16] = { 8, 7 },
+	[FP16] = { 5, 10 }, [FP64] = { 11, 52 },
+};
+
+size_t type_size(Type t)
+{
+	return (size_t)(1 + type_formats[t].exponent_bits
+	                  + type_formats[t].fraction_bits) / 8;
+}
+static int bias(Type t)
+{
+	return (1 << (type_formats[t].exponent_bits - 1)) - 1;
+}
+
+double type_spacing(Type t, double x)
+{
+	int exponent = x == 0 ? 1 - bias(t) : ilogb(x);
+	if (exponent < 1 - bias(t))
+		exponent = 1 - bias(t);         /* all subnormals share one spacing */
+	return ldexp(1, exponent - type_formats[t].fraction_bits);
+}
+
+double type_max(Type t)
+{
+	return ldexp(2 - ldexp(1, -type_formats[t].fraction_bits), bias(t));
+}
+
+double type_min_normal(Type t)
+{
+	return ldexp(1, 1 - bias(t));
+}
+#define FP32_MAGNITUDE UINT32_C(0x7fffffff)
+#define FP32_INFINITY  UINT32_C(0x7f800000)
+#define FP32_QUIET     UINT32_C(0x00400000)
+
+static inline uint32_t float_bits(float x)
+{
+	uint32_t u;
+	memcpy(&u, &x, sizeof u);
+	return u;
+}
+
+static inline float float_of_bits(uint32_t u)
+{
+	float x;
+	memcpy(&x, &u, sizeof x);
+	return x;
+}
+
+/* the float bits u if choose, else v: one blend instruction in a loop */
+static inline uint32_t pick(uint32_t choose, uint32_t u, uint32_t v)
+{
+	return choose ? u : v;
+}
+/* u with its low k bits rounded away (they become zero), ties to even */
+static inline uint32_t drop_bits(uint32_t u, int k)
+{
+	uint32_t odd = (u >> k) & 1, half = UINT32_C(1) << (k - 1);
+	return (u + half - 1 + odd) >> k << k;
+}
+static inline uint32_t bf16_round_bits(uint32_t u)
+{
+	uint32_t nan = (u & FP32_MAGNITUDE) > FP32_INFINITY;
+	return nan ? (u & ~UINT32_C(0xffff)) | FP32_QUIET : drop_bits(u, 16);
+}
+
+uint16_t bf16_from_float(float x)
+{
+	return (uint16_t)(bf16_round_bits(float_bits(x)) >> 16);
+}
+
+float bf16_to_float(uint16_t h)
+{
+	return float_of_bits((uint32_t)h << 16);
+}
+#define FP16_OVERFLOW UINT32_C(0x47800000)     /* 2^16 */
+#define FP16_NORMAL   UINT32_C(0x38800000)     /* 2^-14 */
+
+static inline uint32_t fp16_round_bits(uint32_t u)
+{
+	uint32_t sign = u & ~FP32_MAGNITUDE, a = u & FP32_MAGNITUDE;
+	uint32_t normal = drop_bits(a, 13);
+	uint32_t small = float_bits((float_of_bits(a) + 0.5f) - 0.5f);
+	uint32_t nan = (a & ~UINT32_C(0x1fff)) | FP32_QUIET;
+	uint32_t finite = pick(a < FP16_NORMAL, small, normal);
+	uint32_t large = pick(a > FP32_INFINITY, nan, FP32_INFINITY);
+	uint32_t overflows = (a > FP32_INFINITY) | (normal >= FP16_OVERFLOW);
+	return sign | pick(overflows, large, finite);
+}
+uint16_t fp16_from_float(float x)
+{
+	uint32_t u = fp16_round_bits(float_bits(x));
+	uint32_t sign = u >> 16 & 0x8000, a = u & FP32_MAGNITUDE;
+	if (a >= FP32_INFINITY)
+		return (uint16_t)(sign | 0x7c00 | (a >> 13 & 0x03ff));
+	if (a < FP16_NORMAL)
+		return (uint16_t)(sign | (uint32_t)(float_of_bits(a) * 0x1p24f));
+	return (uint16_t)(sign | ((a >> 13) - (112 << 10)));
+}
+
+float fp16_to_float(uint16_t h)
+{
+	uint32_t sign = (uint32_t)(h & 0x8000) << 16, a = h & 0x7fff;
+	if (a >= 0x7c00)
+		return float_of_bits(sign | FP32_INFINITY | a << 13);
+	if (a < 0x0400)
+		return (sign ? -1.0f : 1.0f) * (float)a * 0x1p-24f;
+	return float_of_bits(sign | (a + (112 << 10)) << 13);
+}
+float round_to(Type t, float x)
+{
+	switch (t) {
+	case BF16: return float_of_bits(bf16_round_bits(float_bits(x)));
+	case FP16: return float_of_bits(fp16_round_bits(float_bits(x)));
+	default:   return x;
+	}
+}
+
+void round_array(Type t, real *x, size_t n)
+{
+	if (t == BF16) {
+		#pragma omp parallel for simd schedule(static) if (n >= LONG_ARRAY)
+		for (size_t i = 0; i < n; i++)
+			x[i] = float_of_bits(bf16_round_bits(float_bits((float)x[i])));
+	} else if (t == FP16) {
+		#pragma omp parallel for simd schedule(static) if (n >= LONG_ARRAY)
+		for (size_t i = 0; i < n; i++)
+			x[i] = float_of_bits(fp16_round_bits(float_bits((float)x[i])));
+	} else if (t == FP32 && sizeof(real) > sizeof(float)) {
+		for (size_t i = 0; i < n; i++)
+			x[i] = (float)x[i];
+	}
+}

@@ -1,0 +1,30 @@
+/* base/number.h: number formats in software, round to nearest even */
+#ifndef BASE_NUMBER_H
+#define BASE_NUMBER_H
+#include <stddef.h>
+#include <stdint.h>
+#include "base/real.h"
+
+typedef enum { FP32, BF16, FP16, FP64, NTYPES } Type;
+
+typedef struct Format { int exponent_bits, fraction_bits; } Format;
+
+extern const char *const type_names[NTYPES];
+extern const Format type_formats[NTYPES];
+
+size_t type_size(Type t);                 /* bytes of one element as stored */
+double type_spacing(Type t, double x);    /* from finite x to its neighbour */
+double type_max(Type t);                  /* largest finite value */
+double type_min_normal(Type t);           /* smallest normal value */
+
+/* NaN stays NaN and becomes quiet; too large becomes infinity */
+uint16_t fp16_from_float(float x);
+float    fp16_to_float(uint16_t h);       /* exact */
+uint16_t bf16_from_float(float x);
+float    bf16_to_float(uint16_t h);       /* exact */
+
+float round_to(Type t, float x);     /* nearest value of t; FP32, FP64: x */
+/* x[i] rounded to the nearest value of t, in place.  In the double build BF16
+ * and FP16 round by way of float and FP32 rounds to float; FP64 does nothing */
+void  round_array(Type t, real *x, size_t n);
+#endif

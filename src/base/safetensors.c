@@ -1,0 +1,320 @@
+#include "base/safetensors.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+struct TensorFile {
+	const char *path;
+	const char *map;           /* the whole file */
+	/* at: where the header parser stands; end: first byte after the header */
+	size_t nbytes, at, end;
+	int ntensors, nmeta;
+	TensorView *tensors;
+	struct { char *key, *value; } *meta;
+};
+
+static _Noreturn void damaged(const TensorFile *f, size_t at,
+	const char *expected)
+{
+	usage_error("%s: offset %zu: expected %s", f->path, at, expected);
+}
+
+static char peek(TensorFile *f)
+{
+	while (f->at < f->end && strchr(" \t\r\n", f->map[f->at]) && f->map[f->at])
+		f->at++;
+	return f->at < f->end ? f->map[f->at] : '\0';
+}
+
+static void expect(TensorFile *f, char c)
+{
+	char text[] = { '\'', c, '\'', '\0' };
+	if (peek(f) != c)
+		damaged(f, f->at, text);
+	f->at++;
+}
+
+static bool accept(TensorFile *f, char c)
+{
+	bool found = peek(f) == c;
+	f->at += found;
+	return found;
+}
+static char *scan_string(TensorFile *f)
+{
+	expect(f, '"');
+	char *s = need(malloc(f->end - f->at + 1)), *p = s;
+	while (f->at < f->end && f->map[f->at] != '"') {
+		if (f->map[f->at] == '\\' && (++f->at >= f->end || !strchr("\"\\/",
+			f->map[f->at])))
+			damaged(f, f->at, "a plain character");
+		*p++ = f->map[f->at++];
+	}
+	if (f->at++ >= f->end)
+		damaged(f, f->end, "the end of a string");
+	*p = '\0';
+	return need(realloc(s, p - s + 1));
+}
+
+static size_t scan_size(TensorFile *f)
+{
+	size_t value = 0;
+	char c = peek(f);
+	if (c < '0' || c > '9')
+		damaged(f, f->at, "a number");
+	for (; f->at < f->end && f->map[f->at] >= '0' && f->map[f->at] <= '9';
+		f->at++)
+		if (__builtin_mul_overflow(value, 10, &value)
+			|| __builtin_add_overflow(value, f->map[f->at] - '0', &value))
+			damaged(f, f->at, "a number below 2^64");
+	return value;
+}
+
+static int scan_sizes(TensorFile *f, size_t *sizes, int most)
+{
+	int n = 0;
+	expect(f, '[');
+	while (!accept(f, ']')) {
+		if (n > 0)
+			expect(f, ',');
+		if (n == most)
+			damaged(f, f->at, "fewer dimensions");
+		sizes[n++] = scan_size(f);
+	}
+	return n;
+}
+static size_t dtype_size(const char *dtype)
+{
+	static const struct { const char *name; size_t size; } known[] = {
+		{ "F64", 8 }, { "I64", 8 }, { "U64", 8 }, { "F32", 4 }, { "I32", 4 },
+			{ "U32", 4 }, { "F16", 2 }, { "BF16", 2 },
+		{ "I16", 2 }, { "U16", 2 }, { "I8", 1 }, { "U8", 1 }, { "BOOL", 1 },
+			{ "F8_E4M3", 1 }, { "F8_E5M2", 1 },
+	};
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		if (strcmp(known[i].name, dtype) == 0)
+			return known[i].size;
+	return 0;
+}
+
+static void read_fields(TensorFile *f, TensorView *t, size_t offsets[2])
+{
+	bool dtype = false, shape = false, place = false;
+	expect(f, '{');
+	do {
+		size_t at = f->at;
+		char *key = scan_string(f);
+		expect(f, ':');
+		if (strcmp(key, "dtype") == 0) {
+			char *name = scan_string(f);
+			dtype = snprintf(t->dtype, sizeof t->dtype, "%s",
+				name) < (int)sizeof t->dtype;
+			free(name);
+		} else if (strcmp(key, "shape") == 0) {
+			t->ndim = scan_sizes(f, t->shape, 8);
+			shape = true;
+		} else if (strcmp(key, "data_offsets") == 0) {
+			place = scan_sizes(f, offsets, 2) == 2;
+		} else {
+			damaged(f, at, "dtype, shape or data_offsets");
+		}
+		free(key);
+	} while (accept(f, ','));
+	expect(f, '}');
+	if (!dtype || !shape || !place)
+		damaged(f, f->at, "dtype, shape and data_offsets before here");
+}
+
+static void read_tensor(TensorFile *f, char *name)
+{
+	TensorView t = { .name = name, .count = 1 };
+	size_t start = f->at, offsets[2] = { 0, 0 }, nbytes;
+	read_fields(f, &t, offsets);
+	size_t size = dtype_size(t.dtype);
+	if (size == 0)
+		damaged(f, start, "a known dtype");
+	for (int d = 0; d < t.ndim; d++)
+		if (__builtin_mul_overflow(t.count, t.shape[d], &t.count))
+			damaged(f, start, "a smaller shape");
+	if (__builtin_mul_overflow(t.count, size, &nbytes)
+		|| offsets[1] < offsets[0] || offsets[1] - offsets[0] != nbytes)
+		damaged(f, start, "data_offsets as long as shape and dtype say");
+	if (offsets[1] > f->nbytes - f->end)
+		damaged(f, start, "a tensor that ends inside the file");
+	t.data = f->map + f->end + offsets[0];
+	if ((uintptr_t)t.data % size != 0)
+		damaged(f, start, "data aligned to its dtype");
+	f->tensors = need(realloc(f->tensors, (f->ntensors + 1) * sizeof t));
+	f->tensors[f->ntensors++] = t;
+}
+static void read_metadata(TensorFile *f)
+{
+	expect(f, '{');
+	if (accept(f, '}'))
+		return;
+	do {
+		f->meta = need(realloc(f->meta, (f->nmeta + 1) * sizeof *f->meta));
+		f->meta[f->nmeta].key = scan_string(f);
+		expect(f, ':');
+		f->meta[f->nmeta++].value = scan_string(f);
+	} while (accept(f, ','));
+	expect(f, '}');
+}
+static void map_file(TensorFile *f)
+{
+	struct stat s;
+	int fd = open(f->path, O_RDONLY);
+	if (fd < 0 || fstat(fd, &s) != 0)
+		usage_error("cannot read %s: %s", f->path, strerror(errno));
+	if (!S_ISREG(s.st_mode) || s.st_size < 8)
+		usage_error("%s: offset 0: expected a safetensors file (it starts with "
+			"eight bytes of header length)", f->path);
+	f->nbytes = s.st_size;
+	f->map = mmap(NULL, f->nbytes, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (f->map == MAP_FAILED)
+		die("cannot map %s: %s", f->path, strerror(errno));
+	close(fd);
+}
+
+TensorFile *tensorfile_open(const char *path)
+{
+	TensorFile *f = need(calloc(1, sizeof *f));
+	f->path = path;
+	map_file(f);
+	uint64_t length;
+	memcpy(&length, f->map, 8);
+	if (length > f->nbytes - 8)
+		usage_error("%s: offset 0: header length %" PRIu64 " exceeds the file",
+			path, length);
+	f->at = 8;
+	f->end = 8 + length;
+	expect(f, '{');
+	do {
+		char *name = scan_string(f);
+		expect(f, ':');
+		if (strcmp(name, "__metadata__") == 0) {
+			read_metadata(f);
+			free(name);
+		} else {
+			read_tensor(f, name);
+		}
+	} while (accept(f, ','));
+	expect(f, '}');
+	if (peek(f) != '\0')
+		damaged(f, f->at, "the end of the header");
+	return f;
+}
+
+void tensorfile_close(TensorFile **file)
+{
+	TensorFile *f = *file;
+	for (int i = 0; i < f->ntensors; i++)
+		free((char *)f->tensors[i].name);
+	for (int i = 0; i < f->nmeta; i++) {
+		free(f->meta[i].key);
+		free(f->meta[i].value);
+	}
+	munmap((void *)f->map, f->nbytes);
+	free(f->tensors);
+	free(f->meta);
+	free(f);
+	*file = NULL;
+}
+const char *tensorfile_meta(const TensorFile *f, const char *key)
+{
+	for (int i = 0; i < f->nmeta; i++)
+		if (strcmp(f->meta[i].key, key) == 0)
+			return f->meta[i].value;
+	return NULL;
+}
+
+int tensorfile_count(const TensorFile *f)
+{
+	return f->ntensors;
+}
+
+const TensorView *tensorfile_at(const TensorFile *f, int i)
+{
+	assert(i >= 0 && i < f->ntensors);
+	return &f->tensors[i];
+}
+
+const TensorView *tensorfile_find(const TensorFile *f, const char *name)
+{
+	for (int i = 0; i < f->ntensors; i++)
+		if (strcmp(f->tensors[i].name, name) == 0)
+			return &f->tensors[i];
+	return NULL;
+}
+
+const TensorView *tensorfile_expect(const TensorFile *f, const char *name,
+	const char *dtype, size_t count)
+{
+	const TensorView *t = tensorfile_find(f, name);
+	if (t == NULL)
+		usage_error("%s: has no tensor %s", f->path, name);
+	if (strcmp(t->dtype, dtype) != 0 || t->count != count)
+		usage_error("%s: tensor %s holds %zu elements of %s, expected %zu of "
+			"%s", f->path, name, t->count, t->dtype,
+			count, dtype);
+	return t;
+}
+static void put_header(FILE *h, const TensorView *views, int n,
+	const char *const *meta)
+{
+	fprintf(h, "{\"__metadata__\":{");
+	for (int i = 0; meta && meta[i]; i += 2)
+		fprintf(h, "%s\"%s\":\"%s\"", i ? "," : "", meta[i], meta[i + 1]);
+	fprintf(h, "}");
+	size_t offset = 0;
+	for (int i = 0; i < n; i++) {
+		size_t size = dtype_size(views[i].dtype);
+		assert(size > 0 && offset % size == 0);
+		fprintf(h, ",\"%s\":{\"dtype\":\"%s\",\"shape\":[", views[i].name,
+			views[i].dtype);
+		for (int d = 0; d < views[i].ndim; d++)
+			fprintf(h, "%s%zu", d ? "," : "", views[i].shape[d]);
+		fprintf(h, "],\"data_offsets\":[%zu,%zu]}", offset,
+			offset + views[i].count * size);
+		offset += views[i].count * size;
+	}
+	fprintf(h, "}");
+	while (ftell(h) % 8 != 0)
+		fputc(' ', h);
+}
+
+void tensorfile_write(const char *path, const TensorView *views, int n,
+	const char *const *meta)
+{
+	char *header = NULL, *temporary;
+	size_t header_bytes = 0;
+	FILE *h = need(open_memstream(&header, &header_bytes));
+	put_header(h, views, n, meta);
+	fclose(h);
+	if (asprintf(&temporary, "%s.%ld", path, (long)getpid()) < 0)
+		die("out of host memory");
+	FILE *f = fopen(temporary, "wb");
+	if (f == NULL)
+		usage_error("cannot write %s: %s", temporary, strerror(errno));
+	uint64_t length = header_bytes;
+	bool ok = fwrite(&length, 8, 1, f) == 1 && fwrite(header, 1, header_bytes,
+		f) == header_bytes;
+	for (int i = 0; i < n && ok; i++)
+		ok = fwrite(views[i].data, dtype_size(views[i].dtype), views[i].count,
+			f) == views[i].count;
+	if (fclose(f) != 0 || !ok || rename(temporary, path) != 0)
+		die("cannot write %s: %s", path, strerror(errno));
+	free(temporary);
+	free(header);
+}

@@ -1,0 +1,29 @@
+/* table.h: tab-separated tables with a head of "# key: value" lines; replaced
+ * atomically, kept row by row */
+#ifndef BASE_TABLE_H
+#define BASE_TABLE_H
+
+#include <stdbool.h>
+
+typedef struct Table Table;
+
+/* columns: names separated by blanks; the first nkeys of them name a row's
+ * configuration.
+ * path NULL: rows go to stdout, aligned for reading */
+Table *table_new(const char *path, const char *columns, int nkeys);
+void   table_meta(Table *t, const char *key, const char *format,
+	...) __attribute__((format(printf, 3, 4)));
+
+/* adopts the rows of an earlier, unfinished or finished file whose columns
+ * and metadata agree but for the volatile keys (date, complete); returns the
+ * number adopted. A damaged file is named with its line: exit 2 */
+int  table_resume(Table *t);
+/* keys: the key cells, separated by tabs */
+bool table_has(const Table *t, const char *keys);
+/* one row, cells separated by tabs */
+void table_append(Table *t, const char *cells);
+/* frees t; complete: the file has all its rows and says so */
+void table_close(Table *t, bool complete);
+int  table_columns(const Table *t);
+
+#endif

@@ -1,0 +1,174 @@
+# The rules behind the Makefile: objects, programs, digests, tables.
+include build/config.mk
+build/config.mk: src/configure.sh
+	@bash src/configure.sh
+ifneq (,$(wildcard $(NOWEB)/markup))
+src/configure.sh src/weave/problems.awk: | build/tangled.mk ;
+endif
+B := build$(if $(SANITIZE),/asan)$(if $(DEBUG),/debug)
+S := $(if $(DEBUG),build/L/)
+FORTIFY := $(if $(DEBUG)$(SANITIZE),0,2)
+OPTIMIZE := $(if $(DEBUG),-O0 -g,$(if $(SANITIZE),-O1 -g,-O3)) \
+	-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=$(FORTIFY)
+ifdef SANITIZE
+OPTIMIZE += -fno-omit-frame-pointer -Wno-maybe-uninitialized \
+	-fsanitize=address,undefined -fno-sanitize-recover=all
+endif
+KERNELS := $(wildcard $(foreach dir,* */* */*/*,src/$(dir).cu))
+CUDA := $(if $(SANITIZE),,$(if $(KERNELS),$(NVCC)))
+BACKEND ?= $(if $(CUDA),$(DEVICE),cpu)
+# $(call remember,NAME,TEXT) is the file build/memo/NAME, which holds TEXT
+remember = build/memo/$1$(call memorize,build/memo/$1,$(strip $2))
+memorize = $(if $(call same,$(file <$1),$2),,$(call rewrite,$1,$2))
+same = $(and $(findstring x$1x,x$2x),$(findstring x$2x,x$1x))
+rewrite = $(shell mkdir -p $(dir $1))$(file >$1,$2)
+variant = $1$(subst /,-,$(B:build%=%))
+below = $(wildcard $1/*/$2 $1/*/*/$2 $1/*/*/*/$2)
+cpu = $(foreach file,$1,$(if $(findstring /cuda/,$(file)),,$(file)))
+here = $(if $(CUDA),$1,$(call cpu,$1))
+HEADED := $(patsubst %.h,%.c,$(wildcard src/experiments/*.h))
+EXPERIMENTS := $(filter-out $(HEADED),$(wildcard src/experiments/*.c))
+TOOL_C := $(wildcard src/weave/*.c)
+LIBRARY := $(call here,$(filter-out $(EXPERIMENTS) $(TOOL_C) src/plots/%,\
+	$(call below,src,*.c)))
+TEST_C := $(call below,tests,*.c)
+TEST_ALL := $(call below,tests,test_*.c)
+TEST_MAINS := $(call here,$(TEST_ALL))
+TEST_HELPERS := $(filter-out $(TEST_ALL),$(call here,$(TEST_C)))
+TEST_SCRIPTS := $(call below,tests,test_*.sh)
+PROGRAMS := $(EXPERIMENTS:src/experiments/%.c=$(B)/%)
+TEST_PROGRAMS := $(TEST_MAINS:%.c=$(B)/%)
+TOOLS := $(TOOL_C:src/weave/%.c=build/%)
+WARNINGS := -std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror
+CFLAGS_ALL = $(WARNINGS) $(OPTIMIZE) -march=native -fopenmp \
+	-fno-math-errno -fno-trapping-math -I$(S)src -I$(or $(S),.) \
+	$(BLAS_CFLAGS) $(MPI_CFLAGS) \
+	$(if $(HAVE_MPI),-DHAVE_MPI) $(CFLAGS)
+CFLAGS_f32 := $(if $(CUDA),-DHAVE_CUDA -I$(CUDA_HOME)/include \
+	$(if $(HAVE_NCCL),-DHAVE_NCCL))
+CFLAGS_f64 := -DREAL_IS_DOUBLE
+NVCCFLAGS = -std=c++17 -O3 -arch=$(ARCH) -lineinfo -I$(S)src \
+	-Xcompiler -Wall,-Wextra,-Werror
+FLAGS := $(call remember,$(call variant,flags),\
+	$(CC) $(CFLAGS_ALL) $(CFLAGS_f32) $(CUDA) $(NVCCFLAGS))
+CUDA_LIBS := -L$(CUDA_HOME)/lib64 -Wl,-rpath,$(CUDA_HOME)/lib64 \
+	$(if $(HAVE_NCCL),-lnccl) -lcublasLt -lcudart -lstdc++
+LDLIBS := $(BLAS_LIBS) $(MPI_LIBS) -lm $(if $(CUDA),$(CUDA_LIBS))
+OBJECTS_f32 := $(LIBRARY:%.c=$(B)/f32/%.o) \
+	$(if $(CUDA),$(KERNELS:%.cu=$(B)/f32/%.cu.o))
+OBJECTS_f64 := $(patsubst %.c,$(B)/f64/%.o,$(call cpu,$(LIBRARY)))
+define object_rule # $1: f32 or f64
+$(B)/$1/%.o: $(S)%.c $(FLAGS)
+	@echo "  cc    $$< ($1)"; mkdir -p $$(@D)
+	@bash src/weave/compile.sh $$< \
+		$$(CC) $$(CFLAGS_ALL) $$(CFLAGS_$1) -MMD -MP -c -o $$@ $$<
+endef
+$(foreach real,f32 f64,$(eval $(call object_rule,$(real))))
+$(B)/f32/%.cu.o: $(S)%.cu $(FLAGS)
+	@echo "  nvcc  $<"; mkdir -p $(@D)
+	@bash src/weave/compile.sh $< \
+		$(NVCC) $(NVCCFLAGS) -MMD -MP -c -o $@ $<
+build/L/stamp: writeup.nw
+	@bash src/weave/tangle.sh --lines $< build/L && touch $@
+build/L/src/% build/L/tests/%: build/L/stamp ;
+.PRECIOUS: build/L/src/% build/L/tests/%
+F64_PROGRAMS += tests/ops/test_gradients
+F64_PROGRAMS += tests/model/test_model
+F64_PROGRAMS += tests/model/test_toy tests/ops/test_toy
+F64_PROGRAMS += rmsnorm_jvp tests/ops/test_rmsnorm_jvp
+# F64_PROGRAMS += problem tests/folder/test_module
+real_of = $(if $(filter $1,$(F64_PROGRAMS)),f64,f32)
+parts = $(patsubst %.c,$(B)/$1/%.o,$2) $(B)/lib$1.a
+define link_rule # $1: program, $2: its sources
+$(B)/$1: $(call parts,$(call real_of,$1),$2)
+endef
+$(foreach source,$(EXPERIMENTS),$(eval $(call link_rule,$(notdir \
+	$(basename $(source))),$(source))))
+$(foreach source,$(TEST_MAINS),$(eval $(call link_rule,$(basename \
+	$(source)),$(source) $(TEST_HELPERS))))
+$(TEST_PROGRAMS): TEST_LIBS := -lcmocka
+$(PROGRAMS) $(TEST_PROGRAMS):
+	@echo "  link  $@"; mkdir -p $(@D)
+	@$(CC) $(OPTIMIZE) -fopenmp -o $@ $^ $(TEST_LIBS) $(LDLIBS)
+define library_rule # $1: f32 or f64
+$(B)/lib$1.a: $(OBJECTS_$1) \
+		$(call remember,$(call variant,lib$1),objects: $(OBJECTS_$1))
+	@rm -f $$@; ar rcs $$@ $$(filter %.o,$$^)
+endef
+$(foreach real,f32 f64,$(eval $(call library_rule,$(real))))
+$(TOOLS): build/%: src/weave/%.c
+	@echo "  cc    $<"; mkdir -p $(@D)
+	@bash src/weave/compile.sh $< $(or $(CC),cc) $(WARNINGS) -O2 -o $@ $<
+MAINS := $(EXPERIMENTS) $(TEST_C)
+-include $(wildcard $(patsubst %.o,%.d,$(OBJECTS_f32) $(OBJECTS_f64) \
+	$(MAINS:%.c=$(B)/f32/%.o) $(MAINS:%.c=$(B)/f64/%.o)))
+SOURCES := $(foreach kind,c h cu cuh,$(call below,src,*.$(kind)))
+$(SOURCES): ;
+ifdef BLAS_LIBS # configure.sh has run
+include build/digests.mk
+endif
+build/digests.mk: build/srcdigest $(SOURCES) \
+		$(call remember,sources,sources: $(SOURCES))
+	@mkdir -p build/digest
+	@{ build/srcdigest --all cpu; build/srcdigest --all cuda; } | \
+	while read -r name new; do \
+		old=build/digest/$$name; \
+		echo "$$new" | cmp -s - $$old || echo "$$new" >$$old; \
+	done
+	@touch $@
+include build/problems.mk
+build/problems.mk: writeup.nw src/weave/problems.awk
+	@mkdir -p build
+	@awk -f src/weave/problems.awk $< >$@.new && mv $@.new $@
+TABLES := $(sort $(foreach target,$(TARGETS),$(TABLES_$(target))))
+HERE := $(TABLES:%=tables/$(MACHINE)/%.tsv)
+ARGS_benchmarking_script-warmup := --study warmup
+ARGS_benchmarking_script-steps := --study steps
+ARGS_mixed_precision_accumulation-binades := --study binades
+ARGS_mixed_precision_accumulation-trace := --study trace
+ARGS_mixed_precision_accumulation-formats := --study formats
+ARGS_benchmarking_mixed_precision-types := --study types
+ARGS_benchmarking_mixed_precision-layernorm := --study layernorm
+ARGS_rmsnorm_jvp-best := --study best
+# ARGS_program-study := --option value
+program = $(firstword $(subst -, ,$1))
+define table_rule # $1: table, $2: its program
+tables/$(MACHINE)/$1.tsv: build/digest/$2.$(BACKEND) \
+		$(call remember,args-$1,$1 $(ARGS_$1)) | build/$2 $(SETTLED)
+	@echo "  run   build/$2 --out $$@ $(ARGS_$1)"; mkdir -p $$(@D)
+	@$(ALONE) build/$2 --out $$@ $(ARGS_$1)
+	@grep -q '^# complete: yes' $$@ || \
+		{ echo "$$@ is not complete" >&2; exit 1; }
+	@touch $$@
+endef
+.PRECIOUS: $(HERE)
+ALONE := flock -F build/measure.lock
+SETTLED := $(if $(filter-out $(TARGETS) $(TABLES),$(GOALS)),\
+	$(PROGRAMS) $(TOOLS) $(if $(filter test grade,$(GOALS)),$(TEST_PROGRAMS)))
+ifeq ($(B),build) # never measured with SANITIZE or DEBUG
+$(foreach table,$(TABLES),$(eval \
+	$(call table_rule,$(table),$(call program,$(table)))))
+endif
+tests_of = $(filter $(TESTS_$1:%=$(B)/%),$(TEST_PROGRAMS))
+define problem_rule # $1: problem
+.PHONY: $1
+$1: $(TABLES_$1:%=tables/$(MACHINE)/%.tsv) \
+		$(if $(TABLES_$1),,$(call tests_of,$1))
+	$(if $(TABLES_$1),,@set -e; for test in $(call tests_of,$1); do \
+		$$$$test; done)
+endef
+$(foreach target,$(TARGETS),$(eval $(call problem_rule,$(target))))
+SINGLE := $(filter-out $(TARGETS),$(TABLES))
+.PHONY: $(SINGLE)
+$(SINGLE): %: tables/$(MACHINE)/%.tsv
+RECORDED := $(filter-out tables/local/%,$(wildcard tables/*/*.tsv))
+writeup.pdf: writeup.nw $(HERE) $(RECORDED) \
+	$(wildcard src/weave/* src/plots/*) \
+	$(call remember,recorded,recorded: $(RECORDED)) | $(TOOLS)
+export ASAN_OPTIONS ?= detect_leaks=1
+export UBSAN_OPTIONS ?= print_stacktrace=1
+SKIPPED := $(patsubst %.c,%,$(filter-out $(TEST_MAINS),$(TEST_ALL)))
+RUN_TESTS = SKIPPED='$(SKIPPED)' OMP_WAIT_POLICY=passive \
+	$(ALONE) bash src/weave/test.sh $(B) $(TEST_PROGRAMS) $(TEST_SCRIPTS)
+build/test-results.tsv: $(PROGRAMS) $(TEST_PROGRAMS) $(TEST_SCRIPTS)
+	-@$(RUN_TESTS)

@@ -1,0 +1,88 @@
+#include "device/cpu.h"
+
+#include <cblas.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *cpu_describe(void)
+{
+	static char text[160];
+	char line[256], model[96] = "unknown processor";
+	FILE *f = fopen("/proc/cpuinfo", "r");
+	while (f && fgets(line, sizeof line, f))
+		if (sscanf(line, "model name : %95[^\n]", model) == 1)
+			break;
+	if (f)
+		fclose(f);
+	snprintf(text, sizeof text, "%s, %d threads", model, omp_get_max_threads());
+	return text;
+}
+static size_t read_size(const char *path, const char *format)
+{
+	char line[256];
+	size_t value = 0;
+	FILE *f = fopen(path, "r");
+	while (f && fgets(line, sizeof line, f))
+		if (sscanf(line, format, &value) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return value;
+}
+
+static size_t cpu_available(void)
+{
+	size_t available = read_size("/proc/meminfo", "MemAvailable: %zu") << 10;
+	size_t group = read_size("/sys/fs/cgroup/memory.max", "%zu");
+	size_t used = read_size("/sys/fs/cgroup/memory.current", "%zu");
+	if (group > used && group - used < available)
+		available = group - used;
+	return available ? available : (size_t)1 << 30;
+}
+
+static void *cpu_alloc(size_t nbytes)
+{
+	return aligned_alloc(64, nbytes);
+}
+
+static void cpu_copy(void *to, const void *from, size_t nbytes)
+{
+	memcpy(to, from, nbytes);
+}
+
+static void cpu_synchronize(void)
+{
+}
+
+static const char *better_kernels(void)
+{
+	if (strcmp(openblas_get_corename(), "Prescott") != 0)
+		return NULL;
+	if (__builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw"))
+		return "SkylakeX";
+	return __builtin_cpu_supports("avx2") ? "Haswell" : NULL;
+}
+
+static bool set_default(const char *name, const char *value)
+{
+	return value && !getenv(name) && setenv(name, value, 0) == 0;
+}
+
+__attribute__((constructor))
+static void set_environment(int argc, char **argv)
+{
+	(void)argc;
+	bool changed = set_default("OPENBLAS_CORETYPE", better_kernels());
+	changed |= set_default("OMP_WAIT_POLICY", "passive");
+	if (changed)
+		execv("/proc/self/exe", argv);
+}
+
+const Backend cpu_backend = {
+	.name = "cpu", .describe = cpu_describe, .available = cpu_available,
+		.alloc = cpu_alloc, .free = free,
+	.copy = cpu_copy, .synchronize = cpu_synchronize,
+};

@@ -1,0 +1,9 @@
+/* cpu.h: the host as a device */
+#ifndef DEVICE_CPU_H
+#define DEVICE_CPU_H
+
+#include "device/device.h"
+
+extern const Backend cpu_backend;
+
+#endif

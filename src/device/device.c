@@ -1,0 +1,199 @@
+#include "device/device.h"
+
+#include <assert.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "device/cpu.h"
+
+const char *const category_names[NCATEGORIES] = { "parameter", "gradient",
+	"optimizer", "activation", "temporary" };
+
+typedef struct Block {
+	void *at;
+	size_t nbytes;
+	const char *what;
+	Category category;
+	bool used;
+} Block;
+
+typedef struct Pool {
+	Block *blocks;
+	size_t n, capacity;
+} Pool;
+
+static Block *find_free(Pool *pool, size_t nbytes)
+{
+	for (size_t i = pool->n; i-- > 0;)
+		if (!pool->blocks[i].used && pool->blocks[i].nbytes == nbytes)
+			return &pool->blocks[i];
+	return NULL;
+}
+
+static Block *find_used(Pool *pool, const void *p)
+{
+	for (size_t i = pool->n; i-- > 0;)
+		if (pool->blocks[i].at == p && pool->blocks[i].used)
+			return &pool->blocks[i];
+	return NULL;
+}
+
+static void trim_pool(Device *d)
+{
+	Pool *pool = d->pool;
+	size_t kept = 0;
+	for (size_t i = 0; i < pool->n; i++) {
+		if (pool->blocks[i].used) {
+			pool->blocks[kept++] = pool->blocks[i];
+			continue;
+		}
+		d->backend->free(pool->blocks[i].at);
+		d->reserved -= pool->blocks[i].nbytes;
+	}
+	pool->n = kept;
+}
+
+static Block *add_block(Device *d, size_t nbytes, const char *what)
+{
+	Pool *pool = d->pool;
+	if (d->reserved + nbytes > d->limit)
+		trim_pool(d);
+	void *at = d->reserved + nbytes <= d->limit ? d->backend->alloc(nbytes)
+		: NULL;
+	if (at == NULL)
+		d->on_oom(nbytes, d->limit - d->reserved, what);
+	if (pool->n == pool->capacity) {
+		pool->capacity = pool->capacity ? 2 * pool->capacity : 256;
+		pool->blocks = need(realloc(pool->blocks,
+			pool->capacity * sizeof *pool->blocks));
+	}
+	d->reserved += nbytes;
+	pool->blocks[pool->n] = (Block){ .at = at, .nbytes = nbytes };
+	return &pool->blocks[pool->n++];
+}
+static void die_of_oom(size_t need, size_t have, const char *what)
+{
+	die("out of memory: %s needs %zu MiB, %zu MiB are free", what, need >> 20,
+		have >> 20);
+}
+
+static double clock_ms(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1e3 + t.tv_nsec * 1e-6;
+}
+
+Device *device_open(const char *name)
+{
+	if (strcmp(name, "cpu") != 0)
+		usage_error("device '%s': this build has only the device cpu", name);
+	Device *d = need(calloc(1, sizeof *d));
+	d->backend = &cpu_backend;
+	d->pool = need(calloc(1, sizeof *d->pool));
+	d->limit = d->backend->available();
+	d->on_oom = die_of_oom;
+	d->start_ms = clock_ms();
+	return d;
+}
+
+void device_close(Device **device)
+{
+	Device *d = *device;
+	assert(d->total == 0 && "everything allocated is freed");
+	trim_pool(d);
+	free(d->pool->blocks);
+	free(d->pool);
+	free(d->log);
+	free(d);
+	*device = NULL;
+}
+static void log_event(Device *d, const Block *b, bool allocated)
+{
+	if (!d->recording)
+		return;
+	if ((d->nlog & (d->nlog - 1)) == 0)
+		d->log = need(realloc(d->log, (d->nlog ? 2 * d->nlog
+			: 1) * sizeof *d->log));
+	d->log[d->nlog++] = (MemoryEvent){
+		.ms = clock_ms() - d->start_ms,
+			.nbytes = allocated ? (ptrdiff_t)b->nbytes : -(ptrdiff_t)b->nbytes,
+		.category = b->category, .what = b->what, .address = b->at,
+		.range = d->depth ? d->ranges[d->depth - 1] : "",
+	};
+}
+
+void *device_alloc(Device *d, size_t nbytes, Category category,
+	const char *what)
+{
+	assert(nbytes > 0 && category < NCATEGORIES);
+	nbytes = (nbytes + 63) & ~(size_t)63;
+	Block *b = find_free(d->pool, nbytes);
+	if (b == NULL)
+		b = add_block(d, nbytes, what);
+	b->used = true;
+	b->category = category;
+	b->what = what;
+	d->total += nbytes;
+	d->active[category] += nbytes;
+	if (d->total > d->total_peak)
+		d->total_peak = d->total;
+	if (d->active[category] > d->peak[category])
+		d->peak[category] = d->active[category];
+	log_event(d, b, true);
+	return b->at;
+}
+
+void device_free(Device *d, void *p)
+{
+	if (p == NULL)
+		return;
+	Block *b = find_used(d->pool, p);
+	assert(b && "freed memory was allocated");
+	log_event(d, b, false);
+	d->total -= b->nbytes;
+	d->active[b->category] -= b->nbytes;
+	b->used = false;
+}
+void device_upload(Device *d, void *on_device, const void *on_host,
+	size_t nbytes)
+{
+	d->backend->copy(on_device, on_host, nbytes);
+}
+
+void device_download(Device *d, void *on_host, const void *on_device,
+	size_t nbytes)
+{
+	d->backend->copy(on_host, on_device, nbytes);
+}
+
+double device_now_ms(Device *d)
+{
+	d->backend->synchronize();
+	return clock_ms() - d->start_ms;
+}
+void device_reset_peak(Device *d)
+{
+	memcpy(d->peak, d->active, sizeof d->peak);
+	d->total_peak = d->total;
+}
+
+void device_record(Device *d, bool on)
+{
+	d->recording = on;
+}
+
+void device_range_push(Device *d, const char *name)
+{
+	assert(d->depth < (int)(sizeof d->ranges / sizeof *d->ranges));
+	d->ranges[d->depth++] = name;
+}
+
+void device_range_pop(Device *d)
+{
+	assert(d->depth > 0);
+	d->depth--;
+}

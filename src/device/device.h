@@ -1,0 +1,75 @@
+/* device.h: memory with an account, copies and a clock, for one device */
+#ifndef DEVICE_DEVICE_H
+#define DEVICE_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef enum { MEM_PARAMETER, MEM_GRADIENT, MEM_OPTIMIZER, MEM_ACTIVATION,
+	MEM_TEMPORARY, NCATEGORIES } Category;
+extern const char *const category_names[NCATEGORIES];
+
+typedef struct Backend {
+	const char *name;
+	const char *(*describe)(void);                /* model and size, one line */
+	/* bytes that can be allocated now */
+	size_t (*available)(void);
+	/* NULL when there is no memory */
+	void  *(*alloc)(size_t nbytes);
+	void   (*free)(void *p);
+	void   (*copy)(void *to, const void *from, size_t nbytes);
+	void   (*synchronize)(void);
+} Backend;
+typedef struct MemoryEvent {
+	double ms;              /* since the device was opened */
+	ptrdiff_t nbytes;       /* > 0 allocated, < 0 freed */
+	Category category;
+	const char *what, *range;
+	void *address;
+} MemoryEvent;
+typedef struct Device {
+	const Backend *backend;
+	/* bytes that may be reserved */
+	size_t limit;
+	/* bytes in use, by category */
+	size_t active[NCATEGORIES], peak[NCATEGORIES];
+	size_t total, total_peak;                            /* bytes in use */
+	/* in use or kept in the pool */
+	size_t reserved;
+	void (*on_oom)(size_t need, size_t have, const char *what);
+	/* events while recording */
+	MemoryEvent *log;
+	size_t nlog;
+	/* blocks, in use and free */
+	struct Pool *pool;
+	const char *ranges[32];
+	int depth;
+	bool recording;
+	double start_ms;
+} Device;
+
+/* "cpu"; an unknown or absent device exits 2 */
+Device *device_open(const char *name);
+void    device_close(Device **device);
+
+/* nbytes > 0 of memory, 64-byte aligned, contents arbitrary; what: a literal
+ * naming the tensor.
+ * When it does not fit, calls device->on_oom, which does not return */
+void   *device_alloc(Device *device, size_t nbytes, Category category,
+	const char *what);
+void    device_free(Device *device, void *p);
+
+void    device_upload(Device *device, void *on_device, const void *on_host,
+	size_t nbytes);
+void    device_download(Device *device, void *on_host, const void *on_device,
+	size_t nbytes);
+/* waits for all work, then reads the clock */
+double  device_now_ms(Device *device);
+
+/* peaks restart from what is active now */
+void    device_reset_peak(Device *device);
+void    device_record(Device *device, bool on);
+void    device_range_push(Device *device, const char *name);   /* a literal */
+void    device_range_pop(Device *device);
+
+#endif

@@ -1,0 +1,178 @@
+#include "experiments/harness.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "model/toy.h"
+#include "ops/cpu/cpu.h"
+
+enum { WIDTH = 768, ROWS = 64 };
+
+static Type narrowest(const Toy *t, ToyTensor which)
+{
+	static const Type order[] = { BF16, FP16 };   /* 8 and 11 bits */
+	const real *x = t->tensor[which].at;
+	for (int k = 0; k < 2; k++) {
+		size_t i = 0, n = toy_count(t, which);
+		while (i < n && x[i] == round_to(order[k], (float)x[i]))
+			i++;
+		if (i == n)
+			return order[k];
+	}
+	return FP32;
+}
+static void plan_types(Plan *plan)
+{
+	for (int i = 0; i < NTOY; i++)
+		plan_add(plan, "%s", toy_names[i]);
+}
+
+static void run_types(Row *row)
+{
+	int which = 0;
+	while (strcmp(toy_names[which], row_text(row, "tensor")) != 0)
+		which++;
+	for (int p = 0; p < 3; p++) {
+		Toy *t = toy_new(harness_device(), &policies[p], harness_seed);
+		toy_forward(t);
+		toy_backward(t);
+		char fits[32];
+		snprintf(fits, sizeof fits, "%s_fits", policies[p].name);
+		row_set(row, policies[p].name, "%s", type_names[t->tensor[which].type]);
+		row_set(row, fits, "%s", type_names[narrowest(t, which)]);
+	}
+}
+enum Step {
+	INPUT, MEAN, DEVIATION, SQUARE, VARIANCE, EPSILON, ROOT, OUTPUT, NSTEPS
+};
+enum { PAIRS = 1 << NSTEPS };        /* no step, but how the sums are made */
+
+static double in(Type t, int narrow, enum Step step, double x)
+{
+	return narrow & 1 << step ? round_to(t, (float)x) : x;
+}
+
+static double sum_in(Type t, int narrow, enum Step step, const double *x, int n)
+{
+	double sum = 0;
+	if (narrow & PAIRS && n > 1)
+		return in(t, narrow, step, sum_in(t, narrow, step, x, n / 2) +
+		          sum_in(t, narrow, step, x + n / 2, n - n / 2));
+	for (int j = 0; j < n; j++)
+		sum = in(t, narrow, step, sum + x[j]);
+	return sum;
+}
+static void layernorm_in(Type t, int narrow, double *y, const double *x,
+                         const double *g, const double *b, int C)
+{
+	double d[WIDTH], square[WIDTH], mean;
+	for (int j = 0; j < C; j++)
+		d[j] = in(t, narrow, INPUT, x[j]);
+	mean = in(t, narrow, MEAN, sum_in(t, narrow, MEAN, d, C) / C);
+	for (int j = 0; j < C; j++) {
+		d[j] = in(t, narrow, DEVIATION, d[j] - mean);
+		square[j] = in(t, narrow, SQUARE, d[j] * d[j]);
+	}
+	double sum = sum_in(t, narrow, VARIANCE, square, C);
+	double variance = in(t, narrow, VARIANCE, sum / C);
+	double v = in(t, narrow, EPSILON, variance + in(t, narrow, EPSILON, 1e-5));
+	double rho = in(t, narrow, ROOT, 1 / sqrt(v));
+	for (int j = 0; j < C; j++) {
+		double scaled = in(t, narrow, OUTPUT, d[j] * rho);
+		scaled = in(t, narrow, OUTPUT, scaled * g[j]);
+		y[j] = in(t, narrow, OUTPUT, scaled + b[j]);
+	}
+}
+static const struct Case {
+	const char *column;
+	double mean, deviation;
+} cases[] = {
+	{ "ordinary", 0, 1 }, { "large", 0, 300 },
+	{ "offset", 100, 1 }, { "tiny", 0, 1e-4 },
+};
+static const struct { const char *name; int narrow; } arrangements[] = {
+	{ "input", 1 << INPUT },
+	{ "mean", 1 << MEAN }, { "mean, in pairs", 1 << MEAN | PAIRS },
+	{ "deviation", 1 << DEVIATION }, { "square", 1 << SQUARE },
+	{ "variance", 1 << VARIANCE },
+	{ "variance, in pairs", 1 << VARIANCE | PAIRS },
+	{ "epsilon", 1 << EPSILON }, { "root", 1 << ROOT },
+	{ "output", 1 << OUTPUT }, { "all", (1 << NSTEPS) - 1 },
+	{ "input and output", 1 << INPUT | 1 << OUTPUT },
+};
+enum { NARRANGEMENTS = sizeof arrangements / sizeof *arrangements };
+static void check_reference(const double *want, const double *x,
+                            const double *g, const double *b, size_t C)
+{
+	static real in[WIDTH], gain[WIDTH], shift[WIDTH], out[WIDTH];
+	real mean, rstd;
+	for (size_t j = 0; j < C; j++)
+		in[j] = x[j], gain[j] = g[j], shift[j] = b[j];
+	cpu_layernorm_forward((Array){ out, FP32 }, (Array){ &mean, FP32 },
+	                      (Array){ &rstd, FP32 }, (Array){ in, FP32 },
+	                      (Array){ gain, FP32 }, (Array){ shift, FP32 },
+	                      1, C, 1e-5);
+	for (size_t j = 0; j < C; j++)
+		if (!(fabs(out[j] - want[j]) <= 1e-4))
+			die("layer norm [%zu]: %g, not %g", j, (double)out[j], want[j]);
+}
+static double output_error(Type t, int narrow, const struct Case *c)
+{
+	double x[WIDTH], g[WIDTH], b[WIDTH], want[WIDTH], got[WIDTH];
+	double error = 0, size = 0;
+	for (int i = 0; i < ROWS; i++) {
+		for (int j = 0; j < WIDTH; j++) {
+			x[j] = c->mean + c->deviation * random_normal(harness_seed, i, j);
+			g[j] = 1 + 0.1 * random_normal(harness_seed, ROWS, j);
+			b[j] = 0.1 * random_normal(harness_seed, ROWS + 1, j);
+		}
+		layernorm_in(FP64, 0, want, x, g, b, WIDTH);
+		check_reference(want, x, g, b, WIDTH);
+		layernorm_in(t, narrow, got, x, g, b, WIDTH);
+		for (int j = 0; j < WIDTH; j++) {
+			error += (got[j] - want[j]) * (got[j] - want[j]);
+			size += (want[j] - b[j]) * (want[j] - b[j]);
+		}
+	}
+	return sqrt(error / size);
+}
+static void plan_layernorm(Plan *plan)
+{
+	for (int i = 0; i < NARRANGEMENTS; i++)
+		plan_add(plan, "fp16\t%s", arrangements[i].name);
+	for (int i = 0; i < NARRANGEMENTS; i++)
+		plan_add(plan, "bf16\t%s", arrangements[i].name);
+}
+
+static void run_layernorm(Row *row)
+{
+	Type t = strcmp(row_text(row, "type"), "fp16") == 0 ? FP16 : BF16;
+	int k = 0;
+	while (strcmp(arrangements[k].name, row_text(row, "narrow")) != 0)
+		k++;
+	for (int i = 0; i < 4; i++) {
+		double error = output_error(t, arrangements[k].narrow, &cases[i]);
+		row_set(row, cases[i].column, isnan(error) ? "nan" : "%.2e", error);
+	}
+	row_set(row, "one_rounding", "%.10g", type_spacing(t, 1) / 2);
+}
+static const Study studies[] = {
+	{ "types", "tensor", "fp32 fp32_fits bf16 bf16_fits fp16 fp16_fits",
+	  plan_types, run_types },
+	{ "layernorm", "type narrow", "ordinary large offset tiny one_rounding",
+	  plan_layernorm, run_layernorm },
+	{ 0 }
+};
+
+int main(int argc, char **argv)
+{
+	const Experiment experiment = {
+		.name = "benchmarking_mixed_precision", .studies = studies,
+		.about = "what the precision policy does to a toy model, and narrow "
+		         "formats to layer norm",
+	};
+	return harness_main(&experiment, argc, argv);
+}

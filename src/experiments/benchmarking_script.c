@@ -1,0 +1,273 @@
+/* benchmarking_script: times forward, backward and optimizer of a model; one
+ * configuration or a study */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include <cblas.h>
+#include <omp.h>
+
+#include "base/error.h"
+#include "base/stats.h"
+#include "experiments/harness.h"
+#include "experiments/step.h"
+
+static const char *size;
+/* zeros where the command line says nothing */
+static Shape given;
+static long context = 128, batch = 4, warmup = 5, steps = 10;
+static int mode = MODE_TRAIN, precision;
+
+static const Option options[] = {
+	{ "size", OPT_TEXT, &size, "NAME",
+		"one model: small, medium, large, xl or 2.7B, not scaled down" },
+	{ "d-model", OPT_INT, &given.d_model, "1..65536", "width of the model" },
+	{ "d-ff", OPT_INT, &given.d_ff, "1..262144",
+		"width of the feed-forward layer" },
+	{ "layers", OPT_INT, &given.layers, "1..1024", "number of blocks" },
+	{ "heads", OPT_INT, &given.heads, "1..1024", "number of heads" },
+	{ "vocab", OPT_INT, &given.vocab, "1..16777216", "size of the vocabulary" },
+	{ "context", OPT_INT, &context, "1..1048576", "tokens in a sequence" },
+	{ "batch", OPT_INT, &batch, "1..65536", "sequences in a batch" },
+	{ "mode", OPT_CHOICE, &mode, MODES, "the phases to run" },
+	{ "warmup", OPT_INT, &warmup, "0..1000000",
+		"steps before the measured ones" },
+	{ "steps", OPT_INT, &steps, "1..1000000", "measured steps" },
+	{ "precision", OPT_CHOICE, &precision, PRECISIONS,
+		"fp32, or mixed precision with a low format" },
+	{ 0 }
+};
+enum { SCALE = 8, DEPTH_SCALE = 4 };
+
+static bool one_model(void)
+{
+	return size || given.d_model || given.d_ff || given.layers || given.heads
+		|| given.vocab;
+}
+
+static const NamedShape *find_size(const char *name)
+{
+	for (int i = 0; i < NSIZES; i++)
+		if (strcmp(model_sizes[i].name, name) == 0)
+			return &model_sizes[i];
+	usage_error("option --size: '%s' is not one of small, medium, large, xl, "
+		"2.7B", name);
+}
+
+static Shape choose_shape(const char *name)
+{
+	Shape s = { .vocab = 10000, .theta = 10000 };
+	if (strcmp(name, "custom") != 0)
+		s = find_size(name)->shape;
+	if (!one_model())
+		s.d_model /= SCALE, s.d_ff /= SCALE, s.layers /= DEPTH_SCALE;
+	const struct { long *to, from; } overrides[] = {
+		{ &s.d_model, given.d_model }, { &s.d_ff, given.d_ff },
+			{ &s.layers, given.layers }, { &s.heads, given.heads },
+		{ &s.vocab, given.vocab },
+	};
+	for (size_t i = 0; i < sizeof overrides / sizeof *overrides; i++)
+		if (overrides[i].from)
+			*overrides[i].to = overrides[i].from;
+	s.context = 1;
+	if (shape_error(&s))
+		usage_error("no such model: %s (give --size, or --d-model, --d-ff, "
+			"--layers and --heads)", shape_error(&s));
+	return s;
+}
+static void plan_sizes(Plan *plan)
+{
+	static const int contexts[] = { 128, 256, 512, 1024 };
+	if (one_model()) {
+		/* refuses impossible shapes before anything runs */
+		choose_shape(size ? size : "custom");
+		plan_add(plan, "%s\t%ld\t%ld\t%s", size ? size : "custom", context,
+			batch, policies[precision].name);
+		return;
+	}
+	for (int i = 0; i < NSIZES; i++)
+		for (int c = 0; c < 4; c++)
+			plan_add(plan, "%s\t%d\t%ld\t%s", model_sizes[i].name,
+				contexts[c] / SCALE, batch, policies[precision].name);
+}
+
+static void plan_warmup(Plan *plan)
+{
+	static const int counts[] = { 0, 1, 2, 5 };
+	for (int i = 0; i < 4; i++)
+		plan_add(plan, "%d", counts[i]);
+}
+
+static void plan_steps(Plan *plan)
+{
+	plan_add(plan, "cold");
+}
+static void set_stats(Row *row, const char *phase, const double *ms, int n)
+{
+	Stats s = stats_of(ms, n);
+	const struct { const char *suffix; double value; } columns[] = {
+		{ "ms", s.mean }, { "sd_ms", s.sd }, { "med_ms", s.median },
+			{ "min_ms", s.min },
+	};
+	for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+		char name[32];
+		snprintf(name, sizeof name, "%s_%s", phase, columns[i].suffix);
+		row_set(row, name, "%.4f", columns[i].value);
+	}
+}
+
+static void set_shape(Row *row, const Shape *s)
+{
+	row_set(row, "d_model", "%ld", s->d_model);
+	row_set(row, "d_ff", "%ld", s->d_ff);
+	row_set(row, "layers", "%ld", s->layers);
+	row_set(row, "heads", "%ld", s->heads);
+	row_set(row, "parameters", "%zu", shape_count(s));
+}
+
+static void run_sizes(Row *row)
+{
+	Shape shape = choose_shape(row_text(row, "size"));
+	size_t B = row_int(row, "batch"), T = row_int(row, "context");
+	shape.context = (long)T;
+	set_shape(row, &shape);
+	row_set(row, "fwd_GFLOP", "%.4f", forward_flops(&shape, B, T) * 1e-9);
+	Device *device = harness_device();
+	Model *m = model_new(device, &shape, &policies[precision], harness_seed);
+	AdamW adamw = { 0 };
+	if (mode == MODE_TRAIN)
+		adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
+	Batch b = batch_random(B, T, shape.vocab, harness_seed);
+	double *ms = need(malloc(4 * steps * sizeof *ms));
+	for (long i = -warmup; i < steps; i++) {
+		StepTime t = timed_step(m, &adamw, &b, mode);
+		if (i >= 0)
+			ms[i] = t.fwd_ms, ms[steps + i] = t.bwd_ms,
+				ms[2 * steps + i] = t.opt_ms, ms[3 * steps + i] = t.step_ms;
+	}
+	static const char *const phases[] = { "fwd", "bwd", "opt", "step" };
+	for (int p = 0; p < 4; p++)
+		if (p == 0 || p == 3 || p <= mode)
+			set_stats(row, phases[p], ms + p * steps, (int)steps);
+	row_set(row, "peak_MiB", "%.1f", device->total_peak / 1048576.0);
+}
+static Shape studied_shape(void)
+{
+	Shape s = choose_shape(size ? size : one_model() ? "custom" : "medium");
+	s.context = one_model() ? context : 512 / SCALE;
+	return s;
+}
+
+static long faults_so_far(void)
+{
+	struct rusage u;
+	getrusage(RUSAGE_SELF, &u);
+	return u.ru_minflt;
+}
+
+static double price_of_fault(Device *device)
+{
+	size_t nbytes = 64 << 20;
+	char *fresh = need(aligned_alloc(4096, nbytes));
+	long before = faults_so_far();
+	double start = device_now_ms(device);
+	#pragma omp parallel for schedule(static)
+	for (size_t i = 0; i < nbytes; i += 4096)
+		fresh[i] = 1;
+	double ms = device_now_ms(device) - start;
+	long faults = faults_so_far() - before;
+	free(fresh);
+	return ms / (faults > 0 ? faults : 1);
+}
+static void time_start(Device *device, double *threads_ms, double *library_ms)
+{
+	static float a[64 * 64], c[64 * 64];
+	double clock[4] = { device_now_ms(device) };
+	int running = 0;
+	#pragma omp parallel reduction(+:running)
+	running++;
+	clock[1] = device_now_ms(device);
+	for (int i = 2; i < 4; i++) {
+		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, 64, 64, 64, 1, a,
+			64, a, 64, 0, c, 64);
+		clock[i] = device_now_ms(device);
+	}
+	*threads_ms = clock[1] - clock[0];
+	*library_ms = (clock[2] - clock[1]) - (clock[3] - clock[2]);
+	if (running != omp_get_max_threads())
+		die("%d threads run where %d were expected", running,
+			omp_get_max_threads());
+}
+
+static void run_steps(Row *row)
+{
+	Shape shape = studied_shape();
+	Device *device = harness_device();
+	double threads_ms, library_ms;
+	time_start(device, &threads_ms, &library_ms);
+	double fault_ms = price_of_fault(device);
+	Model *m = model_new(device, &shape, &policies[precision], harness_seed);
+	AdamW adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
+	Batch b = batch_random(batch, shape.context, shape.vocab, harness_seed);
+	for (int step = 1; step <= 12; step++) {
+		long before = faults_so_far();
+		StepTime t = timed_step(m, &adamw, &b, MODE_TRAIN);
+		long faults = faults_so_far() - before;
+		row_set(row, "step", "%d", step);
+		row_set(row, "threads_ms", "%.4f", step == 1 ? threads_ms : 0);
+		row_set(row, "library_ms", "%.4f", step == 1 ? library_ms : 0);
+		row_set(row, "fwd_ms", "%.4f", t.fwd_ms);
+		row_set(row, "bwd_ms", "%.4f", t.bwd_ms);
+		row_set(row, "opt_ms", "%.4f", t.opt_ms);
+		row_set(row, "step_ms", "%.4f", t.step_ms);
+		row_set(row, "faults", "%ld", faults);
+		row_set(row, "faults_ms", "%.4f", faults * fault_ms);
+		row_emit(row);
+	}
+}
+static void run_warmup(Row *row)
+{
+	Shape shape = studied_shape();
+	Model *m = model_new(harness_device(), &shape, &policies[precision],
+		harness_seed);
+	AdamW adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
+	Batch b = batch_random(batch, shape.context, shape.vocab, harness_seed);
+	double *ms = need(malloc(steps * sizeof *ms));
+	for (long i = -row_int(row, "warmup"); i < steps; i++) {
+		StepTime t = timed_step(m, &adamw, &b, MODE_TRAIN);
+		if (i >= 0)
+			ms[i] = t.step_ms;
+	}
+	set_stats(row, "step", ms, (int)steps);
+	row_set(row, "first_ms", "%.4f", ms[0]);
+}
+
+#define STATS(P) P "_ms " P "_sd_ms " P "_med_ms " P "_min_ms"
+
+static const Study studies[] = {
+	{ "sizes", "size context batch precision",
+		"d_model d_ff layers heads parameters fwd_GFLOP "
+		STATS("fwd") " " STATS("bwd") " " STATS("opt") " " STATS("step")
+		" peak_MiB", plan_sizes, run_sizes },
+	{ "warmup", "warmup", STATS("step") " first_ms", plan_warmup, run_warmup },
+	{ "steps", "start", "step threads_ms library_ms fwd_ms bwd_ms opt_ms "
+		"step_ms faults faults_ms", plan_steps, run_steps },
+	{ 0 }
+};
+
+static const char *scale(void)
+{
+	return one_model() ? "course"
+		: "small (widths and contexts divided by 8, depths by 4)";
+}
+
+int main(int argc, char **argv)
+{
+	const Experiment e = {
+		.name = "benchmarking_script", .options = options, .studies = studies,
+		.about = "time forward, backward and optimizer of models",
+		.scale = scale,
+	};
+	return harness_main(&e, argc, argv);
+}

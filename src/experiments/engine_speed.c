@@ -1,0 +1,83 @@
+/* engine_speed: forward and backward of `small` against the rate of sgemm and
+ * the derived memory */
+#include <cblas.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/stats.h"
+#include "experiments/harness.h"
+#include "experiments/step.h"
+
+static long context = 128, batch = 4, steps = 3;
+static const Option options[] = {
+	{ "context", OPT_INT, &context, "1..65536", "tokens in a sequence" },
+	{ "batch", OPT_INT, &batch, "1..4096", "sequences in a batch" },
+	{ "steps", OPT_INT, &steps, "1..1000", "measured steps, after one" },
+	{ 0 }
+};
+
+static double sgemm_gflops(Device *d)
+{
+	enum { SIDE = 2048, REPEATS = 4 };
+	size_t n = (size_t)SIDE * SIDE;
+	float *a = need(malloc(n * sizeof *a)), *c = need(malloc(n * sizeof *c));
+	for (size_t i = 0; i < n; i++)
+		a[i] = (float)(i % 97) / 97 - 0.5f;
+	double best = 0;
+	for (int i = 0; i < REPEATS; i++) {
+		double start = device_now_ms(d);
+		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, SIDE, SIDE, SIDE,
+			1, a, SIDE, a, SIDE, 0, c, SIDE);
+		double rate = 2.0 * n * SIDE / (device_now_ms(d) - start) * 1e-6;
+		best = rate > best ? rate : best;
+	}
+	free(a);
+	free(c);
+	return best;
+}
+static void run(Row *row)
+{
+	Device *d = harness_device();
+	Shape shape = model_sizes[0].shape;
+	size_t B = batch, T = shape.context = context;
+	double before = sgemm_gflops(d);
+	Model *m = model_new(d, &shape, &policies[0], harness_seed);
+	Batch b = batch_random(B, T, shape.vocab, harness_seed);
+	double *ms = need(malloc(2 * steps * sizeof *ms));
+	for (long i = -1; i < steps; i++) {
+		StepTime t = timed_step(m, NULL, &b, MODE_FORWARD_BACKWARD);
+		if (i >= 0)
+			ms[i] = t.fwd_ms, ms[steps + i] = t.bwd_ms;
+	}
+	double after = sgemm_gflops(d), rate = before > after ? before : after;
+	double fwd = stats_of(ms, steps).median;
+	double bwd = stats_of(ms + steps, steps).median;
+	double gflop = 3e-9 * forward_flops(&shape, B, T);
+	row_set(row, "sgemm_GFlops", "%.2f", rate);
+	row_set(row, "step_GFLOP", "%.3f", gflop);
+	row_set(row, "fwd_ms", "%.2f", fwd);
+	row_set(row, "bwd_ms", "%.2f", bwd);
+	row_set(row, "rate_GFlops", "%.2f", gflop / (fwd + bwd) * 1e3);
+	row_set(row, "share", "%.4f", gflop / (fwd + bwd) * 1e3 / rate);
+	row_set(row, "peak_MiB", "%.2f", d->total_peak / 1048576.0);
+	row_set(row, "derived_MiB", "%.2f", training_bytes(&shape, B, T) / 1048576.0);
+}
+static void plan(Plan *plan)
+{
+	plan_add(plan, "small\t%ld\t%ld", context, batch);
+}
+
+int main(int argc, char **argv)
+{
+	const Study studies[] = {
+		{ "speed", "size context batch",
+			"sgemm_GFlops step_GFLOP fwd_ms bwd_ms rate_GFlops share peak_MiB "
+			"derived_MiB", plan, run },
+		{ 0 }
+	};
+	const Experiment e = {
+		.name = "engine_speed", .options = options, .studies = studies,
+		.about = "forward and backward of small against the rate of sgemm",
+	};
+	return harness_main(&e, argc, argv);
+}

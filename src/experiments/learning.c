@@ -1,0 +1,138 @@
+/* learning: trains a small byte-level model on a text; loss curve, baselines, a
+ * sample */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "experiments/harness.h"
+#include "experiments/step.h"
+#include "experiments/text.h"
+
+static const char *path = "writeup.nw";
+static long steps = 500;
+static int precision;
+static const Option options[] = {
+	{ "text", OPT_TEXT, &path, "FILE", "what to learn" },
+	{ "steps", OPT_INT, &steps, "1..1000000", "training steps" },
+	{ "precision", OPT_CHOICE, &precision, PRECISIONS,
+		"fp32, or mixed precision with a low format" },
+	{ 0 }
+};
+
+static const Shape shape = {
+	.vocab = 256, .context = 128, .d_model = 128, .d_ff = 384, .layers = 4,
+		.heads = 4, .theta = 10000,
+};
+enum { BATCH = 8, EVERY = 10 };
+static const double peak_lr = 3e-3;
+
+static double learning_rate(long step)
+{
+	long warmup = steps / 20 + 1;
+	if (step < warmup)
+		return peak_lr * (step + 1) / warmup;
+	return peak_lr * (0.05 + 0.95 * 0.5 * (1
+		+ cos(M_PI * (step - warmup) / (steps - warmup))));
+}
+static double held_out_loss(Model *m, const Text *t, Batch *b)
+{
+	enum { PASSES = 4 };
+	double sum = 0;
+	for (int pass = 0; pass < PASSES; pass++) {
+		text_windows(t, t->ntrain, t->n, harness_seed + 1, pass, b->B, b->T,
+			b->tokens, b->targets);
+		sum += model_forward(m, b->tokens, b->targets, b->B, b->T, false);
+	}
+	return sum / PASSES;
+}
+static void sample(Model *m, Row *row);
+
+static void run(Row *row)
+{
+	Text text = text_read(path, 16 * (shape.context + 1));
+	Model *m = model_new(harness_device(), &shape, &policies[precision],
+		harness_seed);
+	AdamW adamw = adamw_new(m, peak_lr, 0.9, 0.95, 1e-8, 0.1);
+	Batch b = batch_random(BATCH, shape.context, shape.vocab, harness_seed);
+	row_set(row, "bytes", "%zu", text.n);
+	row_set(row, "parameters", "%zu", m->count);
+	row_set(row, "uniform_nats", "%.6f", log(256));
+	row_set(row, "unigram_nats", "%.6f", text_unigram_nats(&text));
+	row_set(row, "bigram_nats", "%.6f", text_bigram_nats(&text));
+	double sum = 0, ms = 0;
+	for (long step = 0, since = 0; step < steps; step++) {
+		text_windows(&text, 0, text.ntrain, harness_seed, step, b.B, b.T,
+			b.tokens, b.targets);
+		adamw.step.lr = learning_rate(step);
+		StepTime t = timed_step(m, &adamw, &b, MODE_TRAIN);
+		sum += t.loss, ms += t.step_ms, since++;
+		if (step % EVERY == 0 || step + 1 == steps) {
+			row_set(row, "step", "%ld", step);
+			row_set(row, "train_nats", "%.6f", sum / since);
+			row_set(row, "held_out_nats", "%.6f", held_out_loss(m, &text, &b));
+			row_set(row, "step_ms", "%.3f", ms / since);
+			if (step + 1 == steps)
+				sample(m, row);
+			row_emit(row);
+			sum = ms = since = 0;
+		}
+	}
+}
+static int draw(const real *logits, double temperature, double u)
+{
+	double weight[256], largest = logits[0], sum = 0;
+	for (int v = 1; v < 256; v++)
+		largest = logits[v] > largest ? logits[v] : largest;
+	for (int v = 0; v < 256; v++)
+		sum += weight[v] = exp((logits[v] - largest) / temperature);
+	for (int v = 0; v < 256; v++)
+		if ((u -= weight[v] / sum) < 0)
+			return v;
+	return 255;
+}
+
+static void sample(Model *m, Row *row)
+{
+	enum { LENGTH = 240 };
+	static const char prompt[] = "The ";
+	char text[LENGTH + 1] = { 0 };
+	int32_t window[LENGTH];
+	size_t n = strlen(prompt);
+	memcpy(text, prompt, n);
+	real logits[256];
+	for (; n < LENGTH; n++) {
+		size_t T = n < (size_t)shape.context ? n : (size_t)shape.context;
+		for (size_t i = 0; i < T; i++)
+			window[i] = (unsigned char)text[n - T + i];
+		model_forward(m, window, NULL, 1, T, false);
+		device_download(m->device, logits, array_at(m->logits,
+			(T - 1) * 256).at, sizeof logits);
+		text[n] = (char)draw(logits, 0.7, random_uniform(harness_seed, 4, n));
+	}
+	for (size_t i = 0; i < LENGTH; i++)
+		text[i] = text[i] == '\n' ? '|' : text[i] >= ' '
+			&& text[i] <= '~' ? text[i] : '?';
+	row_set(row, "sample", "%s", text);
+}
+static void plan(Plan *plan)
+{
+	plan_add(plan, "%s", policies[precision].name);
+}
+
+int main(int argc, char **argv)
+{
+	const Study studies[] = {
+		{ "curve", "precision",
+			"step train_nats held_out_nats step_ms bytes parameters "
+			"uniform_nats unigram_nats bigram_nats sample", plan, run },
+		{ 0 }
+	};
+	const Experiment e = {
+		.name = "learning", .about = "train a small byte-level model on a text",
+		.options = options, .studies = studies,
+	};
+	return harness_main(&e, argc, argv);
+}

@@ -1,0 +1,198 @@
+/* parity: compares the engine with golden vectors of the staff's model, group
+ * by group */
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/options.h"
+#include "base/safetensors.h"
+#include "model/adamw.h"
+#include "model/model.h"
+
+static long meta_integer(const TensorFile *f, const char *path, const char *key)
+{
+	const char *text = tensorfile_meta(f, key);
+	char *end;
+	if (text == NULL)
+		usage_error("%s: the metadata lack '%s'", path, key);
+	long value = strtol(text, &end, 10);
+	if (*end || value < 1 || value > 1 << 24)
+		usage_error("%s: metadata '%s' is '%s', expected a positive integer",
+			path, key, text);
+	return value;
+}
+
+static Shape read_shape(const TensorFile *f, const char *path)
+{
+	const char *theta = tensorfile_meta(f, "rope_theta");
+	Shape s = {
+		.vocab = meta_integer(f, path, "vocab_size"), .context = meta_integer(f,
+			path, "context_length"),
+		.d_model = meta_integer(f, path, "d_model"), .d_ff = meta_integer(f,
+			path, "d_ff"),
+		.layers = meta_integer(f, path, "num_layers"), .heads = meta_integer(f,
+			path, "num_heads"),
+		.theta = theta ? strtod(theta, NULL) : 0,
+	};
+	if (!(s.theta > 1) || !isfinite(s.theta))
+		usage_error("%s: metadata 'rope_theta' is '%s', expected a number above "
+			"1", path, theta ? theta : "absent");
+	const char *error = shape_error(&s);
+	if (error)
+		usage_error("%s: impossible shape: %s", path, error);
+	return s;
+}
+static void load_weights(Model *m, const TensorFile *f)
+{
+	real *host = need(malloc(m->count * sizeof *host));
+	for (int i = 0; i < shape_nparameters(&m->shape); i++) {
+		Parameter p = shape_parameter(&m->shape, i);
+		const float *from = tensorfile_expect(f, p.name, "F32", p.count)->data;
+		for (size_t j = 0; j < p.count; j++)
+			host[p.offset + j] = from[j];
+	}
+	device_upload(m->device, m->weights.at, host, m->count * sizeof *host);
+	free(host);
+}
+
+static const int32_t *load_tokens(const Model *m, const TensorFile *f,
+	const char *path, const char *name, size_t *B,
+	size_t *T)
+{
+	const TensorView *view = tensorfile_find(f, name);
+	if (view == NULL || view->ndim != 2 || view->count == 0
+		|| view->shape[1] > (size_t)m->shape.context)
+		usage_error("%s: expected a tensor '%s' of shape (batch, up to "
+			"context_length)", path, name);
+	const int32_t *tokens = tensorfile_expect(f, name, "I32",
+		view->count)->data;
+	for (size_t i = 0; i < view->count; i++)
+		if (tokens[i] < 0 || tokens[i] >= m->shape.vocab)
+			usage_error("%s: %s[%zu] is %d, outside the vocabulary of %ld",
+				path, name, i, tokens[i], m->shape.vocab);
+	*B = view->shape[0], *T = view->shape[1];
+	return tokens;
+}
+typedef struct Difference {
+	double absolute, relative;
+} Difference;
+
+static Difference compare(const Model *m, Array a, const float *reference,
+	size_t n)
+{
+	real *host = need(malloc(n * sizeof *host));
+	device_download(m->device, host, a.at, n * sizeof *host);
+	double largest = 0, square = 0, norm = 0;
+	for (size_t i = 0; i < n; i++) {
+		double d = fabs((double)host[i] - reference[i]);
+		largest = d <= largest ? largest : d;
+		square += d * d;
+		norm += (double)reference[i] * reference[i];
+	}
+	free(host);
+	return (Difference){ largest, norm > 0 ? sqrt(square / norm)
+		: sqrt(square) };
+}
+
+static bool report(const char *group, const char *worst, double error,
+	double bound)
+{
+	bool ok = error <= bound;
+	printf("%-28s %9.2e  (bound %.0e)%s  %s\n", group, error, bound, ok ? ""
+		: "  FAILED", worst);
+	return ok;
+}
+static bool check_forward(Model *m, const TensorFile *f, const char *path)
+{
+	size_t B, T, B2, T2;
+	const int32_t *tokens = load_tokens(m, f, path, "tokens", &B, &T);
+	const int32_t *targets = load_tokens(m, f, path, "targets", &B2, &T2);
+	if (B != B2 || T != T2)
+		usage_error("%s: tokens and targets differ in shape", path);
+	size_t n = B * T * m->shape.vocab;
+	const float *logits = tensorfile_expect(f, "logits", "F32", n)->data;
+	double reference = *(const double *)tensorfile_expect(f, "loss64", "F64",
+		1)->data;
+	double loss = model_forward(m, tokens, targets, B, T, true);
+	bool ok = report("loss, relative", "",
+		fabs(loss - reference) / fabs(reference), 1e-6);
+	return report("logits, absolute", "", compare(m, m->logits, logits,
+		n).absolute, 2e-5) && ok;
+}
+static Difference worst_of(const Model *m, const TensorFile *f,
+	const char *prefix, Array (*get)(const Model *, int),
+	char *name, size_t size)
+{
+	Difference worst = { -1, -1 };
+	for (int i = 0; i < shape_nparameters(&m->shape); i++) {
+		Parameter p = shape_parameter(&m->shape, i);
+		char full[128];
+		snprintf(full, sizeof full, "%s%s", prefix, p.name);
+		Difference d = compare(m, get(m, i), tensorfile_expect(f, full, "F32",
+			p.count)->data, p.count);
+		if (!(d.relative <= worst.relative)) {
+			worst.relative = d.relative;
+			snprintf(name, size, "%s", p.name);
+		}
+		if (!(d.absolute <= worst.absolute))
+			worst.absolute = d.absolute;
+	}
+	return worst;
+}
+
+static bool check_training(Model *m, const TensorFile *f)
+{
+	char name[128];
+	const int32_t *tokens = tensorfile_find(f, "tokens")->data,
+		*targets = tensorfile_find(f, "targets")->data;
+	size_t B = m->B, T = m->T;
+	model_backward(m, false);
+	Difference gradients = worst_of(m, f, "grad.", model_gradient, name,
+		sizeof name);
+	bool ok = report("gradients, relative norm", name, gradients.relative,
+		2e-5);
+	AdamW adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
+	adamw_step(&adamw, m);
+	for (int step = 2; step <= 3; step++) {
+		model_forward(m, tokens, targets, B, T, true);
+		model_backward(m, false);
+		adamw_step(&adamw, m);
+	}
+	adamw_free(&adamw, m);
+	Difference weights = worst_of(m, f, "step3.", model_weight, name,
+		sizeof name);
+	ok = report("step 3, relative norm", name, weights.relative, 1e-6) && ok;
+	return report("step 3, absolute", "", weights.absolute, 5e-5) && ok;
+}
+
+int main(int argc, char **argv)
+{
+	static int device_choice;
+	const Option options[] = {
+		{ "device", OPT_CHOICE, &device_choice, "cpu|cuda", "where to run" },
+		{ 0 }
+	};
+	int first = options_parse(options, argc, argv,
+		"FILE.safetensors: compare the engine with golden vectors");
+	if (argc - first != 1)
+		usage_error("expected one file of golden vectors, got %d arguments",
+			argc - first);
+	TensorFile *f = tensorfile_open(argv[first]);
+	Device *device = device_open(device_choice == 0 ? "cpu" : "cuda");
+	Shape shape = read_shape(f, argv[first]);
+	Model *m = model_new(device, &shape, &policies[0], 0);
+	load_weights(m, f);
+	printf("%s: %ld layers, d_model %ld, %ld heads, d_ff %ld, vocabulary %ld\n",
+		argv[first], shape.layers, shape.d_model,
+		shape.heads, shape.d_ff, shape.vocab);
+	bool ok = check_forward(m, f, argv[first]);
+	ok = check_training(m, f) && ok;
+	printf("%s\n", ok ? "all bounds hold" : "FAILED: see the lines marked above");
+	model_free(&m);
+	device_close(&device);
+	tensorfile_close(&f);
+	return ok ? 0 : 1;
+}

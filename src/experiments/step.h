@@ -1,0 +1,32 @@
+/* step.h: random batches, and one training step with the time of each phase */
+#ifndef EXPERIMENTS_STEP_H
+#define EXPERIMENTS_STEP_H
+
+#include "model/adamw.h"
+#include "model/model.h"
+
+typedef enum { MODE_FORWARD, MODE_FORWARD_BACKWARD, MODE_TRAIN } Mode;
+#define MODES "forward|forward-backward|train"
+
+typedef struct Batch {
+	size_t B, T;
+	int32_t *tokens, *targets;       /* (B, T) */
+} Batch;
+
+typedef struct StepTime {
+	/* 0 for phases that did not run */
+	double fwd_ms, bwd_ms, opt_ms, step_ms, loss;
+} StepTime;
+
+Batch    batch_random(size_t B, size_t T, long vocab, uint64_t seed);
+void     batch_free(Batch *b);
+StepTime timed_step(Model *m, AdamW *adamw, const Batch *batch, Mode mode);
+
+/* FLOPs of the products in one forward pass over N = B T tokens; backward takes
+ * twice as many */
+double   forward_flops(const Shape *shape, size_t B, size_t T);
+/* bytes that forward and backward hold at their peak: weights, gradients and
+ * saved activations */
+double   training_bytes(const Shape *shape, size_t B, size_t T);
+
+#endif

@@ -1,0 +1,26 @@
+/* text.h: a text as bytes: training part, held-out part, and what counting
+ * alone achieves */
+#ifndef EXPERIMENTS_TEXT_H
+#define EXPERIMENTS_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct Text {
+	unsigned char *bytes;
+	size_t n, ntrain;        /* the held-out part is bytes[ntrain..n-1] */
+} Text;
+
+/* exits 2 unless the file has `least` bytes */
+Text   text_read(const char *path, size_t least);
+void   text_free(Text *t);
+/* per held-out byte, counts from the training part */
+double text_unigram_nats(const Text *t);
+double text_bigram_nats(const Text *t);
+/* B windows of T bytes and the T bytes that follow each, at positions drawn
+ * from (seed, step) in [first, last) */
+void   text_windows(const Text *t, size_t first, size_t last, uint64_t seed,
+	uint64_t step, size_t B, size_t T,
+		int32_t *tokens, int32_t *targets);
+
+#endif

@@ -1,0 +1,26 @@
+/* precision.h: which number format each kind of operation takes and gives (what
+ * autocast does, as a table) */
+#ifndef MODEL_PRECISION_H
+#define MODEL_PRECISION_H
+
+#include "base/number.h"
+
+typedef enum {
+	OP_EMBEDDING, OP_NORM, OP_LINEAR, OP_ROPE, OP_SCORES, OP_SOFTMAX, OP_VALUES,
+		OP_SWIGLU, OP_RESIDUAL, OP_RELU,
+	OP_LAYERNORM, OP_LOSS, NKINDS
+} OpKind;
+
+typedef struct Policy {
+	const char *name;
+	/* masters and their gradients */
+	Type parameter, gradient;
+	struct { Type input, output; } op[NKINDS];
+} Policy;
+
+extern const char *const op_kind_names[NKINDS];
+#define PRECISIONS "fp32|bf16|fp16"
+/* in the order of PRECISIONS */
+extern const Policy policies[];
+
+#endif

@@ -1,0 +1,47 @@
+/* shape.h: the hyper-parameters of a model, the course's five sizes, and the
+ * list of parameters */
+#ifndef MODEL_SHAPE_H
+#define MODEL_SHAPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct Shape {
+	long vocab, context, d_model, d_ff, layers, heads;
+	double theta;                    /* base of the rotary embedding */
+} Shape;
+
+typedef struct NamedShape {
+	const char *name;
+	Shape shape;
+} NamedShape;
+
+#define NSIZES 5
+/* small medium large xl 2.7B, at the course's vocabulary and context */
+extern const NamedShape model_sizes[NSIZES];
+
+/* per block, in this order; the blocks follow the embedding, then come ln_final
+ * and lm_head */
+typedef enum { P_LN1, P_Q, P_K, P_V, P_OUTPUT, P_LN2, P_W1, P_W3, P_W2,
+	NBLOCK } BlockParameter;
+
+typedef struct Parameter {
+	/* "layers.3.attn.q_proj.weight", as in the staff's state_dict */
+	char name[64];
+	size_t rows, columns;
+	size_t offset, count;            /* elements in the flat buffer */
+	bool gain;                       /* of a norm: one row */
+} Parameter;
+
+int       shape_nparameters(const Shape *shape);                  /* tensors */
+size_t    shape_count(const Shape *shape);                        /* elements */
+/* 0: embedding ... */
+Parameter shape_parameter(const Shape *shape, int i);
+/* its index */
+int       shape_block_parameter(const Shape *shape, int layer,
+	BlockParameter which);
+
+/* NULL, or why no model has this shape */
+const char *shape_error(const Shape *shape);
+
+#endif

@@ -1,0 +1,42 @@
+#include "ops/cpu/cpu.h"
+
+#include <math.h>
+
+#include "ops/cpu/exponential.h"
+
+void cpu_cross_entropy_forward(Array losses, Array lse, Array logits,
+	const int32_t *targets, size_t N, size_t V)
+{
+	#pragma omp parallel for schedule(static)
+	for (size_t i = 0; i < N; i++) {
+		const real *z = (const real *)logits.at + i * V;
+		real largest = z[0];
+		#pragma omp simd reduction(max:largest)
+		for (size_t v = 1; v < V; v++)
+			largest = z[v] > largest ? z[v] : largest;
+		double sum = 0;
+		#pragma omp simd reduction(+:sum)
+		for (size_t v = 0; v < V; v++)
+			sum += exponential(z[v] - largest);
+		double l = largest + log(sum);
+		((real *)lse.at)[i] = (real)l;
+		((real *)losses.at)[i] = (real)(l - z[targets[i]]);
+	}
+}
+
+void cpu_cross_entropy_backward(Array dlogits, Array logits, Array lse,
+	const int32_t *targets, double scale, size_t N,
+	size_t V)
+{
+	#pragma omp parallel for schedule(static)
+	for (size_t i = 0; i < N; i++) {
+		const real *z = (const real *)logits.at + i * V;
+		real *dz = (real *)dlogits.at + i * V, l = ((const real *)lse.at)[i],
+			factor = (real)scale;
+		#pragma omp simd
+		for (size_t v = 0; v < V; v++)
+			dz[v] = exponential(z[v] - l) * factor;
+		dz[targets[i]] -= factor;
+	}
+	cpu_round(dlogits, N * V);
+}

@@ -1,0 +1,27 @@
+#include "ops/cpu/cpu.h"
+
+#include <string.h>
+
+void cpu_embedding_forward(Array x, Array table, const int32_t *tokens,
+	size_t N, size_t C)
+{
+	real *to = x.at;
+	const real *rows = table.at;
+	#pragma omp parallel for schedule(static)
+	for (size_t i = 0; i < N; i++)
+		memcpy(to + i * C, rows + tokens[i] * C, C * sizeof *to);
+	cpu_round(x, N * C);
+}
+
+void cpu_embedding_backward(Array dtable, Array dx, const int32_t *tokens,
+	size_t N, size_t C)
+{
+	enum { COLUMNS = 64 };
+	real *rows = dtable.at;
+	const real *from = dx.at;
+	#pragma omp parallel for schedule(static)
+	for (size_t first = 0; first < C; first += COLUMNS)
+		for (size_t i = 0; i < N; i++)
+			for (size_t c = first; c < first + COLUMNS && c < C; c++)
+				rows[tokens[i] * C + c] += from[i * C + c];
+}

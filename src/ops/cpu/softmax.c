@@ -1,0 +1,48 @@
+#include "ops/cpu/cpu.h"
+
+#include <math.h>
+
+#include "ops/cpu/exponential.h"
+
+void cpu_softmax_forward(Array P, Array S, double scale, size_t matrices,
+	size_t T)
+{
+	#pragma omp parallel for schedule(static)
+	for (size_t row = 0; row < matrices * T; row++) {
+		const real *s = (const real *)S.at + row * T;
+		real *p = (real *)P.at + row * T, factor = (real)scale;
+		size_t n = row % T + 1;
+		real largest = -INFINITY;
+		#pragma omp simd reduction(max:largest)
+		for (size_t j = 0; j < n; j++)
+			largest = s[j] > largest ? s[j] : largest;
+		double sum = 0;
+		#pragma omp simd reduction(+:sum)
+		for (size_t j = 0; j < n; j++)
+			sum += p[j] = exponential((s[j] - largest) * factor);
+		real inverse = (real)(1 / sum);
+		for (size_t j = 0; j < T; j++)
+			p[j] = j < n ? p[j] * inverse : 0;
+	}
+	cpu_round(P, matrices * T * T);
+}
+
+void cpu_softmax_backward(Array dS, Array dP, Array P, double scale,
+	size_t matrices, size_t T)
+{
+	#pragma omp parallel for schedule(static)
+	for (size_t row = 0; row < matrices * T; row++) {
+		const real *p = (const real *)P.at + row * T,
+			*dp = (const real *)dP.at + row * T;
+		real *ds = (real *)dS.at + row * T, factor = (real)scale;
+		size_t n = row % T + 1;
+		double sum = 0;
+		#pragma omp simd reduction(+:sum)
+		for (size_t j = 0; j < n; j++)
+			sum += (double)p[j] * dp[j];
+		real dot = (real)sum;
+		for (size_t j = 0; j < T; j++)
+			ds[j] = j < n ? p[j] * (dp[j] - dot) * factor : 0;
+	}
+	cpu_round(dS, matrices * T * T);
+}

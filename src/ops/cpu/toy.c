@@ -1,0 +1,88 @@
+#include "ops/cpu/cpu.h"
+
+#include <math.h>
+
+void cpu_relu_forward(Array y, Array x, size_t n)
+{
+	const real *in = x.at;
+	real *out = y.at;
+	#pragma omp parallel for simd schedule(static)
+	for (size_t i = 0; i < n; i++)
+		out[i] = in[i] < 0 ? 0 : in[i];
+	cpu_round(y, n);
+}
+
+void cpu_relu_backward(Array dx, Array dy, Array x, size_t n)
+{
+	const real *in = x.at, *grad = dy.at;
+	real *out = dx.at;
+	#pragma omp parallel for simd schedule(static)
+	for (size_t i = 0; i < n; i++)
+		out[i] = in[i] > 0 ? grad[i] : 0;
+	cpu_round(dx, n);
+}
+static void row_statistics(real *mean, real *rstd, const real *x, size_t C,
+                           double eps)
+{
+	double sum = 0, squares = 0;
+	#pragma omp simd reduction(+:sum)
+	for (size_t j = 0; j < C; j++)
+		sum += x[j];
+	double m = sum / C;
+	#pragma omp simd reduction(+:squares)
+	for (size_t j = 0; j < C; j++)
+		squares += (x[j] - m) * (x[j] - m);
+	*mean = (real)m;
+	*rstd = (real)(1 / sqrt(squares / C + eps));
+}
+void cpu_layernorm_forward(Array y, Array mean, Array rstd, Array x, Array g,
+		Array b, size_t rows, size_t C, double eps)
+{
+	const real *gain = g.at, *shift = b.at;
+	real *m = mean.at, *r = rstd.at;
+	#pragma omp parallel for schedule(static)
+	for (size_t i = 0; i < rows; i++) {
+		const real *in = (const real *)x.at + i * C;
+		real *out = (real *)y.at + i * C;
+		row_statistics(&m[i], &r[i], in, C, eps);
+		for (size_t j = 0; j < C; j++)
+			out[j] = (in[j] - m[i]) * r[i] * gain[j] + shift[j];
+	}
+	cpu_round(y, rows * C);
+}
+void cpu_layernorm_backward(Array dx, Array dg, Array db, Array dy, Array x,
+		Array g, Array mean, Array rstd, size_t rows, size_t C)
+{
+	const real *gain = g.at, *m = mean.at, *r = rstd.at;
+	#pragma omp parallel for schedule(static)
+	for (size_t i = 0; i < rows; i++) {
+		const real *in = (const real *)x.at + i * C;
+		const real *grad = (const real *)dy.at + i * C;
+		real *out = (real *)dx.at + i * C;
+		double along_one = 0, along_x = 0;     /* sums of v and of v * xhat */
+		#pragma omp simd reduction(+:along_one, along_x)
+		for (size_t j = 0; j < C; j++) {
+			double v = (double)gain[j] * grad[j];
+			along_one += v;
+			along_x += v * ((in[j] - m[i]) * r[i]);
+		}
+		real v_mean = (real)(along_one / C), vx_mean = (real)(along_x / C);
+		for (size_t j = 0; j < C; j++) {
+			real xhat = (in[j] - m[i]) * r[i];
+			out[j] += r[i] * (gain[j] * grad[j] - v_mean - xhat * vx_mean);
+		}
+	}
+	cpu_round(dx, rows * C);
+	#pragma omp parallel for schedule(static)
+	for (size_t j = 0; j < C; j++) {
+		double gain_sum = 0, shift_sum = 0;
+		for (size_t i = 0; i < rows; i++) {
+			double grad = ((const real *)dy.at)[i * C + j];
+			double deviation = ((const real *)x.at)[i * C + j] - m[i];
+			gain_sum += grad * deviation * r[i];
+			shift_sum += grad;
+		}
+		((real *)dg.at)[j] += (real)gain_sum;
+		((real *)db.at)[j] += (real)shift_sum;
+	}
+}

@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# check.sh: does everything that is committed come from this writeup.nw?
+set -uo pipefail
+export LC_ALL=C
+failures=0
+fail() { printf 'check: %s\n' "$*" >&2; failures=$((failures + 1)); }
+mkdir -p build
+work=$(mktemp -d build/check.XXXXXX)
+trap 'rm -rf "$work"' EXIT
+
+tangled() { (cd "$1" && find src tests -path tests/golden -prune \
+	-o -type f -print | sort); }
+if bash src/weave/tangle.sh writeup.nw "$work/tree"; then
+	for file in $(tangled "$work/tree"); do
+		if [ ! -f "$file" ]; then
+			fail "$file is missing; make tangle writes it"
+		elif ! cmp -s "$file" "$work/tree/$file"; then
+			fail "$file is not what writeup.nw tangles to"
+		elif [[ $file == *.sh && ! -x $file ]]; then
+			fail "$file has lost its executable bit"
+		fi
+	done
+	for file in $(tangled .); do
+		[ -f "$work/tree/$file" ] || fail "$file is not from writeup.nw"
+	done
+else
+	fail 'writeup.nw does not tangle'
+fi
+committed=0
+if git cat-file -e HEAD:writeup.nw 2>/dev/null &&
+	git diff --quiet HEAD -- writeup.nw tables; then
+	committed=1
+	while read -r state file; do
+		fail "$file is not as committed ($state), but writeup.nw is"
+	done < <(git status --porcelain -- src tests)
+fi
+digest_in() {
+	{ pdfinfo "$1" 2>/dev/null || perl -MCompress::Zlib -0777 -ne '
+		print;
+		while (/stream\r?\n(.*?)endstream/sg) {
+			print uncompress($1) // "";
+		}' "$1"; } |
+	grep -a -o 'source-digest=[0-9a-f]\{16\}' | sed 's/.*=//; q'
+}
+sources=$(bash src/weave/source-digest.sh)
+expect() { # expect PDF NAME
+	local digest
+	digest=$(digest_in "$1")
+	[ "$digest" = "$sources" ] || fail "$2 was woven from other sources" \
+		"(${digest:-without a digest}, now $sources); make writeup.pdf"
+}
+if [ -f writeup.pdf ]; then
+	expect writeup.pdf writeup.pdf
+else
+	fail 'writeup.pdf is missing; make writeup.pdf'
+fi
+if [ $committed = 1 ]; then
+	git show HEAD:writeup.pdf >"$work/pdf" 2>/dev/null
+	expect "$work/pdf" 'the committed writeup.pdf'
+fi
+if command -v pandoc >/dev/null; then
+	bash src/weave/weave.sh --lint writeup.nw || fail 'the lint complains'
+else
+	fail 'without pandoc the prose cannot be checked; make deps'
+fi
+while read -r lines file; do
+	[ "$file" = total ] || [ "$lines" -le 500 ] ||
+		fail "$file has $lines lines, more than 500"
+done < <(tangled . | xargs wc -l)
+while read -r complaint; do
+	fail "$complaint"
+done < <(tangled . | grep -E '\.(c|h|cu|cuh)$' | xargs awk '
+	FNR == 1 { start = 0 }
+	/^[A-Za-z_].*\(/ && !start {
+		start = FNR
+		name = $0
+		sub(/\(.*/, "", name)
+		sub(/.*[ *]/, "", name)
+	}
+	/^}/ && start && FNR - start >= 60 {
+		print FILENAME ":" start ": " name " has " FNR - start + 1 \
+			" lines, more than 60"
+	}
+	/^}/ || /[;}][ \t]*$/ && !/^[ \t]/ { start = 0 }')
+read -r -a flags < <(sed -n 's/^WARNINGS := //p' src/build.mk)
+openmp=$(gcc -print-file-name=include 2>/dev/null || true)
+flags+=(-fsyntax-only -fopenmp -Isrc -I. -idirafter "$openmp")
+compile() { # compile COMPILER FLAG: messages on standard output
+	tangled . | grep '\.c$' | grep -v /cuda/ |
+		xargs -n 8 -P "$(nproc)" "$1" "${flags[@]}" "$2" 2>&1
+}
+for compiler in gcc clang; do
+	command -v "$compiler" >/dev/null || continue
+	for real in -UREAL_IS_DOUBLE -DREAL_IS_DOUBLE; do
+		compile "$compiler" "$real" >"$work/log"
+		[ -s "$work/log" ] || continue
+		head -n 40 "$work/log" >&2
+		fail "src/ does not compile with $compiler $real"
+	done
+done
+if [ $failures -gt 0 ]; then
+	echo "check: $failures failed" >&2
+	exit 1
+fi
+echo 'check: all is well'

@@ -1,0 +1,93 @@
+-- columns.lua: the columns of a table that is shown
+local rows, words, worlds = require "rows", require "words", require "worlds"
+local M = {}
+
+local function pieces(text)
+	local list, depth, start = {}, 0, 1
+	for i = 1, #text + 1 do
+		local c = text:sub(i, i)
+		if c:match("[%(%[{]") then depth = depth + 1
+		elseif c:match("[%)%]}]") then depth = depth - 1
+		elseif (c == "," and depth == 0) or c == "" then
+			table.insert(list, text:sub(start, i - 1):match("^%s*(.-)%s*$"))
+			start = i + 1
+		end
+	end
+	return list
+end
+local function describe(text)
+	local expr, title = text, nil
+	for i = 1, #text do
+		if text:sub(i, i) == "=" and text:sub(i + 1, i + 1) ~= "="
+			and not text:sub(i - 1, i - 1):match("[=<>~]") then
+			expr, title = text:sub(1, i - 1), text:sub(i + 1)
+			break
+		end
+	end
+	local body, format = expr:match("^(.-)%s*:([%w.]+)%s*$")
+	expr = (body or expr):match("^%s*(.-)%s*$")
+	return {expr = expr, format = format, title = title}
+end
+
+function M.list(t, text)
+	local list = {}
+	if not text then
+		for _, c in ipairs(t.columns) do
+			if c ~= "status" then table.insert(list, describe(c)) end
+		end
+		return list
+	end
+	for _, piece in ipairs(pieces(text)) do
+		table.insert(list, describe(piece))
+	end
+	return list
+end
+local units = {ms = "ms", us = "µs", s = "s", MiB = "MiB", GiB = "GiB",
+	GBps = "GB/s", GFlops = "GFLOP/s", TFlops = "TFLOP/s", pct = "%"}
+
+function M.title(column)
+	if column.title then return column.title end
+	local stem, unit = column.expr:match("^(.*)_(%a+)$")
+	if stem and units[unit] then
+		return stem:gsub("_", " ") .. " (" .. units[unit] .. ")"
+	end
+	return (column.expr:gsub("_", " "))
+end
+function M.evaluate(t, row, expr, world)
+	local env = setmetatable({}, {__index = function(_, name)
+		local i = t.at[name]
+		if i then return rows.value(row[i]) end
+		return world.env[name]
+	end})
+	local f, err = load("return " .. expr, "=expression", "t", env)
+	if not f then rows.fail("%s", err:gsub("^expression:%d+: ", "")) end
+	local ok, value = pcall(f)
+	if ok then return value end
+	if type(value) == "table" then error(value, 0) end
+	rows.fail("%s (in `%s`, at %s:%d)", tostring(value):gsub(
+		"^expression:%d+: ", ""), expr, t.path, row.line)
+end
+local function missing(t, row, expr)
+	for name in expr:gmatch("[%a_][%w_]*") do
+		if t.at[name] and row[t.at[name]] == "-" then return true end
+	end
+	return false
+end
+
+function M.cell(t, row, column, world)
+	local i = t.at[column.expr]
+	if missing(t, row, column.expr) then return nil end
+	if i and not column.format then
+		local text = row[i]
+		return text:match("^%-?%d+$") and words.commas(text) or text
+	end
+	local value = M.evaluate(t, row, column.expr, world)
+	local f = column.format
+	if type(value) ~= "number" then return value end
+	if not f then rows.fail("column %s needs a format", column.expr) end
+	if f:match("^%d+$") then return words.digits(value, tonumber(f)) end
+	if f:match("^%.%d+$") then return words.fixed(value, f:sub(2)) end
+	if not words[f] then rows.fail("there is no format %s", f) end
+	return words[f](value)
+end
+return M

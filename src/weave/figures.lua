@@ -1,0 +1,126 @@
+-- figures.lua: draw figures with gnuplot when their data or script changed
+local report, data = require "report", require "data"
+local provenance = require "provenance"
+local M = {draw = true, drawn = {}}
+
+local function contents(path)
+	local f = io.open(path, "rb")
+	if not f then return nil end
+	local text = f:read("a")
+	f:close()
+	return text
+end
+local function is_serious(line)
+	return line:find("[Ss]kipping") or line:find("undefined")
+		or line:find("no valid points") or line:find("[Cc]annot")
+end
+
+local function gnuplot(script, settings)
+	local command = ("gnuplot -e \"%s\" %s 2>&1"):format(settings, script)
+	local ok, out = pcall(pandoc.pipe, "sh", {"-c", command}, "")
+	local text = ok and out or (type(out) == "table" and out.output
+		or tostring(out))
+	local lines = {}
+	for l in text:gmatch("[^\n]+") do
+		if l:find("%w") and not l:find("^Fontconfig")
+			and (not ok or is_serious(l)) then
+			table.insert(lines, (l:match("^%s*(.-)%s*$")))
+		end
+	end
+	if ok and #lines == 0 then return true end
+	return nil, table.concat(lines, "; "):sub(1, 300)
+end
+local producer = "(/Producer %()(.-)(%)%s*/Creat)"
+
+local function finish(out, key)
+	local pdf = contents(out .. ".new")
+	if not pdf or #pdf == 0 then return nil, "the script wrote no figure" end
+	pdf = pdf:gsub("/CreationDate %(D:%d%d%d%d%d%d%d%d%d%d%d%d%d%d",
+		"/CreationDate (D:20000101000000")
+	pdf = pdf:gsub(producer, function(before, text, after)
+		return before .. ("key " .. key .. (" "):rep(#text)):sub(1, #text)
+			.. after
+	end)
+	local f = io.open(out .. ".new", "wb")
+	f:write(pdf)
+	f:close()
+	os.rename(out .. ".new", out)
+	return true
+end
+
+local function is_from(path, key)
+	local pdf = contents(path)
+	local _, text = (pdf or ""):match(producer)
+	return text and #text > 20 and ("key " .. key):sub(1, #text) == text
+end
+local style = "src/plots/style.gp"
+
+function M.update(name, script, tables, more)
+	local folder = "figures/" .. tables[1].machine
+	local out = folder .. "/" .. name .. ".pdf"
+	local source, settings = {contents(script), contents(style) or "", more}, {}
+	for k, t in ipairs(tables) do
+		table.insert(source, contents(t.path))
+		table.insert(settings, ("table%s='%s'"):format(k > 1 and k or "",
+			t.path))
+	end
+	local key = pandoc.utils.sha1(table.concat(source, "\0"))
+	if M.drawn[out] and M.drawn[out] ~= key then
+		return nil, out .. " is drawn twice, from different data: add name=..."
+	end
+	M.drawn[out] = key
+	if not M.draw or is_from(out, key) then return out end
+	pandoc.pipe("mkdir", {"-p", folder}, "")
+	table.insert(settings, ("out='%s.new'"):format(out))
+	if more ~= "" then table.insert(settings, more) end
+	local ok, err = gnuplot(script, table.concat(settings, "; "))
+	if ok then ok, err = finish(out, key) end
+	if not ok then
+		os.remove(out .. ".new")
+		return nil, ("%s: %s"):format(script, err)
+	end
+	return out
+end
+local function choose(names, line)
+	local tables = {}
+	for name in names:gmatch("[^%s,]+") do
+		data.choose(name, false, line)
+		table.insert(tables, data.choose(name, true, line))
+	end
+	if #tables == 0 then error({text = "a figure needs data=TABLE"}, 0) end
+	return tables
+end
+local function float(image, path, tables, framed)
+	local raw = function(s) return pandoc.RawInline("latex", s) end
+	local env = framed and "nwfigurehere" or "nwfigure"
+	local out = {raw(("\\begin{%s}\\nwgraphic{%s}\n\\caption{"):format(env,
+		path))}
+	for _, i in ipairs(image.caption) do table.insert(out, i) end
+	table.insert(out, pandoc.Space())
+	for _, i in ipairs(provenance.caption(tables)) do table.insert(out, i) end
+	local label = image.identifier
+	table.insert(out, raw("}" .. (label ~= "" and "\\label{" .. label .. "}"
+		or "") .. "\\end{" .. env .. "}"))
+	return pandoc.Plain(out)
+end
+function M.show(image, line, framed)
+	local a = image.attributes
+	local script = "src/plots/" .. image.src .. ".gp"
+	if not contents(script) then
+		report.at(line, ("figure %s: there is no %s"):format(image.src, script))
+		return nil
+	end
+	local ok, tables = pcall(choose, a.data or "", line)
+	if not ok then
+		if tables.text then report.at(line, tables.text) end
+		return nil
+	end
+	local path, err = M.update(a.name or image.src, script, tables,
+		a.set or "")
+	if not path then
+		report.at(line, "figure " .. image.src .. ": " .. err)
+		return nil
+	end
+	return float(image, path, tables, framed)
+end
+return M

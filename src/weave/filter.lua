@@ -1,0 +1,222 @@
+-- filter.lua: evaluate, check and show what the prose says about data
+local here = PANDOC_SCRIPT_FILE:match("^(.*)/[^/]*$") or "."
+package.path = here .. "/?.lua;" .. package.path
+local report, data = require "report", require "data"
+local lint, worlds, claims = require "lint", require "worlds", require "claims"
+local tables, figures = require "tables", require "figures"
+local registry, lists = require "registry", require "lists"
+local paint = require "paint"
+
+local state = {line = 1, ids = {}, where = "chapter"}
+local raw = function(s) return pandoc.RawInline("latex", s) end
+
+local function collect(element, kind, default)
+	local id = element.identifier
+	if id == "" then return end
+	local line = tonumber(element.attributes.line) or default or state.line
+	if state.ids[id] then
+		report.at(line, ("label %s stands twice (first on line %d)"):format(id,
+			state.ids[id].line))
+	else
+		state.ids[id] = {kind = kind, line = line}
+	end
+end
+local collector = {traverse = "topdown"}
+function collector.RawBlock(r)
+	if r.format == "nwline" then state.line = tonumber(r.text) end
+	if r.text:find("\\appendix", 1, true) then state.where = "appendix" end
+	collector.Math(r)
+end
+function collector.Header(h)
+	collect(h, h.level == 1 and state.where or "section")
+	local a = h.attributes
+	if h.classes:includes("problem") or a.tables or a.tests then
+		registry.register(h)
+	end
+end
+function collector.Div(d) collect(d, "table") end
+function collector.Image(i) collect(i, "figure") end
+function collector.Span(s) collect(s, "section") end
+function collector.Math(m)
+	for id in m.text:gmatch("\\label{([^}]*)}") do
+		state.ids[id] = {kind = "equation", line = state.line}
+	end
+end
+collector.RawInline = collector.Math
+local names = {chapter = "Chapter", appendix = "Appendix", section = "Section",
+	table = "Table", figure = "Figure", equation = "Equation"}
+
+local inlines = {}
+
+local function reference(link)
+	local id = link.target:match("^#(.+)$")
+	if not id then return nil end
+	local target = state.ids[id]
+	if not target then
+		local line = tonumber(link.attributes.line)
+			or report.locate("(#" .. id .. ")", state.line)
+		report.at(line, "nothing has the label " .. id)
+		return pandoc.Str("??")
+	end
+	if #link.content == 0 then
+		return raw(("\\hyperref[%s]{%s~\\ref*{%s}}"):format(id,
+			names[target.kind], id))
+	end
+	local out = {raw("\\hyperref[" .. id .. "]{")}
+	for _, i in ipairs(link.content:walk(inlines)) do table.insert(out, i) end
+	table.insert(out, raw "}")
+	return out
+end
+local function mark(place)
+	return raw(place and "\\nwmark{" .. paint.escape(place) .. "}" or "")
+end
+
+local function value(code)
+	local line = tonumber(code.attributes.line) or state.line
+	local v, place = worlds.evaluate(code.text, line, code.attributes["else"])
+	if v == nil then return pandoc.Str("??") end
+	if type(v) == "table" and v.math then
+		return {pandoc.Math("InlineMath", v.math), mark(place)}
+	elseif math.type(v) == "integer" or type(v) == "string" then
+		return {pandoc.Str(tostring(v)), mark(place)}
+	end
+	report.at(line, ("`%s` is %s; print it with a formatter"):format(code.text,
+		type(v) == "number" and "a bare number" or "not text"))
+	return pandoc.Str("??")
+end
+local function claim(span)
+	local a = span.attributes
+	local line = tonumber(a.line) or state.line
+	local text, place = claims.decide {test = a.test, otherwise = a["else"],
+		line = line, problem = registry.current and registry.current.id}
+	local content = span.content
+	if text == "otherwise" then
+		content = pandoc.Inlines(tables.inlines(a["else"]))
+	end
+	return {pandoc.Span(content:walk(inlines)), mark(place)}
+end
+
+function inlines.Code(c)
+	if c.classes:includes("lua") then return value(c) end
+	return raw("\\nwcode{" .. paint.breakable(paint.escape(c.text)) .. "}")
+end
+function inlines.Math(m)
+	if m.text:find("\\label{", 1, true) then
+		return raw("\\begin{equation}" .. m.text .. "\\end{equation}")
+	end
+end
+function inlines.Link(l) return reference(l) end
+function inlines.Span(s)
+	if s.classes:includes("claim") then return claim(s) end
+end
+inlines.traverse = "topdown"
+local blocks = {traverse = "topdown"}
+for kind, f in pairs(inlines) do blocks[kind] = f end
+
+local function walked(block)
+	if not block or block.content == nil then return block or {} end
+	block.content = block.content:walk(inlines)
+	return block
+end
+function blocks.RawBlock(r)
+	if r.format ~= "nwline" then return nil end
+	state.line = tonumber(r.text)
+	return pandoc.RawBlock("latex", "%nw " .. r.text)
+end
+
+function blocks.CodeBlock(c)
+	local line = tonumber(c.attributes.line)
+	if c.classes:includes("lua") and line then
+		worlds.define(c.text, line)
+		return {}
+	end
+	return pandoc.RawBlock("latex", paint.listing(c.text, c.classes[1],
+		function(_, width)
+			report.at(line or state.line, ("code line of %d columns, %d fit")
+				:format(width, paint.columns))
+		end))
+end
+
+function blocks.Para(p)
+	local image = p.content[1]
+	if image and image.t == "Image" and image.classes:includes("plot") then
+		local line = tonumber(image.attributes.line) or state.line
+		return walked(figures.show(image, line, state.framed)), false
+	end
+end
+
+function blocks.Table(t)
+	return walked(tables.plain(t, state.framed)), false
+end
+local frames = {question = "Question", answer = "Answer",
+	predict = "Prediction", note = "Note"}
+
+function blocks.Div(d)
+	local line = tonumber(d.attributes.line) or state.line
+	if d.classes:includes("table") then
+		return walked(tables.show(d, line, state.framed)), false
+	end
+	for class, label in pairs(frames) do
+		if d.classes:includes(class) then
+			state.framed = true
+			local content = d.content:walk(blocks)
+			state.framed = false
+			local first = pandoc.RawBlock("latex",
+				"\\begin{nwframe}{" .. label .. "}")
+			content:insert(1, first)
+			content:insert(pandoc.RawBlock("latex", "\\end{nwframe}"))
+			return content, false
+		end
+	end
+end
+local in_headings = {traverse = "topdown", Link = inlines.Link}
+function in_headings.Code(c)
+	if c.classes:includes("lua") then return value(c) end
+end
+
+function blocks.Header(h)
+	local p = registry.enter(h)
+	h.content = h.content:walk(in_headings)
+	if not p then return h, false end
+	return {pandoc.RawBlock("latex", "\\needspace{9\\baselineskip}"), h,
+		pandoc.RawBlock("latex", ("\\nwproblem{%s}{%s}{%s}"):format(
+		p.asked and p.points or "", paint.escape(p.id), h.level))}, false
+end
+local function take_over(meta)
+	report.file = pandoc.utils.stringify(meta["weave-file"] or "writeup.nw")
+	for _, c in ipairs(meta["weave-complaints"] or {}) do
+		report.at(tonumber(pandoc.utils.stringify(c.line)),
+			pandoc.utils.stringify(c.text), true)
+	end
+	meta["weave-file"], meta["weave-complaints"] = nil, nil
+end
+local function walk_meta(meta)
+	for key, v in pairs(meta) do
+		local kind = pandoc.utils.type(v)
+		state.line = 1
+		if kind == "Inlines" then meta[key] = v:walk(inlines) end
+		if kind == "Blocks" then meta[key] = v:walk(blocks) end
+	end
+	return meta
+end
+function Pandoc(doc)
+	local draft = os.getenv("WEAVE_MODE") == "draft"
+	if draft then doc.meta.draft = true end
+	take_over(doc.meta)
+	figures.draw = os.getenv("WEAVE_MODE") ~= "lint"
+	data.scan()
+	doc.blocks:walk(collector)
+	lint.check(doc.blocks)
+	if pandoc.utils.type(doc.meta.abstract) == "Blocks" then
+		lint.check(doc.meta.abstract)
+	end
+	doc.blocks = doc.blocks:walk(blocks)
+	doc.meta = walk_meta(doc.meta)
+	registry.write()
+	if report.print() > 0 and not draft then os.exit(1) end
+	doc.blocks = doc.blocks:walk {Div = function(d)
+		if d.classes:includes("experiments") then return lists.experiments() end
+		if d.classes:includes("provenance") then return lists.provenance() end
+	end}
+	return doc
+end

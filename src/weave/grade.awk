@@ -1,0 +1,81 @@
+# grade.awk: reads, in this order, test results (test, case, result, seconds),
+# tables (name, machine, complete, state, date), claims (line, problem, set,
+# holds, test), problems of the document (problem, title, points, tables,
+# tests, line) and problems of the course (section, problem, points)
+FNR == 1 { nfile++; next }
+nfile == 1 { result[$1, $3]++; next }
+nfile == 2 { table[$1] = $3 == "yes" ? $4 : "incomplete"; next }
+nfile == 3 { claims[$2]++; holds[$2] += $4 == "yes"; next }
+nfile == 4 {
+	tables[$1] = $4; tests[$1] = $5; line[$1] = $6; worth[$1] = $3
+	next
+}
+nfile == 5 { problem = $2
+	     course += $3
+	     if (!(problem in line)) {
+	     	printf "%-47s %2d  0     not answered\n", problem, $3
+	     	next
+	     }
+	     parts = kept = 0
+	     text = test_verdict(tests[problem]) table_verdict(tables[problem]) \
+	     	claim_verdict(problem)
+	     points = parts ? $3 * kept / parts : 0
+	     asked += $3
+	     score += points
+	     printf "%-47s %2d  %-4.3g  %s\n", problem, $3, points, text
+	     if (worth[problem] + 0 != $3)
+	     	complain(problem, "has " $3 " points in the course")
+	     delete line[problem] }
+END {
+	for (problem in line)
+		complain(problem, "is not a problem of the course")
+	if (woven != "yes") {
+		print "writeup.nw cannot be woven; see above"
+		bad = 1
+	}
+	print "\nscore: " score + 0 " of " asked + 0 " points of the problems" \
+		" in this document; the course has " course + 0
+	exit bad || score < asked
+}
+function judged(good, text) { parts++; kept += good; return text "  " }
+
+function test_verdict(list,    name, n, i, bad, good, skipped, none) {
+	n = split(list, name, " ")
+	if (!n)
+		return ""
+	for (i = 1; i <= n; i++) {
+		good += result[name[i], "passed"]
+		bad += result[name[i], "failed"]
+		skipped += result[name[i], "skipped"]
+		none += result[name[i], "passed"] + result[name[i], "failed"] \
+			+ result[name[i], "skipped"] == 0
+	}
+	return judged(!bad && !none, "tests: " good + 0 " passed" \
+		(bad ? ", " bad " failed" : "") \
+		(skipped ? ", " skipped " skipped" : "") \
+		(none ? ", " none " not run" : ""))
+}
+function table_verdict(list,    name, n, i, good, text, state) {
+	n = split(list, name, " ")
+	if (!n)
+		return ""
+	for (i = 1; i <= n; i++) {
+		state = name[i] in table ? table[name[i]] : "missing"
+		if (state == "fresh")
+			good++
+		else
+			text = text ", " name[i] " is " state
+	}
+	return judged(good == n, "tables: " good + 0 " of " n " fresh" text)
+}
+
+function claim_verdict(problem) {
+	if (!claims[problem])
+		return ""
+	return judged(holds[problem] == claims[problem],
+		"claims: " holds[problem] " of " claims[problem] " hold")
+}
+function complain(problem, what) {
+	print "writeup.nw:" line[problem] ": " problem " " what
+	bad = 1
+}

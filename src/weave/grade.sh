@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# grade.sh yes|no: a score for each problem, from its tests, tables and claims;
+# the argument says whether the document could be woven
+set -euo pipefail
+export LC_ALL=C
+tests=build/test-results.tsv weave=build/weave
+for file in $tests $weave/tables.tsv $weave/claims.tsv $weave/problems.tsv; do
+	[ -f "$file" ] || { echo "grade: $file is missing" >&2; exit 2; }
+done
+exec awk -F '\t' -v woven="${1:-yes}" -f src/weave/grade.awk $tests \
+	$weave/tables.tsv $weave/claims.tsv $weave/problems.tsv \
+	src/weave/course.tsv

@@ -1,0 +1,1 @@
+/^@use [ <]/ { print "@text <<" substr($0, 6) ">>"; next } 1

@@ -1,0 +1,35 @@
+-- provenance.lua: say where the numbers of a table come from
+local data = require "data"
+local M = {}
+
+function M.scale(t)
+	local scale = t.meta.scale or "course"
+	if scale == "course" then return nil end
+	local rest = scale:match("^small%W*(.-)%)?$")
+	if not rest then return scale end
+	return rest == "" and "scaled down" or "scaled down: " .. rest
+end
+
+function M.where(t)
+	local place = t.machine == "local" and "this machine" or t.machine
+	return t.meta.device and place .. " (" .. t.meta.device .. ")" or place
+end
+
+function M.caption(tables)
+	local out, seen = {}, {}
+	for _, t in ipairs(tables) do
+		local text = "Measured on " .. M.where(t) .. ", " ..
+			t.meta.date:sub(1, 10)
+		local scale = M.scale(t)
+		if scale then text = text .. "; " .. scale end
+		if data.freshness(t) == "stale" then
+			text = text .. "; measured with earlier code"
+		end
+		if t.meta.complete ~= "yes" then text = text .. "; unfinished run" end
+		if not seen[text] then table.insert(out, text .. ".") end
+		seen[text] = true
+	end
+	return {pandoc.RawInline("latex", "\\nwprovenance{"),
+		pandoc.Str(table.concat(out, " ")), pandoc.RawInline("latex", "}")}
+end
+return M

@@ -1,0 +1,175 @@
+-- reader.lua: pandoc reader for noweb files whose prose is Markdown
+local here = PANDOC_SCRIPT_FILE:match("^(.*)/[^/]*$") or "."
+package.path = here .. "/?.lua;" .. package.path
+local noweb, chunks = require "noweb", require "chunks"
+local paint, backmatter = require "paint", require "backmatter"
+
+local complaints = {}
+local function complain(line, text)
+	table.insert(complaints, {line = line, text = text})
+end
+
+local function run_noweb(file)
+	local lib = os.getenv("NOWEB_LIB") or "/usr/lib/noweb"
+	local command = ("'%s/markup' -t '%s' | awk -f '%s/launch.awk' | "
+		.. "'%s/finduses'"):format(lib, file, here, lib)
+	local ok, out = pcall(pandoc.pipe, "bash",
+		{"-o", "pipefail", "-c", command}, "")
+	if not ok or out:find("\n@fatal ") then
+		io.stderr:write(file, ": noweb could not read the file\n")
+		os.exit(1)
+	end
+	return out
+end
+local function number_attributes(text, n)
+	text = " " .. text .. " "
+	text = text:gsub("([%]%)`%s]){([.#]%a[%w_:.%-]*)([%s}])",
+		"%1{%2 line=" .. n .. "%3")
+	return text:sub(2, -2)
+end
+local follow_divisions, close_all
+
+local function step(s, text, n)
+	s.at_start, s.was_fence = false, s.fence ~= nil
+	if n == 1 and text:match("^%-%-%-%s*$") then s.yaml = true return end
+	if s.yaml then
+		if text:match("^%-%-%-%s*$") or text:match("^%.%.%.%s*$") then
+			s.yaml = false
+		end
+		return
+	end
+	local fence = text:match("^%s*(```+)") or text:match("^%s*(~~~+)")
+	if s.fence then
+		if fence and #fence >= #s.fence and text:match("^%s*[`~]+%s*$") then
+			s.fence = nil
+		end
+	elseif fence and not text:match("^%s*```+[^`]+`") then
+		s.fence, s.fence_line = fence, n
+	elseif s.env then
+		if text:find("\\end{" .. s.env .. "}", 1, true) then s.env = nil end
+	elseif text:match("^\\begin{([%w*]+)}") then
+		s.env = text:match("^\\begin{([%w*]+)}")
+		if text:find("\\end{" .. s.env .. "}", 1, true) then s.env = nil end
+	elseif s.blank and text:match("^[%a%[*\"'`(\128-\255]")
+		and not text:match("^Table:") then
+		s.at_start = true
+	end
+	s.blank = text:match("^%s*$") ~= nil
+	if not s.fence then follow_divisions(s, text, n) end
+end
+function follow_divisions(s, text, n)
+	if text:match("^:::+%s*$") then
+		if #s.open == 0 then complain(n, "this closes no division") end
+		table.remove(s.open)
+	elseif text:match("^:::+%s*[^%s:]") then
+		table.insert(s.open, n)
+	elseif text:match("^# ") then
+		close_all(s)
+	end
+end
+
+function close_all(s)
+	for _, line in ipairs(s.open) do
+		complain(line, "the division that begins here is not closed")
+	end
+	if s.fence then
+		complain(s.fence_line, "the block that begins here is not closed")
+	end
+	s.open = {}
+end
+local function unpainted(tokens)
+	local out = {}
+	for _, t in ipairs(tokens) do
+		if type(t) == "string" then table.insert(out, t)
+		elseif t.ref then table.insert(out, "<<" .. t.ref .. ">>") end
+	end
+	return table.concat(out)
+end
+
+local function write_line(s, line, quotes, out)
+	local text = ""
+	for _, t in ipairs(line) do
+		if type(t) == "string" then
+			text = text .. t
+		elseif t.quote and s.fence then
+			text = text .. "[[" .. unpainted(t.quote) .. "]]"
+		elseif t.quote then
+			table.insert(quotes, t.quote)
+			text = text .. ("`%d`{=nwquote}"):format(#quotes)
+		elseif t.ref then
+			text = text .. "<<" .. t.ref .. ">>"
+		end
+	end
+	step(s, text, line.n)
+	if s.at_start then
+		table.insert(out, ("```{=nwline}\n%d\n```\n"):format(line.n))
+	end
+	if not s.was_fence then text = number_attributes(text, line.n) end
+	table.insert(out, text)
+end
+local function substitute(book, quotes)
+	local f = {}
+	function f.RawInline(r)
+		if r.format == "nwquote" then
+			return pandoc.RawInline("latex",
+				paint.quote(book, quotes[tonumber(r.text)]))
+		end
+	end
+	function f.RawBlock(r)
+		if r.format == "nwchunk" then
+			return pandoc.RawBlock("latex", paint.chunk(book,
+				book.chunks[tonumber(r.text)], complain))
+		end
+	end
+	function f.Code(c)
+		c.text = c.text:gsub("({[.#]%a[%w_:.%-]*) line=%d+", "%1")
+		return c
+	end
+	f.CodeBlock = f.Code
+	function f.Div(d) return backmatter.index(book, d) end
+	return f
+end
+local function plain_headings(quotes)
+	return {Header = function(h)
+		return h:walk {RawInline = function(r)
+			if r.format ~= "nwquote" then return nil end
+			return pandoc.Code(unpainted(quotes[tonumber(r.text)]))
+		end}
+	end}
+end
+local function hand_over(doc, file)
+	local list = {}
+	for _, c in ipairs(complaints) do
+		table.insert(list, pandoc.MetaMap {line = tostring(c.line),
+			text = pandoc.MetaString(c.text)})
+	end
+	doc.meta["weave-complaints"] = pandoc.MetaList(list)
+	doc.meta["weave-file"] = pandoc.MetaString(file)
+	return doc
+end
+local markdown = "markdown-implicit_figures-citations-example_lists"
+
+function Reader(_, _)
+	local file = PANDOC_STATE.input_files[1]
+	local pieces = noweb.parse(run_noweb(file))
+	local book = chunks.number(pieces)
+	chunks.connect(book)
+	chunks.spread_languages(book)
+	chunks.index(book)
+	chunks.check(book, complain)
+	local out, quotes, state = {}, {}, {blank = true, open = {}}
+	for _, p in ipairs(pieces) do
+		if p.kind == "code" then
+			table.insert(out, ("\n```{=nwchunk}\n%d\n```\n"):format(p.id))
+			state.blank = true
+		else
+			for _, line in ipairs(p.lines) do
+				write_line(state, line, quotes, out)
+			end
+		end
+	end
+	close_all(state)
+	local doc = pandoc.read(table.concat(out, "\n") .. "\n", markdown)
+	doc = doc:walk(plain_headings(quotes)):walk(substitute(book, quotes))
+	return hand_over(doc, file)
+end

@@ -1,0 +1,97 @@
+-- registry.lua: problems, and what is known about their tables
+local report, data = require "report", require "data"
+local claims = require "claims"
+local M = {problems = {}, current = nil}
+
+function M.register(header)
+	local a = header.attributes
+	local p = {id = header.identifier, title = pandoc.utils.stringify(header),
+		asked = header.classes:includes("problem"),
+		points = tonumber(a.points), level = header.level, tables = {},
+		tests = a.tests or "", line = tonumber(a.line)}
+	for name in (a.tables or ""):gmatch("[^%s,]+") do
+		table.insert(p.tables, name)
+	end
+	if p.id == "" then report.at(p.line, "a problem needs an id") end
+	if p.asked and not p.points then
+		report.at(p.line, "a problem needs points=N")
+	end
+	table.insert(M.problems, p)
+	return p
+end
+local function need(name, line)
+	for _, shown in ipairs {false, true} do
+		local ok, err = pcall(data.choose, name, shown, line)
+		if not ok then
+			if err.text then report.at(line, err.text) end
+			return
+		end
+	end
+end
+
+function M.enter(header)
+	if M.current and header.level <= M.current.level then M.current = nil end
+	for _, p in ipairs(M.problems) do
+		if p.line == tonumber(header.attributes.line) then
+			M.current = p
+			for _, name in ipairs(p.tables) do need(name, p.line) end
+			return p
+		end
+	end
+end
+function M.state(name)
+	local ok, t = pcall(data.choose, name, true, 0)
+	if not ok then return nil end
+	return t, data.freshness(t), t.meta.complete == "yes" and "yes" or "no"
+end
+
+function M.all_tables()
+	local seen, list = {}, {}
+	local function add(name)
+		if not seen[name] then table.insert(list, name) end
+		seen[name] = true
+	end
+	for _, p in ipairs(M.problems) do
+		for _, name in ipairs(p.tables) do add(name) end
+	end
+	local used = {}
+	for _, u in pairs(data.touched) do table.insert(used, u.table.name) end
+	table.sort(used)
+	for _, name in ipairs(used) do add(name) end
+	return list
+end
+local function write(name, head, lines)
+	local folder = os.getenv("WEAVE_DIR") or "build/weave"
+	local f = assert(io.open(folder .. "/" .. name .. ".tsv", "w"))
+	f:write(table.concat(head, "\t"), "\n")
+	for _, l in ipairs(lines) do
+		for i, v in ipairs(l) do
+			l[i] = tostring(v):gsub("[\t\n]", " ")
+		end
+		f:write(table.concat(l, "\t"), "\n")
+	end
+	f:close()
+end
+function M.write()
+	local lines = {}
+	for _, p in ipairs(M.problems) do
+		table.insert(p.asked and lines or {}, {p.id, p.title, p.points or 0,
+			table.concat(p.tables, " "), p.tests, p.line})
+	end
+	write("problems", {"problem", "title", "points", "tables", "tests", "line"},
+		lines)
+	lines = {}
+	for _, c in ipairs(claims.list) do
+		table.insert(lines, {c.line, c.problem or "-", c.set,
+			c.holds and "yes" or "no", c.test})
+	end
+	write("claims", {"line", "problem", "set", "holds", "test"}, lines)
+	lines = {}
+	for _, name in ipairs(M.all_tables()) do
+		local t, fresh, complete = M.state(name)
+		table.insert(lines, t and {name, t.machine, complete, fresh,
+			t.meta.date} or {name, "-", "no", "unknown", "-"})
+	end
+	write("tables", {"table", "machine", "complete", "state", "date"}, lines)
+end
+return M

@@ -1,0 +1,53 @@
+-- report.lua: collect complaints, print them in order
+local M = {file = "writeup.nw", list = {}, warnings = {}}
+
+function M.at(line, text, alone)
+	for _, c in ipairs(M.list) do
+		if c.text == text and not alone then
+			if c.line ~= line then c.more[line] = true end
+			return
+		end
+	end
+	table.insert(M.list, {line = tonumber(line) or 0, text = text,
+		more = {}, order = #M.list})
+end
+
+function M.warn(text)
+	if not M.warnings[text] then io.stderr:write("weave: ", text, "\n") end
+	M.warnings[text] = true
+end
+
+local function also(c)
+	local lines = {}
+	for l in pairs(c.more) do table.insert(lines, tonumber(l) or 0) end
+	if #lines == 0 then return "" end
+	table.sort(lines)
+	return (" (also line%s %s)"):format(#lines > 1 and "s" or "",
+		table.concat(lines, ", "))
+end
+
+local source
+
+function M.locate(text, from)
+	if not source then
+		source = {}
+		for line in io.lines(M.file) do table.insert(source, line) end
+	end
+	from = tonumber(from) or 1
+	for n = from, math.min(from + 200, #source) do
+		if source[n]:find(text, 1, true) then return n end
+	end
+	return from
+end
+
+function M.print()
+	table.sort(M.list, function(a, b)
+		if a.line ~= b.line then return a.line < b.line end
+		return a.order < b.order
+	end)
+	for _, c in ipairs(M.list) do
+		io.stderr:write(M.file, ":", c.line, ": ", c.text, also(c), "\n")
+	end
+	return #M.list
+end
+return M

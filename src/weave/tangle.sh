@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# tangle.sh: writes the files that a noweb document contains
+#   tangle.sh DOCUMENT              in place, and lists them in build/tangled.mk
+#   tangle.sh DOCUMENT DIR          under DIR
+#   tangle.sh --lines DOCUMENT DIR  under DIR, C and CUDA with #line directives
+set -euo pipefail
+export LC_ALL=C
+noweb=${NOWEB:-/usr/lib/noweb}
+lines=0
+[ "${1-}" != --lines ] || { lines=1; shift; }
+document=$1 into=${2-}
+mkdir -p build
+work=$(mktemp -d build/tangle.XXXXXX)
+trap 'rm -rf "$work"' EXIT
+
+"$noweb/markup" -t "$document" |
+	awk '/^@use [ <]/ { print "@text <<" substr($0, 6) ">>"; next } 1' \
+	>"$work/stream"
+awk -v document="$document" '
+	BEGIN { line = 1; order = "sort -t: -k2,2n >&2" }
+	/^@nl$|^@index nl$/ { line++ }
+	/^@quote$/ { quoted = 1 }
+	/^@endquote$/ { quoted = 0 }
+	/^@defn / { note(defined, substr($0, 7)) }
+	/^@use / && !quoted { note(used, substr($0, 6)) }
+	END {
+		for (name in used)
+			if (!(name in defined))
+				complain(used[name], name, "used but not defined")
+		for (name in defined)
+			if (name in used)
+				continue
+			else if (name ~ /^(src|tests)\/[A-Za-z0-9_.\/-]+$/ &&
+					name !~ /^tests\/golden\//)
+				print name
+			else
+				complain(defined[name], name, "defined but not used")
+		close(order)
+		exit bad
+	}
+	function note(seen, name) { if (!(name in seen)) seen[name] = line }
+	function complain(line, name, what) {
+		print document ":" line ": chunk \"" name "\" is " what | order
+		bad = 1
+	}' "$work/stream" | sort >"$work/files"
+tree=${into:-$work/tree}
+sed "s|^|$tree/|; s|/[^/]*\$||" "$work/files" | sort -u | xargs mkdir -p
+if [ $lines = 1 ]; then
+	awk '/^@defn .*\.(c|cu|h|cuh)$/ { $0 = $0 "*" } 1' "$work/stream"
+else
+	cat "$work/stream"
+fi | (cd "$tree" && "$noweb/mnt" -t8 -L -all)
+[ -z "$into" ] || exit 0
+changed=0
+while read -r file; do
+	case $file in
+	*.sh) chmod +x "$tree/$file"; [ ! -f "$file" ] || chmod +x "$file" ;;
+	esac
+	if ! cmp -s "$tree/$file" "$file"; then
+		mkdir -p "${file%/*}"
+		mv -f "$tree/$file" "$file"
+		changed=$((changed + 1))
+	fi
+done <"$work/files"
+{
+	sed -n 's/^TANGLED += //p' build/tangled.mk 2>/dev/null || true
+	git ls-files src tests 2>/dev/null || true
+} | { grep -v '^tests/golden/' || true; } | sort -u |
+	comm -23 - "$work/files" | while read -r file; do
+	[ -f "$file" ] || continue
+	rm -f "$file"
+	rmdir -p --ignore-fail-on-non-empty "${file%/*}"
+	echo "tangle: removed $file, which $document no longer contains"
+done
+sed 's/^/TANGLED += /' "$work/files" >"$work/tangled.mk"
+mv -f "$work/tangled.mk" build/tangled.mk
+echo "tangle: $(wc -l <"$work/files") files in $document, $changed changed"

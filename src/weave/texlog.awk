@@ -1,0 +1,46 @@
+# texlog.awk: read book.tex, then book.log; report in lines of writeup.nw
+FNR == NR {
+	if ($1 == "%nw") last = $2
+	line[FNR] = last
+	next
+}
+/^[^ ]*[a-z]:[0-9]+: / {
+	split($0, part, ":")
+	text = $0
+	sub(/^[^:]*:[0-9]+: /, "", text)
+	at = part[1] ~ /book\.tex$/ ? line[part[2]] : 1
+	print source ":" at ": TeX: " text
+	bad = 1
+}
+settled && /^LaTeX Warning: .* undefined on input line [0-9]+/ {
+	at = $NF
+	sub(/\.$/, "", at)
+	print source ":" line[at] ": TeX: " $3 " " $4 " is undefined"
+	bad = 1
+}
+/^! / { print source ":1: TeX: " substr($0, 3); bad = 1 }
+/^Missing character: There is no / && !($6 in lacking) {
+	lacking[$6] = 1
+	at = n = 0
+	while ((getline text < source) > 0) {
+		n++
+		if (!at && index(text, $6)) at = n
+	}
+	close(source)
+	sub(/^Missing character: There/, "there")
+	sub(/ in font .*/, " in the font")
+	print source ":" at + 0 ": " $0
+	bad = 1
+}
+/^Overfull \\hbox/ {
+	width = $3
+	sub(/^\(/, "", width)
+	sub(/pt$/, "", width)
+	match($0, /lines? [0-9]+/)
+	at = substr($0, RSTART, RLENGTH)
+	sub(/lines? /, "", at)
+	if (width + 0 > 4)
+		print source ":" line[at] ": warning: text is " width \
+			" pt too wide"
+}
+END { exit bad }

@@ -1,0 +1,79 @@
+#!/bin/bash
+# weave.sh FILE.nw OUT.pdf, or weave.sh --lint FILE.nw
+set -u -o pipefail
+export LC_ALL=C.UTF-8
+usage() {
+	echo "usage: weave.sh [--draft] FILE.nw OUT.pdf" >&2
+	echo "       weave.sh --lint FILE.nw" >&2
+	exit 2
+}
+here=$(dirname "$0")
+export WEAVE_DIR=${WEAVE_DIR:-build/weave} WEAVE_MODE=full
+case ${1-} in
+--draft) WEAVE_MODE=draft; shift;;
+--lint) WEAVE_MODE=lint; shift; set -- "$@" -;;
+-*) usage;;
+esac
+[ $# -eq 2 ] || usage
+source=$1 out=$2
+[ -r "$source" ] || { echo "weave.sh: cannot read $source" >&2; exit 2; }
+mkdir -p "$WEAVE_DIR" || exit 2
+missing=0
+need() {	# need COMMAND PACKAGE
+	command -v "$1" >/dev/null && return
+	echo "weave.sh: $1 not found; install the package $2" >&2
+	missing=2
+}
+need "${NOWEB_LIB:-/usr/lib/noweb}/markup" noweb
+need pandoc pandoc
+need awk mawk
+if [ $WEAVE_MODE != lint ]; then
+	need gnuplot gnuplot-nox
+	need xelatex texlive-xetex
+	if command -v fc-list >/dev/null; then
+		fonts=$(fc-list : family)
+		font() {	# font FAMILY PACKAGE
+			case $fonts in *"$1"*) return;; esac
+			echo "weave.sh: font $1 not found; install the package $2" >&2
+			missing=2
+		}
+		font "TeX Gyre Pagella" fonts-texgyre
+		font "TeX Gyre Pagella Math" fonts-texgyre-math
+		font "JetBrains Mono" fonts-jetbrains-mono
+	fi
+fi
+[ $missing -eq 0 ] || exit $missing
+if [ $WEAVE_MODE = lint ]; then
+	pandoc --quiet -f "$here/reader.lua" -L "$here/filter.lua" -t native \
+		-o /dev/null "$source" || exit 1
+	exit 0
+fi
+pandoc --quiet -f "$here/reader.lua" -L "$here/filter.lua" -s \
+	--template "$here/template.tex" --top-level-division=chapter -t latex \
+	-V source-digest="${SOURCE_DIGEST:-none}" \
+	-o "$WEAVE_DIR/book.tex.new" "$source" || exit 1
+mv "$WEAVE_DIR/book.tex.new" "$WEAVE_DIR/book.tex"
+export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-1767225600} FORCE_SOURCE_DATE=1
+moving() { cat "$WEAVE_DIR"/book.{aux,toc,out} 2>/dev/null | cksum; }
+tex() {
+	max_print_line=1000 xelatex -no-pdf -interaction=nonstopmode \
+		-file-line-error -output-directory="$WEAVE_DIR" "$WEAVE_DIR/book.tex" \
+		>"$WEAVE_DIR/xelatex.out" 2>&1
+}
+for pass in 1 2 3 4 5; do
+	before=$(moving)
+	tex || failed=1
+	[ -z "${failed-}" ] && [ "$before" != "$(moving)" ] || break
+done
+settled=${failed-yes}
+awk -v source="$source" -v settled="${settled#1}" -f "$here/texlog.awk" \
+	"$WEAVE_DIR/book.tex" "$WEAVE_DIR/book.log" >"$WEAVE_DIR/complaints" ||
+	failed=1
+cat "$WEAVE_DIR/complaints" >&2
+if [ -n "${failed-}" ]; then
+	rm -f "$WEAVE_DIR"/book.{aux,toc,out}
+	[ -s "$WEAVE_DIR/complaints" ] || tail -n 5 "$WEAVE_DIR/xelatex.out" >&2
+	exit 1
+fi
+xdvipdfmx -q -E -o "$WEAVE_DIR/book.pdf" "$WEAVE_DIR/book.xdv" || exit 1
+cp "$WEAVE_DIR/book.pdf" "$out.new" && mv "$out.new" "$out"

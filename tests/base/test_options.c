@@ -1,0 +1,77 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdbool.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/options.h"
+#include "tests/base/exits.h"
+
+static long context;
+static double rate;
+static const char *file;
+static bool force;
+static int precision;
+static const Option table[] = {
+	{ "context", OPT_INT, &context, "1..65536", "tokens" },
+	{ "rate", OPT_REAL, &rate, "R", "learning rate" },
+	{ "file", OPT_TEXT, &file, "FILE", "a file" },
+	{ "force", OPT_FLAG, &force, "", "a flag" },
+	{ "precision", OPT_CHOICE, &precision, "fp32|bf16|fp16", "number format" },
+	{ 0 }
+};
+
+static int parse(const char *line)
+{
+	static char words[256];
+	char *argv[16] = { "program" };
+	int argc = 1;
+	snprintf(words, sizeof words, "%s", line);
+	for (char *w = strtok(words, " "); w; w = strtok(NULL, " "))
+		argv[argc++] = w;
+	return options_parse(table, argc, argv, "a test") - argc;
+}
+
+static void parse_void(void *line)
+{
+	parse(line);
+}
+static void values_arrive(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("--context 2K --rate=1e-3 --file a.tsv --force "
+		"--precision bf16 rest"), -1);
+	assert_int_equal(context, 2048);
+	assert_true(rate == 1e-3);
+	assert_string_equal(file, "a.tsv");
+	assert_true(force);
+	assert_int_equal(precision, 1);
+	assert_int_equal(parse("--context=7 -- --rate"), -1);
+	assert_int_equal(context, 7);
+}
+static void bad_options_exit_2(void **state)
+{
+	(void)state;
+	char *lines[] = {
+		"--unknown 1", "--context", "--context 0", "--context 65537",
+			"--context 12x", "--context 1T",
+		"--context 99999999999999999999", "--context 9007199254740993G",
+			"--context=", "--rate fast",
+		"--rate nan", "--force=yes", "--precision fp8", "--precision fp",
+			"--contex 3",
+	};
+	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+		if (exit_status(parse_void, lines[i]) != 2)
+			fail_msg("'%s' was not refused", lines[i]);
+	assert_int_equal(exit_status(parse_void, "--context 65536"), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(values_arrive),
+		cmocka_unit_test(bad_options_exit_2),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,34 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <math.h>
+#include <cmocka.h>
+
+#include "base/stats.h"
+
+static void known_sample(void **state)
+{
+	(void)state;
+	const double x[] = { 9, 2, 4, 4, 5, 5, 7, 4 };
+	Stats s = stats_of(x, 8);
+	assert_true(s.mean == 5 && s.median == 4.5 && s.min == 2 && s.max == 9);
+	assert_true(fabs(s.sd - sqrt(32.0 / 7)) < 1e-12);
+	assert_true(x[0] == 9);
+}
+
+static void one_value_has_no_spread(void **state)
+{
+	(void)state;
+	double x = 3;
+	Stats s = stats_of(&x, 1);
+	assert_true(s.mean == 3 && s.sd == 0 && s.median == 3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(known_sample),
+		cmocka_unit_test(one_value_has_no_spread),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

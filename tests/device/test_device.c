@@ -1,0 +1,85 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "device/device.h"
+#include "tests/base/exits.h"
+
+static void account(void **state)
+{
+	(void)state;
+	Device *d = device_open("cpu");
+	device_record(d, true);
+	void *a = device_alloc(d, 1000, MEM_PARAMETER, "a");
+	device_range_push(d, "forward");
+	void *b = device_alloc(d, 64, MEM_ACTIVATION, "b");
+	assert_true((uintptr_t)a % 64 == 0 && (uintptr_t)b % 64 == 0);
+	assert_int_equal(d->active[MEM_PARAMETER], 1024);
+	assert_int_equal(d->total, 1088);
+	device_free(d, b);
+	device_range_pop(d);
+	assert_int_equal(d->total, 1024);
+	assert_int_equal(d->total_peak, 1088);
+	assert_int_equal(d->peak[MEM_ACTIVATION], 64);
+	device_reset_peak(d);
+	assert_int_equal(d->total_peak, 1024);
+	assert_ptr_equal(device_alloc(d, 60, MEM_TEMPORARY, "c"), b);
+	device_free(d, b);
+	device_free(d, a);
+	assert_int_equal(d->nlog, 6);
+	assert_true(d->log[1].nbytes == 64 && d->log[2].nbytes == -64
+		&& strcmp(d->log[1].range, "forward") == 0);
+	assert_true(strcmp(d->log[4].what, "c") == 0
+		&& d->log[4].category == MEM_TEMPORARY);
+	device_close(&d);
+	assert_null(d);
+}
+
+static void leave_with_7(size_t need, size_t have, const char *what)
+{
+	_exit(need == 1 << 20 && have == (1 << 20) - 64 && strcmp(what,
+		"too much") == 0 ? 7 : 8);
+}
+
+static void exceed(void *context)
+{
+	Device *d = device_open("cpu");
+	(void)context;
+	d->limit = 1 << 20;
+	d->on_oom = leave_with_7;
+	device_free(d, device_alloc(d, 1 << 19, MEM_ACTIVATION,
+		"fits, and is returned to make room"));
+	device_alloc(d, 64, MEM_ACTIVATION, "stays");
+	device_alloc(d, 1 << 20, MEM_ACTIVATION, "too much");
+}
+
+static void open_unknown(void *name)
+{
+	device_open(name);
+}
+
+static void limit_holds(void **state)
+{
+	(void)state;
+	assert_int_equal(exit_status(exceed, NULL), 7);
+}
+
+static void unknown_device(void **state)
+{
+	(void)state;
+	assert_int_equal(exit_status(open_unknown, "tpu"), 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(account),
+		cmocka_unit_test(limit_holds),
+		cmocka_unit_test(unknown_device),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,242 @@
+/* the whole model: gradients, invariances, memory; links the f64 build */
+#include "tests/ops/compare.h"
+
+#include <omp.h>
+
+#include "model/model.h"
+
+static Device *device;
+/*                           vocab context d_model d_ff layers heads theta */
+static const Shape tiny = { 13,   8,      18,     22,  2,     3,    10000 };
+
+static Model *rough_model(const Shape *shape)
+{
+	Model *m = model_new(device, shape, &policies[0], 5);
+	for (size_t i = 0; i < m->count; i++)
+		reals(m->weights)[i] += (real)(0.3 * random_truncated(5, 100, i, 3));
+	return m;
+}
+typedef struct Batch {
+	size_t B, T;
+	int32_t *tokens, *targets;
+} Batch;
+
+static Batch batch(size_t B, size_t T, int stream)
+{
+	size_t V = tiny.vocab;
+	return (Batch){ B, T, drawn_tokens(B * T, stream, V),
+		drawn_tokens(B * T, stream + 1, V) };
+}
+
+static double forward(Model *m, const Batch *b, bool keep)
+{
+	return model_forward(m, b->tokens, b->targets, b->B, b->T, keep);
+}
+
+/* a copy of the gradients that a forward and a backward pass leave */
+static Array gradients(Model *m, const Batch *b, bool accumulate)
+{
+	forward(m, b, true);
+	model_backward(m, accumulate);
+	return copied(m->gradients, m->count);
+}
+static Expected loss_difference(Model *m, const Batch *b, size_t at)
+{
+	const double h = 0x1p-10;
+	real *weight = reals(m->weights) + at, kept = *weight;
+	double l[4];
+	for (int i = 0; i < 4; i++) {
+		*weight = (real)(kept + h * (const int[]){ -2, -1, 1, 2 }[i]);
+		l[i] = forward(m, b, false);
+	}
+	*weight = kept;
+	double slope = (8 * (l[2] - l[1]) - (l[3] - l[0])) / (12 * h);
+	return (Expected){ slope, 0x1p-30 };
+}
+
+static void check_tensor(Model *m, const Batch *b, int tensor, Array gradient)
+{
+	enum { SAMPLES = 5 };
+	Parameter p = shape_parameter(&m->shape, tensor);
+	Expected *want = expected(p.count);
+	for (size_t i = 0; i < p.count; i++)
+		want[i] = (Expected){ 0, INFINITY };       /* anything but NaN */
+	for (int s = 0; s < SAMPLES; s++) {
+		size_t i = random_bits(6, tensor, s) % p.count;
+		if (tensor == 0 && s == 0)
+			i = b->tokens[0] * p.columns + i % p.columns;
+		want[i] = loss_difference(m, b, p.offset + i);
+	}
+	expect_close(p.name, array_at(gradient, p.offset), want, p.count);
+}
+
+static void gradients_are_differences(void **state)
+{
+	(void)state;
+	Model *m = rough_model(&tiny);
+	static const size_t sizes[][2] = { { 1, 1 }, { 3, 1 }, { 1, 7 }, { 3, 7 } };
+	for (int i = 0; i < 4; i++) {
+		Batch b = batch(sizes[i][0], sizes[i][1], 1);
+		if (m->gradients.at)
+			memset(m->gradients.at, 0xff, m->count * sizeof(real));
+		Array gradient = gradients(m, &b, false);
+		for (int tensor = 0; tensor < shape_nparameters(&tiny); tensor++)
+			check_tensor(m, &b, tensor, gradient);
+	}
+	model_free(&m);
+}
+static void expect_sum(const char *what, Array got, Array a, Array b, size_t n)
+{
+	Expected *want = expected(n);
+	for (size_t i = 0; i < n; i++)
+		want[i] = (Expected){ reals(a)[i] + reals(b)[i], 0x1p-40 };
+	expect_close(what, got, want, n);
+}
+
+static void gradients_accumulate(void **state)
+{
+	(void)state;
+	Model *m = rough_model(&tiny);
+	Batch one = batch(3, 7, 1), two = batch(2, 5, 3);
+	Array first = gradients(m, &one, true);
+	Array second = gradients(m, &two, false);
+	Array again = gradients(m, &one, false);
+	Array both = gradients(m, &two, true);
+	expect_same("the first, though accumulated", first, again, m->count);
+	expect_sum("two batches", both, first, second, m->count);
+	gradients(m, &one, false);
+	Array twice = gradients(m, &one, true);
+	expect_sum("one batch twice", twice, first, first, m->count);
+	model_free(&m);
+}
+static void a_batch_is_the_mean(void **state)
+{
+	(void)state;
+	enum { SEQUENCES = 3, LENGTH = 7 };
+	Model *m = rough_model(&tiny);
+	Batch all = batch(SEQUENCES, LENGTH, 1);
+	double loss = forward(m, &all, true), mean = 0;
+	Array together = gradients(m, &all, false), sum = { 0 };
+	for (int i = 0; i < SEQUENCES; i++) {
+		size_t start = i * LENGTH;
+		Batch b = { 1, LENGTH, all.tokens + start, all.targets + start };
+		mean += forward(m, &b, false) / SEQUENCES;
+		sum = gradients(m, &b, i > 0);
+	}
+	assert_true(fabs(loss - mean) <= 0x1p-40);
+	Expected *want = expected(m->count);
+	for (size_t i = 0; i < m->count; i++)
+		want[i] = (Expected){ reals(sum)[i] / SEQUENCES, 0x1p-40 };
+	expect_close("gradient of a batch", together, want, m->count);
+	model_free(&m);
+}
+static void change_token(Model *m, const Batch *b, size_t at, Array logits)
+{
+	size_t V = tiny.vocab, start = at / b->T * b->T, end = start + b->T;
+	int32_t kept = b->tokens[at];
+	b->tokens[at] = (kept + 1) % (int32_t)V;
+	forward(m, b, false);
+	b->tokens[at] = kept;
+	expect_same("logits before the change", m->logits, logits, at * V);
+	expect_same("logits of later sequences", array_at(m->logits, end * V),
+		array_at(logits, end * V), (b->B * b->T - end) * V);
+	assert_memory_not_equal(reals(m->logits) + at * V,
+		reals(logits) + at * V, V * sizeof(real));
+	assert_memory_not_equal(reals(m->logits) + (end - 1) * V,
+		reals(logits) + (end - 1) * V, V * sizeof(real));
+}
+
+static void no_position_sees_a_later_one(void **state)
+{
+	(void)state;
+	Model *m = rough_model(&tiny);
+	Batch b = batch(3, 7, 1);
+	size_t N = b.B * b.T, n = N * tiny.vocab;
+	forward(m, &b, true);
+	Array logits = copied(m->logits, n);
+	forward(m, &b, false);
+	expect_same("logits without keeping", m->logits, logits, n);
+	for (size_t at = 0; at < N; at++)
+		change_token(m, &b, at, logits);
+	model_free(&m);
+}
+static size_t padded(size_t elements)
+{
+	return (elements * sizeof(real) + 63) / 64 * 64;
+}
+
+static size_t saved_bytes(long layers, const Batch *b, bool keep)
+{
+	Shape shape = tiny;
+	shape.layers = layers;
+	size_t before = device->total;
+	Model *m = model_new(device, &shape, &policies[0], 1);
+	size_t angles = tiny.context * tiny.d_model / tiny.heads / 2;
+	size_t held = before + padded(m->count) + 2 * padded(angles);
+	forward(m, b, keep);
+	size_t saved = device->total - held;
+	assert_int_equal(device->active[MEM_TEMPORARY], 0);
+	model_clear(m);
+	assert_int_equal(device->total, held);
+	if (keep) {
+		gradients(m, b, false);
+		assert_int_equal(device->total, held + padded(m->count));
+	}
+	model_free(&m);
+	assert_int_equal(device->total, before);
+	return saved;
+}
+
+static void activations_are_as_derived(void **state)
+{
+	(void)state;
+	size_t C = tiny.d_model, F = tiny.d_ff, H = tiny.heads;
+	static const size_t sizes[][2] = { { 2, 8 }, { 3, 7 }, { 1, 1 } };
+	for (int i = 0; i < 3; i++) {
+		size_t B = sizes[i][0], T = sizes[i][1], N = B * T;
+		Batch b = batch(B, T, 1);
+		size_t block = saved_bytes(3, &b, true) - saved_bytes(2, &b, true);
+		assert_int_equal(block, 8 * padded(N * C) + padded(N * H * T)
+			+ 3 * padded(N * F) + 2 * padded(N));
+		if (N % 16 == 0)
+			assert_int_equal(block,
+				(8 * C + H * T + 3 * F + 2) * N * sizeof(real));
+		assert_int_equal(saved_bytes(3, &b, false), saved_bytes(2, &b, false));
+	}
+}
+static void peak_is_as_derived(void **state)
+{
+	(void)state;
+	const Shape shape = { 100, 32, 48, 192, 4, 4, 10000 };
+	enum { SEQUENCES = 2 };
+	size_t C = shape.d_model, F = shape.d_ff, H = shape.heads;
+	size_t T = shape.context, N = SEQUENCES * T, V = shape.vocab;
+	size_t before = device->total;
+	Model *m = model_new(device, &shape, &policies[0], 1);
+	Batch b = batch(SEQUENCES, T, 1);
+	gradients(m, &b, false);
+	device_reset_peak(device);
+	gradients(m, &b, false);
+	size_t block = 8 * C + H * T + 3 * F + 2, ends = 2 * C + V + 3;
+	double derived = sizeof(real)
+		* (2.0 * m->count + N * (shape.layers * block + ends));
+	double ratio = (device->total_peak - before) / derived;
+	model_free(&m);
+	if (!(ratio >= 1 && ratio <= 8.0 / 7))
+		fail_msg("the peak is %.3f of the derived size", ratio);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		checked(gradients_are_differences), checked(gradients_accumulate),
+		checked(a_batch_is_the_mean), checked(no_position_sees_a_later_one),
+		checked(activations_are_as_derived), checked(peak_is_as_derived),
+	};
+	omp_set_num_threads(1);         /* tiny loops */
+	device = device_open("cpu");
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	if (!failed)
+		device_close(&device);      /* asserts that all memory was freed */
+	return failed;
+}

@@ -1,0 +1,59 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "model/shape.h"
+
+static void five_sizes_have_their_counts(void **state)
+{
+	(void)state;
+	const size_t known[NSIZES] = { 128625408, 423183360, 969411840, 1998235200,
+		3406809600 };
+	for (int i = 0; i < NSIZES; i++) {
+		Shape s = model_sizes[i].shape;
+		size_t V = s.vocab, C = s.d_model, F = s.d_ff, L = s.layers;
+		assert_int_equal(shape_count(&s), known[i]);
+		assert_int_equal(2 * V * C + L * (4 * C * C + 3 * C * F + 2 * C) + C,
+			known[i]);
+		assert_null(shape_error(&s));
+	}
+}
+
+static void parameters_tile_the_buffer(void **state)
+{
+	(void)state;
+	Shape s = { 101, 8, 12, 20, 3, 2, 10000 };
+	size_t next = 0;
+	for (int i = 0; i < shape_nparameters(&s); i++) {
+		Parameter p = shape_parameter(&s, i);
+		assert_int_equal(p.offset, next);
+		assert_int_equal(p.count, p.rows * p.columns);
+		next += p.count;
+	}
+	assert_int_equal(next, shape_count(&s));
+	Parameter w3 = shape_parameter(&s, shape_block_parameter(&s, 2, P_W3));
+	assert_string_equal(w3.name, "layers.2.ffn.w3.weight");
+}
+
+static void impossible_shapes_are_named(void **state)
+{
+	(void)state;
+	Shape odd_pairs = { 10, 8, 6, 8, 1, 2, 10000 };
+	Shape ragged = { 10, 8, 10, 8, 1, 4, 10000 };
+	Shape empty = { 10, 8, 8, 8, 0, 1, 10000 };
+	assert_non_null(shape_error(&odd_pairs));
+	assert_non_null(shape_error(&ragged));
+	assert_non_null(shape_error(&empty));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(five_sizes_have_their_counts),
+		cmocka_unit_test(parameters_tile_the_buffer),
+		cmocka_unit_test(impossible_shapes_are_named),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,73 @@
+/* the toy model's gradients against differences, and its types; f64 build */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "model/toy.h"
+
+static void check_parameter(Toy *t, ToyTensor parameter, ToyTensor gradient)
+{
+	real *w = t->tensor[parameter].at, h = (real)1e-6;
+	for (size_t i = 0; i < toy_count(t, parameter); i++) {
+		real kept = w[i];
+		w[i] = kept + h;
+		double up = toy_forward(t);
+		w[i] = kept - h;
+		double want = (up - toy_forward(t)) / (2 * h);
+		w[i] = kept;
+		double got = ((real *)t->tensor[gradient].at)[i];
+		if (!(fabs(got - want) <= 1e-8 + 1e-6 * fabs(want)))
+			fail_msg("%s[%zu] is %.10g, not %.10g", toy_names[gradient], i,
+			         got, want);
+	}
+}
+
+static void test_gradients(void **state)
+{
+	(void)state;
+	Device *device = device_open("cpu");
+	Toy *t = toy_new(device, &policies[0], 1);
+	for (int twice = 0; twice < 2; twice++) {
+		toy_forward(t);
+		toy_backward(t);
+	}
+	check_parameter(t, TOY_FC1_W, TOY_DFC1_W);
+	check_parameter(t, TOY_GAIN, TOY_DGAIN);
+	check_parameter(t, TOY_SHIFT, TOY_DSHIFT);
+	check_parameter(t, TOY_FC2_W, TOY_DFC2_W);
+	toy_free(&t);
+	device_close(&device);
+}
+static void test_types(void **state)
+{
+	(void)state;
+	Device *device = device_open("cpu");
+	const Type low[] = { TYPE_REAL, BF16, FP16 };       /* as in PRECISIONS */
+	for (int p = 0; p < 3; p++) {
+		Toy *t = toy_new(device, &policies[p], 1);
+		assert_true(isfinite(toy_forward(t)));
+		toy_backward(t);
+		for (int i = 0; i < NTOY; i++) {
+			int narrow = i == TOY_FC1 || i == TOY_RELU || i == TOY_LOGITS ||
+				i == TOY_DFC1 || i == TOY_DRELU || i == TOY_DLOGITS;
+			assert_int_equal(t->tensor[i].type, narrow ? low[p] : TYPE_REAL);
+			const real *x = t->tensor[i].at;
+			for (size_t j = 0; narrow && p > 0 && j < toy_count(t, i); j++)
+				assert_true(x[j] == round_to(low[p], (float)x[j]));
+		}
+		toy_free(&t);
+	}
+	device_close(&device);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_gradients),
+		cmocka_unit_test(test_types),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

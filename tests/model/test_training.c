@@ -1,0 +1,291 @@
+/* training: named failures, repeatability, learning, AdamW, initial weights */
+#include "tests/ops/compare.h"
+
+#include <omp.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "model/adamw.h"
+#include "model/model.h"
+
+static Device *device;
+static const Shape tiny = { 13, 8, 18, 22, 2, 3, 10000 };
+
+static int stderr_of(char *text, size_t size, void (*f)(void *), void *context)
+{
+	int ends[2], status = 0;
+	size_t n = 0;
+	assert_int_equal(pipe(ends), 0);
+	fflush(NULL);
+	pid_t child = fork();
+	if (child == 0) {
+		dup2(ends[1], STDERR_FILENO);
+		omp_set_num_threads(1);
+		f(context);
+		_exit(0);
+	}
+	close(ends[1]);
+	for (ssize_t got; (got = read(ends[0], text + n, size - 1 - n)) > 0;)
+		n += got;
+	text[n] = '\0';
+	close(ends[0]);
+	waitpid(child, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+typedef struct Plant {
+	const char *parameter;
+	double value;
+	bool everywhere;
+	const char *named;              /* what the message must contain */
+} Plant;
+
+static void run_planted(void *context)
+{
+	const Plant *plant = context;
+	const int32_t tokens[] = { 3, 1, 4, 1, 5, 9 };
+	Model *m = model_new(device, &tiny, &policies[0], 1);
+	for (int i = 0; i < shape_nparameters(&tiny); i++) {
+		Parameter p = shape_parameter(&tiny, i);
+		size_t n = plant->everywhere ? p.count : 1;
+		if (strcmp(p.name, plant->parameter) == 0)
+			m->ops->fill(model_weight(m, i), plant->value, n);
+	}
+	model_forward(m, tokens, tokens + 1, 1, 5, true);
+}
+
+static void first_bad_tensor_is_named(void **state)
+{
+	(void)state;
+	Plant plants[] = {
+		{ "layers.1.ffn.w3.weight", 0, false, "" },
+		{ "layers.1.ffn.w3.weight", NAN, false, "layers.1.ffn.w3.weight (" },
+		{ "lm_head.weight", INFINITY, false, "lm_head.weight (1 of 234" },
+		{ "layers.0.ffn.w1.weight", 3e38, true, "layers.0.ffn.w1 (" },
+		{ "layers.1.attn.v_proj.weight", 3e38, true, "layers.1.attn.v (" },
+	};
+	char text[512];
+	for (size_t i = 0; i < sizeof plants / sizeof *plants; i++) {
+		int status = stderr_of(text, sizeof text, run_planted, &plants[i]);
+		if (status != (i > 0) || !strstr(text, plants[i].named))
+			fail_msg("%g in %s: exit %d, '%s'", plants[i].value,
+				plants[i].parameter, status, text);
+	}
+}
+typedef struct Batch {
+	size_t B, T;
+	const int32_t *tokens, *targets;
+} Batch;
+
+static double train_step(Model *m, AdamW *a, const Batch *b)
+{
+	double loss = model_forward(m, b->tokens, b->targets, b->B, b->T, true);
+	model_backward(m, false);
+	adamw_step(a, m);
+	return loss;
+}
+enum { STEPS = 4 };
+
+static void record_run(Array *after, const Policy *policy, uint64_t seed)
+{
+	const Shape shape = { 101, 16, 96, 160, 2, 3, 10000 };
+	Batch b = { 4, 16, drawn_tokens(64, 1, 101), drawn_tokens(64, 2, 101) };
+	Model *m = model_new(device, &shape, policy, seed);
+	AdamW a = adamw_new(m, 1e-2, 0.9, 0.999, 1e-8, 0.01);
+	for (int step = 0; step < STEPS; step++) {
+		train_step(m, &a, &b);
+		after[step] = copied(m->weights, m->count);
+	}
+	adamw_free(&a, m);
+	model_free(&m);
+}
+
+static void training_repeats(void **state)
+{
+	(void)state;
+	const Shape shape = { 101, 16, 96, 160, 2, 3, 10000 };
+	size_t n = shape_count(&shape);
+	for (int precision = 0; precision < 2; precision++) {
+		Array one[STEPS], two[STEPS], other[STEPS];
+		record_run(one, &policies[precision], 1);
+		record_run(two, &policies[precision], 1);
+		record_run(other, &policies[precision], 2);
+		for (int step = 0; step < STEPS; step++)
+			expect_same(policies[precision].name, two[step], one[step], n);
+		assert_memory_not_equal(one[0].at, other[0].at, n * sizeof(real));
+	}
+}
+static double learned_loss(const Batch *b, const Policy *policy)
+{
+	int threads = omp_get_max_threads();
+	omp_set_num_threads(1);                 /* tiny loops */
+	Model *m = model_new(device, &tiny, policy, 1);
+	AdamW a = adamw_new(m, 1e-2, 0.9, 0.999, 1e-8, 0.01);
+	double loss = 0;
+	for (int step = 0; step < 150; step++)
+		loss = train_step(m, &a, b);
+	adamw_free(&a, m);
+	model_free(&m);
+	omp_set_num_threads(threads);
+	return loss;
+}
+
+static void a_batch_is_learned(void **state)
+{
+	(void)state;
+	enum { LENGTH = 8, TOKENS = 2 * LENGTH };
+	static const int32_t tokens[TOKENS] = {
+		3, 1, 4, 1, 5, 9, 2, 6, /**/ 3, 1, 4, 1, 7, 0, 7, 12 };
+	static const int32_t targets[TOKENS] = {
+		1, 4, 1, 5, 9, 2, 6, 5, /**/ 1, 4, 1, 7, 0, 7, 12, 1 };
+	Batch b = { 2, LENGTH, tokens, targets };
+	double floor = 2 * log(2) / TOKENS;
+	for (int precision = 0; precision < 2; precision++) {
+		double loss = learned_loss(&b, &policies[precision]);
+		if (!(loss >= floor * (1 - 1e-5) && loss < floor * 1.5))
+			fail_msg("%s: loss %.5f, floor %.5f", policies[precision].name,
+				loss, floor);
+	}
+}
+typedef struct Scalar {
+	double w, m, v, size;           /* size: m with every term positive */
+	double error;                   /* bound on the error of the fp32 w */
+} Scalar;
+
+static void scalar_adamw(Scalar *s, double g, AdamWStep a)
+{
+	double rate = a.lr * sqrt(1 - pow(a.beta2, a.t)) / (1 - pow(a.beta1, a.t));
+	s->w -= a.lr * a.decay * s->w;
+	s->m = a.beta1 * s->m + (1 - a.beta1) * g;
+	s->v = a.beta2 * s->v + (1 - a.beta2) * g * g;
+	s->size = a.beta1 * s->size + (1 - a.beta1) * fabs(g);
+	double factor = rate / (sqrt(s->v) + a.eps), change = factor * s->m;
+	s->w -= change;
+	s->error += EPS * (3 * fabs(s->w) + factor * s->size * 4 * a.t
+		+ fabs(change) * (2 * a.t + 6));
+}
+
+static void draw_gradients(Array g, size_t n, int step)
+{
+	for (size_t i = 0; i < n; i++) {
+		double z = random_normal(1, 50 + step, i);
+		reals(g)[i] = (real)(i % 13 == 12 ? 0 : z * pow(10, -(double)(i % 13)));
+	}
+}
+
+static void expect_scalars(const AdamW *a, Array w, const Scalar *s, size_t n)
+{
+	Expected *want = expected(n);
+	long t = a->step.t;
+	for (size_t i = 0; i < n; i++)
+		want[i] = rounded(s[i].m, s[i].size, 4.0 * t);
+	expect_close("first moment", a->m, want, n);
+	for (size_t i = 0; i < n; i++)
+		want[i] = rounded(s[i].v, s[i].v, 5.0 * t);
+	expect_close("second moment", a->v, want, n);
+	for (size_t i = 0; i < n; i++)
+		want[i] = (Expected){ s[i].w, s[i].error };
+	expect_close("weight", w, want, n);
+}
+
+static void adamw_follows_its_equations(void **state)
+{
+	(void)state;
+	const int32_t token = 1;
+	Model *model = model_new(device, &tiny, &policies[0], 1);
+	AdamW a = adamw_new(model, 0.1, 0.9, 0.999, 1e-8, 0.1);
+	size_t n = model->count;
+	Scalar *s = guarded(n * sizeof *s);
+	for (size_t i = 0; i < n; i++)
+		s[i] = (Scalar){ .w = reals(model->weights)[i] };
+	model_forward(model, &token, &token, 1, 1, true);
+	model_backward(model, false);           /* makes room for gradients */
+	for (int step = 1; step <= 5; step++) {
+		draw_gradients(model->gradients, n, step);
+		adamw_step(&a, model);
+		assert_int_equal(a.step.t, step);
+		for (size_t i = 0; i < n; i++)
+			scalar_adamw(&s[i], reals(model->gradients)[i], a.step);
+		expect_scalars(&a, model->weights, s, n);
+	}
+	adamw_free(&a, model);
+	model_free(&model);
+}
+static const Shape drawn_shape = { 200, 8, 64, 160, 2, 2, 10000 };
+
+static void check_distribution(const Parameter *p, const real *w, double sd)
+{
+	double phi = exp(-4.5) / sqrt(2 * M_PI), inside = erf(3 / sqrt(2));
+	double mean = 0, square = 0, largest = 0, n = p->count;
+	for (size_t i = 0; i < p->count; i++) {
+		mean += w[i] / n;
+		square += (double)w[i] * w[i] / n;
+		largest = fmax(largest, fabs(w[i]));
+	}
+	double kept = square / (sd * sd * (1 - 6 * phi / inside));
+	if (!(fabs(mean) <= 5 * sd / sqrt(n) && fabs(kept - 1) <= 5 * sqrt(2 / n)))
+		fail_msg("%s: mean %g, variance %g of its value", p->name, mean, kept);
+	if (!(largest <= 3 * sd * (1 + EPS) && largest > 2.5 * sd))
+		fail_msg("%s: largest is %g sd", p->name, largest / sd);
+}
+
+static double correlation(const Model *m, BlockParameter a, BlockParameter b)
+{
+	int i = shape_block_parameter(&m->shape, 1, a);
+	int j = shape_block_parameter(&m->shape, 1, b);
+	const real *x = model_weight(m, i).at, *y = model_weight(m, j).at;
+	double xy = 0, xx = 0;
+	for (size_t k = 0; k < shape_parameter(&m->shape, i).count; k++) {
+		xy += (double)x[k] * y[k];
+		xx += (double)x[k] * x[k];
+	}
+	return xy / xx;
+}
+
+static void initial_weights_are_as_stated(void **state)
+{
+	(void)state;
+	Model *m = model_new(device, &drawn_shape, &policies[0], 1);
+	for (int i = 0; i < shape_nparameters(&drawn_shape); i++) {
+		Parameter p = shape_parameter(&drawn_shape, i);
+		const real *w = model_weight(m, i).at;
+		double sd = i == 0 ? 1 : sqrt(2.0 / (p.rows + p.columns));
+		for (size_t j = 0; p.rows == 1 && j < p.count; j++)
+			assert_true(w[j] == 1);
+		if (p.rows > 1)
+			check_distribution(&p, w, sd);
+	}
+	assert_true(fabs(correlation(m, P_Q, P_K)) < 5.0 / drawn_shape.d_model);
+	assert_true(fabs(correlation(m, P_W1, P_W3)) < 5.0 / drawn_shape.d_model);
+	model_free(&m);
+}
+
+static void initial_weights_ignore_threads(void **state)
+{
+	(void)state;
+	int before = omp_get_max_threads();
+	Array weights[3];
+	for (int threads = 1; threads <= 3; threads++) {
+		omp_set_num_threads(threads);
+		Model *m = model_new(device, &drawn_shape, &policies[0], 1);
+		weights[threads - 1] = copied(m->weights, m->count);
+		expect_same("weights drawn by threads", weights[threads - 1],
+			weights[0], m->count);
+		model_free(&m);
+	}
+	omp_set_num_threads(before);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		checked(first_bad_tensor_is_named), checked(training_repeats),
+		checked(a_batch_is_learned), checked(adamw_follows_its_equations),
+		checked(initial_weights_are_as_stated),
+		checked(initial_weights_ignore_threads),
+	};
+	device = device_open("cpu");
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	if (!failed)
+		device_close(&device);      /* asserts that all memory was freed */
+	return failed;
+}

@@ -1,0 +1,375 @@
+/* every backward operation against differences of its forward one (f64) */
+#include "tests/ops/compare.h"
+
+#include <omp.h>
+
+static Device *device;
+static const Ops *ops;
+
+typedef struct Problem {
+	const char *name;
+	size_t size[4];                     /* the sizes that the operation takes */
+	int ninputs;
+	Array x[3], dx[3], before[3];       /* inputs, gradients, their start */
+	size_t n[3];
+	bool adds[3];
+	Array y, dy;                        /* output, and its given gradient */
+	size_t ny;
+	Array kept[2];                      /* left by forward, or constants */
+	const int32_t *tokens;
+	void (*forward)(const struct Problem *);
+	void (*backward)(const struct Problem *);
+} Problem;
+
+static void add_input(Problem *p, size_t n, bool adds)
+{
+	int k = p->ninputs++;
+	p->n[k] = n;
+	p->adds[k] = adds;
+	p->x[k] = drawn(n, 10 + k, 0, 1.5);
+	for (size_t i = 0; i < n; i++)
+		reals(p->x[k])[i] += reals(p->x[k])[i] > 0 ? 0.25 : -0.25;
+	p->before[k] = drawn(n, 20 + k, 0, 1);
+	p->dx[k] = adds ? copied(p->before[k], n) : poisoned(n);
+}
+
+static void set_output(Problem *p, size_t n)
+{
+	p->ny = n;
+	p->y = poisoned(n);
+	p->dy = drawn(n, 30, 0, 1);
+}
+static double loss(const Problem *p, double *magnitude)
+{
+	memset(p->y.at, 0xff, p->ny * sizeof(real));
+	p->forward(p);
+	double sum = 0;
+	*magnitude = 0;
+	for (size_t i = 0; i < p->ny; i++) {
+		double term = (double)reals(p->dy)[i] * reals(p->y)[i];
+		sum += term;
+		*magnitude += fabs(term);
+	}
+	return sum;
+}
+
+static Expected difference(const Problem *p, real *x)
+{
+	const double h = 0x1p-10;
+	double l[4], magnitude;
+	real kept = *x;
+	for (int i = 0; i < 4; i++) {
+		*x = (real)(kept + h * (const int[]){ -2, -1, 1, 2 }[i]);
+		l[i] = loss(p, &magnitude);
+	}
+	*x = kept;
+	double slope = (8 * (l[2] - l[1]) - (l[3] - l[0])) / (12 * h);
+	return (Expected){ slope, 0x1p-30 + 0x1p-36 * magnitude };
+}
+static void check_gradient(const Problem *p, int k)
+{
+	enum { SAMPLES = 100 };
+	size_t n = p->n[k];
+	char what[96];
+	Expected *want = expected(n);
+	for (size_t i = 0; i < n; i++)
+		want[i] = n <= SAMPLES ? difference(p, &reals(p->x[k])[i])
+			: (Expected){ 0, INFINITY };
+	for (int s = 0; n > SAMPLES && s < SAMPLES; s++) {
+		size_t i = random_bits(2, k, s) % n;
+		want[i] = difference(p, &reals(p->x[k])[i]);
+	}
+	for (size_t i = 0; i < n && p->adds[k]; i++)
+		reals(p->dx[k])[i] -= reals(p->before[k])[i];
+	snprintf(what, sizeof what, "%s (%zu, %zu, %zu, %zu), input %d", p->name,
+		p->size[0], p->size[1], p->size[2], p->size[3], k);
+	expect_close(what, p->dx[k], want, n);
+}
+
+static void check_gradients(const Problem *p)
+{
+	double magnitude;
+	loss(p, &magnitude);
+	p->backward(p);
+	for (int k = 0; k < p->ninputs; k++)
+		check_gradient(p, k);
+}
+static void embed(const Problem *p)
+{
+	ops->embedding_forward(p->y, p->x[0], p->tokens, p->size[0], p->size[1]);
+}
+
+static void embed_back(const Problem *p)
+{
+	ops->embedding_backward(p->dx[0], p->dy, p->tokens, p->size[0], p->size[1]);
+}
+
+static void test_embedding(void **state)
+{
+	(void)state;
+	static const size_t shapes[][3] = { { 1, 1, 1 }, { 7, 65, 3 },
+		{ 65, 7, 13 }, { 9, 130, 2 } };
+	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+		size_t N = shapes[i][0], C = shapes[i][1], V = shapes[i][2];
+		Problem p = { "embedding", { N, C }, .forward = embed,
+			.backward = embed_back };
+		add_input(&p, V * C, true);
+		set_output(&p, N * C);
+		p.tokens = drawn_tokens(N, 3, V);
+		check_gradients(&p);
+	}
+}
+
+static void linear(const Problem *p)
+{
+	size_t N = p->size[0], K = p->size[1], M = p->size[2];
+	ops->matmul(p->y, p->x[0], p->x[1], (Matmul){ .m = N, .n = M, .k = K,
+		.trans_b = true, .lda = K, .ldb = K, .ldc = M, .alpha = 1 });
+}
+
+static void linear_back(const Problem *p)
+{
+	size_t N = p->size[0], K = p->size[1], M = p->size[2];
+	ops->matmul(p->dx[0], p->dy, p->x[1], (Matmul){ .m = N, .n = K, .k = M,
+		.lda = M, .ldb = K, .ldc = K, .alpha = 1 });
+	ops->matmul(p->dx[1], p->dy, p->x[0], (Matmul){ .m = M, .n = K, .k = N,
+		.trans_a = true, .lda = M, .ldb = K, .ldc = K, .alpha = 1, .beta = 1 });
+}
+
+static void test_linear(void **state)
+{
+	(void)state;
+	static const size_t shapes[][3] = { { 1, 1, 1 }, { 7, 65, 3 },
+		{ 65, 7, 13 }, { 1, 7, 65 } };
+	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+		size_t N = shapes[i][0], K = shapes[i][1], M = shapes[i][2];
+		Problem p = { "linear", { N, K, M }, .forward = linear,
+			.backward = linear_back };
+		add_input(&p, N * K, false);
+		add_input(&p, M * K, true);
+		set_output(&p, N * M);
+		check_gradients(&p);
+	}
+}
+
+#define EPSILON 1e-2
+static const size_t row_shapes[][2] = {
+	{ 1, 1 }, { 7, 1 }, { 1, 7 }, { 7, 65 }, { 65, 7 }, { 3, 130 },
+};
+enum { NROW_SHAPES = sizeof row_shapes / sizeof *row_shapes };
+
+static void rmsnorm(const Problem *p)
+{
+	ops->rmsnorm_forward(p->y, p->kept[0], p->x[0], p->x[1], p->size[0],
+		p->size[1], EPSILON);
+}
+
+static void rmsnorm_back(const Problem *p)
+{
+	ops->rmsnorm_backward(p->dx[0], p->dx[1], p->dy, p->x[0], p->x[1],
+		p->kept[0], p->size[0], p->size[1]);
+}
+
+static void test_rmsnorm(void **state)
+{
+	(void)state;
+	for (int i = 0; i < NROW_SHAPES; i++) {
+		size_t rows = row_shapes[i][0], C = row_shapes[i][1];
+		Problem p = { "rmsnorm", { rows, C }, .forward = rmsnorm,
+			.backward = rmsnorm_back };
+		add_input(&p, rows * C, true);
+		add_input(&p, C, true);
+		set_output(&p, rows * C);
+		p.kept[0] = poisoned(rows);
+		check_gradients(&p);
+	}
+}
+
+static void layernorm(const Problem *p)
+{
+	ops->layernorm_forward(p->y, p->kept[0], p->kept[1], p->x[0], p->x[1],
+		p->x[2], p->size[0], p->size[1], EPSILON);
+}
+
+static void layernorm_back(const Problem *p)
+{
+	ops->layernorm_backward(p->dx[0], p->dx[1], p->dx[2], p->dy, p->x[0],
+		p->x[1], p->kept[0], p->kept[1], p->size[0], p->size[1]);
+}
+
+static void test_layernorm(void **state)
+{
+	(void)state;
+	for (int i = 0; i < NROW_SHAPES; i++) {
+		size_t rows = row_shapes[i][0], C = row_shapes[i][1];
+		Problem p = { "layernorm", { rows, C }, .forward = layernorm,
+			.backward = layernorm_back };
+		add_input(&p, rows * C, true);
+		add_input(&p, C, true);
+		add_input(&p, C, true);
+		set_output(&p, rows * C);
+		p.kept[0] = poisoned(rows);
+		p.kept[1] = poisoned(rows);
+		check_gradients(&p);
+	}
+}
+static void rotate(const Problem *p)
+{
+	ops->rope(p->y, p->x[0], p->kept[0], p->kept[1], p->size[0], p->size[1],
+		p->size[2], p->size[3], 1);
+}
+
+static void rotate_back(const Problem *p)
+{
+	ops->rope(p->dx[0], p->dy, p->kept[0], p->kept[1], p->size[0], p->size[1],
+		p->size[2], p->size[3], -1);
+}
+
+static void test_rope(void **state)
+{
+	(void)state;
+	static const size_t shapes[][4] = { { 1, 1, 1, 2 }, { 3, 7, 3, 6 },
+		{ 2, 65, 1, 14 } };
+	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+		size_t B = shapes[i][0], T = shapes[i][1];
+		size_t H = shapes[i][2], D = shapes[i][3];
+		size_t angles = (T + 2) * D / 2;
+		Problem p = { "rope", { B, T, H, D }, .forward = rotate,
+			.backward = rotate_back };
+		p.kept[0] = drawn(angles, 1, 0, 3);
+		p.kept[1] = copied(p.kept[0], angles);
+		for (size_t j = 0; j < angles; j++) {
+			reals(p.kept[0])[j] = (real)cos(reals(p.kept[0])[j]);
+			reals(p.kept[1])[j] = (real)sin(reals(p.kept[1])[j]);
+		}
+		add_input(&p, B * T * H * D, false);
+		set_output(&p, B * T * H * D);
+		check_gradients(&p);
+	}
+}
+
+static void softmax(const Problem *p)
+{
+	ops->softmax_forward(p->y, p->x[0], 0.7, p->size[0], p->size[1]);
+}
+
+static void softmax_back(const Problem *p)
+{
+	size_t rows = p->size[0] * p->size[1], T = p->size[1];
+	Array dy = copied(p->dy, p->ny), y = copied(p->y, p->ny);
+	for (size_t row = 0; row < rows; row++) {
+		size_t n = row % T + 1, masked = (T - n) * sizeof(real);
+		memset(reals(dy) + row * T + n, 0xff, masked);
+		memset(reals(y) + row * T + n, 0xff, masked);
+	}
+	ops->softmax_backward(p->dx[0], dy, y, 0.7, p->size[0], T);
+}
+
+static void test_softmax(void **state)
+{
+	(void)state;
+	static const size_t shapes[][2] = { { 1, 1 }, { 3, 1 }, { 1, 2 }, { 3, 7 },
+		{ 1, 65 } };
+	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+		size_t matrices = shapes[i][0], T = shapes[i][1], n = matrices * T * T;
+		Problem p = { "softmax", { matrices, T }, .forward = softmax,
+			.backward = softmax_back };
+		add_input(&p, n, false);
+		set_output(&p, n);
+		check_gradients(&p);
+	}
+}
+static const size_t lengths[] = { 1, 7, 65 };
+enum { NLENGTHS = sizeof lengths / sizeof *lengths };
+
+static void swiglu(const Problem *p)
+{
+	ops->swiglu_forward(p->y, p->x[0], p->x[1], p->size[0]);
+}
+
+static void swiglu_back(const Problem *p)
+{
+	ops->swiglu_backward(p->dx[0], p->dx[1], p->dy, p->x[0], p->x[1],
+		p->size[0]);
+}
+
+static void test_swiglu(void **state)
+{
+	(void)state;
+	for (int i = 0; i < NLENGTHS; i++) {
+		Problem p = { "swiglu", { lengths[i] }, .forward = swiglu,
+			.backward = swiglu_back };
+		add_input(&p, lengths[i], false);
+		add_input(&p, lengths[i], false);
+		set_output(&p, lengths[i]);
+		check_gradients(&p);
+	}
+}
+
+static void relu(const Problem *p)
+{
+	ops->relu_forward(p->y, p->x[0], p->size[0]);
+}
+
+static void relu_back(const Problem *p)
+{
+	ops->relu_backward(p->dx[0], p->dy, p->x[0], p->size[0]);
+}
+
+static void test_relu(void **state)
+{
+	(void)state;
+	for (int i = 0; i < NLENGTHS; i++) {
+		Problem p = { "relu", { lengths[i] }, .forward = relu,
+			.backward = relu_back };
+		add_input(&p, lengths[i], false);
+		set_output(&p, lengths[i]);
+		check_gradients(&p);
+	}
+}
+static void cross_entropy(const Problem *p)
+{
+	ops->cross_entropy_forward(p->y, p->kept[0], p->x[0], p->tokens, p->size[0],
+		p->size[1]);
+}
+
+static void cross_entropy_back(const Problem *p)
+{
+	ops->cross_entropy_backward(p->dx[0], p->x[0], p->kept[0], p->tokens,
+		1.0 / p->size[0], p->size[0], p->size[1]);
+}
+
+static void test_cross_entropy(void **state)
+{
+	(void)state;
+	static const size_t shapes[][2] = { { 1, 1 }, { 1, 7 }, { 7, 65 },
+		{ 65, 13 } };
+	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+		size_t N = shapes[i][0], V = shapes[i][1];
+		Problem p = { "cross-entropy", { N, V }, .forward = cross_entropy,
+			.backward = cross_entropy_back };
+		add_input(&p, N * V, false);
+		set_output(&p, N);
+		for (size_t j = 0; j < N; j++)
+			reals(p.dy)[j] = (real)(1.0 / N);
+		p.kept[0] = poisoned(N);
+		p.tokens = drawn_tokens(N, 4, V);
+		check_gradients(&p);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		checked(test_embedding), checked(test_linear), checked(test_rmsnorm),
+		checked(test_layernorm), checked(test_rope), checked(test_softmax),
+		checked(test_swiglu), checked(test_relu), checked(test_cross_entropy),
+	};
+	omp_set_num_threads(1);         /* tiny loops; see the test of threads */
+	device = device_open("cpu");
+	ops = ops_for(device);
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	if (!failed)
+		device_close(&device);      /* asserts that all memory was freed */
+	return failed;
+}

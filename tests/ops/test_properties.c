@@ -1,0 +1,245 @@
+/* threads, rounding, NaNs, aliasing: every operation but the matrix product */
+#include "tests/ops/compare.h"
+
+#include <omp.h>
+
+enum { B = 3, T = 7, H = 5, D = 26, C = H * D, N = B * T, V = 65 };
+enum { NC = N * C, ANGLES = T * D / 2, MATRICES = B * H };
+enum { SQUARES = MATRICES * T * T };
+
+static Device *device;
+static const Ops *ops;
+static const int32_t *tokens;           /* N, the first 0, the last V - 1 */
+
+#define CALL(name, ...)                                 \
+	static void name(const Array *y, const Array *x)    \
+	{                                                   \
+		(void)x;                                        \
+		ops->__VA_ARGS__;                               \
+	}
+
+#define STEP ((AdamWStep){ 0.1, 0.9, 0.999, 1e-8, 0.01, 3 })
+
+CALL(fill, fill(y[0], 0.1, NC))
+CALL(cast, cast(y[0], x[0], NC))
+CALL(add, add(y[0], x[0], x[1], NC))
+CALL(relu, relu_forward(y[0], x[0], NC))
+CALL(relu_back, relu_backward(y[0], x[0], x[1], NC))
+CALL(embed, embedding_forward(y[0], x[0], tokens, N, C))
+CALL(embed_back, embedding_backward(y[0], x[0], tokens, N, C))
+CALL(rms, rmsnorm_forward(y[0], y[1], x[0], x[1], N, C, 1e-5))
+CALL(rms_back,
+	rmsnorm_backward(y[0], y[1], x[0], x[1], x[2], x[3], N, C))
+CALL(layer,
+	layernorm_forward(y[0], y[1], y[2], x[0], x[1], x[2], N, C, 1e-5))
+CALL(layer_back,
+	layernorm_backward(y[0], y[1], y[2], x[0], x[1], x[2], x[3], x[4], N, C))
+CALL(rotate, rope(y[0], x[0], x[1], x[2], B, T, H, D, 1))
+CALL(rotate_back, rope(y[0], x[0], x[1], x[2], B, T, H, D, -1))
+CALL(softmax, softmax_forward(y[0], x[0], 0.7, MATRICES, T))
+CALL(softmax_back, softmax_backward(y[0], x[0], x[1], 0.7, MATRICES, T))
+CALL(swiglu, swiglu_forward(y[0], x[0], x[1], NC))
+CALL(swiglu_back, swiglu_backward(y[0], y[1], x[0], x[1], x[2], NC))
+CALL(loss, cross_entropy_forward(y[0], y[1], x[0], tokens, N, V))
+CALL(loss_back,
+	cross_entropy_backward(y[0], x[0], x[1], tokens, 1.0 / N, N, V))
+CALL(adamw, adamw(y[0], x[0], y[1], y[2], N * C, STEP))
+static const struct Case {
+	const char *name;
+	void (*run)(const Array *outputs, const Array *inputs);
+	size_t in[5], out[3];           /* elements of each; 0 ends the list */
+	int nrounded;                   /* outputs that are rounded to their type */
+	bool adds;                      /* to what the outputs hold */
+} cases[] = {
+	{ "fill", fill, { 0 }, { NC }, 1, false },
+	{ "cast", cast, { NC }, { NC }, 1, false },
+	{ "add", add, { NC, NC }, { NC }, 1, false },
+	{ "relu", relu, { NC }, { NC }, 1, false },
+	{ "relu backward", relu_back, { NC, NC }, { NC }, 1, false },
+	{ "embedding", embed, { V * C }, { NC }, 1, false },
+	{ "embedding backward", embed_back, { NC }, { V * C }, 0, true },
+	{ "rmsnorm", rms, { NC, C }, { NC, N }, 1, false },
+	{ "rmsnorm backward", rms_back, { NC, NC, C, N }, { NC, C }, 1, true },
+	{ "layernorm", layer, { NC, C, C }, { NC, N, N }, 1, false },
+	{ "layernorm backward", layer_back, { NC, NC, C, N, N }, { NC, C, C }, 1,
+		true },
+	{ "rope", rotate, { NC, ANGLES, ANGLES }, { NC }, 1, false },
+	{ "rope backward", rotate_back, { NC, ANGLES, ANGLES }, { NC }, 1, false },
+	{ "softmax", softmax, { SQUARES }, { SQUARES }, 1, false },
+	{ "softmax backward", softmax_back, { SQUARES, SQUARES }, { SQUARES }, 1,
+		false },
+	{ "swiglu", swiglu, { NC, NC }, { NC }, 1, false },
+	{ "swiglu backward", swiglu_back, { NC, NC, NC }, { NC, NC }, 2, false },
+	{ "cross-entropy", loss, { N * V }, { N, N }, 0, false },
+	{ "cross-entropy backward", loss_back, { N * V, N }, { N * V }, 1, false },
+	{ "adamw", adamw, { NC }, { NC, NC, NC }, 0, true },
+};
+enum { NCASES = sizeof cases / sizeof *cases };
+typedef struct Arrays {
+	Array in[5], out[3];
+} Arrays;
+
+static Arrays prepare(const struct Case *c)
+{
+	Arrays a = { 0 };
+	for (int k = 0; k < 5 && c->in[k]; k++)
+		a.in[k] = drawn(c->in[k], 10 + k, 0.5, 1);
+	for (int k = 0; k < 3 && c->out[k]; k++)
+		a.out[k] = c->adds ? drawn(c->out[k], 20 + k, 4, 1)
+			: poisoned(c->out[k]);
+	return a;
+}
+
+static Arrays run(const struct Case *c)
+{
+	Arrays a = prepare(c);
+	c->run(a.out, a.in);
+	return a;
+}
+static void threads_change_nothing(void **state)
+{
+	(void)state;
+	int before = omp_get_max_threads();
+	for (int i = 0; i < NCASES; i++) {
+		const struct Case *c = &cases[i];
+		omp_set_num_threads(1);
+		Arrays one = run(c);
+		for (int threads = 2; threads <= 3; threads++) {
+			omp_set_num_threads(threads);
+			Arrays many = run(c);
+			for (int k = 0; k < 3 && c->out[k]; k++)
+				expect_same(c->name, many.out[k], one.out[k], c->out[k]);
+		}
+	}
+	omp_set_num_threads(before);
+}
+
+static void threads_change_no_mean(void **state)
+{
+	(void)state;
+	int before = omp_get_max_threads();
+	double mean[4];
+	Array x = drawn(NC, 1, 0, 1);
+	for (int i = 0; i < NC; i++)
+		reals(x)[i] *= (real)ldexp(1, i % 100);
+	for (int threads = 1; threads <= 3; threads++) {
+		omp_set_num_threads(threads);
+		mean[threads] = ops->mean(x, NC);
+		assert_true(mean[threads] == mean[1]);
+	}
+	omp_set_num_threads(before);
+}
+static void outputs_are_rounded(void **state)
+{
+	(void)state;
+	for (int i = 0; i < NCASES; i++)
+		for (Type type = BF16; type <= FP16; type++) {
+			const struct Case *c = &cases[i];
+			Arrays wide = run(c), low = prepare(c);
+			for (int k = 0; k < c->nrounded; k++)
+				low.out[k].type = type;
+			c->run(low.out, low.in);
+			for (int k = 0; k < 3 && c->out[k]; k++) {
+				real *x = wide.out[k].at;
+				for (size_t j = 0; k < c->nrounded && j < c->out[k]; j++)
+					x[j] = round_to(type, (float)x[j]);
+				expect_same(c->name, low.out[k], wide.out[k], c->out[k]);
+			}
+		}
+}
+static bool shows_nan(const struct Case *c, const Arrays *a)
+{
+	for (int k = 0; k < 3 && c->out[k]; k++)
+		for (size_t j = 0; j < c->out[k]; j++)
+			if (isnan(reals(a->out[k])[j]))
+				return true;
+	return false;
+}
+
+static void plant_nans(const struct Case *c, int input)
+{
+	for (int end = 0; end < 2; end++) {
+		Arrays a = prepare(c);
+		reals(a.in[input])[end ? c->in[input] - 1 : 0] = (real)NAN;
+		c->run(a.out, a.in);
+		if (!shows_nan(c, &a))
+			fail_msg("%s swallowed a NaN in the %s element of input %d",
+				c->name, end ? "last" : "first", input);
+	}
+}
+
+static void nans_come_out(void **state)
+{
+	(void)state;
+	for (int i = 0; i < NCASES; i++) {
+		const struct Case *c = &cases[i];
+		Arrays clean = run(c);
+		if (shows_nan(c, &clean))
+			fail_msg("%s left part of an output unwritten", c->name);
+		for (int k = 0; k < 5 && c->in[k] && c->run != relu_back; k++)
+			plant_nans(c, k);
+	}
+}
+static const struct Overlay {
+	void (*run)(const Array *, const Array *);
+	int out, in;                    /* which output lies over which input */
+} overlays[] = {
+	{ cast, 0, 0 }, { add, 0, 0 }, { add, 0, 1 }, { relu, 0, 0 },
+	{ relu_back, 0, 0 }, { relu_back, 0, 1 }, { rotate, 0, 0 },
+	{ rotate_back, 0, 0 }, { softmax, 0, 0 }, { softmax_back, 0, 0 },
+	{ softmax_back, 0, 1 }, { swiglu, 0, 0 }, { swiglu, 0, 1 },
+	{ swiglu_back, 0, 0 }, { swiglu_back, 0, 1 }, { swiglu_back, 0, 2 },
+	{ swiglu_back, 1, 0 }, { swiglu_back, 1, 1 }, { swiglu_back, 1, 2 },
+	{ loss_back, 0, 0 },
+};
+
+static void overlay(const struct Case *c, const struct Overlay *o)
+{
+	Arrays apart = run(c), over = prepare(c);
+	over.out[o->out] = over.in[o->in];
+	c->run(over.out, over.in);
+	char what[64];
+	snprintf(what, sizeof what, "%s, output %d over input %d", c->name,
+		o->out, o->in);
+	for (int k = 0; k < 3 && c->out[k]; k++)
+		expect_same(what, over.out[k], apart.out[k], c->out[k]);
+}
+
+static void outputs_may_lie_over_inputs(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof overlays / sizeof *overlays; i++)
+		for (const struct Case *c = cases; c < cases + NCASES; c++)
+			if (c->run == overlays[i].run)
+				overlay(c, &overlays[i]);
+}
+static int open_device(void **state)
+{
+	(void)state;
+	static int32_t list[N];
+	device = device_open("cpu");
+	ops = ops_for(device);
+	for (int i = 0; i < N; i++)
+		list[i] = (int32_t)(random_bits(1, 99, i) % V);
+	list[0] = 0;
+	list[N - 1] = V - 1;
+	tokens = list;
+	return 0;
+}
+
+static int close_device(void **state)
+{
+	(void)state;
+	device_close(&device);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		checked(threads_change_nothing), checked(threads_change_no_mean),
+		checked(outputs_are_rounded), checked(nans_come_out),
+		checked(outputs_may_lie_over_inputs),
+	};
+	return cmocka_run_group_tests(tests, open_device, close_device);
+}

@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# test_digest.sh: what changes the digest of a program, and what does not
+. tests/weave/scratch.sh
+digest() { "$root/build/srcdigest" "$@"; }
+mkdir -p src/experiments src/ops/cpu src/ops/cuda src/base
+echo 'int table(void);' >src/base/table.h
+printf '#include "base/table.h"\nint table(void) { return 1; }\n' \
+	>src/base/table.c
+printf 'int op(int x);\n#define NAME(x) x\n' >src/ops/ops.h
+cat >src/ops/cpu/op.c <<'END'
+#include "ops/ops.h"
+/* doubles, and "adds" */
+int op(int x) { const char *url = "http://a  b"; return 2 * x + url[0]; }
+END
+printf '#include "ops/ops.h"\nint gpu(void) { return 1; }\n' >src/ops/cuda/op.cu
+printf '#include "base/table.h"\n#include "ops/ops.h"\n%s\n' \
+	'int main(void) { return op(table()); }' >src/experiments/one.c
+printf '#include "base/table.h"\n%s\n' \
+	'int main(void) { return table(); }' >src/experiments/two.c
+one=$(digest one cpu) two=$(digest two cpu) gpu=$(digest one cuda)
+same() { [ "$(digest one cpu)" = "$one" ]; }
+other_same() { [ "$(digest two cpu)" = "$two" ]; }
+edit() { # edit FILE SCRIPT: changes the file for one case, keeping a copy
+	cp "$1" saved
+	sed -i "$2" "$1"
+}
+files() { digest --files "$@" | tr '\n' ' '; }
+is() { [ "$1" = "$2" ]; }
+table='src/base/table.c src/base/table.h '
+check 'headers and implementations belong' is "$(files one cpu)" \
+	"${table}src/experiments/one.c src/ops/cpu/op.c src/ops/ops.h "
+check 'cuda files belong on cuda' eval 'files one cuda | grep -q cuda/op.cu'
+check 'a program takes no more than it includes' is "$(files two cpu)" \
+	"${table}src/experiments/two.c "
+check 'it has sixteen digits' eval '[[ $one =~ ^[0-9a-f]{16}$ ]]'
+check 'all programs can be listed' is "$(digest --all cpu | tr '\n' ' ')" \
+	"one.cpu $one two.cpu $two "
+unchanged() { # unchanged NAME FILE SCRIPT
+	edit "$2" "$3"
+	check "$1 changes nothing" same
+	cp saved "$2"
+}
+unchanged 'another comment' src/ops/cpu/op.c 's/doubles/triples/'
+unchanged 'a comment at the end of a line' src/ops/cpu/op.c 's,$, // "x,'
+unchanged 'a comment over two lines' src/ops/cpu/op.c 's,int x,int/*\n*/x,'
+unchanged 'indentation' src/ops/cpu/op.c 's/return/\n\t\treturn/'
+unchanged 'blanks around operators' src/ops/cpu/op.c 's/2 \* x/2*x/'
+unchanged 'a line joined by a backslash' src/ops/ops.h 's/(x) x/(x) \\\n x/'
+edit src/ops/cuda/op.cu 's/1/2/'
+check 'a kernel changes nothing on the CPU' same
+check 'a kernel counts on the GPU' not is "$(digest one cuda)" "$gpu"
+cp saved src/ops/cuda/op.cu
+changed() { # changed NAME FILE SCRIPT
+	edit "$2" "$3"
+	check "$1 counts" not same
+	check "$1 leaves the other program" other_same
+	cp saved "$2"
+}
+changed 'a constant' src/ops/cpu/op.c 's/2 \* x/3 * x/'
+changed 'what follows two slashes in a string' src/ops/cpu/op.c 's/a  b/a  c/'
+changed 'a blank in a string' src/ops/cpu/op.c 's/a  b/a b/'
+changed 'a blank between two signs' src/ops/cpu/op.c 's/x + u/x + +u/'
+changed 'a header' src/ops/ops.h 's/int x/long x/'
+changed 'a blank that ends the name of a macro' src/ops/ops.h 's/NAME(/NAME (/'
+edit src/base/table.c 's/1/2/'
+check 'a common file counts for one' not same
+check 'a common file counts for the other' not other_same
+cp saved src/base/table.c
+check 'and all is as it was' same
+refused() {
+	digest "$@" 2>said
+	[ $? = 2 ] && [ "$(wc -l <said)" = 1 ]
+}
+check 'an unknown program is refused' refused three cpu
+check 'an unknown backend is refused' refused one tpu
+check 'a missing backend is refused' refused one
+exit $status

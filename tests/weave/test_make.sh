@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# test_make.sh: what make does again after which change
+. tests/weave/scratch.sh
+mkdir -p src/weave src/experiments src/ops build
+cp "$root/Makefile" .
+cp "$root/src/build.mk" "$root/src/configure.sh" src
+cp "$root"/src/weave/{problems.awk,compile.sh,srcdigest.c} src/weave
+cp "$root/build/config.mk" build
+printf '## Problem {#%s .problem points=1 tables="%s"}\n' \
+	one 'one one-more' two two >writeup.nw
+printf 'double op(double x);\n' >src/ops/ops.h
+printf '#include "ops/ops.h"\ndouble op(double x) { return 2 * x; }\n' \
+	>src/ops/op.c
+cat >src/experiments/one.c <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+#include <utime.h>
+#include "ops/ops.h"
+int main(int argc, char **argv)
+{
+	FILE *log = fopen("log", "a"), *out = fopen(argv[argc > 2 ? 2 : 0], "w");
+	if (!log || !out)
+		return 1;
+	fprintf(log, "%s\n", argv[2] + 13);
+	fprintf(out, "# complete: %s\n", getenv("DIE") ? "no" : "yes");
+	fprintf(out, "x\n%g\n", op(1));
+	fclose(out);
+	if (getenv("DIE"))
+		return utime(argv[2], &(struct utimbuf){ 0, 0 }) + 1;
+	return 0;
+}
+END
+sed '/ops/d; s/op(1)/1.0/' src/experiments/one.c >src/experiments/two.c
+make() { command make NOWEB=/nonexistent CFLAGS= "$@" >said 2>&1; }
+runs() { # runs NAMES: make, and these programs ran, in this order
+	rm -f log
+	make experiments || return 1
+	[ "$(cat log 2>/dev/null | tr '\n' ' ')" = "$1" ]
+}
+check 'at first all runs' runs 'one.tsv one-more.tsv two.tsv '
+check 'then nothing' runs ''
+touch src/ops/op.c
+sed -i '1s,$, // new,' src/ops/op.c
+check 'a comment is compiled' eval 'make all; grep -q op.c said'
+check 'and runs nothing' runs ''
+sed -i 's/2 \* x/3 * x/' src/ops/op.c
+check 'a constant runs the programs that use it' runs 'one.tsv one-more.tsv '
+sed -i 's/^# ARGS_program.*/ARGS_one-more := --twice/' src/build.mk
+check 'new arguments run one table' runs 'one-more.tsv '
+echo 'More prose.' >>writeup.nw
+check 'prose runs nothing' runs ''
+rm src/experiments/two.c
+sed -i '/#two/d' writeup.nw
+check 'a program can be removed' runs ''
+sed -i 's/3 \* x/4 * x/' src/ops/op.c
+export DIE=1
+check 'a failing program stops make' not make one
+check 'its table stays' grep -q 'complete: no' tables/local/one.tsv
+unset DIE
+check 'and is made again' runs 'one.tsv one-more.tsv '
+sed -i 's/double op(double x) {/& oops/' src/ops/op.c
+check 'an error stops make' not make all
+check 'it names the source' grep -q '^src/ops/op.c:2:' said
+if [ -x "${NOWEB:-/usr/lib/noweb}/markup" ]; then
+	cp "$root/src/weave/tangle.sh" src/weave
+	for file in src/ops/op.[ch] src/ops/ops.h; do
+		[ ! -f $file ] || { echo "{{$file}}="; cat $file; echo '@'; }
+	done | document
+	bash src/weave/compile.sh src/ops/op.c gcc -Isrc -c -o op.o src/ops/op.c \
+		>said 2>&1
+	check 'or the line of the document' grep -q '^writeup.nw:3:' said
+fi
+exit $status

@@ -1,0 +1,54 @@
+#!/bin/bash
+# test_prose.sh: labels, typed numbers, figures and chunks
+. "$(dirname "$0")/helpers.sh"
+make_document; add "## Two {#sec-one}"; lint
+expect "a duplicate label" 1 "$(line_of '## Two')" "sec-one stands twice"
+
+make_document; add "See [](#sec-none)."; lint
+expect "an unknown cross reference" 1 "$(line_of sec-none)" "label sec-none"
+make_document; add "::: note" "Open."; lint
+expect "a division that is not closed" 1 "$(line_of '::: note')" "not closed"
+make_document; add "The pass" "takes 3.5 times" "as long."; lint
+expect "a typed number" 1 "$(line_of '3.5')" "typed number 3.5"
+
+make_document; add 'So $x = 1.5$ holds.'; lint
+expect "a typed decimal in a formula" 1 "$(line_of '1.5')" "typed number 1.5"
+
+make_document
+add 'Words: fp32, H100, 16-bit, C11, [10,000]{.given}, $2^3$, `1.5`.' \
+	'::: given' 'Some 99.' ':::'; lint
+expect_good "given numbers, words, code and integers in formulas pass"
+make_document; rm src/plots/curve.gp; lint
+expect "a missing figure script" 1 "$(line_of curve)" "no src/plots/curve.gp"
+make_document; printf '\n<<a.c>>=\n<<do it>>\n@\n' >>writeup.nw; lint
+expect "an undefined chunk" 1 "$(line_of '<<do it>>')" "do it.* is not defined"
+
+make_document; printf '\n<<do it>>=\nx;\n@\n' >>writeup.nw; lint
+expect "an unused chunk" 1 "$(line_of '<<do it>>')" "do it.* is never used"
+
+make_document; printf '\n<<a.c>>=\n%090d\n@\n' 0 >>writeup.nw; lint
+expect "a line that is too long" 1 "$(line_of 0000)" "90 columns"
+
+make_document; add 'a << b'; lint
+expect "chunk brackets in prose" 2 "$(line_of 'a <<')" "unescaped"
+if ! command -v xelatex >/dev/null || ! command -v gnuplot >/dev/null; then
+	echo "ok - the whole weave # SKIP xelatex or gnuplot is missing"
+	finish
+fi
+make_document; pdf; expect_good "a PDF is made"
+cp writeup.pdf first.pdf
+rm -rf build/weave figures; pdf
+if cmp -s first.pdf writeup.pdf; then ok "and again, byte for byte"
+else not_ok "and again, byte for byte"; fi
+
+edit 's/, 2, 0.1)/, 3, 0.1)/'; pdf
+if [ $status -eq 1 ] && cmp -s first.pdf writeup.pdf; then
+	ok "a failed weave leaves the old PDF"
+else not_ok "a failed weave leaves the old PDF"; fi
+
+make_document; echo 'plot nonsense' >>src/plots/curve.gp; pdf
+expect "a broken figure script" 1 "$(line_of curve)" "curve.gp: .*nonsense"
+
+make_document; add 'An error: \nosuchcommand here.'; pdf
+expect "an error of TeX" 1 "$(line_of nosuchcommand)" "Undefined control"
+finish

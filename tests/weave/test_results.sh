@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# test_results.sh: how results are read, and problems graded
+. tests/weave/scratch.sh
+cases() { # cases STATUS: the cases of standard input, as "name result "
+	awk -v name=t -v status="$1" -v limit=9 -f "$root/src/weave/cases.awk" |
+		cut -f 2,3 | tr '\t\n' '  '
+}
+gives() { [ "$1" = "$2" ]; }
+ran='[ RUN      ] a
+[ RUN      ] b'
+ok='[       OK ] a'
+check 'a case that passed, a case that crashed' gives \
+	"$(printf '%s\n' "$ran" "$ok" | cases 1)" 'a passed b failed '
+check 'failures count wherever they stand' gives \
+	"$(printf '%s\n' '[  FAILED  ] b' "$ran" "$ok" '[       OK ] b' |
+	cases 1)" 'b failed a passed '
+check 'a bad exit is a failure' gives \
+	"$(printf '%s\n' '[ RUN      ] a' "$ok" | cases 3)" \
+	'a passed (exit status 3) failed '
+check 'silence is one case' gives "$(cases 0 </dev/null)" '(all) passed '
+check 'scripts are read too' gives \
+	"$(printf '%s\n' 'ok - x y' 'not ok 2 - z' 'ok - w # SKIP no GPU' |
+	cases 1)" 'x y passed z failed w skipped '
+document <<'END'
+# Not one {#sec-intro}
+## Problem (p): {braces} {#p .problem tables="p p-more" tests="tests/t"}
+{{code}}=
+## No {#no tables="no"}
+@
+```
+## No {#no tables="no"}
+```
+### Extra {#extra tables="extra"}
+END
+awk -f "$root/src/weave/problems.awk" writeup.nw >said
+check 'only headings count' gives "$(grep -c TARGETS said)" 2
+check 'tables are found' grep -qx 'TABLES_p := p p-more' said
+check 'tests are found' grep -qx 'TESTS_p := tests/t' said
+check 'what is no problem can have tables' \
+	grep -qx 'TABLES_extra := extra' said
+check 'with their titles' gives "$(awk -v list=1 \
+	-f "$root/src/weave/problems.awk" writeup.nw | sed -n '1s/  */ /gp')" \
+	' p Problem (p): {braces}'
+mkdir -p build/weave
+cp -r "$root/src" .
+results() { printf '%s\n' 'test case result s' "$@" | tr ' ' '\t'; }
+results 'tests/t a passed 0' 'tests/t b passed 0' >build/test-results.tsv
+results 'fsdp h100 yes fresh d' 'tp_calcs h100 yes stale d' \
+	>build/weave/tables.tsv
+results '9 fsdp shown yes t' >build/weave/claims.tsv
+results 'fsdp x 15 fsdp tests/t 7' 'tp_calcs x 4 tp_calcs tests/t 8' \
+	>build/weave/problems.tsv
+bash src/weave/grade.sh yes >said
+check 'a lost point is a failure' gives $? 1
+check 'all parts held' grep -q '^fsdp  *15  15 ' said
+check 'a stale table takes its share' grep -q '^tp_calcs  *4  2 ' said
+check 'others are not answered' grep -q '^leaderboard .*not answered' said
+check 'points are added' grep -q '^score: 17 of 19 points' said
+results 'fsdp x 15 fsdp tests/t 7' >build/weave/problems.tsv
+check 'nothing lost' eval 'bash src/weave/grade.sh yes | grep -q "15 of 15"'
+check 'a document that does not weave fails' not bash src/weave/grade.sh no
+exit $status
