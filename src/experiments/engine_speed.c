@@ -16,19 +16,22 @@ static const Option options[] = {
 	{ 0 }
 };
 
-static double sgemm_gflops(Device *d)
+enum { LARGE = 2048 };
+
+/* GFLOP/s of (m, k) times the transpose of (n, k), the fastest of a few */
+static double sgemm_gflops(Device *d, int m, int n, int k)
 {
-	enum { SIDE = 2048, REPEATS = 4 };
-	size_t n = (size_t)SIDE * SIDE;
-	float *a = need(malloc(n * sizeof *a)), *c = need(malloc(n * sizeof *c));
-	for (size_t i = 0; i < n; i++)
+	enum { REPEATS = 4 };
+	size_t na = (size_t)(m > n ? m : n) * k, nc = (size_t)m * n;
+	float *a = need(malloc(na * sizeof *a)), *c = need(malloc(nc * sizeof *c));
+	for (size_t i = 0; i < na; i++)
 		a[i] = (float)(i % 97) / 97 - 0.5f;
 	double best = 0;
 	for (int i = 0; i < REPEATS; i++) {
 		double start = device_now_ms(d);
-		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, SIDE, SIDE, SIDE,
-			1, a, SIDE, a, SIDE, 0, c, SIDE);
-		double rate = 2.0 * n * SIDE / (device_now_ms(d) - start) * 1e-6;
+		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, m, n, k, 1, a, k,
+			a, k, 0, c, n);
+		double rate = 2.0 * nc * k / (device_now_ms(d) - start) * 1e-6;
 		best = rate > best ? rate : best;
 	}
 	free(a);
@@ -40,7 +43,7 @@ static void run(Row *row)
 	Device *d = harness_device();
 	Shape shape = model_sizes[0].shape;
 	size_t B = batch, T = shape.context = context;
-	double before = sgemm_gflops(d);
+	double before = sgemm_gflops(d, LARGE, LARGE, LARGE);
 	Model *m = model_new(d, &shape, &policies[0], harness_seed);
 	Batch b = batch_random(B, T, shape.vocab, harness_seed);
 	double *ms = need(malloc(2 * steps * sizeof *ms));
@@ -49,11 +52,14 @@ static void run(Row *row)
 		if (i >= 0)
 			ms[i] = t.fwd_ms, ms[steps + i] = t.bwd_ms;
 	}
-	double after = sgemm_gflops(d), rate = before > after ? before : after;
+	double after = sgemm_gflops(d, LARGE, LARGE, LARGE);
+	double rate = before > after ? before : after;
 	double fwd = stats_of(ms, steps).median;
 	double bwd = stats_of(ms + steps, steps).median;
 	double gflop = 3e-9 * forward_flops(&shape, B, T);
 	row_set(row, "sgemm_GFlops", "%.2f", rate);
+	row_set(row, "layer_GFlops", "%.2f", sgemm_gflops(d, (int)(B * T),
+		(int)shape.d_ff, (int)shape.d_model));
 	row_set(row, "step_GFLOP", "%.3f", gflop);
 	row_set(row, "fwd_ms", "%.2f", fwd);
 	row_set(row, "bwd_ms", "%.2f", bwd);
@@ -71,8 +77,8 @@ int main(int argc, char **argv)
 {
 	const Study studies[] = {
 		{ "speed", "size context batch",
-			"sgemm_GFlops step_GFLOP fwd_ms bwd_ms rate_GFlops share peak_MiB "
-			"derived_MiB", plan, run },
+			"sgemm_GFlops layer_GFlops step_GFLOP fwd_ms bwd_ms rate_GFlops "
+			"share peak_MiB derived_MiB", plan, run },
 		{ 0 }
 	};
 	const Experiment e = {

@@ -11,13 +11,15 @@ set multiplot layout 1,2
 set ylabel "ms"
 set yrange [0:*]
 set xrange [0.4:words(sizes) + 0.6]
-set xtics ("small" 1, "medium" 2, "large" 3, "xl" 4, "2.7B" 5) scale 0
+set xtics ("small" 1, "medium" 2, "large" 3, "xl" 4, "2.7B" 5) scale 0 \
+	rotate by 30 right
 plot table using (x(0)):(upto2(0) + column("opt_ms")) with boxes lt 3 \
 	title "optimizer", "" using (x(0)):(upto2(0)) with boxes lt 2 \
 	title "backward", "" using (x(0)):"fwd_ms" with boxes lt 1 title "forward"
-set xtics auto scale 0.5
-set logscale xy
+set logscale xy 2
 set autoscale
+set xrange [*:*] noextend
+set xtics auto norotate center scale 0.5
 set xlabel "context"
 set ylabel "step (ms)"
 plot for [i=1:words(sizes)] table \
