@@ -44,8 +44,8 @@ endif
 tangle:       ## write src/ and tests/ from writeup.nw; all that builds does so first | noweb | 1 s
 	@:
 all: $(PROGRAMS) $(TEST_PROGRAMS) ## compile every program and test | C compiler, OpenBLAS, cmocka | 1 min
-experiments: $(HERE) ## run what is not up to date; one problem: make NAME | as all | 5 min
-writeup.pdf:  ## run the experiments, draw the figures, weave the document | pandoc, XeTeX, gnuplot | 6 min
+experiments: $(HERE) ## run what is not up to date; one problem: make NAME | as all | 2 min
+writeup.pdf:  ## run the experiments, draw the figures, weave the document | pandoc, XeTeX, gnuplot | 3 min
 	@SOURCE_DIGEST=$$(bash src/weave/source-digest.sh) bash src/weave/weave.sh writeup.nw $@
 test: $(PROGRAMS) $(TEST_PROGRAMS) ## run every test; SANITIZE=1: under ASan and UBSan | as all | 1 min
 	@$(RUN_TESTS)

@@ -5,8 +5,8 @@
 extern const char *program_name;   /* set by options_parse */
 
 /* a failing machine: one line on stderr, exit 1 */
-_Noreturn void die(const char *format, ...) __attribute__((format(printf, 1,
-	2)));
+_Noreturn void die(const char *format, ...)
+	__attribute__((format(printf, 1, 2)));
 
 /* bad input: one line on stderr that names it and what was expected, exit 2 */
 _Noreturn void usage_error(const char *format,

@@ -13,8 +13,8 @@ static const Option *find_option(const Option *options, const char *argument)
 {
 	size_t length = strcspn(argument, "=");
 	for (const Option *o = options; o->name; o++)
-		if (strlen(o->name) == length && strncmp(o->name, argument,
-			length) == 0)
+		if (strlen(o->name) == length
+			&& strncmp(o->name, argument, length) == 0)
 			return o;
 	usage_error("unknown option --%.*s (try --help)", (int)length, argument);
 }
@@ -34,7 +34,8 @@ static long read_integer(const Option *o, const char *text)
 	bool overflow = errno != 0 || __builtin_mul_overflow(value, unit, &value);
 	if (sscanf(o->expects, "%ld..%ld", &low, &high) != 2)
 		die("option table: --%s lacks a range", o->name);
-	if (end == text || *end || overflow || value < low || value > high)
+	if (end == text || *text == ' ' || *end || overflow || value < low
+		|| value > high)
 		usage_error("option --%s: '%s' is not an integer in %s", o->name, text,
 			o->expects);
 	return value;
@@ -43,10 +44,12 @@ int options_choice(const char *choices, const char *name)
 {
 	size_t length = strlen(name);
 	int index = 0;
-	for (const char *c = choices; c; c = strchr(c, '|') ? strchr(c, '|') + 1
-		: NULL, index++)
-		if (strcspn(c, "|") == length && strncmp(c, name, length) == 0)
+	for (const char *c = choices; *c; index++) {
+		size_t width = strcspn(c, "|");
+		if (width == length && strncmp(c, name, length) == 0)
 			return index;
+		c += width + (c[width] == '|');
+	}
 	return -1;
 }
 

@@ -8,11 +8,9 @@ typedef struct Option {
 	/* "context", given as --context N; NULL ends the table */
 	const char *name;
 	OptionKind kind;
-	/* bool, long, double, const char *, int (index of the choice); holds the
-	 * default */
+	/* bool, long, double, const char *, int (a choice's index); the default */
 	void *value;
-	/* OPT_CHOICE: "fp32|bf16"; OPT_INT: "1..65536"; otherwise a word for --help
-	 * */
+	/* OPT_CHOICE: "fp32|bf16"; OPT_INT: "1..65536"; else a word for --help */
 	const char *expects;
 	const char *help;
 } Option;

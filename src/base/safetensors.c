@@ -118,8 +118,8 @@ static void read_fields(TensorFile *f, TensorView *t, size_t offsets[2])
 		expect(f, ':');
 		if (strcmp(key, "dtype") == 0) {
 			char *name = scan_string(f);
-			dtype = snprintf(t->dtype, sizeof t->dtype, "%s",
-				name) < (int)sizeof t->dtype;
+			int length = snprintf(t->dtype, sizeof t->dtype, "%s", name);
+			dtype = length < (int)sizeof t->dtype;
 			free(name);
 		} else if (strcmp(key, "shape") == 0) {
 			t->ndim = scan_sizes(f, t->shape, 8);

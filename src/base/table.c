@@ -2,8 +2,9 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
+#include <inttypes.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +26,8 @@ struct Table {
 static void make_folders(const char *path)
 {
 	char *p = need(strdup(path));
-	for (char *slash = strchr(p + 1, '/'); slash; slash = strchr(slash + 1,
-		'/')) {
+	for (char *slash = strchr(p + 1, '/'); slash;
+		slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
 		if (mkdir(p, 0777) != 0 && errno != EEXIST)
 			usage_error("cannot make folder %s: %s", p, strerror(errno));
@@ -117,6 +118,21 @@ bool table_has(const Table *t, const char *keys)
 			return true;
 	return false;
 }
+static uint64_t hash_line(uint64_t hash, const char *line)
+{
+	for (; *line; line++)
+		hash = (hash ^ (unsigned char)*line) * 0x100000001b3;
+	return (hash ^ '\n') * 0x100000001b3;
+}
+
+static uint64_t hash_rows(const Table *t)
+{
+	uint64_t hash = hash_line(0xcbf29ce484222325, t->header);
+	for (int i = 0; i < t->nrows; i++)
+		hash = hash_line(hash, t->rows[i]);
+	return hash;
+}
+
 static void save(const Table *t, bool complete)
 {
 	if (t->path == NULL)
@@ -125,6 +141,7 @@ static void save(const Table *t, bool complete)
 	FILE *f = open_temporary(t->path, &temporary);
 	for (int i = 0; i < t->nmeta; i++)
 		fprintf(f, "# %s: %s\n", t->meta[i].key, t->meta[i].value);
+	fprintf(f, "# check: %016" PRIx64 "\n", hash_rows(t));
 	fprintf(f, "# complete: %s\n%s\n", complete ? "yes" : "no", t->header);
 	for (int i = 0; i < t->nrows; i++)
 		fprintf(f, "%s\n", t->rows[i]);
@@ -137,7 +154,8 @@ static void save(const Table *t, bool complete)
 }
 static bool volatile_key(const char *key)
 {
-	return strcmp(key, "date") == 0 || strcmp(key, "complete") == 0;
+	return strcmp(key, "date") == 0 || strcmp(key, "check") == 0
+		|| strcmp(key, "complete") == 0;
 }
 
 static bool same_meta(const Table *t, const char *key, const char *value)
@@ -154,12 +172,12 @@ static void add_row(Table *t, const char *row)
 	t->rows[t->nrows++] = need(strdup(row));
 }
 
-int table_resume(Table *t)
+int table_resume(Table *t, bool adopt)
 {
 	FILE *f = t->path ? fopen(t->path, "r") : NULL;
 	if (f == NULL)
 		return 0;
-	bool agrees = true, in_rows = false;
+	bool agrees = adopt, in_rows = false;
 	char *line = NULL;
 	size_t capacity = 0;
 	int number = 0, nmeta = 0;
@@ -169,6 +187,11 @@ int table_resume(Table *t)
 			usage_error("%s:%d: the line is cut off; delete the file to "
 				"measure anew", t->path, number);
 		line[length - 1] = '\0';
+		if (number == 1 && strncmp(line, "# ", 2) != 0)
+			usage_error("cannot write %s: it exists and is not a table", t->path);
+		if (strncmp(line, "# program: ", 11) == 0
+			&& !same_meta(t, "program", line + 11))
+			usage_error("cannot write %s: it is a table of %s", t->path, line + 11);
 		if (!in_rows && strncmp(line, "# ", 2) == 0) {
 			char *colon = strstr(line, ": ");
 			if (colon == NULL)

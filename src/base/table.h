@@ -17,7 +17,7 @@ void   table_meta(Table *t, const char *key, const char *format,
 /* adopts the rows of an earlier, unfinished or finished file whose columns
  * and metadata agree but for the volatile keys (date, complete); returns the
  * number adopted. A damaged file is named with its line: exit 2 */
-int  table_resume(Table *t);
+int  table_resume(Table *t, bool adopt);   /* not adopt: checks the file only */
 /* keys: the key cells, separated by tabs */
 bool table_has(const Table *t, const char *keys);
 /* one row, cells separated by tabs */

@@ -134,23 +134,35 @@ static void run_sizes(Row *row)
 	set_shape(row, &shape);
 	row_set(row, "fwd_GFLOP", "%.4f", forward_flops(&shape, B, T) * 1e-9);
 	Device *device = harness_device();
+	if (8.0 * B * T > device->limit)
+		device->on_oom(8 * B * T, device->limit, "batch");
 	Model *m = model_new(device, &shape, &policies[precision], harness_seed);
 	AdamW adamw = { 0 };
 	if (mode == MODE_TRAIN)
 		adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
 	Batch b = batch_random(B, T, shape.vocab, harness_seed);
 	double *ms = need(malloc(4 * steps * sizeof *ms));
+	double first_loss = 0, last_loss = 0;
 	for (long i = -warmup; i < steps; i++) {
 		StepTime t = timed_step(m, &adamw, &b, mode);
+		first_loss = i == -warmup ? t.loss : first_loss;
+		last_loss = t.loss;
 		if (i >= 0)
 			ms[i] = t.fwd_ms, ms[steps + i] = t.bwd_ms,
 				ms[2 * steps + i] = t.opt_ms, ms[3 * steps + i] = t.step_ms;
 	}
+	if (mode != MODE_TRAIN && last_loss != first_loss)
+		die("the loss changed from %.9g to %.9g between equal passes", first_loss,
+			last_loss);
+	if (mode == MODE_TRAIN && warmup + steps > 1 && !(last_loss < first_loss))
+		die("training did not lower the loss: %.9g, then %.9g", first_loss,
+			last_loss);
 	static const char *const phases[] = { "fwd", "bwd", "opt", "step" };
 	for (int p = 0; p < 4; p++)
 		if (p == 0 || p == 3 || p <= mode)
 			set_stats(row, phases[p], ms + p * steps, (int)steps);
 	row_set(row, "peak_MiB", "%.1f", device->total_peak / 1048576.0);
+	row_set(row, "loss", "%.6f", last_loss);
 }
 static Shape studied_shape(void)
 {
@@ -249,7 +261,7 @@ static const Study studies[] = {
 	{ "sizes", "size context batch precision",
 		"d_model d_ff layers heads parameters fwd_GFLOP "
 		STATS("fwd") " " STATS("bwd") " " STATS("opt") " " STATS("step")
-		" peak_MiB", plan_sizes, run_sizes },
+		" peak_MiB loss", plan_sizes, run_sizes },
 	{ "warmup", "warmup", STATS("step") " first_ms", plan_warmup, run_warmup },
 	{ "steps", "start", "step threads_ms library_ms fwd_ms bwd_ms opt_ms "
 		"step_ms faults faults_ms", plan_steps, run_steps },

@@ -304,6 +304,8 @@ int harness_main(const Experiment *e, int argc, char **argv)
 	if (first < argc)
 		usage_error("unexpected argument '%s' (options start with --)",
 			argv[first]);
+	if (out && *out == '\0')
+		usage_error("option --out: expected the name of a file");
 	free(options);
 	Device *device = device_open(device_names[device_choice]);
 	const Study *study = &e->studies[study_choice];
@@ -316,8 +318,7 @@ int harness_main(const Experiment *e, int argc, char **argv)
 	Table *t = table_new(out, columns, nkeys);
 	describe_table(t, e, device, argc, argv);
 	device_close(&device);
-	if (!force)
-		table_resume(t);
+	table_resume(t, !force);
 	double start = now_seconds();
 	for (int i = 0; i < plan.n; i++) {
 		report_progress(e, i, plan.n, now_seconds() - start, plan.keys[i]);

@@ -10,8 +10,9 @@
 #include "experiments/harness.h"
 #include "experiments/step.h"
 #include "experiments/text.h"
+#include "model/checkpoint.h"
 
-static const char *path = "writeup.nw";
+static const char *path = "writeup.nw", *save;
 static long steps = 500;
 static int precision;
 static const Option options[] = {
@@ -19,6 +20,7 @@ static const Option options[] = {
 	{ "steps", OPT_INT, &steps, "1..1000000", "training steps" },
 	{ "precision", OPT_CHOICE, &precision, PRECISIONS,
 		"fp32, or mixed precision with a low format" },
+	{ "save", OPT_TEXT, &save, "FILE", "write the trained weights there" },
 	{ 0 }
 };
 
@@ -62,6 +64,7 @@ static void run(Row *row)
 	row_set(row, "uniform_nats", "%.6f", log(256));
 	row_set(row, "unigram_nats", "%.6f", text_unigram_nats(&text));
 	row_set(row, "bigram_nats", "%.6f", text_bigram_nats(&text));
+	row_set(row, "bigram_bound_nats", "%.6f", text_bigram_bound_nats(&text));
 	double sum = 0, ms = 0;
 	for (long step = 0, since = 0; step < steps; step++) {
 		text_windows(&text, 0, text.ntrain, harness_seed, step, b.B, b.T,
@@ -80,6 +83,8 @@ static void run(Row *row)
 			sum = ms = since = 0;
 		}
 	}
+	if (save)
+		checkpoint_save(m, save);
 }
 static int draw(const real *logits, double temperature, double u)
 {
@@ -113,12 +118,14 @@ static void sample(Model *m, Row *row)
 		text[n] = (char)draw(logits, 0.7, random_uniform(harness_seed, 4, n));
 	}
 	for (size_t i = 0; i < LENGTH; i++)
-		text[i] = text[i] == '\n' ? '|' : text[i] >= ' '
-			&& text[i] <= '~' ? text[i] : '?';
+		text[i] = text[i] == '\n' ? '|' : text[i] == '\t' ? ' '
+			: text[i] >= ' ' && text[i] <= '~' ? text[i] : '?';
 	row_set(row, "sample", "%s", text);
 }
 static void plan(Plan *plan)
 {
+	Text text = text_read(path, 16 * (shape.context + 1));
+	text_free(&text);
 	plan_add(plan, "%s", policies[precision].name);
 }
 
@@ -127,7 +134,8 @@ int main(int argc, char **argv)
 	const Study studies[] = {
 		{ "curve", "precision",
 			"step train_nats held_out_nats step_ms bytes parameters "
-			"uniform_nats unigram_nats bigram_nats sample", plan, run },
+			"uniform_nats unigram_nats bigram_nats bigram_bound_nats sample",
+			plan, run },
 		{ 0 }
 	};
 	const Experiment e = {

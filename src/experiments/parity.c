@@ -8,55 +8,8 @@
 
 #include "base/error.h"
 #include "base/options.h"
-#include "base/safetensors.h"
 #include "model/adamw.h"
-#include "model/model.h"
-
-static long meta_integer(const TensorFile *f, const char *path, const char *key)
-{
-	const char *text = tensorfile_meta(f, key);
-	char *end;
-	if (text == NULL)
-		usage_error("%s: the metadata lack '%s'", path, key);
-	long value = strtol(text, &end, 10);
-	if (*end || value < 1 || value > 1 << 24)
-		usage_error("%s: metadata '%s' is '%s', expected a positive integer",
-			path, key, text);
-	return value;
-}
-
-static Shape read_shape(const TensorFile *f, const char *path)
-{
-	const char *theta = tensorfile_meta(f, "rope_theta");
-	Shape s = {
-		.vocab = meta_integer(f, path, "vocab_size"), .context = meta_integer(f,
-			path, "context_length"),
-		.d_model = meta_integer(f, path, "d_model"), .d_ff = meta_integer(f,
-			path, "d_ff"),
-		.layers = meta_integer(f, path, "num_layers"), .heads = meta_integer(f,
-			path, "num_heads"),
-		.theta = theta ? strtod(theta, NULL) : 0,
-	};
-	if (!(s.theta > 1) || !isfinite(s.theta))
-		usage_error("%s: metadata 'rope_theta' is '%s', expected a number above "
-			"1", path, theta ? theta : "absent");
-	const char *error = shape_error(&s);
-	if (error)
-		usage_error("%s: impossible shape: %s", path, error);
-	return s;
-}
-static void load_weights(Model *m, const TensorFile *f)
-{
-	real *host = need(malloc(m->count * sizeof *host));
-	for (int i = 0; i < shape_nparameters(&m->shape); i++) {
-		Parameter p = shape_parameter(&m->shape, i);
-		const float *from = tensorfile_expect(f, p.name, "F32", p.count)->data;
-		for (size_t j = 0; j < p.count; j++)
-			host[p.offset + j] = from[j];
-	}
-	device_upload(m->device, m->weights.at, host, m->count * sizeof *host);
-	free(host);
-}
+#include "model/checkpoint.h"
 
 static const int32_t *load_tokens(const Model *m, const TensorFile *f,
 	const char *path, const char *name, size_t *B,
@@ -182,9 +135,9 @@ int main(int argc, char **argv)
 			argc - first);
 	TensorFile *f = tensorfile_open(argv[first]);
 	Device *device = device_open(device_choice == 0 ? "cpu" : "cuda");
-	Shape shape = read_shape(f, argv[first]);
+	Shape shape = checkpoint_shape(f, argv[first]);
 	Model *m = model_new(device, &shape, &policies[0], 0);
-	load_weights(m, f);
+	checkpoint_load(m, f);
 	printf("%s: %ld layers, d_model %ld, %ld heads, d_ff %ld, vocabulary %ld\n",
 		argv[first], shape.layers, shape.d_model,
 		shape.heads, shape.d_ff, shape.vocab);

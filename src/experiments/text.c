@@ -49,15 +49,16 @@ double text_unigram_nats(const Text *t)
 	return nats / (t->n - t->ntrain);
 }
 
-double text_bigram_nats(const Text *t)
+static double pair_nats(const Text *t, size_t first, double start)
 {
 	static double count[256][256], total[256];
 	for (int a = 0; a < 256; a++) {
-		total[a] = 256;
+		total[a] = 256 * start;
 		for (int b = 0; b < 256; b++)
-			count[a][b] = 1;
+			count[a][b] = start;
 	}
-	for (size_t i = 1; i < t->ntrain; i++) {
+	size_t last = first > 1 ? t->n : t->ntrain;
+	for (size_t i = first; i < last; i++) {
 		count[t->bytes[i - 1]][t->bytes[i]]++;
 		total[t->bytes[i - 1]]++;
 	}
@@ -66,6 +67,16 @@ double text_bigram_nats(const Text *t)
 		nats -= log(count[t->bytes[i - 1]][t->bytes[i]]
 			/ total[t->bytes[i - 1]]);
 	return nats / (t->n - t->ntrain);
+}
+
+double text_bigram_nats(const Text *t)
+{
+	return pair_nats(t, 1, 1);
+}
+
+double text_bigram_bound_nats(const Text *t)
+{
+	return pair_nats(t, t->ntrain, 0);
 }
 void text_windows(const Text *t, size_t first, size_t last, uint64_t seed,
 	uint64_t step, size_t B, size_t T,

@@ -17,6 +17,8 @@ void   text_free(Text *t);
 /* per held-out byte, counts from the training part */
 double text_unigram_nats(const Text *t);
 double text_bigram_nats(const Text *t);
+/* the same for the best table of pairs, made from the held-out part itself */
+double text_bigram_bound_nats(const Text *t);
 /* B windows of T bytes and the T bytes that follow each, at positions drawn
  * from (seed, step) in [first, last) */
 void   text_windows(const Text *t, size_t first, size_t last, uint64_t seed,

@@ -9,12 +9,9 @@
 #include "base/random.h"
 #include "model/internal.h"
 
-static double initial_sd(const Shape *s, int i, const Parameter *p)
+static double initial_sd(int i, const Parameter *p)
 {
-	if (i == 0)
-		return 1;
-	(void)s;
-	return sqrt(2.0 / (p->rows + p->columns));
+	return i == 0 ? 1 : sqrt(2.0 / (p->rows + p->columns));
 }
 
 static void draw_weights(Model *m, uint64_t seed)
@@ -22,7 +19,7 @@ static void draw_weights(Model *m, uint64_t seed)
 	real *host = need(malloc(m->count * sizeof *host));
 	for (int i = 0; i < shape_nparameters(&m->shape); i++) {
 		Parameter p = shape_parameter(&m->shape, i);
-		double sd = initial_sd(&m->shape, i, &p);
+		double sd = initial_sd(i, &p);
 		#pragma omp parallel for schedule(static)
 		for (size_t j = 0; j < p.count; j++)
 			host[p.offset + j] = p.gain ? 1

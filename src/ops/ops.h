@@ -59,7 +59,7 @@ typedef struct Ops {
 	void   (*matmul)(Array C, Array A, Array B, Matmul shape);
 	void   (*embedding_forward)(Array x, Array table, const int32_t *tokens,
 		size_t N, size_t C);
-	/* += */
+	/* dtable += */
 	void   (*embedding_backward)(Array dtable, Array dx, const int32_t *tokens,
 		size_t N, size_t C);
 	void   (*rmsnorm_forward)(Array y, Array rho, Array x, Array g, size_t rows,

@@ -25,23 +25,23 @@ static void unfinished_run_is_resumed(void **state)
 	(void)state;
 	struct stat s;
 	Table *t = open_table(1);
-	assert_int_equal(table_resume(t), 0);
+	assert_int_equal(table_resume(t, true), 0);
 	table_append(t, "small\t128\t1.5\tok");
 	table_append(t, "small\t256\t2.5\tok");
 	assert_true(stat(path, &s) == 0 && s.st_mtime == 0);
 	table_close(t, false);
 	t = open_table(1);
-	assert_int_equal(table_resume(t), 2);
+	assert_int_equal(table_resume(t, true), 2);
 	assert_true(table_has(t, "small\t256") && !table_has(t, "small\t25")
 		&& !table_has(t, "small\t2567"));
 	table_append(t, "small\t512\t3.5\tok");
 	table_close(t, true);
 	assert_true(stat(path, &s) == 0 && s.st_mtime > 0);
 	t = open_table(1);
-	assert_int_equal(table_resume(t), 3);
+	assert_int_equal(table_resume(t, true), 3);
 	table_close(t, false);
 	t = open_table(2);
-	assert_int_equal(table_resume(t), 0);
+	assert_int_equal(table_resume(t, true), 0);
 	table_close(t, false);
 }
 static void write_and_resume(void *text)
@@ -49,7 +49,7 @@ static void write_and_resume(void *text)
 	FILE *f = fopen(path, "w");
 	fputs(text, f);
 	fclose(f);
-	table_resume(open_table(1));
+	table_resume(open_table(1), true);
 }
 
 static void damaged_tables_are_refused(void **state)
@@ -63,6 +63,7 @@ static void damaged_tables_are_refused(void **state)
 	assert_int_equal(exit_status(write_and_resume, HEAD "a\tb\tc\td\te\n"), 2);
 	assert_int_equal(exit_status(write_and_resume,
 		"# seed\n" HEAD "a\tb\tc\td\n"), 2);
+	assert_int_equal(exit_status(write_and_resume, "---\ntitle: x\n"), 2);
 }
 
 int main(void)

@@ -52,6 +52,8 @@ make_document; edit 's/^# digest: 0/# digest: f/' $table; lint
 if [ "$(state)" = "yes stale" ]; then ok "a stale table"
 else not_ok "a stale table ($(state))"; fi
 
+make_document; edit 's/^# complete:/# check: 0123456789abcdef\n&/' $table; lint
+expect "rows that were edited" 1 $first "altered"
 make_document; edit 's/^# complete: yes/# complete: no/' $table; lint
 if [ "$(state)" = "no fresh" ]; then ok "an unfinished table"
 else not_ok "an unfinished table ($(state))"; fi

@@ -12,8 +12,8 @@
 
 static void gemm(real *c, const real *a, const real *b, const Matmul *s)
 {
-	cblas_gemm(CblasRowMajor, s->trans_a ? CblasTrans : CblasNoTrans, s->trans_b
-		? CblasTrans : CblasNoTrans,
+	cblas_gemm(CblasRowMajor, s->trans_a ? CblasTrans : CblasNoTrans,
+		s->trans_b ? CblasTrans : CblasNoTrans,
 		(int)s->m, (int)s->n, (int)s->k, (real)s->alpha, a, (int)s->lda, b,
 			(int)s->ldb, (real)s->beta, c, (int)s->ldc);
 }

@@ -1,0 +1,89 @@
+#include "model/checkpoint.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+
+static long meta_integer(const TensorFile *f, const char *path, const char *key)
+{
+	const char *text = tensorfile_meta(f, key);
+	char *end;
+	if (text == NULL)
+		usage_error("%s: the metadata lack '%s'", path, key);
+	long value = strtol(text, &end, 10);
+	if (*end || value < 1 || value > 1 << 24)
+		usage_error("%s: metadata '%s' is '%s', expected a positive integer",
+			path, key, text);
+	return value;
+}
+
+Shape checkpoint_shape(const TensorFile *f, const char *path)
+{
+	const char *theta = tensorfile_meta(f, "rope_theta");
+	Shape s = {
+		.vocab = meta_integer(f, path, "vocab_size"), .context = meta_integer(f,
+			path, "context_length"),
+		.d_model = meta_integer(f, path, "d_model"), .d_ff = meta_integer(f,
+			path, "d_ff"),
+		.layers = meta_integer(f, path, "num_layers"), .heads = meta_integer(f,
+			path, "num_heads"),
+		.theta = theta ? strtod(theta, NULL) : 0,
+	};
+	if (!(s.theta > 1) || !isfinite(s.theta))
+		usage_error("%s: metadata 'rope_theta' is '%s', expected a number above "
+			"1", path, theta ? theta : "absent");
+	const char *error = shape_error(&s);
+	if (error)
+		usage_error("%s: impossible shape: %s", path, error);
+	return s;
+}
+void checkpoint_load(Model *m, const TensorFile *f)
+{
+	real *host = need(malloc(m->count * sizeof *host));
+	for (int i = 0; i < shape_nparameters(&m->shape); i++) {
+		Parameter p = shape_parameter(&m->shape, i);
+		const float *from = tensorfile_expect(f, p.name, "F32", p.count)->data;
+		for (size_t j = 0; j < p.count; j++)
+			host[p.offset + j] = from[j];
+	}
+	device_upload(m->device, m->weights.at, host, m->count * sizeof *host);
+	free(host);
+}
+void checkpoint_save(Model *m, const char *path)
+{
+	const Shape *s = &m->shape;
+	int n = shape_nparameters(s);
+	real *host = need(malloc(m->count * sizeof *host));
+	float *data = need(malloc(m->count * sizeof *data));
+	Parameter *p = need(malloc(n * sizeof *p));
+	TensorView *views = need(malloc(n * sizeof *views));
+	device_download(m->device, host, m->weights.at, m->count * sizeof *host);
+	for (size_t j = 0; j < m->count; j++)
+		data[j] = (float)host[j];
+	for (int i = 0; i < n; i++) {
+		p[i] = shape_parameter(s, i);
+		views[i] = (TensorView){
+			.name = p[i].name, .dtype = "F32", .ndim = p[i].gain ? 1 : 2,
+			.shape = { p[i].gain ? p[i].count : p[i].rows, p[i].columns },
+			.count = p[i].count, .data = data + p[i].offset,
+		};
+	}
+	enum { NUMBERS = 7 };
+	const double numbers[NUMBERS] = { s->vocab, s->context, s->d_model, s->d_ff,
+		s->layers, s->heads, s->theta };
+	static const char *const keys[NUMBERS] = { "vocab_size", "context_length",
+		"d_model", "d_ff", "num_layers", "num_heads", "rope_theta" };
+	char text[NUMBERS][32];
+	const char *meta[2 * NUMBERS + 1] = { NULL };
+	for (int i = 0; i < NUMBERS; i++) {
+		snprintf(text[i], sizeof text[i], "%.17g", numbers[i]);
+		meta[2 * i] = keys[i], meta[2 * i + 1] = text[i];
+	}
+	tensorfile_write(path, views, n, meta);
+	free(views);
+	free(p);
+	free(data);
+	free(host);
+}

@@ -1,0 +1,15 @@
+/* checkpoint.h: a model's shape and weights in a safetensors file, under the
+ * staff's names */
+#ifndef MODEL_CHECKPOINT_H
+#define MODEL_CHECKPOINT_H
+
+#include "base/safetensors.h"
+#include "model/model.h"
+
+/* the shape in the file's metadata; a missing or impossible entry exits 2 */
+Shape checkpoint_shape(const TensorFile *f, const char *path);
+/* a tensor that is missing or of another size exits 2 */
+void  checkpoint_load(Model *m, const TensorFile *f);
+void  checkpoint_save(Model *m, const char *path);
+
+#endif

@@ -1,0 +1,65 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include <omp.h>
+
+#include "model/checkpoint.h"
+#include "tests/base/exits.h"
+
+static char path[] = "/tmp/test_checkpoint.XXXXXX";
+static const Shape shape = { 13, 5, 12, 20, 2, 3, 10000 };
+
+static void weights_return(void **state)
+{
+	(void)state;
+	Device *d = device_open("cpu");
+	Model *m = model_new(d, &shape, &policies[0], 1);
+	Model *other = model_new(d, &shape, &policies[0], 2);
+	checkpoint_save(m, path);
+	TensorFile *f = tensorfile_open(path);
+	Shape read = checkpoint_shape(f, path);
+	assert_memory_equal(&read, &shape, sizeof shape);
+	checkpoint_load(other, f);
+	assert_memory_equal(other->weights.at, m->weights.at,
+		m->count * sizeof(real));
+	assert_int_equal(tensorfile_find(f, "layers.1.ln2.weight")->ndim, 1);
+	tensorfile_close(&f);
+	model_free(&m);
+	model_free(&other);
+	device_close(&d);
+}
+
+static void load_into(void *wrong)
+{
+	Device *d = device_open("cpu");
+	checkpoint_load(model_new(d, wrong, &policies[0], 1), tensorfile_open(path));
+}
+
+static void other_shapes_are_refused(void **state)
+{
+	(void)state;
+	Shape deeper = shape, wider = shape, same = shape;
+	deeper.layers++;
+	wider.d_ff++;
+	assert_int_equal(exit_status(load_into, &same), 0);
+	assert_int_equal(exit_status(load_into, &deeper), 2);
+	assert_int_equal(exit_status(load_into, &wider), 2);
+}
+
+int main(void)
+{
+	omp_set_num_threads(1);     /* children of a process with threads may hang */
+	if (mkstemp(path) < 0)
+		return 1;
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(weights_return),
+		cmocka_unit_test(other_shapes_are_refused),
+	};
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	unlink(path);
+	return failed;
+}
