@@ -154,7 +154,7 @@ static void read_tensor(TensorFile *f, char *name)
 		damaged(f, start, "a tensor that ends inside the file");
 	t.data = f->map + f->end + offsets[0];
 	if ((uintptr_t)t.data % size != 0)
-		damaged(f, start, "data aligned to its dtype");
+		t.data = memcpy(need(malloc(nbytes + 1)), t.data, nbytes);
 	f->tensors = need(realloc(f->tensors, (f->ntensors + 1) * sizeof t));
 	f->tensors[f->ntensors++] = t;
 }
@@ -219,8 +219,12 @@ TensorFile *tensorfile_open(const char *path)
 void tensorfile_close(TensorFile **file)
 {
 	TensorFile *f = *file;
-	for (int i = 0; i < f->ntensors; i++)
+	for (int i = 0; i < f->ntensors; i++) {
+		const char *data = f->tensors[i].data;
+		if (data < f->map || data > f->map + f->nbytes)
+			free((char *)data);
 		free((char *)f->tensors[i].name);
+	}
 	for (int i = 0; i < f->nmeta; i++) {
 		free(f->meta[i].key);
 		free(f->meta[i].value);

@@ -15,7 +15,7 @@ typedef struct TensorView {
 	char dtype[8];
 	int ndim;
 	size_t shape[8], count;  /* count: product of the shape */
-	const void *data;        /* into the mapped file */
+	const void *data;        /* aligned to its dtype */
 } TensorView;
 
 /* maps and checks the whole file; a damaged one is named with the offset of the

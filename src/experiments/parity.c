@@ -33,6 +33,12 @@ typedef struct Difference {
 	double absolute, relative;
 } Difference;
 
+/* the larger, or NaN if either is NaN */
+static double worse(double a, double b)
+{
+	return isnan(a) || b <= a ? a : b;
+}
+
 static Difference compare(const Model *m, Array a, const float *reference,
 	size_t n)
 {
@@ -41,7 +47,7 @@ static Difference compare(const Model *m, Array a, const float *reference,
 	double largest = 0, square = 0, norm = 0;
 	for (size_t i = 0; i < n; i++) {
 		double d = fabs((double)host[i] - reference[i]);
-		largest = d <= largest ? largest : d;
+		largest = worse(largest, d);
 		square += d * d;
 		norm += (double)reference[i] * reference[i];
 	}
@@ -86,12 +92,10 @@ static Difference worst_of(const Model *m, const TensorFile *f,
 		snprintf(full, sizeof full, "%s%s", prefix, p.name);
 		Difference d = compare(m, get(m, i), tensorfile_expect(f, full, "F32",
 			p.count)->data, p.count);
-		if (!(d.relative <= worst.relative)) {
-			worst.relative = d.relative;
+		if (worse(worst.relative, d.relative) != worst.relative)
 			snprintf(name, size, "%s", p.name);
-		}
-		if (!(d.absolute <= worst.absolute))
-			worst.absolute = d.absolute;
+		worst.relative = worse(worst.relative, d.relative);
+		worst.absolute = worse(worst.absolute, d.absolute);
 	}
 	return worst;
 }

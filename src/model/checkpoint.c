@@ -44,7 +44,13 @@ void checkpoint_load(Model *m, const TensorFile *f)
 	real *host = need(malloc(m->count * sizeof *host));
 	for (int i = 0; i < shape_nparameters(&m->shape); i++) {
 		Parameter p = shape_parameter(&m->shape, i);
-		const float *from = tensorfile_expect(f, p.name, "F32", p.count)->data;
+		const TensorView *view = tensorfile_expect(f, p.name, "F32", p.count);
+		const float *from = view->data;
+		if (view->ndim != (p.gain ? 1 : 2)
+			|| (!p.gain && view->shape[0] != p.rows))
+			usage_error("tensor %s has %d dimensions, the first %zu; expected "
+				"shape (%zu, %zu)", p.name, view->ndim, view->shape[0], p.rows,
+				p.columns);
 		for (size_t j = 0; j < p.count; j++)
 			host[p.offset + j] = from[j];
 	}
