@@ -5,7 +5,8 @@
 FNR == 1 { nfile++; next }
 nfile == 1 { result[$1, $3]++; next }
 nfile == 2 { table[$1] = $3 == "yes" ? $4 : "incomplete"; next }
-nfile == 3 { claims[$2]++; holds[$2] += $4 == "yes"; next }
+nfile == 3 && $3 == "recorded" { claims[$2]++; holds[$2] += $4 == "yes" }
+nfile == 3 { next }
 nfile == 4 {
 	tables[$1] = $4; tests[$1] = $5; line[$1] = $6; worth[$1] = $3
 	next
