@@ -39,7 +39,7 @@ TEST_SCRIPTS := $(call below,tests,test_*.sh)
 PROGRAMS := $(EXPERIMENTS:src/experiments/%.c=$(B)/%)
 TEST_PROGRAMS := $(TEST_MAINS:%.c=$(B)/%)
 TOOLS := $(TOOL_C:src/weave/%.c=build/%)
-WARNINGS := -std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror
+WARNINGS := -std=c11 -Wall -Wextra -Werror
 CFLAGS_ALL = $(WARNINGS) $(OPTIMIZE) -march=native -fopenmp \
 	-fno-math-errno -fno-trapping-math -I$(S)src -I$(or $(S),.) \
 	$(BLAS_CFLAGS) $(MPI_CFLAGS) \

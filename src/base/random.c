@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 #include "base/random.h"
 
 #include <assert.h>

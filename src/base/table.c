@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 #include "base/table.h"
 
 #include <assert.h>

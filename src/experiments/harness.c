@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 #include "experiments/harness.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 /* learning: trains a small byte-level model on a text; loss curve, baselines, a
  * sample */
 #include <math.h>

@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 /* srcdigest.c: the digest of a program's code, comments and blanks apart */
 #include <dirent.h>
 #include <errno.h>

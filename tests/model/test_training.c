@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 /* training: named failures, repeatability, learning, AdamW, initial weights */
 #include "tests/ops/compare.h"
 
