@@ -26,9 +26,12 @@ printf '\x00\x00\x80\x3f' |
 head -c $((size - 1)) $golden >"$work/short"
 expect 'the golden vectors' 0 $golden
 expect 'one weight altered' 1 "$work/altered"
-printf '\xff\xff\xff\x7f' | # a NaN in the reference, 97 floats before the end
-	dd of="$work/altered" bs=1 seek=$((size - 388)) conv=notrunc status=none
-expect 'a NaN' 1 "$work/altered"
+cp $golden "$work/nan"
+chmod u+w "$work/nan"
+# the first of the reference logits; one NaN among them must not be passed over
+printf '\xff\xff\xff\x7f' |
+	dd of="$work/nan" bs=1 seek=$((size - 115588)) conv=notrunc status=none
+expect 'a NaN in the reference' 1 "$work/nan"
 expect 'a file cut short' 2 "$work/short"
 expect 'a missing file' 2 "$work/none"
 exit $failed
