@@ -6,14 +6,17 @@ enum { LONG_ARRAY = 1 << 16 };      /* elements that pay for waking threads */
 
 const char *const type_names[NTYPES] = {
 	[FP32] = "fp32", [BF16] = "bf16", [FP16] = "fp16", [FP64] = "fp64",
+	[TF32] = "tf32",
 };
 const Format type_formats[NTYPES] = {
 	[FP32] = { 8, 23 }, [BF16] = { 8, 7 },
-	[FP16] = { 5, 10 }, [FP64] = { 11, 52 },
+	[FP16] = { 5, 10 }, [FP64] = { 11, 52 }, [TF32] = { 8, 10 },
 };
 
 size_t type_size(Type t)
 {
+	if (t == TF32)
+		t = FP32;            /* which stores it */
 	return (size_t)(1 + type_formats[t].exponent_bits
 	                  + type_formats[t].fraction_bits) / 8;
 }
@@ -68,6 +71,12 @@ static inline uint32_t drop_bits(uint32_t u, int k)
 	uint32_t odd = (u >> k) & 1, half = UINT32_C(1) << (k - 1);
 	return (u + half - 1 + odd) >> k << k;
 }
+static inline uint32_t tf32_round_bits(uint32_t u)
+{
+	uint32_t nan = (u & FP32_MAGNITUDE) > FP32_INFINITY;
+	return nan ? u | FP32_QUIET : drop_bits(u, 13);
+}
+
 static inline uint32_t bf16_round_bits(uint32_t u)
 {
 	uint32_t nan = (u & FP32_MAGNITUDE) > FP32_INFINITY;
@@ -122,6 +131,7 @@ float round_to(Type t, float x)
 	switch (t) {
 	case BF16: return float_of_bits(bf16_round_bits(float_bits(x)));
 	case FP16: return float_of_bits(fp16_round_bits(float_bits(x)));
+	case TF32: return float_of_bits(tf32_round_bits(float_bits(x)));
 	default:   return x;
 	}
 }
@@ -136,6 +146,10 @@ void round_array(Type t, real *x, size_t n)
 		#pragma omp parallel for simd schedule(static) if (n >= LONG_ARRAY)
 		for (size_t i = 0; i < n; i++)
 			x[i] = float_of_bits(fp16_round_bits(float_bits((float)x[i])));
+	} else if (t == TF32) {
+		#pragma omp parallel for simd schedule(static) if (n >= LONG_ARRAY)
+		for (size_t i = 0; i < n; i++)
+			x[i] = float_of_bits(tf32_round_bits(float_bits((float)x[i])));
 	} else if (t == FP32 && sizeof(real) > sizeof(float)) {
 		for (size_t i = 0; i < n; i++)
 			x[i] = (float)x[i];

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include "base/real.h"
 
-typedef enum { FP32, BF16, FP16, FP64, NTYPES } Type;
+typedef enum { FP32, BF16, FP16, FP64, TF32, NTYPES } Type;
 
 typedef struct Format { int exponent_bits, fraction_bits; } Format;
 

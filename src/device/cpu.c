@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char *cpu_describe(void)
@@ -58,6 +59,35 @@ static void cpu_synchronize(void)
 {
 }
 
+static size_t cpu_width(Type type)
+{
+	(void)type;
+	return sizeof(real);
+}
+
+static size_t cpu_memory(void)
+{
+	return (size_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+}
+
+static const char *cpu_libraries(void)
+{
+	return openblas_get_config();
+}
+
+static double marks_ms[NMARKS];
+
+static void cpu_mark(int which)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	marks_ms[which] = t.tv_sec * 1e3 + t.tv_nsec * 1e-6;
+}
+
+static double cpu_between(int from, int to)
+{
+	return marks_ms[to] - marks_ms[from];
+}
 static const char *better_kernels(void)
 {
 	if (strcmp(openblas_get_corename(), "Prescott") != 0)
@@ -83,7 +113,8 @@ static void set_environment(int argc, char **argv)
 }
 
 const Backend cpu_backend = {
-	.name = "cpu", .describe = cpu_describe, .available = cpu_available,
-		.alloc = cpu_alloc, .free = free,
-	.copy = cpu_copy, .synchronize = cpu_synchronize,
+	.name = "cpu", .describe = cpu_describe, .libraries = cpu_libraries,
+	.memory = cpu_memory, .available = cpu_available, .width = cpu_width,
+	.alloc = cpu_alloc, .free = free, .copy = cpu_copy,
+	.synchronize = cpu_synchronize, .mark = cpu_mark, .between = cpu_between,
 };

@@ -3,12 +3,16 @@
 
 #include <assert.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/error.h"
 #include "device/cpu.h"
+#ifdef HAVE_CUDA
+#include "device/cuda/cuda.h"
+#endif
 
 const char *const category_names[NCATEGORIES] = { "parameter", "gradient",
 	"optimizer", "activation", "temporary" };
@@ -88,13 +92,36 @@ static double clock_ms(void)
 	return t.tv_sec * 1e3 + t.tv_nsec * 1e-6;
 }
 
+#ifndef HAVE_CUDA
+static const char *cuda_missing(void)
+{
+	return "this program was built without CUDA";
+}
+#endif
+
+static const Backend *choose_backend(const char *name)
+{
+	bool wanted = strcmp(name, "cuda") == 0;
+	if (!wanted && strcmp(name, "auto") != 0 && strcmp(name, "cpu") != 0)
+		usage_error("device '%s' is not one of " DEVICES, name);
+	const char *missing = strcmp(name, "cpu") == 0 ? "" : cuda_missing();
+#ifdef HAVE_CUDA
+	if (missing == NULL)
+		return &cuda_backend;
+#endif
+	if (wanted)
+		fprintf(stderr, "%s: no GPU: %s; the CPU is used\n", program_name,
+			missing);
+	return &cpu_backend;
+}
+
 Device *device_open(const char *name)
 {
-	if (strcmp(name, "cpu") != 0)
-		usage_error("device '%s': this build has only the device cpu", name);
 	Device *d = need(calloc(1, sizeof *d));
-	d->backend = &cpu_backend;
+	d->backend = choose_backend(name);
 	d->pool = need(calloc(1, sizeof *d->pool));
+	if (d->backend->open)
+		d->backend->open(d);
 	d->limit = d->backend->available();
 	d->on_oom = die_of_oom;
 	d->start_ms = clock_ms();
@@ -104,6 +131,8 @@ Device *device_open(const char *name)
 void device_close(Device **device)
 {
 	Device *d = *device;
+	if (d->backend->close)
+		d->backend->close();
 	assert(d->total == 0 && "everything allocated is freed");
 	trim_pool(d);
 	free(d->pool->blocks);
@@ -175,6 +204,37 @@ double device_now_ms(Device *d)
 {
 	d->backend->synchronize();
 	return clock_ms() - d->start_ms;
+}
+
+void device_mark(Device *d, int which)
+{
+	assert(which >= 0 && which < NMARKS);
+	d->backend->mark(which);
+}
+
+double device_between_ms(Device *d, int from, int to)
+{
+	return d->backend->between(from, to);
+}
+void *device_graph(Device *d, void (*run)(void *arg), void *arg, int *kernels)
+{
+	if (d->backend->record == NULL)
+		return NULL;
+	d->backend->record();
+	run(arg);
+	return d->backend->recorded(kernels);
+}
+
+void device_replay(Device *d, void *graph)
+{
+	d->backend->replay(graph);
+}
+
+void device_forget(Device *d, void **graph)
+{
+	if (*graph)
+		d->backend->forget(*graph);
+	*graph = NULL;
 }
 void device_reset_peak(Device *d)
 {

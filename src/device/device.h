@@ -5,21 +5,42 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/number.h"
+
 typedef enum { MEM_PARAMETER, MEM_GRADIENT, MEM_OPTIMIZER, MEM_ACTIVATION,
 	MEM_TEMPORARY, NCATEGORIES } Category;
 extern const char *const category_names[NCATEGORIES];
 
+struct Device;
 typedef struct Backend {
 	const char *name;
-	const char *(*describe)(void);                /* model and size, one line */
-	/* bytes that can be allocated now */
+	/* model and size, one line; libraries with versions; bytes of memory */
+	const char *(*describe)(void);
+	const char *(*libraries)(void);
+	size_t (*memory)(void);
+	/* before and after everything else; NULL: nothing to do */
+	void   (*open)(struct Device *device);
+	void   (*close)(void);
+	/* bytes that can be allocated now; bytes of an element as stored */
 	size_t (*available)(void);
+	size_t (*width)(Type type);
 	/* NULL when there is no memory */
 	void  *(*alloc)(size_t nbytes);
 	void   (*free)(void *p);
+	/* host to device or back; waits for earlier work and for itself */
 	void   (*copy)(void *to, const void *from, size_t nbytes);
 	void   (*synchronize)(void);
+	/* notes the time at which the work before it is done; ms between two */
+	void   (*mark)(int which);
+	double (*between)(int from, int to);
+	/* work after record is noted, not done; recorded returns a graph of it and
+	 * how many kernels it has; NULL where a device cannot */
+	void   (*record)(void);
+	void  *(*recorded)(int *kernels);
+	void   (*replay)(void *graph);
+	void   (*forget)(void *graph);
 } Backend;
+enum { NMARKS = 16 };
 typedef struct MemoryEvent {
 	double ms;              /* since the device was opened */
 	ptrdiff_t nbytes;       /* > 0 allocated, < 0 freed */
@@ -48,7 +69,9 @@ typedef struct Device {
 	double start_ms;
 } Device;
 
-/* "cpu"; an unknown or absent device exits 2 */
+#define DEVICES "auto|cpu|cuda"
+/* auto: a GPU if there is one. cuda where there is none: says why, and opens the
+ * cpu. An unknown name exits 2 */
 Device *device_open(const char *name);
 void    device_close(Device **device);
 
@@ -65,6 +88,15 @@ void    device_download(Device *device, void *on_host, const void *on_device,
 	size_t nbytes);
 /* waits for all work, then reads the clock */
 double  device_now_ms(Device *device);
+/* which < NMARKS; device_between waits for the later mark */
+void    device_mark(Device *device, int which);
+double  device_between_ms(Device *device, int from, int to);
+
+/* records what run(arg) queues, which is not done; NULL: the device cannot */
+void   *device_graph(Device *device, void (*run)(void *arg), void *arg,
+	int *kernels);
+void    device_replay(Device *device, void *graph);
+void    device_forget(Device *device, void **graph);
 
 /* peaks restart from what is active now */
 void    device_reset_peak(Device *device);

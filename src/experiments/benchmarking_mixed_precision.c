@@ -2,11 +2,13 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/random.h"
 #include "model/toy.h"
+#include "ops/array.h"
 #include "ops/cpu/cpu.h"
 
 enum { WIDTH = 768, ROWS = 64 };
@@ -14,15 +16,19 @@ enum { WIDTH = 768, ROWS = 64 };
 static Type narrowest(const Toy *t, ToyTensor which)
 {
 	static const Type order[] = { BF16, FP16 };   /* 8 and 11 bits */
-	const real *x = t->tensor[which].at;
-	for (int k = 0; k < 2; k++) {
-		size_t i = 0, n = toy_count(t, which);
+	Type found = FP32;
+	size_t n = toy_count(t, which);
+	real *x = need(malloc(n * sizeof *x));
+	array_read(t->device, x, t->tensor[which], n);
+	for (int k = 0; k < 2 && found == FP32; k++) {
+		size_t i = 0;
 		while (i < n && x[i] == round_to(order[k], (float)x[i]))
 			i++;
 		if (i == n)
-			return order[k];
+			found = order[k];
 	}
-	return FP32;
+	free(x);
+	return found;
 }
 static void plan_types(Plan *plan)
 {

@@ -17,7 +17,7 @@ static const char *size;
 /* zeros where the command line says nothing */
 static Shape given;
 static long context = 128, batch = 4, warmup = 5, steps = 10;
-static int mode = MODE_TRAIN, precision;
+static int mode = MODE_TRAIN, precision, fusion = 1, norm;
 
 static const Option options[] = {
 	{ "size", OPT_TEXT, &size, "NAME",
@@ -36,6 +36,10 @@ static const Option options[] = {
 	{ "steps", OPT_INT, &steps, "1..1000000", "measured steps" },
 	{ "precision", OPT_CHOICE, &precision, PRECISIONS,
 		"fp32, or mixed precision with a low format" },
+	{ "fusion", OPT_CHOICE, &fusion, FUSIONS,
+		"one operation after another, or the fast path" },
+	{ "norm", OPT_CHOICE, &norm, "rmsnorm|layernorm",
+		"the norm of the model; layernorm has no fast path" },
 	{ 0 }
 };
 enum { SCALE = 8, DEPTH_SCALE = 4 };
@@ -60,7 +64,7 @@ static Shape choose_shape(const char *name)
 	Shape s = { .vocab = 10000, .theta = 10000 };
 	if (strcmp(name, "custom") != 0)
 		s = find_size(name)->shape;
-	if (!one_model())
+	if (!one_model() && !harness_on_gpu())
 		s.d_model /= SCALE, s.d_ff /= SCALE, s.layers /= DEPTH_SCALE;
 	const struct { long *to, from; } overrides[] = {
 		{ &s.d_model, given.d_model }, { &s.d_ff, given.d_ff },
@@ -76,20 +80,32 @@ static Shape choose_shape(const char *name)
 			"--layers and --heads)", shape_error(&s));
 	return s;
 }
-static void plan_sizes(Plan *plan)
+static void plan_grid(Plan *plan, const char *precision, int path)
 {
 	static const int contexts[] = { 128, 256, 512, 1024 };
+	int scale = harness_on_gpu() ? 1 : SCALE;
+	for (int i = 0; i < NSIZES; i++)
+		for (int c = 0; c < 4; c++)
+			plan_add(plan, "%s\t%d\t%ld\t%s\t%s", model_sizes[i].name,
+				contexts[c] / scale, batch, precision, fusion_names[path]);
+}
+
+static void plan_sizes(Plan *plan)
+{
 	if (one_model()) {
 		/* refuses impossible shapes before anything runs */
 		choose_shape(size ? size : "custom");
-		plan_add(plan, "%s\t%ld\t%ld\t%s", size ? size : "custom", context,
-			batch, policies[precision].name);
-		return;
+		if (norm && fusion)
+			usage_error("--norm layernorm has no fast path: give "
+				"--fusion none");
+		plan_add(plan, "%s\t%ld\t%ld\t%s\t%s", size ? size : "custom",
+			context, batch, policies[precision].name, fusion_names[fusion]);
+	} else if (harness_on_gpu()) {
+		for (int p = 0; p < 4; p++)
+			plan_grid(plan, p / 2 ? "bf16" : "fp32", p % 2);
+	} else {
+		plan_grid(plan, policies[precision].name, 0);
 	}
-	for (int i = 0; i < NSIZES; i++)
-		for (int c = 0; c < 4; c++)
-			plan_add(plan, "%s\t%d\t%ld\t%s", model_sizes[i].name,
-				contexts[c] / SCALE, batch, policies[precision].name);
 }
 
 static void plan_warmup(Plan *plan)
@@ -126,6 +142,14 @@ static void set_shape(Row *row, const Shape *s)
 	row_set(row, "parameters", "%zu", shape_count(s));
 }
 
+static const Policy *find_policy(const Row *row)
+{
+	const Policy *p = policies;
+	while (strcmp(p->name, row_text(row, "precision")) != 0)
+		p++;
+	return p;
+}
+
 static void run_sizes(Row *row)
 {
 	Shape shape = choose_shape(row_text(row, "size"));
@@ -136,7 +160,11 @@ static void run_sizes(Row *row)
 	Device *device = harness_device();
 	if (8.0 * B * T > device->limit)
 		device->on_oom(8 * B * T, device->limit, "batch");
-	Model *m = model_new(device, &shape, &policies[precision], harness_seed);
+	Model *m = model_new(device, &shape, find_policy(row), harness_seed);
+	if (strcmp(row_text(row, "fusion"), "fused") == 0)
+		model_fuse(m);
+	m->layernorm = norm;
+	Replay replay = { 0 };
 	AdamW adamw = { 0 };
 	if (mode == MODE_TRAIN)
 		adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
@@ -144,7 +172,8 @@ static void run_sizes(Row *row)
 	double *ms = need(malloc(4 * steps * sizeof *ms));
 	double first_loss = 0, last_loss = 0;
 	for (long i = -warmup; i < steps; i++) {
-		StepTime t = timed_step(m, &adamw, &b, mode);
+		StepTime t = m->fused ? replayed_step(&replay, m, &adamw, &b, mode)
+			: timed_step(m, &adamw, &b, mode);
 		first_loss = i == -warmup ? t.loss : first_loss;
 		last_loss = t.loss;
 		if (i >= 0)
@@ -163,11 +192,13 @@ static void run_sizes(Row *row)
 			set_stats(row, phases[p], ms + p * steps, (int)steps);
 	row_set(row, "peak_MiB", "%.1f", device->total_peak / 1048576.0);
 	row_set(row, "loss", "%.6f", last_loss);
+	if (harness_on_gpu())
+		row_set(row, "kernels", "%d", step_kernels(m, &adamw, mode));
 }
 static Shape studied_shape(void)
 {
 	Shape s = choose_shape(size ? size : one_model() ? "custom" : "medium");
-	s.context = one_model() ? context : 512 / SCALE;
+	s.context = one_model() ? context : harness_on_gpu() ? 512 : 512 / SCALE;
 	return s;
 }
 
@@ -258,10 +289,10 @@ static void run_warmup(Row *row)
 #define STATS(P) P "_ms " P "_sd_ms " P "_med_ms " P "_min_ms"
 
 static const Study studies[] = {
-	{ "sizes", "size context batch precision",
+	{ "sizes", "size context batch precision fusion",
 		"d_model d_ff layers heads parameters fwd_GFLOP "
 		STATS("fwd") " " STATS("bwd") " " STATS("opt") " " STATS("step")
-		" peak_MiB loss", plan_sizes, run_sizes },
+		" peak_MiB loss kernels", plan_sizes, run_sizes },
 	{ "warmup", "warmup", STATS("step") " first_ms", plan_warmup, run_warmup },
 	{ "steps", "start", "step threads_ms library_ms fwd_ms bwd_ms opt_ms "
 		"step_ms faults faults_ms", plan_steps, run_steps },
@@ -270,7 +301,7 @@ static const Study studies[] = {
 
 static const char *scale(void)
 {
-	return one_model() ? "course"
+	return one_model() || harness_on_gpu() ? "course"
 		: "small (widths and contexts divided by 8, depths by 4)";
 }
 

@@ -84,6 +84,7 @@ int main(int argc, char **argv)
 	const Experiment e = {
 		.name = "engine_speed", .options = options, .studies = studies,
 		.about = "forward and backward of small against the rate of sgemm",
+		.cpu_only = true,
 	};
 	return harness_main(&e, argc, argv);
 }

@@ -2,7 +2,6 @@
 #include "experiments/harness.h"
 
 #include <assert.h>
-#include <cblas.h>
 #include <errno.h>
 #include <libgen.h>
 #include <signal.h>
@@ -23,7 +22,7 @@ long harness_seed = 1;
 static const char *out;
 static bool force;
 static int device_choice, study_choice;
-static const char *const device_names[] = { "cpu", "cuda" };
+static const char *const device_names[] = { "auto", "cpu", "cuda" };
 
 struct Plan {
 	int n;
@@ -112,6 +111,34 @@ static Row row_new(const char *columns, int n, int nkeys, const char *keys)
 	row_set(&row, "status", "ok");
 	return row;
 }
+static struct Place {
+	char backend[16], device[160], libraries[512];
+	long memory_MiB;
+} place;
+
+static void find_place(const char *name)
+{
+	int ends[2];
+	fflush(NULL);
+	if (pipe(ends) != 0)
+		die("pipe: %s", strerror(errno));
+	pid_t child = fork();
+	if (child < 0)
+		die("fork: %s", strerror(errno));
+	if (child == 0) {
+		const Backend *b = device_open(name)->backend;
+		snprintf(place.backend, sizeof place.backend, "%s", b->name);
+		snprintf(place.device, sizeof place.device, "%s", b->describe());
+		snprintf(place.libraries, sizeof place.libraries, "%s", b->libraries());
+		place.memory_MiB = (long)(b->memory() >> 20);
+		_exit(write(ends[1], &place, sizeof place) != sizeof place);
+	}
+	close(ends[1]);
+	if (read(ends[0], &place, sizeof place) != sizeof place)
+		die("the device '%s' could not be opened", name);
+	close(ends[0]);
+	waitpid(child, NULL, 0);
+}
 static Row *current;
 
 static void end_as_oom(size_t need, size_t have, const char *what)
@@ -124,9 +151,14 @@ static void end_as_oom(size_t need, size_t have, const char *what)
 
 Device *harness_device(void)
 {
-	Device *d = device_open(device_names[device_choice]);
+	Device *d = device_open(place.backend);
 	d->on_oom = end_as_oom;
 	return d;
+}
+
+bool harness_on_gpu(void)
+{
+	return strcmp(place.backend, "cuda") == 0;
 }
 static char *read_digest(const char *name, const char *backend)
 {
@@ -156,8 +188,8 @@ static const char *machine_of(const char *path)
 	return basename(dirname(copy));
 }
 
-static void describe_table(Table *t, const Experiment *e, const Device *d,
-	int argc, char **argv)
+static void describe_table(Table *t, const Experiment *e, int argc,
+	char **argv)
 {
 	char date[32], command[4096] = "", name[256];
 	time_t now = time(NULL);
@@ -172,15 +204,14 @@ static void describe_table(Table *t, const Experiment *e, const Device *d,
 	table_meta(t, "program", "%s", e->name);
 	table_meta(t, "machine", "%s", machine_of(out));
 	table_meta(t, "scale", "%s", e->scale ? e->scale() : "course");
-	table_meta(t, "device", "%s", d->backend->describe());
-	table_meta(t, "memory_MiB", "%ld",
-		(sysconf(_SC_PHYS_PAGES) >> 10) * (sysconf(_SC_PAGESIZE) >> 10));
-	table_meta(t, "libraries", "%s", openblas_get_config());
+	table_meta(t, "device", "%s", place.device);
+	table_meta(t, "memory_MiB", "%ld", place.memory_MiB);
+	table_meta(t, "libraries", "%s", place.libraries);
 	table_meta(t, "date", "%s", date);
 	table_meta(t, "command", "build/%s%s", e->name, command);
 	table_meta(t, "seed", "%ld", harness_seed);
-	table_meta(t, "backend", "%s", d->backend->name);
-	table_meta(t, "digest", "%s", read_digest(e->name, d->backend->name));
+	table_meta(t, "backend", "%s", place.backend);
+	table_meta(t, "digest", "%s", read_digest(e->name, place.backend));
 }
 static _Noreturn void run_child(const Study *study, Row *row, int pipe)
 {
@@ -274,7 +305,8 @@ static Option *join_options(const Experiment *e)
 		{ "study", OPT_CHOICE, &study_choice, studies, "which table to make" },
 		{ "out", OPT_TEXT, &out, "FILE",
 			"write the table there and resume it; else print the table" },
-		{ "device", OPT_CHOICE, &device_choice, "cpu|cuda", "where to run" },
+		{ "device", OPT_CHOICE, &device_choice, DEVICES,
+			"where to run; auto: on a GPU if there is one" },
 		{ "seed", OPT_INT, &harness_seed, "0..4294967295",
 			"of all random numbers" },
 		{ "force", OPT_FLAG, &force, "",
@@ -308,7 +340,7 @@ int harness_main(const Experiment *e, int argc, char **argv)
 	if (out && *out == '\0')
 		usage_error("option --out: expected the name of a file");
 	free(options);
-	Device *device = device_open(device_names[device_choice]);
+	find_place(e->cpu_only ? "cpu" : device_names[device_choice]);
 	const Study *study = &e->studies[study_choice];
 	Plan plan = { 0 };
 	study->plan(&plan);
@@ -317,8 +349,7 @@ int harness_main(const Experiment *e, int argc, char **argv)
 		die("out of host memory");
 	int nkeys = count_words(study->keys), failures = 0;
 	Table *t = table_new(out, columns, nkeys);
-	describe_table(t, e, device, argc, argv);
-	device_close(&device);
+	describe_table(t, e, argc, argv);
 	table_resume(t, !force);
 	double start = now_seconds();
 	for (int i = 0; i < plan.n; i++) {

@@ -37,6 +37,7 @@ typedef struct Experiment {
 	const Study *studies;     /* without --study, the first */
 	/* "small (how it is scaled down)"; NULL: always at the course's scale */
 	const char *(*scale)(void);
+	bool cpu_only;            /* what it measures exists only there */
 } Experiment;
 
 extern long harness_seed;
@@ -44,5 +45,6 @@ extern long harness_seed;
 int     harness_main(const Experiment *experiment, int argc, char **argv);
 /* the device of --device; running out of its memory ends the row as oom */
 Device *harness_device(void);
+bool    harness_on_gpu(void);
 
 #endif

@@ -12,6 +12,7 @@
 #include "experiments/step.h"
 #include "experiments/text.h"
 #include "model/checkpoint.h"
+#include "ops/array.h"
 
 static const char *path = "writeup.nw", *save;
 static long steps = 500;
@@ -114,8 +115,8 @@ static void sample(Model *m, Row *row)
 		for (size_t i = 0; i < T; i++)
 			window[i] = (unsigned char)text[n - T + i];
 		model_forward(m, window, NULL, 1, T, false);
-		device_download(m->device, logits, array_at(m->logits,
-			(T - 1) * 256).at, sizeof logits);
+		array_read(m->device, logits, array_part(m->device, m->logits,
+			(T - 1) * 256), 256);
 		text[n] = (char)draw(logits, 0.7, random_uniform(harness_seed, 4, n));
 	}
 	for (size_t i = 0; i < LENGTH; i++)

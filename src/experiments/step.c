@@ -22,33 +22,94 @@ void batch_free(Batch *b)
 	free(b->targets);
 }
 
-StepTime timed_step(Model *m, AdamW *adamw, const Batch *b, Mode mode)
+typedef struct Step {
+	Model *m;
+	AdamW *adamw;
+	Mode mode;
+} Step;
+
+static void queue_phases(void *arg)
 {
-	StepTime t = { 0 };
-	double start = device_now_ms(m->device);
-	device_range_push(m->device, "forward");
-	t.loss = model_forward(m, b->tokens, b->targets, b->B, b->T,
-		mode != MODE_FORWARD);
-	device_range_pop(m->device);
-	double forward = device_now_ms(m->device), backward = forward,
-		end = forward;
-	if (mode != MODE_FORWARD) {
-		device_range_push(m->device, "backward");
-		model_backward(m, false);
-		device_range_pop(m->device);
-		backward = end = device_now_ms(m->device);
+	const Step *s = arg;
+	Device *d = s->m->device;
+	device_mark(d, 0);
+	device_range_push(d, "forward");
+	model_run(s->m, s->mode != MODE_FORWARD);
+	device_range_pop(d);
+	device_mark(d, 1);
+	if (s->mode != MODE_FORWARD) {
+		device_range_push(d, "backward");
+		model_backward(s->m, false);
+		device_range_pop(d);
 	}
-	if (mode == MODE_TRAIN) {
-		device_range_push(m->device, "optimizer");
-		adamw_step(adamw, m);
-		device_range_pop(m->device);
-		end = device_now_ms(m->device);
+	device_mark(d, 2);
+	if (s->mode == MODE_TRAIN) {
+		device_range_push(d, "optimizer");
+		adamw_apply(s->adamw, s->m);
+		device_range_pop(d);
 	}
-	t.fwd_ms = forward - start, t.bwd_ms = backward - forward,
-		t.opt_ms = end - backward, t.step_ms = end - start;
+	device_mark(d, 3);
+}
+static void begin(const Step *s, const Batch *b)
+{
+	model_load(s->m, b->tokens, b->targets, b->B, b->T);
+	if (s->mode == MODE_TRAIN)
+		adamw_begin(s->adamw, s->m);
+}
+
+static StepTime finish(const Step *s)
+{
+	Device *d = s->m->device;
+	StepTime t = { .loss = model_loss(s->m) };
+	t.fwd_ms = device_between_ms(d, 0, 1);
+	if (s->mode != MODE_FORWARD)
+		t.bwd_ms = device_between_ms(d, 1, 2);
+	if (s->mode == MODE_TRAIN) {
+		t.opt_ms = device_between_ms(d, 2, 3);
+		adamw_finish(s->adamw, s->m);
+	}
+	t.step_ms = t.fwd_ms + t.bwd_ms + t.opt_ms;
 	return t;
 }
 
+StepTime timed_step(Model *m, AdamW *adamw, const Batch *b, Mode mode)
+{
+	Step s = { m, adamw, mode };
+	begin(&s, b);
+	queue_phases(&s);
+	return finish(&s);
+}
+StepTime replayed_step(Replay *r, Model *m, AdamW *adamw, const Batch *b,
+	Mode mode)
+{
+	Step s = { m, adamw, mode };
+	if (m->device->backend->record == NULL || !r->warm) {
+		r->warm = true;
+		return timed_step(m, adamw, b, mode);
+	}
+	begin(&s, b);
+	if (r->loss_scale != m->loss_scale)
+		device_forget(m->device, &r->graph);
+	if (r->graph == NULL)
+		r->graph = device_graph(m->device, queue_phases, &s, &r->kernels);
+	r->loss_scale = m->loss_scale;
+	device_replay(m->device, r->graph);
+	return finish(&s);
+}
+
+void replay_free(Replay *r, Device *device)
+{
+	device_forget(device, &r->graph);
+}
+
+int step_kernels(Model *m, AdamW *adamw, Mode mode)
+{
+	Step s = { m, adamw, mode };
+	int kernels = 0;
+	void *graph = device_graph(m->device, queue_phases, &s, &kernels);
+	device_forget(m->device, &graph);
+	return kernels;
+}
 double forward_flops(const Shape *s, size_t B, size_t T)
 {
 	double N = (double)B * T, C = s->d_model, F = s->d_ff, L = s->layers,

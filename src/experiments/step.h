@@ -22,6 +22,20 @@ Batch    batch_random(size_t B, size_t T, long vocab, uint64_t seed);
 void     batch_free(Batch *b);
 StepTime timed_step(Model *m, AdamW *adamw, const Batch *batch, Mode mode);
 
+/* a step that is recorded once and replayed. The first call runs it as it is,
+ * to fill the pool; the second records; where a device cannot, all run as is */
+typedef struct Replay {
+	void *graph;                     /* starts at zero */
+	bool warm;
+	int kernels;                     /* launched by a step; 0: not known */
+	double loss_scale;
+} Replay;
+StepTime replayed_step(Replay *r, Model *m, AdamW *adamw, const Batch *batch,
+	Mode mode);
+void     replay_free(Replay *r, Device *device);
+/* kernels of a step of the loaded batch, which is recorded and not done */
+int      step_kernels(Model *m, AdamW *adamw, Mode mode);
+
 /* FLOPs of the products in one forward pass over N = B T tokens; backward takes
  * twice as many */
 double   forward_flops(const Shape *shape, size_t B, size_t T);

@@ -3,6 +3,28 @@
 #include <assert.h>
 #include <math.h>
 
+static void linear_backward(Model *m, Array dX, double beta, Array dY, Array X,
+	int parameter, double beta_w, size_t N)
+{
+	Stack W = { parameter, 1 };
+	Parameter p = shape_parameter(&m->shape, parameter);
+	Array dy = take_as(m, dY, N * p.rows, m->policy->op[OP_LINEAR].input);
+	linear_backward_input(m, dX, beta, dy, W, N);
+	linear_backward_weight(m, dy, X, W, beta_w, N);
+	give_back(m, &dy, dY);
+}
+
+static void norm_backward(Model *m, Array dx, Array dy, Array x, int gain,
+	Array rho, Array mu)
+{
+	size_t N = m->B * m->T, C = m->shape.d_model;
+	Array dg = model_gradient(m, gain), g = model_weight(m, gain);
+	if (m->layernorm)
+		m->ops->layernorm_backward(dx, dg, (Array){ NULL, FP32 }, dy, x, g, mu,
+			rho, N, C);
+	else
+		m->ops->rmsnorm_backward(dx, dg, dy, x, g, rho, N, C);
+}
 static void heads_backward(Model *m, Saved *s, Array dq, Array dk, Array dv,
 	Array dO)
 {
@@ -18,15 +40,16 @@ static void heads_backward(Model *m, Saved *s, Array dq, Array dk, Array dv,
 	};
 	Matmul transposed = weights_by_rows;
 	transposed.trans_a = true;
-	m->ops->matmul(dv, s->P, dO, transposed);
-	m->ops->matmul(dP, dO, s->v, (Matmul){
+	size_t n = B * T * C, nP = B * H * T * T;
+	attention_product(m, dv, s->P, nP, dO, n, transposed);
+	attention_product(m, dP, dO, n, s->v, n, (Matmul){
 		.m = T, .n = T, .k = D, .trans_b = true, .lda = C, .ldb = C, .ldc = T,
 			.alpha = 1, .outer = B, .inner = H,
 		.step_a = { T * C, D }, .step_b = { T * C, D }, .step_c = { H * T * T,
 			T * T } });
 	m->ops->softmax_backward(dP, dP, s->P, 1 / sqrt(D), B * H, T);
-	m->ops->matmul(dq, dP, s->k, weights_by_rows);
-	m->ops->matmul(dk, dP, s->q, transposed);
+	attention_product(m, dq, dP, nP, s->k, n, weights_by_rows);
+	attention_product(m, dk, dP, nP, s->q, n, transposed);
 	array_drop(m, &dP);
 	m->ops->rope(dq, dq, m->cosine, m->sine, B, T, H, D, -1);
 	m->ops->rope(dk, dk, m->cosine, m->sine, B, T, H, D, -1);
@@ -88,48 +111,50 @@ static void block_backward(Model *m, int layer, Array dx, double beta)
 	device_range_push(m->device, "layer");
 	Array dnorm = temporary(m, N * C, TYPE_REAL, "d norm");
 	ffn_backward(m, layer, dnorm, dx, beta);
-	m->ops->rmsnorm_backward(dx, model_gradient(m, ln2), dnorm, s->middle,
-		model_weight(m, ln2), s->rho2, N, C);
+	norm_backward(m, dx, dnorm, s->middle, ln2, s->rho2, s->mu2);
 	array_drop(m, &s->middle);
 	attention_backward(m, layer, dnorm, dx, beta);
-	m->ops->rmsnorm_backward(dx, model_gradient(m, ln1), dnorm, s->x,
-		model_weight(m, ln1), s->rho1, N, C);
+	norm_backward(m, dx, dnorm, s->x, ln1, s->rho1, s->mu1);
 	array_drop(m, &s->x);
 	array_drop(m, &dnorm);
 	device_range_pop(m->device);
 }
-
-void model_backward(Model *m, bool accumulate)
+static void plain_backward(Model *m, double beta)
 {
-	assert(m->has_saved && m->losses.at
-		&& "a forward pass with targets and keep comes first");
 	size_t N = m->B * m->T, C = m->shape.d_model, V = m->shape.vocab;
 	int last = shape_nparameters(&m->shape) - 1;
-	double beta = accumulate && m->gradients.at ? 1 : 0;
-	if (m->gradients.at == NULL)
-		m->gradients = array_new(m, m->count, m->policy->gradient, MEM_GRADIENT,
-			"gradients");
-	if (beta == 0)
-		for (int i = 0; i <= last; i++) {
-			Parameter p = shape_parameter(&m->shape, i);
-			if (i == 0 || p.gain)
-				m->ops->fill(model_gradient(m, i), 0, p.count);
-		}
+	for (int i = 0; beta == 0 && i <= last; i++)
+		if (shape_parameter(&m->shape, i).gain)
+			m->ops->fill(model_gradient(m, i), 0, C);
 	m->ops->cross_entropy_backward(m->logits, m->logits, m->lse, m->targets,
-		1.0 / N, N, V);
+		m->loss_scale / N, N, V);
 	Array dnorm = temporary(m, N * C, TYPE_REAL, "d ln_final");
 	linear_backward(m, dnorm, 0, m->logits, m->norm, last, beta, N);
 	array_drop(m, &m->logits);
 	array_drop(m, &m->norm);
 	Array dx = temporary(m, N * C, m->policy->op[OP_RESIDUAL].output, "d residual");
 	m->ops->fill(dx, 0, N * C);
-	m->ops->rmsnorm_backward(dx, model_gradient(m, last - 1), dnorm, m->x,
-		model_weight(m, last - 1), m->rho, N, C);
+	norm_backward(m, dx, dnorm, m->x, last - 1, m->rho, m->mu);
 	array_drop(m, &dnorm);
 	array_drop(m, &m->x);
 	for (int layer = (int)m->shape.layers - 1; layer >= 0; layer--)
 		block_backward(m, layer, dx, beta);
-	m->ops->embedding_backward(model_gradient(m, 0), dx, m->tokens, N, C);
+	m->ops->embedding_backward(model_gradient(m, 0), beta, dx, m->tokens, N, C,
+		V);
 	array_drop(m, &dx);
+}
+
+void model_backward(Model *m, bool accumulate)
+{
+	assert(m->has_saved && m->has_targets
+		&& "a forward pass with targets and keep comes first");
+	double beta = accumulate && m->gradients.at ? 1 : 0;
+	if (m->gradients.at == NULL)
+		m->gradients = array_new(m->device, m->count, m->policy->gradient,
+			MEM_GRADIENT, "gradients");
+	if (m->fused)
+		fused_backward(m, beta);
+	else
+		plain_backward(m, beta);
 	model_clear(m);
 }

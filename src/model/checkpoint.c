@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "ops/array.h"
 
 static long meta_integer(const TensorFile *f, const char *path, const char *key)
 {
@@ -54,7 +55,8 @@ void checkpoint_load(Model *m, const TensorFile *f)
 		for (size_t j = 0; j < p.count; j++)
 			host[p.offset + j] = from[j];
 	}
-	device_upload(m->device, m->weights.at, host, m->count * sizeof *host);
+	array_write(m->device, m->weights, host, m->count);
+	model_weights_changed(m);
 	free(host);
 }
 void checkpoint_save(Model *m, const char *path)
@@ -65,7 +67,7 @@ void checkpoint_save(Model *m, const char *path)
 	float *data = need(malloc(m->count * sizeof *data));
 	Parameter *p = need(malloc(n * sizeof *p));
 	TensorView *views = need(malloc(n * sizeof *views));
-	device_download(m->device, host, m->weights.at, m->count * sizeof *host);
+	array_read(m->device, host, m->weights, m->count);
 	for (size_t j = 0; j < m->count; j++)
 		data[j] = (float)host[j];
 	for (int i = 0; i < n; i++) {

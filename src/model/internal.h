@@ -3,11 +3,10 @@
 #define MODEL_INTERNAL_H
 
 #include "model/model.h"
+#include "ops/array.h"
 
 #define NORM_EPS 1e-5   /* of every RMSNorm, as in the staff model */
 
-Array array_new(Model *m, size_t n, Type type, Category category,
-	const char *what);
 Array temporary(Model *m, size_t n, Type type, const char *what);
 /* of the type that the policy gives to kind */
 Array activation(Model *m, size_t n, OpKind kind, const char *what);
@@ -19,15 +18,30 @@ static inline int in_block(const Model *m, int layer, BlockParameter which)
 	return shape_block_parameter(&m->shape, layer, which);
 }
 
-/* x itself when it has the type, else a temporary copy in that type; give_back
- * frees only a copy */
+/* x itself when products can read it as that type, else a temporary copy;
+ * give_back frees only a copy */
 Array take_as(Model *m, Array x, size_t n, Type type);
 void  give_back(Model *m, Array *copy, Array x);
 
+/* W: `count` adjacent parameters of equal width, one below the other */
+typedef struct Stack {
+	int first, count;
+} Stack;
+
 /* Y (N, rows) = X (N, columns) W^T under the policy */
-void linear_forward(Model *m, Array Y, Array X, int parameter, size_t N);
-/* dX (N, columns) = dY W + beta dX, dW = dY^T X + beta_w dW */
-void linear_backward(Model *m, Array dX, double beta, Array dY, Array X,
-	int parameter, double beta_w, size_t N);
+void linear_forward(Model *m, Array Y, Array X, Stack W, size_t N);
+/* dX (N, columns) = dY W + beta dX */
+void linear_backward_input(Model *m, Array dX, double beta, Array dY, Stack W,
+	size_t N);
+/* dW = dY^T X + beta dW */
+void linear_backward_weight(Model *m, Array dY, Array X, Stack W, double beta,
+	size_t N);
+/* C = A B of attention: nA, nB elements */
+void attention_product(Model *m, Array C, Array A, size_t nA, Array B,
+	size_t nB, Matmul shape);
+
+/* the fast path (fused.c); the plain one is in forward.c and backward.c */
+void fused_forward(Model *m, bool keep);
+void fused_backward(Model *m, double beta);
 
 #endif

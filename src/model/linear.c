@@ -2,21 +2,15 @@
 
 #include <assert.h>
 
-Array array_new(Model *m, size_t n, Type type, Category category,
-	const char *what)
-{
-	return (Array){ device_alloc(m->device, n * sizeof(real), category, what),
-		type };
-}
-
 Array temporary(Model *m, size_t n, Type type, const char *what)
 {
-	return array_new(m, n, type, MEM_TEMPORARY, what);
+	return array_new(m->device, n, type, MEM_TEMPORARY, what);
 }
 
 Array activation(Model *m, size_t n, OpKind kind, const char *what)
 {
-	return array_new(m, n, m->policy->op[kind].output, MEM_ACTIVATION, what);
+	return array_new(m->device, n, m->policy->op[kind].output, MEM_ACTIVATION,
+		what);
 }
 
 void array_drop(Model *m, Array *a)
@@ -27,8 +21,8 @@ void array_drop(Model *m, Array *a)
 
 Array take_as(Model *m, Array x, size_t n, Type type)
 {
-	if (x.type == type)
-		return x;
+	if (m->ops->reads(x.type, type))
+		return (Array){ x.at, type };
 	Array copy = temporary(m, n, type, "cast");
 	m->ops->cast(copy, x, n);
 	return copy;
@@ -40,40 +34,74 @@ void give_back(Model *m, Array *copy, Array x)
 		array_drop(m, copy);
 }
 
-void linear_forward(Model *m, Array Y, Array X, int parameter, size_t N)
+static Parameter parameter_of(const Model *m, Stack W)
 {
-	Parameter p = shape_parameter(&m->shape, parameter);
-	Type type = m->policy->op[OP_LINEAR].input;
-	Array weight = model_weight(m, parameter);
-	Array x = take_as(m, X, N * p.columns, type);
-	Array w = take_as(m, weight, p.count, type);
+	Parameter p = shape_parameter(&m->shape, W.first);
+	p.rows *= W.count, p.count *= W.count;
+	return p;
+}
+
+static Array take_weights(Model *m, const Parameter *p)
+{
+	if (m->fused)
+		return array_part(m->device, m->low, p->offset);
+	Array master = array_part(m->device, m->weights, p->offset);
+	return take_as(m, master, p->count, m->policy->op[OP_LINEAR].input);
+}
+
+static void return_weights(Model *m, const Parameter *p, Array *w)
+{
+	if (!m->fused)
+		give_back(m, w, array_part(m->device, m->weights, p->offset));
+}
+void linear_forward(Model *m, Array Y, Array X, Stack W, size_t N)
+{
+	Parameter p = parameter_of(m, W);
+	Array x = take_as(m, X, N * p.columns, m->policy->op[OP_LINEAR].input);
+	Array w = take_weights(m, &p);
 	m->ops->matmul(Y, x, w, (Matmul){
 		.m = N, .n = p.rows, .k = p.columns, .trans_b = true,
 		.lda = p.columns, .ldb = p.columns, .ldc = p.rows, .alpha = 1,
 	});
-	give_back(m, &w, weight);
+	return_weights(m, &p, &w);
 	give_back(m, &x, X);
 }
-void linear_backward(Model *m, Array dX, double beta, Array dY, Array X,
-	int parameter, double beta_w, size_t N)
+void linear_backward_input(Model *m, Array dX, double beta, Array dY, Stack W,
+	size_t N)
 {
-	Parameter p = shape_parameter(&m->shape, parameter);
-	Type type = m->policy->op[OP_LINEAR].input;
-	Array weight = model_weight(m, parameter);
-	Array dy = take_as(m, dY, N * p.rows, type);
-	Array w = take_as(m, weight, p.count, type);
+	Parameter p = parameter_of(m, W);
+	Array dy = take_as(m, dY, N * p.rows, m->policy->op[OP_LINEAR].input);
+	Array w = take_weights(m, &p);
 	m->ops->matmul(dX, dy, w, (Matmul){
 		.m = N, .n = p.columns, .k = p.rows,
 		.lda = p.rows, .ldb = p.columns, .ldc = p.columns,
 		.alpha = 1, .beta = beta,
 	});
-	give_back(m, &w, weight);
+	return_weights(m, &p, &w);
+	give_back(m, &dy, dY);
+}
+
+void linear_backward_weight(Model *m, Array dY, Array X, Stack W, double beta,
+	size_t N)
+{
+	Parameter p = parameter_of(m, W);
+	Type type = m->policy->op[OP_LINEAR].input;
+	Array dy = take_as(m, dY, N * p.rows, type);
 	Array x = take_as(m, X, N * p.columns, type);
-	m->ops->matmul(model_gradient(m, parameter), dy, x, (Matmul){
+	m->ops->matmul(model_gradient(m, W.first), dy, x, (Matmul){
 		.m = p.rows, .n = p.columns, .k = N, .trans_a = true,
 		.lda = p.rows, .ldb = p.columns, .ldc = p.columns,
-		.alpha = 1, .beta = beta_w,
+		.alpha = 1, .beta = beta,
 	});
 	give_back(m, &x, X);
 	give_back(m, &dy, dY);
+}
+void attention_product(Model *m, Array C, Array A, size_t nA, Array B,
+	size_t nB, Matmul shape)
+{
+	Type type = m->policy->op[OP_SCORES].input;
+	Array a = take_as(m, A, nA, type), b = take_as(m, B, nB, type);
+	m->ops->matmul(C, a, b, shape);
+	give_back(m, &b, B);
+	give_back(m, &a, A);
 }

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/random.h"
 #include "model/internal.h"
 
 static double initial_sd(int i, const Parameter *p)
@@ -16,17 +15,14 @@ static double initial_sd(int i, const Parameter *p)
 
 static void draw_weights(Model *m, uint64_t seed)
 {
-	real *host = need(malloc(m->count * sizeof *host));
 	for (int i = 0; i < shape_nparameters(&m->shape); i++) {
 		Parameter p = shape_parameter(&m->shape, i);
-		double sd = initial_sd(i, &p);
-		#pragma omp parallel for schedule(static)
-		for (size_t j = 0; j < p.count; j++)
-			host[p.offset + j] = p.gain ? 1
-				: (real)(sd * random_truncated(seed, i, j, 3));
+		if (p.gain)
+			m->ops->fill(model_weight(m, i), 1, p.count);
+		else
+			m->ops->draw(model_weight(m, i), p.count, initial_sd(i, &p), 3,
+				seed, i);
 	}
-	device_upload(m->device, m->weights.at, host, m->count * sizeof *host);
-	free(host);
 }
 static void tabulate_rope(Model *m)
 {
@@ -41,10 +37,11 @@ static void tabulate_rope(Model *m)
 			cosine[t * half + i] = cosf((float)t * frequency);
 			sine[t * half + i] = sinf((float)t * frequency);
 		}
-	m->cosine = array_new(m, n, TYPE_REAL, MEM_PARAMETER, "rope cosine");
-	m->sine = array_new(m, n, TYPE_REAL, MEM_PARAMETER, "rope sine");
-	device_upload(m->device, m->cosine.at, cosine, n * sizeof *cosine);
-	device_upload(m->device, m->sine.at, sine, n * sizeof *sine);
+	Device *d = m->device;
+	m->cosine = array_new(d, n, TYPE_REAL, MEM_PARAMETER, "rope cosine");
+	m->sine = array_new(d, n, TYPE_REAL, MEM_PARAMETER, "rope sine");
+	array_write(d, m->cosine, cosine, n);
+	array_write(d, m->sine, sine, n);
 	free(cosine);
 	free(sine);
 }
@@ -59,8 +56,13 @@ Model *model_new(Device *device, const Shape *shape, const Policy *policy,
 	m->ops = ops_for(device);
 	m->count = shape_count(shape);
 	m->saved = need(calloc(shape->layers, sizeof *m->saved));
-	m->weights = array_new(m, m->count, policy->parameter, MEM_PARAMETER,
+	m->weights = array_new(device, m->count, policy->parameter, MEM_PARAMETER,
 		"weights");
+	m->loss = array_new(device, 1, TYPE_REAL, MEM_PARAMETER, "loss");
+	m->nonfinite = device_alloc(device, sizeof *m->nonfinite, MEM_PARAMETER,
+		"nonfinite");
+	m->loss_scale = policy->op[OP_LINEAR].output == FP16 ? 65536 : 1;
+	device_upload(device, m->nonfinite, &(int32_t){ 0 }, sizeof *m->nonfinite);
 	tabulate_rope(m);
 	draw_weights(m, seed);
 	return m;
@@ -70,21 +72,44 @@ void model_free(Model **model)
 {
 	Model *m = *model;
 	model_clear(m);
-	device_free(m->device, m->weights.at);
-	device_free(m->device, m->gradients.at);
-	device_free(m->device, m->cosine.at);
-	device_free(m->device, m->sine.at);
+	if (m->low.at != m->weights.at)
+		device_free(m->device, m->low.at);
+	void *const all[] = { m->weights.at, m->gradients.at, m->cosine.at,
+		m->sine.at, m->loss.at, m->nonfinite, m->tokens, m->targets };
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		device_free(m->device, all[i]);
 	free(m->saved);
 	free(m);
 	*model = NULL;
 }
+const char *const fusion_names[] = { "none", "fused" };
+
+void model_fuse(Model *m)
+{
+	Type type = m->policy->op[OP_LINEAR].input;
+	assert(!m->layernorm);
+	m->fused = true;
+	m->low = (Array){ m->weights.at, type };
+	if (!m->ops->reads(m->weights.type, type))
+		m->low = array_new(m->device, m->count, type, MEM_PARAMETER,
+			"weights, low");
+	model_weights_changed(m);
+}
+
+void model_weights_changed(Model *m)
+{
+	if (m->low.at && m->low.at != m->weights.at)
+		m->ops->cast(m->low, m->weights, m->count);
+}
 Array model_weight(const Model *m, int i)
 {
-	return array_at(m->weights, shape_parameter(&m->shape, i).offset);
+	return array_part(m->device, m->weights,
+		shape_parameter(&m->shape, i).offset);
 }
 
 Array model_gradient(const Model *m, int i)
 {
 	assert(m->gradients.at);
-	return array_at(m->gradients, shape_parameter(&m->shape, i).offset);
+	return array_part(m->device, m->gradients,
+		shape_parameter(&m->shape, i).offset);
 }

@@ -8,15 +8,15 @@ const char *const op_kind_names[NKINDS] = {
 	"layernorm", "loss",
 };
 
-#define MIXED(NAME, LOW) {                                          \
+#define MIXED(NAME, READ, LOW) {                                    \
 	.name = NAME, .parameter = TYPE_REAL, .gradient = TYPE_REAL, .op = { \
 		[OP_EMBEDDING] = { TYPE_REAL, TYPE_REAL },          \
 		[OP_NORM]      = { TYPE_REAL, LOW },                \
-		[OP_LINEAR]    = { LOW, LOW },                      \
+		[OP_LINEAR]    = { READ, LOW },                     \
 		[OP_ROPE]      = { LOW, LOW },                      \
-		[OP_SCORES]    = { LOW, LOW },                      \
+		[OP_SCORES]    = { READ, LOW },                     \
 		[OP_SOFTMAX]   = { TYPE_REAL, LOW },                \
-		[OP_VALUES]    = { LOW, LOW },                      \
+		[OP_VALUES]    = { READ, LOW },                     \
 		[OP_SWIGLU]    = { LOW, LOW },                      \
 		[OP_RESIDUAL]  = { TYPE_REAL, TYPE_REAL },          \
 		[OP_RELU]      = { LOW, LOW },                      \
@@ -25,7 +25,8 @@ const char *const op_kind_names[NKINDS] = {
 	} }
 
 const Policy policies[] = {
-	MIXED("fp32", TYPE_REAL),
-	MIXED("bf16", BF16),
-	MIXED("fp16", FP16),
+	MIXED("fp32", TYPE_REAL, TYPE_REAL),
+	MIXED("bf16", BF16, BF16),
+	MIXED("fp16", FP16, FP16),
+	MIXED("tf32", TF32, TYPE_REAL),
 };

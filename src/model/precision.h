@@ -19,7 +19,7 @@ typedef struct Policy {
 } Policy;
 
 extern const char *const op_kind_names[NKINDS];
-#define PRECISIONS "fp32|bf16|fp16"
+#define PRECISIONS "fp32|bf16|fp16|tf32"
 /* in the order of PRECISIONS */
 extern const Policy policies[];
 

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "ops/array.h"
 
 const char *const toy_names[NTOY] = {
 	[TOY_X] = "input", [TOY_FC1_W] = "fc1.weight", [TOY_GAIN] = "ln.weight",
@@ -49,16 +50,19 @@ static Type type_of(const Policy *p, ToyTensor which)
 static void draw(Toy *t, ToyTensor which, double mean, double deviation,
                  uint64_t seed)
 {
-	real *x = t->tensor[which].at;
-	for (size_t i = 0; i < toy_count(t, which); i++)
+	size_t n = toy_count(t, which);
+	real *x = need(malloc(n * sizeof *x));
+	for (size_t i = 0; i < n; i++)
 		x[i] = (real)(mean + deviation * random_normal(seed, which, i));
+	array_write(t->device, t->tensor[which], x, n);
+	free(x);
 }
 
 static Array new_tensor(Toy *t, size_t n, Type type, const char *name)
 {
-	void *at = device_alloc(t->device, n * sizeof(real), MEM_ACTIVATION, name);
-	t->ops->fill((Array){ at, type }, 0, n);
-	return (Array){ at, type };
+	Array a = array_new(t->device, n, type, MEM_ACTIVATION, name);
+	t->ops->fill(a, 0, n);
+	return a;
 }
 Toy *toy_new(Device *device, const Policy *policy, uint64_t seed)
 {
@@ -71,10 +75,15 @@ Toy *toy_new(Device *device, const Policy *policy, uint64_t seed)
 	t->mean = new_tensor(t, t->N, TYPE_REAL, "mean");
 	t->rstd = new_tensor(t, t->N, TYPE_REAL, "rstd");
 	t->lse = new_tensor(t, t->N, TYPE_REAL, "logsumexp");
-	t->targets = device_alloc(device, t->N * sizeof *t->targets,
-	                          MEM_ACTIVATION, "targets");
+	t->loss = new_tensor(t, 1, TYPE_REAL, "mean loss");
+	t->nonfinite = device_alloc(device, sizeof *t->nonfinite, MEM_ACTIVATION,
+	                            "nonfinite");
+	size_t nbytes = t->N * sizeof *t->targets;
+	t->targets = device_alloc(device, nbytes, MEM_ACTIVATION, "targets");
+	int32_t targets[t->N];
 	for (size_t i = 0; i < t->N; i++)
-		t->targets[i] = (int32_t)(random_bits(seed, NTOY, i) % t->classes);
+		targets[i] = (int32_t)(random_bits(seed, NTOY, i) % t->classes);
+	device_upload(device, t->targets, targets, nbytes);
 	draw(t, TOY_X, 0, 1, seed);
 	draw(t, TOY_FC1_W, 0, sqrt(2.0 / (t->in + t->hidden)), seed);
 	draw(t, TOY_GAIN, 1, 0.1, seed);
@@ -91,14 +100,16 @@ void toy_free(Toy **toy)
 	device_free(t->device, t->mean.at);
 	device_free(t->device, t->rstd.at);
 	device_free(t->device, t->lse.at);
+	device_free(t->device, t->loss.at);
+	device_free(t->device, t->nonfinite);
 	device_free(t->device, t->targets);
 	free(t);
 	*toy = NULL;
 }
 static Array as_type(Toy *t, Array x, size_t n, Type type)
 {
-	if (x.type == type)
-		return x;
+	if (t->ops->reads(x.type, type))
+		return (Array){ x.at, type };
 	Array copy = new_tensor(t, n, type, "cast");
 	t->ops->cast(copy, x, n);
 	return copy;
@@ -136,7 +147,10 @@ double toy_forward(Toy *t)
 	Array z = as_type(t, a[TOY_LOGITS], N * K, t->policy->op[OP_LOSS].input);
 	t->ops->cross_entropy_forward(a[TOY_LOSS], t->lse, z, t->targets, N, K);
 	drop_copy(t, z, a[TOY_LOGITS]);
-	return t->ops->mean(a[TOY_LOSS], N);
+	t->ops->mean(t->loss, t->nonfinite, a[TOY_LOSS], N);
+	real loss;
+	array_read(t->device, &loss, t->loss, 1);
+	return loss;
 }
 void toy_backward(Toy *t)
 {

@@ -23,7 +23,8 @@ typedef struct Toy {
 	const Ops *ops;
 	Array tensor[NTOY];
 	Array mean, rstd, lse;              /* (N) each, fp32 */
-	int32_t *targets;                   /* (N) */
+	Array loss;                         /* (1) */
+	int32_t *targets, *nonfinite;       /* (N), (1) */
 } Toy;
 
 Toy   *toy_new(Device *device, const Policy *policy, uint64_t seed);

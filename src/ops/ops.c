@@ -1,34 +1,57 @@
 #include "ops/ops.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "ops/cpu/cpu.h"
+#ifdef HAVE_CUDA
+#include "ops/cuda/cuda.h"
+#endif
 
-static const Ops cpu_ops = {
-	.fill = cpu_fill, .cast = cpu_cast, .add = cpu_add, .mean = cpu_mean,
-		.count_nonfinite = cpu_count_nonfinite,
-	.matmul = cpu_matmul,
-	.embedding_forward = cpu_embedding_forward,
-		.embedding_backward = cpu_embedding_backward,
-	.rmsnorm_forward = cpu_rmsnorm_forward,
-		.rmsnorm_backward = cpu_rmsnorm_backward,
-	.rope = cpu_rope,
-	.softmax_forward = cpu_softmax_forward,
-		.softmax_backward = cpu_softmax_backward,
-	.swiglu_forward = cpu_swiglu_forward,
-		.swiglu_backward = cpu_swiglu_backward,
-	.relu_forward = cpu_relu_forward, .relu_backward = cpu_relu_backward,
-	.layernorm_forward = cpu_layernorm_forward,
-		.layernorm_backward = cpu_layernorm_backward,
-	.cross_entropy_forward = cpu_cross_entropy_forward,
-		.cross_entropy_backward = cpu_cross_entropy_backward,
-	.adamw = cpu_adamw,
-};
+#define OPERATIONS(PREFIX) {                                              \
+	.fill = PREFIX##_fill, .draw = PREFIX##_draw, .cast = PREFIX##_cast,    \
+	.reads = PREFIX##_reads, .add = PREFIX##_add, .mean = PREFIX##_mean,    \
+	.count_nonfinite = PREFIX##_count_nonfinite,                            \
+	.matmul = PREFIX##_matmul,                                              \
+	.embedding_forward = PREFIX##_embedding_forward,                        \
+	.embedding_backward = PREFIX##_embedding_backward,                      \
+	.rmsnorm_forward = PREFIX##_rmsnorm_forward,                            \
+	.rmsnorm_backward = PREFIX##_rmsnorm_backward,                          \
+	.rope = PREFIX##_rope,                                                  \
+	.softmax_forward = PREFIX##_softmax_forward,                            \
+	.softmax_backward = PREFIX##_softmax_backward,                          \
+	.swiglu_forward = PREFIX##_swiglu_forward,                              \
+	.swiglu_backward = PREFIX##_swiglu_backward,                            \
+	.relu_forward = PREFIX##_relu_forward,                                  \
+	.relu_backward = PREFIX##_relu_backward,                                \
+	.layernorm_forward = PREFIX##_layernorm_forward,                        \
+	.layernorm_backward = PREFIX##_layernorm_backward,                      \
+	.cross_entropy_forward = PREFIX##_cross_entropy_forward,                \
+	.cross_entropy_backward = PREFIX##_cross_entropy_backward,              \
+	.adamw = PREFIX##_adamw,                                                \
+	.fused = {                                                              \
+		.rmsnorm_forward = PREFIX##_fused_rmsnorm_forward,                  \
+		.rmsnorm_backward = PREFIX##_fused_rmsnorm_backward,                \
+		.rope = PREFIX##_fused_rope,                                        \
+		.softmax_forward = PREFIX##_fused_softmax_forward,                  \
+		.softmax_backward = PREFIX##_fused_softmax_backward,                \
+		.swiglu_forward = PREFIX##_fused_swiglu_forward,                    \
+		.swiglu_backward = PREFIX##_fused_swiglu_backward,                  \
+		.cross_entropy = PREFIX##_fused_cross_entropy,                      \
+		.adamw = PREFIX##_fused_adamw,                                      \
+	},                                                                      \
+}
+
+static const Ops cpu_ops = OPERATIONS(cpu);
+#ifdef HAVE_CUDA
+static const Ops cuda_ops = OPERATIONS(cuda);
+#endif
 
 const Ops *ops_for(const Device *device)
 {
-	assert(strcmp(device->backend->name, "cpu") == 0);
+#ifdef HAVE_CUDA
+	if (strcmp(device->backend->name, "cuda") == 0)
+		return &cuda_ops;
+#endif
 	(void)device;
 	return &cpu_ops;
 }

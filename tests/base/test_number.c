@@ -58,6 +58,11 @@ static void test_formula(void **state)
 	assert_true(type_min_normal(FP16) == fp16_to_float(0x0400));
 	assert_int_equal(type_size(FP16) + type_size(BF16), type_size(FP32));
 	assert_int_equal(type_size(FP64), sizeof(double));
+	assert_int_equal(type_size(TF32), sizeof(float));
+	assert_true(round_to(TF32, 1 + 0x1p-11f) == 1);      /* a tie, to even */
+	assert_true(round_to(TF32, 1 + 0x1.8p-11f) == 1 + 0x1p-10f);
+	assert_true(round_to(TF32, -0x1p-140f) == -0x1p-140f);
+	assert_true(isnan(round_to(TF32, NAN)) && isinf(round_to(TF32, INFINITY)));
 }
 static void test_midpoints(void **state)
 {

@@ -22,7 +22,10 @@ expect 'an unknown size' 2 'tiny.* is not one of small, medium' --size tiny
 expect 'an unknown option' 2 'unknown option --sise' --sise small
 expect 'an impossible shape' 2 'multiple of the number of heads' $tiny --heads 3
 expect 'a missing dimension' 2 'at least 1' --layers 2
-expect 'an unknown device' 2 'has only the device cpu' --device cuda
+expect 'an unknown device' 2 "'tpu' is not one of auto" --device tpu
+expect 'a norm without fast path' 2 'has no fast path' $tiny --norm layernorm
+expect 'the other norm' 0 '^custom .*ok$' $tiny --norm layernorm \
+	--fusion none --steps 2 --warmup 0
 for mode in forward forward-backward train; do
 	expect "mode $mode" 0 '^custom .*ok$' $tiny --mode $mode --steps 2 --warmup 0
 done

@@ -172,7 +172,9 @@ static size_t saved_bytes(long layers, const Batch *b, bool keep)
 	size_t before = device->total;
 	Model *m = model_new(device, &shape, &policies[0], 1);
 	size_t angles = tiny.context * tiny.d_model / tiny.heads / 2;
-	size_t held = before + padded(m->count) + 2 * padded(angles);
+	size_t held = before + padded(m->count) + 2 * padded(angles)
+		+ 2 * padded(1)                          /* the loss, and its flag */
+		+ 2 * ((b->B * b->T * sizeof(int32_t) + 63) & ~(size_t)63);
 	forward(m, b, keep);
 	size_t saved = device->total - held;
 	assert_int_equal(device->active[MEM_TEMPORARY], 0);
@@ -226,12 +228,70 @@ static void peak_is_as_derived(void **state)
 		fail_msg("the peak is %.3f of the derived size", ratio);
 }
 
+static double distance(Array a, Array b, size_t n)
+{
+	double square = 0, norm = 0;
+	for (size_t i = 0; i < n; i++) {
+		double d = reals(a)[i] - reals(b)[i];
+		square += d * d, norm += reals(b)[i] * reals(b)[i];
+	}
+	return sqrt(square / norm);
+}
+
+static void paths_agree(void **state)
+{
+	(void)state;
+	static const double bounds[] = { 1e-13, 0.05, 0.01, 0.01 };
+	static const size_t sizes[][2] = { { 2, 8 }, { 3, 7 }, { 1, 1 } };
+	for (int i = 0; i < 12; i++) {
+		Model *plain = model_new(device, &tiny, &policies[i / 3], 5);
+		Model *fused = model_new(device, &tiny, &policies[i / 3], 5);
+		model_fuse(fused);
+		Batch b = batch(sizes[i % 3][0], sizes[i % 3][1], i);
+		size_t n = b.B * b.T * tiny.vocab;
+		double bound = bounds[i / 3], loss = forward(plain, &b, false);
+		assert_true(fabs(forward(fused, &b, false) - loss) <= bound * loss);
+		assert_true(distance(fused->logits, plain->logits, n) <= bound);
+		for (int again = 0; again < 2; again++) {
+			Array want = gradients(plain, &b, again);
+			Array got = gradients(fused, &b, again);
+			double d = distance(got, want, plain->count);
+			if (!(d <= bound))
+				fail_msg("%s: gradients differ by %.2g",
+					policies[i / 3].name, d);
+		}
+		model_free(&fused);
+		model_free(&plain);
+	}
+}
+
+static void scores_can_be_made_again(void **state)
+{
+	(void)state;
+	size_t limit = device->limit;
+	Model *m = model_new(device, &tiny, &policies[0], 5);
+	model_fuse(m);
+	Batch b = batch(2, 8, 1);
+	Array want = gradients(m, &b, false);
+	device_reset_peak(device);
+	forward(m, &b, true);
+	size_t full = device->total, square = padded(16 * 8 * tiny.heads);
+	device->limit = full;           /* the backward pass needs more */
+	forward(m, &b, true);
+	assert_int_equal(device->total, full - tiny.layers * square);
+	device->limit = limit;
+	model_backward(m, false);
+	expect_same("gradients", m->gradients, want, m->count);
+	model_free(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		checked(gradients_are_differences), checked(gradients_accumulate),
 		checked(a_batch_is_the_mean), checked(no_position_sees_a_later_one),
 		checked(activations_are_as_derived), checked(peak_is_as_derived),
+		checked(paths_agree), checked(scores_can_be_made_again),
 	};
 	omp_set_num_threads(1);         /* tiny loops */
 	device = device_open("cpu");

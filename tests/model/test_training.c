@@ -152,7 +152,7 @@ typedef struct Scalar {
 	double error;                   /* bound on the error of the fp32 w */
 } Scalar;
 
-static void scalar_adamw(Scalar *s, double g, AdamWStep a)
+static void scalar_adamw(Scalar *s, double g, AdamWSettings a)
 {
 	double rate = a.lr * sqrt(1 - pow(a.beta2, a.t)) / (1 - pow(a.beta1, a.t));
 	s->w -= a.lr * a.decay * s->w;

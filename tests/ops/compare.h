@@ -14,7 +14,8 @@
 
 #include "base/error.h"
 #include "base/random.h"
-#include "ops/ops.h"
+#include "ops/array.h"
+#include "ops/cpu/cpu.h"
 
 #define EPS (TYPE_REAL == FP64 ? 0x1p-53 : 0x1p-24)  /* error of one rounding */
 

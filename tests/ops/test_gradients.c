@@ -101,7 +101,8 @@ static void embed(const Problem *p)
 
 static void embed_back(const Problem *p)
 {
-	ops->embedding_backward(p->dx[0], p->dy, p->tokens, p->size[0], p->size[1]);
+	ops->embedding_backward(p->dx[0], 1, p->dy, p->tokens, p->size[0],
+		p->size[1], p->size[2]);
 }
 
 static void test_embedding(void **state)
@@ -111,7 +112,7 @@ static void test_embedding(void **state)
 		{ 65, 7, 13 }, { 9, 130, 2 } };
 	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
 		size_t N = shapes[i][0], C = shapes[i][1], V = shapes[i][2];
-		Problem p = { "embedding", { N, C }, .forward = embed,
+		Problem p = { "embedding", { N, C, V }, .forward = embed,
 			.backward = embed_back };
 		add_input(&p, V * C, true);
 		set_output(&p, N * C);

@@ -18,7 +18,8 @@ static const int32_t *tokens;           /* N, the first 0, the last V - 1 */
 		ops->__VA_ARGS__;                               \
 	}
 
-#define STEP ((AdamWStep){ 0.1, 0.9, 0.999, 1e-8, 0.01, 3 })
+static const AdamWStep step = { 0.999, 0.1, 0.9, 0.999, 0.1, 0.001, 1e-8, 1 };
+static const int32_t never;
 
 CALL(fill, fill(y[0], 0.1, NC))
 CALL(cast, cast(y[0], x[0], NC))
@@ -26,7 +27,7 @@ CALL(add, add(y[0], x[0], x[1], NC))
 CALL(relu, relu_forward(y[0], x[0], NC))
 CALL(relu_back, relu_backward(y[0], x[0], x[1], NC))
 CALL(embed, embedding_forward(y[0], x[0], tokens, N, C))
-CALL(embed_back, embedding_backward(y[0], x[0], tokens, N, C))
+CALL(embed_back, embedding_backward(y[0], 1, x[0], tokens, N, C, V))
 CALL(rms, rmsnorm_forward(y[0], y[1], x[0], x[1], N, C, 1e-5))
 CALL(rms_back,
 	rmsnorm_backward(y[0], y[1], x[0], x[1], x[2], x[3], N, C))
@@ -43,11 +44,21 @@ CALL(swiglu_back, swiglu_backward(y[0], y[1], x[0], x[1], x[2], NC))
 CALL(loss, cross_entropy_forward(y[0], y[1], x[0], tokens, N, V))
 CALL(loss_back,
 	cross_entropy_backward(y[0], x[0], x[1], tokens, 1.0 / N, N, V))
-CALL(adamw, adamw(y[0], x[0], y[1], y[2], N * C, STEP))
+CALL(adamw, adamw(y[0], x[0], y[1], y[2], NC, &step, &never))
+CALL(norm, fused.rmsnorm_forward(y[0], y[1], y[2], x[0], x[1], x[2], N, C,
+	1e-5))
+CALL(norm_back, fused.rmsnorm_backward((NormBackward){ .dsum = y[1],
+	.dg = y[2], .beta = 1, .y = y[0], .dy = x[0], .sum = x[1], .g = x[2],
+	.rho = x[3] }, N, C))
+CALL(rotate_both, fused.rope(y[0], x[0], x[1], B, T, H, D, 1))
+CALL(gated, fused.swiglu_forward(y[0], x[0], N, C))
+CALL(gated_back, fused.swiglu_backward(y[0], y[1], x[0], x[1], N, C))
+CALL(both, fused.cross_entropy(y[1], y[0], x[0], tokens, 1.0 / N, N, V))
+CALL(adamw_low, fused.adamw(y[1], y[0], x[0], y[2], y[3], NC, &step, NULL))
 static const struct Case {
 	const char *name;
 	void (*run)(const Array *outputs, const Array *inputs);
-	size_t in[5], out[3];           /* elements of each; 0 ends the list */
+	size_t in[5], out[4];           /* elements of each; 0 ends the list */
 	int nrounded;                   /* outputs that are rounded to their type */
 	bool adds;                      /* to what the outputs hold */
 } cases[] = {
@@ -73,10 +84,19 @@ static const struct Case {
 	{ "cross-entropy", loss, { N * V }, { N, N }, 0, false },
 	{ "cross-entropy backward", loss_back, { N * V, N }, { N * V }, 1, false },
 	{ "adamw", adamw, { NC }, { NC, NC, NC }, 0, true },
+	{ "add and norm", norm, { NC, NC, C }, { NC, N, NC }, 1, false },
+	{ "add and norm backward", norm_back, { NC, NC, C, N }, { NC, NC, C }, 1,
+		true },
+	{ "turn both", rotate_both, { ANGLES, ANGLES }, { 3 * NC }, 0, true },
+	{ "gate beside up", gated, { 2 * NC }, { NC }, 1, false },
+	{ "gate beside up backward", gated_back, { NC, 2 * NC }, { 2 * NC, NC }, 2,
+		false },
+	{ "loss and gradient", both, { N * V }, { N * V, N }, 1, false },
+	{ "adamw with a copy", adamw_low, { NC }, { NC, NC, NC, NC }, 1, true },
 };
 enum { NCASES = sizeof cases / sizeof *cases };
 typedef struct Arrays {
-	Array in[5], out[3];
+	Array in[5], out[4];
 } Arrays;
 
 static Arrays prepare(const struct Case *c)
@@ -84,7 +104,7 @@ static Arrays prepare(const struct Case *c)
 	Arrays a = { 0 };
 	for (int k = 0; k < 5 && c->in[k]; k++)
 		a.in[k] = drawn(c->in[k], 10 + k, 0.5, 1);
-	for (int k = 0; k < 3 && c->out[k]; k++)
+	for (int k = 0; k < 4 && c->out[k]; k++)
 		a.out[k] = c->adds ? drawn(c->out[k], 20 + k, 4, 1)
 			: poisoned(c->out[k]);
 	return a;
@@ -107,7 +127,7 @@ static void threads_change_nothing(void **state)
 		for (int threads = 2; threads <= 3; threads++) {
 			omp_set_num_threads(threads);
 			Arrays many = run(c);
-			for (int k = 0; k < 3 && c->out[k]; k++)
+			for (int k = 0; k < 4 && c->out[k]; k++)
 				expect_same(c->name, many.out[k], one.out[k], c->out[k]);
 		}
 	}
@@ -123,8 +143,11 @@ static void threads_change_no_mean(void **state)
 	for (int i = 0; i < NC; i++)
 		reals(x)[i] *= (real)ldexp(1, i % 100);
 	for (int threads = 1; threads <= 3; threads++) {
+		Array m = poisoned(1);
+		int32_t nonfinite;
 		omp_set_num_threads(threads);
-		mean[threads] = ops->mean(x, NC);
+		ops->mean(m, &nonfinite, x, NC);
+		mean[threads] = reals(m)[0];
 		assert_true(mean[threads] == mean[1]);
 	}
 	omp_set_num_threads(before);
@@ -139,7 +162,7 @@ static void outputs_are_rounded(void **state)
 			for (int k = 0; k < c->nrounded; k++)
 				low.out[k].type = type;
 			c->run(low.out, low.in);
-			for (int k = 0; k < 3 && c->out[k]; k++) {
+			for (int k = 0; k < 4 && c->out[k]; k++) {
 				real *x = wide.out[k].at;
 				for (size_t j = 0; k < c->nrounded && j < c->out[k]; j++)
 					x[j] = round_to(type, (float)x[j]);
@@ -149,7 +172,7 @@ static void outputs_are_rounded(void **state)
 }
 static bool shows_nan(const struct Case *c, const Arrays *a)
 {
-	for (int k = 0; k < 3 && c->out[k]; k++)
+	for (int k = 0; k < 4 && c->out[k]; k++)
 		for (size_t j = 0; j < c->out[k]; j++)
 			if (isnan(reals(a->out[k])[j]))
 				return true;
@@ -201,7 +224,7 @@ static void overlay(const struct Case *c, const struct Overlay *o)
 	char what[64];
 	snprintf(what, sizeof what, "%s, output %d over input %d", c->name,
 		o->out, o->in);
-	for (int k = 0; k < 3 && c->out[k]; k++)
+	for (int k = 0; k < 4 && c->out[k]; k++)
 		expect_same(what, over.out[k], apart.out[k], c->out[k]);
 }
 

@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "base/random.h"
+
 void cpu_round(Array y, size_t n)
 {
 	if (y.type != TYPE_REAL)
@@ -15,6 +17,21 @@ void cpu_fill(Array y, double value, size_t n)
 	for (size_t i = 0; i < n; i++)
 		to[i] = (real)value;
 	cpu_round(y, n);
+}
+
+void cpu_draw(Array y, size_t n, double sd, double bound, uint64_t seed,
+	uint64_t stream)
+{
+	real *to = y.at;
+	#pragma omp parallel for schedule(static)
+	for (size_t i = 0; i < n; i++)
+		to[i] = (real)(sd * random_truncated(seed, stream, i, bound));
+	cpu_round(y, n);
+}
+
+bool cpu_reads(Type stored, Type wanted)
+{
+	return stored == wanted;
 }
 
 void cpu_cast(Array y, Array x, size_t n)
@@ -38,21 +55,22 @@ void cpu_add(Array y, Array a, Array b, size_t n)
 	cpu_round(y, n);
 }
 
-double cpu_mean(Array x, size_t n)
+void cpu_mean(Array mean, int32_t *nonfinite, Array x, size_t n)
 {
 	const real *from = x.at;
 	double sum = 0;
 	for (size_t i = 0; i < n; i++)
 		sum += from[i];
-	return sum / n;
+	*(real *)mean.at = (real)(sum / n);
+	*nonfinite = !isfinite(sum);
 }
 
-size_t cpu_count_nonfinite(Array x, size_t n)
+void cpu_count_nonfinite(int32_t *count, Array x, size_t n)
 {
 	const real *from = x.at;
-	size_t count = 0;
-	#pragma omp parallel for schedule(static) reduction(+:count)
+	int32_t found = 0;
+	#pragma omp parallel for schedule(static) reduction(+:found)
 	for (size_t i = 0; i < n; i++)
-		count += !isfinite(from[i]);
-	return count;
+		found += !isfinite(from[i]);
+	*count += found;
 }

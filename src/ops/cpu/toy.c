@@ -46,7 +46,7 @@ void cpu_layernorm_forward(Array y, Array mean, Array rstd, Array x, Array g,
 		real *out = (real *)y.at + i * C;
 		row_statistics(&m[i], &r[i], in, C, eps);
 		for (size_t j = 0; j < C; j++)
-			out[j] = (in[j] - m[i]) * r[i] * gain[j] + shift[j];
+			out[j] = (in[j] - m[i]) * r[i] * gain[j] + (shift ? shift[j] : 0);
 	}
 	cpu_round(y, rows * C);
 }
@@ -83,6 +83,7 @@ void cpu_layernorm_backward(Array dx, Array dg, Array db, Array dy, Array x,
 			shift_sum += grad;
 		}
 		((real *)dg.at)[j] += (real)gain_sum;
-		((real *)db.at)[j] += (real)shift_sum;
+		if (db.at)
+			((real *)db.at)[j] += (real)shift_sum;
 	}
 }

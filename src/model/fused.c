@@ -1,0 +1,260 @@
+#include "model/internal.h"
+
+#include <assert.h>
+#include <math.h>
+
+typedef struct Stream {
+	Array *x;            /* (N, C) where it is kept; owned by the model */
+	Array branch;        /* (N, C) still to be added, or at NULL */
+} Stream;
+
+static Array add_and_normalise(Model *m, Stream *s, Array *sum, Array *rho,
+	int gain, bool keep)
+{
+	size_t N = m->B * m->T, C = m->shape.d_model;
+	Array y = temporary(m, N * C, m->policy->op[OP_NORM].output, "norm");
+	*rho = activation(m, N, OP_RESIDUAL, "norm's factor");
+	*sum = *s->x;
+	if (s->branch.at)
+		*sum = activation(m, N * C, OP_RESIDUAL, "residual");
+	m->ops->fused.rmsnorm_forward(y, *rho, *sum, *s->x, s->branch,
+		model_weight(m, gain), N, C, NORM_EPS);
+	if (s->branch.at == NULL)
+		s->x->at = NULL;                    /* it has moved to sum */
+	else if (!keep)
+		array_drop(m, s->x);
+	array_drop(m, &s->branch);
+	s->x = sum;
+	return y;
+}
+static bool scores_fit(const Model *m)
+{
+	const Device *d = m->device;
+	size_t r = d->backend->width(TYPE_REAL),
+		w = d->backend->width(m->policy->op[OP_LINEAR].output);
+	size_t N = m->B * m->T, C = m->shape.d_model, F = m->shape.d_ff,
+		V = m->shape.vocab, L = m->shape.layers;
+	size_t scores = N * m->T * m->shape.heads * w;
+	size_t block = N * (2 * (C + 1) * r + (4 * C + 2 * F) * w) + scores;
+	size_t top = N * (2 * C * r + (V + C) * w),
+		working = N * (2 * F + 5 * C) * w + scores;
+	size_t gradients = m->gradients.at ? 0 : m->count * r;
+	size_t slack = d->limit / 64;
+	return d->total + gradients + L * block + top + working + slack <= d->limit;
+}
+typedef struct Heads {
+	size_t T, H, C, D;
+	Matmul rows;         /* (T, T) times (T, D), both for each head */
+	Array q, k, v;       /* views into qkv */
+} Heads;
+
+static Heads heads_of(const Model *m, Array qkv, size_t ldc)
+{
+	size_t T = m->T, H = m->shape.heads, C = m->shape.d_model, D = C / H;
+	return (Heads){
+		.T = T, .H = H, .C = C, .D = D, .q = qkv,
+		.k = array_part(m->device, qkv, C),
+		.v = array_part(m->device, qkv, 2 * C),
+		.rows = { .m = T, .n = D, .k = T, .lda = T, .ldb = 3 * C, .ldc = ldc,
+			.alpha = 1, .outer = m->B, .inner = H,
+			.step_a = { H * T * T, T * T }, .step_b = { T * 3 * C, D },
+			.step_c = { T * ldc, D } },
+	};
+}
+
+/* elements from part i of qkv (q, k or v) to its end */
+static size_t span(const Model *m, size_t i)
+{
+	return (3 * m->B * m->T - i) * m->shape.d_model;
+}
+
+static void form_weights(Model *m, Saved *s, const Heads *h)
+{
+	size_t T = h->T, H = h->H;
+	s->P = activation(m, m->B * H * T * T, OP_SCORES, "attn.softmax");
+	attention_product(m, s->P, h->q, span(m, 0), h->k, span(m, 1), (Matmul){
+		.m = T, .n = T, .k = h->D, .trans_b = true, .alpha = 1,
+		.lda = 3 * h->C, .ldb = 3 * h->C, .ldc = T, .outer = m->B, .inner = H,
+		.step_a = { T * 3 * h->C, h->D }, .step_b = { T * 3 * h->C, h->D },
+		.step_c = { H * T * T, T * T } });
+	m->ops->fused.softmax_forward(s->P, s->P, 1 / sqrt(h->D), m->B * H, T);
+}
+
+static void attend(Model *m, Saved *s)
+{
+	size_t N = m->B * m->T;
+	Heads h = heads_of(m, s->qkv, m->shape.d_model);
+	m->ops->fused.rope(s->qkv, m->cosine, m->sine, m->B, h.T, h.H, h.D, 1);
+	form_weights(m, s, &h);
+	s->o = activation(m, N * h.C, OP_VALUES, "attn.values");
+	attention_product(m, s->o, s->P, N * h.H * h.T, h.v, span(m, 2), h.rows);
+}
+static void block_forward(Model *m, int layer, Stream *stream, bool keep,
+	bool keep_scores)
+{
+	size_t N = m->B * m->T, C = m->shape.d_model, F = m->shape.d_ff;
+	Saved *s = &m->saved[layer];
+	Type type = m->policy->op[OP_LINEAR].output;
+	int first = in_block(m, layer, P_LN1);
+	device_range_push(m->device, "layer");
+	Array norm = add_and_normalise(m, stream, &s->x, &s->rho1, first, keep);
+	s->qkv = activation(m, 3 * N * C, OP_LINEAR, "attn.qkv");
+	linear_forward(m, s->qkv, norm, (Stack){ first + P_Q, 3 }, N);
+	array_drop(m, &norm);
+	attend(m, s);
+	stream->branch = temporary(m, N * C, type, "attn.output");
+	linear_forward(m, stream->branch, s->o, (Stack){ first + P_OUTPUT, 1 }, N);
+	if (!keep_scores)
+		array_drop(m, &s->P);
+	if (!keep) {
+		array_drop(m, &s->qkv);
+		array_drop(m, &s->o);
+		array_drop(m, &s->rho1);
+	}
+	norm = add_and_normalise(m, stream, &s->middle, &s->rho2, first + P_LN2,
+		keep);
+	s->gate_up = activation(m, 2 * N * F, OP_LINEAR, "ffn.w1 and w3");
+	linear_forward(m, s->gate_up, norm, (Stack){ first + P_W1, 2 }, N);
+	array_drop(m, &norm);
+	Array h = temporary(m, N * F, m->policy->op[OP_SWIGLU].output, "ffn.swiglu");
+	m->ops->fused.swiglu_forward(h, s->gate_up, N, F);
+	if (!keep)
+		array_drop(m, &s->gate_up);
+	stream->branch = temporary(m, N * C, type, "ffn.w2");
+	linear_forward(m, stream->branch, h, (Stack){ first + P_W2, 1 }, N);
+	array_drop(m, &h);
+	if (!keep)
+		array_drop(m, &s->rho2);
+	device_range_pop(m->device);
+}
+
+void fused_forward(Model *m, bool keep)
+{
+	size_t N = m->B * m->T, C = m->shape.d_model, V = m->shape.vocab;
+	int last = shape_nparameters(&m->shape) - 1;
+	bool scores = keep && scores_fit(m);
+	Array embedded = activation(m, N * C, OP_EMBEDDING, "embedding");
+	m->ops->embedding_forward(embedded, model_weight(m, 0), m->tokens, N, C);
+	Stream s = { &embedded, { NULL, FP32 } };
+	for (int layer = 0; layer < m->shape.layers; layer++)
+		block_forward(m, layer, &s, keep, scores);
+	Array norm = add_and_normalise(m, &s, &m->x, &m->rho, last - 1, keep);
+	m->logits = activation(m, N * V, OP_LINEAR, "logits");
+	linear_forward(m, m->logits, norm, (Stack){ last, 1 }, N);
+	array_drop(m, &norm);
+	if (m->has_targets) {
+		m->losses = activation(m, N, OP_LOSS, "losses");
+		Array dlogits = { keep ? m->logits.at : NULL, m->logits.type };
+		m->ops->fused.cross_entropy(m->losses, dlogits, m->logits, m->targets,
+			m->loss_scale / N, N, V);
+	}
+}
+
+static Array attention_backward(Model *m, Saved *s, Array dO)
+{
+	size_t N = m->B * m->T, C = m->shape.d_model, scores;
+	Heads h = heads_of(m, s->qkv, 3 * C);
+	size_t T = h.T, H = h.H;
+	scores = N * H * T;
+	if (s->P.at == NULL)
+		form_weights(m, s, &h);
+	Type type = m->policy->op[OP_SCORES].output;
+	Array dP = temporary(m, scores, type, "d attn.softmax");
+	Array dqkv = temporary(m, 3 * N * C, type, "d attn.qkv");
+	Heads d = heads_of(m, dqkv, C);
+	Matmul transposed = h.rows, values = h.rows;
+	transposed.trans_a = values.trans_a = true;
+	values.ldb = C, values.step_b[0] = T * C;
+	attention_product(m, d.v, s->P, scores, dO, N * C, values);
+	attention_product(m, dP, dO, N * C, h.v, span(m, 2), (Matmul){
+		.m = T, .n = T, .k = h.D, .trans_b = true, .alpha = 1, .lda = C,
+		.ldb = 3 * C, .ldc = T, .outer = m->B, .inner = H,
+		.step_a = { T * C, h.D }, .step_b = { T * 3 * C, h.D },
+		.step_c = { H * T * T, T * T } });
+	m->ops->fused.softmax_backward(dP, dP, s->P, 1 / sqrt(h.D), m->B * H, T);
+	array_drop(m, &s->P);
+	attention_product(m, d.q, dP, scores, h.k, span(m, 1), h.rows);
+	attention_product(m, d.k, dP, scores, h.q, span(m, 0), transposed);
+	array_drop(m, &dP);
+	m->ops->fused.rope(dqkv, m->cosine, m->sine, m->B, T, H, h.D, -1);
+	return dqkv;
+}
+typedef struct Gradient {
+	Array dx, low;       /* (N, C) of the stream; low.at may be dx.at */
+	double beta;
+} Gradient;
+
+static void through_norm(Model *m, Gradient g, Array dnorm, Array sum,
+	Array rho, int gain, bool fresh)
+{
+	Array copy = g.low;
+	if (copy.at == g.dx.at)
+		copy.at = NULL;
+	m->ops->fused.rmsnorm_backward((NormBackward){
+		.dsum = g.dx, .fresh = fresh, .copy = copy,
+		.dg = model_gradient(m, gain), .beta = g.beta, .y = dnorm, .dy = dnorm,
+		.sum = sum, .g = model_weight(m, gain), .rho = rho,
+	}, m->B * m->T, m->shape.d_model);
+}
+
+static void block_backward(Model *m, int layer, Gradient g)
+{
+	size_t N = m->B * m->T, C = m->shape.d_model, F = m->shape.d_ff;
+	Saved *s = &m->saved[layer];
+	int first = in_block(m, layer, P_LN1);
+	Stack qkv = { first + P_Q, 3 }, output = { first + P_OUTPUT, 1 },
+		gate_up = { first + P_W1, 2 }, w2 = { first + P_W2, 1 };
+	device_range_push(m->device, "layer");
+	Array dnorm = temporary(m, N * C, m->policy->op[OP_NORM].output, "d norm");
+	Array dh = temporary(m, N * F, m->policy->op[OP_SWIGLU].output,
+		"d ffn.swiglu");
+	linear_backward_input(m, dh, 0, g.low, w2, N);
+	m->ops->fused.swiglu_backward(s->gate_up, dh, dh, s->gate_up, N, F);
+	linear_backward_weight(m, g.low, dh, w2, g.beta, N);      /* dh holds h */
+	array_drop(m, &dh);
+	linear_backward_input(m, dnorm, 0, s->gate_up, gate_up, N);
+	through_norm(m, g, dnorm, s->middle, s->rho2, first + P_LN2, false);
+	linear_backward_weight(m, s->gate_up, dnorm, gate_up, g.beta, N);
+	array_drop(m, &s->gate_up);
+	array_drop(m, &s->middle);
+	Array dO = temporary(m, N * C, m->policy->op[OP_VALUES].output,
+		"d attn.values");
+	linear_backward_input(m, dO, 0, g.low, output, N);
+	linear_backward_weight(m, g.low, s->o, output, g.beta, N);
+	array_drop(m, &s->o);
+	Array dqkv = attention_backward(m, s, dO);
+	array_drop(m, &dO);
+	array_drop(m, &s->qkv);
+	linear_backward_input(m, dnorm, 0, dqkv, qkv, N);
+	through_norm(m, g, dnorm, s->x, s->rho1, first + P_LN1, false);
+	linear_backward_weight(m, dqkv, dnorm, qkv, g.beta, N);
+	array_drop(m, &dqkv);
+	array_drop(m, &s->x);
+	array_drop(m, &dnorm);
+	device_range_pop(m->device);
+}
+void fused_backward(Model *m, double beta)
+{
+	size_t N = m->B * m->T, C = m->shape.d_model, V = m->shape.vocab;
+	int last = shape_nparameters(&m->shape) - 1;
+	Type type = m->policy->op[OP_LINEAR].output;
+	Array dnorm = temporary(m, N * C, m->policy->op[OP_NORM].output, "d norm");
+	linear_backward_input(m, dnorm, 0, m->logits, (Stack){ last, 1 }, N);
+	Gradient g = { .beta = beta };
+	g.dx = g.low = temporary(m, N * C, m->policy->op[OP_RESIDUAL].output,
+		"d residual");
+	if (g.dx.type != type)
+		g.low = temporary(m, N * C, type, "d residual, low");
+	through_norm(m, g, dnorm, m->x, m->rho, last - 1, true);
+	linear_backward_weight(m, m->logits, dnorm, (Stack){ last, 1 }, beta, N);
+	array_drop(m, &dnorm);
+	array_drop(m, &m->logits);
+	array_drop(m, &m->x);
+	for (int layer = (int)m->shape.layers - 1; layer >= 0; layer--)
+		block_backward(m, layer, g);
+	m->ops->embedding_backward(model_gradient(m, 0), beta, g.dx, m->tokens, N,
+		C, V);
+	if (g.low.at != g.dx.at)
+		array_drop(m, &g.low);
+	array_drop(m, &g.dx);
+}

@@ -1,0 +1,50 @@
+#include "ops/array.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+Array array_new(Device *d, size_t n, Type type, Category category,
+	const char *what)
+{
+	size_t nbytes = n * d->backend->width(type);
+	return (Array){ device_alloc(d, nbytes, category, what), type };
+}
+
+Array array_part(const Device *d, Array a, size_t offset)
+{
+	size_t skip = offset * d->backend->width(a.type);
+	return (Array){ (char *)a.at + skip, a.type };
+}
+
+void array_read(Device *d, real *host, Array a, size_t n)
+{
+	if (d->backend->width(a.type) == sizeof(real)) {
+		device_download(d, host, a.at, n * sizeof *host);
+		return;
+	}
+	uint16_t *bits = need(malloc(n * sizeof *bits));
+	device_download(d, bits, a.at, n * sizeof *bits);
+	for (size_t i = 0; i < n; i++)
+		host[i] = a.type == BF16 ? bf16_to_float(bits[i])
+			: fp16_to_float(bits[i]);
+	free(bits);
+}
+void array_write(Device *d, Array a, const real *host, size_t n)
+{
+	if (d->backend->width(a.type) == sizeof(real)) {
+		real *copy = need(malloc(n * sizeof *copy));
+		memcpy(copy, host, n * sizeof *copy);
+		round_array(a.type, copy, n);
+		device_upload(d, a.at, copy, n * sizeof *copy);
+		free(copy);
+		return;
+	}
+	uint16_t *bits = need(malloc(n * sizeof *bits));
+	for (size_t i = 0; i < n; i++)
+		bits[i] = a.type == BF16 ? bf16_from_float((float)host[i])
+			: fp16_from_float((float)host[i]);
+	device_upload(d, a.at, bits, n * sizeof *bits);
+	free(bits);
+}
