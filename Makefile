@@ -10,7 +10,7 @@ NOWEB       ?= /usr/lib/noweb
 GOALS       := $(or $(MAKECMDGOALS),all)
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
-.PHONY: deps tangle all experiments test check grade clean help FORCE
+.PHONY: deps tangle all kernels experiments dist test check grade clean help FORCE
 
 deps:         ## install the packages of Debian or Ubuntu that are missing | apt, root or sudo | 2 min
 	@bash src/weave/deps.sh
@@ -25,7 +25,7 @@ $(filter-out deps clean,$(GOALS)): $(filter deps clean,$(GOALS))
 	@+$(MAKE) $@
 else
 
-ifneq (,$(filter-out check help tangle,$(GOALS)))
+ifneq (,$(filter-out check help tangle dist,$(GOALS)))
 -include src/build.mk
 endif
 ifneq (,$(filter-out check help,$(GOALS)))
@@ -44,9 +44,16 @@ endif
 tangle:       ## write src/ and tests/ from writeup.nw; all that builds does so first | noweb | 1 s
 	@:
 all: $(PROGRAMS) $(TEST_PROGRAMS) ## compile every program and test | C compiler, OpenBLAS, cmocka | 1 min
+kernels: $(KERNEL_OBJECTS) ## compile every kernel for Ampere, Hopper and the newest GPU | nvcc | 5 min
+	@echo 'kernels: $(strip $(KERNEL_REPORT))'
 experiments: $(HERE) ## run what is not up to date; one problem: make NAME | as all | 2 min
 writeup.pdf:  ## run the experiments, draw the figures, weave the document | pandoc, XeTeX, gnuplot | 3 min
 	@SOURCE_DIGEST=$$(bash src/weave/source-digest.sh) bash src/weave/weave.sh writeup.nw $@
+dist:         ## pack what a node without git needs into build/writeup.tar.gz | tar | 1 s
+	@mkdir -p build; tar -czf build/writeup.tar.gz --sort=name --owner=0 --group=0 \
+		--exclude=tables/local --transform='s,^,writeup/,' \
+		Makefile $(wildcard README.md tables) src tests writeup.nw
+	@echo "build/writeup.tar.gz: there, tar xf writeup.tar.gz && cd writeup && make experiments"
 test: $(PROGRAMS) $(TEST_PROGRAMS) ## run every test; SANITIZE=1: under ASan and UBSan | as all | 1 min
 	@$(RUN_TESTS)
 check:        ## is everything that is committed made from this writeup.nw? | noweb, pandoc | 30 s

@@ -2,6 +2,9 @@
 include build/config.mk
 build/config.mk: src/configure.sh
 	@bash src/configure.sh
+ifneq ($(GPUS),$(sort $(wildcard /dev/nvidia[0-9]*)))
+build/config.mk: FORCE
+endif
 ifneq (,$(wildcard $(NOWEB)/markup))
 src/configure.sh src/weave/problems.awk: | build/tangled.mk ;
 endif
@@ -33,7 +36,7 @@ LIBRARY := $(call here,$(filter-out $(EXPERIMENTS) $(TOOL_C) src/plots/%,\
 	$(call below,src,*.c)))
 TEST_C := $(call below,tests,*.c)
 TEST_ALL := $(call below,tests,test_*.c)
-TEST_MAINS := $(call here,$(TEST_ALL))
+TEST_MAINS := $(if $(HAVE_CMOCKA),$(call here,$(TEST_ALL)))
 TEST_HELPERS := $(filter-out $(TEST_ALL),$(call here,$(TEST_C)))
 TEST_SCRIPTS := $(call below,tests,test_*.sh)
 PROGRAMS := $(EXPERIMENTS:src/experiments/%.c=$(B)/%)
@@ -44,17 +47,19 @@ WARNINGS := -std=c11 -Wall -Wextra -Werror
 WARNINGS += $(if $(findstring clang,$(CC)),-Wno-pass-failed)
 CFLAGS_ALL = $(WARNINGS) $(OPTIMIZE) -march=native -fopenmp \
 	-fno-math-errno -fno-trapping-math -I$(S)src -I$(or $(S),.) \
-	$(BLAS_CFLAGS) $(MPI_CFLAGS) \
+	$(BLAS_CFLAGS) $(MPI_CFLAGS) $(CMOCKA_CFLAGS) \
 	$(if $(HAVE_MPI),-DHAVE_MPI) $(CFLAGS)
-CFLAGS_f32 := $(if $(CUDA),-DHAVE_CUDA -I$(CUDA_HOME)/include \
-	$(if $(HAVE_NCCL),-DHAVE_NCCL))
+CFLAGS_f32 := $(if $(CUDA),-DHAVE_CUDA -DCUDA_ARCH_BUILT='"$(ARCH)"' \
+	-I$(CUDA_HOME)/include $(if $(HAVE_NCCL),-DHAVE_NCCL))
 CFLAGS_f64 := -DREAL_IS_DOUBLE
-NVCCFLAGS = -std=c++17 -O3 -arch=$(ARCH) -lineinfo -I$(S)src \
+NVCCFLAGS = -std=c++17 -O3 -lineinfo --extended-lambda -I$(S)src \
 	-Xcompiler -Wall,-Wextra,-Werror
-FLAGS := $(call remember,$(call variant,flags),\
-	$(CC) $(CFLAGS_ALL) $(CFLAGS_f32) $(CUDA) $(NVCCFLAGS))
+# $(call code_for,sm_90a): machine code for one architecture, nothing else
+code_for = -gencode arch=$(1:sm_%=compute_%),code=$1
+FLAGS := $(call remember,$(call variant,flags),$(CC) $(CFLAGS_ALL) \
+	$(CFLAGS_f32) $(CUDA) $(NVCCFLAGS) $(call code_for,$(ARCH)))
 CUDA_LIBS := -L$(CUDA_HOME)/lib64 -Wl,-rpath,$(CUDA_HOME)/lib64 \
-	$(if $(HAVE_NCCL),-lnccl) -lcublasLt -lcudart -lstdc++
+	-Wl,--as-needed $(if $(HAVE_NCCL),-lnccl) -lcublasLt -lcudart -lstdc++
 LDLIBS := $(BLAS_LIBS) $(MPI_LIBS) -lm $(if $(CUDA),$(CUDA_LIBS))
 OBJECTS_f32 := $(LIBRARY:%.c=$(B)/f32/%.o) \
 	$(if $(CUDA),$(KERNELS:%.cu=$(B)/f32/%.cu.o))
@@ -69,7 +74,21 @@ $(foreach real,f32 f64,$(eval $(call object_rule,$(real))))
 $(B)/f32/%.cu.o: $(S)%.cu $(FLAGS)
 	@echo "  nvcc  $<"; mkdir -p $(@D)
 	@bash src/weave/compile.sh $< \
-		$(NVCC) $(NVCCFLAGS) -MMD -MP -c -o $@ $<
+		$(NVCC) $(NVCCFLAGS) $(call code_for,$(ARCH)) -MMD -MP -c -o $@ $<
+KERNEL_ARCHS := sm_80 sm_90a $(filter-out sm_80 sm_90a,$(ARCH_NEWEST))
+objects_for = $(KERNELS:%.cu=$(if $(filter $1,$(ARCH)),$(B)/f32/%.cu.o,\
+	build/kernels/$1/%.cu.o))
+KERNEL_OBJECTS := $(if $(NVCC),$(foreach arch,$(KERNEL_ARCHS),\
+	$(call objects_for,$(arch))))
+define kernel_rule # $1: architecture
+build/kernels/$1/%.cu.o: $(S)%.cu $(FLAGS)
+	@echo "  nvcc  $$< ($1)"; mkdir -p $$(@D)
+	@bash src/weave/compile.sh $$< \
+		$$(NVCC) $$(NVCCFLAGS) $(call code_for,$1) -MMD -MP -c -o $$@ $$<
+endef
+$(foreach arch,$(KERNEL_ARCHS),$(eval $(call kernel_rule,$(arch))))
+KERNEL_REPORT = $(if $(NVCC),$(words $(KERNELS)) sources of kernels compile \
+	for each of $(KERNEL_ARCHS),without a working nvcc no kernel is compiled)
 build/L/stamp: writeup.nw
 	@bash src/weave/tangle.sh --lines $< build/L && touch $@
 build/L/src/% build/L/tests/%: build/L/stamp ;
@@ -88,7 +107,7 @@ $(foreach source,$(EXPERIMENTS),$(eval $(call link_rule,$(notdir \
 	$(basename $(source))),$(source))))
 $(foreach source,$(TEST_MAINS),$(eval $(call link_rule,$(basename \
 	$(source)),$(source) $(TEST_HELPERS))))
-$(TEST_PROGRAMS): TEST_LIBS := -lcmocka
+$(TEST_PROGRAMS): TEST_LIBS := $(CMOCKA_LIBS)
 $(PROGRAMS) $(TEST_PROGRAMS):
 	@echo "  link  $@"; mkdir -p $(@D)
 	@$(CC) $(OPTIMIZE) -fopenmp -o $@ $^ $(TEST_LIBS) $(LDLIBS)
@@ -103,7 +122,7 @@ $(TOOLS): build/%: src/weave/%.c
 	@bash src/weave/compile.sh $< $(or $(CC),cc) $(WARNINGS) -O2 -o $@ $<
 MAINS := $(EXPERIMENTS) $(TEST_C)
 -include $(wildcard $(patsubst %.o,%.d,$(OBJECTS_f32) $(OBJECTS_f64) \
-	$(MAINS:%.c=$(B)/f32/%.o) $(MAINS:%.c=$(B)/f64/%.o)))
+	$(KERNEL_OBJECTS) $(MAINS:%.c=$(B)/f32/%.o) $(MAINS:%.c=$(B)/f64/%.o)))
 SOURCES := $(foreach kind,c h cu cuh,$(call below,src,*.$(kind)))
 $(SOURCES): ;
 ifdef BLAS_LIBS # configure.sh has run
@@ -126,6 +145,7 @@ TABLES := $(sort $(foreach target,$(TARGETS),$(TABLES_$(target))))
 HERE := $(TABLES:%=tables/$(MACHINE)/%.tsv)
 ARGS_benchmarking_script-warmup := --study warmup
 ARGS_benchmarking_script-steps := --study steps
+ARGS_benchmarking_script-split := --study split
 ARGS_mixed_precision_accumulation-binades := --study binades
 ARGS_mixed_precision_accumulation-trace := --study trace
 ARGS_mixed_precision_accumulation-formats := --study formats
@@ -170,7 +190,9 @@ writeup.pdf: writeup.nw $(HERE) $(RECORDED) \
 export ASAN_OPTIONS ?= detect_leaks=1
 export UBSAN_OPTIONS ?= print_stacktrace=1
 SKIPPED := $(patsubst %.c,%,$(filter-out $(TEST_MAINS),$(TEST_ALL)))
-RUN_TESTS = SKIPPED='$(SKIPPED)' OMP_WAIT_POLICY=passive \
+NO_TESTS := echo 'make: no cmocka, no tests (libcmocka-dev; make deps)' >&2
+RUN_TESTS = $(if $(HAVE_CMOCKA),,$(NO_TESTS); exit 2;) \
+	SKIPPED='$(SKIPPED)' OMP_WAIT_POLICY=passive \
 	$(ALONE) bash src/weave/test.sh $(B) $(TEST_PROGRAMS) $(TEST_SCRIPTS)
 build/test-results.tsv: $(PROGRAMS) $(TEST_PROGRAMS) $(TEST_SCRIPTS)
 	-@$(RUN_TESTS)

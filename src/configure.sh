@@ -47,12 +47,30 @@ int main(void)
 	return !(c[0] == 7 && c[3] == 22);
 }
 END
-cflags=$(pkg-config --cflags openblas 2>/dev/null || true)
-libs=$(pkg-config --libs openblas 2>/dev/null || echo -lopenblas)
+cflags=${BLAS_CFLAGS-$(pkg-config --cflags openblas 2>/dev/null || true)}
+libs=${BLAS_LIBS-$(pkg-config --libs openblas 2>/dev/null || echo -lopenblas)}
 # shellcheck disable=SC2086
 try $cflags $libs <"$work/blas.c" || missing OpenBLAS libopenblas-openmp-dev
 report OpenBLAS "$(library openblas) ($said)"
 printf 'BLAS_CFLAGS := %s\nBLAS_LIBS := %s\n' "$cflags" "$libs" >>"$config"
+cflags=${CMOCKA_CFLAGS-$(pkg-config --cflags cmocka 2>/dev/null || true)}
+libs=${CMOCKA_LIBS-$(pkg-config --libs cmocka 2>/dev/null || echo -lcmocka)}
+# shellcheck disable=SC2086
+if try $cflags $libs <<'END'
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+int main(void) { assert_true(1); return 0; }
+END
+then
+	report cmocka "$(library cmocka)"
+	printf '%s\n' 'HAVE_CMOCKA := 1' "CMOCKA_CFLAGS := $cflags" \
+		"CMOCKA_LIBS := $libs" >>"$config"
+else
+	report cmocka 'not found (libcmocka-dev); the tests are not built'
+fi
 if mpi=$(command -v mpicc); then
 	cflags=$(mpicc --showme:compile 2>/dev/null || true)
 	libs=$(mpicc --showme:link 2>/dev/null || true)
@@ -74,24 +92,33 @@ fi
 nvcc=${NVCC:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
 query='--query-gpu=name,compute_cap --format=csv,noheader'
 # shellcheck disable=SC2086
-gpu=$(nvidia-smi $query 2>/dev/null | head -n 1 || true)
+gpu=$(nvidia-smi $query 2>/dev/null | grep -m 1 ', [0-9]*\.[0-9]*$' || true)
 if [ -z "${ARCH-}" ]; then
 	ARCH=sm_$(sed 's/.*, *//; s/\.//' <<<"$gpu")
 	case $ARCH in sm_ | sm_90) ARCH=sm_90a ;; esac
 fi
 cat >"$work/try.cu" <<'END'
+#include <cublasLt.h>
 __global__ void k(void) { }
-int main(void) { k<<<1, 1>>>(); return cudaDeviceSynchronize() != cudaSuccess; }
+int main(void)
+{
+	k<<<1, 1>>>();
+	return cublasLtGetVersion() == 0 || cudaDeviceSynchronize() != cudaSuccess;
+}
 END
-cuda=
+cuda= newest=
+echo 'NVCC :=' >>"$config"
 if [ ! -x "$nvcc" ]; then
 	report CUDA 'nvcc not found; the kernels are not compiled'
-elif ! "$nvcc" -arch="$ARCH" "$work/try.cu" -o "$work/try" >"$work/log" 2>&1
+elif cuda=$(dirname "$(dirname "$(readlink -f "$nvcc")")")
+	! "$nvcc" -gencode "arch=compute_${ARCH#sm_},code=$ARCH" "$work/try.cu" \
+	-o "$work/try" -lcublasLt -Xlinker "-rpath,$cuda/lib64" >"$work/log" 2>&1
 then
 	report CUDA "$nvcc fails for $ARCH, not used: $(head -n 1 "$work/log")"
+	cuda=
 else
-	cuda=$(dirname "$(dirname "$(readlink -f "$nvcc")")")
 	device=cpu
+	newest=$("$nvcc" --list-gpu-arch | sed -n 's/^compute_//p' | sort -n | tail -n 1)
 	if [ -z "$gpu" ]; then
 		report CUDA "$nvcc, $ARCH; no GPU: kernels are compiled and not run"
 	elif "$work/try"; then
@@ -101,8 +128,10 @@ else
 		report CUDA "$nvcc, $ARCH; kernels fail on $gpu: is its driver too old?"
 	fi
 	printf '%s\n' "NVCC := $nvcc" "CUDA_HOME := $cuda" "ARCH ?= $ARCH" \
-		"DEVICE := $device" >>"$config"
+		"ARCH_NEWEST := sm_$newest" "DEVICE := $device" >>"$config"
 fi
+shopt -s nullglob
+printf '%s\n' "GPUS := $(echo /dev/nvidia[0-9]*)" >>"$config"
 libs="-L${cuda:-/usr/local/cuda}/lib64 -lnccl -lcudart"
 # shellcheck disable=SC2086
 if [ -n "$cuda" ] && try "-I$cuda/include" $libs \

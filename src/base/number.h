@@ -5,6 +5,10 @@
 #include <stdint.h>
 #include "base/real.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef enum { FP32, BF16, FP16, FP64, TF32, NTYPES } Type;
 
 typedef struct Format { int exponent_bits, fraction_bits; } Format;
@@ -27,4 +31,8 @@ float round_to(Type t, float x);     /* nearest value of t; FP32, FP64: x */
 /* x[i] rounded to the nearest value of t, in place.  In the double build BF16
  * and FP16 round by way of float and FP32 rounds to float; FP64 does nothing */
 void  round_array(Type t, real *x, size_t n);
+
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -17,12 +17,20 @@
 const char *const category_names[NCATEGORIES] = { "parameter", "gradient",
 	"optimizer", "activation", "temporary" };
 
+static double clock_ms(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1e3 + t.tv_nsec * 1e-6;
+}
+
 typedef struct Block {
 	void *at;
 	size_t nbytes;
 	const char *what;
 	Category category;
 	bool used;
+	bool kept;           /* a recorded graph contains its address */
 } Block;
 
 typedef struct Pool {
@@ -30,11 +38,13 @@ typedef struct Pool {
 	size_t n, capacity;
 } Pool;
 
-static Block *find_free(Pool *pool, size_t nbytes)
+static Block *find_free(Device *d, size_t nbytes)
 {
-	for (size_t i = pool->n; i-- > 0;)
-		if (!pool->blocks[i].used && pool->blocks[i].nbytes == nbytes)
-			return &pool->blocks[i];
+	for (size_t i = d->pool->n; i-- > 0;) {
+		Block *b = &d->pool->blocks[i];
+		if (!b->used && b->nbytes == nbytes && (!b->kept || d->graphing))
+			return b;
+	}
 	return NULL;
 }
 
@@ -51,7 +61,7 @@ static void trim_pool(Device *d)
 	Pool *pool = d->pool;
 	size_t kept = 0;
 	for (size_t i = 0; i < pool->n; i++) {
-		if (pool->blocks[i].used) {
+		if (pool->blocks[i].used || pool->blocks[i].kept) {
 			pool->blocks[kept++] = pool->blocks[i];
 			continue;
 		}
@@ -61,13 +71,24 @@ static void trim_pool(Device *d)
 	pool->n = kept;
 }
 
+static void *take_memory(Device *d, size_t nbytes)
+{
+	if (d->reserved + nbytes > d->limit)
+		return NULL;
+	double start = clock_ms();
+	void *at = d->backend->alloc(nbytes);
+	d->alloc_ms += clock_ms() - start;
+	return at;
+}
+
 static Block *add_block(Device *d, size_t nbytes, const char *what)
 {
 	Pool *pool = d->pool;
-	if (d->reserved + nbytes > d->limit)
-		trim_pool(d);
-	void *at = d->reserved + nbytes <= d->limit ? d->backend->alloc(nbytes)
-		: NULL;
+	void *at = take_memory(d, nbytes);
+	if (at == NULL) {
+		trim_pool(d);           /* pages may be larger than blocks */
+		at = take_memory(d, nbytes);
+	}
 	if (at == NULL)
 		d->on_oom(nbytes, d->limit - d->reserved, what);
 	if (pool->n == pool->capacity) {
@@ -83,13 +104,6 @@ static void die_of_oom(size_t need, size_t have, const char *what)
 {
 	die("out of memory: %s needs %zu MiB, %zu MiB are free", what, need >> 20,
 		have >> 20);
-}
-
-static double clock_ms(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1e3 + t.tv_nsec * 1e-6;
 }
 
 #ifndef HAVE_CUDA
@@ -118,19 +132,21 @@ static const Backend *choose_backend(const char *name)
 Device *device_open(const char *name)
 {
 	Device *d = need(calloc(1, sizeof *d));
+	d->start_ms = clock_ms();
 	d->backend = choose_backend(name);
 	d->pool = need(calloc(1, sizeof *d->pool));
 	if (d->backend->open)
 		d->backend->open(d);
 	d->limit = d->backend->available();
+	d->open_ms = clock_ms() - d->start_ms;
 	d->on_oom = die_of_oom;
-	d->start_ms = clock_ms();
 	return d;
 }
 
 void device_close(Device **device)
 {
 	Device *d = *device;
+	assert(d->graphs == 0 && "every graph is forgotten");
 	if (d->backend->close)
 		d->backend->close();
 	assert(d->total == 0 && "everything allocated is freed");
@@ -161,10 +177,11 @@ void *device_alloc(Device *d, size_t nbytes, Category category,
 {
 	assert(nbytes > 0 && category < NCATEGORIES);
 	nbytes = (nbytes + 63) & ~(size_t)63;
-	Block *b = find_free(d->pool, nbytes);
+	Block *b = find_free(d, nbytes);
 	if (b == NULL)
 		b = add_block(d, nbytes, what);
 	b->used = true;
+	b->kept |= d->graphing;
 	b->category = category;
 	b->what = what;
 	d->total += nbytes;
@@ -187,6 +204,7 @@ void device_free(Device *d, void *p)
 	d->total -= b->nbytes;
 	d->active[b->category] -= b->nbytes;
 	b->used = false;
+	b->kept |= d->graphing;
 }
 void device_upload(Device *d, void *on_device, const void *on_host,
 	size_t nbytes)
@@ -220,8 +238,11 @@ void *device_graph(Device *d, void (*run)(void *arg), void *arg, int *kernels)
 {
 	if (d->backend->record == NULL)
 		return NULL;
+	d->graphing = true;
 	d->backend->record();
 	run(arg);
+	d->graphing = false;
+	d->graphs++;
 	return d->backend->recorded(kernels);
 }
 
@@ -232,9 +253,13 @@ void device_replay(Device *d, void *graph)
 
 void device_forget(Device *d, void **graph)
 {
-	if (*graph)
-		d->backend->forget(*graph);
+	if (*graph == NULL)
+		return;
+	d->backend->forget(*graph);
 	*graph = NULL;
+	if (--d->graphs == 0)
+		for (size_t i = 0; i < d->pool->n; i++)
+			d->pool->blocks[i].kept = false;
 }
 void device_reset_peak(Device *d)
 {

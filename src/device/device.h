@@ -40,7 +40,7 @@ typedef struct Backend {
 	void   (*replay)(void *graph);
 	void   (*forget)(void *graph);
 } Backend;
-enum { NMARKS = 16 };
+enum { NMARKS = 2048 };
 typedef struct MemoryEvent {
 	double ms;              /* since the device was opened */
 	ptrdiff_t nbytes;       /* > 0 allocated, < 0 freed */
@@ -57,6 +57,9 @@ typedef struct Device {
 	size_t total, total_peak;                            /* bytes in use */
 	/* in use or kept in the pool */
 	size_t reserved;
+	/* spent by the host so far: on opening the device, in the backend's alloc,
+	 * and on preparing calls of libraries */
+	double open_ms, alloc_ms, library_ms;
 	void (*on_oom)(size_t need, size_t have, const char *what);
 	/* events while recording */
 	MemoryEvent *log;
@@ -66,6 +69,9 @@ typedef struct Device {
 	const char *ranges[32];
 	int depth;
 	bool recording;
+	/* work is being recorded; graphs that exist */
+	bool graphing;
+	int graphs;
 	double start_ms;
 } Device;
 

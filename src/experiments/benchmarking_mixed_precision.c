@@ -7,6 +7,8 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "base/stats.h"
+#include "experiments/step.h"
 #include "model/toy.h"
 #include "ops/array.h"
 #include "ops/cpu/cpu.h"
@@ -165,7 +167,60 @@ static void run_layernorm(Row *row)
 	}
 	row_set(row, "one_rounding", "%.10g", type_spacing(t, 1) / 2);
 }
+static const char *scale(void)
+{
+	return harness_on_gpu() ? "course" : SCALED;
+}
+
+static void plan_speed(Plan *plan)
+{
+	bool gpu = harness_on_gpu();
+	for (int i = 0; i < NSIZES; i++)
+		for (int p = 0; p < 4; p++)
+			plan_add(plan, "%s\t%d\t%s", model_sizes[i].name,
+				gpu ? 512 : 512 / SCALE, policies[p].name);
+}
+
+static void run_speed(Row *row)
+{
+	enum { BATCH = 4, WARMUP = 5, MEASURED = 10 };
+	int i = 0, p = 0;
+	while (strcmp(model_sizes[i].name, row_text(row, "size")) != 0)
+		i++;
+	while (strcmp(policies[p].name, row_text(row, "precision")) != 0)
+		p++;
+	Shape shape = model_sizes[i].shape;
+	if (!harness_on_gpu())
+		shape = scaled_down(shape);
+	size_t T = shape.context = row_int(row, "context");
+	Device *device = harness_device();
+	Model *m = model_new(device, &shape, &policies[p], harness_seed);
+	model_fuse(m);
+	AdamW adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
+	Batch b = batch_random(BATCH, T, shape.vocab, harness_seed);
+	Replay replay = { 0 };
+	double ms[3][MEASURED];
+	StepTime t = { 0 };
+	for (int n = -WARMUP; n < MEASURED; n++) {
+		t = replayed_step(&replay, m, &adamw, &b, MODE_TRAIN);
+		if (n >= 0)
+			ms[0][n] = t.fwd_ms, ms[1][n] = t.bwd_ms, ms[2][n] = t.step_ms;
+	}
+	static const char *const phases[] = { "fwd", "bwd", "step" };
+	for (int phase = 0; phase < 3; phase++) {
+		Stats stats = stats_of(ms[phase], MEASURED);
+		char name[32];
+		snprintf(name, sizeof name, "%s_ms", phases[phase]);
+		row_set(row, name, "%.4f", stats.median);
+		snprintf(name, sizeof name, "%s_sd_ms", phases[phase]);
+		row_set(row, name, "%.4f", stats.sd);
+	}
+	row_set(row, "peak_MiB", "%.1f", device->total_peak / 1048576.0);
+	row_set(row, "loss", "%.6f", t.loss);
+}
 static const Study studies[] = {
+	{ "speed", "size context precision", "fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms "
+	  "step_ms step_sd_ms peak_MiB loss", plan_speed, run_speed },
 	{ "types", "tensor", "fp32 fp32_fits bf16 bf16_fits fp16 fp16_fits",
 	  plan_types, run_types },
 	{ "layernorm", "type narrow", "ordinary large offset tiny one_rounding",
@@ -177,8 +232,9 @@ int main(int argc, char **argv)
 {
 	const Experiment experiment = {
 		.name = "benchmarking_mixed_precision", .studies = studies,
-		.about = "what the precision policy does to a toy model, and narrow "
-		         "formats to layer norm",
+		.about = "steps under each precision policy, and what it does to a toy "
+		         "model and to layer norm",
+		.scale = scale,
 	};
 	return harness_main(&experiment, argc, argv);
 }

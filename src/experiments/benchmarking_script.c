@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 /* benchmarking_script: times forward, backward and optimizer of a model; one
  * configuration or a study */
 #include <stdio.h>
@@ -42,8 +43,6 @@ static const Option options[] = {
 		"the norm of the model; layernorm has no fast path" },
 	{ 0 }
 };
-enum { SCALE = 8, DEPTH_SCALE = 4 };
-
 static bool one_model(void)
 {
 	return size || given.d_model || given.d_ff || given.layers || given.heads
@@ -65,7 +64,7 @@ static Shape choose_shape(const char *name)
 	if (strcmp(name, "custom") != 0)
 		s = find_size(name)->shape;
 	if (!one_model() && !harness_on_gpu())
-		s.d_model /= SCALE, s.d_ff /= SCALE, s.layers /= DEPTH_SCALE;
+		s = scaled_down(s);
 	const struct { long *to, from; } overrides[] = {
 		{ &s.d_model, given.d_model }, { &s.d_ff, given.d_ff },
 			{ &s.layers, given.layers }, { &s.heads, given.heads },
@@ -118,6 +117,8 @@ static void plan_warmup(Plan *plan)
 static void plan_steps(Plan *plan)
 {
 	plan_add(plan, "cold");
+	if (harness_on_gpu())
+		plan_add(plan, "kernels first");
 }
 static void set_stats(Row *row, const char *phase, const double *ms, int n)
 {
@@ -245,29 +246,185 @@ static void time_start(Device *device, double *threads_ms, double *library_ms)
 
 static void run_steps(Row *row)
 {
+	bool gpu = harness_on_gpu();
+	if (strcmp(row_text(row, "start"), "kernels first") == 0)
+		setenv("CUDA_MODULE_LOADING", "EAGER", 1);
 	Shape shape = studied_shape();
 	Device *device = harness_device();
-	double threads_ms, library_ms;
-	time_start(device, &threads_ms, &library_ms);
-	double fault_ms = price_of_fault(device);
+	double threads_ms = 0, openblas_ms = 0, fault_ms = 0;
+	if (!gpu) {
+		time_start(device, &threads_ms, &openblas_ms);
+		fault_ms = price_of_fault(device);
+	}
 	Model *m = model_new(device, &shape, &policies[precision], harness_seed);
 	AdamW adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
 	Batch b = batch_random(batch, shape.context, shape.vocab, harness_seed);
 	for (int step = 1; step <= 12; step++) {
 		long before = faults_so_far();
+		double alloc_ms = device->alloc_ms, library_ms = device->library_ms;
 		StepTime t = timed_step(m, &adamw, &b, MODE_TRAIN);
 		long faults = faults_so_far() - before;
+		library_ms = device->library_ms - library_ms;
+		bool first = step == 1;
+		const struct { const char *column; double ms; } times[] = {
+			{ "open_ms", first ? device->open_ms : 0 },
+			{ "threads_ms", first ? threads_ms : 0 },
+			{ "library_ms", library_ms + (first ? openblas_ms : 0) },
+			{ "alloc_ms", device->alloc_ms - alloc_ms },
+			{ "fwd_ms", t.fwd_ms }, { "bwd_ms", t.bwd_ms },
+			{ "opt_ms", t.opt_ms }, { "step_ms", t.step_ms },
+		};
 		row_set(row, "step", "%d", step);
-		row_set(row, "threads_ms", "%.4f", step == 1 ? threads_ms : 0);
-		row_set(row, "library_ms", "%.4f", step == 1 ? library_ms : 0);
-		row_set(row, "fwd_ms", "%.4f", t.fwd_ms);
-		row_set(row, "bwd_ms", "%.4f", t.bwd_ms);
-		row_set(row, "opt_ms", "%.4f", t.opt_ms);
-		row_set(row, "step_ms", "%.4f", t.step_ms);
+		for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+			row_set(row, times[i].column, "%.4f", times[i].ms);
 		row_set(row, "faults", "%ld", faults);
-		row_set(row, "faults_ms", "%.4f", faults * fault_ms);
+		if (!gpu)
+			row_set(row, "faults_ms", "%.4f", faults * fault_ms);
 		row_emit(row);
 	}
+}
+enum { LINEAR, ATTENTION, ELEMENTWISE, OPTIMIZER, NCLASSES };
+enum { FIRST = 4 };                /* the step has marks of its own before */
+static const Ops *whole;
+static Device *marked;
+static int class_of[NMARKS], nsegments;
+
+static void enter(int class)
+{
+	if (nsegments > FIRST && class_of[nsegments - 1] == class)
+		return;
+	device_mark(marked, nsegments);
+	class_of[nsegments++] = class;
+}
+
+static void sum_segments(double ms[NCLASSES])
+{
+	for (int c = 0; c < NCLASSES; c++)
+		ms[c] = 0;
+	for (int i = FIRST; i < nsegments; i++)
+		ms[class_of[i]] += device_between_ms(marked, i,
+			i + 1 < nsegments ? i + 1 : 3);
+}
+
+static void marked_matmul(Array C, Array A, Array B, Matmul s)
+{
+	enter(s.inner > 0 ? ATTENTION : LINEAR);
+	whole->matmul(C, A, B, s);
+}
+
+static void marked_embedding_forward(Array x, Array table,
+	const int32_t *tokens, size_t N, size_t C)
+{
+	nsegments = FIRST;
+	enter(ELEMENTWISE);
+	whole->embedding_forward(x, table, tokens, N, C);
+}
+
+static void marked_embedding_backward(Array dtable, double beta, Array dx,
+	const int32_t *tokens, size_t N, size_t C, size_t V)
+{
+	enter(ELEMENTWISE);
+	whole->embedding_backward(dtable, beta, dx, tokens, N, C, V);
+}
+
+static void marked_mean(Array mean, int32_t *nonfinite, Array x, size_t n)
+{
+	enter(ELEMENTWISE);
+	whole->mean(mean, nonfinite, x, n);
+}
+#define MARKED(CLASS, OP, PARAMETERS, ARGUMENTS) \
+	static void marked_##OP PARAMETERS           \
+	{                                            \
+		enter(CLASS);                            \
+		whole->fused.OP ARGUMENTS;               \
+	}
+
+MARKED(ELEMENTWISE, rmsnorm_forward, (Array y, Array rho, Array sum, Array x,
+	Array branch, Array g, size_t rows, size_t C, double eps),
+	(y, rho, sum, x, branch, g, rows, C, eps))
+MARKED(ELEMENTWISE, rmsnorm_backward,
+	(NormBackward b, size_t rows, size_t C), (b, rows, C))
+MARKED(ATTENTION, rope, (Array qkv, Array c, Array s, size_t B, size_t T,
+	size_t H, size_t D, int direction), (qkv, c, s, B, T, H, D, direction))
+MARKED(ATTENTION, softmax_forward, (Array P, Array S, double scale,
+	size_t matrices, size_t T), (P, S, scale, matrices, T))
+MARKED(ATTENTION, softmax_backward, (Array dS, Array dP, Array P,
+	double scale, size_t matrices, size_t T), (dS, dP, P, scale, matrices, T))
+MARKED(ELEMENTWISE, swiglu_forward, (Array h, Array ab, size_t rows,
+	size_t F), (h, ab, rows, F))
+MARKED(ELEMENTWISE, swiglu_backward, (Array dab, Array h, Array dh, Array ab,
+	size_t rows, size_t F), (dab, h, dh, ab, rows, F))
+MARKED(ELEMENTWISE, cross_entropy, (Array losses, Array dlogits,
+	Array logits, const int32_t *targets, double scale, size_t N, size_t V),
+	(losses, dlogits, logits, targets, scale, N, V))
+MARKED(OPTIMIZER, adamw, (Array w, Array low, Array g, Array m, Array v,
+	size_t n, const AdamWStep *step, const int32_t *skip),
+	(w, low, g, m, v, n, step, skip))
+
+static Ops marking(const Ops *ops, Device *device)
+{
+	Ops marks = *ops;
+	whole = ops, marked = device;
+	marks.matmul = marked_matmul;
+	marks.embedding_forward = marked_embedding_forward;
+	marks.embedding_backward = marked_embedding_backward;
+	marks.mean = marked_mean;
+	marks.fused = (FusedOps){
+		marked_rmsnorm_forward, marked_rmsnorm_backward, marked_rope,
+		marked_softmax_forward, marked_softmax_backward,
+		marked_swiglu_forward, marked_swiglu_backward, marked_cross_entropy,
+		marked_adamw,
+	};
+	return marks;
+}
+
+static void plan_split(Plan *plan)
+{
+	bool gpu = harness_on_gpu();
+	for (int p = 0; p <= gpu; p++)
+		for (int i = 0; i < NSIZES; i++)
+			plan_add(plan, "%s\t%d\t%s", model_sizes[i].name,
+				gpu ? 512 : 512 / SCALE, p ? "bf16" : "fp32");
+}
+
+static void run_split(Row *row)
+{
+	static const char *const columns[NCLASSES] = { "linear_ms",
+		"attention_ms", "elementwise_ms", "optimizer_ms" };
+	Shape shape = choose_shape(row_text(row, "size"));
+	size_t B = batch, T = shape.context = row_int(row, "context");
+	Device *device = harness_device();
+	Model *m = model_new(device, &shape, find_policy(row), harness_seed);
+	model_fuse(m);
+	AdamW adamw = adamw_new(m, 1e-4, 0.9, 0.999, 1e-8, 0.01);
+	Batch b = batch_random(B, T, shape.vocab, harness_seed);
+	const Ops *plain = m->ops;
+	Ops marks = marking(plain, device);
+	double *ms = need(malloc((NCLASSES + 1) * steps * sizeof *ms));
+	double classes[NCLASSES];
+	for (int marked = 1; marked >= 0; marked--) {
+		Replay replay = { 0 };
+		m->ops = marked ? &marks : plain;
+		for (long i = -warmup; i < steps; i++) {
+			StepTime t = replayed_step(&replay, m, &adamw, &b, MODE_TRAIN);
+			sum_segments(classes);
+			for (int c = 0; c < NCLASSES && i >= 0 && marked; c++)
+				ms[c * steps + i] = classes[c];
+			if (i >= 0)
+				ms[NCLASSES * steps + i] = t.step_ms;
+		}
+		replay_free(&replay, device);
+		row_set(row, marked ? "marked_ms" : "step_ms", "%.4f",
+			stats_of(ms + NCLASSES * steps, (int)steps).median);
+	}
+	for (int c = 0; c < NCLASSES; c++)
+		row_set(row, columns[c], "%.4f",
+			stats_of(ms + c * steps, (int)steps).median);
+	double attention = 12.0 * B * T * T * shape.d_model * shape.layers;
+	row_set(row, "attention_GFLOP", "%.3f", attention * 1e-9);
+	row_set(row, "linear_GFLOP", "%.3f",
+		(3 * forward_flops(&shape, B, T) - attention) * 1e-9);
+	row_set(row, "parameters", "%zu", m->count);
 }
 static void run_warmup(Row *row)
 {
@@ -294,15 +451,18 @@ static const Study studies[] = {
 		STATS("fwd") " " STATS("bwd") " " STATS("opt") " " STATS("step")
 		" peak_MiB loss kernels", plan_sizes, run_sizes },
 	{ "warmup", "warmup", STATS("step") " first_ms", plan_warmup, run_warmup },
-	{ "steps", "start", "step threads_ms library_ms fwd_ms bwd_ms opt_ms "
-		"step_ms faults faults_ms", plan_steps, run_steps },
+	{ "split", "size context precision", "linear_ms attention_ms "
+		"elementwise_ms optimizer_ms marked_ms step_ms linear_GFLOP attention_GFLOP "
+		"parameters", plan_split, run_split },
+	{ "steps", "start", "step open_ms threads_ms library_ms alloc_ms fwd_ms "
+		"bwd_ms opt_ms step_ms faults faults_ms", plan_steps, run_steps },
 	{ 0 }
 };
 
 static const char *scale(void)
 {
 	return one_model() || harness_on_gpu() ? "course"
-		: "small (widths and contexts divided by 8, depths by 4)";
+		: SCALED;
 }
 
 int main(int argc, char **argv)

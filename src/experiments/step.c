@@ -110,6 +110,13 @@ int step_kernels(Model *m, AdamW *adamw, Mode mode)
 	device_forget(m->device, &graph);
 	return kernels;
 }
+Shape scaled_down(Shape s)
+{
+	enum { DEPTH_SCALE = 4 };
+	s.d_model /= SCALE, s.d_ff /= SCALE, s.layers /= DEPTH_SCALE;
+	return s;
+}
+
 double forward_flops(const Shape *s, size_t B, size_t T)
 {
 	double N = (double)B * T, C = s->d_model, F = s->d_ff, L = s->layers,

@@ -36,6 +36,11 @@ void     replay_free(Replay *r, Device *device);
 /* kernels of a step of the loaded batch, which is recorded and not done */
 int      step_kernels(Model *m, AdamW *adamw, Mode mode);
 
+/* a size as studies on a CPU take it: contexts are divided by it too */
+enum { SCALE = 8 };
+#define SCALED "small (widths and contexts divided by 8, depths by 4)"
+Shape    scaled_down(Shape s);
+
 /* FLOPs of the products in one forward pass over N = B T tokens; backward takes
  * twice as many */
 double   forward_flops(const Shape *shape, size_t B, size_t T);

@@ -98,6 +98,10 @@ for compiler in gcc clang; do
 		fail "src/ does not compile with $compiler $real"
 	done
 done
+cuda=$(sed -n 's/^CUDA_HOME := //p' build/config.mk 2>/dev/null || true)
+[ -z "$cuda" ] || tangled . | grep '/cuda/.*\.c$' | xargs -r gcc "${flags[@]}" \
+	-DHAVE_CUDA -DCUDA_ARCH_BUILT='"sm_90a"' -isystem "$cuda/include" >&2 ||
+	fail 'the host code for CUDA does not compile'
 if [ $failures -gt 0 ]; then
 	echo "check: $failures failed" >&2
 	exit 1

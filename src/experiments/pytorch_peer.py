@@ -1,0 +1,419 @@
+"""pytorch_peer: the staff's Transformer in PyTorch; times it, or writes golden
+vectors made with it"""
+import argparse
+import contextlib
+import ctypes
+import json
+import math
+import mmap
+import statistics
+import struct
+import sys
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+# d_model, d_ff, layers, heads
+SIZES = {
+	"small": (768, 3072, 12, 12), "medium": (1024, 4096, 24, 16),
+	"large": (1280, 5120, 36, 20), "xl": (1600, 6400, 48, 25),
+	"2.7B": (2560, 10240, 32, 32),
+}
+VOCAB, EPS, THETA = 10000, 1e-5, 10000.0
+
+
+def shape_of(size, context):
+	d_model, d_ff, layers, heads = SIZES[size]
+	return dict(context_length=context, vocab_size=VOCAB, d_model=d_model,
+		num_heads=heads, num_layers=layers, d_ff=d_ff)
+class Linear(nn.Module):
+	def __init__(self, d_in, d_out):
+		super().__init__()
+		sd = math.sqrt(2 / (d_in + d_out))
+		self.weight = nn.Parameter(nn.init.trunc_normal_(
+			torch.empty(d_out, d_in), std=sd, a=-3 * sd, b=3 * sd))
+
+	def forward(self, x):
+		return x @ self.weight.T
+
+
+class Embedding(nn.Module):
+	def __init__(self, vocab, d_model):
+		super().__init__()
+		self.weight = nn.Parameter(nn.init.trunc_normal_(
+			torch.empty(vocab, d_model), a=-3, b=3))
+
+	def forward(self, tokens):
+		return self.weight[tokens]
+
+
+class RMSNorm(nn.Module):
+	def __init__(self, d_model):
+		super().__init__()
+		self.weight = nn.Parameter(torch.ones(d_model))
+
+	def forward(self, x):
+		dtype = x.dtype
+		x = x.to(torch.float32)
+		x = x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + EPS)
+		return (self.weight * x).to(dtype)
+class Rope(nn.Module):
+	def __init__(self, context, head_size):
+		super().__init__()
+		powers = THETA ** -(torch.arange(0, head_size, 2) / head_size)
+		angles = torch.outer(torch.arange(context).float(), powers)
+		self.register_buffer("cos", torch.cos(angles), persistent=False)
+		self.register_buffer("sin", torch.sin(angles), persistent=False)
+
+	def forward(self, x):                # (batch, heads, T, head_size)
+		T = x.shape[-2]
+		cos, sin = self.cos[:T], self.sin[:T]
+		even, odd = x[..., 0::2], x[..., 1::2]
+		turned = (cos * even - sin * odd, sin * even + cos * odd)
+		return torch.stack(turned, dim=-1).flatten(-2)
+
+
+def softmax(x):
+	e = torch.exp(x - x.amax(dim=-1, keepdim=True))
+	return e / e.sum(dim=-1, keepdim=True)
+
+
+def attention(q, k, v):
+	T = q.shape[-2]
+	seen = torch.tril(torch.ones(T, T, dtype=torch.bool, device=q.device))
+	scores = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
+	return softmax(torch.where(seen, scores, -torch.inf)) @ v
+
+
+def library_attention(q, k, v):
+	return F.scaled_dot_product_attention(q.to(v.dtype), k.to(v.dtype), v,
+		is_causal=True)
+
+
+class Attention(nn.Module):
+	def __init__(self, shape, attend):
+		super().__init__()
+		C, self.heads = shape["d_model"], shape["num_heads"]
+		self.q_proj, self.k_proj = Linear(C, C), Linear(C, C)
+		self.v_proj, self.output_proj = Linear(C, C), Linear(C, C)
+		self.rope = Rope(shape["context_length"], C // self.heads)
+		self.attend = attend
+
+	def forward(self, x):
+		B, T, C = x.shape
+		q, k, v = (project(x).view(B, T, self.heads, -1).transpose(1, 2)
+			for project in (self.q_proj, self.k_proj, self.v_proj))
+		o = self.attend(self.rope(q), self.rope(k), v)
+		return self.output_proj(o.transpose(1, 2).reshape(B, T, C))
+class SwiGLU(nn.Module):
+	def __init__(self, d_model, d_ff):
+		super().__init__()
+		self.w1, self.w3 = Linear(d_model, d_ff), Linear(d_model, d_ff)
+		self.w2 = Linear(d_ff, d_model)
+
+	def forward(self, x):
+		gate = self.w1(x)
+		return self.w2(gate * torch.sigmoid(gate) * self.w3(x))
+
+
+class Block(nn.Module):
+	def __init__(self, shape, attend):
+		super().__init__()
+		C = shape["d_model"]
+		self.ln1, self.ln2 = RMSNorm(C), RMSNorm(C)
+		self.attn = Attention(shape, attend)
+		self.ffn = SwiGLU(C, shape["d_ff"])
+
+	def forward(self, x):
+		x = x + self.attn(self.ln1(x))
+		return x + self.ffn(self.ln2(x))
+
+
+class Transformer(nn.Module):
+	def __init__(self, shape, attend=attention):
+		super().__init__()
+		C, V = shape["d_model"], shape["vocab_size"]
+		self.token_embeddings = Embedding(V, C)
+		self.layers = nn.ModuleList(
+			Block(shape, attend) for _ in range(shape["num_layers"]))
+		self.ln_final = RMSNorm(C)
+		self.lm_head = Linear(C, V)
+
+	def forward(self, tokens):
+		x = self.token_embeddings(tokens)
+		for block in self.layers:
+			x = block(x)
+		return self.lm_head(self.ln_final(x))
+
+
+def mean_loss(logits, targets):
+	return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
+def set_precision(precision):
+	torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
+	torch.backends.cudnn.allow_tf32 = precision == "tf32"
+
+
+def autocast(precision):
+	if precision == "bf16":
+		return torch.autocast("cuda", dtype=torch.bfloat16)
+	return contextlib.nullcontext()
+class Clock:
+	"""collects milliseconds of the GPU under names"""
+	def __init__(self):
+		self.ms = {}
+
+	def time(self, name, work):
+		start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+		torch.cuda.synchronize()
+		start.record()
+		result = work()
+		end.record()
+		torch.cuda.synchronize()
+		self.ms.setdefault(name, []).append(start.elapsed_time(end))
+		return result
+
+	def columns(self, name):
+		ms = self.ms[name]
+		sd = statistics.stdev(ms) if len(ms) > 1 else 0.0
+		return {f"{name}_ms": f"{statistics.median(ms):.4f}",
+			f"{name}_sd_ms": f"{sd:.4f}"}
+def prepare(args):
+	"""functions: the loss of the batch; one step of the optimizer"""
+	torch.manual_seed(args.seed)
+	set_precision(args.precision)
+	best = args.impl == "best"
+	with torch.device("cuda"):
+		model = Transformer(shape_of(args.size, args.context),
+			library_attention if best else attention)
+		tokens, targets = torch.randint(VOCAB, (2, args.batch, args.context))
+	optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3,
+		weight_decay=0.01, **({"fused": True} if best else {}))
+	run = torch.compile(model) if args.impl == "compiled" else model
+
+	def loss():
+		return mean_loss(run(tokens), targets)
+
+	compiled = torch.compile(loss) if best else loss
+
+	def forward():
+		with autocast(args.precision):
+			return compiled()
+
+	return forward, optimizer
+def measure(args):
+	forward, optimizer = prepare(args)
+	clocks = [Clock(), Clock()]                      # warm-up's, and ours
+
+	def step(clock):
+		optimizer.zero_grad()
+		loss = clock.time("fwd", forward)
+		clock.time("bwd", loss.backward)
+		clock.time("opt", optimizer.step)
+		return loss.item()
+
+	def whole_step():
+		optimizer.zero_grad()
+		loss = forward()
+		loss.backward()
+		optimizer.step()
+		return loss
+
+	@torch.no_grad()
+	def forward_only():
+		return forward()
+
+	first = step(clocks[0])
+	for i in range(1 - args.warmup, args.steps):
+		if i == 0:
+			torch.cuda.reset_peak_memory_stats()
+		step(clocks[i >= 0])
+	for i in range(args.steps):
+		last = clocks[1].time("step", whole_step).item()
+	peak = torch.cuda.max_memory_allocated() / 2**20
+	for i in range(-args.warmup, args.steps):
+		clocks[i >= 0].time("fwd_only", forward_only)
+	if not last < first:
+		sys.exit(f"training did not lower the loss: {first}, then {last}")
+	row = {}
+	for name in ("fwd", "bwd", "opt", "step", "fwd_only"):
+		row |= clocks[1].columns(name)
+	return row | {"peak_MiB": f"{peak:.1f}", "loss": f"{last:.6f}"}
+def command_time(args):
+	row = {name: getattr(args, name) for name in ("impl", "size", "context",
+		"batch", "precision")}
+	row["torch"] = torch.__version__
+	try:
+		row |= measure(args)
+		row["status"] = "ok"
+	except RuntimeError as error:        # OutOfMemoryError is one of them
+		text = str(error)
+		if "out of memory" not in text and "ALLOC_FAILED" not in text:
+			raise
+		row["status"] = "oom"
+	print(*(f"{key}={value}" for key, value in row.items()))
+def command_norms(args):
+	torch.manual_seed(args.seed)
+	set_precision("fp32")
+	with torch.device("cuda"):
+		x = torch.randn(args.rows, args.width)
+		rms, layer = RMSNorm(args.width), nn.LayerNorm(args.width)
+	rms.weight = nn.Parameter(1 + 0.1 * torch.randn(args.width, device="cuda"))
+	norms = {
+		"rmsnorm_eager": rms, "rmsnorm_compiled": torch.compile(rms),
+		"rmsnorm_library": lambda x: F.rms_norm(x, x.shape[-1:], rms.weight,
+			EPS),
+		"layernorm_library": layer,
+	}
+	row = {"rows": args.rows, "width": args.width, "torch": torch.__version__}
+	clock = Clock()
+	with torch.no_grad():
+		want = norms["rmsnorm_eager"](x)
+		for name, norm in norms.items():
+			for _ in range(10):
+				y = norm(x)
+			if name.startswith("rms"):
+				torch.testing.assert_close(y, want)
+
+			def repeat():
+				for _ in range(args.repeats):
+					norm(x)
+
+			clock.time(name, repeat)
+			row[f"{name}_ms"] = f"{clock.ms[name][0] / args.repeats:.6f}"
+	print(*(f"{key}={value}" for key, value in row.items()), "status=ok")
+DTYPES = {torch.float64: "F64", torch.float32: "F32", torch.int32: "I32"}
+
+
+def save(path, tensors, metadata):
+	names = sorted(tensors, key=lambda n: (-tensors[n].element_size(), n))
+	header, at = {"__metadata__": metadata}, 0
+	for name in names:
+		t = tensors[name] = tensors[name].detach().cpu().contiguous()
+		header[name] = {"dtype": DTYPES[t.dtype], "shape": list(t.shape),
+			"data_offsets": [at, at + t.nbytes]}
+		at += t.nbytes
+	text = json.dumps(header).encode()
+	text += b" " * (-len(text) % 8)
+	with open(path, "wb") as f:
+		f.write(struct.pack("<Q", len(text)) + text)
+		for name in names:
+			t = tensors[name]
+			f.write((ctypes.c_char * t.nbytes).from_address(t.data_ptr()))
+
+
+def load(path):
+	"""tensors that lie in the mapped file, and the metadata"""
+	with open(path, "rb") as f:
+		bytes_ = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_COPY)
+	length, = struct.unpack_from("<Q", bytes_)
+	header = json.loads(bytes_[8:8 + length])
+	metadata = header.pop("__metadata__")
+	dtypes = {name: dtype for dtype, name in DTYPES.items()}
+	return {name: torch.frombuffer(bytes_, dtype=dtypes[t["dtype"]],
+		count=math.prod(t["shape"]), offset=8 + length + t["data_offsets"][0])
+		.view(t["shape"]) for name, t in header.items()}, metadata
+def adamw_step(weights, m, v, t):
+	lr, b1, b2, eps, decay = 1e-3, 0.9, 0.999, 1e-8, 0.01
+	rate = lr * math.sqrt(1 - b2**t) / (1 - b1**t)
+	with torch.no_grad():
+		for name, w in weights.items():
+			w.mul_(1 - lr * decay)
+			m[name].mul_(b1).add_(w.grad, alpha=1 - b1)
+			v[name].mul_(b2).addcmul_(w.grad, w.grad, value=1 - b2)
+			w.addcdiv_(m[name], v[name].sqrt().add_(eps), value=-rate)
+			w.grad = None
+
+
+def vectors(model, tokens, targets):
+	"""all that a file of golden vectors holds; trains the model"""
+	weights = dict(model.named_parameters())
+	out = {name: w.detach().cpu().clone() for name, w in weights.items()}
+	m = {name: torch.zeros_like(w) for name, w in weights.items()}
+	v = {name: torch.zeros_like(w) for name, w in weights.items()}
+	for t in range(1, 4):
+		logits = model(tokens)
+		loss = mean_loss(logits, targets)
+		loss.backward()
+		if t == 1:
+			out["logits"] = logits.detach().cpu()
+			out["loss"] = loss.detach().cpu().reshape(1)
+			out["loss64"] = mean_loss(logits.detach().double(),
+				targets).cpu().reshape(1)
+			for name, w in weights.items():
+				out["grad." + name] = w.grad.cpu().clone()
+		adamw_step(weights, m, v, t)
+	for name, w in weights.items():
+		out["step3." + name] = w.detach().cpu()
+	out["tokens"] = tokens.cpu().int()
+	out["targets"] = targets.cpu().int()
+	return out
+def command_gold(args):
+	set_precision("fp32")
+	torch.manual_seed(args.seed)
+	shape = shape_of(args.size, args.context)
+	model = Transformer(shape)
+	with torch.no_grad():
+		for w in model.parameters():
+			if w.dim() == 1:
+				w.copy_(1 + 0.2 * torch.randn(w.shape))
+	tokens, targets = torch.randint(VOCAB, (2, args.batch, args.context))
+	model.to(args.device)
+	out = vectors(model, tokens.to(args.device), targets.to(args.device))
+	save(args.out, out, {name: str(value) for name, value in shape.items()} | {
+		"rope_theta": "10000", "batch_size": str(args.batch),
+		"torch": torch.__version__, "source": "pytorch_peer.py"})
+	print(f"out={args.out} loss={out['loss64'].item():.9f} status=ok")
+def command_check(args):
+	set_precision("fp32")
+	gold, metadata = load(args.file)
+	shape = {name: int(metadata[name]) for name in shape_of("small", 1)}
+	model = Transformer(shape)
+	model.load_state_dict({name: gold[name] for name in model.state_dict()})
+	model.to(args.device)
+	out = vectors(model, gold["tokens"].long().to(args.device),
+		gold["targets"].long().to(args.device))
+	bad = 0
+	for group, bound in (("logits", 2e-5), ("loss64", 1e-6), ("grad.", 2e-5),
+			("step3.", 1e-6)):
+		worst = max(((out[name].double() - gold[name].double()).norm()
+			/ gold[name].double().norm()).item()
+			for name in gold if name.startswith(group))
+		bad += not worst <= bound
+		print(f"{group:8} {worst:.2e} (bound {bound:.0e})")
+	sys.exit(bad > 0)
+def main():
+	parser = argparse.ArgumentParser(prog="pytorch_peer", description=__doc__)
+	commands = parser.add_subparsers(dest="command", required=True)
+
+	def command(name, run, **settings):
+		p = commands.add_parser(name)
+		p.set_defaults(run=run)
+		for option, default in settings.items():
+			p.add_argument("--" + option, default=default, type=type(default))
+		return p
+
+	size = dict(context=512, batch=4, seed=1)
+	device = "cuda" if torch.cuda.is_available() else "cpu"
+	timing = command("time", command_time, warmup=5, steps=10, **size)
+	gold = command("gold", command_gold, device=device, **size)
+	for p in (timing, gold):
+		p.add_argument("--size", choices=SIZES, default="small")
+	timing.add_argument("--impl", choices=("eager", "compiled", "best"),
+		default="eager")
+	timing.add_argument("--precision", choices=("fp32", "tf32", "bf16"),
+		default="fp32")
+	gold.add_argument("--out", required=True)
+	command("norms", command_norms, rows=50000, width=1024, repeats=1000,
+		seed=1)
+	command("check", command_check, device=device).add_argument("file")
+	args = parser.parse_args()
+	if args.run in (command_time, command_norms) and device == "cpu":
+		parser.error("PyTorch finds no GPU to time")
+	if args.run == command_time and (args.warmup < 1 or args.steps < 1):
+		parser.error("--warmup and --steps are at least 1")
+	args.run(args)
+
+
+if __name__ == "__main__":
+	main()

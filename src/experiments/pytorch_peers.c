@@ -1,0 +1,178 @@
+#define _GNU_SOURCE
+/* pytorch_peers: the same training step by our engine and by PyTorch */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/error.h"
+#include "base/stats.h"
+#include "experiments/harness.h"
+#include "experiments/step.h"
+
+static const char *only_impl, *only_size, *only_precision;
+static long batch = 4, context = 512, warmup = 5, steps = 10, limit_s = 420;
+
+static const Option options[] = {
+	{ "impl", OPT_TEXT, &only_impl, "NAME", "one implementation: ours, "
+		"ours-eager, pytorch-eager, pytorch-compiled or pytorch-best" },
+	{ "size", OPT_TEXT, &only_size, "NAME", "one size" },
+	{ "precision", OPT_TEXT, &only_precision, "NAME", "fp32 or bf16" },
+	{ "batch", OPT_INT, &batch, "1..1024", "sequences in a batch" },
+	{ "context", OPT_INT, &context, "1..65536",
+		"tokens in a sequence (on a CPU, divided by 8)" },
+	{ "warmup", OPT_INT, &warmup, "2..1000", "steps before the measured ones" },
+	{ "steps", OPT_INT, &steps, "1..1000", "measured steps" },
+	{ "limit", OPT_INT, &limit_s, "1..86400",
+		"seconds that one row of PyTorch may take" },
+	{ 0 }
+};
+
+static bool wanted(const char *only, const char *name)
+{
+	return only == NULL || strcmp(only, name) == 0;
+}
+
+static void plan(Plan *plan)
+{
+	static const struct { const char *precision, *impl; } forms[] = {
+		{ "bf16", "ours" }, { "bf16", "ours-eager" },
+		{ "bf16", "pytorch-eager" }, { "fp32", "ours" },
+		{ "fp32", "ours-eager" }, { "fp32", "pytorch-eager" },
+		{ "bf16", "pytorch-best" }, { "bf16", "pytorch-compiled" },
+	};
+	bool gpu = harness_on_gpu(), any = false;
+	for (size_t f = 0; f < sizeof forms / sizeof *forms; f++)
+		for (int i = 0; i < NSIZES; i++) {
+			const char *impl = forms[f].impl;
+			if (!wanted(only_impl, impl)
+				|| !wanted(only_size, model_sizes[i].name)
+				|| !wanted(only_precision, forms[f].precision)
+				|| (!gpu && strcmp(forms[f].precision, "fp32") != 0))
+				continue;
+			any = true;
+			plan_add(plan, "%s\t%s\t%ld\t%s", impl, model_sizes[i].name,
+				gpu ? context : context / SCALE, forms[f].precision);
+		}
+	if (!any)
+		usage_error("no row has this implementation, size and precision");
+}
+static double median_of(const double *ms, int which)
+{
+	return stats_of(ms + which * steps, (int)steps).median;
+}
+
+static void time_mode(Model *m, AdamW *adamw, const Batch *b, Mode mode,
+	double *ms, double *loss)
+{
+	Replay replay = { 0 };
+	for (long i = -warmup; i < steps; i++) {
+		StepTime t = m->fused ? replayed_step(&replay, m, adamw, b, mode)
+			: timed_step(m, adamw, b, mode);
+		*loss = t.loss;
+		if (i >= 0)
+			ms[i] = t.fwd_ms, ms[steps + i] = t.bwd_ms,
+				ms[2 * steps + i] = t.opt_ms, ms[3 * steps + i] = t.step_ms;
+	}
+	replay_free(&replay, m->device);
+}
+
+static void time_ours(Row *row, bool fused)
+{
+	int i = 0, p = strcmp(row_text(row, "precision"), "fp32") == 0 ? 0 : 1;
+	while (strcmp(model_sizes[i].name, row_text(row, "size")) != 0)
+		i++;
+	Shape shape = model_sizes[i].shape;
+	if (!harness_on_gpu())
+		shape = scaled_down(shape);
+	size_t T = shape.context = row_int(row, "context");
+	Device *device = harness_device();
+	Model *m = model_new(device, &shape, &policies[p], harness_seed);
+	if (fused)
+		model_fuse(m);
+	AdamW adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
+	Batch b = batch_random(batch, T, shape.vocab, harness_seed);
+	double *ms = need(malloc(4 * steps * sizeof *ms)), loss;
+	time_mode(m, &adamw, &b, MODE_FORWARD, ms, &loss);
+	row_set(row, "fwd_only_ms", "%.4f", median_of(ms, 0));
+	device_reset_peak(device);
+	time_mode(m, &adamw, &b, MODE_TRAIN, ms, &loss);
+	static const char *const columns[] = { "fwd_ms", "bwd_ms", "opt_ms",
+		"step_ms" };
+	for (int c = 0; c < 4; c++)
+		row_set(row, columns[c], "%.4f", median_of(ms, c));
+	row_set(row, "step_sd_ms", "%.4f",
+		stats_of(ms + 3 * steps, (int)steps).sd);
+	row_set(row, "peak_MiB", "%.1f", device->total_peak / 1048576.0);
+	row_set(row, "loss", "%.6f", loss);
+}
+static void take_answers(Row *row, char *line)
+{
+	static const char *const columns[] = { "fwd_only_ms", "fwd_ms", "bwd_ms",
+		"opt_ms", "step_ms", "step_sd_ms", "peak_MiB", "loss", "status" };
+	for (char *pair = strtok(line, " \n"); pair; pair = strtok(NULL, " \n")) {
+		char *value = strchr(pair, '=');
+		if (value == NULL)
+			continue;
+		*value++ = '\0';
+		for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+			if (strcmp(pair, columns[i]) == 0)
+				row_set(row, pair, "%s", value);
+	}
+}
+
+static void time_theirs(Row *row, const char *form)
+{
+	char *command, *line = NULL;
+	size_t capacity = 0;
+	bool answered = false;
+	if (asprintf(&command, "timeout %ld python3 "
+		"src/experiments/pytorch_peer.py time --impl %s --size %s "
+		"--context %s --batch %ld --precision %s --warmup %ld --steps %ld "
+		"--seed %ld", limit_s, form, row_text(row, "size"),
+		row_text(row, "context"), batch, row_text(row, "precision"), warmup,
+		steps, harness_seed) < 0)
+		die("out of host memory");
+	FILE *answer = need(popen(command, "r"));
+	while (getline(&line, &capacity, answer) > 0)
+		if (strstr(line, "step_ms=") || strstr(line, "status=")) {
+			take_answers(row, line);
+			answered = true;
+		}
+	int status = pclose(answer), code = WEXITSTATUS(status);
+	if (code == 124)
+		row_set(row, "status", "skipped: took more than %ld s", limit_s);
+	else if (!answered)
+		row_set(row, "status", "skipped: PyTorch could not run (exit %d)", code);
+	free(line);
+	free(command);
+}
+
+static void run(Row *row)
+{
+	const char *impl = row_text(row, "impl");
+	if (strncmp(impl, "ours", 4) == 0)
+		time_ours(row, strcmp(impl, "ours") == 0);
+	else
+		time_theirs(row, impl + strlen("pytorch-"));
+}
+
+static const char *scale(void)
+{
+	return harness_on_gpu() ? "course" : SCALED;
+}
+
+int main(int argc, char **argv)
+{
+	const Study studies[] = {
+		{ "step", "impl size context precision", "fwd_only_ms fwd_ms bwd_ms "
+			"opt_ms step_ms step_sd_ms peak_MiB loss", plan, run },
+		{ 0 }
+	};
+	const Experiment e = {
+		.name = "pytorch_peers", .options = options, .studies = studies,
+		.about = "one training step, ours and PyTorch's, side by side",
+		.scale = scale,
+	};
+	return harness_main(&e, argc, argv);
+}

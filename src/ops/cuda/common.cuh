@@ -1,0 +1,149 @@
+/* common.cuh: what the kernels share: number formats, packs, reductions,
+ * launches */
+#ifndef OPS_CUDA_COMMON_CUH
+#define OPS_CUDA_COMMON_CUH
+
+#include <assert.h>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "device/cuda/cuda.h"
+#include "ops/cuda/cuda.h"
+
+using bf16 = __nv_bfloat16;
+using fp16 = __half;
+
+__device__ inline float widen(float x) { return x; }
+__device__ inline float widen(bf16 x) { return __bfloat162float(x); }
+__device__ inline float widen(fp16 x) { return __half2float(x); }
+
+template <class T> __device__ inline T narrow(float x);
+template <> __device__ inline float narrow<float>(float x) { return x; }
+template <> __device__ inline bf16 narrow<bf16>(float x)
+{
+	return __float2bfloat16_rn(x);
+}
+template <> __device__ inline fp16 narrow<fp16>(float x)
+{
+	return __float2half_rn(x);
+}
+template <class T, int N> struct alignas(N * sizeof(T)) Pack {
+	T at[N];
+};
+
+template <class T, int N>
+__device__ inline void load(float (&x)[N], const T *from)
+{
+	const auto pack = *(const Pack<T, N> *)from;
+	#pragma unroll
+	for (int i = 0; i < N; i++)
+		x[i] = widen(pack.at[i]);
+}
+
+template <class T, int N>
+__device__ inline void store(T *to, const float (&x)[N])
+{
+	Pack<T, N> pack;
+	#pragma unroll
+	for (int i = 0; i < N; i++)
+		pack.at[i] = narrow<T>(x[i]);
+	*(Pack<T, N> *)to = pack;
+}
+
+static inline bool aligned(const void *p, size_t nbytes)
+{
+	return (uintptr_t)p % nbytes == 0;
+}
+
+/* may packs of N elements of a be moved? (also where a is NULL) */
+static inline bool packs(Array a, size_t N)
+{
+	return aligned(a.at, N * type_size(a.type));
+}
+template <int W, class T, int N>
+__device__ inline void load_by(float (&x)[N], const T *from)
+{
+	#pragma unroll
+	for (int i = 0; i < N; i += W)
+		load(*(float (*)[W])(x + i), from + i);
+}
+
+template <int W, class T, int N>
+__device__ inline void store_by(T *to, const float (&x)[N])
+{
+	#pragma unroll
+	for (int i = 0; i < N; i += W)
+		store(to + i, *(const float (*)[W])(x + i));
+}
+/* calls f with a value of the C++ type that stores `type` */
+template <class F> void with_type(Type type, F f)
+{
+	switch (type) {
+	case TF32:
+	case FP32: f(float()); break;
+	case BF16: f(bf16()); break;
+	case FP16: f(fp16()); break;
+	default: assert(!"a type that kernels know");
+	}
+}
+
+/* an int that a lambda can take and a template can use */
+template <int I> struct Constant {
+	static constexpr int value = I;
+};
+__device__ inline float warp_sum(float x)
+{
+	#pragma unroll
+	for (int lane = 16; lane > 0; lane /= 2)
+		x += __shfl_xor_sync(0xffffffff, x, lane);
+	return x;
+}
+
+__device__ inline float warp_max(float x)
+{
+	#pragma unroll
+	for (int lane = 16; lane > 0; lane /= 2)
+		x = fmaxf(x, __shfl_xor_sync(0xffffffff, x, lane));
+	return x;
+}
+
+/* over all threads of a block of whole warps; every thread calls it */
+template <class Reduce>
+__device__ inline float over_block(float x, float none, Reduce reduce)
+{
+	__shared__ float partial[32];
+	const int warps = blockDim.x / 32, lane = threadIdx.x % 32;
+	x = reduce(x);
+	__syncthreads();                    /* an earlier call has been read */
+	if (lane == 0)
+		partial[threadIdx.x / 32] = x;
+	__syncthreads();
+	return reduce(lane < warps ? partial[lane] : none);
+}
+
+__device__ inline float block_sum(float x)
+{
+	return over_block(x, 0, warp_sum);
+}
+
+__device__ inline float block_max(float x)
+{
+	return over_block(x, -INFINITY, warp_max);
+}
+static inline unsigned blocks_for(size_t n, size_t each)
+{
+	const size_t blocks = (n + each - 1) / each;
+	assert(blocks <= INT32_MAX);
+	return (unsigned)blocks;
+}
+
+/* whole warps, at most `most` threads, for n pieces of work */
+static inline unsigned threads_for(size_t n, unsigned most)
+{
+	return n >= most ? most : (unsigned)(n + 31) / 32 * 32;
+}
+
+/* after every launch */
+#define LAUNCHED() CUDA(cudaGetLastError())
+
+#endif

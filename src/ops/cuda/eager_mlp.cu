@@ -1,0 +1,91 @@
+/* eager_mlp.cu: SwiGLU and cross-entropy by elementary steps */
+#include "ops/cuda/elementary.cuh"
+
+extern "C" void cuda_swiglu_forward(Array h, Array a, Array b, size_t n)
+{
+	const auto times = [] __device__ (float a, float b) { return a * b; };
+	Array work = scratch(n, "SwiGLU's intermediate");
+	map(work, n, [] __device__ (float a) { return 1 / (1 + expf(-a)); }, a);
+	map(work, n, times, a, work);
+	map(h, n, times, work, b);
+	cuda_release(work.at);
+}
+
+extern "C" void cuda_swiglu_backward(Array da, Array db, Array dh, Array a,
+	Array b, size_t n)
+{
+	const auto times = [] __device__ (float a, float b) { return a * b; };
+	Array s = scratch(n, "sigmoid"), work = scratch(n, "SwiGLU's intermediate"),
+		up = scratch(n, "gradient of the gate");
+	map(s, n, [] __device__ (float a) { return 1 / (1 + expf(-a)); }, a);
+	map(work, n, times, a, s);
+	map(up, n, times, dh, b);
+	map(db, n, times, dh, work);
+	map(work, n, [] __device__ (float s) { return 1 - s; }, s);
+	map(work, n, times, a, work);
+	map(work, n, [] __device__ (float x) { return 1 + x; }, work);
+	map(work, n, times, s, work);
+	map(da, n, times, up, work);
+	cuda_release(up.at);
+	cuda_release(work.at);
+	cuda_release(s.at);
+}
+
+/* the logit of each row's target, and 1 at the targets */
+struct Gathered { Array logits; const int32_t *targets; size_t V; };
+struct OneHot { const int32_t *targets; size_t V; };
+
+template <int N>
+__device__ inline void load(float (&x)[N], const Gathered &from, size_t i)
+{
+	#pragma unroll
+	for (int k = 0; k < N; k++)
+		load(*(float (*)[1])(x + k), from.logits,
+			(i + k) * from.V + from.targets[i + k]);
+}
+
+template <int N>
+__device__ inline void load(float (&x)[N], const OneHot &from, size_t i)
+{
+	#pragma unroll
+	for (int k = 0; k < N; k++)
+		x[k] = (i + k) % from.V == (size_t)from.targets[(i + k) / from.V];
+}
+
+static inline bool packs_of(const Gathered &, size_t) { return true; }
+static inline bool packs_of(const OneHot &, size_t) { return true; }
+
+extern "C" void cuda_cross_entropy_forward(Array losses, Array lse,
+	Array logits, const int32_t *targets, size_t N, size_t V)
+{
+	const size_t n = N * V;
+	const auto same = [] __device__ (float x) { return x; };
+	const auto less = [] __device__ (float a, float b) { return a - b; };
+	Array work = scratch(n, "logits"), most = scratch(N, "maximum"),
+		target = scratch(N, "target's logit");
+	reduce_rows<MAXIMUM>((float *)most.at, N, V, same, logits);
+	map(work, n, less, logits, (PerRow){ (const float *)most.at, V });
+	map(work, n, [] __device__ (float x) { return expf(x); }, work);
+	reduce_rows<SUM>((float *)lse.at, N, V, same, work);
+	map(lse, N, [] __device__ (float sum) { return logf(sum); }, lse);
+	cuda_add(lse, lse, most, N);
+	map(target, N, same, (Gathered){ logits, targets, V });
+	map(losses, N, less, lse, target);
+	cuda_release(target.at);
+	cuda_release(most.at);
+	cuda_release(work.at);
+}
+
+extern "C" void cuda_cross_entropy_backward(Array dlogits, Array logits,
+	Array lse, const int32_t *targets, double scale, size_t N, size_t V)
+{
+	const size_t n = N * V;
+	const float factor = (float)scale;
+	const auto less = [] __device__ (float a, float b) { return a - b; };
+	Array work = scratch(n, "gradient of logits");
+	map(work, n, less, logits, (PerRow){ (const float *)lse.at, V });
+	map(work, n, [] __device__ (float x) { return expf(x); }, work);
+	map(work, n, less, work, (OneHot){ targets, V });
+	map(dlogits, n, [=] __device__ (float x) { return x * factor; }, work);
+	cuda_release(work.at);
+}

@@ -1,0 +1,76 @@
+/* embedding.cu: rows of a table, and the sum of their gradients */
+#include "ops/cuda/elementary.cuh"
+
+/* the row of the table for token i / C */
+struct Lookup { Array table; const int32_t *tokens; size_t C; };
+
+template <int N>
+__device__ inline void load(float (&x)[N], const Lookup &from, size_t i)
+{
+	const size_t token = from.tokens[i / from.C];
+	load(x, from.table, token * from.C + i % from.C);
+}
+
+static inline bool packs_of(const Lookup &l, size_t N)
+{
+	return l.C % N == 0 && packs(l.table, N);
+}
+
+extern "C" void cuda_embedding_forward(Array x, Array table,
+	const int32_t *tokens, size_t N, size_t C)
+{
+	map(x, N * C, [] __device__ (float x) { return x; },
+		(Lookup){ table, tokens, C });
+}
+/* dtable[token] += the rows of dx of this token, if it is the first of its kind
+ * dtable: (V, C) fp32, dx: (N, C); grid: N x C / (256 W), block 256 */
+template <int W>
+__global__ __launch_bounds__(MAP_THREADS) void embedding_gradient(float *dtable,
+	Array dx, const int32_t *tokens, size_t N, size_t C)
+{
+	__shared__ unsigned found[MAP_THREADS / 32];
+	const size_t own = blockIdx.x;
+	const size_t column = (blockIdx.y * (size_t)MAP_THREADS + threadIdx.x) * W;
+	const int32_t token = tokens[own];
+	bool before = false;
+	for (size_t i = threadIdx.x; i < own; i += MAP_THREADS)
+		before |= tokens[i] == token;
+	if (__syncthreads_or(before))
+		return;
+	float *row = dtable + token * C + column, sum[W], more[W];
+	if (column < C)
+		load(sum, row);
+	for (size_t start = own; start < N; start += MAP_THREADS) {
+		const size_t i = start + threadIdx.x;
+		const unsigned equal = __ballot_sync(0xffffffff, i < N && tokens[i] == token);
+		if (threadIdx.x % 32 == 0)
+			found[threadIdx.x / 32] = equal;
+		__syncthreads();
+		for (int w = 0; w < MAP_THREADS / 32; w++)
+			for (unsigned left = found[w]; left; left &= left - 1) {
+				const size_t i = start + 32 * w + __ffs(left) - 1;
+				if (column >= C)
+					continue;
+				load(more, dx, i * C + column);
+				#pragma unroll
+				for (int k = 0; k < W; k++)
+					sum[k] += more[k];
+			}
+		__syncthreads();                /* before found is written again */
+	}
+	if (column < C)
+		store(row, sum);
+}
+extern "C" void cuda_embedding_backward(Array dtable, double beta, Array dx,
+	const int32_t *tokens, size_t N, size_t C, size_t V)
+{
+	assert(dtable.type == FP32);
+	if (beta == 0)
+		cuda_fill(dtable, 0, V * C);
+	const bool wide = C % 4 == 0 && packs(dtable, 4) && packs(dx, 4);
+	const dim3 grid(blocks_for(N, 1), blocks_for(C, (wide ? 4 : 1) * MAP_THREADS));
+	const auto kernel = wide ? embedding_gradient<4> : embedding_gradient<1>;
+	kernel<<<grid, MAP_THREADS, 0, cuda_stream()>>>((float *)dtable.at, dx,
+		tokens, N, C);
+	LAUNCHED();
+}

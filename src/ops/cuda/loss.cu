@@ -1,0 +1,91 @@
+/* loss.cu: cross-entropy and the gradient of the logits in one pass */
+#include "ops/cuda/common.cuh"
+
+enum { THREADS = 512, HELD = 32 };      /* elements that a thread holds */
+
+/* losses (N) = log(sum(exp(z))) - z[target]; dlogits = scale (softmax(z) - 1 at
+ * the target), not at NULL; z: (N, V) of E, dlogits too and may be logits
+ * bytes a row: 2 V sizeof(E); 6 V FLOPs and V exponentials
+ * grid: N, block 512 */
+template <class E, int N>
+__global__ __launch_bounds__(THREADS) void cross_entropy(float *losses,
+	E *dlogits, const E *logits, const int32_t *targets, float scale, size_t V)
+{
+	const size_t row = blockIdx.x * V, stride = THREADS * N;
+	const size_t first = threadIdx.x * N, target = targets[blockIdx.x];
+	const float base = 1.44269504f;                     /* log2(e) */
+	const float wanted = widen(logits[row + target]);
+	float held[HELD / N][N], rest[N], largest = -INFINITY, sum = 0;
+	#pragma unroll
+	for (int k = 0; k < HELD / N; k++) {
+		if (first + k * stride < V)
+			load(held[k], logits + row + first + k * stride);
+		else
+			#pragma unroll
+			for (int i = 0; i < N; i++)
+				held[k][i] = -INFINITY;
+	}
+	#pragma unroll
+	for (int k = 0; k < HELD / N; k++)
+		#pragma unroll
+		for (int i = 0; i < N; i++)
+			largest = fmaxf(largest, held[k][i]);
+	for (size_t j = first + HELD / N * stride; j < V; j += stride) {
+		load(rest, logits + row + j);
+		#pragma unroll
+		for (int i = 0; i < N; i++)
+			largest = fmaxf(largest, rest[i]);
+	}
+	largest = block_max(largest);
+	#pragma unroll
+	for (int k = 0; k < HELD / N; k++)
+		#pragma unroll
+		for (int i = 0; i < N; i++)
+			sum += held[k][i] = exp2f((held[k][i] - largest) * base);
+	for (size_t j = first + HELD / N * stride; j < V; j += stride) {
+		load(rest, logits + row + j);
+		#pragma unroll
+		for (int i = 0; i < N; i++)
+			sum += exp2f((rest[i] - largest) * base);
+	}
+	sum = block_sum(sum);
+	if (threadIdx.x == 0)
+		losses[blockIdx.x] = largest + logf(sum) - wanted;
+	if (dlogits == NULL)
+		return;
+	const float factor = scale / sum;
+	#pragma unroll
+	for (int k = 0; k < HELD / N; k++) {
+		const size_t j = first + k * stride;
+		if (j >= V)
+			break;
+		#pragma unroll
+		for (int i = 0; i < N; i++)
+			held[k][i] = held[k][i] * factor - (j + i == target ? scale : 0);
+		store(dlogits + row + j, held[k]);
+	}
+	for (size_t j = first + HELD / N * stride; j < V; j += stride) {
+		load(rest, logits + row + j);
+		#pragma unroll
+		for (int i = 0; i < N; i++)
+			rest[i] = exp2f((rest[i] - largest) * base) * factor
+				- (j + i == target ? scale : 0);
+		store(dlogits + row + j, rest);
+	}
+}
+extern "C" void cuda_fused_cross_entropy(Array losses, Array dlogits,
+	Array logits, const int32_t *targets, double scale, size_t N, size_t V)
+{
+	assert(dlogits.at == NULL || dlogits.type == logits.type);
+	with_type(logits.type, [&](auto e) {
+		using E = decltype(e);
+		constexpr int W = 16 / sizeof(E);
+		const bool wide = V % W == 0 && packs(logits, W)
+			&& (dlogits.at == NULL || packs(dlogits, W));
+		const auto kernel = wide ? cross_entropy<E, W> : cross_entropy<E, 1>;
+		kernel<<<blocks_for(N, 1), THREADS, 0, cuda_stream()>>>(
+			(float *)losses.at, (E *)dlogits.at, (const E *)logits.at, targets,
+			(float)scale, V);
+	});
+	LAUNCHED();
+}

@@ -1,0 +1,300 @@
+#define _GNU_SOURCE
+/* matmul.c: matrix products through cuBLASLt */
+#include "ops/cuda/cuda.h"
+
+#include <assert.h>
+#include <cublasLt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "device/cuda/cuda.h"
+
+#define CUBLAS(call) cublas_expect((call), #call, __LINE__)
+
+static void cublas_expect(cublasStatus_t status, const char *call, int line)
+{
+	if (status != CUBLAS_STATUS_SUCCESS)
+		die("%s:%d: %s: %s", __FILE__, line, call,
+			cublasLtGetStatusString(status));
+}
+
+static void wish_for(cublasLtMatmulPreference_t wish,
+	cublasLtMatmulPreferenceAttributes_t what, const void *value, size_t nbytes)
+{
+	CUBLAS(cublasLtMatmulPreferenceSetAttribute(wish, what, value, nbytes));
+}
+static double clock_ms(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1e3 + t.tv_nsec * 1e-6;
+}
+
+/* all fields are of one type, so that there is no padding and keys can be
+ * compared as bytes */
+typedef struct Key {
+	size_t m, n, k, trans_a, trans_b, lda, ldb, ldc;
+	/* matrices in one call, and elements from one to the next */
+	size_t count, step_a, step_b, step_c;
+	size_t align_a, align_b, align_c;       /* bytes, of every matrix */
+	size_t input, output;                   /* Types */
+	size_t workspace;                       /* bytes */
+} Key;
+
+typedef struct Plan {
+	Key key;
+	cublasLtMatmulDesc_t operation;
+	cublasLtMatrixLayout_t left, right, result;     /* of B, A, C */
+	cublasLtMatmulAlgo_t algorithm;
+	bool found;                             /* is there an algorithm? */
+} Plan;
+enum { NSIDES = 4, WORKSPACE = 32 << 20, SIDE_WORKSPACE = 4 << 20 };
+
+typedef struct Side {
+	cudaStream_t stream;
+	cudaEvent_t join;
+	void *workspace;
+} Side;
+
+static struct {
+	cublasLtHandle_t handle;            /* NULL until the first product */
+	void *workspace;
+	Plan *plans;
+	size_t nplans, fallbacks;
+	cudaEvent_t fork;                   /* NULL until the first loop */
+	Side sides[NSIDES];
+} library;
+
+size_t cuda_matmul_fallbacks(void)
+{
+	return library.fallbacks;
+}
+
+static void close_library(void)
+{
+	for (size_t i = 0; i < library.nplans; i++) {
+		CUBLAS(cublasLtMatmulDescDestroy(library.plans[i].operation));
+		CUBLAS(cublasLtMatrixLayoutDestroy(library.plans[i].left));
+		CUBLAS(cublasLtMatrixLayoutDestroy(library.plans[i].right));
+		CUBLAS(cublasLtMatrixLayoutDestroy(library.plans[i].result));
+	}
+	free(library.plans);
+	for (size_t i = 0; library.fork && i < NSIDES; i++) {
+		CUDA(cudaStreamDestroy(library.sides[i].stream));
+		CUDA(cudaEventDestroy(library.sides[i].join));
+		cuda_release(library.sides[i].workspace);
+	}
+	if (library.fork)
+		CUDA(cudaEventDestroy(library.fork));
+	CUBLAS(cublasLtDestroy(library.handle));
+	cuda_release(library.workspace);
+	memset(&library, 0, sizeof library);
+}
+
+static void open_library(void)
+{
+	if (library.handle)
+		return;
+	assert(type_size(TF32) == type_size(FP32) && "TF32 is stored as fp32");
+	library.workspace = cuda_scratch(WORKSPACE, "cuBLASLt workspace");
+	CUBLAS(cublasLtCreate(&library.handle));
+	cuda_at_close(close_library);
+}
+
+static void open_sides(void)
+{
+	if (library.fork)
+		return;
+	for (Side *side = library.sides; side < library.sides + NSIDES; side++) {
+		side->workspace = cuda_scratch(SIDE_WORKSPACE, "cuBLASLt workspace");
+		CUDA(cudaStreamCreateWithFlags(&side->stream, cudaStreamNonBlocking));
+		CUDA(cudaEventCreateWithFlags(&side->join, cudaEventDisableTiming));
+	}
+	CUDA(cudaEventCreateWithFlags(&library.fork, cudaEventDisableTiming));
+}
+static cudaDataType_t stored_as(size_t type)
+{
+	assert(type == FP32 || type == TF32 || type == BF16 || type == FP16);
+	return type == BF16 ? CUDA_R_16BF : type == FP16 ? CUDA_R_16F : CUDA_R_32F;
+}
+
+static cublasLtMatrixLayout_t layout(const Key *p, size_t type, size_t rows,
+	size_t columns, size_t ld, size_t step)
+{
+	cublasLtMatrixLayout_t made;
+	int32_t count = (int32_t)p->count;
+	int64_t distance = (int64_t)step;
+	CUBLAS(cublasLtMatrixLayoutCreate(&made, stored_as(type), rows, columns,
+		(int64_t)ld));
+	CUBLAS(cublasLtMatrixLayoutSetAttribute(made,
+		CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count));
+	CUBLAS(cublasLtMatrixLayoutSetAttribute(made,
+		CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &distance,
+		sizeof distance));
+	return made;
+}
+
+static void make_plan(Plan *plan)
+{
+	const Key *p = &plan->key;
+	const cublasOperation_t op[] = { CUBLAS_OP_N, CUBLAS_OP_T };
+	CUBLAS(cublasLtMatmulDescCreate(&plan->operation, p->input == TF32
+		? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F));
+	CUBLAS(cublasLtMatmulDescSetAttribute(plan->operation,
+		CUBLASLT_MATMUL_DESC_TRANSA, &op[p->trans_b], sizeof *op));
+	CUBLAS(cublasLtMatmulDescSetAttribute(plan->operation,
+		CUBLASLT_MATMUL_DESC_TRANSB, &op[p->trans_a], sizeof *op));
+	plan->left = p->trans_b
+		? layout(p, p->input, p->k, p->n, p->ldb, p->step_b)
+		: layout(p, p->input, p->n, p->k, p->ldb, p->step_b);
+	plan->right = p->trans_a
+		? layout(p, p->input, p->m, p->k, p->lda, p->step_a)
+		: layout(p, p->input, p->k, p->m, p->lda, p->step_a);
+	plan->result = layout(p, p->output, p->n, p->m, p->ldc, p->step_c);
+	cublasLtMatmulPreference_t wish;
+	cublasLtMatmulHeuristicResult_t proposal;
+	const uint32_t reduction = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+	const uint32_t align[] = { (uint32_t)p->align_b, (uint32_t)p->align_a,
+		(uint32_t)p->align_c };
+	const uint64_t workspace = p->workspace;
+	int n = 0;
+	CUBLAS(cublasLtMatmulPreferenceCreate(&wish));
+	wish_for(wish, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &reduction, 4);
+	wish_for(wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, 8);
+	wish_for(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &align[0], 4);
+	wish_for(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &align[1], 4);
+	wish_for(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &align[2], 4);
+	wish_for(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &align[2], 4);
+	cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(library.handle,
+		plan->operation, plan->left, plan->right, plan->result, plan->result,
+		wish, 1, &proposal, &n);
+	CUBLAS(cublasLtMatmulPreferenceDestroy(wish));
+	if (status != CUBLAS_STATUS_NOT_SUPPORTED
+		&& status != CUBLAS_STATUS_INVALID_VALUE)
+		CUBLAS(status);
+	plan->found = status == CUBLAS_STATUS_SUCCESS && n > 0
+		&& proposal.state == CUBLAS_STATUS_SUCCESS;
+	if (plan->found)
+		plan->algorithm = proposal.algo;
+}
+static Plan find_plan(Key key)
+{
+	for (size_t i = 0; i < library.nplans; i++)
+		if (memcmp(&library.plans[i].key, &key, sizeof key) == 0)
+			return library.plans[i];
+	if ((library.nplans & (library.nplans - 1)) == 0)
+		library.plans = need(realloc(library.plans, (library.nplans ?
+			2 * library.nplans : 1) * sizeof *library.plans));
+	Plan plan = { .key = key };
+	make_plan(&plan);
+	return library.plans[library.nplans++] = plan;
+}
+/* the largest power of two, up to 256, that divides all three */
+static size_t alignment(const void *p, size_t step, size_t other)
+{
+	size_t bits = (uintptr_t)p | step | other | 256;
+	return bits & (~bits + 1);
+}
+
+static Key key_of(Array C, Array A, Array B, const Matmul *s)
+{
+	size_t in = type_size(A.type), out = type_size(C.type);
+	size_t calls = s->outer > 1, batch = s->inner > 1;
+	return (Key){
+		.m = s->m, .n = s->n, .k = s->k,
+		.trans_a = s->trans_a, .trans_b = s->trans_b,
+		.lda = s->lda, .ldb = s->ldb, .ldc = s->ldc, .count = s->inner,
+		.step_a = batch * s->step_a[1], .step_b = batch * s->step_b[1],
+		.step_c = batch * s->step_c[1],
+		.align_a = alignment(A.at, calls * in * s->step_a[0],
+			batch * in * s->step_a[1]),
+		.align_b = alignment(B.at, calls * in * s->step_b[0],
+			batch * in * s->step_b[1]),
+		.align_c = alignment(C.at, calls * out * s->step_c[0],
+			batch * out * s->step_c[1]),
+		.input = A.type, .output = C.type,
+		.workspace = calls ? SIDE_WORKSPACE : WORKSPACE,
+	};
+}
+static void swap(size_t step[2])
+{
+	size_t first = step[0];
+	step[0] = step[1];
+	step[1] = first;
+}
+
+/* the same product; outer is the number of calls, inner the batch of each */
+static Matmul with_few_calls(Matmul s)
+{
+	s.outer = s.outer ? s.outer : 1;
+	s.inner = s.inner ? s.inner : 1;
+	if (s.step_a[0] == s.inner * s.step_a[1]
+		&& s.step_b[0] == s.inner * s.step_b[1]
+		&& s.step_c[0] == s.inner * s.step_c[1]) {
+		s.inner *= s.outer;
+		s.outer = 1;
+	} else if (s.inner < s.outer) {
+		size_t outer = s.outer;
+		s.outer = s.inner;
+		s.inner = outer;
+		swap(s.step_a);
+		swap(s.step_b);
+		swap(s.step_c);
+	}
+	return s;
+}
+static void multiply(const Plan *plan, Array C, Array A, Array B,
+	const Matmul *s, size_t o, void *workspace, cudaStream_t stream)
+{
+	size_t in = type_size(A.type), out = type_size(C.type);
+	const char *a = (const char *)A.at + o * s->step_a[0] * in;
+	const char *b = (const char *)B.at + o * s->step_b[0] * in;
+	char *c = (char *)C.at + o * s->step_c[0] * out;
+	float alpha = (float)s->alpha, beta = (float)s->beta;
+	CUBLAS(cublasLtMatmul(library.handle, plan->operation, &alpha,
+		b, plan->left, a, plan->right, &beta, c, plan->result,
+		c, plan->result, &plan->algorithm, workspace, plan->key.workspace,
+		stream));
+}
+
+static void multiply_side_by_side(const Plan *plan, Array C, Array A, Array B,
+	const Matmul *s)
+{
+	open_sides();
+	size_t sides = s->outer < NSIDES ? s->outer : NSIDES;
+	CUDA(cudaEventRecord(library.fork, cuda_stream()));
+	for (size_t i = 0; i < sides; i++)
+		CUDA(cudaStreamWaitEvent(library.sides[i].stream, library.fork, 0));
+	for (size_t o = 0; o < s->outer; o++) {
+		Side *side = &library.sides[o % NSIDES];
+		multiply(plan, C, A, B, s, o, side->workspace, side->stream);
+	}
+	for (size_t i = 0; i < sides; i++) {
+		CUDA(cudaEventRecord(library.sides[i].join, library.sides[i].stream));
+		CUDA(cudaStreamWaitEvent(cuda_stream(), library.sides[i].join, 0));
+	}
+}
+
+void cuda_matmul(Array C, Array A, Array B, Matmul s)
+{
+	assert(A.type == B.type && "the factors are of one type");
+	if (s.m == 0 || s.n == 0)
+		return;
+	double start = clock_ms();
+	size_t known = library.nplans;
+	open_library();
+	s = with_few_calls(s);
+	Plan plan = find_plan(key_of(C, A, B, &s));
+	if (!plan.found) {
+		library.fallbacks++;
+		cuda_matmul_any(C, A, B, s);
+	} else if (s.outer == 1) {
+		multiply(&plan, C, A, B, &s, 0, library.workspace, cuda_stream());
+	} else {
+		multiply_side_by_side(&plan, C, A, B, &s);
+	}
+	if (library.nplans > known)
+		cuda_device()->library_ms += clock_ms() - start;
+}

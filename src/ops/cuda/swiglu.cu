@@ -1,0 +1,95 @@
+/* swiglu.cu: h = a sigmoid(a) b, forward and backward */
+#include "ops/cuda/common.cuh"
+
+enum { THREADS = 128 };
+
+__device__ static float sigmoid(float x)
+{
+	return 1 / (1 + expf(-x));
+}
+
+/* h = a sigmoid(a) b; ab: (rows, 2, F), a before b; h: (rows, F); of E
+ * bytes a row: 3 F sizeof(E); 5 F FLOPs and F exponentials
+ * grid: F / (128 N) x rows, block 128 */
+template <class E, int N>
+__global__ __launch_bounds__(THREADS) void gate(E *h, const E *ab, size_t rows,
+	size_t F)
+{
+	const size_t j = (blockIdx.x * (size_t)THREADS + threadIdx.x) * N;
+	if (j >= F)
+		return;
+	for (size_t row = blockIdx.y; row < rows; row += gridDim.y) {
+		float a[N], b[N];
+		load(a, ab + 2 * row * F + j);
+		load(b, ab + (2 * row + 1) * F + j);
+		#pragma unroll
+		for (int i = 0; i < N; i++)
+			a[i] = a[i] * sigmoid(a[i]) * b[i];
+		store(h + row * F + j, a);
+	}
+}
+/* da = dh b s (1 + a (1 - s)), db = dh a s, h = a s b, s = sigmoid(a)
+ * dab (may be ab), ab: (rows, 2, F); h (may be dh), dh: (rows, F); of E
+ * bytes a row: 6 F sizeof(E); 12 F FLOPs and F exponentials
+ * grid: F / (128 N) x rows, block 128 */
+template <class E, int N>
+__global__ __launch_bounds__(THREADS) void gate_gradient(E *dab, E *h,
+	const E *dh, const E *ab, size_t rows, size_t F)
+{
+	const size_t j = (blockIdx.x * (size_t)THREADS + threadIdx.x) * N;
+	if (j >= F)
+		return;
+	for (size_t row = blockIdx.y; row < rows; row += gridDim.y) {
+		const size_t at_a = 2 * row * F + j, at_b = at_a + F;
+		float a[N], b[N], d[N];
+		load(a, ab + at_a);
+		load(b, ab + at_b);
+		load(d, dh + row * F + j);
+		#pragma unroll
+		for (int i = 0; i < N; i++) {
+			const float x = a[i], y = b[i], s = sigmoid(x);
+			a[i] = d[i] * y * s * (1 + x * (1 - s));
+			b[i] = d[i] * x * s;
+			d[i] = x * s * y;
+		}
+		store(dab + at_a, a);
+		store(dab + at_b, b);
+		store(h + row * F + j, d);
+	}
+}
+static dim3 grid_over(size_t rows, size_t F, int N)
+{
+	return dim3(blocks_for(F, (size_t)THREADS * N),
+		(unsigned)(rows < 65535 ? rows : 65535));
+}
+
+extern "C" void cuda_fused_swiglu_forward(Array h, Array ab, size_t rows,
+	size_t F)
+{
+	assert(h.type == ab.type);
+	with_type(h.type, [&](auto e) {
+		using E = decltype(e);
+		constexpr int N = 16 / sizeof(E);
+		const bool wide = F % N == 0 && packs(h, N) && packs(ab, N);
+		const auto kernel = wide ? gate<E, N> : gate<E, 1>;
+		kernel<<<grid_over(rows, F, wide ? N : 1), THREADS, 0, cuda_stream()>>>(
+			(E *)h.at, (const E *)ab.at, rows, F);
+	});
+	LAUNCHED();
+}
+
+extern "C" void cuda_fused_swiglu_backward(Array dab, Array h, Array dh,
+	Array ab, size_t rows, size_t F)
+{
+	assert(dab.type == ab.type && h.type == ab.type && dh.type == ab.type);
+	with_type(h.type, [&](auto e) {
+		using E = decltype(e);
+		constexpr int N = 16 / sizeof(E);
+		const bool wide = F % N == 0 && packs(dab, N) && packs(h, N)
+			&& packs(dh, N) && packs(ab, N);
+		const auto kernel = wide ? gate_gradient<E, N> : gate_gradient<E, 1>;
+		kernel<<<grid_over(rows, F, wide ? N : 1), THREADS, 0, cuda_stream()>>>(
+			(E *)dab.at, (E *)h.at, (const E *)dh.at, (const E *)ab.at, rows, F);
+	});
+	LAUNCHED();
+}

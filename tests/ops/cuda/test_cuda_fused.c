@@ -1,0 +1,155 @@
+/* every operation of FusedOps, on the GPU against the CPU */
+#include "tests/ops/cuda/both.h"
+
+static const Sizes lengths[] = { { 1 }, { 7 }, { 8 }, { 101 }, { 1030 },
+	{ 100003 }, { 0 } };
+static const Sizes rows[] = { { 1, 1 }, { 3, 1 }, { 1, 2 }, { 17, 7 },
+	{ 3, 64 }, { 1, 101 }, { 3, 768 }, { 17, 1030 }, { 1000, 101 },
+	{ 1000, 64 }, { 129, 1600 }, { 5, 5120 }, { 0 } };
+/* B, T, H, D */
+static const Sizes heads[] = { { 1, 1, 1, 2 }, { 3, 17, 3, 6 },
+	{ 2, 64, 1, 14 }, { 1, 129, 5, 64 }, { 0 } };
+/* matrices, T, T */
+static const Sizes squares[] = { { 3, 1, 1 }, { 1, 2, 2 }, { 3, 17, 17 },
+	{ 5, 64, 64 }, { 3, 129, 129 }, { 2, 512, 512 }, { 1, 1000, 1000 }, { 0 } };
+/* N, V */
+static const Sizes logits[] = { { 1, 1 }, { 3, 2 }, { 129, 7 }, { 17, 101 },
+	{ 3, 1030 }, { 1000, 101 }, { 3, 10000 }, { 0 } };
+static void rmsnorm_forward(const Ops *o, const Array *a, const size_t *n,
+	int how)
+{
+	(void)how;
+	o->fused.rmsnorm_forward(a[0], a[1], a[2], a[3], a[4], a[5], n[0], n[1],
+		1e-5);
+}
+
+enum { FRESH = 1, ADDING = 2 };
+
+static void rmsnorm_backward(const Ops *o, const Array *a, const size_t *n,
+	int how)
+{
+	o->fused.rmsnorm_backward((NormBackward){ .dsum = a[0],
+		.fresh = how & FRESH, .copy = a[1], .dg = a[2],
+		.beta = how & ADDING ? 1 : 0, .y = a[3], .dy = a[4], .sum = a[5],
+		.g = a[6], .rho = a[7] }, n[0], n[1]);
+}
+
+static void rope(const Ops *o, const Array *a, const size_t *n, int how)
+{
+	o->fused.rope(a[0], a[1], a[2], n[0], n[1], n[2], n[3], how);
+}
+
+static void softmax(const Ops *o, const Array *a, const size_t *n, int how)
+{
+	if (how > 0)
+		o->fused.softmax_forward(a[0], a[1], 0.7, n[0], n[1]);
+	else
+		o->fused.softmax_backward(a[0], a[1], a[2], 0.7, n[0], n[1]);
+}
+
+static void swiglu(const Ops *o, const Array *a, const size_t *n, int how)
+{
+	if (how > 0)
+		o->fused.swiglu_forward(a[0], a[1], n[0], n[1]);
+	else
+		o->fused.swiglu_backward(a[0], a[1], a[2], a[3], n[0], n[1]);
+}
+
+static void cross_entropy(const Ops *o, const Array *a, const size_t *n,
+	int how)
+{
+	(void)how;
+	o->fused.cross_entropy(a[0], a[1], a[2], a[3].at, 0.5, n[0], n[1]);
+}
+
+static void adamw(const Ops *o, const Array *a, const size_t *n, int how)
+{
+	o->fused.adamw(a[0], a[1], a[2], a[3], a[4], n[0], a[5].at,
+		how ? a[6].at : NULL);
+}
+
+static const Case cases[] = {
+#define NORMALISED OUT(LOW, ALL, .relative = 4, .over = D1), \
+	OUT(HIGH, D0, .relative = 3, .over = D1)
+{ "rmsnorm_forward", rmsnorm_forward, rows, 0, {
+	NORMALISED, OUT(HIGH, ALL), IN(HIGH, ALL, SPREAD), IN(LOW, ALL, SPREAD),
+	IN(HIGH, D1, GAIN) } },
+{ "rmsnorm_forward_no_branch", rmsnorm_forward, rows, 0, {
+	NORMALISED, NOTHING, IN(HIGH, ALL, SPREAD), NOTHING, IN(HIGH, D1, GAIN) } },
+#define STREAM .absolute = 64
+#define GAIN_SUM .absolute = 8, .over = D0
+#define AGAIN .relative = 4
+#define NORM_INPUTS IN(HIGH, ALL, SPREAD), IN(HIGH, D1, GAIN), \
+	IN(HIGH, D0, GAIN)
+{ "rmsnorm_backward", rmsnorm_backward, rows, ADDING, {
+	UPDATED(HIGH, ALL, SPREAD, STREAM), OUT(LOW, ALL, STREAM),
+	UPDATED(HIGH, D1, SPREAD, GAIN_SUM), OVER(4),
+	UPDATED(LOW, ALL, SPREAD, AGAIN), NORM_INPUTS } },
+{ "rmsnorm_backward_fresh", rmsnorm_backward, rows, FRESH, {
+	OUT(HIGH, ALL, STREAM), OUT(LOW, ALL, STREAM), OUT(HIGH, D1, GAIN_SUM),
+	OVER(4), UPDATED(LOW, ALL, SPREAD, AGAIN), NORM_INPUTS } },
+{ "rmsnorm_backward_no_copy", rmsnorm_backward, rows, FRESH | ADDING, {
+	OUT(HIGH, ALL, STREAM), NOTHING, UPDATED(HIGH, D1, SPREAD, GAIN_SUM),
+	OUT(LOW, ALL, AGAIN), IN(LOW, ALL, SPREAD), NORM_INPUTS } },
+{ "rmsnorm_backward_no_output", rmsnorm_backward, rows, 0, {
+	UPDATED(HIGH, ALL, SPREAD, STREAM), NOTHING, OUT(HIGH, D1, GAIN_SUM),
+	NOTHING, IN(LOW, ALL, SPREAD), NORM_INPUTS } },
+#define TURNED UPDATED(LOW, ALL, SPREAD, .absolute = 8, .times = 3), \
+	IN(HIGH, D1 | D3, SPREAD), IN(HIGH, D1 | D3, SPREAD)
+{ "rope_forward", rope, heads, 1, { TURNED } },
+{ "rope_backward", rope, heads, -1, { TURNED } },
+#define WEIGHT .relative = 96, .over = D1
+{ "softmax_forward", softmax, squares, 1, {
+	OUT(LOW, ALL, WEIGHT), IN(LOW, ALL, LOWER) } },
+{ "softmax_forward_in_place", softmax, squares, 1, {
+	OVER(1), UPDATED(LOW, ALL, LOWER, WEIGHT) } },
+{ "softmax_backward", softmax, squares, -1, {
+	OUT(LOW, ALL, .absolute = 160), IN(LOW, ALL, LOWER),
+	IN(LOW, ALL, WEIGHTS) } },
+{ "softmax_backward_in_place", softmax, squares, -1, {
+	OVER(1), UPDATED(LOW, ALL, LOWER, .absolute = 160),
+	IN(LOW, ALL, WEIGHTS) } },
+#define GATED .relative = 64, .absolute = 128
+#define UNGATED .relative = 64, .absolute = 6000
+{ "swiglu_forward", swiglu, rows, 1, {
+	OUT(LOW, ALL, GATED), IN(LOW, ALL, GATE, .times = 2) } },
+{ "swiglu_backward", swiglu, rows, -1, {
+	OUT(LOW, ALL, UNGATED, .times = 2), OUT(LOW, ALL, GATED),
+	IN(LOW, ALL, SPREAD), IN(LOW, ALL, GATE, .times = 2) } },
+{ "swiglu_backward_in_place", swiglu, rows, -1, {
+	OVER(3), OVER(2), UPDATED(LOW, ALL, SPREAD, GATED),
+	UPDATED(LOW, ALL, GATE, UNGATED, .times = 2) } },
+#define LOSS OUT(HIGH, D0, .absolute = 64)
+#define LOGIT_GRADIENT .relative = 96, .absolute = 32
+{ "cross_entropy", cross_entropy, logits, 0, {
+	LOSS, OUT(LOW, ALL, LOGIT_GRADIENT), IN(LOW, ALL, WIDE),
+	IN(INTEGER, D0, TOKENS) } },
+{ "cross_entropy_in_place", cross_entropy, logits, 0, {
+	LOSS, OVER(2), UPDATED(LOW, ALL, WIDE, LOGIT_GRADIENT),
+	IN(INTEGER, D0, TOKENS) } },
+{ "cross_entropy_losses_alone", cross_entropy, logits, 0, {
+	LOSS, NOTHING, IN(LOW, ALL, WIDE), IN(INTEGER, D0, TOKENS) } },
+#define MOMENTS IN(HIGH, ALL, SPREAD), \
+	UPDATED(HIGH, ALL, SPREAD, .absolute = 4), \
+	UPDATED(HIGH, ALL, GAIN, .relative = 4), IN(HIGH, 0, STEP, .times = 8)
+{ "adamw", adamw, lengths, 0, {
+	UPDATED(HIGH, ALL, SPREAD, .absolute = 4), OUT(LOW, ALL, .absolute = 4),
+	MOMENTS } },
+{ "adamw_no_copy", adamw, lengths, 0, {
+	UPDATED(HIGH, ALL, SPREAD, .absolute = 4), NOTHING, MOMENTS } },
+{ "adamw_not_skipped", adamw, lengths, 1, {
+	UPDATED(HIGH, ALL, SPREAD, .absolute = 4), OUT(LOW, ALL, .absolute = 4),
+	MOMENTS, IN(INTEGER, 0, ZERO) } },
+{ "adamw_skipped", adamw, lengths, 1, {
+	UPDATED(HIGH, ALL, SPREAD), UPDATED(LOW, ALL, SPREAD),
+	IN(HIGH, ALL, SPREAD), UPDATED(HIGH, ALL, SPREAD),
+	UPDATED(HIGH, ALL, GAIN), IN(HIGH, 0, STEP, .times = 8),
+	IN(INTEGER, 0, ONE) } },
+};
+
+int main(void)
+{
+	struct CMUnitTest tests[sizeof cases / sizeof *cases];
+	list_cases(tests, cases, sizeof cases / sizeof *cases);
+	return cmocka_run_group_tests(tests, open_both, close_both);
+}

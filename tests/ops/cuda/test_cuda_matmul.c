@@ -1,0 +1,192 @@
+/* matmul on the GPU against the CPU */
+#include "tests/ops/cuda/both.h"
+
+typedef enum Batch { SINGLE, STACKED, SIDE_BY_SIDE, NBATCHES } Batch;
+enum { OUTER = 2, INNER = 3 };
+
+typedef struct Layout {
+	size_t rows, columns, ld, step[2], extent;
+} Layout;
+
+static Layout layout(size_t rows, size_t columns, Batch batch, size_t gap)
+{
+	bool side = batch == SIDE_BY_SIDE;
+	size_t ld = columns * (side ? INNER : 1) + gap, whole = rows * ld + gap;
+	return (Layout){ rows, columns, ld,
+		{ side ? whole : INNER * whole, side ? columns : whole },
+		batch == SINGLE ? whole : OUTER * (side ? whole : INNER * whole) };
+}
+
+static void fill_matrices(Value *v, const Layout *l, Batch batch,
+	Values inside, double outside, int stream)
+{
+	const size_t none[DIMS] = { 0 };
+	size_t outer = batch == SINGLE ? 1 : OUTER, inner = batch == SINGLE ? 1
+		: INNER;
+	for (size_t i = 0; i < l->extent; i++)
+		reals(v->cpu)[i] = (real)outside;
+	for (size_t m = 0; m < outer * inner; m++)
+		for (size_t i = 0; i < l->rows * l->columns; i++) {
+			size_t at = m / inner * l->step[0] + m % inner * l->step[1]
+				+ i / l->columns * l->ld + i % l->columns;
+			reals(v->cpu)[at] = (real)chosen(inside, none, stream, at);
+		}
+	round_array(v->type, v->cpu.at, v->n);
+}
+typedef struct Kind {
+	Type operand, result;
+	double beta;
+} Kind;
+
+static Matmul shape;                    /* of the product at hand */
+static const Argument operand = { .role = AS_IN },
+	result = { .role = AS_UPDATED };
+
+static void multiply(const Ops *o, const Array *a, const size_t *n, int how)
+{
+	(void)n, (void)how;
+	o->matmul(a[0], a[1], a[2], shape);
+}
+
+static Trial product(const size_t *mnk, int transposes, Batch batch,
+	size_t gap, const Kind *kind, size_t skew)
+{
+	size_t m = mnk[0], n = mnk[1], k = mnk[2];
+	bool ta = transposes & 1, tb = transposes & 2;
+	const Layout c = layout(m, n, batch, gap),
+		a = layout(ta ? k : m, ta ? m : k, batch, gap),
+		b = layout(tb ? n : k, tb ? k : n, batch, gap);
+	Trial t = { .n = mnk };
+	snprintf(t.label, sizeof t.label, "%zu x %zu x %zu, transposed %d %d, "
+		"batch %d, gap %zu, %s to %s, beta %g, skewed by %zu", m, n, k, ta, tb,
+		batch, gap, type_names[kind->operand], type_names[kind->result],
+		kind->beta, skew);
+	Value *C = add_value(&t, &result, kind->result, c.extent),
+		*A = add_value(&t, &operand, kind->operand, a.extent),
+		*B = add_value(&t, &operand, kind->operand, b.extent);
+	fill_matrices(C, &c, batch, kind->beta ? EIGHTHS : NONFINITE, 7, 0);
+	fill_matrices(A, &a, batch, EIGHTHS, NAN, 1);
+	fill_matrices(B, &b, batch, EIGHTHS, NAN, 2);
+	for (int i = 0; i < t.count; i++)
+		put_on_gpu(&t, &t.value[i], skew);
+	shape = (Matmul){ .m = m, .n = n, .k = k, .trans_a = ta, .trans_b = tb,
+		.lda = a.ld, .ldb = b.ld, .ldc = c.ld,
+		.alpha = 0.5, .beta = kind->beta,
+		.outer = batch == SINGLE ? 0 : OUTER,       /* 0 means 1 */
+		.inner = batch == SINGLE ? 0 : INNER,
+		.step_a = { a.step[0], a.step[1] }, .step_b = { b.step[0], b.step[1] },
+		.step_c = { c.step[0], c.step[1] } };
+	return t;
+}
+static const Kind kinds[] = {
+	{ FP32, FP32, 0 }, { FP32, FP32, 1 }, { TF32, FP32, 0 }, { TF32, FP32, 1 },
+	{ BF16, BF16, 0 }, { BF16, FP32, 0 }, { BF16, FP32, 1 },
+	{ FP16, FP16, 0 }, { FP16, FP32, 0 }, { FP16, FP32, 1 },
+};
+static const Sizes sizes[] = { { 1, 1, 1 }, { 3, 5, 65 }, { 8, 16, 24 },
+	{ 65, 1, 7 }, { 1, 130, 33 }, { 17, 101, 129 }, { 64, 64, 64 },
+	{ 1, 300, 257 }, { 130, 33, 1 }, { 33, 17, 1000 }, { 128, 192, 64 },
+};
+
+static void exact_products_are_equal(void **state)
+{
+	enum { WAYS = 4 * NBATCHES * 2 * 2 };
+	(void)state;
+	if (gpu == NULL)
+		skip();
+	for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+		for (int way = 0; way < WAYS && !too_large(sizes[s]); way++)
+			for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+				size_t gap = way & 4 ? 3 : 0, skew = way >> 3 & 1;
+				Trial t = product(sizes[s], way & 3, (Batch)(way / 16), gap,
+					&kinds[k], skew);
+				run_trial(&t, multiply, 0);
+			}
+}
+static void multiply_as_tf32(const Ops *o, const Array *a, const size_t *n,
+	int how)
+{
+	(void)n, (void)how;
+	o->matmul(a[0], (Array){ a[1].at, TF32 }, (Array){ a[2].at, TF32 }, shape);
+}
+
+static void fp32_is_not_tf32(void **state)
+{
+	(void)state;
+	if (gpu == NULL)
+		skip();
+	static const Argument exact = { .role = AS_OUT, .relative = 16 },
+		rough = { .role = AS_OUT, .relative = 0x1p15 };
+	enum { M = 100, N = 72, K = 8 };
+	bool tf32 = ops_for(gpu)->reads(FP32, TF32);
+	for (int loose = 0; loose <= tf32; loose++) {
+		Trial t = { .label = "tf32 or not", .n = (Sizes){ M, N, K } };
+		const Layout a = layout(M, K, SINGLE, 0), b = layout(K, N, SINGLE, 0);
+		add_value(&t, loose ? &rough : &exact, FP32, M * N);
+		Value *A = add_value(&t, &operand, FP32, M * K),
+			*B = add_value(&t, &operand, FP32, K * N);
+		fill_matrices(A, &a, SINGLE, GAIN, 0, 1);
+		fill_matrices(B, &b, SINGLE, GAIN, 0, 2);
+		for (int i = 0; i < t.count; i++)
+			put_on_gpu(&t, &t.value[i], 0);
+		shape = (Matmul){ .m = M, .n = N, .k = K, .lda = K, .ldb = N, .ldc = N,
+			.alpha = 1 };
+		run_trial(&t, loose ? multiply_as_tf32 : multiply, 0);
+	}
+}
+static void nans_reach_the_product(void **state)
+{
+	(void)state;
+	if (gpu == NULL)
+		skip();
+	enum { M = 65, N = 17, K = 33 };
+	for (Type type = FP32; type <= FP16; type++) {
+		Array x[3], host = poisoned(M * K + K * N), got = poisoned(M * N);
+		const size_t n[3] = { M * N, M * K, K * N };
+		for (int i = 0; i < 3; i++) {
+			x[i] = array_new(gpu, n[i], i ? type : FP32, MEM_TEMPORARY,
+				"matrix");
+			held[i] = x[i].at;
+		}
+		for (size_t i = 0; i < M * K + K * N; i++)
+			reals(host)[i] = i == M * K - 1 ? (real)NAN : 1;
+		array_write(gpu, x[1], host.at, M * K);
+		array_write(gpu, x[2], reals(host) + M * K, K * N);
+		ops_for(gpu)->matmul(x[0], x[1], x[2], (Matmul){ .m = M, .n = N, .k = K,
+			.lda = K, .ldb = N, .ldc = N, .alpha = 1 });
+		array_read(gpu, got.at, x[0], M * N);
+		for (size_t i = 0; i < M * N; i++)
+			if (i / N == M - 1 ? !isnan(reals(got)[i]) : reals(got)[i] != K)
+				fail_msg("%s: element (%zu, %zu) is %g", type_names[type],
+					i / N, i % N, (double)reals(got)[i]);
+		assert_int_equal(release_both(NULL), 0);
+	}
+}
+
+static void readable_types_are_alike(void **state)
+{
+	(void)state;
+	if (gpu == NULL)
+		skip();
+	const Type all[] = { FP32, BF16, FP16, TF32 };
+	for (int s = 0; s < 4; s++)
+		for (int w = 0; w < 4; w++) {
+			bool same = all[s] == all[w];
+			bool tf32 = all[s] == FP32 && all[w] == TF32;
+			bool reads = ops_for(gpu)->reads(all[s], all[w]);
+			if (reads ? !same && !tf32 : same)
+				fail_msg("%s %s as %s", type_names[all[s]],
+					reads ? "is read" : "is not read", type_names[all[w]]);
+		}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(exact_products_are_equal, release_both),
+		cmocka_unit_test_teardown(fp32_is_not_tf32, release_both),
+		cmocka_unit_test_teardown(nans_reach_the_product, release_both),
+		cmocka_unit_test_teardown(readable_types_are_alike, release_both),
+	};
+	return cmocka_run_group_tests(tests, open_both, close_both);
+}
