@@ -151,6 +151,7 @@ ARGS_mixed_precision_accumulation-trace := --study trace
 ARGS_mixed_precision_accumulation-formats := --study formats
 ARGS_benchmarking_mixed_precision-types := --study types
 ARGS_benchmarking_mixed_precision-layernorm := --study layernorm
+ARGS_layer_norm-model := --study model
 ARGS_rmsnorm_jvp-best := --study best
 # ARGS_program-study := --option value
 program = $(firstword $(subst -, ,$1))

@@ -145,5 +145,20 @@ static inline unsigned threads_for(size_t n, unsigned most)
 
 /* after every launch */
 #define LAUNCHED() CUDA(cudaGetLastError())
+constexpr int most_threads(int per)
+{
+	return per == 1 ? 1024 : 512;
+}
+
+template <class F> void with_row(size_t C, bool wide, F f)
+{
+	assert(C <= 8192 && "kernels hold rows of up to 8192 elements");
+	if (!wide || C % 4)
+		f(Constant<1>(), Constant<16>());
+	else if (C > 4096)
+		f(Constant<4>(), Constant<4>());
+	else
+		f(Constant<4>(), Constant<1>());
+}
 
 #endif

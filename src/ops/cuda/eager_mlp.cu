@@ -47,13 +47,14 @@ __device__ inline void load(float (&x)[N], const Gathered &from, size_t i)
 template <int N>
 __device__ inline void load(float (&x)[N], const OneHot &from, size_t i)
 {
+	const size_t column = i % from.V, target = from.targets[i / from.V];
 	#pragma unroll
 	for (int k = 0; k < N; k++)
-		x[k] = (i + k) % from.V == (size_t)from.targets[(i + k) / from.V];
+		x[k] = column + k == target;
 }
 
 static inline bool packs_of(const Gathered &, size_t) { return true; }
-static inline bool packs_of(const OneHot &, size_t) { return true; }
+static inline bool packs_of(const OneHot &o, size_t N) { return o.V % N == 0; }
 
 extern "C" void cuda_cross_entropy_forward(Array losses, Array lse,
 	Array logits, const int32_t *targets, size_t N, size_t V)

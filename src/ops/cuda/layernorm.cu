@@ -1,50 +1,62 @@
 /* layernorm.cu: layer normalisation, forward and backward */
 #include "ops/cuda/elementary.cuh"
 
-template <class F> __device__ float row_sum(size_t C, F f)
+/* the sum over the row of f(k, i), element i of a thread's pack k */
+template <int N, int PER, class F>
+__device__ float row_sum(size_t C, F f)
 {
 	float sum = 0;
-	for (size_t j = threadIdx.x; j < C; j += blockDim.x)
-		sum += f(j);
+	#pragma unroll
+	for (int k = 0; k < PER; k++)
+		#pragma unroll
+		for (int i = 0; i < N; i++)
+			if (((size_t)k * blockDim.x + threadIdx.x) * N < C)
+				sum += f(k, i);
 	return block_sum(sum);
 }
 
-__device__ inline float element(const Array &a, size_t i)
+/* f(k, j) for a thread's packs k, which begin at column j */
+template <int N, int PER, class F>
+__device__ void each_pack(size_t C, F f)
 {
-	float x[1];
-	load(x, a, i);
-	return x[0];
+	#pragma unroll
+	for (int k = 0; k < PER; k++) {
+		const size_t j = ((size_t)k * blockDim.x + threadIdx.x) * N;
+		if (j < C)
+			f(k, j);
+	}
 }
-
-__device__ inline void set(const Array &a, size_t i, float value)
-{
-	float x[1] = { value };
-	store(a, i, x);
-}
-
 /* y = g (x - mean) rstd + b; b.at NULL: no shift
  * y, x: (rows, C); mean, rstd: (rows), g, b: (C) fp32
  * bytes a row: C (sizeof x + sizeof y); 8 C FLOPs
- * grid: rows, block: C, up to 512 */
-__global__ __launch_bounds__(512) void layernorm(Array y, float *mean,
-	float *rstd, Array x, Array g, Array b, size_t C, float eps)
+ * grid: rows, block: C / (N PER) threads */
+template <int N, int PER>
+__global__ __launch_bounds__(most_threads(PER)) void layernorm(Array y,
+	float *mean, float *rstd, Array x, Array g, Array b, size_t C, float eps)
 {
 	const size_t row = blockIdx.x * C;
-	const float mu = row_sum(C, [&](size_t j) {
-		return element(x, row + j);
+	float held[PER][N];
+	each_pack<N, PER>(C, [&](int k, size_t j) { load(held[k], x, row + j); });
+	const float mu = row_sum<N, PER>(C, [&](int k, int i) {
+		return held[k][i];
 	}) / C;
-	const float variance = row_sum(C, [&](size_t j) {
-		const float d = element(x, row + j) - mu;
-		return d * d;
-	}) / C;
-	const float factor = rsqrtf(variance + eps);
+	const float factor = rsqrtf(row_sum<N, PER>(C, [&](int k, int i) {
+		return (held[k][i] - mu) * (held[k][i] - mu);
+	}) / C + eps);
 	if (threadIdx.x == 0) {
 		mean[blockIdx.x] = mu;
 		rstd[blockIdx.x] = factor;
 	}
-	for (size_t j = threadIdx.x; j < C; j += blockDim.x)
-		set(y, row + j, element(g, j) * (element(x, row + j) - mu) * factor
-			+ (b.at ? element(b, j) : 0));
+	each_pack<N, PER>(C, [&](int k, size_t j) {
+		float gain[N], shift[N] = {};
+		load(gain, g, j);
+		if (b.at)
+			load(shift, b, j);
+		#pragma unroll
+		for (int i = 0; i < N; i++)
+			held[k][i] = gain[i] * (held[k][i] - mu) * factor + shift[i];
+		store(y, row + j, held[k]);
+	});
 }
 struct LayerNorm {
 	Array dx, dy, x, g;
@@ -55,51 +67,76 @@ struct LayerNorm {
 /* dx += rstd (v - mean(v) - xhat mean(v xhat)), v = g dy
  * shares of dg: sums of dy xhat over the rows of a block; of db: of dy
  * bytes a row: C (2 sizeof dx + sizeof dy + sizeof x); 16 C FLOPs
- * grid: 4 a multiprocessor, block: C, up to 512 */
-__global__ __launch_bounds__(512) void layernorm_gradient(LayerNorm a,
-	size_t rows, size_t C)
+ * grid: 4 a multiprocessor, block: C / (N PER) threads */
+template <int N, int PER>
+__global__ __launch_bounds__(most_threads(PER)) void layernorm_gradient(
+	LayerNorm a, size_t rows, size_t C)
 {
-	float *dgain = a.dgain + blockIdx.x * C, *dshift = a.dshift + blockIdx.x * C;
-	for (size_t j = threadIdx.x; j < C; j += blockDim.x)
-		dgain[j] = dshift[j] = 0;
+	float dgain[PER][N] = {}, dshift[PER][N] = {}, g[PER][N];
+	float xhat[PER][N], dy[PER][N], dx[PER][N];
+	each_pack<N, PER>(C, [&](int k, size_t j) { load(g[k], a.g, j); });
 	for (size_t row = blockIdx.x; row < rows; row += gridDim.x) {
 		const float mu = a.mean[row], factor = a.rstd[row];
-		const float constant = row_sum(C, [&](size_t j) {
-			return element(a.g, j) * element(a.dy, row * C + j);
+		each_pack<N, PER>(C, [&](int k, size_t j) {
+			load(xhat[k], a.x, row * C + j);
+			load(dy[k], a.dy, row * C + j);
+			load(dx[k], a.dx, row * C + j);
+			#pragma unroll
+			for (int i = 0; i < N; i++)
+				xhat[k][i] = (xhat[k][i] - mu) * factor;
+		});
+		const float constant = row_sum<N, PER>(C, [&](int k, int i) {
+			return g[k][i] * dy[k][i];
 		}) / C;
-		const float along = row_sum(C, [&](size_t j) {
-			return element(a.g, j) * element(a.dy, row * C + j)
-				* (element(a.x, row * C + j) - mu) * factor;
+		const float along = row_sum<N, PER>(C, [&](int k, int i) {
+			return g[k][i] * dy[k][i] * xhat[k][i];
 		}) / C;
-		for (size_t j = threadIdx.x; j < C; j += blockDim.x) {
-			const size_t at = row * C + j;
-			const float dy = element(a.dy, at);
-			const float xhat = (element(a.x, at) - mu) * factor;
-			dgain[j] += dy * xhat;
-			dshift[j] += dy;
-			set(a.dx, at, element(a.dx, at)
-				+ factor * (element(a.g, j) * dy - constant - xhat * along));
-		}
+		each_pack<N, PER>(C, [&](int k, size_t j) {
+			#pragma unroll
+			for (int i = 0; i < N; i++) {
+				dgain[k][i] += dy[k][i] * xhat[k][i];
+				dshift[k][i] += dy[k][i];
+				dx[k][i] += factor * (g[k][i] * dy[k][i] - constant
+					- xhat[k][i] * along);
+			}
+			store(a.dx, row * C + j, dx[k]);
+		});
 	}
+	each_pack<N, PER>(C, [&](int k, size_t j) {
+		store(a.dgain + blockIdx.x * C + j, dgain[k]);
+		store(a.dshift + blockIdx.x * C + j, dshift[k]);
+	});
 }
 extern "C" void cuda_layernorm_forward(Array y, Array mean, Array rstd, Array x,
 	Array g, Array b, size_t rows, size_t C, double eps)
 {
-	layernorm<<<blocks_for(rows, 1), threads_for(C, 512), 0, cuda_stream()>>>(y,
-		(float *)mean.at, (float *)rstd.at, x, g, b, C, (float)eps);
+	const bool wide = packs(y, 4) && packs(x, 4) && packs(g, 4) && packs(b, 4);
+	with_row(C, wide, [&](auto pack, auto per) {
+		const unsigned threads = threads_for(blocks_for(C, pack.value),
+			most_threads(per.value));
+		layernorm<pack.value, per.value><<<blocks_for(rows, 1), threads, 0,
+			cuda_stream()>>>(y, (float *)mean.at, (float *)rstd.at, x, g, b, C,
+			(float)eps);
+	});
 	LAUNCHED();
 }
 
 extern "C" void cuda_layernorm_backward(Array dx, Array dg, Array db, Array dy,
 	Array x, Array g, Array mean, Array rstd, size_t rows, size_t C)
 {
+	const bool wide = packs(dx, 4) && packs(dy, 4) && packs(x, 4) && packs(g, 4);
 	const size_t each = blocks_for(rows, 4 * cuda_multiprocessors());
 	const unsigned blocks = blocks_for(rows, each);
 	Array gain = scratch(blocks * C, "gain's gradient"),
 		shift = scratch(blocks * C, "shift's gradient");
-	layernorm_gradient<<<blocks, threads_for(C, 512), 0, cuda_stream()>>>(
-		(LayerNorm){ dx, dy, x, g, (const float *)mean.at,
-			(const float *)rstd.at, (float *)gain.at, (float *)shift.at }, rows, C);
+	const LayerNorm a = { dx, dy, x, g, (const float *)mean.at,
+		(const float *)rstd.at, (float *)gain.at, (float *)shift.at };
+	with_row(C, wide, [&](auto pack, auto per) {
+		const unsigned threads = threads_for(blocks_for(C, pack.value),
+			most_threads(per.value));
+		layernorm_gradient<pack.value, per.value><<<blocks, threads, 0,
+			cuda_stream()>>>(a, rows, C);
+	});
 	LAUNCHED();
 	cuda_sum_rows((float *)dg.at, 1, (const float *)gain.at, blocks, C);
 	if (db.at)

@@ -1,21 +1,6 @@
 /* norm.cu: RMSNorm of a sum, forward and backward */
 #include "ops/cuda/common.cuh"
 
-constexpr int most_threads(int per)
-{
-	return per == 1 ? 1024 : 512;
-}
-
-template <class F> static void with_row(size_t C, bool wide, F f)
-{
-	assert(C <= 8192 && "kernels hold rows of up to 8192 elements");
-	if (!wide || C % 4)
-		f(Constant<1>(), Constant<16>());
-	else if (C > 4096)
-		f(Constant<4>(), Constant<4>());
-	else
-		f(Constant<4>(), Constant<1>());
-}
 /* sum = x + branch, y = g sum rho, rho = 1/sqrt(mean(sum^2) + eps)
  * x, sum: (rows, C) fp32; branch, y: (rows, C) T; g: (C), rho: (rows) fp32;
  * branch NULL: sum is x

@@ -5,9 +5,9 @@ enum { ROWS = 4 };                      /* warps, and rows, of a block */
 
 /* P = softmax(scale S) over the columns up to the diagonal, 0 after it
  * P, S: (matrices, T, T) of E; S after the diagonal may hold anything
- * bytes a matrix: sizeof(E) (T (T + 1) / 2 + T T); about 5 T T FLOPs and T T
+ * bytes a matrix: sizeof(E) (T (T + 1) / 2 + T T); 2 T T FLOPs and T T / 2
  * exponentials; grid: rows / 4, block: a warp for a row */
-template <class E, int N>
+template <class E, int N, int HELD>
 __global__ __launch_bounds__(32 * ROWS) void softmax(E *P, const E *S,
 	float scale, size_t rows, size_t T)
 {
@@ -18,31 +18,54 @@ __global__ __launch_bounds__(32 * ROWS) void softmax(E *P, const E *S,
 	const E *s = S + row * T;
 	E *p = P + row * T;
 	const float base = scale * 1.44269504f;             /* log2(e) */
-	float largest = -INFINITY, sum = 0, x[N];
-	for (size_t j = first; j <= last; j += 32 * N) {
-		load(x, s + j);
-		float more = largest;
+	float held[HELD / N][N], rest[N], largest = -INFINITY, sum = 0;
+	#pragma unroll
+	for (int k = 0; k < HELD / N; k++)
+		if (first + k * 32 * N <= last)
+			load(held[k], s + first + k * 32 * N);
+	#pragma unroll
+	for (int k = 0; k < HELD / N; k++)
 		#pragma unroll
 		for (int i = 0; i < N; i++) {
-			x[i] = j + i <= last ? x[i] : -INFINITY;
-			more = fmaxf(more, x[i]);
+			if (first + k * 32 * N + i > last)
+				held[k][i] = -INFINITY;
+			largest = fmaxf(largest, held[k][i]);
 		}
-		sum = sum == 0 ? 0 : sum * exp2f((largest - more) * base);
+	for (size_t j = first + HELD * 32; j <= last; j += 32 * N) {
+		load(rest, s + j);
 		#pragma unroll
 		for (int i = 0; i < N; i++)
-			sum += j + i <= last ? exp2f((x[i] - more) * base) : 0;
-		largest = more;
+			if (j + i <= last)
+				largest = fmaxf(largest, rest[i]);
 	}
-	const float most = warp_max(largest);
-	sum = warp_sum(sum == 0 ? 0 : sum * exp2f((largest - most) * base));
-	const float inverse = 1 / sum;
-	for (size_t j = first; j < T; j += 32 * N) {
-		if (j <= last)
-			load(x, s + j);
+	largest = warp_max(largest);
+	#pragma unroll
+	for (int k = 0; k < HELD / N; k++)
 		#pragma unroll
 		for (int i = 0; i < N; i++)
-			x[i] = j + i <= last ? exp2f((x[i] - most) * base) * inverse : 0;
-		store(p + j, x);
+			sum += held[k][i] = exp2f((held[k][i] - largest) * base);
+	for (size_t j = first + HELD * 32; j <= last; j += 32 * N) {
+		load(rest, s + j);
+		#pragma unroll
+		for (int i = 0; i < N; i++)
+			sum += j + i <= last ? exp2f((rest[i] - largest) * base) : 0;
+	}
+	const float inverse = 1 / warp_sum(sum);
+	#pragma unroll
+	for (int k = 0; k < HELD / N; k++) {
+		#pragma unroll
+		for (int i = 0; i < N; i++)
+			held[k][i] *= inverse;
+		if (first + k * 32 * N < T)
+			store(p + first + k * 32 * N, held[k]);
+	}
+	for (size_t j = first + HELD * 32; j < T; j += 32 * N) {
+		if (j <= last)
+			load(rest, s + j);
+		#pragma unroll
+		for (int i = 0; i < N; i++)
+			rest[i] = j + i <= last ? exp2f((rest[i] - largest) * base) * inverse : 0;
+		store(p + j, rest);
 	}
 }
 /* dS = scale P (dP - sum(P dP)) up to the diagonal, 0 after it; dS may be dP
@@ -86,8 +109,9 @@ extern "C" void cuda_fused_softmax_forward(Array P, Array S, double scale,
 	with_type(P.type, [&](auto e) {
 		using E = decltype(e);
 		constexpr int N = 16 / sizeof(E);
-		const auto kernel = T % N == 0 && packs(P, N) && packs(S, N)
-			? softmax<E, N> : softmax<E, 1>;
+		const bool wide = T % N == 0 && packs(P, N) && packs(S, N);
+		const auto kernel = !wide ? softmax<E, 1, 16>
+			: T <= 16 * 32 ? softmax<E, N, 16> : softmax<E, N, 32>;
 		kernel<<<blocks_for(rows, ROWS), 32 * ROWS, 0, cuda_stream()>>>(
 			(E *)P.at, (const E *)S.at, (float)scale, rows, T);
 	});

@@ -3,9 +3,10 @@
 
 enum { THREADS = 128 };
 
+/* within some roundings; 0 and 1 in the limits */
 __device__ static float sigmoid(float x)
 {
-	return 1 / (1 + expf(-x));
+	return __fdividef(1, 1 + __expf(-x));
 }
 
 /* h = a sigmoid(a) b; ab: (rows, 2, F), a before b; h: (rows, F); of E

@@ -1,0 +1,466 @@
+/* kernel_speed: operations bound by memory, against their floor in bytes */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "experiments/harness.h"
+#include "experiments/timing.h"
+#include "model/adamw.h"
+#include "model/shape.h"
+#include "ops/array.h"
+
+static const char *size;
+static long context, batch = 4, runs = 21, parameters, footprint;
+static const Option options[] = {
+	{ "size", OPT_TEXT, &size, "NAME", "shapes of this model only" },
+	{ "context", OPT_INT, &context, "1..65536", "tokens in a sequence" },
+	{ "batch", OPT_INT, &batch, "1..4096", "sequences in a batch" },
+	{ "parameters", OPT_INT, &parameters, "1..1073741824",
+		"elements of the optimizer's arrays" },
+	{ "footprint", OPT_INT, &footprint, "1..16384",
+		"MiB that the sets of arguments take together, at least" },
+	{ "runs", OPT_INT, &runs, "1..1000", "measured runs, after a few" },
+	{ 0 }
+};
+typedef enum {
+	NONE,                  /* ends the list */
+	HIDDEN, INNER,         /* (N, C), (N, F) */
+	GATE_UP, QKV,          /* (N, 2F), (N, 3C) */
+	SCORES, TRIANGLE,      /* (B, H, T, T); up to the diagonal */
+	ATTENTION,             /* TRIANGLE, of the output of softmax */
+	LOGITS, TOKENS,        /* (N, V), (N) */
+	ROW, GAIN, ANGLES,     /* (N), (C), (T, D/2) */
+	TABLE, ENTRIES,        /* (V, C); the rows of it that tokens name */
+	WEIGHTS, SQUARES,      /* the optimizer's; not negative */
+	SCALARS                /* an AdamWStep */
+} Extent;
+
+/* fp32; the row's precision; that, but absent when it is fp32 */
+typedef enum { FULL, LOW, EXTRA } Kind;
+enum { READ = 1, WRITE = 2, BOTH = READ | WRITE };
+
+typedef struct Argument { Extent extent; Kind kind; int use; } Argument;
+enum { NARGUMENTS = 10 };
+
+typedef struct Sizes {
+	size_t B, T, N, C, F, H, D, V;
+	size_t distinct;                     /* tokens in the batch */
+	size_t parameters;
+} Sizes;
+
+typedef enum { ANY, FP32_ONLY, LOW_ONLY } When;
+
+typedef struct Operation {
+	const char *name, *path;             /* "rmsnorm forward", "fused" */
+	void (*queue)(const Ops *o, const Array *a, const Sizes *s);
+	When when;
+	Argument arguments[NARGUMENTS];
+} Operation;
+enum { FORWARD = 1 };
+#define EPS 1e-5
+#define OPERATION(NAME, CALL) \
+	static void NAME(const Ops *o, const Array *a, const Sizes *s) \
+	{                                                          \
+		(void)s;                                               \
+		o->CALL;                                               \
+	}
+
+OPERATION(cast, cast(a[0], a[1], s->N * s->F))
+OPERATION(add, add(a[0], a[1], a[2], s->N * s->C))
+OPERATION(embed, embedding_forward(a[0], a[1], a[2].at, s->N, s->C))
+OPERATION(embed_back, embedding_backward(a[0], 0, a[1], a[2].at, s->N, s->C,
+	s->V))
+OPERATION(norm, rmsnorm_forward(a[0], a[1], a[2], a[3], s->N, s->C, EPS))
+OPERATION(norm_back, rmsnorm_backward(a[0], a[1], a[2], a[3], a[4], a[5], s->N,
+	s->C))
+OPERATION(layernorm, layernorm_forward(a[0], a[1], a[2], a[3], a[4], a[5],
+	s->N, s->C, EPS))
+OPERATION(layernorm_back, layernorm_backward(a[0], a[1], a[2], a[3], a[4], a[5],
+	a[6], a[7], s->N, s->C))
+OPERATION(softmax, softmax_forward(a[0], a[1], 1 / sqrt(s->D), s->B * s->H,
+	s->T))
+OPERATION(softmax_back, softmax_backward(a[0], a[1], a[2], 1 / sqrt(s->D),
+	s->B * s->H, s->T))
+OPERATION(swiglu, swiglu_forward(a[0], a[1], a[2], s->N * s->F))
+OPERATION(swiglu_back, swiglu_backward(a[0], a[1], a[2], a[3], a[4],
+	s->N * s->F))
+OPERATION(adamw, adamw(a[0], a[1], a[2], a[3], s->parameters, a[4].at, NULL))
+OPERATION(fused_norm, fused.rmsnorm_forward(a[0], a[1], a[2], a[3], a[4], a[5],
+	s->N, s->C, EPS))
+OPERATION(fused_norm_back, fused.rmsnorm_backward((NormBackward){
+	.dsum = a[0], .copy = a[1], .dg = a[2], .y = a[3], .dy = a[4], .sum = a[5],
+	.g = a[6], .rho = a[7] }, s->N, s->C))
+OPERATION(fused_rope, fused.rope(a[0], a[1], a[2], s->B, s->T, s->H, s->D,
+	FORWARD))
+OPERATION(fused_softmax, fused.softmax_forward(a[0], a[1], 1 / sqrt(s->D),
+	s->B * s->H, s->T))
+OPERATION(fused_softmax_back, fused.softmax_backward(a[0], a[1], a[2],
+	1 / sqrt(s->D), s->B * s->H, s->T))
+OPERATION(fused_swiglu, fused.swiglu_forward(a[0], a[1], s->N, s->F))
+OPERATION(fused_swiglu_back, fused.swiglu_backward(a[0], a[1], a[2], a[3],
+	s->N, s->F))
+OPERATION(fused_loss, fused.cross_entropy(a[0], a[1], a[2], a[3].at, 1.0 / s->N,
+	s->N, s->V))
+OPERATION(fused_adamw, fused.adamw(a[0], a[1], a[2], a[3], a[4], s->parameters,
+	a[5].at, NULL))
+static const Operation operations[] = {
+	{ "cast down", "plain", cast, LOW_ONLY, {
+		{ INNER, LOW, WRITE }, { INNER, FULL, READ } } },
+	{ "cast up", "plain", cast, LOW_ONLY, {
+		{ INNER, FULL, WRITE }, { INNER, LOW, READ } } },
+	{ "add", "plain", add, ANY, {
+		{ HIDDEN, FULL, WRITE }, { HIDDEN, FULL, READ },
+		{ HIDDEN, LOW, READ } } },
+	{ "embedding forward", "plain", embed, FP32_ONLY, {
+		{ HIDDEN, FULL, WRITE }, { ENTRIES, FULL, READ },
+		{ TOKENS, FULL, READ } } },
+	{ "embedding backward", "plain", embed_back, FP32_ONLY, {
+		{ TABLE, FULL, WRITE }, { HIDDEN, FULL, READ },
+		{ TOKENS, FULL, READ } } },
+	{ "rmsnorm forward", "plain", norm, ANY, {
+		{ HIDDEN, LOW, WRITE }, { ROW, FULL, WRITE }, { HIDDEN, FULL, READ },
+		{ GAIN, FULL, READ } } },
+	{ "rmsnorm forward", "fused", fused_norm, ANY, {
+		{ HIDDEN, LOW, WRITE }, { ROW, FULL, WRITE }, { HIDDEN, FULL, WRITE },
+		{ HIDDEN, FULL, READ }, { HIDDEN, LOW, READ }, { GAIN, FULL, READ } } },
+	{ "rmsnorm backward", "plain", norm_back, ANY, {
+		{ HIDDEN, FULL, BOTH }, { GAIN, FULL, BOTH }, { HIDDEN, LOW, READ },
+		{ HIDDEN, FULL, READ }, { GAIN, FULL, READ }, { ROW, FULL, READ } } },
+	{ "rmsnorm backward", "fused", fused_norm_back, ANY, {
+		{ HIDDEN, FULL, BOTH }, { HIDDEN, EXTRA, WRITE }, { GAIN, FULL, WRITE },
+		{ HIDDEN, LOW, WRITE }, { HIDDEN, LOW, READ }, { HIDDEN, FULL, READ },
+		{ GAIN, FULL, READ }, { ROW, FULL, READ } } },
+	{ "layernorm forward", "plain", layernorm, ANY, {
+		{ HIDDEN, LOW, WRITE }, { ROW, FULL, WRITE }, { ROW, FULL, WRITE },
+		{ HIDDEN, FULL, READ }, { GAIN, FULL, READ }, { GAIN, FULL, READ } } },
+	{ "layernorm backward", "plain", layernorm_back, ANY, {
+		{ HIDDEN, FULL, BOTH }, { GAIN, FULL, BOTH }, { GAIN, FULL, BOTH },
+		{ HIDDEN, LOW, READ }, { HIDDEN, FULL, READ }, { GAIN, FULL, READ },
+		{ ROW, FULL, READ }, { ROW, FULL, READ } } },
+	{ "rope", "fused", fused_rope, ANY, {
+		{ QKV, LOW, BOTH }, { ANGLES, FULL, READ }, { ANGLES, FULL, READ } } },
+	{ "softmax forward", "plain", softmax, ANY, {
+		{ SCORES, LOW, WRITE }, { TRIANGLE, LOW, READ } } },
+	{ "softmax forward", "fused", fused_softmax, ANY, {
+		{ SCORES, LOW, WRITE }, { TRIANGLE, LOW, READ } } },
+	{ "softmax backward", "plain", softmax_back, ANY, {
+		{ SCORES, LOW, WRITE }, { TRIANGLE, LOW, READ },
+		{ ATTENTION, LOW, READ } } },
+	{ "softmax backward", "fused", fused_softmax_back, ANY, {
+		{ SCORES, LOW, WRITE }, { TRIANGLE, LOW, READ },
+		{ ATTENTION, LOW, READ } } },
+	{ "swiglu forward", "plain", swiglu, ANY, {
+		{ INNER, LOW, WRITE }, { INNER, LOW, READ }, { INNER, LOW, READ } } },
+	{ "swiglu forward", "fused", fused_swiglu, ANY, {
+		{ INNER, LOW, WRITE }, { GATE_UP, LOW, READ } } },
+	{ "swiglu backward", "plain", swiglu_back, ANY, {
+		{ INNER, LOW, WRITE }, { INNER, LOW, WRITE }, { INNER, LOW, READ },
+		{ INNER, LOW, READ }, { INNER, LOW, READ } } },
+	{ "swiglu backward", "fused", fused_swiglu_back, ANY, {
+		{ GATE_UP, LOW, WRITE }, { INNER, LOW, WRITE }, { INNER, LOW, READ },
+		{ GATE_UP, LOW, READ } } },
+	{ "cross-entropy", "fused", fused_loss, ANY, {
+		{ ROW, FULL, WRITE }, { LOGITS, LOW, WRITE }, { LOGITS, LOW, READ },
+		{ TOKENS, FULL, READ } } },
+	{ "adamw", "plain", adamw, FP32_ONLY, {
+		{ WEIGHTS, FULL, BOTH }, { WEIGHTS, FULL, READ },
+		{ WEIGHTS, FULL, BOTH }, { SQUARES, FULL, BOTH },
+		{ SCALARS, FULL, READ } } },
+	{ "adamw", "fused", fused_adamw, ANY, {
+		{ WEIGHTS, FULL, BOTH }, { WEIGHTS, EXTRA, WRITE },
+		{ WEIGHTS, FULL, READ }, { WEIGHTS, FULL, BOTH },
+		{ SQUARES, FULL, BOTH }, { SCALARS, FULL, READ } } },
+};
+enum { NOPERATIONS = sizeof operations / sizeof *operations };
+static Type type_of(Argument a, Type low)
+{
+	return a.kind == FULL ? FP32 : low;
+}
+
+static bool absent(Argument a, Type low)
+{
+	return a.kind == EXTRA && low == FP32;
+}
+
+/* elements that are allocated */
+static size_t length_of(Extent e, const Sizes *s)
+{
+	switch (e) {
+	case HIDDEN: return s->N * s->C;
+	case INNER: return s->N * s->F;
+	case GATE_UP: return 2 * s->N * s->F;
+	case QKV: return 3 * s->N * s->C;
+	case SCORES: case TRIANGLE: case ATTENTION: return s->N * s->H * s->T;
+	case LOGITS: return s->N * s->V;
+	case TOKENS: case ROW: return s->N;
+	case GAIN: return s->C;
+	case ANGLES: return s->T * (s->D / 2);
+	case TABLE: case ENTRIES: return s->V * s->C;
+	case WEIGHTS: case SQUARES: return s->parameters;
+	case SCALARS: return sizeof(AdamWStep) / sizeof(float);
+	case NONE: break;
+	}
+	return 0;
+}
+
+/* elements that must be touched */
+static size_t touched(Extent e, const Sizes *s)
+{
+	switch (e) {
+	case TRIANGLE: case ATTENTION:
+		return s->N * s->H * (s->T + 1) / 2;
+	case QKV: return 2 * s->N * s->C;
+	case ENTRIES: return s->distinct * s->C;
+	default: return length_of(e, s);
+	}
+}
+/* of one call at its floor; or, all: of a set of arguments */
+static double bytes_of(const Device *d, const Operation *op, const Sizes *s,
+	Type low, bool all)
+{
+	double bytes = 0;
+	for (const Argument *a = op->arguments; a->extent; a++) {
+		int passes = all ? 1 : a->use == BOTH ? 2 : 1;
+		size_t n = all ? length_of(a->extent, s) : touched(a->extent, s);
+		if (!absent(*a, low))
+			bytes += (double)passes * n * d->backend->width(type_of(*a, low));
+	}
+	return bytes;
+}
+static int32_t *tokens;
+
+static void set_angles(Device *d, Array a, size_t n, double (*f)(double))
+{
+	real *values = need(malloc(n * sizeof *values));
+	for (size_t i = 0; i < n; i++)
+		values[i] = (real)f(7 * random_uniform(harness_seed, 2, i));
+	array_write(d, a, values, n);
+	free(values);
+}
+
+/* what a holds before the first run; i: its index in the list */
+static void set_argument(Device *d, Array a, Argument as, const Sizes *s, int i)
+{
+	const Ops *o = ops_for(d);
+	size_t n = length_of(as.extent, s);
+	if (as.extent == TOKENS) {
+		device_upload(d, a.at, tokens, n * sizeof *tokens);
+	} else if (as.extent == SCALARS) {
+		AdamWStep step = adamw_scalars(&(AdamWSettings){ 1e-3, 0.9, 0.999, 1e-8,
+			0.01, 1 }, 1);
+		device_upload(d, a.at, &step, sizeof step);
+	} else if (as.extent == ANGLES) {
+		set_angles(d, a, n, i == 1 ? cos : sin);
+	} else if (as.use == WRITE) {
+		o->fill(a, NAN, n);
+	} else if (as.extent == SQUARES) {
+		o->fill(a, 0.5, n);
+	} else {
+		o->draw(a, n, 1, 4, harness_seed, i);
+	}
+	if (as.extent == ATTENTION)
+		o->softmax_forward(a, a, 1, s->B * s->H, s->T);
+}
+
+static void make_set(Device *d, Array *set, const Array *from,
+	const Operation *op, const Sizes *s, Type low)
+{
+	for (int i = 0; op->arguments[i].extent; i++) {
+		Argument as = op->arguments[i];
+		size_t n = length_of(as.extent, s);
+		set[i] = (Array){ NULL, type_of(as, low) };
+		if (absent(as, low))
+			continue;
+		set[i] = array_new(d, n, set[i].type, MEM_TEMPORARY, op->name);
+		if (from && as.extent != TOKENS && as.extent != SCALARS)
+			ops_for(d)->cast(set[i], from[i], n);
+		else
+			set_argument(d, set[i], as, s, i);
+	}
+}
+
+static void free_set(Device *d, Array *set)
+{
+	for (int i = 0; i < NARGUMENTS; i++)
+		device_free(d, set[i].at);
+}
+static double error_of(const real *got, const real *want, size_t n)
+{
+	double most = 0, worst = 0;
+	for (size_t i = 0; i < n; i++) {
+		double off = fabs((double)got[i] - want[i]);
+		if (!(off <= worst))
+			worst = off;
+		most = fmax(most, fabs(want[i]));
+		if (isnan(off))
+			return NAN;
+	}
+	return worst / most;
+}
+
+/* the largest error of the outputs in set, which op was run on once */
+static double check_set(Device *d, const Array *set, const Operation *op,
+	const Sizes *s, Type low)
+{
+	Device *cpu = device_open("cpu");
+	Array wanted[NARGUMENTS] = { 0 };
+	double worst = 0;
+	make_set(cpu, wanted, NULL, op, s, low);
+	op->queue(ops_for(cpu), wanted, s);
+	for (int i = 0; op->arguments[i].extent; i++) {
+		if (!(op->arguments[i].use & WRITE) || set[i].at == NULL)
+			continue;
+		size_t n = length_of(op->arguments[i].extent, s);
+		real *got = need(malloc(n * sizeof *got));
+		array_read(d, got, set[i], n);
+		double error = error_of(got, wanted[i].at, n);
+		double allowed = 2 * type_spacing(set[i].type, 1) + 1e-4;
+		if (!(error <= allowed))
+			die("%s (%s): argument %d is wrong by %g, allowed are %g",
+				op->name, op->path, i, error, allowed);
+		worst = fmax(worst, error);
+		free(got);
+	}
+	free_set(cpu, wanted);
+	device_close(&cpu);
+	return worst;
+}
+enum { MOST_SETS = 256, FEWEST_CALLS = 32 };
+
+typedef struct Turn {
+	const Ops *ops;
+	const Operation *op;
+	const Sizes *sizes;
+	Array (*sets)[NARGUMENTS];
+	int nsets, ncalls;
+} Turn;
+
+static void queue_turn(void *arg)
+{
+	const Turn *t = arg;
+	for (int i = 0; i < t->ncalls; i++)
+		t->op->queue(t->ops, t->sets[i % t->nsets], t->sizes);
+}
+
+static int count_sets(double nbytes)
+{
+	long most = footprint ? footprint : harness_on_gpu() ? 256 : 512;
+	double n = ceil(most * 1048576.0 / nbytes);
+	return n < 1 ? 1 : n > MOST_SETS ? MOST_SETS : (int)n;
+}
+static void time_operation(Row *row, Device *d, const Operation *op,
+	const Sizes *s, Type low, double copy)
+{
+	static Array sets[MOST_SETS][NARGUMENTS];
+	int nsets = count_sets(bytes_of(d, op, s, low, true)), turns = 1;
+	if (harness_on_gpu() && nsets < FEWEST_CALLS)
+		turns = (FEWEST_CALLS + nsets - 1) / nsets;
+	memset(sets, 0, sizeof sets);
+	make_set(d, sets[0], NULL, op, s, low);
+	for (int i = 1; i < nsets; i++)
+		make_set(d, sets[i], sets[0], op, s, low);
+	Turn turn = { ops_for(d), op, s, sets, nsets, 1 };
+	queue_turn(&turn);
+	if (harness_on_gpu())
+		row_set(row, "error", "%.3g", check_set(d, sets[0], op, s, low));
+	turn.ncalls = nsets * turns;
+	Timing t = timed(d, queue_turn, &turn, (int)runs);
+	for (int i = 0; i < nsets; i++)
+		free_set(d, sets[i]);
+	double bytes = bytes_of(d, op, s, low, false), us = 1e3 / turn.ncalls;
+	double rate = bytes / (us * t.ms) * 1e-3;
+	row_set(row, "op", "%s", op->name);
+	row_set(row, "path", "%s", op->path);
+	row_set(row, "bytes", "%.0f", bytes);
+	row_set(row, "copy_us", "%.3f", bytes / copy * 1e-3);
+	row_set(row, "us", "%.3f", us * t.ms);
+	row_set(row, "sd_us", "%.3f", us * t.sd_ms);
+	row_set(row, "min_us", "%.3f", us * t.min_ms);
+	row_set(row, "GBps", "%.2f", rate);
+	row_set(row, "share", "%.4f", rate / copy);
+	row_set(row, "sets", "%d", nsets);
+	if (t.kernels)
+		row_set(row, "kernels", "%d", t.kernels / turn.ncalls);
+	row_set(row, "copy_GBps", "%.2f", copy);
+	row_emit(row);
+}
+static const NamedShape *find_size(const char *name)
+{
+	for (int i = 0; i < NSIZES; i++)
+		if (strcmp(model_sizes[i].name, name) == 0)
+			return &model_sizes[i];
+	usage_error("option --size: '%s' is not one of small, medium, large, xl, "
+		"2.7B", name);
+}
+
+static void plan_size(Plan *plan, const char *name)
+{
+	find_size(name);
+	plan_add(plan, "%s\tfp32", name);
+	if (harness_on_gpu())
+		plan_add(plan, "%s\tbf16", name);
+}
+
+static void plan(Plan *plan)
+{
+	static const char *const sizes[] = { "small", "large", "2.7B" };
+	if (size)
+		plan_size(plan, size);
+	for (int i = 0; i < (size ? 0 : harness_on_gpu() ? 3 : 1); i++)
+		plan_size(plan, sizes[i]);
+}
+
+static Sizes sizes_of(const Shape *shape)
+{
+	bool gpu = harness_on_gpu();
+	Sizes s = { .B = batch, .T = context ? context : gpu ? 512 : 128,
+		.C = shape->d_model, .F = shape->d_ff, .H = shape->heads,
+		.V = shape->vocab, .parameters = (size_t)1 << (gpu ? 26 : 25) };
+	s.N = s.B * s.T;
+	s.D = s.C / s.H;
+	if (parameters)
+		s.parameters = parameters;
+	bool *seen = need(calloc(s.V, sizeof *seen));
+	tokens = need(malloc(s.N * sizeof *tokens));
+	for (size_t i = 0; i < s.N; i++) {
+		tokens[i] = (int32_t)(random_bits(harness_seed, 1, i) % s.V);
+		s.distinct += !seen[tokens[i]];
+		seen[tokens[i]] = true;
+	}
+	free(seen);
+	return s;
+}
+static void run(Row *row)
+{
+	Device *d = harness_device();
+	Type low = strcmp(row_text(row, "precision"), "bf16") == 0 ? BF16 : FP32;
+	Sizes s = sizes_of(&find_size(row_text(row, "size"))->shape);
+	double copy = copy_GBps(d, copy_length(d), (int)runs);
+	for (int i = 0; i < NOPERATIONS; i++) {
+		When when = operations[i].when;
+		if (when == ANY || (when == FP32_ONLY) == (low == FP32))
+			time_operation(row, d, &operations[i], &s, low, copy);
+	}
+}
+static const char *scale(void)
+{
+	return harness_on_gpu() ? "course"
+		: "small (one model, context 128, half of the parameters, fp32)";
+}
+
+int main(int argc, char **argv)
+{
+	const Study studies[] = {
+		{ "operations", "size precision", "op path bytes copy_us us sd_us "
+			"min_us GBps share error sets kernels copy_GBps", plan, run },
+		{ 0 }
+	};
+	const Experiment e = {
+		.name = "kernel_speed", .options = options, .studies = studies,
+		.about = "operations bound by memory, against their floor in bytes",
+		.scale = scale,
+	};
+	return harness_main(&e, argc, argv);
+}

@@ -1,0 +1,313 @@
+/* layer_norm: LayerNorm and RMSNorm, alone and in the model */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/stats.h"
+#include "experiments/harness.h"
+#include "experiments/step.h"
+#include "experiments/timing.h"
+#include "ops/array.h"
+
+static long rows, width, repeats, steps = 5;
+static const Option options[] = {
+	{ "rows", OPT_INT, &rows, "1..1048576", "rows that are normalised" },
+	{ "width", OPT_INT, &width, "1..8192", "numbers in a row: only this width" },
+	{ "repeats", OPT_INT, &repeats, "1..2000",
+		"forward passes; a tenth as many backward" },
+	{ "steps", OPT_INT, &steps, "1..1000", "measured steps of a model" },
+	{ 0 }
+};
+#define EPS 1e-5
+typedef struct Norm {
+	const Ops *ops;
+	size_t rows, C;
+	Array x, y, dy, dx, g, b, dg, db, mean, rho;
+} Norm;
+
+static void layernorm(void *arg)
+{
+	const Norm *n = arg;
+	n->ops->layernorm_forward(n->y, n->mean, n->rho, n->x, n->g, n->b, n->rows,
+		n->C, EPS);
+}
+
+static void layernorm_back(void *arg)
+{
+	const Norm *n = arg;
+	n->ops->layernorm_backward(n->dx, n->dg, n->db, n->dy, n->x, n->g, n->mean,
+		n->rho, n->rows, n->C);
+}
+
+static void rmsnorm(void *arg)
+{
+	const Norm *n = arg;
+	n->ops->rmsnorm_forward(n->y, n->rho, n->x, n->g, n->rows, n->C, EPS);
+}
+
+static void rmsnorm_back(void *arg)
+{
+	const Norm *n = arg;
+	n->ops->rmsnorm_backward(n->dx, n->dg, n->dy, n->x, n->g, n->rho, n->rows,
+		n->C);
+}
+static const Array nothing = { NULL, FP32 };
+
+static void fused_rmsnorm(void *arg)
+{
+	const Norm *n = arg;
+	n->ops->fused.rmsnorm_forward(n->y, n->rho, n->x, n->x, nothing, n->g,
+		n->rows, n->C, EPS);
+}
+
+static void fused_rmsnorm_back(void *arg)
+{
+	const Norm *n = arg;
+	n->ops->fused.rmsnorm_backward((NormBackward){ .dsum = n->dx, .dg = n->dg,
+		.beta = 1, .dy = n->dy, .sum = n->x, .g = n->g, .rho = n->rho },
+		n->rows, n->C);
+}
+
+static const struct Kind {
+	const char *name;
+	bool centers;                    /* about the mean, and shifts */
+	Work *forward, *backward;
+} kinds[] = {
+	{ "rmsnorm eager", false, rmsnorm, rmsnorm_back },
+	{ "rmsnorm fused", false, fused_rmsnorm, fused_rmsnorm_back },
+	{ "layernorm", true, layernorm, layernorm_back },
+};
+enum { NKINDS_OF_NORM = sizeof kinds / sizeof *kinds };
+/* what one row of x gives; dx and y: double[C] */
+static void norm_row(double *y, double *dx, const real *x, const real *dy,
+	const real *g, const real *b, size_t C, bool centers)
+{
+	double mean = 0, square = 0, v_mean = 0, v_along = 0;
+	for (size_t j = 0; j < C; j++)
+		mean += centers ? (double)x[j] / C : 0;
+	for (size_t j = 0; j < C; j++)
+		square += (x[j] - mean) * (x[j] - mean) / C;
+	double rho = 1 / sqrt(square + EPS);
+	for (size_t j = 0; j < C; j++) {
+		double v = (double)g[j] * dy[j] / C;
+		v_mean += centers ? v : 0;
+		v_along += v * (x[j] - mean) * rho;
+	}
+	for (size_t j = 0; j < C; j++) {
+		double unit = (x[j] - mean) * rho;
+		y[j] = g[j] * unit + (centers ? b[j] : 0);
+		dx[j] = rho * ((double)g[j] * dy[j] - v_mean - unit * v_along);
+	}
+}
+
+static void expect_row(Device *d, Array got, const double *want, size_t row,
+	size_t C, const char *name)
+{
+	real *have = need(malloc(C * sizeof *have));
+	array_read(d, have, array_part(d, got, row * C), C);
+	for (size_t j = 0; j < C; j++)
+		if (!(fabs(have[j] - want[j]) <= 1e-4 * (1 + fabs(want[j]))))
+			die("%s: element %zu of row %zu is %g, not %g", name, j, row,
+				(double)have[j], want[j]);
+	free(have);
+}
+static real *read_row(Device *d, Array a, size_t row, size_t C)
+{
+	real *values = need(malloc(C * sizeof *values));
+	array_read(d, values, array_part(d, a, row * C), C);
+	return values;
+}
+
+/* of n.y and n.dx, where dx was zero before one backward pass */
+static void check_norm(Device *d, const Norm *n, const struct Kind *kind)
+{
+	const size_t C = n->C, some[] = { 0, n->rows / 2, n->rows - 1 };
+	double *y = need(malloc(C * sizeof *y)), *dx = need(malloc(C * sizeof *dx));
+	real *g = read_row(d, n->g, 0, C), *b = read_row(d, n->b, 0, C);
+	for (int i = 0; i < 3; i++) {
+		real *x = read_row(d, n->x, some[i], C);
+		real *dy = read_row(d, n->dy, some[i], C);
+		norm_row(y, dx, x, dy, g, b, C, kind->centers);
+		expect_row(d, n->y, y, some[i], C, kind->name);
+		expect_row(d, n->dx, dx, some[i], C, kind->name);
+		free(x);
+		free(dy);
+	}
+	free(y);
+	free(dx);
+	free(g);
+	free(b);
+}
+static const char *const norm_columns = "norm fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms "
+	"fwd_GBps bwd_GBps fwd_share bwd_share fwd_kernels bwd_kernels copy_GBps";
+
+static void plan_norms(Plan *plan)
+{
+	long count = rows ? rows : harness_on_gpu() ? 50000 : 2000;
+	for (long C = 1024; C <= 8192 && !width; C *= 2)
+		plan_add(plan, "%ld\t%ld", count, C);
+	if (width)
+		plan_add(plan, "%ld\t%ld", count, width);
+}
+
+static void set_norm(Row *row, const char *direction, Timing t, double bytes,
+	double copy)
+{
+	const double GBps = bytes / t.ms * 1e-6;
+	const struct { const char *suffix; double value; } columns[] = {
+		{ "ms", t.ms }, { "sd_ms", t.sd_ms }, { "GBps", GBps },
+			{ "share", GBps / copy },
+	};
+	char name[32];
+	for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+		snprintf(name, sizeof name, "%s_%s", direction, columns[i].suffix);
+		row_set(row, name, "%.6g", columns[i].value);
+	}
+	snprintf(name, sizeof name, "%s_kernels", direction);
+	if (t.kernels)
+		row_set(row, name, "%d", t.kernels);
+}
+static Array drawn(Device *d, size_t n, int stream)
+{
+	Array a = array_new(d, n, FP32, MEM_TEMPORARY, "norm");
+	ops_for(d)->draw(a, n, 1, 4, harness_seed, stream);
+	return a;
+}
+
+static Norm new_norm(Device *d, size_t rows, size_t C)
+{
+	size_t n = rows * C;
+	return (Norm){ .ops = ops_for(d), .rows = rows, .C = C,
+		.x = drawn(d, n, 1), .y = drawn(d, n, 2), .dy = drawn(d, n, 3),
+		.dx = drawn(d, n, 4), .g = drawn(d, C, 5), .b = drawn(d, C, 6),
+		.dg = drawn(d, C, 7), .db = drawn(d, C, 8), .mean = drawn(d, rows, 9),
+		.rho = drawn(d, rows, 10) };
+}
+
+static void run_norms(Row *row)
+{
+	Device *d = harness_device();
+	int runs = repeats ? (int)repeats : harness_on_gpu() ? 1000 : 10;
+	Norm n = new_norm(d, row_int(row, "rows"), row_int(row, "width"));
+	size_t size = n.rows * n.C;
+	double copy = copy_GBps(d, copy_length(d), 21);
+	double bytes = 2.0 * size * d->backend->width(FP32);
+	for (int i = 0; i < NKINDS_OF_NORM; i++) {
+		n.ops->fill(n.y, NAN, size);
+		n.ops->fill(n.dx, 0, size);
+		kinds[i].forward(&n);
+		kinds[i].backward(&n);
+		check_norm(d, &n, &kinds[i]);
+		row_set(row, "norm", "%s", kinds[i].name);
+		row_set(row, "copy_GBps", "%.2f", copy);
+		set_norm(row, "fwd", timed(d, kinds[i].forward, &n, runs), bytes, copy);
+		set_norm(row, "bwd", timed(d, kinds[i].backward, &n, (runs + 9) / 10),
+			2 * bytes, copy);
+		row_emit(row);
+	}
+}
+static const Ops *whole;
+
+static void one_kernel_forward(Array y, Array rho, Array x, Array g,
+	size_t rows, size_t C, double eps)
+{
+	whole->fused.rmsnorm_forward(y, rho, x, x, nothing, g, rows, C, eps);
+}
+
+static void one_kernel_backward(Array dx, Array dg, Array dy, Array x, Array g,
+	Array rho, size_t rows, size_t C)
+{
+	whole->fused.rmsnorm_backward((NormBackward){ .dsum = dx, .dg = dg,
+		.beta = 1, .dy = dy, .sum = x, .g = g, .rho = rho }, rows, C);
+}
+
+static Ops with_fused_norm(const Ops *ops)
+{
+	Ops changed = *ops;
+	whole = ops;
+	changed.rmsnorm_forward = one_kernel_forward;
+	changed.rmsnorm_backward = one_kernel_backward;
+	return changed;
+}
+static void plan_models(Plan *plan)
+{
+	for (int i = 0; i < NSIZES; i++) {
+		long T = harness_on_gpu() ? 512 : 512 / SCALE;
+		const char *name = model_sizes[i].name;
+		plan_add(plan, "%s\t%ld\trmsnorm eager\tnone", name, T);
+		plan_add(plan, "%s\t%ld\trmsnorm fused\tnone", name, T);
+		plan_add(plan, "%s\t%ld\tlayernorm\tnone", name, T);
+		plan_add(plan, "%s\t%ld\trmsnorm fused\tfused", name, T);
+	}
+}
+
+static Model *model_with(Row *row, Device *d, Ops *ops)
+{
+	int i = 0;
+	while (strcmp(model_sizes[i].name, row_text(row, "size")) != 0)
+		i++;
+	Shape shape = model_sizes[i].shape;
+	if (!harness_on_gpu())
+		shape = scaled_down(shape);
+	shape.context = row_int(row, "context");
+	Model *m = model_new(d, &shape, &policies[0], harness_seed);
+	const char *norm = row_text(row, "norm");
+	m->layernorm = strcmp(norm, "layernorm") == 0;
+	if (strcmp(row_text(row, "fusion"), "fused") == 0) {
+		model_fuse(m);
+	} else if (strcmp(norm, "rmsnorm fused") == 0) {
+		*ops = with_fused_norm(m->ops);
+		m->ops = ops;
+	}
+	return m;
+}
+static void run_model(Row *row)
+{
+	enum { BATCH = 4, WARMUP = 3 };
+	Device *d = harness_device();
+	Ops ops;
+	Model *m = model_with(row, d, &ops);
+	Batch b = batch_random(BATCH, m->shape.context, m->shape.vocab,
+		harness_seed);
+	double *ms = need(malloc(2 * steps * sizeof *ms)), first = 0, last = 0;
+	for (long i = -WARMUP; i < steps; i++) {
+		StepTime t = timed_step(m, NULL, &b, MODE_FORWARD_BACKWARD);
+		first = i == -WARMUP ? t.loss : first;
+		last = t.loss;
+		if (i >= 0)
+			ms[i] = t.fwd_ms, ms[steps + i] = t.bwd_ms;
+	}
+	if (last != first)
+		die("the loss changed from %.9g to %.9g between equal passes", first,
+			last);
+	Stats fwd = stats_of(ms, (int)steps), bwd = stats_of(ms + steps, (int)steps);
+	row_set(row, "fwd_ms", "%.4f", fwd.median);
+	row_set(row, "fwd_sd_ms", "%.4f", fwd.sd);
+	row_set(row, "bwd_ms", "%.4f", bwd.median);
+	row_set(row, "bwd_sd_ms", "%.4f", bwd.sd);
+	row_set(row, "peak_MiB", "%.1f", d->total_peak / 1048576.0);
+	row_set(row, "loss", "%.6f", last);
+}
+static const char *scale(void)
+{
+	return harness_on_gpu() ? "course" : "small (2000 rows, 10 passes; models "
+		"with widths and contexts divided by 8, depths by 4)";
+}
+
+int main(int argc, char **argv)
+{
+	const Study studies[] = {
+		{ "norms", "rows width", norm_columns, plan_norms, run_norms },
+		{ "model", "size context norm fusion", "fwd_ms fwd_sd_ms bwd_ms "
+			"bwd_sd_ms peak_MiB loss", plan_models, run_model },
+		{ 0 }
+	};
+	const Experiment e = {
+		.name = "layer_norm", .options = options, .studies = studies,
+		.about = "LayerNorm and RMSNorm, alone and in the model",
+		.scale = scale,
+	};
+	return harness_main(&e, argc, argv);
+}

@@ -1,0 +1,70 @@
+#include "experiments/timing.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/stats.h"
+#include "ops/array.h"
+
+enum { WARMUP = 3 };
+
+/* graph NULL: the work is called */
+static Timing run_between_marks(Device *d, Work *work, void *arg, void *graph,
+	int runs)
+{
+	assert(1 <= runs && runs <= MOST_RUNS);
+	for (int i = -WARMUP; i < runs; i++) {
+		if (i >= 0)
+			device_mark(d, i);
+		if (graph)
+			device_replay(d, graph);
+		else
+			work(arg);
+	}
+	device_mark(d, runs);
+	double *ms = need(malloc(runs * sizeof *ms));
+	for (int i = 0; i < runs; i++)
+		ms[i] = device_between_ms(d, i, i + 1);
+	Stats s = stats_of(ms, runs);
+	free(ms);
+	return (Timing){ s.median, s.sd, s.min, s.max, 0 };
+}
+Timing timed_calls(Device *d, Work *work, void *arg, int runs)
+{
+	return run_between_marks(d, work, arg, NULL, runs);
+}
+Timing timed(Device *d, Work *work, void *arg, int runs)
+{
+	int kernels = 0;
+	work(arg);
+	void *graph = device_graph(d, work, arg, &kernels);
+	Timing t = run_between_marks(d, work, arg, graph, runs);
+	t.kernels = kernels;
+	device_forget(d, &graph);
+	return t;
+}
+typedef struct Copy { const Ops *ops; Array to, from; size_t n; } Copy;
+
+static void queue_copy(void *arg)
+{
+	const Copy *c = arg;
+	c->ops->cast(c->to, c->from, c->n);
+}
+
+size_t copy_length(const Device *d)
+{
+	return (size_t)1 << (strcmp(d->backend->name, "cuda") == 0 ? 28 : 26);
+}
+
+double copy_GBps(Device *d, size_t n, int runs)
+{
+	Copy c = { ops_for(d), array_new(d, n, FP32, MEM_TEMPORARY, "copy"),
+		array_new(d, n, FP32, MEM_TEMPORARY, "original"), n };
+	c.ops->draw(c.from, n, 1, 4, 1, 1);
+	double ms = timed(d, queue_copy, &c, runs).ms;
+	device_free(d, c.to.at);
+	device_free(d, c.from.at);
+	return 2.0 * n * d->backend->width(FP32) / ms * 1e-6;
+}

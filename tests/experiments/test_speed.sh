@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# test_speed.sh: ceilings, kernel_speed and layer_norm: options and tiny runs
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+failed=0
+
+expect() { # expect NAME STATUS PATTERN PROGRAM ARGUMENTS...
+	local name=$1 status=$2 pattern=$3 program=${BUILD:-build}/$4 got=0
+	shift 4
+	"$program" "$@" >"$out/said" 2>&1 || got=$?
+	if [ $got = "$status" ] && grep -q -e "$pattern" "$out/said"; then
+		echo "ok - $name"
+	else
+		echo "not ok - $name: exit $got: $(tail -n 1 "$out/said")"
+		failed=1
+	fi
+}
+
+for program in ceilings kernel_speed layer_norm; do
+	expect "$program --help" 0 '^ *--runs\|^ *--rows' $program --help
+	expect "$program: unknown option" 2 'unknown option --sise' $program \
+		--sise small
+	expect "$program: unexpected argument" 2 "unexpected argument 'x'" \
+		$program x
+	expect "$program: unknown device" 2 "'tpu' is not one of" $program \
+		--device tpu
+done
+expect 'no runs' 2 '1..1000' ceilings --runs 0
+expect 'an unknown size' 2 'tiny.* is not one of small' kernel_speed --size tiny
+expect 'too wide a norm' 2 '1..8192' layer_norm --width 8193
+expect 'an unknown study' 2 'not one of norms|model' layer_norm --study steps
+
+tiny_ceilings="--device cpu --mebibytes 1 --dimension 65 --launches 3 --runs 2"
+for quantity in copy memcpy read write fp32 launch; do
+	expect "tiny ceilings: $quantity" 0 "^ *$quantity .*ok\$" ceilings \
+		$tiny_ceilings
+done
+"${BUILD:-build}/kernel_speed" --device cpu --size small --batch 1 \
+	--context 17 --footprint 1 --parameters 1000 --runs 2 >"$out/kernels"
+for operation in 'add ' 'rmsnorm forward *fused' 'softmax backward *plain' \
+	'rope' 'adamw *fused' 'cross-entropy'; do
+	if grep -q "small *fp32 *$operation.*ok\$" "$out/kernels"; then
+		echo "ok - tiny kernels: $operation"
+	else
+		echo "not ok - tiny kernels: $operation: $(tail -n 1 "$out/kernels")"
+		failed=1
+	fi
+done
+expect 'one row of one number' 0 '^ *1 *1 *rmsnorm fused .*ok$' layer_norm \
+	--device cpu --rows 1 --width 1 --repeats 1
+"${BUILD:-build}/layer_norm" --device cpu --rows 3 --width 17 --repeats 2 \
+	--out "$out/x.tsv"
+if grep -q '^# complete: yes' "$out/x.tsv" &&
+	[ "$(grep -c 'ok$' "$out/x.tsv")" = 3 ]; then
+	echo "ok - the table is complete"
+else
+	echo "not ok - the table is complete"
+	failed=1
+fi
+exit $failed

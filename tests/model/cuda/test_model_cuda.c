@@ -1,0 +1,165 @@
+/* models on the GPU: against the CPU, and against themselves */
+#include "tests/ops/cuda/both.h"
+
+#include "experiments/step.h"
+#include "experiments/text.h"
+
+typedef struct Answer {
+	double loss;
+	real *logits, *gradients;
+} Answer;
+
+static Answer answer_of(Device *device, const Shape *shape,
+	const Policy *policy, bool fused, const Batch *b)
+{
+	size_t before = device->total, n = b->B * b->T * shape->vocab;
+	Model *m = model_new(device, shape, policy, 3);
+	if (fused)
+		model_fuse(m);
+	Answer a = { model_forward(m, b->tokens, b->targets, b->B, b->T, false),
+		reals(poisoned(n)), reals(poisoned(m->count)) };
+	array_read(device, a.logits, m->logits, n);
+	model_forward(m, b->tokens, b->targets, b->B, b->T, true);
+	model_backward(m, false);
+	array_read(device, a.gradients, m->gradients, m->count);
+	model_free(&m);
+	size_t kept = 64 << 20;                 /* workspaces of the library */
+	if (device->total > before + kept)
+		fail_msg("%zu bytes are left after a model", device->total - before);
+	return a;
+}
+
+static double distance(const real *a, const real *b, size_t n)
+{
+	double square = 0, norm = 0;
+	for (size_t i = 0; i < n; i++) {
+		square += ((double)a[i] - b[i]) * ((double)a[i] - b[i]);
+		norm += (double)b[i] * b[i];
+	}
+	return sqrt(square / norm);
+}
+static void models_agree(void **state)
+{
+	static const size_t batches[][2] = { { 1, 1 }, { 3, 17 }, { 1, 1000 } };
+	static const Shape odd = { 101, 1000, 36, 50, 2, 3, 10000 };
+	(void)state;
+	if (gpu == NULL)
+		skip();
+	for (int i = 0; i < 3 * 2 * 2; i++) {
+		const Policy *policy = &policies[i % 2];
+		bool fused = i / 2 % 2;
+		const size_t *size = batches[i / 4];
+		double bound = policy->op[OP_LINEAR].input == FP32 ? 1e-4 : 2e-2;
+		Batch b = batch_random(size[0], size[1], odd.vocab, i);
+		Answer want = answer_of(cpu, &odd, policy, fused, &b);
+		Answer got = answer_of(gpu, &odd, policy, fused, &b);
+		double loss = fabs(got.loss - want.loss) / want.loss;
+		double logits = distance(got.logits, want.logits,
+			size[0] * size[1] * odd.vocab);
+		double gradients = distance(got.gradients, want.gradients,
+			shape_count(&odd));
+		if (!(loss < bound / 10 && logits < bound && gradients < bound))
+			fail_msg("%s, %s, batch %zu of %zu tokens: loss %.2g, logits %.2g, "
+				"gradients %.2g", policy->name, fusion_names[fused], size[0],
+				size[1], loss, logits, gradients);
+		batch_free(&b);
+		release(NULL);
+	}
+}
+enum { STEPS = 6 };
+
+typedef struct Run {
+	double loss[STEPS];
+	real *weights[STEPS];
+} Run;
+
+static Run run_of(const Shape *shape, const Policy *policy, bool fused,
+	bool replayed)
+{
+	Run run;
+	Model *m = model_new(gpu, shape, policy, 3);
+	if (fused)
+		model_fuse(m);
+	AdamW adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
+	Replay replay = { 0 };
+	for (int step = 0; step < STEPS; step++) {
+		Batch b = batch_random(3, 40, shape->vocab, step);
+		StepTime t = replayed ? replayed_step(&replay, m, &adamw, &b, MODE_TRAIN)
+			: timed_step(m, &adamw, &b, MODE_TRAIN);
+		run.loss[step] = t.loss;
+		run.weights[step] = reals(poisoned(m->count));
+		array_read(gpu, run.weights[step], m->weights, m->count);
+		batch_free(&b);
+	}
+	replay_free(&replay, gpu);
+	adamw_free(&adamw, m);
+	model_free(&m);
+	return run;
+}
+
+static void training_repeats(void **state)
+{
+	static const Shape shape = { 1000, 64, 128, 344, 3, 2, 10000 };
+	(void)state;
+	if (gpu == NULL)
+		skip();
+	for (int i = 0; i < 8; i++) {
+		const Policy *policy = &policies[i / 2];
+		bool fused = i % 2;
+		Run one = run_of(&shape, policy, fused, false);
+		Run two = run_of(&shape, policy, fused, fused);
+		for (int step = 0; step < STEPS; step++)
+			if (one.loss[step] != two.loss[step] || memcmp(one.weights[step],
+				two.weights[step], shape_count(&shape) * sizeof(real)))
+				fail_msg("%s, %s: step %d of two runs differs", policy->name,
+					fusion_names[fused], step + 1);
+		release(NULL);
+	}
+}
+enum { CURVE = 50, SEQUENCES = 8, LENGTH = 128 };
+
+static void learn(Device *device, bool fused, const Text *text, double *loss)
+{
+	static const Shape shape = { 256, LENGTH, 128, 384, 4, 4, 10000 };
+	Model *m = model_new(device, &shape, &policies[0], 1);
+	if (fused)
+		model_fuse(m);
+	AdamW adamw = adamw_new(m, 1e-3, 0.9, 0.95, 1e-8, 0.1);
+	Batch b = batch_random(SEQUENCES, LENGTH, shape.vocab, 1);
+	for (int step = 0; step < CURVE; step++) {
+		text_windows(text, 0, text->ntrain, 1, step, b.B, b.T, b.tokens,
+			b.targets);
+		loss[step] = timed_step(m, &adamw, &b, MODE_TRAIN).loss;
+	}
+	batch_free(&b);
+	adamw_free(&adamw, m);
+	model_free(&m);
+}
+
+static void curves_coincide(void **state)
+{
+	(void)state;
+	if (gpu == NULL)
+		skip();
+	double want[CURVE], got[CURVE];
+	Text text = text_read("writeup.nw", 1 << 16);
+	learn(cpu, false, &text, want);
+	assert_true(want[CURVE - 1] < want[0] - 1);     /* it has learned */
+	for (int fused = 0; fused < 2; fused++) {
+		learn(gpu, fused, &text, got);
+		for (int step = 0; step < CURVE; step++)
+			if (!(fabs(got[step] - want[step]) < 1e-3))
+				fail_msg("%s: after %d steps the loss is %.6f, on the CPU %.6f",
+					fusion_names[fused], step, got[step], want[step]);
+	}
+	text_free(&text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(models_agree), cmocka_unit_test(training_repeats),
+		cmocka_unit_test(curves_coincide),
+	};
+	return cmocka_run_group_tests(tests, open_both, close_both);
+}
