@@ -12,7 +12,7 @@
 #include "ops/array.h"
 
 static const char *size;
-static long context, batch = 4, runs = 21, parameters, footprint;
+static long context, batch = 4, runs, parameters, footprint;
 static const Option options[] = {
 	{ "size", OPT_TEXT, &size, "NAME", "shapes of this model only" },
 	{ "context", OPT_INT, &context, "1..65536", "tokens in a sequence" },
@@ -24,6 +24,11 @@ static const Option options[] = {
 	{ "runs", OPT_INT, &runs, "1..1000", "measured runs, after a few" },
 	{ 0 }
 };
+
+static int count_runs(void)
+{
+	return runs ? (int)runs : harness_on_gpu() ? 21 : 11;
+}
 typedef enum {
 	NONE,                  /* ends the list */
 	HIDDEN, INNER,         /* (N, C), (N, F) */
@@ -366,7 +371,7 @@ static void time_operation(Row *row, Device *d, const Operation *op,
 	if (harness_on_gpu())
 		row_set(row, "error", "%.3g", check_set(d, sets[0], op, s, low));
 	turn.ncalls = nsets * turns;
-	Timing t = timed(d, queue_turn, &turn, (int)runs);
+	Timing t = timed(d, queue_turn, &turn, count_runs());
 	for (int i = 0; i < nsets; i++)
 		free_set(d, sets[i]);
 	double bytes = bytes_of(d, op, s, low, false), us = 1e3 / turn.ncalls;
@@ -437,7 +442,7 @@ static void run(Row *row)
 	Device *d = harness_device();
 	Type low = strcmp(row_text(row, "precision"), "bf16") == 0 ? BF16 : FP32;
 	Sizes s = sizes_of(&find_size(row_text(row, "size"))->shape);
-	double copy = copy_GBps(d, copy_length(d), (int)runs);
+	double copy = copy_GBps(d, copy_length(d), count_runs());
 	for (int i = 0; i < NOPERATIONS; i++) {
 		When when = operations[i].when;
 		if (when == ANY || (when == FP32_ONLY) == (low == FP32))

@@ -1,6 +1,7 @@
 # kernel_speed.gp: the share of a copy's bandwidth that operations reach
 height = 85
 load "src/plots/style.gp"
+set lmargin 21
 names = "'adamw' 'cross-entropy' 'swiglu backward' 'swiglu forward' " \
 	. "'softmax backward' 'softmax forward' 'rope' 'rmsnorm backward' " \
 	. "'rmsnorm forward'"

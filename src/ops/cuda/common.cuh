@@ -143,6 +143,16 @@ static inline unsigned threads_for(size_t n, unsigned most)
 	return n >= most ? most : (unsigned)(n + 31) / 32 * 32;
 }
 
+/* blocks that run at once and have n pieces of work in equal shares */
+template <class Kernel>
+unsigned resident_for(size_t n, Kernel kernel, unsigned threads)
+{
+	int each = 0;
+	CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel,
+		(int)threads, 0));
+	return blocks_for(n, blocks_for(n, (size_t)each * cuda_multiprocessors()));
+}
+
 /* after every launch */
 #define LAUNCHED() CUDA(cudaGetLastError())
 constexpr int most_threads(int per)

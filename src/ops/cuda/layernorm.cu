@@ -67,7 +67,7 @@ struct LayerNorm {
 /* dx += rstd (v - mean(v) - xhat mean(v xhat)), v = g dy
  * shares of dg: sums of dy xhat over the rows of a block; of db: of dy
  * bytes a row: C (2 sizeof dx + sizeof dy + sizeof x); 16 C FLOPs
- * grid: 4 a multiprocessor, block: C / (N PER) threads */
+ * grid: what the chip holds, block: C / (N PER) threads */
 template <int N, int PER>
 __global__ __launch_bounds__(most_threads(PER)) void layernorm_gradient(
 	LayerNorm a, size_t rows, size_t C)
@@ -125,22 +125,21 @@ extern "C" void cuda_layernorm_backward(Array dx, Array dg, Array db, Array dy,
 	Array x, Array g, Array mean, Array rstd, size_t rows, size_t C)
 {
 	const bool wide = packs(dx, 4) && packs(dy, 4) && packs(x, 4) && packs(g, 4);
-	const size_t each = blocks_for(rows, 4 * cuda_multiprocessors());
-	const unsigned blocks = blocks_for(rows, each);
-	Array gain = scratch(blocks * C, "gain's gradient"),
-		shift = scratch(blocks * C, "shift's gradient");
-	const LayerNorm a = { dx, dy, x, g, (const float *)mean.at,
-		(const float *)rstd.at, (float *)gain.at, (float *)shift.at };
+	LayerNorm a = { dx, dy, x, g, (const float *)mean.at,
+		(const float *)rstd.at, NULL, NULL };
 	with_row(C, wide, [&](auto pack, auto per) {
 		const unsigned threads = threads_for(blocks_for(C, pack.value),
 			most_threads(per.value));
-		layernorm_gradient<pack.value, per.value><<<blocks, threads, 0,
-			cuda_stream()>>>(a, rows, C);
+		const auto kernel = layernorm_gradient<pack.value, per.value>;
+		const unsigned blocks = resident_for(rows, kernel, threads);
+		a.dgain = (float *)scratch(blocks * C, "gain's gradient").at;
+		a.dshift = (float *)scratch(blocks * C, "shift's gradient").at;
+		kernel<<<blocks, threads, 0, cuda_stream()>>>(a, rows, C);
+		LAUNCHED();
+		cuda_sum_rows((float *)dg.at, 1, a.dgain, blocks, C);
+		if (db.at)
+			cuda_sum_rows((float *)db.at, 1, a.dshift, blocks, C);
 	});
-	LAUNCHED();
-	cuda_sum_rows((float *)dg.at, 1, (const float *)gain.at, blocks, C);
-	if (db.at)
-		cuda_sum_rows((float *)db.at, 1, (const float *)shift.at, blocks, C);
-	cuda_release(shift.at);
-	cuda_release(gain.at);
+	cuda_release(a.dshift);
+	cuda_release(a.dgain);
 }

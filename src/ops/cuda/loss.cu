@@ -1,14 +1,14 @@
 /* loss.cu: cross-entropy and the gradient of the logits in one pass */
 #include "ops/cuda/common.cuh"
 
-enum { THREADS = 512, HELD = 32 };      /* elements that a thread holds */
+enum { THREADS = 256, HELD = 40 };      /* elements that a thread holds */
 
 /* losses (N) = log(sum(exp(z))) - z[target]; dlogits = scale (softmax(z) - 1 at
  * the target), not at NULL; z: (N, V) of E, dlogits too and may be logits
  * bytes a row: 2 V sizeof(E); 6 V FLOPs and V exponentials
- * grid: N, block 512 */
+ * grid: N, block 256 */
 template <class E, int N>
-__global__ __launch_bounds__(THREADS) void cross_entropy(float *losses,
+__global__ __launch_bounds__(THREADS, 3) void cross_entropy(float *losses,
 	E *dlogits, const E *logits, const int32_t *targets, float scale, size_t V)
 {
 	const size_t row = blockIdx.x * V, stride = THREADS * N;
@@ -61,7 +61,11 @@ __global__ __launch_bounds__(THREADS) void cross_entropy(float *losses,
 			break;
 		#pragma unroll
 		for (int i = 0; i < N; i++)
-			held[k][i] = held[k][i] * factor - (j + i == target ? scale : 0);
+			held[k][i] *= factor;
+		if (target - j < N)
+			#pragma unroll
+			for (int i = 0; i < N; i++)
+				held[k][i] -= j + i == target ? scale : 0;
 		store(dlogits + row + j, held[k]);
 	}
 	for (size_t j = first + HELD / N * stride; j < V; j += stride) {

@@ -82,7 +82,7 @@ __device__ void load_row(NormRow<N, PER> &r, const NormArrays &a, size_t row,
  * copy = dsum and y = g xhat in T; partial (grid, C) = sums of dy xhat
  * dsum, sum, copy, y, dy: (rows, C); g: (C); rho: (rows)
  * bytes a row: C (12 + 3 sizeof(T)), 4 C less if fresh; about 14 C FLOPs
- * grid: 4 a multiprocessor, block: C / (N PER) threads */
+ * grid: what the chip holds, block: C / (N PER) threads */
 template <class T, int N, int PER>
 __global__ __launch_bounds__(most_threads(PER)) void norm_backward(NormArrays a,
 	size_t rows, size_t C)
@@ -204,22 +204,21 @@ extern "C" void cuda_fused_rmsnorm_backward(NormBackward b, size_t rows,
 	const bool wide = packs(b.dsum, 4) && packs(b.dy, 4) && packs(b.sum, 4)
 		&& packs(b.g, 4) && (b.copy.at == NULL || packs(b.copy, 4))
 		&& (b.y.at == NULL || packs(b.y, 4));
-	const size_t each = blocks_for(rows, 4 * cuda_multiprocessors());
-	const unsigned blocks = blocks_for(rows, each);
-	float *partial = (float *)cuda_scratch(blocks * C * sizeof *partial,
-		"norm's gain gradient");
-	const NormArrays a = { (float *)b.dsum.at, b.fresh, b.copy.at, b.y.at,
-		partial, b.dy.at, (const float *)b.sum.at, (const float *)b.g.at,
+	NormArrays a = { (float *)b.dsum.at, b.fresh, b.copy.at, b.y.at, NULL,
+		b.dy.at, (const float *)b.sum.at, (const float *)b.g.at,
 		(const float *)b.rho.at };
 	with_row(C, wide, [&](auto pack, auto per) {
 		with_type(b.dy.type, [&](auto t) {
 			const unsigned threads = threads_for(blocks_for(C, pack.value),
 				most_threads(per.value));
-			norm_backward<decltype(t), pack.value, per.value>
-				<<<blocks, threads, 0, cuda_stream()>>>(a, rows, C);
+			const auto kernel = norm_backward<decltype(t), pack.value, per.value>;
+			const unsigned blocks = resident_for(rows, kernel, threads);
+			a.partial = (float *)cuda_scratch(blocks * C * sizeof(float),
+				"norm's gain gradient");
+			kernel<<<blocks, threads, 0, cuda_stream()>>>(a, rows, C);
+			LAUNCHED();
+			cuda_sum_rows((float *)b.dg.at, b.beta, a.partial, blocks, C);
 		});
 	});
-	LAUNCHED();
-	cuda_sum_rows((float *)b.dg.at, b.beta, partial, blocks, C);
-	cuda_release(partial);
+	cuda_release(a.partial);
 }

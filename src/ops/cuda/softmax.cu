@@ -72,33 +72,54 @@ __global__ __launch_bounds__(32 * ROWS) void softmax(E *P, const E *S,
  * dS, dP, P: (matrices, T, T) of E; what is after the diagonal is not read
  * bytes a matrix: sizeof(E) (T (T + 1) + T T); 2.5 T T FLOPs
  * grid: rows / 4, block: a warp for a row */
-template <class E, int N>
+template <class E, int N, int HELD>
 __global__ __launch_bounds__(32 * ROWS) void softmax_gradient(E *dS,
 	const E *dP, const E *P, float scale, size_t rows, size_t T)
 {
 	const size_t row = blockIdx.x * (size_t)ROWS + threadIdx.x / 32;
 	if (row >= rows)
 		return;
-	const size_t last = row % T, first = threadIdx.x % 32 * N;
-	const size_t at = row * T;
-	float dot = 0, dp[N], p[N];
-	for (size_t j = first; j <= last; j += 32 * N) {
-		load(dp, dP + at + j);
-		load(p, P + at + j);
+	const size_t last = row % T, first = threadIdx.x % 32 * N, at = row * T;
+	float dp[HELD / N][N], p[HELD / N][N], dot = 0, other[N], more[N];
+	#pragma unroll
+	for (int k = 0; k < HELD / N; k++)
+		if (first + k * 32 * N <= last) {
+			load(dp[k], dP + at + first + k * 32 * N);
+			load(p[k], P + at + first + k * 32 * N);
+		}
+	#pragma unroll
+	for (int k = 0; k < HELD / N; k++)
+		#pragma unroll
+		for (int i = 0; i < N; i++) {
+			if (first + k * 32 * N + i > last)
+				dp[k][i] = p[k][i] = 0;
+			dot += p[k][i] * dp[k][i];
+		}
+	for (size_t j = first + HELD * 32; j <= last; j += 32 * N) {
+		load(more, dP + at + j);
+		load(other, P + at + j);
 		#pragma unroll
 		for (int i = 0; i < N; i++)
-			dot += j + i <= last ? p[i] * dp[i] : 0;
+			dot += j + i <= last ? other[i] * more[i] : 0;
 	}
 	dot = warp_sum(dot);
-	for (size_t j = first; j < T; j += 32 * N) {
+	#pragma unroll
+	for (int k = 0; k < HELD / N; k++) {
+		#pragma unroll
+		for (int i = 0; i < N; i++)
+			dp[k][i] = p[k][i] * (dp[k][i] - dot) * scale;
+		if (first + k * 32 * N < T)
+			store(dS + at + first + k * 32 * N, dp[k]);
+	}
+	for (size_t j = first + HELD * 32; j < T; j += 32 * N) {
 		if (j <= last) {
-			load(dp, dP + at + j);
-			load(p, P + at + j);
+			load(more, dP + at + j);
+			load(other, P + at + j);
 		}
 		#pragma unroll
 		for (int i = 0; i < N; i++)
-			dp[i] = j + i <= last ? p[i] * (dp[i] - dot) * scale : 0;
-		store(dS + at + j, dp);
+			more[i] = j + i <= last ? other[i] * (more[i] - dot) * scale : 0;
+		store(dS + at + j, more);
 	}
 }
 extern "C" void cuda_fused_softmax_forward(Array P, Array S, double scale,
@@ -126,8 +147,11 @@ extern "C" void cuda_fused_softmax_backward(Array dS, Array dP, Array P,
 	with_type(P.type, [&](auto e) {
 		using E = decltype(e);
 		constexpr int N = 16 / sizeof(E);
-		const auto kernel = T % N == 0 && packs(dS, N) && packs(dP, N)
-			&& packs(P, N) ? softmax_gradient<E, N> : softmax_gradient<E, 1>;
+		const bool wide = T % N == 0 && packs(dS, N) && packs(dP, N)
+			&& packs(P, N);
+		const auto kernel = !wide ? softmax_gradient<E, 1, 16>
+			: T <= 16 * 32 ? softmax_gradient<E, N, 16>
+			: softmax_gradient<E, N, 32>;
 		kernel<<<blocks_for(rows, ROWS), 32 * ROWS, 0, cuda_stream()>>>(
 			(E *)dS.at, (const E *)dP.at, (const E *)P.at, (float)scale, rows,
 			T);

@@ -85,7 +85,7 @@ extern "C" void cuda_fused_swiglu_backward(Array dab, Array h, Array dh,
 	assert(dab.type == ab.type && h.type == ab.type && dh.type == ab.type);
 	with_type(h.type, [&](auto e) {
 		using E = decltype(e);
-		constexpr int N = 16 / sizeof(E);
+		constexpr int N = 4;
 		const bool wide = F % N == 0 && packs(dab, N) && packs(h, N)
 			&& packs(dh, N) && packs(ab, N);
 		const auto kernel = wide ? gate_gradient<E, N> : gate_gradient<E, 1>;
