@@ -43,8 +43,9 @@ static void run_types(Row *row)
 	int which = 0;
 	while (strcmp(toy_names[which], row_text(row, "tensor")) != 0)
 		which++;
+	Device *device = harness_device();
 	for (int p = 0; p < 3; p++) {
-		Toy *t = toy_new(harness_device(), &policies[p], harness_seed);
+		Toy *t = toy_new(device, &policies[p], harness_seed);
 		toy_forward(t);
 		toy_backward(t);
 		char fits[32];

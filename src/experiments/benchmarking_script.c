@@ -452,7 +452,7 @@ static const Study studies[] = {
 		" peak_MiB loss kernels", plan_sizes, run_sizes },
 	{ "warmup", "warmup", STATS("step") " first_ms", plan_warmup, run_warmup },
 	{ "split", "size context precision", "linear_ms attention_ms "
-		"elementwise_ms optimizer_ms marked_ms step_ms linear_GFLOP attention_GFLOP "
+	"elementwise_ms optimizer_ms marked_ms step_ms linear_GFLOP attention_GFLOP "
 		"parameters", plan_split, run_split },
 	{ "steps", "start", "step open_ms threads_ms library_ms alloc_ms fwd_ms "
 		"bwd_ms opt_ms step_ms faults faults_ms", plan_steps, run_steps },

@@ -10,9 +10,12 @@ import statistics
 import struct
 import sys
 
-import torch
-import torch.nn.functional as F
-from torch import nn
+try:
+	import torch
+	import torch.nn.functional as F
+	from torch import nn
+except ImportError as error:
+	sys.exit(f"pytorch_peer: PyTorch is not there: {error}")
 
 # d_model, d_ff, layers, heads
 SIZES = {

@@ -1,28 +1,37 @@
-# benchmark_sizes.gp: the phases of a step by size; step time against context
-height = 62
+# benchmark_sizes.gp: step time against size, and against context
+height = 66
 load "src/plots/style.gp"
 sizes = "small medium large xl 2.7B"
 place(name) = sum [i=1:words(sizes)] (word(sizes, i) eq name ? i : 0)
 stats table using "context" nooutput
-longest = STATS_max
-x(dummy) = place(stringcolumn("size")) * is("context", longest)
-upto2(dummy) = column("fwd_ms") + column("bwd_ms")
+middle = STATS_max > 512 ? 512 : STATS_max
+stats table using (column("step_ms")*only("precision", "bf16")) nooutput
+chosen = STATS_records > 0 ? "bf16" : "fp32"
+path = STATS_records > 0 ? "fused" : "none"
+x(dummy) = place(stringcolumn("size")) * is("context", middle)
+way(p, f) = only("precision", p) * only("fusion", f)
 set multiplot layout 1,2
-set ylabel "ms"
-set yrange [0:*]
-set xrange [0.4:words(sizes) + 0.6]
+set ylabel "step (ms)"
+set logscale y
+set xrange [0.6:words(sizes) + 0.4]
 set xtics ("small" 1, "medium" 2, "large" 3, "xl" 4, "2.7B" 5) scale 0 \
 	rotate by 30 right
-plot table using (x(0)):(upto2(0) + column("opt_ms")) with boxes lt 3 \
-	title "optimizer", "" using (x(0)):(upto2(0)) with boxes lt 2 \
-	title "backward", "" using (x(0)):"fwd_ms" with boxes lt 1 title "forward"
-set logscale xy 2
-set autoscale
+set key maxrows 2
+set datafile missing NaN
+plot table using (x(0)*way("fp32", "none")):"step_ms" with linespoints lt 1 \
+	title "fp32, one by one", \
+	"" using (x(0)*way("fp32", "fused")):"step_ms" with linespoints lt 2 \
+	title "fp32, fused", \
+	"" using (x(0)*way("bf16", "none")):"step_ms" with linespoints lt 3 \
+	title "bf16, one by one", \
+	"" using (x(0)*way("bf16", "fused")):"step_ms" with linespoints lt 4 \
+	title "bf16, fused"
+set logscale x 2
+set autoscale x
 set xrange [*:*] noextend
 set xtics auto norotate center scale 0.5
 set xlabel "context"
-set ylabel "step (ms)"
 plot for [i=1:words(sizes)] table \
-	using (column("context")*only("size", word(sizes, i))):"step_ms" \
-	with linespoints lt i title word(sizes, i)
+	using (column("context")*only("size", word(sizes, i)) \
+	*way(chosen, path)):"step_ms" with linespoints lt i title word(sizes, i)
 unset multiplot

@@ -49,7 +49,8 @@ extern "C" void cuda_rope(Array y, Array x, Array cosine, Array sine, size_t B,
 	const Angle c = { (const float *)cosine.at, T, H, D / 2 };
 	const Angle s = { (const float *)sine.at, T, H, D / 2 };
 	const Half even = { x, 0 }, odd = { x, 1 };
-	Array first = scratch(n, "even elements"), second = scratch(n, "odd elements"),
+	Array first = scratch(n, "even elements"),
+		second = scratch(n, "odd elements"),
 		work = scratch(n, "RoPE's intermediate");
 	map(first, n, times, even, c);
 	map(work, n, times, odd, s);

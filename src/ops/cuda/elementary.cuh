@@ -151,7 +151,8 @@ __global__ __launch_bounds__(MAP_THREADS) void reduce_kernel(float *out,
 		(load(in[operand++], x, blockIdx.x * C + j), ...);
 		#pragma unroll
 		for (int k = 0; k < N; k++) {
-			const float value = formula(f, in, k, std::index_sequence_for<X...>());
+			const float value = formula(f, in, k,
+				std::index_sequence_for<X...>());
 			result = KIND == SUM ? result + value : fmaxf(result, value);
 		}
 	}

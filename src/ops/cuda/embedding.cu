@@ -68,7 +68,8 @@ extern "C" void cuda_embedding_backward(Array dtable, double beta, Array dx,
 	if (beta == 0)
 		cuda_fill(dtable, 0, V * C);
 	const bool wide = C % 4 == 0 && packs(dtable, 4) && packs(dx, 4);
-	const dim3 grid(blocks_for(N, 1), blocks_for(C, (wide ? 4 : 1) * MAP_THREADS));
+	const dim3 grid(blocks_for(N, 1),
+		blocks_for(C, (wide ? 4 : 1) * MAP_THREADS));
 	const auto kernel = wide ? embedding_gradient<4> : embedding_gradient<1>;
 	kernel<<<grid, MAP_THREADS, 0, cuda_stream()>>>((float *)dtable.at, dx,
 		tokens, N, C);

@@ -7,8 +7,9 @@
  * bytes a row: C (8 + 2 sizeof(T)), without branch C (4 + sizeof(T));
  * 5 C FLOPs; grid: rows, block: C / (N PER) threads */
 template <class T, int N, int PER>
-__global__ __launch_bounds__(most_threads(PER)) void norm_forward(T *y, float *rho, float *sum, const float *x,
-	const T *branch, const float *g, size_t C, float eps)
+__global__ __launch_bounds__(most_threads(PER)) void norm_forward(T *y,
+	float *rho, float *sum, const float *x, const T *branch, const float *g,
+	size_t C, float eps)
 {
 	const size_t row = blockIdx.x * C;
 	float held[PER][N], squares = 0;

@@ -1,0 +1,25 @@
+# mixed_speedup.gp: speed of each policy against fp32, by size
+height = 58
+load "src/plots/style.gp"
+sizes = "small medium large xl 2.7B"
+place(name) = sum [i=1:words(sizes)] (word(sizes, i) eq name ? i : 0)
+array base[5]
+x(p) = place(stringcolumn("size"))*only("precision", p)
+set xrange [0.6:words(sizes) + 0.4]
+set yrange [0:*]
+set xtics ("small" 1, "medium" 2, "large" 3, "xl" 4, "2.7B" 5) scale 0 \
+	rotate by 30 right
+set datafile missing NaN
+set multiplot layout 1,2
+do for [phase in "fwd step"] {
+	do for [i=1:words(sizes)] {
+		stats table using (column(phase."_ms")*only("precision", "fp32") \
+			*only("size", word(sizes, i))) nooutput
+		base[i] = STATS_max
+	}
+	set ylabel (phase eq "fwd" ? "forward, speed-up" : "step, speed-up")
+	plot for [p in "tf32 fp16 bf16"] table \
+		using (x(p)):(base[place(stringcolumn("size"))] \
+		/column(phase."_ms")) with linespoints title p
+}
+unset multiplot
