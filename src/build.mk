@@ -128,8 +128,9 @@ $(SOURCES): ;
 ifdef BLAS_LIBS # configure.sh has run
 include build/digests.mk
 endif
-build/digests.mk: build/srcdigest $(SOURCES) \
-		$(call remember,sources,sources: $(SOURCES))
+# not within the rule: make 4.3 misreads a file in so long a line
+LISTED := $(call remember,sources,sources: $(SOURCES))
+build/digests.mk: build/srcdigest $(SOURCES) $(LISTED)
 	@mkdir -p build/digest
 	@{ build/srcdigest --all cpu; build/srcdigest --all cuda; } | \
 	while read -r name new; do \

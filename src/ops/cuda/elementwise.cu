@@ -90,6 +90,8 @@ extern "C" void cuda_draw(Array y, size_t n, double sd, double bound,
 	map(y, n, [] __device__ (float z) { return z; },
 		(Normal){ seed, stream, sd, bound });
 }
+/* mean = sum of x (n) / n; *nonfinite: is the sum infinite or NaN?
+ * bytes: those of x; grid 1, block 1024 */
 __global__ __launch_bounds__(1024) void mean_kernel(float *mean,
 	int32_t *nonfinite, Array x, size_t n)
 {

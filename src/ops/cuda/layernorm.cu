@@ -29,7 +29,7 @@ __device__ void each_pack(size_t C, F f)
 /* y = g (x - mean) rstd + b; b.at NULL: no shift
  * y, x: (rows, C); mean, rstd: (rows), g, b: (C) fp32
  * bytes a row: C (sizeof x + sizeof y); 8 C FLOPs
- * grid: rows, block: C / (N PER) threads */
+ * grid: rows, block: C / N threads, at most 1024, 512 if PER > 1 */
 template <int N, int PER>
 __global__ __launch_bounds__(most_threads(PER)) void layernorm(Array y,
 	float *mean, float *rstd, Array x, Array g, Array b, size_t C, float eps)
@@ -67,7 +67,8 @@ struct LayerNorm {
 /* dx += rstd (v - mean(v) - xhat mean(v xhat)), v = g dy
  * shares of dg: sums of dy xhat over the rows of a block; of db: of dy
  * bytes a row: C (2 sizeof dx + sizeof dy + sizeof x); 16 C FLOPs
- * grid: what the chip holds, block: C / (N PER) threads */
+ * grid: what the chip holds; block: C / N threads, at most 1024 or, if PER > 1,
+ * 512 */
 template <int N, int PER>
 __global__ __launch_bounds__(most_threads(PER)) void layernorm_gradient(
 	LayerNorm a, size_t rows, size_t C)

@@ -4,7 +4,7 @@
 enum { THREADS = 256, HELD = 40 };      /* elements that a thread holds */
 
 /* losses (N) = log(sum(exp(z))) - z[target]; dlogits = scale (softmax(z) - 1 at
- * the target), not at NULL; z: (N, V) of E, dlogits too and may be logits
+ * the target) unless NULL; z: (N, V) of E, dlogits too and may be logits
  * bytes a row: 2 V sizeof(E); 6 V FLOPs and V exponentials
  * grid: N, block 256 */
 template <class E, int N>

@@ -5,7 +5,7 @@
  * x, sum: (rows, C) fp32; branch, y: (rows, C) T; g: (C), rho: (rows) fp32;
  * branch NULL: sum is x
  * bytes a row: C (8 + 2 sizeof(T)), without branch C (4 + sizeof(T));
- * 5 C FLOPs; grid: rows, block: C / (N PER) threads */
+ * 5 C FLOPs; grid: rows, block: C / N threads, at most 1024, 512 if PER > 1 */
 template <class T, int N, int PER>
 __global__ __launch_bounds__(most_threads(PER)) void norm_forward(T *y,
 	float *rho, float *sum, const float *x, const T *branch, const float *g,
@@ -82,8 +82,10 @@ __device__ void load_row(NormRow<N, PER> &r, const NormArrays &a, size_t row,
 /* dsum += rho (v - xhat mean(v xhat)), v = g dy, xhat = rho sum; fresh: = ;
  * copy = dsum and y = g xhat in T; partial (grid, C) = sums of dy xhat
  * dsum, sum, copy, y, dy: (rows, C); g: (C); rho: (rows)
- * bytes a row: C (12 + 3 sizeof(T)), 4 C less if fresh; about 14 C FLOPs
- * grid: what the chip holds, block: C / (N PER) threads */
+ * bytes a row: C (12 + 3 sizeof(T)), 4 C less if fresh, C sizeof(T) less for
+ * each of copy and y that is NULL; about 14 C FLOPs
+ * grid: what the chip holds; block: C / N threads, at most 1024 or, if PER > 1,
+ * 512 */
 template <class T, int N, int PER>
 __global__ __launch_bounds__(most_threads(PER)) void norm_backward(NormArrays a,
 	size_t rows, size_t C)

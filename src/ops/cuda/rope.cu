@@ -3,8 +3,8 @@
 
 /* qkv: (B T, 3, H, D) of T, D even; cosine, sine: (length, D/2) fp32; a pair
  * turns by its angle, or back where direction is -1
- * bytes a token: 4 H D sizeof(T); 12 H D FLOPs
- * grid: B T, block: 2 H D / N threads; N even and a divisor of D */
+ * bytes a token: 4 H D sizeof(T); 6 H D FLOPs
+ * grid: B T, block: 2 H D / N threads, at most 1024; N even, a divisor of D */
 template <class T, int N, int W>
 __global__ void turn(T *qkv, const float *cosine, const float *sine,
 	size_t length, unsigned width, unsigned D, float direction)
