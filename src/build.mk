@@ -22,7 +22,8 @@ CUDA := $(if $(SANITIZE),,$(if $(KERNELS),$(NVCC)))
 BACKEND ?= $(if $(CUDA),$(DEVICE),cpu)
 # $(call remember,NAME,TEXT) is the file build/memo/NAME, which holds TEXT
 remember = build/memo/$1$(call memorize,build/memo/$1,$(strip $2))
-memorize = $(if $(call same,$(file <$1),$2),,$(call rewrite,$1,$2))
+# make 4.3 forgets to drop the newline at the end of a long file
+memorize = $(if $(call same,$(strip $(file <$1)),$2),,$(call rewrite,$1,$2))
 same = $(and $(findstring x$1x,x$2x),$(findstring x$2x,x$1x))
 rewrite = $(shell mkdir -p $(dir $1))$(file >$1,$2)
 variant = $1$(subst /,-,$(B:build%=%))
@@ -128,9 +129,8 @@ $(SOURCES): ;
 ifdef BLAS_LIBS # configure.sh has run
 include build/digests.mk
 endif
-# not within the rule: make 4.3 misreads a file in so long a line
-LISTED := $(call remember,sources,sources: $(SOURCES))
-build/digests.mk: build/srcdigest $(SOURCES) $(LISTED)
+build/digests.mk: build/srcdigest $(SOURCES) \
+		$(call remember,sources,sources: $(SOURCES))
 	@mkdir -p build/digest
 	@{ build/srcdigest --all cpu; build/srcdigest --all cuda; } | \
 	while read -r name new; do \
