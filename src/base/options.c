@@ -101,7 +101,8 @@ static void print_default(const Option *o)
 		const char *choice = o->expects;
 		for (int i = *(int *)o->value; i > 0; i--)
 			choice = strchr(choice, '|') + 1;
-		printf(" [%.*s]", (int)strcspn(choice, "|"), choice);
+		if (*(int *)o->value >= 0)
+			printf(" [%.*s]", (int)strcspn(choice, "|"), choice);
 		break;
 	}
 	}

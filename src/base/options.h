@@ -8,7 +8,8 @@ typedef struct Option {
 	/* "context", given as --context N; NULL ends the table */
 	const char *name;
 	OptionKind kind;
-	/* bool, long, double, const char *, int (a choice's index); the default */
+	/* bool, long, double, const char *, int (a choice's index, -1: none); the
+	 * default */
 	void *value;
 	/* OPT_CHOICE: "fp32|bf16"; OPT_INT: "1..65536"; else a word for --help */
 	const char *expects;

@@ -185,12 +185,10 @@ static void plan_speed(Plan *plan)
 static void run_speed(Row *row)
 {
 	enum { BATCH = 4, WARMUP = 5, MEASURED = 10 };
-	int i = 0, p = 0;
-	while (strcmp(model_sizes[i].name, row_text(row, "size")) != 0)
-		i++;
+	int p = 0;
 	while (strcmp(policies[p].name, row_text(row, "precision")) != 0)
 		p++;
-	Shape shape = model_sizes[i].shape;
+	Shape shape = *shape_find(row_text(row, "size"));
 	if (!harness_on_gpu())
 		shape = scaled_down(shape);
 	size_t T = shape.context = row_int(row, "context");

@@ -14,15 +14,14 @@
 #include "experiments/harness.h"
 #include "experiments/step.h"
 
-static const char *size;
-/* zeros where the command line says nothing */
+/* -1 and zeros where the command line says nothing */
+static int size = -1;
 static Shape given;
 static long context = 128, batch = 4, warmup = 5, steps = 10;
 static int mode = MODE_TRAIN, precision, fusion = 1, norm;
 
 static const Option options[] = {
-	{ "size", OPT_TEXT, &size, "NAME",
-		"one model: small, medium, large, xl or 2.7B, not scaled down" },
+	{ "size", OPT_CHOICE, &size, SIZES, "one model, not scaled down" },
 	{ "d-model", OPT_INT, &given.d_model, "1..65536", "width of the model" },
 	{ "d-ff", OPT_INT, &given.d_ff, "1..262144",
 		"width of the feed-forward layer" },
@@ -45,24 +44,20 @@ static const Option options[] = {
 };
 static bool one_model(void)
 {
-	return size || given.d_model || given.d_ff || given.layers || given.heads
-		|| given.vocab;
+	return size >= 0 || given.d_model || given.d_ff || given.layers
+		|| given.heads || given.vocab;
 }
 
-static const NamedShape *find_size(const char *name)
+/* the name of the one model that the command line gives, or other */
+static const char *size_or(const char *other)
 {
-	for (int i = 0; i < NSIZES; i++)
-		if (strcmp(model_sizes[i].name, name) == 0)
-			return &model_sizes[i];
-	usage_error("option --size: '%s' is not one of small, medium, large, xl, "
-		"2.7B", name);
+	return size >= 0 ? model_sizes[size].name : one_model() ? "custom" : other;
 }
 
 static Shape choose_shape(const char *name)
 {
-	Shape s = { .vocab = 10000, .theta = 10000 };
-	if (strcmp(name, "custom") != 0)
-		s = find_size(name)->shape;
+	const Shape *named = shape_find(name);      /* NULL: custom */
+	Shape s = named ? *named : (Shape){ .vocab = 10000, .theta = 10000 };
 	if (!one_model() && !harness_on_gpu())
 		s = scaled_down(s);
 	const struct { long *to, from; } overrides[] = {
@@ -92,13 +87,14 @@ static void plan_grid(Plan *plan, const char *precision, int path)
 static void plan_sizes(Plan *plan)
 {
 	if (one_model()) {
+		const char *name = size_or(NULL);
 		/* refuses impossible shapes before anything runs */
-		choose_shape(size ? size : "custom");
+		choose_shape(name);
 		if (norm && fusion)
 			usage_error("--norm layernorm has no fast path: give "
 				"--fusion none");
-		plan_add(plan, "%s\t%ld\t%ld\t%s\t%s", size ? size : "custom",
-			context, batch, policies[precision].name, fusion_names[fusion]);
+		plan_add(plan, "%s\t%ld\t%ld\t%s\t%s", name, context, batch,
+			policies[precision].name, fusion_names[fusion]);
 	} else if (harness_on_gpu()) {
 		for (int p = 0; p < 4; p++)
 			plan_grid(plan, p / 2 ? "bf16" : "fp32", p % 2);
@@ -198,7 +194,7 @@ static void run_sizes(Row *row)
 }
 static Shape studied_shape(void)
 {
-	Shape s = choose_shape(size ? size : one_model() ? "custom" : "medium");
+	Shape s = choose_shape(size_or("medium"));
 	s.context = one_model() ? context : harness_on_gpu() ? 512 : 512 / SCALE;
 	return s;
 }

@@ -11,10 +11,10 @@
 #include "model/shape.h"
 #include "ops/array.h"
 
-static const char *size;
+static int size = -1;
 static long context, batch = 4, runs, parameters, footprint;
 static const Option options[] = {
-	{ "size", OPT_TEXT, &size, "NAME", "shapes of this model only" },
+	{ "size", OPT_CHOICE, &size, SIZES, "shapes of this model only" },
 	{ "context", OPT_INT, &context, "1..65536", "tokens in a sequence" },
 	{ "batch", OPT_INT, &batch, "1..4096", "sequences in a batch" },
 	{ "parameters", OPT_INT, &parameters, "1..1073741824",
@@ -391,18 +391,8 @@ static void time_operation(Row *row, Device *d, const Operation *op,
 	row_set(row, "copy_GBps", "%.2f", copy);
 	row_emit(row);
 }
-static const NamedShape *find_size(const char *name)
-{
-	for (int i = 0; i < NSIZES; i++)
-		if (strcmp(model_sizes[i].name, name) == 0)
-			return &model_sizes[i];
-	usage_error("option --size: '%s' is not one of small, medium, large, xl, "
-		"2.7B", name);
-}
-
 static void plan_size(Plan *plan, const char *name)
 {
-	find_size(name);
 	plan_add(plan, "%s\tfp32", name);
 	if (harness_on_gpu())
 		plan_add(plan, "%s\tbf16", name);
@@ -411,9 +401,9 @@ static void plan_size(Plan *plan, const char *name)
 static void plan(Plan *plan)
 {
 	static const char *const sizes[] = { "small", "large", "2.7B" };
-	if (size)
-		plan_size(plan, size);
-	for (int i = 0; i < (size ? 0 : harness_on_gpu() ? 3 : 1); i++)
+	if (size >= 0)
+		plan_size(plan, model_sizes[size].name);
+	for (int i = 0; i < (size >= 0 ? 0 : harness_on_gpu() ? 3 : 1); i++)
 		plan_size(plan, sizes[i]);
 }
 
@@ -441,7 +431,7 @@ static void run(Row *row)
 {
 	Device *d = harness_device();
 	Type low = strcmp(row_text(row, "precision"), "bf16") == 0 ? BF16 : FP32;
-	Sizes s = sizes_of(&find_size(row_text(row, "size"))->shape);
+	Sizes s = sizes_of(shape_find(row_text(row, "size")));
 	double copy = copy_GBps(d, copy_length(d), count_runs());
 	for (int i = 0; i < NOPERATIONS; i++) {
 		When when = operations[i].when;

@@ -245,10 +245,7 @@ static void plan_models(Plan *plan)
 
 static Model *model_with(Row *row, Device *d, Ops *ops)
 {
-	int i = 0;
-	while (strcmp(model_sizes[i].name, row_text(row, "size")) != 0)
-		i++;
-	Shape shape = model_sizes[i].shape;
+	Shape shape = *shape_find(row_text(row, "size"));
 	if (!harness_on_gpu())
 		shape = scaled_down(shape);
 	shape.context = row_int(row, "context");

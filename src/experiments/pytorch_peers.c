@@ -79,10 +79,8 @@ static void time_mode(Model *m, AdamW *adamw, const Batch *b, Mode mode,
 
 static void time_ours(Row *row, bool fused)
 {
-	int i = 0, p = strcmp(row_text(row, "precision"), "fp32") == 0 ? 0 : 1;
-	while (strcmp(model_sizes[i].name, row_text(row, "size")) != 0)
-		i++;
-	Shape shape = model_sizes[i].shape;
+	int p = strcmp(row_text(row, "precision"), "fp32") == 0 ? 0 : 1;
+	Shape shape = *shape_find(row_text(row, "size"));
 	if (!harness_on_gpu())
 		shape = scaled_down(shape);
 	size_t T = shape.context = row_int(row, "context");

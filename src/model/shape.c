@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <string.h>
 
 const NamedShape model_sizes[NSIZES] = {
 	/*            vocab  context  d_model  d_ff  layers heads theta */
@@ -11,6 +12,14 @@ const NamedShape model_sizes[NSIZES] = {
 	{ "xl",     { 10000, 512,     1600,    6400, 48,    25,   10000 } },
 	{ "2.7B",   { 10000, 512,     2560,   10240, 32,    32,   10000 } },
 };
+
+const Shape *shape_find(const char *name)
+{
+	for (int i = 0; i < NSIZES; i++)
+		if (strcmp(model_sizes[i].name, name) == 0)
+			return &model_sizes[i].shape;
+	return NULL;
+}
 
 const char *shape_error(const Shape *s)
 {

@@ -17,8 +17,11 @@ typedef struct NamedShape {
 } NamedShape;
 
 #define NSIZES 5
-/* small medium large xl 2.7B, at the course's vocabulary and context */
+#define SIZES "small|medium|large|xl|2.7B"
+/* in the order of SIZES, at the course's vocabulary and context */
 extern const NamedShape model_sizes[NSIZES];
+/* the shape of the size with this name, or NULL */
+const Shape *shape_find(const char *name);
 
 /* per block, in this order; the blocks follow the embedding, then come ln_final
  * and lm_head */

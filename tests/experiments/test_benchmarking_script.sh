@@ -18,7 +18,8 @@ expect() { # expect NAME STATUS PATTERN ARGUMENTS...
 	fi
 }
 
-expect 'an unknown size' 2 'tiny.* is not one of small, medium' --size tiny
+expect 'an unknown size' 2 'tiny.* is not one of small|medium' --size tiny
+expect 'no size unless given' 0 '--size small|.*|2.7B$' --help
 expect 'an unknown option' 2 'unknown option --sise' --sise small
 expect 'an impossible shape' 2 'multiple of the number of heads' $tiny --heads 3
 expect 'a missing dimension' 2 'at least 1' --layers 2

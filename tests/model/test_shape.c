@@ -4,6 +4,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "base/options.h"
 #include "model/shape.h"
 
 static void five_sizes_have_their_counts(void **state)
@@ -19,6 +20,18 @@ static void five_sizes_have_their_counts(void **state)
 			known[i]);
 		assert_null(shape_error(&s));
 	}
+}
+
+static void sizes_have_their_names(void **state)
+{
+	(void)state;
+	for (int i = 0; i < NSIZES; i++) {
+		const char *name = model_sizes[i].name;
+		assert_int_equal(options_choice(SIZES, name), i);
+		assert_ptr_equal(shape_find(name), &model_sizes[i].shape);
+	}
+	assert_null(shape_find("tiny"));
+	assert_null(shape_find(""));
 }
 
 static void parameters_tile_the_buffer(void **state)
@@ -52,6 +65,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(five_sizes_have_their_counts),
+		cmocka_unit_test(sizes_have_their_names),
 		cmocka_unit_test(parameters_tile_the_buffer),
 		cmocka_unit_test(impossible_shapes_are_named),
 	};
