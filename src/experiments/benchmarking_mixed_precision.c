@@ -177,7 +177,7 @@ static void plan_speed(Plan *plan)
 {
 	bool gpu = harness_on_gpu();
 	for (int i = 0; i < NSIZES; i++)
-		for (int p = 0; p < 4; p++)
+		for (int p = 0; p < NPOLICIES; p++)
 			plan_add(plan, "%s\t%d\t%s", model_sizes[i].name,
 				gpu ? 512 : 512 / SCALE, policies[p].name);
 }
@@ -185,15 +185,13 @@ static void plan_speed(Plan *plan)
 static void run_speed(Row *row)
 {
 	enum { BATCH = 4, WARMUP = 5, MEASURED = 10 };
-	int p = 0;
-	while (strcmp(policies[p].name, row_text(row, "precision")) != 0)
-		p++;
+	const Policy *policy = policy_find(row_text(row, "precision"));
 	Shape shape = *shape_find(row_text(row, "size"));
 	if (!harness_on_gpu())
 		shape = scaled_down(shape);
 	size_t T = shape.context = row_int(row, "context");
 	Device *device = harness_device();
-	Model *m = model_new(device, &shape, &policies[p], harness_seed);
+	Model *m = model_new(device, &shape, policy, harness_seed);
 	model_fuse(m);
 	AdamW adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
 	Batch b = batch_random(BATCH, T, shape.vocab, harness_seed);

@@ -139,14 +139,6 @@ static void set_shape(Row *row, const Shape *s)
 	row_set(row, "parameters", "%zu", shape_count(s));
 }
 
-static const Policy *find_policy(const Row *row)
-{
-	const Policy *p = policies;
-	while (strcmp(p->name, row_text(row, "precision")) != 0)
-		p++;
-	return p;
-}
-
 static void run_sizes(Row *row)
 {
 	Shape shape = choose_shape(row_text(row, "size"));
@@ -157,7 +149,8 @@ static void run_sizes(Row *row)
 	Device *device = harness_device();
 	if (8.0 * B * T > device->limit)
 		device->on_oom(8 * B * T, device->limit, "batch");
-	Model *m = model_new(device, &shape, find_policy(row), harness_seed);
+	const Policy *policy = policy_find(row_text(row, "precision"));
+	Model *m = model_new(device, &shape, policy, harness_seed);
 	if (strcmp(row_text(row, "fusion"), "fused") == 0)
 		model_fuse(m);
 	m->layernorm = norm;
@@ -390,7 +383,8 @@ static void run_split(Row *row)
 	Shape shape = choose_shape(row_text(row, "size"));
 	size_t B = batch, T = shape.context = row_int(row, "context");
 	Device *device = harness_device();
-	Model *m = model_new(device, &shape, find_policy(row), harness_seed);
+	const Policy *policy = policy_find(row_text(row, "precision"));
+	Model *m = model_new(device, &shape, policy, harness_seed);
 	model_fuse(m);
 	AdamW adamw = adamw_new(m, 1e-4, 0.9, 0.999, 1e-8, 0.01);
 	Batch b = batch_random(B, T, shape.vocab, harness_seed);

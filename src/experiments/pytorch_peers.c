@@ -79,13 +79,13 @@ static void time_mode(Model *m, AdamW *adamw, const Batch *b, Mode mode,
 
 static void time_ours(Row *row, bool fused)
 {
-	int p = strcmp(row_text(row, "precision"), "fp32") == 0 ? 0 : 1;
+	const Policy *policy = policy_find(row_text(row, "precision"));
 	Shape shape = *shape_find(row_text(row, "size"));
 	if (!harness_on_gpu())
 		shape = scaled_down(shape);
 	size_t T = shape.context = row_int(row, "context");
 	Device *device = harness_device();
-	Model *m = model_new(device, &shape, &policies[p], harness_seed);
+	Model *m = model_new(device, &shape, policy, harness_seed);
 	if (fused)
 		model_fuse(m);
 	AdamW adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);

@@ -1,5 +1,7 @@
 #include "model/precision.h"
 
+#include <string.h>
+
 #include "ops/ops.h"
 
 const char *const op_kind_names[NKINDS] = {
@@ -24,9 +26,17 @@ const char *const op_kind_names[NKINDS] = {
 		[OP_LOSS]      = { TYPE_REAL, TYPE_REAL },          \
 	} }
 
-const Policy policies[] = {
+const Policy policies[NPOLICIES] = {
 	MIXED("fp32", TYPE_REAL, TYPE_REAL),
 	MIXED("bf16", BF16, BF16),
 	MIXED("fp16", FP16, FP16),
 	MIXED("tf32", TF32, TYPE_REAL),
 };
+
+const Policy *policy_find(const char *name)
+{
+	for (int i = 0; i < NPOLICIES; i++)
+		if (strcmp(policies[i].name, name) == 0)
+			return &policies[i];
+	return NULL;
+}

@@ -20,7 +20,10 @@ typedef struct Policy {
 
 extern const char *const op_kind_names[NKINDS];
 #define PRECISIONS "fp32|bf16|fp16|tf32"
+enum { NPOLICIES = 4 };
 /* in the order of PRECISIONS */
-extern const Policy policies[];
+extern const Policy policies[NPOLICIES];
+/* the policy with this name, or NULL */
+const Policy *policy_find(const char *name);
 
 #endif
