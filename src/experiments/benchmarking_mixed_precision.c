@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "base/random.h"
-#include "base/stats.h"
 #include "experiments/step.h"
 #include "model/toy.h"
 #include "ops/array.h"
@@ -186,34 +185,18 @@ static void run_speed(Row *row)
 {
 	enum { BATCH = 4, WARMUP = 5, MEASURED = 10 };
 	const Policy *policy = policy_find(row_text(row, "precision"));
-	Shape shape = *shape_find(row_text(row, "size"));
-	if (!harness_on_gpu())
-		shape = scaled_down(shape);
-	size_t T = shape.context = row_int(row, "context");
+	Shape shape = row_shape(row);
 	Device *device = harness_device();
 	Model *m = model_new(device, &shape, policy, harness_seed);
 	model_fuse(m);
 	AdamW adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
-	Batch b = batch_random(BATCH, T, shape.vocab, harness_seed);
-	Replay replay = { 0 };
-	double ms[3][MEASURED];
-	StepTime t = { 0 };
-	for (int n = -WARMUP; n < MEASURED; n++) {
-		t = replayed_step(&replay, m, &adamw, &b, MODE_TRAIN);
-		if (n >= 0)
-			ms[0][n] = t.fwd_ms, ms[1][n] = t.bwd_ms, ms[2][n] = t.step_ms;
-	}
-	static const char *const phases[] = { "fwd", "bwd", "step" };
-	for (int phase = 0; phase < 3; phase++) {
-		Stats stats = stats_of(ms[phase], MEASURED);
-		char name[32];
-		snprintf(name, sizeof name, "%s_ms", phases[phase]);
-		row_set(row, name, "%.4f", stats.median);
-		snprintf(name, sizeof name, "%s_sd_ms", phases[phase]);
-		row_set(row, name, "%.4f", stats.sd);
-	}
+	Batch b = batch_random(BATCH, shape.context, shape.vocab, harness_seed);
+	StepStats s = timed_steps(m, &adamw, &b, MODE_TRAIN, true, WARMUP, MEASURED);
+	row_set_time(row, "fwd", s.fwd);
+	row_set_time(row, "bwd", s.bwd);
+	row_set_time(row, "step", s.step);
 	row_set(row, "peak_MiB", "%.1f", device->total_peak / 1048576.0);
-	row_set(row, "loss", "%.6f", t.loss);
+	row_set(row, "loss", "%.6f", s.loss);
 }
 static const Study studies[] = {
 	{ "speed", "size context precision", "fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms "

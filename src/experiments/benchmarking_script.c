@@ -116,9 +116,8 @@ static void plan_steps(Plan *plan)
 	if (harness_on_gpu())
 		plan_add(plan, "kernels first");
 }
-static void set_stats(Row *row, const char *phase, const double *ms, int n)
+static void set_stats(Row *row, const char *phase, Stats s)
 {
-	Stats s = stats_of(ms, n);
 	const struct { const char *suffix; double value; } columns[] = {
 		{ "ms", s.mean }, { "sd_ms", s.sd }, { "med_ms", s.median },
 			{ "min_ms", s.min },
@@ -154,34 +153,19 @@ static void run_sizes(Row *row)
 	if (strcmp(row_text(row, "fusion"), "fused") == 0)
 		model_fuse(m);
 	m->layernorm = norm;
-	Replay replay = { 0 };
 	AdamW adamw = { 0 };
 	if (mode == MODE_TRAIN)
 		adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
 	Batch b = batch_random(B, T, shape.vocab, harness_seed);
-	double *ms = need(malloc(4 * steps * sizeof *ms));
-	double first_loss = 0, last_loss = 0;
-	for (long i = -warmup; i < steps; i++) {
-		StepTime t = m->fused ? replayed_step(&replay, m, &adamw, &b, mode)
-			: timed_step(m, &adamw, &b, mode);
-		first_loss = i == -warmup ? t.loss : first_loss;
-		last_loss = t.loss;
-		if (i >= 0)
-			ms[i] = t.fwd_ms, ms[steps + i] = t.bwd_ms,
-				ms[2 * steps + i] = t.opt_ms, ms[3 * steps + i] = t.step_ms;
-	}
-	if (mode != MODE_TRAIN && last_loss != first_loss)
-		die("the loss changed from %.9g to %.9g between equal passes", first_loss,
-			last_loss);
-	if (mode == MODE_TRAIN && warmup + steps > 1 && !(last_loss < first_loss))
-		die("training did not lower the loss: %.9g, then %.9g", first_loss,
-			last_loss);
-	static const char *const phases[] = { "fwd", "bwd", "opt", "step" };
-	for (int p = 0; p < 4; p++)
-		if (p == 0 || p == 3 || p <= mode)
-			set_stats(row, phases[p], ms + p * steps, (int)steps);
+	StepStats s = timed_steps(m, &adamw, &b, mode, m->fused, warmup, steps);
+	set_stats(row, "fwd", s.fwd);
+	if (mode >= MODE_FORWARD_BACKWARD)
+		set_stats(row, "bwd", s.bwd);
+	if (mode == MODE_TRAIN)
+		set_stats(row, "opt", s.opt);
+	set_stats(row, "step", s.step);
 	row_set(row, "peak_MiB", "%.1f", device->total_peak / 1048576.0);
-	row_set(row, "loss", "%.6f", last_loss);
+	row_set(row, "loss", "%.6f", s.loss);
 	if (harness_on_gpu())
 		row_set(row, "kernels", "%d", step_kernels(m, &adamw, mode));
 }
@@ -429,7 +413,7 @@ static void run_warmup(Row *row)
 		if (i >= 0)
 			ms[i] = t.step_ms;
 	}
-	set_stats(row, "step", ms, (int)steps);
+	set_stats(row, "step", stats_of(ms, (int)steps));
 	row_set(row, "first_ms", "%.4f", ms[0]);
 }
 

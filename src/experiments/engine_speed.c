@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "base/stats.h"
 #include "experiments/harness.h"
 #include "experiments/step.h"
 
@@ -46,16 +45,11 @@ static void run(Row *row)
 	double before = sgemm_gflops(d, LARGE, LARGE, LARGE);
 	Model *m = model_new(d, &shape, &policies[0], harness_seed);
 	Batch b = batch_random(B, T, shape.vocab, harness_seed);
-	double *ms = need(malloc(2 * steps * sizeof *ms));
-	for (long i = -1; i < steps; i++) {
-		StepTime t = timed_step(m, NULL, &b, MODE_FORWARD_BACKWARD);
-		if (i >= 0)
-			ms[i] = t.fwd_ms, ms[steps + i] = t.bwd_ms;
-	}
+	StepStats s = timed_steps(m, NULL, &b, MODE_FORWARD_BACKWARD, false, 1,
+		steps);
 	double after = sgemm_gflops(d, LARGE, LARGE, LARGE);
 	double rate = before > after ? before : after;
-	double fwd = stats_of(ms, steps).median;
-	double bwd = stats_of(ms + steps, steps).median;
+	double fwd = s.fwd.median, bwd = s.bwd.median;
 	double gflop = 3e-9 * forward_flops(&shape, B, T);
 	row_set(row, "sgemm_GFlops", "%.2f", rate);
 	row_set(row, "layer_GFlops", "%.2f", sgemm_gflops(d, (int)(B * T),

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/stats.h"
 #include "experiments/harness.h"
 #include "experiments/step.h"
 #include "experiments/timing.h"
@@ -245,10 +244,7 @@ static void plan_models(Plan *plan)
 
 static Model *model_with(Row *row, Device *d, Ops *ops)
 {
-	Shape shape = *shape_find(row_text(row, "size"));
-	if (!harness_on_gpu())
-		shape = scaled_down(shape);
-	shape.context = row_int(row, "context");
+	Shape shape = row_shape(row);
 	Model *m = model_new(d, &shape, &policies[0], harness_seed);
 	const char *norm = row_text(row, "norm");
 	m->layernorm = strcmp(norm, "layernorm") == 0;
@@ -268,24 +264,12 @@ static void run_model(Row *row)
 	Model *m = model_with(row, d, &ops);
 	Batch b = batch_random(BATCH, m->shape.context, m->shape.vocab,
 		harness_seed);
-	double *ms = need(malloc(2 * steps * sizeof *ms)), first = 0, last = 0;
-	for (long i = -WARMUP; i < steps; i++) {
-		StepTime t = timed_step(m, NULL, &b, MODE_FORWARD_BACKWARD);
-		first = i == -WARMUP ? t.loss : first;
-		last = t.loss;
-		if (i >= 0)
-			ms[i] = t.fwd_ms, ms[steps + i] = t.bwd_ms;
-	}
-	if (last != first)
-		die("the loss changed from %.9g to %.9g between equal passes", first,
-			last);
-	Stats fwd = stats_of(ms, (int)steps), bwd = stats_of(ms + steps, (int)steps);
-	row_set(row, "fwd_ms", "%.4f", fwd.median);
-	row_set(row, "fwd_sd_ms", "%.4f", fwd.sd);
-	row_set(row, "bwd_ms", "%.4f", bwd.median);
-	row_set(row, "bwd_sd_ms", "%.4f", bwd.sd);
+	StepStats s = timed_steps(m, NULL, &b, MODE_FORWARD_BACKWARD, false, WARMUP,
+		steps);
+	row_set_time(row, "fwd", s.fwd);
+	row_set_time(row, "bwd", s.bwd);
 	row_set(row, "peak_MiB", "%.1f", d->total_peak / 1048576.0);
-	row_set(row, "loss", "%.6f", last);
+	row_set(row, "loss", "%.6f", s.loss);
 }
 static const char *scale(void)
 {

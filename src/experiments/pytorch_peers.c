@@ -6,7 +6,6 @@
 #include <sys/wait.h>
 
 #include "base/error.h"
-#include "base/stats.h"
 #include "experiments/harness.h"
 #include "experiments/step.h"
 
@@ -57,52 +56,26 @@ static void plan(Plan *plan)
 	if (!any)
 		usage_error("no row has this implementation, size and precision");
 }
-static double median_of(const double *ms, int which)
-{
-	return stats_of(ms + which * steps, (int)steps).median;
-}
-
-static void time_mode(Model *m, AdamW *adamw, const Batch *b, Mode mode,
-	double *ms, double *loss)
-{
-	Replay replay = { 0 };
-	for (long i = -warmup; i < steps; i++) {
-		StepTime t = m->fused ? replayed_step(&replay, m, adamw, b, mode)
-			: timed_step(m, adamw, b, mode);
-		*loss = t.loss;
-		if (i >= 0)
-			ms[i] = t.fwd_ms, ms[steps + i] = t.bwd_ms,
-				ms[2 * steps + i] = t.opt_ms, ms[3 * steps + i] = t.step_ms;
-	}
-	replay_free(&replay, m->device);
-}
-
 static void time_ours(Row *row, bool fused)
 {
 	const Policy *policy = policy_find(row_text(row, "precision"));
-	Shape shape = *shape_find(row_text(row, "size"));
-	if (!harness_on_gpu())
-		shape = scaled_down(shape);
-	size_t T = shape.context = row_int(row, "context");
+	Shape shape = row_shape(row);
 	Device *device = harness_device();
 	Model *m = model_new(device, &shape, policy, harness_seed);
 	if (fused)
 		model_fuse(m);
 	AdamW adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
-	Batch b = batch_random(batch, T, shape.vocab, harness_seed);
-	double *ms = need(malloc(4 * steps * sizeof *ms)), loss;
-	time_mode(m, &adamw, &b, MODE_FORWARD, ms, &loss);
-	row_set(row, "fwd_only_ms", "%.4f", median_of(ms, 0));
+	Batch b = batch_random(batch, shape.context, shape.vocab, harness_seed);
+	StepStats s = timed_steps(m, &adamw, &b, MODE_FORWARD, fused, warmup, steps);
+	row_set(row, "fwd_only_ms", "%.4f", s.fwd.median);
 	device_reset_peak(device);
-	time_mode(m, &adamw, &b, MODE_TRAIN, ms, &loss);
-	static const char *const columns[] = { "fwd_ms", "bwd_ms", "opt_ms",
-		"step_ms" };
-	for (int c = 0; c < 4; c++)
-		row_set(row, columns[c], "%.4f", median_of(ms, c));
-	row_set(row, "step_sd_ms", "%.4f",
-		stats_of(ms + 3 * steps, (int)steps).sd);
+	s = timed_steps(m, &adamw, &b, MODE_TRAIN, fused, warmup, steps);
+	row_set(row, "fwd_ms", "%.4f", s.fwd.median);
+	row_set(row, "bwd_ms", "%.4f", s.bwd.median);
+	row_set(row, "opt_ms", "%.4f", s.opt.median);
+	row_set_time(row, "step", s.step);
 	row_set(row, "peak_MiB", "%.1f", device->total_peak / 1048576.0);
-	row_set(row, "loss", "%.6f", loss);
+	row_set(row, "loss", "%.6f", s.loss);
 }
 static void take_answers(Row *row, char *line)
 {

@@ -1,5 +1,6 @@
 #include "experiments/step.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -110,10 +111,53 @@ int step_kernels(Model *m, AdamW *adamw, Mode mode)
 	device_forget(m->device, &graph);
 	return kernels;
 }
+StepStats timed_steps(Model *m, AdamW *adamw, const Batch *b, Mode mode,
+	bool replay, long warmup, long steps)
+{
+	Replay record = { 0 };
+	int n = (int)steps;
+	double *ms = need(malloc(4 * steps * sizeof *ms)), first = 0, last = 0;
+	for (long i = -warmup; i < n; i++) {
+		StepTime t = replay ? replayed_step(&record, m, adamw, b, mode)
+			: timed_step(m, adamw, b, mode);
+		first = i == -warmup ? t.loss : first;
+		last = t.loss;
+		if (i >= 0)
+			ms[i] = t.fwd_ms, ms[n + i] = t.bwd_ms, ms[2 * n + i] = t.opt_ms,
+				ms[3 * n + i] = t.step_ms;
+	}
+	replay_free(&record, m->device);
+	if (mode != MODE_TRAIN && last != first)
+		die("the loss changed from %.9g to %.9g between equal passes", first, last);
+	if (mode == MODE_TRAIN && warmup + n > 1 && !(last < first))
+		die("training did not lower the loss: %.9g, then %.9g", first, last);
+	StepStats s = { stats_of(ms, n), stats_of(ms + n, n),
+		stats_of(ms + 2 * n, n), stats_of(ms + 3 * n, n), last };
+	free(ms);
+	return s;
+}
+
+void row_set_time(Row *row, const char *phase, Stats ms)
+{
+	char name[32];
+	snprintf(name, sizeof name, "%s_ms", phase);
+	row_set(row, name, "%.4f", ms.median);
+	snprintf(name, sizeof name, "%s_sd_ms", phase);
+	row_set(row, name, "%.4f", ms.sd);
+}
 Shape scaled_down(Shape s)
 {
 	enum { DEPTH_SCALE = 4 };
 	s.d_model /= SCALE, s.d_ff /= SCALE, s.layers /= DEPTH_SCALE;
+	return s;
+}
+
+Shape row_shape(const Row *row)
+{
+	Shape s = *shape_find(row_text(row, "size"));
+	if (!harness_on_gpu())
+		s = scaled_down(s);
+	s.context = row_int(row, "context");
 	return s;
 }
 

@@ -1,7 +1,9 @@
-/* step.h: random batches, and one training step with the time of each phase */
+/* step.h: random batches, and training steps with the time of each phase */
 #ifndef EXPERIMENTS_STEP_H
 #define EXPERIMENTS_STEP_H
 
+#include "base/stats.h"
+#include "experiments/harness.h"
 #include "model/adamw.h"
 #include "model/model.h"
 
@@ -36,10 +38,23 @@ void     replay_free(Replay *r, Device *device);
 /* kernels of a step of the loaded batch, which is recorded and not done */
 int      step_kernels(Model *m, AdamW *adamw, Mode mode);
 
+typedef struct StepStats {
+	Stats fwd, bwd, opt, step;       /* ms */
+	double loss;                     /* of the last step */
+} StepStats;
+/* of steps of one batch after warmup others; replay: are they recorded? Ends
+ * the program if their losses are wrong */
+StepStats timed_steps(Model *m, AdamW *adamw, const Batch *batch, Mode mode,
+	bool replay, long warmup, long steps);
+/* sets phase_ms, the median, and phase_sd_ms */
+void     row_set_time(Row *row, const char *phase, Stats ms);
+
 /* a size as studies on a CPU take it: contexts are divided by it too */
 enum { SCALE = 8 };
 #define SCALED "small (widths and contexts divided by 8, depths by 4)"
 Shape    scaled_down(Shape s);
+/* of the row's size and context; on a CPU scaled down */
+Shape    row_shape(const Row *row);
 
 /* FLOPs of the products in one forward pass over N = B T tokens; backward takes
  * twice as many */
