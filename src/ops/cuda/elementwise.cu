@@ -1,4 +1,5 @@
 /* elementwise.cu: plain operations of one map or one reduction */
+#include "base/random.h"
 #include "ops/cuda/elementary.cuh"
 
 extern "C" void cuda_fill(Array y, double value, size_t n)
@@ -33,52 +34,13 @@ extern "C" void cuda_relu_backward(Array dx, Array dy, Array x, size_t n)
 		x);
 }
 
-/* as philox, random_normal and random_truncated in base/random.c */
-__device__ static void philox(uint32_t out[4], uint64_t key, uint64_t hi,
-	uint64_t lo)
-{
-	uint32_t c0 = (uint32_t)lo, c1 = (uint32_t)(lo >> 32), c2 = (uint32_t)hi,
-		c3 = (uint32_t)(hi >> 32);
-	uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
-	for (int round = 0; round < 10; round++) {
-		const uint64_t p0 = (uint64_t)0xD2511F53 * c0;
-		const uint64_t p1 = (uint64_t)0xCD9E8D57 * c2;
-		c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
-		c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
-		c1 = (uint32_t)p1;
-		c3 = (uint32_t)p0;
-		k0 += 0x9E3779B9;
-		k1 += 0xBB67AE85;
-	}
-	out[0] = c0, out[1] = c1, out[2] = c2, out[3] = c3;
-}
-
-__device__ static double unit(uint32_t low, uint32_t high)
-{
-	const uint64_t bits = (uint64_t)high << 32 | low;
-	return ((double)(bits >> 11) + 0.5) * 0x1p-53;
-}
-
-__device__ static double truncated(uint64_t seed, uint64_t stream, uint64_t i,
-	double bound)
-{
-	for (uint64_t attempt = 0;; attempt++) {
-		uint32_t w[4];
-		philox(w, seed, stream | attempt << 48, i);
-		const double u = unit(w[0], w[1]), v = unit(w[2], w[3]);
-		const double z = sqrt(-2 * log(u)) * cos(2 * M_PI * v);
-		if (fabs(z) <= bound)
-			return z;
-	}
-}
-
 struct Normal { uint64_t seed, stream; double sd, bound; };
 
 template <int N>
 __device__ inline void load(float (&x)[N], const Normal &from, size_t i)
 {
 	for (int k = 0; k < N; k++)
-		x[k] = (float)(from.sd * truncated(from.seed, from.stream, i + k,
+		x[k] = (float)(from.sd * random_truncated(from.seed, from.stream, i + k,
 			from.bound));
 }
 
