@@ -3,6 +3,7 @@
 
 #include "experiments/step.h"
 #include "experiments/text.h"
+#include "ops/cuda/cuda.h"
 
 typedef struct Answer {
 	double loss;
@@ -154,12 +155,45 @@ static void curves_coincide(void **state)
 	}
 	text_free(&text);
 }
+static void train_one_step(const Shape *shape, const Policy *policy, bool fused)
+{
+	Model *m = model_new(gpu, shape, policy, 3);
+	if (fused)
+		model_fuse(m);
+	AdamW adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
+	Batch b = batch_random(4, shape->context, shape->vocab, 1);
+	timed_step(m, &adamw, &b, MODE_TRAIN);
+	batch_free(&b);
+	adamw_free(&adamw, m);
+	model_free(&m);
+}
+
+static void library_takes_all_products(void **state)
+{
+	(void)state;
+	if (gpu == NULL)
+		skip();
+	for (int i = 0; i < NSIZES * NPOLICIES * 2; i++) {
+		const NamedShape *size = &model_sizes[i / 2 / NPOLICIES];
+		const Policy *policy = &policies[i / 2 % NPOLICIES];
+		bool fused = i % 2;
+		Shape block = size->shape;
+		block.layers = 1;
+		size_t before = cuda_matmul_fallbacks();
+		train_one_step(&block, policy, fused);
+		size_t refused = cuda_matmul_fallbacks() - before;
+		if (refused > 0)
+			fail_msg("%s, %s, %s: the library refuses %zu products", size->name,
+				policy->name, fusion_names[fused], refused);
+	}
+}
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(models_agree), cmocka_unit_test(training_repeats),
 		cmocka_unit_test(curves_coincide),
+		cmocka_unit_test(library_takes_all_products),
 	};
 	return cmocka_run_group_tests(tests, open_both, close_both);
 }
