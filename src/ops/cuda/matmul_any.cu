@@ -85,16 +85,15 @@ extern "C" void cuda_matmul_any(Array C, Array A, Array B, Matmul s)
 {
 	s.outer = s.outer ? s.outer : 1;
 	s.inner = s.inner ? s.inner : 1;
-	const size_t blocks = blocks_for(s.n, TILE) * blocks_for(s.m, TILE)
-		* s.outer * s.inner;
-	assert(blocks <= INT32_MAX);
+	const size_t across = blocks_for(s.n, TILE), down = blocks_for(s.m, TILE);
+	const unsigned blocks = blocks_for(across * down * s.outer * s.inner, 1);
 	if (blocks == 0)
 		return;
 	with_type(A.type == TF32 ? FP32 : A.type, [&](auto in) {
 		with_type(C.type, [&](auto out) {
 			using In = decltype(in);
 			using Out = decltype(out);
-			matmul_any<<<(unsigned)blocks, THREADS, 0, cuda_stream()>>>(
+			matmul_any<<<blocks, THREADS, 0, cuda_stream()>>>(
 				(Out *)C.at, (const In *)A.at, (const In *)B.at, s);
 		});
 	});
