@@ -1,6 +1,6 @@
 /* ops.h: every operation of the model, forward and backward, declared once.
- * Shapes are row-major. "+=" marks outputs that are accumulated into; the
- * others are overwritten.
+ * Shapes are row-major, and no size is 0. "+=" marks outputs that are
+ * accumulated into; the others are overwritten.
  * Outputs of elementwise operations, of rope and of softmax may lie over inputs
  * of the same shape and type. Activations and their gradients are rounded to
  * the type of the output; parameters' gradients, statistics and losses never

@@ -133,7 +133,7 @@ __device__ inline float block_max(float x)
 static inline unsigned blocks_for(size_t n, size_t each)
 {
 	const size_t blocks = (n + each - 1) / each;
-	assert(blocks <= INT32_MAX);
+	assert(0 < blocks && blocks <= INT32_MAX);
 	return (unsigned)blocks;
 }
 

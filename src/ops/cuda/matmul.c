@@ -280,8 +280,7 @@ static void multiply_side_by_side(const Plan *plan, Array C, Array A, Array B,
 void cuda_matmul(Array C, Array A, Array B, Matmul s)
 {
 	assert(A.type == B.type && "the factors are of one type");
-	if (s.m == 0 || s.n == 0)
-		return;
+	assert(s.m > 0 && s.n > 0 && s.k > 0);
 	double start = clock_ms();
 	size_t known = library.nplans;
 	open_library();

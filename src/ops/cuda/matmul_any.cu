@@ -87,8 +87,6 @@ extern "C" void cuda_matmul_any(Array C, Array A, Array B, Matmul s)
 	s.inner = s.inner ? s.inner : 1;
 	const size_t across = blocks_for(s.n, TILE), down = blocks_for(s.m, TILE);
 	const unsigned blocks = blocks_for(across * down * s.outer * s.inner, 1);
-	if (blocks == 0)
-		return;
 	with_type(A.type == TF32 ? FP32 : A.type, [&](auto in) {
 		with_type(C.type, [&](auto out) {
 			using In = decltype(in);

@@ -61,7 +61,7 @@ __global__ __launch_bounds__(THREADS) void gate_gradient(E *dab, E *h,
 static dim3 grid_over(size_t rows, size_t F, int N)
 {
 	return dim3(blocks_for(F, (size_t)THREADS * N),
-		(unsigned)(rows < 65535 ? rows : 65535));
+		blocks_for(rows < 65535 ? rows : 65535, 1));
 }
 
 extern "C" void cuda_fused_swiglu_forward(Array h, Array ab, size_t rows,
