@@ -1,20 +1,6 @@
 #!/usr/bin/env bash
 # test_speed.sh: ceilings, kernel_speed and layer_norm: options and tiny runs
-out=$(mktemp -d)
-trap 'rm -rf "$out"' EXIT
-failed=0
-
-expect() { # expect NAME STATUS PATTERN PROGRAM ARGUMENTS...
-	local name=$1 status=$2 pattern=$3 program=${BUILD:-build}/$4 got=0
-	shift 4
-	"$program" "$@" >"$out/said" 2>&1 || got=$?
-	if [ $got = "$status" ] && grep -q -e "$pattern" "$out/said"; then
-		echo "ok - $name"
-	else
-		echo "not ok - $name: exit $got: $(tail -n 1 "$out/said")"
-		failed=1
-	fi
-}
+. tests/experiments/expect.sh
 
 for program in ceilings kernel_speed layer_norm; do
 	expect "$program --help" 0 '^ *--runs\|^ *--rows' $program --help
@@ -39,22 +25,13 @@ done
 	--context 17 --footprint 1 --parameters 1000 --runs 2 >"$out/kernels"
 for operation in 'add ' 'rmsnorm forward *fused' 'softmax backward *plain' \
 	'rope' 'adamw *fused' 'cross-entropy'; do
-	if grep -q "small *fp32 *$operation.*ok\$" "$out/kernels"; then
-		echo "ok - tiny kernels: $operation"
-	else
-		echo "not ok - tiny kernels: $operation: $(tail -n 1 "$out/kernels")"
-		failed=1
-	fi
+	check "tiny kernels: $operation" \
+		grep -q "small *fp32 *$operation.*ok\$" "$out/kernels"
 done
 expect 'one row of one number' 0 '^ *1 *1 *rmsnorm fused .*ok$' layer_norm \
 	--device cpu --rows 1 --width 1 --repeats 1
-"${BUILD:-build}/layer_norm" --device cpu --rows 3 --width 17 --repeats 2 \
-	--out "$out/x.tsv"
-if grep -q '^# complete: yes' "$out/x.tsv" &&
-	[ "$(grep -c 'ok$' "$out/x.tsv")" = 3 ]; then
-	echo "ok - the table is complete"
-else
-	echo "not ok - the table is complete"
-	failed=1
-fi
+check 'a run into a table' "${BUILD:-build}/layer_norm" --device cpu --rows 3 \
+	--width 17 --repeats 2 --out "$out/x.tsv"
+check 'the table is complete' grep -q '^# complete: yes' "$out/x.tsv"
+check 'the table has three rows' [ "$(grep -c 'ok$' "$out/x.tsv")" = 3 ]
 exit $failed
