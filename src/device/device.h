@@ -58,8 +58,8 @@ typedef struct Device {
 	/* in use or kept in the pool */
 	size_t reserved;
 	/* spent by the host so far: on opening the device, in the backend's alloc,
-	 * and on preparing calls of libraries */
-	double open_ms, alloc_ms, library_ms;
+	 * on having libraries choose algorithms, and in calls that load them */
+	double open_ms, alloc_ms, choice_ms, library_ms;
 	void (*on_oom)(size_t need, size_t have, const char *what);
 	/* events while recording */
 	MemoryEvent *log;

@@ -234,7 +234,8 @@ static void run_steps(Row *row)
 	Batch b = batch_random(batch, shape.context, shape.vocab, harness_seed);
 	for (int step = 1; step <= 12; step++) {
 		long before = faults_so_far();
-		double alloc_ms = device->alloc_ms, library_ms = device->library_ms;
+		double alloc_ms = device->alloc_ms, choice_ms = device->choice_ms,
+			library_ms = device->library_ms;
 		StepTime t = timed_step(m, &adamw, &b, MODE_TRAIN);
 		long faults = faults_so_far() - before;
 		library_ms = device->library_ms - library_ms;
@@ -242,6 +243,7 @@ static void run_steps(Row *row)
 		const struct { const char *column; double ms; } times[] = {
 			{ "open_ms", first ? device->open_ms : 0 },
 			{ "threads_ms", first ? threads_ms : 0 },
+			{ "choice_ms", device->choice_ms - choice_ms },
 			{ "library_ms", library_ms + (first ? openblas_ms : 0) },
 			{ "alloc_ms", device->alloc_ms - alloc_ms },
 			{ "fwd_ms", t.fwd_ms }, { "bwd_ms", t.bwd_ms },
@@ -323,6 +325,9 @@ MARKED(ATTENTION, softmax_forward, (Array P, Array S, double scale,
 	size_t matrices, size_t T), (P, S, scale, matrices, T))
 MARKED(ATTENTION, softmax_backward, (Array dS, Array dP, Array P,
 	double scale, size_t matrices, size_t T), (dS, dP, P, scale, matrices, T))
+MARKED(ATTENTION, attention_forward, (Attention a), (a))
+MARKED(ATTENTION, attention_backward, (Attention a, AttentionGradient g),
+	(a, g))
 MARKED(ELEMENTWISE, swiglu_forward, (Array h, Array ab, size_t rows,
 	size_t F), (h, ab, rows, F))
 MARKED(ELEMENTWISE, swiglu_backward, (Array dab, Array h, Array dh, Array ab,
@@ -346,7 +351,8 @@ static Ops marking(const Ops *ops, Device *device)
 		marked_rmsnorm_forward, marked_rmsnorm_backward, marked_rope,
 		marked_softmax_forward, marked_softmax_backward,
 		marked_swiglu_forward, marked_swiglu_backward, marked_cross_entropy,
-		marked_adamw,
+		marked_adamw, ops->fused.attends, marked_attention_forward,
+		marked_attention_backward,
 	};
 	return marks;
 }
@@ -428,7 +434,7 @@ static const Study studies[] = {
 	{ "split", "size context precision", "linear_ms attention_ms "
 	"elementwise_ms optimizer_ms marked_ms step_ms linear_GFLOP attention_GFLOP "
 		"parameters", plan_split, run_split },
-	{ "steps", "start", "step open_ms threads_ms library_ms alloc_ms fwd_ms "
+	{ "steps", "start", "step open_ms threads_ms choice_ms library_ms alloc_ms fwd_ms "
 		"bwd_ms opt_ms step_ms faults faults_ms", plan_steps, run_steps },
 	{ 0 }
 };

@@ -42,16 +42,35 @@ static bool scores_fit(const Model *m)
 	size_t slack = d->limit / 64;
 	return d->total + gradients + L * block + top + working + slack <= d->limit;
 }
-typedef struct Heads {
+/* the heads of a part of an array of rows of `width` elements */
+static Heads heads_of(const Model *m, Array x, size_t part, size_t width)
+{
+	size_t C = m->shape.d_model;
+	return (Heads){ array_part(m->device, x, part * C), m->T * width, width,
+		C / m->shape.heads };
+}
+
+static Attention attention_of(const Model *m, const Saved *s)
+{
+	size_t C = m->shape.d_model, H = m->shape.heads;
+	Array qkv = { s->qkv.at, m->policy->op[OP_SCORES].input };
+	return (Attention){ .B = m->B, .H = H, .queries = m->T, .keys = m->T,
+		.D = C / H, .scale = 1 / sqrt(C / H), .causal = true,
+		.q = heads_of(m, qkv, 0, 3 * C), .k = heads_of(m, qkv, 1, 3 * C),
+		.v = heads_of(m, qkv, 2, 3 * C), .o = heads_of(m, s->o, 0, C),
+		.L = s->L };
+}
+
+typedef struct Stacked {
 	size_t T, H, C, D;
 	Matmul rows;         /* (T, T) times (T, D), both for each head */
 	Array q, k, v;       /* views into qkv */
-} Heads;
+} Stacked;
 
-static Heads heads_of(const Model *m, Array qkv, size_t ldc)
+static Stacked stacked(const Model *m, Array qkv, size_t ldc)
 {
 	size_t T = m->T, H = m->shape.heads, C = m->shape.d_model, D = C / H;
-	return (Heads){
+	return (Stacked){
 		.T = T, .H = H, .C = C, .D = D, .q = qkv,
 		.k = array_part(m->device, qkv, C),
 		.v = array_part(m->device, qkv, 2 * C),
@@ -61,14 +80,13 @@ static Heads heads_of(const Model *m, Array qkv, size_t ldc)
 			.step_c = { T * ldc, D } },
 	};
 }
-
 /* elements from part i of qkv (q, k or v) to its end */
 static size_t span(const Model *m, size_t i)
 {
 	return (3 * m->B * m->T - i) * m->shape.d_model;
 }
 
-static void form_weights(Model *m, Saved *s, const Heads *h)
+static void form_weights(Model *m, Saved *s, const Stacked *h)
 {
 	size_t T = h->T, H = h->H;
 	s->P = activation(m, m->B * H * T * T, OP_SCORES, "attn.softmax");
@@ -82,12 +100,17 @@ static void form_weights(Model *m, Saved *s, const Heads *h)
 
 static void attend(Model *m, Saved *s)
 {
-	size_t N = m->B * m->T;
-	Heads h = heads_of(m, s->qkv, m->shape.d_model);
-	m->ops->fused.rope(s->qkv, m->cosine, m->sine, m->B, h.T, h.H, h.D, 1);
-	form_weights(m, s, &h);
-	s->o = activation(m, N * h.C, OP_VALUES, "attn.values");
-	attention_product(m, s->o, s->P, N * h.H * h.T, h.v, span(m, 2), h.rows);
+	size_t N = m->B * m->T, C = m->shape.d_model, H = m->shape.heads;
+	m->ops->fused.rope(s->qkv, m->cosine, m->sine, m->B, m->T, H, C / H, 1);
+	s->o = activation(m, N * C, OP_VALUES, "attn.values");
+	if (m->flash) {
+		s->L = activation(m, N * H, OP_RESIDUAL, "attn.logsumexp");
+		m->ops->fused.attention_forward(attention_of(m, s));
+	} else {
+		Stacked x = stacked(m, s->qkv, C);
+		form_weights(m, s, &x);
+		attention_product(m, s->o, s->P, N * H * m->T, x.v, span(m, 2), x.rows);
+	}
 }
 static void block_forward(Model *m, int layer, Stream *stream, bool keep,
 	bool keep_scores)
@@ -109,6 +132,7 @@ static void block_forward(Model *m, int layer, Stream *stream, bool keep,
 	if (!keep) {
 		array_drop(m, &s->qkv);
 		array_drop(m, &s->o);
+		array_drop(m, &s->L);
 		array_drop(m, &s->rho1);
 	}
 	norm = add_and_normalise(m, stream, &s->middle, &s->rho2, first + P_LN2,
@@ -132,7 +156,7 @@ void fused_forward(Model *m, bool keep)
 {
 	size_t N = m->B * m->T, C = m->shape.d_model, V = m->shape.vocab;
 	int last = shape_nparameters(&m->shape) - 1;
-	bool scores = keep && scores_fit(m);
+	bool scores = keep && !m->flash && scores_fit(m);
 	Array embedded = activation(m, N * C, OP_EMBEDDING, "embedding");
 	m->ops->embedding_forward(embedded, model_weight(m, 0), m->tokens, N, C);
 	Stream s = { &embedded, { NULL, FP32 } };
@@ -150,18 +174,14 @@ void fused_forward(Model *m, bool keep)
 	}
 }
 
-static Array attention_backward(Model *m, Saved *s, Array dO)
+static void by_weights(Model *m, Saved *s, Array dqkv, Array dO)
 {
-	size_t N = m->B * m->T, C = m->shape.d_model, scores;
-	Heads h = heads_of(m, s->qkv, 3 * C);
-	size_t T = h.T, H = h.H;
-	scores = N * H * T;
+	size_t N = m->B * m->T, C = m->shape.d_model;
+	Stacked h = stacked(m, s->qkv, 3 * C), d = stacked(m, dqkv, C);
+	size_t T = h.T, H = h.H, scores = N * H * T;
 	if (s->P.at == NULL)
 		form_weights(m, s, &h);
-	Type type = m->policy->op[OP_SCORES].output;
-	Array dP = temporary(m, scores, type, "d attn.softmax");
-	Array dqkv = temporary(m, 3 * N * C, type, "d attn.qkv");
-	Heads d = heads_of(m, dqkv, C);
+	Array dP = temporary(m, scores, dqkv.type, "d attn.softmax");
 	Matmul transposed = h.rows, values = h.rows;
 	transposed.trans_a = values.trans_a = true;
 	values.ldb = C, values.step_b[0] = T * C;
@@ -176,7 +196,23 @@ static Array attention_backward(Model *m, Saved *s, Array dO)
 	attention_product(m, d.q, dP, scores, h.k, span(m, 1), h.rows);
 	attention_product(m, d.k, dP, scores, h.q, span(m, 0), transposed);
 	array_drop(m, &dP);
-	m->ops->fused.rope(dqkv, m->cosine, m->sine, m->B, T, H, h.D, -1);
+}
+
+static Array attention_backward(Model *m, Saved *s, Array dO)
+{
+	size_t N = m->B * m->T, C = m->shape.d_model, H = m->shape.heads;
+	Array dqkv = temporary(m, 3 * N * C, m->policy->op[OP_SCORES].output,
+		"d attn.qkv");
+	if (m->flash) {
+		m->ops->fused.attention_backward(attention_of(m, s),
+			(AttentionGradient){ .o = heads_of(m, dO, 0, C),
+			.q = heads_of(m, dqkv, 0, 3 * C), .k = heads_of(m, dqkv, 1, 3 * C),
+			.v = heads_of(m, dqkv, 2, 3 * C) });
+		array_drop(m, &s->L);
+	} else {
+		by_weights(m, s, dqkv, dO);
+	}
+	m->ops->fused.rope(dqkv, m->cosine, m->sine, m->B, m->T, H, C / H, -1);
 	return dqkv;
 }
 typedef struct Gradient {
@@ -221,8 +257,8 @@ static void block_backward(Model *m, int layer, Gradient g)
 		"d attn.values");
 	linear_backward_input(m, dO, 0, g.low, output, N);
 	linear_backward_weight(m, g.low, s->o, output, g.beta, N);
-	array_drop(m, &s->o);
 	Array dqkv = attention_backward(m, s, dO);
+	array_drop(m, &s->o);
 	array_drop(m, &dO);
 	array_drop(m, &s->qkv);
 	linear_backward_input(m, dnorm, 0, dqkv, qkv, N);

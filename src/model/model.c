@@ -89,6 +89,8 @@ void model_fuse(Model *m)
 	Type type = m->policy->op[OP_LINEAR].input;
 	assert(!m->layernorm);
 	m->fused = true;
+	m->flash = m->ops->fused.attends(m->policy->op[OP_SCORES].input,
+		m->shape.d_model / m->shape.heads);
 	m->low = (Array){ m->weights.at, type };
 	if (!m->ops->reads(m->weights.type, type))
 		m->low = array_new(m->device, m->count, type, MEM_PARAMETER,

@@ -14,6 +14,7 @@ typedef struct Saved {
 	Array q, k, v;                   /* (B, T, H, D), q and k turned */
 	Array qkv;                       /* (B, T, 3, H, D) of the fast path */
 	Array P;                         /* (B, H, T, T) attention weights */
+	Array L;                         /* (B, H, T) logsumexp, in P's place */
 	/* (N, C): output of the heads; residual stream after attention */
 	Array o, middle;
 	Array norm2, rho2, mu2;          /* (N, C), (N), (N) */
@@ -28,6 +29,8 @@ typedef struct Model {
 	const Ops *ops;
 	/* the fast path; else one plain operation after another */
 	bool fused;
+	/* the fast path attends in tiles and has no attention weights */
+	bool flash;
 	/* LayerNorm without shift in RMSNorm's place; plain path only */
 	bool layernorm;
 	size_t count;                    /* parameters */

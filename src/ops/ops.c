@@ -38,6 +38,9 @@
 		.swiglu_backward = PREFIX##_fused_swiglu_backward,                  \
 		.cross_entropy = PREFIX##_fused_cross_entropy,                      \
 		.adamw = PREFIX##_fused_adamw,                                      \
+		.attends = PREFIX##_fused_attends,                                  \
+		.attention_forward = PREFIX##_fused_attention_forward,              \
+		.attention_backward = PREFIX##_fused_attention_backward,            \
 	},                                                                      \
 }
 

@@ -47,6 +47,25 @@ typedef struct AdamWStep {
 	real beta1, beta2, one_minus_beta1, one_minus_beta2, eps;
 	real unscale;                   /* gradients are multiplied by it */
 } AdamWStep;
+/* element (b, t, h, d) is x[b batch + t row + h head + d] */
+typedef struct Heads {
+	Array x;
+	size_t batch, row, head;
+} Heads;
+
+/* O = softmax(scale Q K^T) V in each head; causal: query i sees keys 0 ... i */
+typedef struct Attention {
+	size_t B, H, queries, keys, D;
+	double scale;           /* > 0 */
+	bool causal;
+	Heads q, k, v, o;       /* (B, queries or keys, H, D), of one type */
+	Array L;                /* (B, H, queries) logsumexp of the scores; TYPE_REAL */
+} Attention;
+
+typedef struct AttentionGradient {
+	Heads o;                /* given */
+	Heads q, k, v;          /* overwritten */
+} AttentionGradient;
 /* backward of sum = x + branch, y = g sum rho (fused.rmsnorm_forward) */
 typedef struct NormBackward {
 	Array dsum;     /* (rows, C) += the gradient that comes through the norm */
@@ -83,6 +102,12 @@ typedef struct FusedOps {
 	/* low: (n) w once more, in low.type; at NULL: no */
 	void (*adamw)(Array w, Array low, Array g, Array m, Array v, size_t n,
 		const AdamWStep *step, const int32_t *skip);
+	/* is there attention in tiles for heads of D numbers of this type? */
+	bool (*attends)(Type type, size_t D);
+	/* reads q, k, v; writes o, L */
+	void (*attention_forward)(Attention a);
+	/* reads all of a */
+	void (*attention_backward)(Attention a, AttentionGradient g);
 } FusedOps;
 
 typedef struct Ops {

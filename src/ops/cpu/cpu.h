@@ -59,6 +59,13 @@ void   cpu_fused_cross_entropy(Array losses, Array dlogits, Array logits,
 	const int32_t *targets, double scale, size_t N, size_t V);
 void   cpu_fused_adamw(Array w, Array low, Array g, Array m, Array v, size_t n,
 	const AdamWStep *step, const int32_t *skip);
+bool   cpu_fused_attends(Type type, size_t D);
+void   cpu_fused_attention_forward(Attention a);
+void   cpu_fused_attention_backward(Attention a, AttentionGradient g);
+/* in tiles of so many queries and keys */
+void   cpu_attention_forward_tiled(Attention a, size_t rows, size_t columns);
+void   cpu_attention_backward_tiled(Attention a, AttentionGradient g,
+	size_t rows, size_t columns);
 void   cpu_relu_forward(Array y, Array x, size_t n);
 void   cpu_relu_backward(Array dx, Array dy, Array x, size_t n);
 void   cpu_layernorm_forward(Array y, Array mean, Array rstd, Array x, Array g,

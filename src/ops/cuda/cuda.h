@@ -30,6 +30,9 @@ void cuda_fused_cross_entropy(Array losses, Array dlogits, Array logits,
 	const int32_t *targets, double scale, size_t N, size_t V);
 void cuda_fused_adamw(Array w, Array low, Array g, Array m, Array v, size_t n,
 	const AdamWStep *step, const int32_t *skip);
+bool cuda_fused_attends(Type type, size_t D);
+void cuda_fused_attention_forward(Attention a);
+void cuda_fused_attention_backward(Attention a, AttentionGradient g);
 /* sum (C) = beta sum + the sum of the rows of partial (rows, C), in order */
 void cuda_sum_rows(float *sum, double beta, const float *partial, size_t rows,
 	size_t C);

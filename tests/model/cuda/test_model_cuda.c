@@ -42,27 +42,31 @@ static double distance(const real *a, const real *b, size_t n)
 static void models_agree(void **state)
 {
 	static const size_t batches[][2] = { { 1, 1 }, { 3, 17 }, { 1, 1000 } };
-	static const Shape odd = { 101, 1000, 36, 50, 2, 3, 10000 };
+	/* heads of 12 numbers, and of 16, which attend in tiles */
+	static const Shape odd = { 101, 1000, 36, 50, 2, 3, 10000 },
+		even = { 101, 1000, 48, 50, 2, 3, 10000 };
 	(void)state;
 	if (gpu == NULL)
 		skip();
-	for (int i = 0; i < 3 * 2 * 2; i++) {
+	for (int i = 0; i < 3 * 2 * 3; i++) {
 		const Policy *policy = &policies[i % 2];
-		bool fused = i / 2 % 2;
-		const size_t *size = batches[i / 4];
+		bool fused = i / 2 % 3 > 0;
+		const Shape *shape = i / 2 % 3 > 1 ? &even : &odd;
+		const size_t *size = batches[i / 6];
 		double bound = policy->op[OP_LINEAR].input == FP32 ? 1e-4 : 2e-2;
-		Batch b = batch_random(size[0], size[1], odd.vocab, i);
-		Answer want = answer_of(cpu, &odd, policy, fused, &b);
-		Answer got = answer_of(gpu, &odd, policy, fused, &b);
+		Batch b = batch_random(size[0], size[1], shape->vocab, i);
+		Answer want = answer_of(cpu, shape, policy, fused, &b);
+		Answer got = answer_of(gpu, shape, policy, fused, &b);
 		double loss = fabs(got.loss - want.loss) / want.loss;
 		double logits = distance(got.logits, want.logits,
-			size[0] * size[1] * odd.vocab);
+			size[0] * size[1] * shape->vocab);
 		double gradients = distance(got.gradients, want.gradients,
-			shape_count(&odd));
+			shape_count(shape));
 		if (!(loss < bound / 10 && logits < bound && gradients < bound))
-			fail_msg("%s, %s, batch %zu of %zu tokens: loss %.2g, logits %.2g, "
-				"gradients %.2g", policy->name, fusion_names[fused], size[0],
-				size[1], loss, logits, gradients);
+			fail_msg("%s, %s, width %ld, batch %zu of %zu tokens: loss %.2g, "
+				"logits %.2g, gradients %.2g", policy->name,
+				fusion_names[fused], (long)shape->d_model, size[0], size[1],
+				loss, logits, gradients);
 		batch_free(&b);
 		release(NULL);
 	}

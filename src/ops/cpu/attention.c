@@ -1,0 +1,229 @@
+/* attention.c: attention tile by tile, without the matrix of all scores */
+#include "ops/cpu/cpu.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "ops/cpu/exponential.h"
+
+static real *row_of(Heads x, size_t head, size_t H, size_t row)
+{
+	return (real *)x.x.at + head / H * x.batch + head % H * x.head + row * x.row;
+}
+
+static void multiply(real *c, size_t ldc, const real *a, size_t lda,
+	const real *b, size_t ldb, Matmul s)
+{
+	s.lda = lda, s.ldb = ldb, s.ldc = ldc;
+	cpu_matmul((Array){ c, TYPE_REAL }, (Array){ (real *)a, TYPE_REAL },
+		(Array){ (real *)b, TYPE_REAL }, s);
+}
+
+typedef struct Tile {
+	size_t i, rows, j, columns;     /* queries i ..., keys j ... */
+} Tile;
+
+/* how many columns row r of the tile sees */
+static size_t seen(const Attention *a, Tile t, size_t r)
+{
+	size_t all = t.columns, last = t.i + r + 1;
+	if (a->causal && last < t.j + all)
+		all = last > t.j ? last - t.j : 0;
+	return all;
+}
+
+static size_t least(size_t x, size_t y)
+{
+	return x < y ? x : y;
+}
+
+/* s (rows, columns) = scale Q K^T */
+static void score(const Attention *a, size_t head, Tile t, real *s)
+{
+	multiply(s, t.columns, row_of(a->q, head, a->H, t.i), a->q.row,
+		row_of(a->k, head, a->H, t.j), a->k.row, (Matmul){ .m = t.rows,
+		.n = t.columns, .k = a->D, .trans_b = true, .alpha = a->scale });
+}
+
+/* rounds rows i ... of x to its type */
+static void round_rows(const Attention *a, Heads x, size_t head, size_t i,
+	size_t n)
+{
+	for (size_t r = 0; r < n && x.x.type != TYPE_REAL; r++)
+		cpu_round((Array){ row_of(x, head, a->H, i + r), x.x.type }, a->D);
+}
+typedef struct Sums {
+	real largest;
+	double sum;
+} Sums;
+
+/* turns scores into weights; o shrinks as the maximum grows */
+static void weigh(const Attention *a, Tile t, Sums *sums, real *s, real *o)
+{
+	for (size_t r = 0; r < t.rows; r++) {
+		size_t n = seen(a, t, r);
+		real *x = s + r * t.columns, largest = sums[r].largest;
+		for (size_t c = 0; c < n; c++)
+			largest = x[c] > largest ? x[c] : largest;
+		real shrink = exponential(sums[r].largest - largest);
+		double sum = 0;
+		#pragma omp simd reduction(+:sum)
+		for (size_t c = 0; c < n; c++)
+			sum += x[c] = exponential(x[c] - largest);
+		for (size_t c = n; c < t.columns; c++)
+			x[c] = 0;
+		for (size_t d = 0; d < a->D && t.j > 0; d++)
+			o[r * a->o.row + d] *= shrink;
+		sums[r].sum = sums[r].sum * shrink + sum;
+		sums[r].largest = largest;
+	}
+}
+
+static void attend(const Attention *a, size_t head, Tile t, size_t columns,
+	Sums *sums, real *s)
+{
+	real *o = row_of(a->o, head, a->H, t.i);
+	size_t end = a->causal ? least(a->keys, t.i + t.rows) : a->keys;
+	for (size_t r = 0; r < t.rows; r++)
+		sums[r] = (Sums){ -INFINITY, 0 };
+	for (t.j = 0; t.j < end; t.j += columns) {
+		t.columns = least(columns, end - t.j);
+		score(a, head, t, s);
+		weigh(a, t, sums, s, o);
+		multiply(o, a->o.row, s, t.columns, row_of(a->v, head, a->H, t.j),
+			a->v.row, (Matmul){ .m = t.rows, .n = a->D, .k = t.columns,
+			.alpha = 1, .beta = t.j > 0 });
+	}
+	for (size_t r = 0; r < t.rows; r++) {
+		for (size_t d = 0; d < a->D; d++)
+			o[r * a->o.row + d] /= (real)sums[r].sum;
+		((real *)a->L.at)[head * a->queries + t.i + r] =
+			sums[r].largest + (real)log(sums[r].sum);
+	}
+	round_rows(a, a->o, head, t.i, t.rows);
+}
+
+void cpu_attention_forward_tiled(Attention a, size_t rows, size_t columns)
+{
+	assert(a.keys > 0 && a.scale > 0);
+	size_t tiles = (a.queries + rows - 1) / rows;
+	#pragma omp parallel
+	{
+		real *s = need(malloc(rows * columns * sizeof *s));
+		Sums *sums = need(malloc(rows * sizeof *sums));
+		#pragma omp for schedule(dynamic)
+		for (size_t i = 0; i < a.B * a.H * tiles; i++) {
+			size_t first = i % tiles * rows;
+			attend(&a, i / tiles, (Tile){ .i = first,
+				.rows = least(rows, a.queries - first) }, columns, sums, s);
+		}
+		free(sums);
+		free(s);
+	}
+}
+typedef struct Work {
+	real *p, *dp, *delta;   /* (rows, columns) twice, (queries) */
+} Work;
+
+static void propagate(const Attention *a, const AttentionGradient *g,
+	size_t head, Tile t, Work w)
+{
+	size_t H = a->H, D = a->D;
+	const real *dO = row_of(g->o, head, H, t.i), *L = (const real *)a->L.at
+		+ head * a->queries + t.i;
+	score(a, head, t, w.p);
+	multiply(w.dp, t.columns, dO, g->o.row, row_of(a->v, head, H, t.j),
+		a->v.row, (Matmul){ .m = t.rows, .n = t.columns, .k = D,
+		.trans_b = true, .alpha = 1 });
+	for (size_t r = 0; r < t.rows; r++) {
+		real *p = w.p + r * t.columns, *dp = w.dp + r * t.columns;
+		size_t n = seen(a, t, r);
+		real l = L[r], delta = w.delta[t.i + r];
+		#pragma omp simd
+		for (size_t c = 0; c < n; c++) {
+			p[c] = exponential(p[c] - l);
+			dp[c] = p[c] * (dp[c] - delta) * (real)a->scale;
+		}
+		for (size_t c = n; c < t.columns; c++)
+			p[c] = dp[c] = 0;
+	}
+	Matmul down = { .m = t.columns, .n = D, .k = t.rows, .trans_a = true,
+		.alpha = 1, .beta = 1 };
+	multiply(row_of(g->v, head, H, t.j), g->v.row, w.p, t.columns, dO,
+		g->o.row, down);
+	multiply(row_of(g->k, head, H, t.j), g->k.row, w.dp, t.columns,
+		row_of(a->q, head, H, t.i), a->q.row, down);
+	multiply(row_of(g->q, head, H, t.i), g->q.row, w.dp, t.columns,
+		row_of(a->k, head, H, t.j), a->k.row, (Matmul){ .m = t.rows, .n = D,
+		.k = t.columns, .alpha = 1, .beta = 1 });
+}
+
+static void clear_rows(const Attention *a, Heads x, size_t head, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		for (size_t d = 0; d < a->D; d++)
+			row_of(x, head, a->H, i)[d] = 0;
+}
+
+static void propagate_head(const Attention *a, const AttentionGradient *g,
+	size_t head, size_t rows, size_t columns, Work w)
+{
+	clear_rows(a, g->q, head, a->queries);
+	clear_rows(a, g->k, head, a->keys);
+	clear_rows(a, g->v, head, a->keys);
+	for (size_t i = 0; i < a->queries; i++) {
+		const real *o = row_of(a->o, head, a->H, i),
+			*dO = row_of(g->o, head, a->H, i);
+		double sum = 0;
+		for (size_t d = 0; d < a->D; d++)
+			sum += (double)o[d] * dO[d];
+		w.delta[i] = (real)sum;
+	}
+	for (Tile t = { 0 }; t.i < a->queries; t.i += rows) {
+		t.rows = least(rows, a->queries - t.i);
+		size_t end = a->causal ? least(a->keys, t.i + t.rows) : a->keys;
+		for (t.j = 0; t.j < end; t.j += columns) {
+			t.columns = least(columns, end - t.j);
+			propagate(a, g, head, t, w);
+		}
+	}
+	round_rows(a, g->q, head, 0, a->queries);
+	round_rows(a, g->k, head, 0, a->keys);
+	round_rows(a, g->v, head, 0, a->keys);
+}
+
+void cpu_attention_backward_tiled(Attention a, AttentionGradient g, size_t rows,
+	size_t columns)
+{
+	#pragma omp parallel
+	{
+		Work w = { .p = need(malloc(rows * columns * sizeof *w.p)),
+			.dp = need(malloc(rows * columns * sizeof *w.dp)),
+			.delta = need(malloc(a.queries * sizeof *w.delta)) };
+		#pragma omp for schedule(dynamic)
+		for (size_t head = 0; head < a.B * a.H; head++)
+			propagate_head(&a, &g, head, rows, columns, w);
+		free(w.p);
+		free(w.dp);
+		free(w.delta);
+	}
+}
+
+bool cpu_fused_attends(Type type, size_t D)
+{
+	(void)type, (void)D;
+	return true;
+}
+enum { TILE = 64 };
+
+void cpu_fused_attention_forward(Attention a)
+{
+	cpu_attention_forward_tiled(a, TILE, TILE);
+}
+
+void cpu_fused_attention_backward(Attention a, AttentionGradient g)
+{
+	cpu_attention_backward_tiled(a, g, TILE, TILE);
+}

@@ -1,0 +1,449 @@
+/* attention.cu: attention tile by tile, forward and backward, on tensor cores */
+#include "ops/cuda/mma.cuh"
+
+/* warps of a block of threads; rows of its own part, 16 for each warp */
+enum { WARPS = 4, M = 16 * WARPS };
+constexpr float LOG2_E = 1.44269504f;
+
+/* the rows of one head */
+template <class T> struct Rows {
+	T *at;
+	size_t step;                        /* elements to the next row */
+	int n;
+};
+
+template <class T>
+__device__ inline Rows<T> rows_of(Heads x, size_t n, size_t H)
+{
+	const size_t batch = blockIdx.x / H, head = blockIdx.x % H;
+	return { (T *)x.x.at + batch * x.batch + head * x.head, x.row, (int)n };
+}
+
+template <class T, int N, int D> struct Tile {
+	static constexpr int stride = D + 16 / sizeof(T);
+	T at[N * stride];
+};
+
+/* starts the copy of rows first ... of x; those after the last become 0 */
+template <class T, int N, int D>
+__device__ inline void fetch(Tile<T, N, D> &tile, Rows<const T> x, int first,
+	bool wide)
+{
+	constexpr int each = 16 / sizeof(T), across = D / each;
+	for (int i = threadIdx.x; i < N * across; i += 32 * WARPS) {
+		const int row = i / across, column = i % across * each;
+		const bool inside = first + row < x.n;
+		T *to = tile.at + row * tile.stride + column;
+		const T *from = x.at + (inside ? (first + row) * x.step + column : 0);
+		if (wide)
+			asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+				:: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from),
+				"r"(inside ? 16 : 0) : "memory");
+		else
+			#pragma unroll
+			for (int k = 0; k < each; k++)
+				to[k] = inside ? from[k] : narrow<T>(0);
+	}
+}
+
+/* ends a group of copies; all but the latest group of every thread are done */
+__device__ inline void end_group()
+{
+	asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+__device__ inline void await_all_but_one()
+{
+	asm volatile("cp.async.wait_group 1;" ::: "memory");
+	__syncthreads();
+}
+/* S = A B^T; a: 16 rows */
+template <class F, int N, int D, class T>
+__device__ inline void multiply_rows(Block (&s)[N / 16], const T *a,
+	const Tile<T, N, D> &b)
+{
+	constexpr int stride = Tile<T, N, D>::stride;
+	#pragma unroll
+	for (int n = 0; n < N / 16; n++)
+		s[n] = Block();
+	#pragma unroll
+	for (int k = 0; k < D; k += 16) {
+		const auto left = F::rows(a + k, stride);
+		#pragma unroll
+		for (int n = 0; n < N / 16; n++)
+			F::multiply(s[n], left,
+				F::columns(b.at + n * 16 * stride + k, stride));
+	}
+}
+
+/* O = O + P B */
+template <class F, int N, int D, class T>
+__device__ inline void add_product(Block (&o)[D / 16], const Block (&p)[N / 16],
+	const Tile<T, N, D> &b)
+{
+	constexpr int stride = Tile<T, N, D>::stride;
+	typename F::A left[N / 16];
+	#pragma unroll
+	for (int n = 0; n < N / 16; n++)
+		left[n] = F::from(p[n]);
+	#pragma unroll
+	for (int d = 0; d < D / 16; d++) {
+		Block sum = {};
+		#pragma unroll
+		for (int n = 0; n < N / 16; n++)
+			F::multiply(F::exact ? sum : o[d], left[n],
+				F::across(b.at + n * 16 * stride + d * 16, stride));
+		#pragma unroll
+		for (int i = 0; F::exact && i < 8; i++)
+			o[d].at[i / 4][i % 4] += sum.at[i / 4][i % 4];
+	}
+}
+/* f(element, low, row, column) for what this thread has of 16 rows; low: is it
+ * in the lower 8 of them? */
+template <int C, class Each>
+__device__ inline void each(Block (&x)[C], Each f)
+{
+	const int row = threadIdx.x % 32 / 4, column = threadIdx.x % 4 * 2;
+	#pragma unroll
+	for (int i = 0; i < C * 8; i++) {
+		const int c = i / 8, j = i / 4 % 2, low = i / 2 % 2;
+		f(x[c].at[j][i % 4], low, low * 8 + row,
+			c * 16 + j * 8 + column + i % 2);
+	}
+}
+
+/* over the four lanes that share a row */
+__device__ inline float row_sum(float x)
+{
+	x += __shfl_xor_sync(0xffffffff, x, 1);
+	return x + __shfl_xor_sync(0xffffffff, x, 2);
+}
+
+__device__ inline float row_max(float x)
+{
+	x = fmaxf(x, __shfl_xor_sync(0xffffffff, x, 1));
+	return fmaxf(x, __shfl_xor_sync(0xffffffff, x, 2));
+}
+
+__device__ inline float exponential(float x)
+{
+	float y;
+	asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x * LOG2_E));
+	return y;
+}
+
+/* hides keys after the diagonal or the last; (row, key): the upper left corner */
+template <int C>
+__device__ inline void hide(Block (&s)[C], int row, int key, int keys,
+	bool causal)
+{
+	const int last = key + 16 * C - 1;
+	if (last < keys && !(causal && last > row))
+		return;
+	each(s, [&](float &x, int, int i, int j) {
+		if (key + j >= keys || (causal && key + j > row + i))
+			x = -INFINITY;
+	});
+}
+
+/* rows first ... of x become o */
+template <int C, class T>
+__device__ inline void write_rows(Rows<T> x, int first, const Block (&o)[C],
+	bool wide)
+{
+	const int lane = threadIdx.x % 32;
+	#pragma unroll
+	for (int i = 0; i < C * 4; i++) {
+		const int c = i / 4, j = i / 2 % 2, low = i % 2;
+		const int row = first + low * 8 + lane / 4;
+		const float (&pair)[2] = *(const float (*)[2])&o[c].at[j][low * 2];
+		if (row >= x.n)
+			continue;
+		T *to = x.at + row * x.step + c * 16 + j * 8 + lane % 4 * 2;
+		if (wide)
+			store(to, pair);
+		else
+			store_by<1>(to, pair);
+	}
+}
+/* turns scores into weights relative to the largest so far; sums and outputs
+ * of what came before shrink */
+template <int C, int D>
+__device__ inline void weigh(Block (&s)[C], Block (&o)[D], float (&largest)[2],
+	float (&sum)[2], float scale)
+{
+	float next[2] = { largest[0], largest[1] }, shrink[2];
+	each(s, [&](float &x, int low, int, int) {
+		next[low] = fmaxf(next[low], x);
+	});
+	#pragma unroll
+	for (int low = 0; low < 2; low++) {
+		next[low] = row_max(next[low]);
+		shrink[low] = exponential((largest[low] - next[low]) * scale);
+		largest[low] = next[low];
+		sum[low] *= shrink[low];
+	}
+	each(o, [&](float &x, int low, int, int) { x *= shrink[low]; });
+	each(s, [&](float &x, int low, int, int) {
+		x = exponential((x - next[low]) * scale);
+		sum[low] += x;
+	});
+}
+
+/* O = softmax(scale Q K^T) V and L of 64 queries, keys in tiles of N
+ * FLOPs: 4 D for each pair of query and key; bytes: all of Q, K, V, O and L once
+ * grid: (B H, queries / 64), block: WARPS warps */
+template <class F, int D, int N>
+__global__ __launch_bounds__(32 * WARPS) void attend(Attention a, bool wide)
+{
+	using T = typename F::Stored;
+	extern __shared__ char memory[];
+	auto &q = *(Tile<T, M, D> *)memory;
+	auto *k = (Tile<T, N, D> *)(&q + 1), *v = k + 2;
+	const auto Q = rows_of<const T>(a.q, a.queries, a.H),
+		K = rows_of<const T>(a.k, a.keys, a.H),
+		V = rows_of<const T>(a.v, a.keys, a.H);
+	const int first = (gridDim.y - 1 - blockIdx.y) * M,
+		mine = threadIdx.x / 32 * 16, top = first + mine,
+		end = a.causal ? min(K.n, first + M) : K.n;
+	const float scale = (float)a.scale;
+	Block s[N / 16], o[D / 16] = {};
+	float largest[2] = { -INFINITY, -INFINITY }, sum[2] = { 0, 0 };
+	fetch(q, Q, first, wide);
+	fetch(k[0], K, 0, wide);
+	fetch(v[0], V, 0, wide);
+	end_group();
+	for (int j = 0, stage = 0; j < end; j += N, stage ^= 1) {
+		if (j + N < end) {
+			fetch(k[stage ^ 1], K, j + N, wide);
+			fetch(v[stage ^ 1], V, j + N, wide);
+		}
+		end_group();
+		await_all_but_one();
+		multiply_rows<F>(s, q.at + mine * q.stride, k[stage]);
+		hide(s, top, j, K.n, a.causal);
+		weigh(s, o, largest, sum, scale);
+		add_product<F>(o, s, v[stage]);
+		__syncthreads();                /* before this stage is overwritten */
+	}
+	float inverse[2];
+	#pragma unroll
+	for (int low = 0; low < 2; low++) {
+		const int row = top + low * 8 + threadIdx.x % 32 / 4;
+		const float total = row_sum(sum[low]);
+		inverse[low] = 1 / total;
+		if (row < Q.n && threadIdx.x % 4 == 0)
+			((float *)a.L.at)[blockIdx.x * (size_t)Q.n + row] =
+				largest[low] * scale + logf(total);
+	}
+	each(o, [&](float &x, int low, int, int) { x *= inverse[low]; });
+	write_rows(rows_of<T>(a.o, a.queries, a.H), top, o, wide);
+}
+/* sum of dO O over the columns of a row, for each of a thread's two rows */
+template <int D, class T>
+__device__ inline void find_delta(float (&delta)[2], Rows<const T> o,
+	Rows<const T> d, int top)
+{
+	#pragma unroll
+	for (int low = 0; low < 2; low++) {
+		const int row = top + low * 8 + threadIdx.x % 32 / 4;
+		float sum = 0;
+		for (int c = threadIdx.x % 4; c < D && row < o.n; c += 4)
+			sum += widen(o.at[row * o.step + c]) * widen(d.at[row * d.step + c]);
+		delta[low] = row_sum(sum);
+	}
+}
+
+/* dQ = dS K, dS = scale P (dO V^T - delta); also delta, (B, H, queries)
+ * FLOPs: 6 D for each pair of query and key; launched as attend */
+template <class F, int D, int N>
+__global__ __launch_bounds__(32 * WARPS) void attend_queries(Attention a,
+	AttentionGradient g, float *deltas, bool wide)
+{
+	using T = typename F::Stored;
+	extern __shared__ char memory[];
+	auto &q = *(Tile<T, M, D> *)memory, &d = *(&q + 1);
+	auto *k = (Tile<T, N, D> *)(&d + 1), *v = k + 2;
+	const auto Q = rows_of<const T>(a.q, a.queries, a.H),
+		dO = rows_of<const T>(g.o, a.queries, a.H),
+		K = rows_of<const T>(a.k, a.keys, a.H),
+		V = rows_of<const T>(a.v, a.keys, a.H);
+	const int first = (gridDim.y - 1 - blockIdx.y) * M,
+		mine = threadIdx.x / 32 * 16, top = first + mine,
+		end = a.causal ? min(K.n, first + M) : K.n;
+	const float scale = (float)a.scale;
+	Block p[N / 16], ds[N / 16], dq[D / 16] = {};
+	float L[2], delta[2];
+	fetch(q, Q, first, wide);
+	fetch(d, dO, first, wide);
+	fetch(k[0], K, 0, wide);
+	fetch(v[0], V, 0, wide);
+	end_group();
+	find_delta<D>(delta, rows_of<const T>(a.o, a.queries, a.H), dO, top);
+	#pragma unroll
+	for (int low = 0; low < 2; low++) {
+		const int row = top + low * 8 + threadIdx.x % 32 / 4;
+		const size_t at = blockIdx.x * (size_t)Q.n + row;
+		L[low] = row < Q.n ? ((const float *)a.L.at)[at] : 0;
+		if (row < Q.n && threadIdx.x % 4 == 0)
+			deltas[at] = delta[low];
+	}
+	for (int j = 0, stage = 0; j < end; j += N, stage ^= 1) {
+		if (j + N < end) {
+			fetch(k[stage ^ 1], K, j + N, wide);
+			fetch(v[stage ^ 1], V, j + N, wide);
+		}
+		end_group();
+		await_all_but_one();
+		multiply_rows<F>(p, q.at + mine * q.stride, k[stage]);
+		multiply_rows<F>(ds, d.at + mine * d.stride, v[stage]);
+		hide(p, top, j, K.n, a.causal);
+		#pragma unroll
+		for (int i = 0; i < N / 2; i++) {
+			const int n = i / 8, low = i / 2 % 2;
+			float &x = ds[n].at[i / 4 % 2][i % 4];
+			x = exponential(p[n].at[i / 4 % 2][i % 4] * scale - L[low])
+				* (x - delta[low]) * scale;
+		}
+		add_product<F>(dq, ds, k[stage]);
+		__syncthreads();
+	}
+	write_rows(rows_of<T>(g.q, a.queries, a.H), top, dq, wide);
+}
+/* dV = P^T dO, dK = dS^T Q
+ * FLOPs: 8 D for each pair of query and key
+ * grid: (B H, keys / 64), block: WARPS warps */
+template <class F, int D, int N>
+__global__ __launch_bounds__(32 * WARPS) void attend_keys(Attention a,
+	AttentionGradient g, const float *deltas, bool wide)
+{
+	using T = typename F::Stored;
+	extern __shared__ char memory[];
+	auto &k = *(Tile<T, M, D> *)memory, &v = *(&k + 1);
+	auto *q = (Tile<T, N, D> *)(&v + 1), *d = q + 2;
+	auto *L = (float (*)[N])(d + 2), *delta = L + 2;
+	const auto Q = rows_of<const T>(a.q, a.queries, a.H),
+		dO = rows_of<const T>(g.o, a.queries, a.H),
+		K = rows_of<const T>(a.k, a.keys, a.H),
+		V = rows_of<const T>(a.v, a.keys, a.H);
+	const int first = blockIdx.y * M, mine = threadIdx.x / 32 * 16,
+		top = first + mine, start = a.causal ? first / N * N : 0;
+	const float scale = (float)a.scale;
+	const auto prepare = [&](int stage, int j) {
+		fetch(q[stage], Q, j, wide);
+		fetch(d[stage], dO, j, wide);
+		for (int i = threadIdx.x; i < N; i += 32 * WARPS) {
+			const bool inside = j + i < Q.n;
+			const size_t at = blockIdx.x * (size_t)Q.n + j + i;
+			L[stage][i] = inside ? ((const float *)a.L.at)[at] : 0;
+			delta[stage][i] = inside ? deltas[at] : 0;
+		}
+	};
+	Block p[N / 16], ds[N / 16], dk[D / 16] = {}, dv[D / 16] = {};
+	fetch(k, K, first, wide);
+	fetch(v, V, first, wide);
+	prepare(0, start);
+	end_group();
+	for (int j = start, stage = 0; j < Q.n; j += N, stage ^= 1) {
+		if (j + N < Q.n)
+			prepare(stage ^ 1, j + N);
+		end_group();
+		await_all_but_one();
+		multiply_rows<F>(p, k.at + mine * k.stride, q[stage]);
+		each(p, [&](float &x, int, int i, int column) {
+			const bool hidden = a.causal && j + column < top + i;
+			x = hidden ? 0 : exponential(x * scale - L[stage][column]);
+		});
+		add_product<F>(dv, p, d[stage]);
+		multiply_rows<F>(ds, v.at + mine * v.stride, d[stage]);
+		#pragma unroll
+		for (int i = 0; i < N / 2; i++) {
+			const int n = i / 8, column = n * 16 + i / 4 % 2 * 8
+				+ threadIdx.x % 4 * 2 + i % 2;
+			float &x = ds[n].at[i / 4 % 2][i % 4];
+			x = p[n].at[i / 4 % 2][i % 4] * (x - delta[stage][column]) * scale;
+		}
+		add_product<F>(dk, ds, q[stage]);
+		__syncthreads();
+	}
+	write_rows(rows_of<T>(g.k, a.keys, a.H), top, dk, wide);
+	write_rows(rows_of<T>(g.v, a.keys, a.H), top, dv, wide);
+}
+/* f(factors, D) as values of types, of the kernels that a's heads need */
+template <class F> static bool with_heads(Type type, size_t D, F f)
+{
+	const auto with_width = [&](auto factors) {
+		switch (D) {
+		case 16:  f(factors, Constant<16>()); return true;
+		case 32:  f(factors, Constant<32>()); return true;
+		case 64:  f(factors, Constant<64>()); return true;
+		case 80:  f(factors, Constant<80>()); return true;
+		case 128: f(factors, Constant<128>()); return true;
+		}
+		return false;
+	};
+	switch (type) {
+	case FP32: return with_width(FactorsOf<FP32>::Are());
+	case TF32: return with_width(FactorsOf<TF32>::Are());
+	case BF16: return with_width(FactorsOf<BF16>::Are());
+	case FP16: return with_width(FactorsOf<FP16>::Are());
+	default:   return false;
+	}
+}
+
+extern "C" bool cuda_fused_attends(Type type, size_t D)
+{
+	return with_heads(type, D, [](auto, auto) {});
+}
+
+static bool packs(Heads x)
+{
+	const size_t N = 16 / type_size(x.x.type);
+	return packs(x.x, N) && x.batch % N == 0 && x.row % N == 0
+		&& x.head % N == 0;
+}
+
+/* fixed: tiles of 64 rows in shared memory, beside four of N */
+template <class T, int D, int N, class Kernel, class... Arguments>
+static void launch(Kernel kernel, const Attention &a, size_t rows, int fixed,
+	Arguments... arguments)
+{
+	const int nbytes = fixed * sizeof(Tile<T, M, D>) + 4 * sizeof(Tile<T, N, D>)
+		+ 4 * N * sizeof(float);
+	const dim3 grid(blocks_for(a.B * a.H, 1), blocks_for(rows, M));
+	CUDA(cudaFuncSetAttribute(kernel,
+		cudaFuncAttributeMaxDynamicSharedMemorySize, nbytes));
+	kernel<<<grid, 32 * WARPS, nbytes, cuda_stream()>>>(a, arguments...);
+	LAUNCHED();
+}
+
+extern "C" void cuda_fused_attention_forward(Attention a)
+{
+	assert(a.keys > 0 && a.scale > 0);
+	const bool wide = packs(a.q) && packs(a.k) && packs(a.v) && packs(a.o);
+	const bool done = with_heads(a.q.x.type, a.D, [&](auto factors, auto D) {
+		using F = decltype(factors);
+		launch<typename F::Stored, D.value, 64>(attend<F, D.value, 64>, a,
+			a.queries, 1, wide);
+	});
+	assert(done && "cuda_fused_attends was asked");
+}
+
+extern "C" void cuda_fused_attention_backward(Attention a, AttentionGradient g)
+{
+	const bool wide = packs(a.q) && packs(a.k) && packs(a.v) && packs(g.o)
+		&& packs(g.q) && packs(g.k) && packs(g.v);
+	float *deltas = (float *)cuda_scratch(a.B * a.H * a.queries * sizeof(float),
+		"attention's delta");
+	const bool done = with_heads(a.q.x.type, a.D, [&](auto factors, auto D) {
+		using F = decltype(factors);
+		using T = typename F::Stored;
+		constexpr int N = sizeof(T) == 2 || D.value <= 64 ? 64 : 32;
+		launch<T, D.value, N>(attend_queries<F, D.value, N>, a, a.queries, 2, g,
+			deltas, wide);
+		launch<T, D.value, N>(attend_keys<F, D.value, N>, a, a.keys, 2, g,
+			deltas, wide);
+	});
+	cuda_release(deltas);
+	assert(done && "cuda_fused_attends was asked");
+}

@@ -1,0 +1,163 @@
+/* mma.cuh: products of 16 x 16 blocks on tensor cores, in a warp's registers */
+#ifndef OPS_CUDA_MMA_CUH
+#define OPS_CUDA_MMA_CUH
+
+#include "ops/cuda/common.cuh"
+
+/* 16 x 16 sums of a warp: at[j][0] and [1] are in row lane / 4 and in columns
+ * 8 j + 2 (lane % 4) and the next; at[j][2] and [3] are 8 rows below */
+struct Block {
+	float at[2][4];
+};
+
+#define MMA(T, SHAPE, FORMAT)                                                 \
+__device__ inline void mma(float (&c)[4], const unsigned (&a)[4],             \
+	const unsigned (&b)[2], T)                                                \
+{                                                                             \
+	asm("mma.sync.aligned." SHAPE ".row.col.f32." FORMAT "." FORMAT ".f32 "   \
+		"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"     \
+		: "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                      \
+		: "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));  \
+}
+MMA(bf16, "m16n8k16", "bf16")
+MMA(fp16, "m16n8k16", "f16")
+MMA(float, "m16n8k8", "tf32")
+
+/* four 8 x 8 matrices of 16-bit numbers; lane i gives the address of row i % 8
+ * of matrix i / 8 */
+template <bool TRANSPOSED>
+__device__ inline void load_matrices(unsigned (&x)[4], const void *row)
+{
+	const unsigned at = (unsigned)__cvta_generic_to_shared(row);
+	if (TRANSPOSED)
+		asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 "
+			"{%0, %1, %2, %3}, [%4];"
+			: "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3]) : "r"(at));
+	else
+		asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 "
+			"{%0, %1, %2, %3}, [%4];"
+			: "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3]) : "r"(at));
+}
+/* `stride`: from one row of the tile to the next */
+template <class T> struct Half {
+	using Stored = T;
+	static constexpr bool exact = false;
+	struct A { unsigned at[4]; };
+	struct B { unsigned at[2][2]; };
+
+	static __device__ A rows(const T *tile, int stride)
+	{
+		const int lane = threadIdx.x % 32;
+		A a;
+		load_matrices<false>(a.at, tile + lane % 16 * stride + lane / 16 * 8);
+		return a;
+	}
+	static __device__ B columns(const T *tile, int stride)
+	{
+		const int lane = threadIdx.x % 32, row = lane / 16 * 8 + lane % 8;
+		unsigned x[4];
+		load_matrices<false>(x, tile + row * stride + lane / 8 % 2 * 8);
+		return { { { x[0], x[1] }, { x[2], x[3] } } };
+	}
+	static __device__ B across(const T *tile, int stride)
+	{
+		const int lane = threadIdx.x % 32;
+		unsigned x[4];
+		load_matrices<true>(x, tile + lane % 16 * stride + lane / 16 * 8);
+		return { { { x[0], x[1] }, { x[2], x[3] } } };
+	}
+	static __device__ A from(const Block &c)
+	{
+		A a;
+		#pragma unroll
+		for (int i = 0; i < 4; i++)
+			store((T *)&a.at[i],
+				*(const float (*)[2])&c.at[i / 2][i % 2 * 2]);
+		return a;
+	}
+	static __device__ void multiply(Block &c, const A &a, const B &b)
+	{
+		#pragma unroll
+		for (int j = 0; j < 2; j++)
+			mma(c.at[j], a.at, b.at[j], T());
+	}
+};
+/* each number is the sum of PLANES numbers of TF32, but for its last bits */
+template <int PLANES> struct Single {
+	using Stored = float;
+	static constexpr bool exact = PLANES > 1;
+	struct A { unsigned at[PLANES][2][4]; };
+	struct B { unsigned at[PLANES][2][2][2]; };
+
+	template <class Put> static __device__ void split(float x, Put put)
+	{
+		#pragma unroll
+		for (int p = 0; p < PLANES - 1; p++) {
+			const unsigned high = __float_as_uint(x) & 0xffffe000;
+			put(p, high);
+			x -= __uint_as_float(high);
+		}
+		put(PLANES - 1, __float_as_uint(x));
+	}
+	static __device__ A rows(const float *tile, int stride)
+	{
+		const int row = threadIdx.x % 32 / 4, column = threadIdx.x % 4;
+		A a;
+		#pragma unroll
+		for (int i = 0; i < 8; i++)
+			split(tile[(row + i % 2 * 8) * stride + column + i / 2 * 4],
+				[&](int p, unsigned x) { a.at[p][i / 4][i % 4] = x; });
+		return a;
+	}
+	static __device__ B columns(const float *tile, int stride)
+	{
+		const int row = threadIdx.x % 32 / 4, column = threadIdx.x % 4;
+		B b;
+		#pragma unroll
+		for (int i = 0; i < 8; i++)
+			split(tile[(row + i / 4 * 8) * stride + column + i % 4 * 4],
+				[&](int p, unsigned x) { b.at[p][i / 4][i / 2 % 2][i % 2] = x; });
+		return b;
+	}
+	static __device__ B across(const float *tile, int stride)
+	{
+		const int column = threadIdx.x % 32 / 4, row = threadIdx.x % 4 * 2;
+		B b;
+		#pragma unroll
+		for (int i = 0; i < 8; i++)
+			split(tile[(row + i / 2 % 2 * 8 + i % 2) * stride + column
+				+ i / 4 * 8],
+				[&](int p, unsigned x) { b.at[p][i / 4][i / 2 % 2][i % 2] = x; });
+		return b;
+	}
+	static __device__ A from(const Block &c)
+	{
+		A a;
+		#pragma unroll
+		for (int i = 0; i < 8; i++)
+			split(c.at[i / 4][i % 2 * 2 + i / 2 % 2],
+				[&](int p, unsigned x) { a.at[p][i / 4][i % 4] = x; });
+		return a;
+	}
+	/* the smallest products first; the sum would not keep low times low */
+	static __device__ void multiply(Block &c, const A &a, const B &b)
+	{
+		#pragma unroll
+		for (int plane = PLANES - 1; plane >= 0; plane--)
+			#pragma unroll
+			for (int p = 0; p <= plane; p++)
+				#pragma unroll
+				for (int i = 0; i < 4; i++)
+					mma(c.at[i % 2], a.at[p][i / 2], b.at[plane - p][i % 2][i / 2],
+						float());
+	}
+};
+
+/* the factors that stand for numbers of a type */
+template <Type TYPE> struct FactorsOf;
+template <> struct FactorsOf<FP32> { using Are = Single<2>; };
+template <> struct FactorsOf<TF32> { using Are = Single<1>; };
+template <> struct FactorsOf<BF16> { using Are = Half<bf16>; };
+template <> struct FactorsOf<FP16> { using Are = Half<fp16>; };
+
+#endif

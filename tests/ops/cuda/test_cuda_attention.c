@@ -1,0 +1,124 @@
+/* attention in tiles on the GPU against its formulas */
+#include "tests/ops/attend.h"
+#include "tests/ops/cuda/both.h"
+
+static const Type types[] = { FP32, TF32, BF16, FP16 };
+static const double bounds[] = { 1e-6, 3e-4, 1.5e-3, 2e-4 };
+static const size_t widths[] = { 16, 32, 64, 80, 128 };
+static const size_t lengths[][2] = { { 1, 1 }, { 63, 65 }, { 64, 64 },
+	{ 129, 191 }, { 193, 64 }, { 17, 300 }, { 1000, 1000 } };
+enum { NTYPES_HERE = 4, NWIDTHS = 5, NLENGTHS = 7 };
+
+typedef struct OnGpu {
+	Array whole[ARRAYS + 1], at[ARRAYS + 1];    /* with margins; the last: L */
+	size_t n[ARRAYS + 1];
+} OnGpu;
+
+/* poison, but for the inputs */
+static void put(OnGpu *g, int a, const Array *host)
+{
+	Array image = poisoned(g->n[a] + 2 * MARGIN);
+	if (a < INPUTS)
+		memcpy(reals(image) + MARGIN, host[a].at, g->n[a] * sizeof(real));
+	array_write(gpu, g->whole[a], image.at, g->n[a] + 2 * MARGIN);
+}
+
+/* what became of it; the margins must be poison as before */
+static Array take(const OnGpu *g, int a)
+{
+	Array image = poisoned(g->n[a] + 2 * MARGIN), part = poisoned(g->n[a]);
+	array_read(gpu, image.at, g->whole[a], g->n[a] + 2 * MARGIN);
+	for (size_t i = 0; i < MARGIN; i++)
+		if (!isnan(reals(image)[i])
+			|| !isnan(reals(image)[MARGIN + g->n[a] + i]))
+			fail_msg("array %d: its margin was written", a);
+	memcpy(part.at, reals(image) + MARGIN, g->n[a] * sizeof(real));
+	return part;
+}
+
+static void run_attention(const Problem *p, OnGpu *g, const Array *host,
+	Array *got)
+{
+	for (int a = 0; a <= ARRAYS; a++)
+		put(g, a, host);
+	Attention a = attention_on(p, g->at, g->at[ARRAYS]);
+	ops_for(gpu)->fused.attention_forward(a);
+	ops_for(gpu)->fused.attention_backward(a, gradient_on(p, g->at));
+	for (int i = 0; i <= ARRAYS; i++)
+		got[i] = take(g, i);
+}
+
+static void follow_the_formulas(const Problem *p, Type type, double bound)
+{
+	Array host[ARRAYS], got[ARRAYS + 1], again[ARRAYS + 1];
+	Reference r = reference_of(p, type, host);
+	OnGpu g;
+	char label[200];
+	snprintf(label, sizeof label, "%s, %zu of %zu x %zu, %zu wide, %s, gap %zu",
+		type_names[type], p->B * p->H, p->queries, p->keys, p->D,
+		p->causal ? "causal" : "full", p->gap);
+	for (int a = 0; a <= ARRAYS; a++) {
+		Type stored = a < ARRAYS ? type : FP32;
+		g.n[a] = a < ARRAYS ? length_of(p, a) : p->B * p->H * p->queries;
+		g.whole[a] = array_new(gpu, g.n[a] + 2 * MARGIN, stored, MEM_TEMPORARY,
+			"test");
+		g.at[a] = array_part(gpu, g.whole[a], MARGIN);
+		held[a] = g.whole[a].at;
+	}
+	run_attention(p, &g, host, got);
+	run_attention(p, &g, host, again);
+	expect_attention(label, p, &r, got, got[ARRAYS], bound);
+	for (int a = 0; a <= ARRAYS; a++)
+		expect_same(label, again[a], got[a], g.n[a]);
+	assert_int_equal(release_both(NULL), 0);
+}
+
+static void attention_follows_the_formulas(void **state)
+{
+	(void)state;
+	if (gpu == NULL)
+		skip();
+	for (int i = 0; i < NTYPES_HERE * NWIDTHS * NLENGTHS * 2; i++) {
+		size_t t = i % NTYPES_HERE, l = i / NTYPES_HERE % NLENGTHS,
+			w = i / NTYPES_HERE / NLENGTHS % NWIDTHS;
+		bool causal = i / NTYPES_HERE / NLENGTHS / NWIDTHS;
+		static const size_t gaps[] = { 0, 8, 3 };
+		Problem p = { .B = 2, .H = 1 + l % 2, .queries = lengths[l][0],
+			.keys = lengths[l][1], .D = widths[w], .causal = causal,
+			.size = 1, .gap = gaps[(l + w) % 3], .heads_first = w % 2 };
+		if (p.keys < 1000 || (p.D == 64 && getenv("QUICK") == NULL))
+			follow_the_formulas(&p, types[t], bounds[t]);
+	}
+}
+
+static void large_scores_do_no_harm(void **state)
+{
+	(void)state;
+	if (gpu == NULL)
+		skip();
+	for (int t = 0; t < NTYPES_HERE; t++) {
+		const Problem p = { .B = 1, .H = 2, .queries = 130, .keys = 130,
+			.D = 64, .causal = true, .size = 100 };
+		follow_the_formulas(&p, types[t], bounds[t]);
+	}
+}
+
+static void other_heads_are_declined(void **state)
+{
+	(void)state;
+	if (gpu == NULL)
+		skip();
+	bool (*attends)(Type, size_t) = ops_for(gpu)->fused.attends;
+	assert_true(attends(BF16, 80) && attends(FP32, 128));
+	assert_false(attends(BF16, 48) || attends(FP32, 0) || attends(FP64, 64));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(attention_follows_the_formulas, release_both),
+		cmocka_unit_test_teardown(large_scores_do_no_harm, release_both),
+		cmocka_unit_test(other_heads_are_declined),
+	};
+	return cmocka_run_group_tests(tests, open_both, close_both);
+}

@@ -1,0 +1,60 @@
+/* attention in tiles, of any shape, against its formulas */
+#include "tests/ops/attend.h"
+
+static const Problem problems[] = {
+	{ 1, 1, 1, 1, 1, true, 1, 0, false },
+	{ 1, 2, 17, 17, 3, true, 1, 0, false },
+	{ 2, 3, 65, 65, 16, true, 1, 5, true },
+	{ 1, 2, 64, 64, 8, false, 1, 0, true },
+	{ 2, 1, 33, 100, 16, true, 1, 1, false },
+	{ 1, 2, 100, 33, 16, true, 1, 0, false },
+	{ 1, 1, 33, 100, 16, false, 1, 3, true },
+	{ 1, 1, 70, 70, 16, true, 200, 0, false },
+};
+static const size_t tiles[][2] = { { 16, 16 }, { 64, 64 }, { 16, 48 },
+	{ 33, 17 }, { 128, 20 }, { 1, 128 } };
+enum { NPROBLEMS = sizeof problems / sizeof *problems,
+	NTILES = sizeof tiles / sizeof *tiles };
+
+static void tiles_follow_the_formulas(void **state)
+{
+	(void)state;
+	for (int i = 0; i < NPROBLEMS * NTILES; i++) {
+		const Problem *p = &problems[i / NTILES];
+		const size_t *tile = tiles[i % NTILES];
+		Array at[ARRAYS], L = poisoned(p->B * p->H * p->queries);
+		Reference r = reference_of(p, TYPE_REAL, at);
+		Attention a = attention_on(p, at, L);
+		char label[100];
+		cpu_attention_forward_tiled(a, tile[0], tile[1]);
+		cpu_attention_backward_tiled(a, gradient_on(p, at), tile[0], tile[1]);
+		snprintf(label, sizeof label, "problem %d, tiles of %zu x %zu",
+			i / NTILES, tile[0], tile[1]);
+		expect_attention(label, p, &r, at, L, 16 * EPS);
+		assert_int_equal(release(NULL), 0);
+	}
+}
+
+static void outputs_are_rounded(void **state)
+{
+	(void)state;
+	const Problem p = { 2, 2, 40, 40, 8, true, 1, 2, false };
+	Array at[ARRAYS], L = poisoned(p.B * p.H * p.queries);
+	reference_of(&p, BF16, at);
+	Attention a = attention_on(&p, at, L);
+	cpu_fused_attention_forward(a);
+	cpu_fused_attention_backward(a, gradient_on(&p, at));
+	for (int i = O; i < ARRAYS; i++)
+		for (size_t e = 0; e < length_of(&p, i); e++) {
+			float x = (float)reals(at[i])[e];
+			assert_true(isnan(x) || x == round_to(BF16, x));
+		}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		checked(tiles_follow_the_formulas), checked(outputs_are_rounded),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
