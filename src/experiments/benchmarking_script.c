@@ -434,8 +434,8 @@ static const Study studies[] = {
 	{ "split", "size context precision", "linear_ms attention_ms "
 	"elementwise_ms optimizer_ms marked_ms step_ms linear_GFLOP attention_GFLOP "
 		"parameters", plan_split, run_split },
-	{ "steps", "start", "step open_ms threads_ms choice_ms library_ms alloc_ms fwd_ms "
-		"bwd_ms opt_ms step_ms faults faults_ms", plan_steps, run_steps },
+	{ "steps", "start", "step open_ms threads_ms choice_ms library_ms alloc_ms "
+		"fwd_ms bwd_ms opt_ms step_ms faults faults_ms", plan_steps, run_steps },
 	{ 0 }
 };
 

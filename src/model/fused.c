@@ -207,12 +207,13 @@ static Array attention_backward(Model *m, Saved *s, Array dO)
 		m->ops->fused.attention_backward(attention_of(m, s),
 			(AttentionGradient){ .o = heads_of(m, dO, 0, C),
 			.q = heads_of(m, dqkv, 0, 3 * C), .k = heads_of(m, dqkv, 1, 3 * C),
-			.v = heads_of(m, dqkv, 2, 3 * C) });
+			.v = heads_of(m, dqkv, 2, 3 * C), .cosine = m->cosine,
+			.sine = m->sine });
 		array_drop(m, &s->L);
 	} else {
 		by_weights(m, s, dqkv, dO);
+		m->ops->fused.rope(dqkv, m->cosine, m->sine, m->B, m->T, H, C / H, -1);
 	}
-	m->ops->fused.rope(dqkv, m->cosine, m->sine, m->B, m->T, H, C / H, -1);
 	return dqkv;
 }
 typedef struct Gradient {

@@ -59,12 +59,14 @@ typedef struct Attention {
 	double scale;           /* > 0 */
 	bool causal;
 	Heads q, k, v, o;       /* (B, queries or keys, H, D), of one type */
-	Array L;                /* (B, H, queries) logsumexp of the scores; TYPE_REAL */
+	Array L;                /* (B, H, queries) of TYPE_REAL: scores' logsumexp */
 } Attention;
 
 typedef struct AttentionGradient {
 	Heads o;                /* given */
 	Heads q, k, v;          /* overwritten */
+	/* (positions, D/2): q and k are turned back by these angles; at NULL: no */
+	Array cosine, sine;
 } AttentionGradient;
 /* backward of sum = x + branch, y = g sum rho (fused.rmsnorm_forward) */
 typedef struct NormBackward {

@@ -10,6 +10,7 @@ typedef struct Problem {
 	double size;                    /* standard deviation of the queries */
 	size_t gap;                     /* elements between rows */
 	bool heads_first;               /* (B, H, rows, D), not (B, rows, H, D) */
+	bool turned;                    /* are gradients turned back? D is even */
 } Problem;
 
 enum { Q, K, V, DO, INPUTS, O = INPUTS, DQ, DK, DV, ARRAYS };
@@ -56,13 +57,37 @@ static inline Attention attention_on(const Problem *p, const Array *at, Array L)
 		.L = L };
 }
 
-static inline AttentionGradient gradient_on(const Problem *p, const Array *at)
+static inline AttentionGradient gradient_on(const Problem *p, const Array *at,
+	const Array angles[2])
 {
 	Heads x[ARRAYS];
 	for (int i = 0; i < ARRAYS; i++)
 		x[i] = heads_of(p, i), x[i].x = at[i];
-	return (AttentionGradient){ .o = x[DO], .q = x[DQ], .k = x[DK],
-		.v = x[DV] };
+	AttentionGradient g = { .o = x[DO], .q = x[DQ], .k = x[DK], .v = x[DV] };
+	if (p->turned)
+		g.cosine = angles[0], g.sine = angles[1];
+	return g;
+}
+
+static inline size_t angles_of(const Problem *p)
+{
+	return (p->queries > p->keys ? p->queries : p->keys) * (p->D / 2);
+}
+
+static inline double angle(size_t i)
+{
+	return 0.37 * i;
+}
+
+/* cosines and sines of all angles */
+static inline void fill_angles(const Problem *p, Array angles[2])
+{
+	for (int part = 0; part < 2; part++) {
+		angles[part] = poisoned(angles_of(p));
+		for (size_t i = 0; i < angles_of(p); i++)
+			reals(angles[part])[i] = (real)(part ? sin(angle(i))
+				: cos(angle(i)));
+	}
 }
 
 typedef struct Reference {
@@ -120,6 +145,15 @@ static inline void attend_row(const Problem *p, const Reference *r, size_t head,
 	}
 }
 
+static inline void turn_back(const Problem *p, double *x, size_t rows)
+{
+	for (size_t i = 0; i < p->B * p->H * rows * p->D && p->turned; i += 2) {
+		double a = angle(i / 2 % (rows * (p->D / 2))), even = x[i];
+		x[i] = cos(a) * even + sin(a) * x[i + 1];
+		x[i + 1] = cos(a) * x[i + 1] - sin(a) * even;
+	}
+}
+
 /* draws inputs, rounded to `type`, into at; what is not input stays poison */
 static inline Reference reference_of(const Problem *p, Type type, Array *at)
 {
@@ -142,6 +176,8 @@ static inline Reference reference_of(const Problem *p, Type type, Array *at)
 	for (size_t head = 0; head < p->B * p->H; head++)
 		for (size_t i = 0; i < p->queries; i++)
 			attend_row(p, &r, head, i, weight);
+	turn_back(p, r.at[DQ], p->queries);
+	turn_back(p, r.at[DK], p->keys);
 	return r;
 }
 static inline double largest_of(const double *x, size_t n)

@@ -2,14 +2,14 @@
 #include "tests/ops/attend.h"
 
 static const Problem problems[] = {
-	{ 1, 1, 1, 1, 1, true, 1, 0, false },
-	{ 1, 2, 17, 17, 3, true, 1, 0, false },
-	{ 2, 3, 65, 65, 16, true, 1, 5, true },
-	{ 1, 2, 64, 64, 8, false, 1, 0, true },
-	{ 2, 1, 33, 100, 16, true, 1, 1, false },
-	{ 1, 2, 100, 33, 16, true, 1, 0, false },
-	{ 1, 1, 33, 100, 16, false, 1, 3, true },
-	{ 1, 1, 70, 70, 16, true, 200, 0, false },
+	{ 1, 1, 1, 1, 1, true, 1, 0, false, false },
+	{ 1, 2, 17, 17, 3, true, 1, 0, false, false },
+	{ 2, 3, 65, 65, 16, true, 1, 5, true, true },
+	{ 1, 2, 64, 64, 8, false, 1, 0, true, false },
+	{ 2, 1, 33, 100, 16, true, 1, 1, false, true },
+	{ 1, 2, 100, 33, 16, true, 1, 0, false, false },
+	{ 1, 1, 33, 100, 16, false, 1, 3, true, false },
+	{ 1, 1, 70, 70, 16, true, 200, 0, false, false },
 };
 static const size_t tiles[][2] = { { 16, 16 }, { 64, 64 }, { 16, 48 },
 	{ 33, 17 }, { 128, 20 }, { 1, 128 } };
@@ -22,12 +22,14 @@ static void tiles_follow_the_formulas(void **state)
 	for (int i = 0; i < NPROBLEMS * NTILES; i++) {
 		const Problem *p = &problems[i / NTILES];
 		const size_t *tile = tiles[i % NTILES];
-		Array at[ARRAYS], L = poisoned(p->B * p->H * p->queries);
+		Array at[ARRAYS], angles[2], L = poisoned(p->B * p->H * p->queries);
+		fill_angles(p, angles);
 		Reference r = reference_of(p, TYPE_REAL, at);
 		Attention a = attention_on(p, at, L);
 		char label[100];
 		cpu_attention_forward_tiled(a, tile[0], tile[1]);
-		cpu_attention_backward_tiled(a, gradient_on(p, at), tile[0], tile[1]);
+		cpu_attention_backward_tiled(a, gradient_on(p, at, angles), tile[0],
+			tile[1]);
 		snprintf(label, sizeof label, "problem %d, tiles of %zu x %zu",
 			i / NTILES, tile[0], tile[1]);
 		expect_attention(label, p, &r, at, L, 16 * EPS);
@@ -38,12 +40,13 @@ static void tiles_follow_the_formulas(void **state)
 static void outputs_are_rounded(void **state)
 {
 	(void)state;
-	const Problem p = { 2, 2, 40, 40, 8, true, 1, 2, false };
-	Array at[ARRAYS], L = poisoned(p.B * p.H * p.queries);
+	const Problem p = { 2, 2, 40, 40, 8, true, 1, 2, false, true };
+	Array at[ARRAYS], angles[2], L = poisoned(p.B * p.H * p.queries);
+	fill_angles(&p, angles);
 	reference_of(&p, BF16, at);
 	Attention a = attention_on(&p, at, L);
 	cpu_fused_attention_forward(a);
-	cpu_fused_attention_backward(a, gradient_on(&p, at));
+	cpu_fused_attention_backward(a, gradient_on(&p, at, angles));
 	for (int i = O; i < ARRAYS; i++)
 		for (size_t e = 0; e < length_of(&p, i); e++) {
 			float x = (float)reals(at[i])[e];

@@ -167,6 +167,16 @@ static void clear_rows(const Attention *a, Heads x, size_t head, size_t n)
 			row_of(x, head, a->H, i)[d] = 0;
 }
 
+static void turn_back(const Attention *a, const AttentionGradient *g, Heads x,
+	size_t head, size_t n)
+{
+	for (size_t i = 0; i < n && g->cosine.at; i++) {
+		Array row = { row_of(x, head, a->H, i), TYPE_REAL };
+		cpu_rope(row, row, array_at(g->cosine, i * (a->D / 2)),
+			array_at(g->sine, i * (a->D / 2)), 1, 1, 1, a->D, -1);
+	}
+}
+
 static void propagate_head(const Attention *a, const AttentionGradient *g,
 	size_t head, size_t rows, size_t columns, Work w)
 {
@@ -189,6 +199,8 @@ static void propagate_head(const Attention *a, const AttentionGradient *g,
 			propagate(a, g, head, t, w);
 		}
 	}
+	turn_back(a, g, g->q, head, a->queries);
+	turn_back(a, g, g->k, head, a->keys);
 	round_rows(a, g->q, head, 0, a->queries);
 	round_rows(a, g->k, head, 0, a->keys);
 	round_rows(a, g->v, head, 0, a->keys);

@@ -24,37 +24,49 @@ template <class T, int N, int D> struct Tile {
 	T at[N * stride];
 };
 
+/* 16 bytes, or as many zeros */
+template <int N, class T>
+__device__ inline void copy(T *to, const T *from, bool inside, bool wide)
+{
+	if (wide)
+		asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+			:: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from),
+			"r"(inside ? 16 : 0) : "memory");
+	else
+		#pragma unroll
+		for (int i = 0; i < N; i++)
+			to[i] = inside ? from[i] : narrow<T>(0);
+}
+
 /* starts the copy of rows first ... of x; those after the last become 0 */
 template <class T, int N, int D>
 __device__ inline void fetch(Tile<T, N, D> &tile, Rows<const T> x, int first,
 	bool wide)
 {
-	constexpr int each = 16 / sizeof(T), across = D / each;
-	for (int i = threadIdx.x; i < N * across; i += 32 * WARPS) {
-		const int row = i / across, column = i % across * each;
+	constexpr int each = 16 / sizeof(T), across = D / each,
+		team = across % 4 ? 2 : 4;      /* threads of a row */
+	for (int row = threadIdx.x / team; row < N; row += 32 * WARPS / team) {
 		const bool inside = first + row < x.n;
-		T *to = tile.at + row * tile.stride + column;
-		const T *from = x.at + (inside ? (first + row) * x.step + column : 0);
-		if (wide)
-			asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
-				:: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from),
-				"r"(inside ? 16 : 0) : "memory");
-		else
-			#pragma unroll
-			for (int k = 0; k < each; k++)
-				to[k] = inside ? from[k] : narrow<T>(0);
+		const int start = threadIdx.x % team * each;
+		T *to = tile.at + row * tile.stride + start;
+		const T *from = x.at + (inside ? first + row : 0) * x.step + start;
+		#pragma unroll
+		for (int i = 0; i < across / team; i++)
+			copy<each>(to + i * team * each, from + i * team * each, inside,
+				wide);
 	}
 }
 
-/* ends a group of copies; all but the latest group of every thread are done */
+/* ends a group of copies */
 __device__ inline void end_group()
 {
 	asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-__device__ inline void await_all_but_one()
+/* until the copies of all threads are done, but for their latest N groups */
+template <int N> __device__ inline void await_all_but()
 {
-	asm volatile("cp.async.wait_group 1;" ::: "memory");
+	asm volatile("cp.async.wait_group %0;" :: "n"(N) : "memory");
 	__syncthreads();
 }
 /* S = A B^T; a: 16 rows */
@@ -125,10 +137,10 @@ __device__ inline float row_max(float x)
 	return fmaxf(x, __shfl_xor_sync(0xffffffff, x, 2));
 }
 
-__device__ inline float exponential(float x)
+__device__ inline float power2(float x)
 {
 	float y;
-	asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x * LOG2_E));
+	asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
 	return y;
 }
 
@@ -172,6 +184,7 @@ template <int C, int D>
 __device__ inline void weigh(Block (&s)[C], Block (&o)[D], float (&largest)[2],
 	float (&sum)[2], float scale)
 {
+	const float base = scale * LOG2_E;
 	float next[2] = { largest[0], largest[1] }, shrink[2];
 	each(s, [&](float &x, int low, int, int) {
 		next[low] = fmaxf(next[low], x);
@@ -179,13 +192,13 @@ __device__ inline void weigh(Block (&s)[C], Block (&o)[D], float (&largest)[2],
 	#pragma unroll
 	for (int low = 0; low < 2; low++) {
 		next[low] = row_max(next[low]);
-		shrink[low] = exponential((largest[low] - next[low]) * scale);
+		shrink[low] = power2((largest[low] - next[low]) * base);
 		largest[low] = next[low];
 		sum[low] *= shrink[low];
 	}
 	each(o, [&](float &x, int low, int, int) { x *= shrink[low]; });
 	each(s, [&](float &x, int low, int, int) {
-		x = exponential((x - next[low]) * scale);
+		x = power2((x - next[low]) * base);
 		sum[low] += x;
 	});
 }
@@ -199,7 +212,7 @@ __global__ __launch_bounds__(32 * WARPS) void attend(Attention a, bool wide)
 	using T = typename F::Stored;
 	extern __shared__ char memory[];
 	auto &q = *(Tile<T, M, D> *)memory;
-	auto *k = (Tile<T, N, D> *)(&q + 1), *v = k + 2;
+	auto &k = *(Tile<T, N, D> *)(&q + 1), &v = *(&k + 1);
 	const auto Q = rows_of<const T>(a.q, a.queries, a.H),
 		K = rows_of<const T>(a.k, a.keys, a.H),
 		V = rows_of<const T>(a.v, a.keys, a.H);
@@ -210,21 +223,22 @@ __global__ __launch_bounds__(32 * WARPS) void attend(Attention a, bool wide)
 	Block s[N / 16], o[D / 16] = {};
 	float largest[2] = { -INFINITY, -INFINITY }, sum[2] = { 0, 0 };
 	fetch(q, Q, first, wide);
-	fetch(k[0], K, 0, wide);
-	fetch(v[0], V, 0, wide);
+	fetch(k, K, 0, wide);
 	end_group();
-	for (int j = 0, stage = 0; j < end; j += N, stage ^= 1) {
-		if (j + N < end) {
-			fetch(k[stage ^ 1], K, j + N, wide);
-			fetch(v[stage ^ 1], V, j + N, wide);
-		}
+	for (int j = 0; j < end; j += N) {
+		fetch(v, V, j, wide);
 		end_group();
-		await_all_but_one();
-		multiply_rows<F>(s, q.at + mine * q.stride, k[stage]);
+		await_all_but<1>();             /* k is there */
+		multiply_rows<F>(s, q.at + mine * q.stride, k);
+		__syncthreads();                /* k has been read by all */
+		if (j + N < end)
+			fetch(k, K, j + N, wide);
+		end_group();
 		hide(s, top, j, K.n, a.causal);
 		weigh(s, o, largest, sum, scale);
-		add_product<F>(o, s, v[stage]);
-		__syncthreads();                /* before this stage is overwritten */
+		await_all_but<1>();
+		add_product<F>(o, s, v);
+		__syncthreads();
 	}
 	float inverse[2];
 	#pragma unroll
@@ -239,10 +253,10 @@ __global__ __launch_bounds__(32 * WARPS) void attend(Attention a, bool wide)
 	each(o, [&](float &x, int low, int, int) { x *= inverse[low]; });
 	write_rows(rows_of<T>(a.o, a.queries, a.H), top, o, wide);
 }
-/* sum of dO O over the columns of a row, for each of a thread's two rows */
+/* the sum of scale dO O over a row, for each of a thread's two rows */
 template <int D, class T>
 __device__ inline void find_delta(float (&delta)[2], Rows<const T> o,
-	Rows<const T> d, int top)
+	Rows<const T> d, int top, float scale)
 {
 	#pragma unroll
 	for (int low = 0; low < 2; low++) {
@@ -250,11 +264,31 @@ __device__ inline void find_delta(float (&delta)[2], Rows<const T> o,
 		float sum = 0;
 		for (int c = threadIdx.x % 4; c < D && row < o.n; c += 4)
 			sum += widen(o.at[row * o.step + c]) * widen(d.at[row * d.step + c]);
-		delta[low] = row_sum(sum);
+		delta[low] = row_sum(sum) * scale;
 	}
 }
 
-/* dQ = dS K, dS = scale P (dO V^T - delta); also delta, (B, H, queries)
+/* turns rows first ... back by their angles */
+template <int C>
+__device__ inline void turn_back(Block (&x)[C], const AttentionGradient &g,
+	int first, int n)
+{
+	const int lane = threadIdx.x % 32;
+	#pragma unroll
+	for (int i = 0; i < C * 4; i++) {
+		const int row = first + i % 2 * 8 + lane / 4;
+		float *pair = &x[i / 4].at[i / 2 % 2][i % 2 * 2];
+		if (row >= n || g.cosine.at == NULL)
+			continue;
+		const size_t at = row * (size_t)(C * 8) + i / 2 * 4 + lane % 4;
+		const float c = ((const float *)g.cosine.at)[at],
+			s = ((const float *)g.sine.at)[at], even = pair[0], odd = pair[1];
+		pair[0] = c * even + s * odd;
+		pair[1] = c * odd - s * even;
+	}
+}
+
+/* dQ = dS K, dS = P (scale dO V^T - delta); also delta, (B, H, queries)
  * FLOPs: 6 D for each pair of query and key; launched as attend */
 template <class F, int D, int N>
 __global__ __launch_bounds__(32 * WARPS) void attend_queries(Attention a,
@@ -263,7 +297,7 @@ __global__ __launch_bounds__(32 * WARPS) void attend_queries(Attention a,
 	using T = typename F::Stored;
 	extern __shared__ char memory[];
 	auto &q = *(Tile<T, M, D> *)memory, &d = *(&q + 1);
-	auto *k = (Tile<T, N, D> *)(&d + 1), *v = k + 2;
+	auto &k = *(Tile<T, N, D> *)(&d + 1), &v = *(&k + 1);
 	const auto Q = rows_of<const T>(a.q, a.queries, a.H),
 		dO = rows_of<const T>(g.o, a.queries, a.H),
 		K = rows_of<const T>(a.k, a.keys, a.H),
@@ -276,10 +310,9 @@ __global__ __launch_bounds__(32 * WARPS) void attend_queries(Attention a,
 	float L[2], delta[2];
 	fetch(q, Q, first, wide);
 	fetch(d, dO, first, wide);
-	fetch(k[0], K, 0, wide);
-	fetch(v[0], V, 0, wide);
+	fetch(v, V, 0, wide);
 	end_group();
-	find_delta<D>(delta, rows_of<const T>(a.o, a.queries, a.H), dO, top);
+	find_delta<D>(delta, rows_of<const T>(a.o, a.queries, a.H), dO, top, scale);
 	#pragma unroll
 	for (int low = 0; low < 2; low++) {
 		const int row = top + low * 8 + threadIdx.x % 32 / 4;
@@ -288,28 +321,40 @@ __global__ __launch_bounds__(32 * WARPS) void attend_queries(Attention a,
 		if (row < Q.n && threadIdx.x % 4 == 0)
 			deltas[at] = delta[low];
 	}
-	for (int j = 0, stage = 0; j < end; j += N, stage ^= 1) {
-		if (j + N < end) {
-			fetch(k[stage ^ 1], K, j + N, wide);
-			fetch(v[stage ^ 1], V, j + N, wide);
-		}
+	for (int j = 0; j < end; j += N) {
+		fetch(k, K, j, wide);
 		end_group();
-		await_all_but_one();
-		multiply_rows<F>(p, q.at + mine * q.stride, k[stage]);
-		multiply_rows<F>(ds, d.at + mine * d.stride, v[stage]);
+		await_all_but<1>();
+		multiply_rows<F>(ds, d.at + mine * d.stride, v);
+		__syncthreads();
+		if (j + N < end)
+			fetch(v, V, j + N, wide);
+		end_group();
+		await_all_but<1>();
+		multiply_rows<F>(p, q.at + mine * q.stride, k);
 		hide(p, top, j, K.n, a.causal);
 		#pragma unroll
 		for (int i = 0; i < N / 2; i++) {
 			const int n = i / 8, low = i / 2 % 2;
 			float &x = ds[n].at[i / 4 % 2][i % 4];
-			x = exponential(p[n].at[i / 4 % 2][i % 4] * scale - L[low])
-				* (x - delta[low]) * scale;
+			x = power2((p[n].at[i / 4 % 2][i % 4] * scale - L[low]) * LOG2_E)
+				* (x * scale - delta[low]);
 		}
-		add_product<F>(dq, ds, k[stage]);
+		add_product<F>(dq, ds, k);
 		__syncthreads();
 	}
+	turn_back(dq, g, top, Q.n);
 	write_rows(rows_of<T>(g.q, a.queries, a.H), top, dq, wide);
 }
+/* N numbers of queries first ...; those after the last of n become 0 */
+template <int N>
+__device__ inline void fetch_numbers(float *to, const float *from, int first,
+	int n)
+{
+	for (int i = threadIdx.x; i < N; i += 32 * WARPS)
+		to[i] = first + i < n ? from[first + i] : 0;
+}
+
 /* dV = P^T dO, dK = dS^T Q
  * FLOPs: 8 D for each pair of query and key
  * grid: (B H, keys / 64), block: WARPS warps */
@@ -320,8 +365,8 @@ __global__ __launch_bounds__(32 * WARPS) void attend_keys(Attention a,
 	using T = typename F::Stored;
 	extern __shared__ char memory[];
 	auto &k = *(Tile<T, M, D> *)memory, &v = *(&k + 1);
-	auto *q = (Tile<T, N, D> *)(&v + 1), *d = q + 2;
-	auto *L = (float (*)[N])(d + 2), *delta = L + 2;
+	auto &q = *(Tile<T, N, D> *)(&v + 1), &d = *(&q + 1);
+	float *L = (float *)(&d + 1), *delta = L + N;
 	const auto Q = rows_of<const T>(a.q, a.queries, a.H),
 		dO = rows_of<const T>(g.o, a.queries, a.H),
 		K = rows_of<const T>(a.k, a.keys, a.H),
@@ -329,43 +374,43 @@ __global__ __launch_bounds__(32 * WARPS) void attend_keys(Attention a,
 	const int first = blockIdx.y * M, mine = threadIdx.x / 32 * 16,
 		top = first + mine, start = a.causal ? first / N * N : 0;
 	const float scale = (float)a.scale;
-	const auto prepare = [&](int stage, int j) {
-		fetch(q[stage], Q, j, wide);
-		fetch(d[stage], dO, j, wide);
-		for (int i = threadIdx.x; i < N; i += 32 * WARPS) {
-			const bool inside = j + i < Q.n;
-			const size_t at = blockIdx.x * (size_t)Q.n + j + i;
-			L[stage][i] = inside ? ((const float *)a.L.at)[at] : 0;
-			delta[stage][i] = inside ? deltas[at] : 0;
-		}
-	};
+	const size_t before = blockIdx.x * (size_t)Q.n;
 	Block p[N / 16], ds[N / 16], dk[D / 16] = {}, dv[D / 16] = {};
 	fetch(k, K, first, wide);
 	fetch(v, V, first, wide);
-	prepare(0, start);
+	fetch(d, dO, start, wide);
+	fetch_numbers<N>(delta, deltas + before, start, Q.n);
 	end_group();
-	for (int j = start, stage = 0; j < Q.n; j += N, stage ^= 1) {
-		if (j + N < Q.n)
-			prepare(stage ^ 1, j + N);
+	for (int j = start; j < Q.n; j += N) {
+		fetch(q, Q, j, wide);
+		fetch_numbers<N>(L, (const float *)a.L.at + before, j, Q.n);
 		end_group();
-		await_all_but_one();
-		multiply_rows<F>(p, k.at + mine * k.stride, q[stage]);
+		await_all_but<1>();
+		multiply_rows<F>(ds, v.at + mine * v.stride, d);
+		await_all_but<0>();
+		multiply_rows<F>(p, k.at + mine * k.stride, q);
 		each(p, [&](float &x, int, int i, int column) {
 			const bool hidden = a.causal && j + column < top + i;
-			x = hidden ? 0 : exponential(x * scale - L[stage][column]);
+			x = hidden ? 0 : power2((x * scale - L[column]) * LOG2_E);
 		});
-		add_product<F>(dv, p, d[stage]);
-		multiply_rows<F>(ds, v.at + mine * v.stride, d[stage]);
+		add_product<F>(dv, p, d);
 		#pragma unroll
 		for (int i = 0; i < N / 2; i++) {
 			const int n = i / 8, column = n * 16 + i / 4 % 2 * 8
 				+ threadIdx.x % 4 * 2 + i % 2;
 			float &x = ds[n].at[i / 4 % 2][i % 4];
-			x = p[n].at[i / 4 % 2][i % 4] * (x - delta[stage][column]) * scale;
+			x = p[n].at[i / 4 % 2][i % 4] * (x * scale - delta[column]);
 		}
-		add_product<F>(dk, ds, q[stage]);
+		__syncthreads();
+		if (j + N < Q.n) {
+			fetch(d, dO, j + N, wide);
+			fetch_numbers<N>(delta, deltas + before, j + N, Q.n);
+		}
+		end_group();
+		add_product<F>(dk, ds, q);
 		__syncthreads();
 	}
+	turn_back(dk, g, top, K.n);
 	write_rows(rows_of<T>(g.k, a.keys, a.H), top, dk, wide);
 	write_rows(rows_of<T>(g.v, a.keys, a.H), top, dv, wide);
 }
@@ -403,13 +448,13 @@ static bool packs(Heads x)
 		&& x.head % N == 0;
 }
 
-/* fixed: tiles of 64 rows in shared memory, beside four of N */
+/* fixed: tiles of 64 rows in shared memory, beside two of N */
 template <class T, int D, int N, class Kernel, class... Arguments>
 static void launch(Kernel kernel, const Attention &a, size_t rows, int fixed,
 	Arguments... arguments)
 {
-	const int nbytes = fixed * sizeof(Tile<T, M, D>) + 4 * sizeof(Tile<T, N, D>)
-		+ 4 * N * sizeof(float);
+	const int nbytes = fixed * sizeof(Tile<T, M, D>) + 2 * sizeof(Tile<T, N, D>)
+		+ 2 * N * sizeof(float);
 	const dim3 grid(blocks_for(a.B * a.H, 1), blocks_for(rows, M));
 	CUDA(cudaFuncSetAttribute(kernel,
 		cudaFuncAttributeMaxDynamicSharedMemorySize, nbytes));

@@ -148,8 +148,8 @@ template <int PLANES> struct Single {
 			for (int p = 0; p <= plane; p++)
 				#pragma unroll
 				for (int i = 0; i < 4; i++)
-					mma(c.at[i % 2], a.at[p][i / 2], b.at[plane - p][i % 2][i / 2],
-						float());
+					mma(c.at[i % 2], a.at[p][i / 2],
+						b.at[plane - p][i % 2][i / 2], float());
 	}
 };
 
