@@ -33,8 +33,8 @@ here = $(if $(CUDA),$1,$(call cpu,$1))
 HEADED := $(patsubst %.h,%.c,$(wildcard src/experiments/*.h))
 EXPERIMENTS := $(filter-out $(HEADED),$(wildcard src/experiments/*.c))
 TOOL_C := $(wildcard src/weave/*.c)
-LIBRARY := $(call here,$(filter-out $(EXPERIMENTS) $(TOOL_C) src/plots/%,\
-	$(call below,src,*.c)))
+LIBRARY := $(call here,$(filter-out $(EXPERIMENTS) $(TOOL_C) src/plots/% \
+	$(if $(HAVE_CUPTI),,src/profile/cuda/recorder.c),$(call below,src,*.c)))
 TEST_C := $(call below,tests,*.c)
 TEST_ALL := $(call below,tests,test_*.c)
 TEST_MAINS := $(if $(HAVE_CMOCKA),$(call here,$(TEST_ALL)))
@@ -51,7 +51,8 @@ CFLAGS_ALL = $(WARNINGS) $(OPTIMIZE) -march=native -fopenmp \
 	$(BLAS_CFLAGS) $(MPI_CFLAGS) $(CMOCKA_CFLAGS) \
 	$(if $(HAVE_MPI),-DHAVE_MPI) $(CFLAGS)
 CFLAGS_f32 := $(if $(CUDA),-DHAVE_CUDA -DCUDA_ARCH_BUILT='"$(ARCH)"' \
-	-I$(CUDA_HOME)/include $(if $(HAVE_NCCL),-DHAVE_NCCL))
+	-I$(CUDA_HOME)/include $(if $(HAVE_NCCL),-DHAVE_NCCL) \
+	$(if $(HAVE_CUPTI),-DHAVE_CUPTI $(CUPTI_FLAGS)))
 CFLAGS_f64 := -DREAL_IS_DOUBLE
 NVCCFLAGS = -std=c++17 -O3 -lineinfo --extended-lambda -I$(S)src \
 	-Xcompiler -Wall,-Wextra,-Werror
@@ -60,7 +61,8 @@ code_for = -gencode arch=$(1:sm_%=compute_%),code=$1
 FLAGS := $(call remember,$(call variant,flags),$(CC) $(CFLAGS_ALL) \
 	$(CFLAGS_f32) $(CUDA) $(NVCCFLAGS) $(call code_for,$(ARCH)))
 CUDA_LIBS := -L$(CUDA_HOME)/lib64 -Wl,-rpath,$(CUDA_HOME)/lib64 \
-	-Wl,--as-needed $(if $(HAVE_NCCL),-lnccl) -lcublasLt -lcudart -lstdc++
+	-Wl,--as-needed $(if $(HAVE_NCCL),-lnccl) $(CUPTI_LIBS) \
+	-lcublasLt -lcudart -lstdc++
 LDLIBS := $(BLAS_LIBS) $(MPI_LIBS) -lm $(if $(CUDA),$(CUDA_LIBS))
 OBJECTS_f32 := $(LIBRARY:%.c=$(B)/f32/%.o) \
 	$(if $(CUDA),$(KERNELS:%.cu=$(B)/f32/%.cu.o))

@@ -272,14 +272,26 @@ void device_record(Device *d, bool on)
 	d->recording = on;
 }
 
-void device_range_push(Device *d, const char *name)
+static void tell(Device *d, const char *name)
+{
+	if (d->backend->range)
+		d->backend->range(name);
+	if (d->watch)
+		d->watch(d->watcher, name);
+}
+
+bool device_range_push(Device *d, const char *name)
 {
 	assert(d->depth < (int)(sizeof d->ranges / sizeof *d->ranges));
 	d->ranges[d->depth++] = name;
+	tell(d, name);
+	return true;
 }
 
-void device_range_pop(Device *d)
+bool device_range_pop(Device *d)
 {
 	assert(d->depth > 0);
 	d->depth--;
+	tell(d, NULL);
+	return false;
 }

@@ -33,6 +33,9 @@ typedef struct Backend {
 	/* notes the time at which the work before it is done; ms between two */
 	void   (*mark)(int which);
 	double (*between)(int from, int to);
+	/* tells tools from outside where a range begins (its name) or ends (NULL);
+	 * NULL: there are none */
+	void   (*range)(const char *name);
 	/* work after record is noted, not done; recorded returns a graph of it and
 	 * how many kernels it has; NULL where a device cannot */
 	void   (*record)(void);
@@ -68,6 +71,9 @@ typedef struct Device {
 	struct Pool *pool;
 	const char *ranges[32];
 	int depth;
+	/* is told where a range begins (its name) and ends (NULL) */
+	void (*watch)(void *watcher, const char *name);
+	void *watcher;
 	bool recording;
 	/* work is being recorded; graphs that exist */
 	bool graphing;
@@ -107,7 +113,13 @@ void    device_forget(Device *device, void **graph);
 /* peaks restart from what is active now */
 void    device_reset_peak(Device *device);
 void    device_record(Device *device, bool on);
-void    device_range_push(Device *device, const char *name);   /* a literal */
-void    device_range_pop(Device *device);
+/* RANGE(device, "name") { ... }: a named part of the program, for the log of the
+ * memory, profiles and tools from outside; the name is a literal. The block is
+ * not left by return, break or goto */
+#define RANGE(device, name)                                          \
+	for (bool inside_range = device_range_push((device), (name));    \
+		inside_range; inside_range = device_range_pop(device))
+bool    device_range_push(Device *device, const char *name);   /* true */
+bool    device_range_pop(Device *device);                      /* false */
 
 #endif

@@ -34,21 +34,16 @@ static void queue_phases(void *arg)
 	const Step *s = arg;
 	Device *d = s->m->device;
 	device_mark(d, 0);
-	device_range_push(d, "forward");
-	model_run(s->m, s->mode != MODE_FORWARD);
-	device_range_pop(d);
+	RANGE(d, "forward")
+		model_run(s->m, s->mode != MODE_FORWARD);
 	device_mark(d, 1);
-	if (s->mode != MODE_FORWARD) {
-		device_range_push(d, "backward");
-		model_backward(s->m, false);
-		device_range_pop(d);
-	}
+	if (s->mode != MODE_FORWARD)
+		RANGE(d, "backward")
+			model_backward(s->m, false);
 	device_mark(d, 2);
-	if (s->mode == MODE_TRAIN) {
-		device_range_push(d, "optimizer");
-		adamw_apply(s->adamw, s->m);
-		device_range_pop(d);
-	}
+	if (s->mode == MODE_TRAIN)
+		RANGE(d, "optimizer")
+			adamw_apply(s->adamw, s->m);
 	device_mark(d, 3);
 }
 static void begin(const Step *s, const Batch *b)

@@ -87,10 +87,13 @@ static void attend(Model *m, int layer, Saved *s, bool keep)
 	values.lda = T, values.ldb = values.ldc = C;
 	values.step_a[0] = H * T * T, values.step_a[1] = T * T;
 	s->P = activation(m, N * H * T, OP_SCORES, "attn.softmax");
-	attention_product(m, s->P, s->q, N * C, s->k, N * C, scores);
-	m->ops->softmax_forward(s->P, s->P, 1 / sqrt(D), B * H, T);
+	RANGE(m->device, "scores")
+		attention_product(m, s->P, s->q, N * C, s->k, N * C, scores);
+	RANGE(m->device, "softmax")
+		m->ops->softmax_forward(s->P, s->P, 1 / sqrt(D), B * H, T);
 	s->o = activation(m, N * C, OP_VALUES, "attn.values");
-	attention_product(m, s->o, s->P, N * H * T, s->v, N * C, values);
+	RANGE(m->device, "values")
+		attention_product(m, s->o, s->P, N * H * T, s->v, N * C, values);
 	unless_kept(m, keep, &s->q);
 	unless_kept(m, keep, &s->k);
 	unless_kept(m, keep, &s->v);
@@ -103,12 +106,14 @@ static void normalise(Model *m, Array *y, Array *rho, Array *mu, Array x,
 	Array g = model_weight(m, gain);
 	*rho = activation(m, N, OP_RESIDUAL, what);
 	*y = activation(m, N * C, OP_NORM, what);
-	if (m->layernorm) {
+	if (m->layernorm)
 		*mu = activation(m, N, OP_RESIDUAL, what);
-		m->ops->layernorm_forward(*y, *mu, *rho, x, g, (Array){ NULL, FP32 },
-			N, C, NORM_EPS);
-	} else {
-		m->ops->rmsnorm_forward(*y, *rho, x, g, N, C, NORM_EPS);
+	RANGE(m->device, "norm") {
+		if (m->layernorm)
+			m->ops->layernorm_forward(*y, *mu, *rho, x, g,
+				(Array){ NULL, FP32 }, N, C, NORM_EPS);
+		else
+			m->ops->rmsnorm_forward(*y, *rho, x, g, N, C, NORM_EPS);
 	}
 }
 
@@ -125,10 +130,10 @@ static Array block_forward(Model *m, int layer, Array x, bool keep)
 	size_t N = m->B * m->T, C = m->shape.d_model, F = m->shape.d_ff;
 	Saved *s = &m->saved[layer];
 	s->x = x;
-	device_range_push(m->device, "layer");
 	normalise(m, &s->norm1, &s->rho1, &s->mu1, s->x, in_block(m, layer, P_LN1),
 		"ln1");
-	attend(m, layer, s, keep);
+	RANGE(m->device, "attention")
+		attend(m, layer, s, keep);
 	Type type = m->policy->op[OP_LINEAR].output;
 	Array branch = temporary(m, N * C, type, "attn.output");
 	linear_forward(m, branch, s->o, (Stack){ in_block(m, layer, P_OUTPUT), 1 }, N);
@@ -157,7 +162,6 @@ static Array block_forward(Model *m, int layer, Array x, bool keep)
 	unless_kept(m, keep, &s->middle);
 	unless_kept(m, keep, &s->rho2);
 	unless_kept(m, keep, &s->mu2);
-	device_range_pop(m->device);
 	return out;
 }
 void model_clear(Model *m)
@@ -207,7 +211,8 @@ void model_run(Model *m, bool keep)
 		m->x = activation(m, N * C, OP_EMBEDDING, "embedding");
 		m->ops->embedding_forward(m->x, model_weight(m, 0), m->tokens, N, C);
 		for (int layer = 0; layer < m->shape.layers; layer++)
-			m->x = block_forward(m, layer, m->x, keep);
+			RANGE(m->device, "layer")
+				m->x = block_forward(m, layer, m->x, keep);
 		int last = shape_nparameters(&m->shape) - 1;
 		normalise(m, &m->norm, &m->rho, &m->mu, m->x, last - 1, "ln_final");
 		m->logits = activation(m, N * V, OP_LINEAR, "logits");

@@ -17,8 +17,9 @@ static Array add_and_normalise(Model *m, Stream *s, Array *sum, Array *rho,
 	*sum = *s->x;
 	if (s->branch.at)
 		*sum = activation(m, N * C, OP_RESIDUAL, "residual");
-	m->ops->fused.rmsnorm_forward(y, *rho, *sum, *s->x, s->branch,
-		model_weight(m, gain), N, C, NORM_EPS);
+	RANGE(m->device, "norm")
+		m->ops->fused.rmsnorm_forward(y, *rho, *sum, *s->x, s->branch,
+			model_weight(m, gain), N, C, NORM_EPS);
 	if (s->branch.at == NULL)
 		s->x->at = NULL;                    /* it has moved to sum */
 	else if (!keep)
@@ -119,12 +120,12 @@ static void block_forward(Model *m, int layer, Stream *stream, bool keep,
 	Saved *s = &m->saved[layer];
 	Type type = m->policy->op[OP_LINEAR].output;
 	int first = in_block(m, layer, P_LN1);
-	device_range_push(m->device, "layer");
 	Array norm = add_and_normalise(m, stream, &s->x, &s->rho1, first, keep);
 	s->qkv = activation(m, 3 * N * C, OP_LINEAR, "attn.qkv");
 	linear_forward(m, s->qkv, norm, (Stack){ first + P_Q, 3 }, N);
 	array_drop(m, &norm);
-	attend(m, s);
+	RANGE(m->device, "attention")
+		attend(m, s);
 	stream->branch = temporary(m, N * C, type, "attn.output");
 	linear_forward(m, stream->branch, s->o, (Stack){ first + P_OUTPUT, 1 }, N);
 	if (!keep_scores)
@@ -149,7 +150,6 @@ static void block_forward(Model *m, int layer, Stream *stream, bool keep,
 	array_drop(m, &h);
 	if (!keep)
 		array_drop(m, &s->rho2);
-	device_range_pop(m->device);
 }
 
 void fused_forward(Model *m, bool keep)
@@ -161,7 +161,8 @@ void fused_forward(Model *m, bool keep)
 	m->ops->embedding_forward(embedded, model_weight(m, 0), m->tokens, N, C);
 	Stream s = { &embedded, { NULL, FP32 } };
 	for (int layer = 0; layer < m->shape.layers; layer++)
-		block_forward(m, layer, &s, keep, scores);
+		RANGE(m->device, "layer")
+			block_forward(m, layer, &s, keep, scores);
 	Array norm = add_and_normalise(m, &s, &m->x, &m->rho, last - 1, keep);
 	m->logits = activation(m, N * V, OP_LINEAR, "logits");
 	linear_forward(m, m->logits, norm, (Stack){ last, 1 }, N);
@@ -227,11 +228,12 @@ static void through_norm(Model *m, Gradient g, Array dnorm, Array sum,
 	Array copy = g.low;
 	if (copy.at == g.dx.at)
 		copy.at = NULL;
-	m->ops->fused.rmsnorm_backward((NormBackward){
-		.dsum = g.dx, .fresh = fresh, .copy = copy,
-		.dg = model_gradient(m, gain), .beta = g.beta, .y = dnorm, .dy = dnorm,
-		.sum = sum, .g = model_weight(m, gain), .rho = rho,
-	}, m->B * m->T, m->shape.d_model);
+	RANGE(m->device, "norm")
+		m->ops->fused.rmsnorm_backward((NormBackward){
+			.dsum = g.dx, .fresh = fresh, .copy = copy,
+			.dg = model_gradient(m, gain), .beta = g.beta, .y = dnorm,
+			.dy = dnorm, .sum = sum, .g = model_weight(m, gain), .rho = rho,
+		}, m->B * m->T, m->shape.d_model);
 }
 
 static void block_backward(Model *m, int layer, Gradient g)
@@ -241,7 +243,6 @@ static void block_backward(Model *m, int layer, Gradient g)
 	int first = in_block(m, layer, P_LN1);
 	Stack qkv = { first + P_Q, 3 }, output = { first + P_OUTPUT, 1 },
 		gate_up = { first + P_W1, 2 }, w2 = { first + P_W2, 1 };
-	device_range_push(m->device, "layer");
 	Array dnorm = temporary(m, N * C, m->policy->op[OP_NORM].output, "d norm");
 	Array dh = temporary(m, N * F, m->policy->op[OP_SWIGLU].output,
 		"d ffn.swiglu");
@@ -258,7 +259,9 @@ static void block_backward(Model *m, int layer, Gradient g)
 		"d attn.values");
 	linear_backward_input(m, dO, 0, g.low, output, N);
 	linear_backward_weight(m, g.low, s->o, output, g.beta, N);
-	Array dqkv = attention_backward(m, s, dO);
+	Array dqkv = { NULL, FP32 };
+	RANGE(m->device, "attention")
+		dqkv = attention_backward(m, s, dO);
 	array_drop(m, &s->o);
 	array_drop(m, &dO);
 	array_drop(m, &s->qkv);
@@ -268,7 +271,6 @@ static void block_backward(Model *m, int layer, Gradient g)
 	array_drop(m, &dqkv);
 	array_drop(m, &s->x);
 	array_drop(m, &dnorm);
-	device_range_pop(m->device);
 }
 void fused_backward(Model *m, double beta)
 {
@@ -288,7 +290,8 @@ void fused_backward(Model *m, double beta)
 	array_drop(m, &m->logits);
 	array_drop(m, &m->x);
 	for (int layer = (int)m->shape.layers - 1; layer >= 0; layer--)
-		block_backward(m, layer, g);
+		RANGE(m->device, "layer")
+			block_backward(m, layer, g);
 	m->ops->embedding_backward(model_gradient(m, 0), beta, g.dx, m->tokens, N,
 		C, V);
 	if (g.low.at != g.dx.at)

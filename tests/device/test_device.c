@@ -16,13 +16,14 @@ static void account(void **state)
 	Device *d = device_open("cpu");
 	device_record(d, true);
 	void *a = device_alloc(d, 1000, MEM_PARAMETER, "a");
-	device_range_push(d, "forward");
-	void *b = device_alloc(d, 64, MEM_ACTIVATION, "b");
-	assert_true((uintptr_t)a % 64 == 0 && (uintptr_t)b % 64 == 0);
-	assert_int_equal(d->active[MEM_PARAMETER], 1024);
-	assert_int_equal(d->total, 1088);
-	device_free(d, b);
-	device_range_pop(d);
+	void *b = NULL;
+	RANGE(d, "forward") {
+		b = device_alloc(d, 64, MEM_ACTIVATION, "b");
+		assert_true((uintptr_t)a % 64 == 0 && (uintptr_t)b % 64 == 0);
+		assert_int_equal(d->active[MEM_PARAMETER], 1024);
+		assert_int_equal(d->total, 1088);
+		device_free(d, b);
+	}
 	assert_int_equal(d->total, 1024);
 	assert_int_equal(d->total_peak, 1088);
 	assert_int_equal(d->peak[MEM_ACTIVATION], 64);

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <cublasLt.h>
+#include <nvtx3/nvToolsExt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -205,6 +206,14 @@ void cuda_release(void *p)
 {
 	device_free(gpu.device, p);
 }
+static void cuda_range(const char *name)
+{
+	if (name)
+		nvtxRangePushA(name);
+	else
+		nvtxRangePop();
+}
+
 static void cuda_mark(int which)
 {
 	assert(0 <= which && which < NMARKS);
@@ -277,7 +286,7 @@ const Backend cuda_backend = {
 	.memory = cuda_memory, .open = cuda_open, .close = cuda_close,
 	.available = cuda_available, .width = type_size,
 	.alloc = cuda_alloc, .free = cuda_free, .copy = cuda_copy,
-	.synchronize = cuda_synchronize, .mark = cuda_mark,
+	.synchronize = cuda_synchronize, .mark = cuda_mark, .range = cuda_range,
 	.between = cuda_between, .record = cuda_record,
 	.recorded = cuda_recorded, .replay = cuda_replay, .forget = cuda_forget,
 };
