@@ -149,6 +149,7 @@ HERE := $(TABLES:%=tables/$(MACHINE)/%.tsv)
 ARGS_benchmarking_script-warmup := --study warmup
 ARGS_benchmarking_script-steps := --study steps
 ARGS_benchmarking_script-split := --study split
+ARGS_nsys_profile-kernels := --study kernels
 ARGS_mixed_precision_accumulation-binades := --study binades
 ARGS_mixed_precision_accumulation-trace := --study trace
 ARGS_mixed_precision_accumulation-formats := --study formats
