@@ -44,7 +44,7 @@ PROGRAMS := $(EXPERIMENTS:src/experiments/%.c=$(B)/%)
 TEST_PROGRAMS := $(TEST_MAINS:%.c=$(B)/%)
 TOOLS := $(TOOL_C:src/weave/%.c=build/%)
 WARNINGS := -std=c11 -Wall -Wextra -Werror
-# clang would make an error of a loop that it cannot vectorize as asked
+# clang would make an error of a loop that it cannot vectorise as asked
 WARNINGS += $(if $(findstring clang,$(CC)),-Wno-pass-failed)
 CFLAGS_ALL = $(WARNINGS) $(OPTIMIZE) -march=native -fopenmp \
 	-fno-math-errno -fno-trapping-math -I$(S)src -I$(or $(S),.) \

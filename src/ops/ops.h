@@ -53,12 +53,14 @@ typedef struct Heads {
 	size_t batch, row, head;
 } Heads;
 
-/* O = softmax(scale Q K^T) V in each head; causal: query i sees keys 0 ... i */
+/* O = softmax(scale Q K^T) V in each head; causal: query i sees keys 0 ... i.
+ * q, k, v are finite; else rows of O that share a tile with the others may be
+ * NaN */
 typedef struct Attention {
 	size_t B, H, queries, keys, D;
 	double scale;           /* > 0 */
 	bool causal;
-	Heads q, k, v, o;       /* (B, queries or keys, H, D), of one type */
+	Heads q, k, v, o;       /* (B, queries or keys, H, D), stored alike */
 	Array L;                /* (B, H, queries) of TYPE_REAL: scores' logsumexp */
 } Attention;
 

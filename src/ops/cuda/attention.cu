@@ -204,7 +204,8 @@ __device__ inline void weigh(Block (&s)[C], Block (&o)[D], float (&largest)[2],
 }
 
 /* O = softmax(scale Q K^T) V and L of 64 queries, keys in tiles of N
- * FLOPs: 4 D for each pair of query and key; bytes: all of Q, K, V, O and L once
+ * FLOPs: 4 D for each pair of query and key; bytes: Q, O, L once; K, V once from
+ * memory, then from the L2 cache for each 64 queries
  * grid: (B H, queries / 64), block: WARPS warps */
 template <class F, int D, int N>
 __global__ __launch_bounds__(32 * WARPS) void attend(Attention a, bool wide)
@@ -289,7 +290,8 @@ __device__ inline void turn_back(Block (&x)[C], const AttentionGradient &g,
 }
 
 /* dQ = dS K, dS = P (scale dO V^T - delta); also delta, (B, H, queries)
- * FLOPs: 6 D for each pair of query and key; launched as attend */
+ * FLOPs: 6 D for each pair of query and key; bytes: Q, O, dO, L once, K, V as
+ * attend; launched as attend */
 template <class F, int D, int N>
 __global__ __launch_bounds__(32 * WARPS) void attend_queries(Attention a,
 	AttentionGradient g, float *deltas, bool wide)
@@ -356,7 +358,8 @@ __device__ inline void fetch_numbers(float *to, const float *from, int first,
 }
 
 /* dV = P^T dO, dK = dS^T Q
- * FLOPs: 8 D for each pair of query and key
+ * FLOPs: 8 D for each pair of query and key; bytes: K, V once; Q, dO, L, delta
+ * for each 64 keys
  * grid: (B H, keys / 64), block: WARPS warps */
 template <class F, int D, int N>
 __global__ __launch_bounds__(32 * WARPS) void attend_keys(Attention a,

@@ -139,7 +139,7 @@ template <int PLANES> struct Single {
 				[&](int p, unsigned x) { a.at[p][i / 4][i % 4] = x; });
 		return a;
 	}
-	/* the smallest products first; the sum would not keep low times low */
+	/* the smallest products first; low times low is left out */
 	static __device__ void multiply(Block &c, const A &a, const B &b)
 	{
 		#pragma unroll

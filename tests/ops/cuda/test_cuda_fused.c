@@ -1,4 +1,4 @@
-/* every operation of FusedOps, on the GPU against the CPU */
+/* every operation of FusedOps but attention, on the GPU against the CPU */
 #include "tests/ops/cuda/both.h"
 
 static const Sizes lengths[] = { { 1 }, { 7 }, { 8 }, { 101 }, { 1030 },
