@@ -1,4 +1,5 @@
 /* nsys_profile: what a training step runs, by range and by kernel */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,9 +8,11 @@
 #include "experiments/harness.h"
 #include "experiments/step.h"
 #include "profile/profile.h"
+#include "profile/trace.h"
 
 static int size = -1, precision, fusion = -1;
 static long context, batch = 4, warmup = 2;
+static const char *trace, *folded;
 static const Option options[] = {
 	{ "size", OPT_CHOICE, &size, SIZES, "this model only" },
 	{ "context", OPT_INT, &context, "1..65536", "this context only" },
@@ -17,6 +20,8 @@ static const Option options[] = {
 	{ "precision", OPT_CHOICE, &precision, PRECISIONS, "number formats" },
 	{ "fusion", OPT_CHOICE, &fusion, FUSIONS, "this path only" },
 	{ "warmup", OPT_INT, &warmup, "0..1000", "steps before the profile" },
+	{ "trace", OPT_TEXT, &trace, "FILE", "the last step for ui.perfetto.dev" },
+	{ "folded", OPT_TEXT, &folded, "FILE", "the last step as folded stacks" },
 	{ 0 }
 };
 
@@ -40,6 +45,20 @@ typedef struct Profiled {
 	StepTime plain;                /* of a step without the profile */
 } Profiled;
 
+static void export(const Profile *p)
+{
+	if (trace)
+		trace_write(p, 0, trace);
+	if (folded == NULL)
+		return;
+	FILE *f = fopen(folded, "w");
+	if (f == NULL)
+		usage_error("cannot write %s: %s", folded, strerror(errno));
+	folded_write(p, f);
+	if (fclose(f) != 0)
+		usage_error("cannot write %s: %s", folded, strerror(errno));
+}
+
 static Profiled profile_step(const Row *row)
 {
 	Shape shape = row_shape(row);
@@ -53,9 +72,11 @@ static Profiled profile_step(const Row *row)
 	Profiled p = { 0 };
 	for (long i = 0; i <= warmup; i++)
 		p.plain = timed_step(m, &adamw, &b, MODE_TRAIN);
+	device_record(d, trace != NULL);
 	p.profile = profile_start(d);
 	timed_step(m, &adamw, &b, MODE_TRAIN);
 	profile_stop(p.profile);
+	export(p.profile);
 	batch_free(&b);
 	adamw_free(&adamw, m);
 	model_free(&m);

@@ -35,6 +35,7 @@ static _Noreturn void name_first_nonfinite(Model *m, size_t N)
 			{ s->q, N * C, "attn.q" }, { s->k, N * C, "attn.k" },
 			{ s->v, N * C, "attn.v" }, { s->qkv, 3 * N * C, "attn.qkv" },
 			{ s->P, scores, "attn.softmax" },
+			{ s->L, N * m->shape.heads, "attn.logsumexp" },
 			{ s->o, N * C, "attn.values" },
 			{ s->middle, N * C, "attn.residual" }, { s->norm2, N * C, "ln2" },
 			{ s->gate, N * F, "ffn.w1" }, { s->up, N * F, "ffn.w3" },

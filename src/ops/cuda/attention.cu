@@ -211,7 +211,7 @@ template <class F, int D, int N>
 __global__ __launch_bounds__(32 * WARPS) void attend(Attention a, bool wide)
 {
 	using T = typename F::Stored;
-	extern __shared__ char memory[];
+	extern __shared__ __align__(16) char memory[];
 	auto &q = *(Tile<T, M, D> *)memory;
 	auto &k = *(Tile<T, N, D> *)(&q + 1), &v = *(&k + 1);
 	const auto Q = rows_of<const T>(a.q, a.queries, a.H),
@@ -297,7 +297,7 @@ __global__ __launch_bounds__(32 * WARPS) void attend_queries(Attention a,
 	AttentionGradient g, float *deltas, bool wide)
 {
 	using T = typename F::Stored;
-	extern __shared__ char memory[];
+	extern __shared__ __align__(16) char memory[];
 	auto &q = *(Tile<T, M, D> *)memory, &d = *(&q + 1);
 	auto &k = *(Tile<T, N, D> *)(&d + 1), &v = *(&k + 1);
 	const auto Q = rows_of<const T>(a.q, a.queries, a.H),
@@ -366,7 +366,7 @@ __global__ __launch_bounds__(32 * WARPS) void attend_keys(Attention a,
 	AttentionGradient g, const float *deltas, bool wide)
 {
 	using T = typename F::Stored;
-	extern __shared__ char memory[];
+	extern __shared__ __align__(16) char memory[];
 	auto &k = *(Tile<T, M, D> *)memory, &v = *(&k + 1);
 	auto &q = *(Tile<T, N, D> *)(&v + 1), &d = *(&q + 1);
 	float *L = (float *)(&d + 1), *delta = L + N;
@@ -417,6 +417,19 @@ __global__ __launch_bounds__(32 * WARPS) void attend_keys(Attention a,
 	write_rows(rows_of<T>(g.k, a.keys, a.H), top, dk, wide);
 	write_rows(rows_of<T>(g.v, a.keys, a.H), top, dv, wide);
 }
+/* queries or keys in a tile that travels */
+template <class T, int D> constexpr int tile_rows = sizeof(T) == 2 || D <= 64
+	? 64 : 32;
+
+/* of shared memory: tiles of 64 rows that stay, two of N, and numbers */
+template <class T, int D, int N>
+constexpr int shared_bytes(int fixed, int numbers)
+{
+	static_assert(M % N == 0 && D % 16 == 0, "tiles end where blocks do");
+	return fixed * sizeof(Tile<T, M, D>) + 2 * sizeof(Tile<T, N, D>)
+		+ numbers * sizeof(float);
+}
+
 /* f(factors, D) as values of types, of the kernels that a's heads need */
 template <class F> static bool with_heads(Type type, size_t D, F f)
 {
@@ -441,7 +454,16 @@ template <class F> static bool with_heads(Type type, size_t D, F f)
 
 extern "C" bool cuda_fused_attends(Type type, size_t D)
 {
-	return with_heads(type, D, [](auto, auto) {});
+	int device, most, need = 0;
+	CUDA(cudaGetDevice(&device));
+	CUDA(cudaDeviceGetAttribute(&most,
+		cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+	const bool made = with_heads(type, D, [&](auto factors, auto D) {
+		using T = typename decltype(factors)::Stored;
+		constexpr int N = tile_rows<T, D.value>;
+		need = shared_bytes<T, D.value, N>(2, 2 * N);
+	});
+	return made && need <= most;
 }
 
 static bool packs(Heads x)
@@ -451,14 +473,12 @@ static bool packs(Heads x)
 		&& x.head % N == 0;
 }
 
-/* fixed: tiles of 64 rows in shared memory, beside two of N */
-template <class T, int D, int N, class Kernel, class... Arguments>
-static void launch(Kernel kernel, const Attention &a, size_t rows, int fixed,
+template <class Kernel, class... Arguments>
+static void launch(Kernel kernel, const Attention &a, size_t rows, int nbytes,
 	Arguments... arguments)
 {
-	const int nbytes = fixed * sizeof(Tile<T, M, D>) + 2 * sizeof(Tile<T, N, D>)
-		+ 2 * N * sizeof(float);
 	const dim3 grid(blocks_for(a.B * a.H, 1), blocks_for(rows, M));
+	assert(grid.y <= 65535 && "as many tiles as a grid has rows");
 	CUDA(cudaFuncSetAttribute(kernel,
 		cudaFuncAttributeMaxDynamicSharedMemorySize, nbytes));
 	kernel<<<grid, 32 * WARPS, nbytes, cuda_stream()>>>(a, arguments...);
@@ -471,8 +491,8 @@ extern "C" void cuda_fused_attention_forward(Attention a)
 	const bool wide = packs(a.q) && packs(a.k) && packs(a.v) && packs(a.o);
 	const bool done = with_heads(a.q.x.type, a.D, [&](auto factors, auto D) {
 		using F = decltype(factors);
-		launch<typename F::Stored, D.value, 64>(attend<F, D.value, 64>, a,
-			a.queries, 1, wide);
+		launch(attend<F, D.value, 64>, a, a.queries,
+			shared_bytes<typename F::Stored, D.value, 64>(1, 0), wide);
 	});
 	assert(done && "cuda_fused_attends was asked");
 }
@@ -486,11 +506,11 @@ extern "C" void cuda_fused_attention_backward(Attention a, AttentionGradient g)
 	const bool done = with_heads(a.q.x.type, a.D, [&](auto factors, auto D) {
 		using F = decltype(factors);
 		using T = typename F::Stored;
-		constexpr int N = sizeof(T) == 2 || D.value <= 64 ? 64 : 32;
-		launch<T, D.value, N>(attend_queries<F, D.value, N>, a, a.queries, 2, g,
-			deltas, wide);
-		launch<T, D.value, N>(attend_keys<F, D.value, N>, a, a.keys, 2, g,
-			deltas, wide);
+		constexpr int N = tile_rows<T, D.value>;
+		launch(attend_queries<F, D.value, N>, a, a.queries,
+			shared_bytes<T, D.value, N>(2, 0), g, deltas, wide);
+		launch(attend_keys<F, D.value, N>, a, a.keys,
+			shared_bytes<T, D.value, N>(2, 2 * N), g, deltas, wide);
 	});
 	cuda_release(deltas);
 	assert(done && "cuda_fused_attends was asked");
