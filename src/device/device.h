@@ -44,11 +44,20 @@ typedef struct Backend {
 	void   (*forget)(void *graph);
 } Backend;
 enum { NMARKS = 2048 };
+/* a range inside others; equal nestings are one path, which lives as long as the
+ * device */
+typedef struct RangePath {
+	const char *name;                       /* "" outside of all */
+	struct RangePath *outer;                /* NULL there */
+	struct RangePath *inner, *next;         /* the first inside; beside it */
+} RangePath;
+
 typedef struct MemoryEvent {
 	double ms;              /* since the device was opened */
 	ptrdiff_t nbytes;       /* > 0 allocated, < 0 freed */
 	Category category;
-	const char *what, *range;
+	const char *what;
+	const RangePath *range;
 	void *address;
 } MemoryEvent;
 typedef struct Device {
@@ -69,8 +78,7 @@ typedef struct Device {
 	size_t nlog;
 	/* blocks, in use and free */
 	struct Pool *pool;
-	const char *ranges[32];
-	int depth;
+	RangePath outside, *range;
 	/* is told where a range begins (its name) and ends (NULL) */
 	void (*watch)(void *watcher, const char *name);
 	void *watcher;
@@ -112,6 +120,15 @@ void    device_forget(Device *device, void **graph);
 
 /* peaks restart from what is active now */
 void    device_reset_peak(Device *device);
+/* calls see(arg, block) for each block of the pool */
+typedef struct DeviceBlock {
+	void *at;
+	size_t nbytes;
+	const char *what;       /* it was last given out for */
+	bool used;              /* else it is free */
+} DeviceBlock;
+void    device_blocks(const Device *device,
+	void (*see)(void *arg, const DeviceBlock *block), void *arg);
 void    device_record(Device *device, bool on);
 /* RANGE(device, "name") { ... }: a named part of the program, for the log of the
  * memory, profiles and tools from outside; the name is a literal. The block is

@@ -8,11 +8,12 @@
 #include "experiments/harness.h"
 #include "experiments/step.h"
 #include "profile/profile.h"
+#include "profile/snapshot.h"
 #include "profile/trace.h"
 
 static int size = -1, precision, fusion = -1;
 static long context, batch = 4, warmup = 2;
-static const char *trace, *folded;
+static const char *trace, *folded, *snapshot;
 static const Option options[] = {
 	{ "size", OPT_CHOICE, &size, SIZES, "this model only" },
 	{ "context", OPT_INT, &context, "1..65536", "this context only" },
@@ -22,6 +23,7 @@ static const Option options[] = {
 	{ "warmup", OPT_INT, &warmup, "0..1000", "steps before the profile" },
 	{ "trace", OPT_TEXT, &trace, "FILE", "the last step for ui.perfetto.dev" },
 	{ "folded", OPT_TEXT, &folded, "FILE", "the last step as folded stacks" },
+	{ "snapshot", OPT_TEXT, &snapshot, "FILE", "its memory, as PyTorch's" },
 	{ 0 }
 };
 
@@ -49,6 +51,8 @@ static void export(const Profile *p)
 {
 	if (trace)
 		trace_write(p, 0, trace);
+	if (snapshot)
+		snapshot_write(p->device, snapshot);
 	if (folded == NULL)
 		return;
 	FILE *f = fopen(folded, "w");
@@ -72,7 +76,7 @@ static Profiled profile_step(const Row *row)
 	Profiled p = { 0 };
 	for (long i = 0; i <= warmup; i++)
 		p.plain = timed_step(m, &adamw, &b, MODE_TRAIN);
-	device_record(d, trace != NULL);
+	device_record(d, trace || snapshot);
 	p.profile = profile_start(d);
 	timed_step(m, &adamw, &b, MODE_TRAIN);
 	profile_stop(p.profile);

@@ -34,7 +34,8 @@ static void account(void **state)
 	device_free(d, a);
 	assert_int_equal(d->nlog, 6);
 	assert_true(d->log[1].nbytes == 64 && d->log[2].nbytes == -64
-		&& strcmp(d->log[1].range, "forward") == 0);
+		&& strcmp(d->log[1].range->name, "forward") == 0
+		&& d->log[1].range->outer == &d->outside);
 	assert_true(strcmp(d->log[4].what, "c") == 0
 		&& d->log[4].category == MEM_TEMPORARY);
 	device_close(&d);
