@@ -111,8 +111,15 @@ static void ffn_backward(Model *m, int layer, Array dnorm, Array dx,
 	array_drop(m, &dh);
 	array_drop(m, &s->norm2);
 }
-static void block_backward(Model *m, int layer, Array dx, double beta)
+typedef struct Plain {
+	Array dx;
+	double beta;
+} Plain;
+
+static void block_backward(Model *m, int layer, void *gradient)
 {
+	Array dx = ((const Plain *)gradient)->dx;
+	double beta = ((const Plain *)gradient)->beta;
 	size_t N = m->B * m->T, C = m->shape.d_model;
 	Saved *s = &m->saved[layer];
 	int ln1 = in_block(m, layer, P_LN1), ln2 = in_block(m, layer, P_LN2);
@@ -124,6 +131,35 @@ static void block_backward(Model *m, int layer, Array dx, double beta)
 	norm_backward(m, dx, dnorm, s->x, ln1, s->rho1, s->mu1);
 	array_drop(m, &s->x);
 	array_drop(m, &dnorm);
+}
+static void propagate(Model *m, const Blocks *b, int first, int n,
+	void *gradient)
+{
+	Saved *s = &m->saved[first];
+	if (n <= m->leaf) {
+		b->forward(m, first, n, s->x, true, false, false);
+		for (int layer = first + n - 1; layer >= first; layer--)
+			RANGE(m->device, "layer")
+				b->backward(m, layer, gradient);
+	} else {
+		int half = (n + 1) / 2;
+		m->saved[first + half].x = b->forward(m, first, half, s->x, false,
+			true, true);
+		propagate(m, b, first + half, n - half, gradient);
+		propagate(m, b, first, half, gradient);
+	}
+}
+
+void blocks_backward(Model *m, const Blocks *b, void *gradient)
+{
+	int layers = (int)m->shape.layers, group = m->group;
+	for (int layer = layers - 1; layer >= 0 && group == 0; layer--)
+		RANGE(m->device, "layer")
+			b->backward(m, layer, gradient);
+	for (int first = (layers - 1) / (group ? group : 1) * group;
+		first >= 0 && group > 0; first -= group)
+		propagate(m, b, first, first + group < layers ? group
+			: layers - first, gradient);
 }
 static void plain_backward(Model *m, double beta)
 {
@@ -143,9 +179,8 @@ static void plain_backward(Model *m, double beta)
 	norm_backward(m, dx, dnorm, m->x, last - 1, m->rho, m->mu);
 	array_drop(m, &dnorm);
 	array_drop(m, &m->x);
-	for (int layer = (int)m->shape.layers - 1; layer >= 0; layer--)
-		RANGE(m->device, "layer")
-			block_backward(m, layer, dx, beta);
+	const Blocks plain = { plain_blocks_forward, block_backward };
+	blocks_backward(m, &plain, &(Plain){ dx, beta });
 	m->ops->embedding_backward(model_gradient(m, 0), beta, dx, m->tokens, N, C,
 		V);
 	array_drop(m, &dx);

@@ -126,7 +126,7 @@ static Array add_residual(Model *m, Array x, Array branch, size_t n,
 	return sum;
 }
 
-static Array block_forward(Model *m, int layer, Array x, bool keep)
+static Array block_forward(Model *m, int layer, Array x, bool keep, bool hold)
 {
 	size_t N = m->B * m->T, C = m->shape.d_model, F = m->shape.d_ff;
 	Saved *s = &m->saved[layer];
@@ -141,7 +141,7 @@ static Array block_forward(Model *m, int layer, Array x, bool keep)
 	unless_kept(m, keep, &s->o);
 	s->middle = add_residual(m, s->x, branch, N * C, "residual after attention");
 	array_drop(m, &branch);
-	unless_kept(m, keep, &s->x);
+	unless_kept(m, keep || hold, &s->x);
 	unless_kept(m, keep, &s->rho1);
 	unless_kept(m, keep, &s->mu1);
 	normalise(m, &s->norm2, &s->rho2, &s->mu2, s->middle,
@@ -164,6 +164,17 @@ static Array block_forward(Model *m, int layer, Array x, bool keep)
 	unless_kept(m, keep, &s->rho2);
 	unless_kept(m, keep, &s->mu2);
 	return out;
+}
+
+Array plain_blocks_forward(Model *m, int first, int n, Array x, bool keep,
+	bool hold, bool output)
+{
+	for (int layer = first; layer < first + n; layer++)
+		RANGE(m->device, "layer")
+			x = block_forward(m, layer, x, keep, hold && layer == first);
+	if (!output)
+		array_drop(m, &x);
+	return x;
 }
 void model_clear(Model *m)
 {
@@ -213,7 +224,8 @@ void model_run(Model *m, bool keep)
 		m->ops->embedding_forward(m->x, model_weight(m, 0), m->tokens, N, C);
 		for (int layer = 0; layer < m->shape.layers; layer++)
 			RANGE(m->device, "layer")
-				m->x = block_forward(m, layer, m->x, keep);
+				m->x = block_forward(m, layer, m->x, keep && m->group == 0,
+					holds(m, keep, layer));
 		int last = shape_nparameters(&m->shape) - 1;
 		normalise(m, &m->norm, &m->rho, &m->mu, m->x, last - 1, "ln_final");
 		m->logits = activation(m, N * V, OP_LINEAR, "logits");

@@ -114,7 +114,7 @@ static void attend(Model *m, Saved *s)
 	}
 }
 static void block_forward(Model *m, int layer, Stream *stream, bool keep,
-	bool keep_scores)
+	bool hold, bool keep_scores)
 {
 	size_t N = m->B * m->T, C = m->shape.d_model, F = m->shape.d_ff;
 	Saved *s = &m->saved[layer];
@@ -137,7 +137,7 @@ static void block_forward(Model *m, int layer, Stream *stream, bool keep,
 		array_drop(m, &s->rho1);
 	}
 	norm = add_and_normalise(m, stream, &s->middle, &s->rho2, first + P_LN2,
-		keep);
+		keep || hold);
 	s->gate_up = activation(m, 2 * N * F, OP_LINEAR, "ffn.w1 and w3");
 	linear_forward(m, s->gate_up, norm, (Stack){ first + P_W1, 2 }, N);
 	array_drop(m, &norm);
@@ -156,14 +156,15 @@ void fused_forward(Model *m, bool keep)
 {
 	size_t N = m->B * m->T, C = m->shape.d_model, V = m->shape.vocab;
 	int last = shape_nparameters(&m->shape) - 1;
-	bool scores = keep && !m->flash && scores_fit(m);
+	bool whole = keep && m->group == 0, scores = whole && !m->flash
+		&& scores_fit(m);
 	Array embedded = activation(m, N * C, OP_EMBEDDING, "embedding");
 	m->ops->embedding_forward(embedded, model_weight(m, 0), m->tokens, N, C);
 	Stream s = { &embedded, { NULL, FP32 } };
 	for (int layer = 0; layer < m->shape.layers; layer++)
 		RANGE(m->device, "layer")
-			block_forward(m, layer, &s, keep, scores);
-	Array norm = add_and_normalise(m, &s, &m->x, &m->rho, last - 1, keep);
+			block_forward(m, layer, &s, whole, holds(m, keep, layer), scores);
+	Array norm = add_and_normalise(m, &s, &m->x, &m->rho, last - 1, whole);
 	m->logits = activation(m, N * V, OP_LINEAR, "logits");
 	linear_forward(m, m->logits, norm, (Stack){ last, 1 }, N);
 	array_drop(m, &norm);
@@ -236,8 +237,9 @@ static void through_norm(Model *m, Gradient g, Array dnorm, Array sum,
 		}, m->B * m->T, m->shape.d_model);
 }
 
-static void block_backward(Model *m, int layer, Gradient g)
+static void block_backward(Model *m, int layer, void *gradient)
 {
+	const Gradient g = *(const Gradient *)gradient;
 	size_t N = m->B * m->T, C = m->shape.d_model, F = m->shape.d_ff;
 	Saved *s = &m->saved[layer];
 	int first = in_block(m, layer, P_LN1);
@@ -272,6 +274,26 @@ static void block_backward(Model *m, int layer, Gradient g)
 	array_drop(m, &s->x);
 	array_drop(m, &dnorm);
 }
+static Array blocks_forward(Model *m, int first, int n, Array x, bool keep,
+	bool hold, bool output)
+{
+	size_t count = m->B * m->T * m->shape.d_model;
+	Stream s = { &x, { NULL, FP32 } };
+	bool scores = keep && !m->flash && scores_fit(m);
+	for (int layer = first; layer < first + n; layer++)
+		RANGE(m->device, "layer")
+			block_forward(m, layer, &s, keep, hold && layer == first, scores);
+	Array sum = { NULL, FP32 };
+	if (output) {
+		sum = activation(m, count, OP_RESIDUAL, "residual");
+		m->ops->add(sum, *s.x, s.branch, count);
+	}
+	if (!keep)
+		array_drop(m, s.x);
+	array_drop(m, &s.branch);
+	return sum;
+}
+
 void fused_backward(Model *m, double beta)
 {
 	size_t N = m->B * m->T, C = m->shape.d_model, V = m->shape.vocab;
@@ -289,9 +311,8 @@ void fused_backward(Model *m, double beta)
 	array_drop(m, &dnorm);
 	array_drop(m, &m->logits);
 	array_drop(m, &m->x);
-	for (int layer = (int)m->shape.layers - 1; layer >= 0; layer--)
-		RANGE(m->device, "layer")
-			block_backward(m, layer, g);
+	const Blocks fast = { blocks_forward, block_backward };
+	blocks_backward(m, &fast, &g);
 	m->ops->embedding_backward(model_gradient(m, 0), beta, g.dx, m->tokens, N,
 		C, V);
 	if (g.low.at != g.dx.at)
