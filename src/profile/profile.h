@@ -1,4 +1,4 @@
-/* profile.h: a record of what the program did, and of what the device did for it */
+/* profile.h: a record of what the program did, and the device for it */
 #ifndef PROFILE_PROFILE_H
 #define PROFILE_PROFILE_H
 
