@@ -1,4 +1,6 @@
 /* attention in tiles, of any shape, against its formulas */
+#include <omp.h>
+
 #include "tests/ops/attend.h"
 
 static const Problem problems[] = {
@@ -54,10 +56,32 @@ static void outputs_are_rounded(void **state)
 		}
 }
 
+static void threads_change_no_bit(void **state)
+{
+	(void)state;
+	const Problem *p = &problems[2];
+	Array first[ARRAYS], first_L = { NULL, TYPE_REAL };
+	for (int threads = 1; threads <= 3; threads++) {
+		Array at[ARRAYS], angles[2], L = poisoned(p->B * p->H * p->queries);
+		fill_angles(p, angles);
+		reference_of(p, TYPE_REAL, at);
+		Attention a = attention_on(p, at, L);
+		omp_set_num_threads(threads);
+		cpu_fused_attention_forward(a);
+		cpu_fused_attention_backward(a, gradient_on(p, at, angles));
+		if (threads == 1)
+			memcpy(first, at, sizeof first), first_L = L;
+		expect_same("L", L, first_L, p->B * p->H * p->queries);
+		for (int i = O; i < ARRAYS; i++)
+			expect_same(array_names[i], at[i], first[i], length_of(p, i));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		checked(tiles_follow_the_formulas), checked(outputs_are_rounded),
+		checked(threads_change_no_bit),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
