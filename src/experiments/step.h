@@ -56,8 +56,8 @@ Shape    scaled_down(Shape s);
 /* of the row's size and context; on a CPU scaled down */
 Shape    row_shape(const Row *row);
 
-/* FLOPs of the products in one forward pass over N = B T tokens; backward takes
- * twice as many */
+/* FLOPs of the products in one forward pass of the plain path over N = B T
+ * tokens; backward takes twice as many */
 double   forward_flops(const Shape *shape, size_t B, size_t T);
 /* bytes that forward and backward hold at their peak: weights, gradients and
  * saved activations */

@@ -1,7 +1,7 @@
 # expect.sh: sourced by tests; runs programs, and looks at what they say
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
-failed=0
+. tests/weave/check.sh
 expect() { # expect NAME STATUS PATTERN PROGRAM ARGUMENTS...
 	local name=$1 status=$2 pattern=$3 program=${BUILD:-build}/$4 got=0
 	shift 4
@@ -10,16 +10,6 @@ expect() { # expect NAME STATUS PATTERN PROGRAM ARGUMENTS...
 		echo "ok - $name"
 	else
 		echo "not ok - $name: exit $got: $(tail -n 1 "$out/said")"
-		failed=1
-	fi
-}
-check() { # check NAME COMMAND...: the case passes when the command succeeds
-	local name=$1
-	shift
-	if "$@"; then
-		echo "ok - $name"
-	else
-		echo "not ok - $name"
 		failed=1
 	fi
 }

@@ -165,12 +165,17 @@ static size_t padded(size_t elements)
 	return (elements * sizeof(real) + 63) / 64 * 64;
 }
 
-static size_t saved_bytes(long layers, const Batch *b, bool keep)
+typedef enum { PLAIN, BY_WEIGHTS, IN_TILES } Path;
+
+static size_t saved_bytes(long layers, const Batch *b, bool keep, Path path)
 {
 	Shape shape = tiny;
 	shape.layers = layers;
 	size_t before = device->total;
 	Model *m = model_new(device, &shape, &policies[0], 1);
+	if (path != PLAIN)
+		model_fuse(m);
+	m->flash = path == IN_TILES;
 	size_t angles = tiny.context * tiny.d_model / tiny.heads / 2;
 	size_t held = before + padded(m->count) + 2 * padded(angles)
 		+ 2 * padded(1)                          /* the loss, and its flag */
@@ -194,16 +199,21 @@ static void activations_are_as_derived(void **state)
 	(void)state;
 	size_t C = tiny.d_model, F = tiny.d_ff, H = tiny.heads;
 	static const size_t sizes[][2] = { { 2, 8 }, { 3, 7 }, { 1, 1 } };
-	for (int i = 0; i < 3; i++) {
-		size_t B = sizes[i][0], T = sizes[i][1], N = B * T;
+	for (int i = 0; i < 9; i++) {
+		size_t B = sizes[i / 3][0], T = sizes[i / 3][1], N = B * T;
+		Path path = i % 3;
 		Batch b = batch(B, T, 1);
-		size_t block = saved_bytes(3, &b, true) - saved_bytes(2, &b, true);
-		assert_int_equal(block, 8 * padded(N * C) + padded(N * H * T)
-			+ 3 * padded(N * F) + 2 * padded(N));
+		size_t block = saved_bytes(3, &b, true, path)
+			- saved_bytes(2, &b, true, path);
+		size_t weights = path == IN_TILES ? H : H * T;
+		assert_int_equal(block, padded(N * weights) + 2 * padded(N)
+			+ (path == PLAIN ? 8 * padded(N * C) + 3 * padded(N * F)
+			: 3 * padded(N * C) + padded(3 * N * C) + padded(2 * N * F)));
 		if (N % 16 == 0)
-			assert_int_equal(block,
-				(8 * C + H * T + 3 * F + 2) * N * sizeof(real));
-		assert_int_equal(saved_bytes(3, &b, false), saved_bytes(2, &b, false));
+			assert_int_equal(block, sizeof(real) * N * (weights + 2
+				+ (path == PLAIN ? 8 * C + 3 * F : 6 * C + 2 * F)));
+		assert_int_equal(saved_bytes(3, &b, false, path),
+			saved_bytes(2, &b, false, path));
 	}
 }
 static void peak_is_as_derived(void **state)

@@ -1,4 +1,5 @@
-/* every backward operation against differences of its forward one (f64) */
+/* every backward operation but attention in tiles against differences of its
+ * forward one (f64) */
 #include "tests/ops/compare.h"
 
 #include <omp.h>

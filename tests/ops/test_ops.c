@@ -1,4 +1,5 @@
-/* forward values of every operation against naive loops in double */
+/* forward values of every operation but attention in tiles against naive loops
+ * in double */
 #include "tests/ops/compare.h"
 
 static Device *device;

@@ -1,4 +1,5 @@
-/* threads, rounding, NaNs, aliasing: every operation but the matrix product */
+/* threads, rounding, NaNs, aliasing: every operation but the matrix product and
+ * attention in tiles */
 #include "tests/ops/compare.h"
 
 #include <omp.h>

@@ -1,21 +1,11 @@
 # scratch.sh: sourced by tests; makes an empty folder and goes there
 set -u
+. tests/weave/check.sh
 root=$PWD
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 unset MAKEFLAGS MAKELEVEL MFLAGS MAKEOVERRIDES SANITIZE DEBUG MACHINE
-status=0
-check() { # check NAME COMMAND...: the case passes when the command succeeds
-	local name=$1
-	shift
-	if "$@"; then
-		echo "ok - $name"
-	else
-		echo "not ok - $name"
-		status=1
-	fi
-}
 not() { ! "$@"; }
 need_noweb() {
 	[ -x "${NOWEB:-/usr/lib/noweb}/markup" ] || exit 77

@@ -74,4 +74,4 @@ refused() {
 check 'an unknown program is refused' refused three cpu
 check 'an unknown backend is refused' refused one tpu
 check 'a missing backend is refused' refused one
-exit $status
+exit $failed

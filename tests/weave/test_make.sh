@@ -70,4 +70,4 @@ if [ -x "${NOWEB:-/usr/lib/noweb}/markup" ]; then
 		>said 2>&1
 	check 'or the line of the document' grep -q '^writeup.nw:3:' said
 fi
-exit $status
+exit $failed

@@ -59,4 +59,4 @@ check 'points are added' grep -q '^score: 17 of 19 points' said
 results 'fsdp x 15 fsdp tests/t 7' >build/weave/problems.tsv
 check 'nothing lost' eval 'bash src/weave/grade.sh yes | grep -q "15 of 15"'
 check 'a document that does not weave fails' not bash src/weave/grade.sh no
-exit $status
+exit $failed

@@ -57,4 +57,4 @@ bad 'an unused chunk' 'writeup.nw:10: chunk "an orphan" is defined but' \
 bad 'a file elsewhere' 'writeup.nw:10: chunk "../escape.c" is defined but' \
 	'{{../escape.c}}=' 'int x;' '@'
 bad 'a stray bracket' 'writeup.nw:10: unescaped' 'if a {{ b'
-exit $status
+exit $failed

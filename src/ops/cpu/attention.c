@@ -228,7 +228,8 @@ bool cpu_fused_attends(Type type, size_t D)
 	(void)type, (void)D;
 	return true;
 }
-enum { TILE = 64 };
+
+enum { TILE = 64 };                     /* queries, and keys, of a tile */
 
 void cpu_fused_attention_forward(Attention a)
 {
