@@ -174,6 +174,10 @@ static void log_event(Device *d, const Block *b, bool allocated)
 {
 	if (!d->recording)
 		return;
+	if (d->nlog == LOG_EVENTS) {
+		d->unlogged++;
+		return;
+	}
 	if ((d->nlog & (d->nlog - 1)) == 0)
 		d->log = need(realloc(d->log, (d->nlog ? 2 * d->nlog
 			: 1) * sizeof *d->log));

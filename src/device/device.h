@@ -43,7 +43,7 @@ typedef struct Backend {
 	void   (*replay)(void *graph);
 	void   (*forget)(void *graph);
 } Backend;
-enum { NMARKS = 2048 };
+enum { NMARKS = 8192 };
 /* a range inside others; equal nestings are one path, which lives as long as the
  * device */
 typedef struct RangePath {
@@ -60,6 +60,8 @@ typedef struct MemoryEvent {
 	const RangePath *range;
 	void *address;
 } MemoryEvent;
+/* that a log holds: a million blocks allocated and freed */
+enum { LOG_EVENTS = 1 << 21 };
 typedef struct Device {
 	const Backend *backend;
 	/* bytes that may be reserved */
@@ -73,9 +75,9 @@ typedef struct Device {
 	 * on having libraries choose algorithms, and in calls that load them */
 	double open_ms, alloc_ms, choice_ms, library_ms;
 	void (*on_oom)(size_t need, size_t have, const char *what);
-	/* events while recording */
+	/* events while recording; those for which the log had no room */
 	MemoryEvent *log;
-	size_t nlog;
+	size_t nlog, unlogged;
 	/* blocks, in use and free */
 	struct Pool *pool;
 	RangePath outside, *range;

@@ -72,8 +72,8 @@ static void grow(Tree *t, const Profile *p)
 	for (int s = 0; s < p->nspans; s++) {
 		Box *box = &t->boxes[box_of_span(t, p, s)];
 		box->calls++;
-		if (!p->sees_work)              /* the host's time; with all above it */
-			box->us += p->spans[s].end_us - p->spans[s].start_us;
+		if (!p->sees_work)
+			box->us += p->spans[s].device_us;
 	}
 	for (size_t i = 0; i < p->nworks; i++) {
 		int box = box_on(t, box_of_span(t, p, p->works[i].span),
@@ -134,7 +134,7 @@ static void run(Row *row)
 	Batch b = batch_random(batch, shape.context, shape.vocab, harness_seed);
 	for (long i = 0; i < warmup; i++)
 		timed_step(m, NULL, &b, MODE_FORWARD);
-	Profile *p = profile_start(d);
+	Profile *p = profile_start(d, true);
 	timed_step(m, NULL, &b, MODE_FORWARD);
 	profile_stop(p);
 	Tree *t = need(calloc(1, sizeof *t));

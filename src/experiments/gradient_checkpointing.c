@@ -1,6 +1,8 @@
 /* gradient_checkpointing: memory and time against how many blocks run again */
+#include "base/error.h"
 #include "experiments/harness.h"
 #include "experiments/step.h"
+#include "model/account.h"
 
 static int size = 4, precision = 1, fusion = 1;
 static long context = 2048, batch = 4, warmup = 2, steps = 5, checkpoint = -1;
@@ -26,6 +28,9 @@ static void plan(Plan *plan)
 	int layers = gpu ? model_sizes[size].shape.layers
 		: scaled_down(model_sizes[size].shape).layers;
 	long T = gpu ? context : context / SCALE;
+	if (checkpoint > layers)
+		usage_error("--checkpoint %ld: %s has %d blocks here", checkpoint,
+			model_sizes[size].name, layers);
 	for (int deep = nested; deep < 2; deep++)
 		for (size_t i = 0; i < sizeof several / sizeof *several; i++) {
 			long K = checkpoint < 0 ? several[i] : checkpoint;
@@ -36,22 +41,6 @@ static void plan(Plan *plan)
 				policies[precision].name, fusion_names[fusion],
 				deep ? "yes" : "no", K);
 		}
-}
-static double derived_MiB(const Model *m, long K, bool deep, size_t T)
-{
-	const Backend *b = m->device->backend;
-	double r = b->width(TYPE_REAL), w = b->width(m->policy->op[OP_LINEAR].output);
-	double C = m->shape.d_model, F = m->shape.d_ff, H = m->shape.heads,
-		L = m->shape.layers, N = (double)batch * T;
-	double saved = N * (2 * (C + 1) * r + (4 * C + 2 * F) * w + H * r),
-		input = N * C * r, low = m->low.at == m->weights.at ? 0 : w;
-	double levels = 0;
-	for (double n = L; deep && n > K; n = (n + 1) / 2)
-		levels++;
-	double inputs = K == 0 ? 0 : deep ? levels + 1 : (long)((L + K - 1) / K);
-	double blocks = (K == 0 ? L : K) * saved + inputs * input;
-	double besides = N * (C * (2 * r + w) + (F + 2 * C) * w);
-	return (m->count * (4 * r + low) + blocks + besides) / 1048576;
 }
 static void run(Row *row)
 {
@@ -71,7 +60,8 @@ static void run(Row *row)
 	row_set_time(row, "bwd", s.bwd);
 	row_set_time(row, "step", s.step);
 	row_set(row, "peak_MiB", "%.1f", d->total_peak / 1048576.0);
-	row_set(row, "derived_MiB", "%.1f", derived_MiB(m, K, deep, shape.context));
+	row_set(row, "derived_MiB", "%.1f", account_of(m, batch, shape.context,
+		true).total / 1048576);
 	row_set(row, "loss", "%.6f", s.loss);
 }
 

@@ -12,7 +12,7 @@
 #include "profile/trace.h"
 
 static int size = -1, precision, fusion = -1;
-static long context, batch = 4, warmup = 2;
+static long context, batch = 4, warmup = 1;
 static const char *trace, *folded, *snapshot;
 static const Option options[] = {
 	{ "size", OPT_CHOICE, &size, SIZES, "this model only" },
@@ -27,24 +27,37 @@ static const Option options[] = {
 	{ 0 }
 };
 
-static void plan(Plan *plan)
+static void plan_sizes(Plan *plan, int first, int end, const long *contexts,
+	int n)
 {
-	static const long contexts[] = { 128, 256, 512, 1024 };
 	for (int f = 0; f < 2; f++)
-		for (int s = 0; s < NSIZES; s++)
-			for (int c = 0; c < 4; c++) {
+		for (int s = first; s < end; s++)
+			for (int c = 0; c < n; c++) {
 				long T = harness_on_gpu() ? contexts[c] : contexts[c] / SCALE;
-				if ((size >= 0 && s != size) || (fusion >= 0 && f != fusion)
-					|| (context && c > 0))
+				if ((fusion >= 0 && f != fusion) || (context && c > 0))
 					continue;
 				plan_add(plan, "%s\t%ld\t%s\t%s", model_sizes[s].name,
 					context ? context : T, policies[precision].name,
 					fusion_names[f]);
 			}
 }
+
+static void plan(Plan *plan)
+{
+	static const long contexts[] = { 128, 256, 512, 1024 };
+	plan_sizes(plan, size < 0 ? 0 : size, size < 0 ? NSIZES : size + 1,
+		contexts, 4);
+}
+
+static void plan_shown(Plan *plan)
+{
+	static const long contexts[] = { 512 };
+	int shown = size < 0 ? 0 : size;
+	plan_sizes(plan, shown, shown + 1, contexts, 1);
+}
 typedef struct Profiled {
-	Profile *profile;
-	StepTime plain;                /* of a step without the profile */
+	StepTime plain, profiled;
+	Profile *events, *works;
 } Profiled;
 
 static void export(const Profile *p)
@@ -76,70 +89,97 @@ static Profiled profile_step(const Row *row)
 	Profiled p = { 0 };
 	for (long i = 0; i <= warmup; i++)
 		p.plain = timed_step(m, &adamw, &b, MODE_TRAIN);
-	device_record(d, trace || snapshot);
-	p.profile = profile_start(d);
+	p.events = profile_start(d, false);
 	timed_step(m, &adamw, &b, MODE_TRAIN);
-	profile_stop(p.profile);
-	export(p.profile);
+	profile_stop(p.events);
+	device_record(d, trace || snapshot);
+	p.works = profile_start(d, true);
+	p.profiled = timed_step(m, &adamw, &b, MODE_TRAIN);
+	profile_stop(p.works);
+	if (p.works->lost || d->unlogged)
+		die("the step has more events than a profile holds");
+	export(p.works);
 	batch_free(&b);
 	adamw_free(&adamw, m);
 	model_free(&m);
 	return p;
 }
-typedef struct Sum {
-	int works, kernels;
-	double busy_us, span_us, product_us;
-} Sum;
 
-static bool is_product(const char *kernel)
+static void forget(Profiled *p)
+{
+	profile_free(&p->events);
+	profile_free(&p->works);
+}
+typedef enum { PRODUCT, SOFTMAX, NORM, ATTENTION, FEED_FORWARD, OPTIMIZER, REST,
+	NCLASSES } Class;
+static const char *const class_names[NCLASSES] = { "product", "softmax", "norm",
+	"attention", "feed-forward", "optimizer", "rest" };
+#define CLASSES "product_ms softmax_ms norm_ms attention_ms ffn_ms " \
+	"optimizer_ms rest_ms"
+
+static bool is_product(const Work *w)
 {
 	static const char *const parts[] = { "gemm", "nvjet", "cutlass", "splitK",
-		"multiply_any" };
+		"gemv", "multiply_any" };
 	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-		if (strstr(kernel, parts[i]))
+		if (w->kind == WORK_KERNEL && strstr(w->name, parts[i]))
 			return true;
 	return false;
 }
 
-/* is work i in a span of that name, and in one of the other? */
-static bool lies_in(const Profile *p, size_t i, const char *name,
+static Class class_of(const Profile *p, const Work *w)
+{
+	if (is_product(w))
+		return PRODUCT;
+	for (int s = w->span; s >= 0; s = p->spans[s].parent)
+		for (Class c = SOFTMAX; c < REST; c++)
+			if (strcmp(p->spans[s].name, class_names[c]) == 0)
+				return c;
+	return REST;
+}
+typedef struct Sum {
+	int works, kernels, spans;
+	double busy_us, span_us, event_us, class_us[NCLASSES];
+} Sum;
+
+static void add_works(Sum *sum, const Profile *p, const char *name,
 	const char *phase)
 {
-	int span = p->works[i].span;
-	return profile_within(p, span, name) && profile_within(p, span, phase);
-}
-
-static Sum sum_works(const Profile *p, const char *name, const char *phase)
-{
-	Sum sum = { 0 };
-	double first = 0, last = 0;
+	int span = -1;
+	double last = 0;
 	for (size_t i = 0; i < p->nworks; i++) {
 		const Work *w = &p->works[i];
-		if (!lies_in(p, i, name, phase))
+		int in = profile_within(p, w->span, name);
+		if (in < 0 || profile_within(p, in, phase) < 0)
 			continue;
-		if (sum.works++ == 0)
-			first = last = w->start_us;
-		sum.kernels += w->kind == WORK_KERNEL;
-		double from = w->start_us > last ? w->start_us : last;
-		if (w->end_us > from) {
-			sum.busy_us += w->end_us - from;
+		if (in != span)
+			span = in, last = w->start_us;
+		sum->works++;
+		sum->kernels += w->kind == WORK_KERNEL;
+		sum->class_us[class_of(p, w)] += w->end_us - w->start_us;
+		if (w->end_us > last) {
+			double from = w->start_us > last ? w->start_us : last;
+			sum->busy_us += w->end_us - from;
+			sum->span_us += w->end_us - last;
 			last = w->end_us;
 		}
-		if (w->kind == WORK_KERNEL && is_product(w->name))
-			sum.product_us += w->end_us - w->start_us;
 	}
-	sum.span_us = last - first;
-	return sum;
 }
 
-/* where works are not seen: the host's time inside the range */
-static double host_us(const Profile *p, const char *name, const char *phase)
+/* of the spans of that name in a phase */
+static Sum sum_range(const Profiled *p, const char *name, const char *phase)
 {
-	double us = 0;
-	for (int s = 0; s < p->nspans; s++)
-		if (strcmp(p->spans[s].name, name) == 0 && profile_within(p, s, phase))
-			us += p->spans[s].end_us - p->spans[s].start_us;
-	return us;
+	Sum sum = { 0 };
+	add_works(&sum, p->works, name, phase);
+	for (int s = 0; s < p->events->nspans; s++) {
+		const Span *span = &p->events->spans[s];
+		if (strcmp(span->name, name) == 0
+			&& profile_within(p->events, s, phase) >= 0) {
+			sum.spans++;
+			sum.event_us += span->device_us;
+		}
+	}
+	return sum;
 }
 static const struct { const char *label, *name, *phase; } ranges[] = {
 	{ "forward", "forward", "forward" },
@@ -150,35 +190,56 @@ static const struct { const char *label, *name, *phase; } ranges[] = {
 	{ "forward scores", "scores", "forward" },
 	{ "forward softmax", "softmax", "forward" },
 	{ "forward values", "values", "forward" },
+	{ "forward tiles", "tiles", "forward" },
+	{ "forward feed-forward", "feed-forward", "forward" },
+	{ "backward norm", "norm", "backward" },
 	{ "backward attention", "attention", "backward" },
+	{ "backward scores", "scores", "backward" },
+	{ "backward softmax", "softmax", "backward" },
+	{ "backward values", "values", "backward" },
+	{ "backward tiles", "tiles", "backward" },
+	{ "backward feed-forward", "feed-forward", "backward" },
 };
 enum { NRANGES = sizeof ranges / sizeof *ranges, NPHASES = 3 };
+
+static void set_works(Row *row, const Sum *s)
+{
+	static const char *const columns[NCLASSES] = { "product_ms", "softmax_ms",
+		"norm_ms", "attention_ms", "ffn_ms", "optimizer_ms", "rest_ms" };
+	row_set(row, "works", "%d", s->works);
+	row_set(row, "kernels", "%d", s->kernels);
+	row_set(row, "busy_ms", "%.4f", s->busy_us * 1e-3);
+	row_set(row, "span_ms", "%.4f", s->span_us * 1e-3);
+	row_set(row, "busy_share", "%.4f", s->busy_us / s->span_us);
+	for (Class c = 0; c < NCLASSES; c++)
+		row_set(row, columns[c], "%.4f", s->class_us[c] * 1e-3);
+}
 
 static void run_ranges(Row *row)
 {
 	Profiled p = profile_step(row);
-	const double events[NPHASES] = { p.plain.fwd_ms, p.plain.bwd_ms,
-		p.plain.opt_ms };
+	const double plain[NPHASES] = { p.plain.fwd_ms, p.plain.bwd_ms,
+		p.plain.opt_ms }, profiled[NPHASES] = { p.profiled.fwd_ms,
+		p.profiled.bwd_ms, p.profiled.opt_ms };
 	for (int r = 0; r < NRANGES; r++) {
-		Sum s = sum_works(p.profile, ranges[r].name, ranges[r].phase);
+		Sum s = sum_range(&p, ranges[r].name, ranges[r].phase);
+		if (s.spans == 0)
+			continue;                   /* the path has no such range */
 		row_set(row, "range", "%s", ranges[r].label);
-		row_set(row, "works", "%d", s.works);
-		row_set(row, "kernels", "%d", s.kernels);
-		if (!p.profile->sees_work)
-			s.busy_us = s.span_us = host_us(p.profile, ranges[r].name,
-				ranges[r].phase);
-		row_set(row, "busy_ms", "%.4f", s.busy_us * 1e-3);
-		row_set(row, "span_ms", "%.4f", s.span_us * 1e-3);
-		row_set(row, "busy_share", "%.4f", s.span_us > 0
-			? s.busy_us / s.span_us : 0);
-		row_set(row, "product_ms", "%.4f", s.product_us * 1e-3);
-		row_set(row, "event_ms", "%.4f", r < NPHASES ? events[r] : 0);
+		if (r < NPHASES) {
+			row_set(row, "plain_ms", "%.4f", plain[r]);
+			row_set(row, "profiled_ms", "%.4f", profiled[r]);
+		}
+		row_set(row, "event_ms", "%.4f", s.event_us * 1e-3);
+		if (p.works->sees_work)
+			set_works(row, &s);
 		row_emit(row);
 	}
-	profile_free(&p.profile);
+	forget(&p);
 }
 typedef struct Total {
 	const char *name;
+	Class class;
 	int calls;
 	double us, least, most;
 } Total;
@@ -194,14 +255,15 @@ static int total_by_name(const Profile *p, const char *phase, Total *totals)
 {
 	int n = 0;
 	for (size_t i = 0; i < p->nworks; i++) {
-		if (!lies_in(p, i, phase, phase))
+		const Work *w = &p->works[i];
+		if (profile_within(p, w->span, phase) < 0)
 			continue;
 		int t = 0;
-		while (t < n && totals[t].name != p->works[i].name)
+		while (t < n && totals[t].name != w->name)
 			t++;
-		double us = p->works[i].end_us - p->works[i].start_us;
+		double us = w->end_us - w->start_us;
 		if (t == n)
-			totals[n++] = (Total){ p->works[i].name, 0, 0, us, us };
+			totals[n++] = (Total){ w->name, class_of(p, w), 0, 0, us, us };
 		totals[t].calls++;
 		totals[t].us += us;
 		totals[t].least = us < totals[t].least ? us : totals[t].least;
@@ -215,9 +277,9 @@ static void run_kernels(Row *row)
 {
 	enum { SHOWN = 12 };
 	Profiled p = profile_step(row);
-	Total *totals = need(malloc((p.profile->nworks + 1) * sizeof *totals));
+	Total *totals = need(malloc((p.works->nworks + 1) * sizeof *totals));
 	for (int r = 0; r < NPHASES; r++) {
-		int n = total_by_name(p.profile, ranges[r].name, totals);
+		int n = total_by_name(p.works, ranges[r].name, totals);
 		double all = 0;
 		for (int t = 0; t < n; t++)
 			all += totals[t].us;
@@ -225,7 +287,7 @@ static void run_kernels(Row *row)
 			row_set(row, "range", "%s", ranges[r].label);
 			row_set(row, "rank", "%d", t + 1);
 			row_set(row, "kernel", "%s", totals[t].name);
-			row_set(row, "is_product", "%d", is_product(totals[t].name));
+			row_set(row, "class", "%s", class_names[totals[t].class]);
 			row_set(row, "share", "%.4f", totals[t].us / all);
 			row_set(row, "total_ms", "%.4f", totals[t].us * 1e-3);
 			row_set(row, "calls", "%d", totals[t].calls);
@@ -236,7 +298,93 @@ static void run_kernels(Row *row)
 		}
 	}
 	free(totals);
-	profile_free(&p.profile);
+	forget(&p);
+}
+static void set_interval(Row *row, int lane, const char *kind, const char *name,
+	double start_us, double end_us)
+{
+	row_set(row, "lane", "%d", lane);
+	row_set(row, "kind", "%s", kind);
+	row_set(row, "name", "%s", name);
+	row_set(row, "start_us", "%.2f", start_us);
+	row_set(row, "end_us", "%.2f", end_us);
+	row_emit(row);
+}
+
+/* when the first work of a span began and the last one ended */
+static void find_interval(const Profile *p, int s, double *start, double *end)
+{
+	*start = p->spans[s].start_us, *end = p->spans[s].end_us;
+	bool any = false;
+	for (size_t i = 0; i < p->nworks; i++) {
+		const Work *w = &p->works[i];
+		int in = w->span;
+		while (in > s)
+			in = p->spans[in].parent;
+		if (in != s)
+			continue;
+		*start = any && *start < w->start_us ? *start : w->start_us;
+		*end = any && *end > w->end_us ? *end : w->end_us;
+		any = true;
+	}
+}
+
+static void run_timeline(Row *row)
+{
+	enum { DEPTH = 6 };
+	Profiled profiled = profile_step(row);
+	const Profile *p = profiled.works;
+	double zero = 0, start, end;
+	for (int s = 0; s < p->nspans; s++) {
+		int depth = 0;
+		for (int in = p->spans[s].parent; in >= 0; in = p->spans[in].parent)
+			depth++;
+		find_interval(p, s, &start, &end);
+		zero = s == 0 ? start : zero;
+		set_interval(row, depth, "range", p->spans[s].name, start - zero,
+			end - zero);
+	}
+	for (size_t i = 0; i < p->nworks; i++) {
+		const Work *w = &p->works[i];
+		Class class = class_of(p, w);
+		set_interval(row, DEPTH + class, class_names[class], w->name,
+			w->start_us - zero, w->end_us - zero);
+	}
+	forget(&profiled);
+}
+static void plan_overhead(Plan *plan)
+{
+	plan_add(plan, "range");
+	plan_add(plan, "range, events");
+	plan_add(plan, "range, kernels");
+	plan_add(plan, "allocation");
+	plan_add(plan, "allocation, logged");
+}
+
+static void run_overhead(Row *row)
+{
+	enum { FEW = 4000, MANY = 1000000 };
+	Device *d = harness_device();
+	const char *what = row_text(row, "what");
+	bool ranges = strncmp(what, "range", 5) == 0, bare = !strchr(what, ',');
+	int n = ranges && !bare ? FEW : MANY;
+	Profile *p = NULL;
+	device_free(d, device_alloc(d, 4096, MEM_TEMPORARY, "block"));
+	if (ranges && !bare)
+		p = profile_start(d, strstr(what, "kernels"));
+	device_record(d, !ranges && !bare);
+	double start = device_now_ms(d);
+	for (int i = 0; i < n && ranges; i++)
+		RANGE(d, "empty") { }
+	for (int i = 0; i < n && !ranges; i++)
+		device_free(d, device_alloc(d, 4096, MEM_TEMPORARY, "block"));
+	double ms = device_now_ms(d) - start;
+	device_record(d, false);
+	if (p)
+		profile_stop(p);
+	profile_free(&p);
+	row_set(row, "count", "%d", n);
+	row_set(row, "each_ns", "%.1f", ms * 1e6 / n);
 }
 
 static const char *scale(void)
@@ -244,14 +392,18 @@ static const char *scale(void)
 	return harness_on_gpu() ? "course" : SCALED;
 }
 
+#define KEYS "size context precision fusion"
+
 int main(int argc, char **argv)
 {
 	const Study studies[] = {
-		{ "ranges", "size context precision fusion", "range works kernels "
-			"busy_ms span_ms busy_share product_ms event_ms", plan, run_ranges },
-		{ "kernels", "size context precision fusion", "range rank kernel "
-			"is_product share total_ms calls mean_us min_us max_us", plan,
-			run_kernels },
+		{ "ranges", KEYS, "range works kernels plain_ms profiled_ms event_ms "
+			"busy_ms span_ms busy_share " CLASSES, plan, run_ranges },
+		{ "kernels", KEYS, "range rank kernel class share total_ms calls "
+			"mean_us min_us max_us", plan, run_kernels },
+		{ "timeline", KEYS, "lane kind name start_us end_us", plan_shown,
+			run_timeline },
+		{ "overhead", "what", "count each_ns", plan_overhead, run_overhead },
 		{ 0 }
 	};
 	const Experiment e = {

@@ -76,8 +76,7 @@ static void attention_backward(Model *m, int layer, Array dnorm, Array dx,
 	Array d[3];
 	for (int i = 0; i < 3; i++)
 		d[i] = temporary(m, N * C, type, names[i]);
-	RANGE(m->device, "attention")
-		heads_backward(m, s, d[0], d[1], d[2], dO);
+	heads_backward(m, s, d[0], d[1], d[2], dO);
 	array_drop(m, &dO);
 	array_drop(m, &s->P);
 	for (int i = 0; i < 3; i++) {
@@ -124,10 +123,12 @@ static void block_backward(Model *m, int layer, void *gradient)
 	Saved *s = &m->saved[layer];
 	int ln1 = in_block(m, layer, P_LN1), ln2 = in_block(m, layer, P_LN2);
 	Array dnorm = temporary(m, N * C, TYPE_REAL, "d norm");
-	ffn_backward(m, layer, dnorm, dx, beta);
+	RANGE(m->device, "feed-forward")
+		ffn_backward(m, layer, dnorm, dx, beta);
 	norm_backward(m, dx, dnorm, s->middle, ln2, s->rho2, s->mu2);
 	array_drop(m, &s->middle);
-	attention_backward(m, layer, dnorm, dx, beta);
+	RANGE(m->device, "attention")
+		attention_backward(m, layer, dnorm, dx, beta);
 	norm_backward(m, dx, dnorm, s->x, ln1, s->rho1, s->mu1);
 	array_drop(m, &s->x);
 	array_drop(m, &dnorm);

@@ -126,6 +126,16 @@ static Array add_residual(Model *m, Array x, Array branch, size_t n,
 	return sum;
 }
 
+/* X W^T of a layer whose output has d_model columns */
+static Array linear_of(Model *m, Array X, int parameter, const char *what)
+{
+	size_t N = m->B * m->T;
+	Array branch = temporary(m, N * m->shape.d_model,
+		m->policy->op[OP_LINEAR].output, what);
+	linear_forward(m, branch, X, (Stack){ parameter, 1 }, N);
+	return branch;
+}
+
 static Array block_forward(Model *m, int layer, Array x, bool keep, bool hold)
 {
 	size_t N = m->B * m->T, C = m->shape.d_model, F = m->shape.d_ff;
@@ -133,12 +143,12 @@ static Array block_forward(Model *m, int layer, Array x, bool keep, bool hold)
 	s->x = x;
 	normalise(m, &s->norm1, &s->rho1, &s->mu1, s->x, in_block(m, layer, P_LN1),
 		"ln1");
-	RANGE(m->device, "attention")
+	Array branch = { NULL, FP32 };
+	RANGE(m->device, "attention") {
 		attend(m, layer, s, keep);
-	Type type = m->policy->op[OP_LINEAR].output;
-	Array branch = temporary(m, N * C, type, "attn.output");
-	linear_forward(m, branch, s->o, (Stack){ in_block(m, layer, P_OUTPUT), 1 }, N);
-	unless_kept(m, keep, &s->o);
+		branch = linear_of(m, s->o, in_block(m, layer, P_OUTPUT), "attn.output");
+		unless_kept(m, keep, &s->o);
+	}
 	s->middle = add_residual(m, s->x, branch, N * C, "residual after attention");
 	array_drop(m, &branch);
 	unless_kept(m, keep || hold, &s->x);
@@ -146,18 +156,21 @@ static Array block_forward(Model *m, int layer, Array x, bool keep, bool hold)
 	unless_kept(m, keep, &s->mu1);
 	normalise(m, &s->norm2, &s->rho2, &s->mu2, s->middle,
 		in_block(m, layer, P_LN2), "ln2");
-	s->gate = activation(m, N * F, OP_LINEAR, "ffn.w1");
-	s->up = activation(m, N * F, OP_LINEAR, "ffn.w3");
-	linear_forward(m, s->gate, s->norm2, (Stack){ in_block(m, layer, P_W1), 1 }, N);
-	linear_forward(m, s->up, s->norm2, (Stack){ in_block(m, layer, P_W3), 1 }, N);
-	unless_kept(m, keep, &s->norm2);
-	s->h = activation(m, N * F, OP_SWIGLU, "ffn.swiglu");
-	m->ops->swiglu_forward(s->h, s->gate, s->up, N * F);
-	unless_kept(m, keep, &s->gate);
-	unless_kept(m, keep, &s->up);
-	branch = temporary(m, N * C, type, "ffn.w2");
-	linear_forward(m, branch, s->h, (Stack){ in_block(m, layer, P_W2), 1 }, N);
-	unless_kept(m, keep, &s->h);
+	RANGE(m->device, "feed-forward") {
+		s->gate = activation(m, N * F, OP_LINEAR, "ffn.w1");
+		s->up = activation(m, N * F, OP_LINEAR, "ffn.w3");
+		linear_forward(m, s->gate, s->norm2, (Stack){ in_block(m, layer, P_W1), 1 },
+			N);
+		linear_forward(m, s->up, s->norm2, (Stack){ in_block(m, layer, P_W3), 1 },
+			N);
+		unless_kept(m, keep, &s->norm2);
+		s->h = activation(m, N * F, OP_SWIGLU, "ffn.swiglu");
+		m->ops->swiglu_forward(s->h, s->gate, s->up, N * F);
+		unless_kept(m, keep, &s->gate);
+		unless_kept(m, keep, &s->up);
+		branch = linear_of(m, s->h, in_block(m, layer, P_W2), "ffn.w2");
+		unless_kept(m, keep, &s->h);
+	}
 	Array out = add_residual(m, s->middle, branch, N * C, "residual after ffn");
 	array_drop(m, &branch);
 	unless_kept(m, keep, &s->middle);

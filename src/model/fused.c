@@ -106,7 +106,8 @@ static void attend(Model *m, Saved *s)
 	s->o = activation(m, N * C, OP_VALUES, "attn.values");
 	if (m->flash) {
 		s->L = activation(m, N * H, OP_RESIDUAL, "attn.logsumexp");
-		m->ops->fused.attention_forward(attention_of(m, s));
+		RANGE(m->device, "tiles")
+			m->ops->fused.attention_forward(attention_of(m, s));
 	} else {
 		Stacked x = stacked(m, s->qkv, C);
 		form_weights(m, s, &x);
@@ -121,13 +122,15 @@ static void block_forward(Model *m, int layer, Stream *stream, bool keep,
 	Type type = m->policy->op[OP_LINEAR].output;
 	int first = in_block(m, layer, P_LN1);
 	Array norm = add_and_normalise(m, stream, &s->x, &s->rho1, first, keep);
-	s->qkv = activation(m, 3 * N * C, OP_LINEAR, "attn.qkv");
-	linear_forward(m, s->qkv, norm, (Stack){ first + P_Q, 3 }, N);
-	array_drop(m, &norm);
-	RANGE(m->device, "attention")
+	RANGE(m->device, "attention") {
+		s->qkv = activation(m, 3 * N * C, OP_LINEAR, "attn.qkv");
+		linear_forward(m, s->qkv, norm, (Stack){ first + P_Q, 3 }, N);
+		array_drop(m, &norm);
 		attend(m, s);
-	stream->branch = temporary(m, N * C, type, "attn.output");
-	linear_forward(m, stream->branch, s->o, (Stack){ first + P_OUTPUT, 1 }, N);
+		stream->branch = temporary(m, N * C, type, "attn.output");
+		linear_forward(m, stream->branch, s->o, (Stack){ first + P_OUTPUT, 1 },
+			N);
+	}
 	if (!keep_scores)
 		array_drop(m, &s->P);
 	if (!keep) {
@@ -138,16 +141,19 @@ static void block_forward(Model *m, int layer, Stream *stream, bool keep,
 	}
 	norm = add_and_normalise(m, stream, &s->middle, &s->rho2, first + P_LN2,
 		keep || hold);
-	s->gate_up = activation(m, 2 * N * F, OP_LINEAR, "ffn.w1 and w3");
-	linear_forward(m, s->gate_up, norm, (Stack){ first + P_W1, 2 }, N);
-	array_drop(m, &norm);
-	Array h = temporary(m, N * F, m->policy->op[OP_SWIGLU].output, "ffn.swiglu");
-	m->ops->fused.swiglu_forward(h, s->gate_up, N, F);
-	if (!keep)
-		array_drop(m, &s->gate_up);
-	stream->branch = temporary(m, N * C, type, "ffn.w2");
-	linear_forward(m, stream->branch, h, (Stack){ first + P_W2, 1 }, N);
-	array_drop(m, &h);
+	RANGE(m->device, "feed-forward") {
+		s->gate_up = activation(m, 2 * N * F, OP_LINEAR, "ffn.w1 and w3");
+		linear_forward(m, s->gate_up, norm, (Stack){ first + P_W1, 2 }, N);
+		array_drop(m, &norm);
+		Array h = temporary(m, N * F, m->policy->op[OP_SWIGLU].output,
+			"ffn.swiglu");
+		m->ops->fused.swiglu_forward(h, s->gate_up, N, F);
+		if (!keep)
+			array_drop(m, &s->gate_up);
+		stream->branch = temporary(m, N * C, type, "ffn.w2");
+		linear_forward(m, stream->branch, h, (Stack){ first + P_W2, 1 }, N);
+		array_drop(m, &h);
+	}
 	if (!keep)
 		array_drop(m, &s->rho2);
 }
@@ -206,11 +212,12 @@ static Array attention_backward(Model *m, Saved *s, Array dO)
 	Array dqkv = temporary(m, 3 * N * C, m->policy->op[OP_SCORES].output,
 		"d attn.qkv");
 	if (m->flash) {
-		m->ops->fused.attention_backward(attention_of(m, s),
-			(AttentionGradient){ .o = heads_of(m, dO, 0, C),
+		AttentionGradient g = { .o = heads_of(m, dO, 0, C),
 			.q = heads_of(m, dqkv, 0, 3 * C), .k = heads_of(m, dqkv, 1, 3 * C),
 			.v = heads_of(m, dqkv, 2, 3 * C), .cosine = m->cosine,
-			.sine = m->sine });
+			.sine = m->sine };
+		RANGE(m->device, "tiles")
+			m->ops->fused.attention_backward(attention_of(m, s), g);
 		array_drop(m, &s->L);
 	} else {
 		by_weights(m, s, dqkv, dO);
@@ -246,32 +253,34 @@ static void block_backward(Model *m, int layer, void *gradient)
 	Stack qkv = { first + P_Q, 3 }, output = { first + P_OUTPUT, 1 },
 		gate_up = { first + P_W1, 2 }, w2 = { first + P_W2, 1 };
 	Array dnorm = temporary(m, N * C, m->policy->op[OP_NORM].output, "d norm");
-	Array dh = temporary(m, N * F, m->policy->op[OP_SWIGLU].output,
-		"d ffn.swiglu");
-	linear_backward_input(m, dh, 0, g.low, w2, N);
-	m->ops->fused.swiglu_backward(s->gate_up, dh, dh, s->gate_up, N, F);
-	linear_backward_weight(m, g.low, dh, w2, g.beta, N);      /* dh holds h */
-	array_drop(m, &dh);
-	linear_backward_input(m, dnorm, 0, s->gate_up, gate_up, N);
-	through_norm(m, g, dnorm, s->middle, s->rho2, first + P_LN2, false);
-	linear_backward_weight(m, s->gate_up, dnorm, gate_up, g.beta, N);
-	array_drop(m, &s->gate_up);
-	array_drop(m, &s->middle);
-	Array dO = temporary(m, N * C, m->policy->op[OP_VALUES].output,
-		"d attn.values");
-	linear_backward_input(m, dO, 0, g.low, output, N);
-	linear_backward_weight(m, g.low, s->o, output, g.beta, N);
-	Array dqkv = { NULL, FP32 };
-	RANGE(m->device, "attention")
-		dqkv = attention_backward(m, s, dO);
-	array_drop(m, &s->o);
-	array_drop(m, &dO);
-	array_drop(m, &s->qkv);
-	linear_backward_input(m, dnorm, 0, dqkv, qkv, N);
-	through_norm(m, g, dnorm, s->x, s->rho1, first + P_LN1, false);
-	linear_backward_weight(m, dqkv, dnorm, qkv, g.beta, N);
-	array_drop(m, &dqkv);
-	array_drop(m, &s->x);
+	RANGE(m->device, "feed-forward") {
+		Array dh = temporary(m, N * F, m->policy->op[OP_SWIGLU].output,
+			"d ffn.swiglu");
+		linear_backward_input(m, dh, 0, g.low, w2, N);
+		m->ops->fused.swiglu_backward(s->gate_up, dh, dh, s->gate_up, N, F);
+		linear_backward_weight(m, g.low, dh, w2, g.beta, N);      /* dh holds h */
+		array_drop(m, &dh);
+		linear_backward_input(m, dnorm, 0, s->gate_up, gate_up, N);
+		through_norm(m, g, dnorm, s->middle, s->rho2, first + P_LN2, false);
+		linear_backward_weight(m, s->gate_up, dnorm, gate_up, g.beta, N);
+		array_drop(m, &s->gate_up);
+		array_drop(m, &s->middle);
+	}
+	RANGE(m->device, "attention") {
+		Array dO = temporary(m, N * C, m->policy->op[OP_VALUES].output,
+			"d attn.values");
+		linear_backward_input(m, dO, 0, g.low, output, N);
+		linear_backward_weight(m, g.low, s->o, output, g.beta, N);
+		Array dqkv = attention_backward(m, s, dO);
+		array_drop(m, &s->o);
+		array_drop(m, &dO);
+		array_drop(m, &s->qkv);
+		linear_backward_input(m, dnorm, 0, dqkv, qkv, N);
+		through_norm(m, g, dnorm, s->x, s->rho1, first + P_LN1, false);
+		linear_backward_weight(m, dqkv, dnorm, qkv, g.beta, N);
+		array_drop(m, &dqkv);
+		array_drop(m, &s->x);
+	}
 	array_drop(m, &dnorm);
 }
 static Array blocks_forward(Model *m, int first, int n, Array x, bool keep,

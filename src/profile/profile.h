@@ -8,6 +8,7 @@ typedef struct Span {
 	const char *name;              /* of the range */
 	int parent;                    /* the span around it, or -1 */
 	double start_us, end_us;       /* on the host */
+	double device_us;              /* between its ends on the device */
 } Span;
 
 typedef enum { WORK_KERNEL, WORK_COPY, WORK_FILL } WorkKind;
@@ -31,13 +32,14 @@ typedef struct Profile {
 	size_t lost;                   /* works that there was no room to record */
 } Profile;
 
-/* records from now on; one profile at a time */
-Profile *profile_start(Device *device);
+/* records from now on; one profile at a time. works: what the device does, if it
+ * can be seen; else how long spans take there */
+Profile *profile_start(Device *device, bool works);
 /* waits for the device; afterwards the profile is complete */
 void     profile_stop(Profile *profile);
 void     profile_free(Profile **profile);
 
-/* does span s lie in a span of this name, or have it? */
-bool     profile_within(const Profile *profile, int s, const char *name);
+/* the innermost span of this name that s lies in or is, or -1 */
+int      profile_within(const Profile *profile, int s, const char *name);
 
 #endif

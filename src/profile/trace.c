@@ -108,10 +108,9 @@ void folded_write(const Profile *p, FILE *f)
 {
 	double *own = need(calloc(p->nspans + 1, sizeof *own));
 	for (int s = 0; s < p->nspans; s++) {
-		double us = p->spans[s].end_us - p->spans[s].start_us;
-		own[s] += us;
+		own[s] += p->spans[s].device_us;
 		if (p->spans[s].parent >= 0)
-			own[p->spans[s].parent] -= us;
+			own[p->spans[s].parent] -= p->spans[s].device_us;
 	}
 	for (int s = 0; s < p->nspans && !p->sees_work; s++) {
 		write_stack(p, s, f);

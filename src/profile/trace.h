@@ -11,7 +11,7 @@
  * program */
 void trace_write(const Profile *profile, int rank, const char *path);
 /* a line "forward;layer;norm;KERNEL NANOSECONDS" for each stack that has works,
- * or, where works are not seen, for each that took the host's time itself */
+ * or, where works are not seen, for each that took time itself */
 void folded_write(const Profile *profile, FILE *file);
 
 #endif

@@ -42,6 +42,18 @@ static void account(void **state)
 	assert_null(d);
 }
 
+static void log_is_bounded(void **state)
+{
+	(void)state;
+	Device *d = device_open("cpu");
+	device_record(d, true);
+	for (int i = 0; i < LOG_EVENTS / 2 + 5; i++)
+		device_free(d, device_alloc(d, 64, MEM_TEMPORARY, "block"));
+	assert_int_equal(d->nlog, LOG_EVENTS);
+	assert_int_equal(d->unlogged, 10);
+	device_close(&d);
+}
+
 static void leave_with_7(size_t need, size_t have, const char *what)
 {
 	_exit(need == 1 << 20 && have == (1 << 20) - 64 && strcmp(what,
@@ -81,6 +93,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(account),
+		cmocka_unit_test(log_is_bounded),
 		cmocka_unit_test(limit_holds),
 		cmocka_unit_test(unknown_device),
 	};

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 
@@ -127,8 +128,6 @@ static void cuda_open(Device *device)
 	gpu.device = device;
 	CUDA(cudaSetDevice(0));
 	CUDA(cudaStreamCreateWithFlags(&gpu.stream, cudaStreamNonBlocking));
-	for (int i = 0; i < NMARKS; i++)
-		CUDA(cudaEventCreate(&gpu.marks[i]));
 }
 
 void cuda_at_close(void (*release)(void))
@@ -144,7 +143,9 @@ static void cuda_close(void)
 	while (gpu.nrelease > 0)
 		gpu.release[--gpu.nrelease]();
 	for (int i = 0; i < NMARKS; i++)
-		CUDA(cudaEventDestroy(gpu.marks[i]));
+		if (gpu.marks[i])
+			CUDA(cudaEventDestroy(gpu.marks[i]));
+	memset(gpu.marks, 0, sizeof gpu.marks);
 	CUDA(cudaStreamDestroy(gpu.stream));
 	gpu.device = NULL;
 }
@@ -217,6 +218,8 @@ static void cuda_range(const char *name)
 static void cuda_mark(int which)
 {
 	assert(0 <= which && which < NMARKS);
+	if (gpu.marks[which] == NULL)
+		CUDA(cudaEventCreate(&gpu.marks[which]));
 	CUDA(cudaEventRecordWithFlags(gpu.marks[which], gpu.stream,
 		gpu.recording ? cudaEventRecordExternal : cudaEventRecordDefault));
 }

@@ -28,6 +28,24 @@ __device__ inline void weigh(Block (&s)[C], Block (&o)[D], float (&largest)[2],
 	});
 }
 
+/* what a block of threads that holds queries reads, and where its keys end */
+template <class T> struct Part {
+	Rows<const T> Q, K, V;
+	int first, mine, top, end;          /* row: of the block, of the warp in it,
+	                                     * of the warp; key after the last */
+	float scale;
+};
+
+template <class T> __device__ inline Part<T> part_of(const Attention &a)
+{
+	const int first = (gridDim.y - 1 - blockIdx.y) * M,
+		mine = threadIdx.x / 32 * 16, keys = (int)a.keys;
+	return { rows_of<const T>(a.q, a.queries, a.H),
+		rows_of<const T>(a.k, a.keys, a.H), rows_of<const T>(a.v, a.keys, a.H),
+		first, mine, first + mine, a.causal ? min(keys, first + M) : keys,
+		(float)a.scale };
+}
+
 /* O = softmax(scale Q K^T) V and L of 64 queries, keys in tiles of N
  * FLOPs: 4 D for each pair of query and key; bytes: Q, O, L once; K, V once from
  * memory, then from the L2 cache for each 64 queries
@@ -39,13 +57,7 @@ __global__ __launch_bounds__(32 * WARPS) void attend(Attention a, bool wide)
 	extern __shared__ __align__(16) char memory[];
 	auto &q = *(Tile<T, M, D> *)memory;
 	auto &k = *(Tile<T, N, D> *)(&q + 1), &v = *(&k + 1);
-	const auto Q = rows_of<const T>(a.q, a.queries, a.H),
-		K = rows_of<const T>(a.k, a.keys, a.H),
-		V = rows_of<const T>(a.v, a.keys, a.H);
-	const int first = (gridDim.y - 1 - blockIdx.y) * M,
-		mine = threadIdx.x / 32 * 16, top = first + mine,
-		end = a.causal ? min(K.n, first + M) : K.n;
-	const float scale = (float)a.scale;
+	const auto [Q, K, V, first, mine, top, end, scale] = part_of<T>(a);
 	Block s[N / 16], o[D / 16] = {};
 	float largest[2] = { -INFINITY, -INFINITY }, sum[2] = { 0, 0 };
 	fetch(q, Q, first, wide);
@@ -125,14 +137,8 @@ __global__ __launch_bounds__(32 * WARPS) void attend_queries(Attention a,
 	extern __shared__ __align__(16) char memory[];
 	auto &q = *(Tile<T, M, D> *)memory, &d = *(&q + 1);
 	auto &k = *(Tile<T, N, D> *)(&d + 1), &v = *(&k + 1);
-	const auto Q = rows_of<const T>(a.q, a.queries, a.H),
-		dO = rows_of<const T>(g.o, a.queries, a.H),
-		K = rows_of<const T>(a.k, a.keys, a.H),
-		V = rows_of<const T>(a.v, a.keys, a.H);
-	const int first = (gridDim.y - 1 - blockIdx.y) * M,
-		mine = threadIdx.x / 32 * 16, top = first + mine,
-		end = a.causal ? min(K.n, first + M) : K.n;
-	const float scale = (float)a.scale;
+	const auto [Q, K, V, first, mine, top, end, scale] = part_of<T>(a);
+	const auto dO = rows_of<const T>(g.o, a.queries, a.H);
 	Block p[N / 16], ds[N / 16], dq[D / 16] = {};
 	float L[2], delta[2];
 	fetch(q, Q, first, wide);

@@ -33,8 +33,14 @@ static struct {
 	size_t nworks, nlinks, lost;
 } kept = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
+enum { MOST_WORKS = 1 << 21 };
+
 static void keep_work(Work w)
 {
+	if (kept.nworks == MOST_WORKS) {
+		kept.lost++;
+		return;
+	}
 	if ((kept.nworks & (kept.nworks - 1)) == 0)
 		kept.works = need(realloc(kept.works, (kept.nworks ? 2 * kept.nworks
 			: 1) * sizeof *kept.works));
