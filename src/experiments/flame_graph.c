@@ -137,6 +137,8 @@ static void run(Row *row)
 	Profile *p = profile_start(d, true);
 	timed_step(m, NULL, &b, MODE_FORWARD);
 	profile_stop(p);
+	if (p->lost)
+		die("the pass has more events than a profile holds");
 	Tree *t = need(calloc(1, sizeof *t));
 	grow(t, p);
 	double all = 0;

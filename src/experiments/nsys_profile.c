@@ -27,33 +27,53 @@ static const Option options[] = {
 	{ 0 }
 };
 
-static void plan_sizes(Plan *plan, int first, int end, const long *contexts,
-	int n)
+static const long contexts[] = { 128, 256, 512, 1024 };
+enum { NCONTEXTS = 4, SHOWN = 2 };
+
+/* files that cannot be written are refused before anything is measured */
+static void try_files(void)
 {
-	for (int f = 0; f < 2; f++)
-		for (int s = first; s < end; s++)
-			for (int c = 0; c < n; c++) {
-				long T = harness_on_gpu() ? contexts[c] : contexts[c] / SCALE;
-				if ((fusion >= 0 && f != fusion) || (context && c > 0))
-					continue;
-				plan_add(plan, "%s\t%ld\t%s\t%s", model_sizes[s].name,
-					context ? context : T, policies[precision].name,
-					fusion_names[f]);
-			}
+	const char *const files[] = { trace, folded, snapshot };
+	for (int i = 0; i < 3; i++) {
+		FILE *f = files[i] ? fopen(files[i], "a") : NULL;
+		if (files[i] && f == NULL)
+			usage_error("cannot write %s: %s", files[i], strerror(errno));
+		if (f)
+			fclose(f);
+	}
+}
+
+static void plan_one(Plan *plan, int s, int c, int f)
+{
+	try_files();
+	long T = harness_on_gpu() ? contexts[c] : contexts[c] / SCALE;
+	if ((fusion < 0 || f == fusion) && (size < 0 || s == size))
+		plan_add(plan, "%s\t%ld\t%s\t%s", model_sizes[s].name, context ? context
+			: T, policies[precision].name, fusion_names[f]);
 }
 
 static void plan(Plan *plan)
 {
-	static const long contexts[] = { 128, 256, 512, 1024 };
-	plan_sizes(plan, size < 0 ? 0 : size, size < 0 ? NSIZES : size + 1,
-		contexts, 4);
+	for (int f = 0; f < 2; f++)
+		for (int s = 0; s < NSIZES; s++)
+			for (int c = 0; c < (context ? 1 : NCONTEXTS); c++)
+				plan_one(plan, s, c, f);
+}
+
+/* of the fast path one context, unless another is asked for */
+static void plan_kernels(Plan *plan)
+{
+	for (int s = 0; s < NSIZES; s++) {
+		for (int c = 0; c < (context ? 1 : NCONTEXTS); c++)
+			plan_one(plan, s, c, 0);
+		plan_one(plan, s, SHOWN, 1);
+	}
 }
 
 static void plan_shown(Plan *plan)
 {
-	static const long contexts[] = { 512 };
-	int shown = size < 0 ? 0 : size;
-	plan_sizes(plan, shown, shown + 1, contexts, 1);
+	for (int f = 0; f < 2; f++)
+		plan_one(plan, size < 0 ? 0 : size, SHOWN, f);
 }
 typedef struct Profiled {
 	StepTime plain, profiled;
@@ -275,7 +295,7 @@ static int total_by_name(const Profile *p, const char *phase, Total *totals)
 
 static void run_kernels(Row *row)
 {
-	enum { SHOWN = 12 };
+	enum { LISTED = 12 };
 	Profiled p = profile_step(row);
 	Total *totals = need(malloc((p.works->nworks + 1) * sizeof *totals));
 	for (int r = 0; r < NPHASES; r++) {
@@ -283,7 +303,7 @@ static void run_kernels(Row *row)
 		double all = 0;
 		for (int t = 0; t < n; t++)
 			all += totals[t].us;
-		for (int t = 0; t < n && t < SHOWN; t++) {
+		for (int t = 0; t < n && t < LISTED; t++) {
 			row_set(row, "range", "%s", ranges[r].label);
 			row_set(row, "rank", "%d", t + 1);
 			row_set(row, "kernel", "%s", totals[t].name);
@@ -400,7 +420,7 @@ int main(int argc, char **argv)
 		{ "ranges", KEYS, "range works kernels plain_ms profiled_ms event_ms "
 			"busy_ms span_ms busy_share " CLASSES, plan, run_ranges },
 		{ "kernels", KEYS, "range rank kernel class share total_ms calls "
-			"mean_us min_us max_us", plan, run_kernels },
+			"mean_us min_us max_us", plan_kernels, run_kernels },
 		{ "timeline", KEYS, "lane kind name start_us end_us", plan_shown,
 			run_timeline },
 		{ "overhead", "what", "count each_ns", plan_overhead, run_overhead },

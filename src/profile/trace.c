@@ -59,7 +59,11 @@ static void write_works(FILE *f, const Profile *p, int rank)
 
 static void write_memory(FILE *f, const Device *d, int rank)
 {
-	ptrdiff_t active[NCATEGORIES] = { 0 };
+	ptrdiff_t active[NCATEGORIES];
+	for (int c = 0; c < NCATEGORIES; c++)
+		active[c] = (ptrdiff_t)d->active[c];
+	for (size_t i = 0; i < d->nlog; i++)    /* back to the first event */
+		active[d->log[i].category] -= d->log[i].nbytes;
 	for (size_t i = 0; i < d->nlog; i++) {
 		const MemoryEvent *e = &d->log[i];
 		active[e->category] += e->nbytes;

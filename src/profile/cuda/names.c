@@ -11,17 +11,45 @@
 /* the C++ runtime's; NULL when name is none of C++ */
 char *__cxa_demangle(const char *name, char *buffer, size_t *n, int *status);
 
-/* "..., &cuda_softmax_forward, 2u>..." gives "softmax_forward:2" */
+/* "map_kernel<4, cuda_add::{lambda(float, float)#1}, Array, PerRow>(...)" gives
+ * "add: map #1 of Array, PerRow" */
 static bool name_of_formula(char *text, size_t n, const char *name)
 {
-	const char *launcher = strstr(name, "&cuda_");
-	if (launcher == NULL)
+	const char *launcher = strstr(name, "cuda_"), *formula = strstr(name,
+		"::{lambda("), *number = strchr(name, '#'), *inputs = strchr(name, '}');
+	if (!launcher || !formula || !number || !inputs || launcher > formula)
 		return false;
-	launcher += strlen("&cuda_");
-	int length = (int)strcspn(launcher, ",(<");
-	const char *number = strchr(launcher, ',');
-	snprintf(text, n, "%.*s:%d", length, launcher,
-		number ? atoi(number + 1) : 0);
+	launcher += strlen("cuda_");
+	inputs += strspn(inputs, "}, ");
+	snprintf(text, n, "%.*s: %s #%d of %.*s", (int)(formula - launcher),
+		launcher, strstr(name, "reduce_kernel") ? "reduce" : "map",
+		atoi(number + 1), (int)strcspn(inputs, ">"), inputs);
+	return true;
+}
+
+/* leaves out of a library's name what all of its kernels share */
+static bool name_of_product(char *text, size_t n, const char *name)
+{
+	static const char *const dull[] = { "xmma", "execute", "kernel", "5x",
+		"cublas", "aligna4", "alignc4", "aligna8", "alignc8", "f32f32", "f32" };
+	size_t length = 0;
+	bool typed = false;
+	if (strstr(name, "_xmma_gemm_") == NULL)
+		return false;
+	text[0] = '\0';
+	for (const char *at = name; *at;) {
+		size_t width = strcspn(at, "_");
+		bool keep = width > 0;
+		for (size_t i = 0; i < sizeof dull / sizeof *dull; i++)
+			if (strlen(dull[i]) == width && strncmp(at, dull[i], width) == 0) {
+				keep = dull[i][0] == 'f' && !typed;
+				typed |= keep;
+			}
+		if (keep && length < n)
+			length += snprintf(text + length, n - length, "%s%.*s",
+				length ? "_" : "", (int)width, at);
+		at += width + (at[width] == '_');
+	}
 	return true;
 }
 
@@ -38,7 +66,8 @@ void shorten(char *text, size_t n, const char *mangled)
 	int status;
 	char *name = __cxa_demangle(mangled, NULL, NULL, &status);
 	if (name == NULL) {
-		snprintf(text, n, "%s", mangled);
+		if (!name_of_product(text, n, mangled))
+			snprintf(text, n, "%s", mangled);
 		return;
 	}
 	if (!name_of_formula(text, n, name)) {

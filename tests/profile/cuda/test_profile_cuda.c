@@ -55,7 +55,7 @@ static void kernels_lie_in_their_phases(void **state)
 		assert_int_equal(kernels_within(p, "forward")
 			+ kernels_within(p, "backward")
 			+ kernels_within(p, "optimizer"), kernels);
-		assert_true(kernels_within(p, "softmax") == (fused ? 0 : 3 * (7 + 6)));
+		assert_true(kernels_within(p, "softmax") == (fused ? 0 : 3 * (7 + 7)));
 		expect_works(p, t.step_ms);
 		profile_free(&p);
 		batch_free(&b);
