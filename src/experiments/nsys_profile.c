@@ -235,21 +235,27 @@ static void set_works(Row *row, const Sum *s)
 		row_set(row, columns[c], "%.4f", s->class_us[c] * 1e-3);
 }
 
+static void set_if(Row *row, const char *column, bool known, double ms)
+{
+	if (known)
+		row_set(row, column, "%.4f", ms);
+	else
+		row_set(row, column, "-");
+}
+
 static void run_ranges(Row *row)
 {
 	Profiled p = profile_step(row);
-	const double plain[NPHASES] = { p.plain.fwd_ms, p.plain.bwd_ms,
-		p.plain.opt_ms }, profiled[NPHASES] = { p.profiled.fwd_ms,
+	const double plain[NRANGES] = { p.plain.fwd_ms, p.plain.bwd_ms,
+		p.plain.opt_ms }, profiled[NRANGES] = { p.profiled.fwd_ms,
 		p.profiled.bwd_ms, p.profiled.opt_ms };
 	for (int r = 0; r < NRANGES; r++) {
 		Sum s = sum_range(&p, ranges[r].name, ranges[r].phase);
 		if (s.spans == 0)
 			continue;                   /* the path has no such range */
 		row_set(row, "range", "%s", ranges[r].label);
-		if (r < NPHASES) {
-			row_set(row, "plain_ms", "%.4f", plain[r]);
-			row_set(row, "profiled_ms", "%.4f", profiled[r]);
-		}
+		set_if(row, "plain_ms", r < NPHASES, plain[r]);
+		set_if(row, "profiled_ms", r < NPHASES, profiled[r]);
 		row_set(row, "event_ms", "%.4f", s.event_us * 1e-3);
 		if (p.works->sees_work)
 			set_works(row, &s);
