@@ -75,11 +75,16 @@ static void grow(Tree *t, const Profile *p)
 		if (!p->sees_work)
 			box->us += p->spans[s].device_us;
 	}
+	double last = 0;                    /* time up to here is taken */
 	for (size_t i = 0; i < p->nworks; i++) {
-		int box = box_on(t, box_of_span(t, p, p->works[i].span),
-			p->works[i].name);
+		const Work *w = &p->works[i];
+		int box = box_on(t, box_of_span(t, p, w->span), w->name);
 		t->boxes[box].calls++;
-		add_time(t, box, p->works[i].end_us - p->works[i].start_us);
+		double from = w->start_us > last ? w->start_us : last;
+		if (w->end_us > from) {
+			add_time(t, box, w->end_us - from);
+			last = w->end_us;
+		}
 	}
 }
 static void write_stack(char *text, size_t n, const Tree *t, int box)

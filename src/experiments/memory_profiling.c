@@ -48,8 +48,8 @@ static int shown(void)
 
 static void plan(Plan *plan)
 {
-	static const long contexts[] = { 128, 256, 512 };
-	plan_contexts(plan, shown(), contexts, 3, true);
+	static const long contexts[] = { 128, 256, 512, 2048 };
+	plan_contexts(plan, shown(), contexts, 4, true);
 }
 
 static void plan_shown(Plan *plan)

@@ -1,4 +1,5 @@
 /* nsys_profile: what a training step runs, by range and by kernel */
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +8,7 @@
 #include "base/error.h"
 #include "experiments/harness.h"
 #include "experiments/step.h"
+#include "ops/array.h"
 #include "profile/profile.h"
 #include "profile/snapshot.h"
 #include "profile/trace.h"
@@ -45,7 +47,6 @@ static void try_files(void)
 
 static void plan_one(Plan *plan, int s, int c, int f)
 {
-	try_files();
 	long T = harness_on_gpu() ? contexts[c] : contexts[c] / SCALE;
 	if ((fusion < 0 || f == fusion) && (size < 0 || s == size))
 		plan_add(plan, "%s\t%ld\t%s\t%s", model_sizes[s].name, context ? context
@@ -54,6 +55,7 @@ static void plan_one(Plan *plan, int s, int c, int f)
 
 static void plan(Plan *plan)
 {
+	try_files();
 	for (int f = 0; f < 2; f++)
 		for (int s = 0; s < NSIZES; s++)
 			for (int c = 0; c < (context ? 1 : NCONTEXTS); c++)
@@ -93,7 +95,7 @@ static void export(const Profile *p)
 		usage_error("cannot write %s: %s", folded, strerror(errno));
 	folded_write(p, f);
 	if (fclose(f) != 0)
-		usage_error("cannot write %s: %s", folded, strerror(errno));
+		die("cannot write %s: %s", folded, strerror(errno));
 }
 
 static Profiled profile_step(const Row *row)
@@ -116,7 +118,7 @@ static Profiled profile_step(const Row *row)
 	p.works = profile_start(d, true);
 	p.profiled = timed_step(m, &adamw, &b, MODE_TRAIN);
 	profile_stop(p.works);
-	if (p.works->lost || d->unlogged)
+	if (p.events->lost || p.works->lost || d->unlogged)
 		die("the step has more events than a profile holds");
 	export(p.works);
 	batch_free(&b);
@@ -172,6 +174,7 @@ static void add_works(Sum *sum, const Profile *p, const char *name,
 		int in = profile_within(p, w->span, name);
 		if (in < 0 || profile_within(p, in, phase) < 0)
 			continue;
+		assert(w->start_us >= last || in == span);  /* they do not interleave */
 		if (in != span)
 			span = in, last = w->start_us;
 		sum->works++;
@@ -378,37 +381,66 @@ static void run_timeline(Row *row)
 	}
 	forget(&profiled);
 }
+typedef struct Cost {
+	const char *what;
+	bool range, launch, allocation;
+	bool events, kernels, log;
+} Cost;
+
+static const Cost costs[] = {
+	{ "range", .range = true },
+	{ "range, events", .range = true, .events = true },
+	{ "range, kernels", .range = true, .kernels = true },
+	{ "launch", .launch = true },
+	{ "launch, kernels", .launch = true, .kernels = true },
+	{ "allocation", .allocation = true },
+	{ "allocation, logged", .allocation = true, .log = true },
+};
+enum { NCOSTS = sizeof costs / sizeof *costs, BLOCKS = 512 };
+
 static void plan_overhead(Plan *plan)
 {
-	plan_add(plan, "range");
-	plan_add(plan, "range, events");
-	plan_add(plan, "range, kernels");
-	plan_add(plan, "allocation");
-	plan_add(plan, "allocation, logged");
+	for (int i = 0; i < NCOSTS; i++)
+		plan_add(plan, "%s", costs[i].what);
+}
+
+static void repeat(Device *d, const Cost *cost, Array few, int n)
+{
+	const Ops *ops = ops_for(d);
+	for (int i = 0; i < n && cost->range; i++)
+		RANGE(d, "empty") { }
+	for (int i = 0; i < n && cost->launch; i++)
+		ops->fill(few, 0, 32);
+	for (int i = 0; i < n && cost->allocation; i++)
+		device_free(d, device_alloc(d, 4096, MEM_TEMPORARY, "block"));
 }
 
 static void run_overhead(Row *row)
 {
-	enum { FEW = 4000, MANY = 1000000 };
 	Device *d = harness_device();
-	const char *what = row_text(row, "what");
-	bool ranges = strncmp(what, "range", 5) == 0, bare = !strchr(what, ',');
-	int n = ranges && !bare ? FEW : MANY;
-	Profile *p = NULL;
-	device_free(d, device_alloc(d, 4096, MEM_TEMPORARY, "block"));
-	if (ranges && !bare)
-		p = profile_start(d, strstr(what, "kernels"));
-	device_record(d, !ranges && !bare);
+	const Cost *cost = costs;
+	while (strcmp(cost->what, row_text(row, "what")) != 0)
+		cost++;
+	int n = cost->allocation || (cost->range && !cost->events && !cost->kernels)
+		? 1000000 : 4000;
+	void *blocks[BLOCKS];
+	Array few = array_new(d, 32, FP32, MEM_TEMPORARY, "few");
+	for (int i = 0; i < BLOCKS; i++)
+		blocks[i] = device_alloc(d, 64 * (i + 100), MEM_TEMPORARY, "others");
+	repeat(d, cost, few, 100);
+	Profile *p = cost->events || cost->kernels
+		? profile_start(d, cost->kernels) : NULL;
+	device_record(d, cost->log);
 	double start = device_now_ms(d);
-	for (int i = 0; i < n && ranges; i++)
-		RANGE(d, "empty") { }
-	for (int i = 0; i < n && !ranges; i++)
-		device_free(d, device_alloc(d, 4096, MEM_TEMPORARY, "block"));
+	repeat(d, cost, few, n);
 	double ms = device_now_ms(d) - start;
 	device_record(d, false);
 	if (p)
 		profile_stop(p);
 	profile_free(&p);
+	for (int i = 0; i < BLOCKS; i++)
+		device_free(d, blocks[i]);
+	device_free(d, few.at);
 	row_set(row, "count", "%d", n);
 	row_set(row, "each_ns", "%.1f", ms * 1e6 / n);
 }

@@ -52,11 +52,14 @@ static double inputs_of(const Model *m, const Sizes *s, int *together)
 static double blocks_of(const Model *m, const Sizes *s)
 {
 	int together;
-	double inputs = inputs_of(m, s, &together);
+	double others = inputs_of(m, s, &together) - input_of(s);
 	if (m->group == 0)
 		return s->L * saved_by_block(s);
-	return inputs - input_of(s) + together * saved_by_block(s)
-		+ (s->fused ? 0 : input_of(s));     /* what leaves the last of them */
+	int rest = (int)s->L % m->group;
+	if (rest == 0 || rest == s->L)
+		return others + together * saved_by_block(s);
+	return fmax(others + rest * saved_by_block(s), others - input_of(s)
+		+ together * saved_by_block(s));
 }
 
 /* losses, their logsumexp, the last norm's factor; tokens and targets */
@@ -75,7 +78,7 @@ typedef struct Temporaries {
 	double top;                      /* above the blocks */
 	double forward;                  /* in a block */
 	double base;                     /* backward, always, and besides in: */
-	double feed_forward, attention, norm;
+	double last_product, feed_forward, attention, norm;
 	double optimizer;
 } Temporaries;
 
@@ -84,16 +87,17 @@ static Temporaries temporaries_of(const Sizes *s, bool train)
 	double NC = s->N * s->C, NF = s->N * s->F, scores = s->N * s->H * s->T,
 		largest = s->C * fmax(s->V, s->F);
 	if (s->fused)
-		return (Temporaries){ .top = NC * s->w, .forward = (NF + NC) * s->w,
+		return (Temporaries){ .top = NC * (s->w + s->r + s->low), .forward = (NF + NC) * s->w,
 			.base = NC * (s->w + s->r + s->low),
 			.feed_forward = NF * s->w,
-			.attention = 4 * NC * s->w + s->N * s->H * s->r
+			.attention = 4 * NC * s->w + s->N * s->H * s->step
 				+ (s->flash ? 0 : scores * s->w) };
 	return (Temporaries){
 		.top = fmax(s->N * s->V * s->step, NC * s->r + s->C * s->V * s->cast),
 		.forward = fmax(scores * s->step, fmax(NF * s->step,
 			NC * s->w + s->C * s->F * s->cast)),
 		.base = 2 * NC * s->r,
+		.last_product = NF * s->w + (NC + s->C * s->F) * s->cast,
 		.feed_forward = 2 * NF * s->w + fmax(3 * NF * s->step,
 			s->C * s->F * s->cast),
 		.attention = 4 * NC * s->w + scores * (s->w + s->step),
@@ -115,17 +119,20 @@ Account account_of(const Model *m, size_t B, size_t T, bool train)
 		[MEM_PARAMETER] = m->count * s.r + copy + tables,
 		[MEM_GRADIENT] = m->count * s.r,
 		[MEM_OPTIMIZER] = train ? 2 * m->count * s.r : 0,
-		[MEM_ACTIVATION] = fmax(above, blocks + rest_of(&s)),
+		[MEM_ACTIVATION] = fmax(above, blocks + rest_of(&s)
+			+ (m->group > 0 && !s.fused ? input_of(&s) : 0)),
 		[MEM_TEMPORARY] = fmax(fmax(t.top, t.forward), fmax(t.optimizer,
 			t.base + fmax(t.feed_forward, fmax(t.attention, t.norm)))),
 	} };
 	double kept = a.category[MEM_PARAMETER] + a.category[MEM_GRADIENT]
 		+ a.category[MEM_OPTIMIZER];
-	double gone = s.N * (2 * s.F + (s.fused ? 0 : s.F + s.C)) * s.w
-		+ s.N * s.C * s.r;                  /* what a feed-forward layer saved */
+	/* what a feed-forward layer saved, and in the plain path the heads' output */
+	double gone = s.N * (2 * s.F + (s.fused ? 0 : s.F + 2 * s.C)) * s.w
+		+ s.N * s.C * s.r;
 	double below = blocks + rest_of(&s) + t.base, moments[] = {
 		above + t.top,
-		below + fmax(t.feed_forward - (s.fused ? 0 : s.N * s.F * s.w), t.norm),
+		below + fmax(t.last_product, t.norm),
+		below + t.feed_forward - (s.fused ? 0 : s.N * s.F * s.w),
 		below - gone + t.attention, t.optimizer };
 	for (size_t i = 0; i < sizeof moments / sizeof *moments; i++)
 		a.total = fmax(a.total, kept + moments[i]);

@@ -66,7 +66,7 @@ extern const char *const fusion_names[];
 /* takes the fast path from now on */
 void   model_fuse(Model *m);
 /* from now on K blocks at a time are run again in the backward pass; nested: from
- * the inputs of halves of halves, few of which are saved at a time. K = 0: none */
+ * the inputs of halves of halves, few of them saved at a time. K = 0: none */
 void   model_recompute(Model *m, int K, bool nested);
 /* after weights were written other than by adamw_step */
 void   model_weights_changed(Model *m);

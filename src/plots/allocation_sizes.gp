@@ -9,7 +9,6 @@ rows(f) = sprintf("<awk -F'\t' 'BEGIN { print \"name\tMiB\tcount\" } \
 	$at[\"MiB\"] \"\t\" $at[\"allocations\"] }' %s", f, table)
 unset grid
 set grid xtics
-set logscale x
 set key off
 set ytics font ",7"
 set xlabel "MiB"
@@ -19,8 +18,8 @@ do for [f in "none fused"] {
 	set title f eq "none" ? "plain path" : "fast path"
 	stats rows(f) using "MiB" nooutput
 	set yrange [-11.6:0.6]
-	set xrange [STATS_min/2:STATS_max*2]
-	plot rows(f) using (column("MiB")/2):(-$0):(1e-3):"MiB":(-$0 - 0.38): \
+	set xrange [0:STATS_max*1.15]
+	plot rows(f) using (column("MiB")/2):(-$0):(0):"MiB":(-$0 - 0.38): \
 		(-$0 + 0.38):ytic(1) with boxxyerror lc rgb "#1b3560", \
 		"" using "MiB":(-$0):(sprintf(" x %d", column("count"))) \
 		with labels left font ",7"

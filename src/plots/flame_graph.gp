@@ -21,8 +21,9 @@ do for [f in "none fused"] {
 	total = STATS_max
 	set xrange [0:total]
 	set yrange [-0.5:5.6]
-	text(dummy) = column("width_ms") < total/90.0*2 ? "" \
-		: stringcolumn("box")[1:int(column("width_ms")/total*88)]
+	most(dummy) = int(column("width_ms")/total*88)
+	text(dummy) = strlen(stringcolumn("box")) <= most(0) || most(0) > 15 \
+		? stringcolumn("box")[1:most(0)] : ""
 	set title f eq "none" ? "plain path" : "fast path"
 	plot table using (left(f)):(level(0)):(left(f)):(right(f)): \
 		(level(0) - 0.48):(level(0) + 0.48):(warm(0)) \

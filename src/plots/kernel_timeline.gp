@@ -37,7 +37,8 @@ do for [f in "fused none"] {
 		? stringcolumn("name") : ""
 	plot table using (middle(f)):(row(0)/(column("lane") < 6)):(low(f)): \
 		(high(f)):(row(0) - 0.4):(row(0) + 0.4) \
-		with boxxyerror lw 0.2 lc rgb "#9db0cf", \
+		with boxxyerror fs solid border lc rgb "#f4f6fa" lw 0.1 \
+		lc rgb "#9db0cf", \
 		"" using (middle(f)):(row(0)/(column("lane") > 5)):(low(f)): \
 		(high(f)):(row(0) - 0.4):(row(0) + 0.4) \
 		with boxxyerror fs solid noborder lc rgb "#1b3560", \

@@ -3,7 +3,7 @@ height = 100
 load "src/plots/style.gp"
 set datafile missing NaN
 names = "parameter gradient optimizer activation temporary"
-labels = "parameters gradients optimizer saved temporary"
+labels = "parameters gradients moments activations temporary"
 array colours[5] = [0x1b3560, 0xb08ac6, 0x8c8c8c, 0xd9793a, 0x1f6b5c]
 upto(n) = sum [i=1:n] column(word(names, i)."_MiB")/1024
 of(f, p, m) = only("fusion", f)*only("precision", p)*only("mode", m)
@@ -32,20 +32,28 @@ do for [f in "none fused"] {
 		set title (f eq "none" ? "plain path, " : "fast path, ").(m eq "step" \
 			? "a step" : "forward alone") offset 0, 0.4
 		unset arrow
-		unset label 11
-		unset label 12
+		do for [i=11:13] { unset label i }
 		if (m eq "step") {
 			stats begins(f, "fp32", "backward") using 1 nooutput
-			set arrow from STATS_min, graph 0 to STATS_min, graph 1 nohead \
+			set arrow from STATS_min, graph 0 to STATS_min, graph 1 nohead front \
 				lc rgb "#444444" dt (4, 3)
 			set label 11 "forward" at STATS_min*0.5, graph 0.07 center front \
 				textcolor rgb "white"
-			set label 12 "backward" at STATS_min*1.7, graph 0.07 center front \
-				textcolor rgb "white"
+			set label 12 "backward" at STATS_min*(f eq "none" ? 1.9 : 1.6), \
+				graph 0.07 center front textcolor rgb "white"
+			if (f eq "none") {
+				stats begins(f, "fp32", "optimizer") using 1 nooutput
+				set arrow from STATS_min, graph 0 to STATS_min, graph 1 \
+					nohead front lc rgb "#444444" dt (4, 3)
+				set label 13 "optimizer" at STATS_min*1.17, graph 0.07 \
+					center front textcolor rgb "white"
+			}
 		}
 		set xlabel "events of the allocator"
 		plot for [i=5:1:-1] table using (x(f, "fp32", m)):(upto(i)) \
 			with filledcurves x1 fc rgb colours[i]
+		unset object
+		do for [i=1:5] { unset label i }
 	}
 }
 unset multiplot

@@ -86,6 +86,8 @@ void profile_stop(Profile *p)
 	if (p->sees_work)
 		recorder_stop(p);
 #endif
+	if (!p->sees_work && p->nspans > MARKED)
+		p->lost = p->nspans - MARKED;
 	for (int s = 0; s < p->nspans && s < MARKED && !p->sees_work; s++)
 		p->spans[s].device_us = 1e3 * device_between_ms(p->device,
 			NMARKS - 1 - 2 * s, NMARKS - 2 - 2 * s);

@@ -29,7 +29,7 @@ typedef struct Profile {
 	Work *works;                   /* in the order in which they began */
 	size_t nworks;
 	bool sees_work;                /* else only spans are recorded */
-	size_t lost;                   /* works that there was no room to record */
+	size_t lost;                   /* works, or times of spans, without room */
 } Profile;
 
 /* records from now on; one profile at a time. works: what the device does, if it

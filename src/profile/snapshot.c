@@ -168,7 +168,7 @@ void snapshot_write(const Device *d, const char *path)
 	fputs("}u.", p.f);              /* ... SETITEMS STOP */
 	bool bad = ferror(p.f);
 	if (fclose(p.f) != 0 || bad || rename(beside, path) != 0)
-		usage_error("cannot write %s: %s", path, strerror(errno));
+		die("cannot write %s: %s", path, strerror(errno));
 	free(p.stacks);
 	free(beside);
 }

@@ -96,7 +96,7 @@ void trace_write(const Profile *p, int rank, const char *path)
 		"{\"name\":\"rank %d\"}}]}\n", rank, rank);
 	bool bad = ferror(f);
 	if (fclose(f) != 0 || bad || rename(beside, path) != 0)
-		usage_error("cannot write %s: %s", path, strerror(errno));
+		die("cannot write %s: %s", path, strerror(errno));
 	free(beside);
 }
 static void write_stack(const Profile *p, int span, FILE *f)

@@ -8,14 +8,14 @@
 static void expect_near(double got, double wanted, const char *what,
 	const char *path)
 {
-	if (!(fabs(got / wanted - 1) <= 0.03))
+	if (!(fabs(got / wanted - 1) <= 0.003))
 		fail_msg("%s, %s: %.0f bytes, derived %.0f", path, what, got, wanted);
 }
 
 static void check_path(Device *d, int policy, bool fused, int K, bool nested)
 {
-	static const Shape shape = { 300, 64, 64, 160, 8, 4, 10000 };
-	enum { B = 3, T = 48 };
+	static const Shape shape = { 50, 128, 64, 160, 8, 4, 10000 };
+	enum { B = 8, T = 128 };
 	char path[64];
 	snprintf(path, sizeof path, "%s, %s, K = %d%s", policies[policy].name,
 		fusion_names[fused], K, nested ? ", nested" : "");

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "profile/cuda/names.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,6 +56,7 @@ static bool name_of_product(char *text, size_t n, const char *name)
 
 static void replace_all(char *text, const char *old, const char *new)
 {
+	assert(strlen(new) <= strlen(old));
 	for (char *at = strstr(text, old); at; at = strstr(at, old)) {
 		memmove(at + strlen(new), at + strlen(old), strlen(at + strlen(old)) + 1);
 		memcpy(at, new, strlen(new));
@@ -72,6 +74,7 @@ void shorten(char *text, size_t n, const char *mangled)
 	}
 	if (!name_of_formula(text, n, name)) {
 		int depth = 0;
+		replace_all(name, "(anonymous namespace)::", "");
 		char *start = name, *end = name;
 		for (; *end && !(*end == '(' && depth == 0); end++) {
 			depth += (*end == '<') - (*end == '>');

@@ -49,6 +49,10 @@ static void keep_work(Work w)
 
 static void keep_link(Link l)
 {
+	if (kept.nlinks == MOST_WORKS) {
+		kept.lost++;
+		return;
+	}
 	if ((kept.nlinks & (kept.nlinks - 1)) == 0)
 		kept.links = need(realloc(kept.links, (kept.nlinks ? 2 * kept.nlinks
 			: 1) * sizeof *kept.links));
@@ -113,8 +117,12 @@ static void CUPTIAPI take_buffer(CUcontext context, uint32_t stream,
 	CUpti_Activity *record = NULL;
 	size_t lost = 0;
 	pthread_mutex_lock(&kept.lock);
-	while (cuptiActivityGetNextRecord(buffer, valid, &record) == CUPTI_SUCCESS)
+	CUptiResult next;
+	while ((next = cuptiActivityGetNextRecord(buffer, valid, &record))
+		== CUPTI_SUCCESS)
 		keep_record(record);
+	if (next != CUPTI_ERROR_MAX_LIMIT_REACHED)      /* that is the end */
+		CUPTI(next);
 	if (cuptiActivityGetNumDroppedRecords(context, stream, &lost)
 		== CUPTI_SUCCESS)
 		kept.lost += lost;
