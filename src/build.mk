@@ -161,6 +161,7 @@ ARGS_benchmarking_mixed_precision-layernorm := --study layernorm
 ARGS_memory_profiling-timeline := --study timeline
 ARGS_memory_profiling-tensors := --study tensors
 ARGS_memory_profiling-account := --study account
+ARGS_pytorch_attention-failing := --study failing
 ARGS_layer_norm-model := --study model
 ARGS_rmsnorm_jvp-best := --study best
 # ARGS_program-study := --option value

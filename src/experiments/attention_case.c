@@ -1,0 +1,222 @@
+#include "experiments/attention_case.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "ops/array.h"
+
+static Array drawn(AttentionCase *a, const char *what, uint64_t seed, int which)
+{
+	size_t n = a->B * a->n * a->H * a->D;
+	Array x = array_new(a->device, n, a->type, MEM_PARAMETER, what);
+	a->ops->draw(x, n, 1, 4, seed, which);
+	return x;
+}
+
+static Array room(AttentionCase *a, Category category, const char *what)
+{
+	return array_new(a->device, a->B * a->n * a->H * a->D, a->type, category,
+		what);
+}
+
+AttentionCase attention_case(Device *device, size_t B, size_t H, size_t n,
+	size_t D, bool causal, Type type, uint64_t seed)
+{
+	AttentionCase a = { .device = device, .ops = ops_for(device), .B = B,
+		.H = H, .n = n, .D = D, .causal = causal, .type = type };
+	a.q = drawn(&a, "queries", seed, 1);
+	a.k = drawn(&a, "keys", seed, 2);
+	a.v = drawn(&a, "values", seed, 3);
+	a.o = room(&a, MEM_ACTIVATION, "output");
+	return a;
+}
+
+void attention_case_gradients(AttentionCase *a, uint64_t seed)
+{
+	a->dO = drawn(a, "d output", seed, 4);
+	a->dq = room(a, MEM_GRADIENT, "d queries");
+	a->dk = room(a, MEM_GRADIENT, "d keys");
+	a->dv = room(a, MEM_GRADIENT, "d values");
+}
+
+void attention_case_free(AttentionCase *a)
+{
+	Array *const all[] = { &a->q, &a->k, &a->v, &a->o, &a->dO, &a->dq, &a->dk,
+		&a->dv, &a->P, &a->dP, &a->L };
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+		device_free(a->device, all[i]->at);
+		all[i]->at = NULL;
+	}
+}
+static Array matrices(AttentionCase *a, Category category, const char *what)
+{
+	return array_new(a->device, a->B * a->H * a->n * a->n, a->type, category,
+		what);
+}
+
+/* m.m = m.k or m.n = n rows; steps of (B, n, H, D) and of (B, H, n, n) */
+static Matmul product(const AttentionCase *a, bool to_matrix)
+{
+	size_t n = a->n, row = a->H * a->D;
+	Matmul m = { .m = n, .n = to_matrix ? n : a->D, .k = to_matrix ? a->D : n,
+		.trans_b = to_matrix, .lda = to_matrix ? row : n, .ldb = row,
+		.ldc = to_matrix ? n : row, .alpha = 1, .outer = a->B, .inner = a->H,
+		.step_a = { a->H * n * n, n * n }, .step_b = { n * row, a->D },
+		.step_c = { n * row, a->D } };
+	if (to_matrix) {
+		m.step_c[0] = m.step_a[0], m.step_c[1] = m.step_a[1];
+		m.step_a[0] = m.step_b[0], m.step_a[1] = m.step_b[1];
+	}
+	return m;
+}
+
+void attend_naive(void *attention)
+{
+	AttentionCase *a = attention;
+	assert(a->causal);
+	if (a->P.at == NULL)
+		a->P = matrices(a, MEM_ACTIVATION, "attention weights");
+	a->ops->matmul(a->P, a->q, a->k, product(a, true));
+	a->ops->softmax_forward(a->P, a->P, 1 / sqrt(a->D), a->B * a->H, a->n);
+	a->ops->matmul(a->o, a->P, a->v, product(a, false));
+}
+
+void attend_naive_backward(void *attention)
+{
+	AttentionCase *a = attention;
+	Matmul rows = product(a, false), columns = rows;
+	columns.trans_a = true;
+	if (a->dP.at == NULL)
+		a->dP = matrices(a, MEM_TEMPORARY, "d attention weights");
+	a->ops->matmul(a->dv, a->P, a->dO, columns);
+	a->ops->matmul(a->dP, a->dO, a->v, product(a, true));
+	a->ops->softmax_backward(a->dP, a->dP, a->P, 1 / sqrt(a->D), a->B * a->H,
+		a->n);
+	a->ops->matmul(a->dq, a->dP, a->k, rows);
+	a->ops->matmul(a->dk, a->dP, a->q, columns);
+}
+static Heads heads(const AttentionCase *a, Array x)
+{
+	size_t row = a->H * a->D;
+	return (Heads){ x, a->n * row, row, a->D };
+}
+
+static Attention described(const AttentionCase *a)
+{
+	return (Attention){ .B = a->B, .H = a->H, .queries = a->n, .keys = a->n,
+		.D = a->D, .scale = 1 / sqrt(a->D), .causal = a->causal,
+		.q = heads(a, a->q), .k = heads(a, a->k), .v = heads(a, a->v),
+		.o = heads(a, a->o), .L = a->L };
+}
+
+void attend_tiled(void *attention)
+{
+	AttentionCase *a = attention;
+	if (a->L.at == NULL)
+		a->L = array_new(a->device, a->B * a->H * a->n, TYPE_REAL,
+			MEM_ACTIVATION, "logsumexp");
+	a->ops->fused.attention_forward(described(a));
+}
+
+void attend_tiled_backward(void *attention)
+{
+	AttentionCase *a = attention;
+	a->ops->fused.attention_backward(described(a), (AttentionGradient){
+		.o = heads(a, a->dO), .q = heads(a, a->dq), .k = heads(a, a->dk),
+		.v = heads(a, a->dv) });
+}
+/* one head of a batch on the host, (n, D) */
+static real *read_head(const AttentionCase *a, Array x, size_t batch,
+	size_t head)
+{
+	size_t row = a->H * a->D;
+	real *all = need(malloc(a->n * row * sizeof *all));
+	array_read(a->device, all, array_part(a->device, x, batch * a->n * row),
+		a->n * row);
+	for (size_t i = 0; i < a->n; i++)
+		for (size_t d = 0; d < a->D; d++)
+			all[i * a->D + d] = all[i * row + head * a->D + d];
+	return all;
+}
+
+static double dot(const real *x, const real *y, size_t n)
+{
+	double sum = 0;
+	for (size_t i = 0; i < n; i++)
+		sum += (double)x[i] * y[i];
+	return sum;
+}
+
+static void expect(const AttentionCase *a, const real *got, const double *want,
+	double tolerance, const char *what, size_t row)
+{
+	double most = 0;
+	for (size_t d = 0; d < a->D; d++)
+		most = fmax(most, fabs(want[d]));
+	for (size_t d = 0; d < a->D; d++)
+		if (!(fabs(got[d] - want[d]) <= tolerance * (most + 1e-3)))
+			die("%s of row %zu: element %zu is %g, not %g", what, row, d,
+				(double)got[d], want[d]);
+}
+
+typedef struct Host {
+	real *q, *k, *v, *o, *dO, *dq, *dk, *dv;
+} Host;
+
+static void check_row(const AttentionCase *a, const Host *h, size_t i,
+	bool gradients, double tolerance)
+{
+	size_t D = a->D, keys = a->causal ? i + 1 : a->n;
+	double *p = need(malloc(keys * sizeof *p)), most = -INFINITY, sum = 0,
+		delta = 0, *want = need(calloc(3 * D, sizeof *want));
+	for (size_t j = 0; j < keys; j++) {
+		p[j] = dot(h->q + i * D, h->k + j * D, D) / sqrt(D);
+		most = fmax(most, p[j]);
+	}
+	for (size_t j = 0; j < keys; j++)
+		sum += p[j] = exp(p[j] - most);
+	for (size_t j = 0; j < keys; j++) {
+		p[j] /= sum;
+		for (size_t d = 0; d < D; d++)
+			want[d] += p[j] * h->v[j * D + d];
+	}
+	expect(a, h->o + i * D, want, tolerance, "output", i);
+	for (size_t j = 0; j < keys && gradients; j++)
+		delta += p[j] * dot(h->dO + i * D, h->v + j * D, D);
+	for (size_t j = 0; j < keys && gradients; j++) {
+		double dP = dot(h->dO + i * D, h->v + j * D, D),
+			dS = p[j] * (dP - delta) / sqrt(D);
+		bool last = a->causal && i == a->n - 1 && j == i;
+		for (size_t d = 0; d < D; d++) {
+			want[D + d] += dS * h->k[j * D + d];
+			want[2 * D + d] = dS * h->q[i * D + d];
+			want[d] = p[j] * h->dO[i * D + d];
+		}
+		if (last) {
+			expect(a, h->dk + j * D, want + 2 * D, tolerance, "d keys", j);
+			expect(a, h->dv + j * D, want, tolerance, "d values", j);
+		}
+	}
+	if (gradients)
+		expect(a, h->dq + i * D, want + D, tolerance, "d queries", i);
+	free(p);
+	free(want);
+}
+
+void attention_case_check(const AttentionCase *a, bool gradients,
+	double tolerance)
+{
+	size_t batch = a->B - 1, head = a->H / 2, rows[] = { 0, a->n / 3, a->n - 1 };
+	const Array arrays[] = { a->q, a->k, a->v, a->o, a->dO, a->dq, a->dk, a->dv };
+	real *read[8] = { NULL };
+	for (int i = 0; i < (gradients ? 8 : 4); i++)
+		read[i] = read_head(a, arrays[i], batch, head);
+	Host h = { read[0], read[1], read[2], read[3], read[4], read[5], read[6],
+		read[7] };
+	for (int i = 0; i < 3; i++)
+		check_row(a, &h, rows[i], gradients, tolerance);
+	for (int i = 0; i < 8; i++)
+		free(read[i]);
+}

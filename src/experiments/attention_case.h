@@ -1,0 +1,38 @@
+/* attention_case.h: attention on random inputs of one shape, and its check */
+#ifndef EXPERIMENTS_ATTENTION_CASE_H
+#define EXPERIMENTS_ATTENTION_CASE_H
+
+#include "ops/ops.h"
+
+typedef struct AttentionCase {
+	Device *device;
+	const Ops *ops;
+	size_t B, H, n, D;
+	bool causal;
+	Type type;
+	/* (B, n, H, D); dq, dk and dv are at NULL until there are gradients */
+	Array q, k, v, o, dO, dq, dk, dv;
+	Array P, dP;                     /* (B, H, n, n), without tiles */
+	Array L;                         /* (B, H, n), with tiles */
+} AttentionCase;
+
+/* without tiles queries, keys, values and output are made; with, L too */
+AttentionCase attention_case(Device *device, size_t B, size_t H, size_t n,
+	size_t D, bool causal, Type type, uint64_t seed);
+void attention_case_free(AttentionCase *a);
+/* makes dO and room for dq, dk, dv */
+void attention_case_gradients(AttentionCase *a, uint64_t seed);
+
+/* two products and a softmax by elementary steps; causal only */
+void attend_naive(void *attention_case);
+void attend_naive_backward(void *attention_case);
+/* the same in tiles */
+void attend_tiled(void *attention_case);
+void attend_tiled_backward(void *attention_case);
+
+/* ends the program unless some rows of o, and after a backward pass of dq, dk
+ * and dv, are what their formulas say, to `tolerance` of the largest */
+void attention_case_check(const AttentionCase *a, bool gradients,
+	double tolerance);
+
+#endif

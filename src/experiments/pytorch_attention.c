@@ -1,0 +1,223 @@
+/* pytorch_attention: attention as two products and a softmax */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/stats.h"
+#include "experiments/attention_case.h"
+#include "experiments/harness.h"
+#include "model/precision.h"
+
+static int precision;
+static long batch = 8, length, width, passes;
+static const Option options[] = {
+	{ "precision", OPT_CHOICE, &precision, PRECISIONS, "number format" },
+	{ "batch", OPT_INT, &batch, "1..1024", "sequences, of one head each" },
+	{ "n", OPT_INT, &length, "1..1048576", "this length only" },
+	{ "d", OPT_INT, &width, "1..256", "this head size only" },
+	{ "passes", OPT_INT, &passes, "1..1000", "of either kind: 100; on a CPU 3" },
+	{ 0 }
+};
+
+static const long widths[] = { 16, 32, 64, 128 };
+
+static void plan(Plan *plan)
+{
+	static const long lengths[] = { 256, 1024, 4096, 8192, 16384, 32768, 65536 };
+	enum { LENGTHS = sizeof lengths / sizeof *lengths };
+	for (int w = 0; w < (width ? 1 : 4); w++)
+		for (int i = 0; i < (length ? 1 : LENGTHS); i++)
+			plan_add(plan, "%s\t%ld\t%ld\t%ld", policies[precision].name, batch,
+				length ? length : harness_on_gpu() ? lengths[i]
+				: lengths[i] / 8, width ? width : widths[w]);
+}
+
+static Device *device_of_case(void)
+{
+	Device *d = harness_device();
+	if (!harness_on_gpu())
+		d->limit = (size_t)1 << 30;
+	return d;
+}
+/* bytes: of one (B, n, D), one (B, n, n), and of an elementary step's scratch */
+typedef struct Sizes {
+	double row, matrix, scratch;
+} Sizes;
+
+static Sizes sizes_of(const Device *d, Type type, double n, double D)
+{
+	double w = d->backend->width(type);
+	bool steps = harness_on_gpu();
+	return (Sizes){ batch * n * D * w, batch * n * n * w,
+		steps ? batch * n * n * 4 : 0 };
+}
+
+/* what a forward pass leaves; the most that a backward pass holds */
+static double left(Sizes s)  { return 4 * s.row + s.matrix; }
+static double back(Sizes s)  { return 8 * s.row + 2 * s.matrix + s.scratch; }
+static Stats timed_passes(Device *d, void (*pass)(void *), AttentionCase *a)
+{
+	enum { WARMUP = 2 };
+	double *ms = need(malloc(passes * sizeof *ms));
+	for (long i = -WARMUP; i < passes; i++) {
+		device_now_ms(d);
+		device_mark(d, 0);
+		pass(a);
+		device_mark(d, 1);
+		if (i >= 0)
+			ms[i] = device_between_ms(d, 0, 1);
+	}
+	Stats s = stats_of(ms, (int)passes);
+	free(ms);
+	return s;
+}
+
+static void set_pass(Row *row, const char *pass, Stats ms, double before,
+	double derived, double peak)
+{
+	row_set(row, "pass", "%s", pass);
+	row_set(row, "ms", "%.4f", ms.mean);
+	row_set(row, "sd_ms", "%.4f", ms.sd);
+	row_set(row, "min_ms", "%.4f", ms.min);
+	row_set(row, "before_MiB", "%.2f", before / 1048576);
+	row_set(row, "derived_MiB", "%.2f", derived / 1048576);
+	row_set(row, "peak_MiB", "%.2f", peak / 1048576);
+	row_emit(row);
+}
+
+static void clear(Row *row)
+{
+	static const char *const columns[] = { "ms", "sd_ms", "min_ms",
+		"before_MiB", "derived_MiB", "peak_MiB" };
+	for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+		row_set(row, columns[i], "-");
+}
+
+static void run(Row *row)
+{
+	Device *d = device_of_case();
+	passes = passes ? passes : harness_on_gpu() ? 100 : 3;
+	const Policy *policy = policy_find(row_text(row, "dtype"));
+	Type type = policy->op[OP_SCORES].input;
+	double tolerance = type == BF16 ? 3e-2 : type == FP32 ? 2e-5 : 4e-3;
+	row_set(row, "pass", "forward");
+	AttentionCase a = attention_case(d, batch, 1, row_int(row, "n"),
+		row_int(row, "d"), true, type, harness_seed);
+	Sizes sizes = sizes_of(d, type, a.n, a.D);
+	attend_naive(&a);
+	attention_case_check(&a, false, tolerance);
+	size_t workspace = d->active[MEM_TEMPORARY];
+	Stats forward = timed_passes(d, attend_naive, &a);
+	double left_bytes = d->total - workspace;
+	set_pass(row, "forward", forward, left_bytes, left(sizes),
+		d->total_peak - workspace);
+	row_set(row, "pass", "backward");
+	clear(row);
+	attention_case_gradients(&a, harness_seed);
+	attend_naive_backward(&a);
+	attention_case_check(&a, true, tolerance);
+	set_pass(row, "backward", timed_passes(d, attend_naive_backward, &a),
+		left_bytes, back(sizes), d->total_peak - workspace);
+	attention_case_free(&a);
+}
+static Row *failing;
+static Device *full;
+static Sizes wanted;
+
+static double derived_of(const char *tensor)
+{
+	static const char *const matrices[] = { "attention weights",
+		"d attention weights" };
+	for (int i = 0; i < 2; i++)
+		if (strcmp(tensor, matrices[i]) == 0)
+			return wanted.matrix;
+	bool scratch = strcmp(tensor, "scores") == 0
+		|| strcmp(tensor, "gradient of scores") == 0;
+	return scratch ? wanted.scratch : wanted.row;
+}
+
+static void list_tensor(int order, const char *tensor, Category category,
+	double nbytes, double total, double free)
+{
+	row_set(failing, "order", "%d", order);
+	row_set(failing, "tensor", "%s", tensor);
+	row_set(failing, "category", "%s", category_names[category]);
+	row_set(failing, "derived_MiB", "%.2f", derived_of(tensor) / 1048576);
+	row_set(failing, "MiB", "%.2f", nbytes / 1048576);
+	row_set(failing, "total_MiB", "%.2f", total / 1048576);
+	row_set(failing, "free_MiB", "%.2f", free / 1048576);
+	row_emit(failing);
+}
+
+/* what is in use, in the order in which it came, and what does not fit */
+static _Noreturn void list_and_leave(size_t need, size_t have,
+	const char *what)
+{
+	double total = 0;
+	int order = 0;
+	for (size_t i = 0; i < full->nlog; i++) {
+		const MemoryEvent *e = &full->log[i];
+		bool freed = false;
+		for (size_t j = i + 1; j < full->nlog && e->nbytes > 0; j++)
+			freed |= full->log[j].address == e->address
+				&& full->log[j].nbytes < 0;
+		if (e->nbytes < 0 || freed || e->nbytes < 1 << 20)
+			continue;
+		total += e->nbytes;
+		list_tensor(++order, e->what, e->category, e->nbytes, total,
+			full->limit - total);
+	}
+	list_tensor(++order, what, MEM_TEMPORARY, need, total + need, have);
+	fflush(NULL);
+	_exit(0);
+}
+
+static void plan_failing(Plan *plan)
+{
+	plan_add(plan, "%s\t%ld\t%ld", policies[precision].name, batch,
+		width ? width : 64);
+}
+
+static void run_failing(Row *row)
+{
+	Type type = policy_find(row_text(row, "dtype"))->op[OP_SCORES].input;
+	long n = length ? length : 256, D = row_int(row, "d");
+	failing = row;
+	full = device_of_case();
+	while (!length && back(sizes_of(full, type, n, D)) < full->limit)
+		n *= 2;
+	wanted = sizes_of(full, type, n, D);
+	row_set(row, "n", "%ld", n);
+	full->on_oom = list_and_leave;
+	device_record(full, true);
+	AttentionCase a = attention_case(full, batch, 1, n, D, true, type,
+		harness_seed);
+	attend_naive(&a);
+	attention_case_gradients(&a, harness_seed);
+	attend_naive_backward(&a);
+	die("n = %ld fits", n);
+}
+
+static const char *scale(void)
+{
+	return harness_on_gpu() ? "course" : "small (lengths divided by 8, in 1 GiB)";
+}
+
+int main(int argc, char **argv)
+{
+	const Study studies[] = {
+		{ "passes", "dtype batch n d", "pass ms sd_ms min_ms before_MiB "
+			"derived_MiB peak_MiB", plan, run },
+		{ "failing", "dtype batch d", "n order tensor category derived_MiB MiB "
+			"total_MiB free_MiB", plan_failing, run_failing },
+		{ 0 }
+	};
+	const Experiment e = {
+		.name = "pytorch_attention", .options = options, .studies = studies,
+		.about = "attention as two products and a softmax", .scale = scale,
+	};
+	return harness_main(&e, argc, argv);
+}
