@@ -46,7 +46,7 @@ TOOLS := $(TOOL_C:src/weave/%.c=build/%)
 WARNINGS := -std=c11 -Wall -Wextra -Werror
 # clang would make an error of a loop that it cannot vectorise as asked
 WARNINGS += $(if $(findstring clang,$(CC)),-Wno-pass-failed)
-CFLAGS_ALL = $(WARNINGS) $(OPTIMIZE) -march=native -fopenmp \
+CFLAGS_ALL = $(WARNINGS) $(OPTIMIZE) -march=native -fopenmp -fPIC \
 	-fno-math-errno -fno-trapping-math -I$(S)src -I$(or $(S),.) \
 	$(BLAS_CFLAGS) $(MPI_CFLAGS) $(CMOCKA_CFLAGS) \
 	$(if $(HAVE_MPI),-DHAVE_MPI) $(CFLAGS)
@@ -55,7 +55,7 @@ CFLAGS_f32 := $(if $(CUDA),-DHAVE_CUDA -DCUDA_ARCH_BUILT='"$(ARCH)"' \
 	$(if $(HAVE_CUPTI),-DHAVE_CUPTI $(CUPTI_FLAGS)))
 CFLAGS_f64 := -DREAL_IS_DOUBLE
 NVCCFLAGS = -std=c++17 -O3 -lineinfo --extended-lambda -I$(S)src \
-	-Xcompiler -Wall,-Wextra,-Werror
+	-Xcompiler -Wall,-Wextra,-Werror,-fPIC
 # $(call code_for,sm_90a): machine code for one architecture, nothing else
 code_for = -gencode arch=$(1:sm_%=compute_%),code=$1
 FLAGS := $(call remember,$(call variant,flags),$(CC) $(CFLAGS_ALL) \
@@ -96,6 +96,10 @@ build/L/stamp: writeup.nw
 	@bash src/weave/tangle.sh --lines $< build/L && touch $@
 build/L/src/% build/L/tests/%: build/L/stamp ;
 .PRECIOUS: build/L/src/% build/L/tests/%
+$(B)/libsystems.so: $(OBJECTS_f32) src/ops/exports.map
+	@echo "  link  $@"; mkdir -p $(@D)
+	@$(CC) $(OPTIMIZE) -fopenmp -shared -Wl,--version-script=src/ops/exports.map \
+		-o $@ $(OBJECTS_f32) $(LDLIBS)
 F64_PROGRAMS += tests/ops/test_gradients
 F64_PROGRAMS += tests/model/test_model
 F64_PROGRAMS += tests/model/test_toy tests/ops/test_toy

@@ -14,7 +14,7 @@
 static struct {
 	Device *device;                     /* NULL while none is open */
 	cudaStream_t stream;
-	cudaEvent_t marks[NMARKS];
+	cudaEvent_t marks[NMARKS], turn;
 	bool recording;
 	void (*release[8])(void);
 	int nrelease;
@@ -146,6 +146,9 @@ static void cuda_close(void)
 		if (gpu.marks[i])
 			CUDA(cudaEventDestroy(gpu.marks[i]));
 	memset(gpu.marks, 0, sizeof gpu.marks);
+	if (gpu.turn)
+		CUDA(cudaEventDestroy(gpu.turn));
+	gpu.turn = NULL;
 	CUDA(cudaStreamDestroy(gpu.stream));
 	gpu.device = NULL;
 }
@@ -160,6 +163,17 @@ cudaStream_t cuda_stream(void)
 {
 	assert(gpu.device && "a GPU is open");
 	return gpu.stream;
+}
+
+cudaStream_t cuda_use_stream(cudaStream_t stream)
+{
+	cudaStream_t before = cuda_stream();
+	if (gpu.turn == NULL)
+		CUDA(cudaEventCreateWithFlags(&gpu.turn, cudaEventDisableTiming));
+	CUDA(cudaEventRecord(gpu.turn, before));
+	CUDA(cudaStreamWaitEvent(stream, gpu.turn, 0));
+	gpu.stream = stream;
+	return before;
 }
 static size_t cuda_available(void)
 {

@@ -16,6 +16,9 @@ extern const Backend cuda_backend;
 const char  *cuda_missing(void);
 /* where all work is queued */
 cudaStream_t cuda_stream(void);
+/* queues work there from now on, after what is queued already; returns where it
+ * was queued before */
+cudaStream_t cuda_use_stream(cudaStream_t stream);
 int          cuda_multiprocessors(void);
 /* the device that is open */
 Device      *cuda_device(void);

@@ -1,0 +1,123 @@
+#include "ops/flash_attention.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "ops/ops.h"
+#ifdef HAVE_CUDA
+#include "device/cuda/cuda.h"
+#endif
+
+/* NULL: there is none */
+static Device *device_for(bool gpu)
+{
+	static Device *devices[2];
+	const char *name = gpu ? "cuda" : "cpu";
+#ifdef HAVE_CUDA
+	if (gpu && devices[1] == NULL && cuda_missing())
+		return NULL;
+#else
+	if (gpu)
+		return NULL;
+#endif
+	if (devices[gpu] == NULL)
+		devices[gpu] = device_open(name);
+	return devices[gpu];
+}
+
+/* returns the one that was used before */
+static void *use_stream(const FlashShape *s, void *stream)
+{
+#ifdef HAVE_CUDA
+	if (s->on_gpu)
+		return cuda_use_stream(stream);
+#endif
+	(void)s;
+	return stream;
+}
+static Type type_of(const FlashShape *s)
+{
+	static const Type types[] = { FP32, TF32, BF16, FP16 };
+	return types[s->type];
+}
+
+static int32_t refusal(const FlashShape *s, const FlashArray *arrays, int n,
+	const float *L)
+{
+	if (s->batch < 1 || s->heads < 1 || s->queries < 1 || s->keys < 1
+		|| s->head_size < 1 || !isfinite(s->scale) || s->scale < 0)
+		return FLASH_BAD_SHAPE;
+	if (s->type < FLASH_FP32 || s->type > FLASH_FP16
+		|| (!s->on_gpu && s->type != FLASH_FP32))
+		return FLASH_BAD_TYPE;
+	for (int i = 0; i < n; i++)
+		if (arrays[i].at == NULL)
+			return FLASH_NULL;
+	if (L == NULL)
+		return FLASH_NULL;
+	Device *d = device_for(s->on_gpu);
+	if (d == NULL)
+		return FLASH_NO_GPU;
+	return ops_for(d)->fused.attends(type_of(s), s->head_size) ? FLASH_OK
+		: FLASH_BAD_HEAD_SIZE;
+}
+static Heads heads_of(const FlashShape *s, FlashArray x)
+{
+	return (Heads){ { x.at, type_of(s) }, x.batch, x.row, x.head };
+}
+
+static Attention attention_of(const FlashShape *s, FlashArray q, FlashArray k,
+	FlashArray v, FlashArray o, float *L)
+{
+	return (Attention){ .B = s->batch, .H = s->heads, .queries = s->queries,
+		.keys = s->keys, .D = s->head_size, .causal = s->causal != 0,
+		.scale = s->scale > 0 ? s->scale : 1 / sqrt(s->head_size),
+		.q = heads_of(s, q), .k = heads_of(s, k), .v = heads_of(s, v),
+		.o = heads_of(s, o), .L = { L, FP32 } };
+}
+
+int32_t flash_attention_forward(const FlashShape *s, FlashArray o, float *L,
+	FlashArray q, FlashArray k, FlashArray v)
+{
+	const FlashArray all[] = { o, q, k, v };
+	int32_t status = refusal(s, all, 4, L);
+	if (status != FLASH_OK)
+		return status;
+	Device *d = device_for(s->on_gpu);
+	void *own = use_stream(s, s->stream);
+	ops_for(d)->fused.attention_forward(attention_of(s, q, k, v, o, L));
+	use_stream(s, own);
+	return FLASH_OK;
+}
+
+int32_t flash_attention_backward(const FlashShape *s, FlashArray dq,
+	FlashArray dk, FlashArray dv, FlashArray q, FlashArray k, FlashArray v,
+	FlashArray o, const float *L, FlashArray dO)
+{
+	const FlashArray all[] = { dq, dk, dv, q, k, v, o, dO };
+	int32_t status = refusal(s, all, 8, L);
+	if (status != FLASH_OK)
+		return status;
+	Device *d = device_for(s->on_gpu);
+	void *own = use_stream(s, s->stream);
+	ops_for(d)->fused.attention_backward(attention_of(s, q, k, v, o, (float *)L),
+		(AttentionGradient){ .o = heads_of(s, dO), .q = heads_of(s, dq),
+		.k = heads_of(s, dk), .v = heads_of(s, dv) });
+	use_stream(s, own);
+	return FLASH_OK;
+}
+
+const char *flash_attention_status(int32_t status)
+{
+	static const char *const texts[] = {
+		[FLASH_OK] = "done",
+		[FLASH_BAD_SHAPE] = "a size is not positive, or the scale not finite",
+		[FLASH_BAD_TYPE] = "this number format is not supported there",
+		[FLASH_BAD_HEAD_SIZE] = "heads of this size are not supported: 16, 32, "
+			"64, 80 and 128 are",
+		[FLASH_NULL] = "an array is missing",
+		[FLASH_NO_GPU] = "there is no GPU that this build has kernels for",
+	};
+	return status >= 0 && status < (int32_t)(sizeof texts / sizeof *texts)
+		? texts[status] : "no such status";
+}

@@ -1,0 +1,47 @@
+/* flash_attention.h: exact attention in tiles, for programs that link with
+ * libsystems.so; see the chapter on kernels in writeup.pdf */
+#ifndef OPS_FLASH_ATTENTION_H
+#define OPS_FLASH_ATTENTION_H
+
+#include <stdint.h>
+
+typedef enum { FLASH_FP32, FLASH_TF32, FLASH_BF16, FLASH_FP16 } FlashType;
+
+typedef enum {
+	FLASH_OK,
+	FLASH_BAD_SHAPE,        /* a size is not positive, or scale is not finite */
+	FLASH_BAD_TYPE,         /* no such type, or not on a CPU, which has FP32 */
+	FLASH_BAD_HEAD_SIZE,    /* the GPU's kernels are for 16, 32, 64, 80 and 128 */
+	FLASH_NULL,             /* an array is at NULL */
+	FLASH_NO_GPU,           /* none, or none that this build has kernels for */
+} FlashStatus;
+
+/* element (b, i, h, d) of an array is at[b batch + i row + h head + d]; strides
+ * count elements, and are not negative */
+typedef struct FlashArray {
+	void *at;
+	int64_t batch, row, head;
+} FlashArray;
+
+typedef struct FlashShape {
+	int64_t batch, heads, queries, keys, head_size;
+	double scale;           /* of scores, before the softmax; 0: 1/sqrt(head_size) */
+	int32_t causal;         /* query i sees keys 0 ... i */
+	int32_t type;           /* a FlashType: of all arrays but L */
+	int32_t on_gpu;         /* where the arrays are */
+	void *stream;           /* cudaStream_t on which work is queued; ignored else */
+} FlashShape;
+
+/* O = softmax(scale Q K^T) V, and L (batch, heads, queries), dense and in fp32:
+ * the logarithm of the sum of exponentials of each row of scores. On a GPU the
+ * work is queued and not waited for; calls are made from one thread */
+int32_t flash_attention_forward(const FlashShape *shape, FlashArray o, float *L,
+	FlashArray q, FlashArray k, FlashArray v);
+/* gradients of a function of O, from that of O: the same bits on every run */
+int32_t flash_attention_backward(const FlashShape *shape, FlashArray dq,
+	FlashArray dk, FlashArray dv, FlashArray q, FlashArray k, FlashArray v,
+	FlashArray o, const float *L, FlashArray dO);
+/* one line of English */
+const char *flash_attention_status(int32_t status);
+
+#endif

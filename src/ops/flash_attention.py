@@ -1,0 +1,96 @@
+"""flash_attention: libsystems.so's attention as a function of PyTorch
+
+from flash_attention import FlashAttention
+O = FlashAttention.apply(Q, K, V, True)    # (..., n, D); last: is it causal?
+"""
+import ctypes
+import os
+
+import torch
+
+class Array(ctypes.Structure):
+	_fields_ = [("at", ctypes.c_void_p), ("batch", ctypes.c_int64),
+		("row", ctypes.c_int64), ("head", ctypes.c_int64)]
+
+
+class Shape(ctypes.Structure):
+	_fields_ = [(name, ctypes.c_int64) for name in ("batch", "heads", "queries",
+		"keys", "head_size")] + [("scale", ctypes.c_double)] + [(name,
+		ctypes.c_int32) for name in ("causal", "type", "on_gpu")] + [("stream",
+		ctypes.c_void_p)]
+
+
+TYPES = {torch.float32: 0, torch.bfloat16: 2, torch.float16: 3}
+_library = None
+
+
+def library():
+	global _library
+	if _library is None:
+		here = os.path.dirname(os.path.abspath(__file__))
+		_library = ctypes.CDLL(os.environ.get("LIBSYSTEMS",
+			os.path.join(here, "../../build/libsystems.so")))
+		array, pointer = Array, ctypes.c_void_p
+		_library.flash_attention_status.restype = ctypes.c_char_p
+		_library.flash_attention_forward.argtypes = [ctypes.POINTER(Shape),
+			array, pointer, array, array, array]
+		_library.flash_attention_backward.argtypes = [ctypes.POINTER(Shape),
+			array, array, array, array, array, array, array, pointer, array]
+	return _library
+def dense_rows(x):
+	"""x, or a copy in which the numbers of a row follow one another"""
+	return x if x.stride(-1) == 1 and min(x.stride()) > 0 else x.contiguous()
+
+
+def as_heads(x):
+	"""x as (batch, heads, n, D)"""
+	if x.dim() == 3:
+		return x.unsqueeze(1)
+	return x.flatten(0, -4) if x.dim() > 4 else x
+
+
+def array_of(x):
+	x = as_heads(x)
+	return Array(x.data_ptr(), x.stride(0), x.stride(2), x.stride(1))
+
+
+def shape_of(Q, K, is_causal):
+	if Q.dtype not in TYPES:
+		raise TypeError(f"flash_attention: {Q.dtype} is not supported")
+	q, k = as_heads(Q), as_heads(K)
+	stream = torch.cuda.current_stream(Q.device).cuda_stream if Q.is_cuda else 0
+	return Shape(q.shape[0], q.shape[1], q.shape[2], k.shape[2], q.shape[3], 0,
+		bool(is_causal), TYPES[Q.dtype], Q.is_cuda, stream)
+
+
+def call(function, shape, *arguments):
+	status = function(ctypes.byref(shape), *arguments)
+	if status:
+		text = library().flash_attention_status(status).decode()
+		raise ValueError(f"flash_attention: {text}")
+
+
+class FlashAttention(torch.autograd.Function):
+	@staticmethod
+	def forward(ctx, Q, K, V, is_causal=False):
+		Q, K, V = (dense_rows(x) for x in (Q, K, V))
+		O = torch.empty_like(Q, memory_format=torch.contiguous_format)
+		L = torch.empty(Q.shape[:-1], dtype=torch.float32, device=Q.device)
+		shape = shape_of(Q, K, is_causal)
+		call(library().flash_attention_forward, shape, array_of(O), L.data_ptr(),
+			array_of(Q), array_of(K), array_of(V))
+		ctx.save_for_backward(Q, K, V, O, L)
+		ctx.is_causal = is_causal
+		return O
+
+	@staticmethod
+	def backward(ctx, dO):
+		Q, K, V, O, L = ctx.saved_tensors
+		dO = dense_rows(dO)
+		dQ, dK, dV = (torch.empty_like(x, memory_format=torch.contiguous_format)
+			for x in (Q, K, V))
+		shape = shape_of(Q, K, ctx.is_causal)
+		call(library().flash_attention_backward, shape, array_of(dQ),
+			array_of(dK), array_of(dV), array_of(Q), array_of(K), array_of(V),
+			array_of(O), L.data_ptr(), array_of(dO))
+		return dQ, dK, dV, None

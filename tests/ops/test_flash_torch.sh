@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# test_flash_torch.sh: attention in PyTorch, through libsystems.so
+. tests/weave/check.sh
+python3 -c 'import torch' 2>/dev/null || exit 77
+export LIBSYSTEMS=$PWD/${BUILD:-build}/libsystems.so
+agrees() { # agrees DEVICE TYPE BOUND
+	PYTHONPATH=src/ops python3 - "$@" <<'END'
+import sys
+import torch
+from flash_attention import FlashAttention
+device, dtype, bound = sys.argv[1], getattr(torch, sys.argv[2]), float(sys.argv[3])
+torch.manual_seed(1)
+for n, m, causal in ((128, 128, True), (65, 65, True), (1, 1, False),
+		(191, 77, False), (64, 1000, False), (300, 300, True)):
+	leaves = [torch.randn(3, size, 2, 64, device=device, dtype=dtype,
+		requires_grad=True) for size in (n, m, m)]
+	def run(attend, leaves):
+		Q, K, V = (x.transpose(1, 2) for x in leaves)
+		O = attend(Q, K, V)
+		g = torch.sin(torch.arange(O.numel(), device=device).float()).to(
+			O.dtype).view(3, n, 2, 64).transpose(1, 2)
+		return [O] + list(torch.autograd.grad(O, leaves, g))
+	exact = [x.detach().double().requires_grad_() for x in leaves]
+	ours = run(lambda q, k, v: FlashAttention.apply(q, k, v, causal), leaves)
+	want = run(lambda q, k, v: torch.nn.functional.scaled_dot_product_attention(
+		q, k, v, is_causal=causal), exact)
+	for a, b in zip(ours, want):
+		error = (a.double() - b).norm() / b.norm()
+		assert error < bound, (n, m, causal, error.item())
+END
+}
+check 'fp32 on the CPU' agrees cpu float32 2e-6
+if python3 -c 'import sys, torch; sys.exit(not torch.cuda.is_available())'; then
+	check 'fp32 on the GPU' agrees cuda float32 4e-6
+	check 'bf16 on the GPU' agrees cuda bfloat16 1e-2
+	check 'fp16 on the GPU' agrees cuda float16 2e-3
+fi
+exit $failed
