@@ -192,16 +192,27 @@ def prepare(args):
 		tokens, targets = torch.randint(VOCAB, (2, args.batch, args.context))
 	optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3,
 		weight_decay=0.01, **({"fused": True} if best else {}))
-	run = torch.compile(model) if args.impl == "compiled" else model
+	compiled = torch.compile if args.impl != "eager" else lambda work: work
+
+	def top(x):
+		return mean_loss(model.lm_head(model.ln_final(x)), targets)
 
 	def loss():
-		return mean_loss(run(tokens), targets)
+		x = model.token_embeddings(tokens)
+		for block in model.layers:
+			x = block(x)
+		return top(x)
 
-	compiled = torch.compile(loss) if best else loss
+	if args.blocks:
+		for block in model.layers:
+			block.compile()
+		top, run = torch.compile(top), loss
+	else:
+		run = compiled(loss)
 
 	def forward():
 		with autocast(args.precision):
-			return compiled()
+			return run()
 
 	return forward, optimizer
 def measure(args):
@@ -404,6 +415,7 @@ def main():
 		p.add_argument("--size", choices=SIZES, default="small")
 	timing.add_argument("--impl", choices=("eager", "compiled", "best"),
 		default="eager")
+	timing.add_argument("--blocks", action="store_true")
 	timing.add_argument("--precision", choices=("fp32", "tf32", "bf16"),
 		default="fp32")
 	gold.add_argument("--out", required=True)

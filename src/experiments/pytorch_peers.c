@@ -14,7 +14,8 @@ static long batch = 4, context = 512, warmup = 5, steps = 10, limit_s = 420;
 
 static const Option options[] = {
 	{ "impl", OPT_TEXT, &only_impl, "NAME", "one implementation: ours, "
-		"ours-eager, pytorch-eager, pytorch-compiled or pytorch-best" },
+		"ours-eager, pytorch-eager, pytorch-compiled or pytorch-best; the last two "
+		"also with -blocks at the end" },
 	{ "size", OPT_TEXT, &only_size, "NAME", "one size" },
 	{ "precision", OPT_TEXT, &only_precision, "NAME", "fp32 or bf16" },
 	{ "batch", OPT_INT, &batch, "1..1024", "sequences in a batch" },
@@ -34,15 +35,18 @@ static bool wanted(const char *only, const char *name)
 
 static void plan(Plan *plan)
 {
-	static const struct { const char *precision, *impl; } forms[] = {
-		{ "bf16", "ours" }, { "bf16", "ours-eager" },
-		{ "bf16", "pytorch-eager" }, { "fp32", "ours" },
-		{ "fp32", "ours-eager" }, { "fp32", "pytorch-eager" },
-		{ "bf16", "pytorch-best" }, { "bf16", "pytorch-compiled" },
+	enum { SMALL = 2, ALL = NSIZES };   /* sizes that are compiled as a whole */
+	static const struct { const char *precision, *impl; int sizes; } forms[] = {
+		{ "bf16", "ours", ALL }, { "bf16", "ours-eager", ALL },
+		{ "bf16", "pytorch-eager", ALL }, { "fp32", "ours", ALL },
+		{ "fp32", "ours-eager", ALL }, { "fp32", "pytorch-eager", ALL },
+		{ "bf16", "pytorch-best-blocks", ALL },
+		{ "bf16", "pytorch-compiled-blocks", ALL },
+		{ "bf16", "pytorch-best", SMALL }, { "bf16", "pytorch-compiled", SMALL },
 	};
 	bool gpu = harness_on_gpu(), any = false;
 	for (size_t f = 0; f < sizeof forms / sizeof *forms; f++)
-		for (int i = 0; i < NSIZES; i++) {
+		for (int i = 0; i < forms[f].sizes; i++) {
 			const char *impl = forms[f].impl;
 			if (!wanted(only_impl, impl)
 				|| !wanted(only_size, model_sizes[i].name)
@@ -96,11 +100,12 @@ static void time_theirs(Row *row, const char *form)
 {
 	char *command, *line = NULL;
 	size_t capacity = 0;
-	bool answered = false;
+	bool answered = false, blocks = strstr(form, "-blocks") != NULL;
 	if (asprintf(&command, "timeout %ld python3 "
-		"src/experiments/pytorch_peer.py time --impl %s --size %s "
+		"src/experiments/pytorch_peer.py time --impl %.*s%s --size %s "
 		"--context %s --batch %ld --precision %s --warmup %ld --steps %ld "
-		"--seed %ld", limit_s, form, row_text(row, "size"),
+		"--seed %ld", limit_s, (int)strcspn(form, "-"), form,
+		blocks ? " --blocks" : "", row_text(row, "size"),
 		row_text(row, "context"), batch, row_text(row, "precision"), warmup,
 		steps, harness_seed) < 0)
 		die("out of host memory");
