@@ -168,6 +168,7 @@ ARGS_memory_profiling-account := --study account
 ARGS_pytorch_attention-failing := --study failing
 ARGS_layer_norm-model := --study model
 ARGS_rmsnorm_jvp-best := --study best
+ARGS_flash_benchmarking-large := --study large
 # ARGS_program-study := --option value
 program = $(firstword $(subst -, ,$1))
 define table_rule # $1: table, $2: its program

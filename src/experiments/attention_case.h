@@ -30,6 +30,14 @@ void attend_naive_backward(void *attention_case);
 void attend_tiled(void *attention_case);
 void attend_tiled_backward(void *attention_case);
 
+typedef struct AttentionVariant {
+	const char *name;
+	void (*forward)(void *attention_case), (*backward)(void *attention_case);
+	bool (*can)(const AttentionCase *a);
+} AttentionVariant;
+extern const AttentionVariant attention_variants[];
+extern const int nvariants;
+
 /* ends the program unless some rows of o, and after a backward pass of dq, dk
  * and dv, are what their formulas say, to `tolerance` of the largest */
 void attention_case_check(const AttentionCase *a, bool gradients,

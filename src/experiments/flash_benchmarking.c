@@ -1,0 +1,135 @@
+/* flash_benchmarking: attention by matrices and in tiles */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "experiments/attention_case.h"
+#include "experiments/harness.h"
+#include "experiments/timing.h"
+#include "model/precision.h"
+
+static int precision = -1;
+static long length, width, heads = 1, batch = 1, runs = 20;
+static const char *only_variant;
+static const Option options[] = {
+	{ "precision", OPT_CHOICE, &precision, PRECISIONS, "this format only" },
+	{ "n", OPT_INT, &length, "1..1048576", "this length only" },
+	{ "d", OPT_INT, &width, "1..256", "this head size only" },
+	{ "heads", OPT_INT, &heads, "1..1024", "heads of a sequence" },
+	{ "batch", OPT_INT, &batch, "1..1024", "sequences" },
+	{ "variant", OPT_TEXT, &only_variant, "NAME", "naive or tiles" },
+	{ "runs", OPT_INT, &runs, "1..1000", "of each pass" },
+	{ 0 }
+};
+
+static void add_variants(Plan *plan, const char *dtype, long H, long n, long d)
+{
+	for (int v = 0; v < nvariants; v++)
+		if (only_variant == NULL
+			|| strcmp(only_variant, attention_variants[v].name) == 0)
+			plan_add(plan, "%s\t%ld\t%ld\t%ld\t%ld\tyes\t%s", dtype, batch, H, n, d,
+				attention_variants[v].name);
+}
+
+static void plan(Plan *plan)
+{
+	static const long widths[] = { 16, 32, 64, 128 };
+	static const Type types[] = { BF16, FP32 };
+	long most = harness_on_gpu() ? 65536 : 1024;
+	for (int t = 0; t < 2; t++)
+		for (int w = 0; w < (width ? 1 : 4); w++)
+			for (long n = length ? length : 128; n <= (length ? length : most);
+				n *= 2) {
+				const char *dtype = types[t] == BF16 ? "bf16" : "fp32";
+				if (precision < 0 ? !harness_on_gpu() && types[t] == BF16
+					: strcmp(policies[precision].name, dtype) != 0)
+					continue;
+				add_variants(plan, dtype, heads, n, width ? width : widths[w]);
+			}
+}
+
+static void plan_large(Plan *plan)
+{
+	static const struct { long heads, n, d; } shapes[] = {
+		{ 16, 16384, 64 }, { 16, 16384, 128 }, { 32, 32768, 128 } };
+	for (int i = 0; i < 3; i++)
+		add_variants(plan, "bf16", shapes[i].heads, harness_on_gpu()
+			? shapes[i].n : shapes[i].n / 64, shapes[i].d);
+}
+typedef struct Both {
+	AttentionCase *a;
+	const AttentionVariant *variant;
+} Both;
+
+static void run_both(void *arg)
+{
+	const Both *b = arg;
+	b->variant->forward(b->a);
+	b->variant->backward(b->a);
+}
+
+static void run(Row *row)
+{
+	Device *d = harness_device();
+	const AttentionVariant *variant = attention_variants;
+	while (strcmp(variant->name, row_text(row, "variant")) != 0)
+		variant++;
+	Type type = policy_find(row_text(row, "dtype"))->op[OP_SCORES].input;
+	double H = row_int(row, "heads"), n = row_int(row, "n"),
+		D = row_int(row, "d"), w = d->backend->width(type);
+	AttentionCase a = attention_case(d, row_int(row, "batch"), H, n, D, true,
+		type, harness_seed);
+	attention_case_gradients(&a, harness_seed);
+	if (!variant->can(&a)) {
+		row_set(row, "status", "skipped: no kernel for this shape");
+		return;
+	}
+	Both both = { &a, variant };
+	run_both(&both);
+	attention_case_check(&a, true, type == FP32 ? 5e-5 : 5e-2);
+	size_t peak = d->total_peak;
+	Timing f = timed_calls(d, variant->forward, &a, (int)runs),
+		b = timed_calls(d, variant->backward, &a, (int)runs);
+	row_set(row, "fwd_ms", "%.5f", f.ms);
+	row_set(row, "fwd_sd_ms", "%.5f", f.sd_ms);
+	row_set(row, "bwd_ms", "%.5f", b.ms);
+	row_set(row, "bwd_sd_ms", "%.5f", b.sd_ms);
+	row_set(row, "both_ms", "%.5f", timed_calls(d, run_both, &both,
+		(int)runs).ms);
+	row_set(row, "fwd_replay_ms", "%.5f", timed(d, variant->forward, &a,
+		(int)runs).ms);
+	row_set(row, "bwd_replay_ms", "%.5f", timed(d, variant->backward, &a,
+		(int)runs).ms);
+	/* products of the half that the mask leaves; arrays read and written once */
+	double pairs = a.B * H * n * (n + 1) / 2, array = a.B * H * n * D * w / 1e6;
+	row_set(row, "fwd_GFLOP", "%.6g", 4 * D * pairs / 1e9);
+	row_set(row, "bwd_GFLOP", "%.6g", 10 * D * pairs / 1e9);
+	row_set(row, "fwd_MB", "%.6g", 4 * array);
+	row_set(row, "bwd_MB", "%.6g", 8 * array);
+	row_set(row, "peak_MiB", "%.2f", peak / 1048576.0);
+	attention_case_free(&a);
+}
+
+static const char *scale(void)
+{
+	return harness_on_gpu() ? "course" : "small (lengths up to 1024)";
+}
+
+#define KEYS "dtype batch heads n d causal variant"
+#define VALUES "fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms both_ms fwd_replay_ms " \
+	"bwd_replay_ms fwd_GFLOP bwd_GFLOP fwd_MB bwd_MB peak_MiB"
+
+int main(int argc, char **argv)
+{
+	const Study studies[] = {
+		{ "grid", KEYS, VALUES, plan, run },
+		{ "large", KEYS, VALUES, plan_large, run },
+		{ 0 }
+	};
+	const Experiment e = {
+		.name = "flash_benchmarking", .options = options, .studies = studies,
+		.about = "attention by matrices and in tiles", .scale = scale,
+	};
+	return harness_main(&e, argc, argv);
+}

@@ -1,0 +1,53 @@
+#define _GNU_SOURCE
+/* variants of attention on random inputs, and their check */
+#include "experiments/attention_case.h"
+#include "ops/array.h"
+#include "tests/base/exits.h"
+#include "tests/ops/compare.h"
+
+static void run_case(size_t B, size_t H, size_t n, size_t D, bool spoil)
+{
+	Device *d = device_open("cpu");
+	for (int v = 0; v < nvariants; v++) {
+		AttentionCase a = attention_case(d, B, H, n, D, true, TYPE_REAL, 3);
+		attention_case_gradients(&a, 4);
+		assert_true(attention_variants[v].can(&a));
+		attention_variants[v].forward(&a);
+		attention_variants[v].backward(&a);
+		if (spoil)
+			array_write(d, array_part(d, a.dq, ((B - 1) * n + n - 1) * H * D
+				+ H / 2 * D), &(real){ 3 }, 1);
+		attention_case_check(&a, true, 5e-5);
+		attention_case_free(&a);
+	}
+	device_close(&d);
+}
+
+static void variants_agree_with_formulas(void **state)
+{
+	(void)state;
+	run_case(1, 1, 1, 16, false);
+	run_case(2, 3, 65, 16, false);
+	run_case(1, 2, 130, 32, false);
+}
+
+static void spoilt(void *unused)
+{
+	(void)unused;
+	run_case(2, 3, 65, 16, true);
+}
+
+static void wrong_element_is_found(void **state)
+{
+	(void)state;
+	assert_int_equal(exit_status(spoilt, NULL), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		checked(variants_agree_with_formulas),
+		cmocka_unit_test(wrong_element_is_found),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
