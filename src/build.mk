@@ -33,8 +33,8 @@ here = $(if $(CUDA),$1,$(call cpu,$1))
 HEADED := $(patsubst %.h,%.c,$(wildcard src/experiments/*.h))
 EXPERIMENTS := $(filter-out $(HEADED),$(wildcard src/experiments/*.c))
 TOOL_C := $(wildcard src/weave/*.c)
-LIBRARY := $(call here,$(filter-out $(EXPERIMENTS) $(TOOL_C) src/plots/%,\
-	$(call below,src,*.c)))
+LIBRARY := $(call here,$(filter-out $(EXPERIMENTS) $(TOOL_C) src/plots/% \
+	$(if $(HAVE_CUPTI),,src/profile/cuda/recorder.c),$(call below,src,*.c)))
 TEST_C := $(call below,tests,*.c)
 TEST_ALL := $(call below,tests,test_*.c)
 TEST_MAINS := $(if $(HAVE_CMOCKA),$(call here,$(TEST_ALL)))
@@ -51,7 +51,8 @@ CFLAGS_ALL = $(WARNINGS) $(OPTIMIZE) -march=native -fopenmp \
 	$(BLAS_CFLAGS) $(MPI_CFLAGS) $(CMOCKA_CFLAGS) \
 	$(if $(HAVE_MPI),-DHAVE_MPI) $(CFLAGS)
 CFLAGS_f32 := $(if $(CUDA),-DHAVE_CUDA -DCUDA_ARCH_BUILT='"$(ARCH)"' \
-	-I$(CUDA_HOME)/include $(if $(HAVE_NCCL),-DHAVE_NCCL))
+	-I$(CUDA_HOME)/include $(if $(HAVE_NCCL),-DHAVE_NCCL) \
+	$(if $(HAVE_CUPTI),-DHAVE_CUPTI $(CUPTI_FLAGS)))
 CFLAGS_f64 := -DREAL_IS_DOUBLE
 NVCCFLAGS = -std=c++17 -O3 -lineinfo --extended-lambda -I$(S)src \
 	-Xcompiler -Wall,-Wextra,-Werror
@@ -60,7 +61,8 @@ code_for = -gencode arch=$(1:sm_%=compute_%),code=$1
 FLAGS := $(call remember,$(call variant,flags),$(CC) $(CFLAGS_ALL) \
 	$(CFLAGS_f32) $(CUDA) $(NVCCFLAGS) $(call code_for,$(ARCH)))
 CUDA_LIBS := -L$(CUDA_HOME)/lib64 -Wl,-rpath,$(CUDA_HOME)/lib64 \
-	-Wl,--as-needed $(if $(HAVE_NCCL),-lnccl) -lcublasLt -lcudart -lstdc++
+	-Wl,--as-needed $(if $(HAVE_NCCL),-lnccl) $(CUPTI_LIBS) \
+	-lcublasLt -lcudart -lstdc++
 LDLIBS := $(BLAS_LIBS) $(MPI_LIBS) -lm $(if $(CUDA),$(CUDA_LIBS))
 OBJECTS_f32 := $(LIBRARY:%.c=$(B)/f32/%.o) \
 	$(if $(CUDA),$(KERNELS:%.cu=$(B)/f32/%.cu.o))
@@ -138,6 +140,7 @@ build/digests.mk: build/srcdigest $(SOURCES) \
 		echo "$$new" | cmp -s - $$old || echo "$$new" >$$old; \
 	done
 	@touch $@
+TARGETS := # whatever the environment says
 include build/problems.mk
 build/problems.mk: writeup.nw src/weave/problems.awk
 	@mkdir -p build
@@ -147,11 +150,17 @@ HERE := $(TABLES:%=tables/$(MACHINE)/%.tsv)
 ARGS_benchmarking_script-warmup := --study warmup
 ARGS_benchmarking_script-steps := --study steps
 ARGS_benchmarking_script-split := --study split
+ARGS_nsys_profile-kernels := --study kernels
+ARGS_nsys_profile-timeline := --study timeline
+ARGS_nsys_profile-overhead := --study overhead
 ARGS_mixed_precision_accumulation-binades := --study binades
 ARGS_mixed_precision_accumulation-trace := --study trace
 ARGS_mixed_precision_accumulation-formats := --study formats
 ARGS_benchmarking_mixed_precision-types := --study types
 ARGS_benchmarking_mixed_precision-layernorm := --study layernorm
+ARGS_memory_profiling-timeline := --study timeline
+ARGS_memory_profiling-tensors := --study tensors
+ARGS_memory_profiling-account := --study account
 ARGS_layer_norm-model := --study model
 ARGS_rmsnorm_jvp-best := --study best
 # ARGS_program-study := --option value

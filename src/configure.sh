@@ -145,4 +145,17 @@ then
 else
 	report NCCL 'not found; not used'
 fi
+for folder in ${cuda:+"$cuda" "$cuda/extras/CUPTI"}; do
+	flags="-I$cuda/include -I$folder/include"
+	libs="-L$folder/lib64 -Wl,-rpath,$folder/lib64 -lcupti"
+	# shellcheck disable=SC2086
+	try $flags $libs <<'END' || continue
+#include <cupti.h>
+int main(void) { uint32_t version; return cuptiGetVersion(&version); }
+END
+	report CUPTI "$(library libcupti)"
+	printf '%s\n' 'HAVE_CUPTI := 1' "CUPTI_FLAGS := -I$folder/include" \
+		"CUPTI_LIBS := $libs" >>"$config"
+	break
+done
 mv -f "$config" build/config.mk

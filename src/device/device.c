@@ -140,7 +140,19 @@ Device *device_open(const char *name)
 	d->limit = d->backend->available();
 	d->open_ms = clock_ms() - d->start_ms;
 	d->on_oom = die_of_oom;
+	d->outside.name = "";
+	d->range = &d->outside;
 	return d;
+}
+
+static void free_paths(RangePath *inner)
+{
+	while (inner) {
+		RangePath *next = inner->next;
+		free_paths(inner->inner);
+		free(inner);
+		inner = next;
+	}
 }
 
 void device_close(Device **device)
@@ -154,6 +166,7 @@ void device_close(Device **device)
 	free(d->pool->blocks);
 	free(d->pool);
 	free(d->log);
+	free_paths(d->outside.inner);
 	free(d);
 	*device = NULL;
 }
@@ -161,6 +174,10 @@ static void log_event(Device *d, const Block *b, bool allocated)
 {
 	if (!d->recording)
 		return;
+	if (d->nlog == LOG_EVENTS) {
+		d->unlogged++;
+		return;
+	}
 	if ((d->nlog & (d->nlog - 1)) == 0)
 		d->log = need(realloc(d->log, (d->nlog ? 2 * d->nlog
 			: 1) * sizeof *d->log));
@@ -168,7 +185,7 @@ static void log_event(Device *d, const Block *b, bool allocated)
 		.ms = clock_ms() - d->start_ms,
 			.nbytes = allocated ? (ptrdiff_t)b->nbytes : -(ptrdiff_t)b->nbytes,
 		.category = b->category, .what = b->what, .address = b->at,
-		.range = d->depth ? d->ranges[d->depth - 1] : "",
+		.range = d->range,
 	};
 }
 
@@ -261,6 +278,16 @@ void device_forget(Device *d, void **graph)
 		for (size_t i = 0; i < d->pool->n; i++)
 			d->pool->blocks[i].kept = false;
 }
+void device_blocks(const Device *d, void (*see)(void *arg,
+	const DeviceBlock *block), void *arg)
+{
+	for (size_t i = 0; i < d->pool->n; i++) {
+		const Block *b = &d->pool->blocks[i];
+		DeviceBlock block = { b->at, b->nbytes, b->what, b->used };
+		see(arg, &block);
+	}
+}
+
 void device_reset_peak(Device *d)
 {
 	memcpy(d->peak, d->active, sizeof d->peak);
@@ -272,14 +299,34 @@ void device_record(Device *d, bool on)
 	d->recording = on;
 }
 
-void device_range_push(Device *d, const char *name)
+static void tell(Device *d, const char *name)
 {
-	assert(d->depth < (int)(sizeof d->ranges / sizeof *d->ranges));
-	d->ranges[d->depth++] = name;
+	if (d->backend->range)
+		d->backend->range(name);
+	if (d->watch)
+		d->watch(d->watcher, name);
 }
 
-void device_range_pop(Device *d)
+bool device_range_push(Device *d, const char *name)
 {
-	assert(d->depth > 0);
-	d->depth--;
+	RangePath *in = d->range->inner;
+	while (in && in->name != name)
+		in = in->next;
+	if (in == NULL) {
+		in = need(malloc(sizeof *in));
+		*in = (RangePath){ .name = name, .outer = d->range,
+			.next = d->range->inner };
+		d->range->inner = in;
+	}
+	d->range = in;
+	tell(d, name);
+	return true;
+}
+
+bool device_range_pop(Device *d)
+{
+	assert(d->range->outer && "a range has begun");
+	d->range = d->range->outer;
+	tell(d, NULL);
+	return false;
 }

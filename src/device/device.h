@@ -33,6 +33,9 @@ typedef struct Backend {
 	/* notes the time at which the work before it is done; ms between two */
 	void   (*mark)(int which);
 	double (*between)(int from, int to);
+	/* tells tools from outside where a range begins (its name) or ends (NULL);
+	 * NULL: there are none */
+	void   (*range)(const char *name);
 	/* work after record is noted, not done; recorded returns a graph of it and
 	 * how many kernels it has; NULL where a device cannot */
 	void   (*record)(void);
@@ -40,14 +43,25 @@ typedef struct Backend {
 	void   (*replay)(void *graph);
 	void   (*forget)(void *graph);
 } Backend;
-enum { NMARKS = 2048 };
+enum { NMARKS = 8192 };
+/* a range inside others; equal nestings are one path, which lives as long as the
+ * device */
+typedef struct RangePath {
+	const char *name;                       /* "" outside of all */
+	struct RangePath *outer;                /* NULL there */
+	struct RangePath *inner, *next;         /* the first inside; beside it */
+} RangePath;
+
 typedef struct MemoryEvent {
 	double ms;              /* since the device was opened */
 	ptrdiff_t nbytes;       /* > 0 allocated, < 0 freed */
 	Category category;
-	const char *what, *range;
+	const char *what;
+	const RangePath *range;
 	void *address;
 } MemoryEvent;
+/* that a log holds: a million blocks allocated and freed */
+enum { LOG_EVENTS = 1 << 21 };
 typedef struct Device {
 	const Backend *backend;
 	/* bytes that may be reserved */
@@ -61,13 +75,15 @@ typedef struct Device {
 	 * on having libraries choose algorithms, and in calls that load them */
 	double open_ms, alloc_ms, choice_ms, library_ms;
 	void (*on_oom)(size_t need, size_t have, const char *what);
-	/* events while recording */
+	/* events while recording; those for which the log had no room */
 	MemoryEvent *log;
-	size_t nlog;
+	size_t nlog, unlogged;
 	/* blocks, in use and free */
 	struct Pool *pool;
-	const char *ranges[32];
-	int depth;
+	RangePath outside, *range;
+	/* is told where a range begins (its name) and ends (NULL) */
+	void (*watch)(void *watcher, const char *name);
+	void *watcher;
 	bool recording;
 	/* work is being recorded; graphs that exist */
 	bool graphing;
@@ -106,8 +122,23 @@ void    device_forget(Device *device, void **graph);
 
 /* peaks restart from what is active now */
 void    device_reset_peak(Device *device);
+/* calls see(arg, block) for each block of the pool */
+typedef struct DeviceBlock {
+	void *at;
+	size_t nbytes;
+	const char *what;       /* it was last given out for */
+	bool used;              /* else it is free */
+} DeviceBlock;
+void    device_blocks(const Device *device,
+	void (*see)(void *arg, const DeviceBlock *block), void *arg);
 void    device_record(Device *device, bool on);
-void    device_range_push(Device *device, const char *name);   /* a literal */
-void    device_range_pop(Device *device);
+/* RANGE(device, "name") { ... }: a named part of the program, for the log of the
+ * memory, profiles and tools from outside; the name is a literal. The block is
+ * not left by return, break or goto */
+#define RANGE(device, name)                                          \
+	for (bool inside_range = device_range_push((device), (name));    \
+		inside_range; inside_range = device_range_pop(device))
+bool    device_range_push(Device *device, const char *name);   /* true */
+bool    device_range_pop(Device *device);                      /* false */
 
 #endif

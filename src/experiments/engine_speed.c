@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "experiments/harness.h"
 #include "experiments/step.h"
+#include "model/account.h"
 
 static long context = 128, batch = 4, steps = 3;
 static const Option options[] = {
@@ -60,7 +61,7 @@ static void run(Row *row)
 	row_set(row, "rate_GFlops", "%.2f", gflop / (fwd + bwd) * 1e3);
 	row_set(row, "share", "%.4f", gflop / (fwd + bwd) * 1e3 / rate);
 	row_set(row, "peak_MiB", "%.2f", d->total_peak / 1048576.0);
-	row_set(row, "derived_MiB", "%.2f", training_bytes(&shape, B, T) / 1048576.0);
+	row_set(row, "derived_MiB", "%.2f", account_of(m, B, T, false).total / 1048576);
 }
 static void plan(Plan *plan)
 {

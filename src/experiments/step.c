@@ -34,21 +34,16 @@ static void queue_phases(void *arg)
 	const Step *s = arg;
 	Device *d = s->m->device;
 	device_mark(d, 0);
-	device_range_push(d, "forward");
-	model_run(s->m, s->mode != MODE_FORWARD);
-	device_range_pop(d);
+	RANGE(d, "forward")
+		model_run(s->m, s->mode != MODE_FORWARD);
 	device_mark(d, 1);
-	if (s->mode != MODE_FORWARD) {
-		device_range_push(d, "backward");
-		model_backward(s->m, false);
-		device_range_pop(d);
-	}
+	if (s->mode != MODE_FORWARD)
+		RANGE(d, "backward")
+			model_backward(s->m, false);
 	device_mark(d, 2);
-	if (s->mode == MODE_TRAIN) {
-		device_range_push(d, "optimizer");
-		adamw_apply(s->adamw, s->m);
-		device_range_pop(d);
-	}
+	if (s->mode == MODE_TRAIN)
+		RANGE(d, "optimizer")
+			adamw_apply(s->adamw, s->m);
 	device_mark(d, 3);
 }
 static void begin(const Step *s, const Batch *b)
@@ -76,9 +71,13 @@ static StepTime finish(const Step *s)
 StepTime timed_step(Model *m, AdamW *adamw, const Batch *b, Mode mode)
 {
 	Step s = { m, adamw, mode };
-	begin(&s, b);
-	queue_phases(&s);
-	return finish(&s);
+	StepTime t = { 0 };
+	RANGE(m->device, "step") {
+		begin(&s, b);
+		queue_phases(&s);
+		t = finish(&s);
+	}
+	return t;
 }
 StepTime replayed_step(Replay *r, Model *m, AdamW *adamw, const Batch *b,
 	Mode mode)
@@ -88,14 +87,18 @@ StepTime replayed_step(Replay *r, Model *m, AdamW *adamw, const Batch *b,
 		r->warm = true;
 		return timed_step(m, adamw, b, mode);
 	}
-	begin(&s, b);
-	if (r->loss_scale != m->loss_scale)
-		device_forget(m->device, &r->graph);
-	if (r->graph == NULL)
-		r->graph = device_graph(m->device, queue_phases, &s, &r->kernels);
-	r->loss_scale = m->loss_scale;
-	device_replay(m->device, r->graph);
-	return finish(&s);
+	StepTime t = { 0 };
+	RANGE(m->device, "step") {
+		begin(&s, b);
+		if (r->loss_scale != m->loss_scale)
+			device_forget(m->device, &r->graph);
+		if (r->graph == NULL)
+			r->graph = device_graph(m->device, queue_phases, &s, &r->kernels);
+		r->loss_scale = m->loss_scale;
+		device_replay(m->device, r->graph);
+		t = finish(&s);
+	}
+	return t;
 }
 
 void replay_free(Replay *r, Device *device)
@@ -118,8 +121,10 @@ StepStats timed_steps(Model *m, AdamW *adamw, const Batch *b, Mode mode,
 	int n = (int)steps;
 	double *ms = need(malloc(4 * steps * sizeof *ms)), first = 0, last = 0;
 	for (long i = -warmup; i < n; i++) {
-		StepTime t = replay ? replayed_step(&record, m, adamw, b, mode)
-			: timed_step(m, adamw, b, mode);
+		StepTime t = { 0 };
+		RANGE(m->device, i < 0 ? "warm-up" : "measured")
+			t = replay ? replayed_step(&record, m, adamw, b, mode)
+				: timed_step(m, adamw, b, mode);
 		first = i == -warmup ? t.loss : first;
 		last = t.loss;
 		if (i >= 0)
@@ -166,13 +171,4 @@ double forward_flops(const Shape *s, size_t B, size_t T)
 	double N = (double)B * T, C = s->d_model, F = s->d_ff, L = s->layers,
 		V = s->vocab;
 	return 2 * N * (L * (4 * C * C + 3 * C * F) + V * C) + 4 * N * T * C * L;
-}
-
-double training_bytes(const Shape *s, size_t B, size_t T)
-{
-	double N = (double)B * T, C = s->d_model, F = s->d_ff, L = s->layers,
-		V = s->vocab;
-	double block = 8 * C + s->heads * (double)T + 3 * F + 2,
-		top = 2 * C + V + 3;
-	return sizeof(real) * (2.0 * shape_count(s) + N * (L * block + top));
 }

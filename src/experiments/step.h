@@ -59,8 +59,4 @@ Shape    row_shape(const Row *row);
 /* FLOPs of the products in one forward pass of the plain path over N = B T
  * tokens; backward takes twice as many */
 double   forward_flops(const Shape *shape, size_t B, size_t T);
-/* bytes that forward and backward hold at their peak: weights, gradients and
- * saved activations */
-double   training_bytes(const Shape *shape, size_t B, size_t T);
-
 #endif

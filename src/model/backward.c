@@ -19,11 +19,13 @@ static void norm_backward(Model *m, Array dx, Array dy, Array x, int gain,
 {
 	size_t N = m->B * m->T, C = m->shape.d_model;
 	Array dg = model_gradient(m, gain), g = model_weight(m, gain);
-	if (m->layernorm)
-		m->ops->layernorm_backward(dx, dg, (Array){ NULL, FP32 }, dy, x, g, mu,
-			rho, N, C);
-	else
-		m->ops->rmsnorm_backward(dx, dg, dy, x, g, rho, N, C);
+	RANGE(m->device, "norm") {
+		if (m->layernorm)
+			m->ops->layernorm_backward(dx, dg, (Array){ NULL, FP32 }, dy, x, g,
+				mu, rho, N, C);
+		else
+			m->ops->rmsnorm_backward(dx, dg, dy, x, g, rho, N, C);
+	}
 }
 static void heads_backward(Model *m, Saved *s, Array dq, Array dk, Array dv,
 	Array dO)
@@ -41,15 +43,20 @@ static void heads_backward(Model *m, Saved *s, Array dq, Array dk, Array dv,
 	Matmul transposed = weights_by_rows;
 	transposed.trans_a = true;
 	size_t n = B * T * C, nP = B * H * T * T;
-	attention_product(m, dv, s->P, nP, dO, n, transposed);
-	attention_product(m, dP, dO, n, s->v, n, (Matmul){
-		.m = T, .n = T, .k = D, .trans_b = true, .lda = C, .ldb = C, .ldc = T,
-			.alpha = 1, .outer = B, .inner = H,
-		.step_a = { T * C, D }, .step_b = { T * C, D }, .step_c = { H * T * T,
-			T * T } });
-	m->ops->softmax_backward(dP, dP, s->P, 1 / sqrt(D), B * H, T);
-	attention_product(m, dq, dP, nP, s->k, n, weights_by_rows);
-	attention_product(m, dk, dP, nP, s->q, n, transposed);
+	RANGE(m->device, "values") {
+		attention_product(m, dv, s->P, nP, dO, n, transposed);
+		attention_product(m, dP, dO, n, s->v, n, (Matmul){
+			.m = T, .n = T, .k = D, .trans_b = true, .lda = C, .ldb = C,
+			.ldc = T, .alpha = 1, .outer = B, .inner = H,
+			.step_a = { T * C, D }, .step_b = { T * C, D },
+			.step_c = { H * T * T, T * T } });
+	}
+	RANGE(m->device, "softmax")
+		m->ops->softmax_backward(dP, dP, s->P, 1 / sqrt(D), B * H, T);
+	RANGE(m->device, "scores") {
+		attention_product(m, dq, dP, nP, s->k, n, weights_by_rows);
+		attention_product(m, dk, dP, nP, s->q, n, transposed);
+	}
 	array_drop(m, &dP);
 	m->ops->rope(dq, dq, m->cosine, m->sine, B, T, H, D, -1);
 	m->ops->rope(dk, dk, m->cosine, m->sine, B, T, H, D, -1);
@@ -103,21 +110,57 @@ static void ffn_backward(Model *m, int layer, Array dnorm, Array dx,
 	array_drop(m, &dh);
 	array_drop(m, &s->norm2);
 }
-static void block_backward(Model *m, int layer, Array dx, double beta)
+typedef struct Plain {
+	Array dx;
+	double beta;
+} Plain;
+
+static void block_backward(Model *m, int layer, void *gradient)
 {
+	Array dx = ((const Plain *)gradient)->dx;
+	double beta = ((const Plain *)gradient)->beta;
 	size_t N = m->B * m->T, C = m->shape.d_model;
 	Saved *s = &m->saved[layer];
 	int ln1 = in_block(m, layer, P_LN1), ln2 = in_block(m, layer, P_LN2);
-	device_range_push(m->device, "layer");
 	Array dnorm = temporary(m, N * C, TYPE_REAL, "d norm");
-	ffn_backward(m, layer, dnorm, dx, beta);
+	RANGE(m->device, "feed-forward")
+		ffn_backward(m, layer, dnorm, dx, beta);
 	norm_backward(m, dx, dnorm, s->middle, ln2, s->rho2, s->mu2);
 	array_drop(m, &s->middle);
-	attention_backward(m, layer, dnorm, dx, beta);
+	RANGE(m->device, "attention")
+		attention_backward(m, layer, dnorm, dx, beta);
 	norm_backward(m, dx, dnorm, s->x, ln1, s->rho1, s->mu1);
 	array_drop(m, &s->x);
 	array_drop(m, &dnorm);
-	device_range_pop(m->device);
+}
+static void propagate(Model *m, const Blocks *b, int first, int n,
+	void *gradient)
+{
+	Saved *s = &m->saved[first];
+	if (n <= m->leaf) {
+		b->forward(m, first, n, s->x, true, false, false);
+		for (int layer = first + n - 1; layer >= first; layer--)
+			RANGE(m->device, "layer")
+				b->backward(m, layer, gradient);
+	} else {
+		int half = (n + 1) / 2;
+		m->saved[first + half].x = b->forward(m, first, half, s->x, false,
+			true, true);
+		propagate(m, b, first + half, n - half, gradient);
+		propagate(m, b, first, half, gradient);
+	}
+}
+
+void blocks_backward(Model *m, const Blocks *b, void *gradient)
+{
+	int layers = (int)m->shape.layers, group = m->group;
+	for (int layer = layers - 1; layer >= 0 && group == 0; layer--)
+		RANGE(m->device, "layer")
+			b->backward(m, layer, gradient);
+	for (int first = (layers - 1) / (group ? group : 1) * group;
+		first >= 0 && group > 0; first -= group)
+		propagate(m, b, first, first + group < layers ? group
+			: layers - first, gradient);
 }
 static void plain_backward(Model *m, double beta)
 {
@@ -137,8 +180,8 @@ static void plain_backward(Model *m, double beta)
 	norm_backward(m, dx, dnorm, m->x, last - 1, m->rho, m->mu);
 	array_drop(m, &dnorm);
 	array_drop(m, &m->x);
-	for (int layer = (int)m->shape.layers - 1; layer >= 0; layer--)
-		block_backward(m, layer, dx, beta);
+	const Blocks plain = { plain_blocks_forward, block_backward };
+	blocks_backward(m, &plain, &(Plain){ dx, beta });
 	m->ops->embedding_backward(model_gradient(m, 0), beta, dx, m->tokens, N, C,
 		V);
 	array_drop(m, &dx);

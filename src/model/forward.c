@@ -35,6 +35,7 @@ static _Noreturn void name_first_nonfinite(Model *m, size_t N)
 			{ s->q, N * C, "attn.q" }, { s->k, N * C, "attn.k" },
 			{ s->v, N * C, "attn.v" }, { s->qkv, 3 * N * C, "attn.qkv" },
 			{ s->P, scores, "attn.softmax" },
+			{ s->L, N * m->shape.heads, "attn.logsumexp" },
 			{ s->o, N * C, "attn.values" },
 			{ s->middle, N * C, "attn.residual" }, { s->norm2, N * C, "ln2" },
 			{ s->gate, N * F, "ffn.w1" }, { s->up, N * F, "ffn.w3" },
@@ -87,10 +88,13 @@ static void attend(Model *m, int layer, Saved *s, bool keep)
 	values.lda = T, values.ldb = values.ldc = C;
 	values.step_a[0] = H * T * T, values.step_a[1] = T * T;
 	s->P = activation(m, N * H * T, OP_SCORES, "attn.softmax");
-	attention_product(m, s->P, s->q, N * C, s->k, N * C, scores);
-	m->ops->softmax_forward(s->P, s->P, 1 / sqrt(D), B * H, T);
+	RANGE(m->device, "scores")
+		attention_product(m, s->P, s->q, N * C, s->k, N * C, scores);
+	RANGE(m->device, "softmax")
+		m->ops->softmax_forward(s->P, s->P, 1 / sqrt(D), B * H, T);
 	s->o = activation(m, N * C, OP_VALUES, "attn.values");
-	attention_product(m, s->o, s->P, N * H * T, s->v, N * C, values);
+	RANGE(m->device, "values")
+		attention_product(m, s->o, s->P, N * H * T, s->v, N * C, values);
 	unless_kept(m, keep, &s->q);
 	unless_kept(m, keep, &s->k);
 	unless_kept(m, keep, &s->v);
@@ -103,12 +107,14 @@ static void normalise(Model *m, Array *y, Array *rho, Array *mu, Array x,
 	Array g = model_weight(m, gain);
 	*rho = activation(m, N, OP_RESIDUAL, what);
 	*y = activation(m, N * C, OP_NORM, what);
-	if (m->layernorm) {
+	if (m->layernorm)
 		*mu = activation(m, N, OP_RESIDUAL, what);
-		m->ops->layernorm_forward(*y, *mu, *rho, x, g, (Array){ NULL, FP32 },
-			N, C, NORM_EPS);
-	} else {
-		m->ops->rmsnorm_forward(*y, *rho, x, g, N, C, NORM_EPS);
+	RANGE(m->device, "norm") {
+		if (m->layernorm)
+			m->ops->layernorm_forward(*y, *mu, *rho, x, g,
+				(Array){ NULL, FP32 }, N, C, NORM_EPS);
+		else
+			m->ops->rmsnorm_forward(*y, *rho, x, g, N, C, NORM_EPS);
 	}
 }
 
@@ -120,45 +126,68 @@ static Array add_residual(Model *m, Array x, Array branch, size_t n,
 	return sum;
 }
 
-static Array block_forward(Model *m, int layer, Array x, bool keep)
+/* X W^T of a layer whose output has d_model columns */
+static Array linear_of(Model *m, Array X, int parameter, const char *what)
+{
+	size_t N = m->B * m->T;
+	Array branch = temporary(m, N * m->shape.d_model,
+		m->policy->op[OP_LINEAR].output, what);
+	linear_forward(m, branch, X, (Stack){ parameter, 1 }, N);
+	return branch;
+}
+
+static Array block_forward(Model *m, int layer, Array x, bool keep, bool hold)
 {
 	size_t N = m->B * m->T, C = m->shape.d_model, F = m->shape.d_ff;
 	Saved *s = &m->saved[layer];
 	s->x = x;
-	device_range_push(m->device, "layer");
 	normalise(m, &s->norm1, &s->rho1, &s->mu1, s->x, in_block(m, layer, P_LN1),
 		"ln1");
-	attend(m, layer, s, keep);
-	Type type = m->policy->op[OP_LINEAR].output;
-	Array branch = temporary(m, N * C, type, "attn.output");
-	linear_forward(m, branch, s->o, (Stack){ in_block(m, layer, P_OUTPUT), 1 }, N);
-	unless_kept(m, keep, &s->o);
+	Array branch = { NULL, FP32 };
+	RANGE(m->device, "attention") {
+		attend(m, layer, s, keep);
+		branch = linear_of(m, s->o, in_block(m, layer, P_OUTPUT), "attn.output");
+		unless_kept(m, keep, &s->o);
+	}
 	s->middle = add_residual(m, s->x, branch, N * C, "residual after attention");
 	array_drop(m, &branch);
-	unless_kept(m, keep, &s->x);
+	unless_kept(m, keep || hold, &s->x);
 	unless_kept(m, keep, &s->rho1);
 	unless_kept(m, keep, &s->mu1);
 	normalise(m, &s->norm2, &s->rho2, &s->mu2, s->middle,
 		in_block(m, layer, P_LN2), "ln2");
-	s->gate = activation(m, N * F, OP_LINEAR, "ffn.w1");
-	s->up = activation(m, N * F, OP_LINEAR, "ffn.w3");
-	linear_forward(m, s->gate, s->norm2, (Stack){ in_block(m, layer, P_W1), 1 }, N);
-	linear_forward(m, s->up, s->norm2, (Stack){ in_block(m, layer, P_W3), 1 }, N);
-	unless_kept(m, keep, &s->norm2);
-	s->h = activation(m, N * F, OP_SWIGLU, "ffn.swiglu");
-	m->ops->swiglu_forward(s->h, s->gate, s->up, N * F);
-	unless_kept(m, keep, &s->gate);
-	unless_kept(m, keep, &s->up);
-	branch = temporary(m, N * C, type, "ffn.w2");
-	linear_forward(m, branch, s->h, (Stack){ in_block(m, layer, P_W2), 1 }, N);
-	unless_kept(m, keep, &s->h);
+	RANGE(m->device, "feed-forward") {
+		s->gate = activation(m, N * F, OP_LINEAR, "ffn.w1");
+		s->up = activation(m, N * F, OP_LINEAR, "ffn.w3");
+		linear_forward(m, s->gate, s->norm2, (Stack){ in_block(m, layer, P_W1), 1 },
+			N);
+		linear_forward(m, s->up, s->norm2, (Stack){ in_block(m, layer, P_W3), 1 },
+			N);
+		unless_kept(m, keep, &s->norm2);
+		s->h = activation(m, N * F, OP_SWIGLU, "ffn.swiglu");
+		m->ops->swiglu_forward(s->h, s->gate, s->up, N * F);
+		unless_kept(m, keep, &s->gate);
+		unless_kept(m, keep, &s->up);
+		branch = linear_of(m, s->h, in_block(m, layer, P_W2), "ffn.w2");
+		unless_kept(m, keep, &s->h);
+	}
 	Array out = add_residual(m, s->middle, branch, N * C, "residual after ffn");
 	array_drop(m, &branch);
 	unless_kept(m, keep, &s->middle);
 	unless_kept(m, keep, &s->rho2);
 	unless_kept(m, keep, &s->mu2);
-	device_range_pop(m->device);
 	return out;
+}
+
+Array plain_blocks_forward(Model *m, int first, int n, Array x, bool keep,
+	bool hold, bool output)
+{
+	for (int layer = first; layer < first + n; layer++)
+		RANGE(m->device, "layer")
+			x = block_forward(m, layer, x, keep, hold && layer == first);
+	if (!output)
+		array_drop(m, &x);
+	return x;
 }
 void model_clear(Model *m)
 {
@@ -207,7 +236,9 @@ void model_run(Model *m, bool keep)
 		m->x = activation(m, N * C, OP_EMBEDDING, "embedding");
 		m->ops->embedding_forward(m->x, model_weight(m, 0), m->tokens, N, C);
 		for (int layer = 0; layer < m->shape.layers; layer++)
-			m->x = block_forward(m, layer, m->x, keep);
+			RANGE(m->device, "layer")
+				m->x = block_forward(m, layer, m->x, keep && m->group == 0,
+					holds(m, keep, layer));
 		int last = shape_nparameters(&m->shape) - 1;
 		normalise(m, &m->norm, &m->rho, &m->mu, m->x, last - 1, "ln_final");
 		m->logits = activation(m, N * V, OP_LINEAR, "logits");

@@ -17,8 +17,9 @@ static Array add_and_normalise(Model *m, Stream *s, Array *sum, Array *rho,
 	*sum = *s->x;
 	if (s->branch.at)
 		*sum = activation(m, N * C, OP_RESIDUAL, "residual");
-	m->ops->fused.rmsnorm_forward(y, *rho, *sum, *s->x, s->branch,
-		model_weight(m, gain), N, C, NORM_EPS);
+	RANGE(m->device, "norm")
+		m->ops->fused.rmsnorm_forward(y, *rho, *sum, *s->x, s->branch,
+			model_weight(m, gain), N, C, NORM_EPS);
 	if (s->branch.at == NULL)
 		s->x->at = NULL;                    /* it has moved to sum */
 	else if (!keep)
@@ -105,7 +106,8 @@ static void attend(Model *m, Saved *s)
 	s->o = activation(m, N * C, OP_VALUES, "attn.values");
 	if (m->flash) {
 		s->L = activation(m, N * H, OP_RESIDUAL, "attn.logsumexp");
-		m->ops->fused.attention_forward(attention_of(m, s));
+		RANGE(m->device, "tiles")
+			m->ops->fused.attention_forward(attention_of(m, s));
 	} else {
 		Stacked x = stacked(m, s->qkv, C);
 		form_weights(m, s, &x);
@@ -113,20 +115,22 @@ static void attend(Model *m, Saved *s)
 	}
 }
 static void block_forward(Model *m, int layer, Stream *stream, bool keep,
-	bool keep_scores)
+	bool hold, bool keep_scores)
 {
 	size_t N = m->B * m->T, C = m->shape.d_model, F = m->shape.d_ff;
 	Saved *s = &m->saved[layer];
 	Type type = m->policy->op[OP_LINEAR].output;
 	int first = in_block(m, layer, P_LN1);
-	device_range_push(m->device, "layer");
 	Array norm = add_and_normalise(m, stream, &s->x, &s->rho1, first, keep);
-	s->qkv = activation(m, 3 * N * C, OP_LINEAR, "attn.qkv");
-	linear_forward(m, s->qkv, norm, (Stack){ first + P_Q, 3 }, N);
-	array_drop(m, &norm);
-	attend(m, s);
-	stream->branch = temporary(m, N * C, type, "attn.output");
-	linear_forward(m, stream->branch, s->o, (Stack){ first + P_OUTPUT, 1 }, N);
+	RANGE(m->device, "attention") {
+		s->qkv = activation(m, 3 * N * C, OP_LINEAR, "attn.qkv");
+		linear_forward(m, s->qkv, norm, (Stack){ first + P_Q, 3 }, N);
+		array_drop(m, &norm);
+		attend(m, s);
+		stream->branch = temporary(m, N * C, type, "attn.output");
+		linear_forward(m, stream->branch, s->o, (Stack){ first + P_OUTPUT, 1 },
+			N);
+	}
 	if (!keep_scores)
 		array_drop(m, &s->P);
 	if (!keep) {
@@ -136,33 +140,37 @@ static void block_forward(Model *m, int layer, Stream *stream, bool keep,
 		array_drop(m, &s->rho1);
 	}
 	norm = add_and_normalise(m, stream, &s->middle, &s->rho2, first + P_LN2,
-		keep);
-	s->gate_up = activation(m, 2 * N * F, OP_LINEAR, "ffn.w1 and w3");
-	linear_forward(m, s->gate_up, norm, (Stack){ first + P_W1, 2 }, N);
-	array_drop(m, &norm);
-	Array h = temporary(m, N * F, m->policy->op[OP_SWIGLU].output, "ffn.swiglu");
-	m->ops->fused.swiglu_forward(h, s->gate_up, N, F);
-	if (!keep)
-		array_drop(m, &s->gate_up);
-	stream->branch = temporary(m, N * C, type, "ffn.w2");
-	linear_forward(m, stream->branch, h, (Stack){ first + P_W2, 1 }, N);
-	array_drop(m, &h);
+		keep || hold);
+	RANGE(m->device, "feed-forward") {
+		s->gate_up = activation(m, 2 * N * F, OP_LINEAR, "ffn.w1 and w3");
+		linear_forward(m, s->gate_up, norm, (Stack){ first + P_W1, 2 }, N);
+		array_drop(m, &norm);
+		Array h = temporary(m, N * F, m->policy->op[OP_SWIGLU].output,
+			"ffn.swiglu");
+		m->ops->fused.swiglu_forward(h, s->gate_up, N, F);
+		if (!keep)
+			array_drop(m, &s->gate_up);
+		stream->branch = temporary(m, N * C, type, "ffn.w2");
+		linear_forward(m, stream->branch, h, (Stack){ first + P_W2, 1 }, N);
+		array_drop(m, &h);
+	}
 	if (!keep)
 		array_drop(m, &s->rho2);
-	device_range_pop(m->device);
 }
 
 void fused_forward(Model *m, bool keep)
 {
 	size_t N = m->B * m->T, C = m->shape.d_model, V = m->shape.vocab;
 	int last = shape_nparameters(&m->shape) - 1;
-	bool scores = keep && !m->flash && scores_fit(m);
+	bool whole = keep && m->group == 0, scores = whole && !m->flash
+		&& scores_fit(m);
 	Array embedded = activation(m, N * C, OP_EMBEDDING, "embedding");
 	m->ops->embedding_forward(embedded, model_weight(m, 0), m->tokens, N, C);
 	Stream s = { &embedded, { NULL, FP32 } };
 	for (int layer = 0; layer < m->shape.layers; layer++)
-		block_forward(m, layer, &s, keep, scores);
-	Array norm = add_and_normalise(m, &s, &m->x, &m->rho, last - 1, keep);
+		RANGE(m->device, "layer")
+			block_forward(m, layer, &s, whole, holds(m, keep, layer), scores);
+	Array norm = add_and_normalise(m, &s, &m->x, &m->rho, last - 1, whole);
 	m->logits = activation(m, N * V, OP_LINEAR, "logits");
 	linear_forward(m, m->logits, norm, (Stack){ last, 1 }, N);
 	array_drop(m, &norm);
@@ -204,11 +212,12 @@ static Array attention_backward(Model *m, Saved *s, Array dO)
 	Array dqkv = temporary(m, 3 * N * C, m->policy->op[OP_SCORES].output,
 		"d attn.qkv");
 	if (m->flash) {
-		m->ops->fused.attention_backward(attention_of(m, s),
-			(AttentionGradient){ .o = heads_of(m, dO, 0, C),
+		AttentionGradient g = { .o = heads_of(m, dO, 0, C),
 			.q = heads_of(m, dqkv, 0, 3 * C), .k = heads_of(m, dqkv, 1, 3 * C),
 			.v = heads_of(m, dqkv, 2, 3 * C), .cosine = m->cosine,
-			.sine = m->sine });
+			.sine = m->sine };
+		RANGE(m->device, "tiles")
+			m->ops->fused.attention_backward(attention_of(m, s), g);
 		array_drop(m, &s->L);
 	} else {
 		by_weights(m, s, dqkv, dO);
@@ -227,49 +236,73 @@ static void through_norm(Model *m, Gradient g, Array dnorm, Array sum,
 	Array copy = g.low;
 	if (copy.at == g.dx.at)
 		copy.at = NULL;
-	m->ops->fused.rmsnorm_backward((NormBackward){
-		.dsum = g.dx, .fresh = fresh, .copy = copy,
-		.dg = model_gradient(m, gain), .beta = g.beta, .y = dnorm, .dy = dnorm,
-		.sum = sum, .g = model_weight(m, gain), .rho = rho,
-	}, m->B * m->T, m->shape.d_model);
+	RANGE(m->device, "norm")
+		m->ops->fused.rmsnorm_backward((NormBackward){
+			.dsum = g.dx, .fresh = fresh, .copy = copy,
+			.dg = model_gradient(m, gain), .beta = g.beta, .y = dnorm,
+			.dy = dnorm, .sum = sum, .g = model_weight(m, gain), .rho = rho,
+		}, m->B * m->T, m->shape.d_model);
 }
 
-static void block_backward(Model *m, int layer, Gradient g)
+static void block_backward(Model *m, int layer, void *gradient)
 {
+	const Gradient g = *(const Gradient *)gradient;
 	size_t N = m->B * m->T, C = m->shape.d_model, F = m->shape.d_ff;
 	Saved *s = &m->saved[layer];
 	int first = in_block(m, layer, P_LN1);
 	Stack qkv = { first + P_Q, 3 }, output = { first + P_OUTPUT, 1 },
 		gate_up = { first + P_W1, 2 }, w2 = { first + P_W2, 1 };
-	device_range_push(m->device, "layer");
 	Array dnorm = temporary(m, N * C, m->policy->op[OP_NORM].output, "d norm");
-	Array dh = temporary(m, N * F, m->policy->op[OP_SWIGLU].output,
-		"d ffn.swiglu");
-	linear_backward_input(m, dh, 0, g.low, w2, N);
-	m->ops->fused.swiglu_backward(s->gate_up, dh, dh, s->gate_up, N, F);
-	linear_backward_weight(m, g.low, dh, w2, g.beta, N);      /* dh holds h */
-	array_drop(m, &dh);
-	linear_backward_input(m, dnorm, 0, s->gate_up, gate_up, N);
-	through_norm(m, g, dnorm, s->middle, s->rho2, first + P_LN2, false);
-	linear_backward_weight(m, s->gate_up, dnorm, gate_up, g.beta, N);
-	array_drop(m, &s->gate_up);
-	array_drop(m, &s->middle);
-	Array dO = temporary(m, N * C, m->policy->op[OP_VALUES].output,
-		"d attn.values");
-	linear_backward_input(m, dO, 0, g.low, output, N);
-	linear_backward_weight(m, g.low, s->o, output, g.beta, N);
-	Array dqkv = attention_backward(m, s, dO);
-	array_drop(m, &s->o);
-	array_drop(m, &dO);
-	array_drop(m, &s->qkv);
-	linear_backward_input(m, dnorm, 0, dqkv, qkv, N);
-	through_norm(m, g, dnorm, s->x, s->rho1, first + P_LN1, false);
-	linear_backward_weight(m, dqkv, dnorm, qkv, g.beta, N);
-	array_drop(m, &dqkv);
-	array_drop(m, &s->x);
+	RANGE(m->device, "feed-forward") {
+		Array dh = temporary(m, N * F, m->policy->op[OP_SWIGLU].output,
+			"d ffn.swiglu");
+		linear_backward_input(m, dh, 0, g.low, w2, N);
+		m->ops->fused.swiglu_backward(s->gate_up, dh, dh, s->gate_up, N, F);
+		linear_backward_weight(m, g.low, dh, w2, g.beta, N);      /* dh holds h */
+		array_drop(m, &dh);
+		linear_backward_input(m, dnorm, 0, s->gate_up, gate_up, N);
+		through_norm(m, g, dnorm, s->middle, s->rho2, first + P_LN2, false);
+		linear_backward_weight(m, s->gate_up, dnorm, gate_up, g.beta, N);
+		array_drop(m, &s->gate_up);
+		array_drop(m, &s->middle);
+	}
+	RANGE(m->device, "attention") {
+		Array dO = temporary(m, N * C, m->policy->op[OP_VALUES].output,
+			"d attn.values");
+		linear_backward_input(m, dO, 0, g.low, output, N);
+		linear_backward_weight(m, g.low, s->o, output, g.beta, N);
+		Array dqkv = attention_backward(m, s, dO);
+		array_drop(m, &s->o);
+		array_drop(m, &dO);
+		array_drop(m, &s->qkv);
+		linear_backward_input(m, dnorm, 0, dqkv, qkv, N);
+		through_norm(m, g, dnorm, s->x, s->rho1, first + P_LN1, false);
+		linear_backward_weight(m, dqkv, dnorm, qkv, g.beta, N);
+		array_drop(m, &dqkv);
+		array_drop(m, &s->x);
+	}
 	array_drop(m, &dnorm);
-	device_range_pop(m->device);
 }
+static Array blocks_forward(Model *m, int first, int n, Array x, bool keep,
+	bool hold, bool output)
+{
+	size_t count = m->B * m->T * m->shape.d_model;
+	Stream s = { &x, { NULL, FP32 } };
+	bool scores = keep && !m->flash && scores_fit(m);
+	for (int layer = first; layer < first + n; layer++)
+		RANGE(m->device, "layer")
+			block_forward(m, layer, &s, keep, hold && layer == first, scores);
+	Array sum = { NULL, FP32 };
+	if (output) {
+		sum = activation(m, count, OP_RESIDUAL, "residual");
+		m->ops->add(sum, *s.x, s.branch, count);
+	}
+	if (!keep)
+		array_drop(m, s.x);
+	array_drop(m, &s.branch);
+	return sum;
+}
+
 void fused_backward(Model *m, double beta)
 {
 	size_t N = m->B * m->T, C = m->shape.d_model, V = m->shape.vocab;
@@ -287,8 +320,8 @@ void fused_backward(Model *m, double beta)
 	array_drop(m, &dnorm);
 	array_drop(m, &m->logits);
 	array_drop(m, &m->x);
-	for (int layer = (int)m->shape.layers - 1; layer >= 0; layer--)
-		block_backward(m, layer, g);
+	const Blocks fast = { blocks_forward, block_backward };
+	blocks_backward(m, &fast, &g);
 	m->ops->embedding_backward(model_gradient(m, 0), beta, g.dx, m->tokens, N,
 		C, V);
 	if (g.low.at != g.dx.at)

@@ -40,7 +40,27 @@ void linear_backward_weight(Model *m, Array dY, Array X, Stack W, double beta,
 void attention_product(Model *m, Array C, Array A, size_t nA, Array B,
 	size_t nB, Matmul shape);
 
+/* is only the input of this block saved? */
+static inline bool holds(const Model *m, bool keep, int layer)
+{
+	return keep && m->group > 0 && layer % m->group == 0;
+}
+
+/* how a path goes through blocks. forward: n blocks from first on, whose input is
+ * x; it is kept if hold, and all the rest if keep. output: the sum after the last
+ * block is returned. backward: through one block, all of which is saved */
+typedef struct Blocks {
+	Array (*forward)(Model *m, int first, int n, Array x, bool keep, bool hold,
+		bool output);
+	void  (*backward)(Model *m, int layer, void *gradient);
+} Blocks;
+
+/* through all blocks; runs again those of which only an input is saved */
+void blocks_backward(Model *m, const Blocks *blocks, void *gradient);
+
 /* the fast path (fused.c); the plain one is in forward.c and backward.c */
+Array plain_blocks_forward(Model *m, int first, int n, Array x, bool keep,
+	bool hold, bool output);
 void fused_forward(Model *m, bool keep);
 void fused_backward(Model *m, double beta);
 

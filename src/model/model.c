@@ -98,6 +98,13 @@ void model_fuse(Model *m)
 	model_weights_changed(m);
 }
 
+void model_recompute(Model *m, int K, bool nested)
+{
+	assert(K >= 0 && K <= m->shape.layers && (K > 0 || !nested));
+	m->leaf = K;
+	m->group = nested ? (int)m->shape.layers : K;
+}
+
 void model_weights_changed(Model *m)
 {
 	if (m->low.at && m->low.at != m->weights.at)

@@ -31,6 +31,9 @@ typedef struct Model {
 	bool fused;
 	/* the fast path attends in tiles and has no attention weights */
 	bool flash;
+	/* of every `group` blocks only the first's input is saved, 0: everything of
+	 * every block; backward, `leaf` blocks at a time are run again */
+	int group, leaf;
 	/* LayerNorm without shift in RMSNorm's place; plain path only */
 	bool layernorm;
 	size_t count;                    /* parameters */
@@ -62,6 +65,9 @@ void   model_free(Model **model);
 extern const char *const fusion_names[];
 /* takes the fast path from now on */
 void   model_fuse(Model *m);
+/* from now on K blocks at a time are run again in the backward pass; nested: from
+ * the inputs of halves of halves, few of them saved at a time. K = 0: none */
+void   model_recompute(Model *m, int K, bool nested);
 /* after weights were written other than by adamw_step */
 void   model_weights_changed(Model *m);
 

@@ -16,13 +16,14 @@ static void account(void **state)
 	Device *d = device_open("cpu");
 	device_record(d, true);
 	void *a = device_alloc(d, 1000, MEM_PARAMETER, "a");
-	device_range_push(d, "forward");
-	void *b = device_alloc(d, 64, MEM_ACTIVATION, "b");
-	assert_true((uintptr_t)a % 64 == 0 && (uintptr_t)b % 64 == 0);
-	assert_int_equal(d->active[MEM_PARAMETER], 1024);
-	assert_int_equal(d->total, 1088);
-	device_free(d, b);
-	device_range_pop(d);
+	void *b = NULL;
+	RANGE(d, "forward") {
+		b = device_alloc(d, 64, MEM_ACTIVATION, "b");
+		assert_true((uintptr_t)a % 64 == 0 && (uintptr_t)b % 64 == 0);
+		assert_int_equal(d->active[MEM_PARAMETER], 1024);
+		assert_int_equal(d->total, 1088);
+		device_free(d, b);
+	}
 	assert_int_equal(d->total, 1024);
 	assert_int_equal(d->total_peak, 1088);
 	assert_int_equal(d->peak[MEM_ACTIVATION], 64);
@@ -33,11 +34,24 @@ static void account(void **state)
 	device_free(d, a);
 	assert_int_equal(d->nlog, 6);
 	assert_true(d->log[1].nbytes == 64 && d->log[2].nbytes == -64
-		&& strcmp(d->log[1].range, "forward") == 0);
+		&& strcmp(d->log[1].range->name, "forward") == 0
+		&& d->log[1].range->outer == &d->outside);
 	assert_true(strcmp(d->log[4].what, "c") == 0
 		&& d->log[4].category == MEM_TEMPORARY);
 	device_close(&d);
 	assert_null(d);
+}
+
+static void log_is_bounded(void **state)
+{
+	(void)state;
+	Device *d = device_open("cpu");
+	device_record(d, true);
+	for (int i = 0; i < LOG_EVENTS / 2 + 5; i++)
+		device_free(d, device_alloc(d, 64, MEM_TEMPORARY, "block"));
+	assert_int_equal(d->nlog, LOG_EVENTS);
+	assert_int_equal(d->unlogged, 10);
+	device_close(&d);
 }
 
 static void leave_with_7(size_t need, size_t have, const char *what)
@@ -79,6 +93,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(account),
+		cmocka_unit_test(log_is_bounded),
 		cmocka_unit_test(limit_holds),
 		cmocka_unit_test(unknown_device),
 	};

@@ -299,9 +299,38 @@ static void scores_can_be_made_again(void **state)
 	model_free(&m);
 }
 
+static void blocks_can_be_run_again(void **state)
+{
+	(void)state;
+	const Shape deep = { 50, 8, 16, 24, 7, 2, 10000 };
+	Batch b = batch(2, 8, 1);
+	for (int i = 0; i < 12; i++)
+		for (int K = 1; K <= deep.layers; K++) {
+			Model *m = model_new(device, &deep, &policies[i / 3], 5);
+			if (i % 3 > 0)
+				model_fuse(m);
+			m->flash = i % 3 > 1;
+			Array want = gradients(m, &b, false);
+			device_reset_peak(device);
+			gradients(m, &b, false);
+			size_t peak = device->total_peak;
+			for (int nested = 0; nested < 2; nested++) {
+				model_recompute(m, K, nested);
+				device_reset_peak(device);
+				Array got = gradients(m, &b, false);
+				expect_same("gradients", got, want, m->count);
+				assert_true(K == deep.layers || device->total_peak < peak);
+			}
+			model_free(&m);
+			assert_int_equal(release(NULL), 0);
+			b = batch(2, 8, 1);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		checked(blocks_can_be_run_again),
 		checked(gradients_are_differences), checked(gradients_accumulate),
 		checked(a_batch_is_the_mean), checked(no_position_sees_a_later_one),
 		checked(activations_are_as_derived), checked(peak_is_as_derived),

@@ -190,13 +190,13 @@ static inline double largest_of(const double *x, size_t n)
 
 /* got[a]: on the host. Outside its rows an output must still be NaN */
 static inline void expect_attention(const char *label, const Problem *p,
-	const Reference *r, const Array *got, Array L, double bound)
+	const Reference *r, const Array *got, Array L, double bound, double score)
 {
 	size_t nL = p->B * p->H * p->queries;
-	double more = 1 + largest_of(r->L, nL);
+	double largest = largest_of(r->L, nL), all = bound + score * largest;
 	Expected *want = expected(nL);
 	for (size_t i = 0; i < nL; i++)
-		want[i] = (Expected){ r->L[i], bound * more };
+		want[i] = (Expected){ r->L[i], score * (1 + largest) };
 	expect_close(label, L, want, nL);
 	for (int a = O; a < ARRAYS; a++) {
 		char what[300];
@@ -208,7 +208,7 @@ static inline void expect_attention(const char *label, const Problem *p,
 		for (size_t i = 0; i < count; i++) {
 			size_t at = place_of(p, a, i / D / n, i / D % n, i % D);
 			reals(packed)[i] = reals(got[a])[at];
-			want[i] = (Expected){ r->at[a][i], bound * more * unit };
+			want[i] = (Expected){ r->at[a][i], all * unit };
 		}
 		snprintf(what, sizeof what, "%s: %s", label, array_names[a]);
 		expect_close(what, packed, want, count);

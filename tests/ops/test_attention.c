@@ -34,7 +34,7 @@ static void tiles_follow_the_formulas(void **state)
 			tile[1]);
 		snprintf(label, sizeof label, "problem %d, tiles of %zu x %zu",
 			i / NTILES, tile[0], tile[1]);
-		expect_attention(label, p, &r, at, L, 16 * EPS);
+		expect_attention(label, p, &r, at, L, 16 * EPS, 16 * EPS);
 		assert_int_equal(release(NULL), 0);
 	}
 }

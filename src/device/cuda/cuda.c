@@ -3,9 +3,11 @@
 
 #include <assert.h>
 #include <cublasLt.h>
+#include <nvtx3/nvToolsExt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 
@@ -126,8 +128,6 @@ static void cuda_open(Device *device)
 	gpu.device = device;
 	CUDA(cudaSetDevice(0));
 	CUDA(cudaStreamCreateWithFlags(&gpu.stream, cudaStreamNonBlocking));
-	for (int i = 0; i < NMARKS; i++)
-		CUDA(cudaEventCreate(&gpu.marks[i]));
 }
 
 void cuda_at_close(void (*release)(void))
@@ -143,7 +143,9 @@ static void cuda_close(void)
 	while (gpu.nrelease > 0)
 		gpu.release[--gpu.nrelease]();
 	for (int i = 0; i < NMARKS; i++)
-		CUDA(cudaEventDestroy(gpu.marks[i]));
+		if (gpu.marks[i])
+			CUDA(cudaEventDestroy(gpu.marks[i]));
+	memset(gpu.marks, 0, sizeof gpu.marks);
 	CUDA(cudaStreamDestroy(gpu.stream));
 	gpu.device = NULL;
 }
@@ -205,9 +207,19 @@ void cuda_release(void *p)
 {
 	device_free(gpu.device, p);
 }
+static void cuda_range(const char *name)
+{
+	if (name)
+		nvtxRangePushA(name);
+	else
+		nvtxRangePop();
+}
+
 static void cuda_mark(int which)
 {
 	assert(0 <= which && which < NMARKS);
+	if (gpu.marks[which] == NULL)
+		CUDA(cudaEventCreate(&gpu.marks[which]));
 	CUDA(cudaEventRecordWithFlags(gpu.marks[which], gpu.stream,
 		gpu.recording ? cudaEventRecordExternal : cudaEventRecordDefault));
 }
@@ -277,7 +289,7 @@ const Backend cuda_backend = {
 	.memory = cuda_memory, .open = cuda_open, .close = cuda_close,
 	.available = cuda_available, .width = type_size,
 	.alloc = cuda_alloc, .free = cuda_free, .copy = cuda_copy,
-	.synchronize = cuda_synchronize, .mark = cuda_mark,
+	.synchronize = cuda_synchronize, .mark = cuda_mark, .range = cuda_range,
 	.between = cuda_between, .record = cuda_record,
 	.recorded = cuda_recorded, .replay = cuda_replay, .forget = cuda_forget,
 };

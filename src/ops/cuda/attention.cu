@@ -1,183 +1,8 @@
 /* attention.cu: attention tile by tile, forward and backward, on tensor cores */
-#include "ops/cuda/mma.cuh"
+#include "ops/cuda/tile.cuh"
 
-/* warps of a block of threads; rows of its own part, 16 for each warp */
-enum { WARPS = 4, M = 16 * WARPS };
 constexpr float LOG2_E = 1.44269504f;
 
-/* the rows of one head */
-template <class T> struct Rows {
-	T *at;
-	size_t step;                        /* elements to the next row */
-	int n;
-};
-
-template <class T>
-__device__ inline Rows<T> rows_of(Heads x, size_t n, size_t H)
-{
-	const size_t batch = blockIdx.x / H, head = blockIdx.x % H;
-	return { (T *)x.x.at + batch * x.batch + head * x.head, x.row, (int)n };
-}
-
-template <class T, int N, int D> struct Tile {
-	static constexpr int stride = D + 16 / sizeof(T);
-	T at[N * stride];
-};
-
-/* 16 bytes, or as many zeros */
-template <int N, class T>
-__device__ inline void copy(T *to, const T *from, bool inside, bool wide)
-{
-	if (wide)
-		asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
-			:: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from),
-			"r"(inside ? 16 : 0) : "memory");
-	else
-		#pragma unroll
-		for (int i = 0; i < N; i++)
-			to[i] = inside ? from[i] : narrow<T>(0);
-}
-
-/* starts the copy of rows first ... of x; those after the last become 0 */
-template <class T, int N, int D>
-__device__ inline void fetch(Tile<T, N, D> &tile, Rows<const T> x, int first,
-	bool wide)
-{
-	constexpr int each = 16 / sizeof(T), across = D / each,
-		team = across % 4 ? 2 : 4;      /* threads of a row */
-	for (int row = threadIdx.x / team; row < N; row += 32 * WARPS / team) {
-		const bool inside = first + row < x.n;
-		const int start = threadIdx.x % team * each;
-		T *to = tile.at + row * tile.stride + start;
-		const T *from = x.at + (inside ? first + row : 0) * x.step + start;
-		#pragma unroll
-		for (int i = 0; i < across / team; i++)
-			copy<each>(to + i * team * each, from + i * team * each, inside,
-				wide);
-	}
-}
-
-/* ends a group of copies */
-__device__ inline void end_group()
-{
-	asm volatile("cp.async.commit_group;" ::: "memory");
-}
-
-/* until the copies of all threads are done, but for their latest N groups */
-template <int N> __device__ inline void await_all_but()
-{
-	asm volatile("cp.async.wait_group %0;" :: "n"(N) : "memory");
-	__syncthreads();
-}
-/* S = A B^T; a: 16 rows */
-template <class F, int N, int D, class T>
-__device__ inline void multiply_rows(Block (&s)[N / 16], const T *a,
-	const Tile<T, N, D> &b)
-{
-	constexpr int stride = Tile<T, N, D>::stride;
-	#pragma unroll
-	for (int n = 0; n < N / 16; n++)
-		s[n] = Block();
-	#pragma unroll
-	for (int k = 0; k < D; k += 16) {
-		const auto left = F::rows(a + k, stride);
-		#pragma unroll
-		for (int n = 0; n < N / 16; n++)
-			F::multiply(s[n], left,
-				F::columns(b.at + n * 16 * stride + k, stride));
-	}
-}
-
-/* O = O + P B */
-template <class F, int N, int D, class T>
-__device__ inline void add_product(Block (&o)[D / 16], const Block (&p)[N / 16],
-	const Tile<T, N, D> &b)
-{
-	constexpr int stride = Tile<T, N, D>::stride;
-	typename F::A left[N / 16];
-	#pragma unroll
-	for (int n = 0; n < N / 16; n++)
-		left[n] = F::from(p[n]);
-	#pragma unroll
-	for (int d = 0; d < D / 16; d++) {
-		Block sum = {};
-		#pragma unroll
-		for (int n = 0; n < N / 16; n++)
-			F::multiply(F::exact ? sum : o[d], left[n],
-				F::across(b.at + n * 16 * stride + d * 16, stride));
-		#pragma unroll
-		for (int i = 0; F::exact && i < 8; i++)
-			o[d].at[i / 4][i % 4] += sum.at[i / 4][i % 4];
-	}
-}
-/* f(element, low, row, column) for what this thread has of 16 rows; low: is it
- * in the lower 8 of them? */
-template <int C, class Each>
-__device__ inline void each(Block (&x)[C], Each f)
-{
-	const int row = threadIdx.x % 32 / 4, column = threadIdx.x % 4 * 2;
-	#pragma unroll
-	for (int i = 0; i < C * 8; i++) {
-		const int c = i / 8, j = i / 4 % 2, low = i / 2 % 2;
-		f(x[c].at[j][i % 4], low, low * 8 + row,
-			c * 16 + j * 8 + column + i % 2);
-	}
-}
-
-/* over the four lanes that share a row */
-__device__ inline float row_sum(float x)
-{
-	x += __shfl_xor_sync(0xffffffff, x, 1);
-	return x + __shfl_xor_sync(0xffffffff, x, 2);
-}
-
-__device__ inline float row_max(float x)
-{
-	x = fmaxf(x, __shfl_xor_sync(0xffffffff, x, 1));
-	return fmaxf(x, __shfl_xor_sync(0xffffffff, x, 2));
-}
-
-__device__ inline float power2(float x)
-{
-	float y;
-	asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-	return y;
-}
-
-/* hides keys after the diagonal or the last; (row, key): the upper left corner */
-template <int C>
-__device__ inline void hide(Block (&s)[C], int row, int key, int keys,
-	bool causal)
-{
-	const int last = key + 16 * C - 1;
-	if (last < keys && !(causal && last > row))
-		return;
-	each(s, [&](float &x, int, int i, int j) {
-		if (key + j >= keys || (causal && key + j > row + i))
-			x = -INFINITY;
-	});
-}
-
-/* rows first ... of x become o */
-template <int C, class T>
-__device__ inline void write_rows(Rows<T> x, int first, const Block (&o)[C],
-	bool wide)
-{
-	const int lane = threadIdx.x % 32;
-	#pragma unroll
-	for (int i = 0; i < C * 4; i++) {
-		const int c = i / 4, j = i / 2 % 2, low = i % 2;
-		const int row = first + low * 8 + lane / 4;
-		const float (&pair)[2] = *(const float (*)[2])&o[c].at[j][low * 2];
-		if (row >= x.n)
-			continue;
-		T *to = x.at + row * x.step + c * 16 + j * 8 + lane % 4 * 2;
-		if (wide)
-			store(to, pair);
-		else
-			store_by<1>(to, pair);
-	}
-}
 /* turns scores into weights relative to the largest so far; sums and outputs
  * of what came before shrink */
 template <int C, int D>
@@ -203,6 +28,24 @@ __device__ inline void weigh(Block (&s)[C], Block (&o)[D], float (&largest)[2],
 	});
 }
 
+/* what a block of threads that holds queries reads, and where its keys end */
+template <class T> struct Part {
+	Rows<const T> Q, K, V;
+	int first, mine, top, end;          /* row: of the block, of the warp in it,
+	                                     * of the warp; key after the last */
+	float scale;
+};
+
+template <class T> __device__ inline Part<T> part_of(const Attention &a)
+{
+	const int first = (gridDim.y - 1 - blockIdx.y) * M,
+		mine = threadIdx.x / 32 * 16, keys = (int)a.keys;
+	return { rows_of<const T>(a.q, a.queries, a.H),
+		rows_of<const T>(a.k, a.keys, a.H), rows_of<const T>(a.v, a.keys, a.H),
+		first, mine, first + mine, a.causal ? min(keys, first + M) : keys,
+		(float)a.scale };
+}
+
 /* O = softmax(scale Q K^T) V and L of 64 queries, keys in tiles of N
  * FLOPs: 4 D for each pair of query and key; bytes: Q, O, L once; K, V once from
  * memory, then from the L2 cache for each 64 queries
@@ -211,16 +54,10 @@ template <class F, int D, int N>
 __global__ __launch_bounds__(32 * WARPS) void attend(Attention a, bool wide)
 {
 	using T = typename F::Stored;
-	extern __shared__ char memory[];
+	extern __shared__ __align__(16) char memory[];
 	auto &q = *(Tile<T, M, D> *)memory;
 	auto &k = *(Tile<T, N, D> *)(&q + 1), &v = *(&k + 1);
-	const auto Q = rows_of<const T>(a.q, a.queries, a.H),
-		K = rows_of<const T>(a.k, a.keys, a.H),
-		V = rows_of<const T>(a.v, a.keys, a.H);
-	const int first = (gridDim.y - 1 - blockIdx.y) * M,
-		mine = threadIdx.x / 32 * 16, top = first + mine,
-		end = a.causal ? min(K.n, first + M) : K.n;
-	const float scale = (float)a.scale;
+	const auto [Q, K, V, first, mine, top, end, scale] = part_of<T>(a);
 	Block s[N / 16], o[D / 16] = {};
 	float largest[2] = { -INFINITY, -INFINITY }, sum[2] = { 0, 0 };
 	fetch(q, Q, first, wide);
@@ -297,17 +134,11 @@ __global__ __launch_bounds__(32 * WARPS) void attend_queries(Attention a,
 	AttentionGradient g, float *deltas, bool wide)
 {
 	using T = typename F::Stored;
-	extern __shared__ char memory[];
+	extern __shared__ __align__(16) char memory[];
 	auto &q = *(Tile<T, M, D> *)memory, &d = *(&q + 1);
 	auto &k = *(Tile<T, N, D> *)(&d + 1), &v = *(&k + 1);
-	const auto Q = rows_of<const T>(a.q, a.queries, a.H),
-		dO = rows_of<const T>(g.o, a.queries, a.H),
-		K = rows_of<const T>(a.k, a.keys, a.H),
-		V = rows_of<const T>(a.v, a.keys, a.H);
-	const int first = (gridDim.y - 1 - blockIdx.y) * M,
-		mine = threadIdx.x / 32 * 16, top = first + mine,
-		end = a.causal ? min(K.n, first + M) : K.n;
-	const float scale = (float)a.scale;
+	const auto [Q, K, V, first, mine, top, end, scale] = part_of<T>(a);
+	const auto dO = rows_of<const T>(g.o, a.queries, a.H);
 	Block p[N / 16], ds[N / 16], dq[D / 16] = {};
 	float L[2], delta[2];
 	fetch(q, Q, first, wide);
@@ -366,7 +197,7 @@ __global__ __launch_bounds__(32 * WARPS) void attend_keys(Attention a,
 	AttentionGradient g, const float *deltas, bool wide)
 {
 	using T = typename F::Stored;
-	extern __shared__ char memory[];
+	extern __shared__ __align__(16) char memory[];
 	auto &k = *(Tile<T, M, D> *)memory, &v = *(&k + 1);
 	auto &q = *(Tile<T, N, D> *)(&v + 1), &d = *(&q + 1);
 	float *L = (float *)(&d + 1), *delta = L + N;
@@ -417,6 +248,19 @@ __global__ __launch_bounds__(32 * WARPS) void attend_keys(Attention a,
 	write_rows(rows_of<T>(g.k, a.keys, a.H), top, dk, wide);
 	write_rows(rows_of<T>(g.v, a.keys, a.H), top, dv, wide);
 }
+/* queries or keys in a tile that travels */
+template <class T, int D> constexpr int tile_rows = sizeof(T) == 2 || D <= 64
+	? 64 : 32;
+
+/* of shared memory: tiles of 64 rows that stay, two of N, and numbers */
+template <class T, int D, int N>
+constexpr int shared_bytes(int fixed, int numbers)
+{
+	static_assert(M % N == 0 && D % 16 == 0, "tiles end where blocks do");
+	return fixed * sizeof(Tile<T, M, D>) + 2 * sizeof(Tile<T, N, D>)
+		+ numbers * sizeof(float);
+}
+
 /* f(factors, D) as values of types, of the kernels that a's heads need */
 template <class F> static bool with_heads(Type type, size_t D, F f)
 {
@@ -441,7 +285,16 @@ template <class F> static bool with_heads(Type type, size_t D, F f)
 
 extern "C" bool cuda_fused_attends(Type type, size_t D)
 {
-	return with_heads(type, D, [](auto, auto) {});
+	int device, most, need = 0;
+	CUDA(cudaGetDevice(&device));
+	CUDA(cudaDeviceGetAttribute(&most,
+		cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+	const bool made = with_heads(type, D, [&](auto factors, auto D) {
+		using T = typename decltype(factors)::Stored;
+		constexpr int N = tile_rows<T, D.value>;
+		need = shared_bytes<T, D.value, N>(2, 2 * N);
+	});
+	return made && need <= most;
 }
 
 static bool packs(Heads x)
@@ -451,14 +304,12 @@ static bool packs(Heads x)
 		&& x.head % N == 0;
 }
 
-/* fixed: tiles of 64 rows in shared memory, beside two of N */
-template <class T, int D, int N, class Kernel, class... Arguments>
-static void launch(Kernel kernel, const Attention &a, size_t rows, int fixed,
+template <class Kernel, class... Arguments>
+static void launch(Kernel kernel, const Attention &a, size_t rows, int nbytes,
 	Arguments... arguments)
 {
-	const int nbytes = fixed * sizeof(Tile<T, M, D>) + 2 * sizeof(Tile<T, N, D>)
-		+ 2 * N * sizeof(float);
 	const dim3 grid(blocks_for(a.B * a.H, 1), blocks_for(rows, M));
+	assert(grid.y <= 65535 && "as many tiles as a grid has rows");
 	CUDA(cudaFuncSetAttribute(kernel,
 		cudaFuncAttributeMaxDynamicSharedMemorySize, nbytes));
 	kernel<<<grid, 32 * WARPS, nbytes, cuda_stream()>>>(a, arguments...);
@@ -471,8 +322,8 @@ extern "C" void cuda_fused_attention_forward(Attention a)
 	const bool wide = packs(a.q) && packs(a.k) && packs(a.v) && packs(a.o);
 	const bool done = with_heads(a.q.x.type, a.D, [&](auto factors, auto D) {
 		using F = decltype(factors);
-		launch<typename F::Stored, D.value, 64>(attend<F, D.value, 64>, a,
-			a.queries, 1, wide);
+		launch(attend<F, D.value, 64>, a, a.queries,
+			shared_bytes<typename F::Stored, D.value, 64>(1, 0), wide);
 	});
 	assert(done && "cuda_fused_attends was asked");
 }
@@ -486,11 +337,11 @@ extern "C" void cuda_fused_attention_backward(Attention a, AttentionGradient g)
 	const bool done = with_heads(a.q.x.type, a.D, [&](auto factors, auto D) {
 		using F = decltype(factors);
 		using T = typename F::Stored;
-		constexpr int N = sizeof(T) == 2 || D.value <= 64 ? 64 : 32;
-		launch<T, D.value, N>(attend_queries<F, D.value, N>, a, a.queries, 2, g,
-			deltas, wide);
-		launch<T, D.value, N>(attend_keys<F, D.value, N>, a, a.keys, 2, g,
-			deltas, wide);
+		constexpr int N = tile_rows<T, D.value>;
+		launch(attend_queries<F, D.value, N>, a, a.queries,
+			shared_bytes<T, D.value, N>(2, 0), g, deltas, wide);
+		launch(attend_keys<F, D.value, N>, a, a.keys,
+			shared_bytes<T, D.value, N>(2, 2 * N), g, deltas, wide);
 	});
 	cuda_release(deltas);
 	assert(done && "cuda_fused_attends was asked");

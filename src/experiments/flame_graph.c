@@ -1,0 +1,170 @@
+/* flame_graph: a forward pass as a tree of ranges and kernels */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "experiments/harness.h"
+#include "experiments/step.h"
+#include "profile/profile.h"
+
+static int size = 3, precision, fusion = -1;
+static long context = 512, batch = 4, warmup = 2;
+static const Option options[] = {
+	{ "size", OPT_CHOICE, &size, SIZES, "model" },
+	{ "context", OPT_INT, &context, "1..65536", "tokens in a sequence" },
+	{ "batch", OPT_INT, &batch, "1..4096", "sequences in a batch" },
+	{ "precision", OPT_CHOICE, &precision, PRECISIONS, "number formats" },
+	{ "fusion", OPT_CHOICE, &fusion, FUSIONS, "this path only" },
+	{ "warmup", OPT_INT, &warmup, "0..1000", "passes before the profile" },
+	{ 0 }
+};
+
+static void plan(Plan *plan)
+{
+	for (int f = 0; f < 2; f++)
+		if (fusion < 0 || f == fusion)
+			plan_add(plan, "%s\t%ld\t%s\t%s", model_sizes[size].name,
+				harness_on_gpu() ? context : context / SCALE,
+				policies[precision].name, fusion_names[f]);
+}
+enum { BOXES = 1024 };
+
+typedef struct Box {
+	const char *name;
+	int under;                      /* the box below, or -1 */
+	double us;                      /* with all above it */
+	int calls;
+} Box;
+
+typedef struct Tree {
+	Box boxes[BOXES];               /* a box comes after the one below it */
+	int n;
+} Tree;
+
+static int box_on(Tree *t, int under, const char *name)
+{
+	for (int b = 0; b < t->n; b++)
+		if (t->boxes[b].under == under && strcmp(t->boxes[b].name, name) == 0)
+			return b;
+	if (t->n == BOXES)
+		die("a profile has more than %d different stacks", BOXES);
+	t->boxes[t->n] = (Box){ .name = name, .under = under };
+	return t->n++;
+}
+
+static int box_of_span(Tree *t, const Profile *p, int span)
+{
+	if (span < 0)
+		return -1;
+	int under = box_of_span(t, p, p->spans[span].parent);
+	return box_on(t, under, p->spans[span].name);
+}
+
+static void add_time(Tree *t, int box, double us)
+{
+	for (; box >= 0; box = t->boxes[box].under)
+		t->boxes[box].us += us;
+}
+
+static void grow(Tree *t, const Profile *p)
+{
+	for (int s = 0; s < p->nspans; s++) {
+		Box *box = &t->boxes[box_of_span(t, p, s)];
+		box->calls++;
+		if (!p->sees_work)
+			box->us += p->spans[s].device_us;
+	}
+	for (size_t i = 0; i < p->nworks; i++) {
+		int box = box_on(t, box_of_span(t, p, p->works[i].span),
+			p->works[i].name);
+		t->boxes[box].calls++;
+		add_time(t, box, p->works[i].end_us - p->works[i].start_us);
+	}
+}
+static void write_stack(char *text, size_t n, const Tree *t, int box)
+{
+	size_t length = 0;
+	if (t->boxes[box].under >= 0) {
+		write_stack(text, n, t, t->boxes[box].under);
+		length = strlen(text);
+	}
+	snprintf(text + length, n - length, "%s%s", length ? ";" : "",
+		t->boxes[box].name);
+}
+
+/* boxes on `under`, from start_us on, the widest first */
+static void emit(Row *row, const Tree *t, int under, int depth,
+	double start_us, double all_us)
+{
+	bool done[BOXES] = { false };
+	for (;;) {
+		int widest = -1;
+		for (int b = 0; b < t->n; b++)
+			if (t->boxes[b].under == under && !done[b]
+				&& (widest < 0 || t->boxes[b].us > t->boxes[widest].us))
+				widest = b;
+		if (widest < 0)
+			return;
+		const Box *b = &t->boxes[widest];
+		char stack[512];
+		write_stack(stack, sizeof stack, t, widest);
+		row_set(row, "box", "%s", b->name);
+		row_set(row, "depth", "%d", depth);
+		row_set(row, "start_ms", "%.4f", start_us * 1e-3);
+		row_set(row, "width_ms", "%.4f", b->us * 1e-3);
+		row_set(row, "share", "%.5f", b->us / all_us);
+		row_set(row, "calls", "%d", b->calls);
+		row_set(row, "stack", "%s", stack);
+		row_emit(row);
+		done[widest] = true;
+		emit(row, t, widest, depth + 1, start_us, all_us);
+		start_us += b->us;
+	}
+}
+
+static void run(Row *row)
+{
+	Shape shape = row_shape(row);
+	Device *d = harness_device();
+	Model *m = model_new(d, &shape, policy_find(row_text(row, "precision")),
+		harness_seed);
+	if (strcmp(row_text(row, "fusion"), "fused") == 0)
+		model_fuse(m);
+	Batch b = batch_random(batch, shape.context, shape.vocab, harness_seed);
+	for (long i = 0; i < warmup; i++)
+		timed_step(m, NULL, &b, MODE_FORWARD);
+	Profile *p = profile_start(d, true);
+	timed_step(m, NULL, &b, MODE_FORWARD);
+	profile_stop(p);
+	if (p->lost)
+		die("the pass has more events than a profile holds");
+	Tree *t = need(calloc(1, sizeof *t));
+	grow(t, p);
+	double all = 0;
+	for (int i = 0; i < t->n; i++)
+		all += t->boxes[i].under < 0 ? t->boxes[i].us : 0;
+	emit(row, t, -1, 0, 0, all);
+	free(t);
+	profile_free(&p);
+}
+
+static const char *scale(void)
+{
+	return harness_on_gpu() ? "course" : SCALED;
+}
+
+int main(int argc, char **argv)
+{
+	const Study studies[] = {
+		{ "boxes", "size context precision fusion", "box depth start_ms "
+			"width_ms share calls stack", plan, run },
+		{ 0 }
+	};
+	const Experiment e = {
+		.name = "flame_graph", .options = options, .studies = studies,
+		.about = "a forward pass as a tree of ranges and kernels",
+		.scale = scale,
+	};
+	return harness_main(&e, argc, argv);
+}

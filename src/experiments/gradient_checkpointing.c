@@ -1,0 +1,87 @@
+/* gradient_checkpointing: memory and time against how many blocks run again */
+#include "base/error.h"
+#include "experiments/harness.h"
+#include "experiments/step.h"
+#include "model/account.h"
+
+static int size = 4, precision = 1, fusion = 1;
+static long context = 2048, batch = 4, warmup = 2, steps = 5, checkpoint = -1;
+static bool nested;
+static const Option options[] = {
+	{ "size", OPT_CHOICE, &size, SIZES, "model" },
+	{ "context", OPT_INT, &context, "1..65536", "tokens in a sequence" },
+	{ "batch", OPT_INT, &batch, "1..4096", "sequences in a batch" },
+	{ "precision", OPT_CHOICE, &precision, PRECISIONS, "number formats" },
+	{ "fusion", OPT_CHOICE, &fusion, FUSIONS, "which path" },
+	{ "checkpoint", OPT_INT, &checkpoint, "-1..1024",
+		"blocks run again at a time; 0: none; -1: a range of them" },
+	{ "nested", OPT_FLAG, &nested, NULL, "from the inputs of halves of halves" },
+	{ "warmup", OPT_INT, &warmup, "1..1000", "steps before measuring" },
+	{ "steps", OPT_INT, &steps, "1..1000", "measured steps" },
+	{ 0 }
+};
+
+static void plan(Plan *plan)
+{
+	static const int several[] = { 0, 1, 2, 3, 4, 5, 6, 8, 11, 16, 32 };
+	bool gpu = harness_on_gpu();
+	int layers = gpu ? model_sizes[size].shape.layers
+		: scaled_down(model_sizes[size].shape).layers;
+	long T = gpu ? context : context / SCALE;
+	if (checkpoint > layers)
+		usage_error("--checkpoint %ld: %s has %d blocks here", checkpoint,
+			model_sizes[size].name, layers);
+	for (int deep = nested; deep < 2; deep++)
+		for (size_t i = 0; i < sizeof several / sizeof *several; i++) {
+			long K = checkpoint < 0 ? several[i] : checkpoint;
+			if (K > layers || (deep && (K == 0 || K > 4))
+				|| (checkpoint >= 0 && (i > 0 || deep != nested)))
+				continue;
+			plan_add(plan, "%s\t%ld\t%s\t%s\t%s\t%ld", model_sizes[size].name, T,
+				policies[precision].name, fusion_names[fusion],
+				deep ? "yes" : "no", K);
+		}
+}
+static void run(Row *row)
+{
+	Shape shape = row_shape(row);
+	Device *d = harness_device();
+	long K = row_int(row, "K");
+	bool deep = row_text(row, "nested")[0] == 'y';
+	Model *m = model_new(d, &shape, policy_find(row_text(row, "precision")),
+		harness_seed);
+	if (fusion == 1)
+		model_fuse(m);
+	model_recompute(m, (int)K, deep);
+	AdamW adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
+	Batch b = batch_random(batch, shape.context, shape.vocab, harness_seed);
+	StepStats s = timed_steps(m, &adamw, &b, MODE_TRAIN, false, warmup, steps);
+	row_set_time(row, "fwd", s.fwd);
+	row_set_time(row, "bwd", s.bwd);
+	row_set_time(row, "step", s.step);
+	row_set(row, "peak_MiB", "%.1f", d->total_peak / 1048576.0);
+	row_set(row, "derived_MiB", "%.1f", account_of(m, batch, shape.context,
+		true).total / 1048576);
+	row_set(row, "loss", "%.6f", s.loss);
+}
+
+static const char *scale(void)
+{
+	return harness_on_gpu() ? "course" : SCALED;
+}
+
+int main(int argc, char **argv)
+{
+	const Study studies[] = {
+		{ "blocks", "size context precision fusion nested K", "fwd_ms "
+			"fwd_sd_ms bwd_ms bwd_sd_ms step_ms step_sd_ms peak_MiB "
+			"derived_MiB loss", plan, run },
+		{ 0 }
+	};
+	const Experiment e = {
+		.name = "gradient_checkpointing", .options = options,
+		.studies = studies, .scale = scale,
+		.about = "memory and time of a step that runs blocks again",
+	};
+	return harness_main(&e, argc, argv);
+}

@@ -1,0 +1,435 @@
+/* nsys_profile: what a training step runs, by range and by kernel */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "experiments/harness.h"
+#include "experiments/step.h"
+#include "profile/profile.h"
+#include "profile/snapshot.h"
+#include "profile/trace.h"
+
+static int size = -1, precision, fusion = -1;
+static long context, batch = 4, warmup = 1;
+static const char *trace, *folded, *snapshot;
+static const Option options[] = {
+	{ "size", OPT_CHOICE, &size, SIZES, "this model only" },
+	{ "context", OPT_INT, &context, "1..65536", "this context only" },
+	{ "batch", OPT_INT, &batch, "1..4096", "sequences in a batch" },
+	{ "precision", OPT_CHOICE, &precision, PRECISIONS, "number formats" },
+	{ "fusion", OPT_CHOICE, &fusion, FUSIONS, "this path only" },
+	{ "warmup", OPT_INT, &warmup, "0..1000", "steps before the profile" },
+	{ "trace", OPT_TEXT, &trace, "FILE", "the last step for ui.perfetto.dev" },
+	{ "folded", OPT_TEXT, &folded, "FILE", "the last step as folded stacks" },
+	{ "snapshot", OPT_TEXT, &snapshot, "FILE", "its memory, as PyTorch's" },
+	{ 0 }
+};
+
+static const long contexts[] = { 128, 256, 512, 1024 };
+enum { NCONTEXTS = 4, SHOWN = 2 };
+
+/* files that cannot be written are refused before anything is measured */
+static void try_files(void)
+{
+	const char *const files[] = { trace, folded, snapshot };
+	for (int i = 0; i < 3; i++) {
+		FILE *f = files[i] ? fopen(files[i], "a") : NULL;
+		if (files[i] && f == NULL)
+			usage_error("cannot write %s: %s", files[i], strerror(errno));
+		if (f)
+			fclose(f);
+	}
+}
+
+static void plan_one(Plan *plan, int s, int c, int f)
+{
+	try_files();
+	long T = harness_on_gpu() ? contexts[c] : contexts[c] / SCALE;
+	if ((fusion < 0 || f == fusion) && (size < 0 || s == size))
+		plan_add(plan, "%s\t%ld\t%s\t%s", model_sizes[s].name, context ? context
+			: T, policies[precision].name, fusion_names[f]);
+}
+
+static void plan(Plan *plan)
+{
+	for (int f = 0; f < 2; f++)
+		for (int s = 0; s < NSIZES; s++)
+			for (int c = 0; c < (context ? 1 : NCONTEXTS); c++)
+				plan_one(plan, s, c, f);
+}
+
+/* of the fast path one context, unless another is asked for */
+static void plan_kernels(Plan *plan)
+{
+	for (int s = 0; s < NSIZES; s++) {
+		for (int c = 0; c < (context ? 1 : NCONTEXTS); c++)
+			plan_one(plan, s, c, 0);
+		plan_one(plan, s, SHOWN, 1);
+	}
+}
+
+static void plan_shown(Plan *plan)
+{
+	for (int f = 0; f < 2; f++)
+		plan_one(plan, size < 0 ? 0 : size, SHOWN, f);
+}
+typedef struct Profiled {
+	StepTime plain, profiled;
+	Profile *events, *works;
+} Profiled;
+
+static void export(const Profile *p)
+{
+	if (trace)
+		trace_write(p, 0, trace);
+	if (snapshot)
+		snapshot_write(p->device, snapshot);
+	if (folded == NULL)
+		return;
+	FILE *f = fopen(folded, "w");
+	if (f == NULL)
+		usage_error("cannot write %s: %s", folded, strerror(errno));
+	folded_write(p, f);
+	if (fclose(f) != 0)
+		usage_error("cannot write %s: %s", folded, strerror(errno));
+}
+
+static Profiled profile_step(const Row *row)
+{
+	Shape shape = row_shape(row);
+	Device *d = harness_device();
+	Model *m = model_new(d, &shape, policy_find(row_text(row, "precision")),
+		harness_seed);
+	if (strcmp(row_text(row, "fusion"), "fused") == 0)
+		model_fuse(m);
+	AdamW adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
+	Batch b = batch_random(batch, shape.context, shape.vocab, harness_seed);
+	Profiled p = { 0 };
+	for (long i = 0; i <= warmup; i++)
+		p.plain = timed_step(m, &adamw, &b, MODE_TRAIN);
+	p.events = profile_start(d, false);
+	timed_step(m, &adamw, &b, MODE_TRAIN);
+	profile_stop(p.events);
+	device_record(d, trace || snapshot);
+	p.works = profile_start(d, true);
+	p.profiled = timed_step(m, &adamw, &b, MODE_TRAIN);
+	profile_stop(p.works);
+	if (p.works->lost || d->unlogged)
+		die("the step has more events than a profile holds");
+	export(p.works);
+	batch_free(&b);
+	adamw_free(&adamw, m);
+	model_free(&m);
+	return p;
+}
+
+static void forget(Profiled *p)
+{
+	profile_free(&p->events);
+	profile_free(&p->works);
+}
+typedef enum { PRODUCT, SOFTMAX, NORM, ATTENTION, FEED_FORWARD, OPTIMIZER, REST,
+	NCLASSES } Class;
+static const char *const class_names[NCLASSES] = { "product", "softmax", "norm",
+	"attention", "feed-forward", "optimizer", "rest" };
+#define CLASSES "product_ms softmax_ms norm_ms attention_ms ffn_ms " \
+	"optimizer_ms rest_ms"
+
+static bool is_product(const Work *w)
+{
+	static const char *const parts[] = { "gemm", "nvjet", "cutlass", "splitK",
+		"gemv", "multiply_any" };
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+		if (w->kind == WORK_KERNEL && strstr(w->name, parts[i]))
+			return true;
+	return false;
+}
+
+static Class class_of(const Profile *p, const Work *w)
+{
+	if (is_product(w))
+		return PRODUCT;
+	for (int s = w->span; s >= 0; s = p->spans[s].parent)
+		for (Class c = SOFTMAX; c < REST; c++)
+			if (strcmp(p->spans[s].name, class_names[c]) == 0)
+				return c;
+	return REST;
+}
+typedef struct Sum {
+	int works, kernels, spans;
+	double busy_us, span_us, event_us, class_us[NCLASSES];
+} Sum;
+
+static void add_works(Sum *sum, const Profile *p, const char *name,
+	const char *phase)
+{
+	int span = -1;
+	double last = 0;
+	for (size_t i = 0; i < p->nworks; i++) {
+		const Work *w = &p->works[i];
+		int in = profile_within(p, w->span, name);
+		if (in < 0 || profile_within(p, in, phase) < 0)
+			continue;
+		if (in != span)
+			span = in, last = w->start_us;
+		sum->works++;
+		sum->kernels += w->kind == WORK_KERNEL;
+		sum->class_us[class_of(p, w)] += w->end_us - w->start_us;
+		if (w->end_us > last) {
+			double from = w->start_us > last ? w->start_us : last;
+			sum->busy_us += w->end_us - from;
+			sum->span_us += w->end_us - last;
+			last = w->end_us;
+		}
+	}
+}
+
+/* of the spans of that name in a phase */
+static Sum sum_range(const Profiled *p, const char *name, const char *phase)
+{
+	Sum sum = { 0 };
+	add_works(&sum, p->works, name, phase);
+	for (int s = 0; s < p->events->nspans; s++) {
+		const Span *span = &p->events->spans[s];
+		if (strcmp(span->name, name) == 0
+			&& profile_within(p->events, s, phase) >= 0) {
+			sum.spans++;
+			sum.event_us += span->device_us;
+		}
+	}
+	return sum;
+}
+static const struct { const char *label, *name, *phase; } ranges[] = {
+	{ "forward", "forward", "forward" },
+	{ "backward", "backward", "backward" },
+	{ "optimizer", "optimizer", "optimizer" },
+	{ "forward norm", "norm", "forward" },
+	{ "forward attention", "attention", "forward" },
+	{ "forward scores", "scores", "forward" },
+	{ "forward softmax", "softmax", "forward" },
+	{ "forward values", "values", "forward" },
+	{ "forward tiles", "tiles", "forward" },
+	{ "forward feed-forward", "feed-forward", "forward" },
+	{ "backward norm", "norm", "backward" },
+	{ "backward attention", "attention", "backward" },
+	{ "backward scores", "scores", "backward" },
+	{ "backward softmax", "softmax", "backward" },
+	{ "backward values", "values", "backward" },
+	{ "backward tiles", "tiles", "backward" },
+	{ "backward feed-forward", "feed-forward", "backward" },
+};
+enum { NRANGES = sizeof ranges / sizeof *ranges, NPHASES = 3 };
+
+static void set_works(Row *row, const Sum *s)
+{
+	static const char *const columns[NCLASSES] = { "product_ms", "softmax_ms",
+		"norm_ms", "attention_ms", "ffn_ms", "optimizer_ms", "rest_ms" };
+	row_set(row, "works", "%d", s->works);
+	row_set(row, "kernels", "%d", s->kernels);
+	row_set(row, "busy_ms", "%.4f", s->busy_us * 1e-3);
+	row_set(row, "span_ms", "%.4f", s->span_us * 1e-3);
+	row_set(row, "busy_share", "%.4f", s->busy_us / s->span_us);
+	for (Class c = 0; c < NCLASSES; c++)
+		row_set(row, columns[c], "%.4f", s->class_us[c] * 1e-3);
+}
+
+static void run_ranges(Row *row)
+{
+	Profiled p = profile_step(row);
+	const double plain[NPHASES] = { p.plain.fwd_ms, p.plain.bwd_ms,
+		p.plain.opt_ms }, profiled[NPHASES] = { p.profiled.fwd_ms,
+		p.profiled.bwd_ms, p.profiled.opt_ms };
+	for (int r = 0; r < NRANGES; r++) {
+		Sum s = sum_range(&p, ranges[r].name, ranges[r].phase);
+		if (s.spans == 0)
+			continue;                   /* the path has no such range */
+		row_set(row, "range", "%s", ranges[r].label);
+		if (r < NPHASES) {
+			row_set(row, "plain_ms", "%.4f", plain[r]);
+			row_set(row, "profiled_ms", "%.4f", profiled[r]);
+		}
+		row_set(row, "event_ms", "%.4f", s.event_us * 1e-3);
+		if (p.works->sees_work)
+			set_works(row, &s);
+		row_emit(row);
+	}
+	forget(&p);
+}
+typedef struct Total {
+	const char *name;
+	Class class;
+	int calls;
+	double us, least, most;
+} Total;
+
+static int by_time(const void *a, const void *b)
+{
+	double x = ((const Total *)a)->us, y = ((const Total *)b)->us;
+	return x < y ? 1 : x > y ? -1 : 0;
+}
+
+/* totals[nworks]; returns how many */
+static int total_by_name(const Profile *p, const char *phase, Total *totals)
+{
+	int n = 0;
+	for (size_t i = 0; i < p->nworks; i++) {
+		const Work *w = &p->works[i];
+		if (profile_within(p, w->span, phase) < 0)
+			continue;
+		int t = 0;
+		while (t < n && totals[t].name != w->name)
+			t++;
+		double us = w->end_us - w->start_us;
+		if (t == n)
+			totals[n++] = (Total){ w->name, class_of(p, w), 0, 0, us, us };
+		totals[t].calls++;
+		totals[t].us += us;
+		totals[t].least = us < totals[t].least ? us : totals[t].least;
+		totals[t].most = us > totals[t].most ? us : totals[t].most;
+	}
+	qsort(totals, n, sizeof *totals, by_time);
+	return n;
+}
+
+static void run_kernels(Row *row)
+{
+	enum { LISTED = 12 };
+	Profiled p = profile_step(row);
+	Total *totals = need(malloc((p.works->nworks + 1) * sizeof *totals));
+	for (int r = 0; r < NPHASES; r++) {
+		int n = total_by_name(p.works, ranges[r].name, totals);
+		double all = 0;
+		for (int t = 0; t < n; t++)
+			all += totals[t].us;
+		for (int t = 0; t < n && t < LISTED; t++) {
+			row_set(row, "range", "%s", ranges[r].label);
+			row_set(row, "rank", "%d", t + 1);
+			row_set(row, "kernel", "%s", totals[t].name);
+			row_set(row, "class", "%s", class_names[totals[t].class]);
+			row_set(row, "share", "%.4f", totals[t].us / all);
+			row_set(row, "total_ms", "%.4f", totals[t].us * 1e-3);
+			row_set(row, "calls", "%d", totals[t].calls);
+			row_set(row, "mean_us", "%.3f", totals[t].us / totals[t].calls);
+			row_set(row, "min_us", "%.3f", totals[t].least);
+			row_set(row, "max_us", "%.3f", totals[t].most);
+			row_emit(row);
+		}
+	}
+	free(totals);
+	forget(&p);
+}
+static void set_interval(Row *row, int lane, const char *kind, const char *name,
+	double start_us, double end_us)
+{
+	row_set(row, "lane", "%d", lane);
+	row_set(row, "kind", "%s", kind);
+	row_set(row, "name", "%s", name);
+	row_set(row, "start_us", "%.2f", start_us);
+	row_set(row, "end_us", "%.2f", end_us);
+	row_emit(row);
+}
+
+/* when the first work of a span began and the last one ended */
+static void find_interval(const Profile *p, int s, double *start, double *end)
+{
+	*start = p->spans[s].start_us, *end = p->spans[s].end_us;
+	bool any = false;
+	for (size_t i = 0; i < p->nworks; i++) {
+		const Work *w = &p->works[i];
+		int in = w->span;
+		while (in > s)
+			in = p->spans[in].parent;
+		if (in != s)
+			continue;
+		*start = any && *start < w->start_us ? *start : w->start_us;
+		*end = any && *end > w->end_us ? *end : w->end_us;
+		any = true;
+	}
+}
+
+static void run_timeline(Row *row)
+{
+	enum { DEPTH = 6 };
+	Profiled profiled = profile_step(row);
+	const Profile *p = profiled.works;
+	double zero = 0, start, end;
+	for (int s = 0; s < p->nspans; s++) {
+		int depth = 0;
+		for (int in = p->spans[s].parent; in >= 0; in = p->spans[in].parent)
+			depth++;
+		find_interval(p, s, &start, &end);
+		zero = s == 0 ? start : zero;
+		set_interval(row, depth, "range", p->spans[s].name, start - zero,
+			end - zero);
+	}
+	for (size_t i = 0; i < p->nworks; i++) {
+		const Work *w = &p->works[i];
+		Class class = class_of(p, w);
+		set_interval(row, DEPTH + class, class_names[class], w->name,
+			w->start_us - zero, w->end_us - zero);
+	}
+	forget(&profiled);
+}
+static void plan_overhead(Plan *plan)
+{
+	plan_add(plan, "range");
+	plan_add(plan, "range, events");
+	plan_add(plan, "range, kernels");
+	plan_add(plan, "allocation");
+	plan_add(plan, "allocation, logged");
+}
+
+static void run_overhead(Row *row)
+{
+	enum { FEW = 4000, MANY = 1000000 };
+	Device *d = harness_device();
+	const char *what = row_text(row, "what");
+	bool ranges = strncmp(what, "range", 5) == 0, bare = !strchr(what, ',');
+	int n = ranges && !bare ? FEW : MANY;
+	Profile *p = NULL;
+	device_free(d, device_alloc(d, 4096, MEM_TEMPORARY, "block"));
+	if (ranges && !bare)
+		p = profile_start(d, strstr(what, "kernels"));
+	device_record(d, !ranges && !bare);
+	double start = device_now_ms(d);
+	for (int i = 0; i < n && ranges; i++)
+		RANGE(d, "empty") { }
+	for (int i = 0; i < n && !ranges; i++)
+		device_free(d, device_alloc(d, 4096, MEM_TEMPORARY, "block"));
+	double ms = device_now_ms(d) - start;
+	device_record(d, false);
+	if (p)
+		profile_stop(p);
+	profile_free(&p);
+	row_set(row, "count", "%d", n);
+	row_set(row, "each_ns", "%.1f", ms * 1e6 / n);
+}
+
+static const char *scale(void)
+{
+	return harness_on_gpu() ? "course" : SCALED;
+}
+
+#define KEYS "size context precision fusion"
+
+int main(int argc, char **argv)
+{
+	const Study studies[] = {
+		{ "ranges", KEYS, "range works kernels plain_ms profiled_ms event_ms "
+			"busy_ms span_ms busy_share " CLASSES, plan, run_ranges },
+		{ "kernels", KEYS, "range rank kernel class share total_ms calls "
+			"mean_us min_us max_us", plan_kernels, run_kernels },
+		{ "timeline", KEYS, "lane kind name start_us end_us", plan_shown,
+			run_timeline },
+		{ "overhead", "what", "count each_ns", plan_overhead, run_overhead },
+		{ 0 }
+	};
+	const Experiment e = {
+		.name = "nsys_profile", .options = options, .studies = studies,
+		.about = "kernels of a training step, by range and by name",
+		.scale = scale,
+	};
+	return harness_main(&e, argc, argv);
+}

@@ -1,0 +1,133 @@
+#include "model/account.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct Sizes {
+	double N, C, F, H, T, V, L;
+	/* bytes of a number in the stream, between products, of an elementary step's
+	 * result, of a cast's, and of the stream's gradient for products */
+	double r, w, step, cast, low;
+	bool fused, flash;
+} Sizes;
+
+static Sizes sizes_of(const Model *m, size_t B, size_t T)
+{
+	const Backend *b = m->device->backend;
+	Type linear = m->policy->op[OP_LINEAR].output;
+	double w = b->width(linear);
+	return (Sizes){ .N = (double)B * T, .C = m->shape.d_model,
+		.F = m->shape.d_ff, .H = m->shape.heads, .T = T, .V = m->shape.vocab,
+		.L = m->shape.layers, .r = b->width(TYPE_REAL), .w = w,
+		.step = strcmp(b->name, "cuda") == 0 ? b->width(TYPE_REAL) : 0,
+		.cast = m->ops->reads(TYPE_REAL, m->policy->op[OP_LINEAR].input) ? 0 : w,
+		.low = m->policy->op[OP_RESIDUAL].output == linear ? 0 : w,
+		.fused = m->fused, .flash = m->flash };
+}
+static double input_of(const Sizes *s)
+{
+	return s->N * s->C * s->r;
+}
+
+static double saved_by_block(const Sizes *s)
+{
+	double scores = s->flash ? s->H * s->r : s->H * s->T * s->w;
+	double between = s->fused ? 4 * s->C + 2 * s->F : 6 * s->C + 3 * s->F;
+	return s->N * (2 * (s->C + 1) * s->r + between * s->w + scores);
+}
+
+/* inputs of blocks that are saved for themselves at the same time; together:
+ * blocks that are run together */
+static double inputs_of(const Model *m, const Sizes *s, int *together)
+{
+	*together = m->group;
+	if (m->group == 0)
+		return 0;
+	int levels = 0;
+	for (; *together > m->leaf; *together = (*together + 1) / 2)
+		levels++;
+	return (ceil(s->L / m->group) + levels) * input_of(s);
+}
+
+static double blocks_of(const Model *m, const Sizes *s)
+{
+	int together;
+	double inputs = inputs_of(m, s, &together);
+	if (m->group == 0)
+		return s->L * saved_by_block(s);
+	return inputs - input_of(s) + together * saved_by_block(s)
+		+ (s->fused ? 0 : input_of(s));     /* what leaves the last of them */
+}
+
+/* losses, their logsumexp, the last norm's factor; tokens and targets */
+static double rest_of(const Sizes *s)
+{
+	return s->N * (3 * s->r + 8);
+}
+
+/* besides, the last input, its norm and the logits */
+static double top_of(const Sizes *s)
+{
+	double norm = s->fused ? 0 : s->C * s->w;
+	return s->N * (s->C * s->r + norm + s->V * s->w) + rest_of(s);
+}
+typedef struct Temporaries {
+	double top;                      /* above the blocks */
+	double forward;                  /* in a block */
+	double base;                     /* backward, always, and besides in: */
+	double feed_forward, attention, norm;
+	double optimizer;
+} Temporaries;
+
+static Temporaries temporaries_of(const Sizes *s, bool train)
+{
+	double NC = s->N * s->C, NF = s->N * s->F, scores = s->N * s->H * s->T,
+		largest = s->C * fmax(s->V, s->F);
+	if (s->fused)
+		return (Temporaries){ .top = NC * s->w, .forward = (NF + NC) * s->w,
+			.base = NC * (s->w + s->r + s->low),
+			.feed_forward = NF * s->w,
+			.attention = 4 * NC * s->w + s->N * s->H * s->r
+				+ (s->flash ? 0 : scores * s->w) };
+	return (Temporaries){
+		.top = fmax(s->N * s->V * s->step, NC * s->r + s->C * s->V * s->cast),
+		.forward = fmax(scores * s->step, fmax(NF * s->step,
+			NC * s->w + s->C * s->F * s->cast)),
+		.base = 2 * NC * s->r,
+		.feed_forward = 2 * NF * s->w + fmax(3 * NF * s->step,
+			s->C * s->F * s->cast),
+		.attention = 4 * NC * s->w + scores * (s->w + s->step),
+		.norm = 3 * NC * s->step,
+		.optimizer = train ? 2 * largest * s->step : 0,
+	};
+}
+
+Account account_of(const Model *m, size_t B, size_t T, bool train)
+{
+	Sizes s = sizes_of(m, B, T);
+	double tables = s.r * m->shape.context * s.C / s.H,
+		copy = m->low.at && m->low.at != m->weights.at ? m->count * s.w : 0;
+	int together;
+	double blocks = blocks_of(m, &s), above = top_of(&s)
+		+ (m->group > 0 ? inputs_of(m, &s, &together) : blocks);
+	Temporaries t = temporaries_of(&s, train);
+	Account a = { .category = {
+		[MEM_PARAMETER] = m->count * s.r + copy + tables,
+		[MEM_GRADIENT] = m->count * s.r,
+		[MEM_OPTIMIZER] = train ? 2 * m->count * s.r : 0,
+		[MEM_ACTIVATION] = fmax(above, blocks + rest_of(&s)),
+		[MEM_TEMPORARY] = fmax(fmax(t.top, t.forward), fmax(t.optimizer,
+			t.base + fmax(t.feed_forward, fmax(t.attention, t.norm)))),
+	} };
+	double kept = a.category[MEM_PARAMETER] + a.category[MEM_GRADIENT]
+		+ a.category[MEM_OPTIMIZER];
+	double gone = s.N * (2 * s.F + (s.fused ? 0 : s.F + s.C)) * s.w
+		+ s.N * s.C * s.r;                  /* what a feed-forward layer saved */
+	double below = blocks + rest_of(&s) + t.base, moments[] = {
+		above + t.top,
+		below + fmax(t.feed_forward - (s.fused ? 0 : s.N * s.F * s.w), t.norm),
+		below - gone + t.attention, t.optimizer };
+	for (size_t i = 0; i < sizeof moments / sizeof *moments; i++)
+		a.total = fmax(a.total, kept + moments[i]);
+	return a;
+}

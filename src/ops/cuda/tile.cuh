@@ -1,0 +1,183 @@
+/* tile.cuh: tiles of rows in shared memory, and products of them in registers */
+#ifndef OPS_CUDA_TILE_CUH
+#define OPS_CUDA_TILE_CUH
+
+#include "ops/cuda/mma.cuh"
+
+/* warps of a block of threads; rows of its own part, 16 for each warp */
+enum { WARPS = 4, M = 16 * WARPS };
+
+/* the rows of one head */
+template <class T> struct Rows {
+	T *at;
+	size_t step;                        /* elements to the next row */
+	int n;
+};
+
+template <class T>
+__device__ inline Rows<T> rows_of(Heads x, size_t n, size_t H)
+{
+	const size_t batch = blockIdx.x / H, head = blockIdx.x % H;
+	return { (T *)x.x.at + batch * x.batch + head * x.head, x.row, (int)n };
+}
+
+template <class T, int N, int D> struct Tile {
+	static constexpr int stride = D + 16 / sizeof(T);
+	T at[N * stride];
+};
+
+/* 16 bytes, or as many zeros */
+template <int N, class T>
+__device__ inline void copy(T *to, const T *from, bool inside, bool wide)
+{
+	if (wide)
+		asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+			:: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from),
+			"r"(inside ? 16 : 0) : "memory");
+	else
+		#pragma unroll
+		for (int i = 0; i < N; i++)
+			to[i] = inside ? from[i] : narrow<T>(0);
+}
+
+/* starts the copy of rows first ... of x; those after the last become 0 */
+template <class T, int N, int D>
+__device__ inline void fetch(Tile<T, N, D> &tile, Rows<const T> x, int first,
+	bool wide)
+{
+	constexpr int each = 16 / sizeof(T), across = D / each,
+		team = across % 4 ? 2 : 4;      /* threads of a row */
+	for (int row = threadIdx.x / team; row < N; row += 32 * WARPS / team) {
+		const bool inside = first + row < x.n;
+		const int start = threadIdx.x % team * each;
+		T *to = tile.at + row * tile.stride + start;
+		const T *from = x.at + (inside ? first + row : 0) * x.step + start;
+		#pragma unroll
+		for (int i = 0; i < across / team; i++)
+			copy<each>(to + i * team * each, from + i * team * each, inside,
+				wide);
+	}
+}
+
+/* ends a group of copies */
+__device__ inline void end_group()
+{
+	asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+/* until the copies of all threads are done, but for their latest N groups */
+template <int N> __device__ inline void await_all_but()
+{
+	asm volatile("cp.async.wait_group %0;" :: "n"(N) : "memory");
+	__syncthreads();
+}
+/* S = A B^T; a: 16 rows */
+template <class F, int N, int D, class T>
+__device__ inline void multiply_rows(Block (&s)[N / 16], const T *a,
+	const Tile<T, N, D> &b)
+{
+	constexpr int stride = Tile<T, N, D>::stride;
+	#pragma unroll
+	for (int n = 0; n < N / 16; n++)
+		s[n] = Block();
+	#pragma unroll
+	for (int k = 0; k < D; k += 16) {
+		const auto left = F::rows(a + k, stride);
+		#pragma unroll
+		for (int n = 0; n < N / 16; n++)
+			F::multiply(s[n], left,
+				F::columns(b.at + n * 16 * stride + k, stride));
+	}
+}
+
+/* O = O + P B */
+template <class F, int N, int D, class T>
+__device__ inline void add_product(Block (&o)[D / 16], const Block (&p)[N / 16],
+	const Tile<T, N, D> &b)
+{
+	constexpr int stride = Tile<T, N, D>::stride;
+	typename F::A left[N / 16];
+	#pragma unroll
+	for (int n = 0; n < N / 16; n++)
+		left[n] = F::from(p[n]);
+	#pragma unroll
+	for (int d = 0; d < D / 16; d++) {
+		Block sum = {};
+		#pragma unroll
+		for (int n = 0; n < N / 16; n++)
+			F::multiply(F::exact ? sum : o[d], left[n],
+				F::across(b.at + n * 16 * stride + d * 16, stride));
+		#pragma unroll
+		for (int i = 0; F::exact && i < 8; i++)
+			o[d].at[i / 4][i % 4] += sum.at[i / 4][i % 4];
+	}
+}
+/* f(element, low, row, column) for what this thread has of 16 rows; low: is it
+ * in the lower 8 of them? */
+template <int C, class Each>
+__device__ inline void each(Block (&x)[C], Each f)
+{
+	const int row = threadIdx.x % 32 / 4, column = threadIdx.x % 4 * 2;
+	#pragma unroll
+	for (int i = 0; i < C * 8; i++) {
+		const int c = i / 8, j = i / 4 % 2, low = i / 2 % 2;
+		f(x[c].at[j][i % 4], low, low * 8 + row,
+			c * 16 + j * 8 + column + i % 2);
+	}
+}
+
+/* over the four lanes that share a row */
+__device__ inline float row_sum(float x)
+{
+	x += __shfl_xor_sync(0xffffffff, x, 1);
+	return x + __shfl_xor_sync(0xffffffff, x, 2);
+}
+
+__device__ inline float row_max(float x)
+{
+	x = fmaxf(x, __shfl_xor_sync(0xffffffff, x, 1));
+	return fmaxf(x, __shfl_xor_sync(0xffffffff, x, 2));
+}
+
+__device__ inline float power2(float x)
+{
+	float y;
+	asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+	return y;
+}
+
+/* hides keys after the diagonal or the last; (row, key): the upper left corner */
+template <int C>
+__device__ inline void hide(Block (&s)[C], int row, int key, int keys,
+	bool causal)
+{
+	const int last = key + 16 * C - 1;
+	if (last < keys && !(causal && last > row))
+		return;
+	each(s, [&](float &x, int, int i, int j) {
+		if (key + j >= keys || (causal && key + j > row + i))
+			x = -INFINITY;
+	});
+}
+
+/* rows first ... of x become o */
+template <int C, class T>
+__device__ inline void write_rows(Rows<T> x, int first, const Block (&o)[C],
+	bool wide)
+{
+	const int lane = threadIdx.x % 32;
+	#pragma unroll
+	for (int i = 0; i < C * 4; i++) {
+		const int c = i / 4, j = i / 2 % 2, low = i % 2;
+		const int row = first + low * 8 + lane / 4;
+		const float (&pair)[2] = *(const float (*)[2])&o[c].at[j][low * 2];
+		if (row >= x.n)
+			continue;
+		T *to = x.at + row * x.step + c * 16 + j * 8 + lane % 4 * 2;
+		if (wide)
+			store(to, pair);
+		else
+			store_by<1>(to, pair);
+	}
+}
+#endif

@@ -1,0 +1,27 @@
+# allocation_sizes.gp: the largest allocations of a step, and where they are made
+height = 108
+load "src/plots/style.gp"
+rows(f) = sprintf("<awk -F'\t' 'BEGIN { print \"name\tMiB\tcount\" } \
+	/^#/ { next } !head++ { for (i = 1; i <= NF; i++) at[$i] = i; next } \
+	$at[\"fusion\"] == \"%s\" && $at[\"precision\"] == \"fp32\" && \
+	$at[\"mode\"] == \"step\" && n++ < 12 { p = $at[\"ranges\"]; \
+	gsub(/, layer/, \"\", p); print $at[\"tensor\"] \" (\" p \")\t\" \
+	$at[\"MiB\"] \"\t\" $at[\"allocations\"] }' %s", f, table)
+unset grid
+set grid xtics
+set key off
+set ytics font ",7"
+set xlabel "MiB"
+set multiplot layout 2,1 margins 0.47, 0.95, 0.09, 0.95 spacing 0, 0.2
+do for [f in "none fused"] {
+	set autoscale
+	set title f eq "none" ? "plain path" : "fast path"
+	stats rows(f) using "MiB" nooutput
+	set yrange [-11.6:0.6]
+	set xrange [0:STATS_max*1.15]
+	plot rows(f) using (column("MiB")/2):(-$0):(0):"MiB":(-$0 - 0.38): \
+		(-$0 + 0.38):ytic(1) with boxxyerror lc rgb "#1b3560", \
+		"" using "MiB":(-$0):(sprintf(" x %d", column("count"))) \
+		with labels left font ",7"
+}
+unset multiplot

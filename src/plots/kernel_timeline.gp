@@ -1,0 +1,47 @@
+# kernel_timeline.gp: one step by ranges and kernels, and one block of it
+height = 108
+load "src/plots/style.gp"
+set datafile missing NaN
+of(f) = only("fusion", f)
+low(f) = column("start_us")*1e-3*of(f)
+high(f) = column("end_us")*1e-3*of(f)
+middle(f) = (low(f) + high(f))/2
+row(dummy) = -column("lane")
+# times of the nth range of a name
+times(f, name, n) = sprintf("<awk -F'\t' 'BEGIN { print \"start\tend\" } \
+	$4 == \"%s\" && $6 == \"range\" && $7 == \"%s\" && ++n == %d { print \
+	$8/1000 \"\t\" $9/1000 }' %s", f, name, n, table)
+set ytics ("step" 0, "phase" -1, "layer" -2, "part" -3, "inside" -4, \
+	"product" -6, "softmax" -7, "norm" -8, "attention" -9, \
+	"feed-forward" -10, "optimizer" -11, "rest" -12) scale 0
+unset grid
+set style fill solid 0.85 border lc rgb "white"
+set key off
+set multiplot layout 2,1
+set xlabel "ms"
+do for [f in "fused none"] {
+	set autoscale
+	stats times(f, "step", 1) using 1:2 nooutput
+	from = STATS_min_x
+	to = STATS_max_y
+	if (f eq "none") {
+		stats times(f, "layer", 6) using 1:2 nooutput
+		from = STATS_min_x
+		to = STATS_max_y
+	}
+	set xrange [from:to]
+	set yrange [-12.6:0.6]
+	wide = (to - from)*0.075
+	named(dummy) = column("lane") < 6 && high(f) - low(f) > wide \
+		&& middle(f) > from && middle(f) < to \
+		? stringcolumn("name") : ""
+	plot table using (middle(f)):(row(0)/(column("lane") < 6)):(low(f)): \
+		(high(f)):(row(0) - 0.4):(row(0) + 0.4) \
+		with boxxyerror fs solid border lc rgb "#f4f6fa" lw 0.1 \
+		lc rgb "#9db0cf", \
+		"" using (middle(f)):(row(0)/(column("lane") > 5)):(low(f)): \
+		(high(f)):(row(0) - 0.4):(row(0) + 0.4) \
+		with boxxyerror fs solid noborder lc rgb "#1b3560", \
+		"" using (middle(f)):(row(0)):(named(0)) with labels font ",7"
+}
+unset multiplot

@@ -1,0 +1,25 @@
+# memory_peaks.gp: peaks by context, precision and path
+height = 62
+load "src/plots/style.gp"
+peaks(m, f, p) = sprintf("<awk -F'\t' 'BEGIN { print \"context\tpeak\" } \
+	/^#/ { next } !head++ { for (i = 1; i <= NF; i++) at[$i] = i; next } \
+	$at[\"mode\"] == \"%s\" && $at[\"fusion\"] == \"%s\" && \
+	$at[\"precision\"] == \"%s\" && $at[\"step\"] == 1 { T = $at[\"context\"]; \
+	if (!(T in n)) { n[T] = ++k; o[k] = T } if ($at[\"peak_MiB\"] > m[T]) \
+	m[T] = $at[\"peak_MiB\"] } END { for (i = 1; i <= k; i++) print o[i] \
+	\"\t\" m[o[i]]/1024 }' %s", m, f, p, table)
+set style data histogram
+set style histogram clustered gap 1.5
+set multiplot layout 1,2
+set yrange [0:*]
+set xlabel "context"
+set key maxrows 2
+do for [m in "forward step"] {
+	set ylabel (m eq "step" ? "step" : "forward alone").", peak (GiB)"
+	plot peaks(m, "none", "fp32") using "peak":xtic(1) lt 1 dt solid \
+		title "fp32, plain", peaks(m, "none", "bf16") using "peak" lt 2 \
+		title "bf16, plain", peaks(m, "fused", "fp32") using "peak" lt 3 \
+		title "fp32, fast", peaks(m, "fused", "bf16") using "peak" lt 4 \
+		title "bf16, fast"
+}
+unset multiplot

@@ -1,0 +1,59 @@
+# memory_timeline.gp: memory in use by category, forward alone and in a step
+height = 100
+load "src/plots/style.gp"
+set datafile missing NaN
+names = "parameter gradient optimizer activation temporary"
+labels = "parameters gradients moments activations temporary"
+array colours[5] = [0x1b3560, 0xb08ac6, 0x8c8c8c, 0xd9793a, 0x1f6b5c]
+upto(n) = sum [i=1:n] column(word(names, i)."_MiB")/1024
+of(f, p, m) = only("fusion", f)*only("precision", p)*only("mode", m)
+x(f, p, m) = column("event")*of(f, p, m)
+begins(f, p, name) = sprintf("<awk -F'\t' 'BEGIN { print \"event\" } \
+	/^#/ { next } !head++ { for (i = 1; i <= NF; i++) at[$i] = i; next } \
+	$at[\"fusion\"] == \"%s\" && $at[\"precision\"] == \"%s\" && \
+	$at[\"mode\"] == \"step\" && $at[\"phase\"] == \"%s\" && !n++ { \
+	print $at[\"event\"] }' %s", f, p, name, table)
+do for [i=1:5] {
+	set object i rect at screen i*0.17, 0.975 size screen 0.022, 0.018 \
+		fc rgb colours[i]
+	set label i word(labels, i) at screen i*0.17 + 0.02, 0.975
+}
+set multiplot layout 2,2 margins 0.1, 0.98, 0.1, 0.88 spacing 0.11, 0.19
+set ylabel "GiB"
+set key off
+do for [f in "none fused"] {
+	do for [m in "forward step"] {
+		stats table using (x(f, "fp32", m)) nooutput
+		set xrange [0:STATS_max]
+		set xtics ceil(STATS_max/4000)*1000/(m eq "step" ? 1 : 2)
+		set ytics m eq "step" ? 10 : 0.1
+		set format y m eq "step" ? "%.0f" : "%.1f"
+		set yrange [m eq "step" ? 0 : 12.6:*]
+		set title (f eq "none" ? "plain path, " : "fast path, ").(m eq "step" \
+			? "a step" : "forward alone") offset 0, 0.4
+		unset arrow
+		do for [i=11:13] { unset label i }
+		if (m eq "step") {
+			stats begins(f, "fp32", "backward") using 1 nooutput
+			set arrow from STATS_min, graph 0 to STATS_min, graph 1 nohead front \
+				lc rgb "#444444" dt (4, 3)
+			set label 11 "forward" at STATS_min*0.5, graph 0.07 center front \
+				textcolor rgb "white"
+			set label 12 "backward" at STATS_min*(f eq "none" ? 1.9 : 1.6), \
+				graph 0.07 center front textcolor rgb "white"
+			if (f eq "none") {
+				stats begins(f, "fp32", "optimizer") using 1 nooutput
+				set arrow from STATS_min, graph 0 to STATS_min, graph 1 \
+					nohead front lc rgb "#444444" dt (4, 3)
+				set label 13 "optimizer" at STATS_min*1.17, graph 0.07 \
+					center front textcolor rgb "white"
+			}
+		}
+		set xlabel "events of the allocator"
+		plot for [i=5:1:-1] table using (x(f, "fp32", m)):(upto(i)) \
+			with filledcurves x1 fc rgb colours[i]
+		unset object
+		do for [i=1:5] { unset label i }
+	}
+}
+unset multiplot

@@ -1,0 +1,195 @@
+#define _GNU_SOURCE
+#include "profile/cuda/recorder.h"
+
+#include <cupti.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "profile/cuda/names.h"
+
+#define CUPTI(call) cupti_expect((call), #call, __LINE__)
+
+static void cupti_expect(CUptiResult result, const char *call, int line)
+{
+	const char *why = "unknown error";
+	if (result == CUPTI_SUCCESS)
+		return;
+	cuptiGetResultString(result, &why);
+	die("%s:%d: %s: %s", __FILE__, line, call, why);
+}
+
+typedef struct Link {
+	unsigned call;                  /* CUPTI's number of a call */
+	int span;
+} Link;
+
+static struct {
+	pthread_mutex_t lock;
+	Work *works;                    /* span: the call that queued it */
+	Link *links;
+	size_t nworks, nlinks, lost;
+} kept = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+enum { MOST_WORKS = 1 << 21 };
+
+static void keep_work(Work w)
+{
+	if (kept.nworks == MOST_WORKS) {
+		kept.lost++;
+		return;
+	}
+	if ((kept.nworks & (kept.nworks - 1)) == 0)
+		kept.works = need(realloc(kept.works, (kept.nworks ? 2 * kept.nworks
+			: 1) * sizeof *kept.works));
+	kept.works[kept.nworks++] = w;
+}
+
+static void keep_link(Link l)
+{
+	if ((kept.nlinks & (kept.nlinks - 1)) == 0)
+		kept.links = need(realloc(kept.links, (kept.nlinks ? 2 * kept.nlinks
+			: 1) * sizeof *kept.links));
+	kept.links[kept.nlinks++] = l;
+}
+enum { BUFFER = 8 << 20 };
+
+static void CUPTIAPI lend_buffer(uint8_t **buffer, size_t *nbytes,
+	size_t *records)
+{
+	*buffer = need(aligned_alloc(8, BUFFER));
+	*nbytes = BUFFER;
+	*records = 0;                   /* as many as fit */
+}
+
+static void keep_kernel(const CUpti_ActivityKernel10 *k)
+{
+	keep_work((Work){ .kind = WORK_KERNEL, .name = short_name(k->name),
+		.span = (int)k->correlationId, .start_us = k->start * 1e-3,
+		.end_us = k->end * 1e-3, .stream = k->streamId,
+		.grid = { (unsigned)k->gridX, (unsigned)k->gridY, (unsigned)k->gridZ },
+		.block = { (unsigned)k->blockX, (unsigned)k->blockY,
+			(unsigned)k->blockZ },
+		.registers = k->registersPerThread,
+		.shared_bytes = (size_t)k->staticSharedMemory
+			+ (size_t)k->dynamicSharedMemory });
+}
+
+static void keep_record(const CUpti_Activity *record)
+{
+	const CUpti_ActivityMemcpy6 *copy = (const void *)record;
+	const CUpti_ActivityMemset4 *fill = (const void *)record;
+	const CUpti_ActivityExternalCorrelation *link = (const void *)record;
+	switch (record->kind) {
+	case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+		keep_kernel((const void *)record);
+		break;
+	case CUPTI_ACTIVITY_KIND_MEMCPY:
+		keep_work((Work){ .kind = WORK_COPY, .name = "copy",
+			.span = (int)copy->correlationId, .start_us = copy->start * 1e-3,
+			.end_us = copy->end * 1e-3, .stream = copy->streamId,
+			.nbytes = copy->bytes });
+		break;
+	case CUPTI_ACTIVITY_KIND_MEMSET:
+		keep_work((Work){ .kind = WORK_FILL, .name = "fill",
+			.span = (int)fill->correlationId, .start_us = fill->start * 1e-3,
+			.end_us = fill->end * 1e-3, .stream = fill->streamId,
+			.nbytes = fill->bytes });
+		break;
+	case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION:
+		keep_link((Link){ link->correlationId, (int)link->externalId });
+		break;
+	default:
+		break;                      /* the calls themselves */
+	}
+}
+
+static void CUPTIAPI take_buffer(CUcontext context, uint32_t stream,
+	uint8_t *buffer, size_t nbytes, size_t valid)
+{
+	(void)nbytes;
+	CUpti_Activity *record = NULL;
+	size_t lost = 0;
+	pthread_mutex_lock(&kept.lock);
+	while (cuptiActivityGetNextRecord(buffer, valid, &record) == CUPTI_SUCCESS)
+		keep_record(record);
+	if (cuptiActivityGetNumDroppedRecords(context, stream, &lost)
+		== CUPTI_SUCCESS)
+		kept.lost += lost;
+	pthread_mutex_unlock(&kept.lock);
+	free(buffer);
+}
+static const CUpti_ActivityKind kinds[] = {
+	CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
+	CUPTI_ACTIVITY_KIND_MEMSET, CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION,
+	CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER,
+};
+enum { NKINDS = sizeof kinds / sizeof *kinds };
+
+static uint64_t CUPTIAPI clock_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * (uint64_t)1000000000 + t.tv_nsec;
+}
+
+bool recorder_start(void)
+{
+	CUPTI(cuptiActivityRegisterTimestampCallback(clock_ns));
+	CUPTI(cuptiActivityRegisterCallbacks(lend_buffer, take_buffer));
+	for (int i = 0; i < NKINDS; i++)
+		if (cuptiActivityEnable(kinds[i]) != CUPTI_SUCCESS) {
+			while (i-- > 0)
+				CUPTI(cuptiActivityDisable(kinds[i]));
+			return false;
+		}
+	return true;
+}
+
+void recorder_begin(int span)
+{
+	CUPTI(cuptiActivityPushExternalCorrelationId(
+		CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, (uint64_t)span));
+}
+
+void recorder_end(void)
+{
+	uint64_t span;
+	CUPTI(cuptiActivityPopExternalCorrelationId(
+		CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, &span));
+}
+
+static int by_call(const void *a, const void *b)
+{
+	unsigned x = ((const Link *)a)->call, y = ((const Link *)b)->call;
+	return x < y ? -1 : x > y;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	double x = ((const Work *)a)->start_us, y = ((const Work *)b)->start_us;
+	return x < y ? -1 : x > y;
+}
+
+void recorder_stop(Profile *p)
+{
+	CUPTI(cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED));
+	for (int i = 0; i < NKINDS; i++)
+		CUPTI(cuptiActivityDisable(kinds[i]));
+	pthread_mutex_lock(&kept.lock);
+	qsort(kept.links, kept.nlinks, sizeof *kept.links, by_call);
+	for (size_t i = 0; i < kept.nworks; i++) {
+		Link wanted = { (unsigned)kept.works[i].span, -1 };
+		const Link *found = kept.nlinks ? bsearch(&wanted, kept.links,
+			kept.nlinks, sizeof *kept.links, by_call) : NULL;
+		kept.works[i].span = found ? found->span : -1;
+	}
+	qsort(kept.works, kept.nworks, sizeof *kept.works, by_start);
+	p->works = kept.works, p->nworks = kept.nworks, p->lost = kept.lost;
+	free(kept.links);
+	kept.works = NULL, kept.links = NULL;
+	kept.nworks = kept.nlinks = kept.lost = 0;
+	pthread_mutex_unlock(&kept.lock);
+}

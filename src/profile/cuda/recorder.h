@@ -1,0 +1,14 @@
+/* recorder.h: works of a profile, by CUPTI's activity records */
+#ifndef PROFILE_CUDA_RECORDER_H
+#define PROFILE_CUDA_RECORDER_H
+
+#include "profile/profile.h"
+
+/* false: this process may not record, because another tool does */
+bool recorder_start(void);
+void recorder_begin(int span);
+void recorder_end(void);
+/* gives the works to p */
+void recorder_stop(Profile *p);
+
+#endif

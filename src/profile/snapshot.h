@@ -1,0 +1,11 @@
+/* snapshot.h: the allocator's log as PyTorch's memory snapshot */
+#ifndef PROFILE_SNAPSHOT_H
+#define PROFILE_SNAPSHOT_H
+
+#include "device/device.h"
+
+/* what device_record logged, and all blocks as they are now; replaces the file,
+ * or ends the program */
+void snapshot_write(const Device *device, const char *path);
+
+#endif

@@ -1,0 +1,132 @@
+#include "profile/trace.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+enum { RANGES_TRACK = 1, STREAM_TRACKS = 100 };
+
+static void write_text(FILE *f, const char *text)
+{
+	putc('"', f);
+	for (; *text; text++)
+		if (*text == '"' || *text == '\\')
+			fprintf(f, "\\%c", *text);
+		else if ((unsigned char)*text < ' ')
+			fprintf(f, "\\u%04x", *text);
+		else
+			putc(*text, f);
+	putc('"', f);
+}
+
+static void name_track(FILE *f, int rank, unsigned track, const char *format,
+	unsigned number)
+{
+	char name[64];
+	snprintf(name, sizeof name, format, number);
+	fprintf(f, "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":%d,\"tid\":%u,"
+		"\"args\":{\"name\":\"%s\"}},\n", rank, track, name);
+}
+
+static void write_event(FILE *f, int rank, unsigned track, const char *name,
+	double start_us, double end_us)
+{
+	fprintf(f, "{\"ph\":\"X\",\"pid\":%d,\"tid\":%u,\"ts\":%.3f,\"dur\":%.3f,"
+		"\"name\":", rank, track, start_us, end_us - start_us);
+	write_text(f, name);
+}
+
+static void write_works(FILE *f, const Profile *p, int rank)
+{
+	for (size_t i = 0; i < p->nworks; i++) {
+		const Work *w = &p->works[i];
+		bool named = false;
+		for (size_t before = 0; before < i && !named; before++)
+			named = p->works[before].stream == w->stream;
+		if (!named)
+			name_track(f, rank, STREAM_TRACKS + w->stream, "stream %u",
+				w->stream);
+		write_event(f, rank, STREAM_TRACKS + w->stream, w->name, w->start_us,
+			w->end_us);
+		fprintf(f, ",\"args\":{\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u],"
+			"\"registers\":%u,\"shared_bytes\":%zu,\"bytes\":%zu}},\n",
+			w->grid[0], w->grid[1], w->grid[2], w->block[0], w->block[1],
+			w->block[2], w->registers, w->shared_bytes, w->nbytes);
+	}
+}
+
+static void write_memory(FILE *f, const Device *d, int rank)
+{
+	ptrdiff_t active[NCATEGORIES];
+	for (int c = 0; c < NCATEGORIES; c++)
+		active[c] = (ptrdiff_t)d->active[c];
+	for (size_t i = 0; i < d->nlog; i++)    /* back to the first event */
+		active[d->log[i].category] -= d->log[i].nbytes;
+	for (size_t i = 0; i < d->nlog; i++) {
+		const MemoryEvent *e = &d->log[i];
+		active[e->category] += e->nbytes;
+		fprintf(f, "{\"ph\":\"C\",\"pid\":%d,\"ts\":%.3f,\"name\":\"bytes in "
+			"use\",\"args\":{", rank, (e->ms + d->start_ms) * 1e3);
+		for (int c = 0; c < NCATEGORIES; c++)
+			fprintf(f, "%s\"%s\":%td", c ? "," : "", category_names[c],
+				active[c]);
+		fprintf(f, "}},\n");
+	}
+}
+
+void trace_write(const Profile *p, int rank, const char *path)
+{
+	char *beside = need(malloc(strlen(path) + 5));
+	sprintf(beside, "%s.new", path);
+	FILE *f = fopen(beside, "w");
+	if (f == NULL)
+		usage_error("cannot write %s: %s", path, strerror(errno));
+	fprintf(f, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+	for (int s = 0; s < p->nspans; s++) {
+		write_event(f, rank, RANGES_TRACK, p->spans[s].name,
+			p->spans[s].start_us, p->spans[s].end_us);
+		fprintf(f, "},\n");
+	}
+	write_works(f, p, rank);
+	write_memory(f, p->device, rank);
+	name_track(f, rank, RANGES_TRACK, "ranges", 0);
+	fprintf(f, "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%d,\"args\":"
+		"{\"name\":\"rank %d\"}}]}\n", rank, rank);
+	bool bad = ferror(f);
+	if (fclose(f) != 0 || bad || rename(beside, path) != 0)
+		usage_error("cannot write %s: %s", path, strerror(errno));
+	free(beside);
+}
+static void write_stack(const Profile *p, int span, FILE *f)
+{
+	if (p->spans[span].parent >= 0) {
+		write_stack(p, p->spans[span].parent, f);
+		putc(';', f);
+	}
+	fputs(p->spans[span].name, f);
+}
+
+void folded_write(const Profile *p, FILE *f)
+{
+	double *own = need(calloc(p->nspans + 1, sizeof *own));
+	for (int s = 0; s < p->nspans; s++) {
+		own[s] += p->spans[s].device_us;
+		if (p->spans[s].parent >= 0)
+			own[p->spans[s].parent] -= p->spans[s].device_us;
+	}
+	for (int s = 0; s < p->nspans && !p->sees_work; s++) {
+		write_stack(p, s, f);
+		fprintf(f, " %.0f\n", own[s] * 1e3);
+	}
+	for (size_t i = 0; i < p->nworks; i++) {
+		const Work *w = &p->works[i];
+		if (w->span >= 0) {
+			write_stack(p, w->span, f);
+			putc(';', f);
+		}
+		fprintf(f, "%s %.0f\n", w->name, (w->end_us - w->start_us) * 1e3);
+	}
+	free(own);
+}

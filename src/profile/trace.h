@@ -1,0 +1,17 @@
+/* trace.h: a profile as files for other tools */
+#ifndef PROFILE_TRACE_H
+#define PROFILE_TRACE_H
+
+#include <stdio.h>
+
+#include "profile/profile.h"
+
+/* events for chrome://tracing and ui.perfetto.dev; memory from the device's log.
+ * rank: the process among several, from 0. Replaces the file, or ends the
+ * program */
+void trace_write(const Profile *profile, int rank, const char *path);
+/* a line "forward;layer;norm;KERNEL NANOSECONDS" for each stack that has works,
+ * or, where works are not seen, for each that took time itself */
+void folded_write(const Profile *profile, FILE *file);
+
+#endif
