@@ -1,8 +1,8 @@
 #include "experiments/attention_case.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "ops/array.h"
@@ -72,10 +72,8 @@ static Matmul product(const AttentionCase *a, bool to_matrix)
 	return m;
 }
 
-void attend_naive(void *attention)
+static void attend_naive(AttentionCase *a)
 {
-	AttentionCase *a = attention;
-	assert(a->causal);
 	if (a->P.at == NULL)
 		a->P = matrices(a, MEM_ACTIVATION, "attention weights");
 	a->ops->matmul(a->P, a->q, a->k, product(a, true));
@@ -83,9 +81,8 @@ void attend_naive(void *attention)
 	a->ops->matmul(a->o, a->P, a->v, product(a, false));
 }
 
-void attend_naive_backward(void *attention)
+static void attend_naive_backward(AttentionCase *a)
 {
-	AttentionCase *a = attention;
 	Matmul rows = product(a, false), columns = rows;
 	columns.trans_a = true;
 	if (a->dP.at == NULL)
@@ -111,21 +108,49 @@ static Attention described(const AttentionCase *a)
 		.o = heads(a, a->o), .L = a->L };
 }
 
-void attend_tiled(void *attention)
+static void attend_tiled(AttentionCase *a)
 {
-	AttentionCase *a = attention;
 	if (a->L.at == NULL)
 		a->L = array_new(a->device, a->B * a->H * a->n, TYPE_REAL,
 			MEM_ACTIVATION, "logsumexp");
-	a->ops->fused.attention_forward(described(a));
+	a->way->forward(described(a));
 }
 
-void attend_tiled_backward(void *attention)
+static void attend_tiled_backward(AttentionCase *a)
+{
+	a->way->backward(described(a), (AttentionGradient){ .o = heads(a, a->dO),
+		.q = heads(a, a->dq), .k = heads(a, a->dk), .v = heads(a, a->dv) });
+}
+const char *const attention_variants[] = { "naive", "rows", "tiles" };
+
+bool attention_case_take(AttentionCase *a, const char *variant)
+{
+	a->way = NULL;
+	if (strcmp(variant, "naive") == 0)
+		return a->causal;
+	a->way = a->ops->ways;
+	while (a->way->name && strcmp(a->way->name, variant) != 0)
+		a->way++;
+	Attention asked = described(a);
+	return a->way->name && a->way->takes(&asked);
+}
+
+void attend(void *attention)
 {
 	AttentionCase *a = attention;
-	a->ops->fused.attention_backward(described(a), (AttentionGradient){
-		.o = heads(a, a->dO), .q = heads(a, a->dq), .k = heads(a, a->dk),
-		.v = heads(a, a->dv) });
+	if (a->way)
+		attend_tiled(a);
+	else
+		attend_naive(a);
+}
+
+void attend_backward(void *attention)
+{
+	AttentionCase *a = attention;
+	if (a->way)
+		attend_tiled_backward(a);
+	else
+		attend_naive_backward(a);
 }
 /* one head of a batch on the host, (n, D) */
 static real *read_head(const AttentionCase *a, Array x, size_t batch,
@@ -220,19 +245,3 @@ void attention_case_check(const AttentionCase *a, bool gradients,
 	for (int i = 0; i < 8; i++)
 		free(read[i]);
 }
-
-static bool is_causal(const AttentionCase *a)
-{
-	return a->causal;
-}
-
-static bool has_tiles(const AttentionCase *a)
-{
-	return a->ops->fused.attends(a->type, a->D);
-}
-
-const AttentionVariant attention_variants[] = {
-	{ "naive", attend_naive, attend_naive_backward, is_causal },
-	{ "tiles", attend_tiled, attend_tiled_backward, has_tiles },
-};
-const int nvariants = sizeof attention_variants / sizeof *attention_variants;

@@ -14,29 +14,25 @@ typedef struct AttentionCase {
 	Array q, k, v, o, dO, dq, dk, dv;
 	Array P, dP;                     /* (B, H, n, n), without tiles */
 	Array L;                         /* (B, H, n), with tiles */
+	const AttentionWay *way;         /* NULL: by matrices */
 } AttentionCase;
 
-/* without tiles queries, keys, values and output are made; with, L too */
+/* makes queries, keys, values and room for the output */
 AttentionCase attention_case(Device *device, size_t B, size_t H, size_t n,
 	size_t D, bool causal, Type type, uint64_t seed);
 void attention_case_free(AttentionCase *a);
 /* makes dO and room for dq, dk, dv */
 void attention_case_gradients(AttentionCase *a, uint64_t seed);
 
-/* two products and a softmax by elementary steps; causal only */
-void attend_naive(void *attention_case);
-void attend_naive_backward(void *attention_case);
-/* the same in tiles */
-void attend_tiled(void *attention_case);
-void attend_tiled_backward(void *attention_case);
-
-typedef struct AttentionVariant {
-	const char *name;
-	void (*forward)(void *attention_case), (*backward)(void *attention_case);
-	bool (*can)(const AttentionCase *a);
-} AttentionVariant;
-extern const AttentionVariant attention_variants[];
-extern const int nvariants;
+/* naive: two products and a softmax by elementary steps, causal only; else the
+ * name of one of the device's ways. From now on the case is attended so, unless
+ * false is returned: it cannot */
+#define ATTENTION_VARIANTS "naive|rows|tiles"
+extern const char *const attention_variants[];
+enum { NVARIANTS = 3 };
+bool attention_case_take(AttentionCase *a, const char *variant);
+void attend(void *attention_case);
+void attend_backward(void *attention_case);
 
 /* ends the program unless some rows of o, and after a backward pass of dq, dk
  * and dv, are what their formulas say, to `tolerance` of the largest */

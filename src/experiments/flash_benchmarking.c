@@ -11,25 +11,27 @@
 
 static int precision = -1;
 static long length, width, heads = 1, batch = 1, runs = 20;
-static const char *only_variant;
+static int variant = -1;
 static const Option options[] = {
 	{ "precision", OPT_CHOICE, &precision, PRECISIONS, "this format only" },
 	{ "n", OPT_INT, &length, "1..1048576", "this length only" },
 	{ "d", OPT_INT, &width, "1..256", "this head size only" },
 	{ "heads", OPT_INT, &heads, "1..1024", "heads of a sequence" },
 	{ "batch", OPT_INT, &batch, "1..1024", "sequences" },
-	{ "variant", OPT_TEXT, &only_variant, "NAME", "naive or tiles" },
+	{ "variant", OPT_CHOICE, &variant, ATTENTION_VARIANTS, "this way only" },
 	{ "runs", OPT_INT, &runs, "1..1000", "of each pass" },
 	{ 0 }
 };
 
 static void add_variants(Plan *plan, const char *dtype, long H, long n, long d)
 {
-	for (int v = 0; v < nvariants; v++)
-		if (only_variant == NULL
-			|| strcmp(only_variant, attention_variants[v].name) == 0)
-			plan_add(plan, "%s\t%ld\t%ld\t%ld\t%ld\tyes\t%s", dtype, batch, H, n, d,
-				attention_variants[v].name);
+	for (int v = 0; v < NVARIANTS; v++) {
+		const char *name = attention_variants[v];
+		if (variant < 0 ? harness_on_gpu() || strcmp(name, "rows") != 0
+			: v == variant)
+			plan_add(plan, "%s\t%ld\t%ld\t%ld\t%ld\tyes\t%s", dtype, batch, H,
+				n, d, name);
+	}
 }
 
 static void plan(Plan *plan)
@@ -57,49 +59,38 @@ static void plan_large(Plan *plan)
 		add_variants(plan, "bf16", shapes[i].heads, harness_on_gpu()
 			? shapes[i].n : shapes[i].n / 64, shapes[i].d);
 }
-typedef struct Both {
-	AttentionCase *a;
-	const AttentionVariant *variant;
-} Both;
-
-static void run_both(void *arg)
+static void attend_both(void *attention)
 {
-	const Both *b = arg;
-	b->variant->forward(b->a);
-	b->variant->backward(b->a);
+	attend(attention);
+	attend_backward(attention);
 }
 
 static void run(Row *row)
 {
 	Device *d = harness_device();
-	const AttentionVariant *variant = attention_variants;
-	while (strcmp(variant->name, row_text(row, "variant")) != 0)
-		variant++;
 	Type type = policy_find(row_text(row, "dtype"))->op[OP_SCORES].input;
 	double H = row_int(row, "heads"), n = row_int(row, "n"),
 		D = row_int(row, "d"), w = d->backend->width(type);
 	AttentionCase a = attention_case(d, row_int(row, "batch"), H, n, D, true,
 		type, harness_seed);
 	attention_case_gradients(&a, harness_seed);
-	if (!variant->can(&a)) {
+	if (!attention_case_take(&a, row_text(row, "variant"))) {
 		row_set(row, "status", "skipped: no kernel for this shape");
 		return;
 	}
-	Both both = { &a, variant };
-	run_both(&both);
+	attend_both(&a);
 	attention_case_check(&a, true, type == FP32 ? 5e-5 : 5e-2);
 	size_t peak = d->total_peak;
-	Timing f = timed_calls(d, variant->forward, &a, (int)runs),
-		b = timed_calls(d, variant->backward, &a, (int)runs);
+	Timing f = timed_calls(d, attend, &a, (int)runs),
+		b = timed_calls(d, attend_backward, &a, (int)runs);
 	row_set(row, "fwd_ms", "%.5f", f.ms);
 	row_set(row, "fwd_sd_ms", "%.5f", f.sd_ms);
 	row_set(row, "bwd_ms", "%.5f", b.ms);
 	row_set(row, "bwd_sd_ms", "%.5f", b.sd_ms);
-	row_set(row, "both_ms", "%.5f", timed_calls(d, run_both, &both,
+	row_set(row, "both_ms", "%.5f", timed_calls(d, attend_both, &a,
 		(int)runs).ms);
-	row_set(row, "fwd_replay_ms", "%.5f", timed(d, variant->forward, &a,
-		(int)runs).ms);
-	row_set(row, "bwd_replay_ms", "%.5f", timed(d, variant->backward, &a,
+	row_set(row, "fwd_replay_ms", "%.5f", timed(d, attend, &a, (int)runs).ms);
+	row_set(row, "bwd_replay_ms", "%.5f", timed(d, attend_backward, &a,
 		(int)runs).ms);
 	/* products of the half that the mask leaves; arrays read and written once */
 	double pairs = a.B * H * n * (n + 1) / 2, array = a.B * H * n * D * w / 1e6;

@@ -107,19 +107,19 @@ static void run(Row *row)
 	AttentionCase a = attention_case(d, batch, 1, row_int(row, "n"),
 		row_int(row, "d"), true, type, harness_seed);
 	Sizes sizes = sizes_of(d, type, a.n, a.D);
-	attend_naive(&a);
+	attend(&a);
 	attention_case_check(&a, false, tolerance);
 	size_t workspace = d->active[MEM_TEMPORARY];
-	Stats forward = timed_passes(d, attend_naive, &a);
+	Stats forward = timed_passes(d, attend, &a);
 	double left_bytes = d->total - workspace;
 	set_pass(row, "forward", forward, left_bytes, left(sizes),
 		d->total_peak - workspace);
 	row_set(row, "pass", "backward");
 	clear(row);
 	attention_case_gradients(&a, harness_seed);
-	attend_naive_backward(&a);
+	attend_backward(&a);
 	attention_case_check(&a, true, tolerance);
-	set_pass(row, "backward", timed_passes(d, attend_naive_backward, &a),
+	set_pass(row, "backward", timed_passes(d, attend_backward, &a),
 		left_bytes, back(sizes), d->total_peak - workspace);
 	attention_case_free(&a);
 }
@@ -195,9 +195,9 @@ static void run_failing(Row *row)
 	device_record(full, true);
 	AttentionCase a = attention_case(full, batch, 1, n, D, true, type,
 		harness_seed);
-	attend_naive(&a);
+	attend(&a);
 	attention_case_gradients(&a, harness_seed);
-	attend_naive_backward(&a);
+	attend_backward(&a);
 	die("n = %ld fits", n);
 }
 

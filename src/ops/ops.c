@@ -42,6 +42,7 @@
 		.attention_forward = PREFIX##_fused_attention_forward,              \
 		.attention_backward = PREFIX##_fused_attention_backward,            \
 	},                                                                      \
+	.ways = PREFIX##_ways,                                                  \
 }
 
 static const Ops cpu_ops = OPERATIONS(cpu);

@@ -70,6 +70,15 @@ typedef struct AttentionGradient {
 	/* (positions, D/2): q and k are turned back by these angles; at NULL: no */
 	Array cosine, sine;
 } AttentionGradient;
+
+/* one way to attend in tiles */
+typedef struct AttentionWay {
+	const char *name;       /* NULL ends a list of them */
+	/* of sizes, type and strides alone */
+	bool (*takes)(const Attention *a);
+	void (*forward)(Attention a);
+	void (*backward)(Attention a, AttentionGradient g);
+} AttentionWay;
 /* backward of sum = x + branch, y = g sum rho (fused.rmsnorm_forward) */
 typedef struct NormBackward {
 	Array dsum;     /* (rows, C) += the gradient that comes through the norm */
@@ -177,6 +186,9 @@ typedef struct Ops {
 	void   (*adamw)(Array w, Array g, Array m, Array v, size_t n,
 		const AdamWStep *step, const int32_t *skip);
 	FusedOps fused;
+	/* ways to attend, the simplest first; fused.attention_* takes the last that
+	 * it can */
+	const AttentionWay *ways;
 } Ops;
 
 const Ops *ops_for(const Device *device);

@@ -240,3 +240,15 @@ void cpu_fused_attention_backward(Attention a, AttentionGradient g)
 {
 	cpu_attention_backward_tiled(a, g, TILE, TILE);
 }
+
+static bool takes_all(const Attention *a)
+{
+	(void)a;
+	return true;
+}
+
+const AttentionWay cpu_ways[] = {
+	{ "tiles", takes_all, cpu_fused_attention_forward,
+		cpu_fused_attention_backward },
+	{ 0 }
+};

@@ -62,6 +62,7 @@ void   cpu_fused_adamw(Array w, Array low, Array g, Array m, Array v, size_t n,
 bool   cpu_fused_attends(Type type, size_t D);
 void   cpu_fused_attention_forward(Attention a);
 void   cpu_fused_attention_backward(Attention a, AttentionGradient g);
+extern const AttentionWay cpu_ways[];
 /* in tiles of so many queries and keys */
 void   cpu_attention_forward_tiled(Attention a, size_t rows, size_t columns);
 void   cpu_attention_backward_tiled(Attention a, AttentionGradient g,

@@ -283,13 +283,13 @@ template <class F> static bool with_heads(Type type, size_t D, F f)
 	}
 }
 
-extern "C" bool cuda_fused_attends(Type type, size_t D)
+extern "C" bool cuda_tiles_take(const Attention *a)
 {
 	int device, most, need = 0;
 	CUDA(cudaGetDevice(&device));
 	CUDA(cudaDeviceGetAttribute(&most,
 		cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-	const bool made = with_heads(type, D, [&](auto factors, auto D) {
+	const bool made = with_heads(a->q.x.type, a->D, [&](auto factors, auto D) {
 		using T = typename decltype(factors)::Stored;
 		constexpr int N = tile_rows<T, D.value>;
 		need = shared_bytes<T, D.value, N>(2, 2 * N);
@@ -316,7 +316,7 @@ static void launch(Kernel kernel, const Attention &a, size_t rows, int nbytes,
 	LAUNCHED();
 }
 
-extern "C" void cuda_fused_attention_forward(Attention a)
+extern "C" void cuda_tiles_forward(Attention a)
 {
 	assert(a.keys > 0 && a.scale > 0);
 	const bool wide = packs(a.q) && packs(a.k) && packs(a.v) && packs(a.o);
@@ -325,10 +325,10 @@ extern "C" void cuda_fused_attention_forward(Attention a)
 		launch(attend<F, D.value, 64>, a, a.queries,
 			shared_bytes<typename F::Stored, D.value, 64>(1, 0), wide);
 	});
-	assert(done && "cuda_fused_attends was asked");
+	assert(done && "cuda_tiles_take was asked");
 }
 
-extern "C" void cuda_fused_attention_backward(Attention a, AttentionGradient g)
+extern "C" void cuda_tiles_backward(Attention a, AttentionGradient g)
 {
 	const bool wide = packs(a.q) && packs(a.k) && packs(a.v) && packs(g.o)
 		&& packs(g.q) && packs(g.k) && packs(g.v);
@@ -344,5 +344,5 @@ extern "C" void cuda_fused_attention_backward(Attention a, AttentionGradient g)
 			shared_bytes<T, D.value, N>(2, 2 * N), g, deltas, wide);
 	});
 	cuda_release(deltas);
-	assert(done && "cuda_fused_attends was asked");
+	assert(done && "cuda_tiles_take was asked");
 }

@@ -38,14 +38,14 @@ static Array take(const OnGpu *g, int a)
 	return part;
 }
 
-static void run_attention(const Problem *p, OnGpu *g, const Array *host,
-	Array *got)
+static void run_attention(const AttentionWay *way, const Problem *p, OnGpu *g,
+	const Array *host, Array *got)
 {
 	for (int a = 0; a <= ARRAYS; a++)
 		put(g, a, host);
 	Attention a = attention_on(p, g->at, g->at[ARRAYS]);
-	ops_for(gpu)->fused.attention_forward(a);
-	ops_for(gpu)->fused.attention_backward(a, gradient_on(p, g->at, g->angles));
+	way->forward(a);
+	way->backward(a, gradient_on(p, g->at, g->angles));
 	for (int i = 0; i <= ARRAYS; i++)
 		got[i] = take(g, i);
 }
@@ -76,11 +76,16 @@ static void follow_the_formulas(const Problem *p, int t)
 	held[ARRAYS + 1] = g.angles[0].at;
 	for (int part = 0; part < 2; part++)
 		array_write(gpu, g.angles[part], angles[part].at, n);
-	run_attention(p, &g, host, got);
-	run_attention(p, &g, host, again);
-	expect_attention(label, p, &r, got, got[ARRAYS], bounds[t], scores[t]);
-	for (int a = 0; a <= ARRAYS; a++)
-		expect_same(label, again[a], got[a], g.n[a]);
+	Attention asked = attention_on(p, g.at, g.at[ARRAYS]);
+	for (const AttentionWay *way = ops_for(gpu)->ways; way->name; way++) {
+		if (!way->takes(&asked))
+			continue;
+		run_attention(way, p, &g, host, got);
+		run_attention(way, p, &g, host, again);
+		expect_attention(label, p, &r, got, got[ARRAYS], bounds[t], scores[t]);
+		for (int a = 0; a <= ARRAYS; a++)
+			expect_same(label, again[a], got[a], g.n[a]);
+	}
 	assert_int_equal(release_both(NULL), 0);
 }
 

@@ -1,0 +1,41 @@
+/* attention_ways.c: the kernels of attention, and which of them is used */
+#include <assert.h>
+#include <stddef.h>
+
+#include "ops/cuda/cuda.h"
+
+const AttentionWay cuda_ways[] = {
+	{ "rows", cuda_rows_take, cuda_rows_forward, cuda_rows_backward },
+	{ "tiles", cuda_tiles_take, cuda_tiles_forward, cuda_tiles_backward },
+	{ 0 }
+};
+
+/* NULL: there is none */
+static const AttentionWay *last_way(const Attention *a)
+{
+	const AttentionWay *last = NULL;
+	for (const AttentionWay *way = cuda_ways; way->name; way++)
+		if (way->takes(a))
+			last = way;
+	return last;
+}
+
+bool cuda_fused_attends(Type type, size_t D)
+{
+	Attention a = { .D = D, .q.x.type = type };
+	return last_way(&a) != NULL;
+}
+
+void cuda_fused_attention_forward(Attention a)
+{
+	const AttentionWay *way = last_way(&a);
+	assert(way && "cuda_fused_attends was asked");
+	way->forward(a);
+}
+
+void cuda_fused_attention_backward(Attention a, AttentionGradient g)
+{
+	const AttentionWay *way = last_way(&a);
+	assert(way && "cuda_fused_attends was asked");
+	way->backward(a, g);
+}
