@@ -43,7 +43,7 @@ endif
 
 tangle:       ## write src/ and tests/ from writeup.nw; all that builds does so first | noweb | 1 s
 	@:
-all: $(PROGRAMS) $(TEST_PROGRAMS) ## compile every program and test | C compiler, OpenBLAS, cmocka | 1 min
+all: $(PROGRAMS) $(TEST_PROGRAMS) $(SHARED) ## compile every program and test | C compiler, OpenBLAS, cmocka | 1 min
 kernels: $(KERNEL_OBJECTS) ## compile every kernel for Ampere, Hopper and the newest GPU | nvcc | 2 min
 	@echo 'kernels: $(strip $(KERNEL_REPORT))'
 experiments: $(HERE) ## run what is not up to date; one problem: make NAME | as all | 4 min
@@ -54,7 +54,7 @@ dist:         ## pack what a node without git needs into build/writeup.tar.gz | 
 		--exclude=tables/local --transform='s,^,writeup/,' \
 		Makefile $(wildcard README.md tables) src tests writeup.nw
 	@echo "build/writeup.tar.gz: there, tar xf writeup.tar.gz && cd writeup && make experiments"
-test: $(PROGRAMS) $(TEST_PROGRAMS) ## run every test; SANITIZE=1: under ASan and UBSan | as all | 1 min
+test: $(PROGRAMS) $(TEST_PROGRAMS) $(SHARED) ## run every test; SANITIZE=1: under ASan and UBSan | as all | 1 min
 	@$(RUN_TESTS)
 check:        ## is everything that is committed made from this writeup.nw? | noweb, pandoc | 30 s
 	@NOWEB=$(NOWEB) bash src/weave/check.sh

@@ -96,6 +96,7 @@ build/L/stamp: writeup.nw
 	@bash src/weave/tangle.sh --lines $< build/L && touch $@
 build/L/src/% build/L/tests/%: build/L/stamp ;
 .PRECIOUS: build/L/src/% build/L/tests/%
+SHARED := $(if $(SANITIZE),,$(B)/libsystems.so)
 $(B)/libsystems.so: $(OBJECTS_f32) src/ops/exports.map
 	@echo "  link  $@"; mkdir -p $(@D)
 	@$(CC) $(OPTIMIZE) -fopenmp -shared -Wl,--version-script=src/ops/exports.map \
@@ -169,6 +170,7 @@ ARGS_pytorch_attention-failing := --study failing
 ARGS_layer_norm-model := --study model
 ARGS_rmsnorm_jvp-best := --study best
 ARGS_flash_benchmarking-large := --study large
+ARGS_flash_benchmarking-peers := --study peers
 # ARGS_program-study := --option value
 program = $(firstword $(subst -, ,$1))
 define table_rule # $1: table, $2: its program

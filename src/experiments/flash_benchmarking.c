@@ -6,8 +6,13 @@
 #include "base/error.h"
 #include "experiments/attention_case.h"
 #include "experiments/harness.h"
+#include "experiments/peer.h"
 #include "experiments/timing.h"
 #include "model/precision.h"
+
+#define KEYS "dtype batch heads n d causal variant"
+#define VALUES "fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms both_ms fwd_replay_ms " \
+	"bwd_replay_ms fwd_GFLOP bwd_GFLOP fwd_MB bwd_MB peak_MiB"
 
 static int precision = -1;
 static long length, width, heads = 1, batch = 1, runs = 20;
@@ -101,21 +106,60 @@ static void run(Row *row)
 	row_set(row, "peak_MiB", "%.2f", peak / 1048576.0);
 	attention_case_free(&a);
 }
+typedef struct PeerShape {
+	const char *dtype;
+	long heads, n, d;
+} PeerShape;
+
+static void plan_peers(Plan *plan)
+{
+	static const PeerShape shapes[] = {
+		{ "bf16", 16, 16384, 128 }, { "bf16", 16, 16384, 64 },
+		{ "bf16", 32, 32768, 128 }, { "bf16", 1, 65536, 32 },
+		{ "bf16", 1, 1024, 64 }, { "bf16", 1, 16384, 128 },
+		{ "fp32", 1, 16384, 128 }, { "fp32", 1, 1024, 64 } };
+	static const char *const backends[] = { "cudnn", "flash2", "efficient",
+		"eager", "compiled" };
+	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+		PeerShape s = shapes[i];
+		long n = harness_on_gpu() ? s.n : s.n / 64;
+		bool low = strcmp(s.dtype, "bf16") == 0, many = s.heads * s.n > 16384 * 4;
+		for (int v = 0; v < NVARIANTS; v++)
+			if (strcmp(attention_variants[v], many ? "tiles" : "") == 0
+				|| (!many && v != 1))
+				plan_add(plan, "%s\t%ld\t%ld\t%ld\t%ld\tyes\t%s", s.dtype, batch,
+					s.heads, n, s.d, attention_variants[v]);
+		for (int b = low ? 0 : 2; b < (many ? 3 : 5) && harness_on_gpu(); b++)
+			plan_add(plan, "%s\t%ld\t%ld\t%ld\t%ld\tyes\tpytorch-%s", s.dtype,
+				batch, s.heads, n, s.d, backends[b]);
+	}
+}
+
+static void run_peers(Row *row)
+{
+	enum { LIMIT_S = 120 };
+	const char *variant = row_text(row, "variant"), *pytorch = "pytorch-";
+	if (strncmp(variant, pytorch, strlen(pytorch)) != 0)
+		run(row);
+	else
+		peer_measure(row, VALUES, LIMIT_S, "attention --backend %s --dtype %s "
+			"--batch %s --heads %s --n %s --d %s --runs %ld",
+			variant + strlen(pytorch), row_text(row, "dtype"),
+			row_text(row, "batch"), row_text(row, "heads"), row_text(row, "n"),
+			row_text(row, "d"), runs);
+}
 
 static const char *scale(void)
 {
 	return harness_on_gpu() ? "course" : "small (lengths up to 1024)";
 }
 
-#define KEYS "dtype batch heads n d causal variant"
-#define VALUES "fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms both_ms fwd_replay_ms " \
-	"bwd_replay_ms fwd_GFLOP bwd_GFLOP fwd_MB bwd_MB peak_MiB"
-
 int main(int argc, char **argv)
 {
 	const Study studies[] = {
 		{ "grid", KEYS, VALUES, plan, run },
 		{ "large", KEYS, VALUES, plan_large, run },
+		{ "peers", KEYS, VALUES, plan_peers, run_peers },
 		{ 0 }
 	};
 	const Experiment e = {

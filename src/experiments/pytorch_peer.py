@@ -396,6 +396,55 @@ def command_check(args):
 		bad += not worst <= bound
 		print(f"{group:8} {worst:.2e} (bound {bound:.0e})")
 	sys.exit(bad > 0)
+def attend_by(backend):
+	"""attention of PyTorch: by matrices, compiled, or one of its libraries"""
+	if backend == "eager":
+		return attention
+	if backend == "compiled":
+		return torch.compile(attention)
+	kind = getattr(torch.nn.attention.SDPBackend, {"cudnn": "CUDNN_ATTENTION",
+		"flash2": "FLASH_ATTENTION", "efficient": "EFFICIENT_ATTENTION"}[backend])
+
+	def attend(q, k, v):
+		with torch.nn.attention.sdpa_kernel(kind):
+			return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+	return attend
+
+
+def command_attention(args):
+	set_precision("fp32")
+	torch.manual_seed(args.seed)
+	dtype = torch.bfloat16 if args.dtype == "bf16" else torch.float32
+	shape = (args.batch, args.heads, args.n, args.d)
+	q, k, v, g = (torch.randn(shape, device="cuda", dtype=dtype)
+		for _ in range(4))
+	leaves = [x.requires_grad_() for x in (q, k, v)]
+	attend, clocks = attend_by(args.backend), [Clock(), Clock()]
+
+	def both():
+		o = clock.time("fwd", lambda: attend(*leaves))
+		clock.time("bwd", lambda: o.backward(g))
+		for x in leaves:
+			x.grad = None
+
+	def whole():
+		attend(*leaves).backward(g)
+		for x in leaves:
+			x.grad = None
+
+	for i in range(-5, args.runs):
+		clock = clocks[i >= 0]
+		both()
+		clock.time("both", whole)
+	peak = torch.cuda.max_memory_allocated() / 2**20
+	answers = {"peak_MiB": f"{peak:.2f}"}
+	for name in ("fwd", "bwd", "both"):
+		answers |= clocks[1].columns(name)
+	print(" ".join(f"{key}={value}" for key, value in answers.items()),
+		"status=ok")
+
+
 def main():
 	parser = argparse.ArgumentParser(prog="pytorch_peer", description=__doc__)
 	commands = parser.add_subparsers(dest="command", required=True)
@@ -421,9 +470,15 @@ def main():
 	gold.add_argument("--out", required=True)
 	command("norms", command_norms, rows=50000, width=1024, repeats=1000,
 		seed=1)
+	attend = command("attention", command_attention, batch=1, heads=1, n=1024,
+		d=64, runs=20, seed=1)
+	attend.add_argument("--dtype", choices=("fp32", "bf16"), default="bf16")
+	attend.add_argument("--backend", choices=("eager", "compiled", "cudnn",
+		"flash2", "efficient"), default="cudnn")
 	command("check", command_check, device=device).add_argument("file")
 	args = parser.parse_args()
-	if args.run in (command_time, command_norms) and device == "cpu":
+	if args.run in (command_time, command_norms, command_attention) \
+			and device == "cpu":
 		parser.error("PyTorch finds no GPU to time")
 	if args.run == command_time and (args.warmup < 1 or args.steps < 1):
 		parser.error("--warmup and --steps are at least 1")

@@ -1,12 +1,9 @@
-#define _GNU_SOURCE
 /* pytorch_peers: the same training step by our engine and by PyTorch */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include "base/error.h"
 #include "experiments/harness.h"
+#include "experiments/peer.h"
 #include "experiments/step.h"
 
 static const char *only_impl, *only_size, *only_precision;
@@ -81,47 +78,15 @@ static void time_ours(Row *row, bool fused)
 	row_set(row, "peak_MiB", "%.1f", device->total_peak / 1048576.0);
 	row_set(row, "loss", "%.6f", s.loss);
 }
-static void take_answers(Row *row, char *line)
-{
-	static const char *const columns[] = { "fwd_only_ms", "fwd_ms", "bwd_ms",
-		"opt_ms", "step_ms", "step_sd_ms", "peak_MiB", "loss", "status" };
-	for (char *pair = strtok(line, " \n"); pair; pair = strtok(NULL, " \n")) {
-		char *value = strchr(pair, '=');
-		if (value == NULL)
-			continue;
-		*value++ = '\0';
-		for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
-			if (strcmp(pair, columns[i]) == 0)
-				row_set(row, pair, "%s", value);
-	}
-}
-
 static void time_theirs(Row *row, const char *form)
 {
-	char *command, *line = NULL;
-	size_t capacity = 0;
-	bool answered = false, blocks = strstr(form, "-blocks") != NULL;
-	if (asprintf(&command, "timeout %ld python3 "
-		"src/experiments/pytorch_peer.py time --impl %.*s%s --size %s "
-		"--context %s --batch %ld --precision %s --warmup %ld --steps %ld "
-		"--seed %ld", limit_s, (int)strcspn(form, "-"), form,
-		blocks ? " --blocks" : "", row_text(row, "size"),
-		row_text(row, "context"), batch, row_text(row, "precision"), warmup,
-		steps, harness_seed) < 0)
-		die("out of host memory");
-	FILE *answer = need(popen(command, "r"));
-	while (getline(&line, &capacity, answer) > 0)
-		if (strstr(line, "step_ms=") || strstr(line, "status=")) {
-			take_answers(row, line);
-			answered = true;
-		}
-	int status = pclose(answer), code = WEXITSTATUS(status);
-	if (code == 124)
-		row_set(row, "status", "skipped: took more than %ld s", limit_s);
-	else if (!answered)
-		row_set(row, "status", "skipped: PyTorch could not run (exit %d)", code);
-	free(line);
-	free(command);
+	bool blocks = strstr(form, "-blocks") != NULL;
+	peer_measure(row, "fwd_only_ms fwd_ms bwd_ms opt_ms step_ms step_sd_ms "
+		"peak_MiB loss", limit_s, "time --impl %.*s%s --size %s --context %s "
+		"--batch %ld --precision %s --warmup %ld --steps %ld --seed %ld",
+		(int)strcspn(form, "-"), form, blocks ? " --blocks" : "",
+		row_text(row, "size"), row_text(row, "context"), batch,
+		row_text(row, "precision"), warmup, steps, harness_seed);
 }
 
 static void run(Row *row)

@@ -25,11 +25,12 @@ typedef struct FlashArray {
 
 typedef struct FlashShape {
 	int64_t batch, heads, queries, keys, head_size;
-	double scale;           /* of scores, before the softmax; 0: 1/sqrt(head_size) */
+	double scale;           /* of scores, before the softmax; 0: the usual one,
+	                         * 1/sqrt(head_size) */
 	int32_t causal;         /* query i sees keys 0 ... i */
 	int32_t type;           /* a FlashType: of all arrays but L */
 	int32_t on_gpu;         /* where the arrays are */
-	void *stream;           /* cudaStream_t on which work is queued; ignored else */
+	void *stream;           /* on a GPU: cudaStream_t on which work is queued */
 } FlashShape;
 
 /* O = softmax(scale Q K^T) V, and L (batch, heads, queries), dense and in fp32:

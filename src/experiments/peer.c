@@ -1,0 +1,61 @@
+#define _GNU_SOURCE
+#include "experiments/peer.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/error.h"
+
+static bool has_word(const char *words, const char *word)
+{
+	size_t n = strlen(word);
+	for (const char *at = words; (at = strstr(at, word)); at += n)
+		if ((at == words || at[-1] == ' ') && (at[n] == ' ' || at[n] == '\0'))
+			return true;
+	return false;
+}
+
+/* true: the line was an answer */
+static bool take_answer(Row *row, const char *columns, char *line)
+{
+	bool any = false;
+	for (char *pair = strtok(line, " \n"); pair; pair = strtok(NULL, " \n")) {
+		char *value = strchr(pair, '=');
+		if (value == NULL)
+			continue;
+		*value++ = '\0';
+		if (strcmp(pair, "status") != 0 && !has_word(columns, pair))
+			continue;
+		row_set(row, pair, "%s", value);
+		any = true;
+	}
+	return any;
+}
+
+void peer_measure(Row *row, const char *columns, long limit_s,
+	const char *arguments, ...)
+{
+	char *tail, *command, *line = NULL;
+	size_t capacity = 0;
+	bool answered = false;
+	va_list list;
+	va_start(list, arguments);
+	if (vasprintf(&tail, arguments, list) < 0 || asprintf(&command, "timeout %ld "
+		"python3 src/experiments/pytorch_peer.py %s", limit_s, tail) < 0)
+		die("out of host memory");
+	va_end(list);
+	FILE *answer = need(popen(command, "r"));
+	while (getline(&line, &capacity, answer) > 0)
+		answered |= take_answer(row, columns, line);
+	int status = pclose(answer), code = WEXITSTATUS(status);
+	if (code == 124)
+		row_set(row, "status", "skipped: took more than %ld s", limit_s);
+	else if (!answered)
+		row_set(row, "status", "skipped: PyTorch could not run (exit %d)", code);
+	free(line);
+	free(command);
+	free(tail);
+}
