@@ -171,6 +171,7 @@ ARGS_layer_norm-model := --study model
 ARGS_rmsnorm_jvp-best := --study best
 ARGS_flash_benchmarking-large := --study large
 ARGS_flash_benchmarking-peers := --study peers
+ARGS_flash_benchmarking-model := --study model
 # ARGS_program-study := --option value
 program = $(firstword $(subst -, ,$1))
 define table_rule # $1: table, $2: its program

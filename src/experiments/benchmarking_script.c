@@ -18,7 +18,7 @@
 static int size = -1;
 static Shape given;
 static long context = 128, batch = 4, warmup = 5, steps = 10;
-static int mode = MODE_TRAIN, precision, fusion = 1, norm;
+static int mode = MODE_TRAIN, precision, fusion = 1, attention = 1, norm;
 
 static const Option options[] = {
 	{ "size", OPT_CHOICE, &size, SIZES, "one model, not scaled down" },
@@ -38,6 +38,8 @@ static const Option options[] = {
 		"fp32, or mixed precision with a low format" },
 	{ "fusion", OPT_CHOICE, &fusion, FUSIONS,
 		"one operation after another, or the fast path" },
+	{ "attention", OPT_CHOICE, &attention, ATTENTIONS,
+		"of the fast path: by matrices, or in tiles" },
 	{ "norm", OPT_CHOICE, &norm, "rmsnorm|layernorm",
 		"the norm of the model; layernorm has no fast path" },
 	{ 0 }
@@ -150,8 +152,10 @@ static void run_sizes(Row *row)
 		device->on_oom(8 * B * T, device->limit, "batch");
 	const Policy *policy = policy_find(row_text(row, "precision"));
 	Model *m = model_new(device, &shape, policy, harness_seed);
-	if (strcmp(row_text(row, "fusion"), "fused") == 0)
+	if (strcmp(row_text(row, "fusion"), "fused") == 0) {
 		model_fuse(m);
+		model_attend(m, attention == 1);
+	}
 	m->layernorm = norm;
 	AdamW adamw = { 0 };
 	if (mode == MODE_TRAIN)

@@ -7,8 +7,8 @@
 #include "experiments/attention_case.h"
 #include "experiments/harness.h"
 #include "experiments/peer.h"
+#include "experiments/step.h"
 #include "experiments/timing.h"
-#include "model/precision.h"
 
 #define KEYS "dtype batch heads n d causal variant"
 #define VALUES "fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms both_ms fwd_replay_ms " \
@@ -148,6 +148,36 @@ static void run_peers(Row *row)
 			row_text(row, "batch"), row_text(row, "heads"), row_text(row, "n"),
 			row_text(row, "d"), runs);
 }
+static void plan_model(Plan *plan)
+{
+	static const long contexts[] = { 512, 1024, 2048 };
+	static const char *const formats[] = { "fp32", "bf16" };
+	for (int p = 0; p < 2; p++)
+		for (int s = 0; s < NSIZES; s++)
+			for (int c = 0; c < 3; c++)
+				for (int flash = 0; flash < 2; flash++)
+					plan_add(plan, "%s\t%ld\t%s\t%s", model_sizes[s].name,
+						harness_on_gpu() ? contexts[c] : contexts[c] / SCALE,
+						formats[p], attention_names[flash]);
+}
+
+static void run_model(Row *row)
+{
+	enum { BATCH = 4, WARMUP = 2, STEPS = 5 };
+	Shape shape = row_shape(row);
+	Device *d = harness_device();
+	Model *m = model_new(d, &shape, policy_find(row_text(row, "precision")),
+		harness_seed);
+	model_fuse(m);
+	model_attend(m, strcmp(row_text(row, "attention"), "flash") == 0);
+	AdamW adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
+	Batch b = batch_random(BATCH, shape.context, shape.vocab, harness_seed);
+	StepStats s = timed_steps(m, &adamw, &b, MODE_TRAIN, true, WARMUP, STEPS);
+	row_set_time(row, "fwd", s.fwd);
+	row_set_time(row, "bwd", s.bwd);
+	row_set_time(row, "step", s.step);
+	row_set(row, "peak_MiB", "%.1f", d->total_peak / 1048576.0);
+}
 
 static const char *scale(void)
 {
@@ -160,6 +190,8 @@ int main(int argc, char **argv)
 		{ "grid", KEYS, VALUES, plan, run },
 		{ "large", KEYS, VALUES, plan_large, run },
 		{ "peers", KEYS, VALUES, plan_peers, run_peers },
+		{ "model", "size context precision attention", "fwd_ms fwd_sd_ms bwd_ms "
+			"bwd_sd_ms step_ms step_sd_ms peak_MiB", plan_model, run_model },
 		{ 0 }
 	};
 	const Experiment e = {

@@ -149,7 +149,7 @@ static bool check_training(Model *m, const TensorFile *f)
 
 int main(int argc, char **argv)
 {
-	static int device_choice, precision, fusion;
+	static int device_choice, precision, fusion, attention = 1;
 	static const char *const devices[] = { "auto", "cpu", "cuda" };
 	const Option options[] = {
 		{ "device", OPT_CHOICE, &device_choice, DEVICES,
@@ -157,6 +157,8 @@ int main(int argc, char **argv)
 		{ "precision", OPT_CHOICE, &precision, PRECISIONS,
 			"policy; the bounds follow it" },
 		{ "fusion", OPT_CHOICE, &fusion, FUSIONS, "plain or fast path" },
+		{ "attention", OPT_CHOICE, &attention, ATTENTIONS,
+			"of the fast path" },
 		{ 0 }
 	};
 	int first = options_parse(options, argc, argv,
@@ -168,8 +170,10 @@ int main(int argc, char **argv)
 	Device *device = device_open(devices[device_choice]);
 	Shape shape = checkpoint_shape(f, argv[first]);
 	Model *m = model_new(device, &shape, &policies[precision], 0);
-	if (fusion)
+	if (fusion) {
 		model_fuse(m);
+		model_attend(m, attention == 1);
+	}
 	bounds = choose_bounds(device, m->policy);
 	checkpoint_load(m, f);
 	printf("%s: %ld layers, d_model %ld, %ld heads, d_ff %ld, vocabulary %ld\n",

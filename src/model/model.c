@@ -83,14 +83,21 @@ void model_free(Model **model)
 	*model = NULL;
 }
 const char *const fusion_names[] = { "none", "fused" };
+const char *const attention_names[] = { "naive", "flash" };
+
+void model_attend(Model *m, bool flash)
+{
+	assert(m->fused);
+	m->flash = flash && m->ops->fused.attends(m->policy->op[OP_SCORES].input,
+		m->shape.d_model / m->shape.heads);
+}
 
 void model_fuse(Model *m)
 {
 	Type type = m->policy->op[OP_LINEAR].input;
 	assert(!m->layernorm);
 	m->fused = true;
-	m->flash = m->ops->fused.attends(m->policy->op[OP_SCORES].input,
-		m->shape.d_model / m->shape.heads);
+	model_attend(m, true);
 	m->low = (Array){ m->weights.at, type };
 	if (!m->ops->reads(m->weights.type, type))
 		m->low = array_new(m->device, m->count, type, MEM_PARAMETER,

@@ -63,8 +63,12 @@ Model *model_new(Device *device, const Shape *shape, const Policy *policy,
 void   model_free(Model **model);
 #define FUSIONS "none|fused"
 extern const char *const fusion_names[];
-/* takes the fast path from now on */
+/* takes the fast path from now on, with attention in tiles where there are some */
 void   model_fuse(Model *m);
+#define ATTENTIONS "naive|flash"
+extern const char *const attention_names[];
+/* the fast path attends in tiles, if it can, or by the matrix of weights */
+void   model_attend(Model *m, bool flash);
 /* from now on K blocks at a time are run again in the backward pass; nested: from
  * the inputs of halves of halves, few of them saved at a time. K = 0: none */
 void   model_recompute(Model *m, int K, bool nested);
