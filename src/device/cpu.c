@@ -2,10 +2,12 @@
 #include "device/cpu.h"
 
 #include <cblas.h>
+#include <dlfcn.h>
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -102,10 +104,21 @@ static bool set_default(const char *name, const char *value)
 	return value && !getenv(name) && setenv(name, value, 0) == 0;
 }
 
+/* or in a library that another program has loaded? */
+static bool in_program(void)
+{
+	Dl_info here, entry;
+	return dladdr((void *)in_program, &here)
+		&& dladdr((void *)getauxval(AT_ENTRY), &entry)
+		&& here.dli_fbase == entry.dli_fbase;
+}
+
 __attribute__((constructor))
 static void set_environment(int argc, char **argv)
 {
 	(void)argc;
+	if (!in_program())
+		return;
 	bool changed = set_default("OPENBLAS_CORETYPE", better_kernels());
 	changed |= set_default("OMP_WAIT_POLICY", "passive");
 	if (changed)

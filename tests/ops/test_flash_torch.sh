@@ -1,8 +1,18 @@
 #!/usr/bin/env bash
 # test_flash_torch.sh: attention in PyTorch, through libsystems.so
 . tests/weave/check.sh
-python3 -c 'import torch' 2>/dev/null || exit 77
+command -v python3 >/dev/null || exit 77
 export LIBSYSTEMS=$PWD/${BUILD:-build}/libsystems.so
+[ -f "$LIBSYSTEMS" ] || exit 77         # there is none with SANITIZE=1
+loads_once() {
+	local said
+	said=$(python3 -c "import ctypes, os
+print('once')
+ctypes.CDLL(os.environ['LIBSYSTEMS'])")
+	[ "$said" = once ]
+}
+check 'a program that loads the library goes on' loads_once
+python3 -c 'import torch' 2>/dev/null || exit $failed
 agrees() { # agrees DEVICE TYPE BOUND
 	PYTHONPATH=src/ops python3 - "$@" <<'END'
 import sys
