@@ -35,6 +35,8 @@ static void plan(Plan *plan)
 		for (size_t i = 0; i < sizeof several / sizeof *several; i++) {
 			long K = checkpoint < 0 ? several[i] : checkpoint;
 			bool halves = K == 1 || K == 2 || K == 4;
+			if (!gpu && checkpoint < 0 && K > 2 && K % 4 != 0)
+				continue;               /* a CPU takes long */
 			if (K > layers || (deep && checkpoint < 0 && !halves)
 				|| (checkpoint >= 0 && (i > 0 || deep != nested)))
 				continue;
