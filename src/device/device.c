@@ -322,7 +322,7 @@ static void tell(Device *d, const char *name)
 bool device_range_push(Device *d, const char *name)
 {
 	RangePath *in = d->range->inner;
-	while (in && in->name != name)
+	while (in && strcmp(in->name, name) != 0)
 		in = in->next;
 	if (in == NULL) {
 		in = need(malloc(sizeof *in));

@@ -131,13 +131,13 @@ void    device_forget(Device *device, void **graph);
 
 /* peaks restart from what is active now */
 void    device_reset_peak(Device *device);
-/* calls see(arg, block) for each block of the pool */
 typedef struct DeviceBlock {
 	void *at;
 	size_t nbytes;
 	const char *what;       /* it was last given out for */
 	bool used;              /* else it is free */
 } DeviceBlock;
+/* calls see(arg, block) for each block of the pool */
 void    device_blocks(const Device *device,
 	void (*see)(void *arg, const DeviceBlock *block), void *arg);
 void    device_record(Device *device, bool on);

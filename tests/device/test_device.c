@@ -17,7 +17,12 @@ static void account(void **state)
 	device_record(d, true);
 	void *a = device_alloc(d, 1000, MEM_PARAMETER, "a");
 	void *b = NULL;
+	static const char copy[] = "forward";
+	const RangePath *path = NULL;
+	RANGE(d, copy)
+		path = d->range;
 	RANGE(d, "forward") {
+		assert_ptr_equal(d->range, path);   /* equal names, one path */
 		b = device_alloc(d, 64, MEM_ACTIVATION, "b");
 		assert_true((uintptr_t)a % 64 == 0 && (uintptr_t)b % 64 == 0);
 		assert_int_equal(d->active[MEM_PARAMETER], 1024);
