@@ -130,17 +130,12 @@ static void emit(Row *row, const Tree *t, int under, int depth,
 
 static void run(Row *row)
 {
-	Shape shape = row_shape(row);
-	Device *d = harness_device();
-	Model *m = model_new(d, &shape, policy_find(row_text(row, "precision")),
-		harness_seed);
-	if (strcmp(row_text(row, "fusion"), "fused") == 0)
-		model_fuse(m);
-	Batch b = batch_random(batch, shape.context, shape.vocab, harness_seed);
+	Training training = training_of(row, batch, false);
+	Model *m = training.m;
 	for (long i = 0; i < warmup; i++)
-		timed_step(m, NULL, &b, MODE_FORWARD);
-	Profile *p = profile_start(d, true);
-	timed_step(m, NULL, &b, MODE_FORWARD);
+		timed_step(m, NULL, &training.batch, MODE_FORWARD);
+	Profile *p = profile_start(m->device, true);
+	timed_step(m, NULL, &training.batch, MODE_FORWARD);
 	profile_stop(p);
 	if (p->lost)
 		die("the pass has more events than a profile holds");

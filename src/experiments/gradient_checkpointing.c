@@ -47,18 +47,13 @@ static void plan(Plan *plan)
 }
 static void run(Row *row)
 {
-	Shape shape = row_shape(row);
-	Device *d = harness_device();
+	Training t = training_of(row, batch, true);
+	Device *d = t.m->device;
 	long K = row_int(row, "K");
 	bool deep = row_text(row, "nested")[0] == 'y';
-	Model *m = model_new(d, &shape, policy_find(row_text(row, "precision")),
-		harness_seed);
-	if (fusion == 1)
-		model_fuse(m);
-	model_recompute(m, (int)K, deep);
-	AdamW adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
-	Batch b = batch_random(batch, shape.context, shape.vocab, harness_seed);
-	StepStats s = timed_steps(m, &adamw, &b, MODE_TRAIN, false, warmup, steps);
+	model_recompute(t.m, (int)K, deep);
+	StepStats s = timed_steps(t.m, &t.adamw, &t.batch, MODE_TRAIN, false, warmup,
+		steps);
 	row_set_time(row, "fwd", s.fwd);
 	row_set_time(row, "bwd", s.bwd);
 	row_set_time(row, "step", s.step);
@@ -66,7 +61,7 @@ static void run(Row *row)
 	double workspace = d->active[MEM_TEMPORARY];
 	row_set(row, "peak_MiB", "%.1f", (d->total_peak - workspace) / 1048576);
 	row_set(row, "workspace_MiB", "%.1f", workspace / 1048576);
-	row_set(row, "derived_MiB", "%.1f", account_of(m, batch, shape.context,
+	row_set(row, "derived_MiB", "%.1f", account_of(t.m, batch, t.batch.T,
 		true).total / 1048576);
 	row_set(row, "loss", "%.6f", s.loss);
 }

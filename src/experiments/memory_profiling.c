@@ -76,24 +76,16 @@ typedef struct Logged {
 
 static Logged log_steps(const Row *row)
 {
-	Shape shape = row_shape(row);
-	Device *d = harness_device();
-	Model *m = model_new(d, &shape, policy_find(row_text(row, "precision")),
-		harness_seed);
-	if (strcmp(row_text(row, "fusion"), "fused") == 0)
-		model_fuse(m);
 	bool train = strcmp(row_text(row, "mode"), "step") == 0;
-	AdamW adamw = { 0 };
-	if (train)
-		adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
-	Batch b = batch_random(batch, shape.context, shape.vocab, harness_seed);
+	Training t = training_of(row, batch, train);
+	Device *d = t.m->device;
 	Logged l = { .device = d };
 	for (int c = 0; c < NCATEGORIES; c++)
 		l.before[c] = (ptrdiff_t)d->active[c];
 	device_record(d, true);
 	for (int step = 0; step < 2; step++) {
 		l.starts[step] = d->nlog;
-		timed_step(m, &adamw, &b, train ? MODE_TRAIN : MODE_FORWARD);
+		timed_step(t.m, &t.adamw, &t.batch, train ? MODE_TRAIN : MODE_FORWARD);
 	}
 	l.starts[2] = d->nlog;
 	device_record(d, false);
@@ -254,19 +246,13 @@ static void run_tensors(Row *row)
 }
 static void run_account(Row *row)
 {
-	Shape shape = row_shape(row);
-	Device *d = harness_device();
-	Model *m = model_new(d, &shape, policy_find(row_text(row, "precision")),
-		harness_seed);
-	if (strcmp(row_text(row, "fusion"), "fused") == 0)
-		model_fuse(m);
-	AdamW adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
-	Batch b = batch_random(batch, shape.context, shape.vocab, harness_seed);
-	timed_step(m, &adamw, &b, MODE_TRAIN);
+	Training t = training_of(row, batch, true);
+	Device *d = t.m->device;
+	timed_step(t.m, &t.adamw, &t.batch, MODE_TRAIN);
 	size_t workspace = d->active[MEM_TEMPORARY];
 	device_reset_peak(d);
-	timed_step(m, &adamw, &b, MODE_TRAIN);
-	Account a = account_of(m, batch, shape.context, true);
+	timed_step(t.m, &t.adamw, &t.batch, MODE_TRAIN);
+	Account a = account_of(t.m, batch, t.batch.T, true);
 	set_MiB(row, "peak", "", d->total_peak - workspace);
 	set_MiB(row, "derived", "", a.total);
 	set_MiB(row, "workspace", "", workspace);

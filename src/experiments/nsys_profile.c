@@ -100,30 +100,22 @@ static void export(const Profile *p)
 
 static Profiled profile_step(const Row *row)
 {
-	Shape shape = row_shape(row);
-	Device *d = harness_device();
-	Model *m = model_new(d, &shape, policy_find(row_text(row, "precision")),
-		harness_seed);
-	if (strcmp(row_text(row, "fusion"), "fused") == 0)
-		model_fuse(m);
-	AdamW adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
-	Batch b = batch_random(batch, shape.context, shape.vocab, harness_seed);
+	Training t = training_of(row, batch, true);
+	Device *d = t.m->device;
 	Profiled p = { 0 };
 	for (long i = 0; i <= warmup; i++)
-		p.plain = timed_step(m, &adamw, &b, MODE_TRAIN);
+		p.plain = timed_step(t.m, &t.adamw, &t.batch, MODE_TRAIN);
 	p.events = profile_start(d, false);
-	timed_step(m, &adamw, &b, MODE_TRAIN);
+	timed_step(t.m, &t.adamw, &t.batch, MODE_TRAIN);
 	profile_stop(p.events);
 	device_record(d, trace || snapshot);
 	p.works = profile_start(d, true);
-	p.profiled = timed_step(m, &adamw, &b, MODE_TRAIN);
+	p.profiled = timed_step(t.m, &t.adamw, &t.batch, MODE_TRAIN);
 	profile_stop(p.works);
 	if (p.events->lost || p.works->lost || d->unlogged)
 		die("the step has more events than a profile holds");
 	export(p.works);
-	batch_free(&b);
-	adamw_free(&adamw, m);
-	model_free(&m);
+	training_free(&t);
 	return p;
 }
 

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/random.h"
@@ -164,6 +165,27 @@ Shape row_shape(const Row *row)
 		s = scaled_down(s);
 	s.context = row_int(row, "context");
 	return s;
+}
+
+Training training_of(const Row *row, size_t B, bool with_adamw)
+{
+	Shape shape = row_shape(row);
+	Training t = { .m = model_new(harness_device(), &shape,
+		policy_find(row_text(row, "precision")), harness_seed) };
+	if (strcmp(row_text(row, "fusion"), "fused") == 0)
+		model_fuse(t.m);
+	if (with_adamw)
+		t.adamw = adamw_new(t.m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
+	t.batch = batch_random(B, shape.context, shape.vocab, harness_seed);
+	return t;
+}
+
+void training_free(Training *t)
+{
+	batch_free(&t->batch);
+	if (t->adamw.scalars)
+		adamw_free(&t->adamw, t->m);
+	model_free(&t->m);
 }
 
 double forward_flops(const Shape *s, size_t B, size_t T)

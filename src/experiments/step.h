@@ -49,6 +49,16 @@ StepStats timed_steps(Model *m, AdamW *adamw, const Batch *batch, Mode mode,
 /* sets phase_ms, the median, and phase_sd_ms */
 void     row_set_time(Row *row, const char *phase, Stats ms);
 
+/* a model, its optimizer, and a batch, of a row's size, context, precision and
+ * path */
+typedef struct Training {
+	Model *m;
+	AdamW adamw;                     /* if it was asked for */
+	Batch batch;
+} Training;
+Training training_of(const Row *row, size_t B, bool with_adamw);
+void     training_free(Training *t);
+
 /* a size as studies on a CPU take it: contexts are divided by it too */
 enum { SCALE = 8 };
 #define SCALED "small (widths and contexts divided by 8, depths by 4)"

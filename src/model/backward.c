@@ -161,10 +161,12 @@ static void propagate(Model *m, const Blocks *b, int first, int n,
 void blocks_backward(Model *m, const Blocks *b, void *gradient)
 {
 	int layers = (int)m->shape.layers, group = m->group;
-	for (int layer = layers - 1; layer >= 0 && group == 0; layer--)
-		through_block(m, b, layer, gradient);
-	for (int first = (layers - 1) / (group ? group : 1) * group;
-		first >= 0 && group > 0; first -= group)
+	if (group == 0) {
+		for (int layer = layers - 1; layer >= 0; layer--)
+			through_block(m, b, layer, gradient);
+		return;
+	}
+	for (int first = (layers - 1) / group * group; first >= 0; first -= group)
 		propagate(m, b, first, first + group < layers ? group
 			: layers - first, gradient);
 }
