@@ -15,6 +15,7 @@ typedef struct AttentionCase {
 	Array P, dP;                     /* (B, H, n, n), without tiles */
 	Array L;                         /* (B, H, n), with tiles */
 	const AttentionWay *way;         /* NULL: by matrices */
+	bool any_order;                  /* AttentionGradient's */
 } AttentionCase;
 
 /* makes queries, keys, values and room for the output */
@@ -25,11 +26,11 @@ void attention_case_free(AttentionCase *a);
 void attention_case_gradients(AttentionCase *a, uint64_t seed);
 
 /* naive: two products and a softmax by elementary steps, causal only; else the
- * name of one of the device's ways. From now on the case is attended so, unless
- * false is returned: it cannot */
-#define ATTENTION_VARIANTS "naive|rows|tiles"
+ * name of one of the device's ways; -any: sums in any order. From now on the
+ * case is attended so, unless false is returned: it cannot */
+#define ATTENTION_VARIANTS "naive|rows|tiles|planes|wgmma|hopper|hopper-any"
 extern const char *const attention_variants[];
-enum { NVARIANTS = 3 };
+enum { NVARIANTS = 7 };
 bool attention_case_take(AttentionCase *a, const char *variant);
 void attend(void *attention_case);
 void attend_backward(void *attention_case);

@@ -28,15 +28,27 @@ static const Option options[] = {
 	{ 0 }
 };
 
+/* is a variant worth a row of this shape? */
+static bool planned(const char *name, bool low, long H, long n)
+{
+	if (variant >= 0)
+		return strcmp(name, attention_variants[variant]) == 0;
+	if (strcmp(name, "naive") == 0)
+		return batch * H * n * n <= 1L << 32;
+	if (strcmp(name, "tiles") == 0)
+		return true;
+	if (strcmp(name, "rows") == 0)
+		return harness_on_gpu() && batch * H * n <= 8192;
+	return harness_on_gpu() && low != (strcmp(name, "planes") == 0);
+}
+
 static void add_variants(Plan *plan, const char *dtype, long H, long n, long d)
 {
-	for (int v = 0; v < NVARIANTS; v++) {
-		const char *name = attention_variants[v];
-		if (variant < 0 ? harness_on_gpu() || strcmp(name, "rows") != 0
-			: v == variant)
+	bool low = strcmp(dtype, "bf16") == 0;
+	for (int v = 0; v < NVARIANTS; v++)
+		if (planned(attention_variants[v], low, H, n))
 			plan_add(plan, "%s\t%ld\t%ld\t%ld\t%ld\tyes\t%s", dtype, batch, H,
-				n, d, name);
-	}
+				n, d, attention_variants[v]);
 }
 
 static void plan(Plan *plan)
@@ -64,6 +76,8 @@ static void plan_large(Plan *plan)
 		add_variants(plan, "bf16", shapes[i].heads, harness_on_gpu()
 			? shapes[i].n : shapes[i].n / 64, shapes[i].d);
 }
+enum { ENOUGH_MS = 400 };
+
 static void attend_both(void *attention)
 {
 	attend(attention);
@@ -86,17 +100,19 @@ static void run(Row *row)
 	attend_both(&a);
 	attention_case_check(&a, true, type == FP32 ? 5e-5 : 5e-2);
 	size_t peak = d->total_peak;
-	Timing f = timed_calls(d, attend, &a, (int)runs),
-		b = timed_calls(d, attend_backward, &a, (int)runs);
+	/* long passes are repeated less often */
+	int times = (int)fmax(3, fmin(runs, ENOUGH_MS / timed_calls(d, attend_both,
+		&a, 1).ms));
+	Timing f = timed_calls(d, attend, &a, times),
+		b = timed_calls(d, attend_backward, &a, times);
 	row_set(row, "fwd_ms", "%.5f", f.ms);
 	row_set(row, "fwd_sd_ms", "%.5f", f.sd_ms);
 	row_set(row, "bwd_ms", "%.5f", b.ms);
 	row_set(row, "bwd_sd_ms", "%.5f", b.sd_ms);
-	row_set(row, "both_ms", "%.5f", timed_calls(d, attend_both, &a,
-		(int)runs).ms);
-	row_set(row, "fwd_replay_ms", "%.5f", timed(d, attend, &a, (int)runs).ms);
+	row_set(row, "both_ms", "%.5f", timed_calls(d, attend_both, &a, times).ms);
+	row_set(row, "fwd_replay_ms", "%.5f", timed(d, attend, &a, times).ms);
 	row_set(row, "bwd_replay_ms", "%.5f", timed(d, attend_backward, &a,
-		(int)runs).ms);
+		times).ms);
 	/* products of the half that the mask leaves; arrays read and written once */
 	double pairs = a.B * H * n * (n + 1) / 2, array = a.B * H * n * D * w / 1e6;
 	row_set(row, "fwd_GFLOP", "%.6g", 4 * D * pairs / 1e9);
@@ -106,14 +122,9 @@ static void run(Row *row)
 	row_set(row, "peak_MiB", "%.2f", peak / 1048576.0);
 	attention_case_free(&a);
 }
-typedef struct PeerShape {
-	const char *dtype;
-	long heads, n, d;
-} PeerShape;
-
 static void plan_peers(Plan *plan)
 {
-	static const PeerShape shapes[] = {
+	static const struct { const char *dtype; long heads, n, d; } shapes[] = {
 		{ "bf16", 16, 16384, 128 }, { "bf16", 16, 16384, 64 },
 		{ "bf16", 32, 32768, 128 }, { "bf16", 1, 65536, 32 },
 		{ "bf16", 1, 1024, 64 }, { "bf16", 1, 16384, 128 },
@@ -121,17 +132,16 @@ static void plan_peers(Plan *plan)
 	static const char *const backends[] = { "cudnn", "flash2", "efficient",
 		"eager", "compiled" };
 	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-		PeerShape s = shapes[i];
-		long n = harness_on_gpu() ? s.n : s.n / 64;
-		bool low = strcmp(s.dtype, "bf16") == 0, many = s.heads * s.n > 16384 * 4;
-		for (int v = 0; v < NVARIANTS; v++)
-			if (strcmp(attention_variants[v], many ? "tiles" : "") == 0
-				|| (!many && v != 1))
-				plan_add(plan, "%s\t%ld\t%ld\t%ld\t%ld\tyes\t%s", s.dtype, batch,
-					s.heads, n, s.d, attention_variants[v]);
-		for (int b = low ? 0 : 2; b < (many ? 3 : 5) && harness_on_gpu(); b++)
-			plan_add(plan, "%s\t%ld\t%ld\t%ld\t%ld\tyes\tpytorch-%s", s.dtype,
-				batch, s.heads, n, s.d, backends[b]);
+		const char *dtype = shapes[i].dtype;
+		long H = shapes[i].heads, n = shapes[i].n, d = shapes[i].d;
+		if (!harness_on_gpu())
+			n /= 64;
+		add_variants(plan, dtype, H, n, d);
+		int first = strcmp(dtype, "bf16") == 0 ? 0 : 2,
+			end = !harness_on_gpu() ? 0 : H * n == 16384 ? 5 : 3;
+		for (int b = first; b < end; b++)
+			plan_add(plan, "%s\t%ld\t%ld\t%ld\t%ld\tyes\tpytorch-%s", dtype,
+				batch, H, n, d, backends[b]);
 	}
 }
 
@@ -150,11 +160,11 @@ static void run_peers(Row *row)
 }
 static void plan_model(Plan *plan)
 {
-	static const long contexts[] = { 512, 1024, 2048 };
+	static const long contexts[] = { 512, 2048 };
 	static const char *const formats[] = { "fp32", "bf16" };
 	for (int p = 0; p < 2; p++)
 		for (int s = 0; s < NSIZES; s++)
-			for (int c = 0; c < 3; c++)
+			for (int c = 0; c <= p; c++)
 				for (int flash = 0; flash < 2; flash++)
 					plan_add(plan, "%s\t%ld\t%s\t%s", model_sizes[s].name,
 						harness_on_gpu() ? contexts[c] : contexts[c] / SCALE,

@@ -422,7 +422,7 @@ def command_attention(args):
 	leaves = [x.requires_grad_() for x in (q, k, v)]
 	attend, clocks = attend_by(args.backend), [Clock(), Clock()]
 
-	def both():
+	def both(clock):
 		o = clock.time("fwd", lambda: attend(*leaves))
 		clock.time("bwd", lambda: o.backward(g))
 		for x in leaves:
@@ -433,10 +433,13 @@ def command_attention(args):
 		for x in leaves:
 			x.grad = None
 
-	for i in range(-5, args.runs):
-		clock = clocks[i >= 0]
-		both()
-		clock.time("both", whole)
+	for i in range(5):
+		both(clocks[0])
+		clocks[0].time("both", whole)
+	# long passes are repeated less often
+	for i in range(max(3, min(args.runs, int(400 / clocks[0].ms["both"][-1])))):
+		both(clocks[1])
+		clocks[1].time("both", whole)
 	peak = torch.cuda.max_memory_allocated() / 2**20
 	answers = {"peak_MiB": f"{peak:.2f}"}
 	for name in ("fwd", "bwd", "both"):

@@ -8,8 +8,19 @@ typedef struct Sizes {
 	/* bytes of a number in the stream, between products, of an elementary step's
 	 * result, of a cast's, and of the stream's gradient for products */
 	double r, w, step, cast, low;
+	double attention;       /* bytes that its backward pass in tiles holds */
 	bool fused, flash;
 } Sizes;
+
+static double attention_scratch(const Model *m, size_t B, size_t T)
+{
+	size_t C = m->shape.d_model, H = m->shape.heads, D = C / H;
+	Heads three = { { NULL, m->policy->op[OP_SCORES].input }, T * 3 * C, 3 * C,
+		D }, one = { three.x, T * C, C, D };
+	Attention a = { .B = B, .H = H, .queries = T, .keys = T, .D = D,
+		.causal = true, .q = three, .k = three, .v = three, .o = one };
+	return m->flash ? m->ops->fused.attention_scratch(&a) : 0;
+}
 
 static Sizes sizes_of(const Model *m, size_t B, size_t T)
 {
@@ -22,7 +33,8 @@ static Sizes sizes_of(const Model *m, size_t B, size_t T)
 		.step = strcmp(b->name, "cuda") == 0 ? b->width(TYPE_REAL) : 0,
 		.cast = m->ops->reads(TYPE_REAL, m->policy->op[OP_LINEAR].input) ? 0 : w,
 		.low = m->policy->op[OP_RESIDUAL].output == linear ? 0 : w,
-		.fused = m->fused, .flash = m->flash };
+		.attention = attention_scratch(m, B, T), .fused = m->fused,
+		.flash = m->flash };
 }
 static double input_of(const Sizes *s)
 {
@@ -90,7 +102,7 @@ static Temporaries temporaries_of(const Sizes *s, bool train)
 		return (Temporaries){ .top = NC * (s->w + s->r + s->low), .forward = (NF + NC) * s->w,
 			.base = NC * (s->w + s->r + s->low),
 			.feed_forward = NF * s->w,
-			.attention = 4 * NC * s->w + s->N * s->H * s->step
+			.attention = 4 * NC * s->w + s->attention
 				+ (s->flash ? 0 : scores * s->w) };
 	return (Temporaries){
 		.top = fmax(s->N * s->V * s->step, NC * s->r + s->C * s->V * s->cast),

@@ -102,7 +102,8 @@ int32_t flash_attention_backward(const FlashShape *s, FlashArray dq,
 	void *own = use_stream(s, s->stream);
 	ops_for(d)->fused.attention_backward(attention_of(s, q, k, v, o, (float *)L),
 		(AttentionGradient){ .o = heads_of(s, dO), .q = heads_of(s, dq),
-		.k = heads_of(s, dk), .v = heads_of(s, dv) });
+		.k = heads_of(s, dk), .v = heads_of(s, dv),
+		.any_order = s->any_order != 0 });
 	use_stream(s, own);
 	return FLASH_OK;
 }

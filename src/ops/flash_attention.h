@@ -30,6 +30,8 @@ typedef struct FlashShape {
 	int32_t causal;         /* query i sees keys 0 ... i */
 	int32_t type;           /* a FlashType: of all arrays but L */
 	int32_t on_gpu;         /* where the arrays are */
+	int32_t any_order;      /* parts of dQ may be added in any order: faster on
+	                         * some GPUs, and other last bits on every run */
 	void *stream;           /* on a GPU: cudaStream_t on which work is queued */
 } FlashShape;
 
@@ -38,7 +40,8 @@ typedef struct FlashShape {
  * work is queued and not waited for; calls are made from one thread */
 int32_t flash_attention_forward(const FlashShape *shape, FlashArray o, float *L,
 	FlashArray q, FlashArray k, FlashArray v);
-/* gradients of a function of O, from that of O: the same bits on every run */
+/* gradients of a function of O, from that of O: the same bits on every run,
+ * unless any_order is set */
 int32_t flash_attention_backward(const FlashShape *shape, FlashArray dq,
 	FlashArray dk, FlashArray dv, FlashArray q, FlashArray k, FlashArray v,
 	FlashArray o, const float *L, FlashArray dO);

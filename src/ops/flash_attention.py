@@ -16,8 +16,8 @@ class Array(ctypes.Structure):
 class Shape(ctypes.Structure):
 	_fields_ = [(name, ctypes.c_int64) for name in ("batch", "heads", "queries",
 		"keys", "head_size")] + [("scale", ctypes.c_double)] + [(name,
-		ctypes.c_int32) for name in ("causal", "type", "on_gpu")] + [("stream",
-		ctypes.c_void_p)]
+		ctypes.c_int32) for name in ("causal", "type", "on_gpu", "any_order")] + [
+		("stream", ctypes.c_void_p)]
 
 
 TYPES = {torch.float32: 0, torch.bfloat16: 2, torch.float16: 3}
@@ -60,7 +60,8 @@ def shape_of(Q, K, is_causal):
 	q, k = as_heads(Q), as_heads(K)
 	stream = torch.cuda.current_stream(Q.device).cuda_stream if Q.is_cuda else 0
 	return Shape(q.shape[0], q.shape[1], q.shape[2], k.shape[2], q.shape[3], 0,
-		bool(is_causal), TYPES[Q.dtype], Q.is_cuda, stream)
+		bool(is_causal), TYPES[Q.dtype], Q.is_cuda,
+		not torch.are_deterministic_algorithms_enabled(), stream)
 
 
 def call(function, shape, *arguments):

@@ -39,6 +39,7 @@
 		.cross_entropy = PREFIX##_fused_cross_entropy,                      \
 		.adamw = PREFIX##_fused_adamw,                                      \
 		.attends = PREFIX##_fused_attends,                                  \
+		.attention_scratch = PREFIX##_fused_attention_scratch,              \
 		.attention_forward = PREFIX##_fused_attention_forward,              \
 		.attention_backward = PREFIX##_fused_attention_backward,            \
 	},                                                                      \

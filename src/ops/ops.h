@@ -69,15 +69,21 @@ typedef struct AttentionGradient {
 	Heads q, k, v;          /* overwritten */
 	/* (positions, D/2): q and k are turned back by these angles; at NULL: no */
 	Array cosine, sine;
+	/* parts of dq may be added in any order: faster on some ways, and other last
+	 * bits on every run */
+	bool any_order;
 } AttentionGradient;
 
 /* one way to attend in tiles */
 typedef struct AttentionWay {
 	const char *name;       /* NULL ends a list of them */
-	/* of sizes, type and strides alone */
-	bool (*takes)(const Attention *a);
+	/* by sizes, type, strides and alignment; g NULL: forward alone, a size of 0:
+	 * some of this type and D */
+	bool (*takes)(const Attention *a, const AttentionGradient *g);
 	void (*forward)(Attention a);
 	void (*backward)(Attention a, AttentionGradient g);
+	/* bytes that backward holds beside its arguments */
+	size_t (*scratch)(const Attention *a);
 } AttentionWay;
 /* backward of sum = x + branch, y = g sum rho (fused.rmsnorm_forward) */
 typedef struct NormBackward {
@@ -117,6 +123,8 @@ typedef struct FusedOps {
 		const AdamWStep *step, const int32_t *skip);
 	/* is there attention in tiles for heads of D numbers of this type? */
 	bool (*attends)(Type type, size_t D);
+	/* bytes that attention_backward holds beside its arguments */
+	size_t (*attention_scratch)(const Attention *a);
 	/* reads q, k, v; writes o, L */
 	void (*attention_forward)(Attention a);
 	/* reads all of a */

@@ -241,14 +241,21 @@ void cpu_fused_attention_backward(Attention a, AttentionGradient g)
 	cpu_attention_backward_tiled(a, g, TILE, TILE);
 }
 
-static bool takes_all(const Attention *a)
+static bool takes_all(const Attention *a, const AttentionGradient *g)
+{
+	(void)a, (void)g;
+	return true;
+}
+
+/* a few tiles for each thread */
+size_t cpu_fused_attention_scratch(const Attention *a)
 {
 	(void)a;
-	return true;
+	return 0;
 }
 
 const AttentionWay cpu_ways[] = {
 	{ "tiles", takes_all, cpu_fused_attention_forward,
-		cpu_fused_attention_backward },
+		cpu_fused_attention_backward, cpu_fused_attention_scratch },
 	{ 0 }
 };

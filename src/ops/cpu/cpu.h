@@ -60,6 +60,7 @@ void   cpu_fused_cross_entropy(Array losses, Array dlogits, Array logits,
 void   cpu_fused_adamw(Array w, Array low, Array g, Array m, Array v, size_t n,
 	const AdamWStep *step, const int32_t *skip);
 bool   cpu_fused_attends(Type type, size_t D);
+size_t cpu_fused_attention_scratch(const Attention *a);
 void   cpu_fused_attention_forward(Attention a);
 void   cpu_fused_attention_backward(Attention a, AttentionGradient g);
 extern const AttentionWay cpu_ways[];

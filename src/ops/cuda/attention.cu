@@ -283,7 +283,7 @@ template <class F> static bool with_heads(Type type, size_t D, F f)
 	}
 }
 
-extern "C" bool cuda_tiles_take(const Attention *a)
+extern "C" bool cuda_tiles_take(const Attention *a, const AttentionGradient *)
 {
 	int device, most, need = 0;
 	CUDA(cudaGetDevice(&device));
@@ -328,11 +328,17 @@ extern "C" void cuda_tiles_forward(Attention a)
 	assert(done && "cuda_tiles_take was asked");
 }
 
+/* of attend_queries, for attend_keys: delta (B, H, queries) */
+extern "C" size_t cuda_tiles_scratch(const Attention *a)
+{
+	return a->B * a->H * a->queries * sizeof(float);
+}
+
 extern "C" void cuda_tiles_backward(Attention a, AttentionGradient g)
 {
 	const bool wide = packs(a.q) && packs(a.k) && packs(a.v) && packs(g.o)
 		&& packs(g.q) && packs(g.k) && packs(g.v);
-	float *deltas = (float *)cuda_scratch(a.B * a.H * a.queries * sizeof(float),
+	float *deltas = (float *)cuda_scratch(cuda_tiles_scratch(&a),
 		"attention's delta");
 	const bool done = with_heads(a.q.x.type, a.D, [&](auto factors, auto D) {
 		using F = decltype(factors);

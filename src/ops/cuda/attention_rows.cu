@@ -215,7 +215,7 @@ template <class F> static bool with_rows(Type type, size_t D, F f)
 	}
 }
 
-extern "C" bool cuda_rows_take(const Attention *a)
+extern "C" bool cuda_rows_take(const Attention *a, const AttentionGradient *)
 {
 	return with_rows(a->q.x.type, a->D, [](auto, auto) { });
 }
@@ -236,7 +236,7 @@ extern "C" void cuda_rows_forward(Attention a)
 
 extern "C" void cuda_rows_backward(Attention a, AttentionGradient g)
 {
-	float *deltas = (float *)cuda_scratch(a.B * a.H * a.queries * sizeof(float),
+	float *deltas = (float *)cuda_scratch(cuda_tiles_scratch(&a),
 		"attention's delta");
 	with_rows(a.q.x.type, a.D, [&](auto stored, auto D) {
 		query_rows<decltype(stored), D.value>

@@ -5,17 +5,20 @@
 #include "ops/cuda/cuda.h"
 
 const AttentionWay cuda_ways[] = {
-	{ "rows", cuda_rows_take, cuda_rows_forward, cuda_rows_backward },
-	{ "tiles", cuda_tiles_take, cuda_tiles_forward, cuda_tiles_backward },
+	{ "rows", cuda_rows_take, cuda_rows_forward, cuda_rows_backward,
+		cuda_tiles_scratch },
+	{ "tiles", cuda_tiles_take, cuda_tiles_forward, cuda_tiles_backward,
+		cuda_tiles_scratch },
 	{ 0 }
 };
 
 /* NULL: there is none */
-static const AttentionWay *last_way(const Attention *a)
+static const AttentionWay *last_way(const Attention *a,
+	const AttentionGradient *g)
 {
 	const AttentionWay *last = NULL;
 	for (const AttentionWay *way = cuda_ways; way->name; way++)
-		if (way->takes(a))
+		if (way->takes(a, g))
 			last = way;
 	return last;
 }
@@ -23,19 +26,24 @@ static const AttentionWay *last_way(const Attention *a)
 bool cuda_fused_attends(Type type, size_t D)
 {
 	Attention a = { .D = D, .q.x.type = type };
-	return last_way(&a) != NULL;
+	return last_way(&a, NULL) != NULL;
+}
+
+size_t cuda_fused_attention_scratch(const Attention *a)
+{
+	return last_way(a, NULL)->scratch(a);
 }
 
 void cuda_fused_attention_forward(Attention a)
 {
-	const AttentionWay *way = last_way(&a);
+	const AttentionWay *way = last_way(&a, NULL);
 	assert(way && "cuda_fused_attends was asked");
 	way->forward(a);
 }
 
 void cuda_fused_attention_backward(Attention a, AttentionGradient g)
 {
-	const AttentionWay *way = last_way(&a);
+	const AttentionWay *way = last_way(&a, &g);
 	assert(way && "cuda_fused_attends was asked");
 	way->backward(a, g);
 }

@@ -31,17 +31,19 @@ void cuda_fused_cross_entropy(Array losses, Array dlogits, Array logits,
 void cuda_fused_adamw(Array w, Array low, Array g, Array m, Array v, size_t n,
 	const AdamWStep *step, const int32_t *skip);
 bool cuda_fused_attends(Type type, size_t D);
+size_t cuda_fused_attention_scratch(const Attention *a);
 void cuda_fused_attention_forward(Attention a);
 void cuda_fused_attention_backward(Attention a, AttentionGradient g);
 extern const AttentionWay cuda_ways[];
 /* a row at a time, on ordinary cores */
-bool cuda_rows_take(const Attention *a);
+bool cuda_rows_take(const Attention *a, const AttentionGradient *g);
 void cuda_rows_forward(Attention a);
 void cuda_rows_backward(Attention a, AttentionGradient g);
 /* tiles on tensor cores, by mma.sync */
-bool cuda_tiles_take(const Attention *a);
+bool cuda_tiles_take(const Attention *a, const AttentionGradient *g);
 void cuda_tiles_forward(Attention a);
 void cuda_tiles_backward(Attention a, AttentionGradient g);
+size_t cuda_tiles_scratch(const Attention *a);
 /* sum (C) = beta sum + the sum of the rows of partial (rows, C), in order */
 void cuda_sum_rows(float *sum, double beta, const float *partial, size_t rows,
 	size_t C);

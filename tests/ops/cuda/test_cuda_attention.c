@@ -77,8 +77,9 @@ static void follow_the_formulas(const Problem *p, int t)
 	for (int part = 0; part < 2; part++)
 		array_write(gpu, g.angles[part], angles[part].at, n);
 	Attention asked = attention_on(p, g.at, g.at[ARRAYS]);
+	AttentionGradient gradient = gradient_on(p, g.at, g.angles);
 	for (const AttentionWay *way = ops_for(gpu)->ways; way->name; way++) {
-		if (!way->takes(&asked))
+		if (!way->takes(&asked, &gradient))
 			continue;
 		run_attention(way, p, &g, host, got);
 		run_attention(way, p, &g, host, again);
