@@ -77,7 +77,8 @@ $(foreach real,f32 f64,$(eval $(call object_rule,$(real))))
 $(B)/f32/%.cu.o: $(S)%.cu $(FLAGS)
 	@echo "  nvcc  $<"; mkdir -p $(@D)
 	@bash src/weave/compile.sh $< \
-		$(NVCC) $(NVCCFLAGS) $(call code_for,$(ARCH)) -MMD -MP -c -o $@ $<
+		$(NVCC) $(NVCCFLAGS) $(call strict,$<) $(call code_for,$(ARCH)) \
+		-MMD -MP -c -o $@ $<
 KERNEL_ARCHS := sm_80 sm_90a $(filter-out sm_80 sm_90a,$(ARCH_NEWEST))
 objects_for = $(KERNELS:%.cu=$(if $(filter $1,$(ARCH)),$(B)/f32/%.cu.o,\
 	build/kernels/$1/%.cu.o))
@@ -87,11 +88,13 @@ define kernel_rule # $1: architecture
 build/kernels/$1/%.cu.o: $(S)%.cu $(FLAGS)
 	@echo "  nvcc  $$< ($1)"; mkdir -p $$(@D)
 	@bash src/weave/compile.sh $$< \
-		$$(NVCC) $$(NVCCFLAGS) $(call code_for,$1) -MMD -MP -c -o $$@ $$<
+		$$(NVCC) $$(NVCCFLAGS) $$(call strict,$$<) $(call code_for,$1) \
+		-MMD -MP -c -o $$@ $$<
 endef
 $(foreach arch,$(KERNEL_ARCHS),$(eval $(call kernel_rule,$(arch))))
 KERNEL_REPORT = $(if $(NVCC),$(words $(KERNELS)) sources of kernels compile \
 	for each of $(KERNEL_ARCHS),without a working nvcc no kernel is compiled)
+strict = $(if $(findstring hopper,$1),-Xptxas -warn-spills -Xptxas -Werror)
 build/L/stamp: writeup.nw
 	@bash src/weave/tangle.sh --lines $< build/L && touch $@
 build/L/src/% build/L/tests/%: build/L/stamp ;

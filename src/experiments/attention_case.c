@@ -123,7 +123,7 @@ static void attend_tiled_backward(AttentionCase *a)
 		.any_order = a->any_order });
 }
 const char *const attention_variants[] = { "naive", "rows", "tiles", "planes",
-	"wgmma", "hopper", "hopper-any" };
+	"wgmma", "narrow", "wide", "hopper", "hopper-any" };
 
 bool attention_case_take(AttentionCase *a, const char *variant)
 {

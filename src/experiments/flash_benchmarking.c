@@ -39,6 +39,8 @@ static bool planned(const char *name, bool low, long H, long n)
 		return true;
 	if (strcmp(name, "rows") == 0)
 		return harness_on_gpu() && batch * H * n <= 8192;
+	if (strcmp(name, "narrow") == 0 || strcmp(name, "wide") == 0)
+		return false;           /* plan_tiles has them */
 	return harness_on_gpu() && low != (strcmp(name, "planes") == 0);
 }
 
@@ -76,6 +78,21 @@ static void plan_large(Plan *plan)
 		add_variants(plan, "bf16", shapes[i].heads, harness_on_gpu()
 			? shapes[i].n : shapes[i].n / 64, shapes[i].d);
 }
+static void plan_tiles(Plan *plan)
+{
+	static const struct { long batch, heads, n; } shapes[] = { { 1, 1, 1024 },
+		{ 1, 1, 4096 }, { 1, 1, 16384 }, { 1, 1, 65536 }, { 1, 16, 16384 },
+		{ 4, 16, 512 }, { 4, 16, 2048 } };
+	static const long widths[] = { 16, 32, 64, 80, 128 };
+	static const char *const ways[] = { "narrow", "wide", "hopper", "tiles" };
+	bool gpu = harness_on_gpu();
+	for (int d = 0; d < 5; d++)
+		for (int s = 0; s < 7; s++)
+			for (int w = gpu ? 0 : 3; w < (gpu ? 3 : 4); w++)
+				plan_add(plan, "%s\t%ld\t%ld\t%ld\t%ld\tyes\t%s", gpu ? "bf16"
+					: "fp32", shapes[s].batch, shapes[s].heads, gpu
+					? shapes[s].n : shapes[s].n / 64, widths[d], ways[w]);
+}
 enum { ENOUGH_MS = 400 };
 
 static void attend_both(void *attention)
@@ -84,21 +101,42 @@ static void attend_both(void *attention)
 	attend_backward(attention);
 }
 
+/* false: there is no kernel, and the row says so */
+static bool case_of(AttentionCase *a, Row *row)
+{
+	*a = attention_case(harness_device(), row_int(row, "batch"),
+		row_int(row, "heads"), row_int(row, "n"), row_int(row, "d"), true,
+		policy_find(row_text(row, "dtype"))->op[OP_SCORES].input, harness_seed);
+	if (attention_case_take(a, row_text(row, "variant")))
+		return true;
+	row_set(row, "status", "skipped: no kernel for this shape");
+	attention_case_free(a);
+	return false;
+}
+
+static void run_tiles(Row *row)
+{
+	AttentionCase a;
+	if (!case_of(&a, row))
+		return;
+	attend(&a);
+	attention_case_check(&a, false, a.type == FP32 ? 5e-5 : 5e-2);
+	Timing t = timed(a.device, attend, &a, (int)runs);
+	row_set(row, "fwd_replay_ms", "%.5f", t.ms);
+	row_set(row, "fwd_replay_sd_ms", "%.5f", t.sd_ms);
+	attention_case_free(&a);
+}
+
 static void run(Row *row)
 {
 	Device *d = harness_device();
-	Type type = policy_find(row_text(row, "dtype"))->op[OP_SCORES].input;
-	double H = row_int(row, "heads"), n = row_int(row, "n"),
-		D = row_int(row, "d"), w = d->backend->width(type);
-	AttentionCase a = attention_case(d, row_int(row, "batch"), H, n, D, true,
-		type, harness_seed);
-	attention_case_gradients(&a, harness_seed);
-	if (!attention_case_take(&a, row_text(row, "variant"))) {
-		row_set(row, "status", "skipped: no kernel for this shape");
+	AttentionCase a;
+	if (!case_of(&a, row))
 		return;
-	}
+	double H = a.H, n = a.n, D = a.D, w = d->backend->width(a.type);
+	attention_case_gradients(&a, harness_seed);
 	attend_both(&a);
-	attention_case_check(&a, true, type == FP32 ? 5e-5 : 5e-2);
+	attention_case_check(&a, true, a.type == FP32 ? 5e-5 : 5e-2);
 	size_t peak = d->total_peak;
 	/* long passes are repeated less often */
 	int times = (int)fmax(3, fmin(runs, ENOUGH_MS / timed_calls(d, attend_both,
@@ -198,6 +236,8 @@ int main(int argc, char **argv)
 {
 	const Study studies[] = {
 		{ "grid", KEYS, VALUES, plan, run },
+		{ "tiles", KEYS, "fwd_replay_ms fwd_replay_sd_ms", plan_tiles,
+			run_tiles },
 		{ "large", KEYS, VALUES, plan_large, run },
 		{ "peers", KEYS, VALUES, plan_peers, run_peers },
 		{ "model", "size context precision attention", "fwd_ms fwd_sd_ms bwd_ms "

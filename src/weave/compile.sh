@@ -7,6 +7,14 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 if "$@" 2>"$log"; then
 	cat "$log" >&2
+	if grep -q '(C75' "$log"; then
+		while [ $# -gt 1 ]; do
+			[ "$1" != -o ] || rm -f "$2"
+			shift
+		done
+		echo "$source: products wait for each other (C75...)" >&2
+		exit 1
+	fi
 	exit 0
 fi
 case $source in build/L/*) cat "$log" >&2; exit 1 ;; esac

@@ -70,4 +70,12 @@ if [ -x "${NOWEB:-/usr/lib/noweb}/markup" ]; then
 		>said 2>&1
 	check 'or the line of the document' grep -q '^writeup.nw:3:' said
 fi
+serialised() { # as a compiler of kernels that makes products wait
+	touch "$2"
+	echo "ptxas info    : (C7510) wgmma.mma_async is serialized" >&2
+}
+export -f serialised
+check 'products that wait are an error' not bash src/weave/compile.sh k.cu \
+	bash -c 'serialised "$@"' nvcc -o k.o
+check 'and leave nothing' [ ! -e k.o ]
 exit $failed
