@@ -76,6 +76,6 @@ serialised() { # as a compiler of kernels that makes products wait
 }
 export -f serialised
 check 'products that wait are an error' not bash src/weave/compile.sh k.cu \
-	bash -c 'serialised "$@"' nvcc -o k.o
+	bash -c 'serialised "$@"' nvcc -o k.o 2>said
 check 'and leave nothing' [ ! -e k.o ]
 exit $failed

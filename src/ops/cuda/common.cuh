@@ -130,6 +130,25 @@ __device__ inline float block_max(float x)
 {
 	return over_block(x, -INFINITY, warp_max);
 }
+/* over the four lanes that share a row */
+__device__ inline float row_sum(float x)
+{
+	x += __shfl_xor_sync(0xffffffff, x, 1);
+	return x + __shfl_xor_sync(0xffffffff, x, 2);
+}
+
+__device__ inline float row_max(float x)
+{
+	x = fmaxf(x, __shfl_xor_sync(0xffffffff, x, 1));
+	return fmaxf(x, __shfl_xor_sync(0xffffffff, x, 2));
+}
+
+__device__ inline float power2(float x)
+{
+	float y;
+	asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+	return y;
+}
 static inline unsigned blocks_for(size_t n, size_t each)
 {
 	const size_t blocks = (n + each - 1) / each;

@@ -126,26 +126,6 @@ __device__ inline void each(Block (&x)[C], Each f)
 	}
 }
 
-/* over the four lanes that share a row */
-__device__ inline float row_sum(float x)
-{
-	x += __shfl_xor_sync(0xffffffff, x, 1);
-	return x + __shfl_xor_sync(0xffffffff, x, 2);
-}
-
-__device__ inline float row_max(float x)
-{
-	x = fmaxf(x, __shfl_xor_sync(0xffffffff, x, 1));
-	return fmaxf(x, __shfl_xor_sync(0xffffffff, x, 2));
-}
-
-__device__ inline float power2(float x)
-{
-	float y;
-	asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-	return y;
-}
-
 /* hides keys after the diagonal or the last; (row, key): the upper left corner */
 template <int C>
 __device__ inline void hide(Block (&s)[C], int row, int key, int keys,
