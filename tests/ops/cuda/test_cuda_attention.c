@@ -39,13 +39,15 @@ static Array take(const OnGpu *g, int a)
 }
 
 static void run_attention(const AttentionWay *way, const Problem *p, OnGpu *g,
-	const Array *host, Array *got)
+	const Array *host, Array *got, bool any_order)
 {
 	for (int a = 0; a <= ARRAYS; a++)
 		put(g, a, host);
 	Attention a = attention_on(p, g->at, g->at[ARRAYS]);
+	AttentionGradient gradient = gradient_on(p, g->at, g->angles);
+	gradient.any_order = any_order;
 	way->forward(a);
-	way->backward(a, gradient_on(p, g->at, g->angles));
+	way->backward(a, gradient);
 	for (int i = 0; i <= ARRAYS; i++)
 		got[i] = take(g, i);
 }
@@ -57,8 +59,8 @@ static void follow_the_formulas(const Problem *p, int t)
 	Reference r = reference_of(p, type, host);
 	OnGpu g;
 	char label[200];
-	snprintf(label, sizeof label, "%s, %zu of %zu x %zu, %zu wide, %s, gap %zu",
-		type_names[type], p->B * p->H, p->queries, p->keys, p->D,
+	int end = snprintf(label, sizeof label, "%s, %zu of %zu x %zu, %zu wide, %s, "
+		"gap %zu", type_names[type], p->B * p->H, p->queries, p->keys, p->D,
 		p->causal ? "causal" : "full", p->gap);
 	for (int a = 0; a <= ARRAYS; a++) {
 		Type stored = a < ARRAYS ? type : FP32;
@@ -81,8 +83,11 @@ static void follow_the_formulas(const Problem *p, int t)
 	for (const AttentionWay *way = ops_for(gpu)->ways; way->name; way++) {
 		if (!way->takes(&asked, &gradient))
 			continue;
-		run_attention(way, p, &g, host, got);
-		run_attention(way, p, &g, host, again);
+		snprintf(label + end, sizeof label - end, ", %s", way->name);
+		run_attention(way, p, &g, host, got, true);
+		expect_attention(label, p, &r, got, got[ARRAYS], bounds[t], scores[t]);
+		run_attention(way, p, &g, host, got, false);
+		run_attention(way, p, &g, host, again, false);
 		expect_attention(label, p, &r, got, got[ARRAYS], bounds[t], scores[t]);
 		for (int a = 0; a <= ARRAYS; a++)
 			expect_same(label, again[a], got[a], g.n[a]);
@@ -121,6 +126,38 @@ static void large_scores_do_no_harm(void **state)
 	}
 }
 
+/* many more blocks than processors, so that the order of their work varies */
+static void a_thousand_runs_are_the_same(void **state)
+{
+	(void)state;
+	if (gpu == NULL)
+		skip();
+	enum { HEADS = 16, N = 1000, WIDTH = 64, SIZE = HEADS * N * WIDTH };
+	Array at[ARRAYS + 1], first[ARRAYS + 1], now = poisoned(SIZE);
+	const Problem p = { .B = 1, .H = HEADS, .queries = N, .keys = N, .D = WIDTH,
+		.causal = true, .size = 1 };
+	Array angles[2] = { { NULL, FP32 }, { NULL, FP32 } };
+	for (int a = 0; a <= ARRAYS; a++) {
+		at[a] = array_new(gpu, SIZE, a < ARRAYS ? BF16 : FP32, MEM_TEMPORARY,
+			"test");
+		held[a] = at[a].at;
+		ops_for(gpu)->draw(at[a], SIZE, 1, 4, 5, a);
+		first[a] = poisoned(SIZE);
+	}
+	Attention a = attention_on(&p, at, at[ARRAYS]);
+	for (int run = 0; run < (getenv("QUICK") ? 20 : 1000); run++) {
+		ops_for(gpu)->fused.attention_forward(a);
+		ops_for(gpu)->fused.attention_backward(a, gradient_on(&p, at, angles));
+		for (int i = INPUTS; i <= ARRAYS; i++) {
+			size_t n = i < ARRAYS ? SIZE : HEADS * N;
+			array_read(gpu, run == 0 ? first[i].at : now.at, at[i], n);
+			if (run > 0)
+				expect_same("a run of many", now, first[i], n);
+		}
+	}
+	assert_int_equal(release_both(NULL), 0);
+}
+
 static void other_heads_are_declined(void **state)
 {
 	(void)state;
@@ -136,6 +173,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(attention_follows_the_formulas, release_both),
 		cmocka_unit_test_teardown(large_scores_do_no_harm, release_both),
+		cmocka_unit_test_teardown(a_thousand_runs_are_the_same, release_both),
 		cmocka_unit_test(other_heads_are_declined),
 	};
 	return cmocka_run_group_tests(tests, open_both, close_both);
