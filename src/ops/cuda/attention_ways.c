@@ -3,12 +3,19 @@
 #include <stddef.h>
 
 #include "ops/cuda/cuda.h"
+#include "ops/cuda/hopper.h"
 
 const AttentionWay cuda_ways[] = {
 	{ "rows", cuda_rows_take, cuda_rows_forward, cuda_rows_backward,
 		cuda_tiles_scratch },
 	{ "tiles", cuda_tiles_take, cuda_tiles_forward, cuda_tiles_backward,
 		cuda_tiles_scratch },
+	{ "narrow", cuda_hopper_take, cuda_narrow_forward, cuda_hopper_backward,
+		cuda_hopper_backward_scratch },
+	{ "wide", cuda_hopper_take, cuda_wide_forward, cuda_hopper_backward,
+		cuda_hopper_backward_scratch },
+	{ "hopper", cuda_hopper_take, cuda_hopper_forward, cuda_hopper_backward,
+		cuda_hopper_backward_scratch },
 	{ 0 }
 };
 

@@ -1,0 +1,646 @@
+/* attention_hopper.cu: attention's forward pass for Hopper: one warp moves
+ * tiles by tensor map, warpgroups multiply them, and blocks of threads stay for
+ * many tiles of queries */
+#include <math.h>
+
+#include "ops/cuda/common.cuh"
+#include "ops/cuda/hopper.cuh"
+#include "ops/cuda/hopper.h"
+
+/* GROUPS warpgroups of 64 queries each; keys in tiles of N, STAGES of them
+ * under way; ORDERED: warpgroups take turns at the tensor cores; BLOCKS: of
+ * threads on a processor */
+template <class T_, int D_, int GROUPS_, int N_, int STAGES_, bool ORDERED_,
+	int BLOCKS_ = 1>
+struct Way {
+	using T = T_;
+	using W = Swizzle<D_>;
+	static constexpr int D = D_, GROUPS = GROUPS_, N = N_, STAGES = STAGES_,
+		BLOCKS = BLOCKS_;
+	static constexpr bool ORDERED = ORDERED_;
+	static constexpr int M = 64 * GROUPS, THREADS = WARPGROUP * (GROUPS + 1);
+	static_assert(N % 16 == 0 && N <= 256, "wgmma's shapes");
+	static_assert(!ORDERED || GROUPS > 1, "there is one to give the turn to");
+
+	/* a tile of 64 queries, a tile of keys, all tiles of keys and values */
+	static constexpr int Q_NBYTES = 64 * W::ROW, K_NBYTES = N * W::ROW,
+		RING_NBYTES = 2 * STAGES * K_NBYTES;
+	/* 232448 for all blocks of a processor, and 1024 for each but one; 1024: the
+	 * first tile's address is rounded up; 256: barriers */
+	static constexpr int MOST = 232448 / BLOCKS - 1024 * (BLOCKS > 1) - 1024 - 256;
+	/* the next tile's queries travel while these are in use, if there is room */
+	static constexpr int Q_STAGES =
+		RING_NBYTES + 2 * GROUPS * Q_NBYTES <= MOST ? 2 : 1;
+	static constexpr int Q_ALL = Q_STAGES * GROUPS * Q_NBYTES,
+		NBYTES = 1024 + Q_ALL + RING_NBYTES + 256;
+	static_assert(Q_ALL + RING_NBYTES <= MOST, "fits in shared memory");
+	static_assert(K_NBYTES % 1024 == 0, "swizzled blocks start at 1024");
+	/* at launch, and after they were dealt anew; a lone consumer starts with half of
+	 * a processor's as well, so that there are some to deal */
+	static constexpr int SHARERS = GROUPS == 1 && BLOCKS == 1 ? 2 : BLOCKS,
+		AT_LAUNCH = 65536 / (THREADS * SHARERS) / 8 * 8,
+		FEW = GROUPS > 2 || GROUPS * BLOCKS > 2 ? 32 : 40,
+		FAIR = (AT_LAUNCH * (GROUPS + 1) - FEW) / GROUPS / 8 * 8,
+		MANY = FAIR > 240 ? 240 : FAIR;
+};
+/* what tiles there are, and what all share */
+struct Problem {
+	int queries, keys, H, heads;    /* heads: B H */
+	int query_tiles, together;      /* heads whose tiles are dealt out together */
+	int tiles;
+	float base2;                    /* scale log2(e) */
+	bool causal;
+	float *L;
+	unsigned *tickets;              /* NULL: tiles are dealt out in turn */
+};
+
+struct Maps {
+	CUtensorMap q, k, v, o;
+};
+
+template <class C> struct Shared {
+	unsigned q, k, v;               /* [Q_STAGES][GROUPS], [STAGES], [STAGES] */
+	Barrier *q_full, *q_empty, *k_full, *k_empty, *v_full, *v_empty;
+	int *tile;                      /* [Q_STAGES]: whose queries; -1: the end */
+
+	__device__ explicit Shared(char *memory)
+	{
+		memory += (1024 - shared_at(memory) % 1024) % 1024;
+		q = shared_at(memory);
+		k = q + C::Q_ALL;
+		v = k + C::STAGES * C::K_NBYTES;
+		q_full = (Barrier *)(memory + C::Q_ALL + C::RING_NBYTES);
+		q_empty = q_full + C::Q_STAGES;
+		k_full = q_empty + C::Q_STAGES;
+		k_empty = k_full + C::STAGES;
+		v_full = k_empty + C::STAGES;
+		v_empty = v_full + C::STAGES;
+		tile = (int *)(v_empty + C::STAGES);
+		static_assert((4 * C::STAGES + 2 * C::Q_STAGES) * 8 + 4 * C::Q_STAGES
+			<= 256, "barriers fit");
+	}
+	__device__ unsigned queries(int stage, int group) const
+	{
+		return q + (stage * C::GROUPS + group) * C::Q_NBYTES;
+	}
+};
+/* a tile of queries: of which head, from which on; tiles of keys it needs */
+struct Item {
+	int head, first, key_tiles;
+};
+
+template <class C>
+__device__ inline Item item_of(const Problem &p, int tile)
+{
+	const int each = p.together * p.query_tiles, section = tile / each,
+		rest = tile - section * each, before = section * p.together,
+		here = min(p.together, p.heads - before), row = rest / here;
+	const int first = (p.query_tiles - 1 - row) * C::M,
+		end = p.causal ? min(p.keys, first + C::M) : p.keys;
+	return { before + rest - row * here, first, (end + C::N - 1) / C::N };
+}
+
+/* the tile after `tile` for this block */
+__device__ inline int take_ticket(const Problem &p, int tile)
+{
+	return gridDim.x + (p.tickets == NULL ? tile : atomicAdd(p.tickets, 1u));
+}
+
+/* the last block to finish leaves both tickets 0 */
+__device__ inline void end_tickets(const Problem &p)
+{
+	if (p.tickets == NULL)
+		return;
+	__threadfence();
+	if (atomicInc(p.tickets + 1, gridDim.x - 1) == gridDim.x - 1)
+		atomicExch(p.tickets, 0u);
+}
+/* `rows` rows from first on of a head, block by block of D */
+template <class C>
+__device__ inline void load_tile(unsigned to, const CUtensorMap *map,
+	Barrier *full, uint64_t hint, int rows, int first, int h, int b)
+{
+	#pragma unroll
+	for (int i = 0; i < C::W::BLOCKS; i++)
+		load_box(to + i * rows * C::W::WIDTH, map, full, hint,
+			i * C::W::WIDTH / 2, first, h, b);
+}
+
+/* the next tile of keys or of values, once its place in the ring is free */
+template <class C>
+__device__ inline void load_keys(unsigned ring, Ring<C::STAGES> &at,
+	Barrier *full, Barrier *empty, const CUtensorMap *map, int first, int h, int b)
+{
+	barrier_wait(empty + at.at, at.parity ^ 1);
+	barrier_expect(full + at.at, C::K_NBYTES);
+	load_tile<C>(ring + at.at * C::K_NBYTES, map, full + at.at, KEEP, C::N, first,
+		h, b);
+	at.step();
+}
+
+/* tile -1: that there are no more */
+template <class C>
+__device__ inline void load_queries(const Shared<C> &shared,
+	const Ring<C::Q_STAGES> &at, const CUtensorMap *map, int tile, int first,
+	int h, int b)
+{
+	/* until O, which lay there, has been stored */
+	barrier_wait(shared.q_empty + at.at, at.parity ^ 1);
+	shared.tile[at.at] = tile;
+	if (tile < 0) {
+		barrier_arrive(shared.q_full + at.at);
+		return;
+	}
+	barrier_expect(shared.q_full + at.at, C::GROUPS * C::Q_NBYTES);
+	#pragma unroll
+	for (int i = 0; i < C::GROUPS; i++)
+		load_tile<C>(shared.queries(at.at, i), map, shared.q_full + at.at, PASS,
+			64, first + 64 * i, h, b);
+}
+
+template <class C>
+__device__ inline void produce(const Shared<C> &shared, const Maps &maps,
+	const Problem &p)
+{
+	Ring<C::Q_STAGES> q;
+	Ring<C::STAGES> k, v;
+	int tile = blockIdx.x;
+	while (tile < p.tiles) {
+		const Item item = item_of<C>(p, tile);
+		const int b = item.head / p.H, h = item.head - b * p.H;
+		const auto load_k = [&](int j) {
+			load_keys<C>(shared.k, k, shared.k_full, shared.k_empty, &maps.k,
+				j * C::N, h, b);
+		};
+		const auto load_v = [&](int j) {
+			load_keys<C>(shared.v, v, shared.v_full, shared.v_empty, &maps.v,
+				j * C::N, h, b);
+		};
+		int j = item.key_tiles - 1;
+		load_k(j);
+		load_queries<C>(shared, q, &maps.q, tile, item.first, h, b);
+		q.step();
+		for (; j > 0; j--) {
+			load_k(j - 1);
+			load_v(j);
+		}
+		/* late, so that blocks that are early take what is left */
+		tile = take_ticket(p, tile);
+		load_v(0);
+	}
+	end_tickets(p);
+	load_queries<C>(shared, q, &maps.q, -1, 0, 0, 0);
+}
+/* of a thread's two rows, low = 0 or 1: score that counts as 1, in powers of 2;
+ * sum of this thread's weights; by what former sums shrink */
+struct Rows {
+	float base[2], sum[2], shrink[2];
+};
+
+/* hides keys after `last`, per row, counted from this thread's first column */
+template <int R>
+__device__ __forceinline__ void hide(float (&s)[R], const int (&last)[2])
+{
+	#pragma unroll
+	for (int i = 0; i < R; i++)
+		if (i / 4 * 8 + i % 2 > last[i / 2 % 2])
+			s[i] = -INFINITY;
+}
+
+/* true: former sums of this warp shrink */
+template <bool MASKED, int R>
+__device__ __forceinline__ bool raise_base(const float (&s)[R], Rows &rows,
+	float base2)
+{
+	float top[2][2];
+	bool over = false;
+	#pragma unroll
+	for (int i = 0; i < R; i++) {
+		float &x = top[i / 2 % 2][i % 2];
+		x = i < 4 ? s[i] : fmaxf(x, s[i]);
+	}
+	#pragma unroll
+	for (int low = 0; low < 2; low++) {
+		top[low][0] = row_max(fmaxf(top[low][0], top[low][1])) * base2;
+		over |= top[low][0] > rows.base[low] + 8;
+	}
+	if (!__any_sync(0xffffffff, over))
+		return false;
+	#pragma unroll
+	for (int low = 0; low < 2; low++) {
+		const float next = fmaxf(rows.base[low], top[low][0]);
+		/* a row that has seen no key so far keeps -inf */
+		rows.shrink[low] = MASKED && next == -INFINITY ? 1
+			: power2(rows.base[low] - next);
+		rows.base[low] = next;
+		rows.sum[low] *= rows.shrink[low];
+	}
+	return true;
+}
+/* scores become weights 2^(base2 s - base) */
+template <bool MASKED, int R>
+__device__ __forceinline__ void weigh(float (&s)[R], Rows &rows, float base2)
+{
+	float sum[2][2] = {};
+	const float from[2] = {
+		MASKED && rows.base[0] == -INFINITY ? 0 : -rows.base[0],
+		MASKED && rows.base[1] == -INFINITY ? 0 : -rows.base[1] };
+	#pragma unroll
+	for (int i = 0; i < R; i++) {
+		s[i] = power2(fmaf(s[i], base2, from[i / 2 % 2]));
+		sum[i / 2 % 2][i % 2] += s[i];
+	}
+	rows.sum[0] += sum[0][0] + sum[0][1];
+	rows.sum[1] += sum[1][0] + sum[1][1];
+}
+
+/* sums as products leave them are a factor as products take it */
+template <class T, int R>
+__device__ __forceinline__ void narrow(unsigned (&p)[R / 2], const float (&s)[R])
+{
+	#pragma unroll
+	for (int i = 0; i < R / 2; i++)
+		p[i] = pack<T>(s[2 * i], s[2 * i + 1]);
+}
+
+template <int R>
+__device__ __forceinline__ void shrink_sums(float (&o)[R], const Rows &rows)
+{
+	#pragma unroll
+	for (int i = 0; i < R; i++)
+		o[i] *= rows.shrink[i / 2 % 2];
+}
+/* all in registers: scores and then weights S, P: 64 x N; O: 64 x D */
+template <class C> struct Held {
+	float s[C::N / 2], o[C::D / 2];
+	unsigned p[C::N / 4];
+	Rows rows;
+	bool grown, under_way;          /* must O shrink? is P V under way? */
+};
+
+/* one lane of each warp says that its warp is through with a tile of keys */
+__device__ __forceinline__ void release(Barrier *empty)
+{
+	if (threadIdx.x % 32 == 0)
+		barrier_arrive(empty);
+}
+
+template <class C> struct Consumer {
+	const Shared<C> &shared;
+	const Problem &p;
+	const int group;                /* 0 ... GROUPS - 1 */
+	int row;                        /* of this thread: the upper of its two */
+	Ring<C::Q_STAGES> q;
+	Ring<C::STAGES> k, v;
+
+	/* the last key that either row sees, counted from this thread's first column
+	 * in tile j */
+	__device__ __forceinline__ void hide_in(float (&s)[C::N / 2], int j) const
+	{
+		const int column = j * C::N + threadIdx.x % 4 * 2, end = p.keys - 1;
+		const int last[2] = { (p.causal ? min(row, end) : end) - column,
+			(p.causal ? min(row + 8, end) : end) - column };
+		hide(s, last);
+	}
+
+	__device__ __forceinline__ void start_scores(float (&s)[C::N / 2])
+	{
+		multiply_rows<typename C::T, C::D, C::N, 64>(s,
+			shared.queries(q.at, group), shared.k + k.at * C::K_NBYTES);
+		products_commit();
+	}
+
+	__device__ __forceinline__ void start_outputs(Held<C> &x)
+	{
+		add_product<typename C::T, C::D, C::N>(x.o, x.p,
+			shared.v + v.at * C::K_NBYTES);
+		products_commit();
+	}
+	/* the first tile of keys, j: S, and its weights */
+	__device__ __forceinline__ void first_step(Held<C> &x, int j)
+	{
+		barrier_wait(shared.k_full + k.at, k.parity);   /* K is there */
+		pin(x.s);
+		products_fence();
+		start_scores(x.s);
+		products_await<0>();
+		pin(x.s);
+		release(shared.k_empty + k.at);
+		k.step();
+		hide_in(x.s, j);
+		raise_base<true>(x.s, x.rows, p.base2);         /* there is no O yet */
+		weigh<true>(x.s, x.rows, p.base2);
+		pin(x.s);
+	}
+
+	/* P of the tile before S is overwritten, once no products read P */
+	__device__ __forceinline__ void take_weights(Held<C> &x)
+	{
+		products_await<0>();
+		pin(x.s);
+		pin(x.p);
+		pin(x.o);
+		if (x.under_way) {
+			release(shared.v_empty + v.at);
+			v.step();
+		}
+		narrow<typename C::T>(x.p, x.s);
+		if (x.grown)
+			shrink_sums(x.o, x.rows);
+	}
+
+	/* P of the tile before; S of tile j, and beside it O += P V; S becomes weights.
+	 * P V is awaited in the next step only: the loop's end keeps the compiler from
+	 * doing so before the weights are there */
+	template <bool MASKED>
+	__device__ __forceinline__ void step(Held<C> &x, int j)
+	{
+		barrier_wait(shared.k_full + k.at, k.parity);   /* K of j is there */
+		take_weights(x);
+		if (C::ORDERED)         /* the group before has started its products */
+			meet(1 + group, 2 * WARPGROUP);
+		pin(x.s);
+		pin(x.p);
+		pin(x.o);
+		products_fence();
+		start_scores(x.s);
+		barrier_wait(shared.v_full + v.at, v.parity);   /* V of j + 1 is there */
+		products_fence();
+		start_outputs(x);
+		if (C::ORDERED)         /* and now the next one may */
+			meet_later(1 + (group + 1) % C::GROUPS, 2 * WARPGROUP);
+		products_await<1>();
+		pin(x.s);
+		release(shared.k_empty + k.at);
+		k.step();
+		if (MASKED)
+			hide_in(x.s, j);
+		x.grown = raise_base<MASKED>(x.s, x.rows, p.base2);
+		weigh<MASKED>(x.s, x.rows, p.base2);
+		x.under_way = true;
+		pin(x.s);
+	}
+	__device__ __forceinline__ void last_step(Held<C> &x)
+	{
+		take_weights(x);
+		barrier_wait(shared.v_full + v.at, v.parity);   /* V of tile 0 is there */
+		pin(x.p);
+		pin(x.o);
+		products_fence();
+		start_outputs(x);
+		products_await<0>();
+		pin(x.o);
+		release(shared.v_empty + v.at);
+		v.step();
+	}
+	/* L; O is divided by the sums */
+	__device__ __forceinline__ void finish_rows(Held<C> &x, int head) const
+	{
+		#pragma unroll
+		for (int low = 0; low < 2; low++) {
+			const float sum = row_sum(x.rows.sum[low]);
+			const int i = row + 8 * low;
+			if (threadIdx.x % 4 == 0 && i < p.queries)
+				p.L[(size_t)head * p.queries + i] =
+					(x.rows.base[low] + log2f(sum)) * 0.693147181f;
+			x.rows.shrink[low] = 1 / sum;
+		}
+		shrink_sums(x.o, x.rows);
+	}
+
+	__device__ __forceinline__ void write(Held<C> &x, const CUtensorMap *map,
+		int first, int head)
+	{
+		using W = typename C::W;
+		const unsigned tile = shared.queries(q.at, group);
+		const int lane = threadIdx.x % 32,
+			r = threadIdx.x % WARPGROUP / 32 * 16 + lane % 16;
+		/* no warp's products still read the queries */
+		meet(8 + group, WARPGROUP);
+		#pragma unroll
+		for (int i = 0; i < C::D / 16; i++) {
+			const int byte = i * 32 + lane / 16 * 16;
+			const float *o = x.o + 8 * i;
+			store_matrices(tile + byte / W::WIDTH * 64 * W::WIDTH
+				+ W::at(r, byte % W::WIDTH),
+				pack<typename C::T>(o[0], o[1]), pack<typename C::T>(o[2], o[3]),
+				pack<typename C::T>(o[4], o[5]), pack<typename C::T>(o[6], o[7]));
+		}
+		show_writes();
+		/* all rows are written, and the copy engine sees them */
+		meet(8 + group, WARPGROUP);
+		if (threadIdx.x % WARPGROUP == 0) {
+			const int b = head / p.H, h = head - b * p.H;
+			#pragma unroll
+			for (int i = 0; i < W::BLOCKS; i++)
+				if (first < p.queries)
+					store_box(map, tile + i * 64 * W::WIDTH, i * W::WIDTH / 2, first, h,
+						b);
+			stores_commit();
+			stores_await_read<0>();
+			barrier_arrive(shared.q_empty + q.at);
+		}
+	}
+	__device__ __forceinline__ void attend(const Item &item, const CUtensorMap *map)
+	{
+		const int first = item.first + 64 * group;
+		/* tiles all of whose keys are seen by all of the warpgroup's rows */
+		const int clear = (p.causal ? min(p.keys, first + 1) : p.keys) / C::N;
+		row = first + threadIdx.x % WARPGROUP / 32 * 16 + threadIdx.x % 32 / 4;
+		Held<C> x;
+		x.rows = { { -INFINITY, -INFINITY }, { 0, 0 }, { 1, 1 } };
+		x.grown = x.under_way = false;
+		#pragma unroll
+		for (int i = 0; i < C::D / 2; i++)
+			x.o[i] = 0;
+		#pragma unroll
+		for (int i = 0; i < C::N / 2; i++)
+			x.s[i] = 0;
+		#pragma unroll
+		for (int i = 0; i < C::N / 4; i++)
+			x.p[i] = 0;
+		int j = item.key_tiles - 1;
+		first_step(x, j);
+		for (j--; j >= clear; j--)
+			step<true>(x, j);
+		for (; j >= 0; j--)
+			step<false>(x, j);
+		last_step(x);
+		finish_rows(x, item.head);
+		write(x, map, first, item.head);
+	}
+
+	__device__ __forceinline__ void run(const CUtensorMap *map)
+	{
+		if (C::ORDERED && group == 0)   /* the first has the first turn */
+			meet_later(1, 2 * WARPGROUP);
+		for (;;) {
+			barrier_wait(shared.q_full + q.at, q.parity);   /* Q is there */
+			const int tile = shared.tile[q.at];
+			if (tile < 0)
+				break;
+			attend(item_of<C>(p, tile), map);
+			q.step();
+		}
+		if (C::ORDERED && group == 0)   /* takes the turn that is left */
+			meet(1, 2 * WARPGROUP);
+	}
+};
+/* O = softmax(scale Q K^T) V and L, in tiles of M queries by N keys
+ * FLOPs: 4 D for each pair of query and key; bytes: Q, O, L once; K, V once from
+ * memory if sections of heads fit in the L2 cache, then from there for each M
+ * queries; grid: blocks that stay; block: the producer's warpgroup, consumers */
+template <class C>
+__global__ __launch_bounds__(C::THREADS, C::SHARERS) void attend_hopper(
+	const __grid_constant__ Maps maps, const __grid_constant__ Problem p)
+{
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+	extern __shared__ char memory[];
+	const Shared<C> shared(memory);
+	if (threadIdx.x == 0) {
+		for (int i = 0; i < C::Q_STAGES; i++) {
+			barrier_init(shared.q_full + i, 1);
+			barrier_init(shared.q_empty + i, C::GROUPS);
+		}
+		for (int i = 0; i < C::STAGES; i++) {
+			barrier_init(shared.k_full + i, 1);
+			barrier_init(shared.k_empty + i, 4 * C::GROUPS);
+			barrier_init(shared.v_full + i, 1);
+			barrier_init(shared.v_empty + i, 4 * C::GROUPS);
+		}
+		barriers_ready();
+		prefetch_map(&maps.q);
+		prefetch_map(&maps.k);
+		prefetch_map(&maps.v);
+		prefetch_map(&maps.o);
+	}
+	__syncthreads();        /* barriers are ready for all */
+	const int group = __shfl_sync(0xffffffff, threadIdx.x / WARPGROUP, 0);
+	if (group == 0) {
+		registers_down<C::FEW>();
+		if (threadIdx.x == 0)
+			produce<C>(shared, maps, p);
+	} else {
+		registers_up<C::MANY>();
+		Consumer<C> consumer = { shared, p, group - 1 };
+		consumer.run(&maps.o);
+	}
+#endif
+}
+struct Choice {
+	void (*launch)(const Attention &a);
+	int M, N, blocks;
+	float pace;             /* time for a score, in that of the wide way */
+};
+
+/* time for the longer of: a processor's share, the longest tile */
+static double estimate(const Choice &c, const Attention &a)
+{
+	double sum = 0, longest = 0;
+	for (size_t first = 0; first < a.queries; first += c.M) {
+		const size_t end = a.causal ? first + c.M : a.keys,
+			keys = end < a.keys ? end : a.keys;
+		longest = fmax(longest, (double)c.M * ((keys + c.N - 1) / c.N * c.N));
+		sum += (double)c.M * ((keys + c.N - 1) / c.N * c.N);
+	}
+	return c.pace * fmax(sum * (a.B * a.H) / cuda_multiprocessors(),
+		longest * c.blocks);
+}
+
+/* heads whose K and V stay in the L2 cache together, 32 MiB of its 50 */
+static int heads_together(const Attention &a)
+{
+	const size_t fit = ((size_t)32 << 20) / (4 * a.keys * a.D),
+		heads = a.B * a.H;
+	return (int)(fit < 1 ? 1 : fit < heads ? fit : heads);
+}
+
+/* 0 before and after; of launches that run at a time, each has its own */
+enum { LAUNCHES = 1024 };
+static __device__ unsigned tickets[LAUNCHES][2];
+
+static unsigned *next_tickets(void)
+{
+	static unsigned launches;
+	void *all;
+	CUDA(cudaGetSymbolAddress(&all, tickets));
+	return (unsigned *)all + launches++ % LAUNCHES * 2;
+}
+
+template <class C> static void launch(const Attention &a)
+{
+	const Maps maps = { hopper_map(a.q, &a, a.queries, 64),
+		hopper_map(a.k, &a, a.keys, C::N), hopper_map(a.v, &a, a.keys, C::N),
+		hopper_map(a.o, &a, a.queries, 64) };
+	Problem p = {};
+	p.queries = (int)a.queries;
+	p.keys = (int)a.keys;
+	p.H = (int)a.H;
+	p.heads = (int)(a.B * a.H);
+	p.query_tiles = (p.queries + C::M - 1) / C::M;
+	p.together = heads_together(a);
+	p.tiles = p.heads * p.query_tiles;
+	p.base2 = (float)a.scale * 1.44269504f;
+	p.causal = a.causal;
+	p.L = (float *)a.L.at;
+	const int blocks = cuda_multiprocessors() * C::BLOCKS;
+	if (p.tiles > blocks)
+		p.tickets = next_tickets();
+	CUDA(cudaFuncSetAttribute(attend_hopper<C>,
+		cudaFuncAttributeMaxDynamicSharedMemorySize, C::NBYTES));
+	attend_hopper<C><<<p.tiles < blocks ? p.tiles : blocks, C::THREADS, C::NBYTES,
+		cuda_stream()>>>(maps, p);
+	LAUNCHED();
+}
+template <class C> static constexpr Choice choice(float pace)
+{
+	return { launch<C>, C::M, C::N, C::BLOCKS, pace };
+}
+
+/* [0]: wide, [1]: narrow; NULL: no heads of this size */
+template <class T> static const Choice *choices_for(size_t D)
+{
+	static const Choice d16[] = { choice<Way<T, 16, 3, 128, 3, true>>(1),
+			choice<Way<T, 16, 1, 128, 3, false, 2>>(1.2f) },
+		d32[] = { choice<Way<T, 32, 4, 80, 4, false>>(1),
+			choice<Way<T, 32, 1, 128, 3, false, 2>>(1.16f) },
+		d64[] = { choice<Way<T, 64, 3, 128, 3, true>>(1),
+			choice<Way<T, 64, 1, 128, 2, false, 2>>(1.17f) },
+		d80[] = { choice<Way<T, 80, 2, 128, 2, true>>(1),
+			choice<Way<T, 80, 1, 128, 2, false>>(1.3f) },
+		d128[] = { choice<Way<T, 128, 2, 128, 2, true>>(1),
+			choice<Way<T, 128, 1, 128, 2, false>>(1.5f) };
+	return D == 16 ? d16 : D == 32 ? d32 : D == 64 ? d64 : D == 80 ? d80
+		: D == 128 ? d128 : NULL;
+}
+
+static const Choice *choices_of(const Attention &a)
+{
+	return a.q.x.type == FP16 ? choices_for<fp16>(a.D)
+		: a.q.x.type == BF16 ? choices_for<bf16>(a.D) : NULL;
+}
+/* also the backward pass, if there is a gradient */
+extern "C" bool cuda_hopper_take(const Attention *a, const AttentionGradient *g)
+{
+	const bool moves = hopper_moves(a->q) && hopper_moves(a->k)
+		&& hopper_moves(a->v) && hopper_moves(a->o);
+	return hopper_here() && choices_of(*a) != NULL && (a->B == 0 || moves)
+		&& (g == NULL || (hopper_moves(g->o) && hopper_moves(g->q)
+		&& hopper_moves(g->k) && hopper_moves(g->v)));
+}
+
+extern "C" void cuda_hopper_forward(Attention a)
+{
+	const Choice *c = choices_of(a);
+	c[estimate(c[1], a) < estimate(c[0], a)].launch(a);
+}
+
+extern "C" void cuda_wide_forward(Attention a)
+{
+	choices_of(a)[0].launch(a);
+}
+
+extern "C" void cuda_narrow_forward(Attention a)
+{
+	choices_of(a)[1].launch(a);
+}

@@ -1,0 +1,63 @@
+/* hopper.c: tensor maps for the copy engine */
+#include <assert.h>
+#include <cudaTypedefs.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "device/cuda/cuda.h"
+#include "ops/cuda/hopper.h"
+
+bool hopper_here(void)
+{
+	int device, major, minor;
+	CUDA(cudaGetDevice(&device));
+	CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor,
+		device));
+	CUDA(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor,
+		device));
+	return major == 9 && minor == 0 && strcmp(CUDA_ARCH_BUILT, "sm_90a") == 0;
+}
+
+static bool strides_well(size_t elements)
+{
+	return 0 < elements && elements < (size_t)1 << 39 && elements % 8 == 0;
+}
+
+bool hopper_moves(Heads x)
+{
+	return (uintptr_t)x.x.at % 16 == 0 && strides_well(x.batch)
+		&& strides_well(x.row) && strides_well(x.head);
+}
+
+static PFN_cuTensorMapEncodeTiled_v12000 encoder(void)
+{
+	static PFN_cuTensorMapEncodeTiled_v12000 encode;
+	if (encode == NULL) {
+		void *function = NULL;
+		enum cudaDriverEntryPointQueryResult found;
+		CUDA(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled",
+			&function, 12000, cudaEnableDefault, &found));
+		assert(found == cudaDriverEntryPointSuccess);
+		encode = (PFN_cuTensorMapEncodeTiled_v12000)function;
+	}
+	return encode;
+}
+CUtensorMap hopper_map(Heads x, const Attention *a, size_t n, unsigned rows)
+{
+	assert(hopper_moves(x) && type_size(x.x.type) == 2);
+	const unsigned width = a->D >= 64 ? 64 : (unsigned)a->D;
+	const cuuint64_t lengths[] = { a->D, n, a->H, a->B },
+		strides[] = { x.row * 2, x.head * 2, x.batch * 2 };
+	const cuuint32_t box[] = { width, rows, 1, 1 }, steps[] = { 1, 1, 1, 1 };
+	CUtensorMap map;
+	const CUresult made = encoder()(&map,
+		x.x.type == FP16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
+			: CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
+		4, x.x.at, lengths, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+		width == 64 ? CU_TENSOR_MAP_SWIZZLE_128B
+			: width == 32 ? CU_TENSOR_MAP_SWIZZLE_64B
+			: CU_TENSOR_MAP_SWIZZLE_32B,
+		CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+	assert(made == CUDA_SUCCESS && "these heads have a map");
+	return map;
+}

@@ -1,0 +1,348 @@
+/* hopper.cuh: what Hopper's copy engine and tensor cores ask for (sm_90a):
+ * barriers that count bytes, tiles copied by tensor maps, products of
+ * warpgroups. PTX ISA: mbarrier, cp.async.bulk, wgmma, setmaxnreg
+ * A kernel that uses these has a body only where __CUDA_ARCH_FEAT_SM90_ALL is
+ * defined: it compiles for other GPUs, but is not to be called there */
+#ifndef OPS_CUDA_HOPPER_CUH
+#define OPS_CUDA_HOPPER_CUH
+
+#include <cuda.h>                       /* types only: CUtensorMap */
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <stdint.h>
+#include <type_traits>
+
+enum { WARPGROUP = 128 };               /* threads */
+
+__device__ inline unsigned shared_at(const void *p)
+{
+	return (unsigned)__cvta_generic_to_shared(p);
+}
+
+typedef uint64_t Barrier;
+
+/* a phase ends after so many arrivals, and when all awaited bytes are there */
+__device__ inline void barrier_init(Barrier *b, int arrivals)
+{
+	asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;"
+		:: "r"(shared_at(b)), "r"(arrivals) : "memory");
+}
+
+/* the copy engine sees the barriers too; __syncthreads() must follow */
+__device__ inline void barriers_ready()
+{
+	asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+__device__ inline void barrier_arrive(Barrier *b)
+{
+	asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];"
+		:: "r"(shared_at(b)) : "memory");
+}
+/* arrives, and lets the phase also wait for so many bytes */
+__device__ inline void barrier_expect(Barrier *b, int nbytes)
+{
+	asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, "
+		"[%0], %1;" :: "r"(shared_at(b)), "r"(nbytes) : "memory");
+}
+
+__device__ inline bool barrier_passed(Barrier *b, unsigned parity)
+{
+	unsigned passed;
+	asm volatile("{\n\t.reg .pred p;\n\t"
+		"mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 p, [%1], %2;\n\t"
+		"selp.u32 %0, 1, 0, p;\n\t}"
+		: "=r"(passed) : "r"(shared_at(b)), "r"(parity) : "memory");
+	return passed;
+}
+
+/* until the phase of this parity has ended */
+__device__ inline void barrier_wait(Barrier *b, unsigned parity)
+{
+	while (!barrier_passed(b, parity))
+		;
+}
+/* a place in a ring of N stages, and the parity of the present round */
+template <int N> struct Ring {
+	int at = 0;
+	unsigned parity = 0;
+	__device__ void step()
+	{
+		at = at + 1 == N ? 0 : at + 1;
+		parity ^= at == 0;
+	}
+};
+
+/* barriers of named numbers (0 is __syncthreads): `threads` meet */
+__device__ inline void meet(int number, int threads)
+{
+	asm volatile("bar.sync %0, %1;" :: "r"(number), "r"(threads) : "memory");
+}
+
+/* counts as having met, and goes on */
+__device__ inline void meet_later(int number, int threads)
+{
+	asm volatile("bar.arrive %0, %1;" :: "r"(number), "r"(threads) : "memory");
+}
+/* hints to the L2 cache, in the engine's own code: to keep, to let pass */
+constexpr uint64_t KEEP = 0x14F0000000000000, PASS = 0x12F0000000000000;
+
+__device__ inline void prefetch_map(const CUtensorMap *map)
+{
+	asm volatile("prefetch.tensormap [%0];" :: "l"(map) : "memory");
+}
+
+/* the box at (d, t, h, b) comes to shared memory; full's bytes count down */
+__device__ inline void load_box(unsigned to, const CUtensorMap *map,
+	Barrier *full, uint64_t hint, int d, int t, int h, int b)
+{
+	asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile"
+		".mbarrier::complete_tx::bytes.L2::cache_hint "
+		"[%0], [%1, {%3, %4, %5, %6}], [%2], %7;"
+		:: "r"(to), "l"(map), "r"(shared_at(full)), "r"(d), "r"(t),
+		"r"(h), "r"(b), "l"(hint) : "memory");
+}
+/* what lies outside of the tensor is not written */
+__device__ inline void store_box(const CUtensorMap *map, unsigned from,
+	int d, int t, int h, int b)
+{
+	asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.tile.bulk_group "
+		"[%0, {%2, %3, %4, %5}], [%1];"
+		:: "l"(map), "r"(from), "r"(d), "r"(t), "r"(h), "r"(b)
+		: "memory");
+}
+/* nbytes, a multiple of 16, come to shared memory; full's bytes count down */
+__device__ inline void load_bytes(unsigned to, const void *from, int nbytes,
+	Barrier *full)
+{
+	asm volatile("cp.async.bulk.shared::cluster.global.mbarrier"
+		"::complete_tx::bytes [%0], [%1], %2, [%3];"
+		:: "r"(to), "l"(from), "r"(nbytes), "r"(shared_at(full)) : "memory");
+}
+
+/* floats in shared memory are added to those in global memory */
+__device__ inline void add_bytes(float *to, unsigned from, int nbytes)
+{
+	asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 "
+		"[%0], [%1], %2;" :: "l"(to), "r"(from), "r"(nbytes) : "memory");
+}
+/* stores and adds of this thread since the last: a group */
+__device__ inline void stores_commit()
+{
+	asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+
+/* until all but this thread's N latest groups were read from shared memory */
+template <int N> __device__ inline void stores_await_read()
+{
+	asm volatile("cp.async.bulk.wait_group.read %0;" :: "n"(N) : "memory");
+}
+
+/* until this thread's groups have been written to global memory */
+__device__ inline void stores_await()
+{
+	asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+}
+/* what this thread wrote to shared memory, wgmma and the copy engine see after
+ * the next barrier */
+__device__ inline void show_writes()
+{
+	asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+/* a tile of rows x D numbers of 16 bits lies in blocks, one after the other, of
+ * rows x WIDTH bytes. In these, the units of 16 bytes are permuted: */
+template <int D> struct Swizzle {
+	static constexpr int WIDTH = D >= 64 ? 128 : 2 * D;
+	static constexpr int BLOCKS = (2 * D + WIDTH - 1) / WIDTH;
+	static constexpr int ROW = BLOCKS * WIDTH;      /* bytes of a row in all */
+	static constexpr int MODE = WIDTH == 128 ? 1 : WIDTH == 64 ? 2 : 3;
+	static_assert(WIDTH == 128 || WIDTH == 64 || WIDTH == 32, "as TMA has it");
+
+	/* byte in a block whose address is a multiple of 1024 */
+	__host__ __device__ static unsigned at(unsigned row, unsigned byte)
+	{
+		const unsigned a = row * WIDTH + byte;
+		return a ^ ((a >> 7) % (WIDTH / 16)) << 4;
+	}
+};
+/* where a factor starts, bytes to the next block along its M or N (only if it
+ * is not K that is contiguous), bytes from 8 rows to the next 8 */
+__device__ inline uint64_t factor(unsigned at, unsigned next_block,
+	unsigned next_rows, int mode)
+{
+	return (uint64_t)((at & 0x3ffff) >> 4) | (uint64_t)(next_block >> 4) << 16
+		| (uint64_t)(next_rows >> 4) << 32 | (uint64_t)mode << 62;
+}
+/* before the first product, and after registers of A or D were touched */
+__device__ inline void products_fence()
+{
+	asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+
+__device__ inline void products_commit()
+{
+	asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
+/* until all but the N latest groups of products are done */
+template <int N> __device__ inline void products_await()
+{
+	asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(N) : "memory");
+}
+/* the compiler keeps x in its registers here: products run beside it */
+template <int N> __device__ __forceinline__ void pin(float (&x)[N])
+{
+	#pragma unroll
+	for (int i = 0; i < N; i++)
+		asm volatile("" : "+f"(x[i]) :: "memory");
+}
+
+template <int N> __device__ __forceinline__ void pin(unsigned (&x)[N])
+{
+	#pragma unroll
+	for (int i = 0; i < N; i++)
+		asm volatile("" : "+r"(x[i]) :: "memory");
+}
+/* d (64 x N, registers) = a b + d: lane l of warp w has d[4 j + 2 low + i] in
+ * row 16 w + l / 4 + 8 low and in column 8 j + 2 (l % 4) + i
+ * shared<ROWS_A, ROWS_B>: d = a b (+ d); is it M, is it N that is contiguous?
+ *     (otherwise K)
+ * mixed: d += a b, a in registers, N contiguous in b */
+template <int N, class T> struct Products;
+
+/* eight of d's registers as operands, and their names in the text */
+#define D8(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]),     \
+	"+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
+#define SUMS16 D8(0)
+#define SUMS32 SUMS16, D8(8)
+#define SUMS64 SUMS32, D8(16), D8(24)
+#define SUMS80 SUMS64, D8(32)
+#define SUMS128 SUMS80, D8(40), D8(48), D8(56)
+#define NAMES16 "%0, %1, %2, %3, %4, %5, %6, %7"
+#define NAMES32 NAMES16 ", %8, %9, %10, %11, %12, %13, %14, %15"
+#define NAMES64 NAMES32 ", %16, %17, %18, %19, %20, %21, %22, %23"            \
+	", %24, %25, %26, %27, %28, %29, %30, %31"
+#define NAMES80 NAMES64 ", %32, %33, %34, %35, %36, %37, %38, %39"
+#define NAMES128 NAMES80 ", %40, %41, %42, %43, %44, %45, %46, %47"           \
+	", %48, %49, %50, %51, %52, %53, %54, %55"                                \
+	", %56, %57, %58, %59, %60, %61, %62, %63"
+#define PRODUCTS(N, T, TYPE, R, S, U, V, W)                                   \
+template <> struct Products<N, T> {                                           \
+	template <int ROWS_A, int ROWS_B>                                         \
+	static __device__ __forceinline__ void shared(float (&d)[N / 2],          \
+		uint64_t a, uint64_t b, int add)                                      \
+	{                                                                         \
+		asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %" #U ", 0;\n\t"   \
+			"wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." TYPE "." TYPE   \
+			" {" NAMES##N "}, %" #R ", %" #S ", p, 1, 1, %" #V ", %" #W       \
+			";\n\t}"                                                          \
+			: SUMS##N : "l"(a), "l"(b), "r"(add), "n"(ROWS_A), "n"(ROWS_B));  \
+	}                                                                         \
+	static __device__ __forceinline__ void mixed(float (&d)[N / 2],           \
+		const unsigned *a, uint64_t b)                                        \
+	{                                                                         \
+		asm volatile("{\n\t.reg .pred p;\n\tsetp.eq.b32 p, 0, 0;\n\t"         \
+			"wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." TYPE "." TYPE   \
+			" {" NAMES##N "}, {%" #R ", %" #S ", %" #U ", %" #V "}, %" #W     \
+			", p, 1, 1, 1;\n\t}"                                              \
+			: SUMS##N : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));  \
+	}                                                                         \
+};
+#define PRODUCTS_OF(N, ...)                                                   \
+	PRODUCTS(N, __nv_bfloat16, "bf16", __VA_ARGS__)                           \
+	PRODUCTS(N, __half, "f16", __VA_ARGS__)
+PRODUCTS_OF(16, 8, 9, 10, 11, 12)
+PRODUCTS_OF(32, 16, 17, 18, 19, 20)
+PRODUCTS_OF(64, 32, 33, 34, 35, 36)
+PRODUCTS_OF(80, 40, 41, 42, 43, 44)
+PRODUCTS_OF(128, 64, 65, 66, 67, 68)
+#undef PRODUCTS_OF
+#undef PRODUCTS
+/* s (64 x N) = a b^T over D; a: 64 rows of a tile of A_ROWS rows, b: a tile of
+ * N rows, both of D numbers; D is contiguous */
+template <class T, int D, int N, int A_ROWS>
+__device__ __forceinline__ void multiply_rows(float (&s)[N / 2], unsigned a,
+	unsigned b)
+{
+	using W = Swizzle<D>;
+	const uint64_t left = factor(a, 16, 8 * W::WIDTH, W::MODE),
+		right = factor(b, 16, 8 * W::WIDTH, W::MODE);
+	#pragma unroll
+	for (int i = 0; i < D / 16; i++) {
+		const int block = i * 32 / W::WIDTH, byte = i * 32 % W::WIDTH;
+		Products<N, T>::template shared<0, 0>(s,
+			left + ((block * A_ROWS * W::WIDTH + byte) >> 4),
+			right + ((block * N * W::WIDTH + byte) >> 4), i > 0);
+	}
+}
+/* o (64 x D) += p v; p: 64 x N in registers, v: a tile of N rows of D numbers;
+ * of these, blocks FIRST ... of 16 rows, up to LAST */
+template <class T, int D, int N, int FIRST = 0, int LAST = N / 16>
+__device__ __forceinline__ void add_product(float (&o)[D / 2],
+	const unsigned (&p)[N / 4], unsigned v)
+{
+	using W = Swizzle<D>;
+	const uint64_t b = factor(v, N * W::WIDTH, 8 * W::WIDTH, W::MODE);
+	#pragma unroll
+	for (int i = FIRST; i < LAST; i++)
+		Products<D, T>::mixed(o, p + 4 * i, b + (i * 16 * W::WIDTH >> 4));
+}
+
+/* q (64 x C) = s^T k; s: N rows of 64 numbers, k: C columns, from the start of
+ * a block, of a tile of N rows of D numbers */
+template <class T, int D, int C, int N>
+__device__ __forceinline__ void multiply_columns(float (&q)[C / 2], unsigned s,
+	unsigned k)
+{
+	using W = Swizzle<D>;
+	const uint64_t left = factor(s, N * 128, 1024, 1),
+		right = factor(k, N * W::WIDTH, 8 * W::WIDTH, W::MODE);
+	#pragma unroll
+	for (int i = 0; i < N / 16; i++)
+		Products<C, T>::template shared<1, 1>(q, left + (i * 16 * 128 >> 4),
+			right + (i * 16 * W::WIDTH >> 4), i > 0);
+}
+/* sixteen bits each, x below y */
+template <class T> __device__ __forceinline__ unsigned pack(float x, float y)
+{
+	unsigned both;
+	if constexpr (std::is_same<T, __half>::value)
+		asm volatile("cvt.rn.f16x2.f32 %0, %1, %2;"
+			: "=r"(both) : "f"(y), "f"(x));
+	else
+		asm volatile("cvt.rn.bf16x2.f32 %0, %1, %2;"
+			: "=r"(both) : "f"(y), "f"(x));
+	return both;
+}
+
+/* four matrices of 8 x 8 numbers of 16 bits, as products leave them; lane i
+ * gives the address of row i % 8 of matrix i / 8 */
+__device__ __forceinline__ void store_matrices(unsigned at, unsigned a,
+	unsigned b, unsigned c, unsigned d)
+{
+	asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], "
+		"{%1, %2, %3, %4};"
+		:: "r"(at), "r"(a), "r"(b), "r"(c), "r"(d) : "memory");
+}
+/* the warpgroup gives registers back, or takes them, up to N for each thread */
+template <int N> __device__ inline void registers_down()
+{
+	asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" :: "n"(N));
+}
+
+template <int N> __device__ inline void registers_up()
+{
+	asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" :: "n"(N));
+}
+/* until the kernels before have ended, and their writes are seen */
+__device__ inline void await_kernels_before()
+{
+	asm volatile("griddepcontrol.wait;" ::: "memory");
+}
+
+/* the next kernel may be made ready; it must await_kernels_before() */
+__device__ inline void let_next_kernel_start()
+{
+	asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+}
+#endif
