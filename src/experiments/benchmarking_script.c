@@ -355,8 +355,8 @@ static Ops marking(const Ops *ops, Device *device)
 		marked_rmsnorm_forward, marked_rmsnorm_backward, marked_rope,
 		marked_softmax_forward, marked_softmax_backward,
 		marked_swiglu_forward, marked_swiglu_backward, marked_cross_entropy,
-		marked_adamw, ops->fused.attends, marked_attention_forward,
-		marked_attention_backward,
+		marked_adamw, ops->fused.attends, ops->fused.attention_scratch,
+		marked_attention_forward, marked_attention_backward,
 	};
 	return marks;
 }
