@@ -251,18 +251,6 @@ double device_between_ms(Device *d, int from, int to)
 {
 	return d->backend->between(from, to);
 }
-
-void device_aside(Device *d, bool on)
-{
-	if (d->backend->aside)
-		d->backend->aside(on);
-}
-
-void device_join(Device *d)
-{
-	if (d->backend->join)
-		d->backend->join();
-}
 void *device_graph(Device *d, void (*run)(void *arg), void *arg, int *kernels)
 {
 	if (d->backend->record == NULL)

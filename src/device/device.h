@@ -33,10 +33,6 @@ typedef struct Backend {
 	/* notes the time at which the work before it is done; ms between two */
 	void   (*mark)(int which);
 	double (*between)(int from, int to);
-	/* work that is queued between aside(true) and aside(false) may be done beside
-	 * what is queued after it; join waits for it. NULL: all in its turn */
-	void   (*aside)(bool on);
-	void   (*join)(void);
 	/* tells tools from outside where a range begins (its name) or ends (NULL);
 	 * NULL: there are none */
 	void   (*range)(const char *name);
@@ -117,11 +113,6 @@ double  device_now_ms(Device *device);
 /* which < NMARKS; device_between waits for the later mark */
 void    device_mark(Device *device, int which);
 double  device_between_ms(Device *device, int from, int to);
-
-/* what is queued between on and off may be done beside what is queued later, and
- * is done when what is queued after device_join begins */
-void    device_aside(Device *device, bool on);
-void    device_join(Device *device);
 
 /* records what run(arg) queues, which is not done; NULL: the device cannot */
 void   *device_graph(Device *device, void (*run)(void *arg), void *arg,

@@ -129,10 +129,10 @@ static void run_tiles(Row *row)
 
 static void run(Row *row)
 {
-	Device *d = harness_device();
 	AttentionCase a;
 	if (!case_of(&a, row))
 		return;
+	Device *d = a.device;
 	double H = a.H, n = a.n, D = a.D, w = d->backend->width(a.type);
 	attention_case_gradients(&a, harness_seed);
 	attend_both(&a);

@@ -1,6 +1,5 @@
 #include "model/adamw.h"
 
-#include <assert.h>
 #include <math.h>
 
 #include "model/internal.h"
@@ -58,46 +57,19 @@ static void update_each(const AdamW *a, Model *m)
 	}
 }
 
-/* parameters from an offset in the flat buffer on */
-static void update_flat(const AdamW *a, Model *m, size_t offset, size_t count)
-{
-	Device *d = m->device;
-	Array low = { NULL, m->low.type };
-	if (m->low.at != m->weights.at)
-		low = array_part(d, m->low, offset);
-	m->ops->fused.adamw(array_part(d, m->weights, offset), low,
-		array_part(d, m->gradients, offset), array_part(d, a->m, offset),
-		array_part(d, a->v, offset), count, a->scalars, m->nonfinite);
-}
-
 void adamw_apply(const AdamW *a, Model *m)
 {
 	if (m->policy->op[OP_LINEAR].output == FP16)
 		m->ops->count_nonfinite(m->nonfinite, m->gradients, m->count);
-	if (a->overlaps)
-		device_join(m->device);
-	else if (m->fused)
-		update_flat(a, m, 0, m->count);
-	else
+	if (!m->fused) {
 		update_each(a, m);
-}
-static void update_ready(void *adamw, int first, int end)
-{
-	const AdamW *a = adamw;
-	Model *m = a->overlaps;
-	Parameter last = shape_parameter(&m->shape, end - 1);
-	size_t offset = shape_parameter(&m->shape, first).offset;
-	device_aside(m->device, true);
-	update_flat(a, m, offset, last.offset + last.count - offset);
-	device_aside(m->device, false);
-}
-
-void adamw_overlap(AdamW *a, Model *m)
-{
-	assert(m->fused && m->policy->op[OP_LINEAR].output != FP16);
-	a->overlaps = m;
-	m->ready = update_ready;
-	m->ready_arg = a;
+		return;
+	}
+	Array low = m->low;
+	if (low.at == m->weights.at)
+		low.at = NULL;
+	m->ops->fused.adamw(m->weights, low, m->gradients, a->m, a->v, m->count,
+		a->scalars, m->nonfinite);
 }
 void adamw_finish(AdamW *a, Model *m)
 {

@@ -14,7 +14,6 @@ typedef struct AdamW {
 	AdamWSettings step;
 	AdamWStep *scalars;      /* of the last step, on the device */
 	long good;               /* steps since the loss scale changed */
-	Model *overlaps;         /* with whose backward pass; NULL: with none */
 } AdamW;
 
 AdamW adamw_new(Model *model, double lr, double beta1, double beta2, double eps,
@@ -24,11 +23,6 @@ void  adamw_free(AdamW *a, Model *model);
 void  adamw_step(AdamW *a, Model *model);
 /* brings the scalars of the next step to the device */
 void  adamw_begin(AdamW *a, Model *model);
-/* from now on the fast path's backward pass updates parameters as soon as their
- * gradients are complete, beside what else it does, and adamw_apply waits for
- * that. Not under fp16, where a step depends on all gradients. `a` stays where it
- * is */
-void  adamw_overlap(AdamW *a, Model *model);
 /* queues the update; skips it when model->nonfinite is set */
 void  adamw_apply(const AdamW *a, Model *model);
 /* under fp16: waits, adapts the loss scale */

@@ -133,14 +133,6 @@ static void block_backward(Model *m, int layer, void *gradient)
 	array_drop(m, &s->x);
 	array_drop(m, &dnorm);
 }
-static void through_block(Model *m, const Blocks *b, int layer,
-	void *gradient)
-{
-	RANGE(m->device, "layer")
-		b->backward(m, layer, gradient);
-	tell_ready(m, in_block(m, layer, P_LN1), in_block(m, layer, P_LN1) + NBLOCK);
-}
-
 static void propagate(Model *m, const Blocks *b, int first, int n,
 	void *gradient)
 {
@@ -148,7 +140,8 @@ static void propagate(Model *m, const Blocks *b, int first, int n,
 	if (n <= m->leaf) {
 		b->forward(m, first, n, s->x, true, false, false);
 		for (int layer = first + n - 1; layer >= first; layer--)
-			through_block(m, b, layer, gradient);
+			RANGE(m->device, "layer")
+				b->backward(m, layer, gradient);
 	} else {
 		int half = (n + 1) / 2;
 		m->saved[first + half].x = b->forward(m, first, half, s->x, false,
@@ -163,7 +156,8 @@ void blocks_backward(Model *m, const Blocks *b, void *gradient)
 	int layers = (int)m->shape.layers, group = m->group;
 	if (group == 0) {
 		for (int layer = layers - 1; layer >= 0; layer--)
-			through_block(m, b, layer, gradient);
+			RANGE(m->device, "layer")
+				b->backward(m, layer, gradient);
 		return;
 	}
 	for (int first = (layers - 1) / group * group; first >= 0; first -= group)
@@ -188,12 +182,10 @@ static void plain_backward(Model *m, double beta)
 	norm_backward(m, dx, dnorm, m->x, last - 1, m->rho, m->mu);
 	array_drop(m, &dnorm);
 	array_drop(m, &m->x);
-	tell_ready(m, last - 1, last + 1);
 	const Blocks plain = { plain_blocks_forward, block_backward };
 	blocks_backward(m, &plain, &(Plain){ dx, beta });
 	m->ops->embedding_backward(model_gradient(m, 0), beta, dx, m->tokens, N, C,
 		V);
-	tell_ready(m, 0, 1);
 	array_drop(m, &dx);
 }
 

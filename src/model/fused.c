@@ -320,12 +320,10 @@ void fused_backward(Model *m, double beta)
 	array_drop(m, &dnorm);
 	array_drop(m, &m->logits);
 	array_drop(m, &m->x);
-	tell_ready(m, last - 1, last + 1);
 	const Blocks fast = { blocks_forward, block_backward };
 	blocks_backward(m, &fast, &g);
 	m->ops->embedding_backward(model_gradient(m, 0), beta, g.dx, m->tokens, N,
 		C, V);
-	tell_ready(m, 0, 1);
 	if (g.low.at != g.dx.at)
 		array_drop(m, &g.low);
 	array_drop(m, &g.dx);

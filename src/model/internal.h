@@ -18,13 +18,6 @@ static inline int in_block(const Model *m, int layer, BlockParameter which)
 	return shape_block_parameter(&m->shape, layer, which);
 }
 
-/* gradients of parameters first ... end - 1 are complete */
-static inline void tell_ready(Model *m, int first, int end)
-{
-	if (m->ready)
-		m->ready(m->ready_arg, first, end);
-}
-
 /* x itself when products can read it as that type, else a temporary copy;
  * give_back frees only a copy */
 Array take_as(Model *m, Array x, size_t n, Type type);

@@ -48,10 +48,6 @@ typedef struct Model {
 	Array x, norm, rho, mu;
 	Array logits, losses, lse;       /* (N, V), (N), (N) */
 	Array loss;                      /* (1), mean of losses */
-	/* is told when gradients of parameters first ... end - 1 are complete, as soon
-	 * as what makes them is queued; NULL: nobody */
-	void (*ready)(void *arg, int first, int end);
-	void *ready_arg;
 	/* not 0: the loss, or a gradient under fp16, is infinite or NaN */
 	int32_t *nonfinite;
 	/* gradients are those of loss_scale times the loss; 1 but under fp16 */

@@ -1,5 +1,4 @@
 /* the whole model: gradients, invariances, memory; links the f64 build */
-#include "model/adamw.h"
 #include "tests/ops/compare.h"
 
 #include <omp.h>
@@ -300,43 +299,6 @@ static void scores_can_be_made_again(void **state)
 	model_free(&m);
 }
 
-/* after some steps, with the update inside the backward pass or after it */
-static Array trained(const Policy *policy, int K, bool overlap)
-{
-	const Shape deep = { 50, 8, 16, 24, 5, 2, 10000 };
-	Batch b = batch(2, 8, 1);
-	Model *m = model_new(device, &deep, policy, 5);
-	AdamW adamw = adamw_new(m, 1e-2, 0.9, 0.999, 1e-8, 0.1);
-	model_fuse(m);
-	model_recompute(m, K, false);
-	if (overlap)
-		adamw_overlap(&adamw, m);
-	for (int step = 0; step < 4; step++) {
-		model_forward(m, b.tokens, b.targets, b.B, b.T, true);
-		adamw_begin(&adamw, m);
-		model_backward(m, false);
-		adamw_apply(&adamw, m);
-		adamw_finish(&adamw, m);
-	}
-	Array w = poisoned(m->count);
-	array_read(device, w.at, m->weights, m->count);
-	adamw_free(&adamw, m);
-	model_free(&m);
-	return w;
-}
-
-static void updates_can_overlap(void **state)
-{
-	(void)state;
-	const Shape deep = { 50, 8, 16, 24, 5, 2, 10000 };
-	for (int policy = 0; policy < 2; policy++)
-		for (int K = 0; K < 4; K++) {
-			Array after = trained(&policies[policy], K, false),
-				inside = trained(&policies[policy], K, true);
-			expect_same("weights", inside, after, shape_count(&deep));
-		}
-}
-
 static void blocks_can_be_run_again(void **state)
 {
 	(void)state;
@@ -369,7 +331,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		checked(blocks_can_be_run_again),
-		checked(updates_can_overlap),
 		checked(gradients_are_differences), checked(gradients_accumulate),
 		checked(a_batch_is_the_mean), checked(no_position_sees_a_later_one),
 		checked(activations_are_as_derived), checked(peak_is_as_derived),

@@ -15,8 +15,6 @@ static struct {
 	Device *device;                     /* NULL while none is open */
 	cudaStream_t stream;
 	cudaEvent_t marks[NMARKS], turn;
-	cudaStream_t side, main;            /* side: NULL until it is used */
-	cudaEvent_t fork, joined;
 	bool recording;
 	void (*release[8])(void);
 	int nrelease;
@@ -138,16 +136,6 @@ void cuda_at_close(void (*release)(void))
 	gpu.release[gpu.nrelease++] = release;
 }
 
-static void close_side(void)
-{
-	if (gpu.side == NULL)
-		return;
-	CUDA(cudaStreamDestroy(gpu.side));
-	CUDA(cudaEventDestroy(gpu.fork));
-	CUDA(cudaEventDestroy(gpu.joined));
-	gpu.side = NULL;
-}
-
 static void cuda_close(void)
 {
 	assert(!gpu.recording);
@@ -161,7 +149,6 @@ static void cuda_close(void)
 	if (gpu.turn)
 		CUDA(cudaEventDestroy(gpu.turn));
 	gpu.turn = NULL;
-	close_side();
 	CUDA(cudaStreamDestroy(gpu.stream));
 	gpu.device = NULL;
 }
@@ -233,27 +220,6 @@ void *cuda_scratch(size_t nbytes, const char *what)
 void cuda_release(void *p)
 {
 	device_free(gpu.device, p);
-}
-static void cuda_aside(bool on)
-{
-	if (gpu.side == NULL) {
-		CUDA(cudaStreamCreateWithFlags(&gpu.side, cudaStreamNonBlocking));
-		CUDA(cudaEventCreateWithFlags(&gpu.fork, cudaEventDisableTiming));
-		CUDA(cudaEventCreateWithFlags(&gpu.joined, cudaEventDisableTiming));
-	}
-	if (on) {
-		CUDA(cudaEventRecord(gpu.fork, gpu.stream));
-		CUDA(cudaStreamWaitEvent(gpu.side, gpu.fork, 0));
-		gpu.main = gpu.stream;
-	}
-	gpu.stream = on ? gpu.side : gpu.main;
-}
-
-static void cuda_join(void)
-{
-	assert(gpu.side && "work was queued aside");
-	CUDA(cudaEventRecord(gpu.joined, gpu.side));
-	CUDA(cudaStreamWaitEvent(gpu.stream, gpu.joined, 0));
 }
 static void cuda_range(const char *name)
 {
@@ -337,8 +303,7 @@ const Backend cuda_backend = {
 	.memory = cuda_memory, .open = cuda_open, .close = cuda_close,
 	.available = cuda_available, .width = type_size,
 	.alloc = cuda_alloc, .free = cuda_free, .copy = cuda_copy,
-	.synchronize = cuda_synchronize, .aside = cuda_aside, .join = cuda_join,
-	.mark = cuda_mark, .range = cuda_range,
+	.synchronize = cuda_synchronize, .mark = cuda_mark, .range = cuda_range,
 	.between = cuda_between, .record = cuda_record,
 	.recorded = cuda_recorded, .replay = cuda_replay, .forget = cuda_forget,
 };
