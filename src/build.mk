@@ -175,6 +175,8 @@ ARGS_rmsnorm_jvp-best := --study best
 ARGS_flash_benchmarking-large := --study large
 ARGS_flash_benchmarking-peers := --study peers
 ARGS_flash_benchmarking-model := --study model
+ARGS_flash_benchmarking-tiles := --study tiles
+ARGS_flash_benchmarking-errors := --study errors
 # ARGS_program-study := --option value
 program = $(firstword $(subst -, ,$1))
 define table_rule # $1: table, $2: its program

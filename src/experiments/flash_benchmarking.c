@@ -196,6 +196,23 @@ static void run_peers(Row *row)
 			row_text(row, "batch"), row_text(row, "heads"), row_text(row, "n"),
 			row_text(row, "d"), runs);
 }
+#define ERRORS "o dq dk dv peer_o peer_dq peer_dk peer_dv"
+
+static void plan_errors(Plan *plan)
+{
+	static const char *const dtypes[] = { "bf16", "fp32" }, *const data[] = {
+		"normal", "outliers" };
+	for (int i = 0; i < 16 && harness_on_gpu(); i++)
+		plan_add(plan, "%s\t%s\t%d", dtypes[i / 8], data[i % 2],
+			16 << (i / 2 % 4));
+}
+
+static void run_errors(Row *row)
+{
+	enum { LIMIT_S = 120 };
+	peer_measure(row, ERRORS, LIMIT_S, "errors --dtype %s --data %s --d %s",
+		row_text(row, "dtype"), row_text(row, "data"), row_text(row, "d"));
+}
 static void plan_model(Plan *plan)
 {
 	static const long contexts[] = { 512, 2048 };
@@ -240,6 +257,7 @@ int main(int argc, char **argv)
 			run_tiles },
 		{ "large", KEYS, VALUES, plan_large, run },
 		{ "peers", KEYS, VALUES, plan_peers, run_peers },
+		{ "errors", "dtype data d", ERRORS, plan_errors, run_errors },
 		{ "model", "size context precision attention", "fwd_ms fwd_sd_ms bwd_ms "
 			"bwd_sd_ms step_ms step_sd_ms peak_MiB", plan_model, run_model },
 		{ 0 }

@@ -6,6 +6,7 @@ import ctypes
 import json
 import math
 import mmap
+import os
 import statistics
 import struct
 import sys
@@ -448,6 +449,49 @@ def command_attention(args):
 		"status=ok")
 
 
+def attend_wide(q, k, v, g, wide):
+	"""O, dQ, dK, dV by the formulas; what softmax sums is in wide precision"""
+	scale, n = q.shape[-1] ** -0.5, q.shape[-2]
+	hidden = torch.ones(n, n, device=q.device, dtype=torch.bool).triu(1)
+	S = (q @ k.mT * scale).masked_fill(hidden, -math.inf)
+	P = S.to(wide).softmax(-1).to(q.dtype)
+	dP = (g @ v.mT).to(wide)
+	dS = (P * (dP - (P * dP).sum(-1, keepdim=True)) * scale).to(q.dtype)
+	return P @ v, dS @ k, dS.mT @ q, P.mT @ g
+
+
+def command_errors(args):
+	"""errors of our attention and of another's, on the same inputs"""
+	sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../ops"))
+	from flash_attention import FlashAttention
+	set_precision("fp32")
+	torch.manual_seed(args.seed)
+	dtype = torch.bfloat16 if args.dtype == "bf16" else torch.float32
+
+	def draw():
+		x = torch.randn(1, args.heads, args.n, args.d, device="cuda")
+		if args.data == "outliers":
+			x += 10 * torch.randn_like(x) * (torch.rand_like(x) < 0.001)
+		return x.to(dtype)
+
+	q, k, v, g = (draw() for _ in range(4))
+	exact = attend_wide(*(x.double() for x in (q, k, v, g)), torch.double)
+
+	def run(attend):
+		leaves = [x.clone().requires_grad_() for x in (q, k, v)]
+		o = attend(*leaves)
+		return (o, *torch.autograd.grad(o, leaves, g))
+
+	found = {"": run(lambda *x: FlashAttention.apply(*x, True)),
+		"peer_": run(attend_by("cudnn")) if args.dtype == "bf16"
+			else attend_wide(q, k, v, g, torch.double)}
+	for prefix, arrays in found.items():
+		for name, got, want in zip(("o", "dq", "dk", "dv"), arrays, exact):
+			error = ((got.double() - want).norm() / want.norm()).item()
+			print(f"{prefix}{name}={error:.4g}", end=" ")
+	print("status=ok")
+
+
 def main():
 	parser = argparse.ArgumentParser(prog="pytorch_peer", description=__doc__)
 	commands = parser.add_subparsers(dest="command", required=True)
@@ -478,11 +522,14 @@ def main():
 	attend.add_argument("--dtype", choices=("fp32", "bf16"), default="bf16")
 	attend.add_argument("--backend", choices=("eager", "compiled", "cudnn",
 		"flash2", "efficient"), default="cudnn")
+	errors = command("errors", command_errors, heads=4, n=2048, d=64, seed=1)
+	errors.add_argument("--dtype", choices=("fp32", "bf16"), default="bf16")
+	errors.add_argument("--data", choices=("normal", "outliers"),
+		default="normal")
 	command("check", command_check, device=device).add_argument("file")
 	args = parser.parse_args()
-	if args.run in (command_time, command_norms, command_attention) \
-			and device == "cpu":
-		parser.error("PyTorch finds no GPU to time")
+	if args.run not in (command_gold, command_check) and device == "cpu":
+		parser.error("PyTorch finds no GPU")
 	if args.run == command_time and (args.warmup < 1 or args.steps < 1):
 		parser.error("--warmup and --steps are at least 1")
 	args.run(args)

@@ -29,7 +29,7 @@ static void expect_works(const Profile *p, double step_ms)
 	}
 	for (size_t i = 1; i < p->nworks; i++)
 		assert_true(p->works[i].stream != p->works[i - 1].stream
-			|| p->works[i].start_us >= p->works[i - 1].end_us);
+			|| p->works[i].start_us >= p->works[i - 1].start_us);
 	assert_true(busy > 0 && busy <= step_ms * 1e3);
 }
 
