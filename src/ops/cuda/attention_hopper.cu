@@ -601,15 +601,15 @@ template <class C> static constexpr Choice choice(float pace)
 template <class T> static const Choice *choices_for(size_t D)
 {
 	static const Choice d16[] = { choice<Way<T, 16, 3, 128, 3, true>>(1),
-			choice<Way<T, 16, 1, 128, 3, false, 2>>(1.2f) },
+			choice<Way<T, 16, 1, 128, 3, false, 2>>(1.14f) },
 		d32[] = { choice<Way<T, 32, 4, 80, 4, false>>(1),
-			choice<Way<T, 32, 1, 128, 3, false, 2>>(1.16f) },
+			choice<Way<T, 32, 1, 128, 3, false, 2>>(1.13f) },
 		d64[] = { choice<Way<T, 64, 3, 128, 3, true>>(1),
-			choice<Way<T, 64, 1, 128, 2, false, 2>>(1.17f) },
+			choice<Way<T, 64, 1, 128, 2, false, 2>>(1.15f) },
 		d80[] = { choice<Way<T, 80, 2, 128, 2, true>>(1),
-			choice<Way<T, 80, 1, 128, 2, false>>(1.3f) },
+			choice<Way<T, 80, 1, 128, 2, false>>(1.73f) },
 		d128[] = { choice<Way<T, 128, 2, 128, 2, true>>(1),
-			choice<Way<T, 128, 1, 128, 2, false>>(1.5f) };
+			choice<Way<T, 128, 1, 128, 2, false>>(1.39f) };
 	return D == 16 ? d16 : D == 32 ? d32 : D == 64 ? d64 : D == 80 ? d80
 		: D == 128 ? d128 : NULL;
 }
