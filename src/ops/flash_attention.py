@@ -16,8 +16,8 @@ class Array(ctypes.Structure):
 class Shape(ctypes.Structure):
 	_fields_ = [(name, ctypes.c_int64) for name in ("batch", "heads", "queries",
 		"keys", "head_size")] + [("scale", ctypes.c_double)] + [(name,
-		ctypes.c_int32) for name in ("causal", "type", "on_gpu", "any_order")] + [
-		("stream", ctypes.c_void_p)]
+		ctypes.c_int32) for name in ("causal", "type", "on_gpu",
+		"any_order")] + [("stream", ctypes.c_void_p)]
 
 
 TYPES = {torch.float32: 0, torch.bfloat16: 2, torch.float16: 3}

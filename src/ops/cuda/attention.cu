@@ -1,33 +1,6 @@
 /* attention.cu: attention tile by tile, forward and backward, on tensor cores */
 #include "ops/cuda/tile.cuh"
 
-constexpr float LOG2_E = 1.44269504f;
-
-/* turns scores into weights relative to the largest so far; sums and outputs
- * of what came before shrink */
-template <int C, int D>
-__device__ inline void weigh(Block (&s)[C], Block (&o)[D], float (&largest)[2],
-	float (&sum)[2], float scale)
-{
-	const float base = scale * LOG2_E;
-	float next[2] = { largest[0], largest[1] }, shrink[2];
-	each(s, [&](float &x, int low, int, int) {
-		next[low] = fmaxf(next[low], x);
-	});
-	#pragma unroll
-	for (int low = 0; low < 2; low++) {
-		next[low] = row_max(next[low]);
-		shrink[low] = power2((largest[low] - next[low]) * base);
-		largest[low] = next[low];
-		sum[low] *= shrink[low];
-	}
-	each(o, [&](float &x, int low, int, int) { x *= shrink[low]; });
-	each(s, [&](float &x, int low, int, int) {
-		x = power2((x - next[low]) * base);
-		sum[low] += x;
-	});
-}
-
 /* what a block of threads that holds queries reads, and where its keys end */
 template <class T> struct Part {
 	Rows<const T> Q, K, V;
@@ -78,17 +51,8 @@ __global__ __launch_bounds__(32 * WARPS) void attend(Attention a, bool wide)
 		add_product<F>(o, s, v);
 		__syncthreads();
 	}
-	float inverse[2];
-	#pragma unroll
-	for (int low = 0; low < 2; low++) {
-		const int row = top + low * 8 + threadIdx.x % 32 / 4;
-		const float total = row_sum(sum[low]);
-		inverse[low] = 1 / total;
-		if (row < Q.n && threadIdx.x % 4 == 0)
-			((float *)a.L.at)[blockIdx.x * (size_t)Q.n + row] =
-				largest[low] * scale + logf(total);
-	}
-	each(o, [&](float &x, int low, int, int) { x *= inverse[low]; });
+	divide_by_sums(o, largest, sum, (float *)a.L.at + blockIdx.x * (size_t)Q.n,
+		top, Q.n, scale);
 	write_rows(rows_of<T>(a.o, a.queries, a.H), top, o, wide);
 }
 /* the sum of scale dO O over a row, for each of a thread's two rows */
@@ -105,27 +69,6 @@ __device__ inline void find_delta(float (&delta)[2], Rows<const T> o,
 		delta[low] = row_sum(sum) * scale;
 	}
 }
-
-/* turns rows first ... back by their angles */
-template <int C>
-__device__ inline void turn_back(Block (&x)[C], const AttentionGradient &g,
-	int first, int n)
-{
-	const int lane = threadIdx.x % 32;
-	#pragma unroll
-	for (int i = 0; i < C * 4; i++) {
-		const int row = first + i % 2 * 8 + lane / 4;
-		float *pair = &x[i / 4].at[i / 2 % 2][i % 2 * 2];
-		if (row >= n || g.cosine.at == NULL)
-			continue;
-		const size_t at = row * (size_t)(C * 8) + i / 2 * 4 + lane % 4;
-		const float c = ((const float *)g.cosine.at)[at],
-			s = ((const float *)g.sine.at)[at], even = pair[0], odd = pair[1];
-		pair[0] = c * even + s * odd;
-		pair[1] = c * odd - s * even;
-	}
-}
-
 /* dQ = dS K, dS = P (scale dO V^T - delta); also delta, (B, H, queries)
  * FLOPs: 6 D for each pair of query and key; bytes: Q, O, dO, L once, K, V as
  * attend; launched as attend */

@@ -619,16 +619,6 @@ static const Choice *choices_of(const Attention &a)
 	return a.q.x.type == FP16 ? choices_for<fp16>(a.D)
 		: a.q.x.type == BF16 ? choices_for<bf16>(a.D) : NULL;
 }
-/* also the backward pass, if there is a gradient */
-extern "C" bool cuda_hopper_take(const Attention *a, const AttentionGradient *g)
-{
-	const bool moves = hopper_moves(a->q) && hopper_moves(a->k)
-		&& hopper_moves(a->v) && hopper_moves(a->o);
-	return hopper_here() && choices_of(*a) != NULL && (a->B == 0 || moves)
-		&& (g == NULL || (hopper_moves(g->o) && hopper_moves(g->q)
-		&& hopper_moves(g->k) && hopper_moves(g->v)));
-}
-
 extern "C" void cuda_hopper_forward(Attention a)
 {
 	const Choice *c = choices_of(a);

@@ -181,10 +181,6 @@ template <class F> static bool with_plan(Type type, size_t D, F f)
 	default:   return false;
 	}
 }
-extern "C" bool hopper_backward_made(Type type, size_t D)
-{
-	return with_plan(type, D, [](auto) { });
-}
 static size_t padded_rows(const Attention *a)
 {
 	return (a->queries + PADDED - 1) / PADDED * PADDED;
@@ -272,5 +268,5 @@ extern "C" void cuda_hopper_backward(Attention a, AttentionGradient g)
 			g.q, b.angles, b.scale, b.H);
 	});
 	cuda_release(scratch);
-	assert(done && "hopper_backward_made was asked");
+	assert(done && "hopper_takes was asked");
 }

@@ -10,11 +10,15 @@ const AttentionWay cuda_ways[] = {
 		cuda_tiles_scratch },
 	{ "tiles", cuda_tiles_take, cuda_tiles_forward, cuda_tiles_backward,
 		cuda_tiles_scratch },
-	{ "narrow", cuda_hopper_take, cuda_narrow_forward, cuda_hopper_backward,
+	{ "planes", cuda_planes_take, cuda_planes_forward, cuda_planes_backward,
+		cuda_planes_scratch },
+	{ "wgmma", hopper_takes, cuda_wgmma_forward, cuda_wgmma_backward,
+		cuda_wgmma_scratch },
+	{ "narrow", hopper_takes, cuda_narrow_forward, cuda_hopper_backward,
 		cuda_hopper_backward_scratch },
-	{ "wide", cuda_hopper_take, cuda_wide_forward, cuda_hopper_backward,
+	{ "wide", hopper_takes, cuda_wide_forward, cuda_hopper_backward,
 		cuda_hopper_backward_scratch },
-	{ "hopper", cuda_hopper_take, cuda_hopper_forward, cuda_hopper_backward,
+	{ "hopper", hopper_takes, cuda_hopper_forward, cuda_hopper_backward,
 		cuda_hopper_backward_scratch },
 	{ 0 }
 };

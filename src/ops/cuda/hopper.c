@@ -29,6 +29,22 @@ bool hopper_moves(Heads x)
 		&& strides_well(x.row) && strides_well(x.head);
 }
 
+static bool has_kernels(Type type, size_t D)
+{
+	return (type == BF16 || type == FP16)
+		&& (D == 16 || D == 32 || D == 64 || D == 80 || D == 128);
+}
+
+bool hopper_takes(const Attention *a, const AttentionGradient *g)
+{
+	if (!hopper_here() || !has_kernels(a->q.x.type, a->D))
+		return false;
+	const bool moves = hopper_moves(a->q) && hopper_moves(a->k)
+		&& hopper_moves(a->v) && hopper_moves(a->o);
+	return (a->B == 0 || moves)
+		&& (g == NULL || (hopper_moves(g->o) && hopper_moves(g->q)
+		&& hopper_moves(g->k) && hopper_moves(g->v)));
+}
 static PFN_cuTensorMapEncodeTiled_v12000 encoder(void)
 {
 	static PFN_cuTensorMapEncodeTiled_v12000 encode;

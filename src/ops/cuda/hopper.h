@@ -17,16 +17,27 @@ bool        hopper_moves(Heads x);
 /* of x, which is (a.B, n, a.H, a.D): boxes of `rows` rows of a head, as wide as
  * a block of a swizzled tile */
 CUtensorMap hopper_map(Heads x, const Attention *a, size_t n, unsigned rows);
-bool        cuda_hopper_take(const Attention *a, const AttentionGradient *g);
+/* are there kernels for this type and D, and can all arrays be moved? g NULL:
+ * forward alone; a->B 0: type and D alone */
+bool        hopper_takes(const Attention *a, const AttentionGradient *g);
+/* tiles by warpgroups, where hopper_takes */
+void        cuda_wgmma_forward(Attention a);
+void        cuda_wgmma_backward(Attention a, AttentionGradient g);
+/* bytes that the backward pass holds */
+size_t      cuda_wgmma_scratch(const Attention *a);
 /* by the faster of: wide tiles of queries, narrow ones */
 void        cuda_hopper_forward(Attention a);
 void        cuda_wide_forward(Attention a);
 void        cuda_narrow_forward(Attention a);
-/* of numbers of this type, heads of D: is there a backward pass for Hopper? */
-bool        hopper_backward_made(Type type, size_t D);
-/* bytes that it allocates while it runs */
+/* bytes that the backward pass holds */
 size_t      cuda_hopper_backward_scratch(const Attention *a);
 void        cuda_hopper_backward(Attention a, AttentionGradient g);
+/* fp32 from two planes of fp16 */
+bool        cuda_planes_take(const Attention *a, const AttentionGradient *g);
+void        cuda_planes_forward(Attention a);
+/* bytes that the backward pass holds while it runs */
+size_t      cuda_planes_scratch(const Attention *a);
+void        cuda_planes_backward(Attention a, AttentionGradient g);
 
 #ifdef __cplusplus
 }

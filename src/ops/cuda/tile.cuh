@@ -7,6 +7,8 @@
 /* warps of a block of threads; rows of its own part, 16 for each warp */
 enum { WARPS = 4, M = 16 * WARPS };
 
+constexpr float LOG2_E = 1.44269504f;
+
 /* the rows of one head */
 template <class T> struct Rows {
 	T *at;
@@ -158,6 +160,65 @@ __device__ inline void write_rows(Rows<T> x, int first, const Block (&o)[C],
 			store(to, pair);
 		else
 			store_by<1>(to, pair);
+	}
+}
+/* turns scores into weights relative to the largest so far; sums and outputs
+ * of what came before shrink */
+template <int C, int D>
+__device__ inline void weigh(Block (&s)[C], Block (&o)[D], float (&largest)[2],
+	float (&sum)[2], float scale)
+{
+	const float base = scale * LOG2_E;
+	float next[2] = { largest[0], largest[1] }, shrink[2];
+	each(s, [&](float &x, int low, int, int) {
+		next[low] = fmaxf(next[low], x);
+	});
+	#pragma unroll
+	for (int low = 0; low < 2; low++) {
+		next[low] = row_max(next[low]);
+		shrink[low] = power2((largest[low] - next[low]) * base);
+		largest[low] = next[low];
+		sum[low] *= shrink[low];
+	}
+	each(o, [&](float &x, int low, int, int) { x *= shrink[low]; });
+	each(s, [&](float &x, int low, int, int) {
+		x = power2((x - next[low]) * base);
+		sum[low] += x;
+	});
+}
+/* outputs of rows top ... are divided by their sums; also L of the head's n */
+template <int C>
+__device__ inline void divide_by_sums(Block (&o)[C], const float (&largest)[2],
+	const float (&sum)[2], float *L, int top, int n, float scale)
+{
+	float inverse[2];
+	#pragma unroll
+	for (int low = 0; low < 2; low++) {
+		const int row = top + low * 8 + threadIdx.x % 32 / 4;
+		const float total = row_sum(sum[low]);
+		inverse[low] = 1 / total;
+		if (row < n && threadIdx.x % 4 == 0)
+			L[row] = largest[low] * scale + logf(total);
+	}
+	each(o, [&](float &x, int low, int, int) { x *= inverse[low]; });
+}
+/* turns rows first ... back by their angles */
+template <int C>
+__device__ inline void turn_back(Block (&x)[C], const AttentionGradient &g,
+	int first, int n)
+{
+	const int lane = threadIdx.x % 32;
+	#pragma unroll
+	for (int i = 0; i < C * 4; i++) {
+		const int row = first + i % 2 * 8 + lane / 4;
+		float *pair = &x[i / 4].at[i / 2 % 2][i % 2 * 2];
+		if (row >= n || g.cosine.at == NULL)
+			continue;
+		const size_t at = row * (size_t)(C * 8) + i / 2 * 4 + lane % 4;
+		const float c = ((const float *)g.cosine.at)[at],
+			s = ((const float *)g.sine.at)[at], even = pair[0], odd = pair[1];
+		pair[0] = c * even + s * odd;
+		pair[1] = c * odd - s * even;
 	}
 }
 #endif

@@ -1,0 +1,20 @@
+# attention_memory.gp: peak memory against length, by matrices and in tiles
+height = 60
+load "src/plots/style.gp"
+ways = "naive tiles hopper"
+peak(dtype, way) = column("peak_MiB")*only("variant", way) \
+	*only("dtype", dtype)*is("d", 64)
+set logscale xy
+set logscale x 2
+set xtics 4
+set xlabel "queries and keys, n"
+set ylabel "peak (MiB)"
+set key maxrows 2
+plot table using "n":(peak("fp32", "naive")) with linespoints lt 2 \
+	title "naive, fp32", \
+	"" using "n":(peak("fp32", "tiles")) with linespoints lt 3 \
+	title "tiles, fp32", \
+	"" using "n":(peak("bf16", "naive")) with linespoints lt 5 \
+	title "naive, bf16", \
+	"" using "n":(peak("bf16", "hopper")) with linespoints lt 1 \
+	title "hopper, bf16"

@@ -1,0 +1,20 @@
+# attention_rate.gp: TFLOP/s of one head against length, for all head sizes
+height = 62
+load "src/plots/style.gp"
+stats table using (stringcolumn("variant") eq "hopper" ? 1 : NaN) nooutput
+way = STATS_records > 0 ? "hopper" : "tiles"
+rate(pass, d) = column(pass . "_GFLOP")/column(pass . "_ms") \
+	*only("variant", way)*is("d", d)
+set multiplot layout 1,2
+set logscale x 2
+set xtics 4
+set yrange [0:*]
+set xlabel "queries and keys, n"
+set ylabel "forward (TFLOP/s)"
+widths = "16 32 64 128"
+plot for [i=1:4] table using "n":(rate("fwd", word(widths, i) + 0)) \
+	with linespoints lt i title "D = " . word(widths, i)
+set ylabel "backward (TFLOP/s)"
+plot for [i=1:4] table using "n":(rate("bwd", word(widths, i) + 0)) \
+	with linespoints lt i title "D = " . word(widths, i)
+unset multiplot
