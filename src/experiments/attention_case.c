@@ -158,18 +158,24 @@ void attend_backward(void *attention)
 	else
 		attend_naive_backward(a);
 }
-/* one head of a batch on the host, (n, D) */
-static real *read_head(const AttentionCase *a, Array x, size_t batch,
-	size_t head)
+/* the head that is checked */
+typedef struct Head {
+	const AttentionCase *of;
+	size_t batch, head;
+	real *k, *v;                     /* (n, D) */
+} Head;
+
+/* rows first ... of x on the host, (count, D) */
+static real *read_rows(const Head *h, Array x, size_t first, size_t count)
 {
-	size_t row = a->H * a->D;
-	real *all = need(malloc(a->n * row * sizeof *all));
-	array_read(a->device, all, array_part(a->device, x, batch * a->n * row),
-		a->n * row);
-	for (size_t i = 0; i < a->n; i++)
-		for (size_t d = 0; d < a->D; d++)
-			all[i * a->D + d] = all[i * row + head * a->D + d];
-	return all;
+	const AttentionCase *a = h->of;
+	size_t row = a->H * a->D, at = (h->batch * a->n + first) * row
+		+ h->head * a->D, at_once = a->H == 1 ? count : 1;
+	real *rows = need(malloc(count * a->D * sizeof *rows));
+	for (size_t i = 0; i < count; i += at_once)
+		array_read(a->device, rows + i * a->D, array_part(a->device, x,
+			at + i * row), at_once * a->D);
+	return rows;
 }
 
 static double dot(const real *x, const real *y, size_t n)
@@ -192,18 +198,51 @@ static void expect(const AttentionCase *a, const real *got, const double *want,
 				(double)got[d], want[d]);
 }
 
-typedef struct Host {
-	real *q, *k, *v, *o, *dO, *dq, *dk, *dv;
-} Host;
-
-static void check_row(const AttentionCase *a, const Host *h, size_t i,
-	bool gradients, double tolerance)
+static void expect_row(const Head *h, Array got, const double *want,
+	double size, double tolerance, const char *what, size_t row)
 {
+	real *x = read_rows(h, got, row, 1);
+	expect(h->of, x, want, size, tolerance, what, row);
+	free(x);
+}
+
+/* p: the weights of row i, whose query is q */
+static void check_gradients(const Head *h, size_t i, const double *p,
+	const real *q, double tolerance)
+{
+	const AttentionCase *a = h->of;
+	size_t D = a->D, keys = a->causal ? i + 1 : a->n, n = a->n;
+	double delta = 0, terms = 0, *want = need(calloc(3 * D, sizeof *want));
+	real *dO = read_rows(h, a->dO, i, 1);
+	for (size_t j = 0; j < keys; j++)
+		delta += p[j] * dot(dO, h->v + j * D, D);
+	for (size_t j = 0; j < keys; j++) {
+		double dP = dot(dO, h->v + j * D, D),
+			dS = p[j] * (dP - delta) / sqrt(D);
+		terms += p[j] * (fabs(dP) + fabs(delta)) / sqrt(D);
+		for (size_t d = 0; d < D; d++) {
+			want[D + d] += dS * h->k[j * D + d];
+			want[2 * D + d] = dS * q[d];
+			want[d] = p[j] * dO[d];
+		}
+	}
+	if (a->causal && i == n - 1) {  /* key i is seen by query i alone */
+		expect_row(h, a->dk, want + 2 * D, 0.05, tolerance, "d keys", i);
+		expect_row(h, a->dv, want, 0.05, tolerance, "d values", i);
+	}
+	expect_row(h, a->dq, want + D, terms, tolerance, "d queries", i);
+	free(dO);
+	free(want);
+}
+static void check_row(const Head *h, size_t i, bool gradients, double tolerance)
+{
+	const AttentionCase *a = h->of;
 	size_t D = a->D, keys = a->causal ? i + 1 : a->n;
 	double *p = need(malloc(keys * sizeof *p)), most = -INFINITY, sum = 0,
-		delta = 0, terms = 0, *want = need(calloc(3 * D, sizeof *want));
+		*want = need(calloc(D, sizeof *want));
+	real *q = read_rows(h, a->q, i, 1);
 	for (size_t j = 0; j < keys; j++) {
-		p[j] = dot(h->q + i * D, h->k + j * D, D) / sqrt(D);
+		p[j] = dot(q, h->k + j * D, D) / sqrt(D);
 		most = fmax(most, p[j]);
 	}
 	for (size_t j = 0; j < keys; j++)
@@ -213,27 +252,10 @@ static void check_row(const AttentionCase *a, const Host *h, size_t i,
 		for (size_t d = 0; d < D; d++)
 			want[d] += p[j] * h->v[j * D + d];
 	}
-	expect(a, h->o + i * D, want, 0.05, tolerance, "output", i);
-	for (size_t j = 0; j < keys && gradients; j++)
-		delta += p[j] * dot(h->dO + i * D, h->v + j * D, D);
-	for (size_t j = 0; j < keys && gradients; j++) {
-		double dP = dot(h->dO + i * D, h->v + j * D, D),
-			dS = p[j] * (dP - delta) / sqrt(D);
-		bool last = a->causal && i == a->n - 1 && j == i;
-		terms += p[j] * (fabs(dP) + fabs(delta)) / sqrt(D);
-		for (size_t d = 0; d < D; d++) {
-			want[D + d] += dS * h->k[j * D + d];
-			want[2 * D + d] = dS * h->q[i * D + d];
-			want[d] = p[j] * h->dO[i * D + d];
-		}
-		if (last) {
-			expect(a, h->dk + j * D, want + 2 * D, 0.05, tolerance, "d keys",
-				j);
-			expect(a, h->dv + j * D, want, 0.05, tolerance, "d values", j);
-		}
-	}
+	expect_row(h, a->o, want, 0.05, tolerance, "output", i);
 	if (gradients)
-		expect(a, h->dq + i * D, want + D, terms, tolerance, "d queries", i);
+		check_gradients(h, i, p, q, tolerance);
+	free(q);
 	free(p);
 	free(want);
 }
@@ -241,15 +263,12 @@ static void check_row(const AttentionCase *a, const Host *h, size_t i,
 void attention_case_check(const AttentionCase *a, bool gradients,
 	double tolerance)
 {
-	size_t batch = a->B - 1, head = a->H / 2, rows[] = { 0, a->n / 3, a->n - 1 };
-	const Array arrays[] = { a->q, a->k, a->v, a->o, a->dO, a->dq, a->dk, a->dv };
-	real *read[8] = { NULL };
-	for (int i = 0; i < (gradients ? 8 : 4); i++)
-		read[i] = read_head(a, arrays[i], batch, head);
-	Host h = { read[0], read[1], read[2], read[3], read[4], read[5], read[6],
-		read[7] };
+	size_t rows[] = { 0, a->n / 3, a->n - 1 };
+	Head h = { a, a->B - 1, a->H / 2, NULL, NULL };
+	h.k = read_rows(&h, a->k, 0, a->n);
+	h.v = read_rows(&h, a->v, 0, a->n);
 	for (int i = 0; i < 3; i++)
-		check_row(a, &h, rows[i], gradients, tolerance);
-	for (int i = 0; i < 8; i++)
-		free(read[i]);
+		check_row(&h, rows[i], gradients, tolerance);
+	free(h.k);
+	free(h.v);
 }

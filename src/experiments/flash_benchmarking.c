@@ -70,14 +70,6 @@ static void plan(Plan *plan)
 			}
 }
 
-static void plan_large(Plan *plan)
-{
-	static const struct { long heads, n, d; } shapes[] = {
-		{ 16, 16384, 64 }, { 16, 16384, 128 }, { 32, 32768, 128 } };
-	for (int i = 0; i < 3; i++)
-		add_variants(plan, "bf16", shapes[i].heads, harness_on_gpu()
-			? shapes[i].n : shapes[i].n / 64, shapes[i].d);
-}
 static void plan_tiles(Plan *plan)
 {
 	static const struct { long batch, heads, n; } shapes[] = { { 1, 1, 1024 },
@@ -202,9 +194,9 @@ static void plan_errors(Plan *plan)
 {
 	static const char *const dtypes[] = { "bf16", "fp32" }, *const data[] = {
 		"normal", "outliers" };
-	for (int i = 0; i < 16 && harness_on_gpu(); i++)
-		plan_add(plan, "%s\t%s\t%d", dtypes[i / 8], data[i % 2],
-			16 << (i / 2 % 4));
+	for (int i = 0; i < 8 && harness_on_gpu(); i++)
+		plan_add(plan, "%s\t%s\t%d", dtypes[i / 4], data[i % 2],
+			64 << (i / 2 % 2));
 }
 
 static void run_errors(Row *row)
@@ -255,7 +247,6 @@ int main(int argc, char **argv)
 		{ "grid", KEYS, VALUES, plan, run },
 		{ "tiles", KEYS, "fwd_replay_ms fwd_replay_sd_ms", plan_tiles,
 			run_tiles },
-		{ "large", KEYS, VALUES, plan_large, run },
 		{ "peers", KEYS, VALUES, plan_peers, run_peers },
 		{ "errors", "dtype data d", ERRORS, plan_errors, run_errors },
 		{ "model", "size context precision attention", "fwd_ms fwd_sd_ms bwd_ms "

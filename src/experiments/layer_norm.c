@@ -10,7 +10,7 @@
 #include "experiments/timing.h"
 #include "ops/array.h"
 
-static long rows, width, repeats, steps = 5;
+static long rows, width, repeats, steps = 4;
 static const Option options[] = {
 	{ "rows", OPT_INT, &rows, "1..1048576", "rows that are normalised" },
 	{ "width", OPT_INT, &width, "1..8192", "numbers in a row: only this width" },
@@ -258,7 +258,7 @@ static Model *model_with(Row *row, Device *d, Ops *ops)
 }
 static void run_model(Row *row)
 {
-	enum { BATCH = 4, WARMUP = 3 };
+	enum { BATCH = 4, WARMUP = 2 };
 	Device *d = harness_device();
 	Ops ops;
 	Model *m = model_with(row, d, &ops);

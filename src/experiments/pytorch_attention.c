@@ -18,7 +18,8 @@ static const Option options[] = {
 	{ "batch", OPT_INT, &batch, "1..1024", "sequences, of one head each" },
 	{ "n", OPT_INT, &length, "1..1048576", "this length only" },
 	{ "d", OPT_INT, &width, "1..256", "this head size only" },
-	{ "passes", OPT_INT, &passes, "1..1000", "of either kind: 100; on a CPU 3" },
+	{ "passes", OPT_INT, &passes, "1..1000", "of either kind: 100, but 20 of "
+		"more than 16384 queries; on a CPU 3" },
 	{ 0 }
 };
 
@@ -58,11 +59,17 @@ static Sizes sizes_of(const Device *d, Type type, double n, double D)
 /* what a forward pass leaves; the most that a backward pass holds */
 static double left(Sizes s)  { return 4 * s.row + s.matrix; }
 static double back(Sizes s)  { return 8 * s.row + 2 * s.matrix + s.scratch; }
+static long passes_of(size_t n)
+{
+	return passes ? passes : !harness_on_gpu() ? 3 : n > 16384 ? 20 : 100;
+}
+
 static Stats timed_passes(Device *d, void (*pass)(void *), AttentionCase *a)
 {
 	enum { WARMUP = 2 };
-	double *ms = need(malloc(passes * sizeof *ms));
-	for (long i = -WARMUP; i < passes; i++) {
+	long times = passes_of(a->n);
+	double *ms = need(malloc(times * sizeof *ms));
+	for (long i = -WARMUP; i < times; i++) {
 		device_now_ms(d);
 		device_mark(d, 0);
 		pass(a);
@@ -70,7 +77,7 @@ static Stats timed_passes(Device *d, void (*pass)(void *), AttentionCase *a)
 		if (i >= 0)
 			ms[i] = device_between_ms(d, 0, 1);
 	}
-	Stats s = stats_of(ms, (int)passes);
+	Stats s = stats_of(ms, (int)times);
 	free(ms);
 	return s;
 }
@@ -99,7 +106,6 @@ static void clear(Row *row)
 static void run(Row *row)
 {
 	Device *d = device_of_case();
-	passes = passes ? passes : harness_on_gpu() ? 100 : 3;
 	const Policy *policy = policy_find(row_text(row, "dtype"));
 	Type type = policy->op[OP_SCORES].input;
 	double tolerance = type == BF16 ? 3e-2 : type == FP32 ? 2e-5 : 4e-3;
