@@ -491,32 +491,40 @@ struct Backward {
 	AttentionGradient g;
 	Tiles q, k, v, d_o;
 	float *L, *deltas;
-	bool wide;
+	bool wide, wide_o;              /* as of Forward; may O, dO be read so? */
 };
 
-enum { FINDERS = 256 };
-/* a warp for each row: delta = scale WEIGHT_UNIT rowsum(dO O)
+enum { FINDERS = 256, TEAM = 8 };
+/* eight threads for each row: delta = scale WEIGHT_UNIT rowsum(dO O)
  * bytes: O, dO, L once
- * grid: heads, tiles of queries, 64 rows / warps */
+ * grid: heads, tiles of queries, 64 rows / teams */
 __global__ __launch_bounds__(FINDERS) void find_deltas(
 	const __grid_constant__ Backward b)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-	constexpr int EACH = FINDERS / 32;      /* rows of a block */
+	constexpr int EACH = FINDERS / TEAM;    /* rows of a block */
 	const int n = (int)b.a.queries, blocks = b.q.count * ROWS / EACH,
 		head = blockIdx.x / blocks,
-		row = blockIdx.x % blocks * EACH + threadIdx.x / 32;
+		row = blockIdx.x % blocks * EACH + threadIdx.x / TEAM;
 	const size_t at = (size_t)head * blocks * EACH + row;
 	float sum = 0, L = INFINITY;
 	if (row < n) {
 		const auto o = rows_of_head<const float>(b.a.o, head, b.a.H, n),
 			d_o = rows_of_head<const float>(b.g.o, head, b.a.H, n);
-		for (int c = threadIdx.x % 32; c < (int)b.a.D; c += 32)
-			sum += o.at[row * o.step + c] * d_o.at[row * d_o.step + c];
+		for (int c = threadIdx.x % TEAM * 8; c < (int)b.a.D; c += TEAM * 8) {
+			float x[8], y[8];
+			load_eight(x, o.at + row * o.step + c, b.wide_o);
+			load_eight(y, d_o.at + row * d_o.step + c, b.wide_o);
+			#pragma unroll
+			for (int k = 0; k < 8; k++)
+				sum += x[k] * y[k];
+		}
 		L = ((const float *)b.a.L.at)[head * (size_t)n + row];
 	}
-	sum = warp_sum(sum);
-	if (threadIdx.x % 32 == 0) {
+	#pragma unroll
+	for (int lane = TEAM / 2; lane > 0; lane /= 2)
+		sum += __shfl_xor_sync(0xffffffff, sum, lane);
+	if (threadIdx.x % TEAM == 0) {
 		b.L[at] = L;
 		b.deltas[at] = sum * (float)b.a.scale * WEIGHT_UNIT;
 	}
@@ -1005,7 +1013,8 @@ extern "C" void cuda_planes_backward(Attention a, AttentionGradient g)
 {
 	const size_t heads = a.B * a.H;
 	Backward b = { a, g, {}, {}, {}, {}, NULL, NULL,
-		moves(g.q, 2) && moves(g.k, 2) && moves(g.v, 2) };
+		moves(g.q, 2) && moves(g.k, 2) && moves(g.v, 2),
+		moves(a.o, 4) && moves(g.o, 4) };
 	check(a);
 	void *scratch = cuda_scratch(place(b, NULL), "attention's planes");
 	place(b, scratch);
@@ -1015,7 +1024,7 @@ extern "C" void cuda_planes_backward(Attention a, AttentionGradient g)
 	splitter.add(a.v, a.keys, b.v);
 	splitter.add(g.o, a.queries, b.d_o);
 	const size_t rows = heads * b.q.count * ROWS;
-	find_deltas<<<blocks_for(rows, FINDERS / 32), FINDERS, 0,
+	find_deltas<<<blocks_for(rows, FINDERS / TEAM), FINDERS, 0,
 		cuda_stream()>>>(b);
 	LAUNCHED();
 	const bool done = with_planes(a.D, [&](auto D) {
