@@ -11,8 +11,8 @@ static long batch = 4, context = 512, warmup = 5, steps = 10, limit_s = 420;
 
 static const Option options[] = {
 	{ "impl", OPT_TEXT, &only_impl, "NAME", "one implementation: ours, "
-		"ours-eager, pytorch-eager, pytorch-compiled or pytorch-best; the last two "
-		"also with -blocks at the end" },
+		"ours-eager, pytorch-eager, pytorch-compiled or pytorch-best; the last "
+		"two also with -blocks at the end" },
 	{ "size", OPT_TEXT, &only_size, "NAME", "one size" },
 	{ "precision", OPT_TEXT, &only_precision, "NAME", "fp32 or bf16" },
 	{ "batch", OPT_INT, &batch, "1..1024", "sequences in a batch" },

@@ -99,7 +99,8 @@ static Temporaries temporaries_of(const Sizes *s, bool train)
 	double NC = s->N * s->C, NF = s->N * s->F, scores = s->N * s->H * s->T,
 		largest = s->C * fmax(s->V, s->F);
 	if (s->fused)
-		return (Temporaries){ .top = NC * (s->w + s->r + s->low), .forward = (NF + NC) * s->w,
+		return (Temporaries){ .top = NC * (s->w + s->r + s->low),
+			.forward = (NF + NC) * s->w,
 			.base = NC * (s->w + s->r + s->low),
 			.feed_forward = NF * s->w,
 			.attention = 4 * NC * s->w + s->attention

@@ -68,7 +68,8 @@ static void bad_arguments_are_refused(void **state)
 	(void)state;
 	const FlashArray Q = array(q, QUERIES), K = array(k, KEYS), none = { 0 };
 	FlashShape s = shape_of(true), bad[] = { s, s, s, s };
-	bad[0].keys = 0, bad[1].scale = NAN, bad[2].type = 9, bad[3].type = FLASH_BF16;
+	bad[0].keys = 0, bad[1].scale = NAN;
+	bad[2].type = 9, bad[3].type = FLASH_BF16;
 	const int32_t status[] = { FLASH_BAD_SHAPE, FLASH_BAD_SHAPE, FLASH_BAD_TYPE,
 		FLASH_BAD_TYPE };
 	o[5] = 42;

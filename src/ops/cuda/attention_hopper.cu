@@ -129,7 +129,8 @@ __device__ inline void load_tile(unsigned to, const CUtensorMap *map,
 /* the next tile of keys or of values, once its place in the ring is free */
 template <class C>
 __device__ inline void load_keys(unsigned ring, Ring<C::STAGES> &at,
-	Barrier *full, Barrier *empty, const CUtensorMap *map, int first, int h, int b)
+	Barrier *full, Barrier *empty, const CUtensorMap *map, int first, int h,
+	int b)
 {
 	barrier_wait(empty + at.at, at.parity ^ 1);
 	barrier_expect(full + at.at, C::K_NBYTES);
