@@ -122,8 +122,8 @@ static void attend_tiled_backward(AttentionCase *a)
 		.q = heads(a, a->dq), .k = heads(a, a->dk), .v = heads(a, a->dv),
 		.any_order = a->any_order });
 }
-const char *const attention_variants[] = { "naive", "rows", "tiles", "planes",
-	"wgmma", "narrow", "wide", "hopper", "hopper-any" };
+const char *const attention_variants[] = { "rows", "tiles", "planes", "wgmma",
+	"narrow", "wide", "hopper", "hopper-any", "naive" };
 
 bool attention_case_take(AttentionCase *a, const char *variant)
 {

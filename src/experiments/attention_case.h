@@ -28,8 +28,8 @@ void attention_case_gradients(AttentionCase *a, uint64_t seed);
 /* naive: two products and a softmax by elementary steps, causal only; else the
  * name of one of the device's ways; -any: sums in any order. From now on the
  * case is attended so, unless false is returned: it cannot */
-#define ATTENTION_VARIANTS "naive|rows|tiles|planes|wgmma|narrow|wide|hopper|" \
-	"hopper-any"
+#define ATTENTION_VARIANTS "rows|tiles|planes|wgmma|narrow|wide|hopper|" \
+	"hopper-any|naive"
 extern const char *const attention_variants[];
 enum { NVARIANTS = 9 };
 bool attention_case_take(AttentionCase *a, const char *variant);

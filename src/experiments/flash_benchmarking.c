@@ -10,8 +10,8 @@
 #include "experiments/step.h"
 #include "experiments/timing.h"
 
-#define KEYS "dtype batch heads n d causal variant"
-#define VALUES "fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms both_ms fwd_replay_ms " \
+#define KEYS "dtype batch heads n d causal"
+#define VALUES "variant fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms both_ms fwd_replay_ms " \
 	"bwd_replay_ms fwd_GFLOP bwd_GFLOP fwd_MB bwd_MB peak_MiB"
 
 static int precision = -1;
@@ -28,29 +28,22 @@ static const Option options[] = {
 	{ 0 }
 };
 
+#define SHAPE "%s\t%ld\t%ld\t%ld\t%ld\tyes"
+
 /* is a variant worth a row of this shape? */
-static bool planned(const char *name, bool low, long H, long n)
+static bool wanted(const char *name, bool low, long B, long H, long n)
 {
 	if (variant >= 0)
 		return strcmp(name, attention_variants[variant]) == 0;
 	if (strcmp(name, "naive") == 0)
-		return batch * H * n * n <= 1L << 32;
+		return B * H * n * n <= 1L << 32;
 	if (strcmp(name, "tiles") == 0)
 		return true;
 	if (strcmp(name, "rows") == 0)
-		return harness_on_gpu() && batch * H * n <= 8192;
+		return harness_on_gpu() && B * H * n <= 8192;
 	if (strcmp(name, "narrow") == 0 || strcmp(name, "wide") == 0)
-		return false;           /* plan_tiles has them */
+		return false;           /* tile_variants has them */
 	return harness_on_gpu() && low != (strcmp(name, "planes") == 0);
-}
-
-static void add_variants(Plan *plan, const char *dtype, long H, long n, long d)
-{
-	bool low = strcmp(dtype, "bf16") == 0;
-	for (int v = 0; v < NVARIANTS; v++)
-		if (planned(attention_variants[v], low, H, n))
-			plan_add(plan, "%s\t%ld\t%ld\t%ld\t%ld\tyes\t%s", dtype, batch, H,
-				n, d, attention_variants[v]);
 }
 
 static void plan(Plan *plan)
@@ -66,7 +59,8 @@ static void plan(Plan *plan)
 				if (precision < 0 ? !harness_on_gpu() && types[t] == BF16
 					: strcmp(policies[precision].name, dtype) != 0)
 					continue;
-				add_variants(plan, dtype, heads, n, width ? width : widths[w]);
+				plan_add(plan, SHAPE, dtype, batch, heads, n, width ? width
+					: widths[w]);
 			}
 }
 
@@ -76,14 +70,11 @@ static void plan_tiles(Plan *plan)
 		{ 1, 1, 4096 }, { 1, 1, 16384 }, { 1, 1, 65536 }, { 1, 16, 16384 },
 		{ 4, 16, 512 }, { 4, 16, 2048 } };
 	static const long widths[] = { 16, 32, 64, 80, 128 };
-	static const char *const ways[] = { "narrow", "wide", "hopper", "tiles" };
 	bool gpu = harness_on_gpu();
 	for (int d = 0; d < 5; d++)
 		for (int s = 0; s < 7; s++)
-			for (int w = gpu ? 0 : 3; w < (gpu ? 3 : 4); w++)
-				plan_add(plan, "%s\t%ld\t%ld\t%ld\t%ld\tyes\t%s", gpu ? "bf16"
-					: "fp32", shapes[s].batch, shapes[s].heads, gpu
-					? shapes[s].n : shapes[s].n / 64, widths[d], ways[w]);
+			plan_add(plan, SHAPE, gpu ? "bf16" : "fp32", shapes[s].batch,
+				shapes[s].heads, gpu ? shapes[s].n : shapes[s].n / 64, widths[d]);
 }
 enum { ENOUGH_MS = 400 };
 
@@ -93,38 +84,47 @@ static void attend_both(void *attention)
 	attend_backward(attention);
 }
 
-/* false: there is no kernel, and the row says so */
-static bool case_of(AttentionCase *a, Row *row)
+/* false: there is no kernel */
+static bool case_of(AttentionCase *a, Device *d, Row *row, const char *name)
 {
-	*a = attention_case(harness_device(), row_int(row, "batch"),
-		row_int(row, "heads"), row_int(row, "n"), row_int(row, "d"), true,
+	row_set(row, "variant", "%s", name);
+	device_reset_peak(d);
+	*a = attention_case(d, row_int(row, "batch"), row_int(row, "heads"),
+		row_int(row, "n"), row_int(row, "d"), true,
 		policy_find(row_text(row, "dtype"))->op[OP_SCORES].input, harness_seed);
-	if (attention_case_take(a, row_text(row, "variant")))
+	if (attention_case_take(a, name))
 		return true;
-	row_set(row, "status", "skipped: no kernel for this shape");
 	attention_case_free(a);
 	return false;
+}
+static void time_tiles(Device *d, Row *row, const char *name)
+{
+	AttentionCase a;
+	if (!case_of(&a, d, row, name))
+		return;
+	attend(&a);
+	attention_case_check(&a, false, a.type == FP32 ? 5e-5 : 5e-2);
+	Timing t = timed(d, attend, &a, (int)runs);
+	row_set(row, "fwd_replay_ms", "%.5f", t.ms);
+	row_set(row, "fwd_replay_sd_ms", "%.5f", t.sd_ms);
+	row_emit(row);
+	attention_case_free(&a);
 }
 
 static void run_tiles(Row *row)
 {
-	AttentionCase a;
-	if (!case_of(&a, row))
-		return;
-	attend(&a);
-	attention_case_check(&a, false, a.type == FP32 ? 5e-5 : 5e-2);
-	Timing t = timed(a.device, attend, &a, (int)runs);
-	row_set(row, "fwd_replay_ms", "%.5f", t.ms);
-	row_set(row, "fwd_replay_sd_ms", "%.5f", t.sd_ms);
-	attention_case_free(&a);
+	static const char *const ways[] = { "narrow", "wide", "hopper" };
+	Device *d = harness_device();
+	for (int w = 0; w < 3 && harness_on_gpu(); w++)
+		time_tiles(d, row, ways[w]);
+	if (!harness_on_gpu())
+		time_tiles(d, row, "tiles");
 }
-
-static void run(Row *row)
+static void time_passes(Device *d, Row *row, const char *name)
 {
 	AttentionCase a;
-	if (!case_of(&a, row))
+	if (!case_of(&a, d, row, name))
 		return;
-	Device *d = a.device;
 	double H = a.H, n = a.n, D = a.D, w = d->backend->width(a.type);
 	attention_case_gradients(&a, harness_seed);
 	attend_both(&a);
@@ -150,7 +150,18 @@ static void run(Row *row)
 	row_set(row, "fwd_MB", "%.6g", 4 * array);
 	row_set(row, "bwd_MB", "%.6g", 8 * array);
 	row_set(row, "peak_MiB", "%.2f", peak / 1048576.0);
+	row_emit(row);
 	attention_case_free(&a);
+}
+
+static void run(Row *row)
+{
+	Device *d = harness_device();
+	bool low = strcmp(row_text(row, "dtype"), "bf16") == 0;
+	for (int v = 0; v < NVARIANTS; v++)
+		if (wanted(attention_variants[v], low, row_int(row, "batch"),
+			row_int(row, "heads"), row_int(row, "n")))
+			time_passes(d, row, attention_variants[v]);
 }
 static void plan_peers(Plan *plan)
 {
@@ -159,51 +170,41 @@ static void plan_peers(Plan *plan)
 		{ "bf16", 32, 32768, 128 }, { "bf16", 1, 65536, 32 },
 		{ "bf16", 1, 1024, 64 }, { "bf16", 1, 16384, 128 },
 		{ "fp32", 1, 16384, 128 }, { "fp32", 1, 1024, 64 } };
-	static const char *const backends[] = { "cudnn", "flash2", "efficient",
-		"eager", "compiled" };
-	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-		const char *dtype = shapes[i].dtype;
-		long H = shapes[i].heads, n = shapes[i].n, d = shapes[i].d;
-		if (!harness_on_gpu())
-			n /= 64;
-		add_variants(plan, dtype, H, n, d);
-		int first = strcmp(dtype, "bf16") == 0 ? 0 : 2,
-			end = !harness_on_gpu() ? 0 : H * n == 16384 ? 5 : 3;
-		for (int b = first; b < end; b++)
-			plan_add(plan, "%s\t%ld\t%ld\t%ld\t%ld\tyes\tpytorch-%s", dtype,
-				batch, H, n, d, backends[b]);
-	}
+	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+		for (int theirs = 0; theirs <= harness_on_gpu(); theirs++)
+			plan_add(plan, SHAPE "\t%s", shapes[i].dtype, batch,
+				shapes[i].heads, harness_on_gpu() ? shapes[i].n
+				: shapes[i].n / 64, shapes[i].d, theirs ? "PyTorch" : "us");
 }
 
 static void run_peers(Row *row)
 {
-	enum { LIMIT_S = 120 };
-	const char *variant = row_text(row, "variant"), *pytorch = "pytorch-";
-	if (strncmp(variant, pytorch, strlen(pytorch)) != 0)
+	enum { LIMIT_S = 240 };
+	bool low = strcmp(row_text(row, "dtype"), "bf16") == 0,
+		matrices = row_int(row, "heads") * row_int(row, "n") == 16384;
+	if (strcmp(row_text(row, "by"), "us") == 0)
 		run(row);
 	else
-		peer_measure(row, VALUES, LIMIT_S, "attention --backend %s --dtype %s "
-			"--batch %s --heads %s --n %s --d %s --runs %ld",
-			variant + strlen(pytorch), row_text(row, "dtype"),
-			row_text(row, "batch"), row_text(row, "heads"), row_text(row, "n"),
-			row_text(row, "d"), runs);
+		peer_measure(row, VALUES, LIMIT_S, "attention --backends %sefficient%s "
+			"--dtype %s --batch %s --heads %s --n %s --d %s --runs %ld",
+			low ? "cudnn,flash2," : "", matrices ? ",compiled,eager" : "",
+			row_text(row, "dtype"), row_text(row, "batch"),
+			row_text(row, "heads"), row_text(row, "n"), row_text(row, "d"),
+			runs);
 }
-#define ERRORS "o dq dk dv peer_o peer_dq peer_dk peer_dv"
+#define ERRORS "data d o dq dk dv peer_o peer_dq peer_dk peer_dv"
 
 static void plan_errors(Plan *plan)
 {
-	static const char *const dtypes[] = { "bf16", "fp32" }, *const data[] = {
-		"normal", "outliers" };
-	for (int i = 0; i < 8 && harness_on_gpu(); i++)
-		plan_add(plan, "%s\t%s\t%d", dtypes[i / 4], data[i % 2],
-			64 << (i / 2 % 2));
+	if (harness_on_gpu())
+		plan_add(plan, "bf16"), plan_add(plan, "fp32");
 }
 
 static void run_errors(Row *row)
 {
 	enum { LIMIT_S = 120 };
-	peer_measure(row, ERRORS, LIMIT_S, "errors --dtype %s --data %s --d %s",
-		row_text(row, "dtype"), row_text(row, "data"), row_text(row, "d"));
+	peer_measure(row, ERRORS, LIMIT_S, "errors --dtype %s",
+		row_text(row, "dtype"));
 }
 static void plan_model(Plan *plan)
 {
@@ -245,10 +246,10 @@ int main(int argc, char **argv)
 {
 	const Study studies[] = {
 		{ "grid", KEYS, VALUES, plan, run },
-		{ "tiles", KEYS, "fwd_replay_ms fwd_replay_sd_ms", plan_tiles,
+		{ "tiles", KEYS, "variant fwd_replay_ms fwd_replay_sd_ms", plan_tiles,
 			run_tiles },
-		{ "peers", KEYS, VALUES, plan_peers, run_peers },
-		{ "errors", "dtype data d", ERRORS, plan_errors, run_errors },
+		{ "peers", KEYS " by", VALUES, plan_peers, run_peers },
+		{ "errors", "dtype", ERRORS, plan_errors, run_errors },
 		{ "model", "size context precision attention", "fwd_ms fwd_sd_ms bwd_ms "
 			"bwd_sd_ms step_ms step_sd_ms peak_MiB", plan_model, run_model },
 		{ 0 }

@@ -18,10 +18,16 @@ static bool has_word(const char *words, const char *word)
 	return false;
 }
 
-/* true: the line was an answer */
+/* true: the line was an answer; columns that it leaves out are empty */
 static bool take_answer(Row *row, const char *columns, char *line)
 {
+	char column[64];
 	bool any = false;
+	for (const char *at = columns; strstr(line, "status=") && *at;
+		at += strcspn(at, " "), at += strspn(at, " ")) {
+		snprintf(column, sizeof column, "%.*s", (int)strcspn(at, " "), at);
+		row_set(row, column, "-");
+	}
 	for (char *pair = strtok(line, " \n"); pair; pair = strtok(NULL, " \n")) {
 		char *value = strchr(pair, '=');
 		if (value == NULL)
@@ -49,12 +55,19 @@ void peer_measure(Row *row, const char *columns, long limit_s,
 	va_end(list);
 	FILE *answer = need(popen(command, "r"));
 	while (getline(&line, &capacity, answer) > 0)
-		answered |= take_answer(row, columns, line);
+		if (take_answer(row, columns, line)) {
+			row_emit(row);
+			answered = true;
+		}
 	int status = pclose(answer), code = WEXITSTATUS(status);
-	if (code == 124)
-		row_set(row, "status", "skipped: took more than %ld s", limit_s);
-	else if (!answered)
-		row_set(row, "status", "skipped: PyTorch could not run (exit %d)", code);
+	if (code == 124 || !answered) {
+		if (code == 124)
+			row_set(row, "status", "skipped: took more than %ld s", limit_s);
+		else
+			row_set(row, "status", "skipped: PyTorch could not run (exit %d)",
+				code);
+		row_emit(row);
+	}
 	free(line);
 	free(command);
 	free(tail);

@@ -4,9 +4,9 @@
 
 #include "experiments/harness.h"
 
-/* runs the script with these arguments for limit_s seconds at most, and sets
- * those of the columns (blanks between) that it answers, as column=value, and
- * the status; also when it could not run */
+/* runs the script with these arguments for limit_s seconds at most; a line of
+ * its answer sets columns (blanks between) and the status, as column=value, and
+ * is a row. There is one too when it could not run */
 void peer_measure(Row *row, const char *columns, long limit_s,
 	const char *arguments, ...) __attribute__((format(printf, 4, 5)));
 

@@ -421,7 +421,15 @@ def command_attention(args):
 	q, k, v, g = (torch.randn(shape, device="cuda", dtype=dtype)
 		for _ in range(4))
 	leaves = [x.requires_grad_() for x in (q, k, v)]
-	attend, clocks = attend_by(args.backend), [Clock(), Clock()]
+	for backend in args.backends.split(","):
+		print(f"variant=pytorch-{backend}", time_attention(attend_by(backend),
+			leaves, g, args.runs), flush=True)
+
+
+def time_attention(attend, leaves, g, runs):
+	"""both passes apart and together, as key=value"""
+	clocks = [Clock(), Clock()]
+	torch.cuda.reset_peak_memory_stats()
 
 	def both(clock):
 		o = clock.time("fwd", lambda: attend(*leaves))
@@ -434,19 +442,22 @@ def command_attention(args):
 		for x in leaves:
 			x.grad = None
 
-	for i in range(5):
-		both(clocks[0])
-		clocks[0].time("both", whole)
+	try:
+		for i in range(5):
+			both(clocks[0])
+			clocks[0].time("both", whole)
+	except torch.OutOfMemoryError:
+		return "status=oom"
 	# long passes are repeated less often
-	for i in range(max(3, min(args.runs, int(400 / clocks[0].ms["both"][-1])))):
+	for i in range(max(3, min(runs, int(400 / clocks[0].ms["both"][-1])))):
 		both(clocks[1])
 		clocks[1].time("both", whole)
 	peak = torch.cuda.max_memory_allocated() / 2**20
 	answers = {"peak_MiB": f"{peak:.2f}"}
 	for name in ("fwd", "bwd", "both"):
 		answers |= clocks[1].columns(name)
-	print(" ".join(f"{key}={value}" for key, value in answers.items()),
-		"status=ok")
+	return " ".join(f"{key}={value}" for key, value in answers.items()) \
+		+ " status=ok"
 
 
 def attend_wide(q, k, v, g, wide):
@@ -460,6 +471,27 @@ def attend_wide(q, k, v, g, wide):
 	return P @ v, dS @ k, dS.mT @ q, P.mT @ g
 
 
+def errors_of(attend, q, k, v, g, exact):
+	"""of O, dQ, dK, dV, relative to the norm of what is exact"""
+	leaves = [x.clone().requires_grad_() for x in (q, k, v)]
+	o = attend(*leaves)
+	arrays = (o, *torch.autograd.grad(o, leaves, g))
+	return [((got.double() - want).norm() / want.norm()).item()
+		for got, want in zip(arrays, exact)]
+
+
+class Wide(torch.autograd.Function):
+	"""attend_wide in fp32, with a softmax in float64"""
+	@staticmethod
+	def forward(ctx, q, k, v):
+		ctx.save_for_backward(q, k, v)
+		return attend_wide(q, k, v, torch.zeros_like(q), torch.double)[0]
+
+	@staticmethod
+	def backward(ctx, g):
+		return attend_wide(*ctx.saved_tensors, g, torch.double)[1:]
+
+
 def command_errors(args):
 	"""errors of our attention and of another's, on the same inputs"""
 	sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../ops"))
@@ -467,29 +499,22 @@ def command_errors(args):
 	set_precision("fp32")
 	torch.manual_seed(args.seed)
 	dtype = torch.bfloat16 if args.dtype == "bf16" else torch.float32
-
-	def draw():
-		x = torch.randn(1, args.heads, args.n, args.d, device="cuda")
-		if args.data == "outliers":
-			x += 10 * torch.randn_like(x) * (torch.rand_like(x) < 0.001)
-		return x.to(dtype)
-
-	q, k, v, g = (draw() for _ in range(4))
-	exact = attend_wide(*(x.double() for x in (q, k, v, g)), torch.double)
-
-	def run(attend):
-		leaves = [x.clone().requires_grad_() for x in (q, k, v)]
-		o = attend(*leaves)
-		return (o, *torch.autograd.grad(o, leaves, g))
-
-	found = {"": run(lambda *x: FlashAttention.apply(*x, True)),
-		"peer_": run(attend_by("cudnn")) if args.dtype == "bf16"
-			else attend_wide(q, k, v, g, torch.double)}
-	for prefix, arrays in found.items():
-		for name, got, want in zip(("o", "dq", "dk", "dv"), arrays, exact):
-			error = ((got.double() - want).norm() / want.norm()).item()
-			print(f"{prefix}{name}={error:.4g}", end=" ")
-	print("status=ok")
+	other = attend_by("cudnn") if args.dtype == "bf16" else Wide.apply
+	for data in ("normal", "outliers"):
+		for d in (64, 128):
+			inputs = [torch.randn(1, args.heads, args.n, d, device="cuda")
+				for _ in range(4)]
+			if data == "outliers":
+				for x in inputs:
+					x += 10 * torch.randn_like(x) * (torch.rand_like(x) < 0.001)
+			inputs = [x.to(dtype) for x in inputs]
+			exact = attend_wide(*(x.double() for x in inputs), torch.double)
+			ours = errors_of(lambda *x: FlashAttention.apply(*x, True), *inputs,
+				exact)
+			theirs = errors_of(other, *inputs, exact)
+			print(f"data={data} d={d}", *(f"{key}={error:.4g}" for key, error
+				in zip(("o", "dq", "dk", "dv", "peer_o", "peer_dq", "peer_dk",
+				"peer_dv"), ours + theirs)), "status=ok", flush=True)
 
 
 def main():
@@ -520,12 +545,10 @@ def main():
 	attend = command("attention", command_attention, batch=1, heads=1, n=1024,
 		d=64, runs=20, seed=1)
 	attend.add_argument("--dtype", choices=("fp32", "bf16"), default="bf16")
-	attend.add_argument("--backend", choices=("eager", "compiled", "cudnn",
-		"flash2", "efficient"), default="cudnn")
-	errors = command("errors", command_errors, heads=4, n=2048, d=64, seed=1)
+	attend.add_argument("--backends", default="cudnn", metavar="LIST",
+		help="of eager, compiled, cudnn, flash2, efficient; commas between")
+	errors = command("errors", command_errors, heads=4, n=2048, seed=1)
 	errors.add_argument("--dtype", choices=("fp32", "bf16"), default="bf16")
-	errors.add_argument("--data", choices=("normal", "outliers"),
-		default="normal")
 	command("check", command_check, device=device).add_argument("file")
 	args = parser.parse_args()
 	if args.run not in (command_gold, command_check) and device == "cpu":
