@@ -94,7 +94,8 @@ endef
 $(foreach arch,$(KERNEL_ARCHS),$(eval $(call kernel_rule,$(arch))))
 KERNEL_REPORT = $(if $(NVCC),$(words $(KERNELS)) sources of kernels compile \
 	for each of $(KERNEL_ARCHS),without a working nvcc no kernel is compiled)
-strict = $(if $(findstring hopper,$1)$(findstring wgmma,$1),\
+strict = $(if $(strip $(foreach name,hopper wgmma planes,\
+	$(findstring $(name),$1))),\
 	-Xptxas -warn-spills -Xptxas -Werror)
 build/L/stamp: writeup.nw
 	@bash src/weave/tangle.sh --lines $< build/L && touch $@

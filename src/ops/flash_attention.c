@@ -41,11 +41,22 @@ static Type type_of(const FlashShape *s)
 	return types[s->type];
 }
 
+/* grids of blocks, and their numbers, are ints */
+static bool too_large(const FlashShape *s)
+{
+	enum { LONGEST = 65535 * 64, TILE = 32 };
+	int64_t tiles = (s->queries > s->keys ? s->queries : s->keys) / TILE + 4;
+	return s->queries > LONGEST || s->keys > LONGEST
+		|| s->batch > INT32_MAX / s->heads
+		|| s->batch * s->heads > INT32_MAX / tiles;
+}
+
 static int32_t refusal(const FlashShape *s, const FlashArray *arrays, int n,
 	const float *L)
 {
 	if (s->batch < 1 || s->heads < 1 || s->queries < 1 || s->keys < 1
-		|| s->head_size < 1 || !isfinite(s->scale) || s->scale < 0)
+		|| s->head_size < 1 || !isfinite(s->scale) || s->scale < 0
+		|| too_large(s))
 		return FLASH_BAD_SHAPE;
 	if (s->type < FLASH_FP32 || s->type > FLASH_FP16
 		|| (!s->on_gpu && s->type != FLASH_FP32))
@@ -63,7 +74,9 @@ static int32_t refusal(const FlashShape *s, const FlashArray *arrays, int n,
 }
 static Heads heads_of(const FlashShape *s, FlashArray x)
 {
-	return (Heads){ { x.at, type_of(s) }, x.batch, x.row, x.head };
+	enum { ANY = 1024 };    /* a stride that is never used, but copies well */
+	return (Heads){ { x.at, type_of(s) }, s->batch == 1 ? ANY : x.batch, x.row,
+		s->heads == 1 ? ANY : x.head };
 }
 
 static Attention attention_of(const FlashShape *s, FlashArray q, FlashArray k,
@@ -112,7 +125,8 @@ const char *flash_attention_status(int32_t status)
 {
 	static const char *const texts[] = {
 		[FLASH_OK] = "done",
-		[FLASH_BAD_SHAPE] = "a size is not positive, or the scale not finite",
+		[FLASH_BAD_SHAPE] = "a size is not positive or too large, or the scale "
+			"not finite",
 		[FLASH_BAD_TYPE] = "this number format is not supported there",
 		[FLASH_BAD_HEAD_SIZE] = "heads of this size are not supported: 16, 32, "
 			"64, 80 and 128 are",

@@ -9,7 +9,9 @@ typedef enum { FLASH_FP32, FLASH_TF32, FLASH_BF16, FLASH_FP16 } FlashType;
 
 typedef enum {
 	FLASH_OK,
-	FLASH_BAD_SHAPE,        /* a size is not positive, or scale is not finite */
+	FLASH_BAD_SHAPE,        /* a size is not positive or too large (more than
+	                         * 4 million queries or keys, or in all more than a
+	                         * GPU's grids take), or scale is not finite */
 	FLASH_BAD_TYPE,         /* no such type, or not on a CPU, which has FP32 */
 	FLASH_BAD_HEAD_SIZE,    /* the GPU's kernels are for 16, 32, 64, 80 and 128 */
 	FLASH_NULL,             /* an array is at NULL */

@@ -67,11 +67,11 @@ static void bad_arguments_are_refused(void **state)
 {
 	(void)state;
 	const FlashArray Q = array(q, QUERIES), K = array(k, KEYS), none = { 0 };
-	FlashShape s = shape_of(true), bad[] = { s, s, s, s };
-	bad[0].keys = 0, bad[1].scale = NAN;
-	bad[2].type = 9, bad[3].type = FLASH_BF16;
+	FlashShape s = shape_of(true), bad[] = { s, s, s, s, s, s };
+	bad[0].keys = 0, bad[1].scale = NAN, bad[4].queries = 1 << 23;
+	bad[2].type = 9, bad[3].type = FLASH_BF16, bad[5].batch = INT32_MAX;
 	const int32_t status[] = { FLASH_BAD_SHAPE, FLASH_BAD_SHAPE, FLASH_BAD_TYPE,
-		FLASH_BAD_TYPE };
+		FLASH_BAD_TYPE, FLASH_BAD_SHAPE, FLASH_BAD_SHAPE };
 	o[5] = 42;
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(flash_attention_forward(&bad[i], array(o, QUERIES), L, Q,

@@ -1,4 +1,4 @@
-/* attention_hopper.cu: attention's forward pass for Hopper: one warp moves
+/* attention_hopper.cu: attention's forward pass for Hopper: one thread moves
  * tiles by tensor map, warpgroups multiply them, and blocks of threads stay for
  * many tiles of queries */
 #include <math.h>
@@ -9,7 +9,7 @@
 
 /* GROUPS warpgroups of 64 queries each; keys in tiles of N, STAGES of them
  * under way; ORDERED: warpgroups take turns at the tensor cores; BLOCKS: of
- * threads on a processor */
+ * threads on a multiprocessor */
 template <class T_, int D_, int GROUPS_, int N_, int STAGES_, bool ORDERED_,
 	int BLOCKS_ = 1>
 struct Way {
@@ -25,8 +25,8 @@ struct Way {
 	/* a tile of 64 queries, a tile of keys, all tiles of keys and values */
 	static constexpr int Q_NBYTES = 64 * W::ROW, K_NBYTES = N * W::ROW,
 		RING_NBYTES = 2 * STAGES * K_NBYTES;
-	/* 232448 for all blocks of a processor, and 1024 for each but one; 1024: the
-	 * first tile's address is rounded up; 256: barriers */
+	/* 232448 for all blocks of a multiprocessor, and 1024 for each but one; 1024:
+	 * the first tile's address is rounded up; 256: barriers */
 	static constexpr int MOST = 232448 / BLOCKS - 1024 * (BLOCKS > 1) - 1024 - 256;
 	/* the next tile's queries travel while these are in use, if there is room */
 	static constexpr int Q_STAGES =
@@ -36,12 +36,12 @@ struct Way {
 	static_assert(Q_ALL + RING_NBYTES <= MOST, "fits in shared memory");
 	static_assert(K_NBYTES % 1024 == 0, "swizzled blocks start at 1024");
 	/* at launch, and after they were dealt anew; a lone consumer starts with half of
-	 * a processor's as well, so that there are some to deal */
+	 * a multiprocessor's as well, so that there are some to deal */
 	static constexpr int SHARERS = GROUPS == 1 && BLOCKS == 1 ? 2 : BLOCKS,
 		AT_LAUNCH = 65536 / (THREADS * SHARERS) / 8 * 8,
 		FEW = GROUPS > 2 || GROUPS * BLOCKS > 2 ? 32 : 40,
-		FAIR = (AT_LAUNCH * (GROUPS + 1) - FEW) / GROUPS / 8 * 8,
-		MANY = FAIR > 240 ? 240 : FAIR;
+		MANY = (AT_LAUNCH * (GROUPS + 1) - FEW) / GROUPS / 8 * 8;
+	static_assert(MANY <= 240, "with a few to spare of 255");
 };
 /* what tiles there are, and what all share */
 struct Problem {
@@ -294,8 +294,8 @@ template <class C> struct Consumer {
 	Ring<C::Q_STAGES> q;
 	Ring<C::STAGES> k, v;
 
-	/* the last key that either row sees, counted from this thread's first column
-	 * in tile j */
+	/* hides the keys of tile j that this thread's rows do not see; last: the last
+	 * that each does, counted from the thread's first column */
 	__device__ __forceinline__ void hide_in(float (&s)[C::N / 2], int j) const
 	{
 		const int column = j * C::N + threadIdx.x % 4 * 2, end = p.keys - 1;
@@ -403,7 +403,7 @@ template <class C> struct Consumer {
 			const int i = row + 8 * low;
 			if (threadIdx.x % 4 == 0 && i < p.queries)
 				p.L[(size_t)head * p.queries + i] =
-					(x.rows.base[low] + log2f(sum)) * 0.693147181f;
+					(x.rows.base[low] + log2f(sum)) * LN_2;
 			x.rows.shrink[low] = 1 / sum;
 		}
 		shrink_sums(x.o, x.rows);
@@ -534,7 +534,7 @@ struct Choice {
 	float pace;             /* time for a score, in that of the wide way */
 };
 
-/* time for the longer of: a processor's share, the longest tile */
+/* time for the longer of: a multiprocessor's share, the longest tile */
 static double estimate(const Choice &c, const Attention &a)
 {
 	double sum = 0, longest = 0;
@@ -570,6 +570,7 @@ static unsigned *next_tickets(void)
 
 template <class C> static void launch(const Attention &a)
 {
+	assert(a.keys > 0 && a.scale > 0 && a.queries < 1 << 30 && a.keys < 1 << 30);
 	const Maps maps = { hopper_map(a.q, &a, a.queries, 64),
 		hopper_map(a.k, &a, a.keys, C::N), hopper_map(a.v, &a, a.keys, C::N),
 		hopper_map(a.o, &a, a.queries, 64) };
@@ -581,7 +582,7 @@ template <class C> static void launch(const Attention &a)
 	p.query_tiles = (p.queries + C::M - 1) / C::M;
 	p.together = heads_together(a);
 	p.tiles = p.heads * p.query_tiles;
-	p.base2 = (float)a.scale * 1.44269504f;
+	p.base2 = (float)a.scale * LOG2_E;
 	p.causal = a.causal;
 	p.L = (float *)a.L.at;
 	const int blocks = cuda_multiprocessors() * C::BLOCKS;
@@ -623,6 +624,7 @@ static const Choice *choices_of(const Attention &a)
 extern "C" void cuda_hopper_forward(Attention a)
 {
 	const Choice *c = choices_of(a);
+	assert(c && "hopper_takes was asked");
 	c[estimate(c[1], a) < estimate(c[0], a)].launch(a);
 }
 

@@ -368,14 +368,14 @@ __device__ inline void join_weighed(float (&o)[D / 2], Weighed &w, unsigned at,
 	int group)
 {
 	const unsigned numbers = at + D / 2 * 512;
-	meet(1, COPIER);                /* all tiles have been read */
+	meet(1, GROUPS * WARPGROUP);    /* all tiles have been read */
 	if (group == GROUPS - 1) {
 		const float mine[4] = { w.largest[0], w.largest[1], w.sum[0],
 			w.sum[1] };
 		leave_sums(at, o);
 		leave_sums(numbers, mine);
 	}
-	meet(1, COPIER);                /* the sums are there */
+	meet(1, GROUPS * WARPGROUP);    /* the sums are there */
 	if (group > 0)
 		return;
 	float keep[2], other[4], add[2];
@@ -497,7 +497,7 @@ struct Backward {
 enum { FINDERS = 256, TEAM = 8 };
 /* eight threads for each row: delta = scale WEIGHT_UNIT rowsum(dO O)
  * bytes: O, dO, L once
- * grid: heads, tiles of queries, 64 rows / teams */
+ * grid: B H padded queries / 32, block: eight threads for each */
 __global__ __launch_bounds__(FINDERS) void find_deltas(
 	const __grid_constant__ Backward b)
 {
@@ -607,10 +607,10 @@ __device__ inline void queries_group(const Backward &b, const Place &p,
 		release(ring.k_empty + stage);
 		add_sums(dq, t, units, k_unit);
 	}
-	meet(1, COPIER);                /* all tiles have been read */
+	meet(1, GROUPS * WARPGROUP);    /* all tiles have been read */
 	if (group == GROUPS - 1)
 		leave_sums(ring.k(0), dq);
-	meet(1, COPIER);                /* the sums are there */
+	meet(1, GROUPS * WARPGROUP);    /* the sums are there */
 	if (group > 0)
 		return;
 	with_sums<D / 2>(ring.k(0), [&](int i, float x) { dq[i] += x; });

@@ -142,7 +142,7 @@ __device__ inline Part part_of(const Attention &a)
  * FLOPs: 4 D for each pair of query and key; bytes: Q, O, L once; K, V once
  * from memory, then from the L2 cache for each 128 queries
  * grid: (B H, queries / 128), block: GROUPS warpgroups, BLOCKS at a time on a
- * processor */
+ * multiprocessor */
 template <class T, int D, int N, int BLOCKS>
 __global__ __launch_bounds__(THREADS, BLOCKS)
 void wgmma_attend(Attention a, const __grid_constant__ Maps maps)
@@ -322,8 +322,8 @@ void wgmma_keys(Attention a, AttentionGradient g,
 	write_rows(rows_of<T>(g.v, a.keys, a.H), top, dv, true);
 #endif
 }
-/* rows of the tiles that each kernel visits, and its blocks to a processor: as
- * registers allow */
+/* rows of the tiles that each kernel visits, and its blocks on a
+ * multiprocessor: as registers allow */
 template <int D> struct Sizes {
 	static constexpr int FORWARD = D <= 64 ? 128 : 64, FORWARD_BLOCKS = 2,
 		KEYS = D <= 64 ? 64 : 128, KEYS_BLOCKS = D <= 64 ? 2 : 1,

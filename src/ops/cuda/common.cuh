@@ -130,6 +130,8 @@ __device__ inline float block_max(float x)
 {
 	return over_block(x, -INFINITY, warp_max);
 }
+constexpr float LOG2_E = 1.44269504f, LN_2 = 0.693147181f;
+
 /* over the four lanes that share a row */
 __device__ inline float row_sum(float x)
 {

@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "device/cuda/cuda.h"
 #include "ops/cuda/hopper.h"
 
@@ -53,7 +54,8 @@ static PFN_cuTensorMapEncodeTiled_v12000 encoder(void)
 		enum cudaDriverEntryPointQueryResult found;
 		CUDA(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled",
 			&function, 12000, cudaEnableDefault, &found));
-		assert(found == cudaDriverEntryPointSuccess);
+		if (found != cudaDriverEntryPointSuccess)
+			die("the driver has no tensor maps (%d)", (int)found);
 		encode = (PFN_cuTensorMapEncodeTiled_v12000)function;
 	}
 	return encode;
@@ -74,6 +76,7 @@ CUtensorMap hopper_map(Heads x, const Attention *a, size_t n, unsigned rows)
 			: width == 32 ? CU_TENSOR_MAP_SWIZZLE_64B
 			: CU_TENSOR_MAP_SWIZZLE_32B,
 		CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-	assert(made == CUDA_SUCCESS && "these heads have a map");
+	if (made != CUDA_SUCCESS)
+		die("the driver makes no tensor map of these heads (%d)", (int)made);
 	return map;
 }

@@ -8,8 +8,6 @@
 #include "ops/cuda/common.cuh"
 #include "ops/cuda/hopper.cuh"
 
-constexpr float LOG2_E = 1.44269504f;
-
 /* rows of queries are padded to a multiple of PADDED; sums of dQ and turns come
  * in blocks of BLOCK */
 enum { PADDED = 128, BLOCK = 64 };

@@ -7,8 +7,6 @@
 /* warps of a block of threads; rows of its own part, 16 for each warp */
 enum { WARPS = 4, M = 16 * WARPS };
 
-constexpr float LOG2_E = 1.44269504f;
-
 /* the rows of one head */
 template <class T> struct Rows {
 	T *at;

@@ -126,7 +126,8 @@ static void large_scores_do_no_harm(void **state)
 	}
 }
 
-/* many more blocks than processors, so that the order of their work varies */
+/* many more blocks than multiprocessors, so that the order of their work
+ * varies */
 static void a_thousand_runs_are_the_same(void **state)
 {
 	(void)state;
