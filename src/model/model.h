@@ -63,7 +63,7 @@ Model *model_new(Device *device, const Shape *shape, const Policy *policy,
 void   model_free(Model **model);
 #define FUSIONS "none|fused"
 extern const char *const fusion_names[];
-/* takes the fast path from now on, with attention in tiles where there are some */
+/* takes the fast path from now on, with attention in tiles where there is any */
 void   model_fuse(Model *m);
 #define ATTENTIONS "naive|flash"
 extern const char *const attention_names[];

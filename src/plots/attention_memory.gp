@@ -1,12 +1,13 @@
 # attention_memory.gp: peak memory against length, by matrices and in tiles
 height = 60
 load "src/plots/style.gp"
+set datafile missing NaN
 ways = "naive tiles hopper"
 peak(dtype, way) = column("peak_MiB")*only("variant", way) \
 	*only("dtype", dtype)*is("d", 64)
 set logscale xy
 set logscale x 2
-set xtics 4
+set xtics (128, "1 k" 1024, "8 k" 8192, "64 k" 65536)
 set xlabel "queries and keys, n"
 set ylabel "peak (MiB)"
 set key maxrows 2

@@ -1,6 +1,7 @@
 # attention_time.gp: forward and backward of one head against length, D = 64
 height = 72
 load "src/plots/style.gp"
+set datafile missing NaN
 ways = "naive rows tiles wgmma hopper"
 exact = "naive rows tiles planes"
 stats table using (stringcolumn("dtype") eq "bf16" ? 1 : NaN) nooutput
@@ -10,7 +11,7 @@ ms(dtype, way) = column("both_ms")*only("variant", way) \
 set multiplot layout 1,2
 set logscale xy
 set logscale x 2
-set xtics 4
+set xtics (128, "1 k" 1024, "8 k" 8192, "64 k" 65536)
 set xlabel "queries and keys, n"
 set ylabel "forward and backward (ms)"
 set key maxrows 2
