@@ -10,7 +10,7 @@ set logscale x 2
 set xtics (128, "1 k" 1024, "8 k" 8192, "64 k" 65536)
 set xlabel "queries and keys, n"
 set ylabel "peak (MiB)"
-set key maxrows 2
+set key maxcols 2
 plot table using "n":(peak("fp32", "naive")) with linespoints lt 2 \
 	title "naive, fp32", \
 	"" using "n":(peak("fp32", "tiles")) with linespoints lt 3 \

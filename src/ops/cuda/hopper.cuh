@@ -149,6 +149,13 @@ __device__ inline void show_writes()
 {
 	asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
+
+/* the engine's accesses of global memory, for this thread, come after what the
+ * thread has seen there by itself, or before what it will write */
+__device__ inline void order_with_engine()
+{
+	asm volatile("fence.proxy.async.global;" ::: "memory");
+}
 /* a tile of rows x D numbers of 16 bits lies in blocks, one after the other, of
  * rows x WIDTH bytes. In these, the units of 16 bytes are permuted: */
 template <int D> struct Swizzle {

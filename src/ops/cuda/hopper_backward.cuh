@@ -229,8 +229,10 @@ __device__ inline void add_queries(const Backward &a, const Place &p,
 {
 	for (int i = odd; i < p.count; i += 2) {
 		const int j = p.visit(i);
-		if (a.in_order)
+		if (a.in_order) {
 			await_turn(turn_at<S>(a, p, j), tiles_before<S>(a, p, j));
+			order_with_engine();
+		}
 		#pragma unroll
 		for (int part = 0; part < S::PARTS; part++) {
 			barrier_wait(&bars->dq_full[odd][part], i >> 1 & 1);
@@ -242,6 +244,7 @@ __device__ inline void add_queries(const Backward &a, const Place &p,
 		}
 		if (a.in_order) {
 			stores_await();         /* the sums have been written */
+			order_with_engine();
 			end_turn(turn_at<S>(a, p, j), tiles_before<S>(a, p, j));
 		}
 	}
