@@ -183,8 +183,8 @@ static void run_peers(Row *row)
 	if (strcmp(row_text(row, "by"), "us") == 0)
 		run(row);
 	else
-		peer_measure(row, VALUES, LIMIT_S, "attention --backends %sefficient%s "
-			"--dtype %s --batch %s --heads %s --n %s --d %s --runs %ld",
+		peer_measure(row, VALUES, LIMIT_S, "pytorch_attend.py", "time "
+			"--backends %sefficient%s --dtype %s --batch %s --heads %s --n %s --d %s --runs %ld",
 			low ? "cudnn,flash2," : "", matrices ? ",compiled,eager" : "",
 			row_text(row, "dtype"), row_text(row, "batch"),
 			row_text(row, "heads"), row_text(row, "n"), row_text(row, "d"),
@@ -202,7 +202,7 @@ static void plan_errors(Plan *plan)
 static void run_errors(Row *row)
 {
 	enum { LIMIT_S = 120 };
-	peer_measure(row, ERRORS, LIMIT_S, "errors --dtype %s",
+	peer_measure(row, ERRORS, LIMIT_S, "pytorch_attend.py", "errors --dtype %s",
 		row_text(row, "dtype"));
 }
 static void plan_model(Plan *plan)

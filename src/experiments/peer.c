@@ -42,7 +42,7 @@ static bool take_answer(Row *row, const char *columns, char *line)
 }
 
 void peer_measure(Row *row, const char *columns, long limit_s,
-	const char *arguments, ...)
+	const char *script, const char *arguments, ...)
 {
 	char *tail, *command, *line = NULL;
 	size_t capacity = 0;
@@ -50,7 +50,7 @@ void peer_measure(Row *row, const char *columns, long limit_s,
 	va_list list;
 	va_start(list, arguments);
 	if (vasprintf(&tail, arguments, list) < 0 || asprintf(&command, "timeout %ld "
-		"python3 src/experiments/pytorch_peer.py %s", limit_s, tail) < 0)
+		"python3 src/experiments/%s %s", limit_s, script, tail) < 0)
 		die("out of host memory");
 	va_end(list);
 	FILE *answer = need(popen(command, "r"));

@@ -1,4 +1,4 @@
-/* peer.h: rows that PyTorch measures, by src/experiments/pytorch_peer.py */
+/* peer.h: rows that PyTorch measures, by a script in src/experiments */
 #ifndef EXPERIMENTS_PEER_H
 #define EXPERIMENTS_PEER_H
 
@@ -8,6 +8,6 @@
  * its answer sets columns (blanks between) and the status, as column=value, and
  * is a row. There is one too when it could not run */
 void peer_measure(Row *row, const char *columns, long limit_s,
-	const char *arguments, ...) __attribute__((format(printf, 4, 5)));
+	const char *script, const char *arguments, ...) __attribute__((format(printf, 5, 6)));
 
 #endif

@@ -6,7 +6,6 @@ import ctypes
 import json
 import math
 import mmap
-import os
 import statistics
 import struct
 import sys
@@ -397,126 +396,6 @@ def command_check(args):
 		bad += not worst <= bound
 		print(f"{group:8} {worst:.2e} (bound {bound:.0e})")
 	sys.exit(bad > 0)
-def attend_by(backend):
-	"""attention of PyTorch: by matrices, compiled, or one of its libraries"""
-	if backend == "eager":
-		return attention
-	if backend == "compiled":
-		return torch.compile(attention)
-	kind = getattr(torch.nn.attention.SDPBackend, {"cudnn": "CUDNN_ATTENTION",
-		"flash2": "FLASH_ATTENTION", "efficient": "EFFICIENT_ATTENTION"}[backend])
-
-	def attend(q, k, v):
-		with torch.nn.attention.sdpa_kernel(kind):
-			return F.scaled_dot_product_attention(q, k, v, is_causal=True)
-
-	return attend
-
-
-def command_attention(args):
-	set_precision("fp32")
-	torch.manual_seed(args.seed)
-	dtype = torch.bfloat16 if args.dtype == "bf16" else torch.float32
-	shape = (args.batch, args.heads, args.n, args.d)
-	q, k, v, g = (torch.randn(shape, device="cuda", dtype=dtype)
-		for _ in range(4))
-	leaves = [x.requires_grad_() for x in (q, k, v)]
-	for backend in args.backends.split(","):
-		print(f"variant=pytorch-{backend}", time_attention(attend_by(backend),
-			leaves, g, args.runs), flush=True)
-
-
-def time_attention(attend, leaves, g, runs):
-	"""both passes apart and together, as key=value"""
-	clocks = [Clock(), Clock()]
-	torch.cuda.reset_peak_memory_stats()
-
-	def both(clock):
-		o = clock.time("fwd", lambda: attend(*leaves))
-		clock.time("bwd", lambda: o.backward(g))
-		for x in leaves:
-			x.grad = None
-
-	def whole():
-		attend(*leaves).backward(g)
-		for x in leaves:
-			x.grad = None
-
-	try:
-		for i in range(5):
-			both(clocks[0])
-			clocks[0].time("both", whole)
-	except torch.OutOfMemoryError:
-		return "status=oom"
-	# long passes are repeated less often
-	for i in range(max(3, min(runs, int(400 / clocks[0].ms["both"][-1])))):
-		both(clocks[1])
-		clocks[1].time("both", whole)
-	peak = torch.cuda.max_memory_allocated() / 2**20
-	answers = {"peak_MiB": f"{peak:.2f}"}
-	for name in ("fwd", "bwd", "both"):
-		answers |= clocks[1].columns(name)
-	return " ".join(f"{key}={value}" for key, value in answers.items()) \
-		+ " status=ok"
-
-
-def attend_wide(q, k, v, g, wide):
-	"""O, dQ, dK, dV by the formulas; what softmax sums is in wide precision"""
-	scale, n = q.shape[-1] ** -0.5, q.shape[-2]
-	hidden = torch.ones(n, n, device=q.device, dtype=torch.bool).triu(1)
-	S = (q @ k.mT * scale).masked_fill(hidden, -math.inf)
-	P = S.to(wide).softmax(-1).to(q.dtype)
-	dP = (g @ v.mT).to(wide)
-	dS = (P * (dP - (P * dP).sum(-1, keepdim=True)) * scale).to(q.dtype)
-	return P @ v, dS @ k, dS.mT @ q, P.mT @ g
-
-
-def errors_of(attend, q, k, v, g, exact):
-	"""of O, dQ, dK, dV, relative to the norm of what is exact"""
-	leaves = [x.clone().requires_grad_() for x in (q, k, v)]
-	o = attend(*leaves)
-	arrays = (o, *torch.autograd.grad(o, leaves, g))
-	return [((got.double() - want).norm() / want.norm()).item()
-		for got, want in zip(arrays, exact)]
-
-
-class Wide(torch.autograd.Function):
-	"""attend_wide in fp32, with a softmax in float64"""
-	@staticmethod
-	def forward(ctx, q, k, v):
-		ctx.save_for_backward(q, k, v)
-		return attend_wide(q, k, v, torch.zeros_like(q), torch.double)[0]
-
-	@staticmethod
-	def backward(ctx, g):
-		return attend_wide(*ctx.saved_tensors, g, torch.double)[1:]
-
-
-def command_errors(args):
-	"""errors of our attention and of another's, on the same inputs"""
-	sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../ops"))
-	from flash_attention import FlashAttention
-	set_precision("fp32")
-	torch.manual_seed(args.seed)
-	dtype = torch.bfloat16 if args.dtype == "bf16" else torch.float32
-	other = attend_by("cudnn") if args.dtype == "bf16" else Wide.apply
-	for data in ("normal", "outliers"):
-		for d in (64, 128):
-			inputs = [torch.randn(1, args.heads, args.n, d, device="cuda")
-				for _ in range(4)]
-			if data == "outliers":
-				for x in inputs:
-					x += 10 * torch.randn_like(x) * (torch.rand_like(x) < 0.001)
-			inputs = [x.to(dtype) for x in inputs]
-			exact = attend_wide(*(x.double() for x in inputs), torch.double)
-			ours = errors_of(lambda *x: FlashAttention.apply(*x, True), *inputs,
-				exact)
-			theirs = errors_of(other, *inputs, exact)
-			print(f"data={data} d={d}", *(f"{key}={error:.4g}" for key, error
-				in zip(("o", "dq", "dk", "dv", "peer_o", "peer_dq", "peer_dk",
-				"peer_dv"), ours + theirs)), "status=ok", flush=True)
-
-
 def main():
 	parser = argparse.ArgumentParser(prog="pytorch_peer", description=__doc__)
 	commands = parser.add_subparsers(dest="command", required=True)
@@ -542,13 +421,6 @@ def main():
 	gold.add_argument("--out", required=True)
 	command("norms", command_norms, rows=50000, width=1024, repeats=1000,
 		seed=1)
-	attend = command("attention", command_attention, batch=1, heads=1, n=1024,
-		d=64, runs=20, seed=1)
-	attend.add_argument("--dtype", choices=("fp32", "bf16"), default="bf16")
-	attend.add_argument("--backends", default="cudnn", metavar="LIST",
-		help="of eager, compiled, cudnn, flash2, efficient; commas between")
-	errors = command("errors", command_errors, heads=4, n=2048, seed=1)
-	errors.add_argument("--dtype", choices=("fp32", "bf16"), default="bf16")
 	command("check", command_check, device=device).add_argument("file")
 	args = parser.parse_args()
 	if args.run not in (command_gold, command_check) and device == "cpu":

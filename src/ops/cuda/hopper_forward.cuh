@@ -1,0 +1,273 @@
+/* hopper_forward.cuh: attention's forward pass for Hopper: shapes, the dealing
+ * out of tiles, the producer, and weights */
+#ifndef OPS_CUDA_HOPPER_FORWARD_CUH
+#define OPS_CUDA_HOPPER_FORWARD_CUH
+
+#include "ops/cuda/common.cuh"
+#include "ops/cuda/hopper.cuh"
+
+/* GROUPS warpgroups of 64 queries each; keys in tiles of N, STAGES of them
+ * under way; ORDERED: warpgroups take turns at the tensor cores; BLOCKS: of
+ * threads on a multiprocessor */
+template <class T_, int D_, int GROUPS_, int N_, int STAGES_, bool ORDERED_,
+	int BLOCKS_ = 1>
+struct Way {
+	using T = T_;
+	using W = Swizzle<D_>;
+	static constexpr int D = D_, GROUPS = GROUPS_, N = N_, STAGES = STAGES_,
+		BLOCKS = BLOCKS_;
+	static constexpr bool ORDERED = ORDERED_;
+	static constexpr int M = 64 * GROUPS, THREADS = WARPGROUP * (GROUPS + 1);
+	static_assert(N % 16 == 0 && N <= 256, "wgmma's shapes");
+	static_assert(!ORDERED || GROUPS > 1, "there is one to give the turn to");
+
+	/* a tile of 64 queries, a tile of keys, all tiles of keys and values */
+	static constexpr int Q_NBYTES = 64 * W::ROW, K_NBYTES = N * W::ROW,
+		RING_NBYTES = 2 * STAGES * K_NBYTES;
+	/* 232448 for all blocks of a multiprocessor, and 1024 for each but one; 1024:
+	 * the first tile's address is rounded up; 256: barriers */
+	static constexpr int MOST = 232448 / BLOCKS - 1024 * (BLOCKS > 1) - 1024 - 256;
+	/* the next tile's queries travel while these are in use, if there is room */
+	static constexpr int Q_STAGES =
+		RING_NBYTES + 2 * GROUPS * Q_NBYTES <= MOST ? 2 : 1;
+	static constexpr int Q_ALL = Q_STAGES * GROUPS * Q_NBYTES,
+		NBYTES = 1024 + Q_ALL + RING_NBYTES + 256;
+	static_assert(Q_ALL + RING_NBYTES <= MOST, "fits in shared memory");
+	static_assert(K_NBYTES % 1024 == 0, "swizzled blocks start at 1024");
+	/* at launch, and after they were dealt anew; a lone consumer starts with half of
+	 * a multiprocessor's as well, so that there are some to deal */
+	static constexpr int SHARERS = GROUPS == 1 && BLOCKS == 1 ? 2 : BLOCKS,
+		AT_LAUNCH = 65536 / (THREADS * SHARERS) / 8 * 8,
+		FEW = GROUPS > 2 || GROUPS * BLOCKS > 2 ? 32 : 40,
+		MANY = (AT_LAUNCH * (GROUPS + 1) - FEW) / GROUPS / 8 * 8;
+	static_assert(MANY <= 240, "with a few to spare of 255");
+};
+/* what tiles there are, and what all share */
+struct Problem {
+	int queries, keys, H, heads;    /* heads: B H */
+	int query_tiles, together;      /* heads whose tiles are dealt out together */
+	int tiles;
+	float base2;                    /* scale log2(e) */
+	bool causal;
+	float *L;
+	unsigned *tickets;              /* NULL: tiles are dealt out in turn */
+};
+
+struct Maps {
+	CUtensorMap q, k, v, o;
+};
+
+template <class C> struct Shared {
+	unsigned q, k, v;               /* [Q_STAGES][GROUPS], [STAGES], [STAGES] */
+	Barrier *q_full, *q_empty, *k_full, *k_empty, *v_full, *v_empty;
+	int *tile;                      /* [Q_STAGES]: whose queries; -1: the end */
+
+	__device__ explicit Shared(char *memory)
+	{
+		memory += (1024 - shared_at(memory) % 1024) % 1024;
+		q = shared_at(memory);
+		k = q + C::Q_ALL;
+		v = k + C::STAGES * C::K_NBYTES;
+		q_full = (Barrier *)(memory + C::Q_ALL + C::RING_NBYTES);
+		q_empty = q_full + C::Q_STAGES;
+		k_full = q_empty + C::Q_STAGES;
+		k_empty = k_full + C::STAGES;
+		v_full = k_empty + C::STAGES;
+		v_empty = v_full + C::STAGES;
+		tile = (int *)(v_empty + C::STAGES);
+		static_assert((4 * C::STAGES + 2 * C::Q_STAGES) * 8 + 4 * C::Q_STAGES
+			<= 256, "barriers fit");
+	}
+	__device__ unsigned queries(int stage, int group) const
+	{
+		return q + (stage * C::GROUPS + group) * C::Q_NBYTES;
+	}
+};
+/* a tile of queries: of which head, from which on; tiles of keys it needs */
+struct Item {
+	int head, first, key_tiles;
+};
+
+template <class C>
+__device__ inline Item item_of(const Problem &p, int tile)
+{
+	const int each = p.together * p.query_tiles, section = tile / each,
+		rest = tile - section * each, before = section * p.together,
+		here = min(p.together, p.heads - before), row = rest / here;
+	const int first = (p.query_tiles - 1 - row) * C::M,
+		end = p.causal ? min(p.keys, first + C::M) : p.keys;
+	return { before + rest - row * here, first, (end + C::N - 1) / C::N };
+}
+
+/* the tile after `tile` for this block */
+__device__ inline int take_ticket(const Problem &p, int tile)
+{
+	return gridDim.x + (p.tickets == NULL ? tile : atomicAdd(p.tickets, 1u));
+}
+
+/* the last block to finish leaves both tickets 0 */
+__device__ inline void end_tickets(const Problem &p)
+{
+	if (p.tickets == NULL)
+		return;
+	__threadfence();
+	if (atomicInc(p.tickets + 1, gridDim.x - 1) == gridDim.x - 1)
+		atomicExch(p.tickets, 0u);
+}
+/* `rows` rows from first on of a head, block by block of D */
+template <class C>
+__device__ inline void load_tile(unsigned to, const CUtensorMap *map,
+	Barrier *full, uint64_t hint, int rows, int first, int h, int b)
+{
+	#pragma unroll
+	for (int i = 0; i < C::W::BLOCKS; i++)
+		load_box(to + i * rows * C::W::WIDTH, map, full, hint,
+			i * C::W::WIDTH / 2, first, h, b);
+}
+
+/* the next tile of keys or of values, once its place in the ring is free */
+template <class C>
+__device__ inline void load_keys(unsigned ring, Ring<C::STAGES> &at,
+	Barrier *full, Barrier *empty, const CUtensorMap *map, int first, int h,
+	int b)
+{
+	barrier_wait(empty + at.at, at.parity ^ 1);
+	barrier_expect(full + at.at, C::K_NBYTES);
+	load_tile<C>(ring + at.at * C::K_NBYTES, map, full + at.at, KEEP, C::N, first,
+		h, b);
+	at.step();
+}
+
+/* tile -1: that there are no more */
+template <class C>
+__device__ inline void load_queries(const Shared<C> &shared,
+	const Ring<C::Q_STAGES> &at, const CUtensorMap *map, int tile, int first,
+	int h, int b)
+{
+	/* until O, which lay there, has been stored */
+	barrier_wait(shared.q_empty + at.at, at.parity ^ 1);
+	shared.tile[at.at] = tile;
+	if (tile < 0) {
+		barrier_arrive(shared.q_full + at.at);
+		return;
+	}
+	barrier_expect(shared.q_full + at.at, C::GROUPS * C::Q_NBYTES);
+	#pragma unroll
+	for (int i = 0; i < C::GROUPS; i++)
+		load_tile<C>(shared.queries(at.at, i), map, shared.q_full + at.at, PASS,
+			64, first + 64 * i, h, b);
+}
+
+template <class C>
+__device__ inline void produce(const Shared<C> &shared, const Maps &maps,
+	const Problem &p)
+{
+	Ring<C::Q_STAGES> q;
+	Ring<C::STAGES> k, v;
+	int tile = blockIdx.x;
+	while (tile < p.tiles) {
+		const Item item = item_of<C>(p, tile);
+		const int b = item.head / p.H, h = item.head - b * p.H;
+		const auto load_k = [&](int j) {
+			load_keys<C>(shared.k, k, shared.k_full, shared.k_empty, &maps.k,
+				j * C::N, h, b);
+		};
+		const auto load_v = [&](int j) {
+			load_keys<C>(shared.v, v, shared.v_full, shared.v_empty, &maps.v,
+				j * C::N, h, b);
+		};
+		int j = item.key_tiles - 1;
+		load_k(j);
+		load_queries<C>(shared, q, &maps.q, tile, item.first, h, b);
+		q.step();
+		for (; j > 0; j--) {
+			load_k(j - 1);
+			load_v(j);
+		}
+		/* late, so that blocks that are early take what is left */
+		tile = take_ticket(p, tile);
+		load_v(0);
+	}
+	end_tickets(p);
+	load_queries<C>(shared, q, &maps.q, -1, 0, 0, 0);
+}
+/* of a thread's two rows, low = 0 or 1: score that counts as 1, in powers of 2;
+ * sum of this thread's weights; by what former sums shrink */
+struct Rows {
+	float base[2], sum[2], shrink[2];
+};
+
+/* hides keys after `last`, per row, counted from this thread's first column */
+template <int R>
+__device__ __forceinline__ void hide(float (&s)[R], const int (&last)[2])
+{
+	#pragma unroll
+	for (int i = 0; i < R; i++)
+		if (i / 4 * 8 + i % 2 > last[i / 2 % 2])
+			s[i] = -INFINITY;
+}
+
+/* true: former sums of this warp shrink */
+template <bool MASKED, int R>
+__device__ __forceinline__ bool raise_base(const float (&s)[R], Rows &rows,
+	float base2)
+{
+	float top[2][2];
+	bool over = false;
+	#pragma unroll
+	for (int i = 0; i < R; i++) {
+		float &x = top[i / 2 % 2][i % 2];
+		x = i < 4 ? s[i] : fmaxf(x, s[i]);
+	}
+	#pragma unroll
+	for (int low = 0; low < 2; low++) {
+		top[low][0] = row_max(fmaxf(top[low][0], top[low][1])) * base2;
+		over |= top[low][0] > rows.base[low] + 8;
+	}
+	if (!__any_sync(0xffffffff, over))
+		return false;
+	#pragma unroll
+	for (int low = 0; low < 2; low++) {
+		const float next = fmaxf(rows.base[low], top[low][0]);
+		/* a row that has seen no key so far keeps -inf */
+		rows.shrink[low] = MASKED && next == -INFINITY ? 1
+			: power2(rows.base[low] - next);
+		rows.base[low] = next;
+		rows.sum[low] *= rows.shrink[low];
+	}
+	return true;
+}
+/* scores become weights 2^(base2 s - base) */
+template <bool MASKED, int R>
+__device__ __forceinline__ void weigh(float (&s)[R], Rows &rows, float base2)
+{
+	float sum[2][2] = {};
+	const float from[2] = {
+		MASKED && rows.base[0] == -INFINITY ? 0 : -rows.base[0],
+		MASKED && rows.base[1] == -INFINITY ? 0 : -rows.base[1] };
+	#pragma unroll
+	for (int i = 0; i < R; i++) {
+		s[i] = power2(fmaf(s[i], base2, from[i / 2 % 2]));
+		sum[i / 2 % 2][i % 2] += s[i];
+	}
+	rows.sum[0] += sum[0][0] + sum[0][1];
+	rows.sum[1] += sum[1][0] + sum[1][1];
+}
+
+/* sums as products leave them are a factor as products take it */
+template <class T, int R>
+__device__ __forceinline__ void narrow(unsigned (&p)[R / 2], const float (&s)[R])
+{
+	#pragma unroll
+	for (int i = 0; i < R / 2; i++)
+		p[i] = pack<T>(s[2 * i], s[2 * i + 1]);
+}
+
+template <int R>
+__device__ __forceinline__ void shrink_sums(float (&o)[R], const Rows &rows)
+{
+	#pragma unroll
+	for (int i = 0; i < R; i++)
+		o[i] *= rows.shrink[i / 2 % 2];
+}
+#endif
