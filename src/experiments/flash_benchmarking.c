@@ -184,11 +184,11 @@ static void run_peers(Row *row)
 		run(row);
 	else
 		peer_measure(row, VALUES, LIMIT_S, "pytorch_attend.py", "time "
-			"--backends %sefficient%s --dtype %s --batch %s --heads %s --n %s --d %s --runs %ld",
-			low ? "cudnn,flash2," : "", matrices ? ",compiled,eager" : "",
-			row_text(row, "dtype"), row_text(row, "batch"),
-			row_text(row, "heads"), row_text(row, "n"), row_text(row, "d"),
-			runs);
+			"--backends %sefficient%s --dtype %s --batch %s --heads %s --n %s "
+			"--d %s --runs %ld", low ? "cudnn,flash2," : "", matrices
+			? ",compiled,eager" : "", row_text(row, "dtype"),
+			row_text(row, "batch"), row_text(row, "heads"), row_text(row, "n"),
+			row_text(row, "d"), runs);
 }
 #define ERRORS "data d o dq dk dv peer_o peer_dq peer_dk peer_dv"
 

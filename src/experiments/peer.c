@@ -49,8 +49,8 @@ void peer_measure(Row *row, const char *columns, long limit_s,
 	bool answered = false;
 	va_list list;
 	va_start(list, arguments);
-	if (vasprintf(&tail, arguments, list) < 0 || asprintf(&command, "timeout %ld "
-		"python3 src/experiments/%s %s", limit_s, script, tail) < 0)
+	if (vasprintf(&tail, arguments, list) < 0 || asprintf(&command,
+		"timeout %ld python3 src/experiments/%s %s", limit_s, script, tail) < 0)
 		die("out of host memory");
 	va_end(list);
 	FILE *answer = need(popen(command, "r"));

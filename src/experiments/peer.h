@@ -8,6 +8,7 @@
  * its answer sets columns (blanks between) and the status, as column=value, and
  * is a row. There is one too when it could not run */
 void peer_measure(Row *row, const char *columns, long limit_s,
-	const char *script, const char *arguments, ...) __attribute__((format(printf, 5, 6)));
+	const char *script, const char *arguments, ...)
+	__attribute__((format(printf, 5, 6)));
 
 #endif

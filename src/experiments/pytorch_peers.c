@@ -82,11 +82,12 @@ static void time_theirs(Row *row, const char *form)
 {
 	bool blocks = strstr(form, "-blocks") != NULL;
 	peer_measure(row, "fwd_only_ms fwd_ms bwd_ms opt_ms step_ms step_sd_ms "
-		"peak_MiB loss", limit_s, "pytorch_peer.py", "time --impl %.*s%s --size %s --context %s "
-		"--batch %ld --precision %s --warmup %ld --steps %ld --seed %ld",
-		(int)strcspn(form, "-"), form, blocks ? " --blocks" : "",
-		row_text(row, "size"), row_text(row, "context"), batch,
-		row_text(row, "precision"), warmup, steps, harness_seed);
+		"peak_MiB loss", limit_s, "pytorch_peer.py", "time --impl %.*s%s "
+		"--size %s --context %s --batch %ld --precision %s --warmup %ld "
+		"--steps %ld --seed %ld", (int)strcspn(form, "-"), form,
+		blocks ? " --blocks" : "", row_text(row, "size"),
+		row_text(row, "context"), batch, row_text(row, "precision"), warmup,
+		steps, harness_seed);
 }
 
 static void run(Row *row)
