@@ -207,21 +207,14 @@ constexpr int shared_bytes(int fixed, int numbers)
 /* f(factors, D) as values of types, of the kernels that a's heads need */
 template <class F> static bool with_heads(Type type, size_t D, F f)
 {
-	const auto with_width = [&](auto factors) {
-		switch (D) {
-		case 16:  f(factors, Constant<16>()); return true;
-		case 32:  f(factors, Constant<32>()); return true;
-		case 64:  f(factors, Constant<64>()); return true;
-		case 80:  f(factors, Constant<80>()); return true;
-		case 128: f(factors, Constant<128>()); return true;
-		}
-		return false;
+	const auto with = [&](auto factors) {
+		return with_width(D, [&](auto width) { f(factors, width); });
 	};
 	switch (type) {
-	case FP32: return with_width(FactorsOf<FP32>::Are());
-	case TF32: return with_width(FactorsOf<TF32>::Are());
-	case BF16: return with_width(FactorsOf<BF16>::Are());
-	case FP16: return with_width(FactorsOf<FP16>::Are());
+	case FP32: return with(FactorsOf<FP32>::Are());
+	case TF32: return with(FactorsOf<TF32>::Are());
+	case BF16: return with(FactorsOf<BF16>::Are());
+	case FP16: return with(FactorsOf<FP16>::Are());
 	default:   return false;
 	}
 }

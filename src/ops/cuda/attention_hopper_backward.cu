@@ -164,20 +164,13 @@ __global__ __launch_bounds__(128) void finish_backward(Work w, Heads dq,
 /* f(plan) for heads of D numbers of this type; is there one? */
 template <class F> static bool with_plan(Type type, size_t D, F f)
 {
-	const auto with_width = [&](auto stored) {
+	const auto with = [&](auto stored) {
 		using T = decltype(stored);
-		switch (D) {
-		case 16:  f(Plan<T, 16>()); return true;
-		case 32:  f(Plan<T, 32>()); return true;
-		case 64:  f(Plan<T, 64>()); return true;
-		case 80:  f(Plan<T, 80>()); return true;
-		case 128: f(Plan<T, 128>()); return true;
-		}
-		return false;
+		return with_width(D, [&](auto width) { f(Plan<T, width.value>()); });
 	};
 	switch (type) {
-	case BF16: return with_width(bf16());
-	case FP16: return with_width(fp16());
+	case BF16: return with(bf16());
+	case FP16: return with(fp16());
 	default:   return false;
 	}
 }

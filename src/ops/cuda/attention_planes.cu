@@ -10,22 +10,9 @@
 #include "ops/cuda/planes_backward.cuh"
 #include "ops/cuda/planes_forward.cuh"
 
-/* f(D) as a value of a type, if heads of that width are made */
-template <class F> static bool with_planes(size_t D, F f)
-{
-	switch (D) {
-	case 16:  f(Constant<16>()); return true;
-	case 32:  f(Constant<32>()); return true;
-	case 64:  f(Constant<64>()); return true;
-	case 80:  f(Constant<80>()); return true;
-	case 128: f(Constant<128>()); return true;
-	}
-	return false;
-}
-
 extern "C" bool cuda_planes_take(const Attention *a, const AttentionGradient *)
 {
-	return a->q.x.type == FP32 && with_planes(a->D, [](auto) { })
+	return a->q.x.type == FP32 && with_width(a->D, [](auto) { })
 		&& hopper_here();
 }
 static bool moves(Heads x, size_t N)
@@ -122,7 +109,7 @@ extern "C" void cuda_planes_forward(Attention a)
 	splitter.add(a.q, a.queries, f.q);
 	splitter.add(a.k, a.keys, f.k);
 	splitter.add(a.v, a.keys, f.v);
-	const bool done = with_planes(a.D, [&](auto D) {
+	const bool done = with_width(a.D, [&](auto D) {
 		constexpr int width = decltype(D)::value;
 		splitter.run<width>();
 		launch(attend_planes<width>, heads * f.q.count,
@@ -156,7 +143,7 @@ extern "C" void cuda_planes_backward(Attention a, AttentionGradient g)
 	find_deltas<<<blocks_for(rows, FINDERS / TEAM), FINDERS, 0,
 		cuda_stream()>>>(b);
 	LAUNCHED();
-	const bool done = with_planes(a.D, [&](auto D) {
+	const bool done = with_width(a.D, [&](auto D) {
 		constexpr int width = decltype(D)::value;
 		splitter.run<width>();
 		launch(planes_queries<width>, heads * b.q.count,

@@ -197,20 +197,13 @@ __global__ void key_rows(Attention a, AttentionGradient g, const float *deltas)
 /* f(stored type, D) as values of types; returns whether there are kernels */
 template <class F> static bool with_rows(Type type, size_t D, F f)
 {
-	const auto with_width = [&](auto stored) {
-		switch (D) {
-		case 16:  f(stored, Constant<16>()); return true;
-		case 32:  f(stored, Constant<32>()); return true;
-		case 64:  f(stored, Constant<64>()); return true;
-		case 80:  f(stored, Constant<80>()); return true;
-		case 128: f(stored, Constant<128>()); return true;
-		}
-		return false;
+	const auto with = [&](auto stored) {
+		return with_width(D, [&](auto width) { f(stored, width); });
 	};
 	switch (type) {
-	case FP32: return with_width(float());
-	case BF16: return with_width(bf16());
-	case FP16: return with_width(fp16());
+	case FP32: return with(float());
+	case BF16: return with(bf16());
+	case FP16: return with(fp16());
 	default:   return false;
 	}
 }

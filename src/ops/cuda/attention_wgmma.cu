@@ -345,18 +345,10 @@ static Maps maps_of(const Attention &a, const Heads *d, unsigned query_rows,
 /* f(stored type, D) as values of types; returns whether there are kernels */
 template <class F> static bool with_heads(Type type, size_t D, F f)
 {
-	const auto with_width = [&](auto stored) {
-		switch (D) {
-		case 16:  f(stored, Constant<16>()); return true;
-		case 32:  f(stored, Constant<32>()); return true;
-		case 64:  f(stored, Constant<64>()); return true;
-		case 80:  f(stored, Constant<80>()); return true;
-		case 128: f(stored, Constant<128>()); return true;
-		}
-		return false;
+	const auto with = [&](auto stored) {
+		return with_width(D, [&](auto width) { f(stored, width); });
 	};
-	return type == BF16 ? with_width(bf16())
-		: type == FP16 && with_width(fp16());
+	return type == BF16 ? with(bf16()) : type == FP16 && with(fp16());
 }
 template <class S, class Kernel, class... Arguments>
 static void launch(Kernel kernel, const Attention &a, size_t rows,

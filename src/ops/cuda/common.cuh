@@ -91,6 +91,19 @@ template <class F> void with_type(Type type, F f)
 template <int I> struct Constant {
 	static constexpr int value = I;
 };
+
+/* f(D) as such a value, if attention has kernels for heads of D; has it? */
+template <class F> bool with_width(size_t D, F f)
+{
+	switch (D) {
+	case 16:  f(Constant<16>()); return true;
+	case 32:  f(Constant<32>()); return true;
+	case 64:  f(Constant<64>()); return true;
+	case 80:  f(Constant<80>()); return true;
+	case 128: f(Constant<128>()); return true;
+	}
+	return false;
+}
 __device__ inline float warp_sum(float x)
 {
 	#pragma unroll

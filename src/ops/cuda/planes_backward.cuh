@@ -110,7 +110,7 @@ __device__ inline void queries_group(const Backward &b, const Place &p,
 		products_await<1>();            /* S is there */
 		pin(p_or_s);
 		if (hides(p.tile, j, (int)b.a.keys, b.a.causal))
-			hide_keys(p_or_s, first, j * ROWS, (int)b.a.keys, b.a.causal);
+			hide(p_or_s, first, j * ROWS, (int)b.a.keys, b.a.causal);
 		#pragma unroll
 		for (int i = 0; i < 32; i++)
 			p_or_s[i] = weight_of(p_or_s[i], to_score, L[i / 2 % 2]);
@@ -134,7 +134,7 @@ __device__ inline void queries_group(const Backward &b, const Place &p,
 	if (group > 0)
 		return;
 	with_sums<D / 2>(ring.k(0), [&](int i, float x) { dq[i] += x; });
-	turn_sums_back<D>(dq, b.g, first, n);
+	turn_back<D>(dq, b.g, first, n);
 	write_sums<D>(rows_of_head<float>(b.g.q, p.head, b.a.H, n), first, dq,
 		b.wide);
 }
@@ -152,7 +152,7 @@ __global__ __launch_bounds__(THREADS, 1) void planes_queries(
 	const Place p = place_of_block(b.q.count, b.a.causal);
 	const int count = tiles_seen(b.k, p.tile, b.a.causal),
 		group = group_of_thread();
-	if (threadIdx.x == COPIER)
+	if (threadIdx.x == PRODUCER)
 		ring.start_barriers();
 	__syncthreads();                /* barriers are ready for all */
 	if (group < GROUPS) {
@@ -160,7 +160,7 @@ __global__ __launch_bounds__(THREADS, 1) void planes_queries(
 		queries_group<D>(b, p, ring, count, group);
 	} else {
 		registers_down<FEW>();
-		if (threadIdx.x == COPIER) {
+		if (threadIdx.x == PRODUCER) {
 			barrier_expect(ring.fixed_full, 2 * Planes<D>::TILE);
 			copy_tile<D>(ring.fixed(0), b.q, p.head, p.tile, ring.fixed_full);
 			copy_tile<D>(ring.fixed(1), b.d_o, p.head, p.tile, ring.fixed_full);
@@ -275,7 +275,7 @@ __device__ __forceinline__ void with_columns(unsigned numbers, Each f)
 }
 
 /* hides queries before a key; first: query of the first column */
-__device__ __forceinline__ void hide_queries(float (&s)[32], int key, int first)
+__device__ __forceinline__ void hide(float (&s)[32], int key, int first)
 {
 	#pragma unroll
 	for (int i = 0; i < 32; i++)
@@ -307,7 +307,7 @@ __device__ inline void weights_group(const Backward &b, const Place &p,
 		products_await<0>();
 		pin(s);
 		if (b.a.causal && j == p.tile)
-			hide_queries(s, key, j * ROWS);
+			hide(s, key, j * ROWS);
 		with_columns(ring.L(at.at), [&](int i, float L) {
 			s[i] = weight_of(s[i], to_score, L);
 		});
@@ -364,7 +364,7 @@ __device__ inline void slopes_group(const Backward &b, const Place &p,
 		release(ring.q_empty + at.at);
 		add_sums(dk, t, units, q_unit);
 	}
-	turn_sums_back<D>(dk, b.g, key, n);
+	turn_back<D>(dk, b.g, key, n);
 	write_sums<D>(rows_of_head<float>(b.g.k, p.head, b.a.H, n), key, dk,
 		b.wide);
 }
@@ -381,7 +381,7 @@ __global__ __launch_bounds__(THREADS, 1) void planes_keys(
 	const QueryRing<D> ring(memory);
 	const Place p = place_of_block(b.k.count, false);
 	const int first = b.a.causal ? p.tile : 0, group = group_of_thread();
-	if (threadIdx.x == COPIER)
+	if (threadIdx.x == PRODUCER)
 		ring.start_barriers();
 	__syncthreads();                /* barriers are ready for all */
 	if (group == 0) {
@@ -392,7 +392,7 @@ __global__ __launch_bounds__(THREADS, 1) void planes_keys(
 		slopes_group<D>(b, p, ring, first);
 	} else {
 		registers_down<FEW>();
-		if (threadIdx.x == COPIER) {
+		if (threadIdx.x == PRODUCER) {
 			barrier_expect(ring.fixed_full, 2 * Planes<D>::TILE);
 			copy_tile<D>(ring.k(), b.k, p.head, p.tile, ring.fixed_full);
 			copy_tile<D>(ring.v(), b.v, p.head, p.tile, ring.fixed_full);

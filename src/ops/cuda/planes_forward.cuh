@@ -18,7 +18,7 @@ struct Weighed {
 
 /* scores become weights relative to the largest so far, in WEIGHT_UNIT; shrink:
  * what former sums are multiplied by */
-__device__ __forceinline__ void weigh_scores(float (&s)[32], Weighed &w,
+__device__ __forceinline__ void weigh(float (&s)[32], Weighed &w,
 	float (&shrink)[2], float scale)
 {
 	#pragma unroll
@@ -117,9 +117,9 @@ __device__ inline void attend_group(const Forward &f, const Place &p,
 		pin(s);
 		release(ring.k_empty + stage);
 		if (hides(p.tile, j, (int)f.a.keys, f.a.causal))
-			hide_keys(s, p.tile * ROWS + row_of_thread(), j * ROWS,
+			hide(s, p.tile * ROWS + row_of_thread(), j * ROWS,
 				(int)f.a.keys, f.a.causal);
-		weigh_scores(s, w, shrink, scale_of(scale, k_unit));
+		weigh(s, w, shrink, scale_of(scale, k_unit));
 		split_sums(high, low, s);
 		barrier_wait(ring.v_full + stage, R::parity(j));
 		start_sums<D>(t, high, low, ring.v(stage));
@@ -147,7 +147,7 @@ __global__ __launch_bounds__(THREADS, 1) void attend_planes(
 	const Place p = place_of_block(f.q.count, f.a.causal);
 	const int count = tiles_seen(f.k, p.tile, f.a.causal),
 		group = group_of_thread();
-	if (threadIdx.x == COPIER)
+	if (threadIdx.x == PRODUCER)
 		ring.start_barriers();
 	__syncthreads();                /* barriers are ready for all */
 	if (group < GROUPS) {
@@ -155,7 +155,7 @@ __global__ __launch_bounds__(THREADS, 1) void attend_planes(
 		attend_group<D>(f, p, ring, count, group);
 	} else {
 		registers_down<FEW>();
-		if (threadIdx.x == COPIER) {
+		if (threadIdx.x == PRODUCER) {
 			barrier_expect(ring.fixed_full, Planes<D>::TILE);
 			copy_tile<D>(ring.fixed(0), f.q, p.head, p.tile, ring.fixed_full);
 			ring.copy_keys(f.k, f.v, p.head, count);

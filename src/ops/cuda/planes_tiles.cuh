@@ -14,7 +14,7 @@ constexpr float WEIGHT_POWER = 14;
 enum { MOST_SHARED = 232448, BARRIER_BYTES = 256, ROUND_UP = 1024 };
 /* a block of threads: two warpgroups that multiply, and one of which a thread
  * copies; registers of a thread, 3 * 168 in all as at the start */
-enum { GROUPS = 2, COPIER = GROUPS * WARPGROUP, THREADS = COPIER + WARPGROUP,
+enum { GROUPS = 2, PRODUCER = GROUPS * WARPGROUP, THREADS = PRODUCER + WARPGROUP,
 	FEW = 40, MANY = 232 };
 /* tiles (heads, count, 2, 64, D) of an array, and their units (heads, count) */
 struct Tiles {
@@ -163,7 +163,7 @@ __device__ __forceinline__ void release(Barrier *empty)
 		barrier_arrive(empty);
 }
 /* hides keys after the last that a row sees; first: key of the first column */
-__device__ __forceinline__ void hide_keys(float (&s)[32], int row, int first,
+__device__ __forceinline__ void hide(float (&s)[32], int row, int first,
 	int keys, bool causal)
 {
 	#pragma unroll
@@ -238,7 +238,7 @@ __device__ inline void write_sums(Rows<float> x, int first,
 }
 /* turns rows first ... back by their angles */
 template <int D>
-__device__ inline void turn_sums_back(float (&x)[D / 2],
+__device__ inline void turn_back(float (&x)[D / 2],
 	const AttentionGradient &g, int first, int n)
 {
 	if (g.cosine.at == NULL)
