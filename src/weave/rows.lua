@@ -34,7 +34,20 @@ local function meets(value, want)
 	return value == want or tostring(value) == tostring(want)
 end
 
+local function satisfies(s, row, conditions)
+	local t = inner[s].table
+	if type(conditions) == "function" then
+		return conditions(M.new(t, {row}))
+	end
+	for column, want in pairs(conditions) do
+		local value = M.value(row[position(t, column)])
+		if not meets(value, want) then return false end
+	end
+	return true
+end
+
 local function describe(conditions)
+	if type(conditions) == "function" then return "what is asked of it" end
 	local parts = {}
 	for k, v in pairs(conditions) do
 		if type(v) == "table" then v = "{" .. table.concat(v, ", ") .. "}" end
@@ -51,16 +64,12 @@ end
 
 function meta.__call(s, conditions)
 	local t, rows = inner[s].table, {}
-	if type(conditions) ~= "table" then
-		M.fail("select rows with braces: %s{column = value}", t.name)
+	if type(conditions) ~= "table" and type(conditions) ~= "function" then
+		M.fail("select rows with braces, %s{column = value}, or a function",
+			t.name)
 	end
-	for column in pairs(conditions) do position(t, column) end
 	for _, row in ipairs(inner[s].rows) do
-		local ok = true
-		for column, want in pairs(conditions) do
-			ok = ok and meets(M.value(row[t.at[column]]), want)
-		end
-		if ok then table.insert(rows, row) end
+		if satisfies(s, row, conditions) then table.insert(rows, row) end
 	end
 	if #rows == 0 then
 		M.fail("no row of %s has %s", t.path, describe(conditions))

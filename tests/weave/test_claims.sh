@@ -52,6 +52,15 @@ expect "an unknown table" 1 "$(line_of 'The forward')" "nothing is neither"
 make_document; edit 's/^small = .*/small = bench{size = "no"}/'; lint
 expect "an empty selection" 1 "$(line_of 'small = bench')" 'has size = no'
 
+make_document
+edit 's/^small = .*/small = bench(function(r) return r.fwd_ms < 11 end)/'; lint
+expect_good "rows selected by a function"
+
+make_document
+edit 's/^small = .*/small = bench(function(r) return r.fwd_ms > 99 end)/'; lint
+expect "a selection by a function, empty" 1 "$(line_of 'small = bench')" \
+	'has what is asked of it'
+
 make_document; edit 's/^small = .*/&\nother = bench{size = "no"}/'; lint
 expect "an empty selection on the second line of a definition" 1 \
 	"$(line_of 'other = bench')" 'has size = no'
