@@ -164,10 +164,10 @@ function M.sci(x, n)
 end
 
 function M.pm(x, sd, n)
-	local s = digits(number(x, "pm"), n)
-	local decimals = #(s:match("%.(%d*)") or "")
-	return s .. nbsp .. "±" .. nbsp ..
-		commas(("%." .. decimals .. "f"):format(number(sd, "pm")))
+	local function decimals(s) return #(s:match("%.(%d*)") or "") end
+	local places = math.max(decimals(digits(number(x, "pm"), n)),
+		decimals(digits(number(sd, "pm"), 1)))
+	return M.fixed(x, places) .. nbsp .. "±" .. nbsp .. M.fixed(sd, places)
 end
 local names = {[0] = "no", "one", "two", "three", "four", "five", "six",
 	"seven", "eight", "nine", "ten", "eleven", "twelve"}
