@@ -68,7 +68,7 @@ end
 local function size(x)
 	local total = 0
 	for j = 1, #x.head do
-		local widest = 0
+		local widest = utf8.len(pandoc.utils.stringify(x.head[j]))
 		for _, row in ipairs(x.rows) do
 			local c = row[j]
 			widest = math.max(widest, type(c) == "string" and utf8.len(c) or 6)

@@ -62,11 +62,13 @@ expect "a selection by a function, empty" 1 "$(line_of 'small = bench')" \
 	'has what is asked of it'
 
 make_document
-edit "s/small.bwd_ms < 1000/pm(182.71, 0.12, 3):find('^182.7.*0.1$') ~= nil/"; lint
+edit "s/small.bwd_ms < 1000/pm(182.7, 0.12, 3):find('^182.7.*0.1$') ~= nil/"
+lint
 expect_good "a deviation has a digit"
 
 make_document
-edit "s/small.bwd_ms < 1000/pm(1.5, 0.1, 3):find('^1.50.*0.10$') ~= nil/"; lint
+edit "s/small.bwd_ms < 1000/pm(1.5, 0.1, 3):find('^1.50.*0.10$') ~= nil/"
+lint
 expect_good "and as many as its mean"
 
 make_document; edit 's/^small = .*/&\nother = bench{size = "no"}/'; lint
