@@ -42,7 +42,7 @@ static bool wanted(const char *name, bool low, long B, long H, long n)
 	if (strcmp(name, "rows") == 0)
 		return harness_on_gpu() && B * H * n <= 8192;
 	if (strcmp(name, "narrow") == 0 || strcmp(name, "wide") == 0)
-		return false;           /* tile_variants has them */
+		return false;           /* run_tiles has them */
 	return harness_on_gpu() && low != (strcmp(name, "planes") == 0);
 }
 

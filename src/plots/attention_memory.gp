@@ -2,7 +2,6 @@
 height = 60
 load "src/plots/style.gp"
 set datafile missing NaN
-ways = "naive tiles hopper"
 peak(dtype, way) = column("peak_MiB")*only("variant", way) \
 	*only("dtype", dtype)*is("d", 64)
 set logscale xy
