@@ -36,8 +36,9 @@ bool attention_case_take(AttentionCase *a, const char *variant);
 void attend(void *attention_case);
 void attend_backward(void *attention_case);
 
-/* ends the program unless some rows of o, and after a backward pass of dq, dk
- * and dv, are what their formulas say, to `tolerance` of the largest */
+/* ends the program unless some rows of o, and after a backward pass of dq and,
+ * with the mask, the last of dk and dv, are what their formulas say, to
+ * `tolerance` of the largest, of 0.05, or for dq of the terms summed */
 void attention_case_check(const AttentionCase *a, bool gradients,
 	double tolerance);
 

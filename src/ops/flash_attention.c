@@ -126,7 +126,7 @@ const char *flash_attention_status(int32_t status)
 	static const char *const texts[] = {
 		[FLASH_OK] = "done",
 		[FLASH_BAD_SHAPE] = "a size is not positive or too large, or the scale "
-			"not finite",
+			"negative or not finite",
 		[FLASH_BAD_TYPE] = "this number format is not supported there",
 		[FLASH_BAD_HEAD_SIZE] = "heads of this size are not supported: 16, 32, "
 			"64, 80 and 128 are",

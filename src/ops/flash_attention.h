@@ -11,7 +11,8 @@ typedef enum {
 	FLASH_OK,
 	FLASH_BAD_SHAPE,        /* a size is not positive or too large (more than
 	                         * 4 million queries or keys, or in all more than a
-	                         * GPU's grids take), or scale is not finite */
+	                         * GPU's grids take), or scale is negative or not
+	                         * finite */
 	FLASH_BAD_TYPE,         /* no such type, or not on a CPU, which has FP32 */
 	FLASH_BAD_HEAD_SIZE,    /* the GPU's kernels are for 16, 32, 64, 80 and 128 */
 	FLASH_NULL,             /* an array is at NULL */
@@ -39,7 +40,8 @@ typedef struct FlashShape {
 
 /* O = softmax(scale Q K^T) V, and L (batch, heads, queries), dense and in fp32:
  * the logarithm of the sum of exponentials of each row of scores. On a GPU the
- * work is queued and not waited for; calls are made from one thread */
+ * work is queued and not waited for; calls are made from one thread. Where
+ * memory for scratch runs out, or CUDA fails, the process ends */
 int32_t flash_attention_forward(const FlashShape *shape, FlashArray o, float *L,
 	FlashArray q, FlashArray k, FlashArray v);
 /* gradients of a function of O, from that of O: the same bits on every run,

@@ -38,15 +38,16 @@ def library():
 			array, array, array, array, array, array, array, pointer, array]
 	return _library
 def dense_rows(x):
-	"""x, or a copy in which the numbers of a row follow one another"""
-	return x if x.stride(-1) == 1 and min(x.stride()) > 0 else x.contiguous()
+	"""x, or a copy: numbers of a row follow one another, leading sizes merge"""
+	fits = x.dim() < 5 and x.stride(-1) == 1 and min(x.stride()) > 0
+	return x if fits else x.contiguous()
 
 
 def as_heads(x):
 	"""x as (batch, heads, n, D)"""
-	if x.dim() == 3:
-		return x.unsqueeze(1)
-	return x.flatten(0, -4) if x.dim() > 4 else x
+	while x.dim() < 4:
+		x = x.unsqueeze(-3)
+	return x.flatten(0, -4)
 
 
 def array_of(x):

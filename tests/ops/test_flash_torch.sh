@@ -39,6 +39,12 @@ for n, m, causal in ((128, 128, True), (65, 65, True), (1, 1, False),
 		size = max(b.norm(), want[0].norm() / 4)       # b may be 0
 		error = (a.double() - b).norm() / size
 		assert error < bound, (n, m, causal, error.item())
+x = torch.randn(2, 3, 2, 65, 64, device=device, dtype=dtype)
+each = [FlashAttention.apply(*[x[i, j, h]] * 3, True) for j in range(3)
+	for i in range(2) for h in range(2)]               # (65, 64)
+x = x.transpose(0, 1)                                  # its sizes do not merge
+assert torch.equal(FlashAttention.apply(x, x, x, True).flatten(0, -3),
+	torch.stack(each)), "five dimensions"
 END
 }
 check 'fp32 on the CPU' agrees cpu float32 2e-6

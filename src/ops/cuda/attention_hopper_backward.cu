@@ -128,7 +128,7 @@ __global__ __launch_bounds__(128) void finish_backward(Work w, Heads dq,
 	Angles angles, float scale, int H)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-	constexpr int STEP = D / 2 + 4;     /* words of a row; no banks collide */
+	constexpr int STEP = D / 2 + 4;     /* words of a row; no write collides */
 	__shared__ __align__(16) unsigned tile[BLOCK * STEP];
 	const int blocks = (w.queries + BLOCK - 1) / BLOCK,
 		bh = blockIdx.x / blocks, first = blockIdx.x % blocks * BLOCK,

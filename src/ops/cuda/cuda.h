@@ -44,7 +44,8 @@ bool cuda_tiles_take(const Attention *a, const AttentionGradient *g);
 void cuda_tiles_forward(Attention a);
 void cuda_tiles_backward(Attention a, AttentionGradient g);
 size_t cuda_tiles_scratch(const Attention *a);
-/* sum (C) = beta sum + the sum of the rows of partial (rows, C), in order */
+/* sum (C) = beta sum + the sum of the rows of partial (rows, C), always in one
+ * order */
 void cuda_sum_rows(float *sum, double beta, const float *partial, size_t rows,
 	size_t C);
 void   cuda_fill(Array y, double value, size_t n);

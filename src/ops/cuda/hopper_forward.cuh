@@ -24,8 +24,8 @@ struct Way {
 	/* a tile of 64 queries, a tile of keys, all tiles of keys and values */
 	static constexpr int Q_NBYTES = 64 * W::ROW, K_NBYTES = N * W::ROW,
 		RING_NBYTES = 2 * STAGES * K_NBYTES;
-	/* 232448 for all blocks of a multiprocessor, and 1024 for each but one; 1024:
-	 * the first tile's address is rounded up; 256: barriers */
+	/* 232448 for all blocks of a multiprocessor, of which each takes 1024 more if it
+	 * is not alone; 1024: the first tile's address is rounded up; 256: barriers */
 	static constexpr int MOST = 232448 / BLOCKS - 1024 * (BLOCKS > 1) - 1024 - 256;
 	/* the next tile's queries travel while these are in use, if there is room */
 	static constexpr int Q_STAGES =
@@ -50,7 +50,7 @@ struct Problem {
 	float base2;                    /* scale log2(e) */
 	bool causal;
 	float *L;
-	unsigned *tickets;              /* NULL: tiles are dealt out in turn */
+	unsigned *tickets;              /* NULL: one tile for each block */
 };
 
 struct Maps {

@@ -11,7 +11,7 @@ struct Backward {
 	AttentionGradient g;
 	Tiles q, k, v, d_o;
 	float *L, *deltas;
-	bool wide, wide_o;              /* as of Forward; may O, dO be read so? */
+	bool wide, wide_o;              /* as of Forward; O, dO are read by fours */
 };
 
 enum { FINDERS = 256, TEAM = 8 };
