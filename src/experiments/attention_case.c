@@ -123,7 +123,7 @@ static void attend_tiled_backward(AttentionCase *a)
 		.any_order = a->any_order });
 }
 const char *const attention_variants[] = { "rows", "tiles", "planes", "wgmma",
-	"narrow", "wide", "hopper", "hopper-any", "naive" };
+	"narrow", "wide", "split", "hopper", "hopper-any", "naive" };
 
 bool attention_case_take(AttentionCase *a, const char *variant)
 {

@@ -28,10 +28,10 @@ void attention_case_gradients(AttentionCase *a, uint64_t seed);
 /* naive: two products and a softmax by elementary steps, causal only; else the
  * name of one of the device's ways; -any: sums in any order. From now on the
  * case is attended so, unless false is returned: it cannot */
-#define ATTENTION_VARIANTS "rows|tiles|planes|wgmma|narrow|wide|hopper|" \
+#define ATTENTION_VARIANTS "rows|tiles|planes|wgmma|narrow|wide|split|hopper|" \
 	"hopper-any|naive"
-extern const char *const attention_variants[];
-enum { NVARIANTS = 9 };
+enum { NVARIANTS = 10 };
+extern const char *const attention_variants[NVARIANTS];
 bool attention_case_take(AttentionCase *a, const char *variant);
 void attend(void *attention_case);
 void attend_backward(void *attention_case);

@@ -41,7 +41,8 @@ static bool wanted(const char *name, bool low, long B, long H, long n)
 		return true;
 	if (strcmp(name, "rows") == 0)
 		return harness_on_gpu() && B * H * n <= 8192;
-	if (strcmp(name, "narrow") == 0 || strcmp(name, "wide") == 0)
+	if (strcmp(name, "narrow") == 0 || strcmp(name, "wide") == 0
+			|| strcmp(name, "split") == 0)
 		return false;           /* run_tiles has them */
 	return harness_on_gpu() && low != (strcmp(name, "planes") == 0);
 }
@@ -114,15 +115,17 @@ static void run_tiles(Row *row)
 	if (harness_on_gpu()) {
 		time_tiles(d, row, "narrow", "narrow_ms");
 		time_tiles(d, row, "wide", "wide_ms");
+		time_tiles(d, row, "split", "split_ms");
 	}
 	time_tiles(d, row, harness_on_gpu() ? "hopper" : "tiles", "chosen_ms");
 }
 static void time_passes(Device *d, Row *row, const char *name)
 {
 	AttentionCase a;
+	row_set(row, "variant", "%s", name);
 	if (!case_of(&a, d, row, name))
 		return;
-	row_set(row, "variant", "%s", name);
+	row_set(row, "status", "ok");
 	double H = a.H, n = a.n, D = a.D, w = d->backend->width(a.type);
 	attention_case_gradients(&a, harness_seed);
 	attend_both(&a);
@@ -156,6 +159,7 @@ static void run(Row *row)
 {
 	Device *d = harness_device();
 	bool low = strcmp(row_text(row, "dtype"), "bf16") == 0;
+	row_set(row, "status", "skipped: no kernel for these heads");   /* so far */
 	for (int v = 0; v < NVARIANTS; v++)
 		if (wanted(attention_variants[v], low, row_int(row, "batch"),
 			row_int(row, "heads"), row_int(row, "n")))
@@ -245,7 +249,7 @@ int main(int argc, char **argv)
 {
 	const Study studies[] = {
 		{ "grid", KEYS, VALUES, plan, run },
-		{ "tiles", KEYS, "narrow_ms wide_ms chosen_ms", plan_tiles, run_tiles },
+		{ "tiles", KEYS, "narrow_ms wide_ms split_ms chosen_ms", plan_tiles, run_tiles },
 		{ "peers", KEYS " by", VALUES, plan_peers, run_peers },
 		{ "errors", "dtype", ERRORS, plan_errors, run_errors },
 		{ "model", "size context precision attention", "fwd_ms fwd_sd_ms bwd_ms "

@@ -1,12 +1,21 @@
 #include "ops/flash_attention.h"
 
 #include <math.h>
+#include <setjmp.h>
 #include <string.h>
 
 #include "ops/ops.h"
 #ifdef HAVE_CUDA
 #include "device/cuda/cuda.h"
 #endif
+
+static jmp_buf begun;
+
+static void go_back(size_t need, size_t have, const char *what)
+{
+	(void)need, (void)have, (void)what;
+	longjmp(begun, 1);
+}
 
 /* NULL: there is none */
 static Device *device_for(bool gpu)
@@ -20,8 +29,10 @@ static Device *device_for(bool gpu)
 	if (gpu)
 		return NULL;
 #endif
-	if (devices[gpu] == NULL)
+	if (devices[gpu] == NULL) {
 		devices[gpu] = device_open(name);
+		devices[gpu]->on_oom = go_back;
+	}
 	return devices[gpu];
 }
 
@@ -88,6 +99,23 @@ static Attention attention_of(const FlashShape *s, FlashArray q, FlashArray k,
 		.q = heads_of(s, q), .k = heads_of(s, k), .v = heads_of(s, v),
 		.o = heads_of(s, o), .L = { L, FP32 } };
 }
+/* g NULL: forward */
+static int32_t attend(const FlashShape *s, const Attention *a,
+	const AttentionGradient *g)
+{
+	const Ops *o = ops_for(device_for(s->on_gpu));
+	void *own = use_stream(s, s->stream);
+	if (setjmp(begun) != 0) {
+		use_stream(s, own);
+		return FLASH_NO_MEMORY;
+	}
+	if (g == NULL)
+		o->fused.attention_forward(*a);
+	else
+		o->fused.attention_backward(*a, *g);
+	use_stream(s, own);
+	return FLASH_OK;
+}
 
 int32_t flash_attention_forward(const FlashShape *s, FlashArray o, float *L,
 	FlashArray q, FlashArray k, FlashArray v)
@@ -96,11 +124,8 @@ int32_t flash_attention_forward(const FlashShape *s, FlashArray o, float *L,
 	int32_t status = refusal(s, all, 4, L);
 	if (status != FLASH_OK)
 		return status;
-	Device *d = device_for(s->on_gpu);
-	void *own = use_stream(s, s->stream);
-	ops_for(d)->fused.attention_forward(attention_of(s, q, k, v, o, L));
-	use_stream(s, own);
-	return FLASH_OK;
+	const Attention a = attention_of(s, q, k, v, o, L);
+	return attend(s, &a, NULL);
 }
 
 int32_t flash_attention_backward(const FlashShape *s, FlashArray dq,
@@ -111,14 +136,11 @@ int32_t flash_attention_backward(const FlashShape *s, FlashArray dq,
 	int32_t status = refusal(s, all, 8, L);
 	if (status != FLASH_OK)
 		return status;
-	Device *d = device_for(s->on_gpu);
-	void *own = use_stream(s, s->stream);
-	ops_for(d)->fused.attention_backward(attention_of(s, q, k, v, o, (float *)L),
-		(AttentionGradient){ .o = heads_of(s, dO), .q = heads_of(s, dq),
+	const Attention a = attention_of(s, q, k, v, o, (float *)L);
+	const AttentionGradient g = { .o = heads_of(s, dO), .q = heads_of(s, dq),
 		.k = heads_of(s, dk), .v = heads_of(s, dv),
-		.any_order = s->any_order != 0 });
-	use_stream(s, own);
-	return FLASH_OK;
+		.any_order = s->any_order != 0 };
+	return attend(s, &a, &g);
 }
 
 const char *flash_attention_status(int32_t status)
@@ -132,6 +154,7 @@ const char *flash_attention_status(int32_t status)
 			"64, 80 and 128 are",
 		[FLASH_NULL] = "an array is missing",
 		[FLASH_NO_GPU] = "there is no GPU that this build has kernels for",
+		[FLASH_NO_MEMORY] = "there is no memory left for scratch",
 	};
 	return status >= 0 && status < (int32_t)(sizeof texts / sizeof *texts)
 		? texts[status] : "no such status";

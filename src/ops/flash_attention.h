@@ -17,6 +17,7 @@ typedef enum {
 	FLASH_BAD_HEAD_SIZE,    /* the GPU's kernels are for 16, 32, 64, 80 and 128 */
 	FLASH_NULL,             /* an array is at NULL */
 	FLASH_NO_GPU,           /* none, or none that this build has kernels for */
+	FLASH_NO_MEMORY,        /* for scratch; nothing was queued */
 } FlashStatus;
 
 /* element (b, i, h, d) of an array is at[b batch + i row + h head + d]; strides
@@ -40,8 +41,8 @@ typedef struct FlashShape {
 
 /* O = softmax(scale Q K^T) V, and L (batch, heads, queries), dense and in fp32:
  * the logarithm of the sum of exponentials of each row of scores. On a GPU the
- * work is queued and not waited for; calls are made from one thread. Where
- * memory for scratch runs out, or CUDA fails, the process ends */
+ * work is queued and not waited for; calls are made from one thread. Where CUDA
+ * fails, the process ends */
 int32_t flash_attention_forward(const FlashShape *shape, FlashArray o, float *L,
 	FlashArray q, FlashArray k, FlashArray v);
 /* gradients of a function of O, from that of O: the same bits on every run,

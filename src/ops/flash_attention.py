@@ -21,6 +21,7 @@ class Shape(ctypes.Structure):
 
 
 TYPES = {torch.float32: 0, torch.bfloat16: 2, torch.float16: 3}
+NO_MEMORY = 6
 _library = None
 
 
@@ -69,7 +70,8 @@ def call(function, shape, *arguments):
 	status = function(ctypes.byref(shape), *arguments)
 	if status:
 		text = library().flash_attention_status(status).decode()
-		raise ValueError(f"flash_attention: {text}")
+		error = torch.OutOfMemoryError if status == NO_MEMORY else ValueError
+		raise error(f"flash_attention: {text}")
 
 
 class FlashAttention(torch.autograd.Function):

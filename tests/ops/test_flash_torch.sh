@@ -47,10 +47,32 @@ assert torch.equal(FlashAttention.apply(x, x, x, True).flatten(0, -3),
 	torch.stack(each)), "five dimensions"
 END
 }
+runs_out() {
+	PYTHONPATH=src/ops python3 - <<'END'
+import torch
+from flash_attention import FlashAttention
+x = torch.randn(1, 16, 16384, 64, device="cuda")       # 64 MiB
+first = FlashAttention.apply(x[:, :1], x[:, :1], x[:, :1], True)
+taken = torch.empty(torch.cuda.mem_get_info()[0] - (128 << 20),
+	dtype=torch.uint8, device="cuda")
+room = torch.empty_like(x)              # for O; planes are 3 x 64 MiB
+del room
+try:
+	FlashAttention.apply(x, x, x, True)
+except torch.OutOfMemoryError as error:
+	assert "scratch" in str(error)
+else:
+	raise AssertionError("there was memory")
+del taken
+torch.cuda.empty_cache()
+assert torch.equal(FlashAttention.apply(x, x, x, True)[:, :1], first)
+END
+}
 check 'fp32 on the CPU' agrees cpu float32 2e-6
 if python3 -c 'import sys, torch; sys.exit(not torch.cuda.is_available())'; then
 	check 'fp32 on the GPU' agrees cuda float32 4e-6
 	check 'bf16 on the GPU' agrees cuda bfloat16 1e-2
 	check 'fp16 on the GPU' agrees cuda float16 2e-3
+	check 'no memory for scratch' runs_out
 fi
 exit $failed

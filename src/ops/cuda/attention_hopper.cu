@@ -28,6 +28,8 @@ template <class C> struct Consumer {
 	int row;                        /* of this thread: the upper of its two */
 	Ring<C::Q_STAGES> q;
 	Ring<C::STAGES> k, v;
+	Ring<C::STAGES> start;          /* split: where the next item's tiles begin */
+	Ring<1> sums;
 
 	/* hides the keys of tile j that this thread's rows do not see; last: the last
 	 * that each does, counted from the thread's first column */
@@ -62,7 +64,7 @@ template <class C> struct Consumer {
 		products_await<0>();
 		pin(x.s);
 		release(shared.k_empty + k.at);
-		k.step();
+		k.template step<C::STRIDE>();
 		hide_in(x.s, j);
 		raise_base<true>(x.s, x.rows, p.base2);         /* there is no O yet */
 		weigh<true>(x.s, x.rows, p.base2);
@@ -78,7 +80,7 @@ template <class C> struct Consumer {
 		pin(x.o);
 		if (x.under_way) {
 			release(shared.v_empty + v.at);
-			v.step();
+			v.template step<C::STRIDE>();
 		}
 		narrow<typename C::T>(x.p, x.s);
 		if (x.grown)
@@ -91,24 +93,24 @@ template <class C> struct Consumer {
 	template <bool MASKED>
 	__device__ __forceinline__ void step(Held<C> &x, int j)
 	{
-		barrier_wait(shared.k_full + k.at, k.parity);   /* K of j is there */
 		take_weights(x);
-		if (C::ORDERED)         /* the group before has started its products */
+		barrier_wait(shared.k_full + k.at, k.parity);   /* K of j is there */
+		if (C::TEAM == ORDERED)         /* the group before has started its products */
 			meet(1 + group, 2 * WARPGROUP);
 		pin(x.s);
 		pin(x.p);
 		pin(x.o);
 		products_fence();
 		start_scores(x.s);
-		barrier_wait(shared.v_full + v.at, v.parity);   /* V of j + 1 is there */
+		barrier_wait(shared.v_full + v.at, v.parity);   /* V of the tile before */
 		products_fence();
 		start_outputs(x);
-		if (C::ORDERED)         /* and now the next one may */
+		if (C::TEAM == ORDERED) /* and now the next one may */
 			meet_later(1 + (group + 1) % C::GROUPS, 2 * WARPGROUP);
 		products_await<1>();
 		pin(x.s);
 		release(shared.k_empty + k.at);
-		k.step();
+		k.template step<C::STRIDE>();
 		if (MASKED)
 			hide_in(x.s, j);
 		x.grown = raise_base<MASKED>(x.s, x.rows, p.base2);
@@ -119,7 +121,7 @@ template <class C> struct Consumer {
 	__device__ __forceinline__ void last_step(Held<C> &x)
 	{
 		take_weights(x);
-		barrier_wait(shared.v_full + v.at, v.parity);   /* V of tile 0 is there */
+		barrier_wait(shared.v_full + v.at, v.parity);   /* V of the last is there */
 		pin(x.p);
 		pin(x.o);
 		products_fence();
@@ -127,7 +129,59 @@ template <class C> struct Consumer {
 		products_await<0>();
 		pin(x.o);
 		release(shared.v_empty + v.at);
-		v.step();
+		v.template step<C::STRIDE>();
+	}
+	/* the first tile of an item for this warpgroup, counted from the item's last */
+	__device__ __forceinline__ int find_place(int key_tiles)
+	{
+		k = start;
+		k.skip(group);
+		v = k;
+		start.skip(key_tiles);
+		return group;
+	}
+
+	/* O and sums of the warpgroup behind these become part of x */
+	__device__ __forceinline__ void add_sums(Held<C> &x, unsigned from) const
+	{
+		float other[4], keep[2], add[2];
+		with_sums<4>(from + C::D / 2 * 4 * WARPGROUP, [&](int i, float y) {
+			other[i] = y;
+		});
+		#pragma unroll
+		for (int low = 0; low < 2; low++) {
+			const float base = fmaxf(x.rows.base[low], other[low]);
+			keep[low] = power2(x.rows.base[low] - base);
+			add[low] = power2(other[low] - base);
+			x.rows.base[low] = base;
+			x.rows.sum[low] = x.rows.sum[low] * keep[low]
+				+ other[2 + low] * add[low];
+		}
+		with_sums<C::D / 2>(from, [&](int i, float y) {
+			x.o[i] = x.o[i] * keep[i / 2 % 2] + y * add[i / 2 % 2];
+		});
+	}
+
+	/* true for the first warpgroup, whose sums are then those of all keys */
+	__device__ __forceinline__ bool join(Held<C> &x)
+	{
+		const int mine = group - 1;
+		const float rows[4] = { x.rows.base[0], x.rows.base[1], x.rows.sum[0],
+			x.rows.sum[1] };
+		if (group > 0) {
+			const unsigned to = shared.sums + mine * C::SUMS_NBYTES;
+			barrier_wait(shared.sums_empty + mine, sums.parity ^ 1);
+			leave_sums(to, x.o);
+			leave_sums(to + C::D / 2 * 4 * WARPGROUP, rows);
+			barrier_arrive(shared.sums_full + mine);
+		}
+		for (int other = 0; group == 0 && other < C::GROUPS - 1; other++) {
+			barrier_wait(shared.sums_full + other, sums.parity);
+			add_sums(x, shared.sums + other * C::SUMS_NBYTES);
+			barrier_arrive(shared.sums_empty + other);
+		}
+		sums.step();
+		return group == 0;
 	}
 	/* L; O is divided by the sums */
 	__device__ __forceinline__ void finish_rows(Held<C> &x, int head) const
@@ -174,12 +228,11 @@ template <class C> struct Consumer {
 						b);
 			stores_commit();
 			stores_await_read<0>();
-			barrier_arrive(shared.q_empty + q.at);
 		}
 	}
 	__device__ __forceinline__ void attend(const Item &item, const CUtensorMap *map)
 	{
-		const int first = item.first + 64 * group;
+		const int first = item.first + 64 * (group % C::Q_TILES);
 		/* tiles all of whose keys are seen by all of the warpgroup's rows */
 		const int clear = (p.causal ? min(p.keys, first + 1) : p.keys) / C::N;
 		row = first + threadIdx.x % WARPGROUP / 32 * 16 + threadIdx.x % 32 / 4;
@@ -196,19 +249,26 @@ template <class C> struct Consumer {
 		for (int i = 0; i < C::N / 4; i++)
 			x.p[i] = 0;
 		int j = item.key_tiles - 1;
-		first_step(x, j);
-		for (j--; j >= clear; j--)
-			step<true>(x, j);
-		for (; j >= 0; j--)
-			step<false>(x, j);
-		last_step(x);
-		finish_rows(x, item.head);
-		write(x, map, first, item.head);
+		if (C::TEAM == SPLIT)
+			j -= find_place(item.key_tiles);
+		if (C::TEAM != SPLIT || j >= 0) {
+			first_step(x, j);
+			for (j -= C::STRIDE; j >= clear; j -= C::STRIDE)
+				step<true>(x, j);
+			for (; j >= 0; j -= C::STRIDE)
+				step<false>(x, j);
+			last_step(x);
+		}
+		if (C::TEAM != SPLIT || join(x)) {
+			finish_rows(x, item.head);
+			write(x, map, first, item.head);
+		}
+		barrier_arrive(shared.q_empty + q.at);
 	}
 
 	__device__ __forceinline__ void run(const CUtensorMap *map)
 	{
-		if (C::ORDERED && group == 0)   /* the first has the first turn */
+		if (C::TEAM == ORDERED && group == 0)   /* the first has the first turn */
 			meet_later(1, 2 * WARPGROUP);
 		for (;;) {
 			barrier_wait(shared.q_full + q.at, q.parity);   /* Q is there */
@@ -218,7 +278,7 @@ template <class C> struct Consumer {
 			attend(item_of<C>(p, tile), map);
 			q.step();
 		}
-		if (C::ORDERED && group == 0)   /* takes the turn that is left */
+		if (C::TEAM == ORDERED && group == 0)   /* takes the turn that is left */
 			meet(1, 2 * WARPGROUP);
 	}
 };
@@ -236,13 +296,17 @@ __global__ __launch_bounds__(C::THREADS, C::SHARERS) void attend_hopper(
 	if (threadIdx.x == 0) {
 		for (int i = 0; i < C::Q_STAGES; i++) {
 			barrier_init(shared.q_full + i, 1);
-			barrier_init(shared.q_empty + i, C::GROUPS);
+			barrier_init(shared.q_empty + i, C::GROUPS * WARPGROUP);
 		}
 		for (int i = 0; i < C::STAGES; i++) {
 			barrier_init(shared.k_full + i, 1);
-			barrier_init(shared.k_empty + i, 4 * C::GROUPS);
+			barrier_init(shared.k_empty + i, 4 * C::GROUPS / C::STRIDE);
 			barrier_init(shared.v_full + i, 1);
-			barrier_init(shared.v_empty + i, 4 * C::GROUPS);
+			barrier_init(shared.v_empty + i, 4 * C::GROUPS / C::STRIDE);
+		}
+		for (int i = 0; i < C::STRIDE - 1; i++) {
+			barrier_init(shared.sums_full + i, WARPGROUP);
+			barrier_init(shared.sums_empty + i, WARPGROUP);
 		}
 		barriers_ready();
 		prefetch_map(&maps.q);
@@ -334,19 +398,27 @@ template <class C> static constexpr Choice choice(float pace)
 	return { launch<C>, C::M, C::N, C::BLOCKS, pace };
 }
 
-/* [0]: wide, [1]: narrow; NULL: no heads of this size */
+enum { WIDE, NARROW, SPLIT_KEYS, CHOICES };
+
+/* NULL: no heads of this size */
 template <class T> static const Choice *choices_for(size_t D)
 {
-	static const Choice d16[] = { choice<Way<T, 16, 3, 128, 3, true>>(1),
-			choice<Way<T, 16, 1, 128, 3, false, 2>>(1.14f) },
-		d32[] = { choice<Way<T, 32, 4, 80, 4, false>>(1),
-			choice<Way<T, 32, 1, 128, 3, false, 2>>(1.13f) },
-		d64[] = { choice<Way<T, 64, 3, 128, 3, true>>(1),
-			choice<Way<T, 64, 1, 128, 2, false, 2>>(1.15f) },
-		d80[] = { choice<Way<T, 80, 2, 128, 2, true>>(1),
-			choice<Way<T, 80, 1, 128, 2, false>>(1.73f) },
-		d128[] = { choice<Way<T, 128, 2, 128, 2, true>>(1),
-			choice<Way<T, 128, 1, 128, 2, false>>(1.39f) };
+	static const Choice d16[CHOICES] = {
+			choice<Way<T, 16, 3, 128, 3, ORDERED>>(1),
+			choice<Way<T, 16, 1, 128, 3, FREE, 2>>(1.17f),
+			choice<Way<T, 16, 2, 128, 4, SPLIT>>(1.37f) },
+		d32[CHOICES] = { choice<Way<T, 32, 4, 80, 4, FREE>>(1),
+			choice<Way<T, 32, 1, 128, 3, FREE, 2>>(1.15f),
+			choice<Way<T, 32, 2, 128, 4, SPLIT>>(1.37f) },
+		d64[CHOICES] = { choice<Way<T, 64, 3, 128, 3, ORDERED>>(1),
+			choice<Way<T, 64, 1, 128, 2, FREE, 2>>(1.16f),
+			choice<Way<T, 64, 2, 128, 4, SPLIT>>(1.41f) },
+		d80[CHOICES] = { choice<Way<T, 80, 2, 128, 2, ORDERED>>(1),
+			choice<Way<T, 80, 1, 128, 2, FREE>>(1.72f),
+			choice<Way<T, 80, 2, 128, 2, SPLIT>>(1.80f) },
+		d128[CHOICES] = { choice<Way<T, 128, 2, 128, 2, ORDERED>>(1),
+			choice<Way<T, 128, 1, 128, 2, FREE>>(1.37f),
+			choice<Way<T, 128, 2, 128, 2, SPLIT>>(1.45f) };
 	return D == 16 ? d16 : D == 32 ? d32 : D == 64 ? d64 : D == 80 ? d80
 		: D == 128 ? d128 : NULL;
 }
@@ -358,17 +430,25 @@ static const Choice *choices_of(const Attention &a)
 }
 extern "C" void cuda_hopper_forward(Attention a)
 {
-	const Choice *c = choices_of(a);
+	const Choice *c = choices_of(a), *best = c;
 	assert(c && "hopper_takes was asked");
-	c[estimate(c[1], a) < estimate(c[0], a)].launch(a);
+	for (int i = 1; i < CHOICES; i++)
+		if (estimate(c[i], a) < estimate(*best, a))
+			best = c + i;
+	best->launch(a);
 }
 
 extern "C" void cuda_wide_forward(Attention a)
 {
-	choices_of(a)[0].launch(a);
+	choices_of(a)[WIDE].launch(a);
 }
 
 extern "C" void cuda_narrow_forward(Attention a)
 {
-	choices_of(a)[1].launch(a);
+	choices_of(a)[NARROW].launch(a);
+}
+
+extern "C" void cuda_split_forward(Attention a)
+{
+	choices_of(a)[SPLIT_KEYS].launch(a);
 }

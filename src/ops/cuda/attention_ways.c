@@ -18,6 +18,8 @@ const AttentionWay cuda_ways[] = {
 		cuda_hopper_backward_scratch },
 	{ "wide", hopper_takes, cuda_wide_forward, cuda_hopper_backward,
 		cuda_hopper_backward_scratch },
+	{ "split", hopper_takes, cuda_split_forward, cuda_hopper_backward,
+		cuda_hopper_backward_scratch },
 	{ "hopper", hopper_takes, cuda_hopper_forward, cuda_hopper_backward,
 		cuda_hopper_backward_scratch },
 	{ 0 }

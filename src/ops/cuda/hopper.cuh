@@ -66,10 +66,17 @@ __device__ inline void barrier_wait(Barrier *b, unsigned parity)
 template <int N> struct Ring {
 	int at = 0;
 	unsigned parity = 0;
-	__device__ void step()
+	template <int BY = 1> __device__ void step()
 	{
-		at = at + 1 == N ? 0 : at + 1;
-		parity ^= at == 0;
+		static_assert(BY <= N, "within a round");
+		const bool round = at + BY >= N;
+		at += round ? BY - N : BY;
+		parity ^= round;
+	}
+	__device__ void skip(int stages)
+	{
+		parity ^= (at + stages) / N & 1;
+		at = (at + stages) % N;
 	}
 };
 
@@ -330,6 +337,47 @@ __device__ __forceinline__ void store_matrices(unsigned at, unsigned a,
 	asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], "
 		"{%1, %2, %3, %4};"
 		:: "r"(at), "r"(a), "r"(b), "r"(c), "r"(d) : "memory");
+}
+__device__ __forceinline__ void store_four(unsigned to, const float *x)
+{
+	asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};"
+		:: "r"(to), "f"(x[0]), "f"(x[1]), "f"(x[2]), "f"(x[3]) : "memory");
+}
+
+__device__ __forceinline__ void load_four(float (&x)[4], unsigned from)
+{
+	asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+		: "=f"(x[0]), "=f"(x[1]), "=f"(x[2]), "=f"(x[3])
+		: "r"(from) : "memory");
+}
+
+__device__ __forceinline__ void load_two(float (&x)[2], unsigned from)
+{
+	asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];"
+		: "=f"(x[0]), "=f"(x[1]) : "r"(from) : "memory");
+}
+/* sums of one warpgroup pass to the other by way of shared memory:
+ * R floats of each of 128 threads */
+template <int R>
+__device__ __forceinline__ void leave_sums(unsigned to, const float (&x)[R])
+{
+	#pragma unroll
+	for (int i = 0; i < R; i += 4)
+		store_four(to + i * 512 + threadIdx.x % WARPGROUP * 16, &x[i]);
+}
+
+/* f(i, number i) */
+template <int R, class Each>
+__device__ __forceinline__ void with_sums(unsigned from, Each f)
+{
+	#pragma unroll
+	for (int i = 0; i < R; i += 4) {
+		float x[4];
+		load_four(x, from + i * 512 + threadIdx.x % WARPGROUP * 16);
+		#pragma unroll
+		for (int k = 0; k < 4; k++)
+			f(i + k, x[k]);
+	}
 }
 /* the warpgroup gives registers back, or takes them, up to N for each thread */
 template <int N> __device__ inline void registers_down()

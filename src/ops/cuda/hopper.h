@@ -25,10 +25,11 @@ void        cuda_wgmma_forward(Attention a);
 void        cuda_wgmma_backward(Attention a, AttentionGradient g);
 /* bytes that the backward pass holds */
 size_t      cuda_wgmma_scratch(const Attention *a);
-/* by the faster of: wide tiles of queries, narrow ones */
+/* by the fastest of: wide tiles of queries, narrow ones, split keys */
 void        cuda_hopper_forward(Attention a);
 void        cuda_wide_forward(Attention a);
 void        cuda_narrow_forward(Attention a);
+void        cuda_split_forward(Attention a);
 /* bytes that the backward pass holds */
 size_t      cuda_hopper_backward_scratch(const Attention *a);
 void        cuda_hopper_backward(Attention a, AttentionGradient g);

@@ -98,7 +98,8 @@ template <class S> struct Barriers {
 	Barrier dq_full[2][S::PARTS], dq_empty[S::PARTS];
 	int ticket;
 };
-/* one thread; a warp arrives by one of its lanes */
+/* one thread. Threads that have themselves read or written what a barrier is
+ * about all arrive; where products have, one lane of each warp */
 template <class S>
 __device__ inline void start_barriers(Barriers<S> *bars)
 {
@@ -106,16 +107,16 @@ __device__ inline void start_barriers(Barriers<S> *bars)
 	for (int i = 0; i < S::STAGES; i++) {
 		barrier_init(&bars->q_full[i], 1);
 		barrier_init(&bars->o_full[i], 1);
-		barrier_init(&bars->q_empty[i], 4 * S::CONSUMERS);
-		barrier_init(&bars->o_empty[i], 4 * S::CONSUMERS);
+		barrier_init(&bars->q_empty[i], WARPGROUP * S::CONSUMERS);
+		barrier_init(&bars->o_empty[i], WARPGROUP * S::CONSUMERS);
 	}
 	for (int i = 0; i < S::SLOTS; i++) {
-		barrier_init(&bars->ds_full[i], 4 * S::CONSUMERS);
+		barrier_init(&bars->ds_full[i], WARPGROUP * S::CONSUMERS);
 		barrier_init(&bars->ds_empty[i], S::HELPER ? 4 : 4 * S::CONSUMERS);
 	}
 	for (int i = 0; i < S::PARTS; i++) {
-		barrier_init(&bars->dq_full[0][i], 4);
-		barrier_init(&bars->dq_full[1][i], 4);
+		barrier_init(&bars->dq_full[0][i], WARPGROUP);
+		barrier_init(&bars->dq_full[1][i], WARPGROUP);
 		barrier_init(&bars->dq_empty[i], 1);
 	}
 	barriers_ready();
@@ -276,9 +277,7 @@ __device__ __forceinline__ void leave_part(const float (&dq)[S::PART / 2],
 			:: "r"(to + c * 2048), "f"(dq[4 * c]), "f"(dq[4 * c + 1]),
 			"f"(dq[4 * c + 2]), "f"(dq[4 * c + 3]) : "memory");
 	show_writes();
-	__syncwarp();                           /* the warp has written */
-	if (t % 32 == 0)
-		barrier_arrive(&bars->dq_full[i & 1][part]);
+	barrier_arrive(&bars->dq_full[i & 1][part]);
 }
 /* the helper: dQ of each tile of queries */
 template <class S>

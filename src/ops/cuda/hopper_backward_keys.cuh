@@ -179,9 +179,7 @@ __device__ __forceinline__ void start_gradients(Held<S> &h, Reader<S> &r,
 	leave_slopes<S>(slopes, r.stage(S::DS, S::SLOPES, r.ds.at),
 		r.consumer * 64);
 	show_writes();
-	__syncwarp();                           /* the warp has written */
-	if (threadIdx.x % 32 == 0)
-		barrier_arrive(&r.bars->ds_full[r.ds.at]);
+	barrier_arrive(&r.bars->ds_full[r.ds.at]);
 	r.ds.step();
 	products_fence();
 	add_product<typename S::T, S::D, S::M>(h.dk, slopes,
@@ -233,15 +231,12 @@ __device__ inline void write_keys(const float (&x)[S::D / 2],
 	}
 	meet(2 + consumer, WARPGROUP);  /* its rows may be written again */
 }
-/* the warp has read a stage */
+/* the thread has read a stage: products have, and it has read L and delta */
 template <class S>
 __device__ __forceinline__ void free_stage(const Reader<S> &r, int stage)
 {
-	__syncwarp();                       /* all lanes have read L and delta */
-	if (threadIdx.x % 32 == 0) {
-		barrier_arrive(&r.bars->q_empty[stage]);
-		barrier_arrive(&r.bars->o_empty[stage]);
-	}
+	barrier_arrive(&r.bars->q_empty[stage]);
+	barrier_arrive(&r.bars->o_empty[stage]);
 }
 /* this consumer's part of dQ, of the i-th tile, was multiplied; it is added */
 template <class S>

@@ -6,33 +6,45 @@
 #include "ops/cuda/common.cuh"
 #include "ops/cuda/hopper.cuh"
 
-/* GROUPS warpgroups of 64 queries each; keys in tiles of N, STAGES of them
- * under way; ORDERED: warpgroups take turns at the tensor cores; BLOCKS: of
+/* warpgroups with 64 queries each, at their own pace; those that take turns at
+ * the tensor cores; those that share 64 queries, and take tiles of keys in turn */
+enum Team { FREE, ORDERED, SPLIT };
+
+/* GROUPS warpgroups; keys in tiles of N, STAGES of them under way; BLOCKS: of
  * threads on a multiprocessor */
-template <class T_, int D_, int GROUPS_, int N_, int STAGES_, bool ORDERED_,
+template <class T_, int D_, int GROUPS_, int N_, int STAGES_, Team TEAM_,
 	int BLOCKS_ = 1>
 struct Way {
 	using T = T_;
 	using W = Swizzle<D_>;
 	static constexpr int D = D_, GROUPS = GROUPS_, N = N_, STAGES = STAGES_,
 		BLOCKS = BLOCKS_;
-	static constexpr bool ORDERED = ORDERED_;
-	static constexpr int M = 64 * GROUPS, THREADS = WARPGROUP * (GROUPS + 1);
+	static constexpr Team TEAM = TEAM_;
+	/* tiles of 64 queries of a block; from a warpgroup's tile of keys to its next */
+	static constexpr int Q_TILES = TEAM == SPLIT ? 1 : GROUPS,
+		STRIDE = TEAM == SPLIT ? GROUPS : 1;
+	static constexpr int M = 64 * Q_TILES, THREADS = WARPGROUP * (GROUPS + 1);
 	static_assert(N % 16 == 0 && N <= 256, "wgmma's shapes");
-	static_assert(!ORDERED || GROUPS > 1, "there is one to give the turn to");
+	static_assert(TEAM == FREE || GROUPS > 1, "there is one to share with");
+	/* the first warpgroup's first tile has a key for each row */
+	static_assert(TEAM != SPLIT || N % 64 == 0, "the diagonal is in one tile");
 
 	/* a tile of 64 queries, a tile of keys, all tiles of keys and values */
 	static constexpr int Q_NBYTES = 64 * W::ROW, K_NBYTES = N * W::ROW,
 		RING_NBYTES = 2 * STAGES * K_NBYTES;
+	/* what a warpgroup leaves for the first: O, and of two rows base and sum */
+	static constexpr int SUMS = D / 2 + 4, SUMS_NBYTES = SUMS * 4 * WARPGROUP,
+		SUMS_ALL = (STRIDE - 1) * SUMS_NBYTES;
 	/* 232448 for all blocks of a multiprocessor, of which each takes 1024 more if it
 	 * is not alone; 1024: the first tile's address is rounded up; 256: barriers */
 	static constexpr int MOST = 232448 / BLOCKS - 1024 * (BLOCKS > 1) - 1024 - 256;
 	/* the next tile's queries travel while these are in use, if there is room */
 	static constexpr int Q_STAGES =
-		RING_NBYTES + 2 * GROUPS * Q_NBYTES <= MOST ? 2 : 1;
-	static constexpr int Q_ALL = Q_STAGES * GROUPS * Q_NBYTES,
-		NBYTES = 1024 + Q_ALL + RING_NBYTES + 256;
-	static_assert(Q_ALL + RING_NBYTES <= MOST, "fits in shared memory");
+		RING_NBYTES + SUMS_ALL + 2 * Q_TILES * Q_NBYTES <= MOST ? 2 : 1;
+	static constexpr int Q_ALL = Q_STAGES * Q_TILES * Q_NBYTES,
+		TILES_ALL = Q_ALL + RING_NBYTES + SUMS_ALL, NBYTES = 1024 + TILES_ALL + 256;
+	static_assert(TILES_ALL <= MOST, "fits in shared memory");
+	static_assert(STAGES >= STRIDE, "each warpgroup has a tile");
 	static_assert(K_NBYTES % 1024 == 0, "swizzled blocks start at 1024");
 	/* at launch, and after they were dealt anew; a lone consumer starts with half of
 	 * a multiprocessor's as well, so that there are some to deal */
@@ -58,7 +70,9 @@ struct Maps {
 };
 
 template <class C> struct Shared {
-	unsigned q, k, v;               /* [Q_STAGES][GROUPS], [STAGES], [STAGES] */
+	unsigned q, k, v;               /* [Q_STAGES][Q_TILES], [STAGES], [STAGES] */
+	unsigned sums;                  /* [STRIDE - 1]: of warpgroups 1 ... */
+	Barrier *sums_full, *sums_empty;
 	Barrier *q_full, *q_empty, *k_full, *k_empty, *v_full, *v_empty;
 	int *tile;                      /* [Q_STAGES]: whose queries; -1: the end */
 
@@ -68,19 +82,22 @@ template <class C> struct Shared {
 		q = shared_at(memory);
 		k = q + C::Q_ALL;
 		v = k + C::STAGES * C::K_NBYTES;
-		q_full = (Barrier *)(memory + C::Q_ALL + C::RING_NBYTES);
+		sums = v + C::STAGES * C::K_NBYTES;
+		q_full = (Barrier *)(memory + C::TILES_ALL);
 		q_empty = q_full + C::Q_STAGES;
 		k_full = q_empty + C::Q_STAGES;
 		k_empty = k_full + C::STAGES;
 		v_full = k_empty + C::STAGES;
 		v_empty = v_full + C::STAGES;
-		tile = (int *)(v_empty + C::STAGES);
-		static_assert((4 * C::STAGES + 2 * C::Q_STAGES) * 8 + 4 * C::Q_STAGES
-			<= 256, "barriers fit");
+		sums_full = v_empty + C::STAGES;
+		sums_empty = sums_full + C::STRIDE - 1;
+		tile = (int *)(sums_empty + C::STRIDE - 1);
+		static_assert((4 * C::STAGES + 2 * C::Q_STAGES + 2 * C::STRIDE) * 8
+			+ 4 * C::Q_STAGES <= 256, "barriers fit");
 	}
 	__device__ unsigned queries(int stage, int group) const
 	{
-		return q + (stage * C::GROUPS + group) * C::Q_NBYTES;
+		return q + (stage * C::Q_TILES + group % C::Q_TILES) * C::Q_NBYTES;
 	}
 };
 /* a tile of queries: of which head, from which on; tiles of keys it needs */
@@ -151,9 +168,9 @@ __device__ inline void load_queries(const Shared<C> &shared,
 		barrier_arrive(shared.q_full + at.at);
 		return;
 	}
-	barrier_expect(shared.q_full + at.at, C::GROUPS * C::Q_NBYTES);
+	barrier_expect(shared.q_full + at.at, C::Q_TILES * C::Q_NBYTES);
 	#pragma unroll
-	for (int i = 0; i < C::GROUPS; i++)
+	for (int i = 0; i < C::Q_TILES; i++)
 		load_tile<C>(shared.queries(at.at, i), map, shared.q_full + at.at, PASS,
 			64, first + 64 * i, h, b);
 }

@@ -66,24 +66,6 @@ __device__ __forceinline__ void split_sums(unsigned (&high)[16],
 	pin(high);
 	pin(low);
 }
-__device__ __forceinline__ void store_four(unsigned to, const float *x)
-{
-	asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};"
-		:: "r"(to), "f"(x[0]), "f"(x[1]), "f"(x[2]), "f"(x[3]) : "memory");
-}
-
-__device__ __forceinline__ void load_four(float (&x)[4], unsigned from)
-{
-	asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-		: "=f"(x[0]), "=f"(x[1]), "=f"(x[2]), "=f"(x[3])
-		: "r"(from) : "memory");
-}
-
-__device__ __forceinline__ void load_two(float (&x)[2], unsigned from)
-{
-	asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];"
-		: "=f"(x[0]), "=f"(x[1]) : "r"(from) : "memory");
-}
 /* d (64 x N) = a b (+ d); a: 64 x 16 in registers, b: 16 rows of N numbers */
 template <int N> struct Mixed;
 

@@ -117,14 +117,14 @@ __device__ inline void queries_group(const Backward &b, const Place &p,
 		pin(p_or_s);
 		products_await<0>();            /* dP is there */
 		pin(ds);
-		release(ring.v_empty + stage);
+		barrier_arrive(ring.v_empty + stage);
 		#pragma unroll
 		for (int i = 0; i < 32; i++)
 			ds[i] = p_or_s[i] * fmaf(ds[i], rise, -delta[i / 2 % 2]);
 		split_slopes(high, low, units, ds);
 		start_sums<D>(t, high, low, ring.k(stage));
 		await_sums(t, high, low);
-		release(ring.k_empty + stage);
+		barrier_arrive(ring.k_empty + stage);
 		add_sums(dq, t, units, k_unit);
 	}
 	meet(1, GROUPS * WARPGROUP);    /* all tiles have been read */
@@ -229,12 +229,12 @@ template <int D> struct QueryRing {
 		for (int i = 0; i < STAGES; i++) {
 			barrier_init(q_full + i, 1);
 			barrier_init(o_full + i, 1);
-			barrier_init(q_empty + i, 4 * GROUPS);  /* warps */
-			barrier_init(o_empty + i, 4 * GROUPS);
+			barrier_init(q_empty + i, GROUPS * WARPGROUP);
+			barrier_init(o_empty + i, GROUPS * WARPGROUP);
 		}
 		for (int i = 0; i < SLOTS; i++) {
-			barrier_init(p_full + i, 4);
-			barrier_init(p_empty + i, 4);
+			barrier_init(p_full + i, WARPGROUP);
+			barrier_init(p_empty + i, WARPGROUP);
 		}
 		barriers_ready();
 	}
@@ -311,15 +311,15 @@ __device__ inline void weights_group(const Backward &b, const Place &p,
 		with_columns(ring.L(at.at), [&](int i, float L) {
 			s[i] = weight_of(s[i], to_score, L);
 		});
-		release(ring.q_empty + at.at);
+		barrier_arrive(ring.q_empty + at.at);
 		barrier_wait(ring.p_empty + slot.at, slot.parity ^ 1);
 		leave_sums(ring.weights(slot.at), s);
-		release(ring.p_full + slot.at);
+		barrier_arrive(ring.p_full + slot.at);
 		split_sums(high, low, s);
 		barrier_wait(ring.o_full + at.at, at.parity);
 		start_sums<D>(t, high, low, ring.d_o(at.at));
 		await_sums(t, high, low);
-		release(ring.o_empty + at.at);
+		barrier_arrive(ring.o_empty + at.at);
 		add_sums(dv, t, units, o_unit);
 	}
 	write_sums<D>(rows_of_head<float>(b.g.v, p.head, b.a.H, n), key, dv,
@@ -351,17 +351,17 @@ __device__ inline void slopes_group(const Backward &b, const Place &p,
 		with_columns(ring.deltas(at.at), [&](int i, float delta) {
 			ds[i] = fmaf(ds[i], rise, -delta);
 		});
-		release(ring.o_empty + at.at);
+		barrier_arrive(ring.o_empty + at.at);
 		barrier_wait(ring.p_full + slot.at, slot.parity);
 		with_sums<32>(ring.weights(slot.at), [&](int i, float weight) {
 			ds[i] *= weight;
 		});
-		release(ring.p_empty + slot.at);
+		barrier_arrive(ring.p_empty + slot.at);
 		split_slopes(high, low, units, ds);
 		barrier_wait(ring.q_full + at.at, at.parity);
 		start_sums<D>(t, high, low, ring.q(at.at));
 		await_sums(t, high, low);
-		release(ring.q_empty + at.at);
+		barrier_arrive(ring.q_empty + at.at);
 		add_sums(dk, t, units, q_unit);
 	}
 	turn_back<D>(dk, b.g, key, n);

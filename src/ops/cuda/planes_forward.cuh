@@ -115,7 +115,7 @@ __device__ inline void attend_group(const Forward &f, const Place &p,
 		start_rows<D>(s, ring.fixed(0), ring.k(stage));
 		products_await<0>();
 		pin(s);
-		release(ring.k_empty + stage);
+		barrier_arrive(ring.k_empty + stage);
 		if (hides(p.tile, j, (int)f.a.keys, f.a.causal))
 			hide(s, p.tile * ROWS + row_of_thread(), j * ROWS,
 				(int)f.a.keys, f.a.causal);
@@ -124,7 +124,7 @@ __device__ inline void attend_group(const Forward &f, const Place &p,
 		barrier_wait(ring.v_full + stage, R::parity(j));
 		start_sums<D>(t, high, low, ring.v(stage));
 		await_sums(t, high, low);
-		release(ring.v_empty + stage);
+		barrier_arrive(ring.v_empty + stage);
 		#pragma unroll
 		for (int i = 0; i < D / 2; i++)
 			o[i] = fmaf(t[i], v_unit, o[i] * shrink[i / 2 % 2]);

@@ -155,13 +155,6 @@ __device__ inline void copy_tile(unsigned to, const Tiles &from, int head,
 	load_bytes(to + P::PLANE, tile + P::PLANE, P::PLANE, full);
 }
 
-/* the warp has read what the barrier is about */
-__device__ __forceinline__ void release(Barrier *empty)
-{
-	__syncwarp();
-	if (threadIdx.x % 32 == 0)
-		barrier_arrive(empty);
-}
 /* hides keys after the last that a row sees; first: key of the first column */
 __device__ __forceinline__ void hide(float (&s)[32], int row, int first,
 	int keys, bool causal)
@@ -194,29 +187,6 @@ __device__ __forceinline__ float scale_of(float scale, float unit)
 __device__ __forceinline__ float weight_of(float score, float scale, float L)
 {
 	return power2(fmaf(fmaf(score, scale, -L), LOG2_E, WEIGHT_POWER));
-}
-/* sums of one warpgroup pass to the other by way of shared memory:
- * R floats of each of 128 threads */
-template <int R>
-__device__ inline void leave_sums(unsigned to, const float (&x)[R])
-{
-	#pragma unroll
-	for (int i = 0; i < R; i += 4)
-		store_four(to + i * 512 + threadIdx.x % WARPGROUP * 16, &x[i]);
-}
-
-/* f(i, number i) */
-template <int R, class Each>
-__device__ __forceinline__ void with_sums(unsigned from, Each f)
-{
-	#pragma unroll
-	for (int i = 0; i < R; i += 4) {
-		float x[4];
-		load_four(x, from + i * 512 + threadIdx.x % WARPGROUP * 16);
-		#pragma unroll
-		for (int k = 0; k < 4; k++)
-			f(i + k, x[k]);
-	}
 }
 /* sums of a warpgroup to rows first ... of x */
 template <int D>
@@ -300,8 +270,8 @@ template <int D, int FIXED> struct KeyRing {
 		for (int i = 0; i < STAGES; i++) {
 			barrier_init(k_full + i, 1);
 			barrier_init(v_full + i, 1);
-			barrier_init(k_empty + i, 4);   /* warps of a warpgroup */
-			barrier_init(v_empty + i, 4);
+			barrier_init(k_empty + i, WARPGROUP);
+			barrier_init(v_empty + i, WARPGROUP);
 		}
 		barriers_ready();
 	}

@@ -126,6 +126,20 @@ static void large_scores_do_no_harm(void **state)
 	}
 }
 
+/* blocks that stay have more than one tile each, of 64 queries or of 192 */
+static void blocks_take_tile_after_tile(void **state)
+{
+	(void)state;
+	if (gpu == NULL)
+		skip();
+	for (int i = 0; i < 2 * NWIDTHS; i++) {
+		const Problem p = { .B = 4, .H = 18, .queries = 200, .keys = 330,
+			.D = widths[i / 2], .causal = i % 2, .size = 1 };
+		if (p.D == 64 || getenv("QUICK") == NULL)
+			follow_the_formulas(&p, 2);
+	}
+}
+
 /* many more blocks than multiprocessors, so that the order of their work
  * varies */
 static void a_thousand_runs_are_the_same(void **state)
@@ -174,6 +188,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(attention_follows_the_formulas, release_both),
 		cmocka_unit_test_teardown(large_scores_do_no_harm, release_both),
+		cmocka_unit_test_teardown(blocks_take_tile_after_tile, release_both),
 		cmocka_unit_test_teardown(a_thousand_runs_are_the_same, release_both),
 		cmocka_unit_test(other_heads_are_declined),
 	};
