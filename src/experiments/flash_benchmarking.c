@@ -249,7 +249,8 @@ int main(int argc, char **argv)
 {
 	const Study studies[] = {
 		{ "grid", KEYS, VALUES, plan, run },
-		{ "tiles", KEYS, "narrow_ms wide_ms split_ms chosen_ms", plan_tiles, run_tiles },
+		{ "tiles", KEYS, "narrow_ms wide_ms split_ms chosen_ms", plan_tiles,
+			run_tiles },
 		{ "peers", KEYS " by", VALUES, plan_peers, run_peers },
 		{ "errors", "dtype", ERRORS, plan_errors, run_errors },
 		{ "model", "size context precision attention", "fwd_ms fwd_sd_ms bwd_ms "

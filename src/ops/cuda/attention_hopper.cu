@@ -95,7 +95,7 @@ template <class C> struct Consumer {
 	{
 		take_weights(x);
 		barrier_wait(shared.k_full + k.at, k.parity);   /* K of j is there */
-		if (C::TEAM == ORDERED)         /* the group before has started its products */
+		if (C::TEAM == ORDERED)         /* the group before has begun its own */
 			meet(1 + group, 2 * WARPGROUP);
 		pin(x.s);
 		pin(x.p);

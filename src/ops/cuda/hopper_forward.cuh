@@ -7,7 +7,8 @@
 #include "ops/cuda/hopper.cuh"
 
 /* warpgroups with 64 queries each, at their own pace; those that take turns at
- * the tensor cores; those that share 64 queries, and take tiles of keys in turn */
+ * the tensor cores; those that share 64 queries, and take tiles of keys by turns
+ */
 enum Team { FREE, ORDERED, SPLIT };
 
 /* GROUPS warpgroups; keys in tiles of N, STAGES of them under way; BLOCKS: of
@@ -20,14 +21,14 @@ struct Way {
 	static constexpr int D = D_, GROUPS = GROUPS_, N = N_, STAGES = STAGES_,
 		BLOCKS = BLOCKS_;
 	static constexpr Team TEAM = TEAM_;
-	/* tiles of 64 queries of a block; from a warpgroup's tile of keys to its next */
+	/* tiles of 64 queries; from a warpgroup's tile of keys to its next */
 	static constexpr int Q_TILES = TEAM == SPLIT ? 1 : GROUPS,
 		STRIDE = TEAM == SPLIT ? GROUPS : 1;
 	static constexpr int M = 64 * Q_TILES, THREADS = WARPGROUP * (GROUPS + 1);
 	static_assert(N % 16 == 0 && N <= 256, "wgmma's shapes");
 	static_assert(TEAM == FREE || GROUPS > 1, "there is one to share with");
 	/* the first warpgroup's first tile has a key for each row */
-	static_assert(TEAM != SPLIT || N % 64 == 0, "the diagonal is in one tile");
+	static_assert(TEAM != SPLIT || N % 64 == 0, "the diagonal is in one");
 
 	/* a tile of 64 queries, a tile of keys, all tiles of keys and values */
 	static constexpr int Q_NBYTES = 64 * W::ROW, K_NBYTES = N * W::ROW,
