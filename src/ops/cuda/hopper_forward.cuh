@@ -28,7 +28,8 @@ struct Way {
 	static_assert(N % 16 == 0 && N <= 256, "wgmma's shapes");
 	static_assert(TEAM == FREE || GROUPS > 1, "there is one to share with");
 	/* the first warpgroup's first tile has a key for each row */
-	static_assert(TEAM != SPLIT || N % 64 == 0, "the diagonal is in one");
+	static_assert(TEAM != SPLIT || N % 64 == 0,
+		"the diagonal is in one tile");
 
 	/* a tile of 64 queries, a tile of keys, all tiles of keys and values */
 	static constexpr int Q_NBYTES = 64 * W::ROW, K_NBYTES = N * W::ROW,
