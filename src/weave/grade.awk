@@ -36,23 +36,26 @@ END {
 	}
 	print "\nscore: " score + 0 " of " asked + 0 " points of the problems" \
 		" in this document; the course has " course + 0
-	exit bad || score < asked
+	if (old && !bad)
+		print "tables are older than the code; nothing is wrong otherwise"
+	exit bad
 }
 function judged(good, text) { parts++; kept += good; return text "  " }
+function error_if(wrong) { bad = bad || wrong; return wrong }
 
-function test_verdict(list,    name, n, i, bad, good, skipped, none) {
+function test_verdict(list,    name, n, i, lost, good, skipped, none) {
 	n = split(list, name, " ")
 	if (!n)
 		return ""
 	for (i = 1; i <= n; i++) {
 		good += result[name[i], "passed"]
-		bad += result[name[i], "failed"]
+		lost += result[name[i], "failed"]
 		skipped += result[name[i], "skipped"]
 		none += result[name[i], "passed"] + result[name[i], "failed"] \
 			+ result[name[i], "skipped"] == 0
 	}
-	return judged(!bad && !none, "tests: " good + 0 " passed" \
-		(bad ? ", " bad " failed" : "") \
+	return judged(!error_if(lost || none), "tests: " good + 0 " passed" \
+		(lost ? ", " lost " failed" : "") \
 		(skipped ? ", " skipped " skipped" : "") \
 		(none ? ", " none " not run" : ""))
 }
@@ -66,6 +69,8 @@ function table_verdict(list,    name, n, i, good, text, state) {
 			good++
 		else
 			text = text ", " name[i] " is " state
+		error_if(state != "fresh" && state != "stale")
+		old += state == "stale"
 	}
 	return judged(good == n, "tables: " good + 0 " of " n " fresh" text)
 }
@@ -73,7 +78,7 @@ function table_verdict(list,    name, n, i, good, text, state) {
 function claim_verdict(problem) {
 	if (!claims[problem])
 		return ""
-	return judged(holds[problem] == claims[problem],
+	return judged(!error_if(holds[problem] != claims[problem]),
 		"claims: " holds[problem] " of " claims[problem] " hold")
 }
 function complain(problem, what) {
