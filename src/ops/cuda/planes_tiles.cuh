@@ -154,7 +154,6 @@ __device__ inline void copy_tile(unsigned to, const Tiles &from, int head,
 	load_bytes(to, tile, P::PLANE, full);
 	load_bytes(to + P::PLANE, tile + P::PLANE, P::PLANE, full);
 }
-
 /* hides keys after the last that a row sees; first: key of the first column */
 __device__ __forceinline__ void hide(float (&s)[32], int row, int first,
 	int keys, bool causal)
