@@ -1,5 +1,8 @@
 # helpers.sh: a tiny document, ways to break it, and checks of what is said
 set -u
+for tool in "${NOWEB_LIB:-/usr/lib/noweb}/markup" pandoc; do
+	command -v "$tool" >/dev/null || exit 77
+done
 unset SRCDIGEST WEAVE_DIR WEAVE_MODE SOURCE_DIGEST SOURCE_DATE_EPOCH
 weave=$(pwd)/src/weave/weave.sh
 plots=$(pwd)/src/plots
