@@ -24,8 +24,9 @@ set key off
 do for [f in "none fused"] {
 	do for [m in "forward step"] {
 		stats table using (x(f, "fp32", m)) nooutput
-		set xrange [0:STATS_max]
-		set xtics ceil(STATS_max/4000)*1000/(m eq "step" ? 1 : 2)
+		last = STATS_max
+		set xrange [0:last]
+		set xtics ceil(last/4000)*1000/(m eq "step" ? 1 : 2)
 		set ytics m eq "step" ? 10 : 0.1
 		set format y m eq "step" ? "%.0f" : "%.1f"
 		set yrange [m eq "step" ? 0 : 12.6:*]
@@ -45,8 +46,8 @@ do for [f in "none fused"] {
 				stats begins(f, "fp32", "optimizer") using 1 nooutput
 				set arrow from STATS_min, graph 0 to STATS_min, graph 1 \
 					nohead front lc rgb "#444444" dt (4, 3)
-				set label 13 "optimizer" at STATS_min*1.17, graph 0.07 \
-					center front textcolor rgb "white"
+				set label 13 "optimizer" at (STATS_min + last)/2, graph 0.07 \
+					center front textcolor rgb "white" font ",7"
 			}
 		}
 		set xlabel "events of the allocator"
