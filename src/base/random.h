@@ -43,7 +43,7 @@ ANYWHERE double random_unit(uint64_t bits)
 	return ((double)(bits >> 11) + 0.5) * 0x1p-53;
 }
 
-/* in (0, 1) */
+/* in (0, 1] */
 ANYWHERE double random_uniform(uint64_t seed, uint64_t stream, uint64_t i)
 {
 	return random_unit(random_bits(seed, stream, i));

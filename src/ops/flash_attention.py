@@ -5,6 +5,7 @@ O = FlashAttention.apply(Q, K, V, True)    # (..., n, D); last: is it causal?
 """
 import ctypes
 import os
+import threading
 
 import torch
 
@@ -56,9 +57,20 @@ def array_of(x):
 	return Array(x.data_ptr(), x.stride(0), x.stride(2), x.stride(1))
 
 
-def shape_of(Q, K, is_causal):
+def check(Q, K, V):
 	if Q.dtype not in TYPES:
 		raise TypeError(f"flash_attention: {Q.dtype} is not supported")
+	if any(x.dtype != Q.dtype or x.device != Q.device for x in (K, V)):
+		raise ValueError("flash_attention: types or devices differ")
+	if (min(Q.dim(), K.dim()) < 2 or K.shape != V.shape
+			or K.shape[:-2] != Q.shape[:-2] or K.shape[-1] != Q.shape[-1]):
+		sizes = ", ".join(str(tuple(x.shape)) for x in (Q, K, V))
+		raise ValueError(f"flash_attention: shapes {sizes} do not fit")
+	if Q.device not in (torch.device("cpu"), torch.device("cuda:0")):
+		raise ValueError(f"flash_attention: {Q.device} is not supported")
+
+
+def shape_of(Q, K, is_causal):
 	q, k = as_heads(Q), as_heads(K)
 	stream = torch.cuda.current_stream(Q.device).cuda_stream if Q.is_cuda else 0
 	return Shape(q.shape[0], q.shape[1], q.shape[2], k.shape[2], q.shape[3], 0,
@@ -66,8 +78,12 @@ def shape_of(Q, K, is_causal):
 		not torch.are_deterministic_algorithms_enabled(), stream)
 
 
+_one_at_a_time = threading.Lock()
+
+
 def call(function, shape, *arguments):
-	status = function(ctypes.byref(shape), *arguments)
+	with _one_at_a_time:
+		status = function(ctypes.byref(shape), *arguments)
 	if status:
 		text = library().flash_attention_status(status).decode()
 		error = torch.OutOfMemoryError if status == NO_MEMORY else ValueError
@@ -77,6 +93,7 @@ def call(function, shape, *arguments):
 class FlashAttention(torch.autograd.Function):
 	@staticmethod
 	def forward(ctx, Q, K, V, is_causal=False):
+		check(Q, K, V)
 		Q, K, V = (dense_rows(x) for x in (Q, K, V))
 		O = torch.empty_like(Q, memory_format=torch.contiguous_format)
 		L = torch.empty(Q.shape[:-1], dtype=torch.float32, device=Q.device)

@@ -47,6 +47,19 @@ assert torch.equal(FlashAttention.apply(x, x, x, True).flatten(0, -3),
 	torch.stack(each)), "five dimensions"
 END
 }
+refuses() { # refuses ERROR TENSORS: Q, K, V made of x, fp32 (2, 9, 16)
+	PYTHONPATH=src/ops python3 - "$@" <<'END'
+import sys
+import torch
+from flash_attention import FlashAttention
+x = torch.randn(2, 9, 16)
+try:
+	FlashAttention.apply(*eval(sys.argv[2]))
+except (TypeError, ValueError) as error:
+	sys.exit(sys.argv[1] not in str(error))
+sys.exit("it was taken")
+END
+}
 runs_out() {
 	PYTHONPATH=src/ops python3 - <<'END'
 import torch
@@ -69,6 +82,13 @@ assert torch.equal(FlashAttention.apply(x, x, x, True)[:, :1], first)
 END
 }
 check 'fp32 on the CPU' agrees cpu float32 2e-6
+check 'an unknown type' refuses 'float64 is not supported' '[x.double()] * 3'
+check 'types that differ' refuses 'types or devices' 'x, x.bfloat16(), x'
+check 'another place' refuses 'types or devices' 'x, x.to("meta"), x'
+check 'values that are short' refuses 'do not fit' 'x, x, x[:, :8]'
+check 'another head size' refuses 'do not fit' 'x, x[..., :8], x[..., :8]'
+check 'another batch' refuses 'do not fit' 'x, x[:1], x[:1]'
+check 'an unknown device' refuses 'meta is not supported' '[x.to("meta")] * 3'
 if python3 -c 'import sys, torch; sys.exit(not torch.cuda.is_available())'; then
 	check 'fp32 on the GPU' agrees cuda float32 4e-6
 	check 'bf16 on the GPU' agrees cuda bfloat16 1e-2
