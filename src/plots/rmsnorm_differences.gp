@@ -8,7 +8,7 @@ set xrange [5e-12:20]
 set yrange [1e-17:2]
 set xlabel 'step h'
 set ylabel 'relative error'
-set key at graph 0.62,1.04
+set key maxcols 2
 u = 2.0**-53
 e(x, H) = x**2 / (2 * H) + u * sqrt(H) / (2 * x)
 step_of(width) = column('step') * is('width', width)

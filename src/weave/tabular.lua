@@ -4,7 +4,7 @@ local raw = function(s) return pandoc.RawInline("latex", s) end
 
 local function numeric(text)
 	return text:match("^[−+-]?[%d.,]+%%?$") or text:match("^[−+-]?%d.*±")
-		or text:match("^[−+-]?[%d.]+e[+-]?%d+$") or text == "—"
+		or text:match("^[−+-]?[%d.]+e[+-]?%d+$") or text == "—" or text == "oom"
 		or text:match("^[−+-]?[%d.,]+\u{a0}[%a/µ]+$")
 end
 
