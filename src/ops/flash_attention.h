@@ -40,9 +40,9 @@ typedef struct FlashShape {
 } FlashShape;
 
 /* O = softmax(scale Q K^T) V, and L (batch, heads, queries), dense and in fp32:
- * the logarithm of the sum of exponentials of each row of scores. A GPU is the
- * first GPU; work is queued and not waited for. One call at a time, from any
- * thread. Where CUDA fails, the process ends */
+ * the logarithm of the sum of exponentials of each row of scores. On a GPU, the
+ * machine's first, work is queued and not waited for. One call at a time, from
+ * any thread. Where CUDA fails, the process ends */
 int32_t flash_attention_forward(const FlashShape *shape, FlashArray o, float *L,
 	FlashArray q, FlashArray k, FlashArray v);
 /* gradients of a function of O, from that of O: the same bits on every run,
