@@ -94,7 +94,7 @@ endef
 $(foreach arch,$(KERNEL_ARCHS),$(eval $(call kernel_rule,$(arch))))
 KERNEL_REPORT = $(if $(NVCC),$(words $(KERNELS)) sources of kernels compile \
 	for each of $(KERNEL_ARCHS),without a working nvcc no kernel is compiled)
-strict = $(if $(strip $(foreach name,hopper wgmma planes,\
+strict = $(if $(strip $(foreach name,warp_specialized wgmma split_fp16,\
 	$(findstring $(name),$1))),\
 	-Xptxas -warn-spills -Xptxas -Werror)
 build/L/stamp: writeup.nw
@@ -157,28 +157,32 @@ build/problems.mk: writeup.nw src/weave/problems.awk
 	@awk -f src/weave/problems.awk $< >$@.new && mv $@.new $@
 TABLES := $(sort $(foreach target,$(TARGETS),$(TABLES_$(target))))
 HERE := $(TABLES:%=tables/$(MACHINE)/%.tsv)
-ARGS_benchmarking_script-warmup := --study warmup
-ARGS_benchmarking_script-steps := --study steps
-ARGS_benchmarking_script-split := --study split
-ARGS_nsys_profile-kernels := --study kernels
-ARGS_nsys_profile-timeline := --study timeline
-ARGS_nsys_profile-overhead := --study overhead
-ARGS_mixed_precision_accumulation-binades := --study binades
-ARGS_mixed_precision_accumulation-trace := --study trace
-ARGS_mixed_precision_accumulation-formats := --study formats
-ARGS_benchmarking_mixed_precision-types := --study types
-ARGS_benchmarking_mixed_precision-layernorm := --study layernorm
-ARGS_memory_profiling-timeline := --study timeline
-ARGS_memory_profiling-tensors := --study tensors
-ARGS_memory_profiling-account := --study account
-ARGS_pytorch_attention-failing := --study failing
-ARGS_layer_norm-model := --study model
-ARGS_rmsnorm_jvp-best := --study best
-ARGS_flash_benchmarking-peers := --study peers
-ARGS_flash_benchmarking-model := --study model
-ARGS_flash_benchmarking-tiles := --study tiles
-ARGS_flash_benchmarking-errors := --study errors
-# ARGS_program-study := --option value
+ARGS_benchmarking_script-forward := --sweep forward
+ARGS_benchmarking_script-warmup := --sweep warmup
+ARGS_benchmarking_script-steps := --sweep steps
+ARGS_benchmarking_script-split := --sweep split
+ARGS_nsys_profile-kernels := --sweep kernels
+ARGS_nsys_profile-timeline := --sweep timeline
+ARGS_nsys_profile-overhead := --sweep overhead
+ARGS_flame_graph-timeline := --sweep timeline
+ARGS_mixed_precision_accumulation-binades := --sweep binades
+ARGS_mixed_precision_accumulation-trace := --sweep trace
+ARGS_mixed_precision_accumulation-formats := --sweep formats
+ARGS_benchmarking_mixed_precision-types := --sweep types
+ARGS_benchmarking_mixed_precision-layernorm := --sweep layernorm
+ARGS_memory_profiling-timeline := --sweep timeline
+ARGS_memory_profiling-tensors := --sweep tensors
+ARGS_memory_profiling-saved := --sweep saved
+ARGS_memory_profiling-blocks := --sweep blocks
+ARGS_memory_profiling-estimate := --sweep estimate
+ARGS_pytorch_attention-failing := --sweep failing
+ARGS_layer_norm-model := --sweep model
+ARGS_rmsnorm_jvp-best := --sweep best
+ARGS_flash_benchmarking-peers := --sweep peers
+ARGS_flash_benchmarking-model := --sweep model
+ARGS_flash_benchmarking-tiles := --sweep tiles
+ARGS_flash_benchmarking-errors := --sweep errors
+# ARGS_program-sweep := --option value
 program = $(firstword $(subst -, ,$1))
 define table_rule # $1: table, $2: its program
 tables/$(MACHINE)/$1.tsv: build/digest/$2.$(BACKEND) \

@@ -17,7 +17,7 @@ typedef struct Binade {
 
 enum { MAX_BINADES = 64 };
 
-/* the same sum, x > 0, from one line per binade; returns how many there are.
+/* the same sum, x > 0, binade by binade; returns how many binades there are
  * (at most MAX_BINADES).  The last one's `last` is the sum */
 int walk_binades(Type accumulator, float x, long steps, Binade walk[]);
 #endif

@@ -77,18 +77,18 @@ static const char *cpu_libraries(void)
 	return openblas_get_config();
 }
 
-static double marks_ms[NMARKS];
+static double events_ms[NEVENTS];
 
-static void cpu_mark(int which)
+static void cpu_event_record(int which)
 {
 	struct timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	marks_ms[which] = t.tv_sec * 1e3 + t.tv_nsec * 1e-6;
+	events_ms[which] = t.tv_sec * 1e3 + t.tv_nsec * 1e-6;
 }
 
-static double cpu_between(int from, int to)
+static double cpu_event_elapsed_ms(int from, int to)
 {
-	return marks_ms[to] - marks_ms[from];
+	return events_ms[to] - events_ms[from];
 }
 static const char *better_kernels(void)
 {
@@ -129,5 +129,6 @@ const Backend cpu_backend = {
 	.name = "cpu", .describe = cpu_describe, .libraries = cpu_libraries,
 	.memory = cpu_memory, .available = cpu_available, .width = cpu_width,
 	.alloc = cpu_alloc, .free = free, .copy = cpu_copy,
-	.synchronize = cpu_synchronize, .mark = cpu_mark, .between = cpu_between,
+	.synchronize = cpu_synchronize, .event_record = cpu_event_record,
+	.event_elapsed_ms = cpu_event_elapsed_ms,
 };

@@ -42,7 +42,7 @@ static Block *find_free(Device *d, size_t nbytes)
 {
 	for (size_t i = d->pool->n; i-- > 0;) {
 		Block *b = &d->pool->blocks[i];
-		if (!b->used && b->nbytes == nbytes && (!b->kept || d->graphing))
+		if (!b->used && b->nbytes == nbytes && (!b->kept || d->capturing))
 			return b;
 	}
 	return NULL;
@@ -198,7 +198,7 @@ void *device_alloc(Device *d, size_t nbytes, Category category,
 	if (b == NULL)
 		b = add_block(d, nbytes, what);
 	b->used = true;
-	b->kept |= d->graphing;
+	b->kept |= d->capturing;
 	b->category = category;
 	b->what = what;
 	d->total += nbytes;
@@ -221,7 +221,7 @@ void device_free(Device *d, void *p)
 	d->total -= b->nbytes;
 	d->active[b->category] -= b->nbytes;
 	b->used = false;
-	b->kept |= d->graphing;
+	b->kept |= d->capturing;
 }
 void device_upload(Device *d, void *on_device, const void *on_host,
 	size_t nbytes)
@@ -241,38 +241,39 @@ double device_now_ms(Device *d)
 	return clock_ms() - d->start_ms;
 }
 
-void device_mark(Device *d, int which)
+void device_event_record(Device *d, int which)
 {
-	assert(which >= 0 && which < NMARKS);
-	d->backend->mark(which);
+	assert(which >= 0 && which < NEVENTS);
+	d->backend->event_record(which);
 }
 
-double device_between_ms(Device *d, int from, int to)
+double device_event_elapsed_ms(Device *d, int from, int to)
 {
-	return d->backend->between(from, to);
+	return d->backend->event_elapsed_ms(from, to);
 }
-void *device_graph(Device *d, void (*run)(void *arg), void *arg, int *kernels)
+void *device_graph_capture(Device *d, void (*run)(void *arg), void *arg,
+	int *kernels)
 {
-	if (d->backend->record == NULL)
+	if (d->backend->graph_begin == NULL)
 		return NULL;
-	d->graphing = true;
-	d->backend->record();
+	d->capturing = true;
+	d->backend->graph_begin();
 	run(arg);
-	d->graphing = false;
+	d->capturing = false;
 	d->graphs++;
-	return d->backend->recorded(kernels);
+	return d->backend->graph_end(kernels);
 }
 
-void device_replay(Device *d, void *graph)
+void device_graph_launch(Device *d, void *graph)
 {
-	d->backend->replay(graph);
+	d->backend->graph_launch(graph);
 }
 
-void device_forget(Device *d, void **graph)
+void device_graph_destroy(Device *d, void **graph)
 {
 	if (*graph == NULL)
 		return;
-	d->backend->forget(*graph);
+	d->backend->graph_destroy(*graph);
 	*graph = NULL;
 	if (--d->graphs == 0)
 		for (size_t i = 0; i < d->pool->n; i++)
@@ -294,7 +295,7 @@ void device_reset_peak(Device *d)
 	d->total_peak = d->total;
 }
 
-void device_record(Device *d, bool on)
+void device_log_memory(Device *d, bool on)
 {
 	d->recording = on;
 }

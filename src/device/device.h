@@ -1,4 +1,4 @@
-/* device.h: memory with an account, copies and a clock, for one device */
+/* device.h: memory with bookkeeping, copies and a clock, for one device */
 #ifndef DEVICE_DEVICE_H
 #define DEVICE_DEVICE_H
 
@@ -31,19 +31,19 @@ typedef struct Backend {
 	void   (*copy)(void *to, const void *from, size_t nbytes);
 	void   (*synchronize)(void);
 	/* notes the time at which the work before it is done; ms between two */
-	void   (*mark)(int which);
-	double (*between)(int from, int to);
+	void   (*event_record)(int which);
+	double (*event_elapsed_ms)(int from, int to);
 	/* tells tools from outside where a range begins (its name) or ends (NULL);
 	 * NULL: there are none */
 	void   (*range)(const char *name);
-	/* work after record is noted, not done; recorded returns a graph of it and
-	 * how many kernels it has; NULL where a device cannot */
-	void   (*record)(void);
-	void  *(*recorded)(int *kernels);
-	void   (*replay)(void *graph);
-	void   (*forget)(void *graph);
+	/* work after graph_begin is captured, not done; graph_end returns a graph
+	 * of it and how many kernels it has; NULL where a device cannot */
+	void   (*graph_begin)(void);
+	void  *(*graph_end)(int *kernels);
+	void   (*graph_launch)(void *graph);
+	void   (*graph_destroy)(void *graph);
 } Backend;
-enum { NMARKS = 8192 };
+enum { NEVENTS = 8192 };
 /* a range inside others; equal nestings are one path, which lives as long as the
  * device */
 typedef struct RangePath {
@@ -85,8 +85,8 @@ typedef struct Device {
 	void (*watch)(void *watcher, const char *name);
 	void *watcher;
 	bool recording;
-	/* work is being recorded; graphs that exist */
-	bool graphing;
+	/* work is being captured; graphs that exist */
+	bool capturing;
 	int graphs;
 	double start_ms;
 } Device;
@@ -110,15 +110,15 @@ void    device_download(Device *device, void *on_host, const void *on_device,
 	size_t nbytes);
 /* waits for all work, then reads the clock */
 double  device_now_ms(Device *device);
-/* which < NMARKS; device_between waits for the later mark */
-void    device_mark(Device *device, int which);
-double  device_between_ms(Device *device, int from, int to);
+/* which < NEVENTS; device_event_elapsed_ms waits for the later event */
+void    device_event_record(Device *device, int which);
+double  device_event_elapsed_ms(Device *device, int from, int to);
 
-/* records what run(arg) queues, which is not done; NULL: the device cannot */
-void   *device_graph(Device *device, void (*run)(void *arg), void *arg,
+/* captures what run(arg) queues, which is not done; NULL: the device cannot */
+void   *device_graph_capture(Device *device, void (*run)(void *arg), void *arg,
 	int *kernels);
-void    device_replay(Device *device, void *graph);
-void    device_forget(Device *device, void **graph);
+void    device_graph_launch(Device *device, void *graph);
+void    device_graph_destroy(Device *device, void **graph);
 
 /* peaks restart from what is active now */
 void    device_reset_peak(Device *device);
@@ -131,7 +131,7 @@ typedef struct DeviceBlock {
 /* calls see(arg, block) for each block of the pool */
 void    device_blocks(const Device *device,
 	void (*see)(void *arg, const DeviceBlock *block), void *arg);
-void    device_record(Device *device, bool on);
+void    device_log_memory(Device *device, bool on);
 /* RANGE(device, "name") { ... }: a named part of the program, for the log of the
  * memory, profiles and tools from outside; the name is a literal. The block is
  * not left by return, break or goto */

@@ -56,8 +56,9 @@ static Array matrices(AttentionCase *a, Category category, const char *what)
 		what);
 }
 
-/* m.m = m.k or m.n = n rows; steps of (B, n, H, D) and of (B, H, n, n) */
-static Matmul product(const AttentionCase *a, bool to_matrix)
+/* to_matrix: (n, D) by (D, n), else (n, n) by (n, D); step_a to step_c: from one
+ * sequence and from one head to the next */
+static Matmul matmul_of(const AttentionCase *a, bool to_matrix)
 {
 	size_t n = a->n, row = a->H * a->D;
 	Matmul m = { .m = n, .n = to_matrix ? n : a->D, .k = to_matrix ? a->D : n,
@@ -72,23 +73,23 @@ static Matmul product(const AttentionCase *a, bool to_matrix)
 	return m;
 }
 
-static void attend_naive(AttentionCase *a)
+static void naive_forward(AttentionCase *a)
 {
 	if (a->P.at == NULL)
-		a->P = matrices(a, MEM_ACTIVATION, "attention weights");
-	a->ops->matmul(a->P, a->q, a->k, product(a, true));
+		a->P = matrices(a, MEM_ACTIVATION, "P");
+	a->ops->matmul(a->P, a->q, a->k, matmul_of(a, true));
 	a->ops->softmax_forward(a->P, a->P, 1 / sqrt(a->D), a->B * a->H, a->n);
-	a->ops->matmul(a->o, a->P, a->v, product(a, false));
+	a->ops->matmul(a->o, a->P, a->v, matmul_of(a, false));
 }
 
-static void attend_naive_backward(AttentionCase *a)
+static void naive_backward(AttentionCase *a)
 {
-	Matmul rows = product(a, false), columns = rows;
+	Matmul rows = matmul_of(a, false), columns = rows;
 	columns.trans_a = true;
 	if (a->dP.at == NULL)
-		a->dP = matrices(a, MEM_TEMPORARY, "d attention weights");
+		a->dP = matrices(a, MEM_TEMPORARY, "dP");
 	a->ops->matmul(a->dv, a->P, a->dO, columns);
-	a->ops->matmul(a->dP, a->dO, a->v, product(a, true));
+	a->ops->matmul(a->dP, a->dO, a->v, matmul_of(a, true));
 	a->ops->softmax_backward(a->dP, a->dP, a->P, 1 / sqrt(a->D), a->B * a->H,
 		a->n);
 	a->ops->matmul(a->dq, a->dP, a->k, rows);
@@ -102,61 +103,64 @@ static Heads heads(const AttentionCase *a, Array x)
 
 static Attention described(const AttentionCase *a)
 {
-	return (Attention){ .B = a->B, .H = a->H, .queries = a->n, .keys = a->n,
+	return (Attention){ .B = a->B, .H = a->H, .seqlen_q = a->n,
+		.seqlen_k = a->n,
 		.D = a->D, .scale = 1 / sqrt(a->D), .causal = a->causal,
 		.q = heads(a, a->q), .k = heads(a, a->k), .v = heads(a, a->v),
 		.o = heads(a, a->o), .L = a->L };
 }
 
-static void attend_tiled(AttentionCase *a)
+static void flash_forward(AttentionCase *a)
 {
 	if (a->L.at == NULL)
 		a->L = array_new(a->device, a->B * a->H * a->n, TYPE_REAL,
 			MEM_ACTIVATION, "logsumexp");
-	a->way->forward(described(a));
+	a->kernel->forward(described(a));
 }
 
-static void attend_tiled_backward(AttentionCase *a)
+static void flash_backward(AttentionCase *a)
 {
-	a->way->backward(described(a), (AttentionGradient){ .o = heads(a, a->dO),
-		.q = heads(a, a->dq), .k = heads(a, a->dk), .v = heads(a, a->dv),
-		.any_order = a->any_order });
+	a->kernel->backward(described(a),
+		(AttentionGradient){ .d_o = heads(a, a->dO),
+		.dq = heads(a, a->dq), .dk = heads(a, a->dk), .dv = heads(a, a->dv),
+		.deterministic = a->deterministic });
 }
-const char *const attention_variants[] = { "rows", "tiles", "planes", "wgmma",
-	"narrow", "wide", "split", "hopper", "hopper-any", "naive" };
+const char *const attention_variants[] = { "tiled", "simt", "mma_sync",
+	"split_fp16", "wgmma", "m64", "multi_warpgroup", "split_kv",
+	"warp_specialized", "warp_specialized-atomic", "naive" };
 
 bool attention_case_take(AttentionCase *a, const char *variant)
 {
 	const char *dash = strchr(variant, '-');
 	size_t length = dash ? (size_t)(dash - variant) : strlen(variant);
-	a->any_order = dash != NULL;
-	a->way = NULL;
+	a->deterministic = dash == NULL;
+	a->kernel = NULL;
 	if (strcmp(variant, "naive") == 0)
 		return a->causal;
-	a->way = a->ops->ways;
-	while (a->way->name && (strlen(a->way->name) != length
-			|| memcmp(a->way->name, variant, length) != 0))
-		a->way++;
+	a->kernel = a->ops->attention_kernels;
+	while (a->kernel->name && (strlen(a->kernel->name) != length
+			|| memcmp(a->kernel->name, variant, length) != 0))
+		a->kernel++;
 	Attention asked = described(a);
-	return a->way->name && a->way->takes(&asked, NULL);
+	return a->kernel->name && a->kernel->supports(&asked, NULL);
 }
 
-void attend(void *attention)
+void attention_case_forward(void *attention)
 {
 	AttentionCase *a = attention;
-	if (a->way)
-		attend_tiled(a);
+	if (a->kernel)
+		flash_forward(a);
 	else
-		attend_naive(a);
+		naive_forward(a);
 }
 
-void attend_backward(void *attention)
+void attention_case_backward(void *attention)
 {
 	AttentionCase *a = attention;
-	if (a->way)
-		attend_tiled_backward(a);
+	if (a->kernel)
+		flash_backward(a);
 	else
-		attend_naive_backward(a);
+		naive_backward(a);
 }
 /* the head that is checked */
 typedef struct Head {
@@ -206,7 +210,7 @@ static void expect_row(const Head *h, Array got, const double *want,
 	free(x);
 }
 
-/* p: the weights of row i, whose query is q */
+/* p: the probabilities of row i, whose query is q */
 static void check_gradients(const Head *h, size_t i, const double *p,
 	const real *q, double tolerance)
 {

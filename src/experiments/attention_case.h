@@ -12,10 +12,10 @@ typedef struct AttentionCase {
 	Type type;
 	/* (B, n, H, D); dq, dk and dv are at NULL until there are gradients */
 	Array q, k, v, o, dO, dq, dk, dv;
-	Array P, dP;                     /* (B, H, n, n), without tiles */
-	Array L;                         /* (B, H, n), with tiles */
-	const AttentionWay *way;         /* NULL: by matrices */
-	bool any_order;                  /* AttentionGradient's */
+	Array P, dP;                     /* (B, H, n, n), naive */
+	Array L;                         /* (B, H, n), FlashAttention */
+	const AttentionKernel *kernel;         /* NULL: naive */
+	bool deterministic;              /* AttentionGradient's */
 } AttentionCase;
 
 /* makes queries, keys, values and room for the output */
@@ -25,16 +25,17 @@ void attention_case_free(AttentionCase *a);
 /* makes dO and room for dq, dk, dv */
 void attention_case_gradients(AttentionCase *a, uint64_t seed);
 
-/* naive: two products and a softmax by elementary steps, causal only; else the
- * name of one of the device's ways; -any: sums in any order. From now on the
- * case is attended so, unless false is returned: it cannot */
-#define ATTENTION_VARIANTS "rows|tiles|planes|wgmma|narrow|wide|split|hopper|" \
-	"hopper-any|naive"
-enum { NVARIANTS = 10 };
+/* naive: two matmuls and a softmax by elementary steps, causal only; else the
+ * name of one of the device's kernels; -atomic: dQ by atomics. From now on the
+ * case is computed so, unless false is returned: it cannot */
+#define ATTENTION_VARIANTS "tiled|simt|mma_sync|split_fp16|wgmma|m64|" \
+	"multi_warpgroup|split_kv|warp_specialized|"                         \
+	"warp_specialized-atomic|naive"
+enum { NVARIANTS = 11 };
 extern const char *const attention_variants[NVARIANTS];
 bool attention_case_take(AttentionCase *a, const char *variant);
-void attend(void *attention_case);
-void attend_backward(void *attention_case);
+void attention_case_forward(void *attention_case);
+void attention_case_backward(void *attention_case);
 
 /* ends the program unless some rows of o, and after a backward pass of dq and,
  * with the mask, the last of dk and dv, are what their formulas say, to

@@ -1,9 +1,11 @@
+#define _GNU_SOURCE
 #include "experiments/harness.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "base/error.h"
 #include "base/random.h"
@@ -31,26 +33,70 @@ static Type narrowest(const Toy *t, ToyTensor which)
 	free(x);
 	return found;
 }
-static void plan_types(Plan *plan)
+enum { PEER_BF16, PEER_FP16, NPEERS };
+typedef char PeerTypes[NTOY][NPEERS][8];
+
+static int find_tensor(const char *name)
 {
 	for (int i = 0; i < NTOY; i++)
-		plan_add(plan, "%s", toy_names[i]);
+		if (strcmp(toy_names[i], name) == 0)
+			return i;
+	die("PyTorch has a tensor '%s', the toy model none", name);
+}
+
+/* returns the exit status of the script; "-" where it gave no type */
+static int ask_pytorch(PeerTypes types)
+{
+	char line[128], name[32], bf16[8], fp16[8];
+	for (int i = 0; i < NTOY; i++)
+		for (int p = 0; p < NPEERS; p++)
+			strcpy(types[i][p], "-");
+	FILE *answer = need(popen("timeout 300 python3 "
+		"src/experiments/pytorch_peer.py toy", "r"));
+	while (fgets(line, sizeof line, answer))
+		if (sscanf(line, "%31[^\t]\t%7s %7s", name, bf16, fp16) == 3) {
+			int i = find_tensor(name);
+			strcpy(types[i][PEER_BF16], bf16);
+			strcpy(types[i][PEER_FP16], fp16);
+		}
+	return WEXITSTATUS(pclose(answer));
+}
+static void plan_types(Plan *plan)
+{
+	plan_add(plan, "toy");
+}
+
+static void set_types(Row *row, Toy *const toys[3], int which)
+{
+	row_set(row, "tensor", "%s", toy_names[which]);
+	for (int p = 0; p < 3; p++) {
+		char fits[32];
+		snprintf(fits, sizeof fits, "%s_fits", policies[p].name);
+		Type type = toys[p]->tensor[which].type;
+		row_set(row, policies[p].name, "%s", type_names[type]);
+		row_set(row, fits, "%s", type_names[narrowest(toys[p], which)]);
+	}
 }
 
 static void run_types(Row *row)
 {
-	int which = 0;
-	while (strcmp(toy_names[which], row_text(row, "tensor")) != 0)
-		which++;
 	Device *device = harness_device();
+	Toy *toys[3];
 	for (int p = 0; p < 3; p++) {
-		Toy *t = toy_new(device, &policies[p], harness_seed);
-		toy_forward(t);
-		toy_backward(t);
-		char fits[32];
-		snprintf(fits, sizeof fits, "%s_fits", policies[p].name);
-		row_set(row, policies[p].name, "%s", type_names[t->tensor[which].type]);
-		row_set(row, fits, "%s", type_names[narrowest(t, which)]);
+		toys[p] = toy_new(device, &policies[p], harness_seed);
+		toy_forward(toys[p]);
+		toy_backward(toys[p]);
+	}
+	PeerTypes theirs;
+	int failed = ask_pytorch(theirs);
+	for (int i = 0; i < NTOY; i++) {
+		set_types(row, toys, i);
+		row_set(row, "pytorch_bf16", "%s", theirs[i][PEER_BF16]);
+		row_set(row, "pytorch_fp16", "%s", theirs[i][PEER_FP16]);
+		if (failed)
+			row_set(row, "status", "skipped: PyTorch could not run (exit %d)",
+				failed);
+		row_emit(row);
 	}
 }
 enum Step {
@@ -175,7 +221,7 @@ static const char *scale(void)
 static void plan_speed(Plan *plan)
 {
 	bool gpu = harness_on_gpu();
-	for (int i = 0; i < NSIZES; i++)
+	for (int i = 0; i < studied_sizes(); i++)
 		for (int p = 0; p < NPOLICIES; p++)
 			plan_add(plan, "%s\t%d\t%s", model_sizes[i].name,
 				gpu ? 512 : 512 / SCALE, policies[p].name);
@@ -198,10 +244,11 @@ static void run_speed(Row *row)
 	row_set(row, "peak_MiB", "%.1f", device->total_peak / 1048576.0);
 	row_set(row, "loss", "%.6f", s.loss);
 }
-static const Study studies[] = {
+static const Sweep sweeps[] = {
 	{ "speed", "size context precision", "fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms "
 	  "step_ms step_sd_ms peak_MiB loss", plan_speed, run_speed },
-	{ "types", "tensor", "fp32 fp32_fits bf16 bf16_fits fp16 fp16_fits",
+	{ "types", "model", "tensor fp32 fp32_fits bf16 bf16_fits fp16 fp16_fits "
+	  "pytorch_bf16 pytorch_fp16",
 	  plan_types, run_types },
 	{ "layernorm", "type narrow", "ordinary large offset tiny one_rounding",
 	  plan_layernorm, run_layernorm },
@@ -211,7 +258,7 @@ static const Study studies[] = {
 int main(int argc, char **argv)
 {
 	const Experiment experiment = {
-		.name = "benchmarking_mixed_precision", .studies = studies,
+		.name = "benchmarking_mixed_precision", .sweeps = sweeps,
 		.about = "steps under each precision policy, and what it does to a toy "
 		         "model and to layer norm",
 		.scale = scale,

@@ -1,6 +1,6 @@
 #define _GNU_SOURCE
 /* benchmarking_script: times forward, backward and optimizer of a model; one
- * configuration or a study */
+ * configuration or a sweep */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,11 +37,11 @@ static const Option options[] = {
 	{ "precision", OPT_CHOICE, &precision, PRECISIONS,
 		"fp32, or mixed precision with a low format" },
 	{ "fusion", OPT_CHOICE, &fusion, FUSIONS,
-		"one operation after another, or the fast path" },
+		"eager: one operation after another; or fused" },
 	{ "attention", OPT_CHOICE, &attention, ATTENTIONS,
-		"of the fast path: by matrices, or in tiles" },
+		"of the fused path: naive, or FlashAttention" },
 	{ "norm", OPT_CHOICE, &norm, "rmsnorm|layernorm",
-		"the norm of the model; layernorm has no fast path" },
+		"the norm of the model; layernorm has no fused path" },
 	{ 0 }
 };
 static bool one_model(void)
@@ -80,23 +80,27 @@ static void plan_grid(Plan *plan, const char *precision, int path)
 {
 	static const int contexts[] = { 128, 256, 512, 1024 };
 	int scale = harness_on_gpu() ? 1 : SCALE;
-	for (int i = 0; i < NSIZES; i++)
+	for (int i = 0; i < studied_sizes(); i++)
 		for (int c = 0; c < 4; c++)
 			plan_add(plan, "%s\t%d\t%ld\t%s\t%s", model_sizes[i].name,
 				contexts[c] / scale, batch, precision, fusion_names[path]);
 }
 
+static void plan_one(Plan *plan)
+{
+	const char *name = size_or(NULL);
+	/* refuses impossible shapes before anything runs */
+	choose_shape(name);
+	if (norm && fusion)
+		usage_error("--norm layernorm has no fused path: give --fusion eager");
+	plan_add(plan, "%s\t%ld\t%ld\t%s\t%s", name, context, batch,
+		policies[precision].name, fusion_names[fusion]);
+}
+
 static void plan_sizes(Plan *plan)
 {
 	if (one_model()) {
-		const char *name = size_or(NULL);
-		/* refuses impossible shapes before anything runs */
-		choose_shape(name);
-		if (norm && fusion)
-			usage_error("--norm layernorm has no fast path: give "
-				"--fusion none");
-		plan_add(plan, "%s\t%ld\t%ld\t%s\t%s", name, context, batch,
-			policies[precision].name, fusion_names[fusion]);
+		plan_one(plan);
 	} else if (harness_on_gpu()) {
 		for (int p = 0; p < 4; p++)
 			plan_grid(plan, p / 2 ? "bf16" : "fp32", p % 2);
@@ -105,11 +109,28 @@ static void plan_sizes(Plan *plan)
 	}
 }
 
+/* of the size that does not train: its forward pass fits, and keeps nothing */
+static void plan_forward(Plan *plan)
+{
+	static const int contexts[] = { 128, 256, 512, 1024 };
+	bool gpu = harness_on_gpu();
+	if (one_model())
+		plan_one(plan);
+	for (int c = 0; c < (gpu ? 4 : 3) && !one_model(); c++)
+		for (int p = 0; p <= gpu; p++)
+			plan_add(plan, "%s\t%d\t%ld\t%s\t%s",
+				model_sizes[NTRAINED].name, contexts[c] / (gpu ? 1 : SCALE),
+				batch, policies[p].name, fusion_names[1]);
+}
+
 static void plan_warmup(Plan *plan)
 {
 	static const int counts[] = { 0, 1, 2, 5 };
-	for (int i = 0; i < 4; i++)
-		plan_add(plan, "%d", counts[i]);
+	long T = harness_on_gpu() ? 128 : 128 / SCALE;
+	for (int s = 0; s < (one_model() ? 1 : NTRAINED); s++)
+		for (int i = 0; i < 4; i++)
+			plan_add(plan, "%s\t%ld\t%d", size_or(model_sizes[s].name),
+				one_model() ? context : T, counts[i]);
 }
 
 static void plan_steps(Plan *plan)
@@ -154,7 +175,7 @@ static void run_sizes(Row *row)
 	Model *m = model_new(device, &shape, policy, harness_seed);
 	if (strcmp(row_text(row, "fusion"), "fused") == 0) {
 		model_fuse(m);
-		model_attend(m, attention == 1);
+		model_set_attention(m, attention == 1);
 	}
 	m->layernorm = norm;
 	AdamW adamw = { 0 };
@@ -173,7 +194,7 @@ static void run_sizes(Row *row)
 	if (harness_on_gpu())
 		row_set(row, "kernels", "%d", step_kernels(m, &adamw, mode));
 }
-static Shape studied_shape(void)
+static Shape swept_shape(void)
 {
 	Shape s = choose_shape(size_or("medium"));
 	s.context = one_model() ? context : harness_on_gpu() ? 512 : 512 / SCALE;
@@ -226,7 +247,7 @@ static void run_steps(Row *row)
 	bool gpu = harness_on_gpu();
 	if (strcmp(row_text(row, "start"), "kernels first") == 0)
 		setenv("CUDA_MODULE_LOADING", "EAGER", 1);
-	Shape shape = studied_shape();
+	Shape shape = swept_shape();
 	Device *device = harness_device();
 	double threads_ms = 0, openblas_ms = 0, fault_ms = 0;
 	if (!gpu) {
@@ -263,16 +284,16 @@ static void run_steps(Row *row)
 	}
 }
 enum { LINEAR, ATTENTION, ELEMENTWISE, OPTIMIZER, NCLASSES };
-enum { FIRST = 4 };                /* the step has marks of its own before */
+enum { FIRST = 4 };                /* the step has events of its own before */
 static const Ops *whole;
-static Device *marked;
-static int class_of[NMARKS], nsegments;
+static Device *device_of_ops;
+static int class_of[NEVENTS], nsegments;
 
 static void enter(int class)
 {
 	if (nsegments > FIRST && class_of[nsegments - 1] == class)
 		return;
-	device_mark(marked, nsegments);
+	device_event_record(device_of_ops, nsegments);
 	class_of[nsegments++] = class;
 }
 
@@ -281,17 +302,17 @@ static void sum_segments(double ms[NCLASSES])
 	for (int c = 0; c < NCLASSES; c++)
 		ms[c] = 0;
 	for (int i = FIRST; i < nsegments; i++)
-		ms[class_of[i]] += device_between_ms(marked, i,
+		ms[class_of[i]] += device_event_elapsed_ms(device_of_ops, i,
 			i + 1 < nsegments ? i + 1 : 3);
 }
 
-static void marked_matmul(Array C, Array A, Array B, Matmul s)
+static void instrumented_matmul(Array C, Array A, Array B, Matmul s)
 {
 	enter(s.inner > 0 ? ATTENTION : LINEAR);
 	whole->matmul(C, A, B, s);
 }
 
-static void marked_embedding_forward(Array x, Array table,
+static void instrumented_embedding_forward(Array x, Array table,
 	const int32_t *tokens, size_t N, size_t C)
 {
 	nsegments = FIRST;
@@ -299,73 +320,78 @@ static void marked_embedding_forward(Array x, Array table,
 	whole->embedding_forward(x, table, tokens, N, C);
 }
 
-static void marked_embedding_backward(Array dtable, double beta, Array dx,
+static void instrumented_embedding_backward(Array dtable, double beta, Array dx,
 	const int32_t *tokens, size_t N, size_t C, size_t V)
 {
 	enter(ELEMENTWISE);
 	whole->embedding_backward(dtable, beta, dx, tokens, N, C, V);
 }
 
-static void marked_mean(Array mean, int32_t *nonfinite, Array x, size_t n)
+static void instrumented_mean(Array mean, int32_t *nonfinite, Array x, size_t n)
 {
 	enter(ELEMENTWISE);
 	whole->mean(mean, nonfinite, x, n);
 }
-#define MARKED(CLASS, OP, PARAMETERS, ARGUMENTS) \
-	static void marked_##OP PARAMETERS           \
+#define INSTRUMENTED(CLASS, OP, PARAMETERS, ARGUMENTS) \
+	static void instrumented_##OP PARAMETERS           \
 	{                                            \
 		enter(CLASS);                            \
 		whole->fused.OP ARGUMENTS;               \
 	}
 
-MARKED(ELEMENTWISE, rmsnorm_forward, (Array y, Array rho, Array sum, Array x,
+INSTRUMENTED(ELEMENTWISE, rmsnorm_forward,
+	(Array y, Array rho, Array sum, Array x,
 	Array branch, Array g, size_t rows, size_t C, double eps),
 	(y, rho, sum, x, branch, g, rows, C, eps))
-MARKED(ELEMENTWISE, rmsnorm_backward,
+INSTRUMENTED(ELEMENTWISE, rmsnorm_backward,
 	(NormBackward b, size_t rows, size_t C), (b, rows, C))
-MARKED(ATTENTION, rope, (Array qkv, Array c, Array s, size_t B, size_t T,
+INSTRUMENTED(ATTENTION, rope, (Array qkv, Array c, Array s, size_t B, size_t T,
 	size_t H, size_t D, int direction), (qkv, c, s, B, T, H, D, direction))
-MARKED(ATTENTION, softmax_forward, (Array P, Array S, double scale,
+INSTRUMENTED(ATTENTION, softmax_forward, (Array P, Array S, double scale,
 	size_t matrices, size_t T), (P, S, scale, matrices, T))
-MARKED(ATTENTION, softmax_backward, (Array dS, Array dP, Array P,
+INSTRUMENTED(ATTENTION, softmax_backward, (Array dS, Array dP, Array P,
 	double scale, size_t matrices, size_t T), (dS, dP, P, scale, matrices, T))
-MARKED(ATTENTION, attention_forward, (Attention a), (a))
-MARKED(ATTENTION, attention_backward, (Attention a, AttentionGradient g),
+INSTRUMENTED(ATTENTION, attention_forward, (Attention a), (a))
+INSTRUMENTED(ATTENTION, attention_backward, (Attention a, AttentionGradient g),
 	(a, g))
-MARKED(ELEMENTWISE, swiglu_forward, (Array h, Array ab, size_t rows,
+INSTRUMENTED(ELEMENTWISE, swiglu_forward, (Array h, Array ab, size_t rows,
 	size_t F), (h, ab, rows, F))
-MARKED(ELEMENTWISE, swiglu_backward, (Array dab, Array h, Array dh, Array ab,
+INSTRUMENTED(ELEMENTWISE, swiglu_backward,
+	(Array dab, Array h, Array dh, Array ab,
 	size_t rows, size_t F), (dab, h, dh, ab, rows, F))
-MARKED(ELEMENTWISE, cross_entropy, (Array losses, Array dlogits,
+INSTRUMENTED(ELEMENTWISE, cross_entropy, (Array losses, Array dlogits,
 	Array logits, const int32_t *targets, double scale, size_t N, size_t V),
 	(losses, dlogits, logits, targets, scale, N, V))
-MARKED(OPTIMIZER, adamw, (Array w, Array low, Array g, Array m, Array v,
+INSTRUMENTED(OPTIMIZER, adamw, (Array w, Array low, Array g, Array m, Array v,
 	size_t n, const AdamWStep *step, const int32_t *skip),
 	(w, low, g, m, v, n, step, skip))
 
-static Ops marking(const Ops *ops, Device *device)
+static Ops instrument(const Ops *ops, Device *device)
 {
-	Ops marks = *ops;
-	whole = ops, marked = device;
-	marks.matmul = marked_matmul;
-	marks.embedding_forward = marked_embedding_forward;
-	marks.embedding_backward = marked_embedding_backward;
-	marks.mean = marked_mean;
-	marks.fused = (FusedOps){
-		marked_rmsnorm_forward, marked_rmsnorm_backward, marked_rope,
-		marked_softmax_forward, marked_softmax_backward,
-		marked_swiglu_forward, marked_swiglu_backward, marked_cross_entropy,
-		marked_adamw, ops->fused.attends, ops->fused.attention_scratch,
-		marked_attention_forward, marked_attention_backward,
+	Ops instrumented = *ops;
+	whole = ops, device_of_ops = device;
+	instrumented.matmul = instrumented_matmul;
+	instrumented.embedding_forward = instrumented_embedding_forward;
+	instrumented.embedding_backward = instrumented_embedding_backward;
+	instrumented.mean = instrumented_mean;
+	instrumented.fused = (FusedOps){
+		instrumented_rmsnorm_forward, instrumented_rmsnorm_backward,
+			instrumented_rope,
+		instrumented_softmax_forward, instrumented_softmax_backward,
+		instrumented_swiglu_forward, instrumented_swiglu_backward,
+		instrumented_cross_entropy,
+		instrumented_adamw, ops->fused.supports_attention,
+		ops->fused.attention_scratch,
+		instrumented_attention_forward, instrumented_attention_backward,
 	};
-	return marks;
+	return instrumented;
 }
 
 static void plan_split(Plan *plan)
 {
 	bool gpu = harness_on_gpu();
 	for (int p = 0; p <= gpu; p++)
-		for (int i = 0; i < NSIZES; i++)
+		for (int i = 0; i < NTRAINED; i++)
 			plan_add(plan, "%s\t%d\t%s", model_sizes[i].name,
 				gpu ? 512 : 512 / SCALE, p ? "bf16" : "fp32");
 }
@@ -382,23 +408,23 @@ static void run_split(Row *row)
 	model_fuse(m);
 	AdamW adamw = adamw_new(m, 1e-4, 0.9, 0.999, 1e-8, 0.01);
 	Batch b = batch_random(B, T, shape.vocab, harness_seed);
-	const Ops *plain = m->ops;
-	Ops marks = marking(plain, device);
+	const Ops *original = m->ops;
+	Ops instrumented = instrument(original, device);
 	double *ms = need(malloc((NCLASSES + 1) * steps * sizeof *ms));
 	double classes[NCLASSES];
-	for (int marked = 1; marked >= 0; marked--) {
+	for (int timed = 1; timed >= 0; timed--) {
 		Replay replay = { 0 };
-		m->ops = marked ? &marks : plain;
+		m->ops = timed ? &instrumented : original;
 		for (long i = -warmup; i < steps; i++) {
 			StepTime t = replayed_step(&replay, m, &adamw, &b, MODE_TRAIN);
 			sum_segments(classes);
-			for (int c = 0; c < NCLASSES && i >= 0 && marked; c++)
+			for (int c = 0; c < NCLASSES && i >= 0 && timed; c++)
 				ms[c * steps + i] = classes[c];
 			if (i >= 0)
 				ms[NCLASSES * steps + i] = t.step_ms;
 		}
 		replay_free(&replay, device);
-		row_set(row, marked ? "marked_ms" : "step_ms", "%.4f",
+		row_set(row, timed ? "event_ms" : "step_ms", "%.4f",
 			stats_of(ms + NCLASSES * steps, (int)steps).median);
 	}
 	for (int c = 0; c < NCLASSES; c++)
@@ -412,7 +438,8 @@ static void run_split(Row *row)
 }
 static void run_warmup(Row *row)
 {
-	Shape shape = studied_shape();
+	Shape shape = choose_shape(row_text(row, "size"));
+	shape.context = row_int(row, "context");
 	Model *m = model_new(harness_device(), &shape, &policies[precision],
 		harness_seed);
 	AdamW adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
@@ -427,16 +454,25 @@ static void run_warmup(Row *row)
 	row_set(row, "first_ms", "%.4f", ms[0]);
 }
 
-#define STATS(P) P "_ms " P "_sd_ms " P "_med_ms " P "_min_ms"
+static void run_forward(Row *row)
+{
+	mode = MODE_FORWARD;
+	run_sizes(row);
+}
 
-static const Study studies[] = {
-	{ "sizes", "size context batch precision fusion",
-		"d_model d_ff layers heads parameters fwd_GFLOP "
-		STATS("fwd") " " STATS("bwd") " " STATS("opt") " " STATS("step")
-		" peak_MiB loss kernels", plan_sizes, run_sizes },
-	{ "warmup", "warmup", STATS("step") " first_ms", plan_warmup, run_warmup },
+#define STATS(P) P "_ms " P "_sd_ms " P "_med_ms " P "_min_ms"
+#define KEYS "size context batch precision fusion"
+#define VALUES "d_model d_ff layers heads parameters fwd_GFLOP " \
+	STATS("fwd") " " STATS("bwd") " " STATS("opt") " " STATS("step") \
+	" peak_MiB loss kernels"
+
+static const Sweep sweeps[] = {
+	{ "sizes", KEYS, VALUES, plan_sizes, run_sizes },
+	{ "forward", KEYS, VALUES, plan_forward, run_forward },
+	{ "warmup", "size context warmup", STATS("step") " first_ms", plan_warmup,
+		run_warmup },
 	{ "split", "size context precision", "linear_ms attention_ms "
-	"elementwise_ms optimizer_ms marked_ms step_ms linear_GFLOP attention_GFLOP "
+	"elementwise_ms optimizer_ms event_ms step_ms linear_GFLOP attention_GFLOP "
 		"parameters", plan_split, run_split },
 	{ "steps", "start", "step open_ms threads_ms choice_ms library_ms alloc_ms "
 		"fwd_ms bwd_ms opt_ms step_ms faults faults_ms", plan_steps, run_steps },
@@ -452,7 +488,7 @@ static const char *scale(void)
 int main(int argc, char **argv)
 {
 	const Experiment e = {
-		.name = "benchmarking_script", .options = options, .studies = studies,
+		.name = "benchmarking_script", .options = options, .sweeps = sweeps,
 		.about = "time forward, backward and optimizer of models",
 		.scale = scale,
 	};

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "experiments/harness.h"
 #include "experiments/step.h"
-#include "model/account.h"
+#include "model/memory_estimate.h"
 
 static long context = 128, batch = 4, steps = 3;
 static const Option options[] = {
@@ -59,9 +59,10 @@ static void run(Row *row)
 	row_set(row, "fwd_ms", "%.2f", fwd);
 	row_set(row, "bwd_ms", "%.2f", bwd);
 	row_set(row, "rate_GFlops", "%.2f", gflop / (fwd + bwd) * 1e3);
-	row_set(row, "share", "%.4f", gflop / (fwd + bwd) * 1e3 / rate);
+	row_set(row, "fraction", "%.4f", gflop / (fwd + bwd) * 1e3 / rate);
 	row_set(row, "peak_MiB", "%.2f", d->total_peak / 1048576.0);
-	row_set(row, "derived_MiB", "%.2f", account_of(m, B, T, false).total / 1048576);
+	row_set(row, "derived_MiB", "%.2f",
+		memory_estimate(m, B, T, false).total / 1048576);
 }
 static void plan(Plan *plan)
 {
@@ -70,14 +71,14 @@ static void plan(Plan *plan)
 
 int main(int argc, char **argv)
 {
-	const Study studies[] = {
+	const Sweep sweeps[] = {
 		{ "speed", "size context batch",
 			"sgemm_GFlops layer_GFlops step_GFLOP fwd_ms bwd_ms rate_GFlops "
-			"share peak_MiB derived_MiB", plan, run },
+			"fraction peak_MiB derived_MiB", plan, run },
 		{ 0 }
 	};
 	const Experiment e = {
-		.name = "engine_speed", .options = options, .studies = studies,
+		.name = "engine_speed", .options = options, .sweeps = sweeps,
 		.about = "forward and backward of small against the rate of sgemm",
 		.cpu_only = true,
 	};

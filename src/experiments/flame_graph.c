@@ -53,12 +53,12 @@ static int box_on(Tree *t, int under, const char *name)
 	return t->n++;
 }
 
-static int box_of_span(Tree *t, const Profile *p, int span)
+static int box_of_range(Tree *t, const Profile *p, int range)
 {
-	if (span < 0)
+	if (range < 0)
 		return -1;
-	int under = box_of_span(t, p, p->spans[span].parent);
-	return box_on(t, under, p->spans[span].name);
+	int under = box_of_range(t, p, p->ranges[range].parent);
+	return box_on(t, under, p->ranges[range].name);
 }
 
 static void add_time(Tree *t, int box, double us)
@@ -69,16 +69,16 @@ static void add_time(Tree *t, int box, double us)
 
 static void grow(Tree *t, const Profile *p)
 {
-	for (int s = 0; s < p->nspans; s++) {
-		Box *box = &t->boxes[box_of_span(t, p, s)];
+	for (int s = 0; s < p->nranges; s++) {
+		Box *box = &t->boxes[box_of_range(t, p, s)];
 		box->calls++;
-		if (!p->sees_work)
-			box->us += p->spans[s].device_us;
+		if (!p->sees_activities)
+			box->us += p->ranges[s].device_us;
 	}
 	double last = 0;                    /* time up to here is taken */
-	for (size_t i = 0; i < p->nworks; i++) {
-		const Work *w = &p->works[i];
-		int box = box_on(t, box_of_span(t, p, w->span), w->name);
+	for (size_t i = 0; i < p->nactivities; i++) {
+		const Activity *w = &p->activities[i];
+		int box = box_on(t, box_of_range(t, p, w->range), w->name);
 		t->boxes[box].calls++;
 		double from = w->start_us > last ? w->start_us : last;
 		if (w->end_us > from) {
@@ -86,6 +86,20 @@ static void grow(Tree *t, const Profile *p)
 			last = w->end_us;
 		}
 	}
+}
+static Profile *profile_pass(const Row *row)
+{
+	Training training = training_of(row, batch, false);
+	Model *m = training.m;
+	for (long i = 0; i < warmup; i++)
+		timed_step(m, NULL, &training.batch, MODE_FORWARD);
+	Profile *p = profile_start(m->device, true);
+	timed_step(m, NULL, &training.batch, MODE_FORWARD);
+	profile_stop(p);
+	training_free(&training);
+	if (p->lost)
+		die("the pass has more events than a profile holds");
+	return p;
 }
 static void write_stack(char *text, size_t n, const Tree *t, int box)
 {
@@ -118,7 +132,7 @@ static void emit(Row *row, const Tree *t, int under, int depth,
 		row_set(row, "depth", "%d", depth);
 		row_set(row, "start_ms", "%.4f", start_us * 1e-3);
 		row_set(row, "width_ms", "%.4f", b->us * 1e-3);
-		row_set(row, "share", "%.5f", b->us / all_us);
+		row_set(row, "fraction", "%.5f", b->us / all_us);
 		row_set(row, "calls", "%d", b->calls);
 		row_set(row, "stack", "%s", stack);
 		row_emit(row);
@@ -130,15 +144,7 @@ static void emit(Row *row, const Tree *t, int under, int depth,
 
 static void run(Row *row)
 {
-	Training training = training_of(row, batch, false);
-	Model *m = training.m;
-	for (long i = 0; i < warmup; i++)
-		timed_step(m, NULL, &training.batch, MODE_FORWARD);
-	Profile *p = profile_start(m->device, true);
-	timed_step(m, NULL, &training.batch, MODE_FORWARD);
-	profile_stop(p);
-	if (p->lost)
-		die("the pass has more events than a profile holds");
+	Profile *p = profile_pass(row);
 	Tree *t = need(calloc(1, sizeof *t));
 	grow(t, p);
 	double all = 0;
@@ -146,6 +152,24 @@ static void run(Row *row)
 		all += t->boxes[i].under < 0 ? t->boxes[i].us : 0;
 	emit(row, t, -1, 0, 0, all);
 	free(t);
+	profile_free(&p);
+}
+static void run_timeline(Row *row)
+{
+	Profile *p = profile_pass(row);
+	double zero = 0, start, end;
+	for (int s = 0; s < p->nranges; s++) {
+		int depth = 0;
+		for (int in = p->ranges[s].parent; in >= 0; in = p->ranges[in].parent)
+			depth++;
+		profile_interval(p, s, &start, &end);
+		zero = s == 0 ? start : zero;
+		row_set(row, "depth", "%d", depth);
+		row_set(row, "range", "%s", p->ranges[s].name);
+		row_set(row, "start_ms", "%.4f", (start - zero) * 1e-3);
+		row_set(row, "end_ms", "%.4f", (end - zero) * 1e-3);
+		row_emit(row);
+	}
 	profile_free(&p);
 }
 
@@ -156,13 +180,15 @@ static const char *scale(void)
 
 int main(int argc, char **argv)
 {
-	const Study studies[] = {
+	const Sweep sweeps[] = {
 		{ "boxes", "size context precision fusion", "box depth start_ms "
-			"width_ms share calls stack", plan, run },
+			"width_ms fraction calls stack", plan, run },
+		{ "timeline", "size context precision fusion", "depth range "
+			"start_ms end_ms", plan, run_timeline },
 		{ 0 }
 	};
 	const Experiment e = {
-		.name = "flame_graph", .options = options, .studies = studies,
+		.name = "flame_graph", .options = options, .sweeps = sweeps,
 		.about = "a forward pass as a tree of ranges and kernels",
 		.scale = scale,
 	};

@@ -1,4 +1,4 @@
-/* flash_benchmarking: attention by matrices and in tiles */
+/* flash_benchmarking: naive attention and FlashAttention */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static const Option options[] = {
 	{ "d", OPT_INT, &width, "1..256", "this head size only" },
 	{ "heads", OPT_INT, &heads, "1..1024", "heads of a sequence" },
 	{ "batch", OPT_INT, &batch, "1..1024", "sequences" },
-	{ "variant", OPT_CHOICE, &variant, ATTENTION_VARIANTS, "this way only" },
+	{ "variant", OPT_CHOICE, &variant, ATTENTION_VARIANTS, "this kernel only" },
 	{ "runs", OPT_INT, &runs, "1..1000", "of each pass" },
 	{ 0 }
 };
@@ -37,14 +37,16 @@ static bool wanted(const char *name, bool low, long B, long H, long n)
 		return strcmp(name, attention_variants[variant]) == 0;
 	if (strcmp(name, "naive") == 0)
 		return B * H * n * n <= 1L << 32;
-	if (strcmp(name, "tiles") == 0)
-		return true;
-	if (strcmp(name, "rows") == 0)
+	if (strcmp(name, "tiled") == 0)
+		return !harness_on_gpu();
+	if (strcmp(name, "mma_sync") == 0)
+		return harness_on_gpu();
+	if (strcmp(name, "simt") == 0)
 		return harness_on_gpu() && B * H * n <= 8192;
-	if (strcmp(name, "narrow") == 0 || strcmp(name, "wide") == 0
-			|| strcmp(name, "split") == 0)
-		return false;           /* run_tiles has them */
-	return harness_on_gpu() && low != (strcmp(name, "planes") == 0);
+	if (strcmp(name, "m64") == 0 || strcmp(name, "multi_warpgroup") == 0
+			|| strcmp(name, "split_kv") == 0)
+		return false;           /* run_tilings has them */
+	return harness_on_gpu() && low != (strcmp(name, "split_fp16") == 0);
 }
 
 static void plan(Plan *plan)
@@ -65,7 +67,7 @@ static void plan(Plan *plan)
 			}
 }
 
-static void plan_tiles(Plan *plan)
+static void plan_tilings(Plan *plan)
 {
 	static const struct { long batch, heads, n; } shapes[] = { { 1, 1, 1024 },
 		{ 1, 1, 4096 }, { 1, 1, 16384 }, { 1, 1, 65536 }, { 1, 16, 16384 },
@@ -79,10 +81,10 @@ static void plan_tiles(Plan *plan)
 }
 enum { ENOUGH_MS = 400 };
 
-static void attend_both(void *attention)
+static void attention_case_both(void *attention)
 {
-	attend(attention);
-	attend_backward(attention);
+	attention_case_forward(attention);
+	attention_case_backward(attention);
 }
 
 /* false: there is no kernel */
@@ -97,27 +99,29 @@ static bool case_of(AttentionCase *a, Device *d, Row *row, const char *name)
 	attention_case_free(a);
 	return false;
 }
-static void time_tiles(Device *d, Row *row, const char *name,
+static void time_tiling(Device *d, Row *row, const char *name,
 	const char *column)
 {
 	AttentionCase a;
 	if (!case_of(&a, d, row, name))
 		return;
-	attend(&a);
+	attention_case_forward(&a);
 	attention_case_check(&a, false, a.type == FP32 ? 5e-5 : 5e-2);
-	row_set(row, column, "%.5f", timed(d, attend, &a, (int)runs).ms);
+	row_set(row, column, "%.5f",
+		timed(d, attention_case_forward, &a, (int)runs).ms);
 	attention_case_free(&a);
 }
 
-static void run_tiles(Row *row)
+static void run_tilings(Row *row)
 {
 	Device *d = harness_device();
 	if (harness_on_gpu()) {
-		time_tiles(d, row, "narrow", "narrow_ms");
-		time_tiles(d, row, "wide", "wide_ms");
-		time_tiles(d, row, "split", "split_ms");
+		time_tiling(d, row, "m64", "m64_ms");
+		time_tiling(d, row, "multi_warpgroup", "multi_warpgroup_ms");
+		time_tiling(d, row, "split_kv", "split_kv_ms");
 	}
-	time_tiles(d, row, harness_on_gpu() ? "hopper" : "tiles", "chosen_ms");
+	time_tiling(d, row, harness_on_gpu() ? "warp_specialized" : "tiled",
+		"chosen_ms");
 }
 static void time_passes(Device *d, Row *row, const char *name)
 {
@@ -128,23 +132,25 @@ static void time_passes(Device *d, Row *row, const char *name)
 	row_set(row, "status", "ok");
 	double H = a.H, n = a.n, D = a.D, w = d->backend->width(a.type);
 	attention_case_gradients(&a, harness_seed);
-	attend_both(&a);
+	attention_case_both(&a);
 	attention_case_check(&a, true, a.type == FP32 ? 5e-5 : 5e-2);
 	size_t peak = d->total_peak;
 	/* long passes are repeated less often */
-	int times = (int)fmax(3, fmin(runs, ENOUGH_MS / timed_calls(d, attend_both,
-		&a, 1).ms));
-	Timing f = timed_calls(d, attend, &a, times),
-		b = timed_calls(d, attend_backward, &a, times);
+	int times = (int)fmax(3,
+		fmin(runs, ENOUGH_MS / timed_calls(d, attention_case_both, &a, 1).ms));
+	Timing f = timed_calls(d, attention_case_forward, &a, times),
+		b = timed_calls(d, attention_case_backward, &a, times);
 	row_set(row, "fwd_ms", "%.5f", f.ms);
 	row_set(row, "fwd_sd_ms", "%.5f", f.sd_ms);
 	row_set(row, "bwd_ms", "%.5f", b.ms);
 	row_set(row, "bwd_sd_ms", "%.5f", b.sd_ms);
-	row_set(row, "both_ms", "%.5f", timed_calls(d, attend_both, &a, times).ms);
-	row_set(row, "fwd_replay_ms", "%.5f", timed(d, attend, &a, times).ms);
-	row_set(row, "bwd_replay_ms", "%.5f", timed(d, attend_backward, &a,
+	row_set(row, "both_ms", "%.5f",
+		timed_calls(d, attention_case_both, &a, times).ms);
+	row_set(row, "fwd_replay_ms", "%.5f",
+		timed(d, attention_case_forward, &a, times).ms);
+	row_set(row, "bwd_replay_ms", "%.5f", timed(d, attention_case_backward, &a,
 		times).ms);
-	/* products of the half that the mask leaves; arrays read and written once */
+	/* matmuls of the half that the mask leaves; arrays read and written once */
 	double pairs = a.B * H * n * (n + 1) / 2, array = a.B * H * n * D * w / 1e6;
 	row_set(row, "fwd_GFLOP", "%.6g", 4 * D * pairs / 1e9);
 	row_set(row, "bwd_GFLOP", "%.6g", 10 * D * pairs / 1e9);
@@ -176,7 +182,7 @@ static void plan_peers(Plan *plan)
 		for (int theirs = 0; theirs <= harness_on_gpu(); theirs++)
 			plan_add(plan, SHAPE "\t%s", shapes[i].dtype, batch,
 				shapes[i].heads, harness_on_gpu() ? shapes[i].n
-				: shapes[i].n / 64, shapes[i].d, theirs ? "PyTorch" : "us");
+				: shapes[i].n / 64, shapes[i].d, theirs ? "PyTorch" : "ours");
 }
 
 static void run_peers(Row *row)
@@ -184,10 +190,10 @@ static void run_peers(Row *row)
 	enum { LIMIT_S = 240 };
 	bool low = strcmp(row_text(row, "dtype"), "bf16") == 0,
 		matrices = row_int(row, "heads") * row_int(row, "n") == 16384;
-	if (strcmp(row_text(row, "by"), "us") == 0)
+	if (strcmp(row_text(row, "by"), "ours") == 0)
 		run(row);
 	else
-		peer_measure(row, VALUES, LIMIT_S, "pytorch_attend.py", "time "
+		peer_measure(row, VALUES, LIMIT_S, "pytorch_sdpa.py", "time "
 			"--backends %sefficient%s --dtype %s --batch %s --heads %s --n %s "
 			"--d %s --runs %ld", low ? "cudnn,flash2," : "", matrices
 			? ",compiled,eager" : "", row_text(row, "dtype"),
@@ -206,7 +212,7 @@ static void plan_errors(Plan *plan)
 static void run_errors(Row *row)
 {
 	enum { LIMIT_S = 120 };
-	peer_measure(row, ERRORS, LIMIT_S, "pytorch_attend.py", "errors --dtype %s",
+	peer_measure(row, ERRORS, LIMIT_S, "pytorch_sdpa.py", "errors --dtype %s",
 		row_text(row, "dtype"));
 }
 static void plan_model(Plan *plan)
@@ -214,7 +220,7 @@ static void plan_model(Plan *plan)
 	static const long contexts[] = { 512, 2048 };
 	static const char *const formats[] = { "fp32", "bf16" };
 	for (int p = 0; p < 2; p++)
-		for (int s = 0; s < NSIZES; s++)
+		for (int s = 0; s < NTRAINED; s++)
 			for (int c = 0; c <= p; c++)
 				for (int flash = 0; flash < 2; flash++)
 					plan_add(plan, "%s\t%ld\t%s\t%s", model_sizes[s].name,
@@ -230,7 +236,7 @@ static void run_model(Row *row)
 	Model *m = model_new(d, &shape, policy_find(row_text(row, "precision")),
 		harness_seed);
 	model_fuse(m);
-	model_attend(m, strcmp(row_text(row, "attention"), "flash") == 0);
+	model_set_attention(m, strcmp(row_text(row, "attention"), "flash") == 0);
 	AdamW adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
 	Batch b = batch_random(BATCH, shape.context, shape.vocab, harness_seed);
 	StepStats s = timed_steps(m, &adamw, &b, MODE_TRAIN, true, WARMUP, STEPS);
@@ -247,10 +253,10 @@ static const char *scale(void)
 
 int main(int argc, char **argv)
 {
-	const Study studies[] = {
+	const Sweep sweeps[] = {
 		{ "grid", KEYS, VALUES, plan, run },
-		{ "tiles", KEYS, "narrow_ms wide_ms split_ms chosen_ms", plan_tiles,
-			run_tiles },
+		{ "tiles", KEYS, "m64_ms multi_warpgroup_ms split_kv_ms chosen_ms",
+			plan_tilings, run_tilings },
 		{ "peers", KEYS " by", VALUES, plan_peers, run_peers },
 		{ "errors", "dtype", ERRORS, plan_errors, run_errors },
 		{ "model", "size context precision attention", "fwd_ms fwd_sd_ms bwd_ms "
@@ -258,8 +264,8 @@ int main(int argc, char **argv)
 		{ 0 }
 	};
 	const Experiment e = {
-		.name = "flash_benchmarking", .options = options, .studies = studies,
-		.about = "attention by matrices and in tiles", .scale = scale,
+		.name = "flash_benchmarking", .options = options, .sweeps = sweeps,
+		.about = "naive attention and FlashAttention", .scale = scale,
 	};
 	return harness_main(&e, argc, argv);
 }

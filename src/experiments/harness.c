@@ -21,7 +21,7 @@
 long harness_seed = 1;
 static const char *out;
 static bool force;
-static int device_choice, study_choice;
+static int device_choice, sweep_choice;
 static const char *const device_names[] = { "auto", "cpu", "cuda" };
 
 struct Plan {
@@ -213,12 +213,12 @@ static void describe_table(Table *t, const Experiment *e, int argc,
 	table_meta(t, "backend", "%s", place.backend);
 	table_meta(t, "digest", "%s", read_digest(e->name, place.backend));
 }
-static _Noreturn void run_child(const Study *study, Row *row, int pipe)
+static _Noreturn void run_child(const Sweep *sweep, Row *row, int pipe)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	row->pipe = fdopen(pipe, "w");
 	current = row;
-	study->run(row);
+	sweep->run(row);
 	if (!row->emitted)
 		row_emit(row);
 	fflush(NULL);
@@ -226,7 +226,7 @@ static _Noreturn void run_child(const Study *study, Row *row, int pipe)
 }
 
 /* appends the child's rows; returns whether it ended well */
-static bool run_row(const Study *study, Table *t, Row *row)
+static bool run_row(const Sweep *sweep, Table *t, Row *row)
 {
 	int ends[2];
 	fflush(NULL);
@@ -237,7 +237,7 @@ static bool run_row(const Study *study, Table *t, Row *row)
 		die("fork: %s", strerror(errno));
 	if (child == 0) {
 		close(ends[0]);
-		run_child(study, row, ends[1]);
+		run_child(sweep, row, ends[1]);
 	}
 	close(ends[1]);
 	FILE *rows = need(fdopen(ends[0], "r"));
@@ -297,12 +297,12 @@ static double now_seconds(void)
 }
 static Option *join_options(const Experiment *e)
 {
-	static char studies[256];
-	for (const Study *s = e->studies; s->name; s++)
-		snprintf(studies + strlen(studies), sizeof studies - strlen(studies),
-			"%s%s", *studies ? "|" : "", s->name);
+	static char sweeps[256];
+	for (const Sweep *s = e->sweeps; s->name; s++)
+		snprintf(sweeps + strlen(sweeps), sizeof sweeps - strlen(sweeps),
+			"%s%s", *sweeps ? "|" : "", s->name);
 	const Option common[] = {
-		{ "study", OPT_CHOICE, &study_choice, studies, "which table to make" },
+		{ "sweep", OPT_CHOICE, &sweep_choice, sweeps, "which table to make" },
 		{ "out", OPT_TEXT, &out, "FILE",
 			"write the table there and resume it; else print the table" },
 		{ "device", OPT_CHOICE, &device_choice, DEVICES,
@@ -341,13 +341,13 @@ int harness_main(const Experiment *e, int argc, char **argv)
 		usage_error("option --out: expected the name of a file");
 	free(options);
 	find_place(e->cpu_only ? "cpu" : device_names[device_choice]);
-	const Study *study = &e->studies[study_choice];
+	const Sweep *sweep = &e->sweeps[sweep_choice];
 	Plan plan = { 0 };
-	study->plan(&plan);
+	sweep->plan(&plan);
 	char *columns;
-	if (asprintf(&columns, "%s %s status", study->keys, study->values) < 0)
+	if (asprintf(&columns, "%s %s status", sweep->keys, sweep->values) < 0)
 		die("out of host memory");
-	int nkeys = count_words(study->keys), failures = 0;
+	int nkeys = count_words(sweep->keys), failures = 0;
 	Table *t = table_new(out, columns, nkeys);
 	describe_table(t, e, argc, argv);
 	table_resume(t, !force);
@@ -357,7 +357,7 @@ int harness_main(const Experiment *e, int argc, char **argv)
 		if (table_has(t, plan.keys[i]))
 			continue;
 		Row row = row_new(columns, table_columns(t), nkeys, plan.keys[i]);
-		failures += !run_row(study, t, &row);
+		failures += !run_row(sweep, t, &row);
 		row_free(&row);
 	}
 	report_progress(e, plan.n, plan.n, 0, "");

@@ -21,20 +21,20 @@ void        row_set(Row *row, const char *column, const char *format,
 void        row_emit(Row *row);
 
 /* one table that the program can make */
-typedef struct Study {
-	const char *name;         /* --study NAME; NULL ends a list of studies */
+typedef struct Sweep {
+	const char *name;         /* --sweep NAME; NULL ends a list of sweeps */
 	const char *keys;         /* "size context": columns that name a row */
 	const char *values;       /* "fwd_ms fwd_sd_ms": columns that run() fills;
 	                           * the harness adds a last one, status */
 	void (*plan)(Plan *plan);
 	void (*run)(Row *row);
-} Study;
+} Sweep;
 
 typedef struct Experiment {
 	const char *name;         /* the problem's name */
 	const char *about;        /* one line for --help */
 	const Option *options;    /* the program's own, or NULL */
-	const Study *studies;     /* without --study, the first */
+	const Sweep *sweeps;      /* without --sweep, the first */
 	/* "small (how it is scaled down)"; NULL: always at the course's scale */
 	const char *(*scale)(void);
 	bool cpu_only;            /* what it measures exists only there */

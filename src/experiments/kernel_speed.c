@@ -1,4 +1,4 @@
-/* kernel_speed: operations bound by memory, against their floor in bytes */
+/* kernel_speed: operations bound by memory, against their bound in bytes */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,56 +111,56 @@ OPERATION(fused_loss, fused.cross_entropy(a[0], a[1], a[2], a[3].at, 1.0 / s->N,
 OPERATION(fused_adamw, fused.adamw(a[0], a[1], a[2], a[3], a[4], s->parameters,
 	a[5].at, NULL))
 static const Operation operations[] = {
-	{ "cast down", "plain", cast, LOW_ONLY, {
+	{ "cast down", "eager", cast, LOW_ONLY, {
 		{ INNER, LOW, WRITE }, { INNER, FULL, READ } } },
-	{ "cast up", "plain", cast, LOW_ONLY, {
+	{ "cast up", "eager", cast, LOW_ONLY, {
 		{ INNER, FULL, WRITE }, { INNER, LOW, READ } } },
-	{ "add", "plain", add, ANY, {
+	{ "add", "eager", add, ANY, {
 		{ HIDDEN, FULL, WRITE }, { HIDDEN, FULL, READ },
 		{ HIDDEN, LOW, READ } } },
-	{ "embedding forward", "plain", embed, FP32_ONLY, {
+	{ "embedding forward", "eager", embed, FP32_ONLY, {
 		{ HIDDEN, FULL, WRITE }, { ENTRIES, FULL, READ },
 		{ TOKENS, FULL, READ } } },
-	{ "embedding backward", "plain", embed_back, FP32_ONLY, {
+	{ "embedding backward", "eager", embed_back, FP32_ONLY, {
 		{ TABLE, FULL, WRITE }, { HIDDEN, FULL, READ },
 		{ TOKENS, FULL, READ } } },
-	{ "rmsnorm forward", "plain", norm, ANY, {
+	{ "rmsnorm forward", "eager", norm, ANY, {
 		{ HIDDEN, LOW, WRITE }, { ROW, FULL, WRITE }, { HIDDEN, FULL, READ },
 		{ GAIN, FULL, READ } } },
 	{ "rmsnorm forward", "fused", fused_norm, ANY, {
 		{ HIDDEN, LOW, WRITE }, { ROW, FULL, WRITE }, { HIDDEN, FULL, WRITE },
 		{ HIDDEN, FULL, READ }, { HIDDEN, LOW, READ }, { GAIN, FULL, READ } } },
-	{ "rmsnorm backward", "plain", norm_back, ANY, {
+	{ "rmsnorm backward", "eager", norm_back, ANY, {
 		{ HIDDEN, FULL, BOTH }, { GAIN, FULL, BOTH }, { HIDDEN, LOW, READ },
 		{ HIDDEN, FULL, READ }, { GAIN, FULL, READ }, { ROW, FULL, READ } } },
 	{ "rmsnorm backward", "fused", fused_norm_back, ANY, {
 		{ HIDDEN, FULL, BOTH }, { HIDDEN, EXTRA, WRITE }, { GAIN, FULL, WRITE },
 		{ HIDDEN, LOW, WRITE }, { HIDDEN, LOW, READ }, { HIDDEN, FULL, READ },
 		{ GAIN, FULL, READ }, { ROW, FULL, READ } } },
-	{ "layernorm forward", "plain", layernorm, ANY, {
+	{ "layernorm forward", "eager", layernorm, ANY, {
 		{ HIDDEN, LOW, WRITE }, { ROW, FULL, WRITE }, { ROW, FULL, WRITE },
 		{ HIDDEN, FULL, READ }, { GAIN, FULL, READ }, { GAIN, FULL, READ } } },
-	{ "layernorm backward", "plain", layernorm_back, ANY, {
+	{ "layernorm backward", "eager", layernorm_back, ANY, {
 		{ HIDDEN, FULL, BOTH }, { GAIN, FULL, BOTH }, { GAIN, FULL, BOTH },
 		{ HIDDEN, LOW, READ }, { HIDDEN, FULL, READ }, { GAIN, FULL, READ },
 		{ ROW, FULL, READ }, { ROW, FULL, READ } } },
 	{ "rope", "fused", fused_rope, ANY, {
 		{ QKV, LOW, BOTH }, { ANGLES, FULL, READ }, { ANGLES, FULL, READ } } },
-	{ "softmax forward", "plain", softmax, ANY, {
+	{ "softmax forward", "eager", softmax, ANY, {
 		{ SCORES, LOW, WRITE }, { TRIANGLE, LOW, READ } } },
 	{ "softmax forward", "fused", fused_softmax, ANY, {
 		{ SCORES, LOW, WRITE }, { TRIANGLE, LOW, READ } } },
-	{ "softmax backward", "plain", softmax_back, ANY, {
+	{ "softmax backward", "eager", softmax_back, ANY, {
 		{ SCORES, LOW, WRITE }, { TRIANGLE, LOW, READ },
 		{ ATTENTION, LOW, READ } } },
 	{ "softmax backward", "fused", fused_softmax_back, ANY, {
 		{ SCORES, LOW, WRITE }, { TRIANGLE, LOW, READ },
 		{ ATTENTION, LOW, READ } } },
-	{ "swiglu forward", "plain", swiglu, ANY, {
+	{ "swiglu forward", "eager", swiglu, ANY, {
 		{ INNER, LOW, WRITE }, { INNER, LOW, READ }, { INNER, LOW, READ } } },
 	{ "swiglu forward", "fused", fused_swiglu, ANY, {
 		{ INNER, LOW, WRITE }, { GATE_UP, LOW, READ } } },
-	{ "swiglu backward", "plain", swiglu_back, ANY, {
+	{ "swiglu backward", "eager", swiglu_back, ANY, {
 		{ INNER, LOW, WRITE }, { INNER, LOW, WRITE }, { INNER, LOW, READ },
 		{ INNER, LOW, READ }, { INNER, LOW, READ } } },
 	{ "swiglu backward", "fused", fused_swiglu_back, ANY, {
@@ -169,7 +169,7 @@ static const Operation operations[] = {
 	{ "cross-entropy", "fused", fused_loss, ANY, {
 		{ ROW, FULL, WRITE }, { LOGITS, LOW, WRITE }, { LOGITS, LOW, READ },
 		{ TOKENS, FULL, READ } } },
-	{ "adamw", "plain", adamw, FP32_ONLY, {
+	{ "adamw", "eager", adamw, FP32_ONLY, {
 		{ WEIGHTS, FULL, BOTH }, { WEIGHTS, FULL, READ },
 		{ WEIGHTS, FULL, BOTH }, { SQUARES, FULL, BOTH },
 		{ SCALARS, FULL, READ } } },
@@ -221,7 +221,7 @@ static size_t touched(Extent e, const Sizes *s)
 	default: return length_of(e, s);
 	}
 }
-/* of one call at its floor; or, all: of a set of arguments */
+/* of one call at its bound; or, all: of a set of arguments */
 static double bytes_of(const Device *d, const Operation *op, const Sizes *s,
 	Type low, bool all)
 {
@@ -334,17 +334,17 @@ static double check_set(Device *d, const Array *set, const Operation *op,
 }
 enum { MOST_SETS = 256, FEWEST_CALLS = 32 };
 
-typedef struct Turn {
+typedef struct Round {
 	const Ops *ops;
 	const Operation *op;
 	const Sizes *sizes;
 	Array (*sets)[NARGUMENTS];
 	int nsets, ncalls;
-} Turn;
+} Round;
 
-static void queue_turn(void *arg)
+static void queue_round(void *arg)
 {
-	const Turn *t = arg;
+	const Round *t = arg;
 	for (int i = 0; i < t->ncalls; i++)
 		t->op->queue(t->ops, t->sets[i % t->nsets], t->sizes);
 }
@@ -359,22 +359,22 @@ static void time_operation(Row *row, Device *d, const Operation *op,
 	const Sizes *s, Type low, double copy)
 {
 	static Array sets[MOST_SETS][NARGUMENTS];
-	int nsets = count_sets(bytes_of(d, op, s, low, true)), turns = 1;
+	int nsets = count_sets(bytes_of(d, op, s, low, true)), rounds = 1;
 	if (harness_on_gpu() && nsets < FEWEST_CALLS)
-		turns = (FEWEST_CALLS + nsets - 1) / nsets;
+		rounds = (FEWEST_CALLS + nsets - 1) / nsets;
 	memset(sets, 0, sizeof sets);
 	make_set(d, sets[0], NULL, op, s, low);
 	for (int i = 1; i < nsets; i++)
 		make_set(d, sets[i], sets[0], op, s, low);
-	Turn turn = { ops_for(d), op, s, sets, nsets, 1 };
-	queue_turn(&turn);
+	Round round = { ops_for(d), op, s, sets, nsets, 1 };
+	queue_round(&round);
 	if (harness_on_gpu())
 		row_set(row, "error", "%.3g", check_set(d, sets[0], op, s, low));
-	turn.ncalls = nsets * turns;
-	Timing t = timed(d, queue_turn, &turn, count_runs());
+	round.ncalls = nsets * rounds;
+	Timing t = timed(d, queue_round, &round, count_runs());
 	for (int i = 0; i < nsets; i++)
 		free_set(d, sets[i]);
-	double bytes = bytes_of(d, op, s, low, false), us = 1e3 / turn.ncalls;
+	double bytes = bytes_of(d, op, s, low, false), us = 1e3 / round.ncalls;
 	double rate = bytes / (us * t.ms) * 1e-3;
 	row_set(row, "op", "%s", op->name);
 	row_set(row, "path", "%s", op->path);
@@ -384,10 +384,10 @@ static void time_operation(Row *row, Device *d, const Operation *op,
 	row_set(row, "sd_us", "%.3f", us * t.sd_ms);
 	row_set(row, "min_us", "%.3f", us * t.min_ms);
 	row_set(row, "GBps", "%.2f", rate);
-	row_set(row, "share", "%.4f", rate / copy);
+	row_set(row, "fraction", "%.4f", rate / copy);
 	row_set(row, "sets", "%d", nsets);
 	if (t.kernels)
-		row_set(row, "kernels", "%d", t.kernels / turn.ncalls);
+		row_set(row, "kernels", "%d", t.kernels / round.ncalls);
 	row_set(row, "copy_GBps", "%.2f", copy);
 	row_emit(row);
 }
@@ -447,14 +447,14 @@ static const char *scale(void)
 
 int main(int argc, char **argv)
 {
-	const Study studies[] = {
+	const Sweep sweeps[] = {
 		{ "operations", "size precision", "op path bytes copy_us us sd_us "
-			"min_us GBps share error sets kernels copy_GBps", plan, run },
+			"min_us GBps fraction error sets kernels copy_GBps", plan, run },
 		{ 0 }
 	};
 	const Experiment e = {
-		.name = "kernel_speed", .options = options, .studies = studies,
-		.about = "operations bound by memory, against their floor in bytes",
+		.name = "kernel_speed", .options = options, .sweeps = sweeps,
+		.about = "operations bound by memory, against their bound in bytes",
 		.scale = scale,
 	};
 	return harness_main(&e, argc, argv);

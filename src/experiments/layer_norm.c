@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "experiments/harness.h"
+#include "experiments/peer.h"
 #include "experiments/step.h"
 #include "experiments/timing.h"
 #include "ops/array.h"
@@ -139,16 +140,21 @@ static void check_norm(Device *d, const Norm *n, const struct Kind *kind)
 	free(g);
 	free(b);
 }
-static const char *const norm_columns = "norm fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms "
-	"fwd_GBps bwd_GBps fwd_share bwd_share fwd_kernels bwd_kernels copy_GBps";
+static const char *const norm_columns = "impl norm fwd_ms fwd_sd_ms bwd_ms "
+	"bwd_sd_ms fwd_GBps bwd_GBps fwd_fraction bwd_fraction fwd_kernels "
+	"bwd_kernels "
+	"copy_GBps";
 
 static void plan_norms(Plan *plan)
 {
 	long count = rows ? rows : harness_on_gpu() ? 50000 : 2000;
-	for (long C = 1024; C <= 8192 && !width; C *= 2)
-		plan_add(plan, "%ld\t%ld", count, C);
-	if (width)
-		plan_add(plan, "%ld\t%ld", count, width);
+	for (long C = width ? width : 1024; C <= 8192; C *= 2) {
+		plan_add(plan, "%ld\t%ld\tours", count, C);
+		if (harness_on_gpu())
+			plan_add(plan, "%ld\t%ld\tPyTorch", count, C);
+		if (width)
+			break;
+	}
 }
 
 static void set_norm(Row *row, const char *direction, Timing t, double bytes,
@@ -157,7 +163,7 @@ static void set_norm(Row *row, const char *direction, Timing t, double bytes,
 	const double GBps = bytes / t.ms * 1e-6;
 	const struct { const char *suffix; double value; } columns[] = {
 		{ "ms", t.ms }, { "sd_ms", t.sd_ms }, { "GBps", GBps },
-			{ "share", GBps / copy },
+			{ "fraction", GBps / copy },
 	};
 	char name[32];
 	for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
@@ -185,14 +191,18 @@ static Norm new_norm(Device *d, size_t rows, size_t C)
 		.rho = drawn(d, rows, 10) };
 }
 
-static void run_norms(Row *row)
+static int runs_of_norm(void)
 {
-	Device *d = harness_device();
-	int runs = repeats ? (int)repeats : harness_on_gpu() ? 1000 : 10;
+	return repeats ? (int)repeats : harness_on_gpu() ? 1000 : 10;
+}
+
+static void time_our_norms(Row *row, Device *d, double copy)
+{
+	int runs = runs_of_norm();
 	Norm n = new_norm(d, row_int(row, "rows"), row_int(row, "width"));
 	size_t size = n.rows * n.C;
-	double copy = copy_GBps(d, copy_length(d), 21);
 	double bytes = 2.0 * size * d->backend->width(FP32);
+	row_set(row, "impl", "ours");
 	for (int i = 0; i < NKINDS_OF_NORM; i++) {
 		n.ops->fill(n.y, NAN, size);
 		n.ops->fill(n.dx, 0, size);
@@ -200,12 +210,32 @@ static void run_norms(Row *row)
 		kinds[i].backward(&n);
 		check_norm(d, &n, &kinds[i]);
 		row_set(row, "norm", "%s", kinds[i].name);
-		row_set(row, "copy_GBps", "%.2f", copy);
 		set_norm(row, "fwd", timed(d, kinds[i].forward, &n, runs), bytes, copy);
 		set_norm(row, "bwd", timed(d, kinds[i].backward, &n, runs), 2 * bytes,
 			copy);
 		row_emit(row);
 	}
+}
+static void time_pytorch_norms(Row *row, double copy)
+{
+	enum { LIMIT_S = 240 };
+	row_set(row, "impl", "pytorch");
+	peer_measure(row, "impl norm fwd_ms fwd_sd_ms fwd_GBps fwd_fraction",
+		LIMIT_S,
+		"pytorch_peer.py", "norms --rows %s --width %s --repeats %d --seed %ld "
+		"--copy %.2f", row_text(row, "rows"), row_text(row, "width"),
+		runs_of_norm(), harness_seed, copy);
+}
+
+static void run_norms(Row *row)
+{
+	Device *d = harness_device();
+	double copy = copy_GBps(d, copy_length(d), 21);
+	row_set(row, "copy_GBps", "%.2f", copy);
+	if (strcmp(row_text(row, "by"), "ours") == 0)
+		time_our_norms(row, d, copy);
+	else
+		time_pytorch_norms(row, copy);
 }
 static const Ops *whole;
 
@@ -232,12 +262,12 @@ static Ops with_fused_norm(const Ops *ops)
 }
 static void plan_models(Plan *plan)
 {
-	for (int i = 0; i < NSIZES; i++) {
+	for (int i = 0; i < NTRAINED; i++) {
 		long T = harness_on_gpu() ? 512 : 512 / SCALE;
 		const char *name = model_sizes[i].name;
-		plan_add(plan, "%s\t%ld\trmsnorm eager\tnone", name, T);
-		plan_add(plan, "%s\t%ld\trmsnorm fused\tnone", name, T);
-		plan_add(plan, "%s\t%ld\tlayernorm\tnone", name, T);
+		plan_add(plan, "%s\t%ld\trmsnorm eager\teager", name, T);
+		plan_add(plan, "%s\t%ld\trmsnorm fused\teager", name, T);
+		plan_add(plan, "%s\t%ld\tlayernorm\teager", name, T);
 		plan_add(plan, "%s\t%ld\trmsnorm fused\tfused", name, T);
 	}
 }
@@ -279,14 +309,14 @@ static const char *scale(void)
 
 int main(int argc, char **argv)
 {
-	const Study studies[] = {
-		{ "norms", "rows width", norm_columns, plan_norms, run_norms },
+	const Sweep sweeps[] = {
+		{ "norms", "rows width by", norm_columns, plan_norms, run_norms },
 		{ "model", "size context norm fusion", "fwd_ms fwd_sd_ms bwd_ms "
 			"bwd_sd_ms peak_MiB loss", plan_models, run_model },
 		{ 0 }
 	};
 	const Experiment e = {
-		.name = "layer_norm", .options = options, .studies = studies,
+		.name = "layer_norm", .options = options, .sweeps = sweeps,
 		.about = "LayerNorm and RMSNorm, alone and in the model",
 		.scale = scale,
 	};

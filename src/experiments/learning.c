@@ -133,7 +133,7 @@ static void plan(Plan *plan)
 
 int main(int argc, char **argv)
 {
-	const Study studies[] = {
+	const Sweep sweeps[] = {
 		{ "curve", "precision",
 			"step train_nats held_out_nats step_ms bytes parameters "
 			"uniform_nats unigram_nats bigram_nats bigram_bound_nats sample",
@@ -142,7 +142,7 @@ int main(int argc, char **argv)
 	};
 	const Experiment e = {
 		.name = "learning", .about = "train a small byte-level model on a text",
-		.options = options, .studies = studies,
+		.options = options, .sweeps = sweeps,
 	};
 	return harness_main(&e, argc, argv);
 }

@@ -1,4 +1,5 @@
 /* memory_profiling: what is in memory, when, and why */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +7,7 @@
 #include "base/error.h"
 #include "experiments/harness.h"
 #include "experiments/step.h"
-#include "model/account.h"
+#include "model/memory_estimate.h"
 
 static int size = -1, precision = -1, fusion = -1;
 static long context, batch = 4;
@@ -19,79 +20,124 @@ static const Option options[] = {
 	{ 0 }
 };
 
-/* fp32 and bf16, if no precision is asked for; modes: step and forward, or
- * without a name */
-static void plan_contexts(Plan *plan, int which, const long *contexts, int n,
-	bool modes)
-{
-	for (int f = 0; f < 2; f++)
-		for (int p = 0; p < NPOLICIES; p++)
-			for (int c = 0; c < n; c++)
-				for (int train = !modes; train < 2; train++) {
-					long T = harness_on_gpu() ? contexts[c]
-						: contexts[c] / SCALE;
-					if ((fusion >= 0 && f != fusion) || (context && c > 0)
-						|| (precision >= 0 ? p != precision : p > 1))
-						continue;
-					plan_add(plan, "%s\t%ld\t%s\t%s%s",
-						model_sizes[which].name, context ? context : T,
-						policies[p].name, fusion_names[f], !modes ? ""
-						: train ? "\tstep" : "\tforward");
-				}
-}
-
 /* the problem's model, unless another is asked for */
 static int shown(void)
 {
-	return size < 0 ? NSIZES - 1 : size;
+	return size < 0 ? options_choice(SIZES, "2.7B") : size;
 }
+
+/* its blocks, as a row has them */
+static long depth(void)
+{
+	Shape s = model_sizes[shown()].shape;
+	return (harness_on_gpu() ? s : scaled_down(s)).layers;
+}
+
+/* rows of one model: fp32 and bf16, if no precision is asked for, along both
+ * paths; each ends with each of the endings */
+static void plan_model(Plan *plan, int which, int ncontexts,
+	const long *contexts, int nendings, char endings[][16])
+{
+	for (int f = 0; f < 2; f++)
+		for (int p = 0; p < NPOLICIES; p++)
+			for (int c = 0; c < ncontexts; c++) {
+				long T = harness_on_gpu() ? contexts[c] : contexts[c] / SCALE;
+				if ((fusion >= 0 && f != fusion) || (context && c > 0)
+					|| (precision >= 0 ? p != precision : p > 1))
+					continue;
+				for (int e = 0; e < nendings; e++)
+					plan_add(plan, "%s\t%ld\t%s\t%s%s",
+						model_sizes[which].name, context ? context : T,
+						policies[p].name, fusion_names[f], endings[e]);
+			}
+}
+
+static char modes[][16] = { "\tforward", "\tstep" }, none[][16] = { "" };
+static const long contexts[] = { 128, 256, 512, 2048 }, at_512[] = { 512 },
+	of_sizes[] = { 128, 256, 512, 1024 };
 
 static void plan(Plan *plan)
 {
-	static const long contexts[] = { 128, 256, 512, 2048 };
-	plan_contexts(plan, shown(), contexts, 4, true);
+	/* a CPU takes long for the last */
+	plan_model(plan, shown(), harness_on_gpu() ? 4 : 3, contexts, 2, modes);
 }
 
 static void plan_shown(Plan *plan)
 {
-	static const long contexts[] = { 512 };
-	plan_contexts(plan, shown(), contexts, 1, true);
+	plan_model(plan, shown(), 1, at_512, 2, modes);
+}
+
+static void plan_blocks(Plan *plan)
+{
+	plan_model(plan, shown(), 1, at_512, 1, none);
+}
+
+static void plan_depths(Plan *plan)
+{
+	char layers[2][16];
+	for (int i = 0; i < 2; i++)
+		snprintf(layers[i], sizeof layers[i], "\t%ld", depth() - i);
+	plan_model(plan, shown(), 1, at_512, 2, layers);
 }
 
 static void plan_sizes(Plan *plan)
 {
-	static const long contexts[] = { 128, 256, 512, 1024 };
 	for (int s = 0; s < NSIZES; s++)
-		if (size < 0 || s == size)
-			plan_contexts(plan, s, contexts, 4, false);
+		if (size < 0 ? s < studied_sizes() : s == size)
+			plan_model(plan, s, 4, of_sizes, 1, none);
 }
 static const char *const phases[] = { "forward", "backward", "optimizer" };
-enum { NPHASES = sizeof phases / sizeof *phases };
+enum { NPHASES = sizeof phases / sizeof *phases, MOST_RANGES = 1024 };
 
 typedef struct Logged {
 	Device *device;
 	ptrdiff_t before[NCATEGORIES];  /* bytes in use before the first event */
 	size_t starts[3];               /* first event of each step; the end */
+	/* first event of each block's range, and the one after its last */
+	size_t begins[MOST_RANGES], ends[MOST_RANGES];
+	int nranges, nested, at;        /* ranges around; where the block's is */
 } Logged;
 
-static Logged log_steps(const Row *row)
+static void note_block(void *logged, const char *name)
+{
+	Logged *l = logged;
+	if (name == NULL && l->nested-- == l->at) {
+		l->ends[l->nranges++] = l->device->nlog;
+		l->at = -1;
+	} else if (name && ++l->nested && strcmp(name, "layer") == 0) {
+		if (l->nranges == MOST_RANGES)
+			die("two steps have more than %d blocks", MOST_RANGES);
+		l->begins[l->nranges] = l->device->nlog;
+		l->at = l->nested;
+	}
+}
+
+static Logged *log_steps(Training *t, Mode mode)
+{
+	static Logged l;
+	Device *d = l.device = t->m->device;
+	for (int c = 0; c < NCATEGORIES; c++)
+		l.before[c] = (ptrdiff_t)d->active[c];
+	d->watch = note_block, d->watcher = &l, l.at = -1;
+	device_log_memory(d, true);
+	for (int step = 0; step < 2; step++) {
+		l.starts[step] = d->nlog;
+		timed_step(t->m, &t->adamw, &t->batch, mode);
+	}
+	l.starts[2] = d->nlog;
+	device_log_memory(d, false);
+	d->watch = NULL;
+	if (d->unlogged)
+		die("two steps have %zu events more than the log holds", d->unlogged);
+	return &l;
+}
+
+/* a forward pass that keeps nothing, or whole steps */
+static Logged *log_row(const Row *row)
 {
 	bool train = strcmp(row_text(row, "mode"), "step") == 0;
 	Training t = training_of(row, batch, train);
-	Device *d = t.m->device;
-	Logged l = { .device = d };
-	for (int c = 0; c < NCATEGORIES; c++)
-		l.before[c] = (ptrdiff_t)d->active[c];
-	device_record(d, true);
-	for (int step = 0; step < 2; step++) {
-		l.starts[step] = d->nlog;
-		timed_step(t.m, &t.adamw, &t.batch, train ? MODE_TRAIN : MODE_FORWARD);
-	}
-	l.starts[2] = d->nlog;
-	device_record(d, false);
-	if (d->unlogged)
-		die("two steps have %zu events more than the log holds", d->unlogged);
-	return l;
+	return log_steps(&t, train ? MODE_TRAIN : MODE_FORWARD);
 }
 
 /* forward, backward, optimizer, or between them */
@@ -128,14 +174,14 @@ static void set_memory(Row *row, const char *total,
 }
 static void run_peaks(Row *row)
 {
-	Logged l = log_steps(row);
+	Logged *l = log_row(row);
 	ptrdiff_t active[NCATEGORIES], peak[NPHASES][NCATEGORIES];
-	memcpy(active, l.before, sizeof active);
+	memcpy(active, l->before, sizeof active);
 	for (int step = 0; step < 2; step++) {
 		int allocations[NPHASES] = { 0 };
 		memset(peak, 0, sizeof peak);
-		for (size_t i = l.starts[step]; i < l.starts[step + 1]; i++) {
-			const MemoryEvent *e = &l.device->log[i];
+		for (size_t i = l->starts[step]; i < l->starts[step + 1]; i++) {
+			const MemoryEvent *e = &l->device->log[i];
 			active[e->category] += e->nbytes;
 			for (int p = 0; p < NPHASES; p++)
 				if (phase_of(e) == phases[p]) {
@@ -158,13 +204,13 @@ static void run_peaks(Row *row)
 static void run_timeline(Row *row)
 {
 	enum { MOMENTS = 300 };
-	Logged l = log_steps(row);
-	const MemoryEvent *log = l.device->log;
+	Logged *l = log_row(row);
+	const MemoryEvent *log = l->device->log;
 	ptrdiff_t active[NCATEGORIES], most[NCATEGORIES];
-	memcpy(active, l.before, sizeof active);
-	for (size_t i = 0; i < l.starts[1]; i++)
+	memcpy(active, l->before, sizeof active);
+	for (size_t i = 0; i < l->starts[1]; i++)
 		active[log[i].category] += log[i].nbytes;
-	size_t first = l.starts[1], n = l.starts[2] - first, at = first;
+	size_t first = l->starts[1], n = l->starts[2] - first, at = first;
 	for (size_t i = 0; i < n; i++) {
 		const MemoryEvent *e = &log[first + i];
 		active[e->category] += e->nbytes;
@@ -210,14 +256,24 @@ static void write_path(char *text, size_t n, const RangePath *range)
 		range->name);
 }
 
+static void set_tensor(Row *row, int rank, const Tensor *t)
+{
+	char path[256];
+	write_path(path, sizeof path, t->range);
+	row_set(row, "rank", "%d", rank + 1);
+	row_set(row, "tensor", "%s", t->what);
+	row_set(row, "ranges", "%s", path[0] ? path : "between");
+	row_set(row, "MiB", "%.3f", t->nbytes / 1048576.0);
+}
+
 static void run_tensors(Row *row)
 {
 	enum { SHOWN = 40, MANY = 512 };
-	Logged l = log_steps(row);
+	Logged *l = log_row(row);
 	Tensor tensors[MANY];
 	int n = 0;
-	for (size_t i = l.starts[1]; i < l.starts[2]; i++) {
-		const MemoryEvent *e = &l.device->log[i];
+	for (size_t i = l->starts[1]; i < l->starts[2]; i++) {
+		const MemoryEvent *e = &l->device->log[i];
 		int t = 0;
 		while (t < n && (strcmp(tensors[t].what, e->what) != 0
 			|| tensors[t].nbytes != e->nbytes || tensors[t].range != e->range))
@@ -233,34 +289,115 @@ static void run_tensors(Row *row)
 	}
 	qsort(tensors, n, sizeof *tensors, by_size);
 	for (int t = 0; t < n && t < SHOWN; t++) {
-		char path[256];
-		write_path(path, sizeof path, tensors[t].range);
-		row_set(row, "rank", "%d", t + 1);
-		row_set(row, "tensor", "%s", tensors[t].what);
-		row_set(row, "ranges", "%s", path[0] ? path : "between");
+		set_tensor(row, t, &tensors[t]);
 		row_set(row, "category", "%s", category_names[tensors[t].category]);
-		row_set(row, "MiB", "%.3f", tensors[t].nbytes / 1048576.0);
 		row_set(row, "allocations", "%d", tensors[t].allocations);
 		row_emit(row);
 	}
 }
-static void run_account(Row *row)
+/* is it freed between the events from and to? */
+static bool freed(const MemoryEvent *log, size_t from, size_t to)
 {
-	Training t = training_of(row, batch, true);
+	for (size_t i = from + 1; i < to; i++)
+		if (log[i].address == log[from].address && log[i].nbytes < 0)
+			return true;
+	return false;
+}
+
+static void run_saved(Row *row)
+{
+	enum { MANY = 64 };
+	Training t = training_of(row, batch, false);
+	Logged *l = log_steps(&t, MODE_FORWARD_BACKWARD);
+	const MemoryEvent *log = l->device->log;
+	int layers = l->nranges / 4, block = 2 * layers + layers / 2, n = 0;
+	Tensor tensors[MANY];
+	double all = 0;
+	for (size_t i = l->begins[block]; i < l->ends[block]; i++) {
+		if (log[i].nbytes < 0 || freed(log, i, l->begins[3 * layers]))
+			continue;
+		if (n == MANY)
+			die("a block saves more than %d tensors", MANY);
+		tensors[n++] = (Tensor){ log[i].what, log[i].range, log[i].category,
+			log[i].nbytes, 1 };
+		all += log[i].nbytes;
+	}
+	qsort(tensors, n, sizeof *tensors, by_size);
+	for (int i = 0; i < n; i++) {
+		set_tensor(row, i, &tensors[i]);
+		row_set(row, "fraction_pct", "%.2f", 100 * tensors[i].nbytes / all);
+		set_MiB(row, "block", "", all);
+		set_MiB(row, "derived", "", memory_estimate_block(t.m, batch, t.batch.T));
+		row_emit(row);
+	}
+}
+static Training training_of_depth(const Row *row)
+{
+	Shape shape = row_shape(row);
+	shape.layers = row_int(row, "layers");
+	Training t = { .m = model_new(harness_device(), &shape,
+		policy_find(row_text(row, "precision")), harness_seed) };
+	if (strcmp(row_text(row, "fusion"), "fused") == 0)
+		model_fuse(t.m);
+	t.batch = batch_random(batch, shape.context, shape.vocab, harness_seed);
+	return t;
+}
+
+/* bytes more at the end of these events; of gradients only, or of everything */
+static double change(const Logged *l, size_t from, size_t to, bool gradients)
+{
+	double sum = 0;
+	for (size_t i = from; i < to; i++)
+		if (!gradients || l->device->log[i].category == MEM_GRADIENT)
+			sum += l->device->log[i].nbytes;
+	return sum;
+}
+
+static void run_blocks(Row *row)
+{
+	Training t = training_of_depth(row);
+	Logged *l = log_steps(&t, MODE_FORWARD_BACKWARD);
+	int layers = l->nranges / 4;
+	for (int pass = 0; pass < 2; pass++) {
+		double least = INFINITY, most = -INFINITY;
+		for (int i = 0; i < layers; i++) {
+			int block = (2 + pass) * layers + i;
+			double bytes = change(l, l->begins[block], l->ends[block], false);
+			least = fmin(least, bytes), most = fmax(most, bytes);
+		}
+		set_MiB(row, pass ? "bwd" : "fwd", "_least", least);
+		set_MiB(row, pass ? "bwd" : "fwd", "_most", most);
+	}
+	set_MiB(row, "gradient", "", change(l, l->starts[0], l->starts[1], true));
+	set_MiB(row, "later", "_gradient", change(l, l->starts[1], l->starts[2],
+		true));
+}
+static void run_estimate(Row *row)
+{
+	Training t = training_of(row, batch, false);
 	Device *d = t.m->device;
+	MemoryEstimate a = memory_estimate(t.m, batch, t.batch.T, true);
+	set_MiB(row, "forward", "_derived", memory_estimate_forward(t.m, batch,
+		t.batch.T));
+	set_MiB(row, "derived", "", a.total);
+	for (int c = 0; c < NCATEGORIES; c++)
+		set_MiB(row, category_names[c], "_derived", a.category[c]);
+	for (int i = 0; i < 2; i++) {
+		device_reset_peak(d);
+		timed_step(t.m, NULL, &t.batch, MODE_FORWARD);
+	}
+	set_MiB(row, "forward", "", d->total_peak - d->active[MEM_TEMPORARY]);
+	model_clear(t.m);
+	t.adamw = adamw_new(t.m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
 	timed_step(t.m, &t.adamw, &t.batch, MODE_TRAIN);
 	size_t workspace = d->active[MEM_TEMPORARY];
 	device_reset_peak(d);
 	timed_step(t.m, &t.adamw, &t.batch, MODE_TRAIN);
-	Account a = account_of(t.m, batch, t.batch.T, true);
 	set_MiB(row, "peak", "", d->total_peak - workspace);
-	set_MiB(row, "derived", "", a.total);
 	set_MiB(row, "workspace", "", workspace);
-	for (int c = 0; c < NCATEGORIES; c++) {
-		size_t other = c == MEM_TEMPORARY ? workspace : 0;
-		set_MiB(row, category_names[c], "", d->peak[c] - other);
-		set_MiB(row, category_names[c], "_derived", a.category[c]);
-	}
+	for (int c = 0; c < NCATEGORIES; c++)
+		set_MiB(row, category_names[c], "", d->peak[c]
+			- (c == MEM_TEMPORARY ? workspace : 0));
 }
 
 static const char *scale(void)
@@ -276,19 +413,25 @@ static const char *scale(void)
 
 int main(int argc, char **argv)
 {
-	const Study studies[] = {
+	const Sweep sweeps[] = {
 		{ "peaks", KEYS, "step phase peak_MiB " CATEGORIES " allocations", plan,
 			run_peaks },
 		{ "timeline", KEYS, "event ms phase total_MiB " CATEGORIES, plan_shown,
 			run_timeline },
 		{ "tensors", KEYS, "rank tensor ranges category MiB allocations",
 			plan_shown, run_tensors },
-		{ "account", "size context precision fusion", "peak_MiB derived_MiB "
-			"workspace_MiB " CATEGORIES " " DERIVED, plan_sizes, run_account },
+		{ "saved", "size context precision fusion", "rank tensor ranges MiB "
+			"fraction_pct block_MiB derived_MiB", plan_blocks, run_saved },
+		{ "blocks", "size context precision fusion layers", "fwd_least_MiB "
+			"fwd_most_MiB bwd_least_MiB bwd_most_MiB gradient_MiB "
+			"later_gradient_MiB", plan_depths, run_blocks },
+		{ "estimate", "size context precision fusion", "forward_MiB "
+			"forward_derived_MiB peak_MiB derived_MiB workspace_MiB "
+			CATEGORIES " " DERIVED, plan_sizes, run_estimate },
 		{ 0 }
 	};
 	const Experiment e = {
-		.name = "memory_profiling", .options = options, .studies = studies,
+		.name = "memory_profiling", .options = options, .sweeps = sweeps,
 		.about = "memory in use, by phase, by moment and by tensor",
 		.scale = scale,
 	};

@@ -120,6 +120,7 @@ static void run_trace(Row *row)
 static void plan_formats(Plan *plan)
 {
 	plan_add(plan, "fp32");
+	plan_add(plan, "tf32");
 	plan_add(plan, "bf16");
 	plan_add(plan, "fp16");
 }
@@ -136,7 +137,7 @@ static void run_formats(Row *row)
 	row_set(row, "largest", "%.6g", type_max(t));
 	row_set(row, "spacing_at_one", "%.4g", type_spacing(t, 1));
 }
-static const Study studies[] = {
+static const Sweep sweeps[] = {
 	{ "sums", "value steps accumulator stored cast",
 	  "addend sum representation_error accumulation_error error stalls_at",
 	  plan_sums, run_sums },
@@ -154,7 +155,7 @@ static const Study studies[] = {
 int main(int argc, char **argv)
 {
 	const Experiment experiment = {
-		.name = "mixed_precision_accumulation", .studies = studies,
+		.name = "mixed_precision_accumulation", .sweeps = sweeps,
 		.about = "adds one number again and again, in several number formats",
 	};
 	return harness_main(&experiment, argc, argv);

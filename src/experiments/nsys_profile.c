@@ -57,15 +57,15 @@ static void plan(Plan *plan)
 {
 	try_files();
 	for (int f = 0; f < 2; f++)
-		for (int s = 0; s < NSIZES; s++)
+		for (int s = 0; s < studied_sizes(); s++)
 			for (int c = 0; c < (context ? 1 : NCONTEXTS); c++)
 				plan_one(plan, s, c, f);
 }
 
-/* of the fast path one context, unless another is asked for */
+/* of the fused path one context, unless another is asked for */
 static void plan_kernels(Plan *plan)
 {
-	for (int s = 0; s < NSIZES; s++) {
+	for (int s = 0; s < studied_sizes(); s++) {
 		for (int c = 0; c < (context ? 1 : NCONTEXTS); c++)
 			plan_one(plan, s, c, 0);
 		plan_one(plan, s, SHOWN, 1);
@@ -78,8 +78,8 @@ static void plan_shown(Plan *plan)
 		plan_one(plan, size < 0 ? 0 : size, SHOWN, f);
 }
 typedef struct Profiled {
-	StepTime plain, profiled;
-	Profile *events, *works;
+	StepTime unprofiled, profiled;
+	Profile *events, *activities;
 } Profiled;
 
 static void export(const Profile *p)
@@ -104,17 +104,17 @@ static Profiled profile_step(const Row *row)
 	Device *d = t.m->device;
 	Profiled p = { 0 };
 	for (long i = 0; i <= warmup; i++)
-		p.plain = timed_step(t.m, &t.adamw, &t.batch, MODE_TRAIN);
+		p.unprofiled = timed_step(t.m, &t.adamw, &t.batch, MODE_TRAIN);
 	p.events = profile_start(d, false);
 	timed_step(t.m, &t.adamw, &t.batch, MODE_TRAIN);
 	profile_stop(p.events);
-	device_record(d, trace || snapshot);
-	p.works = profile_start(d, true);
+	device_log_memory(d, trace || snapshot);
+	p.activities = profile_start(d, true);
 	p.profiled = timed_step(t.m, &t.adamw, &t.batch, MODE_TRAIN);
-	profile_stop(p.works);
-	if (p.events->lost || p.works->lost || d->unlogged)
+	profile_stop(p.activities);
+	if (p.events->lost || p.activities->lost || d->unlogged)
 		die("the step has more events than a profile holds");
-	export(p.works);
+	export(p.activities);
 	training_free(&t);
 	return p;
 }
@@ -122,76 +122,76 @@ static Profiled profile_step(const Row *row)
 static void forget(Profiled *p)
 {
 	profile_free(&p->events);
-	profile_free(&p->works);
+	profile_free(&p->activities);
 }
-typedef enum { PRODUCT, SOFTMAX, NORM, ATTENTION, FEED_FORWARD, OPTIMIZER, REST,
+typedef enum { MATMUL, SOFTMAX, NORM, ATTENTION, FEED_FORWARD, OPTIMIZER, REST,
 	NCLASSES } Class;
-static const char *const class_names[NCLASSES] = { "product", "softmax", "norm",
+static const char *const class_names[NCLASSES] = { "matmul", "softmax", "norm",
 	"attention", "feed-forward", "optimizer", "rest" };
-#define CLASSES "product_ms softmax_ms norm_ms attention_ms ffn_ms " \
+#define CLASSES "matmul_ms softmax_ms norm_ms attention_ms ffn_ms " \
 	"optimizer_ms rest_ms"
 
-static bool is_product(const Work *w)
+static bool is_matmul(const Activity *w)
 {
 	static const char *const parts[] = { "gemm", "nvjet", "cutlass", "splitK",
-		"gemv", "multiply_any" };
+		"gemv", "matmul_fallback" };
 	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-		if (w->kind == WORK_KERNEL && strstr(w->name, parts[i]))
+		if (w->kind == ACTIVITY_KERNEL && strstr(w->name, parts[i]))
 			return true;
 	return false;
 }
 
-static Class class_of(const Profile *p, const Work *w)
+static Class class_of(const Profile *p, const Activity *w)
 {
-	if (is_product(w))
-		return PRODUCT;
-	for (int s = w->span; s >= 0; s = p->spans[s].parent)
+	if (is_matmul(w))
+		return MATMUL;
+	for (int s = w->range; s >= 0; s = p->ranges[s].parent)
 		for (Class c = SOFTMAX; c < REST; c++)
-			if (strcmp(p->spans[s].name, class_names[c]) == 0)
+			if (strcmp(p->ranges[s].name, class_names[c]) == 0)
 				return c;
 	return REST;
 }
 typedef struct Sum {
-	int works, kernels, spans;
-	double busy_us, span_us, event_us, class_us[NCLASSES];
+	int activities, kernels, ranges;
+	double busy_us, projected_us, event_us, class_us[NCLASSES];
 } Sum;
 
-static void add_works(Sum *sum, const Profile *p, const char *name,
+static void add_activities(Sum *sum, const Profile *p, const char *name,
 	const char *phase)
 {
-	int span = -1;
+	int range = -1;
 	double last = 0;
-	for (size_t i = 0; i < p->nworks; i++) {
-		const Work *w = &p->works[i];
-		int in = profile_within(p, w->span, name);
+	for (size_t i = 0; i < p->nactivities; i++) {
+		const Activity *w = &p->activities[i];
+		int in = profile_within(p, w->range, name);
 		if (in < 0 || profile_within(p, in, phase) < 0)
 			continue;
-		assert(w->start_us >= last || in == span);  /* they do not interleave */
-		if (in != span)
-			span = in, last = w->start_us;
-		sum->works++;
-		sum->kernels += w->kind == WORK_KERNEL;
+		assert(w->start_us >= last || in == range); /* they do not interleave */
+		if (in != range)
+			range = in, last = w->start_us;
+		sum->activities++;
+		sum->kernels += w->kind == ACTIVITY_KERNEL;
 		sum->class_us[class_of(p, w)] += w->end_us - w->start_us;
 		if (w->end_us > last) {
 			double from = w->start_us > last ? w->start_us : last;
 			sum->busy_us += w->end_us - from;
-			sum->span_us += w->end_us - last;
+			sum->projected_us += w->end_us - last;
 			last = w->end_us;
 		}
 	}
 }
 
-/* of the spans of that name in a phase */
+/* of the ranges of that name in a phase */
 static Sum sum_range(const Profiled *p, const char *name, const char *phase)
 {
 	Sum sum = { 0 };
-	add_works(&sum, p->works, name, phase);
-	for (int s = 0; s < p->events->nspans; s++) {
-		const Span *span = &p->events->spans[s];
-		if (strcmp(span->name, name) == 0
+	add_activities(&sum, p->activities, name, phase);
+	for (int s = 0; s < p->events->nranges; s++) {
+		const Range *range = &p->events->ranges[s];
+		if (strcmp(range->name, name) == 0
 			&& profile_within(p->events, s, phase) >= 0) {
-			sum.spans++;
-			sum.event_us += span->device_us;
+			sum.ranges++;
+			sum.event_us += range->device_us;
 		}
 	}
 	return sum;
@@ -205,27 +205,27 @@ static const struct { const char *label, *name, *phase; } ranges[] = {
 	{ "forward scores", "scores", "forward" },
 	{ "forward softmax", "softmax", "forward" },
 	{ "forward values", "values", "forward" },
-	{ "forward tiles", "tiles", "forward" },
+	{ "forward flash", "flash", "forward" },
 	{ "forward feed-forward", "feed-forward", "forward" },
 	{ "backward norm", "norm", "backward" },
 	{ "backward attention", "attention", "backward" },
 	{ "backward scores", "scores", "backward" },
 	{ "backward softmax", "softmax", "backward" },
 	{ "backward values", "values", "backward" },
-	{ "backward tiles", "tiles", "backward" },
+	{ "backward flash", "flash", "backward" },
 	{ "backward feed-forward", "feed-forward", "backward" },
 };
 enum { NRANGES = sizeof ranges / sizeof *ranges, NPHASES = 3 };
 
-static void set_works(Row *row, const Sum *s)
+static void set_activities(Row *row, const Sum *s)
 {
-	static const char *const columns[NCLASSES] = { "product_ms", "softmax_ms",
+	static const char *const columns[NCLASSES] = { "matmul_ms", "softmax_ms",
 		"norm_ms", "attention_ms", "ffn_ms", "optimizer_ms", "rest_ms" };
-	row_set(row, "works", "%d", s->works);
+	row_set(row, "activities", "%d", s->activities);
 	row_set(row, "kernels", "%d", s->kernels);
 	row_set(row, "busy_ms", "%.4f", s->busy_us * 1e-3);
-	row_set(row, "span_ms", "%.4f", s->span_us * 1e-3);
-	row_set(row, "busy_share", "%.4f", s->busy_us / s->span_us);
+	row_set(row, "projected_ms", "%.4f", s->projected_us * 1e-3);
+	row_set(row, "busy_fraction", "%.4f", s->busy_us / s->projected_us);
 	for (Class c = 0; c < NCLASSES; c++)
 		row_set(row, columns[c], "%.4f", s->class_us[c] * 1e-3);
 }
@@ -241,19 +241,20 @@ static void set_if(Row *row, const char *column, bool known, double ms)
 static void run_ranges(Row *row)
 {
 	Profiled p = profile_step(row);
-	const double plain[NRANGES] = { p.plain.fwd_ms, p.plain.bwd_ms,
-		p.plain.opt_ms }, profiled[NRANGES] = { p.profiled.fwd_ms,
+	const double unprofiled[NRANGES] = { p.unprofiled.fwd_ms,
+		p.unprofiled.bwd_ms,
+		p.unprofiled.opt_ms }, profiled[NRANGES] = { p.profiled.fwd_ms,
 		p.profiled.bwd_ms, p.profiled.opt_ms };
 	for (int r = 0; r < NRANGES; r++) {
 		Sum s = sum_range(&p, ranges[r].name, ranges[r].phase);
-		if (s.spans == 0)
+		if (s.ranges == 0)
 			continue;                   /* the path has no such range */
 		row_set(row, "range", "%s", ranges[r].label);
-		set_if(row, "plain_ms", r < NPHASES, plain[r]);
+		set_if(row, "unprofiled_ms", r < NPHASES, unprofiled[r]);
 		set_if(row, "profiled_ms", r < NPHASES, profiled[r]);
 		row_set(row, "event_ms", "%.4f", s.event_us * 1e-3);
-		if (p.works->sees_work)
-			set_works(row, &s);
+		if (p.activities->sees_activities)
+			set_activities(row, &s);
 		row_emit(row);
 	}
 	forget(&p);
@@ -271,13 +272,13 @@ static int by_time(const void *a, const void *b)
 	return x < y ? 1 : x > y ? -1 : 0;
 }
 
-/* totals[nworks]; returns how many */
+/* totals[nactivities]; returns how many */
 static int total_by_name(const Profile *p, const char *phase, Total *totals)
 {
 	int n = 0;
-	for (size_t i = 0; i < p->nworks; i++) {
-		const Work *w = &p->works[i];
-		if (profile_within(p, w->span, phase) < 0)
+	for (size_t i = 0; i < p->nactivities; i++) {
+		const Activity *w = &p->activities[i];
+		if (profile_within(p, w->range, phase) < 0)
 			continue;
 		int t = 0;
 		while (t < n && totals[t].name != w->name)
@@ -298,9 +299,10 @@ static void run_kernels(Row *row)
 {
 	enum { LISTED = 12 };
 	Profiled p = profile_step(row);
-	Total *totals = need(malloc((p.works->nworks + 1) * sizeof *totals));
+	Total *totals =
+		need(malloc((p.activities->nactivities + 1) * sizeof *totals));
 	for (int r = 0; r < NPHASES; r++) {
-		int n = total_by_name(p.works, ranges[r].name, totals);
+		int n = total_by_name(p.activities, ranges[r].name, totals);
 		double all = 0;
 		for (int t = 0; t < n; t++)
 			all += totals[t].us;
@@ -309,7 +311,7 @@ static void run_kernels(Row *row)
 			row_set(row, "rank", "%d", t + 1);
 			row_set(row, "kernel", "%s", totals[t].name);
 			row_set(row, "class", "%s", class_names[totals[t].class]);
-			row_set(row, "share", "%.4f", totals[t].us / all);
+			row_set(row, "fraction", "%.4f", totals[t].us / all);
 			row_set(row, "total_ms", "%.4f", totals[t].us * 1e-3);
 			row_set(row, "calls", "%d", totals[t].calls);
 			row_set(row, "mean_us", "%.3f", totals[t].us / totals[t].calls);
@@ -332,41 +334,23 @@ static void set_interval(Row *row, int lane, const char *kind, const char *name,
 	row_emit(row);
 }
 
-/* when the first work of a span began and the last one ended */
-static void find_interval(const Profile *p, int s, double *start, double *end)
-{
-	*start = p->spans[s].start_us, *end = p->spans[s].end_us;
-	bool any = false;
-	for (size_t i = 0; i < p->nworks; i++) {
-		const Work *w = &p->works[i];
-		int in = w->span;
-		while (in > s)
-			in = p->spans[in].parent;
-		if (in != s)
-			continue;
-		*start = any && *start < w->start_us ? *start : w->start_us;
-		*end = any && *end > w->end_us ? *end : w->end_us;
-		any = true;
-	}
-}
-
 static void run_timeline(Row *row)
 {
 	enum { DEPTH = 6 };
 	Profiled profiled = profile_step(row);
-	const Profile *p = profiled.works;
+	const Profile *p = profiled.activities;
 	double zero = 0, start, end;
-	for (int s = 0; s < p->nspans; s++) {
+	for (int s = 0; s < p->nranges; s++) {
 		int depth = 0;
-		for (int in = p->spans[s].parent; in >= 0; in = p->spans[in].parent)
+		for (int in = p->ranges[s].parent; in >= 0; in = p->ranges[in].parent)
 			depth++;
-		find_interval(p, s, &start, &end);
+		profile_interval(p, s, &start, &end);
 		zero = s == 0 ? start : zero;
-		set_interval(row, depth, "range", p->spans[s].name, start - zero,
+		set_interval(row, depth, "range", p->ranges[s].name, start - zero,
 			end - zero);
 	}
-	for (size_t i = 0; i < p->nworks; i++) {
-		const Work *w = &p->works[i];
+	for (size_t i = 0; i < p->nactivities; i++) {
+		const Activity *w = &p->activities[i];
 		Class class = class_of(p, w);
 		set_interval(row, DEPTH + class, class_names[class], w->name,
 			w->start_us - zero, w->end_us - zero);
@@ -422,11 +406,11 @@ static void run_overhead(Row *row)
 	repeat(d, cost, few, 100);
 	Profile *p = cost->events || cost->kernels
 		? profile_start(d, cost->kernels) : NULL;
-	device_record(d, cost->log);
+	device_log_memory(d, cost->log);
 	double start = device_now_ms(d);
 	repeat(d, cost, few, n);
 	double ms = device_now_ms(d) - start;
-	device_record(d, false);
+	device_log_memory(d, false);
 	if (p)
 		profile_stop(p);
 	profile_free(&p);
@@ -446,10 +430,11 @@ static const char *scale(void)
 
 int main(int argc, char **argv)
 {
-	const Study studies[] = {
-		{ "ranges", KEYS, "range works kernels plain_ms profiled_ms event_ms "
-			"busy_ms span_ms busy_share " CLASSES, plan, run_ranges },
-		{ "kernels", KEYS, "range rank kernel class share total_ms calls "
+	const Sweep sweeps[] = {
+		{ "ranges", KEYS,
+			"range activities kernels unprofiled_ms profiled_ms event_ms "
+			"busy_ms projected_ms busy_fraction " CLASSES, plan, run_ranges },
+		{ "kernels", KEYS, "range rank kernel class fraction total_ms calls "
 			"mean_us min_us max_us", plan_kernels, run_kernels },
 		{ "timeline", KEYS, "lane kind name start_us end_us", plan_shown,
 			run_timeline },
@@ -457,7 +442,7 @@ int main(int argc, char **argv)
 		{ 0 }
 	};
 	const Experiment e = {
-		.name = "nsys_profile", .options = options, .studies = studies,
+		.name = "nsys_profile", .options = options, .sweeps = sweeps,
 		.about = "kernels of a training step, by range and by name",
 		.scale = scale,
 	};

@@ -156,9 +156,9 @@ int main(int argc, char **argv)
 			"where to run; auto: on a GPU if there is one" },
 		{ "precision", OPT_CHOICE, &precision, PRECISIONS,
 			"policy; the bounds follow it" },
-		{ "fusion", OPT_CHOICE, &fusion, FUSIONS, "plain or fast path" },
+		{ "fusion", OPT_CHOICE, &fusion, FUSIONS, "eager or fused path" },
 		{ "attention", OPT_CHOICE, &attention, ATTENTIONS,
-			"of the fast path" },
+			"of the fused path" },
 		{ 0 }
 	};
 	int first = options_parse(options, argc, argv,
@@ -172,7 +172,7 @@ int main(int argc, char **argv)
 	Model *m = model_new(device, &shape, &policies[precision], 0);
 	if (fusion) {
 		model_fuse(m);
-		model_attend(m, attention == 1);
+		model_set_attention(m, attention == 1);
 	}
 	bounds = choose_bounds(device, m->policy);
 	checkpoint_load(m, f);

@@ -1,4 +1,4 @@
-/* pytorch_attention: attention as two products and a softmax */
+/* pytorch_attention: attention as two matmuls and a softmax */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,11 +71,11 @@ static Stats timed_passes(Device *d, void (*pass)(void *), AttentionCase *a)
 	double *ms = need(malloc(times * sizeof *ms));
 	for (long i = -WARMUP; i < times; i++) {
 		device_now_ms(d);
-		device_mark(d, 0);
+		device_event_record(d, 0);
 		pass(a);
-		device_mark(d, 1);
+		device_event_record(d, 1);
 		if (i >= 0)
-			ms[i] = device_between_ms(d, 0, 1);
+			ms[i] = device_event_elapsed_ms(d, 0, 1);
 	}
 	Stats s = stats_of(ms, (int)times);
 	free(ms);
@@ -113,19 +113,19 @@ static void run(Row *row)
 	AttentionCase a = attention_case(d, batch, 1, row_int(row, "n"),
 		row_int(row, "d"), true, type, harness_seed);
 	Sizes sizes = sizes_of(d, type, a.n, a.D);
-	attend(&a);
+	attention_case_forward(&a);
 	attention_case_check(&a, false, tolerance);
 	size_t workspace = d->active[MEM_TEMPORARY];
-	Stats forward = timed_passes(d, attend, &a);
+	Stats forward = timed_passes(d, attention_case_forward, &a);
 	double left_bytes = d->total - workspace;
 	set_pass(row, "forward", forward, left_bytes, left(sizes),
 		d->total_peak - workspace);
 	row_set(row, "pass", "backward");
 	clear(row);
 	attention_case_gradients(&a, harness_seed);
-	attend_backward(&a);
+	attention_case_backward(&a);
 	attention_case_check(&a, true, tolerance);
-	set_pass(row, "backward", timed_passes(d, attend_backward, &a),
+	set_pass(row, "backward", timed_passes(d, attention_case_backward, &a),
 		left_bytes, back(sizes), d->total_peak - workspace);
 	attention_case_free(&a);
 }
@@ -136,8 +136,8 @@ static Sizes wanted;
 /* bytes; NaN: the shapes do not say */
 static double derived_of(const char *tensor)
 {
-	static const char *const matrices[] = { "attention weights",
-		"d attention weights" };
+	static const char *const matrices[] = { "P",
+		"dP" };
 	for (int i = 0; i < 2; i++)
 		if (strcmp(tensor, matrices[i]) == 0)
 			return wanted.matrix;
@@ -202,12 +202,12 @@ static void run_failing(Row *row)
 	wanted = sizes_of(full, type, n, D);
 	row_set(row, "n", "%ld", n);
 	full->on_oom = list_and_leave;
-	device_record(full, true);
+	device_log_memory(full, true);
 	AttentionCase a = attention_case(full, batch, 1, n, D, true, type,
 		harness_seed);
-	attend(&a);
+	attention_case_forward(&a);
 	attention_case_gradients(&a, harness_seed);
-	attend_backward(&a);
+	attention_case_backward(&a);
 	die("n = %ld fits", n);
 }
 
@@ -218,7 +218,7 @@ static const char *scale(void)
 
 int main(int argc, char **argv)
 {
-	const Study studies[] = {
+	const Sweep sweeps[] = {
 		{ "passes", "dtype batch n d", "pass ms sd_ms min_ms before_MiB "
 			"derived_MiB peak_MiB", plan, run },
 		{ "failing", "dtype batch d", "n order tensor category derived_MiB MiB "
@@ -226,8 +226,8 @@ int main(int argc, char **argv)
 		{ 0 }
 	};
 	const Experiment e = {
-		.name = "pytorch_attention", .options = options, .studies = studies,
-		.about = "attention as two products and a softmax", .scale = scale,
+		.name = "pytorch_attention", .options = options, .sweeps = sweeps,
+		.about = "attention as two matmuls and a softmax", .scale = scale,
 	};
 	return harness_main(&e, argc, argv);
 }

@@ -21,7 +21,7 @@ except ImportError as error:
 SIZES = {
 	"small": (768, 3072, 12, 12), "medium": (1024, 4096, 24, 16),
 	"large": (1280, 5120, 36, 20), "xl": (1600, 6400, 48, 25),
-	"2.7B": (2560, 10240, 32, 32),
+	"2.7B": (2560, 10240, 32, 32), "10B": (4608, 12288, 50, 36),
 }
 VOCAB, EPS, THETA = 10000, 1e-5, 10000.0
 
@@ -266,36 +266,76 @@ def command_time(args):
 			raise
 		row["status"] = "oom"
 	print(*(f"{key}={value}" for key, value in row.items()))
+def replay_ms(work, runs):
+	"""milliseconds of each replay of the work, recorded as a graph"""
+	warmup = 3
+	for _ in range(warmup):
+		work()
+	torch.cuda.synchronize()
+	graph = torch.cuda.CUDAGraph()
+	with torch.cuda.graph(graph):
+		work()
+	events = [torch.cuda.Event(enable_timing=True) for _ in range(runs + 1)]
+	for i in range(-warmup, runs):
+		if i >= 0:
+			events[i].record()
+		graph.replay()
+	events[runs].record()
+	torch.cuda.synchronize()
+	return [a.elapsed_time(b) for a, b in zip(events, events[1:])]
+@torch.no_grad()
 def command_norms(args):
 	torch.manual_seed(args.seed)
 	set_precision("fp32")
 	with torch.device("cuda"):
 		x = torch.randn(args.rows, args.width)
-		rms, layer = RMSNorm(args.width), nn.LayerNorm(args.width)
-	rms.weight = nn.Parameter(1 + 0.1 * torch.randn(args.width, device="cuda"))
-	norms = {
-		"rmsnorm_eager": rms, "rmsnorm_compiled": torch.compile(rms),
-		"rmsnorm_library": lambda x: F.rms_norm(x, x.shape[-1:], rms.weight,
-			EPS),
-		"layernorm_library": layer,
-	}
-	row = {"rows": args.rows, "width": args.width, "torch": torch.__version__}
-	clock = Clock()
-	with torch.no_grad():
-		want = norms["rmsnorm_eager"](x)
-		for name, norm in norms.items():
-			for _ in range(10):
-				y = norm(x)
-			if name.startswith("rms"):
-				torch.testing.assert_close(y, want)
+		eager, layer = RMSNorm(args.width), nn.LayerNorm(args.width, eps=EPS)
+		native = nn.RMSNorm(args.width, eps=EPS)
+		gain = nn.Parameter(1 + 0.1 * torch.randn(args.width))
+	eager.weight = native.weight = layer.weight = gain
+	wants = {"RMSNorm": eager(x),
+		"LayerNorm": eager(x - x.mean(-1, keepdim=True))}
+	for impl, name, norm in (("eager", "RMSNorm", eager),
+			("compiled", "RMSNorm", torch.compile(eager)),
+			("native", "RMSNorm", native), ("native", "LayerNorm", layer)):
+		torch.testing.assert_close(norm(x), wants[name], atol=1e-4, rtol=1e-4)
+		clock = Clock()
+		clock.ms["fwd"] = replay_ms(lambda: norm(x), args.repeats)
+		GBps = 2e-6 * x.nbytes / statistics.median(clock.ms["fwd"])
+		row = {"impl": "pytorch-" + impl, "norm": name,
+			"fwd_GBps": f"{GBps:.2f}", "fwd_fraction": f"{GBps / args.copy:.6f}"}
+		row |= clock.columns("fwd")
+		print(*(f"{key}={value}" for key, value in row.items()), "status=ok",
+			flush=True)
+def toy_types(device, dtype):
+	"""the types of one training step's tensors under autocast, by name"""
+	fc1, fc2 = nn.Linear(20, 10, bias=False), nn.Linear(10, 5, bias=False)
+	toy = nn.ModuleDict({"fc1": fc1, "ln": nn.LayerNorm(10), "fc2": fc2})
+	toy.to(device)
+	x = torch.randn(32, 20, device=device)
+	targets = torch.randint(5, (32,), device=device)
+	made = {}
+	types = {"input": x.dtype}
+	with torch.autocast(device, dtype=dtype):
+		for name, layer in (("fc1 output", fc1), ("relu output", F.relu),
+				("ln output", toy["ln"]), ("logits", fc2)):
+			x = made[name] = layer(x)
+			x.retain_grad()
+		loss = F.cross_entropy(x, targets)
+	loss.backward()
+	types["loss"] = loss.dtype
+	for name, x in (*made.items(), *toy.named_parameters()):
+		types[name], types["grad of " + name] = x.dtype, x.grad.dtype
+	return types
 
-			def repeat():
-				for _ in range(args.repeats):
-					norm(x)
 
-			clock.time(name, repeat)
-			row[f"{name}_ms"] = f"{clock.ms[name][0] / args.repeats:.6f}"
-	print(*(f"{key}={value}" for key, value in row.items()), "status=ok")
+def command_toy(args):
+	short = {torch.float32: "fp32", torch.bfloat16: "bf16",
+		torch.float16: "fp16"}
+	bf16 = toy_types(args.device, torch.bfloat16)
+	fp16 = toy_types(args.device, torch.float16)
+	for name in bf16:
+		print(name, short[bf16[name]], short[fp16[name]], sep="\t")
 DTYPES = {torch.float64: "F64", torch.float32: "F32", torch.int32: "I32"}
 
 
@@ -420,10 +460,12 @@ def main():
 		default="fp32")
 	gold.add_argument("--out", required=True)
 	command("norms", command_norms, rows=50000, width=1024, repeats=1000,
-		seed=1)
+		seed=1, copy=3000.0)
+	command("toy", command_toy, device=device)
 	command("check", command_check, device=device).add_argument("file")
 	args = parser.parse_args()
-	if args.run not in (command_gold, command_check) and device == "cpu":
+	anywhere = (command_gold, command_check, command_toy)
+	if args.run not in anywhere and device == "cpu":
 		parser.error("PyTorch finds no GPU")
 	if args.run == command_time and (args.warmup < 1 or args.steps < 1):
 		parser.error("--warmup and --steps are at least 1")

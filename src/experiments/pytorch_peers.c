@@ -32,7 +32,7 @@ static bool wanted(const char *only, const char *name)
 
 static void plan(Plan *plan)
 {
-	enum { SMALL = 2, ALL = NSIZES };   /* sizes that are compiled as a whole */
+	enum { SMALL = 2, ALL = NTRAINED };   /* sizes that are compiled as a whole */
 	static const struct { const char *precision, *impl; int sizes; } forms[] = {
 		{ "bf16", "ours", ALL }, { "bf16", "ours-eager", ALL },
 		{ "bf16", "pytorch-eager", ALL }, { "fp32", "ours", ALL },
@@ -106,13 +106,13 @@ static const char *scale(void)
 
 int main(int argc, char **argv)
 {
-	const Study studies[] = {
+	const Sweep sweeps[] = {
 		{ "step", "impl size context precision", "fwd_only_ms fwd_ms bwd_ms "
 			"opt_ms step_ms step_sd_ms peak_MiB loss", plan, run },
 		{ 0 }
 	};
 	const Experiment e = {
-		.name = "pytorch_peers", .options = options, .studies = studies,
+		.name = "pytorch_peers", .options = options, .sweeps = sweeps,
 		.about = "one training step, ours and PyTorch's, side by side",
 		.scale = scale,
 	};

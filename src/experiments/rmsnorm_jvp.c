@@ -145,7 +145,7 @@ static void run_best(Row *row)
 	row_set(row, "predicted_error", "%.2e", 1.5 * 0x1p-36);
 	row_set(row, "dg_error", "%.2e", best.dg);
 }
-static const Study studies[] = {
+static const Sweep sweeps[] = {
 	{ "steps", "width step", "dx_error dg_error truncation rounding",
 	  plan_steps, run_step },
 	{ "best", "width",
@@ -157,7 +157,7 @@ static const Study studies[] = {
 int main(int argc, char **argv)
 {
 	const Experiment experiment = {
-		.name = "rmsnorm_jvp", .studies = studies,
+		.name = "rmsnorm_jvp", .sweeps = sweeps,
 		.about = "RMSNorm's gradients against central differences, in double",
 	};
 	return harness_main(&experiment, argc, argv);

@@ -34,18 +34,18 @@ static void queue_phases(void *arg)
 {
 	const Step *s = arg;
 	Device *d = s->m->device;
-	device_mark(d, 0);
+	device_event_record(d, 0);
 	RANGE(d, "forward")
 		model_run(s->m, s->mode != MODE_FORWARD);
-	device_mark(d, 1);
+	device_event_record(d, 1);
 	if (s->mode != MODE_FORWARD)
 		RANGE(d, "backward")
 			model_backward(s->m, false);
-	device_mark(d, 2);
+	device_event_record(d, 2);
 	if (s->mode == MODE_TRAIN)
 		RANGE(d, "optimizer")
 			adamw_apply(s->adamw, s->m);
-	device_mark(d, 3);
+	device_event_record(d, 3);
 }
 static void begin(const Step *s, const Batch *b)
 {
@@ -58,11 +58,11 @@ static StepTime finish(const Step *s)
 {
 	Device *d = s->m->device;
 	StepTime t = { .loss = model_loss(s->m) };
-	t.fwd_ms = device_between_ms(d, 0, 1);
+	t.fwd_ms = device_event_elapsed_ms(d, 0, 1);
 	if (s->mode != MODE_FORWARD)
-		t.bwd_ms = device_between_ms(d, 1, 2);
+		t.bwd_ms = device_event_elapsed_ms(d, 1, 2);
 	if (s->mode == MODE_TRAIN) {
-		t.opt_ms = device_between_ms(d, 2, 3);
+		t.opt_ms = device_event_elapsed_ms(d, 2, 3);
 		adamw_finish(s->adamw, s->m);
 	}
 	t.step_ms = t.fwd_ms + t.bwd_ms + t.opt_ms;
@@ -84,7 +84,7 @@ StepTime replayed_step(Replay *r, Model *m, AdamW *adamw, const Batch *b,
 	Mode mode)
 {
 	Step s = { m, adamw, mode };
-	if (m->device->backend->record == NULL || !r->warm) {
+	if (m->device->backend->graph_begin == NULL || !r->warm) {
 		r->warm = true;
 		return timed_step(m, adamw, b, mode);
 	}
@@ -92,11 +92,12 @@ StepTime replayed_step(Replay *r, Model *m, AdamW *adamw, const Batch *b,
 	RANGE(m->device, "step") {
 		begin(&s, b);
 		if (r->loss_scale != m->loss_scale)
-			device_forget(m->device, &r->graph);
+			device_graph_destroy(m->device, &r->graph);
 		if (r->graph == NULL)
-			r->graph = device_graph(m->device, queue_phases, &s, &r->kernels);
+			r->graph = device_graph_capture(m->device, queue_phases, &s,
+				&r->kernels);
 		r->loss_scale = m->loss_scale;
-		device_replay(m->device, r->graph);
+		device_graph_launch(m->device, r->graph);
 		t = finish(&s);
 	}
 	return t;
@@ -104,15 +105,15 @@ StepTime replayed_step(Replay *r, Model *m, AdamW *adamw, const Batch *b,
 
 void replay_free(Replay *r, Device *device)
 {
-	device_forget(device, &r->graph);
+	device_graph_destroy(device, &r->graph);
 }
 
 int step_kernels(Model *m, AdamW *adamw, Mode mode)
 {
 	Step s = { m, adamw, mode };
 	int kernels = 0;
-	void *graph = device_graph(m->device, queue_phases, &s, &kernels);
-	device_forget(m->device, &graph);
+	void *graph = device_graph_capture(m->device, queue_phases, &s, &kernels);
+	device_graph_destroy(m->device, &graph);
 	return kernels;
 }
 StepStats timed_steps(Model *m, AdamW *adamw, const Batch *b, Mode mode,
@@ -151,6 +152,11 @@ void row_set_time(Row *row, const char *phase, Stats ms)
 	snprintf(name, sizeof name, "%s_sd_ms", phase);
 	row_set(row, name, "%.4f", ms.sd);
 }
+int studied_sizes(void)
+{
+	return harness_on_gpu() ? NSIZES : NTRAINED;
+}
+
 Shape scaled_down(Shape s)
 {
 	enum { DEPTH_SCALE = 4 };

@@ -59,14 +59,18 @@ typedef struct Training {
 Training training_of(const Row *row, size_t B, bool with_adamw);
 void     training_free(Training *t);
 
-/* a size as studies on a CPU take it: contexts are divided by it too */
+/* a size as sweeps on a CPU take it: contexts are divided by it too */
 enum { SCALE = 8 };
 #define SCALED "small (widths and contexts divided by 8, depths by 4)"
+/* sizes that train on one GPU: all but 10B */
+enum { NTRAINED = NSIZES - 1 };
+/* sizes that a sweep takes: on a GPU all, on a CPU NTRAINED */
+int      studied_sizes(void);
 Shape    scaled_down(Shape s);
 /* of the row's size and context; on a CPU scaled down */
 Shape    row_shape(const Row *row);
 
-/* FLOPs of the products in one forward pass of the plain path over N = B T
+/* FLOPs of the matmuls in one forward pass of the eager path over N = B T
  * tokens; backward takes twice as many */
 double   forward_flops(const Shape *shape, size_t B, size_t T);
 #endif

@@ -11,38 +11,38 @@
 enum { WARMUP = 3 };
 
 /* graph NULL: the work is called */
-static Timing run_between_marks(Device *d, Work *work, void *arg, void *graph,
+static Timing run_between_events(Device *d, Work *work, void *arg, void *graph,
 	int runs)
 {
 	assert(1 <= runs && runs <= MOST_RUNS);
 	for (int i = -WARMUP; i < runs; i++) {
 		if (i >= 0)
-			device_mark(d, i);
+			device_event_record(d, i);
 		if (graph)
-			device_replay(d, graph);
+			device_graph_launch(d, graph);
 		else
 			work(arg);
 	}
-	device_mark(d, runs);
+	device_event_record(d, runs);
 	double *ms = need(malloc(runs * sizeof *ms));
 	for (int i = 0; i < runs; i++)
-		ms[i] = device_between_ms(d, i, i + 1);
+		ms[i] = device_event_elapsed_ms(d, i, i + 1);
 	Stats s = stats_of(ms, runs);
 	free(ms);
 	return (Timing){ s.median, s.sd, s.min, s.max, 0 };
 }
 Timing timed_calls(Device *d, Work *work, void *arg, int runs)
 {
-	return run_between_marks(d, work, arg, NULL, runs);
+	return run_between_events(d, work, arg, NULL, runs);
 }
 Timing timed(Device *d, Work *work, void *arg, int runs)
 {
 	int kernels = 0;
 	work(arg);
-	void *graph = device_graph(d, work, arg, &kernels);
-	Timing t = run_between_marks(d, work, arg, graph, runs);
+	void *graph = device_graph_capture(d, work, arg, &kernels);
+	Timing t = run_between_events(d, work, arg, graph, runs);
 	t.kernels = kernels;
-	device_forget(d, &graph);
+	device_graph_destroy(d, &graph);
 	return t;
 }
 typedef struct Copy { const Ops *ops; Array to, from; size_t n; } Copy;

@@ -11,14 +11,14 @@ typedef struct Timing {
 	int kernels;                         /* launched by one run; 0: not known */
 } Timing;
 
-enum { MOST_RUNS = NMARKS - 1 };
+enum { MOST_RUNS = NEVENTS - 1 };
 /* of runs that follow a few more; recorded and replayed where the device can */
 Timing timed(Device *d, Work *work, void *arg, int runs);
 /* the same, but called each time */
 Timing timed_calls(Device *d, Work *work, void *arg, int runs);
 /* bytes read and written in a copy of n fp32 numbers, in 1e9 a second */
 double copy_GBps(Device *d, size_t n, int runs);
-/* the numbers in a copy that measures a ceiling */
+/* the numbers in a copy that measures a peak */
 size_t copy_length(const Device *d);
 
 #endif

@@ -65,7 +65,7 @@ void adamw_apply(const AdamW *a, Model *m)
 		update_each(a, m);
 		return;
 	}
-	Array low = m->low;
+	Array low = m->compute_weights;
 	if (low.at == m->weights.at)
 		low.at = NULL;
 	m->ops->fused.adamw(m->weights, low, m->gradients, a->m, a->v, m->count,

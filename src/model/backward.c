@@ -6,7 +6,7 @@
 static void linear_backward(Model *m, Array dX, double beta, Array dY, Array X,
 	int parameter, double beta_w, size_t N)
 {
-	Stack W = { parameter, 1 };
+	ParamSpan W = { parameter, 1 };
 	Parameter p = shape_parameter(&m->shape, parameter);
 	Array dy = take_as(m, dY, N * p.rows, m->policy->op[OP_LINEAR].input);
 	linear_backward_input(m, dX, beta, dy, W, N);
@@ -27,25 +27,25 @@ static void norm_backward(Model *m, Array dx, Array dy, Array x, int gain,
 			m->ops->rmsnorm_backward(dx, dg, dy, x, g, rho, N, C);
 	}
 }
-static void heads_backward(Model *m, Saved *s, Array dq, Array dk, Array dv,
-	Array dO)
+static void heads_backward(Model *m, Activations *s, Array dq, Array dk,
+	Array dv, Array dO)
 {
 	size_t B = m->B, T = m->T, H = m->shape.heads, C = m->shape.d_model,
 		D = C / H;
 	Type type = m->policy->op[OP_SCORES].output;
 	Array dP = temporary(m, B * H * T * T, type, "d attn.softmax");
-	const Matmul weights_by_rows = {          /* (T, T) times (T, D) */
+	const Matmul probabilities_by_rows = {    /* (T, T) times (T, D) */
 		.m = T, .n = D, .k = T, .lda = T, .ldb = C, .ldc = C, .alpha = 1,
 			.outer = B, .inner = H,
 		.step_a = { H * T * T, T * T }, .step_b = { T * C, D },
 			.step_c = { T * C, D },
 	};
-	Matmul transposed = weights_by_rows;
+	Matmul transposed = probabilities_by_rows;
 	transposed.trans_a = true;
 	size_t n = B * T * C, nP = B * H * T * T;
 	RANGE(m->device, "values") {
-		attention_product(m, dv, s->P, nP, dO, n, transposed);
-		attention_product(m, dP, dO, n, s->v, n, (Matmul){
+		attention_matmul(m, dv, s->P, nP, dO, n, transposed);
+		attention_matmul(m, dP, dO, n, s->v, n, (Matmul){
 			.m = T, .n = T, .k = D, .trans_b = true, .lda = C, .ldb = C,
 			.ldc = T, .alpha = 1, .outer = B, .inner = H,
 			.step_a = { T * C, D }, .step_b = { T * C, D },
@@ -54,8 +54,8 @@ static void heads_backward(Model *m, Saved *s, Array dq, Array dk, Array dv,
 	RANGE(m->device, "softmax")
 		m->ops->softmax_backward(dP, dP, s->P, 1 / sqrt(D), B * H, T);
 	RANGE(m->device, "scores") {
-		attention_product(m, dq, dP, nP, s->k, n, weights_by_rows);
-		attention_product(m, dk, dP, nP, s->q, n, transposed);
+		attention_matmul(m, dq, dP, nP, s->k, n, probabilities_by_rows);
+		attention_matmul(m, dk, dP, nP, s->q, n, transposed);
 	}
 	array_drop(m, &dP);
 	m->ops->rope(dq, dq, m->cosine, m->sine, B, T, H, D, -1);
@@ -67,7 +67,7 @@ static void attention_backward(Model *m, int layer, Array dnorm, Array dx,
 {
 	size_t N = m->B * m->T, C = m->shape.d_model;
 	Type type = m->policy->op[OP_LINEAR].output;
-	Saved *s = &m->saved[layer];
+	Activations *s = &m->activations[layer];
 	Array dO = temporary(m, N * C, m->policy->op[OP_VALUES].output,
 		"d attn.values");
 	linear_backward(m, dO, 0, dx, s->o, in_block(m, layer, P_OUTPUT), beta, N);
@@ -94,7 +94,7 @@ static void ffn_backward(Model *m, int layer, Array dnorm, Array dx,
 {
 	size_t N = m->B * m->T, F = m->shape.d_ff;
 	Type type = m->policy->op[OP_SWIGLU].output;
-	Saved *s = &m->saved[layer];
+	Activations *s = &m->activations[layer];
 	Array dh = temporary(m, N * F, type, "d ffn.swiglu");
 	linear_backward(m, dh, 0, dx, s->h, in_block(m, layer, P_W2), beta, N);
 	array_drop(m, &s->h);
@@ -110,23 +110,23 @@ static void ffn_backward(Model *m, int layer, Array dnorm, Array dx,
 	array_drop(m, &dh);
 	array_drop(m, &s->norm2);
 }
-typedef struct Plain {
+typedef struct Eager {
 	Array dx;
 	double beta;
-} Plain;
+} Eager;
 
 static void block_backward(Model *m, int layer, void *gradient)
 {
-	Array dx = ((const Plain *)gradient)->dx;
-	double beta = ((const Plain *)gradient)->beta;
+	Array dx = ((const Eager *)gradient)->dx;
+	double beta = ((const Eager *)gradient)->beta;
 	size_t N = m->B * m->T, C = m->shape.d_model;
-	Saved *s = &m->saved[layer];
+	Activations *s = &m->activations[layer];
 	int ln1 = in_block(m, layer, P_LN1), ln2 = in_block(m, layer, P_LN2);
 	Array dnorm = temporary(m, N * C, TYPE_REAL, "d norm");
 	RANGE(m->device, "feed-forward")
 		ffn_backward(m, layer, dnorm, dx, beta);
-	norm_backward(m, dx, dnorm, s->middle, ln2, s->rho2, s->mu2);
-	array_drop(m, &s->middle);
+	norm_backward(m, dx, dnorm, s->x_mid, ln2, s->rho2, s->mu2);
+	array_drop(m, &s->x_mid);
 	RANGE(m->device, "attention")
 		attention_backward(m, layer, dnorm, dx, beta);
 	norm_backward(m, dx, dnorm, s->x, ln1, s->rho1, s->mu1);
@@ -136,15 +136,15 @@ static void block_backward(Model *m, int layer, void *gradient)
 static void propagate(Model *m, const Blocks *b, int first, int n,
 	void *gradient)
 {
-	Saved *s = &m->saved[first];
-	if (n <= m->leaf) {
+	Activations *s = &m->activations[first];
+	if (n <= m->recompute_blocks) {
 		b->forward(m, first, n, s->x, true, false, false);
 		for (int layer = first + n - 1; layer >= first; layer--)
 			RANGE(m->device, "layer")
 				b->backward(m, layer, gradient);
 	} else {
 		int half = (n + 1) / 2;
-		m->saved[first + half].x = b->forward(m, first, half, s->x, false,
+		m->activations[first + half].x = b->forward(m, first, half, s->x, false,
 			true, true);
 		propagate(m, b, first + half, n - half, gradient);
 		propagate(m, b, first, half, gradient);
@@ -153,7 +153,7 @@ static void propagate(Model *m, const Blocks *b, int first, int n,
 
 void blocks_backward(Model *m, const Blocks *b, void *gradient)
 {
-	int layers = (int)m->shape.layers, group = m->group;
+	int layers = (int)m->shape.layers, group = m->checkpoint_every;
 	if (group == 0) {
 		for (int layer = layers - 1; layer >= 0; layer--)
 			RANGE(m->device, "layer")
@@ -164,7 +164,7 @@ void blocks_backward(Model *m, const Blocks *b, void *gradient)
 		propagate(m, b, first, first + group < layers ? group
 			: layers - first, gradient);
 }
-static void plain_backward(Model *m, double beta)
+static void eager_backward(Model *m, double beta)
 {
 	size_t N = m->B * m->T, C = m->shape.d_model, V = m->shape.vocab;
 	int last = shape_nparameters(&m->shape) - 1;
@@ -182,8 +182,8 @@ static void plain_backward(Model *m, double beta)
 	norm_backward(m, dx, dnorm, m->x, last - 1, m->rho, m->mu);
 	array_drop(m, &dnorm);
 	array_drop(m, &m->x);
-	const Blocks plain = { plain_blocks_forward, block_backward };
-	blocks_backward(m, &plain, &(Plain){ dx, beta });
+	const Blocks eager = { eager_blocks_forward, block_backward };
+	blocks_backward(m, &eager, &(Eager){ dx, beta });
 	m->ops->embedding_backward(model_gradient(m, 0), beta, dx, m->tokens, N, C,
 		V);
 	array_drop(m, &dx);
@@ -191,7 +191,7 @@ static void plain_backward(Model *m, double beta)
 
 void model_backward(Model *m, bool accumulate)
 {
-	assert(m->has_saved && m->has_targets
+	assert(m->has_activations && m->has_targets
 		&& "a forward pass with targets and keep comes first");
 	double beta = accumulate && m->gradients.at ? 1 : 0;
 	if (m->gradients.at == NULL)
@@ -200,6 +200,6 @@ void model_backward(Model *m, bool accumulate)
 	if (m->fused)
 		fused_backward(m, beta);
 	else
-		plain_backward(m, beta);
+		eager_backward(m, beta);
 	model_clear(m);
 }

@@ -29,7 +29,7 @@ static _Noreturn void name_first_nonfinite(Model *m, size_t N)
 		refuse_nonfinite(m, model_weight(m, i), p.count, "", p.name);
 	}
 	for (int layer = 0; layer < m->shape.layers; layer++) {
-		const Saved *s = &m->saved[layer];
+		const Activations *s = &m->activations[layer];
 		const struct { Array a; size_t n; const char *what; } order[] = {
 			{ s->x, N * C, "input" }, { s->norm1, N * C, "ln1" },
 			{ s->q, N * C, "attn.q" }, { s->k, N * C, "attn.k" },
@@ -37,7 +37,7 @@ static _Noreturn void name_first_nonfinite(Model *m, size_t N)
 			{ s->P, scores, "attn.softmax" },
 			{ s->L, N * m->shape.heads, "attn.logsumexp" },
 			{ s->o, N * C, "attn.values" },
-			{ s->middle, N * C, "attn.residual" }, { s->norm2, N * C, "ln2" },
+			{ s->x_mid, N * C, "attn.residual" }, { s->norm2, N * C, "ln2" },
 			{ s->gate, N * F, "ffn.w1" }, { s->up, N * F, "ffn.w3" },
 			{ s->gate_up, 2 * N * F, "ffn.w1 and w3" },
 			{ s->h, N * F, "ffn.swiglu" },
@@ -57,7 +57,7 @@ static void unless_kept(Model *m, bool keep, Array *a)
 	if (!keep)
 		array_drop(m, a);
 }
-static Matmul head_products(const Model *m)
+static Matmul head_matmul(const Model *m)
 {
 	size_t T = m->T, H = m->shape.heads, C = m->shape.d_model, D = C / H;
 	return (Matmul){
@@ -66,7 +66,7 @@ static Matmul head_products(const Model *m)
 	};
 }
 
-static void attend(Model *m, int layer, Saved *s, bool keep)
+static void attention_forward(Model *m, int layer, Activations *s, bool keep)
 {
 	size_t B = m->B, T = m->T, H = m->shape.heads, C = m->shape.d_model,
 		D = C / H, N = B * T;
@@ -75,12 +75,12 @@ static void attend(Model *m, int layer, Saved *s, bool keep)
 	for (int i = 0; i < 3; i++) {
 		*projections[i] = activation(m, N * C, OP_LINEAR, names[i]);
 		linear_forward(m, *projections[i], s->norm1,
-			(Stack){ in_block(m, layer, P_Q + i), 1 }, N);
+			(ParamSpan){ in_block(m, layer, P_Q + i), 1 }, N);
 	}
 	unless_kept(m, keep, &s->norm1);
 	m->ops->rope(s->q, s->q, m->cosine, m->sine, B, T, H, D, 1);
 	m->ops->rope(s->k, s->k, m->cosine, m->sine, B, T, H, D, 1);
-	Matmul scores = head_products(m), values = scores;
+	Matmul scores = head_matmul(m), values = scores;
 	scores.n = T, scores.k = D, scores.trans_b = true;
 	scores.lda = scores.ldb = C, scores.ldc = T;
 	scores.step_c[0] = H * T * T, scores.step_c[1] = T * T;
@@ -89,12 +89,12 @@ static void attend(Model *m, int layer, Saved *s, bool keep)
 	values.step_a[0] = H * T * T, values.step_a[1] = T * T;
 	s->P = activation(m, N * H * T, OP_SCORES, "attn.softmax");
 	RANGE(m->device, "scores")
-		attention_product(m, s->P, s->q, N * C, s->k, N * C, scores);
+		attention_matmul(m, s->P, s->q, N * C, s->k, N * C, scores);
 	RANGE(m->device, "softmax")
 		m->ops->softmax_forward(s->P, s->P, 1 / sqrt(D), B * H, T);
 	s->o = activation(m, N * C, OP_VALUES, "attn.values");
 	RANGE(m->device, "values")
-		attention_product(m, s->o, s->P, N * H * T, s->v, N * C, values);
+		attention_matmul(m, s->o, s->P, N * H * T, s->v, N * C, values);
 	unless_kept(m, keep, &s->q);
 	unless_kept(m, keep, &s->k);
 	unless_kept(m, keep, &s->v);
@@ -132,37 +132,38 @@ static Array linear_of(Model *m, Array X, int parameter, const char *what)
 	size_t N = m->B * m->T;
 	Array branch = temporary(m, N * m->shape.d_model,
 		m->policy->op[OP_LINEAR].output, what);
-	linear_forward(m, branch, X, (Stack){ parameter, 1 }, N);
+	linear_forward(m, branch, X, (ParamSpan){ parameter, 1 }, N);
 	return branch;
 }
 
-static Array block_forward(Model *m, int layer, Array x, bool keep, bool hold)
+static Array block_forward(Model *m, int layer, Array x, bool keep,
+	bool save_input)
 {
 	size_t N = m->B * m->T, C = m->shape.d_model, F = m->shape.d_ff;
-	Saved *s = &m->saved[layer];
+	Activations *s = &m->activations[layer];
 	s->x = x;
 	normalise(m, &s->norm1, &s->rho1, &s->mu1, s->x, in_block(m, layer, P_LN1),
 		"ln1");
 	Array branch = { NULL, FP32 };
 	RANGE(m->device, "attention") {
-		attend(m, layer, s, keep);
+		attention_forward(m, layer, s, keep);
 		branch = linear_of(m, s->o, in_block(m, layer, P_OUTPUT), "attn.output");
 		unless_kept(m, keep, &s->o);
 	}
-	s->middle = add_residual(m, s->x, branch, N * C, "residual after attention");
+	s->x_mid = add_residual(m, s->x, branch, N * C, "residual after attention");
 	array_drop(m, &branch);
-	unless_kept(m, keep || hold, &s->x);
+	unless_kept(m, keep || save_input, &s->x);
 	unless_kept(m, keep, &s->rho1);
 	unless_kept(m, keep, &s->mu1);
-	normalise(m, &s->norm2, &s->rho2, &s->mu2, s->middle,
+	normalise(m, &s->norm2, &s->rho2, &s->mu2, s->x_mid,
 		in_block(m, layer, P_LN2), "ln2");
 	RANGE(m->device, "feed-forward") {
 		s->gate = activation(m, N * F, OP_LINEAR, "ffn.w1");
 		s->up = activation(m, N * F, OP_LINEAR, "ffn.w3");
-		linear_forward(m, s->gate, s->norm2, (Stack){ in_block(m, layer, P_W1), 1 },
-			N);
-		linear_forward(m, s->up, s->norm2, (Stack){ in_block(m, layer, P_W3), 1 },
-			N);
+		linear_forward(m, s->gate, s->norm2,
+			(ParamSpan){ in_block(m, layer, P_W1), 1 }, N);
+		linear_forward(m, s->up, s->norm2,
+			(ParamSpan){ in_block(m, layer, P_W3), 1 }, N);
 		unless_kept(m, keep, &s->norm2);
 		s->h = activation(m, N * F, OP_SWIGLU, "ffn.swiglu");
 		m->ops->swiglu_forward(s->h, s->gate, s->up, N * F);
@@ -171,20 +172,20 @@ static Array block_forward(Model *m, int layer, Array x, bool keep, bool hold)
 		branch = linear_of(m, s->h, in_block(m, layer, P_W2), "ffn.w2");
 		unless_kept(m, keep, &s->h);
 	}
-	Array out = add_residual(m, s->middle, branch, N * C, "residual after ffn");
+	Array out = add_residual(m, s->x_mid, branch, N * C, "residual after ffn");
 	array_drop(m, &branch);
-	unless_kept(m, keep, &s->middle);
+	unless_kept(m, keep, &s->x_mid);
 	unless_kept(m, keep, &s->rho2);
 	unless_kept(m, keep, &s->mu2);
 	return out;
 }
 
-Array plain_blocks_forward(Model *m, int first, int n, Array x, bool keep,
-	bool hold, bool output)
+Array eager_blocks_forward(Model *m, int first, int n, Array x, bool keep,
+	bool save_input, bool output)
 {
 	for (int layer = first; layer < first + n; layer++)
 		RANGE(m->device, "layer")
-			x = block_forward(m, layer, x, keep, hold && layer == first);
+			x = block_forward(m, layer, x, keep, save_input && layer == first);
 	if (!output)
 		array_drop(m, &x);
 	return x;
@@ -192,9 +193,9 @@ Array plain_blocks_forward(Model *m, int first, int n, Array x, bool keep,
 void model_clear(Model *m)
 {
 	for (int layer = 0; layer < m->shape.layers; layer++) {
-		Saved *s = &m->saved[layer];
+		Activations *s = &m->activations[layer];
 		Array *const all[] = { &s->x, &s->norm1, &s->rho1, &s->mu1, &s->q,
-			&s->k, &s->v, &s->qkv, &s->P, &s->L, &s->o, &s->middle, &s->norm2,
+			&s->k, &s->v, &s->qkv, &s->P, &s->L, &s->o, &s->x_mid, &s->norm2,
 			&s->rho2, &s->mu2, &s->gate, &s->up, &s->h, &s->gate_up };
 		for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 			array_drop(m, all[i]);
@@ -203,7 +204,7 @@ void model_clear(Model *m)
 		&m->losses, &m->lse };
 	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
 		array_drop(m, ends[i]);
-	m->has_saved = false;
+	m->has_activations = false;
 }
 
 void model_load(Model *m, const int32_t *tokens, const int32_t *targets,
@@ -229,7 +230,7 @@ void model_run(Model *m, bool keep)
 	size_t N = m->B * m->T, C = m->shape.d_model, V = m->shape.vocab;
 	assert(N > 0 && "a batch is loaded first");
 	model_clear(m);
-	m->has_saved = keep;
+	m->has_activations = keep;
 	if (m->fused) {
 		fused_forward(m, keep);
 	} else {
@@ -237,12 +238,12 @@ void model_run(Model *m, bool keep)
 		m->ops->embedding_forward(m->x, model_weight(m, 0), m->tokens, N, C);
 		for (int layer = 0; layer < m->shape.layers; layer++)
 			RANGE(m->device, "layer")
-				m->x = block_forward(m, layer, m->x, keep && m->group == 0,
-					holds(m, keep, layer));
+				m->x = block_forward(m, layer, m->x, keep && m->checkpoint_every == 0,
+					saves_input(m, keep, layer));
 		int last = shape_nparameters(&m->shape) - 1;
 		normalise(m, &m->norm, &m->rho, &m->mu, m->x, last - 1, "ln_final");
 		m->logits = activation(m, N * V, OP_LINEAR, "logits");
-		linear_forward(m, m->logits, m->norm, (Stack){ last, 1 }, N);
+		linear_forward(m, m->logits, m->norm, (ParamSpan){ last, 1 }, N);
 		if (m->has_targets) {
 			m->losses = activation(m, N, OP_LOSS, "losses");
 			m->lse = activation(m, N, OP_LOSS, "logsumexp");

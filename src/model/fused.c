@@ -51,27 +51,27 @@ static Heads heads_of(const Model *m, Array x, size_t part, size_t width)
 		C / m->shape.heads };
 }
 
-static Attention attention_of(const Model *m, const Saved *s)
+static Attention attention_of(const Model *m, const Activations *s)
 {
 	size_t C = m->shape.d_model, H = m->shape.heads;
 	Array qkv = { s->qkv.at, m->policy->op[OP_SCORES].input };
-	return (Attention){ .B = m->B, .H = H, .queries = m->T, .keys = m->T,
+	return (Attention){ .B = m->B, .H = H, .seqlen_q = m->T, .seqlen_k = m->T,
 		.D = C / H, .scale = 1 / sqrt(C / H), .causal = true,
 		.q = heads_of(m, qkv, 0, 3 * C), .k = heads_of(m, qkv, 1, 3 * C),
 		.v = heads_of(m, qkv, 2, 3 * C), .o = heads_of(m, s->o, 0, C),
 		.L = s->L };
 }
 
-typedef struct Stacked {
+typedef struct PackedQkv {
 	size_t T, H, C, D;
 	Matmul rows;         /* (T, T) times (T, D), both for each head */
 	Array q, k, v;       /* views into qkv */
-} Stacked;
+} PackedQkv;
 
-static Stacked stacked(const Model *m, Array qkv, size_t ldc)
+static PackedQkv packed_qkv(const Model *m, Array qkv, size_t ldc)
 {
 	size_t T = m->T, H = m->shape.heads, C = m->shape.d_model, D = C / H;
-	return (Stacked){
+	return (PackedQkv){
 		.T = T, .H = H, .C = C, .D = D, .q = qkv,
 		.k = array_part(m->device, qkv, C),
 		.v = array_part(m->device, qkv, 2 * C),
@@ -82,16 +82,18 @@ static Stacked stacked(const Model *m, Array qkv, size_t ldc)
 	};
 }
 /* elements from part i of qkv (q, k or v) to its end */
-static size_t span(const Model *m, size_t i)
+static size_t elements_to_end(const Model *m, size_t i)
 {
 	return (3 * m->B * m->T - i) * m->shape.d_model;
 }
 
-static void form_weights(Model *m, Saved *s, const Stacked *h)
+static void attention_probabilities(Model *m, Activations *s,
+	const PackedQkv *h)
 {
 	size_t T = h->T, H = h->H;
 	s->P = activation(m, m->B * H * T * T, OP_SCORES, "attn.softmax");
-	attention_product(m, s->P, h->q, span(m, 0), h->k, span(m, 1), (Matmul){
+	attention_matmul(m, s->P, h->q, elements_to_end(m, 0), h->k,
+		elements_to_end(m, 1), (Matmul){
 		.m = T, .n = T, .k = h->D, .trans_b = true, .alpha = 1,
 		.lda = 3 * h->C, .ldb = 3 * h->C, .ldc = T, .outer = m->B, .inner = H,
 		.step_a = { T * 3 * h->C, h->D }, .step_b = { T * 3 * h->C, h->D },
@@ -99,37 +101,38 @@ static void form_weights(Model *m, Saved *s, const Stacked *h)
 	m->ops->fused.softmax_forward(s->P, s->P, 1 / sqrt(h->D), m->B * H, T);
 }
 
-static void attend(Model *m, Saved *s)
+static void attention_forward(Model *m, Activations *s)
 {
 	size_t N = m->B * m->T, C = m->shape.d_model, H = m->shape.heads;
 	m->ops->fused.rope(s->qkv, m->cosine, m->sine, m->B, m->T, H, C / H, 1);
 	s->o = activation(m, N * C, OP_VALUES, "attn.values");
 	if (m->flash) {
 		s->L = activation(m, N * H, OP_RESIDUAL, "attn.logsumexp");
-		RANGE(m->device, "tiles")
+		RANGE(m->device, "flash")
 			m->ops->fused.attention_forward(attention_of(m, s));
 	} else {
-		Stacked x = stacked(m, s->qkv, C);
-		form_weights(m, s, &x);
-		attention_product(m, s->o, s->P, N * H * m->T, x.v, span(m, 2), x.rows);
+		PackedQkv x = packed_qkv(m, s->qkv, C);
+		attention_probabilities(m, s, &x);
+		attention_matmul(m, s->o, s->P, N * H * m->T, x.v,
+			elements_to_end(m, 2), x.rows);
 	}
 }
 static void block_forward(Model *m, int layer, Stream *stream, bool keep,
-	bool hold, bool keep_scores)
+	bool save_input, bool keep_scores)
 {
 	size_t N = m->B * m->T, C = m->shape.d_model, F = m->shape.d_ff;
-	Saved *s = &m->saved[layer];
+	Activations *s = &m->activations[layer];
 	Type type = m->policy->op[OP_LINEAR].output;
 	int first = in_block(m, layer, P_LN1);
 	Array norm = add_and_normalise(m, stream, &s->x, &s->rho1, first, keep);
 	RANGE(m->device, "attention") {
 		s->qkv = activation(m, 3 * N * C, OP_LINEAR, "attn.qkv");
-		linear_forward(m, s->qkv, norm, (Stack){ first + P_Q, 3 }, N);
+		linear_forward(m, s->qkv, norm, (ParamSpan){ first + P_Q, 3 }, N);
 		array_drop(m, &norm);
-		attend(m, s);
+		attention_forward(m, s);
 		stream->branch = temporary(m, N * C, type, "attn.output");
-		linear_forward(m, stream->branch, s->o, (Stack){ first + P_OUTPUT, 1 },
-			N);
+		linear_forward(m, stream->branch, s->o,
+			(ParamSpan){ first + P_OUTPUT, 1 }, N);
 	}
 	if (!keep_scores)
 		array_drop(m, &s->P);
@@ -139,11 +142,11 @@ static void block_forward(Model *m, int layer, Stream *stream, bool keep,
 		array_drop(m, &s->L);
 		array_drop(m, &s->rho1);
 	}
-	norm = add_and_normalise(m, stream, &s->middle, &s->rho2, first + P_LN2,
-		keep || hold);
+	norm = add_and_normalise(m, stream, &s->x_mid, &s->rho2, first + P_LN2,
+		keep || save_input);
 	RANGE(m->device, "feed-forward") {
 		s->gate_up = activation(m, 2 * N * F, OP_LINEAR, "ffn.w1 and w3");
-		linear_forward(m, s->gate_up, norm, (Stack){ first + P_W1, 2 }, N);
+		linear_forward(m, s->gate_up, norm, (ParamSpan){ first + P_W1, 2 }, N);
 		array_drop(m, &norm);
 		Array h = temporary(m, N * F, m->policy->op[OP_SWIGLU].output,
 			"ffn.swiglu");
@@ -151,7 +154,7 @@ static void block_forward(Model *m, int layer, Stream *stream, bool keep,
 		if (!keep)
 			array_drop(m, &s->gate_up);
 		stream->branch = temporary(m, N * C, type, "ffn.w2");
-		linear_forward(m, stream->branch, h, (Stack){ first + P_W2, 1 }, N);
+		linear_forward(m, stream->branch, h, (ParamSpan){ first + P_W2, 1 }, N);
 		array_drop(m, &h);
 	}
 	if (!keep)
@@ -162,17 +165,18 @@ void fused_forward(Model *m, bool keep)
 {
 	size_t N = m->B * m->T, C = m->shape.d_model, V = m->shape.vocab;
 	int last = shape_nparameters(&m->shape) - 1;
-	bool whole = keep && m->group == 0, scores = whole && !m->flash
+	bool whole = keep && m->checkpoint_every == 0, scores = whole && !m->flash
 		&& scores_fit(m);
 	Array embedded = activation(m, N * C, OP_EMBEDDING, "embedding");
 	m->ops->embedding_forward(embedded, model_weight(m, 0), m->tokens, N, C);
 	Stream s = { &embedded, { NULL, FP32 } };
 	for (int layer = 0; layer < m->shape.layers; layer++)
 		RANGE(m->device, "layer")
-			block_forward(m, layer, &s, whole, holds(m, keep, layer), scores);
+			block_forward(m, layer, &s, whole, saves_input(m, keep, layer),
+			scores);
 	Array norm = add_and_normalise(m, &s, &m->x, &m->rho, last - 1, whole);
 	m->logits = activation(m, N * V, OP_LINEAR, "logits");
-	linear_forward(m, m->logits, norm, (Stack){ last, 1 }, N);
+	linear_forward(m, m->logits, norm, (ParamSpan){ last, 1 }, N);
 	array_drop(m, &norm);
 	if (m->has_targets) {
 		m->losses = activation(m, N, OP_LOSS, "losses");
@@ -182,45 +186,48 @@ void fused_forward(Model *m, bool keep)
 	}
 }
 
-static void by_weights(Model *m, Saved *s, Array dqkv, Array dO)
+static void naive_attention_backward(Model *m, Activations *s, Array dqkv,
+	Array dO)
 {
 	size_t N = m->B * m->T, C = m->shape.d_model;
-	Stacked h = stacked(m, s->qkv, 3 * C), d = stacked(m, dqkv, C);
+	PackedQkv h = packed_qkv(m, s->qkv, 3 * C), d = packed_qkv(m, dqkv, C);
 	size_t T = h.T, H = h.H, scores = N * H * T;
 	if (s->P.at == NULL)
-		form_weights(m, s, &h);
+		attention_probabilities(m, s, &h);
 	Array dP = temporary(m, scores, dqkv.type, "d attn.softmax");
 	Matmul transposed = h.rows, values = h.rows;
 	transposed.trans_a = values.trans_a = true;
 	values.ldb = C, values.step_b[0] = T * C;
-	attention_product(m, d.v, s->P, scores, dO, N * C, values);
-	attention_product(m, dP, dO, N * C, h.v, span(m, 2), (Matmul){
+	attention_matmul(m, d.v, s->P, scores, dO, N * C, values);
+	attention_matmul(m, dP, dO, N * C, h.v, elements_to_end(m, 2), (Matmul){
 		.m = T, .n = T, .k = h.D, .trans_b = true, .alpha = 1, .lda = C,
 		.ldb = 3 * C, .ldc = T, .outer = m->B, .inner = H,
 		.step_a = { T * C, h.D }, .step_b = { T * 3 * C, h.D },
 		.step_c = { H * T * T, T * T } });
 	m->ops->fused.softmax_backward(dP, dP, s->P, 1 / sqrt(h.D), m->B * H, T);
 	array_drop(m, &s->P);
-	attention_product(m, d.q, dP, scores, h.k, span(m, 1), h.rows);
-	attention_product(m, d.k, dP, scores, h.q, span(m, 0), transposed);
+	attention_matmul(m, d.q, dP, scores, h.k, elements_to_end(m, 1), h.rows);
+	attention_matmul(m, d.k, dP, scores, h.q, elements_to_end(m, 0),
+		transposed);
 	array_drop(m, &dP);
 }
 
-static Array attention_backward(Model *m, Saved *s, Array dO)
+static Array attention_backward(Model *m, Activations *s, Array dO)
 {
 	size_t N = m->B * m->T, C = m->shape.d_model, H = m->shape.heads;
 	Array dqkv = temporary(m, 3 * N * C, m->policy->op[OP_SCORES].output,
 		"d attn.qkv");
 	if (m->flash) {
-		AttentionGradient g = { .o = heads_of(m, dO, 0, C),
-			.q = heads_of(m, dqkv, 0, 3 * C), .k = heads_of(m, dqkv, 1, 3 * C),
-			.v = heads_of(m, dqkv, 2, 3 * C), .cosine = m->cosine,
-			.sine = m->sine };
-		RANGE(m->device, "tiles")
+		AttentionGradient g = { .d_o = heads_of(m, dO, 0, C),
+			.dq = heads_of(m, dqkv, 0, 3 * C),
+			.dk = heads_of(m, dqkv, 1, 3 * C),
+			.dv = heads_of(m, dqkv, 2, 3 * C), .cosine = m->cosine,
+			.sine = m->sine, .deterministic = true };
+		RANGE(m->device, "flash")
 			m->ops->fused.attention_backward(attention_of(m, s), g);
 		array_drop(m, &s->L);
 	} else {
-		by_weights(m, s, dqkv, dO);
+		naive_attention_backward(m, s, dqkv, dO);
 		m->ops->fused.rope(dqkv, m->cosine, m->sine, m->B, m->T, H, C / H, -1);
 	}
 	return dqkv;
@@ -248,9 +255,9 @@ static void block_backward(Model *m, int layer, void *gradient)
 {
 	const Gradient g = *(const Gradient *)gradient;
 	size_t N = m->B * m->T, C = m->shape.d_model, F = m->shape.d_ff;
-	Saved *s = &m->saved[layer];
+	Activations *s = &m->activations[layer];
 	int first = in_block(m, layer, P_LN1);
-	Stack qkv = { first + P_Q, 3 }, output = { first + P_OUTPUT, 1 },
+	ParamSpan qkv = { first + P_Q, 3 }, output = { first + P_OUTPUT, 1 },
 		gate_up = { first + P_W1, 2 }, w2 = { first + P_W2, 1 };
 	Array dnorm = temporary(m, N * C, m->policy->op[OP_NORM].output, "d norm");
 	RANGE(m->device, "feed-forward") {
@@ -261,10 +268,10 @@ static void block_backward(Model *m, int layer, void *gradient)
 		linear_backward_weight(m, g.low, dh, w2, g.beta, N);      /* dh holds h */
 		array_drop(m, &dh);
 		linear_backward_input(m, dnorm, 0, s->gate_up, gate_up, N);
-		through_norm(m, g, dnorm, s->middle, s->rho2, first + P_LN2, false);
+		through_norm(m, g, dnorm, s->x_mid, s->rho2, first + P_LN2, false);
 		linear_backward_weight(m, s->gate_up, dnorm, gate_up, g.beta, N);
 		array_drop(m, &s->gate_up);
-		array_drop(m, &s->middle);
+		array_drop(m, &s->x_mid);
 	}
 	RANGE(m->device, "attention") {
 		Array dO = temporary(m, N * C, m->policy->op[OP_VALUES].output,
@@ -284,14 +291,15 @@ static void block_backward(Model *m, int layer, void *gradient)
 	array_drop(m, &dnorm);
 }
 static Array blocks_forward(Model *m, int first, int n, Array x, bool keep,
-	bool hold, bool output)
+	bool save_input, bool output)
 {
 	size_t count = m->B * m->T * m->shape.d_model;
 	Stream s = { &x, { NULL, FP32 } };
 	bool scores = keep && !m->flash && scores_fit(m);
 	for (int layer = first; layer < first + n; layer++)
 		RANGE(m->device, "layer")
-			block_forward(m, layer, &s, keep, hold && layer == first, scores);
+			block_forward(m, layer, &s, keep, save_input && layer == first,
+			scores);
 	Array sum = { NULL, FP32 };
 	if (output) {
 		sum = activation(m, count, OP_RESIDUAL, "residual");
@@ -309,19 +317,20 @@ void fused_backward(Model *m, double beta)
 	int last = shape_nparameters(&m->shape) - 1;
 	Type type = m->policy->op[OP_LINEAR].output;
 	Array dnorm = temporary(m, N * C, m->policy->op[OP_NORM].output, "d norm");
-	linear_backward_input(m, dnorm, 0, m->logits, (Stack){ last, 1 }, N);
+	linear_backward_input(m, dnorm, 0, m->logits, (ParamSpan){ last, 1 }, N);
 	Gradient g = { .beta = beta };
 	g.dx = g.low = temporary(m, N * C, m->policy->op[OP_RESIDUAL].output,
 		"d residual");
 	if (g.dx.type != type)
 		g.low = temporary(m, N * C, type, "d residual, low");
 	through_norm(m, g, dnorm, m->x, m->rho, last - 1, true);
-	linear_backward_weight(m, m->logits, dnorm, (Stack){ last, 1 }, beta, N);
+	linear_backward_weight(m, m->logits, dnorm, (ParamSpan){ last, 1 }, beta,
+		N);
 	array_drop(m, &dnorm);
 	array_drop(m, &m->logits);
 	array_drop(m, &m->x);
-	const Blocks fast = { blocks_forward, block_backward };
-	blocks_backward(m, &fast, &g);
+	const Blocks fused = { blocks_forward, block_backward };
+	blocks_backward(m, &fused, &g);
 	m->ops->embedding_backward(model_gradient(m, 0), beta, g.dx, m->tokens, N,
 		C, V);
 	if (g.low.at != g.dx.at)

@@ -34,7 +34,7 @@ void give_back(Model *m, Array *copy, Array x)
 		array_drop(m, copy);
 }
 
-static Parameter parameter_of(const Model *m, Stack W)
+static Parameter parameter_of(const Model *m, ParamSpan W)
 {
 	Parameter p = shape_parameter(&m->shape, W.first);
 	p.rows *= W.count, p.count *= W.count;
@@ -44,7 +44,7 @@ static Parameter parameter_of(const Model *m, Stack W)
 static Array take_weights(Model *m, const Parameter *p)
 {
 	if (m->fused)
-		return array_part(m->device, m->low, p->offset);
+		return array_part(m->device, m->compute_weights, p->offset);
 	Array master = array_part(m->device, m->weights, p->offset);
 	return take_as(m, master, p->count, m->policy->op[OP_LINEAR].input);
 }
@@ -54,7 +54,7 @@ static void return_weights(Model *m, const Parameter *p, Array *w)
 	if (!m->fused)
 		give_back(m, w, array_part(m->device, m->weights, p->offset));
 }
-void linear_forward(Model *m, Array Y, Array X, Stack W, size_t N)
+void linear_forward(Model *m, Array Y, Array X, ParamSpan W, size_t N)
 {
 	Parameter p = parameter_of(m, W);
 	Array x = take_as(m, X, N * p.columns, m->policy->op[OP_LINEAR].input);
@@ -66,8 +66,8 @@ void linear_forward(Model *m, Array Y, Array X, Stack W, size_t N)
 	return_weights(m, &p, &w);
 	give_back(m, &x, X);
 }
-void linear_backward_input(Model *m, Array dX, double beta, Array dY, Stack W,
-	size_t N)
+void linear_backward_input(Model *m, Array dX, double beta, Array dY,
+	ParamSpan W, size_t N)
 {
 	Parameter p = parameter_of(m, W);
 	Array dy = take_as(m, dY, N * p.rows, m->policy->op[OP_LINEAR].input);
@@ -81,8 +81,8 @@ void linear_backward_input(Model *m, Array dX, double beta, Array dY, Stack W,
 	give_back(m, &dy, dY);
 }
 
-void linear_backward_weight(Model *m, Array dY, Array X, Stack W, double beta,
-	size_t N)
+void linear_backward_weight(Model *m, Array dY, Array X, ParamSpan W,
+	double beta, size_t N)
 {
 	Parameter p = parameter_of(m, W);
 	Type type = m->policy->op[OP_LINEAR].input;
@@ -96,7 +96,7 @@ void linear_backward_weight(Model *m, Array dY, Array X, Stack W, double beta,
 	give_back(m, &x, X);
 	give_back(m, &dy, dY);
 }
-void attention_product(Model *m, Array C, Array A, size_t nA, Array B,
+void attention_matmul(Model *m, Array C, Array A, size_t nA, Array B,
 	size_t nB, Matmul shape)
 {
 	Type type = m->policy->op[OP_SCORES].input;

@@ -55,7 +55,7 @@ Model *model_new(Device *device, const Shape *shape, const Policy *policy,
 	m->device = device;
 	m->ops = ops_for(device);
 	m->count = shape_count(shape);
-	m->saved = need(calloc(shape->layers, sizeof *m->saved));
+	m->activations = need(calloc(shape->layers, sizeof *m->activations));
 	m->weights = array_new(device, m->count, policy->parameter, MEM_PARAMETER,
 		"weights");
 	m->loss = array_new(device, 1, TYPE_REAL, MEM_PARAMETER, "loss");
@@ -72,23 +72,24 @@ void model_free(Model **model)
 {
 	Model *m = *model;
 	model_clear(m);
-	if (m->low.at != m->weights.at)
-		device_free(m->device, m->low.at);
+	if (m->compute_weights.at != m->weights.at)
+		device_free(m->device, m->compute_weights.at);
 	void *const all[] = { m->weights.at, m->gradients.at, m->cosine.at,
 		m->sine.at, m->loss.at, m->nonfinite, m->tokens, m->targets };
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		device_free(m->device, all[i]);
-	free(m->saved);
+	free(m->activations);
 	free(m);
 	*model = NULL;
 }
-const char *const fusion_names[] = { "none", "fused" };
+const char *const fusion_names[] = { "eager", "fused" };
 const char *const attention_names[] = { "naive", "flash" };
 
-void model_attend(Model *m, bool flash)
+void model_set_attention(Model *m, bool flash)
 {
 	assert(m->fused);
-	m->flash = flash && m->ops->fused.attends(m->policy->op[OP_SCORES].input,
+	m->flash = flash
+		&& m->ops->fused.supports_attention(m->policy->op[OP_SCORES].input,
 		m->shape.d_model / m->shape.heads);
 }
 
@@ -97,25 +98,25 @@ void model_fuse(Model *m)
 	Type type = m->policy->op[OP_LINEAR].input;
 	assert(!m->layernorm);
 	m->fused = true;
-	model_attend(m, true);
-	m->low = (Array){ m->weights.at, type };
+	model_set_attention(m, true);
+	m->compute_weights = (Array){ m->weights.at, type };
 	if (!m->ops->reads(m->weights.type, type))
-		m->low = array_new(m->device, m->count, type, MEM_PARAMETER,
-			"weights, low");
+		m->compute_weights = array_new(m->device, m->count, type, MEM_PARAMETER,
+			"compute weights");
 	model_weights_changed(m);
 }
 
 void model_recompute(Model *m, int K, bool nested)
 {
 	assert(K >= 0 && K <= m->shape.layers && (K > 0 || !nested));
-	m->leaf = K;
-	m->group = nested ? (int)m->shape.layers : K;
+	m->recompute_blocks = K;
+	m->checkpoint_every = nested ? (int)m->shape.layers : K;
 }
 
 void model_weights_changed(Model *m)
 {
-	if (m->low.at && m->low.at != m->weights.at)
-		m->ops->cast(m->low, m->weights, m->count);
+	if (m->compute_weights.at && m->compute_weights.at != m->weights.at)
+		m->ops->cast(m->compute_weights, m->weights, m->count);
 }
 Array model_weight(const Model *m, int i)
 {

@@ -9,40 +9,41 @@
 #include "model/shape.h"
 #include "ops/ops.h"
 
-typedef struct Saved {
+typedef struct Activations {
 	Array x, norm1, rho1, mu1;       /* (N, C), (N, C), (N), (N) */
-	Array q, k, v;                   /* (B, T, H, D), q and k turned */
-	Array qkv;                       /* (B, T, 3, H, D) of the fast path */
-	Array P;                         /* (B, H, T, T) attention weights */
+	Array q, k, v;                   /* (B, T, H, D), q and k rotated */
+	Array qkv;                       /* (B, T, 3, H, D) of the fused path */
+	Array P;                         /* (B, H, T, T) attention probabilities */
 	Array L;                         /* (B, H, T) logsumexp, in P's place */
 	/* (N, C): output of the heads; residual stream after attention */
-	Array o, middle;
+	Array o, x_mid;
 	Array norm2, rho2, mu2;          /* (N, C), (N), (N) */
 	Array gate, up, h;               /* (N, F) */
-	Array gate_up;                   /* (N, 2, F) of the fast path */
-} Saved;
+	Array gate_up;                   /* (N, 2, F) of the fused path */
+} Activations;
 
 typedef struct Model {
 	Shape shape;
 	const Policy *policy;
 	Device *device;
 	const Ops *ops;
-	/* the fast path; else one plain operation after another */
+	/* the fused path; else one eager operation after another */
 	bool fused;
-	/* the fast path attends in tiles and has no attention weights */
+	/* the fused path uses FlashAttention and has no P */
 	bool flash;
-	/* of every `group` blocks only the first's input is saved, 0: everything of
-	 * every block; backward, `leaf` blocks at a time are run again */
-	int group, leaf;
-	/* LayerNorm without shift in RMSNorm's place; plain path only */
+	/* of every `checkpoint_every` blocks only the first's input is saved, 0:
+	 * everything of every block; backward, `recompute_blocks` blocks at a time
+	 * are run again */
+	int checkpoint_every, recompute_blocks;
+	/* LayerNorm without shift in RMSNorm's place; eager path only */
 	bool layernorm;
 	size_t count;                    /* parameters */
 	/* (count); gradients.at is NULL until the first backward pass */
 	Array weights, gradients;
-	/* (count) of the fast path: the weights as products read them */
-	Array low;
+	/* (count) of the fused path: the weights as matmuls read them */
+	Array compute_weights;
 	Array cosine, sine;              /* (context, D/2) */
-	Saved *saved;                    /* one for each block */
+	Activations *activations;        /* one for each block */
 	/* last block's output, its final norm (N, C), and the norm's factor and, of
 	 * LayerNorm, mean (N) */
 	Array x, norm, rho, mu;
@@ -54,21 +55,21 @@ typedef struct Model {
 	double loss_scale;
 	int32_t *tokens, *targets;       /* (N), on the device */
 	size_t B, T;                     /* of the last batch */
-	bool has_targets, has_saved;
+	bool has_targets, has_activations;
 } Model;
 
 /* weights are drawn from (seed, index of the tensor, index of the element) */
 Model *model_new(Device *device, const Shape *shape, const Policy *policy,
 	uint64_t seed);
 void   model_free(Model **model);
-#define FUSIONS "none|fused"
+#define FUSIONS "eager|fused"
 extern const char *const fusion_names[];
-/* takes the fast path from now on, with attention in tiles where there is any */
+/* takes the fused path from now on, with FlashAttention where there is any */
 void   model_fuse(Model *m);
 #define ATTENTIONS "naive|flash"
 extern const char *const attention_names[];
-/* the fast path attends in tiles, if it can, or by the matrix of weights */
-void   model_attend(Model *m, bool flash);
+/* the fused path uses FlashAttention, if it can, or naive attention */
+void   model_set_attention(Model *m, bool flash);
 /* from now on K blocks at a time are run again in the backward pass; nested: from
  * the inputs of halves of halves, few of them saved at a time. K = 0: none */
 void   model_recompute(Model *m, int K, bool nested);
@@ -84,7 +85,7 @@ Array  model_gradient(const Model *m, int i);
 void   model_load(Model *m, const int32_t *tokens, const int32_t *targets,
 	size_t B, size_t T);
 /* queues the forward pass of the loaded batch. keep: save activations for
- * model_backward. Logits stay in m->logits until the next pass; when the fast
+ * model_backward. Logits stay in m->logits until the next pass; when the fused
  * path keeps, their gradient is there instead */
 void   model_run(Model *m, bool keep);
 /* waits; the mean loss of the last pass. Ends the program if it is not finite */

@@ -1,5 +1,5 @@
-/* shape.h: the hyper-parameters of a model, the course's five sizes, and the
- * list of parameters */
+/* shape.h: the hyper-parameters of a model, the course's six sizes, and the list
+ * of parameters */
 #ifndef MODEL_SHAPE_H
 #define MODEL_SHAPE_H
 
@@ -16,8 +16,8 @@ typedef struct NamedShape {
 	Shape shape;
 } NamedShape;
 
-#define NSIZES 5
-#define SIZES "small|medium|large|xl|2.7B"
+#define NSIZES 6
+#define SIZES "small|medium|large|xl|2.7B|10B"
 /* in the order of SIZES, at the course's vocabulary and context */
 extern const NamedShape model_sizes[NSIZES];
 /* the shape of the size with this name, or NULL */

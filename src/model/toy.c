@@ -121,7 +121,8 @@ static void drop_copy(Toy *t, Array copy, Array x)
 		device_free(t->device, copy.at);
 }
 
-static void product(Toy *t, ToyTensor C, ToyTensor A, ToyTensor B, Matmul shape)
+static void toy_matmul(Toy *t, ToyTensor C, ToyTensor A, ToyTensor B,
+	Matmul shape)
 {
 	Type type = t->policy->op[OP_LINEAR].input;
 	Array a = as_type(t, t->tensor[A], toy_count(t, A), type);
@@ -135,14 +136,15 @@ double toy_forward(Toy *t)
 {
 	Array *a = t->tensor;
 	size_t N = t->N, in = t->in, H = t->hidden, K = t->classes;
-	product(t, TOY_FC1, TOY_X, TOY_FC1_W, (Matmul){ .m = N, .n = H, .k = in,
+	toy_matmul(t, TOY_FC1, TOY_X, TOY_FC1_W, (Matmul){ .m = N, .n = H, .k = in,
 	        .trans_b = true, .lda = in, .ldb = in, .ldc = H });
 	t->ops->relu_forward(a[TOY_RELU], a[TOY_FC1], N * H);
 	Array x = as_type(t, a[TOY_RELU], N * H, t->policy->op[OP_LAYERNORM].input);
 	t->ops->layernorm_forward(a[TOY_LN], t->mean, t->rstd, x, a[TOY_GAIN],
 	                          a[TOY_SHIFT], N, H, 1e-5);
 	drop_copy(t, x, a[TOY_RELU]);
-	product(t, TOY_LOGITS, TOY_LN, TOY_FC2_W, (Matmul){ .m = N, .n = K, .k = H,
+	toy_matmul(t, TOY_LOGITS, TOY_LN, TOY_FC2_W,
+		(Matmul){ .m = N, .n = K, .k = H,
 	        .trans_b = true, .lda = H, .ldb = H, .ldc = K });
 	Array z = as_type(t, a[TOY_LOGITS], N * K, t->policy->op[OP_LOSS].input);
 	t->ops->cross_entropy_forward(a[TOY_LOSS], t->lse, z, t->targets, N, K);
@@ -160,14 +162,15 @@ void toy_backward(Toy *t)
 		t->ops->fill(a[i], 0, toy_count(t, i));
 	t->ops->cross_entropy_backward(a[TOY_DLOGITS], a[TOY_LOGITS], t->lse,
 	                               t->targets, 1.0 / N, N, K);
-	product(t, TOY_DFC2_W, TOY_DLOGITS, TOY_LN, (Matmul){ .m = K, .n = H,
+	toy_matmul(t, TOY_DFC2_W, TOY_DLOGITS, TOY_LN, (Matmul){ .m = K, .n = H,
 	        .k = N, .trans_a = true, .lda = K, .ldb = H, .ldc = H });
-	product(t, TOY_DLN, TOY_DLOGITS, TOY_FC2_W, (Matmul){ .m = N, .n = H,
+	toy_matmul(t, TOY_DLN, TOY_DLOGITS, TOY_FC2_W, (Matmul){ .m = N, .n = H,
 	        .k = K, .lda = K, .ldb = H, .ldc = H });
 	t->ops->layernorm_backward(a[TOY_DRELU], a[TOY_DGAIN], a[TOY_DSHIFT],
 	                           a[TOY_DLN], a[TOY_RELU], a[TOY_GAIN],
 	                           t->mean, t->rstd, N, H);
 	t->ops->relu_backward(a[TOY_DFC1], a[TOY_DRELU], a[TOY_FC1], N * H);
-	product(t, TOY_DFC1_W, TOY_DFC1, TOY_X, (Matmul){ .m = H, .n = in, .k = N,
+	toy_matmul(t, TOY_DFC1_W, TOY_DFC1, TOY_X,
+		(Matmul){ .m = H, .n = in, .k = N,
 	        .trans_a = true, .lda = H, .ldb = in, .ldc = in });
 }

@@ -56,8 +56,9 @@ static Type type_of(const FlashShape *s)
 static bool too_large(const FlashShape *s)
 {
 	enum { LONGEST = 65535 * 64, TILE = 32 };
-	int64_t tiles = (s->queries > s->keys ? s->queries : s->keys) / TILE + 4;
-	return s->queries > LONGEST || s->keys > LONGEST
+	int64_t tiles = (s->seqlen_q > s->seqlen_k ? s->seqlen_q : s->seqlen_k)
+		/ TILE + 4;
+	return s->seqlen_q > LONGEST || s->seqlen_k > LONGEST
 		|| s->batch > INT32_MAX / s->heads
 		|| s->batch * s->heads > INT32_MAX / tiles;
 }
@@ -65,7 +66,7 @@ static bool too_large(const FlashShape *s)
 static int32_t refusal(const FlashShape *s, const FlashArray *arrays, int n,
 	const float *L)
 {
-	if (s->batch < 1 || s->heads < 1 || s->queries < 1 || s->keys < 1
+	if (s->batch < 1 || s->heads < 1 || s->seqlen_q < 1 || s->seqlen_k < 1
 		|| s->head_size < 1 || !isfinite(s->scale) || s->scale < 0
 		|| too_large(s))
 		return FLASH_BAD_SHAPE;
@@ -80,7 +81,8 @@ static int32_t refusal(const FlashShape *s, const FlashArray *arrays, int n,
 	Device *d = device_for(s->on_gpu);
 	if (d == NULL)
 		return FLASH_NO_GPU;
-	return ops_for(d)->fused.attends(type_of(s), s->head_size) ? FLASH_OK
+	return ops_for(d)->fused.supports_attention(type_of(s), s->head_size)
+		? FLASH_OK
 		: FLASH_BAD_HEAD_SIZE;
 }
 static Heads heads_of(const FlashShape *s, FlashArray x)
@@ -93,14 +95,14 @@ static Heads heads_of(const FlashShape *s, FlashArray x)
 static Attention attention_of(const FlashShape *s, FlashArray q, FlashArray k,
 	FlashArray v, FlashArray o, float *L)
 {
-	return (Attention){ .B = s->batch, .H = s->heads, .queries = s->queries,
-		.keys = s->keys, .D = s->head_size, .causal = s->causal != 0,
+	return (Attention){ .B = s->batch, .H = s->heads, .seqlen_q = s->seqlen_q,
+		.seqlen_k = s->seqlen_k, .D = s->head_size, .causal = s->causal != 0,
 		.scale = s->scale > 0 ? s->scale : 1 / sqrt(s->head_size),
 		.q = heads_of(s, q), .k = heads_of(s, k), .v = heads_of(s, v),
 		.o = heads_of(s, o), .L = { L, FP32 } };
 }
 /* g NULL: forward */
-static int32_t attend(const FlashShape *s, const Attention *a,
+static int32_t run_attention(const FlashShape *s, const Attention *a,
 	const AttentionGradient *g)
 {
 	const Ops *o = ops_for(device_for(s->on_gpu));
@@ -125,7 +127,7 @@ int32_t flash_attention_forward(const FlashShape *s, FlashArray o, float *L,
 	if (status != FLASH_OK)
 		return status;
 	const Attention a = attention_of(s, q, k, v, o, L);
-	return attend(s, &a, NULL);
+	return run_attention(s, &a, NULL);
 }
 
 int32_t flash_attention_backward(const FlashShape *s, FlashArray dq,
@@ -137,10 +139,10 @@ int32_t flash_attention_backward(const FlashShape *s, FlashArray dq,
 	if (status != FLASH_OK)
 		return status;
 	const Attention a = attention_of(s, q, k, v, o, (float *)L);
-	const AttentionGradient g = { .o = heads_of(s, dO), .q = heads_of(s, dq),
-		.k = heads_of(s, dk), .v = heads_of(s, dv),
-		.any_order = s->any_order != 0 };
-	return attend(s, &a, &g);
+	const AttentionGradient g = { .d_o = heads_of(s, dO), .dq = heads_of(s, dq),
+		.dk = heads_of(s, dk), .dv = heads_of(s, dv),
+		.deterministic = s->deterministic != 0 };
+	return run_attention(s, &a, &g);
 }
 
 const char *flash_attention_status(int32_t status)

@@ -1,5 +1,5 @@
-/* flash_attention.h: exact attention in tiles, for programs that link with
- * libsystems.so; see the chapter on kernels in writeup.pdf */
+/* flash_attention.h: exact attention (FlashAttention), for programs that link
+ * with libsystems.so; see the chapter on kernels in writeup.pdf */
 #ifndef OPS_FLASH_ATTENTION_H
 #define OPS_FLASH_ATTENTION_H
 
@@ -28,25 +28,26 @@ typedef struct FlashArray {
 } FlashArray;
 
 typedef struct FlashShape {
-	int64_t batch, heads, queries, keys, head_size;
+	int64_t batch, heads, seqlen_q, seqlen_k, head_size;
 	double scale;           /* of scores, before the softmax; 0: the usual one,
 	                         * 1/sqrt(head_size) */
 	int32_t causal;         /* query i sees keys 0 ... i */
 	int32_t type;           /* a FlashType: of all arrays but L */
 	int32_t on_gpu;         /* where the arrays are */
-	int32_t any_order;      /* parts of dQ may be added in any order: faster on
-	                         * some GPUs, and other last bits on every run */
+	int32_t deterministic;
+		/* else parts of dQ may be added in any order: faster
+	                         * on some GPUs, and other last bits on every run */
 	void *stream;           /* on a GPU: cudaStream_t on which work is queued */
 } FlashShape;
 
-/* O = softmax(scale Q K^T) V, and L (batch, heads, queries), dense and in fp32:
- * the logarithm of the sum of exponentials of each row of scores. On a GPU, the
- * machine's first, work is queued and not waited for. One call at a time, from
- * any thread. Where CUDA fails, the process ends */
+/* O = softmax(scale Q K^T) V, and L (batch, heads, seqlen_q), dense and in
+ * fp32: the logarithm of the sum of exponentials of each row of scores. On a
+ * GPU, the machine's first, work is queued and not waited for. One call at a
+ * time, from any thread. Where CUDA fails, the process ends */
 int32_t flash_attention_forward(const FlashShape *shape, FlashArray o, float *L,
 	FlashArray q, FlashArray k, FlashArray v);
 /* gradients of a function of O, from that of O: the same bits on every run,
- * unless any_order is set */
+ * if deterministic is set */
 int32_t flash_attention_backward(const FlashShape *shape, FlashArray dq,
 	FlashArray dk, FlashArray dv, FlashArray q, FlashArray k, FlashArray v,
 	FlashArray o, const float *L, FlashArray dO);

@@ -15,10 +15,10 @@ class Array(ctypes.Structure):
 
 
 class Shape(ctypes.Structure):
-	_fields_ = [(name, ctypes.c_int64) for name in ("batch", "heads", "queries",
-		"keys", "head_size")] + [("scale", ctypes.c_double)] + [(name,
+	_fields_ = [(name, ctypes.c_int64) for name in ("batch", "heads", "seqlen_q",
+		"seqlen_k", "head_size")] + [("scale", ctypes.c_double)] + [(name,
 		ctypes.c_int32) for name in ("causal", "type", "on_gpu",
-		"any_order")] + [("stream", ctypes.c_void_p)]
+		"deterministic")] + [("stream", ctypes.c_void_p)]
 
 
 TYPES = {torch.float32: 0, torch.bfloat16: 2, torch.float16: 3}
@@ -75,7 +75,7 @@ def shape_of(Q, K, is_causal):
 	stream = torch.cuda.current_stream(Q.device).cuda_stream if Q.is_cuda else 0
 	return Shape(q.shape[0], q.shape[1], q.shape[2], k.shape[2], q.shape[3], 0,
 		bool(is_causal), TYPES[Q.dtype], Q.is_cuda,
-		not torch.are_deterministic_algorithms_enabled(), stream)
+		torch.are_deterministic_algorithms_enabled(), stream)
 
 
 _one_at_a_time = threading.Lock()

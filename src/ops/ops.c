@@ -7,7 +7,7 @@
 #include "ops/cuda/cuda.h"
 #endif
 
-#define OPERATIONS(PREFIX) {                                              \
+#define OPERATIONS(PREFIX) {                                                \
 	.fill = PREFIX##_fill, .draw = PREFIX##_draw, .cast = PREFIX##_cast,    \
 	.reads = PREFIX##_reads, .add = PREFIX##_add, .mean = PREFIX##_mean,    \
 	.count_nonfinite = PREFIX##_count_nonfinite,                            \
@@ -38,12 +38,12 @@
 		.swiglu_backward = PREFIX##_fused_swiglu_backward,                  \
 		.cross_entropy = PREFIX##_fused_cross_entropy,                      \
 		.adamw = PREFIX##_fused_adamw,                                      \
-		.attends = PREFIX##_fused_attends,                                  \
+		.supports_attention = PREFIX##_fused_supports_attention,            \
 		.attention_scratch = PREFIX##_fused_attention_scratch,              \
 		.attention_forward = PREFIX##_fused_attention_forward,              \
 		.attention_backward = PREFIX##_fused_attention_backward,            \
 	},                                                                      \
-	.ways = PREFIX##_ways,                                                  \
+	.attention_kernels = PREFIX##_attention_kernels,                        \
 }
 
 static const Ops cpu_ops = OPERATIONS(cpu);

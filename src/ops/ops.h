@@ -35,7 +35,7 @@ typedef struct Matmul {
 	/* elements from one row to the next, as stored */
 	size_t lda, ldb, ldc;
 	double alpha, beta;
-	size_t outer, inner;            /* numbers of matrices; 0 means 1 */
+	size_t outer, inner;            /* counts of matrices; 0 means 1 */
 	/* elements to the next outer, inner matrix */
 	size_t step_a[2], step_b[2], step_c[2];
 } Matmul;
@@ -57,34 +57,35 @@ typedef struct Heads {
  * q, k, v are finite; else rows of O that share a tile with the others may be
  * NaN */
 typedef struct Attention {
-	size_t B, H, queries, keys, D;
+	size_t B, H, seqlen_q, seqlen_k, D;
 	double scale;           /* > 0 */
 	bool causal;
-	Heads q, k, v, o;       /* (B, queries or keys, H, D), stored alike */
-	Array L;                /* (B, H, queries) of TYPE_REAL: scores' logsumexp */
+	Heads q, k, v, o;       /* (B, seqlen_q or seqlen_k, H, D), stored alike */
+	Array L;              /* (B, H, seqlen_q) of TYPE_REAL: scores' logsumexp */
 } Attention;
 
 typedef struct AttentionGradient {
-	Heads o;                /* given */
-	Heads q, k, v;          /* overwritten */
-	/* (positions, D/2): q and k are turned back by these angles; at NULL: no */
+	Heads d_o;              /* given */
+	Heads dq, dk, dv;       /* overwritten */
+	/* (positions, D/2): q and k are rotated back by these angles; at NULL:
+	 * no */
 	Array cosine, sine;
-	/* parts of dq may be added in any order: faster on some ways, and other last
-	 * bits on every run */
-	bool any_order;
+	/* else parts of dq may be added by atomics, in any order: faster on some
+	 * kernels, and other last bits on every run */
+	bool deterministic;
 } AttentionGradient;
 
-/* one way to attend in tiles */
-typedef struct AttentionWay {
+/* one kernel of FlashAttention */
+typedef struct AttentionKernel {
 	const char *name;       /* NULL ends a list of them */
 	/* by sizes, type, strides and alignment; g NULL: forward alone, a size of 0:
 	 * some of this type and D */
-	bool (*takes)(const Attention *a, const AttentionGradient *g);
+	bool (*supports)(const Attention *a, const AttentionGradient *g);
 	void (*forward)(Attention a);
 	void (*backward)(Attention a, AttentionGradient g);
 	/* bytes that backward holds beside its arguments */
 	size_t (*scratch)(const Attention *a);
-} AttentionWay;
+} AttentionKernel;
 /* backward of sum = x + branch, y = g sum rho (fused.rmsnorm_forward) */
 typedef struct NormBackward {
 	Array dsum;     /* (rows, C) += the gradient that comes through the norm */
@@ -102,10 +103,10 @@ typedef struct FusedOps {
 	void (*rmsnorm_forward)(Array y, Array rho, Array sum, Array x, Array branch,
 		Array g, size_t rows, size_t C, double eps);
 	void (*rmsnorm_backward)(NormBackward b, size_t rows, size_t C);
-	/* qkv: (B, T, 3, H, D); turns q and k in place */
+	/* qkv: (B, T, 3, H, D); rotates q and k in place */
 	void (*rope)(Array qkv, Array cosine, Array sine, size_t B, size_t T,
 		size_t H, size_t D, int direction);
-	/* as the plain ones */
+	/* as the eager ones */
 	void (*softmax_forward)(Array P, Array S, double scale, size_t matrices,
 		size_t T);
 	void (*softmax_backward)(Array dS, Array dP, Array P, double scale,
@@ -121,8 +122,8 @@ typedef struct FusedOps {
 	/* low: (n) w once more, in low.type; at NULL: no */
 	void (*adamw)(Array w, Array low, Array g, Array m, Array v, size_t n,
 		const AdamWStep *step, const int32_t *skip);
-	/* is there attention in tiles for heads of D numbers of this type? */
-	bool (*attends)(Type type, size_t D);
+	/* is there FlashAttention for heads of D elements of this type? */
+	bool (*supports_attention)(Type type, size_t D);
 	/* bytes that attention_backward holds beside its arguments */
 	size_t (*attention_scratch)(const Attention *a);
 	/* reads q, k, v; writes o, L */
@@ -194,9 +195,9 @@ typedef struct Ops {
 	void   (*adamw)(Array w, Array g, Array m, Array v, size_t n,
 		const AdamWStep *step, const int32_t *skip);
 	FusedOps fused;
-	/* ways to attend, the simplest first; fused.attention_* takes the last that
-	 * it can */
-	const AttentionWay *ways;
+	/* kernels of attention, the simplest first; fused.attention_* takes the
+	 * last that it can */
+	const AttentionKernel *attention_kernels;
 } Ops;
 
 const Ops *ops_for(const Device *device);

@@ -1,10 +1,10 @@
-# allocation_sizes.gp: the largest allocations of a step, and where they are made
+# allocation_sizes.gp: the largest allocations of a forward pass, and where
 height = 108
 load "src/plots/style.gp"
 rows(f) = sprintf("<awk -F'\t' 'BEGIN { print \"name\tMiB\tcount\" } \
 	/^#/ { next } !head++ { for (i = 1; i <= NF; i++) at[$i] = i; next } \
 	$at[\"fusion\"] == \"%s\" && $at[\"precision\"] == \"fp32\" && \
-	$at[\"mode\"] == \"step\" && n++ < 12 { p = $at[\"ranges\"]; \
+	$at[\"mode\"] == \"forward\" && n++ < 12 { p = $at[\"ranges\"]; \
 	gsub(/, layer/, \"\", p); print $at[\"tensor\"] \" (\" p \")\t\" \
 	$at[\"MiB\"] \"\t\" $at[\"allocations\"] }' %s", f, table)
 unset grid
@@ -13,9 +13,9 @@ set key off
 set ytics font ",7"
 set xlabel "MiB"
 set multiplot layout 2,1 margins 0.47, 0.95, 0.09, 0.95 spacing 0, 0.2
-do for [f in "none fused"] {
+do for [f in "eager fused"] {
 	set autoscale
-	set title f eq "none" ? "plain path" : "fast path"
+	set title f eq "eager" ? "eager path" : "fused path"
 	stats rows(f) using "MiB" nooutput
 	set yrange [-11.6:0.6]
 	set xrange [0:STATS_max*1.15]

@@ -1,16 +1,23 @@
-# attention_parts.gp: softmax and the products around it, against context
+# attention_parts.gp: softmax and the matmuls around it, against context
 height = 62
 load "src/plots/style.gp"
-# context, and by size: softmax, both products; ms
+# context, and by size: softmax, both matmuls; ms
 parts(size) = sprintf("<awk -F'\t' '/^#/ { next } !head++ { for (i = 1; \
-	i <= NF; i++) at[$i] = i; print \"context\tsoftmax\tproducts\"; next } \
-	$at[\"size\"] == \"%s\" && $at[\"fusion\"] == \"none\" && \
+	i <= NF; i++) at[$i] = i; print \"context\tsoftmax\tmatmuls\"; next } \
+	$at[\"size\"] == \"%s\" && $at[\"fusion\"] == \"eager\" && \
 	$at[\"status\"] == \"ok\" { r = $at[\"range\"]; T = $at[\"context\"]; \
 	seen[T]; if (r == \"forward softmax\") s[T] = $at[\"busy_ms\"]; \
 	if (r == \"forward scores\" || r == \"forward values\") \
 	p[T] += $at[\"busy_ms\"] } END { for (T in seen) print T \"\t\" s[T] \
 	\"\t\" p[T] | \"sort -n\" }' %s", size, table)
 sizes = "small medium large xl 2.7B"
+# the bounds: 48 bytes for a score by its 4D FLOPs, D = 64
+rate(name) = sprintf("<awk -F'\t' '$1 == \"%s\" { print \"x\"; print $2 }' %s", \
+	name, table2)
+stats rate("copy") using 1 nooutput
+copy = STATS_max
+stats rate("fp32") using 1 nooutput
+bound = 48/copy*STATS_max*1e3/256
 set multiplot layout 1,2
 set logscale xy
 set logscale x 2
@@ -19,13 +26,14 @@ set offsets graph 0.04, graph 0.04, 0, 0
 set xlabel "context"
 set ylabel "xl, forward (ms)"
 plot parts("xl") using "context":"softmax" with linespoints lt 2 \
-	title "softmax", "" using "context":"products" with linespoints lt 1 \
-	title "two products"
-set ylabel "softmax over products, in time"
+	title "softmax", "" using "context":"matmuls" with linespoints lt 1 \
+	title "two matmuls"
+set ylabel "time of softmax / time of matmuls"
 unset logscale y
-set yrange [0:2.5]
-set key maxrows 2
+set yrange [0:3.6]
+set key maxrows 2 samplen 1 width 1
 plot for [i=1:words(sizes)] parts(word(sizes, i)) \
-	using "context":(column("softmax")/column("products")) with linespoints \
-	lt i title word(sizes, i)
+	using "context":(column("softmax")/column("matmuls")) with linespoints \
+	lt i title word(sizes, i), \
+	bound with lines lt 9 title "bounds"
 unset multiplot

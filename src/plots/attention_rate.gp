@@ -2,12 +2,14 @@
 height = 62
 load "src/plots/style.gp"
 set datafile missing NaN
-stats table using (stringcolumn("variant") eq "hopper" ? 1 : NaN) nooutput
-way = STATS_records > 0 ? "hopper" : "tiles"
+stats table using (stringcolumn("variant") eq "warp_specialized" ? 1 : NaN) \
+	nooutput
+kernel = STATS_records > 0 ? "warp_specialized" : "tiled"
 rate(pass, d) = column(pass . "_GFLOP")/column(pass . "_ms") \
-	*only("variant", way)*is("d", d)
+	*only("variant", kernel)*is("d", d)
 set multiplot layout 1,2
 set logscale x 2
+set xrange [110:75000]
 set xtics (128, "1 k" 1024, "8 k" 8192, "64 k" 65536)
 set yrange [0:*]
 set xlabel "queries and keys, n"

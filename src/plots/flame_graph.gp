@@ -15,7 +15,7 @@ set key off
 set style fill solid 0.85 border lc rgb "white"
 set multiplot layout 2,1
 set xlabel "ms"
-do for [f in "none fused"] {
+do for [f in "eager fused"] {
 	set autoscale
 	stats table using (right(f)) nooutput
 	total = STATS_max
@@ -24,7 +24,7 @@ do for [f in "none fused"] {
 	most(dummy) = int(column("width_ms")/total*88)
 	text(dummy) = strlen(stringcolumn("box")) <= most(0) || most(0) > 15 \
 		? stringcolumn("box")[1:most(0)] : ""
-	set title f eq "none" ? "plain path" : "fast path"
+	set title f eq "eager" ? "eager" : "fused"
 	plot table using (left(f)):(level(0)):(left(f)):(right(f)): \
 		(level(0) - 0.48):(level(0) + 0.48):(warm(0)) \
 		with boxxyerror lw 0.3 lc rgb variable, \

@@ -1,9 +1,9 @@
 # kernel_classes.gp: kernel time by class, for forward, with backward, and a step
 height = 66
 load "src/plots/style.gp"
-names = "product attention softmax norm ffn optimizer rest"
-labels = "product attention softmax norm feed-forward optimizer rest"
-# share of each class in the first n phases, a line for each size
+names = "matmul attention softmax norm ffn optimizer rest"
+labels = "matmul attention softmax norm feed-forward optimizer rest"
+# fraction of each class in the first n phases, a line for each size
 shares(f, n) = sprintf("<awk -F'\t' '/^#/ { next } !head++ { for (i = 1; \
 	i <= NF; i++) at[$i] = i; m = split(\"%s\", c, \" \"); split(\"small \
 	medium large xl 2.7B\", sizes, \" \"); for (i in sizes) place[sizes[i]] = i; \
@@ -24,7 +24,7 @@ set yrange [0:1]
 set xrange [0.4:5.6]
 set xtics ("small" 1, "medium" 2, "large" 3, "xl" 4, "2.7B" 5) scale 0 \
 	rotate by 30 right
-set ylabel "share of kernel time"
+set ylabel "fraction of kernel time"
 set key off
 array colours[7] = [0x1b3560, 0xb08ac6, 0xd9793a, 0x1f6b5c, 0xe3c16f, \
 	0x7a1f2b, 0x8c8c8c]
@@ -36,7 +36,7 @@ do for [i=1:7] {
 }
 do for [n=1:3] {
 	set title n == 1 ? "forward" : n == 2 ? "forward and backward" : "step"
-	plot for [i=7:1:-1] shares("none", n) using 1:(column(i + 1)) with boxes \
+	plot for [i=7:1:-1] shares("eager", n) using 1:(column(i + 1)) with boxes \
 		lc rgb colours[i]
 	unset object
 	unset label

@@ -5,7 +5,7 @@ set lmargin 21
 names = "'adamw' 'cross-entropy' 'swiglu backward' 'swiglu forward' " \
 	. "'softmax backward' 'softmax forward' 'rope' 'rmsnorm backward' " \
 	. "'rmsnorm forward'"
-set xlabel "share of a copy"
+set xlabel "fraction of a copy"
 set xrange [0:*]
 set yrange [0.5:words(names) + 0.5]
 set ytics () scale 0
@@ -14,7 +14,7 @@ stats table using (stringcolumn("precision") eq "bf16" ? 1 : NaN) nooutput
 precision = STATS_records > 0 ? "bf16" : "fp32"
 place(dummy) = sum [i=1:words(names)] \
 	(word(names, i) eq stringcolumn("op") ? i : 0)
-share(name) = column("share")*only("path", "fused")*only("size", name) \
+share(name) = column("fraction")*only("path", "fused")*only("size", name) \
 	*only("precision", precision)
 set arrow from 1, graph 0 to 1, graph 1 nohead lt 9
 plot for [i=1:3] table using (share(word("small large 2.7B", i))):(place(0)) \

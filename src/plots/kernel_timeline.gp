@@ -1,4 +1,4 @@
-# kernel_timeline.gp: one step by ranges and kernels, and one block of it
+# kernel_timeline.gp: an eager step by ranges and kernels, and a block of it
 height = 108
 load "src/plots/style.gp"
 set datafile missing NaN
@@ -12,19 +12,21 @@ times(f, name, n) = sprintf("<awk -F'\t' 'BEGIN { print \"start\tend\" } \
 	$4 == \"%s\" && $6 == \"range\" && $7 == \"%s\" && ++n == %d { print \
 	$8/1000 \"\t\" $9/1000 }' %s", f, name, n, table)
 set ytics ("step" 0, "phase" -1, "layer" -2, "part" -3, "inside" -4, \
-	"product" -6, "softmax" -7, "norm" -8, "attention" -9, \
+	"matmul" -6, "softmax" -7, "norm" -8, "attention" -9, \
 	"feed-forward" -10, "optimizer" -11, "rest" -12) scale 0
 unset grid
 set style fill solid 0.85 border lc rgb "white"
 set key off
 set multiplot layout 2,1
 set xlabel "ms"
-do for [f in "fused none"] {
+f = "eager"
+do for [shows in "step block"] {
+	set title shows eq "step" ? "one step" : "its sixth block, forward"
 	set autoscale
 	stats times(f, "step", 1) using 1:2 nooutput
 	from = STATS_min_x
 	to = STATS_max_y
-	if (f eq "none") {
+	if (shows eq "block") {
 		stats times(f, "layer", 6) using 1:2 nooutput
 		from = STATS_min_x
 		to = STATS_max_y

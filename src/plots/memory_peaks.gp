@@ -16,10 +16,10 @@ set xlabel "context"
 set key maxrows 2
 do for [m in "forward step"] {
 	set ylabel (m eq "step" ? "step" : "forward alone").", peak (GiB)"
-	plot peaks(m, "none", "fp32") using "peak":xtic(1) lt 1 dt solid \
-		title "fp32, plain", peaks(m, "none", "bf16") using "peak" lt 2 \
-		title "bf16, plain", peaks(m, "fused", "fp32") using "peak" lt 3 \
-		title "fp32, fast", peaks(m, "fused", "bf16") using "peak" lt 4 \
-		title "bf16, fast"
+	plot peaks(m, "eager", "fp32") using "peak":xtic(1) lt 1 dt solid \
+		title "fp32, eager", peaks(m, "eager", "bf16") using "peak" lt 2 \
+		title "bf16, eager", peaks(m, "fused", "fp32") using "peak" lt 3 \
+		title "fp32, fused", peaks(m, "fused", "bf16") using "peak":xtic(1) lt 4 \
+		title "bf16, fused"
 }
 unset multiplot

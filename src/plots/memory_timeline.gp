@@ -3,7 +3,7 @@ height = 100
 load "src/plots/style.gp"
 set datafile missing NaN
 names = "parameter gradient optimizer activation temporary"
-labels = "parameters gradients moments activations temporary"
+labels = "parameters gradients moments activations temporaries"
 array colours[5] = [0x1b3560, 0xb08ac6, 0x8c8c8c, 0xd9793a, 0x1f6b5c]
 upto(n) = sum [i=1:n] column(word(names, i)."_MiB")/1024
 of(f, p, m) = only("fusion", f)*only("precision", p)*only("mode", m)
@@ -21,7 +21,7 @@ do for [i=1:5] {
 set multiplot layout 2,2 margins 0.1, 0.98, 0.1, 0.88 spacing 0.11, 0.19
 set ylabel "GiB"
 set key off
-do for [f in "none fused"] {
+do for [f in "eager fused"] {
 	do for [m in "forward step"] {
 		stats table using (x(f, "fp32", m)) nooutput
 		last = STATS_max
@@ -30,7 +30,7 @@ do for [f in "none fused"] {
 		set ytics m eq "step" ? 10 : 0.1
 		set format y m eq "step" ? "%.0f" : "%.1f"
 		set yrange [m eq "step" ? 0 : 12.6:*]
-		set title (f eq "none" ? "plain path, " : "fast path, ").(m eq "step" \
+		set title (f eq "eager" ? "eager path, " : "fused path, ").(m eq "step" \
 			? "a step" : "forward alone") offset 0, 0.4
 		unset arrow
 		do for [i=11:13] { unset label i }
@@ -40,9 +40,9 @@ do for [f in "none fused"] {
 				lc rgb "#444444" dt (4, 3)
 			set label 11 "forward" at STATS_min*0.5, graph 0.07 center front \
 				textcolor rgb "white"
-			set label 12 "backward" at STATS_min*(f eq "none" ? 1.9 : 1.6), \
+			set label 12 "backward" at STATS_min*(f eq "eager" ? 1.9 : 1.6), \
 				graph 0.07 center front textcolor rgb "white"
-			if (f eq "none") {
+			if (f eq "eager") {
 				stats begins(f, "fp32", "optimizer") using 1 nooutput
 				set arrow from STATS_min, graph 0 to STATS_min, graph 1 \
 					nohead front lc rgb "#444444" dt (4, 3)

@@ -9,17 +9,23 @@ set xrange [0.6:words(sizes) + 0.4]
 set yrange [0:*]
 set xtics ("small" 1, "medium" 2, "large" 3, "xl" 4, "2.7B" 5) scale 0 \
 	rotate by 30 right
+set key samplen 1.4 width 0
+set tmargin 4.4
+set ylabel "speed-up over fp32"
 set datafile missing NaN
-set multiplot layout 1,2
-do for [phase in "fwd step"] {
+set multiplot layout 1,3
+do for [phase in "fwd bwd step"] {
 	do for [i=1:words(sizes)] {
 		stats table using (column(phase."_ms")*only("precision", "fp32") \
 			*only("size", word(sizes, i))) nooutput
 		base[i] = STATS_max
 	}
-	set ylabel (phase eq "fwd" ? "forward, speed-up" : "step, speed-up")
+	set title (phase eq "fwd" ? "forward pass" : phase eq "bwd" \
+		? "backward pass" : "whole step") offset 0, 0.6
 	plot for [p in "tf32 fp16 bf16"] table \
 		using (x(p)):(base[place(stringcolumn("size"))] \
 		/column(phase."_ms")) with linespoints title p
+	unset key
+	unset ylabel
 }
 unset multiplot

@@ -1,8 +1,8 @@
-# step_split.gp: shares of a step by class of operation, and floors
+# step_split.gp: fractions of a step by class of operation, and roofline bounds
 height = 62
 load "src/plots/style.gp"
 sizes = "small medium large xl 2.7B"
-place(name) = sum [i=1:words(sizes)] (word(sizes, i) eq name ? i : 0)
+index_of(name) = sum [i=1:words(sizes)] (word(sizes, i) eq name ? i : 0)
 rate(q) = sprintf("<awk -F'\t' 'BEGIN { print \"rate\" } \
 	$1 == \"%s\" { print $2 }' %s", q, table2)
 stats rate("copy") using 1 nooutput
@@ -12,12 +12,12 @@ low = STATS_max
 stats rate("fp32") using 1 nooutput
 total(dummy) = column("linear_ms") + column("attention_ms") \
 	+ column("elementwise_ms") + column("optimizer_ms")
-x(p) = place(stringcolumn("size"))*only("precision", p)
+x(p) = index_of(stringcolumn("size"))*only("precision", p)
 first(dummy) = column("linear_ms")/total(0)
 second(dummy) = first(0) + column("attention_ms")/total(0)
 third(dummy) = second(0) + column("elementwise_ms")/total(0)
 set multiplot layout 1,2
-set ylabel "share of the step"
+set ylabel "fraction of the step"
 set yrange [0:1]
 set xrange [0.4:words(sizes) + 0.6]
 set xtics ("small" 1, "medium" 2, "large" 3, "xl" 4, "2.7B" 5) scale 0 \
@@ -33,6 +33,6 @@ do for [p in "bf16 fp32"] {
 		"" using (x(p)):(second(0)) with boxes lt 2 title "attention", \
 		"" using (x(p)):(first(0)) with boxes lt 1 title "linear", \
 		"" using (x(p)):(bound(0)) with points pt 7 ps 0.5 lc rgb "black" \
-		title "floors"
+		title "bounds"
 }
 unset multiplot

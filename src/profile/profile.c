@@ -18,61 +18,61 @@ static double now_us(void)
 	return t.tv_sec * 1e6 + t.tv_nsec * 1e-3;
 }
 
-enum { RESERVED = 8, MARKED = (NMARKS - RESERVED) / 2 };
+enum { RESERVED = 8, MOST_TIMED = (NEVENTS - RESERVED) / 2 };
 
-static void mark(Profile *p, int span, int end)
+static void record_event(Profile *p, int range, int end)
 {
-	if (span < MARKED)
-		device_mark(p->device, NMARKS - 1 - 2 * span - end);
+	if (range < MOST_TIMED)
+		device_event_record(p->device, NEVENTS - 1 - 2 * range - end);
 }
 
-static void begin_span(Profile *p, const char *name)
+static void begin_range(Profile *p, const char *name)
 {
-	if ((p->nspans & (p->nspans - 1)) == 0)
-		p->spans = need(realloc(p->spans, (p->nspans ? 2 * p->nspans : 1)
-			* sizeof *p->spans));
-	p->spans[p->nspans] = (Span){ .name = name, .parent = p->open,
+	if ((p->nranges & (p->nranges - 1)) == 0)
+		p->ranges = need(realloc(p->ranges, (p->nranges ? 2 * p->nranges : 1)
+			* sizeof *p->ranges));
+	p->ranges[p->nranges] = (Range){ .name = name, .parent = p->open,
 		.start_us = now_us() };
-	p->open = p->nspans++;
-	if (!p->sees_work)
-		mark(p, p->open, 0);
+	p->open = p->nranges++;
+	if (!p->sees_activities)
+		record_event(p, p->open, 0);
 #ifdef HAVE_CUPTI
 	else
 		recorder_begin(p->open);
 #endif
 }
 
-static void end_span(Profile *p)
+static void end_range(Profile *p)
 {
 	assert(p->open >= 0);
-	if (!p->sees_work)
-		mark(p, p->open, 1);
+	if (!p->sees_activities)
+		record_event(p, p->open, 1);
 #ifdef HAVE_CUPTI
 	else
 		recorder_end();
 #endif
-	p->spans[p->open].end_us = now_us();
-	p->open = p->spans[p->open].parent;
+	p->ranges[p->open].end_us = now_us();
+	p->open = p->ranges[p->open].parent;
 }
 
 static void watch(void *watcher, const char *name)
 {
 	if (name)
-		begin_span(watcher, name);
+		begin_range(watcher, name);
 	else
-		end_span(watcher);
+		end_range(watcher);
 }
-Profile *profile_start(Device *d, bool works)
+Profile *profile_start(Device *d, bool activities)
 {
 	assert(d->watch == NULL && "one profile at a time");
 	Profile *p = need(calloc(1, sizeof *p));
 	p->device = d;
 	p->open = -1;
 #ifdef HAVE_CUPTI
-	p->sees_work = works && strcmp(d->backend->name, "cuda") == 0
+	p->sees_activities = activities && strcmp(d->backend->name, "cuda") == 0
 		&& recorder_start();
 #endif
-	(void)works;
+	(void)activities;
 	d->watch = watch, d->watcher = p;
 	return p;
 }
@@ -83,14 +83,15 @@ void profile_stop(Profile *p)
 	p->device->watch = NULL;
 	p->device->backend->synchronize();
 #ifdef HAVE_CUPTI
-	if (p->sees_work)
+	if (p->sees_activities)
 		recorder_stop(p);
 #endif
-	if (!p->sees_work && p->nspans > MARKED)
-		p->lost = p->nspans - MARKED;
-	for (int s = 0; s < p->nspans && s < MARKED && !p->sees_work; s++)
-		p->spans[s].device_us = 1e3 * device_between_ms(p->device,
-			NMARKS - 1 - 2 * s, NMARKS - 2 - 2 * s);
+	if (!p->sees_activities && p->nranges > MOST_TIMED)
+		p->lost = p->nranges - MOST_TIMED;
+	for (int s = 0; s < p->nranges && s < MOST_TIMED && !p->sees_activities;
+		s++)
+		p->ranges[s].device_us = 1e3 * device_event_elapsed_ms(p->device,
+			NEVENTS - 1 - 2 * s, NEVENTS - 2 - 2 * s);
 }
 
 void profile_free(Profile **profile)
@@ -98,15 +99,32 @@ void profile_free(Profile **profile)
 	Profile *p = *profile;
 	if (p == NULL)
 		return;
-	free(p->spans);
-	free(p->works);
+	free(p->ranges);
+	free(p->activities);
 	free(p);
 	*profile = NULL;
 }
 
 int profile_within(const Profile *p, int s, const char *name)
 {
-	while (s >= 0 && strcmp(p->spans[s].name, name) != 0)
-		s = p->spans[s].parent;
+	while (s >= 0 && strcmp(p->ranges[s].name, name) != 0)
+		s = p->ranges[s].parent;
 	return s;
+}
+
+void profile_interval(const Profile *p, int s, double *start, double *end)
+{
+	*start = p->ranges[s].start_us, *end = p->ranges[s].end_us;
+	bool any = false;
+	for (size_t i = 0; i < p->nactivities; i++) {
+		const Activity *w = &p->activities[i];
+		int in = w->range;
+		while (in > s)
+			in = p->ranges[in].parent;
+		if (in != s)
+			continue;
+		*start = any && *start < w->start_us ? *start : w->start_us;
+		*end = any && *end > w->end_us ? *end : w->end_us;
+		any = true;
+	}
 }

@@ -4,42 +4,46 @@
 
 #include "device/device.h"
 
-typedef struct Span {
+typedef struct Range {
 	const char *name;              /* of the range */
-	int parent;                    /* the span around it, or -1 */
+	int parent;                    /* the range around it, or -1 */
 	double start_us, end_us;       /* on the host */
 	double device_us;              /* between its ends on the device */
-} Span;
+} Range;
 
-typedef enum { WORK_KERNEL, WORK_COPY, WORK_FILL } WorkKind;
-typedef struct Work {
-	WorkKind kind;
+typedef enum { ACTIVITY_KERNEL, ACTIVITY_COPY, ACTIVITY_FILL } ActivityKind;
+typedef struct Activity {
+	ActivityKind kind;
 	const char *name;              /* of the kernel, shortened */
-	int span;                      /* in which it was queued, or -1 */
+	int range;                     /* in which it was queued, or -1 */
 	double start_us, end_us;       /* on the device, by the host's clock */
 	unsigned stream, grid[3], block[3], registers;
 	size_t shared_bytes;           /* of a block */
 	size_t nbytes;                 /* of a copy or fill */
-} Work;
+} Activity;
 
 typedef struct Profile {
 	Device *device;
-	Span *spans;                   /* in the order in which they began */
-	int nspans, open;              /* open: the innermost span, or -1 */
-	Work *works;                   /* in the order in which they began */
-	size_t nworks;
-	bool sees_work;                /* else only spans are recorded */
-	size_t lost;                   /* works, or times of spans, without room */
+	Range *ranges;                 /* in the order in which they began */
+	int nranges, open;             /* open: the innermost range, or -1 */
+	Activity *activities;          /* in the order in which they began */
+	size_t nactivities;
+	bool sees_activities;          /* else only ranges are recorded */
+	size_t lost;              /* activities, or times of ranges, without room */
 } Profile;
 
-/* records from now on; one profile at a time. works: what the device does, if it
- * can be seen; else how long spans take there */
-Profile *profile_start(Device *device, bool works);
+/* records from now on; one profile at a time. activities: what the device does,
+ * if it can be seen; else how long ranges take there */
+Profile *profile_start(Device *device, bool activities);
 /* waits for the device; afterwards the profile is complete */
 void     profile_stop(Profile *profile);
 void     profile_free(Profile **profile);
 
-/* the innermost span of this name that s lies in or is, or -1 */
+/* the innermost range of this name that s lies in or is, or -1 */
 int      profile_within(const Profile *profile, int s, const char *name);
+/* from the start of the first activity queued in range s to the end of the
+ * last; of a range without activities, its own times on the host */
+void     profile_interval(const Profile *profile, int s, double *start_us,
+	double *end_us);
 
 #endif

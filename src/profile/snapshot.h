@@ -4,8 +4,8 @@
 
 #include "device/device.h"
 
-/* what device_record logged, and all blocks as they are now; replaces the file,
- * or ends the program */
+/* what device_log_memory logged, and all blocks as they are now; replaces the
+ * file, or ends the program */
 void snapshot_write(const Device *device, const char *path);
 
 #endif

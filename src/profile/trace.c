@@ -38,13 +38,13 @@ static void write_event(FILE *f, int rank, unsigned track, const char *name,
 	write_text(f, name);
 }
 
-static void write_works(FILE *f, const Profile *p, int rank)
+static void write_activities(FILE *f, const Profile *p, int rank)
 {
-	for (size_t i = 0; i < p->nworks; i++) {
-		const Work *w = &p->works[i];
+	for (size_t i = 0; i < p->nactivities; i++) {
+		const Activity *w = &p->activities[i];
 		bool named = false;
 		for (size_t before = 0; before < i && !named; before++)
-			named = p->works[before].stream == w->stream;
+			named = p->activities[before].stream == w->stream;
 		if (!named)
 			name_track(f, rank, STREAM_TRACKS + w->stream, "stream %u",
 				w->stream);
@@ -84,12 +84,12 @@ void trace_write(const Profile *p, int rank, const char *path)
 	if (f == NULL)
 		usage_error("cannot write %s: %s", path, strerror(errno));
 	fprintf(f, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
-	for (int s = 0; s < p->nspans; s++) {
-		write_event(f, rank, RANGES_TRACK, p->spans[s].name,
-			p->spans[s].start_us, p->spans[s].end_us);
+	for (int s = 0; s < p->nranges; s++) {
+		write_event(f, rank, RANGES_TRACK, p->ranges[s].name,
+			p->ranges[s].start_us, p->ranges[s].end_us);
 		fprintf(f, "},\n");
 	}
-	write_works(f, p, rank);
+	write_activities(f, p, rank);
 	write_memory(f, p->device, rank);
 	name_track(f, rank, RANGES_TRACK, "ranges", 0);
 	fprintf(f, "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%d,\"args\":"
@@ -99,31 +99,31 @@ void trace_write(const Profile *p, int rank, const char *path)
 		die("cannot write %s: %s", path, strerror(errno));
 	free(beside);
 }
-static void write_stack(const Profile *p, int span, FILE *f)
+static void write_stack(const Profile *p, int range, FILE *f)
 {
-	if (p->spans[span].parent >= 0) {
-		write_stack(p, p->spans[span].parent, f);
+	if (p->ranges[range].parent >= 0) {
+		write_stack(p, p->ranges[range].parent, f);
 		putc(';', f);
 	}
-	fputs(p->spans[span].name, f);
+	fputs(p->ranges[range].name, f);
 }
 
 void folded_write(const Profile *p, FILE *f)
 {
-	double *own = need(calloc(p->nspans + 1, sizeof *own));
-	for (int s = 0; s < p->nspans; s++) {
-		own[s] += p->spans[s].device_us;
-		if (p->spans[s].parent >= 0)
-			own[p->spans[s].parent] -= p->spans[s].device_us;
+	double *own = need(calloc(p->nranges + 1, sizeof *own));
+	for (int s = 0; s < p->nranges; s++) {
+		own[s] += p->ranges[s].device_us;
+		if (p->ranges[s].parent >= 0)
+			own[p->ranges[s].parent] -= p->ranges[s].device_us;
 	}
-	for (int s = 0; s < p->nspans && !p->sees_work; s++) {
+	for (int s = 0; s < p->nranges && !p->sees_activities; s++) {
 		write_stack(p, s, f);
 		fprintf(f, " %.0f\n", own[s] * 1e3);
 	}
-	for (size_t i = 0; i < p->nworks; i++) {
-		const Work *w = &p->works[i];
-		if (w->span >= 0) {
-			write_stack(p, w->span, f);
+	for (size_t i = 0; i < p->nactivities; i++) {
+		const Activity *w = &p->activities[i];
+		if (w->range >= 0) {
+			write_stack(p, w->range, f);
 			putc(';', f);
 		}
 		fprintf(f, "%s %.0f\n", w->name, (w->end_us - w->start_us) * 1e3);

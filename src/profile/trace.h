@@ -10,8 +10,9 @@
  * rank: the process among several, from 0. Replaces the file, or ends the
  * program */
 void trace_write(const Profile *profile, int rank, const char *path);
-/* a line "forward;layer;norm;KERNEL NANOSECONDS" for each stack that has works,
- * or, where works are not seen, for each that took time itself */
+/* a line "forward;layer;norm;KERNEL NANOSECONDS" for each stack that has
+ * activities, or, where activities are not seen, for each that took time
+ * itself */
 void folded_write(const Profile *profile, FILE *file);
 
 #endif

@@ -1,5 +1,5 @@
 -- backmatter.lua: lists of files, chunks and identifiers
-local paint = require "paint"
+local highlight = require "highlight"
 local M = {}
 
 local function ids(pieces)
@@ -24,7 +24,7 @@ local function names(book, roots)
 	table.sort(list, by_name)
 	for _, e in ipairs(list) do
 		table.insert(out, ("\\nwentry{%s}{}{%s}"):format(
-			paint.breakable(paint.reference(book, e.name):gsub("\\nwref",
+			highlight.breakable(highlight.reference(book, e.name):gsub("\\nwref",
 			"\\nwlisted")), ids(e.parts)))
 	end
 	table.insert(out, "\\end{nwindex}")
@@ -39,7 +39,7 @@ local function identifiers(book)
 	for _, e in ipairs(list) do
 		local target = ("%s.%s"):format(e.lang, e.name:gsub("[^%w]", "-"))
 		table.insert(out, ("\\nwentry{\\nwtarget{%s}\\nwcode{%s}}{%s}{%s}")
-			:format(target, paint.breakable(paint.escape(e.name)),
+			:format(target, highlight.breakable(highlight.escape(e.name)),
 			ids(e.defs), ids(e.uses)))
 	end
 	table.insert(out, "\\end{nwindex}")

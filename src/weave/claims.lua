@@ -1,15 +1,15 @@
 -- claims.lua: sentences that are checked against the data
-local report, worlds = require "report", require "worlds"
-local words = require "words"
+local report, evaluate = require "report", require "evaluate"
+local format = require "format"
 local M = {list = {}}
 
 local function sides(world, test, line)
-	if words.last then return " (" .. words.last .. ")" end
+	if format.last then return " (" .. format.last .. ")" end
 	if test:find(" and ") or test:find(" or ") then return "" end
 	local a, op, b = test:match("^(.-)%s*([<>=~]=?)%s*(.+)$")
 	if not a or op == "=" then return "" end
-	local ok1, x = worlds.run(world, "return " .. a, line)
-	local ok2, y = worlds.run(world, "return " .. b, line)
+	local ok1, x = evaluate.run(world, "return " .. a, line)
+	local ok2, y = evaluate.run(world, "return " .. b, line)
 	if not (ok1 and ok2) or type(x) ~= type(y) then return "" end
 	local function show(v)
 		return type(v) == "number" and ("%.6g"):format(v) or tostring(v)
@@ -18,8 +18,8 @@ local function sides(world, test, line)
 	return (" (%s %s %s)"):format(show(x), op, show(y))
 end
 local function judge(world, claim)
-	local ok, value = worlds.run(world, "return " .. claim.test, claim.line)
-	local last, is_local = words.last, worlds.from_local(world)
+	local ok, value = evaluate.run(world, "return " .. claim.test, claim.line)
+	local last, is_local = format.last, evaluate.from_local(world)
 	local borrowed = world.borrowed
 	local paths, seen = {}, {}
 	for _, t in ipairs(world.used) do
@@ -35,7 +35,7 @@ local function judge(world, claim)
 		why = value.text
 		is_local = is_local and why and "unknown"
 	elseif value == false then
-		words.last = last
+		format.last = last
 		why = "claim is false" .. (#paths > 0 and " for " ..
 			table.concat(paths, ", ") or "") .. ": " .. claim.test ..
 			sides(world, claim.test, claim.line)
@@ -49,17 +49,17 @@ function M.decide(claim)
 		report.at(claim.line, "claim without a test")
 		return "text"
 	end
-	local ok, why = judge(worlds.recorded, claim)
+	local ok, why = judge(evaluate.recorded, claim)
 	if not ok then
 		if why then report.at(claim.line, why) end
 		return "text"
 	end
-	local place, is_local = worlds.machine(worlds.recorded), nil
-	ok, why, is_local = judge(worlds.shown, claim)
+	local place, is_local = evaluate.machine(evaluate.recorded), nil
+	ok, why, is_local = judge(evaluate.shown, claim)
 	if ok then return "text", why end
 	if is_local and claim.otherwise then return "otherwise" end
 	if is_local == "unknown" then
-		return "text", place and worlds.borrow(claim.line)
+		return "text", place and evaluate.borrow(claim.line)
 	end
 	if why then report.at(claim.line, why) end
 	return "text"

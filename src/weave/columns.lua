@@ -1,5 +1,6 @@
 -- columns.lua: the columns of a table that is shown
-local rows, words, worlds = require "rows", require "words", require "worlds"
+local query, format = require "query", require "format"
+local evaluate = require "evaluate"
 local M = {}
 
 local function pieces(text)
@@ -24,9 +25,9 @@ local function describe(text)
 			break
 		end
 	end
-	local body, format = expr:match("^(.-)%s*:([%w.]+)%s*$")
+	local body, digits = expr:match("^(.-)%s*:([%w.]+)%s*$")
 	expr = (body or expr):match("^%s*(.-)%s*$")
-	return {expr = expr, format = format, title = title}
+	return {expr = expr, format = digits, title = title}
 end
 
 function M.list(t, text)
@@ -56,15 +57,15 @@ end
 function M.evaluate(t, row, expr, world)
 	local env = setmetatable({}, {__index = function(_, name)
 		local i = t.at[name]
-		if i then return rows.value(row[i]) end
+		if i then return query.value(row[i]) end
 		return world.env[name]
 	end})
 	local f, err = load("return " .. expr, "=expression", "t", env)
-	if not f then rows.fail("%s", err:gsub("^expression:%d+: ", "")) end
+	if not f then query.fail("%s", err:gsub("^expression:%d+: ", "")) end
 	local ok, value = pcall(f)
 	if ok then return value end
 	if type(value) == "table" then error(value, 0) end
-	rows.fail("%s (in `%s`, at %s:%d)", tostring(value):gsub(
+	query.fail("%s (in `%s`, at %s:%d)", tostring(value):gsub(
 		"^expression:%d+: ", ""), expr, t.path, row.line)
 end
 local function missing(t, row, expr)
@@ -79,15 +80,15 @@ function M.cell(t, row, column, world)
 	if missing(t, row, column.expr) then return nil end
 	if i and not column.format then
 		local text = row[i]
-		return text:match("^%-?%d+$") and words.commas(text) or text
+		return text:match("^%-?%d+$") and format.commas(text) or text
 	end
 	local value = M.evaluate(t, row, column.expr, world)
 	local f = column.format
 	if type(value) ~= "number" then return value end
-	if not f then rows.fail("column %s needs a format", column.expr) end
-	if f:match("^%d+$") then return words.digits(value, tonumber(f)) end
-	if f:match("^%.%d+$") then return words.fixed(value, f:sub(2)) end
-	if not words[f] then rows.fail("there is no format %s", f) end
-	return words[f](value)
+	if not f then query.fail("column %s needs a format", column.expr) end
+	if f:match("^%d+$") then return format.digits(value, tonumber(f)) end
+	if f:match("^%.%d+$") then return format.fixed(value, f:sub(2)) end
+	if not format[f] then query.fail("there is no format %s", f) end
+	return format[f](value)
 end
 return M

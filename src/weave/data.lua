@@ -28,7 +28,7 @@ function M.load(c, line)
 			M.known()
 		end
 		c.data = t
-		for _, text in ipairs(tsv.below_floor(t)) do report.at(line, text) end
+		for _, text in ipairs(tsv.below_bound(t)) do report.at(line, text) end
 		for _, text in ipairs(tsv.altered(t)) do report.at(line, text) end
 	end
 	return c.data

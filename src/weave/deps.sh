@@ -11,6 +11,7 @@ noweb                       takes the document apart
 pandoc                      reads its prose
 gnuplot-nox                 draws the figures
 texlive-xetex               typesets the page
+texlive-pictures            sets its drawings
 texlive-fonts-recommended   fonts that hyperref asks for
 fonts-texgyre               the text
 fonts-texgyre-math          the formulas

@@ -123,4 +123,22 @@ function M.show(image, line, framed)
 	end
 	return float(image, path, tables, framed)
 end
+function M.drawing(div, caption, line, framed)
+	local raw = function(s) return pandoc.RawInline("latex", s) end
+	local env, picture = framed and "nwfigurehere" or "nwfigure", nil
+	for _, b in ipairs(div.content) do
+		if b.t == "RawBlock" and b.format == "latex" then
+			picture = (picture or "") .. b.text
+		end
+	end
+	if not picture or #caption == 0 or div.identifier == "" then
+		report.at(line, "a drawing needs a label, a picture and a caption")
+		return nil
+	end
+	local out = {raw(("\\begin{%s}%s\n\\caption{"):format(env, picture))}
+	for _, i in ipairs(caption) do table.insert(out, i) end
+	table.insert(out, raw(("}\\label{%s}\\end{%s}"):format(div.identifier,
+		env)))
+	return pandoc.Plain(out)
+end
 return M

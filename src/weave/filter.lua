@@ -2,12 +2,13 @@
 local here = PANDOC_SCRIPT_FILE:match("^(.*)/[^/]*$") or "."
 package.path = here .. "/?.lua;" .. package.path
 local report, data = require "report", require "data"
-local lint, worlds, claims = require "lint", require "worlds", require "claims"
+local lint, claims = require "lint", require "claims"
+local evaluate = require "evaluate"
 local tables, figures = require "tables", require "figures"
 local registry, lists = require "registry", require "lists"
-local paint = require "paint"
+local answers, highlight = require "answers", require "highlight"
 
-local state = {line = 1, ids = {}, where = "chapter"}
+local state = {line = 1, ids = {}}
 local raw = function(s) return pandoc.RawInline("latex", s) end
 
 local function collect(element, kind, default)
@@ -24,17 +25,22 @@ end
 local collector = {traverse = "topdown"}
 function collector.RawBlock(r)
 	if r.format == "nwline" then state.line = tonumber(r.text) end
-	if r.text:find("\\appendix", 1, true) then state.where = "appendix" end
 	collector.Math(r)
 end
 function collector.Header(h)
-	collect(h, h.level == 1 and state.where or "section")
+	collect(h, h.level == 1 and "chapter" or "section")
 	local a = h.attributes
 	if h.classes:includes("problem") or a.tables or a.tests then
 		registry.register(h)
 	end
 end
-function collector.Div(d) collect(d, "table") end
+function collector.Div(d)
+	collect(d, d.classes:includes("drawing") and "figure" or "table")
+end
+function collector.Table(t)
+	local id = tables.label(pandoc.utils.to_simple_table(t).caption)
+	if id then collect({identifier = id, attributes = {}}, "table") end
+end
 function collector.Image(i) collect(i, "figure") end
 function collector.Span(s) collect(s, "section") end
 function collector.Math(m)
@@ -43,8 +49,8 @@ function collector.Math(m)
 	end
 end
 collector.RawInline = collector.Math
-local names = {chapter = "Chapter", appendix = "Appendix", section = "Section",
-	table = "Table", figure = "Figure", equation = "Equation"}
+local names = {chapter = "Chapter", section = "Section", table = "Table",
+	figure = "Figure", equation = "Equation"}
 
 local inlines = {}
 
@@ -58,9 +64,11 @@ local function reference(link)
 		report.at(line, "nothing has the label " .. id)
 		return pandoc.Str("??")
 	end
+	if link.classes:includes("page") then
+		return raw("\\pageref{" .. id .. "}")
+	end
 	if #link.content == 0 then
-		return raw(("\\hyperref[%s]{%s~\\ref*{%s}}"):format(id,
-			names[target.kind], id))
+		return raw(("\\nwto{%s}{%s}"):format(names[target.kind], id))
 	end
 	local out = {raw("\\hyperref[" .. id .. "]{")}
 	for _, i in ipairs(link.content:walk(inlines)) do table.insert(out, i) end
@@ -68,12 +76,12 @@ local function reference(link)
 	return out
 end
 local function mark(place)
-	return raw(place and "\\nwmark{" .. paint.escape(place) .. "}" or "")
+	return raw(place and "\\nwmark{" .. highlight.escape(place) .. "}" or "")
 end
 
 local function value(code)
 	local line = tonumber(code.attributes.line) or state.line
-	local v, place = worlds.evaluate(code.text, line, code.attributes["else"])
+	local v, place = evaluate.evaluate(code.text, line, code.attributes["else"])
 	if v == nil then return pandoc.Str("??") end
 	if type(v) == "table" and v.math then
 		return {pandoc.Math("InlineMath", v.math), mark(place)}
@@ -98,7 +106,8 @@ end
 
 function inlines.Code(c)
 	if c.classes:includes("lua") then return value(c) end
-	return raw("\\nwcode{" .. paint.breakable(paint.escape(c.text)) .. "}")
+	return raw("\\nwcode{" .. highlight.breakable(highlight.escape(c.text))
+		.. "}")
 end
 function inlines.Math(m)
 	if m.text:find("\\label{", 1, true) then
@@ -127,13 +136,13 @@ end
 function blocks.CodeBlock(c)
 	local line = tonumber(c.attributes.line)
 	if c.classes:includes("lua") and line then
-		worlds.define(c.text, line)
+		evaluate.define(c.text, line)
 		return {}
 	end
-	return pandoc.RawBlock("latex", paint.listing(c.text, c.classes[1],
+	return pandoc.RawBlock("latex", highlight.listing(c.text, c.classes[1],
 		function(_, width)
 			report.at(line or state.line, ("code line of %d columns, %d fit")
-				:format(width, paint.columns))
+				:format(width, highlight.columns))
 		end))
 end
 
@@ -156,11 +165,19 @@ function blocks.Div(d)
 	if d.classes:includes("table") then
 		return walked(tables.show(d, line, state.framed)), false
 	end
+	if d.classes:includes("drawing") then
+		return walked(figures.drawing(d, tables.caption(d.content), line,
+			state.framed)), false
+	end
 	for class, label in pairs(frames) do
 		if d.classes:includes(class) then
 			state.framed = true
 			local content = d.content:walk(blocks)
 			state.framed = false
+			if class == "question" then answers.ask(d, line) end
+			if class == "answer" then
+				label = label .. answers.give(d, content, line)
+			end
 			local first = pandoc.RawBlock("latex",
 				"\\begin{nwframe}{" .. label .. "}")
 			content:insert(1, first)
@@ -178,9 +195,9 @@ function blocks.Header(h)
 	local p = registry.enter(h)
 	h.content = h.content:walk(in_headings)
 	if not p then return h, false end
-	return {pandoc.RawBlock("latex", "\\needspace{9\\baselineskip}"), h,
+	return {pandoc.RawBlock("latex", "\\needspace{13\\baselineskip}"), h,
 		pandoc.RawBlock("latex", ("\\nwproblem{%s}{%s}{%s}"):format(
-		p.asked and p.points or "", paint.escape(p.id), h.level))}, false
+		p.asked and p.points or "", highlight.escape(p.id), h.level))}, false
 end
 local function take_over(meta)
 	report.file = pandoc.utils.stringify(meta["weave-file"] or "writeup.nw")
@@ -212,11 +229,13 @@ function Pandoc(doc)
 	end
 	doc.blocks = doc.blocks:walk(blocks)
 	doc.meta = walk_meta(doc.meta)
+	answers.check()
 	registry.write()
 	if report.print() > 0 and not draft then os.exit(1) end
 	doc.blocks = doc.blocks:walk {Div = function(d)
 		if d.classes:includes("experiments") then return lists.experiments() end
 		if d.classes:includes("provenance") then return lists.provenance() end
+		if d.classes:includes("glance") then return answers.at_a_glance() end
 	end}
 	return doc
 end

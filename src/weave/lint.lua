@@ -2,8 +2,8 @@
 local report = require "report"
 local M = {}
 
-local allowed = {["2.7B"] = true, ["1D"] = true, ["2D"] = true,
-	["3D"] = true, ["4D"] = true}
+local allowed = {["2.7B"] = true, ["10B"] = true, ["1D"] = true,
+	["2D"] = true, ["3D"] = true, ["4D"] = true}
 local exempt = {given = true, question = true, experiments = true,
 	provenance = true}
 

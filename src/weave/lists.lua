@@ -1,10 +1,10 @@
 -- lists.lua: the list of experiments and the provenance of all tables
 local registry, data = require "registry", require "data"
-local provenance, paint = require "provenance", require "paint"
+local provenance, highlight = require "provenance", require "highlight"
 local M = {}
 
 local function code(s)
-	return "\\nwcode{" .. paint.breakable(paint.escape(s)) .. "}"
+	return "\\nwcode{" .. highlight.breakable(highlight.escape(s)) .. "}"
 end
 
 local function evidence(p)
@@ -14,7 +14,7 @@ local function evidence(p)
 		if t then
 			if complete ~= "yes" then state = state .. ", unfinished" end
 			table.insert(rows, ("\\nwevidence{%s}{%s}{%s}{%s}"):format(
-				code(name), paint.escape(t.machine), t.meta.date:sub(1, 10),
+				code(name), highlight.escape(t.machine), t.meta.date:sub(1, 10),
 				state))
 		end
 	end
@@ -39,15 +39,15 @@ local function describe(t, before)
 	local state, now = data.freshness(t)
 	local date = t.meta.date:gsub("T(%d+:%d+).*", " %1 UTC")
 	local out = {("\\nwsource{%s}{%s}{%s}{%s}"):format(code(t.name),
-		paint.escape(t.machine == "local" and "this machine" or t.machine),
-		paint.escape(date), t.meta.complete == "yes" and "" or
+		highlight.escape(t.machine == "local" and "this machine" or t.machine),
+		highlight.escape(date), t.meta.complete == "yes" and "" or
 		"unfinished run")}
 	for k, key in ipairs(keys) do
 		local value = t.meta[key]
 		if value and (k > 4 or value ~= before[key]) then
-			value = key == "command" and code(value) or paint.escape(value)
+			value = key == "command" and code(value) or highlight.escape(value)
 			table.insert(out, ("\\nwkey{%s}{%s}"):format(
-				paint.escape(key:gsub("_MiB", " in MiB")), value))
+				highlight.escape(key:gsub("_MiB", " in MiB")), value))
 		end
 		before[key] = t.meta[key]
 	end

@@ -2,7 +2,7 @@
 local here = PANDOC_SCRIPT_FILE:match("^(.*)/[^/]*$") or "."
 package.path = here .. "/?.lua;" .. package.path
 local noweb, chunks = require "noweb", require "chunks"
-local paint, backmatter = require "paint", require "backmatter"
+local highlight, backmatter = require "highlight", require "backmatter"
 
 local complaints = {}
 local function complain(line, text)
@@ -77,7 +77,7 @@ function close_all(s)
 	end
 	s.open = {}
 end
-local function unpainted(tokens)
+local function plain_text(tokens)
 	local out = {}
 	for _, t in ipairs(tokens) do
 		if type(t) == "string" then table.insert(out, t)
@@ -92,7 +92,7 @@ local function write_line(s, line, quotes, out)
 		if type(t) == "string" then
 			text = text .. t
 		elseif t.quote and s.fence then
-			text = text .. "[[" .. unpainted(t.quote) .. "]]"
+			text = text .. "[[" .. plain_text(t.quote) .. "]]"
 		elseif t.quote then
 			table.insert(quotes, t.quote)
 			text = text .. ("`%d`{=nwquote}"):format(#quotes)
@@ -112,12 +112,12 @@ local function substitute(book, quotes)
 	function f.RawInline(r)
 		if r.format == "nwquote" then
 			return pandoc.RawInline("latex",
-				paint.quote(book, quotes[tonumber(r.text)]))
+				highlight.quote(book, quotes[tonumber(r.text)]))
 		end
 	end
 	function f.RawBlock(r)
 		if r.format == "nwchunk" then
-			return pandoc.RawBlock("latex", paint.chunk(book,
+			return pandoc.RawBlock("latex", highlight.chunk(book,
 				book.chunks[tonumber(r.text)], complain))
 		end
 	end
@@ -133,7 +133,7 @@ local function plain_headings(quotes)
 	return {Header = function(h)
 		return h:walk {RawInline = function(r)
 			if r.format ~= "nwquote" then return nil end
-			return pandoc.Code(unpainted(quotes[tonumber(r.text)]))
+			return pandoc.Code(plain_text(quotes[tonumber(r.text)]))
 		end}
 	end}
 end

@@ -1,6 +1,6 @@
 -- tables.lua: table divisions and Markdown tables
-local report, data, rows = require "report", require "data", require "rows"
-local worlds, columns = require "worlds", require "columns"
+local report, data, query = require "report", require "data", require "query"
+local evaluate, columns = require "evaluate", require "columns"
 local provenance, tabular = require "provenance", require "tabular"
 local M = {}
 
@@ -13,7 +13,7 @@ local function pick(t, where, world)
 		end
 	end
 	if #picked == 0 then
-		rows.fail("no row of %s has %s", t.path, where)
+		query.fail("no row of %s has %s", t.path, where)
 	end
 	return picked
 end
@@ -32,7 +32,7 @@ local function fill(t, row, list, world)
 	end
 	return cells
 end
-local function evaluate(a, world, line)
+local function cells_of(a, world, line)
 	local t = data.choose(a.data or "", world.shown, line)
 	local list = columns.list(t, a.columns)
 	world.line = line
@@ -72,14 +72,14 @@ local function recorded_will_do(a, err, line)
 	if type(err) ~= "table" or not err.text then return false end
 	local ok, t = pcall(data.choose, a.data, true, line)
 	if not ok or t.machine ~= "local" then return false end
-	worlds.borrow(line)
+	evaluate.borrow(line)
 	return true
 end
 
 function M.show(div, line, framed)
 	local a, x = div.attributes, nil
-	for _, world in ipairs {worlds.recorded, worlds.shown} do
-		local ok, out, list, t = pcall(evaluate, a, world, line)
+	for _, world in ipairs {evaluate.recorded, evaluate.shown} do
+		local ok, out, list, t = pcall(cells_of, a, world, line)
 		if ok then
 			x = {rows = out, head = headlines(list), table = t,
 				framed = framed}
@@ -97,6 +97,19 @@ function M.show(div, line, framed)
 	x.label = div.identifier ~= "" and div.identifier or nil
 	return tabular.layout(x)
 end
+function M.label(caption)
+	return pandoc.utils.stringify(caption):match("{#([%w:_.-]+)[^{}]*}$")
+end
+
+local function unlabelled(caption)
+	local out = pandoc.Inlines {}
+	for _, i in ipairs(caption) do
+		if i.t == "Str" and i.text:find("^{#") then break end
+		out:insert(i)
+	end
+	return out
+end
+
 function M.plain(element, framed)
 	local s = pandoc.utils.to_simple_table(element)
 	local x = {head = {}, rows = {}, align = "", framed = framed}
@@ -109,7 +122,9 @@ function M.plain(element, framed)
 		x.rows[i] = {}
 		for j, c in ipairs(r) do x.rows[i][j] = M.caption(c) end
 	end
-	if #s.caption > 0 then x.caption = s.caption end
+	if #s.caption > 0 then
+		x.label, x.caption = M.label(s.caption), unlabelled(s.caption)
+	end
 	return tabular.layout(x)
 end
 return M

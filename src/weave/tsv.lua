@@ -76,15 +76,15 @@ local function check_header(t)
 		wrong(t.path, 1, "a complete table without rows")
 	end
 end
-function M.below_floor(t)
+function M.below_bound(t)
 	local found = {}
 	for name, i in pairs(t.at) do
-		local stem = name:match("^(.*)_floor_ms$")
+		local stem = name:match("^(.*)_bound_ms$")
 		local j = stem and t.at[stem .. "_ms"]
 		for _, row in ipairs(j and t.rows or {}) do
 			local x, floor = tonumber(row[j]), tonumber(row[i])
 			if x and floor and not (x >= floor) then
-				table.insert(found, ("%s:%d: %s_ms is %s, below its floor %s")
+				table.insert(found, ("%s:%d: %s_ms is %s, below its bound %s")
 					:format(t.path, row.line, stem, row[j], row[i]))
 			end
 		end

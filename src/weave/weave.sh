@@ -30,6 +30,7 @@ need awk mawk
 if [ $WEAVE_MODE != lint ]; then
 	need gnuplot gnuplot-nox
 	need xelatex texlive-xetex
+	kpsewhich tikz.sty >/dev/null || need tikz.sty texlive-pictures
 	if command -v fc-list >/dev/null; then
 		fonts=$(fc-list : family)
 		font() {	# font FAMILY PACKAGE

@@ -10,11 +10,11 @@
 #include "device/device.h"
 #include "tests/base/exits.h"
 
-static void account(void **state)
+static void totals(void **state)
 {
 	(void)state;
 	Device *d = device_open("cpu");
-	device_record(d, true);
+	device_log_memory(d, true);
 	void *a = device_alloc(d, 1000, MEM_PARAMETER, "a");
 	void *b = NULL;
 	static const char copy[] = "forward";
@@ -51,7 +51,7 @@ static void log_is_bounded(void **state)
 {
 	(void)state;
 	Device *d = device_open("cpu");
-	device_record(d, true);
+	device_log_memory(d, true);
 	for (int i = 0; i < LOG_EVENTS / 2 + 5; i++)
 		device_free(d, device_alloc(d, 64, MEM_TEMPORARY, "block"));
 	assert_int_equal(d->nlog, LOG_EVENTS);
@@ -97,7 +97,7 @@ static void unknown_device(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(account),
+		cmocka_unit_test(totals),
 		cmocka_unit_test(log_is_bounded),
 		cmocka_unit_test(limit_holds),
 		cmocka_unit_test(unknown_device),

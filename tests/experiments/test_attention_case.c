@@ -13,15 +13,15 @@ static void run_case(size_t B, size_t H, size_t n, size_t D, bool spoil)
 	for (int v = 0; v < NVARIANTS; v++) {
 		AttentionCase a = attention_case(d, B, H, n, D, true, TYPE_REAL, 3);
 		bool here = strcmp(attention_variants[v], "naive") == 0
-			|| strcmp(attention_variants[v], "tiles") == 0;
+			|| strcmp(attention_variants[v], "tiled") == 0;
 		attention_case_gradients(&a, 4);
 		assert_true(attention_case_take(&a, attention_variants[v]) == here);
 		if (!here) {                    /* a GPU's */
 			attention_case_free(&a);
 			continue;
 		}
-		attend(&a);
-		attend_backward(&a);
+		attention_case_forward(&a);
+		attention_case_backward(&a);
 		if (spoil)
 			array_write(d, array_part(d, a.dq, ((B - 1) * n + n - 1) * H * D
 				+ H / 2 * D), &(real){ 3 }, 1);

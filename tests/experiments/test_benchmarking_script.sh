@@ -7,14 +7,14 @@ bench() { # bench NAME STATUS PATTERN ARGUMENTS...
 tiny="--d-model 16 --d-ff 32 --layers 2 --heads 2 --vocab 50 --context 8"
 
 bench 'an unknown size' 2 'tiny.* is not one of small|medium' --size tiny
-bench 'no size unless given' 0 '--size small|.*|2.7B$' --help
+bench 'no size unless given' 0 '--size small|.*|10B$' --help
 bench 'an unknown option' 2 'unknown option --sise' --sise small
 bench 'an impossible shape' 2 'multiple of the number of heads' $tiny --heads 3
 bench 'a missing dimension' 2 'at least 1' --layers 2
 bench 'an unknown device' 2 "'tpu' is not one of auto" --device tpu
-bench 'a norm without fast path' 2 'has no fast path' $tiny --norm layernorm
+bench 'a norm without fused path' 2 'has no fused path' $tiny --norm layernorm
 bench 'the other norm' 0 '^custom .*ok$' $tiny --norm layernorm \
-	--fusion none --steps 2 --warmup 0
+	--fusion eager --steps 2 --warmup 0
 for mode in forward forward-backward train; do
 	bench "mode $mode" 0 '^custom .*ok$' $tiny --mode $mode --steps 2 --warmup 0
 done

@@ -59,18 +59,18 @@ static void run_other(Row *row)
 	row_set(row, "y", "%s-%s", row_text(row, "first"), row_text(row, "second"));
 }
 
-static const Study studies[] = {
+static const Sweep sweeps[] = {
 	{ "cases", "case", "x_ms", plan, run },
 	{ "other", "first second", "y", plan_other, run_other },
 	{ 0 }
 };
 
 static const Experiment experiment = {
-	.name = "trial", .about = "a test", .studies = studies,
+	.name = "trial", .about = "a test", .sweeps = sweeps,
 };
 static int run_trial(void)
 {
-	char *argv[] = { "trial", "--study=cases", "--out", table_path, NULL };
+	char *argv[] = { "trial", "--sweep=cases", "--out", table_path, NULL };
 	fflush(NULL);
 	return harness_main(&experiment, 4, argv);
 }
@@ -124,10 +124,10 @@ static void run_with(void *argument)
 	harness_main(&experiment, 2, argv);
 }
 
-static void studies_have_their_columns(void **state)
+static void sweeps_have_their_columns(void **state)
 {
 	(void)state;
-	char *argv[] = { "trial", "--study=other", "--out", table_path, NULL };
+	char *argv[] = { "trial", "--sweep=other", "--out", table_path, NULL };
 	assert_int_equal(harness_main(&experiment, 4, argv), 0);
 	assert_non_null(strstr(read_table(),
 		"\nfirst\tsecond\ty\tstatus\na\tb\ta-b\tok\n"));
@@ -137,7 +137,7 @@ static void bad_options_exit_2(void **state)
 {
 	(void)state;
 	assert_int_equal(exit_status(run_with, "--speed"), 2);
-	assert_int_equal(exit_status(run_with, "--study=none"), 2);
+	assert_int_equal(exit_status(run_with, "--sweep=none"), 2);
 	assert_int_equal(exit_status(run_with, "--device=tpu"), 2);
 	assert_int_equal(exit_status(run_with, "--out=/proc/x/y.tsv"), 2);
 	assert_int_equal(exit_status(run_with, "--out=/tmp"), 2);
@@ -153,7 +153,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_outcome_has_its_row),
 		cmocka_unit_test(finished_rows_are_kept),
-		cmocka_unit_test(studies_have_their_columns),
+		cmocka_unit_test(sweeps_have_their_columns),
 		cmocka_unit_test(bad_options_exit_2),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

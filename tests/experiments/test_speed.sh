@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# test_speed.sh: ceilings, kernel_speed and layer_norm: options and tiny runs
+# test_speed.sh: peaks, kernel_speed and layer_norm: options and tiny runs
 . tests/experiments/expect.sh
 
-for program in ceilings kernel_speed layer_norm; do
+for program in peaks kernel_speed layer_norm; do
 	expect "$program --help" 0 '^ *--runs\|^ *--rows' $program --help
 	expect "$program: unknown option" 2 'unknown option --sise' $program \
 		--sise small
@@ -11,24 +11,24 @@ for program in ceilings kernel_speed layer_norm; do
 	expect "$program: unknown device" 2 "'tpu' is not one of" $program \
 		--device tpu
 done
-expect 'no runs' 2 '1..1000' ceilings --runs 0
+expect 'no runs' 2 '1..1000' peaks --runs 0
 expect 'an unknown size' 2 'tiny.* is not one of small' kernel_speed --size tiny
 expect 'too wide a norm' 2 '1..8192' layer_norm --width 8193
-expect 'an unknown study' 2 'not one of norms|model' layer_norm --study steps
+expect 'an unknown sweep' 2 'not one of norms|model' layer_norm --sweep steps
 
-tiny_ceilings="--device cpu --mebibytes 1 --dimension 65 --launches 3 --runs 2"
+tiny_peaks="--device cpu --mebibytes 1 --dimension 65 --launches 3 --runs 2"
 for quantity in copy memcpy read write fp32 launch; do
-	expect "tiny ceilings: $quantity" 0 "^ *$quantity .*ok\$" ceilings \
-		$tiny_ceilings
+	expect "tiny peaks: $quantity" 0 "^ *$quantity .*ok\$" peaks \
+		$tiny_peaks
 done
 "${BUILD:-build}/kernel_speed" --device cpu --size small --batch 1 \
 	--context 17 --footprint 1 --parameters 1000 --runs 2 >"$out/kernels"
-for operation in 'add ' 'rmsnorm forward *fused' 'softmax backward *plain' \
+for operation in 'add ' 'rmsnorm forward *fused' 'softmax backward *eager' \
 	'rope' 'adamw *fused' 'cross-entropy'; do
 	check "tiny kernels: $operation" \
 		grep -q "small *fp32 *$operation.*ok\$" "$out/kernels"
 done
-expect 'one row of one number' 0 '^ *1 *1 *rmsnorm fused .*ok$' layer_norm \
+expect 'one row of one number' 0 '^ *1 *1 .*rmsnorm fused .*ok$' layer_norm \
 	--device cpu --rows 1 --width 1 --repeats 1
 check 'a run into a table' "${BUILD:-build}/layer_norm" --device cpu --rows 3 \
 	--width 17 --repeats 2 --out "$out/x.tsv"

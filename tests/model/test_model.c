@@ -165,7 +165,7 @@ static size_t padded(size_t elements)
 	return (elements * sizeof(real) + 63) / 64 * 64;
 }
 
-typedef enum { PLAIN, BY_WEIGHTS, IN_TILES } Path;
+typedef enum { EAGER, NAIVE, FLASH } Path;
 
 static size_t saved_bytes(long layers, const Batch *b, bool keep, Path path)
 {
@@ -173,9 +173,9 @@ static size_t saved_bytes(long layers, const Batch *b, bool keep, Path path)
 	shape.layers = layers;
 	size_t before = device->total;
 	Model *m = model_new(device, &shape, &policies[0], 1);
-	if (path != PLAIN)
+	if (path != EAGER)
 		model_fuse(m);
-	m->flash = path == IN_TILES;
+	m->flash = path == FLASH;
 	size_t angles = tiny.context * tiny.d_model / tiny.heads / 2;
 	size_t held = before + padded(m->count) + 2 * padded(angles)
 		+ 2 * padded(1)                          /* the loss, and its flag */
@@ -205,13 +205,13 @@ static void activations_are_as_derived(void **state)
 		Batch b = batch(B, T, 1);
 		size_t block = saved_bytes(3, &b, true, path)
 			- saved_bytes(2, &b, true, path);
-		size_t weights = path == IN_TILES ? H : H * T;
+		size_t weights = path == FLASH ? H : H * T;
 		assert_int_equal(block, padded(N * weights) + 2 * padded(N)
-			+ (path == PLAIN ? 8 * padded(N * C) + 3 * padded(N * F)
+			+ (path == EAGER ? 8 * padded(N * C) + 3 * padded(N * F)
 			: 3 * padded(N * C) + padded(3 * N * C) + padded(2 * N * F)));
 		if (N % 16 == 0)
 			assert_int_equal(block, sizeof(real) * N * (weights + 2
-				+ (path == PLAIN ? 8 * C + 3 * F : 6 * C + 2 * F)));
+				+ (path == EAGER ? 8 * C + 3 * F : 6 * C + 2 * F)));
 		assert_int_equal(saved_bytes(3, &b, false, path),
 			saved_bytes(2, &b, false, path));
 	}
@@ -255,26 +255,26 @@ static void paths_agree(void **state)
 	static const size_t sizes[][2] = { { 2, 8 }, { 3, 7 }, { 1, 1 } };
 	for (int i = 0; i < 24; i++) {
 		const Policy *policy = &policies[i / 3 % 4];
-		Model *plain = model_new(device, &tiny, policy, 5);
+		Model *eager = model_new(device, &tiny, policy, 5);
 		Model *fused = model_new(device, &tiny, policy, 5);
 		model_fuse(fused);
 		assert_true(fused->flash);
 		fused->flash = i < 12;
 		Batch b = batch(sizes[i % 3][0], sizes[i % 3][1], i);
 		size_t n = b.B * b.T * tiny.vocab;
-		double bound = bounds[i / 3 % 4], loss = forward(plain, &b, false);
+		double bound = bounds[i / 3 % 4], loss = forward(eager, &b, false);
 		assert_true(fabs(forward(fused, &b, false) - loss) <= bound * loss);
-		assert_true(distance(fused->logits, plain->logits, n) <= bound);
+		assert_true(distance(fused->logits, eager->logits, n) <= bound);
 		for (int again = 0; again < 2; again++) {
-			Array want = gradients(plain, &b, again);
+			Array want = gradients(eager, &b, again);
 			Array got = gradients(fused, &b, again);
-			double d = distance(got, want, plain->count);
+			double d = distance(got, want, eager->count);
 			if (!(d <= bound))
 				fail_msg("%s, %s: gradients differ by %.2g", policy->name,
-					fused->flash ? "in tiles" : "by weights", d);
+					fused->flash ? "FlashAttention" : "naive", d);
 		}
 		model_free(&fused);
-		model_free(&plain);
+		model_free(&eager);
 	}
 }
 

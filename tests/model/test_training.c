@@ -139,12 +139,12 @@ static void a_batch_is_learned(void **state)
 	static const int32_t targets[TOKENS] = {
 		1, 4, 1, 5, 9, 2, 6, 5, /**/ 1, 4, 1, 7, 0, 7, 12, 1 };
 	Batch b = { 2, LENGTH, tokens, targets };
-	double floor = 2 * log(2) / TOKENS;
+	double bound = 2 * log(2) / TOKENS;
 	for (int precision = 0; precision < 2; precision++) {
 		double loss = learned_loss(&b, &policies[precision]);
-		if (!(loss >= floor * (1 - 1e-5) && loss < floor * 1.5))
-			fail_msg("%s: loss %.5f, floor %.5f", policies[precision].name,
-				loss, floor);
+		if (!(loss >= bound * (1 - 1e-5) && loss < bound * 1.5))
+			fail_msg("%s: loss %.5f, bound %.5f", policies[precision].name,
+				loss, bound);
 	}
 }
 typedef struct Scalar {

@@ -1,7 +1,7 @@
-/* attention in tiles, of any shape, against its formulas */
+/* FlashAttention, of any shape, against its formulas */
 #include <omp.h>
 
-#include "tests/ops/attend.h"
+#include "tests/ops/attention_reference.h"
 
 static const Problem problems[] = {
 	{ 1, 1, 1, 1, 1, true, 1, 0, false, false },
@@ -24,7 +24,7 @@ static void tiles_follow_the_formulas(void **state)
 	for (int i = 0; i < NPROBLEMS * NTILES; i++) {
 		const Problem *p = &problems[i / NTILES];
 		const size_t *tile = tiles[i % NTILES];
-		Array at[ARRAYS], angles[2], L = poisoned(p->B * p->H * p->queries);
+		Array at[ARRAYS], angles[2], L = poisoned(p->B * p->H * p->seqlen_q);
 		fill_angles(p, angles);
 		Reference r = reference_of(p, TYPE_REAL, at);
 		Attention a = attention_on(p, at, L);
@@ -43,7 +43,7 @@ static void outputs_are_rounded(void **state)
 {
 	(void)state;
 	const Problem p = { 2, 2, 40, 40, 8, true, 1, 2, false, true };
-	Array at[ARRAYS], angles[2], L = poisoned(p.B * p.H * p.queries);
+	Array at[ARRAYS], angles[2], L = poisoned(p.B * p.H * p.seqlen_q);
 	fill_angles(&p, angles);
 	reference_of(&p, BF16, at);
 	Attention a = attention_on(&p, at, L);
@@ -62,7 +62,7 @@ static void threads_change_no_bit(void **state)
 	const Problem *p = &problems[2];
 	Array first[ARRAYS], first_L = { NULL, TYPE_REAL };
 	for (int threads = 1; threads <= 3; threads++) {
-		Array at[ARRAYS], angles[2], L = poisoned(p->B * p->H * p->queries);
+		Array at[ARRAYS], angles[2], L = poisoned(p->B * p->H * p->seqlen_q);
 		fill_angles(p, angles);
 		reference_of(p, TYPE_REAL, at);
 		Attention a = attention_on(p, at, L);
@@ -71,7 +71,7 @@ static void threads_change_no_bit(void **state)
 		cpu_fused_attention_backward(a, gradient_on(p, at, angles));
 		if (threads == 1)
 			memcpy(first, at, sizeof first), first_L = L;
-		expect_same("L", L, first_L, p->B * p->H * p->queries);
+		expect_same("L", L, first_L, p->B * p->H * p->seqlen_q);
 		for (int i = O; i < ARRAYS; i++)
 			expect_same(array_names[i], at[i], first[i], length_of(p, i));
 	}

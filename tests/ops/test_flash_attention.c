@@ -1,13 +1,13 @@
 /* attention through the library's interface */
 #include "ops/flash_attention.h"
-#include "tests/ops/attend.h"
+#include "tests/ops/attention_reference.h"
 
 enum { B = 2, HEADS = 3, QUERIES = 37, KEYS = 53, SIZE = 24 };
 
 static FlashShape shape_of(bool causal)
 {
-	return (FlashShape){ .batch = B, .heads = HEADS, .queries = QUERIES,
-		.keys = KEYS, .head_size = SIZE, .causal = causal };
+	return (FlashShape){ .batch = B, .heads = HEADS, .seqlen_q = QUERIES,
+		.seqlen_k = KEYS, .head_size = SIZE, .causal = causal };
 }
 
 /* (batch, heads, rows, SIZE), dense */
@@ -68,7 +68,7 @@ static void bad_arguments_are_refused(void **state)
 	(void)state;
 	const FlashArray Q = array(q, QUERIES), K = array(k, KEYS), none = { 0 };
 	FlashShape s = shape_of(true), bad[] = { s, s, s, s, s, s };
-	bad[0].keys = 0, bad[1].scale = NAN, bad[4].queries = 1 << 23;
+	bad[0].seqlen_k = 0, bad[1].scale = NAN, bad[4].seqlen_q = 1 << 23;
 	bad[2].type = 9, bad[3].type = FLASH_BF16, bad[5].batch = INT32_MAX;
 	const int32_t status[] = { FLASH_BAD_SHAPE, FLASH_BAD_SHAPE, FLASH_BAD_TYPE,
 		FLASH_BAD_TYPE, FLASH_BAD_SHAPE, FLASH_BAD_SHAPE };

@@ -68,7 +68,7 @@ x = torch.randn(1, 16, 16384, 64, device="cuda")       # 64 MiB
 first = FlashAttention.apply(x[:, :1], x[:, :1], x[:, :1], True)
 taken = torch.empty(torch.cuda.mem_get_info()[0] - (128 << 20),
 	dtype=torch.uint8, device="cuda")
-room = torch.empty_like(x)              # for O; planes are 3 x 64 MiB
+room = torch.empty_like(x)              # for O; split, Q, K, V are 3 x 64 MiB
 del room
 try:
 	FlashAttention.apply(x, x, x, True)

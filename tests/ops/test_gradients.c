@@ -1,4 +1,4 @@
-/* every backward operation but attention in tiles against differences of its
+/* every backward operation but FlashAttention against differences of its
  * forward one (f64) */
 #include "tests/ops/compare.h"
 

@@ -1,4 +1,4 @@
-/* matrix products against naive loops: transposes, strides, batches, beta */
+/* matmuls against naive loops: transposes, strides, batches, beta */
 #include "tests/ops/compare.h"
 
 #include <omp.h>
@@ -47,18 +47,18 @@ static Array drawn_layout(const Layout *l, size_t outer, size_t inner,
 	return a;
 }
 
-typedef struct Product {
+typedef struct Gemm {
 	Matmul shape;
 	Layout a, b, c;
 	Array A, B, C, before;          /* before: what C held */
-} Product;
+} Gemm;
 
-static Product product(const size_t mnk[3], bool ta, bool tb, bool batched,
+static Gemm gemm(const size_t mnk[3], bool ta, bool tb, bool batched,
 	bool side_by_side, double beta)
 {
 	size_t m = mnk[0], n = mnk[1], k = mnk[2];
 	size_t outer = batched ? OUTER : 1, inner = batched ? INNER : 1;
-	Product p = {
+	Gemm p = {
 		.shape = { .m = m, .n = n, .k = k, .trans_a = ta, .trans_b = tb,
 			.alpha = 0.5, .beta = beta, .outer = outer, .inner = inner },
 		.a = layout(ta ? k : m, ta ? m : k, batched, side_by_side),
@@ -79,7 +79,7 @@ static Product product(const size_t mnk[3], bool ta, bool tb, bool batched,
 	memcpy(p.shape.step_c, p.c.step, sizeof p.c.step);
 	return p;
 }
-static double term_of_product(const Product *p, const size_t batch[2],
+static double term_of_matmul(const Gemm *p, const size_t batch[2],
 	size_t row, size_t column, size_t l)
 {
 	bool ta = p->shape.trans_a, tb = p->shape.trans_b;
@@ -89,12 +89,12 @@ static double term_of_product(const Product *p, const size_t batch[2],
 	return p->shape.alpha * reals(p->A)[a] * reals(p->B)[b];
 }
 
-static Expected naive_element(const Product *p, const size_t batch[2],
+static Expected naive_element(const Gemm *p, const size_t batch[2],
 	size_t row, size_t column)
 {
 	double sum = 0, magnitude = 0;
 	for (size_t l = 0; l < p->shape.k; l++) {
-		double term = term_of_product(p, batch, row, column, l);
+		double term = term_of_matmul(p, batch, row, column, l);
 		sum += term;
 		magnitude += fabs(term);
 	}
@@ -105,7 +105,7 @@ static Expected naive_element(const Product *p, const size_t batch[2],
 	}
 	return rounded(sum, magnitude, p->shape.k + 3.0);
 }
-static void check_product(const Product *p)
+static void check_matmul(const Gemm *p)
 {
 	const Matmul *s = &p->shape;
 	Expected *want = expected(p->c.extent);
@@ -134,7 +134,7 @@ static void check_product(const Product *p)
 		s->m, s->n, s->k, s->trans_a, s->trans_b, outer, inner, s->beta);
 	expect_close(what, p->C, want, p->c.extent);
 }
-static void products_are_right(void **state)
+static void matmuls_are_right(void **state)
 {
 	(void)state;
 	static const size_t sizes[][3] = {
@@ -143,9 +143,9 @@ static void products_are_right(void **state)
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
 		for (int bits = 0; bits < 32; bits++) {
 			bool batched = bits & 4;
-			Product p = product(sizes[i], bits & 1, bits & 2, batched,
+			Gemm p = gemm(sizes[i], bits & 1, bits & 2, batched,
 				batched && (bits & 8), bits & 16 ? 1 : 0);
-			check_product(&p);
+			check_matmul(&p);
 		}
 }
 static void bits_repeat(void **state)
@@ -154,8 +154,8 @@ static void bits_repeat(void **state)
 	int threads = omp_get_max_threads();
 	const size_t long_sums[3] = { 257, 129, 301 };
 	const size_t a_head[3] = { 65, 33, 17 };
-	Product large = product(long_sums, false, true, false, false, 0);
-	Product heads = product(a_head, false, true, true, true, 0);
+	Gemm large = gemm(long_sums, false, true, false, false, 0);
+	Gemm heads = gemm(a_head, false, true, true, true, 0);
 	for (int run = 0; run < 4; run++) {
 		Array once = copied(large.C, large.c.extent);
 		Array batch = copied(heads.C, heads.c.extent);
@@ -165,7 +165,7 @@ static void bits_repeat(void **state)
 		omp_set_num_threads(threads);
 		if (run == 0)
 			continue;
-		expect_same("a large product, repeated", large.C, once,
+		expect_same("a large matmul, repeated", large.C, once,
 			large.c.extent);
 		expect_same("a batch, with more threads", heads.C, batch,
 			heads.c.extent);
@@ -173,13 +173,13 @@ static void bits_repeat(void **state)
 }
 static const size_t odd_sizes[3] = { 7, 65, 13 };
 
-static void products_round(void **state)
+static void matmuls_round(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 4; i++) {
 		bool batched = i & 1;
 		Type type = i & 2 ? FP16 : BF16;
-		Product p = product(odd_sizes, false, true, batched, batched, 0);
+		Gemm p = gemm(odd_sizes, false, true, batched, batched, 0);
 		Array low = copied(p.C, p.c.extent);
 		low.type = type;
 		ops->matmul(p.C, p.A, p.B, p.shape);
@@ -191,11 +191,11 @@ static void products_round(void **state)
 	}
 }
 
-static void nans_reach_the_product(void **state)
+static void nans_reach_the_matmul(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 4; i++) {
-		Product p = product(odd_sizes, false, false, false, false, 0);
+		Gemm p = gemm(odd_sizes, false, false, false, false, 0);
 		const Layout *l = i < 2 ? &p.a : &p.b;
 		size_t last = place(l, 0, 0, l->rows - 1, l->columns - 1);
 		reals(i < 2 ? p.A : p.B)[i % 2 ? last : 0] = (real)NAN;
@@ -208,8 +208,8 @@ static void nans_reach_the_product(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		checked(products_are_right), checked(bits_repeat),
-		checked(products_round), checked(nans_reach_the_product),
+		checked(matmuls_are_right), checked(bits_repeat),
+		checked(matmuls_round), checked(nans_reach_the_matmul),
 	};
 	device = device_open("cpu");
 	ops = ops_for(device);

@@ -1,4 +1,4 @@
-/* forward values of every operation but attention in tiles against naive loops
+/* forward values of every operation but FlashAttention against naive loops
  * in double */
 #include "tests/ops/compare.h"
 
@@ -166,7 +166,7 @@ typedef struct Rotation {
 	double cosine, sine;
 } Rotation;
 
-static void expect_turned(Expected want[2], const real x[2], Rotation r)
+static void expect_rotated(Expected want[2], const real x[2], Rotation r)
 {
 	double c = r.cosine, s = r.sine, u = x[0], v = x[1];
 	want[0] = rounded(c * u - s * v, fabs(c * u) + fabs(s * v), 2);
@@ -183,7 +183,7 @@ static void check_rope(size_t B, size_t T, size_t H, size_t D, int direction)
 		size_t t = pair / (half * H) % T, i = pair % half;
 		Rotation r = { reals(cosine)[t * half + i],
 			direction * reals(sine)[t * half + i] };
-		expect_turned(want + 2 * pair, reals(x) + 2 * pair, r);
+		expect_rotated(want + 2 * pair, reals(x) + 2 * pair, r);
 	}
 	ops->rope(y, x, cosine, sine, B, T, H, D, direction);
 	expect_close("rope", y, want, n);

@@ -1,5 +1,5 @@
-/* threads, rounding, NaNs, aliasing: every operation but the matrix product and
- * attention in tiles */
+/* threads, rounding, NaNs, aliasing: every operation but the matmul and
+ * FlashAttention */
 #include "tests/ops/compare.h"
 
 #include <omp.h>
@@ -88,7 +88,7 @@ static const struct Case {
 	{ "add and norm", norm, { NC, NC, C }, { NC, N, NC }, 1, false },
 	{ "add and norm backward", norm_back, { NC, NC, C, N }, { NC, NC, C }, 1,
 		true },
-	{ "turn both", rotate_both, { ANGLES, ANGLES }, { 3 * NC }, 0, true },
+	{ "rotate both", rotate_both, { ANGLES, ANGLES }, { 3 * NC }, 0, true },
 	{ "gate beside up", gated, { 2 * NC }, { NC }, 1, false },
 	{ "gate beside up backward", gated_back, { NC, 2 * NC }, { 2 * NC, NC }, 2,
 		false },

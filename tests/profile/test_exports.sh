@@ -8,7 +8,7 @@ profile() { # profile NAME STATUS PATTERN ARGUMENTS...
 profile 'a step with all exports' 0 '^small .*ok$' --fusion fused \
 	--trace "$out/trace" --snapshot "$out/snapshot" --folded "$out/folded"
 profile 'a trace where no file can be' 2 'cannot write' --trace "$out/none/x"
-profile 'an unknown study' 2 'is not one of' --study none
+profile 'an unknown sweep' 2 'is not one of' --sweep none
 read_with_python() { # read_with_python SCRIPT
 	python3 -c "import json, pickle, sys
 out = sys.argv[1]
@@ -21,7 +21,7 @@ $1" "$out"
 check 'the trace has the ranges of a step' read_with_python '
 names = [e["name"] for e in spans]
 assert names.count("forward") == names.count("backward") == 1
-assert names.count("layer") == 2 * names.count("tiles") / 2 > 0
+assert names.count("layer") == 2 * names.count("flash") / 2 > 0
 assert all(e["dur"] >= 0 for e in spans)'
 check 'the snapshot frees only what is there' read_with_python '
 used = {b["address"] for s in snapshot["segments"] for b in s["blocks"]

@@ -1,4 +1,4 @@
-/* spans of a training step, on the CPU */
+/* ranges of a training step, on the CPU */
 #include <omp.h>
 
 #include "experiments/step.h"
@@ -11,8 +11,8 @@ static const Shape shape = { 101, 16, 32, 50, 3, 2, 10000 };
 static int count_spans(const Profile *p, const char *name, const char *within)
 {
 	int n = 0;
-	for (int s = 0; s < p->nspans; s++)
-		n += strcmp(p->spans[s].name, name) == 0
+	for (int s = 0; s < p->nranges; s++)
+		n += strcmp(p->ranges[s].name, name) == 0
 			&& profile_within(p, s, within) >= 0;
 	return n;
 }
@@ -34,13 +34,13 @@ static Profile *profile_of_step(bool fused)
 	return p;
 }
 
-static void spans_are_nested(void **state)
+static void ranges_are_nested(void **state)
 {
 	(void)state;
 	for (int fused = 0; fused < 2; fused++) {
 		Profile *p = profile_of_step(fused);
-		assert_false(p->sees_work);
-		assert_int_equal(p->nworks, 0);
+		assert_false(p->sees_activities);
+		assert_int_equal(p->nactivities, 0);
 		assert_int_equal(count_spans(p, "forward", "step"), 1);
 		assert_int_equal(count_spans(p, "optimizer", "optimizer"), 1);
 		assert_int_equal(count_spans(p, "layer", "forward"), 3);
@@ -50,13 +50,16 @@ static void spans_are_nested(void **state)
 		assert_int_equal(count_spans(p, "softmax", "attention"),
 			fused ? 0 : 6);
 		assert_int_equal(count_spans(p, "layer", "optimizer"), 0);
-		for (int s = 0; s < p->nspans; s++) {
-			Span at = p->spans[s];
+		for (int s = 0; s < p->nranges; s++) {
+			Range at = p->ranges[s];
 			assert_true(at.parent < s && at.start_us <= at.end_us);
 			assert_true(at.device_us > 0);
+			double start, end;
+			profile_interval(p, s, &start, &end);
+			assert_true(start == at.start_us && end == at.end_us);
 			if (at.parent < 0)
 				continue;
-			Span around = p->spans[at.parent];
+			Range around = p->ranges[at.parent];
 			assert_true(around.start_us <= at.start_us
 				&& at.end_us <= around.end_us);
 			assert_true(at.device_us <= around.device_us);
@@ -69,7 +72,7 @@ static void spans_are_nested(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		checked(spans_are_nested),
+		checked(ranges_are_nested),
 	};
 	omp_set_num_threads(1);
 	device = device_open("cpu");

@@ -16,7 +16,7 @@ make_table() {	# make_table MACHINE SCALE FWD
 	printf '# %s\n' 'table: bench' "machine: $1" "scale: $2" \
 		'device: a test' 'date: 2026-11-21T00:50:00Z' \
 		'digest: 0123456789abcdef' 'complete: yes' >"tables/$1/bench.tsv"
-	printf '%s\t%s\t%s\t%s\t%s\n' size fwd_ms fwd_floor_ms bwd_ms status \
+	printf '%s\t%s\t%s\t%s\t%s\n' size fwd_ms fwd_bound_ms bwd_ms status \
 		small "$3" 5.0 20.0 ok large 30.0 15.0 60.0 ok \
 		>>"tables/$1/bench.tsv"
 }

@@ -33,7 +33,7 @@ expect "a broken header line" 1 $first "$table:2: "
 make_document; edit 's/^size\tfwd_ms\t/size\tforward\t/' $table; lint
 expect "a renamed column" 2 "$(line_of 'The forward')" "no column fwd_ms"
 
-make_document; edit 's/^size\tfwd_ms\tfwd_floor_ms/size\tfwd_ms\tfwd_ms/' $table
+make_document; edit 's/^size\tfwd_ms\tfwd_bound_ms/size\tfwd_ms\tfwd_ms/' $table
 lint
 expect "a column that stands twice" 1 $first "$table:8: column fwd_ms"
 
@@ -41,7 +41,8 @@ make_document; edit 's/^small\t/small\tx\t/' $table; lint
 expect "a row with too many fields" 1 $first "$table:9: 6 fields"
 
 make_document; edit 's/^large\t30.0/large\t14.0/' $table; lint
-expect "a value below its floor" 1 $first "$table:10: fwd_ms is 14.0, below"
+expect "a value below its roofline bound" 1 $first \
+	"$table:10: fwd_ms is 14.0, below"
 state() { awk -F '\t' '$1 == "bench" { print $3, $4 }' build/weave/tables.tsv; }
 
 make_document; lint

@@ -8,6 +8,22 @@ make_document; add "See [](#sec-none)."; lint
 expect "an unknown cross reference" 1 "$(line_of sec-none)" "label sec-none"
 make_document; add "::: note" "Open."; lint
 expect "a division that is not closed" 1 "$(line_of '::: note')" "not closed"
+answered() {	# answered SECOND_ANSWER...
+	make_document
+	add "::: {.glance}" ":::" "::: {.question}" "(a) Which?" "" "(b) Why?" ":::" \
+		'::: {.answer part="a"}' "[This one.]{.glance}" ":::" "$@"
+	lint
+}
+answered '::: {.answer part="b"}' "[Because.]{.glance} And so on." ":::"
+expect_good "a question with its answers"
+answered
+expect "a part without an answer" 1 "$(line_of .question)" "(b) has no answer"
+answered '::: {.answer part="b"}' "Because." ":::"
+expect "an answer without a short form" 1 "$(line_of 'part="b"')" "needs a"
+
+make_document
+add "::: {.question}" "Which edition?" "" "(2026) The new one." ":::"; lint
+expect "an item without a letter" 1 "$(line_of .question)" "(a) to (z)"
 make_document; add "The pass" "takes 3.5 times" "as long."; lint
 expect "a typed number" 1 "$(line_of '3.5')" "typed number 3.5"
 
@@ -20,6 +36,21 @@ add 'Words: fp32, H100, 16-bit, C11, [10,000]{.given}, $2^3$, `1.5`.' \
 expect_good "given numbers, words, code and integers in formulas pass"
 make_document; rm src/plots/curve.gp; lint
 expect "a missing figure script" 1 "$(line_of curve)" "no src/plots/curve.gp"
+
+make_document
+add '::: {.drawing}' '```{=latex}' '\begin{tikzpicture}\end{tikzpicture}' '```' \
+	'' 'A caption.' ':::'; lint
+expect "a drawing without a label" 1 "$(line_of '.drawing')" "needs a label"
+
+make_document
+add '::: {.drawing #fig:d}' '```{=latex}' '\begin{tikzpicture}\end{tikzpicture}' \
+	'```' '' 'A caption.' ':::' '' 'See [](#fig:d).'; lint
+expect_good "a drawing"
+
+make_document
+printf '\n| a | b |\n|:--|--:|\n| x | y |\n\n: All. {#tbl:all}\n' >>writeup.nw
+add 'See [](#tbl:all).'; lint
+expect_good "a label of a table in Markdown"
 make_document; printf '\n<<a.c>>=\n<<do it>>\n@\n' >>writeup.nw; lint
 expect "an undefined chunk" 1 "$(line_of '<<do it>>')" "do it.* is not defined"
 
@@ -35,7 +66,12 @@ if ! command -v xelatex >/dev/null || ! command -v gnuplot >/dev/null; then
 	echo "ok - the whole weave # SKIP xelatex or gnuplot is missing"
 	finish
 fi
-make_document; pdf; expect_good "a PDF is made"
+make_document
+add "See [](#sec-one), page [](#sec-one){.page}." '```{=latex}' '\part{Two}' '```'
+pdf; expect_good "a PDF is made"
+if grep -q 'nwto{Chapter}{sec-one}, page .pageref{sec-one}\.' build/weave/book.tex
+then ok "a reference, and a page alone"
+else not_ok "a reference, and a page alone"; fi
 cp writeup.pdf first.pdf
 rm -rf build/weave figures; pdf
 if cmp -s first.pdf writeup.pdf; then ok "and again, byte for byte"

@@ -14,8 +14,8 @@
 static struct {
 	Device *device;                     /* NULL while none is open */
 	cudaStream_t stream;
-	cudaEvent_t marks[NMARKS], turn;
-	bool recording;
+	cudaEvent_t events[NEVENTS], order;
+	bool capturing;
 	void (*release[8])(void);
 	int nrelease;
 } gpu;
@@ -32,8 +32,8 @@ static const char *cuda_text(const char *format, ...)
 static const char *cuda_text(const char *format, ...)
 {
 	static char texts[2][256];
-	static int turn;
-	char *text = texts[turn ^= 1];
+	static int slot;
+	char *text = texts[slot ^= 1];
 	va_list arguments;
 	va_start(arguments, format);
 	vsnprintf(text, sizeof *texts, format, arguments);
@@ -138,17 +138,17 @@ void cuda_at_close(void (*release)(void))
 
 static void cuda_close(void)
 {
-	assert(!gpu.recording);
+	assert(!gpu.capturing);
 	CUDA(cudaStreamSynchronize(gpu.stream));
 	while (gpu.nrelease > 0)
 		gpu.release[--gpu.nrelease]();
-	for (int i = 0; i < NMARKS; i++)
-		if (gpu.marks[i])
-			CUDA(cudaEventDestroy(gpu.marks[i]));
-	memset(gpu.marks, 0, sizeof gpu.marks);
-	if (gpu.turn)
-		CUDA(cudaEventDestroy(gpu.turn));
-	gpu.turn = NULL;
+	for (int i = 0; i < NEVENTS; i++)
+		if (gpu.events[i])
+			CUDA(cudaEventDestroy(gpu.events[i]));
+	memset(gpu.events, 0, sizeof gpu.events);
+	if (gpu.order)
+		CUDA(cudaEventDestroy(gpu.order));
+	gpu.order = NULL;
 	CUDA(cudaStreamDestroy(gpu.stream));
 	gpu.device = NULL;
 }
@@ -168,10 +168,10 @@ cudaStream_t cuda_stream(void)
 cudaStream_t cuda_use_stream(cudaStream_t stream)
 {
 	cudaStream_t before = cuda_stream();
-	if (gpu.turn == NULL)
-		CUDA(cudaEventCreateWithFlags(&gpu.turn, cudaEventDisableTiming));
-	CUDA(cudaEventRecord(gpu.turn, before));
-	CUDA(cudaStreamWaitEvent(stream, gpu.turn, 0));
+	if (gpu.order == NULL)
+		CUDA(cudaEventCreateWithFlags(&gpu.order, cudaEventDisableTiming));
+	CUDA(cudaEventRecord(gpu.order, before));
+	CUDA(cudaStreamWaitEvent(stream, gpu.order, 0));
 	gpu.stream = stream;
 	return before;
 }
@@ -201,13 +201,13 @@ static void cuda_free(void *p)
 
 static void cuda_synchronize(void)
 {
-	assert(!gpu.recording && "recorded work has no results to wait for");
+	assert(!gpu.capturing && "recorded work has no results to wait for");
 	CUDA(cudaStreamSynchronize(gpu.stream));
 }
 
 static void cuda_copy(void *to, const void *from, size_t nbytes)
 {
-	assert(!gpu.recording && "a recorded copy would read the host later");
+	assert(!gpu.capturing && "a recorded copy would read the host later");
 	CUDA(cudaMemcpyAsync(to, from, nbytes, cudaMemcpyDefault, gpu.stream));
 	CUDA(cudaStreamSynchronize(gpu.stream));
 }
@@ -229,27 +229,27 @@ static void cuda_range(const char *name)
 		nvtxRangePop();
 }
 
-static void cuda_mark(int which)
+static void cuda_event_record(int which)
 {
-	assert(0 <= which && which < NMARKS);
-	if (gpu.marks[which] == NULL)
-		CUDA(cudaEventCreate(&gpu.marks[which]));
-	CUDA(cudaEventRecordWithFlags(gpu.marks[which], gpu.stream,
-		gpu.recording ? cudaEventRecordExternal : cudaEventRecordDefault));
+	assert(0 <= which && which < NEVENTS);
+	if (gpu.events[which] == NULL)
+		CUDA(cudaEventCreate(&gpu.events[which]));
+	CUDA(cudaEventRecordWithFlags(gpu.events[which], gpu.stream,
+		gpu.capturing ? cudaEventRecordExternal : cudaEventRecordDefault));
 }
 
-static double cuda_between(int from, int to)
+static double cuda_event_elapsed_ms(int from, int to)
 {
 	float ms;
-	CUDA(cudaEventSynchronize(gpu.marks[to]));
-	CUDA(cudaEventElapsedTime(&ms, gpu.marks[from], gpu.marks[to]));
+	CUDA(cudaEventSynchronize(gpu.events[to]));
+	CUDA(cudaEventElapsedTime(&ms, gpu.events[from], gpu.events[to]));
 	return ms;
 }
-static void cuda_record(void)
+static void cuda_graph_begin(void)
 {
-	assert(!gpu.recording);
+	assert(!gpu.capturing);
 	CUDA(cudaStreamBeginCapture(gpu.stream, cudaStreamCaptureModeRelaxed));
-	gpu.recording = true;
+	gpu.capturing = true;
 }
 
 static int count_kernels(cudaGraph_t graph)
@@ -273,12 +273,12 @@ static int count_kernels(cudaGraph_t graph)
 	return kernels;
 }
 
-static void *cuda_recorded(int *kernels)
+static void *cuda_graph_end(int *kernels)
 {
 	cudaGraph_t graph;
 	cudaGraphExec_t ready;
-	assert(gpu.recording);
-	gpu.recording = false;
+	assert(gpu.capturing);
+	gpu.capturing = false;
 	CUDA(cudaStreamEndCapture(gpu.stream, &graph));
 	*kernels = count_kernels(graph);
 	CUDA(cudaGraphInstantiate(&ready, graph, 0));
@@ -287,12 +287,12 @@ static void *cuda_recorded(int *kernels)
 	return ready;
 }
 
-static void cuda_replay(void *graph)
+static void cuda_graph_launch(void *graph)
 {
 	CUDA(cudaGraphLaunch(graph, gpu.stream));
 }
 
-static void cuda_forget(void *graph)
+static void cuda_graph_destroy(void *graph)
 {
 	CUDA(cudaStreamSynchronize(gpu.stream));
 	CUDA(cudaGraphExecDestroy(graph));
@@ -303,7 +303,9 @@ const Backend cuda_backend = {
 	.memory = cuda_memory, .open = cuda_open, .close = cuda_close,
 	.available = cuda_available, .width = type_size,
 	.alloc = cuda_alloc, .free = cuda_free, .copy = cuda_copy,
-	.synchronize = cuda_synchronize, .mark = cuda_mark, .range = cuda_range,
-	.between = cuda_between, .record = cuda_record,
-	.recorded = cuda_recorded, .replay = cuda_replay, .forget = cuda_forget,
+	.synchronize = cuda_synchronize, .event_record = cuda_event_record,
+	.range = cuda_range,
+	.event_elapsed_ms = cuda_event_elapsed_ms, .graph_begin = cuda_graph_begin,
+	.graph_end = cuda_graph_end, .graph_launch = cuda_graph_launch,
+	.graph_destroy = cuda_graph_destroy,
 };

@@ -22,8 +22,8 @@ cudaStream_t cuda_use_stream(cudaStream_t stream);
 int          cuda_multiprocessors(void);
 /* the device that is open */
 Device      *cuda_device(void);
-/* memory for the duration of one operation, from the device's pool and in its
- * account; it may be released as soon as the work is queued */
+/* memory for the duration of one operation, from the device's pool and counted
+ * there; it may be released as soon as the work is queued */
 void        *cuda_scratch(size_t nbytes, const char *what);
 void         cuda_release(void *p);
 /* calls release when the device is closed, the latest first; it frees what an

@@ -59,8 +59,9 @@ typedef struct Sums {
 	double sum;
 } Sums;
 
-/* turns scores into weights; o shrinks as the maximum grows */
-static void weigh(const Attention *a, Tile t, Sums *sums, real *s, real *o)
+/* turns scores into probabilities; o shrinks as the maximum grows */
+static void online_softmax(const Attention *a, Tile t, Sums *sums, real *s,
+	real *o)
 {
 	for (size_t r = 0; r < t.rows; r++) {
 		size_t n = seen(a, t, r);
@@ -81,17 +82,17 @@ static void weigh(const Attention *a, Tile t, Sums *sums, real *s, real *o)
 	}
 }
 
-static void attend(const Attention *a, size_t head, Tile t, size_t columns,
-	Sums *sums, real *s)
+static void attention_head(const Attention *a, size_t head, Tile t,
+	size_t columns, Sums *sums, real *s)
 {
 	real *o = row_of(a->o, head, a->H, t.i);
-	size_t end = a->causal ? least(a->keys, t.i + t.rows) : a->keys;
+	size_t end = a->causal ? least(a->seqlen_k, t.i + t.rows) : a->seqlen_k;
 	for (size_t r = 0; r < t.rows; r++)
 		sums[r] = (Sums){ -INFINITY, 0 };
 	for (t.j = 0; t.j < end; t.j += columns) {
 		t.columns = least(columns, end - t.j);
 		score(a, head, t, s);
-		weigh(a, t, sums, s, o);
+		online_softmax(a, t, sums, s, o);
 		multiply(o, a->o.row, s, t.columns, row_of(a->v, head, a->H, t.j),
 			a->v.row, (Matmul){ .m = t.rows, .n = a->D, .k = t.columns,
 			.alpha = 1, .beta = t.j > 0 });
@@ -99,7 +100,7 @@ static void attend(const Attention *a, size_t head, Tile t, size_t columns,
 	for (size_t r = 0; r < t.rows; r++) {
 		for (size_t d = 0; d < a->D; d++)
 			o[r * a->o.row + d] /= (real)sums[r].sum;
-		((real *)a->L.at)[head * a->queries + t.i + r] =
+		((real *)a->L.at)[head * a->seqlen_q + t.i + r] =
 			sums[r].largest + (real)log(sums[r].sum);
 	}
 	round_rows(a, a->o, head, t.i, t.rows);
@@ -107,8 +108,8 @@ static void attend(const Attention *a, size_t head, Tile t, size_t columns,
 
 void cpu_attention_forward_tiled(Attention a, size_t rows, size_t columns)
 {
-	assert(a.keys > 0 && a.scale > 0);
-	size_t tiles = (a.queries + rows - 1) / rows;
+	assert(a.seqlen_k > 0 && a.scale > 0);
+	size_t tiles = (a.seqlen_q + rows - 1) / rows;
 	#pragma omp parallel
 	{
 		real *s = need(malloc(rows * columns * sizeof *s));
@@ -116,25 +117,25 @@ void cpu_attention_forward_tiled(Attention a, size_t rows, size_t columns)
 		#pragma omp for schedule(dynamic)
 		for (size_t i = 0; i < a.B * a.H * tiles; i++) {
 			size_t first = i % tiles * rows;
-			attend(&a, i / tiles, (Tile){ .i = first,
-				.rows = least(rows, a.queries - first) }, columns, sums, s);
+			attention_head(&a, i / tiles, (Tile){ .i = first,
+				.rows = least(rows, a.seqlen_q - first) }, columns, sums, s);
 		}
 		free(sums);
 		free(s);
 	}
 }
-typedef struct Work {
+typedef struct Scratch {
 	real *p, *dp, *delta;   /* (rows, columns) twice, (queries) */
-} Work;
+} Scratch;
 
 static void propagate(const Attention *a, const AttentionGradient *g,
-	size_t head, Tile t, Work w)
+	size_t head, Tile t, Scratch w)
 {
 	size_t H = a->H, D = a->D;
-	const real *dO = row_of(g->o, head, H, t.i), *L = (const real *)a->L.at
-		+ head * a->queries + t.i;
+	const real *dO = row_of(g->d_o, head, H, t.i), *L = (const real *)a->L.at
+		+ head * a->seqlen_q + t.i;
 	score(a, head, t, w.p);
-	multiply(w.dp, t.columns, dO, g->o.row, row_of(a->v, head, H, t.j),
+	multiply(w.dp, t.columns, dO, g->d_o.row, row_of(a->v, head, H, t.j),
 		a->v.row, (Matmul){ .m = t.rows, .n = t.columns, .k = D,
 		.trans_b = true, .alpha = 1 });
 	for (size_t r = 0; r < t.rows; r++) {
@@ -151,11 +152,11 @@ static void propagate(const Attention *a, const AttentionGradient *g,
 	}
 	Matmul down = { .m = t.columns, .n = D, .k = t.rows, .trans_a = true,
 		.alpha = 1, .beta = 1 };
-	multiply(row_of(g->v, head, H, t.j), g->v.row, w.p, t.columns, dO,
-		g->o.row, down);
-	multiply(row_of(g->k, head, H, t.j), g->k.row, w.dp, t.columns,
+	multiply(row_of(g->dv, head, H, t.j), g->dv.row, w.p, t.columns, dO,
+		g->d_o.row, down);
+	multiply(row_of(g->dk, head, H, t.j), g->dk.row, w.dp, t.columns,
 		row_of(a->q, head, H, t.i), a->q.row, down);
-	multiply(row_of(g->q, head, H, t.i), g->q.row, w.dp, t.columns,
+	multiply(row_of(g->dq, head, H, t.i), g->dq.row, w.dp, t.columns,
 		row_of(a->k, head, H, t.j), a->k.row, (Matmul){ .m = t.rows, .n = D,
 		.k = t.columns, .alpha = 1, .beta = 1 });
 }
@@ -167,8 +168,8 @@ static void clear_rows(const Attention *a, Heads x, size_t head, size_t n)
 			row_of(x, head, a->H, i)[d] = 0;
 }
 
-static void turn_back(const Attention *a, const AttentionGradient *g, Heads x,
-	size_t head, size_t n)
+static void rope_backward(const Attention *a, const AttentionGradient *g,
+	Heads x, size_t head, size_t n)
 {
 	for (size_t i = 0; i < n && g->cosine.at; i++) {
 		Array row = { row_of(x, head, a->H, i), TYPE_REAL };
@@ -178,32 +179,32 @@ static void turn_back(const Attention *a, const AttentionGradient *g, Heads x,
 }
 
 static void propagate_head(const Attention *a, const AttentionGradient *g,
-	size_t head, size_t rows, size_t columns, Work w)
+	size_t head, size_t rows, size_t columns, Scratch w)
 {
-	clear_rows(a, g->q, head, a->queries);
-	clear_rows(a, g->k, head, a->keys);
-	clear_rows(a, g->v, head, a->keys);
-	for (size_t i = 0; i < a->queries; i++) {
+	clear_rows(a, g->dq, head, a->seqlen_q);
+	clear_rows(a, g->dk, head, a->seqlen_k);
+	clear_rows(a, g->dv, head, a->seqlen_k);
+	for (size_t i = 0; i < a->seqlen_q; i++) {
 		const real *o = row_of(a->o, head, a->H, i),
-			*dO = row_of(g->o, head, a->H, i);
+			*dO = row_of(g->d_o, head, a->H, i);
 		double sum = 0;
 		for (size_t d = 0; d < a->D; d++)
 			sum += (double)o[d] * dO[d];
 		w.delta[i] = (real)sum;
 	}
-	for (Tile t = { 0 }; t.i < a->queries; t.i += rows) {
-		t.rows = least(rows, a->queries - t.i);
-		size_t end = a->causal ? least(a->keys, t.i + t.rows) : a->keys;
+	for (Tile t = { 0 }; t.i < a->seqlen_q; t.i += rows) {
+		t.rows = least(rows, a->seqlen_q - t.i);
+		size_t end = a->causal ? least(a->seqlen_k, t.i + t.rows) : a->seqlen_k;
 		for (t.j = 0; t.j < end; t.j += columns) {
 			t.columns = least(columns, end - t.j);
 			propagate(a, g, head, t, w);
 		}
 	}
-	turn_back(a, g, g->q, head, a->queries);
-	turn_back(a, g, g->k, head, a->keys);
-	round_rows(a, g->q, head, 0, a->queries);
-	round_rows(a, g->k, head, 0, a->keys);
-	round_rows(a, g->v, head, 0, a->keys);
+	rope_backward(a, g, g->dq, head, a->seqlen_q);
+	rope_backward(a, g, g->dk, head, a->seqlen_k);
+	round_rows(a, g->dq, head, 0, a->seqlen_q);
+	round_rows(a, g->dk, head, 0, a->seqlen_k);
+	round_rows(a, g->dv, head, 0, a->seqlen_k);
 }
 
 void cpu_attention_backward_tiled(Attention a, AttentionGradient g, size_t rows,
@@ -211,9 +212,9 @@ void cpu_attention_backward_tiled(Attention a, AttentionGradient g, size_t rows,
 {
 	#pragma omp parallel
 	{
-		Work w = { .p = need(malloc(rows * columns * sizeof *w.p)),
+		Scratch w = { .p = need(malloc(rows * columns * sizeof *w.p)),
 			.dp = need(malloc(rows * columns * sizeof *w.dp)),
-			.delta = need(malloc(a.queries * sizeof *w.delta)) };
+			.delta = need(malloc(a.seqlen_q * sizeof *w.delta)) };
 		#pragma omp for schedule(dynamic)
 		for (size_t head = 0; head < a.B * a.H; head++)
 			propagate_head(&a, &g, head, rows, columns, w);
@@ -223,7 +224,7 @@ void cpu_attention_backward_tiled(Attention a, AttentionGradient g, size_t rows,
 	}
 }
 
-bool cpu_fused_attends(Type type, size_t D)
+bool cpu_fused_supports_attention(Type type, size_t D)
 {
 	(void)type, (void)D;
 	return true;
@@ -241,7 +242,7 @@ void cpu_fused_attention_backward(Attention a, AttentionGradient g)
 	cpu_attention_backward_tiled(a, g, TILE, TILE);
 }
 
-static bool takes_all(const Attention *a, const AttentionGradient *g)
+static bool supports_all(const Attention *a, const AttentionGradient *g)
 {
 	(void)a, (void)g;
 	return true;
@@ -254,8 +255,8 @@ size_t cpu_fused_attention_scratch(const Attention *a)
 	return 0;
 }
 
-const AttentionWay cpu_ways[] = {
-	{ "tiles", takes_all, cpu_fused_attention_forward,
+const AttentionKernel cpu_attention_kernels[] = {
+	{ "tiled", supports_all, cpu_fused_attention_forward,
 		cpu_fused_attention_backward, cpu_fused_attention_scratch },
 	{ 0 }
 };

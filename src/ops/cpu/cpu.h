@@ -59,11 +59,11 @@ void   cpu_fused_cross_entropy(Array losses, Array dlogits, Array logits,
 	const int32_t *targets, double scale, size_t N, size_t V);
 void   cpu_fused_adamw(Array w, Array low, Array g, Array m, Array v, size_t n,
 	const AdamWStep *step, const int32_t *skip);
-bool   cpu_fused_attends(Type type, size_t D);
+bool   cpu_fused_supports_attention(Type type, size_t D);
 size_t cpu_fused_attention_scratch(const Attention *a);
 void   cpu_fused_attention_forward(Attention a);
 void   cpu_fused_attention_backward(Attention a, AttentionGradient g);
-extern const AttentionWay cpu_ways[];
+extern const AttentionKernel cpu_attention_kernels[];
 /* in tiles of so many queries and keys */
 void   cpu_attention_forward_tiled(Attention a, size_t rows, size_t columns);
 void   cpu_attention_backward_tiled(Attention a, AttentionGradient g,

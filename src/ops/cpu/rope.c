@@ -13,9 +13,9 @@ void cpu_rope(Array y, Array x, Array cosine, Array sine, size_t B, size_t T,
 			real *out = (real *)y.at + (row * H + h) * D;
 			for (size_t i = 0; i < half; i++) {
 				real even = in[2 * i], odd = in[2 * i + 1],
-					turn = direction * s[i];
-				out[2 * i] = c[i] * even - turn * odd;
-				out[2 * i + 1] = turn * even + c[i] * odd;
+					rotation = direction * s[i];
+				out[2 * i] = c[i] * even - rotation * odd;
+				out[2 * i + 1] = rotation * even + c[i] * odd;
 			}
 		}
 	}

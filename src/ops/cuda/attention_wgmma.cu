@@ -1,5 +1,5 @@
-/* attention_wgmma.cu: attention tile by tile, as attention.cu has it, by what
- * Hopper brings: one thread has the copy engine fetch tiles, and warpgroups
+/* attention_wgmma.cu: attention tile by tile, as attention_mma_sync.cu has it,
+ * by what Hopper brings: one thread has TMA fetch tiles, and warpgroups
  * multiply them where they lie, in shared memory */
 #include "ops/cuda/hopper.cuh"
 #include "ops/cuda/hopper.h"
@@ -14,30 +14,30 @@ struct Maps {
 	CUtensorMap q, k, v, d;
 };
 
-/* N rows of D numbers, as Swizzle has them */
+/* N rows of D elements, as Swizzle has them */
 template <int N, int D> struct alignas(1024) Swizzled {
 	char at[N * Swizzle<D>::ROW];
 };
 
 /* of a block: OWNS tiles of its own rows, which stay; two stages of what it
- * visits, one in use and one on its way: two tiles, and two numbers for each of
+ * visits, one in use and one on its way: two tiles, and L and delta for each of
  * their rows */
 template <int OWNS, int N, int D> struct Shared {
 	Swizzled<OWN, D> own[OWNS];
 	Swizzled<N, D> visited[2][2];
-	float numbers[2][2][N];
+	float row_stats[2][2][N];
 	Barrier there, full[2];
 };
 /* with its barriers ready; it starts at a multiple of 1024 */
 template <class S> __device__ inline S &start_shared()
 {
 	extern __shared__ char memory[];
-	auto &shared = *(S *)(memory + (1024 - shared_at(memory) % 1024) % 1024);
+	auto &shared = *(S *)(memory + (1024 - smem_address(memory) % 1024) % 1024);
 	if (threadIdx.x == 0) {
 		barrier_init(&shared.there, 1);
 		barrier_init(&shared.full[0], 1);
 		barrier_init(&shared.full[1], 1);
-		barriers_ready();
+		fence_barrier_init();
 	}
 	__syncthreads();
 	return shared;
@@ -50,7 +50,8 @@ __device__ inline void fetch(const Swizzled<N, D> &tile, const CUtensorMap &map,
 	using W = Swizzle<D>;
 	#pragma unroll
 	for (int i = 0; i < W::BLOCKS; i++)
-		load_box(shared_at(tile.at) + i * N * W::WIDTH, &map, &full, KEEP,
+		tma_load(smem_address(tile.at) + i * N * W::WIDTH, &map, &full,
+			EVICT_LAST,
 			i * W::WIDTH / 2, first, blockIdx.x % H, blockIdx.x / H);
 }
 
@@ -60,7 +61,7 @@ __device__ inline void fetch_both(const Swizzled<N, D> (&tiles)[2],
 	const CUtensorMap &x, const CUtensorMap &y, int first, unsigned H,
 	Barrier &full, int nbytes)
 {
-	barrier_expect(&full, sizeof tiles + nbytes);
+	barrier_expect_tx(&full, sizeof tiles + nbytes);
 	fetch(tiles[0], x, first, H, full);
 	fetch(tiles[1], y, first, H, full);
 }
@@ -80,7 +81,7 @@ __device__ __forceinline__ void visit(S &shared, int first, int end,
 		__syncthreads();                /* the stage has been read by all */
 	}
 }
-/* products leave their sums in blocks of 16 columns, as mma.sync does */
+/* wgmma leaves its accumulators in blocks of 16 columns, as mma.sync does */
 template <int C>
 __device__ __forceinline__ float (&registers_of(Block (&x)[C]))[8 * C]
 {
@@ -89,29 +90,30 @@ __device__ __forceinline__ float (&registers_of(Block (&x)[C]))[8 * C]
 
 /* s = a b^T is on its way; a: the warpgroup's 64 of the block's rows */
 template <class T, int N, int D>
-__device__ __forceinline__ void start_rows(Block (&s)[N / 16],
+__device__ __forceinline__ void start_matmul_nt(Block (&s)[N / 16],
 	const Swizzled<OWN, D> &a, const Swizzled<N, D> &b)
 {
 	/* the compiler sees that it is the same for all of a warp */
 	const int group = __shfl_sync(0xffffffff, threadIdx.x / WARPGROUP, 0);
-	products_fence();
-	multiply_rows<T, D, N, OWN>(registers_of(s),
-		shared_at(a.at) + group * 64 * Swizzle<D>::WIDTH, shared_at(b.at));
-	products_commit();
+	wgmma_fence();
+	matmul_nt<T, D, N, OWN>(registers_of(s),
+		smem_address(a.at) + group * 64 * Swizzle<D>::WIDTH,
+		smem_address(b.at));
+	wgmma_commit();
 }
 /* o = o + p b is on its way; left: p, rounded, in registers that are in use
  * until then */
 template <class T, int N, int D>
-__device__ __forceinline__ void start_product(Block (&o)[D / 16],
+__device__ __forceinline__ void start_matmul_add(Block (&o)[D / 16],
 	unsigned (&left)[N / 4], Block (&p)[N / 16], const Swizzled<N, D> &b)
 {
 	const auto &x = registers_of(p);
 	#pragma unroll
 	for (int i = 0; i < N / 4; i++)
 		left[i] = pack<T>(x[2 * i], x[2 * i + 1]);
-	products_fence();
-	add_product<T, D, N>(registers_of(o), left, shared_at(b.at));
-	products_commit();
+	wgmma_fence();
+	matmul_add<T, D, N>(registers_of(o), left, smem_address(b.at));
+	wgmma_commit();
 }
 
 template <int C> __device__ __forceinline__ void pin(Block (&x)[C])
@@ -119,24 +121,26 @@ template <int C> __device__ __forceinline__ void pin(Block (&x)[C])
 	pin(registers_of(x));
 }
 
-/* until all products but the latest LEFT are done, whose registers are x */
+/* until all matmuls but the latest LEFT are done, whose registers are x */
 template <int LEFT, class... X> __device__ __forceinline__ void finish(X &... x)
 {
-	products_await<LEFT>();
+	wgmma_wait<LEFT>();
 	(pin(x), ...);
 }
 /* what a block that holds queries is about: its first row, its warp's first;
  * the key after the last that it sees */
 struct Part {
-	int first, top, n, keys, end;
+	int first, top, n, seqlen_k, end;
 	float scale;
 };
 
 __device__ inline Part part_of(const Attention &a)
 {
-	const int first = (gridDim.y - 1 - blockIdx.y) * OWN, keys = (int)a.keys;
-	return { first, first + (int)threadIdx.x / 32 * 16, (int)a.queries, keys,
-		a.causal ? min(keys, first + OWN) : keys, (float)a.scale };
+	const int first = (gridDim.y - 1 - blockIdx.y) * OWN,
+		seqlen_k = (int)a.seqlen_k;
+	return { first, first + (int)threadIdx.x / 32 * 16, (int)a.seqlen_q,
+		seqlen_k,
+		a.causal ? min(seqlen_k, first + OWN) : seqlen_k, (float)a.scale };
 }
 /* O = softmax(scale Q K^T) V and L of 128 queries, keys in tiles of N
  * FLOPs: 4 D for each pair of query and key; bytes: Q, O, L once; K, V once
@@ -145,7 +149,7 @@ __device__ inline Part part_of(const Attention &a)
  * multiprocessor */
 template <class T, int D, int N, int BLOCKS>
 __global__ __launch_bounds__(THREADS, BLOCKS)
-void wgmma_attend(Attention a, const __grid_constant__ Maps maps)
+void wgmma_forward(Attention a, const __grid_constant__ Maps maps)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 	auto &shared = start_shared<Shared<1, N, D>>();
@@ -159,25 +163,25 @@ void wgmma_attend(Attention a, const __grid_constant__ Maps maps)
 			shared.full[stage], 0);
 	};
 	if (threadIdx.x == 0) {
-		barrier_expect(&shared.there, sizeof q);
+		barrier_expect_tx(&shared.there, sizeof q);
 		fetch(q, maps.q, at.first, a.H, shared.there);
 		fetch_keys(0, 0);
 	}
 	visit<N>(shared, 0, at.end, fetch_keys, [&](int j, int stage) {
 		const auto &k = shared.visited[stage][0], &v = shared.visited[stage][1];
-		start_rows<T>(s, q, k);
+		start_matmul_nt<T>(s, q, k);
 		finish<0>(s);
-		hide(s, at.top, j, at.keys, a.causal);
-		weigh(s, o, largest, sum, at.scale);
-		start_product<T>(o, p, s, v);
+		apply_mask(s, at.top, j, at.seqlen_k, a.causal);
+		online_softmax(s, o, largest, sum, at.scale);
+		start_matmul_add<T>(o, p, s, v);
 		finish<0>(o, p);
 	});
 	divide_by_sums(o, largest, sum, (float *)a.L.at + blockIdx.x * (size_t)at.n,
 		at.top, at.n, at.scale);
-	write_rows(rows_of<T>(a.o, a.queries, a.H), at.top, o, true);
+	write_rows(rows_of<T>(a.o, a.seqlen_q, a.H), at.top, o, true);
 #endif
 }
-/* wgmma_queries leaves numbers of queries for wgmma_keys, whole tiles of them:
+/* wgmma_dq stores L and delta of queries for wgmma_dkv, whole tiles of them:
  * (B H, 2, padded): L log2(e), and delta, the sum of scale dO O over a row */
 static __host__ __device__ inline size_t padded(size_t queries)
 {
@@ -203,13 +207,13 @@ __device__ inline void find_delta(float (&delta)[2], Rows<const T> o,
 		delta[low] = row_sum(sum) * scale;
 	}
 }
-/* dQ = dS K, dS = P (scale dO V^T - delta); also the numbers of queries
+/* dQ = dS K, dS = P (scale dO V^T - delta); also L and delta
  * FLOPs: 6 D for each pair of query and key; bytes: Q, O, dO, L once, K, V as
- * wgmma_attend; launched as that */
+ * wgmma_forward; launched as that */
 template <class T, int D, int N, int BLOCKS>
 __global__ __launch_bounds__(THREADS, BLOCKS)
-void wgmma_queries(Attention a, AttentionGradient g,
-	const __grid_constant__ Maps maps, float *numbers)
+void wgmma_dq(Attention a, AttentionGradient g,
+	const __grid_constant__ Maps maps, float *row_stats)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 	auto &shared = start_shared<Shared<2, N, D>>();
@@ -226,13 +230,13 @@ void wgmma_queries(Attention a, AttentionGradient g,
 		fetch_both(shared.own, maps.q, maps.d, at.first, a.H, shared.there, 0);
 		fetch_keys(0, 0);
 	}
-	find_delta<D>(delta, rows_of<const T>(a.o, a.queries, a.H),
-		rows_of<const T>(g.o, a.queries, a.H), at.top, at.scale);
+	find_delta<D>(delta, rows_of<const T>(a.o, a.seqlen_q, a.H),
+		rows_of<const T>(g.d_o, a.seqlen_q, a.H), at.top, at.scale);
 	#pragma unroll
 	for (int low = 0; low < 2; low++) {
 		const int row = at.top + low * 8 + threadIdx.x % 32 / 4;
 		const float *from = (const float *)a.L.at + blockIdx.x * (size_t)at.n;
-		float *to = numbers + blockIdx.x * 2 * padded(at.n) + row;
+		float *to = row_stats + blockIdx.x * 2 * padded(at.n) + row;
 		L[low] = row < at.n ? from[row] * LOG2_E : 0;
 		if (threadIdx.x % 4 == 0) {
 			to[0] = L[low];
@@ -241,12 +245,12 @@ void wgmma_queries(Attention a, AttentionGradient g,
 	}
 	visit<N>(shared, 0, at.end, fetch_keys, [&](int j, int stage) {
 		const auto &k = shared.visited[stage][0], &v = shared.visited[stage][1];
-		start_rows<T>(p, q, k);
-		start_rows<T>(ds, d, v);
+		start_matmul_nt<T>(p, q, k);
+		start_matmul_nt<T>(ds, d, v);
 		finish<1>(p);
-		hide(p, at.top, j, at.keys, a.causal);
+		apply_mask(p, at.top, j, at.seqlen_k, a.causal);
 		each(p, [&](float &x, int low, int, int) {
-			x = power2(fmaf(x, at.scale * LOG2_E, -L[low]));
+			x = exp2_approx(fmaf(x, at.scale * LOG2_E, -L[low]));
 		});
 		finish<0>(ds);
 		#pragma unroll
@@ -254,38 +258,38 @@ void wgmma_queries(Attention a, AttentionGradient g,
 			float &x = registers_of(ds)[i];
 			x = registers_of(p)[i] * (x * at.scale - delta[i / 2 % 2]);
 		}
-		start_product<T>(dq, left, ds, k);
+		start_matmul_add<T>(dq, left, ds, k);
 		finish<0>(dq, left);
 	});
-	turn_back(dq, g, at.top, at.n);
-	write_rows(rows_of<T>(g.q, a.queries, a.H), at.top, dq, true);
+	rope_backward(dq, g, at.top, at.n);
+	write_rows(rows_of<T>(g.dq, a.seqlen_q, a.H), at.top, dq, true);
 #endif
 }
 /* dV = P^T dO, dK = dS^T Q
- * FLOPs: 8 D for each pair of query and key; bytes: K, V once; Q, dO and their
- * numbers for each 128 keys
+ * FLOPs: 8 D for each pair of query and key; bytes: K, V once; Q, dO, L and
+ * delta for each 128 keys
  * grid: (B H, keys / 128), block: GROUPS warpgroups */
 template <class T, int D, int N>
 __global__ __launch_bounds__(THREADS, 1)
-void wgmma_keys(Attention a, AttentionGradient g,
-	const __grid_constant__ Maps maps, const float *numbers)
+void wgmma_dkv(Attention a, AttentionGradient g,
+	const __grid_constant__ Maps maps, const float *row_stats)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 	auto &shared = start_shared<Shared<2, N, D>>();
 	const auto &k = shared.own[0], &v = shared.own[1];
 	const int first = blockIdx.y * OWN, top = first + threadIdx.x / 32 * 16,
-		n = (int)a.queries, start = a.causal ? first : 0;
+		n = (int)a.seqlen_q, start = a.causal ? first : 0;
 	const float scale = (float)a.scale;
 	Block p[N / 16], ds[N / 16], dk[D / 16] = {}, dv[D / 16] = {};
-	unsigned weights[N / 4], slopes[N / 4];
+	unsigned p_operand[N / 4], ds_operand[N / 4];
 	const auto fetch_queries = [&](int j, int stage) {
-		const float *from = numbers + blockIdx.x * 2 * padded(n) + j;
-		auto &to = shared.numbers[stage];
+		const float *from = row_stats + blockIdx.x * 2 * padded(n) + j;
+		auto &to = shared.row_stats[stage];
 		auto &full = shared.full[stage];
 		fetch_both(shared.visited[stage], maps.q, maps.d, j, a.H, full,
 			sizeof to);
-		load_bytes(shared_at(to[0]), from, sizeof to[0], &full);
-		load_bytes(shared_at(to[1]), from + padded(n), sizeof to[1], &full);
+		bulk_load(smem_address(to[0]), from, sizeof to[0], &full);
+		bulk_load(smem_address(to[1]), from + padded(n), sizeof to[1], &full);
 	};
 	if (threadIdx.x == 0) {
 		fetch_both(shared.own, maps.k, maps.v, first, a.H, shared.there, 0);
@@ -294,17 +298,17 @@ void wgmma_keys(Attention a, AttentionGradient g,
 	}
 	visit<N>(shared, start, n, fetch_queries, [&](int j, int stage) {
 		const auto &q = shared.visited[stage][0], &d = shared.visited[stage][1];
-		const auto &L = shared.numbers[stage][0],
-			&delta = shared.numbers[stage][1];
-		start_rows<T>(p, k, q);
-		start_rows<T>(ds, v, d);
+		const auto &L = shared.row_stats[stage][0],
+			&delta = shared.row_stats[stage][1];
+		start_matmul_nt<T>(p, k, q);
+		start_matmul_nt<T>(ds, v, d);
 		finish<1>(p);
 		if (a.causal && j < top + 15)           /* the diagonal is there */
 			each(p, [&](float &x, int, int i, int column) {
 				x = j + column < top + i ? -INFINITY : x;
 			});
 		each(p, [&](float &x, int, int, int column) {
-			x = power2(fmaf(x, scale * LOG2_E, -L[column]));
+			x = exp2_approx(fmaf(x, scale * LOG2_E, -L[column]));
 		});
 		finish<0>(ds);
 		#pragma unroll
@@ -313,13 +317,13 @@ void wgmma_keys(Attention a, AttentionGradient g,
 			float &x = registers_of(ds)[i];
 			x = registers_of(p)[i] * (x * scale - delta[column]);
 		}
-		start_product<T>(dv, weights, p, d);
-		start_product<T>(dk, slopes, ds, q);
-		finish<0>(dv, dk, weights, slopes);
+		start_matmul_add<T>(dv, p_operand, p, d);
+		start_matmul_add<T>(dk, ds_operand, ds, q);
+		finish<0>(dv, dk, p_operand, ds_operand);
 	});
-	turn_back(dk, g, top, (int)a.keys);
-	write_rows(rows_of<T>(g.k, a.keys, a.H), top, dk, true);
-	write_rows(rows_of<T>(g.v, a.keys, a.H), top, dv, true);
+	rope_backward(dk, g, top, (int)a.seqlen_k);
+	write_rows(rows_of<T>(g.dk, a.seqlen_k, a.H), top, dk, true);
+	write_rows(rows_of<T>(g.dv, a.seqlen_k, a.H), top, dv, true);
 #endif
 }
 /* rows of the tiles that each kernel visits, and its blocks on a
@@ -335,11 +339,11 @@ static Maps maps_of(const Attention &a, const Heads *d, unsigned query_rows,
 	unsigned key_rows)
 {
 	Maps maps = {};
-	maps.q = hopper_map(a.q, &a, a.queries, query_rows);
-	maps.k = hopper_map(a.k, &a, a.keys, key_rows);
-	maps.v = hopper_map(a.v, &a, a.keys, key_rows);
+	maps.q = tensor_map(a.q, &a, a.seqlen_q, query_rows);
+	maps.k = tensor_map(a.k, &a, a.seqlen_k, key_rows);
+	maps.v = tensor_map(a.v, &a, a.seqlen_k, key_rows);
 	if (d)
-		maps.d = hopper_map(*d, &a, a.queries, query_rows);
+		maps.d = tensor_map(*d, &a, a.seqlen_q, query_rows);
 	return maps;
 }
 /* f(stored type, D) as values of types; returns whether there are kernels */
@@ -365,36 +369,36 @@ static void launch(Kernel kernel, const Attention &a, size_t rows,
 
 extern "C" void cuda_wgmma_forward(Attention a)
 {
-	assert(a.keys > 0 && a.scale > 0);
+	assert(a.seqlen_k > 0 && a.scale > 0);
 	const bool done = with_heads(a.q.x.type, a.D, [&](auto stored, auto width) {
 		using T = decltype(stored);
 		constexpr int D = width.value, N = Sizes<D>::FORWARD;
 		launch<Shared<1, N, D>>(
-			wgmma_attend<T, D, N, Sizes<D>::FORWARD_BLOCKS>, a, a.queries,
+			wgmma_forward<T, D, N, Sizes<D>::FORWARD_BLOCKS>, a, a.seqlen_q,
 			maps_of(a, NULL, OWN, N));
 	});
-	assert(done && "hopper_takes was asked");
+	assert(done && "hopper_supports was asked");
 }
 extern "C" size_t cuda_wgmma_scratch(const Attention *a)
 {
-	return a->B * a->H * 2 * padded(a->queries) * sizeof(float);
+	return a->B * a->H * 2 * padded(a->seqlen_q) * sizeof(float);
 }
 
 extern "C" void cuda_wgmma_backward(Attention a, AttentionGradient g)
 {
-	assert(a.keys > 0 && a.scale > 0);
-	float *numbers = (float *)cuda_scratch(cuda_wgmma_scratch(&a),
+	assert(a.seqlen_k > 0 && a.scale > 0);
+	float *row_stats = (float *)cuda_scratch(cuda_wgmma_scratch(&a),
 		"attention's L and delta");
 	const bool done = with_heads(a.q.x.type, a.D, [&](auto stored, auto width) {
 		using T = decltype(stored);
 		constexpr int D = width.value, KEYS = Sizes<D>::KEYS,
 			QUERIES = Sizes<D>::QUERIES;
 		launch<Shared<2, KEYS, D>>(
-			wgmma_queries<T, D, KEYS, Sizes<D>::KEYS_BLOCKS>, a, a.queries, g,
-			maps_of(a, &g.o, OWN, KEYS), numbers);
-		launch<Shared<2, QUERIES, D>>(wgmma_keys<T, D, QUERIES>, a, a.keys, g,
-			maps_of(a, &g.o, QUERIES, OWN), numbers);
+			wgmma_dq<T, D, KEYS, Sizes<D>::KEYS_BLOCKS>, a, a.seqlen_q, g,
+			maps_of(a, &g.d_o, OWN, KEYS), row_stats);
+		launch<Shared<2, QUERIES, D>>(wgmma_dkv<T, D, QUERIES>, a, a.seqlen_k,
+			g, maps_of(a, &g.d_o, QUERIES, OWN), row_stats);
 	});
-	cuda_release(numbers);
-	assert(done && "hopper_takes was asked");
+	cuda_release(row_stats);
+	assert(done && "hopper_supports was asked");
 }

@@ -158,7 +158,7 @@ __device__ inline float row_max(float x)
 	return fmaxf(x, __shfl_xor_sync(0xffffffff, x, 2));
 }
 
-__device__ inline float power2(float x)
+__device__ inline float exp2_approx(float x)
 {
 	float y;
 	asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));

@@ -11,8 +11,8 @@ extern "C" {
 /* A and B both FP32, TF32 (stored as fp32), BF16 or FP16; C: FP32, BF16, FP16 */
 void   cuda_matmul(Array C, Array A, Array B, Matmul shape);
 /* the same by plain code, for layouts that the library does not take */
-void   cuda_matmul_any(Array C, Array A, Array B, Matmul shape);
-/* products that went to cuda_matmul_any since the device was opened */
+void   cuda_matmul_fallback(Array C, Array A, Array B, Matmul shape);
+/* matmuls that went to cuda_matmul_fallback since the device was opened */
 size_t cuda_matmul_fallbacks(void);
 void cuda_fused_rmsnorm_forward(Array y, Array rho, Array sum, Array x,
 	Array branch, Array g, size_t rows, size_t C, double eps);
@@ -30,20 +30,20 @@ void cuda_fused_cross_entropy(Array losses, Array dlogits, Array logits,
 	const int32_t *targets, double scale, size_t N, size_t V);
 void cuda_fused_adamw(Array w, Array low, Array g, Array m, Array v, size_t n,
 	const AdamWStep *step, const int32_t *skip);
-bool cuda_fused_attends(Type type, size_t D);
+bool cuda_fused_supports_attention(Type type, size_t D);
 size_t cuda_fused_attention_scratch(const Attention *a);
 void cuda_fused_attention_forward(Attention a);
 void cuda_fused_attention_backward(Attention a, AttentionGradient g);
-extern const AttentionWay cuda_ways[];
-/* a row at a time, on ordinary cores */
-bool cuda_rows_take(const Attention *a, const AttentionGradient *g);
-void cuda_rows_forward(Attention a);
-void cuda_rows_backward(Attention a, AttentionGradient g);
+extern const AttentionKernel cuda_attention_kernels[];
+/* a row at a time, on CUDA cores (simt) */
+bool cuda_simt_supports(const Attention *a, const AttentionGradient *g);
+void cuda_simt_forward(Attention a);
+void cuda_simt_backward(Attention a, AttentionGradient g);
 /* tiles on tensor cores, by mma.sync */
-bool cuda_tiles_take(const Attention *a, const AttentionGradient *g);
-void cuda_tiles_forward(Attention a);
-void cuda_tiles_backward(Attention a, AttentionGradient g);
-size_t cuda_tiles_scratch(const Attention *a);
+bool cuda_mma_sync_supports(const Attention *a, const AttentionGradient *g);
+void cuda_mma_sync_forward(Attention a);
+void cuda_mma_sync_backward(Attention a, AttentionGradient g);
+size_t cuda_mma_sync_scratch(const Attention *a);
 /* sum (C) = beta sum + the sum of the rows of partial (rows, C), always in one
  * order */
 void cuda_sum_rows(float *sum, double beta, const float *partial, size_t rows,

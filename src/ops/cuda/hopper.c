@@ -1,4 +1,4 @@
-/* hopper.c: tensor maps for the copy engine */
+/* hopper.c: tensor maps for TMA */
 #include <assert.h>
 #include <cudaTypedefs.h>
 #include <stdint.h>
@@ -8,7 +8,7 @@
 #include "device/cuda/cuda.h"
 #include "ops/cuda/hopper.h"
 
-bool hopper_here(void)
+bool hopper_present(void)
 {
 	int device, major, minor;
 	CUDA(cudaGetDevice(&device));
@@ -24,7 +24,7 @@ static bool strides_well(size_t elements)
 	return 0 < elements && elements < (size_t)1 << 39 && elements % 8 == 0;
 }
 
-bool hopper_moves(Heads x)
+bool tma_aligned(Heads x)
 {
 	return (uintptr_t)x.x.at % 16 == 0 && strides_well(x.batch)
 		&& strides_well(x.row) && strides_well(x.head);
@@ -36,15 +36,15 @@ static bool has_kernels(Type type, size_t D)
 		&& (D == 16 || D == 32 || D == 64 || D == 80 || D == 128);
 }
 
-bool hopper_takes(const Attention *a, const AttentionGradient *g)
+bool hopper_supports(const Attention *a, const AttentionGradient *g)
 {
-	if (!hopper_here() || !has_kernels(a->q.x.type, a->D))
+	if (!hopper_present() || !has_kernels(a->q.x.type, a->D))
 		return false;
-	const bool moves = hopper_moves(a->q) && hopper_moves(a->k)
-		&& hopper_moves(a->v) && hopper_moves(a->o);
+	const bool moves = tma_aligned(a->q) && tma_aligned(a->k)
+		&& tma_aligned(a->v) && tma_aligned(a->o);
 	return (a->B == 0 || moves)
-		&& (g == NULL || (hopper_moves(g->o) && hopper_moves(g->q)
-		&& hopper_moves(g->k) && hopper_moves(g->v)));
+		&& (g == NULL || (tma_aligned(g->d_o) && tma_aligned(g->dq)
+		&& tma_aligned(g->dk) && tma_aligned(g->dv)));
 }
 static PFN_cuTensorMapEncodeTiled_v12000 encoder(void)
 {
@@ -60,9 +60,9 @@ static PFN_cuTensorMapEncodeTiled_v12000 encoder(void)
 	}
 	return encode;
 }
-CUtensorMap hopper_map(Heads x, const Attention *a, size_t n, unsigned rows)
+CUtensorMap tensor_map(Heads x, const Attention *a, size_t n, unsigned rows)
 {
-	assert(hopper_moves(x) && type_size(x.x.type) == 2);
+	assert(tma_aligned(x) && type_size(x.x.type) == 2);
 	const unsigned width = a->D >= 64 ? 64 : (unsigned)a->D;
 	const cuuint64_t lengths[] = { a->D, n, a->H, a->B },
 		strides[] = { x.row * 2, x.head * 2, x.batch * 2 };

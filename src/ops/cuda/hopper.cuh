@@ -1,5 +1,5 @@
-/* hopper.cuh: what Hopper's copy engine and tensor cores ask for (sm_90a):
- * barriers that count bytes, tiles copied by tensor maps, products of
+/* hopper.cuh: what Hopper's TMA and tensor cores ask for (sm_90a):
+ * barriers that count bytes, tiles copied by tensor maps, matmuls of
  * warpgroups. PTX ISA: mbarrier, cp.async.bulk, wgmma, setmaxnreg
  * A kernel that uses these has a body only where __CUDA_ARCH_FEAT_SM90_ALL is
  * defined: it compiles for other GPUs, but is not to be called there */
@@ -14,7 +14,7 @@
 
 enum { WARPGROUP = 128 };               /* threads */
 
-__device__ inline unsigned shared_at(const void *p)
+__device__ inline unsigned smem_address(const void *p)
 {
 	return (unsigned)__cvta_generic_to_shared(p);
 }
@@ -25,11 +25,11 @@ typedef uint64_t Barrier;
 __device__ inline void barrier_init(Barrier *b, int arrivals)
 {
 	asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;"
-		:: "r"(shared_at(b)), "r"(arrivals) : "memory");
+		:: "r"(smem_address(b)), "r"(arrivals) : "memory");
 }
 
-/* the copy engine sees the barriers too; __syncthreads() must follow */
-__device__ inline void barriers_ready()
+/* TMA sees the barriers too; __syncthreads() must follow */
+__device__ inline void fence_barrier_init()
 {
 	asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
@@ -37,29 +37,29 @@ __device__ inline void barriers_ready()
 __device__ inline void barrier_arrive(Barrier *b)
 {
 	asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];"
-		:: "r"(shared_at(b)) : "memory");
+		:: "r"(smem_address(b)) : "memory");
 }
 /* arrives, and lets the phase also wait for so many bytes */
-__device__ inline void barrier_expect(Barrier *b, int nbytes)
+__device__ inline void barrier_expect_tx(Barrier *b, int nbytes)
 {
 	asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, "
-		"[%0], %1;" :: "r"(shared_at(b)), "r"(nbytes) : "memory");
+		"[%0], %1;" :: "r"(smem_address(b)), "r"(nbytes) : "memory");
 }
 
-__device__ inline bool barrier_passed(Barrier *b, unsigned parity)
+__device__ inline bool barrier_try_wait(Barrier *b, unsigned parity)
 {
 	unsigned passed;
 	asm volatile("{\n\t.reg .pred p;\n\t"
 		"mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 p, [%1], %2;\n\t"
 		"selp.u32 %0, 1, 0, p;\n\t}"
-		: "=r"(passed) : "r"(shared_at(b)), "r"(parity) : "memory");
+		: "=r"(passed) : "r"(smem_address(b)), "r"(parity) : "memory");
 	return passed;
 }
 
 /* until the phase of this parity has ended */
 __device__ inline void barrier_wait(Barrier *b, unsigned parity)
 {
-	while (!barrier_passed(b, parity))
+	while (!barrier_try_wait(b, parity))
 		;
 }
 /* a place in a ring of N stages, and the parity of the present round */
@@ -81,36 +81,37 @@ template <int N> struct Ring {
 };
 
 /* barriers of named numbers (0 is __syncthreads): `threads` meet */
-__device__ inline void meet(int number, int threads)
+__device__ inline void named_barrier_sync(int number, int threads)
 {
 	asm volatile("bar.sync %0, %1;" :: "r"(number), "r"(threads) : "memory");
 }
 
 /* counts as having met, and goes on */
-__device__ inline void meet_later(int number, int threads)
+__device__ inline void named_barrier_arrive(int number, int threads)
 {
 	asm volatile("bar.arrive %0, %1;" :: "r"(number), "r"(threads) : "memory");
 }
-/* hints to the L2 cache, in the engine's own code: to keep, to let pass */
-constexpr uint64_t KEEP = 0x14F0000000000000, PASS = 0x12F0000000000000;
+/* hints to the L2 cache, in its own encoding: to keep, to let pass */
+constexpr uint64_t EVICT_LAST = 0x14F0000000000000,
+	EVICT_FIRST = 0x12F0000000000000;
 
-__device__ inline void prefetch_map(const CUtensorMap *map)
+__device__ inline void prefetch_tensormap(const CUtensorMap *map)
 {
 	asm volatile("prefetch.tensormap [%0];" :: "l"(map) : "memory");
 }
 
 /* the box at (d, t, h, b) comes to shared memory; full's bytes count down */
-__device__ inline void load_box(unsigned to, const CUtensorMap *map,
+__device__ inline void tma_load(unsigned to, const CUtensorMap *map,
 	Barrier *full, uint64_t hint, int d, int t, int h, int b)
 {
 	asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile"
 		".mbarrier::complete_tx::bytes.L2::cache_hint "
 		"[%0], [%1, {%3, %4, %5, %6}], [%2], %7;"
-		:: "r"(to), "l"(map), "r"(shared_at(full)), "r"(d), "r"(t),
+		:: "r"(to), "l"(map), "r"(smem_address(full)), "r"(d), "r"(t),
 		"r"(h), "r"(b), "l"(hint) : "memory");
 }
 /* what lies outside of the tensor is not written */
-__device__ inline void store_box(const CUtensorMap *map, unsigned from,
+__device__ inline void tma_store(const CUtensorMap *map, unsigned from,
 	int d, int t, int h, int b)
 {
 	asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.tile.bulk_group "
@@ -119,52 +120,52 @@ __device__ inline void store_box(const CUtensorMap *map, unsigned from,
 		: "memory");
 }
 /* nbytes, a multiple of 16, come to shared memory; full's bytes count down */
-__device__ inline void load_bytes(unsigned to, const void *from, int nbytes,
+__device__ inline void bulk_load(unsigned to, const void *from, int nbytes,
 	Barrier *full)
 {
 	asm volatile("cp.async.bulk.shared::cluster.global.mbarrier"
 		"::complete_tx::bytes [%0], [%1], %2, [%3];"
-		:: "r"(to), "l"(from), "r"(nbytes), "r"(shared_at(full)) : "memory");
+		:: "r"(to), "l"(from), "r"(nbytes), "r"(smem_address(full)) : "memory");
 }
 
 /* floats in shared memory are added to those in global memory */
-__device__ inline void add_bytes(float *to, unsigned from, int nbytes)
+__device__ inline void bulk_reduce_add(float *to, unsigned from, int nbytes)
 {
 	asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 "
 		"[%0], [%1], %2;" :: "l"(to), "r"(from), "r"(nbytes) : "memory");
 }
 /* stores and adds of this thread since the last: a group */
-__device__ inline void stores_commit()
+__device__ inline void tma_store_commit()
 {
 	asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 
 /* until all but this thread's N latest groups were read from shared memory */
-template <int N> __device__ inline void stores_await_read()
+template <int N> __device__ inline void tma_store_wait_read()
 {
 	asm volatile("cp.async.bulk.wait_group.read %0;" :: "n"(N) : "memory");
 }
 
 /* until this thread's groups have been written to global memory */
-__device__ inline void stores_await()
+__device__ inline void tma_store_wait()
 {
 	asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
 }
-/* what this thread wrote to shared memory, wgmma and the copy engine see after
+/* what this thread wrote to shared memory, wgmma and TMA see after
  * the next barrier */
-__device__ inline void show_writes()
+__device__ inline void fence_proxy_async()
 {
 	asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-/* the engine's accesses of global memory, for this thread, come after what the
+/* TMA's accesses of global memory, for this thread, come after what the
  * thread has seen there by itself, or before what it will write */
-__device__ inline void order_with_engine()
+__device__ inline void fence_proxy_async_global()
 {
 	asm volatile("fence.proxy.async.global;" ::: "memory");
 }
-/* a tile of rows x D numbers of 16 bits lies in blocks, one after the other, of
- * rows x WIDTH bytes. In these, the units of 16 bytes are permuted: */
+/* a tile of rows x D 16-bit elements lies in blocks, one after the other, of
+ * rows x WIDTH bytes. In these, chunks of 16 bytes are permuted: */
 template <int D> struct Swizzle {
 	static constexpr int WIDTH = D >= 64 ? 128 : 2 * D;
 	static constexpr int BLOCKS = (2 * D + WIDTH - 1) / WIDTH;
@@ -179,31 +180,31 @@ template <int D> struct Swizzle {
 		return a ^ ((a >> 7) % (WIDTH / 16)) << 4;
 	}
 };
-/* where a factor starts, bytes to the next block along its M or N (only if it
+/* where an operand starts, bytes to the next block along its M or N (only if it
  * is not K that is contiguous), bytes from 8 rows to the next 8 */
-__device__ inline uint64_t factor(unsigned at, unsigned next_block,
+__device__ inline uint64_t smem_descriptor(unsigned at, unsigned next_block,
 	unsigned next_rows, int mode)
 {
 	return (uint64_t)((at & 0x3ffff) >> 4) | (uint64_t)(next_block >> 4) << 16
 		| (uint64_t)(next_rows >> 4) << 32 | (uint64_t)mode << 62;
 }
-/* before the first product, and after registers of A or D were touched */
-__device__ inline void products_fence()
+/* before the first matmul, and after registers of A or D were touched */
+__device__ inline void wgmma_fence()
 {
 	asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
 
-__device__ inline void products_commit()
+__device__ inline void wgmma_commit()
 {
 	asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-/* until all but the N latest groups of products are done */
-template <int N> __device__ inline void products_await()
+/* until all but the N latest groups of matmuls are done */
+template <int N> __device__ inline void wgmma_wait()
 {
 	asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(N) : "memory");
 }
-/* the compiler keeps x in its registers here: products run beside it */
+/* the compiler keeps x in its registers here: matmuls run beside it */
 template <int N> __device__ __forceinline__ void pin(float (&x)[N])
 {
 	#pragma unroll
@@ -219,19 +220,19 @@ template <int N> __device__ __forceinline__ void pin(unsigned (&x)[N])
 }
 /* d (64 x N, registers) = a b + d: lane l of warp w has d[4 j + 2 low + i] in
  * row 16 w + l / 4 + 8 low and in column 8 j + 2 (l % 4) + i
- * shared<ROWS_A, ROWS_B>: d = a b (+ d); is it M, is it N that is contiguous?
+ * ss<ROWS_A, ROWS_B>: d = a b (+ d); is it M, is it N that is contiguous?
  *     (otherwise K)
- * mixed: d += a b, a in registers, N contiguous in b */
-template <int N, class T> struct Products;
+ * rs: d += a b, a in registers, N contiguous in b */
+template <int N, class T> struct Wgmma;
 
 /* eight of d's registers as operands, and their names in the text */
 #define D8(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]),     \
 	"+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
-#define SUMS16 D8(0)
-#define SUMS32 SUMS16, D8(8)
-#define SUMS64 SUMS32, D8(16), D8(24)
-#define SUMS80 SUMS64, D8(32)
-#define SUMS128 SUMS80, D8(40), D8(48), D8(56)
+#define ACC16 D8(0)
+#define ACC32 ACC16, D8(8)
+#define ACC64 ACC32, D8(16), D8(24)
+#define ACC80 ACC64, D8(32)
+#define ACC128 ACC80, D8(40), D8(48), D8(56)
 #define NAMES16 "%0, %1, %2, %3, %4, %5, %6, %7"
 #define NAMES32 NAMES16 ", %8, %9, %10, %11, %12, %13, %14, %15"
 #define NAMES64 NAMES32 ", %16, %17, %18, %19, %20, %21, %22, %23"            \
@@ -240,80 +241,80 @@ template <int N, class T> struct Products;
 #define NAMES128 NAMES80 ", %40, %41, %42, %43, %44, %45, %46, %47"           \
 	", %48, %49, %50, %51, %52, %53, %54, %55"                                \
 	", %56, %57, %58, %59, %60, %61, %62, %63"
-#define PRODUCTS(N, T, TYPE, R, S, U, V, W)                                   \
-template <> struct Products<N, T> {                                           \
+#define WGMMA(N, T, TYPE, R, S, U, V, W)                                      \
+template <> struct Wgmma<N, T> {                                              \
 	template <int ROWS_A, int ROWS_B>                                         \
-	static __device__ __forceinline__ void shared(float (&d)[N / 2],          \
+	static __device__ __forceinline__ void ss(float (&d)[N / 2],              \
 		uint64_t a, uint64_t b, int add)                                      \
 	{                                                                         \
 		asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %" #U ", 0;\n\t"   \
 			"wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." TYPE "." TYPE   \
 			" {" NAMES##N "}, %" #R ", %" #S ", p, 1, 1, %" #V ", %" #W       \
 			";\n\t}"                                                          \
-			: SUMS##N : "l"(a), "l"(b), "r"(add), "n"(ROWS_A), "n"(ROWS_B));  \
+			: ACC##N : "l"(a), "l"(b), "r"(add), "n"(ROWS_A), "n"(ROWS_B));   \
 	}                                                                         \
-	static __device__ __forceinline__ void mixed(float (&d)[N / 2],           \
+	static __device__ __forceinline__ void rs(float (&d)[N / 2],              \
 		const unsigned *a, uint64_t b)                                        \
 	{                                                                         \
 		asm volatile("{\n\t.reg .pred p;\n\tsetp.eq.b32 p, 0, 0;\n\t"         \
 			"wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." TYPE "." TYPE   \
 			" {" NAMES##N "}, {%" #R ", %" #S ", %" #U ", %" #V "}, %" #W     \
 			", p, 1, 1, 1;\n\t}"                                              \
-			: SUMS##N : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));  \
+			: ACC##N : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));   \
 	}                                                                         \
 };
-#define PRODUCTS_OF(N, ...)                                                   \
-	PRODUCTS(N, __nv_bfloat16, "bf16", __VA_ARGS__)                           \
-	PRODUCTS(N, __half, "f16", __VA_ARGS__)
-PRODUCTS_OF(16, 8, 9, 10, 11, 12)
-PRODUCTS_OF(32, 16, 17, 18, 19, 20)
-PRODUCTS_OF(64, 32, 33, 34, 35, 36)
-PRODUCTS_OF(80, 40, 41, 42, 43, 44)
-PRODUCTS_OF(128, 64, 65, 66, 67, 68)
-#undef PRODUCTS_OF
-#undef PRODUCTS
+#define WGMMA_OF(N, ...)                                                   \
+	WGMMA(N, __nv_bfloat16, "bf16", __VA_ARGS__)                           \
+	WGMMA(N, __half, "f16", __VA_ARGS__)
+WGMMA_OF(16, 8, 9, 10, 11, 12)
+WGMMA_OF(32, 16, 17, 18, 19, 20)
+WGMMA_OF(64, 32, 33, 34, 35, 36)
+WGMMA_OF(80, 40, 41, 42, 43, 44)
+WGMMA_OF(128, 64, 65, 66, 67, 68)
+#undef WGMMA_OF
+#undef WGMMA
 /* s (64 x N) = a b^T over D; a: 64 rows of a tile of A_ROWS rows, b: a tile of
- * N rows, both of D numbers; D is contiguous */
+ * N rows, both of D elements; D is contiguous */
 template <class T, int D, int N, int A_ROWS>
-__device__ __forceinline__ void multiply_rows(float (&s)[N / 2], unsigned a,
+__device__ __forceinline__ void matmul_nt(float (&s)[N / 2], unsigned a,
 	unsigned b)
 {
 	using W = Swizzle<D>;
-	const uint64_t left = factor(a, 16, 8 * W::WIDTH, W::MODE),
-		right = factor(b, 16, 8 * W::WIDTH, W::MODE);
+	const uint64_t left = smem_descriptor(a, 16, 8 * W::WIDTH, W::MODE),
+		right = smem_descriptor(b, 16, 8 * W::WIDTH, W::MODE);
 	#pragma unroll
 	for (int i = 0; i < D / 16; i++) {
 		const int block = i * 32 / W::WIDTH, byte = i * 32 % W::WIDTH;
-		Products<N, T>::template shared<0, 0>(s,
+		Wgmma<N, T>::template ss<0, 0>(s,
 			left + ((block * A_ROWS * W::WIDTH + byte) >> 4),
 			right + ((block * N * W::WIDTH + byte) >> 4), i > 0);
 	}
 }
-/* o (64 x D) += p v; p: 64 x N in registers, v: a tile of N rows of D numbers;
+/* o (64 x D) += p v; p: 64 x N in registers, v: a tile of N rows of D elements;
  * of these, blocks FIRST ... of 16 rows, up to LAST */
 template <class T, int D, int N, int FIRST = 0, int LAST = N / 16>
-__device__ __forceinline__ void add_product(float (&o)[D / 2],
+__device__ __forceinline__ void matmul_add(float (&o)[D / 2],
 	const unsigned (&p)[N / 4], unsigned v)
 {
 	using W = Swizzle<D>;
-	const uint64_t b = factor(v, N * W::WIDTH, 8 * W::WIDTH, W::MODE);
+	const uint64_t b = smem_descriptor(v, N * W::WIDTH, 8 * W::WIDTH, W::MODE);
 	#pragma unroll
 	for (int i = FIRST; i < LAST; i++)
-		Products<D, T>::mixed(o, p + 4 * i, b + (i * 16 * W::WIDTH >> 4));
+		Wgmma<D, T>::rs(o, p + 4 * i, b + (i * 16 * W::WIDTH >> 4));
 }
 
-/* q (64 x C) = s^T k; s: N rows of 64 numbers, k: C columns, from the start of
- * a block, of a tile of N rows of D numbers */
+/* q (64 x C) = s^T k; s: N rows of 64 elements, k: C columns, from the start of
+ * a block, of a tile of N rows of D elements */
 template <class T, int D, int C, int N>
-__device__ __forceinline__ void multiply_columns(float (&q)[C / 2], unsigned s,
+__device__ __forceinline__ void matmul_tn(float (&q)[C / 2], unsigned s,
 	unsigned k)
 {
 	using W = Swizzle<D>;
-	const uint64_t left = factor(s, N * 128, 1024, 1),
-		right = factor(k, N * W::WIDTH, 8 * W::WIDTH, W::MODE);
+	const uint64_t left = smem_descriptor(s, N * 128, 1024, 1),
+		right = smem_descriptor(k, N * W::WIDTH, 8 * W::WIDTH, W::MODE);
 	#pragma unroll
 	for (int i = 0; i < N / 16; i++)
-		Products<C, T>::template shared<1, 1>(q, left + (i * 16 * 128 >> 4),
+		Wgmma<C, T>::template ss<1, 1>(q, left + (i * 16 * 128 >> 4),
 			right + (i * 16 * W::WIDTH >> 4), i > 0);
 }
 /* sixteen bits each, x below y */
@@ -329,9 +330,9 @@ template <class T> __device__ __forceinline__ unsigned pack(float x, float y)
 	return both;
 }
 
-/* four matrices of 8 x 8 numbers of 16 bits, as products leave them; lane i
+/* four matrices of 8 x 8 16-bit elements, as wgmma leaves them; lane i
  * gives the address of row i % 8 of matrix i / 8 */
-__device__ __forceinline__ void store_matrices(unsigned at, unsigned a,
+__device__ __forceinline__ void stmatrix(unsigned at, unsigned a,
 	unsigned b, unsigned c, unsigned d)
 {
 	asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], "
@@ -356,10 +357,11 @@ __device__ __forceinline__ void load_two(float (&x)[2], unsigned from)
 	asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];"
 		: "=f"(x[0]), "=f"(x[1]) : "r"(from) : "memory");
 }
-/* sums of one warpgroup pass to the other by way of shared memory:
+/* accumulators of one warpgroup pass to the other by way of shared memory:
  * R floats of each of 128 threads */
 template <int R>
-__device__ __forceinline__ void leave_sums(unsigned to, const float (&x)[R])
+__device__ __forceinline__ void store_accumulators(unsigned to,
+	const float (&x)[R])
 {
 	#pragma unroll
 	for (int i = 0; i < R; i += 4)
@@ -368,7 +370,7 @@ __device__ __forceinline__ void leave_sums(unsigned to, const float (&x)[R])
 
 /* f(i, number i) */
 template <int R, class Each>
-__device__ __forceinline__ void with_sums(unsigned from, Each f)
+__device__ __forceinline__ void with_accumulators(unsigned from, Each f)
 {
 	#pragma unroll
 	for (int i = 0; i < R; i += 4) {
@@ -380,23 +382,23 @@ __device__ __forceinline__ void with_sums(unsigned from, Each f)
 	}
 }
 /* the warpgroup gives registers back, or takes them, up to N for each thread */
-template <int N> __device__ inline void registers_down()
+template <int N> __device__ inline void setmaxnreg_dec()
 {
 	asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" :: "n"(N));
 }
 
-template <int N> __device__ inline void registers_up()
+template <int N> __device__ inline void setmaxnreg_inc()
 {
 	asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" :: "n"(N));
 }
 /* until the kernels before have ended, and their writes are seen */
-__device__ inline void await_kernels_before()
+__device__ inline void griddepcontrol_wait()
 {
 	asm volatile("griddepcontrol.wait;" ::: "memory");
 }
 
-/* the next kernel may be made ready; it must await_kernels_before() */
-__device__ inline void let_next_kernel_start()
+/* the next kernel may be made ready; it must griddepcontrol_wait() */
+__device__ inline void griddepcontrol_launch_dependents()
 {
 	asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-/* matmul.c: matrix products through cuBLASLt */
+/* matmul.c: matmuls through cuBLASLt */
 #include "ops/cuda/cuda.h"
 
 #include <assert.h>
@@ -43,13 +43,13 @@ typedef struct Key {
 	size_t workspace;                       /* bytes */
 } Key;
 
-typedef struct Plan {
+typedef struct Gemm {
 	Key key;
 	cublasLtMatmulDesc_t operation;
 	cublasLtMatrixLayout_t left, right, result;     /* of B, A, C */
 	cublasLtMatmulAlgo_t algorithm;
 	bool found;                             /* is there an algorithm? */
-} Plan;
+} Gemm;
 enum { NSIDES = 4, WORKSPACE = 32 << 20, SIDE_WORKSPACE = 4 << 20 };
 
 typedef struct Side {
@@ -59,10 +59,10 @@ typedef struct Side {
 } Side;
 
 static struct {
-	cublasLtHandle_t handle;            /* NULL until the first product */
+	cublasLtHandle_t handle;            /* NULL until the first matmul */
 	void *workspace;
-	Plan *plans;
-	size_t nplans, fallbacks;
+	Gemm *gemms;
+	size_t ngemms, fallbacks;
 	cudaEvent_t fork;                   /* NULL until the first loop */
 	Side sides[NSIDES];
 } library;
@@ -74,13 +74,13 @@ size_t cuda_matmul_fallbacks(void)
 
 static void close_library(void)
 {
-	for (size_t i = 0; i < library.nplans; i++) {
-		CUBLAS(cublasLtMatmulDescDestroy(library.plans[i].operation));
-		CUBLAS(cublasLtMatrixLayoutDestroy(library.plans[i].left));
-		CUBLAS(cublasLtMatrixLayoutDestroy(library.plans[i].right));
-		CUBLAS(cublasLtMatrixLayoutDestroy(library.plans[i].result));
+	for (size_t i = 0; i < library.ngemms; i++) {
+		CUBLAS(cublasLtMatmulDescDestroy(library.gemms[i].operation));
+		CUBLAS(cublasLtMatrixLayoutDestroy(library.gemms[i].left));
+		CUBLAS(cublasLtMatrixLayoutDestroy(library.gemms[i].right));
+		CUBLAS(cublasLtMatrixLayoutDestroy(library.gemms[i].result));
 	}
-	free(library.plans);
+	free(library.gemms);
 	for (size_t i = 0; library.fork && i < NSIDES; i++) {
 		CUDA(cudaStreamDestroy(library.sides[i].stream));
 		CUDA(cudaEventDestroy(library.sides[i].join));
@@ -136,23 +136,23 @@ static cublasLtMatrixLayout_t layout(const Key *p, size_t type, size_t rows,
 	return made;
 }
 
-static void make_plan(Plan *plan)
+static void make_gemm(Gemm *gemm)
 {
-	const Key *p = &plan->key;
+	const Key *p = &gemm->key;
 	const cublasOperation_t op[] = { CUBLAS_OP_N, CUBLAS_OP_T };
-	CUBLAS(cublasLtMatmulDescCreate(&plan->operation, p->input == TF32
+	CUBLAS(cublasLtMatmulDescCreate(&gemm->operation, p->input == TF32
 		? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F));
-	CUBLAS(cublasLtMatmulDescSetAttribute(plan->operation,
+	CUBLAS(cublasLtMatmulDescSetAttribute(gemm->operation,
 		CUBLASLT_MATMUL_DESC_TRANSA, &op[p->trans_b], sizeof *op));
-	CUBLAS(cublasLtMatmulDescSetAttribute(plan->operation,
+	CUBLAS(cublasLtMatmulDescSetAttribute(gemm->operation,
 		CUBLASLT_MATMUL_DESC_TRANSB, &op[p->trans_a], sizeof *op));
-	plan->left = p->trans_b
+	gemm->left = p->trans_b
 		? layout(p, p->input, p->k, p->n, p->ldb, p->step_b)
 		: layout(p, p->input, p->n, p->k, p->ldb, p->step_b);
-	plan->right = p->trans_a
+	gemm->right = p->trans_a
 		? layout(p, p->input, p->m, p->k, p->lda, p->step_a)
 		: layout(p, p->input, p->k, p->m, p->lda, p->step_a);
-	plan->result = layout(p, p->output, p->n, p->m, p->ldc, p->step_c);
+	gemm->result = layout(p, p->output, p->n, p->m, p->ldc, p->step_c);
 	cublasLtMatmulPreference_t wish;
 	cublasLtMatmulHeuristicResult_t proposal;
 	const uint32_t reduction = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
@@ -168,28 +168,28 @@ static void make_plan(Plan *plan)
 	wish_for(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &align[2], 4);
 	wish_for(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &align[2], 4);
 	cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(library.handle,
-		plan->operation, plan->left, plan->right, plan->result, plan->result,
+		gemm->operation, gemm->left, gemm->right, gemm->result, gemm->result,
 		wish, 1, &proposal, &n);
 	CUBLAS(cublasLtMatmulPreferenceDestroy(wish));
 	if (status != CUBLAS_STATUS_NOT_SUPPORTED
 		&& status != CUBLAS_STATUS_INVALID_VALUE)
 		CUBLAS(status);
-	plan->found = status == CUBLAS_STATUS_SUCCESS && n > 0
+	gemm->found = status == CUBLAS_STATUS_SUCCESS && n > 0
 		&& proposal.state == CUBLAS_STATUS_SUCCESS;
-	if (plan->found)
-		plan->algorithm = proposal.algo;
+	if (gemm->found)
+		gemm->algorithm = proposal.algo;
 }
-static Plan find_plan(Key key)
+static Gemm find_gemm(Key key)
 {
-	for (size_t i = 0; i < library.nplans; i++)
-		if (memcmp(&library.plans[i].key, &key, sizeof key) == 0)
-			return library.plans[i];
-	if ((library.nplans & (library.nplans - 1)) == 0)
-		library.plans = need(realloc(library.plans, (library.nplans ?
-			2 * library.nplans : 1) * sizeof *library.plans));
-	Plan plan = { .key = key };
-	make_plan(&plan);
-	return library.plans[library.nplans++] = plan;
+	for (size_t i = 0; i < library.ngemms; i++)
+		if (memcmp(&library.gemms[i].key, &key, sizeof key) == 0)
+			return library.gemms[i];
+	if ((library.ngemms & (library.ngemms - 1)) == 0)
+		library.gemms = need(realloc(library.gemms, (library.ngemms ?
+			2 * library.ngemms : 1) * sizeof *library.gemms));
+	Gemm gemm = { .key = key };
+	make_gemm(&gemm);
+	return library.gemms[library.ngemms++] = gemm;
 }
 /* the largest power of two, up to 256, that divides all three */
 static size_t alignment(const void *p, size_t step, size_t other)
@@ -225,7 +225,7 @@ static void swap(size_t step[2])
 	step[1] = first;
 }
 
-/* the same product; outer is the number of calls, inner the batch of each */
+/* the same matmul; outer is the number of calls, inner the batch of each */
 static Matmul with_few_calls(Matmul s)
 {
 	s.outer = s.outer ? s.outer : 1;
@@ -245,7 +245,7 @@ static Matmul with_few_calls(Matmul s)
 	}
 	return s;
 }
-static void multiply(const Plan *plan, Array C, Array A, Array B,
+static void multiply(const Gemm *gemm, Array C, Array A, Array B,
 	const Matmul *s, size_t o, void *workspace, cudaStream_t stream)
 {
 	size_t in = type_size(A.type), out = type_size(C.type);
@@ -253,13 +253,13 @@ static void multiply(const Plan *plan, Array C, Array A, Array B,
 	const char *b = (const char *)B.at + o * s->step_b[0] * in;
 	char *c = (char *)C.at + o * s->step_c[0] * out;
 	float alpha = (float)s->alpha, beta = (float)s->beta;
-	CUBLAS(cublasLtMatmul(library.handle, plan->operation, &alpha,
-		b, plan->left, a, plan->right, &beta, c, plan->result,
-		c, plan->result, &plan->algorithm, workspace, plan->key.workspace,
+	CUBLAS(cublasLtMatmul(library.handle, gemm->operation, &alpha,
+		b, gemm->left, a, gemm->right, &beta, c, gemm->result,
+		c, gemm->result, &gemm->algorithm, workspace, gemm->key.workspace,
 		stream));
 }
 
-static void multiply_side_by_side(const Plan *plan, Array C, Array A, Array B,
+static void multiply_side_by_side(const Gemm *gemm, Array C, Array A, Array B,
 	const Matmul *s)
 {
 	open_sides();
@@ -269,7 +269,7 @@ static void multiply_side_by_side(const Plan *plan, Array C, Array A, Array B,
 		CUDA(cudaStreamWaitEvent(library.sides[i].stream, library.fork, 0));
 	for (size_t o = 0; o < s->outer; o++) {
 		Side *side = &library.sides[o % NSIDES];
-		multiply(plan, C, A, B, s, o, side->workspace, side->stream);
+		multiply(gemm, C, A, B, s, o, side->workspace, side->stream);
 	}
 	for (size_t i = 0; i < sides; i++) {
 		CUDA(cudaEventRecord(library.sides[i].join, library.sides[i].stream));
@@ -279,24 +279,24 @@ static void multiply_side_by_side(const Plan *plan, Array C, Array A, Array B,
 
 void cuda_matmul(Array C, Array A, Array B, Matmul s)
 {
-	assert(A.type == B.type && "the factors are of one type");
+	assert(A.type == B.type && "the operands are of one type");
 	assert(s.m > 0 && s.n > 0 && s.k > 0);
 	double start = clock_ms();
-	size_t known = library.nplans;
+	size_t known = library.ngemms;
 	open_library();
 	s = with_few_calls(s);
 	double opened = clock_ms();
-	Plan plan = find_plan(key_of(C, A, B, &s));
+	Gemm gemm = find_gemm(key_of(C, A, B, &s));
 	double chosen = clock_ms();
-	if (!plan.found) {
+	if (!gemm.found) {
 		library.fallbacks++;
-		cuda_matmul_any(C, A, B, s);
+		cuda_matmul_fallback(C, A, B, s);
 	} else if (s.outer == 1) {
-		multiply(&plan, C, A, B, &s, 0, library.workspace, cuda_stream());
+		multiply(&gemm, C, A, B, &s, 0, library.workspace, cuda_stream());
 	} else {
-		multiply_side_by_side(&plan, C, A, B, &s);
+		multiply_side_by_side(&gemm, C, A, B, &s);
 	}
-	if (library.nplans > known) {
+	if (library.ngemms > known) {
 		cuda_device()->choice_ms += chosen - opened;
 		cuda_device()->library_ms += clock_ms() - chosen + (opened - start);
 	}

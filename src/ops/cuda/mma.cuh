@@ -1,11 +1,11 @@
-/* mma.cuh: products of 16 x 16 blocks on tensor cores, in a warp's registers */
+/* mma.cuh: matmuls of 16 x 16 blocks on tensor cores, in a warp's registers */
 #ifndef OPS_CUDA_MMA_CUH
 #define OPS_CUDA_MMA_CUH
 
 #include "ops/cuda/common.cuh"
 
-/* 16 x 16 sums of a warp: at[j][0] and [1] are in row lane / 4 and in columns
- * 8 j + 2 (lane % 4) and the next; at[j][2] and [3] are 8 rows below */
+/* 16 x 16 accumulators of a warp: at[j][0] and [1] are in row lane / 4 and in
+ * columns 8 j + 2 (lane % 4) and the next; at[j][2] and [3] are 8 rows below */
 struct Block {
 	float at[2][4];
 };
@@ -23,10 +23,10 @@ MMA(bf16, "m16n8k16", "bf16")
 MMA(fp16, "m16n8k16", "f16")
 MMA(float, "m16n8k8", "tf32")
 
-/* four 8 x 8 matrices of 16-bit numbers; lane i gives the address of row i % 8
+/* four 8 x 8 matrices of 16-bit elements; lane i gives the address of row i % 8
  * of matrix i / 8 */
 template <bool TRANSPOSED>
-__device__ inline void load_matrices(unsigned (&x)[4], const void *row)
+__device__ inline void ldmatrix(unsigned (&x)[4], const void *row)
 {
 	const unsigned at = (unsigned)__cvta_generic_to_shared(row);
 	if (TRANSPOSED)
@@ -49,21 +49,21 @@ template <class T> struct Half {
 	{
 		const int lane = threadIdx.x % 32;
 		A a;
-		load_matrices<false>(a.at, tile + lane % 16 * stride + lane / 16 * 8);
+		ldmatrix<false>(a.at, tile + lane % 16 * stride + lane / 16 * 8);
 		return a;
 	}
 	static __device__ B columns(const T *tile, int stride)
 	{
 		const int lane = threadIdx.x % 32, row = lane / 16 * 8 + lane % 8;
 		unsigned x[4];
-		load_matrices<false>(x, tile + row * stride + lane / 8 % 2 * 8);
+		ldmatrix<false>(x, tile + row * stride + lane / 8 % 2 * 8);
 		return { { { x[0], x[1] }, { x[2], x[3] } } };
 	}
 	static __device__ B across(const T *tile, int stride)
 	{
 		const int lane = threadIdx.x % 32;
 		unsigned x[4];
-		load_matrices<true>(x, tile + lane % 16 * stride + lane / 16 * 8);
+		ldmatrix<true>(x, tile + lane % 16 * stride + lane / 16 * 8);
 		return { { { x[0], x[1] }, { x[2], x[3] } } };
 	}
 	static __device__ A from(const Block &c)
@@ -82,22 +82,22 @@ template <class T> struct Half {
 			mma(c.at[j], a.at, b.at[j], T());
 	}
 };
-/* each number is the sum of PLANES numbers of TF32, but for its last bits */
-template <int PLANES> struct Single {
+/* each element is the sum of PARTS of TF32, but for its last bits */
+template <int PARTS> struct Single {
 	using Stored = float;
-	static constexpr bool exact = PLANES > 1;
-	struct A { unsigned at[PLANES][2][4]; };
-	struct B { unsigned at[PLANES][2][2][2]; };
+	static constexpr bool exact = PARTS > 1;
+	struct A { unsigned at[PARTS][2][4]; };
+	struct B { unsigned at[PARTS][2][2][2]; };
 
 	template <class Put> static __device__ void split(float x, Put put)
 	{
 		#pragma unroll
-		for (int p = 0; p < PLANES - 1; p++) {
+		for (int p = 0; p < PARTS - 1; p++) {
 			const unsigned high = __float_as_uint(x) & 0xffffe000;
 			put(p, high);
 			x -= __uint_as_float(high);
 		}
-		put(PLANES - 1, __float_as_uint(x));
+		put(PARTS - 1, __float_as_uint(x));
 	}
 	static __device__ A rows(const float *tile, int stride)
 	{
@@ -139,25 +139,25 @@ template <int PLANES> struct Single {
 				[&](int p, unsigned x) { a.at[p][i / 4][i % 4] = x; });
 		return a;
 	}
-	/* the smallest products first; low times low is left out */
+	/* the smallest terms first; low times low is left out */
 	static __device__ void multiply(Block &c, const A &a, const B &b)
 	{
 		#pragma unroll
-		for (int plane = PLANES - 1; plane >= 0; plane--)
+		for (int part = PARTS - 1; part >= 0; part--)
 			#pragma unroll
-			for (int p = 0; p <= plane; p++)
+			for (int p = 0; p <= part; p++)
 				#pragma unroll
 				for (int i = 0; i < 4; i++)
 					mma(c.at[i % 2], a.at[p][i / 2],
-						b.at[plane - p][i % 2][i / 2], float());
+						b.at[part - p][i % 2][i / 2], float());
 	}
 };
 
-/* the factors that stand for numbers of a type */
-template <Type TYPE> struct FactorsOf;
-template <> struct FactorsOf<FP32> { using Are = Single<2>; };
-template <> struct FactorsOf<TF32> { using Are = Single<1>; };
-template <> struct FactorsOf<BF16> { using Are = Half<bf16>; };
-template <> struct FactorsOf<FP16> { using Are = Half<fp16>; };
+/* the operands that stand for elements of a type */
+template <Type TYPE> struct OperandsOf;
+template <> struct OperandsOf<FP32> { using Are = Single<2>; };
+template <> struct OperandsOf<TF32> { using Are = Single<1>; };
+template <> struct OperandsOf<BF16> { using Are = Half<bf16>; };
+template <> struct OperandsOf<FP16> { using Are = Half<fp16>; };
 
 #endif

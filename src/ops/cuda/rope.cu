@@ -2,11 +2,11 @@
 #include "ops/cuda/common.cuh"
 
 /* qkv: (B T, 3, H, D) of T, D even; cosine, sine: (length, D/2) fp32; a pair
- * turns by its angle, or back where direction is -1
+ * rotates by its angle, or back where direction is -1
  * bytes a token: 4 H D sizeof(T); 6 H D FLOPs
  * grid: B T, block: 2 H D / N threads, at most 1024; N even, a divisor of D */
 template <class T, int N, int W>
-__global__ void turn(T *qkv, const float *cosine, const float *sine,
+__global__ void rope(T *qkv, const float *cosine, const float *sine,
 	size_t length, unsigned width, unsigned D, float direction)
 {
 	const size_t angle = blockIdx.x % length * (D / 2);
@@ -33,7 +33,7 @@ static void launch(Array qkv, Array cosine, Array sine, size_t tokens,
 	size_t length, size_t H, size_t D, int direction)
 {
 	const unsigned threads = threads_for(blocks_for(2 * H * D, N), 1024);
-	turn<T, N, W><<<blocks_for(tokens, 1), threads, 0, cuda_stream()>>>(
+	rope<T, N, W><<<blocks_for(tokens, 1), threads, 0, cuda_stream()>>>(
 		(T *)qkv.at, (const float *)cosine.at, (const float *)sine.at, length,
 		(unsigned)(H * D), (unsigned)D, (float)direction);
 	LAUNCHED();

@@ -1,4 +1,4 @@
-/* tile.cuh: tiles of rows in shared memory, and products of them in registers */
+/* tile.cuh: tiles of rows in shared memory, and matmuls of them in registers */
 #ifndef OPS_CUDA_TILE_CUH
 #define OPS_CUDA_TILE_CUH
 
@@ -73,7 +73,7 @@ template <int N> __device__ inline void await_all_but()
 }
 /* S = A B^T; a: 16 rows */
 template <class F, int N, int D, class T>
-__device__ inline void multiply_rows(Block (&s)[N / 16], const T *a,
+__device__ inline void matmul_nt(Block (&s)[N / 16], const T *a,
 	const Tile<T, N, D> &b)
 {
 	constexpr int stride = Tile<T, N, D>::stride;
@@ -92,7 +92,7 @@ __device__ inline void multiply_rows(Block (&s)[N / 16], const T *a,
 
 /* O = O + P B */
 template <class F, int N, int D, class T>
-__device__ inline void add_product(Block (&o)[D / 16], const Block (&p)[N / 16],
+__device__ inline void matmul_add(Block (&o)[D / 16], const Block (&p)[N / 16],
 	const Tile<T, N, D> &b)
 {
 	constexpr int stride = Tile<T, N, D>::stride;
@@ -126,16 +126,17 @@ __device__ inline void each(Block (&x)[C], Each f)
 	}
 }
 
-/* hides keys after the diagonal or the last; (row, key): the upper left corner */
+/* masks keys after the diagonal or the last; (row, key): the upper left
+ * corner */
 template <int C>
-__device__ inline void hide(Block (&s)[C], int row, int key, int keys,
+__device__ inline void apply_mask(Block (&s)[C], int row, int key, int seqlen_k,
 	bool causal)
 {
 	const int last = key + 16 * C - 1;
-	if (last < keys && !(causal && last > row))
+	if (last < seqlen_k && !(causal && last > row))
 		return;
 	each(s, [&](float &x, int, int i, int j) {
-		if (key + j >= keys || (causal && key + j > row + i))
+		if (key + j >= seqlen_k || (causal && key + j > row + i))
 			x = -INFINITY;
 	});
 }
@@ -160,11 +161,11 @@ __device__ inline void write_rows(Rows<T> x, int first, const Block (&o)[C],
 			store_by<1>(to, pair);
 	}
 }
-/* turns scores into weights relative to the largest so far; sums and outputs
- * of what came before shrink */
+/* turns scores into probabilities relative to the largest so far; sums and
+ * outputs of what came before shrink */
 template <int C, int D>
-__device__ inline void weigh(Block (&s)[C], Block (&o)[D], float (&largest)[2],
-	float (&sum)[2], float scale)
+__device__ inline void online_softmax(Block (&s)[C], Block (&o)[D],
+	float (&largest)[2], float (&sum)[2], float scale)
 {
 	const float base = scale * LOG2_E;
 	float next[2] = { largest[0], largest[1] }, shrink[2];
@@ -174,13 +175,13 @@ __device__ inline void weigh(Block (&s)[C], Block (&o)[D], float (&largest)[2],
 	#pragma unroll
 	for (int low = 0; low < 2; low++) {
 		next[low] = row_max(next[low]);
-		shrink[low] = power2((largest[low] - next[low]) * base);
+		shrink[low] = exp2_approx((largest[low] - next[low]) * base);
 		largest[low] = next[low];
 		sum[low] *= shrink[low];
 	}
 	each(o, [&](float &x, int low, int, int) { x *= shrink[low]; });
 	each(s, [&](float &x, int low, int, int) {
-		x = power2((x - next[low]) * base);
+		x = exp2_approx((x - next[low]) * base);
 		sum[low] += x;
 	});
 }
@@ -200,9 +201,9 @@ __device__ inline void divide_by_sums(Block (&o)[C], const float (&largest)[2],
 	}
 	each(o, [&](float &x, int low, int, int) { x *= inverse[low]; });
 }
-/* turns rows first ... back by their angles */
+/* rotates rows first ... back by their angles */
 template <int C>
-__device__ inline void turn_back(Block (&x)[C], const AttentionGradient &g,
+__device__ inline void rope_backward(Block (&x)[C], const AttentionGradient &g,
 	int first, int n)
 {
 	const int lane = threadIdx.x % 32;

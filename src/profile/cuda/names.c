@@ -29,7 +29,7 @@ static bool name_of_formula(char *text, size_t n, const char *name)
 }
 
 /* leaves out of a library's name what all of its kernels share */
-static bool name_of_product(char *text, size_t n, const char *name)
+static bool name_of_gemm(char *text, size_t n, const char *name)
 {
 	static const char *const dull[] = { "xmma", "execute", "kernel", "5x",
 		"cublas", "aligna4", "alignc4", "aligna8", "alignc8", "f32f32", "f32" };
@@ -68,7 +68,7 @@ void shorten(char *text, size_t n, const char *mangled)
 	int status;
 	char *name = __cxa_demangle(mangled, NULL, NULL, &status);
 	if (name == NULL) {
-		if (!name_of_product(text, n, mangled))
+		if (!name_of_gemm(text, n, mangled))
 			snprintf(text, n, "%s", mangled);
 		return;
 	}

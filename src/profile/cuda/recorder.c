@@ -23,33 +23,34 @@ static void cupti_expect(CUptiResult result, const char *call, int line)
 
 typedef struct Link {
 	unsigned call;                  /* CUPTI's number of a call */
-	int span;
+	int range;
 } Link;
 
 static struct {
 	pthread_mutex_t lock;
-	Work *works;                    /* span: the call that queued it */
+	Activity *activities;           /* range: the call that queued it */
 	Link *links;
-	size_t nworks, nlinks, lost;
+	size_t nactivities, nlinks, lost;
 } kept = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-enum { MOST_WORKS = 1 << 21 };
+enum { MOST_ACTIVITIES = 1 << 21 };
 
-static void keep_work(Work w)
+static void keep_activity(Activity w)
 {
-	if (kept.nworks == MOST_WORKS) {
+	if (kept.nactivities == MOST_ACTIVITIES) {
 		kept.lost++;
 		return;
 	}
-	if ((kept.nworks & (kept.nworks - 1)) == 0)
-		kept.works = need(realloc(kept.works, (kept.nworks ? 2 * kept.nworks
-			: 1) * sizeof *kept.works));
-	kept.works[kept.nworks++] = w;
+	if ((kept.nactivities & (kept.nactivities - 1)) == 0)
+		kept.activities = need(realloc(kept.activities,
+			(kept.nactivities ? 2 * kept.nactivities
+			: 1) * sizeof *kept.activities));
+	kept.activities[kept.nactivities++] = w;
 }
 
 static void keep_link(Link l)
 {
-	if (kept.nlinks == MOST_WORKS) {
+	if (kept.nlinks == MOST_ACTIVITIES) {
 		kept.lost++;
 		return;
 	}
@@ -70,8 +71,9 @@ static void CUPTIAPI lend_buffer(uint8_t **buffer, size_t *nbytes,
 
 static void keep_kernel(const CUpti_ActivityKernel10 *k)
 {
-	keep_work((Work){ .kind = WORK_KERNEL, .name = short_name(k->name),
-		.span = (int)k->correlationId, .start_us = k->start * 1e-3,
+	keep_activity((Activity){ .kind = ACTIVITY_KERNEL,
+		.name = short_name(k->name),
+		.range = (int)k->correlationId, .start_us = k->start * 1e-3,
 		.end_us = k->end * 1e-3, .stream = k->streamId,
 		.grid = { (unsigned)k->gridX, (unsigned)k->gridY, (unsigned)k->gridZ },
 		.block = { (unsigned)k->blockX, (unsigned)k->blockY,
@@ -91,14 +93,14 @@ static void keep_record(const CUpti_Activity *record)
 		keep_kernel((const void *)record);
 		break;
 	case CUPTI_ACTIVITY_KIND_MEMCPY:
-		keep_work((Work){ .kind = WORK_COPY, .name = "copy",
-			.span = (int)copy->correlationId, .start_us = copy->start * 1e-3,
+		keep_activity((Activity){ .kind = ACTIVITY_COPY, .name = "copy",
+			.range = (int)copy->correlationId, .start_us = copy->start * 1e-3,
 			.end_us = copy->end * 1e-3, .stream = copy->streamId,
 			.nbytes = copy->bytes });
 		break;
 	case CUPTI_ACTIVITY_KIND_MEMSET:
-		keep_work((Work){ .kind = WORK_FILL, .name = "fill",
-			.span = (int)fill->correlationId, .start_us = fill->start * 1e-3,
+		keep_activity((Activity){ .kind = ACTIVITY_FILL, .name = "fill",
+			.range = (int)fill->correlationId, .start_us = fill->start * 1e-3,
 			.end_us = fill->end * 1e-3, .stream = fill->streamId,
 			.nbytes = fill->bytes });
 		break;
@@ -156,17 +158,17 @@ bool recorder_start(void)
 	return true;
 }
 
-void recorder_begin(int span)
+void recorder_begin(int range)
 {
 	CUPTI(cuptiActivityPushExternalCorrelationId(
-		CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, (uint64_t)span));
+		CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, (uint64_t)range));
 }
 
 void recorder_end(void)
 {
-	uint64_t span;
+	uint64_t range;
 	CUPTI(cuptiActivityPopExternalCorrelationId(
-		CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, &span));
+		CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, &range));
 }
 
 static int by_call(const void *a, const void *b)
@@ -177,7 +179,8 @@ static int by_call(const void *a, const void *b)
 
 static int by_start(const void *a, const void *b)
 {
-	double x = ((const Work *)a)->start_us, y = ((const Work *)b)->start_us;
+	double x = ((const Activity *)a)->start_us,
+		y = ((const Activity *)b)->start_us;
 	return x < y ? -1 : x > y;
 }
 
@@ -188,16 +191,17 @@ void recorder_stop(Profile *p)
 		CUPTI(cuptiActivityDisable(kinds[i]));
 	pthread_mutex_lock(&kept.lock);
 	qsort(kept.links, kept.nlinks, sizeof *kept.links, by_call);
-	for (size_t i = 0; i < kept.nworks; i++) {
-		Link wanted = { (unsigned)kept.works[i].span, -1 };
+	for (size_t i = 0; i < kept.nactivities; i++) {
+		Link wanted = { (unsigned)kept.activities[i].range, -1 };
 		const Link *found = kept.nlinks ? bsearch(&wanted, kept.links,
 			kept.nlinks, sizeof *kept.links, by_call) : NULL;
-		kept.works[i].span = found ? found->span : -1;
+		kept.activities[i].range = found ? found->range : -1;
 	}
-	qsort(kept.works, kept.nworks, sizeof *kept.works, by_start);
-	p->works = kept.works, p->nworks = kept.nworks, p->lost = kept.lost;
+	qsort(kept.activities, kept.nactivities, sizeof *kept.activities, by_start);
+	p->activities = kept.activities, p->nactivities = kept.nactivities,
+		p->lost = kept.lost;
 	free(kept.links);
-	kept.works = NULL, kept.links = NULL;
-	kept.nworks = kept.nlinks = kept.lost = 0;
+	kept.activities = NULL, kept.links = NULL;
+	kept.nactivities = kept.nlinks = kept.lost = 0;
 	pthread_mutex_unlock(&kept.lock);
 }

@@ -1,4 +1,4 @@
-/* recorder.h: works of a profile, by CUPTI's activity records */
+/* recorder.h: activities of a profile, by CUPTI's activity records */
 #ifndef PROFILE_CUDA_RECORDER_H
 #define PROFILE_CUDA_RECORDER_H
 
@@ -6,9 +6,9 @@
 
 /* false: this process may not record, because another tool does */
 bool recorder_start(void);
-void recorder_begin(int span);
+void recorder_begin(int range);
 void recorder_end(void);
-/* gives the works to p */
+/* gives the activities to p */
 void recorder_stop(Profile *p);
 
 #endif

@@ -42,7 +42,7 @@ static double distance(const real *a, const real *b, size_t n)
 static void models_agree(void **state)
 {
 	static const size_t batches[][2] = { { 1, 1 }, { 3, 17 }, { 1, 1000 } };
-	/* heads of 12 numbers, and of 16, which attend in tiles */
+	/* heads of 12 elements, and of 16, which FlashAttention takes */
 	static const Shape odd = { 101, 1000, 36, 50, 2, 3, 10000 },
 		even = { 101, 1000, 48, 50, 2, 3, 10000 };
 	(void)state;
@@ -172,7 +172,7 @@ static void train_one_step(const Shape *shape, const Policy *policy, bool fused)
 	model_free(&m);
 }
 
-static void library_takes_all_products(void **state)
+static void library_takes_all_matmuls(void **state)
 {
 	(void)state;
 	if (gpu == NULL)
@@ -187,7 +187,7 @@ static void library_takes_all_products(void **state)
 		train_one_step(&block, policy, fused);
 		size_t refused = cuda_matmul_fallbacks() - before;
 		if (refused > 0)
-			fail_msg("%s, %s, %s: the library refuses %zu products", size->name,
+			fail_msg("%s, %s, %s: the library refuses %zu matmuls", size->name,
 				policy->name, fusion_names[fused], refused);
 	}
 }
@@ -197,7 +197,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(models_agree), cmocka_unit_test(training_repeats),
 		cmocka_unit_test(curves_coincide),
-		cmocka_unit_test(library_takes_all_products),
+		cmocka_unit_test(library_takes_all_matmuls),
 	};
 	return cmocka_run_group_tests(tests, open_both, close_both);
 }

@@ -251,7 +251,7 @@ static const Case cases[] = {
 	IN(HIGH, D0, LOGSUM), IN(INTEGER, D0, TOKENS) } },
 };
 
-static void marks_measure(void **state)
+static void events_measure(void **state)
 {
 	(void)state;
 	if (gpu == NULL)
@@ -262,18 +262,18 @@ static void marks_measure(void **state)
 	held[0] = a.at;
 	ops_for(gpu)->fill(a, 1, n);
 	double start = device_now_ms(gpu);
-	device_mark(gpu, 0);
-	device_mark(gpu, 1);
+	device_event_record(gpu, 0);
+	device_event_record(gpu, 1);
 	for (int i = 0; i < REPEATS; i++)
 		ops_for(gpu)->fill(a, i, n);
-	device_mark(gpu, 2);
-	double work = device_between_ms(gpu, 1, 2);
-	double all = device_between_ms(gpu, 0, 2);
+	device_event_record(gpu, 2);
+	double work = device_event_elapsed_ms(gpu, 1, 2);
+	double all = device_event_elapsed_ms(gpu, 0, 2);
 	double clock = device_now_ms(gpu) - start;
-	double floor = REPEATS * n * sizeof(float) / 100e12 * 1e3;
-	if (!(floor < work && work <= all && all <= clock))
+	double bound = REPEATS * n * sizeof(float) / 100e12 * 1e3;
+	if (!(bound < work && work <= all && all <= clock))
 		fail_msg("%g ms of work, %g ms with an empty phase, %g ms by the "
-			"clock; at least %g ms were expected", work, all, clock, floor);
+			"clock; at least %g ms were expected", work, all, clock, bound);
 }
 typedef struct Sum { Array x, y, z; size_t n; } Sum;
 
@@ -313,16 +313,16 @@ static void recorded_work_repeats(void **state)
 	queue_sum(&s);                      /* all code is loaded now */
 	ops_for(gpu)->fill(s.z, -1, LENGTH);
 	int kernels = 0;
-	void *graph = device_graph(gpu, queue_sum, &s, &kernels);
+	void *graph = device_graph_capture(gpu, queue_sum, &s, &kernels);
 	assert_non_null(graph);
 	assert_int_equal(kernels, 3);
 	expect_all(s.z, LENGTH, -1);
 	for (int x = 1; x <= 2; x++) {
 		ops_for(gpu)->fill(s.x, x, LENGTH);
-		device_replay(gpu, graph);
+		device_graph_launch(gpu, graph);
 		expect_all(s.z, LENGTH, 2 + 2 * x);
 	}
-	device_forget(gpu, &graph);
+	device_graph_destroy(gpu, &graph);
 	assert_null(graph);
 }
 
@@ -330,7 +330,7 @@ int main(void)
 {
 	enum { NCASES = sizeof cases / sizeof *cases };
 	struct CMUnitTest tests[NCASES + 2] = {
-		[NCASES] = cmocka_unit_test_teardown(marks_measure, release_both),
+		[NCASES] = cmocka_unit_test_teardown(events_measure, release_both),
 		cmocka_unit_test_teardown(recorded_work_repeats, release_both),
 	};
 	list_cases(tests, cases, NCASES);

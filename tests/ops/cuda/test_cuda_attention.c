@@ -1,5 +1,5 @@
-/* attention in tiles on the GPU against its formulas */
-#include "tests/ops/attend.h"
+/* FlashAttention on the GPU against its formulas */
+#include "tests/ops/attention_reference.h"
 #include "tests/ops/cuda/both.h"
 
 static const Type types[] = { FP32, TF32, BF16, FP16 };
@@ -38,16 +38,16 @@ static Array take(const OnGpu *g, int a)
 	return part;
 }
 
-static void run_attention(const AttentionWay *way, const Problem *p, OnGpu *g,
-	const Array *host, Array *got, bool any_order)
+static void run_attention(const AttentionKernel *kernel, const Problem *p,
+	OnGpu *g, const Array *host, Array *got, bool deterministic)
 {
 	for (int a = 0; a <= ARRAYS; a++)
 		put(g, a, host);
 	Attention a = attention_on(p, g->at, g->at[ARRAYS]);
 	AttentionGradient gradient = gradient_on(p, g->at, g->angles);
-	gradient.any_order = any_order;
-	way->forward(a);
-	way->backward(a, gradient);
+	gradient.deterministic = deterministic;
+	kernel->forward(a);
+	kernel->backward(a, gradient);
 	for (int i = 0; i <= ARRAYS; i++)
 		got[i] = take(g, i);
 }
@@ -60,11 +60,11 @@ static void follow_the_formulas(const Problem *p, int t)
 	OnGpu g;
 	char label[200];
 	int end = snprintf(label, sizeof label, "%s, %zu of %zu x %zu, %zu wide, %s, "
-		"gap %zu", type_names[type], p->B * p->H, p->queries, p->keys, p->D,
-		p->causal ? "causal" : "full", p->gap);
+		"gap %zu", type_names[type], p->B * p->H, p->seqlen_q, p->seqlen_k,
+		p->D, p->causal ? "causal" : "full", p->gap);
 	for (int a = 0; a <= ARRAYS; a++) {
 		Type stored = a < ARRAYS ? type : FP32;
-		g.n[a] = a < ARRAYS ? length_of(p, a) : p->B * p->H * p->queries;
+		g.n[a] = a < ARRAYS ? length_of(p, a) : p->B * p->H * p->seqlen_q;
 		g.whole[a] = array_new(gpu, g.n[a] + 2 * MARGIN, stored, MEM_TEMPORARY,
 			"test");
 		g.at[a] = array_part(gpu, g.whole[a], MARGIN);
@@ -80,14 +80,15 @@ static void follow_the_formulas(const Problem *p, int t)
 		array_write(gpu, g.angles[part], angles[part].at, n);
 	Attention asked = attention_on(p, g.at, g.at[ARRAYS]);
 	AttentionGradient gradient = gradient_on(p, g.at, g.angles);
-	for (const AttentionWay *way = ops_for(gpu)->ways; way->name; way++) {
-		if (!way->takes(&asked, &gradient))
+	for (const AttentionKernel *kernel = ops_for(gpu)->attention_kernels;
+		kernel->name; kernel++) {
+		if (!kernel->supports(&asked, &gradient))
 			continue;
-		snprintf(label + end, sizeof label - end, ", %s", way->name);
-		run_attention(way, p, &g, host, got, true);
+		snprintf(label + end, sizeof label - end, ", %s", kernel->name);
+		run_attention(kernel, p, &g, host, got, false);
 		expect_attention(label, p, &r, got, got[ARRAYS], bounds[t], scores[t]);
-		run_attention(way, p, &g, host, got, false);
-		run_attention(way, p, &g, host, again, false);
+		run_attention(kernel, p, &g, host, got, true);
+		run_attention(kernel, p, &g, host, again, true);
 		expect_attention(label, p, &r, got, got[ARRAYS], bounds[t], scores[t]);
 		for (int a = 0; a <= ARRAYS; a++)
 			expect_same(label, again[a], got[a], g.n[a]);
@@ -105,11 +106,11 @@ static void attention_follows_the_formulas(void **state)
 			w = i / NTYPES_HERE / NLENGTHS % NWIDTHS;
 		bool causal = i / NTYPES_HERE / NLENGTHS / NWIDTHS;
 		static const size_t gaps[] = { 0, 8, 3 };
-		Problem p = { .B = 2, .H = 1 + l % 2, .queries = lengths[l][0],
-			.keys = lengths[l][1], .D = widths[w], .causal = causal,
+		Problem p = { .B = 2, .H = 1 + l % 2, .seqlen_q = lengths[l][0],
+			.seqlen_k = lengths[l][1], .D = widths[w], .causal = causal,
 			.size = 1, .gap = gaps[(l + w) % 3], .heads_first = w % 2,
-			.turned = (l + t) % 2 };
-		if (p.keys < 1000 || (p.D == 64 && getenv("QUICK") == NULL))
+			.rotated = (l + t) % 2 };
+		if (p.seqlen_k < 1000 || (p.D == 64 && getenv("QUICK") == NULL))
 			follow_the_formulas(&p, (int)t);
 	}
 }
@@ -120,20 +121,20 @@ static void large_scores_do_no_harm(void **state)
 	if (gpu == NULL)
 		skip();
 	for (int t = 0; t < NTYPES_HERE; t++) {
-		const Problem p = { .B = 1, .H = 2, .queries = 130, .keys = 130,
+		const Problem p = { .B = 1, .H = 2, .seqlen_q = 130, .seqlen_k = 130,
 			.D = 64, .causal = true, .size = 100 };
 		follow_the_formulas(&p, t);
 	}
 }
 
-/* blocks that stay have more than one tile each, of 64 queries or of 192 */
-static void blocks_take_tile_after_tile(void **state)
+/* persistent blocks have more than one tile each, of 64 queries or of 192 */
+static void persistent_blocks_take_tiles(void **state)
 {
 	(void)state;
 	if (gpu == NULL)
 		skip();
 	for (int i = 0; i < 2 * NWIDTHS; i++) {
-		const Problem p = { .B = 4, .H = 18, .queries = 200, .keys = 330,
+		const Problem p = { .B = 4, .H = 18, .seqlen_q = 200, .seqlen_k = 330,
 			.D = widths[i / 2], .causal = i % 2, .size = 1 };
 		if (p.D == 64 || getenv("QUICK") == NULL)
 			follow_the_formulas(&p, 2);
@@ -149,8 +150,8 @@ static void a_thousand_runs_are_the_same(void **state)
 		skip();
 	enum { HEADS = 16, N = 1000, WIDTH = 64, SIZE = HEADS * N * WIDTH };
 	Array at[ARRAYS + 1], first[ARRAYS + 1], now = poisoned(SIZE);
-	const Problem p = { .B = 1, .H = HEADS, .queries = N, .keys = N, .D = WIDTH,
-		.causal = true, .size = 1 };
+	const Problem p = { .B = 1, .H = HEADS, .seqlen_q = N, .seqlen_k = N,
+		.D = WIDTH, .causal = true, .size = 1 };
 	Array angles[2] = { { NULL, FP32 }, { NULL, FP32 } };
 	for (int a = 0; a <= ARRAYS; a++) {
 		at[a] = array_new(gpu, SIZE, a < ARRAYS ? BF16 : FP32, MEM_TEMPORARY,
@@ -178,9 +179,10 @@ static void other_heads_are_declined(void **state)
 	(void)state;
 	if (gpu == NULL)
 		skip();
-	bool (*attends)(Type, size_t) = ops_for(gpu)->fused.attends;
-	assert_true(attends(BF16, 80) && attends(FP32, 128));
-	assert_false(attends(BF16, 48) || attends(FP32, 0) || attends(FP64, 64));
+	bool (*supported)(Type, size_t) = ops_for(gpu)->fused.supports_attention;
+	assert_true(supported(BF16, 80) && supported(FP32, 128));
+	assert_false(supported(BF16, 48) || supported(FP32, 0)
+		|| supported(FP64, 64));
 }
 
 int main(void)
@@ -188,7 +190,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(attention_follows_the_formulas, release_both),
 		cmocka_unit_test_teardown(large_scores_do_no_harm, release_both),
-		cmocka_unit_test_teardown(blocks_take_tile_after_tile, release_both),
+		cmocka_unit_test_teardown(persistent_blocks_take_tiles, release_both),
 		cmocka_unit_test_teardown(a_thousand_runs_are_the_same, release_both),
 		cmocka_unit_test(other_heads_are_declined),
 	};

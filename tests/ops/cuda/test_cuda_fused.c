@@ -96,10 +96,10 @@ static const Case cases[] = {
 { "rmsnorm_backward_no_output", rmsnorm_backward, rows, 0, {
 	UPDATED(HIGH, ALL, SPREAD, STREAM), NOTHING, OUT(HIGH, D1, GAIN_SUM),
 	NOTHING, IN(LOW, ALL, SPREAD), NORM_INPUTS } },
-#define TURNED UPDATED(LOW, ALL, SPREAD, .absolute = 8, .times = 3), \
+#define ROTATED UPDATED(LOW, ALL, SPREAD, .absolute = 8, .times = 3), \
 	IN(HIGH, D1 | D3, SPREAD), IN(HIGH, D1 | D3, SPREAD)
-{ "rope_forward", rope, heads, 1, { TURNED } },
-{ "rope_backward", rope, heads, -1, { TURNED } },
+{ "rope_forward", rope, heads, 1, { ROTATED } },
+{ "rope_backward", rope, heads, -1, { ROTATED } },
 #define WEIGHT .relative = 96, .over = D1
 { "softmax_forward", softmax, squares, 1, {
 	OUT(LOW, ALL, WEIGHT), IN(LOW, ALL, LOWER) } },

@@ -38,7 +38,7 @@ typedef struct Kind {
 	double beta;
 } Kind;
 
-static Matmul shape;                    /* of the product at hand */
+static Matmul shape;                    /* of the matmul at hand */
 static const Argument operand = { .role = AS_IN },
 	result = { .role = AS_UPDATED };
 
@@ -48,7 +48,7 @@ static void multiply(const Ops *o, const Array *a, const size_t *n, int how)
 	o->matmul(a[0], a[1], a[2], shape);
 }
 
-static Trial product(const size_t *mnk, int transposes, Batch batch,
+static Trial gemm(const size_t *mnk, int transposes, Batch batch,
 	size_t gap, const Kind *kind, size_t skew)
 {
 	size_t m = mnk[0], n = mnk[1], k = mnk[2];
@@ -89,17 +89,17 @@ static const Sizes sizes[] = { { 1, 1, 1 }, { 3, 5, 65 }, { 8, 16, 24 },
 	{ 1, 300, 257 }, { 130, 33, 1 }, { 33, 17, 1000 }, { 128, 192, 64 },
 };
 
-static void exact_products_are_equal(void **state)
+static void exact_matmuls_are_equal(void **state)
 {
-	enum { WAYS = 4 * NBATCHES * 2 * 2 };
+	enum { LAYOUTS = 4 * NBATCHES * 2 * 2 };
 	(void)state;
 	if (gpu == NULL)
 		skip();
 	for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
-		for (int way = 0; way < WAYS && !too_large(sizes[s]); way++)
+		for (int layout = 0; layout < LAYOUTS && !too_large(sizes[s]); layout++)
 			for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-				size_t gap = way & 4 ? 3 : 0, skew = way >> 3 & 1;
-				Trial t = product(sizes[s], way & 3, (Batch)(way / 16), gap,
+				size_t gap = layout & 4 ? 3 : 0, skew = layout >> 3 & 1;
+				Trial t = gemm(sizes[s], layout & 3, (Batch)(layout / 16), gap,
 					&kinds[k], skew);
 				run_trial(&t, multiply, 0);
 			}
@@ -135,7 +135,7 @@ static void fp32_is_not_tf32(void **state)
 		run_trial(&t, loose ? multiply_as_tf32 : multiply, 0);
 	}
 }
-static void nans_reach_the_product(void **state)
+static void nans_reach_the_matmul(void **state)
 {
 	(void)state;
 	if (gpu == NULL)
@@ -184,9 +184,9 @@ static void readable_types_are_alike(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(exact_products_are_equal, release_both),
+		cmocka_unit_test_teardown(exact_matmuls_are_equal, release_both),
 		cmocka_unit_test_teardown(fp32_is_not_tf32, release_both),
-		cmocka_unit_test_teardown(nans_reach_the_product, release_both),
+		cmocka_unit_test_teardown(nans_reach_the_matmul, release_both),
 		cmocka_unit_test_teardown(readable_types_are_alike, release_both),
 	};
 	return cmocka_run_group_tests(tests, open_both, close_both);

@@ -6,8 +6,8 @@ static void names_are_short(void **state)
 {
 	(void)state;
 	static const char *const names[][2] = {
-		{ "_Z6attendI4HalfI13__nv_bfloat16ELi64ELi64EEv9Attentionb",
-			"attend<Half<bf16>, 64, 64>" },
+		{ "_Z16mma_sync_forwardI4HalfI13__nv_bfloat16ELi64ELi64EEv9Attentionb",
+			"mma_sync_forward<Half<bf16>, 64, 64>" },
 		{ "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize64x64x8_stage3_"
 			"warpsize1x4x1_ffma_aligna4_alignc4_execute_kernel__5x_cublas",
 			"sm80_gemm_f32f32_tn_n_tilesize64x64x8_stage3_warpsize1x4x1_ffma" },

@@ -9,28 +9,44 @@ static const Shape shape = { 1000, 64, 128, 344, 3, 2, 10000 };
 static int kernels_within(const Profile *p, const char *name)
 {
 	int n = 0;
-	for (size_t i = 0; i < p->nworks; i++)
-		n += p->works[i].kind == WORK_KERNEL
-			&& profile_within(p, p->works[i].span, name) >= 0;
+	for (size_t i = 0; i < p->nactivities; i++)
+		n += p->activities[i].kind == ACTIVITY_KERNEL
+			&& profile_within(p, p->activities[i].range, name) >= 0;
 	return n;
 }
 
-static void expect_works(const Profile *p, double step_ms)
+static void expect_activities(const Profile *p, double step_ms)
 {
 	double busy = 0;
-	for (size_t i = 0; i < p->nworks; i++) {
-		const Work *w = &p->works[i];
+	for (size_t i = 0; i < p->nactivities; i++) {
+		const Activity *w = &p->activities[i];
 		assert_true(w->start_us <= w->end_us);
-		if (w->span < 0 || w->kind != WORK_KERNEL)
+		if (w->range < 0 || w->kind != ACTIVITY_KERNEL)
 			continue;
-		assert_true(w->start_us >= p->spans[w->span].start_us);
+		assert_true(w->start_us >= p->ranges[w->range].start_us);
 		assert_true(w->grid[0] > 0 && w->block[0] > 0 && w->registers > 0);
 		busy += w->end_us - w->start_us;
 	}
-	for (size_t i = 1; i < p->nworks; i++)
-		assert_true(p->works[i].stream != p->works[i - 1].stream
-			|| p->works[i].start_us >= p->works[i - 1].start_us);
+	for (size_t i = 1; i < p->nactivities; i++)
+		assert_true(p->activities[i].stream != p->activities[i - 1].stream
+			|| p->activities[i].start_us >= p->activities[i - 1].start_us);
 	assert_true(busy > 0 && busy <= step_ms * 1e3);
+}
+
+/* each interval that has activities lies in that of the range around it */
+static void expect_intervals(const Profile *p)
+{
+	double start, end, outer_start, outer_end;
+	for (size_t i = 0; i < p->nactivities; i++)
+		for (int s = p->activities[i].range; s >= 0; s = p->ranges[s].parent) {
+			profile_interval(p, s, &start, &end);
+			assert_true(start <= p->activities[i].start_us
+				&& p->activities[i].end_us <= end);
+			if (p->ranges[s].parent < 0)
+				continue;
+			profile_interval(p, p->ranges[s].parent, &outer_start, &outer_end);
+			assert_true(outer_start <= start && end <= outer_end);
+		}
 }
 
 static void kernels_lie_in_their_phases(void **state)
@@ -46,7 +62,7 @@ static void kernels_lie_in_their_phases(void **state)
 		Batch b = batch_random(2, 64, shape.vocab, 1);
 		timed_step(m, &adamw, &b, MODE_TRAIN);
 		Profile *p = profile_start(gpu, true);
-		if (!p->sees_work)
+		if (!p->sees_activities)
 			skip();
 		StepTime t = timed_step(m, &adamw, &b, MODE_TRAIN);
 		profile_stop(p);
@@ -56,7 +72,8 @@ static void kernels_lie_in_their_phases(void **state)
 			+ kernels_within(p, "backward")
 			+ kernels_within(p, "optimizer"), kernels);
 		assert_true(kernels_within(p, "softmax") == (fused ? 0 : 3 * (7 + 7)));
-		expect_works(p, t.step_ms);
+		expect_activities(p, t.step_ms);
+		expect_intervals(p);
 		profile_free(&p);
 		batch_free(&b);
 		adamw_free(&adamw, m);

@@ -1,0 +1,252 @@
+/* peaks: what the machine can do: bandwidth, matmuls, launches */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "experiments/harness.h"
+#include "experiments/timing.h"
+#include "ops/array.h"
+
+static long mebibytes, dimension, runs = 21, launches = 1000;
+static const Option options[] = {
+	{ "mebibytes", OPT_INT, &mebibytes, "1..65536",
+		"size of the arrays that are copied" },
+	{ "dimension", OPT_INT, &dimension, "1..65536",
+		"rows and columns of the matrices" },
+	{ "launches", OPT_INT, &launches, "1..100000", "kernels in a queue" },
+	{ "runs", OPT_INT, &runs, "1..1000", "measured runs, after a few" },
+	{ 0 }
+};
+
+static size_t length(const Device *d)
+{
+	return mebibytes ? (size_t)mebibytes << 18 : copy_length(d);
+}
+static void set_figures(Row *row, const char *unit, double value, double low,
+	double high, double sd)
+{
+	row_set(row, "value", "%.6g", value);
+	row_set(row, "unit", "%s", unit);
+	row_set(row, "min", "%.6g", low);
+	row_set(row, "max", "%.6g", high);
+	row_set(row, "sd", "%.3g", sd);
+	row_set(row, "runs", "%ld", runs);
+}
+
+/* amount: what is done in a ms, in the unit */
+static void set_rate(Row *row, const char *unit, double amount, Timing t)
+{
+	double rate = amount / t.ms;
+	set_figures(row, unit, rate, amount / t.max_ms, amount / t.min_ms,
+		rate * t.sd_ms / t.ms);
+}
+typedef struct Traffic {
+	Device *device;
+	Array a, b;
+	int32_t *count;
+	size_t n;
+} Traffic;
+
+static void queue_cast(void *arg)
+{
+	const Traffic *t = arg;
+	ops_for(t->device)->cast(t->b, t->a, t->n);
+}
+
+static void do_memcpy(void *arg)
+{
+	const Traffic *t = arg;
+	device_upload(t->device, t->b.at, t->a.at, t->n * sizeof(float));
+}
+
+static void queue_reads(void *arg)
+{
+	const Traffic *t = arg;
+	ops_for(t->device)->count_nonfinite(t->count, t->a, t->n);
+}
+
+static void queue_writes(void *arg)
+{
+	const Traffic *t = arg;
+	ops_for(t->device)->fill(t->b, 1.5, t->n);
+}
+/* passes: how many arrays are read or written */
+static void measure_traffic(Row *row, Work *work, int passes, bool recorded)
+{
+	Device *d = harness_device();
+	size_t n = length(d);
+	Traffic t = { d, array_new(d, n, FP32, MEM_TEMPORARY, "array"),
+		array_new(d, n, FP32, MEM_TEMPORARY, "other array"),
+		device_alloc(d, sizeof *t.count, MEM_TEMPORARY, "count"), n };
+	int32_t count = 0;
+	device_upload(d, t.count, &count, sizeof count);
+	ops_for(d)->draw(t.a, n, 1, 4, harness_seed, 1);
+	ops_for(d)->fill(t.b, NAN, n);
+	Timing timing = recorded ? timed(d, work, &t, (int)runs)
+		: timed_calls(d, work, &t, (int)runs);
+	enum { LAST = 64 };
+	real want[LAST], got[LAST];
+	size_t at = n - LAST;
+	array_read(d, want, array_part(d, t.a, at), LAST);
+	array_read(d, got, array_part(d, t.b, at), LAST);
+	device_download(d, &count, t.count, sizeof count);
+	if (count != 0)
+		die("%d numbers of the array are not finite", count);
+	for (int i = 0; i < LAST && work != queue_reads; i++)
+		if (got[i] != (work == queue_writes ? (real)1.5 : want[i]))
+			die("element %zu is %g", at + i, (double)got[i]);
+	set_rate(row, "GB/s", 1e-6 * passes * n * sizeof(float), timing);
+	row_set(row, "detail", "%.0f MiB", n * sizeof(float) / 1048576.0);
+}
+
+static void measure_copy(Row *row)
+{
+	measure_traffic(row, queue_cast, 2, true);
+}
+
+static void measure_memcpy(Row *row)
+{
+	measure_traffic(row, do_memcpy, 2, false);
+}
+
+static void measure_read(Row *row)
+{
+	measure_traffic(row, queue_reads, 1, true);
+}
+
+static void measure_write(Row *row)
+{
+	measure_traffic(row, queue_writes, 1, true);
+}
+typedef struct Gemm { const Ops *ops; Array c, a, b; size_t n; } Gemm;
+
+static void queue_matmul(void *arg)
+{
+	const Gemm *p = arg;
+	p->ops->matmul(p->c, p->a, p->b, (Matmul){ .m = p->n, .n = p->n,
+		.k = p->n, .trans_b = true, .lda = p->n, .ldb = p->n, .ldc = p->n,
+		.alpha = 1 });
+}
+
+static void check_element(Device *d, const Gemm *p, size_t i, size_t j,
+	Type type)
+{
+	size_t n = p->n;
+	real *a = need(malloc(n * sizeof *a)), *b = need(malloc(n * sizeof *b)), c;
+	array_read(d, a, array_part(d, p->a, i * n), n);
+	array_read(d, b, array_part(d, p->b, j * n), n);
+	array_read(d, &c, array_part(d, p->c, i * n + j), 1);
+	double sum = 0;
+	for (size_t k = 0; k < n; k++)
+		sum += (double)a[k] * b[k];
+	double allowed = (4 * type_spacing(type, 1) + 1e-4) * sqrt(n);
+	if (!(fabs(c - sum) <= allowed))
+		die("element %zu, %zu of C is %g, not %g", i, j, (double)c,
+			sum);
+	free(a);
+	free(b);
+}
+static void measure_matmul(Row *row, Type type)
+{
+	Device *d = harness_device();
+	size_t n = dimension ? dimension : harness_on_gpu() ? 8192 : 2048;
+	Type stored = type == TF32 ? FP32 : type;
+	Gemm p = { ops_for(d), array_new(d, n * n, stored, MEM_TEMPORARY, "C"),
+		array_new(d, n * n, stored, MEM_TEMPORARY, "A"),
+		array_new(d, n * n, stored, MEM_TEMPORARY, "B"), n };
+	p.ops->draw(p.a, n * n, 1, 4, harness_seed, 1);
+	p.ops->draw(p.b, n * n, 1, 4, harness_seed, 2);
+	p.ops->fill(p.c, NAN, n * n);
+	p.a.type = p.b.type = type;
+	set_rate(row, "TFLOP/s", 2e-9 * n * n * n,
+		timed(d, queue_matmul, &p, (int)runs));
+	row_set(row, "detail", "%zu x %zu", n, n);
+	check_element(d, &p, 0, 0, type);
+	check_element(d, &p, n / 2, n / 3, type);
+	check_element(d, &p, n - 1, n - 1, type);
+}
+
+static void measure_fp32(Row *row) { measure_matmul(row, FP32); }
+static void measure_tf32(Row *row) { measure_matmul(row, TF32); }
+static void measure_bf16(Row *row) { measure_matmul(row, BF16); }
+static void measure_fp16(Row *row) { measure_matmul(row, FP16); }
+typedef struct Queue { const Ops *ops; Array a; } Queue;
+enum { FEW = 32 };
+
+static void queue_fills(void *arg)
+{
+	const Queue *q = arg;
+	for (long i = 0; i < launches; i++)
+		q->ops->fill(q->a, 1 + i, FEW);
+}
+
+static void measure_queue(Row *row, bool recorded)
+{
+	Device *d = harness_device();
+	Queue q = { ops_for(d), array_new(d, FEW, FP32, MEM_TEMPORARY, "few") };
+	q.ops->fill(q.a, 0, FEW);
+	Timing t = recorded ? timed(d, queue_fills, &q, (int)runs)
+		: timed_calls(d, queue_fills, &q, (int)runs);
+	real last[FEW];
+	array_read(d, last, q.a, FEW);
+	if (last[0] != launches || last[FEW - 1] != launches)
+		die("the last of %ld fills was not done", launches);
+	if (recorded && t.kernels != launches)
+		die("%d kernels were recorded, not %ld", t.kernels, launches);
+	double us = 1e3 / launches;
+	set_figures(row, "us", us * t.ms, us * t.min_ms, us * t.max_ms,
+		us * t.sd_ms);
+	row_set(row, "detail", "%ld fills of %d numbers", launches, FEW);
+}
+
+static void measure_launch(Row *row) { measure_queue(row, false); }
+static void measure_replay(Row *row) { measure_queue(row, true); }
+static const struct Quantity {
+	const char *name;
+	bool gpu_only;
+	void (*measure)(Row *row);
+} quantities[] = {
+	{ "copy", false, measure_copy }, { "memcpy", false, measure_memcpy },
+	{ "read", false, measure_read }, { "write", false, measure_write },
+	{ "fp32", false, measure_fp32 }, { "tf32", true, measure_tf32 },
+	{ "bf16", true, measure_bf16 }, { "fp16", true, measure_fp16 },
+	{ "launch", false, measure_launch }, { "replay", true, measure_replay },
+};
+enum { NQUANTITIES = sizeof quantities / sizeof *quantities };
+
+static void plan(Plan *plan)
+{
+	for (int i = 0; i < NQUANTITIES; i++)
+		if (harness_on_gpu() || !quantities[i].gpu_only)
+			plan_add(plan, "%s", quantities[i].name);
+}
+
+static void run(Row *row)
+{
+	int i = 0;
+	while (strcmp(quantities[i].name, row_text(row, "quantity")) != 0)
+		i++;
+	quantities[i].measure(row);
+}
+static const char *scale(void)
+{
+	return harness_on_gpu() ? "course" : "small (arrays and matrices a quarter "
+		"as long; no formats but fp32)";
+}
+
+int main(int argc, char **argv)
+{
+	const Sweep sweeps[] = {
+		{ "peaks", "quantity", "value unit sd min max runs detail", plan,
+			run },
+		{ 0 }
+	};
+	const Experiment e = {
+		.name = "peaks", .options = options, .sweeps = sweeps,
+		.about = "what the machine can do: bandwidth, matmuls, launches",
+		.scale = scale,
+	};
+	return harness_main(&e, argc, argv);
+}

@@ -1,0 +1,156 @@
+"""pytorch_sdpa: times PyTorch's attention, and compares its errors with ours"""
+import argparse
+import math
+import os
+import sys
+
+from pytorch_peer import F, Clock, attention, set_precision, torch
+
+
+def attention_by(backend):
+	"""attention of PyTorch: naive (eager or compiled), or one of its libraries"""
+	if backend == "eager":
+		return attention
+	if backend == "compiled":
+		return torch.compile(attention)
+	kind = getattr(torch.nn.attention.SDPBackend, {"cudnn": "CUDNN_ATTENTION",
+		"flash2": "FLASH_ATTENTION", "efficient": "EFFICIENT_ATTENTION"}[backend])
+
+	def attention_of(q, k, v):
+		with torch.nn.attention.sdpa_kernel(kind):
+			return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+	return attention_of
+
+
+def command_time(args):
+	set_precision("fp32")
+	torch.manual_seed(args.seed)
+	dtype = torch.bfloat16 if args.dtype == "bf16" else torch.float32
+	shape = (args.batch, args.heads, args.n, args.d)
+	q, k, v, g = (torch.randn(shape, device="cuda", dtype=dtype)
+		for _ in range(4))
+	leaves = [x.requires_grad_() for x in (q, k, v)]
+	for backend in args.backends.split(","):
+		print(f"variant=pytorch-{backend}", time_attention(attention_by(backend),
+			leaves, g, args.runs), flush=True)
+
+
+def time_attention(attention_of, leaves, g, runs):
+	"""both passes apart and together, as key=value"""
+	def mark():
+		event = torch.cuda.Event(enable_timing=True)
+		event.record()
+		return event
+
+	def passes(times):
+		"""a clock of passes that are queued without waiting, as ours are"""
+		clock, marks = Clock(), []
+		for i in range(times):
+			marks.append(mark())
+			o = attention_of(*leaves)
+			marks.append(mark())
+			torch.autograd.grad(o, leaves, g)
+		marks.append(mark())
+		torch.cuda.synchronize()
+		ms = [a.elapsed_time(b) for a, b in zip(marks, marks[1:])]
+		clock.ms = {"fwd": ms[::2], "bwd": ms[1::2],
+			"both": [sum(pair) for pair in zip(ms[::2], ms[1::2])]}
+		return clock
+
+	torch.cuda.reset_peak_memory_stats()
+	try:
+		both = passes(5).ms["both"][-1]
+	except torch.OutOfMemoryError:
+		return "status=oom"
+	# long passes are repeated less often
+	clock = passes(max(3, min(runs, int(400 / both))))
+	peak = torch.cuda.max_memory_allocated() / 2**20
+	answers = {"peak_MiB": f"{peak:.2f}"}
+	for name in ("fwd", "bwd", "both"):
+		answers |= clock.columns(name)
+	return " ".join(f"{key}={value}" for key, value in answers.items()) \
+		+ " status=ok"
+
+
+def attention_wide(q, k, v, g, wide):
+	"""O, dQ, dK, dV by the formulas; what softmax sums is in wide precision"""
+	scale, n = q.shape[-1] ** -0.5, q.shape[-2]
+	hidden = torch.ones(n, n, device=q.device, dtype=torch.bool).triu(1)
+	S = (q @ k.mT * scale).masked_fill(hidden, -math.inf)
+	P = S.to(wide).softmax(-1).to(q.dtype)
+	dP = (g @ v.mT).to(wide)
+	dS = (P * (dP - (P * dP).sum(-1, keepdim=True)) * scale).to(q.dtype)
+	return P @ v, dS @ k, dS.mT @ q, P.mT @ g
+
+
+def errors_of(attention_of, q, k, v, g, exact):
+	"""of O, dQ, dK, dV, relative to the norm of what is exact"""
+	leaves = [x.clone().requires_grad_() for x in (q, k, v)]
+	o = attention_of(*leaves)
+	arrays = (o, *torch.autograd.grad(o, leaves, g))
+	return [((got.double() - want).norm() / want.norm()).item()
+		for got, want in zip(arrays, exact)]
+
+
+class Wide(torch.autograd.Function):
+	"""attention_wide in fp32, with a softmax in float64"""
+	@staticmethod
+	def forward(ctx, q, k, v):
+		ctx.save_for_backward(q, k, v)
+		return attention_wide(q, k, v, torch.zeros_like(q), torch.double)[0]
+
+	@staticmethod
+	def backward(ctx, g):
+		return attention_wide(*ctx.saved_tensors, g, torch.double)[1:]
+
+
+def command_errors(args):
+	"""errors of our attention and of another's, on the same inputs"""
+	sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../ops"))
+	from flash_attention import FlashAttention
+	set_precision("fp32")
+	torch.manual_seed(args.seed)
+	dtype = torch.bfloat16 if args.dtype == "bf16" else torch.float32
+	other = attention_by("cudnn") if args.dtype == "bf16" else Wide.apply
+	for data in ("normal", "outliers"):
+		for d in (64, 128):
+			inputs = [torch.randn(1, args.heads, args.n, d, device="cuda")
+				for _ in range(4)]
+			if data == "outliers":
+				for x in inputs:
+					x += 10 * torch.randn_like(x) * (torch.rand_like(x) < 0.001)
+			inputs = [x.to(dtype) for x in inputs]
+			exact = attention_wide(*(x.double() for x in inputs), torch.double)
+			ours = errors_of(lambda *x: FlashAttention.apply(*x, True), *inputs,
+				exact)
+			theirs = errors_of(other, *inputs, exact)
+			print(f"data={data} d={d}", *(f"{key}={error:.4g}" for key, error
+				in zip(("o", "dq", "dk", "dv", "peer_o", "peer_dq", "peer_dk",
+				"peer_dv"), ours + theirs)), "status=ok", flush=True)
+
+
+def main():
+	parser = argparse.ArgumentParser(prog="pytorch_sdpa", description=__doc__)
+	commands = parser.add_subparsers(dest="command", required=True)
+
+	def command(name, run, **settings):
+		p = commands.add_parser(name)
+		p.set_defaults(run=run)
+		for option, default in dict(settings, seed=1).items():
+			p.add_argument("--" + option, default=default, type=int)
+		p.add_argument("--dtype", choices=("fp32", "bf16"), default="bf16")
+		return p
+
+	command("time", command_time, batch=1, heads=1, n=1024, d=64, runs=20) \
+		.add_argument("--backends", default="cudnn", metavar="LIST",
+		help="of eager, compiled, cudnn, flash2, efficient; commas between")
+	command("errors", command_errors, heads=4, n=2048)
+	args = parser.parse_args()
+	if not torch.cuda.is_available():
+		parser.error("PyTorch finds no GPU")
+	args.run(args)
+
+
+if __name__ == "__main__":
+	main()

@@ -1,0 +1,184 @@
+#include "model/memory_estimate.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct Sizes {
+	double N, C, F, H, T, V, L;
+	/* bytes of an element of the stream, between matmuls, of an elementary step's
+	 * result, of a cast's, and of the stream's gradient for matmuls */
+	double r, w, step, cast, low;
+	double attention; /* bytes of scratch of FlashAttention's backward pass */
+	bool fused, flash;
+} Sizes;
+
+static double attention_scratch(const Model *m, size_t B, size_t T)
+{
+	size_t C = m->shape.d_model, H = m->shape.heads, D = C / H;
+	Heads three = { { NULL, m->policy->op[OP_SCORES].input }, T * 3 * C, 3 * C,
+		D }, one = { three.x, T * C, C, D };
+	Attention a = { .B = B, .H = H, .seqlen_q = T, .seqlen_k = T, .D = D,
+		.causal = true, .q = three, .k = three, .v = three, .o = one };
+	return m->flash ? m->ops->fused.attention_scratch(&a) : 0;
+}
+
+static Sizes sizes_of(const Model *m, size_t B, size_t T)
+{
+	const Backend *b = m->device->backend;
+	Type linear = m->policy->op[OP_LINEAR].output;
+	double w = b->width(linear);
+	return (Sizes){ .N = (double)B * T, .C = m->shape.d_model,
+		.F = m->shape.d_ff, .H = m->shape.heads, .T = T, .V = m->shape.vocab,
+		.L = m->shape.layers, .r = b->width(TYPE_REAL), .w = w,
+		.step = strcmp(b->name, "cuda") == 0 ? b->width(TYPE_REAL) : 0,
+		.cast = m->ops->reads(TYPE_REAL, m->policy->op[OP_LINEAR].input) ? 0 : w,
+		.low = m->policy->op[OP_RESIDUAL].output == linear ? 0 : w,
+		.attention = attention_scratch(m, B, T), .fused = m->fused,
+		.flash = m->flash };
+}
+static double input_of(const Sizes *s)
+{
+	return s->N * s->C * s->r;
+}
+
+static double saved_by_block(const Sizes *s)
+{
+	double scores = s->flash ? s->H * s->r : s->H * s->T * s->w;
+	double between = s->fused ? 4 * s->C + 2 * s->F : 6 * s->C + 3 * s->F;
+	return s->N * (2 * (s->C + 1) * s->r + between * s->w + scores);
+}
+
+/* inputs of blocks that are saved for themselves at the same time; together:
+ * blocks that are run together */
+static double inputs_of(const Model *m, const Sizes *s, int *together)
+{
+	*together = m->checkpoint_every;
+	if (m->checkpoint_every == 0)
+		return 0;
+	int levels = 0;
+	for (; *together > m->recompute_blocks; *together = (*together + 1) / 2)
+		levels++;
+	return (ceil(s->L / m->checkpoint_every) + levels) * input_of(s);
+}
+
+static double blocks_of(const Model *m, const Sizes *s)
+{
+	int together;
+	double others = inputs_of(m, s, &together) - input_of(s);
+	if (m->checkpoint_every == 0)
+		return s->L * saved_by_block(s);
+	int rest = (int)s->L % m->checkpoint_every;
+	if (rest == 0 || rest == s->L)
+		return others + together * saved_by_block(s);
+	return fmax(others + rest * saved_by_block(s), others - input_of(s)
+		+ together * saved_by_block(s));
+}
+
+/* losses, their logsumexp, the last norm's factor; tokens and targets */
+static double rest_of(const Sizes *s)
+{
+	return s->N * (3 * s->r + 8);
+}
+
+/* besides, the last input, its norm and the logits */
+static double top_of(const Sizes *s)
+{
+	double norm = s->fused ? 0 : s->C * s->w;
+	return s->N * (s->C * s->r + norm + s->V * s->w) + rest_of(s);
+}
+typedef struct Temporaries {
+	double top;                      /* above the blocks */
+	double forward;                  /* in a block */
+	double base;                     /* backward, always, and besides in: */
+	double last_matmul, feed_forward, attention, norm;
+	double optimizer;
+} Temporaries;
+
+static Temporaries temporaries_of(const Sizes *s, bool train)
+{
+	double NC = s->N * s->C, NF = s->N * s->F, scores = s->N * s->H * s->T,
+		largest = s->C * fmax(s->V, s->F);
+	if (s->fused)
+		return (Temporaries){ .top = NC * (s->w + s->r + s->low),
+			.forward = (NF + NC) * s->w,
+			.base = NC * (s->w + s->r + s->low),
+			.feed_forward = NF * s->w,
+			.attention = 4 * NC * s->w + s->attention
+				+ (s->flash ? 0 : scores * s->w) };
+	return (Temporaries){
+		.top = fmax(s->N * s->V * s->step, NC * s->r + s->C * s->V * s->cast),
+		.forward = fmax(scores * s->step, fmax(NF * s->step,
+			NC * s->w + s->C * s->F * s->cast)),
+		.base = 2 * NC * s->r,
+		.last_matmul = NF * s->w + (NC + s->C * s->F) * s->cast,
+		.feed_forward = 2 * NF * s->w + fmax(3 * NF * s->step,
+			s->C * s->F * s->cast),
+		.attention = 4 * NC * s->w + scores * (s->w + s->step),
+		.norm = 3 * NC * s->step,
+		.optimizer = train ? 2 * largest * s->step : 0,
+	};
+}
+
+/* weights, a copy for matmuls, and the tables of the rotary embedding */
+static double parameters_of(const Model *m, const Sizes *s)
+{
+	double tables = s->r * m->shape.context * s->C / s->H,
+		copy = m->compute_weights.at && m->compute_weights.at != m->weights.at
+		? m->count * s->w : 0;
+	return m->count * s->r + copy + tables;
+}
+
+double memory_estimate_forward(const Model *m, size_t B, size_t T)
+{
+	Sizes s = sizes_of(m, B, T);
+	double NC = s.N * s.C, NF = s.N * s.F, scores = s.N * s.H * s.T,
+		stream = NC * s.r, most = 0, moments[] = {
+			/* SwiGLU; the loss */
+			3 * NF * s.w + NF * (s.fused ? 0 : s.step),
+			NC * s.w + s.N * s.V * s.w + (s.fused ? 0 : fmax(s.N * s.V * s.step,
+				s.C * s.V * s.cast)),
+			/* attention; gate and up, with a cast weight */
+			s.flash ? 4 * NC * s.w : 3 * NC * s.w + scores * s.w
+				+ fmax(s.fused ? 0 : scores * s.step, NC * s.w),
+			NC * s.w + 2 * NF * s.w + (s.fused ? 0 : s.C * s.F * s.cast) };
+	for (size_t i = 0; i < sizeof moments / sizeof *moments; i++)
+		most = fmax(most, moments[i]);
+	return parameters_of(m, &s) + stream + most + 8 * s.N;
+}
+
+double memory_estimate_block(const Model *m, size_t B, size_t T)
+{
+	Sizes s = sizes_of(m, B, T);
+	return saved_by_block(&s);
+}
+
+MemoryEstimate memory_estimate(const Model *m, size_t B, size_t T, bool train)
+{
+	Sizes s = sizes_of(m, B, T);
+	double blocks = blocks_of(m, &s),
+		above = top_of(&s) + (m->checkpoint_every > 0
+		? ceil(s.L / m->checkpoint_every) * input_of(&s) : blocks);
+	Temporaries t = temporaries_of(&s, train);
+	MemoryEstimate a = { .category = {
+		[MEM_PARAMETER] = parameters_of(m, &s),
+		[MEM_GRADIENT] = m->count * s.r,
+		[MEM_OPTIMIZER] = train ? 2 * m->count * s.r : 0,
+		[MEM_ACTIVATION] = fmax(above, blocks + rest_of(&s)
+			+ (m->checkpoint_every > 0 && !s.fused ? input_of(&s) : 0)),
+		[MEM_TEMPORARY] = fmax(fmax(t.top, t.forward), fmax(t.optimizer,
+			t.base + fmax(t.feed_forward, fmax(t.attention, t.norm)))),
+	} };
+	double kept = a.category[MEM_PARAMETER] + a.category[MEM_GRADIENT]
+		+ a.category[MEM_OPTIMIZER];
+	/* what a feed-forward layer saved, and in the eager path the heads' output */
+	double gone = s.N * (2 * s.F + (s.fused ? 0 : s.F + 2 * s.C)) * s.w
+		+ s.N * s.C * s.r;
+	double below = blocks + rest_of(&s) + t.base, moments[] = {
+		above + t.top,
+		below + fmax(t.last_matmul, t.norm),
+		below + t.feed_forward - (s.fused ? 0 : s.N * s.F * s.w),
+		below - gone + t.attention, t.optimizer };
+	for (size_t i = 0; i < sizeof moments / sizeof *moments; i++)
+		a.total = fmax(a.total, kept + moments[i]);
+	return a;
+}

@@ -1,0 +1,63 @@
+/* attention_kernels.c: the kernels of attention, and which of them is used */
+#include <assert.h>
+#include <stddef.h>
+
+#include "ops/cuda/cuda.h"
+#include "ops/cuda/hopper.h"
+
+const AttentionKernel cuda_attention_kernels[] = {
+	{ "simt", cuda_simt_supports, cuda_simt_forward, cuda_simt_backward,
+		cuda_mma_sync_scratch },
+	{ "mma_sync", cuda_mma_sync_supports, cuda_mma_sync_forward,
+		cuda_mma_sync_backward, cuda_mma_sync_scratch },
+	{ "split_fp16", cuda_split_fp16_supports, cuda_split_fp16_forward,
+		cuda_split_fp16_backward, cuda_split_fp16_scratch },
+	{ "wgmma", hopper_supports, cuda_wgmma_forward, cuda_wgmma_backward,
+		cuda_wgmma_scratch },
+	{ "m64", hopper_supports, cuda_m64_forward, cuda_warp_specialized_backward,
+		cuda_warp_specialized_scratch },
+	{ "multi_warpgroup", hopper_supports, cuda_multi_warpgroup_forward,
+		cuda_warp_specialized_backward, cuda_warp_specialized_scratch },
+	{ "split_kv", hopper_supports, cuda_split_kv_forward,
+		cuda_warp_specialized_backward, cuda_warp_specialized_scratch },
+	{ "warp_specialized", hopper_supports, cuda_warp_specialized_forward,
+		cuda_warp_specialized_backward, cuda_warp_specialized_scratch },
+	{ 0 }
+};
+
+/* NULL: there is none */
+static const AttentionKernel *last_supported(const Attention *a,
+	const AttentionGradient *g)
+{
+	const AttentionKernel *last = NULL;
+	for (const AttentionKernel *kernel = cuda_attention_kernels; kernel->name;
+		kernel++)
+		if (kernel->supports(a, g))
+			last = kernel;
+	return last;
+}
+
+bool cuda_fused_supports_attention(Type type, size_t D)
+{
+	Attention a = { .D = D, .q.x.type = type };
+	return last_supported(&a, NULL) != NULL;
+}
+
+size_t cuda_fused_attention_scratch(const Attention *a)
+{
+	return last_supported(a, NULL)->scratch(a);
+}
+
+void cuda_fused_attention_forward(Attention a)
+{
+	const AttentionKernel *kernel = last_supported(&a, NULL);
+	assert(kernel && "cuda_fused_supports_attention was asked");
+	kernel->forward(a);
+}
+
+void cuda_fused_attention_backward(Attention a, AttentionGradient g)
+{
+	const AttentionKernel *kernel = last_supported(&a, &g);
+	assert(kernel && "cuda_fused_supports_attention was asked");
+	kernel->backward(a, g);
+}

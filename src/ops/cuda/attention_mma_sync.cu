@@ -1,0 +1,295 @@
+/* attention_mma_sync.cu: attention tile by tile, forward and backward, on
+ * tensor cores */
+#include "ops/cuda/tile.cuh"
+
+/* what a block of threads that holds queries reads, and where its keys end */
+template <class T> struct Part {
+	Rows<const T> Q, K, V;
+	int first, mine, top, end;          /* row: of the block, of the warp in it,
+	                                     * of the warp; key after the last */
+	float scale;
+};
+
+template <class T> __device__ inline Part<T> part_of(const Attention &a)
+{
+	const int first = (gridDim.y - 1 - blockIdx.y) * M,
+		mine = threadIdx.x / 32 * 16, seqlen_k = (int)a.seqlen_k;
+	return { rows_of<const T>(a.q, a.seqlen_q, a.H),
+		rows_of<const T>(a.k, a.seqlen_k, a.H),
+		rows_of<const T>(a.v, a.seqlen_k, a.H),
+		first, mine, first + mine, a.causal ? min(seqlen_k, first + M)
+		: seqlen_k, (float)a.scale };
+}
+
+/* O = softmax(scale Q K^T) V and L of 64 queries, keys in tiles of N
+ * FLOPs: 4 D for each pair of query and key; bytes: Q, O, L once; K, V once from
+ * memory, then from the L2 cache for each 64 queries
+ * grid: (B H, queries / 64), block: WARPS warps */
+template <class F, int D, int N>
+__global__ __launch_bounds__(32 * WARPS)
+void mma_sync_forward(Attention a, bool wide)
+{
+	using T = typename F::Stored;
+	extern __shared__ __align__(16) char memory[];
+	auto &q = *(Tile<T, M, D> *)memory;
+	auto &k = *(Tile<T, N, D> *)(&q + 1), &v = *(&k + 1);
+	const auto [Q, K, V, first, mine, top, end, scale] = part_of<T>(a);
+	Block s[N / 16], o[D / 16] = {};
+	float largest[2] = { -INFINITY, -INFINITY }, sum[2] = { 0, 0 };
+	fetch(q, Q, first, wide);
+	fetch(k, K, 0, wide);
+	end_group();
+	for (int j = 0; j < end; j += N) {
+		fetch(v, V, j, wide);
+		end_group();
+		await_all_but<1>();             /* k is there */
+		matmul_nt<F>(s, q.at + mine * q.stride, k);
+		__syncthreads();                /* k has been read by all */
+		if (j + N < end)
+			fetch(k, K, j + N, wide);
+		end_group();
+		apply_mask(s, top, j, K.n, a.causal);
+		online_softmax(s, o, largest, sum, scale);
+		await_all_but<1>();
+		matmul_add<F>(o, s, v);
+		__syncthreads();
+	}
+	divide_by_sums(o, largest, sum, (float *)a.L.at + blockIdx.x * (size_t)Q.n,
+		top, Q.n, scale);
+	write_rows(rows_of<T>(a.o, a.seqlen_q, a.H), top, o, wide);
+}
+/* the sum of scale dO O over a row, for each of a thread's two rows */
+template <int D, class T>
+__device__ inline void find_delta(float (&delta)[2], Rows<const T> o,
+	Rows<const T> d, int top, float scale)
+{
+	#pragma unroll
+	for (int low = 0; low < 2; low++) {
+		const int row = top + low * 8 + threadIdx.x % 32 / 4;
+		float sum = 0;
+		for (int c = threadIdx.x % 4; c < D && row < o.n; c += 4)
+			sum += widen(o.at[row * o.step + c]) * widen(d.at[row * d.step + c]);
+		delta[low] = row_sum(sum) * scale;
+	}
+}
+/* dQ = dS K, dS = P (scale dO V^T - delta); also delta, (B, H, queries)
+ * FLOPs: 6 D for each pair of query and key; bytes: Q, O, dO, L once, K, V as
+ * mma_sync_forward; launched as that */
+template <class F, int D, int N>
+__global__ __launch_bounds__(32 * WARPS) void mma_sync_dq(Attention a,
+	AttentionGradient g, float *deltas, bool wide)
+{
+	using T = typename F::Stored;
+	extern __shared__ __align__(16) char memory[];
+	auto &q = *(Tile<T, M, D> *)memory, &d = *(&q + 1);
+	auto &k = *(Tile<T, N, D> *)(&d + 1), &v = *(&k + 1);
+	const auto [Q, K, V, first, mine, top, end, scale] = part_of<T>(a);
+	const auto dO = rows_of<const T>(g.d_o, a.seqlen_q, a.H);
+	Block p[N / 16], ds[N / 16], dq[D / 16] = {};
+	float L[2], delta[2];
+	fetch(q, Q, first, wide);
+	fetch(d, dO, first, wide);
+	fetch(v, V, 0, wide);
+	end_group();
+	find_delta<D>(delta, rows_of<const T>(a.o, a.seqlen_q, a.H), dO, top, scale);
+	#pragma unroll
+	for (int low = 0; low < 2; low++) {
+		const int row = top + low * 8 + threadIdx.x % 32 / 4;
+		const size_t at = blockIdx.x * (size_t)Q.n + row;
+		L[low] = row < Q.n ? ((const float *)a.L.at)[at] : 0;
+		if (row < Q.n && threadIdx.x % 4 == 0)
+			deltas[at] = delta[low];
+	}
+	for (int j = 0; j < end; j += N) {
+		fetch(k, K, j, wide);
+		end_group();
+		await_all_but<1>();
+		matmul_nt<F>(ds, d.at + mine * d.stride, v);
+		__syncthreads();
+		if (j + N < end)
+			fetch(v, V, j + N, wide);
+		end_group();
+		await_all_but<1>();
+		matmul_nt<F>(p, q.at + mine * q.stride, k);
+		apply_mask(p, top, j, K.n, a.causal);
+		#pragma unroll
+		for (int i = 0; i < N / 2; i++) {
+			const int n = i / 8, low = i / 2 % 2;
+			float &x = ds[n].at[i / 4 % 2][i % 4];
+			x = exp2_approx((p[n].at[i / 4 % 2][i % 4] * scale
+				- L[low]) * LOG2_E)
+				* (x * scale - delta[low]);
+		}
+		matmul_add<F>(dq, ds, k);
+		__syncthreads();
+	}
+	rope_backward(dq, g, top, Q.n);
+	write_rows(rows_of<T>(g.dq, a.seqlen_q, a.H), top, dq, wide);
+}
+/* N elements of queries first ...; those after the last of n become 0 */
+template <int N>
+__device__ inline void fetch_row_stats(float *to, const float *from, int first,
+	int n)
+{
+	for (int i = threadIdx.x; i < N; i += 32 * WARPS)
+		to[i] = first + i < n ? from[first + i] : 0;
+}
+
+/* dV = P^T dO, dK = dS^T Q
+ * FLOPs: 8 D for each pair of query and key; bytes: K, V once; Q, dO, L, delta
+ * for each 64 keys
+ * grid: (B H, keys / 64), block: WARPS warps */
+template <class F, int D, int N>
+__global__ __launch_bounds__(32 * WARPS) void mma_sync_dkv(Attention a,
+	AttentionGradient g, const float *deltas, bool wide)
+{
+	using T = typename F::Stored;
+	extern __shared__ __align__(16) char memory[];
+	auto &k = *(Tile<T, M, D> *)memory, &v = *(&k + 1);
+	auto &q = *(Tile<T, N, D> *)(&v + 1), &d = *(&q + 1);
+	float *L = (float *)(&d + 1), *delta = L + N;
+	const auto Q = rows_of<const T>(a.q, a.seqlen_q, a.H),
+		dO = rows_of<const T>(g.d_o, a.seqlen_q, a.H),
+		K = rows_of<const T>(a.k, a.seqlen_k, a.H),
+		V = rows_of<const T>(a.v, a.seqlen_k, a.H);
+	const int first = blockIdx.y * M, mine = threadIdx.x / 32 * 16,
+		top = first + mine, start = a.causal ? first / N * N : 0;
+	const float scale = (float)a.scale;
+	const size_t before = blockIdx.x * (size_t)Q.n;
+	Block p[N / 16], ds[N / 16], dk[D / 16] = {}, dv[D / 16] = {};
+	fetch(k, K, first, wide);
+	fetch(v, V, first, wide);
+	fetch(d, dO, start, wide);
+	fetch_row_stats<N>(delta, deltas + before, start, Q.n);
+	end_group();
+	for (int j = start; j < Q.n; j += N) {
+		fetch(q, Q, j, wide);
+		fetch_row_stats<N>(L, (const float *)a.L.at + before, j, Q.n);
+		end_group();
+		await_all_but<1>();
+		matmul_nt<F>(ds, v.at + mine * v.stride, d);
+		await_all_but<0>();
+		matmul_nt<F>(p, k.at + mine * k.stride, q);
+		each(p, [&](float &x, int, int i, int column) {
+			const bool hidden = a.causal && j + column < top + i;
+			x = hidden ? 0 : exp2_approx((x * scale - L[column]) * LOG2_E);
+		});
+		matmul_add<F>(dv, p, d);
+		#pragma unroll
+		for (int i = 0; i < N / 2; i++) {
+			const int n = i / 8, column = n * 16 + i / 4 % 2 * 8
+				+ threadIdx.x % 4 * 2 + i % 2;
+			float &x = ds[n].at[i / 4 % 2][i % 4];
+			x = p[n].at[i / 4 % 2][i % 4] * (x * scale - delta[column]);
+		}
+		__syncthreads();
+		if (j + N < Q.n) {
+			fetch(d, dO, j + N, wide);
+			fetch_row_stats<N>(delta, deltas + before, j + N, Q.n);
+		}
+		end_group();
+		matmul_add<F>(dk, ds, q);
+		__syncthreads();
+	}
+	rope_backward(dk, g, top, K.n);
+	write_rows(rows_of<T>(g.dk, a.seqlen_k, a.H), top, dk, wide);
+	write_rows(rows_of<T>(g.dv, a.seqlen_k, a.H), top, dv, wide);
+}
+/* queries or keys in a tile that travels */
+template <class T, int D> constexpr int tile_rows = sizeof(T) == 2 || D <= 64
+	? 64 : 32;
+
+/* of shared memory: tiles of 64 rows that stay, two of N, and L and delta */
+template <class T, int D, int N>
+constexpr int shared_bytes(int fixed, int numbers)
+{
+	static_assert(M % N == 0 && D % 16 == 0, "tiles end where blocks do");
+	return fixed * sizeof(Tile<T, M, D>) + 2 * sizeof(Tile<T, N, D>)
+		+ numbers * sizeof(float);
+}
+
+/* f(operands, D) as values of types, of the kernels that a's heads need */
+template <class F> static bool with_heads(Type type, size_t D, F f)
+{
+	const auto with = [&](auto operands) {
+		return with_width(D, [&](auto width) { f(operands, width); });
+	};
+	switch (type) {
+	case FP32: return with(OperandsOf<FP32>::Are());
+	case TF32: return with(OperandsOf<TF32>::Are());
+	case BF16: return with(OperandsOf<BF16>::Are());
+	case FP16: return with(OperandsOf<FP16>::Are());
+	default:   return false;
+	}
+}
+
+extern "C" bool cuda_mma_sync_supports(const Attention *a,
+	const AttentionGradient *)
+{
+	int device, most, need = 0;
+	CUDA(cudaGetDevice(&device));
+	CUDA(cudaDeviceGetAttribute(&most,
+		cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+	const bool made = with_heads(a->q.x.type, a->D, [&](auto operands, auto D) {
+		using T = typename decltype(operands)::Stored;
+		constexpr int N = tile_rows<T, D.value>;
+		need = shared_bytes<T, D.value, N>(2, 2 * N);
+	});
+	return made && need <= most;
+}
+
+static bool packs(Heads x)
+{
+	const size_t N = 16 / type_size(x.x.type);
+	return packs(x.x, N) && x.batch % N == 0 && x.row % N == 0
+		&& x.head % N == 0;
+}
+
+template <class Kernel, class... Arguments>
+static void launch(Kernel kernel, const Attention &a, size_t rows, int nbytes,
+	Arguments... arguments)
+{
+	const dim3 grid(blocks_for(a.B * a.H, 1), blocks_for(rows, M));
+	assert(grid.y <= 65535 && "as many tiles as a grid has rows");
+	CUDA(cudaFuncSetAttribute(kernel,
+		cudaFuncAttributeMaxDynamicSharedMemorySize, nbytes));
+	kernel<<<grid, 32 * WARPS, nbytes, cuda_stream()>>>(a, arguments...);
+	LAUNCHED();
+}
+
+extern "C" void cuda_mma_sync_forward(Attention a)
+{
+	assert(a.seqlen_k > 0 && a.scale > 0);
+	const bool wide = packs(a.q) && packs(a.k) && packs(a.v) && packs(a.o);
+	const bool done = with_heads(a.q.x.type, a.D, [&](auto operands, auto D) {
+		using F = decltype(operands);
+		launch(mma_sync_forward<F, D.value, 64>, a, a.seqlen_q,
+			shared_bytes<typename F::Stored, D.value, 64>(1, 0), wide);
+	});
+	assert(done && "cuda_mma_sync_supports was asked");
+}
+
+/* of mma_sync_dq, for mma_sync_dkv: delta (B, H, queries) */
+extern "C" size_t cuda_mma_sync_scratch(const Attention *a)
+{
+	return a->B * a->H * a->seqlen_q * sizeof(float);
+}
+
+extern "C" void cuda_mma_sync_backward(Attention a, AttentionGradient g)
+{
+	const bool wide = packs(a.q) && packs(a.k) && packs(a.v) && packs(g.d_o)
+		&& packs(g.dq) && packs(g.dk) && packs(g.dv);
+	float *deltas = (float *)cuda_scratch(cuda_mma_sync_scratch(&a),
+		"attention's delta");
+	const bool done = with_heads(a.q.x.type, a.D, [&](auto operands, auto D) {
+		using F = decltype(operands);
+		using T = typename F::Stored;
+		constexpr int N = tile_rows<T, D.value>;
+		launch(mma_sync_dq<F, D.value, N>, a, a.seqlen_q,
+			shared_bytes<T, D.value, N>(2, 0), g, deltas, wide);
+		launch(mma_sync_dkv<F, D.value, N>, a, a.seqlen_k,
+			shared_bytes<T, D.value, N>(2, 2 * N), g, deltas, wide);
+	});
+	cuda_release(deltas);
+	assert(done && "cuda_mma_sync_supports was asked");
+}

@@ -1,0 +1,158 @@
+/* attention_split_fp16.cu: attention of fp32 numbers, forward and backward, on
+ * Hopper's tensor cores. Each number is split into two of fp16
+ * (split_fp16.cuh), and each matmul is three.
+ * 1. split_tiles: Q, K, V (and dO) become tiles of split fp16 in scratch
+ *    memory, in the order in which wgmma reads them, so that one copy brings a
+ *    part
+ * 2. forward: split_fp16_forward; backward: split_fp16_delta, split_fp16_dq for
+ *    dQ, split_fp16_dkv for dK and dV. No block waits for another, and all sums
+ *    have one order: the same inputs give the same bits. */
+#include "ops/cuda/hopper.h"
+#include "ops/cuda/split_fp16_backward.cuh"
+#include "ops/cuda/split_fp16_forward.cuh"
+
+extern "C" bool cuda_split_fp16_supports(const Attention *a,
+	const AttentionGradient *)
+{
+	return a->q.x.type == FP32 && with_width(a->D, [](auto) { })
+		&& hopper_present();
+}
+static bool moves(Heads x, size_t N)
+{
+	return packs(x.x, N) && x.batch % N == 0 && x.row % N == 0
+		&& x.head % N == 0;
+}
+/* parts of scratch memory, which start at multiples of 256 bytes; at NULL they
+ * are counted only */
+struct Parts {
+	char *at;
+	size_t nbytes;
+
+	void *take(size_t n)
+	{
+		void *part = at == NULL ? NULL : at + nbytes;
+		nbytes += (n + 255) / 256 * 256;
+		return part;
+	}
+	Tiles take_tiles(size_t heads, size_t n, size_t D)
+	{
+		Tiles t = { NULL, NULL, (int)blocks_for(n, ROWS) };
+		t.at = (char *)take(heads * t.count * ROWS * D * 2 * sizeof(fp16));
+		t.units = (float *)take(heads * t.count * sizeof(float));
+		return t;
+	}
+};
+/* gives f its parts of scratch memory; their bytes */
+static size_t place(Forward &f, void *scratch)
+{
+	const Attention &a = f.a;
+	const size_t heads = a.B * a.H;
+	Parts parts = { (char *)scratch, 0 };
+	f.q = parts.take_tiles(heads, a.seqlen_q, a.D);
+	f.k = parts.take_tiles(heads, a.seqlen_k, a.D);
+	f.v = parts.take_tiles(heads, a.seqlen_k, a.D);
+	return parts.nbytes;
+}
+static size_t place(Backward &b, void *scratch)
+{
+	const Attention &a = b.a;
+	const size_t heads = a.B * a.H;
+	Parts parts = { (char *)scratch, 0 };
+	b.q = parts.take_tiles(heads, a.seqlen_q, a.D);
+	b.k = parts.take_tiles(heads, a.seqlen_k, a.D);
+	b.v = parts.take_tiles(heads, a.seqlen_k, a.D);
+	b.d_o = parts.take_tiles(heads, a.seqlen_q, a.D);
+	const size_t padded = heads * b.q.count * ROWS;
+	b.L = (float *)parts.take(padded * sizeof(float));
+	b.deltas = (float *)parts.take(padded * sizeof(float));
+	return parts.nbytes;
+}
+/* splits the arrays given, all at once */
+struct Splitter {
+	Splits all;
+	int count, most;                /* arrays; tiles of a head */
+
+	void add(Heads x, size_t n, Tiles to)
+	{
+		assert(count < MOST_SPLITS);
+		all.at[count++] = { x, (int)n, moves(x, 4), to };
+		most = to.count > most ? to.count : most;
+	}
+	template <int D> void run()
+	{
+		const dim3 grid(blocks_for(all.heads * most, 1), count);
+		split_tiles<D><<<grid, SPLITTERS, 0, cuda_stream()>>>(all);
+		LAUNCHED();
+	}
+};
+/* a block for each tile of each head */
+template <class Kernel, class Given>
+static void launch(Kernel kernel, size_t tiles, int nbytes, const Given &given)
+{
+	CUDA(cudaFuncSetAttribute(kernel,
+		cudaFuncAttributeMaxDynamicSharedMemorySize, nbytes));
+	kernel<<<blocks_for(tiles, 1), THREADS, nbytes, cuda_stream()>>>(given);
+	LAUNCHED();
+}
+
+static void check(const Attention &a)
+{
+	assert(a.seqlen_k > 0 && a.seqlen_q > 0 && a.scale > 0);
+	assert(a.seqlen_k < INT32_MAX - ROWS && a.seqlen_q < INT32_MAX - ROWS);
+}
+extern "C" void cuda_split_fp16_forward(Attention a)
+{
+	const size_t heads = a.B * a.H;
+	Forward f = { a, {}, {}, {}, moves(a.o, 2) };
+	check(a);
+	void *scratch = cuda_scratch(place(f, NULL), "attention's split fp16");
+	place(f, scratch);
+	Splitter splitter = { { {}, heads, a.H }, 0, 0 };
+	splitter.add(a.q, a.seqlen_q, f.q);
+	splitter.add(a.k, a.seqlen_k, f.k);
+	splitter.add(a.v, a.seqlen_k, f.v);
+	const bool done = with_width(a.D, [&](auto D) {
+		constexpr int width = decltype(D)::value;
+		splitter.run<width>();
+		launch(split_fp16_forward<width>, heads * f.q.count,
+			KeyRing<width, 1>::NBYTES, f);
+	});
+	cuda_release(scratch);
+	assert(done && "cuda_split_fp16_supports was asked");
+}
+extern "C" size_t cuda_split_fp16_scratch(const Attention *a)
+{
+	Backward b = {};
+	b.a = *a;
+	return place(b, NULL);
+}
+
+extern "C" void cuda_split_fp16_backward(Attention a, AttentionGradient g)
+{
+	const size_t heads = a.B * a.H;
+	Backward b = { a, g, {}, {}, {}, {}, NULL, NULL,
+		moves(g.dq, 2) && moves(g.dk, 2) && moves(g.dv, 2),
+		moves(a.o, 4) && moves(g.d_o, 4) };
+	check(a);
+	void *scratch = cuda_scratch(place(b, NULL), "attention's split fp16");
+	place(b, scratch);
+	Splitter splitter = { { {}, heads, a.H }, 0, 0 };
+	splitter.add(a.q, a.seqlen_q, b.q);
+	splitter.add(a.k, a.seqlen_k, b.k);
+	splitter.add(a.v, a.seqlen_k, b.v);
+	splitter.add(g.d_o, a.seqlen_q, b.d_o);
+	const size_t rows = heads * b.q.count * ROWS;
+	split_fp16_delta<<<blocks_for(rows, FINDERS / TEAM), FINDERS, 0,
+		cuda_stream()>>>(b);
+	LAUNCHED();
+	const bool done = with_width(a.D, [&](auto D) {
+		constexpr int width = decltype(D)::value;
+		splitter.run<width>();
+		launch(split_fp16_dq<width>, heads * b.q.count,
+			KeyRing<width, 2>::NBYTES, b);
+		launch(split_fp16_dkv<width>, heads * b.k.count,
+			QueryRing<width>::NBYTES, b);
+	});
+	cuda_release(scratch);
+	assert(done && "cuda_split_fp16_supports was asked");
+}

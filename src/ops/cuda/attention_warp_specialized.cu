@@ -1,0 +1,462 @@
+/* attention_warp_specialized.cu: attention's forward pass for Hopper: one
+ * thread moves tiles by tensor map, warpgroups multiply them, and blocks of
+ * threads are persistent (many tiles of queries each) */
+#include <math.h>
+
+#include "ops/cuda/hopper.h"
+#include "ops/cuda/warp_specialized_forward.cuh"
+
+/* all in registers: scores and then probabilities S, P: 64 x N; O: 64 x D */
+template <class C> struct Held {
+	float s[C::N / 2], o[C::D / 2];
+	unsigned p[C::N / 4];
+	RowStats rows;
+	bool grown, under_way;          /* must O be rescaled? is P V under way? */
+};
+
+/* one lane of each warp says that its warp is through with a tile of keys */
+__device__ __forceinline__ void release(Barrier *empty)
+{
+	if (threadIdx.x % 32 == 0)
+		barrier_arrive(empty);
+}
+
+template <class C> struct Consumer {
+	const Shared<C> &shared;
+	const Arguments &p;
+	const int group;                /* 0 ... GROUPS - 1 */
+	int row;                        /* of this thread: the upper of its two */
+	Ring<C::Q_STAGES> q;
+	Ring<C::STAGES> k, v;
+	Ring<C::STAGES> start;          /* split: where the next item's tiles begin */
+	Ring<1> acc;
+
+	/* masks the keys of tile j that this thread's rows do not see; last: the last
+	 * that each does, counted from the thread's first column */
+	__device__ __forceinline__ void apply_mask_in(float (&s)[C::N / 2], int j) const
+	{
+		const int column = j * C::N + threadIdx.x % 4 * 2, end = p.seqlen_k - 1;
+		const int last[2] = { (p.causal ? min(row, end) : end) - column,
+			(p.causal ? min(row + 8, end) : end) - column };
+		apply_mask(s, last);
+	}
+
+	__device__ __forceinline__ void start_scores(float (&s)[C::N / 2])
+	{
+		matmul_nt<typename C::T, C::D, C::N, 64>(s,
+			shared.queries(q.at, group), shared.k + k.at * C::K_NBYTES);
+		wgmma_commit();
+	}
+
+	__device__ __forceinline__ void start_outputs(Held<C> &x)
+	{
+		matmul_add<typename C::T, C::D, C::N>(x.o, x.p,
+			shared.v + v.at * C::K_NBYTES);
+		wgmma_commit();
+	}
+	/* the first tile of keys, j: S, and its P */
+	__device__ __forceinline__ void first_step(Held<C> &x, int j)
+	{
+		barrier_wait(shared.k_full + k.at, k.parity);   /* K is there */
+		pin(x.s);
+		wgmma_fence();
+		start_scores(x.s);
+		wgmma_wait<0>();
+		pin(x.s);
+		release(shared.k_empty + k.at);
+		k.template step<C::STRIDE>();
+		apply_mask_in(x.s, j);
+		update_row_max<true>(x.s, x.rows, p.base2);     /* there is no O yet */
+		exp_scores<true>(x.s, x.rows, p.base2);
+		pin(x.s);
+	}
+
+	/* P of the tile before S is overwritten, once no matmuls read P */
+	__device__ __forceinline__ void take_probabilities(Held<C> &x)
+	{
+		wgmma_wait<0>();
+		pin(x.s);
+		pin(x.p);
+		pin(x.o);
+		if (x.under_way) {
+			release(shared.v_empty + v.at);
+			v.template step<C::STRIDE>();
+		}
+		narrow<typename C::T>(x.p, x.s);
+		if (x.grown)
+			rescale_accumulators(x.o, x.rows);
+	}
+
+	/* P of the tile before; S of tile j, and beside it O += P V; S becomes P.
+	 * P V is awaited in the next step only: the loop's end keeps the compiler from
+	 * doing so before P is there */
+	template <bool MASKED>
+	__device__ __forceinline__ void step(Held<C> &x, int j)
+	{
+		take_probabilities(x);
+		barrier_wait(shared.k_full + k.at, k.parity);   /* K of j is there */
+		if (C::SCHEDULE == PINGPONG)    /* the group before has begun its own */
+			named_barrier_sync(1 + group, 2 * WARPGROUP);
+		pin(x.s);
+		pin(x.p);
+		pin(x.o);
+		wgmma_fence();
+		start_scores(x.s);
+		barrier_wait(shared.v_full + v.at, v.parity);   /* V of the tile before */
+		wgmma_fence();
+		start_outputs(x);
+		if (C::SCHEDULE == PINGPONG) /* and now the next one may */
+			named_barrier_arrive(1 + (group + 1) % C::GROUPS, 2 * WARPGROUP);
+		wgmma_wait<1>();
+		pin(x.s);
+		release(shared.k_empty + k.at);
+		k.template step<C::STRIDE>();
+		if (MASKED)
+			apply_mask_in(x.s, j);
+		x.grown = update_row_max<MASKED>(x.s, x.rows, p.base2);
+		exp_scores<MASKED>(x.s, x.rows, p.base2);
+		x.under_way = true;
+		pin(x.s);
+	}
+	__device__ __forceinline__ void last_step(Held<C> &x)
+	{
+		take_probabilities(x);
+		barrier_wait(shared.v_full + v.at, v.parity);   /* V of the last is there */
+		pin(x.p);
+		pin(x.o);
+		wgmma_fence();
+		start_outputs(x);
+		wgmma_wait<0>();
+		pin(x.o);
+		release(shared.v_empty + v.at);
+		v.template step<C::STRIDE>();
+	}
+	/* the first tile of an item for this warpgroup, counted from the item's last */
+	__device__ __forceinline__ int find_place(int key_tiles)
+	{
+		k = start;
+		k.skip(group);
+		v = k;
+		start.skip(key_tiles);
+		return group;
+	}
+
+	/* O and sums of the warpgroup behind these become part of x */
+	__device__ __forceinline__ void add_accumulators(Held<C> &x,
+		unsigned from) const
+	{
+		float other[4], keep[2], add[2];
+		with_accumulators<4>(from + C::D / 2 * 4 * WARPGROUP, [&](int i, float y) {
+			other[i] = y;
+		});
+		#pragma unroll
+		for (int low = 0; low < 2; low++) {
+			const float base = fmaxf(x.rows.base[low], other[low]);
+			keep[low] = exp2_approx(x.rows.base[low] - base);
+			add[low] = exp2_approx(other[low] - base);
+			x.rows.base[low] = base;
+			x.rows.sum[low] = x.rows.sum[low] * keep[low]
+				+ other[2 + low] * add[low];
+		}
+		with_accumulators<C::D / 2>(from, [&](int i, float y) {
+			x.o[i] = x.o[i] * keep[i / 2 % 2] + y * add[i / 2 % 2];
+		});
+	}
+
+	/* true for the first warpgroup, whose sums are then those of all keys */
+	__device__ __forceinline__ bool join(Held<C> &x)
+	{
+		const int mine = group - 1;
+		const float rows[4] = { x.rows.base[0], x.rows.base[1], x.rows.sum[0],
+			x.rows.sum[1] };
+		if (group > 0) {
+			const unsigned to = shared.acc + mine * C::ACC_NBYTES;
+			barrier_wait(shared.acc_empty + mine, acc.parity ^ 1);
+			store_accumulators(to, x.o);
+			store_accumulators(to + C::D / 2 * 4 * WARPGROUP, rows);
+			barrier_arrive(shared.acc_full + mine);
+		}
+		for (int other = 0; group == 0 && other < C::GROUPS - 1; other++) {
+			barrier_wait(shared.acc_full + other, acc.parity);
+			add_accumulators(x, shared.acc + other * C::ACC_NBYTES);
+			barrier_arrive(shared.acc_empty + other);
+		}
+		acc.step();
+		return group == 0;
+	}
+	/* L; O is divided by the sums */
+	__device__ __forceinline__ void finish_rows(Held<C> &x, int head) const
+	{
+		#pragma unroll
+		for (int low = 0; low < 2; low++) {
+			const float sum = row_sum(x.rows.sum[low]);
+			const int i = row + 8 * low;
+			if (threadIdx.x % 4 == 0 && i < p.seqlen_q)
+				p.L[(size_t)head * p.seqlen_q + i] =
+					(x.rows.base[low] + log2f(sum)) * LN_2;
+			x.rows.shrink[low] = 1 / sum;
+		}
+		rescale_accumulators(x.o, x.rows);
+	}
+
+	__device__ __forceinline__ void write(Held<C> &x, const CUtensorMap *map,
+		int first, int head)
+	{
+		using W = typename C::W;
+		const unsigned tile = shared.queries(q.at, group);
+		const int lane = threadIdx.x % 32,
+			r = threadIdx.x % WARPGROUP / 32 * 16 + lane % 16;
+		/* no warp's matmuls still read the queries */
+		named_barrier_sync(8 + group, WARPGROUP);
+		#pragma unroll
+		for (int i = 0; i < C::D / 16; i++) {
+			const int byte = i * 32 + lane / 16 * 16;
+			const float *o = x.o + 8 * i;
+			stmatrix(tile + byte / W::WIDTH * 64 * W::WIDTH
+				+ W::at(r, byte % W::WIDTH),
+				pack<typename C::T>(o[0], o[1]), pack<typename C::T>(o[2], o[3]),
+				pack<typename C::T>(o[4], o[5]), pack<typename C::T>(o[6], o[7]));
+		}
+		fence_proxy_async();
+		/* all rows are written, and TMA sees them */
+		named_barrier_sync(8 + group, WARPGROUP);
+		if (threadIdx.x % WARPGROUP == 0) {
+			const int b = head / p.H, h = head - b * p.H;
+			#pragma unroll
+			for (int i = 0; i < W::BLOCKS; i++)
+				if (first < p.seqlen_q)
+					tma_store(map, tile + i * 64 * W::WIDTH, i * W::WIDTH / 2, first, h,
+						b);
+			tma_store_commit();
+			tma_store_wait_read<0>();
+		}
+	}
+	__device__ __forceinline__ void attention_tile(const Item &item,
+		const CUtensorMap *map)
+	{
+		const int first = item.first + 64 * (group % C::Q_TILES);
+		/* tiles all of whose keys are seen by all of the warpgroup's rows */
+		const int clear = (p.causal ? min(p.seqlen_k, first + 1) : p.seqlen_k)
+			/ C::N;
+		row = first + threadIdx.x % WARPGROUP / 32 * 16 + threadIdx.x % 32 / 4;
+		Held<C> x;
+		x.rows = { { -INFINITY, -INFINITY }, { 0, 0 }, { 1, 1 } };
+		x.grown = x.under_way = false;
+		#pragma unroll
+		for (int i = 0; i < C::D / 2; i++)
+			x.o[i] = 0;
+		#pragma unroll
+		for (int i = 0; i < C::N / 2; i++)
+			x.s[i] = 0;
+		#pragma unroll
+		for (int i = 0; i < C::N / 4; i++)
+			x.p[i] = 0;
+		int j = item.key_tiles - 1;
+		if (C::SCHEDULE == SPLIT)
+			j -= find_place(item.key_tiles);
+		if (C::SCHEDULE != SPLIT || j >= 0) {
+			first_step(x, j);
+			for (j -= C::STRIDE; j >= clear; j -= C::STRIDE)
+				step<true>(x, j);
+			for (; j >= 0; j -= C::STRIDE)
+				step<false>(x, j);
+			last_step(x);
+		}
+		if (C::SCHEDULE != SPLIT || join(x)) {
+			finish_rows(x, item.head);
+			write(x, map, first, item.head);
+		}
+		barrier_arrive(shared.q_empty + q.at);
+	}
+
+	__device__ __forceinline__ void run(const CUtensorMap *map)
+	{
+		/* the first has the first turn */
+		if (C::SCHEDULE == PINGPONG && group == 0)
+			named_barrier_arrive(1, 2 * WARPGROUP);
+		for (;;) {
+			barrier_wait(shared.q_full + q.at, q.parity);   /* Q is there */
+			const int tile = shared.tile[q.at];
+			if (tile < 0)
+				break;
+			attention_tile(item_of<C>(p, tile), map);
+			q.step();
+		}
+		if (C::SCHEDULE == PINGPONG && group == 0) /* takes the turn that is left */
+			named_barrier_sync(1, 2 * WARPGROUP);
+	}
+};
+/* O = softmax(scale Q K^T) V and L, in tiles of M queries by N keys
+ * FLOPs: 4 D for each pair of query and key; bytes: Q, O, L once; K, V once
+ * from memory if sections of heads fit in the L2 cache, then from there for
+ * each M queries; grid: persistent blocks; block: the producer's warpgroup,
+ * consumers */
+template <class C>
+__global__ __launch_bounds__(C::THREADS, C::SHARERS)
+void warp_specialized_forward(
+	const __grid_constant__ Maps maps, const __grid_constant__ Arguments p)
+{
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+	extern __shared__ char memory[];
+	const Shared<C> shared(memory);
+	if (threadIdx.x == 0) {
+		for (int i = 0; i < C::Q_STAGES; i++) {
+			barrier_init(shared.q_full + i, 1);
+			barrier_init(shared.q_empty + i, C::GROUPS * WARPGROUP);
+		}
+		for (int i = 0; i < C::STAGES; i++) {
+			barrier_init(shared.k_full + i, 1);
+			barrier_init(shared.k_empty + i, 4 * C::GROUPS / C::STRIDE);
+			barrier_init(shared.v_full + i, 1);
+			barrier_init(shared.v_empty + i, 4 * C::GROUPS / C::STRIDE);
+		}
+		for (int i = 0; i < C::STRIDE - 1; i++) {
+			barrier_init(shared.acc_full + i, WARPGROUP);
+			barrier_init(shared.acc_empty + i, WARPGROUP);
+		}
+		fence_barrier_init();
+		prefetch_tensormap(&maps.q);
+		prefetch_tensormap(&maps.k);
+		prefetch_tensormap(&maps.v);
+		prefetch_tensormap(&maps.o);
+	}
+	__syncthreads();        /* barriers are ready for all */
+	const int group = __shfl_sync(0xffffffff, threadIdx.x / WARPGROUP, 0);
+	if (group == 0) {
+		setmaxnreg_dec<C::FEW>();
+		if (threadIdx.x == 0)
+			produce<C>(shared, maps, p);
+	} else {
+		setmaxnreg_inc<C::MANY>();
+		Consumer<C> consumer = { shared, p, group - 1 };
+		consumer.run(&maps.o);
+	}
+#endif
+}
+struct Choice {
+	void (*launch)(const Attention &a);
+	int M, N, blocks;
+	float relative_cost;    /* time for a score, in that of multi_warpgroup */
+};
+
+/* time for the longer of: a multiprocessor's share, the longest tile */
+static double estimate(const Choice &c, const Attention &a)
+{
+	double sum = 0, longest = 0;
+	for (size_t first = 0; first < a.seqlen_q; first += c.M) {
+		const size_t end = a.causal ? first + c.M : a.seqlen_k,
+			seen = end < a.seqlen_k ? end : a.seqlen_k;
+		longest = fmax(longest, (double)c.M * ((seen + c.N - 1) / c.N * c.N));
+		sum += (double)c.M * ((seen + c.N - 1) / c.N * c.N);
+	}
+	return c.relative_cost * fmax(sum * (a.B * a.H) / cuda_multiprocessors(),
+		longest * c.blocks);
+}
+
+/* heads whose K and V stay in the L2 cache together, 32 MiB of its 50 */
+static int heads_together(const Attention &a)
+{
+	const size_t fit = ((size_t)32 << 20) / (4 * a.seqlen_k * a.D),
+		heads = a.B * a.H;
+	return (int)(fit < 1 ? 1 : fit < heads ? fit : heads);
+}
+
+/* 0 before and after; of launches that run at a time, each has its own */
+enum { LAUNCHES = 1024 };
+static __device__ unsigned tile_counter[LAUNCHES][2];
+
+static unsigned *next_tile_counters(void)
+{
+	static unsigned launches;
+	void *all;
+	CUDA(cudaGetSymbolAddress(&all, tile_counter));
+	return (unsigned *)all + launches++ % LAUNCHES * 2;
+}
+
+template <class C> static void launch(const Attention &a)
+{
+	assert(a.seqlen_k > 0 && a.scale > 0 && a.seqlen_q < 1 << 30
+		&& a.seqlen_k < 1 << 30);
+	const Maps maps = { tensor_map(a.q, &a, a.seqlen_q, 64),
+		tensor_map(a.k, &a, a.seqlen_k, C::N),
+		tensor_map(a.v, &a, a.seqlen_k, C::N),
+		tensor_map(a.o, &a, a.seqlen_q, 64) };
+	Arguments p = {};
+	p.seqlen_q = (int)a.seqlen_q;
+	p.seqlen_k = (int)a.seqlen_k;
+	p.H = (int)a.H;
+	p.heads = (int)(a.B * a.H);
+	p.query_tiles = (p.seqlen_q + C::M - 1) / C::M;
+	p.together = heads_together(a);
+	p.tiles = p.heads * p.query_tiles;
+	p.base2 = (float)a.scale * LOG2_E;
+	p.causal = a.causal;
+	p.L = (float *)a.L.at;
+	const int blocks = cuda_multiprocessors() * C::BLOCKS;
+	if (p.tiles > blocks)
+		p.tile_counter = next_tile_counters();
+	CUDA(cudaFuncSetAttribute(warp_specialized_forward<C>,
+		cudaFuncAttributeMaxDynamicSharedMemorySize, C::NBYTES));
+	warp_specialized_forward<C><<<p.tiles < blocks ? p.tiles : blocks,
+		C::THREADS, C::NBYTES, cuda_stream()>>>(maps, p);
+	LAUNCHED();
+}
+template <class C> static constexpr Choice choice(float relative_cost)
+{
+	return { launch<C>, C::M, C::N, C::BLOCKS, relative_cost };
+}
+
+enum { MULTI_WARPGROUP, M64, SPLIT_KV, CHOICES };
+
+/* NULL: no heads of this size */
+template <class T> static const Choice *choices_for(size_t D)
+{
+	static const Choice d16[CHOICES] = {
+			choice<TileConfig<T, 16, 3, 128, 3, PINGPONG>>(1),
+			choice<TileConfig<T, 16, 1, 128, 3, INDEPENDENT, 2>>(1.17f),
+			choice<TileConfig<T, 16, 2, 128, 4, SPLIT>>(1.37f) },
+		d32[CHOICES] = { choice<TileConfig<T, 32, 4, 80, 4, INDEPENDENT>>(1),
+			choice<TileConfig<T, 32, 1, 128, 3, INDEPENDENT, 2>>(1.15f),
+			choice<TileConfig<T, 32, 2, 128, 4, SPLIT>>(1.37f) },
+		d64[CHOICES] = { choice<TileConfig<T, 64, 3, 128, 3, PINGPONG>>(1),
+			choice<TileConfig<T, 64, 1, 128, 2, INDEPENDENT, 2>>(1.16f),
+			choice<TileConfig<T, 64, 2, 128, 4, SPLIT>>(1.41f) },
+		d80[CHOICES] = { choice<TileConfig<T, 80, 2, 128, 2, PINGPONG>>(1),
+			choice<TileConfig<T, 80, 1, 128, 2, INDEPENDENT>>(1.72f),
+			choice<TileConfig<T, 80, 2, 128, 2, SPLIT>>(1.80f) },
+		d128[CHOICES] = { choice<TileConfig<T, 128, 2, 128, 2, PINGPONG>>(1),
+			choice<TileConfig<T, 128, 1, 128, 2, INDEPENDENT>>(1.37f),
+			choice<TileConfig<T, 128, 2, 128, 2, SPLIT>>(1.45f) };
+	return D == 16 ? d16 : D == 32 ? d32 : D == 64 ? d64 : D == 80 ? d80
+		: D == 128 ? d128 : NULL;
+}
+
+static const Choice *choices_of(const Attention &a)
+{
+	return a.q.x.type == FP16 ? choices_for<fp16>(a.D)
+		: a.q.x.type == BF16 ? choices_for<bf16>(a.D) : NULL;
+}
+extern "C" void cuda_warp_specialized_forward(Attention a)
+{
+	const Choice *c = choices_of(a), *best = c;
+	assert(c && "hopper_supports was asked");
+	for (int i = 1; i < CHOICES; i++)
+		if (estimate(c[i], a) < estimate(*best, a))
+			best = c + i;
+	best->launch(a);
+}
+
+extern "C" void cuda_multi_warpgroup_forward(Attention a)
+{
+	choices_of(a)[MULTI_WARPGROUP].launch(a);
+}
+
+extern "C" void cuda_m64_forward(Attention a)
+{
+	choices_of(a)[M64].launch(a);
+}
+
+extern "C" void cuda_split_kv_forward(Attention a)
+{
+	choices_of(a)[SPLIT_KV].launch(a);
+}

@@ -1,0 +1,271 @@
+/* attention_warp_specialized_backward.cu: attention backward on Hopper: the
+ * kernels
+ * 1. backward_preprocess: L log2(e), delta; accumulators of dQ become 0
+ * 2. warp_specialized_backward: a block of threads owns N keys and visits the
+ *    queries that see them, M at a time; dK, dV stay in registers; dQ is added
+ *    to fp32 accumulators in global memory
+ * 3. backward_postprocess: dQ = scale times these, rotated back and rounded */
+#include "ops/cuda/hopper.h"
+#include "ops/cuda/warp_specialized_backward_dkv.cuh"
+
+/* two 16-bit elements */
+template <class T> __device__ inline float2 widen_pair(unsigned x)
+{
+	if constexpr (std::is_same<T, fp16>::value)
+		return __half22float2(*(const __half2 *)&x);
+	else
+		return { __uint_as_float(x << 16), __uint_as_float(x & 0xffff0000) };
+}
+
+/* row t of head bh */
+template <class T>
+__device__ inline T *row_of(const Heads &x, int bh, int H, int t)
+{
+	return (T *)x.x.at + bh / H * x.batch + bh % H * x.head + t * x.row;
+}
+/* 64 queries: L and delta, padded as if P and delta were 0; dQ's accumulators
+ * become 0
+ * bytes: O, dO, L once, accumulators once
+ * grid: B H rows / 64 */
+template <class T, int D>
+__global__ __launch_bounds__(128) void backward_preprocess(Scratch w, Heads o,
+	Heads d_o, const float *L, int H)
+{
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+	constexpr int TEAM = D > 64 ? 16 : D / 8,       /* threads of a row */
+		TIMES = BLOCK * TEAM / 128;
+	const int blocks = w.rows / BLOCK, bh = blockIdx.x / blocks,
+		first = blockIdx.x % blocks * BLOCK + threadIdx.x / TEAM,
+		c = threadIdx.x % TEAM;
+	griddepcontrol_launch_dependents();
+	using Words = Pack<unsigned, 4>;
+	Words x[TIMES], y[TIMES];
+	#pragma unroll
+	for (int i = 0; i < TIMES; i++) {
+		const int t = first + i * (128 / TEAM);
+		x[i] = y[i] = {};
+		if (t < w.seqlen_q && c * 8 < D) {
+			x[i] = *(const Words *)(row_of<T>(o, bh, H, t) + c * 8);
+			y[i] = *(const Words *)(row_of<T>(d_o, bh, H, t) + c * 8);
+		}
+	}
+	auto *dq_accum = (float4 *)(w.dq_accum + (size_t)blockIdx.x * (BLOCK * D));
+	#pragma unroll
+	for (int i = 0; i < BLOCK * D / 4 / 128; i++)
+		dq_accum[i * 128 + threadIdx.x] = make_float4(0, 0, 0, 0);
+	if (threadIdx.x == 0)
+		w.dq_semaphore[blockIdx.x] = 0;
+	if (threadIdx.x == 0 && blockIdx.x == 0)
+		*w.tile_counter = 0;
+	#pragma unroll
+	for (int i = 0; i < TIMES; i++) {
+		const int t = first + i * (128 / TEAM);
+		float sum = 0;
+		#pragma unroll
+		for (int k = 0; k < 4; k++) {
+			const float2 u = widen_pair<T>(x[i].at[k]),
+				v = widen_pair<T>(y[i].at[k]);
+			sum = fmaf(u.x, v.x, fmaf(u.y, v.y, sum));
+		}
+		#pragma unroll
+		for (int step = TEAM / 2; step > 0; step /= 2)
+			sum += __shfl_xor_sync(0xffffffff, sum, step);
+		const size_t to = (size_t)bh * w.rows + t / 16 * 16 + place_of(t % 16);
+		if (c == 0) {
+			w.delta[to] = sum;
+			w.L[to] = t < w.seqlen_q ? L[(size_t)bh * w.seqlen_q + t] * LOG2_E
+				: INFINITY;
+		}
+	}
+#endif
+}
+/* FLOPs: 10 D for each pair of query and key; bytes: K, V, dK, dV once; Q, dO
+ * and twice (read and written) the accumulators of dQ, in the L2 cache, for
+ * each N keys
+ * grid: B H key tiles; block: a warpgroup that starts copies, perhaps one for
+ * dQ, and one for each 64 keys */
+template <class S>
+__global__ __launch_bounds__(S::THREADS, 1)
+void warp_specialized_backward(const __grid_constant__ Backward a)
+{
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+	extern __shared__ char memory[];
+	const unsigned shared = (smem_address(memory) + 1023) / 1024 * 1024;
+	auto *bars = (Barriers<S> *)(memory + (shared - smem_address(memory))
+		+ S::BARRIERS);
+	static_assert(sizeof(*bars) <= 256, "they have their place");
+	const int group = __shfl_sync(0xffffffff, threadIdx.x / WARPGROUP, 0);
+	if (threadIdx.x == 0) {
+		start_barriers(bars);
+		prefetch_tensormap(&a.q);
+		prefetch_tensormap(&a.k);
+		prefetch_tensormap(&a.v);
+		prefetch_tensormap(&a.d_o);
+	}
+	griddepcontrol_wait();
+	if (threadIdx.x == 0)
+		bars->tile_index = a.deterministic ? atomicAdd(a.w.tile_counter, 1)
+			: blockIdx.x;
+	__syncthreads();                        /* barriers and tile are there */
+	griddepcontrol_launch_dependents();
+	const Place p = place_of_tile<S>(a, bars->tile_index);
+	if (group == 0) {
+		setmaxnreg_dec<S::LOW>();
+		if (threadIdx.x == 0)
+			produce<S>(a, p, shared, bars);
+		else if (threadIdx.x == 32 || threadIdx.x == 64)
+			add_dq<S>(a, p, shared, bars, threadIdx.x / 64);
+	} else if (S::HELPER && group == 1) {
+		setmaxnreg_dec<S::MIDDLE>();
+		compute_dq<S>(p, shared, bars);
+	} else {
+		setmaxnreg_inc<S::HIGH>();
+		consume<S>(a, p, shared, bars, group - 1 - S::HELPER);
+	}
+#endif
+}
+/* dQ of 64 queries
+ * bytes: accumulators once, dQ once
+ * grid: B H ceil(queries / 64) */
+template <class T, int D>
+__global__ __launch_bounds__(128) void backward_postprocess(Scratch w, Heads dq,
+	Angles angles, float scale, int H)
+{
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+	constexpr int STEP = D / 2 + 4;     /* words of a row; no write collides */
+	__shared__ __align__(16) unsigned tile[BLOCK * STEP];
+	const int blocks = (w.seqlen_q + BLOCK - 1) / BLOCK,
+		bh = blockIdx.x / blocks, first = blockIdx.x % blocks * BLOCK,
+		lane = threadIdx.x % 32, row = threadIdx.x / 32 * 16 + lane / 4;
+	griddepcontrol_wait();
+	const auto *dq_accum = (const float4 *)(w.dq_accum
+		+ ((size_t)bh * w.rows + first) * D) + threadIdx.x;
+	#pragma unroll
+	for (int c = 0; c < D / 8; c++) {
+		float4 x = __ldcs(dq_accum + c * 128);
+		float pairs[2][2] = { { x.x * scale, x.y * scale },
+			{ x.z * scale, x.w * scale } };
+		#pragma unroll
+		for (int low = 0; low < 2; low++) {
+			const int t = row + 8 * low;
+			if (first + t < w.seqlen_q)
+				rope_backward(pairs[low][0], pairs[low][1], angles,
+					(first + t) * (size_t)(D / 2) + c * 4 + lane % 4);
+			tile[t * STEP + c * 4 + lane % 4] = pack<T>(pairs[low][0],
+				pairs[low][1]);
+		}
+	}
+	__syncthreads();                        /* the tile is there */
+	#pragma unroll
+	for (int i = threadIdx.x; i < BLOCK * D / 8; i += 128) {
+		const int t = i / (D / 8), c = i % (D / 8);
+		if (first + t < w.seqlen_q)
+			*(uint4 *)(row_of<T>(dq, bh, H, first + t) + c * 8) =
+				*(const uint4 *)(tile + t * STEP + c * 4);
+	}
+#endif
+}
+/* f(config) for heads of D elements of this type; is there one? */
+template <class F> static bool with_config(Type type, size_t D, F f)
+{
+	const auto with = [&](auto stored) {
+		using T = decltype(stored);
+		return with_width(D,
+			[&](auto width) { f(BackwardConfig<T, width.value>()); });
+	};
+	switch (type) {
+	case BF16: return with(bf16());
+	case FP16: return with(fp16());
+	default:   return false;
+	}
+}
+static size_t padded_rows(const Attention *a)
+{
+	return (a->seqlen_q + PADDED - 1) / PADDED * PADDED;
+}
+
+extern "C" size_t cuda_warp_specialized_scratch(const Attention *a)
+{
+	const size_t rows = a->B * a->H * padded_rows(a);
+	return (rows * (a->D + 2) + rows / BLOCK + 1) * sizeof(float);
+}
+
+static Scratch scratch_in(void *scratch, const Attention &a)
+{
+	const size_t rows = a.B * a.H * padded_rows(&a);
+	Scratch w;
+	w.dq_accum = (float *)scratch;
+	w.L = w.dq_accum + rows * a.D;
+	w.delta = w.L + rows;
+	w.dq_semaphore = (int *)(w.delta + rows);
+	w.tile_counter = w.dq_semaphore + rows / BLOCK;
+	w.seqlen_q = (int)a.seqlen_q;
+	w.rows = (int)padded_rows(&a);
+	return w;
+}
+template <class S>
+static Backward arguments_of(const Attention &a, const AttentionGradient &g,
+	Scratch w)
+{
+	Backward b;
+	b.q = tensor_map(a.q, &a, a.seqlen_q, S::M);
+	b.k = tensor_map(a.k, &a, a.seqlen_k, S::N);
+	b.v = tensor_map(a.v, &a, a.seqlen_k, S::N);
+	b.d_o = tensor_map(g.d_o, &a, a.seqlen_q, S::M);
+	b.dk = tensor_map(g.dk, &a, a.seqlen_k, 64);
+	b.dv = tensor_map(g.dv, &a, a.seqlen_k, 64);
+	b.w = w;
+	b.angles = { (const float *)g.cosine.at, (const float *)g.sine.at };
+	b.H = (int)a.H;
+	b.seqlen_k = (int)a.seqlen_k;
+	b.tiles = (b.seqlen_k + S::N - 1) / S::N;
+	b.causal = a.causal;
+	b.deterministic = g.deterministic;
+	b.scale = (float)a.scale;
+	return b;
+}
+/* the kernel awaits those before it by itself */
+template <class... Wanted, class... Given>
+static void launch_dependent(void (*kernel)(Wanted...), unsigned blocks,
+	int threads, size_t nbytes, Given... given)
+{
+	cudaLaunchAttribute early = {};
+	early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+	early.val.programmaticStreamSerializationAllowed = 1;
+	cudaLaunchConfig_t config = {};
+	config.gridDim = dim3(blocks);
+	config.blockDim = dim3(threads);
+	config.dynamicSmemBytes = nbytes;
+	config.stream = cuda_stream();
+	config.attrs = &early;
+	config.numAttrs = 1;
+	CUDA(cudaLaunchKernelEx(&config, kernel, Wanted(given)...));
+}
+extern "C" void cuda_warp_specialized_backward(Attention a, AttentionGradient g)
+{
+	assert(a.seqlen_k > 0 && a.scale > 0 && tma_aligned(a.o)
+		&& tma_aligned(g.dq));
+	assert(a.seqlen_q < 1 << 30 && a.seqlen_k < 1 << 30);
+	void *scratch = cuda_scratch(cuda_warp_specialized_scratch(&a),
+		"attention's gradient");
+	const Scratch w = scratch_in(scratch, a);
+	const size_t heads = a.B * a.H;
+	const bool done = with_config(a.q.x.type, a.D, [&](auto config) {
+		using S = decltype(config);
+		using T = typename S::T;
+		const Backward b = arguments_of<S>(a, g, w);
+		CUDA(cudaFuncSetAttribute(warp_specialized_backward<S>,
+			cudaFuncAttributeMaxDynamicSharedMemorySize, S::NBYTES));
+		backward_preprocess<T, S::D>
+			<<<blocks_for(heads * w.rows, BLOCK), 128, 0, cuda_stream()>>>(w,
+			a.o, g.d_o, (const float *)a.L.at, b.H);
+		LAUNCHED();
+		launch_dependent(warp_specialized_backward<S>,
+			blocks_for(heads * b.tiles, 1), S::THREADS, S::NBYTES, b);
+		launch_dependent(backward_postprocess<T, S::D>,
+			blocks_for(heads * ((a.seqlen_q + BLOCK - 1) / BLOCK), 1), 128, 0,
+			w, g.dq, b.angles, b.scale, b.H);
+	});
+	cuda_release(scratch);
+	assert(done && "hopper_supports was asked");
+}

@@ -1,0 +1,166 @@
+/* split_fp16_forward.cuh: attention in split fp16, forward */
+#ifndef OPS_CUDA_SPLIT_FP16_FORWARD_CUH
+#define OPS_CUDA_SPLIT_FP16_FORWARD_CUH
+
+#include "ops/cuda/split_fp16_tiles.cuh"
+
+struct Forward {
+	Attention a;
+	Tiles q, k, v;
+	bool wide;                      /* may O be written in pairs? */
+};
+
+/* of a thread's two rows: the largest score, for which P is 1; the sum of this
+ * thread's probabilities, in P_UNIT */
+struct RowStats {
+	float largest[2], sum[2];
+};
+
+/* scores become probabilities relative to the largest so far, in P_UNIT;
+ * shrink: what former sums are multiplied by */
+__device__ __forceinline__ void online_softmax(float (&s)[32], RowStats &w,
+	float (&shrink)[2], float scale)
+{
+	#pragma unroll
+	for (int low = 0; low < 2; low++) {
+		float most[2] = { s[2 * low], s[2 * low + 1] }, sum[2] = { 0, 0 };
+		#pragma unroll
+		for (int i = 2; i < 16; i++)
+			most[i % 2] = fmaxf(most[i % 2], s[i / 2 * 4 + 2 * low + i % 2]);
+		const float largest = fmaxf(w.largest[low],
+			row_max(fmaxf(most[0], most[1])) * scale);
+		shrink[low] = exp2_approx((w.largest[low] - largest) * LOG2_E);
+		w.largest[low] = largest;
+		#pragma unroll
+		for (int i = 0; i < 16; i++) {
+			float &x = s[i / 2 * 4 + 2 * low + i % 2];
+			x = exp_score(x, scale, largest);
+			sum[i % 2] += x;
+		}
+		w.sum[low] = fmaf(w.sum[low], shrink[low], sum[0] + sum[1]);
+	}
+}
+/* the sums of two warpgroups, each relative to its own largest scores, become
+ * one; the last warpgroup stores its own in shared memory */
+template <int D>
+__device__ inline void join_row_stats(float (&o)[D / 2], RowStats &w,
+	unsigned at, int group)
+{
+	const unsigned row_stats = at + D / 2 * 512;
+	named_barrier_sync(1, GROUPS * WARPGROUP); /* all tiles have been read */
+	if (group == GROUPS - 1) {
+		const float mine[4] = { w.largest[0], w.largest[1], w.sum[0],
+			w.sum[1] };
+		store_accumulators(at, o);
+		store_accumulators(row_stats, mine);
+	}
+	named_barrier_sync(1, GROUPS * WARPGROUP); /* the sums are there */
+	if (group > 0)
+		return;
+	float keep[2], other[4], add[2];
+	with_accumulators<4>(row_stats, [&](int i, float x) { other[i] = x; });
+	#pragma unroll
+	for (int low = 0; low < 2; low++) {
+		const float largest = fmaxf(w.largest[low], other[low]);
+		keep[low] = exp2_approx((w.largest[low] - largest) * LOG2_E);
+		add[low] = exp2_approx((other[low] - largest) * LOG2_E);
+		w.largest[low] = largest;
+		w.sum[low] = w.sum[low] * keep[low] + other[2 + low] * add[low];
+	}
+	with_accumulators<D / 2>(at, [&](int i, float x) {
+		o[i] = o[i] * keep[i / 2 % 2] + x * add[i / 2 % 2];
+	});
+}
+/* O and L of 64 rows from sums of all keys */
+template <int D>
+__device__ inline void finish_queries(float (&o)[D / 2], const RowStats &w,
+	const Forward &f, const Place &p)
+{
+	const int first = p.tile * ROWS + row_of_thread(), n = (int)f.a.seqlen_q;
+	float inverse[2];
+	#pragma unroll
+	for (int low = 0; low < 2; low++) {
+		const int row = first + 8 * low;
+		const float total = row_sum(w.sum[low]);
+		inverse[low] = 1 / total;
+		if (row < n && threadIdx.x % 4 == 0)
+			((float *)f.a.L.at)[p.head * (size_t)n + row] =
+				(float)(w.largest[low] + log((double)total * P_UNIT));
+	}
+	#pragma unroll
+	for (int i = 0; i < D / 2; i++)
+		o[i] *= inverse[i / 2 % 2];
+	write_accumulators<D>(rows_of_head<float>(f.a.o, p.head, f.a.H, n), first,
+		o, f.wide);
+}
+/* a warpgroup: 64 queries and every second tile of keys, then O */
+template <int D>
+__device__ inline void forward_group(const Forward &f, const Place &p,
+	const KeyRing<D, 1> &ring, int count, int group)
+{
+	using R = KeyRing<D, 1>;
+	const float scale = (float)f.a.scale * *f.q.unit(p.head, p.tile);
+	float s[32], o[D / 2], t[D / 2], shrink[2];
+	unsigned high[16], low[16];
+	RowStats w = { { -INFINITY, -INFINITY }, { 0, 0 } };
+	#pragma unroll
+	for (int i = 0; i < D / 2; i++)
+		o[i] = 0;
+	barrier_wait(ring.fixed_full, 0);
+	for (int j = group; j < count; j += GROUPS) {
+		const int stage = R::stage(j);
+		const float k_unit = *f.k.unit(p.head, j),
+			v_unit = *f.v.unit(p.head, j);
+		ring.await(ring.k_full, ring.k_empty, j);
+		start_matmul_nt<D>(s, ring.fixed(0), ring.k(stage));
+		wgmma_wait<0>();
+		pin(s);
+		barrier_arrive(ring.k_empty + stage);
+		if (needs_mask(p.tile, j, (int)f.a.seqlen_k, f.a.causal))
+			apply_mask(s, p.tile * ROWS + row_of_thread(), j * ROWS,
+				(int)f.a.seqlen_k, f.a.causal);
+		online_softmax(s, w, shrink, scale_of(scale, k_unit));
+		split_accumulators(high, low, s);
+		ring.await(ring.v_full, ring.v_empty, j);
+		start_matmul_nn<D>(t, high, low, ring.v(stage));
+		wait_matmul(t, high, low);
+		barrier_arrive(ring.v_empty + stage);
+		#pragma unroll
+		for (int i = 0; i < D / 2; i++)
+			o[i] = fmaf(t[i], v_unit, o[i] * shrink[i / 2 % 2]);
+	}
+	join_row_stats<D>(o, w, ring.k(0), group);
+	if (group == 0)
+		finish_queries<D>(o, w, f, p);
+}
+/* O = softmax(scale Q K^T) V and L of 64 queries, keys in tiles of 64
+ * FLOPs: 12 D of fp16 for each pair of query and key; bytes: Q, O, L once; K, V
+ * from the L2 cache for each 64 queries
+ * grid: B H tiles of queries */
+template <int D>
+__global__ __launch_bounds__(THREADS, 1) void split_fp16_forward(
+	const __grid_constant__ Forward f)
+{
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+	extern __shared__ char memory[];
+	const KeyRing<D, 1> ring(memory);
+	const Place p = place_of_block(f.q.count, f.a.causal);
+	const int count = tiles_seen(f.k, p.tile, f.a.causal),
+		group = group_of_thread();
+	if (threadIdx.x == PRODUCER)
+		ring.start_barriers();
+	__syncthreads();                /* barriers are ready for all */
+	if (group < GROUPS) {
+		setmaxnreg_inc<MANY>();
+		forward_group<D>(f, p, ring, count, group);
+	} else {
+		setmaxnreg_dec<FEW>();
+		if (threadIdx.x == PRODUCER) {
+			barrier_expect_tx(ring.fixed_full, SplitTile<D>::TILE);
+			copy_tile<D>(ring.fixed(0), f.q, p.head, p.tile, ring.fixed_full);
+			ring.copy_keys(f.k, f.v, p.head, count);
+		}
+	}
+#endif
+}
+#endif

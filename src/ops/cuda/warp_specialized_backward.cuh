@@ -1,0 +1,307 @@
+/* warp_specialized_backward.cuh: attention backward on Hopper: what the roles
+ * in a block share, the thread that brings tiles, and those that add to dQ
+ * P = exp(scale Q K^T - L), delta = rowsum(dO * O)
+ * dV = P^T dO, dS = P * (dO V^T - delta), dK = scale dS^T Q, dQ = scale dS K */
+#ifndef OPS_CUDA_WARP_SPECIALIZED_BACKWARD_CUH
+#define OPS_CUDA_WARP_SPECIALIZED_BACKWARD_CUH
+
+#include "ops/cuda/common.cuh"
+#include "ops/cuda/hopper.cuh"
+
+/* rows of queries are padded to a multiple of PADDED; accumulators of dQ and
+ * semaphores come in blocks of BLOCK */
+enum { PADDED = 128, BLOCK = 64 };
+
+/* dq_accum: (B H, rows / 64, D / 8, 128 threads, 4): of a block of 64 x D,
+ * thread t has for columns 8 j ... two of row 16 (t / 32) + t % 32 / 4, two of
+ * 8 below
+ * L (in powers of 2), delta: (B H, rows), each 16 in the order of place_of
+ * dq_semaphore: (B H, rows / 64), key tiles that added; tile_counter: tiles
+ * given out */
+struct Scratch {
+	float *dq_accum, *L, *delta;
+	int *dq_semaphore, *tile_counter;
+	int seqlen_q, rows;
+};
+
+/* a thread's columns of two blocks of 8, side by side: number c of 16 */
+__device__ inline int place_of(int c)
+{
+	return c % 8 / 2 * 4 + c / 8 * 2 + c % 2;
+}
+
+/* (positions, D / 2); NULL: nothing is rotated back */
+struct Angles {
+	const float *cosine, *sine;
+};
+/* rotates a pair back by the angle at `at` */
+__device__ inline void rope_backward(float &even, float &odd,
+	const Angles &angles, size_t at)
+{
+	if (angles.cosine == NULL)
+		return;
+	const float c = angles.cosine[at], s = angles.sine[at], x = even, y = odd;
+	even = c * x + s * y;
+	odd = c * y - s * x;
+}
+
+struct Backward {
+	CUtensorMap q, k, v, d_o, dk, dv;
+	Scratch w;
+	Angles angles;
+	int H, seqlen_k, tiles;         /* tiles: of keys, in each head */
+	bool causal, deterministic;     /* else dQ's parts are added by atomics */
+	float scale;
+};
+/* M queries and N keys in tiles of elements T[D] */
+template <class T_, int D_> struct BackwardConfig {
+	using T = T_;
+	using W = Swizzle<D_>;
+	static constexpr int D = D_, M = D <= 64 ? 128 : 64, CONSUMERS = 2,
+		N = 64 * CONSUMERS, STAGES = 2;
+	/* dQ is computed in parts of 64 queries x PART elements, one for each
+	 * consumer; if there are not as many, all by a helper */
+	static constexpr int PART = D == 128 ? 64 : D,
+		PARTS = M / BLOCK * (D / PART);
+	static constexpr bool HELPER = PARTS != CONSUMERS;
+	/* are P and dS made by halves of a tile, to save registers? */
+	static constexpr bool HALVES = D == 64;
+	static constexpr int GROUPS = 1 + HELPER + CONSUMERS,
+		THREADS = GROUPS * WARPGROUP;
+	/* registers of a thread: at the start; of the producer, the helper, the
+	 * consumers, in all no more than there are at the start */
+	static constexpr int START = 65536 / THREADS / 8 * 8,
+		LOW = 24, MIDDLE = PART / 2 + 32,
+		HIGH = (START * GROUPS - LOW - HELPER * MIDDLE) / CONSUMERS / 8 * 8;
+	/* bytes of tiles: K; Q; dS; a part of dQ */
+	static constexpr int K_NBYTES = N * W::ROW, Q_NBYTES = M * W::ROW,
+		DS_NBYTES = M / BLOCK * N * 128, DQ_NBYTES = BLOCK * PART * 4;
+	/* 256: barriers; 1024: the start is rounded up */
+	static constexpr int MOST = 232448, OTHER = 2 * K_NBYTES
+		+ STAGES * (2 * Q_NBYTES + 8 * M) + PARTS * DQ_NBYTES + 256 + 1024;
+	/* tiles of dS: one is written while others wait for dQ's matmul */
+	static constexpr int SLOTS = OTHER + 3 * DS_NBYTES <= MOST ? 3 : 2;
+	/* where they start */
+	static constexpr int K = 0, V = K + K_NBYTES, Q = V + K_NBYTES,
+		DO = Q + STAGES * Q_NBYTES, DS = DO + STAGES * Q_NBYTES,
+		DQ = DS + SLOTS * DS_NBYTES, L = DQ + PARTS * DQ_NBYTES,
+		DELTA = L + STAGES * M * 4, BARRIERS = DELTA + STAGES * M * 4,
+		NBYTES = BARRIERS + 256 + 1024;
+	static_assert(NBYTES <= MOST, "a block's shared memory");
+	static_assert(D % PART == 0 && M % BLOCK == 0, "dQ's parts are whole");
+	static_assert(PADDED % M == 0, "padded queries fill their tiles");
+};
+/* "full" ends when there is something to read, "empty" when it was read */
+template <class S> struct Barriers {
+	Barrier keys_full, q_full[S::STAGES], q_empty[S::STAGES],
+		o_full[S::STAGES], o_empty[S::STAGES], ds_full[S::SLOTS],
+		ds_empty[S::SLOTS];
+	/* for tiles of even, of odd numbers; for both */
+	Barrier dq_full[2][S::PARTS], dq_empty[S::PARTS];
+	int tile_index;
+};
+/* one thread. Threads that have themselves read or written what a barrier is
+ * about all arrive; where matmuls have, one lane of each warp */
+template <class S>
+__device__ inline void start_barriers(Barriers<S> *bars)
+{
+	barrier_init(&bars->keys_full, 1);
+	for (int i = 0; i < S::STAGES; i++) {
+		barrier_init(&bars->q_full[i], 1);
+		barrier_init(&bars->o_full[i], 1);
+		barrier_init(&bars->q_empty[i], WARPGROUP * S::CONSUMERS);
+		barrier_init(&bars->o_empty[i], WARPGROUP * S::CONSUMERS);
+	}
+	for (int i = 0; i < S::SLOTS; i++) {
+		barrier_init(&bars->ds_full[i], WARPGROUP * S::CONSUMERS);
+		barrier_init(&bars->ds_empty[i], S::HELPER ? 4 : 4 * S::CONSUMERS);
+	}
+	for (int i = 0; i < S::PARTS; i++) {
+		barrier_init(&bars->dq_full[0][i], WARPGROUP);
+		barrier_init(&bars->dq_full[1][i], WARPGROUP);
+		barrier_init(&bars->dq_empty[i], 1);
+	}
+	fence_barrier_init();
+}
+/* the tile of keys, and the tiles of queries that it visits */
+struct Place {
+	int bh, tile, key;              /* key: the tile's first */
+	int first, count, start;        /* tiles of queries; where to begin */
+
+	__device__ int visit(int i) const
+	{
+		const int j = i + start;
+		return first + (j < count ? j : j - count);
+	}
+};
+template <class S>
+__device__ inline Place place_of_tile(const Backward &a, int tile_index)
+{
+	Place p;
+	p.bh = tile_index / a.tiles;
+	p.tile = tile_index % a.tiles;
+	if (a.deterministic && a.causal)
+		p.tile = a.tiles - 1 - p.tile;
+	p.key = p.tile * S::N;
+	const int last = (a.w.seqlen_q + S::M - 1) / S::M;
+	p.first = a.causal ? p.key / S::M : 0;
+	p.count = max(0, last - p.first);
+	p.start = a.causal || a.deterministic ? 0
+		: (int)((long long)p.tile * p.count / a.tiles);
+	return p;
+}
+template <class S>
+__device__ inline void load_rows(unsigned to, const CUtensorMap *map,
+	Barrier *full, int rows, int row, int h, int b)
+{
+	#pragma unroll
+	for (int i = 0; i < S::W::BLOCKS; i++)
+		tma_load(to + i * rows * S::W::WIDTH, map, full, EVICT_LAST,
+			i * S::W::WIDTH / 2, row, h, b);
+}
+template <class S>
+__device__ inline void produce(const Backward &a, const Place &p,
+	unsigned shared, Barriers<S> *bars)
+{
+	const int h = p.bh % a.H, b = p.bh / a.H;
+	const size_t before = (size_t)p.bh * a.w.rows;
+	barrier_expect_tx(&bars->keys_full, 2 * S::K_NBYTES);
+	load_rows<S>(shared + S::K, &a.k, &bars->keys_full, S::N, p.key, h, b);
+	load_rows<S>(shared + S::V, &a.v, &bars->keys_full, S::N, p.key, h, b);
+	Ring<S::STAGES> at;
+	for (int i = 0; i < p.count; i++, at.step()) {
+		const int row = p.visit(i) * S::M;
+		/* the first round finds stages that nobody has used */
+		barrier_wait(&bars->q_empty[at.at], at.parity ^ 1);
+		Barrier *full = &bars->q_full[at.at];
+		barrier_expect_tx(full, S::Q_NBYTES + S::M * 4);
+		load_rows<S>(shared + S::Q + at.at * S::Q_NBYTES, &a.q, full, S::M,
+			row, h, b);
+		bulk_load(shared + S::L + at.at * S::M * 4, a.w.L + before + row,
+			S::M * 4, full);
+		barrier_wait(&bars->o_empty[at.at], at.parity ^ 1);
+		full = &bars->o_full[at.at];
+		barrier_expect_tx(full, S::Q_NBYTES + S::M * 4);
+		load_rows<S>(shared + S::DO + at.at * S::Q_NBYTES, &a.d_o, full, S::M,
+			row, h, b);
+		bulk_load(shared + S::DELTA + at.at * S::M * 4,
+			a.w.delta + before + row, S::M * 4, full);
+	}
+}
+/* how many key tiles add to query tile j before this one? */
+template <class S>
+__device__ inline int tiles_before(const Backward &a, const Place &p, int j)
+{
+	if (!a.causal)
+		return p.tile;
+	const int all = min(a.tiles, ((j + 1) * S::M + S::N - 1) / S::N);
+	return all - 1 - p.tile;
+}
+
+template <class S>
+__device__ inline int *semaphore_at(const Backward &a, const Place &p, int j)
+{
+	return a.w.dq_semaphore + ((size_t)p.bh * a.w.rows + (size_t)j * S::M)
+		/ BLOCK;
+}
+__device__ inline void semaphore_wait(const int *semaphore, int value)
+{
+	for (int now = -1; now != value; )
+		asm volatile("ld.acquire.gpu.global.s32 %0, [%1];"
+			: "=r"(now) : "l"(semaphore) : "memory");
+}
+
+__device__ inline void semaphore_release(int *semaphore, int value)
+{
+	/* what was added is seen before the semaphore */
+	asm volatile("fence.acq_rel.gpu;\n\tst.relaxed.gpu.global.s32 [%0], %1;"
+		:: "l"(semaphore), "r"(value + 1) : "memory");
+}
+/* accumulators of part `part` of query tile j */
+template <class S>
+__device__ inline float *dq_accum_at(const Backward &a, const Place &p, int j,
+	int part)
+{
+	return a.w.dq_accum + ((size_t)p.bh * a.w.rows + (size_t)j * S::M) * S::D
+		+ part * (BLOCK * S::PART);
+}
+
+/* one thread for tiles of even numbers, one for odd */
+template <class S>
+__device__ inline void add_dq(const Backward &a, const Place &p,
+	unsigned shared, Barriers<S> *bars, int odd)
+{
+	for (int i = odd; i < p.count; i += 2) {
+		const int j = p.visit(i);
+		if (a.deterministic) {
+			semaphore_wait(semaphore_at<S>(a, p, j), tiles_before<S>(a, p, j));
+			fence_proxy_async_global();
+		}
+		#pragma unroll
+		for (int part = 0; part < S::PARTS; part++) {
+			barrier_wait(&bars->dq_full[odd][part], i >> 1 & 1);
+			bulk_reduce_add(dq_accum_at<S>(a, p, j, part),
+				shared + S::DQ + part * S::DQ_NBYTES, S::DQ_NBYTES);
+			tma_store_commit();
+			tma_store_wait_read<0>();
+			barrier_arrive(&bars->dq_empty[part]);
+		}
+		if (a.deterministic) {
+			tma_store_wait();       /* the sums have been written */
+			fence_proxy_async_global();
+			semaphore_release(semaphore_at<S>(a, p, j),
+				tiles_before<S>(a, p, j));
+		}
+	}
+	tma_store_wait();
+}
+/* a part of dQ = dS K, not awaited */
+template <class S>
+__device__ __forceinline__ void start_part(float (&dq)[S::PART / 2],
+	unsigned shared, int slot, int part)
+{
+	constexpr int ACROSS = S::D / S::PART;
+	wgmma_fence();
+	matmul_tn<typename S::T, S::D, S::PART, S::N>(dq,
+		shared + S::DS + slot * S::DS_NBYTES + part / ACROSS * (S::N * 128),
+		shared + S::K + part % ACROSS * (S::N * S::W::WIDTH));
+	wgmma_commit();
+}
+/* dQ of a part, of the i-th tile: to shared memory, once the last was read */
+template <class S>
+__device__ __forceinline__ void store_part(const float (&dq)[S::PART / 2],
+	unsigned shared, Barriers<S> *bars, int part, int i)
+{
+	const int t = threadIdx.x % WARPGROUP;
+	const unsigned to = shared + S::DQ + part * S::DQ_NBYTES + t * 16;
+	barrier_wait(&bars->dq_empty[part], (i & 1) ^ 1);
+	#pragma unroll
+	for (int c = 0; c < S::PART / 8; c++)
+		asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};"
+			:: "r"(to + c * 2048), "f"(dq[4 * c]), "f"(dq[4 * c + 1]),
+			"f"(dq[4 * c + 2]), "f"(dq[4 * c + 3]) : "memory");
+	fence_proxy_async();
+	barrier_arrive(&bars->dq_full[i & 1][part]);
+}
+/* the helper: dQ of each tile of queries */
+template <class S>
+__device__ inline void compute_dq(const Place &p, unsigned shared,
+	Barriers<S> *bars)
+{
+	barrier_wait(&bars->keys_full, 0);
+	Ring<S::SLOTS> at;
+	for (int i = 0; i < p.count; i++, at.step()) {
+		barrier_wait(&bars->ds_full[at.at], at.parity);
+		#pragma unroll
+		for (int part = 0; part < S::PARTS; part++) {
+			float dq[S::PART / 2];
+			start_part<S>(dq, shared, at.at, part);
+			wgmma_wait<0>();
+			pin(dq);
+			if (part == S::PARTS - 1 && threadIdx.x % 32 == 0)
+				barrier_arrive(&bars->ds_empty[at.at]);
+			store_part<S>(dq, shared, bars, part, i);
+		}
+	}
+}
+#endif

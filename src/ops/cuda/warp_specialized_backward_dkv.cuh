@@ -1,0 +1,330 @@
+/* warp_specialized_backward_dkv.cuh: attention backward on Hopper: what a
+ * warpgroup does for its 64 keys */
+#ifndef OPS_CUDA_WARP_SPECIALIZED_BACKWARD_DKV_CUH
+#define OPS_CUDA_WARP_SPECIALIZED_BACKWARD_DKV_CUH
+
+#include "ops/cuda/warp_specialized_backward.cuh"
+
+/* masks queries before the key, and keys after the last; key: a thread's first,
+ * the other is 8 below; query: the first of the tile */
+template <int M>
+__device__ inline void apply_mask(float (&s)[M / 2], int key, int seqlen_k,
+	int query, bool causal)
+{
+	#pragma unroll
+	for (int low = 0; low < 2; low++) {
+		const int row = key + 8 * low,
+			seen = row >= seqlen_k ? M : causal ? row - query : 0,
+			limit = seen - threadIdx.x % 4 * 2;
+		#pragma unroll
+		for (int c = 0; c < M; c += 8)
+			#pragma unroll
+			for (int i = 0; i < 2; i++)
+				if (c + i < limit)
+					s[c / 2 + 2 * low + i] = -INFINITY;
+	}
+}
+__device__ inline float4 four_at(unsigned shared)
+{
+	float4 x;
+	asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+		: "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w) : "r"(shared));
+	return x;
+}
+
+/* f(element, number of its query) for a thread's eight of block `block` of 16
+ * queries; row_stats: M in the order of place_of */
+template <class Each>
+__device__ __forceinline__ void with_row_stats(unsigned row_stats, int block,
+	Each f)
+{
+	const float4 x = four_at(row_stats + block * 64 + threadIdx.x % 4 * 16);
+	#pragma unroll
+	for (int low = 0; low < 2; low++) {
+		f(8 * block + 2 * low, x.x);
+		f(8 * block + 2 * low + 1, x.y);
+		f(8 * block + 4 + 2 * low, x.z);
+		f(8 * block + 4 + 2 * low + 1, x.w);
+	}
+}
+/* block `block` of 16 columns as operand A of a matmul */
+template <class T, int N>
+__device__ __forceinline__ void to_operand(unsigned (&to)[N / 2],
+	const float (&from)[N], int block)
+{
+	#pragma unroll
+	for (int i = 4 * block; i < 4 * block + 4; i++)
+		to[i] = pack<T>(from[2 * i], from[2 * i + 1]);
+}
+
+/* dS^T (64 keys x M) to shared memory, where queries are contiguous; first:
+ * the first of the warpgroup in the tile */
+template <class S>
+__device__ inline void store_ds(const unsigned (&ds)[S::M / 4], unsigned to,
+	int first)
+{
+	const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4,
+		row = first + warp * 16 + lane / 8 % 2 * 8 + lane % 8;
+	#pragma unroll
+	for (int i = 0; i < S::M / 16; i++)
+		stmatrix(to + i / 4 * S::N * 128
+			+ Swizzle<64>::at(row, i % 4 * 32 + lane / 16 * 16),
+			ds[4 * i], ds[4 * i + 1], ds[4 * i + 2], ds[4 * i + 3]);
+}
+/* in registers: accumulators of dK and dV; S^T, then P^T; dP^T, then dS^T */
+template <class S> struct Held {
+	float dk[S::D / 2], dv[S::D / 2], s[S::M / 2], dp[S::M / 2];
+};
+
+/* where a consumer reads */
+template <class S> struct Reader {
+	const Backward &a;
+	const Place &p;
+	Barriers<S> *bars;
+	unsigned shared;
+	int consumer;
+	Ring<S::STAGES> at;             /* Q, dO */
+	Ring<S::SLOTS> ds, dq;          /* dS to be written; to be read for dQ */
+
+	__device__ unsigned rows(int tile) const
+	{
+		return shared + tile + consumer * 64 * S::W::WIDTH;
+	}
+	__device__ unsigned stage(int start, int nbytes, int i) const
+	{
+		return shared + start + i * nbytes;
+	}
+};
+/* S^T = K Q^T, into h.s, but not awaited */
+template <class S>
+__device__ __forceinline__ void start_scores(Held<S> &h, const Reader<S> &r)
+{
+	barrier_wait(&r.bars->q_full[r.at.at], r.at.parity);
+	wgmma_fence();
+	matmul_nt<typename S::T, S::D, S::M, S::N>(h.s, r.rows(S::K),
+		r.stage(S::Q, S::Q_NBYTES, r.at.at));
+	wgmma_commit();
+}
+/* h.s = P^T of the i-th tile of queries, h.dp = dP^T; S is on its way */
+template <class S>
+__device__ __forceinline__ void recompute_p(Held<S> &h, const Reader<S> &r,
+	int i)
+{
+	constexpr int M = S::M;
+	const int query = r.p.visit(i) * M, key = r.p.key + r.consumer * 64;
+	barrier_wait(&r.bars->o_full[r.at.at], r.at.parity);
+	wgmma_fence();
+	matmul_nt<typename S::T, S::D, M, S::N>(h.dp, r.rows(S::V),
+		r.stage(S::DO, S::Q_NBYTES, r.at.at));
+	wgmma_commit();
+	wgmma_wait<1>();                        /* S is there */
+	pin(h.s);
+	if (key + 64 > r.a.seqlen_k || (r.a.causal && query < key + 63))
+		apply_mask<M>(h.s, key + threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4,
+			r.a.seqlen_k, query, r.a.causal);
+	const float base = r.a.scale * LOG2_E;
+	#pragma unroll
+	for (int c = 0; c < M / 16; c++)
+		with_row_stats(r.stage(S::L, M * 4, r.at.at), c, [&](int e, float L) {
+			h.s[e] = exp2_approx(fmaf(h.s[e], base, -L));
+		});
+	wgmma_wait<0>();                        /* dP is there */
+	pin(h.dp);
+}
+/* h.dp = dS = P (dP - delta) of blocks FIRST ... of 16 queries, up to LAST */
+template <class S, int FIRST, int LAST>
+__device__ __forceinline__ void compute_ds(Held<S> &h, const Reader<S> &r,
+	unsigned (&ds_operand)[S::M / 4])
+{
+	#pragma unroll
+	for (int c = FIRST; c < LAST; c++) {
+		with_row_stats(r.stage(S::DELTA, S::M * 4, r.at.at), c,
+			[&](int e, float delta) {
+				h.dp[e] = h.s[e] * (h.dp[e] - delta);
+			});
+		to_operand<typename S::T>(ds_operand, h.dp, c);
+	}
+}
+
+/* dV += P^T dO of these blocks, not awaited, nor in a group */
+template <class S, int FIRST, int LAST>
+__device__ __forceinline__ void add_values(Held<S> &h, const Reader<S> &r,
+	unsigned (&p_operand)[S::M / 4])
+{
+	#pragma unroll
+	for (int c = FIRST; c < LAST; c++)
+		to_operand<typename S::T>(p_operand, h.s, c);
+	wgmma_fence();
+	matmul_add<typename S::T, S::D, S::M, FIRST, LAST>(h.dv, p_operand,
+		r.stage(S::DO, S::Q_NBYTES, r.at.at));
+}
+/* dS, for all that need dQ; dV, dK are on their way, in two groups */
+template <class S>
+__device__ __forceinline__ void start_gradients(Held<S> &h, Reader<S> &r,
+	unsigned (&p_operand)[S::M / 4], unsigned (&ds_operand)[S::M / 4])
+{
+	constexpr int ALL = S::M / 16, HALF = ALL / 2;
+	if constexpr (S::HALVES) {
+		compute_ds<S, 0, HALF>(h, r, ds_operand);
+		add_values<S, 0, HALF>(h, r, p_operand);
+		compute_ds<S, HALF, ALL>(h, r, ds_operand);
+		add_values<S, HALF, ALL>(h, r, p_operand);
+		wgmma_commit();
+	} else {
+		add_values<S, 0, ALL>(h, r, p_operand);
+		wgmma_commit();
+		compute_ds<S, 0, ALL>(h, r, ds_operand);
+	}
+	/* what was here has been read */
+	barrier_wait(&r.bars->ds_empty[r.ds.at], r.ds.parity ^ 1);
+	store_ds<S>(ds_operand, r.stage(S::DS, S::DS_NBYTES, r.ds.at),
+		r.consumer * 64);
+	fence_proxy_async();
+	barrier_arrive(&r.bars->ds_full[r.ds.at]);
+	r.ds.step();
+	wgmma_fence();
+	matmul_add<typename S::T, S::D, S::M>(h.dk, ds_operand,
+		r.stage(S::Q, S::Q_NBYTES, r.at.at));
+	wgmma_commit();
+}
+/* dK of 64 keys from `key` on: scaled, and its pairs rotated back */
+template <class S>
+__device__ __forceinline__ void finish_keys(float (&dk)[S::D / 2],
+	const Backward &a, int key)
+{
+	const int lane = threadIdx.x % 32,
+		top = key + threadIdx.x / 32 % 4 * 16 + lane / 4;
+	#pragma unroll
+	for (int i = 0; i < S::D / 2; i += 2) {
+		const int row = top + i / 2 % 2 * 8;
+		dk[i] *= a.scale;
+		dk[i + 1] *= a.scale;
+		if (row < a.seqlen_k)
+			rope_backward(dk[i], dk[i + 1], a.angles,
+				row * (size_t)(S::D / 2) + i / 4 * 4 + lane % 4);
+	}
+}
+/* 64 x D of a warpgroup, by way of its rows of V's tile, to rows key ... */
+template <class S>
+__device__ inline void write_keys(const float (&x)[S::D / 2],
+	const CUtensorMap *map, unsigned tile, int consumer, int key, int h, int b)
+{
+	using W = typename S::W;
+	const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4,
+		row = consumer * 64 + warp * 16 + lane / 8 % 2 * 8 + lane % 8;
+	unsigned y[S::D / 4];
+	#pragma unroll
+	for (int i = 0; i < S::D / 16; i++) {
+		to_operand<typename S::T>(y, x, i);
+		stmatrix(tile + i * 32 / W::WIDTH * S::N * W::WIDTH
+			+ W::at(row, i * 32 % W::WIDTH + lane / 16 * 16),
+			y[4 * i], y[4 * i + 1], y[4 * i + 2], y[4 * i + 3]);
+	}
+	fence_proxy_async();
+	named_barrier_sync(2 + consumer, WARPGROUP); /* the warpgroup has written */
+	if (threadIdx.x % WARPGROUP == 0) {
+		#pragma unroll
+		for (int i = 0; i < W::BLOCKS; i++)
+			tma_store(map, tile + (i * S::N + consumer * 64) * W::WIDTH,
+				i * W::WIDTH / 2, key + consumer * 64, h, b);
+		tma_store_commit();
+		tma_store_wait_read<0>();
+	}
+	/* its rows may be written again */
+	named_barrier_sync(2 + consumer, WARPGROUP);
+}
+/* the thread has read a stage: matmuls have, and it has read L and delta */
+template <class S>
+__device__ __forceinline__ void free_stage(const Reader<S> &r, int stage)
+{
+	barrier_arrive(&r.bars->q_empty[stage]);
+	barrier_arrive(&r.bars->o_empty[stage]);
+}
+/* this consumer's part of dQ, of the i-th tile, was multiplied; it is added */
+template <class S>
+__device__ __forceinline__ void end_part(const float (&dq)[S::PART / 2],
+	Reader<S> &r, int i)
+{
+	if (threadIdx.x % 32 == 0)
+		barrier_arrive(&r.bars->ds_empty[r.dq.at]);
+	r.dq.step();
+	store_part<S>(dq, r.shared, r.bars, r.consumer, i);
+}
+/* the gradients of tile i - 1, and P of tile i */
+template <class S>
+__device__ __forceinline__ void next_tile(Held<S> &h, Reader<S> &r, int i)
+{
+	unsigned p_operand[S::M / 4], ds_operand[S::M / 4];
+	float dq[S::PART / 2];
+	start_gradients<S>(h, r, p_operand, ds_operand);
+	wgmma_wait<1>();                        /* dV is there */
+	pin(p_operand);
+	const int stage = r.at.at;
+	r.at.step();
+	if constexpr (!S::HELPER) {
+		if (i > 1)
+			barrier_wait(&r.bars->ds_full[r.dq.at], r.dq.parity);
+		start_part<S>(dq, r.shared, r.dq.at, r.consumer);
+		wgmma_wait<1>();                /* dK is there */
+		pin(ds_operand);
+		free_stage<S>(r, stage);
+	}
+	start_scores<S>(h, r);
+	wgmma_wait<1>();                        /* all but S is there */
+	if constexpr (S::HELPER) {
+		pin(ds_operand);
+		free_stage<S>(r, stage);
+	} else {
+		pin(dq);
+		if (i > 1)
+			end_part<S>(dq, r, i - 2);
+	}
+	recompute_p<S>(h, r, i);
+}
+/* the gradients of the last tile, and what is missing of dQ */
+template <class S>
+__device__ __forceinline__ void last_tile(Held<S> &h, Reader<S> &r)
+{
+	unsigned p_operand[S::M / 4], ds_operand[S::M / 4];
+	start_gradients<S>(h, r, p_operand, ds_operand);
+	wgmma_wait<0>();                        /* dV, dK are there */
+	pin(p_operand);
+	pin(ds_operand);
+	if constexpr (!S::HELPER)
+		for (int i = max(0, r.p.count - 2); i < r.p.count; i++) {
+			float dq[S::PART / 2];
+			barrier_wait(&r.bars->ds_full[r.dq.at], r.dq.parity);
+			start_part<S>(dq, r.shared, r.dq.at, r.consumer);
+			wgmma_wait<0>();
+			pin(dq);
+			end_part<S>(dq, r, i);
+		}
+}
+/* dK, dV of 64 keys */
+template <class S>
+__device__ inline void consume(const Backward &a, const Place &p,
+	unsigned shared, Barriers<S> *bars, int consumer)
+{
+	Held<S> h;
+	Reader<S> r = { a, p, bars, shared, consumer };
+	#pragma unroll
+	for (int i = 0; i < S::D / 2; i++)
+		h.dk[i] = h.dv[i] = 0;
+	barrier_wait(&bars->keys_full, 0);
+	if (p.count > 0) {
+		start_scores<S>(h, r);
+		recompute_p<S>(h, r, 0);
+		for (int i = 1; i < p.count; i++)
+			next_tile<S>(h, r, i);
+		last_tile<S>(h, r);
+	}
+	pin(h.dk);
+	pin(h.dv);
+	finish_keys<S>(h.dk, a, p.key + consumer * 64);
+	named_barrier_sync(2 + consumer, WARPGROUP); /* its rows of V have been read */
+	const int head = p.bh % a.H, b = p.bh / a.H;
+	write_keys<S>(h.dv, &a.dv, shared + S::V, consumer, p.key, head, b);
+	write_keys<S>(h.dk, &a.dk, shared + S::V, consumer, p.key, head, b);
+	tma_store_wait();
+}
+#endif

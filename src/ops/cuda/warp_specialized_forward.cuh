@@ -1,0 +1,296 @@
+/* warp_specialized_forward.cuh: attention's forward pass for Hopper: shapes,
+ * the tile scheduler, the producer, and the softmax */
+#ifndef OPS_CUDA_WARP_SPECIALIZED_FORWARD_CUH
+#define OPS_CUDA_WARP_SPECIALIZED_FORWARD_CUH
+
+#include "ops/cuda/common.cuh"
+#include "ops/cuda/hopper.cuh"
+
+/* warpgroups with 64 queries each, independent; those that alternate at the
+ * tensor cores (ping-pong); those that share 64 queries, and take alternate
+ * tiles of keys */
+enum Schedule { INDEPENDENT, PINGPONG, SPLIT };
+
+/* GROUPS warpgroups; keys in tiles of N, STAGES of them under way; BLOCKS: of
+ * threads on a multiprocessor */
+template <class T_, int D_, int GROUPS_, int N_, int STAGES_,
+	Schedule SCHEDULE_, int BLOCKS_ = 1>
+struct TileConfig {
+	using T = T_;
+	using W = Swizzle<D_>;
+	static constexpr int D = D_, GROUPS = GROUPS_, N = N_, STAGES = STAGES_,
+		BLOCKS = BLOCKS_;
+	static constexpr Schedule SCHEDULE = SCHEDULE_;
+	/* tiles of 64 queries; from a warpgroup's tile of keys to its next */
+	static constexpr int Q_TILES = SCHEDULE == SPLIT ? 1 : GROUPS,
+		STRIDE = SCHEDULE == SPLIT ? GROUPS : 1;
+	static constexpr int M = 64 * Q_TILES, THREADS = WARPGROUP * (GROUPS + 1);
+	static_assert(N % 16 == 0 && N <= 256, "wgmma's shapes");
+	static_assert(SCHEDULE == INDEPENDENT || GROUPS > 1,
+		"there is one to share with");
+	/* the first warpgroup's first tile has a key for each row */
+	static_assert(SCHEDULE != SPLIT || N % 64 == 0,
+		"the diagonal is in one tile");
+
+	/* a tile of 64 queries, a tile of keys, all tiles of keys and values */
+	static constexpr int Q_NBYTES = 64 * W::ROW, K_NBYTES = N * W::ROW,
+		RING_NBYTES = 2 * STAGES * K_NBYTES;
+	/* what a warpgroup stores for the first: O, and of two rows base and sum */
+	static constexpr int ACC = D / 2 + 4, ACC_NBYTES = ACC * 4 * WARPGROUP,
+		ACC_ALL = (STRIDE - 1) * ACC_NBYTES;
+	/* 232448 for all blocks of a multiprocessor, of which each takes 1024 more if it
+	 * is not alone; 1024: the first tile's address is rounded up; 256: barriers */
+	static constexpr int MOST = 232448 / BLOCKS - 1024 * (BLOCKS > 1) - 1024 - 256;
+	/* the next tile's queries travel while these are in use, if there is room */
+	static constexpr int Q_STAGES =
+		RING_NBYTES + ACC_ALL + 2 * Q_TILES * Q_NBYTES <= MOST ? 2 : 1;
+	static constexpr int Q_ALL = Q_STAGES * Q_TILES * Q_NBYTES,
+		TILES_ALL = Q_ALL + RING_NBYTES + ACC_ALL, NBYTES = 1024 + TILES_ALL + 256;
+	static_assert(TILES_ALL <= MOST, "fits in shared memory");
+	static_assert(STAGES >= STRIDE, "each warpgroup has a tile");
+	static_assert(K_NBYTES % 1024 == 0, "swizzled blocks start at 1024");
+	/* at launch, and after they were redistributed; a lone consumer starts with
+	 * half of a multiprocessor's as well, so that there are some to redistribute */
+	static constexpr int SHARERS = GROUPS == 1 && BLOCKS == 1 ? 2 : BLOCKS,
+		AT_LAUNCH = 65536 / (THREADS * SHARERS) / 8 * 8,
+		FEW = GROUPS > 2 || GROUPS * BLOCKS > 2 ? 32 : 40,
+		MANY = (AT_LAUNCH * (GROUPS + 1) - FEW) / GROUPS / 8 * 8;
+	static_assert(MANY <= 240, "with a few to spare of 255");
+};
+/* what tiles there are, and what all share */
+struct Arguments {
+	int seqlen_q, seqlen_k, H, heads; /* heads: B H */
+	int query_tiles, together;    /* heads whose tiles are scheduled together */
+	int tiles;
+	float base2;                    /* scale log2(e) */
+	bool causal;
+	float *L;
+	unsigned *tile_counter;         /* NULL: one tile for each block */
+};
+
+struct Maps {
+	CUtensorMap q, k, v, o;
+};
+
+template <class C> struct Shared {
+	unsigned q, k, v;               /* [Q_STAGES][Q_TILES], [STAGES], [STAGES] */
+	unsigned acc;                   /* [STRIDE - 1]: of warpgroups 1 ... */
+	Barrier *acc_full, *acc_empty;
+	Barrier *q_full, *q_empty, *k_full, *k_empty, *v_full, *v_empty;
+	int *tile;                      /* [Q_STAGES]: whose queries; -1: the end */
+
+	__device__ explicit Shared(char *memory)
+	{
+		memory += (1024 - smem_address(memory) % 1024) % 1024;
+		q = smem_address(memory);
+		k = q + C::Q_ALL;
+		v = k + C::STAGES * C::K_NBYTES;
+		acc = v + C::STAGES * C::K_NBYTES;
+		q_full = (Barrier *)(memory + C::TILES_ALL);
+		q_empty = q_full + C::Q_STAGES;
+		k_full = q_empty + C::Q_STAGES;
+		k_empty = k_full + C::STAGES;
+		v_full = k_empty + C::STAGES;
+		v_empty = v_full + C::STAGES;
+		acc_full = v_empty + C::STAGES;
+		acc_empty = acc_full + C::STRIDE - 1;
+		tile = (int *)(acc_empty + C::STRIDE - 1);
+		static_assert((4 * C::STAGES + 2 * C::Q_STAGES + 2 * C::STRIDE) * 8
+			+ 4 * C::Q_STAGES <= 256, "barriers fit");
+	}
+	__device__ unsigned queries(int stage, int group) const
+	{
+		return q + (stage * C::Q_TILES + group % C::Q_TILES) * C::Q_NBYTES;
+	}
+};
+/* a tile of queries: of which head, from which on; tiles of keys it needs */
+struct Item {
+	int head, first, key_tiles;
+};
+
+template <class C>
+__device__ inline Item item_of(const Arguments &p, int tile)
+{
+	const int each = p.together * p.query_tiles, section = tile / each,
+		rest = tile - section * each, before = section * p.together,
+		here = min(p.together, p.heads - before), row = rest / here;
+	const int first = (p.query_tiles - 1 - row) * C::M,
+		end = p.causal ? min(p.seqlen_k, first + C::M) : p.seqlen_k;
+	return { before + rest - row * here, first, (end + C::N - 1) / C::N };
+}
+
+/* the tile after `tile` for this block */
+__device__ inline int next_tile(const Arguments &p, int tile)
+{
+	return gridDim.x
+		+ (p.tile_counter == NULL ? tile : atomicAdd(p.tile_counter, 1u));
+}
+
+/* the last block to finish leaves both counters 0 */
+__device__ inline void reset_tile_counter(const Arguments &p)
+{
+	if (p.tile_counter == NULL)
+		return;
+	__threadfence();
+	if (atomicInc(p.tile_counter + 1, gridDim.x - 1) == gridDim.x - 1)
+		atomicExch(p.tile_counter, 0u);
+}
+/* `rows` rows from first on of a head, block by block of D */
+template <class C>
+__device__ inline void load_tile(unsigned to, const CUtensorMap *map,
+	Barrier *full, uint64_t hint, int rows, int first, int h, int b)
+{
+	#pragma unroll
+	for (int i = 0; i < C::W::BLOCKS; i++)
+		tma_load(to + i * rows * C::W::WIDTH, map, full, hint,
+			i * C::W::WIDTH / 2, first, h, b);
+}
+
+/* the next tile of keys or of values, once its place in the ring is free */
+template <class C>
+__device__ inline void load_keys(unsigned ring, Ring<C::STAGES> &at,
+	Barrier *full, Barrier *empty, const CUtensorMap *map, int first, int h,
+	int b)
+{
+	barrier_wait(empty + at.at, at.parity ^ 1);
+	barrier_expect_tx(full + at.at, C::K_NBYTES);
+	load_tile<C>(ring + at.at * C::K_NBYTES, map, full + at.at, EVICT_LAST,
+		C::N, first, h, b);
+	at.step();
+}
+
+/* tile -1: that there are no more */
+template <class C>
+__device__ inline void load_queries(const Shared<C> &shared,
+	const Ring<C::Q_STAGES> &at, const CUtensorMap *map, int tile, int first,
+	int h, int b)
+{
+	/* until O, which lay there, has been stored */
+	barrier_wait(shared.q_empty + at.at, at.parity ^ 1);
+	shared.tile[at.at] = tile;
+	if (tile < 0) {
+		barrier_arrive(shared.q_full + at.at);
+		return;
+	}
+	barrier_expect_tx(shared.q_full + at.at, C::Q_TILES * C::Q_NBYTES);
+	#pragma unroll
+	for (int i = 0; i < C::Q_TILES; i++)
+		load_tile<C>(shared.queries(at.at, i), map, shared.q_full + at.at,
+			EVICT_FIRST, 64, first + 64 * i, h, b);
+}
+
+template <class C>
+__device__ inline void produce(const Shared<C> &shared, const Maps &maps,
+	const Arguments &p)
+{
+	Ring<C::Q_STAGES> q;
+	Ring<C::STAGES> k, v;
+	int tile = blockIdx.x;
+	while (tile < p.tiles) {
+		const Item item = item_of<C>(p, tile);
+		const int b = item.head / p.H, h = item.head - b * p.H;
+		const auto load_k = [&](int j) {
+			load_keys<C>(shared.k, k, shared.k_full, shared.k_empty, &maps.k,
+				j * C::N, h, b);
+		};
+		const auto load_v = [&](int j) {
+			load_keys<C>(shared.v, v, shared.v_full, shared.v_empty, &maps.v,
+				j * C::N, h, b);
+		};
+		int j = item.key_tiles - 1;
+		load_k(j);
+		load_queries<C>(shared, q, &maps.q, tile, item.first, h, b);
+		q.step();
+		for (; j > 0; j--) {
+			load_k(j - 1);
+			load_v(j);
+		}
+		/* late, so that blocks that are early take what is left */
+		tile = next_tile(p, tile);
+		load_v(0);
+	}
+	reset_tile_counter(p);
+	load_queries<C>(shared, q, &maps.q, -1, 0, 0, 0);
+}
+/* of a thread's two rows, low = 0 or 1: score that counts as 1, in powers of 2;
+ * sum of this thread's probabilities; by what former sums shrink */
+struct RowStats {
+	float base[2], sum[2], shrink[2];
+};
+
+/* masks keys after `last`, per row, counted from this thread's first column */
+template <int R>
+__device__ __forceinline__ void apply_mask(float (&s)[R], const int (&last)[2])
+{
+	#pragma unroll
+	for (int i = 0; i < R; i++)
+		if (i / 4 * 8 + i % 2 > last[i / 2 % 2])
+			s[i] = -INFINITY;
+}
+
+/* true: former sums of this warp shrink */
+template <bool MASKED, int R>
+__device__ __forceinline__ bool update_row_max(const float (&s)[R],
+	RowStats &rows, float base2)
+{
+	float top[2][2];
+	bool over = false;
+	#pragma unroll
+	for (int i = 0; i < R; i++) {
+		float &x = top[i / 2 % 2][i % 2];
+		x = i < 4 ? s[i] : fmaxf(x, s[i]);
+	}
+	#pragma unroll
+	for (int low = 0; low < 2; low++) {
+		top[low][0] = row_max(fmaxf(top[low][0], top[low][1])) * base2;
+		over |= top[low][0] > rows.base[low] + 8;
+	}
+	if (!__any_sync(0xffffffff, over))
+		return false;
+	#pragma unroll
+	for (int low = 0; low < 2; low++) {
+		const float next = fmaxf(rows.base[low], top[low][0]);
+		/* a row that has seen no key so far keeps -inf */
+		rows.shrink[low] = MASKED && next == -INFINITY ? 1
+			: exp2_approx(rows.base[low] - next);
+		rows.base[low] = next;
+		rows.sum[low] *= rows.shrink[low];
+	}
+	return true;
+}
+/* scores become probabilities 2^(base2 s - base) */
+template <bool MASKED, int R>
+__device__ __forceinline__ void exp_scores(float (&s)[R], RowStats &rows,
+	float base2)
+{
+	float sum[2][2] = {};
+	const float from[2] = {
+		MASKED && rows.base[0] == -INFINITY ? 0 : -rows.base[0],
+		MASKED && rows.base[1] == -INFINITY ? 0 : -rows.base[1] };
+	#pragma unroll
+	for (int i = 0; i < R; i++) {
+		s[i] = exp2_approx(fmaf(s[i], base2, from[i / 2 % 2]));
+		sum[i / 2 % 2][i % 2] += s[i];
+	}
+	rows.sum[0] += sum[0][0] + sum[0][1];
+	rows.sum[1] += sum[1][0] + sum[1][1];
+}
+
+/* accumulators as wgmma leaves them are an operand A as wgmma takes it */
+template <class T, int R>
+__device__ __forceinline__ void narrow(unsigned (&p)[R / 2], const float (&s)[R])
+{
+	#pragma unroll
+	for (int i = 0; i < R / 2; i++)
+		p[i] = pack<T>(s[2 * i], s[2 * i + 1]);
+}
+
+template <int R>
+__device__ __forceinline__ void rescale_accumulators(float (&o)[R],
+	const RowStats &rows)
+{
+	#pragma unroll
+	for (int i = 0; i < R; i++)
+		o[i] *= rows.shrink[i / 2 % 2];
+}
+#endif

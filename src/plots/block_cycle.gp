@@ -1,0 +1,62 @@
+# block_cycle.gp: ranges of a forward pass in time, and the period of its blocks
+height = 128
+load "src/plots/style.gp"
+set datafile missing NaN
+left(f) = column("start_ms")*only("fusion", f)
+right(f) = column("end_ms")*only("fusion", f)
+centre(f) = (left(f) + right(f))/2
+level(dummy) = column("depth")
+warm(dummy) = level(0) == 0 ? 0xd8d8d8 : level(0) == 1 ? 0xe3c16f \
+	: level(0) == 2 ? 0xe0a050 : level(0) == 3 ? 0xd9793a : 0xc05a3a
+# a line for each block: its number, and the time from the block before it
+blocks(f) = sprintf("<awk -F'\t' 'BEGIN { print \"block\tstart\tperiod\" } \
+	$4 == \"%s\" && $6 == \"layer\" { n++; print n \"\t\" $7 \"\t\" \
+	(n > 1 ? $7 - last : \"NaN\"); last = $7 }' %s", f, table)
+set macros
+boxes = 'table using (left("eager")):(level(0)):(left("eager")): \
+	(right("eager")):(level(0) - 0.48):(level(0) + 0.48):(warm(0)) \
+	with boxxyerror'
+stats blocks("eager") using "start" nooutput
+n = STATS_records
+first = n > 22 ? 20 : 1
+last = first + 2 > n ? n : first + 2
+stats blocks("eager") using ($1 == first ? column("start") : NaN) nooutput
+from = STATS_min
+stats blocks("eager") using ($1 == last ? column("start") : NaN) nooutput
+to = STATS_max
+stats table using (right("eager")) nooutput
+all = STATS_max
+set style fill solid 0.85 border lc rgb "white"
+set key off
+set multiplot layout 3,1
+set border 1
+unset grid
+set ytics ("step" 0, "forward" 1, "layer" 2, "part" 3, "inside" 4) scale 0
+set xlabel "ms"
+set xrange [0:all]
+set yrange [-0.5:4.6]
+low(dummy) = level(0)/(level(0) < 4)
+high(dummy) = level(0)/(level(0) > 3)
+plot table using (left("eager")):(low(0)):(left("eager")):(right("eager")): \
+	(low(0) - 0.48):(low(0) + 0.48):(warm(0)) \
+	with boxxyerror lw 0.1 lc rgb variable, \
+	table using (left("eager")):(high(0)):(left("eager")):(right("eager")): \
+	(high(0) - 0.48):(high(0) + 0.48):(warm(0)) \
+	with boxxyerror fs solid noborder lc rgb variable
+set xrange [from:to]
+named(dummy) = right("eager") - left("eager") > 0.022*(to - from) \
+	&& centre("eager") > from && centre("eager") < to && level(0) > 1 \
+	? stringcolumn("range") : ""
+plot @boxes lw 0.6 lc rgb variable, \
+	table using (centre("eager")):(level(0)):(named(0)) with labels font ",7"
+set border 3
+set grid ytics
+set ytics autofreq scale 0.5
+set key on maxrows 1
+set xlabel "block"
+set ylabel "period (ms)"
+set xrange [0:n + 1]
+set yrange [0:*]
+plot blocks("eager") using "block":"period" with points lt 1 title "eager", \
+	blocks("fused") using "block":"period" with points lt 2 title "fused"
+unset multiplot

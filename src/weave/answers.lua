@@ -1,0 +1,80 @@
+-- answers.lua: every part of every question has an answer; answers at a glance
+local report, registry = require "report", require "registry"
+local highlight = require "highlight"
+local M = {list = {}, asked = {}}
+
+function M.ask(div, line)
+	local problem, parts, lettered = registry.current, {}, true
+	if not problem then
+		return report.at(line, "a question outside a problem's section")
+	end
+	div:walk {OrderedList = function(l)
+		local before = (l.start or 1) - 1
+		if l.style ~= "LowerAlpha" or before + #l.content > 26 then
+			report.at(line, ("a question's items are (a) to (z); here is a list "
+				.. "of style %s from %d on"):format(l.style, before + 1))
+			lettered = false
+			return
+		end
+		for i = 1, #l.content do
+			table.insert(parts, string.char(96 + before + i))
+		end
+	end}
+	if not lettered then return end
+	if #parts == 0 then parts[1] = "" end
+	for _, part in ipairs(parts) do
+		table.insert(M.asked, {problem = problem, part = part, line = line})
+	end
+end
+function M.give(div, content, line)
+	local problem, a, short = registry.current, div.attributes, nil
+	content:walk {Span = function(s)
+		if s.classes:includes("glance") then short = s.content end
+	end}
+	if not problem then
+		report.at(line, "an answer outside a problem's section")
+		return ""
+	end
+	if not short then
+		report.at(line, "an answer needs a sentence [...]{.glance}")
+	end
+	local part, label = a.part or "", ("ans:%d"):format(#M.list + 1)
+	table.insert(M.list, {problem = problem, part = part, short = short,
+		edition = a.edition, label = label})
+	return (part ~= "" and " (" .. part .. ")" or "")
+		.. (a.edition and ", edition " .. a.edition or "")
+		.. "\\label{" .. label .. "}"
+end
+function M.check()
+	for _, q in ipairs(M.asked) do
+		local found = false
+		for _, a in ipairs(M.list) do
+			found = found or a.problem == q.problem and a.part == q.part
+		end
+		if not found then
+			report.at(q.line, ("%s: %s has no answer"):format(q.problem.id,
+				q.part == "" and "the question" or "part (" .. q.part .. ")"))
+		end
+	end
+end
+function M.at_a_glance()
+	local out, last = pandoc.Blocks {}, nil
+	local function raw(s) return pandoc.RawInline("latex", s) end
+	for _, a in ipairs(M.list) do
+		if a.problem ~= last then
+			local title = a.problem.title:gsub("^Problem %b(): ", "")
+			out:insert(pandoc.RawBlock("latex",
+				("\\nwglanced{%s}{%s}{%s}"):format(a.problem.id,
+				highlight.escape(a.problem.id), highlight.escape(title))))
+		end
+		last = a.problem
+		local which = a.part ~= "" and "(" .. a.part .. ")" or ""
+		local line = pandoc.Inlines {raw(("\\nwglance{%s}{%s}{%s}{"):format(
+			which, a.edition or "", a.label))}
+		line:extend(a.short or {})
+		line:insert(raw "}")
+		out:insert(pandoc.Plain(line))
+	end
+	return out
+end
+return M

@@ -1,0 +1,151 @@
+-- evaluate.lua: evaluate expressions against recorded and shown tables
+local report, data = require "report", require "data"
+local query, format = require "query", require "format"
+local M = {}
+
+local function use(world, t)
+	for _, known in ipairs(world.used) do
+		if known == t then return end
+	end
+	table.insert(world.used, t)
+end
+
+local function resolve(world, name)
+	if format[name] ~= nil then return format[name] end
+	if world.defs[name] ~= nil then
+		world.borrowed = world.borrowed or world.from[name]
+		for _, t in ipairs(world.sources[name] or {}) do
+			use(world, t)
+		end
+		return world.defs[name]
+	end
+	if world.lost[name] then data.known() end
+	local file = data.by_name[name]
+	if data.missing[name] then
+		query.fail("%s", data.no_table(data.missing[name]))
+	elseif not file then
+		query.fail("%s is neither defined nor a table (tables/*/%s.tsv)", name,
+			name)
+	end
+	local t = data.choose(file, world.shown, world.line)
+	use(world, t)
+	return query.new(t, t.rows)
+end
+local function make(shown)
+	local world = {shown = shown, used = {}, lost = {}, defs = {},
+		sources = {}, fresh = {}, from = {}, env = {}}
+	local function assign(_, name, value)
+		if format[name] ~= nil then
+			query.fail("%s is a word of the vocabulary; choose another name",
+				name)
+		end
+		world.defs[name] = value
+		table.insert(world.fresh, name)
+	end
+	setmetatable(world.env, {__newindex = assign,
+		__index = function(_, name) return resolve(world, name) end})
+	return world
+end
+
+M.recorded, M.shown = make(false), make(true)
+
+function format.on(machine)
+	return setmetatable({}, {__index = function(_, name)
+		local t = data.choose(machine .. "/" .. (data.by_name[name] or name),
+			true, M.line)
+		return query.new(t, t.rows)
+	end})
+end
+local function explain(err)
+	if type(err) ~= "table" then
+		err = {text = tostring(err):gsub("^[%w ]+:%d+: ", "")}
+	end
+	local level, info = 2, debug.getinfo(2, "Sl")
+	while info and info.source ~= "=expression" do
+		level = level + 1
+		info = debug.getinfo(level, "Sl")
+	end
+	err.offset = info and info.currentline - 1 or 0
+	return err
+end
+
+function M.run(world, code, line)
+	world.used, world.borrowed = {}, nil
+	world.line, M.line = line, line
+	format.last = nil
+	local f, err = load(code, "=expression", "t", world.env)
+	if f then return xpcall(f, explain) end
+	local at, text = err:match("^expression:(%d+): (.*)$")
+	return false, {text = text or err, offset = (tonumber(at) or 1) - 1}
+end
+local function from_local(world)
+	for _, t in ipairs(world.used) do
+		if t.machine == "local" then return true end
+	end
+	return false
+end
+M.from_local = from_local
+
+function M.machine(world)
+	for _, t in ipairs(world.used) do return t.machine end
+end
+
+function M.borrow(line)
+	local place = M.machine(M.recorded) or "another machine"
+	report.warn(("%s:%s: this machine's table cannot answer; what was "
+		.. "recorded on %s is shown"):format(report.file, line, place))
+	return place
+end
+function M.evaluate(code, line, otherwise)
+	local ok, recorded = M.run(M.recorded, "return " .. code, line)
+	if not ok then
+		if recorded.text then report.at(line, recorded.text) end
+		return nil
+	end
+	local value
+	ok, value = M.run(M.shown, "return " .. code, line)
+	if ok then return value, M.shown.borrowed end
+	if from_local(M.shown) and value.text then
+		if otherwise then return otherwise end
+		return recorded, M.borrow(line)
+	end
+	if value.text then report.at(line, value.text) end
+end
+local function names_in(code)
+	local found = {}
+	for names in code:gmatch("([%a_][%w_, ]*)=%f[^=]") do
+		for name in names:gmatch("[%w_]+") do found[name] = true end
+	end
+	for name in code:gmatch("function%s+([%a_][%w_]*)") do
+		found[name] = true
+	end
+	return found
+end
+
+function M.define(code, line)
+	local succeeded = {}
+	for _, world in ipairs {M.recorded, M.shown} do
+		world.fresh = {}
+		local ok, err = M.run(world, code, line)
+		for _, name in ipairs(world.fresh) do
+			world.sources[name] = {table.unpack(world.used)}
+		end
+		succeeded[world] = ok
+		if not ok then
+			local lost = names_in(code)
+			if world.shown and succeeded[M.recorded] and err.text
+				and from_local(world) then
+				local place = M.borrow(line)
+				for name in pairs(lost) do
+					world.defs[name] = M.recorded.defs[name]
+					world.sources[name] = M.recorded.sources[name]
+					world.from[name] = place
+				end
+			else
+				if err.text then report.at(line + 1 + err.offset, err.text) end
+				for name in pairs(lost) do world.lost[name] = true end
+			end
+		end
+	end
+end
+return M

@@ -1,0 +1,190 @@
+-- format.lua: the vocabulary of expressions in the prose
+local query, data = require "query", require "data"
+local M = {}
+local fail = query.fail
+
+local function number(x, who)
+	if type(x) == "number" then
+		if x ~= x then fail("%s of not-a-number", who) end
+		return x
+	end
+	fail("%s needs a number, not %s", who, query.is(x) and "rows: name a column"
+		or type(x) == "table" and "a list: take its mean, median, min or max"
+		or tostring(x))
+end
+
+local function numbers(who, x, ...)
+	local list = type(x) == "table" and not query.is(x) and x or {x, ...}
+	if #list == 0 then fail("%s of nothing", who) end
+	for _, v in ipairs(list) do number(v, who) end
+	return list
+end
+function M.sum(...)
+	local s = 0
+	for _, v in ipairs(numbers("sum", ...)) do s = s + v end
+	return s
+end
+
+function M.mean(...)
+	local list = numbers("mean", ...)
+	return M.sum(list) / #list
+end
+
+function M.median(...)
+	local list = {table.unpack(numbers("median", ...))}
+	table.sort(list)
+	local h = #list // 2
+	return #list % 2 == 1 and list[h + 1] or (list[h] + list[h + 1]) / 2
+end
+
+function M.sd(...)
+	local list = numbers("sd", ...)
+	if #list < 2 then fail("sd of a single value") end
+	local m, s = M.mean(list), 0
+	for _, v in ipairs(list) do s = s + (v - m) ^ 2 end
+	return math.sqrt(s / (#list - 1))
+end
+
+function M.min(...) return math.min(table.unpack(numbers("min", ...))) end
+function M.max(...) return math.max(table.unpack(numbers("max", ...))) end
+function M.count(x)
+	if query.is(x) then return #query.inside(x).rows end
+	return type(x) == "table" and #x or 1
+end
+M.abs, M.sqrt, M.log, M.exp, M.floor, M.ceil = math.abs, math.sqrt, math.log,
+	math.exp, math.floor, math.ceil
+M.pi, M.tonumber, M.tostring, M.ipairs = math.pi, tonumber, tostring, ipairs
+M.math, M.string, M.table = math, string, table
+function M.between(x, low, high)
+	number(x, "between")
+	M.last = ("between(%.4g, %.4g, %.4g)"):format(x, low, high)
+	return x >= low and x <= high
+end
+
+function M.near(x, y, relative)
+	number(x, "near")
+	M.last = ("near(%.6g, %.6g, %.3g)"):format(x, y, relative)
+	return math.abs(x - y) <= relative * math.abs(y)
+end
+
+function M.increasing(list)
+	numbers("increasing", list)
+	for i = 2, #list do
+		if not (list[i] > list[i - 1]) then return false end
+	end
+	return true
+end
+local function extreme(s, column, better)
+	if not query.is(s) then fail("argmin and argmax need rows") end
+	local best, value
+	for _, r in ipairs(query.each(s)) do
+		local v = number(r[column], "argmin")
+		if not best or better(v, value) then best, value = r, v end
+	end
+	return best
+end
+
+function M.argmin(s, column)
+	return extreme(s, column, function(a, b) return a < b end)
+end
+
+function M.argmax(s, column)
+	return extreme(s, column, function(a, b) return a > b end)
+end
+
+function M.all(s, f)
+	for _, r in ipairs(query.each(s)) do
+		if not f(r) then return false end
+	end
+	return true
+end
+
+function M.each(s) return query.each(s) end
+
+function M.map(s, f)
+	local list = {}
+	for i, r in ipairs(query.each(s)) do list[i] = f(r) end
+	return list
+end
+local function commas(s)
+	local sign, whole, rest = s:match("^(-?)(%d+)(.*)$")
+	if not whole or #whole < 5 then return s end
+	whole = whole:reverse():gsub("(%d%d%d)", "%1,"):reverse()
+	return sign .. whole:gsub("^,", "") .. rest
+end
+
+local function digits(x, n)
+	number(x, "a formatter")
+	if x == 0 then return "0" end
+	local size = math.floor(math.log(math.abs(x), 10) + 1e-12)
+	local decimals = (n or 3) - size - 1
+	local s = ("%.*f"):gsub("*", math.max(0, decimals)):format(x)
+	return commas((s:gsub("^-", "−")))
+end
+
+M.digits, M.commas = digits, commas
+local nbsp = "\u{a0}"
+
+local function with(unit, factor)
+	return function(x, n)
+		return digits(number(x, unit) * (factor or 1), n) .. nbsp .. unit
+	end
+end
+
+M.ms, M.us, M.s = with "ms", with "µs", with "s"
+M.MiB, M.GiB, M.GB = with "MiB", with("GiB", 1 / 1024), with "GB"
+M.GBps, M.GFlops, M.TFlops = with "GB/s", with "GFLOP/s", with "TFLOP/s"
+
+function M.unit(x, unit, n) return digits(x, n) .. nbsp .. unit end
+
+function M.time(ms, n)
+	number(ms, "time")
+	if ms >= 1000 then return M.s(ms / 1000, n) end
+	if ms < 0.1 then return M.us(ms * 1000, n) end
+	return M.ms(ms, n)
+end
+
+function M.pct(x, n)
+	x = 100 * number(x, "pct")
+	return digits(x, n or math.abs(x) < 99.5 and 2 or 3) .. "%"
+end
+
+function M.ratio(x, n) return digits(x, n or 3) end
+function M.fixed(x, n) return commas(("%." .. n .. "f"):format(x)) end
+function M.text(v) return tostring(v) end
+function M.int(x)
+	number(x, "int")
+	return commas(("%d"):format(math.floor(x + 0.5)))
+end
+
+function M.sci(x, n)
+	number(x, "sci")
+	local m, e = ("%." .. (n or 2) - 1 .. "e"):format(x):match("(.*)e(.*)")
+	return {math = ("%s\\times10^{%d}"):format(m, tonumber(e))}
+end
+
+function M.pm(x, sd, n)
+	local function decimals(s) return #(s:match("%.(%d*)") or "") end
+	local places = math.max(decimals(digits(number(x, "pm"), n)),
+		decimals(digits(number(sd, "pm"), 1)))
+	return M.fixed(x, places) .. nbsp .. "±" .. nbsp .. M.fixed(sd, places)
+end
+local names = {[0] = "no", "one", "two", "three", "four", "five", "six",
+	"seven", "eight", "nine", "ten", "eleven", "twelve"}
+
+function M.word(n)
+	number(n, "word")
+	return names[n] or M.int(n)
+end
+function M.meta(s, key)
+	if not query.is(s) then fail("meta needs a table") end
+	local value = query.inside(s).table.meta[key]
+	if not value then
+		fail("%s has no key %s", query.inside(s).table.path, tostring(key))
+	end
+	return value
+end
+
+function M.device(s) return M.meta(s, "device") end
+function M.date(s) return (M.meta(s, "date"):sub(1, 10)) end
+return M

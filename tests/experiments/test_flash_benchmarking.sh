@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# test_flash_benchmarking.sh: flash_benchmarking and pytorch_attention: options
+# and tiny runs
+. tests/experiments/expect.sh
+
+for program in flash_benchmarking pytorch_attention; do
+	expect "$program --help" 0 '^ *--d ' $program --help
+	expect "$program: unknown option" 2 'unknown option --sise' $program \
+		--sise small
+	expect "$program: no queries" 2 '1..1048576' $program --n 0
+	expect "$program: too many sequences" 2 '1..1024' $program --batch 1025
+	expect "$program: unknown sweep" 2 'is not one of' $program --sweep steps
+done
+tiny='--device cpu --precision fp32 --n 33 --d 16'
+for variant in naive tiled; do
+	expect "$variant" 0 "^ *fp32 .* $variant .* ok\$" flash_benchmarking $tiny \
+		--runs 1 --variant $variant
+done
+for variant in simt mma_sync split_fp16 wgmma m64 multi_warpgroup split_kv \
+	warp_specialized warp_specialized-atomic; do
+	expect "$variant is a GPU's" 0 "^ *fp32 .* $variant .*skipped: no kernel" \
+		flash_benchmarking $tiny --runs 1 --variant $variant
+done
+expect 'an unknown variant' 2 'tiled|.*|split_kv|.*-atomic|naive' \
+	flash_benchmarking --variant warp
+expect 'two passes of naive attention' 0 '^ *fp32 .* backward .* ok$' \
+	pytorch_attention --device cpu --n 33 --d 16 --batch 2 --passes 2
+exit $failed
