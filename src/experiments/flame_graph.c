@@ -159,12 +159,9 @@ static void run_timeline(Row *row)
 	Profile *p = profile_pass(row);
 	double zero = 0, start, end;
 	for (int s = 0; s < p->nranges; s++) {
-		int depth = 0;
-		for (int in = p->ranges[s].parent; in >= 0; in = p->ranges[in].parent)
-			depth++;
 		profile_interval(p, s, &start, &end);
 		zero = s == 0 ? start : zero;
-		row_set(row, "depth", "%d", depth);
+		row_set(row, "depth", "%d", profile_depth(p, s));
 		row_set(row, "range", "%s", p->ranges[s].name);
 		row_set(row, "start_ms", "%.4f", (start - zero) * 1e-3);
 		row_set(row, "end_ms", "%.4f", (end - zero) * 1e-3);

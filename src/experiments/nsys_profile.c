@@ -341,13 +341,10 @@ static void run_timeline(Row *row)
 	const Profile *p = profiled.activities;
 	double zero = 0, start, end;
 	for (int s = 0; s < p->nranges; s++) {
-		int depth = 0;
-		for (int in = p->ranges[s].parent; in >= 0; in = p->ranges[in].parent)
-			depth++;
 		profile_interval(p, s, &start, &end);
 		zero = s == 0 ? start : zero;
-		set_interval(row, depth, "range", p->ranges[s].name, start - zero,
-			end - zero);
+		set_interval(row, profile_depth(p, s), "range", p->ranges[s].name,
+			start - zero, end - zero);
 	}
 	for (size_t i = 0; i < p->nactivities; i++) {
 		const Activity *w = &p->activities[i];

@@ -112,6 +112,14 @@ int profile_within(const Profile *p, int s, const char *name)
 	return s;
 }
 
+int profile_depth(const Profile *p, int s)
+{
+	int depth = 0;
+	for (s = p->ranges[s].parent; s >= 0; s = p->ranges[s].parent)
+		depth++;
+	return depth;
+}
+
 void profile_interval(const Profile *p, int s, double *start, double *end)
 {
 	*start = p->ranges[s].start_us, *end = p->ranges[s].end_us;

@@ -41,6 +41,8 @@ void     profile_free(Profile **profile);
 
 /* the innermost range of this name that s lies in or is, or -1 */
 int      profile_within(const Profile *profile, int s, const char *name);
+/* the number of ranges that s lies in */
+int      profile_depth(const Profile *profile, int s);
 /* from the start of the first activity queued in range s to the end of the
  * last; of a range without activities, its own times on the host */
 void     profile_interval(const Profile *profile, int s, double *start_us,

@@ -57,6 +57,8 @@ static void ranges_are_nested(void **state)
 			double start, end;
 			profile_interval(p, s, &start, &end);
 			assert_true(start == at.start_us && end == at.end_us);
+			assert_int_equal(profile_depth(p, s),
+				at.parent < 0 ? 0 : profile_depth(p, at.parent) + 1);
 			if (at.parent < 0)
 				continue;
 			Range around = p->ranges[at.parent];
