@@ -31,6 +31,16 @@ template <class C> struct Consumer {
 	Ring<C::STAGES> start;          /* split: where the next item's tiles begin */
 	Ring<1> acc;
 
+	/* until the copy of a tile, K or V, is there; where another warpgroup may have
+	 * had the slot, first until it has read the tile before: else parity could
+	 * mistake the round before that for this one */
+	__device__ __forceinline__ void await(Barrier *full, Barrier *empty,
+		const Ring<C::STAGES> &at) const
+	{
+		if (C::SCHEDULE == SPLIT)
+			barrier_wait(empty + at.at, at.parity ^ 1);
+		barrier_wait(full + at.at, at.parity);
+	}
 	/* masks the keys of tile j that this thread's rows do not see; last: the last
 	 * that each does, counted from the thread's first column */
 	__device__ __forceinline__ void apply_mask_in(float (&s)[C::N / 2], int j) const
@@ -57,7 +67,7 @@ template <class C> struct Consumer {
 	/* the first tile of keys, j: S, and its P */
 	__device__ __forceinline__ void first_step(Held<C> &x, int j)
 	{
-		barrier_wait(shared.k_full + k.at, k.parity);   /* K is there */
+		await(shared.k_full, shared.k_empty, k);        /* K is there */
 		pin(x.s);
 		wgmma_fence();
 		start_scores(x.s);
@@ -94,7 +104,7 @@ template <class C> struct Consumer {
 	__device__ __forceinline__ void step(Held<C> &x, int j)
 	{
 		take_probabilities(x);
-		barrier_wait(shared.k_full + k.at, k.parity);   /* K of j is there */
+		await(shared.k_full, shared.k_empty, k);        /* K of j is there */
 		if (C::SCHEDULE == PINGPONG)    /* the group before has begun its own */
 			named_barrier_sync(1 + group, 2 * WARPGROUP);
 		pin(x.s);
@@ -102,7 +112,7 @@ template <class C> struct Consumer {
 		pin(x.o);
 		wgmma_fence();
 		start_scores(x.s);
-		barrier_wait(shared.v_full + v.at, v.parity);   /* V of the tile before */
+		await(shared.v_full, shared.v_empty, v);        /* V of the tile before */
 		wgmma_fence();
 		start_outputs(x);
 		if (C::SCHEDULE == PINGPONG) /* and now the next one may */
@@ -121,7 +131,7 @@ template <class C> struct Consumer {
 	__device__ __forceinline__ void last_step(Held<C> &x)
 	{
 		take_probabilities(x);
-		barrier_wait(shared.v_full + v.at, v.parity);   /* V of the last is there */
+		await(shared.v_full, shared.v_empty, v);        /* V of the last is there */
 		pin(x.p);
 		pin(x.o);
 		wgmma_fence();

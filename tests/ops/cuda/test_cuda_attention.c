@@ -174,6 +174,74 @@ static void a_thousand_runs_are_the_same(void **state)
 	assert_int_equal(release_both(NULL), 0);
 }
 
+typedef struct Rush {
+	Type type;
+	const char *kernel;
+	size_t B, H, N, D;
+	bool causal;
+} Rush;
+
+static const AttentionKernel *kernel_named(const char *name)
+{
+	const AttentionKernel *kernel = ops_for(gpu)->attention_kernels;
+	while (kernel->name && strcmp(kernel->name, name) != 0)
+		kernel++;
+	return kernel->name ? kernel : NULL;
+}
+
+static void rush(const Rush *r, int runs)
+{
+	const Ops *ops = ops_for(gpu);
+	size_t n = r->B * r->H * r->N * r->D;
+	const Problem p = { .B = r->B, .H = r->H, .seqlen_q = r->N,
+		.seqlen_k = r->N, .D = r->D, .causal = r->causal, .size = 1 };
+	Array at[ARRAYS + 1];
+	for (int a = 0; a <= ARRAYS; a++) {
+		at[a] = array_new(gpu, n, a <= O ? r->type : FP32, MEM_TEMPORARY,
+			"test");
+		held[a] = at[a].at;
+		if (a < INPUTS)
+			ops->draw(at[a], n, 1, 4, 5, a);
+	}
+	const Array first = at[DQ], difference = at[DK], sum = at[DV];
+	Attention a = attention_on(&p, at, at[ARRAYS]);
+	const AttentionKernel *kernel = kernel_named(r->kernel);
+	if (kernel && kernel->supports(&a, NULL)) {
+		Array host = poisoned(n);
+		kernel->forward(a);
+		array_read(gpu, host.at, a.o.x, n);
+		for (size_t i = 0; i < n; i++)
+			reals(host)[i] = -reals(host)[i];
+		array_write(gpu, first, host.at, n);
+		ops->fill(sum, 0, n);
+		for (int run = 0; run < runs; run++) {
+			kernel->forward(a);
+			ops->add(difference, a.o.x, first, n);
+			ops->add(sum, sum, difference, n);
+		}
+		array_read(gpu, host.at, sum, n);
+		for (size_t i = 0; i < n; i++)
+			if (reals(host)[i] != 0)
+				fail_msg("%s: element %zu of O was not always the same: %g",
+					r->kernel, i, (double)reals(host)[i]);
+	}
+	assert_int_equal(release_both(NULL), 0);
+}
+
+static void rings_never_skip_a_round(void **state)
+{
+	static const Rush rushes[] = {
+		{ FP32, "split_fp16", 36, 4, 512, 128, true },
+		{ BF16, "split_kv", 36, 4, 320, 128, false },
+		{ BF16, "split_kv", 36, 8, 640, 64, true },
+	};
+	(void)state;
+	if (gpu == NULL)
+		skip();
+	for (size_t i = 0; i < sizeof rushes / sizeof *rushes; i++)
+		rush(&rushes[i], getenv("QUICK") ? 20 : 20000);
+}
+
 static void other_heads_are_declined(void **state)
 {
 	(void)state;
@@ -192,6 +260,7 @@ int main(void)
 		cmocka_unit_test_teardown(large_scores_do_no_harm, release_both),
 		cmocka_unit_test_teardown(persistent_blocks_take_tiles, release_both),
 		cmocka_unit_test_teardown(a_thousand_runs_are_the_same, release_both),
+		cmocka_unit_test_teardown(rings_never_skip_a_round, release_both),
 		cmocka_unit_test(other_heads_are_declined),
 	};
 	return cmocka_run_group_tests(tests, open_both, close_both);
