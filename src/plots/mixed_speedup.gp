@@ -5,6 +5,9 @@ sizes = "small medium large xl 2.7B"
 place(name) = sum [i=1:words(sizes)] (word(sizes, i) eq name ? i : 0)
 array base[5]
 x(p) = place(stringcolumn("size"))*only("precision", p)
+# how many times as fast; a size that does not train has no time
+times(size, phase) = place(size) > 0 \
+	? base[place(size)]/column(phase."_ms") : NaN
 set xrange [0.6:words(sizes) + 0.4]
 set yrange [0:*]
 set xtics ("small" 1, "medium" 2, "large" 3, "xl" 4, "2.7B" 5) scale 0 \
@@ -23,8 +26,8 @@ do for [phase in "fwd bwd step"] {
 	set title (phase eq "fwd" ? "forward pass" : phase eq "bwd" \
 		? "backward pass" : "whole step") offset 0, 0.6
 	plot for [p in "tf32 fp16 bf16"] table \
-		using (x(p)):(base[place(stringcolumn("size"))] \
-		/column(phase."_ms")) with linespoints title p
+		using (x(p)):(times(stringcolumn("size"), phase)) \
+		with linespoints title p
 	unset key
 	unset ylabel
 }
