@@ -18,12 +18,12 @@ end
 function M.caption(tables)
 	local out, seen = {}, {}
 	for _, t in ipairs(tables) do
-		local text = "Measured on " .. M.where(t) .. ", " ..
-			t.meta.date:sub(1, 10)
-		local scale = M.scale(t)
-		if scale then text = text .. "; " .. scale end
+		local scale, computed = M.scale(t), t.meta.scale == "computed"
+		local text = (computed and "Computed by " .. t.meta.program
+			or "Measured on " .. M.where(t)) .. ", " .. t.meta.date:sub(1, 10)
+		if scale and not computed then text = text .. "; " .. scale end
 		if data.freshness(t) == "stale" then
-			text = text .. "; measured with earlier code"
+			text = text .. "; made with earlier code"
 		end
 		if t.meta.complete ~= "yes" then text = text .. "; unfinished run" end
 		if not seen[text] then table.insert(out, text .. ".") end

@@ -1,0 +1,211 @@
+#include "experiments/ffn.h"
+#include "experiments/harness.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+
+static long d_model = 16384, d_ff = 53248, blocks = 126, devices = 64,
+	links_x = 2, links_y = 1;
+static double device_GB = 95, gpu_GB = 80, TFLOPs = 460, GBps = 180;
+
+static const Option options[] = {
+	{ "d-model", OPT_INT, &d_model, "1..1048576", "width of the model" },
+	{ "d-ff", OPT_INT, &d_ff, "1..1048576", "width of the layer" },
+	{ "blocks", OPT_INT, &blocks, "1..100000", "of two linear layers each" },
+	{ "gpu-GB", OPT_REAL, &gpu_GB, "GB", "memory of a GPU in (a)" },
+	{ "device-GB", OPT_REAL, &device_GB, "GB", "memory of a device in (b)" },
+	{ "devices", OPT_INT, &devices, "1..4096", "of the mesh in (c)" },
+	{ "TFLOPs", OPT_REAL, &TFLOPs, "RATE", "of one device" },
+	{ "GBps", OPT_REAL, &GBps, "RATE", "of one axis of the torus" },
+	{ "links-x", OPT_INT, &links_x, "1..16", "axes that FSDP has: M_X" },
+	{ "links-y", OPT_INT, &links_y, "1..16", "axes that TP has: M_Y" },
+	{ 0 }
+};
+
+enum { MOST_TRIED = 10000000 };        /* devices or tokens, one by one */
+
+static void check_options(void)
+{
+	const double checked[] = { device_GB, gpu_GB, TFLOPs, GBps };
+	for (int i = 0; i < 4; i++)
+		if (!(checked[i] >= 1e-9 && checked[i] <= 1e9))
+			usage_error("memories and rates: expected 1e-9 to 1e9, not %g",
+				checked[i]);
+}
+/* of one block after another: both layers' weights, and both inputs */
+static double count_parameters(void)
+{
+	double sum = 0;
+	for (long block = 0; block < blocks; block++) {
+		sum += (double)d_model * d_ff;
+		sum += (double)d_ff * d_model;
+	}
+	return sum;
+}
+
+static double saved_per_token(void)
+{
+	double sum = 0;
+	for (long block = 0; block < blocks; block++) {
+		sum += NBYTES * (double)d_model;    /* input of the first */
+		sum += NBYTES * (double)d_ff;       /* input of the second */
+	}
+	return sum;
+}
+static const struct Item {
+	const char *name;
+	double nbytes;                  /* for each parameter */
+} items[] = {
+	{ "master weights", 4 }, { "gradients", 4 }, { "AdamW's moments", 8 },
+	{ "all three", 16 }, { "saved for one token", 0 },
+};
+enum { ITEMS = sizeof items / sizeof *items };
+
+static void plan_memory(Plan *plan)
+{
+	check_options();
+	for (int i = 0; i < ITEMS; i++)
+		plan_add(plan, "%s", items[i].name);
+}
+
+static void run_memory(Row *row)
+{
+	double P = 2.0 * blocks * d_model * d_ff,
+		saved = 2.0 * blocks * (d_model + d_ff);
+	if (fabs(P - count_parameters()) > 1e-9 * P
+		|| fabs(saved - saved_per_token()) > 1e-9 * saved)
+		die("%g parameters and %g bytes were counted", count_parameters(),
+			saved_per_token());
+	const struct Item *item = items;
+	while (strcmp(item->name, row_text(row, "what")) != 0)
+		item++;
+	double nbytes = item->nbytes ? item->nbytes * P : saved;
+	row_set(row, "parameters", "%.0f", P);
+	row_set(row, "nbytes", "%.0f", nbytes);
+	row_set(row, "GB", "%.6g", nbytes / 1e9);
+	row_set(row, "GiB", "%.6g", nbytes / 0x1p30);
+	row_set(row, "gpus", "%.0f", ceil(nbytes / (gpu_GB * 1e9)));
+}
+static const long tokens[] = { 0, 1024, 2048, 4096, 8192, 10827, 10828 };
+
+static void plan_sharded(Plan *plan)
+{
+	check_options();
+	for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++)
+		plan_add(plan, "%ld", tokens[i]);
+}
+
+/* bytes of a device of N, if half of what it saves is sharded */
+static double device_nbytes(double N, double state, double saved)
+{
+	return (state + saved / 2) / N + saved / 2;
+}
+
+static void run_sharded(Row *row)
+{
+	double state = 16 * count_parameters(), room = device_GB * 1e9, N = 1,
+		saved = saved_per_token() * row_int(row, "tokens"),
+		bound = (state + saved / 2) / (room - saved / 2);
+	row_set(row, "whole_GB", "%.6g", saved / 2 / 1e9);
+	if (saved / 2 >= room) {
+		row_set(row, "N", "none");
+		return;
+	}
+	if (bound > MOST_TRIED) {
+		row_set(row, "N", "above %d", MOST_TRIED);
+		return;
+	}
+	while (device_nbytes(N, state, saved) >= room)
+		N++;
+	if (N != floor(bound) + 1)
+		die("tried one by one, %g devices are enough, not %g", N, bound);
+	row_set(row, "N", "%.0f", N);
+	row_set(row, "device_GB", "%.5g", device_nbytes(N, state, saved) / 1e9);
+	if (N > 1)
+		row_set(row, "one_less_GB", "%.5g",
+			device_nbytes(N - 1, state, saved) / 1e9);
+}
+static void plan_batch(Plan *plan)
+{
+	check_options();
+	for (long X = 1; X <= devices; X++)
+		if (devices % X == 0)
+			plan_add(plan, "%ld\t%ld", X, devices / X);
+}
+
+/* how much of an array a collective sends: all, or all but a chunk in N */
+typedef struct Reading {
+	double x, y;
+} Reading;
+
+/* is the forward pass of a batch of B compute-bound? */
+static bool holds(double B, double X, double Y, Reading sent, bool overlapped)
+{
+	double D = d_model, F = d_ff, C = TFLOPs * 1e12, W = GBps * 1e9,
+		compute = 4 * B * D * F / (X * Y * C),
+		x = sent.x * 4 * D * F / (Y * W * links_x),
+		y = sent.y * 4 * B * D / (X * W * links_y);
+	return (overlapped ? fmax(x, y) : x + y) <= compute * (1 + 1e-12);
+}
+
+/* the least batch, by trying; it must be that of the closed form */
+static void find_batch(Row *row, const char *column, double X, double Y,
+	Reading sent, bool overlapped)
+{
+	double alpha = TFLOPs * 1e12 / (GBps * 1e9),
+		x = sent.x * X * alpha / links_x,       /* needed against FSDP */
+		y = sent.y * Y * alpha / links_y / d_ff,    /* TP's over computing */
+		bound = overlapped ? x : x / (1 - y), B = 1;
+	if (overlapped ? y > 1 + 1e-12 : y >= 1) {
+		row_set(row, column, "none");
+		return;
+	}
+	if (bound > MOST_TRIED) {
+		row_set(row, column, "above %d", MOST_TRIED);
+		return;
+	}
+	while (!holds(B, X, Y, sent, overlapped))
+		B++;
+	if (B != fmax(1, ceil(bound * (1 - 1e-12))))
+		die("tried one by one, %g tokens are enough, not %g", B, bound);
+	row_set(row, column, "%.0f", B);
+}
+static void run_batch(Row *row)
+{
+	double X = row_int(row, "X"), Y = row_int(row, "Y");
+	const Reading whole = { 1, 1 }, ring = { (X - 1) / X, (Y - 1) / Y };
+	find_batch(row, "overlapped", X, Y, whole, true);
+	find_batch(row, "summed", X, Y, whole, false);
+	find_batch(row, "ring_overlapped", X, Y, ring, true);
+	find_batch(row, "ring_summed", X, Y, ring, false);
+	/* the formulas' bytes are those of an explicit schedule */
+	const Ffn f = { 840 * devices, d_model, d_ff, .X = (size_t)X,
+		.Y = (size_t)Y, .sharded = true };
+	Cost formula = ffn_cost(&f, FORWARD), counted[PASSES];
+	ffn_count(&f, counted);
+	row_set(row, "x_nbytes", "%.10g", formula.nbytes[AXIS_X]);
+	row_set(row, "x_counted", "%.10g", counted[FORWARD].nbytes[AXIS_X]);
+	row_set(row, "y_nbytes", "%.10g", formula.nbytes[AXIS_Y]);
+	row_set(row, "y_counted", "%.10g", counted[FORWARD].nbytes[AXIS_Y]);
+}
+int main(int argc, char **argv)
+{
+	const Sweep sweeps[] = {
+		{ "memory", "what", "parameters nbytes GB GiB gpus", plan_memory,
+			run_memory },
+		{ "sharded", "tokens", "whole_GB N device_GB one_less_GB",
+			plan_sharded, run_sharded },
+		{ "batch", "X Y", "overlapped summed ring_overlapped ring_summed "
+			"x_nbytes x_counted y_nbytes y_counted", plan_batch, run_batch },
+		{ 0 }
+	};
+	const Experiment experiment = {
+		.name = "communication_accounting", .options = options,
+		.about = "what a very large model needs of a cluster",
+		.sweeps = sweeps, .scale = cluster_scale, .cpu_only = true,
+	};
+	return harness_main(&experiment, argc, argv);
+}

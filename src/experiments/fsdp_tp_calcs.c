@@ -1,0 +1,134 @@
+#include "experiments/bounds.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+
+static Ffn layout(const Setting *s, size_t X, size_t Y)
+{
+	return (Ffn){ s->B, s->D, s->F, .gated = true, .X = X, .Y = Y,
+		.sharded = true };
+}
+
+/* real numbers of FSDP and of TP ranks */
+typedef struct Mesh {
+	double X, Y;
+} Mesh;
+
+/* (1 + x)(1 + y): x and y each up to its own bound, or sharing it */
+static Mesh best_mesh(double x, double y, bool overlapped)
+{
+	if (overlapped)
+		return (Mesh){ 1 + x, 1 + y };
+	Mesh m = { (1 + x + x / y) / 2, (1 + y + y / x) / 2 };
+	if (m.X < 1)
+		m = (Mesh){ 1, 1 + y };
+	if (m.Y < 1)
+		m = (Mesh){ 1 + x, 1 };
+	return m;
+}
+enum { SAMPLES = 1 << 20 };
+
+/* the most devices on the boundary, by trying many points of it */
+static double try_boundary(double x, double y, bool overlapped)
+{
+	double most = 0;
+	for (int i = 0; i <= SAMPLES; i++) {
+		double u = (double)i / SAMPLES,
+			Y = 1 + y * (overlapped ? 1 : 1 - u);
+		most = fmax(most, (1 + u * x) * Y);
+	}
+	return most;
+}
+
+/* the largest mesh of whole numbers that is compute-bound, by trying all */
+static Ffn try_meshes(const Setting *s, Mesh bound, bool overlapped)
+{
+	Ffn best = layout(s, 1, 1);
+	for (size_t X = 1; X <= bound.X + 1; X++)
+		for (size_t Y = 1; ; Y++) {
+			Ffn f = layout(s, X, Y);
+			if (!compute_bound(s, ffn_cost(&f, FORWARD), overlapped))
+				break;
+			if (X * Y > best.X * best.Y)
+				best = f;
+		}
+	return best;
+}
+static void plan_bounds(Plan *plan)
+{
+	bounds_plan(plan, "overlapped summed");
+}
+
+static void run_bound(Row *row)
+{
+	const Setting s = bounds_setting(row);
+	bool overlapped = strcmp(row_text(row, "axes"), "overlapped") == 0;
+	double x = s.B * s.W / s.C, y = 1.5 * s.F * s.W / s.C;
+	Mesh m = best_mesh(x, y, overlapped), most = { 1 + x, 1 + y };
+	double N = m.X * m.Y, tried = try_boundary(x, y, overlapped);
+	if (tried > N * (1 + 1e-12) || tried < N * (1 - 1e-9))
+		die("at most %g devices were found by trying, not %g", tried, N);
+	Ffn f = try_meshes(&s, most, overlapped);
+	Cost cost = ffn_cost(&f, FORWARD);
+	if (f.X * f.Y > N * (1 + 1e-12))
+		die("a mesh of %zu x %zu goes beyond the bound %g", f.X, f.Y, N);
+	row_set(row, "bound", "%.6g", N);
+	row_set(row, "bound_X", "%.5g", m.X);
+	row_set(row, "bound_Y", "%.5g", m.Y);
+	row_set(row, "N", "%zu", f.X * f.Y);
+	row_set(row, "X", "%zu", f.X);
+	row_set(row, "Y", "%zu", f.Y);
+	row_set(row, "compute_ms", "%.6g", compute_time(&s, cost) * 1e3);
+	row_set(row, "send_ms", "%.6g", send_time(&s, cost, overlapped) * 1e3);
+}
+/* the edge of the region in which a forward pass is compute-bound */
+static void plan_region(Plan *plan)
+{
+	bounds_plan(plan, "0 5 10 15 20 25 30 35 40 45 50 55 60 65 70 75 80 85 "
+		"90 95 100");
+}
+
+static void run_region(Row *row)
+{
+	const Setting s = bounds_setting(row);
+	double x = s.B * s.W / s.C, y = 1.5 * s.F * s.W / s.C,
+		u = row_int(row, "percent") / 100.0;
+	row_set(row, "X", "%.6g", 1 + u * x);
+	row_set(row, "Y_overlapped", "%.6g", 1 + y);
+	row_set(row, "Y_summed", "%.6g", 1 + y * (1 - u));
+	Mesh a = best_mesh(x, y, true), b = best_mesh(x, y, false);
+	row_set(row, "Y_of_most_overlapped", "%.6g", a.X * a.Y / (1 + u * x));
+	row_set(row, "Y_of_most_summed", "%.6g", b.X * b.Y / (1 + u * x));
+}
+static void plan_schedules(Plan *plan)
+{
+	schedule_plan(plan, "1x1 2x2 4x2 2x4 3x5 5x3 4x3");
+}
+
+static void run_schedule(Row *row)
+{
+	schedule_row(row, true);
+}
+
+int main(int argc, char **argv)
+{
+	const Sweep sweeps[] = {
+		{ "bounds", "hardware axes", SETTING_VALUES " bound bound_X bound_Y "
+			"N X Y compute_ms send_ms", plan_bounds, run_bound },
+		{ "region", "hardware percent", SETTING_VALUES " X Y_overlapped "
+			"Y_summed Y_of_most_overlapped Y_of_most_summed", plan_region,
+			run_region },
+		{ "schedule", SCHEDULE_KEYS, SCHEDULE_VALUES, plan_schedules,
+			run_schedule },
+		{ 0 }
+	};
+	const Experiment experiment = {
+		.name = "fsdp_tp_calcs", .options = bounds_options,
+		.about = "how many devices FSDP and tensor parallelism together keep "
+			"busy",
+		.sweeps = sweeps, .scale = cluster_scale, .cpu_only = true,
+	};
+	return harness_main(&experiment, argc, argv);
+}
