@@ -15,14 +15,25 @@
 
 #include "base/error.h"
 
+typedef struct Entry {
+	TensorView view;
+	size_t begin, end;         /* of its data, in the data */
+	size_t at;                 /* of its name, in the file */
+} Entry;
+
+typedef struct Pair {
+	char *key, *value;
+	size_t at;
+} Pair;
+
 struct TensorFile {
 	const char *path;
 	const char *map;           /* the whole file */
 	/* at: where the header parser stands; end: first byte after the header */
 	size_t nbytes, at, end;
 	int ntensors, nmeta;
-	TensorView *tensors;
-	struct { char *key, *value; } *meta;
+	Entry *tensors, **by_name; /* in the order of the file; sorted */
+	Pair *meta;                /* sorted by key */
 };
 
 static _Noreturn void damaged(const TensorFile *f, size_t at,
@@ -52,27 +63,61 @@ static bool accept(TensorFile *f, char c)
 	f->at += found;
 	return found;
 }
+/* how many bytes the character at s has, of n; 0: it is not UTF-8 */
+static size_t utf8_length(const unsigned char *s, size_t n)
+{
+	size_t length = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2
+		: s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;
+	if (length > n)
+		return 0;
+	for (size_t i = 1; i < length; i++)
+		if (s[i] >> 6 != 2)
+			return 0;
+	/* no surrogates, nothing longer than needed, nothing above 0x10ffff */
+	bool wrong = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f)
+		|| (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f);
+	return wrong ? 0 : length;
+}
+
+/* moves past the characters of a string; returns their bytes without escapes */
+static size_t skip_string(TensorFile *f)
+{
+	size_t nbytes = 0, length;
+	for (; f->at < f->end && f->map[f->at] != '"'; f->at += length) {
+		if (f->map[f->at] == '\\' && (++f->at >= f->end
+			|| !memchr("\"\\/", f->map[f->at], 3)))
+			damaged(f, f->at, "a plain character");
+		length = utf8_length((const unsigned char *)f->map + f->at,
+			f->end - f->at);
+		if (length == 0 || (unsigned char)f->map[f->at] < ' ')
+			damaged(f, f->at, "a plain character in UTF-8");
+		nbytes += length;
+	}
+	if (f->at >= f->end)
+		damaged(f, f->end, "the end of a string");
+	return nbytes;
+}
+
 static char *scan_string(TensorFile *f)
 {
 	expect(f, '"');
-	char *s = need(malloc(f->end - f->at + 1)), *p = s;
-	while (f->at < f->end && f->map[f->at] != '"') {
-		if (f->map[f->at] == '\\' && (++f->at >= f->end || !strchr("\"\\/",
-			f->map[f->at])))
-			damaged(f, f->at, "a plain character");
-		*p++ = f->map[f->at++];
+	size_t from = f->at, nbytes = skip_string(f);
+	char *s = need(malloc(nbytes + 1));
+	for (size_t i = 0; i < nbytes; i++) {
+		from += f->map[from] == '\\';
+		s[i] = f->map[from++];
 	}
-	if (f->at++ >= f->end)
-		damaged(f, f->end, "the end of a string");
-	*p = '\0';
-	return need(realloc(s, p - s + 1));
+	s[nbytes] = '\0';
+	f->at++;
+	return s;
 }
 
 static size_t scan_size(TensorFile *f)
 {
 	size_t value = 0;
 	char c = peek(f);
-	if (c < '0' || c > '9')
+	if (c < '0' || c > '9' || (c == '0' && f->at + 1 < f->end
+		&& f->map[f->at + 1] >= '0' && f->map[f->at + 1] <= '9'))
 		damaged(f, f->at, "a number");
 	for (; f->at < f->end && f->map[f->at] >= '0' && f->map[f->at] <= '9';
 		f->at++)
@@ -117,18 +162,18 @@ static void read_fields(TensorFile *f, TensorView *t, size_t offsets[2])
 		size_t at = f->at;
 		char *key = scan_string(f);
 		expect(f, ':');
-		if (strcmp(key, "dtype") == 0) {
+		if (strcmp(key, "dtype") == 0 && !dtype) {
 			char *name = scan_string(f);
 			int length = snprintf(t->dtype, sizeof t->dtype, "%s", name);
 			dtype = length < (int)sizeof t->dtype;
 			free(name);
-		} else if (strcmp(key, "shape") == 0) {
+		} else if (strcmp(key, "shape") == 0 && !shape) {
 			t->ndim = scan_sizes(f, t->shape, 8);
 			shape = true;
-		} else if (strcmp(key, "data_offsets") == 0) {
+		} else if (strcmp(key, "data_offsets") == 0 && !place) {
 			place = scan_sizes(f, offsets, 2) == 2;
 		} else {
-			damaged(f, at, "dtype, shape or data_offsets");
+			damaged(f, at, "dtype, shape and data_offsets, once each");
 		}
 		free(key);
 	} while (accept(f, ','));
@@ -137,7 +182,7 @@ static void read_fields(TensorFile *f, TensorView *t, size_t offsets[2])
 		damaged(f, f->at, "dtype, shape and data_offsets before here");
 }
 
-static void read_tensor(TensorFile *f, char *name)
+static void read_tensor(TensorFile *f, char *name, size_t at)
 {
 	TensorView t = { .name = name, .count = 1 };
 	size_t start = f->at, offsets[2] = { 0, 0 }, nbytes;
@@ -156,9 +201,15 @@ static void read_tensor(TensorFile *f, char *name)
 	t.data = f->map + f->end + offsets[0];
 	if ((uintptr_t)t.data % size != 0)
 		t.data = memcpy(need(malloc(nbytes + 1)), t.data, nbytes);
-	f->tensors = need(realloc(f->tensors, (f->ntensors + 1) * sizeof t));
-	f->tensors[f->ntensors++] = t;
+	f->tensors = need(realloc(f->tensors,
+		(f->ntensors + 1) * sizeof *f->tensors));
+	f->tensors[f->ntensors++] = (Entry){ t, offsets[0], offsets[1], at };
 }
+static int by_key(const void *a, const void *b)
+{
+	return strcmp(((const Pair *)a)->key, ((const Pair *)b)->key);
+}
+
 static void read_metadata(TensorFile *f)
 {
 	expect(f, '{');
@@ -166,16 +217,55 @@ static void read_metadata(TensorFile *f)
 		return;
 	do {
 		f->meta = need(realloc(f->meta, (f->nmeta + 1) * sizeof *f->meta));
-		f->meta[f->nmeta].key = scan_string(f);
+		Pair *p = &f->meta[f->nmeta++];
+		p->at = f->at;
+		p->key = scan_string(f);
 		expect(f, ':');
-		f->meta[f->nmeta++].value = scan_string(f);
+		p->value = scan_string(f);
 	} while (accept(f, ','));
 	expect(f, '}');
+	qsort(f->meta, f->nmeta, sizeof *f->meta, by_key);
+	for (int i = 1; i < f->nmeta; i++)
+		if (by_key(&f->meta[i - 1], &f->meta[i]) == 0)
+			damaged(f, f->meta[i].at, "a key of its own");
+}
+static int by_place(const void *a, const void *b)
+{
+	const Entry *x = *(Entry *const *)a, *y = *(Entry *const *)b;
+	return x->begin != y->begin ? (x->begin > y->begin) - (x->begin < y->begin)
+		: (x->end > y->end) - (x->end < y->end);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const Entry *x = *(Entry *const *)a, *y = *(Entry *const *)b;
+	return strcmp(x->view.name, y->view.name);
+}
+
+static void check_entries(TensorFile *f)
+{
+	size_t end = 0;
+	f->by_name = need(malloc((f->ntensors + 1) * sizeof *f->by_name));
+	for (int i = 0; i < f->ntensors; i++)
+		f->by_name[i] = &f->tensors[i];
+	qsort(f->by_name, f->ntensors, sizeof *f->by_name, by_place);
+	for (int i = 0; i < f->ntensors; i++) {
+		if (f->by_name[i]->begin != end)
+			damaged(f, f->by_name[i]->at, "a tensor that begins where the one "
+				"before it in the data ends");
+		end = f->by_name[i]->end;
+	}
+	if (end != f->nbytes - f->end)
+		damaged(f, f->end + end, "the end of the file");
+	qsort(f->by_name, f->ntensors, sizeof *f->by_name, by_name);
+	for (int i = 1; i < f->ntensors; i++)
+		if (by_name(&f->by_name[i - 1], &f->by_name[i]) == 0)
+			damaged(f, f->by_name[i]->at, "a name of its own");
 }
 static void map_file(TensorFile *f)
 {
 	struct stat s;
-	int fd = open(f->path, O_RDONLY);
+	int fd = open(f->path, O_RDONLY | O_NONBLOCK);     /* it may be a FIFO */
 	if (fd < 0 || fstat(fd, &s) != 0)
 		usage_error("cannot read %s: %s", f->path, strerror(errno));
 	if (!S_ISREG(s.st_mode) || s.st_size < 8)
@@ -186,6 +276,30 @@ static void map_file(TensorFile *f)
 	if (f->map == MAP_FAILED)
 		die("cannot map %s: %s", f->path, strerror(errno));
 	close(fd);
+}
+
+static void read_header(TensorFile *f)
+{
+	bool metadata = false;
+	expect(f, '{');
+	if (accept(f, '}'))
+		return;
+	do {
+		peek(f);
+		size_t at = f->at;
+		char *name = scan_string(f);
+		expect(f, ':');
+		if (strcmp(name, "__metadata__") != 0) {
+			read_tensor(f, name, at);
+			continue;
+		}
+		if (metadata)
+			damaged(f, at, "metadata once");
+		metadata = true;
+		read_metadata(f);
+		free(name);
+	} while (accept(f, ','));
+	expect(f, '}');
 }
 
 TensorFile *tensorfile_open(const char *path)
@@ -200,20 +314,12 @@ TensorFile *tensorfile_open(const char *path)
 			path, length);
 	f->at = 8;
 	f->end = 8 + length;
-	expect(f, '{');
-	do {
-		char *name = scan_string(f);
-		expect(f, ':');
-		if (strcmp(name, "__metadata__") == 0) {
-			read_metadata(f);
-			free(name);
-		} else {
-			read_tensor(f, name);
-		}
-	} while (accept(f, ','));
-	expect(f, '}');
-	if (peek(f) != '\0')
+	if (f->at == f->end || f->map[f->at] != '{')
+		damaged(f, f->at, "'{'");
+	read_header(f);
+	if (peek(f) != '\0' || f->at != f->end)
 		damaged(f, f->at, "the end of the header");
+	check_entries(f);
 	return f;
 }
 
@@ -221,10 +327,10 @@ void tensorfile_close(TensorFile **file)
 {
 	TensorFile *f = *file;
 	for (int i = 0; i < f->ntensors; i++) {
-		const char *data = f->tensors[i].data;
+		const char *data = f->tensors[i].view.data;
 		if (data < f->map || data > f->map + f->nbytes)
 			free((char *)data);
-		free((char *)f->tensors[i].name);
+		free((char *)f->tensors[i].view.name);
 	}
 	for (int i = 0; i < f->nmeta; i++) {
 		free(f->meta[i].key);
@@ -232,16 +338,16 @@ void tensorfile_close(TensorFile **file)
 	}
 	munmap((void *)f->map, f->nbytes);
 	free(f->tensors);
+	free(f->by_name);
 	free(f->meta);
 	free(f);
 	*file = NULL;
 }
 const char *tensorfile_meta(const TensorFile *f, const char *key)
 {
-	for (int i = 0; i < f->nmeta; i++)
-		if (strcmp(f->meta[i].key, key) == 0)
-			return f->meta[i].value;
-	return NULL;
+	const Pair wanted = { .key = (char *)key }, *found = f->nmeta == 0 ? NULL
+		: bsearch(&wanted, f->meta, f->nmeta, sizeof *f->meta, by_key);
+	return found ? found->value : NULL;
 }
 
 int tensorfile_count(const TensorFile *f)
@@ -252,15 +358,15 @@ int tensorfile_count(const TensorFile *f)
 const TensorView *tensorfile_at(const TensorFile *f, int i)
 {
 	assert(i >= 0 && i < f->ntensors);
-	return &f->tensors[i];
+	return &f->tensors[i].view;
 }
 
 const TensorView *tensorfile_find(const TensorFile *f, const char *name)
 {
-	for (int i = 0; i < f->ntensors; i++)
-		if (strcmp(f->tensors[i].name, name) == 0)
-			return &f->tensors[i];
-	return NULL;
+	const Entry wanted = { .view.name = name }, *at = &wanted,
+		*const *found = bsearch(&at, f->by_name, f->ntensors,
+			sizeof *f->by_name, by_name);
+	return found ? &(*found)->view : NULL;
 }
 
 const TensorView *tensorfile_expect(const TensorFile *f, const char *name,

@@ -18,8 +18,8 @@ typedef struct TensorView {
 	const void *data;        /* aligned to its dtype */
 } TensorView;
 
-/* maps and checks the whole file; a damaged one is named with the offset of the
- * damage: exit 2 */
+/* maps the file and checks all that the format demands of it; a damaged one is
+ * named with the offset of the damage: exit 2 */
 TensorFile       *tensorfile_open(const char *path);
 void              tensorfile_close(TensorFile **f);
 /* NULL if absent */

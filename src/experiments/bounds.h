@@ -15,7 +15,8 @@ typedef struct Setting {
 typedef Ffn Layout(const Setting *s, size_t N);
 
 extern const Option bounds_options[];
-/* a row for each machine and word of `cases`, or for that of the options */
+/* a row for each machine and word of `cases`, or for that of the options;
+ * rates that are no machine, and bounds too large to try, are usage errors */
 void    bounds_plan(Plan *plan, const char *cases);
 Setting bounds_setting(Row *row);           /* sets its columns too */
 Pass    bounds_pass(const Row *row);        /* of the column `pass` */
@@ -34,8 +35,9 @@ bool    compute_bound(const Setting *s, Cost cost, bool overlapped);
 #define SCHEDULE_VALUES "flops flops_counted x_nbytes x_counted y_nbytes " \
 	"y_counted"
 
-/* the closed form `bound` against every N from 1 to beyond it, by formula, and
- * an explicit schedule at N and N + 1; dies if they differ */
+/* the closed form `bound` against every N from 1 to beyond it, by formula:
+ * dies if they differ. Beside it the times, in ms, of an explicit schedule at
+ * the largest N and at N + 1, left out above 4096 devices */
 void    bound_row(Row *row, Layout *layout, Pass pass, double bound);
 /* times against the number of devices, by formula */
 #define CURVE_KEYS "hardware pass N"

@@ -18,7 +18,8 @@ typedef struct Ffn {
 
 typedef enum Pass { FORWARD, BACKWARD, PASSES } Pass;
 
-/* of the device that has most; bytes that it sends along each axis */
+/* FLOPs of the device that has most; along each axis the most bytes that any
+ * device sends in a step, summed over steps */
 typedef struct Cost {
 	double flops, nbytes[AXES];
 } Cost;

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "ops/array.h"
@@ -10,19 +11,47 @@
 static long meta_integer(const TensorFile *f, const char *path, const char *key)
 {
 	const char *text = tensorfile_meta(f, key);
-	char *end;
 	if (text == NULL)
 		usage_error("%s: the metadata lack '%s'", path, key);
-	long value = strtol(text, &end, 10);
-	if (*end || value < 1 || value > 1 << 24)
-		usage_error("%s: metadata '%s' is '%s', expected a positive integer",
-			path, key, text);
+	long value = strtol(text, NULL, 10);
+	if (text[strspn(text, "0123456789")] || value < 1 || value > 1 << 24)
+		usage_error("%s: metadata '%s' is '%s', expected an integer from 1 to "
+			"%d", path, key, text, 1 << 24);
 	return value;
+}
+
+static const TensorView *expect_parameter(const TensorFile *f, Parameter p)
+{
+	const TensorView *view = tensorfile_expect(f, p.name, "F32", p.count);
+	if (view->ndim != (p.gain ? 1 : 2) || (!p.gain
+		&& view->shape[0] != p.rows))
+		usage_error("tensor %s has %d dimensions, the first %zu; expected "
+			"shape (%zu, %zu)", p.name, view->ndim, view->shape[0], p.rows,
+			p.columns);
+	return view;
+}
+
+enum { MOST_ANGLES = 1 << 26 };         /* of RoPE: context times D/2 */
+
+/* the file has the tensors of such a model: so their sizes are not larger than
+ * the file, and no sum of them overflows */
+static void check_parameters(const TensorFile *f, const char *path,
+	const Shape *s)
+{
+	if (s->context * (s->d_model / s->heads / 2) > MOST_ANGLES)
+		usage_error("%s: metadata 'context_length' is %ld, too long for heads "
+			"of %ld elements", path, s->context, s->d_model / s->heads);
+	if (shape_nparameters(s) > tensorfile_count(f))
+		usage_error("%s: a model of %ld layers has %d tensors, the file %d",
+			path, s->layers, shape_nparameters(s), tensorfile_count(f));
+	for (int i = 0; i < shape_nparameters(s); i++)
+		expect_parameter(f, shape_parameter(s, i));
 }
 
 Shape checkpoint_shape(const TensorFile *f, const char *path)
 {
 	const char *theta = tensorfile_meta(f, "rope_theta");
+	char *end = "";
 	Shape s = {
 		.vocab = meta_integer(f, path, "vocab_size"), .context = meta_integer(f,
 			path, "context_length"),
@@ -30,14 +59,15 @@ Shape checkpoint_shape(const TensorFile *f, const char *path)
 			path, "d_ff"),
 		.layers = meta_integer(f, path, "num_layers"), .heads = meta_integer(f,
 			path, "num_heads"),
-		.theta = theta ? strtod(theta, NULL) : 0,
+		.theta = theta ? strtod(theta, &end) : 0,
 	};
-	if (!(s.theta > 1) || !isfinite(s.theta))
+	if (!(s.theta > 1) || !isfinite(s.theta) || *end)
 		usage_error("%s: metadata 'rope_theta' is '%s', expected a number above "
 			"1", path, theta ? theta : "absent");
 	const char *error = shape_error(&s);
 	if (error)
 		usage_error("%s: impossible shape: %s", path, error);
+	check_parameters(f, path, &s);
 	return s;
 }
 void checkpoint_load(Model *m, const TensorFile *f)
@@ -45,13 +75,7 @@ void checkpoint_load(Model *m, const TensorFile *f)
 	real *host = need(malloc(m->count * sizeof *host));
 	for (int i = 0; i < shape_nparameters(&m->shape); i++) {
 		Parameter p = shape_parameter(&m->shape, i);
-		const TensorView *view = tensorfile_expect(f, p.name, "F32", p.count);
-		const float *from = view->data;
-		if (view->ndim != (p.gain ? 1 : 2)
-			|| (!p.gain && view->shape[0] != p.rows))
-			usage_error("tensor %s has %d dimensions, the first %zu; expected "
-				"shape (%zu, %zu)", p.name, view->ndim, view->shape[0], p.rows,
-				p.columns);
+		const float *from = expect_parameter(f, p)->data;
 		for (size_t j = 0; j < p.count; j++)
 			host[p.offset + j] = from[j];
 	}

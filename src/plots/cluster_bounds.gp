@@ -21,7 +21,7 @@ set yrange [low:1000]
 set xtics ("1" 1, "4" 4, "16" 16, "64" 64, "256" 256, "1 k" 1024, "4 k" 4096)
 set xlabel "devices, N"
 set ylabel "time of a pass (ms)"
-set key maxrows 2 width 0.5 samplen 2
+set key maxrows 2 width 0 samplen 1.3
 do for [pass in "backward forward"] {
 	file = pass eq "forward" ? table2 : table
 	unset logscale

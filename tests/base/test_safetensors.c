@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "base/random.h"
 #include "base/safetensors.h"
 #include "tests/base/exits.h"
 
@@ -48,8 +49,9 @@ static void open_image(void *n)
 	TensorFile *t = tensorfile_open(path);
 	for (int i = 0; i < tensorfile_count(t); i++) {
 		const TensorView *v = tensorfile_at(t, i);
-		volatile char first = v->count ? *(const char *)v->data : 0;
-		(void)first;
+		volatile char first = v->count ? *(const char *)v->data : 0,
+			last = v->count ? ((const char *)v->data)[v->count - 1] : 0;
+		(void)first, (void)last;
 	}
 }
 
@@ -69,6 +71,116 @@ static void damage_is_refused(void **state)
 		if (status != 0 && status != 2)
 			fail_msg("byte %zu damaged: exit status %d", i, status);
 		image[i] = whole;
+	}
+}
+
+#define T(NAME, COUNT, FROM, TO) "\"" NAME "\":{\"dtype\":\"U8\"," \
+	"\"shape\":[" COUNT "],\"data_offsets\":[" FROM "," TO "]}"
+#define META(PAIRS) "\"__metadata__\":{" PAIRS "}"
+#define HEADER(TEXT, DATA, STATUS) { TEXT, sizeof TEXT - 1, DATA, STATUS }
+
+static const struct {
+	const char *text;
+	size_t nbytes, data_nbytes;
+	int status;
+} headers[] = {
+	HEADER("{}", 0, 0), HEADER("{}", 1, 2), HEADER("{}  ", 0, 0),
+	HEADER("{" T("a", "4", "0", "4") "}", 4, 0),
+	HEADER("{" T("a", "", "0", "1") "," T("b", "0", "1", "1") "}", 1, 0),
+	HEADER("{" T("b", "1", "1", "2") "," T("a", "1", "0", "1") "}", 2, 0),
+	HEADER("{" T("a", "4", "0", "4") "}", 5, 2),           /* left over */
+	HEADER("{" T("a", "4", "0", "4") "}", 3, 2),
+	HEADER("{" T("a", "4", "1", "5") "}", 5, 2),           /* a hole */
+	HEADER("{" T("a", "1", "0", "1") "," T("b", "1", "2", "3") "}", 3, 2),
+	HEADER("{" T("a", "2", "0", "2") "," T("b", "2", "1", "3") "}", 3, 2),
+	HEADER("{" T("a", "2", "0", "2") "," T("b", "2", "0", "2") "}", 2, 2),
+	HEADER("{" T("a", "1", "0", "1") "," T("a", "1", "1", "2") "}", 2, 2),
+	HEADER("{" META("\"k\":\"v\"") "}", 0, 0),
+	HEADER("{" META("\"k\":\"v\",\"k\":\"w\"") "}", 0, 2),
+	HEADER("{" META("") "," META("") "}", 0, 2),
+	HEADER("{" META("\"k\":1") "}", 0, 2),
+	HEADER("{\"a\":{\"dtype\":\"U8\",\"dtype\":\"U8\",\"shape\":[1],"
+		"\"data_offsets\":[0,1]}}", 1, 2),
+	HEADER("{\"a\":{\"dtype\":\"U8\",\"shape\":[1]}}", 1, 2),
+	HEADER("{\"a\":{\"dtype\":\"U7\",\"shape\":[1],"
+		"\"data_offsets\":[0,1]}}", 1, 2),
+	HEADER("{" T("a", "01", "0", "1") "}", 1, 2),
+	HEADER("{" T("a", "+1", "0", "1") "}", 1, 2),
+	HEADER("{" T("a", "4294967296,4294967296", "0", "0") "}", 0, 2),
+	HEADER("{" T("caf\303\251", "1", "0", "1") "}", 1, 0),
+	HEADER("{" T("a\377", "1", "0", "1") "}", 1, 2),        /* not UTF-8 */
+	HEADER("{" T("\300\257", "1", "0", "1") "}", 1, 2),
+	HEADER("{" T("\355\240\200", "1", "0", "1") "}", 1, 2),
+	HEADER("{" T("a\303", "1", "0", "1") "}", 1, 2),
+	HEADER("{" T("a\0b", "1", "0", "1") "}", 1, 2),
+	HEADER("{" T("a\tb", "1", "0", "1") "}", 1, 2),
+	HEADER("{" T("a\\\0", "1", "0", "1") "}", 1, 2),
+	HEADER("{" T("a\\u0041", "1", "0", "1") "}", 1, 2),
+	HEADER(" {}", 0, 2), HEADER("{}\0", 0, 2), HEADER("{},", 0, 2),
+	HEADER("{", 0, 2), HEADER("", 0, 2), HEADER("[]", 0, 2),
+};
+
+static void rules_are_kept(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
+		uint64_t length = headers[i].nbytes;
+		memcpy(image, &length, 8);
+		memcpy(image + 8, headers[i].text, length);
+		memset(image + 8 + length, 7, headers[i].data_nbytes);
+		nbytes = 8 + length + headers[i].data_nbytes;
+		int status = exit_status(open_image, &nbytes);
+		if (status != headers[i].status)
+			fail_msg("%s with %zu bytes: exit status %d", headers[i].text,
+				headers[i].data_nbytes, status);
+	}
+}
+enum { FILES = 2000 };
+
+static uint32_t drawn(int file, uint32_t *at)
+{
+	return random_bits(1, file, (*at)++);
+}
+
+/* sets, inserts or removes a byte, most often in the header */
+static void edit(int file, uint32_t *at)
+{
+	static const char likely[] = "{}[]\":,0123456789\\ abF\0\377";
+	size_t where = drawn(file, at) % (drawn(file, at) % 4 ? 8 : nbytes);
+	where = drawn(file, at) % 4 ? 8 + where * 37 % (nbytes - 8) : where;
+	char c = likely[drawn(file, at) % (sizeof likely - 1)];
+	switch (drawn(file, at) % 3) {
+	case 0:
+		image[where] = c;
+		break;
+	case 1:
+		memmove(image + where + 1, image + where, nbytes++ - where);
+		image[where] = c;
+		break;
+	default:
+		memmove(image + where, image + where + 1, --nbytes - where);
+	}
+}
+
+static void edits_do_no_harm(void **state)
+{
+	(void)state;
+	static char original[sizeof image];
+	tensorfile_write(path, views, 2, meta);
+	FILE *f = fopen(path, "rb");
+	size_t whole = fread(original, 1, sizeof original, f);
+	fclose(f);
+	for (int file = 0; file < FILES; file++) {
+		uint32_t at = 0;
+		memcpy(image, original, nbytes = whole);
+		for (int n = 1 + drawn(file, &at) % 4; n > 0; n--)
+			edit(file, &at);
+		uint64_t length = nbytes - sizeof weights - sizeof loss - 8;
+		if (file % 2)
+			memcpy(image, &length, 8);
+		int status = exit_status(open_image, &nbytes);
+		if (status != 0 && status != 2)
+			fail_msg("file %d: exit status %d", file, status);
 	}
 }
 
@@ -93,6 +205,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(round_trip),
 		cmocka_unit_test(damage_is_refused),
+		cmocka_unit_test(rules_are_kept),
+		cmocka_unit_test(edits_do_no_harm),
 		cmocka_unit_test(wrong_expectations_are_refused),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);

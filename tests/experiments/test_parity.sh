@@ -19,4 +19,7 @@ printf '\xff\xff\xff\x7f' |
 expect 'a NaN in the reference' 1 '^FAILED' parity "$out/nan"
 expect 'a file cut short' 2 'ends inside the file' parity "$out/short"
 expect 'a missing file' 2 'cannot read' parity "$out/none"
+mkfifo "$out/fifo"
+expect 'a FIFO' 2 'expected a safetensors file' parity "$out/fifo"
+expect 'a directory' 2 'expected a safetensors file' parity "$out"
 exit $failed

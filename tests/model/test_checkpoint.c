@@ -51,6 +51,43 @@ static void other_shapes_are_refused(void **state)
 	assert_int_equal(exit_status(load_into, &wider), 2);
 }
 
+static void read_shape(void *unused)
+{
+	(void)unused;
+	checkpoint_shape(tensorfile_open(path), path);
+}
+
+/* a file of one tensor of one element whose metadata promise more */
+static int status_of(const char *const *meta)
+{
+	static const float one[1];
+	const TensorView view = { .name = "token_embeddings.weight",
+		.dtype = "F32", .ndim = 2, .shape = { 1, 1 }, .count = 1, .data = one };
+	tensorfile_write(path, &view, 1, meta);
+	return exit_status(read_shape, NULL);
+}
+
+/* the first: sums of such sizes are small, modulo 2^64 */
+static void metadata_are_held_against_tensors(void **state)
+{
+	(void)state;
+	static const char *const wraps[] = { "vocab_size", "1", "context_length",
+		"1", "d_model", "4194304", "d_ff", "11184810", "num_layers", "262144",
+		"num_heads", "2097152", "rope_theta", "10000", NULL };
+	static const struct { int at; const char *value; } altered[] = {
+		{ 9, "1" }, { 9, "16777216" }, { 1, "16777216" }, { 3, "16777216" },
+		{ 13, "10000x" }, { 13, "inf" }, { 5, "+2" }, { 5, " 2" },
+		{ 5, "2x" }, { 5, "" }, { 5, "18446744073709551618" },
+	};
+	assert_int_equal(status_of(wraps), 2);
+	for (size_t i = 0; i < sizeof altered / sizeof *altered; i++) {
+		const char *meta[15] = { NULL };
+		memcpy(meta, wraps, sizeof meta);
+		meta[altered[i].at] = altered[i].value;
+		assert_int_equal(status_of(meta), 2);
+	}
+}
+
 int main(void)
 {
 	omp_set_num_threads(1);     /* children of a process with threads may hang */
@@ -59,6 +96,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(weights_return),
 		cmocka_unit_test(other_shapes_are_refused),
+		cmocka_unit_test(metadata_are_held_against_tensors),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 	unlink(path);
