@@ -10,7 +10,7 @@ NOWEB       ?= /usr/lib/noweb
 GOALS       := $(or $(MAKECMDGOALS),all)
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
-.PHONY: deps tangle all kernels experiments dist test check grade clean help FORCE
+.PHONY: deps tangle all kernels experiments dist test fuzz check grade clean help FORCE
 
 deps:         ## install the packages of Debian or Ubuntu that are missing | apt, root or sudo | 2 min
 	@bash src/weave/deps.sh
@@ -31,9 +31,12 @@ endif
 ifneq (,$(filter-out check help,$(GOALS)))
 ifneq (,$(wildcard $(NOWEB)/markup))
 # The document contains the script that takes it apart.  It runs when the document has changed or a
-# file that it made is missing, and make starts over.  Read last, this is what make looks at first.
+# file that it made is missing, empty or newer than the last run, and make starts over.  Read last,
+# this is what make looks at first.
+SPOILED := $(shell find src tests -type f ! -name '*.pyc' \( -size 0 -o -newer build/tangled.mk \) \
+	-print -quit 2>/dev/null)
 include build/tangled.mk
-build/tangled.mk: writeup.nw $(if $(filter-out $(wildcard $(TANGLED)),$(TANGLED)),FORCE)
+build/tangled.mk: writeup.nw $(if $(filter-out $(wildcard $(TANGLED)),$(TANGLED))$(SPOILED),FORCE)
 	@mkdir -p build
 	@notangle -t8 -Rsrc/weave/tangle.sh $< >build/tangle.sh && bash build/tangle.sh $<
 else
@@ -56,6 +59,8 @@ dist:         ## pack what a node without git needs into build/writeup.tar.gz | 
 	@echo "build/writeup.tar.gz: there, tar xf writeup.tar.gz && cd writeup && make experiments"
 test: $(PROGRAMS) $(TEST_PROGRAMS) $(SHARED) ## run every test; SANITIZE=1: under ASan and UBSan | as all | 1 min
 	@$(RUN_TESTS)
+fuzz: tangle  ## let libFuzzer search for a file that breaks a reader; SECONDS=60 | clang | 1 min
+	@bash tests/base/fuzz.sh $(or $(SECONDS),60)
 check:        ## is everything that is committed made from this writeup.nw? | noweb, pandoc | 30 s
 	@NOWEB=$(NOWEB) bash src/weave/check.sh
 grade: build/test-results.tsv ## score each problem: its tests, tables and claims | as writeup.pdf | 1 min

@@ -33,6 +33,8 @@ const TensorView *tensorfile_at(const TensorFile *f, int i);
 const TensorView *tensorfile_expect(const TensorFile *f, const char *name,
 	const char *dtype, size_t count);
 
+/* before long work: where path cannot be written, exit 2 */
+void tensorfile_try(const char *path);
 /* writes views (name, dtype, shape, data) and metadata pairs {key, value, ...,
  * NULL}; replaces path atomically */
 void tensorfile_write(const char *path, const TensorView *views, int n,

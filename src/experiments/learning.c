@@ -128,6 +128,8 @@ static void plan(Plan *plan)
 {
 	Text text = text_read(path, 16 * (shape.context + 1));
 	text_free(&text);
+	if (save)
+		tensorfile_try(save);
 	plan_add(plan, "%s", policies[precision].name);
 }
 

@@ -44,12 +44,26 @@ awk -v document="$document" '
 		bad = 1
 	}' "$work/stream" | sort >"$work/files"
 tree=${into:-$work/tree}
+last='the end of a tangled file'
 sed "s|^|$tree/|; s|/[^/]*\$||" "$work/files" | sort -u | xargs mkdir -p
-if [ $lines = 1 ]; then
-	awk '/^@defn .*\.(c|cu|h|cuh)$/ { $0 = $0 "*" } 1' "$work/stream"
-else
+{
 	cat "$work/stream"
+	awk -v last="$last" '{
+		printf "@begin code 0\n@defn %s\n@nl\n@text %s\n@nl\n", $0, last
+		print "@end code 0"
+	}' "$work/files"
+} | if [ $lines = 1 ]; then
+	awk '/^@defn .*\.(c|cu|h|cuh)$/ { $0 = $0 "*" } 1'
+else
+	cat
 fi | (cd "$tree" && "$noweb/mnt" -t8 -L -all)
+whole=$( (cd "$tree" && xargs sed -s -n '$p') <"$work/files" |
+	grep -cFx "$last" || true)
+if [ "$whole" != "$(wc -l <"$work/files")" ]; then
+	echo "tangle: files could not be written whole (is the disk full?)" >&2
+	exit 1
+fi
+(cd "$tree" && xargs sed -s -i '$d') <"$work/files"
 [ -z "$into" ] || exit 0
 changed=0
 while read -r file; do

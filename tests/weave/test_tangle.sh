@@ -22,6 +22,15 @@ check 'tabs and launches survive' grep -qx '	k<<<1, 2>>>(x);' src/a/kernel.cu
 check 'scripts can be executed' test -x src/run.sh
 check 'the files are listed' grep -qx 'TANGLED += src/a/kernel.cu' \
 	build/tangled.mk
+mkdir full
+ln -s "${NOWEB:-/usr/lib/noweb}/markup" full/markup
+printf '#!/bin/sh\n%s/mnt "$@"; echo >src/run.sh\n' \
+	"${NOWEB:-/usr/lib/noweb}" >full/mnt
+chmod +x full/mnt
+full_disk() { NOWEB=$PWD/full tangle writeup.nw; }
+check 'a file that was not written whole stops it' not full_disk
+check 'it says so' grep -q 'could not be written whole' said
+check 'and leaves the file as it was' grep -q hello src/run.sh
 check 'lines are numbered on demand' tangle --lines writeup.nw numbered
 check 'numbers are those of the document' \
 	grep -qx '#line 6 "writeup.nw"' numbered/src/a/kernel.cu
