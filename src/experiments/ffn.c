@@ -201,6 +201,48 @@ static void compare(const Layer *l, const Layer *one, Name name)
 			}
 	}
 }
+static double loss(Layer *one)
+{
+	Part y = one->part[OUTPUT][0], dy = one->part[DOUTPUT][0];
+	double sum = 0;
+	forward(one);
+	for (size_t i = 0; i < y.rows * y.width; i++)
+		sum += y.at[i] * dy.at[i];
+	return sum;
+}
+
+static void check_derivatives(Layer *one)
+{
+	static const Name pairs[][2] = { { INPUT, DINPUT }, { W1, DW1 },
+		{ W2, DW2 }, { W3, DW3 } };
+	const double h = 0x1p-12;
+	enum { TRIED = 12, SMALL = 10000 };
+	if (one->f->B * one->f->D * one->f->F > SMALL)
+		return;
+	for (int p = 0; p < 4; p++) {
+		Part a = one->part[pairs[p][0]][0], d = one->part[pairs[p][1]][0];
+		size_t n = a.rows * a.width;
+		double largest = 0;
+		if (pairs[p][0] == W2 && !one->f->gated)
+			continue;
+		for (size_t i = 0; i < n; i++)
+			largest = fmax(largest, fabs(d.at[i]));
+		for (int k = 0; k < TRIED; k++) {
+			double *x = &a.at[k * (n - 1) / (TRIED - 1)], kept = *x,
+				want = d.at[x - a.at];
+			*x = kept + h;
+			double up = loss(one);
+			*x = kept - h;
+			double slope = (up - loss(one)) / (2 * h);
+			*x = kept;
+			if (!(fabs(slope - want) <= 1e-2 * largest))
+				die("array %d: the gradient %g is no derivative, %g", p, want,
+					slope);
+		}
+	}
+	loss(one);
+	counted(one->c);
+}
 static void run(Layer *l, Cost cost[PASSES])
 {
 	for (Name name = INPUT; name <= W3; name++)
@@ -220,6 +262,7 @@ void ffn_run(const Ffn *f, Cost cost[PASSES])
 		.X = 1, .Y = 1 };
 	Layer one = layer_new(&alone, true), l = layer_new(f, true);
 	run(&one, cost);
+	check_derivatives(&one);
 	run(&l, cost);
 	compare(&l, &one, OUTPUT);
 	compare(&l, &one, DINPUT);

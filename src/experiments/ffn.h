@@ -29,7 +29,8 @@ Cost ffn_cost(const Ffn *f, Pass pass);
 /* counted, step by step, in whole rows and columns */
 void ffn_count(const Ffn *f, Cost cost[PASSES]);
 /* counted while small integers are really computed with and sent; dies unless
- * each device has the output and the gradients that one device computes */
+ * each device has the output and the gradients that one device computes, and
+ * unless those of one device are derivatives, by differences, if it is small */
 void ffn_run(const Ffn *f, Cost cost[PASSES]);
 
 #endif
