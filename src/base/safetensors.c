@@ -229,7 +229,7 @@ static void read_metadata(TensorFile *f)
 		if (by_key(&f->meta[i - 1], &f->meta[i]) == 0)
 			damaged(f, f->meta[i].at, "a key of its own");
 }
-static int by_place(const void *a, const void *b)
+static int by_offset(const void *a, const void *b)
 {
 	const Entry *x = *(Entry *const *)a, *y = *(Entry *const *)b;
 	return x->begin != y->begin ? (x->begin > y->begin) - (x->begin < y->begin)
@@ -248,7 +248,7 @@ static void check_entries(TensorFile *f)
 	f->by_name = need(malloc((f->ntensors + 1) * sizeof *f->by_name));
 	for (int i = 0; i < f->ntensors; i++)
 		f->by_name[i] = &f->tensors[i];
-	qsort(f->by_name, f->ntensors, sizeof *f->by_name, by_place);
+	qsort(f->by_name, f->ntensors, sizeof *f->by_name, by_offset);
 	for (int i = 0; i < f->ntensors; i++) {
 		if (f->by_name[i]->begin != end)
 			damaged(f, f->by_name[i]->at, "a tensor that begins where the one "

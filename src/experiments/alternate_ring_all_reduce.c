@@ -2,7 +2,6 @@
 #include "experiments/harness.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/error.h"

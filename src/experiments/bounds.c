@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -65,10 +64,6 @@ void bounds_plan(Plan *plan, const char *cases)
 	plan_rows(plan, cases, 0);
 }
 
-void curve_plan(Plan *plan, const char *cases)
-{
-	plan_rows(plan, cases, 4096);
-}
 
 Setting bounds_setting(Row *row)
 {
@@ -101,9 +96,22 @@ bool compute_bound(const Setting *s, Cost cost, bool overlapped)
 	/* equal times count as compute-bound, whatever their last bits */
 	return send_time(s, cost, overlapped) <= compute_time(s, cost)*(1 + 1e-12);
 }
+static const Bounds *problem;
+
+static Ffn layout(const Setting *s, size_t N)
+{
+	bool x = problem->axis == AXIS_X;
+	return (Ffn){ s->B, s->D, s->F, .gated = true, .X = x ? N : 1,
+		.Y = x ? 1 : N, .sharded = problem->sharded };
+}
+
+static Pass pass_of(const Row *row)
+{
+	return strcmp(row_text(row, "pass"), "backward") == 0 ? BACKWARD : FORWARD;
+}
 /* the largest N that is compute-bound; dies unless all smaller ones are, and
  * none of the others up to twice the bound */
-static size_t scan(const Setting *s, Layout *layout, Pass pass, double bound)
+static size_t scan(const Setting *s, Pass pass, double bound)
 {
 	size_t largest = 0, end = (size_t)(2 * bound) + 8;
 	for (size_t N = 1; N <= end; N++) {
@@ -129,28 +137,35 @@ static void count_schedule(Row *row, const Setting *s, Ffn f, Pass pass,
 	row_set(row, send, "%.6g", send_time(s, cost[pass], true) * 1e3);
 }
 
-void bound_row(Row *row, Layout *layout, Pass pass, double bound)
+static void plan_bounds(Plan *plan)
+{
+	bounds_plan(plan, problem->passes);
+}
+
+static void run_bound(Row *row)
 {
 	const Setting s = bounds_setting(row);
-	size_t N = scan(&s, layout, pass, bound);
+	Pass pass = pass_of(row);
+	double bound = problem->most(&s, pass);
+	size_t N = scan(&s, pass, bound);
 	if (N != (size_t)(bound * (1 + 1e-12)))
-		die("tried one by one, %zu devices are the most, not %g", N, bound);
+		die("tried in turn, %zu devices are the most, not %g", N, bound);
 	row_set(row, "bound", "%.6g", bound);
 	row_set(row, "N", "%zu", N);
 	count_schedule(row, &s, layout(&s, N), pass, "compute_ms", "send_ms");
 	count_schedule(row, &s, layout(&s, N + 1), pass, "next_compute_ms",
 		"next_send_ms");
 }
-Pass bounds_pass(const Row *row)
+static void plan_curve(Plan *plan)
 {
-	return strcmp(row_text(row, "pass"), "backward") == 0 ? BACKWARD : FORWARD;
+	plan_rows(plan, problem->passes, 4096);
 }
 
-void curve_row(Row *row, Layout *layout)
+static void run_curve(Row *row)
 {
 	const Setting s = bounds_setting(row);
 	const Ffn f = layout(&s, (size_t)row_int(row, "N"));
-	Cost cost = ffn_cost(&f, bounds_pass(row));
+	Cost cost = ffn_cost(&f, pass_of(row));
 	row_set(row, "compute_ms", "%.6g", compute_time(&s, cost) * 1e3);
 	row_set(row, "send_ms", "%.6g", send_time(&s, cost, true) * 1e3);
 }
@@ -178,7 +193,7 @@ void schedule_row(Row *row, bool sharded)
 	const Ffn f = { .B = row_int(row, "batch"), .D = row_int(row, "d_model"),
 		.F = row_int(row, "d_ff"), .gated = true, .X = row_int(row, "X"),
 		.Y = row_int(row, "Y"), .sharded = sharded };
-	Pass pass = bounds_pass(row);
+	Pass pass = pass_of(row);
 	ffn_run(&f, counted);
 	Cost formula = ffn_cost(&f, pass), count = counted[pass];
 	bool divides = f.B % f.X == 0 && f.D % f.X == 0 && f.F % f.Y == 0
@@ -196,4 +211,34 @@ void schedule_row(Row *row, bool sharded)
 	row_set(row, "x_counted", "%.10g", count.nbytes[AXIS_X]);
 	row_set(row, "y_nbytes", "%.10g", formula.nbytes[AXIS_Y]);
 	row_set(row, "y_counted", "%.10g", count.nbytes[AXIS_Y]);
+}
+static void plan_schedules(Plan *plan)
+{
+	schedule_plan(plan, problem->axis == AXIS_X ? "1x1 2x1 3x1 4x1 5x1 10x1"
+		: "1x1 1x2 1x3 1x4 1x5 1x10");
+}
+
+static void run_schedule(Row *row)
+{
+	schedule_row(row, problem->sharded);
+}
+
+int bounds_main(const Bounds *bounds, int argc, char **argv)
+{
+	const Sweep sweeps[] = {
+		{ "bounds", "hardware pass", SETTING_VALUES " bound N compute_ms "
+			"send_ms next_compute_ms next_send_ms", plan_bounds, run_bound },
+		{ "curve", "hardware pass N", SETTING_VALUES " compute_ms send_ms",
+			plan_curve, run_curve },
+		{ "schedule", SCHEDULE_KEYS, SCHEDULE_VALUES, plan_schedules,
+			run_schedule },
+		{ 0 }
+	};
+	const Experiment experiment = {
+		.name = bounds->name, .about = bounds->about,
+		.options = bounds_options, .sweeps = sweeps, .scale = cluster_scale,
+		.cpu_only = true,
+	};
+	problem = bounds;
+	return harness_main(&experiment, argc, argv);
 }

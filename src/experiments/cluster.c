@@ -32,7 +32,7 @@ size_t cluster_size(const Cluster *c)
 	return c->length[AXIS_X] * c->length[AXIS_Y];
 }
 
-size_t cluster_place(const Cluster *c, Axis axis, size_t device)
+size_t cluster_rank(const Cluster *c, Axis axis, size_t device)
 {
 	size_t X = c->length[AXIS_X];
 	return axis == AXIS_X ? device % X : device / X;
@@ -41,8 +41,8 @@ size_t cluster_place(const Cluster *c, Axis axis, size_t device)
 static size_t next_on_ring(const Cluster *c, Axis axis, size_t device)
 {
 	size_t stride = axis == AXIS_X ? 1 : c->length[AXIS_X],
-		place = cluster_place(c, axis, device);
-	return device - place * stride + (place + 1) % c->length[axis] * stride;
+		rank = cluster_rank(c, axis, device);
+	return device - rank * stride + (rank + 1) % c->length[axis] * stride;
 }
 void cluster_reset(Cluster *c)
 {
@@ -76,14 +76,14 @@ size_t chunk_start(size_t rows, size_t N, size_t k)
 	return rows * k / N;
 }
 
-/* every device sends the chunk `back` places before its own to the next */
+/* every device sends the chunk `back` ranks before its own to the next */
 static void ring_step(Cluster *c, Axis axis, Part *part, size_t back,
 	Receive *receive)
 {
 	size_t N = c->length[axis], most = 0;
 	for (size_t d = 0; d < cluster_size(c); d++) {
 		const Part *p = &part[d], *next = &part[next_on_ring(c, axis, d)];
-		size_t k = (cluster_place(c, axis, d) + N - back) % N,
+		size_t k = (cluster_rank(c, axis, d) + N - back) % N,
 			first = chunk_start(p->rows, N, k) * p->width,
 			n = chunk_start(p->rows, N, k + 1) * p->width - first,
 			nbytes = n * c->element_nbytes;
@@ -124,7 +124,7 @@ void ring_reduce_scatter(Cluster *c, Axis axis, Part *part)
 	ring_sum(c, axis, part);
 	for (size_t d = 0; d < cluster_size(c); d++) {
 		Part p = part[d];
-		size_t k = cluster_place(c, axis, d),
+		size_t k = cluster_rank(c, axis, d),
 			first = chunk_start(p.rows, N, k) * p.width,
 			end = chunk_start(p.rows, N, k + 1) * p.width;
 		for (size_t i = 0; p.at && i < p.rows * p.width; i++)

@@ -32,7 +32,8 @@ typedef struct Part {
 Cluster *cluster_new(size_t X, size_t Y, size_t element_nbytes);
 void     cluster_free(Cluster **c);
 size_t   cluster_size(const Cluster *c);
-size_t   cluster_place(const Cluster *c, Axis axis, size_t device);
+/* along an axis: 0 ... length - 1 */
+size_t   cluster_rank(const Cluster *c, Axis axis, size_t device);
 void     cluster_reset(Cluster *c);         /* all counts are 0 */
 size_t   cluster_flops(const Cluster *c);   /* of the device that has most */
 
@@ -43,7 +44,7 @@ const char *cluster_scale(void);
 size_t   chunk_start(size_t rows, size_t N, size_t k);
 
 /* Collectives along an axis; part[d] is device d's, of one shape on each ring.
- * A device's own chunk is that of its place on the ring */
+ * A device's own chunk is that of its rank on the ring */
 /* own chunks in, whole arrays out */
 void ring_all_gather(Cluster *c, Axis axis, Part *part);
 /* whole arrays in, the own chunk of their sum out; the rest is NaN */

@@ -2,7 +2,6 @@
 #include "experiments/harness.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -25,7 +24,7 @@ static const Option options[] = {
 	{ 0 }
 };
 
-enum { MOST_TRIED = 10000000 };        /* devices or tokens, one by one */
+enum { MOST_TRIED = 10000000 };        /* devices or tokens, in turn */
 
 static void check_options(void)
 {
@@ -121,7 +120,7 @@ static void run_sharded(Row *row)
 	while (device_nbytes(N, state, saved) >= room)
 		N++;
 	if (N != floor(bound) + 1)
-		die("tried one by one, %g devices are enough, not %g", N, bound);
+		die("tried in turn, %g devices are enough, not %g", N, bound);
 	row_set(row, "N", "%.0f", N);
 	row_set(row, "device_GB", "%.5g", device_nbytes(N, state, saved) / 1e9);
 	if (N > 1)
@@ -170,7 +169,7 @@ static void find_batch(Row *row, const char *column, double X, double Y,
 	while (!holds(B, X, Y, sent, overlapped))
 		B++;
 	if (B != fmax(1, ceil(bound * (1 - 1e-12))))
-		die("tried one by one, %g tokens are enough, not %g", B, bound);
+		die("tried in turn, %g tokens are enough, not %g", B, bound);
 	row_set(row, column, "%.0f", B);
 }
 static void run_batch(Row *row)
@@ -190,6 +189,11 @@ static void run_batch(Row *row)
 	row_set(row, "x_counted", "%.10g", counted[FORWARD].nbytes[AXIS_X]);
 	row_set(row, "y_nbytes", "%.10g", formula.nbytes[AXIS_Y]);
 	row_set(row, "y_counted", "%.10g", counted[FORWARD].nbytes[AXIS_Y]);
+	row_set(row, "TFLOPs", "%g", TFLOPs);
+	row_set(row, "GBps", "%g", GBps);
+	row_set(row, "d_ff", "%ld", d_ff);
+	row_set(row, "links_x", "%ld", links_x);
+	row_set(row, "links_y", "%ld", links_y);
 }
 int main(int argc, char **argv)
 {
@@ -199,7 +203,8 @@ int main(int argc, char **argv)
 		{ "sharded", "tokens", "whole_GB N device_GB one_less_GB",
 			plan_sharded, run_sharded },
 		{ "batch", "X Y", "overlapped summed ring_overlapped ring_summed "
-			"x_nbytes x_counted y_nbytes y_counted", plan_batch, run_batch },
+			"x_nbytes x_counted y_nbytes y_counted TFLOPs GBps d_ff links_x "
+			"links_y", plan_batch, run_batch },
 		{ 0 }
 	};
 	const Experiment experiment = {

@@ -19,7 +19,7 @@ typedef struct Trial {
 	Part *part;
 } Trial;
 
-static size_t place(const Trial *t, Axis axis, size_t d)
+static size_t rank(const Trial *t, Axis axis, size_t d)
 {
 	size_t X = t->c->length[AXIS_X];
 	return axis == AXIS_X ? d % X : d / X;
@@ -27,7 +27,7 @@ static size_t place(const Trial *t, Axis axis, size_t d)
 
 static size_t ring(const Trial *t, size_t d)
 {
-	return place(t, t->axis == AXIS_X ? AXIS_Y : AXIS_X, d);
+	return rank(t, t->axis == AXIS_X ? AXIS_Y : AXIS_X, d);
 }
 
 static Trial trial_new(size_t X, size_t Y, Axis axis, size_t rows, size_t width)
@@ -39,7 +39,7 @@ static Trial trial_new(size_t X, size_t Y, Axis axis, size_t rows, size_t width)
 		size_t own_rows = rows + (ring(&t, d) == 1 ? 5 : 0);
 		t.part[d] = (Part){ need(calloc(own_rows * width, sizeof(double))),
 			own_rows, width };
-		assert_int_equal(cluster_place(t.c, axis, d), place(&t, axis, d));
+		assert_int_equal(cluster_rank(t.c, axis, d), rank(&t, axis, d));
 	}
 	return t;
 }
@@ -61,9 +61,9 @@ static void trial_free(Trial *t)
 /* element i of device d */
 typedef double Element(const Trial *t, size_t d, size_t i);
 
-static double number(size_t ring, size_t place, size_t i)
+static double number(size_t ring, size_t rank, size_t i)
 {
-	return (double)((ring * 31 + place * 17 + i * 7) % 101) - 50;
+	return (double)((ring * 31 + rank * 17 + i * 7) % 101) - 50;
 }
 
 static double common(const Trial *t, size_t d, size_t i)
@@ -73,7 +73,7 @@ static double common(const Trial *t, size_t d, size_t i)
 
 static double addend(const Trial *t, size_t d, size_t i)
 {
-	return number(ring(t, d), place(t, t->axis, d), i);
+	return number(ring(t, d), rank(t, t->axis, d), i);
 }
 
 static double sum(const Trial *t, size_t d, size_t i)
@@ -87,7 +87,7 @@ static double sum(const Trial *t, size_t d, size_t i)
 static bool own(const Trial *t, size_t d, size_t i)
 {
 	size_t rows = t->part[d].rows, row = i / t->part[d].width,
-		k = place(t, t->axis, d);
+		k = rank(t, t->axis, d);
 	return row >= chunk_start(rows, t->N, k)
 		&& row < chunk_start(rows, t->N, k + 1);
 }
