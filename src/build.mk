@@ -43,7 +43,7 @@ TEST_SCRIPTS := $(call below,tests,test_*.sh)
 PROGRAMS := $(EXPERIMENTS:src/experiments/%.c=$(B)/%)
 TEST_PROGRAMS := $(TEST_MAINS:%.c=$(B)/%)
 TOOLS := $(TOOL_C:src/weave/%.c=build/%)
-WARNINGS := -std=c11 -Wall -Wextra -Werror
+WARNINGS := -std=c11 -Wall -Wextra -Wno-unused-parameter -Werror
 # clang would make an error of a loop that it cannot vectorise as asked
 WARNINGS += $(if $(findstring clang,$(CC)),-Wno-pass-failed)
 CFLAGS_ALL = $(WARNINGS) $(OPTIMIZE) -march=native -fopenmp -fPIC \

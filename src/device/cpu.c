@@ -4,14 +4,45 @@
 #include <cblas.h>
 #include <dlfcn.h>
 #include <omp.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <time.h>
 #include <unistd.h>
 
-static const char *cpu_describe(void)
+#include "base/clock.h"
+#include "base/error.h"
+
+typedef struct Job {
+	void (*work)(void *arg);
+	void *arg;
+} Job;
+
+typedef struct Cpu {
+	double stamps_ms[NSTAMPS];
+	/* the communication queue; the thread runs from the first job on */
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	bool running, closing;
+	Job *jobs;                      /* job i is jobs[i % capacity] */
+	uint64_t capacity, queued, done;
+} Cpu;
+
+static const char *cpu_missing(int ordinal)
+{
+	return ordinal == 0 ? NULL : "there is one CPU";
+}
+
+static void *cpu_open(int ordinal)
+{
+	Cpu *c = need(calloc(1, sizeof *c));
+	pthread_mutex_init(&c->lock, NULL);
+	pthread_cond_init(&c->changed, NULL);
+	return c;
+}
+static const char *cpu_describe(void *state)
 {
 	static char text[160];
 	char line[256], model[96] = "unknown processor";
@@ -23,6 +54,16 @@ static const char *cpu_describe(void)
 		fclose(f);
 	snprintf(text, sizeof text, "%s, %d threads", model, omp_get_max_threads());
 	return text;
+}
+
+static const char *cpu_libraries(void *state)
+{
+	return openblas_get_config();
+}
+
+static size_t cpu_width(Type type)
+{
+	return sizeof(real);
 }
 static size_t read_size(const char *path, const char *format)
 {
@@ -37,7 +78,7 @@ static size_t read_size(const char *path, const char *format)
 	return value;
 }
 
-static size_t cpu_available(void)
+static size_t cpu_available(void *state)
 {
 	size_t available = read_size("/proc/meminfo", "MemAvailable: %zu") << 10;
 	size_t group = read_size("/sys/fs/cgroup/memory.max", "%zu");
@@ -47,48 +88,145 @@ static size_t cpu_available(void)
 	return available ? available : (size_t)1 << 30;
 }
 
-static void *cpu_alloc(size_t nbytes)
-{
-	return aligned_alloc(64, nbytes);
-}
-
-static void cpu_copy(void *to, const void *from, size_t nbytes)
-{
-	memcpy(to, from, nbytes);
-}
-
-static void cpu_synchronize(void)
-{
-}
-
-static size_t cpu_width(Type type)
-{
-	(void)type;
-	return sizeof(real);
-}
-
-static size_t cpu_memory(void)
+static size_t cpu_memory(void *state)
 {
 	return (size_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
 }
 
-static const char *cpu_libraries(void)
+static void *cpu_alloc(void *state, size_t nbytes)
 {
-	return openblas_get_config();
+	return aligned_alloc(64, nbytes);
 }
 
-static double events_ms[NEVENTS];
-
-static void cpu_event_record(int which)
+static void cpu_free(void *state, void *p)
 {
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	events_ms[which] = t.tv_sec * 1e3 + t.tv_nsec * 1e-6;
+	free(p);
+}
+static void *run_jobs(void *state)
+{
+	Cpu *c = state;
+	pthread_mutex_lock(&c->lock);
+	for (;;) {
+		while (c->done == c->queued && !c->closing)
+			pthread_cond_wait(&c->changed, &c->lock);
+		if (c->done == c->queued)
+			break;
+		Job job = c->jobs[c->done % c->capacity];
+		pthread_mutex_unlock(&c->lock);
+		job.work(job.arg);
+		pthread_mutex_lock(&c->lock);
+		c->done++;
+		pthread_cond_broadcast(&c->changed);
+	}
+	pthread_mutex_unlock(&c->lock);
+	return NULL;
 }
 
-static double cpu_event_elapsed_ms(int from, int to)
+static void grow_jobs(Cpu *c)
 {
-	return events_ms[to] - events_ms[from];
+	uint64_t capacity = c->capacity ? 2 * c->capacity : 64;
+	Job *jobs = need(malloc(capacity * sizeof *jobs));
+	for (uint64_t i = c->done; i < c->queued; i++)
+		jobs[i % capacity] = c->jobs[i % c->capacity];
+	free(c->jobs);
+	c->jobs = jobs;
+	c->capacity = capacity;
+}
+
+static void cpu_call(void *state, Queue queue, void (*work)(void *arg),
+	void *arg)
+{
+	Cpu *c = state;
+	if (queue == COMPUTE) {
+		work(arg);
+		return;
+	}
+	pthread_mutex_lock(&c->lock);
+	if (c->queued - c->done == c->capacity)
+		grow_jobs(c);
+	c->jobs[c->queued++ % c->capacity] = (Job){ work, arg };
+	pthread_cond_broadcast(&c->changed);
+	pthread_mutex_unlock(&c->lock);
+	if (!c->running && pthread_create(&c->thread, NULL, run_jobs, c) != 0)
+		die("no thread for the communication queue");
+	c->running = true;
+}
+static uint64_t cpu_event(void *state, Queue queue)
+{
+	return queue == COMM ? ((Cpu *)state)->queued : 0;
+}
+
+static bool cpu_reached(void *state, Queue of, uint64_t n)
+{
+	Cpu *c = state;
+	pthread_mutex_lock(&c->lock);
+	bool reached = of == COMPUTE || c->done >= n;
+	pthread_mutex_unlock(&c->lock);
+	return reached;
+}
+
+static void cpu_wait(void *state, Queue queue, Queue of, uint64_t n)
+{
+	Cpu *c = state;
+	if (queue == COMM || of == COMPUTE)
+		return;
+	pthread_mutex_lock(&c->lock);
+	while (c->done < n)
+		pthread_cond_wait(&c->changed, &c->lock);
+	pthread_mutex_unlock(&c->lock);
+}
+
+static void cpu_synchronize(void *state, Queue queue)
+{
+	cpu_wait(state, COMPUTE, queue, cpu_event(state, queue));
+}
+
+static void cpu_close(void *state)
+{
+	Cpu *c = state;
+	pthread_mutex_lock(&c->lock);
+	c->closing = true;
+	pthread_cond_broadcast(&c->changed);
+	pthread_mutex_unlock(&c->lock);
+	if (c->running)
+		pthread_join(c->thread, NULL);
+	pthread_mutex_destroy(&c->lock);
+	pthread_cond_destroy(&c->changed);
+	free(c->jobs);
+	free(c);
+}
+typedef struct Copy { void *to; const void *from; size_t nbytes; } Copy;
+
+static void do_copy(void *arg)
+{
+	Copy *c = arg;
+	memcpy(c->to, c->from, c->nbytes);
+	free(c);
+}
+
+static void cpu_copy(void *state, Queue queue, void *to, const void *from,
+	size_t nbytes)
+{
+	Copy *c = need(malloc(sizeof *c));
+	*c = (Copy){ to, from, nbytes };
+	cpu_call(state, queue, do_copy, c);
+}
+
+static void read_clock(void *ms)
+{
+	*(double *)ms = clock_ms();
+}
+
+static void cpu_stamp(void *state, Queue queue, int which)
+{
+	cpu_call(state, queue, read_clock, &((Cpu *)state)->stamps_ms[which]);
+}
+
+static double cpu_stamped_ms(void *state, int from, int to)
+{
+	const Cpu *c = state;
+	cpu_synchronize(state, COMM);
+	return c->stamps_ms[to] - c->stamps_ms[from];
 }
 static const char *better_kernels(void)
 {
@@ -126,9 +264,10 @@ static void set_environment(int argc, char **argv)
 }
 
 const Backend cpu_backend = {
-	.name = "cpu", .describe = cpu_describe, .libraries = cpu_libraries,
-	.memory = cpu_memory, .available = cpu_available, .width = cpu_width,
-	.alloc = cpu_alloc, .free = free, .copy = cpu_copy,
-	.synchronize = cpu_synchronize, .event_record = cpu_event_record,
-	.event_elapsed_ms = cpu_event_elapsed_ms,
+	.name = "cpu", .missing = cpu_missing, .open = cpu_open, .close = cpu_close,
+	.describe = cpu_describe, .libraries = cpu_libraries, .memory = cpu_memory,
+	.available = cpu_available, .width = cpu_width, .alloc = cpu_alloc,
+	.free = cpu_free, .copy = cpu_copy, .call = cpu_call,
+	.synchronize = cpu_synchronize, .event = cpu_event, .wait = cpu_wait,
+	.reached = cpu_reached, .stamp = cpu_stamp, .stamped_ms = cpu_stamped_ms,
 };

@@ -2,7 +2,7 @@
 #ifndef DEVICE_CPU_H
 #define DEVICE_CPU_H
 
-#include "device/device.h"
+#include "device/backend.h"
 
 extern const Backend cpu_backend;
 

@@ -1,13 +1,11 @@
-#define _GNU_SOURCE
 #include "device/device.h"
 
 #include <assert.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "device/cpu.h"
 #ifdef HAVE_CUDA
@@ -17,13 +15,36 @@
 const char *const category_names[NCATEGORIES] = { "parameter", "gradient",
 	"optimizer", "activation", "temporary" };
 
-static double clock_ms(void)
+Event device_event(Device *d, Queue queue)
 {
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1e3 + t.tv_nsec * 1e-6;
+	assert(!d->capturing);
+	return (Event){ queue, d->backend->event(d->state, queue) };
 }
 
+void device_wait(Device *d, Queue queue, Event event)
+{
+	assert(!d->capturing);
+	if (event.n > 0 && event.queue != queue)
+		d->backend->wait(d->state, queue, event.queue, event.n);
+}
+
+bool device_reached(Device *d, Event event)
+{
+	return event.n == 0 || d->backend->reached(d->state, event.queue, event.n);
+}
+
+void device_call(Device *d, Queue queue, void (*work)(void *arg), void *arg)
+{
+	assert(!d->capturing);
+	d->backend->call(d->state, queue, work, arg);
+}
+
+void device_copy(Device *d, Queue queue, void *to, const void *from,
+	size_t nbytes)
+{
+	assert(!d->capturing);
+	d->backend->copy(d->state, queue, to, from, nbytes);
+}
 typedef struct Block {
 	void *at;
 	size_t nbytes;
@@ -31,6 +52,7 @@ typedef struct Block {
 	Category category;
 	bool used;
 	bool kept;           /* a recorded graph contains its address */
+	Event until;         /* the communication queue uses it */
 } Block;
 
 typedef struct Pool {
@@ -40,12 +62,16 @@ typedef struct Pool {
 
 static Block *find_free(Device *d, size_t nbytes)
 {
+	Block *busy = NULL;
 	for (size_t i = d->pool->n; i-- > 0;) {
 		Block *b = &d->pool->blocks[i];
-		if (!b->used && b->nbytes == nbytes && (!b->kept || d->capturing))
+		if (b->used || b->nbytes != nbytes || (b->kept && !d->capturing))
+			continue;
+		if (device_reached(d, b->until))
 			return b;
+		busy = busy ? busy : b;
 	}
-	return NULL;
+	return d->capturing ? NULL : busy;
 }
 
 static Block *find_used(Pool *pool, const void *p)
@@ -55,7 +81,6 @@ static Block *find_used(Pool *pool, const void *p)
 			return &pool->blocks[i];
 	return NULL;
 }
-
 static void trim_pool(Device *d)
 {
 	Pool *pool = d->pool;
@@ -65,7 +90,9 @@ static void trim_pool(Device *d)
 			pool->blocks[kept++] = pool->blocks[i];
 			continue;
 		}
-		d->backend->free(pool->blocks[i].at);
+		if (!device_reached(d, pool->blocks[i].until))
+			d->backend->synchronize(d->state, COMM);
+		d->backend->free(d->state, pool->blocks[i].at);
 		d->reserved -= pool->blocks[i].nbytes;
 	}
 	pool->n = kept;
@@ -76,12 +103,13 @@ static void *take_memory(Device *d, size_t nbytes)
 	if (d->reserved + nbytes > d->limit)
 		return NULL;
 	double start = clock_ms();
-	void *at = d->backend->alloc(nbytes);
+	void *at = d->backend->alloc(d->state, nbytes);
 	d->alloc_ms += clock_ms() - start;
 	return at;
 }
 
-static Block *add_block(Device *d, size_t nbytes, const char *what)
+/* NULL: there is no memory */
+static Block *add_block(Device *d, size_t nbytes)
 {
 	Pool *pool = d->pool;
 	void *at = take_memory(d, nbytes);
@@ -90,7 +118,7 @@ static Block *add_block(Device *d, size_t nbytes, const char *what)
 		at = take_memory(d, nbytes);
 	}
 	if (at == NULL)
-		d->on_oom(nbytes, d->limit - d->reserved, what);
+		return NULL;
 	if (pool->n == pool->capacity) {
 		pool->capacity = pool->capacity ? 2 * pool->capacity : 256;
 		pool->blocks = need(realloc(pool->blocks,
@@ -100,30 +128,96 @@ static Block *add_block(Device *d, size_t nbytes, const char *what)
 	pool->blocks[pool->n] = (Block){ .at = at, .nbytes = nbytes };
 	return &pool->blocks[pool->n++];
 }
+
+static size_t whole_lines(size_t nbytes)
+{
+	return (nbytes + 63) & ~(size_t)63;
+}
+
+bool device_reserve(Device *d, size_t nbytes)
+{
+	nbytes = whole_lines(nbytes);
+	return nbytes == 0 || find_free(d, nbytes) || add_block(d, nbytes);
+}
+static Block *take_block(Device *d, size_t nbytes, const char *what)
+{
+	Block *b = find_free(d, nbytes);
+	if (b == NULL)
+		b = add_block(d, nbytes);
+	if (b == NULL)
+		d->on_oom(nbytes, d->limit - d->reserved, what);
+	if (!d->capturing)
+		device_wait(d, COMPUTE, b->until);
+	b->until.n = 0;
+	return b;
+}
+
+void device_uses(Device *d, void *p, Event event)
+{
+	Block *b = find_used(d->pool, p);
+	assert(b && "memory that is used was allocated");
+	if (event.queue == COMM && event.n > b->until.n)
+		b->until = event;
+}
+typedef struct Kept {
+	void *at;
+	void (*release)(Device *device, void *kept);
+} Kept;
+
+void *device_keep(Device *d, size_t nbytes,
+	void (*release)(Device *device, void *kept))
+{
+	for (int i = 0; i < d->nkept; i++)
+		if (d->kept[i].release == release)
+			return d->kept[i].at;
+	d->kept = need(realloc(d->kept, (d->nkept + 1) * sizeof *d->kept));
+	d->kept[d->nkept] = (Kept){ need(calloc(1, nbytes)), release };
+	return d->kept[d->nkept++].at;
+}
+
+static void release_kept(Device *d)
+{
+	while (d->nkept > 0) {
+		Kept *last = &d->kept[--d->nkept];
+		last->release(d, last->at);
+		free(last->at);
+	}
+	free(d->kept);
+}
 static void die_of_oom(size_t need, size_t have, const char *what)
 {
 	die("out of memory: %s needs %zu MiB, %zu MiB are free", what, need >> 20,
 		have >> 20);
 }
 
-#ifndef HAVE_CUDA
-static const char *cuda_missing(void)
+/* the number in cuda:N; 0 where there is none, -1 for other names */
+static int ordinal_of(const char *name)
 {
-	return "this program was built without CUDA";
+	char *end = "";
+	if (strcmp(name, "auto") == 0 || strcmp(name, "cpu") == 0
+		|| strcmp(name, "cuda") == 0)
+		return 0;
+	if (strncmp(name, "cuda:", 5) != 0 || strspn(name + 5, "0123456789") < 1)
+		return -1;
+	long n = strtol(name + 5, &end, 10);
+	return *end == '\0' && n < 1024 ? (int)n : -1;
 }
-#endif
 
-static const Backend *choose_backend(const char *name)
+static const Backend *choose_backend(const char *name, int ordinal)
 {
-	bool wanted = strcmp(name, "cuda") == 0;
-	if (!wanted && strcmp(name, "auto") != 0 && strcmp(name, "cpu") != 0)
-		usage_error("device '%s' is not one of " DEVICES, name);
-	const char *missing = strcmp(name, "cpu") == 0 ? "" : cuda_missing();
+	const char *missing = "this program was built without CUDA";
+	if (ordinal < 0)
+		usage_error("device '%s' is not one of " DEVICES "|cuda:N", name);
+	if (strcmp(name, "cpu") == 0)
+		return &cpu_backend;
 #ifdef HAVE_CUDA
+	missing = cuda_backend.missing(ordinal);
 	if (missing == NULL)
 		return &cuda_backend;
 #endif
-	if (wanted)
+	if (strncmp(name, "cuda:", 5) == 0)
+		usage_error("device '%s': no such GPU: %s", name, missing);
+	if (strcmp(name, "cuda") == 0)
 		fprintf(stderr, "%s: no GPU: %s; the CPU is used\n", program_name,
 			missing);
 	return &cpu_backend;
@@ -132,19 +226,18 @@ static const Backend *choose_backend(const char *name)
 Device *device_open(const char *name)
 {
 	Device *d = need(calloc(1, sizeof *d));
+	int ordinal = ordinal_of(name);
 	d->start_ms = clock_ms();
-	d->backend = choose_backend(name);
+	d->backend = choose_backend(name, ordinal);
 	d->pool = need(calloc(1, sizeof *d->pool));
-	if (d->backend->open)
-		d->backend->open(d);
-	d->limit = d->backend->available();
+	d->state = d->backend->open(ordinal);
+	d->limit = d->backend->available(d->state);
 	d->open_ms = clock_ms() - d->start_ms;
 	d->on_oom = die_of_oom;
 	d->outside.name = "";
 	d->range = &d->outside;
 	return d;
 }
-
 static void free_paths(RangePath *inner)
 {
 	while (inner) {
@@ -159,14 +252,16 @@ void device_close(Device **device)
 {
 	Device *d = *device;
 	assert(d->graphs == 0 && "every graph is forgotten");
-	if (d->backend->close)
-		d->backend->close();
+	for (int queue = 0; queue < NQUEUES; queue++)
+		d->backend->synchronize(d->state, queue);
+	release_kept(d);
 	assert(d->total == 0 && "everything allocated is freed");
 	trim_pool(d);
 	free(d->pool->blocks);
 	free(d->pool);
 	free(d->log);
 	free_paths(d->outside.inner);
+	d->backend->close(d->state);
 	free(d);
 	*device = NULL;
 }
@@ -193,10 +288,8 @@ void *device_alloc(Device *d, size_t nbytes, Category category,
 	const char *what)
 {
 	assert(nbytes > 0 && category < NCATEGORIES);
-	nbytes = (nbytes + 63) & ~(size_t)63;
-	Block *b = find_free(d, nbytes);
-	if (b == NULL)
-		b = add_block(d, nbytes, what);
+	nbytes = whole_lines(nbytes);
+	Block *b = take_block(d, nbytes, what);
 	b->used = true;
 	b->kept |= d->capturing;
 	b->category = category;
@@ -226,54 +319,73 @@ void device_free(Device *d, void *p)
 void device_upload(Device *d, void *on_device, const void *on_host,
 	size_t nbytes)
 {
-	d->backend->copy(on_device, on_host, nbytes);
+	device_copy(d, COMPUTE, on_device, on_host, nbytes);
+	d->backend->synchronize(d->state, COMPUTE);
 }
 
 void device_download(Device *d, void *on_host, const void *on_device,
 	size_t nbytes)
 {
-	d->backend->copy(on_host, on_device, nbytes);
+	device_copy(d, COMPUTE, on_host, on_device, nbytes);
+	d->backend->synchronize(d->state, COMPUTE);
 }
 
 double device_now_ms(Device *d)
 {
-	d->backend->synchronize();
+	for (int queue = 0; queue < NQUEUES; queue++)
+		d->backend->synchronize(d->state, queue);
 	return clock_ms() - d->start_ms;
 }
 
-void device_event_record(Device *d, int which)
+void device_stamp(Device *d, Queue queue, int which)
 {
-	assert(which >= 0 && which < NEVENTS);
-	d->backend->event_record(which);
+	assert(which >= 0 && which < NSTAMPS);
+	assert(queue == COMPUTE || !d->capturing);
+	d->backend->stamp(d->state, queue, which);
 }
 
-double device_event_elapsed_ms(Device *d, int from, int to)
+double device_stamped_ms(Device *d, int from, int to)
 {
-	return d->backend->event_elapsed_ms(from, to);
+	return d->backend->stamped_ms(d->state, from, to);
 }
+bool device_has_graphs(const Device *d)
+{
+	return d->backend->graph_begin != NULL;
+}
+
+void device_graph_begin(Device *d)
+{
+	d->capturing = true;
+	d->backend->graph_begin(d->state);
+}
+
+void *device_graph_end(Device *d, int *kernels)
+{
+	d->capturing = false;
+	d->graphs++;
+	return d->backend->graph_end(d->state, kernels);
+}
+
 void *device_graph_capture(Device *d, void (*run)(void *arg), void *arg,
 	int *kernels)
 {
-	if (d->backend->graph_begin == NULL)
+	if (!device_has_graphs(d))
 		return NULL;
-	d->capturing = true;
-	d->backend->graph_begin();
+	device_graph_begin(d);
 	run(arg);
-	d->capturing = false;
-	d->graphs++;
-	return d->backend->graph_end(kernels);
+	return device_graph_end(d, kernels);
 }
 
 void device_graph_launch(Device *d, void *graph)
 {
-	d->backend->graph_launch(graph);
+	d->backend->graph_launch(d->state, graph);
 }
 
 void device_graph_destroy(Device *d, void **graph)
 {
 	if (*graph == NULL)
 		return;
-	d->backend->graph_destroy(*graph);
+	d->backend->graph_destroy(d->state, *graph);
 	*graph = NULL;
 	if (--d->graphs == 0)
 		for (size_t i = 0; i < d->pool->n; i++)
@@ -303,7 +415,7 @@ void device_log_memory(Device *d, bool on)
 static void tell(Device *d, const char *name)
 {
 	if (d->backend->range)
-		d->backend->range(name);
+		d->backend->range(d->state, name);
 	if (d->watch)
 		d->watch(d->watcher, name);
 }

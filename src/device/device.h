@@ -1,49 +1,17 @@
-/* device.h: memory with bookkeeping, copies and a clock, for one device */
+/* device.h: memory with bookkeeping, queues of work and a clock, for one device */
 #ifndef DEVICE_DEVICE_H
 #define DEVICE_DEVICE_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "device/backend.h"
 
-#include "base/number.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 typedef enum { MEM_PARAMETER, MEM_GRADIENT, MEM_OPTIMIZER, MEM_ACTIVATION,
 	MEM_TEMPORARY, NCATEGORIES } Category;
 extern const char *const category_names[NCATEGORIES];
 
-struct Device;
-typedef struct Backend {
-	const char *name;
-	/* model and size, one line; libraries with versions; bytes of memory */
-	const char *(*describe)(void);
-	const char *(*libraries)(void);
-	size_t (*memory)(void);
-	/* before and after everything else; NULL: nothing to do */
-	void   (*open)(struct Device *device);
-	void   (*close)(void);
-	/* bytes that can be allocated now; bytes of an element as stored */
-	size_t (*available)(void);
-	size_t (*width)(Type type);
-	/* NULL when there is no memory */
-	void  *(*alloc)(size_t nbytes);
-	void   (*free)(void *p);
-	/* host to device or back; waits for earlier work and for itself */
-	void   (*copy)(void *to, const void *from, size_t nbytes);
-	void   (*synchronize)(void);
-	/* notes the time at which the work before it is done; ms between two */
-	void   (*event_record)(int which);
-	double (*event_elapsed_ms)(int from, int to);
-	/* tells tools from outside where a range begins (its name) or ends (NULL);
-	 * NULL: there are none */
-	void   (*range)(const char *name);
-	/* work after graph_begin is captured, not done; graph_end returns a graph
-	 * of it and how many kernels it has; NULL where a device cannot */
-	void   (*graph_begin)(void);
-	void  *(*graph_end)(int *kernels);
-	void   (*graph_launch)(void *graph);
-	void   (*graph_destroy)(void *graph);
-} Backend;
-enum { NEVENTS = 8192 };
 /* a range inside others; equal nestings are one path, which lives as long as the
  * device */
 typedef struct RangePath {
@@ -62,8 +30,14 @@ typedef struct MemoryEvent {
 } MemoryEvent;
 /* that a log holds: a million blocks allocated and freed */
 enum { LOG_EVENTS = 1 << 21 };
+/* a point in the work of a queue; n = 0: it has been reached */
+typedef struct Event {
+	Queue queue;
+	uint64_t n;
+} Event;
 typedef struct Device {
 	const Backend *backend;
+	void *state;                                         /* the backend's */
 	/* bytes that may be reserved */
 	size_t limit;
 	/* bytes in use, by category */
@@ -80,6 +54,9 @@ typedef struct Device {
 	size_t nlog, unlogged;
 	/* blocks, in use and free */
 	struct Pool *pool;
+	/* what device_keep made, the first first */
+	struct Kept *kept;
+	int nkept;
 	RangePath outside, *range;
 	/* is told where a range begins (its name) and ends (NULL) */
 	void (*watch)(void *watcher, const char *name);
@@ -92,9 +69,11 @@ typedef struct Device {
 } Device;
 
 #define DEVICES "auto|cpu|cuda"
-/* auto: a GPU if there is one. cuda where there is none: says why, and opens the
- * cpu. An unknown name exits 2 */
+/* one of DEVICES, or cuda:N for the GPU with that number; cuda is the first.
+ * auto: a GPU if there is one. cuda where there is none: says why, and opens the
+ * cpu. An unknown name, or a number that no GPU has, exits 2 */
 Device *device_open(const char *name);
+/* waits for all work */
 void    device_close(Device **device);
 
 /* nbytes > 0 of memory, 64-byte aligned, contents arbitrary; what: a literal
@@ -103,23 +82,49 @@ void    device_close(Device **device);
 void   *device_alloc(Device *device, size_t nbytes, Category category,
 	const char *what);
 void    device_free(Device *device, void *p);
-
+/* will the next device_alloc of so many bytes find them? */
+bool    device_reserve(Device *device, size_t nbytes);
+/* the compute queue does it; the host waits */
 void    device_upload(Device *device, void *on_device, const void *on_host,
 	size_t nbytes);
 void    device_download(Device *device, void *on_host, const void *on_device,
 	size_t nbytes);
 /* waits for all work, then reads the clock */
 double  device_now_ms(Device *device);
-/* which < NEVENTS; device_event_elapsed_ms waits for the later event */
-void    device_event_record(Device *device, int which);
-double  device_event_elapsed_ms(Device *device, int from, int to);
-
-/* captures what run(arg) queues, which is not done; NULL: the device cannot */
+/* notes the time when the queue's work so far is done; which < NSTAMPS.
+ * device_stamped_ms: between two stamps; waits for the later one */
+void    device_stamp(Device *device, Queue queue, int which);
+double  device_stamped_ms(Device *device, int from, int to);
+/* nbytes of zeros that belong to the device, made on the first call with this
+ * release, which is called when the device is closed, the latest first */
+void   *device_keep(Device *device, size_t nbytes,
+	void (*release)(Device *device, void *kept));
+/* all that the queue was given so far. Not while work is captured, nor the
+ * next four */
+Event   device_event(Device *device, Queue queue);
+/* what the queue is given from now on waits for the event; the host does not */
+void    device_wait(Device *device, Queue queue, Event event);
+bool    device_reached(Device *device, Event event);
+/* queues a function of the host, which must not use the device */
+void    device_call(Device *device, Queue queue, void (*work)(void *arg),
+	void *arg);
+/* queues a copy within the device or between it and the host */
+void    device_copy(Device *device, Queue queue, void *to, const void *from,
+	size_t nbytes);
+/* p, which device_alloc gave, is in use until the event is reached, also after
+ * device_free */
+void    device_uses(Device *device, void *p, Event event);
+/* work between the two is captured, not done, and nothing else may be asked of
+ * the device but memory, ranges and stamps; device_graph_end returns a graph of it
+ * and how many kernels it has */
+bool    device_has_graphs(const Device *device);
+void    device_graph_begin(Device *device);
+void   *device_graph_end(Device *device, int *kernels);
+/* a graph of what run(arg) queues, which is not done; NULL: there are none */
 void   *device_graph_capture(Device *device, void (*run)(void *arg), void *arg,
 	int *kernels);
 void    device_graph_launch(Device *device, void *graph);
 void    device_graph_destroy(Device *device, void **graph);
-
 /* peaks restart from what is active now */
 void    device_reset_peak(Device *device);
 typedef struct DeviceBlock {
@@ -140,5 +145,9 @@ void    device_log_memory(Device *device, bool on);
 		inside_range; inside_range = device_range_pop(device))
 bool    device_range_push(Device *device, const char *name);   /* true */
 bool    device_range_pop(Device *device);                      /* false */
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

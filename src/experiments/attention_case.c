@@ -11,7 +11,7 @@ static Array drawn(AttentionCase *a, const char *what, uint64_t seed, int which)
 {
 	size_t n = a->B * a->n * a->H * a->D;
 	Array x = array_new(a->device, n, a->type, MEM_PARAMETER, what);
-	a->ops->draw(x, n, 1, 4, seed, which);
+	a->ops->draw(a->device, x, n, 1, 4, seed, which);
 	return x;
 }
 
@@ -77,9 +77,10 @@ static void naive_forward(AttentionCase *a)
 {
 	if (a->P.at == NULL)
 		a->P = matrices(a, MEM_ACTIVATION, "P");
-	a->ops->matmul(a->P, a->q, a->k, matmul_of(a, true));
-	a->ops->softmax_forward(a->P, a->P, 1 / sqrt(a->D), a->B * a->H, a->n);
-	a->ops->matmul(a->o, a->P, a->v, matmul_of(a, false));
+	a->ops->matmul(a->device, a->P, a->q, a->k, matmul_of(a, true));
+	a->ops->softmax_forward(a->device, a->P, a->P, 1 / sqrt(a->D),
+		a->B * a->H, a->n);
+	a->ops->matmul(a->device, a->o, a->P, a->v, matmul_of(a, false));
 }
 
 static void naive_backward(AttentionCase *a)
@@ -88,12 +89,12 @@ static void naive_backward(AttentionCase *a)
 	columns.trans_a = true;
 	if (a->dP.at == NULL)
 		a->dP = matrices(a, MEM_TEMPORARY, "dP");
-	a->ops->matmul(a->dv, a->P, a->dO, columns);
-	a->ops->matmul(a->dP, a->dO, a->v, matmul_of(a, true));
-	a->ops->softmax_backward(a->dP, a->dP, a->P, 1 / sqrt(a->D), a->B * a->H,
-		a->n);
-	a->ops->matmul(a->dq, a->dP, a->k, rows);
-	a->ops->matmul(a->dk, a->dP, a->q, columns);
+	a->ops->matmul(a->device, a->dv, a->P, a->dO, columns);
+	a->ops->matmul(a->device, a->dP, a->dO, a->v, matmul_of(a, true));
+	a->ops->softmax_backward(a->device, a->dP, a->dP, a->P, 1 / sqrt(a->D),
+		a->B * a->H, a->n);
+	a->ops->matmul(a->device, a->dq, a->dP, a->k, rows);
+	a->ops->matmul(a->device, a->dk, a->dP, a->q, columns);
 }
 static Heads heads(const AttentionCase *a, Array x)
 {
@@ -115,12 +116,12 @@ static void flash_forward(AttentionCase *a)
 	if (a->L.at == NULL)
 		a->L = array_new(a->device, a->B * a->H * a->n, TYPE_REAL,
 			MEM_ACTIVATION, "logsumexp");
-	a->kernel->forward(described(a));
+	a->kernel->forward(a->device, described(a));
 }
 
 static void flash_backward(AttentionCase *a)
 {
-	a->kernel->backward(described(a),
+	a->kernel->backward(a->device, described(a),
 		(AttentionGradient){ .d_o = heads(a, a->dO),
 		.dq = heads(a, a->dq), .dk = heads(a, a->dk), .dv = heads(a, a->dv),
 		.deterministic = a->deterministic });
@@ -142,7 +143,7 @@ bool attention_case_take(AttentionCase *a, const char *variant)
 			|| memcmp(a->kernel->name, variant, length) != 0))
 		a->kernel++;
 	Attention asked = described(a);
-	return a->kernel->name && a->kernel->supports(&asked, NULL);
+	return a->kernel->name && a->kernel->supports(a->device, &asked, NULL);
 }
 
 void attention_case_forward(void *attention)

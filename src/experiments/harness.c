@@ -126,11 +126,12 @@ static void find_place(const char *name)
 	if (child < 0)
 		die("fork: %s", strerror(errno));
 	if (child == 0) {
-		const Backend *b = device_open(name)->backend;
+		const Device *d = device_open(name);
+		const Backend *b = d->backend;
 		snprintf(place.backend, sizeof place.backend, "%s", b->name);
-		snprintf(place.device, sizeof place.device, "%s", b->describe());
-		snprintf(place.libraries, sizeof place.libraries, "%s", b->libraries());
-		place.memory_MiB = (long)(b->memory() >> 20);
+		snprintf(place.device, sizeof place.device, "%s", b->describe(d->state));
+		snprintf(place.libraries, sizeof place.libraries, "%s", b->libraries(d->state));
+		place.memory_MiB = (long)(b->memory(d->state) >> 20);
 		_exit(write(ends[1], &place, sizeof place) != sizeof place);
 	}
 	close(ends[1]);

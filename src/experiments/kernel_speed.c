@@ -59,56 +59,55 @@ typedef enum { ANY, FP32_ONLY, LOW_ONLY } When;
 
 typedef struct Operation {
 	const char *name, *path;             /* "rmsnorm forward", "fused" */
-	void (*queue)(const Ops *o, const Array *a, const Sizes *s);
+	void (*queue)(Device *d, const Array *a, const Sizes *s);
 	When when;
 	Argument arguments[NARGUMENTS];
 } Operation;
 enum { FORWARD = 1 };
 #define EPS 1e-5
-#define OPERATION(NAME, CALL) \
-	static void NAME(const Ops *o, const Array *a, const Sizes *s) \
-	{                                                          \
-		(void)s;                                               \
-		o->CALL;                                               \
+#define QUEUES(NAME, CALL)                                      \
+	static void NAME(Device *d, const Array *a, const Sizes *s) \
+	{                                                           \
+		ops_for(d)->CALL;                                       \
 	}
 
-OPERATION(cast, cast(a[0], a[1], s->N * s->F))
-OPERATION(add, add(a[0], a[1], a[2], s->N * s->C))
-OPERATION(embed, embedding_forward(a[0], a[1], a[2].at, s->N, s->C))
-OPERATION(embed_back, embedding_backward(a[0], 0, a[1], a[2].at, s->N, s->C,
+QUEUES(cast, cast(d, a[0], a[1], s->N * s->F))
+QUEUES(add, add(d, a[0], a[1], a[2], s->N * s->C))
+QUEUES(embed, embedding_forward(d, a[0], a[1], a[2].at, s->N, s->C))
+QUEUES(embed_back, embedding_backward(d, a[0], 0, a[1], a[2].at, s->N, s->C,
 	s->V))
-OPERATION(norm, rmsnorm_forward(a[0], a[1], a[2], a[3], s->N, s->C, EPS))
-OPERATION(norm_back, rmsnorm_backward(a[0], a[1], a[2], a[3], a[4], a[5], s->N,
+QUEUES(norm, rmsnorm_forward(d, a[0], a[1], a[2], a[3], s->N, s->C, EPS))
+QUEUES(norm_back, rmsnorm_backward(d, a[0], a[1], a[2], a[3], a[4], a[5], s->N,
 	s->C))
-OPERATION(layernorm, layernorm_forward(a[0], a[1], a[2], a[3], a[4], a[5],
-	s->N, s->C, EPS))
-OPERATION(layernorm_back, layernorm_backward(a[0], a[1], a[2], a[3], a[4], a[5],
+QUEUES(layernorm, layernorm_forward(d, a[0], a[1], a[2], a[3], a[4], a[5], s->N,
+	s->C, EPS))
+QUEUES(layernorm_back, layernorm_backward(d, a[0], a[1], a[2], a[3], a[4], a[5],
 	a[6], a[7], s->N, s->C))
-OPERATION(softmax, softmax_forward(a[0], a[1], 1 / sqrt(s->D), s->B * s->H,
+QUEUES(softmax, softmax_forward(d, a[0], a[1], 1 / sqrt(s->D), s->B * s->H,
 	s->T))
-OPERATION(softmax_back, softmax_backward(a[0], a[1], a[2], 1 / sqrt(s->D),
+QUEUES(softmax_back, softmax_backward(d, a[0], a[1], a[2], 1 / sqrt(s->D),
 	s->B * s->H, s->T))
-OPERATION(swiglu, swiglu_forward(a[0], a[1], a[2], s->N * s->F))
-OPERATION(swiglu_back, swiglu_backward(a[0], a[1], a[2], a[3], a[4],
+QUEUES(swiglu, swiglu_forward(d, a[0], a[1], a[2], s->N * s->F))
+QUEUES(swiglu_back, swiglu_backward(d, a[0], a[1], a[2], a[3], a[4],
 	s->N * s->F))
-OPERATION(adamw, adamw(a[0], a[1], a[2], a[3], s->parameters, a[4].at, NULL))
-OPERATION(fused_norm, fused.rmsnorm_forward(a[0], a[1], a[2], a[3], a[4], a[5],
+QUEUES(adamw, adamw(d, a[0], a[1], a[2], a[3], s->parameters, a[4].at, NULL))
+QUEUES(fused_norm, fused_rmsnorm_forward(d, a[0], a[1], a[2], a[3], a[4], a[5],
 	s->N, s->C, EPS))
-OPERATION(fused_norm_back, fused.rmsnorm_backward((NormBackward){
-	.dsum = a[0], .copy = a[1], .dg = a[2], .y = a[3], .dy = a[4], .sum = a[5],
-	.g = a[6], .rho = a[7] }, s->N, s->C))
-OPERATION(fused_rope, fused.rope(a[0], a[1], a[2], s->B, s->T, s->H, s->D,
+QUEUES(fused_norm_back, fused_rmsnorm_backward(d, (NormBackward){ .dsum = a[0],
+	.copy = a[1], .dg = a[2], .y = a[3], .dy = a[4], .sum = a[5], .g = a[6],
+	.rho = a[7] }, s->N, s->C))
+QUEUES(fused_rope, fused_rope(d, a[0], a[1], a[2], s->B, s->T, s->H, s->D,
 	FORWARD))
-OPERATION(fused_softmax, fused.softmax_forward(a[0], a[1], 1 / sqrt(s->D),
+QUEUES(fused_softmax, fused_softmax_forward(d, a[0], a[1], 1 / sqrt(s->D),
 	s->B * s->H, s->T))
-OPERATION(fused_softmax_back, fused.softmax_backward(a[0], a[1], a[2],
+QUEUES(fused_softmax_back, fused_softmax_backward(d, a[0], a[1], a[2],
 	1 / sqrt(s->D), s->B * s->H, s->T))
-OPERATION(fused_swiglu, fused.swiglu_forward(a[0], a[1], s->N, s->F))
-OPERATION(fused_swiglu_back, fused.swiglu_backward(a[0], a[1], a[2], a[3],
-	s->N, s->F))
-OPERATION(fused_loss, fused.cross_entropy(a[0], a[1], a[2], a[3].at, 1.0 / s->N,
+QUEUES(fused_swiglu, fused_swiglu_forward(d, a[0], a[1], s->N, s->F))
+QUEUES(fused_swiglu_back, fused_swiglu_backward(d, a[0], a[1], a[2], a[3], s->N,
+	s->F))
+QUEUES(fused_loss, fused_cross_entropy(d, a[0], a[1], a[2], a[3].at, 1.0 / s->N,
 	s->N, s->V))
-OPERATION(fused_adamw, fused.adamw(a[0], a[1], a[2], a[3], a[4], s->parameters,
+QUEUES(fused_adamw, fused_adamw(d, a[0], a[1], a[2], a[3], a[4], s->parameters,
 	a[5].at, NULL))
 static const Operation operations[] = {
 	{ "cast down", "eager", cast, LOW_ONLY, {
@@ -259,14 +258,14 @@ static void set_argument(Device *d, Array a, Argument as, const Sizes *s, int i)
 	} else if (as.extent == ANGLES) {
 		set_angles(d, a, n, i == 1 ? cos : sin);
 	} else if (as.use == WRITE) {
-		o->fill(a, NAN, n);
+		o->fill(d, a, NAN, n);
 	} else if (as.extent == SQUARES) {
-		o->fill(a, 0.5, n);
+		o->fill(d, a, 0.5, n);
 	} else {
-		o->draw(a, n, 1, 4, harness_seed, i);
+		o->draw(d, a, n, 1, 4, harness_seed, i);
 	}
 	if (as.extent == ATTENTION)
-		o->softmax_forward(a, a, 1, s->B * s->H, s->T);
+		o->softmax_forward(d, a, a, 1, s->B * s->H, s->T);
 }
 
 static void make_set(Device *d, Array *set, const Array *from,
@@ -280,7 +279,7 @@ static void make_set(Device *d, Array *set, const Array *from,
 			continue;
 		set[i] = array_new(d, n, set[i].type, MEM_TEMPORARY, op->name);
 		if (from && as.extent != TOKENS && as.extent != SCALARS)
-			ops_for(d)->cast(set[i], from[i], n);
+			ops_for(d)->cast(d, set[i], from[i], n);
 		else
 			set_argument(d, set[i], as, s, i);
 	}
@@ -313,7 +312,7 @@ static double check_set(Device *d, const Array *set, const Operation *op,
 	Array wanted[NARGUMENTS] = { 0 };
 	double worst = 0;
 	make_set(cpu, wanted, NULL, op, s, low);
-	op->queue(ops_for(cpu), wanted, s);
+	op->queue(cpu, wanted, s);
 	for (int i = 0; op->arguments[i].extent; i++) {
 		if (!(op->arguments[i].use & WRITE) || set[i].at == NULL)
 			continue;
@@ -335,7 +334,7 @@ static double check_set(Device *d, const Array *set, const Operation *op,
 enum { MOST_SETS = 256, FEWEST_CALLS = 32 };
 
 typedef struct Round {
-	const Ops *ops;
+	Device *device;
 	const Operation *op;
 	const Sizes *sizes;
 	Array (*sets)[NARGUMENTS];
@@ -346,7 +345,7 @@ static void queue_round(void *arg)
 {
 	const Round *t = arg;
 	for (int i = 0; i < t->ncalls; i++)
-		t->op->queue(t->ops, t->sets[i % t->nsets], t->sizes);
+		t->op->queue(t->device, t->sets[i % t->nsets], t->sizes);
 }
 
 static int count_sets(double nbytes)
@@ -366,7 +365,7 @@ static void time_operation(Row *row, Device *d, const Operation *op,
 	make_set(d, sets[0], NULL, op, s, low);
 	for (int i = 1; i < nsets; i++)
 		make_set(d, sets[i], sets[0], op, s, low);
-	Round round = { ops_for(d), op, s, sets, nsets, 1 };
+	Round round = { d, op, s, sets, nsets, 1 };
 	queue_round(&round);
 	if (harness_on_gpu())
 		row_set(row, "error", "%.3g", check_set(d, sets[0], op, s, low));

@@ -22,6 +22,7 @@ static const Option options[] = {
 };
 #define EPS 1e-5
 typedef struct Norm {
+	Device *device;
 	const Ops *ops;
 	size_t rows, C;
 	Array x, y, dy, dx, g, b, dg, db, mean, rho;
@@ -30,27 +31,27 @@ typedef struct Norm {
 static void layernorm(void *arg)
 {
 	const Norm *n = arg;
-	n->ops->layernorm_forward(n->y, n->mean, n->rho, n->x, n->g, n->b, n->rows,
+	n->ops->layernorm_forward(n->device, n->y, n->mean, n->rho, n->x, n->g, n->b, n->rows,
 		n->C, EPS);
 }
 
 static void layernorm_back(void *arg)
 {
 	const Norm *n = arg;
-	n->ops->layernorm_backward(n->dx, n->dg, n->db, n->dy, n->x, n->g, n->mean,
+	n->ops->layernorm_backward(n->device, n->dx, n->dg, n->db, n->dy, n->x, n->g, n->mean,
 		n->rho, n->rows, n->C);
 }
 
 static void rmsnorm(void *arg)
 {
 	const Norm *n = arg;
-	n->ops->rmsnorm_forward(n->y, n->rho, n->x, n->g, n->rows, n->C, EPS);
+	n->ops->rmsnorm_forward(n->device, n->y, n->rho, n->x, n->g, n->rows, n->C, EPS);
 }
 
 static void rmsnorm_back(void *arg)
 {
 	const Norm *n = arg;
-	n->ops->rmsnorm_backward(n->dx, n->dg, n->dy, n->x, n->g, n->rho, n->rows,
+	n->ops->rmsnorm_backward(n->device, n->dx, n->dg, n->dy, n->x, n->g, n->rho, n->rows,
 		n->C);
 }
 static const Array nothing = { NULL, FP32 };
@@ -58,14 +59,14 @@ static const Array nothing = { NULL, FP32 };
 static void fused_rmsnorm(void *arg)
 {
 	const Norm *n = arg;
-	n->ops->fused.rmsnorm_forward(n->y, n->rho, n->x, n->x, nothing, n->g,
+	n->ops->fused_rmsnorm_forward(n->device, n->y, n->rho, n->x, n->x, nothing, n->g,
 		n->rows, n->C, EPS);
 }
 
 static void fused_rmsnorm_back(void *arg)
 {
 	const Norm *n = arg;
-	n->ops->fused.rmsnorm_backward((NormBackward){ .dsum = n->dx, .dg = n->dg,
+	n->ops->fused_rmsnorm_backward(n->device, (NormBackward){ .dsum = n->dx, .dg = n->dg,
 		.beta = 1, .dy = n->dy, .sum = n->x, .g = n->g, .rho = n->rho },
 		n->rows, n->C);
 }
@@ -177,14 +178,14 @@ static void set_norm(Row *row, const char *direction, Timing t, double bytes,
 static Array drawn(Device *d, size_t n, int stream)
 {
 	Array a = array_new(d, n, FP32, MEM_TEMPORARY, "norm");
-	ops_for(d)->draw(a, n, 1, 4, harness_seed, stream);
+	ops_for(d)->draw(d, a, n, 1, 4, harness_seed, stream);
 	return a;
 }
 
 static Norm new_norm(Device *d, size_t rows, size_t C)
 {
 	size_t n = rows * C;
-	return (Norm){ .ops = ops_for(d), .rows = rows, .C = C,
+	return (Norm){ .device = d, .ops = ops_for(d), .rows = rows, .C = C,
 		.x = drawn(d, n, 1), .y = drawn(d, n, 2), .dy = drawn(d, n, 3),
 		.dx = drawn(d, n, 4), .g = drawn(d, C, 5), .b = drawn(d, C, 6),
 		.dg = drawn(d, C, 7), .db = drawn(d, C, 8), .mean = drawn(d, rows, 9),
@@ -204,8 +205,8 @@ static void time_our_norms(Row *row, Device *d, double copy)
 	double bytes = 2.0 * size * d->backend->width(FP32);
 	row_set(row, "impl", "ours");
 	for (int i = 0; i < NKINDS_OF_NORM; i++) {
-		n.ops->fill(n.y, NAN, size);
-		n.ops->fill(n.dx, 0, size);
+		n.ops->fill(d, n.y, NAN, size);
+		n.ops->fill(d, n.dx, 0, size);
 		kinds[i].forward(&n);
 		kinds[i].backward(&n);
 		check_norm(d, &n, &kinds[i]);
@@ -239,16 +240,16 @@ static void run_norms(Row *row)
 }
 static const Ops *whole;
 
-static void one_kernel_forward(Array y, Array rho, Array x, Array g,
+static void one_kernel_forward(Device *d, Array y, Array rho, Array x, Array g,
 	size_t rows, size_t C, double eps)
 {
-	whole->fused.rmsnorm_forward(y, rho, x, x, nothing, g, rows, C, eps);
+	whole->fused_rmsnorm_forward(d, y, rho, x, x, nothing, g, rows, C, eps);
 }
 
-static void one_kernel_backward(Array dx, Array dg, Array dy, Array x, Array g,
-	Array rho, size_t rows, size_t C)
+static void one_kernel_backward(Device *d, Array dx, Array dg, Array dy,
+	Array x, Array g, Array rho, size_t rows, size_t C)
 {
-	whole->fused.rmsnorm_backward((NormBackward){ .dsum = dx, .dg = dg,
+	whole->fused_rmsnorm_backward(d, (NormBackward){ .dsum = dx, .dg = dg,
 		.beta = 1, .dy = dy, .sum = x, .g = g, .rho = rho }, rows, C);
 }
 

@@ -383,7 +383,7 @@ static void repeat(Device *d, const Cost *cost, Array few, int n)
 	for (int i = 0; i < n && cost->range; i++)
 		RANGE(d, "empty") { }
 	for (int i = 0; i < n && cost->launch; i++)
-		ops->fill(few, 0, 32);
+		ops->fill(d, few, 0, 32);
 	for (int i = 0; i < n && cost->allocation; i++)
 		device_free(d, device_alloc(d, 4096, MEM_TEMPORARY, "block"));
 }

@@ -52,7 +52,7 @@ typedef struct Traffic {
 static void queue_cast(void *arg)
 {
 	const Traffic *t = arg;
-	ops_for(t->device)->cast(t->b, t->a, t->n);
+	ops_for(t->device)->cast(t->device, t->b, t->a, t->n);
 }
 
 static void do_memcpy(void *arg)
@@ -64,13 +64,13 @@ static void do_memcpy(void *arg)
 static void queue_reads(void *arg)
 {
 	const Traffic *t = arg;
-	ops_for(t->device)->count_nonfinite(t->count, t->a, t->n);
+	ops_for(t->device)->count_nonfinite(t->device, t->count, t->a, t->n);
 }
 
 static void queue_writes(void *arg)
 {
 	const Traffic *t = arg;
-	ops_for(t->device)->fill(t->b, 1.5, t->n);
+	ops_for(t->device)->fill(t->device, t->b, 1.5, t->n);
 }
 /* passes: how many arrays are read or written */
 static void measure_traffic(Row *row, Work *work, int passes, bool recorded)
@@ -82,8 +82,8 @@ static void measure_traffic(Row *row, Work *work, int passes, bool recorded)
 		device_alloc(d, sizeof *t.count, MEM_TEMPORARY, "count"), n };
 	int32_t count = 0;
 	device_upload(d, t.count, &count, sizeof count);
-	ops_for(d)->draw(t.a, n, 1, 4, harness_seed, 1);
-	ops_for(d)->fill(t.b, NAN, n);
+	ops_for(d)->draw(d, t.a, n, 1, 4, harness_seed, 1);
+	ops_for(d)->fill(d, t.b, NAN, n);
 	Timing timing = recorded ? timed(d, work, &t, (int)runs)
 		: timed_calls(d, work, &t, (int)runs);
 	enum { LAST = 64 };
@@ -120,12 +120,12 @@ static void measure_write(Row *row)
 {
 	measure_traffic(row, queue_writes, 1, true);
 }
-typedef struct Gemm { const Ops *ops; Array c, a, b; size_t n; } Gemm;
+typedef struct Gemm { Device *d; Array c, a, b; size_t n; } Gemm;
 
 static void queue_matmul(void *arg)
 {
 	const Gemm *p = arg;
-	p->ops->matmul(p->c, p->a, p->b, (Matmul){ .m = p->n, .n = p->n,
+	ops_for(p->d)->matmul(p->d, p->c, p->a, p->b, (Matmul){ .m = p->n, .n = p->n,
 		.k = p->n, .trans_b = true, .lda = p->n, .ldb = p->n, .ldc = p->n,
 		.alpha = 1 });
 }
@@ -153,12 +153,12 @@ static void measure_matmul(Row *row, Type type)
 	Device *d = harness_device();
 	size_t n = dimension ? dimension : harness_on_gpu() ? 8192 : 2048;
 	Type stored = type == TF32 ? FP32 : type;
-	Gemm p = { ops_for(d), array_new(d, n * n, stored, MEM_TEMPORARY, "C"),
+	Gemm p = { d, array_new(d, n * n, stored, MEM_TEMPORARY, "C"),
 		array_new(d, n * n, stored, MEM_TEMPORARY, "A"),
 		array_new(d, n * n, stored, MEM_TEMPORARY, "B"), n };
-	p.ops->draw(p.a, n * n, 1, 4, harness_seed, 1);
-	p.ops->draw(p.b, n * n, 1, 4, harness_seed, 2);
-	p.ops->fill(p.c, NAN, n * n);
+	ops_for(d)->draw(d, p.a, n * n, 1, 4, harness_seed, 1);
+	ops_for(d)->draw(d, p.b, n * n, 1, 4, harness_seed, 2);
+	ops_for(d)->fill(d, p.c, NAN, n * n);
 	p.a.type = p.b.type = type;
 	set_rate(row, "TFLOP/s", 2e-9 * n * n * n,
 		timed(d, queue_matmul, &p, (int)runs));
@@ -172,21 +172,21 @@ static void measure_fp32(Row *row) { measure_matmul(row, FP32); }
 static void measure_tf32(Row *row) { measure_matmul(row, TF32); }
 static void measure_bf16(Row *row) { measure_matmul(row, BF16); }
 static void measure_fp16(Row *row) { measure_matmul(row, FP16); }
-typedef struct Queue { const Ops *ops; Array a; } Queue;
+typedef struct Fills { Device *d; Array a; } Fills;
 enum { FEW = 32 };
 
 static void queue_fills(void *arg)
 {
-	const Queue *q = arg;
+	const Fills *q = arg;
 	for (long i = 0; i < launches; i++)
-		q->ops->fill(q->a, 1 + i, FEW);
+		ops_for(q->d)->fill(q->d, q->a, 1 + i, FEW);
 }
 
 static void measure_queue(Row *row, bool recorded)
 {
 	Device *d = harness_device();
-	Queue q = { ops_for(d), array_new(d, FEW, FP32, MEM_TEMPORARY, "few") };
-	q.ops->fill(q.a, 0, FEW);
+	Fills q = { d, array_new(d, FEW, FP32, MEM_TEMPORARY, "few") };
+	ops_for(d)->fill(d, q.a, 0, FEW);
 	Timing t = recorded ? timed(d, queue_fills, &q, (int)runs)
 		: timed_calls(d, queue_fills, &q, (int)runs);
 	real last[FEW];

@@ -71,11 +71,11 @@ static Stats timed_passes(Device *d, void (*pass)(void *), AttentionCase *a)
 	double *ms = need(malloc(times * sizeof *ms));
 	for (long i = -WARMUP; i < times; i++) {
 		device_now_ms(d);
-		device_event_record(d, 0);
+		device_stamp(d, COMPUTE, 0);
 		pass(a);
-		device_event_record(d, 1);
+		device_stamp(d, COMPUTE, 1);
 		if (i >= 0)
-			ms[i] = device_event_elapsed_ms(d, 0, 1);
+			ms[i] = device_stamped_ms(d, 0, 1);
 	}
 	Stats s = stats_of(ms, (int)times);
 	free(ms);

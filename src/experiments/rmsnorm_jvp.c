@@ -31,7 +31,7 @@ static long double loss(const Ops *ops, const Batch *b)
 {
 	const real *y = b->y.at, *dy = b->dy.at;
 	long double sum = 0;
-	ops->rmsnorm_forward(b->y, b->rho, b->x, b->g, ROWS, b->H, EPS);
+	ops->rmsnorm_forward(NULL, b->y, b->rho, b->x, b->g, ROWS, b->H, EPS);
 	for (size_t i = 0; i < ROWS * b->H; i++)
 		sum += (long double)dy[i] * y[i];
 	return sum;
@@ -87,7 +87,7 @@ static Batch new_batch(const Ops *ops, size_t H)
 		new_array(ROWS, 5, 0, 0), new_array(n, 6, 0, 0),
 		new_array(H, 7, 0, 0) };
 	loss(ops, &b);
-	ops->rmsnorm_backward(b.dx, b.dg, b.dy, b.x, b.g, b.rho, ROWS, H);
+	ops->rmsnorm_backward(NULL, b.dx, b.dg, b.dy, b.x, b.g, b.rho, ROWS, H);
 	return b;
 }
 

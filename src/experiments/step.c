@@ -34,18 +34,18 @@ static void queue_phases(void *arg)
 {
 	const Step *s = arg;
 	Device *d = s->m->device;
-	device_event_record(d, 0);
+	device_stamp(d, COMPUTE, 0);
 	RANGE(d, "forward")
 		model_run(s->m, s->mode != MODE_FORWARD);
-	device_event_record(d, 1);
+	device_stamp(d, COMPUTE, 1);
 	if (s->mode != MODE_FORWARD)
 		RANGE(d, "backward")
 			model_backward(s->m, false);
-	device_event_record(d, 2);
+	device_stamp(d, COMPUTE, 2);
 	if (s->mode == MODE_TRAIN)
 		RANGE(d, "optimizer")
 			adamw_apply(s->adamw, s->m);
-	device_event_record(d, 3);
+	device_stamp(d, COMPUTE, 3);
 }
 static void begin(const Step *s, const Batch *b)
 {
@@ -58,11 +58,11 @@ static StepTime finish(const Step *s)
 {
 	Device *d = s->m->device;
 	StepTime t = { .loss = model_loss(s->m) };
-	t.fwd_ms = device_event_elapsed_ms(d, 0, 1);
+	t.fwd_ms = device_stamped_ms(d, 0, 1);
 	if (s->mode != MODE_FORWARD)
-		t.bwd_ms = device_event_elapsed_ms(d, 1, 2);
+		t.bwd_ms = device_stamped_ms(d, 1, 2);
 	if (s->mode == MODE_TRAIN) {
-		t.opt_ms = device_event_elapsed_ms(d, 2, 3);
+		t.opt_ms = device_stamped_ms(d, 2, 3);
 		adamw_finish(s->adamw, s->m);
 	}
 	t.step_ms = t.fwd_ms + t.bwd_ms + t.opt_ms;

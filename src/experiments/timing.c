@@ -17,16 +17,16 @@ static Timing run_between_events(Device *d, Work *work, void *arg, void *graph,
 	assert(1 <= runs && runs <= MOST_RUNS);
 	for (int i = -WARMUP; i < runs; i++) {
 		if (i >= 0)
-			device_event_record(d, i);
+			device_stamp(d, COMPUTE, i);
 		if (graph)
 			device_graph_launch(d, graph);
 		else
 			work(arg);
 	}
-	device_event_record(d, runs);
+	device_stamp(d, COMPUTE, runs);
 	double *ms = need(malloc(runs * sizeof *ms));
 	for (int i = 0; i < runs; i++)
-		ms[i] = device_event_elapsed_ms(d, i, i + 1);
+		ms[i] = device_stamped_ms(d, i, i + 1);
 	Stats s = stats_of(ms, runs);
 	free(ms);
 	return (Timing){ s.median, s.sd, s.min, s.max, 0 };
@@ -45,12 +45,12 @@ Timing timed(Device *d, Work *work, void *arg, int runs)
 	device_graph_destroy(d, &graph);
 	return t;
 }
-typedef struct Copy { const Ops *ops; Array to, from; size_t n; } Copy;
+typedef struct Copy { Device *d; Array to, from; size_t n; } Copy;
 
 static void queue_copy(void *arg)
 {
 	const Copy *c = arg;
-	c->ops->cast(c->to, c->from, c->n);
+	ops_for(c->d)->cast(c->d, c->to, c->from, c->n);
 }
 
 size_t copy_length(const Device *d)
@@ -60,9 +60,9 @@ size_t copy_length(const Device *d)
 
 double copy_GBps(Device *d, size_t n, int runs)
 {
-	Copy c = { ops_for(d), array_new(d, n, FP32, MEM_TEMPORARY, "copy"),
+	Copy c = { d, array_new(d, n, FP32, MEM_TEMPORARY, "copy"),
 		array_new(d, n, FP32, MEM_TEMPORARY, "original"), n };
-	c.ops->draw(c.from, n, 1, 4, 1, 1);
+	ops_for(d)->draw(d, c.from, n, 1, 4, 1, 1);
 	double ms = timed(d, queue_copy, &c, runs).ms;
 	device_free(d, c.to.at);
 	device_free(d, c.from.at);

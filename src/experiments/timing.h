@@ -11,7 +11,7 @@ typedef struct Timing {
 	int kernels;                         /* launched by one run; 0: not known */
 } Timing;
 
-enum { MOST_RUNS = NEVENTS - 1 };
+enum { MOST_RUNS = NSTAMPS - 1 };
 /* of runs that follow a few more; recorded and replayed where the device can */
 Timing timed(Device *d, Work *work, void *arg, int runs);
 /* the same, but called each time */

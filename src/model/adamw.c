@@ -15,8 +15,8 @@ AdamW adamw_new(Model *model, double lr, double beta1, double beta2, double eps,
 		.scalars = device_alloc(d, sizeof *a.scalars, MEM_OPTIMIZER,
 			"adamw scalars"),
 	};
-	model->ops->fill(a.m, 0, model->count);
-	model->ops->fill(a.v, 0, model->count);
+	model->ops->fill(d, a.m, 0, model->count);
+	model->ops->fill(d, a.v, 0, model->count);
 	return a;
 }
 
@@ -50,7 +50,7 @@ static void update_each(const AdamW *a, Model *m)
 {
 	for (int i = 0; i < shape_nparameters(&m->shape); i++) {
 		Parameter p = shape_parameter(&m->shape, i);
-		m->ops->adamw(model_weight(m, i), model_gradient(m, i),
+		m->ops->adamw(m->device, model_weight(m, i), model_gradient(m, i),
 			array_part(m->device, a->m, p.offset),
 			array_part(m->device, a->v, p.offset), p.count, a->scalars,
 			m->nonfinite);
@@ -60,7 +60,7 @@ static void update_each(const AdamW *a, Model *m)
 void adamw_apply(const AdamW *a, Model *m)
 {
 	if (m->policy->op[OP_LINEAR].output == FP16)
-		m->ops->count_nonfinite(m->nonfinite, m->gradients, m->count);
+		m->ops->count_nonfinite(m->device, m->nonfinite, m->gradients, m->count);
 	if (!m->fused) {
 		update_each(a, m);
 		return;
@@ -68,7 +68,7 @@ void adamw_apply(const AdamW *a, Model *m)
 	Array low = m->compute_weights;
 	if (low.at == m->weights.at)
 		low.at = NULL;
-	m->ops->fused.adamw(m->weights, low, m->gradients, a->m, a->v, m->count,
+	m->ops->fused_adamw(m->device, m->weights, low, m->gradients, a->m, a->v, m->count,
 		a->scalars, m->nonfinite);
 }
 void adamw_finish(AdamW *a, Model *m)

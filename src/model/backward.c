@@ -21,10 +21,10 @@ static void norm_backward(Model *m, Array dx, Array dy, Array x, int gain,
 	Array dg = model_gradient(m, gain), g = model_weight(m, gain);
 	RANGE(m->device, "norm") {
 		if (m->layernorm)
-			m->ops->layernorm_backward(dx, dg, (Array){ NULL, FP32 }, dy, x, g,
+			m->ops->layernorm_backward(m->device, dx, dg, (Array){ NULL, FP32 }, dy, x, g,
 				mu, rho, N, C);
 		else
-			m->ops->rmsnorm_backward(dx, dg, dy, x, g, rho, N, C);
+			m->ops->rmsnorm_backward(m->device, dx, dg, dy, x, g, rho, N, C);
 	}
 }
 static void heads_backward(Model *m, Activations *s, Array dq, Array dk,
@@ -52,14 +52,14 @@ static void heads_backward(Model *m, Activations *s, Array dq, Array dk,
 			.step_c = { H * T * T, T * T } });
 	}
 	RANGE(m->device, "softmax")
-		m->ops->softmax_backward(dP, dP, s->P, 1 / sqrt(D), B * H, T);
+		m->ops->softmax_backward(m->device, dP, dP, s->P, 1 / sqrt(D), B * H, T);
 	RANGE(m->device, "scores") {
 		attention_matmul(m, dq, dP, nP, s->k, n, probabilities_by_rows);
 		attention_matmul(m, dk, dP, nP, s->q, n, transposed);
 	}
 	array_drop(m, &dP);
-	m->ops->rope(dq, dq, m->cosine, m->sine, B, T, H, D, -1);
-	m->ops->rope(dk, dk, m->cosine, m->sine, B, T, H, D, -1);
+	m->ops->rope(m->device, dq, dq, m->cosine, m->sine, B, T, H, D, -1);
+	m->ops->rope(m->device, dk, dk, m->cosine, m->sine, B, T, H, D, -1);
 }
 
 static void attention_backward(Model *m, int layer, Array dnorm, Array dx,
@@ -99,7 +99,7 @@ static void ffn_backward(Model *m, int layer, Array dnorm, Array dx,
 	linear_backward(m, dh, 0, dx, s->h, in_block(m, layer, P_W2), beta, N);
 	array_drop(m, &s->h);
 	Array dup = temporary(m, N * F, type, "d ffn.w3");
-	m->ops->swiglu_backward(dh, dup, dh, s->gate, s->up, N * F);
+	m->ops->swiglu_backward(m->device, dh, dup, dh, s->gate, s->up, N * F);
 	array_drop(m, &s->gate);
 	array_drop(m, &s->up);
 	linear_backward(m, dnorm, 0, dh, s->norm2, in_block(m, layer, P_W1), beta,
@@ -170,21 +170,21 @@ static void eager_backward(Model *m, double beta)
 	int last = shape_nparameters(&m->shape) - 1;
 	for (int i = 0; beta == 0 && i <= last; i++)
 		if (shape_parameter(&m->shape, i).gain)
-			m->ops->fill(model_gradient(m, i), 0, C);
-	m->ops->cross_entropy_backward(m->logits, m->logits, m->lse, m->targets,
+			m->ops->fill(m->device, model_gradient(m, i), 0, C);
+	m->ops->cross_entropy_backward(m->device, m->logits, m->logits, m->lse, m->targets,
 		m->loss_scale / N, N, V);
 	Array dnorm = temporary(m, N * C, TYPE_REAL, "d ln_final");
 	linear_backward(m, dnorm, 0, m->logits, m->norm, last, beta, N);
 	array_drop(m, &m->logits);
 	array_drop(m, &m->norm);
 	Array dx = temporary(m, N * C, m->policy->op[OP_RESIDUAL].output, "d residual");
-	m->ops->fill(dx, 0, N * C);
+	m->ops->fill(m->device, dx, 0, N * C);
 	norm_backward(m, dx, dnorm, m->x, last - 1, m->rho, m->mu);
 	array_drop(m, &dnorm);
 	array_drop(m, &m->x);
 	const Blocks eager = { eager_blocks_forward, block_backward };
 	blocks_backward(m, &eager, &(Eager){ dx, beta });
-	m->ops->embedding_backward(model_gradient(m, 0), beta, dx, m->tokens, N, C,
+	m->ops->embedding_backward(m->device, model_gradient(m, 0), beta, dx, m->tokens, N, C,
 		V);
 	array_drop(m, &dx);
 }

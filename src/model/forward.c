@@ -13,7 +13,7 @@ static void refuse_nonfinite(Model *m, Array a, size_t n, const char *where,
 	if (a.at == NULL)
 		return;
 	device_upload(m->device, m->nonfinite, &bad, sizeof bad);
-	m->ops->count_nonfinite(m->nonfinite, a, n);
+	m->ops->count_nonfinite(m->device, m->nonfinite, a, n);
 	device_download(m->device, &bad, m->nonfinite, sizeof bad);
 	if (bad > 0)
 		die("the loss is not finite; the first such tensor is %s%s (%d of "
@@ -78,8 +78,8 @@ static void attention_forward(Model *m, int layer, Activations *s, bool keep)
 			(ParamSpan){ in_block(m, layer, P_Q + i), 1 }, N);
 	}
 	unless_kept(m, keep, &s->norm1);
-	m->ops->rope(s->q, s->q, m->cosine, m->sine, B, T, H, D, 1);
-	m->ops->rope(s->k, s->k, m->cosine, m->sine, B, T, H, D, 1);
+	m->ops->rope(m->device, s->q, s->q, m->cosine, m->sine, B, T, H, D, 1);
+	m->ops->rope(m->device, s->k, s->k, m->cosine, m->sine, B, T, H, D, 1);
 	Matmul scores = head_matmul(m), values = scores;
 	scores.n = T, scores.k = D, scores.trans_b = true;
 	scores.lda = scores.ldb = C, scores.ldc = T;
@@ -91,7 +91,7 @@ static void attention_forward(Model *m, int layer, Activations *s, bool keep)
 	RANGE(m->device, "scores")
 		attention_matmul(m, s->P, s->q, N * C, s->k, N * C, scores);
 	RANGE(m->device, "softmax")
-		m->ops->softmax_forward(s->P, s->P, 1 / sqrt(D), B * H, T);
+		m->ops->softmax_forward(m->device, s->P, s->P, 1 / sqrt(D), B * H, T);
 	s->o = activation(m, N * C, OP_VALUES, "attn.values");
 	RANGE(m->device, "values")
 		attention_matmul(m, s->o, s->P, N * H * T, s->v, N * C, values);
@@ -111,10 +111,10 @@ static void normalise(Model *m, Array *y, Array *rho, Array *mu, Array x,
 		*mu = activation(m, N, OP_RESIDUAL, what);
 	RANGE(m->device, "norm") {
 		if (m->layernorm)
-			m->ops->layernorm_forward(*y, *mu, *rho, x, g,
+			m->ops->layernorm_forward(m->device, *y, *mu, *rho, x, g,
 				(Array){ NULL, FP32 }, N, C, NORM_EPS);
 		else
-			m->ops->rmsnorm_forward(*y, *rho, x, g, N, C, NORM_EPS);
+			m->ops->rmsnorm_forward(m->device, *y, *rho, x, g, N, C, NORM_EPS);
 	}
 }
 
@@ -122,7 +122,7 @@ static Array add_residual(Model *m, Array x, Array branch, size_t n,
 	const char *what)
 {
 	Array sum = activation(m, n, OP_RESIDUAL, what);
-	m->ops->add(sum, x, branch, n);
+	m->ops->add(m->device, sum, x, branch, n);
 	return sum;
 }
 
@@ -166,7 +166,7 @@ static Array block_forward(Model *m, int layer, Array x, bool keep,
 			(ParamSpan){ in_block(m, layer, P_W3), 1 }, N);
 		unless_kept(m, keep, &s->norm2);
 		s->h = activation(m, N * F, OP_SWIGLU, "ffn.swiglu");
-		m->ops->swiglu_forward(s->h, s->gate, s->up, N * F);
+		m->ops->swiglu_forward(m->device, s->h, s->gate, s->up, N * F);
 		unless_kept(m, keep, &s->gate);
 		unless_kept(m, keep, &s->up);
 		branch = linear_of(m, s->h, in_block(m, layer, P_W2), "ffn.w2");
@@ -235,7 +235,7 @@ void model_run(Model *m, bool keep)
 		fused_forward(m, keep);
 	} else {
 		m->x = activation(m, N * C, OP_EMBEDDING, "embedding");
-		m->ops->embedding_forward(m->x, model_weight(m, 0), m->tokens, N, C);
+		m->ops->embedding_forward(m->device, m->x, model_weight(m, 0), m->tokens, N, C);
 		for (int layer = 0; layer < m->shape.layers; layer++)
 			RANGE(m->device, "layer")
 				m->x = block_forward(m, layer, m->x, keep && m->checkpoint_every == 0,
@@ -247,12 +247,12 @@ void model_run(Model *m, bool keep)
 		if (m->has_targets) {
 			m->losses = activation(m, N, OP_LOSS, "losses");
 			m->lse = activation(m, N, OP_LOSS, "logsumexp");
-			m->ops->cross_entropy_forward(m->losses, m->lse, m->logits, m->targets, N,
+			m->ops->cross_entropy_forward(m->device, m->losses, m->lse, m->logits, m->targets, N,
 				V);
 		}
 	}
 	if (m->has_targets)
-		m->ops->mean(m->loss, m->nonfinite, m->losses, N);
+		m->ops->mean(m->device, m->loss, m->nonfinite, m->losses, N);
 }
 
 double model_loss(Model *m)

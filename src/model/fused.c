@@ -18,7 +18,7 @@ static Array add_and_normalise(Model *m, Stream *s, Array *sum, Array *rho,
 	if (s->branch.at)
 		*sum = activation(m, N * C, OP_RESIDUAL, "residual");
 	RANGE(m->device, "norm")
-		m->ops->fused.rmsnorm_forward(y, *rho, *sum, *s->x, s->branch,
+		m->ops->fused_rmsnorm_forward(m->device, y, *rho, *sum, *s->x, s->branch,
 			model_weight(m, gain), N, C, NORM_EPS);
 	if (s->branch.at == NULL)
 		s->x->at = NULL;                    /* it has moved to sum */
@@ -98,18 +98,18 @@ static void attention_probabilities(Model *m, Activations *s,
 		.lda = 3 * h->C, .ldb = 3 * h->C, .ldc = T, .outer = m->B, .inner = H,
 		.step_a = { T * 3 * h->C, h->D }, .step_b = { T * 3 * h->C, h->D },
 		.step_c = { H * T * T, T * T } });
-	m->ops->fused.softmax_forward(s->P, s->P, 1 / sqrt(h->D), m->B * H, T);
+	m->ops->fused_softmax_forward(m->device, s->P, s->P, 1 / sqrt(h->D), m->B * H, T);
 }
 
 static void attention_forward(Model *m, Activations *s)
 {
 	size_t N = m->B * m->T, C = m->shape.d_model, H = m->shape.heads;
-	m->ops->fused.rope(s->qkv, m->cosine, m->sine, m->B, m->T, H, C / H, 1);
+	m->ops->fused_rope(m->device, s->qkv, m->cosine, m->sine, m->B, m->T, H, C / H, 1);
 	s->o = activation(m, N * C, OP_VALUES, "attn.values");
 	if (m->flash) {
 		s->L = activation(m, N * H, OP_RESIDUAL, "attn.logsumexp");
 		RANGE(m->device, "flash")
-			m->ops->fused.attention_forward(attention_of(m, s));
+			m->ops->attention_forward(m->device, attention_of(m, s));
 	} else {
 		PackedQkv x = packed_qkv(m, s->qkv, C);
 		attention_probabilities(m, s, &x);
@@ -150,7 +150,7 @@ static void block_forward(Model *m, int layer, Stream *stream, bool keep,
 		array_drop(m, &norm);
 		Array h = temporary(m, N * F, m->policy->op[OP_SWIGLU].output,
 			"ffn.swiglu");
-		m->ops->fused.swiglu_forward(h, s->gate_up, N, F);
+		m->ops->fused_swiglu_forward(m->device, h, s->gate_up, N, F);
 		if (!keep)
 			array_drop(m, &s->gate_up);
 		stream->branch = temporary(m, N * C, type, "ffn.w2");
@@ -168,7 +168,7 @@ void fused_forward(Model *m, bool keep)
 	bool whole = keep && m->checkpoint_every == 0, scores = whole && !m->flash
 		&& scores_fit(m);
 	Array embedded = activation(m, N * C, OP_EMBEDDING, "embedding");
-	m->ops->embedding_forward(embedded, model_weight(m, 0), m->tokens, N, C);
+	m->ops->embedding_forward(m->device, embedded, model_weight(m, 0), m->tokens, N, C);
 	Stream s = { &embedded, { NULL, FP32 } };
 	for (int layer = 0; layer < m->shape.layers; layer++)
 		RANGE(m->device, "layer")
@@ -181,7 +181,7 @@ void fused_forward(Model *m, bool keep)
 	if (m->has_targets) {
 		m->losses = activation(m, N, OP_LOSS, "losses");
 		Array dlogits = { keep ? m->logits.at : NULL, m->logits.type };
-		m->ops->fused.cross_entropy(m->losses, dlogits, m->logits, m->targets,
+		m->ops->fused_cross_entropy(m->device, m->losses, dlogits, m->logits, m->targets,
 			m->loss_scale / N, N, V);
 	}
 }
@@ -204,7 +204,7 @@ static void naive_attention_backward(Model *m, Activations *s, Array dqkv,
 		.ldb = 3 * C, .ldc = T, .outer = m->B, .inner = H,
 		.step_a = { T * C, h.D }, .step_b = { T * 3 * C, h.D },
 		.step_c = { H * T * T, T * T } });
-	m->ops->fused.softmax_backward(dP, dP, s->P, 1 / sqrt(h.D), m->B * H, T);
+	m->ops->fused_softmax_backward(m->device, dP, dP, s->P, 1 / sqrt(h.D), m->B * H, T);
 	array_drop(m, &s->P);
 	attention_matmul(m, d.q, dP, scores, h.k, elements_to_end(m, 1), h.rows);
 	attention_matmul(m, d.k, dP, scores, h.q, elements_to_end(m, 0),
@@ -224,11 +224,11 @@ static Array attention_backward(Model *m, Activations *s, Array dO)
 			.dv = heads_of(m, dqkv, 2, 3 * C), .cosine = m->cosine,
 			.sine = m->sine, .deterministic = true };
 		RANGE(m->device, "flash")
-			m->ops->fused.attention_backward(attention_of(m, s), g);
+			m->ops->attention_backward(m->device, attention_of(m, s), g);
 		array_drop(m, &s->L);
 	} else {
 		naive_attention_backward(m, s, dqkv, dO);
-		m->ops->fused.rope(dqkv, m->cosine, m->sine, m->B, m->T, H, C / H, -1);
+		m->ops->fused_rope(m->device, dqkv, m->cosine, m->sine, m->B, m->T, H, C / H, -1);
 	}
 	return dqkv;
 }
@@ -244,7 +244,7 @@ static void through_norm(Model *m, Gradient g, Array dnorm, Array sum,
 	if (copy.at == g.dx.at)
 		copy.at = NULL;
 	RANGE(m->device, "norm")
-		m->ops->fused.rmsnorm_backward((NormBackward){
+		m->ops->fused_rmsnorm_backward(m->device, (NormBackward){
 			.dsum = g.dx, .fresh = fresh, .copy = copy,
 			.dg = model_gradient(m, gain), .beta = g.beta, .y = dnorm,
 			.dy = dnorm, .sum = sum, .g = model_weight(m, gain), .rho = rho,
@@ -264,7 +264,7 @@ static void block_backward(Model *m, int layer, void *gradient)
 		Array dh = temporary(m, N * F, m->policy->op[OP_SWIGLU].output,
 			"d ffn.swiglu");
 		linear_backward_input(m, dh, 0, g.low, w2, N);
-		m->ops->fused.swiglu_backward(s->gate_up, dh, dh, s->gate_up, N, F);
+		m->ops->fused_swiglu_backward(m->device, s->gate_up, dh, dh, s->gate_up, N, F);
 		linear_backward_weight(m, g.low, dh, w2, g.beta, N);      /* dh holds h */
 		array_drop(m, &dh);
 		linear_backward_input(m, dnorm, 0, s->gate_up, gate_up, N);
@@ -303,7 +303,7 @@ static Array blocks_forward(Model *m, int first, int n, Array x, bool keep,
 	Array sum = { NULL, FP32 };
 	if (output) {
 		sum = activation(m, count, OP_RESIDUAL, "residual");
-		m->ops->add(sum, *s.x, s.branch, count);
+		m->ops->add(m->device, sum, *s.x, s.branch, count);
 	}
 	if (!keep)
 		array_drop(m, s.x);
@@ -331,7 +331,7 @@ void fused_backward(Model *m, double beta)
 	array_drop(m, &m->x);
 	const Blocks fused = { blocks_forward, block_backward };
 	blocks_backward(m, &fused, &g);
-	m->ops->embedding_backward(model_gradient(m, 0), beta, g.dx, m->tokens, N,
+	m->ops->embedding_backward(m->device, model_gradient(m, 0), beta, g.dx, m->tokens, N,
 		C, V);
 	if (g.low.at != g.dx.at)
 		array_drop(m, &g.low);

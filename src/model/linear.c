@@ -21,10 +21,10 @@ void array_drop(Model *m, Array *a)
 
 Array take_as(Model *m, Array x, size_t n, Type type)
 {
-	if (m->ops->reads(x.type, type))
+	if (m->ops->reads(m->device, x.type, type))
 		return (Array){ x.at, type };
 	Array copy = temporary(m, n, type, "cast");
-	m->ops->cast(copy, x, n);
+	m->ops->cast(m->device, copy, x, n);
 	return copy;
 }
 
@@ -59,7 +59,7 @@ void linear_forward(Model *m, Array Y, Array X, ParamSpan W, size_t N)
 	Parameter p = parameter_of(m, W);
 	Array x = take_as(m, X, N * p.columns, m->policy->op[OP_LINEAR].input);
 	Array w = take_weights(m, &p);
-	m->ops->matmul(Y, x, w, (Matmul){
+	m->ops->matmul(m->device, Y, x, w, (Matmul){
 		.m = N, .n = p.rows, .k = p.columns, .trans_b = true,
 		.lda = p.columns, .ldb = p.columns, .ldc = p.rows, .alpha = 1,
 	});
@@ -72,7 +72,7 @@ void linear_backward_input(Model *m, Array dX, double beta, Array dY,
 	Parameter p = parameter_of(m, W);
 	Array dy = take_as(m, dY, N * p.rows, m->policy->op[OP_LINEAR].input);
 	Array w = take_weights(m, &p);
-	m->ops->matmul(dX, dy, w, (Matmul){
+	m->ops->matmul(m->device, dX, dy, w, (Matmul){
 		.m = N, .n = p.columns, .k = p.rows,
 		.lda = p.rows, .ldb = p.columns, .ldc = p.columns,
 		.alpha = 1, .beta = beta,
@@ -88,7 +88,7 @@ void linear_backward_weight(Model *m, Array dY, Array X, ParamSpan W,
 	Type type = m->policy->op[OP_LINEAR].input;
 	Array dy = take_as(m, dY, N * p.rows, type);
 	Array x = take_as(m, X, N * p.columns, type);
-	m->ops->matmul(model_gradient(m, W.first), dy, x, (Matmul){
+	m->ops->matmul(m->device, model_gradient(m, W.first), dy, x, (Matmul){
 		.m = p.rows, .n = p.columns, .k = N, .trans_a = true,
 		.lda = p.rows, .ldb = p.columns, .ldc = p.columns,
 		.alpha = 1, .beta = beta,
@@ -101,7 +101,7 @@ void attention_matmul(Model *m, Array C, Array A, size_t nA, Array B,
 {
 	Type type = m->policy->op[OP_SCORES].input;
 	Array a = take_as(m, A, nA, type), b = take_as(m, B, nB, type);
-	m->ops->matmul(C, a, b, shape);
+	m->ops->matmul(m->device, C, a, b, shape);
 	give_back(m, &b, B);
 	give_back(m, &a, A);
 }

@@ -19,7 +19,8 @@ static double attention_scratch(const Model *m, size_t B, size_t T)
 		D }, one = { three.x, T * C, C, D };
 	Attention a = { .B = B, .H = H, .seqlen_q = T, .seqlen_k = T, .D = D,
 		.causal = true, .q = three, .k = three, .v = three, .o = one };
-	return m->flash ? m->ops->fused.attention_scratch(&a) : 0;
+	AttentionGradient g = { .d_o = one, .dq = three, .dk = three, .dv = three };
+	return m->flash ? m->ops->attention_scratch(m->device, &a, &g) : 0;
 }
 
 static Sizes sizes_of(const Model *m, size_t B, size_t T)
@@ -31,7 +32,7 @@ static Sizes sizes_of(const Model *m, size_t B, size_t T)
 		.F = m->shape.d_ff, .H = m->shape.heads, .T = T, .V = m->shape.vocab,
 		.L = m->shape.layers, .r = b->width(TYPE_REAL), .w = w,
 		.step = strcmp(b->name, "cuda") == 0 ? b->width(TYPE_REAL) : 0,
-		.cast = m->ops->reads(TYPE_REAL, m->policy->op[OP_LINEAR].input) ? 0 : w,
+		.cast = m->ops->reads(m->device, TYPE_REAL, m->policy->op[OP_LINEAR].input) ? 0 : w,
 		.low = m->policy->op[OP_RESIDUAL].output == linear ? 0 : w,
 		.attention = attention_scratch(m, B, T), .fused = m->fused,
 		.flash = m->flash };

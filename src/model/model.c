@@ -18,9 +18,9 @@ static void draw_weights(Model *m, uint64_t seed)
 	for (int i = 0; i < shape_nparameters(&m->shape); i++) {
 		Parameter p = shape_parameter(&m->shape, i);
 		if (p.gain)
-			m->ops->fill(model_weight(m, i), 1, p.count);
+			m->ops->fill(m->device, model_weight(m, i), 1, p.count);
 		else
-			m->ops->draw(model_weight(m, i), p.count, initial_sd(i, &p), 3,
+			m->ops->draw(m->device, model_weight(m, i), p.count, initial_sd(i, &p), 3,
 				seed, i);
 	}
 }
@@ -89,7 +89,7 @@ void model_set_attention(Model *m, bool flash)
 {
 	assert(m->fused);
 	m->flash = flash
-		&& m->ops->fused.supports_attention(m->policy->op[OP_SCORES].input,
+		&& m->ops->supports_attention(m->device, m->policy->op[OP_SCORES].input,
 		m->shape.d_model / m->shape.heads);
 }
 
@@ -100,7 +100,7 @@ void model_fuse(Model *m)
 	m->fused = true;
 	model_set_attention(m, true);
 	m->compute_weights = (Array){ m->weights.at, type };
-	if (!m->ops->reads(m->weights.type, type))
+	if (!m->ops->reads(m->device, m->weights.type, type))
 		m->compute_weights = array_new(m->device, m->count, type, MEM_PARAMETER,
 			"compute weights");
 	model_weights_changed(m);
@@ -116,7 +116,7 @@ void model_recompute(Model *m, int K, bool nested)
 void model_weights_changed(Model *m)
 {
 	if (m->compute_weights.at && m->compute_weights.at != m->weights.at)
-		m->ops->cast(m->compute_weights, m->weights, m->count);
+		m->ops->cast(m->device, m->compute_weights, m->weights, m->count);
 }
 Array model_weight(const Model *m, int i)
 {

@@ -61,7 +61,7 @@ static void draw(Toy *t, ToyTensor which, double mean, double deviation,
 static Array new_tensor(Toy *t, size_t n, Type type, const char *name)
 {
 	Array a = array_new(t->device, n, type, MEM_ACTIVATION, name);
-	t->ops->fill(a, 0, n);
+	t->ops->fill(t->device, a, 0, n);
 	return a;
 }
 Toy *toy_new(Device *device, const Policy *policy, uint64_t seed)
@@ -108,10 +108,10 @@ void toy_free(Toy **toy)
 }
 static Array as_type(Toy *t, Array x, size_t n, Type type)
 {
-	if (t->ops->reads(x.type, type))
+	if (t->ops->reads(t->device, x.type, type))
 		return (Array){ x.at, type };
 	Array copy = new_tensor(t, n, type, "cast");
-	t->ops->cast(copy, x, n);
+	t->ops->cast(t->device, copy, x, n);
 	return copy;
 }
 
@@ -128,7 +128,7 @@ static void toy_matmul(Toy *t, ToyTensor C, ToyTensor A, ToyTensor B,
 	Array a = as_type(t, t->tensor[A], toy_count(t, A), type);
 	Array b = as_type(t, t->tensor[B], toy_count(t, B), type);
 	shape.alpha = 1;
-	t->ops->matmul(t->tensor[C], a, b, shape);
+	t->ops->matmul(t->device, t->tensor[C], a, b, shape);
 	drop_copy(t, a, t->tensor[A]);
 	drop_copy(t, b, t->tensor[B]);
 }
@@ -138,18 +138,18 @@ double toy_forward(Toy *t)
 	size_t N = t->N, in = t->in, H = t->hidden, K = t->classes;
 	toy_matmul(t, TOY_FC1, TOY_X, TOY_FC1_W, (Matmul){ .m = N, .n = H, .k = in,
 	        .trans_b = true, .lda = in, .ldb = in, .ldc = H });
-	t->ops->relu_forward(a[TOY_RELU], a[TOY_FC1], N * H);
+	t->ops->relu_forward(t->device, a[TOY_RELU], a[TOY_FC1], N * H);
 	Array x = as_type(t, a[TOY_RELU], N * H, t->policy->op[OP_LAYERNORM].input);
-	t->ops->layernorm_forward(a[TOY_LN], t->mean, t->rstd, x, a[TOY_GAIN],
+	t->ops->layernorm_forward(t->device, a[TOY_LN], t->mean, t->rstd, x, a[TOY_GAIN],
 	                          a[TOY_SHIFT], N, H, 1e-5);
 	drop_copy(t, x, a[TOY_RELU]);
 	toy_matmul(t, TOY_LOGITS, TOY_LN, TOY_FC2_W,
 		(Matmul){ .m = N, .n = K, .k = H,
 	        .trans_b = true, .lda = H, .ldb = H, .ldc = K });
 	Array z = as_type(t, a[TOY_LOGITS], N * K, t->policy->op[OP_LOSS].input);
-	t->ops->cross_entropy_forward(a[TOY_LOSS], t->lse, z, t->targets, N, K);
+	t->ops->cross_entropy_forward(t->device, a[TOY_LOSS], t->lse, z, t->targets, N, K);
 	drop_copy(t, z, a[TOY_LOGITS]);
-	t->ops->mean(t->loss, t->nonfinite, a[TOY_LOSS], N);
+	t->ops->mean(t->device, t->loss, t->nonfinite, a[TOY_LOSS], N);
 	real loss;
 	array_read(t->device, &loss, t->loss, 1);
 	return loss;
@@ -159,17 +159,17 @@ void toy_backward(Toy *t)
 	Array *a = t->tensor;
 	size_t N = t->N, in = t->in, H = t->hidden, K = t->classes;
 	for (int i = TOY_DLOGITS; i < NTOY; i++)
-		t->ops->fill(a[i], 0, toy_count(t, i));
-	t->ops->cross_entropy_backward(a[TOY_DLOGITS], a[TOY_LOGITS], t->lse,
+		t->ops->fill(t->device, a[i], 0, toy_count(t, i));
+	t->ops->cross_entropy_backward(t->device, a[TOY_DLOGITS], a[TOY_LOGITS], t->lse,
 	                               t->targets, 1.0 / N, N, K);
 	toy_matmul(t, TOY_DFC2_W, TOY_DLOGITS, TOY_LN, (Matmul){ .m = K, .n = H,
 	        .k = N, .trans_a = true, .lda = K, .ldb = H, .ldc = H });
 	toy_matmul(t, TOY_DLN, TOY_DLOGITS, TOY_FC2_W, (Matmul){ .m = N, .n = H,
 	        .k = K, .lda = K, .ldb = H, .ldc = H });
-	t->ops->layernorm_backward(a[TOY_DRELU], a[TOY_DGAIN], a[TOY_DSHIFT],
+	t->ops->layernorm_backward(t->device, a[TOY_DRELU], a[TOY_DGAIN], a[TOY_DSHIFT],
 	                           a[TOY_DLN], a[TOY_RELU], a[TOY_GAIN],
 	                           t->mean, t->rstd, N, H);
-	t->ops->relu_backward(a[TOY_DFC1], a[TOY_DRELU], a[TOY_FC1], N * H);
+	t->ops->relu_backward(t->device, a[TOY_DFC1], a[TOY_DRELU], a[TOY_FC1], N * H);
 	toy_matmul(t, TOY_DFC1_W, TOY_DFC1, TOY_X,
 		(Matmul){ .m = H, .n = in, .k = N,
 	        .trans_a = true, .lda = H, .ldb = in, .ldc = in });

@@ -1,7 +1,7 @@
 #include "ops/flash_attention.h"
 
 #include <math.h>
-#include <setjmp.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "ops/ops.h"
@@ -9,41 +9,36 @@
 #include "device/cuda/cuda.h"
 #endif
 
-static jmp_buf begun;
-
-static void go_back(size_t need, size_t have, const char *what)
-{
-	(void)need, (void)have, (void)what;
-	longjmp(begun, 1);
-}
-
 /* NULL: there is none */
 static Device *device_for(bool gpu)
 {
-	static Device *devices[2];
-	const char *name = gpu ? "cuda" : "cpu";
+	enum { MOST = 64 };
+	static Device *cpu, *gpus[MOST];
+	int ordinal = 0;
+	char name[16] = "cpu";
 #ifdef HAVE_CUDA
-	if (gpu && devices[1] == NULL && cuda_missing())
+	if (gpu && (cudaGetDevice(&ordinal) != cudaSuccess || ordinal >= MOST
+		|| (gpus[ordinal] == NULL && cuda_backend.missing(ordinal))))
 		return NULL;
 #else
 	if (gpu)
 		return NULL;
 #endif
-	if (devices[gpu] == NULL) {
-		devices[gpu] = device_open(name);
-		devices[gpu]->on_oom = go_back;
-	}
-	return devices[gpu];
+	if (gpu)
+		snprintf(name, sizeof name, "cuda:%d", ordinal);
+	Device **device = gpu ? &gpus[ordinal] : &cpu;
+	if (*device == NULL)
+		*device = device_open(name);
+	return *device;
 }
 
 /* returns the one that was used before */
-static void *use_stream(const FlashShape *s, void *stream)
+static void *use_stream(Device *d, void *stream)
 {
 #ifdef HAVE_CUDA
-	if (s->on_gpu)
-		return cuda_use_stream(stream);
+	if (strcmp(d->backend->name, "cuda") == 0)
+		return cuda_replace_stream(d->state, stream);
 #endif
-	(void)s;
 	return stream;
 }
 static Type type_of(const FlashShape *s)
@@ -81,7 +76,7 @@ static int32_t refusal(const FlashShape *s, const FlashArray *arrays, int n,
 	Device *d = device_for(s->on_gpu);
 	if (d == NULL)
 		return FLASH_NO_GPU;
-	return ops_for(d)->fused.supports_attention(type_of(s), s->head_size)
+	return ops_for(d)->supports_attention(d, type_of(s), s->head_size)
 		? FLASH_OK
 		: FLASH_BAD_HEAD_SIZE;
 }
@@ -105,17 +100,16 @@ static Attention attention_of(const FlashShape *s, FlashArray q, FlashArray k,
 static int32_t run_attention(const FlashShape *s, const Attention *a,
 	const AttentionGradient *g)
 {
-	const Ops *o = ops_for(device_for(s->on_gpu));
-	void *own = use_stream(s, s->stream);
-	if (setjmp(begun) != 0) {
-		use_stream(s, own);
+	Device *d = device_for(s->on_gpu);
+	const Ops *o = ops_for(d);
+	if (!device_reserve(d, o->attention_scratch(d, a, g)))
 		return FLASH_NO_MEMORY;
-	}
+	void *own = use_stream(d, s->stream);
 	if (g == NULL)
-		o->fused.attention_forward(*a);
+		o->attention_forward(d, *a);
 	else
-		o->fused.attention_backward(*a, *g);
-	use_stream(s, own);
+		o->attention_backward(d, *a, *g);
+	use_stream(d, own);
 	return FLASH_OK;
 }
 

@@ -80,13 +80,13 @@ typedef struct AttentionKernel {
 	const char *name;       /* NULL ends a list of them */
 	/* by sizes, type, strides and alignment; g NULL: forward alone, a size of 0:
 	 * some of this type and D */
-	bool (*supports)(const Attention *a, const AttentionGradient *g);
-	void (*forward)(Attention a);
-	void (*backward)(Attention a, AttentionGradient g);
-	/* bytes that backward holds beside its arguments */
-	size_t (*scratch)(const Attention *a);
+	bool (*supports)(Device *d, const Attention *a, const AttentionGradient *g);
+	void (*forward)(Device *d, Attention a);
+	void (*backward)(Device *d, Attention a, AttentionGradient g);
+	/* bytes that it holds beside its arguments, in one block */
+	size_t (*scratch)(Device *d, const Attention *a, const AttentionGradient *g);
 } AttentionKernel;
-/* backward of sum = x + branch, y = g sum rho (fused.rmsnorm_forward) */
+/* backward of sum = x + branch, y = g sum rho (fused_rmsnorm_forward) */
 typedef struct NormBackward {
 	Array dsum;     /* (rows, C) += the gradient that comes through the norm */
 	bool fresh;     /* dsum holds nothing yet and is overwritten */
@@ -97,106 +97,13 @@ typedef struct NormBackward {
 	Array dy, sum, g, rho;
 } NormBackward;
 
-typedef struct FusedOps {
-	/* sum = x + branch; rho = 1/sqrt(mean(sum^2) + eps); y = g sum rho.
-	 * x, sum, rho: TYPE_REAL. branch.at NULL: sum is x and is not written */
-	void (*rmsnorm_forward)(Array y, Array rho, Array sum, Array x, Array branch,
-		Array g, size_t rows, size_t C, double eps);
-	void (*rmsnorm_backward)(NormBackward b, size_t rows, size_t C);
-	/* qkv: (B, T, 3, H, D); rotates q and k in place */
-	void (*rope)(Array qkv, Array cosine, Array sine, size_t B, size_t T,
-		size_t H, size_t D, int direction);
-	/* as the eager ones */
-	void (*softmax_forward)(Array P, Array S, double scale, size_t matrices,
-		size_t T);
-	void (*softmax_backward)(Array dS, Array dP, Array P, double scale,
-		size_t matrices, size_t T);
-	/* ab: (rows, 2, F), gate before up; h: (rows, F) */
-	void (*swiglu_forward)(Array h, Array ab, size_t rows, size_t F);
-	/* dab may be ab; h: the forward's result, may be dh */
-	void (*swiglu_backward)(Array dab, Array h, Array dh, Array ab, size_t rows,
-		size_t F);
-	/* losses, and unless its at is NULL dlogits, which may be logits */
-	void (*cross_entropy)(Array losses, Array dlogits, Array logits,
-		const int32_t *targets, double scale, size_t N, size_t V);
-	/* low: (n) w once more, in low.type; at NULL: no */
-	void (*adamw)(Array w, Array low, Array g, Array m, Array v, size_t n,
-		const AdamWStep *step, const int32_t *skip);
-	/* is there FlashAttention for heads of D elements of this type? */
-	bool (*supports_attention)(Type type, size_t D);
-	/* bytes that attention_backward holds beside its arguments */
-	size_t (*attention_scratch)(const Attention *a);
-	/* reads q, k, v; writes o, L */
-	void (*attention_forward)(Attention a);
-	/* reads all of a */
-	void (*attention_backward)(Attention a, AttentionGradient g);
-} FusedOps;
-
+/* a function for each operation of ops/list.h */
 typedef struct Ops {
-	void   (*fill)(Array y, double value, size_t n);
-	/* y[i] = sd random_truncated(seed, stream, i, bound) */
-	void   (*draw)(Array y, size_t n, double sd, double bound, uint64_t seed,
-		uint64_t stream);
-	/* y = x, rounded to y.type */
-	void   (*cast)(Array y, Array x, size_t n);
-	/* may matmul read arrays of type `stored` as `wanted`, without a cast? */
-	bool   (*reads)(Type stored, Type wanted);
-	/* y = a + b */
-	void   (*add)(Array y, Array a, Array b, size_t n);
-	/* mean: one element; *nonfinite: is it infinite or NaN? */
-	void   (*mean)(Array mean, int32_t *nonfinite, Array x, size_t n);
-	/* *count += infinities and NaNs */
-	void   (*count_nonfinite)(int32_t *count, Array x, size_t n);
-	/* y = max(x, 0) */
-	void   (*relu_forward)(Array y, Array x, size_t n);
-	/* dx = dy where x > 0 */
-	void   (*relu_backward)(Array dx, Array dy, Array x, size_t n);
-	/* sums in fp32 or wider; A and B of one type */
-	void   (*matmul)(Array C, Array A, Array B, Matmul shape);
-	void   (*embedding_forward)(Array x, Array table, const int32_t *tokens,
-		size_t N, size_t C);
-	/* dtable (V, C) = beta dtable + ...; beta is 0 or 1 */
-	void   (*embedding_backward)(Array dtable, double beta, Array dx,
-		const int32_t *tokens, size_t N, size_t C, size_t V);
-	void   (*rmsnorm_forward)(Array y, Array rho, Array x, Array g, size_t rows,
-		size_t C, double eps);
-	/* dx += dg += */
-	void   (*rmsnorm_backward)(Array dx, Array dg, Array dy, Array x, Array g,
-		Array rho, size_t rows, size_t C);
-	/* y, x: (B, T, H, D); cosine, sine: (T or more, D/2); direction +1 forward, -1
-	 * backward */
-	void   (*rope)(Array y, Array x, Array cosine, Array sine, size_t B, size_t T,
-		size_t H, size_t D, int direction);
-	/* S, P, dS, dP: (matrices, T, T); columns after the diagonal give 0.
-	 * S enters scaled by `scale`; dS is the gradient of the unscaled S */
-	void   (*softmax_forward)(Array P, Array S, double scale, size_t matrices,
-		size_t T);
-	void   (*softmax_backward)(Array dS, Array dP, Array P, double scale,
-		size_t matrices, size_t T);
-	void   (*swiglu_forward)(Array h, Array a, Array b, size_t n);
-	/* da may be dh */
-	void   (*swiglu_backward)(Array da, Array db, Array dh, Array a, Array b,
-		size_t n);
-	/* y = g * (x - mean) * rstd + b for each row (mean, rstd: one a row);
-	 * b.at, db.at NULL: no shift */
-	void   (*layernorm_forward)(Array y, Array mean, Array rstd, Array x, Array g,
-			Array b, size_t rows, size_t C, double eps);
-	void   (*layernorm_backward)(Array dx, Array dg, Array db, Array dy, Array x,
-			Array g, Array mean, Array rstd, size_t rows, size_t C);
-			                                           /* dx += dg += db += */
-	/* losses, lse: (N); logits, dlogits: (N, V), dlogits may be logits; scale: 1/N
-	 * for the mean */
-	void   (*cross_entropy_forward)(Array losses, Array lse, Array logits,
-		const int32_t *targets, size_t N, size_t V);
-	void   (*cross_entropy_backward)(Array dlogits, Array logits, Array lse,
-		const int32_t *targets, double scale, size_t N,
-			size_t V);
-	/* w, m, v +=; nothing happens when *skip is not 0; skip may be NULL */
-	void   (*adamw)(Array w, Array g, Array m, Array v, size_t n,
-		const AdamWStep *step, const int32_t *skip);
-	FusedOps fused;
-	/* kernels of attention, the simplest first; fused.attention_* takes the
-	 * last that it can */
+#define OPERATION(TYPE, NAME, PARAMETERS) TYPE (*NAME) PARAMETERS;
+#include "ops/list.h"
+#undef OPERATION
+	/* kernels of attention, the simplest first; attention_forward and
+	 * attention_backward take the last that they can */
 	const AttentionKernel *attention_kernels;
 } Ops;
 

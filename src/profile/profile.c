@@ -18,12 +18,12 @@ static double now_us(void)
 	return t.tv_sec * 1e6 + t.tv_nsec * 1e-3;
 }
 
-enum { RESERVED = 8, MOST_TIMED = (NEVENTS - RESERVED) / 2 };
+enum { RESERVED = 8, MOST_TIMED = (NSTAMPS - RESERVED) / 2 };
 
 static void record_event(Profile *p, int range, int end)
 {
 	if (range < MOST_TIMED)
-		device_event_record(p->device, NEVENTS - 1 - 2 * range - end);
+		device_stamp(p->device, COMPUTE, NSTAMPS - 1 - 2 * range - end);
 }
 
 static void begin_range(Profile *p, const char *name)
@@ -81,7 +81,7 @@ void profile_stop(Profile *p)
 {
 	assert(p->open < 0 && "a range ends in the profile that it began in");
 	p->device->watch = NULL;
-	p->device->backend->synchronize();
+	device_now_ms(p->device);
 #ifdef HAVE_CUPTI
 	if (p->sees_activities)
 		recorder_stop(p);
@@ -90,8 +90,8 @@ void profile_stop(Profile *p)
 		p->lost = p->nranges - MOST_TIMED;
 	for (int s = 0; s < p->nranges && s < MOST_TIMED && !p->sees_activities;
 		s++)
-		p->ranges[s].device_us = 1e3 * device_event_elapsed_ms(p->device,
-			NEVENTS - 1 - 2 * s, NEVENTS - 2 - 2 * s);
+		p->ranges[s].device_us = 1e3 * device_stamped_ms(p->device,
+			NSTAMPS - 1 - 2 * s, NSTAMPS - 2 - 2 * s);
 }
 
 void profile_free(Profile **profile)

@@ -49,7 +49,7 @@ static void run_planted(void *context)
 		Parameter p = shape_parameter(&tiny, i);
 		size_t n = plant->everywhere ? p.count : 1;
 		if (strcmp(p.name, plant->parameter) == 0)
-			m->ops->fill(model_weight(m, i), plant->value, n);
+			m->ops->fill(m->device, model_weight(m, i), plant->value, n);
 	}
 	model_forward(m, tokens, tokens + 1, 1, 5, true);
 }

@@ -29,8 +29,8 @@ static void tiles_follow_the_formulas(void **state)
 		Reference r = reference_of(p, TYPE_REAL, at);
 		Attention a = attention_on(p, at, L);
 		char label[100];
-		cpu_attention_forward_tiled(a, tile[0], tile[1]);
-		cpu_attention_backward_tiled(a, gradient_on(p, at, angles), tile[0],
+		cpu_attention_forward_tiled(NULL, a, tile[0], tile[1]);
+		cpu_attention_backward_tiled(NULL, a, gradient_on(p, at, angles), tile[0],
 			tile[1]);
 		snprintf(label, sizeof label, "problem %d, tiles of %zu x %zu",
 			i / NTILES, tile[0], tile[1]);
@@ -47,8 +47,8 @@ static void outputs_are_rounded(void **state)
 	fill_angles(&p, angles);
 	reference_of(&p, BF16, at);
 	Attention a = attention_on(&p, at, L);
-	cpu_fused_attention_forward(a);
-	cpu_fused_attention_backward(a, gradient_on(&p, at, angles));
+	cpu_attention_forward(NULL, a);
+	cpu_attention_backward(NULL, a, gradient_on(&p, at, angles));
 	for (int i = O; i < ARRAYS; i++)
 		for (size_t e = 0; e < length_of(&p, i); e++) {
 			float x = (float)reals(at[i])[e];
@@ -67,8 +67,8 @@ static void threads_change_no_bit(void **state)
 		reference_of(p, TYPE_REAL, at);
 		Attention a = attention_on(p, at, L);
 		omp_set_num_threads(threads);
-		cpu_fused_attention_forward(a);
-		cpu_fused_attention_backward(a, gradient_on(p, at, angles));
+		cpu_attention_forward(NULL, a);
+		cpu_attention_backward(NULL, a, gradient_on(p, at, angles));
 		if (threads == 1)
 			memcpy(first, at, sizeof first), first_L = L;
 		expect_same("L", L, first_L, p->B * p->H * p->seqlen_q);

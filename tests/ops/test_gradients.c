@@ -97,12 +97,12 @@ static void check_gradients(const Problem *p)
 }
 static void embed(const Problem *p)
 {
-	ops->embedding_forward(p->y, p->x[0], p->tokens, p->size[0], p->size[1]);
+	ops->embedding_forward(device, p->y, p->x[0], p->tokens, p->size[0], p->size[1]);
 }
 
 static void embed_back(const Problem *p)
 {
-	ops->embedding_backward(p->dx[0], 1, p->dy, p->tokens, p->size[0],
+	ops->embedding_backward(device, p->dx[0], 1, p->dy, p->tokens, p->size[0],
 		p->size[1], p->size[2]);
 }
 
@@ -125,16 +125,16 @@ static void test_embedding(void **state)
 static void linear(const Problem *p)
 {
 	size_t N = p->size[0], K = p->size[1], M = p->size[2];
-	ops->matmul(p->y, p->x[0], p->x[1], (Matmul){ .m = N, .n = M, .k = K,
+	ops->matmul(device, p->y, p->x[0], p->x[1], (Matmul){ .m = N, .n = M, .k = K,
 		.trans_b = true, .lda = K, .ldb = K, .ldc = M, .alpha = 1 });
 }
 
 static void linear_back(const Problem *p)
 {
 	size_t N = p->size[0], K = p->size[1], M = p->size[2];
-	ops->matmul(p->dx[0], p->dy, p->x[1], (Matmul){ .m = N, .n = K, .k = M,
+	ops->matmul(device, p->dx[0], p->dy, p->x[1], (Matmul){ .m = N, .n = K, .k = M,
 		.lda = M, .ldb = K, .ldc = K, .alpha = 1 });
-	ops->matmul(p->dx[1], p->dy, p->x[0], (Matmul){ .m = M, .n = K, .k = N,
+	ops->matmul(device, p->dx[1], p->dy, p->x[0], (Matmul){ .m = M, .n = K, .k = N,
 		.trans_a = true, .lda = M, .ldb = K, .ldc = K, .alpha = 1, .beta = 1 });
 }
 
@@ -162,13 +162,13 @@ enum { NROW_SHAPES = sizeof row_shapes / sizeof *row_shapes };
 
 static void rmsnorm(const Problem *p)
 {
-	ops->rmsnorm_forward(p->y, p->kept[0], p->x[0], p->x[1], p->size[0],
+	ops->rmsnorm_forward(device, p->y, p->kept[0], p->x[0], p->x[1], p->size[0],
 		p->size[1], EPSILON);
 }
 
 static void rmsnorm_back(const Problem *p)
 {
-	ops->rmsnorm_backward(p->dx[0], p->dx[1], p->dy, p->x[0], p->x[1],
+	ops->rmsnorm_backward(device, p->dx[0], p->dx[1], p->dy, p->x[0], p->x[1],
 		p->kept[0], p->size[0], p->size[1]);
 }
 
@@ -189,13 +189,13 @@ static void test_rmsnorm(void **state)
 
 static void layernorm(const Problem *p)
 {
-	ops->layernorm_forward(p->y, p->kept[0], p->kept[1], p->x[0], p->x[1],
+	ops->layernorm_forward(device, p->y, p->kept[0], p->kept[1], p->x[0], p->x[1],
 		p->x[2], p->size[0], p->size[1], EPSILON);
 }
 
 static void layernorm_back(const Problem *p)
 {
-	ops->layernorm_backward(p->dx[0], p->dx[1], p->dx[2], p->dy, p->x[0],
+	ops->layernorm_backward(device, p->dx[0], p->dx[1], p->dx[2], p->dy, p->x[0],
 		p->x[1], p->kept[0], p->kept[1], p->size[0], p->size[1]);
 }
 
@@ -217,13 +217,13 @@ static void test_layernorm(void **state)
 }
 static void rotate(const Problem *p)
 {
-	ops->rope(p->y, p->x[0], p->kept[0], p->kept[1], p->size[0], p->size[1],
+	ops->rope(device, p->y, p->x[0], p->kept[0], p->kept[1], p->size[0], p->size[1],
 		p->size[2], p->size[3], 1);
 }
 
 static void rotate_back(const Problem *p)
 {
-	ops->rope(p->dx[0], p->dy, p->kept[0], p->kept[1], p->size[0], p->size[1],
+	ops->rope(device, p->dx[0], p->dy, p->kept[0], p->kept[1], p->size[0], p->size[1],
 		p->size[2], p->size[3], -1);
 }
 
@@ -252,7 +252,7 @@ static void test_rope(void **state)
 
 static void softmax(const Problem *p)
 {
-	ops->softmax_forward(p->y, p->x[0], 0.7, p->size[0], p->size[1]);
+	ops->softmax_forward(device, p->y, p->x[0], 0.7, p->size[0], p->size[1]);
 }
 
 static void softmax_back(const Problem *p)
@@ -264,7 +264,7 @@ static void softmax_back(const Problem *p)
 		memset(reals(dy) + row * T + n, 0xff, masked);
 		memset(reals(y) + row * T + n, 0xff, masked);
 	}
-	ops->softmax_backward(p->dx[0], dy, y, 0.7, p->size[0], T);
+	ops->softmax_backward(device, p->dx[0], dy, y, 0.7, p->size[0], T);
 }
 
 static void test_softmax(void **state)
@@ -286,12 +286,12 @@ enum { NLENGTHS = sizeof lengths / sizeof *lengths };
 
 static void swiglu(const Problem *p)
 {
-	ops->swiglu_forward(p->y, p->x[0], p->x[1], p->size[0]);
+	ops->swiglu_forward(device, p->y, p->x[0], p->x[1], p->size[0]);
 }
 
 static void swiglu_back(const Problem *p)
 {
-	ops->swiglu_backward(p->dx[0], p->dx[1], p->dy, p->x[0], p->x[1],
+	ops->swiglu_backward(device, p->dx[0], p->dx[1], p->dy, p->x[0], p->x[1],
 		p->size[0]);
 }
 
@@ -310,12 +310,12 @@ static void test_swiglu(void **state)
 
 static void relu(const Problem *p)
 {
-	ops->relu_forward(p->y, p->x[0], p->size[0]);
+	ops->relu_forward(device, p->y, p->x[0], p->size[0]);
 }
 
 static void relu_back(const Problem *p)
 {
-	ops->relu_backward(p->dx[0], p->dy, p->x[0], p->size[0]);
+	ops->relu_backward(device, p->dx[0], p->dy, p->x[0], p->size[0]);
 }
 
 static void test_relu(void **state)
@@ -331,13 +331,13 @@ static void test_relu(void **state)
 }
 static void cross_entropy(const Problem *p)
 {
-	ops->cross_entropy_forward(p->y, p->kept[0], p->x[0], p->tokens, p->size[0],
+	ops->cross_entropy_forward(device, p->y, p->kept[0], p->x[0], p->tokens, p->size[0],
 		p->size[1]);
 }
 
 static void cross_entropy_back(const Problem *p)
 {
-	ops->cross_entropy_backward(p->dx[0], p->x[0], p->kept[0], p->tokens,
+	ops->cross_entropy_backward(device, p->dx[0], p->x[0], p->kept[0], p->tokens,
 		1.0 / p->size[0], p->size[0], p->size[1]);
 }
 

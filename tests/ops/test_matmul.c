@@ -119,7 +119,7 @@ static void check_matmul(const Gemm *p)
 					want[at] = naive_element(p, (size_t[]){ o, i }, r, c);
 					inside[at] = 1;
 				}
-	ops->matmul(p->C, p->A, p->B, *s);
+	ops->matmul(device, p->C, p->A, p->B, *s);
 	for (size_t at = 0; at < p->c.extent; at++) {
 		if (inside[at] == 1)
 			continue;
@@ -159,9 +159,9 @@ static void bits_repeat(void **state)
 	for (int run = 0; run < 4; run++) {
 		Array once = copied(large.C, large.c.extent);
 		Array batch = copied(heads.C, heads.c.extent);
-		ops->matmul(large.C, large.A, large.B, large.shape);
+		ops->matmul(device, large.C, large.A, large.B, large.shape);
 		omp_set_num_threads(run == 0 ? threads : run);
-		ops->matmul(heads.C, heads.A, heads.B, heads.shape);
+		ops->matmul(device, heads.C, heads.A, heads.B, heads.shape);
 		omp_set_num_threads(threads);
 		if (run == 0)
 			continue;
@@ -182,8 +182,8 @@ static void matmuls_round(void **state)
 		Gemm p = gemm(odd_sizes, false, true, batched, batched, 0);
 		Array low = copied(p.C, p.c.extent);
 		low.type = type;
-		ops->matmul(p.C, p.A, p.B, p.shape);
-		ops->matmul(low, p.A, p.B, p.shape);
+		ops->matmul(device, p.C, p.A, p.B, p.shape);
+		ops->matmul(device, low, p.A, p.B, p.shape);
 		for (size_t at = 0; at < p.c.extent; at++)
 			if (!isnan(reals(p.C)[at]))
 				reals(p.C)[at] = round_to(type, (float)reals(p.C)[at]);
@@ -199,7 +199,7 @@ static void nans_reach_the_matmul(void **state)
 		const Layout *l = i < 2 ? &p.a : &p.b;
 		size_t last = place(l, 0, 0, l->rows - 1, l->columns - 1);
 		reals(i < 2 ? p.A : p.B)[i % 2 ? last : 0] = (real)NAN;
-		ops->matmul(p.C, p.A, p.B, p.shape);
+		ops->matmul(device, p.C, p.A, p.B, p.shape);
 		size_t row = i == 1 ? 6 : 0, column = i == 3 ? 64 : 0;
 		assert_true(isnan(reals(p.C)[place(&p.c, 0, 0, row, column)]));
 	}

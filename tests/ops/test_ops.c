@@ -14,10 +14,10 @@ static void test_elementary(void **state)
 	Array sum = poisoned(n), relu = poisoned(n);
 	Expected *want = expected(n);
 	reals(a)[3] = 0;
-	ops->fill(filled, 0.1, n);
-	ops->cast(cast, a, n);
-	ops->add(sum, a, b, n);
-	ops->relu_forward(relu, a, n);
+	ops->fill(device, filled, 0.1, n);
+	ops->cast(device, cast, a, n);
+	ops->add(device, sum, a, b, n);
+	ops->relu_forward(device, relu, a, n);
 	expect_same("cast", cast, a, n);
 	for (int i = 0; i < n; i++)
 		want[i] = rounded(0.1, 0.1, 1);
@@ -41,8 +41,8 @@ static Reduced reduce(Array x, size_t n)
 {
 	Array mean = poisoned(1);
 	Reduced r = { .nonfinite = -1, .count = 5 };
-	ops->mean(mean, &r.nonfinite, x, n);
-	ops->count_nonfinite(&r.count, x, n);
+	ops->mean(device, mean, &r.nonfinite, x, n);
+	ops->count_nonfinite(device, &r.count, x, n);
 	r.mean = reals(mean)[0];
 	return r;
 }
@@ -75,7 +75,7 @@ static void test_embedding(void **state)
 	Array table = drawn(V * C, 1, 0, 1), x = poisoned(N * C);
 	int32_t *tokens = drawn_tokens(N, 2, V);
 	tokens[0] = V - 1;
-	ops->embedding_forward(x, table, tokens, N, C);
+	ops->embedding_forward(device, x, table, tokens, N, C);
 	for (int i = 0; i < N; i++)
 		expect_same("a token's row", array_at(x, i * C),
 			array_at(table, tokens[i] * C), C);
@@ -101,7 +101,7 @@ static void check_rmsnorm(size_t rows, size_t C, double mean)
 			want[i * C + j] = rounded(value, fabs(value), 4);
 		}
 	}
-	ops->rmsnorm_forward(y, rho, x, g, rows, C, 1e-5);
+	ops->rmsnorm_forward(device, y, rho, x, g, rows, C, 1e-5);
 	expect_close("rmsnorm", y, want, rows * C);
 	expect_close("rmsnorm's factor", rho, want_rho, rows);
 }
@@ -148,7 +148,7 @@ static void check_layernorm(size_t rows, size_t C, double center)
 	for (size_t i = 0; i < rows; i++)
 		expect_row((NormedRow){ want.y + i * C, want.mean + i, want.rstd + i },
 			reals(x) + i * C, g.at, b.at, C);
-	ops->layernorm_forward(y, mean, rstd, x, g, b, rows, C, 1e-5);
+	ops->layernorm_forward(device, y, mean, rstd, x, g, b, rows, C, 1e-5);
 	expect_close("layernorm", y, want.y, n);
 	expect_close("layernorm's mean", mean, want.mean, rows);
 	expect_close("layernorm's factor", rstd, want.rstd, rows);
@@ -185,7 +185,7 @@ static void check_rope(size_t B, size_t T, size_t H, size_t D, int direction)
 			direction * reals(sine)[t * half + i] };
 		expect_rotated(want + 2 * pair, reals(x) + 2 * pair, r);
 	}
-	ops->rope(y, x, cosine, sine, B, T, H, D, direction);
+	ops->rope(device, y, x, cosine, sine, B, T, H, D, direction);
 	expect_close("rope", y, want, n);
 }
 
@@ -229,7 +229,7 @@ static void check_softmax(size_t matrices, size_t T, double scale, double sd)
 		for (size_t j = n; j < T; j++)
 			want[first + j] = (Expected){ 0, 0 };
 	}
-	ops->softmax_forward(P, S, scale, matrices, T);
+	ops->softmax_forward(device, P, S, scale, matrices, T);
 	expect_close("softmax", P, want, n);
 }
 
@@ -258,7 +258,7 @@ static void test_swiglu(void **state)
 		want[i] = rounded(value, fabs(value), 7);
 		want[i].limit += 0x1p-115;
 	}
-	ops->swiglu_forward(h, a, b, n);
+	ops->swiglu_forward(device, h, a, b, n);
 	expect_close("swiglu", h, want, n);
 }
 typedef struct Loss {
@@ -297,10 +297,10 @@ static void check_loss(size_t N, size_t V, double sd)
 	for (size_t i = 0; i < N; i++)
 		expect_token((Loss){ want[0] + i, want[1] + i, want[2] + i * V },
 			reals(z) + i * V, targets[i], V, 1.0 / N);
-	ops->cross_entropy_forward(losses, lse, z, targets, N, V);
+	ops->cross_entropy_forward(device, losses, lse, z, targets, N, V);
 	expect_close("the loss", losses, want[0], N);
 	expect_close("log of the sum", lse, want[1], N);
-	ops->cross_entropy_backward(dz, z, lse, targets, 1.0 / N, N, V);
+	ops->cross_entropy_backward(device, dz, z, lse, targets, 1.0 / N, N, V);
 	expect_close("the loss's gradient", dz, want[2], N * V);
 }
 

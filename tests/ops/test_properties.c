@@ -22,40 +22,40 @@ static const int32_t *tokens;           /* N, the first 0, the last V - 1 */
 static const AdamWStep step = { 0.999, 0.1, 0.9, 0.999, 0.1, 0.001, 1e-8, 1 };
 static const int32_t never;
 
-CALL(fill, fill(y[0], 0.1, NC))
-CALL(cast, cast(y[0], x[0], NC))
-CALL(add, add(y[0], x[0], x[1], NC))
-CALL(relu, relu_forward(y[0], x[0], NC))
-CALL(relu_back, relu_backward(y[0], x[0], x[1], NC))
-CALL(embed, embedding_forward(y[0], x[0], tokens, N, C))
-CALL(embed_back, embedding_backward(y[0], 1, x[0], tokens, N, C, V))
-CALL(rms, rmsnorm_forward(y[0], y[1], x[0], x[1], N, C, 1e-5))
+CALL(fill, fill(device, y[0], 0.1, NC))
+CALL(cast, cast(device, y[0], x[0], NC))
+CALL(add, add(device, y[0], x[0], x[1], NC))
+CALL(relu, relu_forward(device, y[0], x[0], NC))
+CALL(relu_back, relu_backward(device, y[0], x[0], x[1], NC))
+CALL(embed, embedding_forward(device, y[0], x[0], tokens, N, C))
+CALL(embed_back, embedding_backward(device, y[0], 1, x[0], tokens, N, C, V))
+CALL(rms, rmsnorm_forward(device, y[0], y[1], x[0], x[1], N, C, 1e-5))
 CALL(rms_back,
-	rmsnorm_backward(y[0], y[1], x[0], x[1], x[2], x[3], N, C))
+	rmsnorm_backward(device, y[0], y[1], x[0], x[1], x[2], x[3], N, C))
 CALL(layer,
-	layernorm_forward(y[0], y[1], y[2], x[0], x[1], x[2], N, C, 1e-5))
+	layernorm_forward(device, y[0], y[1], y[2], x[0], x[1], x[2], N, C, 1e-5))
 CALL(layer_back,
-	layernorm_backward(y[0], y[1], y[2], x[0], x[1], x[2], x[3], x[4], N, C))
-CALL(rotate, rope(y[0], x[0], x[1], x[2], B, T, H, D, 1))
-CALL(rotate_back, rope(y[0], x[0], x[1], x[2], B, T, H, D, -1))
-CALL(softmax, softmax_forward(y[0], x[0], 0.7, MATRICES, T))
-CALL(softmax_back, softmax_backward(y[0], x[0], x[1], 0.7, MATRICES, T))
-CALL(swiglu, swiglu_forward(y[0], x[0], x[1], NC))
-CALL(swiglu_back, swiglu_backward(y[0], y[1], x[0], x[1], x[2], NC))
-CALL(loss, cross_entropy_forward(y[0], y[1], x[0], tokens, N, V))
+	layernorm_backward(device, y[0], y[1], y[2], x[0], x[1], x[2], x[3], x[4], N, C))
+CALL(rotate, rope(device, y[0], x[0], x[1], x[2], B, T, H, D, 1))
+CALL(rotate_back, rope(device, y[0], x[0], x[1], x[2], B, T, H, D, -1))
+CALL(softmax, softmax_forward(device, y[0], x[0], 0.7, MATRICES, T))
+CALL(softmax_back, softmax_backward(device, y[0], x[0], x[1], 0.7, MATRICES, T))
+CALL(swiglu, swiglu_forward(device, y[0], x[0], x[1], NC))
+CALL(swiglu_back, swiglu_backward(device, y[0], y[1], x[0], x[1], x[2], NC))
+CALL(loss, cross_entropy_forward(device, y[0], y[1], x[0], tokens, N, V))
 CALL(loss_back,
-	cross_entropy_backward(y[0], x[0], x[1], tokens, 1.0 / N, N, V))
-CALL(adamw, adamw(y[0], x[0], y[1], y[2], NC, &step, &never))
-CALL(norm, fused.rmsnorm_forward(y[0], y[1], y[2], x[0], x[1], x[2], N, C,
+	cross_entropy_backward(device, y[0], x[0], x[1], tokens, 1.0 / N, N, V))
+CALL(adamw, adamw(device, y[0], x[0], y[1], y[2], NC, &step, &never))
+CALL(norm, fused_rmsnorm_forward(device, y[0], y[1], y[2], x[0], x[1], x[2], N, C,
 	1e-5))
-CALL(norm_back, fused.rmsnorm_backward((NormBackward){ .dsum = y[1],
+CALL(norm_back, fused_rmsnorm_backward(device, (NormBackward){ .dsum = y[1],
 	.dg = y[2], .beta = 1, .y = y[0], .dy = x[0], .sum = x[1], .g = x[2],
 	.rho = x[3] }, N, C))
-CALL(rotate_both, fused.rope(y[0], x[0], x[1], B, T, H, D, 1))
-CALL(gated, fused.swiglu_forward(y[0], x[0], N, C))
-CALL(gated_back, fused.swiglu_backward(y[0], y[1], x[0], x[1], N, C))
-CALL(both, fused.cross_entropy(y[1], y[0], x[0], tokens, 1.0 / N, N, V))
-CALL(adamw_low, fused.adamw(y[1], y[0], x[0], y[2], y[3], NC, &step, NULL))
+CALL(rotate_both, fused_rope(device, y[0], x[0], x[1], B, T, H, D, 1))
+CALL(gated, fused_swiglu_forward(device, y[0], x[0], N, C))
+CALL(gated_back, fused_swiglu_backward(device, y[0], y[1], x[0], x[1], N, C))
+CALL(both, fused_cross_entropy(device, y[1], y[0], x[0], tokens, 1.0 / N, N, V))
+CALL(adamw_low, fused_adamw(device, y[1], y[0], x[0], y[2], y[3], NC, &step, NULL))
 static const struct Case {
 	const char *name;
 	void (*run)(const Array *outputs, const Array *inputs);
@@ -147,7 +147,7 @@ static void threads_change_no_mean(void **state)
 		Array m = poisoned(1);
 		int32_t nonfinite;
 		omp_set_num_threads(threads);
-		ops->mean(m, &nonfinite, x, NC);
+		ops->mean(device, m, &nonfinite, x, NC);
 		mean[threads] = reals(m)[0];
 		assert_true(mean[threads] == mean[1]);
 	}

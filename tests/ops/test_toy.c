@@ -27,7 +27,7 @@ typedef struct Problem {
 static double loss(const Problem *p)
 {
 	memset(p->y.at, 0xff, p->rows * p->C * sizeof(real));
-	cpu_layernorm_forward(p->y, p->mean, p->rstd, p->x, p->g, p->b,
+	cpu_layernorm_forward(NULL, p->y, p->mean, p->rstd, p->x, p->g, p->b,
 	                      p->rows, p->C, 1e-5);
 	double sum = 0;
 	for (size_t i = 0; i < p->rows * p->C; i++)
@@ -61,7 +61,7 @@ static void try_shape(size_t rows, size_t C)
 	Array dx = random_array(n, 8, 100, 0), dg = random_array(C, 8, 100, 0);
 	Array db = random_array(C, 8, 100, 0);
 	loss(&p);
-	cpu_layernorm_backward(dx, dg, db, p.weight, p.x, p.g, p.mean, p.rstd,
+	cpu_layernorm_backward(NULL, dx, dg, db, p.weight, p.x, p.g, p.mean, p.rstd,
 	                       rows, C);
 	check_gradient(&p, p.x, dx, n);
 	check_gradient(&p, p.g, dg, C);
@@ -88,8 +88,8 @@ static void test_relu(void **state)
 	const real want[] = { 0, 0, 0, 0.5, 3 }, dwant[] = { 0, 0, 0, 4, 5 };
 	memset(y, 0xff, sizeof y);
 	memset(dx, 0xff, sizeof dx);
-	cpu_relu_forward((Array){ y, TYPE_REAL }, (Array){ x, TYPE_REAL }, 6);
-	cpu_relu_backward((Array){ dx, TYPE_REAL }, (Array){ dy, TYPE_REAL },
+	cpu_relu_forward(NULL, (Array){ y, TYPE_REAL }, (Array){ x, TYPE_REAL }, 6);
+	cpu_relu_backward(NULL, (Array){ dx, TYPE_REAL }, (Array){ dy, TYPE_REAL },
 	                  (Array){ x, TYPE_REAL }, 6);
 	for (int i = 0; i < 5; i++)
 		assert_true(y[i] == want[i] && dx[i] == dwant[i]);
@@ -112,9 +112,9 @@ static void test_output_type(void **state)
 	Array mean = { &statistics[0], TYPE_REAL };
 	Array rstd = { &statistics[1], TYPE_REAL };
 	y.type = BF16;
-	cpu_layernorm_forward(y, mean, rstd, x, one, zero, 1, C, 1e-5);
+	cpu_layernorm_forward(NULL, y, mean, rstd, x, one, zero, 1, C, 1e-5);
 	assert_rounded(y, C);
-	cpu_relu_forward(y, x, C);
+	cpu_relu_forward(NULL, y, x, C);
 	assert_rounded(y, C);
 	free(x.at), free(one.at), free(zero.at), free(y.at);
 }

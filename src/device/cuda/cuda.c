@@ -11,14 +11,19 @@
 
 #include "base/error.h"
 
-static struct {
-	Device *device;                     /* NULL while none is open */
-	cudaStream_t stream;
-	cudaEvent_t events[NEVENTS], order;
+/* of the last events of a queue, as many can be waited for exactly */
+enum { NEVENTS = 1024 };
+
+typedef struct Gpu {
+	int ordinal;
+	ChipFacts chip;
+	cudaStream_t stream[NQUEUES];
+	/* event n of a queue is in entry n % NEVENTS */
+	cudaEvent_t events[NQUEUES][NEVENTS];
+	uint64_t nevents[NQUEUES];
+	cudaEvent_t stamps[NSTAMPS];
 	bool capturing;
-	void (*release[8])(void);
-	int nrelease;
-} gpu;
+} Gpu;
 
 void cuda_expect(cudaError_t error, const char *call, const char *file,
 	int line)
@@ -41,7 +46,7 @@ static const char *cuda_text(const char *format, ...)
 	return text;
 }
 
-const char *cuda_missing(void)
+static const char *cuda_missing(int ordinal)
 {
 	int driver = 0, runtime = 0, count = 0;
 	cudaDriverGetVersion(&driver);
@@ -55,6 +60,10 @@ const char *cuda_missing(void)
 			runtime % 1000 / 10);
 	if (error == cudaErrorNoDevice || (error == cudaSuccess && count == 0))
 		return "the driver shows no GPU (see CUDA_VISIBLE_DEVICES)";
+	if (error == cudaSuccess && ordinal >= count)
+		return cuda_text("the driver shows %d (see CUDA_VISIBLE_DEVICES)", count);
+	if (error == cudaSuccess)
+		error = cudaSetDevice(ordinal);
 	if (error == cudaSuccess)
 		error = cuda_probe();
 	if (error == cudaSuccess)
@@ -64,18 +73,30 @@ const char *cuda_missing(void)
 		|| error == cudaErrorInvalidDeviceFunction
 		|| error == cudaErrorUnsupportedPtxVersion) {
 		int major = 0, minor = 0;
-		cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);
-		cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0);
+		cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor,
+			ordinal);
+		cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor,
+			ordinal);
 		return cuda_text("this build has kernels for %s, the GPU is sm_%d%d: "
 			"make clean, then make ARCH=sm_%d%d%s", CUDA_ARCH_BUILT,
 			major, minor, major, minor, major == 9 && minor == 0 ? "a" : "");
 	}
 	return cuda_text("CUDA fails: %s", cudaGetErrorString(error));
 }
-static const char *cuda_describe(void)
+static Gpu *use(const void *state)
+{
+	CUDA(cudaSetDevice(((const Gpu *)state)->ordinal));
+	return (Gpu *)state;
+}
+
+cudaStream_t cuda_queue(const void *state, Queue queue)
+{
+	return use(state)->stream[queue];
+}
+static const char *cuda_describe(void *state)
 {
 	struct cudaDeviceProp p;
-	CUDA(cudaGetDeviceProperties(&p, 0));
+	CUDA(cudaGetDeviceProperties(&p, ((Gpu *)state)->ordinal));
 	return cuda_text("%s, sm_%d%d, %d SMs", p.name, p.major, p.minor,
 		p.multiProcessorCount);
 }
@@ -95,7 +116,7 @@ static void read_driver_version(char *text, size_t size)
 		fclose(f);
 }
 
-static const char *cuda_libraries(void)
+static const char *cuda_libraries(void *state)
 {
 	int runtime, driver;
 	size_t blas = cublasLtGetVersion();
@@ -108,83 +129,65 @@ static const char *cuda_libraries(void)
 		exact, blas / 10000, blas / 100 % 100, blas % 100);
 }
 
-static size_t cuda_memory(void)
+static size_t cuda_memory(void *state)
 {
 	size_t available, total;
+	use(state);
 	CUDA(cudaMemGetInfo(&available, &total));
 	return total;
 }
 
-int cuda_multiprocessors(void)
+ChipFacts cuda_chip(const void *state)
 {
-	static int count;
-	if (count == 0)
-		CUDA(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, 0));
-	return count;
+	return ((const Gpu *)state)->chip;
 }
-static void cuda_open(Device *device)
+static void *cuda_open(int ordinal)
 {
-	assert(gpu.device == NULL && "one GPU is open at a time");
-	gpu.device = device;
-	CUDA(cudaSetDevice(0));
-	CUDA(cudaStreamCreateWithFlags(&gpu.stream, cudaStreamNonBlocking));
-}
-
-void cuda_at_close(void (*release)(void))
-{
-	assert(gpu.nrelease < (int)(sizeof gpu.release / sizeof *gpu.release));
-	gpu.release[gpu.nrelease++] = release;
-}
-
-static void cuda_close(void)
-{
-	assert(!gpu.capturing);
-	CUDA(cudaStreamSynchronize(gpu.stream));
-	while (gpu.nrelease > 0)
-		gpu.release[--gpu.nrelease]();
-	for (int i = 0; i < NEVENTS; i++)
-		if (gpu.events[i])
-			CUDA(cudaEventDestroy(gpu.events[i]));
-	memset(gpu.events, 0, sizeof gpu.events);
-	if (gpu.order)
-		CUDA(cudaEventDestroy(gpu.order));
-	gpu.order = NULL;
-	CUDA(cudaStreamDestroy(gpu.stream));
-	gpu.device = NULL;
+	Gpu *g = need(calloc(1, sizeof *g));
+	g->ordinal = ordinal;
+	use(g);
+	for (int queue = 0; queue < NQUEUES; queue++)
+		CUDA(cudaStreamCreateWithFlags(&g->stream[queue],
+			cudaStreamNonBlocking));
+	CUDA(cudaDeviceGetAttribute(&g->chip.major,
+		cudaDevAttrComputeCapabilityMajor, ordinal));
+	CUDA(cudaDeviceGetAttribute(&g->chip.minor,
+		cudaDevAttrComputeCapabilityMinor, ordinal));
+	CUDA(cudaDeviceGetAttribute(&g->chip.multiprocessors,
+		cudaDevAttrMultiProcessorCount, ordinal));
+	return g;
 }
 
-Device *cuda_device(void)
+static void destroy_events(cudaEvent_t *events, int n)
 {
-	assert(gpu.device && "a GPU is open");
-	return gpu.device;
+	for (int i = 0; i < n; i++)
+		if (events[i])
+			CUDA(cudaEventDestroy(events[i]));
 }
 
-cudaStream_t cuda_stream(void)
+static void cuda_close(void *state)
 {
-	assert(gpu.device && "a GPU is open");
-	return gpu.stream;
+	Gpu *g = use(state);
+	assert(!g->capturing);
+	for (int queue = 0; queue < NQUEUES; queue++) {
+		CUDA(cudaStreamDestroy(g->stream[queue]));
+		destroy_events(g->events[queue], NEVENTS);
+	}
+	destroy_events(g->stamps, NSTAMPS);
+	free(g);
 }
-
-cudaStream_t cuda_use_stream(cudaStream_t stream)
-{
-	cudaStream_t before = cuda_stream();
-	if (gpu.order == NULL)
-		CUDA(cudaEventCreateWithFlags(&gpu.order, cudaEventDisableTiming));
-	CUDA(cudaEventRecord(gpu.order, before));
-	CUDA(cudaStreamWaitEvent(stream, gpu.order, 0));
-	gpu.stream = stream;
-	return before;
-}
-static size_t cuda_available(void)
+static size_t cuda_available(void *state)
 {
 	size_t available, total, reserve = (size_t)512 << 20;
+	use(state);
 	CUDA(cudaMemGetInfo(&available, &total));
 	return available - (reserve < available / 8 ? reserve : available / 8);
 }
 
-static void *cuda_alloc(size_t nbytes)
+static void *cuda_alloc(void *state, size_t nbytes)
 {
 	void *p = NULL;
+	use(state);
 	cudaError_t error = cudaMalloc(&p, nbytes);
 	if (error == cudaErrorMemoryAllocation) {
 		cudaGetLastError();               /* the caller deals with it */
@@ -194,34 +197,69 @@ static void *cuda_alloc(size_t nbytes)
 	return p;
 }
 
-static void cuda_free(void *p)
+static void cuda_free(void *state, void *p)
 {
+	use(state);
 	CUDA(cudaFree(p));
 }
 
-static void cuda_synchronize(void)
+static void cuda_synchronize(void *state, Queue queue)
 {
-	assert(!gpu.capturing && "recorded work has no results to wait for");
-	CUDA(cudaStreamSynchronize(gpu.stream));
+	assert(!((Gpu *)state)->capturing && "recorded work has no results yet");
+	CUDA(cudaStreamSynchronize(cuda_queue(state, queue)));
 }
 
-static void cuda_copy(void *to, const void *from, size_t nbytes)
+static void cuda_copy(void *state, Queue queue, void *to, const void *from,
+	size_t nbytes)
 {
-	assert(!gpu.capturing && "a recorded copy would read the host later");
-	CUDA(cudaMemcpyAsync(to, from, nbytes, cudaMemcpyDefault, gpu.stream));
-	CUDA(cudaStreamSynchronize(gpu.stream));
-}
-void *cuda_scratch(size_t nbytes, const char *what)
-{
-	assert(gpu.device && "a GPU is open");
-	return device_alloc(gpu.device, nbytes, MEM_TEMPORARY, what);
+	CUDA(cudaMemcpyAsync(to, from, nbytes, cudaMemcpyDefault,
+		cuda_queue(state, queue)));
 }
 
-void cuda_release(void *p)
+static void cuda_call(void *state, Queue queue, void (*work)(void *arg),
+	void *arg)
 {
-	device_free(gpu.device, p);
+	CUDA(cudaLaunchHostFunc(cuda_queue(state, queue), work, arg));
 }
-static void cuda_range(const char *name)
+static cudaEvent_t *event_of(Gpu *g, Queue queue, uint64_t n)
+{
+	return &g->events[queue][n % NEVENTS];
+}
+
+static uint64_t cuda_event(void *state, Queue queue)
+{
+	Gpu *g = use(state);
+	cudaEvent_t *event = event_of(g, queue, ++g->nevents[queue]);
+	if (*event == NULL)
+		CUDA(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
+	CUDA(cudaEventRecord(*event, g->stream[queue]));
+	return g->nevents[queue];
+}
+
+static void cuda_wait(void *state, Queue queue, Queue of, uint64_t n)
+{
+	Gpu *g = use(state);
+	CUDA(cudaStreamWaitEvent(g->stream[queue], *event_of(g, of, n), 0));
+}
+
+static bool cuda_reached(void *state, Queue of, uint64_t n)
+{
+	cudaError_t error = cudaEventQuery(*event_of(use(state), of, n));
+	if (error != cudaErrorNotReady)
+		CUDA(error);
+	return error == cudaSuccess;
+}
+
+cudaStream_t cuda_replace_stream(void *state, cudaStream_t stream)
+{
+	Gpu *g = use(state);
+	cudaStream_t before = g->stream[COMPUTE];
+	uint64_t n = cuda_event(state, COMPUTE);
+	g->stream[COMPUTE] = stream;
+	cuda_wait(state, COMPUTE, COMPUTE, n);
+	return before;
+}
+static void cuda_range(void *state, const char *name)
 {
 	if (name)
 		nvtxRangePushA(name);
@@ -229,27 +267,30 @@ static void cuda_range(const char *name)
 		nvtxRangePop();
 }
 
-static void cuda_event_record(int which)
+static void cuda_stamp(void *state, Queue queue, int which)
 {
-	assert(0 <= which && which < NEVENTS);
-	if (gpu.events[which] == NULL)
-		CUDA(cudaEventCreate(&gpu.events[which]));
-	CUDA(cudaEventRecordWithFlags(gpu.events[which], gpu.stream,
-		gpu.capturing ? cudaEventRecordExternal : cudaEventRecordDefault));
+	Gpu *g = use(state);
+	if (g->stamps[which] == NULL)
+		CUDA(cudaEventCreate(&g->stamps[which]));
+	CUDA(cudaEventRecordWithFlags(g->stamps[which], g->stream[queue],
+		g->capturing ? cudaEventRecordExternal : cudaEventRecordDefault));
 }
 
-static double cuda_event_elapsed_ms(int from, int to)
+static double cuda_stamped_ms(void *state, int from, int to)
 {
+	Gpu *g = use(state);
 	float ms;
-	CUDA(cudaEventSynchronize(gpu.events[to]));
-	CUDA(cudaEventElapsedTime(&ms, gpu.events[from], gpu.events[to]));
+	CUDA(cudaEventSynchronize(g->stamps[to]));
+	CUDA(cudaEventElapsedTime(&ms, g->stamps[from], g->stamps[to]));
 	return ms;
 }
-static void cuda_graph_begin(void)
+static void cuda_graph_begin(void *state)
 {
-	assert(!gpu.capturing);
-	CUDA(cudaStreamBeginCapture(gpu.stream, cudaStreamCaptureModeRelaxed));
-	gpu.capturing = true;
+	Gpu *g = use(state);
+	assert(!g->capturing);
+	CUDA(cudaStreamBeginCapture(g->stream[COMPUTE],
+		cudaStreamCaptureModeRelaxed));
+	g->capturing = true;
 }
 
 static int count_kernels(cudaGraph_t graph)
@@ -273,39 +314,41 @@ static int count_kernels(cudaGraph_t graph)
 	return kernels;
 }
 
-static void *cuda_graph_end(int *kernels)
+static void *cuda_graph_end(void *state, int *kernels)
 {
+	Gpu *g = use(state);
 	cudaGraph_t graph;
 	cudaGraphExec_t ready;
-	assert(gpu.capturing);
-	gpu.capturing = false;
-	CUDA(cudaStreamEndCapture(gpu.stream, &graph));
+	assert(g->capturing);
+	g->capturing = false;
+	CUDA(cudaStreamEndCapture(g->stream[COMPUTE], &graph));
 	*kernels = count_kernels(graph);
 	CUDA(cudaGraphInstantiate(&ready, graph, 0));
 	CUDA(cudaGraphDestroy(graph));
-	CUDA(cudaGraphUpload(ready, gpu.stream));
+	CUDA(cudaGraphUpload(ready, g->stream[COMPUTE]));
 	return ready;
 }
 
-static void cuda_graph_launch(void *graph)
+static void cuda_graph_launch(void *state, void *graph)
 {
-	CUDA(cudaGraphLaunch(graph, gpu.stream));
+	CUDA(cudaGraphLaunch(graph, cuda_queue(state, COMPUTE)));
 }
 
-static void cuda_graph_destroy(void *graph)
+static void cuda_graph_destroy(void *state, void *graph)
 {
-	CUDA(cudaStreamSynchronize(gpu.stream));
+	cuda_synchronize(state, COMPUTE);
 	CUDA(cudaGraphExecDestroy(graph));
 }
 
 const Backend cuda_backend = {
-	.name = "cuda", .describe = cuda_describe, .libraries = cuda_libraries,
-	.memory = cuda_memory, .open = cuda_open, .close = cuda_close,
-	.available = cuda_available, .width = type_size,
+	.name = "cuda", .missing = cuda_missing, .open = cuda_open,
+	.close = cuda_close, .describe = cuda_describe,
+	.libraries = cuda_libraries, .memory = cuda_memory,
+	.range = cuda_range, .available = cuda_available, .width = type_size,
 	.alloc = cuda_alloc, .free = cuda_free, .copy = cuda_copy,
-	.synchronize = cuda_synchronize, .event_record = cuda_event_record,
-	.range = cuda_range,
-	.event_elapsed_ms = cuda_event_elapsed_ms, .graph_begin = cuda_graph_begin,
+	.call = cuda_call, .synchronize = cuda_synchronize, .event = cuda_event,
+	.wait = cuda_wait, .reached = cuda_reached, .stamp = cuda_stamp,
+	.stamped_ms = cuda_stamped_ms, .graph_begin = cuda_graph_begin,
 	.graph_end = cuda_graph_end, .graph_launch = cuda_graph_launch,
 	.graph_destroy = cuda_graph_destroy,
 };

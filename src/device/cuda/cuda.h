@@ -4,7 +4,7 @@
 
 #include <cuda_runtime.h>
 
-#include "device/device.h"
+#include "device/backend.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -12,29 +12,23 @@ extern "C" {
 
 extern const Backend cuda_backend;
 
-/* NULL when a GPU can be used, else why not */
-const char  *cuda_missing(void);
-/* where all work is queued */
-cudaStream_t cuda_stream(void);
-/* queues work there from now on, after what is queued already; returns where it
- * was queued before */
-cudaStream_t cuda_use_stream(cudaStream_t stream);
-int          cuda_multiprocessors(void);
-/* the device that is open */
-Device      *cuda_device(void);
-/* memory for the duration of one operation, from the device's pool and counted
- * there; it may be released as soon as the work is queued */
-void        *cuda_scratch(size_t nbytes, const char *what);
-void         cuda_release(void *p);
-/* calls release when the device is closed, the latest first; it frees what an
- * operation keeps from call to call */
-void         cuda_at_close(void (*release)(void));
+typedef struct ChipFacts {
+	int major, minor;                   /* sm_90: 9, 0 */
+	int multiprocessors;
+} ChipFacts;
+ChipFacts    cuda_chip(const void *state);
+/* the stream of a queue; the GPU becomes the one that CUDA's calls are for */
+cudaStream_t cuda_queue(const void *state, Queue queue);
+/* the stream takes the place of the compute queue's from now on, and begins
+ * after what is queued there; returns the one before */
+cudaStream_t cuda_replace_stream(void *state, cudaStream_t stream);
+
 /* ends the program, naming the call, unless error is cudaSuccess */
 void         cuda_expect(cudaError_t error, const char *call, const char *file,
 	int line);
 #define CUDA(call) cuda_expect((call), #call, __FILE__, __LINE__)
 
-/* does the GPU run the kernels of this build? for cuda_missing */
+/* does the GPU run the kernels of this build? for cuda_backend.missing */
 cudaError_t  cuda_probe(void);
 
 #ifdef __cplusplus

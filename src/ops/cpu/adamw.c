@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-void cpu_adamw(Array w, Array g, Array m, Array v, size_t n,
+void cpu_adamw(Device *d, Array w, Array g, Array m, Array v, size_t n,
 	const AdamWStep *step, const int32_t *skip)
 {
 	real *weight = w.at, *first = m.at, *second = v.at;

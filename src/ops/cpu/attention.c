@@ -17,7 +17,7 @@ static void multiply(real *c, size_t ldc, const real *a, size_t lda,
 	const real *b, size_t ldb, Matmul s)
 {
 	s.lda = lda, s.ldb = ldb, s.ldc = ldc;
-	cpu_matmul((Array){ c, TYPE_REAL }, (Array){ (real *)a, TYPE_REAL },
+	cpu_matmul(NULL, (Array){ c, TYPE_REAL }, (Array){ (real *)a, TYPE_REAL },
 		(Array){ (real *)b, TYPE_REAL }, s);
 }
 
@@ -106,7 +106,7 @@ static void attention_head(const Attention *a, size_t head, Tile t,
 	round_rows(a, a->o, head, t.i, t.rows);
 }
 
-void cpu_attention_forward_tiled(Attention a, size_t rows, size_t columns)
+void cpu_attention_forward_tiled(Device *d, Attention a, size_t rows, size_t columns)
 {
 	assert(a.seqlen_k > 0 && a.scale > 0);
 	size_t tiles = (a.seqlen_q + rows - 1) / rows;
@@ -173,7 +173,7 @@ static void rope_backward(const Attention *a, const AttentionGradient *g,
 {
 	for (size_t i = 0; i < n && g->cosine.at; i++) {
 		Array row = { row_of(x, head, a->H, i), TYPE_REAL };
-		cpu_rope(row, row, array_at(g->cosine, i * (a->D / 2)),
+		cpu_rope(NULL, row, row, array_at(g->cosine, i * (a->D / 2)),
 			array_at(g->sine, i * (a->D / 2)), 1, 1, 1, a->D, -1);
 	}
 }
@@ -207,7 +207,7 @@ static void propagate_head(const Attention *a, const AttentionGradient *g,
 	round_rows(a, g->dv, head, 0, a->seqlen_k);
 }
 
-void cpu_attention_backward_tiled(Attention a, AttentionGradient g, size_t rows,
+void cpu_attention_backward_tiled(Device *d, Attention a, AttentionGradient g, size_t rows,
 	size_t columns)
 {
 	#pragma omp parallel
@@ -224,7 +224,7 @@ void cpu_attention_backward_tiled(Attention a, AttentionGradient g, size_t rows,
 	}
 }
 
-bool cpu_fused_supports_attention(Type type, size_t D)
+bool cpu_supports_attention(Device *d, Type type, size_t D)
 {
 	(void)type, (void)D;
 	return true;
@@ -232,31 +232,31 @@ bool cpu_fused_supports_attention(Type type, size_t D)
 
 enum { TILE = 64 };                     /* queries, and keys, of a tile */
 
-void cpu_fused_attention_forward(Attention a)
+void cpu_attention_forward(Device *d, Attention a)
 {
-	cpu_attention_forward_tiled(a, TILE, TILE);
+	cpu_attention_forward_tiled(d, a, TILE, TILE);
 }
 
-void cpu_fused_attention_backward(Attention a, AttentionGradient g)
+void cpu_attention_backward(Device *d, Attention a, AttentionGradient g)
 {
-	cpu_attention_backward_tiled(a, g, TILE, TILE);
+	cpu_attention_backward_tiled(d, a, g, TILE, TILE);
 }
 
-static bool supports_all(const Attention *a, const AttentionGradient *g)
+static bool supports_all(Device *d, const Attention *a,
+	const AttentionGradient *g)
 {
-	(void)a, (void)g;
 	return true;
 }
 
 /* a few tiles for each thread */
-size_t cpu_fused_attention_scratch(const Attention *a)
+size_t cpu_attention_scratch(Device *d, const Attention *a,
+	const AttentionGradient *g)
 {
-	(void)a;
 	return 0;
 }
 
 const AttentionKernel cpu_attention_kernels[] = {
-	{ "tiled", supports_all, cpu_fused_attention_forward,
-		cpu_fused_attention_backward, cpu_fused_attention_scratch },
+	{ "tiled", supports_all, cpu_attention_forward,
+		cpu_attention_backward, cpu_attention_scratch },
 	{ 0 }
 };

@@ -4,7 +4,7 @@
 
 #include "ops/cpu/exponential.h"
 
-void cpu_cross_entropy_forward(Array losses, Array lse, Array logits,
+void cpu_cross_entropy_forward(Device *d, Array losses, Array lse, Array logits,
 	const int32_t *targets, size_t N, size_t V)
 {
 	#pragma omp parallel for schedule(static)
@@ -24,7 +24,7 @@ void cpu_cross_entropy_forward(Array losses, Array lse, Array logits,
 	}
 }
 
-void cpu_cross_entropy_backward(Array dlogits, Array logits, Array lse,
+void cpu_cross_entropy_backward(Device *d, Array dlogits, Array logits, Array lse,
 	const int32_t *targets, double scale, size_t N,
 	size_t V)
 {

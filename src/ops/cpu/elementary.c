@@ -10,7 +10,7 @@ void cpu_round(Array y, size_t n)
 		round_array(y.type, y.at, n);
 }
 
-void cpu_fill(Array y, double value, size_t n)
+void cpu_fill(Device *d, Array y, double value, size_t n)
 {
 	real *to = y.at;
 	#pragma omp parallel for simd schedule(static)
@@ -19,7 +19,7 @@ void cpu_fill(Array y, double value, size_t n)
 	cpu_round(y, n);
 }
 
-void cpu_draw(Array y, size_t n, double sd, double bound, uint64_t seed,
+void cpu_draw(Device *d, Array y, size_t n, double sd, double bound, uint64_t seed,
 	uint64_t stream)
 {
 	real *to = y.at;
@@ -29,12 +29,12 @@ void cpu_draw(Array y, size_t n, double sd, double bound, uint64_t seed,
 	cpu_round(y, n);
 }
 
-bool cpu_reads(Type stored, Type wanted)
+bool cpu_reads(Device *d, Type stored, Type wanted)
 {
 	return stored == wanted;
 }
 
-void cpu_cast(Array y, Array x, size_t n)
+void cpu_cast(Device *d, Array y, Array x, size_t n)
 {
 	const real *from = x.at;
 	real *to = y.at;
@@ -45,7 +45,7 @@ void cpu_cast(Array y, Array x, size_t n)
 		cpu_round(y, n);
 }
 
-void cpu_add(Array y, Array a, Array b, size_t n)
+void cpu_add(Device *d, Array y, Array a, Array b, size_t n)
 {
 	const real *p = a.at, *q = b.at;
 	real *to = y.at;
@@ -55,7 +55,7 @@ void cpu_add(Array y, Array a, Array b, size_t n)
 	cpu_round(y, n);
 }
 
-void cpu_mean(Array mean, int32_t *nonfinite, Array x, size_t n)
+void cpu_mean(Device *d, Array mean, int32_t *nonfinite, Array x, size_t n)
 {
 	const real *from = x.at;
 	double sum = 0;
@@ -65,7 +65,7 @@ void cpu_mean(Array mean, int32_t *nonfinite, Array x, size_t n)
 	*nonfinite = !isfinite(sum);
 }
 
-void cpu_count_nonfinite(int32_t *count, Array x, size_t n)
+void cpu_count_nonfinite(Device *d, int32_t *count, Array x, size_t n)
 {
 	const real *from = x.at;
 	int32_t found = 0;

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-void cpu_embedding_forward(Array x, Array table, const int32_t *tokens,
+void cpu_embedding_forward(Device *d, Array x, Array table, const int32_t *tokens,
 	size_t N, size_t C)
 {
 	real *to = x.at;
@@ -13,12 +13,12 @@ void cpu_embedding_forward(Array x, Array table, const int32_t *tokens,
 	cpu_round(x, N * C);
 }
 
-void cpu_embedding_backward(Array dtable, double beta, Array dx,
+void cpu_embedding_backward(Device *d, Array dtable, double beta, Array dx,
 	const int32_t *tokens, size_t N, size_t C, size_t V)
 {
 	enum { COLUMNS = 64 };
 	if (beta == 0)
-		cpu_fill(dtable, 0, V * C);
+		cpu_fill(d, dtable, 0, V * C);
 	real *rows = dtable.at;
 	const real *from = dx.at;
 	#pragma omp parallel for schedule(static)

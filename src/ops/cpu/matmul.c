@@ -18,7 +18,7 @@ static void gemm(real *c, const real *a, const real *b, const Matmul *s)
 			(int)s->ldb, (real)s->beta, c, (int)s->ldc);
 }
 
-void cpu_matmul(Array C, Array A, Array B, Matmul s)
+void cpu_matmul(Device *d, Array C, Array A, Array B, Matmul s)
 {
 	size_t outer = s.outer ? s.outer : 1, inner = s.inner ? s.inner : 1;
 	assert(s.beta == 0 || C.type == TYPE_REAL);

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-void cpu_rmsnorm_forward(Array y, Array rho, Array x, Array g, size_t rows,
+void cpu_rmsnorm_forward(Device *d, Array y, Array rho, Array x, Array g, size_t rows,
 	size_t C, double eps)
 {
 	const real *gain = g.at;
@@ -23,7 +23,7 @@ void cpu_rmsnorm_forward(Array y, Array rho, Array x, Array g, size_t rows,
 	cpu_round(y, rows * C);
 }
 
-void cpu_rmsnorm_backward(Array dx, Array dg, Array dy, Array x, Array g,
+void cpu_rmsnorm_backward(Device *d, Array dx, Array dg, Array dy, Array x, Array g,
 	Array rho, size_t rows, size_t C)
 {
 	const real *gain = g.at, *r = rho.at;

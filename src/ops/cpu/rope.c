@@ -1,6 +1,6 @@
 #include "ops/cpu/cpu.h"
 
-void cpu_rope(Array y, Array x, Array cosine, Array sine, size_t B, size_t T,
+void cpu_rope(Device *d, Array y, Array x, Array cosine, Array sine, size_t B, size_t T,
 	size_t H, size_t D, int direction)
 {
 	size_t half = D / 2;

@@ -4,7 +4,7 @@
 
 #include "ops/cpu/exponential.h"
 
-void cpu_softmax_forward(Array P, Array S, double scale, size_t matrices,
+void cpu_softmax_forward(Device *d, Array P, Array S, double scale, size_t matrices,
 	size_t T)
 {
 	#pragma omp parallel for schedule(static)
@@ -27,7 +27,7 @@ void cpu_softmax_forward(Array P, Array S, double scale, size_t matrices,
 	cpu_round(P, matrices * T * T);
 }
 
-void cpu_softmax_backward(Array dS, Array dP, Array P, double scale,
+void cpu_softmax_backward(Device *d, Array dS, Array dP, Array P, double scale,
 	size_t matrices, size_t T)
 {
 	#pragma omp parallel for schedule(static)

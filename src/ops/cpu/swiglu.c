@@ -7,7 +7,7 @@ static real sigmoid(real x)
 	return 1 / (1 + exponential(-x));
 }
 
-void cpu_swiglu_forward(Array h, Array a, Array b, size_t n)
+void cpu_swiglu_forward(Device *d, Array h, Array a, Array b, size_t n)
 {
 	const real *gate = a.at, *up = b.at;
 	real *out = h.at;
@@ -17,7 +17,7 @@ void cpu_swiglu_forward(Array h, Array a, Array b, size_t n)
 	cpu_round(h, n);
 }
 
-void cpu_swiglu_backward(Array da, Array db, Array dh, Array a, Array b,
+void cpu_swiglu_backward(Device *d, Array da, Array db, Array dh, Array a, Array b,
 	size_t n)
 {
 	const real *gate = a.at, *up = b.at, *grad = dh.at;

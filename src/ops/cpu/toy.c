@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-void cpu_relu_forward(Array y, Array x, size_t n)
+void cpu_relu_forward(Device *d, Array y, Array x, size_t n)
 {
 	const real *in = x.at;
 	real *out = y.at;
@@ -12,7 +12,7 @@ void cpu_relu_forward(Array y, Array x, size_t n)
 	cpu_round(y, n);
 }
 
-void cpu_relu_backward(Array dx, Array dy, Array x, size_t n)
+void cpu_relu_backward(Device *d, Array dx, Array dy, Array x, size_t n)
 {
 	const real *in = x.at, *grad = dy.at;
 	real *out = dx.at;
@@ -35,7 +35,7 @@ static void row_statistics(real *mean, real *rstd, const real *x, size_t C,
 	*mean = (real)m;
 	*rstd = (real)(1 / sqrt(squares / C + eps));
 }
-void cpu_layernorm_forward(Array y, Array mean, Array rstd, Array x, Array g,
+void cpu_layernorm_forward(Device *d, Array y, Array mean, Array rstd, Array x, Array g,
 		Array b, size_t rows, size_t C, double eps)
 {
 	const real *gain = g.at, *shift = b.at;
@@ -50,7 +50,7 @@ void cpu_layernorm_forward(Array y, Array mean, Array rstd, Array x, Array g,
 	}
 	cpu_round(y, rows * C);
 }
-void cpu_layernorm_backward(Array dx, Array dg, Array db, Array dy, Array x,
+void cpu_layernorm_backward(Device *d, Array dx, Array dg, Array db, Array dy, Array x,
 		Array g, Array mean, Array rstd, size_t rows, size_t C)
 {
 	const real *gain = g.at, *m = mean.at, *r = rstd.at;

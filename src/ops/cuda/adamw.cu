@@ -51,7 +51,7 @@ __global__ __launch_bounds__(THREADS) void adamw(Moments a, L *low, size_t n,
 			update<1>(a, low, at, *step);
 }
 
-extern "C" void cuda_fused_adamw(Array w, Array low, Array g, Array m, Array v,
+extern "C" void cuda_fused_adamw(Device *d, Array w, Array low, Array g, Array m, Array v,
 	size_t n, const AdamWStep *step, const int32_t *skip)
 {
 	const bool wide = packs(w, 4) && packs(g, 4) && packs(m, 4) && packs(v, 4)
@@ -62,7 +62,7 @@ extern "C" void cuda_fused_adamw(Array w, Array low, Array g, Array m, Array v,
 		using L = decltype(l);
 		const auto kernel = wide ? adamw<4, L> : adamw<1, L>;
 		kernel<<<blocks_for(n, THREADS * (wide ? 4 : 1)), THREADS, 0,
-			cuda_stream()>>>(a, (L *)low.at, n, step, skip);
+			cuda_stream(d)>>>(a, (L *)low.at, n, step, skip);
 	});
 	LAUNCHED();
 }

@@ -26,38 +26,39 @@ const AttentionKernel cuda_attention_kernels[] = {
 };
 
 /* NULL: there is none */
-static const AttentionKernel *last_supported(const Attention *a,
+static const AttentionKernel *last_supported(Device *d, const Attention *a,
 	const AttentionGradient *g)
 {
 	const AttentionKernel *last = NULL;
 	for (const AttentionKernel *kernel = cuda_attention_kernels; kernel->name;
 		kernel++)
-		if (kernel->supports(a, g))
+		if (kernel->supports(d, a, g))
 			last = kernel;
 	return last;
 }
 
-bool cuda_fused_supports_attention(Type type, size_t D)
+bool cuda_supports_attention(Device *d, Type type, size_t D)
 {
 	Attention a = { .D = D, .q.x.type = type };
-	return last_supported(&a, NULL) != NULL;
+	return last_supported(d, &a, NULL) != NULL;
 }
 
-size_t cuda_fused_attention_scratch(const Attention *a)
+size_t cuda_attention_scratch(Device *d, const Attention *a,
+	const AttentionGradient *g)
 {
-	return last_supported(a, NULL)->scratch(a);
+	return last_supported(d, a, g)->scratch(d, a, g);
 }
 
-void cuda_fused_attention_forward(Attention a)
+void cuda_attention_forward(Device *d, Attention a)
 {
-	const AttentionKernel *kernel = last_supported(&a, NULL);
-	assert(kernel && "cuda_fused_supports_attention was asked");
-	kernel->forward(a);
+	const AttentionKernel *kernel = last_supported(d, &a, NULL);
+	assert(kernel && "cuda_supports_attention was asked");
+	kernel->forward(d, a);
 }
 
-void cuda_fused_attention_backward(Attention a, AttentionGradient g)
+void cuda_attention_backward(Device *d, Attention a, AttentionGradient g)
 {
-	const AttentionKernel *kernel = last_supported(&a, &g);
-	assert(kernel && "cuda_fused_supports_attention was asked");
-	kernel->backward(a, g);
+	const AttentionKernel *kernel = last_supported(d, &a, &g);
+	assert(kernel && "cuda_supports_attention was asked");
+	kernel->backward(d, a, g);
 }

@@ -223,7 +223,7 @@ template <class F> static bool with_heads(Type type, size_t D, F f)
 	}
 }
 
-extern "C" bool cuda_mma_sync_supports(const Attention *a,
+extern "C" bool cuda_mma_sync_supports(Device *d, const Attention *a,
 	const AttentionGradient *)
 {
 	int device, most, need = 0;
@@ -246,50 +246,51 @@ static bool packs(Heads x)
 }
 
 template <class Kernel, class... Arguments>
-static void launch(Kernel kernel, const Attention &a, size_t rows, int nbytes,
-	Arguments... arguments)
+static void launch(Device *d, Kernel kernel, const Attention &a, size_t rows,
+	int nbytes, Arguments... arguments)
 {
 	const dim3 grid(blocks_for(a.B * a.H, 1), blocks_for(rows, M));
 	assert(grid.y <= 65535 && "as many tiles as a grid has rows");
 	CUDA(cudaFuncSetAttribute(kernel,
 		cudaFuncAttributeMaxDynamicSharedMemorySize, nbytes));
-	kernel<<<grid, 32 * WARPS, nbytes, cuda_stream()>>>(a, arguments...);
+	kernel<<<grid, 32 * WARPS, nbytes, cuda_stream(d)>>>(a, arguments...);
 	LAUNCHED();
 }
 
-extern "C" void cuda_mma_sync_forward(Attention a)
+extern "C" void cuda_mma_sync_forward(Device *d, Attention a)
 {
 	assert(a.seqlen_k > 0 && a.scale > 0);
 	const bool wide = packs(a.q) && packs(a.k) && packs(a.v) && packs(a.o);
 	const bool done = with_heads(a.q.x.type, a.D, [&](auto operands, auto D) {
 		using F = decltype(operands);
-		launch(mma_sync_forward<F, D.value, 64>, a, a.seqlen_q,
+		launch(d, mma_sync_forward<F, D.value, 64>, a, a.seqlen_q,
 			shared_bytes<typename F::Stored, D.value, 64>(1, 0), wide);
 	});
 	assert(done && "cuda_mma_sync_supports was asked");
 }
 
 /* of mma_sync_dq, for mma_sync_dkv: delta (B, H, queries) */
-extern "C" size_t cuda_mma_sync_scratch(const Attention *a)
+extern "C" size_t cuda_mma_sync_scratch(Device *d, const Attention *a,
+	const AttentionGradient *g)
 {
-	return a->B * a->H * a->seqlen_q * sizeof(float);
+	return g ? a->B * a->H * a->seqlen_q * sizeof(float) : 0;
 }
 
-extern "C" void cuda_mma_sync_backward(Attention a, AttentionGradient g)
+extern "C" void cuda_mma_sync_backward(Device *d, Attention a, AttentionGradient g)
 {
 	const bool wide = packs(a.q) && packs(a.k) && packs(a.v) && packs(g.d_o)
 		&& packs(g.dq) && packs(g.dk) && packs(g.dv);
-	float *deltas = (float *)cuda_scratch(cuda_mma_sync_scratch(&a),
+	float *deltas = (float *)cuda_scratch(d, cuda_mma_sync_scratch(d, &a, &g),
 		"attention's delta");
 	const bool done = with_heads(a.q.x.type, a.D, [&](auto operands, auto D) {
 		using F = decltype(operands);
 		using T = typename F::Stored;
 		constexpr int N = tile_rows<T, D.value>;
-		launch(mma_sync_dq<F, D.value, N>, a, a.seqlen_q,
+		launch(d, mma_sync_dq<F, D.value, N>, a, a.seqlen_q,
 			shared_bytes<T, D.value, N>(2, 0), g, deltas, wide);
-		launch(mma_sync_dkv<F, D.value, N>, a, a.seqlen_k,
+		launch(d, mma_sync_dkv<F, D.value, N>, a, a.seqlen_k,
 			shared_bytes<T, D.value, N>(2, 2 * N), g, deltas, wide);
 	});
-	cuda_release(deltas);
+	device_free(d, deltas);
 	assert(done && "cuda_mma_sync_supports was asked");
 }

@@ -209,7 +209,7 @@ template <class F> static bool with_rows(Type type, size_t D, F f)
 	}
 }
 
-extern "C" bool cuda_simt_supports(const Attention *a,
+extern "C" bool cuda_simt_supports(Device *d, const Attention *a,
 	const AttentionGradient *)
 {
 	return with_rows(a->q.x.type, a->D, [](auto, auto) { });
@@ -220,27 +220,27 @@ static dim3 grid_of(const Attention &a, size_t rows)
 	return dim3(blocks_for(a.B * a.H, 1), blocks_for(rows, ROWS));
 }
 
-extern "C" void cuda_simt_forward(Attention a)
+extern "C" void cuda_simt_forward(Device *d, Attention a)
 {
 	with_rows(a.q.x.type, a.D, [&](auto stored, auto D) {
 		simt_forward<decltype(stored), D.value>
-			<<<grid_of(a, a.seqlen_q), THREADS, 0, cuda_stream()>>>(a);
+			<<<grid_of(a, a.seqlen_q), THREADS, 0, cuda_stream(d)>>>(a);
 	});
 	LAUNCHED();
 }
 
-extern "C" void cuda_simt_backward(Attention a, AttentionGradient g)
+extern "C" void cuda_simt_backward(Device *d, Attention a, AttentionGradient g)
 {
-	float *deltas = (float *)cuda_scratch(cuda_mma_sync_scratch(&a),
+	float *deltas = (float *)cuda_scratch(d, cuda_mma_sync_scratch(d, &a, &g),
 		"attention's delta");
 	with_rows(a.q.x.type, a.D, [&](auto stored, auto D) {
 		simt_dq<decltype(stored), D.value>
-			<<<grid_of(a, a.seqlen_q), THREADS, 0, cuda_stream()>>>(a, g,
+			<<<grid_of(a, a.seqlen_q), THREADS, 0, cuda_stream(d)>>>(a, g,
 			deltas);
 		simt_dkv<decltype(stored), D.value>
-			<<<grid_of(a, a.seqlen_k), THREADS, 0, cuda_stream()>>>(a, g,
+			<<<grid_of(a, a.seqlen_k), THREADS, 0, cuda_stream(d)>>>(a, g,
 			deltas);
 	});
 	LAUNCHED();
-	cuda_release(deltas);
+	device_free(d, deltas);
 }

@@ -11,11 +11,11 @@
 #include "ops/cuda/split_fp16_backward.cuh"
 #include "ops/cuda/split_fp16_forward.cuh"
 
-extern "C" bool cuda_split_fp16_supports(const Attention *a,
+extern "C" bool cuda_split_fp16_supports(Device *d, const Attention *a,
 	const AttentionGradient *)
 {
 	return a->q.x.type == FP32 && with_width(a->D, [](auto) { })
-		&& hopper_present();
+		&& hopper_present(d);
 }
 static bool moves(Heads x, size_t N)
 {
@@ -78,20 +78,21 @@ struct Splitter {
 		all.at[count++] = { x, (int)n, moves(x, 4), to };
 		most = to.count > most ? to.count : most;
 	}
-	template <int D> void run()
+	template <int D> void run(Device *d)
 	{
 		const dim3 grid(blocks_for(all.heads * most, 1), count);
-		split_tiles<D><<<grid, SPLITTERS, 0, cuda_stream()>>>(all);
+		split_tiles<D><<<grid, SPLITTERS, 0, cuda_stream(d)>>>(all);
 		LAUNCHED();
 	}
 };
 /* a block for each tile of each head */
 template <class Kernel, class Given>
-static void launch(Kernel kernel, size_t tiles, int nbytes, const Given &given)
+static void launch(Device *d, Kernel kernel, size_t tiles, int nbytes,
+	const Given &given)
 {
 	CUDA(cudaFuncSetAttribute(kernel,
 		cudaFuncAttributeMaxDynamicSharedMemorySize, nbytes));
-	kernel<<<blocks_for(tiles, 1), THREADS, nbytes, cuda_stream()>>>(given);
+	kernel<<<blocks_for(tiles, 1), THREADS, nbytes, cuda_stream(d)>>>(given);
 	LAUNCHED();
 }
 
@@ -100,12 +101,12 @@ static void check(const Attention &a)
 	assert(a.seqlen_k > 0 && a.seqlen_q > 0 && a.scale > 0);
 	assert(a.seqlen_k < INT32_MAX - ROWS && a.seqlen_q < INT32_MAX - ROWS);
 }
-extern "C" void cuda_split_fp16_forward(Attention a)
+extern "C" void cuda_split_fp16_forward(Device *d, Attention a)
 {
 	const size_t heads = a.B * a.H;
 	Forward f = { a, {}, {}, {}, moves(a.o, 2) };
 	check(a);
-	void *scratch = cuda_scratch(place(f, NULL), "attention's split fp16");
+	void *scratch = cuda_scratch(d, place(f, NULL), "attention's split fp16");
 	place(f, scratch);
 	Splitter splitter = { { {}, heads, a.H }, 0, 0 };
 	splitter.add(a.q, a.seqlen_q, f.q);
@@ -113,28 +114,30 @@ extern "C" void cuda_split_fp16_forward(Attention a)
 	splitter.add(a.v, a.seqlen_k, f.v);
 	const bool done = with_width(a.D, [&](auto D) {
 		constexpr int width = decltype(D)::value;
-		splitter.run<width>();
-		launch(split_fp16_forward<width>, heads * f.q.count,
+		splitter.run<width>(d);
+		launch(d, split_fp16_forward<width>, heads * f.q.count,
 			KeyRing<width, 1>::NBYTES, f);
 	});
-	cuda_release(scratch);
+	device_free(d, scratch);
 	assert(done && "cuda_split_fp16_supports was asked");
 }
-extern "C" size_t cuda_split_fp16_scratch(const Attention *a)
+extern "C" size_t cuda_split_fp16_scratch(Device *d, const Attention *a,
+	const AttentionGradient *g)
 {
+	Forward f = {};
 	Backward b = {};
-	b.a = *a;
-	return place(b, NULL);
+	f.a = b.a = *a;
+	return g ? place(b, NULL) : place(f, NULL);
 }
 
-extern "C" void cuda_split_fp16_backward(Attention a, AttentionGradient g)
+extern "C" void cuda_split_fp16_backward(Device *d, Attention a, AttentionGradient g)
 {
 	const size_t heads = a.B * a.H;
 	Backward b = { a, g, {}, {}, {}, {}, NULL, NULL,
 		moves(g.dq, 2) && moves(g.dk, 2) && moves(g.dv, 2),
 		moves(a.o, 4) && moves(g.d_o, 4) };
 	check(a);
-	void *scratch = cuda_scratch(place(b, NULL), "attention's split fp16");
+	void *scratch = cuda_scratch(d, place(b, NULL), "attention's split fp16");
 	place(b, scratch);
 	Splitter splitter = { { {}, heads, a.H }, 0, 0 };
 	splitter.add(a.q, a.seqlen_q, b.q);
@@ -143,16 +146,16 @@ extern "C" void cuda_split_fp16_backward(Attention a, AttentionGradient g)
 	splitter.add(g.d_o, a.seqlen_q, b.d_o);
 	const size_t rows = heads * b.q.count * ROWS;
 	split_fp16_delta<<<blocks_for(rows, FINDERS / TEAM), FINDERS, 0,
-		cuda_stream()>>>(b);
+		cuda_stream(d)>>>(b);
 	LAUNCHED();
 	const bool done = with_width(a.D, [&](auto D) {
 		constexpr int width = decltype(D)::value;
-		splitter.run<width>();
-		launch(split_fp16_dq<width>, heads * b.q.count,
+		splitter.run<width>(d);
+		launch(d, split_fp16_dq<width>, heads * b.q.count,
 			KeyRing<width, 2>::NBYTES, b);
-		launch(split_fp16_dkv<width>, heads * b.k.count,
+		launch(d, split_fp16_dkv<width>, heads * b.k.count,
 			QueryRing<width>::NBYTES, b);
 	});
-	cuda_release(scratch);
+	device_free(d, scratch);
 	assert(done && "cuda_split_fp16_supports was asked");
 }

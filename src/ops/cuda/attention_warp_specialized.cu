@@ -344,13 +344,13 @@ void warp_specialized_forward(
 #endif
 }
 struct Choice {
-	void (*launch)(const Attention &a);
+	void (*launch)(Device *d, const Attention &a);
 	int M, N, blocks;
 	float relative_cost;    /* time for a score, in that of multi_warpgroup */
 };
 
 /* time for the longer of: a multiprocessor's share, the longest tile */
-static double estimate(const Choice &c, const Attention &a)
+static double estimate(const Device *d, const Choice &c, const Attention &a)
 {
 	double sum = 0, longest = 0;
 	for (size_t first = 0; first < a.seqlen_q; first += c.M) {
@@ -359,8 +359,8 @@ static double estimate(const Choice &c, const Attention &a)
 		longest = fmax(longest, (double)c.M * ((seen + c.N - 1) / c.N * c.N));
 		sum += (double)c.M * ((seen + c.N - 1) / c.N * c.N);
 	}
-	return c.relative_cost * fmax(sum * (a.B * a.H) / cuda_multiprocessors(),
-		longest * c.blocks);
+	return c.relative_cost
+		* fmax(sum * (a.B * a.H) / cuda_multiprocessors(d), longest * c.blocks);
 }
 
 /* heads whose K and V stay in the L2 cache together, 32 MiB of its 50 */
@@ -375,15 +375,21 @@ static int heads_together(const Attention &a)
 enum { LAUNCHES = 1024 };
 static __device__ unsigned tile_counter[LAUNCHES][2];
 
-static unsigned *next_tile_counters(void)
+static void forget_launches(Device *, void *)
 {
-	static unsigned launches;
-	void *all;
-	CUDA(cudaGetSymbolAddress(&all, tile_counter));
-	return (unsigned *)all + launches++ % LAUNCHES * 2;
 }
 
-template <class C> static void launch(const Attention &a)
+static unsigned *next_tile_counters(Device *d)
+{
+	unsigned *launches = (unsigned *)device_keep(d, sizeof *launches,
+		forget_launches);
+	void *all;
+	cuda_stream(d);                 /* of this GPU */
+	CUDA(cudaGetSymbolAddress(&all, tile_counter));
+	return (unsigned *)all + (*launches)++ % LAUNCHES * 2;
+}
+
+template <class C> static void launch(Device *d, const Attention &a)
 {
 	assert(a.seqlen_k > 0 && a.scale > 0 && a.seqlen_q < 1 << 30
 		&& a.seqlen_k < 1 << 30);
@@ -402,13 +408,13 @@ template <class C> static void launch(const Attention &a)
 	p.base2 = (float)a.scale * LOG2_E;
 	p.causal = a.causal;
 	p.L = (float *)a.L.at;
-	const int blocks = cuda_multiprocessors() * C::BLOCKS;
+	const int blocks = cuda_multiprocessors(d) * C::BLOCKS;
 	if (p.tiles > blocks)
-		p.tile_counter = next_tile_counters();
+		p.tile_counter = next_tile_counters(d);
 	CUDA(cudaFuncSetAttribute(warp_specialized_forward<C>,
 		cudaFuncAttributeMaxDynamicSharedMemorySize, C::NBYTES));
 	warp_specialized_forward<C><<<p.tiles < blocks ? p.tiles : blocks,
-		C::THREADS, C::NBYTES, cuda_stream()>>>(maps, p);
+		C::THREADS, C::NBYTES, cuda_stream(d)>>>(maps, p);
 	LAUNCHED();
 }
 template <class C> static constexpr Choice choice(float relative_cost)
@@ -446,27 +452,27 @@ static const Choice *choices_of(const Attention &a)
 	return a.q.x.type == FP16 ? choices_for<fp16>(a.D)
 		: a.q.x.type == BF16 ? choices_for<bf16>(a.D) : NULL;
 }
-extern "C" void cuda_warp_specialized_forward(Attention a)
+extern "C" void cuda_warp_specialized_forward(Device *d, Attention a)
 {
 	const Choice *c = choices_of(a), *best = c;
 	assert(c && "hopper_supports was asked");
 	for (int i = 1; i < CHOICES; i++)
-		if (estimate(c[i], a) < estimate(*best, a))
+		if (estimate(d, c[i], a) < estimate(d, *best, a))
 			best = c + i;
-	best->launch(a);
+	best->launch(d, a);
 }
 
-extern "C" void cuda_multi_warpgroup_forward(Attention a)
+extern "C" void cuda_multi_warpgroup_forward(Device *d, Attention a)
 {
-	choices_of(a)[MULTI_WARPGROUP].launch(a);
+	choices_of(a)[MULTI_WARPGROUP].launch(d, a);
 }
 
-extern "C" void cuda_m64_forward(Attention a)
+extern "C" void cuda_m64_forward(Device *d, Attention a)
 {
-	choices_of(a)[M64].launch(a);
+	choices_of(a)[M64].launch(d, a);
 }
 
-extern "C" void cuda_split_kv_forward(Attention a)
+extern "C" void cuda_split_kv_forward(Device *d, Attention a)
 {
-	choices_of(a)[SPLIT_KV].launch(a);
+	choices_of(a)[SPLIT_KV].launch(d, a);
 }

@@ -184,10 +184,11 @@ static size_t padded_rows(const Attention *a)
 	return (a->seqlen_q + PADDED - 1) / PADDED * PADDED;
 }
 
-extern "C" size_t cuda_warp_specialized_scratch(const Attention *a)
+extern "C" size_t cuda_warp_specialized_scratch(Device *d, const Attention *a,
+	const AttentionGradient *g)
 {
 	const size_t rows = a->B * a->H * padded_rows(a);
-	return (rows * (a->D + 2) + rows / BLOCK + 1) * sizeof(float);
+	return g ? (rows * (a->D + 2) + rows / BLOCK + 1) * sizeof(float) : 0;
 }
 
 static Scratch scratch_in(void *scratch, const Attention &a)
@@ -226,8 +227,8 @@ static Backward arguments_of(const Attention &a, const AttentionGradient &g,
 }
 /* the kernel awaits those before it by itself */
 template <class... Wanted, class... Given>
-static void launch_dependent(void (*kernel)(Wanted...), unsigned blocks,
-	int threads, size_t nbytes, Given... given)
+static void launch_dependent(Device *d, void (*kernel)(Wanted...),
+	unsigned blocks, int threads, size_t nbytes, Given... given)
 {
 	cudaLaunchAttribute early = {};
 	early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
@@ -236,17 +237,17 @@ static void launch_dependent(void (*kernel)(Wanted...), unsigned blocks,
 	config.gridDim = dim3(blocks);
 	config.blockDim = dim3(threads);
 	config.dynamicSmemBytes = nbytes;
-	config.stream = cuda_stream();
+	config.stream = cuda_stream(d);
 	config.attrs = &early;
 	config.numAttrs = 1;
 	CUDA(cudaLaunchKernelEx(&config, kernel, Wanted(given)...));
 }
-extern "C" void cuda_warp_specialized_backward(Attention a, AttentionGradient g)
+extern "C" void cuda_warp_specialized_backward(Device *d, Attention a, AttentionGradient g)
 {
 	assert(a.seqlen_k > 0 && a.scale > 0 && tma_aligned(a.o)
 		&& tma_aligned(g.dq));
 	assert(a.seqlen_q < 1 << 30 && a.seqlen_k < 1 << 30);
-	void *scratch = cuda_scratch(cuda_warp_specialized_scratch(&a),
+	void *scratch = cuda_scratch(d, cuda_warp_specialized_scratch(d, &a, &g),
 		"attention's gradient");
 	const Scratch w = scratch_in(scratch, a);
 	const size_t heads = a.B * a.H;
@@ -257,15 +258,15 @@ extern "C" void cuda_warp_specialized_backward(Attention a, AttentionGradient g)
 		CUDA(cudaFuncSetAttribute(warp_specialized_backward<S>,
 			cudaFuncAttributeMaxDynamicSharedMemorySize, S::NBYTES));
 		backward_preprocess<T, S::D>
-			<<<blocks_for(heads * w.rows, BLOCK), 128, 0, cuda_stream()>>>(w,
+			<<<blocks_for(heads * w.rows, BLOCK), 128, 0, cuda_stream(d)>>>(w,
 			a.o, g.d_o, (const float *)a.L.at, b.H);
 		LAUNCHED();
-		launch_dependent(warp_specialized_backward<S>,
+		launch_dependent(d, warp_specialized_backward<S>,
 			blocks_for(heads * b.tiles, 1), S::THREADS, S::NBYTES, b);
-		launch_dependent(backward_postprocess<T, S::D>,
+		launch_dependent(d, backward_postprocess<T, S::D>,
 			blocks_for(heads * ((a.seqlen_q + BLOCK - 1) / BLOCK), 1), 128, 0,
 			w, g.dq, b.angles, b.scale, b.H);
 	});
-	cuda_release(scratch);
+	device_free(d, scratch);
 	assert(done && "hopper_supports was asked");
 }

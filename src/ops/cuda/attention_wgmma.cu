@@ -355,7 +355,7 @@ template <class F> static bool with_heads(Type type, size_t D, F f)
 	return type == BF16 ? with(bf16()) : type == FP16 && with(fp16());
 }
 template <class S, class Kernel, class... Arguments>
-static void launch(Kernel kernel, const Attention &a, size_t rows,
+static void launch(Device *d, Kernel kernel, const Attention &a, size_t rows,
 	Arguments... arguments)
 {
 	const dim3 grid(blocks_for(a.B * a.H, 1), blocks_for(rows, OWN));
@@ -363,42 +363,43 @@ static void launch(Kernel kernel, const Attention &a, size_t rows,
 	assert(grid.y <= 65535 && "as many tiles as a grid has rows");
 	CUDA(cudaFuncSetAttribute(kernel,
 		cudaFuncAttributeMaxDynamicSharedMemorySize, nbytes));
-	kernel<<<grid, THREADS, nbytes, cuda_stream()>>>(a, arguments...);
+	kernel<<<grid, THREADS, nbytes, cuda_stream(d)>>>(a, arguments...);
 	LAUNCHED();
 }
 
-extern "C" void cuda_wgmma_forward(Attention a)
+extern "C" void cuda_wgmma_forward(Device *d, Attention a)
 {
 	assert(a.seqlen_k > 0 && a.scale > 0);
 	const bool done = with_heads(a.q.x.type, a.D, [&](auto stored, auto width) {
 		using T = decltype(stored);
 		constexpr int D = width.value, N = Sizes<D>::FORWARD;
-		launch<Shared<1, N, D>>(
+		launch<Shared<1, N, D>>(d,
 			wgmma_forward<T, D, N, Sizes<D>::FORWARD_BLOCKS>, a, a.seqlen_q,
 			maps_of(a, NULL, OWN, N));
 	});
 	assert(done && "hopper_supports was asked");
 }
-extern "C" size_t cuda_wgmma_scratch(const Attention *a)
+extern "C" size_t cuda_wgmma_scratch(Device *d, const Attention *a,
+	const AttentionGradient *g)
 {
-	return a->B * a->H * 2 * padded(a->seqlen_q) * sizeof(float);
+	return g ? a->B * a->H * 2 * padded(a->seqlen_q) * sizeof(float) : 0;
 }
 
-extern "C" void cuda_wgmma_backward(Attention a, AttentionGradient g)
+extern "C" void cuda_wgmma_backward(Device *d, Attention a, AttentionGradient g)
 {
 	assert(a.seqlen_k > 0 && a.scale > 0);
-	float *row_stats = (float *)cuda_scratch(cuda_wgmma_scratch(&a),
+	float *row_stats = (float *)cuda_scratch(d, cuda_wgmma_scratch(d, &a, &g),
 		"attention's L and delta");
 	const bool done = with_heads(a.q.x.type, a.D, [&](auto stored, auto width) {
 		using T = decltype(stored);
 		constexpr int D = width.value, KEYS = Sizes<D>::KEYS,
 			QUERIES = Sizes<D>::QUERIES;
-		launch<Shared<2, KEYS, D>>(
+		launch<Shared<2, KEYS, D>>(d,
 			wgmma_dq<T, D, KEYS, Sizes<D>::KEYS_BLOCKS>, a, a.seqlen_q, g,
 			maps_of(a, &g.d_o, OWN, KEYS), row_stats);
-		launch<Shared<2, QUERIES, D>>(wgmma_dkv<T, D, QUERIES>, a, a.seqlen_k,
-			g, maps_of(a, &g.d_o, QUERIES, OWN), row_stats);
+		launch<Shared<2, QUERIES, D>>(d, wgmma_dkv<T, D, QUERIES>, a,
+			a.seqlen_k, g, maps_of(a, &g.d_o, QUERIES, OWN), row_stats);
 	});
-	cuda_release(row_stats);
+	device_free(d, row_stats);
 	assert(done && "hopper_supports was asked");
 }

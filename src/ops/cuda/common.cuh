@@ -7,8 +7,8 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-#include "device/cuda/cuda.h"
 #include "ops/cuda/cuda.h"
+#include "ops/cuda/stream.h"
 
 using bf16 = __nv_bfloat16;
 using fp16 = __half;
@@ -179,12 +179,12 @@ static inline unsigned threads_for(size_t n, unsigned most)
 
 /* blocks that run at once and have n pieces of work in equal shares */
 template <class Kernel>
-unsigned resident_for(size_t n, Kernel kernel, unsigned threads)
+unsigned resident_for(Device *d, size_t n, Kernel kernel, unsigned threads)
 {
 	int each = 0;
 	CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel,
 		(int)threads, 0));
-	return blocks_for(n, blocks_for(n, (size_t)each * cuda_multiprocessors()));
+	return blocks_for(n, blocks_for(n, (size_t)each * cuda_multiprocessors(d)));
 }
 
 /* after every launch */

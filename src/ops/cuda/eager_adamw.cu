@@ -1,7 +1,7 @@
 /* eager_adamw.cu: AdamW by elementary steps */
 #include "ops/cuda/elementary.cuh"
 
-extern "C" void cuda_adamw(Array w, Array g, Array m, Array v, size_t n,
+extern "C" void cuda_adamw(Device *d, Array w, Array g, Array m, Array v, size_t n,
 	const AdamWStep *step, const int32_t *skip)
 {
 	const auto plus = [] __device__ (float a, float b) { return a + b; };
@@ -9,25 +9,25 @@ extern "C" void cuda_adamw(Array w, Array g, Array m, Array v, size_t n,
 	const auto times = [] __device__ (float a, float b) { return a * b; };
 	const auto over = [] __device__ (float a, float b) { return a / b; };
 	const auto root = [] __device__ (float x) { return sqrtf(x); };
-	Array d = scratch(n, "unscaled gradient"), work = scratch(n, "update");
+	Array grad = scratch(d, n, "unscaled gradient"), work = scratch(d, n, "update");
 	const Setting unscale = { &step->unscale }, keep = { &step->keep },
 		rate = { &step->rate }, eps = { &step->eps },
 		beta1 = { &step->beta1 }, beta2 = { &step->beta2 },
 		new1 = { &step->one_minus_beta1 }, new2 = { &step->one_minus_beta2 };
-	map_unless(skip, d, n, times, g, unscale);
-	map_unless(skip, w, n, times, w, keep);
-	map_unless(skip, m, n, times, m, beta1);
-	map_unless(skip, work, n, times, d, new1);
-	map_unless(skip, m, n, plus, m, work);
-	map_unless(skip, v, n, times, v, beta2);
-	map_unless(skip, work, n, times, d, new2);
-	map_unless(skip, work, n, times, work, d);
-	map_unless(skip, v, n, plus, v, work);
-	map_unless(skip, work, n, root, v);
-	map_unless(skip, work, n, plus, work, eps);
-	map_unless(skip, work, n, over, m, work);
-	map_unless(skip, work, n, times, work, rate);
-	map_unless(skip, w, n, less, w, work);
-	cuda_release(work.at);
-	cuda_release(d.at);
+	map_unless(d, skip, grad, n, times, g, unscale);
+	map_unless(d, skip, w, n, times, w, keep);
+	map_unless(d, skip, m, n, times, m, beta1);
+	map_unless(d, skip, work, n, times, grad, new1);
+	map_unless(d, skip, m, n, plus, m, work);
+	map_unless(d, skip, v, n, times, v, beta2);
+	map_unless(d, skip, work, n, times, grad, new2);
+	map_unless(d, skip, work, n, times, work, grad);
+	map_unless(d, skip, v, n, plus, v, work);
+	map_unless(d, skip, work, n, root, v);
+	map_unless(d, skip, work, n, plus, work, eps);
+	map_unless(d, skip, work, n, over, m, work);
+	map_unless(d, skip, work, n, times, work, rate);
+	map_unless(d, skip, w, n, less, w, work);
+	device_free(d, work.at);
+	device_free(d, grad.at);
 }

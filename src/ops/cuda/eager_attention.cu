@@ -40,7 +40,7 @@ static inline bool packs_of(const Angle &a, size_t N)
 	return a.half % N == 0;
 }
 
-extern "C" void cuda_rope(Array y, Array x, Array cosine, Array sine, size_t B,
+extern "C" void cuda_rope(Device *d, Array y, Array x, Array cosine, Array sine, size_t B,
 	size_t T, size_t H, size_t D, int direction)
 {
 	const size_t n = B * T * H * (D / 2);
@@ -49,22 +49,22 @@ extern "C" void cuda_rope(Array y, Array x, Array cosine, Array sine, size_t B,
 	const Angle c = { (const float *)cosine.at, T, H, D / 2 };
 	const Angle s = { (const float *)sine.at, T, H, D / 2 };
 	const Half even = { x, 0 }, odd = { x, 1 };
-	Array first = scratch(n, "even elements"),
-		second = scratch(n, "odd elements"),
-		work = scratch(n, "RoPE's intermediate");
-	map(first, n, times, even, c);
-	map(work, n, times, odd, s);
-	map(first, n, [=] __device__ (float a, float b) { return a - sign * b; },
+	Array first = scratch(d, n, "even elements"),
+		second = scratch(d, n, "odd elements"),
+		work = scratch(d, n, "RoPE's intermediate");
+	map(d, first, n, times, even, c);
+	map(d, work, n, times, odd, s);
+	map(d, first, n, [=] __device__ (float a, float b) { return a - sign * b; },
 		first, work);
-	map(second, n, times, odd, c);
-	map(work, n, times, even, s);
-	map(second, n, [=] __device__ (float a, float b) { return a + sign * b; },
+	map(d, second, n, times, odd, c);
+	map(d, work, n, times, even, s);
+	map(d, second, n, [=] __device__ (float a, float b) { return a + sign * b; },
 		second, work);
-	map(y, 2 * n, [] __device__ (float x) { return x; }, (Pairs){
+	map(d, y, 2 * n, [] __device__ (float x) { return x; }, (Pairs){
 		(const float *)first.at, (const float *)second.at });
-	cuda_release(work.at);
-	cuda_release(second.at);
-	cuda_release(first.at);
+	device_free(d, work.at);
+	device_free(d, second.at);
+	device_free(d, first.at);
 }
 
 /* 1 up to the diagonal of (matrices, T, T), 0 after it */
@@ -81,29 +81,29 @@ __device__ inline void load(float (&x)[N], const Causal &from, size_t i)
 
 static inline bool packs_of(const Causal &c, size_t N) { return c.T % N == 0; }
 
-extern "C" void cuda_softmax_forward(Array P, Array S, double scale,
+extern "C" void cuda_softmax_forward(Device *d, Array P, Array S, double scale,
 	size_t matrices, size_t T)
 {
 	const size_t rows = matrices * T, n = rows * T;
 	const float factor = (float)scale;
-	Array work = scratch(n, "scores"), each = scratch(rows, "maximum, sum");
+	Array work = scratch(d, n, "scores"), each = scratch(d, rows, "maximum, sum");
 	const PerRow row = { (const float *)each.at, T };
 	const auto same = [] __device__ (float x) { return x; };
-	map(work, n, [=] __device__ (float s) { return s * factor; }, S);
-	map(work, n, [] __device__ (float s, float counts) {
+	map(d, work, n, [=] __device__ (float s) { return s * factor; }, S);
+	map(d, work, n, [] __device__ (float s, float counts) {
 		return counts ? s : -INFINITY;
 	}, work, (Causal){ T });
-	reduce_rows<MAXIMUM>((float *)each.at, rows, T, same, work);
-	map(work, n, [] __device__ (float s, float most) { return s - most; }, work,
+	reduce_rows<MAXIMUM>(d, (float *)each.at, rows, T, same, work);
+	map(d, work, n, [] __device__ (float s, float most) { return s - most; }, work,
 		row);
-	map(work, n, [] __device__ (float s) { return expf(s); }, work);
-	reduce_rows<SUM>((float *)each.at, rows, T, same, work);
-	map(P, n, [] __device__ (float e, float sum) { return e / sum; }, work, row);
-	cuda_release(each.at);
-	cuda_release(work.at);
+	map(d, work, n, [] __device__ (float s) { return expf(s); }, work);
+	reduce_rows<SUM>(d, (float *)each.at, rows, T, same, work);
+	map(d, P, n, [] __device__ (float e, float sum) { return e / sum; }, work, row);
+	device_free(d, each.at);
+	device_free(d, work.at);
 }
 
-extern "C" void cuda_softmax_backward(Array dS, Array dP, Array P, double scale,
+extern "C" void cuda_softmax_backward(Device *d, Array dS, Array dP, Array P, double scale,
 	size_t matrices, size_t T)
 {
 	const size_t rows = matrices * T, n = rows * T;
@@ -112,17 +112,17 @@ extern "C" void cuda_softmax_backward(Array dS, Array dP, Array P, double scale,
 	const auto masked = [] __device__ (float x, float counts) {
 		return counts ? x : 0;
 	};
-	Array work = scratch(n, "gradient of scores"), dot = scratch(rows, "dot");
-	map(work, n, times, P, dP);
-	map(work, n, masked, work, (Causal){ T });
-	reduce_rows<SUM>((float *)dot.at, rows, T, [] __device__ (float x) {
+	Array work = scratch(d, n, "gradient of scores"), dot = scratch(d, rows, "dot");
+	map(d, work, n, times, P, dP);
+	map(d, work, n, masked, work, (Causal){ T });
+	reduce_rows<SUM>(d, (float *)dot.at, rows, T, [] __device__ (float x) {
 		return x;
 	}, work);
-	map(work, n, [] __device__ (float d, float dot) { return d - dot; }, dP,
+	map(d, work, n, [] __device__ (float d, float dot) { return d - dot; }, dP,
 		(PerRow){ (const float *)dot.at, T });
-	map(work, n, times, P, work);
-	map(work, n, masked, work, (Causal){ T });
-	map(dS, n, [=] __device__ (float x) { return x * factor; }, work);
-	cuda_release(dot.at);
-	cuda_release(work.at);
+	map(d, work, n, times, P, work);
+	map(d, work, n, masked, work, (Causal){ T });
+	map(d, dS, n, [=] __device__ (float x) { return x * factor; }, work);
+	device_free(d, dot.at);
+	device_free(d, work.at);
 }

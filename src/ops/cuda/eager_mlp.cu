@@ -1,34 +1,34 @@
 /* eager_mlp.cu: SwiGLU and cross-entropy by elementary steps */
 #include "ops/cuda/elementary.cuh"
 
-extern "C" void cuda_swiglu_forward(Array h, Array a, Array b, size_t n)
+extern "C" void cuda_swiglu_forward(Device *d, Array h, Array a, Array b, size_t n)
 {
 	const auto times = [] __device__ (float a, float b) { return a * b; };
-	Array work = scratch(n, "SwiGLU's intermediate");
-	map(work, n, [] __device__ (float a) { return 1 / (1 + expf(-a)); }, a);
-	map(work, n, times, a, work);
-	map(h, n, times, work, b);
-	cuda_release(work.at);
+	Array work = scratch(d, n, "SwiGLU's intermediate");
+	map(d, work, n, [] __device__ (float a) { return 1 / (1 + expf(-a)); }, a);
+	map(d, work, n, times, a, work);
+	map(d, h, n, times, work, b);
+	device_free(d, work.at);
 }
 
-extern "C" void cuda_swiglu_backward(Array da, Array db, Array dh, Array a,
+extern "C" void cuda_swiglu_backward(Device *d, Array da, Array db, Array dh, Array a,
 	Array b, size_t n)
 {
 	const auto times = [] __device__ (float a, float b) { return a * b; };
-	Array s = scratch(n, "sigmoid"), work = scratch(n, "SwiGLU's intermediate"),
-		up = scratch(n, "gradient of the gate");
-	map(s, n, [] __device__ (float a) { return 1 / (1 + expf(-a)); }, a);
-	map(work, n, times, a, s);
-	map(up, n, times, dh, b);
-	map(db, n, times, dh, work);
-	map(work, n, [] __device__ (float s) { return 1 - s; }, s);
-	map(work, n, times, a, work);
-	map(work, n, [] __device__ (float x) { return 1 + x; }, work);
-	map(work, n, times, s, work);
-	map(da, n, times, up, work);
-	cuda_release(up.at);
-	cuda_release(work.at);
-	cuda_release(s.at);
+	Array s = scratch(d, n, "sigmoid"), work = scratch(d, n, "SwiGLU's intermediate"),
+		up = scratch(d, n, "gradient of the gate");
+	map(d, s, n, [] __device__ (float a) { return 1 / (1 + expf(-a)); }, a);
+	map(d, work, n, times, a, s);
+	map(d, up, n, times, dh, b);
+	map(d, db, n, times, dh, work);
+	map(d, work, n, [] __device__ (float s) { return 1 - s; }, s);
+	map(d, work, n, times, a, work);
+	map(d, work, n, [] __device__ (float x) { return 1 + x; }, work);
+	map(d, work, n, times, s, work);
+	map(d, da, n, times, up, work);
+	device_free(d, up.at);
+	device_free(d, work.at);
+	device_free(d, s.at);
 }
 
 /* the logit of each row's target, and 1 at the targets */
@@ -56,37 +56,37 @@ __device__ inline void load(float (&x)[N], const OneHot &from, size_t i)
 static inline bool packs_of(const Gathered &, size_t) { return true; }
 static inline bool packs_of(const OneHot &o, size_t N) { return o.V % N == 0; }
 
-extern "C" void cuda_cross_entropy_forward(Array losses, Array lse,
+extern "C" void cuda_cross_entropy_forward(Device *d, Array losses, Array lse,
 	Array logits, const int32_t *targets, size_t N, size_t V)
 {
 	const size_t n = N * V;
 	const auto same = [] __device__ (float x) { return x; };
 	const auto less = [] __device__ (float a, float b) { return a - b; };
-	Array work = scratch(n, "logits"), most = scratch(N, "maximum"),
-		target = scratch(N, "target's logit");
-	reduce_rows<MAXIMUM>((float *)most.at, N, V, same, logits);
-	map(work, n, less, logits, (PerRow){ (const float *)most.at, V });
-	map(work, n, [] __device__ (float x) { return expf(x); }, work);
-	reduce_rows<SUM>((float *)lse.at, N, V, same, work);
-	map(lse, N, [] __device__ (float sum) { return logf(sum); }, lse);
-	cuda_add(lse, lse, most, N);
-	map(target, N, same, (Gathered){ logits, targets, V });
-	map(losses, N, less, lse, target);
-	cuda_release(target.at);
-	cuda_release(most.at);
-	cuda_release(work.at);
+	Array work = scratch(d, n, "logits"), most = scratch(d, N, "maximum"),
+		target = scratch(d, N, "target's logit");
+	reduce_rows<MAXIMUM>(d, (float *)most.at, N, V, same, logits);
+	map(d, work, n, less, logits, (PerRow){ (const float *)most.at, V });
+	map(d, work, n, [] __device__ (float x) { return expf(x); }, work);
+	reduce_rows<SUM>(d, (float *)lse.at, N, V, same, work);
+	map(d, lse, N, [] __device__ (float sum) { return logf(sum); }, lse);
+	cuda_add(d, lse, lse, most, N);
+	map(d, target, N, same, (Gathered){ logits, targets, V });
+	map(d, losses, N, less, lse, target);
+	device_free(d, target.at);
+	device_free(d, most.at);
+	device_free(d, work.at);
 }
 
-extern "C" void cuda_cross_entropy_backward(Array dlogits, Array logits,
+extern "C" void cuda_cross_entropy_backward(Device *d, Array dlogits, Array logits,
 	Array lse, const int32_t *targets, double scale, size_t N, size_t V)
 {
 	const size_t n = N * V;
 	const float factor = (float)scale;
 	const auto less = [] __device__ (float a, float b) { return a - b; };
-	Array work = scratch(n, "gradient of logits");
-	map(work, n, less, logits, (PerRow){ (const float *)lse.at, V });
-	map(work, n, [] __device__ (float x) { return expf(x); }, work);
-	map(work, n, less, work, (OneHot){ targets, V });
-	map(dlogits, n, [=] __device__ (float x) { return x * factor; }, work);
-	cuda_release(work.at);
+	Array work = scratch(d, n, "gradient of logits");
+	map(d, work, n, less, logits, (PerRow){ (const float *)lse.at, V });
+	map(d, work, n, [] __device__ (float x) { return expf(x); }, work);
+	map(d, work, n, less, work, (OneHot){ targets, V });
+	map(d, dlogits, n, [=] __device__ (float x) { return x * factor; }, work);
+	device_free(d, work.at);
 }

@@ -119,23 +119,23 @@ __global__ __launch_bounds__(MAP_THREADS) void map_kernel(Array y, size_t n,
 }
 
 template <class F, class... X>
-void map_unless(const int32_t *skip, Array y, size_t n, F f, X... x)
+void map_unless(Device *d, const int32_t *skip, Array y, size_t n, F f, X... x)
 {
 	const bool wide = packs(y, 4) && (packs_of(x, 4) && ... && true);
 	if (wide)
 		map_kernel<4><<<blocks_for(n, 4 * MAP_THREADS), MAP_THREADS, 0,
-			cuda_stream()>>>(y, n, skip, f, x...);
+			cuda_stream(d)>>>(y, n, skip, f, x...);
 	else
 		map_kernel<1><<<blocks_for(n, MAP_THREADS), MAP_THREADS, 0,
-			cuda_stream()>>>(y, n, skip, f, x...);
+			cuda_stream(d)>>>(y, n, skip, f, x...);
 	LAUNCHED();
 }
 
 /* y[i] = f(x[i] ...) for i < n; y may be an operand */
 template <class F, class... X>
-void map(Array y, size_t n, F f, X... x)
+void map(Device *d, Array y, size_t n, F f, X... x)
 {
-	map_unless(NULL, y, n, f, x...);
+	map_unless(d, NULL, y, n, f, x...);
 }
 typedef enum { SUM, MAXIMUM } Reduction;
 
@@ -162,24 +162,24 @@ __global__ __launch_bounds__(MAP_THREADS) void reduce_kernel(float *out,
 }
 
 template <Reduction KIND, class F, class... X>
-void reduce_rows(float *out, size_t rows, size_t C, F f, X... x)
+void reduce_rows(Device *d, float *out, size_t rows, size_t C, F f, X... x)
 {
 	const bool wide = C % 4 == 0 && (packs_of(x, 4) && ...);
 	const unsigned threads = threads_for(blocks_for(C, wide ? 4 : 1),
 		MAP_THREADS);
 	if (wide)
 		reduce_kernel<KIND, 4><<<blocks_for(rows, 1), threads, 0,
-			cuda_stream()>>>(out, C, f, x...);
+			cuda_stream(d)>>>(out, C, f, x...);
 	else
 		reduce_kernel<KIND, 1><<<blocks_for(rows, 1), threads, 0,
-			cuda_stream()>>>(out, C, f, x...);
+			cuda_stream(d)>>>(out, C, f, x...);
 	LAUNCHED();
 }
 
 /* scratch memory for one operation */
-static inline Array scratch(size_t n, const char *what)
+static inline Array scratch(Device *d, size_t n, const char *what)
 {
-	return (Array){ cuda_scratch(n * sizeof(float), what), FP32 };
+	return (Array){ cuda_scratch(d, n * sizeof(float), what), FP32 };
 }
 
 #endif

@@ -2,35 +2,35 @@
 #include "base/random.h"
 #include "ops/cuda/elementary.cuh"
 
-extern "C" void cuda_fill(Array y, double value, size_t n)
+extern "C" void cuda_fill(Device *d, Array y, double value, size_t n)
 {
 	const float x = (float)value;
-	map(y, n, [=] __device__ () { return x; });
+	map(d, y, n, [=] __device__ () { return x; });
 }
 
-extern "C" void cuda_cast(Array y, Array x, size_t n)
+extern "C" void cuda_cast(Device *d, Array y, Array x, size_t n)
 {
-	map(y, n, [] __device__ (float x) { return x; }, x);
+	map(d, y, n, [] __device__ (float x) { return x; }, x);
 }
 
-extern "C" bool cuda_reads(Type stored, Type wanted)
+extern "C" bool cuda_reads(Device *d, Type stored, Type wanted)
 {
 	return stored == wanted || (stored == FP32 && wanted == TF32);
 }
 
-extern "C" void cuda_add(Array y, Array a, Array b, size_t n)
+extern "C" void cuda_add(Device *d, Array y, Array a, Array b, size_t n)
 {
-	map(y, n, [] __device__ (float a, float b) { return a + b; }, a, b);
+	map(d, y, n, [] __device__ (float a, float b) { return a + b; }, a, b);
 }
 
-extern "C" void cuda_relu_forward(Array y, Array x, size_t n)
+extern "C" void cuda_relu_forward(Device *d, Array y, Array x, size_t n)
 {
-	map(y, n, [] __device__ (float x) { return x < 0 ? 0 : x; }, x);
+	map(d, y, n, [] __device__ (float x) { return x < 0 ? 0 : x; }, x);
 }
 
-extern "C" void cuda_relu_backward(Array dx, Array dy, Array x, size_t n)
+extern "C" void cuda_relu_backward(Device *d, Array dx, Array dy, Array x, size_t n)
 {
-	map(dx, n, [] __device__ (float dy, float x) { return x > 0 ? dy : 0; }, dy,
+	map(d, dx, n, [] __device__ (float dy, float x) { return x > 0 ? dy : 0; }, dy,
 		x);
 }
 
@@ -46,10 +46,10 @@ __device__ inline void load(float (&x)[N], const Normal &from, size_t i)
 
 static inline bool packs_of(const Normal &, size_t) { return true; }
 
-extern "C" void cuda_draw(Array y, size_t n, double sd, double bound,
+extern "C" void cuda_draw(Device *d, Array y, size_t n, double sd, double bound,
 	uint64_t seed, uint64_t stream)
 {
-	map(y, n, [] __device__ (float z) { return z; },
+	map(d, y, n, [] __device__ (float z) { return z; },
 		(Normal){ seed, stream, sd, bound });
 }
 /* mean = sum of x (n) / n; *nonfinite: is the sum infinite or NaN?
@@ -70,9 +70,9 @@ __global__ __launch_bounds__(1024) void mean_kernel(float *mean,
 	}
 }
 
-extern "C" void cuda_mean(Array mean, int32_t *nonfinite, Array x, size_t n)
+extern "C" void cuda_mean(Device *d, Array mean, int32_t *nonfinite, Array x, size_t n)
 {
-	mean_kernel<<<1, 1024, 0, cuda_stream()>>>((float *)mean.at, nonfinite, x, n);
+	mean_kernel<<<1, 1024, 0, cuda_stream(d)>>>((float *)mean.at, nonfinite, x, n);
 	LAUNCHED();
 }
 /* *count += infinities and NaNs of x (n); bytes: n sizeof; block 256 */
@@ -95,13 +95,13 @@ __global__ __launch_bounds__(MAP_THREADS) void count_kernel(int32_t *count,
 		atomicAdd(count, found);
 }
 
-extern "C" void cuda_count_nonfinite(int32_t *count, Array x, size_t n)
+extern "C" void cuda_count_nonfinite(Device *d, int32_t *count, Array x, size_t n)
 {
 	const bool wide = n % 4 == 0 && packs(x, 4);
-	const unsigned most = 16 * cuda_multiprocessors();
+	const unsigned most = 16 * cuda_multiprocessors(d);
 	const unsigned blocks = blocks_for(n, MAP_THREADS * (wide ? 4 : 1));
 	const auto kernel = wide ? count_kernel<4> : count_kernel<1>;
-	kernel<<<blocks < most ? blocks : most, MAP_THREADS, 0, cuda_stream()>>>(
+	kernel<<<blocks < most ? blocks : most, MAP_THREADS, 0, cuda_stream(d)>>>(
 		count, x, n);
 	LAUNCHED();
 }

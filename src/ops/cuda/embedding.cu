@@ -16,10 +16,10 @@ static inline bool packs_of(const Lookup &l, size_t N)
 	return l.C % N == 0 && packs(l.table, N);
 }
 
-extern "C" void cuda_embedding_forward(Array x, Array table,
+extern "C" void cuda_embedding_forward(Device *d, Array x, Array table,
 	const int32_t *tokens, size_t N, size_t C)
 {
-	map(x, N * C, [] __device__ (float x) { return x; },
+	map(d, x, N * C, [] __device__ (float x) { return x; },
 		(Lookup){ table, tokens, C });
 }
 /* dtable[token] += the rows of dx of this token, if it is the first of its kind
@@ -61,17 +61,17 @@ __global__ __launch_bounds__(MAP_THREADS) void embedding_gradient(float *dtable,
 	if (column < C)
 		store(row, sum);
 }
-extern "C" void cuda_embedding_backward(Array dtable, double beta, Array dx,
+extern "C" void cuda_embedding_backward(Device *d, Array dtable, double beta, Array dx,
 	const int32_t *tokens, size_t N, size_t C, size_t V)
 {
 	assert(dtable.type == FP32);
 	if (beta == 0)
-		cuda_fill(dtable, 0, V * C);
+		cuda_fill(d, dtable, 0, V * C);
 	const bool wide = C % 4 == 0 && packs(dtable, 4) && packs(dx, 4);
 	const dim3 grid(blocks_for(N, 1),
 		blocks_for(C, (wide ? 4 : 1) * MAP_THREADS));
 	const auto kernel = wide ? embedding_gradient<4> : embedding_gradient<1>;
-	kernel<<<grid, MAP_THREADS, 0, cuda_stream()>>>((float *)dtable.at, dx,
+	kernel<<<grid, MAP_THREADS, 0, cuda_stream(d)>>>((float *)dtable.at, dx,
 		tokens, N, C);
 	LAUNCHED();
 }

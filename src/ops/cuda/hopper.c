@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "device/cuda/cuda.h"
 #include "ops/cuda/hopper.h"
+#include "ops/cuda/stream.h"
 
-bool hopper_present(void)
+bool hopper_present(Device *d)
 {
 	int device, major, minor;
 	CUDA(cudaGetDevice(&device));
@@ -36,9 +36,9 @@ static bool has_kernels(Type type, size_t D)
 		&& (D == 16 || D == 32 || D == 64 || D == 80 || D == 128);
 }
 
-bool hopper_supports(const Attention *a, const AttentionGradient *g)
+bool hopper_supports(Device *d, const Attention *a, const AttentionGradient *g)
 {
-	if (!hopper_present() || !has_kernels(a->q.x.type, a->D))
+	if (!hopper_present(d) || !has_kernels(a->q.x.type, a->D))
 		return false;
 	const bool moves = tma_aligned(a->q) && tma_aligned(a->k)
 		&& tma_aligned(a->v) && tma_aligned(a->o);

@@ -12,7 +12,7 @@ extern "C" {
 #endif
 
 /* is this a Hopper GPU, and the build for it? */
-bool        hopper_present(void);
+bool        hopper_present(Device *d);
 /* can TMA move these heads, of 16-bit elements? */
 bool        tma_aligned(Heads x);
 /* of x, which is (a.B, n, a.H, a.D): boxes of `rows` rows of a head, as wide as
@@ -20,27 +20,30 @@ bool        tma_aligned(Heads x);
 CUtensorMap tensor_map(Heads x, const Attention *a, size_t n, unsigned rows);
 /* are there kernels for this type and D, and can all arrays be moved? g NULL:
  * forward alone; a->B 0: type and D alone */
-bool        hopper_supports(const Attention *a, const AttentionGradient *g);
+bool        hopper_supports(Device *d, const Attention *a, const AttentionGradient *g);
 /* tiles by warpgroups (wgmma), where hopper_supports */
-void        cuda_wgmma_forward(Attention a);
-void        cuda_wgmma_backward(Attention a, AttentionGradient g);
+void        cuda_wgmma_forward(Device *d, Attention a);
+void        cuda_wgmma_backward(Device *d, Attention a, AttentionGradient g);
 /* bytes that the backward pass holds */
-size_t      cuda_wgmma_scratch(const Attention *a);
-/* by the fastest of: multi_warpgroup, m64, split_kv */
-void        cuda_warp_specialized_forward(Attention a);
-void        cuda_multi_warpgroup_forward(Attention a);
-void        cuda_m64_forward(Attention a);
-void        cuda_split_kv_forward(Attention a);
-/* bytes that the backward pass holds */
-size_t      cuda_warp_specialized_scratch(const Attention *a);
-void        cuda_warp_specialized_backward(Attention a, AttentionGradient g);
-/* fp32 from split fp16 (hi + lo) */
-bool        cuda_split_fp16_supports(const Attention *a,
+size_t      cuda_wgmma_scratch(Device *d, const Attention *a,
 	const AttentionGradient *g);
-void        cuda_split_fp16_forward(Attention a);
+/* by the fastest of: multi_warpgroup, m64, split_kv */
+void        cuda_warp_specialized_forward(Device *d, Attention a);
+void        cuda_multi_warpgroup_forward(Device *d, Attention a);
+void        cuda_m64_forward(Device *d, Attention a);
+void        cuda_split_kv_forward(Device *d, Attention a);
+/* bytes that the backward pass holds */
+size_t      cuda_warp_specialized_scratch(Device *d, const Attention *a,
+	const AttentionGradient *g);
+void        cuda_warp_specialized_backward(Device *d, Attention a, AttentionGradient g);
+/* fp32 from split fp16 (hi + lo) */
+bool        cuda_split_fp16_supports(Device *d, const Attention *a,
+	const AttentionGradient *g);
+void        cuda_split_fp16_forward(Device *d, Attention a);
 /* bytes that the backward pass holds while it runs */
-size_t      cuda_split_fp16_scratch(const Attention *a);
-void        cuda_split_fp16_backward(Attention a, AttentionGradient g);
+size_t      cuda_split_fp16_scratch(Device *d, const Attention *a,
+	const AttentionGradient *g);
+void        cuda_split_fp16_backward(Device *d, Attention a, AttentionGradient g);
 
 #ifdef __cplusplus
 }

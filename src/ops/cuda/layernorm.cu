@@ -108,7 +108,7 @@ __global__ __launch_bounds__(most_threads(PER)) void layernorm_gradient(
 		store(a.dshift + blockIdx.x * C + j, dshift[k]);
 	});
 }
-extern "C" void cuda_layernorm_forward(Array y, Array mean, Array rstd, Array x,
+extern "C" void cuda_layernorm_forward(Device *d, Array y, Array mean, Array rstd, Array x,
 	Array g, Array b, size_t rows, size_t C, double eps)
 {
 	const bool wide = packs(y, 4) && packs(x, 4) && packs(g, 4) && packs(b, 4);
@@ -116,13 +116,13 @@ extern "C" void cuda_layernorm_forward(Array y, Array mean, Array rstd, Array x,
 		const unsigned threads = threads_for(blocks_for(C, pack.value),
 			most_threads(per.value));
 		layernorm<pack.value, per.value><<<blocks_for(rows, 1), threads, 0,
-			cuda_stream()>>>(y, (float *)mean.at, (float *)rstd.at, x, g, b, C,
+			cuda_stream(d)>>>(y, (float *)mean.at, (float *)rstd.at, x, g, b, C,
 			(float)eps);
 	});
 	LAUNCHED();
 }
 
-extern "C" void cuda_layernorm_backward(Array dx, Array dg, Array db, Array dy,
+extern "C" void cuda_layernorm_backward(Device *d, Array dx, Array dg, Array db, Array dy,
 	Array x, Array g, Array mean, Array rstd, size_t rows, size_t C)
 {
 	const bool wide = packs(dx, 4) && packs(dy, 4) && packs(x, 4) && packs(g, 4);
@@ -132,15 +132,15 @@ extern "C" void cuda_layernorm_backward(Array dx, Array dg, Array db, Array dy,
 		const unsigned threads = threads_for(blocks_for(C, pack.value),
 			most_threads(per.value));
 		const auto kernel = layernorm_gradient<pack.value, per.value>;
-		const unsigned blocks = resident_for(rows, kernel, threads);
-		a.dgain = (float *)scratch(blocks * C, "gain's gradient").at;
-		a.dshift = (float *)scratch(blocks * C, "shift's gradient").at;
-		kernel<<<blocks, threads, 0, cuda_stream()>>>(a, rows, C);
+		const unsigned blocks = resident_for(d, rows, kernel, threads);
+		a.dgain = (float *)scratch(d, blocks * C, "gain's gradient").at;
+		a.dshift = (float *)scratch(d, blocks * C, "shift's gradient").at;
+		kernel<<<blocks, threads, 0, cuda_stream(d)>>>(a, rows, C);
 		LAUNCHED();
-		cuda_sum_rows((float *)dg.at, 1, a.dgain, blocks, C);
+		cuda_sum_rows(d, (float *)dg.at, 1, a.dgain, blocks, C);
 		if (db.at)
-			cuda_sum_rows((float *)db.at, 1, a.dshift, blocks, C);
+			cuda_sum_rows(d, (float *)db.at, 1, a.dshift, blocks, C);
 	});
-	cuda_release(a.dshift);
-	cuda_release(a.dgain);
+	device_free(d, a.dshift);
+	device_free(d, a.dgain);
 }

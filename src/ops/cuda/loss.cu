@@ -77,7 +77,7 @@ __global__ __launch_bounds__(THREADS, 3) void cross_entropy(float *losses,
 		store(dlogits + row + j, rest);
 	}
 }
-extern "C" void cuda_fused_cross_entropy(Array losses, Array dlogits,
+extern "C" void cuda_fused_cross_entropy(Device *d, Array losses, Array dlogits,
 	Array logits, const int32_t *targets, double scale, size_t N, size_t V)
 {
 	assert(dlogits.at == NULL || dlogits.type == logits.type);
@@ -87,7 +87,7 @@ extern "C" void cuda_fused_cross_entropy(Array losses, Array dlogits,
 		const bool wide = V % W == 0 && packs(logits, W)
 			&& (dlogits.at == NULL || packs(dlogits, W));
 		const auto kernel = wide ? cross_entropy<E, W> : cross_entropy<E, 1>;
-		kernel<<<blocks_for(N, 1), THREADS, 0, cuda_stream()>>>(
+		kernel<<<blocks_for(N, 1), THREADS, 0, cuda_stream(d)>>>(
 			(float *)losses.at, (E *)dlogits.at, (const E *)logits.at, targets,
 			(float)scale, V);
 	});

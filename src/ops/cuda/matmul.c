@@ -6,10 +6,10 @@
 #include <cublasLt.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
-#include "device/cuda/cuda.h"
+#include "ops/cuda/stream.h"
 
 #define CUBLAS(call) cublas_expect((call), #call, __LINE__)
 
@@ -25,13 +25,6 @@ static void wish_for(cublasLtMatmulPreference_t wish,
 {
 	CUBLAS(cublasLtMatmulPreferenceSetAttribute(wish, what, value, nbytes));
 }
-static double clock_ms(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1e3 + t.tv_nsec * 1e-6;
-}
-
 /* all fields are of one type, so that there is no padding and keys can be
  * compared as bytes */
 typedef struct Key {
@@ -58,61 +51,63 @@ typedef struct Side {
 	void *workspace;
 } Side;
 
-static struct {
+typedef struct Library {
 	cublasLtHandle_t handle;            /* NULL until the first matmul */
 	void *workspace;
 	Gemm *gemms;
 	size_t ngemms, fallbacks;
 	cudaEvent_t fork;                   /* NULL until the first loop */
 	Side sides[NSIDES];
-} library;
+} Library;
 
-size_t cuda_matmul_fallbacks(void)
+static void close_library(Device *d, void *kept)
 {
-	return library.fallbacks;
+	Library *l = kept;
+	for (size_t i = 0; i < l->ngemms; i++) {
+		CUBLAS(cublasLtMatmulDescDestroy(l->gemms[i].operation));
+		CUBLAS(cublasLtMatrixLayoutDestroy(l->gemms[i].left));
+		CUBLAS(cublasLtMatrixLayoutDestroy(l->gemms[i].right));
+		CUBLAS(cublasLtMatrixLayoutDestroy(l->gemms[i].result));
+	}
+	free(l->gemms);
+	for (size_t i = 0; l->fork && i < NSIDES; i++) {
+		CUDA(cudaStreamDestroy(l->sides[i].stream));
+		CUDA(cudaEventDestroy(l->sides[i].join));
+		device_free(d, l->sides[i].workspace);
+	}
+	if (l->fork)
+		CUDA(cudaEventDestroy(l->fork));
+	CUBLAS(cublasLtDestroy(l->handle));
+	device_free(d, l->workspace);
 }
 
-static void close_library(void)
+static Library *library_of(Device *d)
 {
-	for (size_t i = 0; i < library.ngemms; i++) {
-		CUBLAS(cublasLtMatmulDescDestroy(library.gemms[i].operation));
-		CUBLAS(cublasLtMatrixLayoutDestroy(library.gemms[i].left));
-		CUBLAS(cublasLtMatrixLayoutDestroy(library.gemms[i].right));
-		CUBLAS(cublasLtMatrixLayoutDestroy(library.gemms[i].result));
-	}
-	free(library.gemms);
-	for (size_t i = 0; library.fork && i < NSIDES; i++) {
-		CUDA(cudaStreamDestroy(library.sides[i].stream));
-		CUDA(cudaEventDestroy(library.sides[i].join));
-		cuda_release(library.sides[i].workspace);
-	}
-	if (library.fork)
-		CUDA(cudaEventDestroy(library.fork));
-	CUBLAS(cublasLtDestroy(library.handle));
-	cuda_release(library.workspace);
-	memset(&library, 0, sizeof library);
-}
-
-static void open_library(void)
-{
-	if (library.handle)
-		return;
+	Library *l = device_keep(d, sizeof *l, close_library);
+	if (l->handle)
+		return l;
 	assert(type_size(TF32) == type_size(FP32) && "TF32 is stored as fp32");
-	library.workspace = cuda_scratch(WORKSPACE, "cuBLASLt workspace");
-	CUBLAS(cublasLtCreate(&library.handle));
-	cuda_at_close(close_library);
+	l->workspace = cuda_scratch(d, WORKSPACE, "cuBLASLt workspace");
+	cuda_stream(d);                     /* the handle is for this GPU */
+	CUBLAS(cublasLtCreate(&l->handle));
+	return l;
 }
 
-static void open_sides(void)
+size_t cuda_matmul_fallbacks(Device *d)
 {
-	if (library.fork)
+	return library_of(d)->fallbacks;
+}
+
+static void open_sides(Device *d, Library *l)
+{
+	if (l->fork)
 		return;
-	for (Side *side = library.sides; side < library.sides + NSIDES; side++) {
-		side->workspace = cuda_scratch(SIDE_WORKSPACE, "cuBLASLt workspace");
+	for (Side *side = l->sides; side < l->sides + NSIDES; side++) {
+		side->workspace = cuda_scratch(d, SIDE_WORKSPACE, "cuBLASLt workspace");
 		CUDA(cudaStreamCreateWithFlags(&side->stream, cudaStreamNonBlocking));
 		CUDA(cudaEventCreateWithFlags(&side->join, cudaEventDisableTiming));
 	}
-	CUDA(cudaEventCreateWithFlags(&library.fork, cudaEventDisableTiming));
+	CUDA(cudaEventCreateWithFlags(&l->fork, cudaEventDisableTiming));
 }
 static cudaDataType_t stored_as(size_t type)
 {
@@ -136,7 +131,7 @@ static cublasLtMatrixLayout_t layout(const Key *p, size_t type, size_t rows,
 	return made;
 }
 
-static void make_gemm(Gemm *gemm)
+static void make_gemm(Library *library, Gemm *gemm)
 {
 	const Key *p = &gemm->key;
 	const cublasOperation_t op[] = { CUBLAS_OP_N, CUBLAS_OP_T };
@@ -167,7 +162,7 @@ static void make_gemm(Gemm *gemm)
 	wish_for(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &align[1], 4);
 	wish_for(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &align[2], 4);
 	wish_for(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &align[2], 4);
-	cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(library.handle,
+	cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(library->handle,
 		gemm->operation, gemm->left, gemm->right, gemm->result, gemm->result,
 		wish, 1, &proposal, &n);
 	CUBLAS(cublasLtMatmulPreferenceDestroy(wish));
@@ -179,17 +174,17 @@ static void make_gemm(Gemm *gemm)
 	if (gemm->found)
 		gemm->algorithm = proposal.algo;
 }
-static Gemm find_gemm(Key key)
+static Gemm find_gemm(Library *l, Key key)
 {
-	for (size_t i = 0; i < library.ngemms; i++)
-		if (memcmp(&library.gemms[i].key, &key, sizeof key) == 0)
-			return library.gemms[i];
-	if ((library.ngemms & (library.ngemms - 1)) == 0)
-		library.gemms = need(realloc(library.gemms, (library.ngemms ?
-			2 * library.ngemms : 1) * sizeof *library.gemms));
+	for (size_t i = 0; i < l->ngemms; i++)
+		if (memcmp(&l->gemms[i].key, &key, sizeof key) == 0)
+			return l->gemms[i];
+	if ((l->ngemms & (l->ngemms - 1)) == 0)
+		l->gemms = need(realloc(l->gemms, (l->ngemms ? 2 * l->ngemms
+			: 1) * sizeof *l->gemms));
 	Gemm gemm = { .key = key };
-	make_gemm(&gemm);
-	return library.gemms[library.ngemms++] = gemm;
+	make_gemm(l, &gemm);
+	return l->gemms[l->ngemms++] = gemm;
 }
 /* the largest power of two, up to 256, that divides all three */
 static size_t alignment(const void *p, size_t step, size_t other)
@@ -245,59 +240,62 @@ static Matmul with_few_calls(Matmul s)
 	}
 	return s;
 }
-static void multiply(const Gemm *gemm, Array C, Array A, Array B,
-	const Matmul *s, size_t o, void *workspace, cudaStream_t stream)
+static void multiply(const Library *library, const Gemm *gemm, Array C,
+	Array A, Array B, const Matmul *s, size_t o, void *workspace,
+	cudaStream_t stream)
 {
 	size_t in = type_size(A.type), out = type_size(C.type);
 	const char *a = (const char *)A.at + o * s->step_a[0] * in;
 	const char *b = (const char *)B.at + o * s->step_b[0] * in;
 	char *c = (char *)C.at + o * s->step_c[0] * out;
 	float alpha = (float)s->alpha, beta = (float)s->beta;
-	CUBLAS(cublasLtMatmul(library.handle, gemm->operation, &alpha,
+	CUBLAS(cublasLtMatmul(library->handle, gemm->operation, &alpha,
 		b, gemm->left, a, gemm->right, &beta, c, gemm->result,
 		c, gemm->result, &gemm->algorithm, workspace, gemm->key.workspace,
 		stream));
 }
 
-static void multiply_side_by_side(const Gemm *gemm, Array C, Array A, Array B,
-	const Matmul *s)
+static void multiply_side_by_side(Device *d, Library *library,
+	const Gemm *gemm, Array C, Array A, Array B, const Matmul *s)
 {
-	open_sides();
+	open_sides(d, library);
 	size_t sides = s->outer < NSIDES ? s->outer : NSIDES;
-	CUDA(cudaEventRecord(library.fork, cuda_stream()));
+	CUDA(cudaEventRecord(library->fork, cuda_stream(d)));
 	for (size_t i = 0; i < sides; i++)
-		CUDA(cudaStreamWaitEvent(library.sides[i].stream, library.fork, 0));
+		CUDA(cudaStreamWaitEvent(library->sides[i].stream, library->fork, 0));
 	for (size_t o = 0; o < s->outer; o++) {
-		Side *side = &library.sides[o % NSIDES];
-		multiply(gemm, C, A, B, s, o, side->workspace, side->stream);
+		Side *side = &library->sides[o % NSIDES];
+		multiply(library, gemm, C, A, B, s, o, side->workspace,
+			side->stream);
 	}
 	for (size_t i = 0; i < sides; i++) {
-		CUDA(cudaEventRecord(library.sides[i].join, library.sides[i].stream));
-		CUDA(cudaStreamWaitEvent(cuda_stream(), library.sides[i].join, 0));
+		CUDA(cudaEventRecord(library->sides[i].join, library->sides[i].stream));
+		CUDA(cudaStreamWaitEvent(cuda_stream(d), library->sides[i].join, 0));
 	}
 }
 
-void cuda_matmul(Array C, Array A, Array B, Matmul s)
+void cuda_matmul(Device *d, Array C, Array A, Array B, Matmul s)
 {
 	assert(A.type == B.type && "the operands are of one type");
 	assert(s.m > 0 && s.n > 0 && s.k > 0);
 	double start = clock_ms();
-	size_t known = library.ngemms;
-	open_library();
+	Library *library = library_of(d);
+	size_t known = library->ngemms;
 	s = with_few_calls(s);
 	double opened = clock_ms();
-	Gemm gemm = find_gemm(key_of(C, A, B, &s));
+	Gemm gemm = find_gemm(library, key_of(C, A, B, &s));
 	double chosen = clock_ms();
 	if (!gemm.found) {
-		library.fallbacks++;
-		cuda_matmul_fallback(C, A, B, s);
+		library->fallbacks++;
+		cuda_matmul_fallback(d, C, A, B, s);
 	} else if (s.outer == 1) {
-		multiply(&gemm, C, A, B, &s, 0, library.workspace, cuda_stream());
+		multiply(library, &gemm, C, A, B, &s, 0, library->workspace,
+			cuda_stream(d));
 	} else {
-		multiply_side_by_side(&gemm, C, A, B, &s);
+		multiply_side_by_side(d, library, &gemm, C, A, B, &s);
 	}
-	if (library.ngemms > known) {
-		cuda_device()->choice_ms += chosen - opened;
-		cuda_device()->library_ms += clock_ms() - chosen + (opened - start);
+	if (library->ngemms > known) {
+		d->choice_ms += chosen - opened;
+		d->library_ms += clock_ms() - chosen + (opened - start);
 	}
 }

@@ -81,7 +81,7 @@ __global__ __launch_bounds__(THREADS) void matmul_fallback(Out *C, const In *A,
 		}
 }
 
-extern "C" void cuda_matmul_fallback(Array C, Array A, Array B, Matmul s)
+extern "C" void cuda_matmul_fallback(Device *d, Array C, Array A, Array B, Matmul s)
 {
 	s.outer = s.outer ? s.outer : 1;
 	s.inner = s.inner ? s.inner : 1;
@@ -91,7 +91,7 @@ extern "C" void cuda_matmul_fallback(Array C, Array A, Array B, Matmul s)
 		with_type(C.type, [&](auto out) {
 			using In = decltype(in);
 			using Out = decltype(out);
-			matmul_fallback<<<blocks, THREADS, 0, cuda_stream()>>>(
+			matmul_fallback<<<blocks, THREADS, 0, cuda_stream(d)>>>(
 				(Out *)C.at, (const In *)A.at, (const In *)B.at, s);
 		});
 	});

@@ -165,21 +165,21 @@ __global__ __launch_bounds__(1024) void sum_rows(float *sum, float beta,
 	*to = beta == 0 ? x : beta * *to + x;
 }
 
-extern "C" void cuda_sum_rows(float *sum, double beta, const float *partial,
+extern "C" void cuda_sum_rows(Device *d, float *sum, double beta, const float *partial,
 	size_t rows, size_t C)
 {
 	const dim3 threads(32, 32), grid(blocks_for(C, 32), blocks_for(rows, SLAB));
 	float *slabs = NULL;
 	if (grid.y > 1)
-		slabs = (float *)cuda_scratch(grid.y * C * sizeof *slabs, "slabs");
-	sum_rows<<<grid, threads, 0, cuda_stream()>>>(slabs ? slabs : sum,
+		slabs = (float *)cuda_scratch(d, grid.y * C * sizeof *slabs, "slabs");
+	sum_rows<<<grid, threads, 0, cuda_stream(d)>>>(slabs ? slabs : sum,
 		slabs ? 0 : (float)beta, partial, rows, C);
 	LAUNCHED();
 	if (slabs)
-		cuda_sum_rows(sum, beta, slabs, grid.y, C);
-	cuda_release(slabs);
+		cuda_sum_rows(d, sum, beta, slabs, grid.y, C);
+	device_free(d, slabs);
 }
-extern "C" void cuda_fused_rmsnorm_forward(Array y, Array rho, Array sum,
+extern "C" void cuda_fused_rmsnorm_forward(Device *d, Array y, Array rho, Array sum,
 	Array x, Array branch, Array g, size_t rows, size_t C, double eps)
 {
 	assert(branch.at == NULL || branch.type == y.type);
@@ -191,7 +191,7 @@ extern "C" void cuda_fused_rmsnorm_forward(Array y, Array rho, Array sum,
 			const unsigned threads = threads_for(blocks_for(C, pack.value),
 				most_threads(per.value));
 			norm_forward<T, pack.value, per.value>
-				<<<blocks_for(rows, 1), threads, 0, cuda_stream()>>>((T *)y.at,
+				<<<blocks_for(rows, 1), threads, 0, cuda_stream(d)>>>((T *)y.at,
 				(float *)rho.at, (float *)sum.at, (const float *)x.at,
 				(const T *)branch.at, (const float *)g.at, C, (float)eps);
 		});
@@ -199,7 +199,7 @@ extern "C" void cuda_fused_rmsnorm_forward(Array y, Array rho, Array sum,
 	LAUNCHED();
 }
 
-extern "C" void cuda_fused_rmsnorm_backward(NormBackward b, size_t rows,
+extern "C" void cuda_fused_rmsnorm_backward(Device *d, NormBackward b, size_t rows,
 	size_t C)
 {
 	assert(b.copy.at == NULL || b.copy.type == b.dy.type);
@@ -215,13 +215,13 @@ extern "C" void cuda_fused_rmsnorm_backward(NormBackward b, size_t rows,
 			const unsigned threads = threads_for(blocks_for(C, pack.value),
 				most_threads(per.value));
 			const auto kernel = norm_backward<decltype(t), pack.value, per.value>;
-			const unsigned blocks = resident_for(rows, kernel, threads);
-			a.partial = (float *)cuda_scratch(blocks * C * sizeof(float),
+			const unsigned blocks = resident_for(d, rows, kernel, threads);
+			a.partial = (float *)cuda_scratch(d, blocks * C * sizeof(float),
 				"norm's gain gradient");
-			kernel<<<blocks, threads, 0, cuda_stream()>>>(a, rows, C);
+			kernel<<<blocks, threads, 0, cuda_stream(d)>>>(a, rows, C);
 			LAUNCHED();
-			cuda_sum_rows((float *)b.dg.at, b.beta, a.partial, blocks, C);
+			cuda_sum_rows(d, (float *)b.dg.at, b.beta, a.partial, blocks, C);
 		});
 	});
-	cuda_release(a.partial);
+	device_free(d, a.partial);
 }

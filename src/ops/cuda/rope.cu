@@ -29,17 +29,17 @@ __global__ void rope(T *qkv, const float *cosine, const float *sine,
 }
 
 template <class T, int N, int W>
-static void launch(Array qkv, Array cosine, Array sine, size_t tokens,
-	size_t length, size_t H, size_t D, int direction)
+static void launch(Device *d, Array qkv, Array cosine, Array sine,
+	size_t tokens, size_t length, size_t H, size_t D, int direction)
 {
 	const unsigned threads = threads_for(blocks_for(2 * H * D, N), 1024);
-	rope<T, N, W><<<blocks_for(tokens, 1), threads, 0, cuda_stream()>>>(
+	rope<T, N, W><<<blocks_for(tokens, 1), threads, 0, cuda_stream(d)>>>(
 		(T *)qkv.at, (const float *)cosine.at, (const float *)sine.at, length,
 		(unsigned)(H * D), (unsigned)D, (float)direction);
 	LAUNCHED();
 }
 
-extern "C" void cuda_fused_rope(Array qkv, Array cosine, Array sine, size_t B,
+extern "C" void cuda_fused_rope(Device *d, Array qkv, Array cosine, Array sine, size_t B,
 	size_t T, size_t H, size_t D, int direction)
 {
 	with_type(qkv.type, [&](auto t) {
@@ -47,8 +47,8 @@ extern "C" void cuda_fused_rope(Array qkv, Array cosine, Array sine, size_t B,
 		constexpr int N = 16 / sizeof(E);
 		if (D % N == 0 && packs(qkv, N) && packs(cosine, N / 2)
 			&& packs(sine, N / 2))
-			launch<E, N, N>(qkv, cosine, sine, B * T, T, H, D, direction);
+			launch<E, N, N>(d, qkv, cosine, sine, B * T, T, H, D, direction);
 		else
-			launch<E, 2, 1>(qkv, cosine, sine, B * T, T, H, D, direction);
+			launch<E, 2, 1>(d, qkv, cosine, sine, B * T, T, H, D, direction);
 	});
 }

@@ -122,7 +122,7 @@ __global__ __launch_bounds__(32 * ROWS) void softmax_gradient(E *dS,
 		store(dS + at + j, more);
 	}
 }
-extern "C" void cuda_fused_softmax_forward(Array P, Array S, double scale,
+extern "C" void cuda_fused_softmax_forward(Device *d, Array P, Array S, double scale,
 	size_t matrices, size_t T)
 {
 	assert(P.type == S.type);
@@ -133,13 +133,13 @@ extern "C" void cuda_fused_softmax_forward(Array P, Array S, double scale,
 		const bool wide = T % N == 0 && packs(P, N) && packs(S, N);
 		const auto kernel = !wide ? softmax<E, 1, 16>
 			: T <= 16 * 32 ? softmax<E, N, 16> : softmax<E, N, 32>;
-		kernel<<<blocks_for(rows, ROWS), 32 * ROWS, 0, cuda_stream()>>>(
+		kernel<<<blocks_for(rows, ROWS), 32 * ROWS, 0, cuda_stream(d)>>>(
 			(E *)P.at, (const E *)S.at, (float)scale, rows, T);
 	});
 	LAUNCHED();
 }
 
-extern "C" void cuda_fused_softmax_backward(Array dS, Array dP, Array P,
+extern "C" void cuda_fused_softmax_backward(Device *d, Array dS, Array dP, Array P,
 	double scale, size_t matrices, size_t T)
 {
 	assert(dS.type == P.type && dP.type == P.type);
@@ -152,7 +152,7 @@ extern "C" void cuda_fused_softmax_backward(Array dS, Array dP, Array P,
 		const auto kernel = !wide ? softmax_gradient<E, 1, 16>
 			: T <= 16 * 32 ? softmax_gradient<E, N, 16>
 			: softmax_gradient<E, N, 32>;
-		kernel<<<blocks_for(rows, ROWS), 32 * ROWS, 0, cuda_stream()>>>(
+		kernel<<<blocks_for(rows, ROWS), 32 * ROWS, 0, cuda_stream(d)>>>(
 			(E *)dS.at, (const E *)dP.at, (const E *)P.at, (float)scale, rows,
 			T);
 	});

@@ -64,7 +64,7 @@ static dim3 grid_over(size_t rows, size_t F, int N)
 		blocks_for(rows < 65535 ? rows : 65535, 1));
 }
 
-extern "C" void cuda_fused_swiglu_forward(Array h, Array ab, size_t rows,
+extern "C" void cuda_fused_swiglu_forward(Device *d, Array h, Array ab, size_t rows,
 	size_t F)
 {
 	assert(h.type == ab.type);
@@ -73,13 +73,13 @@ extern "C" void cuda_fused_swiglu_forward(Array h, Array ab, size_t rows,
 		constexpr int N = 16 / sizeof(E);
 		const bool wide = F % N == 0 && packs(h, N) && packs(ab, N);
 		const auto kernel = wide ? gate<E, N> : gate<E, 1>;
-		kernel<<<grid_over(rows, F, wide ? N : 1), THREADS, 0, cuda_stream()>>>(
+		kernel<<<grid_over(rows, F, wide ? N : 1), THREADS, 0, cuda_stream(d)>>>(
 			(E *)h.at, (const E *)ab.at, rows, F);
 	});
 	LAUNCHED();
 }
 
-extern "C" void cuda_fused_swiglu_backward(Array dab, Array h, Array dh,
+extern "C" void cuda_fused_swiglu_backward(Device *d, Array dab, Array h, Array dh,
 	Array ab, size_t rows, size_t F)
 {
 	assert(dab.type == ab.type && h.type == ab.type && dh.type == ab.type);
@@ -89,7 +89,7 @@ extern "C" void cuda_fused_swiglu_backward(Array dab, Array h, Array dh,
 		const bool wide = F % N == 0 && packs(dab, N) && packs(h, N)
 			&& packs(dh, N) && packs(ab, N);
 		const auto kernel = wide ? gate_gradient<E, N> : gate_gradient<E, 1>;
-		kernel<<<grid_over(rows, F, wide ? N : 1), THREADS, 0, cuda_stream()>>>(
+		kernel<<<grid_over(rows, F, wide ? N : 1), THREADS, 0, cuda_stream(d)>>>(
 			(E *)dab.at, (E *)h.at, (const E *)dh.at, (const E *)ab.at, rows, F);
 	});
 	LAUNCHED();

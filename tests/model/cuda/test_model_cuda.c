@@ -183,9 +183,9 @@ static void library_takes_all_matmuls(void **state)
 		bool fused = i % 2;
 		Shape block = size->shape;
 		block.layers = 1;
-		size_t before = cuda_matmul_fallbacks();
+		size_t before = cuda_matmul_fallbacks(gpu);
 		train_one_step(&block, policy, fused);
-		size_t refused = cuda_matmul_fallbacks() - before;
+		size_t refused = cuda_matmul_fallbacks(gpu) - before;
 		if (refused > 0)
 			fail_msg("%s, %s, %s: the library refuses %zu matmuls", size->name,
 				policy->name, fusion_names[fused], refused);

@@ -38,7 +38,8 @@ typedef struct Argument {
 #define OVER(SAME) { .role = AS_OVER, .stored = LOW, .same = SAME }
 #define NOTHING { .role = AS_NULL }
 
-typedef void Call(const Ops *ops, const Array *a, const size_t *n, int how);
+typedef void Call(Device *d, const Ops *o, const Array *a, const size_t *n,
+	int how);
 typedef size_t Sizes[DIMS];
 
 typedef struct Case {
@@ -176,7 +177,7 @@ static inline void call_on_gpu(Trial *t, Call *call, int how, int run)
 		if (t->value[i].block)
 			device_upload(gpu, t->value[i].block, t->value[i].before,
 				t->value[i].whole);
-	call(ops_for(gpu), a, t->n, how);
+	call(gpu, ops_for(gpu), a, t->n, how);
 	for (int i = 0; i < t->count; i++)
 		if (t->value[i].block)
 			device_download(gpu, t->value[i].after[run], t->value[i].block,
@@ -249,7 +250,7 @@ static inline void run_trial(Trial *t, Call *call, int how)
 	gather(t, false, a);
 	for (int run = 0; run < 2; run++)
 		call_on_gpu(t, call, how, run);
-	call(ops_for(cpu), a, t->n, how);
+	call(cpu, ops_for(cpu), a, t->n, how);
 	for (int i = 0; i < t->count; i++)
 		expect_undamaged(t, i);
 	for (int i = 0; i < t->count; i++)
@@ -310,7 +311,7 @@ static inline void run_case(void **state)
 static inline int open_both(void **state)
 {
 	(void)state;
-	const char *missing = cuda_missing();
+	const char *missing = cuda_backend.missing(0);
 	cpu = device_open("cpu");
 	if (missing)
 		print_message("no GPU, so nothing is tested here: %s\n", missing);

@@ -18,117 +18,117 @@ static const Sizes embeddings[] = { { 1, 1, 1 }, { 129, 7, 3 }, { 17, 64, 101 },
 /* N, V */
 static const Sizes logits[] = { { 1, 1 }, { 3, 2 }, { 129, 7 }, { 17, 101 },
 	{ 3, 1030 }, { 1000, 101 }, { 3, 10000 }, { 0 } };
-static void fill(const Ops *o, const Array *a, const size_t *n, int how)
+static void fill(Device *d, const Ops *o, const Array *a, const size_t *n, int how)
 {
-	o->fill(a[0], how / 10.0, n[0]);
+	o->fill(d, a[0], how / 10.0, n[0]);
 }
 
-static void draw(const Ops *o, const Array *a, const size_t *n, int how)
+static void draw(Device *d, const Ops *o, const Array *a, const size_t *n, int how)
 {
-	o->draw(a[0], n[0], 0.3, how, 42, 7);           /* how: the bound */
+	o->draw(d, a[0], n[0], 0.3, how, 42, 7);           /* how: the bound */
 }
 
-static void cast(const Ops *o, const Array *a, const size_t *n, int how)
-{
-	(void)how;
-	o->cast(a[0], a[1], n[0]);
-}
-
-static void add(const Ops *o, const Array *a, const size_t *n, int how)
+static void cast(Device *d, const Ops *o, const Array *a, const size_t *n, int how)
 {
 	(void)how;
-	o->add(a[0], a[1], a[2], n[0]);
+	o->cast(d, a[0], a[1], n[0]);
 }
 
-static void mean(const Ops *o, const Array *a, const size_t *n, int how)
+static void add(Device *d, const Ops *o, const Array *a, const size_t *n, int how)
 {
 	(void)how;
-	o->mean(a[0], a[1].at, a[2], n[0]);
+	o->add(d, a[0], a[1], a[2], n[0]);
 }
 
-static void count_nonfinite(const Ops *o, const Array *a, const size_t *n,
+static void mean(Device *d, const Ops *o, const Array *a, const size_t *n, int how)
+{
+	(void)how;
+	o->mean(d, a[0], a[1].at, a[2], n[0]);
+}
+
+static void count_nonfinite(Device *d, const Ops *o, const Array *a, const size_t *n,
 	int how)
 {
 	(void)how;
-	o->count_nonfinite(a[0].at, a[1], n[0]);
+	o->count_nonfinite(d, a[0].at, a[1], n[0]);
 }
 
-static void relu(const Ops *o, const Array *a, const size_t *n, int how)
+static void relu(Device *d, const Ops *o, const Array *a, const size_t *n, int how)
 {
 	if (how > 0)
-		o->relu_forward(a[0], a[1], n[0]);
+		o->relu_forward(d, a[0], a[1], n[0]);
 	else
-		o->relu_backward(a[0], a[1], a[2], n[0]);
+		o->relu_backward(d, a[0], a[1], a[2], n[0]);
 }
 
-static void swiglu(const Ops *o, const Array *a, const size_t *n, int how)
+static void swiglu(Device *d, const Ops *o, const Array *a, const size_t *n, int how)
 {
 	if (how > 0)
-		o->swiglu_forward(a[0], a[1], a[2], n[0]);
+		o->swiglu_forward(d, a[0], a[1], a[2], n[0]);
 	else
-		o->swiglu_backward(a[0], a[1], a[2], a[3], a[4], n[0]);
+		o->swiglu_backward(d, a[0], a[1], a[2], a[3], a[4], n[0]);
 }
 
-static void adamw(const Ops *o, const Array *a, const size_t *n, int how)
+static void adamw(Device *d, const Ops *o, const Array *a, const size_t *n, int how)
 {
-	o->adamw(a[0], a[1], a[2], a[3], n[0], a[4].at, how ? a[5].at : NULL);
+	o->adamw(d, a[0], a[1], a[2], a[3], n[0], a[4].at, how ? a[5].at : NULL);
 }
-static void rmsnorm_forward(const Ops *o, const Array *a, const size_t *n,
+static void rmsnorm_forward(Device *d, const Ops *o, const Array *a, const size_t *n,
 	int how)
 {
 	(void)how;
-	o->rmsnorm_forward(a[0], a[1], a[2], a[3], n[0], n[1], 1e-5);
+	o->rmsnorm_forward(d, a[0], a[1], a[2], a[3], n[0], n[1], 1e-5);
 }
 
-static void rmsnorm_backward(const Ops *o, const Array *a, const size_t *n,
+static void rmsnorm_backward(Device *d, const Ops *o, const Array *a, const size_t *n,
 	int how)
 {
 	(void)how;
-	o->rmsnorm_backward(a[0], a[1], a[2], a[3], a[4], a[5], n[0], n[1]);
+	o->rmsnorm_backward(d, a[0], a[1], a[2], a[3], a[4], a[5], n[0], n[1]);
 }
 
-static void layernorm_forward(const Ops *o, const Array *a, const size_t *n,
+static void layernorm_forward(Device *d, const Ops *o, const Array *a, const size_t *n,
 	int how)
 {
 	(void)how;
-	o->layernorm_forward(a[0], a[1], a[2], a[3], a[4], a[5], n[0], n[1], 1e-2);
+	o->layernorm_forward(d, a[0], a[1], a[2], a[3], a[4], a[5], n[0], n[1], 1e-2);
 }
 
-static void layernorm_backward(const Ops *o, const Array *a, const size_t *n,
+static void layernorm_backward(Device *d, const Ops *o, const Array *a, const size_t *n,
 	int how)
 {
 	Array shift = how ? a[2] : (Array){ NULL, FP32 };
-	o->layernorm_backward(a[0], a[1], shift, a[3], a[4], a[5], a[6], a[7], n[0],
+	o->layernorm_backward(d, a[0], a[1], shift, a[3], a[4], a[5], a[6], a[7], n[0],
 		n[1]);
 }
-static void embedding(const Ops *o, const Array *a, const size_t *n, int how)
+static void embedding(Device *d, const Ops *o, const Array *a, const size_t *n, int how)
 {
 	if (how < 0)
-		o->embedding_forward(a[0], a[1], a[2].at, n[0], n[1]);
+		o->embedding_forward(d, a[0], a[1], a[2].at, n[0], n[1]);
 	else
-		o->embedding_backward(a[0], how, a[1], a[2].at, n[0], n[1], n[2]);
+		o->embedding_backward(d, a[0], how, a[1], a[2].at, n[0], n[1], n[2]);
 }
 
-static void rope(const Ops *o, const Array *a, const size_t *n, int how)
+static void rope(Device *d, const Ops *o, const Array *a, const size_t *n, int how)
 {
-	o->rope(a[0], a[1], a[2], a[3], n[0], n[1], n[2], n[3], how);
+	o->rope(d, a[0], a[1], a[2], a[3], n[0], n[1], n[2], n[3], how);
 }
 
-static void softmax(const Ops *o, const Array *a, const size_t *n, int how)
+static void softmax(Device *d, const Ops *o, const Array *a, const size_t *n, int how)
 {
 	if (how > 0)
-		o->softmax_forward(a[0], a[1], 0.7, n[0], n[1]);
+		o->softmax_forward(d, a[0], a[1], 0.7, n[0], n[1]);
 	else
-		o->softmax_backward(a[0], a[1], a[2], 0.7, n[0], n[1]);
+		o->softmax_backward(d, a[0], a[1], a[2], 0.7, n[0], n[1]);
 }
 
-static void cross_entropy(const Ops *o, const Array *a, const size_t *n,
+static void cross_entropy(Device *d, const Ops *o, const Array *a, const size_t *n,
 	int how)
 {
 	if (how > 0)
-		o->cross_entropy_forward(a[0], a[1], a[2], a[3].at, n[0], n[1]);
+		o->cross_entropy_forward(d, a[0], a[1], a[2], a[3].at, n[0], n[1]);
 	else
-		o->cross_entropy_backward(a[0], a[1], a[2], a[3].at, 0.5, n[0], n[1]);
+		o->cross_entropy_backward(d, a[0], a[1], a[2], a[3].at, 0.5, n[0], n[1]);
 }
 
 static const Case cases[] = {
@@ -260,15 +260,15 @@ static void events_measure(void **state)
 	size_t n = (size_t)1 << 24;
 	Array a = array_new(gpu, n, FP32, MEM_TEMPORARY, "filled");
 	held[0] = a.at;
-	ops_for(gpu)->fill(a, 1, n);
+	ops_for(gpu)->fill(gpu, a, 1, n);
 	double start = device_now_ms(gpu);
-	device_event_record(gpu, 0);
-	device_event_record(gpu, 1);
+	device_stamp(gpu, COMPUTE, 0);
+	device_stamp(gpu, COMPUTE, 1);
 	for (int i = 0; i < REPEATS; i++)
-		ops_for(gpu)->fill(a, i, n);
-	device_event_record(gpu, 2);
-	double work = device_event_elapsed_ms(gpu, 1, 2);
-	double all = device_event_elapsed_ms(gpu, 0, 2);
+		ops_for(gpu)->fill(gpu, a, i, n);
+	device_stamp(gpu, COMPUTE, 2);
+	double work = device_stamped_ms(gpu, 1, 2);
+	double all = device_stamped_ms(gpu, 0, 2);
 	double clock = device_now_ms(gpu) - start;
 	double bound = REPEATS * n * sizeof(float) / 100e12 * 1e3;
 	if (!(bound < work && work <= all && all <= clock))
@@ -280,9 +280,9 @@ typedef struct Sum { Array x, y, z; size_t n; } Sum;
 static void queue_sum(void *arg)
 {
 	const Sum *s = arg;
-	ops_for(gpu)->fill(s->y, 2, s->n);
-	ops_for(gpu)->add(s->z, s->x, s->y, s->n);
-	ops_for(gpu)->add(s->z, s->z, s->x, s->n);
+	ops_for(gpu)->fill(gpu, s->y, 2, s->n);
+	ops_for(gpu)->add(gpu, s->z, s->x, s->y, s->n);
+	ops_for(gpu)->add(gpu, s->z, s->z, s->x, s->n);
 }
 
 static Array summand(int i, size_t n)
@@ -311,14 +311,14 @@ static void recorded_work_repeats(void **state)
 	Sum s = { summand(0, LENGTH), summand(1, LENGTH), summand(2, LENGTH),
 		LENGTH };
 	queue_sum(&s);                      /* all code is loaded now */
-	ops_for(gpu)->fill(s.z, -1, LENGTH);
+	ops_for(gpu)->fill(gpu, s.z, -1, LENGTH);
 	int kernels = 0;
 	void *graph = device_graph_capture(gpu, queue_sum, &s, &kernels);
 	assert_non_null(graph);
 	assert_int_equal(kernels, 3);
 	expect_all(s.z, LENGTH, -1);
 	for (int x = 1; x <= 2; x++) {
-		ops_for(gpu)->fill(s.x, x, LENGTH);
+		ops_for(gpu)->fill(gpu, s.x, x, LENGTH);
 		device_graph_launch(gpu, graph);
 		expect_all(s.z, LENGTH, 2 + 2 * x);
 	}

@@ -46,8 +46,8 @@ static void run_attention(const AttentionKernel *kernel, const Problem *p,
 	Attention a = attention_on(p, g->at, g->at[ARRAYS]);
 	AttentionGradient gradient = gradient_on(p, g->at, g->angles);
 	gradient.deterministic = deterministic;
-	kernel->forward(a);
-	kernel->backward(a, gradient);
+	kernel->forward(gpu, a);
+	kernel->backward(gpu, a, gradient);
 	for (int i = 0; i <= ARRAYS; i++)
 		got[i] = take(g, i);
 }
@@ -82,7 +82,7 @@ static void follow_the_formulas(const Problem *p, int t)
 	AttentionGradient gradient = gradient_on(p, g.at, g.angles);
 	for (const AttentionKernel *kernel = ops_for(gpu)->attention_kernels;
 		kernel->name; kernel++) {
-		if (!kernel->supports(&asked, &gradient))
+		if (!kernel->supports(gpu, &asked, &gradient))
 			continue;
 		snprintf(label + end, sizeof label - end, ", %s", kernel->name);
 		run_attention(kernel, p, &g, host, got, false);
@@ -157,13 +157,13 @@ static void a_thousand_runs_are_the_same(void **state)
 		at[a] = array_new(gpu, SIZE, a < ARRAYS ? BF16 : FP32, MEM_TEMPORARY,
 			"test");
 		held[a] = at[a].at;
-		ops_for(gpu)->draw(at[a], SIZE, 1, 4, 5, a);
+		ops_for(gpu)->draw(gpu, at[a], SIZE, 1, 4, 5, a);
 		first[a] = poisoned(SIZE);
 	}
 	Attention a = attention_on(&p, at, at[ARRAYS]);
 	for (int run = 0; run < (getenv("QUICK") ? 20 : 1000); run++) {
-		ops_for(gpu)->fused.attention_forward(a);
-		ops_for(gpu)->fused.attention_backward(a, gradient_on(&p, at, angles));
+		ops_for(gpu)->attention_forward(gpu, a);
+		ops_for(gpu)->attention_backward(gpu, a, gradient_on(&p, at, angles));
 		for (int i = INPUTS; i <= ARRAYS; i++) {
 			size_t n = i < ARRAYS ? SIZE : HEADS * N;
 			array_read(gpu, run == 0 ? first[i].at : now.at, at[i], n);
@@ -201,23 +201,23 @@ static void rush(const Rush *r, int runs)
 			"test");
 		held[a] = at[a].at;
 		if (a < INPUTS)
-			ops->draw(at[a], n, 1, 4, 5, a);
+			ops->draw(gpu, at[a], n, 1, 4, 5, a);
 	}
 	const Array first = at[DQ], difference = at[DK], sum = at[DV];
 	Attention a = attention_on(&p, at, at[ARRAYS]);
 	const AttentionKernel *kernel = kernel_named(r->kernel);
-	if (kernel && kernel->supports(&a, NULL)) {
+	if (kernel && kernel->supports(gpu, &a, NULL)) {
 		Array host = poisoned(n);
-		kernel->forward(a);
+		kernel->forward(gpu, a);
 		array_read(gpu, host.at, a.o.x, n);
 		for (size_t i = 0; i < n; i++)
 			reals(host)[i] = -reals(host)[i];
 		array_write(gpu, first, host.at, n);
-		ops->fill(sum, 0, n);
+		ops->fill(gpu, sum, 0, n);
 		for (int run = 0; run < runs; run++) {
-			kernel->forward(a);
-			ops->add(difference, a.o.x, first, n);
-			ops->add(sum, sum, difference, n);
+			kernel->forward(gpu, a);
+			ops->add(gpu, difference, a.o.x, first, n);
+			ops->add(gpu, sum, sum, difference, n);
 		}
 		array_read(gpu, host.at, sum, n);
 		for (size_t i = 0; i < n; i++)
@@ -247,10 +247,10 @@ static void other_heads_are_declined(void **state)
 	(void)state;
 	if (gpu == NULL)
 		skip();
-	bool (*supported)(Type, size_t) = ops_for(gpu)->fused.supports_attention;
-	assert_true(supported(BF16, 80) && supported(FP32, 128));
-	assert_false(supported(BF16, 48) || supported(FP32, 0)
-		|| supported(FP64, 64));
+	bool (*supported)(Device *, Type, size_t) = ops_for(gpu)->supports_attention;
+	assert_true(supported(gpu, BF16, 80) && supported(gpu, FP32, 128));
+	assert_false(supported(gpu, BF16, 48) || supported(gpu, FP32, 0)
+		|| supported(gpu, FP64, 64));
 }
 
 int main(void)

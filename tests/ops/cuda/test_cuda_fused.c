@@ -1,4 +1,4 @@
-/* every operation of FusedOps but attention, on the GPU against the CPU */
+/* every fused operation but attention, on the GPU against the CPU */
 #include "tests/ops/cuda/both.h"
 
 static const Sizes lengths[] = { { 1 }, { 7 }, { 8 }, { 101 }, { 1030 },
@@ -17,56 +17,56 @@ static const Sizes squares[] = { { 3, 1, 1 }, { 1, 2, 2 }, { 3, 17, 17 },
 /* N, V */
 static const Sizes logits[] = { { 1, 1 }, { 3, 2 }, { 129, 7 }, { 17, 101 },
 	{ 3, 1030 }, { 1000, 101 }, { 3, 10000 }, { 3, 10248 }, { 3, 10301 }, { 0 } };
-static void rmsnorm_forward(const Ops *o, const Array *a, const size_t *n,
+static void rmsnorm_forward(Device *d, const Ops *o, const Array *a, const size_t *n,
 	int how)
 {
 	(void)how;
-	o->fused.rmsnorm_forward(a[0], a[1], a[2], a[3], a[4], a[5], n[0], n[1],
+	o->fused_rmsnorm_forward(d, a[0], a[1], a[2], a[3], a[4], a[5], n[0], n[1],
 		1e-5);
 }
 
 enum { FRESH = 1, ADDING = 2 };
 
-static void rmsnorm_backward(const Ops *o, const Array *a, const size_t *n,
+static void rmsnorm_backward(Device *d, const Ops *o, const Array *a, const size_t *n,
 	int how)
 {
-	o->fused.rmsnorm_backward((NormBackward){ .dsum = a[0],
+	o->fused_rmsnorm_backward(d, (NormBackward){ .dsum = a[0],
 		.fresh = how & FRESH, .copy = a[1], .dg = a[2],
 		.beta = how & ADDING ? 1 : 0, .y = a[3], .dy = a[4], .sum = a[5],
 		.g = a[6], .rho = a[7] }, n[0], n[1]);
 }
 
-static void rope(const Ops *o, const Array *a, const size_t *n, int how)
+static void rope(Device *d, const Ops *o, const Array *a, const size_t *n, int how)
 {
-	o->fused.rope(a[0], a[1], a[2], n[0], n[1], n[2], n[3], how);
+	o->fused_rope(d, a[0], a[1], a[2], n[0], n[1], n[2], n[3], how);
 }
 
-static void softmax(const Ops *o, const Array *a, const size_t *n, int how)
-{
-	if (how > 0)
-		o->fused.softmax_forward(a[0], a[1], 0.7, n[0], n[1]);
-	else
-		o->fused.softmax_backward(a[0], a[1], a[2], 0.7, n[0], n[1]);
-}
-
-static void swiglu(const Ops *o, const Array *a, const size_t *n, int how)
+static void softmax(Device *d, const Ops *o, const Array *a, const size_t *n, int how)
 {
 	if (how > 0)
-		o->fused.swiglu_forward(a[0], a[1], n[0], n[1]);
+		o->fused_softmax_forward(d, a[0], a[1], 0.7, n[0], n[1]);
 	else
-		o->fused.swiglu_backward(a[0], a[1], a[2], a[3], n[0], n[1]);
+		o->fused_softmax_backward(d, a[0], a[1], a[2], 0.7, n[0], n[1]);
 }
 
-static void cross_entropy(const Ops *o, const Array *a, const size_t *n,
+static void swiglu(Device *d, const Ops *o, const Array *a, const size_t *n, int how)
+{
+	if (how > 0)
+		o->fused_swiglu_forward(d, a[0], a[1], n[0], n[1]);
+	else
+		o->fused_swiglu_backward(d, a[0], a[1], a[2], a[3], n[0], n[1]);
+}
+
+static void cross_entropy(Device *d, const Ops *o, const Array *a, const size_t *n,
 	int how)
 {
 	(void)how;
-	o->fused.cross_entropy(a[0], a[1], a[2], a[3].at, 0.5, n[0], n[1]);
+	o->fused_cross_entropy(d, a[0], a[1], a[2], a[3].at, 0.5, n[0], n[1]);
 }
 
-static void adamw(const Ops *o, const Array *a, const size_t *n, int how)
+static void adamw(Device *d, const Ops *o, const Array *a, const size_t *n, int how)
 {
-	o->fused.adamw(a[0], a[1], a[2], a[3], a[4], n[0], a[5].at,
+	o->fused_adamw(d, a[0], a[1], a[2], a[3], a[4], n[0], a[5].at,
 		how ? a[6].at : NULL);
 }
 

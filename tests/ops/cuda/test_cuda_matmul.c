@@ -42,10 +42,10 @@ static Matmul shape;                    /* of the matmul at hand */
 static const Argument operand = { .role = AS_IN },
 	result = { .role = AS_UPDATED };
 
-static void multiply(const Ops *o, const Array *a, const size_t *n, int how)
+static void multiply(Device *d, const Ops *o, const Array *a, const size_t *n, int how)
 {
 	(void)n, (void)how;
-	o->matmul(a[0], a[1], a[2], shape);
+	o->matmul(d, a[0], a[1], a[2], shape);
 }
 
 static Trial gemm(const size_t *mnk, int transposes, Batch batch,
@@ -104,11 +104,11 @@ static void exact_matmuls_are_equal(void **state)
 				run_trial(&t, multiply, 0);
 			}
 }
-static void multiply_as_tf32(const Ops *o, const Array *a, const size_t *n,
+static void multiply_as_tf32(Device *d, const Ops *o, const Array *a, const size_t *n,
 	int how)
 {
 	(void)n, (void)how;
-	o->matmul(a[0], (Array){ a[1].at, TF32 }, (Array){ a[2].at, TF32 }, shape);
+	o->matmul(d, a[0], (Array){ a[1].at, TF32 }, (Array){ a[2].at, TF32 }, shape);
 }
 
 static void fp32_is_not_tf32(void **state)
@@ -119,7 +119,7 @@ static void fp32_is_not_tf32(void **state)
 	static const Argument exact = { .role = AS_OUT, .relative = 16 },
 		rough = { .role = AS_OUT, .relative = 0x1p15 };
 	enum { M = 100, N = 72, K = 8 };
-	bool tf32 = ops_for(gpu)->reads(FP32, TF32);
+	bool tf32 = ops_for(gpu)->reads(gpu, FP32, TF32);
 	for (int loose = 0; loose <= tf32; loose++) {
 		Trial t = { .label = "tf32 or not", .n = (Sizes){ M, N, K } };
 		const Layout a = layout(M, K, SINGLE, 0), b = layout(K, N, SINGLE, 0);
@@ -153,7 +153,7 @@ static void nans_reach_the_matmul(void **state)
 			reals(host)[i] = i == M * K - 1 ? (real)NAN : 1;
 		array_write(gpu, x[1], host.at, M * K);
 		array_write(gpu, x[2], reals(host) + M * K, K * N);
-		ops_for(gpu)->matmul(x[0], x[1], x[2], (Matmul){ .m = M, .n = N, .k = K,
+		ops_for(gpu)->matmul(gpu, x[0], x[1], x[2], (Matmul){ .m = M, .n = N, .k = K,
 			.lda = K, .ldb = N, .ldc = N, .alpha = 1 });
 		array_read(gpu, got.at, x[0], M * N);
 		for (size_t i = 0; i < M * N; i++)
@@ -174,7 +174,7 @@ static void readable_types_are_alike(void **state)
 		for (int w = 0; w < 4; w++) {
 			bool same = all[s] == all[w];
 			bool tf32 = all[s] == FP32 && all[w] == TF32;
-			bool reads = ops_for(gpu)->reads(all[s], all[w]);
+			bool reads = ops_for(gpu)->reads(gpu, all[s], all[w]);
 			if (reads ? !same && !tf32 : same)
 				fail_msg("%s %s as %s", type_names[all[s]],
 					reads ? "is read" : "is not read", type_names[all[w]]);

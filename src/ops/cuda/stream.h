@@ -1,0 +1,24 @@
+/* stream.h: what launchers ask of their device */
+#ifndef OPS_CUDA_STREAM_H
+#define OPS_CUDA_STREAM_H
+
+#include "device/cuda/cuda.h"
+#include "device/device.h"
+
+/* where operations are queued */
+static inline cudaStream_t cuda_stream(const Device *d)
+{
+	return cuda_queue(d->state, COMPUTE);
+}
+
+static inline int cuda_multiprocessors(const Device *d)
+{
+	return cuda_chip(d->state).multiprocessors;
+}
+
+static inline void *cuda_scratch(Device *d, size_t nbytes, const char *what)
+{
+	return device_alloc(d, nbytes, MEM_TEMPORARY, what);
+}
+
+#endif

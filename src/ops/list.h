@@ -1,0 +1,102 @@
+/* ops/list.h: OPERATION(type, name, parameters) for every operation */
+OPERATION(void, fill, (Device *d, Array y, double value, size_t n))
+/* y[i] = sd random_truncated(seed, stream, i, bound) */
+OPERATION(void, draw, (Device *d, Array y, size_t n, double sd, double bound,
+	uint64_t seed, uint64_t stream))
+/* y = x, rounded to y.type */
+OPERATION(void, cast, (Device *d, Array y, Array x, size_t n))
+/* may matmul read arrays of type `stored` as `wanted`, without a cast? */
+OPERATION(bool, reads, (Device *d, Type stored, Type wanted))
+/* y = a + b */
+OPERATION(void, add, (Device *d, Array y, Array a, Array b, size_t n))
+/* mean: one element; *nonfinite: is it infinite or NaN? */
+OPERATION(void, mean, (Device *d, Array mean, int32_t *nonfinite, Array x,
+	size_t n))
+/* *count += infinities and NaNs */
+OPERATION(void, count_nonfinite, (Device *d, int32_t *count, Array x, size_t n))
+/* y = max(x, 0) */
+OPERATION(void, relu_forward, (Device *d, Array y, Array x, size_t n))
+/* dx = dy where x > 0 */
+OPERATION(void, relu_backward, (Device *d, Array dx, Array dy, Array x,
+	size_t n))
+/* sums in fp32 or wider; A and B of one type */
+OPERATION(void, matmul, (Device *d, Array C, Array A, Array B, Matmul shape))
+OPERATION(void, embedding_forward, (Device *d, Array x, Array table,
+	const int32_t *tokens, size_t N, size_t C))
+/* dtable (V, C) = beta dtable + ...; beta is 0 or 1 */
+OPERATION(void, embedding_backward, (Device *d, Array dtable, double beta,
+	Array dx, const int32_t *tokens, size_t N, size_t C, size_t V))
+OPERATION(void, rmsnorm_forward, (Device *d, Array y, Array rho, Array x,
+	Array g, size_t rows, size_t C, double eps))
+/* dx += dg += */
+OPERATION(void, rmsnorm_backward, (Device *d, Array dx, Array dg, Array dy,
+	Array x, Array g, Array rho, size_t rows, size_t C))
+/* y, x: (B, T, H, D); cosine, sine: (T or more, D/2); direction +1 forward, -1
+ * backward */
+OPERATION(void, rope, (Device *d, Array y, Array x, Array cosine, Array sine,
+	size_t B, size_t T, size_t H, size_t D, int direction))
+/* S, P, dS, dP: (matrices, T, T); columns after the diagonal give 0.
+ * S enters scaled by `scale`; dS is the gradient of the unscaled S */
+OPERATION(void, softmax_forward, (Device *d, Array P, Array S, double scale,
+	size_t matrices, size_t T))
+OPERATION(void, softmax_backward, (Device *d, Array dS, Array dP, Array P,
+	double scale, size_t matrices, size_t T))
+OPERATION(void, swiglu_forward, (Device *d, Array h, Array a, Array b,
+	size_t n))
+/* da may be dh */
+OPERATION(void, swiglu_backward, (Device *d, Array da, Array db, Array dh,
+	Array a, Array b, size_t n))
+/* y = g * (x - mean) * rstd + b for each row (mean, rstd: one a row);
+ * b.at, db.at NULL: no shift */
+OPERATION(void, layernorm_forward, (Device *d, Array y, Array mean, Array rstd,
+	Array x, Array g, Array b, size_t rows, size_t C, double eps))
+OPERATION(void, layernorm_backward, (Device *d, Array dx, Array dg, Array db,
+	Array dy, Array x, Array g, Array mean, Array rstd, size_t rows, size_t C))
+		                                           /* dx += dg += db += */
+/* losses, lse: (N); logits, dlogits: (N, V), dlogits may be logits; scale: 1/N
+ * for the mean */
+OPERATION(void, cross_entropy_forward, (Device *d, Array losses, Array lse,
+	Array logits, const int32_t *targets, size_t N, size_t V))
+OPERATION(void, cross_entropy_backward, (Device *d, Array dlogits, Array logits,
+	Array lse, const int32_t *targets, double scale, size_t N, size_t V))
+/* w, m, v +=; nothing happens when *skip is not 0; skip may be NULL */
+OPERATION(void, adamw, (Device *d, Array w, Array g, Array m, Array v, size_t n,
+	const AdamWStep *step, const int32_t *skip))
+/* sum = x + branch; rho = 1/sqrt(mean(sum^2) + eps); y = g sum rho.
+ * x, sum, rho: TYPE_REAL. branch.at NULL: sum is x and is not written */
+OPERATION(void, fused_rmsnorm_forward, (Device *d, Array y, Array rho,
+	Array sum, Array x, Array branch, Array g, size_t rows, size_t C,
+	double eps))
+OPERATION(void, fused_rmsnorm_backward, (Device *d, NormBackward b, size_t rows,
+	size_t C))
+/* qkv: (B, T, 3, H, D); rotates q and k in place */
+OPERATION(void, fused_rope, (Device *d, Array qkv, Array cosine, Array sine,
+	size_t B, size_t T, size_t H, size_t D, int direction))
+/* as the eager ones */
+OPERATION(void, fused_softmax_forward, (Device *d, Array P, Array S,
+	double scale, size_t matrices, size_t T))
+OPERATION(void, fused_softmax_backward, (Device *d, Array dS, Array dP, Array P,
+	double scale, size_t matrices, size_t T))
+/* ab: (rows, 2, F), gate before up; h: (rows, F) */
+OPERATION(void, fused_swiglu_forward, (Device *d, Array h, Array ab,
+	size_t rows, size_t F))
+/* dab may be ab; h: the forward's result, may be dh */
+OPERATION(void, fused_swiglu_backward, (Device *d, Array dab, Array h, Array dh,
+	Array ab, size_t rows, size_t F))
+/* losses, and unless its at is NULL dlogits, which may be logits */
+OPERATION(void, fused_cross_entropy, (Device *d, Array losses, Array dlogits,
+	Array logits, const int32_t *targets, double scale, size_t N, size_t V))
+/* low: (n) w once more, in low.type; at NULL: no */
+OPERATION(void, fused_adamw, (Device *d, Array w, Array low, Array g, Array m,
+	Array v, size_t n, const AdamWStep *step, const int32_t *skip))
+/* is there FlashAttention for heads of D elements of this type? */
+OPERATION(bool, supports_attention, (Device *d, Type type, size_t D))
+/* bytes that attention_backward holds beside its arguments in one block, or, g
+ * NULL, attention_forward */
+OPERATION(size_t, attention_scratch, (Device *d, const Attention *a,
+	const AttentionGradient *g))
+/* reads q, k, v; writes o, L */
+OPERATION(void, attention_forward, (Device *d, Attention a))
+/* reads all of a */
+OPERATION(void, attention_backward, (Device *d, Attention a,
+	AttentionGradient g))
