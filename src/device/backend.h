@@ -48,7 +48,8 @@ typedef struct Backend {
 	void   (*stamp)(void *state, Queue queue, int which);
 	double (*stamped_ms)(void *state, int from, int to);
 	/* compute work after graph_begin is captured, not done; graph_end returns a
-	 * graph of it and how many kernels it has; NULL where a device cannot */
+	 * graph of it and how many kernels it has, NULL if there is none. The functions
+	 * are NULL where a device cannot */
 	void   (*graph_begin)(void *state);
 	void  *(*graph_end)(void *state, int *kernels);
 	void   (*graph_launch)(void *state, void *graph);

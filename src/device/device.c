@@ -362,8 +362,9 @@ void device_graph_begin(Device *d)
 void *device_graph_end(Device *d, int *kernels)
 {
 	d->capturing = false;
-	d->graphs++;
-	return d->backend->graph_end(d->state, kernels);
+	void *graph = d->backend->graph_end(d->state, kernels);
+	d->graphs += graph != NULL;
+	return graph;
 }
 
 void *device_graph_capture(Device *d, void (*run)(void *arg), void *arg,

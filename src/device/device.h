@@ -1,4 +1,4 @@
-/* device.h: memory with bookkeeping, queues of work and a clock, for one device */
+/* device.h: memory with bookkeeping, queues of work and a clock of one device */
 #ifndef DEVICE_DEVICE_H
 #define DEVICE_DEVICE_H
 
@@ -115,7 +115,7 @@ void    device_copy(Device *device, Queue queue, void *to, const void *from,
  * device_free */
 void    device_uses(Device *device, void *p, Event event);
 /* work between the two is captured, not done, and nothing else may be asked of
- * the device but memory, ranges and stamps; device_graph_end returns a graph of it
+* the device but memory, ranges and stamps; device_graph_end returns a graph of it
  * and how many kernels it has */
 bool    device_has_graphs(const Device *device);
 void    device_graph_begin(Device *device);

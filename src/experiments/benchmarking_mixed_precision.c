@@ -235,7 +235,7 @@ static void run_speed(Row *row)
 	Device *device = harness_device();
 	Model *m = model_new(device, &shape, policy, harness_seed);
 	model_fuse(m);
-	AdamW adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
+	Optimizer adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
 	Batch b = batch_random(BATCH, shape.context, shape.vocab, harness_seed);
 	StepStats s = timed_steps(m, &adamw, &b, MODE_TRAIN, true, WARMUP, MEASURED);
 	row_set_time(row, "fwd", s.fwd);

@@ -71,9 +71,12 @@ static Shape choose_shape(const char *name)
 		if (overrides[i].from)
 			*overrides[i].to = overrides[i].from;
 	s.context = 1;
-	if (shape_error(&s))
+	const char *error = shape_split_heads(&s);
+	if (error == NULL)
+		error = shape_error(&s);
+	if (error)
 		usage_error("no such model: %s (give --size, or --d-model, --d-ff, "
-			"--layers and --heads)", shape_error(&s));
+			"--layers and --heads)", error);
 	return s;
 }
 static void plan_grid(Plan *plan, const char *precision, int path)
@@ -178,7 +181,7 @@ static void run_sizes(Row *row)
 		model_set_attention(m, attention == 1);
 	}
 	m->layernorm = norm;
-	AdamW adamw = { 0 };
+	Optimizer adamw = { 0 };
 	if (mode == MODE_TRAIN)
 		adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
 	Batch b = batch_random(B, T, shape.vocab, harness_seed);
@@ -255,7 +258,7 @@ static void run_steps(Row *row)
 		fault_ms = price_of_fault(device);
 	}
 	Model *m = model_new(device, &shape, &policies[precision], harness_seed);
-	AdamW adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
+	Optimizer adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
 	Batch b = batch_random(batch, shape.context, shape.vocab, harness_seed);
 	for (int step = 1; step <= 12; step++) {
 		long before = faults_so_far();
@@ -346,26 +349,28 @@ INSTRUMENTED(ELEMENTWISE, fused_rmsnorm_forward,
 	(d, y, rho, sum, x, branch, g, rows, C, eps))
 INSTRUMENTED(ELEMENTWISE, fused_rmsnorm_backward,
 	(Device *d, NormBackward b, size_t rows, size_t C), (d, b, rows, C))
-INSTRUMENTED(ATTENTION, fused_rope, (Device *d, Array qkv, Array c, Array s, size_t B, size_t T,
-	size_t H, size_t D, int direction), (d, qkv, c, s, B, T, H, D, direction))
-INSTRUMENTED(ATTENTION, fused_softmax_forward, (Device *d, Array P, Array S, double scale,
-	size_t matrices, size_t T), (d, P, S, scale, matrices, T))
-INSTRUMENTED(ATTENTION, fused_softmax_backward, (Device *d, Array dS, Array dP, Array P,
-	double scale, size_t matrices, size_t T), (d, dS, dP, P, scale, matrices, T))
+INSTRUMENTED(ATTENTION, fused_rope, (Device *d, Array qkv, Array c, Array s,
+	size_t B, size_t T, size_t H, size_t D, int direction), (d, qkv, c, s, B, T,
+	H, D, direction))
+INSTRUMENTED(ATTENTION, fused_softmax_forward, (Device *d, Array P, Array S,
+	double scale, size_t matrices, size_t T), (d, P, S, scale, matrices, T))
+INSTRUMENTED(ATTENTION, fused_softmax_backward, (Device *d, Array dS, Array dP,
+	Array P, double scale, size_t matrices, size_t T), (d, dS, dP, P, scale,
+	matrices, T))
 INSTRUMENTED(ATTENTION, attention_forward, (Device *d, Attention a), (d, a))
-INSTRUMENTED(ATTENTION, attention_backward, (Device *d, Attention a, AttentionGradient g),
-	(d, a, g))
-INSTRUMENTED(ELEMENTWISE, fused_swiglu_forward, (Device *d, Array h, Array ab, size_t rows,
-	size_t F), (d, h, ab, rows, F))
+INSTRUMENTED(ATTENTION, attention_backward, (Device *d, Attention a,
+	AttentionGradient g), (d, a, g))
+INSTRUMENTED(ELEMENTWISE, fused_swiglu_forward, (Device *d, Array h, Array ab,
+	size_t rows, size_t F), (d, h, ab, rows, F))
 INSTRUMENTED(ELEMENTWISE, fused_swiglu_backward,
 	(Device *d, Array dab, Array h, Array dh, Array ab,
 	size_t rows, size_t F), (d, dab, h, dh, ab, rows, F))
-INSTRUMENTED(ELEMENTWISE, fused_cross_entropy, (Device *d, Array losses, Array dlogits,
-	Array logits, const int32_t *targets, double scale, size_t N, size_t V),
-	(d, losses, dlogits, logits, targets, scale, N, V))
-INSTRUMENTED(OPTIMIZER, fused_adamw, (Device *d, Array w, Array low, Array g, Array m, Array v,
-	size_t n, const AdamWStep *step, const int32_t *skip),
-	(d, w, low, g, m, v, n, step, skip))
+INSTRUMENTED(ELEMENTWISE, fused_cross_entropy, (Device *d, Array losses,
+	Array dlogits, Array logits, const int32_t *targets, double scale, size_t N,
+	size_t V), (d, losses, dlogits, logits, targets, scale, N, V))
+INSTRUMENTED(OPTIMIZER, fused_adamw, (Device *d, Array w, Array low, Array g,
+	Array m, Array v, size_t n, const AdamWStep *step, const int32_t *skip), (d,
+	w, low, g, m, v, n, step, skip))
 
 static Ops instrument(const Ops *ops, Device *device)
 {
@@ -408,7 +413,7 @@ static void run_split(Row *row)
 	const Policy *policy = policy_find(row_text(row, "precision"));
 	Model *m = model_new(device, &shape, policy, harness_seed);
 	model_fuse(m);
-	AdamW adamw = adamw_new(m, 1e-4, 0.9, 0.999, 1e-8, 0.01);
+	Optimizer adamw = adamw_new(m, 1e-4, 0.9, 0.999, 1e-8, 0.01);
 	Batch b = batch_random(B, T, shape.vocab, harness_seed);
 	const Ops *original = m->ops;
 	Ops instrumented = instrument(original, device);
@@ -444,7 +449,7 @@ static void run_warmup(Row *row)
 	shape.context = row_int(row, "context");
 	Model *m = model_new(harness_device(), &shape, &policies[precision],
 		harness_seed);
-	AdamW adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
+	Optimizer adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
 	Batch b = batch_random(batch, shape.context, shape.vocab, harness_seed);
 	double *ms = need(malloc(steps * sizeof *ms));
 	for (long i = -row_int(row, "warmup"); i < steps; i++) {

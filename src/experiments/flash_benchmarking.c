@@ -237,7 +237,7 @@ static void run_model(Row *row)
 		harness_seed);
 	model_fuse(m);
 	model_set_attention(m, strcmp(row_text(row, "attention"), "flash") == 0);
-	AdamW adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
+	Optimizer adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
 	Batch b = batch_random(BATCH, shape.context, shape.vocab, harness_seed);
 	StepStats s = timed_steps(m, &adamw, &b, MODE_TRAIN, true, WARMUP, STEPS);
 	row_set_time(row, "fwd", s.fwd);

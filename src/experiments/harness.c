@@ -130,7 +130,8 @@ static void find_place(const char *name)
 		const Backend *b = d->backend;
 		snprintf(place.backend, sizeof place.backend, "%s", b->name);
 		snprintf(place.device, sizeof place.device, "%s", b->describe(d->state));
-		snprintf(place.libraries, sizeof place.libraries, "%s", b->libraries(d->state));
+		snprintf(place.libraries, sizeof place.libraries, "%s",
+			b->libraries(d->state));
 		place.memory_MiB = (long)(b->memory(d->state) >> 20);
 		_exit(write(ends[1], &place, sizeof place) != sizeof place);
 	}

@@ -7,7 +7,7 @@
 #include "base/random.h"
 #include "experiments/harness.h"
 #include "experiments/timing.h"
-#include "model/adamw.h"
+#include "train/optimizer.h"
 #include "model/shape.h"
 #include "ops/array.h"
 
@@ -252,8 +252,8 @@ static void set_argument(Device *d, Array a, Argument as, const Sizes *s, int i)
 	if (as.extent == TOKENS) {
 		device_upload(d, a.at, tokens, n * sizeof *tokens);
 	} else if (as.extent == SCALARS) {
-		AdamWStep step = adamw_scalars(&(AdamWSettings){ 1e-3, 0.9, 0.999, 1e-8,
-			0.01, 1 }, 1);
+		AdamWStep step = adamw_scalars(&(OptimizerSettings){ .lr = 1e-3,
+			.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .decay = 0.01 }, 1, 1);
 		device_upload(d, a.at, &step, sizeof step);
 	} else if (as.extent == ANGLES) {
 		set_angles(d, a, n, i == 1 ? cos : sin);

@@ -31,44 +31,45 @@ typedef struct Norm {
 static void layernorm(void *arg)
 {
 	const Norm *n = arg;
-	n->ops->layernorm_forward(n->device, n->y, n->mean, n->rho, n->x, n->g, n->b, n->rows,
-		n->C, EPS);
+	n->ops->layernorm_forward(n->device, n->y, n->mean, n->rho, n->x, n->g, n->b,
+		n->rows, n->C, EPS);
 }
 
 static void layernorm_back(void *arg)
 {
 	const Norm *n = arg;
-	n->ops->layernorm_backward(n->device, n->dx, n->dg, n->db, n->dy, n->x, n->g, n->mean,
-		n->rho, n->rows, n->C);
+	n->ops->layernorm_backward(n->device, n->dx, n->dg, n->db, n->dy, n->x, n->g,
+		n->mean, n->rho, n->rows, n->C);
 }
 
 static void rmsnorm(void *arg)
 {
 	const Norm *n = arg;
-	n->ops->rmsnorm_forward(n->device, n->y, n->rho, n->x, n->g, n->rows, n->C, EPS);
+	n->ops->rmsnorm_forward(n->device, n->y, n->rho, n->x, n->g, n->rows, n->C,
+		EPS);
 }
 
 static void rmsnorm_back(void *arg)
 {
 	const Norm *n = arg;
-	n->ops->rmsnorm_backward(n->device, n->dx, n->dg, n->dy, n->x, n->g, n->rho, n->rows,
-		n->C);
+	n->ops->rmsnorm_backward(n->device, n->dx, n->dg, n->dy, n->x, n->g, n->rho,
+		n->rows, n->C);
 }
 static const Array nothing = { NULL, FP32 };
 
 static void fused_rmsnorm(void *arg)
 {
 	const Norm *n = arg;
-	n->ops->fused_rmsnorm_forward(n->device, n->y, n->rho, n->x, n->x, nothing, n->g,
-		n->rows, n->C, EPS);
+	n->ops->fused_rmsnorm_forward(n->device, n->y, n->rho, n->x, n->x, nothing,
+		n->g, n->rows, n->C, EPS);
 }
 
 static void fused_rmsnorm_back(void *arg)
 {
 	const Norm *n = arg;
-	n->ops->fused_rmsnorm_backward(n->device, (NormBackward){ .dsum = n->dx, .dg = n->dg,
-		.beta = 1, .dy = n->dy, .sum = n->x, .g = n->g, .rho = n->rho },
-		n->rows, n->C);
+	n->ops->fused_rmsnorm_backward(n->device, (NormBackward){ .dsum = n->dx,
+		.dg = n->dg, .beta = 1, .dy = n->dy, .sum = n->x, .g = n->g,
+		.rho = n->rho }, n->rows, n->C);
 }
 
 static const struct Kind {

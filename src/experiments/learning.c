@@ -28,7 +28,7 @@ static const Option options[] = {
 
 static const Shape shape = {
 	.vocab = 256, .context = 128, .d_model = 128, .d_ff = 384, .layers = 4,
-		.heads = 4, .theta = 10000,
+		.heads = 4, .d_head = 32, .theta = 10000,
 };
 enum { BATCH = 8, EVERY = 10 };
 static const double peak_lr = 3e-3;
@@ -59,7 +59,7 @@ static void run(Row *row)
 	Text text = text_read(path, 16 * (shape.context + 1));
 	Model *m = model_new(harness_device(), &shape, &policies[precision],
 		harness_seed);
-	AdamW adamw = adamw_new(m, peak_lr, 0.9, 0.95, 1e-8, 0.1);
+	Optimizer adamw = adamw_new(m, peak_lr, 0.9, 0.95, 1e-8, 0.1);
 	Batch b = batch_random(BATCH, shape.context, shape.vocab, harness_seed);
 	row_set(row, "bytes", "%zu", text.n);
 	row_set(row, "parameters", "%zu", m->count);
@@ -71,7 +71,7 @@ static void run(Row *row)
 	for (long step = 0, since = 0; step < steps; step++) {
 		text_windows(&text, 0, text.ntrain, harness_seed, step, b.B, b.T,
 			b.tokens, b.targets);
-		adamw.step.lr = learning_rate(step);
+		adamw.settings.lr = learning_rate(step);
 		StepTime t = timed_step(m, &adamw, &b, MODE_TRAIN);
 		sum += t.loss, ms += t.step_ms, since++;
 		if (step % EVERY == 0 || step + 1 == steps) {

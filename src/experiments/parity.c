@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
-#include "model/adamw.h"
+#include "train/step.h"
 #include "model/checkpoint.h"
 #include "ops/array.h"
 
@@ -131,14 +131,14 @@ static bool check_training(Model *m, const TensorFile *f)
 		sizeof name);
 	bool ok = report("gradients, relative norm", name, gradients.relative,
 		bounds.gradients);
-	AdamW adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
-	adamw_step(&adamw, m);
+	Optimizer adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
+	update_weights(m, &adamw);
 	for (int step = 2; step <= 3; step++) {
 		model_forward(m, tokens, targets, B, T, true);
 		model_backward(m, false);
-		adamw_step(&adamw, m);
+		update_weights(m, &adamw);
 	}
-	adamw_free(&adamw, m);
+	optimizer_free(&adamw);
 	Difference weights = worst_of(m, f, "step3.", model_weight, name,
 		sizeof name);
 	ok = report("step 3, relative norm", name, weights.relative,

@@ -65,7 +65,7 @@ static void time_ours(Row *row, bool fused)
 	Model *m = model_new(device, &shape, policy, harness_seed);
 	if (fused)
 		model_fuse(m);
-	AdamW adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
+	Optimizer adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
 	Batch b = batch_random(batch, shape.context, shape.vocab, harness_seed);
 	StepStats s = timed_steps(m, &adamw, &b, MODE_FORWARD, fused, warmup, steps);
 	row_set(row, "fwd_only_ms", "%.4f", s.fwd.median);

@@ -1,51 +1,10 @@
-/* step.h: random batches, and training steps with the time of each phase */
+/* step.h: what a row of a table trains */
 #ifndef EXPERIMENTS_STEP_H
 #define EXPERIMENTS_STEP_H
 
-#include "base/stats.h"
 #include "experiments/harness.h"
-#include "model/adamw.h"
-#include "model/model.h"
+#include "train/step.h"
 
-typedef enum { MODE_FORWARD, MODE_FORWARD_BACKWARD, MODE_TRAIN } Mode;
-#define MODES "forward|forward-backward|train"
-
-typedef struct Batch {
-	size_t B, T;
-	int32_t *tokens, *targets;       /* (B, T) */
-} Batch;
-
-typedef struct StepTime {
-	/* 0 for phases that did not run */
-	double fwd_ms, bwd_ms, opt_ms, step_ms, loss;
-} StepTime;
-
-Batch    batch_random(size_t B, size_t T, long vocab, uint64_t seed);
-void     batch_free(Batch *b);
-StepTime timed_step(Model *m, AdamW *adamw, const Batch *batch, Mode mode);
-
-/* a step that is recorded once and replayed. The first call runs it as it is,
- * to fill the pool; the second records; where a device cannot, all run as is */
-typedef struct Replay {
-	void *graph;                     /* starts at zero */
-	bool warm;
-	int kernels;                     /* launched by a step; 0: not known */
-	double loss_scale;
-} Replay;
-StepTime replayed_step(Replay *r, Model *m, AdamW *adamw, const Batch *batch,
-	Mode mode);
-void     replay_free(Replay *r, Device *device);
-/* kernels of a step of the loaded batch, which is recorded and not done */
-int      step_kernels(Model *m, AdamW *adamw, Mode mode);
-
-typedef struct StepStats {
-	Stats fwd, bwd, opt, step;       /* ms */
-	double loss;                     /* of the last step */
-} StepStats;
-/* of steps of one batch after warmup others; replay: are they recorded? Ends
- * the program if their losses are wrong */
-StepStats timed_steps(Model *m, AdamW *adamw, const Batch *batch, Mode mode,
-	bool replay, long warmup, long steps);
 /* sets phase_ms, the median, and phase_sd_ms */
 void     row_set_time(Row *row, const char *phase, Stats ms);
 
@@ -53,7 +12,7 @@ void     row_set_time(Row *row, const char *phase, Stats ms);
  * path */
 typedef struct Training {
 	Model *m;
-	AdamW adamw;                     /* if it was asked for */
+	Optimizer adamw;                 /* if it was asked for */
 	Batch batch;
 } Training;
 Training training_of(const Row *row, size_t B, bool with_adamw);
@@ -69,8 +28,4 @@ int      studied_sizes(void);
 Shape    scaled_down(Shape s);
 /* of the row's size and context; on a CPU scaled down */
 Shape    row_shape(const Row *row);
-
-/* FLOPs of the matmuls in one forward pass of the eager path over N = B T
- * tokens; backward takes twice as many */
-double   forward_flops(const Shape *shape, size_t B, size_t T);
 #endif

@@ -1,5 +1,6 @@
 #include "model/checkpoint.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,9 +39,9 @@ enum { MOST_ANGLES = 1 << 26 };         /* of RoPE: context times D/2 */
 static void check_parameters(const TensorFile *f, const char *path,
 	const Shape *s)
 {
-	if (s->context * (s->d_model / s->heads / 2) > MOST_ANGLES)
+	if (s->context * (s->d_head / 2) > MOST_ANGLES)
 		usage_error("%s: metadata 'context_length' is %ld, too long for heads "
-			"of %ld elements", path, s->context, s->d_model / s->heads);
+			"of %ld elements", path, s->context, s->d_head);
 	if (shape_nparameters(s) > tensorfile_count(f))
 		usage_error("%s: a model of %ld layers has %d tensors, the file %d",
 			path, s->layers, shape_nparameters(s), tensorfile_count(f));
@@ -64,7 +65,9 @@ Shape checkpoint_shape(const TensorFile *f, const char *path)
 	if (!(s.theta > 1) || !isfinite(s.theta) || *end)
 		usage_error("%s: metadata 'rope_theta' is '%s', expected a number above "
 			"1", path, theta ? theta : "absent");
-	const char *error = shape_error(&s);
+	const char *error = shape_split_heads(&s);
+	if (error == NULL)
+		error = shape_error(&s);
 	if (error)
 		usage_error("%s: impossible shape: %s", path, error);
 	check_parameters(f, path, &s);
@@ -74,12 +77,12 @@ void checkpoint_load(Model *m, const TensorFile *f)
 {
 	real *host = need(malloc(m->count * sizeof *host));
 	for (int i = 0; i < shape_nparameters(&m->shape); i++) {
-		Parameter p = shape_parameter(&m->shape, i);
-		const float *from = expect_parameter(f, p)->data;
-		for (size_t j = 0; j < p.count; j++)
-			host[p.offset + j] = from[j];
+		const Parameter *p = &m->params[i].about;
+		const float *from = expect_parameter(f, *p)->data;
+		for (size_t j = 0; j < p->count; j++)
+			host[j] = from[j];
+		array_write(m->device, model_weight(m, i), host, p->count);
 	}
-	array_write(m->device, m->weights, host, m->count);
 	model_weights_changed(m);
 	free(host);
 }
@@ -87,21 +90,23 @@ void checkpoint_save(Model *m, const char *path)
 {
 	const Shape *s = &m->shape;
 	int n = shape_nparameters(s);
+	size_t done = 0;
 	real *host = need(malloc(m->count * sizeof *host));
 	float *data = need(malloc(m->count * sizeof *data));
-	Parameter *p = need(malloc(n * sizeof *p));
 	TensorView *views = need(malloc(n * sizeof *views));
-	array_read(m->device, host, m->weights, m->count);
+	assert(s->heads * s->d_head == s->d_model && "no key says otherwise");
+	for (int i = 0; i < n; i++) {
+		const Parameter *p = &m->params[i].about;
+		array_read(m->device, host + done, model_weight(m, i), p->count);
+		views[i] = (TensorView){
+			.name = p->name, .dtype = "F32", .ndim = p->gain ? 1 : 2,
+			.shape = { p->gain ? p->count : p->rows, p->columns },
+			.count = p->count, .data = data + done,
+		};
+		done += p->count;
+	}
 	for (size_t j = 0; j < m->count; j++)
 		data[j] = (float)host[j];
-	for (int i = 0; i < n; i++) {
-		p[i] = shape_parameter(s, i);
-		views[i] = (TensorView){
-			.name = p[i].name, .dtype = "F32", .ndim = p[i].gain ? 1 : 2,
-			.shape = { p[i].gain ? p[i].count : p[i].rows, p[i].columns },
-			.count = p[i].count, .data = data + p[i].offset,
-		};
-	}
 	enum { NUMBERS = 7 };
 	const double numbers[NUMBERS] = { s->vocab, s->context, s->d_model, s->d_ff,
 		s->layers, s->heads, s->theta };
@@ -115,7 +120,6 @@ void checkpoint_save(Model *m, const char *path)
 	}
 	tensorfile_write(path, views, n, meta);
 	free(views);
-	free(p);
 	free(data);
 	free(host);
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 typedef struct Sizes {
-	double N, C, F, H, T, V, L;
+	double N, C, A, F, H, T, V, L;          /* A = H D */
 	/* bytes of an element of the stream, between matmuls, of an elementary step's
 	 * result, of a cast's, and of the stream's gradient for matmuls */
 	double r, w, step, cast, low;
@@ -14,9 +14,9 @@ typedef struct Sizes {
 
 static double attention_scratch(const Model *m, size_t B, size_t T)
 {
-	size_t C = m->shape.d_model, H = m->shape.heads, D = C / H;
-	Heads three = { { NULL, m->policy->op[OP_SCORES].input }, T * 3 * C, 3 * C,
-		D }, one = { three.x, T * C, C, D };
+	size_t H = m->shape.heads, D = m->shape.d_head, A = H * D;
+	Heads three = { { NULL, m->policy->op[OP_SCORES].input }, T * 3 * A, 3 * A,
+		D }, one = { three.x, T * A, A, D };
 	Attention a = { .B = B, .H = H, .seqlen_q = T, .seqlen_k = T, .D = D,
 		.causal = true, .q = three, .k = three, .v = three, .o = one };
 	AttentionGradient g = { .d_o = one, .dq = three, .dk = three, .dv = three };
@@ -29,10 +29,11 @@ static Sizes sizes_of(const Model *m, size_t B, size_t T)
 	Type linear = m->policy->op[OP_LINEAR].output;
 	double w = b->width(linear);
 	return (Sizes){ .N = (double)B * T, .C = m->shape.d_model,
-		.F = m->shape.d_ff, .H = m->shape.heads, .T = T, .V = m->shape.vocab,
+		.A = m->shape.heads * m->shape.d_head, .F = m->shape.d_ff, .H = m->shape.heads, .T = T, .V = m->shape.vocab,
 		.L = m->shape.layers, .r = b->width(TYPE_REAL), .w = w,
 		.step = strcmp(b->name, "cuda") == 0 ? b->width(TYPE_REAL) : 0,
-		.cast = m->ops->reads(m->device, TYPE_REAL, m->policy->op[OP_LINEAR].input) ? 0 : w,
+		.cast = m->ops->reads(m->device, TYPE_REAL,
+			m->policy->op[OP_LINEAR].input) ? 0 : w,
 		.low = m->policy->op[OP_RESIDUAL].output == linear ? 0 : w,
 		.attention = attention_scratch(m, B, T), .fused = m->fused,
 		.flash = m->flash };
@@ -45,7 +46,8 @@ static double input_of(const Sizes *s)
 static double saved_by_block(const Sizes *s)
 {
 	double scores = s->flash ? s->H * s->r : s->H * s->T * s->w;
-	double between = s->fused ? 4 * s->C + 2 * s->F : 6 * s->C + 3 * s->F;
+	double between = s->fused ? 4 * s->A + 2 * s->F
+		: 2 * s->C + 4 * s->A + 3 * s->F;
 	return s->N * (2 * (s->C + 1) * s->r + between * s->w + scores);
 }
 
@@ -97,14 +99,15 @@ typedef struct Temporaries {
 
 static Temporaries temporaries_of(const Sizes *s, bool train)
 {
-	double NC = s->N * s->C, NF = s->N * s->F, scores = s->N * s->H * s->T,
+	double NC = s->N * s->C, NA = s->N * s->A, NF = s->N * s->F,
+		scores = s->N * s->H * s->T,
 		largest = s->C * fmax(s->V, s->F);
 	if (s->fused)
 		return (Temporaries){ .top = NC * (s->w + s->r + s->low),
 			.forward = (NF + NC) * s->w,
 			.base = NC * (s->w + s->r + s->low),
 			.feed_forward = NF * s->w,
-			.attention = 4 * NC * s->w + s->attention
+			.attention = 4 * NA * s->w + s->attention
 				+ (s->flash ? 0 : scores * s->w) };
 	return (Temporaries){
 		.top = fmax(s->N * s->V * s->step, NC * s->r + s->C * s->V * s->cast),
@@ -114,7 +117,7 @@ static Temporaries temporaries_of(const Sizes *s, bool train)
 		.last_matmul = NF * s->w + (NC + s->C * s->F) * s->cast,
 		.feed_forward = 2 * NF * s->w + fmax(3 * NF * s->step,
 			s->C * s->F * s->cast),
-		.attention = 4 * NC * s->w + scores * (s->w + s->step),
+		.attention = 4 * NA * s->w + scores * (s->w + s->step),
 		.norm = 3 * NC * s->step,
 		.optimizer = train ? 2 * largest * s->step : 0,
 	};
@@ -123,24 +126,25 @@ static Temporaries temporaries_of(const Sizes *s, bool train)
 /* weights, a copy for matmuls, and the tables of the rotary embedding */
 static double parameters_of(const Model *m, const Sizes *s)
 {
-	double tables = s->r * m->shape.context * s->C / s->H,
+	double tables = s->r * m->shape.context * m->shape.d_head,
 		copy = m->compute_weights.at && m->compute_weights.at != m->weights.at
-		? m->count * s->w : 0;
-	return m->count * s->r + copy + tables;
+		? m->extent * s->w : 0;
+	return m->extent * s->r + copy + tables;
 }
 
 double memory_estimate_forward(const Model *m, size_t B, size_t T)
 {
 	Sizes s = sizes_of(m, B, T);
-	double NC = s.N * s.C, NF = s.N * s.F, scores = s.N * s.H * s.T,
+	double NC = s.N * s.C, NA = s.N * s.A, NF = s.N * s.F,
+		scores = s.N * s.H * s.T,
 		stream = NC * s.r, most = 0, moments[] = {
 			/* SwiGLU; the loss */
 			3 * NF * s.w + NF * (s.fused ? 0 : s.step),
 			NC * s.w + s.N * s.V * s.w + (s.fused ? 0 : fmax(s.N * s.V * s.step,
 				s.C * s.V * s.cast)),
 			/* attention; gate and up, with a cast weight */
-			s.flash ? 4 * NC * s.w : 3 * NC * s.w + scores * s.w
-				+ fmax(s.fused ? 0 : scores * s.step, NC * s.w),
+			s.flash ? 4 * NA * s.w : 3 * NA * s.w + scores * s.w
+				+ fmax(s.fused ? 0 : scores * s.step, NA * s.w),
 			NC * s.w + 2 * NF * s.w + (s.fused ? 0 : s.C * s.F * s.cast) };
 	for (size_t i = 0; i < sizeof moments / sizeof *moments; i++)
 		most = fmax(most, moments[i]);
@@ -162,7 +166,7 @@ MemoryEstimate memory_estimate(const Model *m, size_t B, size_t T, bool train)
 	Temporaries t = temporaries_of(&s, train);
 	MemoryEstimate a = { .category = {
 		[MEM_PARAMETER] = parameters_of(m, &s),
-		[MEM_GRADIENT] = m->count * s.r,
+		[MEM_GRADIENT] = m->extent * s.r,
 		[MEM_OPTIMIZER] = train ? 2 * m->count * s.r : 0,
 		[MEM_ACTIVATION] = fmax(above, blocks + rest_of(&s)
 			+ (m->checkpoint_every > 0 && !s.fused ? input_of(&s) : 0)),
@@ -172,7 +176,7 @@ MemoryEstimate memory_estimate(const Model *m, size_t B, size_t T, bool train)
 	double kept = a.category[MEM_PARAMETER] + a.category[MEM_GRADIENT]
 		+ a.category[MEM_OPTIMIZER];
 	/* what a feed-forward layer saved, and in the eager path the heads' output */
-	double gone = s.N * (2 * s.F + (s.fused ? 0 : s.F + 2 * s.C)) * s.w
+	double gone = s.N * (2 * s.F + (s.fused ? 0 : s.F + s.C + s.A)) * s.w
 		+ s.N * s.C * s.r;
 	double below = blocks + rest_of(&s) + t.base, moments[] = {
 		above + t.top,

@@ -2,11 +2,11 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
-#include "model/internal.h"
+#include "model/path.h"
 
 static double initial_sd(int i, const Parameter *p)
 {
@@ -16,18 +16,17 @@ static double initial_sd(int i, const Parameter *p)
 static void draw_weights(Model *m, uint64_t seed)
 {
 	for (int i = 0; i < shape_nparameters(&m->shape); i++) {
-		Parameter p = shape_parameter(&m->shape, i);
-		if (p.gain)
-			m->ops->fill(m->device, model_weight(m, i), 1, p.count);
+		const Parameter *p = &m->params[i].about;
+		Array w = m->params[i].weight;
+		if (p->gain)
+			m->ops->fill(m->device, w, 1, p->count);
 		else
-			m->ops->draw(m->device, model_weight(m, i), p.count, initial_sd(i, &p), 3,
-				seed, i);
+			m->ops->draw(m->device, w, p->count, initial_sd(i, p), 3, seed, i);
 	}
 }
 static void tabulate_rope(Model *m)
 {
-	size_t half = m->shape.d_model / m->shape.heads / 2,
-		n = m->shape.context * half;
+	size_t half = m->shape.d_head / 2, n = m->shape.context * half;
 	real *cosine = need(malloc(n * sizeof *cosine)),
 		*sine = need(malloc(n * sizeof *sine));
 	for (long t = 0; t < m->shape.context; t++)
@@ -45,6 +44,57 @@ static void tabulate_rope(Model *m)
 	free(cosine);
 	free(sine);
 }
+static Array new_buffer(Model *m, Type type, Category category,
+	const char *what)
+{
+	Array a = array_new(m->device, m->extent, type, category, what);
+	if (m->extent > m->count)
+		m->ops->fill(m->device, a, 0, m->extent);
+	return a;
+}
+
+static Array view(const Model *m, Array buffer, size_t offset)
+{
+	if (buffer.at)
+		buffer = array_part(m->device, buffer, offset);
+	return buffer;
+}
+
+void model_view_params(Model *m)
+{
+	for (int i = 0; i < shape_nparameters(&m->shape); i++) {
+		Parameter p = shape_parameter(&m->shape, i);
+		m->params[i] = (Param){ .about = p,
+			.weight = view(m, m->weights, p.offset),
+			.compute = view(m, m->compute_weights, p.offset),
+			.gradient = view(m, m->gradients, p.offset) };
+	}
+}
+static bool follows(const Device *d, Array end, size_t n, Array next)
+{
+	return next.at == (end.at ? array_part(d, end, n).at : NULL);
+}
+
+int model_spans(const Model *m, Span *spans)
+{
+	const Device *d = m->device;
+	int n = 0;
+	for (int i = 0; i < shape_nparameters(&m->shape); i++) {
+		const Param *p = &m->params[i];
+		Array compute = p->compute;
+		if (compute.at == p->weight.at)
+			compute.at = NULL;
+		Span *last = n ? &spans[n - 1] : NULL;
+		if (m->fused && last && follows(d, last->weight, last->n, p->weight)
+			&& follows(d, last->compute, last->n, compute)
+			&& follows(d, last->gradient, last->n, p->gradient))
+			last->n += p->about.count;
+		else
+			spans[n++] = (Span){ p->weight, compute, p->gradient,
+				p->about.count };
+	}
+	return n;
+}
 Model *model_new(Device *device, const Shape *shape, const Policy *policy,
 	uint64_t seed)
 {
@@ -55,9 +105,11 @@ Model *model_new(Device *device, const Shape *shape, const Policy *policy,
 	m->device = device;
 	m->ops = ops_for(device);
 	m->count = shape_count(shape);
+	m->extent = shape_extent(shape);
 	m->activations = need(calloc(shape->layers, sizeof *m->activations));
-	m->weights = array_new(device, m->count, policy->parameter, MEM_PARAMETER,
-		"weights");
+	m->params = need(calloc(shape_nparameters(shape), sizeof *m->params));
+	m->weights = new_buffer(m, policy->parameter, MEM_PARAMETER, "weights");
+	model_view_params(m);
 	m->loss = array_new(device, 1, TYPE_REAL, MEM_PARAMETER, "loss");
 	m->nonfinite = device_alloc(device, sizeof *m->nonfinite, MEM_PARAMETER,
 		"nonfinite");
@@ -79,6 +131,7 @@ void model_free(Model **model)
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		device_free(m->device, all[i]);
 	free(m->activations);
+	free(m->params);
 	free(m);
 	*model = NULL;
 }
@@ -90,7 +143,7 @@ void model_set_attention(Model *m, bool flash)
 	assert(m->fused);
 	m->flash = flash
 		&& m->ops->supports_attention(m->device, m->policy->op[OP_SCORES].input,
-		m->shape.d_model / m->shape.heads);
+		m->shape.d_head);
 }
 
 void model_fuse(Model *m)
@@ -101,8 +154,9 @@ void model_fuse(Model *m)
 	model_set_attention(m, true);
 	m->compute_weights = (Array){ m->weights.at, type };
 	if (!m->ops->reads(m->device, m->weights.type, type))
-		m->compute_weights = array_new(m->device, m->count, type, MEM_PARAMETER,
+		m->compute_weights = new_buffer(m, type, MEM_PARAMETER,
 			"compute weights");
+	model_view_params(m);
 	model_weights_changed(m);
 }
 
@@ -115,18 +169,138 @@ void model_recompute(Model *m, int K, bool nested)
 
 void model_weights_changed(Model *m)
 {
-	if (m->compute_weights.at && m->compute_weights.at != m->weights.at)
-		m->ops->cast(m->device, m->compute_weights, m->weights, m->count);
+	for (int i = 0; i < shape_nparameters(&m->shape); i++) {
+		Param *p = &m->params[i];
+		if (p->compute.at && p->compute.at != p->weight.at)
+			m->ops->cast(m->device, p->compute, p->weight, p->about.count);
+	}
 }
-Array model_weight(const Model *m, int i)
+void model_clear(Model *m)
 {
-	return array_part(m->device, m->weights,
-		shape_parameter(&m->shape, i).offset);
+	for (int layer = 0; layer < m->shape.layers; layer++) {
+		Activations *s = &m->activations[layer];
+		Array *const all[] = { &s->x, &s->norm1, &s->rho1, &s->mu1, &s->q,
+			&s->k, &s->v, &s->qkv, &s->P, &s->L, &s->o, &s->x_mid, &s->norm2,
+			&s->rho2, &s->mu2, &s->gate, &s->up, &s->h, &s->gate_up };
+		for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+			array_drop(m, all[i]);
+	}
+	Array *const ends[] = { &m->x, &m->norm, &m->rho, &m->mu, &m->logits,
+		&m->losses, &m->lse };
+	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+		array_drop(m, ends[i]);
+	m->has_activations = false;
+}
+void model_load(Model *m, const int32_t *tokens, const int32_t *targets,
+	size_t B, size_t T)
+{
+	assert(T >= 1 && T <= (size_t)m->shape.context && B >= 1);
+	Device *d = m->device;
+	size_t nbytes = B * T * sizeof *tokens;
+	if (B * T != m->B * m->T) {
+		device_free(d, m->tokens);
+		device_free(d, m->targets);
+		m->tokens = device_alloc(d, nbytes, MEM_ACTIVATION, "tokens");
+		m->targets = device_alloc(d, nbytes, MEM_ACTIVATION, "targets");
+	}
+	m->B = B, m->T = T, m->has_targets = targets != NULL;
+	device_upload(d, m->tokens, tokens, nbytes);
+	if (targets)
+		device_upload(d, m->targets, targets, nbytes);
+}
+static const Path *path_of(const Model *m)
+{
+	return m->fused ? &fused_path : &eager_path;
 }
 
-Array model_gradient(const Model *m, int i)
+void model_run(Model *m, bool keep)
 {
-	assert(m->gradients.at);
-	return array_part(m->device, m->gradients,
-		shape_parameter(&m->shape, i).offset);
+	size_t N = m->B * m->T;
+	assert(N > 0 && "a batch is loaded first");
+	model_clear(m);
+	m->has_activations = keep;
+	path_of(m)->forward(m, keep);
+	if (m->has_targets)
+		m->ops->mean(m->device, m->loss, m->nonfinite, m->losses, N);
+}
+
+void model_backward(Model *m, bool accumulate)
+{
+	assert(m->has_activations && m->has_targets
+		&& "a forward pass with targets and keep comes first");
+	bool first = m->params[0].gradient.at == NULL;
+	if (first) {
+		m->gradients = new_buffer(m, m->policy->gradient, MEM_GRADIENT,
+			"gradients");
+		for (int i = 0; i < shape_nparameters(&m->shape); i++)
+			m->params[i].gradient = view(m, m->gradients,
+				m->params[i].about.offset);
+	}
+	path_of(m)->backward(m, accumulate && !first ? 1 : 0);
+	model_clear(m);
+}
+static void refuse_nonfinite(Model *m, Array a, size_t n, const char *where,
+	const char *what)
+{
+	int32_t bad = 0;
+	if (a.at == NULL)
+		return;
+	device_upload(m->device, m->nonfinite, &bad, sizeof bad);
+	m->ops->count_nonfinite(m->device, m->nonfinite, a, n);
+	device_download(m->device, &bad, m->nonfinite, sizeof bad);
+	if (bad > 0)
+		die("the loss is not finite; the first such tensor is %s%s (%d of "
+			"%zu elements)", where, what, (int)bad, n);
+}
+
+static _Noreturn void name_first_nonfinite(Model *m, size_t N)
+{
+	size_t C = m->shape.d_model, F = m->shape.d_ff,
+		scores = N * m->T * m->shape.heads;
+	for (int i = 0; i < shape_nparameters(&m->shape); i++) {
+		const Parameter *p = &m->params[i].about;
+		refuse_nonfinite(m, model_weight(m, i), p->count, "", p->name);
+	}
+	for (int layer = 0; layer < m->shape.layers; layer++) {
+		const Activations *s = &m->activations[layer];
+		const struct { Array a; size_t n; const char *what; } order[] = {
+			{ s->x, N * C, "input" }, { s->norm1, N * C, "ln1" },
+			{ s->q, N * C, "attn.q" }, { s->k, N * C, "attn.k" },
+			{ s->v, N * C, "attn.v" }, { s->qkv, 3 * N * C, "attn.qkv" },
+			{ s->P, scores, "attn.softmax" },
+			{ s->L, N * m->shape.heads, "attn.logsumexp" },
+			{ s->o, N * C, "attn.values" },
+			{ s->x_mid, N * C, "attn.residual" }, { s->norm2, N * C, "ln2" },
+			{ s->gate, N * F, "ffn.w1" }, { s->up, N * F, "ffn.w3" },
+			{ s->gate_up, 2 * N * F, "ffn.w1 and w3" },
+			{ s->h, N * F, "ffn.swiglu" },
+		};
+		char where[32];
+		snprintf(where, sizeof where, "layers.%d.", layer);
+		for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+			refuse_nonfinite(m, order[i].a, order[i].n, where, order[i].what);
+	}
+	refuse_nonfinite(m, m->x, N * C, "", "the residual stream");
+	refuse_nonfinite(m, m->norm, N * C, "", "ln_final");
+	refuse_nonfinite(m, m->logits, N * m->shape.vocab, "", "logits");
+	die("the loss is not finite, though every tensor is");
+}
+double model_loss(Model *m)
+{
+	real loss;
+	array_read(m->device, &loss, m->loss, 1);
+	if (!isfinite(loss)) {
+		if (m->logits.at == NULL)
+			model_run(m, true);
+		name_first_nonfinite(m, m->B * m->T);
+	}
+	return loss;
+}
+
+double model_forward(Model *m, const int32_t *tokens, const int32_t *targets,
+	size_t B, size_t T, bool keep)
+{
+	model_load(m, tokens, targets, B, T);
+	model_run(m, keep);
+	return targets ? model_loss(m) : 0;
 }

@@ -5,13 +5,13 @@
 #include <string.h>
 
 const NamedShape model_sizes[NSIZES] = {
-	/*            vocab  context  d_model  d_ff  layers heads theta */
-	{ "small",  { 10000, 512,      768,    3072, 12,    12,   10000 } },
-	{ "medium", { 10000, 512,     1024,    4096, 24,    16,   10000 } },
-	{ "large",  { 10000, 512,     1280,    5120, 36,    20,   10000 } },
-	{ "xl",     { 10000, 512,     1600,    6400, 48,    25,   10000 } },
-	{ "2.7B",   { 10000, 512,     2560,   10240, 32,    32,   10000 } },
-	{ "10B",    { 10000, 512,     4608,   12288, 50,    36,   10000 } },
+	/*            vocab  context d_model d_ff   layers heads d_head theta */
+	{ "small",  { 10000, 512,     768,   3072, 12,    12,    64,   10000 } },
+	{ "medium", { 10000, 512,    1024,   4096, 24,    16,    64,   10000 } },
+	{ "large",  { 10000, 512,    1280,   5120, 36,    20,    64,   10000 } },
+	{ "xl",     { 10000, 512,    1600,   6400, 48,    25,    64,   10000 } },
+	{ "2.7B",   { 10000, 512,    2560,  10240, 32,    32,    80,   10000 } },
+	{ "10B",    { 10000, 512,    4608,  12288, 50,    36,   128,   10000 } },
 };
 
 const Shape *shape_find(const char *name)
@@ -22,15 +22,21 @@ const Shape *shape_find(const char *name)
 	return NULL;
 }
 
+const char *shape_split_heads(Shape *s)
+{
+	if (s->heads > 0 && s->d_model % s->heads != 0)
+		return "d_model is a multiple of the number of heads";
+	s->d_head = s->heads > 0 ? s->d_model / s->heads : 0;
+	return NULL;
+}
+
 const char *shape_error(const Shape *s)
 {
 	if (s->vocab < 1 || s->context < 1 || s->d_model < 1 || s->d_ff < 1
-		|| s->layers < 1 || s->heads < 1)
+		|| s->layers < 1 || s->heads < 1 || s->d_head < 1)
 		return "every dimension is at least 1";
-	if (s->d_model % s->heads != 0)
-		return "d_model is a multiple of the number of heads";
-	if (s->d_model / s->heads % 2 != 0)
-		return "d_model / heads is even, since rotary embeddings turn pairs";
+	if (s->d_head % 2 != 0)
+		return "the size of a head is even, since rotary embeddings turn pairs";
 	return NULL;
 }
 
@@ -42,33 +48,78 @@ int shape_nparameters(const Shape *s)
 int shape_block_parameter(const Shape *s, int layer, BlockParameter which)
 {
 	assert(layer >= 0 && layer < s->layers && which < NBLOCK);
-	(void)s;
 	return 1 + layer * NBLOCK + (int)which;
+}
+
+int shape_nunits(const Shape *s)
+{
+	return (int)s->layers + 2;
+}
+
+/* the sizes of the parameters of a unit of each kind */
+static size_t aligned(size_t n)
+{
+	return (n + UNIT_ALIGN - 1) / UNIT_ALIGN * UNIT_ALIGN;
+}
+
+static size_t embedding_count(const Shape *s)
+{
+	return (size_t)s->vocab * s->d_model;
+}
+
+static size_t block_count(const Shape *s)
+{
+	size_t C = s->d_model, A = s->heads * s->d_head, F = s->d_ff;
+	return 4 * A * C + 3 * C * F + 2 * C;
+}
+
+static size_t head_count(const Shape *s)
+{
+	return s->d_model + embedding_count(s);
 }
 
 size_t shape_count(const Shape *s)
 {
-	Parameter last = shape_parameter(s, shape_nparameters(s) - 1);
-	return last.offset + last.count;
+	return embedding_count(s) + s->layers * block_count(s) + head_count(s);
+}
+
+Unit shape_unit(const Shape *s, int unit)
+{
+	size_t embedding = aligned(embedding_count(s)),
+		block = aligned(block_count(s));
+	int last = shape_nunits(s) - 1;
+	assert(unit >= 0 && unit <= last);
+	if (unit == 0)
+		return (Unit){ 0, 1, 0, embedding };
+	Unit u = { 1 + (unit - 1) * NBLOCK, NBLOCK,
+		embedding + (unit - 1) * block, block };
+	if (unit == last)
+		u.count = 2, u.extent = aligned(head_count(s));
+	return u;
+}
+
+size_t shape_extent(const Shape *s)
+{
+	Unit last = shape_unit(s, shape_nunits(s) - 1);
+	return last.offset + last.extent;
 }
 
 static Parameter block_parameter(const Shape *s, int layer, int which)
 {
-	size_t C = s->d_model, F = s->d_ff;
+	size_t C = s->d_model, A = s->heads * s->d_head, F = s->d_ff;
 	const struct { const char *name; size_t rows, columns; } block[NBLOCK] = {
 		[P_LN1] = { "ln1", 1, C },
-		[P_Q] = { "attn.q_proj", C, C },
-		[P_K] = { "attn.k_proj", C, C },
-		[P_V] = { "attn.v_proj", C, C },
-		[P_OUTPUT] = { "attn.output_proj", C, C },
+		[P_Q] = { "attn.q_proj", A, C },
+		[P_K] = { "attn.k_proj", A, C },
+		[P_V] = { "attn.v_proj", A, C },
+		[P_OUTPUT] = { "attn.output_proj", C, A },
 		[P_LN2] = { "ln2", 1, C },
 		[P_W1] = { "ffn.w1", F, C },
 		[P_W3] = { "ffn.w3", F, C },
 		[P_W2] = { "ffn.w2", C, F },
 	};
-	size_t offset = s->vocab * C, block_count = 4 * C * C + 3 * C * F + 2 * C;
 	Parameter p = { .rows = block[which].rows, .columns = block[which].columns,
-		.offset = offset + layer * block_count,
+		.offset = shape_unit(s, 1 + layer).offset,
 		.gain = which == P_LN1 || which == P_LN2 };
 	for (int i = 0; i < which; i++)
 		p.offset += block[i].rows * block[i].columns;
@@ -88,10 +139,9 @@ Parameter shape_parameter(const Shape *s, int i)
 		return p;
 	if (i < last - 1)
 		return block_parameter(s, (i - 1) / NBLOCK, (i - 1) % NBLOCK);
-	Parameter before = block_parameter(s, (int)s->layers - 1, NBLOCK - 1);
-	p = (Parameter){ "ln_final.weight", 1, C, before.offset + before.count, C,
-		true };
+	size_t offset = shape_unit(s, shape_nunits(s) - 1).offset;
+	p = (Parameter){ "ln_final.weight", 1, C, offset, C, true };
 	if (i == last)
-		p = (Parameter){ "lm_head.weight", V, C, p.offset + C, V * C, false };
+		p = (Parameter){ "lm_head.weight", V, C, offset + C, V * C, false };
 	return p;
 }

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 typedef struct Shape {
-	long vocab, context, d_model, d_ff, layers, heads;
+	long vocab, context, d_model, d_ff, layers, heads, d_head;
 	double theta;                    /* base of the rotary embedding */
 } Shape;
 
@@ -38,12 +38,27 @@ typedef struct Parameter {
 
 int       shape_nparameters(const Shape *shape);                  /* tensors */
 size_t    shape_count(const Shape *shape);                        /* elements */
+/* elements of the flat buffer, those between units included */
+size_t    shape_extent(const Shape *shape);
 /* 0: embedding ... */
 Parameter shape_parameter(const Shape *shape, int i);
 /* its index */
 int       shape_block_parameter(const Shape *shape, int layer,
 	BlockParameter which);
 
+enum { UNIT_ALIGN = 64 };            /* elements */
+/* adjacent parameters: unit 0 is the embedding, unit 1 + i block i, the last one
+ * the head */
+typedef struct Unit {
+	int first, count;                /* parameters */
+	size_t offset, extent;           /* in the flat buffer */
+} Unit;
+
+int       shape_nunits(const Shape *shape);
+Unit      shape_unit(const Shape *shape, int unit);
+
+/* d_head = d_model / heads, as in all sizes here; NULL, or why not */
+const char *shape_split_heads(Shape *shape);
 /* NULL, or why no model has this shape */
 const char *shape_error(const Shape *shape);
 

@@ -140,14 +140,15 @@ double toy_forward(Toy *t)
 	        .trans_b = true, .lda = in, .ldb = in, .ldc = H });
 	t->ops->relu_forward(t->device, a[TOY_RELU], a[TOY_FC1], N * H);
 	Array x = as_type(t, a[TOY_RELU], N * H, t->policy->op[OP_LAYERNORM].input);
-	t->ops->layernorm_forward(t->device, a[TOY_LN], t->mean, t->rstd, x, a[TOY_GAIN],
-	                          a[TOY_SHIFT], N, H, 1e-5);
+	t->ops->layernorm_forward(t->device, a[TOY_LN], t->mean, t->rstd, x,
+		a[TOY_GAIN], a[TOY_SHIFT], N, H, 1e-5);
 	drop_copy(t, x, a[TOY_RELU]);
 	toy_matmul(t, TOY_LOGITS, TOY_LN, TOY_FC2_W,
 		(Matmul){ .m = N, .n = K, .k = H,
 	        .trans_b = true, .lda = H, .ldb = H, .ldc = K });
 	Array z = as_type(t, a[TOY_LOGITS], N * K, t->policy->op[OP_LOSS].input);
-	t->ops->cross_entropy_forward(t->device, a[TOY_LOSS], t->lse, z, t->targets, N, K);
+	t->ops->cross_entropy_forward(t->device, a[TOY_LOSS], t->lse, z, t->targets,
+		N, K);
 	drop_copy(t, z, a[TOY_LOGITS]);
 	t->ops->mean(t->device, t->loss, t->nonfinite, a[TOY_LOSS], N);
 	real loss;
@@ -160,16 +161,17 @@ void toy_backward(Toy *t)
 	size_t N = t->N, in = t->in, H = t->hidden, K = t->classes;
 	for (int i = TOY_DLOGITS; i < NTOY; i++)
 		t->ops->fill(t->device, a[i], 0, toy_count(t, i));
-	t->ops->cross_entropy_backward(t->device, a[TOY_DLOGITS], a[TOY_LOGITS], t->lse,
-	                               t->targets, 1.0 / N, N, K);
+	t->ops->cross_entropy_backward(t->device, a[TOY_DLOGITS], a[TOY_LOGITS],
+		t->lse, t->targets, 1.0 / N, N, K);
 	toy_matmul(t, TOY_DFC2_W, TOY_DLOGITS, TOY_LN, (Matmul){ .m = K, .n = H,
 	        .k = N, .trans_a = true, .lda = K, .ldb = H, .ldc = H });
 	toy_matmul(t, TOY_DLN, TOY_DLOGITS, TOY_FC2_W, (Matmul){ .m = N, .n = H,
 	        .k = K, .lda = K, .ldb = H, .ldc = H });
-	t->ops->layernorm_backward(t->device, a[TOY_DRELU], a[TOY_DGAIN], a[TOY_DSHIFT],
-	                           a[TOY_DLN], a[TOY_RELU], a[TOY_GAIN],
-	                           t->mean, t->rstd, N, H);
-	t->ops->relu_backward(t->device, a[TOY_DFC1], a[TOY_DRELU], a[TOY_FC1], N * H);
+	t->ops->layernorm_backward(t->device, a[TOY_DRELU], a[TOY_DGAIN],
+		a[TOY_DSHIFT], a[TOY_DLN], a[TOY_RELU], a[TOY_GAIN], t->mean, t->rstd, N,
+		H);
+	t->ops->relu_backward(t->device, a[TOY_DFC1], a[TOY_DRELU], a[TOY_FC1],
+		N * H);
 	toy_matmul(t, TOY_DFC1_W, TOY_DFC1, TOY_X,
 		(Matmul){ .m = H, .n = in, .k = N,
 	        .trans_a = true, .lda = H, .ldb = in, .ldc = in });

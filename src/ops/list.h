@@ -62,6 +62,10 @@ OPERATION(void, cross_entropy_backward, (Device *d, Array dlogits, Array logits,
 /* w, m, v +=; nothing happens when *skip is not 0; skip may be NULL */
 OPERATION(void, adamw, (Device *d, Array w, Array g, Array m, Array v, size_t n,
 	const AdamWStep *step, const int32_t *skip))
+/* velocity = momentum velocity + unscale g, w -= rate velocity, low = w once
+ * more, in low.type; velocity at NULL: w -= rate unscale g; low at NULL: no */
+OPERATION(void, sgd, (Device *d, Array w, Array low, Array g, Array velocity,
+	size_t n, const SgdStep *step, const int32_t *skip))
 /* sum = x + branch; rho = 1/sqrt(mean(sum^2) + eps); y = g sum rho.
  * x, sum, rho: TYPE_REAL. branch.at NULL: sum is x and is not written */
 OPERATION(void, fused_rmsnorm_forward, (Device *d, Array y, Array rho,

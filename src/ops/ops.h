@@ -47,6 +47,10 @@ typedef struct AdamWStep {
 	real beta1, beta2, one_minus_beta1, one_minus_beta2, eps;
 	real unscale;                   /* gradients are multiplied by it */
 } AdamWStep;
+/* of SGD; momentum is read where there is a velocity */
+typedef struct SgdStep {
+	real rate, momentum, unscale;
+} SgdStep;
 /* element (b, t, h, d) is x[b batch + t row + h head + d] */
 typedef struct Heads {
 	Array x;

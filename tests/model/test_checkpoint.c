@@ -12,7 +12,7 @@
 #include "tests/base/exits.h"
 
 static char path[] = "/tmp/test_checkpoint.XXXXXX";
-static const Shape shape = { 13, 5, 12, 20, 2, 3, 10000 };
+static const Shape shape = { 13, 5, 12, 20, 2, 3, 4, 10000 };
 
 static void weights_return(void **state)
 {
@@ -26,7 +26,7 @@ static void weights_return(void **state)
 	assert_memory_equal(&read, &shape, sizeof shape);
 	checkpoint_load(other, f);
 	assert_memory_equal(other->weights.at, m->weights.at,
-		m->count * sizeof(real));
+		m->extent * sizeof(real));
 	assert_int_equal(tensorfile_find(f, "layers.1.ln2.weight")->ndim, 1);
 	tensorfile_close(&f);
 	model_free(&m);

@@ -7,12 +7,12 @@
 
 static Device *device;
 /*                           vocab context d_model d_ff layers heads theta */
-static const Shape tiny = { 13,   8,      18,     22,  2,     3,    10000 };
+static const Shape tiny = { 13,   8,      18,     22,  2,     3,    6, 10000 };
 
 static Model *rough_model(const Shape *shape)
 {
 	Model *m = model_new(device, shape, &policies[0], 5);
-	for (size_t i = 0; i < m->count; i++)
+	for (size_t i = 0; i < m->extent; i++)
 		reals(m->weights)[i] += (real)(0.3 * random_truncated(5, 100, i, 3));
 	return m;
 }
@@ -38,7 +38,7 @@ static Array gradients(Model *m, const Batch *b, bool accumulate)
 {
 	forward(m, b, true);
 	model_backward(m, accumulate);
-	return copied(m->gradients, m->count);
+	return copied(m->gradients, m->extent);
 }
 static Expected loss_difference(Model *m, const Batch *b, size_t at)
 {
@@ -78,7 +78,7 @@ static void gradients_are_differences(void **state)
 	for (int i = 0; i < 4; i++) {
 		Batch b = batch(sizes[i][0], sizes[i][1], 1);
 		if (m->gradients.at)
-			memset(m->gradients.at, 0xff, m->count * sizeof(real));
+			memset(m->gradients.at, 0xff, m->extent * sizeof(real));
 		Array gradient = gradients(m, &b, false);
 		for (int tensor = 0; tensor < shape_nparameters(&tiny); tensor++)
 			check_tensor(m, &b, tensor, gradient);
@@ -102,11 +102,11 @@ static void gradients_accumulate(void **state)
 	Array second = gradients(m, &two, false);
 	Array again = gradients(m, &one, false);
 	Array both = gradients(m, &two, true);
-	expect_same("the first, though accumulated", first, again, m->count);
-	expect_sum("two batches", both, first, second, m->count);
+	expect_same("the first, though accumulated", first, again, m->extent);
+	expect_sum("two batches", both, first, second, m->extent);
 	gradients(m, &one, false);
 	Array twice = gradients(m, &one, true);
-	expect_sum("one batch twice", twice, first, first, m->count);
+	expect_sum("one batch twice", twice, first, first, m->extent);
 	model_free(&m);
 }
 static void a_batch_is_the_mean(void **state)
@@ -124,10 +124,10 @@ static void a_batch_is_the_mean(void **state)
 		sum = gradients(m, &b, i > 0);
 	}
 	assert_true(fabs(loss - mean) <= 0x1p-40);
-	Expected *want = expected(m->count);
-	for (size_t i = 0; i < m->count; i++)
+	Expected *want = expected(m->extent);
+	for (size_t i = 0; i < m->extent; i++)
 		want[i] = (Expected){ reals(sum)[i] / SEQUENCES, 0x1p-40 };
-	expect_close("gradient of a batch", together, want, m->count);
+	expect_close("gradient of a batch", together, want, m->extent);
 	model_free(&m);
 }
 static void change_token(Model *m, const Batch *b, size_t at, Array logits)
@@ -177,7 +177,7 @@ static size_t saved_bytes(long layers, const Batch *b, bool keep, Path path)
 		model_fuse(m);
 	m->flash = path == FLASH;
 	size_t angles = tiny.context * tiny.d_model / tiny.heads / 2;
-	size_t held = before + padded(m->count) + 2 * padded(angles)
+	size_t held = before + padded(m->extent) + 2 * padded(angles)
 		+ 2 * padded(1)                          /* the loss, and its flag */
 		+ 2 * ((b->B * b->T * sizeof(int32_t) + 63) & ~(size_t)63);
 	forward(m, b, keep);
@@ -187,7 +187,7 @@ static size_t saved_bytes(long layers, const Batch *b, bool keep, Path path)
 	assert_int_equal(device->total, held);
 	if (keep) {
 		gradients(m, b, false);
-		assert_int_equal(device->total, held + padded(m->count));
+		assert_int_equal(device->total, held + padded(m->extent));
 	}
 	model_free(&m);
 	assert_int_equal(device->total, before);
@@ -219,7 +219,7 @@ static void activations_are_as_derived(void **state)
 static void peak_is_as_derived(void **state)
 {
 	(void)state;
-	const Shape shape = { 100, 32, 48, 192, 4, 4, 10000 };
+	const Shape shape = { 100, 32, 48, 192, 4, 4, 12, 10000 };
 	enum { SEQUENCES = 2 };
 	size_t C = shape.d_model, F = shape.d_ff, H = shape.heads;
 	size_t T = shape.context, N = SEQUENCES * T, V = shape.vocab;
@@ -295,14 +295,14 @@ static void scores_can_be_made_again(void **state)
 	assert_int_equal(device->total, full - tiny.layers * square);
 	device->limit = limit;
 	model_backward(m, false);
-	expect_same("gradients", m->gradients, want, m->count);
+	expect_same("gradients", m->gradients, want, m->extent);
 	model_free(&m);
 }
 
 static void blocks_can_be_run_again(void **state)
 {
 	(void)state;
-	const Shape deep = { 50, 8, 16, 24, 7, 2, 10000 };
+	const Shape deep = { 50, 8, 16, 24, 7, 2, 8, 10000 };
 	Batch b = batch(2, 8, 1);
 	for (int i = 0; i < 12; i++)
 		for (int K = 1; K <= deep.layers; K++) {
@@ -318,7 +318,7 @@ static void blocks_can_be_run_again(void **state)
 				model_recompute(m, K, nested);
 				device_reset_peak(device);
 				Array got = gradients(m, &b, false);
-				expect_same("gradients", got, want, m->count);
+				expect_same("gradients", got, want, m->extent);
 				assert_true(K == deep.layers || device->total_peak < peak);
 			}
 			model_free(&m);

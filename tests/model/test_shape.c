@@ -37,7 +37,7 @@ static void sizes_have_their_names(void **state)
 static void parameters_tile_the_buffer(void **state)
 {
 	(void)state;
-	Shape s = { 101, 8, 12, 20, 3, 2, 10000 };
+	Shape s = { 101, 8, 12, 20, 3, 2, 6, 10000 };
 	size_t next = 0;
 	for (int i = 0; i < shape_nparameters(&s); i++) {
 		Parameter p = shape_parameter(&s, i);
@@ -53,9 +53,9 @@ static void parameters_tile_the_buffer(void **state)
 static void impossible_shapes_are_named(void **state)
 {
 	(void)state;
-	Shape odd_pairs = { 10, 8, 6, 8, 1, 2, 10000 };
-	Shape ragged = { 10, 8, 10, 8, 1, 4, 10000 };
-	Shape empty = { 10, 8, 8, 8, 0, 1, 10000 };
+	Shape odd_pairs = { 10, 8, 6, 8, 1, 2, 3, 10000 };
+	Shape ragged = { 10, 8, 10, 8, 1, 4, 2, 10000 };
+	Shape empty = { 10, 8, 8, 8, 0, 1, 8, 10000 };
 	assert_non_null(shape_error(&odd_pairs));
 	assert_non_null(shape_error(&ragged));
 	assert_non_null(shape_error(&empty));

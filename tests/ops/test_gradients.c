@@ -97,7 +97,8 @@ static void check_gradients(const Problem *p)
 }
 static void embed(const Problem *p)
 {
-	ops->embedding_forward(device, p->y, p->x[0], p->tokens, p->size[0], p->size[1]);
+	ops->embedding_forward(device, p->y, p->x[0], p->tokens, p->size[0],
+		p->size[1]);
 }
 
 static void embed_back(const Problem *p)
@@ -132,10 +133,11 @@ static void linear(const Problem *p)
 static void linear_back(const Problem *p)
 {
 	size_t N = p->size[0], K = p->size[1], M = p->size[2];
-	ops->matmul(device, p->dx[0], p->dy, p->x[1], (Matmul){ .m = N, .n = K, .k = M,
-		.lda = M, .ldb = K, .ldc = K, .alpha = 1 });
-	ops->matmul(device, p->dx[1], p->dy, p->x[0], (Matmul){ .m = M, .n = K, .k = N,
-		.trans_a = true, .lda = M, .ldb = K, .ldc = K, .alpha = 1, .beta = 1 });
+	ops->matmul(device, p->dx[0], p->dy, p->x[1], (Matmul){ .m = N, .n = K,
+		.k = M, .lda = M, .ldb = K, .ldc = K, .alpha = 1 });
+	ops->matmul(device, p->dx[1], p->dy, p->x[0], (Matmul){ .m = M, .n = K,
+		.k = N, .trans_a = true, .lda = M, .ldb = K, .ldc = K, .alpha = 1,
+		.beta = 1 });
 }
 
 static void test_linear(void **state)
@@ -217,14 +219,14 @@ static void test_layernorm(void **state)
 }
 static void rotate(const Problem *p)
 {
-	ops->rope(device, p->y, p->x[0], p->kept[0], p->kept[1], p->size[0], p->size[1],
-		p->size[2], p->size[3], 1);
+	ops->rope(device, p->y, p->x[0], p->kept[0], p->kept[1], p->size[0],
+		p->size[1], p->size[2], p->size[3], 1);
 }
 
 static void rotate_back(const Problem *p)
 {
-	ops->rope(device, p->dx[0], p->dy, p->kept[0], p->kept[1], p->size[0], p->size[1],
-		p->size[2], p->size[3], -1);
+	ops->rope(device, p->dx[0], p->dy, p->kept[0], p->kept[1], p->size[0],
+		p->size[1], p->size[2], p->size[3], -1);
 }
 
 static void test_rope(void **state)
@@ -331,8 +333,8 @@ static void test_relu(void **state)
 }
 static void cross_entropy(const Problem *p)
 {
-	ops->cross_entropy_forward(device, p->y, p->kept[0], p->x[0], p->tokens, p->size[0],
-		p->size[1]);
+	ops->cross_entropy_forward(device, p->y, p->kept[0], p->x[0], p->tokens,
+		p->size[0], p->size[1]);
 }
 
 static void cross_entropy_back(const Problem *p)

@@ -35,7 +35,8 @@ CALL(rms_back,
 CALL(layer,
 	layernorm_forward(device, y[0], y[1], y[2], x[0], x[1], x[2], N, C, 1e-5))
 CALL(layer_back,
-	layernorm_backward(device, y[0], y[1], y[2], x[0], x[1], x[2], x[3], x[4], N, C))
+	layernorm_backward(device, y[0], y[1], y[2], x[0], x[1], x[2], x[3], x[4], N,
+	C))
 CALL(rotate, rope(device, y[0], x[0], x[1], x[2], B, T, H, D, 1))
 CALL(rotate_back, rope(device, y[0], x[0], x[1], x[2], B, T, H, D, -1))
 CALL(softmax, softmax_forward(device, y[0], x[0], 0.7, MATRICES, T))
@@ -55,7 +56,8 @@ CALL(rotate_both, fused_rope(device, y[0], x[0], x[1], B, T, H, D, 1))
 CALL(gated, fused_swiglu_forward(device, y[0], x[0], N, C))
 CALL(gated_back, fused_swiglu_backward(device, y[0], y[1], x[0], x[1], N, C))
 CALL(both, fused_cross_entropy(device, y[1], y[0], x[0], tokens, 1.0 / N, N, V))
-CALL(adamw_low, fused_adamw(device, y[1], y[0], x[0], y[2], y[3], NC, &step, NULL))
+CALL(adamw_low, fused_adamw(device, y[1], y[0], x[0], y[2], y[3], NC, &step,
+	NULL))
 static const struct Case {
 	const char *name;
 	void (*run)(const Array *outputs, const Array *inputs);

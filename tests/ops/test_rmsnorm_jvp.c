@@ -27,7 +27,8 @@ static double loss(size_t rows, size_t H, double eps)
 	double sum = 0;
 	for (size_t i = 0; i < rows * H; i++)
 		y[i] = NAN;
-	cpu_rmsnorm_forward(NULL, ARRAY(y), ARRAY(rho), ARRAY(x), ARRAY(g), rows, H, eps);
+	cpu_rmsnorm_forward(NULL, ARRAY(y), ARRAY(rho), ARRAY(x), ARRAY(g), rows, H,
+		eps);
 	for (size_t i = 0; i < rows * H; i++)
 		sum += y[i] * dy[i];
 	return sum;
@@ -36,8 +37,8 @@ static double loss(size_t rows, size_t H, double eps)
 static void backward(size_t rows, size_t H, double eps)
 {
 	loss(rows, H, eps);
-	cpu_rmsnorm_backward(NULL, ARRAY(dx), ARRAY(dg), ARRAY(dy), ARRAY(x), ARRAY(g),
-	                     ARRAY(rho), rows, H);
+	cpu_rmsnorm_backward(NULL, ARRAY(dx), ARRAY(dg), ARRAY(dy), ARRAY(x),
+		ARRAY(g), ARRAY(rho), rows, H);
 }
 static void check(real *theta, const real *gradient, size_t n, size_t rows,
                   size_t H)

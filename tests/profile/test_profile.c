@@ -6,7 +6,7 @@
 #include "tests/ops/compare.h"
 
 static Device *device;
-static const Shape shape = { 101, 16, 32, 50, 3, 2, 10000 };
+static const Shape shape = { 101, 16, 32, 50, 3, 2, 16, 10000 };
 
 static int count_spans(const Profile *p, const char *name, const char *within)
 {
@@ -22,14 +22,14 @@ static Profile *profile_of_step(bool fused)
 	Model *m = model_new(device, &shape, &policies[0], 3);
 	if (fused)
 		model_fuse(m);
-	AdamW adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
+	Optimizer adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
 	Batch b = batch_random(2, 16, shape.vocab, 1);
 	Profile *p = profile_start(device, true);
 	timed_step(m, &adamw, &b, MODE_TRAIN);
 	profile_stop(p);
 	timed_step(m, &adamw, &b, MODE_TRAIN);      /* no longer recorded */
 	batch_free(&b);
-	adamw_free(&adamw, m);
+	optimizer_free(&adamw);
 	model_free(&m);
 	return p;
 }

@@ -318,13 +318,18 @@ static void *cuda_graph_end(void *state, int *kernels)
 {
 	Gpu *g = use(state);
 	cudaGraph_t graph;
-	cudaGraphExec_t ready;
+	cudaGraphExec_t ready = NULL;
+	size_t nodes = 0;
 	assert(g->capturing);
 	g->capturing = false;
 	CUDA(cudaStreamEndCapture(g->stream[COMPUTE], &graph));
+	CUDA(cudaGraphGetNodes(graph, NULL, &nodes));
 	*kernels = count_kernels(graph);
-	CUDA(cudaGraphInstantiate(&ready, graph, 0));
+	if (nodes > 0)
+		CUDA(cudaGraphInstantiate(&ready, graph, 0));
 	CUDA(cudaGraphDestroy(graph));
+	if (nodes == 0)
+		return NULL;
 	CUDA(cudaGraphUpload(ready, g->stream[COMPUTE]));
 	return ready;
 }

@@ -106,7 +106,8 @@ static void attention_head(const Attention *a, size_t head, Tile t,
 	round_rows(a, a->o, head, t.i, t.rows);
 }
 
-void cpu_attention_forward_tiled(Device *d, Attention a, size_t rows, size_t columns)
+void cpu_attention_forward_tiled(Device *d, Attention a, size_t rows,
+	size_t columns)
 {
 	assert(a.seqlen_k > 0 && a.scale > 0);
 	size_t tiles = (a.seqlen_q + rows - 1) / rows;
@@ -207,8 +208,8 @@ static void propagate_head(const Attention *a, const AttentionGradient *g,
 	round_rows(a, g->dv, head, 0, a->seqlen_k);
 }
 
-void cpu_attention_backward_tiled(Device *d, Attention a, AttentionGradient g, size_t rows,
-	size_t columns)
+void cpu_attention_backward_tiled(Device *d, Attention a, AttentionGradient g,
+	size_t rows, size_t columns)
 {
 	#pragma omp parallel
 	{

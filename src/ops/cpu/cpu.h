@@ -23,7 +23,8 @@ static inline Array array_at(Array a, size_t offset)
 #undef OPERATION
 extern const AttentionKernel cpu_attention_kernels[];
 /* in tiles of so many queries and keys */
-void   cpu_attention_forward_tiled(Device *d, Attention a, size_t rows, size_t columns);
+void   cpu_attention_forward_tiled(Device *d, Attention a, size_t rows,
+	size_t columns);
 void   cpu_attention_backward_tiled(Device *d, Attention a, AttentionGradient g,
 	size_t rows, size_t columns);
 

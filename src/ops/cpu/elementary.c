@@ -19,8 +19,8 @@ void cpu_fill(Device *d, Array y, double value, size_t n)
 	cpu_round(y, n);
 }
 
-void cpu_draw(Device *d, Array y, size_t n, double sd, double bound, uint64_t seed,
-	uint64_t stream)
+void cpu_draw(Device *d, Array y, size_t n, double sd, double bound,
+	uint64_t seed, uint64_t stream)
 {
 	real *to = y.at;
 	#pragma omp parallel for schedule(static)

@@ -31,8 +31,8 @@ void cpu_fused_rmsnorm_backward(Device *d, NormBackward b, size_t rows, size_t C
 			y[i * C + j] = x[i * C + j] * r[i] * gain[j];
 	cpu_round(b.y, rows * C);
 }
-void cpu_fused_rope(Device *d, Array qkv, Array cosine, Array sine, size_t B, size_t T,
-	size_t H, size_t D, int direction)
+void cpu_fused_rope(Device *d, Array qkv, Array cosine, Array sine, size_t B,
+	size_t T, size_t H, size_t D, int direction)
 {
 	#pragma omp parallel for schedule(static)
 	for (size_t row = 0; row < B * T; row++) {
@@ -75,8 +75,8 @@ void cpu_fused_cross_entropy(Device *d, Array losses, Array dlogits, Array logit
 	free(lse.at);
 }
 
-void cpu_fused_adamw(Device *d, Array w, Array low, Array g, Array m, Array v, size_t n,
-	const AdamWStep *step, const int32_t *skip)
+void cpu_fused_adamw(Device *d, Array w, Array low, Array g, Array m, Array v,
+	size_t n, const AdamWStep *step, const int32_t *skip)
 {
 	cpu_adamw(d, w, g, m, v, n, step, skip);
 	if (low.at && !(skip && *skip))

@@ -2,8 +2,8 @@
 
 #include <math.h>
 
-void cpu_rmsnorm_forward(Device *d, Array y, Array rho, Array x, Array g, size_t rows,
-	size_t C, double eps)
+void cpu_rmsnorm_forward(Device *d, Array y, Array rho, Array x, Array g,
+	size_t rows, size_t C, double eps)
 {
 	const real *gain = g.at;
 	#pragma omp parallel for schedule(static)
@@ -23,8 +23,8 @@ void cpu_rmsnorm_forward(Device *d, Array y, Array rho, Array x, Array g, size_t
 	cpu_round(y, rows * C);
 }
 
-void cpu_rmsnorm_backward(Device *d, Array dx, Array dg, Array dy, Array x, Array g,
-	Array rho, size_t rows, size_t C)
+void cpu_rmsnorm_backward(Device *d, Array dx, Array dg, Array dy, Array x,
+	Array g, Array rho, size_t rows, size_t C)
 {
 	const real *gain = g.at, *r = rho.at;
 	#pragma omp parallel for schedule(static)

@@ -1,7 +1,7 @@
 #include "ops/cpu/cpu.h"
 
-void cpu_rope(Device *d, Array y, Array x, Array cosine, Array sine, size_t B, size_t T,
-	size_t H, size_t D, int direction)
+void cpu_rope(Device *d, Array y, Array x, Array cosine, Array sine, size_t B,
+	size_t T, size_t H, size_t D, int direction)
 {
 	size_t half = D / 2;
 	#pragma omp parallel for schedule(static)

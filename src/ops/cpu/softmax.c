@@ -4,8 +4,8 @@
 
 #include "ops/cpu/exponential.h"
 
-void cpu_softmax_forward(Device *d, Array P, Array S, double scale, size_t matrices,
-	size_t T)
+void cpu_softmax_forward(Device *d, Array P, Array S, double scale,
+	size_t matrices, size_t T)
 {
 	#pragma omp parallel for schedule(static)
 	for (size_t row = 0; row < matrices * T; row++) {

@@ -17,8 +17,8 @@ void cpu_swiglu_forward(Device *d, Array h, Array a, Array b, size_t n)
 	cpu_round(h, n);
 }
 
-void cpu_swiglu_backward(Device *d, Array da, Array db, Array dh, Array a, Array b,
-	size_t n)
+void cpu_swiglu_backward(Device *d, Array da, Array db, Array dh, Array a,
+	Array b, size_t n)
 {
 	const real *gate = a.at, *up = b.at, *grad = dh.at;
 	real *dgate = da.at, *dup = db.at;

@@ -35,8 +35,8 @@ static void row_statistics(real *mean, real *rstd, const real *x, size_t C,
 	*mean = (real)m;
 	*rstd = (real)(1 / sqrt(squares / C + eps));
 }
-void cpu_layernorm_forward(Device *d, Array y, Array mean, Array rstd, Array x, Array g,
-		Array b, size_t rows, size_t C, double eps)
+void cpu_layernorm_forward(Device *d, Array y, Array mean, Array rstd, Array x,
+	Array g, Array b, size_t rows, size_t C, double eps)
 {
 	const real *gain = g.at, *shift = b.at;
 	real *m = mean.at, *r = rstd.at;
@@ -50,8 +50,8 @@ void cpu_layernorm_forward(Device *d, Array y, Array mean, Array rstd, Array x, 
 	}
 	cpu_round(y, rows * C);
 }
-void cpu_layernorm_backward(Device *d, Array dx, Array dg, Array db, Array dy, Array x,
-		Array g, Array mean, Array rstd, size_t rows, size_t C)
+void cpu_layernorm_backward(Device *d, Array dx, Array dg, Array db, Array dy,
+	Array x, Array g, Array mean, Array rstd, size_t rows, size_t C)
 {
 	const real *gain = g.at, *m = mean.at, *r = rstd.at;
 	#pragma omp parallel for schedule(static)

@@ -51,8 +51,8 @@ __global__ __launch_bounds__(THREADS) void adamw(Moments a, L *low, size_t n,
 			update<1>(a, low, at, *step);
 }
 
-extern "C" void cuda_fused_adamw(Device *d, Array w, Array low, Array g, Array m, Array v,
-	size_t n, const AdamWStep *step, const int32_t *skip)
+extern "C" void cuda_fused_adamw(Device *d, Array w, Array low, Array g, Array m,
+	Array v, size_t n, const AdamWStep *step, const int32_t *skip)
 {
 	const bool wide = packs(w, 4) && packs(g, 4) && packs(m, 4) && packs(v, 4)
 		&& (low.at == NULL || packs(low, 4));

@@ -276,7 +276,8 @@ extern "C" size_t cuda_mma_sync_scratch(Device *d, const Attention *a,
 	return g ? a->B * a->H * a->seqlen_q * sizeof(float) : 0;
 }
 
-extern "C" void cuda_mma_sync_backward(Device *d, Attention a, AttentionGradient g)
+extern "C" void cuda_mma_sync_backward(Device *d, Attention a,
+	AttentionGradient g)
 {
 	const bool wide = packs(a.q) && packs(a.k) && packs(a.v) && packs(g.d_o)
 		&& packs(g.dq) && packs(g.dk) && packs(g.dv);

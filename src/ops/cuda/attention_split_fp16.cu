@@ -130,7 +130,8 @@ extern "C" size_t cuda_split_fp16_scratch(Device *d, const Attention *a,
 	return g ? place(b, NULL) : place(f, NULL);
 }
 
-extern "C" void cuda_split_fp16_backward(Device *d, Attention a, AttentionGradient g)
+extern "C" void cuda_split_fp16_backward(Device *d, Attention a,
+	AttentionGradient g)
 {
 	const size_t heads = a.B * a.H;
 	Backward b = { a, g, {}, {}, {}, {}, NULL, NULL,

@@ -242,7 +242,8 @@ static void launch_dependent(Device *d, void (*kernel)(Wanted...),
 	config.numAttrs = 1;
 	CUDA(cudaLaunchKernelEx(&config, kernel, Wanted(given)...));
 }
-extern "C" void cuda_warp_specialized_backward(Device *d, Attention a, AttentionGradient g)
+extern "C" void cuda_warp_specialized_backward(Device *d, Attention a,
+	AttentionGradient g)
 {
 	assert(a.seqlen_k > 0 && a.scale > 0 && tma_aligned(a.o)
 		&& tma_aligned(g.dq));

@@ -20,19 +20,21 @@ void   cuda_matmul_fallback(Device *d, Array C, Array A, Array B, Matmul shape);
 size_t cuda_matmul_fallbacks(Device *d);
 extern const AttentionKernel cuda_attention_kernels[];
 /* a row at a time, on CUDA cores (simt) */
-bool cuda_simt_supports(Device *d, const Attention *a, const AttentionGradient *g);
+bool cuda_simt_supports(Device *d, const Attention *a,
+	const AttentionGradient *g);
 void cuda_simt_forward(Device *d, Attention a);
 void cuda_simt_backward(Device *d, Attention a, AttentionGradient g);
 /* tiles on tensor cores, by mma.sync */
-bool cuda_mma_sync_supports(Device *d, const Attention *a, const AttentionGradient *g);
+bool cuda_mma_sync_supports(Device *d, const Attention *a,
+	const AttentionGradient *g);
 void cuda_mma_sync_forward(Device *d, Attention a);
 void cuda_mma_sync_backward(Device *d, Attention a, AttentionGradient g);
 size_t cuda_mma_sync_scratch(Device *d, const Attention *a,
 	const AttentionGradient *g);
 /* sum (C) = beta sum + the sum of the rows of partial (rows, C), always in one
  * order */
-void cuda_sum_rows(Device *d, float *sum, double beta, const float *partial, size_t rows,
-	size_t C);
+void cuda_sum_rows(Device *d, float *sum, double beta, const float *partial,
+	size_t rows, size_t C);
 
 #ifdef __cplusplus
 }

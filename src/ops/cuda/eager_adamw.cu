@@ -1,15 +1,16 @@
 /* eager_adamw.cu: AdamW by elementary steps */
 #include "ops/cuda/elementary.cuh"
 
-extern "C" void cuda_adamw(Device *d, Array w, Array g, Array m, Array v, size_t n,
-	const AdamWStep *step, const int32_t *skip)
+extern "C" void cuda_adamw(Device *d, Array w, Array g, Array m, Array v,
+	size_t n, const AdamWStep *step, const int32_t *skip)
 {
 	const auto plus = [] __device__ (float a, float b) { return a + b; };
 	const auto less = [] __device__ (float a, float b) { return a - b; };
 	const auto times = [] __device__ (float a, float b) { return a * b; };
 	const auto over = [] __device__ (float a, float b) { return a / b; };
 	const auto root = [] __device__ (float x) { return sqrtf(x); };
-	Array grad = scratch(d, n, "unscaled gradient"), work = scratch(d, n, "update");
+	Array grad = scratch(d, n, "unscaled gradient"), work = scratch(d, n,
+		"update");
 	const Setting unscale = { &step->unscale }, keep = { &step->keep },
 		rate = { &step->rate }, eps = { &step->eps },
 		beta1 = { &step->beta1 }, beta2 = { &step->beta2 },

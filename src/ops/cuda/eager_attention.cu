@@ -40,8 +40,8 @@ static inline bool packs_of(const Angle &a, size_t N)
 	return a.half % N == 0;
 }
 
-extern "C" void cuda_rope(Device *d, Array y, Array x, Array cosine, Array sine, size_t B,
-	size_t T, size_t H, size_t D, int direction)
+extern "C" void cuda_rope(Device *d, Array y, Array x, Array cosine, Array sine,
+	size_t B, size_t T, size_t H, size_t D, int direction)
 {
 	const size_t n = B * T * H * (D / 2);
 	const float sign = (float)direction;
@@ -94,17 +94,18 @@ extern "C" void cuda_softmax_forward(Device *d, Array P, Array S, double scale,
 		return counts ? s : -INFINITY;
 	}, work, (Causal){ T });
 	reduce_rows<MAXIMUM>(d, (float *)each.at, rows, T, same, work);
-	map(d, work, n, [] __device__ (float s, float most) { return s - most; }, work,
-		row);
+	map(d, work, n, [] __device__ (float s, float most) { return s - most; },
+		work, row);
 	map(d, work, n, [] __device__ (float s) { return expf(s); }, work);
 	reduce_rows<SUM>(d, (float *)each.at, rows, T, same, work);
-	map(d, P, n, [] __device__ (float e, float sum) { return e / sum; }, work, row);
+	map(d, P, n, [] __device__ (float e, float sum) { return e / sum; }, work,
+		row);
 	device_free(d, each.at);
 	device_free(d, work.at);
 }
 
-extern "C" void cuda_softmax_backward(Device *d, Array dS, Array dP, Array P, double scale,
-	size_t matrices, size_t T)
+extern "C" void cuda_softmax_backward(Device *d, Array dS, Array dP, Array P,
+	double scale, size_t matrices, size_t T)
 {
 	const size_t rows = matrices * T, n = rows * T;
 	const float factor = (float)scale;
@@ -112,7 +113,8 @@ extern "C" void cuda_softmax_backward(Device *d, Array dS, Array dP, Array P, do
 	const auto masked = [] __device__ (float x, float counts) {
 		return counts ? x : 0;
 	};
-	Array work = scratch(d, n, "gradient of scores"), dot = scratch(d, rows, "dot");
+	Array work = scratch(d, n, "gradient of scores"), dot = scratch(d, rows,
+		"dot");
 	map(d, work, n, times, P, dP);
 	map(d, work, n, masked, work, (Causal){ T });
 	reduce_rows<SUM>(d, (float *)dot.at, rows, T, [] __device__ (float x) {

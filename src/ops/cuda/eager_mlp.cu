@@ -1,7 +1,8 @@
 /* eager_mlp.cu: SwiGLU and cross-entropy by elementary steps */
 #include "ops/cuda/elementary.cuh"
 
-extern "C" void cuda_swiglu_forward(Device *d, Array h, Array a, Array b, size_t n)
+extern "C" void cuda_swiglu_forward(Device *d, Array h, Array a, Array b,
+	size_t n)
 {
 	const auto times = [] __device__ (float a, float b) { return a * b; };
 	Array work = scratch(d, n, "SwiGLU's intermediate");
@@ -11,11 +12,12 @@ extern "C" void cuda_swiglu_forward(Device *d, Array h, Array a, Array b, size_t
 	device_free(d, work.at);
 }
 
-extern "C" void cuda_swiglu_backward(Device *d, Array da, Array db, Array dh, Array a,
-	Array b, size_t n)
+extern "C" void cuda_swiglu_backward(Device *d, Array da, Array db, Array dh,
+	Array a, Array b, size_t n)
 {
 	const auto times = [] __device__ (float a, float b) { return a * b; };
-	Array s = scratch(d, n, "sigmoid"), work = scratch(d, n, "SwiGLU's intermediate"),
+	Array s = scratch(d, n, "sigmoid"), work = scratch(d, n,
+		"SwiGLU's intermediate"),
 		up = scratch(d, n, "gradient of the gate");
 	map(d, s, n, [] __device__ (float a) { return 1 / (1 + expf(-a)); }, a);
 	map(d, work, n, times, a, s);
@@ -77,8 +79,9 @@ extern "C" void cuda_cross_entropy_forward(Device *d, Array losses, Array lse,
 	device_free(d, work.at);
 }
 
-extern "C" void cuda_cross_entropy_backward(Device *d, Array dlogits, Array logits,
-	Array lse, const int32_t *targets, double scale, size_t N, size_t V)
+extern "C" void cuda_cross_entropy_backward(Device *d, Array dlogits,
+	Array logits, Array lse, const int32_t *targets, double scale, size_t N,
+	size_t V)
 {
 	const size_t n = N * V;
 	const float factor = (float)scale;

@@ -1,8 +1,8 @@
 /* eager_norm.cu: RMSNorm by elementary steps */
 #include "ops/cuda/elementary.cuh"
 
-extern "C" void cuda_rmsnorm_forward(Device *d, Array y, Array rho, Array x, Array g,
-	size_t rows, size_t C, double eps)
+extern "C" void cuda_rmsnorm_forward(Device *d, Array y, Array rho, Array x,
+	Array g, size_t rows, size_t C, double eps)
 {
 	const size_t n = rows * C;
 	const float epsilon = (float)eps;
@@ -22,14 +22,16 @@ extern "C" void cuda_rmsnorm_forward(Device *d, Array y, Array rho, Array x, Arr
 	device_free(d, work.at);
 }
 
-extern "C" void cuda_rmsnorm_backward(Device *d, Array dx, Array dg, Array dy, Array x,
-	Array g, Array rho, size_t rows, size_t C)
+extern "C" void cuda_rmsnorm_backward(Device *d, Array dx, Array dg, Array dy,
+	Array x, Array g, Array rho, size_t rows, size_t C)
 {
 	const size_t n = rows * C;
 	const auto times = [] __device__ (float a, float b) { return a * b; };
 	const PerRow factor = { (const float *)rho.at, C };
-	Array xhat = scratch(d, n, "normalised row"), v = scratch(d, n, "its gradient"),
-		work = scratch(d, n, "norm's intermediate"), mean = scratch(d, rows, "mean");
+	Array xhat = scratch(d, n, "normalised row"), v = scratch(d, n,
+		"its gradient"),
+		work = scratch(d, n, "norm's intermediate"), mean = scratch(d, rows,
+			"mean");
 	map(d, xhat, n, times, x, factor);
 	map(d, work, n, times, dy, xhat);
 	cuda_sum_rows(d, (float *)dg.at, 1, (const float *)work.at, rows, C);

@@ -28,10 +28,11 @@ extern "C" void cuda_relu_forward(Device *d, Array y, Array x, size_t n)
 	map(d, y, n, [] __device__ (float x) { return x < 0 ? 0 : x; }, x);
 }
 
-extern "C" void cuda_relu_backward(Device *d, Array dx, Array dy, Array x, size_t n)
+extern "C" void cuda_relu_backward(Device *d, Array dx, Array dy, Array x,
+	size_t n)
 {
-	map(d, dx, n, [] __device__ (float dy, float x) { return x > 0 ? dy : 0; }, dy,
-		x);
+	map(d, dx, n, [] __device__ (float dy, float x) { return x > 0 ? dy : 0; },
+		dy, x);
 }
 
 struct Normal { uint64_t seed, stream; double sd, bound; };
@@ -70,9 +71,11 @@ __global__ __launch_bounds__(1024) void mean_kernel(float *mean,
 	}
 }
 
-extern "C" void cuda_mean(Device *d, Array mean, int32_t *nonfinite, Array x, size_t n)
+extern "C" void cuda_mean(Device *d, Array mean, int32_t *nonfinite, Array x,
+	size_t n)
 {
-	mean_kernel<<<1, 1024, 0, cuda_stream(d)>>>((float *)mean.at, nonfinite, x, n);
+	mean_kernel<<<1, 1024, 0, cuda_stream(d)>>>((float *)mean.at, nonfinite, x,
+		n);
 	LAUNCHED();
 }
 /* *count += infinities and NaNs of x (n); bytes: n sizeof; block 256 */

@@ -61,8 +61,8 @@ __global__ __launch_bounds__(MAP_THREADS) void embedding_gradient(float *dtable,
 	if (column < C)
 		store(row, sum);
 }
-extern "C" void cuda_embedding_backward(Device *d, Array dtable, double beta, Array dx,
-	const int32_t *tokens, size_t N, size_t C, size_t V)
+extern "C" void cuda_embedding_backward(Device *d, Array dtable, double beta,
+	Array dx, const int32_t *tokens, size_t N, size_t C, size_t V)
 {
 	assert(dtable.type == FP32);
 	if (beta == 0)

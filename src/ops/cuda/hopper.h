@@ -20,7 +20,8 @@ bool        tma_aligned(Heads x);
 CUtensorMap tensor_map(Heads x, const Attention *a, size_t n, unsigned rows);
 /* are there kernels for this type and D, and can all arrays be moved? g NULL:
  * forward alone; a->B 0: type and D alone */
-bool        hopper_supports(Device *d, const Attention *a, const AttentionGradient *g);
+bool        hopper_supports(Device *d, const Attention *a,
+	const AttentionGradient *g);
 /* tiles by warpgroups (wgmma), where hopper_supports */
 void        cuda_wgmma_forward(Device *d, Attention a);
 void        cuda_wgmma_backward(Device *d, Attention a, AttentionGradient g);
@@ -35,7 +36,8 @@ void        cuda_split_kv_forward(Device *d, Attention a);
 /* bytes that the backward pass holds */
 size_t      cuda_warp_specialized_scratch(Device *d, const Attention *a,
 	const AttentionGradient *g);
-void        cuda_warp_specialized_backward(Device *d, Attention a, AttentionGradient g);
+void        cuda_warp_specialized_backward(Device *d, Attention a,
+	AttentionGradient g);
 /* fp32 from split fp16 (hi + lo) */
 bool        cuda_split_fp16_supports(Device *d, const Attention *a,
 	const AttentionGradient *g);

@@ -108,8 +108,8 @@ __global__ __launch_bounds__(most_threads(PER)) void layernorm_gradient(
 		store(a.dshift + blockIdx.x * C + j, dshift[k]);
 	});
 }
-extern "C" void cuda_layernorm_forward(Device *d, Array y, Array mean, Array rstd, Array x,
-	Array g, Array b, size_t rows, size_t C, double eps)
+extern "C" void cuda_layernorm_forward(Device *d, Array y, Array mean, Array rstd,
+	Array x, Array g, Array b, size_t rows, size_t C, double eps)
 {
 	const bool wide = packs(y, 4) && packs(x, 4) && packs(g, 4) && packs(b, 4);
 	with_row(C, wide, [&](auto pack, auto per) {
@@ -122,8 +122,8 @@ extern "C" void cuda_layernorm_forward(Device *d, Array y, Array mean, Array rst
 	LAUNCHED();
 }
 
-extern "C" void cuda_layernorm_backward(Device *d, Array dx, Array dg, Array db, Array dy,
-	Array x, Array g, Array mean, Array rstd, size_t rows, size_t C)
+extern "C" void cuda_layernorm_backward(Device *d, Array dx, Array dg, Array db,
+	Array dy, Array x, Array g, Array mean, Array rstd, size_t rows, size_t C)
 {
 	const bool wide = packs(dx, 4) && packs(dy, 4) && packs(x, 4) && packs(g, 4);
 	LayerNorm a = { dx, dy, x, g, (const float *)mean.at,

@@ -81,7 +81,8 @@ __global__ __launch_bounds__(THREADS) void matmul_fallback(Out *C, const In *A,
 		}
 }
 
-extern "C" void cuda_matmul_fallback(Device *d, Array C, Array A, Array B, Matmul s)
+extern "C" void cuda_matmul_fallback(Device *d, Array C, Array A, Array B,
+	Matmul s)
 {
 	s.outer = s.outer ? s.outer : 1;
 	s.inner = s.inner ? s.inner : 1;

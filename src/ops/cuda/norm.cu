@@ -165,8 +165,8 @@ __global__ __launch_bounds__(1024) void sum_rows(float *sum, float beta,
 	*to = beta == 0 ? x : beta * *to + x;
 }
 
-extern "C" void cuda_sum_rows(Device *d, float *sum, double beta, const float *partial,
-	size_t rows, size_t C)
+extern "C" void cuda_sum_rows(Device *d, float *sum, double beta,
+	const float *partial, size_t rows, size_t C)
 {
 	const dim3 threads(32, 32), grid(blocks_for(C, 32), blocks_for(rows, SLAB));
 	float *slabs = NULL;
@@ -179,8 +179,8 @@ extern "C" void cuda_sum_rows(Device *d, float *sum, double beta, const float *p
 		cuda_sum_rows(d, sum, beta, slabs, grid.y, C);
 	device_free(d, slabs);
 }
-extern "C" void cuda_fused_rmsnorm_forward(Device *d, Array y, Array rho, Array sum,
-	Array x, Array branch, Array g, size_t rows, size_t C, double eps)
+extern "C" void cuda_fused_rmsnorm_forward(Device *d, Array y, Array rho,
+	Array sum, Array x, Array branch, Array g, size_t rows, size_t C, double eps)
 {
 	assert(branch.at == NULL || branch.type == y.type);
 	const bool wide = packs(y, 4) && packs(x, 4) && packs(g, 4)
@@ -199,8 +199,8 @@ extern "C" void cuda_fused_rmsnorm_forward(Device *d, Array y, Array rho, Array 
 	LAUNCHED();
 }
 
-extern "C" void cuda_fused_rmsnorm_backward(Device *d, NormBackward b, size_t rows,
-	size_t C)
+extern "C" void cuda_fused_rmsnorm_backward(Device *d, NormBackward b,
+	size_t rows, size_t C)
 {
 	assert(b.copy.at == NULL || b.copy.type == b.dy.type);
 	assert(b.y.at == NULL || b.y.type == b.dy.type);

@@ -39,8 +39,8 @@ static void launch(Device *d, Array qkv, Array cosine, Array sine,
 	LAUNCHED();
 }
 
-extern "C" void cuda_fused_rope(Device *d, Array qkv, Array cosine, Array sine, size_t B,
-	size_t T, size_t H, size_t D, int direction)
+extern "C" void cuda_fused_rope(Device *d, Array qkv, Array cosine, Array sine,
+	size_t B, size_t T, size_t H, size_t D, int direction)
 {
 	with_type(qkv.type, [&](auto t) {
 		using E = decltype(t);

@@ -122,8 +122,8 @@ __global__ __launch_bounds__(32 * ROWS) void softmax_gradient(E *dS,
 		store(dS + at + j, more);
 	}
 }
-extern "C" void cuda_fused_softmax_forward(Device *d, Array P, Array S, double scale,
-	size_t matrices, size_t T)
+extern "C" void cuda_fused_softmax_forward(Device *d, Array P, Array S,
+	double scale, size_t matrices, size_t T)
 {
 	assert(P.type == S.type);
 	const size_t rows = matrices * T;
@@ -139,8 +139,8 @@ extern "C" void cuda_fused_softmax_forward(Device *d, Array P, Array S, double s
 	LAUNCHED();
 }
 
-extern "C" void cuda_fused_softmax_backward(Device *d, Array dS, Array dP, Array P,
-	double scale, size_t matrices, size_t T)
+extern "C" void cuda_fused_softmax_backward(Device *d, Array dS, Array dP,
+	Array P, double scale, size_t matrices, size_t T)
 {
 	assert(dS.type == P.type && dP.type == P.type);
 	const size_t rows = matrices * T;

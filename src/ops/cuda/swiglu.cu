@@ -64,8 +64,8 @@ static dim3 grid_over(size_t rows, size_t F, int N)
 		blocks_for(rows < 65535 ? rows : 65535, 1));
 }
 
-extern "C" void cuda_fused_swiglu_forward(Device *d, Array h, Array ab, size_t rows,
-	size_t F)
+extern "C" void cuda_fused_swiglu_forward(Device *d, Array h, Array ab,
+	size_t rows, size_t F)
 {
 	assert(h.type == ab.type);
 	with_type(h.type, [&](auto e) {
@@ -79,8 +79,8 @@ extern "C" void cuda_fused_swiglu_forward(Device *d, Array h, Array ab, size_t r
 	LAUNCHED();
 }
 
-extern "C" void cuda_fused_swiglu_backward(Device *d, Array dab, Array h, Array dh,
-	Array ab, size_t rows, size_t F)
+extern "C" void cuda_fused_swiglu_backward(Device *d, Array dab, Array h,
+	Array dh, Array ab, size_t rows, size_t F)
 {
 	assert(dab.type == ab.type && h.type == ab.type && dh.type == ab.type);
 	with_type(h.type, [&](auto e) {

@@ -18,11 +18,11 @@ static Answer answer_of(Device *device, const Shape *shape,
 	if (fused)
 		model_fuse(m);
 	Answer a = { model_forward(m, b->tokens, b->targets, b->B, b->T, false),
-		reals(poisoned(n)), reals(poisoned(m->count)) };
+		reals(poisoned(n)), reals(poisoned(m->extent)) };
 	array_read(device, a.logits, m->logits, n);
 	model_forward(m, b->tokens, b->targets, b->B, b->T, true);
 	model_backward(m, false);
-	array_read(device, a.gradients, m->gradients, m->count);
+	array_read(device, a.gradients, m->gradients, m->extent);
 	model_free(&m);
 	size_t kept = 64 << 20;                 /* workspaces of the library */
 	if (device->total > before + kept)
@@ -43,8 +43,8 @@ static void models_agree(void **state)
 {
 	static const size_t batches[][2] = { { 1, 1 }, { 3, 17 }, { 1, 1000 } };
 	/* heads of 12 elements, and of 16, which FlashAttention takes */
-	static const Shape odd = { 101, 1000, 36, 50, 2, 3, 10000 },
-		even = { 101, 1000, 48, 50, 2, 3, 10000 };
+	static const Shape odd = { 101, 1000, 36, 50, 2, 3, 12, 10000 },
+		even = { 101, 1000, 48, 50, 2, 3, 16, 10000 };
 	(void)state;
 	if (gpu == NULL)
 		skip();
@@ -85,26 +85,26 @@ static Run run_of(const Shape *shape, const Policy *policy, bool fused,
 	Model *m = model_new(gpu, shape, policy, 3);
 	if (fused)
 		model_fuse(m);
-	AdamW adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
+	Optimizer adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
 	Replay replay = { 0 };
 	for (int step = 0; step < STEPS; step++) {
 		Batch b = batch_random(3, 40, shape->vocab, step);
 		StepTime t = replayed ? replayed_step(&replay, m, &adamw, &b, MODE_TRAIN)
 			: timed_step(m, &adamw, &b, MODE_TRAIN);
 		run.loss[step] = t.loss;
-		run.weights[step] = reals(poisoned(m->count));
-		array_read(gpu, run.weights[step], m->weights, m->count);
+		run.weights[step] = reals(poisoned(m->extent));
+		array_read(gpu, run.weights[step], m->weights, m->extent);
 		batch_free(&b);
 	}
 	replay_free(&replay, gpu);
-	adamw_free(&adamw, m);
+	optimizer_free(&adamw);
 	model_free(&m);
 	return run;
 }
 
 static void training_repeats(void **state)
 {
-	static const Shape shape = { 1000, 64, 128, 344, 3, 2, 10000 };
+	static const Shape shape = { 1000, 64, 128, 344, 3, 2, 64, 10000 };
 	(void)state;
 	if (gpu == NULL)
 		skip();
@@ -125,11 +125,11 @@ enum { CURVE = 50, SEQUENCES = 8, LENGTH = 128 };
 
 static void learn(Device *device, bool fused, const Text *text, double *loss)
 {
-	static const Shape shape = { 256, LENGTH, 128, 384, 4, 4, 10000 };
+	static const Shape shape = { 256, LENGTH, 128, 384, 4, 4, 32, 10000 };
 	Model *m = model_new(device, &shape, &policies[0], 1);
 	if (fused)
 		model_fuse(m);
-	AdamW adamw = adamw_new(m, 1e-3, 0.9, 0.95, 1e-8, 0.1);
+	Optimizer adamw = adamw_new(m, 1e-3, 0.9, 0.95, 1e-8, 0.1);
 	Batch b = batch_random(SEQUENCES, LENGTH, shape.vocab, 1);
 	for (int step = 0; step < CURVE; step++) {
 		text_windows(text, 0, text->ntrain, 1, step, b.B, b.T, b.tokens,
@@ -137,7 +137,7 @@ static void learn(Device *device, bool fused, const Text *text, double *loss)
 		loss[step] = timed_step(m, &adamw, &b, MODE_TRAIN).loss;
 	}
 	batch_free(&b);
-	adamw_free(&adamw, m);
+	optimizer_free(&adamw);
 	model_free(&m);
 }
 
@@ -164,11 +164,11 @@ static void train_one_step(const Shape *shape, const Policy *policy, bool fused)
 	Model *m = model_new(gpu, shape, policy, 3);
 	if (fused)
 		model_fuse(m);
-	AdamW adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
+	Optimizer adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
 	Batch b = batch_random(4, shape->context, shape->vocab, 1);
 	timed_step(m, &adamw, &b, MODE_TRAIN);
 	batch_free(&b);
-	adamw_free(&adamw, m);
+	optimizer_free(&adamw);
 	model_free(&m);
 }
 

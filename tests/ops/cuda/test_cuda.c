@@ -18,17 +18,20 @@ static const Sizes embeddings[] = { { 1, 1, 1 }, { 129, 7, 3 }, { 17, 64, 101 },
 /* N, V */
 static const Sizes logits[] = { { 1, 1 }, { 3, 2 }, { 129, 7 }, { 17, 101 },
 	{ 3, 1030 }, { 1000, 101 }, { 3, 10000 }, { 0 } };
-static void fill(Device *d, const Ops *o, const Array *a, const size_t *n, int how)
+static void fill(Device *d, const Ops *o, const Array *a, const size_t *n,
+	int how)
 {
 	o->fill(d, a[0], how / 10.0, n[0]);
 }
 
-static void draw(Device *d, const Ops *o, const Array *a, const size_t *n, int how)
+static void draw(Device *d, const Ops *o, const Array *a, const size_t *n,
+	int how)
 {
 	o->draw(d, a[0], n[0], 0.3, how, 42, 7);           /* how: the bound */
 }
 
-static void cast(Device *d, const Ops *o, const Array *a, const size_t *n, int how)
+static void cast(Device *d, const Ops *o, const Array *a, const size_t *n,
+	int how)
 {
 	(void)how;
 	o->cast(d, a[0], a[1], n[0]);
@@ -40,20 +43,22 @@ static void add(Device *d, const Ops *o, const Array *a, const size_t *n, int ho
 	o->add(d, a[0], a[1], a[2], n[0]);
 }
 
-static void mean(Device *d, const Ops *o, const Array *a, const size_t *n, int how)
+static void mean(Device *d, const Ops *o, const Array *a, const size_t *n,
+	int how)
 {
 	(void)how;
 	o->mean(d, a[0], a[1].at, a[2], n[0]);
 }
 
-static void count_nonfinite(Device *d, const Ops *o, const Array *a, const size_t *n,
-	int how)
+static void count_nonfinite(Device *d, const Ops *o, const Array *a,
+	const size_t *n, int how)
 {
 	(void)how;
 	o->count_nonfinite(d, a[0].at, a[1], n[0]);
 }
 
-static void relu(Device *d, const Ops *o, const Array *a, const size_t *n, int how)
+static void relu(Device *d, const Ops *o, const Array *a, const size_t *n,
+	int how)
 {
 	if (how > 0)
 		o->relu_forward(d, a[0], a[1], n[0]);
@@ -61,7 +66,8 @@ static void relu(Device *d, const Ops *o, const Array *a, const size_t *n, int h
 		o->relu_backward(d, a[0], a[1], a[2], n[0]);
 }
 
-static void swiglu(Device *d, const Ops *o, const Array *a, const size_t *n, int how)
+static void swiglu(Device *d, const Ops *o, const Array *a, const size_t *n,
+	int how)
 {
 	if (how > 0)
 		o->swiglu_forward(d, a[0], a[1], a[2], n[0]);
@@ -69,39 +75,41 @@ static void swiglu(Device *d, const Ops *o, const Array *a, const size_t *n, int
 		o->swiglu_backward(d, a[0], a[1], a[2], a[3], a[4], n[0]);
 }
 
-static void adamw(Device *d, const Ops *o, const Array *a, const size_t *n, int how)
+static void adamw(Device *d, const Ops *o, const Array *a, const size_t *n,
+	int how)
 {
 	o->adamw(d, a[0], a[1], a[2], a[3], n[0], a[4].at, how ? a[5].at : NULL);
 }
-static void rmsnorm_forward(Device *d, const Ops *o, const Array *a, const size_t *n,
-	int how)
+static void rmsnorm_forward(Device *d, const Ops *o, const Array *a,
+	const size_t *n, int how)
 {
 	(void)how;
 	o->rmsnorm_forward(d, a[0], a[1], a[2], a[3], n[0], n[1], 1e-5);
 }
 
-static void rmsnorm_backward(Device *d, const Ops *o, const Array *a, const size_t *n,
-	int how)
+static void rmsnorm_backward(Device *d, const Ops *o, const Array *a,
+	const size_t *n, int how)
 {
 	(void)how;
 	o->rmsnorm_backward(d, a[0], a[1], a[2], a[3], a[4], a[5], n[0], n[1]);
 }
 
-static void layernorm_forward(Device *d, const Ops *o, const Array *a, const size_t *n,
-	int how)
+static void layernorm_forward(Device *d, const Ops *o, const Array *a,
+	const size_t *n, int how)
 {
 	(void)how;
 	o->layernorm_forward(d, a[0], a[1], a[2], a[3], a[4], a[5], n[0], n[1], 1e-2);
 }
 
-static void layernorm_backward(Device *d, const Ops *o, const Array *a, const size_t *n,
-	int how)
+static void layernorm_backward(Device *d, const Ops *o, const Array *a,
+	const size_t *n, int how)
 {
 	Array shift = how ? a[2] : (Array){ NULL, FP32 };
-	o->layernorm_backward(d, a[0], a[1], shift, a[3], a[4], a[5], a[6], a[7], n[0],
-		n[1]);
+	o->layernorm_backward(d, a[0], a[1], shift, a[3], a[4], a[5], a[6], a[7],
+		n[0], n[1]);
 }
-static void embedding(Device *d, const Ops *o, const Array *a, const size_t *n, int how)
+static void embedding(Device *d, const Ops *o, const Array *a, const size_t *n,
+	int how)
 {
 	if (how < 0)
 		o->embedding_forward(d, a[0], a[1], a[2].at, n[0], n[1]);
@@ -109,12 +117,14 @@ static void embedding(Device *d, const Ops *o, const Array *a, const size_t *n, 
 		o->embedding_backward(d, a[0], how, a[1], a[2].at, n[0], n[1], n[2]);
 }
 
-static void rope(Device *d, const Ops *o, const Array *a, const size_t *n, int how)
+static void rope(Device *d, const Ops *o, const Array *a, const size_t *n,
+	int how)
 {
 	o->rope(d, a[0], a[1], a[2], a[3], n[0], n[1], n[2], n[3], how);
 }
 
-static void softmax(Device *d, const Ops *o, const Array *a, const size_t *n, int how)
+static void softmax(Device *d, const Ops *o, const Array *a, const size_t *n,
+	int how)
 {
 	if (how > 0)
 		o->softmax_forward(d, a[0], a[1], 0.7, n[0], n[1]);
@@ -122,8 +132,8 @@ static void softmax(Device *d, const Ops *o, const Array *a, const size_t *n, in
 		o->softmax_backward(d, a[0], a[1], a[2], 0.7, n[0], n[1]);
 }
 
-static void cross_entropy(Device *d, const Ops *o, const Array *a, const size_t *n,
-	int how)
+static void cross_entropy(Device *d, const Ops *o, const Array *a,
+	const size_t *n, int how)
 {
 	if (how > 0)
 		o->cross_entropy_forward(d, a[0], a[1], a[2], a[3].at, n[0], n[1]);

@@ -17,8 +17,8 @@ static const Sizes squares[] = { { 3, 1, 1 }, { 1, 2, 2 }, { 3, 17, 17 },
 /* N, V */
 static const Sizes logits[] = { { 1, 1 }, { 3, 2 }, { 129, 7 }, { 17, 101 },
 	{ 3, 1030 }, { 1000, 101 }, { 3, 10000 }, { 3, 10248 }, { 3, 10301 }, { 0 } };
-static void rmsnorm_forward(Device *d, const Ops *o, const Array *a, const size_t *n,
-	int how)
+static void rmsnorm_forward(Device *d, const Ops *o, const Array *a,
+	const size_t *n, int how)
 {
 	(void)how;
 	o->fused_rmsnorm_forward(d, a[0], a[1], a[2], a[3], a[4], a[5], n[0], n[1],
@@ -27,8 +27,8 @@ static void rmsnorm_forward(Device *d, const Ops *o, const Array *a, const size_
 
 enum { FRESH = 1, ADDING = 2 };
 
-static void rmsnorm_backward(Device *d, const Ops *o, const Array *a, const size_t *n,
-	int how)
+static void rmsnorm_backward(Device *d, const Ops *o, const Array *a,
+	const size_t *n, int how)
 {
 	o->fused_rmsnorm_backward(d, (NormBackward){ .dsum = a[0],
 		.fresh = how & FRESH, .copy = a[1], .dg = a[2],
@@ -36,12 +36,14 @@ static void rmsnorm_backward(Device *d, const Ops *o, const Array *a, const size
 		.g = a[6], .rho = a[7] }, n[0], n[1]);
 }
 
-static void rope(Device *d, const Ops *o, const Array *a, const size_t *n, int how)
+static void rope(Device *d, const Ops *o, const Array *a, const size_t *n,
+	int how)
 {
 	o->fused_rope(d, a[0], a[1], a[2], n[0], n[1], n[2], n[3], how);
 }
 
-static void softmax(Device *d, const Ops *o, const Array *a, const size_t *n, int how)
+static void softmax(Device *d, const Ops *o, const Array *a, const size_t *n,
+	int how)
 {
 	if (how > 0)
 		o->fused_softmax_forward(d, a[0], a[1], 0.7, n[0], n[1]);
@@ -49,7 +51,8 @@ static void softmax(Device *d, const Ops *o, const Array *a, const size_t *n, in
 		o->fused_softmax_backward(d, a[0], a[1], a[2], 0.7, n[0], n[1]);
 }
 
-static void swiglu(Device *d, const Ops *o, const Array *a, const size_t *n, int how)
+static void swiglu(Device *d, const Ops *o, const Array *a, const size_t *n,
+	int how)
 {
 	if (how > 0)
 		o->fused_swiglu_forward(d, a[0], a[1], n[0], n[1]);
@@ -57,14 +60,15 @@ static void swiglu(Device *d, const Ops *o, const Array *a, const size_t *n, int
 		o->fused_swiglu_backward(d, a[0], a[1], a[2], a[3], n[0], n[1]);
 }
 
-static void cross_entropy(Device *d, const Ops *o, const Array *a, const size_t *n,
-	int how)
+static void cross_entropy(Device *d, const Ops *o, const Array *a,
+	const size_t *n, int how)
 {
 	(void)how;
 	o->fused_cross_entropy(d, a[0], a[1], a[2], a[3].at, 0.5, n[0], n[1]);
 }
 
-static void adamw(Device *d, const Ops *o, const Array *a, const size_t *n, int how)
+static void adamw(Device *d, const Ops *o, const Array *a, const size_t *n,
+	int how)
 {
 	o->fused_adamw(d, a[0], a[1], a[2], a[3], a[4], n[0], a[5].at,
 		how ? a[6].at : NULL);

@@ -42,7 +42,8 @@ static Matmul shape;                    /* of the matmul at hand */
 static const Argument operand = { .role = AS_IN },
 	result = { .role = AS_UPDATED };
 
-static void multiply(Device *d, const Ops *o, const Array *a, const size_t *n, int how)
+static void multiply(Device *d, const Ops *o, const Array *a, const size_t *n,
+	int how)
 {
 	(void)n, (void)how;
 	o->matmul(d, a[0], a[1], a[2], shape);
@@ -104,8 +105,8 @@ static void exact_matmuls_are_equal(void **state)
 				run_trial(&t, multiply, 0);
 			}
 }
-static void multiply_as_tf32(Device *d, const Ops *o, const Array *a, const size_t *n,
-	int how)
+static void multiply_as_tf32(Device *d, const Ops *o, const Array *a,
+	const size_t *n, int how)
 {
 	(void)n, (void)how;
 	o->matmul(d, a[0], (Array){ a[1].at, TF32 }, (Array){ a[2].at, TF32 }, shape);
@@ -153,8 +154,8 @@ static void nans_reach_the_matmul(void **state)
 			reals(host)[i] = i == M * K - 1 ? (real)NAN : 1;
 		array_write(gpu, x[1], host.at, M * K);
 		array_write(gpu, x[2], reals(host) + M * K, K * N);
-		ops_for(gpu)->matmul(gpu, x[0], x[1], x[2], (Matmul){ .m = M, .n = N, .k = K,
-			.lda = K, .ldb = N, .ldc = N, .alpha = 1 });
+		ops_for(gpu)->matmul(gpu, x[0], x[1], x[2], (Matmul){ .m = M, .n = N,
+			.k = K, .lda = K, .ldb = N, .ldc = N, .alpha = 1 });
 		array_read(gpu, got.at, x[0], M * N);
 		for (size_t i = 0; i < M * N; i++)
 			if (i / N == M - 1 ? !isnan(reals(got)[i]) : reals(got)[i] != K)

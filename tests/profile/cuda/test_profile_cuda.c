@@ -4,7 +4,7 @@
 #include "experiments/step.h"
 #include "profile/profile.h"
 
-static const Shape shape = { 1000, 64, 128, 344, 3, 2, 10000 };
+static const Shape shape = { 1000, 64, 128, 344, 3, 2, 64, 10000 };
 
 static int kernels_within(const Profile *p, const char *name)
 {
@@ -58,7 +58,7 @@ static void kernels_lie_in_their_phases(void **state)
 		Model *m = model_new(gpu, &shape, &policies[1], 3);
 		if (fused)
 			model_fuse(m);
-		AdamW adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
+		Optimizer adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
 		Batch b = batch_random(2, 64, shape.vocab, 1);
 		timed_step(m, &adamw, &b, MODE_TRAIN);
 		Profile *p = profile_start(gpu, true);
@@ -76,7 +76,7 @@ static void kernels_lie_in_their_phases(void **state)
 		expect_intervals(p);
 		profile_free(&p);
 		batch_free(&b);
-		adamw_free(&adamw, m);
+		optimizer_free(&adamw);
 		model_free(&m);
 	}
 }

@@ -1,7 +1,9 @@
-#include "model/internal.h"
+#include "model/path.h"
 
-#include <assert.h>
 #include <math.h>
+
+#include "model/linear.h"
+#include "model/recompute.h"
 
 typedef struct Stream {
 	Array *x;            /* (N, C) where it is kept; owned by the model */
@@ -34,57 +36,57 @@ static bool scores_fit(const Model *m)
 	size_t r = d->backend->width(TYPE_REAL),
 		w = d->backend->width(m->policy->op[OP_LINEAR].output);
 	size_t N = m->B * m->T, C = m->shape.d_model, F = m->shape.d_ff,
-		V = m->shape.vocab, L = m->shape.layers;
+		A = m->shape.heads * m->shape.d_head, V = m->shape.vocab,
+		L = m->shape.layers;
 	size_t scores = N * m->T * m->shape.heads * w;
-	size_t block = N * (2 * (C + 1) * r + (4 * C + 2 * F) * w) + scores;
+	size_t block = N * (2 * (C + 1) * r + (4 * A + 2 * F) * w) + scores;
 	size_t top = N * (2 * C * r + (V + C) * w),
-		working = N * (2 * F + 5 * C) * w + scores;
-	size_t gradients = m->gradients.at ? 0 : m->count * r;
+		working = N * (2 * F + C + 4 * A) * w + scores;
+	size_t gradients = m->params[0].gradient.at ? 0 : m->extent * r;
 	size_t slack = d->limit / 64;
 	return d->total + gradients + L * block + top + working + slack <= d->limit;
 }
 /* the heads of a part of an array of rows of `width` elements */
 static Heads heads_of(const Model *m, Array x, size_t part, size_t width)
 {
-	size_t C = m->shape.d_model;
-	return (Heads){ array_part(m->device, x, part * C), m->T * width, width,
-		C / m->shape.heads };
+	size_t D = m->shape.d_head, A = m->shape.heads * D;
+	return (Heads){ array_part(m->device, x, part * A), m->T * width, width, D };
 }
 
 static Attention attention_of(const Model *m, const Activations *s)
 {
-	size_t C = m->shape.d_model, H = m->shape.heads;
+	size_t H = m->shape.heads, D = m->shape.d_head, A = H * D;
 	Array qkv = { s->qkv.at, m->policy->op[OP_SCORES].input };
 	return (Attention){ .B = m->B, .H = H, .seqlen_q = m->T, .seqlen_k = m->T,
-		.D = C / H, .scale = 1 / sqrt(C / H), .causal = true,
-		.q = heads_of(m, qkv, 0, 3 * C), .k = heads_of(m, qkv, 1, 3 * C),
-		.v = heads_of(m, qkv, 2, 3 * C), .o = heads_of(m, s->o, 0, C),
+		.D = D, .scale = 1 / sqrt(D), .causal = true,
+		.q = heads_of(m, qkv, 0, 3 * A), .k = heads_of(m, qkv, 1, 3 * A),
+		.v = heads_of(m, qkv, 2, 3 * A), .o = heads_of(m, s->o, 0, A),
 		.L = s->L };
 }
 
 typedef struct PackedQkv {
-	size_t T, H, C, D;
+	size_t T, H, A, D;
 	Matmul rows;         /* (T, T) times (T, D), both for each head */
 	Array q, k, v;       /* views into qkv */
 } PackedQkv;
 
 static PackedQkv packed_qkv(const Model *m, Array qkv, size_t ldc)
 {
-	size_t T = m->T, H = m->shape.heads, C = m->shape.d_model, D = C / H;
+	size_t T = m->T, H = m->shape.heads, D = m->shape.d_head, A = H * D;
 	return (PackedQkv){
-		.T = T, .H = H, .C = C, .D = D, .q = qkv,
-		.k = array_part(m->device, qkv, C),
-		.v = array_part(m->device, qkv, 2 * C),
-		.rows = { .m = T, .n = D, .k = T, .lda = T, .ldb = 3 * C, .ldc = ldc,
+		.T = T, .H = H, .A = A, .D = D, .q = qkv,
+		.k = array_part(m->device, qkv, A),
+		.v = array_part(m->device, qkv, 2 * A),
+		.rows = { .m = T, .n = D, .k = T, .lda = T, .ldb = 3 * A, .ldc = ldc,
 			.alpha = 1, .outer = m->B, .inner = H,
-			.step_a = { H * T * T, T * T }, .step_b = { T * 3 * C, D },
+			.step_a = { H * T * T, T * T }, .step_b = { T * 3 * A, D },
 			.step_c = { T * ldc, D } },
 	};
 }
 /* elements from part i of qkv (q, k or v) to its end */
 static size_t elements_to_end(const Model *m, size_t i)
 {
-	return (3 * m->B * m->T - i) * m->shape.d_model;
+	return (3 * m->B * m->T - i) * m->shape.heads * m->shape.d_head;
 }
 
 static void attention_probabilities(Model *m, Activations *s,
@@ -95,38 +97,41 @@ static void attention_probabilities(Model *m, Activations *s,
 	attention_matmul(m, s->P, h->q, elements_to_end(m, 0), h->k,
 		elements_to_end(m, 1), (Matmul){
 		.m = T, .n = T, .k = h->D, .trans_b = true, .alpha = 1,
-		.lda = 3 * h->C, .ldb = 3 * h->C, .ldc = T, .outer = m->B, .inner = H,
-		.step_a = { T * 3 * h->C, h->D }, .step_b = { T * 3 * h->C, h->D },
+		.lda = 3 * h->A, .ldb = 3 * h->A, .ldc = T, .outer = m->B, .inner = H,
+		.step_a = { T * 3 * h->A, h->D }, .step_b = { T * 3 * h->A, h->D },
 		.step_c = { H * T * T, T * T } });
-	m->ops->fused_softmax_forward(m->device, s->P, s->P, 1 / sqrt(h->D), m->B * H, T);
+	m->ops->fused_softmax_forward(m->device, s->P, s->P, 1 / sqrt(h->D), m->B * H,
+		T);
 }
 
 static void attention_forward(Model *m, Activations *s)
 {
-	size_t N = m->B * m->T, C = m->shape.d_model, H = m->shape.heads;
-	m->ops->fused_rope(m->device, s->qkv, m->cosine, m->sine, m->B, m->T, H, C / H, 1);
-	s->o = activation(m, N * C, OP_VALUES, "attn.values");
+	size_t N = m->B * m->T, H = m->shape.heads, D = m->shape.d_head, A = H * D;
+	m->ops->fused_rope(m->device, s->qkv, m->cosine, m->sine, m->B, m->T, H, D,
+		1);
+	s->o = activation(m, N * A, OP_VALUES, "attn.values");
 	if (m->flash) {
 		s->L = activation(m, N * H, OP_RESIDUAL, "attn.logsumexp");
 		RANGE(m->device, "flash")
 			m->ops->attention_forward(m->device, attention_of(m, s));
 	} else {
-		PackedQkv x = packed_qkv(m, s->qkv, C);
+		PackedQkv x = packed_qkv(m, s->qkv, A);
 		attention_probabilities(m, s, &x);
 		attention_matmul(m, s->o, s->P, N * H * m->T, x.v,
 			elements_to_end(m, 2), x.rows);
 	}
 }
-static void block_forward(Model *m, int layer, Stream *stream, bool keep,
+static void run_block(Model *m, int layer, Stream *stream, bool keep,
 	bool save_input, bool keep_scores)
 {
-	size_t N = m->B * m->T, C = m->shape.d_model, F = m->shape.d_ff;
+	size_t N = m->B * m->T, C = m->shape.d_model, F = m->shape.d_ff,
+		A = m->shape.heads * m->shape.d_head;
 	Activations *s = &m->activations[layer];
 	Type type = m->policy->op[OP_LINEAR].output;
 	int first = in_block(m, layer, P_LN1);
 	Array norm = add_and_normalise(m, stream, &s->x, &s->rho1, first, keep);
 	RANGE(m->device, "attention") {
-		s->qkv = activation(m, 3 * N * C, OP_LINEAR, "attn.qkv");
+		s->qkv = activation(m, 3 * N * A, OP_LINEAR, "attn.qkv");
 		linear_forward(m, s->qkv, norm, (ParamSpan){ first + P_Q, 3 }, N);
 		array_drop(m, &norm);
 		attention_forward(m, s);
@@ -161,19 +166,31 @@ static void block_forward(Model *m, int layer, Stream *stream, bool keep,
 		array_drop(m, &s->rho2);
 }
 
-void fused_forward(Model *m, bool keep)
+static void block_forward(Model *m, int layer, Stream *stream, bool keep,
+	bool save_input, bool keep_scores)
+{
+	enter_unit(m, 1 + layer, false);
+	RANGE(m->device, "layer")
+		run_block(m, layer, stream, keep, save_input, keep_scores);
+	leave_unit(m, 1 + layer, false);
+}
+
+static void fused_forward(Model *m, bool keep)
 {
 	size_t N = m->B * m->T, C = m->shape.d_model, V = m->shape.vocab;
-	int last = shape_nparameters(&m->shape) - 1;
+	int last = shape_nparameters(&m->shape) - 1,
+		head = shape_nunits(&m->shape) - 1;
 	bool whole = keep && m->checkpoint_every == 0, scores = whole && !m->flash
 		&& scores_fit(m);
+	enter_unit(m, 0, false);
 	Array embedded = activation(m, N * C, OP_EMBEDDING, "embedding");
-	m->ops->embedding_forward(m->device, embedded, model_weight(m, 0), m->tokens, N, C);
+	m->ops->embedding_forward(m->device, embedded, model_weight(m, 0), m->tokens,
+		N, C);
+	leave_unit(m, 0, false);
 	Stream s = { &embedded, { NULL, FP32 } };
 	for (int layer = 0; layer < m->shape.layers; layer++)
-		RANGE(m->device, "layer")
-			block_forward(m, layer, &s, whole, saves_input(m, keep, layer),
-			scores);
+		block_forward(m, layer, &s, whole, saves_input(m, keep, layer), scores);
+	enter_unit(m, head, false);
 	Array norm = add_and_normalise(m, &s, &m->x, &m->rho, last - 1, whole);
 	m->logits = activation(m, N * V, OP_LINEAR, "logits");
 	linear_forward(m, m->logits, norm, (ParamSpan){ last, 1 }, N);
@@ -181,30 +198,32 @@ void fused_forward(Model *m, bool keep)
 	if (m->has_targets) {
 		m->losses = activation(m, N, OP_LOSS, "losses");
 		Array dlogits = { keep ? m->logits.at : NULL, m->logits.type };
-		m->ops->fused_cross_entropy(m->device, m->losses, dlogits, m->logits, m->targets,
-			m->loss_scale / N, N, V);
+		m->ops->fused_cross_entropy(m->device, m->losses, dlogits, m->logits,
+			m->targets, m->loss_scale / N, N, V);
 	}
+	leave_unit(m, head, false);
 }
 
 static void naive_attention_backward(Model *m, Activations *s, Array dqkv,
 	Array dO)
 {
-	size_t N = m->B * m->T, C = m->shape.d_model;
-	PackedQkv h = packed_qkv(m, s->qkv, 3 * C), d = packed_qkv(m, dqkv, C);
+	size_t N = m->B * m->T, A = m->shape.heads * m->shape.d_head;
+	PackedQkv h = packed_qkv(m, s->qkv, 3 * A), d = packed_qkv(m, dqkv, A);
 	size_t T = h.T, H = h.H, scores = N * H * T;
 	if (s->P.at == NULL)
 		attention_probabilities(m, s, &h);
 	Array dP = temporary(m, scores, dqkv.type, "d attn.softmax");
 	Matmul transposed = h.rows, values = h.rows;
 	transposed.trans_a = values.trans_a = true;
-	values.ldb = C, values.step_b[0] = T * C;
-	attention_matmul(m, d.v, s->P, scores, dO, N * C, values);
-	attention_matmul(m, dP, dO, N * C, h.v, elements_to_end(m, 2), (Matmul){
-		.m = T, .n = T, .k = h.D, .trans_b = true, .alpha = 1, .lda = C,
-		.ldb = 3 * C, .ldc = T, .outer = m->B, .inner = H,
-		.step_a = { T * C, h.D }, .step_b = { T * 3 * C, h.D },
+	values.ldb = A, values.step_b[0] = T * A;
+	attention_matmul(m, d.v, s->P, scores, dO, N * A, values);
+	attention_matmul(m, dP, dO, N * A, h.v, elements_to_end(m, 2), (Matmul){
+		.m = T, .n = T, .k = h.D, .trans_b = true, .alpha = 1, .lda = A,
+		.ldb = 3 * A, .ldc = T, .outer = m->B, .inner = H,
+		.step_a = { T * A, h.D }, .step_b = { T * 3 * A, h.D },
 		.step_c = { H * T * T, T * T } });
-	m->ops->fused_softmax_backward(m->device, dP, dP, s->P, 1 / sqrt(h.D), m->B * H, T);
+	m->ops->fused_softmax_backward(m->device, dP, dP, s->P, 1 / sqrt(h.D),
+		m->B * H, T);
 	array_drop(m, &s->P);
 	attention_matmul(m, d.q, dP, scores, h.k, elements_to_end(m, 1), h.rows);
 	attention_matmul(m, d.k, dP, scores, h.q, elements_to_end(m, 0),
@@ -214,21 +233,22 @@ static void naive_attention_backward(Model *m, Activations *s, Array dqkv,
 
 static Array attention_backward(Model *m, Activations *s, Array dO)
 {
-	size_t N = m->B * m->T, C = m->shape.d_model, H = m->shape.heads;
-	Array dqkv = temporary(m, 3 * N * C, m->policy->op[OP_SCORES].output,
+	size_t N = m->B * m->T, H = m->shape.heads, D = m->shape.d_head, A = H * D;
+	Array dqkv = temporary(m, 3 * N * A, m->policy->op[OP_SCORES].output,
 		"d attn.qkv");
 	if (m->flash) {
-		AttentionGradient g = { .d_o = heads_of(m, dO, 0, C),
-			.dq = heads_of(m, dqkv, 0, 3 * C),
-			.dk = heads_of(m, dqkv, 1, 3 * C),
-			.dv = heads_of(m, dqkv, 2, 3 * C), .cosine = m->cosine,
+		AttentionGradient g = { .d_o = heads_of(m, dO, 0, A),
+			.dq = heads_of(m, dqkv, 0, 3 * A),
+			.dk = heads_of(m, dqkv, 1, 3 * A),
+			.dv = heads_of(m, dqkv, 2, 3 * A), .cosine = m->cosine,
 			.sine = m->sine, .deterministic = true };
 		RANGE(m->device, "flash")
 			m->ops->attention_backward(m->device, attention_of(m, s), g);
 		array_drop(m, &s->L);
 	} else {
 		naive_attention_backward(m, s, dqkv, dO);
-		m->ops->fused_rope(m->device, dqkv, m->cosine, m->sine, m->B, m->T, H, C / H, -1);
+		m->ops->fused_rope(m->device, dqkv, m->cosine, m->sine, m->B, m->T, H,
+			D, -1);
 	}
 	return dqkv;
 }
@@ -249,6 +269,7 @@ static void through_norm(Model *m, Gradient g, Array dnorm, Array sum,
 			.dg = model_gradient(m, gain), .beta = g.beta, .y = dnorm,
 			.dy = dnorm, .sum = sum, .g = model_weight(m, gain), .rho = rho,
 		}, m->B * m->T, m->shape.d_model);
+	announce_gradients(m, gain, 1);
 }
 
 static void block_backward(Model *m, int layer, void *gradient)
@@ -274,7 +295,8 @@ static void block_backward(Model *m, int layer, void *gradient)
 		array_drop(m, &s->x_mid);
 	}
 	RANGE(m->device, "attention") {
-		Array dO = temporary(m, N * C, m->policy->op[OP_VALUES].output,
+		Array dO = temporary(m, N * m->shape.heads * m->shape.d_head,
+			m->policy->op[OP_VALUES].output,
 			"d attn.values");
 		linear_backward_input(m, dO, 0, g.low, output, N);
 		linear_backward_weight(m, g.low, s->o, output, g.beta, N);
@@ -297,9 +319,7 @@ static Array blocks_forward(Model *m, int first, int n, Array x, bool keep,
 	Stream s = { &x, { NULL, FP32 } };
 	bool scores = keep && !m->flash && scores_fit(m);
 	for (int layer = first; layer < first + n; layer++)
-		RANGE(m->device, "layer")
-			block_forward(m, layer, &s, keep, save_input && layer == first,
-			scores);
+		block_forward(m, layer, &s, keep, save_input && layer == first, scores);
 	Array sum = { NULL, FP32 };
 	if (output) {
 		sum = activation(m, count, OP_RESIDUAL, "residual");
@@ -311,11 +331,13 @@ static Array blocks_forward(Model *m, int first, int n, Array x, bool keep,
 	return sum;
 }
 
-void fused_backward(Model *m, double beta)
+static void fused_backward(Model *m, double beta)
 {
 	size_t N = m->B * m->T, C = m->shape.d_model, V = m->shape.vocab;
-	int last = shape_nparameters(&m->shape) - 1;
+	int last = shape_nparameters(&m->shape) - 1,
+		head = shape_nunits(&m->shape) - 1;
 	Type type = m->policy->op[OP_LINEAR].output;
+	enter_unit(m, head, true);
 	Array dnorm = temporary(m, N * C, m->policy->op[OP_NORM].output, "d norm");
 	linear_backward_input(m, dnorm, 0, m->logits, (ParamSpan){ last, 1 }, N);
 	Gradient g = { .beta = beta };
@@ -329,11 +351,17 @@ void fused_backward(Model *m, double beta)
 	array_drop(m, &dnorm);
 	array_drop(m, &m->logits);
 	array_drop(m, &m->x);
+	leave_unit(m, head, true);
 	const Blocks fused = { blocks_forward, block_backward };
 	blocks_backward(m, &fused, &g);
-	m->ops->embedding_backward(m->device, model_gradient(m, 0), beta, g.dx, m->tokens, N,
-		C, V);
+	enter_unit(m, 0, true);
+	m->ops->embedding_backward(m->device, model_gradient(m, 0), beta, g.dx,
+		m->tokens, N, C, V);
+	announce_gradients(m, 0, 1);
+	leave_unit(m, 0, true);
 	if (g.low.at != g.dx.at)
 		array_drop(m, &g.low);
 	array_drop(m, &g.dx);
 }
+
+const Path fused_path = { fused_forward, fused_backward };

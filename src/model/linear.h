@@ -1,0 +1,24 @@
+/* linear.h: linear layers and the matmuls of attention, under the policy */
+#ifndef MODEL_LINEAR_H
+#define MODEL_LINEAR_H
+
+#include "model/state.h"
+
+/* W: `count` adjacent parameters of equal width, one below the other */
+typedef struct ParamSpan {
+	int first, count;
+} ParamSpan;
+
+/* Y (N, rows) = X (N, columns) W^T */
+void linear_forward(Model *m, Array Y, Array X, ParamSpan W, size_t N);
+/* dX (N, columns) = dY W + beta dX */
+void linear_backward_input(Model *m, Array dX, double beta, Array dY,
+	ParamSpan W, size_t N);
+/* dW = dY^T X + beta dW, and announces it */
+void linear_backward_weight(Model *m, Array dY, Array X, ParamSpan W,
+	double beta, size_t N);
+/* C = A B of attention: nA, nB elements */
+void attention_matmul(Model *m, Array C, Array A, size_t nA, Array B,
+	size_t nB, Matmul shape);
+
+#endif

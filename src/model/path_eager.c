@@ -1,0 +1,338 @@
+#include "model/path.h"
+
+#include <math.h>
+
+#include "model/linear.h"
+#include "model/recompute.h"
+
+static void unless_kept(Model *m, bool keep, Array *a)
+{
+	if (!keep)
+		array_drop(m, a);
+}
+static Matmul head_matmul(const Model *m)
+{
+	size_t T = m->T, H = m->shape.heads, D = m->shape.d_head, A = H * D;
+	return (Matmul){
+		.m = T, .outer = m->B, .inner = H, .alpha = 1,
+		.step_a = { T * A, D }, .step_b = { T * A, D }, .step_c = { T * A, D },
+	};
+}
+
+static void attention_forward(Model *m, int layer, Activations *s, bool keep)
+{
+	size_t B = m->B, T = m->T, H = m->shape.heads, D = m->shape.d_head,
+		A = H * D, N = B * T;
+	Array *const projections[3] = { &s->q, &s->k, &s->v };
+	static const char *const names[3] = { "attn.q", "attn.k", "attn.v" };
+	for (int i = 0; i < 3; i++) {
+		*projections[i] = activation(m, N * A, OP_LINEAR, names[i]);
+		linear_forward(m, *projections[i], s->norm1,
+			(ParamSpan){ in_block(m, layer, P_Q + i), 1 }, N);
+	}
+	unless_kept(m, keep, &s->norm1);
+	m->ops->rope(m->device, s->q, s->q, m->cosine, m->sine, B, T, H, D, 1);
+	m->ops->rope(m->device, s->k, s->k, m->cosine, m->sine, B, T, H, D, 1);
+	Matmul scores = head_matmul(m), values = scores;
+	scores.n = T, scores.k = D, scores.trans_b = true;
+	scores.lda = scores.ldb = A, scores.ldc = T;
+	scores.step_c[0] = H * T * T, scores.step_c[1] = T * T;
+	values.n = D, values.k = T;
+	values.lda = T, values.ldb = values.ldc = A;
+	values.step_a[0] = H * T * T, values.step_a[1] = T * T;
+	s->P = activation(m, N * H * T, OP_SCORES, "attn.softmax");
+	RANGE(m->device, "scores")
+		attention_matmul(m, s->P, s->q, N * A, s->k, N * A, scores);
+	RANGE(m->device, "softmax")
+		m->ops->softmax_forward(m->device, s->P, s->P, 1 / sqrt(D), B * H, T);
+	s->o = activation(m, N * A, OP_VALUES, "attn.values");
+	RANGE(m->device, "values")
+		attention_matmul(m, s->o, s->P, N * H * T, s->v, N * A, values);
+	unless_kept(m, keep, &s->q);
+	unless_kept(m, keep, &s->k);
+	unless_kept(m, keep, &s->v);
+	unless_kept(m, keep, &s->P);
+}
+static void normalise(Model *m, Array *y, Array *rho, Array *mu, Array x,
+	int gain, const char *what)
+{
+	size_t N = m->B * m->T, C = m->shape.d_model;
+	Array g = model_weight(m, gain);
+	*rho = activation(m, N, OP_RESIDUAL, what);
+	*y = activation(m, N * C, OP_NORM, what);
+	if (m->layernorm)
+		*mu = activation(m, N, OP_RESIDUAL, what);
+	RANGE(m->device, "norm") {
+		if (m->layernorm)
+			m->ops->layernorm_forward(m->device, *y, *mu, *rho, x, g,
+				(Array){ NULL, FP32 }, N, C, NORM_EPS);
+		else
+			m->ops->rmsnorm_forward(m->device, *y, *rho, x, g, N, C, NORM_EPS);
+	}
+}
+
+static Array add_residual(Model *m, Array x, Array branch, size_t n,
+	const char *what)
+{
+	Array sum = activation(m, n, OP_RESIDUAL, what);
+	m->ops->add(m->device, sum, x, branch, n);
+	return sum;
+}
+
+/* X W^T of a layer whose output has d_model columns */
+static Array linear_of(Model *m, Array X, int parameter, const char *what)
+{
+	size_t N = m->B * m->T;
+	Array branch = temporary(m, N * m->shape.d_model,
+		m->policy->op[OP_LINEAR].output, what);
+	linear_forward(m, branch, X, (ParamSpan){ parameter, 1 }, N);
+	return branch;
+}
+
+static Array block_forward(Model *m, int layer, Array x, bool keep,
+	bool save_input)
+{
+	size_t N = m->B * m->T, C = m->shape.d_model, F = m->shape.d_ff;
+	Activations *s = &m->activations[layer];
+	s->x = x;
+	normalise(m, &s->norm1, &s->rho1, &s->mu1, s->x, in_block(m, layer, P_LN1),
+		"ln1");
+	Array branch = { NULL, FP32 };
+	RANGE(m->device, "attention") {
+		attention_forward(m, layer, s, keep);
+		branch = linear_of(m, s->o, in_block(m, layer, P_OUTPUT), "attn.output");
+		unless_kept(m, keep, &s->o);
+	}
+	s->x_mid = add_residual(m, s->x, branch, N * C, "residual after attention");
+	array_drop(m, &branch);
+	unless_kept(m, keep || save_input, &s->x);
+	unless_kept(m, keep, &s->rho1);
+	unless_kept(m, keep, &s->mu1);
+	normalise(m, &s->norm2, &s->rho2, &s->mu2, s->x_mid,
+		in_block(m, layer, P_LN2), "ln2");
+	RANGE(m->device, "feed-forward") {
+		s->gate = activation(m, N * F, OP_LINEAR, "ffn.w1");
+		s->up = activation(m, N * F, OP_LINEAR, "ffn.w3");
+		linear_forward(m, s->gate, s->norm2,
+			(ParamSpan){ in_block(m, layer, P_W1), 1 }, N);
+		linear_forward(m, s->up, s->norm2,
+			(ParamSpan){ in_block(m, layer, P_W3), 1 }, N);
+		unless_kept(m, keep, &s->norm2);
+		s->h = activation(m, N * F, OP_SWIGLU, "ffn.swiglu");
+		m->ops->swiglu_forward(m->device, s->h, s->gate, s->up, N * F);
+		unless_kept(m, keep, &s->gate);
+		unless_kept(m, keep, &s->up);
+		branch = linear_of(m, s->h, in_block(m, layer, P_W2), "ffn.w2");
+		unless_kept(m, keep, &s->h);
+	}
+	Array out = add_residual(m, s->x_mid, branch, N * C, "residual after ffn");
+	array_drop(m, &branch);
+	unless_kept(m, keep, &s->x_mid);
+	unless_kept(m, keep, &s->rho2);
+	unless_kept(m, keep, &s->mu2);
+	return out;
+}
+
+static Array blocks_forward(Model *m, int first, int n, Array x, bool keep,
+	bool save_input, bool output)
+{
+	for (int layer = first; layer < first + n; layer++) {
+		enter_unit(m, 1 + layer, false);
+		RANGE(m->device, "layer")
+			x = block_forward(m, layer, x, keep, save_input && layer == first);
+		leave_unit(m, 1 + layer, false);
+	}
+	if (!output)
+		array_drop(m, &x);
+	return x;
+}
+static void eager_forward(Model *m, bool keep)
+{
+	size_t N = m->B * m->T, C = m->shape.d_model;
+	bool whole = keep && m->checkpoint_every == 0;
+	enter_unit(m, 0, false);
+	m->x = activation(m, N * C, OP_EMBEDDING, "embedding");
+	m->ops->embedding_forward(m->device, m->x, model_weight(m, 0), m->tokens, N,
+		C);
+	leave_unit(m, 0, false);
+	for (int layer = 0; layer < m->shape.layers; layer++)
+		m->x = blocks_forward(m, layer, 1, m->x, whole,
+			saves_input(m, keep, layer), true);
+	int head = shape_nunits(&m->shape) - 1;
+	enter_unit(m, head, false);
+	int last = shape_nparameters(&m->shape) - 1;
+	size_t V = m->shape.vocab;
+	normalise(m, &m->norm, &m->rho, &m->mu, m->x, last - 1, "ln_final");
+	m->logits = activation(m, N * V, OP_LINEAR, "logits");
+	linear_forward(m, m->logits, m->norm, (ParamSpan){ last, 1 }, N);
+	if (m->has_targets) {
+		m->losses = activation(m, N, OP_LOSS, "losses");
+		m->lse = activation(m, N, OP_LOSS, "logsumexp");
+		m->ops->cross_entropy_forward(m->device, m->losses, m->lse, m->logits,
+			m->targets, N, V);
+	}
+	leave_unit(m, head, false);
+}
+static void linear_backward(Model *m, Array dX, double beta, Array dY, Array X,
+	int parameter, double beta_w, size_t N)
+{
+	ParamSpan W = { parameter, 1 };
+	size_t rows = m->params[parameter].about.rows;
+	Array dy = take_as(m, dY, N * rows, m->policy->op[OP_LINEAR].input);
+	linear_backward_input(m, dX, beta, dy, W, N);
+	linear_backward_weight(m, dy, X, W, beta_w, N);
+	give_back(m, &dy, dY);
+}
+
+static void norm_backward(Model *m, Array dx, Array dy, Array x, int gain,
+	Array rho, Array mu)
+{
+	size_t N = m->B * m->T, C = m->shape.d_model;
+	Array dg = model_gradient(m, gain), g = model_weight(m, gain);
+	RANGE(m->device, "norm") {
+		if (m->layernorm)
+			m->ops->layernorm_backward(m->device, dx, dg, (Array){ NULL, FP32 },
+				dy, x, g, mu, rho, N, C);
+		else
+			m->ops->rmsnorm_backward(m->device, dx, dg, dy, x, g, rho, N, C);
+	}
+	announce_gradients(m, gain, 1);
+}
+static void heads_backward(Model *m, Activations *s, Array dq, Array dk,
+	Array dv, Array dO)
+{
+	size_t B = m->B, T = m->T, H = m->shape.heads, D = m->shape.d_head,
+		A = H * D;
+	Type type = m->policy->op[OP_SCORES].output;
+	Array dP = temporary(m, B * H * T * T, type, "d attn.softmax");
+	const Matmul probabilities_by_rows = {    /* (T, T) times (T, D) */
+		.m = T, .n = D, .k = T, .lda = T, .ldb = A, .ldc = A, .alpha = 1,
+			.outer = B, .inner = H,
+		.step_a = { H * T * T, T * T }, .step_b = { T * A, D },
+			.step_c = { T * A, D },
+	};
+	Matmul transposed = probabilities_by_rows;
+	transposed.trans_a = true;
+	size_t n = B * T * A, nP = B * H * T * T;
+	RANGE(m->device, "values") {
+		attention_matmul(m, dv, s->P, nP, dO, n, transposed);
+		attention_matmul(m, dP, dO, n, s->v, n, (Matmul){
+			.m = T, .n = T, .k = D, .trans_b = true, .lda = A, .ldb = A,
+			.ldc = T, .alpha = 1, .outer = B, .inner = H,
+			.step_a = { T * A, D }, .step_b = { T * A, D },
+			.step_c = { H * T * T, T * T } });
+	}
+	RANGE(m->device, "softmax")
+		m->ops->softmax_backward(m->device, dP, dP, s->P, 1 / sqrt(D), B * H, T);
+	RANGE(m->device, "scores") {
+		attention_matmul(m, dq, dP, nP, s->k, n, probabilities_by_rows);
+		attention_matmul(m, dk, dP, nP, s->q, n, transposed);
+	}
+	array_drop(m, &dP);
+	m->ops->rope(m->device, dq, dq, m->cosine, m->sine, B, T, H, D, -1);
+	m->ops->rope(m->device, dk, dk, m->cosine, m->sine, B, T, H, D, -1);
+}
+
+static void attention_backward(Model *m, int layer, Array dnorm, Array dx,
+	double beta)
+{
+	size_t N = m->B * m->T, A = m->shape.heads * m->shape.d_head;
+	Type type = m->policy->op[OP_LINEAR].output;
+	Activations *s = &m->activations[layer];
+	Array dO = temporary(m, N * A, m->policy->op[OP_VALUES].output,
+		"d attn.values");
+	linear_backward(m, dO, 0, dx, s->o, in_block(m, layer, P_OUTPUT), beta, N);
+	array_drop(m, &s->o);
+	static const char *const names[3] = { "d attn.q", "d attn.k", "d attn.v" };
+	Array d[3];
+	for (int i = 0; i < 3; i++)
+		d[i] = temporary(m, N * A, type, names[i]);
+	heads_backward(m, s, d[0], d[1], d[2], dO);
+	array_drop(m, &dO);
+	array_drop(m, &s->P);
+	for (int i = 0; i < 3; i++) {
+		linear_backward(m, dnorm, i > 0, d[i], s->norm1, in_block(m, layer, P_Q
+			+ i), beta, N);
+		array_drop(m, &d[i]);
+	}
+	array_drop(m, &s->q);
+	array_drop(m, &s->k);
+	array_drop(m, &s->v);
+	array_drop(m, &s->norm1);
+}
+static void ffn_backward(Model *m, int layer, Array dnorm, Array dx,
+	double beta)
+{
+	size_t N = m->B * m->T, F = m->shape.d_ff;
+	Type type = m->policy->op[OP_SWIGLU].output;
+	Activations *s = &m->activations[layer];
+	Array dh = temporary(m, N * F, type, "d ffn.swiglu");
+	linear_backward(m, dh, 0, dx, s->h, in_block(m, layer, P_W2), beta, N);
+	array_drop(m, &s->h);
+	Array dup = temporary(m, N * F, type, "d ffn.w3");
+	m->ops->swiglu_backward(m->device, dh, dup, dh, s->gate, s->up, N * F);
+	array_drop(m, &s->gate);
+	array_drop(m, &s->up);
+	linear_backward(m, dnorm, 0, dh, s->norm2, in_block(m, layer, P_W1), beta,
+		N);
+	linear_backward(m, dnorm, 1, dup, s->norm2, in_block(m, layer, P_W3), beta,
+		N);
+	array_drop(m, &dup);
+	array_drop(m, &dh);
+	array_drop(m, &s->norm2);
+}
+typedef struct Eager {
+	Array dx;
+	double beta;
+} Eager;
+
+static void block_backward(Model *m, int layer, void *gradient)
+{
+	Array dx = ((const Eager *)gradient)->dx;
+	double beta = ((const Eager *)gradient)->beta;
+	size_t N = m->B * m->T, C = m->shape.d_model;
+	Activations *s = &m->activations[layer];
+	int ln1 = in_block(m, layer, P_LN1), ln2 = in_block(m, layer, P_LN2);
+	Array dnorm = temporary(m, N * C, TYPE_REAL, "d norm");
+	RANGE(m->device, "feed-forward")
+		ffn_backward(m, layer, dnorm, dx, beta);
+	norm_backward(m, dx, dnorm, s->x_mid, ln2, s->rho2, s->mu2);
+	array_drop(m, &s->x_mid);
+	RANGE(m->device, "attention")
+		attention_backward(m, layer, dnorm, dx, beta);
+	norm_backward(m, dx, dnorm, s->x, ln1, s->rho1, s->mu1);
+	array_drop(m, &s->x);
+	array_drop(m, &dnorm);
+}
+static void eager_backward(Model *m, double beta)
+{
+	size_t N = m->B * m->T, C = m->shape.d_model, V = m->shape.vocab;
+	int last = shape_nparameters(&m->shape) - 1,
+		head = shape_nunits(&m->shape) - 1;
+	for (int i = 0; beta == 0 && i <= last; i++)
+		if (m->params[i].about.gain)
+			m->ops->fill(m->device, model_gradient(m, i), 0, C);
+	enter_unit(m, head, true);
+	m->ops->cross_entropy_backward(m->device, m->logits, m->logits, m->lse,
+		m->targets, m->loss_scale / N, N, V);
+	Array dnorm = temporary(m, N * C, TYPE_REAL, "d ln_final");
+	linear_backward(m, dnorm, 0, m->logits, m->norm, last, beta, N);
+	array_drop(m, &m->logits);
+	array_drop(m, &m->norm);
+	Array dx = temporary(m, N * C, m->policy->op[OP_RESIDUAL].output, "d residual");
+	m->ops->fill(m->device, dx, 0, N * C);
+	norm_backward(m, dx, dnorm, m->x, last - 1, m->rho, m->mu);
+	array_drop(m, &dnorm);
+	array_drop(m, &m->x);
+	leave_unit(m, head, true);
+	const Blocks eager = { blocks_forward, block_backward };
+	blocks_backward(m, &eager, &(Eager){ dx, beta });
+	enter_unit(m, 0, true);
+	m->ops->embedding_backward(m->device, model_gradient(m, 0), beta, dx,
+		m->tokens, N, C, V);
+	announce_gradients(m, 0, 1);
+	leave_unit(m, 0, true);
+	array_drop(m, &dx);
+}
+
+const Path eager_path = { eager_forward, eager_backward };

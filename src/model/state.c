@@ -1,0 +1,64 @@
+#include "model/state.h"
+
+#include <assert.h>
+
+Array temporary(Model *m, size_t n, Type type, const char *what)
+{
+	return array_new(m->device, n, type, MEM_TEMPORARY, what);
+}
+
+Array activation(Model *m, size_t n, OpKind kind, const char *what)
+{
+	return array_new(m->device, n, m->policy->op[kind].output, MEM_ACTIVATION,
+		what);
+}
+
+void array_drop(Model *m, Array *a)
+{
+	device_free(m->device, a->at);
+	a->at = NULL;
+}
+
+Array take_as(Model *m, Array x, size_t n, Type type)
+{
+	if (m->ops->reads(m->device, x.type, type))
+		return (Array){ x.at, type };
+	Array copy = temporary(m, n, type, "cast");
+	m->ops->cast(m->device, copy, x, n);
+	return copy;
+}
+
+void give_back(Model *m, Array *copy, Array x)
+{
+	if (copy->at != x.at)
+		array_drop(m, copy);
+}
+
+Array model_weight(const Model *m, int i)
+{
+	return m->params[i].weight;
+}
+
+Array model_gradient(const Model *m, int i)
+{
+	assert(m->params[i].gradient.at);
+	return m->params[i].gradient;
+}
+
+void enter_unit(Model *m, int unit, bool backward)
+{
+	if (m->hooks.before_unit)
+		m->hooks.before_unit(m->hooks.self, unit, backward);
+}
+
+void leave_unit(Model *m, int unit, bool backward)
+{
+	if (m->hooks.after_unit)
+		m->hooks.after_unit(m->hooks.self, unit, backward);
+}
+
+void announce_gradients(Model *m, int first, int count)
+{
+	if (m->hooks.gradient_ready)
+		m->hooks.gradient_ready(m->hooks.self, first, count);
+}

@@ -1,0 +1,96 @@
+/* state.h: a model as its paths see it: parameters, what a pass leaves */
+#ifndef MODEL_STATE_H
+#define MODEL_STATE_H
+
+#include "model/hooks.h"
+#include "model/precision.h"
+#include "model/shape.h"
+#include "ops/array.h"
+
+typedef struct Param {
+	Parameter about;
+	Array weight;        /* the master */
+	/* what matmuls read: the weight itself or a copy of another type; at NULL
+	 * in the eager path, which casts when it needs to */
+	Array compute;
+	Array gradient;      /* at NULL until the first backward pass */
+} Param;
+typedef struct Activations {
+	Array x, norm1, rho1, mu1;       /* (N, C), (N, C), (N), (N) */
+	Array q, k, v;                   /* (B, T, H, D), q and k rotated */
+	Array qkv;                       /* (B, T, 3, H, D) of the fused path */
+	Array P;                         /* (B, H, T, T) attention probabilities */
+	Array L;                         /* (B, H, T) logsumexp, in P's place */
+	/* (N, H D): output of the heads; (N, C): residual stream after attention */
+	Array o, x_mid;
+	Array norm2, rho2, mu2;          /* (N, C), (N), (N) */
+	Array gate, up, h;               /* (N, F) */
+	Array gate_up;                   /* (N, 2, F) of the fused path */
+} Activations;
+
+typedef struct Model {
+	Shape shape;
+	const Policy *policy;
+	Device *device;
+	const Ops *ops;
+	/* the fused path; else one eager operation after another */
+	bool fused;
+	/* the fused path uses FlashAttention and has no P */
+	bool flash;
+	/* of every `checkpoint_every` blocks only the first's input is saved, 0:
+	 * everything of every block; backward, `recompute_blocks` blocks at a time
+	 * are run again */
+	int checkpoint_every, recompute_blocks;
+	/* LayerNorm without shift in RMSNorm's place; eager path only */
+	bool layernorm;
+	size_t count;                    /* parameters */
+	Param *params;                   /* in the order of shape_parameter */
+	Hooks hooks;
+	size_t extent;                   /* elements of each, shape_extent */
+	/* gradients.at is NULL until the first backward pass */
+	Array weights, gradients;
+	/* of the fused path: the weights as matmuls read them */
+	Array compute_weights;
+	Array cosine, sine;              /* (context, D/2) */
+	Activations *activations;        /* one for each block */
+	/* last block's output, its final norm (N, C), and the norm's factor and, of
+	 * LayerNorm, mean (N) */
+	Array x, norm, rho, mu;
+	Array logits, losses, lse;       /* (N, V), (N), (N) */
+	Array loss;                      /* (1), mean of losses */
+	/* not 0: the loss, or a gradient under fp16, is infinite or NaN */
+	int32_t *nonfinite;
+	/* gradients are those of loss_scale times the loss; 1 but under fp16 */
+	double loss_scale;
+	long good_steps;                 /* since it changed */
+	int32_t *tokens, *targets;       /* (N), on the device */
+	size_t B, T;                     /* of the last batch */
+	bool has_targets, has_activations;
+} Model;
+
+#define NORM_EPS 1e-5   /* of every RMSNorm, as in the staff model */
+
+Array temporary(Model *m, size_t n, Type type, const char *what);
+/* of the type that the policy gives to kind */
+Array activation(Model *m, size_t n, OpKind kind, const char *what);
+void  array_drop(Model *m, Array *a);
+/* x itself when matmuls can read it as that type, else a temporary copy;
+ * give_back frees only a copy */
+Array take_as(Model *m, Array x, size_t n, Type type);
+void  give_back(Model *m, Array *copy, Array x);
+
+/* of parameter i; the gradient is there after the first backward pass */
+Array model_weight(const Model *m, int i);
+Array model_gradient(const Model *m, int i);
+/* the index of a block's parameter */
+static inline int in_block(const Model *m, int layer, BlockParameter which)
+{
+	return shape_block_parameter(&m->shape, layer, which);
+}
+
+/* these call the model's hooks */
+void  enter_unit(Model *m, int unit, bool backward);
+void  leave_unit(Model *m, int unit, bool backward);
+void  announce_gradients(Model *m, int first, int count);
+
+#endif

@@ -1,0 +1,134 @@
+#include "train/optimizer.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+
+struct OptimizerKind {
+	const char *states[MOST_STATES];    /* their names; NULL: no more */
+	const char *scalars_name;
+	size_t scalars_bytes;
+	void (*scalars)(const Optimizer *o, double unscale, void *scalars);
+	void (*update)(const Optimizer *o, const Span *s, const Array *state,
+		const int32_t *skip);
+};
+
+AdamWStep adamw_scalars(const OptimizerSettings *s, long t, double unscale)
+{
+	double first = 1 - pow(s->beta1, t), second = 1 - pow(s->beta2, t);
+	return (AdamWStep){
+		.keep = (real)(1 - s->lr * s->decay),
+		.rate = (real)(s->lr * sqrt(second) / first),
+		.beta1 = (real)s->beta1, .one_minus_beta1 = (real)(1 - s->beta1),
+		.beta2 = (real)s->beta2, .one_minus_beta2 = (real)(1 - s->beta2),
+		.eps = (real)s->eps, .unscale = (real)unscale,
+	};
+}
+
+static void set_adamw_scalars(const Optimizer *o, double unscale, void *scalars)
+{
+	*(AdamWStep *)scalars = adamw_scalars(&o->settings, o->t, unscale);
+}
+
+static void update_by_adamw(const Optimizer *o, const Span *s,
+	const Array *state, const int32_t *skip)
+{
+	const Ops *ops = ops_for(o->device);
+	if (o->fused)
+		ops->fused_adamw(o->device, s->weight, s->compute, s->gradient,
+			state[0], state[1], s->n, o->scalars, skip);
+	else
+		ops->adamw(o->device, s->weight, s->gradient, state[0], state[1], s->n,
+			o->scalars, skip);
+}
+
+const OptimizerKind adamw_kind = { { "adamw m", "adamw v" }, "adamw scalars",
+	sizeof(AdamWStep), set_adamw_scalars, update_by_adamw };
+static void set_sgd_scalars(const Optimizer *o, double unscale, void *scalars)
+{
+	*(SgdStep *)scalars = (SgdStep){ .rate = (real)o->settings.lr,
+		.momentum = (real)o->settings.momentum, .unscale = (real)unscale };
+}
+
+static void update_by_sgd(const Optimizer *o, const Span *s,
+	const Array *state, const int32_t *skip)
+{
+	ops_for(o->device)->sgd(o->device, s->weight, s->compute, s->gradient,
+		state[0], s->n, o->scalars, skip);
+}
+
+const OptimizerKind sgd_kind = { { "sgd velocity" }, "sgd scalars",
+	sizeof(SgdStep), set_sgd_scalars, update_by_sgd };
+static const OptimizerKind plain_sgd_kind = { { NULL }, "sgd scalars",
+	sizeof(SgdStep), set_sgd_scalars, update_by_sgd };
+Optimizer optimizer_new(Device *d, const OptimizerKind *kind,
+	OptimizerSettings settings, const Span *spans, int nspans, bool fused)
+{
+	Optimizer o = { .kind = kind, .settings = settings, .device = d,
+		.fused = fused };
+	for (int i = 0; i < nspans; i++)
+		o.n += spans[i].n;
+	for (int i = 0; i < MOST_STATES && kind->states[i]; i++) {
+		o.state[i] = array_new(d, o.n, TYPE_REAL, MEM_OPTIMIZER,
+			kind->states[i]);
+		ops_for(d)->fill(d, o.state[i], 0, o.n);
+	}
+	o.scalars = device_alloc(d, kind->scalars_bytes, MEM_OPTIMIZER,
+		kind->scalars_name);
+	return o;
+}
+
+void optimizer_free(Optimizer *o)
+{
+	for (int i = 0; i < MOST_STATES; i++)
+		device_free(o->device, o->state[i].at);
+	device_free(o->device, o->scalars);
+	*o = (Optimizer){ 0 };
+}
+
+static Optimizer of_model(const Model *m, const OptimizerKind *kind,
+	OptimizerSettings settings)
+{
+	Span *spans = need(malloc(shape_nparameters(&m->shape) * sizeof *spans));
+	int n = model_spans(m, spans);
+	Optimizer o = optimizer_new(m->device, kind, settings, spans, n, m->fused);
+	free(spans);
+	return o;
+}
+
+Optimizer adamw_new(const Model *m, double lr, double beta1, double beta2,
+	double eps, double decay)
+{
+	return of_model(m, &adamw_kind, (OptimizerSettings){ .lr = lr,
+		.beta1 = beta1, .beta2 = beta2, .eps = eps, .decay = decay });
+}
+
+Optimizer sgd_new(const Model *m, double lr, double momentum)
+{
+	return of_model(m, momentum == 0 ? &plain_sgd_kind : &sgd_kind,
+		(OptimizerSettings){ .lr = lr, .momentum = momentum });
+}
+void optimizer_begin(Optimizer *o, double unscale)
+{
+	_Alignas(16) char scalars[128];
+	assert(o->kind->scalars_bytes <= sizeof scalars);
+	o->t++;
+	o->kind->scalars(o, unscale, scalars);
+	device_upload(o->device, o->scalars, scalars, o->kind->scalars_bytes);
+}
+
+void optimizer_apply(const Optimizer *o, const Span *spans, int nspans,
+	const int32_t *skip)
+{
+	size_t done = 0;
+	for (int i = 0; i < nspans; done += spans[i++].n) {
+		Array state[MOST_STATES] = { { NULL, TYPE_REAL } };
+		for (int k = 0; k < MOST_STATES && o->state[k].at; k++)
+			state[k] = array_part(o->device, o->state[k], done);
+		assert(done + spans[i].n <= o->n && spans[i].gradient.at);
+		o->kind->update(o, &spans[i], state, skip);
+	}
+	assert(done == o->n && "the spans are those that the optimizer was made for");
+}

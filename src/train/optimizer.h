@@ -1,0 +1,46 @@
+/* optimizer.h: AdamW and SGD over spans of parameters */
+#ifndef TRAIN_OPTIMIZER_H
+#define TRAIN_OPTIMIZER_H
+
+#include "model/model.h"
+
+typedef struct OptimizerSettings {
+	double lr;
+	double beta1, beta2, eps, decay;    /* AdamW */
+	double momentum;                    /* SGD */
+} OptimizerSettings;
+
+enum { MOST_STATES = 2 };
+typedef struct OptimizerKind OptimizerKind;
+extern const OptimizerKind adamw_kind, sgd_kind;
+
+typedef struct Optimizer {
+	const OptimizerKind *kind;
+	OptimizerSettings settings;      /* may be changed between steps */
+	long t;                          /* number of the last step; 1 is the first */
+	Device *device;
+	bool fused;                      /* one kernel for a span, not several */
+	size_t n;                        /* elements of all spans */
+	Array state[MOST_STATES];        /* (n), one span after the other */
+	void *scalars;                   /* of the last step, on the device */
+} Optimizer;
+
+Optimizer optimizer_new(Device *device, const OptimizerKind *kind,
+	OptimizerSettings settings, const Span *spans, int nspans, bool fused);
+void      optimizer_free(Optimizer *o);
+/* brings the scalars of the next step to the device; gradients are multiplied by
+ * unscale */
+void      optimizer_begin(Optimizer *o, double unscale);
+/* queues the update of spans of the same sizes as at first; nothing happens when
+ * *skip is not 0 */
+void      optimizer_apply(const Optimizer *o, const Span *spans, int nspans,
+	const int32_t *skip);
+
+/* for all parameters of a model */
+Optimizer adamw_new(const Model *m, double lr, double beta1, double beta2,
+	double eps, double decay);
+Optimizer sgd_new(const Model *m, double lr, double momentum);
+/* what the kernels need to know of step t */
+AdamWStep adamw_scalars(const OptimizerSettings *s, long t, double unscale);
+
+#endif

@@ -1,0 +1,318 @@
+#include "train/step.h"
+
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/random.h"
+
+Batch batch_random(size_t B, size_t T, long vocab, uint64_t seed)
+{
+	Batch b = { B, T, need(malloc(B * T * sizeof(int32_t))),
+		need(malloc(B * T * sizeof(int32_t))) };
+	for (size_t i = 0; i < B * T; i++) {
+		b.tokens[i] = (int32_t)(random_bits(seed, 1, i) % vocab);
+		b.targets[i] = (int32_t)(random_bits(seed, 2, i) % vocab);
+	}
+	return b;
+}
+
+void batch_free(Batch *b)
+{
+	free(b->tokens);
+	free(b->targets);
+}
+static bool scales_loss(const Model *m)
+{
+	return m->policy->op[OP_LINEAR].output == FP16;
+}
+
+static void queue_update(Model *m, const Optimizer *o)
+{
+	Span *spans = need(malloc(shape_nparameters(&m->shape) * sizeof *spans));
+	int n = model_spans(m, spans);
+	for (int i = 0; i < n && scales_loss(m); i++)
+		m->ops->count_nonfinite(m->device, m->nonfinite, spans[i].gradient,
+			spans[i].n);
+	optimizer_apply(o, spans, n, m->nonfinite);
+	free(spans);
+}
+
+/* waits under fp16 */
+static void adapt_loss_scale(Model *m, Optimizer *o)
+{
+	enum { PATIENCE = 2000 };
+	int32_t bad = 0;
+	if (!scales_loss(m))
+		return;
+	device_download(m->device, &bad, m->nonfinite, sizeof bad);
+	if (bad) {
+		o->t--;
+		m->good_steps = 0;
+		m->loss_scale /= 2;
+	} else if (++m->good_steps == PATIENCE) {
+		m->good_steps = 0;
+		m->loss_scale *= 2;
+	}
+}
+
+void update_weights(Model *m, Optimizer *o)
+{
+	optimizer_begin(o, 1 / m->loss_scale);
+	queue_update(m, o);
+	adapt_loss_scale(m, o);
+}
+typedef struct Step {
+	Model *m;
+	Optimizer *o;
+	Mode mode;
+} Step;
+
+static void queue_phases(void *arg)
+{
+	const Step *s = arg;
+	Device *d = s->m->device;
+	device_stamp(d, COMPUTE, 0);
+	RANGE(d, "forward")
+		model_run(s->m, s->mode != MODE_FORWARD);
+	device_stamp(d, COMPUTE, 1);
+	if (s->mode != MODE_FORWARD)
+		RANGE(d, "backward")
+			model_backward(s->m, false);
+	if (s->mode == MODE_TRAIN && s->m->hooks.before_update)
+		s->m->hooks.before_update(s->m->hooks.self);
+	device_stamp(d, COMPUTE, 2);
+	if (s->mode == MODE_TRAIN)
+		RANGE(d, "optimizer")
+			queue_update(s->m, s->o);
+	device_stamp(d, COMPUTE, 3);
+}
+static void begin(const Step *s, const Batch *b)
+{
+	model_load(s->m, b->tokens, b->targets, b->B, b->T);
+	if (s->mode == MODE_TRAIN)
+		optimizer_begin(s->o, 1 / s->m->loss_scale);
+}
+
+static StepTime finish(const Step *s)
+{
+	Device *d = s->m->device;
+	StepTime t = { .loss = model_loss(s->m) };
+	t.fwd_ms = device_stamped_ms(d, 0, 1);
+	if (s->mode != MODE_FORWARD)
+		t.bwd_ms = device_stamped_ms(d, 1, 2);
+	if (s->mode == MODE_TRAIN) {
+		t.opt_ms = device_stamped_ms(d, 2, 3);
+		adapt_loss_scale(s->m, s->o);
+	}
+	t.step_ms = t.fwd_ms + t.bwd_ms + t.opt_ms;
+	return t;
+}
+
+StepTime timed_step(Model *m, Optimizer *o, const Batch *b, Mode mode)
+{
+	Step s = { m, o, mode };
+	StepTime t = { 0 };
+	RANGE(m->device, "step") {
+		begin(&s, b);
+		queue_phases(&s);
+		t = finish(&s);
+	}
+	return t;
+}
+typedef struct Recorder {
+	Replay *r;
+	Device *device;
+	Hooks hooks;                     /* the model's */
+	/* gradients of the graph that is being captured */
+	Action *announced;
+	int nannounced;
+} Recorder;
+
+static void act(Device *d, const Hooks *h, const Action *a)
+{
+	switch (a->kind) {
+	case LAUNCH:
+		device_graph_launch(d, a->graph);
+		break;
+	case BEFORE_UNIT:
+		h->before_unit(h->self, a->first, a->backward);
+		break;
+	case AFTER_UNIT:
+		h->after_unit(h->self, a->first, a->backward);
+		break;
+	case GRADIENT_READY:
+		h->gradient_ready(h->self, a->first, a->count);
+		break;
+	case BEFORE_UPDATE:
+		h->before_update(h->self);
+		break;
+	case AFTER_UPDATE:
+		h->after_update(h->self);
+		break;
+	}
+}
+
+static Action *append(Action *list, int *n, Action a)
+{
+	list = need(realloc(list, (*n + 1) * sizeof *list));
+	list[(*n)++] = a;
+	return list;
+}
+
+static void act_and_remember(Recorder *c, Action a)
+{
+	act(c->device, &c->hooks, &a);
+	c->r->actions = append(c->r->actions, &c->r->nactions, a);
+}
+static void cut(Recorder *c)
+{
+	int kernels = 0;
+	void *graph = device_graph_end(c->device, &kernels);
+	c->r->kernels += kernels;
+	if (graph)
+		act_and_remember(c, (Action){ .kind = LAUNCH, .graph = graph });
+	for (int i = 0; i < c->nannounced; i++)
+		act_and_remember(c, c->announced[i]);
+	c->nannounced = 0;
+}
+
+static void cut_and_act(Recorder *c, Action a)
+{
+	cut(c);
+	act_and_remember(c, a);
+	device_graph_begin(c->device);
+}
+
+static void record_before_unit(void *self, int unit, bool backward)
+{
+	cut_and_act(self, (Action){ .kind = BEFORE_UNIT, .first = unit,
+		.backward = backward });
+}
+
+static void record_after_unit(void *self, int unit, bool backward)
+{
+	Recorder *c = self;
+	if (c->hooks.after_unit) {
+		cut_and_act(c, (Action){ .kind = AFTER_UNIT, .first = unit,
+			.backward = backward });
+	} else if (c->nannounced > 0) {
+		cut(c);
+		device_graph_begin(c->device);
+	}
+}
+
+static void record_gradient_ready(void *self, int first, int count)
+{
+	Recorder *c = self;
+	c->announced = append(c->announced, &c->nannounced,
+		(Action){ .kind = GRADIENT_READY, .first = first, .count = count });
+}
+
+static void record_before_update(void *self)
+{
+	cut_and_act(self, (Action){ .kind = BEFORE_UPDATE });
+}
+
+static void record_after_update(void *self)
+{
+	cut_and_act(self, (Action){ .kind = AFTER_UPDATE });
+}
+
+static Hooks recording_hooks(Recorder *c)
+{
+	const Hooks *h = &c->hooks;
+	return (Hooks){ .self = c,
+		.before_unit = h->before_unit ? record_before_unit : NULL,
+		.after_unit = h->after_unit || h->gradient_ready ? record_after_unit
+			: NULL,
+		.gradient_ready = h->gradient_ready ? record_gradient_ready : NULL,
+		.before_update = h->before_update ? record_before_update : NULL,
+		.after_update = h->after_update ? record_after_update : NULL };
+}
+
+static void record(Replay *r, Step *s)
+{
+	Recorder recorder = { r, s->m->device, s->m->hooks, NULL, 0 };
+	s->m->hooks = recording_hooks(&recorder);
+	device_graph_begin(s->m->device);
+	queue_phases(s);
+	cut(&recorder);
+	free(recorder.announced);
+	s->m->hooks = recorder.hooks;
+	r->loss_scale = s->m->loss_scale;
+}
+
+StepTime replayed_step(Replay *r, Model *m, Optimizer *o, const Batch *b,
+	Mode mode)
+{
+	Step s = { m, o, mode };
+	if (!device_has_graphs(m->device) || !r->warm) {
+		r->warm = true;
+		return timed_step(m, o, b, mode);
+	}
+	StepTime t = { 0 };
+	RANGE(m->device, "step") {
+		begin(&s, b);
+		if (r->loss_scale != m->loss_scale)
+			replay_free(r, m->device);
+		if (r->nactions == 0)
+			record(r, &s);
+		else
+			for (int i = 0; i < r->nactions; i++)
+				act(m->device, &m->hooks, &r->actions[i]);
+		t = finish(&s);
+	}
+	return t;
+}
+
+void replay_free(Replay *r, Device *device)
+{
+	for (int i = 0; i < r->nactions; i++)
+		if (r->actions[i].kind == LAUNCH)
+			device_graph_destroy(device, &r->actions[i].graph);
+	free(r->actions);
+	r->actions = NULL;
+	r->nactions = r->kernels = 0;
+}
+
+int step_kernels(Model *m, Optimizer *o, Mode mode)
+{
+	Step s = { m, o, mode };
+	int kernels = 0;
+	void *graph = device_graph_capture(m->device, queue_phases, &s, &kernels);
+	device_graph_destroy(m->device, &graph);
+	return kernels;
+}
+StepStats timed_steps(Model *m, Optimizer *o, const Batch *b, Mode mode,
+	bool replay, long warmup, long steps)
+{
+	Replay record = { 0 };
+	int n = (int)steps;
+	double *ms = need(malloc(4 * steps * sizeof *ms)), first = 0, last = 0;
+	for (long i = -warmup; i < n; i++) {
+		StepTime t = { 0 };
+		RANGE(m->device, i < 0 ? "warm-up" : "measured")
+			t = replay ? replayed_step(&record, m, o, b, mode)
+				: timed_step(m, o, b, mode);
+		first = i == -warmup ? t.loss : first;
+		last = t.loss;
+		if (i >= 0)
+			ms[i] = t.fwd_ms, ms[n + i] = t.bwd_ms, ms[2 * n + i] = t.opt_ms,
+				ms[3 * n + i] = t.step_ms;
+	}
+	replay_free(&record, m->device);
+	if (mode != MODE_TRAIN && last != first)
+		die("the loss changed from %.9g to %.9g between equal passes", first, last);
+	if (mode == MODE_TRAIN && warmup + n > 1 && !(last < first))
+		die("training did not lower the loss: %.9g, then %.9g", first, last);
+	StepStats s = { stats_of(ms, n), stats_of(ms + n, n),
+		stats_of(ms + 2 * n, n), stats_of(ms + 3 * n, n), last };
+	free(ms);
+	return s;
+}
+double forward_flops(const Shape *s, size_t B, size_t T)
+{
+	double N = (double)B * T, C = s->d_model, F = s->d_ff, L = s->layers,
+		A = s->heads * s->d_head, V = s->vocab;
+	return 2 * N * (L * (4 * A * C + 3 * C * F) + V * C) + 4 * N * T * A * L;
+}
