@@ -11,7 +11,7 @@
 #include "experiments/harness.h"
 #include "experiments/step.h"
 #include "experiments/text.h"
-#include "model/checkpoint.h"
+#include "train/checkpoint.h"
 #include "ops/array.h"
 
 static const char *path = "writeup.nw", *save;

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "train/step.h"
-#include "model/checkpoint.h"
+#include "train/checkpoint.h"
 #include "ops/array.h"
 
 static const int32_t *load_tokens(const Model *m, const TensorFile *f,

@@ -185,10 +185,12 @@ static void linear_backward(Model *m, Array dX, double beta, Array dY, Array X,
 }
 
 static void norm_backward(Model *m, Array dx, Array dy, Array x, int gain,
-	Array rho, Array mu)
+	double beta, Array rho, Array mu)
 {
 	size_t N = m->B * m->T, C = m->shape.d_model;
 	Array dg = model_gradient(m, gain), g = model_weight(m, gain);
+	if (beta == 0)
+		m->ops->fill(m->device, dg, 0, C);
 	RANGE(m->device, "norm") {
 		if (m->layernorm)
 			m->ops->layernorm_backward(m->device, dx, dg, (Array){ NULL, FP32 },
@@ -296,11 +298,11 @@ static void block_backward(Model *m, int layer, void *gradient)
 	Array dnorm = temporary(m, N * C, TYPE_REAL, "d norm");
 	RANGE(m->device, "feed-forward")
 		ffn_backward(m, layer, dnorm, dx, beta);
-	norm_backward(m, dx, dnorm, s->x_mid, ln2, s->rho2, s->mu2);
+	norm_backward(m, dx, dnorm, s->x_mid, ln2, beta, s->rho2, s->mu2);
 	array_drop(m, &s->x_mid);
 	RANGE(m->device, "attention")
 		attention_backward(m, layer, dnorm, dx, beta);
-	norm_backward(m, dx, dnorm, s->x, ln1, s->rho1, s->mu1);
+	norm_backward(m, dx, dnorm, s->x, ln1, beta, s->rho1, s->mu1);
 	array_drop(m, &s->x);
 	array_drop(m, &dnorm);
 }
@@ -309,9 +311,6 @@ static void eager_backward(Model *m, double beta)
 	size_t N = m->B * m->T, C = m->shape.d_model, V = m->shape.vocab;
 	int last = shape_nparameters(&m->shape) - 1,
 		head = shape_nunits(&m->shape) - 1;
-	for (int i = 0; beta == 0 && i <= last; i++)
-		if (m->params[i].about.gain)
-			m->ops->fill(m->device, model_gradient(m, i), 0, C);
 	enter_unit(m, head, true);
 	m->ops->cross_entropy_backward(m->device, m->logits, m->logits, m->lse,
 		m->targets, m->loss_scale / N, N, V);
@@ -321,7 +320,7 @@ static void eager_backward(Model *m, double beta)
 	array_drop(m, &m->norm);
 	Array dx = temporary(m, N * C, m->policy->op[OP_RESIDUAL].output, "d residual");
 	m->ops->fill(m->device, dx, 0, N * C);
-	norm_backward(m, dx, dnorm, m->x, last - 1, m->rho, m->mu);
+	norm_backward(m, dx, dnorm, m->x, last - 1, beta, m->rho, m->mu);
 	array_drop(m, &dnorm);
 	array_drop(m, &m->x);
 	leave_unit(m, head, true);

@@ -12,8 +12,11 @@ static const Shape tiny = { 13,   8,      18,     22,  2,     3,    6, 10000 };
 static Model *rough_model(const Shape *shape)
 {
 	Model *m = model_new(device, shape, &policies[0], 5);
-	for (size_t i = 0; i < m->extent; i++)
-		reals(m->weights)[i] += (real)(0.3 * random_truncated(5, 100, i, 3));
+	size_t at = 0;
+	for (int i = 0; i < shape_nparameters(shape); i++)
+		for (size_t j = 0; j < m->params[i].about.count; j++, at++)
+			reals(model_weight(m, i))[j] += (real)(0.3
+				* random_truncated(5, 100, at, 3));
 	return m;
 }
 typedef struct Batch {

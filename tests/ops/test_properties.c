@@ -58,6 +58,8 @@ CALL(gated_back, fused_swiglu_backward(device, y[0], y[1], x[0], x[1], N, C))
 CALL(both, fused_cross_entropy(device, y[1], y[0], x[0], tokens, 1.0 / N, N, V))
 CALL(adamw_low, fused_adamw(device, y[1], y[0], x[0], y[2], y[3], NC, &step,
 	NULL))
+static const SgdStep sgd_step = { 0.1, 0.9, 0.5 };
+CALL(sgd_low, sgd(device, y[1], y[0], x[0], y[2], NC, &sgd_step, &never))
 static const struct Case {
 	const char *name;
 	void (*run)(const Array *outputs, const Array *inputs);
@@ -96,6 +98,7 @@ static const struct Case {
 		false },
 	{ "loss and gradient", both, { N * V }, { N * V, N }, 1, false },
 	{ "adamw with a copy", adamw_low, { NC }, { NC, NC, NC, NC }, 1, true },
+	{ "sgd with a copy", sgd_low, { NC }, { NC, NC, NC }, 1, true },
 };
 enum { NCASES = sizeof cases / sizeof *cases };
 typedef struct Arrays {

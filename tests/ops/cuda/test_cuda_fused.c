@@ -67,6 +67,12 @@ static void cross_entropy(Device *d, const Ops *o, const Array *a,
 	o->fused_cross_entropy(d, a[0], a[1], a[2], a[3].at, 0.5, n[0], n[1]);
 }
 
+static void sgd(Device *d, const Ops *o, const Array *a, const size_t *n,
+	int how)
+{
+	o->sgd(d, a[0], a[1], a[2], a[3], n[0], a[4].at, how ? a[5].at : NULL);
+}
+
 static void adamw(Device *d, const Ops *o, const Array *a, const size_t *n,
 	int how)
 {
@@ -151,6 +157,17 @@ static const Case cases[] = {
 	IN(HIGH, ALL, SPREAD), UPDATED(HIGH, ALL, SPREAD),
 	UPDATED(HIGH, ALL, GAIN), IN(HIGH, 0, STEP, .times = 8),
 	IN(INTEGER, 0, ONE) } },
+{ "sgd", sgd, lengths, 0, {
+	UPDATED(HIGH, ALL, SPREAD, .absolute = 4), OUT(LOW, ALL, .absolute = 4),
+	IN(HIGH, ALL, SPREAD), UPDATED(HIGH, ALL, SPREAD, .absolute = 4),
+	IN(HIGH, 0, STEP, .times = 8) } },
+{ "sgd_no_velocity", sgd, lengths, 0, {
+	UPDATED(HIGH, ALL, SPREAD, .absolute = 4), OUT(LOW, ALL, .absolute = 4),
+	IN(HIGH, ALL, SPREAD), NOTHING, IN(HIGH, 0, STEP, .times = 8) } },
+{ "sgd_skipped", sgd, lengths, 1, {
+	UPDATED(HIGH, ALL, SPREAD), UPDATED(LOW, ALL, SPREAD),
+	IN(HIGH, ALL, SPREAD), UPDATED(HIGH, ALL, SPREAD),
+	IN(HIGH, 0, STEP, .times = 8), IN(INTEGER, 0, ONE) } },
 };
 
 int main(void)

@@ -1,7 +1,7 @@
 /* checkpoint.h: a model's shape and weights in a safetensors file, under the
  * staff's names */
-#ifndef MODEL_CHECKPOINT_H
-#define MODEL_CHECKPOINT_H
+#ifndef TRAIN_CHECKPOINT_H
+#define TRAIN_CHECKPOINT_H
 
 #include "base/safetensors.h"
 #include "model/model.h"

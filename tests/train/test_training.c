@@ -186,7 +186,7 @@ static void adamw_follows_its_equations(void **state)
 {
 	(void)state;
 	const int32_t token = 1;
-	const Shape whole = { 32, 8, 32, 64, 2, 2, 16, 10000 };
+	const Shape whole = { 16, 8, 64, 64, 1, 2, 32, 10000 };
 	Model *model = model_new(device, &whole, &policies[0], 1);
 	Optimizer a = adamw_new(model, 0.1, 0.9, 0.999, 1e-8, 0.1);
 	size_t n = model->count;
@@ -206,6 +206,36 @@ static void adamw_follows_its_equations(void **state)
 	}
 	optimizer_free(&a);
 	model_free(&model);
+}
+
+static void sgd_follows_its_equations(void **state)
+{
+	const int32_t token = 1;
+	const Shape whole = { 16, 8, 64, 64, 1, 2, 32, 10000 };
+	for (int heavy = 0; heavy < 2; heavy++) {
+		Model *m = model_new(device, &whole, &policies[0], 1);
+		Optimizer o = sgd_new(m, 0.1, heavy ? 0.9 : 0);
+		size_t n = m->count;
+		assert_true((o.state[0].at != NULL) == heavy);
+		double *w = guarded(n * sizeof *w), *v = guarded(n * sizeof *v);
+		for (size_t i = 0; i < n; i++)
+			w[i] = reals(m->weights)[i], v[i] = 0;
+		model_forward(m, &token, &token, 1, 1, true);
+		model_backward(m, false);           /* makes room for gradients */
+		Expected *want = expected(n);
+		for (int step = 0; step < 4; step++) {
+			draw_gradients(m->gradients, n, step);
+			update_weights(m, &o);
+			for (size_t i = 0; i < n; i++) {
+				v[i] = (heavy ? 0.9 : 0) * v[i] + reals(m->gradients)[i];
+				w[i] -= 0.1 * v[i];
+				want[i] = rounded(w[i], fabs(w[i]) + 10, 8);
+			}
+			expect_close("weight", m->weights, want, n);
+		}
+		optimizer_free(&o);
+		model_free(&m);
+	}
 }
 static const Shape drawn_shape = { 200, 8, 64, 160, 2, 2, 32, 10000 };
 
@@ -277,6 +307,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		checked(first_bad_tensor_is_named), checked(training_repeats),
 		checked(a_batch_is_learned), checked(adamw_follows_its_equations),
+		checked(sgd_follows_its_equations),
 		checked(initial_weights_are_as_stated),
 		checked(initial_weights_ignore_threads),
 	};

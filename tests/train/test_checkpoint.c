@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <omp.h>
 
-#include "model/checkpoint.h"
+#include "train/checkpoint.h"
 #include "tests/base/exits.h"
 
 static char path[] = "/tmp/test_checkpoint.XXXXXX";

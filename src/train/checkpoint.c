@@ -1,4 +1,4 @@
-#include "model/checkpoint.h"
+#include "train/checkpoint.h"
 
 #include <assert.h>
 #include <math.h>

@@ -1,0 +1,186 @@
+/* queues, events, and memory that a queue still uses; on the CPU and, where
+ * there is one, on a GPU */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "device/device.h"
+
+static const char *const devices[] = { "cpu", "auto" };
+enum { NDEVICES = sizeof devices / sizeof *devices };
+
+typedef struct Note { int *list, *n, value; } Note;
+
+static void take_down(void *note)
+{
+	Note *a = note;
+	usleep(1000);
+	a->list[(*a->n)++] = a->value;
+}
+
+static void work_keeps_its_order(void **state)
+{
+	enum { MANY = 100 };
+	for (int i = 0; i < NDEVICES; i++) {
+		Device *d = device_open(devices[i]);
+		int list[MANY], n = 0;
+		Note notes[MANY];
+		Event events[MANY];
+		for (int k = 0; k < MANY; k++) {
+			notes[k] = (Note){ list, &n, k };
+			device_call(d, COMM, take_down, &notes[k]);
+			events[k] = device_event(d, COMM);
+		}
+		assert_false(device_reached(d, events[MANY - 1]));
+		device_now_ms(d);                   /* waits for all */
+		for (int k = 0; k < MANY; k++)
+			assert_true(list[k] == k && device_reached(d, events[k]));
+		device_close(&d);
+	}
+}
+
+enum { BYTES = 1 << 16 };
+
+static void nap(void *us)
+{
+	usleep((unsigned)(uintptr_t)us);
+}
+
+/* what the device holds at p */
+static unsigned char first_byte(Device *d, const void *p)
+{
+	unsigned char host[BYTES];
+	device_download(d, host, p, BYTES);
+	return host[BYTES - 1] == host[0] ? host[0] : 255;
+}
+
+static void queues_wait_for_events(void **state)
+{
+	unsigned char *ones = malloc(BYTES), *twos = malloc(BYTES);
+	memset(ones, 1, BYTES);
+	memset(twos, 2, BYTES);
+	for (int i = 0; i < NDEVICES; i++) {
+		Device *d = device_open(devices[i]);
+		void *a = device_alloc(d, BYTES, MEM_TEMPORARY, "a"),
+			*b = device_alloc(d, BYTES, MEM_TEMPORARY, "b");
+		device_upload(d, a, ones, BYTES);
+		device_upload(d, b, ones, BYTES);
+		/* COMM: b = a after a nap; COMPUTE waits for it */
+		device_upload(d, a, twos, BYTES);
+		device_wait(d, COMM, device_event(d, COMPUTE));
+		device_call(d, COMM, nap, (void *)20000);
+		device_copy(d, COMM, b, a, BYTES);
+		Event copied = device_event(d, COMM);
+		assert_false(device_reached(d, copied));
+		device_wait(d, COMPUTE, copied);
+		assert_int_equal(first_byte(d, b), 2);
+		assert_true(device_reached(d, copied));
+		device_free(d, a);
+		device_free(d, b);
+		device_close(&d);
+	}
+	free(ones);
+	free(twos);
+}
+static void used_blocks_are_not_overwritten(void **state)
+{
+	unsigned char *ones = malloc(BYTES), *twos = malloc(BYTES);
+	memset(ones, 1, BYTES);
+	memset(twos, 2, BYTES);
+	for (int i = 0; i < NDEVICES; i++) {
+		Device *d = device_open(devices[i]);
+		void *a = device_alloc(d, BYTES, MEM_TEMPORARY, "a"),
+			*b = device_alloc(d, BYTES, MEM_TEMPORARY, "b");
+		device_upload(d, a, ones, BYTES);
+		device_call(d, COMM, nap, (void *)20000);
+		device_copy(d, COMM, b, a, BYTES);
+		Event copied = device_event(d, COMM);
+		device_uses(d, a, copied);
+		device_free(d, a);
+		void *c = device_alloc(d, BYTES, MEM_TEMPORARY, "c");
+		assert_ptr_equal(c, a);             /* there is no other */
+		device_upload(d, c, twos, BYTES);
+		device_wait(d, COMPUTE, copied);
+		assert_int_equal(first_byte(d, b), 1);
+
+		void *idle = device_alloc(d, BYTES, MEM_TEMPORARY, "idle");
+		device_call(d, COMM, nap, (void *)20000);
+		Event later = device_event(d, COMM);
+		device_uses(d, c, later);
+		device_free(d, idle);
+		device_free(d, c);
+		assert_ptr_equal(device_alloc(d, BYTES, MEM_TEMPORARY, "d"), idle);
+		assert_false(device_reached(d, later));
+		device_free(d, idle);
+		device_free(d, b);
+		device_close(&d);                   /* waits for the nap */
+	}
+	free(ones);
+	free(twos);
+}
+
+static void stamps_tell_the_time_of_a_queue(void **state)
+{
+	for (int i = 0; i < NDEVICES; i++) {
+		Device *d = device_open(devices[i]);
+		device_stamp(d, COMM, 0);
+		device_call(d, COMM, nap, (void *)20000);
+		device_stamp(d, COMM, 1);
+		double ms = device_stamped_ms(d, 0, 1);
+		assert_true(ms >= 20 && ms < 2000);
+		device_close(&d);
+	}
+}
+
+static void reserved_memory_is_there(void **state)
+{
+	Device *d = device_open("cpu");
+	d->limit = 1 << 20;
+	assert_true(device_reserve(d, 0) && device_reserve(d, 1 << 20));
+	void *all = device_alloc(d, 1 << 20, MEM_TEMPORARY, "all");
+	assert_false(device_reserve(d, 64));
+	device_free(d, all);
+	assert_true(device_reserve(d, 64));     /* what is free makes room */
+	device_close(&d);
+}
+
+static int released;
+
+static void count_release(Device *d, void *kept)
+{
+	released += *(int *)kept;
+}
+
+static void kept_things_belong_to_one_device(void **state)
+{
+	Device *d[2] = { device_open("cpu"), device_open("cpu") };
+	for (int i = 0; i < 2; i++) {
+		int *kept = device_keep(d[i], sizeof *kept, count_release);
+		assert_int_equal(*kept, 0);
+		*kept = 1 + i;
+		assert_ptr_equal(device_keep(d[i], sizeof *kept, count_release), kept);
+	}
+	device_close(&d[1]);
+	assert_int_equal(released, 2);
+	device_close(&d[0]);
+	assert_int_equal(released, 3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(work_keeps_its_order),
+		cmocka_unit_test(queues_wait_for_events),
+		cmocka_unit_test(used_blocks_are_not_overwritten),
+		cmocka_unit_test(stamps_tell_the_time_of_a_queue),
+		cmocka_unit_test(reserved_memory_is_there),
+		cmocka_unit_test(kept_things_belong_to_one_device),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
