@@ -55,7 +55,7 @@ CFLAGS_f32 := $(if $(CUDA),-DHAVE_CUDA -DCUDA_ARCH_BUILT='"$(ARCH)"' \
 	$(if $(HAVE_CUPTI),-DHAVE_CUPTI $(CUPTI_FLAGS)))
 CFLAGS_f64 := -DREAL_IS_DOUBLE
 NVCCFLAGS = -std=c++17 -O3 -lineinfo --extended-lambda -I$(S)src \
-	-split-compile=0 -Xcompiler -Wall,-Wextra,-Werror,-fPIC
+	-split-compile=0 -Xcompiler -Wall,-Wextra,-Wno-unused-parameter,-Werror,-fPIC
 # $(call code_for,sm_90a): machine code for one architecture, nothing else
 code_for = -gencode arch=$(1:sm_%=compute_%),code=$1
 FLAGS := $(call remember,$(call variant,flags),$(CC) $(CFLAGS_ALL) \
