@@ -299,7 +299,8 @@ static int count_kernels(cudaGraph_t graph)
 	int kernels = 0;
 	CUDA(cudaGraphGetNodes(graph, NULL, &n));
 	cudaGraphNode_t *nodes = need(calloc(n + 1, sizeof *nodes));
-	CUDA(cudaGraphGetNodes(graph, nodes, &n));
+	if (n > 0)
+		CUDA(cudaGraphGetNodes(graph, nodes, &n));
 	for (size_t i = 0; i < n; i++) {
 		enum cudaGraphNodeType type;
 		CUDA(cudaGraphNodeGetType(nodes[i], &type));
