@@ -133,7 +133,7 @@ int options_parse(const Option *options, int argc, char **argv,
 	const char *slash = strrchr(argv[0], '/');
 	program_name = slash ? slash + 1 : argv[0];
 	check_output_at_exit();
-	int first = 1;                     /* argv[first] to argv[i - 1]: no options */
+	int first = 1;                     /* argv[first .. i - 1] are no options */
 	for (int i = 1; i < argc; i++) {
 		if (strncmp(argv[i], "--", 2) != 0)
 			continue;

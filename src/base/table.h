@@ -19,7 +19,7 @@ void   table_meta(Table *t, const char *key, const char *format,
 /* adopts the rows of an earlier, unfinished or finished file whose columns
  * and metadata agree but for date and complete; returns the number adopted. A
  * file that is not a table of this program and sweep, that is damaged or that
- * another program is writing: exit 2. not adopt: whatever it is, it is replaced */
+ * another program is writing: exit 2. Not adopt: any file will be replaced */
 int  table_resume(Table *t, bool adopt);
 /* keys: the key cells, separated by tabs */
 bool table_has(const Table *t, const char *keys);
