@@ -29,18 +29,21 @@ static bool is_named(int fd, const char *name)
 FILE *file_begin(const char *path)
 {
 	char *name = partial_name(path);
+	int fd;
 	for (;;) {
-		int fd = open(name, O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0666);
+		fd = open(name, O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0666);
 		if (fd < 0)
 			usage_error("cannot write %s: %s", path, strerror(errno));
 		if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
 			usage_error("cannot write %s: another program is writing it", path);
-		if (is_named(fd, name) && ftruncate(fd, 0) == 0) {
-			free(name);
-			return need(fdopen(fd, "w"));
-		}
+		if (is_named(fd, name))
+			break;
 		close(fd);
 	}
+	if (ftruncate(fd, 0) != 0)
+		usage_error("cannot write %s: %s", name, strerror(errno));
+	free(name);
+	return need(fdopen(fd, "w"));
 }
 void file_end(FILE *f, const char *path)
 {
@@ -90,14 +93,14 @@ static void spare_others(const char *path, bool (*is_ours)(FILE *f))
 void file_try(const char *path, bool (*is_ours)(FILE *f), bool force)
 {
 	struct stat s;
+	make_folders(path);
 	bool exists = stat(path, &s) == 0;
-	if (!exists && errno != ENOENT && errno != ENOTDIR)
-		usage_error("cannot read %s: %s", path, strerror(errno));
+	if (!exists && errno != ENOENT)
+		usage_error("cannot write %s: %s", path, strerror(errno));
 	if (exists && !S_ISREG(s.st_mode))
 		usage_error("cannot write %s: it is not a regular file", path);
 	if (exists && !force && is_ours)
 		spare_others(path, is_ours);
-	make_folders(path);
 	fclose(file_begin(path));
 	char *name = partial_name(path);
 	remove(name);

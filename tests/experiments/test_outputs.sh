@@ -31,6 +31,7 @@ good 'unless it is forced' --out "$out/build.mk" --force
 good 'a new folder is made' --out "$out/new/folder/x.tsv"
 ring 'a file is no folder' 2 'Not a directory' --out "$out/list/x.tsv"
 ring 'a directory is no table' 2 'not a regular file' --out "$out/new"
+ring 'a new folder is no table' 2 'not a regular file' --out "$out/newer/"
 if [ "$(id -u)" != 0 ]; then
 	: >"$out/secret"
 	chmod 0 "$out/secret"
