@@ -25,6 +25,8 @@ $profile --sweep timeline --folded $out/list
 $profile --snapshot $out/build.mk
 learning --save $out/build.mk
 END
+ln -s loop "$out/loop"
+expect 'a link to itself' 2 'cannot write' learning --save "$out/loop"
 check 'and it stays' cmp "$out/build.mk" "$out/kept"
 check 'nothing lies beside it' [ ! -e "$out/build.mk.partial" ]
 good 'unless it is forced' --out "$out/build.mk" --force

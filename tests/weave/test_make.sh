@@ -52,6 +52,22 @@ check 'prose runs nothing' runs ''
 rm src/experiments/two.c
 sed -i '/#two/d' writeup.nw
 check 'a program can be removed' runs ''
+rm -rf build/f32 build/one
+flock build/make.lock sleep 1 &
+sleep 0.2
+command make NOWEB=/nonexistent CFLAGS= build/one >first 2>&1 &
+first=$!
+make build/one
+status=$?
+wait $first
+check 'two makes at once succeed' [ $? = 0 -a $status = 0 ]
+check 'they wait' [ "$(cat first said | grep -c '^make: waiting')" = 2 ]
+check 'one compiles' [ "$(cat first said | grep -c 'cc .*op.c')" = 1 ]
+within() {
+	MAKE_LOCKED=$PWD flock build/make.lock \
+		make NOWEB=/nonexistent CFLAGS= build/one >said 2>&1
+}
+check 'a make within make does not wait' within
 sed -i 's/3 \* x/4 * x/' src/ops/op.c
 export DIE=1
 check 'a failing program stops make' not make one
