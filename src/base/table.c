@@ -319,7 +319,6 @@ static const char *cell(const char *row, int c, int *length)
 	*length = (int)strcspn(row, "\t");
 	return row;
 }
-
 /* 0: a key, 1: measured, 2: may be missed */
 static int rank_of(const Table *t, int c)
 {
@@ -339,7 +338,6 @@ static int rank_of(const Table *t, int c)
 	}
 	return 2;
 }
-
 static int hide_columns(const Table *t, int *width, int columns)
 {
 	int last = t->ncolumns - 1, hidden = 0, all = width[0];
