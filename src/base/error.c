@@ -16,9 +16,9 @@ static void print_line(const char *format, va_list args)
 	char *text;
 	fflush(stdout);
 	if (vasprintf(&text, format, args) < 0)
-		text = "out of host memory";
+		text = NULL;
 	fprintf(stderr, "%s: ", program_name);
-	for (const char *c = text; *c; c++)
+	for (const char *c = text ? text : "out of host memory"; *c; c++)
 		if (*c == '\n')
 			fputs("\\n", stderr);
 		else if ((unsigned char)*c < ' ' || *c == 127)
@@ -26,6 +26,7 @@ static void print_line(const char *format, va_list args)
 		else
 			fputc(*c, stderr);
 	fputc('\n', stderr);
+	free(text);
 }
 static void check_output(int status, void *unused)
 {
