@@ -23,6 +23,14 @@ ifneq (,$(filter deps clean,$(GOALS)))
 .PHONY: $(GOALS)
 $(filter-out deps clean,$(GOALS)): $(filter deps clean,$(GOALS))
 	@+$(MAKE) $@
+else ifneq (,$(if $(filter $(CURDIR),$(MAKE_LOCKED)),,$(filter-out check help,$(GOALS))))
+# One make at a time: two would compile the same objects at once, or beside a measurement.
+.PHONY: $(GOALS) alone
+$(GOALS): alone ; @+:
+alone:
+	@+mkdir -p build; \
+	flock -n build/make.lock true || echo 'make: waiting for another make in this folder' >&2; \
+	MAKE_LOCKED='$(CURDIR)' flock -F build/make.lock $(MAKE) $(GOALS)
 else
 
 ifneq (,$(filter-out check help tangle dist,$(GOALS)))

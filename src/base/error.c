@@ -1,17 +1,51 @@
+#define _GNU_SOURCE
 #include "base/error.h"
 
+#include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 const char *program_name = "systems";
 
 static void print_line(const char *format, va_list args)
 {
+	char *text;
 	fflush(stdout);
+	if (vasprintf(&text, format, args) < 0)
+		text = NULL;
 	fprintf(stderr, "%s: ", program_name);
-	vfprintf(stderr, format, args);
+	for (const char *c = text ? text : "out of host memory"; *c; c++)
+		if (*c == '\n')
+			fputs("\\n", stderr);
+		else if ((unsigned char)*c < ' ' || *c == 127)
+			fprintf(stderr, "\\x%02x", *c);
+		else
+			fputc(*c, stderr);
 	fputc('\n', stderr);
+	free(text);
+}
+static void check_output(int status, void *unused)
+{
+	(void)unused;
+	errno = 0;
+	bool bad = ferror(stdout);
+	if ((fflush(stdout) == 0 && !bad) || status != 0)
+		return;
+	fprintf(stderr, "%s: cannot write standard output: %s\n", program_name,
+		errno ? strerror(errno) : "an earlier error");
+	_exit(1);
+}
+
+void check_output_at_exit(void)
+{
+	static bool done;
+	if (!done && on_exit(check_output, NULL) != 0)
+		die("out of host memory");
+	done = true;
 }
 
 _Noreturn void die(const char *format, ...)

@@ -4,6 +4,10 @@
 
 extern const char *program_name;   /* set by options_parse */
 
+/* from now on a program that could not write all of its standard output does
+ * not exit 0 but 1 */
+void check_output_at_exit(void);
+
 /* a failing machine: one line on stderr, exit 1 */
 _Noreturn void die(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));

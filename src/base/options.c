@@ -1,5 +1,6 @@
 #include "base/options.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
@@ -34,8 +35,8 @@ static long read_integer(const Option *o, const char *text)
 	bool overflow = errno != 0 || __builtin_mul_overflow(value, unit, &value);
 	if (sscanf(o->expects, "%ld..%ld", &low, &high) != 2)
 		die("option table: --%s lacks a range", o->name);
-	if (end == text || *text == ' ' || *end || overflow || value < low
-		|| value > high)
+	if (end == text || isspace((unsigned char)*text) || *end || overflow
+		|| value < low || value > high)
 		usage_error("option --%s: '%s' is not an integer in %s", o->name, text,
 			o->expects);
 	return value;
@@ -67,7 +68,8 @@ static void store(const Option *o, const char *text)
 		break;
 	case OPT_REAL:
 		*(double *)o->value = strtod(text, &end);
-		if (end == text || *end || !isfinite(*(double *)o->value))
+		if (end == text || isspace((unsigned char)*text) || *end
+			|| !isfinite(*(double *)o->value))
 			usage_error("option --%s: '%s' is not a finite number", o->name,
 				text);
 		break;
@@ -118,31 +120,42 @@ static void print_help(const Option *options, const char *about)
 		printf("\n        %s\n", o->help);
 	}
 }
+static void move_before(char **argv, int to, int from)
+{
+	char *argument = argv[from];
+	memmove(argv + to + 1, argv + to, (from - to) * sizeof *argv);
+	argv[to] = argument;
+}
 
 int options_parse(const Option *options, int argc, char **argv,
 	const char *about)
 {
 	const char *slash = strrchr(argv[0], '/');
 	program_name = slash ? slash + 1 : argv[0];
-	int i = 1;
-	while (i < argc && strncmp(argv[i], "--", 2) == 0) {
-		if (strcmp(argv[i], "--") == 0)
-			return i + 1;
-		if (strcmp(argv[i], "--help") == 0) {
+	check_output_at_exit();
+	int first = 1;                     /* argv[first .. i - 1] are no options */
+	for (int i = 1; i < argc; i++) {
+		if (strncmp(argv[i], "--", 2) != 0)
+			continue;
+		move_before(argv, first++, i);
+		const char *word = argv[first - 1];
+		if (strcmp(word, "--") == 0)
+			return first;
+		if (strcmp(word, "--help") == 0) {
 			print_help(options, about);
 			exit(0);
 		}
-		const Option *option = find_option(options, argv[i] + 2);
-		const char *equals = strchr(argv[i], '=');
+		const Option *option = find_option(options, word + 2);
+		const char *equals = strchr(word, '=');
 		const char *text = equals ? equals + 1 : NULL;
 		if (option->kind != OPT_FLAG && text == NULL) {
-			if (i + 1 == argc)
+			if (++i == argc)
 				usage_error("option --%s needs a value: %s", option->name,
 					option->expects);
-			text = argv[++i];
+			text = argv[i];
+			move_before(argv, first++, i);
 		}
 		store(option, text);
-		i++;
 	}
-	return i;
+	return first;
 }

@@ -18,8 +18,9 @@ typedef struct Option {
 
 /* Accepts --name value and --name=value, integers with K, M or G. --help prints
  * the table and exits 0;
- * anything else that is not in the table exits 2. Returns the index of the
- * first positional argument. */
+ * anything else that is not in the table exits 2. Moves the positional
+ * arguments behind the options, in their order, and returns the index of the
+ * first. Output that cannot be written is an error from now on */
 int options_parse(const Option *options, int argc, char **argv,
 	const char *about);
 

@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/file.h"
 
 typedef struct Entry {
 	TensorView view;
@@ -405,49 +404,31 @@ static void put_header(FILE *h, const TensorView *views, int n,
 		fputc(' ', h);
 }
 
-/* a new file beside path; *name is freed by the caller */
-static FILE *open_beside(const char *path, char **name)
+bool tensorfile_recognised(FILE *f)
 {
 	struct stat s;
-	if (stat(path, &s) == 0 && !S_ISREG(s.st_mode))
-		usage_error("cannot write %s: it is no ordinary file", path);
-	if (asprintf(name, "%s.%ld", path, (long)getpid()) < 0)
-		die("out of host memory");
-	FILE *f = fopen(*name, "wb");
-	if (f == NULL)
-		usage_error("cannot write %s: %s", *name, strerror(errno));
-	return f;
-}
-
-void tensorfile_try(const char *path)
-{
-	char *name;
-	fclose(open_beside(path, &name));
-	remove(name);
-	free(name);
+	uint64_t length;
+	return fread(&length, 8, 1, f) == 1 && getc(f) == '{'
+		&& fstat(fileno(f), &s) == 0 && length <= (uint64_t)s.st_size - 8;
 }
 
 void tensorfile_write(const char *path, const TensorView *views, int n,
 	const char *const *meta)
 {
-	char *header = NULL, *temporary;
+	char *header = NULL;
 	size_t header_bytes = 0;
 	FILE *h = need(open_memstream(&header, &header_bytes));
 	put_header(h, views, n, meta);
 	fclose(h);
-	FILE *f = open_beside(path, &temporary);
+	FILE *f = file_begin(path);
 	uint64_t length = header_bytes;
 	bool ok = fwrite(&length, 8, 1, f) == 1 && fwrite(header, 1, header_bytes,
 		f) == header_bytes;
 	for (int i = 0; i < n && ok; i++)
 		ok = fwrite(views[i].data, dtype_size(views[i].dtype), views[i].count,
 			f) == views[i].count;
-	ok = ok && fflush(f) == 0 && fsync(fileno(f)) == 0;
-	if (fclose(f) != 0 || !ok || rename(temporary, path) != 0) {
-		int error = errno;
-		remove(temporary);
-		die("cannot write %s: %s", path, strerror(error));
-	}
-	free(temporary);
+	if (ok && fflush(f) == 0 && fsync(fileno(f)) != 0)
+		die("cannot write %s: %s", path, strerror(errno));
+	file_end(f, path);
 	free(header);
 }

@@ -4,8 +4,10 @@
 #ifndef BASE_SAFETENSORS_H
 #define BASE_SAFETENSORS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 typedef struct TensorFile TensorFile;
 
@@ -33,8 +35,8 @@ const TensorView *tensorfile_at(const TensorFile *f, int i);
 const TensorView *tensorfile_expect(const TensorFile *f, const char *name,
 	const char *dtype, size_t count);
 
-/* before long work: where path cannot be written, exit 2 */
-void tensorfile_try(const char *path);
+/* for file_try */
+bool tensorfile_recognised(FILE *f);
 /* writes views (name, dtype, shape, data) and metadata pairs {key, value, ...,
  * NULL}; replaces path atomically */
 void tensorfile_write(const char *path, const TensorView *views, int n,

@@ -3,19 +3,26 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/file.h"
 
 struct Table {
 	char *path;                        /* NULL: stdout */
+	int lock;                          /* on the file at path, or -1 */
+	bool wide;
 	char *header;                      /* column names, separated by tabs */
 	int nkeys, ncolumns;
 	int nmeta;
@@ -24,40 +31,6 @@ struct Table {
 	char **rows;                       /* cells separated by tabs */
 };
 
-static void make_folders(const char *path)
-{
-	char *p = need(strdup(path));
-	for (char *slash = strchr(p + 1, '/'); slash;
-		slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		if (mkdir(p, 0777) != 0 && errno != EEXIST)
-			usage_error("cannot make folder %s: %s", p, strerror(errno));
-		*slash = '/';
-	}
-	free(p);
-}
-
-static FILE *open_temporary(const char *path, char **temporary)
-{
-	if (asprintf(temporary, "%s.%ld", path, (long)getpid()) < 0)
-		die("out of host memory");
-	FILE *f = fopen(*temporary, "w");
-	if (f == NULL)
-		usage_error("cannot write %s: %s", path, strerror(errno));
-	return f;
-}
-
-static void check_writable(const char *path)
-{
-	struct stat s;
-	if (stat(path, &s) == 0 && !S_ISREG(s.st_mode))
-		usage_error("cannot write %s: it is not a regular file", path);
-	make_folders(path);
-	char *temporary;
-	fclose(open_temporary(path, &temporary));
-	unlink(temporary);
-	free(temporary);
-}
 static int count_cells(const char *line)
 {
 	int n = 1;
@@ -69,9 +42,10 @@ static int count_cells(const char *line)
 Table *table_new(const char *path, const char *columns, int nkeys)
 {
 	if (path)
-		check_writable(path);
+		file_try(path, NULL, false);
 	Table *t = need(calloc(1, sizeof *t));
 	t->path = path ? need(strdup(path)) : NULL;
+	t->lock = -1;
 	t->header = need(strdup(columns));
 	for (char *c = t->header; *c; c++)
 		if (*c == ' ')
@@ -87,6 +61,11 @@ int table_columns(const Table *t)
 	return t->ncolumns;
 }
 
+void table_wide(Table *t)
+{
+	t->wide = true;
+}
+
 void table_meta(Table *t, const char *key, const char *format, ...)
 {
 	assert(t->nmeta < (int)(sizeof t->meta / sizeof *t->meta));
@@ -97,7 +76,7 @@ void table_meta(Table *t, const char *key, const char *format, ...)
 		die("out of host memory");
 	va_end(args);
 	for (char *c = value; *c; c++)
-		if (*c == '\n' || *c == '\t')
+		if ((unsigned char)*c < ' ')
 			*c = ' ';
 	t->meta[t->nmeta].key = need(strdup(key));
 	t->meta[t->nmeta++].value = value;
@@ -119,119 +98,195 @@ bool table_has(const Table *t, const char *keys)
 			return true;
 	return false;
 }
-static uint64_t hash_line(uint64_t hash, const char *line)
+static void hold(Table *t)
 {
-	for (; *line; line++)
-		hash = (hash ^ (unsigned char)*line) * 0x100000001b3;
-	return (hash ^ '\n') * 0x100000001b3;
+	struct stat held, there;
+	int fd = open(t->path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
+		return;
+	if (fd < 0 || fstat(fd, &there) != 0)
+		usage_error("cannot read %s: %s", t->path, strerror(errno));
+	if (t->lock >= 0 && fstat(t->lock, &held) == 0
+		&& held.st_dev == there.st_dev && held.st_ino == there.st_ino) {
+		close(fd);
+		return;
+	}
+	if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+		usage_error("cannot write %s: another program is writing it", t->path);
+	if (t->lock >= 0)
+		close(t->lock);
+	t->lock = fd;
 }
+#define CHECKSUM "# checksum: "
 
-static uint64_t hash_rows(const Table *t)
+static uint64_t hash_text(const char *text)
 {
-	uint64_t hash = hash_line(0xcbf29ce484222325, t->header);
-	for (int i = 0; i < t->nrows; i++)
-		hash = hash_line(hash, t->rows[i]);
+	uint64_t hash = 0xcbf29ce484222325;
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)*text) * 0x100000001b3;
 	return hash;
 }
 
-static void save(const Table *t, bool complete)
+static char *text_of(const Table *t, bool complete)
 {
-	if (t->path == NULL)
-		return;
-	char *temporary;
-	FILE *f = open_temporary(t->path, &temporary);
+	char *text;
+	size_t size;
+	FILE *f = need(open_memstream(&text, &size));
 	for (int i = 0; i < t->nmeta; i++)
 		fprintf(f, "# %s: %s\n", t->meta[i].key, t->meta[i].value);
-	fprintf(f, "# check: %016" PRIx64 "\n", hash_rows(t));
 	fprintf(f, "# complete: %s\n%s\n", complete ? "yes" : "no", t->header);
 	for (int i = 0; i < t->nrows; i++)
 		fprintf(f, "%s\n", t->rows[i]);
-	const struct timespec zero[2] = { { 0, 0 }, { 0, 0 } };
-	if (fflush(f) != 0 || (!complete && futimens(fileno(f), zero) != 0)
-		|| fclose(f) != 0
-	    || rename(temporary, t->path) != 0)
-		die("cannot write %s: %s", t->path, strerror(errno));
-	free(temporary);
-}
-static bool volatile_key(const char *key)
-{
-	return strcmp(key, "date") == 0 || strcmp(key, "check") == 0
-		|| strcmp(key, "complete") == 0;
+	if (fclose(f) != 0)
+		die("out of host memory");
+	return text;
 }
 
-static bool same_meta(const Table *t, const char *key, const char *value)
+static void save(Table *t, bool complete)
+{
+	if (t->path == NULL)
+		return;
+	char *text = text_of(t, complete);
+	hold(t);
+	FILE *f = file_begin(t->path);
+	fprintf(f, CHECKSUM "%016" PRIx64 "\n%s", hash_text(text), text);
+	free(text);
+	const struct timespec zero[2] = { { 0, 0 }, { 0, 0 } };
+	if (fflush(f) == 0 && !complete && futimens(fileno(f), zero) != 0)
+		die("cannot set the time of %s: %s", t->path, strerror(errno));
+	int lock = fcntl(fileno(f), F_DUPFD_CLOEXEC, 0);
+	file_end(f, t->path);
+	if (t->lock >= 0)
+		close(t->lock);
+	t->lock = lock;
+}
+static char *read_text(const char *path)
+{
+	char *text = NULL;
+	size_t capacity = 0;
+	uint64_t sum;
+	int n = 0;
+	FILE *f = fopen(path, "r");
+	if (f == NULL && errno == ENOENT)
+		return NULL;
+	if (f == NULL || (getdelim(&text, &capacity, '\0', f) < 0 && ferror(f)))
+		usage_error("cannot read %s: %s", path, strerror(errno));
+	bool empty = ftell(f) == 0;
+	fclose(f);
+	if (empty) {
+		free(text);
+		return NULL;
+	}
+	if (sscanf(text, CHECKSUM "%16" SCNx64 "%n", &sum, &n) != 1
+		|| text[n] != '\n')
+		usage_error("cannot write %s: it exists and is not a table (--force "
+			"replaces it)", path);
+	if (hash_text(text + n + 1) != sum)
+		usage_error("%s: its lines are not those that were written (--force "
+			"measures anew)", path);
+	return text;
+}
+/* the text behind a start, or NULL */
+static const char *after(const char *text, const char *start)
+{
+	size_t n = strlen(start);
+	return text && strncmp(text, start, n) == 0 ? text + n : NULL;
+}
+
+static const char *next_line(const char *text)
+{
+	return text ? after(text + strcspn(text, "\n"), "\n") : NULL;
+}
+
+/* the value of a key in a head, or NULL; *columns: the line behind the head */
+static const char *head_value(const char *line, const char *key,
+	const char **columns)
+{
+	const char *found = NULL;
+	for (; after(line, "# "); line = next_line(line))
+		if (after(after(after(line, "# "), key), ": "))
+			found = line + strlen("# : ") + strlen(key);
+	*columns = line;
+	return found;
+}
+
+static bool same(const Table *t, const char *key, const char *value)
 {
 	for (int i = 0; i < t->nmeta; i++)
 		if (strcmp(t->meta[i].key, key) == 0)
-			return volatile_key(key) || strcmp(t->meta[i].value, value) == 0;
-	return volatile_key(key);
+			return after(after(value, t->meta[i].value), "\n");
+	return value == NULL;
 }
 
-static void add_row(Table *t, const char *row)
+static void refuse_others(const Table *t, const char *lines)
+{
+	const char *columns;
+	const char *program = head_value(lines, "program", &columns);
+	const char *sweep = head_value(lines, "sweep", &columns);
+	if (same(t, "program", program) && (sweep ? same(t, "sweep", sweep)
+		: after(after(columns, t->header), "\n") != NULL))
+		return;
+	program = program ? program : "another program";
+	sweep = sweep ? sweep : "another";
+	usage_error("cannot write %s: it is a table of %.*s, sweep %.*s (--force "
+		"replaces it)", t->path, (int)strcspn(program, "\n"), program,
+		(int)strcspn(sweep, "\n"), sweep);
+}
+static const char *agreeing_rows(const Table *t, const char *line)
+{
+	for (int i = 0; i < t->nmeta; i++) {
+		line = after(after(after(line, "# "), t->meta[i].key), ": ");
+		line = strcmp(t->meta[i].key, "date") == 0 ? next_line(line)
+			: after(after(line, t->meta[i].value), "\n");
+	}
+	line = next_line(after(line, "# complete: "));
+	return after(after(line, t->header), "\n");
+}
+
+static void add_row(Table *t, const char *row, size_t length)
 {
 	t->rows = need(realloc(t->rows, (t->nrows + 1) * sizeof *t->rows));
-	t->rows[t->nrows++] = need(strdup(row));
+	t->rows[t->nrows++] = need(strndup(row, length));
 }
 
 int table_resume(Table *t, bool adopt)
 {
-	FILE *f = t->path ? fopen(t->path, "r") : NULL;
-	if (f == NULL)
+	if (t->path == NULL)
 		return 0;
-	bool agrees = adopt, in_rows = false;
-	char *line = NULL;
-	size_t capacity = 0;
-	int number = 0, nmeta = 0;
-	for (ssize_t length; (length = getline(&line, &capacity, f)) > 0;) {
-		number++;
-		if (line[length - 1] != '\n')
-			usage_error("%s:%d: the line is cut off; delete the file to "
-				"measure anew", t->path, number);
-		line[length - 1] = '\0';
-		if (number == 1 && strncmp(line, "# ", 2) != 0)
-			usage_error("cannot write %s: it exists and is not a table", t->path);
-		if (strncmp(line, "# program: ", 11) == 0
-			&& !same_meta(t, "program", line + 11))
-			usage_error("cannot write %s: it is a table of %s", t->path, line + 11);
-		if (!in_rows && strncmp(line, "# ", 2) == 0) {
-			char *colon = strstr(line, ": ");
-			if (colon == NULL)
-				usage_error("%s:%d: expected '# key: value'", t->path, number);
-			*colon = '\0';
-			nmeta += !volatile_key(line + 2);
-			agrees &= same_meta(t, line + 2, colon + 2);
-		} else if (!in_rows) {
-			in_rows = true;
-			agrees &= strcmp(line, t->header) == 0;
-			for (int i = 0; i < t->nmeta; i++)
-				nmeta -= !volatile_key(t->meta[i].key);
-			agrees &= nmeta == 0;
-		} else if (agrees) {
-			if (count_cells(line) != t->ncolumns)
-				usage_error("%s:%d: %d cells where the header has %d; delete the file "
-					"to measure anew", t->path, number,
-					count_cells(line), t->ncolumns);
-			add_row(t, line);
-		}
+	hold(t);
+	char *text = adopt ? read_text(t->path) : NULL;
+	if (text == NULL)
+		return 0;
+	const char *lines = strchr(text, '\n') + 1;
+	refuse_others(t, lines);
+	const char *row = agreeing_rows(t, lines);
+	for (size_t n; row && *row; row += n + 1) {
+		n = strcspn(row, "\n");
+		add_row(t, row, n);
+		if (count_cells(t->rows[t->nrows - 1]) != t->ncolumns)
+			usage_error("%s: row %d has not %d cells (--force measures anew)",
+				t->path, t->nrows, t->ncolumns);
 	}
-	free(line);
-	fclose(f);
-	if (!agrees || !in_rows)
-		t->nrows = 0;
+	free(text);
 	return t->nrows;
 }
 void table_append(Table *t, const char *cells)
 {
 	assert(count_cells(cells) == t->ncolumns && strchr(cells, '\n') == NULL);
-	add_row(t, cells);
+	add_row(t, cells, strlen(cells));
 	save(t, false);
 }
 
+enum { GAP = 2 };
+
+/* width 0: the column is hidden */
 static void print_row(const char *row, const int *width)
 {
 	for (int c = 0;; c++) {
 		int n = (int)strcspn(row, "\t");
-		printf("%*s%.*s", c ? width[c] + 2 - n : width[c] - n, "", n, row);
+		int pad = width[c] > n ? width[c] - n : 0;
+		if (width[c])
+			printf("%*s%.*s", c ? GAP + pad : pad, "", n, row);
 		if (row[n] == '\0')
 			break;
 		row += n + 1;
@@ -248,17 +303,75 @@ static void widen(int *width, const char *row)
 	}
 }
 
+static int terminal_width(void)
+{
+	struct winsize size;
+	if (!isatty(STDOUT_FILENO))
+		return INT_MAX;
+	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0
+		? size.ws_col : 80;
+}
+
+static const char *cell(const char *row, int c, int *length)
+{
+	while (c-- > 0)
+		row += strcspn(row, "\t") + 1;
+	*length = (int)strcspn(row, "\t");
+	return row;
+}
+/* 0: a key, 1: measured, 2: may be missed */
+static int rank_of(const Table *t, int c)
+{
+	static const char *const parts[] = { "_sd_", "_med_", "_min_", "_GFLOP",
+		"_MB" };
+	int n;
+	const char *name = cell(t->header, c, &n);
+	if (c < t->nkeys)
+		return 0;
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+		if (memmem(name, n, parts[i], strlen(parts[i])))
+			return 2;
+	for (int i = 0; i < t->nrows; i++) {
+		const char *value = cell(t->rows[i], c, &n);
+		if ((int)strspn(value, "-0123456789") < n)
+			return 1;
+	}
+	return 2;
+}
+static int hide_columns(const Table *t, int *width, int columns)
+{
+	int last = t->ncolumns - 1, hidden = 0, all = width[0];
+	for (int c = 1; c <= last; c++)
+		all += GAP + width[c];
+	if (all <= columns)
+		return 0;
+	cell(t->header, last, &width[last]);
+	columns -= width[0] + GAP + width[last];
+	for (int rank = 0; rank < 3; rank++)
+		for (int c = 1; c < last; c++)
+			if (rank_of(t, c) == rank && (columns -= GAP + width[c]) < 0) {
+				columns = 0;
+				width[c] = 0;
+				hidden++;
+			}
+	return hidden;
+}
+
 static void print_aligned(const Table *t)
 {
 	int *width = need(calloc(t->ncolumns, sizeof *width));
 	widen(width, t->header);
 	for (int i = 0; i < t->nrows; i++)
 		widen(width, t->rows[i]);
+	int hidden = t->wide ? 0 : hide_columns(t, width, terminal_width());
 	for (int i = 0; i < t->nmeta; i++)
 		printf("# %s: %s\n", t->meta[i].key, t->meta[i].value);
 	print_row(t->header, width);
 	for (int i = 0; i < t->nrows; i++)
 		print_row(t->rows[i], width);
+	if (hidden)
+		printf("# %d of %d columns are not shown (--wide: all)\n", hidden,
+			t->ncolumns);
 	free(width);
 }
 
@@ -274,6 +387,8 @@ void table_close(Table *t, bool complete)
 	}
 	for (int i = 0; i < t->nrows; i++)
 		free(t->rows[i]);
+	if (t->lock >= 0)
+		close(t->lock);
 	free(t->rows);
 	free(t->header);
 	free(t->path);

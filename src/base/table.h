@@ -9,15 +9,18 @@ typedef struct Table Table;
 
 /* columns: names separated by blanks; the first nkeys of them name a row's
  * configuration.
- * path NULL: rows go to stdout, aligned for reading */
+ * path NULL: rows go to stdout, aligned for reading; on a terminal as many
+ * columns as fit, or all if wide */
 Table *table_new(const char *path, const char *columns, int nkeys);
+void   table_wide(Table *t);
 void   table_meta(Table *t, const char *key, const char *format,
 	...) __attribute__((format(printf, 3, 4)));
 
 /* adopts the rows of an earlier, unfinished or finished file whose columns
- * and metadata agree but for the volatile keys (date, complete); returns the
- * number adopted. A damaged file is named with its line: exit 2 */
-int  table_resume(Table *t, bool adopt);   /* not adopt: checks the file only */
+ * and metadata agree but for date and complete; returns the number adopted. A
+ * file that is not a table of this program and sweep, that is damaged or that
+ * another program is writing: exit 2. Not adopt: any file will be replaced */
+int  table_resume(Table *t, bool adopt);
 /* keys: the key cells, separated by tabs */
 bool table_has(const Table *t, const char *keys);
 /* one row, cells separated by tabs */

@@ -20,7 +20,7 @@
 
 long harness_seed = 1;
 static const char *out;
-static bool force;
+static bool force, wide;
 static int device_choice, sweep_choice;
 static const char *const device_names[] = { "auto", "cpu", "cuda" };
 
@@ -162,6 +162,11 @@ bool harness_on_gpu(void)
 {
 	return strcmp(place.backend, "cuda") == 0;
 }
+
+bool harness_forced(void)
+{
+	return force;
+}
 static char *read_digest(const char *name, const char *backend)
 {
 	static char digest[64] = "unknown";
@@ -204,6 +209,7 @@ static void describe_table(Table *t, const Experiment *e, int argc,
 	name[strcspn(name, ".")] = '\0';
 	table_meta(t, "table", "%s", name);
 	table_meta(t, "program", "%s", e->name);
+	table_meta(t, "sweep", "%s", e->sweeps[sweep_choice].name);
 	table_meta(t, "machine", "%s", machine_of(out));
 	table_meta(t, "scale", "%s", e->scale ? e->scale() : "course");
 	table_meta(t, "device", "%s", place.device);
@@ -312,7 +318,9 @@ static Option *join_options(const Experiment *e)
 		{ "seed", OPT_INT, &harness_seed, "0..4294967295",
 			"of all random numbers" },
 		{ "force", OPT_FLAG, &force, "",
-			"measure again what the file already holds" },
+			"measure again what the files hold, and replace any file" },
+		{ "wide", OPT_FLAG, &wide, "",
+			"print all columns, even if they do not fit the terminal" },
 		{ 0 }
 	};
 	int n = 0;
@@ -342,15 +350,17 @@ int harness_main(const Experiment *e, int argc, char **argv)
 	if (out && *out == '\0')
 		usage_error("option --out: expected the name of a file");
 	free(options);
-	find_place(e->cpu_only ? "cpu" : device_names[device_choice]);
 	const Sweep *sweep = &e->sweeps[sweep_choice];
-	Plan plan = { 0 };
-	sweep->plan(&plan);
 	char *columns;
 	if (asprintf(&columns, "%s %s status", sweep->keys, sweep->values) < 0)
 		die("out of host memory");
 	int nkeys = count_words(sweep->keys), failures = 0;
 	Table *t = table_new(out, columns, nkeys);
+	if (wide)
+		table_wide(t);
+	find_place(e->cpu_only ? "cpu" : device_names[device_choice]);
+	Plan plan = { 0 };
+	sweep->plan(&plan);
 	describe_table(t, e, argc, argv);
 	table_resume(t, !force);
 	double start = now_seconds();

@@ -46,5 +46,7 @@ int     harness_main(const Experiment *experiment, int argc, char **argv);
 /* the device of --device; running out of its memory ends the row as oom */
 Device *harness_device(void);
 bool    harness_on_gpu(void);
+/* --force: files that are there may be replaced, whatever they hold */
+bool    harness_forced(void);
 
 #endif

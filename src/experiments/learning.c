@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/random.h"
 #include "experiments/harness.h"
 #include "experiments/step.h"
@@ -129,7 +130,7 @@ static void plan(Plan *plan)
 	Text text = text_read(path, 16 * (shape.context + 1));
 	text_free(&text);
 	if (save)
-		tensorfile_try(save);
+		file_try(save, tensorfile_recognised, harness_forced());
 	plan_add(plan, "%s", policies[precision].name);
 }
 

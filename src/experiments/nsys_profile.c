@@ -1,11 +1,11 @@
 /* nsys_profile: what a training step runs, by range and by kernel */
 #include <assert.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "experiments/harness.h"
 #include "experiments/step.h"
 #include "ops/array.h"
@@ -35,14 +35,12 @@ enum { NCONTEXTS = 4, SHOWN = 2 };
 /* files that cannot be written are refused before anything is measured */
 static void try_files(void)
 {
-	const char *const files[] = { trace, folded, snapshot };
-	for (int i = 0; i < 3; i++) {
-		FILE *f = files[i] ? fopen(files[i], "a") : NULL;
-		if (files[i] && f == NULL)
-			usage_error("cannot write %s: %s", files[i], strerror(errno));
-		if (f)
-			fclose(f);
-	}
+	if (trace)
+		file_try(trace, trace_recognised, harness_forced());
+	if (folded)
+		file_try(folded, folded_recognised, harness_forced());
+	if (snapshot)
+		file_try(snapshot, snapshot_recognised, harness_forced());
 }
 
 static void plan_one(Plan *plan, int s, int c, int f)
@@ -65,6 +63,7 @@ static void plan(Plan *plan)
 /* of the fused path one context, unless another is asked for */
 static void plan_kernels(Plan *plan)
 {
+	try_files();
 	for (int s = 0; s < studied_sizes(); s++) {
 		for (int c = 0; c < (context ? 1 : NCONTEXTS); c++)
 			plan_one(plan, s, c, 0);
@@ -74,6 +73,7 @@ static void plan_kernels(Plan *plan)
 
 static void plan_shown(Plan *plan)
 {
+	try_files();
 	for (int f = 0; f < 2; f++)
 		plan_one(plan, size < 0 ? 0 : size, SHOWN, f);
 }
@@ -90,12 +90,9 @@ static void export(const Profile *p)
 		snapshot_write(p->device, snapshot);
 	if (folded == NULL)
 		return;
-	FILE *f = fopen(folded, "w");
-	if (f == NULL)
-		usage_error("cannot write %s: %s", folded, strerror(errno));
+	FILE *f = file_begin(folded);
 	folded_write(p, f);
-	if (fclose(f) != 0)
-		die("cannot write %s: %s", folded, strerror(errno));
+	file_end(f, folded);
 }
 
 static Profiled profile_step(const Row *row)

@@ -1,12 +1,11 @@
 #include "profile/snapshot.h"
 
-#include <errno.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/file.h"
 
 enum { TEXTS = 64 };
 
@@ -147,14 +146,17 @@ static void push_event(Pickle *p, const Device *d, const MemoryEvent *e)
 	putc('u', p->f);
 }
 
+#define PICKLE_BEGINS "\x80\x02}("      /* PROTO 2, EMPTY_DICT MARK ... */
+
+bool snapshot_recognised(FILE *f)
+{
+	return file_begins(f, PICKLE_BEGINS "X\x08");
+}
+
 void snapshot_write(const Device *d, const char *path)
 {
-	char *beside = need(malloc(strlen(path) + 5));
-	sprintf(beside, "%s.new", path);
-	Pickle p = { .f = fopen(beside, "wb") };
-	if (p.f == NULL)
-		usage_error("cannot write %s: %s", path, strerror(errno));
-	fputs("\x80\x02}(", p.f);       /* PROTO 2, EMPTY_DICT MARK ... */
+	Pickle p = { .f = file_begin(path) };
+	fputs(PICKLE_BEGINS, p.f);
 	push_text(&p, "segments");
 	fputs("](", p.f);
 	device_blocks(d, push_block, &p);
@@ -166,9 +168,6 @@ void snapshot_write(const Device *d, const char *path)
 	fputs("ee", p.f);
 	push_text(&p, "allocator_settings");
 	fputs("}u.", p.f);              /* ... SETITEMS STOP */
-	bool bad = ferror(p.f);
-	if (fclose(p.f) != 0 || bad || rename(beside, path) != 0)
-		die("cannot write %s: %s", path, strerror(errno));
+	file_end(p.f, path);
 	free(p.stacks);
-	free(beside);
 }

@@ -2,10 +2,13 @@
 #ifndef PROFILE_SNAPSHOT_H
 #define PROFILE_SNAPSHOT_H
 
+#include <stdio.h>
+
 #include "device/device.h"
 
 /* what device_log_memory logged, and all blocks as they are now; replaces the
  * file, or ends the program */
 void snapshot_write(const Device *device, const char *path);
+bool snapshot_recognised(FILE *file);  /* for file_try */
 
 #endif

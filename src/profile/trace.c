@@ -1,12 +1,19 @@
+#define _GNU_SOURCE
 #include "profile/trace.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/file.h"
 
+#define TRACE_BEGINS "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"
 enum { RANGES_TRACK = 1, STREAM_TRACKS = 100 };
+
+bool trace_recognised(FILE *f)
+{
+	return file_begins(f, TRACE_BEGINS);
+}
 
 static void write_text(FILE *f, const char *text)
 {
@@ -78,12 +85,8 @@ static void write_memory(FILE *f, const Device *d, int rank)
 
 void trace_write(const Profile *p, int rank, const char *path)
 {
-	char *beside = need(malloc(strlen(path) + 5));
-	sprintf(beside, "%s.new", path);
-	FILE *f = fopen(beside, "w");
-	if (f == NULL)
-		usage_error("cannot write %s: %s", path, strerror(errno));
-	fprintf(f, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+	FILE *f = file_begin(path);
+	fputs(TRACE_BEGINS, f);
 	for (int s = 0; s < p->nranges; s++) {
 		write_event(f, rank, RANGES_TRACK, p->ranges[s].name,
 			p->ranges[s].start_us, p->ranges[s].end_us);
@@ -94,11 +97,23 @@ void trace_write(const Profile *p, int rank, const char *path)
 	name_track(f, rank, RANGES_TRACK, "ranges", 0);
 	fprintf(f, "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%d,\"args\":"
 		"{\"name\":\"rank %d\"}}]}\n", rank, rank);
-	bool bad = ferror(f);
-	if (fclose(f) != 0 || bad || rename(beside, path) != 0)
-		die("cannot write %s: %s", path, strerror(errno));
-	free(beside);
+	file_end(f, path);
 }
+bool folded_recognised(FILE *f)
+{
+	char *line = NULL;
+	size_t capacity = 0;
+	bool stack = false, numbers = true;
+	while (numbers && getline(&line, &capacity, f) > 0) {
+		const char *blank = strrchr(line, ' ');
+		size_t digits = blank ? strspn(blank + 1, "0123456789") : 0;
+		numbers = digits > 0 && strcmp(blank + 1 + digits, "\n") == 0;
+		stack |= strchr(line, ';') != NULL;
+	}
+	free(line);
+	return numbers && stack;
+}
+
 static void write_stack(const Profile *p, int range, FILE *f)
 {
 	if (p->ranges[range].parent >= 0) {

@@ -10,9 +10,11 @@
  * rank: the process among several, from 0. Replaces the file, or ends the
  * program */
 void trace_write(const Profile *profile, int rank, const char *path);
+bool trace_recognised(FILE *file);     /* for file_try */
 /* a line "forward;layer;norm;KERNEL NANOSECONDS" for each stack that has
  * activities, or, where activities are not seen, for each that took time
  * itself */
 void folded_write(const Profile *profile, FILE *file);
+bool folded_recognised(FILE *file);
 
 #endif

@@ -329,5 +329,7 @@ int main(int argc, char **argv)
 		print_all(backend);
 	else
 		print_one(argv[argc - 2], backend, list);
+	if (fflush(stdout) != 0 || ferror(stdout))
+		fail("cannot be written", "standard output");
 	return 0;
 }

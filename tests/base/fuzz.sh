@@ -16,6 +16,7 @@ cat >"$work/fuzz.c" <<'END'
 #include <sys/mman.h>
 #include <unistd.h>
 #include "base/error.h"
+#include "base/file.c"
 #include "base/safetensors.h"
 
 static jmp_buf refused;

@@ -51,6 +51,19 @@ static void values_arrive(void **state)
 	assert_int_equal(parse("--context=7 -- --rate"), -1);
 	assert_int_equal(context, 7);
 }
+
+static void options_stand_anywhere(void **state)
+{
+	(void)state;
+	char *argv[] = { "program", "a", "--context", "9", "b", "--force", "-c",
+		"--rate=2", "--", "d", "--file" };
+	char *rest[] = { "a", "b", "-c", "d", "--file" };
+	force = false;
+	assert_int_equal(options_parse(table, 11, argv, "a test"), 6);
+	assert_true(context == 9 && force && rate == 2);
+	for (int i = 0; i < 5; i++)
+		assert_string_equal(argv[6 + i], rest[i]);
+}
 static void bad_options_exit_2(void **state)
 {
 	(void)state;
@@ -60,7 +73,8 @@ static void bad_options_exit_2(void **state)
 		"--context 99999999999999999999", "--context 9007199254740993G",
 			"--context=", "--rate fast",
 		"--rate nan", "--force=yes", "--precision fp8", "--precision fp",
-			"--contex 3",
+			"--contex 3", "--context \t5", "--context=\v5", "--rate \t5",
+			"rest --context", "rest --unknown",
 	};
 	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
 		if (exit_status(parse_void, lines[i]) != 2)
@@ -72,6 +86,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(values_arrive),
+		cmocka_unit_test(options_stand_anywhere),
 		cmocka_unit_test(bad_options_exit_2),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,8 +2,12 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -45,26 +49,168 @@ static void unfinished_run_is_resumed(void **state)
 	assert_int_equal(table_resume(t, true), 0);
 	table_close(t, false);
 }
-static void write_and_resume(void *text)
+static void write_file(const char *text)
 {
 	FILE *f = fopen(path, "w");
 	fputs(text, f);
 	fclose(f);
-	table_resume(open_table(1), true);
 }
+
+static void write_table(const char *text)
+{
+	uint64_t hash = 0xcbf29ce484222325;
+	for (const char *c = text; *c; c++)
+		hash = (hash ^ (unsigned char)*c) * 0x100000001b3;
+	FILE *f = fopen(path, "w");
+	fprintf(f, "# checksum: %016" PRIx64 "\n%s", hash, text);
+	fclose(f);
+}
+
+static char *read_file(void)
+{
+	static char text[4096];
+	FILE *f = fopen(path, "r");
+	text[fread(text, 1, sizeof text - 1, f)] = '\0';
+	fclose(f);
+	return text;
+}
+
+/* exits with the number of rows adopted, above 2 */
+static void resume(void *adopt)
+{
+	exit(3 + table_resume(open_table(1), adopt != NULL));
+}
+
+#define HEAD "# seed: 1\n# date: x\n# complete: yes\n" \
+	"size\tcontext\tfwd_ms\tstatus\n"
 
 static void damaged_tables_are_refused(void **state)
 {
 	(void)state;
-#define HEAD "# seed: 1\n# date: x\n# complete: yes\n" \
-	"size\tcontext\tfwd_ms\tstatus\n"
-	assert_int_equal(exit_status(write_and_resume, HEAD "a\tb\tc\td\n"), 0);
-	assert_int_equal(exit_status(write_and_resume, HEAD "a\tb\tc\td"), 2);
-	assert_int_equal(exit_status(write_and_resume, HEAD "a\tb\tc\n"), 2);
-	assert_int_equal(exit_status(write_and_resume, HEAD "a\tb\tc\td\te\n"), 2);
-	assert_int_equal(exit_status(write_and_resume,
-		"# seed\n" HEAD "a\tb\tc\td\n"), 2);
-	assert_int_equal(exit_status(write_and_resume, "---\ntitle: x\n"), 2);
+	static const char *const damaged[] = { HEAD "a\tb\tc\n",
+		HEAD "a\tb\tc\td\te\n" };
+	write_table(HEAD "a\tb\tc\td\n");
+	assert_int_equal(exit_status(resume, ""), 4);
+	char whole[4096], edited[4096];
+	snprintf(whole, sizeof whole, "%s", read_file());
+	for (size_t i = 0; i < strlen(whole); i++) {
+		snprintf(edited, sizeof edited, "%s", whole);
+		edited[i] ^= 1;
+		write_file(edited);
+		assert_int_equal(exit_status(resume, ""), 2);
+		assert_string_equal(read_file(), edited);
+		edited[i] = '\0';
+		write_file(edited);
+		assert_int_equal(exit_status(resume, ""), i ? 2 : 3);
+	}
+	for (int i = 0; i < 2; i++) {
+		write_table(damaged[i]);
+		assert_int_equal(exit_status(resume, ""), 2);
+		assert_int_equal(exit_status(resume, NULL), 3);
+	}
+}
+#define OWN "# seed: 1\n# sweep: s\n# complete: yes\nsize\tother\nsmall\t1\n"
+
+static void resume_sweep(void *name)
+{
+	Table *t = open_table(1);
+	table_meta(t, "sweep", "%s", (char *)name);
+	exit(3 + table_resume(t, true));
+}
+
+static void other_files_are_refused(void **state)
+{
+	(void)state;
+	static const char *const others[] = { "---\ntitle: x\n", "\n",
+		"# build.mk: rules\nall:\n", "# seed: 1\n# check: 0123456789abcdef\n",
+		"# checksum: 0123456789abcdef", "# checksum: \n" };
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+		write_file(others[i]);
+		assert_int_equal(exit_status(resume, ""), 2);
+		assert_string_equal(read_file(), others[i]);
+		assert_int_equal(exit_status(resume, NULL), 3);
+	}
+	write_table(OWN);
+	assert_int_equal(exit_status(resume_sweep, "other"), 2);
+	assert_int_equal(exit_status(resume_sweep, "s"), 3);
+	write_table("# program: p\n" HEAD);
+	assert_int_equal(exit_status(resume, ""), 2);
+	write_table("# complete: yes\nsize\tother\n");
+	assert_int_equal(exit_status(resume, ""), 2);
+	write_file("");
+	assert_int_equal(exit_status(resume, ""), 3);
+	remove(path);
+	assert_int_equal(symlink(path, path), 0);
+	assert_int_equal(exit_status(resume, ""), 2);
+	remove(path);
+}
+
+static void append(void *unused)
+{
+	(void)unused;
+	Table *t = open_table(1);
+	table_append(t, "small\t128\t1.5\tok");
+}
+
+static void one_program_writes_a_table(void **state)
+{
+	(void)state;
+	remove(path);
+	Table *first = open_table(1), *second = open_table(1);
+	table_append(first, "small\t128\t1.5\tok");
+	assert_int_equal(exit_status(resume, ""), 2);
+	assert_int_equal(exit_status(append, NULL), 2);
+	table_append(first, "small\t256\t1.5\tok");
+	table_close(first, true);
+	assert_int_equal(exit_status(resume, ""), 5);
+	assert_int_equal(table_resume(second, true), 2);
+	table_close(second, false);
+}
+static char *shown_on(int terminal, int columns, bool wide)
+{
+	static char text[4096];
+	int ends[2], screen = posix_openpt(O_RDWR | O_NOCTTY);
+	assert_true(grantpt(screen) == 0 && unlockpt(screen) == 0);
+	ends[0] = screen, ends[1] = open(ptsname(screen), O_RDWR | O_NOCTTY);
+	ioctl(screen, TIOCSWINSZ, &(struct winsize){ .ws_col = columns });
+	if (!terminal)
+		assert_int_equal(pipe(ends), 0);
+	fflush(stdout);
+	int kept = dup(STDOUT_FILENO);
+	dup2(ends[1], STDOUT_FILENO);
+	Table *t = table_new(NULL, "size context layers fwd_ms fwd_sd_ms bwd_ms "
+		"opt_ms step_ms status", 2);
+	table_append(t, "small\t128\t12\t1.5\t0.1\t2.5\t-\t4.0\tok");
+	table_append(t, "xl\t128\t48\t-\t-\t-\t-\t-\toom: it needs 1000 MiB");
+	if (wide)
+		table_wide(t);
+	table_close(t, true);
+	fflush(stdout);
+	dup2(kept, STDOUT_FILENO);
+	ssize_t n = read(ends[0], text, sizeof text - 1);
+	text[n > 0 ? n : 0] = '\0';
+	close(kept), close(ends[0]), close(ends[1]), close(screen);
+	return text;
+}
+
+static void terminals_get_what_fits(void **state)
+{
+	(void)state;
+	assert_string_equal(shown_on(true, 39, false),
+		" size  context  fwd_ms  bwd_ms  status\r\n"
+		"small      128     1.5     2.5      ok\r\n"
+		"   xl      128       -       -  oom: it needs 1000 MiB\r\n"
+		"# 4 of 9 columns are not shown (--wide: all)\r\n");
+	assert_non_null(strstr(shown_on(true, 1, false), "\nsmall      ok\r\n"));
+	assert_non_null(strstr(shown_on(true, 56, false),
+		"  fwd_ms  bwd_ms  step_ms  status\r\n"));
+	const char *const all = "layers  fwd_ms  fwd_sd_ms  bwd_ms  opt_ms";
+	assert_null(strstr(shown_on(true, 73, false), all));
+	assert_non_null(strstr(shown_on(true, 0, false), all));
+	assert_non_null(strstr(shown_on(true, 200, false), all));
+	assert_non_null(strstr(shown_on(true, 39, true), all));
+	const char *text = shown_on(false, 39, false);
+	assert_true(strstr(text, all) && strstr(text, "                 status\n"));
 }
 
 int main(void)
@@ -76,6 +222,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(unfinished_run_is_resumed),
 		cmocka_unit_test(damaged_tables_are_refused),
+		cmocka_unit_test(other_files_are_refused),
+		cmocka_unit_test(one_program_writes_a_table),
+		cmocka_unit_test(terminals_get_what_fits),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

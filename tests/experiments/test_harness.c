@@ -124,11 +124,19 @@ static void run_with(void *argument)
 	harness_main(&experiment, 2, argv);
 }
 
+static void run_other_sweep(void *argv)
+{
+	harness_main(&experiment, 4, argv);
+}
+
 static void sweeps_have_their_columns(void **state)
 {
 	(void)state;
-	char *argv[] = { "trial", "--sweep=other", "--out", table_path, NULL };
-	assert_int_equal(harness_main(&experiment, 4, argv), 0);
+	char *argv[] = { "trial", "--sweep=other", "--out", table_path, "--force",
+		NULL };
+	assert_int_equal(exit_status(run_other_sweep, argv), 2);
+	assert_non_null(strstr(read_table(), "\n2\t-\tok\n"));
+	assert_int_equal(harness_main(&experiment, 5, argv), 0);
 	assert_non_null(strstr(read_table(),
 		"\nfirst\tsecond\ty\tstatus\na\tb\ta-b\tok\n"));
 }

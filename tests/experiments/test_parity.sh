@@ -22,4 +22,7 @@ expect 'a missing file' 2 'cannot read' parity "$out/none"
 mkfifo "$out/fifo"
 expect 'a FIFO' 2 'expected a safetensors file' parity "$out/fifo"
 expect 'a directory' 2 'expected a safetensors file' parity "$out"
+expect 'options behind the file' 0 'all bounds hold' parity $golden --device cpu
+expect 'a file behind --' 2 'cannot read --device' parity --device cpu -- \
+	--device
 exit $failed

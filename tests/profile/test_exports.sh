@@ -7,7 +7,14 @@ profile() { # profile NAME STATUS PATTERN ARGUMENTS...
 }
 profile 'a step with all exports' 0 '^small .*ok$' --fusion fused \
 	--trace "$out/trace" --snapshot "$out/snapshot" --folded "$out/folded"
-profile 'a trace where no file can be' 2 'cannot write' --trace "$out/none/x"
+profile 'the same exports anew' 0 '^small .*ok$' --fusion fused \
+	--trace "$out/trace" --snapshot "$out/snapshot" --folded "$out/folded"
+profile 'one for another' 2 'something else' --trace "$out/snapshot"
+cp "$out/snapshot" "$out/other"
+profile 'unless it is forced' 0 'ok$' --fusion fused --trace "$out/other" \
+	--force
+check 'and is then a trace' grep -q '^{"displayTimeUnit"' "$out/other"
+profile 'a trace where no file can be' 2 'cannot' --trace /proc/none/x
 profile 'an unknown sweep' 2 'is not one of' --sweep none
 read_with_python() { # read_with_python SCRIPT
 	python3 -c "import json, pickle, sys

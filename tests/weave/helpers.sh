@@ -13,12 +13,20 @@ cd "$folder" || exit 1
 failed=0
 make_table() {	# make_table MACHINE SCALE FWD
 	mkdir -p "tables/$1"
-	printf '# %s\n' 'table: bench' "machine: $1" "scale: $2" \
+	printf '# %s\n' 'checksum: none' 'table: bench' "machine: $1" "scale: $2" \
 		'device: a test' 'date: 2026-11-21T00:50:00Z' \
 		'digest: 0123456789abcdef' 'complete: yes' >"tables/$1/bench.tsv"
 	printf '%s\t%s\t%s\t%s\t%s\n' size fwd_ms fwd_bound_ms bwd_ms status \
 		small "$3" 5.0 20.0 ok large 30.0 15.0 60.0 ok \
 		>>"tables/$1/bench.tsv"
+	seal "tables/$1/bench.tsv"
+}
+seal() {	# seal TABLE
+	local hash=$((0xcbf29ce484222325)) byte
+	for byte in $(tail -n +2 "$1" | od -An -v -tu1); do
+		hash=$(((hash ^ byte) * 0x100000001b3))
+	done
+	sed -i "1s/^# checksum: .*/# checksum: $(printf %016x "$hash")/" "$1"
 }
 make_document() {
 	rm -rf tables figures build
@@ -41,7 +49,10 @@ finish() { exit $failed; }
 lint() { bash "$weave" --lint writeup.nw >said 2>&1; status=$?; }
 pdf() { bash "$weave" writeup.nw writeup.pdf >said 2>&1; status=$?; }
 line_of() { grep -n -F -m 1 -e "$1" writeup.nw | cut -d: -f1; }
-edit() { sed -i "$1" "${2:-writeup.nw}"; }
+edit() {
+	sed -i "$1" "${2:-writeup.nw}"
+	case ${2-} in *.tsv) seal "$2" ;; esac
+}
 add() { printf '\n%s\n' "$@" >>writeup.nw; }
 expect() {	# expect NAME COMPLAINTS LINE TEXT
 	if [ $status -eq 1 ] && [ "$(grep -c . said)" -eq "$2" ] &&

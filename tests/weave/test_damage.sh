@@ -7,20 +7,20 @@ make_document; rm $table; lint
 expect "a deleted table" 1 $first "no table bench"
 
 make_document; truncate -s -20 $table; lint
-expect "a table truncated in mid-row" 1 $first "$table:10: .*middle of a line"
+expect "a table truncated in mid-row" 1 $first "$table:11: .*middle of a line"
 
 make_document; truncate -s -1 $table; lint
-expect "a table without its last newline" 1 $first "$table:10: "
+expect "a table without its last newline" 1 $first "$table:11: "
 
 make_document; : >$table; lint
 expect "an empty table" 1 $first "$table:1: the file is empty"
 
-make_document; head -n 7 $table >t && mv t $table; lint
+make_document; head -n 8 $table >t && mv t $table; lint
 expect "a table without rows" 1 $first "no row of column names"
 
-make_document; edit '1i # rows: 3' $table; lint
+make_document; edit '2i # rows: 3' $table; lint
 expect "a table with a row missing" 1 $first "2 rows, but the header says 3"
-for key in table machine date digest complete; do
+for key in checksum table machine date digest complete; do
 	make_document; edit "/^# $key:/d" $table; lint
 	expect "a header without $key" 1 $first "no .# $key:. line"
 done
@@ -35,14 +35,14 @@ expect "a renamed column" 2 "$(line_of 'The forward')" "no column fwd_ms"
 
 make_document; edit 's/^size\tfwd_ms\tfwd_bound_ms/size\tfwd_ms\tfwd_ms/' $table
 lint
-expect "a column that stands twice" 1 $first "$table:8: column fwd_ms"
+expect "a column that stands twice" 1 $first "$table:9: column fwd_ms"
 
 make_document; edit 's/^small\t/small\tx\t/' $table; lint
-expect "a row with too many fields" 1 $first "$table:9: 6 fields"
+expect "a row with too many fields" 1 $first "$table:10: 6 fields"
 
 make_document; edit 's/^large\t30.0/large\t14.0/' $table; lint
 expect "a value below its roofline bound" 1 $first \
-	"$table:10: fwd_ms is 14.0, below"
+	"$table:11: fwd_ms is 14.0, below"
 state() { awk -F '\t' '$1 == "bench" { print $3, $4 }' build/weave/tables.tsv; }
 
 make_document; lint
@@ -53,8 +53,12 @@ make_document; edit 's/^# digest: 0/# digest: f/' $table; lint
 if [ "$(state)" = "yes stale" ]; then ok "a stale table"
 else not_ok "a stale table ($(state))"; fi
 
-make_document; edit 's/^# complete:/# check: 0123456789abcdef\n&/' $table; lint
-expect "rows that were edited" 1 $first "altered"
+for hand in 's/60.0/61.0/' '/^# date/s/2026/2025/' 's/^# digest: 0/# digest: 1/' \
+	's/^# device: a test/# device: H100/' 's/^# scale: course/# scale: tiny/' \
+	'/^large/d' '1s/: ./: /' '1s/.*/# checksum: 0/'; do
+	make_document; sed -i "$hand" $table; lint
+	expect "edited by hand: $hand" 1 $first "altered"
+done
 make_document; edit 's/^# complete: yes/# complete: no/' $table; lint
 if [ "$(state)" = "no fresh" ]; then ok "an unfinished table"
 else not_ok "an unfinished table ($(state))"; fi

@@ -74,4 +74,6 @@ refused() {
 check 'an unknown program is refused' refused three cpu
 check 'an unknown backend is refused' refused one tpu
 check 'a missing backend is refused' refused one
+full() { ! digest one cpu >/dev/full 2>said && [ "$(wc -l <said)" = 1 ]; }
+[ ! -c /dev/full ] || check 'a digest that is not written is an error' full
 exit $failed

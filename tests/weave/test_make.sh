@@ -52,6 +52,22 @@ check 'prose runs nothing' runs ''
 rm src/experiments/two.c
 sed -i '/#two/d' writeup.nw
 check 'a program can be removed' runs ''
+rm -rf build/f32 build/one
+exec 8>build/make.lock
+flock 8
+waiting() { cat said-* 2>/dev/null | grep -c '^make: waiting'; }
+for i in 1 2; do
+	command make NOWEB=/nonexistent CFLAGS= build/one >said-$i 2>&1 8>&- &
+	pids[i]=$!
+done
+for ((i = 0; i < 100 && $(waiting) < 2; i++)); do sleep 0.1; done
+check 'two makes wait' [ "$(waiting)" = 2 ]
+within() { MAKE_LOCKED=$PWD make src/ops/op.c; }
+check 'a make within make does not' within
+exec 8>&-
+check 'then one succeeds' wait "${pids[1]}"
+check 'and the other' wait "${pids[2]}"
+check 'one compiles' [ "$(cat said-* | grep -c 'cc .*op.c')" = 1 ]
 sed -i 's/3 \* x/4 * x/' src/ops/op.c
 export DIE=1
 check 'a failing program stops make' not make one
