@@ -8,6 +8,10 @@ MAKEFLAGS   += -rR --no-print-directory
 MACHINE     ?= local
 NOWEB       ?= /usr/lib/noweb
 GOALS       := $(or $(MAKECMDGOALS),all)
+CORES       := $(shell nproc)
+ifeq (0,$(MAKELEVEL)$(filter -j%,$(MAKEFLAGS))) # -j on the command line counts more
+MAKEFLAGS   += -j$(CORES)
+endif
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .PHONY: deps tangle all kernels experiments dist test fuzz check grade clean help FORCE
@@ -17,11 +21,11 @@ deps:         ## install the packages of Debian or Ubuntu that are missing | apt
 clean:        ## remove build/; measurements stay | - | 1 s
 	rm -rf build
 
-ifneq (,$(filter deps clean,$(GOALS)))
-# These two come first; the other goals then start afresh and see what has changed.
+ifneq (,$(filter deps clean,$(GOALS))$(word 2,$(GOALS)))
+# Goals are made one after another, these two first; each starts afresh and sees what has changed.
 .NOTPARALLEL:
 .PHONY: $(GOALS)
-$(filter-out deps clean,$(GOALS)): $(filter deps clean,$(GOALS))
+$(sort $(filter-out deps clean,$(GOALS))): $(filter deps clean,$(GOALS))
 	@+$(MAKE) $@
 else
 
