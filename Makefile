@@ -50,11 +50,11 @@ endif
 
 tangle:       ## write src/ and tests/ from writeup.nw; all that builds does so first | noweb | 1 s
 	@:
-all: $(PROGRAMS) $(TEST_PROGRAMS) $(SHARED) ## compile every program and test | C compiler, OpenBLAS, cmocka | 1 min
+all: $(PROGRAMS) $(TEST_PROGRAMS) $(SHARED) ## compile every program and test | C compiler, OpenBLAS, cmocka | 30 s
 kernels: $(KERNEL_OBJECTS) ## compile every kernel for Ampere, Hopper and the newest GPU | nvcc | 5 min
 	@echo 'kernels: $(strip $(KERNEL_REPORT))'
-experiments: $(HERE) ## run what is not up to date; one problem: make NAME | as all | 9 min
-writeup.pdf:  ## run the experiments, draw the figures, weave the document | pandoc, XeTeX, gnuplot | 12 min
+experiments: $(HERE) ## run what is not up to date; one problem: make NAME | as all | 4 min
+writeup.pdf:  ## run the experiments, draw the figures, weave the document | pandoc, XeTeX, gnuplot | 6 min
 	@SOURCE_DIGEST=$$(bash src/weave/source-digest.sh) bash src/weave/weave.sh writeup.nw $@
 dist:         ## pack what a node without git needs into build/writeup.tar.gz | tar | 1 s
 	@mkdir -p build; tar -czf build/writeup.tar.gz --sort=name --owner=0 --group=0 \
