@@ -8,6 +8,10 @@ MAKEFLAGS   += -rR --no-print-directory
 MACHINE     ?= local
 NOWEB       ?= /usr/lib/noweb
 GOALS       := $(or $(MAKECMDGOALS),all)
+CORES       := $(shell nproc)
+ifeq (0,$(MAKELEVEL)$(filter -j%,$(MAKEFLAGS))) # -j on the command line counts more
+MAKEFLAGS   += -j$(CORES)
+endif
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .PHONY: deps tangle all kernels experiments dist test fuzz check grade clean help FORCE
@@ -17,11 +21,11 @@ deps:         ## install the packages of Debian or Ubuntu that are missing | apt
 clean:        ## remove build/; measurements stay | - | 1 s
 	rm -rf build
 
-ifneq (,$(filter deps clean,$(GOALS)))
-# These two come first; the other goals then start afresh and see what has changed.
+ifneq (,$(filter deps clean,$(GOALS))$(word 2,$(GOALS)))
+# Goals are made one after another, these two first; each starts afresh and sees what has changed.
 .NOTPARALLEL:
 .PHONY: $(GOALS)
-$(filter-out deps clean,$(GOALS)): $(filter deps clean,$(GOALS))
+$(sort $(filter-out deps clean,$(GOALS))): $(filter deps clean,$(GOALS))
 	@+$(MAKE) $@
 else ifneq (,$(if $(filter $(CURDIR),$(MAKE_LOCKED)),,$(filter-out check help,$(GOALS))))
 # One make at a time: two would compile the same objects at once, or beside a measurement.
@@ -54,11 +58,11 @@ endif
 
 tangle:       ## write src/ and tests/ from writeup.nw; all that builds does so first | noweb | 1 s
 	@:
-all: $(PROGRAMS) $(TEST_PROGRAMS) $(SHARED) ## compile every program and test | C compiler, OpenBLAS, cmocka | 1 min
+all: $(PROGRAMS) $(TEST_PROGRAMS) $(SHARED) ## compile every program and test | C compiler, OpenBLAS, cmocka | 30 s
 kernels: $(KERNEL_OBJECTS) ## compile every kernel for Ampere, Hopper and the newest GPU | nvcc | 5 min
 	@echo 'kernels: $(strip $(KERNEL_REPORT))'
-experiments: $(HERE) ## run what is not up to date; one problem: make NAME | as all | 9 min
-writeup.pdf:  ## run the experiments, draw the figures, weave the document | pandoc, XeTeX, gnuplot | 12 min
+experiments: $(HERE) ## run what is not up to date; one problem: make NAME | as all | 4 min
+writeup.pdf:  ## run the experiments, draw the figures, weave the document | pandoc, XeTeX, gnuplot | 6 min
 	@SOURCE_DIGEST=$$(bash src/weave/source-digest.sh) bash src/weave/weave.sh writeup.nw $@
 dist:         ## pack what a node without git needs into build/writeup.tar.gz | tar | 1 s
 	@mkdir -p build; tar -czf build/writeup.tar.gz --sort=name --owner=0 --group=0 \

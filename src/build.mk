@@ -7,6 +7,7 @@ build/config.mk: FORCE
 endif
 ifneq (,$(wildcard $(NOWEB)/markup))
 src/configure.sh src/weave/problems.awk: | build/tangled.mk ;
+build/srcdigest build/digests.mk: | build/tangled.mk
 endif
 B := build$(if $(SANITIZE),/asan)$(if $(DEBUG),/debug)
 S := $(if $(DEBUG),build/L/)
@@ -204,11 +205,21 @@ tables/$(MACHINE)/$1.tsv: build/digest/$2.$(BACKEND) \
 endef
 .PRECIOUS: $(HERE)
 ALONE := flock -F build/measure.lock
-SETTLED := $(if $(filter-out $(TARGETS) $(TABLES),$(GOALS)),\
-	$(PROGRAMS) $(TOOLS) $(if $(filter test grade,$(GOALS)),$(TEST_PROGRAMS)))
+WANTED := $(or $(TABLES_$(GOALS)),\
+	$(if $(filter experiments writeup.pdf,$(GOALS)),$(TABLES)))
+SETTLED := $(if $(filter $(TARGETS) $(TABLES),$(GOALS)),\
+	$(foreach table,$(WANTED),build/$(call program,$(table))),\
+	$(PROGRAMS) $(TOOLS))
 ifeq ($(B),build) # never measured with SANITIZE or DEBUG
 $(foreach table,$(TABLES),$(eval \
 	$(call table_rule,$(table),$(call program,$(table)))))
+define after # $1: table
+tables/$(MACHINE)/$1.tsv: | $(BEFORE)
+BEFORE := tables/$(MACHINE)/$1.tsv
+endef
+BEFORE :=
+$(if $(findstring k,$(filter-out -%,$(firstword $(MAKEFLAGS)))),,\
+	$(foreach table,$(WANTED),$(eval $(call after,$(table)))))
 endif
 tests_of = $(filter $(TESTS_$1:%=$(B)/%),$(TEST_PROGRAMS))
 define problem_rule # $1: problem

@@ -229,7 +229,8 @@ static void plan_speed(Plan *plan)
 
 static void run_speed(Row *row)
 {
-	enum { BATCH = 4, WARMUP = 5, MEASURED = 10 };
+	enum { BATCH = 4 };
+	int warmup = harness_on_gpu() ? 5 : 2, steps = harness_on_gpu() ? 10 : 5;
 	const Policy *policy = policy_find(row_text(row, "precision"));
 	Shape shape = row_shape(row);
 	Device *device = harness_device();
@@ -237,7 +238,7 @@ static void run_speed(Row *row)
 	model_fuse(m);
 	Optimizer adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
 	Batch b = batch_random(BATCH, shape.context, shape.vocab, harness_seed);
-	StepStats s = timed_steps(m, &adamw, &b, MODE_TRAIN, true, WARMUP, MEASURED);
+	StepStats s = timed_steps(m, &adamw, &b, MODE_TRAIN, true, warmup, steps);
 	row_set_time(row, "fwd", s.fwd);
 	row_set_time(row, "bwd", s.bwd);
 	row_set_time(row, "step", s.step);

@@ -28,7 +28,7 @@ static void plan(Plan *plan)
 	bool gpu = harness_on_gpu();
 	int layers = gpu ? model_sizes[size].shape.layers
 		: scaled_down(model_sizes[size].shape).layers;
-	long T = gpu ? context : context / (4 * SCALE);
+	long T = gpu ? context : context / (2 * SCALE);
 	if (checkpoint > layers)
 		usage_error("--checkpoint %ld: %s has %d blocks here", checkpoint,
 			model_sizes[size].name, layers);
@@ -36,8 +36,6 @@ static void plan(Plan *plan)
 		for (size_t i = 0; i < sizeof several / sizeof *several; i++) {
 			long K = checkpoint < 0 ? several[i] : checkpoint;
 			bool halves = K == 1 || K == 2 || K == 4;
-			if (!gpu && checkpoint < 0 && K > 2 && K % 4 != 0)
-				continue;
 			if (K > layers || (deep && checkpoint < 0 && !halves)
 				|| (checkpoint >= 0 && (i > 0 || deep != nested)))
 				continue;
@@ -70,7 +68,7 @@ static void run(Row *row)
 static const char *scale(void)
 {
 	return harness_on_gpu() ? "course"
-		: "small (widths divided by 8, contexts by 32, depths by 4)";
+		: "small (widths, depths, vocabulary divided by 8, contexts by 32)";
 }
 
 int main(int argc, char **argv)

@@ -12,7 +12,7 @@
 #include "ops/array.h"
 
 static int size = -1;
-static long context, batch = 4, runs, parameters, footprint;
+static long context, batch = 4, runs, parameters, footprint = 256;
 static const Option options[] = {
 	{ "size", OPT_CHOICE, &size, SIZES, "shapes of this model only" },
 	{ "context", OPT_INT, &context, "1..65536", "tokens in a sequence" },
@@ -350,8 +350,7 @@ static void queue_round(void *arg)
 
 static int count_sets(double nbytes)
 {
-	long most = footprint ? footprint : harness_on_gpu() ? 256 : 512;
-	double n = ceil(most * 1048576.0 / nbytes);
+	double n = ceil(footprint * 1048576.0 / nbytes);
 	return n < 1 ? 1 : n > MOST_SETS ? MOST_SETS : (int)n;
 }
 static void time_operation(Row *row, Device *d, const Operation *op,
@@ -411,7 +410,7 @@ static Sizes sizes_of(const Shape *shape)
 	bool gpu = harness_on_gpu();
 	Sizes s = { .B = batch, .T = context ? context : gpu ? 512 : 128,
 		.C = shape->d_model, .F = shape->d_ff, .H = shape->heads,
-		.V = shape->vocab, .parameters = (size_t)1 << (gpu ? 26 : 25) };
+		.V = shape->vocab, .parameters = (size_t)1 << (gpu ? 26 : 24) };
 	s.N = s.B * s.T;
 	s.D = s.C / s.H;
 	if (parameters)
@@ -441,7 +440,7 @@ static void run(Row *row)
 static const char *scale(void)
 {
 	return harness_on_gpu() ? "course"
-		: "small (one model, context 128, half of the parameters, fp32)";
+		: "small (one model, context 128, a quarter of the parameters, fp32)";
 }
 
 int main(int argc, char **argv)

@@ -149,7 +149,7 @@ static const char *const norm_columns = "impl norm fwd_ms fwd_sd_ms bwd_ms "
 
 static void plan_norms(Plan *plan)
 {
-	long count = rows ? rows : harness_on_gpu() ? 50000 : 2000;
+	long count = rows ? rows : harness_on_gpu() ? 50000 : 1000;
 	for (long C = width ? width : 1024; C <= 8192; C *= 2) {
 		plan_add(plan, "%ld\t%ld\tours", count, C);
 		if (harness_on_gpu())
@@ -305,8 +305,8 @@ static void run_model(Row *row)
 }
 static const char *scale(void)
 {
-	return harness_on_gpu() ? "course" : "small (2000 rows, 10 passes; models "
-		"with widths and contexts divided by 8, depths by 4)";
+	return harness_on_gpu() ? "course" : "small (1000 rows, 10 passes; models: "
+		"widths, depths, vocabulary divided by 8, contexts by 16)";
 }
 
 int main(int argc, char **argv)

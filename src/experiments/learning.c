@@ -16,11 +16,12 @@
 #include "ops/array.h"
 
 static const char *path = "writeup.nw", *save;
-static long steps = 500;
+static long steps;
 static int precision;
 static const Option options[] = {
 	{ "text", OPT_TEXT, &path, "FILE", "what to learn" },
-	{ "steps", OPT_INT, &steps, "1..1000000", "training steps" },
+	{ "steps", OPT_INT, &steps, "1..1000000",
+		"training steps: 500, on a CPU 250" },
 	{ "precision", OPT_CHOICE, &precision, PRECISIONS,
 		"fp32, or mixed precision with a low format" },
 	{ "save", OPT_TEXT, &save, "FILE", "write the trained weights there" },
@@ -57,6 +58,7 @@ static void sample(Model *m, Row *row);
 
 static void run(Row *row)
 {
+	steps = steps ? steps : harness_on_gpu() ? 500 : 250;
 	Text text = text_read(path, 16 * (shape.context + 1));
 	Model *m = model_new(harness_device(), &shape, &policies[precision],
 		harness_seed);

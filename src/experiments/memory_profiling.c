@@ -84,7 +84,7 @@ static void plan_sizes(Plan *plan)
 {
 	for (int s = 0; s < NSIZES; s++)
 		if (size < 0 ? s < studied_sizes() : s == size)
-			plan_model(plan, s, 4, of_sizes, 1, none);
+			plan_model(plan, s, harness_on_gpu() ? 4 : 3, of_sizes, 1, none);
 }
 static const char *const phases[] = { "forward", "backward", "optimizer" };
 enum { NPHASES = sizeof phases / sizeof *phases, MOST_RANGES = 1024 };

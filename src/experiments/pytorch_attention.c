@@ -33,14 +33,14 @@ static void plan(Plan *plan)
 		for (int i = 0; i < (length ? 1 : LENGTHS); i++)
 			plan_add(plan, "%s\t%ld\t%ld\t%ld", policies[precision].name, batch,
 				length ? length : harness_on_gpu() ? lengths[i]
-				: lengths[i] / 8, width ? width : widths[w]);
+				: lengths[i] / 16, width ? width : widths[w]);
 }
 
 static Device *device_of_case(void)
 {
 	Device *d = harness_device();
 	if (!harness_on_gpu())
-		d->limit = (size_t)1 << 30;
+		d->limit = (size_t)1 << 28;
 	return d;
 }
 /* bytes: of one (B, n, D), one (B, n, n), and of an elementary step's scratch */
@@ -213,7 +213,8 @@ static void run_failing(Row *row)
 
 static const char *scale(void)
 {
-	return harness_on_gpu() ? "course" : "small (lengths divided by 8, in 1 GiB)";
+	return harness_on_gpu() ? "course"
+		: "small (lengths divided by 16, in 256 MiB)";
 }
 
 int main(int argc, char **argv)

@@ -17,7 +17,7 @@ static const Option options[] = {
 	{ "precision", OPT_TEXT, &only_precision, "NAME", "fp32 or bf16" },
 	{ "batch", OPT_INT, &batch, "1..1024", "sequences in a batch" },
 	{ "context", OPT_INT, &context, "1..65536",
-		"tokens in a sequence (on a CPU, divided by 8)" },
+		"tokens in a sequence (on a CPU, divided by 16)" },
 	{ "warmup", OPT_INT, &warmup, "2..1000", "steps before the measured ones" },
 	{ "steps", OPT_INT, &steps, "1..1000", "measured steps" },
 	{ "limit", OPT_INT, &limit_s, "1..86400",

@@ -10,9 +10,9 @@ int studied_sizes(void)
 
 Shape scaled_down(Shape s)
 {
-	enum { DEPTH_SCALE = 4 };
-	s.d_model /= SCALE, s.d_head /= SCALE, s.d_ff /= SCALE;
-	s.layers /= DEPTH_SCALE;
+	enum { HALF = SCALE / 2 };
+	s.vocab /= HALF, s.d_model /= HALF, s.d_head /= HALF, s.d_ff /= HALF;
+	s.layers /= HALF;
 	return s;
 }
 

@@ -18,9 +18,10 @@ typedef struct Training {
 Training training_of(const Row *row, size_t B, bool with_adamw);
 void     training_free(Training *t);
 
-/* a size as sweeps on a CPU take it: contexts are divided by it too */
-enum { SCALE = 8 };
-#define SCALED "small (widths and contexts divided by 8, depths by 4)"
+/* sweeps on a CPU divide contexts by it, and widths, depths and vocabulary by
+ * half of it */
+enum { SCALE = 16 };
+#define SCALED "small (widths, depths, vocabulary divided by 8, contexts by 16)"
 /* sizes that train on one GPU: all but 10B */
 enum { NTRAINED = NSIZES - 1 };
 /* sizes that a sweep takes: on a GPU all, on a CPU NTRAINED */

@@ -55,7 +55,7 @@ static void queue_copy(void *arg)
 
 size_t copy_length(const Device *d)
 {
-	return (size_t)1 << (strcmp(d->backend->name, "cuda") == 0 ? 28 : 26);
+	return (size_t)1 << (strcmp(d->backend->name, "cuda") == 0 ? 28 : 25);
 }
 
 double copy_GBps(Device *d, size_t n, int runs)

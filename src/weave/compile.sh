@@ -20,8 +20,9 @@ fi
 case $source in build/L/*) cat "$log" >&2; exit 1 ;; esac
 [ -x "${NOWEB:-/usr/lib/noweb}/markup" ] || { cat "$log" >&2; exit 1; }
 mkdir -p build
-flock build/L.lock \
-	bash src/weave/tangle.sh --lines writeup.nw build/L || {
+exec 9>build/L.lock
+flock 9 # until the messages are out: other compilations may fail at this moment
+bash src/weave/tangle.sh --lines writeup.nw build/L || {
 	cat "$log" >&2
 	exit 1
 }

@@ -11,7 +11,9 @@ printf '## Problem {#%s .problem points=1 tables="%s"}\n' \
 printf 'double op(double x);\n' >src/ops/ops.h
 printf '#include "ops/ops.h"\ndouble op(double x) { return 2 * x; }\n' \
 	>src/ops/op.c
+echo '{ global: op; };' >src/ops/exports.map
 cat >src/experiments/one.c <<'END'
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <utime.h>
@@ -25,6 +27,8 @@ int main(int argc, char **argv)
 	fprintf(out, "# complete: %s\n", getenv("DIE") ? "no" : "yes");
 	fprintf(out, "x\n%g\n", op(1));
 	fclose(out);
+	poll(NULL, 0, 100); /* ms */
+	puts("  end");
 	if (getenv("DIE"))
 		return utime(argv[2], &(struct utimbuf){ 0, 0 }) + 1;
 	return 0;
@@ -32,11 +36,39 @@ int main(int argc, char **argv)
 END
 sed '/ops/d; s/op(1)/1.0/' src/experiments/one.c >src/experiments/two.c
 make() { command make NOWEB=/nonexistent CFLAGS= "$@" >said 2>&1; }
+mkdir bin
+printf 'echo 4\n' >bin/nproc
+cat >bin/both.sh <<'END'
+for name in one two; do
+	[[ "$*" != *" src/experiments/$name.c" ]] || touch met-$name
+done
+[[ "$*" != *" src/experiments/"* ]] || for ((i = 0; i < 40; i++)); do
+	[ ! -e met-one ] || [ ! -e met-two ] || break
+	sleep 0.05
+done
+[[ "$*" != *" src/experiments/"* ]] || [ -e met-one -a -e met-two ] || exit 1
+exec cc "$@"
+END
+chmod +x bin/nproc
+meet() { rm -f met-*; PATH=$work/bin:$PATH make CC='bash bin/both.sh' "$@" all; }
+check 'told -j1, make compiles one by one' not meet -j1
+check 'or else on all cores' meet
 runs() { # runs NAMES: make, and these programs ran, in this order
 	rm -f log
 	make experiments || return 1
 	[ "$(cat log 2>/dev/null | tr '\n' ' ')" = "$1" ]
 }
+in_turn() {
+	rm -rf tables log
+	make -j4 experiments
+	[ "$(grep -o '^  run\|^  end' said | tr -d ' \n')" = runendrunendrunend ]
+}
+check 'experiments are announced when they start' in_turn
+rm -rf tables log build/two
+make two one
+check 'several goals are made in their order' \
+	[ "$(cat log | tr '\n' ' ')" = 'two.tsv one.tsv one-more.tsv ' ]
+rm -r tables
 check 'at first all runs' runs 'one.tsv one-more.tsv two.tsv '
 check 'then nothing' runs ''
 touch src/ops/op.c
@@ -70,8 +102,11 @@ check 'and the other' wait "${pids[2]}"
 check 'one compiles' [ "$(cat said-* | grep -c 'cc .*op.c')" = 1 ]
 sed -i 's/3 \* x/4 * x/' src/ops/op.c
 export DIE=1
+rm -f log
 check 'a failing program stops make' not make one
 check 'its table stays' grep -q 'complete: no' tables/local/one.tsv
+check 'no other program runs' [ "$(cat log)" = one.tsv ]
+check 'unless make is told to go on' eval 'not make -k one; grep -q more log'
 unset DIE
 check 'and is made again' runs 'one.tsv one-more.tsv '
 sed -i 's/double op(double x) {/& oops/' src/ops/op.c
