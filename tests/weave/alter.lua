@@ -9,9 +9,6 @@ local files = {}
 for _, c in ipairs(judge.files()) do
 	local t = data.load(c, 0)
 	judge.table(t, function(_, text) print(text) end)
-	for _, row in ipairs(t.rows) do
-		for _, cell in ipairs(row) do row.number = row.number or tonumber(cell) end
-	end
 	table.insert(files, t)
 end
 for _, law in ipairs(judge.laws) do

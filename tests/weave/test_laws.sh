@@ -26,6 +26,9 @@ cp "$recorded/cpu/engine_speed.tsv" $table; lint
 if [ $status = 0 ] && grep -q '^weave: tables/local/engine_speed' said; then
 	ok "a local table warns"
 else not_ok "a local table warns"; fi
+
+rm -r tables/local; truncate -s -9 $table; lint
+expect "a damaged table is not judged" 1 0 "$table:15: .*middle of a line"
 own() {	# own NAME TEST MESSAGE: the law is complained of
 	make_document
 	rm -rf own; cp -r "$(dirname "$weave")" own; rm own/laws/*
