@@ -83,11 +83,10 @@ function words.other(changes)
 	return pick(M.now.t, M.now.row, M.now.law.scope.keys, changes)
 end
 function words.of(name, want)
-	if not data.tables[name] then query.fail("%s", data.no_table(name)) end
-	local c, columns = data.tables[name][M.now.t.machine], {}
-	if not c then error(skip, 0) end
 	M.uses[name] = M.uses[name] or {}
 	M.uses[name][M.now.t.name] = true
+	local c, columns = (data.tables[name] or {})[M.now.t.machine], {}
+	if not c then error(skip, 0) end
 	for column in pairs(want) do table.insert(columns, column) end
 	table.sort(columns)
 	return pick(data.load(c, 0), nil, table.concat(columns, " "), want)

@@ -14,6 +14,9 @@ end
 for _, law in ipairs(judge.laws) do
 	if law.fits == 0 then print("no table for the law " .. law.name) end
 end
+for name in pairs(judge.uses) do
+	if not data.tables[name] then print("no table " .. name) end
+end
 local state = 1
 
 local function random(n)

@@ -41,7 +41,7 @@ own() {	# own NAME TEST MESSAGE: the law is complained of
 own "a law that holds" "fwd_ms < bwd_ms" ""
 own "a row that breaks it" "fwd_ms < 20" "bench.tsv:10: size large: .*fwd_ms 30.0"
 own "an unknown column" "fwd_s < 20" "no column fwd_s"
-own "an unknown table" "of('none', {size = size}).fwd_ms > 0" "no table none"
+own "a table that is not there" "of('none', {size = size}).fwd_ms > 99" ""
 own "a test that is neither true nor false" "fwd_ms" "neither true nor false"
 own "a syntax error" "fwd_ms <" "unexpected symbol"
 own "a stem" "\$_ms < 50" "bwd_ms < 50"
@@ -55,6 +55,6 @@ read -r named of altered < <(tail -n 1 said)
 if [ "$of" = of ] && [ "$altered" -ge 100 ] && [ $((2 * named)) -ge "$altered" ]
 then ok "laws name at least half of the altered numbers ($named of $altered)"
 else not_ok "laws name at least half of the altered numbers"; fi
-if grep '^no table' said; then not_ok "each law speaks of some table"
-else ok "each law speaks of some table"; fi
+if grep -q '^no table' said; then not_ok "laws speak of tables that are there"
+else ok "laws speak of tables that are there"; fi
 finish
