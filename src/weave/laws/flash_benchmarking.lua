@@ -86,9 +86,10 @@ law("a model's memory grows with context", "scales('peak_MiB', 'context', 0, 2)"
 law("a model's time grows with context, and no faster than its square",
 	"scales('fwd_ms', 'context', 0, 2, 1.25) and scales('bwd_ms', 'context', 0,",
 	"2, 1.25) and scales('step_ms', 'context', 0, 2, 1.25)")
-tables("flash_benchmarking flash_benchmarking-[tpe]*", "dtype d")
+tables("flash_benchmarking flash_benchmarking-tiles flash_benchmarking-peers",
+	"dtype d")
 law("no head width is tried once", "rows('') < 8 or rows('d') > 1")
-tables("flash_benchmarking flash_benchmarking-[tp]*",
+tables("flash_benchmarking flash_benchmarking-tiles flash_benchmarking-peers",
 	"dtype batch heads n d causal")
 law("no length, number of heads or batch is tried once",
 	"rows('') < 8 or rows('n') > 1 and rows('heads') > 1 and rows('batch') > 1")
