@@ -7,6 +7,7 @@ local evaluate = require "evaluate"
 local tables, figures = require "tables", require "figures"
 local registry, lists = require "registry", require "lists"
 local answers, highlight = require "answers", require "highlight"
+local judge = require "judge"
 
 local state = {line = 1, ids = {}}
 local raw = function(s) return pandoc.RawInline("latex", s) end
@@ -222,6 +223,10 @@ function Pandoc(doc)
 	take_over(doc.meta)
 	figures.draw = os.getenv("WEAVE_MODE") ~= "lint"
 	data.scan()
+	if os.getenv("WEAVE_MODE") == "laws" then
+		judge.all()
+		os.exit(report.print() == 0 and 0 or 1)
+	end
 	doc.blocks:walk(collector)
 	lint.check(doc.blocks)
 	if pandoc.utils.type(doc.meta.abstract) == "Blocks" then
@@ -230,6 +235,7 @@ function Pandoc(doc)
 	doc.blocks = doc.blocks:walk(blocks)
 	doc.meta = walk_meta(doc.meta)
 	answers.check()
+	judge.all()
 	registry.write()
 	if report.print() > 0 and not draft then os.exit(1) end
 	doc.blocks = doc.blocks:walk {Div = function(d)

@@ -1,10 +1,11 @@
 #!/bin/bash
-# weave.sh FILE.nw OUT.pdf, or weave.sh --lint FILE.nw
+# weave.sh FILE.nw OUT.pdf, or weave.sh --lint FILE.nw, or --laws FILE.nw
 set -u -o pipefail
 export LC_ALL=C.UTF-8
 usage() {
 	echo "usage: weave.sh [--draft] FILE.nw OUT.pdf" >&2
 	echo "       weave.sh --lint FILE.nw" >&2
+	echo "       weave.sh --laws FILE.nw" >&2
 	exit 2
 }
 here=$(dirname "$0")
@@ -12,6 +13,7 @@ export WEAVE_DIR=${WEAVE_DIR:-build/weave} WEAVE_MODE=full
 case ${1-} in
 --draft) WEAVE_MODE=draft; shift;;
 --lint) WEAVE_MODE=lint; shift; set -- "$@" -;;
+--laws) WEAVE_MODE=laws; shift; set -- "$@" -;;
 -*) usage;;
 esac
 [ $# -eq 2 ] || usage
@@ -27,7 +29,7 @@ need() {	# need COMMAND PACKAGE
 need "${NOWEB_LIB:-/usr/lib/noweb}/markup" noweb
 need pandoc pandoc
 need awk mawk
-if [ $WEAVE_MODE != lint ]; then
+if [ $WEAVE_MODE != lint ] && [ $WEAVE_MODE != laws ]; then
 	need gnuplot gnuplot-nox
 	need xelatex texlive-xetex
 	kpsewhich tikz.sty >/dev/null || need tikz.sty texlive-pictures
@@ -47,6 +49,10 @@ fi
 if [ $WEAVE_MODE = lint ]; then
 	pandoc --quiet -f "$here/reader.lua" -L "$here/filter.lua" -t native \
 		-o /dev/null "$source" || exit 1
+	exit 0
+elif [ $WEAVE_MODE = laws ]; then
+	pandoc --quiet -f markdown -M weave-file="$source" -L "$here/filter.lua" \
+		-t native -o /dev/null /dev/null || exit 1
 	exit 0
 fi
 pandoc --quiet -f "$here/reader.lua" -L "$here/filter.lua" -s \

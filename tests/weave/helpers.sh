@@ -4,7 +4,8 @@ for tool in "${NOWEB_LIB:-/usr/lib/noweb}/markup" pandoc; do
 	command -v "$tool" >/dev/null || exit 77
 done
 unset SRCDIGEST WEAVE_DIR WEAVE_MODE SOURCE_DIGEST SOURCE_DATE_EPOCH
-weave=$(pwd)/src/weave/weave.sh
+root=$(pwd)
+weave=$root/src/weave/weave.sh
 plots=$(pwd)/src/plots
 tiny=$(pwd)/tests/weave/tiny.nw
 folder=$(mktemp -d)
