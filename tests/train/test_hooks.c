@@ -112,6 +112,7 @@ static StandIn *stand_in_for(Model *m)
 	s->compute = like(s, low, m->extent);
 	s->gradients = like(s, gradient, m->extent);
 	m->ops->fill(m->device, s->gradients, 0, m->extent);
+	device_wait(m->device, COMM, device_event(m->device, COMPUTE));
 	move(s, s->weights, m->weights, m->extent);
 	move(s, s->compute, low, m->extent);
 	device_now_ms(m->device);
