@@ -82,11 +82,6 @@ Table *table_new(const char *path, const char *columns, int nkeys)
 	return t;
 }
 
-int table_columns(const Table *t)
-{
-	return t->ncolumns;
-}
-
 void table_meta(Table *t, const char *key, const char *format, ...)
 {
 	assert(t->nmeta < (int)(sizeof t->meta / sizeof *t->meta));
@@ -220,10 +215,15 @@ int table_resume(Table *t, bool adopt)
 		t->nrows = 0;
 	return t->nrows;
 }
-void table_append(Table *t, const char *cells)
+void table_append(Table *t, const char *rows)
 {
-	assert(count_cells(cells) == t->ncolumns && strchr(cells, '\n') == NULL);
-	add_row(t, cells);
+	for (const char *end; (end = strchr(rows, '\n')); rows = end + 1) {
+		char *row = need(strndup(rows, end - rows));
+		assert(count_cells(row) == t->ncolumns);
+		add_row(t, row);
+		free(row);
+	}
+	assert(*rows == '\0');
 	save(t, false);
 }
 

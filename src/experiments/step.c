@@ -1,8 +1,6 @@
 #include "experiments/step.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/random.h"
@@ -142,61 +140,4 @@ StepStats timed_steps(Model *m, AdamW *adamw, const Batch *b, Mode mode,
 		stats_of(ms + 2 * n, n), stats_of(ms + 3 * n, n), last };
 	free(ms);
 	return s;
-}
-
-void row_set_time(Row *row, const char *phase, Stats ms)
-{
-	char name[32];
-	snprintf(name, sizeof name, "%s_ms", phase);
-	row_set(row, name, "%.4f", ms.median);
-	snprintf(name, sizeof name, "%s_sd_ms", phase);
-	row_set(row, name, "%.4f", ms.sd);
-}
-int studied_sizes(void)
-{
-	return harness_on_gpu() ? NSIZES : NTRAINED;
-}
-
-Shape scaled_down(Shape s)
-{
-	enum { DEPTH_SCALE = 4 };
-	s.d_model /= SCALE, s.d_ff /= SCALE, s.layers /= DEPTH_SCALE;
-	return s;
-}
-
-Shape row_shape(const Row *row)
-{
-	Shape s = *shape_find(row_text(row, "size"));
-	if (!harness_on_gpu())
-		s = scaled_down(s);
-	s.context = row_int(row, "context");
-	return s;
-}
-
-Training training_of(const Row *row, size_t B, bool with_adamw)
-{
-	Shape shape = row_shape(row);
-	Training t = { .m = model_new(harness_device(), &shape,
-		policy_find(row_text(row, "precision")), harness_seed) };
-	if (strcmp(row_text(row, "fusion"), "fused") == 0)
-		model_fuse(t.m);
-	if (with_adamw)
-		t.adamw = adamw_new(t.m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
-	t.batch = batch_random(B, shape.context, shape.vocab, harness_seed);
-	return t;
-}
-
-void training_free(Training *t)
-{
-	batch_free(&t->batch);
-	if (t->adamw.scalars)
-		adamw_free(&t->adamw, t->m);
-	model_free(&t->m);
-}
-
-double forward_flops(const Shape *s, size_t B, size_t T)
-{
-	double N = (double)B * T, C = s->d_model, F = s->d_ff, L = s->layers,
-		V = s->vocab;
-	return 2 * N * (L * (4 * C * C + 3 * C * F) + V * C) + 4 * N * T * C * L;
 }

@@ -3,7 +3,6 @@
 #define EXPERIMENTS_STEP_H
 
 #include "base/stats.h"
-#include "experiments/harness.h"
 #include "model/adamw.h"
 #include "model/model.h"
 
@@ -46,31 +45,4 @@ typedef struct StepStats {
  * the program if their losses are wrong */
 StepStats timed_steps(Model *m, AdamW *adamw, const Batch *batch, Mode mode,
 	bool replay, long warmup, long steps);
-/* sets phase_ms, the median, and phase_sd_ms */
-void     row_set_time(Row *row, const char *phase, Stats ms);
-
-/* a model, its optimizer, and a batch, of a row's size, context, precision and
- * path */
-typedef struct Training {
-	Model *m;
-	AdamW adamw;                     /* if it was asked for */
-	Batch batch;
-} Training;
-Training training_of(const Row *row, size_t B, bool with_adamw);
-void     training_free(Training *t);
-
-/* a size as sweeps on a CPU take it: contexts are divided by it too */
-enum { SCALE = 8 };
-#define SCALED "small (widths and contexts divided by 8, depths by 4)"
-/* sizes that train on one GPU: all but 10B */
-enum { NTRAINED = NSIZES - 1 };
-/* sizes that a sweep takes: on a GPU all, on a CPU NTRAINED */
-int      studied_sizes(void);
-Shape    scaled_down(Shape s);
-/* of the row's size and context; on a CPU scaled down */
-Shape    row_shape(const Row *row);
-
-/* FLOPs of the matmuls in one forward pass of the eager path over N = B T
- * tokens; backward takes twice as many */
-double   forward_flops(const Shape *shape, size_t B, size_t T);
 #endif

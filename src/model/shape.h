@@ -16,7 +16,8 @@ typedef struct NamedShape {
 	Shape shape;
 } NamedShape;
 
-#define NSIZES 6
+enum { SIZE_SMALL, SIZE_MEDIUM, SIZE_LARGE, SIZE_XL, SIZE_2_7B, SIZE_10B,
+	NSIZES };
 #define SIZES "small|medium|large|xl|2.7B|10B"
 /* in the order of SIZES, at the course's vocabulary and context */
 extern const NamedShape model_sizes[NSIZES];
@@ -46,5 +47,9 @@ int       shape_block_parameter(const Shape *shape, int layer,
 
 /* NULL, or why no model has this shape */
 const char *shape_error(const Shape *shape);
+
+/* FLOPs of the matmuls in one forward pass of the eager path over N = B T
+ * tokens; backward takes twice as many */
+double forward_flops(const Shape *shape, size_t B, size_t T);
 
 #endif

@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "experiments/harness.h"
+#include "bench/harness.h"
 #include "tests/base/exits.h"
 
 static char folder[] = "/tmp/test_harness.XXXXXX", table_path[64],

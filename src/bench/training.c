@@ -1,0 +1,53 @@
+#include "bench/training.h"
+
+#include <stdio.h>
+
+int studied_sizes(void)
+{
+	return harness_on_gpu() ? NSIZES : NTRAINED;
+}
+
+Shape scaled_down(Shape s)
+{
+	enum { DEPTH_SCALE = 4 };
+	s.d_model /= SCALE, s.d_ff /= SCALE, s.layers /= DEPTH_SCALE;
+	return s;
+}
+
+Shape studied_shape(int size, long context)
+{
+	Shape s = model_sizes[size].shape;
+	if (!harness_on_gpu())
+		s = scaled_down(s);
+	s.context = context;
+	return s;
+}
+Training training_of(const ModelConfig *c, size_t B, bool with_adamw)
+{
+	Shape shape = studied_shape(c->size, c->context);
+	Training t = { .m = model_new(harness_device(), &shape,
+		&policies[c->precision], harness_seed) };
+	if (c->fusion)
+		model_fuse(t.m);
+	if (with_adamw)
+		t.adamw = adamw_new(t.m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
+	t.batch = batch_random(B, shape.context, shape.vocab, harness_seed);
+	return t;
+}
+
+void training_free(Training *t)
+{
+	batch_free(&t->batch);
+	if (t->adamw.scalars)
+		adamw_free(&t->adamw, t->m);
+	model_free(&t->m);
+}
+
+void row_set_time(Row *row, const char *phase, Stats ms)
+{
+	char name[32];
+	snprintf(name, sizeof name, "%s_ms", phase);
+	row_set(row, name, "%.4f", ms.median);
+	snprintf(name, sizeof name, "%s_sd_ms", phase);
+	row_set(row, name, "%.4f", ms.sd);
+}
