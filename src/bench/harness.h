@@ -8,7 +8,7 @@
 #include "device/device.h"
 
 typedef struct Plan Plan;
-/* one more configuration, which is copied; texts in it live as long as the plan */
+/* one more configuration; it is copied, the texts that it points at are not */
 void plan_add(Plan *plan, const void *config);
 
 /* one table that the program can make */
@@ -31,7 +31,7 @@ typedef struct Experiment {
 	const char *about;        /* one line for --help */
 	const Option *options;    /* the program's own, or NULL */
 	const Sweep *sweeps;      /* without --sweep, the first */
-	/* "small (how a CPU scales it down)"; NULL: at the course's scale there too */
+	/* "small (how it is scaled down)" on a CPU; NULL: at the course's scale */
 	const char *cpu_scale;
 	bool (*full_scale)(void); /* do the options ask for that? NULL: never */
 	bool cpu_only;            /* what it measures exists only there */

@@ -42,7 +42,11 @@ static void plan(Plan *plan)
 {
 	enum { SMALL = 2, ALL = NTRAINED };   /* sizes that are compiled as a whole */
 	enum { F32 = POLICY_FP32, B16 = POLICY_BF16 };
-	static const struct { int precision; const char *impl; int sizes; } forms[] = {
+	static const struct {
+		int precision;
+		const char *impl;
+		int sizes;
+	} forms[] = {
 		{ B16, "ours", ALL }, { B16, "ours-eager", ALL },
 		{ B16, "pytorch-eager", ALL }, { F32, "ours", ALL },
 		{ F32, "ours-eager", ALL }, { F32, "pytorch-eager", ALL },

@@ -23,7 +23,5 @@ extern const char *const op_kind_names[NKINDS];
 enum { POLICY_FP32, POLICY_BF16, POLICY_FP16, POLICY_TF32, NPOLICIES };
 /* in the order of PRECISIONS */
 extern const Policy policies[NPOLICIES];
-/* the policy with this name, or NULL */
-const Policy *policy_find(const char *name);
 
 #endif

@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <stdio.h>
-#include <string.h>
 
 const NamedShape model_sizes[NSIZES] = {
 	/*            vocab  context  d_model  d_ff  layers heads theta */
@@ -13,14 +12,6 @@ const NamedShape model_sizes[NSIZES] = {
 	{ "2.7B",   { 10000, 512,     2560,   10240, 32,    32,   10000 } },
 	{ "10B",    { 10000, 512,     4608,   12288, 50,    36,   10000 } },
 };
-
-const Shape *shape_find(const char *name)
-{
-	for (int i = 0; i < NSIZES; i++)
-		if (strcmp(model_sizes[i].name, name) == 0)
-			return &model_sizes[i].shape;
-	return NULL;
-}
 
 const char *shape_error(const Shape *s)
 {

@@ -21,8 +21,6 @@ enum { SIZE_SMALL, SIZE_MEDIUM, SIZE_LARGE, SIZE_XL, SIZE_2_7B, SIZE_10B,
 #define SIZES "small|medium|large|xl|2.7B|10B"
 /* in the order of SIZES, at the course's vocabulary and context */
 extern const NamedShape model_sizes[NSIZES];
-/* the shape of the size with this name, or NULL */
-const Shape *shape_find(const char *name);
 
 /* per block, in this order; the blocks follow the embedding, then come ln_final
  * and lm_head */
