@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "base/table.h"
-#include "bench/launch.h"
+#include "bench/group.h"
 
 long harness_seed = 1;
 static const char *out;
@@ -191,7 +191,7 @@ static bool run_planned(const Sweep *s, const Planned *p, Table *t,
 {
 	Row row = row_new(columns, p->cells);
 	row.ranks = s->ranks ? s->ranks(p->config) : 1;
-	Outcome o = launch(row.ranks, s->limit_s, run_rank,
+	Outcome o = group_run(row.ranks, s->limit_s, run_rank,
 		&(Job){ s, p->config, &row });
 	if (o.end == FAILED) {
 		char *name = need(strdup(p->cells)), rank[24] = "";

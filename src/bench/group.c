@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "bench/launch.h"
+#include "bench/group.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -167,7 +167,7 @@ static char *join_lines(const Member *first, const Member *other)
 	free(b);
 	return lines;
 }
-Outcome launch(int ranks, int limit_s,
+Outcome group_run(int ranks, int limit_s,
 	void (*body)(void *arg, int rank, FILE *to), void *arg)
 {
 	Member members[MOST_RANKS] = { 0 };

@@ -1,7 +1,7 @@
-/* launch.h: a group of processes that work together: what they write, and how
+/* group.h: a group of processes that work together: what they write, and how
  * they end */
-#ifndef BENCH_LAUNCH_H
-#define BENCH_LAUNCH_H
+#ifndef BENCH_GROUP_H
+#define BENCH_GROUP_H
 
 #include <stdio.h>
 
@@ -21,7 +21,7 @@ typedef struct Outcome {
 /* calls body(arg, rank, to) in `ranks` processes and waits for them. They end
  * well if each writes a line and exits with 0. At the first that does not, or
  * after limit_s seconds (0: never), all are killed */
-Outcome launch(int ranks, int limit_s,
+Outcome group_run(int ranks, int limit_s,
 	void (*body)(void *arg, int rank, FILE *to), void *arg);
 
 #endif
