@@ -32,15 +32,13 @@ struct Plan {
 	Planned *planned;
 };
 
-void plan_add(Plan *plan, const void *config)
+void plan_copy(Plan *plan, const void *config, size_t size)
 {
-	const Sweep *s = plan->sweep;
 	plan->planned = need(realloc(plan->planned,
 		(plan->n + 1) * sizeof *plan->planned));
 	Planned *p = &plan->planned[plan->n++];
-	p->config = need(malloc(s->config_size));
-	memcpy(p->config, config, s->config_size);
-	p->cells = key_cells(s->keys, config);
+	p->config = memcpy(need(malloc(size)), config, size);
+	p->cells = key_cells(plan->sweep->keys, config);
 }
 
 static void plan_free(Plan *plan)

@@ -8,14 +8,16 @@
 #include "device/device.h"
 
 typedef struct Plan Plan;
-/* one more configuration; it is copied, the texts that it points at are not */
-void plan_add(Plan *plan, const void *config);
+/* plan_add(plan, &(Config){ ... }): one more configuration, of the type whose
+ * fields are the sweep's keys; it is copied, what it points at is not */
+#define plan_add(plan, ...) \
+	plan_copy(plan, __VA_ARGS__, sizeof *(__VA_ARGS__))
+void plan_copy(Plan *plan, const void *config, size_t size);
 
 /* one table that the program can make */
 typedef struct Sweep {
 	const char *name;         /* --sweep NAME; NULL ends a list of sweeps */
 	const Key *keys;          /* columns that name a configuration: its fields */
-	size_t config_size;       /* sizeof that struct */
 	const char *values;       /* "fwd_ms fwd_sd_ms": columns that run() fills;
 	                           * the harness adds a last one, status */
 	void (*plan)(Plan *plan);

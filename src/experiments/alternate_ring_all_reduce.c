@@ -86,7 +86,7 @@ static void run_ring(Row *row, const void *config)
 	cluster_free(&c);
 }
 static const Sweep sweeps[] = {
-	{ .name = "rings", .keys = ring_keys, .config_size = sizeof(Ring),
+	{ .name = "rings", .keys = ring_keys,
 		.values = "ring_steps ring_nbytes ring_counted ring_differ "
 			"alternate_steps alternate_nbytes alternate_counted "
 			"alternate_differ", .plan = plan_rings, .run = run_ring },

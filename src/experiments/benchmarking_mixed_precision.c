@@ -251,14 +251,13 @@ static void run_speed(Row *row, const void *config)
 	row_set(row, "loss", "%.6f", s.loss);
 }
 static const Sweep sweeps[] = {
-	{ .name = "speed", .keys = speed_keys, .config_size = sizeof(ModelConfig),
+	{ .name = "speed", .keys = speed_keys,
 	  .values = "fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms step_ms step_sd_ms peak_MiB "
 	  "loss", .plan = plan_speed, .run = run_speed },
-	{ .name = "types", .keys = type_keys, .config_size = sizeof(Named),
+	{ .name = "types", .keys = type_keys,
 	  .values = "tensor fp32 fp32_fits bf16 bf16_fits fp16 fp16_fits "
 	  "pytorch_bf16 pytorch_fp16", .plan = plan_types, .run = run_types },
 	{ .name = "layernorm", .keys = layernorm_keys,
-	  .config_size = sizeof(Config),
 	  .values = "ordinary large offset tiny one_rounding",
 	  .plan = plan_layernorm, .run = run_layernorm },
 	{ 0 }

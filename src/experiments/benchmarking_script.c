@@ -487,18 +487,18 @@ static void run_forward(Row *row, const void *config)
 	" peak_MiB loss kernels"
 
 static const Sweep sweeps[] = {
-	{ .name = "sizes", .keys = keys, .config_size = sizeof(Config),
+	{ .name = "sizes", .keys = keys,
 		.values = VALUES, .plan = plan_sizes, .run = run_sizes },
-	{ .name = "forward", .keys = keys, .config_size = sizeof(Config),
+	{ .name = "forward", .keys = keys,
 		.values = VALUES, .plan = plan_forward, .run = run_forward },
-	{ .name = "warmup", .keys = warmup_keys, .config_size = sizeof(Config),
+	{ .name = "warmup", .keys = warmup_keys,
 		.values = STATS("step") " first_ms",
 		.plan = plan_warmup, .run = run_warmup },
-	{ .name = "split", .keys = split_keys, .config_size = sizeof(Config),
+	{ .name = "split", .keys = split_keys,
 		.values = "linear_ms attention_ms elementwise_ms optimizer_ms event_ms "
 			"step_ms linear_GFLOP attention_GFLOP parameters",
 		.plan = plan_split, .run = run_split },
-	{ .name = "steps", .keys = start_keys, .config_size = sizeof(Start),
+	{ .name = "steps", .keys = start_keys,
 		.values = "step open_ms threads_ms choice_ms library_ms alloc_ms "
 			"fwd_ms bwd_ms opt_ms step_ms faults faults_ms",
 		.plan = plan_steps, .run = run_steps },

@@ -201,14 +201,13 @@ static void run_batch(Row *row, const void *config)
 	row_set(row, "links_y", "%ld", links_y);
 }
 static const Sweep sweeps[] = {
-	{ .name = "memory", .keys = item_keys, .config_size = sizeof(Item),
+	{ .name = "memory", .keys = item_keys,
 		.values = "parameters nbytes GB GiB gpus",
 		.plan = plan_memory, .run = run_memory },
 	{ .name = "sharded", .keys = sequence_keys,
-		.config_size = sizeof(Sequence),
 		.values = "whole_GB N device_GB one_less_GB",
 		.plan = plan_sharded, .run = run_sharded },
-	{ .name = "batch", .keys = mesh_keys, .config_size = sizeof(Mesh),
+	{ .name = "batch", .keys = mesh_keys,
 		.values = "overlapped summed ring_overlapped ring_summed x_nbytes "
 			"x_counted y_nbytes y_counted TFLOPs GBps d_ff links_x links_y",
 		.plan = plan_batch, .run = run_batch },

@@ -78,7 +78,7 @@ static void plan(Plan *plan)
 }
 
 static const Sweep sweeps[] = {
-	{ .name = "speed", .keys = keys, .config_size = sizeof(Config),
+	{ .name = "speed", .keys = keys,
 		.values = "sgemm_GFlops layer_GFlops step_GFLOP fwd_ms bwd_ms "
 			"rate_GFlops fraction peak_MiB derived_MiB",
 		.plan = plan, .run = run },

@@ -171,10 +171,10 @@ static void run_timeline(Row *row, const void *config)
 static const Key keys[] = { MODEL_KEYS, { 0 } };
 
 static const Sweep sweeps[] = {
-	{ .name = "boxes", .keys = keys, .config_size = sizeof(ModelConfig),
+	{ .name = "boxes", .keys = keys,
 		.values = "box depth start_ms width_ms fraction calls stack",
 		.plan = plan, .run = run },
-	{ .name = "timeline", .keys = keys, .config_size = sizeof(ModelConfig),
+	{ .name = "timeline", .keys = keys,
 		.values = "depth range start_ms end_ms",
 		.plan = plan, .run = run_timeline },
 	{ 0 }

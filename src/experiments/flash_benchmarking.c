@@ -265,16 +265,16 @@ static void run_model(Row *row, const void *config)
 }
 
 static const Sweep sweeps[] = {
-	{ .name = "grid", .keys = keys, .config_size = sizeof(Config),
+	{ .name = "grid", .keys = keys,
 		.values = VALUES, .plan = plan, .run = run },
-	{ .name = "tiles", .keys = keys, .config_size = sizeof(Config),
+	{ .name = "tiles", .keys = keys,
 		.values = "m64_ms multi_warpgroup_ms split_kv_ms chosen_ms",
 		.plan = plan_tilings, .run = run_tilings },
-	{ .name = "peers", .keys = peer_keys, .config_size = sizeof(Config),
+	{ .name = "peers", .keys = peer_keys,
 		.values = VALUES, .plan = plan_peers, .run = run_peers },
-	{ .name = "errors", .keys = dtype_keys, .config_size = sizeof(Config),
+	{ .name = "errors", .keys = dtype_keys,
 		.values = ERRORS, .plan = plan_errors, .run = run_errors },
-	{ .name = "model", .keys = model_keys, .config_size = sizeof(Trained),
+	{ .name = "model", .keys = model_keys,
 		.values = "fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms step_ms step_sd_ms "
 			"peak_MiB", .plan = plan_model, .run = run_model },
 	{ 0 }

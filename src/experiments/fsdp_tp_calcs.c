@@ -132,15 +132,14 @@ static void run_schedule(Row *row, const void *config)
 }
 
 static const Sweep sweeps[] = {
-	{ .name = "bounds", .keys = bound_keys, .config_size = sizeof(Config),
+	{ .name = "bounds", .keys = bound_keys,
 		.values = SETTING_VALUES " bound bound_X bound_Y N X Y compute_ms "
 			"send_ms", .plan = plan_bounds, .run = run_bound },
-	{ .name = "region", .keys = region_keys, .config_size = sizeof(Config),
+	{ .name = "region", .keys = region_keys,
 		.values = SETTING_VALUES " X Y_overlapped Y_summed "
 			"Y_of_most_overlapped Y_of_most_summed",
 		.plan = plan_region, .run = run_region },
-	{ .name = "schedule", .keys = schedule_keys,
-		.config_size = sizeof(Schedule), .values = SCHEDULE_VALUES,
+	{ .name = "schedule", .keys = schedule_keys, .values = SCHEDULE_VALUES,
 		.plan = plan_schedules, .run = run_schedule },
 	{ 0 }
 };

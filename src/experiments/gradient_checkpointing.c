@@ -72,7 +72,7 @@ static void run(Row *row, const void *config)
 }
 
 static const Sweep sweeps[] = {
-	{ .name = "blocks", .keys = keys, .config_size = sizeof(Config),
+	{ .name = "blocks", .keys = keys,
 		.values = "fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms step_ms step_sd_ms "
 			"peak_MiB derived_MiB workspace_MiB loss",
 		.plan = plan, .run = run },

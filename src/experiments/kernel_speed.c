@@ -446,7 +446,7 @@ static void run(Row *row, const void *config)
 	}
 }
 static const Sweep sweeps[] = {
-	{ .name = "operations", .keys = keys, .config_size = sizeof(Config),
+	{ .name = "operations", .keys = keys,
 		.values = "op path bytes copy_us us sd_us min_us GBps fraction error "
 			"sets kernels copy_GBps", .plan = plan, .run = run },
 	{ 0 }

@@ -315,9 +315,9 @@ static void run_model(Row *row, const void *config)
 	row_set(row, "loss", "%.6f", s.loss);
 }
 static const Sweep sweeps[] = {
-	{ .name = "norms", .keys = norm_keys, .config_size = sizeof(Shaped),
+	{ .name = "norms", .keys = norm_keys,
 		.values = NORM_VALUES, .plan = plan_norms, .run = run_norms },
-	{ .name = "model", .keys = model_keys, .config_size = sizeof(Config),
+	{ .name = "model", .keys = model_keys,
 		.values = "fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms peak_MiB loss",
 		.plan = plan_models, .run = run_model },
 	{ 0 }

@@ -138,7 +138,7 @@ static void plan(Plan *plan)
 }
 
 static const Sweep sweeps[] = {
-	{ .name = "curve", .keys = keys, .config_size = sizeof(Config),
+	{ .name = "curve", .keys = keys,
 		.values = "step train_nats held_out_nats step_ms bytes parameters "
 			"uniform_nats unigram_nats bigram_nats bigram_bound_nats sample",
 		.plan = plan, .run = run },

@@ -419,17 +419,17 @@ static void run_overhead(Row *row, const void *config)
 static const Key keys[] = { MODEL_KEYS, { 0 } };
 
 static const Sweep sweeps[] = {
-	{ .name = "ranges", .keys = keys, .config_size = sizeof(ModelConfig),
+	{ .name = "ranges", .keys = keys,
 		.values = "range activities kernels unprofiled_ms profiled_ms event_ms "
 			"busy_ms projected_ms busy_fraction " CLASSES,
 		.plan = plan, .run = run_ranges },
-	{ .name = "kernels", .keys = keys, .config_size = sizeof(ModelConfig),
+	{ .name = "kernels", .keys = keys,
 		.values = "range rank kernel class fraction total_ms calls mean_us "
 			"min_us max_us", .plan = plan_kernels, .run = run_kernels },
-	{ .name = "timeline", .keys = keys, .config_size = sizeof(ModelConfig),
+	{ .name = "timeline", .keys = keys,
 		.values = "lane kind name start_us end_us",
 		.plan = plan_shown, .run = run_timeline },
-	{ .name = "overhead", .keys = cost_keys, .config_size = sizeof(Cost),
+	{ .name = "overhead", .keys = cost_keys,
 		.values = "count each_ns", .plan = plan_overhead, .run = run_overhead },
 	{ 0 }
 };

@@ -106,15 +106,14 @@ static void run_schedule(Row *row, const void *config)
 }
 
 const Sweep one_axis_sweeps[] = {
-	{ .name = "bounds", .keys = bound_keys, .config_size = sizeof(Config),
+	{ .name = "bounds", .keys = bound_keys,
 		.values = SETTING_VALUES " bound N compute_ms send_ms "
 			"next_compute_ms next_send_ms",
 		.plan = plan_bounds, .run = run_bound },
-	{ .name = "curve", .keys = curve_keys, .config_size = sizeof(Config),
+	{ .name = "curve", .keys = curve_keys,
 		.values = SETTING_VALUES " compute_ms send_ms",
 		.plan = plan_curve, .run = run_curve },
-	{ .name = "schedule", .keys = schedule_keys,
-		.config_size = sizeof(Schedule), .values = SCHEDULE_VALUES,
+	{ .name = "schedule", .keys = schedule_keys, .values = SCHEDULE_VALUES,
 		.plan = plan_schedules, .run = run_schedule },
 	{ 0 }
 };

@@ -229,7 +229,7 @@ static void run(Row *row, const void *config)
 	((const Quantity *)config)->measure(row);
 }
 static const Sweep sweeps[] = {
-	{ .name = "peaks", .keys = keys, .config_size = sizeof(Quantity),
+	{ .name = "peaks", .keys = keys,
 		.values = "value unit sd min max runs detail",
 		.plan = plan, .run = run },
 	{ 0 }

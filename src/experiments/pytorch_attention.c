@@ -220,10 +220,10 @@ static void run_failing(Row *row, const void *config)
 }
 
 static const Sweep sweeps[] = {
-	{ .name = "passes", .keys = keys, .config_size = sizeof(Config),
+	{ .name = "passes", .keys = keys,
 		.values = "pass ms sd_ms min_ms before_MiB derived_MiB peak_MiB",
 		.plan = plan, .run = run },
-	{ .name = "failing", .keys = failing_keys, .config_size = sizeof(Config),
+	{ .name = "failing", .keys = failing_keys,
 		.values = "n order tensor category derived_MiB MiB total_MiB free_MiB",
 		.plan = plan_failing, .run = run_failing },
 	{ 0 }

@@ -112,7 +112,7 @@ static void run(Row *row, const void *config)
 }
 
 static const Sweep sweeps[] = {
-	{ .name = "step", .keys = keys, .config_size = sizeof(Config),
+	{ .name = "step", .keys = keys,
 		.values = "fwd_only_ms fwd_ms bwd_ms opt_ms step_ms step_sd_ms "
 			"peak_MiB loss", .plan = plan, .run = run },
 	{ 0 }

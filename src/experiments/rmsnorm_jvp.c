@@ -163,10 +163,10 @@ static void run_best(Row *row, const void *config)
 	row_set(row, "dg_error", "%.2e", best.dg);
 }
 static const Sweep sweeps[] = {
-	{ .name = "steps", .keys = keys, .config_size = sizeof(Config),
+	{ .name = "steps", .keys = keys,
 	  .values = "dx_error dg_error truncation rounding",
 	  .plan = plan_steps, .run = run_step },
-	{ .name = "best", .keys = width_keys, .config_size = sizeof(Config),
+	{ .name = "best", .keys = width_keys,
 	  .values = "best_step predicted_step dx_error predicted_error dg_error",
 	  .plan = plan_best, .run = run_best },
 	{ 0 }

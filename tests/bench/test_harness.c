@@ -140,14 +140,14 @@ static void run_many(Row *row, const void *config)
 	}
 }
 static const Sweep sweeps[] = {
-	{ .name = "cases", .keys = outcome_keys, .config_size = sizeof(Outcome),
+	{ .name = "cases", .keys = outcome_keys,
 		.values = "x_ms", .plan = plan, .run = run },
-	{ .name = "kinds", .keys = kind_keys, .config_size = sizeof(Kinds),
+	{ .name = "kinds", .keys = kind_keys,
 		.values = "y", .plan = plan_kinds, .run = run_kinds },
-	{ .name = "groups", .keys = group_keys, .config_size = sizeof(Group),
+	{ .name = "groups", .keys = group_keys,
 		.values = "rank_of", .plan = plan_groups, .run = run_group,
 		.ranks = ranks_of, .limit_s = 1 },
-	{ .name = "many", .keys = many_keys, .config_size = sizeof(Many),
+	{ .name = "many", .keys = many_keys,
 		.values = "row", .plan = plan_many, .run = run_many },
 	{ 0 }
 };
