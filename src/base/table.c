@@ -142,10 +142,13 @@ static void save(const Table *t, bool complete)
 	for (int i = 0; i < t->nrows; i++)
 		fprintf(f, "%s\n", t->rows[i]);
 	const struct timespec zero[2] = { { 0, 0 }, { 0, 0 } };
-	if (fflush(f) != 0 || (!complete && futimens(fileno(f), zero) != 0)
-		|| fclose(f) != 0
-	    || rename(temporary, t->path) != 0)
-		die("cannot write %s: %s", t->path, strerror(errno));
+	bool written = fflush(f) == 0 && !ferror(f)
+		&& (complete || futimens(fileno(f), zero) == 0);
+	if (fclose(f) != 0 || !written || rename(temporary, t->path) != 0) {
+		int why = errno;
+		unlink(temporary);
+		die("cannot write %s: %s", t->path, strerror(why));
+	}
 	free(temporary);
 }
 static bool volatile_key(const char *key)

@@ -85,7 +85,6 @@ static int time_left(long end_ms)
 	long left = end_ms - now_ms();
 	return end_ms == 0 ? -1 : left > 0 ? (int)left : 0;
 }
-
 /* the first member that ended badly, or has not ended in time; NULL: none */
 static Member *watch(Member *members, int ranks, int limit_s)
 {
@@ -125,7 +124,6 @@ static Member *end_group(Member *members, int ranks, Member *bad)
 	}
 	return bad;
 }
-
 static End judge(const Member *m, int limit_s, char *how, size_t size)
 {
 	if (exited_with(m, EXIT_OUT_OF_MEMORY) && m->n > 0)

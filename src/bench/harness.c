@@ -77,7 +77,7 @@ static void find_place(const char *name)
 	close(ends[0]);
 	waitpid(child, NULL, 0);
 }
-static Row *current;
+static Row *current;             /* of this process, a rank */
 
 static void set_oom(Row *row, const char *why)
 {
@@ -96,7 +96,6 @@ static void end_as_oom(size_t need, size_t have, const char *what)
 	row_emit(current);
 	_exit(EXIT_OUT_OF_MEMORY);
 }
-
 Device *harness_device(void)
 {
 	Device *d = device_open(place.backend);
@@ -182,7 +181,6 @@ static void run_rank(void *arg, int rank, FILE *to)
 	job->sweep->run(current, job->config);
 	row_end(current);
 }
-
 /* returns whether the configuration has its rows now */
 static bool run_planned(const Sweep *s, const Planned *p, Table *t,
 	const char *columns)

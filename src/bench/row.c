@@ -53,7 +53,6 @@ static void write_key(FILE *to, const Key *key, const void *field)
 		fputs(*(const bool *)field ? "yes" : "no", to);
 	}
 }
-
 char *key_cells(const Key *keys, const void *config)
 {
 	char *cells;

@@ -1,5 +1,5 @@
 /* bounds.h: what the programs about parallel feed-forward layers share: the
- * machines, their options, and the search for the largest number of devices */
+ * machines, their options, when a pass is compute-bound, and small layers */
 #ifndef EXPERIMENTS_BOUNDS_H
 #define EXPERIMENTS_BOUNDS_H
 

@@ -4,10 +4,12 @@
 #include <stddef.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -146,7 +148,7 @@ static const Sweep sweeps[] = {
 		.values = "y", .plan = plan_kinds, .run = run_kinds },
 	{ .name = "groups", .keys = group_keys,
 		.values = "rank_of", .plan = plan_groups, .run = run_group,
-		.ranks = ranks_of, .limit_s = 1 },
+		.ranks = ranks_of, .limit_s = 2 },
 	{ .name = "many", .keys = many_keys,
 		.values = "row", .plan = plan_many, .run = run_many },
 	{ 0 }
@@ -267,7 +269,7 @@ static void expect_group(long ranks)
 	expect(table_path, "\n%ld\tkilled\t-\toom: %sthe kernel ended the process\n",
 		ranks, rank);
 	expect(said_path, "'%ld exit' failed (%sexit status 3)\n", ranks, rank);
-	expect(said_path, "'%ld hangs' failed (%smore than 1 s)\n", ranks, rank);
+	expect(said_path, "'%ld hangs' failed (%smore than 2 s)\n", ranks, rank);
 	expect(said_path, "'%ld no row' failed (%sno row)\n", ranks, rank);
 }
 
@@ -340,6 +342,30 @@ static void killed_runs_are_resumed(void **state)
 	free(resumed);
 	free(undisturbed);
 }
+static void run_in_little_room(void *nbytes)
+{
+	rlim_t most = *(const rlim_t *)nbytes;
+	signal(SIGXFSZ, SIG_IGN);
+	if (setrlimit(RLIMIT_FSIZE, &(struct rlimit){ most, most }) != 0)
+		abort();
+	exit(run_trial("many"));
+}
+
+static void full_disks_keep_whole_configurations(void **state)
+{
+	(void)state;
+	char pattern[80];
+	glob_t left;
+	unlink(table_path);
+	snprintf(pattern, sizeof pattern, "%s/t.tsv.*", folder);
+	for (rlim_t most = 100; most < 4000; most += 700) {
+		assert_int_equal(exit_status(run_in_little_room, &most), 1);
+		assert_false(expect_whole(read_file(table_path)));
+		assert_int_equal(glob(pattern, 0, NULL, &left), GLOB_NOMATCH);
+	}
+	assert_int_equal(run_trial("many"), 0);
+	assert_true(expect_whole(read_file(table_path)));
+}
 
 int main(void)
 {
@@ -355,6 +381,7 @@ int main(void)
 		cmocka_unit_test(bad_options_exit_2),
 		cmocka_unit_test(groups_end_together),
 		cmocka_unit_test(killed_runs_are_resumed),
+		cmocka_unit_test(full_disks_keep_whole_configurations),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
