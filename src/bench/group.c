@@ -29,6 +29,7 @@ static void fork_member(Member *m, pid_t leader, int rank,
 	void (*body)(void *arg, int rank, FILE *to), void *arg)
 {
 	int ends[2];
+	pid_t parent = getpid();
 	fflush(NULL);
 	if (pipe2(ends, O_CLOEXEC) != 0)
 		die("pipe: %s", strerror(errno));
@@ -37,6 +38,8 @@ static void fork_member(Member *m, pid_t leader, int rank,
 		die("fork: %s", strerror(errno));
 	if (m->pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != parent)
+			_exit(1);                       /* it died before */
 		setpgid(0, leader);
 		close(ends[0]);
 		body(arg, rank, need(fdopen(ends[1], "w")));

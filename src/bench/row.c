@@ -11,7 +11,7 @@
 
 static void write_choice(FILE *to, const char *choices, int index)
 {
-	assert(index >= 0);
+	assert(index >= 0 && *choices);
 	for (; index > 0; index--) {
 		choices += strcspn(choices, "|");
 		assert(*choices == '|');
@@ -47,6 +47,7 @@ static void write_key(FILE *to, const Key *key, const void *field)
 		fprintf(to, "%ld", *(const long *)field);
 		break;
 	case KEY_REAL:
+		assert(*key->form);
 		fprintf(to, key->form, *(const double *)field);
 		break;
 	case KEY_BOOL:
