@@ -103,10 +103,12 @@ build/L/stamp: writeup.nw
 build/L/src/% build/L/tests/%: build/L/stamp ;
 .PRECIOUS: build/L/src/% build/L/tests/%
 SHARED := $(if $(SANITIZE),,$(B)/libsystems.so)
-$(B)/libsystems.so: $(OBJECTS_f32) src/ops/exports.map
+OBJECTS_shared := $(filter-out $(B)/f32/src/bench/% \
+	$(B)/f32/src/experiments/%,$(OBJECTS_f32))
+$(B)/libsystems.so: $(OBJECTS_shared) src/ops/exports.map
 	@echo "  link  $@"; mkdir -p $(@D)
 	@$(CC) $(OPTIMIZE) -fopenmp -shared -Wl,--version-script=src/ops/exports.map \
-		-o $@ $(OBJECTS_f32) $(LDLIBS)
+		-o $@ $(OBJECTS_shared) $(LDLIBS)
 F64_PROGRAMS += tests/ops/test_gradients
 F64_PROGRAMS += tests/model/test_model
 F64_PROGRAMS += tests/model/test_toy tests/ops/test_toy

@@ -14,6 +14,7 @@ typedef enum { FP32, BF16, FP16, FP64, TF32, NTYPES } Type;
 typedef struct Format { int exponent_bits, fraction_bits; } Format;
 
 extern const char *const type_names[NTYPES];
+#define TYPES "fp32|bf16|fp16|fp64|tf32"  /* the same, in order */
 extern const Format type_formats[NTYPES];
 
 size_t type_size(Type t);                 /* bytes of one element as stored */

@@ -56,11 +56,6 @@ Table *table_new(const char *path, const char *columns, int nkeys)
 	return t;
 }
 
-int table_columns(const Table *t)
-{
-	return t->ncolumns;
-}
-
 void table_wide(Table *t)
 {
 	t->wide = true;
@@ -270,10 +265,15 @@ int table_resume(Table *t, bool adopt)
 	free(text);
 	return t->nrows;
 }
-void table_append(Table *t, const char *cells)
+void table_append(Table *t, const char *rows)
 {
-	assert(count_cells(cells) == t->ncolumns && strchr(cells, '\n') == NULL);
-	add_row(t, cells, strlen(cells));
+	for (const char *end; (end = strchr(rows, '\n')); rows = end + 1) {
+		char *row = need(strndup(rows, end - rows));
+		assert(count_cells(row) == t->ncolumns);
+		add_row(t, row, strlen(row));
+		free(row);
+	}
+	assert(*rows == '\0');
 	save(t, false);
 }
 

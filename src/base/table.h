@@ -23,10 +23,9 @@ void   table_meta(Table *t, const char *key, const char *format,
 int  table_resume(Table *t, bool adopt);
 /* keys: the key cells, separated by tabs */
 bool table_has(const Table *t, const char *keys);
-/* one row, cells separated by tabs */
-void table_append(Table *t, const char *cells);
+/* rows, each ended by a newline, cells separated by tabs: all or none */
+void table_append(Table *t, const char *rows);
 /* frees t; complete: the file has all its rows and says so */
 void table_close(Table *t, bool complete);
-int  table_columns(const Table *t);
 
 #endif

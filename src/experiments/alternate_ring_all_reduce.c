@@ -1,5 +1,5 @@
 #include "experiments/cluster.h"
-#include "experiments/harness.h"
+#include "bench/harness.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -16,6 +16,9 @@ static const Option options[] = {
 	{ 0 }
 };
 
+typedef struct Ring { long N, elements; } Ring;
+static const Key ring_keys[] = { KEY(Ring, N), KEY(Ring, elements), { 0 } };
+
 static void plan_rings(Plan *plan)
 {
 	static const long N[] = { 1, 2, 3, 4, 8, 16, 64 }, n[] = { 6720, 1000 };
@@ -25,8 +28,8 @@ static void plan_rings(Plan *plan)
 			elements);
 	for (int j = 0; j < (elements ? 1 : 2); j++)
 		for (int i = 0; i < (devices ? 1 : 7); i++)
-			plan_add(plan, "%ld\t%ld", devices ? devices : N[i],
-				elements ? elements : n[j]);
+			plan_add(plan, &(Ring){ devices ? devices : N[i],
+				elements ? elements : n[j] });
 }
 typedef void Collective(Cluster *c, Axis axis, Part *part);
 
@@ -60,9 +63,10 @@ static size_t try_ring(Cluster *c, Collective *all_reduce, size_t n)
 	free(part);
 	return differ;
 }
-static void run_ring(Row *row)
+static void run_ring(Row *row, const void *config)
 {
-	size_t N = row_int(row, "N"), n = row_int(row, "elements");
+	const Ring *ring = config;
+	size_t N = ring->N, n = ring->elements;
 	double S = 2.0 * n;
 	Cluster *c = cluster_new(N, 1, 2);
 	size_t differ = try_ring(c, ring_all_reduce, n);
@@ -81,18 +85,16 @@ static void run_ring(Row *row)
 	row_set(row, "alternate_differ", "%zu", differ);
 	cluster_free(&c);
 }
-int main(int argc, char **argv)
-{
-	const Sweep sweeps[] = {
-		{ "rings", "N elements", "ring_steps ring_nbytes ring_counted "
-			"ring_differ alternate_steps alternate_nbytes alternate_counted "
-			"alternate_differ", plan_rings, run_ring },
-		{ 0 }
-	};
-	const Experiment experiment = {
-		.name = "alternate_ring_all_reduce", .options = options,
-		.about = "two ways to sum arrays round a ring, step by step",
-		.sweeps = sweeps, .scale = cluster_scale, .cpu_only = true,
-	};
-	return harness_main(&experiment, argc, argv);
-}
+static const Sweep sweeps[] = {
+	{ .name = "rings", .keys = ring_keys,
+		.values = "ring_steps ring_nbytes ring_counted ring_differ "
+			"alternate_steps alternate_nbytes alternate_counted "
+			"alternate_differ", .plan = plan_rings, .run = run_ring },
+	{ 0 }
+};
+
+const Experiment experiment = {
+	.name = "alternate_ring_all_reduce", .options = options,
+	.about = "two ways to sum arrays round a ring, step by step",
+	.sweeps = sweeps, .cpu_scale = CLUSTER_SCALE, .cpu_only = true,
+};

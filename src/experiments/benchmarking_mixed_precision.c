@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "experiments/harness.h"
+#include "bench/training.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -9,7 +9,6 @@
 
 #include "base/error.h"
 #include "base/random.h"
-#include "experiments/step.h"
 #include "model/toy.h"
 #include "ops/array.h"
 #include "ops/cpu/cpu.h"
@@ -61,9 +60,12 @@ static int ask_pytorch(PeerTypes types)
 		}
 	return WEXITSTATUS(pclose(answer));
 }
+typedef struct Named { const char *model; } Named;
+static const Key type_keys[] = { KEY(Named, model), { 0 } };
+
 static void plan_types(Plan *plan)
 {
-	plan_add(plan, "toy");
+	plan_add(plan, &(Named){ "toy" });
 }
 
 static void set_types(Row *row, Toy *const toys[3], int which)
@@ -78,8 +80,9 @@ static void set_types(Row *row, Toy *const toys[3], int which)
 	}
 }
 
-static void run_types(Row *row)
+static void run_types(Row *row, const void *config)
 {
+	(void)config;
 	Device *device = harness_device();
 	Toy *toys[3];
 	for (int p = 0; p < 3; p++) {
@@ -193,48 +196,51 @@ static double output_error(Type t, int narrow, const struct Case *c)
 	}
 	return sqrt(error / size);
 }
+typedef struct Config {
+	Type type;
+	const char *narrow;
+	int steps;                       /* a bit for each that is narrow */
+} Config;
+static const Key layernorm_keys[] = { KEY(Config, type, TYPES),
+	KEY(Config, narrow), { 0 } };
+
 static void plan_layernorm(Plan *plan)
 {
-	for (int i = 0; i < NARRANGEMENTS; i++)
-		plan_add(plan, "fp16\t%s", arrangements[i].name);
-	for (int i = 0; i < NARRANGEMENTS; i++)
-		plan_add(plan, "bf16\t%s", arrangements[i].name);
+	static const Type types[] = { FP16, BF16 };
+	for (int t = 0; t < 2; t++)
+		for (int i = 0; i < NARRANGEMENTS; i++)
+			plan_add(plan, &(Config){ types[t], arrangements[i].name,
+				arrangements[i].narrow });
 }
 
-static void run_layernorm(Row *row)
+static void run_layernorm(Row *row, const void *config)
 {
-	Type t = strcmp(row_text(row, "type"), "fp16") == 0 ? FP16 : BF16;
-	int k = 0;
-	while (strcmp(arrangements[k].name, row_text(row, "narrow")) != 0)
-		k++;
+	const Config *c = config;
 	for (int i = 0; i < 4; i++) {
-		double error = output_error(t, arrangements[k].narrow, &cases[i]);
+		double error = output_error(c->type, c->steps, &cases[i]);
 		row_set(row, cases[i].column, isnan(error) ? "nan" : "%.2e", error);
 	}
-	row_set(row, "one_rounding", "%.10g", type_spacing(t, 1) / 2);
+	row_set(row, "one_rounding", "%.10g", type_spacing(c->type, 1) / 2);
 }
-static const char *scale(void)
-{
-	return harness_on_gpu() ? "course" : SCALED;
-}
+static const Key speed_keys[] = { KEY(ModelConfig, size, SIZES),
+	KEY(ModelConfig, context), KEY(ModelConfig, precision, PRECISIONS), { 0 } };
 
 static void plan_speed(Plan *plan)
 {
 	bool gpu = harness_on_gpu();
 	for (int i = 0; i < studied_sizes(); i++)
 		for (int p = 0; p < NPOLICIES; p++)
-			plan_add(plan, "%s\t%d\t%s", model_sizes[i].name,
-				gpu ? 512 : 512 / SCALE, policies[p].name);
+			plan_add(plan, &(ModelConfig){ i, gpu ? 512 : 512 / SCALE, p, 1 });
 }
 
-static void run_speed(Row *row)
+static void run_speed(Row *row, const void *config)
 {
 	enum { BATCH = 4 };
 	int warmup = harness_on_gpu() ? 5 : 2, steps = harness_on_gpu() ? 10 : 5;
-	const Policy *policy = policy_find(row_text(row, "precision"));
-	Shape shape = row_shape(row);
+	const ModelConfig *c = config;
+	Shape shape = studied_shape(c->size, c->context);
 	Device *device = harness_device();
-	Model *m = model_new(device, &shape, policy, harness_seed);
+	Model *m = model_new(device, &shape, &policies[c->precision], harness_seed);
 	model_fuse(m);
 	Optimizer adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
 	Batch b = batch_random(BATCH, shape.context, shape.vocab, harness_seed);
@@ -246,23 +252,21 @@ static void run_speed(Row *row)
 	row_set(row, "loss", "%.6f", s.loss);
 }
 static const Sweep sweeps[] = {
-	{ "speed", "size context precision", "fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms "
-	  "step_ms step_sd_ms peak_MiB loss", plan_speed, run_speed },
-	{ "types", "model", "tensor fp32 fp32_fits bf16 bf16_fits fp16 fp16_fits "
-	  "pytorch_bf16 pytorch_fp16",
-	  plan_types, run_types },
-	{ "layernorm", "type narrow", "ordinary large offset tiny one_rounding",
-	  plan_layernorm, run_layernorm },
+	{ .name = "speed", .keys = speed_keys,
+	  .values = "fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms step_ms step_sd_ms peak_MiB "
+	  "loss", .plan = plan_speed, .run = run_speed },
+	{ .name = "types", .keys = type_keys,
+	  .values = "tensor fp32 fp32_fits bf16 bf16_fits fp16 fp16_fits "
+	  "pytorch_bf16 pytorch_fp16", .plan = plan_types, .run = run_types },
+	{ .name = "layernorm", .keys = layernorm_keys,
+	  .values = "ordinary large offset tiny one_rounding",
+	  .plan = plan_layernorm, .run = run_layernorm },
 	{ 0 }
 };
 
-int main(int argc, char **argv)
-{
-	const Experiment experiment = {
-		.name = "benchmarking_mixed_precision", .sweeps = sweeps,
-		.about = "steps under each precision policy, and what it does to a toy "
-		         "model and to layer norm",
-		.scale = scale,
-	};
-	return harness_main(&experiment, argc, argv);
-}
+const Experiment experiment = {
+	.name = "benchmarking_mixed_precision", .sweeps = sweeps,
+	.about = "steps under each precision policy, and what it does to a toy "
+	         "model and to layer norm",
+	.cpu_scale = SCALED,
+};

@@ -3,7 +3,6 @@
  * configuration or a sweep */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 
 #include <cblas.h>
@@ -11,8 +10,7 @@
 
 #include "base/error.h"
 #include "base/stats.h"
-#include "experiments/harness.h"
-#include "experiments/step.h"
+#include "bench/training.h"
 
 /* -1 and zeros where the command line says nothing */
 static int size = -1;
@@ -50,16 +48,18 @@ static bool one_model(void)
 		|| given.heads || given.vocab;
 }
 
-/* the name of the one model that the command line gives, or other */
-static const char *size_or(const char *other)
+enum { CUSTOM = NSIZES };
+
+/* the size of the one model that the command line gives, or other */
+static int size_or(int other)
 {
-	return size >= 0 ? model_sizes[size].name : one_model() ? "custom" : other;
+	return size >= 0 ? size : one_model() ? CUSTOM : other;
 }
 
-static Shape choose_shape(const char *name)
+static Shape choose_shape(int which)
 {
-	const Shape *named = shape_find(name);      /* NULL: custom */
-	Shape s = named ? *named : (Shape){ .vocab = 10000, .theta = 10000 };
+	Shape s = which == CUSTOM ? (Shape){ .vocab = 10000, .theta = 10000 }
+		: model_sizes[which].shape;
 	if (!one_model() && !harness_on_gpu())
 		s = scaled_down(s);
 	const struct { long *to, from; } overrides[] = {
@@ -79,25 +79,35 @@ static Shape choose_shape(const char *name)
 			"--layers and --heads)", error);
 	return s;
 }
-static void plan_grid(Plan *plan, const char *precision, int path)
+typedef struct Config {
+	int size;                        /* or CUSTOM */
+	long context, batch;
+	int precision, fusion;
+	long warmup;
+} Config;
+#define SIZES_AND_CUSTOM SIZES "|custom"
+static const Key keys[] = { KEY(Config, size, SIZES_AND_CUSTOM),
+	KEY(Config, context), KEY(Config, batch), KEY(Config, precision, PRECISIONS),
+	KEY(Config, fusion, FUSIONS), { 0 } };
+
+static void plan_grid(Plan *plan, int precision, int path)
 {
-	static const int contexts[] = { 128, 256, 512, 1024 };
+	static const long contexts[] = { 128, 256, 512, 1024 };
 	int scale = harness_on_gpu() ? 1 : SCALE;
 	for (int i = 0; i < studied_sizes(); i++)
 		for (int c = 0; c < 4; c++)
-			plan_add(plan, "%s\t%d\t%ld\t%s\t%s", model_sizes[i].name,
-				contexts[c] / scale, batch, precision, fusion_names[path]);
+			plan_add(plan, &(Config){ i, contexts[c] / scale, batch, precision,
+				path, 0 });
 }
 
 static void plan_one(Plan *plan)
 {
-	const char *name = size_or(NULL);
+	int which = size_or(CUSTOM);
 	/* refuses impossible shapes before anything runs */
-	choose_shape(name);
+	choose_shape(which);
 	if (norm && fusion)
 		usage_error("--norm layernorm has no fused path: give --fusion eager");
-	plan_add(plan, "%s\t%ld\t%ld\t%s\t%s", name, context, batch,
-		policies[precision].name, fusion_names[fusion]);
+	plan_add(plan, &(Config){ which, context, batch, precision, fusion, 0 });
 }
 
 static void plan_sizes(Plan *plan)
@@ -106,41 +116,48 @@ static void plan_sizes(Plan *plan)
 		plan_one(plan);
 	} else if (harness_on_gpu()) {
 		for (int p = 0; p < 4; p++)
-			plan_grid(plan, p / 2 ? "bf16" : "fp32", p % 2);
+			plan_grid(plan, p / 2 ? POLICY_BF16 : POLICY_FP32, p % 2);
 	} else {
-		plan_grid(plan, policies[precision].name, 0);
+		plan_grid(plan, precision, 0);
 	}
 }
 
 /* of the size that does not train: its forward pass fits, and keeps nothing */
 static void plan_forward(Plan *plan)
 {
-	static const int contexts[] = { 128, 256, 512, 1024 };
+	static const long contexts[] = { 128, 256, 512, 1024 };
 	bool gpu = harness_on_gpu();
 	if (one_model())
 		plan_one(plan);
 	for (int c = 0; c < (gpu ? 4 : 3) && !one_model(); c++)
 		for (int p = 0; p <= gpu; p++)
-			plan_add(plan, "%s\t%d\t%ld\t%s\t%s",
-				model_sizes[NTRAINED].name, contexts[c] / (gpu ? 1 : SCALE),
-				batch, policies[p].name, fusion_names[1]);
+			plan_add(plan, &(Config){ NTRAINED, contexts[c] / (gpu ? 1 : SCALE),
+				batch, p, 1, 0 });
 }
+
+static const Key warmup_keys[] = { KEY(Config, size, SIZES_AND_CUSTOM),
+	KEY(Config, context), KEY(Config, warmup), { 0 } };
 
 static void plan_warmup(Plan *plan)
 {
-	static const int counts[] = { 0, 1, 2, 5 };
+	static const long counts[] = { 0, 1, 2, 5 };
 	long T = harness_on_gpu() ? 128 : 128 / SCALE;
 	for (int s = 0; s < (one_model() ? 1 : NTRAINED); s++)
 		for (int i = 0; i < 4; i++)
-			plan_add(plan, "%s\t%ld\t%d", size_or(model_sizes[s].name),
-				one_model() ? context : T, counts[i]);
+			plan_add(plan, &(Config){ .size = size_or(s),
+				.context = one_model() ? context : T, .warmup = counts[i] });
 }
+
+typedef struct Start { int start; } Start;
+enum { COLD, KERNELS_FIRST };
+static const Key start_keys[] = { KEY(Start, start, "cold|kernels first"),
+	{ 0 } };
 
 static void plan_steps(Plan *plan)
 {
-	plan_add(plan, "cold");
+	plan_add(plan, &(Start){ COLD });
 	if (harness_on_gpu())
-		plan_add(plan, "kernels first");
+		plan_add(plan, &(Start){ KERNELS_FIRST });
 }
 static void set_stats(Row *row, const char *phase, Stats s)
 {
@@ -164,19 +181,19 @@ static void set_shape(Row *row, const Shape *s)
 	row_set(row, "parameters", "%zu", shape_count(s));
 }
 
-static void run_sizes(Row *row)
+static void run_sizes(Row *row, const void *config)
 {
-	Shape shape = choose_shape(row_text(row, "size"));
-	size_t B = row_int(row, "batch"), T = row_int(row, "context");
-	shape.context = (long)T;
+	const Config *c = config;
+	Shape shape = choose_shape(c->size);
+	size_t B = c->batch, T = c->context;
+	shape.context = c->context;
 	set_shape(row, &shape);
 	row_set(row, "fwd_GFLOP", "%.4f", forward_flops(&shape, B, T) * 1e-9);
 	Device *device = harness_device();
 	if (8.0 * B * T > device->limit)
 		device->on_oom(8 * B * T, device->limit, "batch");
-	const Policy *policy = policy_find(row_text(row, "precision"));
-	Model *m = model_new(device, &shape, policy, harness_seed);
-	if (strcmp(row_text(row, "fusion"), "fused") == 0) {
+	Model *m = model_new(device, &shape, &policies[c->precision], harness_seed);
+	if (c->fusion) {
 		model_fuse(m);
 		model_set_attention(m, attention == 1);
 	}
@@ -199,7 +216,7 @@ static void run_sizes(Row *row)
 }
 static Shape swept_shape(void)
 {
-	Shape s = choose_shape(size_or("medium"));
+	Shape s = choose_shape(size_or(SIZE_MEDIUM));
 	s.context = one_model() ? context : harness_on_gpu() ? 512 : 128;
 	return s;
 }
@@ -245,10 +262,10 @@ static void time_start(Device *device, double *threads_ms, double *library_ms)
 			omp_get_max_threads());
 }
 
-static void run_steps(Row *row)
+static void run_steps(Row *row, const void *config)
 {
 	bool gpu = harness_on_gpu();
-	if (strcmp(row_text(row, "start"), "kernels first") == 0)
+	if (((const Start *)config)->start == KERNELS_FIRST)
 		setenv("CUDA_MODULE_LOADING", "EAGER", 1);
 	Shape shape = swept_shape();
 	Device *device = harness_device();
@@ -394,24 +411,27 @@ static Ops instrument(const Ops *ops, Device *device)
 	return instrumented;
 }
 
+static const Key split_keys[] = { KEY(Config, size, SIZES),
+	KEY(Config, context), KEY(Config, precision, PRECISIONS), { 0 } };
+
 static void plan_split(Plan *plan)
 {
 	bool gpu = harness_on_gpu();
 	for (int p = 0; p <= gpu; p++)
 		for (int i = 0; i < NTRAINED; i++)
-			plan_add(plan, "%s\t%d\t%s", model_sizes[i].name,
-				gpu ? 512 : 512 / SCALE, p ? "bf16" : "fp32");
+			plan_add(plan, &(Config){ .size = i,
+				.context = gpu ? 512 : 512 / SCALE, .precision = p });
 }
 
-static void run_split(Row *row)
+static void run_split(Row *row, const void *config)
 {
+	const Config *c = config;
 	static const char *const columns[NCLASSES] = { "linear_ms",
 		"attention_ms", "elementwise_ms", "optimizer_ms" };
-	Shape shape = choose_shape(row_text(row, "size"));
-	size_t B = batch, T = shape.context = row_int(row, "context");
+	Shape shape = choose_shape(c->size);
+	size_t B = batch, T = shape.context = c->context;
 	Device *device = harness_device();
-	const Policy *policy = policy_find(row_text(row, "precision"));
-	Model *m = model_new(device, &shape, policy, harness_seed);
+	Model *m = model_new(device, &shape, &policies[c->precision], harness_seed);
 	model_fuse(m);
 	Optimizer adamw = adamw_new(m, 1e-4, 0.9, 0.999, 1e-8, 0.01);
 	Batch b = batch_random(B, T, shape.vocab, harness_seed);
@@ -425,8 +445,8 @@ static void run_split(Row *row)
 		for (long i = -warmup; i < steps; i++) {
 			StepTime t = replayed_step(&replay, m, &adamw, &b, MODE_TRAIN);
 			sum_segments(classes);
-			for (int c = 0; c < NCLASSES && i >= 0 && timed; c++)
-				ms[c * steps + i] = classes[c];
+			for (int k = 0; k < NCLASSES && i >= 0 && timed; k++)
+				ms[k * steps + i] = classes[k];
 			if (i >= 0)
 				ms[NCLASSES * steps + i] = t.step_ms;
 		}
@@ -434,25 +454,26 @@ static void run_split(Row *row)
 		row_set(row, timed ? "event_ms" : "step_ms", "%.4f",
 			stats_of(ms + NCLASSES * steps, (int)steps).median);
 	}
-	for (int c = 0; c < NCLASSES; c++)
-		row_set(row, columns[c], "%.4f",
-			stats_of(ms + c * steps, (int)steps).median);
+	for (int k = 0; k < NCLASSES; k++)
+		row_set(row, columns[k], "%.4f",
+			stats_of(ms + k * steps, (int)steps).median);
 	double attention = 12.0 * B * T * T * shape.d_model * shape.layers;
 	row_set(row, "attention_GFLOP", "%.3f", attention * 1e-9);
 	row_set(row, "linear_GFLOP", "%.3f",
 		(3 * forward_flops(&shape, B, T) - attention) * 1e-9);
 	row_set(row, "parameters", "%zu", m->count);
 }
-static void run_warmup(Row *row)
+static void run_warmup(Row *row, const void *config)
 {
-	Shape shape = choose_shape(row_text(row, "size"));
-	shape.context = row_int(row, "context");
+	const Config *c = config;
+	Shape shape = choose_shape(c->size);
+	shape.context = c->context;
 	Model *m = model_new(harness_device(), &shape, &policies[precision],
 		harness_seed);
 	Optimizer adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
 	Batch b = batch_random(batch, shape.context, shape.vocab, harness_seed);
 	double *ms = need(malloc(steps * sizeof *ms));
-	for (long i = -row_int(row, "warmup"); i < steps; i++) {
+	for (long i = -c->warmup; i < steps; i++) {
 		StepTime t = timed_step(m, &adamw, &b, MODE_TRAIN);
 		if (i >= 0)
 			ms[i] = t.step_ms;
@@ -461,43 +482,39 @@ static void run_warmup(Row *row)
 	row_set(row, "first_ms", "%.4f", ms[0]);
 }
 
-static void run_forward(Row *row)
+static void run_forward(Row *row, const void *config)
 {
 	mode = MODE_FORWARD;
-	run_sizes(row);
+	run_sizes(row, config);
 }
 
 #define STATS(P) P "_ms " P "_sd_ms " P "_med_ms " P "_min_ms"
-#define KEYS "size context batch precision fusion"
 #define VALUES "d_model d_ff layers heads parameters fwd_GFLOP " \
 	STATS("fwd") " " STATS("bwd") " " STATS("opt") " " STATS("step") \
 	" peak_MiB loss kernels"
 
 static const Sweep sweeps[] = {
-	{ "sizes", KEYS, VALUES, plan_sizes, run_sizes },
-	{ "forward", KEYS, VALUES, plan_forward, run_forward },
-	{ "warmup", "size context warmup", STATS("step") " first_ms", plan_warmup,
-		run_warmup },
-	{ "split", "size context precision", "linear_ms attention_ms "
-	"elementwise_ms optimizer_ms event_ms step_ms linear_GFLOP attention_GFLOP "
-		"parameters", plan_split, run_split },
-	{ "steps", "start", "step open_ms threads_ms choice_ms library_ms alloc_ms "
-		"fwd_ms bwd_ms opt_ms step_ms faults faults_ms", plan_steps, run_steps },
+	{ .name = "sizes", .keys = keys,
+		.values = VALUES, .plan = plan_sizes, .run = run_sizes },
+	{ .name = "forward", .keys = keys,
+		.values = VALUES, .plan = plan_forward, .run = run_forward },
+	{ .name = "warmup", .keys = warmup_keys,
+		.values = STATS("step") " first_ms",
+		.plan = plan_warmup, .run = run_warmup },
+	{ .name = "split", .keys = split_keys,
+		.values = "linear_ms attention_ms elementwise_ms optimizer_ms event_ms "
+			"step_ms linear_GFLOP attention_GFLOP parameters",
+		.plan = plan_split, .run = run_split },
+	{ .name = "steps", .keys = start_keys,
+		.values = "step open_ms threads_ms choice_ms library_ms alloc_ms "
+			"fwd_ms bwd_ms opt_ms step_ms faults faults_ms",
+		.plan = plan_steps, .run = run_steps },
 	{ 0 }
 };
 
-static const char *scale(void)
-{
-	return one_model() || harness_on_gpu() ? "course"
-		: "small (widths, depths, vocabulary divided by 8, contexts by 16 or 4)";
-}
-
-int main(int argc, char **argv)
-{
-	const Experiment e = {
-		.name = "benchmarking_script", .options = options, .sweeps = sweeps,
-		.about = "time forward, backward and optimizer of models",
-		.scale = scale,
-	};
-	return harness_main(&e, argc, argv);
-}
+const Experiment experiment = {
+	.name = "benchmarking_script", .options = options, .sweeps = sweeps,
+	.about = "time forward, backward and optimizer of models",
+	.cpu_scale = "small (widths, depths, vocabulary divided by 8, contexts by 16 "
+		"or 4)", .full_scale = one_model,
+};

@@ -22,11 +22,6 @@ void cluster_free(Cluster **c)
 	*c = NULL;
 }
 
-const char *cluster_scale(void)
-{
-	return "computed";
-}
-
 size_t cluster_size(const Cluster *c)
 {
 	return c->length[AXIS_X] * c->length[AXIS_Y];

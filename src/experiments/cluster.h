@@ -37,8 +37,8 @@ size_t   cluster_rank(const Cluster *c, Axis axis, size_t device);
 void     cluster_reset(Cluster *c);         /* all counts are 0 */
 size_t   cluster_flops(const Cluster *c);   /* of the device that has most */
 
-/* how the harness calls tables that are computed, on no particular machine */
-const char *cluster_scale(void);
+/* the scale of tables that are computed, on no particular machine */
+#define CLUSTER_SCALE "computed"
 
 /* the first row of chunk k of N; that of chunk N is `rows` */
 size_t   chunk_start(size_t rows, size_t N, size_t k);

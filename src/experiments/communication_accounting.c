@@ -1,8 +1,7 @@
 #include "experiments/ffn.h"
-#include "experiments/harness.h"
+#include "bench/harness.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/error.h"
 
@@ -54,10 +53,12 @@ static double saved_per_token(void)
 	}
 	return sum;
 }
-static const struct Item {
-	const char *name;
+typedef struct Item {
+	const char *what;
 	double nbytes;                  /* for each parameter */
-} items[] = {
+} Item;
+static const Key item_keys[] = { KEY(Item, what), { 0 } };
+static const Item items[] = {
 	{ "master weights", 4 }, { "gradients", 4 }, { "AdamW's moments", 8 },
 	{ "all three", 16 }, { "saved for one token", 0 },
 };
@@ -67,20 +68,18 @@ static void plan_memory(Plan *plan)
 {
 	check_options();
 	for (int i = 0; i < ITEMS; i++)
-		plan_add(plan, "%s", items[i].name);
+		plan_add(plan, &items[i]);
 }
 
-static void run_memory(Row *row)
+static void run_memory(Row *row, const void *config)
 {
+	const Item *item = config;
 	double P = 2.0 * blocks * d_model * d_ff,
 		saved = 2.0 * blocks * (d_model + d_ff);
 	if (fabs(P - count_parameters()) > 1e-9 * P
 		|| fabs(saved - saved_per_token()) > 1e-9 * saved)
 		die("%g parameters and %g bytes were counted", count_parameters(),
 			saved_per_token());
-	const struct Item *item = items;
-	while (strcmp(item->name, row_text(row, "what")) != 0)
-		item++;
 	double nbytes = item->nbytes ? item->nbytes * P : saved;
 	row_set(row, "parameters", "%.0f", P);
 	row_set(row, "nbytes", "%.0f", nbytes);
@@ -88,13 +87,15 @@ static void run_memory(Row *row)
 	row_set(row, "GiB", "%.6g", nbytes / 0x1p30);
 	row_set(row, "gpus", "%.0f", ceil(nbytes / (gpu_GB * 1e9)));
 }
-static const long tokens[] = { 0, 1024, 2048, 4096, 8192, 10827, 10828 };
+typedef struct Sequence { long tokens; } Sequence;
+static const Key sequence_keys[] = { KEY(Sequence, tokens), { 0 } };
 
 static void plan_sharded(Plan *plan)
 {
+	static const long tokens[] = { 0, 1024, 2048, 4096, 8192, 10827, 10828 };
 	check_options();
 	for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++)
-		plan_add(plan, "%ld", tokens[i]);
+		plan_add(plan, &(Sequence){ tokens[i] });
 }
 
 /* bytes of a device of N, if half of what it saves is sharded */
@@ -103,10 +104,10 @@ static double device_nbytes(double N, double state, double saved)
 	return (state + saved / 2) / N + saved / 2;
 }
 
-static void run_sharded(Row *row)
+static void run_sharded(Row *row, const void *config)
 {
 	double state = 16 * count_parameters(), room = device_GB * 1e9, N = 1,
-		saved = saved_per_token() * row_int(row, "tokens"),
+		saved = saved_per_token() * ((const Sequence *)config)->tokens,
 		bound = (state + saved / 2) / (room - saved / 2);
 	row_set(row, "whole_GB", "%.6g", saved / 2 / 1e9);
 	if (saved / 2 >= room) {
@@ -127,12 +128,15 @@ static void run_sharded(Row *row)
 		row_set(row, "one_less_GB", "%.5g",
 			device_nbytes(N - 1, state, saved) / 1e9);
 }
+typedef struct Mesh { long X, Y; } Mesh;
+static const Key mesh_keys[] = { KEY(Mesh, X), KEY(Mesh, Y), { 0 } };
+
 static void plan_batch(Plan *plan)
 {
 	check_options();
 	for (long X = 1; X <= devices; X++)
 		if (devices % X == 0)
-			plan_add(plan, "%ld\t%ld", X, devices / X);
+			plan_add(plan, &(Mesh){ X, devices / X });
 }
 
 /* how much of an array a collective sends: all, or all but a chunk in N */
@@ -172,9 +176,10 @@ static void find_batch(Row *row, const char *column, double X, double Y,
 		die("tried in turn, %g tokens are enough, not %g", B, bound);
 	row_set(row, column, "%.0f", B);
 }
-static void run_batch(Row *row)
+static void run_batch(Row *row, const void *config)
 {
-	double X = row_int(row, "X"), Y = row_int(row, "Y");
+	const Mesh *mesh = config;
+	double X = mesh->X, Y = mesh->Y;
 	const Reading whole = { 1, 1 }, ring = { (X - 1) / X, (Y - 1) / Y };
 	find_batch(row, "overlapped", X, Y, whole, true);
 	find_batch(row, "summed", X, Y, whole, false);
@@ -195,22 +200,22 @@ static void run_batch(Row *row)
 	row_set(row, "links_x", "%ld", links_x);
 	row_set(row, "links_y", "%ld", links_y);
 }
-int main(int argc, char **argv)
-{
-	const Sweep sweeps[] = {
-		{ "memory", "what", "parameters nbytes GB GiB gpus", plan_memory,
-			run_memory },
-		{ "sharded", "tokens", "whole_GB N device_GB one_less_GB",
-			plan_sharded, run_sharded },
-		{ "batch", "X Y", "overlapped summed ring_overlapped ring_summed "
-			"x_nbytes x_counted y_nbytes y_counted TFLOPs GBps d_ff links_x "
-			"links_y", plan_batch, run_batch },
-		{ 0 }
-	};
-	const Experiment experiment = {
-		.name = "communication_accounting", .options = options,
-		.about = "what a very large model needs of a cluster",
-		.sweeps = sweeps, .scale = cluster_scale, .cpu_only = true,
-	};
-	return harness_main(&experiment, argc, argv);
-}
+static const Sweep sweeps[] = {
+	{ .name = "memory", .keys = item_keys,
+		.values = "parameters nbytes GB GiB gpus",
+		.plan = plan_memory, .run = run_memory },
+	{ .name = "sharded", .keys = sequence_keys,
+		.values = "whole_GB N device_GB one_less_GB",
+		.plan = plan_sharded, .run = run_sharded },
+	{ .name = "batch", .keys = mesh_keys,
+		.values = "overlapped summed ring_overlapped ring_summed x_nbytes "
+			"x_counted y_nbytes y_counted TFLOPs GBps d_ff links_x links_y",
+		.plan = plan_batch, .run = run_batch },
+	{ 0 }
+};
+
+const Experiment experiment = {
+	.name = "communication_accounting", .options = options,
+	.about = "what a very large model needs of a cluster",
+	.sweeps = sweeps, .cpu_scale = CLUSTER_SCALE, .cpu_only = true,
+};

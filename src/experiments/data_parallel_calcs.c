@@ -1,4 +1,4 @@
-#include "experiments/bounds.h"
+#include "experiments/one_axis.h"
 
 static double most(const Setting *s, Pass pass)
 {
@@ -6,12 +6,12 @@ static double most(const Setting *s, Pass pass)
 	return 1 + s->B * s->W / s->C;
 }
 
-int main(int argc, char **argv)
-{
-	const Bounds bounds = {
-		.name = "data_parallel_calcs", .axis = AXIS_X, .sharded = false,
-		.about = "how many devices data parallelism keeps busy",
-		.passes = "backward", .most = most,
-	};
-	return bounds_main(&bounds, argc, argv);
-}
+const OneAxis one_axis = {
+	.axis = AXIS_X, .sharded = false, .forward = false, .most = most,
+};
+
+const Experiment experiment = {
+	.name = "data_parallel_calcs", .options = bounds_options,
+	.about = "how many devices data parallelism keeps busy",
+	.sweeps = one_axis_sweeps, .cpu_scale = CLUSTER_SCALE, .cpu_only = true,
+};

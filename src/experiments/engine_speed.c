@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "experiments/harness.h"
-#include "experiments/step.h"
+#include "bench/harness.h"
+#include "train/step.h"
 #include "model/memory_estimate.h"
 
 static long context = 128, batch = 4, steps = 3;
@@ -38,10 +38,11 @@ static double sgemm_gflops(Device *d, int m, int n, int k)
 	free(c);
 	return best;
 }
-static void run(Row *row)
+static void run(Row *row, const void *config)
 {
+	(void)config;
 	Device *d = harness_device();
-	Shape shape = *shape_find("small");
+	Shape shape = model_sizes[SIZE_SMALL].shape;
 	size_t B = batch, T = shape.context = context;
 	double before = sgemm_gflops(d, LARGE, LARGE, LARGE);
 	Model *m = model_new(d, &shape, &policies[0], harness_seed);
@@ -64,23 +65,28 @@ static void run(Row *row)
 	row_set(row, "derived_MiB", "%.2f",
 		memory_estimate(m, B, T, false).total / 1048576);
 }
+typedef struct Config {
+	int size;
+	long context, batch;
+} Config;
+static const Key keys[] = { KEY(Config, size, SIZES), KEY(Config, context),
+	KEY(Config, batch), { 0 } };
+
 static void plan(Plan *plan)
 {
-	plan_add(plan, "small\t%ld\t%ld", context, batch);
+	plan_add(plan, &(Config){ SIZE_SMALL, context, batch });
 }
 
-int main(int argc, char **argv)
-{
-	const Sweep sweeps[] = {
-		{ "speed", "size context batch",
-			"sgemm_GFlops layer_GFlops step_GFLOP fwd_ms bwd_ms rate_GFlops "
-			"fraction peak_MiB derived_MiB", plan, run },
-		{ 0 }
-	};
-	const Experiment e = {
-		.name = "engine_speed", .options = options, .sweeps = sweeps,
-		.about = "forward and backward of small against the rate of sgemm",
-		.cpu_only = true,
-	};
-	return harness_main(&e, argc, argv);
-}
+static const Sweep sweeps[] = {
+	{ .name = "speed", .keys = keys,
+		.values = "sgemm_GFlops layer_GFlops step_GFLOP fwd_ms bwd_ms "
+			"rate_GFlops fraction peak_MiB derived_MiB",
+		.plan = plan, .run = run },
+	{ 0 }
+};
+
+const Experiment experiment = {
+	.name = "engine_speed", .options = options, .sweeps = sweeps,
+	.about = "forward and backward of small against the rate of sgemm",
+	.cpu_only = true,
+};

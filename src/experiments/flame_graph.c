@@ -4,11 +4,10 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "experiments/harness.h"
-#include "experiments/step.h"
+#include "bench/training.h"
 #include "profile/profile.h"
 
-static int size = 3, precision, fusion = -1;
+static int size = SIZE_XL, precision, fusion = -1;
 static long context = 512, batch = 4, warmup = 2;
 static const Option options[] = {
 	{ "size", OPT_CHOICE, &size, SIZES, "model" },
@@ -24,9 +23,8 @@ static void plan(Plan *plan)
 {
 	for (int f = 0; f < 2; f++)
 		if (fusion < 0 || f == fusion)
-			plan_add(plan, "%s\t%ld\t%s\t%s", model_sizes[size].name,
-				harness_on_gpu() ? context : context / SCALE,
-				policies[precision].name, fusion_names[f]);
+			plan_add(plan, &(ModelConfig){ size,
+				harness_on_gpu() ? context : context / SCALE, precision, f });
 }
 enum { BOXES = 1024 };
 
@@ -87,9 +85,9 @@ static void grow(Tree *t, const Profile *p)
 		}
 	}
 }
-static Profile *profile_pass(const Row *row)
+static Profile *profile_pass(const ModelConfig *c)
 {
-	Training training = training_of(row, batch, false);
+	Training training = training_of(c, batch, false);
 	Model *m = training.m;
 	for (long i = 0; i < warmup; i++)
 		timed_step(m, NULL, &training.batch, MODE_FORWARD);
@@ -142,9 +140,9 @@ static void emit(Row *row, const Tree *t, int under, int depth,
 	}
 }
 
-static void run(Row *row)
+static void run(Row *row, const void *config)
 {
-	Profile *p = profile_pass(row);
+	Profile *p = profile_pass(config);
 	Tree *t = need(calloc(1, sizeof *t));
 	grow(t, p);
 	double all = 0;
@@ -154,9 +152,9 @@ static void run(Row *row)
 	free(t);
 	profile_free(&p);
 }
-static void run_timeline(Row *row)
+static void run_timeline(Row *row, const void *config)
 {
-	Profile *p = profile_pass(row);
+	Profile *p = profile_pass(config);
 	double zero = 0, start, end;
 	for (int s = 0; s < p->nranges; s++) {
 		profile_interval(p, s, &start, &end);
@@ -170,24 +168,20 @@ static void run_timeline(Row *row)
 	profile_free(&p);
 }
 
-static const char *scale(void)
-{
-	return harness_on_gpu() ? "course" : SCALED;
-}
+static const Key keys[] = { MODEL_KEYS, { 0 } };
 
-int main(int argc, char **argv)
-{
-	const Sweep sweeps[] = {
-		{ "boxes", "size context precision fusion", "box depth start_ms "
-			"width_ms fraction calls stack", plan, run },
-		{ "timeline", "size context precision fusion", "depth range "
-			"start_ms end_ms", plan, run_timeline },
-		{ 0 }
-	};
-	const Experiment e = {
-		.name = "flame_graph", .options = options, .sweeps = sweeps,
-		.about = "a forward pass as a tree of ranges and kernels",
-		.scale = scale,
-	};
-	return harness_main(&e, argc, argv);
-}
+static const Sweep sweeps[] = {
+	{ .name = "boxes", .keys = keys,
+		.values = "box depth start_ms width_ms fraction calls stack",
+		.plan = plan, .run = run },
+	{ .name = "timeline", .keys = keys,
+		.values = "depth range start_ms end_ms",
+		.plan = plan, .run = run_timeline },
+	{ 0 }
+};
+
+const Experiment experiment = {
+	.name = "flame_graph", .options = options, .sweeps = sweeps,
+	.about = "a forward pass as a tree of ranges and kernels",
+	.cpu_scale = SCALED,
+};

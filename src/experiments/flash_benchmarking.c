@@ -4,13 +4,11 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "bench/peer.h"
+#include "bench/timing.h"
+#include "bench/training.h"
 #include "experiments/attention_case.h"
-#include "experiments/harness.h"
-#include "experiments/peer.h"
-#include "experiments/step.h"
-#include "experiments/timing.h"
 
-#define KEYS "dtype batch heads n d causal"
 #define VALUES "variant fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms both_ms " \
 	"fwd_replay_ms bwd_replay_ms fwd_GFLOP bwd_GFLOP fwd_MB bwd_MB peak_MiB"
 
@@ -28,7 +26,18 @@ static const Option options[] = {
 	{ 0 }
 };
 
-#define SHAPE "%s\t%ld\t%ld\t%ld\t%ld\tyes"
+typedef struct Config {
+	int dtype;
+	long batch, heads, n, d;
+	bool causal;                     /* always */
+	int by;
+} Config;
+enum { OURS, PYTORCH };
+#define SHAPE_KEYS KEY(Config, dtype, PRECISIONS), KEY(Config, batch), \
+	KEY(Config, heads), KEY(Config, n), KEY(Config, d), KEY(Config, causal)
+static const Key keys[] = { SHAPE_KEYS, { 0 } },
+	peer_keys[] = { SHAPE_KEYS, KEY(Config, by, "ours|PyTorch"), { 0 } },
+	dtype_keys[] = { KEY(Config, dtype, PRECISIONS), { 0 } };
 
 /* is a variant worth a row of this shape? */
 static bool wanted(const char *name, bool low, long B, long H, long n)
@@ -52,18 +61,17 @@ static bool wanted(const char *name, bool low, long B, long H, long n)
 static void plan(Plan *plan)
 {
 	static const long widths[] = { 16, 32, 64, 128 };
-	static const Type types[] = { BF16, FP32 };
+	static const int types[] = { POLICY_BF16, POLICY_FP32 };
 	long most = harness_on_gpu() ? 65536 : 1024;
 	for (int t = 0; t < 2; t++)
 		for (int w = 0; w < (width ? 1 : 4); w++)
 			for (long n = length ? length : 128; n <= (length ? length : most);
 				n *= 2) {
-				const char *dtype = types[t] == BF16 ? "bf16" : "fp32";
-				if (precision < 0 ? !harness_on_gpu() && types[t] == BF16
-					: strcmp(policies[precision].name, dtype) != 0)
+				if (precision < 0 ? !harness_on_gpu() && types[t] == POLICY_BF16
+					: precision != types[t])
 					continue;
-				plan_add(plan, SHAPE, dtype, batch, heads, n, width ? width
-					: widths[w]);
+				plan_add(plan, &(Config){ types[t], batch, heads, n,
+					width ? width : widths[w], true, OURS });
 			}
 }
 
@@ -76,8 +84,9 @@ static void plan_tilings(Plan *plan)
 	bool gpu = harness_on_gpu();
 	for (int d = 0; d < 5; d++)
 		for (int s = 0; s < 7; s++)
-			plan_add(plan, SHAPE, gpu ? "bf16" : "fp32", shapes[s].batch,
-				shapes[s].heads, gpu ? shapes[s].n : shapes[s].n / 64, widths[d]);
+			plan_add(plan, &(Config){ gpu ? POLICY_BF16 : POLICY_FP32,
+				shapes[s].batch, shapes[s].heads,
+				gpu ? shapes[s].n : shapes[s].n / 64, widths[d], true, OURS });
 }
 static void attention_case_both(void *attention)
 {
@@ -86,22 +95,22 @@ static void attention_case_both(void *attention)
 }
 
 /* false: there is no kernel */
-static bool case_of(AttentionCase *a, Device *d, Row *row, const char *name)
+static bool case_of(AttentionCase *a, Device *d, const Config *c,
+	const char *name)
 {
 	device_reset_peak(d);
-	*a = attention_case(d, row_int(row, "batch"), row_int(row, "heads"),
-		row_int(row, "n"), row_int(row, "d"), true,
-		policy_find(row_text(row, "dtype"))->op[OP_SCORES].input, harness_seed);
+	*a = attention_case(d, c->batch, c->heads, c->n, c->d, c->causal,
+		policies[c->dtype].op[OP_SCORES].input, harness_seed);
 	if (attention_case_take(a, name))
 		return true;
 	attention_case_free(a);
 	return false;
 }
-static void time_tiling(Device *d, Row *row, const char *name,
-	const char *column)
+static void time_tiling(Device *d, const Config *c, Row *row,
+	const char *name, const char *column)
 {
 	AttentionCase a;
-	if (!case_of(&a, d, row, name))
+	if (!case_of(&a, d, c, name))
 		return;
 	attention_case_forward(&a);
 	attention_case_check(&a, false, a.type == FP32 ? 5e-5 : 5e-2);
@@ -110,22 +119,23 @@ static void time_tiling(Device *d, Row *row, const char *name,
 	attention_case_free(&a);
 }
 
-static void run_tilings(Row *row)
+static void run_tilings(Row *row, const void *config)
 {
 	Device *d = harness_device();
 	if (harness_on_gpu()) {
-		time_tiling(d, row, "m64", "m64_ms");
-		time_tiling(d, row, "multi_warpgroup", "multi_warpgroup_ms");
-		time_tiling(d, row, "split_kv", "split_kv_ms");
+		time_tiling(d, config, row, "m64", "m64_ms");
+		time_tiling(d, config, row, "multi_warpgroup", "multi_warpgroup_ms");
+		time_tiling(d, config, row, "split_kv", "split_kv_ms");
 	}
-	time_tiling(d, row, harness_on_gpu() ? "warp_specialized" : "tiled",
+	time_tiling(d, config, row, harness_on_gpu() ? "warp_specialized" : "tiled",
 		"chosen_ms");
 }
-static void time_passes(Device *d, Row *row, const char *name)
+static void time_passes(Device *d, const Config *c, Row *row,
+	const char *name)
 {
 	AttentionCase a;
 	row_set(row, "variant", "%s", name);
-	if (!case_of(&a, d, row, name))
+	if (!case_of(&a, d, c, name))
 		return;
 	row_set(row, "status", "ok");
 	double H = a.H, n = a.n, D = a.D, w = d->backend->width(a.type);
@@ -160,83 +170,91 @@ static void time_passes(Device *d, Row *row, const char *name)
 	attention_case_free(&a);
 }
 
-static void run(Row *row)
+static void run(Row *row, const void *config)
 {
+	const Config *c = config;
 	Device *d = harness_device();
-	bool low = strcmp(row_text(row, "dtype"), "bf16") == 0;
+	bool low = c->dtype == POLICY_BF16;
 	row_set(row, "status", "skipped: no kernel for these heads");   /* so far */
 	for (int v = 0; v < NVARIANTS; v++)
-		if (wanted(attention_variants[v], low, row_int(row, "batch"),
-			row_int(row, "heads"), row_int(row, "n")))
-			time_passes(d, row, attention_variants[v]);
+		if (wanted(attention_variants[v], low, c->batch, c->heads, c->n))
+			time_passes(d, c, row, attention_variants[v]);
 }
 static void plan_peers(Plan *plan)
 {
-	static const struct { const char *dtype; long heads, n, d; } shapes[] = {
-		{ "bf16", 16, 16384, 128 }, { "bf16", 16, 16384, 64 },
-		{ "bf16", 32, 32768, 128 }, { "bf16", 1, 65536, 32 },
-		{ "bf16", 1, 1024, 64 }, { "bf16", 1, 16384, 128 },
-		{ "fp32", 1, 16384, 128 }, { "fp32", 1, 1024, 64 } };
+	enum { F32 = POLICY_FP32, B16 = POLICY_BF16 };
+	static const struct { int dtype; long heads, n, d; } shapes[] = {
+		{ B16, 16, 16384, 128 }, { B16, 16, 16384, 64 },
+		{ B16, 32, 32768, 128 }, { B16, 1, 65536, 32 },
+		{ B16, 1, 1024, 64 }, { B16, 1, 16384, 128 },
+		{ F32, 1, 16384, 128 }, { F32, 1, 1024, 64 } };
 	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
 		for (int theirs = 0; theirs <= harness_on_gpu(); theirs++)
-			plan_add(plan, SHAPE "\t%s", shapes[i].dtype, batch,
+			plan_add(plan, &(Config){ shapes[i].dtype, batch,
 				shapes[i].heads, harness_on_gpu() ? shapes[i].n
-				: shapes[i].n / 64, shapes[i].d, theirs ? "PyTorch" : "ours");
+				: shapes[i].n / 64, shapes[i].d, true, theirs ? PYTORCH : OURS });
 }
 
-static void run_peers(Row *row)
+static void run_peers(Row *row, const void *config)
 {
 	enum { LIMIT_S = 240 };
-	bool low = strcmp(row_text(row, "dtype"), "bf16") == 0,
-		matrices = row_int(row, "heads") * row_int(row, "n") == 16384;
-	if (strcmp(row_text(row, "by"), "ours") == 0)
-		run(row);
+	const Config *c = config;
+	bool low = c->dtype == POLICY_BF16, matrices = c->heads * c->n == 16384;
+	if (c->by == OURS)
+		run(row, config);
 	else
 		peer_measure(row, VALUES, LIMIT_S, "pytorch_sdpa.py", "time "
-			"--backends %sefficient%s --dtype %s --batch %s --heads %s --n %s "
-			"--d %s --runs %ld", low ? "cudnn,flash2," : "", matrices
-			? ",compiled,eager" : "", row_text(row, "dtype"),
-			row_text(row, "batch"), row_text(row, "heads"), row_text(row, "n"),
-			row_text(row, "d"), runs);
+			"--backends %sefficient%s --dtype %s --batch %ld --heads %ld "
+			"--n %ld --d %ld --runs %ld", low ? "cudnn,flash2," : "", matrices
+			? ",compiled,eager" : "", policies[c->dtype].name, c->batch,
+			c->heads, c->n, c->d, runs);
 }
 #define ERRORS "data d o dq dk dv peer_o peer_dq peer_dk peer_dv"
 
 static void plan_errors(Plan *plan)
 {
 	if (harness_on_gpu())
-		plan_add(plan, "bf16");
-	plan_add(plan, "fp32");
+		plan_add(plan, &(Config){ .dtype = POLICY_BF16 });
+	plan_add(plan, &(Config){ .dtype = POLICY_FP32 });
 }
 
-static void run_errors(Row *row)
+static void run_errors(Row *row, const void *config)
 {
 	enum { LIMIT_S = 120 };
 	peer_measure(row, ERRORS, LIMIT_S, "pytorch_sdpa.py", "errors --dtype %s",
-		row_text(row, "dtype"));
+		policies[((const Config *)config)->dtype].name);
 }
+typedef struct Trained {
+	int size;
+	long context;
+	int precision, attention;
+} Trained;
+static const Key model_keys[] = { KEY(Trained, size, SIZES),
+	KEY(Trained, context), KEY(Trained, precision, PRECISIONS),
+	KEY(Trained, attention, ATTENTIONS), { 0 } };
+
 static void plan_model(Plan *plan)
 {
 	static const long contexts[] = { 512, 2048 };
-	static const char *const formats[] = { "fp32", "bf16" };
-	for (int p = 0; p < 2; p++)
+	for (int p = POLICY_FP32; p <= POLICY_BF16; p++)
 		for (int s = 0; s < NTRAINED; s++)
 			for (int c = 0; c <= p; c++)
 				for (int flash = 0; flash < 2; flash++)
-					plan_add(plan, "%s\t%ld\t%s\t%s", model_sizes[s].name,
-						harness_on_gpu() ? contexts[c] : contexts[c] / SCALE,
-						formats[p], attention_names[flash]);
+					plan_add(plan, &(Trained){ s,
+						harness_on_gpu() ? contexts[c] : contexts[c] / SCALE, p,
+						flash });
 }
 
-static void run_model(Row *row)
+static void run_model(Row *row, const void *config)
 {
 	enum { BATCH = 4 };
 	int warmup = harness_on_gpu() ? 2 : 1, steps = harness_on_gpu() ? 5 : 3;
-	Shape shape = row_shape(row);
+	const Trained *c = config;
+	Shape shape = studied_shape(c->size, c->context);
 	Device *d = harness_device();
-	Model *m = model_new(d, &shape, policy_find(row_text(row, "precision")),
-		harness_seed);
+	Model *m = model_new(d, &shape, &policies[c->precision], harness_seed);
 	model_fuse(m);
-	model_set_attention(m, strcmp(row_text(row, "attention"), "flash") == 0);
+	model_set_attention(m, c->attention == 1);
 	Optimizer adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
 	Batch b = batch_random(BATCH, shape.context, shape.vocab, harness_seed);
 	StepStats s = timed_steps(m, &adamw, &b, MODE_TRAIN, true, warmup, steps);
@@ -246,27 +264,25 @@ static void run_model(Row *row)
 	row_set(row, "peak_MiB", "%.1f", d->total_peak / 1048576.0);
 }
 
-static const char *scale(void)
-{
-	return harness_on_gpu() ? "course" : "small (lengths up to 1024; models: "
-		"widths, depths, vocabulary divided by 8, contexts by 16)";
-}
+static const Sweep sweeps[] = {
+	{ .name = "grid", .keys = keys,
+		.values = VALUES, .plan = plan, .run = run },
+	{ .name = "tiles", .keys = keys,
+		.values = "m64_ms multi_warpgroup_ms split_kv_ms chosen_ms",
+		.plan = plan_tilings, .run = run_tilings },
+	{ .name = "peers", .keys = peer_keys,
+		.values = VALUES, .plan = plan_peers, .run = run_peers },
+	{ .name = "errors", .keys = dtype_keys,
+		.values = ERRORS, .plan = plan_errors, .run = run_errors },
+	{ .name = "model", .keys = model_keys,
+		.values = "fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms step_ms step_sd_ms "
+			"peak_MiB", .plan = plan_model, .run = run_model },
+	{ 0 }
+};
 
-int main(int argc, char **argv)
-{
-	const Sweep sweeps[] = {
-		{ "grid", KEYS, VALUES, plan, run },
-		{ "tiles", KEYS, "m64_ms multi_warpgroup_ms split_kv_ms chosen_ms",
-			plan_tilings, run_tilings },
-		{ "peers", KEYS " by", VALUES, plan_peers, run_peers },
-		{ "errors", "dtype", ERRORS, plan_errors, run_errors },
-		{ "model", "size context precision attention", "fwd_ms fwd_sd_ms bwd_ms "
-			"bwd_sd_ms step_ms step_sd_ms peak_MiB", plan_model, run_model },
-		{ 0 }
-	};
-	const Experiment e = {
-		.name = "flash_benchmarking", .options = options, .sweeps = sweeps,
-		.about = "naive attention and FlashAttention", .scale = scale,
-	};
-	return harness_main(&e, argc, argv);
-}
+const Experiment experiment = {
+	.name = "flash_benchmarking", .options = options, .sweeps = sweeps,
+	.about = "naive attention and FlashAttention",
+	.cpu_scale = "small (lengths up to 1024; models: widths, depths, vocabulary "
+		"divided by 8, contexts by 16)",
+};

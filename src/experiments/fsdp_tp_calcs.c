@@ -1,7 +1,6 @@
 #include "experiments/bounds.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/error.h"
 
@@ -56,15 +55,27 @@ static Ffn try_meshes(const Setting *s, Mesh bound, bool overlapped)
 		}
 	return best;
 }
+typedef struct Config {
+	Hardware machine;
+	int axes;
+	long percent;
+} Config;
+static const Key bound_keys[] = { KEY(Hardware, hardware),
+	KEY(Config, axes, "overlapped|summed"), { 0 } };
+
 static void plan_bounds(Plan *plan)
 {
-	bounds_plan(plan, "overlapped summed");
+	Hardware machines[MACHINES];
+	for (int i = 0, n = bounds_machines(machines); i < n; i++)
+		for (int axes = 0; axes < 2; axes++)
+			plan_add(plan, &(Config){ machines[i], axes, 0 });
 }
 
-static void run_bound(Row *row)
+static void run_bound(Row *row, const void *config)
 {
-	const Setting s = bounds_setting(row);
-	bool overlapped = strcmp(row_text(row, "axes"), "overlapped") == 0;
+	const Config *c = config;
+	const Setting s = bounds_setting(row, &c->machine);
+	bool overlapped = c->axes == 0;
 	double x = s.B * s.W / s.C, y = 1.5 * s.F * s.W / s.C;
 	Mesh m = best_mesh(x, y, overlapped), most = { 1 + x, 1 + y };
 	double N = m.X * m.Y, tried = try_boundary(x, y, overlapped);
@@ -84,17 +95,23 @@ static void run_bound(Row *row)
 	row_set(row, "send_ms", "%.6g", send_time(&s, cost, overlapped) * 1e3);
 }
 /* the edge of the region in which a forward pass is compute-bound */
+static const Key region_keys[] = { KEY(Hardware, hardware),
+	KEY(Config, percent), { 0 } };
+
 static void plan_region(Plan *plan)
 {
-	bounds_plan(plan, "0 5 10 15 20 25 30 35 40 45 50 55 60 65 70 75 80 85 "
-		"90 95 100");
+	Hardware machines[MACHINES];
+	for (int i = 0, n = bounds_machines(machines); i < n; i++)
+		for (long percent = 0; percent <= 100; percent += 5)
+			plan_add(plan, &(Config){ machines[i], 0, percent });
 }
 
-static void run_region(Row *row)
+static void run_region(Row *row, const void *config)
 {
-	const Setting s = bounds_setting(row);
+	const Config *c = config;
+	const Setting s = bounds_setting(row, &c->machine);
 	double x = s.B * s.W / s.C, y = 1.5 * s.F * s.W / s.C,
-		u = row_int(row, "percent") / 100.0;
+		u = c->percent / 100.0;
 	row_set(row, "X", "%.6g", 1 + u * x);
 	row_set(row, "Y_overlapped", "%.6g", 1 + y);
 	row_set(row, "Y_summed", "%.6g", 1 + y * (1 - u));
@@ -104,31 +121,31 @@ static void run_region(Row *row)
 }
 static void plan_schedules(Plan *plan)
 {
-	schedule_plan(plan, "1x1 2x2 4x2 2x4 3x5 5x3 4x3");
+	static const long meshes[][2] = { { 1, 1 }, { 2, 2 }, { 4, 2 }, { 2, 4 },
+		{ 3, 5 }, { 5, 3 }, { 4, 3 } };
+	schedule_plan(plan, meshes, sizeof meshes / sizeof *meshes);
 }
 
-static void run_schedule(Row *row)
+static void run_schedule(Row *row, const void *config)
 {
-	schedule_row(row, true);
+	schedule_row(row, config, true);
 }
 
-int main(int argc, char **argv)
-{
-	const Sweep sweeps[] = {
-		{ "bounds", "hardware axes", SETTING_VALUES " bound bound_X bound_Y "
-			"N X Y compute_ms send_ms", plan_bounds, run_bound },
-		{ "region", "hardware percent", SETTING_VALUES " X Y_overlapped "
-			"Y_summed Y_of_most_overlapped Y_of_most_summed", plan_region,
-			run_region },
-		{ "schedule", SCHEDULE_KEYS, SCHEDULE_VALUES, plan_schedules,
-			run_schedule },
-		{ 0 }
-	};
-	const Experiment experiment = {
-		.name = "fsdp_tp_calcs", .options = bounds_options,
-		.about = "how many devices FSDP and tensor parallelism together keep "
-			"busy",
-		.sweeps = sweeps, .scale = cluster_scale, .cpu_only = true,
-	};
-	return harness_main(&experiment, argc, argv);
-}
+static const Sweep sweeps[] = {
+	{ .name = "bounds", .keys = bound_keys,
+		.values = SETTING_VALUES " bound bound_X bound_Y N X Y compute_ms "
+			"send_ms", .plan = plan_bounds, .run = run_bound },
+	{ .name = "region", .keys = region_keys,
+		.values = SETTING_VALUES " X Y_overlapped Y_summed "
+			"Y_of_most_overlapped Y_of_most_summed",
+		.plan = plan_region, .run = run_region },
+	{ .name = "schedule", .keys = schedule_keys, .values = SCHEDULE_VALUES,
+		.plan = plan_schedules, .run = run_schedule },
+	{ 0 }
+};
+
+const Experiment experiment = {
+	.name = "fsdp_tp_calcs", .options = bounds_options,
+	.about = "how many devices FSDP and tensor parallelism together keep busy",
+	.sweeps = sweeps, .cpu_scale = CLUSTER_SCALE, .cpu_only = true,
+};

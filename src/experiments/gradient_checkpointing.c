@@ -1,10 +1,9 @@
 /* gradient_checkpointing: memory and time against how many blocks run again */
 #include "base/error.h"
-#include "experiments/harness.h"
-#include "experiments/step.h"
+#include "bench/training.h"
 #include "model/memory_estimate.h"
 
-static int size = 4, precision = 1, fusion = 1;
+static int size = SIZE_2_7B, precision = POLICY_BF16, fusion = 1;
 static long context = 2048, batch = 4, warmup = 2, steps = 5, checkpoint = -1;
 static bool nested;
 static const Option options[] = {
@@ -20,6 +19,14 @@ static const Option options[] = {
 	{ "steps", OPT_INT, &steps, "1..1000", "measured steps" },
 	{ 0 }
 };
+
+typedef struct Config {
+	ModelConfig model;
+	bool nested;
+	long K;
+} Config;
+static const Key keys[] = { MODEL_KEYS, KEY(Config, nested), KEY(Config, K),
+	{ 0 } };
 
 /* on a CPU few rows of a short context, which take seconds */
 static void plan(Plan *plan)
@@ -39,18 +46,15 @@ static void plan(Plan *plan)
 			if (K > layers || (deep && checkpoint < 0 && !halves)
 				|| (checkpoint >= 0 && (i > 0 || deep != nested)))
 				continue;
-			plan_add(plan, "%s\t%ld\t%s\t%s\t%s\t%ld", model_sizes[size].name, T,
-				policies[precision].name, fusion_names[fusion],
-				deep ? "yes" : "no", K);
+			plan_add(plan, &(Config){ { size, T, precision, fusion }, deep, K });
 		}
 }
-static void run(Row *row)
+static void run(Row *row, const void *config)
 {
-	Training t = training_of(row, batch, true);
+	const Config *c = config;
+	Training t = training_of(&c->model, batch, true);
 	Device *d = t.m->device;
-	long K = row_int(row, "K");
-	bool deep = row_text(row, "nested")[0] == 'y';
-	model_recompute(t.m, (int)K, deep);
+	model_recompute(t.m, (int)c->K, c->nested);
 	StepStats s = timed_steps(t.m, &t.adamw, &t.batch, MODE_TRAIN, false, warmup,
 		steps);
 	row_set_time(row, "fwd", s.fwd);
@@ -65,24 +69,16 @@ static void run(Row *row)
 	row_set(row, "loss", "%.6f", s.loss);
 }
 
-static const char *scale(void)
-{
-	return harness_on_gpu() ? "course"
-		: "small (widths, depths, vocabulary divided by 8, contexts by 32)";
-}
+static const Sweep sweeps[] = {
+	{ .name = "blocks", .keys = keys,
+		.values = "fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms step_ms step_sd_ms "
+			"peak_MiB derived_MiB workspace_MiB loss",
+		.plan = plan, .run = run },
+	{ 0 }
+};
 
-int main(int argc, char **argv)
-{
-	const Sweep sweeps[] = {
-		{ "blocks", "size context precision fusion nested K", "fwd_ms "
-			"fwd_sd_ms bwd_ms bwd_sd_ms step_ms step_sd_ms peak_MiB "
-			"derived_MiB workspace_MiB loss", plan, run },
-		{ 0 }
-	};
-	const Experiment e = {
-		.name = "gradient_checkpointing", .options = options,
-		.sweeps = sweeps, .scale = scale,
-		.about = "memory and time of a step that runs blocks again",
-	};
-	return harness_main(&e, argc, argv);
-}
+const Experiment experiment = {
+	.name = "gradient_checkpointing", .options = options, .sweeps = sweeps,
+	.about = "memory and time of a step that runs blocks again",
+	.cpu_scale = "small (widths, depths, vocabulary divided by 8, contexts by 32)",
+};

@@ -5,8 +5,9 @@
 
 #include "base/error.h"
 #include "base/random.h"
-#include "experiments/harness.h"
-#include "experiments/timing.h"
+#include "bench/harness.h"
+#include "bench/timing.h"
+#include "model/precision.h"
 #include "train/optimizer.h"
 #include "model/shape.h"
 #include "ops/array.h"
@@ -389,18 +390,22 @@ static void time_operation(Row *row, Device *d, const Operation *op,
 	row_set(row, "copy_GBps", "%.2f", copy);
 	row_emit(row);
 }
-static void plan_size(Plan *plan, const char *name)
+typedef struct Config { int size, precision; } Config;
+static const Key keys[] = { KEY(Config, size, SIZES),
+	KEY(Config, precision, PRECISIONS), { 0 } };
+
+static void plan_size(Plan *plan, int which)
 {
-	plan_add(plan, "%s\tfp32", name);
+	plan_add(plan, &(Config){ which, POLICY_FP32 });
 	if (harness_on_gpu())
-		plan_add(plan, "%s\tbf16", name);
+		plan_add(plan, &(Config){ which, POLICY_BF16 });
 }
 
 static void plan(Plan *plan)
 {
-	static const char *const sizes[] = { "small", "large", "2.7B" };
+	static const int sizes[] = { SIZE_SMALL, SIZE_LARGE, SIZE_2_7B };
 	if (size >= 0)
-		plan_size(plan, model_sizes[size].name);
+		plan_size(plan, size);
 	for (int i = 0; i < (size >= 0 ? 0 : harness_on_gpu() ? 3 : 1); i++)
 		plan_size(plan, sizes[i]);
 }
@@ -425,11 +430,12 @@ static Sizes sizes_of(const Shape *shape)
 	free(seen);
 	return s;
 }
-static void run(Row *row)
+static void run(Row *row, const void *config)
 {
+	const Config *c = config;
 	Device *d = harness_device();
-	Type low = strcmp(row_text(row, "precision"), "bf16") == 0 ? BF16 : FP32;
-	Sizes s = sizes_of(shape_find(row_text(row, "size")));
+	Type low = c->precision == POLICY_BF16 ? BF16 : FP32;
+	Sizes s = sizes_of(&model_sizes[c->size].shape);
 	double copy = copy_GBps(d, copy_length(d), count_runs());
 	for (int i = 0; i < NOPERATIONS; i++) {
 		When when = operations[i].when;
@@ -437,23 +443,15 @@ static void run(Row *row)
 			time_operation(row, d, &operations[i], &s, low, copy);
 	}
 }
-static const char *scale(void)
-{
-	return harness_on_gpu() ? "course"
-		: "small (one model, context 128, a quarter of the parameters, fp32)";
-}
+static const Sweep sweeps[] = {
+	{ .name = "operations", .keys = keys,
+		.values = "op path bytes copy_us us sd_us min_us GBps fraction error "
+			"sets kernels copy_GBps", .plan = plan, .run = run },
+	{ 0 }
+};
 
-int main(int argc, char **argv)
-{
-	const Sweep sweeps[] = {
-		{ "operations", "size precision", "op path bytes copy_us us sd_us "
-			"min_us GBps fraction error sets kernels copy_GBps", plan, run },
-		{ 0 }
-	};
-	const Experiment e = {
-		.name = "kernel_speed", .options = options, .sweeps = sweeps,
-		.about = "operations bound by memory, against their bound in bytes",
-		.scale = scale,
-	};
-	return harness_main(&e, argc, argv);
-}
+const Experiment experiment = {
+	.name = "kernel_speed", .options = options, .sweeps = sweeps,
+	.about = "operations bound by memory, against their bound in bytes",
+	.cpu_scale = "small (one model, context 128, a quarter of the parameters, fp32)",
+};

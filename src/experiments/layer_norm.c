@@ -2,13 +2,11 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
-#include "experiments/harness.h"
-#include "experiments/peer.h"
-#include "experiments/step.h"
-#include "experiments/timing.h"
+#include "bench/peer.h"
+#include "bench/timing.h"
+#include "bench/training.h"
 #include "ops/array.h"
 
 static long rows, width, repeats, steps = 4;
@@ -142,18 +140,24 @@ static void check_norm(Device *d, const Norm *n, const struct Kind *kind)
 	free(g);
 	free(b);
 }
-static const char *const norm_columns = "impl norm fwd_ms fwd_sd_ms bwd_ms "
-	"bwd_sd_ms fwd_GBps bwd_GBps fwd_fraction bwd_fraction fwd_kernels "
-	"bwd_kernels "
-	"copy_GBps";
+#define NORM_VALUES "impl norm fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms fwd_GBps " \
+	"bwd_GBps fwd_fraction bwd_fraction fwd_kernels bwd_kernels copy_GBps"
+
+typedef struct Shaped {
+	long rows, width;
+	int by;
+} Shaped;
+enum { OURS, PYTORCH };
+static const Key norm_keys[] = { KEY(Shaped, rows), KEY(Shaped, width),
+	KEY(Shaped, by, "ours|PyTorch"), { 0 } };
 
 static void plan_norms(Plan *plan)
 {
 	long count = rows ? rows : harness_on_gpu() ? 50000 : 1000;
 	for (long C = width ? width : 1024; C <= 8192; C *= 2) {
-		plan_add(plan, "%ld\t%ld\tours", count, C);
+		plan_add(plan, &(Shaped){ count, C, OURS });
 		if (harness_on_gpu())
-			plan_add(plan, "%ld\t%ld\tPyTorch", count, C);
+			plan_add(plan, &(Shaped){ count, C, PYTORCH });
 		if (width)
 			break;
 	}
@@ -198,10 +202,10 @@ static int runs_of_norm(void)
 	return repeats ? (int)repeats : harness_on_gpu() ? 1000 : 10;
 }
 
-static void time_our_norms(Row *row, Device *d, double copy)
+static void time_our_norms(Row *row, const Shaped *s, Device *d, double copy)
 {
 	int runs = runs_of_norm();
-	Norm n = new_norm(d, row_int(row, "rows"), row_int(row, "width"));
+	Norm n = new_norm(d, s->rows, s->width);
 	size_t size = n.rows * n.C;
 	double bytes = 2.0 * size * d->backend->width(FP32);
 	row_set(row, "impl", "ours");
@@ -218,26 +222,26 @@ static void time_our_norms(Row *row, Device *d, double copy)
 		row_emit(row);
 	}
 }
-static void time_pytorch_norms(Row *row, double copy)
+static void time_pytorch_norms(Row *row, const Shaped *s, double copy)
 {
 	enum { LIMIT_S = 240 };
 	row_set(row, "impl", "pytorch");
 	peer_measure(row, "impl norm fwd_ms fwd_sd_ms fwd_GBps fwd_fraction",
 		LIMIT_S,
-		"pytorch_peer.py", "norms --rows %s --width %s --repeats %d --seed %ld "
-		"--copy %.2f", row_text(row, "rows"), row_text(row, "width"),
-		runs_of_norm(), harness_seed, copy);
+		"pytorch_peer.py", "norms --rows %ld --width %ld --repeats %d --seed %ld "
+		"--copy %.2f", s->rows, s->width, runs_of_norm(), harness_seed, copy);
 }
 
-static void run_norms(Row *row)
+static void run_norms(Row *row, const void *config)
 {
+	const Shaped *s = config;
 	Device *d = harness_device();
 	double copy = copy_GBps(d, copy_length(d), 21);
 	row_set(row, "copy_GBps", "%.2f", copy);
-	if (strcmp(row_text(row, "by"), "ours") == 0)
-		time_our_norms(row, d, copy);
+	if (s->by == OURS)
+		time_our_norms(row, s, d, copy);
 	else
-		time_pytorch_norms(row, copy);
+		time_pytorch_norms(row, s, copy);
 }
 static const Ops *whole;
 
@@ -262,38 +266,47 @@ static Ops with_fused_norm(const Ops *ops)
 	changed.rmsnorm_backward = one_kernel_backward;
 	return changed;
 }
+typedef struct Config {
+	int size;
+	long context;
+	int norm, fusion;
+} Config;
+enum { RMSNORM_EAGER, RMSNORM_FUSED, LAYERNORM };
+static const Key model_keys[] = { KEY(Config, size, SIZES),
+	KEY(Config, context), KEY(Config, norm,
+	"rmsnorm eager|rmsnorm fused|layernorm"), KEY(Config, fusion, FUSIONS),
+	{ 0 } };
+
 static void plan_models(Plan *plan)
 {
 	for (int i = 0; i < NTRAINED; i++) {
 		long T = harness_on_gpu() ? 512 : 512 / SCALE;
-		const char *name = model_sizes[i].name;
-		plan_add(plan, "%s\t%ld\trmsnorm eager\teager", name, T);
-		plan_add(plan, "%s\t%ld\trmsnorm fused\teager", name, T);
-		plan_add(plan, "%s\t%ld\tlayernorm\teager", name, T);
-		plan_add(plan, "%s\t%ld\trmsnorm fused\tfused", name, T);
+		plan_add(plan, &(Config){ i, T, RMSNORM_EAGER, 0 });
+		plan_add(plan, &(Config){ i, T, RMSNORM_FUSED, 0 });
+		plan_add(plan, &(Config){ i, T, LAYERNORM, 0 });
+		plan_add(plan, &(Config){ i, T, RMSNORM_FUSED, 1 });
 	}
 }
 
-static Model *model_with(Row *row, Device *d, Ops *ops)
+static Model *model_with(const Config *c, Device *d, Ops *ops)
 {
-	Shape shape = row_shape(row);
+	Shape shape = studied_shape(c->size, c->context);
 	Model *m = model_new(d, &shape, &policies[0], harness_seed);
-	const char *norm = row_text(row, "norm");
-	m->layernorm = strcmp(norm, "layernorm") == 0;
-	if (strcmp(row_text(row, "fusion"), "fused") == 0) {
+	m->layernorm = c->norm == LAYERNORM;
+	if (c->fusion) {
 		model_fuse(m);
-	} else if (strcmp(norm, "rmsnorm fused") == 0) {
+	} else if (c->norm == RMSNORM_FUSED) {
 		*ops = with_fused_norm(m->ops);
 		m->ops = ops;
 	}
 	return m;
 }
-static void run_model(Row *row)
+static void run_model(Row *row, const void *config)
 {
 	enum { BATCH = 4, WARMUP = 2 };
 	Device *d = harness_device();
 	Ops ops;
-	Model *m = model_with(row, d, &ops);
+	Model *m = model_with(config, d, &ops);
 	Batch b = batch_random(BATCH, m->shape.context, m->shape.vocab,
 		harness_seed);
 	StepStats s = timed_steps(m, NULL, &b, MODE_FORWARD_BACKWARD, false, WARMUP,
@@ -303,24 +316,18 @@ static void run_model(Row *row)
 	row_set(row, "peak_MiB", "%.1f", d->total_peak / 1048576.0);
 	row_set(row, "loss", "%.6f", s.loss);
 }
-static const char *scale(void)
-{
-	return harness_on_gpu() ? "course" : "small (1000 rows, 10 passes; models: "
-		"widths, depths, vocabulary divided by 8, contexts by 16)";
-}
+static const Sweep sweeps[] = {
+	{ .name = "norms", .keys = norm_keys,
+		.values = NORM_VALUES, .plan = plan_norms, .run = run_norms },
+	{ .name = "model", .keys = model_keys,
+		.values = "fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms peak_MiB loss",
+		.plan = plan_models, .run = run_model },
+	{ 0 }
+};
 
-int main(int argc, char **argv)
-{
-	const Sweep sweeps[] = {
-		{ "norms", "rows width by", norm_columns, plan_norms, run_norms },
-		{ "model", "size context norm fusion", "fwd_ms fwd_sd_ms bwd_ms "
-			"bwd_sd_ms peak_MiB loss", plan_models, run_model },
-		{ 0 }
-	};
-	const Experiment e = {
-		.name = "layer_norm", .options = options, .sweeps = sweeps,
-		.about = "LayerNorm and RMSNorm, alone and in the model",
-		.scale = scale,
-	};
-	return harness_main(&e, argc, argv);
-}
+const Experiment experiment = {
+	.name = "layer_norm", .options = options, .sweeps = sweeps,
+	.about = "LayerNorm and RMSNorm, alone and in the model",
+	.cpu_scale = "small (1000 rows, 10 passes; models: widths, depths, vocabulary "
+		"divided by 8, contexts by 16)",
+};

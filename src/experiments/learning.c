@@ -9,8 +9,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/random.h"
-#include "experiments/harness.h"
-#include "experiments/step.h"
+#include "bench/harness.h"
+#include "train/step.h"
 #include "experiments/text.h"
 #include "train/checkpoint.h"
 #include "ops/array.h"
@@ -54,13 +54,17 @@ static double held_out_loss(Model *m, const Text *t, Batch *b)
 	}
 	return sum / PASSES;
 }
+typedef struct Config { int precision; } Config;
+static const Key keys[] = { KEY(Config, precision, PRECISIONS), { 0 } };
+
 static void sample(Model *m, Row *row);
 
-static void run(Row *row)
+static void run(Row *row, const void *config)
 {
 	steps = steps ? steps : harness_on_gpu() ? 500 : 250;
+	const Config *c = config;
 	Text text = text_read(path, 16 * (shape.context + 1));
-	Model *m = model_new(harness_device(), &shape, &policies[precision],
+	Model *m = model_new(harness_device(), &shape, &policies[c->precision],
 		harness_seed);
 	Optimizer adamw = adamw_new(m, peak_lr, 0.9, 0.95, 1e-8, 0.1);
 	Batch b = batch_random(BATCH, shape.context, shape.vocab, harness_seed);
@@ -133,21 +137,18 @@ static void plan(Plan *plan)
 	text_free(&text);
 	if (save)
 		file_try(save, tensorfile_recognised, harness_forced());
-	plan_add(plan, "%s", policies[precision].name);
+	plan_add(plan, &(Config){ precision });
 }
 
-int main(int argc, char **argv)
-{
-	const Sweep sweeps[] = {
-		{ "curve", "precision",
-			"step train_nats held_out_nats step_ms bytes parameters "
+static const Sweep sweeps[] = {
+	{ .name = "curve", .keys = keys,
+		.values = "step train_nats held_out_nats step_ms bytes parameters "
 			"uniform_nats unigram_nats bigram_nats bigram_bound_nats sample",
-			plan, run },
-		{ 0 }
-	};
-	const Experiment e = {
-		.name = "learning", .about = "train a small byte-level model on a text",
-		.options = options, .sweeps = sweeps,
-	};
-	return harness_main(&e, argc, argv);
-}
+		.plan = plan, .run = run },
+	{ 0 }
+};
+
+const Experiment experiment = {
+	.name = "learning", .about = "train a small byte-level model on a text",
+	.options = options, .sweeps = sweeps,
+};

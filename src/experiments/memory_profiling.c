@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "experiments/harness.h"
-#include "experiments/step.h"
+#include "bench/training.h"
 #include "model/memory_estimate.h"
 
 static int size = -1, precision = -1, fusion = -1;
@@ -23,7 +22,7 @@ static const Option options[] = {
 /* the problem's model, unless another is asked for */
 static int shown(void)
 {
-	return size < 0 ? options_choice(SIZES, "2.7B") : size;
+	return size < 0 ? SIZE_2_7B : size;
 }
 
 /* its blocks, as a row has them */
@@ -33,10 +32,17 @@ static long depth(void)
 	return (harness_on_gpu() ? s : scaled_down(s)).layers;
 }
 
+typedef struct Config {
+	ModelConfig model;
+	int mode;
+	long layers;
+} Config;
+enum { FORWARD, STEP };              /* modes */
+
 /* rows of one model: fp32 and bf16, if no precision is asked for, along both
- * paths; each ends with each of the endings */
+ * paths, with each of the modes or numbers of layers */
 static void plan_model(Plan *plan, int which, int ncontexts,
-	const long *contexts, int nendings, char endings[][16])
+	const long *contexts, int nothers, const Config *others)
 {
 	for (int f = 0; f < 2; f++)
 		for (int p = 0; p < NPOLICIES; p++)
@@ -45,14 +51,16 @@ static void plan_model(Plan *plan, int which, int ncontexts,
 				if ((fusion >= 0 && f != fusion) || (context && c > 0)
 					|| (precision >= 0 ? p != precision : p > 1))
 					continue;
-				for (int e = 0; e < nendings; e++)
-					plan_add(plan, "%s\t%ld\t%s\t%s%s",
-						model_sizes[which].name, context ? context : T,
-						policies[p].name, fusion_names[f], endings[e]);
+				for (int i = 0; i < nothers; i++) {
+					Config c = others[i];
+					c.model = (ModelConfig){ which, context ? context : T, p, f };
+					plan_add(plan, &c);
+				}
 			}
 }
 
-static char modes[][16] = { "\tforward", "\tstep" }, none[][16] = { "" };
+static const Config modes[] = { { .mode = FORWARD }, { .mode = STEP } },
+	one[] = { { .layers = 0 } };
 static const long contexts[] = { 128, 256, 512, 2048 }, at_512[] = { 512 },
 	of_sizes[] = { 128, 256, 512, 1024 };
 
@@ -69,14 +77,12 @@ static void plan_shown(Plan *plan)
 
 static void plan_blocks(Plan *plan)
 {
-	plan_model(plan, shown(), 1, at_512, 1, none);
+	plan_model(plan, shown(), 1, at_512, 1, one);
 }
 
 static void plan_depths(Plan *plan)
 {
-	char layers[2][16];
-	for (int i = 0; i < 2; i++)
-		snprintf(layers[i], sizeof layers[i], "\t%ld", depth() - i);
+	const Config layers[] = { { .layers = depth() }, { .layers = depth() - 1 } };
 	plan_model(plan, shown(), 1, at_512, 2, layers);
 }
 
@@ -84,7 +90,7 @@ static void plan_sizes(Plan *plan)
 {
 	for (int s = 0; s < NSIZES; s++)
 		if (size < 0 ? s < studied_sizes() : s == size)
-			plan_model(plan, s, harness_on_gpu() ? 4 : 3, of_sizes, 1, none);
+			plan_model(plan, s, harness_on_gpu() ? 4 : 3, of_sizes, 1, one);
 }
 static const char *const phases[] = { "forward", "backward", "optimizer" };
 enum { NPHASES = sizeof phases / sizeof *phases, MOST_RANGES = 1024 };
@@ -133,10 +139,10 @@ static Logged *log_steps(Training *t, Mode mode)
 }
 
 /* a forward pass that keeps nothing, or whole steps */
-static Logged *log_row(const Row *row)
+static Logged *log_config(const Config *c)
 {
-	bool train = strcmp(row_text(row, "mode"), "step") == 0;
-	Training t = training_of(row, batch, train);
+	bool train = c->mode == STEP;
+	Training t = training_of(&c->model, batch, train);
 	return log_steps(&t, train ? MODE_TRAIN : MODE_FORWARD);
 }
 
@@ -172,9 +178,9 @@ static void set_memory(Row *row, const char *total,
 	for (int c = 0; c < NCATEGORIES; c++)
 		set_MiB(row, category_names[c], "", active[c]);
 }
-static void run_peaks(Row *row)
+static void run_peaks(Row *row, const void *config)
 {
-	Logged *l = log_row(row);
+	Logged *l = log_config(config);
 	ptrdiff_t active[NCATEGORIES], peak[NPHASES][NCATEGORIES];
 	memcpy(active, l->before, sizeof active);
 	for (int step = 0; step < 2; step++) {
@@ -201,10 +207,10 @@ static void run_peaks(Row *row)
 		}
 	}
 }
-static void run_timeline(Row *row)
+static void run_timeline(Row *row, const void *config)
 {
 	enum { MOMENTS = 300 };
-	Logged *l = log_row(row);
+	Logged *l = log_config(config);
 	const MemoryEvent *log = l->device->log;
 	ptrdiff_t active[NCATEGORIES], most[NCATEGORIES];
 	memcpy(active, l->before, sizeof active);
@@ -266,10 +272,10 @@ static void set_tensor(Row *row, int rank, const Tensor *t)
 	row_set(row, "MiB", "%.3f", t->nbytes / 1048576.0);
 }
 
-static void run_tensors(Row *row)
+static void run_tensors(Row *row, const void *config)
 {
 	enum { SHOWN = 40, MANY = 512 };
-	Logged *l = log_row(row);
+	Logged *l = log_config(config);
 	Tensor tensors[MANY];
 	int n = 0;
 	for (size_t i = l->starts[1]; i < l->starts[2]; i++) {
@@ -304,10 +310,10 @@ static bool freed(const MemoryEvent *log, size_t from, size_t to)
 	return false;
 }
 
-static void run_saved(Row *row)
+static void run_saved(Row *row, const void *config)
 {
 	enum { MANY = 64 };
-	Training t = training_of(row, batch, false);
+	Training t = training_of(config, batch, false);
 	Logged *l = log_steps(&t, MODE_FORWARD_BACKWARD);
 	const MemoryEvent *log = l->device->log;
 	int layers = l->nranges / 4, block = 2 * layers + layers / 2, n = 0;
@@ -331,13 +337,13 @@ static void run_saved(Row *row)
 		row_emit(row);
 	}
 }
-static Training training_of_depth(const Row *row)
+static Training training_of_depth(const Config *c)
 {
-	Shape shape = row_shape(row);
-	shape.layers = row_int(row, "layers");
+	Shape shape = studied_shape(c->model.size, c->model.context);
+	shape.layers = c->layers;
 	Training t = { .m = model_new(harness_device(), &shape,
-		policy_find(row_text(row, "precision")), harness_seed) };
-	if (strcmp(row_text(row, "fusion"), "fused") == 0)
+		&policies[c->model.precision], harness_seed) };
+	if (c->model.fusion)
 		model_fuse(t.m);
 	t.batch = batch_random(batch, shape.context, shape.vocab, harness_seed);
 	return t;
@@ -353,9 +359,9 @@ static double change(const Logged *l, size_t from, size_t to, bool gradients)
 	return sum;
 }
 
-static void run_blocks(Row *row)
+static void run_blocks(Row *row, const void *config)
 {
-	Training t = training_of_depth(row);
+	Training t = training_of_depth(config);
 	Logged *l = log_steps(&t, MODE_FORWARD_BACKWARD);
 	int layers = l->nranges / 4;
 	for (int pass = 0; pass < 2; pass++) {
@@ -372,9 +378,9 @@ static void run_blocks(Row *row)
 	set_MiB(row, "later", "_gradient", change(l, l->starts[1], l->starts[2],
 		true));
 }
-static void run_estimate(Row *row)
+static void run_estimate(Row *row, const void *config)
 {
-	Training t = training_of(row, batch, false);
+	Training t = training_of(config, batch, false);
 	Device *d = t.m->device;
 	MemoryEstimate a = memory_estimate(t.m, batch, t.batch.T, true);
 	set_MiB(row, "forward", "_derived", memory_estimate_forward(t.m, batch,
@@ -400,40 +406,41 @@ static void run_estimate(Row *row)
 			- (c == MEM_TEMPORARY ? workspace : 0));
 }
 
-static const char *scale(void)
-{
-	return harness_on_gpu() ? "course" : SCALED;
-}
-
-#define KEYS "size context precision fusion mode"
 #define CATEGORIES "parameter_MiB gradient_MiB optimizer_MiB activation_MiB " \
 	"temporary_MiB"
 #define DERIVED "parameter_derived_MiB gradient_derived_MiB " \
 	"optimizer_derived_MiB activation_derived_MiB temporary_derived_MiB"
 
-int main(int argc, char **argv)
-{
-	const Sweep sweeps[] = {
-		{ "peaks", KEYS, "step phase peak_MiB " CATEGORIES " allocations", plan,
-			run_peaks },
-		{ "timeline", KEYS, "event ms phase total_MiB " CATEGORIES, plan_shown,
-			run_timeline },
-		{ "tensors", KEYS, "rank tensor ranges category MiB allocations",
-			plan_shown, run_tensors },
-		{ "saved", "size context precision fusion", "rank tensor ranges MiB "
-			"fraction_pct block_MiB derived_MiB", plan_blocks, run_saved },
-		{ "blocks", "size context precision fusion layers", "fwd_least_MiB "
-			"fwd_most_MiB bwd_least_MiB bwd_most_MiB gradient_MiB "
-			"later_gradient_MiB", plan_depths, run_blocks },
-		{ "estimate", "size context precision fusion", "forward_MiB "
-			"forward_derived_MiB peak_MiB derived_MiB workspace_MiB "
-			CATEGORIES " " DERIVED, plan_sizes, run_estimate },
-		{ 0 }
-	};
-	const Experiment e = {
-		.name = "memory_profiling", .options = options, .sweeps = sweeps,
-		.about = "memory in use, by phase, by moment and by tensor",
-		.scale = scale,
-	};
-	return harness_main(&e, argc, argv);
-}
+static const Key keys[] = { MODEL_KEYS, { 0 } },
+	mode_keys[] = { MODEL_KEYS, KEY(Config, mode, "forward|step"), { 0 } },
+	layers_keys[] = { MODEL_KEYS, KEY(Config, layers), { 0 } };
+
+static const Sweep sweeps[] = {
+	{ .name = "peaks", .keys = mode_keys,
+		.values = "step phase peak_MiB " CATEGORIES " allocations",
+		.plan = plan, .run = run_peaks },
+	{ .name = "timeline", .keys = mode_keys,
+		.values = "event ms phase total_MiB " CATEGORIES,
+		.plan = plan_shown, .run = run_timeline },
+	{ .name = "tensors", .keys = mode_keys,
+		.values = "rank tensor ranges category MiB allocations",
+		.plan = plan_shown, .run = run_tensors },
+	{ .name = "saved", .keys = keys,
+		.values = "rank tensor ranges MiB fraction_pct block_MiB derived_MiB",
+		.plan = plan_blocks, .run = run_saved },
+	{ .name = "blocks", .keys = layers_keys,
+		.values = "fwd_least_MiB fwd_most_MiB bwd_least_MiB bwd_most_MiB "
+			"gradient_MiB later_gradient_MiB",
+		.plan = plan_depths, .run = run_blocks },
+	{ .name = "estimate", .keys = keys,
+		.values = "forward_MiB forward_derived_MiB peak_MiB derived_MiB "
+			"workspace_MiB " CATEGORIES " " DERIVED,
+		.plan = plan_sizes, .run = run_estimate },
+	{ 0 }
+};
+
+const Experiment experiment = {
+	.name = "memory_profiling", .options = options, .sweeps = sweeps,
+	.about = "memory in use, by phase, by moment and by tensor",
+	.cpu_scale = SCALED,
+};

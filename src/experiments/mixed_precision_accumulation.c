@@ -1,15 +1,12 @@
-#include "experiments/harness.h"
+#include "bench/harness.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/accumulate.h"
 #include "base/error.h"
 
-typedef struct Task { const char *value; double exact; long steps; } Task;
-
-static const Task tasks[] = {
-	{ "0.01", 0.01, 1000 }, { "0.001", 0.001, 10000 },
+static const struct { double value; long steps; } tasks[] = {
+	{ 0.01, 1000 }, { 0.001, 10000 },
 };
 static const Type formats[][2] = {          /* accumulator, stored addend */
 	{ FP32, FP32 }, { FP16, FP16 }, { FP32, FP16 },
@@ -17,53 +14,62 @@ static const Type formats[][2] = {          /* accumulator, stored addend */
 };
 enum { NTASKS = 2, NFORMATS = 5 };
 
-static const Task *find_task(const char *value)
-{
-	return strcmp(value, tasks[0].value) == 0 ? &tasks[0] : &tasks[1];
-}
+typedef struct Sum {
+	double value;
+	long steps, exponent;            /* of 2, of a binade */
+	Type accumulator, stored;
+	bool cast;
+} Sum;
 
-static Type find_type(const char *name)
+static Sum sum_of(int task, int format)
 {
-	int t = 0;
-	while (strcmp(type_names[t], name) != 0)
-		t++;
-	return (Type)t;
+	return (Sum){ .value = tasks[task].value, .steps = tasks[task].steps,
+		.accumulator = formats[format][0], .stored = formats[format][1] };
 }
+static const Key sum_keys[] = { KEY(Sum, value, "%g"), KEY(Sum, steps),
+	KEY(Sum, accumulator, TYPES), KEY(Sum, stored, TYPES), KEY(Sum, cast),
+	{ 0 } };
+
 static void plan_sums(Plan *plan)
 {
 	for (int i = 0; i < NTASKS; i++)
-		for (int k = 0; k < NFORMATS; k++)
-			for (int cast = 0; cast <= (formats[k][0] != formats[k][1]); cast++)
-				plan_add(plan, "%s\t%ld\t%s\t%s\t%s", tasks[i].value,
-				         tasks[i].steps, type_names[formats[k][0]],
-				         type_names[formats[k][1]], cast ? "yes" : "no");
+		for (int k = 0; k < NFORMATS; k++) {
+			Sum s = sum_of(i, k);
+			plan_add(plan, &s);
+			s.cast = true;
+			if (s.accumulator != s.stored)
+				plan_add(plan, &s);
+		}
 }
-static void run_sums(Row *row)
+static void run_sums(Row *row, const void *config)
 {
-	const Task *task = find_task(row_text(row, "value"));
-	Type accumulator = find_type(row_text(row, "accumulator"));
-	float x = round_to(find_type(row_text(row, "stored")), (float)task->exact);
-	if (strcmp(row_text(row, "cast"), "yes") == 0)
-		x = round_to(accumulator, x);
-	long stall, n = task->steps;
-	double sum = add_up(accumulator, x, n, &stall), stored = n * (double)x;
+	const Sum *s = config;
+	float x = round_to(s->stored, (float)s->value);
+	if (s->cast)
+		x = round_to(s->accumulator, x);
+	long stall, n = s->steps;
+	double sum = add_up(s->accumulator, x, n, &stall), stored = n * (double)x;
 	Binade walk[MAX_BINADES];
-	int binades = walk_binades(accumulator, x, n, walk);
+	int binades = walk_binades(s->accumulator, x, n, walk);
 	if (walk[binades - 1].last != sum)
-		die("%s: the loop gives %.9g, the walk %.9g", task->value, sum,
+		die("%g: the loop gives %.9g, the walk %.9g", s->value, sum,
 		    walk[binades - 1].last);
 	row_set(row, "addend", "%.12g", x);
 	row_set(row, "sum", "%.10g", sum);
-	row_set(row, "representation_error", "%.6g", stored - n * task->exact);
+	row_set(row, "representation_error", "%.6g", stored - n * s->value);
 	row_set(row, "accumulation_error", "%.6g", sum - stored);
-	row_set(row, "error", "%.6g", sum - n * task->exact);
+	row_set(row, "error", "%.6g", sum - n * s->value);
 	if (stall)
 		row_set(row, "stalls_at", "%ld", stall);
 }
-static int walk_case(const Task *task, int k, Binade walk[], float *x)
+static const Key binade_keys[] = { KEY(Sum, value, "%g"),
+	KEY(Sum, accumulator, TYPES), KEY(Sum, stored, TYPES), KEY(Sum, exponent),
+	{ 0 } };
+
+static int walk_sum(const Sum *s, Binade walk[], float *x)
 {
-	*x = round_to(formats[k][1], (float)task->exact);
-	return walk_binades(formats[k][0], *x, task->steps, walk);
+	*x = round_to(s->stored, (float)s->value);
+	return walk_binades(s->accumulator, *x, s->steps, walk);
 }
 
 static void plan_binades(Plan *plan)
@@ -71,23 +77,21 @@ static void plan_binades(Plan *plan)
 	Binade walk[MAX_BINADES];
 	float x;
 	for (int i = 0; i < NTASKS; i++)
-		for (int k = 0; k < NFORMATS; k++)
-			for (int b = 0, n = walk_case(&tasks[i], k, walk, &x); b < n; b++)
-				plan_add(plan, "%s\t%s\t%s\t%d", tasks[i].value,
-				         type_names[formats[k][0]], type_names[formats[k][1]],
-				         walk[b].exponent);
+		for (int k = 0; k < NFORMATS; k++) {
+			Sum s = sum_of(i, k);
+			for (int b = 0, n = walk_sum(&s, walk, &x); b < n; b++) {
+				s.exponent = walk[b].exponent;
+				plan_add(plan, &s);
+			}
+		}
 }
-static void run_binades(Row *row)
+static void run_binades(Row *row, const void *config)
 {
-	Type accumulator = find_type(row_text(row, "accumulator"));
-	Type stored = find_type(row_text(row, "stored"));
+	const Sum *s = config;
 	Binade walk[MAX_BINADES], *b = walk;
 	float x;
-	int k = 0;
-	while (formats[k][0] != accumulator || formats[k][1] != stored)
-		k++;
-	walk_case(find_task(row_text(row, "value")), k, walk, &x);
-	while (b->exponent != row_int(row, "exponent"))
+	walk_sum(s, walk, &x);
+	while (b->exponent != s->exponent)
 		b++;
 	row_set(row, "from", "%.10g", ldexp(1, b->exponent));
 	row_set(row, "ulp", "%.10g", b->ulp);
@@ -98,36 +102,42 @@ static void run_binades(Row *row)
 	row_set(row, "last", "%.10g", b->last);
 	row_set(row, "drift", "%.6g", b->last - b->first - b->steps * (double)x);
 }
+typedef struct Trace { long step; } Trace;
+static const Key trace_keys[] = { KEY(Trace, step), { 0 } };
+
 static void plan_trace(Plan *plan)
 {
 	for (long step = 10; step <= tasks[0].steps; step += 10)
-		plan_add(plan, "%ld", step);
+		plan_add(plan, &(Trace){ step });
 }
 
-static void run_trace(Row *row)
+static void run_trace(Row *row, const void *config)
 {
 	static const char *const columns[NFORMATS] = {
 		"fp32", "fp16", "fp32_fp16", "bf16", "fp32_bf16",
 	};
-	long step = row_int(row, "step"), stall;
-	row_set(row, "exact", "%.10g", step * tasks[0].exact);
+	long step = ((const Trace *)config)->step, stall;
+	row_set(row, "exact", "%.10g", step * tasks[0].value);
 	for (int k = 0; k < NFORMATS; k++) {
-		float x = round_to(formats[k][1], (float)tasks[0].exact);
+		float x = round_to(formats[k][1], (float)tasks[0].value);
 		float sum = add_up(formats[k][0], x, step, &stall);
 		row_set(row, columns[k], "%.10g", sum);
 	}
 }
+typedef struct Listed { Type format; } Listed;
+static const Key format_keys[] = { KEY(Listed, format, TYPES), { 0 } };
+
 static void plan_formats(Plan *plan)
 {
-	plan_add(plan, "fp32");
-	plan_add(plan, "tf32");
-	plan_add(plan, "bf16");
-	plan_add(plan, "fp16");
+	plan_add(plan, &(Listed){ FP32 });
+	plan_add(plan, &(Listed){ TF32 });
+	plan_add(plan, &(Listed){ BF16 });
+	plan_add(plan, &(Listed){ FP16 });
 }
 
-static void run_formats(Row *row)
+static void run_formats(Row *row, const void *config)
 {
-	Type t = find_type(row_text(row, "format"));
+	Type t = ((const Listed *)config)->format;
 	int E = type_formats[t].exponent_bits, M = type_formats[t].fraction_bits;
 	row_set(row, "bytes", "%zu", type_size(t));
 	row_set(row, "exponent_bits", "%d", E);
@@ -138,25 +148,22 @@ static void run_formats(Row *row)
 	row_set(row, "spacing_at_one", "%.4g", type_spacing(t, 1));
 }
 static const Sweep sweeps[] = {
-	{ "sums", "value steps accumulator stored cast",
-	  "addend sum representation_error accumulation_error error stalls_at",
-	  plan_sums, run_sums },
-	{ "binades", "value accumulator stored exponent",
-	  "from ulp addend_ulps kept_ulps additions first last drift",
-	  plan_binades, run_binades },
-	{ "trace", "step", "exact fp32 fp16 fp32_fp16 bf16 fp32_bf16",
-	  plan_trace, run_trace },
-	{ "formats", "format", "bytes exponent_bits fraction_bits "
-	  "smallest smallest_normal largest spacing_at_one",
-	  plan_formats, run_formats },
+	{ .name = "sums", .keys = sum_keys,
+	  .values = "addend sum representation_error accumulation_error error "
+	  "stalls_at", .plan = plan_sums, .run = run_sums },
+	{ .name = "binades", .keys = binade_keys,
+	  .values = "from ulp addend_ulps kept_ulps additions first last drift",
+	  .plan = plan_binades, .run = run_binades },
+	{ .name = "trace", .keys = trace_keys,
+	  .values = "exact fp32 fp16 fp32_fp16 bf16 fp32_bf16",
+	  .plan = plan_trace, .run = run_trace },
+	{ .name = "formats", .keys = format_keys,
+	  .values = "bytes exponent_bits fraction_bits smallest smallest_normal "
+	  "largest spacing_at_one", .plan = plan_formats, .run = run_formats },
 	{ 0 }
 };
 
-int main(int argc, char **argv)
-{
-	const Experiment experiment = {
-		.name = "mixed_precision_accumulation", .sweeps = sweeps,
-		.about = "adds one number again and again, in several number formats",
-	};
-	return harness_main(&experiment, argc, argv);
-}
+const Experiment experiment = {
+	.name = "mixed_precision_accumulation", .sweeps = sweeps,
+	.about = "adds one number again and again, in several number formats",
+};

@@ -6,8 +6,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "experiments/harness.h"
-#include "experiments/step.h"
+#include "bench/training.h"
 #include "ops/array.h"
 #include "profile/profile.h"
 #include "profile/snapshot.h"
@@ -47,8 +46,8 @@ static void plan_one(Plan *plan, int s, int c, int f)
 {
 	long T = harness_on_gpu() ? contexts[c] : contexts[c] / SCALE;
 	if ((fusion < 0 || f == fusion) && (size < 0 || s == size))
-		plan_add(plan, "%s\t%ld\t%s\t%s", model_sizes[s].name, context ? context
-			: T, policies[precision].name, fusion_names[f]);
+		plan_add(plan, &(ModelConfig){ s, context ? context : T, precision,
+			f });
 }
 
 static void plan(Plan *plan)
@@ -95,9 +94,9 @@ static void export(const Profile *p)
 	file_end(f, folded);
 }
 
-static Profiled profile_step(const Row *row)
+static Profiled profile_step(const ModelConfig *c)
 {
-	Training t = training_of(row, batch, true);
+	Training t = training_of(c, batch, true);
 	Device *d = t.m->device;
 	Profiled p = { 0 };
 	for (long i = 0; i <= warmup; i++)
@@ -235,9 +234,9 @@ static void set_if(Row *row, const char *column, bool known, double ms)
 		row_set(row, column, "-");
 }
 
-static void run_ranges(Row *row)
+static void run_ranges(Row *row, const void *config)
 {
-	Profiled p = profile_step(row);
+	Profiled p = profile_step(config);
 	const double unprofiled[NRANGES] = { p.unprofiled.fwd_ms,
 		p.unprofiled.bwd_ms,
 		p.unprofiled.opt_ms }, profiled[NRANGES] = { p.profiled.fwd_ms,
@@ -292,10 +291,10 @@ static int total_by_name(const Profile *p, const char *phase, Total *totals)
 	return n;
 }
 
-static void run_kernels(Row *row)
+static void run_kernels(Row *row, const void *config)
 {
 	enum { LISTED = 12 };
-	Profiled p = profile_step(row);
+	Profiled p = profile_step(config);
 	Total *totals =
 		need(malloc((p.activities->nactivities + 1) * sizeof *totals));
 	for (int r = 0; r < NPHASES; r++) {
@@ -331,10 +330,10 @@ static void set_interval(Row *row, int lane, const char *kind, const char *name,
 	row_emit(row);
 }
 
-static void run_timeline(Row *row)
+static void run_timeline(Row *row, const void *config)
 {
 	enum { DEPTH = 6 };
-	Profiled profiled = profile_step(row);
+	Profiled profiled = profile_step(config);
 	const Profile *p = profiled.activities;
 	double zero = 0, start, end;
 	for (int s = 0; s < p->nranges; s++) {
@@ -356,6 +355,7 @@ typedef struct Cost {
 	bool range, launch, allocation;
 	bool events, kernels, log;
 } Cost;
+static const Key cost_keys[] = { KEY(Cost, what), { 0 } };
 
 static const Cost costs[] = {
 	{ "range", .range = true },
@@ -371,7 +371,7 @@ enum { NCOSTS = sizeof costs / sizeof *costs, BLOCKS = 512 };
 static void plan_overhead(Plan *plan)
 {
 	for (int i = 0; i < NCOSTS; i++)
-		plan_add(plan, "%s", costs[i].what);
+		plan_add(plan, &costs[i]);
 }
 
 static void repeat(Device *d, const Cost *cost, Array few, int n)
@@ -385,12 +385,10 @@ static void repeat(Device *d, const Cost *cost, Array few, int n)
 		device_free(d, device_alloc(d, 4096, MEM_TEMPORARY, "block"));
 }
 
-static void run_overhead(Row *row)
+static void run_overhead(Row *row, const void *config)
 {
 	Device *d = harness_device();
-	const Cost *cost = costs;
-	while (strcmp(cost->what, row_text(row, "what")) != 0)
-		cost++;
+	const Cost *cost = config;
 	int n = cost->allocation || (cost->range && !cost->events && !cost->kernels)
 		? 1000000 : 4000;
 	void *blocks[BLOCKS];
@@ -415,30 +413,26 @@ static void run_overhead(Row *row)
 	row_set(row, "each_ns", "%.1f", ms * 1e6 / n);
 }
 
-static const char *scale(void)
-{
-	return harness_on_gpu() ? "course" : SCALED;
-}
+static const Key keys[] = { MODEL_KEYS, { 0 } };
 
-#define KEYS "size context precision fusion"
+static const Sweep sweeps[] = {
+	{ .name = "ranges", .keys = keys,
+		.values = "range activities kernels unprofiled_ms profiled_ms event_ms "
+			"busy_ms projected_ms busy_fraction " CLASSES,
+		.plan = plan, .run = run_ranges },
+	{ .name = "kernels", .keys = keys,
+		.values = "range rank kernel class fraction total_ms calls mean_us "
+			"min_us max_us", .plan = plan_kernels, .run = run_kernels },
+	{ .name = "timeline", .keys = keys,
+		.values = "lane kind name start_us end_us",
+		.plan = plan_shown, .run = run_timeline },
+	{ .name = "overhead", .keys = cost_keys,
+		.values = "count each_ns", .plan = plan_overhead, .run = run_overhead },
+	{ 0 }
+};
 
-int main(int argc, char **argv)
-{
-	const Sweep sweeps[] = {
-		{ "ranges", KEYS,
-			"range activities kernels unprofiled_ms profiled_ms event_ms "
-			"busy_ms projected_ms busy_fraction " CLASSES, plan, run_ranges },
-		{ "kernels", KEYS, "range rank kernel class fraction total_ms calls "
-			"mean_us min_us max_us", plan_kernels, run_kernels },
-		{ "timeline", KEYS, "lane kind name start_us end_us", plan_shown,
-			run_timeline },
-		{ "overhead", "what", "count each_ns", plan_overhead, run_overhead },
-		{ 0 }
-	};
-	const Experiment e = {
-		.name = "nsys_profile", .options = options, .sweeps = sweeps,
-		.about = "kernels of a training step, by range and by name",
-		.scale = scale,
-	};
-	return harness_main(&e, argc, argv);
-}
+const Experiment experiment = {
+	.name = "nsys_profile", .options = options, .sweeps = sweeps,
+	.about = "kernels of a training step, by range and by name",
+	.cpu_scale = SCALED,
+};

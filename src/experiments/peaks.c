@@ -1,12 +1,11 @@
 /* peaks: what the machine can do: bandwidth, matmuls, launches */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/random.h"
-#include "experiments/harness.h"
-#include "experiments/timing.h"
+#include "bench/harness.h"
+#include "bench/timing.h"
 #include "ops/array.h"
 
 static long mebibytes, dimension, runs = 21, launches = 1000;
@@ -203,11 +202,13 @@ static void measure_queue(Row *row, bool recorded)
 
 static void measure_launch(Row *row) { measure_queue(row, false); }
 static void measure_replay(Row *row) { measure_queue(row, true); }
-static const struct Quantity {
-	const char *name;
+typedef struct Quantity {
+	const char *quantity;
 	bool gpu_only;
 	void (*measure)(Row *row);
-} quantities[] = {
+} Quantity;
+static const Key keys[] = { KEY(Quantity, quantity), { 0 } };
+static const Quantity quantities[] = {
 	{ "copy", false, measure_copy }, { "memcpy", false, measure_memcpy },
 	{ "read", false, measure_read }, { "write", false, measure_write },
 	{ "fp32", false, measure_fp32 }, { "tf32", true, measure_tf32 },
@@ -220,33 +221,23 @@ static void plan(Plan *plan)
 {
 	for (int i = 0; i < NQUANTITIES; i++)
 		if (harness_on_gpu() || !quantities[i].gpu_only)
-			plan_add(plan, "%s", quantities[i].name);
+			plan_add(plan, &quantities[i]);
 }
 
-static void run(Row *row)
+static void run(Row *row, const void *config)
 {
-	int i = 0;
-	while (strcmp(quantities[i].name, row_text(row, "quantity")) != 0)
-		i++;
-	quantities[i].measure(row);
+	((const Quantity *)config)->measure(row);
 }
-static const char *scale(void)
-{
-	return harness_on_gpu() ? "course" : "small (arrays and matrices a quarter "
-		"as long; no formats but fp32)";
-}
+static const Sweep sweeps[] = {
+	{ .name = "peaks", .keys = keys,
+		.values = "value unit sd min max runs detail",
+		.plan = plan, .run = run },
+	{ 0 }
+};
 
-int main(int argc, char **argv)
-{
-	const Sweep sweeps[] = {
-		{ "peaks", "quantity", "value unit sd min max runs detail", plan,
-			run },
-		{ 0 }
-	};
-	const Experiment e = {
-		.name = "peaks", .options = options, .sweeps = sweeps,
-		.about = "what the machine can do: bandwidth, matmuls, launches",
-		.scale = scale,
-	};
-	return harness_main(&e, argc, argv);
-}
+const Experiment experiment = {
+	.name = "peaks", .options = options, .sweeps = sweeps,
+	.about = "what the machine can do: bandwidth, matmuls, launches",
+	.cpu_scale = "small (arrays and matrices a quarter as long; no formats "
+		"but fp32)",
+};

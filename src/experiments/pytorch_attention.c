@@ -3,12 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "base/stats.h"
+#include "bench/harness.h"
 #include "experiments/attention_case.h"
-#include "experiments/harness.h"
 #include "model/precision.h"
 
 static int precision;
@@ -25,15 +24,22 @@ static const Option options[] = {
 
 static const long widths[] = { 16, 32, 64, 128 };
 
+typedef struct Config {
+	int dtype;
+	long batch, n, d;
+} Config;
+static const Key keys[] = { KEY(Config, dtype, PRECISIONS), KEY(Config, batch),
+	KEY(Config, n), KEY(Config, d), { 0 } };
+
 static void plan(Plan *plan)
 {
 	static const long lengths[] = { 256, 1024, 4096, 8192, 16384, 32768, 65536 };
 	enum { LENGTHS = sizeof lengths / sizeof *lengths };
 	for (int w = 0; w < (width ? 1 : 4); w++)
 		for (int i = 0; i < (length ? 1 : LENGTHS); i++)
-			plan_add(plan, "%s\t%ld\t%ld\t%ld", policies[precision].name, batch,
+			plan_add(plan, &(Config){ precision, batch,
 				length ? length : harness_on_gpu() ? lengths[i]
-				: lengths[i] / 16, width ? width : widths[w]);
+				: lengths[i] / 16, width ? width : widths[w] });
 }
 
 static Device *device_of_case(void)
@@ -103,15 +109,15 @@ static void clear(Row *row)
 		row_set(row, columns[i], "-");
 }
 
-static void run(Row *row)
+static void run(Row *row, const void *config)
 {
+	const Config *c = config;
 	Device *d = device_of_case();
-	const Policy *policy = policy_find(row_text(row, "dtype"));
-	Type type = policy->op[OP_SCORES].input;
+	Type type = policies[c->dtype].op[OP_SCORES].input;
 	double tolerance = type == BF16 ? 3e-2 : type == FP32 ? 2e-5 : 4e-3;
 	row_set(row, "pass", "forward");
-	AttentionCase a = attention_case(d, batch, 1, row_int(row, "n"),
-		row_int(row, "d"), true, type, harness_seed);
+	AttentionCase a = attention_case(d, batch, 1, c->n, c->d, true, type,
+		harness_seed);
 	Sizes sizes = sizes_of(d, type, a.n, a.D);
 	attention_case_forward(&a);
 	attention_case_check(&a, false, tolerance);
@@ -181,20 +187,22 @@ static _Noreturn void list_and_leave(size_t need, size_t have,
 			full->limit - total);
 	}
 	list_tensor(++order, what, MEM_TEMPORARY, need, total + need, have);
-	fflush(NULL);
-	_exit(0);
+	row_end(failing);
 }
+
+static const Key failing_keys[] = { KEY(Config, dtype, PRECISIONS),
+	KEY(Config, batch), KEY(Config, d), { 0 } };
 
 static void plan_failing(Plan *plan)
 {
-	plan_add(plan, "%s\t%ld\t%ld", policies[precision].name, batch,
-		width ? width : 64);
+	plan_add(plan, &(Config){ precision, batch, .d = width ? width : 64 });
 }
 
-static void run_failing(Row *row)
+static void run_failing(Row *row, const void *config)
 {
-	Type type = policy_find(row_text(row, "dtype"))->op[OP_SCORES].input;
-	long n = length ? length : 256, D = row_int(row, "d");
+	const Config *c = config;
+	Type type = policies[c->dtype].op[OP_SCORES].input;
+	long n = length ? length : 256, D = c->d;
 	failing = row;
 	full = device_of_case();
 	while (!length && back(sizes_of(full, type, n, D)) < full->limit)
@@ -211,24 +219,18 @@ static void run_failing(Row *row)
 	die("n = %ld fits", n);
 }
 
-static const char *scale(void)
-{
-	return harness_on_gpu() ? "course"
-		: "small (lengths divided by 16, in 256 MiB)";
-}
+static const Sweep sweeps[] = {
+	{ .name = "passes", .keys = keys,
+		.values = "pass ms sd_ms min_ms before_MiB derived_MiB peak_MiB",
+		.plan = plan, .run = run },
+	{ .name = "failing", .keys = failing_keys,
+		.values = "n order tensor category derived_MiB MiB total_MiB free_MiB",
+		.plan = plan_failing, .run = run_failing },
+	{ 0 }
+};
 
-int main(int argc, char **argv)
-{
-	const Sweep sweeps[] = {
-		{ "passes", "dtype batch n d", "pass ms sd_ms min_ms before_MiB "
-			"derived_MiB peak_MiB", plan, run },
-		{ "failing", "dtype batch d", "n order tensor category derived_MiB MiB "
-			"total_MiB free_MiB", plan_failing, run_failing },
-		{ 0 }
-	};
-	const Experiment e = {
-		.name = "pytorch_attention", .options = options, .sweeps = sweeps,
-		.about = "attention as two matmuls and a softmax", .scale = scale,
-	};
-	return harness_main(&e, argc, argv);
-}
+const Experiment experiment = {
+	.name = "pytorch_attention", .options = options, .sweeps = sweeps,
+	.about = "attention as two matmuls and a softmax",
+	.cpu_scale = "small (lengths divided by 16, in 256 MiB)",
+};

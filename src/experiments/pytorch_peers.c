@@ -2,9 +2,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "experiments/harness.h"
-#include "experiments/peer.h"
-#include "experiments/step.h"
+#include "bench/peer.h"
+#include "bench/training.h"
 
 static const char *only_impl, *only_size, *only_precision;
 static long batch = 4, context = 512, warmup = 5, steps = 10, limit_s = 420;
@@ -25,6 +24,15 @@ static const Option options[] = {
 	{ 0 }
 };
 
+typedef struct Config {
+	const char *impl;
+	int size;
+	long context;
+	int precision;
+} Config;
+static const Key keys[] = { KEY(Config, impl), KEY(Config, size, SIZES),
+	KEY(Config, context), KEY(Config, precision, PRECISIONS), { 0 } };
+
 static bool wanted(const char *only, const char *name)
 {
 	return only == NULL || strcmp(only, name) == 0;
@@ -33,36 +41,41 @@ static bool wanted(const char *only, const char *name)
 static void plan(Plan *plan)
 {
 	enum { SMALL = 2, ALL = NTRAINED };   /* sizes that are compiled as a whole */
-	static const struct { const char *precision, *impl; int sizes; } forms[] = {
-		{ "bf16", "ours", ALL }, { "bf16", "ours-eager", ALL },
-		{ "bf16", "pytorch-eager", ALL }, { "fp32", "ours", ALL },
-		{ "fp32", "ours-eager", ALL }, { "fp32", "pytorch-eager", ALL },
-		{ "bf16", "pytorch-best-blocks", ALL },
-		{ "bf16", "pytorch-compiled-blocks", ALL },
-		{ "bf16", "pytorch-best", SMALL }, { "bf16", "pytorch-compiled", SMALL },
+	enum { F32 = POLICY_FP32, B16 = POLICY_BF16 };
+	static const struct {
+		int precision;
+		const char *impl;
+		int sizes;
+	} forms[] = {
+		{ B16, "ours", ALL }, { B16, "ours-eager", ALL },
+		{ B16, "pytorch-eager", ALL }, { F32, "ours", ALL },
+		{ F32, "ours-eager", ALL }, { F32, "pytorch-eager", ALL },
+		{ B16, "pytorch-best-blocks", ALL },
+		{ B16, "pytorch-compiled-blocks", ALL },
+		{ B16, "pytorch-best", SMALL }, { B16, "pytorch-compiled", SMALL },
 	};
 	bool gpu = harness_on_gpu(), any = false;
 	for (size_t f = 0; f < sizeof forms / sizeof *forms; f++)
 		for (int i = 0; i < forms[f].sizes; i++) {
-			const char *impl = forms[f].impl;
-			if (!wanted(only_impl, impl)
+			int p = forms[f].precision;
+			if (!wanted(only_impl, forms[f].impl)
 				|| !wanted(only_size, model_sizes[i].name)
-				|| !wanted(only_precision, forms[f].precision)
-				|| (!gpu && strcmp(forms[f].precision, "fp32") != 0))
+				|| !wanted(only_precision, policies[p].name)
+				|| (!gpu && p != POLICY_FP32))
 				continue;
 			any = true;
-			plan_add(plan, "%s\t%s\t%ld\t%s", impl, model_sizes[i].name,
-				gpu ? context : context / SCALE, forms[f].precision);
+			plan_add(plan, &(Config){ forms[f].impl, i,
+				gpu ? context : context / SCALE, p });
 		}
 	if (!any)
 		usage_error("no row has this implementation, size and precision");
 }
-static void time_ours(Row *row, bool fused)
+static void time_ours(Row *row, const Config *c)
 {
-	const Policy *policy = policy_find(row_text(row, "precision"));
-	Shape shape = row_shape(row);
+	bool fused = strcmp(c->impl, "ours") == 0;
+	Shape shape = studied_shape(c->size, c->context);
 	Device *device = harness_device();
-	Model *m = model_new(device, &shape, policy, harness_seed);
+	Model *m = model_new(device, &shape, &policies[c->precision], harness_seed);
 	if (fused)
 		model_fuse(m);
 	Optimizer adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
@@ -78,43 +91,35 @@ static void time_ours(Row *row, bool fused)
 	row_set(row, "peak_MiB", "%.1f", device->total_peak / 1048576.0);
 	row_set(row, "loss", "%.6f", s.loss);
 }
-static void time_theirs(Row *row, const char *form)
+static void time_theirs(Row *row, const Config *c, const char *form)
 {
 	bool blocks = strstr(form, "-blocks") != NULL;
 	peer_measure(row, "fwd_only_ms fwd_ms bwd_ms opt_ms step_ms step_sd_ms "
 		"peak_MiB loss", limit_s, "pytorch_peer.py", "time --impl %.*s%s "
-		"--size %s --context %s --batch %ld --precision %s --warmup %ld "
+		"--size %s --context %ld --batch %ld --precision %s --warmup %ld "
 		"--steps %ld --seed %ld", (int)strcspn(form, "-"), form,
-		blocks ? " --blocks" : "", row_text(row, "size"),
-		row_text(row, "context"), batch, row_text(row, "precision"), warmup,
-		steps, harness_seed);
+		blocks ? " --blocks" : "", model_sizes[c->size].name, c->context,
+		batch, policies[c->precision].name, warmup, steps, harness_seed);
 }
 
-static void run(Row *row)
+static void run(Row *row, const void *config)
 {
-	const char *impl = row_text(row, "impl");
-	if (strncmp(impl, "ours", 4) == 0)
-		time_ours(row, strcmp(impl, "ours") == 0);
+	const Config *c = config;
+	if (strncmp(c->impl, "ours", 4) == 0)
+		time_ours(row, c);
 	else
-		time_theirs(row, impl + strlen("pytorch-"));
+		time_theirs(row, c, c->impl + strlen("pytorch-"));
 }
 
-static const char *scale(void)
-{
-	return harness_on_gpu() ? "course" : SCALED;
-}
+static const Sweep sweeps[] = {
+	{ .name = "step", .keys = keys,
+		.values = "fwd_only_ms fwd_ms bwd_ms opt_ms step_ms step_sd_ms "
+			"peak_MiB loss", .plan = plan, .run = run },
+	{ 0 }
+};
 
-int main(int argc, char **argv)
-{
-	const Sweep sweeps[] = {
-		{ "step", "impl size context precision", "fwd_only_ms fwd_ms bwd_ms "
-			"opt_ms step_ms step_sd_ms peak_MiB loss", plan, run },
-		{ 0 }
-	};
-	const Experiment e = {
-		.name = "pytorch_peers", .options = options, .sweeps = sweeps,
-		.about = "one training step, ours and PyTorch's, side by side",
-		.scale = scale,
-	};
-	return harness_main(&e, argc, argv);
-}
+const Experiment experiment = {
+	.name = "pytorch_peers", .options = options, .sweeps = sweeps,
+	.about = "one training step, ours and PyTorch's, side by side",
+	.cpu_scale = SCALED,
+};

@@ -1,4 +1,4 @@
-#include "experiments/harness.h"
+#include "bench/harness.h"
 
 #include <math.h>
 #include <omp.h>
@@ -71,11 +71,26 @@ static double step_size(int k)             /* 10 down to 1e-11, two a decade */
 	return pow(10, 1 - k / 2.0);
 }
 
+typedef struct Config {
+	long width;
+	double step;
+} Config;
+static const Key keys[] = { KEY(Config, width), KEY(Config, step, "%.3g"),
+	{ 0 } }, width_keys[] = { KEY(Config, width), { 0 } };
+
+/* three digits: the step is the one that the table has */
+static double listed_step(int k)
+{
+	char text[16];
+	snprintf(text, sizeof text, "%.3g", step_size(k));
+	return strtod(text, NULL);
+}
+
 static void plan_steps(Plan *plan)
 {
 	for (int w = 0; w < NWIDTHS; w++)
 		for (int k = 0; k < NSTEPS; k++)
-			plan_add(plan, "%ld\t%.3g", widths[w], step_size(k));
+			plan_add(plan, &(Config){ widths[w], listed_step(k) });
 }
 typedef struct Errors { double dx, dg; } Errors;
 
@@ -104,11 +119,12 @@ static Errors measure(const Ops *ops, const Batch *b, double h)
 }
 static const double U = 0x1p-53;
 
-static void run_step(Row *row)
+static void run_step(Row *row, const void *config)
 {
+	const Config *c = config;
 	omp_set_num_threads(1);         /* two rows are not worth waking others */
 	const Ops *ops = ops_for(harness_device());
-	double H = row_int(row, "width"), h = atof(row_text(row, "step"));
+	double H = c->width, h = c->step;
 	Batch b = new_batch(ops, (size_t)H);
 	Errors e = measure(ops, &b, h);
 	row_set(row, "dx_error", "%.3e", e.dx);
@@ -119,14 +135,15 @@ static void run_step(Row *row)
 static void plan_best(Plan *plan)
 {
 	for (int w = 0; w < NWIDTHS; w++)
-		plan_add(plan, "%ld", widths[w]);
+		plan_add(plan, &(Config){ widths[w], 0 });
 }
 
-static void run_best(Row *row)
+static void run_best(Row *row, const void *config)
 {
+	const Config *c = config;
 	omp_set_num_threads(1);
 	const Ops *ops = ops_for(harness_device());
-	double H = row_int(row, "width"), best_step = 0;
+	double H = c->width, best_step = 0;
 	Errors best = { INFINITY, INFINITY };
 	Batch b = new_batch(ops, (size_t)H);
 	for (int k = 0; k < NSTEPS; k++) {
@@ -146,19 +163,16 @@ static void run_best(Row *row)
 	row_set(row, "dg_error", "%.2e", best.dg);
 }
 static const Sweep sweeps[] = {
-	{ "steps", "width step", "dx_error dg_error truncation rounding",
-	  plan_steps, run_step },
-	{ "best", "width",
-	  "best_step predicted_step dx_error predicted_error dg_error",
-	  plan_best, run_best },
+	{ .name = "steps", .keys = keys,
+	  .values = "dx_error dg_error truncation rounding",
+	  .plan = plan_steps, .run = run_step },
+	{ .name = "best", .keys = width_keys,
+	  .values = "best_step predicted_step dx_error predicted_error dg_error",
+	  .plan = plan_best, .run = run_best },
 	{ 0 }
 };
 
-int main(int argc, char **argv)
-{
-	const Experiment experiment = {
-		.name = "rmsnorm_jvp", .sweeps = sweeps,
-		.about = "RMSNorm's gradients against central differences, in double",
-	};
-	return harness_main(&experiment, argc, argv);
-}
+const Experiment experiment = {
+	.name = "rmsnorm_jvp", .sweeps = sweeps,
+	.about = "RMSNorm's gradients against central differences, in double",
+};

@@ -136,7 +136,6 @@ void model_free(Model **model)
 	*model = NULL;
 }
 const char *const fusion_names[] = { "eager", "fused" };
-const char *const attention_names[] = { "naive", "flash" };
 
 void model_set_attention(Model *m, bool flash)
 {

@@ -13,7 +13,6 @@ extern const char *const fusion_names[];
 /* takes the fused path from now on, with FlashAttention where there is any */
 void   model_fuse(Model *m);
 #define ATTENTIONS "naive|flash"
-extern const char *const attention_names[];
 /* the fused path uses FlashAttention, if it can, or naive attention */
 void   model_set_attention(Model *m, bool flash);
 /* from now on K blocks at a time are run again in the backward pass; nested: from

@@ -1,7 +1,5 @@
 #include "model/precision.h"
 
-#include <string.h>
-
 #include "ops/ops.h"
 
 const char *const op_kind_names[NKINDS] = {
@@ -32,11 +30,3 @@ const Policy policies[NPOLICIES] = {
 	MIXED("fp16", FP16, FP16),
 	MIXED("tf32", TF32, TYPE_REAL),
 };
-
-const Policy *policy_find(const char *name)
-{
-	for (int i = 0; i < NPOLICIES; i++)
-		if (strcmp(policies[i].name, name) == 0)
-			return &policies[i];
-	return NULL;
-}

@@ -20,10 +20,8 @@ typedef struct Policy {
 
 extern const char *const op_kind_names[NKINDS];
 #define PRECISIONS "fp32|bf16|fp16|tf32"
-enum { NPOLICIES = 4 };
+enum { POLICY_FP32, POLICY_BF16, POLICY_FP16, POLICY_TF32, NPOLICIES };
 /* in the order of PRECISIONS */
 extern const Policy policies[NPOLICIES];
-/* the policy with this name, or NULL */
-const Policy *policy_find(const char *name);
 
 #endif

@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <stdio.h>
-#include <string.h>
 
 const NamedShape model_sizes[NSIZES] = {
 	/*            vocab  context d_model d_ff   layers heads d_head theta */
@@ -13,14 +12,6 @@ const NamedShape model_sizes[NSIZES] = {
 	{ "2.7B",   { 10000, 512,    2560,  10240, 32,    32,    80,   10000 } },
 	{ "10B",    { 10000, 512,    4608,  12288, 50,    36,   128,   10000 } },
 };
-
-const Shape *shape_find(const char *name)
-{
-	for (int i = 0; i < NSIZES; i++)
-		if (strcmp(model_sizes[i].name, name) == 0)
-			return &model_sizes[i].shape;
-	return NULL;
-}
 
 const char *shape_split_heads(Shape *s)
 {
@@ -144,4 +135,10 @@ Parameter shape_parameter(const Shape *s, int i)
 	if (i == last)
 		p = (Parameter){ "lm_head.weight", V, C, offset + C, V * C, false };
 	return p;
+}
+double forward_flops(const Shape *s, size_t B, size_t T)
+{
+	double N = (double)B * T, C = s->d_model, F = s->d_ff, L = s->layers,
+		V = s->vocab;
+	return 2 * N * (L * (4 * C * C + 3 * C * F) + V * C) + 4 * N * T * C * L;
 }

@@ -16,12 +16,11 @@ typedef struct NamedShape {
 	Shape shape;
 } NamedShape;
 
-#define NSIZES 6
+enum { SIZE_SMALL, SIZE_MEDIUM, SIZE_LARGE, SIZE_XL, SIZE_2_7B, SIZE_10B,
+	NSIZES };
 #define SIZES "small|medium|large|xl|2.7B|10B"
 /* in the order of SIZES, at the course's vocabulary and context */
 extern const NamedShape model_sizes[NSIZES];
-/* the shape of the size with this name, or NULL */
-const Shape *shape_find(const char *name);
 
 /* per block, in this order; the blocks follow the embedding, then come ln_final
  * and lm_head */
@@ -61,5 +60,9 @@ Unit      shape_unit(const Shape *shape, int unit);
 const char *shape_split_heads(Shape *shape);
 /* NULL, or why no model has this shape */
 const char *shape_error(const Shape *shape);
+
+/* FLOPs of the matmuls in one forward pass of the eager path over N = B T
+ * tokens; backward takes twice as many */
+double forward_flops(const Shape *shape, size_t B, size_t T);
 
 #endif

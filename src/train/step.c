@@ -310,9 +310,3 @@ StepStats timed_steps(Model *m, Optimizer *o, const Batch *b, Mode mode,
 	free(ms);
 	return s;
 }
-double forward_flops(const Shape *s, size_t B, size_t T)
-{
-	double N = (double)B * T, C = s->d_model, F = s->d_ff, L = s->layers,
-		A = s->heads * s->d_head, V = s->vocab;
-	return 2 * N * (L * (4 * A * C + 3 * C * F) + V * C) + 4 * N * T * A * L;
-}

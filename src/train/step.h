@@ -58,9 +58,4 @@ typedef struct StepStats {
  * the program if their losses are wrong */
 StepStats timed_steps(Model *m, Optimizer *o, const Batch *batch, Mode mode,
 	bool replay, long warmup, long steps);
-
-/* FLOPs of the matmuls in one forward pass of the eager path over N = B T
- * tokens; backward takes twice as many */
-double   forward_flops(const Shape *shape, size_t B, size_t T);
-
 #endif

@@ -1,5 +1,6 @@
 /* every encoding of fp16 and bf16, and every midpoint between neighbours */
 #include "base/number.h"
+#include "base/options.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -197,6 +198,13 @@ static void test_compiler(void **state)
 		skip();
 }
 
+static void test_names(void **state)
+{
+	(void)state;
+	for (int t = 0; t < NTYPES; t++)
+		assert_int_equal(options_choice(TYPES, type_names[t]), t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -207,6 +215,7 @@ int main(void)
 		cmocka_unit_test(test_rounding),
 		cmocka_unit_test(test_sums),
 		cmocka_unit_test(test_compiler),
+		cmocka_unit_test(test_names),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,15 +31,14 @@ static void unfinished_run_is_resumed(void **state)
 	struct stat s;
 	Table *t = open_table(1);
 	assert_int_equal(table_resume(t, true), 0);
-	table_append(t, "small\t128\t1.5\tok");
-	table_append(t, "small\t256\t2.5\tok");
+	table_append(t, "small\t128\t1.5\tok\nsmall\t256\t2.5\tok\n");
 	assert_true(stat(path, &s) == 0 && s.st_mtime == 0);
 	table_close(t, false);
 	t = open_table(1);
 	assert_int_equal(table_resume(t, true), 2);
 	assert_true(table_has(t, "small\t256") && !table_has(t, "small\t25")
 		&& !table_has(t, "small\t2567"));
-	table_append(t, "small\t512\t3.5\tok");
+	table_append(t, "small\t512\t3.5\tok\n");
 	table_close(t, true);
 	assert_true(stat(path, &s) == 0 && s.st_mtime > 0);
 	t = open_table(1);

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <cmocka.h>
 
-#include "experiments/step.h"
+#include "train/step.h"
 
 static double flops;
 static const Ops *real_ops;

@@ -1,7 +1,7 @@
 /* the memory estimate of a training step against the device's */
 #include <omp.h>
 
-#include "experiments/step.h"
+#include "train/step.h"
 #include "model/memory_estimate.h"
 #include "tests/ops/compare.h"
 

@@ -1,7 +1,7 @@
 /* ranges of a training step, on the CPU */
 #include <omp.h>
 
-#include "experiments/step.h"
+#include "train/step.h"
 #include "profile/profile.h"
 #include "tests/ops/compare.h"
 

@@ -1,7 +1,7 @@
 /* models on the GPU: against the CPU, and against themselves */
 #include "tests/ops/cuda/both.h"
 
-#include "experiments/step.h"
+#include "train/step.h"
 #include "experiments/text.h"
 #include "ops/cuda/cuda.h"
 

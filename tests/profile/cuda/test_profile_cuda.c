@@ -1,7 +1,7 @@
 /* kernels of a training step, on the GPU */
 #include "tests/ops/cuda/both.h"
 
-#include "experiments/step.h"
+#include "train/step.h"
 #include "profile/profile.h"
 
 static const Shape shape = { 1000, 64, 128, 344, 3, 2, 64, 10000 };

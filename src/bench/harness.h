@@ -1,33 +1,31 @@
 /* harness.h: one harness for all experiments: options, plan, table, resumption,
  * progress, failures */
-#ifndef EXPERIMENTS_HARNESS_H
-#define EXPERIMENTS_HARNESS_H
+#ifndef BENCH_HARNESS_H
+#define BENCH_HARNESS_H
 
 #include "base/options.h"
+#include "bench/row.h"
 #include "device/device.h"
 
 typedef struct Plan Plan;
-/* key cells, tabs between */
-void plan_add(Plan *plan, const char *format, ...) __attribute__((format(printf,
-	2, 3)));
-
-/* one row; its keys are filled in, run() fills the values */
-typedef struct Row Row;
-const char *row_text(const Row *row, const char *column);
-long        row_int(const Row *row, const char *column);
-void        row_set(Row *row, const char *column, const char *format,
-	...) __attribute__((format(printf, 3, 4)));
-/* for a run that makes several rows; else the row is emitted at its end */
-void        row_emit(Row *row);
+/* plan_add(plan, &(Config){ ... }): one more configuration, of the type whose
+ * fields are the sweep's keys; it is copied, what it points at is not */
+#define plan_add(plan, ...) \
+	plan_copy(plan, __VA_ARGS__, sizeof *(__VA_ARGS__))
+void plan_copy(Plan *plan, const void *config, size_t size);
 
 /* one table that the program can make */
 typedef struct Sweep {
 	const char *name;         /* --sweep NAME; NULL ends a list of sweeps */
-	const char *keys;         /* "size context": columns that name a row */
+	const Key *keys;          /* columns that name a configuration: its fields */
 	const char *values;       /* "fwd_ms fwd_sd_ms": columns that run() fills;
 	                           * the harness adds a last one, status */
 	void (*plan)(Plan *plan);
-	void (*run)(Row *row);
+	/* fills a row, or several; a table has all rows of a configuration or none */
+	void (*run)(Row *row, const void *config);
+	/* processes that measure a configuration together; NULL: one */
+	int  (*ranks)(const void *config);
+	int  limit_s;             /* seconds that they may take; 0: any time */
 } Sweep;
 
 typedef struct Experiment {
@@ -35,14 +33,17 @@ typedef struct Experiment {
 	const char *about;        /* one line for --help */
 	const Option *options;    /* the program's own, or NULL */
 	const Sweep *sweeps;      /* without --sweep, the first */
-	/* "small (how it is scaled down)"; NULL: always at the course's scale */
-	const char *(*scale)(void);
+	/* "small (how it is scaled down)" on a CPU; NULL: at the course's scale */
+	const char *cpu_scale;
+	bool (*full_scale)(void); /* do the options ask for that? NULL: never */
 	bool cpu_only;            /* what it measures exists only there */
 } Experiment;
 
+/* the program's own: main() in src/bench runs it */
+extern const Experiment experiment;
 extern long harness_seed;
 
-int     harness_main(const Experiment *experiment, int argc, char **argv);
+int     harness_main(const Experiment *e, int argc, char **argv);
 /* the device of --device; running out of its memory ends the row as oom */
 Device *harness_device(void);
 bool    harness_on_gpu(void);

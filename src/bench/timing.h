@@ -1,6 +1,6 @@
 /* timing.h: the time of a piece of work that is queued again and again */
-#ifndef EXPERIMENTS_TIMING_H
-#define EXPERIMENTS_TIMING_H
+#ifndef BENCH_TIMING_H
+#define BENCH_TIMING_H
 
 #include "ops/ops.h"
 

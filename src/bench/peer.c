@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "experiments/peer.h"
+#include "bench/peer.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* peer.h: rows that PyTorch measures, by a script in src/experiments */
-#ifndef EXPERIMENTS_PEER_H
-#define EXPERIMENTS_PEER_H
+#ifndef BENCH_PEER_H
+#define BENCH_PEER_H
 
-#include "experiments/harness.h"
+#include "bench/row.h"
 
 /* runs the script with these arguments for limit_s seconds at most; a line of
  * its answer sets columns (blanks between) and the status, as column=value, and

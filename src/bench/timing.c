@@ -1,4 +1,4 @@
-#include "experiments/timing.h"
+#include "bench/timing.h"
 
 #include <assert.h>
 #include <stdlib.h>

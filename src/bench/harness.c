@@ -1,22 +1,19 @@
 #define _GNU_SOURCE
-#include "experiments/harness.h"
+#include "bench/harness.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <libgen.h>
-#include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/table.h"
+#include "bench/group.h"
 
 long harness_seed = 1;
 static const char *out;
@@ -24,92 +21,33 @@ static bool force, wide;
 static int device_choice, sweep_choice;
 static const char *const device_names[] = { "auto", "cpu", "cuda" };
 
+typedef struct Planned {
+	void *config;
+	char *cells;                     /* of its keys */
+} Planned;
+
 struct Plan {
+	const Sweep *sweep;
 	int n;
-	char **keys;
+	Planned *planned;
 };
 
-void plan_add(Plan *plan, const char *format, ...)
+void plan_copy(Plan *plan, const void *config, size_t size)
 {
-	va_list args;
-	va_start(args, format);
-	plan->keys = need(realloc(plan->keys, (plan->n + 1) * sizeof *plan->keys));
-	if (vasprintf(&plan->keys[plan->n++], format, args) < 0)
-		die("out of host memory");
-	va_end(args);
+	plan->planned = need(realloc(plan->planned,
+		(plan->n + 1) * sizeof *plan->planned));
+	Planned *p = &plan->planned[plan->n++];
+	p->config = memcpy(need(malloc(size)), config, size);
+	p->cells = key_cells(plan->sweep->keys, config);
 }
 
-#define MOST_COLUMNS 48
-
-struct Row {
-	const char *columns;               /* names separated by blanks */
-	int n, nkeys;
-	char *cells[MOST_COLUMNS];
-	FILE *pipe;
-	bool emitted;
-};
-
-static int column_index(const Row *row, const char *name)
+static void plan_free(Plan *plan)
 {
-	int i = 0;
-	size_t length = strlen(name);
-	for (const char *c = row->columns; *c; c += strcspn(c, " "), c += *c == ' ',
-		i++)
-		if (strcspn(c, " ") == length && strncmp(c, name, length) == 0)
-			return i;
-	die("the experiment has no column %s", name);
-}
-
-const char *row_text(const Row *row, const char *column)
-{
-	return row->cells[column_index(row, column)];
-}
-
-long row_int(const Row *row, const char *column)
-{
-	return strtol(row_text(row, column), NULL, 10);
-}
-void row_set(Row *row, const char *column, const char *format, ...)
-{
-	int i = column_index(row, column);
-	va_list args;
-	va_start(args, format);
-	free(row->cells[i]);
-	if (vasprintf(&row->cells[i], format, args) < 0)
-		die("out of host memory");
-	va_end(args);
-	for (char *c = row->cells[i]; *c; c++)
-		if (*c == '\t' || *c == '\n')
-			*c = ' ';
-}
-
-void row_emit(Row *row)
-{
-	for (int i = 0; i < row->n; i++)
-		fprintf(row->pipe, "%s%c", row->cells[i], i + 1 < row->n ? '\t' : '\n');
-	fflush(row->pipe);
-	row->emitted = true;
-}
-
-static void row_free(Row *row)
-{
-	for (int i = 0; i < row->n; i++)
-		free(row->cells[i]);
-}
-
-static Row row_new(const char *columns, int n, int nkeys, const char *keys)
-{
-	Row row = { .columns = columns, .n = n, .nkeys = nkeys };
-	assert(n <= MOST_COLUMNS);
-	for (int i = 0; i < n; i++) {
-		int length = i < nkeys ? (int)strcspn(keys, "\t") : 0;
-		if (asprintf(&row.cells[i], "%.*s", length ? length : 1, length ? keys
-			: "-") < 0)
-			die("out of host memory");
-		keys += length + (keys[length] == '\t');
+	for (int i = 0; i < plan->n; i++) {
+		free(plan->planned[i].config);
+		free(plan->planned[i].cells);
 	}
-	row_set(&row, "status", "ok");
-	return row;
+	free(plan->planned);
 }
 static struct Place {
 	char backend[16], device[160], libraries[512];
@@ -141,16 +79,25 @@ static void find_place(const char *name)
 	close(ends[0]);
 	waitpid(child, NULL, 0);
 }
-static Row *current;
+static Row *current;             /* of this process, a rank */
+
+static void set_oom(Row *row, const char *why)
+{
+	if (row->ranks > 1)
+		row_set(row, "status", "oom: rank %d: %s", row->rank, why);
+	else
+		row_set(row, "status", "oom: %s", why);
+}
 
 static void end_as_oom(size_t need, size_t have, const char *what)
 {
-	row_set(current, "status", "oom: %s needs %.1f MiB, %.1f MiB free", what,
+	char why[160];
+	snprintf(why, sizeof why, "%s needs %.1f MiB, %.1f MiB free", what,
 		need / 1048576.0, have / 1048576.0);
+	set_oom(current, why);
 	row_emit(current);
-	_exit(0);
+	_exit(EXIT_OUT_OF_MEMORY);
 }
-
 Device *harness_device(void)
 {
 	Device *d = device_open(place.backend);
@@ -195,6 +142,12 @@ static const char *machine_of(const char *path)
 	return basename(dirname(copy));
 }
 
+static bool at_course_scale(const Experiment *e)
+{
+	return harness_on_gpu() || e->cpu_scale == NULL
+		|| (e->full_scale && e->full_scale());
+}
+
 static void describe_table(Table *t, const Experiment *e, int argc,
 	char **argv)
 {
@@ -211,7 +164,7 @@ static void describe_table(Table *t, const Experiment *e, int argc,
 	table_meta(t, "program", "%s", e->name);
 	table_meta(t, "sweep", "%s", e->sweeps[sweep_choice].name);
 	table_meta(t, "machine", "%s", machine_of(out));
-	table_meta(t, "scale", "%s", e->scale ? e->scale() : "course");
+	table_meta(t, "scale", "%s", at_course_scale(e) ? "course" : e->cpu_scale);
 	table_meta(t, "device", "%s", place.device);
 	table_meta(t, "memory_MiB", "%ld", place.memory_MiB);
 	table_meta(t, "libraries", "%s", place.libraries);
@@ -221,77 +174,65 @@ static void describe_table(Table *t, const Experiment *e, int argc,
 	table_meta(t, "backend", "%s", place.backend);
 	table_meta(t, "digest", "%s", read_digest(e->name, place.backend));
 }
-static _Noreturn void run_child(const Sweep *sweep, Row *row, int pipe)
-{
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	row->pipe = fdopen(pipe, "w");
-	current = row;
-	sweep->run(row);
-	if (!row->emitted)
-		row_emit(row);
-	fflush(NULL);
-	_exit(0);
-}
+typedef struct Job {
+	const Sweep *sweep;
+	const void *config;
+	Row *row;
+} Job;
 
-/* appends the child's rows; returns whether it ended well */
-static bool run_row(const Sweep *sweep, Table *t, Row *row)
+static void run_rank(void *arg, int rank, FILE *to)
 {
-	int ends[2];
-	fflush(NULL);
-	if (pipe(ends) != 0)
-		die("pipe: %s", strerror(errno));
-	pid_t child = fork();
-	if (child < 0)
-		die("fork: %s", strerror(errno));
-	if (child == 0) {
-		close(ends[0]);
-		run_child(sweep, row, ends[1]);
+	const Job *job = arg;
+	current = job->row;
+	current->rank = rank;
+	current->to = to;
+	job->sweep->run(current, job->config);
+	row_end(current);
+}
+/* returns whether the configuration has its rows now */
+static bool run_planned(const Sweep *s, const Planned *p, Table *t,
+	const char *columns)
+{
+	Row row = row_new(columns, p->cells);
+	row.ranks = s->ranks ? s->ranks(p->config) : 1;
+	Outcome o = group_run(row.ranks, s->limit_s, run_rank,
+		&(Job){ s, p->config, &row });
+	if (o.end == FAILED) {
+		char *name = need(strdup(p->cells)), rank[24] = "";
+		for (char *c = name; *c; c++)
+			*c = *c == '\t' ? ' ' : *c;
+		if (row.ranks > 1)
+			snprintf(rank, sizeof rank, "rank %d: ", o.rank);
+		fprintf(stderr, "%s: the configuration '%s' failed (%s%s)\n", program_name,
+			name, rank, o.how);
+		free(name);
+	} else {
+		char *lines;
+		size_t n;
+		row.rank = o.rank;
+		row.to = need(open_memstream(&lines, &n));
+		fputs(o.lines, row.to);
+		if (o.end == KILLED) {
+			set_oom(&row, "the kernel ended the process");
+			row_emit(&row);
+		}
+		fclose(row.to);
+		table_append(t, lines);
+		free(lines);
 	}
-	close(ends[1]);
-	FILE *rows = need(fdopen(ends[0], "r"));
-	char **lines = NULL, *line = NULL;
-	size_t n = 0, capacity = 0;
-	for (ssize_t length; (length = getline(&line, &capacity, rows)) > 0; n++) {
-		lines = need(realloc(lines, (n + 1) * sizeof *lines));
-		line[length - 1] = '\0';
-		lines[n] = need(strdup(line));
-	}
-	free(line);
-	fclose(rows);
-	int status;
-	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-		;
-	bool ok = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) {
-		row_set(row, "status", "oom: the kernel ended the process");
-		row->pipe = open_memstream(&line, &capacity);
-		row_emit(row);
-		fclose(row->pipe);
-		line[strcspn(line, "\n")] = '\0';
-		table_append(t, line);
-		ok = true;
-	} else if (!ok) {
-		fprintf(stderr, "%s: the configuration '%s' failed (%s %d)\n", program_name,
-			row->cells[0], WIFEXITED(status) ? "exit status" : "signal",
-			WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
-	}
-	for (size_t i = 0; i < n; i++) {
-		if (ok)
-			table_append(t, lines[i]);
-		free(lines[i]);
-	}
-	free(lines);
-	return ok;
+	free(o.lines);
+	row_free(&row);
+	return o.end != FAILED;
 }
 static void report_progress(const Experiment *e, int done, int total,
-	double seconds, const char *keys)
+	double seconds, const char *cells)
 {
 	static bool printed;
 	if (!isatty(STDERR_FILENO))
 		return;
 	if (done < total)
 		fprintf(stderr, "\r\033[K%s %d/%d, %.0f s left: %s", e->name, done + 1,
-			total, done ? seconds / done * (total - done) : 0, keys);
+			total, done ? seconds / done * (total - done) : 0, cells);
 	else if (printed)
 		fprintf(stderr, "\r\033[K");
 	printed = true;
@@ -332,15 +273,7 @@ static Option *join_options(const Experiment *e)
 	memcpy(all + n, common, sizeof common);
 	return all;
 }
-static int count_words(const char *text)
-{
-	int n = 1;
-	for (; *text; text++)
-		n += *text == ' ';
-	return n;
-}
-
-int harness_main(const Experiment *e, int argc, char **argv)
+static void parse_options(const Experiment *e, int argc, char **argv)
 {
 	Option *options = join_options(e);
 	int first = options_parse(options, argc, argv, e->about);
@@ -350,33 +283,52 @@ int harness_main(const Experiment *e, int argc, char **argv)
 	if (out && *out == '\0')
 		usage_error("option --out: expected the name of a file");
 	free(options);
-	const Sweep *sweep = &e->sweeps[sweep_choice];
+}
+/* names of the table's columns, blanks between; sets how many are keys */
+static char *join_columns(const Sweep *s, int *nkeys)
+{
 	char *columns;
-	if (asprintf(&columns, "%s %s status", sweep->keys, sweep->values) < 0)
-		die("out of host memory");
-	int nkeys = count_words(sweep->keys), failures = 0;
+	size_t n;
+	FILE *to = need(open_memstream(&columns, &n));
+	*nkeys = 0;
+	for (const Key *key = s->keys; key->name; key++, ++*nkeys)
+		fprintf(to, "%s ", key->name);
+	fprintf(to, "%s status", s->values);
+	fclose(to);
+	return columns;
+}
+
+/* returns how many configurations failed */
+static int run_plan(const Experiment *e, const Plan *plan, Table *t,
+	const char *columns)
+{
+	int failures = 0;
+	double start = now_seconds();
+	for (int i = 0; i < plan->n; i++) {
+		const Planned *p = &plan->planned[i];
+		report_progress(e, i, plan->n, now_seconds() - start, p->cells);
+		if (!table_has(t, p->cells))
+			failures += !run_planned(plan->sweep, p, t, columns);
+	}
+	report_progress(e, plan->n, plan->n, 0, "");
+	return failures;
+}
+int harness_main(const Experiment *e, int argc, char **argv)
+{
+	parse_options(e, argc, argv);
+	Plan plan = { .sweep = &e->sweeps[sweep_choice] };
+	int nkeys;
+	char *columns = join_columns(plan.sweep, &nkeys);
 	Table *t = table_new(out, columns, nkeys);
 	if (wide)
 		table_wide(t);
 	find_place(e->cpu_only ? "cpu" : device_names[device_choice]);
-	Plan plan = { 0 };
-	sweep->plan(&plan);
+	plan.sweep->plan(&plan);
 	describe_table(t, e, argc, argv);
 	table_resume(t, !force);
-	double start = now_seconds();
-	for (int i = 0; i < plan.n; i++) {
-		report_progress(e, i, plan.n, now_seconds() - start, plan.keys[i]);
-		if (table_has(t, plan.keys[i]))
-			continue;
-		Row row = row_new(columns, table_columns(t), nkeys, plan.keys[i]);
-		failures += !run_row(sweep, t, &row);
-		row_free(&row);
-	}
-	report_progress(e, plan.n, plan.n, 0, "");
+	int failures = run_plan(e, &plan, t, columns);
 	table_close(t, failures == 0);
-	for (int i = 0; i < plan.n; i++)
-		free(plan.keys[i]);
-	free(plan.keys);
+	plan_free(&plan);
 	free(columns);
 	return failures ? 1 : 0;
 }

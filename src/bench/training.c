@@ -1,7 +1,6 @@
-#include "experiments/step.h"
+#include "bench/training.h"
 
 #include <stdio.h>
-#include <string.h>
 
 int studied_sizes(void)
 {
@@ -16,21 +15,20 @@ Shape scaled_down(Shape s)
 	return s;
 }
 
-Shape row_shape(const Row *row)
+Shape studied_shape(int size, long context)
 {
-	Shape s = *shape_find(row_text(row, "size"));
+	Shape s = model_sizes[size].shape;
 	if (!harness_on_gpu())
 		s = scaled_down(s);
-	s.context = row_int(row, "context");
+	s.context = context;
 	return s;
 }
-
-Training training_of(const Row *row, size_t B, bool with_adamw)
+Training training_of(const ModelConfig *c, size_t B, bool with_adamw)
 {
-	Shape shape = row_shape(row);
+	Shape shape = studied_shape(c->size, c->context);
 	Training t = { .m = model_new(harness_device(), &shape,
-		policy_find(row_text(row, "precision")), harness_seed) };
-	if (strcmp(row_text(row, "fusion"), "fused") == 0)
+		&policies[c->precision], harness_seed) };
+	if (c->fusion)
 		model_fuse(t.m);
 	if (with_adamw)
 		t.adamw = adamw_new(t.m, 1e-3, 0.9, 0.999, 1e-8, 0.01);

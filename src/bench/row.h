@@ -1,0 +1,51 @@
+/* row.h: rows of a table, and the keys that name them */
+#ifndef BENCH_ROW_H
+#define BENCH_ROW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+typedef enum { KEY_TEXT, KEY_CHOICE, KEY_INT, KEY_REAL, KEY_BOOL } KeyKind;
+/* a column that names a configuration: a field of its struct */
+typedef struct Key {
+	const char *name;         /* of the field; NULL ends a list of keys */
+	KeyKind kind;
+	size_t at;                /* offset of the field */
+	const char *form;         /* "fp32|bf16" of a choice, "%.3g" of a real */
+} Key;
+
+/* KEY(Config, context), KEY(Config, precision, PRECISIONS), KEY(Config, h, "%g").
+ * By type: a text; the index of a choice (an int or an enumeration); an integer
+ * (long); a real; a bool, which reads yes or no */
+#define KEY(config, field, ...) { #field, _Generic(((config *)0)->field, \
+	const char *: KEY_TEXT, int: KEY_CHOICE, unsigned: KEY_CHOICE,       \
+	long: KEY_INT, double: KEY_REAL, bool: KEY_BOOL),                    \
+	offsetof(config, field), "" __VA_ARGS__ }
+
+/* a configuration's key cells, tabs between; the caller frees them */
+char *key_cells(const Key *keys, const void *config);
+
+enum { MOST_COLUMNS = 48 };
+typedef struct Row {
+	/* of this process among those that measure the configuration together; the
+	 * table has the rows of rank 0 */
+	int rank, ranks;
+	const char *columns;      /* names, blanks between */
+	int n;
+	char *cells[MOST_COLUMNS];
+	FILE *to;
+	bool emitted;
+} Row;
+
+/* cells: of the keys, the first columns; the others read -, and status ok */
+Row  row_new(const char *columns, const char *cells);
+void row_free(Row *row);
+void row_set(Row *row, const char *column, const char *format,
+	...) __attribute__((format(printf, 3, 4)));
+/* for a run that makes several rows; else the row is emitted at its end */
+void row_emit(Row *row);
+/* ends a run from within, as its return does */
+_Noreturn void row_end(Row *row);
+
+#endif

@@ -1,0 +1,41 @@
+/* training.h: models, optimizers and batches as sweeps vary them; their rows */
+#ifndef BENCH_TRAINING_H
+#define BENCH_TRAINING_H
+
+#include "bench/harness.h"
+#include "train/step.h"
+
+/* a configuration, or how one begins */
+typedef struct ModelConfig {
+	int size;                        /* of SIZES */
+	long context;
+	int precision, fusion;           /* of PRECISIONS, FUSIONS */
+} ModelConfig;
+#define MODEL_KEYS KEY(ModelConfig, size, SIZES), KEY(ModelConfig, context), \
+	KEY(ModelConfig, precision, PRECISIONS), KEY(ModelConfig, fusion, FUSIONS)
+
+/* a model as its configuration has it, its optimizer, and a batch */
+typedef struct Training {
+	Model *m;
+	Optimizer adamw;                     /* if it was asked for */
+	Batch batch;
+} Training;
+Training training_of(const ModelConfig *c, size_t B, bool with_adamw);
+void     training_free(Training *t);
+
+/* sweeps on a CPU divide contexts by it, and widths, depths and vocabulary by
+ * half of it */
+enum { SCALE = 16 };
+#define SCALED "small (widths, depths, vocabulary divided by 8, contexts by 16)"
+/* sizes that train on one GPU: all but 10B */
+enum { NTRAINED = NSIZES - 1 };
+/* sizes that a sweep takes: on a GPU all, on a CPU NTRAINED */
+int      studied_sizes(void);
+Shape    scaled_down(Shape s);
+/* one of SIZES, on a CPU scaled down; the context is as given */
+Shape    studied_shape(int size, long context);
+
+/* sets phase_ms, the median, and phase_sd_ms */
+void     row_set_time(Row *row, const char *phase, Stats ms);
+
+#endif

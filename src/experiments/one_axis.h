@@ -1,0 +1,22 @@
+/* one_axis.h: a layer split over the devices of one axis, and how many it can
+ * use: the sweeps of three programs */
+#ifndef EXPERIMENTS_ONE_AXIS_H
+#define EXPERIMENTS_ONE_AXIS_H
+
+#include "experiments/bounds.h"
+
+typedef struct OneAxis {
+	Axis axis;
+	bool sharded;
+	bool forward;                   /* sends in the forward pass too */
+	/* closed form of the most devices on which a pass is compute-bound */
+	double (*most)(const Setting *s, Pass pass);
+} OneAxis;
+extern const OneAxis one_axis;      /* the program's */
+
+/* the closed form against every N from 1 to beyond it, which must agree, with
+ * the times of an explicit schedule at the largest N and at N + 1, left out
+ * above 4096 devices; times against N, by formula; small layers, run with data */
+extern const Sweep one_axis_sweeps[];
+
+#endif
