@@ -11,9 +11,9 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 
 typedef struct Member {
@@ -75,23 +75,16 @@ static bool exited_with(const Member *m, int status)
 {
 	return m->end.si_code == CLD_EXITED && m->end.si_status == status;
 }
-static long now_ms(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* milliseconds as poll takes them; -1: any time */
-static int time_left(long end_ms)
+static int time_left(double end_ms)
 {
-	long left = end_ms - now_ms();
-	return end_ms == 0 ? -1 : left > 0 ? (int)left : 0;
+	double left = end_ms - clock_ms();
+	return end_ms == 0 ? -1 : left > 0 ? (int)left + 1 : 0;
 }
 /* the first member that ended badly, or has not ended in time; NULL: none */
 static Member *watch(Member *members, int ranks, int limit_s)
 {
-	long end_ms = limit_s ? now_ms() + limit_s * 1000L : 0;
+	double end_ms = limit_s ? clock_ms() + limit_s * 1e3 : 0;
 	struct pollfd pipes[MOST_RANKS];
 	for (int running = ranks; running > 0;) {
 		for (int i = 0; i < ranks; i++)     /* those at -1 are passed over */

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/table.h"
 #include "bench/group.h"
@@ -18,8 +19,8 @@
 long harness_seed = 1;
 static const char *out;
 static bool force, wide;
-static int device_choice, sweep_choice;
-static const char *const device_names[] = { "auto", "cpu", "cuda" };
+static const char *device_name = "auto";
+static int sweep_choice;
 
 typedef struct Planned {
 	void *config;
@@ -100,7 +101,7 @@ static void end_as_oom(size_t need, size_t have, const char *what)
 }
 Device *harness_device(void)
 {
-	Device *d = device_open(place.backend);
+	Device *d = device_open(harness_on_gpu() ? device_name : "cpu");
 	d->on_oom = end_as_oom;
 	return d;
 }
@@ -238,12 +239,6 @@ static void report_progress(const Experiment *e, int done, int total,
 	printed = true;
 }
 
-static double now_seconds(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec + t.tv_nsec * 1e-9;
-}
 static Option *join_options(const Experiment *e)
 {
 	static char sweeps[256];
@@ -254,7 +249,7 @@ static Option *join_options(const Experiment *e)
 		{ "sweep", OPT_CHOICE, &sweep_choice, sweeps, "which table to make" },
 		{ "out", OPT_TEXT, &out, "FILE",
 			"write the table there and resume it; else print the table" },
-		{ "device", OPT_CHOICE, &device_choice, DEVICES,
+		{ "device", OPT_TEXT, &device_name, DEVICES "|cuda:N",
 			"where to run; auto: on a GPU if there is one" },
 		{ "seed", OPT_INT, &harness_seed, "0..4294967295",
 			"of all random numbers" },
@@ -282,6 +277,9 @@ static void parse_options(const Experiment *e, int argc, char **argv)
 			argv[first]);
 	if (out && *out == '\0')
 		usage_error("option --out: expected the name of a file");
+	if (!device_named(device_name))
+		usage_error("option --device: '%s' is not one of " DEVICES "|cuda:N",
+			device_name);
 	free(options);
 }
 /* names of the table's columns, blanks between; sets how many are keys */
@@ -303,10 +301,11 @@ static int run_plan(const Experiment *e, const Plan *plan, Table *t,
 	const char *columns)
 {
 	int failures = 0;
-	double start = now_seconds();
+	double start = clock_ms();
 	for (int i = 0; i < plan->n; i++) {
 		const Planned *p = &plan->planned[i];
-		report_progress(e, i, plan->n, now_seconds() - start, p->cells);
+		report_progress(e, i, plan->n, (clock_ms() - start) / 1e3,
+			p->cells);
 		if (!table_has(t, p->cells))
 			failures += !run_planned(plan->sweep, p, t, columns);
 	}
@@ -322,7 +321,7 @@ int harness_main(const Experiment *e, int argc, char **argv)
 	Table *t = table_new(out, columns, nkeys);
 	if (wide)
 		table_wide(t);
-	find_place(e->cpu_only ? "cpu" : device_names[device_choice]);
+	find_place(e->cpu_only ? "cpu" : device_name);
 	plan.sweep->plan(&plan);
 	describe_table(t, e, argc, argv);
 	table_resume(t, !force);

@@ -203,6 +203,11 @@ static int ordinal_of(const char *name)
 	return *end == '\0' && n < 1024 ? (int)n : -1;
 }
 
+bool device_named(const char *name)
+{
+	return ordinal_of(name) >= 0;
+}
+
 static const Backend *choose_backend(const char *name, int ordinal)
 {
 	const char *missing = "this program was built without CUDA";

@@ -73,6 +73,7 @@ typedef struct Device {
  * auto: a GPU if there is one. cuda where there is none: says why, and opens the
  * cpu. An unknown name, or a number that no GPU has, exits 2 */
 Device *device_open(const char *name);
+bool    device_named(const char *name);          /* is it such a name? */
 /* waits for all work */
 void    device_close(Device **device);
 

@@ -80,5 +80,6 @@ static const Sweep sweeps[] = {
 const Experiment experiment = {
 	.name = "gradient_checkpointing", .options = options, .sweeps = sweeps,
 	.about = "memory and time of a step that runs blocks again",
-	.cpu_scale = "small (widths, depths, vocabulary divided by 8, contexts by 32)",
+	.cpu_scale = "small (widths, depths, vocabulary divided by 8, contexts by "
+		"32)",
 };

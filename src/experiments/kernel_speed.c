@@ -453,5 +453,6 @@ static const Sweep sweeps[] = {
 const Experiment experiment = {
 	.name = "kernel_speed", .options = options, .sweeps = sweeps,
 	.about = "operations bound by memory, against their bound in bytes",
-	.cpu_scale = "small (one model, context 128, a quarter of the parameters, fp32)",
+	.cpu_scale = "small (one model, context 128, a quarter of the parameters, "
+		"fp32)",
 };

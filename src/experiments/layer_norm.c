@@ -328,6 +328,6 @@ static const Sweep sweeps[] = {
 const Experiment experiment = {
 	.name = "layer_norm", .options = options, .sweeps = sweeps,
 	.about = "LayerNorm and RMSNorm, alone and in the model",
-	.cpu_scale = "small (1000 rows, 10 passes; models: widths, depths, vocabulary "
-		"divided by 8, contexts by 16)",
+	.cpu_scale = "small (1000 rows, 10 passes; models: widths, depths, "
+		"vocabulary divided by 8, contexts by 16)",
 };

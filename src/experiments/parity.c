@@ -149,10 +149,10 @@ static bool check_training(Model *m, const TensorFile *f)
 
 int main(int argc, char **argv)
 {
-	static int device_choice, precision, fusion, attention = 1;
-	static const char *const devices[] = { "auto", "cpu", "cuda" };
+	static const char *device_name = "auto";
+	static int precision, fusion, attention = 1;
 	const Option options[] = {
-		{ "device", OPT_CHOICE, &device_choice, DEVICES,
+		{ "device", OPT_TEXT, &device_name, DEVICES "|cuda:N",
 			"where to run; auto: on a GPU if there is one" },
 		{ "precision", OPT_CHOICE, &precision, PRECISIONS,
 			"policy; the bounds follow it" },
@@ -167,7 +167,7 @@ int main(int argc, char **argv)
 		usage_error("expected one file of golden vectors, got %d arguments",
 			argc - first);
 	TensorFile *f = tensorfile_open(argv[first]);
-	Device *device = device_open(devices[device_choice]);
+	Device *device = device_open(device_name);
 	Shape shape = checkpoint_shape(f, argv[first]);
 	Model *m = model_new(device, &shape, &policies[precision], 0);
 	if (fusion) {

@@ -29,8 +29,9 @@ static Sizes sizes_of(const Model *m, size_t B, size_t T)
 	Type linear = m->policy->op[OP_LINEAR].output;
 	double w = b->width(linear);
 	return (Sizes){ .N = (double)B * T, .C = m->shape.d_model,
-		.A = m->shape.heads * m->shape.d_head, .F = m->shape.d_ff, .H = m->shape.heads, .T = T, .V = m->shape.vocab,
-		.L = m->shape.layers, .r = b->width(TYPE_REAL), .w = w,
+		.A = m->shape.heads * m->shape.d_head, .F = m->shape.d_ff,
+		.H = m->shape.heads, .T = T, .V = m->shape.vocab, .L = m->shape.layers,
+		.r = b->width(TYPE_REAL), .w = w,
 		.step = strcmp(b->name, "cuda") == 0 ? b->width(TYPE_REAL) : 0,
 		.cast = m->ops->reads(m->device, TYPE_REAL,
 			m->policy->op[OP_LINEAR].input) ? 0 : w,

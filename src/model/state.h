@@ -6,6 +6,7 @@
 #include "model/precision.h"
 #include "model/shape.h"
 #include "ops/array.h"
+#include "ops/ops.h"
 
 typedef struct Param {
 	Parameter about;

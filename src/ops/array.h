@@ -2,7 +2,7 @@
 #ifndef OPS_ARRAY_H
 #define OPS_ARRAY_H
 
-#include "ops/ops.h"
+#include "ops/types.h"
 
 /* contents arbitrary; device_free(device, a.at) frees it */
 Array array_new(Device *device, size_t n, Type type, Category category,

@@ -3,7 +3,7 @@
 #ifndef OPS_CPU_CPU_H
 #define OPS_CPU_CPU_H
 
-#include "ops/ops.h"
+#include "ops/types.h"
 
 /* rounds n elements to y.type; nothing to do for the native type */
 void   cpu_round(Array y, size_t n);

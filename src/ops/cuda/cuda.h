@@ -2,7 +2,7 @@
 #ifndef OPS_CUDA_CUDA_H
 #define OPS_CUDA_CUDA_H
 
-#include "ops/ops.h"
+#include "ops/types.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -5,7 +5,7 @@
 
 #include <cuda.h>                       /* types only: CUtensorMap */
 
-#include "ops/ops.h"
+#include "ops/types.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -2,7 +2,7 @@
 #ifndef PROFILE_CUDA_RECORDER_H
 #define PROFILE_CUDA_RECORDER_H
 
-#include "profile/profile.h"
+#include "profile/record.h"
 
 /* false: this process may not record, because another tool does */
 bool recorder_start(void);

@@ -1,0 +1,97 @@
+/* types.h: what operations work on */
+#ifndef OPS_TYPES_H
+#define OPS_TYPES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/number.h"
+#include "device/device.h"
+
+#ifdef REAL_IS_DOUBLE
+#define TYPE_REAL FP64
+#else
+#define TYPE_REAL FP32
+#endif
+
+typedef struct Array {
+	void *at;      /* on the CPU: real[] */
+	Type type;     /* the format to which the values are rounded */
+} Array;
+
+/* C = alpha op(A) op(B) + beta C for outer*inner matrices; op(A): m x k, op(B):
+ * k x n, C: m x n */
+typedef struct Matmul {
+	size_t m, n, k;
+	bool trans_a, trans_b;
+	/* elements from one row to the next, as stored */
+	size_t lda, ldb, ldc;
+	double alpha, beta;
+	size_t outer, inner;            /* counts of matrices; 0 means 1 */
+	/* elements to the next outer, inner matrix */
+	size_t step_a[2], step_b[2], step_c[2];
+} Matmul;
+/* what one step needs, in the device's memory, so that a recorded step can be
+ * replayed with new values */
+typedef struct AdamWStep {
+	/* 1 - lr decay; lr sqrt(1 - beta2^t) / (1 - beta1^t) */
+	real keep, rate;
+	real beta1, beta2, one_minus_beta1, one_minus_beta2, eps;
+	real unscale;                   /* gradients are multiplied by it */
+} AdamWStep;
+/* of SGD; momentum is read where there is a velocity */
+typedef struct SgdStep {
+	real rate, momentum, unscale;
+} SgdStep;
+/* element (b, t, h, d) is x[b batch + t row + h head + d] */
+typedef struct Heads {
+	Array x;
+	size_t batch, row, head;
+} Heads;
+
+/* O = softmax(scale Q K^T) V in each head; causal: query i sees keys 0 ... i.
+ * q, k, v are finite; else rows of O that share a tile with the others may be
+ * NaN */
+typedef struct Attention {
+	size_t B, H, seqlen_q, seqlen_k, D;
+	double scale;           /* > 0 */
+	bool causal;
+	Heads q, k, v, o;       /* (B, seqlen_q or seqlen_k, H, D), stored alike */
+	Array L;              /* (B, H, seqlen_q) of TYPE_REAL: scores' logsumexp */
+} Attention;
+
+typedef struct AttentionGradient {
+	Heads d_o;              /* given */
+	Heads dq, dk, dv;       /* overwritten */
+	/* (positions, D/2): q and k are rotated back by these angles; at NULL:
+	 * no */
+	Array cosine, sine;
+	/* else parts of dq may be added by atomics, in any order: faster on some
+	 * kernels, and other last bits on every run */
+	bool deterministic;
+} AttentionGradient;
+
+/* one kernel of FlashAttention */
+typedef struct AttentionKernel {
+	const char *name;       /* NULL ends a list of them */
+	/* by sizes, type, strides and alignment; g NULL: forward alone, a size of 0:
+	 * some of this type and D */
+	bool (*supports)(Device *d, const Attention *a, const AttentionGradient *g);
+	void (*forward)(Device *d, Attention a);
+	void (*backward)(Device *d, Attention a, AttentionGradient g);
+	/* bytes that it holds beside its arguments, in one block */
+	size_t (*scratch)(Device *d, const Attention *a, const AttentionGradient *g);
+} AttentionKernel;
+/* backward of sum = x + branch, y = g sum rho (fused_rmsnorm_forward) */
+typedef struct NormBackward {
+	Array dsum;     /* (rows, C) += the gradient that comes through the norm */
+	bool fresh;     /* dsum holds nothing yet and is overwritten */
+	Array copy;     /* (rows, C) dsum once more, in copy.type; at NULL: no */
+	Array dg;       /* (C) = beta dg + ...; beta is 0 or 1 */
+	double beta;
+	Array y;        /* (rows, C) the forward's output; may be dy; at NULL: no */
+	Array dy, sum, g, rho;
+} NormBackward;
+
+#endif
