@@ -148,7 +148,7 @@ static void append(void *unused)
 {
 	(void)unused;
 	Table *t = open_table(1);
-	table_append(t, "small\t128\t1.5\tok");
+	table_append(t, "small\t128\t1.5\tok\n");
 }
 
 static void one_program_writes_a_table(void **state)
@@ -156,10 +156,10 @@ static void one_program_writes_a_table(void **state)
 	(void)state;
 	remove(path);
 	Table *first = open_table(1), *second = open_table(1);
-	table_append(first, "small\t128\t1.5\tok");
+	table_append(first, "small\t128\t1.5\tok\n");
 	assert_int_equal(exit_status(resume, ""), 2);
 	assert_int_equal(exit_status(append, NULL), 2);
-	table_append(first, "small\t256\t1.5\tok");
+	table_append(first, "small\t256\t1.5\tok\n");
 	table_close(first, true);
 	assert_int_equal(exit_status(resume, ""), 5);
 	assert_int_equal(table_resume(second, true), 2);
@@ -179,8 +179,8 @@ static char *shown_on(int terminal, int columns, bool wide)
 	dup2(ends[1], STDOUT_FILENO);
 	Table *t = table_new(NULL, "size context layers fwd_ms fwd_sd_ms bwd_ms "
 		"opt_ms step_ms status", 2);
-	table_append(t, "small\t128\t12\t1.5\t0.1\t2.5\t-\t4.0\tok");
-	table_append(t, "xl\t128\t48\t-\t-\t-\t-\t-\toom: it needs 1000 MiB");
+	table_append(t, "small\t128\t12\t1.5\t0.1\t2.5\t-\t4.0\tok\n");
+	table_append(t, "xl\t128\t48\t-\t-\t-\t-\t-\toom: it needs 1000 MiB\n");
 	if (wide)
 		table_wide(t);
 	table_close(t, true);

@@ -37,14 +37,29 @@ static void parameters_tile_the_buffer(void **state)
 {
 	(void)state;
 	Shape s = { 101, 8, 12, 20, 3, 2, 6, 10000 };
-	size_t next = 0;
-	for (int i = 0; i < shape_nparameters(&s); i++) {
-		Parameter p = shape_parameter(&s, i);
-		assert_int_equal(p.offset, next);
-		assert_int_equal(p.count, p.rows * p.columns);
-		next += p.count;
+	size_t next = 0, count = 0;
+	int i = 0;
+	for (int unit = 0; unit < shape_nunits(&s); unit++) {
+		Unit u = shape_unit(&s, unit);
+		assert_true(u.first == i && u.offset >= next
+			&& u.offset < next + UNIT_ALIGN && u.offset % UNIT_ALIGN == 0
+			&& u.extent % UNIT_ALIGN == 0);
+		next = u.offset;
+		for (; i < u.first + u.count; i++) {
+			Parameter p = shape_parameter(&s, i);
+			assert_int_equal(p.offset, next);
+			assert_int_equal(p.count, p.rows * p.columns);
+			next += p.count;
+			count += p.count;
+		}
+		assert_true(next <= u.offset + u.extent);
 	}
-	assert_int_equal(next, shape_count(&s));
+	assert_int_equal(i, shape_nparameters(&s));
+	assert_int_equal(count, shape_count(&s));
+	assert_true(shape_extent(&s) >= next && shape_extent(&s) < next + UNIT_ALIGN);
+	for (int size = 0; size < NSIZES; size++)       /* nothing is lost */
+		assert_int_equal(shape_extent(&model_sizes[size].shape),
+			shape_count(&model_sizes[size].shape));
 	Parameter w3 = shape_parameter(&s, shape_block_parameter(&s, 2, P_W3));
 	assert_string_equal(w3.name, "layers.2.ffn.w3.weight");
 }
@@ -54,9 +69,14 @@ static void impossible_shapes_are_named(void **state)
 	(void)state;
 	Shape odd_pairs = { 10, 8, 6, 8, 1, 2, 3, 10000 };
 	Shape ragged = { 10, 8, 10, 8, 1, 4, 2, 10000 };
+	Shape even = { 10, 8, 12, 8, 1, 3, 0, 10000 };
 	Shape empty = { 10, 8, 8, 8, 0, 1, 8, 10000 };
 	assert_non_null(shape_error(&odd_pairs));
-	assert_non_null(shape_error(&ragged));
+	assert_null(shape_error(&ragged));              /* heads are not d_model */
+	assert_non_null(shape_split_heads(&ragged));
+	assert_non_null(shape_error(&even));
+	assert_true(shape_split_heads(&even) == NULL && even.d_head == 4);
+	assert_null(shape_error(&even));
 	assert_non_null(shape_error(&empty));
 }
 

@@ -16,6 +16,7 @@
 #include "base/random.h"
 #include "ops/array.h"
 #include "ops/cpu/cpu.h"
+#include "ops/ops.h"
 
 #define EPS (TYPE_REAL == FP64 ? 0x1p-53 : 0x1p-24)  /* error of one rounding */
 
