@@ -139,6 +139,6 @@ Parameter shape_parameter(const Shape *s, int i)
 double forward_flops(const Shape *s, size_t B, size_t T)
 {
 	double N = (double)B * T, C = s->d_model, F = s->d_ff, L = s->layers,
-		V = s->vocab;
-	return 2 * N * (L * (4 * C * C + 3 * C * F) + V * C) + 4 * N * T * C * L;
+		A = s->heads * s->d_head, V = s->vocab;
+	return 2 * N * (L * (4 * A * C + 3 * C * F) + V * C) + 4 * N * T * A * L;
 }
