@@ -117,4 +117,8 @@ end
 function words.between(x, low, high) return x >= low and x <= high end
 
 function words.integer(x) return x == math.floor(x) end
+function words.vocabulary()     -- of the models in the table at hand
+	local scale = M.now.t.meta.scale or "course"
+	return scale:find("vocabulary divided by 8") and 1250 or 10000
+end
 return M

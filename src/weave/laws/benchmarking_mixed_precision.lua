@@ -32,7 +32,7 @@ law("in fp32 the peak is the estimate's",
 	"'fused'}).workspace_MiB, 0, 0.2)")
 law("all sizes run on one context", "fixed('context', 'status')")
 law("a trained loss is no more than that of equal odds",
-	"between(loss, 0, log(10000) + 1)")
+	"between(loss, 0, log(vocabulary()) + 1)")
 tables("benchmarking_mixed_precision-layernorm", "type narrow")
 law("half the spacing at one is a power of two",
 	"one_rounding == 2 ^ -(type == 'fp16' and 11 or 8)")

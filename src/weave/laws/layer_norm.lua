@@ -13,7 +13,7 @@ law("a norm launches at least one kernel",
 	"bwd_kernels)")
 tables("layer_norm-model", "size context norm fusion")
 law("before training the loss is that of equal odds, about",
-	"between(loss, log(10000) - 1, log(10000) + 1)")
+	"between(loss, log(vocabulary()) - 1, log(vocabulary()) + 1)")
 law("without an optimizer, parameters and gradients are held",
 	"peak_MiB >= 8 * of('benchmarking_script', {size = size}).parameters / 2 ^",
 	"20")

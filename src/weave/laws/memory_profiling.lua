@@ -41,7 +41,7 @@ law("ranks follow one another",
 	"rank == 1 or rank == before('size context precision fusion').rank + 1")
 law("tensors stand in order of size",
 	"rank == 1 or MiB <= before('size context precision fusion').MiB")
-law("no tensor is empty", "MiB > 0")
+law("no tensor is less than empty", "MiB >= 0")
 law("tensors are of one context", "rows('') == rows('context')")
 tables("memory_profiling-tensors", "size context precision fusion mode rank")
 law("a tensor of a layer is allocated in each, but for one",
@@ -51,7 +51,7 @@ law("a tensor of a layer is allocated in each, but for one",
 tables("memory_profiling-saved", "size context precision fusion rank")
 law("a share is of the block",
 	"close(fraction_pct, 100 * MiB / total('MiB', 'size context precision",
-	"fusion'), 2e-3, 0.01)")
+	"fusion'), 2e-3, 0.06)")
 law("the block is what its tensors are",
 	"close(block_MiB, total('MiB', 'size context precision fusion'), 0.01)")
 law("the block is as derived", "close(block_MiB, derived_MiB, 1e-3)")
@@ -61,7 +61,7 @@ law("what a block leaves is freed backward",
 	"0.01) and close(-bwd_least_MiB, fwd_most_MiB, 0.01, 0.01) and fwd_least_MiB",
 	">= 0.7 * fwd_most_MiB")
 law("gradients are those of the layers",
-	"close(gradient_MiB * 2 ^ 20 / 4, (20001 + layers * (4 *",
+	"close(gradient_MiB * 2 ^ 20 / 4, (2 * vocabulary() + 1 + layers * (4 *",
 	"of('benchmarking_script', {size = size}).d_model + 3 *",
 	"of('benchmarking_script', {size = size}).d_ff + 2)) *",
 	"of('benchmarking_script', {size = size}).d_model, 1e-3)")

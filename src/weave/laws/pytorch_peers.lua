@@ -21,7 +21,7 @@ law("our eager peaks are those measured before",
 	"'eager'}).peak_MiB, 0, 0.2)")
 law("all run on one context", "fixed('context', 'status')")
 law("a peer's loss is no more than that of equal odds",
-	"between(loss, 0, log(10000) + 1)")
+	"between(loss, 0, log(vocabulary()) + 1)")
 law("larger models take longer",
 	"step_ms >= 0.6 * before('impl precision').step_ms")
 law("larger models need more memory",
