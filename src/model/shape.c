@@ -47,12 +47,12 @@ int shape_nunits(const Shape *s)
 	return (int)s->layers + 2;
 }
 
-/* the sizes of the parameters of a unit of each kind */
 static size_t aligned(size_t n)
 {
 	return (n + UNIT_ALIGN - 1) / UNIT_ALIGN * UNIT_ALIGN;
 }
 
+/* elements of a unit of each kind */
 static size_t embedding_count(const Shape *s)
 {
 	return (size_t)s->vocab * s->d_model;

@@ -26,6 +26,18 @@ static bool scales_loss(const Model *m)
 	return m->policy->op[OP_LINEAR].output == FP16;
 }
 
+static void before_update(Model *m)
+{
+	if (m->hooks.before_update)
+		m->hooks.before_update(m->hooks.self);
+}
+
+static void after_update(Model *m)
+{
+	if (m->hooks.after_update)
+		m->hooks.after_update(m->hooks.self);
+}
+
 static void queue_update(Model *m, const Optimizer *o)
 {
 	Span *spans = need(malloc(shape_nparameters(&m->shape) * sizeof *spans));
@@ -58,7 +70,9 @@ static void adapt_loss_scale(Model *m, Optimizer *o)
 void update_weights(Model *m, Optimizer *o)
 {
 	optimizer_begin(o, 1 / m->loss_scale);
+	before_update(m);
 	queue_update(m, o);
+	after_update(m);
 	adapt_loss_scale(m, o);
 }
 typedef struct Step {
@@ -78,12 +92,14 @@ static void queue_phases(void *arg)
 	if (s->mode != MODE_FORWARD)
 		RANGE(d, "backward")
 			model_backward(s->m, false);
-	if (s->mode == MODE_TRAIN && s->m->hooks.before_update)
-		s->m->hooks.before_update(s->m->hooks.self);
-	device_stamp(d, COMPUTE, 2);
 	if (s->mode == MODE_TRAIN)
+		before_update(s->m);
+	device_stamp(d, COMPUTE, 2);
+	if (s->mode == MODE_TRAIN) {
 		RANGE(d, "optimizer")
 			queue_update(s->m, s->o);
+		after_update(s->m);
+	}
 	device_stamp(d, COMPUTE, 3);
 }
 static void begin(const Step *s, const Batch *b)

@@ -121,4 +121,5 @@ function words.vocabulary()     -- of the models in the table at hand
 	local scale = M.now.t.meta.scale or "course"
 	return scale:find("vocabulary divided by 8") and 1250 or 10000
 end
+function words.gpu() return M.now.t.meta.backend == "cuda" end
 return M

@@ -60,23 +60,31 @@ static unsigned char first_byte(Device *d, const void *p)
 	return host[BYTES - 1] == host[0] ? host[0] : 255;
 }
 
+static void set(Device *d, void *p, int byte)
+{
+	unsigned char host[BYTES];
+	memset(host, byte, BYTES);
+	device_upload(d, p, host, BYTES);
+}
+
+/* b = a on the communication queue, after a nap */
+static Event copy_late(Device *d, void *b, void *a)
+{
+	device_wait(d, COMM, device_event(d, COMPUTE));
+	device_call(d, COMM, nap, (void *)20000);
+	device_copy(d, COMM, b, a, BYTES);
+	return device_event(d, COMM);
+}
+
 static void queues_wait_for_events(void **state)
 {
-	unsigned char *ones = malloc(BYTES), *twos = malloc(BYTES);
-	memset(ones, 1, BYTES);
-	memset(twos, 2, BYTES);
 	for (int i = 0; i < NDEVICES; i++) {
 		Device *d = device_open(devices[i]);
 		void *a = device_alloc(d, BYTES, MEM_TEMPORARY, "a"),
 			*b = device_alloc(d, BYTES, MEM_TEMPORARY, "b");
-		device_upload(d, a, ones, BYTES);
-		device_upload(d, b, ones, BYTES);
-		/* COMM: b = a after a nap; COMPUTE waits for it */
-		device_upload(d, a, twos, BYTES);
-		device_wait(d, COMM, device_event(d, COMPUTE));
-		device_call(d, COMM, nap, (void *)20000);
-		device_copy(d, COMM, b, a, BYTES);
-		Event copied = device_event(d, COMM);
+		set(d, b, 1);
+		set(d, a, 2);
+		Event copied = copy_late(d, b, a);
 		assert_false(device_reached(d, copied));
 		device_wait(d, COMPUTE, copied);
 		assert_int_equal(first_byte(d, b), 2);
@@ -85,27 +93,20 @@ static void queues_wait_for_events(void **state)
 		device_free(d, b);
 		device_close(&d);
 	}
-	free(ones);
-	free(twos);
 }
 static void used_blocks_are_not_overwritten(void **state)
 {
-	unsigned char *ones = malloc(BYTES), *twos = malloc(BYTES);
-	memset(ones, 1, BYTES);
-	memset(twos, 2, BYTES);
 	for (int i = 0; i < NDEVICES; i++) {
 		Device *d = device_open(devices[i]);
 		void *a = device_alloc(d, BYTES, MEM_TEMPORARY, "a"),
 			*b = device_alloc(d, BYTES, MEM_TEMPORARY, "b");
-		device_upload(d, a, ones, BYTES);
-		device_call(d, COMM, nap, (void *)20000);
-		device_copy(d, COMM, b, a, BYTES);
-		Event copied = device_event(d, COMM);
+		set(d, a, 1);
+		Event copied = copy_late(d, b, a);
 		device_uses(d, a, copied);
 		device_free(d, a);
 		void *c = device_alloc(d, BYTES, MEM_TEMPORARY, "c");
 		assert_ptr_equal(c, a);             /* there is no other */
-		device_upload(d, c, twos, BYTES);
+		set(d, c, 2);
 		device_wait(d, COMPUTE, copied);
 		assert_int_equal(first_byte(d, b), 1);
 
@@ -121,8 +122,6 @@ static void used_blocks_are_not_overwritten(void **state)
 		device_free(d, b);
 		device_close(&d);                   /* waits for the nap */
 	}
-	free(ones);
-	free(twos);
 }
 
 static void stamps_tell_the_time_of_a_queue(void **state)

@@ -13,7 +13,7 @@ typedef struct StandIn {
 	Array weights, compute, gradients;      /* that home points into */
 	/* of the unit that runs */
 	Array weight[SLOTS], low[SLOTS], gradient[SLOTS];
-	int collected;
+	int collected, updates;
 	unsigned random;
 } StandIn;
 
@@ -93,6 +93,13 @@ static void come_home(void *self)
 	device_wait(s->m->device, COMPUTE, device_event(s->m->device, COMM));
 	memcpy(s->m->params, s->home, n * sizeof *s->home);
 }
+
+static void count_update(void *self)
+{
+	StandIn *s = self;
+	assert_int_equal(s->collected, 0);
+	s->updates++;
+}
 static Array like(StandIn *s, Array a, size_t n)
 {
 	if (a.at)
@@ -130,7 +137,7 @@ static StandIn *stand_in_for(Model *m)
 				p.about.offset).at;
 		s->home[i] = m->params[i] = p;
 	}
-	m->hooks = (Hooks){ s, fetch, forget, collect, come_home, NULL };
+	m->hooks = (Hooks){ s, fetch, forget, collect, come_home, count_update };
 	return s;
 }
 
@@ -180,8 +187,10 @@ static real *trained(const Run *r, const char *device, bool moved)
 	}
 	replay_free(&replay, d);
 	optimizer_free(&o);
-	if (s)
+	if (s) {
+		assert_int_equal(s->updates, STEPS);
 		stand_in_free(s);
+	}
 	model_free(&m);
 	device_close(&d);
 	return got;

@@ -1,4 +1,4 @@
--- alter.lua: alters numbers of tables, one by one, and counts what laws name
+-- alter.lua: alters numbers of tables, one at a time, and counts what laws name
 local root = PANDOC_SCRIPT_FILE:match("^(.*)/tests/weave/")
 package.path = root .. "/src/weave/?.lua;" .. package.path
 local data, judge = require "data", require "judge"

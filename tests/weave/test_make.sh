@@ -51,7 +51,7 @@ exec cc "$@"
 END
 chmod +x bin/nproc
 meet() { rm -f met-*; PATH=$work/bin:$PATH make CC='bash bin/both.sh' "$@" all; }
-check 'told -j1, make compiles one by one' not meet -j1
+check 'told -j1, make compiles one at a time' not meet -j1
 check 'or else on all cores' meet
 runs() { # runs NAMES: make, and these programs ran, in this order
 	rm -f log

@@ -17,11 +17,13 @@ law("naive attention holds one matrix of scores to four, and a workspace",
 law("both passes take the time of one after the other, within three times",
 	"between(both_ms / (fwd_ms + bwd_ms), 0.5, fwd_ms < 1 and 3 or 2)")
 law("a replayed graph takes no more than half as long again as calls",
+	"not gpu() or (",
 	"fwd_replay_ms <= 1.5 * fwd_ms + 0.005 and bwd_replay_ms <= 1.5 * bwd_ms +",
-	"0.005")
+	"0.005)")
 law("replays leave out launches only: half of a long pass stays",
+	"not gpu() or (",
 	"fwd_ms < 1 or fwd_replay_ms >= 0.5 * fwd_ms and bwd_replay_ms >= 0.5 *",
-	"bwd_ms")
+	"bwd_ms)")
 law("attention is not faster than the peak by half",
 	"max(fwd_GFLOP / fwd_ms, bwd_GFLOP / bwd_ms, fwd_GFLOP / fwd_replay_ms,",
 	"bwd_GFLOP / bwd_replay_ms) <= 1.5 * of('peaks', {quantity = dtype == 'fp32'",
@@ -57,9 +59,10 @@ law("a tiling's time grows with length, and no faster than its square",
 law("the chosen tiling's time grows with length",
 	"scales('chosen_ms', 'n', 0, 2, 1.5)")
 law("a tiling's time grows with the width of a head",
+	"not gpu() or (",
 	"scales('chosen_ms', 'd', 0, 2, 2) and scales('m64_ms', 'd', 0, 2, 2) and",
 	"scales('split_kv_ms', 'd', 0, 2, 2) and scales('multi_warpgroup_ms', 'd',",
-	"0, 2, 2)")
+	"0, 2, 2))")
 tables("flash_benchmarking-errors", "dtype data d")
 law("errors of a rounding or less in bf16, of a few in fp32",
 	"dtype == 'bf16' and min(o, dq, dk, dv, peer_o, peer_dq, peer_dk, peer_dv)",
