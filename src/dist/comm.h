@@ -1,0 +1,71 @@
+/* comm.h: collectives of a job's ranks on arrays of their devices, queued in one
+ * order */
+#ifndef DIST_COMM_H
+#define DIST_COMM_H
+
+#include "dist/link.h"
+#include "ops/array.h"
+
+/* auto: NCCL between GPUs, else the ring. ring, owner: over the link, by way of
+ * the host's memory; mpi: MPI's own collectives */
+#define TRANSPORTS "auto|ring|owner|alternate|mpi|nccl"
+
+typedef struct CommSettings {
+	const char *transport;           /* NULL: auto */
+	int limit_s;                     /* of a collective; 0: 30 */
+	int ctas;                        /* of NCCL's kernels; 0: NCCL's choice */
+	/* before each collective the queue sleeps up to so long, at random */
+	int delay_us;
+	/* 96 bytes in which the rank says what it does, for its parent; or NULL */
+	char *doing;
+} CommSettings;
+
+typedef struct Comm Comm;
+
+/* all ranks call it. Ends the program when they do not agree on how many they
+ * are. The link is the communicator's from now on */
+Comm   *comm_open(Link *link, Device *device, const CommSettings *settings);
+void    comm_close(Comm **comm);
+int     comm_rank(const Comm *c);
+int     comm_ranks(const Comm *c);
+/* for tables: "ring", "nccl" */
+const char *comm_transport(const Comm *c);
+/* library and version, one line; "" */
+const char *comm_library(const Comm *c);
+
+/* These go to the communication queue, which runs them one after another, and
+ * return at once. What the memory needs to hold first, the caller has the queue
+ * wait for (device_wait); the event says when the result is there, and until then
+ * the memory must stay (device_uses). All ranks call the same, in one order, with
+ * equal sizes. fp32 or bf16; what and index name the array in messages, and the
+ * text must stay */
+Event   comm_all_reduce(Comm *c, Array x, size_t n, const char *what, int index);
+/* n: elements of all shards (see ring.h). The rank's own shard ends with the sum,
+ * the others with anything */
+Event   comm_reduce_scatter(Comm *c, Array x, size_t n, const char *what,
+	int index);
+/* the rank's own shard is there, the others follow */
+Event   comm_all_gather(Comm *c, Array x, size_t n, const char *what, int index);
+Event   comm_broadcast(Comm *c, Array x, size_t n, int root, const char *what,
+	int index);
+Event   comm_send(Comm *c, Array x, size_t n, int to, const char *what,
+	int index);
+Event   comm_receive(Comm *c, Array x, size_t n, int from, const char *what,
+	int index);
+
+/* The host waits in these, until all that was queued is done on all ranks */
+void    comm_barrier(Comm *c);
+/* all: nbytes for each rank, one after the other; the rank's own are there, those
+ * of the others follow */
+void    comm_gather_host(Comm *c, void *all, size_t nbytes);
+double  comm_sum(Comm *c, double x);
+double  comm_max(Comm *c, double x);
+/* ends the program unless all ranks have queued the same collectives so far */
+void    comm_check_order(Comm *c);
+
+/* memory that transports use best, for arrays that collectives work on: of the
+ * device, and freed with the communicator. All ranks call it, with equal sizes */
+Array   comm_array(Comm *c, size_t n, Type type, Category category,
+	const char *what);
+
+#endif

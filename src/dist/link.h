@@ -1,0 +1,45 @@
+/* link.h: messages between the ranks of a job, in the memory of hosts */
+#ifndef DIST_LINK_H
+#define DIST_LINK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct Link {
+	const char *name;                /* "tcp", "mpi" */
+	int rank, ranks;
+	/* among the ranks on this host */
+	int local_rank, local_ranks;
+	/* number of the collective that messages belong to, and its name for
+	 * complaints; set by whoever calls exchange */
+	uint64_t number;
+	const char *doing;
+	/* sends nout bytes to rank `to` while it receives nin bytes from rank
+	 * `from`, which may be the same; either may be 0. Ends the program, naming
+	 * the rank and what it was doing, when the other rank is lost, or sends
+	 * another number of bytes or for another collective */
+	void (*exchange)(struct Link *link, int to, const void *out, size_t nout,
+		int from, void *in, size_t nin);
+	void (*close)(struct Link *link);
+} Link;
+
+/* where ranks meet: rank 0 listens, the others know the port */
+typedef struct Meeting {
+	char address[64];                /* of rank 0's host */
+	int port;
+	int listener;                    /* a listening socket; -1: rank 0 makes it */
+} Meeting;
+
+/* on this host, at a free port; the ranks are forked afterwards */
+Meeting meeting_here(void);
+/* closes the listener, in a process that is no rank */
+void    meeting_close(Meeting *m);
+
+/* waits at most limit_s seconds for the other ranks; ends the program, naming
+ * those missing */
+Link   *link_tcp(int rank, int ranks, const Meeting *meeting, int limit_s);
+/* of the job that mpirun or srun started; NULL: this process is in none */
+Link   *link_mpi(void);
+void    link_close(Link **link);
+
+#endif

@@ -1,0 +1,35 @@
+/* ring.h: collectives over a link, on elements in the memory of the host: fp32,
+ * or bf16 in 16 bits each. Shard r of n elements is shard_begin(n, r, ranks) to
+ * shard_begin(n, r + 1, ranks); shards may be empty */
+#ifndef DIST_RING_H
+#define DIST_RING_H
+
+#include "base/number.h"
+#include "dist/link.h"
+
+static inline size_t shard_begin(size_t n, int r, int ranks)
+{
+	return n / ranks * r + (n % ranks * r) / ranks;
+}
+
+/* in place. Sums of bf16 are rounded at each hop; scratch: room for
+ * ring_scratch(n, ranks) elements */
+size_t ring_scratch(size_t n, int ranks);
+void   ring_all_reduce(Link *link, void *x, size_t n, Type type, void *scratch);
+/* shard `rank` ends with the sum, the others with anything */
+void   ring_reduce_scatter(Link *link, void *x, size_t n, Type type,
+	void *scratch);
+/* shard `rank` is there, the others follow */
+void   ring_all_gather(Link *link, void *x, size_t n, Type type);
+/* every rank sends whole arrays round the ring, ranks - 1 times; scratch: 2 n */
+void   alternate_ring_link(Link *link, void *x, size_t n, Type type,
+	void *scratch);
+/* each shard's owner receives it from all, and sums in fp32 in the order of
+ * ranks: equal bits with any number of cuts, one rounding. scratch: n */
+void   owner_all_reduce(Link *link, void *x, size_t n, Type type,
+	void *scratch);
+void   owner_reduce_scatter(Link *link, void *x, size_t n, Type type,
+	void *scratch);
+void   link_broadcast(Link *link, void *x, size_t nbytes, int root);
+
+#endif

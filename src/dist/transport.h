@@ -1,0 +1,43 @@
+/* transport.h: what carries collectives; behind comm.h */
+#ifndef DIST_TRANSPORT_H
+#define DIST_TRANSPORT_H
+
+#include "dist/comm.h"
+
+typedef enum { ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, BROADCAST, SEND, RECEIVE,
+	NCOLLECTIVES } Collective;
+extern const char *const collective_names[NCOLLECTIVES];
+
+typedef struct Operation {
+	Collective kind;
+	Array x;
+	size_t n;
+	int peer;                        /* root, destination or source */
+	const char *what;
+	int index;
+	uint64_t number;                 /* 1, 2, ... */
+} Operation;
+
+typedef struct Transport {
+	const char *name;
+	/* NULL when it can work there, else why not */
+	const char *(*missing)(const Link *link, const Device *device);
+	void *(*open)(Link *link, Device *device, const CommSettings *settings);
+	void (*close)(void *state);
+	/* puts the operation into the communication queue */
+	void (*queue)(void *state, const Operation *op);
+	/* NULL: memory of the device's pool will do */
+	void *(*alloc)(void *state, size_t nbytes);
+	void (*free)(void *state, void *p);
+	const char *(*library)(void *state);         /* NULL: none */
+} Transport;
+
+extern const Transport ring_transport, owner_transport, alternate_transport;
+#ifdef HAVE_MPI
+extern const Transport mpi_transport;
+#endif
+#ifdef HAVE_NCCL
+extern const Transport nccl_transport;
+#endif
+
+#endif
