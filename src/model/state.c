@@ -60,5 +60,6 @@ void leave_unit(Model *m, int unit, bool backward)
 void announce_gradients(Model *m, int first, int count)
 {
 	if (m->hooks.gradient_ready)
-		m->hooks.gradient_ready(m->hooks.self, first, count);
+		m->hooks.gradient_ready(m->hooks.self, first, count,
+			device_event(m->device, COMPUTE));
 }
