@@ -16,6 +16,8 @@ typedef struct Hooks {
 	/* the gradients of `count` parameters from first on have been queued, and are
 	 * there when the event is reached */
 	void (*gradient_ready)(void *self, int first, int count, Event there);
+	/* those of a unit at once, at its end: fewer events */
+	bool whole_units;
 	/* of the training step, around the optimizer */
 	void (*before_update)(void *self);
 	void (*after_update)(void *self);

@@ -150,8 +150,10 @@ static StandIn *stand_in_for(Model *m, bool fetches)
 		s->home[i] = m->params[i] = p;
 	}
 	use_slot(s);
-	m->hooks = (Hooks){ s, fetches ? fetch : NULL, fetches ? forget : NULL,
-		collect, come_home, count_update };
+	m->hooks = (Hooks){ .self = s, .before_unit = fetches ? fetch : NULL,
+		.after_unit = fetches ? forget : NULL, .gradient_ready = collect,
+		.whole_units = m->shape.layers % 2 == 0, .before_update = come_home,
+		.after_update = count_update };
 	return s;
 }
 
@@ -164,7 +166,7 @@ static void stand_in_free(StandIn *s)
 }
 static const Shape shapes[] = {
 	{ 101, 16, 36, 50, 3, 3, 12, 10000 },       /* gaps between its units */
-	{ 256, 32, 64, 192, 3, 2, 32, 10000 },
+	{ 256, 32, 64, 192, 2, 2, 32, 10000 },
 };
 
 typedef struct Run {
