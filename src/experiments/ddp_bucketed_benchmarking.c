@@ -52,7 +52,7 @@ static void plan_buckets(Plan *plan)
 	settle();
 	for (int wire = 0; wire < 2; wire++)
 		plan_sizes_of_buckets(plan, usual(gpu ? SIZE_XL : SIZE_MEDIUM,
-			gpu ? POLICY_BF16 : POLICY_FP32, wire), gpu ? 1 : 1 + wire);
+			gpu ? POLICY_BF16 : POLICY_FP32, wire), gpu ? 1 : 1 + 2 * wire);
 }
 
 static void plan_models(Plan *plan)

@@ -116,8 +116,7 @@ static void watch_ready(void *self, int first, int count, Event there)
 	DdpCase *c = self;
 	c->announced[c->nannounced++] = (Announced){ first, count };
 	int interval = begin_comm(c, "gradients", first, there);
-	if (c->inner.gradient_ready)
-		c->inner.gradient_ready(c->inner.self, first, count, there);
+	c->inner.gradient_ready(c->inner.self, first, count, there);
 	if (interval >= 0)
 		end(c, interval);
 }
@@ -156,7 +155,8 @@ static void set_hooks(DdpCase *c, int watch)
 {
 	bool units = watch & WATCH_UNITS;
 	c->watch = watch;
-	c->m->hooks = (Hooks){ .self = c, .gradient_ready = watch_ready,
+	c->m->hooks = (Hooks){ .self = c, .whole_units = c->inner.whole_units,
+		.gradient_ready = c->inner.gradient_ready ? watch_ready : NULL,
 		.before_update = watch_before_update,
 		.after_update = watch_after_update,
 		.before_unit = units ? watch_before_unit : NULL,
@@ -261,7 +261,7 @@ double ddp_case_alone(DdpCase *c, int runs)
 	for (int i = 0; i < runs; i++) {
 		comm_barrier(c->comm);
 		device_stamp(d, COMPUTE, 0);
-		for (int k = 0; k < c->nannounced && h->gradient_ready; k++)
+		for (int k = 0; k < c->nannounced; k++)
 			h->gradient_ready(h->self, c->announced[k].first,
 				c->announced[k].count, device_event(d, COMPUTE));
 		h->before_update(h->self);

@@ -102,10 +102,12 @@ static int spans_of_profile(DdpCase *c, const Profile *p, TraceSpan *spans)
 	unsigned comm = marked_stream(p);
 	double zero = 0;
 	int n = 0;
-	for (size_t i = 0; i < p->nactivities && n < NSTAMPS; i++) {
+	for (size_t i = 0; i < p->nactivities; i++) {
 		const Activity *w = &p->activities[i];
 		if (profile_within(p, w->range, "step") < 0)
 			continue;
+		if (n == NSTAMPS)
+			die("the step has more activities than a timeline holds");
 		zero = n ? zero : -comm_max(c->comm, -w->start_us);
 		TraceSpan s = { .track = w->stream == comm ? COMM : COMPUTE,
 			.start_us = w->start_us - zero, .end_us = w->end_us - zero };

@@ -117,6 +117,11 @@ void trace_write_spans(const TraceSpan *spans, int n, const char *const *tracks,
 			s->end_us);
 		fprintf(f, ",\"cat\":\"%s\"},\n", s->class);
 	}
+	for (int i = 0; i < n; i++)
+		if (i == 0 || spans[i].rank != spans[i - 1].rank)
+			fprintf(f, "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%d,"
+				"\"args\":{\"name\":\"rank %d\"}},\n", spans[i].rank,
+				spans[i].rank);
 	fputs("{\"ph\":\"M\",\"name\":\"process_sort_index\",\"pid\":0,\"args\":"
 		"{\"sort_index\":0}}]}\n", f);
 	file_end(f, path);
