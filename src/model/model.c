@@ -70,6 +70,14 @@ void model_view_params(Model *m)
 			.gradient = view(m, m->gradients, p.offset) };
 	}
 }
+
+void model_set_gradient_type(Model *m, Type type)
+{
+	assert(m->gradients.at == NULL && "before the first backward pass");
+	m->gradients.type = type;
+	for (int i = 0; i < shape_nparameters(&m->shape); i++)
+		m->params[i].gradient.type = type;
+}
 static bool follows(const Device *d, Array end, size_t n, Array next)
 {
 	return next.at == (end.at ? array_part(d, end, n).at : NULL);
@@ -109,6 +117,7 @@ Model *model_new(Device *device, const Shape *shape, const Policy *policy,
 	m->activations = need(calloc(shape->layers, sizeof *m->activations));
 	m->params = need(calloc(shape_nparameters(shape), sizeof *m->params));
 	m->weights = new_buffer(m, policy->parameter, MEM_PARAMETER, "weights");
+	m->gradients.type = policy->gradient;
 	model_view_params(m);
 	m->loss = array_new(device, 1, TYPE_REAL, MEM_PARAMETER, "loss");
 	m->nonfinite = device_alloc(device, sizeof *m->nonfinite, MEM_PARAMETER,
@@ -229,7 +238,7 @@ void model_backward(Model *m, bool accumulate)
 		&& "a forward pass with targets and keep comes first");
 	bool first = m->params[0].gradient.at == NULL;
 	if (first) {
-		m->gradients = new_buffer(m, m->policy->gradient, MEM_GRADIENT,
+		m->gradients = new_buffer(m, m->gradients.type, MEM_GRADIENT,
 			"gradients");
 		for (int i = 0; i < shape_nparameters(&m->shape); i++)
 			m->params[i].gradient = view(m, m->gradients,
