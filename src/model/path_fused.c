@@ -42,7 +42,8 @@ static bool scores_fit(const Model *m)
 	size_t block = N * (2 * (C + 1) * r + (4 * A + 2 * F) * w) + scores;
 	size_t top = N * (2 * C * r + (V + C) * w),
 		working = N * (2 * F + C + 4 * A) * w + scores;
-	size_t gradients = m->params[0].gradient.at ? 0 : m->extent * r;
+	size_t gradients = m->params[0].gradient.at ? 0
+		: m->extent * d->backend->width(m->gradients.type);
 	size_t slack = d->limit / 64;
 	return d->total + gradients + L * block + top + working + slack <= d->limit;
 }
