@@ -55,6 +55,16 @@ static void plan_buckets(Plan *plan)
 			gpu ? POLICY_BF16 : POLICY_FP32, wire), gpu ? 1 : 1 + 2 * wire);
 }
 
+/* w: bf16 with gradients of fp32 and of bf16 on the wire, then fp32 */
+static DdpConfig model_config(int size, int w)
+{
+	bool gpu = harness_on_gpu();
+	return (DdpConfig){ { size, .precision = w < 2 ? POLICY_BF16
+		: !gpu && given.precision >= 0 ? given.precision : POLICY_FP32 },
+		.kind = DDP_BUCKETED, .wire = gpu ? w == 1 : given.wire > 0,
+		.bucket_mb = bucket_mb > 0 ? bucket_mb : scaled_mb(sizes_mb[MIDDLE]) };
+}
+
 static void plan_models(Plan *plan)
 {
 	bool gpu = harness_on_gpu();
@@ -62,11 +72,7 @@ static void plan_models(Plan *plan)
 	for (int s = 0; s < NSIZES; s++)
 		for (int w = gpu ? 0 : 2; w < 3; w++)
 			if (given.size == s || (s < NTRAINED && (gpu || s % 2 == 0)))
-				ddp_plan(plan, &given, (DdpConfig){ { s,
-					.precision = w < 2 ? POLICY_BF16 : POLICY_FP32 },
-					.kind = DDP_BUCKETED, .wire = w == 1,
-					.bucket_mb = bucket_mb > 0 ? bucket_mb
-						: scaled_mb(sizes_mb[MIDDLE]) });
+				ddp_plan(plan, &given, model_config(s, w));
 }
 
 /* by way of the host's memory, where a GPU finds a slow link */
@@ -75,7 +81,8 @@ static void plan_transports(Plan *plan)
 	enum { RING = 1, OWNER };
 	bool gpu = harness_on_gpu();
 	settle();
-	DdpConfig c = usual(SIZE_SMALL, gpu ? POLICY_BF16 : POLICY_FP32, 0);
+	DdpConfig c = usual(SIZE_SMALL, gpu ? POLICY_BF16 : POLICY_FP32,
+		given.wire > 0);
 	c.transport = given.transport ? 0 : gpu ? RING : OWNER;
 	plan_sizes_of_buckets(plan, c, gpu ? 1 : 2);
 }
@@ -156,19 +163,21 @@ static Stretch calibrate(DdpCase *c)
 }
 typedef struct Bucket { double ready_ms, nbytes; } Bucket;
 
-/* buckets[as many as parameters]; returns how many */
+/* buckets[as many as parameters]; most: elements. Returns how many */
 static int form_buckets(const Shape *s, const double *ready, double most,
 	double width, Bucket *buckets)
 {
 	int n = 0;
+	size_t end = 0;
 	for (int u = shape_nunits(s) - 1; u >= 0; u--) {
 		Unit unit = shape_unit(s, u);
 		for (int i = unit.first + unit.count - 1; i >= unit.first; i--) {
-			double nbytes = shape_parameter(s, i).count * width;
-			if (n == 0 || buckets[n - 1].nbytes + nbytes > most)
-				buckets[n++] = (Bucket){ 0, 0 };
-			buckets[n - 1].nbytes += nbytes;
-			buckets[n - 1].ready_ms = ready[u];
+			Parameter p = shape_parameter(s, i);
+			if (n == 0 || end - p.offset > most) {
+				end = p.offset + p.count;
+				n++;
+			}
+			buckets[n - 1] = (Bucket){ ready[u], (end - p.offset) * width };
 		}
 	}
 	return n;
@@ -205,8 +214,9 @@ static void predict(Row *row, DdpCase *c, const double *ready, Fitted link,
 {
 	Shape shape = studied_shape(c->config.model.size, c->config.model.context);
 	Bucket *buckets = need(malloc(shape_nparameters(&shape) * sizeof *buckets));
-	int n = form_buckets(&shape, ready, c->config.bucket_mb * 1e6,
-		c->config.wire ? 2 : 4, buckets);
+	double width = c->config.wire ? 2 : 4;
+	int n = form_buckets(&shape, ready, c->config.bucket_mb * 1e6 / width,
+		width, buckets);
 	double rest = c->single_ms - c->single_bwd_ms,
 		ideal = simulate(buckets, n, c->single_bwd_ms, link, (Stretch){ 1, 1 }),
 		real_one = simulate(buckets, n, c->single_bwd_ms, link, s);

@@ -37,21 +37,29 @@ void ddp_plan(Plan *plan, const DdpGiven *g, DdpConfig c)
 	plan_add(plan, &c);
 }
 
+static void plan_precisions(Plan *plan, const DdpGiven *g, DdpConfig c)
+{
+	bool gpu = harness_on_gpu(), any = g->precision < 0,
+		both = c.model.size == g->size || c.model.size == SIZE_XL;
+	c.wire = g->wire > 0;
+	c.model.precision = any && gpu ? POLICY_BF16 : any ? POLICY_FP32
+		: g->precision;
+	ddp_plan(plan, g, c);
+	c.model.precision = POLICY_FP32;
+	if (any && gpu && both)
+		ddp_plan(plan, g, c);
+}
+
 void ddp_plan_kinds(Plan *plan, const DdpGiven *g, int kinds)
 {
-	bool gpu = harness_on_gpu();
 	for (int s = 0; s < NSIZES; s++) {
 		bool one = g->size == s, few = s == SIZE_SMALL || s == SIZE_LARGE;
-		if (!one && (g->size >= 0 || s >= NTRAINED || (!gpu && !few)))
+		if (!one && (g->size >= 0 || s >= NTRAINED
+			|| (!harness_on_gpu() && !few)))
 			continue;
-		for (int kind = 0; kind < kinds; kind++) {
-			if (gpu)
-				ddp_plan(plan, g, (DdpConfig){ { s, .precision = POLICY_BF16 },
-					.kind = kind });
-			if (!gpu || one || s == SIZE_XL)
-				ddp_plan(plan, g, (DdpConfig){ { s, .precision = POLICY_FP32 },
-					.kind = kind });
-		}
+		for (int kind = 0; kind < kinds; kind++)
+			plan_precisions(plan, g, (DdpConfig){ { .size = s },
+				.kind = kind });
 	}
 }
 Comm *ddp_comm(Row *row, Device *d, int transport)

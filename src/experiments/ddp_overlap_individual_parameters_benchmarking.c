@@ -40,7 +40,7 @@ static void plan_timeline(Plan *plan)
 			: gpu ? POLICY_BF16 : POLICY_FP32;
 	for (int k = 0; k < 2; k++)
 		ddp_plan(plan, &given, (DdpConfig){ { size, .precision = precision },
-			.kind = kinds[k] });
+			.kind = kinds[k], .wire = given.wire > 0 });
 }
 static void name_interval(const DdpCase *c, const Interval *i, TraceSpan *s)
 {

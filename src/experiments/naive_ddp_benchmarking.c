@@ -8,15 +8,13 @@ static const Key keys[] = { DDP_KEYS, { 0 } };
 static void plan(Plan *plan)
 {
 	ddp_given_settle(&given);
-	for (int bf16 = 0; bf16 < 2; bf16++)
-		for (int s = 0; s < NSIZES; s++) {
-			if (given.size != s && s >= NTRAINED)
-				continue;
-			if (harness_on_gpu() || !bf16 || given.precision == POLICY_BF16)
-				ddp_plan(plan, &given, (DdpConfig){ { s,
-					.precision = bf16 ? POLICY_BF16 : POLICY_FP32 },
-					.kind = DDP_NAIVE });
-		}
+	for (int p = 0; p < (harness_on_gpu() && given.precision < 0 ? 2 : 1); p++)
+		for (int s = 0; s < NSIZES; s++)
+			if (given.size == s || s < NTRAINED)
+				ddp_plan(plan, &given, (DdpConfig){ { s, .precision = p
+					? POLICY_BF16 : given.precision < 0 ? POLICY_FP32
+					: given.precision }, .kind = DDP_NAIVE,
+					.wire = given.wire > 0 });
 }
 
 static void run(Row *row, const void *config)
