@@ -188,7 +188,8 @@ static double simulate(const Bucket *b, int n, double bwd_ms, Fitted link,
 {
 	double now = 0, done = 0, left = 0;    /* of the pass; of the bucket */
 	for (int next = 0; done < bwd_ms || next < n || left > 0;) {
-		if (left <= 0 && next < n && b[next].ready_ms <= done) {
+		if (left <= 0 && next < n
+			&& (b[next].ready_ms <= done || done >= bwd_ms)) {
 			left = link.o_ms + b[next].nbytes / link.bytes_per_ms;
 			next++;
 		}
