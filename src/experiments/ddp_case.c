@@ -353,12 +353,10 @@ void ddp_case_summed(Row *row, DdpCase *c, const DdpGiven *g)
 	row_set(row, "peak_MiB", "%.1f", c->device->total_peak / 1048576.0);
 	row_set(row, "buckets", "%d", ddp_buckets(c->ddp));
 	double comm = ddp_case_steps(c, WATCH_COMM, 1, g->steps).comm_ms,
-		alone = ddp_case_alone(c, (int)g->steps),
-		exposed = t.step_ms - c->single_ms;
+		alone = ddp_case_alone(c, (int)g->steps);
 	row_set(row, "comm_ms", "%.4f", comm);
 	row_set(row, "alone_ms", "%.4f", alone);
-	row_set(row, "exposed_ms", "%.4f", exposed);
-	row_set(row, "overlap", "%.4f", 1 - exposed / alone);
+	row_set(row, "overlap", "%.4f", 1 - (t.step_ms - c->single_ms) / alone);
 	row_set(row, "gradient_MB", "%.3f",
 		c->m->count * (c->config.wire ? 2 : 4) * 1e-6);
 	row_set(row, "via", "%s", comm_transport(c->comm));

@@ -106,7 +106,7 @@ double   ddp_case_ms(const DdpCase *c, int stamp);   /* since the step began */
 /* the whole row, DDP_VALUES, or its two halves, which leave the model for
  * ddp_case_end; the second needs the first */
 #define DDP_VALUES "step_ms step_sd_ms fwd_ms bwd_ms wait_ms opt_ms comm_ms " \
-	"alone_ms single_ms single_bwd_ms exposed_ms overlap buckets "        \
+	"alone_ms single_ms single_bwd_ms overlap buckets "                   \
 	"gradient_MB peak_MiB loss via"
 void     ddp_case_row(Row *row, const DdpConfig *config, const DdpGiven *given);
 void     ddp_case_single(Row *row, DdpCase *c, const DdpGiven *given);

@@ -8,6 +8,6 @@ law("a queue does one thing at a time",
 	"class == 'optimizer'")
 law("sums stand in the communication queue",
 	"(class == 'all-reduce') == (queue == 'communication')")
-law("a timeline has many spans", "rows('kind queue') > 1")
+law("a timeline has many spans", "rows('kind') > 8")
 law("a forward pass is before the backward pass",
 	"class ~= 'forward' or end_us <= last('kind queue').start_us + 0.05")
