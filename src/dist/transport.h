@@ -39,5 +39,8 @@ extern const Transport mpi_transport;
 #ifdef HAVE_NCCL
 extern const Transport nccl_transport;
 #endif
+#ifdef HAVE_CUDA
+extern const Transport push_transport;
+#endif
 
 #endif
