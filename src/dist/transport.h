@@ -1,8 +1,26 @@
-/* transport.h: what carries collectives; behind comm.h */
+/* transport.h: what carries the collectives of comm.h */
 #ifndef DIST_TRANSPORT_H
 #define DIST_TRANSPORT_H
 
-#include "dist/comm.h"
+#include "dist/link.h"
+#include "ops/array.h"
+
+/* auto: NCCL between GPUs, else the ring. ring, owner: over the link, by way of
+ * the host's memory; mpi: MPI's own collectives; push: copies between the GPUs of
+ * one host by their engines */
+#define TRANSPORTS "auto|ring|owner|alternate|mpi|nccl|push"
+
+typedef struct CommSettings {
+	const char *transport;           /* NULL: auto */
+	int limit_s;                     /* of a collective; 0: 30 */
+	/* of NCCL's kernels, 0: its choice; of those that sum after pushes, 0: 8 */
+	int ctas;
+	bool symmetric;                  /* nccl: comm_array gives windows */
+	/* before each collective the queue sleeps up to so long, at random */
+	int delay_us;
+	/* 96 bytes in which the rank says what it does, for its parent; or NULL */
+	char *doing;
+} CommSettings;
 
 typedef enum { ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, BROADCAST, SEND, RECEIVE,
 	NCOLLECTIVES } Collective;
@@ -15,8 +33,14 @@ typedef struct Operation {
 	int peer;                        /* root, destination or source */
 	const char *what;
 	int index;
-	uint64_t number;                 /* 1, 2, ... */
+	/* of collectives 1, 2, ...; of the messages from one rank to another the
+	 * same with the highest bit set */
+	uint64_t number;
 } Operation;
+
+/* "all-reduce 17 (bucket 3, 25 MB)" */
+enum { OPERATION_TEXT = 96 };
+void operation_text(char text[OPERATION_TEXT], const Operation *op);
 
 typedef struct Transport {
 	const char *name;
@@ -26,7 +50,7 @@ typedef struct Transport {
 	void (*close)(void *state);
 	/* puts the operation into the communication queue */
 	void (*queue)(void *state, const Operation *op);
-	/* NULL: memory of the device's pool will do */
+	/* NULL, or returns NULL: memory of the device's pool will do */
 	void *(*alloc)(void *state, size_t nbytes);
 	void (*free)(void *state, void *p);
 	const char *(*library)(void *state);         /* NULL: none */
@@ -42,5 +66,12 @@ extern const Transport nccl_transport;
 #ifdef HAVE_CUDA
 extern const Transport push_transport;
 #endif
+#ifdef HAVE_CUDA
+extern const Transport push_transport;
+#endif
+
+/* ends the program, with the reason, when the one named cannot work */
+const Transport *transport_choose(const Link *link, const Device *device,
+	const char *name);
 
 #endif

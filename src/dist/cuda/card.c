@@ -31,7 +31,7 @@ Card *card_gather(Link *link, const Device *d)
 	Card *cards = need(calloc(link->ranks, sizeof *cards));
 	fill_card(&cards[link->rank], d);
 	link->number = 0, link->doing = "comparing GPUs";
-	ring_all_gather(link, cards, link->ranks * sizeof *cards / 4, FP32);
+	link_gather(link, cards, sizeof *cards);
 	return cards;
 }
 
@@ -50,8 +50,8 @@ const char *card_conflict(const Card *cards, int ranks)
 
 void card_meet(Link *link, const char *doing)
 {
-	float *all = need(calloc(link->ranks, sizeof *all));
+	char *all = need(calloc(link->ranks, 1));
 	link->number = 0, link->doing = doing;
-	ring_all_gather(link, all, link->ranks, FP32);
+	link_gather(link, all, 1);
 	free(all);
 }

@@ -22,7 +22,7 @@ static void nccl_expect(ncclResult_t result, const char *call, int line)
 typedef struct Window {
 	char *at;
 	size_t nbytes;
-	ncclWindow_t handle;             /* NULL: plain memory */
+	ncclWindow_t handle;             /* NULL: NCCL has no windows here */
 } Window;
 
 typedef struct Nccl {
@@ -78,19 +78,18 @@ static const char *nccl_library(void *state)
 {
 	return ((Nccl *)state)->library;
 }
-/* NULL: there is no such memory */
 static void *nccl_alloc(void *state, size_t nbytes)
 {
 	Nccl *c = state;
 	Window w = { .nbytes = nbytes };
-	cuda_queue(c->device->state, COMM);
-	if (ncclMemAlloc((void **)&w.at, nbytes) != ncclSuccess) {
-		cudaGetLastError();               /* the caller deals with it */
+	if (!c->symmetric)
 		return NULL;
-	}
-	if (c->symmetric)
-		NCCL(ncclCommWindowRegister(c->comm, w.at, nbytes, &w.handle,
-			NCCL_WIN_COLL_SYMMETRIC));
+	cuda_queue(c->device->state, COMM);
+	if (ncclMemAlloc((void **)&w.at, nbytes) != ncclSuccess)
+		c->device->on_oom(nbytes, c->device->limit - c->device->reserved,
+			"window of NCCL");
+	NCCL(ncclCommWindowRegister(c->comm, w.at, nbytes, &w.handle,
+		NCCL_WIN_COLL_SYMMETRIC));
 	c->windows = need(realloc(c->windows, (c->nwindows + 1) * sizeof w));
 	c->windows[c->nwindows++] = w;
 	return w.at;

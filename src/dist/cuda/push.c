@@ -99,7 +99,7 @@ static const char *compare_reach(Link *link, const Card *cards)
 	int32_t worst = 0, *found = need(calloc(link->ranks, sizeof *found));
 	found[link->rank] = reach_all(cards, link->rank, link->ranks);
 	link->number = 0, link->doing = "comparing GPUs";
-	ring_all_gather(link, found, link->ranks, FP32);
+	link_gather(link, found, sizeof *found);
 	for (int r = 0; r < link->ranks; r++)
 		worst = found[r] > worst ? found[r] : worst;
 	free(found);
@@ -156,7 +156,7 @@ static void exchange_arenas(Push *p)
 	CUDA(cudaStreamSynchronize(p->stream));
 	CUDA(cudaIpcGetMemHandle(&handles[p->rank], p->arena));
 	p->link->number = 0, p->link->doing = "opening pushes";
-	ring_all_gather(p->link, handles, p->ranks * sizeof *handles / 4, FP32);
+	link_gather(p->link, handles, sizeof *handles);
 	for (int r = 0; r < p->ranks; r++) {
 		void *mapped;
 		if (r == p->rank)

@@ -17,8 +17,9 @@ typedef struct Sources {
 	int count;                       /* > 0 */
 } Sources;
 
-/* to[i] = the sum over the sources, in their order and in fp32, for i < n; to may be
- * one of them. All are of the type of `to`, FP32 or BF16. At most `blocks` blocks */
+/* to[i] = the sum over the sources, in their order and in fp32, for i < n; to may
+ * be one of them. All are of the type of `to`, FP32 or BF16. At most `blocks`
+ * blocks */
 void push_sum(Array to, const Sources *from, size_t n, int blocks,
 	cudaStream_t stream);
 
