@@ -42,7 +42,8 @@ static bool scores_fit(const Model *m)
 	size_t block = N * (2 * (C + 1) * r + (4 * A + 2 * F) * w) + scores;
 	size_t top = N * (2 * C * r + (V + C) * w),
 		working = N * (2 * F + C + 4 * A) * w + scores;
-	size_t gradients = m->params[0].gradient.at ? 0 : m->extent * r;
+	size_t gradients = m->params[0].gradient.at ? 0
+		: m->extent * d->backend->width(m->gradients.type);
 	size_t slack = d->limit / 64;
 	return d->total + gradients + L * block + top + working + slack <= d->limit;
 }
@@ -206,7 +207,7 @@ static void fused_forward(Model *m, bool keep)
 		Array dlogits = { keep ? m->logits.at : NULL, m->logits.type };
 		RANGE(m->device, "loss")
 			m->ops->fused_cross_entropy(m->device, m->losses, dlogits, m->logits,
-				m->targets, m->loss_scale / N, N, V);
+				m->targets, m->loss_scale * m->share / N, N, V);
 	}
 	leave_unit(m, head, false);
 }

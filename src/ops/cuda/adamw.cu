@@ -3,14 +3,14 @@
 
 enum { THREADS = 256 };
 
-struct Moments {
+template <class G> struct Moments {
 	float *w;
-	const float *g;
+	const G *g;
 	float *m, *v;
 };
 
-template <int N, class L>
-__device__ inline void update(const Moments &a, L *low, size_t at,
+template <int N, class G, class L>
+__device__ inline void update(const Moments<G> &a, L *low, size_t at,
 	const AdamWStep &s)
 {
 	float weight[N], grad[N], first[N], second[N];
@@ -35,11 +35,12 @@ __device__ inline void update(const Moments &a, L *low, size_t at,
 
 /* m = beta1 m + (1 - beta1) d, v = beta2 v + (1 - beta2) d^2, d = unscale g,
  * w = keep w - rate m / (sqrt(v) + eps), low = w; nothing if *skip is not 0
- * all (n) fp32 but low, of L, which may be NULL
- * bytes: n (28 + sizeof(L)); 14 n FLOPs; grid: n / (256 N), block 256 */
-template <int N, class L>
-__global__ __launch_bounds__(THREADS) void adamw(Moments a, L *low, size_t n,
-	const AdamWStep *step, const int32_t *skip)
+ * all (n) fp32 but g, of G, and low, of L, which may be NULL
+ * bytes: n (24 + sizeof(G) + sizeof(L)); 14 n FLOPs
+ * grid: n / (256 N), block 256 */
+template <int N, class G, class L>
+__global__ __launch_bounds__(THREADS) void adamw(Moments<G> a, L *low,
+	size_t n, const AdamWStep *step, const int32_t *skip)
 {
 	size_t at = (blockIdx.x * (size_t)THREADS + threadIdx.x) * N;
 	if (skip && *skip)
@@ -56,13 +57,17 @@ extern "C" void cuda_fused_adamw(Device *d, Array w, Array low, Array g, Array m
 {
 	const bool wide = packs(w, 4) && packs(g, 4) && packs(m, 4) && packs(v, 4)
 		&& (low.at == NULL || packs(low, 4));
-	const Moments a = { (float *)w.at, (const float *)g.at, (float *)m.at,
-		(float *)v.at };
-	with_type(low.at ? low.type : FP32, [&](auto l) {
-		using L = decltype(l);
-		const auto kernel = wide ? adamw<4, L> : adamw<1, L>;
-		kernel<<<blocks_for(n, THREADS * (wide ? 4 : 1)), THREADS, 0,
-			cuda_stream(d)>>>(a, (L *)low.at, n, step, skip);
+	const unsigned blocks = blocks_for(n, THREADS * (wide ? 4 : 1));
+	with_type(g.type, [&](auto gradient) {
+		using G = decltype(gradient);
+		const Moments<G> a = { (float *)w.at, (const G *)g.at, (float *)m.at,
+			(float *)v.at };
+		with_type(low.at ? low.type : FP32, [&](auto l) {
+			using L = decltype(l);
+			const auto kernel = wide ? adamw<4, G, L> : adamw<1, G, L>;
+			kernel<<<blocks, THREADS, 0, cuda_stream(d)>>>(a, (L *)low.at, n,
+				step, skip);
+		});
 	});
 	LAUNCHED();
 }

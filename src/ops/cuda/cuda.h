@@ -33,7 +33,7 @@ size_t cuda_mma_sync_scratch(Device *d, const Attention *a,
 	const AttentionGradient *g);
 /* sum (C) = beta sum + the sum of the rows of partial (rows, C), always in one
  * order */
-void cuda_sum_rows(Device *d, float *sum, double beta, const float *partial,
+void cuda_sum_rows(Device *d, Array sum, double beta, const float *partial,
 	size_t rows, size_t C);
 
 #ifdef __cplusplus

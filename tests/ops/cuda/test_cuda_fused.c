@@ -97,6 +97,13 @@ static const Case cases[] = {
 	UPDATED(HIGH, ALL, SPREAD, STREAM), OUT(LOW, ALL, STREAM),
 	UPDATED(HIGH, D1, SPREAD, GAIN_SUM), OVER(4),
 	UPDATED(LOW, ALL, SPREAD, AGAIN), NORM_INPUTS } },
+{ "rmsnorm_backward_low_gradient", rmsnorm_backward, rows, ADDING, {
+	UPDATED(HIGH, ALL, SPREAD, STREAM), NOTHING,
+	UPDATED(LOW, D1, SPREAD, GAIN_SUM), NOTHING, IN(LOW, ALL, SPREAD),
+	NORM_INPUTS } },
+{ "rmsnorm_backward_low_fresh", rmsnorm_backward, rows, FRESH, {
+	OUT(HIGH, ALL, STREAM), OUT(LOW, ALL, STREAM), OUT(LOW, D1, GAIN_SUM),
+	OVER(4), UPDATED(LOW, ALL, SPREAD, AGAIN), NORM_INPUTS } },
 { "rmsnorm_backward_fresh", rmsnorm_backward, rows, FRESH, {
 	OUT(HIGH, ALL, STREAM), OUT(LOW, ALL, STREAM), OUT(HIGH, D1, GAIN_SUM),
 	OVER(4), UPDATED(LOW, ALL, SPREAD, AGAIN), NORM_INPUTS } },
@@ -141,14 +148,20 @@ static const Case cases[] = {
 	IN(INTEGER, D0, TOKENS) } },
 { "cross_entropy_losses_alone", cross_entropy, logits, 0, {
 	LOSS, NOTHING, IN(LOW, ALL, WIDE), IN(INTEGER, D0, TOKENS) } },
-#define MOMENTS IN(HIGH, ALL, SPREAD), \
-	UPDATED(HIGH, ALL, SPREAD, .absolute = 4), \
+#define AVERAGES UPDATED(HIGH, ALL, SPREAD, .absolute = 4), \
 	UPDATED(HIGH, ALL, GAIN, .relative = 4), IN(HIGH, 0, STEP, .times = 8)
+#define MOMENTS IN(HIGH, ALL, SPREAD), AVERAGES
 { "adamw", adamw, lengths, 0, {
 	UPDATED(HIGH, ALL, SPREAD, .absolute = 4), OUT(LOW, ALL, .absolute = 4),
 	MOMENTS } },
 { "adamw_no_copy", adamw, lengths, 0, {
 	UPDATED(HIGH, ALL, SPREAD, .absolute = 4), NOTHING, MOMENTS } },
+{ "adamw_low_gradient", adamw, lengths, 0, {
+	UPDATED(HIGH, ALL, SPREAD, .absolute = 4), OUT(LOW, ALL, .absolute = 4),
+	IN(LOW, ALL, SPREAD), AVERAGES } },
+{ "adamw_low_gradient_other_copy", adamw, lengths, 0, {
+	UPDATED(HIGH, ALL, SPREAD, .absolute = 4), OUT(OTHER, ALL, .absolute = 4),
+	IN(LOW, ALL, SPREAD), AVERAGES } },
 { "adamw_not_skipped", adamw, lengths, 1, {
 	UPDATED(HIGH, ALL, SPREAD, .absolute = 4), OUT(LOW, ALL, .absolute = 4),
 	MOMENTS, IN(INTEGER, 0, ZERO) } },
@@ -160,6 +173,10 @@ static const Case cases[] = {
 { "sgd", sgd, lengths, 0, {
 	UPDATED(HIGH, ALL, SPREAD, .absolute = 4), OUT(LOW, ALL, .absolute = 4),
 	IN(HIGH, ALL, SPREAD), UPDATED(HIGH, ALL, SPREAD, .absolute = 4),
+	IN(HIGH, 0, STEP, .times = 8) } },
+{ "sgd_low_gradient", sgd, lengths, 0, {
+	UPDATED(HIGH, ALL, SPREAD, .absolute = 4), OUT(LOW, ALL, .absolute = 4),
+	IN(LOW, ALL, SPREAD), UPDATED(HIGH, ALL, SPREAD, .absolute = 4),
 	IN(HIGH, 0, STEP, .times = 8) } },
 { "sgd_no_velocity", sgd, lengths, 0, {
 	UPDATED(HIGH, ALL, SPREAD, .absolute = 4), OUT(LOW, ALL, .absolute = 4),
