@@ -24,6 +24,12 @@ void operation_text(char text[OPERATION_TEXT], const Operation *op)
 
 static const Transport *const transports[] = {
 	&ring_transport, &owner_transport, &alternate_transport,
+#ifdef HAVE_NCCL
+	&nccl_transport,
+#endif
+#ifdef HAVE_CUDA
+	&push_transport,
+#endif
 };
 enum { NTRANSPORTS = sizeof transports / sizeof *transports };
 
