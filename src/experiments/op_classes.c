@@ -80,9 +80,9 @@ INSTRUMENTED(ELEMENTWISE, fused_swiglu_backward,
 INSTRUMENTED(ELEMENTWISE, fused_cross_entropy, (Device *d, Array losses,
 	Array dlogits, Array logits, const int32_t *targets, double scale, size_t N,
 	size_t V), (d, losses, dlogits, logits, targets, scale, N, V))
-INSTRUMENTED(OPTIMIZER, fused_adamw, (Device *d, Array w, Array low, Array g,
-	Array m, Array v, size_t n, const AdamWStep *step, const int32_t *skip), (d,
-	w, low, g, m, v, n, step, skip))
+INSTRUMENTED(OPTIMIZER, fused_adamw, (Device *d, Array w, Array low,
+	Gradients g, Array m, Array v, size_t n, const AdamWStep *step,
+	const int32_t *skip), (d, w, low, g, m, v, n, step, skip))
 
 Ops instrument(const Ops *ops)
 {
