@@ -24,8 +24,9 @@ typedef struct Optimizer {
 	Array state[MOST_STATES];        /* (n), one span after the other */
 	void *scalars;                   /* of the last step, on the device */
 	/* where the update sums several gradients: buffers of one layout, of which
-	 * number `own` has the spans' gradients. sums.n 0: those alone. May be
-	 * changed between steps; not for AdamW that is not fused */
+	 * number `own` has the spans' gradients. sums.n 0: those alone. A
+	 * recorded step keeps the buffers that it was recorded with; AdamW
+	 * that is not fused takes none */
 	Gradients sums;
 	int own;
 } Optimizer;
