@@ -236,7 +236,8 @@ void model_run(Model *m, bool keep)
 	m->has_activations = keep;
 	path_of(m)->forward(m, keep);
 	if (m->has_targets)
-		m->ops->mean(m->device, m->loss, m->nonfinite, m->losses, N);
+		RANGE(m->device, "loss")
+			m->ops->mean(m->device, m->loss, m->nonfinite, m->losses, N);
 }
 
 void model_backward(Model *m, bool accumulate)
