@@ -134,10 +134,12 @@ static int signal_that_stopped(const Member *m)
 static int blame(const Member *m, const Member *first)
 {
 	if (exited_with(m, EXIT_OUT_OF_MEMORY))
-		return 4;
+		return 5;
 	if (m->end.si_code == CLD_KILLED || m->end.si_code == CLD_DUMPED)
-		return 3;
+		return 4;
 	if (signal_that_stopped(m))
+		return 3;
+	if (exited_with(m, 0) && m->n == 0)
 		return 2;
 	return m->pipe >= 0 && first->pipe < 0 && *first->doing
 		&& strncmp(m->doing, first->doing, DOING) != 0;

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "dist/transport.h"
+#include "dist/comm.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -14,12 +14,6 @@
 #include "dist/ring.h"
 
 enum { LIMIT_S = 30, DOING = 96 };
-
-const char *const collective_names[NCOLLECTIVES] = {
-	[ALL_REDUCE] = "all-reduce", [REDUCE_SCATTER] = "reduce-scatter",
-	[ALL_GATHER] = "all-gather", [BROADCAST] = "broadcast",
-	[SEND] = "send", [RECEIVE] = "receive",
-};
 
 /* an operation that was queued and may not have ended */
 typedef struct Pending {
@@ -69,43 +63,6 @@ const char *comm_library(const Comm *c)
 {
 	return c->transport->library ? c->transport->library(c->state) : "";
 }
-static const Transport *const transports[] = {
-	&ring_transport, &owner_transport, &alternate_transport,
-};
-enum { NTRANSPORTS = sizeof transports / sizeof *transports };
-
-static const Transport *find_transport(const char *name)
-{
-	for (int i = 0; i < NTRANSPORTS; i++)
-		if (strcmp(transports[i]->name, name) == 0)
-			return transports[i];
-	return NULL;
-}
-
-static const Transport *choose_transport(const Link *link,
-	const Device *device, const char *name)
-{
-	if (name == NULL || strcmp(name, "auto") == 0) {
-		const Transport *nccl = find_transport("nccl");
-		return nccl && !nccl->missing(link, device) ? nccl : &ring_transport;
-	}
-	const Transport *t = find_transport(name);
-	const char *why = t ? t->missing(link, device) : "this build has none";
-	if (why)
-		die("rank %d: no transport '%s': %s", link->rank, name, why);
-	return t;
-}
-void operation_text(char text[OPERATION_TEXT], const Operation *op)
-{
-	double mb = 1e-6 * (double)(op->n * type_size(op->x.type));
-	int n = snprintf(text, OPERATION_TEXT, "%s %llu (%s %d, %.3g MB)",
-		collective_names[op->kind], (unsigned long long)op->number & INT64_MAX,
-		op->what, op->index, mb);
-	if (op->kind >= BROADCAST && n < OPERATION_TEXT)
-		snprintf(text + n, OPERATION_TEXT - n, " %s rank %d",
-			op->kind == SEND ? "to" : "from", op->peer);
-}
-
 /* with the lock held; the oldest operations that have ended are forgotten */
 static void forget_ended(Comm *c)
 {
@@ -358,7 +315,7 @@ Comm *comm_open(Link *link, Device *device, const CommSettings *settings)
 	c->sent = need(calloc((size_t)link->ranks, sizeof *c->sent));
 	c->received = need(calloc((size_t)link->ranks, sizeof *c->received));
 	check_launcher(link);
-	c->transport = choose_transport(link, device, c->settings.transport);
+	c->transport = transport_choose(link, device, c->settings.transport);
 	c->state = c->transport->open(link, device, &c->settings);
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_cond_init(&c->changed, NULL);

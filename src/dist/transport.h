@@ -1,8 +1,23 @@
-/* transport.h: what carries collectives; behind comm.h */
+/* transport.h: what carries the collectives of comm.h */
 #ifndef DIST_TRANSPORT_H
 #define DIST_TRANSPORT_H
 
-#include "dist/comm.h"
+#include "dist/link.h"
+#include "ops/array.h"
+
+/* auto: NCCL between GPUs, else the ring. ring, owner: over the link, by way of
+ * the host's memory; mpi: MPI's own collectives */
+#define TRANSPORTS "auto|ring|owner|alternate|mpi|nccl"
+
+typedef struct CommSettings {
+	const char *transport;           /* NULL: auto */
+	int limit_s;                     /* of a collective; 0: 30 */
+	int ctas;                        /* of NCCL's kernels; 0: NCCL's choice */
+	/* before each collective the queue sleeps up to so long, at random */
+	int delay_us;
+	/* 96 bytes in which the rank says what it does, for its parent; or NULL */
+	char *doing;
+} CommSettings;
 
 typedef enum { ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, BROADCAST, SEND, RECEIVE,
 	NCOLLECTIVES } Collective;
@@ -45,5 +60,9 @@ extern const Transport mpi_transport;
 #ifdef HAVE_NCCL
 extern const Transport nccl_transport;
 #endif
+
+/* ends the program, with the reason, when the one named cannot work */
+const Transport *transport_choose(const Link *link, const Device *device,
+	const char *name);
 
 #endif

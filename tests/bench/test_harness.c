@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <omp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,6 +122,70 @@ static void run_group(Row *row, const void *config)
 		raise(SIGKILL);
 	exit(fate == EXIT_3 ? 3 : 0);
 }
+enum { LEAVES, IN, STOPPED, RUNS_OUT, KILLED_OUTSIDE, SPINS, SUMS };
+enum { ROUNDS = 20, NUMBERS = 1000 };
+static const Key collective_keys[] = { KEY(Group, ranks), KEY(Group, fate,
+	"leaves|in|stopped|runs out|killed|spins|sums"), { 0 } };
+
+static void plan_collectives(Plan *p)
+{
+	for (long ranks = 1; ranks <= 4; ranks++)
+		plan_add(p, &(Group){ ranks, SUMS });
+	for (int fate = 0; fate < SUMS; fate++)
+		plan_add(p, &(Group){ 3, fate });
+}
+
+static void meet(int fate)
+{
+	switch (fate) {
+	case LEAVES: exit(0);
+	case IN: usleep(200000); raise(SIGKILL); break;
+	case STOPPED: raise(SIGSTOP); break;
+	case RUNS_OUT: run_out_of_memory(); break;
+	case KILLED_OUTSIDE: raise(SIGKILL); break;
+	case SPINS: pause();
+	}
+}
+
+/* of all ranks' numbers; they are small and exact */
+static double sum_numbers(Comm *c, Device *d, Array x, int round)
+{
+	real numbers[NUMBERS], sum = 0;
+	for (int i = 0; i < NUMBERS; i++)
+		numbers[i] = (real)((comm_rank(c) + 1) * (i % 7 + round));
+	array_write(d, x, numbers, NUMBERS);
+	device_wait(d, COMM, device_event(d, COMPUTE));
+	device_wait(d, COMPUTE, comm_all_reduce(c, x, NUMBERS, "round", round));
+	array_read(d, numbers, x, NUMBERS);
+	for (int i = 0; i < NUMBERS; i++)
+		sum += numbers[i];
+	return sum;
+}
+
+static void run_collectives(Row *row, const void *config)
+{
+	int fate = ((const Group *)config)->fate;
+	bool limited = fate == STOPPED || fate == SPINS,
+		last = row->rank + 1 == row->ranks;
+	double sum = 0;
+	Device *d = harness_device();
+	Comm *c = harness_comm(row, d, &(CommSettings){ .limit_s = limited });
+	Array x = comm_array(c, NUMBERS, FP32, MEM_TEMPORARY, "numbers");
+	for (int i = 0; i < ROUNDS; i++) {
+		bool now = fate != SUMS && i == ROUNDS / 2;
+		if (now && fate == IN && last)
+			comm_all_reduce(c, x, NUMBERS, "round", i);
+		if (now && last)
+			meet(fate);
+		while (now && fate == IN)
+			pause();
+		sum += sum_numbers(c, d, x, i);
+	}
+	row_set(row, "sum", "%.0f", sum);
+	row_set(row, "threads", "%d", omp_get_max_threads());
+	comm_close(&c);
+	device_close(&d);
+}
 enum { CONFIGS = 6, ROWS = 100 };
 typedef struct Many { long config; } Many;
 static const Key many_keys[] = { KEY(Many, config), { 0 } };
@@ -148,7 +213,10 @@ static const Sweep sweeps[] = {
 		.values = "y", .plan = plan_kinds, .run = run_kinds },
 	{ .name = "groups", .keys = group_keys,
 		.values = "rank_of", .plan = plan_groups, .run = run_group,
-		.ranks = ranks_of, .limit_s = 2 },
+		.ranks = ranks_of, .limit_s = 1 },
+	{ .name = "collectives", .keys = collective_keys,
+		.values = "sum threads", .plan = plan_collectives,
+		.run = run_collectives, .ranks = ranks_of },
 	{ .name = "many", .keys = many_keys,
 		.values = "row", .plan = plan_many, .run = run_many },
 	{ 0 }
@@ -282,10 +350,13 @@ static void expect_group(long ranks)
 	expect(table_path, "\n%ld\twell\t0 of %ld\tok\n", ranks, ranks);
 	expect(table_path, "\n%ld\toom\t%ld of %ld\toom: %sfar too much needs",
 		ranks, ranks - 1, ranks, rank);
-	expect(table_path, "\n%ld\tkilled\t-\toom: %sthe kernel ended the process\n",
-		ranks, rank);
+	if (ranks == 1)
+		expect(table_path,
+			"\n1\tkilled\t-\toom: the kernel ended the process\n");
+	else
+		expect(said_path, "'%ld killed' failed (%ssignal 9)\n", ranks, rank);
 	expect(said_path, "'%ld exit' failed (%sexit status 3)\n", ranks, rank);
-	expect(said_path, "'%ld hangs' failed (%smore than 2 s)\n", ranks, rank);
+	expect(said_path, "'%ld hangs' failed (%smore than 1 s)\n", ranks, rank);
 	expect(said_path, "'%ld no row' failed (%sno row)\n", ranks, rank);
 }
 
@@ -300,7 +371,38 @@ static void groups_end_together(void **state)
 	int rows = 0;
 	for (char *c = read_file(table_path); (c = strchr(c, '\n')); c++)
 		rows += c[1] >= '1' && c[1] <= '4';
-	assert_int_equal(rows, 3 * 3);
+	assert_int_equal(rows, 3 + 2 + 2);
+}
+static double sum_of(int ranks)
+{
+	double own = 0;
+	for (int round = 0; round < ROUNDS; round++)
+		for (int i = 0; i < NUMBERS; i++)
+			own += i % 7 + round;
+	return own * ranks * (ranks + 1) / 2;
+}
+
+static void lost_ranks_are_named(void **state)
+{
+	static const char *const how[] = { [LEAVES] = "no row",
+		[IN] = "signal 9, in all-reduce 12 (round 10, 0.004 MB)",
+		[STOPPED] = "stopped by signal 19", [KILLED_OUTSIDE] = "signal 9",
+		[SPINS] = "hangs" };
+	static const char *const fates[] = { "leaves", "in", "stopped", "",
+		"killed", "spins" };
+	(void)state;
+	unlink(table_path);
+	assert_int_equal(run_silently("collectives"), 1);
+	assert_true(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD);
+	for (int ranks = 1, all = omp_get_num_procs(); ranks <= 4; ranks++)
+		expect(table_path, "\n%d\tsums\t%.0f\t%d\tok\n", ranks, sum_of(ranks),
+			all < ranks ? 1 : all / ranks);
+	for (int fate = 0; fate < SUMS; fate++)
+		if (how[fate])
+			expect(said_path, "'3 %s' failed (rank 2: %s", fates[fate],
+				how[fate]);
+	expect(table_path, "\n3\truns out\t-\t-\toom: rank 2: far too much needs");
+	expect(table_path, "# complete: no\n");
 }
 static char *without_date(const char *text)
 {
@@ -401,6 +503,7 @@ int main(void)
 		cmocka_unit_test(keys_are_written_by_kind),
 		cmocka_unit_test(bad_options_exit_2),
 		cmocka_unit_test(groups_end_together),
+		cmocka_unit_test(lost_ranks_are_named),
 		cmocka_unit_test(killed_runs_are_resumed),
 		cmocka_unit_test(full_disks_keep_whole_configurations),
 	};

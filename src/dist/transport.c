@@ -1,0 +1,50 @@
+#include "dist/transport.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+
+const char *const collective_names[NCOLLECTIVES] = {
+	[ALL_REDUCE] = "all-reduce", [REDUCE_SCATTER] = "reduce-scatter",
+	[ALL_GATHER] = "all-gather", [BROADCAST] = "broadcast",
+	[SEND] = "send", [RECEIVE] = "receive",
+};
+
+void operation_text(char text[OPERATION_TEXT], const Operation *op)
+{
+	double mb = 1e-6 * (double)(op->n * type_size(op->x.type));
+	int n = snprintf(text, OPERATION_TEXT, "%s %llu (%s %d, %.3g MB)",
+		collective_names[op->kind], (unsigned long long)op->number & INT64_MAX,
+		op->what, op->index, mb);
+	if (op->kind >= BROADCAST && n < OPERATION_TEXT)
+		snprintf(text + n, OPERATION_TEXT - n, " %s rank %d",
+			op->kind == SEND ? "to" : "from", op->peer);
+}
+
+static const Transport *const transports[] = {
+	&ring_transport, &owner_transport, &alternate_transport,
+};
+enum { NTRANSPORTS = sizeof transports / sizeof *transports };
+
+static const Transport *find_transport(const char *name)
+{
+	for (int i = 0; i < NTRANSPORTS; i++)
+		if (strcmp(transports[i]->name, name) == 0)
+			return transports[i];
+	return NULL;
+}
+
+const Transport *transport_choose(const Link *link, const Device *device,
+	const char *name)
+{
+	if (name == NULL || strcmp(name, "auto") == 0) {
+		const Transport *nccl = find_transport("nccl");
+		return nccl && !nccl->missing(link, device) ? nccl : &ring_transport;
+	}
+	const Transport *t = find_transport(name);
+	const char *why = t ? t->missing(link, device) : "this build has none";
+	if (why)
+		die("rank %d: no transport '%s': %s", link->rank, name, why);
+	return t;
+}
