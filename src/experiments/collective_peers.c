@@ -42,7 +42,7 @@ static FILE *start(const char *format, ...)
 	return from;
 }
 
-/* said: its last line */
+/* said: its first line */
 static void skip(Row *row, const char *who, int status, const char *said)
 {
 	row_set(row, "status", "skipped: %s ended with %d%s%s", who,
@@ -145,7 +145,7 @@ void job_rows(Row *row, const PeerCase *c, const char *launcher,
 		c->limit_s, launcher, self, c->ranks, c->dtype, sizes_text(c), c->runs,
 		table, arguments);
 	while (getline(&line, &capacity, from) > 0)
-		if (strspn(line, " -\n") < strlen(line))
+		if (*said == '\0' && strspn(line, " -\n") < strlen(line))
 			snprintf(said, sizeof said, "%.*s", (int)strcspn(line, "\n"), line);
 	int status = pclose(from);
 	if (copy_rows(row, table) == 0)

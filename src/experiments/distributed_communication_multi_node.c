@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 /* distributed_communication_multi_node: all-reduces between two nodes, of which
  * one host plays both */
 #include <stdio.h>
