@@ -1,4 +1,4 @@
-"""pytorch_collectives: times PyTorch's all-reduce by Gloo, on ranks of one host"""
+"""pytorch_collectives: times PyTorch's all-reduce by Gloo on ranks of a host"""
 import argparse
 import math
 import os

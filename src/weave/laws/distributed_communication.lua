@@ -1,5 +1,6 @@
 -- distributed_communication.lua: laws of the tables of collectives
-tables("distributed_communication_single_node", "device transport dtype ranks bytes")
+tables("distributed_communication_single_node",
+	"device transport dtype ranks bytes")
 law("an all-reduce's bandwidth is its bytes over its time",
 	"close(algbw_GBps, bytes / time_ms * 1e-6, 2e-3)")
 law("a rank of an all-reduce sends 2(N-1)/N of the array",
