@@ -1,3 +1,5 @@
+/* MPI as a link and as a transport; without it, the question whether it is
+ * missed */
 #include "dist/link.h"
 
 #include <stdlib.h>
@@ -28,6 +30,11 @@ bool link_launched(int *rank, int *ranks)
 #ifdef HAVE_MPI
 #include <limits.h>
 #include <mpi.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "dist/ring.h"
+#include "dist/transport.h"
 
 typedef struct MpiLink {
 	Link link;
@@ -116,6 +123,95 @@ static Link *open_mpi(int ranks)
 	MPI_Comm_free(&host);
 	return &m->link;
 }
+static MPI_Comm comm_of(const Link *l)
+{
+	return ((const MpiLink *)l)->comm;
+}
+
+static void mpi_expect(const Link *l, int error)
+{
+	if (error != MPI_SUCCESS)
+		die("rank %d: MPI failed in %s (error %d)", l->rank, l->doing, error);
+}
+
+static void mpi_all_reduce(Link *l, void *x, size_t n, Type type, void *scratch)
+{
+	if (type != FP32) {
+		link_all_reduce(l, x, n, type, scratch);
+		return;
+	}
+	for (size_t i = 0; i < n; i += PIECE)
+		mpi_expect(l, MPI_Allreduce(MPI_IN_PLACE, (float *)x + i,
+			piece_of(n - i), MPI_FLOAT, MPI_SUM, comm_of(l)));
+}
+
+static void mpi_broadcast(Link *l, void *x, size_t nbytes, int root)
+{
+	for (size_t i = 0; i < nbytes; i += PIECE)
+		mpi_expect(l, MPI_Bcast((char *)x + i, piece_of(nbytes - i), MPI_BYTE,
+			root, comm_of(l)));
+}
+enum { MOST_MPI_RANKS = 1024 };
+typedef struct Shards { int n[MOST_MPI_RANKS], begin[MOST_MPI_RANKS]; } Shards;
+
+static const Shards *shards_of(const Link *l, size_t n)
+{
+	static Shards s;
+	if (n > INT_MAX)
+		die("rank %d: %zu elements are too many for MPI in %s", l->rank, n,
+			l->doing);
+	for (int r = 0; r < l->ranks; r++) {
+		s.begin[r] = (int)shard_begin(n, r, l->ranks);
+		s.n[r] = (int)shard_begin(n, r + 1, l->ranks) - s.begin[r];
+	}
+	return &s;
+}
+
+static void mpi_reduce_scatter(Link *l, void *x, size_t n, Type type,
+	void *scratch)
+{
+	if (type != FP32) {
+		link_reduce_scatter(l, x, n, type, scratch);
+		return;
+	}
+	const Shards *s = shards_of(l, n);
+	mpi_expect(l, MPI_Reduce_scatter(x, scratch, s->n, MPI_FLOAT, MPI_SUM,
+		comm_of(l)));
+	memcpy((float *)x + s->begin[l->rank], scratch,
+		s->n[l->rank] * sizeof(float));
+}
+
+static void mpi_all_gather(Link *l, void *x, size_t n, Type type)
+{
+	const Shards *s = shards_of(l, n);
+	mpi_expect(l, MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, x, s->n,
+		s->begin, type == FP32 ? MPI_FLOAT : MPI_UINT16_T, comm_of(l)));
+}
+static const char *mpi_missing(const Link *link, const Device *device)
+{
+	return strcmp(link->name, "mpi") == 0 && link->ranks <= MOST_MPI_RANKS ? NULL
+		: "the ranks were not started by mpirun or srun";
+}
+
+static void *open_mpi_transport(Link *link, Device *device,
+	const CommSettings *settings)
+{
+	return host_open(link, device, (HostCollectives){ mpi_all_reduce,
+		mpi_reduce_scatter, mpi_all_gather, mpi_broadcast });
+}
+
+static const char *mpi_library(void *state)
+{
+	static char text[MPI_MAX_LIBRARY_VERSION_STRING];
+	int n;
+	MPI_Get_library_version(text, &n);
+	text[strcspn(text, ",\n")] = '\0';
+	return text;
+}
+
+const Transport mpi_transport = { .name = "mpi", .missing = mpi_missing,
+	.open = open_mpi_transport, .close = host_close, .queue = host_queue,
+	.library = mpi_library };
 #endif
 Link *link_mpi(void)
 {

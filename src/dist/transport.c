@@ -23,6 +23,9 @@ void operation_text(char text[OPERATION_TEXT], const Operation *op)
 }
 
 static const Transport *const transports[] = {
+#ifdef HAVE_MPI
+	&mpi_transport,
+#endif
 	&ring_transport, &owner_transport, &alternate_transport,
 };
 enum { NTRANSPORTS = sizeof transports / sizeof *transports };

@@ -53,6 +53,19 @@ typedef struct Transport {
 	const char *(*library)(void *state);         /* NULL: none */
 } Transport;
 
+/* collectives on the memory of the host, as in ring.h; host_open gives the state
+ * of a transport that does them in the communication queue */
+typedef void HostReduction(Link *link, void *x, size_t n, Type type,
+	void *scratch);
+typedef struct HostCollectives {
+	HostReduction *all_reduce, *reduce_scatter;
+	void (*all_gather)(Link *link, void *x, size_t n, Type type);
+	void (*broadcast)(Link *link, void *x, size_t nbytes, int root);
+} HostCollectives;
+void   *host_open(Link *link, Device *device, HostCollectives by);
+void    host_close(void *state);
+void    host_queue(void *state, const Operation *op);
+
 extern const Transport ring_transport, owner_transport, alternate_transport;
 #ifdef HAVE_MPI
 extern const Transport mpi_transport;
