@@ -12,7 +12,7 @@ static const Option options[] = { COLLECTIVE_OPTIONS, { 0 } };
 
 enum { NODES = 2 };
 typedef enum { SOCKET, SOCKETS, WIRE } Wire;
-#define LINKS "socket|16 sockets|1 Gbit/s"
+#define LINKS "1 socket|16 sockets|1 Gbit/s"
 
 typedef struct Config {
 	int link;                        /* of LINKS */

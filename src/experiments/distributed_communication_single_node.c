@@ -36,7 +36,8 @@ typedef struct Carrier {
 } Carrier;
 static const Carrier carriers[] = {
 	{ "cuda", "nccl", 2, 1e9 }, { "cuda", "nccl-tests", 2, 1e9 },
-	{ "cuda", "ring", 1, 1e9 }, { "cuda", "gloo", 1, 1e9 },
+	{ "cuda", "push", 2, 1e9 }, { "cuda", "ring", 1, 1e9 },
+	{ "cuda", "gloo", 1, 1e9 },
 	{ "cpu", "ring", 2, 1e9 }, { "cpu", "owner", 1, 100e6 },
 	{ "cpu", "alternate", 1, 100e6 }, { "cpu", "mpi", 1, 1e9 },
 	{ "cpu", "gloo", 1, 1e9 },
@@ -50,8 +51,12 @@ static bool is_cuda(const char *device)
 
 static bool possible(const Carrier *c)
 {
-	return (harness_on_gpu() || !is_cuda(c->device))
-		&& (nccl_tests || strcmp(c->transport, "nccl-tests") != 0);
+	if (is_cuda(c->device) && !harness_on_gpu())
+		return false;
+	if (strcmp(c->transport, "nccl-tests") == 0)
+		return nccl_tests != NULL;
+	return strcmp(c->transport, "gloo") == 0
+		|| options_choice(TRANSPORTS, c->transport) >= 0;
 }
 
 /* how many ranks do we try? six share GPUs, which only Gloo does */
