@@ -187,6 +187,7 @@ ARGS_flash_benchmarking-peers := --sweep peers
 ARGS_flash_benchmarking-model := --sweep model
 ARGS_flash_benchmarking-tiles := --sweep tiles
 ARGS_flash_benchmarking-errors := --sweep errors
+ARGS_distributed_communication_single_node-collectives := --sweep collectives
 ARGS_data_parallel_calcs-curve := --sweep curve
 ARGS_data_parallel_calcs-schedule := --sweep schedule
 ARGS_fsdp_calcs-schedule := --sweep schedule
