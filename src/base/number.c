@@ -1,4 +1,5 @@
 #include "base/number.h"
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -154,4 +155,29 @@ void round_array(Type t, real *x, size_t n)
 		for (size_t i = 0; i < n; i++)
 			x[i] = (float)x[i];
 	}
+}
+void pack_array(Type t, void *packed, const real *x, size_t n)
+{
+	uint16_t *bits = packed;
+	float *floats = packed;
+	assert(t == FP32 || t == BF16);
+	if (t == BF16)
+		for (size_t i = 0; i < n; i++)
+			bits[i] = (uint16_t)(bf16_round_bits(float_bits((float)x[i])) >> 16);
+	else
+		for (size_t i = 0; i < n; i++)
+			floats[i] = (float)x[i];
+}
+
+void unpack_array(Type t, real *x, const void *packed, size_t n)
+{
+	const uint16_t *bits = packed;
+	const float *floats = packed;
+	assert(t == FP32 || t == BF16);
+	if (t == BF16)
+		for (size_t i = 0; i < n; i++)
+			x[i] = float_of_bits((uint32_t)bits[i] << 16);
+	else
+		for (size_t i = 0; i < n; i++)
+			x[i] = floats[i];
 }

@@ -15,21 +15,23 @@ static inline size_t shard_begin(size_t n, int r, int ranks)
 /* in place. Sums of bf16 are rounded at each hop; scratch: room for
  * ring_scratch(n, ranks) elements */
 size_t ring_scratch(size_t n, int ranks);
-void   ring_all_reduce(Link *link, void *x, size_t n, Type type, void *scratch);
+void   link_all_reduce(Link *link, void *x, size_t n, Type type, void *scratch);
 /* shard `rank` ends with the sum, the others with anything */
-void   ring_reduce_scatter(Link *link, void *x, size_t n, Type type,
+void   link_reduce_scatter(Link *link, void *x, size_t n, Type type,
 	void *scratch);
 /* shard `rank` is there, the others follow */
-void   ring_all_gather(Link *link, void *x, size_t n, Type type);
+void   link_all_gather(Link *link, void *x, size_t n, Type type);
 /* every rank sends whole arrays round the ring, ranks - 1 times; scratch: 2 n */
 void   alternate_ring_link(Link *link, void *x, size_t n, Type type,
 	void *scratch);
 /* each shard's owner receives it from all, and sums in fp32 in the order of
- * ranks: equal bits with any number of cuts, one rounding. scratch: n */
+ * ranks: equal bits with any number of cuts, one rounding. scratch: n + ranks */
 void   owner_all_reduce(Link *link, void *x, size_t n, Type type,
 	void *scratch);
 void   owner_reduce_scatter(Link *link, void *x, size_t n, Type type,
 	void *scratch);
 void   link_broadcast(Link *link, void *x, size_t nbytes, int root);
+/* all: nbytes for each rank; the rank's own are there, the others follow */
+void   link_gather(Link *link, void *all, size_t nbytes);
 
 #endif

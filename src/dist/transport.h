@@ -15,8 +15,14 @@ typedef struct Operation {
 	int peer;                        /* root, destination or source */
 	const char *what;
 	int index;
-	uint64_t number;                 /* 1, 2, ... */
+	/* of collectives 1, 2, ...; of the messages from one rank to another the
+	 * same with the highest bit set */
+	uint64_t number;
 } Operation;
+
+/* "all-reduce 17 (bucket 3, 25 MB)" */
+enum { OPERATION_TEXT = 96 };
+void operation_text(char text[OPERATION_TEXT], const Operation *op);
 
 typedef struct Transport {
 	const char *name;

@@ -1,0 +1,411 @@
+#define _GNU_SOURCE
+#include "dist/transport.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "dist/ring.h"
+
+enum { LIMIT_S = 30, DOING = 96 };
+
+const char *const collective_names[NCOLLECTIVES] = {
+	[ALL_REDUCE] = "all-reduce", [REDUCE_SCATTER] = "reduce-scatter",
+	[ALL_GATHER] = "all-gather", [BROADCAST] = "broadcast",
+	[SEND] = "send", [RECEIVE] = "receive",
+};
+
+/* an operation that was queued and may not have ended */
+typedef struct Pending {
+	Event event;
+	bool held;                       /* by the host, until it is released */
+	char text[OPERATION_TEXT];
+} Pending;
+
+struct Comm {
+	Link *link;
+	Device *device;
+	const Transport *transport;
+	void *state;
+	CommSettings settings;
+	uint64_t number, hash, delays;
+	/* messages to and from each rank */
+	uint64_t *sent, *received;
+	/* what comm_array gave */
+	void **arrays;
+	int narrays;
+	/* operation i is pending[i % capacity] */
+	Pending *pending;
+	size_t capacity, first, end;
+	double since_ms;                 /* the first is the oldest */
+	bool closing;
+	pthread_t watchdog;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+};
+
+int comm_rank(const Comm *c)
+{
+	return c->link->rank;
+}
+
+int comm_ranks(const Comm *c)
+{
+	return c->link->ranks;
+}
+
+const char *comm_transport(const Comm *c)
+{
+	return c->transport->name;
+}
+
+const char *comm_library(const Comm *c)
+{
+	return c->transport->library ? c->transport->library(c->state) : "";
+}
+static const Transport *const transports[] = {
+	&ring_transport, &owner_transport, &alternate_transport,
+};
+enum { NTRANSPORTS = sizeof transports / sizeof *transports };
+
+static const Transport *find_transport(const char *name)
+{
+	for (int i = 0; i < NTRANSPORTS; i++)
+		if (strcmp(transports[i]->name, name) == 0)
+			return transports[i];
+	return NULL;
+}
+
+static const Transport *choose_transport(const Link *link,
+	const Device *device, const char *name)
+{
+	if (name == NULL || strcmp(name, "auto") == 0) {
+		const Transport *nccl = find_transport("nccl");
+		return nccl && !nccl->missing(link, device) ? nccl : &ring_transport;
+	}
+	const Transport *t = find_transport(name);
+	const char *why = t ? t->missing(link, device) : "this build has none";
+	if (why)
+		die("rank %d: no transport '%s': %s", link->rank, name, why);
+	return t;
+}
+void operation_text(char text[OPERATION_TEXT], const Operation *op)
+{
+	double mb = 1e-6 * (double)(op->n * type_size(op->x.type));
+	int n = snprintf(text, OPERATION_TEXT, "%s %llu (%s %d, %.3g MB)",
+		collective_names[op->kind], (unsigned long long)op->number & INT64_MAX,
+		op->what, op->index, mb);
+	if (op->kind >= BROADCAST && n < OPERATION_TEXT)
+		snprintf(text + n, OPERATION_TEXT - n, " %s rank %d",
+			op->kind == SEND ? "to" : "from", op->peer);
+}
+
+/* with the lock held; the oldest operations that have ended are forgotten */
+static void forget_ended(Comm *c)
+{
+	size_t first = c->first;
+	while (c->first < c->end) {
+		const Pending *p = &c->pending[c->first % c->capacity];
+		if (p->held || !device_reached(c->device, p->event))
+			break;
+		c->first++;
+	}
+	if (c->first > first)
+		c->since_ms = clock_ms();
+	if (c->settings.doing)
+		snprintf(c->settings.doing, DOING, "%s", c->first == c->end ? ""
+			: c->pending[c->first % c->capacity].text);
+}
+
+static void grow_pending(Comm *c)
+{
+	size_t capacity = c->capacity ? 2 * c->capacity : 64;
+	Pending *pending = need(malloc(capacity * sizeof *pending));
+	for (size_t i = c->first; i < c->end; i++)
+		pending[i % capacity] = c->pending[i % c->capacity];
+	free(c->pending);
+	c->pending = pending;
+	c->capacity = capacity;
+}
+
+static void remember(Comm *c, Event event, bool held, const char *text)
+{
+	pthread_mutex_lock(&c->lock);
+	if (c->end - c->first == c->capacity)
+		grow_pending(c);
+	if (c->first == c->end)
+		c->since_ms = clock_ms();
+	Pending *p = &c->pending[c->end++ % c->capacity];
+	*p = (Pending){ event, held, "" };
+	snprintf(p->text, sizeof p->text, "%s", text);
+	forget_ended(c);
+	pthread_mutex_unlock(&c->lock);
+}
+static void check_oldest(Comm *c)
+{
+	forget_ended(c);
+	if (c->first == c->end
+		|| clock_ms() - c->since_ms < c->settings.limit_s * 1e3)
+		return;
+	fprintf(stderr, "%s: rank %d: %s has not ended after %d s\n", program_name,
+		c->link->rank, c->pending[c->first % c->capacity].text,
+		c->settings.limit_s);
+	_exit(1);
+}
+
+static void *watch(void *comm)
+{
+	Comm *c = comm;
+	pthread_mutex_lock(&c->lock);
+	while (!c->closing) {
+		struct timespec next;
+		clock_gettime(CLOCK_REALTIME, &next);
+		next.tv_nsec += 250000000;
+		next.tv_sec += next.tv_nsec / 1000000000;
+		next.tv_nsec %= 1000000000;
+		pthread_cond_timedwait(&c->changed, &c->lock, &next);
+		check_oldest(c);
+	}
+	pthread_mutex_unlock(&c->lock);
+	return NULL;
+}
+static void count_operation(Comm *c, Operation *op)
+{
+	uint64_t facts[] = { op->kind, op->n, op->x.type, (uint64_t)op->peer };
+	if (op->kind == SEND || op->kind == RECEIVE) {
+		uint64_t *n = op->kind == SEND ? c->sent : c->received;
+		op->number = ++n[op->peer] | (uint64_t)1 << 63;
+		return;
+	}
+	op->number = ++c->number;
+	for (int i = 0; i < 4; i++)
+		c->hash = random_bits(c->hash, facts[i], op->number);
+}
+
+/* in the communication queue */
+static void sleep_somewhat(void *comm)
+{
+	Comm *c = comm;
+	double part = random_uniform(1, (uint64_t)c->link->rank, c->delays++);
+	usleep((unsigned)(part * c->settings.delay_us));
+}
+
+static Event queue_operation(Comm *c, Operation op)
+{
+	char text[OPERATION_TEXT];
+	assert(op.x.type == FP32 || op.x.type == BF16);
+	assert(op.peer >= 0 && op.peer < c->link->ranks);
+	count_operation(c, &op);
+	operation_text(text, &op);
+	if (c->settings.delay_us > 0)
+		device_call(c->device, COMM, sleep_somewhat, c);
+	if (op.n > 0)
+		c->transport->queue(c->state, &op);
+	Event event = device_event(c->device, COMM);
+	remember(c, event, false, text);
+	return event;
+}
+
+Event comm_all_reduce(Comm *c, Array x, size_t n, const char *what, int index)
+{
+	return queue_operation(c, (Operation){ ALL_REDUCE, x, n, 0, what, index, 0 });
+}
+
+Event comm_reduce_scatter(Comm *c, Array x, size_t n, const char *what,
+	int index)
+{
+	return queue_operation(c, (Operation){ REDUCE_SCATTER, x, n, 0, what, index,
+		0 });
+}
+
+Event comm_all_gather(Comm *c, Array x, size_t n, const char *what, int index)
+{
+	return queue_operation(c, (Operation){ ALL_GATHER, x, n, 0, what, index, 0 });
+}
+
+Event comm_broadcast(Comm *c, Array x, size_t n, int root, const char *what,
+	int index)
+{
+	return queue_operation(c, (Operation){ BROADCAST, x, n, root, what, index,
+		0 });
+}
+
+Event comm_send(Comm *c, Array x, size_t n, int to, const char *what, int index)
+{
+	return queue_operation(c, (Operation){ SEND, x, n, to, what, index, 0 });
+}
+
+Event comm_receive(Comm *c, Array x, size_t n, int from, const char *what,
+	int index)
+{
+	return queue_operation(c, (Operation){ RECEIVE, x, n, from, what, index,
+		0 });
+}
+static void gather_as(Comm *c, void *all, size_t nbytes, const char *what)
+{
+	char text[OPERATION_TEXT];
+	snprintf(text, sizeof text, "%s %llu", what,
+		(unsigned long long)++c->number);
+	c->device->backend->synchronize(c->device->state, COMM);
+	remember(c, (Event){ 0 }, true, text);
+	c->link->number = c->number;
+	c->link->doing = text;
+	link_gather(c->link, all, nbytes);
+	c->link->doing = NULL;
+	pthread_mutex_lock(&c->lock);
+	c->pending[(c->end - 1) % c->capacity].held = false;
+	forget_ended(c);
+	pthread_mutex_unlock(&c->lock);
+}
+
+void comm_gather_host(Comm *c, void *all, size_t nbytes)
+{
+	gather_as(c, all, nbytes, "gather");
+}
+
+void comm_barrier(Comm *c)
+{
+	char *all = need(calloc((size_t)c->link->ranks, 1));
+	gather_as(c, all, 1, "barrier");
+	free(all);
+}
+
+static double *gather_double(Comm *c, double x, const char *what)
+{
+	double *all = need(malloc(c->link->ranks * sizeof *all));
+	all[c->link->rank] = x;
+	gather_as(c, all, sizeof x, what);
+	return all;
+}
+
+double comm_sum(Comm *c, double x)
+{
+	double *all = gather_double(c, x, "sum"), sum = 0;
+	for (int r = 0; r < c->link->ranks; r++)
+		sum += all[r];
+	free(all);
+	return sum;
+}
+
+double comm_max(Comm *c, double x)
+{
+	double *all = gather_double(c, x, "maximum"), max = all[0];
+	for (int r = 1; r < c->link->ranks; r++)
+		if (!(all[r] <= max))
+			max = all[r];
+	free(all);
+	return max;
+}
+
+void comm_check_order(Comm *c)
+{
+	typedef struct Order { uint64_t number, hash; } Order;
+	Order *all = need(malloc(c->link->ranks * sizeof *all)),
+		own = { c->number, c->hash };
+	all[c->link->rank] = own;
+	gather_as(c, all, sizeof *all, "comparison of orders");
+	for (int r = 0; r < c->link->ranks; r++)
+		if (all[r].number != own.number || all[r].hash != own.hash)
+			die("rank %d: rank %d has queued %llu collectives, this one %llu, "
+				"and they are not the same", c->link->rank, r,
+				(unsigned long long)all[r].number,
+				(unsigned long long)own.number);
+	free(all);
+}
+static void check_launcher(const Link *link)
+{
+	static const char *const names[] = { "OMPI_COMM_WORLD_SIZE",
+		"SLURM_NTASKS" };
+	for (int i = 0; i < 2 && strcmp(link->name, "mpi") == 0; i++) {
+		const char *told = getenv(names[i]);
+		if (told && atoi(told) != link->ranks)
+			die("rank %d: %s is %s, and MPI knows %d ranks", link->rank,
+				names[i], told, link->ranks);
+		if (told)
+			return;
+	}
+}
+
+static void check_ranks(Comm *c)
+{
+	real one = 1;
+	Array x = array_new(c->device, 1, FP32, MEM_TEMPORARY, "ones");
+	array_write(c->device, x, &one, 1);
+	device_wait(c->device, COMM, device_event(c->device, COMPUTE));
+	device_wait(c->device, COMPUTE, comm_all_reduce(c, x, 1, "ones", 0));
+	array_read(c->device, &one, x, 1);
+	device_free(c->device, x.at);
+	if (one != c->link->ranks)
+		die("rank %d: %g ranks answer, not %d", c->link->rank, (double)one,
+			c->link->ranks);
+}
+
+Comm *comm_open(Link *link, Device *device, const CommSettings *settings)
+{
+	Comm *c = need(calloc(1, sizeof *c));
+	c->link = link;
+	c->device = device;
+	if (settings)
+		c->settings = *settings;
+	if (c->settings.limit_s == 0)
+		c->settings.limit_s = LIMIT_S;
+	c->sent = need(calloc((size_t)link->ranks, sizeof *c->sent));
+	c->received = need(calloc((size_t)link->ranks, sizeof *c->received));
+	check_launcher(link);
+	c->transport = choose_transport(link, device, c->settings.transport);
+	c->state = c->transport->open(link, device, &c->settings);
+	pthread_mutex_init(&c->lock, NULL);
+	pthread_cond_init(&c->changed, NULL);
+	if (pthread_create(&c->watchdog, NULL, watch, c) != 0)
+		die("no thread for the watchdog");
+	check_ranks(c);
+	return c;
+}
+
+Array comm_array(Comm *c, size_t n, Type type, Category category,
+	const char *what)
+{
+	size_t nbytes = n * c->device->backend->width(type);
+	void *at = c->transport->alloc ? c->transport->alloc(c->state, nbytes)
+		: device_alloc(c->device, nbytes, category, what);
+	c->arrays = need(realloc(c->arrays, (c->narrays + 1) * sizeof *c->arrays));
+	c->arrays[c->narrays++] = at;
+	return (Array){ at, type };
+}
+
+static void stop_watching(Comm *c)
+{
+	pthread_mutex_lock(&c->lock);
+	c->closing = true;
+	pthread_cond_broadcast(&c->changed);
+	pthread_mutex_unlock(&c->lock);
+	pthread_join(c->watchdog, NULL);
+	pthread_mutex_destroy(&c->lock);
+	pthread_cond_destroy(&c->changed);
+}
+
+void comm_close(Comm **comm)
+{
+	Comm *c = *comm;
+	c->device->backend->synchronize(c->device->state, COMM);
+	stop_watching(c);
+	for (int i = 0; i < c->narrays; i++)
+		if (c->transport->alloc)
+			c->transport->free(c->state, c->arrays[i]);
+		else
+			device_free(c->device, c->arrays[i]);
+	c->transport->close(c->state);
+	link_close(&c->link);
+	free(c->arrays);
+	free(c->pending);
+	free(c->sent);
+	free(c->received);
+	free(c);
+	*comm = NULL;
+}

@@ -1,0 +1,178 @@
+/* collectives over a link, by way of the host's memory */
+#include "dist/transport.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "dist/ring.h"
+
+typedef void Algorithm(Link *link, void *x, size_t n, Type type, void *scratch);
+
+typedef struct Host {
+	Link *link;
+	Device *device;
+	Algorithm *all_reduce, *reduce_scatter;
+	char *scratch, *words;           /* words: as they travel */
+	size_t scratch_room, words_room;
+	bool in_place;                   /* the device's memory is the host's */
+} Host;
+
+typedef struct Job {
+	Host *host;
+	Operation op;
+} Job;
+
+static void *grow(char **room, size_t *have, size_t nbytes)
+{
+	if (*have < nbytes) {
+		free(*room);
+		*room = need(malloc(nbytes));
+		*have = nbytes;
+	}
+	return *room;
+}
+
+typedef struct Span { size_t begin, n; } Span;
+
+static Span own_shard(const Host *h, size_t n)
+{
+	size_t begin = shard_begin(n, h->link->rank, h->link->ranks);
+	return (Span){ begin,
+		shard_begin(n, h->link->rank + 1, h->link->ranks) - begin };
+}
+
+static Span reads(const Host *h, const Operation *op)
+{
+	bool none = op->kind == RECEIVE
+		|| (op->kind == BROADCAST && op->peer != h->link->rank);
+	return op->kind == ALL_GATHER ? own_shard(h, op->n)
+		: (Span){ 0, none ? 0 : op->n };
+}
+
+static Span writes(const Host *h, const Operation *op)
+{
+	bool none = op->kind == SEND
+		|| (op->kind == BROADCAST && op->peer == h->link->rank);
+	return op->kind == REDUCE_SCATTER ? own_shard(h, op->n)
+		: (Span){ 0, none ? 0 : op->n };
+}
+static void run_on_words(Host *h, const Operation *op, void *x)
+{
+	Link *link = h->link;
+	Type type = op->x.type;
+	size_t n = op->n, size = type_size(type);
+	char text[OPERATION_TEXT];
+	void *scratch = grow(&h->scratch, &h->scratch_room,
+		(2 * n + (size_t)link->ranks) * size);
+	operation_text(text, op);
+	link->number = op->number;
+	link->doing = text;
+	switch (op->kind) {
+	case ALL_REDUCE: h->all_reduce(link, x, n, type, scratch); break;
+	case REDUCE_SCATTER: h->reduce_scatter(link, x, n, type, scratch); break;
+	case ALL_GATHER: link_all_gather(link, x, n, type); break;
+	case BROADCAST: link_broadcast(link, x, n * size, op->peer); break;
+	case SEND: link->exchange(link, op->peer, x, n * size, op->peer, NULL, 0);
+		break;
+	default: link->exchange(link, op->peer, NULL, 0, op->peer, x, n * size);
+	}
+	link->doing = NULL;
+}
+static void run_on_cpu(void *arg)
+{
+	Job *job = arg;
+	Host *h = job->host;
+	const Operation *op = &job->op;
+	if (op->x.type == FP32 && sizeof(real) == sizeof(float)) {
+		run_on_words(h, op, op->x.at);
+	} else {
+		size_t size = type_size(op->x.type);
+		char *words = grow(&h->words, &h->words_room, op->n * size);
+		real *x = op->x.at;
+		Span in = reads(h, op), out = writes(h, op);
+		pack_array(op->x.type, words + in.begin * size, x + in.begin, in.n);
+		run_on_words(h, op, words);
+		unpack_array(op->x.type, x + out.begin, words + out.begin * size,
+			out.n);
+	}
+	free(job);
+}
+static void run_on_copy(void *arg)
+{
+	Job *job = arg;
+	run_on_words(job->host, &job->op, job->host->words);
+	free(job);
+}
+
+static void copy_span(Host *h, const Operation *op, Span s, bool to_host)
+{
+	size_t size = h->device->backend->width(op->x.type);
+	char *x = (char *)op->x.at + s.begin * size,
+		*words = h->words + s.begin * size;
+	if (s.n > 0)
+		device_copy(h->device, COMM, to_host ? words : x, to_host ? x : words,
+			s.n * size);
+}
+
+static void queue_on_host(void *state, const Operation *op)
+{
+	Host *h = state;
+	Job *job = need(malloc(sizeof *job));
+	*job = (Job){ h, *op };
+	if (h->in_place) {
+		device_call(h->device, COMM, run_on_cpu, job);
+		return;
+	}
+	size_t nbytes = op->n * h->device->backend->width(op->x.type);
+	if (h->words_room < nbytes)
+		h->device->backend->synchronize(h->device->state, COMM);
+	grow(&h->words, &h->words_room, nbytes);
+	copy_span(h, op, reads(h, op), true);
+	device_call(h->device, COMM, run_on_copy, job);
+	copy_span(h, op, writes(h, op), false);
+}
+static const char *never_missing(const Link *link, const Device *device)
+{
+	return NULL;
+}
+
+static void *open_host(Link *link, Device *device, Algorithm *all_reduce,
+	Algorithm *reduce_scatter)
+{
+	Host *h = need(calloc(1, sizeof *h));
+	*h = (Host){ .link = link, .device = device, .all_reduce = all_reduce,
+		.reduce_scatter = reduce_scatter,
+		.in_place = strcmp(device->backend->name, "cpu") == 0 };
+	return h;
+}
+
+static void *open_ring(Link *link, Device *device, const CommSettings *s)
+{
+	return open_host(link, device, link_all_reduce, link_reduce_scatter);
+}
+
+static void *open_owner(Link *link, Device *device, const CommSettings *s)
+{
+	return open_host(link, device, owner_all_reduce, owner_reduce_scatter);
+}
+
+static void *open_alternate(Link *link, Device *device, const CommSettings *s)
+{
+	return open_host(link, device, alternate_ring_link, link_reduce_scatter);
+}
+
+static void close_host(void *state)
+{
+	Host *h = state;
+	free(h->scratch);
+	free(h->words);
+	free(h);
+}
+
+#define OVER_LINK(NAME, OPEN) { .name = NAME, .missing = never_missing, \
+	.open = OPEN, .close = close_host, .queue = queue_on_host }
+const Transport ring_transport = OVER_LINK("ring", open_ring),
+	owner_transport = OVER_LINK("owner", open_owner),
+	alternate_transport = OVER_LINK("alternate", open_alternate);

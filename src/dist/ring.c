@@ -1,0 +1,167 @@
+#include "dist/ring.h"
+
+#include <string.h>
+
+enum { BLOCK = 1024 };
+
+typedef struct Shard {
+	char *at;
+	size_t n, nbytes;
+} Shard;
+
+static Shard shard_of(void *x, size_t n, Type type, int r, int ranks)
+{
+	size_t begin = shard_begin(n, r, ranks),
+		count = shard_begin(n, r + 1, ranks) - begin;
+	return (Shard){ (char *)x + begin * type_size(type), count,
+		count * type_size(type) };
+}
+
+size_t ring_scratch(size_t n, int ranks)
+{
+	return n / ranks + 1;
+}
+
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* a += b */
+static void add(void *a, const void *b, size_t n, Type type)
+{
+	if (type == FP32) {
+		float *x = a;
+		const float *y = b;
+		for (size_t i = 0; i < n; i++)
+			x[i] += y[i];
+		return;
+	}
+	real p[BLOCK], q[BLOCK];
+	for (size_t i = 0; i < n; i += BLOCK) {
+		size_t m = least(BLOCK, n - i);
+		unpack_array(type, p, (const uint16_t *)a + i, m);
+		unpack_array(type, q, (const uint16_t *)b + i, m);
+		for (size_t k = 0; k < m; k++)
+			p[k] += q[k];
+		pack_array(type, (uint16_t *)a + i, p, m);
+	}
+}
+static int wrap(int r, int ranks)
+{
+	return (r % ranks + ranks) % ranks;
+}
+
+void link_reduce_scatter(Link *link, void *x, size_t n, Type type,
+	void *scratch)
+{
+	int N = link->ranks, r = link->rank;
+	for (int s = 0; s < N - 1; s++) {
+		Shard out = shard_of(x, n, type, wrap(r - s - 1, N), N),
+			in = shard_of(x, n, type, wrap(r - s - 2, N), N);
+		link->exchange(link, wrap(r + 1, N), out.at, out.nbytes,
+			wrap(r - 1, N), scratch, in.nbytes);
+		add(in.at, scratch, in.n, type);
+	}
+}
+
+void link_all_gather(Link *link, void *x, size_t n, Type type)
+{
+	int N = link->ranks, r = link->rank;
+	for (int s = 0; s < N - 1; s++) {
+		Shard out = shard_of(x, n, type, wrap(r - s, N), N),
+			in = shard_of(x, n, type, wrap(r - s - 1, N), N);
+		link->exchange(link, wrap(r + 1, N), out.at, out.nbytes,
+			wrap(r - 1, N), in.at, in.nbytes);
+	}
+}
+
+void link_all_reduce(Link *link, void *x, size_t n, Type type, void *scratch)
+{
+	link_reduce_scatter(link, x, n, type, scratch);
+	link_all_gather(link, x, n, type);
+}
+void alternate_ring_link(Link *link, void *x, size_t n, Type type,
+	void *scratch)
+{
+	int N = link->ranks, r = link->rank;
+	size_t nbytes = n * type_size(type);
+	char *out = scratch, *in = out + nbytes;
+	memcpy(out, x, nbytes);
+	for (int s = 0; s < N - 1; s++) {
+		link->exchange(link, wrap(r + 1, N), out, nbytes, wrap(r - 1, N), in,
+			nbytes);
+		add(x, in, n, type);
+		char *swap = out;
+		out = in, in = swap;
+	}
+}
+/* own = sum over ranks of their parts: the own one, and the others in order */
+static void sum_parts(void *own, const char *parts, size_t n, Type type,
+	int rank, int ranks)
+{
+	size_t size = type_size(type);
+	real sum[BLOCK], next[BLOCK];
+	for (size_t i = 0; i < n; i += BLOCK) {
+		size_t m = least(BLOCK, n - i);
+		char *to = (char *)own + i * size;
+		for (int r = 0; r < ranks; r++) {
+			const char *from = r == rank ? to
+				: parts + ((r - (r > rank)) * n + i) * size;
+			unpack_array(type, r == 0 ? sum : next, from, m);
+			for (size_t k = 0; r > 0 && k < m; k++)
+				sum[k] += next[k];
+		}
+		pack_array(type, to, sum, m);
+	}
+}
+
+void owner_reduce_scatter(Link *link, void *x, size_t n, Type type,
+	void *scratch)
+{
+	int N = link->ranks, r = link->rank;
+	Shard own = shard_of(x, n, type, r, N);
+	for (int s = 1; s < N; s++) {
+		int to = wrap(r + s, N), from = wrap(r - s, N);
+		Shard out = shard_of(x, n, type, to, N);
+		link->exchange(link, to, out.at, out.nbytes, from,
+			(char *)scratch + (from - (from > r)) * own.nbytes, own.nbytes);
+	}
+	sum_parts(own.at, scratch, own.n, type, r, N);
+}
+
+void owner_all_reduce(Link *link, void *x, size_t n, Type type,
+	void *scratch)
+{
+	owner_reduce_scatter(link, x, n, type, scratch);
+	link_all_gather(link, x, n, type);
+}
+enum { PIECE = 1 << 18 };
+
+static size_t piece_at(size_t nbytes, size_t i)
+{
+	return least(i * PIECE, nbytes);
+}
+
+void link_broadcast(Link *link, void *x, size_t nbytes, int root)
+{
+	int N = link->ranks, place = wrap(link->rank - root, N);
+	int next = wrap(link->rank + 1, N), before = wrap(link->rank - 1, N);
+	size_t pieces = (nbytes + PIECE - 1) / PIECE;
+	for (size_t i = 0; N > 1 && i <= pieces; i++) {
+		size_t out = i == 0 ? 0 : piece_at(nbytes, i - 1),
+			in = piece_at(nbytes, i), end = piece_at(nbytes, i + 1);
+		link->exchange(link, next, (char *)x + out,
+			place == N - 1 ? 0 : in - out, before, (char *)x + in,
+			place == 0 ? 0 : end - in);
+	}
+}
+
+void link_gather(Link *link, void *all, size_t nbytes)
+{
+	int N = link->ranks, r = link->rank;
+	char *at = all;
+	for (int s = 0; s < N - 1; s++)
+		link->exchange(link, wrap(r + 1, N), at + wrap(r - s, N) * nbytes,
+			nbytes, wrap(r - 1, N), at + wrap(r - s - 1, N) * nbytes, nbytes);
+}

@@ -1,0 +1,400 @@
+/* a link over TCP (IPv4), for ranks of one kind of processor */
+#define _GNU_SOURCE
+#include "dist/link.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+
+typedef struct Tcp {
+	Link link;
+	int *sockets;                    /* to each rank; -1: itself */
+} Tcp;
+
+/* what a rank says of itself when it comes */
+typedef struct Hello {
+	uint32_t magic;
+	int32_t rank, ranks, port;       /* where it listens */
+	char address[16], host[64];
+} Hello;
+
+enum { HELLO = 0x6c6c6568, RETRY_MS = 20 };
+
+static double ms_left(double end_ms)
+{
+	double left = end_ms - clock_ms();
+	return left > 0 ? left : 0;
+}
+
+static bool ready(int fd, short events, double end_ms)
+{
+	struct pollfd p = { fd, events, 0 };
+	int n;
+	while ((n = poll(&p, 1, (int)ms_left(end_ms) + 1)) < 0 && errno == EINTR)
+		;
+	return n > 0;
+}
+
+/* all n bytes, or false: the other end is gone, or it is too late */
+static bool move_all(int fd, void *at, size_t n, bool out, double end_ms)
+{
+	for (size_t done = 0; done < n;) {
+		char *rest = (char *)at + done;
+		ssize_t k = out ? send(fd, rest, n - done, MSG_NOSIGNAL)
+			: recv(fd, rest, n - done, 0);
+		if (k > 0)
+			done += (size_t)k;
+		else if (k == 0 || (errno != EAGAIN && errno != EINTR))
+			return false;
+		else if (!ready(fd, out ? POLLOUT : POLLIN, end_ms))
+			return false;
+	}
+	return true;
+}
+
+static void no_delay(int fd)
+{
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
+}
+typedef struct sockaddr_in Place;
+
+static bool find_place(const char *address, int port, Place *place)
+{
+	struct addrinfo *found, ask = { .ai_family = AF_INET,
+		.ai_socktype = SOCK_STREAM };
+	if (getaddrinfo(address, NULL, &ask, &found) != 0)
+		return false;
+	*place = *(Place *)(void *)found->ai_addr;
+	place->sin_port = htons((uint16_t)port);
+	freeaddrinfo(found);
+	return true;
+}
+
+static Place own_end(int fd)
+{
+	Place place = { 0 };
+	getsockname(fd, (struct sockaddr *)&place, &(socklen_t){ sizeof place });
+	return place;
+}
+
+static int listen_at(Place place)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int));
+	if (fd < 0 || bind(fd, (struct sockaddr *)&place, sizeof place) != 0
+		|| listen(fd, SOMAXCONN) != 0)
+		die("cannot listen at %s:%d: %s", inet_ntoa(place.sin_addr),
+			ntohs(place.sin_port), strerror(errno));
+	return fd;
+}
+
+/* -1, and errno: it cannot be reached */
+static int try_connect(const Place *place, double end_ms)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int error = 0;
+	if (fd < 0)
+		die("socket: %s", strerror(errno));
+	if (connect(fd, (const struct sockaddr *)place, sizeof *place) != 0)
+		error = errno;
+	if (error == EINPROGRESS && ready(fd, POLLOUT, end_ms))
+		getsockopt(fd, SOL_SOCKET, SO_ERROR, &error,
+			&(socklen_t){ sizeof error });
+	Place own = own_end(fd);
+	if (error == 0 && own.sin_port == place->sin_port
+		&& own.sin_addr.s_addr == place->sin_addr.s_addr)
+		error = ECONNREFUSED;               /* connected to itself */
+	if (error == 0) {
+		no_delay(fd);
+		return fd;
+	}
+	close(fd);
+	errno = error;
+	return -1;
+}
+
+static int connect_to(int rank, int other, const char *address, int port,
+	double end_ms)
+{
+	Place place;
+	int fd;
+	if (!find_place(address, port, &place))
+		die("rank %d: there is no host '%s'", rank, address);
+	while ((fd = try_connect(&place, end_ms)) < 0) {
+		if (ms_left(end_ms) == 0)
+			die("rank %d: cannot reach rank %d at %s:%d: %s", rank, other,
+				address, port, strerror(errno));
+		usleep(RETRY_MS * 1000);
+	}
+	return fd;
+}
+
+static int accept_one(int listener, double end_ms)
+{
+	for (;;) {
+		int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd >= 0) {
+			no_delay(fd);
+			return fd;
+		}
+		if (ms_left(end_ms) == 0 || !ready(listener, POLLIN, end_ms))
+			return -1;
+	}
+}
+static void name_missing(const Hello *table, int ranks, int limit_s)
+{
+	char list[128] = "";
+	size_t n = 0;
+	int missing = 0;
+	for (int r = 0; r < ranks; r++)
+		if (table[r].magic != HELLO && missing++ < 16)
+			n += (size_t)snprintf(list + n, sizeof list - n, " %d", r);
+	die("rank 0: after %d s %d of %d ranks are missing:%s%s", limit_s, missing,
+		ranks, list, missing > 16 ? " ..." : "");
+}
+
+static void check_hello(const Hello *h, const Hello *table, int ranks)
+{
+	if (h->ranks != ranks)
+		die("rank 0: rank %d was told of %d ranks, this one of %d", h->rank,
+			h->ranks, ranks);
+	if (h->rank <= 0 || h->rank >= ranks || table[h->rank].magic == HELLO)
+		die("rank 0: %s says that it is rank %d of %d%s", h->host, h->rank,
+			ranks, h->rank > 0 && h->rank < ranks ? ", as another did" : "");
+}
+
+static void take_ranks(Tcp *t, Hello *table, int listener, int limit_s)
+{
+	double end_ms = clock_ms() + limit_s * 1e3;
+	for (int come = 1; come < t->link.ranks;) {
+		Hello h;
+		int fd = accept_one(listener, end_ms);
+		if (fd < 0)
+			name_missing(table, t->link.ranks, limit_s);
+		if (!move_all(fd, &h, sizeof h, false, end_ms) || h.magic != HELLO) {
+			close(fd);
+			continue;
+		}
+		h.host[sizeof h.host - 1] = h.address[sizeof h.address - 1] = '\0';
+		check_hello(&h, table, t->link.ranks);
+		table[h.rank] = h;
+		t->sockets[h.rank] = fd;
+		come++;
+	}
+	for (int r = 1; r < t->link.ranks; r++)
+		move_all(t->sockets[r], table, t->link.ranks * sizeof *table, true,
+			end_ms);
+}
+static int come(Tcp *t, Hello *table, Hello h, const Meeting *m, int limit_s)
+{
+	double end_ms = clock_ms() + limit_s * 1e3;
+	int fd = connect_to(h.rank, 0, m->address, m->port, end_ms);
+	Place own = own_end(fd);
+	own.sin_port = 0;
+	int listener = listen_at(own);
+	inet_ntop(AF_INET, &own.sin_addr, h.address, sizeof h.address);
+	h.port = ntohs(own_end(listener).sin_port);
+	if (!move_all(fd, &h, sizeof h, true, end_ms)
+		|| !move_all(fd, table, h.ranks * sizeof *table, false, end_ms))
+		die("rank %d: rank 0 at %s:%d %s", h.rank, m->address, m->port,
+			ms_left(end_ms) > 0 ? "has ended while the ranks met"
+			: "does not answer: ranks are missing");
+	t->sockets[0] = fd;
+	return listener;
+}
+static void connect_all(Tcp *t, const Hello *table, int listener, int limit_s)
+{
+	double end_ms = clock_ms() + limit_s * 1e3;
+	int rank = t->link.rank;
+	int32_t other = rank;
+	for (int r = 1; r < rank; r++) {
+		t->sockets[r] = connect_to(rank, r, table[r].address, table[r].port,
+			end_ms);
+		move_all(t->sockets[r], &other, sizeof other, true, end_ms);
+	}
+	for (int r = rank + 1; r < t->link.ranks; r++) {
+		int fd = accept_one(listener, end_ms);
+		if (fd < 0 || !move_all(fd, &other, sizeof other, false, end_ms))
+			die("rank %d: not all ranks above it have connected", rank);
+		if (other <= rank || other >= t->link.ranks || t->sockets[other] >= 0)
+			die("rank %d: a stranger connects, as rank %d", rank, other);
+		t->sockets[other] = fd;
+	}
+}
+typedef struct Header {
+	uint32_t magic, unused;
+	uint64_t number, nbytes;
+} Header;
+
+enum { MESSAGE = 0x7373656d };
+
+/* one direction; done counts the header too */
+typedef struct Flow {
+	int fd, peer;
+	bool out;
+	Header header;
+	char *data;
+	size_t nbytes, done;
+} Flow;
+
+static bool ended(const Flow *f)
+{
+	return f->nbytes == 0 || f->done == sizeof f->header + f->nbytes;
+}
+
+static const char *doing(const Link *link)
+{
+	return link->doing ? link->doing : "a message";
+}
+
+static void check_header(const Link *link, const Flow *f)
+{
+	const Header *h = &f->header;
+	if (h->magic != MESSAGE)
+		die("rank %d: what rank %d sends in %s is no message", link->rank,
+			f->peer, doing(link));
+	if (h->number != link->number)
+		die("rank %d: rank %d is in collective %llu, this one in %llu (%s)",
+			link->rank, f->peer, (unsigned long long)h->number,
+			(unsigned long long)link->number, doing(link));
+	if (h->nbytes != f->nbytes)
+		die("rank %d: rank %d sends %llu bytes, not %zu, in %s", link->rank,
+			f->peer, (unsigned long long)h->nbytes, f->nbytes, doing(link));
+}
+
+/* false: nothing can be moved now */
+static bool move_some(const Link *link, Flow *f)
+{
+	struct iovec parts[2];
+	size_t head = sizeof f->header, skip = f->done > head ? f->done - head : 0;
+	int n = 0;
+	if (f->done < head)
+		parts[n++] = (struct iovec){ (char *)&f->header + f->done,
+			head - f->done };
+	parts[n++] = (struct iovec){ f->data + skip, f->nbytes - skip };
+	struct msghdr m = { .msg_iov = parts, .msg_iovlen = (size_t)n };
+	ssize_t k = f->out ? sendmsg(f->fd, &m, MSG_NOSIGNAL)
+		: recvmsg(f->fd, &m, 0);
+	if (k < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	if (k <= 0)
+		die("rank %d: lost rank %d in %s", link->rank, f->peer, doing(link));
+	f->done += (size_t)k;
+	if (!f->out && f->done >= head)
+		check_header(link, f);
+	return true;
+}
+
+static void tcp_exchange(Link *link, int to, const void *out, size_t nout,
+	int from, void *in, size_t nin)
+{
+	Tcp *t = (Tcp *)link;
+	Flow send = { t->sockets[to], to, true, { MESSAGE, 0, link->number, nout },
+		(char *)out, nout, 0 };
+	Flow receive = { t->sockets[from], from, false, { 0 }, in, nin, 0 };
+	while (!ended(&send) || !ended(&receive)) {
+		bool moved = !ended(&send) && move_some(link, &send);
+		if (!ended(&receive) && move_some(link, &receive))
+			moved = true;
+		if (moved)
+			continue;
+		struct pollfd p[2] = {
+			{ ended(&send) ? -1 : send.fd, POLLOUT, 0 },
+			{ ended(&receive) ? -1 : receive.fd, POLLIN, 0 } };
+		poll(p, 2, -1);
+	}
+}
+Meeting meeting_here(void)
+{
+	Meeting m = { "127.0.0.1", 0, -1 };
+	Place place = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	m.listener = listen_at(place);
+	m.port = ntohs(own_end(m.listener).sin_port);
+	return m;
+}
+
+void meeting_close(Meeting *m)
+{
+	if (m->listener >= 0)
+		close(m->listener);
+	m->listener = -1;
+}
+
+static int listen_for(const Meeting *m)
+{
+	Place place;
+	if (m->listener >= 0)
+		return m->listener;
+	if (!find_place(m->address, m->port, &place))
+		die("rank 0: there is no host '%s'", m->address);
+	return listen_at(place);
+}
+
+static void count_local(Link *link, const Hello *table)
+{
+	link->local_rank = link->local_ranks = 0;
+	for (int r = 0; r < link->ranks; r++)
+		if (strcmp(table[r].host, table[link->rank].host) == 0) {
+			link->local_rank += r < link->rank;
+			link->local_ranks++;
+		}
+}
+
+static void tcp_close(Link *link)
+{
+	Tcp *t = (Tcp *)link;
+	for (int r = 0; r < link->ranks; r++)
+		if (t->sockets[r] >= 0)
+			close(t->sockets[r]);
+	free(t->sockets);
+	free(t);
+}
+
+static Hello own_hello(int rank, int ranks)
+{
+	Hello h = { .magic = HELLO, .rank = rank, .ranks = ranks };
+	const char *name = getenv("DIST_HOST");
+	if (name)
+		snprintf(h.host, sizeof h.host, "%s", name);
+	else
+		gethostname(h.host, sizeof h.host - 1);
+	return h;
+}
+
+Link *link_tcp(int rank, int ranks, const Meeting *meeting, int limit_s)
+{
+	Tcp *t = need(calloc(1, sizeof *t));
+	Hello *table = need(calloc((size_t)ranks, sizeof *table));
+	t->link = (Link){ .name = "tcp", .rank = rank, .ranks = ranks,
+		.exchange = tcp_exchange, .close = tcp_close };
+	t->sockets = need(malloc(ranks * sizeof *t->sockets));
+	for (int r = 0; r < ranks; r++)
+		t->sockets[r] = -1;
+	table[rank] = own_hello(rank, ranks);
+	int listener;
+	if (rank == 0) {
+		listener = listen_for(meeting);
+		take_ranks(t, table, listener, limit_s);
+	} else {
+		if (meeting->listener >= 0)
+			close(meeting->listener);
+		listener = come(t, table, table[rank], meeting, limit_s);
+		connect_all(t, table, listener, limit_s);
+	}
+	close(listener);
+	count_local(&t->link, table);
+	free(table);
+	return &t->link;
+}
