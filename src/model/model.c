@@ -70,6 +70,14 @@ void model_view_params(Model *m)
 			.gradient = view(m, m->gradients, p.offset) };
 	}
 }
+
+void model_set_gradients(Model *m, Array gradients)
+{
+	assert(gradients.at == NULL || m->gradients.at == NULL);
+	m->gradients = gradients;
+	for (int i = 0; i < shape_nparameters(&m->shape); i++)
+		m->params[i].gradient = view(m, gradients, m->params[i].about.offset);
+}
 static bool follows(const Device *d, Array end, size_t n, Array next)
 {
 	return next.at == (end.at ? array_part(d, end, n).at : NULL);
@@ -114,6 +122,7 @@ Model *model_new(Device *device, const Shape *shape, const Policy *policy,
 	m->nonfinite = device_alloc(device, sizeof *m->nonfinite, MEM_PARAMETER,
 		"nonfinite");
 	m->loss_scale = policy->op[OP_LINEAR].output == FP16 ? 65536 : 1;
+	m->share = 1;
 	device_upload(device, m->nonfinite, &(int32_t){ 0 }, sizeof *m->nonfinite);
 	tabulate_rope(m);
 	draw_weights(m, seed);
@@ -228,13 +237,9 @@ void model_backward(Model *m, bool accumulate)
 	assert(m->has_activations && m->has_targets
 		&& "a forward pass with targets and keep comes first");
 	bool first = m->params[0].gradient.at == NULL;
-	if (first) {
-		m->gradients = new_buffer(m, m->policy->gradient, MEM_GRADIENT,
-			"gradients");
-		for (int i = 0; i < shape_nparameters(&m->shape); i++)
-			m->params[i].gradient = view(m, m->gradients,
-				m->params[i].about.offset);
-	}
+	if (first)
+		model_set_gradients(m, new_buffer(m, m->policy->gradient, MEM_GRADIENT,
+			"gradients"));
 	path_of(m)->backward(m, accumulate && !first ? 1 : 0);
 	model_clear(m);
 }

@@ -23,6 +23,9 @@ void   model_weights_changed(Model *m);
 
 /* points all parameters at the model's own buffers */
 void   model_view_params(Model *m);
+/* before the first backward pass: gradients go to the caller's memory, zeros for
+ * m->extent elements. At NULL: they leave it */
+void   model_set_gradients(Model *m, Array gradients);
 /* n elements: weights, what matmuls read of them (at NULL: the weights),
  * gradients */
 typedef struct Span {

@@ -199,7 +199,7 @@ static void fused_forward(Model *m, bool keep)
 		m->losses = activation(m, N, OP_LOSS, "losses");
 		Array dlogits = { keep ? m->logits.at : NULL, m->logits.type };
 		m->ops->fused_cross_entropy(m->device, m->losses, dlogits, m->logits,
-			m->targets, m->loss_scale / N, N, V);
+			m->targets, m->loss_scale * m->share / N, N, V);
 	}
 	leave_unit(m, head, false);
 }

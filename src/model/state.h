@@ -61,8 +61,9 @@ typedef struct Model {
 	Array loss;                      /* (1), mean of losses */
 	/* not 0: the loss, or a gradient under fp16, is infinite or NaN */
 	int32_t *nonfinite;
-	/* gradients are those of loss_scale times the loss; 1 but under fp16 */
-	double loss_scale;
+	/* gradients are those of loss_scale share times the loss. The scale is 1 but
+	 * under fp16; share: of the loss of all ranks, set before a forward pass */
+	double loss_scale, share;
 	long good_steps;                 /* since it changed */
 	int32_t *tokens, *targets;       /* (N), on the device */
 	size_t B, T;                     /* of the last batch */

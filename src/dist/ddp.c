@@ -1,0 +1,89 @@
+#include "dist/ddp.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+
+struct Ddp {
+	Model *m;
+	Reducer *reducer;
+	bool sync;
+};
+
+static void announce(void *self, int first, int count)
+{
+	Ddp *ddp = self;
+	Event when = device_event(ddp->m->device, COMPUTE);
+	if (ddp->sync)
+		reducer_ready(ddp->reducer, first, count, when);
+}
+
+static void finish(void *self)
+{
+	Ddp *ddp = self;
+	if (ddp->sync)
+		reducer_finish(ddp->reducer);
+}
+
+static void announce_all_and_finish(void *self)
+{
+	Ddp *ddp = self;
+	announce(ddp, 0, shape_nparameters(&ddp->m->shape));
+	finish(ddp);
+}
+
+void ddp_sync(Ddp *ddp, bool on)
+{
+	ddp->sync = on;
+}
+
+int ddp_buckets(const Ddp *ddp)
+{
+	return reducer_buckets(ddp->reducer);
+}
+static Reducer *reducer_of(const Model *m, Comm *c, const DdpSettings *settings)
+{
+	int n = shape_nparameters(&m->shape);
+	Part *parts = need(malloc(n * sizeof *parts));
+	for (int i = 0; i < n; i++)
+		parts[i] = (Part){ m->params[i].about.offset, m->params[i].about.count,
+			1 };
+	Reducer *r = reducer_new(m->device, c, settings, parts, n, m->extent,
+		m->policy->gradient);
+	free(parts);
+	return r;
+}
+
+static void broadcast_weights(Model *m, Comm *c)
+{
+	device_wait(m->device, COMM, device_event(m->device, COMPUTE));
+	device_wait(m->device, COMPUTE,
+		comm_broadcast(c, m->weights, m->extent, 0, "weights", 0));
+	model_weights_changed(m);
+}
+
+Ddp *ddp_new(Model *m, Comm *c, const DdpSettings *settings)
+{
+	bool early = settings->kind == DDP_OVERLAP || settings->kind == DDP_BUCKETED;
+	Ddp *ddp = need(malloc(sizeof *ddp));
+	*ddp = (Ddp){ m, reducer_of(m, c, settings), true };
+	broadcast_weights(m, c);
+	model_set_gradients(m, reducer_gradients(ddp->reducer));
+	m->share = 1.0 / comm_ranks(c);
+	m->hooks = (Hooks){ .self = ddp,
+		.gradient_ready = early ? announce : NULL,
+		.before_update = early ? finish : announce_all_and_finish };
+	return ddp;
+}
+
+void ddp_free(Ddp **ddp)
+{
+	Model *m = (*ddp)->m;
+	m->hooks = (Hooks){ 0 };
+	m->share = 1;
+	model_set_gradients(m, (Array){ NULL, FP32 });
+	reducer_free(&(*ddp)->reducer);
+	free(*ddp);
+	*ddp = NULL;
+}
