@@ -1,0 +1,12 @@
+-- pytorch_ddp_peers.lua: laws of its tables
+tables("pytorch_ddp_peers", "impl size precision ranks bucket_mb")
+law("the ratio is that of the times",
+	"close(ratio, step_ms / single_ms, 0.001)")
+law("a step with others is no shorter than alone, within a tenth",
+	"ratio >= 0.9")
+law("a step's deviation is less than its time", "step_sd_ms < step_ms")
+law("a rank holds parameters, gradients, buckets and moments",
+	"peak_MiB >= 20 * of('benchmarking_script', {size = size}).parameters / 2 ^",
+	"20")
+law("larger models take longer",
+	"step_ms >= 0.6 * before('impl precision').step_ms")
