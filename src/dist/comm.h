@@ -3,22 +3,7 @@
 #ifndef DIST_COMM_H
 #define DIST_COMM_H
 
-#include "dist/link.h"
-#include "ops/array.h"
-
-/* auto: NCCL between GPUs, else the ring. ring, owner: over the link, by way of
- * the host's memory; mpi: MPI's own collectives */
-#define TRANSPORTS "auto|ring|owner|alternate|mpi|nccl"
-
-typedef struct CommSettings {
-	const char *transport;           /* NULL: auto */
-	int limit_s;                     /* of a collective; 0: 30 */
-	int ctas;                        /* of NCCL's kernels; 0: NCCL's choice */
-	/* before each collective the queue sleeps up to so long, at random */
-	int delay_us;
-	/* 96 bytes in which the rank says what it does, for its parent; or NULL */
-	char *doing;
-} CommSettings;
+#include "dist/transport.h"
 
 typedef struct Comm Comm;
 

@@ -11,12 +11,11 @@ struct Ddp {
 	bool sync;
 };
 
-static void announce(void *self, int first, int count)
+static void announce(void *self, int first, int count, Event there)
 {
 	Ddp *ddp = self;
-	Event when = device_event(ddp->m->device, COMPUTE);
 	if (ddp->sync)
-		reducer_ready(ddp->reducer, first, count, when);
+		reducer_ready(ddp->reducer, first, count, there);
 }
 
 static void finish(void *self)
@@ -29,7 +28,8 @@ static void finish(void *self)
 static void announce_all_and_finish(void *self)
 {
 	Ddp *ddp = self;
-	announce(ddp, 0, shape_nparameters(&ddp->m->shape));
+	announce(ddp, 0, shape_nparameters(&ddp->m->shape),
+		device_event(ddp->m->device, COMPUTE));
 	finish(ddp);
 }
 
@@ -44,13 +44,14 @@ int ddp_buckets(const Ddp *ddp)
 }
 static Reducer *reducer_of(const Model *m, Comm *c, const DdpSettings *settings)
 {
+	Type type = m->policy->op[OP_LINEAR].input == settings->wire ? settings->wire
+		: m->policy->gradient;
 	int n = shape_nparameters(&m->shape);
 	Part *parts = need(malloc(n * sizeof *parts));
 	for (int i = 0; i < n; i++)
 		parts[i] = (Part){ m->params[i].about.offset, m->params[i].about.count,
 			1 };
-	Reducer *r = reducer_new(m->device, c, settings, parts, n, m->extent,
-		m->policy->gradient);
+	Reducer *r = reducer_new(m->device, c, settings, parts, n, m->extent, type);
 	free(parts);
 	return r;
 }
@@ -73,6 +74,7 @@ Ddp *ddp_new(Model *m, Comm *c, const DdpSettings *settings)
 	m->share = 1.0 / comm_ranks(c);
 	m->hooks = (Hooks){ .self = ddp,
 		.gradient_ready = early ? announce : NULL,
+		.whole_units = ddp_buckets(ddp) <= shape_nunits(&m->shape),
 		.before_update = early ? finish : announce_all_and_finish };
 	return ddp;
 }
@@ -82,7 +84,7 @@ void ddp_free(Ddp **ddp)
 	Model *m = (*ddp)->m;
 	m->hooks = (Hooks){ 0 };
 	m->share = 1;
-	model_set_gradients(m, (Array){ NULL, FP32 });
+	model_set_gradients(m, (Array){ NULL, m->policy->gradient });
 	reducer_free(&(*ddp)->reducer);
 	free(*ddp);
 	*ddp = NULL;

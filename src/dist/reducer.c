@@ -118,7 +118,8 @@ static void send_bucket(Reducer *r, Event when)
 	}
 	device_wait(r->device, COMM, when);
 	r->last = comm_all_reduce(r->comm, x, b->n, names[r->settings.kind],
-		r->sent++);
+		r->settings.kind == DDP_BUCKETED ? r->sent : b->first);
+	r->sent++;
 }
 static bool complete(const Reducer *r, int i)
 {

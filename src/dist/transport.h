@@ -1,12 +1,31 @@
-/* transport.h: what carries collectives; behind comm.h */
+/* transport.h: what carries the collectives of comm.h */
 #ifndef DIST_TRANSPORT_H
 #define DIST_TRANSPORT_H
 
-#include "dist/comm.h"
+#include "dist/link.h"
+#include "ops/array.h"
+
+/* auto: NCCL between GPUs, else the ring. ring, owner: over the link, by way of
+ * the host's memory; mpi: MPI's own collectives; push: copies between the GPUs of
+ * one host by their engines */
+#define TRANSPORTS "auto|ring|owner|alternate|mpi|nccl|push"
+
+typedef struct CommSettings {
+	const char *transport;           /* NULL: auto */
+	int limit_s;                     /* of a collective; 0: 30 */
+	/* of NCCL's kernels, 0: its choice; of those that sum after pushes, 0: 8 */
+	int ctas;
+	bool symmetric;                  /* nccl: comm_array gives windows */
+	/* before each collective the queue sleeps up to so long, at random */
+	int delay_us;
+	/* 96 bytes in which the rank says what it does, for its parent; or NULL */
+	char *doing;
+} CommSettings;
 
 typedef enum { ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, BROADCAST, SEND, RECEIVE,
 	NCOLLECTIVES } Collective;
 extern const char *const collective_names[NCOLLECTIVES];
+#define MESSAGES ((uint64_t)1 << 63)
 
 typedef struct Operation {
 	Collective kind;
@@ -15,14 +34,14 @@ typedef struct Operation {
 	int peer;                        /* root, destination or source */
 	const char *what;
 	int index;
-	/* of collectives 1, 2, ...; of the messages from one rank to another the
-	 * same with the highest bit set */
+	/* of collectives 1, 2, ...; of the messages from one rank to another
+	 * MESSAGES + 1, ... */
 	uint64_t number;
 } Operation;
 
-/* "all-reduce 17 (bucket 3, 25 MB)" */
+/* "all-reduce 17 (bucket 3, 25 MB)"; the same on all ranks that take part */
 enum { OPERATION_TEXT = 96 };
-void operation_text(char text[OPERATION_TEXT], const Operation *op);
+void operation_text(char text[OPERATION_TEXT], const Operation *op, int rank);
 
 typedef struct Transport {
 	const char *name;
@@ -32,11 +51,24 @@ typedef struct Transport {
 	void (*close)(void *state);
 	/* puts the operation into the communication queue */
 	void (*queue)(void *state, const Operation *op);
-	/* NULL: memory of the device's pool will do */
+	/* NULL, or returns NULL: memory of the device's pool will do */
 	void *(*alloc)(void *state, size_t nbytes);
 	void (*free)(void *state, void *p);
 	const char *(*library)(void *state);         /* NULL: none */
 } Transport;
+
+/* collectives on the memory of the host, as in ring.h; host_open gives the state
+ * of a transport that does them in the communication queue */
+typedef void HostReduction(Link *link, void *x, size_t n, Type type,
+	void *scratch);
+typedef struct HostCollectives {
+	HostReduction *all_reduce, *reduce_scatter;
+	void (*all_gather)(Link *link, void *x, size_t n, Type type);
+	void (*broadcast)(Link *link, void *x, size_t nbytes, int root);
+} HostCollectives;
+void   *host_open(Link *link, Device *device, HostCollectives by);
+void    host_close(void *state);
+void    host_queue(void *state, const Operation *op);
 
 extern const Transport ring_transport, owner_transport, alternate_transport;
 #ifdef HAVE_MPI
@@ -45,5 +77,15 @@ extern const Transport mpi_transport;
 #ifdef HAVE_NCCL
 extern const Transport nccl_transport;
 #endif
+#ifdef HAVE_CUDA
+extern const Transport push_transport;
+#endif
+#ifdef HAVE_CUDA
+extern const Transport push_transport;
+#endif
+
+/* ends the program, with the reason, when the one named cannot work */
+const Transport *transport_choose(const Link *link, const Device *device,
+	const char *name);
 
 #endif

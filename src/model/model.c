@@ -78,6 +78,12 @@ void model_set_gradients(Model *m, Array gradients)
 	for (int i = 0; i < shape_nparameters(&m->shape); i++)
 		m->params[i].gradient = view(m, gradients, m->params[i].about.offset);
 }
+
+void model_set_gradient_type(Model *m, Type type)
+{
+	assert(m->gradients.at == NULL && "before the first backward pass");
+	model_set_gradients(m, (Array){ NULL, type });
+}
 static bool follows(const Device *d, Array end, size_t n, Array next)
 {
 	return next.at == (end.at ? array_part(d, end, n).at : NULL);
@@ -117,6 +123,7 @@ Model *model_new(Device *device, const Shape *shape, const Policy *policy,
 	m->activations = need(calloc(shape->layers, sizeof *m->activations));
 	m->params = need(calloc(shape_nparameters(shape), sizeof *m->params));
 	m->weights = new_buffer(m, policy->parameter, MEM_PARAMETER, "weights");
+	m->gradients.type = policy->gradient;
 	model_view_params(m);
 	m->loss = array_new(device, 1, TYPE_REAL, MEM_PARAMETER, "loss");
 	m->nonfinite = device_alloc(device, sizeof *m->nonfinite, MEM_PARAMETER,
@@ -229,7 +236,8 @@ void model_run(Model *m, bool keep)
 	m->has_activations = keep;
 	path_of(m)->forward(m, keep);
 	if (m->has_targets)
-		m->ops->mean(m->device, m->loss, m->nonfinite, m->losses, N);
+		RANGE(m->device, "loss")
+			m->ops->mean(m->device, m->loss, m->nonfinite, m->losses, N);
 }
 
 void model_backward(Model *m, bool accumulate)
@@ -238,7 +246,7 @@ void model_backward(Model *m, bool accumulate)
 		&& "a forward pass with targets and keep comes first");
 	bool first = m->params[0].gradient.at == NULL;
 	if (first)
-		model_set_gradients(m, new_buffer(m, m->policy->gradient, MEM_GRADIENT,
+		model_set_gradients(m, new_buffer(m, m->gradients.type, MEM_GRADIENT,
 			"gradients"));
 	path_of(m)->backward(m, accumulate && !first ? 1 : 0);
 	model_clear(m);

@@ -3,15 +3,11 @@
 #include <cblas.h>
 #include <omp.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "dist/ddp.h"
-#include "tests/base/exits.h"
 #include "tests/ops/compare.h"
+#include "tests/dist/ranks.h"
 #include "train/step.h"
-
-enum { MOST_RANKS = 4 };
 
 typedef void Work(Device *d, Comm *c, void *arg);
 
@@ -23,34 +19,35 @@ static void *shared(size_t nbytes)
 	return p;
 }
 
-static void be_rank(int rank, int ranks, const Meeting *meeting,
-	const CommSettings *settings, Work *work, void *arg)
+typedef struct Job {
+	CommSettings settings;
+	Work *work;
+	void *arg;
+} Job;
+
+static void be_rank(const Place *place)
 {
+	const Job *job = place->context;
 	alarm(60);
 	omp_set_num_threads(1);
 	openblas_set_num_threads(1);
 	Device *d = device_open("cpu");
-	Comm *c = comm_open(link_tcp(rank, ranks, meeting, 20), d, settings);
-	work(d, c, arg);
+	Comm *c = comm_open(link_tcp(place->rank, place->ranks, &place->meeting, 20),
+		d, &job->settings);
+	job->work(d, c, job->arg);
 	comm_close(&c);
 	device_close(&d);
-	_exit(0);
 }
 
 static void in_ranks(int ranks, CommSettings settings, Work *work, void *arg)
 {
-	Meeting meeting = meeting_here();
-	pid_t child[MOST_RANKS];
-	fflush(NULL);
+	Job job = { settings, work, arg };
+	Ended ended[MOST];
+	run_ranks(ranks, ended, be_rank, &job);
 	for (int r = 0; r < ranks; r++)
-		if ((child[r] = fork()) == 0)
-			be_rank(r, ranks, &meeting, &settings, work, arg);
-	meeting_close(&meeting);
-	for (int r = 0; r < ranks; r++) {
-		int status = -1;
-		waitpid(child[r], &status, 0);
-		assert_int_equal(status, 0);
-	}
+		if (ended[r].status != 0)
+			fail_msg("rank %d of %d ends with %d: %s", r, ranks, ended[r].status,
+				ended[r].said);
 }
 enum { STEPS = 20, B = 2, T = 6 };
 
@@ -119,6 +116,8 @@ static void train_alone(Device *d, Comm *c, void *arg)
 	Optimizer o = new_optimizer(m, s);
 	Array wire = array_new(d, m->extent, s->wire, MEM_TEMPORARY, "wire"),
 		sum = array_new(d, m->extent, TYPE_REAL, MEM_TEMPORARY, "sum");
+	if (s->wire == BF16 && s->policy == POLICY_BF16)
+		model_set_gradient_type(m, BF16);
 	m->share = 1.0 / s->ranks;
 	for (int step = 0; step < STEPS; step++) {
 		for (int r = 0; r < s->ranks; r++) {
@@ -246,8 +245,8 @@ static const Part parts[] = {
 	{ 0, 7, 1 }, { 7, 1, 1 }, { 16, 300, 2 }, { 316, 0, 1 }, { 320, 65, 1 },
 	{ 385, 1000, 1 }, { 1400, 3, 1 },
 };
-enum { NPARTS = sizeof parts / sizeof *parts, EXTENT = 1408, SHARED = 2,
-	FROZEN = 3, SOME = 4, NOBODY = 6 };
+enum { NPARTS = sizeof parts / sizeof *parts, EXTENT = 1408, NOBODY = 0,
+	SOME = 1, SHARED = 2, FROZEN = 3 };
 
 typedef struct Sums {
 	DdpSettings settings;
@@ -266,9 +265,20 @@ static real addend(int rank, int step, int part, size_t i, Type wire)
 	return uses(rank, part) ? (real)round_to(wire, (float)x) : 0;
 }
 
+/* the gradient is whole when its last use is announced */
+static void announce_part(Reducer *r, Device *d, int rank, int step, int part,
+	bool last)
+{
+	real *x = reals(reducer_gradients(r)) + parts[part].offset;
+	for (size_t i = 0; i < parts[part].count && last; i++)
+		x[i] = (real)random_truncated(rank + 10 * step, part, i, 3);
+	reducer_ready(r, part, 1, device_event(d, COMPUTE));
+	usleep(200);
+}
+
 static void announce_shuffled(Reducer *r, Device *d, int rank, int step)
 {
-	int order[NPARTS + 1] = { 0, 1, 2, 3, 4, 5, 6, SHARED };
+	int order[NPARTS + 1] = { 0, 1, 2, 3, 4, 5, 6, SHARED }, shared = 0;
 	for (int i = NPARTS; i > 0; i--) {
 		int k = random_bits(rank, step, i) % (i + 1), kept = order[i];
 		order[i] = order[k];
@@ -276,7 +286,8 @@ static void announce_shuffled(Reducer *r, Device *d, int rank, int step)
 	}
 	for (int i = 0; i <= NPARTS; i++)
 		if (uses(rank, order[i]))
-			reducer_ready(r, order[i], 1, device_event(d, COMPUTE));
+			announce_part(r, d, rank, step, order[i],
+				order[i] != SHARED || ++shared == parts[SHARED].uses);
 }
 
 static void check_sums(Reducer *r, Device *d, int ranks, int step, Type wire)
@@ -305,9 +316,7 @@ static void sum_steps(Device *d, Comm *c, void *arg)
 		Array g = reducer_gradients(r);
 		for (int part = 0; part < NPARTS; part++)
 			for (size_t i = 0; i < parts[part].count; i++)
-				reals(g)[parts[part].offset + i] = uses(comm_rank(c), part)
-					? (real)random_truncated(comm_rank(c) + 10 * step, part, i, 3)
-					: NAN;
+				reals(g)[parts[part].offset + i] = NAN;
 		announce_shuffled(r, d, comm_rank(c), step);
 		reducer_finish(r);
 		check_sums(r, d, comm_ranks(c), step, s->settings.wire);
@@ -373,17 +382,40 @@ static void announce_twice(Device *d, Comm *c, void *arg)
 		reducer_ready(r, *part, 1, device_event(d, COMPUTE));
 }
 
-static void announce_alone(void *part)
-{
-	Meeting meeting = meeting_here();
-	be_rank(0, 1, &meeting, &(CommSettings){ .transport = "ring" },
-		announce_twice, part);
-}
-
 static void too_many_announcements_end_the_program(void **state)
 {
-	for (int part = 0; part < NPARTS; part++)
-		assert_int_equal(exit_status(announce_alone, &part), 1);
+	for (int part = 0; part < NPARTS; part++) {
+		Job job = { { .transport = "ring" }, announce_twice, &part };
+		Ended ended;
+		run_ranks(1, &ended, be_rank, &job);
+		assert_int_equal(ended.status, 1);
+		assert_non_null(strstr(ended.said, "announced"));
+	}
+}
+static void compare_shares(Device *d, Comm *c, void *arg)
+{
+	const Scenario *s = arg;
+	Model *m[2];
+	Batch b = part_of_batch(s, 0, 0, 0);
+	for (int i = 0; i < 2; i++) {
+		m[i] = new_model(d, s, 7);
+		m[i]->share = i ? 0.5 : 1;
+		pass(m[i], &b, false);
+	}
+	for (size_t i = 0; i < m[0]->extent; i++)
+		if (reals(m[1]->gradients)[i] * 2 != reals(m[0]->gradients)[i])
+			die("element %zu of the gradients", i);
+	batch_free(&b);
+	model_free(&m[0]);
+	model_free(&m[1]);
+}
+
+static void half_the_share_halves_gradients(void **state)
+{
+	for (int fused = 0; fused < 2; fused++)
+		in_ranks(1, (CommSettings){ .transport = "ring" }, compare_shares,
+			&(Scenario){ .shape = &shapes[0], .policy = POLICY_FP32,
+				.fused = fused });
 }
 
 int main(void)
@@ -393,6 +425,7 @@ int main(void)
 		cmocka_unit_test(gradients_of_any_shape_and_order_are_summed),
 		cmocka_unit_test(early_kinds_send_while_others_wait),
 		cmocka_unit_test(too_many_announcements_end_the_program),
+		cmocka_unit_test(half_the_share_halves_gradients),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

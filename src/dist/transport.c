@@ -1,0 +1,63 @@
+#include "dist/transport.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+
+const char *const collective_names[NCOLLECTIVES] = {
+	[ALL_REDUCE] = "all-reduce", [REDUCE_SCATTER] = "reduce-scatter",
+	[ALL_GATHER] = "all-gather", [BROADCAST] = "broadcast",
+	[SEND] = "send", [RECEIVE] = "receive",
+};
+
+void operation_text(char text[OPERATION_TEXT], const Operation *op, int rank)
+{
+	bool message = op->kind == SEND || op->kind == RECEIVE;
+	double mb = 1e-6 * (double)(op->n * type_size(op->x.type));
+	int from = op->kind == SEND ? rank : op->peer;
+	int n = snprintf(text, OPERATION_TEXT, "%s %llu (%s %d, %.3g MB)",
+		message ? "message" : collective_names[op->kind],
+		(unsigned long long)(op->number & ~MESSAGES), op->what, op->index, mb);
+	if (op->kind >= BROADCAST && n < OPERATION_TEXT)
+		n += snprintf(text + n, OPERATION_TEXT - n, " from rank %d", from);
+	if (message && n < OPERATION_TEXT)
+		snprintf(text + n, OPERATION_TEXT - n, " to rank %d",
+			op->kind == SEND ? op->peer : rank);
+}
+
+static const Transport *const transports[] = {
+#ifdef HAVE_MPI
+	&mpi_transport,
+#endif
+	&ring_transport, &owner_transport, &alternate_transport,
+#ifdef HAVE_NCCL
+	&nccl_transport,
+#endif
+#ifdef HAVE_CUDA
+	&push_transport,
+#endif
+};
+enum { NTRANSPORTS = sizeof transports / sizeof *transports };
+
+static const Transport *find_transport(const char *name)
+{
+	for (int i = 0; i < NTRANSPORTS; i++)
+		if (strcmp(transports[i]->name, name) == 0)
+			return transports[i];
+	return NULL;
+}
+
+const Transport *transport_choose(const Link *link, const Device *device,
+	const char *name)
+{
+	if (name == NULL || strcmp(name, "auto") == 0) {
+		const Transport *nccl = find_transport("nccl");
+		return nccl && !nccl->missing(link, device) ? nccl : &ring_transport;
+	}
+	const Transport *t = find_transport(name);
+	const char *why = t ? t->missing(link, device) : "this build has none";
+	if (why)
+		die("rank %d: no transport '%s': %s", link->rank, name, why);
+	return t;
+}
