@@ -25,6 +25,7 @@ typedef struct CommSettings {
 typedef enum { ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, BROADCAST, SEND, RECEIVE,
 	NCOLLECTIVES } Collective;
 extern const char *const collective_names[NCOLLECTIVES];
+#define MESSAGES ((uint64_t)1 << 63)
 
 typedef struct Operation {
 	Collective kind;
@@ -33,14 +34,14 @@ typedef struct Operation {
 	int peer;                        /* root, destination or source */
 	const char *what;
 	int index;
-	/* of collectives 1, 2, ...; of the messages from one rank to another the
-	 * same with the highest bit set */
+	/* of collectives 1, 2, ...; of the messages from one rank to another
+	 * MESSAGES + 1, ... */
 	uint64_t number;
 } Operation;
 
-/* "all-reduce 17 (bucket 3, 25 MB)" */
+/* "all-reduce 17 (bucket 3, 25 MB)"; the same on all ranks that take part */
 enum { OPERATION_TEXT = 96 };
-void operation_text(char text[OPERATION_TEXT], const Operation *op);
+void operation_text(char text[OPERATION_TEXT], const Operation *op, int rank);
 
 typedef struct Transport {
 	const char *name;
