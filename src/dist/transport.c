@@ -26,13 +26,16 @@ void operation_text(char text[OPERATION_TEXT], const Operation *op, int rank)
 			op->kind == SEND ? op->peer : rank);
 }
 
+const char *const transport_names[] = { "auto", "ring", "owner", "alternate",
+	"mpi", "nccl", "symmetric", "push" };
+
 static const Transport *const transports[] = {
 #ifdef HAVE_MPI
 	&mpi_transport,
 #endif
 	&ring_transport, &owner_transport, &alternate_transport,
 #ifdef HAVE_NCCL
-	&nccl_transport,
+	&nccl_transport, &symmetric_transport,
 #endif
 #ifdef HAVE_CUDA
 	&push_transport,

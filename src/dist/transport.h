@@ -6,16 +6,16 @@
 #include "ops/array.h"
 
 /* auto: NCCL between GPUs, else the ring. ring, owner: over the link, by way of
- * the host's memory; mpi: MPI's own collectives; push: copies between the GPUs of
- * one host by their engines */
-#define TRANSPORTS "auto|ring|owner|alternate|mpi|nccl|push"
+ * the host's memory; mpi: MPI's own collectives; symmetric: NCCL, in whose windows
+ * comm_array lies; push: copies between the GPUs of one host by their engines */
+#define TRANSPORTS "auto|ring|owner|alternate|mpi|nccl|symmetric|push"
+extern const char *const transport_names[];
 
 typedef struct CommSettings {
 	const char *transport;           /* NULL: auto */
 	int limit_s;                     /* of a collective; 0: 30 */
 	/* of NCCL's kernels, 0: its choice; of those that sum after pushes, 0: 8 */
 	int ctas;
-	bool symmetric;                  /* nccl: comm_array gives windows */
 	/* before each collective the queue sleeps up to so long, at random */
 	int delay_us;
 	/* 96 bytes in which the rank says what it does, for its parent; or NULL */
@@ -75,10 +75,7 @@ extern const Transport ring_transport, owner_transport, alternate_transport;
 extern const Transport mpi_transport;
 #endif
 #ifdef HAVE_NCCL
-extern const Transport nccl_transport;
-#endif
-#ifdef HAVE_CUDA
-extern const Transport push_transport;
+extern const Transport nccl_transport, symmetric_transport;
 #endif
 #ifdef HAVE_CUDA
 extern const Transport push_transport;

@@ -42,26 +42,26 @@ static const char *nccl_missing(const Link *link, const Device *device)
 	return conflict;
 }
 
-static void describe_nccl(Nccl *c, const CommSettings *s)
+static void describe_nccl(Nccl *c, int ctas)
 {
 	int v = 0, n;
 	NCCL(ncclGetVersion(&v));
 	n = snprintf(c->library, sizeof c->library, "NCCL %d.%d.%d, built with "
 		"%d.%d.%d%s", v / 10000, v / 100 % 100, v % 100, NCCL_MAJOR, NCCL_MINOR,
-		NCCL_PATCH, s->symmetric ? ", symmetric windows" : "");
-	if (s->ctas)
-		snprintf(c->library + n, sizeof c->library - n, ", %d CTAs", s->ctas);
+		NCCL_PATCH, c->symmetric ? ", symmetric windows" : "");
+	if (ctas)
+		snprintf(c->library + n, sizeof c->library - n, ", %d CTAs", ctas);
 }
 
-static void *nccl_open(Link *link, Device *device, const CommSettings *s)
+static void *open_with(Link *link, Device *device, int ctas, bool symmetric)
 {
 	Nccl *c = need(calloc(1, sizeof *c));
 	ncclUniqueId id;
 	ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-	*c = (Nccl){ .link = link, .device = device, .symmetric = s->symmetric };
+	*c = (Nccl){ .link = link, .device = device, .symmetric = symmetric };
 	config.cgaClusterSize = 0;
-	if (s->ctas)
-		config.minCTAs = config.maxCTAs = s->ctas;
+	if (ctas)
+		config.minCTAs = config.maxCTAs = ctas;
 	setenv("NCCL_NVLS_ENABLE", "0", 0);
 	if (link->rank == 0)
 		NCCL(ncclGetUniqueId(&id));
@@ -70,8 +70,18 @@ static void *nccl_open(Link *link, Device *device, const CommSettings *s)
 	cuda_queue(device->state, COMM);        /* the GPU is the current one */
 	NCCL(ncclCommInitRankConfig(&c->comm, link->ranks, id, link->rank,
 		&config));
-	describe_nccl(c, s);
+	describe_nccl(c, ctas);
 	return c;
+}
+
+static void *nccl_open(Link *link, Device *device, const CommSettings *s)
+{
+	return open_with(link, device, s->ctas, false);
+}
+
+static void *symmetric_open(Link *link, Device *device, const CommSettings *s)
+{
+	return open_with(link, device, s->ctas, true);
 }
 
 static const char *nccl_library(void *state)
@@ -226,6 +236,11 @@ static void nccl_close(void *state)
 
 const Transport nccl_transport = {
 	.name = "nccl", .missing = nccl_missing, .open = nccl_open,
+	.close = nccl_close, .queue = nccl_queue, .alloc = nccl_alloc,
+	.free = nccl_free, .library = nccl_library,
+};
+const Transport symmetric_transport = {
+	.name = "symmetric", .missing = nccl_missing, .open = symmetric_open,
 	.close = nccl_close, .queue = nccl_queue, .alloc = nccl_alloc,
 	.free = nccl_free, .library = nccl_library,
 };

@@ -17,15 +17,14 @@
 
 typedef struct Case {
 	const char *transport;
-	bool symmetric;
 	int delay_us;
 } Case;
 
 static Case cases[] = {
 #ifdef HAVE_NCCL
-	{ "nccl", false, 0 }, { "nccl", true, 0 }, { "nccl", true, 2000 },
+	{ "nccl", 0 }, { "symmetric", 0 }, { "symmetric", 2000 },
 #endif
-	{ "push", false, 0 }, { "push", false, 2000 },
+	{ "push", 0 }, { "push", 2000 },
 };
 enum { NCASES = sizeof cases / sizeof *cases };
 
@@ -61,8 +60,8 @@ static Comm *join(const Place *p, Device **device)
 	Link *link = link_tcp(p->rank, p->ranks, &p->meeting, 60);
 	snprintf(name, sizeof name, "cuda:%d", p->rank);
 	*device = device_open(name);
-	CommSettings s = { .transport = k->transport, .symmetric = k->symmetric,
-		.limit_s = 60, .delay_us = k->delay_us };
+	CommSettings s = { .transport = k->transport, .limit_s = 60,
+		.delay_us = k->delay_us };
 	return comm_open(link, *device, &s);
 }
 
