@@ -187,6 +187,7 @@ ARGS_flash_benchmarking-peers := --sweep peers
 ARGS_flash_benchmarking-model := --sweep model
 ARGS_flash_benchmarking-tiles := --sweep tiles
 ARGS_flash_benchmarking-errors := --sweep errors
+ARGS_distributed_communication_single_node-collectives := --sweep collectives
 ARGS_data_parallel_calcs-curve := --sweep curve
 ARGS_data_parallel_calcs-schedule := --sweep schedule
 ARGS_fsdp_calcs-schedule := --sweep schedule
@@ -196,6 +197,9 @@ ARGS_fsdp_tp_calcs-region := --sweep region
 ARGS_fsdp_tp_calcs-schedule := --sweep schedule
 ARGS_communication_accounting-sharded := --sweep sharded
 ARGS_communication_accounting-batch := --sweep batch
+ARGS_ddp_overlap_individual_parameters_benchmarking-timeline := --sweep timeline
+ARGS_ddp_bucketed_benchmarking-sizes := --sweep sizes
+ARGS_ddp_bucketed_benchmarking-transports := --sweep transports
 # ARGS_program-sweep := --option value
 program = $(firstword $(subst -, ,$1))
 define table_rule # $1: table, $2: its program

@@ -48,15 +48,26 @@ static void add(void *a, const void *b, size_t n, Type type)
 		pack_array(type, (uint16_t *)a + i, p, m);
 	}
 }
-static int wrap(int r, int ranks)
-{
-	return (r % ranks + ranks) % ranks;
-}
-
 /* bytes of the piece that begins at byte `at` */
 static size_t piece(size_t nbytes, size_t at)
 {
 	return at < nbytes ? least(nbytes - at, PIECE) : 0;
+}
+
+/* sends out while what comes is added to in */
+static void exchange_and_add(Link *link, int to, Shard out, int from, Shard in,
+	Type type, void *scratch)
+{
+	for (size_t at = 0; at < out.nbytes || at < in.nbytes; at += PIECE) {
+		size_t come = piece(in.nbytes, at);
+		link->exchange(link, to, out.at + at, piece(out.nbytes, at), from,
+			scratch, come);
+		add(in.at + at, scratch, come / type_size(type), type);
+	}
+}
+static int wrap(int r, int ranks)
+{
+	return (r % ranks + ranks) % ranks;
 }
 
 void link_reduce_scatter(Link *link, void *x, size_t n, Type type,
@@ -66,12 +77,8 @@ void link_reduce_scatter(Link *link, void *x, size_t n, Type type,
 	for (int s = 0; s < N - 1; s++) {
 		Shard out = shard_of(x, n, type, wrap(r - s - 1, N), N),
 			in = shard_of(x, n, type, wrap(r - s - 2, N), N);
-		for (size_t at = 0; at < out.nbytes || at < in.nbytes; at += PIECE) {
-			size_t come = piece(in.nbytes, at);
-			link->exchange(link, wrap(r + 1, N), out.at + at,
-				piece(out.nbytes, at), wrap(r - 1, N), scratch, come);
-			add(in.at + at, scratch, come / type_size(type), type);
-		}
+		exchange_and_add(link, wrap(r + 1, N), out, wrap(r - 1, N), in, type,
+			scratch);
 	}
 }
 

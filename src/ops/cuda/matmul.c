@@ -289,7 +289,7 @@ void cuda_matmul(Device *d, Array C, Array A, Array B, Matmul s)
 	double opened = clock_ms();
 	Key key = key_of(C, A, B, &s);
 	if (d->spare_sms > 0)
-		key.sms = cuda_multiprocessors(d) - d->spare_sms;
+		key.sms = cuda_multiprocessors(d);
 	Gemm gemm = find_gemm(library, key);
 	double chosen = clock_ms();
 	if (!gemm.found) {
