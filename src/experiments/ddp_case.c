@@ -12,6 +12,9 @@ int ddp_config_ranks(const void *config)
 	return (int)((const DdpConfig *)config)->ranks;
 }
 
+/* of symmetric windows, in our own measurements */
+enum { CTAS = 12 };
+
 void ddp_given_settle(DdpGiven *g)
 {
 	bool gpu = harness_on_gpu();
@@ -34,6 +37,7 @@ void ddp_plan(Plan *plan, const DdpGiven *g, DdpConfig c)
 	c.ranks = g->ranks;
 	if (c.transport == 0)
 		c.transport = g->transport;
+	c.ctas = g->ctas >= 0 ? g->ctas : harness_on_gpu() ? CTAS : 0;
 	plan_add(plan, &c);
 }
 
@@ -62,12 +66,10 @@ void ddp_plan_kinds(Plan *plan, const DdpGiven *g, int kinds)
 				.kind = kind });
 	}
 }
-Comm *ddp_comm(Row *row, Device *d, int transport)
+Comm *ddp_comm(Row *row, Device *d, int transport, int ctas)
 {
-	static const char *const names[] = { NULL, "ring", "owner", "alternate",
-		"mpi", "nccl" };
-	return harness_comm(row, d,
-		&(CommSettings){ .transport = names[transport] });
+	return harness_comm(row, d, &(CommSettings){
+		.transport = transport_names[transport], .ctas = ctas });
 }
 
 DdpCase *ddp_case(Row *row, const DdpConfig *config)
@@ -75,7 +77,7 @@ DdpCase *ddp_case(Row *row, const DdpConfig *config)
 	DdpCase *c = need(calloc(1, sizeof *c));
 	c->config = *config;
 	c->device = harness_device();
-	c->comm = ddp_comm(row, c->device, config->transport);
+	c->comm = ddp_comm(row, c->device, config->transport, (int)config->ctas);
 	c->intervals = need(malloc(NSTAMPS * sizeof *c->intervals));
 	c->announced = need(malloc(NSTAMPS * sizeof *c->announced));
 	return c;
@@ -164,6 +166,7 @@ static void set_hooks(DdpCase *c, int watch)
 	bool units = watch & WATCH_UNITS;
 	c->watch = watch;
 	c->m->hooks = (Hooks){ .self = c, .whole_units = c->inner.whole_units,
+		.spare_sms = c->inner.spare_sms,
 		.gradient_ready = c->inner.gradient_ready ? watch_ready : NULL,
 		.before_update = watch_before_update,
 		.after_update = watch_after_update,
@@ -187,7 +190,7 @@ void ddp_case_begin(DdpCase *c, bool sum, int kind, double bucket_mb)
 		model_fuse(c->m);
 	if (sum)
 		c->ddp = ddp_new(c->m, c->comm, &(DdpSettings){ kind, bucket_mb,
-			c->config.wire ? BF16 : FP32 });
+			c->config.wire ? BF16 : FP32, (int)c->config.ctas });
 	c->inner = c->m->hooks;
 	c->adamw = adamw_new(c->m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
 	c->batch = batch_random(c->config.batch, shape.context, shape.vocab,

@@ -12,21 +12,24 @@ typedef struct DdpConfig {
 	int kind;                        /* of DDP_KINDS */
 	double bucket_mb;                /* 0 unless bucketed */
 	int wire, transport;             /* of WIRES, TRANSPORTS */
+	/* blocks of a collective's kernel, 0: as the transport likes; as many
+	 * multiprocessors are left to it */
+	long ctas;
 	long ranks;
 } DdpConfig;
 #define DDP_KEYS MODEL_KEYS, KEY(DdpConfig, batch),                         \
 	KEY(DdpConfig, kind, DDP_KINDS), KEY(DdpConfig, bucket_mb, "%g"),   \
 	KEY(DdpConfig, wire, WIRES), KEY(DdpConfig, transport, TRANSPORTS), \
-	KEY(DdpConfig, ranks)
+	KEY(DdpConfig, ctas), KEY(DdpConfig, ranks)
 int ddp_config_ranks(const void *config);
 
 /* as the command line has it; -1 or 0 where it says nothing */
 typedef struct DdpGiven {
 	int size, precision, fusion, wire, transport;
-	long context, batch, ranks, warmup, steps;
+	long context, batch, ctas, ranks, warmup, steps;
 } DdpGiven;
 #define DDP_GIVEN { .size = -1, .precision = -1, .fusion = 1, .wire = -1, \
-	.batch = 4, .ranks = 2 }
+	.batch = 4, .ctas = -1, .ranks = 2 }
 #define DDP_OPTIONS(given)                                                   \
 	{ "size", OPT_CHOICE, &(given).size, SIZES, "this model only" },     \
 	{ "context", OPT_INT, &(given).context, "1..65536",                  \
@@ -39,6 +42,8 @@ typedef struct DdpGiven {
 	{ "ranks", OPT_INT, &(given).ranks, "1..64", "processes of a job" }, \
 	{ "transport", OPT_CHOICE, &(given).transport, TRANSPORTS,           \
 		"what carries collectives" },                                \
+	{ "ctas", OPT_INT, &(given).ctas, "-1..64",                          \
+		"blocks of their kernels; -1: our choice, 0: the library's" },   \
 	{ "wire", OPT_CHOICE, &(given).wire, WIRES, "gradients that travel" },   \
 	{ "warmup", OPT_INT, &(given).warmup, "0..1000",                     \
 		"steps before measuring; 0: 5, on a CPU 2" },                \
@@ -81,7 +86,8 @@ typedef struct DdpCase {
 	double single_ms, single_bwd_ms;         /* found by ddp_case_single */
 } DdpCase;
 
-Comm    *ddp_comm(Row *row, Device *d, int transport);    /* of TRANSPORTS */
+/* transport: of TRANSPORTS */
+Comm    *ddp_comm(Row *row, Device *d, int transport, int ctas);
 /* opens device and communicator; all ranks of the row call these alike */
 DdpCase *ddp_case(Row *row, const DdpConfig *config);
 void     ddp_case_close(DdpCase **c);

@@ -28,8 +28,8 @@ void   model_view_params(Model *m);
 void   model_set_gradients(Model *m, Array a);
 /* gradients are stored as this type, and not as policy->gradient; before the
  * first backward pass. On a GPU BF16 belongs to the policy bf16: from operands
- * of fp32 or TF32 the library multiplies to fp32 alone, and the plain kernel
- * takes its place */
+ * of another type the library does not multiply to it, and the plain kernel
+ * takes its place, slowly */
 void   model_set_gradient_type(Model *m, Type type);
 /* n elements: weights, what matmuls read of them (at NULL: the weights),
  * gradients */

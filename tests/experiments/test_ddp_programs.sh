@@ -56,3 +56,4 @@ if command -v python3 >/dev/null; then
 	check 'the trace is JSON' python3 -m json.tool "$out/trace.json" "$out/json"
 fi
 exit $failed
+exit $failed

@@ -56,10 +56,18 @@ CALL(rotate_both, fused_rope(device, y[0], x[0], x[1], B, T, H, D, 1))
 CALL(gated, fused_swiglu_forward(device, y[0], x[0], N, C))
 CALL(gated_back, fused_swiglu_backward(device, y[0], y[1], x[0], x[1], N, C))
 CALL(both, fused_cross_entropy(device, y[1], y[0], x[0], tokens, 1.0 / N, N, V))
-CALL(adamw_low, fused_adamw(device, y[1], y[0], x[0], y[2], y[3], NC, &step,
+static Gradients both_of(const Array *x)
+{
+	return (Gradients){ 2, { x[0], x[1] } };
+}
+CALL(adamw_low, fused_adamw(device, y[1], y[0], one_gradient(x[0]), y[2], y[3],
+	NC, &step, NULL))
+CALL(adamw_sum, fused_adamw(device, y[1], y[0], both_of(x), y[2], y[3], NC, &step,
 	NULL))
 static const SgdStep sgd_step = { 0.1, 0.9, 0.5 };
-CALL(sgd_low, sgd(device, y[1], y[0], x[0], y[2], NC, &sgd_step, &never))
+CALL(sgd_low, sgd(device, y[1], y[0], one_gradient(x[0]), y[2], NC, &sgd_step,
+	&never))
+CALL(sgd_sum, sgd(device, y[1], y[0], both_of(x), y[2], NC, &sgd_step, &never))
 static const struct Case {
 	const char *name;
 	void (*run)(const Array *outputs, const Array *inputs);
@@ -98,7 +106,9 @@ static const struct Case {
 		false },
 	{ "loss and gradient", both, { N * V }, { N * V, N }, 1, false },
 	{ "adamw with a copy", adamw_low, { NC }, { NC, NC, NC, NC }, 1, true },
+	{ "adamw of a sum", adamw_sum, { NC, NC }, { NC, NC, NC, NC }, 1, true },
 	{ "sgd with a copy", sgd_low, { NC }, { NC, NC, NC }, 1, true },
+	{ "sgd of a sum", sgd_sum, { NC, NC }, { NC, NC, NC }, 1, true },
 };
 enum { NCASES = sizeof cases / sizeof *cases };
 typedef struct Arrays {

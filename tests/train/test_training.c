@@ -224,6 +224,49 @@ static void bf16_gradients_train(void **state)
 	}
 	batch_free(&b);
 }
+static Array drawn_in_bf16(size_t n, int stream)
+{
+	Array a = drawn(n, stream, 0, 1);
+	round_array(BF16, a.at, n);
+	a.type = BF16;
+	return a;
+}
+
+static void check_sum(bool adam, Batch b)
+{
+	Model *m[2] = { model_in_bf16(true, false), model_in_bf16(true, true) };
+	Optimizer o[2] = { optimizer_of(m[0], adam), optimizer_of(m[1], adam) };
+	size_t n = m[0]->extent;
+	assert_true(n > m[0]->count);
+	for (int i = 0; i < 2; i++) {           /* makes room for gradients */
+		model_forward(m[i], b.tokens, b.targets, b.B, b.T, true);
+		model_backward(m[i], false);
+	}
+	Array first = drawn_in_bf16(n, 1), second = drawn_in_bf16(n, 2);
+	o[1].sums = (Gradients){ 3, { first, second, m[1]->gradients } };
+	o[1].own = 2;
+	for (size_t i = 0; i < n; i++) {
+		real sum = reals(first)[i] + reals(second)[i];
+		reals(m[0]->gradients)[i] = sum + reals(m[1]->gradients)[i];
+	}
+	for (int i = 0; i < 2; i++)
+		update_weights(m[i], &o[i]);
+	expect_same("weight", m[1]->weights, m[0]->weights, n);
+	expect_same("copy", m[1]->compute_weights, m[0]->compute_weights, n);
+	for (int i = 0; i < 2; i++) {
+		optimizer_free(&o[i]);
+		model_free(&m[i]);
+	}
+}
+
+static void updates_sum_gradients(void **state)
+{
+	(void)state;
+	Batch b = batch_random(3, 7, tiny.vocab, 1);
+	check_sum(false, b);
+	check_sum(true, b);
+	batch_free(&b);
+}
 typedef struct Scalar {
 	double w, m, v, size;           /* size: m with every term positive */
 	double error;                   /* bound on the error of the fp32 w */
@@ -390,7 +433,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		checked(first_bad_tensor_is_named), checked(training_repeats),
 		checked(a_batch_is_learned), checked(bf16_gradients_are_rounded),
-		checked(bf16_gradients_train), checked(adamw_follows_its_equations),
+		checked(bf16_gradients_train), checked(updates_sum_gradients),
+		checked(adamw_follows_its_equations),
 		checked(sgd_follows_its_equations),
 		checked(initial_weights_are_as_stated),
 		checked(initial_weights_ignore_threads),

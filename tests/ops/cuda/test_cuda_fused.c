@@ -70,14 +70,38 @@ static void cross_entropy(Device *d, const Ops *o, const Array *a,
 static void sgd(Device *d, const Ops *o, const Array *a, const size_t *n,
 	int how)
 {
-	o->sgd(d, a[0], a[1], a[2], a[3], n[0], a[4].at, how ? a[5].at : NULL);
+	o->sgd(d, a[0], a[1], one_gradient(a[2]), a[3], n[0], a[4].at,
+		how ? a[5].at : NULL);
 }
 
 static void adamw(Device *d, const Ops *o, const Array *a, const size_t *n,
 	int how)
 {
-	o->fused_adamw(d, a[0], a[1], a[2], a[3], a[4], n[0], a[5].at,
+	o->fused_adamw(d, a[0], a[1], one_gradient(a[2]), a[3], a[4], n[0], a[5].at,
 		how ? a[6].at : NULL);
+}
+
+/* the first five and the first ones again */
+static Gradients gradients_of(const Array *a, int n)
+{
+	Gradients g = { n, { a[0] } };
+	for (int k = 1; k < n; k++)
+		g.at[k] = a[k % 5];
+	return g;
+}
+
+static void sgd_sum(Device *d, const Ops *o, const Array *a, const size_t *n,
+	int how)
+{
+	Array low = { NULL, FP32 };
+	o->sgd(d, a[0], low, gradients_of(a + 3, how), a[1], n[0], a[2].at, NULL);
+}
+
+static void adamw_sum(Device *d, const Ops *o, const Array *a, const size_t *n,
+	int how)
+{
+	o->fused_adamw(d, a[0], a[1], gradients_of(a + 5, how), a[2], a[3], n[0],
+		a[4].at, NULL);
 }
 
 static const Case cases[] = {
@@ -162,6 +186,19 @@ static const Case cases[] = {
 { "adamw_low_gradient_other_copy", adamw, lengths, 0, {
 	UPDATED(HIGH, ALL, SPREAD, .absolute = 4), OUT(OTHER, ALL, .absolute = 4),
 	IN(LOW, ALL, SPREAD), AVERAGES } },
+#define SUMMANDS IN(LOW, ALL, SPREAD), IN(LOW, ALL, SPREAD), \
+	IN(LOW, ALL, SPREAD), IN(LOW, ALL, SPREAD), IN(LOW, ALL, SPREAD)
+#define ADAMW_SUM UPDATED(HIGH, ALL, SPREAD, .absolute = 16), \
+	OUT(OTHER, ALL, .absolute = 16), UPDATED(HIGH, ALL, SPREAD, .absolute = 16), \
+	UPDATED(HIGH, ALL, GAIN, .relative = 16), IN(HIGH, 0, STEP, .times = 8), \
+	SUMMANDS
+{ "adamw_of_two", adamw_sum, lengths, 2, { ADAMW_SUM } },
+{ "adamw_of_three", adamw_sum, lengths, 3, { ADAMW_SUM } },
+{ "adamw_of_eight", adamw_sum, lengths, 8, { ADAMW_SUM } },
+{ "sgd_of_three", sgd_sum, lengths, 3, {
+	UPDATED(HIGH, ALL, SPREAD, .absolute = 32),
+	UPDATED(HIGH, ALL, SPREAD, .absolute = 32), IN(HIGH, 0, STEP, .times = 8),
+	SUMMANDS } },
 { "adamw_not_skipped", adamw, lengths, 1, {
 	UPDATED(HIGH, ALL, SPREAD, .absolute = 4), OUT(LOW, ALL, .absolute = 4),
 	MOMENTS, IN(INTEGER, 0, ZERO) } },

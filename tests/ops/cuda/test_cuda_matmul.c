@@ -105,6 +105,22 @@ static void exact_matmuls_are_equal(void **state)
 				run_trial(&t, multiply, 0);
 			}
 }
+static void some_multiprocessors_suffice(void **state)
+{
+	static const Sizes large[] = { { 384, 640, 512 }, { 64, 72, 2048 } };
+	static const int spare[] = { 1, 4, 12 };
+	(void)state;
+	if (gpu == NULL)
+		skip();
+	for (int i = 0; i < 3; i++)
+		for (int s = 0; s < 2; s++)
+			for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+				Trial t = gemm(large[s], 0, SINGLE, 0, &kinds[k], 0);
+				gpu->spare_sms = spare[i];
+				run_trial(&t, multiply, 0);
+				gpu->spare_sms = 0;
+			}
+}
 static void multiply_as_tf32(Device *d, const Ops *o, const Array *a,
 	const size_t *n, int how)
 {
@@ -186,6 +202,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(exact_matmuls_are_equal, release_both),
+		cmocka_unit_test_teardown(some_multiprocessors_suffice, release_both),
 		cmocka_unit_test_teardown(fp32_is_not_tf32, release_both),
 		cmocka_unit_test_teardown(nans_reach_the_matmul, release_both),
 		cmocka_unit_test_teardown(readable_types_are_alike, release_both),

@@ -1,0 +1,60 @@
+/* adapter.h: data parallelism over TCP, for programs that link with
+ * libsystems.so; see the chapter on many devices in writeup.pdf */
+#ifndef DIST_ADAPTER_H
+#define DIST_ADAPTER_H
+
+#include <stdint.h>
+
+typedef enum { DIST_FP32, DIST_BF16 } DistType;
+
+/* when gradients are summed: each by itself or all at once, after the backward
+ * pass; each as soon as it is there; bucket by bucket */
+typedef enum { DIST_NAIVE, DIST_FLAT, DIST_OVERLAP, DIST_BUCKETED } DistKind;
+
+typedef enum {
+	DIST_OK,
+	DIST_BAD_JOB,           /* rank, ranks, address, port or limit */
+	DIST_INSIDE,            /* the process is in a job already */
+	DIST_OUTSIDE,           /* it is in none, or has no such reducer */
+	DIST_NULL,              /* an array is at NULL */
+	DIST_BAD_KIND,          /* no such kind, or buckets that hold nothing */
+	DIST_BAD_TYPE,
+	DIST_BAD_INDEX,         /* no such array, or no such rank */
+	DIST_BAD_COUNT,         /* negative, or not that of the array */
+	DIST_TWICE,             /* the array was given in this step already */
+	DIST_EARLY,             /* no sums yet: dist_reducer_wait comes first */
+} DistStatus;
+
+/* All ranks make the same calls of these, with equal sizes. One call at a time,
+ * from any thread. A rank that is lost, or takes longer than limit_s seconds,
+ * ends the process */
+
+/* rank 0 listens at this address and port, to which the others come */
+int32_t dist_open(int32_t rank, int32_t ranks, const char *address,
+	int32_t port, int32_t limit_s);
+/* frees all reducers; nothing happens outside of a job */
+int32_t dist_close(void);
+/* all get root's bytes */
+int32_t dist_broadcast(void *x, int64_t nbytes, int32_t root);
+/* for n arrays with so many elements each; sets *reducer, a number. Sums are sent
+ * from the last array to the first, in buckets of at most bucket_mb 1e6 bytes */
+int32_t dist_reducer_new(int32_t *reducer, const int64_t *counts, int32_t n,
+	int32_t kind, double bucket_mb);
+/* collectives of a step */
+int32_t dist_reducer_buckets(int32_t reducer, int32_t *buckets);
+
+/* A step: ranks may give arrays in any order, and each leave out others */
+
+/* copies array `index`; its sum may start */
+int32_t dist_reducer_ready(int32_t reducer, int32_t index, const void *x,
+	int64_t count, int32_t type);
+/* returns when all sums are there; what was not given counts as zeros */
+int32_t dist_reducer_wait(int32_t reducer);
+/* the sum of array `index` over the ranks, divided by their number */
+int32_t dist_reducer_mean(int32_t reducer, int32_t index, void *x,
+	int64_t count, int32_t type);
+
+/* one line of English */
+const char *dist_status(int32_t status);
+
+#endif

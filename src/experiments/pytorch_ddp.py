@@ -1,0 +1,170 @@
+"""pytorch_ddp: times a step of the staff's Transformer in PyTorch, on each GPU
+alone, and on all under DistributedDataParallel"""
+import argparse
+import os
+import socket
+import statistics
+import sys
+
+from pytorch_peer import (SIZES, VOCAB, Clock, Transformer, attention, autocast,
+	library_attention, mean_loss, nn, set_precision, shape_of, torch)
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from torch.nn.parallel import DistributedDataParallel
+
+class LossOf(nn.Module):
+	"""the loss of the model, of which blocks or all is compiled"""
+	def __init__(self, args):
+		super().__init__()
+		best = args.impl == "best"
+		self.model = Transformer(shape_of(args.size, args.context),
+			library_attention if best else attention)
+		self.top = self.finish
+		if args.blocks:
+			for block in self.model.layers:
+				block.compile()
+			self.top = torch.compile(self.finish)
+
+	def finish(self, x, targets):
+		return mean_loss(self.model.lm_head(self.model.ln_final(x)), targets)
+
+	def forward(self, tokens, targets):
+		x = self.model.token_embeddings(tokens)
+		for block in self.model.layers:
+			x = block(x)
+		return self.top(x, targets)
+def stepper(module, args, batch):
+	"""a function that trains for one step and returns the loss"""
+	optimizer = torch.optim.AdamW(module.parameters(), lr=1e-3,
+		weight_decay=0.01, fused=args.impl == "best")
+	run = module
+	if args.impl != "eager" and not args.blocks:
+		run = torch.compile(module)
+
+	def step():
+		optimizer.zero_grad()
+		with autocast(args.precision):
+			loss = run(*batch)
+		loss.backward()
+		optimizer.step()
+		return loss
+
+	return step
+
+
+def timed_steps(step, args, name):
+	"""a clock of measured steps"""
+	clock = Clock()
+	first = step().item()
+	for _ in range(args.warmup - 1):
+		step()
+	for _ in range(args.steps):
+		last = clock.time(name, step)
+	if not last.item() < first:
+		sys.exit(f"training did not lower the loss: {first}, then {last.item()}")
+	return clock
+
+
+def slowest(clock, name):
+	"""columns: the median of the slowest rank, and its deviation"""
+	ms = clock.ms[name]
+	mine = (statistics.median(ms), statistics.stdev(ms) if len(ms) > 1 else 0.0)
+	all_ranks = [None] * dist.get_world_size()
+	dist.all_gather_object(all_ranks, mine)
+	median, sd = max(all_ranks)
+	return {f"{name}_ms": f"{median:.4f}", f"{name}_sd_ms": f"{sd:.4f}"}
+def profile(step, path):
+	"""three steps of rank 0, as a trace; all ranks take them"""
+	kinds = torch.profiler.ProfilerActivity
+	with torch.profiler.profile(activities=[kinds.CPU, kinds.CUDA]) as seen:
+		for _ in range(3):
+			with torch.profiler.record_function("step"):
+				step()
+		torch.cuda.synchronize()
+	if dist.get_rank() == 0:
+		seen.export_chrome_trace(path)
+		print(path, seen.key_averages().table(sort_by="self_cuda_time_total",
+			row_limit=30, max_name_column_width=70), sep="\n", file=sys.stderr)
+
+
+def beside(path, name):
+	root, kind = os.path.splitext(path)
+	return root + "-" + name + kind
+def weights_of(module):
+	with torch.no_grad():
+		return sum(p.double().sum().item() for p in module.parameters())
+
+
+def measure(args, rank):
+	set_precision(args.precision)
+	torch._dynamo.config.optimize_ddp = not (args.whole or args.blocks)
+	device = torch.device("cuda", rank)
+	torch.manual_seed(args.seed)
+	with device:
+		module = LossOf(args)
+		torch.manual_seed(args.seed + 1 + rank)
+		batch = torch.randint(VOCAB, (2, args.batch, args.context))
+	step = stepper(module, args, batch)
+	row = slowest(timed_steps(step, args, "single"), "single")
+	if args.profile:
+		profile(step, beside(args.profile, "single"))
+	del step
+	module.zero_grad()
+	torch.cuda.empty_cache()
+	torch.compiler.reset()
+	both = DistributedDataParallel(module, device_ids=[rank],
+		bucket_cap_mb=args.bucket_mb)
+	step = stepper(both, args, batch)
+	torch.cuda.reset_peak_memory_stats()
+	clock = timed_steps(step, args, "step")
+	row |= slowest(clock, "step")
+	peak = torch.cuda.max_memory_allocated() / 2**20
+	if args.profile:
+		profile(step, args.profile)
+	weights = [None] * args.ranks
+	dist.all_gather_object(weights, weights_of(module))
+	if min(weights) != max(weights):
+		sys.exit(f"the ranks' weights differ: {weights}")
+	return row | {"peak_MiB": f"{peak:.1f}"}
+def rank_main(rank, args):
+	torch.cuda.set_device(rank)
+	dist.init_process_group("nccl", rank=rank, world_size=args.ranks)
+	row = measure(args, rank)
+	if rank == 0:
+		ratio = float(row["step_ms"]) / float(row["single_ms"])
+		print(*(f"{key}={value}" for key, value in row.items()),
+			f"ratio={ratio:.6f}", "status=ok", flush=True)
+	dist.destroy_process_group()
+
+
+def main():
+	parser = argparse.ArgumentParser(prog="pytorch_ddp", description=__doc__)
+	parser.add_argument("--size", choices=SIZES, default="small")
+	parser.add_argument("--impl", choices=("eager", "compiled", "best"),
+		default="eager")
+	for switch in ("blocks", "whole"):
+		parser.add_argument("--" + switch, action="store_true")
+	parser.add_argument("--precision", choices=("fp32", "bf16"), default="fp32")
+	for name, default in dict(ranks=2, bucket_mb=25.0, context=512, batch=4,
+			warmup=5, steps=10, seed=1, profile="").items():
+		parser.add_argument("--" + name, type=type(default), default=default)
+	args = parser.parse_args()
+	if not 1 <= args.ranks <= torch.cuda.device_count():
+		parser.error(f"PyTorch finds {torch.cuda.device_count()} GPUs")
+	if args.warmup < 1 or args.steps < 1:
+		parser.error("--warmup and --steps are at least 1")
+	with socket.socket() as s:
+		s.bind(("localhost", 0))
+		port = s.getsockname()[1]
+	os.environ |= {"MASTER_ADDR": "localhost", "MASTER_PORT": str(port),
+		"NCCL_NVLS_ENABLE": "0"}
+	try:
+		mp.spawn(rank_main, (args,), nprocs=args.ranks)
+	except mp.ProcessRaisedException as error:
+		if "out of memory" not in str(error):
+			raise
+		print("status=oom")
+
+
+if __name__ == "__main__":
+	main()

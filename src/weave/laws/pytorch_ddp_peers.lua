@@ -1,0 +1,13 @@
+-- pytorch_ddp_peers.lua: laws of its tables
+tables("pytorch_ddp_peers", "impl size precision ranks bucket_mb")
+law("the ratio is that of the times",
+	"close(ratio, step_ms / single_ms, 0.001)")
+law("a step with others is no shorter than alone, within a tenth",
+	"ratio >= 0.9")
+law("both deviations are less than the times",
+	"step_sd_ms < step_ms and single_sd_ms < single_ms")
+law("a rank holds parameters, gradients, buckets and moments",
+	"peak_MiB >= 20 * of('benchmarking_script', {size = size}).parameters / 2 ^",
+	"20")
+law("on several GPUs, larger models take longer",
+	"step_ms >= 0.6 * before('impl precision').step_ms")

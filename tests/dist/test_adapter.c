@@ -1,0 +1,194 @@
+/* data parallelism through the library's interface */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/number.h"
+#include "dist/adapter.h"
+#include "dist/link.h"
+
+static int free_port(void)
+{
+	Meeting here = meeting_here();
+	int port = here.port;
+	meeting_close(&here);
+	return port;
+}
+
+static void there_is_no_job(void **state)
+{
+	(void)state;
+	float x = 1;
+	int32_t n = 0;
+	assert_int_equal(dist_close(), DIST_OK);
+	assert_int_equal(dist_broadcast(&x, 4, 0), DIST_OUTSIDE);
+	assert_int_equal(dist_reducer_new(&n, &(int64_t){ 1 }, 1, DIST_FLAT, 1),
+		DIST_OUTSIDE);
+	assert_int_equal(dist_reducer_buckets(0, &n), DIST_OUTSIDE);
+	assert_int_equal(dist_reducer_ready(0, 0, &x, 1, DIST_FP32), DIST_OUTSIDE);
+	assert_int_equal(dist_reducer_wait(0), DIST_OUTSIDE);
+	assert_int_equal(dist_reducer_mean(0, 0, &x, 1, DIST_FP32), DIST_OUTSIDE);
+	for (int32_t i = -1; i < 12; i++)
+		assert_true(strlen(dist_status(i)) > 3);
+}
+
+static void no_such_job(void **state)
+{
+	(void)state;
+	static const struct { int rank, ranks, port, limit; } bad[] = {
+		{ -1, 2, 999, 9 }, { 2, 2, 999, 9 }, { 0, 0, 999, 9 }, { 0, 1, 0, 9 },
+		{ 0, 1, 65536, 9 }, { 0, 1, 999, 0 } };
+	char longer[100] = "";
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		assert_int_equal(dist_open(bad[i].rank, bad[i].ranks, "127.0.0.1",
+			bad[i].port, bad[i].limit), DIST_BAD_JOB);
+	memset(longer, '1', sizeof longer - 1);
+	assert_int_equal(dist_open(0, 1, longer, 999, 9), DIST_BAD_JOB);
+	assert_int_equal(dist_open(0, 1, NULL, 999, 9), DIST_BAD_JOB);
+}
+static void mistakes_have_a_status(void **state)
+{
+	(void)state;
+	const int64_t counts[] = { 2, 0, 3 }, negative[] = { 2, -1 }, nothing = 0;
+	float x[3] = { 1, 2, 3 }, y[3] = { 0 };
+	int32_t r = -1, port = free_port();
+	for (int turn = 0; turn < 2; turn++) {          /* a job can follow a job */
+		assert_int_equal(dist_open(0, 1, "127.0.0.1", port, 9), DIST_OK);
+		assert_int_equal(dist_open(0, 1, "127.0.0.1", port, 9), DIST_INSIDE);
+		assert_int_equal(dist_broadcast(x, -1, 0), DIST_BAD_COUNT);
+		assert_int_equal(dist_broadcast(x, 4, 1), DIST_BAD_INDEX);
+		assert_int_equal(dist_broadcast(NULL, 4, 0), DIST_NULL);
+		assert_int_equal(dist_broadcast(NULL, 0, 0), DIST_OK);
+		assert_int_equal(dist_reducer_new(&r, counts, 3, 4, 1), DIST_BAD_KIND);
+		assert_int_equal(dist_reducer_new(&r, counts, 3, -1, 1), DIST_BAD_KIND);
+		assert_int_equal(dist_reducer_new(&r, counts, 3, DIST_BUCKETED, 0.0 / 0.0),
+			DIST_BAD_KIND);
+		assert_int_equal(dist_reducer_new(&r, negative, 2, DIST_FLAT, 1), DIST_BAD_COUNT);
+		assert_int_equal(dist_reducer_new(&r, &nothing, 1, DIST_FLAT, 1), DIST_BAD_COUNT);
+		assert_int_equal(dist_reducer_new(&r, NULL, 3, DIST_FLAT, 1), DIST_NULL);
+		assert_int_equal(dist_reducer_new(&r, counts, 3, DIST_BUCKETED, 1), DIST_OK);
+		assert_int_equal(dist_reducer_ready(r + 1, 0, x, 2, DIST_FP32), DIST_OUTSIDE);
+		assert_int_equal(dist_reducer_ready(r, 3, x, 2, DIST_FP32), DIST_BAD_INDEX);
+		assert_int_equal(dist_reducer_ready(r, -1, x, 2, DIST_FP32), DIST_BAD_INDEX);
+		assert_int_equal(dist_reducer_ready(r, 0, x, 3, DIST_FP32), DIST_BAD_COUNT);
+		assert_int_equal(dist_reducer_ready(r, 0, x, 2, 2), DIST_BAD_TYPE);
+		assert_int_equal(dist_reducer_ready(r, 0, NULL, 2, DIST_FP32), DIST_NULL);
+		assert_int_equal(dist_reducer_mean(r, 0, y, 2, DIST_FP32), DIST_EARLY);
+		for (int step = 0; step < 2; step++) {
+			assert_int_equal(dist_reducer_ready(r, 2, x, 3, DIST_FP32), DIST_OK);
+			assert_int_equal(dist_reducer_ready(r, 2, x, 3, DIST_FP32), DIST_TWICE);
+			assert_int_equal(dist_reducer_mean(r, 2, y, 3, DIST_FP32), DIST_EARLY);
+			assert_int_equal(dist_reducer_ready(r, 1, NULL, 0, DIST_FP32), DIST_OK);
+			assert_int_equal(dist_reducer_wait(r), DIST_OK);
+			assert_int_equal(dist_reducer_mean(r, 2, y, 3, DIST_FP32), DIST_OK);
+			assert_memory_equal(x, y, sizeof x);
+			assert_int_equal(dist_reducer_mean(r, 0, y, 2, DIST_FP32), DIST_OK);
+			assert_true(y[0] == 0 && y[1] == 0);            /* it was not given */
+		}
+		assert_int_equal(dist_close(), DIST_OK);
+		assert_int_equal(dist_reducer_wait(r), DIST_OUTSIDE);
+	}
+}
+enum { ARRAYS = 5, MOST = 700, STEPS = 3 };
+static const int64_t lengths[ARRAYS] = { 1, 700, 0, 33, 256 };
+
+/* a whole number */
+static float value(int rank, int step, int array, int64_t i)
+{
+	return (float)((rank + 1) * (array + 1) * (step + 1) + i % 17);
+}
+
+static bool left_out(int rank, int step, int array)
+{
+	return step == 1 && (rank + array) % 3 == 0;
+}
+
+static bool mean_is(const float *x, int ranks, int step, int array)
+{
+	for (int64_t i = 0; i < lengths[array]; i++) {
+		float sum = 0;
+		for (int r = 0; r < ranks; r++)
+			sum += left_out(r, step, array) ? 0 : value(r, step, array, i);
+		if (!(x[i] == sum / (float)ranks))
+			return false;
+	}
+	return true;
+}
+static bool step_is_right(int32_t reducer, int rank, int ranks, int step)
+{
+	static float x[MOST];
+	bool right = true;
+	for (int i = 0; i < ARRAYS; i++) {
+		int array = (i * 2 + rank) % ARRAYS;
+		for (int64_t j = 0; j < lengths[array]; j++)
+			x[j] = value(rank, step, array, j);
+		if (!left_out(rank, step, array))
+			right &= dist_reducer_ready(reducer, array, x, lengths[array],
+				DIST_FP32) == DIST_OK;
+		memset(x, 0xFF, sizeof x);              /* it was copied */
+	}
+	right &= dist_reducer_wait(reducer) == DIST_OK;
+	for (int array = 0; array < ARRAYS; array++)
+		right &= dist_reducer_mean(reducer, array, x, lengths[array], DIST_FP32)
+			== DIST_OK && mean_is(x, ranks, step, array);
+	return right;
+}
+static bool rank_is_right(int rank, int ranks, int port)
+{
+	enum { SENDING = 4 };                    /* arrays that hold something */
+	static const struct { DistKind kind; double mb; int buckets; } kinds[] = {
+		{ DIST_NAIVE, 1, SENDING }, { DIST_FLAT, 1, 1 },
+		{ DIST_OVERLAP, 1, SENDING }, { DIST_BUCKETED, 1, 1 },
+		{ DIST_BUCKETED, 1e-6, SENDING }, { DIST_BUCKETED, 0.0012, 3 } };
+	char text[8] = "       ";
+	int32_t reducer, buckets;
+	bool right = dist_open(rank, ranks, "127.0.0.1", port, 20) == DIST_OK;
+	if (rank == ranks - 1)
+		memcpy(text, "7 bytes", 7);
+	right &= dist_broadcast(text, 7, ranks - 1) == DIST_OK
+		&& strcmp(text, "7 bytes") == 0;
+	for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+		right &= dist_reducer_new(&reducer, lengths, ARRAYS, kinds[k].kind,
+			kinds[k].mb) == DIST_OK
+			&& dist_reducer_buckets(reducer, &buckets) == DIST_OK;
+		right &= buckets == kinds[k].buckets;
+		for (int step = 0; step < STEPS; step++)
+			right &= step_is_right(reducer, rank, ranks, step);
+	}
+	return right & (dist_close() == DIST_OK);
+}
+
+static void ranks_agree_on_means(void **state)
+{
+	(void)state;
+	for (int ranks = 1; ranks <= 4; ranks++) {
+		int port = free_port(), status;
+		for (int rank = 0; rank < ranks; rank++)
+			if (fork() == 0)
+				_exit(rank_is_right(rank, ranks, port) ? 0 : 1);
+		for (int rank = 0; rank < ranks; rank++) {
+			assert_true(wait(&status) > 0);
+			assert_int_equal(status, 0);
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		/* first: a process that has threads cannot be forked */
+		cmocka_unit_test(ranks_agree_on_means),
+		cmocka_unit_test(there_is_no_job),
+		cmocka_unit_test(no_such_job),
+		cmocka_unit_test(mistakes_have_a_status),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
