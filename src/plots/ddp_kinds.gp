@@ -10,6 +10,7 @@ set xrange [0.4:words(sizes) + 0.6]
 set xtics ("small" 1, "medium" 2, "large" 3, "xl" 4, "2.7B" 5) scale 0
 set ylabel "step / step of one rank"
 set yrange [0:*]
+set offsets 0, 0, graph 0.06, 0
 plot 1 with lines lt 9 notitle, \
 	for [k=1:3] table using (x(word("naive flat overlap", k), bf16(0) \
 	+ (k - 2)*0.03)):(longer(0)) with points lt k ps 0.6 \

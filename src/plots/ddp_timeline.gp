@@ -6,15 +6,14 @@ of(k) = only("kind", k)
 low(k) = column("start_us")*1e-3*of(k)
 high(k) = column("end_us")*1e-3*of(k)
 row(dummy) = stringcolumn("queue") eq "compute" ? 0 : -1
-set ytics ("compute" 0, "communication" -1) scale 0
+stats table using (column("end_us")*1e-3) nooutput
+set xrange [0:STATS_max]
 set yrange [-1.6:0.6]
-set xrange [0:*]
+set ytics ("compute" 0, "communication" -1) scale 0
 unset grid
 set style fill solid 0.85 border lc rgb "white"
 set key maxrows 1
 set multiplot layout 2,1
-stats table using (column("end_us")*1e-3) nooutput
-set xrange [0:STATS_max]
 classes = "forward backward optimizer all-reduce"
 colours = "#9db0cf #1b3560 #1f6b5c #d9793a"
 do for [k in "naive overlap"] {
