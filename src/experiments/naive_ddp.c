@@ -87,8 +87,8 @@ static Trained train_together(Device *d, Comm *comm, const Config *c)
 {
 	int ranks = comm_ranks(comm), rank = comm_rank(comm);
 	Model *m = new_model(d, rank);
-	Ddp *ddp = ddp_new(m, comm, &(DdpSettings){ c->kind, 0.2,
-		c->wire ? BF16 : FP32 });
+	Ddp *ddp = ddp_new(m, comm, &(DdpSettings){ .kind = c->kind,
+		.bucket_mb = 0.2, .wire = c->wire ? BF16 : FP32 });
 	Optimizer adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
 	double first = 0, last = 0;
 	for (long step = 0; step < steps; step++) {
