@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/table.h"
 #include "bench/group.h"
+#include "dist/comm.h"
 #include "dist/ring.h"
 
 long harness_seed = 1;

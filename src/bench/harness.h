@@ -5,8 +5,9 @@
 
 #include "base/options.h"
 #include "bench/row.h"
-#include "dist/comm.h"
 
+struct Comm;                     /* dist/comm.h */
+struct CommSettings;
 typedef struct Plan Plan;
 /* plan_add(plan, &(Config){ ... }): one more configuration, of the type whose
  * fields are the sweep's keys; it is copied, what it points at is not */
@@ -50,7 +51,8 @@ int     harness_main(const Experiment *e, int argc, char **argv);
  * memory ends the row as oom */
 Device *harness_device(void);
 /* of the ranks that measure the row together, perhaps one; settings: or NULL */
-Comm   *harness_comm(Row *row, Device *device, const CommSettings *settings);
+struct Comm *harness_comm(Row *row, Device *device,
+	const struct CommSettings *settings);
 bool    harness_on_gpu(void);
 /* --force: files that are there may be replaced, whatever they hold */
 bool    harness_forced(void);

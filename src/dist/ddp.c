@@ -75,7 +75,6 @@ Ddp *ddp_new(Model *m, Comm *c, const DdpSettings *settings)
 	m->hooks = (Hooks){ .self = ddp,
 		.gradient_ready = early ? announce : NULL,
 		.whole_units = ddp_buckets(ddp) <= shape_nunits(&m->shape),
-		.spare_sms = early ? settings->spare_sms : 0,
 		.before_update = early ? finish : announce_all_and_finish };
 	return ddp;
 }

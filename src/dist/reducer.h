@@ -14,8 +14,6 @@ typedef struct DdpSettings {
 	DdpKind kind;
 	double bucket_mb;                /* at most, 1e6 bytes on the wire */
 	Type wire;                       /* FP32 or BF16 */
-	/* multiprocessors that the backward pass leaves to collectives */
-	int spare_sms;
 } DdpSettings;
 
 /* a parameter's place in the gradients, in elements; places ascend and do not

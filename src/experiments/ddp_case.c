@@ -166,7 +166,7 @@ static void set_hooks(DdpCase *c, int watch)
 	bool units = watch & WATCH_UNITS;
 	c->watch = watch;
 	c->m->hooks = (Hooks){ .self = c, .whole_units = c->inner.whole_units,
-		.spare_sms = c->inner.spare_sms,
+		.spare_sms = c->inner.gradient_ready ? (int)c->config.ctas : 0,
 		.gradient_ready = c->inner.gradient_ready ? watch_ready : NULL,
 		.before_update = watch_before_update,
 		.after_update = watch_after_update,
@@ -190,7 +190,7 @@ void ddp_case_begin(DdpCase *c, bool sum, int kind, double bucket_mb)
 		model_fuse(c->m);
 	if (sum)
 		c->ddp = ddp_new(c->m, c->comm, &(DdpSettings){ kind, bucket_mb,
-			c->config.wire ? BF16 : FP32, (int)c->config.ctas });
+			c->config.wire ? BF16 : FP32 });
 	c->inner = c->m->hooks;
 	c->adamw = adamw_new(c->m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
 	c->batch = batch_random(c->config.batch, shape.context, shape.vocab,
