@@ -5,6 +5,7 @@
 
 #include "base/options.h"
 #include "bench/row.h"
+#include "device/device.h"
 
 struct Comm;                     /* dist/comm.h */
 struct CommSettings;

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <cmocka.h>
 
+#include "dist/comm.h"
 #include "tests/bench/trial.h"
 
 typedef struct Case {
