@@ -19,9 +19,9 @@ void ddp_given_settle(DdpGiven *g)
 {
 	bool gpu = harness_on_gpu();
 	if (g->warmup == 0)
-		g->warmup = gpu ? 5 : 2;
+		g->warmup = gpu ? 5 : 1;
 	if (g->steps == 0)
-		g->steps = gpu ? 10 : 5;
+		g->steps = gpu ? 10 : 3;
 }
 
 void ddp_plan(Plan *plan, const DdpGiven *g, DdpConfig c)

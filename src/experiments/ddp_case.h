@@ -46,9 +46,9 @@ typedef struct DdpGiven {
 		"blocks of their kernels; -1: our choice, 0: the library's" },   \
 	{ "wire", OPT_CHOICE, &(given).wire, WIRES, "gradients that travel" },   \
 	{ "warmup", OPT_INT, &(given).warmup, "0..1000",                     \
-		"steps before measuring; 0: 5, on a CPU 2" },                \
+		"steps before measuring; 0: 5, on a CPU 1" },                \
 	{ "steps", OPT_INT, &(given).steps, "0..1000",                       \
-		"measured steps; 0: 10, on a CPU 5" }
+		"measured steps; 0: 10, on a CPU 3" }
 void ddp_given_settle(DdpGiven *given);
 /* plans the configuration, what was given in the place of what c has; not if it
  * is of another size, precision or wire than was given */
