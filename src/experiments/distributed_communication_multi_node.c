@@ -43,13 +43,13 @@ static int plan_ranks(Plan *plan, Wire link, const char *device,
 
 static void plan(Plan *plan)
 {
-	int n = 0;
+	int n = 0, most = collective_wish.full ? 8 : 4;
 	if (harness_on_gpu())
 		n = plan_ranks(plan, SOCKET, "cuda", "nccl", 4)
 			+ plan_ranks(plan, SOCKETS, "cuda", "nccl", 4);
 	else
-		n = plan_ranks(plan, WIRE, "cpu", "ring", 8)
-			+ plan_ranks(plan, WIRE, "cpu", "mpi", 8);
+		n = plan_ranks(plan, WIRE, "cpu", "ring", most)
+			+ plan_ranks(plan, WIRE, "cpu", "mpi", most);
 	collective_expect(n);
 }
 static void set(const char *name, const char *value)
