@@ -35,7 +35,8 @@ HEADED := $(patsubst %.h,%.c,$(wildcard src/experiments/*.h))
 EXPERIMENTS := $(filter-out $(HEADED),$(wildcard src/experiments/*.c))
 TOOL_C := $(wildcard src/weave/*.c)
 LIBRARY := $(call here,$(filter-out $(EXPERIMENTS) $(TOOL_C) src/plots/% \
-	$(if $(HAVE_CUPTI),,src/profile/cuda/recorder.c),$(call below,src,*.c)))
+	$(if $(HAVE_CUPTI),,src/profile/cuda/recorder.c) \
+	$(if $(HAVE_NCCL),,src/dist/cuda/nccl.c),$(call below,src,*.c)))
 TEST_C := $(call below,tests,*.c)
 TEST_ALL := $(call below,tests,test_*.c)
 TEST_MAINS := $(if $(HAVE_CMOCKA),$(call here,$(TEST_ALL)))

@@ -56,6 +56,14 @@ _Noreturn void die(const char *format, ...)
 	exit(1);
 }
 
+_Noreturn void die_at_once(const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	print_line(format, args);
+	_exit(1);
+}
+
 _Noreturn void usage_error(const char *format, ...)
 {
 	va_list args;

@@ -12,6 +12,10 @@ void check_output_at_exit(void);
 _Noreturn void die(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));
 
+/* the same from any thread: the others are not waited for, no handler runs */
+_Noreturn void die_at_once(const char *format, ...)
+	__attribute__((format(printf, 1, 2)));
+
 /* bad input: one line on stderr that names it and what was expected, exit 2 */
 _Noreturn void usage_error(const char *format,
 	...) __attribute__((format(printf, 1, 2)));

@@ -65,6 +65,8 @@ typedef struct Device {
 	/* work is being captured; graphs that exist */
 	bool capturing;
 	int graphs;
+	/* multiprocessors of a GPU that matmuls queued from now on leave free */
+	int spare_sms;
 	double start_ms;
 } Device;
 
@@ -100,10 +102,11 @@ double  device_stamped_ms(Device *device, int from, int to);
  * release, which is called when the device is closed, the latest first */
 void   *device_keep(Device *device, size_t nbytes,
 	void (*release)(Device *device, void *kept));
-/* all that the queue was given so far. Not while work is captured, nor the
- * next four */
+/* all that the queue was given so far. Of the compute queue also while work is
+ * captured: to be waited for when the graph has been launched */
 Event   device_event(Device *device, Queue queue);
-/* what the queue is given from now on waits for the event; the host does not */
+/* what the queue is given from now on waits for the event; the host does not.
+ * Neither this nor the next three while work is captured */
 void    device_wait(Device *device, Queue queue, Event event);
 bool    device_reached(Device *device, Event event);
 /* queues a function of the host, which must not use the device */

@@ -28,11 +28,11 @@ struct Comm {
 	const Transport *transport;
 	void *state;
 	CommSettings settings;
-	uint64_t number, hash, delays;
+	uint64_t number, gathers, hash, delays;
 	/* messages to and from each rank */
 	uint64_t *sent, *received;
 	/* what comm_array gave */
-	void **arrays;
+	struct Given { void *at; bool pooled; } *arrays;
 	int narrays;
 	/* operation i is pending[i % capacity] */
 	Pending *pending;
@@ -110,10 +110,8 @@ static void check_oldest(Comm *c)
 	if (c->first == c->end
 		|| clock_ms() - c->since_ms < c->settings.limit_s * 1e3)
 		return;
-	fprintf(stderr, "%s: rank %d: %s has not ended after %d s\n", program_name,
-		c->link->rank, c->pending[c->first % c->capacity].text,
-		c->settings.limit_s);
-	_exit(1);
+	die_at_once("rank %d: %s has not ended after %d s", c->link->rank,
+		c->pending[c->first % c->capacity].text, c->settings.limit_s);
 }
 
 static void *watch(void *comm)
@@ -137,7 +135,7 @@ static void count_operation(Comm *c, Operation *op)
 	uint64_t facts[] = { op->kind, op->n, op->x.type, (uint64_t)op->peer };
 	if (op->kind == SEND || op->kind == RECEIVE) {
 		uint64_t *n = op->kind == SEND ? c->sent : c->received;
-		op->number = ++n[op->peer] | (uint64_t)1 << 63;
+		op->number = MESSAGES + ++n[op->peer];
 		return;
 	}
 	op->number = ++c->number;
@@ -159,7 +157,7 @@ static Event queue_operation(Comm *c, Operation op)
 	assert(op.x.type == FP32 || op.x.type == BF16);
 	assert(op.peer >= 0 && op.peer < c->link->ranks);
 	count_operation(c, &op);
-	operation_text(text, &op);
+	operation_text(text, &op, c->link->rank);
 	if (c->settings.delay_us > 0)
 		device_call(c->device, COMM, sleep_somewhat, c);
 	if (op.n > 0)
@@ -208,10 +206,10 @@ static void gather_as(Comm *c, void *all, size_t nbytes, const char *what)
 {
 	char text[OPERATION_TEXT];
 	snprintf(text, sizeof text, "%s %llu", what,
-		(unsigned long long)++c->number);
+		(unsigned long long)++c->gathers);
 	c->device->backend->synchronize(c->device->state, COMM);
 	remember(c, (Event){ 0 }, true, text);
-	c->link->number = c->number;
+	c->link->number = c->gathers;
 	c->link->doing = text;
 	link_gather(c->link, all, nbytes);
 	c->link->doing = NULL;
@@ -269,10 +267,10 @@ void comm_check_order(Comm *c)
 	gather_as(c, all, sizeof *all, "comparison of orders");
 	for (int r = 0; r < c->link->ranks; r++)
 		if (all[r].number != own.number || all[r].hash != own.hash)
-			die("rank %d: rank %d has queued %llu collectives, this one %llu, "
-				"and they are not the same", c->link->rank, r,
-				(unsigned long long)all[r].number,
-				(unsigned long long)own.number);
+			die("rank %d: rank %d has queued %llu collectives, this one %llu%s",
+				c->link->rank, r, (unsigned long long)all[r].number,
+				(unsigned long long)own.number,
+				all[r].number == own.number ? " others" : "");
 	free(all);
 }
 static void check_launcher(const Link *link)
@@ -330,9 +328,12 @@ Array comm_array(Comm *c, size_t n, Type type, Category category,
 {
 	size_t nbytes = n * c->device->backend->width(type);
 	void *at = c->transport->alloc ? c->transport->alloc(c->state, nbytes)
-		: device_alloc(c->device, nbytes, category, what);
+		: NULL;
+	bool pooled = at == NULL;
+	if (pooled)
+		at = device_alloc(c->device, nbytes, category, what);
 	c->arrays = need(realloc(c->arrays, (c->narrays + 1) * sizeof *c->arrays));
-	c->arrays[c->narrays++] = at;
+	c->arrays[c->narrays++] = (struct Given){ at, pooled };
 	return (Array){ at, type };
 }
 
@@ -353,10 +354,10 @@ void comm_close(Comm **comm)
 	c->device->backend->synchronize(c->device->state, COMM);
 	stop_watching(c);
 	for (int i = 0; i < c->narrays; i++)
-		if (c->transport->alloc)
-			c->transport->free(c->state, c->arrays[i]);
+		if (c->arrays[i].pooled)
+			device_free(c->device, c->arrays[i].at);
 		else
-			device_free(c->device, c->arrays[i]);
+			c->transport->free(c->state, c->arrays[i].at);
 	c->transport->close(c->state);
 	link_close(&c->link);
 	free(c->arrays);

@@ -64,7 +64,7 @@ static void run_on_words(Host *h, const Operation *op, void *x)
 	char text[OPERATION_TEXT];
 	void *scratch = grow(&h->scratch, &h->scratch_room,
 		(2 * n + (size_t)link->ranks) * size);
-	operation_text(text, op);
+	operation_text(text, op, link->rank);
 	link->number = op->number;
 	link->doing = text;
 	switch (op->kind) {

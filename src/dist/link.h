@@ -11,14 +11,14 @@ typedef struct Link {
 	int rank, ranks;
 	/* among the ranks on this host */
 	int local_rank, local_ranks;
-	/* number of the collective that messages belong to, and its name for
-	 * complaints; set by whoever calls exchange */
+	/* number and name of the collective that messages belong to, alike on all
+	 * ranks; set by whoever calls exchange */
 	uint64_t number;
 	const char *doing;
 	/* sends nout bytes to rank `to` while it receives nin bytes from rank
-	 * `from`, which may be the same; either may be 0. Ends the program, naming
-	 * the rank and what it was doing, when the other rank is lost, or sends
-	 * another number of bytes or for another collective */
+	 * `from`, which may be the same; 0 bytes are no message. Ends the program,
+	 * naming the rank and what it was doing, when the other rank is lost, or
+	 * sends another number of bytes or for another collective */
 	void (*exchange)(struct Link *link, int to, const void *out, size_t nout,
 		int from, void *in, size_t nin);
 	void (*close)(struct Link *link);

@@ -48,6 +48,15 @@ static int piece_of(size_t n)
 	return n < PIECE ? (int)n : PIECE;
 }
 
+/* from the collective's name, so that another collective shows */
+static int tag_of(const Link *l)
+{
+	uint32_t hash = (uint32_t)l->number;
+	for (const char *c = l->doing ? l->doing : ""; *c; c++)
+		hash = (hash ^ (unsigned char)*c) * 16777619u;
+	return (int)(hash % TAGS);
+}
+
 /* of a message of n bytes from that rank */
 static void check_message(const Link *l, int error, const MPI_Status *status,
 	int from, int n)
@@ -57,7 +66,7 @@ static void check_message(const Link *l, int error, const MPI_Status *status,
 	bool came = n > 0 && error == MPI_SUCCESS;
 	if (came)
 		MPI_Get_count(status, MPI_BYTE, &got);
-	if (came && status->MPI_TAG != (int)(l->number % TAGS))
+	if (came && status->MPI_TAG != tag_of(l))
 		die("rank %d: rank %d is in another collective, this one in %s", l->rank,
 			from, doing);
 	if (n > 0 && (got != n || error == MPI_ERR_TRUNCATE))
@@ -75,7 +84,7 @@ static void mpi_exchange(Link *l, int to, const void *out, size_t nout,
 		MPI_Status status;
 		int o = piece_of(nout), i = piece_of(nin);
 		int error = MPI_Sendrecv(out, o, MPI_BYTE, o ? to : MPI_PROC_NULL,
-			(int)(l->number % TAGS), in, i, MPI_BYTE, i ? from : MPI_PROC_NULL,
+			tag_of(l), in, i, MPI_BYTE, i ? from : MPI_PROC_NULL,
 			MPI_ANY_TAG, comm, &status);
 		check_message(l, error, &status, from, i);
 		out = (const char *)out + o, nout -= o;

@@ -1,8 +1,9 @@
 #include "dist/ring.h"
 
+#include <stdbool.h>
 #include <string.h>
 
-enum { BLOCK = 1024 };
+enum { BLOCK = 1024, PIECE = 1 << 18 };
 
 typedef struct Shard {
 	char *at;
@@ -52,6 +53,12 @@ static int wrap(int r, int ranks)
 	return (r % ranks + ranks) % ranks;
 }
 
+/* bytes of the piece that begins at byte `at` */
+static size_t piece(size_t nbytes, size_t at)
+{
+	return at < nbytes ? least(nbytes - at, PIECE) : 0;
+}
+
 void link_reduce_scatter(Link *link, void *x, size_t n, Type type,
 	void *scratch)
 {
@@ -59,9 +66,12 @@ void link_reduce_scatter(Link *link, void *x, size_t n, Type type,
 	for (int s = 0; s < N - 1; s++) {
 		Shard out = shard_of(x, n, type, wrap(r - s - 1, N), N),
 			in = shard_of(x, n, type, wrap(r - s - 2, N), N);
-		link->exchange(link, wrap(r + 1, N), out.at, out.nbytes,
-			wrap(r - 1, N), scratch, in.nbytes);
-		add(in.at, scratch, in.n, type);
+		for (size_t at = 0; at < out.nbytes || at < in.nbytes; at += PIECE) {
+			size_t come = piece(in.nbytes, at);
+			link->exchange(link, wrap(r + 1, N), out.at + at,
+				piece(out.nbytes, at), wrap(r - 1, N), scratch, come);
+			add(in.at + at, scratch, come / type_size(type), type);
+		}
 	}
 }
 
@@ -136,24 +146,16 @@ void owner_all_reduce(Link *link, void *x, size_t n, Type type,
 	owner_reduce_scatter(link, x, n, type, scratch);
 	link_all_gather(link, x, n, type);
 }
-enum { PIECE = 1 << 18 };
-
-static size_t piece_at(size_t nbytes, size_t i)
-{
-	return least(i * PIECE, nbytes);
-}
-
 void link_broadcast(Link *link, void *x, size_t nbytes, int root)
 {
 	int N = link->ranks, place = wrap(link->rank - root, N);
 	int next = wrap(link->rank + 1, N), before = wrap(link->rank - 1, N);
-	size_t pieces = (nbytes + PIECE - 1) / PIECE;
-	for (size_t i = 0; N > 1 && i <= pieces; i++) {
-		size_t out = i == 0 ? 0 : piece_at(nbytes, i - 1),
-			in = piece_at(nbytes, i), end = piece_at(nbytes, i + 1);
-		link->exchange(link, next, (char *)x + out,
-			place == N - 1 ? 0 : in - out, before, (char *)x + in,
-			place == 0 ? 0 : end - in);
+	size_t end = N > 1 && nbytes > 0 ? nbytes + PIECE : 0;
+	for (size_t at = 0; at < end; at += PIECE) {
+		size_t in = place > 0 ? piece(nbytes, at) : 0,
+			out = at > 0 && place < N - 1 ? piece(nbytes, at - PIECE) : 0;
+		link->exchange(link, next, (char *)x + (out ? at - PIECE : 0), out,
+			before, (char *)x + (in ? at : 0), in);
 	}
 }
 

@@ -29,7 +29,7 @@ typedef struct Hello {
 	char address[16], host[64];
 } Hello;
 
-enum { HELLO = 0x6c6c6568, RETRY_MS = 20 };
+enum { HELLO = 0x6c6c6568, RETRY_MS = 20, PATIENCE_MS = 2000 };
 
 static double ms_left(double end_ms)
 {
@@ -88,14 +88,15 @@ static Place own_end(int fd)
 	return place;
 }
 
-static int listen_at(Place place)
+static int listen_at(int rank, Place place)
 {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int));
 	if (fd < 0 || bind(fd, (struct sockaddr *)&place, sizeof place) != 0
 		|| listen(fd, SOMAXCONN) != 0)
-		die("cannot listen at %s:%d: %s", inet_ntoa(place.sin_addr),
-			ntohs(place.sin_port), strerror(errno));
+		die("rank %d: cannot listen at %s:%d: %s", rank,
+			inet_ntoa(place.sin_addr), ntohs(place.sin_port),
+			strerror(errno));
 	return fd;
 }
 
@@ -182,7 +183,8 @@ static void take_ranks(Tcp *t, Hello *table, int listener, int limit_s)
 		int fd = accept_one(listener, end_ms);
 		if (fd < 0)
 			name_missing(table, t->link.ranks, limit_s);
-		if (!move_all(fd, &h, sizeof h, false, end_ms) || h.magic != HELLO) {
+		if (!move_all(fd, &h, sizeof h, false, clock_ms() + PATIENCE_MS)
+			|| h.magic != HELLO) {
 			close(fd);
 			continue;
 		}
@@ -202,7 +204,7 @@ static int come(Tcp *t, Hello *table, Hello h, const Meeting *m, int limit_s)
 	int fd = connect_to(h.rank, 0, m->address, m->port, end_ms);
 	Place own = own_end(fd);
 	own.sin_port = 0;
-	int listener = listen_at(own);
+	int listener = listen_at(h.rank, own);
 	inet_ntop(AF_INET, &own.sin_addr, h.address, sizeof h.address);
 	h.port = ntohs(own_end(listener).sin_port);
 	if (!move_all(fd, &h, sizeof h, true, end_ms)
@@ -223,18 +225,25 @@ static void connect_all(Tcp *t, const Hello *table, int listener, int limit_s)
 			end_ms);
 		move_all(t->sockets[r], &other, sizeof other, true, end_ms);
 	}
-	for (int r = rank + 1; r < t->link.ranks; r++) {
+	for (int missing = t->link.ranks - 1 - rank; missing > 0;) {
 		int fd = accept_one(listener, end_ms);
-		if (fd < 0 || !move_all(fd, &other, sizeof other, false, end_ms))
-			die("rank %d: not all ranks above it have connected", rank);
-		if (other <= rank || other >= t->link.ranks || t->sockets[other] >= 0)
-			die("rank %d: a stranger connects, as rank %d", rank, other);
+		if (fd < 0)
+			die("rank %d: after %d s %d of the ranks above it have not connected",
+				rank, limit_s, missing);
+		if (!move_all(fd, &other, sizeof other, false, clock_ms() + PATIENCE_MS)
+			|| other <= rank || other >= t->link.ranks
+			|| t->sockets[other] >= 0) {
+			close(fd);
+			continue;
+		}
 		t->sockets[other] = fd;
+		missing--;
 	}
 }
 typedef struct Header {
 	uint32_t magic, unused;
 	uint64_t number, nbytes;
+	char doing[72];
 } Header;
 
 enum { MESSAGE = 0x7373656d };
@@ -253,24 +262,27 @@ static bool ended(const Flow *f)
 	return f->nbytes == 0 || f->done == sizeof f->header + f->nbytes;
 }
 
-static const char *doing(const Link *link)
+static Header own_header(const Link *link, size_t nbytes)
 {
-	return link->doing ? link->doing : "a message";
+	Header h = { MESSAGE, 0, link->number, nbytes, "a message" };
+	if (link->doing)
+		snprintf(h.doing, sizeof h.doing, "%s", link->doing);
+	return h;
 }
 
 static void check_header(const Link *link, const Flow *f)
 {
-	const Header *h = &f->header;
+	const Header *h = &f->header, own = own_header(link, f->nbytes);
 	if (h->magic != MESSAGE)
-		die("rank %d: what rank %d sends in %s is no message", link->rank,
-			f->peer, doing(link));
-	if (h->number != link->number)
-		die("rank %d: rank %d is in collective %llu, this one in %llu (%s)",
-			link->rank, f->peer, (unsigned long long)h->number,
-			(unsigned long long)link->number, doing(link));
-	if (h->nbytes != f->nbytes)
-		die("rank %d: rank %d sends %llu bytes, not %zu, in %s", link->rank,
-			f->peer, (unsigned long long)h->nbytes, f->nbytes, doing(link));
+		die_at_once("rank %d: what rank %d sends in %s is no message",
+			link->rank, f->peer, own.doing);
+	if (h->number != own.number || strcmp(h->doing, own.doing) != 0)
+		die_at_once("rank %d: rank %d is in %.*s, this one in %s", link->rank,
+			f->peer, (int)sizeof h->doing, h->doing, own.doing);
+	if (h->nbytes != own.nbytes)
+		die_at_once("rank %d: rank %d sends %llu bytes, not %zu, in %s",
+			link->rank, f->peer, (unsigned long long)h->nbytes, f->nbytes,
+			own.doing);
 }
 
 /* false: nothing can be moved now */
@@ -289,9 +301,11 @@ static bool move_some(const Link *link, Flow *f)
 	if (k < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
 	if (k <= 0)
-		die("rank %d: lost rank %d in %s", link->rank, f->peer, doing(link));
+		die_at_once("rank %d: lost rank %d in %s", link->rank, f->peer,
+			own_header(link, 0).doing);
+	bool first = f->done < head;
 	f->done += (size_t)k;
-	if (!f->out && f->done >= head)
+	if (!f->out && first && f->done >= head)
 		check_header(link, f);
 	return true;
 }
@@ -300,9 +314,10 @@ static void tcp_exchange(Link *link, int to, const void *out, size_t nout,
 	int from, void *in, size_t nin)
 {
 	Tcp *t = (Tcp *)link;
-	Flow send = { t->sockets[to], to, true, { MESSAGE, 0, link->number, nout },
+	Flow send = { t->sockets[to], to, true, own_header(link, nout),
 		(char *)out, nout, 0 };
-	Flow receive = { t->sockets[from], from, false, { 0 }, in, nin, 0 };
+	Flow receive = { .fd = t->sockets[from], .peer = from, .data = in,
+		.nbytes = nin };
 	while (!ended(&send) || !ended(&receive)) {
 		bool moved = !ended(&send) && move_some(link, &send);
 		if (!ended(&receive) && move_some(link, &receive))
@@ -320,7 +335,7 @@ Meeting meeting_here(void)
 	Meeting m = { "127.0.0.1", 0, -1 };
 	Place place = { .sin_family = AF_INET,
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	m.listener = listen_at(place);
+	m.listener = listen_at(0, place);
 	m.port = ntohs(own_end(m.listener).sin_port);
 	return m;
 }
@@ -339,7 +354,7 @@ static int listen_for(const Meeting *m)
 		return m->listener;
 	if (!find_place(m->address, m->port, &place))
 		die("rank 0: there is no host '%s'", m->address);
-	return listen_at(place);
+	return listen_at(0, place);
 }
 
 static void count_local(Link *link, const Hello *table)

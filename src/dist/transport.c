@@ -11,15 +11,19 @@ const char *const collective_names[NCOLLECTIVES] = {
 	[SEND] = "send", [RECEIVE] = "receive",
 };
 
-void operation_text(char text[OPERATION_TEXT], const Operation *op)
+void operation_text(char text[OPERATION_TEXT], const Operation *op, int rank)
 {
+	bool message = op->kind == SEND || op->kind == RECEIVE;
 	double mb = 1e-6 * (double)(op->n * type_size(op->x.type));
+	int from = op->kind == SEND ? rank : op->peer;
 	int n = snprintf(text, OPERATION_TEXT, "%s %llu (%s %d, %.3g MB)",
-		collective_names[op->kind], (unsigned long long)op->number & INT64_MAX,
-		op->what, op->index, mb);
+		message ? "message" : collective_names[op->kind],
+		(unsigned long long)(op->number & ~MESSAGES), op->what, op->index, mb);
 	if (op->kind >= BROADCAST && n < OPERATION_TEXT)
-		snprintf(text + n, OPERATION_TEXT - n, " %s rank %d",
-			op->kind == SEND ? "to" : "from", op->peer);
+		n += snprintf(text + n, OPERATION_TEXT - n, " from rank %d", from);
+	if (message && n < OPERATION_TEXT)
+		snprintf(text + n, OPERATION_TEXT - n, " to rank %d",
+			op->kind == SEND ? op->peer : rank);
 }
 
 static const Transport *const transports[] = {
@@ -27,6 +31,12 @@ static const Transport *const transports[] = {
 	&mpi_transport,
 #endif
 	&ring_transport, &owner_transport, &alternate_transport,
+#ifdef HAVE_NCCL
+	&nccl_transport,
+#endif
+#ifdef HAVE_CUDA
+	&push_transport,
+#endif
 };
 enum { NTRANSPORTS = sizeof transports / sizeof *transports };
 

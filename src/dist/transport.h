@@ -6,13 +6,16 @@
 #include "ops/array.h"
 
 /* auto: NCCL between GPUs, else the ring. ring, owner: over the link, by way of
- * the host's memory; mpi: MPI's own collectives */
-#define TRANSPORTS "auto|ring|owner|alternate|mpi|nccl"
+ * the host's memory; mpi: MPI's own collectives; push: copies between the GPUs of
+ * one host by their engines */
+#define TRANSPORTS "auto|ring|owner|alternate|mpi|nccl|push"
 
 typedef struct CommSettings {
 	const char *transport;           /* NULL: auto */
 	int limit_s;                     /* of a collective; 0: 30 */
-	int ctas;                        /* of NCCL's kernels; 0: NCCL's choice */
+	/* of NCCL's kernels, 0: its choice; of those that sum after pushes, 0: 8 */
+	int ctas;
+	bool symmetric;                  /* nccl: comm_array gives windows */
 	/* before each collective the queue sleeps up to so long, at random */
 	int delay_us;
 	/* 96 bytes in which the rank says what it does, for its parent; or NULL */
@@ -22,6 +25,7 @@ typedef struct CommSettings {
 typedef enum { ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, BROADCAST, SEND, RECEIVE,
 	NCOLLECTIVES } Collective;
 extern const char *const collective_names[NCOLLECTIVES];
+#define MESSAGES ((uint64_t)1 << 63)
 
 typedef struct Operation {
 	Collective kind;
@@ -30,14 +34,14 @@ typedef struct Operation {
 	int peer;                        /* root, destination or source */
 	const char *what;
 	int index;
-	/* of collectives 1, 2, ...; of the messages from one rank to another the
-	 * same with the highest bit set */
+	/* of collectives 1, 2, ...; of the messages from one rank to another
+	 * MESSAGES + 1, ... */
 	uint64_t number;
 } Operation;
 
-/* "all-reduce 17 (bucket 3, 25 MB)" */
+/* "all-reduce 17 (bucket 3, 25 MB)"; the same on all ranks that take part */
 enum { OPERATION_TEXT = 96 };
-void operation_text(char text[OPERATION_TEXT], const Operation *op);
+void operation_text(char text[OPERATION_TEXT], const Operation *op, int rank);
 
 typedef struct Transport {
 	const char *name;
@@ -47,7 +51,7 @@ typedef struct Transport {
 	void (*close)(void *state);
 	/* puts the operation into the communication queue */
 	void (*queue)(void *state, const Operation *op);
-	/* NULL: memory of the device's pool will do */
+	/* NULL, or returns NULL: memory of the device's pool will do */
 	void *(*alloc)(void *state, size_t nbytes);
 	void (*free)(void *state, void *p);
 	const char *(*library)(void *state);         /* NULL: none */
@@ -72,6 +76,12 @@ extern const Transport mpi_transport;
 #endif
 #ifdef HAVE_NCCL
 extern const Transport nccl_transport;
+#endif
+#ifdef HAVE_CUDA
+extern const Transport push_transport;
+#endif
+#ifdef HAVE_CUDA
+extern const Transport push_transport;
 #endif
 
 /* ends the program, with the reason, when the one named cannot work */

@@ -108,8 +108,8 @@ QUEUES(fused_swiglu_back, fused_swiglu_backward(d, a[0], a[1], a[2], a[3], s->N,
 	s->F))
 QUEUES(fused_loss, fused_cross_entropy(d, a[0], a[1], a[2], a[3].at, 1.0 / s->N,
 	s->N, s->V))
-QUEUES(fused_adamw, fused_adamw(d, a[0], a[1], a[2], a[3], a[4], s->parameters,
-	a[5].at, NULL))
+QUEUES(fused_adamw, fused_adamw(d, a[0], a[1], one_gradient(a[2]), a[3], a[4],
+	s->parameters, a[5].at, NULL))
 static const Operation operations[] = {
 	{ "cast down", "eager", cast, LOW_ONLY, {
 		{ INNER, LOW, WRITE }, { INNER, FULL, READ } } },

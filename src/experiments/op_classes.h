@@ -2,13 +2,15 @@
 #ifndef EXPERIMENTS_OP_CLASSES_H
 #define EXPERIMENTS_OP_CLASSES_H
 
-#include "ops/ops.h"
+#include "device/device.h"
 
 enum { LINEAR, ATTENTION, ELEMENTWISE, OPTIMIZER, NCLASSES };
 
-/* the same operations, which take stamps; of one model at a time */
-Ops  instrument(const Ops *ops);
-/* of the last step, which is over */
+/* the device's ranges take stamps from now on, or no more; of one device at a
+ * time */
+void watch_classes(Device *d, bool on);
+/* of the last step, which is over; a replayed one has the stamps that were
+ * recorded with it */
 void sum_classes(Device *d, double ms[NCLASSES]);
 
 #endif

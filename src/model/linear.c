@@ -26,10 +26,11 @@ void linear_forward(Model *m, Array Y, Array X, ParamSpan W, size_t N)
 	size_t columns = m->params[W.first].about.columns;
 	Array x = take_as(m, X, N * columns, m->policy->op[OP_LINEAR].input);
 	Weights p = take_weights(m, W);
-	m->ops->matmul(m->device, Y, x, p.w, (Matmul){
-		.m = N, .n = p.rows, .k = p.columns, .trans_b = true,
-		.lda = p.columns, .ldb = p.columns, .ldc = p.rows, .alpha = 1,
-	});
+	RANGE(m->device, "linear")
+		m->ops->matmul(m->device, Y, x, p.w, (Matmul){
+			.m = N, .n = p.rows, .k = p.columns, .trans_b = true,
+			.lda = p.columns, .ldb = p.columns, .ldc = p.rows, .alpha = 1,
+		});
 	return_weights(m, W, &p);
 	give_back(m, &x, X);
 }
@@ -39,11 +40,12 @@ void linear_backward_input(Model *m, Array dX, double beta, Array dY,
 	size_t rows = m->params[W.first].about.rows * W.count;
 	Array dy = take_as(m, dY, N * rows, m->policy->op[OP_LINEAR].input);
 	Weights p = take_weights(m, W);
-	m->ops->matmul(m->device, dX, dy, p.w, (Matmul){
-		.m = N, .n = p.columns, .k = p.rows,
-		.lda = p.rows, .ldb = p.columns, .ldc = p.columns,
-		.alpha = 1, .beta = beta,
-	});
+	RANGE(m->device, "linear")
+		m->ops->matmul(m->device, dX, dy, p.w, (Matmul){
+			.m = N, .n = p.columns, .k = p.rows,
+			.lda = p.rows, .ldb = p.columns, .ldc = p.columns,
+			.alpha = 1, .beta = beta,
+		});
 	return_weights(m, W, &p);
 	give_back(m, &dy, dY);
 }
@@ -56,11 +58,12 @@ void linear_backward_weight(Model *m, Array dY, Array X, ParamSpan W,
 	Type type = m->policy->op[OP_LINEAR].input;
 	Array dy = take_as(m, dY, N * rows, type);
 	Array x = take_as(m, X, N * p->columns, type);
-	m->ops->matmul(m->device, model_gradient(m, W.first), dy, x, (Matmul){
-		.m = rows, .n = p->columns, .k = N, .trans_a = true,
-		.lda = rows, .ldb = p->columns, .ldc = p->columns,
-		.alpha = 1, .beta = beta,
-	});
+	RANGE(m->device, "linear")
+		m->ops->matmul(m->device, model_gradient(m, W.first), dy, x, (Matmul){
+			.m = rows, .n = p->columns, .k = N, .trans_a = true,
+			.lda = rows, .ldb = p->columns, .ldc = p->columns,
+			.alpha = 1, .beta = beta,
+		});
 	announce_gradients(m, W.first, W.count);
 	give_back(m, &x, X);
 	give_back(m, &dy, dY);

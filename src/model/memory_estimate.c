@@ -167,7 +167,8 @@ MemoryEstimate memory_estimate(const Model *m, size_t B, size_t T, bool train)
 	Temporaries t = temporaries_of(&s, train);
 	MemoryEstimate a = { .category = {
 		[MEM_PARAMETER] = parameters_of(m, &s),
-		[MEM_GRADIENT] = m->extent * s.r,
+		[MEM_GRADIENT] = m->extent
+			* (double)m->device->backend->width(m->gradients.type),
 		[MEM_OPTIMIZER] = train ? 2 * m->count * s.r : 0,
 		[MEM_ACTIVATION] = fmax(above, blocks + rest_of(&s)
 			+ (m->checkpoint_every > 0 && !s.fused ? input_of(&s) : 0)),

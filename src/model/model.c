@@ -70,6 +70,20 @@ void model_view_params(Model *m)
 			.gradient = view(m, m->gradients, p.offset) };
 	}
 }
+
+void model_set_gradients(Model *m, Array gradients)
+{
+	assert(gradients.at == NULL || m->gradients.at == NULL);
+	m->gradients = gradients;
+	for (int i = 0; i < shape_nparameters(&m->shape); i++)
+		m->params[i].gradient = view(m, gradients, m->params[i].about.offset);
+}
+
+void model_set_gradient_type(Model *m, Type type)
+{
+	assert(m->gradients.at == NULL && "before the first backward pass");
+	model_set_gradients(m, (Array){ NULL, type });
+}
 static bool follows(const Device *d, Array end, size_t n, Array next)
 {
 	return next.at == (end.at ? array_part(d, end, n).at : NULL);
@@ -109,11 +123,13 @@ Model *model_new(Device *device, const Shape *shape, const Policy *policy,
 	m->activations = need(calloc(shape->layers, sizeof *m->activations));
 	m->params = need(calloc(shape_nparameters(shape), sizeof *m->params));
 	m->weights = new_buffer(m, policy->parameter, MEM_PARAMETER, "weights");
+	m->gradients.type = policy->gradient;
 	model_view_params(m);
 	m->loss = array_new(device, 1, TYPE_REAL, MEM_PARAMETER, "loss");
 	m->nonfinite = device_alloc(device, sizeof *m->nonfinite, MEM_PARAMETER,
 		"nonfinite");
 	m->loss_scale = policy->op[OP_LINEAR].output == FP16 ? 65536 : 1;
+	m->share = 1;
 	device_upload(device, m->nonfinite, &(int32_t){ 0 }, sizeof *m->nonfinite);
 	tabulate_rope(m);
 	draw_weights(m, seed);
@@ -220,7 +236,8 @@ void model_run(Model *m, bool keep)
 	m->has_activations = keep;
 	path_of(m)->forward(m, keep);
 	if (m->has_targets)
-		m->ops->mean(m->device, m->loss, m->nonfinite, m->losses, N);
+		RANGE(m->device, "loss")
+			m->ops->mean(m->device, m->loss, m->nonfinite, m->losses, N);
 }
 
 void model_backward(Model *m, bool accumulate)
@@ -228,13 +245,9 @@ void model_backward(Model *m, bool accumulate)
 	assert(m->has_activations && m->has_targets
 		&& "a forward pass with targets and keep comes first");
 	bool first = m->params[0].gradient.at == NULL;
-	if (first) {
-		m->gradients = new_buffer(m, m->policy->gradient, MEM_GRADIENT,
-			"gradients");
-		for (int i = 0; i < shape_nparameters(&m->shape); i++)
-			m->params[i].gradient = view(m, m->gradients,
-				m->params[i].about.offset);
-	}
+	if (first)
+		model_set_gradients(m, new_buffer(m, m->gradients.type, MEM_GRADIENT,
+			"gradients"));
 	path_of(m)->backward(m, accumulate && !first ? 1 : 0);
 	model_clear(m);
 }

@@ -313,7 +313,7 @@ static void eager_backward(Model *m, double beta)
 		head = shape_nunits(&m->shape) - 1;
 	enter_unit(m, head, true);
 	m->ops->cross_entropy_backward(m->device, m->logits, m->logits, m->lse,
-		m->targets, m->loss_scale / N, N, V);
+		m->targets, m->loss_scale * m->share / N, N, V);
 	Array dnorm = temporary(m, N * C, TYPE_REAL, "d ln_final");
 	linear_backward(m, dnorm, 0, m->logits, m->norm, last, beta, N);
 	array_drop(m, &m->logits);

@@ -42,7 +42,8 @@ static bool scores_fit(const Model *m)
 	size_t block = N * (2 * (C + 1) * r + (4 * A + 2 * F) * w) + scores;
 	size_t top = N * (2 * C * r + (V + C) * w),
 		working = N * (2 * F + C + 4 * A) * w + scores;
-	size_t gradients = m->params[0].gradient.at ? 0 : m->extent * r;
+	size_t gradients = m->params[0].gradient.at ? 0
+		: m->extent * d->backend->width(m->gradients.type);
 	size_t slack = d->limit / 64;
 	return d->total + gradients + L * block + top + working + slack <= d->limit;
 }
@@ -94,21 +95,24 @@ static void attention_probabilities(Model *m, Activations *s,
 {
 	size_t T = h->T, H = h->H;
 	s->P = activation(m, m->B * H * T * T, OP_SCORES, "attn.softmax");
-	attention_matmul(m, s->P, h->q, elements_to_end(m, 0), h->k,
-		elements_to_end(m, 1), (Matmul){
-		.m = T, .n = T, .k = h->D, .trans_b = true, .alpha = 1,
-		.lda = 3 * h->A, .ldb = 3 * h->A, .ldc = T, .outer = m->B, .inner = H,
-		.step_a = { T * 3 * h->A, h->D }, .step_b = { T * 3 * h->A, h->D },
-		.step_c = { H * T * T, T * T } });
-	m->ops->fused_softmax_forward(m->device, s->P, s->P, 1 / sqrt(h->D), m->B * H,
-		T);
+	RANGE(m->device, "scores")
+		attention_matmul(m, s->P, h->q, elements_to_end(m, 0), h->k,
+			elements_to_end(m, 1), (Matmul){
+			.m = T, .n = T, .k = h->D, .trans_b = true, .alpha = 1,
+			.lda = 3 * h->A, .ldb = 3 * h->A, .ldc = T, .outer = m->B,
+			.inner = H, .step_a = { T * 3 * h->A, h->D },
+			.step_b = { T * 3 * h->A, h->D }, .step_c = { H * T * T, T * T } });
+	RANGE(m->device, "softmax")
+		m->ops->fused_softmax_forward(m->device, s->P, s->P, 1 / sqrt(h->D),
+			m->B * H, T);
 }
 
 static void attention_forward(Model *m, Activations *s)
 {
 	size_t N = m->B * m->T, H = m->shape.heads, D = m->shape.d_head, A = H * D;
-	m->ops->fused_rope(m->device, s->qkv, m->cosine, m->sine, m->B, m->T, H, D,
-		1);
+	RANGE(m->device, "rope")
+		m->ops->fused_rope(m->device, s->qkv, m->cosine, m->sine, m->B, m->T, H,
+			D, 1);
 	s->o = activation(m, N * A, OP_VALUES, "attn.values");
 	if (m->flash) {
 		s->L = activation(m, N * H, OP_RESIDUAL, "attn.logsumexp");
@@ -117,8 +121,9 @@ static void attention_forward(Model *m, Activations *s)
 	} else {
 		PackedQkv x = packed_qkv(m, s->qkv, A);
 		attention_probabilities(m, s, &x);
-		attention_matmul(m, s->o, s->P, N * H * m->T, x.v,
-			elements_to_end(m, 2), x.rows);
+		RANGE(m->device, "values")
+			attention_matmul(m, s->o, s->P, N * H * m->T, x.v,
+				elements_to_end(m, 2), x.rows);
 	}
 }
 static void run_block(Model *m, int layer, Stream *stream, bool keep,
@@ -155,7 +160,8 @@ static void run_block(Model *m, int layer, Stream *stream, bool keep,
 		array_drop(m, &norm);
 		Array h = temporary(m, N * F, m->policy->op[OP_SWIGLU].output,
 			"ffn.swiglu");
-		m->ops->fused_swiglu_forward(m->device, h, s->gate_up, N, F);
+		RANGE(m->device, "swiglu")
+			m->ops->fused_swiglu_forward(m->device, h, s->gate_up, N, F);
 		if (!keep)
 			array_drop(m, &s->gate_up);
 		stream->branch = temporary(m, N * C, type, "ffn.w2");
@@ -184,8 +190,9 @@ static void fused_forward(Model *m, bool keep)
 		&& scores_fit(m);
 	enter_unit(m, 0, false);
 	Array embedded = activation(m, N * C, OP_EMBEDDING, "embedding");
-	m->ops->embedding_forward(m->device, embedded, model_weight(m, 0), m->tokens,
-		N, C);
+	RANGE(m->device, "embedding")
+		m->ops->embedding_forward(m->device, embedded, model_weight(m, 0),
+			m->tokens, N, C);
 	leave_unit(m, 0, false);
 	Stream s = { &embedded, { NULL, FP32 } };
 	for (int layer = 0; layer < m->shape.layers; layer++)
@@ -198,8 +205,9 @@ static void fused_forward(Model *m, bool keep)
 	if (m->has_targets) {
 		m->losses = activation(m, N, OP_LOSS, "losses");
 		Array dlogits = { keep ? m->logits.at : NULL, m->logits.type };
-		m->ops->fused_cross_entropy(m->device, m->losses, dlogits, m->logits,
-			m->targets, m->loss_scale / N, N, V);
+		RANGE(m->device, "loss")
+			m->ops->fused_cross_entropy(m->device, m->losses, dlogits, m->logits,
+				m->targets, m->loss_scale * m->share / N, N, V);
 	}
 	leave_unit(m, head, false);
 }
@@ -216,18 +224,23 @@ static void naive_attention_backward(Model *m, Activations *s, Array dqkv,
 	Matmul transposed = h.rows, values = h.rows;
 	transposed.trans_a = values.trans_a = true;
 	values.ldb = A, values.step_b[0] = T * A;
-	attention_matmul(m, d.v, s->P, scores, dO, N * A, values);
-	attention_matmul(m, dP, dO, N * A, h.v, elements_to_end(m, 2), (Matmul){
-		.m = T, .n = T, .k = h.D, .trans_b = true, .alpha = 1, .lda = A,
-		.ldb = 3 * A, .ldc = T, .outer = m->B, .inner = H,
-		.step_a = { T * A, h.D }, .step_b = { T * 3 * A, h.D },
-		.step_c = { H * T * T, T * T } });
-	m->ops->fused_softmax_backward(m->device, dP, dP, s->P, 1 / sqrt(h.D),
-		m->B * H, T);
+	RANGE(m->device, "values") {
+		attention_matmul(m, d.v, s->P, scores, dO, N * A, values);
+		attention_matmul(m, dP, dO, N * A, h.v, elements_to_end(m, 2), (Matmul){
+			.m = T, .n = T, .k = h.D, .trans_b = true, .alpha = 1, .lda = A,
+			.ldb = 3 * A, .ldc = T, .outer = m->B, .inner = H,
+			.step_a = { T * A, h.D }, .step_b = { T * 3 * A, h.D },
+			.step_c = { H * T * T, T * T } });
+	}
+	RANGE(m->device, "softmax")
+		m->ops->fused_softmax_backward(m->device, dP, dP, s->P, 1 / sqrt(h.D),
+			m->B * H, T);
 	array_drop(m, &s->P);
-	attention_matmul(m, d.q, dP, scores, h.k, elements_to_end(m, 1), h.rows);
-	attention_matmul(m, d.k, dP, scores, h.q, elements_to_end(m, 0),
-		transposed);
+	RANGE(m->device, "scores") {
+		attention_matmul(m, d.q, dP, scores, h.k, elements_to_end(m, 1), h.rows);
+		attention_matmul(m, d.k, dP, scores, h.q, elements_to_end(m, 0),
+			transposed);
+	}
 	array_drop(m, &dP);
 }
 
@@ -247,8 +260,9 @@ static Array attention_backward(Model *m, Activations *s, Array dO)
 		array_drop(m, &s->L);
 	} else {
 		naive_attention_backward(m, s, dqkv, dO);
-		m->ops->fused_rope(m->device, dqkv, m->cosine, m->sine, m->B, m->T, H,
-			D, -1);
+		RANGE(m->device, "rope")
+			m->ops->fused_rope(m->device, dqkv, m->cosine, m->sine, m->B, m->T, H,
+				D, -1);
 	}
 	return dqkv;
 }
@@ -285,7 +299,9 @@ static void block_backward(Model *m, int layer, void *gradient)
 		Array dh = temporary(m, N * F, m->policy->op[OP_SWIGLU].output,
 			"d ffn.swiglu");
 		linear_backward_input(m, dh, 0, g.low, w2, N);
-		m->ops->fused_swiglu_backward(m->device, s->gate_up, dh, dh, s->gate_up, N, F);
+		RANGE(m->device, "swiglu")
+			m->ops->fused_swiglu_backward(m->device, s->gate_up, dh, dh, s->gate_up, N,
+				F);
 		linear_backward_weight(m, g.low, dh, w2, g.beta, N);      /* dh holds h */
 		array_drop(m, &dh);
 		linear_backward_input(m, dnorm, 0, s->gate_up, gate_up, N);
@@ -355,8 +371,9 @@ static void fused_backward(Model *m, double beta)
 	const Blocks fused = { blocks_forward, block_backward };
 	blocks_backward(m, &fused, &g);
 	enter_unit(m, 0, true);
-	m->ops->embedding_backward(m->device, model_gradient(m, 0), beta, g.dx,
-		m->tokens, N, C, V);
+	RANGE(m->device, "embedding")
+		m->ops->embedding_backward(m->device, model_gradient(m, 0), beta, g.dx,
+			m->tokens, N, C, V);
 	announce_gradients(m, 0, 1);
 	leave_unit(m, 0, true);
 	if (g.low.at != g.dx.at)

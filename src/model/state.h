@@ -48,7 +48,8 @@ typedef struct Model {
 	Param *params;                   /* in the order of shape_parameter */
 	Hooks hooks;
 	size_t extent;                   /* elements of each, shape_extent */
-	/* gradients.at is NULL until the first backward pass */
+	/* gradients.at is NULL until the first backward pass; its type is there before
+	 * (model_set_gradient_type) */
 	Array weights, gradients;
 	/* of the fused path: the weights as matmuls read them */
 	Array compute_weights;
@@ -61,8 +62,9 @@ typedef struct Model {
 	Array loss;                      /* (1), mean of losses */
 	/* not 0: the loss, or a gradient under fp16, is infinite or NaN */
 	int32_t *nonfinite;
-	/* gradients are those of loss_scale times the loss; 1 but under fp16 */
-	double loss_scale;
+	/* gradients are those of loss_scale share times the loss. The scale is 1 but
+	 * under fp16; share: of the loss of all ranks, set before a forward pass */
+	double loss_scale, share;
 	long good_steps;                 /* since it changed */
 	int32_t *tokens, *targets;       /* (N), on the device */
 	size_t B, T;                     /* of the last batch */

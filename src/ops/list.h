@@ -64,8 +64,8 @@ OPERATION(void, adamw, (Device *d, Array w, Array g, Array m, Array v, size_t n,
 	const AdamWStep *step, const int32_t *skip))
 /* velocity = momentum velocity + unscale g, w -= rate velocity, low = w once
  * more, in low.type; velocity at NULL: w -= rate unscale g; low at NULL: no */
-OPERATION(void, sgd, (Device *d, Array w, Array low, Array g, Array velocity,
-	size_t n, const SgdStep *step, const int32_t *skip))
+OPERATION(void, sgd, (Device *d, Array w, Array low, Gradients g,
+	Array velocity, size_t n, const SgdStep *step, const int32_t *skip))
 /* sum = x + branch; rho = 1/sqrt(mean(sum^2) + eps); y = g sum rho.
  * x, sum, rho: TYPE_REAL. branch.at NULL: sum is x and is not written */
 OPERATION(void, fused_rmsnorm_forward, (Device *d, Array y, Array rho,
@@ -91,8 +91,8 @@ OPERATION(void, fused_swiglu_backward, (Device *d, Array dab, Array h, Array dh,
 OPERATION(void, fused_cross_entropy, (Device *d, Array losses, Array dlogits,
 	Array logits, const int32_t *targets, double scale, size_t N, size_t V))
 /* low: (n) w once more, in low.type; at NULL: no */
-OPERATION(void, fused_adamw, (Device *d, Array w, Array low, Array g, Array m,
-	Array v, size_t n, const AdamWStep *step, const int32_t *skip))
+OPERATION(void, fused_adamw, (Device *d, Array w, Array low, Gradients g,
+	Array m, Array v, size_t n, const AdamWStep *step, const int32_t *skip))
 /* is there FlashAttention for heads of D elements of this type? */
 OPERATION(bool, supports_attention, (Device *d, Type type, size_t D))
 /* bytes that attention_backward holds beside its arguments in one block, or, g

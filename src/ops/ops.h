@@ -2,10 +2,13 @@
  * Shapes are row-major, and no size is 0. "+=" marks outputs that are
  * accumulated into; the others are overwritten.
  * Outputs of elementwise operations, of rope and of softmax may lie over inputs
- * of the same shape and type. Activations and their gradients are rounded to
- * the type of the output; parameters' gradients, statistics and losses never
- * are. Pointers are to the device's memory. Calls may return before the work is
- * done: the host reads results by way of device.h. */
+ * of the same shape and type. Activations, their gradients and parameters'
+ * gradients are rounded to the type of the output; statistics and losses never
+ * are. Parameters' gradients are FP32, BF16 or FP16 (on the CPU, any type) and
+ * are rounded once a call, after the sum in fp32 or wider, which "+=" starts
+ * from the values that are there. Pointers are to the device's memory. Calls
+ * may return before the work is done: the host reads results by way of
+ * device.h. */
 #ifndef OPS_OPS_H
 #define OPS_OPS_H
 

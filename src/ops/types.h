@@ -44,6 +44,18 @@ typedef struct AdamWStep {
 typedef struct SgdStep {
 	real rate, momentum, unscale;
 } SgdStep;
+enum { MOST_GRADIENTS = 8 };
+/* summed in this order, in fp32 or wider, by the operation that takes them */
+typedef struct Gradients {
+	int n;                          /* at least 1 */
+	Array at[MOST_GRADIENTS];       /* of one type */
+} Gradients;
+
+static inline Gradients one_gradient(Array g)
+{
+	Gradients one = { 1, { g } };
+	return one;
+}
 /* element (b, t, h, d) is x[b batch + t row + h head + d] */
 typedef struct Heads {
 	Array x;

@@ -11,8 +11,8 @@ struct OptimizerKind {
 	const char *scalars_name;
 	size_t scalars_bytes;
 	void (*scalars)(const Optimizer *o, double unscale, void *scalars);
-	void (*update)(const Optimizer *o, const Span *s, const Array *state,
-		const int32_t *skip);
+	void (*update)(const Optimizer *o, const Span *s, Gradients g,
+		const Array *state, const int32_t *skip);
 };
 
 AdamWStep adamw_scalars(const OptimizerSettings *s, long t, double unscale)
@@ -32,13 +32,14 @@ static void set_adamw_scalars(const Optimizer *o, double unscale, void *scalars)
 	*(AdamWStep *)scalars = adamw_scalars(&o->settings, o->t, unscale);
 }
 
-static void update_by_adamw(const Optimizer *o, const Span *s,
+static void update_by_adamw(const Optimizer *o, const Span *s, Gradients g,
 	const Array *state, const int32_t *skip)
 {
 	const Ops *ops = ops_for(o->device);
+	assert(o->fused || g.n == 1);
 	if (o->fused)
-		ops->fused_adamw(o->device, s->weight, s->compute, s->gradient,
-			state[0], state[1], s->n, o->scalars, skip);
+		ops->fused_adamw(o->device, s->weight, s->compute, g, state[0],
+			state[1], s->n, o->scalars, skip);
 	else
 		ops->adamw(o->device, s->weight, s->gradient, state[0], state[1], s->n,
 			o->scalars, skip);
@@ -52,11 +53,11 @@ static void set_sgd_scalars(const Optimizer *o, double unscale, void *scalars)
 		.momentum = (real)o->settings.momentum, .unscale = (real)unscale };
 }
 
-static void update_by_sgd(const Optimizer *o, const Span *s,
+static void update_by_sgd(const Optimizer *o, const Span *s, Gradients g,
 	const Array *state, const int32_t *skip)
 {
-	ops_for(o->device)->sgd(o->device, s->weight, s->compute, s->gradient,
-		state[0], s->n, o->scalars, skip);
+	ops_for(o->device)->sgd(o->device, s->weight, s->compute, g, state[0], s->n,
+		o->scalars, skip);
 }
 
 const OptimizerKind sgd_kind = { { "sgd velocity" }, "sgd scalars",
@@ -110,6 +111,20 @@ Optimizer sgd_new(const Model *m, double lr, double momentum)
 	return of_model(m, momentum == 0 ? &plain_sgd_kind : &sgd_kind,
 		(OptimizerSettings){ .lr = lr, .momentum = momentum });
 }
+static Gradients gradients_of(const Optimizer *o, const Span *s)
+{
+	Gradients g = o->sums;
+	if (g.n == 0)
+		return one_gradient(s->gradient);
+	const Array *own = &g.at[o->own];
+	ptrdiff_t skipped = (char *)s->gradient.at - (char *)own->at;
+	size_t offset = skipped / o->device->backend->width(own->type);
+	assert(skipped >= 0 && own->type == s->gradient.type);
+	for (int k = 0; k < g.n; k++)
+		g.at[k] = array_part(o->device, g.at[k], offset);
+	return g;
+}
+
 void optimizer_begin(Optimizer *o, double unscale)
 {
 	_Alignas(16) char scalars[128];
@@ -128,7 +143,7 @@ void optimizer_apply(const Optimizer *o, const Span *spans, int nspans,
 		for (int k = 0; k < MOST_STATES && o->state[k].at; k++)
 			state[k] = array_part(o->device, o->state[k], done);
 		assert(done + spans[i].n <= o->n && spans[i].gradient.at);
-		o->kind->update(o, &spans[i], state, skip);
+		o->kind->update(o, &spans[i], gradients_of(o, &spans[i]), state, skip);
 	}
 	assert(done == o->n && "the spans are those that the optimizer was made for");
 }

@@ -23,6 +23,12 @@ typedef struct Optimizer {
 	size_t n;                        /* elements of all spans */
 	Array state[MOST_STATES];        /* (n), one span after the other */
 	void *scalars;                   /* of the last step, on the device */
+	/* where the update sums several gradients: buffers of one layout, of which
+	 * number `own` has the spans' gradients. sums.n 0: those alone. A
+	 * recorded step keeps the buffers that it was recorded with; AdamW
+	 * that is not fused takes none */
+	Gradients sums;
+	int own;
 } Optimizer;
 
 Optimizer optimizer_new(Device *device, const OptimizerKind *kind,

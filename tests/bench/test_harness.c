@@ -234,7 +234,7 @@ static void bad_options_exit_2(void **state)
 }
 static void expect_group(long ranks)
 {
-	char rank[24] = "";
+	char rank[32] = "";
 	if (ranks > 1)
 		snprintf(rank, sizeof rank, "rank %ld: ", ranks - 1);
 	expect(table_path, "\n%ld\twell\t0 of %ld\tok\n", ranks, ranks);

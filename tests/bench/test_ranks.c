@@ -15,7 +15,8 @@ typedef struct Case {
 	const char *transport, *type;
 	int fate;
 } Case;
-enum { LEAVES, IN, STOPPED, RUNS_OUT, KILLED_OUTSIDE, SPINS, NFATES };
+#define FATES "none|leaves|in|stopped|runs out|killed|spins"
+enum { NONE, LEAVES, IN, STOPPED, RUNS_OUT, KILLED_OUTSIDE, SPINS, NFATES };
 enum { ROUNDS = 20, NUMBERS = 1001 };
 static const Key sum_keys[] = { KEY(Case, ranks), KEY(Case, transport),
 	KEY(Case, type), { 0 } };
@@ -97,13 +98,17 @@ static void run_sums(Row *row, const void *config)
 	comm_close(&c);
 	device_close(&d);
 }
-static const Key fate_keys[] = { KEY(Case, ranks), KEY(Case, fate,
-	"leaves|in|stopped|runs out|killed|spins"), { 0 } };
+static const Key fate_keys[] = { KEY(Case, ranks), KEY(Case, fate, FATES),
+	{ 0 } };
+static int one_fate;
+static const Option options[] = { { "fate", OPT_CHOICE, &one_fate, FATES,
+	"besides none; none: all" }, { 0 } };
 
 static void plan_fates(Plan *p)
 {
 	for (int fate = 0; fate < NFATES; fate++)
-		plan_add(p, &(Case){ 3, "ring", "fp32", fate });
+		if (fate == NONE || one_fate == NONE || fate == one_fate)
+			plan_add(p, &(Case){ 3, "ring", "fp32", fate });
 }
 
 static void meet(int fate, Device *d)
@@ -129,14 +134,14 @@ static void run_fates(Row *row, const void *config)
 	Comm *c = harness_comm(row, d, &(CommSettings){ .limit_s = limited });
 	Array x = comm_array(c, NUMBERS, FP32, MEM_TEMPORARY, "numbers");
 	for (int i = 0; i < ROUNDS; i++) {
-		bool now = i == ROUNDS / 2;
+		bool now = fate != NONE && i == ROUNDS / 2;
 		if (now && fate == IN && last)
 			comm_all_reduce(c, x, NUMBERS, "round", i);
 		if (now && last)
 			meet(fate, d);
 		while (now && fate == IN)
 			pause();
-		reduce(c, d, x, i);
+		row_set(row, "sum", "%.0f", reduce(c, d, x, i));
 	}
 	comm_close(&c);
 	device_close(&d);
@@ -154,6 +159,7 @@ static const Sweep sweeps[] = {
 
 static const Experiment trial = {
 	.name = "test_ranks", .about = "a test", .sweeps = sweeps,
+	.options = options,
 };
 static double sum_of(int ranks)
 {
@@ -179,7 +185,7 @@ static void ranks_meet(void **state)
 }
 static void lost_ranks_are_named(void **state)
 {
-	static const char *const how[] = {
+	static const char *const how[NFATES] = {
 		[LEAVES] = "leaves' failed (rank 2: no row",
 		[IN] = "in' failed (rank 2: signal 9, in all-reduce 12 (round 10, ",
 		[STOPPED] = "stopped' failed (rank 2: stopped by signal 19",
@@ -192,7 +198,8 @@ static void lost_ranks_are_named(void **state)
 	for (int fate = 0; fate < NFATES; fate++)
 		if (how[fate])
 			expect(said_path, "the configuration '3 %s", how[fate]);
-	expect(table_path, "\n3\truns out\t-\toom: rank 2: far too much needs");
+	expect(table_path, "\n3\tnone\t42042\tok\n3\truns out\t42042\toom: rank 2: "
+		"far too much needs");
 	expect(table_path, "# complete: no\n");
 }
 

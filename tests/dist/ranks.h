@@ -28,6 +28,7 @@ static inline pid_t fork_rank(Body *body, const Place *place, FILE *said)
 	pid_t pid = fork();
 	if (pid == 0) {
 		dup2(fileno(said), 2);
+		alarm(60);
 		on_exit(leave_at_once, NULL);
 		body(place);
 		exit(0);

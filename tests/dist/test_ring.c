@@ -209,6 +209,22 @@ static void shards_and_copies(void **state)
 	(void)state;
 	all_well(scatter_and_copy, NULL);
 }
+static void play_two_hosts(const Place *p)
+{
+	setenv("DIST_HOST", p->rank % 2 ? "odd" : "even", 1);
+	Link *link = meet(p);
+	if (link->local_rank != p->rank / 2
+		|| link->local_ranks != (p->ranks + !(p->rank % 2)) / 2)
+		die("rank %d of %d is local rank %d of %d", p->rank, p->ranks,
+			link->local_rank, link->local_ranks);
+	link_close(&link);
+}
+
+static void hosts_are_told_apart(void **state)
+{
+	(void)state;
+	all_well(play_two_hosts, NULL);
+}
 
 int main(void)
 {
@@ -217,6 +233,7 @@ int main(void)
 		cmocka_unit_test(owners_add_in_order),
 		cmocka_unit_test(ranks_have_equal_bits),
 		cmocka_unit_test(shards_and_copies),
+		cmocka_unit_test(hosts_are_told_apart),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,17 +49,25 @@ CALL(loss_back,
 CALL(adamw, adamw(device, y[0], x[0], y[1], y[2], NC, &step, &never))
 CALL(norm, fused_rmsnorm_forward(device, y[0], y[1], y[2], x[0], x[1], x[2], N, C,
 	1e-5))
-CALL(norm_back, fused_rmsnorm_backward(device, (NormBackward){ .dsum = y[1],
-	.dg = y[2], .beta = 1, .y = y[0], .dy = x[0], .sum = x[1], .g = x[2],
+CALL(norm_back, fused_rmsnorm_backward(device, (NormBackward){ .dsum = y[2],
+	.dg = y[1], .beta = 1, .y = y[0], .dy = x[0], .sum = x[1], .g = x[2],
 	.rho = x[3] }, N, C))
 CALL(rotate_both, fused_rope(device, y[0], x[0], x[1], B, T, H, D, 1))
 CALL(gated, fused_swiglu_forward(device, y[0], x[0], N, C))
 CALL(gated_back, fused_swiglu_backward(device, y[0], y[1], x[0], x[1], N, C))
 CALL(both, fused_cross_entropy(device, y[1], y[0], x[0], tokens, 1.0 / N, N, V))
-CALL(adamw_low, fused_adamw(device, y[1], y[0], x[0], y[2], y[3], NC, &step,
+static Gradients both_of(const Array *x)
+{
+	return (Gradients){ 2, { x[0], x[1] } };
+}
+CALL(adamw_low, fused_adamw(device, y[1], y[0], one_gradient(x[0]), y[2], y[3],
+	NC, &step, NULL))
+CALL(adamw_sum, fused_adamw(device, y[1], y[0], both_of(x), y[2], y[3], NC, &step,
 	NULL))
 static const SgdStep sgd_step = { 0.1, 0.9, 0.5 };
-CALL(sgd_low, sgd(device, y[1], y[0], x[0], y[2], NC, &sgd_step, &never))
+CALL(sgd_low, sgd(device, y[1], y[0], one_gradient(x[0]), y[2], NC, &sgd_step,
+	&never))
+CALL(sgd_sum, sgd(device, y[1], y[0], both_of(x), y[2], NC, &sgd_step, &never))
 static const struct Case {
 	const char *name;
 	void (*run)(const Array *outputs, const Array *inputs);
@@ -73,11 +81,11 @@ static const struct Case {
 	{ "relu", relu, { NC }, { NC }, 1, false },
 	{ "relu backward", relu_back, { NC, NC }, { NC }, 1, false },
 	{ "embedding", embed, { V * C }, { NC }, 1, false },
-	{ "embedding backward", embed_back, { NC }, { V * C }, 0, true },
+	{ "embedding backward", embed_back, { NC }, { V * C }, 1, true },
 	{ "rmsnorm", rms, { NC, C }, { NC, N }, 1, false },
-	{ "rmsnorm backward", rms_back, { NC, NC, C, N }, { NC, C }, 1, true },
+	{ "rmsnorm backward", rms_back, { NC, NC, C, N }, { NC, C }, 2, true },
 	{ "layernorm", layer, { NC, C, C }, { NC, N, N }, 1, false },
-	{ "layernorm backward", layer_back, { NC, NC, C, N, N }, { NC, C, C }, 1,
+	{ "layernorm backward", layer_back, { NC, NC, C, N, N }, { NC, C, C }, 3,
 		true },
 	{ "rope", rotate, { NC, ANGLES, ANGLES }, { NC }, 1, false },
 	{ "rope backward", rotate_back, { NC, ANGLES, ANGLES }, { NC }, 1, false },
@@ -90,7 +98,7 @@ static const struct Case {
 	{ "cross-entropy backward", loss_back, { N * V, N }, { N * V }, 1, false },
 	{ "adamw", adamw, { NC }, { NC, NC, NC }, 0, true },
 	{ "add and norm", norm, { NC, NC, C }, { NC, N, NC }, 1, false },
-	{ "add and norm backward", norm_back, { NC, NC, C, N }, { NC, NC, C }, 1,
+	{ "add and norm backward", norm_back, { NC, NC, C, N }, { NC, C, NC }, 2,
 		true },
 	{ "rotate both", rotate_both, { ANGLES, ANGLES }, { 3 * NC }, 0, true },
 	{ "gate beside up", gated, { 2 * NC }, { NC }, 1, false },
@@ -98,7 +106,9 @@ static const struct Case {
 		false },
 	{ "loss and gradient", both, { N * V }, { N * V, N }, 1, false },
 	{ "adamw with a copy", adamw_low, { NC }, { NC, NC, NC, NC }, 1, true },
+	{ "adamw of a sum", adamw_sum, { NC, NC }, { NC, NC, NC, NC }, 1, true },
 	{ "sgd with a copy", sgd_low, { NC }, { NC, NC, NC }, 1, true },
+	{ "sgd of a sum", sgd_sum, { NC, NC }, { NC, NC, NC }, 1, true },
 };
 enum { NCASES = sizeof cases / sizeof *cases };
 typedef struct Arrays {

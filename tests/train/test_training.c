@@ -141,6 +141,132 @@ static void a_batch_is_learned(void **state)
 				loss, bound);
 	}
 }
+static Model *model_in_bf16(bool fused, bool rounds)
+{
+	Model *m = model_new(device, &tiny, &policies[POLICY_BF16], 1);
+	if (fused)
+		model_fuse(m);
+	if (rounds)
+		model_set_gradient_type(m, BF16);
+	return m;
+}
+
+static Optimizer optimizer_of(const Model *m, bool adam)
+{
+	return adam ? adamw_new(m, 1e-2, 0.9, 0.999, 1e-8, 0.01)
+		: sgd_new(m, 0.1, 0.9);
+}
+
+static void check_rounded(bool fused, bool adam, Batch b)
+{
+	Model *m[2] = { model_in_bf16(fused, false), model_in_bf16(fused, true) };
+	Optimizer o[2] = { optimizer_of(m[0], adam), optimizer_of(m[1], adam) };
+	size_t n = m[0]->extent;
+	for (int pass = 0; pass < 2; pass++) {
+		for (int i = 0; i < 2; i++) {
+			model_forward(m[i], b.tokens, b.targets, b.B, b.T, true);
+			model_backward(m[i], pass > 0);
+		}
+		Array wide = copied(m[0]->gradients, n);
+		round_array(BF16, m[0]->gradients.at, n);
+		assert_memory_not_equal(wide.at, m[0]->gradients.at, n * sizeof(real));
+		expect_same("gradient", m[1]->gradients, m[0]->gradients, n);
+	}
+	for (int i = 0; i < 2; i++)
+		update_weights(m[i], &o[i]);
+	expect_same("weight", m[1]->weights, m[0]->weights, n);
+	for (int i = 0; i < 2; i++) {
+		optimizer_free(&o[i]);
+		model_free(&m[i]);
+	}
+}
+
+static void bf16_gradients_are_rounded(void **state)
+{
+	(void)state;
+	Batch b = batch_random(3, 7, tiny.vocab, 1);
+	for (int i = 0; i < 4; i++)
+		check_rounded(i & 1, i & 2, b);
+	batch_free(&b);
+}
+static double apart(Array a, Array b, size_t n)
+{
+	double sum = 0;
+	for (size_t i = 0; i < n; i++)
+		sum += pow((double)reals(a)[i] - reals(b)[i], 2);
+	return sqrt(sum);
+}
+
+static void bf16_gradients_train(void **state)
+{
+	(void)state;
+	Batch b = batch_random(3, 7, tiny.vocab, 1);
+	for (int fused = 0; fused < 2; fused++) {
+		Array after[2], start = { NULL, FP32 };
+		double loss[2];
+		size_t n = 0;
+		for (int i = 0; i < 2; i++) {
+			Model *m = model_in_bf16(fused, i);
+			Optimizer o = optimizer_of(m, true);
+			n = m->extent;
+			start = copied(m->weights, n);
+			for (int step = 0; step < 20; step++)
+				loss[i] = train_step(m, &o, &b);
+			after[i] = copied(m->weights, n);
+			optimizer_free(&o);
+			model_free(&m);
+		}
+		double gap = apart(after[1], after[0], n)
+			/ apart(after[0], start, n);
+		if (!(gap > 0 && gap < 0.02 && fabs(loss[1] / loss[0] - 1) < 0.02))
+			fail_msg("%s: weights %.3g of their way apart, losses %g and %g",
+				fusion_names[fused], gap, loss[0], loss[1]);
+	}
+	batch_free(&b);
+}
+static Array drawn_in_bf16(size_t n, int stream)
+{
+	Array a = drawn(n, stream, 0, 1);
+	round_array(BF16, a.at, n);
+	a.type = BF16;
+	return a;
+}
+
+static void check_sum(bool adam, Batch b)
+{
+	Model *m[2] = { model_in_bf16(true, false), model_in_bf16(true, true) };
+	Optimizer o[2] = { optimizer_of(m[0], adam), optimizer_of(m[1], adam) };
+	size_t n = m[0]->extent;
+	assert_true(n > m[0]->count);
+	for (int i = 0; i < 2; i++) {           /* makes room for gradients */
+		model_forward(m[i], b.tokens, b.targets, b.B, b.T, true);
+		model_backward(m[i], false);
+	}
+	Array first = drawn_in_bf16(n, 1), second = drawn_in_bf16(n, 2);
+	o[1].sums = (Gradients){ 3, { first, second, m[1]->gradients } };
+	o[1].own = 2;
+	for (size_t i = 0; i < n; i++) {
+		real sum = reals(first)[i] + reals(second)[i];
+		reals(m[0]->gradients)[i] = sum + reals(m[1]->gradients)[i];
+	}
+	for (int i = 0; i < 2; i++)
+		update_weights(m[i], &o[i]);
+	expect_same("weight", m[1]->weights, m[0]->weights, n);
+	expect_same("copy", m[1]->compute_weights, m[0]->compute_weights, n);
+	for (int i = 0; i < 2; i++) {
+		optimizer_free(&o[i]);
+		model_free(&m[i]);
+	}
+}
+
+static void updates_sum_gradients(void **state)
+{
+	(void)state;
+	Batch b = batch_random(3, 7, tiny.vocab, 1);
+	check_sum(false, b);
+	check_sum(true, b);
+	batch_free(&b);
+}
 typedef struct Scalar {
 	double w, m, v, size;           /* size: m with every term positive */
 	double error;                   /* bound on the error of the fp32 w */
@@ -306,7 +432,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		checked(first_bad_tensor_is_named), checked(training_repeats),
-		checked(a_batch_is_learned), checked(adamw_follows_its_equations),
+		checked(a_batch_is_learned), checked(bf16_gradients_are_rounded),
+		checked(bf16_gradients_train), checked(updates_sum_gradients),
+		checked(adamw_follows_its_equations),
 		checked(sgd_follows_its_equations),
 		checked(initial_weights_are_as_stated),
 		checked(initial_weights_ignore_threads),

@@ -13,6 +13,8 @@
 
 /* of the last events of a queue, as many can be waited for exactly */
 enum { NEVENTS = 1024 };
+/* events of graphs are numbered from here on */
+#define IN_GRAPH ((uint64_t)1 << 63)
 
 typedef struct Gpu {
 	int ordinal;
@@ -21,6 +23,8 @@ typedef struct Gpu {
 	/* event n of a queue is in entry n % NEVENTS */
 	cudaEvent_t events[NQUEUES][NEVENTS];
 	uint64_t nevents[NQUEUES];
+	cudaEvent_t *in_graphs;
+	uint64_t nin_graphs;
 	cudaEvent_t stamps[NSTAMPS];
 	bool capturing;
 } Gpu;
@@ -144,11 +148,13 @@ ChipFacts cuda_chip(const void *state)
 static void *cuda_open(int ordinal)
 {
 	Gpu *g = need(calloc(1, sizeof *g));
+	int priority[NQUEUES];
 	g->ordinal = ordinal;
 	use(g);
+	CUDA(cudaDeviceGetStreamPriorityRange(&priority[COMPUTE], &priority[COMM]));
 	for (int queue = 0; queue < NQUEUES; queue++)
-		CUDA(cudaStreamCreateWithFlags(&g->stream[queue],
-			cudaStreamNonBlocking));
+		CUDA(cudaStreamCreateWithPriority(&g->stream[queue],
+			cudaStreamNonBlocking, priority[queue]));
 	CUDA(cudaDeviceGetAttribute(&g->chip.major,
 		cudaDevAttrComputeCapabilityMajor, ordinal));
 	CUDA(cudaDeviceGetAttribute(&g->chip.minor,
@@ -173,6 +179,8 @@ static void cuda_close(void *state)
 		CUDA(cudaStreamDestroy(g->stream[queue]));
 		destroy_events(g->events[queue], NEVENTS);
 	}
+	destroy_events(g->in_graphs, (int)g->nin_graphs);
+	free(g->in_graphs);
 	destroy_events(g->stamps, NSTAMPS);
 	free(g);
 }
@@ -223,12 +231,33 @@ static void cuda_call(void *state, Queue queue, void (*work)(void *arg),
 }
 static cudaEvent_t *event_of(Gpu *g, Queue queue, uint64_t n)
 {
-	return &g->events[queue][n % NEVENTS];
+	return n & IN_GRAPH ? &g->in_graphs[n & ~IN_GRAPH]
+		: &g->events[queue][n % NEVENTS];
+}
+
+static uint64_t event_in_graph(Gpu *g)
+{
+	enum cudaStreamCaptureStatus status;
+	cudaGraph_t graph;
+	const cudaGraphNode_t *last;
+	const cudaGraphEdgeData *edges;
+	cudaGraphNode_t node;
+	size_t nlast;
+	uint64_t n = g->nin_graphs++;
+	g->in_graphs = need(realloc(g->in_graphs, (n + 1) * sizeof *g->in_graphs));
+	CUDA(cudaEventCreateWithFlags(&g->in_graphs[n], cudaEventDisableTiming));
+	CUDA(cudaStreamGetCaptureInfo(g->stream[COMPUTE], &status, NULL, &graph,
+		&last, &edges, &nlast));
+	CUDA(cudaGraphAddEventRecordNode(&node, graph, last, nlast,
+		g->in_graphs[n]));
+	return IN_GRAPH | n;
 }
 
 static uint64_t cuda_event(void *state, Queue queue)
 {
 	Gpu *g = use(state);
+	if (g->capturing)
+		return event_in_graph(g);
 	cudaEvent_t *event = event_of(g, queue, ++g->nevents[queue]);
 	if (*event == NULL)
 		CUDA(cudaEventCreateWithFlags(event, cudaEventDisableTiming));

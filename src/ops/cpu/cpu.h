@@ -21,6 +21,8 @@ static inline Array array_at(Array a, size_t offset)
 #define OPERATION(TYPE, NAME, PARAMETERS) TYPE cpu_##NAME PARAMETERS;
 #include "ops/list.h"
 #undef OPERATION
+/* in a new array, unless there is only one gradient */
+Array  cpu_sum_gradients(Device *d, Gradients g, size_t n);
 extern const AttentionKernel cpu_attention_kernels[];
 /* in tiles of so many queries and keys */
 void   cpu_attention_forward_tiled(Device *d, Attention a, size_t rows,

@@ -26,4 +26,5 @@ void cpu_embedding_backward(Device *d, Array dtable, double beta, Array dx,
 		for (size_t i = 0; i < N; i++)
 			for (size_t c = first; c < first + COLUMNS && c < C; c++)
 				rows[tokens[i] * C + c] += from[i * C + c];
+	cpu_round(dtable, V * C);
 }

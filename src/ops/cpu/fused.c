@@ -75,10 +75,15 @@ void cpu_fused_cross_entropy(Device *d, Array losses, Array dlogits, Array logit
 	free(lse.at);
 }
 
-void cpu_fused_adamw(Device *d, Array w, Array low, Array g, Array m, Array v,
-	size_t n, const AdamWStep *step, const int32_t *skip)
+void cpu_fused_adamw(Device *d, Array w, Array low, Gradients g, Array m,
+	Array v, size_t n, const AdamWStep *step, const int32_t *skip)
 {
-	cpu_adamw(d, w, g, m, v, n, step, skip);
-	if (low.at && !(skip && *skip))
+	if (skip && *skip)
+		return;
+	Array sum = cpu_sum_gradients(d, g, n);
+	cpu_adamw(d, w, sum, m, v, n, step, NULL);
+	if (low.at)
 		cpu_cast(d, low, w, n);
+	if (g.n > 1)
+		free(sum.at);
 }

@@ -1,6 +1,5 @@
 #include "ops/cpu/cpu.h"
 
-#include <assert.h>
 #include <cblas.h>
 #include <omp.h>
 
@@ -21,7 +20,6 @@ static void gemm(real *c, const real *a, const real *b, const Matmul *s)
 void cpu_matmul(Device *d, Array C, Array A, Array B, Matmul s)
 {
 	size_t outer = s.outer ? s.outer : 1, inner = s.inner ? s.inner : 1;
-	assert(s.beta == 0 || C.type == TYPE_REAL);
 	#pragma omp parallel for collapse(2) schedule(static) if (outer * inner > 1)
 	for (size_t o = 0; o < outer; o++)
 		for (size_t i = 0; i < inner; i++)

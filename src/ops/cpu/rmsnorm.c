@@ -56,4 +56,5 @@ void cpu_rmsnorm_backward(Device *d, Array dx, Array dg, Array dy, Array x,
 		for (size_t j = 0; j < n; j++)
 			((real *)dg.at)[first + j] += (real)sum[j];
 	}
+	cpu_round(dg, C);
 }

@@ -86,4 +86,7 @@ void cpu_layernorm_backward(Device *d, Array dx, Array dg, Array db, Array dy,
 		if (db.at)
 			((real *)db.at)[j] += (real)shift_sum;
 	}
+	cpu_round(dg, C);
+	if (db.at)
+		cpu_round(db, C);
 }

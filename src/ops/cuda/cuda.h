@@ -32,8 +32,8 @@ void cuda_mma_sync_backward(Device *d, Attention a, AttentionGradient g);
 size_t cuda_mma_sync_scratch(Device *d, const Attention *a,
 	const AttentionGradient *g);
 /* sum (C) = beta sum + the sum of the rows of partial (rows, C), always in one
- * order */
-void cuda_sum_rows(Device *d, float *sum, double beta, const float *partial,
+ * order, in fp32, rounded once to sum.type: FP32, BF16 or FP16 */
+void cuda_sum_rows(Device *d, Array sum, double beta, const float *partial,
 	size_t rows, size_t C);
 
 #ifdef __cplusplus

@@ -34,7 +34,7 @@ extern "C" void cuda_rmsnorm_backward(Device *d, Array dx, Array dg, Array dy,
 			"mean");
 	map(d, xhat, n, times, x, factor);
 	map(d, work, n, times, dy, xhat);
-	cuda_sum_rows(d, (float *)dg.at, 1, (const float *)work.at, rows, C);
+	cuda_sum_rows(d, dg, 1, (const float *)work.at, rows, C);
 	map(d, v, n, times, dy, (PerColumn){ g, C });
 	map(d, work, n, times, v, xhat);
 	reduce_rows<SUM>(d, (float *)mean.at, rows, C, [=] __device__ (float x) {

@@ -23,9 +23,10 @@ extern "C" void cuda_embedding_forward(Device *d, Array x, Array table,
 		(Lookup){ table, tokens, C });
 }
 /* dtable[token] += the rows of dx of this token, if it is the first of its kind
- * dtable: (V, C) fp32, dx: (N, C); grid: N x C / (256 W), block 256 */
-template <int W>
-__global__ __launch_bounds__(MAP_THREADS) void embedding_gradient(float *dtable,
+ * dtable: (V, C) of T, dx: (N, C); summed in fp32
+ * grid: N x C / (256 W), block 256 */
+template <int W, class T>
+__global__ __launch_bounds__(MAP_THREADS) void embedding_gradient(T *dtable,
 	Array dx, const int32_t *tokens, size_t N, size_t C)
 {
 	__shared__ unsigned found[MAP_THREADS / 32];
@@ -37,7 +38,8 @@ __global__ __launch_bounds__(MAP_THREADS) void embedding_gradient(float *dtable,
 		before |= tokens[i] == token;
 	if (__syncthreads_or(before))
 		return;
-	float *row = dtable + token * C + column, sum[W], more[W];
+	T *row = dtable + token * C + column;
+	float sum[W], more[W];
 	if (column < C)
 		load(sum, row);
 	for (size_t start = own; start < N; start += MAP_THREADS) {
@@ -64,14 +66,17 @@ __global__ __launch_bounds__(MAP_THREADS) void embedding_gradient(float *dtable,
 extern "C" void cuda_embedding_backward(Device *d, Array dtable, double beta,
 	Array dx, const int32_t *tokens, size_t N, size_t C, size_t V)
 {
-	assert(dtable.type == FP32);
 	if (beta == 0)
 		cuda_fill(d, dtable, 0, V * C);
 	const bool wide = C % 4 == 0 && packs(dtable, 4) && packs(dx, 4);
 	const dim3 grid(blocks_for(N, 1),
 		blocks_for(C, (wide ? 4 : 1) * MAP_THREADS));
-	const auto kernel = wide ? embedding_gradient<4> : embedding_gradient<1>;
-	kernel<<<grid, MAP_THREADS, 0, cuda_stream(d)>>>((float *)dtable.at, dx,
-		tokens, N, C);
+	with_type(dtable.type, [&](auto t) {
+		using T = decltype(t);
+		const auto kernel = wide ? embedding_gradient<4, T>
+			: embedding_gradient<1, T>;
+		kernel<<<grid, MAP_THREADS, 0, cuda_stream(d)>>>((T *)dtable.at, dx,
+			tokens, N, C);
+	});
 	LAUNCHED();
 }

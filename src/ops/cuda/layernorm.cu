@@ -137,9 +137,9 @@ extern "C" void cuda_layernorm_backward(Device *d, Array dx, Array dg, Array db,
 		a.dshift = (float *)scratch(d, blocks * C, "shift's gradient").at;
 		kernel<<<blocks, threads, 0, cuda_stream(d)>>>(a, rows, C);
 		LAUNCHED();
-		cuda_sum_rows(d, (float *)dg.at, 1, a.dgain, blocks, C);
+		cuda_sum_rows(d, dg, 1, a.dgain, blocks, C);
 		if (db.at)
-			cuda_sum_rows(d, (float *)db.at, 1, a.dshift, blocks, C);
+			cuda_sum_rows(d, db, 1, a.dshift, blocks, C);
 	});
 	device_free(d, a.dshift);
 	device_free(d, a.dgain);

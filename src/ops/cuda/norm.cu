@@ -140,10 +140,12 @@ __global__ __launch_bounds__(most_threads(PER)) void norm_backward(NormArrays a,
 }
 enum { SLAB = 512 };                    /* rows that a block sums */
 
-/* sum (slabs, C) = beta sum + sums of slabs of the rows of partial (rows, C)
- * bytes: 4 C (rows + slabs), 4 C more with beta; grid: C / 32 x slabs, block
- * 32 x 32 */
-__global__ __launch_bounds__(1024) void sum_rows(float *sum, float beta,
+/* sum (slabs, C) = beta sum + sums of slabs of the rows of partial (rows, C),
+ * summed in fp32, rounded to T
+ * bytes: C (4 rows + sizeof(T) slabs), sizeof(T) C more with beta
+ * grid: C / 32 x slabs, block 32 x 32 */
+template <class T>
+__global__ __launch_bounds__(1024) void sum_rows(T *sum, float beta,
 	const float *partial, size_t rows, size_t C)
 {
 	__shared__ float share[32][32];
@@ -161,23 +163,28 @@ __global__ __launch_bounds__(1024) void sum_rows(float *sum, float beta,
 		return;
 	for (int i = 1; i < 32; i++)
 		x += share[i][threadIdx.x];
-	float *to = sum + blockIdx.y * C + column;
-	*to = beta == 0 ? x : beta * *to + x;
+	T *to = sum + blockIdx.y * C + column;
+	*to = narrow<T>(beta == 0 ? x : beta * widen(*to) + x);
 }
 
-extern "C" void cuda_sum_rows(Device *d, float *sum, double beta,
+extern "C" void cuda_sum_rows(Device *d, Array sum, double beta,
 	const float *partial, size_t rows, size_t C)
 {
 	const dim3 threads(32, 32), grid(blocks_for(C, 32), blocks_for(rows, SLAB));
-	float *slabs = NULL;
-	if (grid.y > 1)
-		slabs = (float *)cuda_scratch(d, grid.y * C * sizeof *slabs, "slabs");
-	sum_rows<<<grid, threads, 0, cuda_stream(d)>>>(slabs ? slabs : sum,
-		slabs ? 0 : (float)beta, partial, rows, C);
+	const bool whole = grid.y == 1;
+	Array to = sum;
+	if (!whole)
+		to = (Array){ cuda_scratch(d, grid.y * C * sizeof(float), "slabs"),
+			FP32 };
+	with_type(to.type, [&](auto t) {
+		sum_rows<<<grid, threads, 0, cuda_stream(d)>>>((decltype(t) *)to.at,
+			whole ? (float)beta : 0, partial, rows, C);
+	});
 	LAUNCHED();
-	if (slabs)
-		cuda_sum_rows(d, sum, beta, slabs, grid.y, C);
-	device_free(d, slabs);
+	if (whole)
+		return;
+	cuda_sum_rows(d, sum, beta, (const float *)to.at, grid.y, C);
+	device_free(d, to.at);
 }
 extern "C" void cuda_fused_rmsnorm_forward(Device *d, Array y, Array rho,
 	Array sum, Array x, Array branch, Array g, size_t rows, size_t C, double eps)
@@ -220,7 +227,7 @@ extern "C" void cuda_fused_rmsnorm_backward(Device *d, NormBackward b,
 				"norm's gain gradient");
 			kernel<<<blocks, threads, 0, cuda_stream(d)>>>(a, rows, C);
 			LAUNCHED();
-			cuda_sum_rows(d, (float *)b.dg.at, b.beta, a.partial, blocks, C);
+			cuda_sum_rows(d, b.dg, b.beta, a.partial, blocks, C);
 		});
 	});
 	device_free(d, a.partial);

@@ -1,9 +1,16 @@
 /* sgd.cu: SGD by elementary steps */
 #include "ops/cuda/elementary.cuh"
 
-extern "C" void cuda_sgd(Device *d, Array w, Array low, Array g, Array velocity,
-	size_t n, const SgdStep *step, const int32_t *skip)
+extern "C" void cuda_sgd(Device *d, Array w, Array low, Gradients gradients,
+	Array velocity, size_t n, const SgdStep *step, const int32_t *skip)
 {
+	Array g = gradients.at[0], sum = { NULL, FP32 };
+	for (int k = 1; k < gradients.n; k++) {
+		if (k == 1)
+			sum = scratch(d, n, "summed gradient");
+		cuda_add(d, sum, g, gradients.at[k], n);
+		g = sum;
+	}
 	const Setting rate = { &step->rate }, momentum = { &step->momentum },
 		unscale = { &step->unscale };
 	if (velocity.at) {
@@ -18,4 +25,5 @@ extern "C" void cuda_sgd(Device *d, Array w, Array low, Array g, Array velocity,
 	}
 	if (low.at)
 		map_unless(d, skip, low, n, [] __device__ (float w) { return w; }, w);
+	device_free(d, sum.at);
 }

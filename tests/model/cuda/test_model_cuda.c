@@ -3,6 +3,7 @@
 
 #include "train/step.h"
 #include "experiments/text.h"
+#include "model/memory_estimate.h"
 #include "ops/cuda/cuda.h"
 
 typedef struct Answer {
@@ -71,6 +72,52 @@ static void models_agree(void **state)
 		release(NULL);
 	}
 }
+static const Shape narrow = { 1000, 64, 128, 344, 3, 2, 64, 10000 };
+
+static void add_gradients(Device *device, bool fused, bool rounds, real *to[2])
+{
+	Batch b = batch_random(3, 40, narrow.vocab, 1);
+	Model *m = model_new(device, &narrow, &policies[POLICY_BF16], 3);
+	if (fused)
+		model_fuse(m);
+	if (rounds)
+		model_set_gradient_type(m, BF16);
+	size_t nbytes = m->extent * (rounds ? 2 : 4);
+	MemoryEstimate e = memory_estimate(m, b.B, b.T, true);
+	for (int pass = 0; pass < 2; pass++) {
+		model_forward(m, b.tokens, b.targets, b.B, b.T, true);
+		model_backward(m, pass > 0);
+		to[pass] = reals(poisoned(m->extent));
+		array_read(device, to[pass], m->gradients, m->extent);
+	}
+	if (e.category[MEM_GRADIENT] != (double)nbytes
+		|| device->active[MEM_GRADIENT] < nbytes
+		|| device->active[MEM_GRADIENT] >= nbytes + 4096)
+		fail_msg("gradients take %zu bytes, derived %g, not %zu",
+			device->active[MEM_GRADIENT], e.category[MEM_GRADIENT], nbytes);
+	model_free(&m);
+	batch_free(&b);
+}
+
+static void bf16_gradients_are_near(void **state)
+{
+	(void)state;
+	if (gpu == NULL)
+		skip();
+	for (int fused = 0; fused < 2; fused++) {
+		real *wide[2], *low[2];
+		add_gradients(gpu, fused, false, wide);
+		add_gradients(gpu, fused, true, low);
+		for (int pass = 0; pass < 2; pass++) {
+			double apart = distance(low[pass], wide[pass],
+				shape_count(&narrow));
+			if (!(apart > 0 && apart < 0x1p-9 * (pass + 1)))
+				fail_msg("%s, pass %d: bf16 gradients are %.2g apart",
+					fusion_names[fused], pass + 1, apart);
+		}
+		release(NULL);
+	}
+}
 enum { STEPS = 6 };
 
 typedef struct Run {
@@ -79,12 +126,14 @@ typedef struct Run {
 } Run;
 
 static Run run_of(const Shape *shape, const Policy *policy, bool fused,
-	bool replayed)
+	bool replayed, bool rounds)
 {
 	Run run;
 	Model *m = model_new(gpu, shape, policy, 3);
 	if (fused)
 		model_fuse(m);
+	if (rounds)
+		model_set_gradient_type(m, BF16);
 	Optimizer adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
 	Replay replay = { 0 };
 	for (int step = 0; step < STEPS; step++) {
@@ -104,18 +153,17 @@ static Run run_of(const Shape *shape, const Policy *policy, bool fused,
 
 static void training_repeats(void **state)
 {
-	static const Shape shape = { 1000, 64, 128, 344, 3, 2, 64, 10000 };
 	(void)state;
 	if (gpu == NULL)
 		skip();
-	for (int i = 0; i < 8; i++) {
-		const Policy *policy = &policies[i / 2];
-		bool fused = i % 2;
-		Run one = run_of(&shape, policy, fused, false);
-		Run two = run_of(&shape, policy, fused, fused);
+	for (int i = 0; i < 2 * NPOLICIES + 2; i++) {
+		bool fused = i % 2, rounds = i >= 2 * NPOLICIES;
+		const Policy *policy = &policies[rounds ? POLICY_BF16 : i / 2];
+		Run one = run_of(&narrow, policy, fused, false, rounds);
+		Run two = run_of(&narrow, policy, fused, fused, rounds);
 		for (int step = 0; step < STEPS; step++)
 			if (one.loss[step] != two.loss[step] || memcmp(one.weights[step],
-				two.weights[step], shape_count(&shape) * sizeof(real)))
+				two.weights[step], shape_count(&narrow) * sizeof(real)))
 				fail_msg("%s, %s: step %d of two runs differs", policy->name,
 					fusion_names[fused], step + 1);
 		release(NULL);
@@ -159,11 +207,14 @@ static void curves_coincide(void **state)
 	}
 	text_free(&text);
 }
-static void train_one_step(const Shape *shape, const Policy *policy, bool fused)
+static void train_one_step(const Shape *shape, const Policy *policy, bool fused,
+	bool rounds)
 {
 	Model *m = model_new(gpu, shape, policy, 3);
 	if (fused)
 		model_fuse(m);
+	if (rounds)
+		model_set_gradient_type(m, BF16);
 	Optimizer adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
 	Batch b = batch_random(4, shape->context, shape->vocab, 1);
 	timed_step(m, &adamw, &b, MODE_TRAIN);
@@ -184,7 +235,9 @@ static void library_takes_all_matmuls(void **state)
 		Shape block = size->shape;
 		block.layers = 1;
 		size_t before = cuda_matmul_fallbacks(gpu);
-		train_one_step(&block, policy, fused);
+		train_one_step(&block, policy, fused, false);
+		if (policy == &policies[POLICY_BF16])
+			train_one_step(&block, policy, fused, true);
 		size_t refused = cuda_matmul_fallbacks(gpu) - before;
 		if (refused > 0)
 			fail_msg("%s, %s, %s: the library refuses %zu matmuls", size->name,
@@ -195,8 +248,8 @@ static void library_takes_all_matmuls(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(models_agree), cmocka_unit_test(training_repeats),
-		cmocka_unit_test(curves_coincide),
+		cmocka_unit_test(models_agree), cmocka_unit_test(bf16_gradients_are_near),
+		cmocka_unit_test(training_repeats), cmocka_unit_test(curves_coincide),
 		cmocka_unit_test(library_takes_all_matmuls),
 	};
 	return cmocka_run_group_tests(tests, open_both, close_both);

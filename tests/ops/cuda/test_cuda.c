@@ -183,11 +183,13 @@ static const Case cases[] = {
 	OVER(2), OUT(LOW, ALL, GATED),
 	UPDATED(LOW, ALL, SPREAD, UNGATED), IN(LOW, ALL, GATE),
 	IN(LOW, ALL, SPREAD) } },
-#define MOMENTS IN(HIGH, ALL, SPREAD), \
-	UPDATED(HIGH, ALL, SPREAD, .absolute = 4), \
+#define AVERAGES UPDATED(HIGH, ALL, SPREAD, .absolute = 4), \
 	UPDATED(HIGH, ALL, GAIN, .relative = 4), IN(HIGH, 0, STEP, .times = 8)
+#define MOMENTS IN(HIGH, ALL, SPREAD), AVERAGES
 { "adamw", adamw, lengths, 0, {
 	UPDATED(HIGH, ALL, SPREAD, .absolute = 4), MOMENTS } },
+{ "adamw_low_gradient", adamw, lengths, 0, {
+	UPDATED(HIGH, ALL, SPREAD, .absolute = 4), IN(LOW, ALL, SPREAD), AVERAGES } },
 { "adamw_not_skipped", adamw, lengths, 1, {
 	UPDATED(HIGH, ALL, SPREAD, .absolute = 4), MOMENTS,
 	IN(INTEGER, 0, ZERO) } },
@@ -205,6 +207,11 @@ static const Case cases[] = {
 	UPDATED(HIGH, D1, SPREAD, .absolute = 8, .over = D0),
 	IN(LOW, ALL, SPREAD), IN(HIGH, ALL, SPREAD), IN(HIGH, D1, GAIN),
 	IN(HIGH, D0, GAIN) } },
+{ "rmsnorm_backward_low_gradient", rmsnorm_backward, rows, 0, {
+	UPDATED(HIGH, ALL, SPREAD, .absolute = 64),
+	UPDATED(LOW, D1, SPREAD, .absolute = 8, .over = D0),
+	IN(LOW, ALL, SPREAD), IN(HIGH, ALL, SPREAD), IN(HIGH, D1, GAIN),
+	IN(HIGH, D0, GAIN) } },
 #define NORMALISED OUT(LOW, ALL, .relative = 16, .absolute = 256), \
 	OUT(HIGH, D0, .absolute = 16), \
 	OUT(HIGH, D0, .relative = 24, .over = D1), \
@@ -220,6 +227,10 @@ static const Case cases[] = {
 { "layernorm_backward", layernorm_backward, rows, 1, {
 	LAYER_GRADIENTS, UPDATED(HIGH, D1, SPREAD, .absolute = 8, .over = D0),
 	LAYER_INPUTS } },
+{ "layernorm_backward_low_gradients", layernorm_backward, rows, 1, {
+	UPDATED(LOW, ALL, SPREAD, .absolute = 256),
+	UPDATED(LOW, D1, SPREAD, .absolute = 16, .over = D0),
+	UPDATED(LOW, D1, SPREAD, .absolute = 8, .over = D0), LAYER_INPUTS } },
 { "layernorm_backward_no_shift", layernorm_backward, rows, 0, {
 	LAYER_GRADIENTS, IN(HIGH, D1, SPREAD), LAYER_INPUTS } },
 { "embedding_forward", embedding, embeddings, -1, {
@@ -230,6 +241,12 @@ static const Case cases[] = {
 	IN(INTEGER, D0, TOKENS) } },
 { "embedding_backward_adding", embedding, embeddings, 1, {
 	UPDATED(HIGH, D1 | D2, EIGHTHS), IN(LOW, D0 | D1, EIGHTHS),
+	IN(INTEGER, D0, TOKENS) } },
+{ "embedding_backward_low_gradient", embedding, embeddings, 0, {
+	OUT(LOW, D1 | D2), IN(HIGH, D0 | D1, EIGHTHS),
+	IN(INTEGER, D0, TOKENS) } },
+{ "embedding_backward_low_adding", embedding, embeddings, 1, {
+	UPDATED(LOW, D1 | D2, EIGHTHS), IN(LOW, D0 | D1, EIGHTHS),
 	IN(INTEGER, D0, TOKENS) } },
 #define ANGLES IN(HIGH, D1 | D3, SPREAD), IN(HIGH, D1 | D3, SPREAD)
 { "rope_forward", rope, heads, 1, {

@@ -70,14 +70,38 @@ static void cross_entropy(Device *d, const Ops *o, const Array *a,
 static void sgd(Device *d, const Ops *o, const Array *a, const size_t *n,
 	int how)
 {
-	o->sgd(d, a[0], a[1], a[2], a[3], n[0], a[4].at, how ? a[5].at : NULL);
+	o->sgd(d, a[0], a[1], one_gradient(a[2]), a[3], n[0], a[4].at,
+		how ? a[5].at : NULL);
 }
 
 static void adamw(Device *d, const Ops *o, const Array *a, const size_t *n,
 	int how)
 {
-	o->fused_adamw(d, a[0], a[1], a[2], a[3], a[4], n[0], a[5].at,
+	o->fused_adamw(d, a[0], a[1], one_gradient(a[2]), a[3], a[4], n[0], a[5].at,
 		how ? a[6].at : NULL);
+}
+
+/* the first five and the first ones again */
+static Gradients gradients_of(const Array *a, int n)
+{
+	Gradients g = { n, { a[0] } };
+	for (int k = 1; k < n; k++)
+		g.at[k] = a[k % 5];
+	return g;
+}
+
+static void sgd_sum(Device *d, const Ops *o, const Array *a, const size_t *n,
+	int how)
+{
+	Array low = { NULL, FP32 };
+	o->sgd(d, a[0], low, gradients_of(a + 3, how), a[1], n[0], a[2].at, NULL);
+}
+
+static void adamw_sum(Device *d, const Ops *o, const Array *a, const size_t *n,
+	int how)
+{
+	o->fused_adamw(d, a[0], a[1], gradients_of(a + 5, how), a[2], a[3], n[0],
+		a[4].at, NULL);
 }
 
 static const Case cases[] = {
@@ -97,6 +121,13 @@ static const Case cases[] = {
 	UPDATED(HIGH, ALL, SPREAD, STREAM), OUT(LOW, ALL, STREAM),
 	UPDATED(HIGH, D1, SPREAD, GAIN_SUM), OVER(4),
 	UPDATED(LOW, ALL, SPREAD, AGAIN), NORM_INPUTS } },
+{ "rmsnorm_backward_low_gradient", rmsnorm_backward, rows, ADDING, {
+	UPDATED(HIGH, ALL, SPREAD, STREAM), NOTHING,
+	UPDATED(LOW, D1, SPREAD, GAIN_SUM), NOTHING, IN(LOW, ALL, SPREAD),
+	NORM_INPUTS } },
+{ "rmsnorm_backward_low_fresh", rmsnorm_backward, rows, FRESH, {
+	OUT(HIGH, ALL, STREAM), OUT(LOW, ALL, STREAM), OUT(LOW, D1, GAIN_SUM),
+	OVER(4), UPDATED(LOW, ALL, SPREAD, AGAIN), NORM_INPUTS } },
 { "rmsnorm_backward_fresh", rmsnorm_backward, rows, FRESH, {
 	OUT(HIGH, ALL, STREAM), OUT(LOW, ALL, STREAM), OUT(HIGH, D1, GAIN_SUM),
 	OVER(4), UPDATED(LOW, ALL, SPREAD, AGAIN), NORM_INPUTS } },
@@ -141,14 +172,33 @@ static const Case cases[] = {
 	IN(INTEGER, D0, TOKENS) } },
 { "cross_entropy_losses_alone", cross_entropy, logits, 0, {
 	LOSS, NOTHING, IN(LOW, ALL, WIDE), IN(INTEGER, D0, TOKENS) } },
-#define MOMENTS IN(HIGH, ALL, SPREAD), \
-	UPDATED(HIGH, ALL, SPREAD, .absolute = 4), \
+#define AVERAGES UPDATED(HIGH, ALL, SPREAD, .absolute = 4), \
 	UPDATED(HIGH, ALL, GAIN, .relative = 4), IN(HIGH, 0, STEP, .times = 8)
+#define MOMENTS IN(HIGH, ALL, SPREAD), AVERAGES
 { "adamw", adamw, lengths, 0, {
 	UPDATED(HIGH, ALL, SPREAD, .absolute = 4), OUT(LOW, ALL, .absolute = 4),
 	MOMENTS } },
 { "adamw_no_copy", adamw, lengths, 0, {
 	UPDATED(HIGH, ALL, SPREAD, .absolute = 4), NOTHING, MOMENTS } },
+{ "adamw_low_gradient", adamw, lengths, 0, {
+	UPDATED(HIGH, ALL, SPREAD, .absolute = 4), OUT(LOW, ALL, .absolute = 4),
+	IN(LOW, ALL, SPREAD), AVERAGES } },
+{ "adamw_low_gradient_other_copy", adamw, lengths, 0, {
+	UPDATED(HIGH, ALL, SPREAD, .absolute = 4), OUT(OTHER, ALL, .absolute = 4),
+	IN(LOW, ALL, SPREAD), AVERAGES } },
+#define SUMMANDS IN(LOW, ALL, SPREAD), IN(LOW, ALL, SPREAD), \
+	IN(LOW, ALL, SPREAD), IN(LOW, ALL, SPREAD), IN(LOW, ALL, SPREAD)
+#define ADAMW_SUM UPDATED(HIGH, ALL, SPREAD, .absolute = 16), \
+	OUT(OTHER, ALL, .absolute = 16), UPDATED(HIGH, ALL, SPREAD, .absolute = 16), \
+	UPDATED(HIGH, ALL, GAIN, .relative = 16), IN(HIGH, 0, STEP, .times = 8), \
+	SUMMANDS
+{ "adamw_of_two", adamw_sum, lengths, 2, { ADAMW_SUM } },
+{ "adamw_of_three", adamw_sum, lengths, 3, { ADAMW_SUM } },
+{ "adamw_of_eight", adamw_sum, lengths, 8, { ADAMW_SUM } },
+{ "sgd_of_three", sgd_sum, lengths, 3, {
+	UPDATED(HIGH, ALL, SPREAD, .absolute = 32),
+	UPDATED(HIGH, ALL, SPREAD, .absolute = 32), IN(HIGH, 0, STEP, .times = 8),
+	SUMMANDS } },
 { "adamw_not_skipped", adamw, lengths, 1, {
 	UPDATED(HIGH, ALL, SPREAD, .absolute = 4), OUT(LOW, ALL, .absolute = 4),
 	MOMENTS, IN(INTEGER, 0, ZERO) } },
@@ -160,6 +210,10 @@ static const Case cases[] = {
 { "sgd", sgd, lengths, 0, {
 	UPDATED(HIGH, ALL, SPREAD, .absolute = 4), OUT(LOW, ALL, .absolute = 4),
 	IN(HIGH, ALL, SPREAD), UPDATED(HIGH, ALL, SPREAD, .absolute = 4),
+	IN(HIGH, 0, STEP, .times = 8) } },
+{ "sgd_low_gradient", sgd, lengths, 0, {
+	UPDATED(HIGH, ALL, SPREAD, .absolute = 4), OUT(LOW, ALL, .absolute = 4),
+	IN(LOW, ALL, SPREAD), UPDATED(HIGH, ALL, SPREAD, .absolute = 4),
 	IN(HIGH, 0, STEP, .times = 8) } },
 { "sgd_no_velocity", sgd, lengths, 0, {
 	UPDATED(HIGH, ALL, SPREAD, .absolute = 4), OUT(LOW, ALL, .absolute = 4),

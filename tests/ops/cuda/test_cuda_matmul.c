@@ -81,9 +81,9 @@ static Trial gemm(const size_t *mnk, int transposes, Batch batch,
 }
 static const Kind kinds[] = {
 	{ FP32, FP32, 0 }, { FP32, FP32, 1 }, { TF32, FP32, 0 }, { TF32, FP32, 1 },
-	{ BF16, BF16, 0 }, { BF16, FP32, 0 }, { BF16, FP32, 1 },
-	{ FP16, FP16, 0 }, { FP16, FP32, 0 }, { FP16, FP32, 1 },
-	{ FP32, BF16, 0 }, { FP32, FP16, 0 },
+	{ BF16, BF16, 0 }, { BF16, BF16, 1 }, { BF16, FP32, 0 }, { BF16, FP32, 1 },
+	{ FP16, FP16, 0 }, { FP16, FP16, 1 }, { FP16, FP32, 0 }, { FP16, FP32, 1 },
+	{ FP32, BF16, 0 }, { FP32, BF16, 1 }, { FP32, FP16, 0 },
 };
 static const Sizes sizes[] = { { 1, 1, 1 }, { 3, 5, 65 }, { 8, 16, 24 },
 	{ 65, 1, 7 }, { 1, 130, 33 }, { 17, 101, 129 }, { 64, 64, 64 },

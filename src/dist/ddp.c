@@ -1,0 +1,91 @@
+#include "dist/ddp.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+
+struct Ddp {
+	Model *m;
+	Reducer *reducer;
+	bool sync;
+};
+
+static void announce(void *self, int first, int count, Event there)
+{
+	Ddp *ddp = self;
+	if (ddp->sync)
+		reducer_ready(ddp->reducer, first, count, there);
+}
+
+static void finish(void *self)
+{
+	Ddp *ddp = self;
+	if (ddp->sync)
+		reducer_finish(ddp->reducer);
+}
+
+static void announce_all_and_finish(void *self)
+{
+	Ddp *ddp = self;
+	announce(ddp, 0, shape_nparameters(&ddp->m->shape),
+		device_event(ddp->m->device, COMPUTE));
+	finish(ddp);
+}
+
+void ddp_sync(Ddp *ddp, bool on)
+{
+	ddp->sync = on;
+}
+
+int ddp_buckets(const Ddp *ddp)
+{
+	return reducer_buckets(ddp->reducer);
+}
+static Reducer *reducer_of(const Model *m, Comm *c, const DdpSettings *settings)
+{
+	Type type = m->policy->op[OP_LINEAR].input == settings->wire ? settings->wire
+		: m->policy->gradient;
+	int n = shape_nparameters(&m->shape);
+	Part *parts = need(malloc(n * sizeof *parts));
+	for (int i = 0; i < n; i++)
+		parts[i] = (Part){ m->params[i].about.offset, m->params[i].about.count,
+			1 };
+	Reducer *r = reducer_new(m->device, c, settings, parts, n, m->extent, type);
+	free(parts);
+	return r;
+}
+
+static void broadcast_weights(Model *m, Comm *c)
+{
+	device_wait(m->device, COMM, device_event(m->device, COMPUTE));
+	device_wait(m->device, COMPUTE,
+		comm_broadcast(c, m->weights, m->extent, 0, "weights", 0));
+	model_weights_changed(m);
+}
+
+Ddp *ddp_new(Model *m, Comm *c, const DdpSettings *settings)
+{
+	bool early = settings->kind == DDP_OVERLAP || settings->kind == DDP_BUCKETED;
+	Ddp *ddp = need(malloc(sizeof *ddp));
+	*ddp = (Ddp){ m, reducer_of(m, c, settings), true };
+	broadcast_weights(m, c);
+	model_set_gradients(m, reducer_gradients(ddp->reducer));
+	m->share = 1.0 / comm_ranks(c);
+	m->hooks = (Hooks){ .self = ddp,
+		.gradient_ready = early ? announce : NULL,
+		.whole_units = ddp_buckets(ddp) <= shape_nunits(&m->shape),
+		.before_update = early ? finish : announce_all_and_finish };
+	return ddp;
+}
+
+void ddp_free(Ddp **ddp)
+{
+	Model *m = (*ddp)->m;
+	m->hooks = (Hooks){ 0 };
+	m->share = 1;
+	model_set_gradients(m, (Array){ NULL, m->policy->gradient });
+	reducer_free(&(*ddp)->reducer);
+	free(*ddp);
+	*ddp = NULL;
+}

@@ -1,0 +1,168 @@
+#include "dist/reducer.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "ops/ops.h"
+
+const char *const ddp_names[NDDP] = { "naive", "flat", "overlap", "bucketed" };
+
+typedef struct Bucket {
+	int first;                       /* of its parts, the lowest */
+	size_t offset, n;
+} Bucket;
+
+struct Reducer {
+	Device *device;
+	const Ops *ops;
+	Comm *comm;
+	DdpSettings settings;
+	Part *parts;
+	int nparts;
+	size_t extent;
+	/* the same memory, unless gradients are cast for the wire */
+	Array gradients, wire;
+	Bucket *buckets;                 /* in the order in which they are sent */
+	int nbuckets;
+	/* of this step: announcements of each part; the parts from `next` on have
+	 * theirs; buckets sent, and the event after the last one */
+	int *announced, next, sent;
+	Event last;
+	bool compared;                   /* orders of collectives, once */
+};
+static size_t most_elements(const Reducer *r)
+{
+	const DdpSettings *s = &r->settings;
+	double n = s->bucket_mb * 1e6 / type_size(s->wire);
+	if (s->kind == DDP_NAIVE || s->kind == DDP_OVERLAP)
+		return 0;
+	return s->kind == DDP_BUCKETED && n < r->extent ? (size_t)n : r->extent;
+}
+
+static void cut_buckets(Reducer *r)
+{
+	size_t most = most_elements(r);
+	Bucket *b = NULL;
+	for (int i = r->nparts - 1; i >= 0; i--) {
+		const Part *p = &r->parts[i];
+		size_t end = b ? b->offset + b->n : 0;
+		if (p->count == 0)
+			continue;
+		if (b && end - p->offset <= most) {
+			*b = (Bucket){ i, p->offset, end - p->offset };
+		} else {
+			b = &r->buckets[r->nbuckets++];
+			*b = (Bucket){ i, p->offset, p->count };
+		}
+	}
+}
+Reducer *reducer_new(Device *d, Comm *comm, const DdpSettings *settings,
+	const Part *parts, int nparts, size_t extent, Type type)
+{
+	assert(settings->wire == FP32 || settings->wire == BF16);
+	Reducer *r = need(calloc(1, sizeof *r));
+	*r = (Reducer){ .device = d, .ops = ops_for(d), .comm = comm,
+		.settings = *settings, .nparts = nparts, .next = nparts,
+		.extent = extent };
+	r->parts = need(malloc(nparts * sizeof *parts));
+	memcpy(r->parts, parts, nparts * sizeof *parts);
+	r->buckets = need(malloc(nparts * sizeof *r->buckets));
+	r->announced = need(calloc(nparts, sizeof *r->announced));
+	r->wire = r->gradients = comm_array(comm, extent, settings->wire,
+		MEM_GRADIENT, "gradients on the wire");
+	if (type != settings->wire)
+		r->gradients = array_new(d, extent, type, MEM_GRADIENT, "gradients");
+	r->ops->fill(d, r->gradients, 0, extent);
+	cut_buckets(r);
+	return r;
+}
+
+void reducer_free(Reducer **reducer)
+{
+	Reducer *r = *reducer;
+	if (r->gradients.at != r->wire.at)
+		device_free(r->device, r->gradients.at);
+	free(r->parts);
+	free(r->buckets);
+	free(r->announced);
+	free(r);
+	*reducer = NULL;
+}
+
+Array reducer_gradients(const Reducer *r)
+{
+	return r->gradients;
+}
+
+int reducer_buckets(const Reducer *r)
+{
+	return r->nbuckets;
+}
+static bool casts(const Reducer *r)
+{
+	return r->gradients.at != r->wire.at;
+}
+
+static void send_bucket(Reducer *r, Event when)
+{
+	static const char *const names[NDDP] = { "gradient", "gradients", "gradient",
+		"bucket" };
+	const Bucket *b = &r->buckets[r->sent];
+	Array x = array_part(r->device, r->wire, b->offset);
+	if (casts(r)) {
+		r->ops->cast(r->device, x, array_part(r->device, r->gradients,
+			b->offset), b->n);
+		when = device_event(r->device, COMPUTE);
+	}
+	device_wait(r->device, COMM, when);
+	r->last = comm_all_reduce(r->comm, x, b->n, names[r->settings.kind],
+		r->settings.kind == DDP_BUCKETED ? r->sent : b->first);
+	r->sent++;
+}
+static bool complete(const Reducer *r, int i)
+{
+	return r->parts[i].count == 0 || r->announced[i] == r->parts[i].uses;
+}
+
+static void send_full(Reducer *r, Event when)
+{
+	while (r->next > 0 && complete(r, r->next - 1))
+		r->next--;
+	while (r->sent < r->nbuckets && r->buckets[r->sent].first >= r->next)
+		send_bucket(r, when);
+}
+
+void reducer_ready(Reducer *r, int first, int count, Event when)
+{
+	assert(first >= 0 && count >= 0 && first + count <= r->nparts);
+	for (int i = first; i < first + count; i++)
+		if (r->parts[i].count == 0 || ++r->announced[i] > r->parts[i].uses)
+			die("the gradient of parameter %d was announced %d times in a step, "
+				"and the parameter has %d uses", i, r->announced[i],
+				r->parts[i].count ? r->parts[i].uses : 0);
+	if (r->settings.kind == DDP_OVERLAP || r->settings.kind == DDP_BUCKETED)
+		send_full(r, when);
+}
+void reducer_finish(Reducer *r)
+{
+	Device *d = r->device;
+	for (int i = 0; i < r->nparts; i++)
+		if (r->announced[i] == 0 && r->parts[i].count > 0)
+			r->ops->fill(d, array_part(d, r->gradients, r->parts[i].offset), 0,
+				r->parts[i].count);
+	while (r->sent < r->nbuckets)
+		send_bucket(r, device_event(d, COMPUTE));
+	if (!r->compared)
+		comm_check_order(r->comm);
+	r->compared = true;
+	if (r->nbuckets > 0)
+		device_wait(d, COMPUTE, r->last);
+	for (int i = 0; i < r->nbuckets && casts(r); i++)
+		r->ops->cast(d, array_part(d, r->gradients, r->buckets[i].offset),
+			array_part(d, r->wire, r->buckets[i].offset), r->buckets[i].n);
+	memset(r->announced, 0, r->nparts * sizeof *r->announced);
+	r->next = r->nparts;
+	r->sent = 0;
+}

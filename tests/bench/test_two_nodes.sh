@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# test_two_nodes.sh: a job on two nodes that are namespaces of this host
+. tests/experiments/expect.sh
+program=${BUILD:-build}/tests/bench/test_ranks
+nodes() { timeout -k 5 60 bash src/bench/two_nodes.sh "$@" >"$out/said" 2>&1; }
+says() { # says STATUS PATTERN ARGUMENTS...
+	local got=0
+	nodes "${@:3}" || got=$?
+	[ $got = "$1" ] && grep -q -e "$2" "$out/said"
+}
+check 'without a number of ranks' says 2 usage hostname
+if ! nodes 1 true; then
+	check 'a line says why there are no nodes' \
+		grep -q '^two_nodes.sh: .*\(package is\|not permitted\)' "$out/said"
+	echo 'ok - two nodes # SKIP no namespaces, MPI or iproute2'
+	exit $failed
+fi
+export ASAN_OPTIONS=detect_leaks=0
+check 'two hosts' nodes 2 hostname
+check 'with two ranks each' [ "$(sort "$out/said" | uniq -c | tr -d ' \n')" = \
+	2node02node1 ]
+check 'a link of a rate' nodes --rate 1gbit 1 tc qdisc show dev veth0
+check 'at both ends' [ "$(grep -c 'tbf.* rate 1Gbit' "$out/said")" = 2 ]
+check 'an impossible rate' says 1 'no link of rate fast' --rate fast 1 true
+check 'the status of the job' says 3 '' 1 sh -c 'exit 3'
+if ldd "$program" 2>/dev/null | grep -q mpi; then
+	"$program" --device cpu --sweep sums --out "$out/forked.tsv"
+	columns() { grep -P "^$1\t" "$2" | grep -v mpi | cut -f 1-6; }
+	same_sums() { # same_sums RANKS
+		cmp <(columns "$1" "$out/nodes.tsv") <(columns "$1" "$out/forked.tsv")
+	}
+	for ranks in 1 2; do
+		check "a program with $ranks ranks a node" nodes $ranks "$program" \
+			--device cpu --sweep sums --out "$out/nodes.tsv"
+		check "$ranks ranks a node sum as forked ranks do" \
+			same_sums $((2 * ranks))
+	done
+else
+	echo 'ok - sums over two nodes # SKIP the program has no MPI'
+fi
+sleepers() { # how many processes of the job sleep
+	local n=0 name
+	for name in $(grep -lsx sleep /proc/[0-9]*/comm); do
+		! grep -sqzx 31415 "${name%comm}cmdline" || n=$((n + 1))
+	done
+	echo $n
+}
+become() { # become N: waits until so many sleep
+	for _ in $(seq 200); do
+		[ "$(sleepers)" != "$1" ] || return 0
+		sleep 0.1
+	done
+	return 1
+}
+bash src/bench/two_nodes.sh 1 sleep 31415 >/dev/null 2>&1 &
+script=$!
+check 'a job that lasts has started' become 2
+kill -TERM $script
+status=0
+wait $script || status=$?
+check 'a signal ends the script' [ $status = 143 ]
+check 'and the job' become 0
+exit $failed

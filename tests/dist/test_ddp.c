@@ -1,0 +1,431 @@
+/* kinds of data parallelism, buckets and delays change no bit of the weights */
+#define _GNU_SOURCE
+#include <cblas.h>
+#include <omp.h>
+#include <sys/mman.h>
+
+#include "dist/ddp.h"
+#include "tests/ops/compare.h"
+#include "tests/dist/ranks.h"
+#include "train/step.h"
+
+typedef void Work(Device *d, Comm *c, void *arg);
+
+static void *shared(size_t nbytes)
+{
+	void *p = mmap(NULL, nbytes, PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_true(p != MAP_FAILED);
+	return p;
+}
+
+typedef struct Job {
+	CommSettings settings;
+	Work *work;
+	void *arg;
+} Job;
+
+static void be_rank(const Place *place)
+{
+	const Job *job = place->context;
+	alarm(60);
+	omp_set_num_threads(1);
+	openblas_set_num_threads(1);
+	Device *d = device_open("cpu");
+	Comm *c = comm_open(link_tcp(place->rank, place->ranks, &place->meeting, 20),
+		d, &job->settings);
+	job->work(d, c, job->arg);
+	comm_close(&c);
+	device_close(&d);
+}
+
+static void in_ranks(int ranks, CommSettings settings, Work *work, void *arg)
+{
+	Job job = { settings, work, arg };
+	Ended ended[MOST];
+	run_ranks(ranks, ended, be_rank, &job);
+	for (int r = 0; r < ranks; r++)
+		if (ended[r].status != 0)
+			fail_msg("rank %d of %d ends with %d: %s", r, ranks, ended[r].status,
+				ended[r].said);
+}
+enum { STEPS = 20, B = 2, T = 6 };
+
+static const Shape shapes[] = {
+	{ 31, T, 12, 10, 2, 3, 4, 10000 },          /* gaps between its units */
+	{ 64, T, 8, 16, 2, 2, 4, 10000 },           /* none */
+};
+
+static const DdpSettings plans[] = {
+	{ .kind = DDP_NAIVE }, { .kind = DDP_FLAT }, { .kind = DDP_OVERLAP },
+	{ DDP_BUCKETED, 0.000004, FP32 }, { DDP_BUCKETED, 0.0001, FP32 },
+	{ DDP_BUCKETED, 0.001111, FP32 }, { DDP_BUCKETED, 0.004, FP32 },
+	{ DDP_BUCKETED, 1000, FP32 },
+};
+enum { NPLANS = sizeof plans / sizeof *plans };
+
+typedef struct Scenario {
+	int ranks;
+	const char *transport;
+	const Shape *shape;
+	int policy;
+	Type wire;
+	bool fused, replayed, sgd;
+	int passes;                      /* backward passes of a step */
+	int delay_us;
+	real *alone, *together;          /* (count), (NPLANS, ranks, count) */
+} Scenario;
+
+static Model *new_model(Device *d, const Scenario *s, int seed)
+{
+	Model *m = model_new(d, s->shape, &policies[s->policy], seed);
+	if (s->fused)
+		model_fuse(m);
+	return m;
+}
+
+static Optimizer new_optimizer(const Model *m, const Scenario *s)
+{
+	return s->sgd ? sgd_new(m, 0.1, 0.9)
+		: adamw_new(m, 1e-2, 0.9, 0.999, 1e-8, 0.01);
+}
+
+static Batch part_of_batch(const Scenario *s, int step, int rank, int pass)
+{
+	return batch_random(B, T, s->shape->vocab, step * 100 + rank * 10 + pass);
+}
+
+static void pass(Model *m, const Batch *b, bool accumulate)
+{
+	model_forward(m, b->tokens, b->targets, b->B, b->T, true);
+	model_backward(m, accumulate);
+}
+
+static void read_weights(Model *m, real *to)
+{
+	for (int i = 0; i < shape_nparameters(&m->shape); i++) {
+		array_read(m->device, to, model_weight(m, i), m->params[i].about.count);
+		to += m->params[i].about.count;
+	}
+}
+
+static void train_alone(Device *d, Comm *c, void *arg)
+{
+	const Scenario *s = arg;
+	Model *m = new_model(d, s, 7);
+	Optimizer o = new_optimizer(m, s);
+	Array wire = array_new(d, m->extent, s->wire, MEM_TEMPORARY, "wire"),
+		sum = array_new(d, m->extent, TYPE_REAL, MEM_TEMPORARY, "sum");
+	if (s->wire == BF16 && s->policy == POLICY_BF16)
+		model_set_gradient_type(m, BF16);
+	m->share = 1.0 / s->ranks;
+	for (int step = 0; step < STEPS; step++) {
+		for (int r = 0; r < s->ranks; r++) {
+			for (int i = 0; i < s->passes; i++) {
+				Batch b = part_of_batch(s, step, r, i);
+				pass(m, &b, i > 0);
+				batch_free(&b);
+			}
+			m->ops->cast(d, wire, m->gradients, m->extent);
+			if (r == 0)
+				m->ops->cast(d, sum, wire, m->extent);
+			else
+				m->ops->add(d, sum, sum, wire, m->extent);
+		}
+		m->ops->cast(d, wire, sum, m->extent);
+		m->ops->cast(d, m->gradients, wire, m->extent);
+		update_weights(m, &o);
+	}
+	read_weights(m, s->alone);
+	optimizer_free(&o);
+	device_free(d, wire.at);
+	device_free(d, sum.at);
+	model_free(&m);
+}
+
+static void step_of_rank(Model *m, Optimizer *o, Ddp *ddp, Replay *replay,
+	const Scenario *s, int step, int rank)
+{
+	Batch b = part_of_batch(s, step, rank, 0);
+	m->ops->fill(m->device, m->gradients, NAN, m->extent);
+	if (s->passes == 1) {
+		if (s->replayed)
+			replayed_step(replay, m, o, &b, MODE_TRAIN);
+		else
+			timed_step(m, o, &b, MODE_TRAIN);
+		batch_free(&b);
+		return;
+	}
+	for (int i = 0; i < s->passes; i++) {
+		ddp_sync(ddp, i == s->passes - 1);
+		pass(m, &b, i > 0);
+		batch_free(&b);
+		b = part_of_batch(s, step, rank, i + 1);
+	}
+	batch_free(&b);
+	update_weights(m, o);
+}
+
+static void train_together(Device *d, Comm *c, void *arg)
+{
+	const Scenario *s = arg;
+	int rank = comm_rank(c);
+	for (int k = 0; k < NPLANS; k++) {
+		DdpSettings plan = plans[k];
+		plan.wire = s->wire;
+		Model *m = new_model(d, s, 7 + 10 * rank);
+		Ddp *ddp = ddp_new(m, c, &plan);
+		Optimizer o = new_optimizer(m, s);
+		Replay replay = { 0 };
+		for (int step = 0; step < STEPS; step++)
+			step_of_rank(m, &o, ddp, &replay, s, step, rank);
+		read_weights(m, s->together + (k * s->ranks + rank) * m->count);
+		replay_free(&replay, d);
+		optimizer_free(&o);
+		ddp_free(&ddp);
+		model_free(&m);
+	}
+}
+static void compare_weights(const Scenario *s, bool with_alone)
+{
+	size_t n = shape_count(s->shape);
+	for (size_t i = 0; i < n; i++)
+		assert_true(isfinite(s->alone[i]));
+	for (int k = 0; k < NPLANS; k++)
+		for (int r = 0; r < s->ranks; r++) {
+			const real *got = s->together + (k * s->ranks + r) * n,
+				*want = with_alone ? s->alone : s->together + k * s->ranks * n;
+			if (memcmp(got, want, n * sizeof *got) != 0)
+				fail_msg("%d ranks, %s, %s, %s on the wire, %s, %g MB: rank %d",
+					s->ranks, s->transport, policies[s->policy].name,
+					type_names[s->wire], ddp_names[plans[k].kind],
+					plans[k].bucket_mb, r);
+		}
+}
+
+static void all_kinds_give_the_bits_of_one_process(void **state)
+{
+	Scenario scenarios[] = {
+		{ 1, "ring", &shapes[0], POLICY_FP32, FP32, false, false, false, 1, 0,
+			NULL, NULL },
+		{ 1, "owner", &shapes[1], POLICY_BF16, BF16, true, true, false, 2, 0,
+			NULL, NULL },
+		{ 2, "ring", &shapes[0], POLICY_FP32, FP32, false, true, true, 1, 200,
+			NULL, NULL },
+		{ 2, "ring", &shapes[0], POLICY_BF16, BF16, true, false, false, 1, 200,
+			NULL, NULL },
+		{ 2, "owner", &shapes[1], POLICY_FP16, FP32, true, false, false, 2, 0,
+			NULL, NULL },
+		{ 3, "owner", &shapes[0], POLICY_FP32, BF16, false, false, false, 2, 0,
+			NULL, NULL },
+		{ 3, "owner", &shapes[1], POLICY_BF16, FP32, true, true, false, 1, 100,
+			NULL, NULL },
+		{ 3, "ring", &shapes[0], POLICY_BF16, BF16, false, false, false, 1, 0,
+			NULL, NULL },
+		{ 4, "owner", &shapes[0], POLICY_FP32, FP32, true, false, true, 1, 0,
+			NULL, NULL },
+		{ 4, "owner", &shapes[1], POLICY_FP16, BF16, false, false, false, 1, 0,
+			NULL, NULL },
+	};
+	for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
+		Scenario *s = &scenarios[i];
+		size_t nbytes = shape_count(s->shape) * sizeof(real),
+			all = NPLANS * s->ranks * nbytes;
+		s->alone = shared(nbytes);
+		s->together = shared(all);
+		in_ranks(1, (CommSettings){ .transport = "ring" }, train_alone, s);
+		in_ranks(s->ranks, (CommSettings){ .transport = s->transport,
+			.delay_us = s->delay_us }, train_together, s);
+		compare_weights(s, s->ranks < 3 || strcmp(s->transport, "owner") == 0);
+		munmap(s->alone, nbytes);
+		munmap(s->together, all);
+	}
+}
+static const Part parts[] = {
+	{ 0, 7, 1 }, { 7, 1, 1 }, { 16, 300, 2 }, { 316, 0, 1 }, { 320, 65, 1 },
+	{ 385, 1000, 1 }, { 1400, 3, 1 },
+};
+enum { NPARTS = sizeof parts / sizeof *parts, EXTENT = 1408, NOBODY = 0,
+	SOME = 1, SHARED = 2, FROZEN = 3 };
+
+typedef struct Sums {
+	DdpSettings settings;
+	int buckets;
+} Sums;
+
+static bool uses(int rank, int part)
+{
+	return part != FROZEN && part != NOBODY && (part != SOME || rank % 2 == 0);
+}
+
+/* a rank's gradient as it reaches the wire */
+static real addend(int rank, int step, int part, size_t i, Type wire)
+{
+	real x = (real)random_truncated(rank + 10 * step, part, i, 3);
+	return uses(rank, part) ? (real)round_to(wire, (float)x) : 0;
+}
+
+/* the gradient is whole when its last use is announced */
+static void announce_part(Reducer *r, Device *d, int rank, int step, int part,
+	bool last)
+{
+	real *x = reals(reducer_gradients(r)) + parts[part].offset;
+	for (size_t i = 0; i < parts[part].count && last; i++)
+		x[i] = (real)random_truncated(rank + 10 * step, part, i, 3);
+	reducer_ready(r, part, 1, device_event(d, COMPUTE));
+	usleep(200);
+}
+
+static void announce_shuffled(Reducer *r, Device *d, int rank, int step)
+{
+	int order[NPARTS + 1] = { 0, 1, 2, 3, 4, 5, 6, SHARED }, shared = 0;
+	for (int i = NPARTS; i > 0; i--) {
+		int k = random_bits(rank, step, i) % (i + 1), kept = order[i];
+		order[i] = order[k];
+		order[k] = kept;
+	}
+	for (int i = 0; i <= NPARTS; i++)
+		if (uses(rank, order[i]))
+			announce_part(r, d, rank, step, order[i],
+				order[i] != SHARED || ++shared == parts[SHARED].uses);
+}
+
+static void check_sums(Reducer *r, Device *d, int ranks, int step, Type wire)
+{
+	real got[EXTENT];
+	array_read(d, got, reducer_gradients(r), EXTENT);
+	for (int part = 0; part < NPARTS; part++)
+		for (size_t i = 0; i < parts[part].count; i++) {
+			float want = (float)addend(0, step, part, i, wire);
+			for (int k = 1; k < ranks; k++)
+				want += (float)addend(k, step, part, i, wire);
+			want = round_to(wire, want);
+			if (memcmp(&want, &got[parts[part].offset + i], sizeof want) != 0)
+				die("step %d, part %d, element %zu: %g, not %g", step, part, i,
+					got[parts[part].offset + i], want);
+		}
+}
+
+static void sum_steps(Device *d, Comm *c, void *arg)
+{
+	const Sums *s = arg;
+	Reducer *r = reducer_new(d, c, &s->settings, parts, NPARTS, EXTENT, FP32);
+	if (reducer_buckets(r) != s->buckets)
+		die("%d buckets, not %d", reducer_buckets(r), s->buckets);
+	for (int step = 0; step < 5; step++) {
+		Array g = reducer_gradients(r);
+		for (int part = 0; part < NPARTS; part++)
+			for (size_t i = 0; i < parts[part].count; i++)
+				reals(g)[parts[part].offset + i] = NAN;
+		announce_shuffled(r, d, comm_rank(c), step);
+		reducer_finish(r);
+		check_sums(r, d, comm_ranks(c), step, s->settings.wire);
+	}
+	reducer_free(&r);
+}
+
+static void gradients_of_any_shape_and_order_are_summed(void **state)
+{
+	Sums sums[] = {
+		{ { DDP_NAIVE, 0, FP32 }, 6 }, { { DDP_FLAT, 0, FP32 }, 1 },
+		{ { DDP_OVERLAP, 0, FP32 }, 6 },
+		{ { DDP_BUCKETED, 0, FP32 }, 6 },
+		{ { DDP_BUCKETED, 0.000032, FP32 }, 5 },
+		/* the last two of them; the others */
+		{ { DDP_BUCKETED, 0.00408, FP32 }, 2 },
+		{ { DDP_BUCKETED, 0.00204, BF16 }, 2 },
+		{ { DDP_BUCKETED, 1, BF16 }, 1 }, { { DDP_OVERLAP, 0, BF16 }, 6 },
+	};
+	for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
+		in_ranks(2 + i % 3, (CommSettings){ .transport = "owner",
+			.delay_us = i % 2 * 200 }, sum_steps, &sums[i]);
+}
+static void look_early(Device *d, Comm *c, void *arg)
+{
+	enum { N = 4, EACH = 10 };
+	const DdpSettings *s = arg;
+	Part four[N];
+	real got[N * EACH];
+	for (int i = 0; i < N; i++)
+		four[i] = (Part){ i * EACH, EACH, 1 };
+	bool early = s->kind == DDP_OVERLAP || s->kind == DDP_BUCKETED;
+	Reducer *r = reducer_new(d, c, s, four, N, N * EACH, FP32);
+	ops_for(d)->fill(d, reducer_gradients(r), 1, N * EACH);
+	reducer_ready(r, 0, 1, device_event(d, COMPUTE));
+	reducer_ready(r, 2, 2, device_event(d, COMPUTE));
+	device_now_ms(d);
+	array_read(d, got, reducer_gradients(r), N * EACH);
+	for (int i = 0; i < N; i++)
+		if (got[i * EACH] != (i >= 2 && early ? comm_ranks(c) : 1))
+			die("%s: gradient %d is %g", ddp_names[s->kind], i, got[i * EACH]);
+	reducer_ready(r, 1, 1, device_event(d, COMPUTE));
+	reducer_finish(r);
+	array_read(d, got, reducer_gradients(r), N * EACH);
+	for (int i = 0; i < N * EACH; i++)
+		if (got[i] != comm_ranks(c))
+			die("%s: element %d is %g", ddp_names[s->kind], i, got[i]);
+	reducer_free(&r);
+}
+
+static void early_kinds_send_while_others_wait(void **state)
+{
+	for (int kind = 0; kind < NDDP; kind++)
+		in_ranks(2, (CommSettings){ .transport = "ring" }, look_early,
+			&(DdpSettings){ kind, 0.00008, FP32 });
+}
+static void announce_twice(Device *d, Comm *c, void *arg)
+{
+	const int *part = arg;
+	Reducer *r = reducer_new(d, c, &plans[DDP_OVERLAP], parts, NPARTS, EXTENT,
+		FP32);
+	for (int i = 0; i <= parts[*part].uses; i++)
+		reducer_ready(r, *part, 1, device_event(d, COMPUTE));
+}
+
+static void too_many_announcements_end_the_program(void **state)
+{
+	for (int part = 0; part < NPARTS; part++) {
+		Job job = { { .transport = "ring" }, announce_twice, &part };
+		Ended ended;
+		run_ranks(1, &ended, be_rank, &job);
+		assert_int_equal(ended.status, 1);
+		assert_non_null(strstr(ended.said, "announced"));
+	}
+}
+static void compare_shares(Device *d, Comm *c, void *arg)
+{
+	const Scenario *s = arg;
+	Model *m[2];
+	Batch b = part_of_batch(s, 0, 0, 0);
+	for (int i = 0; i < 2; i++) {
+		m[i] = new_model(d, s, 7);
+		m[i]->share = i ? 0.5 : 1;
+		pass(m[i], &b, false);
+	}
+	for (size_t i = 0; i < m[0]->extent; i++)
+		if (reals(m[1]->gradients)[i] * 2 != reals(m[0]->gradients)[i])
+			die("element %zu of the gradients", i);
+	batch_free(&b);
+	model_free(&m[0]);
+	model_free(&m[1]);
+}
+
+static void half_the_share_halves_gradients(void **state)
+{
+	for (int fused = 0; fused < 2; fused++)
+		in_ranks(1, (CommSettings){ .transport = "ring" }, compare_shares,
+			&(Scenario){ .shape = &shapes[0], .policy = POLICY_FP32,
+				.fused = fused });
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_kinds_give_the_bits_of_one_process),
+		cmocka_unit_test(gradients_of_any_shape_and_order_are_summed),
+		cmocka_unit_test(early_kinds_send_while_others_wait),
+		cmocka_unit_test(too_many_announcements_end_the_program),
+		cmocka_unit_test(half_the_share_halves_gradients),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

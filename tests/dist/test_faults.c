@@ -1,0 +1,251 @@
+/* ranks that are killed, stopped, leave, or do not do as the others: every rank
+ * ends, and says why */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <sys/time.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "dist/comm.h"
+#include "tests/dist/ranks.h"
+
+enum { N = 20000, LIMIT_S = 1 };
+enum { KINDS = 7 };
+static const char *const names[KINDS] = { "all-reduce ", "reduce-scatter ",
+	"all-gather ", "broadcast ", "message ", "gather ", "barrier " };
+
+typedef struct Fault {
+	const char *transport;
+	int kind, rank;
+	/* what happens to the rank, after so long */
+	void (*happens)(int signal);
+	int after_us;
+} Fault;
+
+static Comm *join(const Place *p, Device **device, const char *transport)
+{
+	CommSettings s = { .transport = transport, .limit_s = LIMIT_S };
+	*device = device_open("cpu");
+	return comm_open(link_tcp(p->rank, p->ranks, &p->meeting, 20), *device, &s);
+}
+
+static void do_one(Comm *c, Array x, int kind, int i)
+{
+	int rank = comm_rank(c);
+	char all[MOST];
+	switch (kind) {
+	case 0: comm_all_reduce(c, x, N, "bucket", i); break;
+	case 1: comm_reduce_scatter(c, x, N, "bucket", i); break;
+	case 2: comm_all_gather(c, x, N, "bucket", i); break;
+	case 3: comm_broadcast(c, x, N, i % comm_ranks(c), "bucket", i); break;
+	case 4: if (rank == i % 2)
+			comm_send(c, x, N, 1 - rank, "bucket", i);
+		else if (rank < 2)
+			comm_receive(c, x, N, 1 - rank, "bucket", i);
+		break;
+	case 5: comm_gather_host(c, all, 1); break;
+	default: comm_barrier(c);
+	}
+}
+
+static void repeat(const Place *p)
+{
+	const Fault *f = p->context;
+	Device *d;
+	Comm *c = join(p, &d, f->transport);
+	Array x = comm_array(c, N, FP32, MEM_GRADIENT, "x");
+	memset(x.at, 0, N * sizeof(real));
+	if (p->rank == f->rank) {
+		signal(SIGALRM, f->happens);
+		setitimer(ITIMER_REAL, &(struct itimerval){
+			.it_value.tv_usec = f->after_us }, NULL);
+	}
+	for (int i = 0;; i++) {
+		do_one(c, x, f->kind, i);
+		if (i % 64 == 0)
+			d->backend->synchronize(d->state, COMM);
+	}
+}
+/* one line, which begins with the rank */
+static void check_line(const char *said, int rank)
+{
+	char start[64];
+	snprintf(start, sizeof start, "%s: rank %d: ", program_name, rank);
+	const char *end = strchr(said, '\n');
+	if (strncmp(said, start, strlen(start)) != 0 || !end || end[1])
+		fail_msg("rank %d says '%s'", rank, said);
+}
+
+/* the faulty rank ends with `status`, the others with 1 */
+static void expect_end(Fault f, int ranks, int status, const char *want)
+{
+	Ended ended[MOST];
+	bool named = false;
+	double start_ms = clock_ms();
+	run_ranks(ranks, ended, repeat, &f);
+	for (int r = 0; r < ranks; r++) {
+		if (ended[r].status != (r == f.rank ? status : 1))
+			fail_msg("%s rank %d ends with %d: %s", names[f.kind], r,
+				ended[r].status, ended[r].said);
+		if (r == f.rank)
+			continue;
+		check_line(ended[r].said, r);
+		named |= strstr(ended[r].said, want) && strstr(ended[r].said,
+			names[f.kind]);
+	}
+	if (!named)
+		fail_msg("nobody says '%s' in %s: '%s'", want, names[f.kind],
+			ended[!f.rank].said);
+	assert_true(clock_ms() - start_ms < 20e3);
+}
+
+static void try_fault(void (*happens)(int), int status, const char *transport,
+	int kinds, bool stops)
+{
+	for (int kind = 0; kind < kinds; kind++) {
+		int ranks = kind == 4 ? 2 : 3;
+		uint64_t bits = random_bits((uint64_t)clock_ms(), 0, (uint64_t)kind);
+		Fault f = { transport, kind, (int)(bits % (uint64_t)ranks), happens,
+			1 + (int)(bits >> 33) % 30000 };
+		char lost[32];
+		snprintf(lost, sizeof lost, "lost rank %d in", f.rank);
+		expect_end(f, ranks, status, stops ? "has not ended after 1 s" : lost);
+	}
+}
+
+static void be_killed(int signal)
+{
+	kill(getpid(), SIGKILL);
+}
+
+static void stop(int signal)
+{
+	kill(getpid(), SIGSTOP);
+}
+
+static void walk_out(int signal)
+{
+	_exit(0);
+}
+
+static void killed_ranks_are_named(void **state)
+{
+	(void)state;
+	try_fault(be_killed, -SIGKILL, "ring", KINDS, false);
+	try_fault(be_killed, -SIGKILL, "owner", 2, false);
+	try_fault(be_killed, -SIGKILL, "alternate", 1, false);
+}
+
+static void stopped_ranks_are_named(void **state)
+{
+	(void)state;
+	try_fault(stop, -SIGSTOP, "ring", KINDS, true);
+}
+
+static void ranks_that_leave_are_named(void **state)
+{
+	(void)state;
+	try_fault(walk_out, 0, "ring", KINDS, false);
+	try_fault(walk_out, 0, "owner", 2, false);
+}
+static void differ(const Place *p)
+{
+	const char *how = p->context;
+	Device *d;
+	Comm *c = join(p, &d, strcmp(how, "transport") == 0 ? "pigeons" : NULL);
+	Array x = comm_array(c, N, FP32, MEM_GRADIENT, "x");
+	memset(x.at, 0, N * sizeof(real));
+	bool other = p->rank == 1;
+	for (int i = 0; i < 10; i++) {
+		if (i == 5 && other && strcmp(how, "skip") == 0)
+			continue;
+		size_t n = i == 5 && other && strcmp(how, "size") == 0 ? N - 3 : N;
+		if (i == 5 && other && strcmp(how, "kind") == 0)
+			comm_all_gather(c, x, N, "bucket", i);
+		else
+			comm_all_reduce(c, x, n, "bucket", i);
+	}
+	if (other && strcmp(how, "order") == 0)
+		comm_all_reduce(c, x, 0, "nothing", 0);
+	comm_check_order(c);
+	comm_close(&c);
+	device_close(&d);
+}
+
+static void expect_words(Body *body, const char *how, int ranks,
+	const char *want)
+{
+	Ended ended[MOST];
+	bool named = false;
+	run_ranks(ranks, ended, body, (void *)how);
+	for (int r = 0; r < ranks; r++) {
+		if (ended[r].status != 1)
+			fail_msg("%s: rank %d ends with %d: %s", how, r, ended[r].status,
+				ended[r].said);
+		check_line(ended[r].said, strcmp(how, "twice") == 0 && r == 2 ? 1 : r);
+		named |= strstr(ended[r].said, want) != NULL;
+	}
+	if (!named)
+		fail_msg("%s: nobody says '%s' but '%s', '%s'", how, want,
+			ended[0].said, ended[1].said);
+}
+
+static void other_collectives_are_named(void **state)
+{
+	(void)state;
+	expect_words(differ, "skip", 2, "rank 1 is in all-reduce 7 (bucket 6, "
+		"0.08 MB), this one in all-reduce 7 (bucket 5, 0.08 MB)");
+	expect_words(differ, "size", 2, "rank 1 sends 39992 bytes, not 40000, in "
+		"all-reduce 7 (bucket 5, 0.08 MB)");
+	expect_words(differ, "kind", 2, "rank 1 is in all-gather 7 (bucket 5, 0.08 "
+		"MB), this one in all-reduce 7 (bucket 5, 0.08 MB)");
+	expect_words(differ, "order", 2, "rank 1 has queued 12 collectives, this "
+		"one 11");
+	expect_words(differ, "transport", 2, "no transport 'pigeons'");
+}
+static void meet_badly(const Place *p)
+{
+	const char *how = p->context;
+	Meeting m = p->meeting;
+	int rank = p->rank, ranks = p->ranks;
+	if (strcmp(how, "missing") == 0 && rank == 1)
+		die("rank 1: has something else to do");
+	if (strcmp(how, "twice") == 0 && rank == 2)
+		rank = 1;
+	if (strcmp(how, "size") == 0 && rank == 1)
+		ranks = 4;
+	if (strcmp(how, "port") == 0)
+		m.listener = -1;
+	Link *link = link_tcp(rank, ranks, &m, LIMIT_S);
+	link_close(&link);
+}
+
+static void meetings_that_fail_say_why(void **state)
+{
+	(void)state;
+	expect_words(meet_badly, "missing", 3, "1 of 3 ranks are missing: 1");
+	expect_words(meet_badly, "twice", 3, "says that it is rank 1 of 3, as "
+		"another did");
+	expect_words(meet_badly, "size", 3, "rank 1 was told of 4 ranks, this one "
+		"of 3");
+	expect_words(meet_badly, "port", 2, "Address already in use");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(killed_ranks_are_named),
+		cmocka_unit_test(stopped_ranks_are_named),
+		cmocka_unit_test(ranks_that_leave_are_named),
+		cmocka_unit_test(other_collectives_are_named),
+		cmocka_unit_test(meetings_that_fail_say_why),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
