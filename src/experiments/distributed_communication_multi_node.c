@@ -93,8 +93,8 @@ static void run(Row *row, const void *config)
 	long sizes[MOST_SIZES];
 	PeerCase peer = collective_peer_case(c->device, c->dtype, c->ranks,
 		most_bytes(c), sizes);
-	snprintf(launcher, sizeof launcher, "bash src/bench/two_nodes.sh --rate 1gbit %ld",
-		c->ranks / NODES);
+	snprintf(launcher, sizeof launcher,
+		"bash src/bench/two_nodes.sh --rate 1gbit %ld", c->ranks / NODES);
 	snprintf(arguments, sizeof arguments, "--transport %s", c->transport);
 	job_rows(row, &peer, launcher, arguments);
 }
