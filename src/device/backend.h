@@ -31,6 +31,10 @@ typedef struct Backend {
 	/* NULL when there is no memory */
 	void  *(*alloc)(void *state, size_t nbytes);
 	void   (*free)(void *state, void *p);
+	/* memory of the host that queued copies read and write when they run; NULL when
+	 * there is none */
+	void  *(*host_alloc)(void *state, size_t nbytes);
+	void   (*host_free)(void *state, void *p);
 	/* queues a copy from host to device, back, or within the device */
 	void   (*copy)(void *state, Queue queue, void *to, const void *from,
 		size_t nbytes);

@@ -267,7 +267,8 @@ const Backend cpu_backend = {
 	.name = "cpu", .missing = cpu_missing, .open = cpu_open, .close = cpu_close,
 	.describe = cpu_describe, .libraries = cpu_libraries, .memory = cpu_memory,
 	.available = cpu_available, .width = cpu_width, .alloc = cpu_alloc,
-	.free = cpu_free, .copy = cpu_copy, .call = cpu_call,
+	.free = cpu_free, .host_alloc = cpu_alloc, .host_free = cpu_free,
+	.copy = cpu_copy, .call = cpu_call,
 	.synchronize = cpu_synchronize, .event = cpu_event, .wait = cpu_wait,
 	.reached = cpu_reached, .stamp = cpu_stamp, .stamped_ms = cpu_stamped_ms,
 };

@@ -17,7 +17,7 @@ const char *const category_names[NCATEGORIES] = { "parameter", "gradient",
 
 Event device_event(Device *d, Queue queue)
 {
-	assert(!d->capturing || queue == COMPUTE);
+	assert(!d->capturing);
 	return (Event){ queue, d->backend->event(d->state, queue) };
 }
 
@@ -44,6 +44,17 @@ void device_copy(Device *d, Queue queue, void *to, const void *from,
 {
 	assert(!d->capturing);
 	d->backend->copy(d->state, queue, to, from, nbytes);
+}
+
+void *device_host_alloc(Device *d, size_t nbytes)
+{
+	return need(d->backend->host_alloc(d->state, (nbytes + 63) & ~(size_t)63));
+}
+
+void device_host_free(Device *d, void *p)
+{
+	if (p)
+		d->backend->host_free(d->state, p);
 }
 typedef struct Block {
 	void *at;

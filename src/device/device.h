@@ -102,19 +102,22 @@ double  device_stamped_ms(Device *device, int from, int to);
  * release, which is called when the device is closed, the latest first */
 void   *device_keep(Device *device, size_t nbytes,
 	void (*release)(Device *device, void *kept));
-/* all that the queue was given so far. Of the compute queue also while work is
- * captured: to be waited for when the graph has been launched */
+/* all that the queue was given so far. Not while work is captured, nor the
+ * next four */
 Event   device_event(Device *device, Queue queue);
-/* what the queue is given from now on waits for the event; the host does not.
- * Neither this nor the next three while work is captured */
+/* what the queue is given from now on waits for the event; the host does not */
 void    device_wait(Device *device, Queue queue, Event event);
 bool    device_reached(Device *device, Event event);
 /* queues a function of the host, which must not use the device */
 void    device_call(Device *device, Queue queue, void (*work)(void *arg),
 	void *arg);
-/* queues a copy within the device or between it and the host */
+/* queues a copy within the device, or between it and memory that
+ * device_host_alloc gave */
 void    device_copy(Device *device, Queue queue, void *to, const void *from,
 	size_t nbytes);
+/* ends the program when there is no memory; p may be NULL */
+void   *device_host_alloc(Device *device, size_t nbytes);
+void    device_host_free(Device *device, void *p);
 /* p, which device_alloc gave, is in use until the event is reached, also after
  * device_free */
 void    device_uses(Device *device, void *p, Event event);

@@ -185,8 +185,8 @@ const char *dist_status(int32_t status)
 {
 	static const char *const texts[] = {
 		[DIST_OK] = "done",
-		[DIST_BAD_JOB] = "there is no such job: ranks are 0 to ranks - 1, ports 1 "
-			"to 65535, limits 1 second or more",
+		[DIST_BAD_JOB] = "there is no such job: ranks are 0 to ranks - 1, ports "
+			"1 to 65535, limits 1 second or more",
 		[DIST_INSIDE] = "this process is in a job already",
 		[DIST_OUTSIDE] = "this process is in no job, or has no such reducer",
 		[DIST_NULL] = "an array is missing",

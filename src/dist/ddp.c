@@ -11,11 +11,12 @@ struct Ddp {
 	bool sync;
 };
 
-static void announce(void *self, int first, int count, Event there)
+static void announce(void *self, int first, int count)
 {
 	Ddp *ddp = self;
 	if (ddp->sync)
-		reducer_ready(ddp->reducer, first, count, there);
+		reducer_ready(ddp->reducer, first, count,
+			device_event(ddp->m->device, COMPUTE));
 }
 
 static void finish(void *self)
@@ -28,8 +29,7 @@ static void finish(void *self)
 static void announce_all_and_finish(void *self)
 {
 	Ddp *ddp = self;
-	announce(ddp, 0, shape_nparameters(&ddp->m->shape),
-		device_event(ddp->m->device, COMPUTE));
+	announce(ddp, 0, shape_nparameters(&ddp->m->shape));
 	finish(ddp);
 }
 
@@ -74,7 +74,6 @@ Ddp *ddp_new(Model *m, Comm *c, const DdpSettings *settings)
 	m->share = 1.0 / comm_ranks(c);
 	m->hooks = (Hooks){ .self = ddp,
 		.gradient_ready = early ? announce : NULL,
-		.whole_units = ddp_buckets(ddp) <= shape_nunits(&m->shape),
 		.before_update = early ? finish : announce_all_and_finish };
 	return ddp;
 }

@@ -104,6 +104,17 @@ static void run_on_copy(void *arg)
 	free(job);
 }
 
+/* those of a CPU's jobs grow in the queue itself */
+static void make_words(Host *h, size_t nbytes)
+{
+	if (h->words_room >= nbytes)
+		return;
+	h->device->backend->synchronize(h->device->state, COMM);
+	device_host_free(h->device, h->words);
+	h->words = device_host_alloc(h->device, nbytes);
+	h->words_room = nbytes;
+}
+
 static void copy_span(Host *h, const Operation *op, Span s, bool to_host)
 {
 	size_t size = h->device->backend->width(op->x.type);
@@ -123,10 +134,7 @@ void host_queue(void *state, const Operation *op)
 		device_call(h->device, COMM, run_on_cpu, job);
 		return;
 	}
-	size_t nbytes = op->n * h->device->backend->width(op->x.type);
-	if (h->words_room < nbytes)
-		h->device->backend->synchronize(h->device->state, COMM);
-	grow(&h->words, &h->words_room, nbytes);
+	make_words(h, op->n * h->device->backend->width(op->x.type));
 	copy_span(h, op, reads(h, op), true);
 	device_call(h->device, COMM, run_on_copy, job);
 	copy_span(h, op, writes(h, op), false);
@@ -170,7 +178,7 @@ void host_close(void *state)
 {
 	Host *h = state;
 	free(h->scratch);
-	free(h->words);
+	device_host_free(h->device, h->words);
 	free(h);
 }
 

@@ -140,9 +140,11 @@ void job_rows(Row *row, const PeerCase *c, const char *launcher,
 	if (asprintf(&table, "%s/rows.tsv", folder) < 0)
 		die("out of host memory");
 	FILE *from = start("OMPI_ALLOW_RUN_AS_ROOT=1 "
-		"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout -k 5 %ld %s %s --device cpu "
-		"--ranks %ld --dtype %s --bytes %s --runs %ld --out %s %s 2>&1",
-		c->limit_s, launcher, self, c->ranks, c->dtype, sizes_text(c), c->runs,
+		"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=%d "
+		"timeout -k 5 %ld %s %s --device cpu --ranks %ld --dtype %s --bytes %s "
+		"--runs %ld --out %s %s 2>&1",
+		c->ranks > sysconf(_SC_NPROCESSORS_ONLN), c->limit_s, launcher, self,
+		c->ranks, c->dtype, sizes_text(c), c->runs,
 		table, arguments);
 	while (getline(&line, &capacity, from) > 0)
 		if (*said == '\0' && strspn(line, " -\n") < strlen(line))

@@ -113,20 +113,20 @@ static void end(DdpCase *c, int interval)
 }
 
 /* -1: the queue is not watched */
-static int begin_comm(DdpCase *c, const char *name, int number, Event there)
+static int begin_comm(DdpCase *c, const char *name, int number)
 {
 	if ((c->watch & WATCH_COMM) == 0)
 		return -1;
-	device_wait(c->device, COMM, there);
+	device_wait(c->device, COMM, device_event(c->device, COMPUTE));
 	return begin(c, COMM, name, number, true);
 }
 
-static void watch_ready(void *self, int first, int count, Event there)
+static void watch_ready(void *self, int first, int count)
 {
 	DdpCase *c = self;
 	c->announced[c->nannounced++] = (Announced){ first, count };
-	int interval = begin_comm(c, "gradients", first, there);
-	c->inner.gradient_ready(c->inner.self, first, count, there);
+	int interval = begin_comm(c, "gradients", first);
+	c->inner.gradient_ready(c->inner.self, first, count);
 	if (interval >= 0)
 		end(c, interval);
 }
@@ -134,8 +134,7 @@ static void watch_before_update(void *self)
 {
 	DdpCase *c = self;
 	device_stamp(c->device, COMPUTE, WAITING);
-	int interval = c->ddp ? begin_comm(c, "rest", 0, device_event(c->device,
-		COMPUTE)) : -1;
+	int interval = c->ddp ? begin_comm(c, "rest", 0) : -1;
 	if (c->inner.before_update)
 		c->inner.before_update(c->inner.self);
 	if (interval >= 0)
@@ -165,7 +164,7 @@ static void set_hooks(DdpCase *c, int watch)
 {
 	bool units = watch & WATCH_UNITS;
 	c->watch = watch;
-	c->m->hooks = (Hooks){ .self = c, .whole_units = c->inner.whole_units,
+	c->m->hooks = (Hooks){ .self = c,
 		.spare_sms = c->inner.gradient_ready ? (int)c->config.ctas : 0,
 		.gradient_ready = c->inner.gradient_ready ? watch_ready : NULL,
 		.before_update = watch_before_update,
@@ -274,7 +273,7 @@ double ddp_case_alone(DdpCase *c, int runs)
 		device_stamp(d, COMPUTE, 0);
 		for (int k = 0; k < c->nannounced; k++)
 			h->gradient_ready(h->self, c->announced[k].first,
-				c->announced[k].count, device_event(d, COMPUTE));
+				c->announced[k].count);
 		h->before_update(h->self);
 		device_stamp(d, COMPUTE, 1);
 		if (h->after_update)

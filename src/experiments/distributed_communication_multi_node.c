@@ -43,13 +43,13 @@ static int plan_ranks(Plan *plan, Wire link, const char *device,
 
 static void plan(Plan *plan)
 {
-	int n = 0;
+	int n = 0, most = collective_wish.full ? 8 : 4;
 	if (harness_on_gpu())
 		n = plan_ranks(plan, SOCKET, "cuda", "nccl", 4)
 			+ plan_ranks(plan, SOCKETS, "cuda", "nccl", 4);
 	else
-		n = plan_ranks(plan, WIRE, "cpu", "ring", 8)
-			+ plan_ranks(plan, WIRE, "cpu", "mpi", 8);
+		n = plan_ranks(plan, WIRE, "cpu", "ring", most)
+			+ plan_ranks(plan, WIRE, "cpu", "mpi", most);
 	collective_expect(n);
 }
 static void set(const char *name, const char *value)
@@ -93,8 +93,8 @@ static void run(Row *row, const void *config)
 	long sizes[MOST_SIZES];
 	PeerCase peer = collective_peer_case(c->device, c->dtype, c->ranks,
 		most_bytes(c), sizes);
-	snprintf(launcher, sizeof launcher, "bash src/bench/two_nodes.sh --rate 1gbit %ld",
-		c->ranks / NODES);
+	snprintf(launcher, sizeof launcher,
+		"bash src/bench/two_nodes.sh --rate 1gbit %ld", c->ranks / NODES);
 	snprintf(arguments, sizeof arguments, "--transport %s", c->transport);
 	job_rows(row, &peer, launcher, arguments);
 }

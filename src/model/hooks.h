@@ -1,23 +1,19 @@
 /* hooks.h: what whoever trains a model is told during a step. Pointers may be
  * NULL. A hook may queue work on either queue, make the compute queue wait, and
- * point parameters elsewhere. When a step is replayed, so are its hooks */
+ * point parameters elsewhere. When a step is replayed, so are its hooks, and
+ * gradient_ready comes with the end of its unit */
 #ifndef MODEL_HOOKS_H
 #define MODEL_HOOKS_H
 
 #include <stdbool.h>
-
-#include "device/device.h"
 
 typedef struct Hooks {
 	void *self;
 	/* unit as in shape_unit */
 	void (*before_unit)(void *self, int unit, bool backward);
 	void (*after_unit)(void *self, int unit, bool backward);
-	/* the gradients of `count` parameters from first on have been queued, and are
-	 * there when the event is reached */
-	void (*gradient_ready)(void *self, int first, int count, Event there);
-	/* those of a unit at once, at its end: fewer events */
-	bool whole_units;
+	/* the gradients of `count` parameters from first on have been queued */
+	void (*gradient_ready)(void *self, int first, int count);
 	/* multiprocessors of a GPU that the backward pass leaves to collectives */
 	int spare_sms;
 	/* of the training step, around the optimizer */

@@ -51,24 +51,14 @@ void enter_unit(Model *m, int unit, bool backward)
 		m->hooks.before_unit(m->hooks.self, unit, backward);
 }
 
-static void announce(Model *m, int first, int count)
+void leave_unit(Model *m, int unit, bool backward)
 {
-	if (m->hooks.gradient_ready)
-		m->hooks.gradient_ready(m->hooks.self, first, count,
-			device_event(m->device, COMPUTE));
+	if (m->hooks.after_unit)
+		m->hooks.after_unit(m->hooks.self, unit, backward);
 }
 
 void announce_gradients(Model *m, int first, int count)
 {
-	if (!m->hooks.whole_units)
-		announce(m, first, count);
-}
-
-void leave_unit(Model *m, int unit, bool backward)
-{
-	Unit u = shape_unit(&m->shape, unit);
-	if (backward && m->hooks.whole_units)
-		announce(m, u.first, u.count);
-	if (m->hooks.after_unit)
-		m->hooks.after_unit(m->hooks.self, unit, backward);
+	if (m->hooks.gradient_ready)
+		m->hooks.gradient_ready(m->hooks.self, first, count);
 }

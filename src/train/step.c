@@ -157,7 +157,7 @@ static void act(Device *d, const Hooks *h, const Action *a)
 		h->after_unit(h->self, a->first, a->backward);
 		break;
 	case GRADIENT_READY:
-		h->gradient_ready(h->self, a->first, a->count, a->there);
+		h->gradient_ready(h->self, a->first, a->count);
 		break;
 	case BEFORE_UPDATE:
 		h->before_update(h->self);
@@ -207,16 +207,21 @@ static void record_before_unit(void *self, int unit, bool backward)
 
 static void record_after_unit(void *self, int unit, bool backward)
 {
-	cut_and_act(self, (Action){ .kind = AFTER_UNIT, .first = unit,
-		.backward = backward });
+	Recorder *c = self;
+	if (c->hooks.after_unit) {
+		cut_and_act(c, (Action){ .kind = AFTER_UNIT, .first = unit,
+			.backward = backward });
+	} else if (c->nannounced > 0) {
+		cut(c);
+		device_graph_begin(c->device);
+	}
 }
 
-static void record_gradient_ready(void *self, int first, int count, Event there)
+static void record_gradient_ready(void *self, int first, int count)
 {
 	Recorder *c = self;
 	c->announced = append(c->announced, &c->nannounced,
-		(Action){ .kind = GRADIENT_READY, .first = first, .count = count,
-			.there = there });
+		(Action){ .kind = GRADIENT_READY, .first = first, .count = count });
 }
 
 static void record_before_update(void *self)
@@ -234,9 +239,10 @@ static Hooks recording_hooks(Recorder *c)
 	const Hooks *h = &c->hooks;
 	return (Hooks){ .self = c,
 		.before_unit = h->before_unit ? record_before_unit : NULL,
-		.after_unit = h->after_unit ? record_after_unit : NULL,
+		.after_unit = h->after_unit || h->gradient_ready ? record_after_unit
+			: NULL,
 		.gradient_ready = h->gradient_ready ? record_gradient_ready : NULL,
-		.whole_units = h->whole_units, .spare_sms = h->spare_sms,
+		.spare_sms = h->spare_sms,
 		.before_update = h->before_update ? record_before_update : NULL,
 		.after_update = h->after_update ? record_after_update : NULL };
 }

@@ -32,7 +32,6 @@ typedef struct Action {
 	void *graph;                     /* LAUNCH */
 	int first, count;                /* unit; parameters */
 	bool backward;
-	Event there;                     /* GRADIENT_READY */
 } Action;
 
 /* a step that is recorded once and replayed. The first call runs it as it is,

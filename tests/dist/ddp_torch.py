@@ -55,7 +55,8 @@ def five_steps(model, whole, rank, ranks, device):
 		mine = slice(rank * share, (rank + 1) * share)
 		for (m, optimizer), rows in zip(pairs, (mine, slice(None))):
 			optimizer.zero_grad()
-			loss = nn.functional.mse_loss(m(x[rows].to(device)), y[rows].to(device))
+			got, want = m(x[rows].to(device)), y[rows].to(device)
+			loss = nn.functional.mse_loss(got, want)
 			loss.backward()
 			if m is model:
 				model.finish_gradient_synchronization()
@@ -87,7 +88,8 @@ def case_leaves_out(rank, ranks, device):
 		layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(3)).to(device)
 		model = wrap(layers)
 		before = copy.deepcopy(layers[2].weight)
-		optimizer = torch.optim.AdamW(model.parameters(), lr=0.1, weight_decay=0.1)
+		optimizer = torch.optim.AdamW(model.parameters(), lr=0.1,
+			weight_decay=0.1)
 		for last in (0, ranks - 1):
 			optimizer.zero_grad()
 			y = layers[0](torch.ones(2, 4, device=device))

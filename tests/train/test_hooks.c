@@ -74,11 +74,11 @@ static void forget(void *self, int unit, bool backward)
 	}
 }
 
-static void collect(void *self, int first, int count, Event there)
+static void collect(void *self, int first, int count)
 {
 	StandIn *s = self;
 	Device *d = s->m->device;
-	device_wait(d, COMM, there);
+	device_wait(d, COMM, device_event(d, COMPUTE));
 	if (s->fetches)
 		delay(s);
 	for (int i = first; i < first + count; i++, s->collected++)
@@ -152,8 +152,7 @@ static StandIn *stand_in_for(Model *m, bool fetches)
 	use_slot(s);
 	m->hooks = (Hooks){ .self = s, .before_unit = fetches ? fetch : NULL,
 		.after_unit = fetches ? forget : NULL, .gradient_ready = collect,
-		.whole_units = m->shape.layers % 2 == 0, .before_update = come_home,
-		.after_update = count_update };
+		.before_update = come_home, .after_update = count_update };
 	return s;
 }
 

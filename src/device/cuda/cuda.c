@@ -13,8 +13,6 @@
 
 /* of the last events of a queue, as many can be waited for exactly */
 enum { NEVENTS = 1024 };
-/* events of graphs are numbered from here on */
-#define IN_GRAPH ((uint64_t)1 << 63)
 
 typedef struct Gpu {
 	int ordinal;
@@ -23,8 +21,6 @@ typedef struct Gpu {
 	/* event n of a queue is in entry n % NEVENTS */
 	cudaEvent_t events[NQUEUES][NEVENTS];
 	uint64_t nevents[NQUEUES];
-	cudaEvent_t *in_graphs;
-	uint64_t nin_graphs;
 	cudaEvent_t stamps[NSTAMPS];
 	bool capturing;
 } Gpu;
@@ -179,8 +175,6 @@ static void cuda_close(void *state)
 		CUDA(cudaStreamDestroy(g->stream[queue]));
 		destroy_events(g->events[queue], NEVENTS);
 	}
-	destroy_events(g->in_graphs, (int)g->nin_graphs);
-	free(g->in_graphs);
 	destroy_events(g->stamps, NSTAMPS);
 	free(g);
 }
@@ -211,6 +205,19 @@ static void cuda_free(void *state, void *p)
 	CUDA(cudaFree(p));
 }
 
+static void *cuda_host_alloc(void *state, size_t nbytes)
+{
+	void *p = NULL;
+	use(state);
+	return cudaMallocHost(&p, nbytes) == cudaSuccess ? p : NULL;
+}
+
+static void cuda_host_free(void *state, void *p)
+{
+	use(state);
+	CUDA(cudaFreeHost(p));
+}
+
 static void cuda_synchronize(void *state, Queue queue)
 {
 	assert(!((Gpu *)state)->capturing && "recorded work has no results yet");
@@ -231,33 +238,12 @@ static void cuda_call(void *state, Queue queue, void (*work)(void *arg),
 }
 static cudaEvent_t *event_of(Gpu *g, Queue queue, uint64_t n)
 {
-	return n & IN_GRAPH ? &g->in_graphs[n & ~IN_GRAPH]
-		: &g->events[queue][n % NEVENTS];
-}
-
-static uint64_t event_in_graph(Gpu *g)
-{
-	enum cudaStreamCaptureStatus status;
-	cudaGraph_t graph;
-	const cudaGraphNode_t *last;
-	const cudaGraphEdgeData *edges;
-	cudaGraphNode_t node;
-	size_t nlast;
-	uint64_t n = g->nin_graphs++;
-	g->in_graphs = need(realloc(g->in_graphs, (n + 1) * sizeof *g->in_graphs));
-	CUDA(cudaEventCreateWithFlags(&g->in_graphs[n], cudaEventDisableTiming));
-	CUDA(cudaStreamGetCaptureInfo(g->stream[COMPUTE], &status, NULL, &graph,
-		&last, &edges, &nlast));
-	CUDA(cudaGraphAddEventRecordNode(&node, graph, last, nlast,
-		g->in_graphs[n]));
-	return IN_GRAPH | n;
+	return &g->events[queue][n % NEVENTS];
 }
 
 static uint64_t cuda_event(void *state, Queue queue)
 {
 	Gpu *g = use(state);
-	if (g->capturing)
-		return event_in_graph(g);
 	cudaEvent_t *event = event_of(g, queue, ++g->nevents[queue]);
 	if (*event == NULL)
 		CUDA(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
@@ -380,8 +366,9 @@ const Backend cuda_backend = {
 	.close = cuda_close, .describe = cuda_describe,
 	.libraries = cuda_libraries, .memory = cuda_memory,
 	.range = cuda_range, .available = cuda_available, .width = type_size,
-	.alloc = cuda_alloc, .free = cuda_free, .copy = cuda_copy,
-	.call = cuda_call, .synchronize = cuda_synchronize, .event = cuda_event,
+	.alloc = cuda_alloc, .free = cuda_free, .host_alloc = cuda_host_alloc,
+	.host_free = cuda_host_free, .copy = cuda_copy, .call = cuda_call,
+	.synchronize = cuda_synchronize, .event = cuda_event,
 	.wait = cuda_wait, .reached = cuda_reached, .stamp = cuda_stamp,
 	.stamped_ms = cuda_stamped_ms, .graph_begin = cuda_graph_begin,
 	.graph_end = cuda_graph_end, .graph_launch = cuda_graph_launch,
