@@ -55,7 +55,7 @@ const Transport *transport_choose(const Link *link, const Device *device,
 	const char *name)
 {
 	if (name == NULL || strcmp(name, "auto") == 0) {
-		const Transport *nccl = find_transport("nccl");
+		const Transport *nccl = find_transport("symmetric");
 		return nccl && !nccl->missing(link, device) ? nccl : &ring_transport;
 	}
 	const Transport *t = find_transport(name);
