@@ -35,7 +35,8 @@ HEADED := $(patsubst %.h,%.c,$(wildcard src/experiments/*.h))
 EXPERIMENTS := $(filter-out $(HEADED),$(wildcard src/experiments/*.c))
 TOOL_C := $(wildcard src/weave/*.c)
 LIBRARY := $(call here,$(filter-out $(EXPERIMENTS) $(TOOL_C) src/plots/% \
-	$(if $(HAVE_CUPTI),,src/profile/cuda/recorder.c),$(call below,src,*.c)))
+	$(if $(HAVE_CUPTI),,src/profile/cuda/recorder.c) \
+	$(if $(HAVE_NCCL),,src/dist/cuda/nccl.c),$(call below,src,*.c)))
 TEST_C := $(call below,tests,*.c)
 TEST_ALL := $(call below,tests,test_*.c)
 TEST_MAINS := $(if $(HAVE_CMOCKA),$(call here,$(TEST_ALL)))
@@ -49,11 +50,11 @@ WARNINGS := -std=c11 -Wall -Wextra -Wno-unused-parameter -Werror
 WARNINGS += $(if $(findstring clang,$(CC)),-Wno-pass-failed)
 CFLAGS_ALL = $(WARNINGS) $(OPTIMIZE) -march=native -fopenmp -fPIC \
 	-fno-math-errno -fno-trapping-math -I$(S)src -I$(or $(S),.) \
-	$(BLAS_CFLAGS) $(MPI_CFLAGS) $(CMOCKA_CFLAGS) \
-	$(if $(HAVE_MPI),-DHAVE_MPI) $(CFLAGS)
+	$(BLAS_CFLAGS) $(CMOCKA_CFLAGS) $(CFLAGS)
 CFLAGS_f32 := $(if $(CUDA),-DHAVE_CUDA -DCUDA_ARCH_BUILT='"$(ARCH)"' \
 	-I$(CUDA_HOME)/include $(if $(HAVE_NCCL),-DHAVE_NCCL) \
-	$(if $(HAVE_CUPTI),-DHAVE_CUPTI $(CUPTI_FLAGS)))
+	$(if $(HAVE_CUPTI),-DHAVE_CUPTI $(CUPTI_FLAGS))) \
+	$(if $(HAVE_MPI),-DHAVE_MPI $(MPI_CFLAGS))
 CFLAGS_f64 := -DREAL_IS_DOUBLE
 NVCCFLAGS = -std=c++17 -O3 -lineinfo --extended-lambda -I$(S)src \
 	-split-compile=0 -Xcompiler -Wall,-Wextra,-Wno-unused-parameter,-Werror,-fPIC
@@ -64,7 +65,8 @@ FLAGS := $(call remember,$(call variant,flags),$(CC) $(CFLAGS_ALL) \
 CUDA_LIBS := -L$(CUDA_HOME)/lib64 -Wl,-rpath,$(CUDA_HOME)/lib64 \
 	-Wl,--as-needed $(if $(HAVE_NCCL),-lnccl) $(CUPTI_LIBS) \
 	-lcublasLt -lcudart -lstdc++
-LDLIBS := $(BLAS_LIBS) $(MPI_LIBS) -lm $(if $(CUDA),$(CUDA_LIBS))
+LDLIBS := $(BLAS_LIBS) -Wl,--as-needed $(MPI_LIBS) -lm \
+	$(if $(CUDA),$(CUDA_LIBS))
 OBJECTS_f32 := $(LIBRARY:%.c=$(B)/f32/%.o) \
 	$(if $(CUDA),$(KERNELS:%.cu=$(B)/f32/%.cu.o))
 OBJECTS_f64 := $(patsubst %.c,$(B)/f64/%.o,$(call cpu,$(LIBRARY)))
@@ -185,6 +187,7 @@ ARGS_flash_benchmarking-peers := --sweep peers
 ARGS_flash_benchmarking-model := --sweep model
 ARGS_flash_benchmarking-tiles := --sweep tiles
 ARGS_flash_benchmarking-errors := --sweep errors
+ARGS_distributed_communication_single_node-collectives := --sweep collectives
 ARGS_data_parallel_calcs-curve := --sweep curve
 ARGS_data_parallel_calcs-schedule := --sweep schedule
 ARGS_fsdp_calcs-schedule := --sweep schedule
@@ -194,6 +197,9 @@ ARGS_fsdp_tp_calcs-region := --sweep region
 ARGS_fsdp_tp_calcs-schedule := --sweep schedule
 ARGS_communication_accounting-sharded := --sweep sharded
 ARGS_communication_accounting-batch := --sweep batch
+ARGS_ddp_overlap_individual_parameters_benchmarking-timeline := --sweep timeline
+ARGS_ddp_bucketed_benchmarking-sizes := --sweep sizes
+ARGS_ddp_bucketed_benchmarking-transports := --sweep transports
 # ARGS_program-sweep := --option value
 program = $(firstword $(subst -, ,$1))
 define table_rule # $1: table, $2: its program

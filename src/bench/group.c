@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,13 +21,14 @@ typedef struct Member {
 	pid_t pid;
 	int pipe;                 /* -1: the process has ended */
 	siginfo_t end;
+	char *doing;              /* shared with the process */
 	FILE *copy;               /* of what came through the pipe: text[n] */
 	char *text;
 	size_t n;
 } Member;
 
-static void fork_member(Member *m, pid_t leader, int rank,
-	void (*body)(void *arg, int rank, FILE *to), void *arg)
+static void fork_member(Member *m, pid_t leader, int rank, GroupBody *body,
+	void *arg)
 {
 	int ends[2];
 	pid_t parent = getpid();
@@ -42,7 +44,7 @@ static void fork_member(Member *m, pid_t leader, int rank,
 			_exit(1);                       /* it died before */
 		setpgid(0, leader);
 		close(ends[0]);
-		body(arg, rank, need(fdopen(ends[1], "w")));
+		body(arg, rank, m->doing, need(fdopen(ends[1], "w")));
 		fflush(NULL);
 		_exit(0);
 	}
@@ -51,8 +53,7 @@ static void fork_member(Member *m, pid_t leader, int rank,
 	m->pipe = ends[0];
 	m->copy = need(open_memstream(&m->text, &m->n));
 }
-/* false: nothing more will come */
-static bool read_some(Member *m)
+static void read_some(Member *m)
 {
 	char some[4096];
 	ssize_t n;
@@ -60,7 +61,7 @@ static bool read_some(Member *m)
 		;
 	if (n > 0) {
 		fwrite(some, 1, (size_t)n, m->copy);
-		return true;
+		return;
 	}
 	close(m->pipe);
 	m->pipe = -1;
@@ -68,12 +69,16 @@ static bool read_some(Member *m)
 		&& errno == EINTR)
 		;
 	fflush(m->copy);
-	return false;
 }
 
 static bool exited_with(const Member *m, int status)
 {
 	return m->end.si_code == CLD_EXITED && m->end.si_status == status;
+}
+
+static bool ended_well(const Member *m)
+{
+	return exited_with(m, 0) && m->n > 0;
 }
 /* milliseconds as poll takes them; -1: any time */
 static int time_left(double end_ms)
@@ -81,59 +86,113 @@ static int time_left(double end_ms)
 	double left = end_ms - clock_ms();
 	return end_ms == 0 ? -1 : left > 0 ? (int)left + 1 : 0;
 }
+/* reads what members write; false: it is too late, or all have ended */
+static bool wait_some(Member *members, int ranks, double end_ms)
+{
+	struct pollfd pipes[MOST_RANKS];
+	int running = 0;
+	for (int i = 0; i < ranks; i++) {           /* those at -1 are passed over */
+		pipes[i] = (struct pollfd){ members[i].pipe, POLLIN, 0 };
+		running += members[i].pipe >= 0;
+	}
+	if (running == 0)
+		return false;
+	int ready = poll(pipes, ranks, time_left(end_ms));
+	if (ready < 0 && errno != EINTR)
+		die("poll: %s", strerror(errno));
+	for (int i = 0; i < ranks && ready > 0; i++)
+		if (pipes[i].revents)
+			read_some(&members[i]);
+	return ready != 0 && time_left(end_ms) != 0;
+}
+
 /* the first member that ended badly, or has not ended in time; NULL: none */
 static Member *watch(Member *members, int ranks, int limit_s)
 {
 	double end_ms = limit_s ? clock_ms() + limit_s * 1e3 : 0;
-	struct pollfd pipes[MOST_RANKS];
-	for (int running = ranks; running > 0;) {
-		for (int i = 0; i < ranks; i++)     /* those at -1 are passed over */
-			pipes[i] = (struct pollfd){ members[i].pipe, POLLIN, 0 };
-		int ready = poll(pipes, ranks, time_left(end_ms));
-		if (ready < 0 && errno != EINTR)
-			die("poll: %s", strerror(errno));
-		for (int i = 0; i < ranks && ready >= 0; i++) {
-			Member *m = &members[i];
-			if (ready == 0 && m->pipe >= 0)
+	bool more = true;
+	while (more) {
+		more = wait_some(members, ranks, end_ms);
+		for (Member *m = members; m < members + ranks; m++)
+			if (m->pipe < 0 && !ended_well(m))
 				return m;
-			if (pipes[i].revents == 0 || read_some(m))
-				continue;
-			if (!exited_with(m, 0) || m->n == 0)
-				return m;
-			running--;
-		}
 	}
+	for (Member *m = members; m < members + ranks; m++)
+		if (m->pipe >= 0)
+			return m;
 	return NULL;
 }
-/* kills the group, reads the rest; returns who is to be named */
-static Member *end_group(Member *members, int ranks, Member *bad)
+static int signal_that_stopped(const Member *m)
 {
-	kill(-members[0].pid, SIGKILL);
-	for (Member *m = members; m < members + ranks; m++) {
-		bool late = m == bad && m->pipe >= 0;
-		while (m->pipe >= 0 && read_some(m))
-			;
-		if (late)
-			m->end.si_code = 0;             /* not its own end */
-		else if (exited_with(m, EXIT_OUT_OF_MEMORY))
-			bad = m;
-	}
-	return bad;
+	siginfo_t state = { 0 };
+	if (m->pipe < 0 || waitid(P_PID, m->pid, &state,
+		WSTOPPED | WNOHANG | WNOWAIT) < 0)
+		return 0;
+	return state.si_code == CLD_STOPPED ? state.si_status : 0;
 }
-static End judge(const Member *m, int limit_s, char *how, size_t size)
+
+static int blame(const Member *m, const Member *first)
 {
-	if (exited_with(m, EXIT_OUT_OF_MEMORY) && m->n > 0)
-		return OUT_OF_MEMORY;
-	if (m->end.si_code == CLD_KILLED && m->end.si_status == SIGKILL)
-		return KILLED;
-	if (m->end.si_code == 0)
+	if (exited_with(m, EXIT_OUT_OF_MEMORY))
+		return 5;
+	if (m->end.si_code == CLD_KILLED || m->end.si_code == CLD_DUMPED)
+		return 4;
+	if (signal_that_stopped(m))
+		return 3;
+	if (exited_with(m, 0) && m->n == 0)
+		return 2;
+	return m->pipe >= 0 && first->pipe < 0 && *first->doing
+		&& strncmp(m->doing, first->doing, DOING) != 0;
+}
+
+/* first: the first seen to end badly, or that has not ended in time */
+static Member *find_culprit(Member *members, int ranks, Member *first)
+{
+	enum { A_MOMENT_MS = 500 };
+	double end_ms = clock_ms() + A_MOMENT_MS;
+	Member *culprit = first;
+	while (first->pipe < 0 && wait_some(members, ranks, end_ms))
+		;
+	for (Member *m = members; m < members + ranks; m++)
+		if (blame(m, first) > blame(culprit, first))
+			culprit = m;
+	return culprit;
+}
+static void say_how(const Member *m, bool late, int limit_s, char *how,
+	size_t size)
+{
+	int stop = signal_that_stopped(m);
+	if (stop)
+		snprintf(how, size, "stopped by signal %d", stop);
+	else if (m->pipe >= 0 && late)
 		snprintf(how, size, "more than %d s", limit_s);
+	else if (m->pipe >= 0)
+		snprintf(how, size, "hangs");
 	else if (exited_with(m, 0))
 		snprintf(how, size, "no row");
 	else
 		snprintf(how, size, "%s %d", m->end.si_code == CLD_EXITED
 			? "exit status" : "signal", m->end.si_status);
+	size_t n = strlen(how);
+	if (*m->doing)
+		snprintf(how + n, size - n, ", in %.*s", DOING, m->doing);
+}
+
+static End judge(const Member *m, int ranks)
+{
+	if (exited_with(m, EXIT_OUT_OF_MEMORY) && m->n > 0)
+		return OUT_OF_MEMORY;
+	if (ranks == 1 && m->end.si_code == CLD_KILLED && m->end.si_status == SIGKILL)
+		return KILLED;
 	return FAILED;
+}
+
+static void end_group(Member *members, int ranks)
+{
+	kill(-members[0].pid, SIGKILL);
+	for (Member *m = members; m < members + ranks; m++)
+		while (m->pipe >= 0)
+			read_some(m);
 }
 static char *whole_lines(const Member *m)
 {
@@ -161,25 +220,44 @@ static char *join_lines(const Member *first, const Member *other)
 	free(b);
 	return lines;
 }
-Outcome group_run(int ranks, int limit_s,
-	void (*body)(void *arg, int rank, FILE *to), void *arg)
+static char *share_memory(size_t nbytes)
 {
-	Member members[MOST_RANKS] = { 0 };
+	void *shared = mmap(NULL, nbytes, PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (shared == MAP_FAILED)
+		die("mmap: %s", strerror(errno));
+	return shared;
+}
+
+static void forget_members(Member *members, int ranks)
+{
+	munmap(members[0].doing, (size_t)ranks * DOING);
+	for (Member *m = members; m < members + ranks; m++) {
+		waitpid(m->pid, NULL, 0);
+		fclose(m->copy);
+		free(m->text);
+	}
+}
+
+Outcome group_run(int ranks, int limit_s, GroupBody *body, void *arg)
+{
+	Member members[MOST_RANKS] = { 0 }, *bad;
 	assert(1 <= ranks && ranks <= MOST_RANKS);
-	for (int i = 0; i < ranks; i++)
+	char *doing = share_memory((size_t)ranks * DOING);
+	for (int i = 0; i < ranks; i++) {
+		members[i].doing = doing + (size_t)i * DOING;
 		fork_member(&members[i], members[0].pid, i, body, arg);
-	Member *bad = watch(members, ranks, limit_s);
+	}
 	Outcome o = { ENDED_WELL, 0, "", NULL };
-	if (bad) {
-		bad = end_group(members, ranks, bad);
+	if ((bad = watch(members, ranks, limit_s))) {
+		bool late = bad->pipe >= 0;
+		bad = find_culprit(members, ranks, bad);
 		o.rank = (int)(bad - members);
-		o.end = judge(bad, limit_s, o.how, sizeof o.how);
+		o.end = judge(bad, ranks);
+		say_how(bad, late, limit_s, o.how, sizeof o.how);
+		end_group(members, ranks);
 	}
 	o.lines = join_lines(members, o.end == OUT_OF_MEMORY ? bad : members);
-	for (int i = 0; i < ranks; i++) {
-		waitpid(members[i].pid, NULL, 0);
-		fclose(members[i].copy);
-		free(members[i].text);
-	}
+	forget_members(members, ranks);
 	return o;
 }

@@ -1,8 +1,10 @@
 #define _GNU_SOURCE
 #include "bench/harness.h"
 
+#include <cblas.h>
 #include <errno.h>
 #include <libgen.h>
+#include <omp.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,12 +17,14 @@
 #include "base/error.h"
 #include "base/table.h"
 #include "bench/group.h"
+#include "dist/ring.h"
 
 long harness_seed = 1;
 static const char *out;
 static bool force, wide;
 static const char *device_name = "auto";
 static int sweep_choice;
+static Link *job;                /* of the ranks that mpirun started, or NULL */
 
 typedef struct Planned {
 	void *config;
@@ -55,7 +59,20 @@ static struct Place {
 	long memory_MiB;
 } place;
 
-static void find_place(const char *name)
+static void see_place(const Device *d, void *to)
+{
+	struct Place *seen = to;
+	const Backend *b = d->backend;
+	snprintf(seen->backend, sizeof seen->backend, "%s", b->name);
+	snprintf(seen->device, sizeof seen->device, "%s", b->describe(d->state));
+	snprintf(seen->libraries, sizeof seen->libraries, "%s",
+		b->libraries(d->state));
+	seen->memory_MiB = (long)(b->memory(d->state) >> 20);
+}
+
+/* what see() writes down, in a child that opens the device */
+static void look(const char *name, void (*see)(const Device *d, void *to),
+	void *to, size_t size)
 {
 	int ends[2];
 	fflush(NULL);
@@ -65,20 +82,64 @@ static void find_place(const char *name)
 	if (child < 0)
 		die("fork: %s", strerror(errno));
 	if (child == 0) {
-		const Device *d = device_open(name);
-		const Backend *b = d->backend;
-		snprintf(place.backend, sizeof place.backend, "%s", b->name);
-		snprintf(place.device, sizeof place.device, "%s", b->describe(d->state));
-		snprintf(place.libraries, sizeof place.libraries, "%s",
-			b->libraries(d->state));
-		place.memory_MiB = (long)(b->memory(d->state) >> 20);
-		_exit(write(ends[1], &place, sizeof place) != sizeof place);
+		see(device_open(name), to);
+		_exit(write(ends[1], to, size) != (ssize_t)size);
 	}
 	close(ends[1]);
-	if (read(ends[0], &place, sizeof place) != sizeof place)
+	if (read(ends[0], to, size) != (ssize_t)size)
 		die("the device '%s' could not be opened", name);
 	close(ends[0]);
 	waitpid(child, NULL, 0);
+}
+
+bool harness_on_gpu(void)
+{
+	return strcmp(place.backend, "cuda") == 0;
+}
+static int ordinal = -1;         /* of the rank's GPU; -1: as --device says */
+static int gpus;                 /* from the first on; 0: not counted */
+
+static int first_gpu(void)
+{
+	const char *number = strchr(device_name, ':');
+	return number ? atoi(number + 1) : 0;
+}
+
+static void see_gpus(const Device *d, void *to)
+{
+	int n = first_gpu();
+	while (d->backend->missing(n) == NULL)
+		n++;
+	*(int *)to = n - first_gpu();
+}
+
+static void count_gpus(void)
+{
+	if (gpus == 0 && harness_on_gpu())
+		look(device_name, see_gpus, &gpus, sizeof gpus);
+}
+
+/* of this process, which is one of several on this host or alone */
+static void take_part(int local_rank, int local_ranks)
+{
+	if (local_ranks == 1)
+		return;
+	int share = omp_get_num_procs() / local_ranks, most = omp_get_max_threads();
+	share = share < 1 ? 1 : share < most ? share : most;
+	omp_set_num_threads(share);
+	openblas_set_num_threads(share);
+	ordinal = first_gpu() + (gpus ? local_rank % gpus : 0);
+}
+/* sets the row's status */
+static bool lacks_gpus(Row *row)
+{
+	if (row->ranks == 1 || !harness_on_gpu())
+		return false;
+	count_gpus();
+	if (gpus < row->ranks)
+		row_set(row, "status", "skipped: %d GPUs are needed, there %s %d",
+			row->ranks, gpus == 1 ? "is" : "are", gpus);
+	return gpus < row->ranks;
 }
 static Row *current;             /* of this process, a rank */
 
@@ -95,25 +156,41 @@ static void end_as_oom(size_t need, size_t have, const char *what)
 	char why[160];
 	snprintf(why, sizeof why, "%s needs %.1f MiB, %.1f MiB free", what,
 		need / 1048576.0, have / 1048576.0);
+	if (job)
+		die("rank %d: out of memory: %s", job->rank, why);
 	set_oom(current, why);
 	row_emit(current);
 	_exit(EXIT_OUT_OF_MEMORY);
 }
 Device *harness_device(void)
 {
-	Device *d = device_open(harness_on_gpu() ? device_name : "cpu");
+	char name[24];
+	snprintf(name, sizeof name, "cuda:%d", ordinal);
+	Device *d = device_open(!harness_on_gpu() ? "cpu" : ordinal < 0
+		? device_name : name);
 	d->on_oom = end_as_oom;
 	return d;
-}
-
-bool harness_on_gpu(void)
-{
-	return strcmp(place.backend, "cuda") == 0;
 }
 
 bool harness_forced(void)
 {
 	return force;
+}
+static Meeting meeting = { .listener = -1 };
+static char *doing;              /* seen by the parent; NULL: there is none */
+
+Comm *harness_comm(Row *row, Device *device, const CommSettings *settings)
+{
+	enum { LIMIT_S = 60 };
+	CommSettings s = settings ? *settings : (CommSettings){ 0 };
+	s.doing = doing;
+	return comm_open(job ? link_mpi()
+		: link_tcp(row->rank, row->ranks, &meeting, LIMIT_S), device, &s);
+}
+
+static int ranks_of(const Sweep *s, const Planned *p)
+{
+	return s->ranks ? s->ranks(p->config) : 1;
 }
 static char *read_digest(const char *name, const char *backend)
 {
@@ -175,55 +252,106 @@ static void describe_table(Table *t, const Experiment *e, int argc,
 	table_meta(t, "backend", "%s", place.backend);
 	table_meta(t, "digest", "%s", read_digest(e->name, place.backend));
 }
-typedef struct Job {
+typedef struct Task {
 	const Sweep *sweep;
 	const void *config;
 	Row *row;
-} Job;
+} Task;
 
-static void run_rank(void *arg, int rank, FILE *to)
+static void run_rank(void *arg, int rank, char *doing_here, FILE *to)
 {
-	const Job *job = arg;
-	current = job->row;
+	const Task *task = arg;
+	current = task->row;
 	current->rank = rank;
 	current->to = to;
-	job->sweep->run(current, job->config);
+	doing = doing_here;
+	take_part(rank, current->ranks);
+	task->sweep->run(current, task->config);
 	row_end(current);
 }
-/* returns whether the configuration has its rows now */
-static bool run_planned(const Sweep *s, const Planned *p, Table *t,
-	const char *columns)
+
+static void append_rows(Table *t, Row *row, const char *lines, bool and_row)
 {
-	Row row = row_new(columns, p->cells);
-	row.ranks = s->ranks ? s->ranks(p->config) : 1;
-	Outcome o = group_run(row.ranks, s->limit_s, run_rank,
-		&(Job){ s, p->config, &row });
+	char *all;
+	size_t n;
+	row->to = need(open_memstream(&all, &n));
+	fputs(lines, row->to);
+	if (and_row)
+		row_emit(row);
+	fclose(row->to);
+	table_append(t, all);
+	free(all);
+}
+/* returns whether the configuration has its rows now */
+static bool run_group(const Sweep *s, const Planned *p, Table *t, Row *row)
+{
+	if (s->ranks)
+		meeting = meeting_here();
+	Outcome o = group_run(row->ranks, s->limit_s, run_rank,
+		&(Task){ s, p->config, row });
+	if (s->ranks)
+		meeting_close(&meeting);
+	row->rank = o.rank;
+	if (o.end == KILLED)
+		set_oom(row, "the kernel ended the process");
 	if (o.end == FAILED) {
 		char *name = need(strdup(p->cells)), rank[24] = "";
 		for (char *c = name; *c; c++)
 			*c = *c == '\t' ? ' ' : *c;
-		if (row.ranks > 1)
+		if (row->ranks > 1)
 			snprintf(rank, sizeof rank, "rank %d: ", o.rank);
 		fprintf(stderr, "%s: the configuration '%s' failed (%s%s)\n", program_name,
 			name, rank, o.how);
 		free(name);
 	} else {
-		char *lines;
-		size_t n;
-		row.rank = o.rank;
-		row.to = need(open_memstream(&lines, &n));
-		fputs(o.lines, row.to);
-		if (o.end == KILLED) {
-			set_oom(&row, "the kernel ended the process");
-			row_emit(&row);
-		}
-		fclose(row.to);
-		table_append(t, lines);
-		free(lines);
+		append_rows(t, row, o.lines, o.end == KILLED);
 	}
 	free(o.lines);
-	row_free(&row);
 	return o.end != FAILED;
+}
+
+static bool run_planned(const Sweep *s, const Planned *p, Table *t,
+	const char *columns)
+{
+	Row row = row_new(columns, p->cells);
+	bool done = true;
+	row.ranks = ranks_of(s, p);
+	if (lacks_gpus(&row))
+		append_rows(t, &row, "", true);
+	else
+		done = run_group(s, p, t, &row);
+	row_free(&row);
+	return done;
+}
+/* t: NULL but on rank 0 */
+static bool is_wanted(const Planned *p, const Table *t)
+{
+	char wanted = t && !table_has(t, p->cells);
+	if (job == NULL)
+		return wanted;
+	job->number++;
+	job->doing = "the choice of a configuration";
+	link_broadcast(job, &wanted, 1, 0);
+	return wanted;
+}
+
+static void run_in_job(const Sweep *s, const Planned *p, Table *t,
+	const char *columns)
+{
+	char *lines;
+	size_t n;
+	Row row = row_new(columns, p->cells);
+	row.rank = job->rank;
+	row.ranks = job->ranks;
+	row.to = need(open_memstream(&lines, &n));
+	s->run(&row, p->config);
+	if (!row.emitted)
+		row_emit(&row);
+	fclose(row.to);
+	if (t)
+		table_append(t, lines);
+	free(lines);
+	row_free(&row);
 }
 static void report_progress(const Experiment *e, int done, int total,
 	double seconds, const char *cells)
@@ -296,7 +424,7 @@ static char *join_columns(const Sweep *s, int *nkeys)
 	return columns;
 }
 
-/* returns how many configurations failed */
+/* t: NULL but on rank 0; returns how many configurations failed */
 static int run_plan(const Experiment *e, const Plan *plan, Table *t,
 	const char *columns)
 {
@@ -304,29 +432,67 @@ static int run_plan(const Experiment *e, const Plan *plan, Table *t,
 	double start = clock_ms();
 	for (int i = 0; i < plan->n; i++) {
 		const Planned *p = &plan->planned[i];
-		report_progress(e, i, plan->n, (clock_ms() - start) / 1e3,
-			p->cells);
-		if (!table_has(t, p->cells))
+		if (t)
+			report_progress(e, i, plan->n, (clock_ms() - start) / 1e3,
+				p->cells);
+		if (job && ranks_of(plan->sweep, p) != job->ranks)
+			continue;
+		if (!is_wanted(p, t))
+			continue;
+		if (job)
+			run_in_job(plan->sweep, p, t, columns);
+		else
 			failures += !run_planned(plan->sweep, p, t, columns);
 	}
-	report_progress(e, plan->n, plan->n, 0, "");
+	if (t)
+		report_progress(e, plan->n, plan->n, 0, "");
 	return failures;
+}
+
+static int count_left_out(const Plan *plan, const Table *t)
+{
+	int n = 0;
+	for (int i = 0; job && i < plan->n; i++)
+		n += ranks_of(plan->sweep, &plan->planned[i]) != job->ranks
+			&& !table_has(t, plan->planned[i].cells);
+	return n;
+}
+
+static void close_table(Table *t, const Plan *plan, int failures)
+{
+	int left_out = count_left_out(plan, t);
+	if (left_out)
+		fprintf(stderr, "%s: left out: %d configurations that do not take %d "
+			"ranks\n", program_name, left_out, job->ranks);
+	table_close(t, failures == 0 && left_out == 0);
 }
 int harness_main(const Experiment *e, int argc, char **argv)
 {
+	int nkeys, rank = 0, ranks = 1;
+	bool launched = link_launched(&rank, &ranks);
+	if (launched && rank > 0 && freopen("/dev/null", "w", stdout) == NULL)
+		die("cannot write /dev/null: %s", strerror(errno));
 	parse_options(e, argc, argv);
 	Plan plan = { .sweep = &e->sweeps[sweep_choice] };
-	int nkeys;
 	char *columns = join_columns(plan.sweep, &nkeys);
-	Table *t = table_new(out, columns, nkeys);
-	if (wide)
-		table_wide(t);
-	find_place(e->cpu_only ? "cpu" : device_name);
+	Table *t = launched && rank > 0 ? NULL : table_new(out, columns, nkeys);
+	look(e->cpu_only ? "cpu" : device_name, see_place, &place, sizeof place);
+	if (launched)
+		count_gpus();
+	job = link_mpi();
+	if (job)
+		take_part(job->local_rank, job->local_ranks);
 	plan.sweep->plan(&plan);
-	describe_table(t, e, argc, argv);
-	table_resume(t, !force);
+	if (t) {
+		if (wide)
+			table_wide(t);
+		describe_table(t, e, argc, argv);
+		table_resume(t, !force);
+	}
 	int failures = run_plan(e, &plan, t, columns);
-	table_close(t, failures == 0);
+	if (t)
+		close_table(t, &plan, failures);
+	link_close(&job);
 	plan_free(&plan);
 	free(columns);
 	return failures ? 1 : 0;

@@ -5,7 +5,7 @@
 
 #include "base/options.h"
 #include "bench/row.h"
-#include "device/device.h"
+#include "dist/comm.h"
 
 typedef struct Plan Plan;
 /* plan_add(plan, &(Config){ ... }): one more configuration, of the type whose
@@ -23,7 +23,9 @@ typedef struct Sweep {
 	void (*plan)(Plan *plan);
 	/* fills a row, or several; a table has all rows of a configuration or none */
 	void (*run)(Row *row, const void *config);
-	/* processes that measure a configuration together; NULL: one */
+	/* processes that measure a configuration together; NULL: one. Their run
+	 * frees what it took, also communicator and device: a process that mpirun
+	 * started goes on to the next configuration */
 	int  (*ranks)(const void *config);
 	int  limit_s;             /* seconds that they may take; 0: any time */
 } Sweep;
@@ -44,8 +46,11 @@ extern const Experiment experiment;
 extern long harness_seed;
 
 int     harness_main(const Experiment *e, int argc, char **argv);
-/* the device of --device; running out of its memory ends the row as oom */
+/* the device of --device; on GPUs each rank has its own. Running out of its
+ * memory ends the row as oom */
 Device *harness_device(void);
+/* of the ranks that measure the row together, perhaps one; settings: or NULL */
+Comm   *harness_comm(Row *row, Device *device, const CommSettings *settings);
 bool    harness_on_gpu(void);
 /* --force: files that are there may be replaced, whatever they hold */
 bool    harness_forced(void);

@@ -65,6 +65,8 @@ typedef struct Device {
 	/* work is being captured; graphs that exist */
 	bool capturing;
 	int graphs;
+	/* multiprocessors of a GPU that matmuls queued from now on leave free */
+	int spare_sms;
 	double start_ms;
 } Device;
 

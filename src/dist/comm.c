@@ -32,7 +32,7 @@ struct Comm {
 	/* messages to and from each rank */
 	uint64_t *sent, *received;
 	/* what comm_array gave */
-	void **arrays;
+	struct Given { void *at; bool pooled; } *arrays;
 	int narrays;
 	/* operation i is pending[i % capacity] */
 	Pending *pending;
@@ -330,9 +330,12 @@ Array comm_array(Comm *c, size_t n, Type type, Category category,
 {
 	size_t nbytes = n * c->device->backend->width(type);
 	void *at = c->transport->alloc ? c->transport->alloc(c->state, nbytes)
-		: device_alloc(c->device, nbytes, category, what);
+		: NULL;
+	bool pooled = at == NULL;
+	if (pooled)
+		at = device_alloc(c->device, nbytes, category, what);
 	c->arrays = need(realloc(c->arrays, (c->narrays + 1) * sizeof *c->arrays));
-	c->arrays[c->narrays++] = at;
+	c->arrays[c->narrays++] = (struct Given){ at, pooled };
 	return (Array){ at, type };
 }
 
@@ -353,10 +356,10 @@ void comm_close(Comm **comm)
 	c->device->backend->synchronize(c->device->state, COMM);
 	stop_watching(c);
 	for (int i = 0; i < c->narrays; i++)
-		if (c->transport->alloc)
-			c->transport->free(c->state, c->arrays[i]);
+		if (c->arrays[i].pooled)
+			device_free(c->device, c->arrays[i].at);
 		else
-			device_free(c->device, c->arrays[i]);
+			c->transport->free(c->state, c->arrays[i].at);
 	c->transport->close(c->state);
 	link_close(&c->link);
 	free(c->arrays);

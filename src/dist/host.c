@@ -8,12 +8,10 @@
 #include "base/error.h"
 #include "dist/ring.h"
 
-typedef void Algorithm(Link *link, void *x, size_t n, Type type, void *scratch);
-
 typedef struct Host {
 	Link *link;
 	Device *device;
-	Algorithm *all_reduce, *reduce_scatter;
+	HostCollectives by;
 	char *scratch, *words;           /* words: as they travel */
 	size_t scratch_room, words_room;
 	bool in_place;                   /* the device's memory is the host's */
@@ -70,10 +68,10 @@ static void run_on_words(Host *h, const Operation *op, void *x)
 	link->number = op->number;
 	link->doing = text;
 	switch (op->kind) {
-	case ALL_REDUCE: h->all_reduce(link, x, n, type, scratch); break;
-	case REDUCE_SCATTER: h->reduce_scatter(link, x, n, type, scratch); break;
-	case ALL_GATHER: link_all_gather(link, x, n, type); break;
-	case BROADCAST: link_broadcast(link, x, n * size, op->peer); break;
+	case ALL_REDUCE: h->by.all_reduce(link, x, n, type, scratch); break;
+	case REDUCE_SCATTER: h->by.reduce_scatter(link, x, n, type, scratch); break;
+	case ALL_GATHER: h->by.all_gather(link, x, n, type); break;
+	case BROADCAST: h->by.broadcast(link, x, n * size, op->peer); break;
 	case SEND: link->exchange(link, op->peer, x, n * size, op->peer, NULL, 0);
 		break;
 	default: link->exchange(link, op->peer, NULL, 0, op->peer, x, n * size);
@@ -116,7 +114,7 @@ static void copy_span(Host *h, const Operation *op, Span s, bool to_host)
 			s.n * size);
 }
 
-static void queue_on_host(void *state, const Operation *op)
+void host_queue(void *state, const Operation *op)
 {
 	Host *h = state;
 	Job *job = need(malloc(sizeof *job));
@@ -138,32 +136,37 @@ static const char *never_missing(const Link *link, const Device *device)
 	return NULL;
 }
 
-static void *open_host(Link *link, Device *device, Algorithm *all_reduce,
-	Algorithm *reduce_scatter)
+void *host_open(Link *link, Device *device, HostCollectives by)
 {
 	Host *h = need(calloc(1, sizeof *h));
-	*h = (Host){ .link = link, .device = device, .all_reduce = all_reduce,
-		.reduce_scatter = reduce_scatter,
+	*h = (Host){ .link = link, .device = device, .by = by,
 		.in_place = strcmp(device->backend->name, "cpu") == 0 };
 	return h;
 }
 
+static void *open_link(Link *link, Device *device, HostReduction *all_reduce,
+	HostReduction *reduce_scatter)
+{
+	return host_open(link, device, (HostCollectives){ all_reduce,
+		reduce_scatter, link_all_gather, link_broadcast });
+}
+
 static void *open_ring(Link *link, Device *device, const CommSettings *s)
 {
-	return open_host(link, device, link_all_reduce, link_reduce_scatter);
+	return open_link(link, device, link_all_reduce, link_reduce_scatter);
 }
 
 static void *open_owner(Link *link, Device *device, const CommSettings *s)
 {
-	return open_host(link, device, owner_all_reduce, owner_reduce_scatter);
+	return open_link(link, device, owner_all_reduce, owner_reduce_scatter);
 }
 
 static void *open_alternate(Link *link, Device *device, const CommSettings *s)
 {
-	return open_host(link, device, alternate_ring_link, link_reduce_scatter);
+	return open_link(link, device, alternate_ring_link, link_reduce_scatter);
 }
 
-static void close_host(void *state)
+void host_close(void *state)
 {
 	Host *h = state;
 	free(h->scratch);
@@ -172,7 +175,7 @@ static void close_host(void *state)
 }
 
 #define OVER_LINK(NAME, OPEN) { .name = NAME, .missing = never_missing, \
-	.open = OPEN, .close = close_host, .queue = queue_on_host }
+	.open = OPEN, .close = host_close, .queue = host_queue }
 const Transport ring_transport = OVER_LINK("ring", open_ring),
 	owner_transport = OVER_LINK("owner", open_owner),
 	alternate_transport = OVER_LINK("alternate", open_alternate);

@@ -2,6 +2,7 @@
 #ifndef DIST_LINK_H
 #define DIST_LINK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,8 +39,11 @@ void    meeting_close(Meeting *m);
 /* waits at most limit_s seconds for the other ranks; ends the program, naming
  * those missing */
 Link   *link_tcp(int rank, int ranks, const Meeting *meeting, int limit_s);
-/* of the job that mpirun or srun started; NULL: this process is in none */
+/* of the job that mpirun or srun started; NULL: this process is in none. All
+ * ranks call it. MPI ends when the last of its links is closed */
 Link   *link_mpi(void);
+/* did they start this process, as one of several? Sets its rank and how many */
+bool    link_launched(int *rank, int *ranks);
 void    link_close(Link **link);
 
 #endif

@@ -23,7 +23,16 @@ void operation_text(char text[OPERATION_TEXT], const Operation *op)
 }
 
 static const Transport *const transports[] = {
+#ifdef HAVE_MPI
+	&mpi_transport,
+#endif
 	&ring_transport, &owner_transport, &alternate_transport,
+#ifdef HAVE_NCCL
+	&nccl_transport,
+#endif
+#ifdef HAVE_CUDA
+	&push_transport,
+#endif
 };
 enum { NTRANSPORTS = sizeof transports / sizeof *transports };
 

@@ -6,13 +6,16 @@
 #include "ops/array.h"
 
 /* auto: NCCL between GPUs, else the ring. ring, owner: over the link, by way of
- * the host's memory; mpi: MPI's own collectives */
-#define TRANSPORTS "auto|ring|owner|alternate|mpi|nccl"
+ * the host's memory; mpi: MPI's own collectives; push: copies between the GPUs of
+ * one host by their engines */
+#define TRANSPORTS "auto|ring|owner|alternate|mpi|nccl|push"
 
 typedef struct CommSettings {
 	const char *transport;           /* NULL: auto */
 	int limit_s;                     /* of a collective; 0: 30 */
-	int ctas;                        /* of NCCL's kernels; 0: NCCL's choice */
+	/* of NCCL's kernels, 0: its choice; of those that sum after pushes, 0: 8 */
+	int ctas;
+	bool symmetric;                  /* nccl: comm_array gives windows */
 	/* before each collective the queue sleeps up to so long, at random */
 	int delay_us;
 	/* 96 bytes in which the rank says what it does, for its parent; or NULL */
@@ -47,11 +50,24 @@ typedef struct Transport {
 	void (*close)(void *state);
 	/* puts the operation into the communication queue */
 	void (*queue)(void *state, const Operation *op);
-	/* NULL: memory of the device's pool will do */
+	/* NULL, or returns NULL: memory of the device's pool will do */
 	void *(*alloc)(void *state, size_t nbytes);
 	void (*free)(void *state, void *p);
 	const char *(*library)(void *state);         /* NULL: none */
 } Transport;
+
+/* collectives on the memory of the host, as in ring.h; host_open gives the state
+ * of a transport that does them in the communication queue */
+typedef void HostReduction(Link *link, void *x, size_t n, Type type,
+	void *scratch);
+typedef struct HostCollectives {
+	HostReduction *all_reduce, *reduce_scatter;
+	void (*all_gather)(Link *link, void *x, size_t n, Type type);
+	void (*broadcast)(Link *link, void *x, size_t nbytes, int root);
+} HostCollectives;
+void   *host_open(Link *link, Device *device, HostCollectives by);
+void    host_close(void *state);
+void    host_queue(void *state, const Operation *op);
 
 extern const Transport ring_transport, owner_transport, alternate_transport;
 #ifdef HAVE_MPI
@@ -59,6 +75,12 @@ extern const Transport mpi_transport;
 #endif
 #ifdef HAVE_NCCL
 extern const Transport nccl_transport;
+#endif
+#ifdef HAVE_CUDA
+extern const Transport push_transport;
+#endif
+#ifdef HAVE_CUDA
+extern const Transport push_transport;
 #endif
 
 /* ends the program, with the reason, when the one named cannot work */

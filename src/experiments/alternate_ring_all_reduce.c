@@ -31,11 +31,11 @@ static void plan_rings(Plan *plan)
 			plan_add(plan, &(Ring){ devices ? devices : N[i],
 				elements ? elements : n[j] });
 }
-typedef void Collective(Cluster *c, Axis axis, Part *part);
+typedef void AllReduce(Cluster *c, Axis axis, Part *part);
 
 /* all devices sum; the sums must be right. Counts elements whose bits are not
  * the same on all devices */
-static size_t try_ring(Cluster *c, Collective *all_reduce, size_t n)
+static size_t try_ring(Cluster *c, AllReduce *all_reduce, size_t n)
 {
 	size_t N = cluster_size(c), differ = 0;
 	Part *part = need(malloc(N * sizeof *part));

@@ -18,6 +18,8 @@ typedef struct Hooks {
 	void (*gradient_ready)(void *self, int first, int count, Event there);
 	/* those of a unit at once, at its end: fewer events */
 	bool whole_units;
+	/* multiprocessors of a GPU that the backward pass leaves to collectives */
+	int spare_sms;
 	/* of the training step, around the optimizer */
 	void (*before_update)(void *self);
 	void (*after_update)(void *self);

@@ -248,7 +248,9 @@ void model_backward(Model *m, bool accumulate)
 	if (first)
 		model_set_gradients(m, new_buffer(m, m->gradients.type, MEM_GRADIENT,
 			"gradients"));
+	m->device->spare_sms = m->hooks.spare_sms;
 	path_of(m)->backward(m, accumulate && !first ? 1 : 0);
+	m->device->spare_sms = 0;
 	model_clear(m);
 }
 static void refuse_nonfinite(Model *m, Array a, size_t n, const char *where,

@@ -99,6 +99,33 @@ void trace_write(const Profile *p, int rank, const char *path)
 		"{\"name\":\"rank %d\"}}]}\n", rank, rank);
 	file_end(f, path);
 }
+
+void trace_write_spans(const TraceSpan *spans, int n, const char *const *tracks,
+	const char *path)
+{
+	FILE *f = file_begin(path);
+	fputs(TRACE_BEGINS, f);
+	for (int i = 0; i < n; i++) {
+		const TraceSpan *s = &spans[i];
+		bool named = false;
+		for (int before = 0; before < i && !named; before++)
+			named = spans[before].rank == s->rank
+				&& spans[before].track == s->track;
+		if (!named)
+			name_track(f, s->rank, RANGES_TRACK + s->track, tracks[s->track], 0);
+		write_event(f, s->rank, RANGES_TRACK + s->track, s->name, s->start_us,
+			s->end_us);
+		fprintf(f, ",\"cat\":\"%s\"},\n", s->class);
+	}
+	for (int i = 0; i < n; i++)
+		if (i == 0 || spans[i].rank != spans[i - 1].rank)
+			fprintf(f, "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%d,"
+				"\"args\":{\"name\":\"rank %d\"}},\n", spans[i].rank,
+				spans[i].rank);
+	fputs("{\"ph\":\"M\",\"name\":\"process_sort_index\",\"pid\":0,\"args\":"
+		"{\"sort_index\":0}}]}\n", f);
+	file_end(f, path);
+}
 bool folded_recognised(FILE *f)
 {
 	char *line = NULL;

@@ -10,6 +10,14 @@
  * rank: the process among several, from 0. Replaces the file, or ends the
  * program */
 void trace_write(const Profile *profile, int rank, const char *path);
+/* what several ranks did, a track for each name of a rank's tracks */
+typedef struct TraceSpan {
+	int rank, track;
+	double start_us, end_us;
+	char class[16], name[64];
+} TraceSpan;
+void trace_write_spans(const TraceSpan *spans, int n, const char *const *tracks,
+	const char *path);
 bool trace_recognised(FILE *file);     /* for file_try */
 /* a line "forward;layer;norm;KERNEL NANOSECONDS" for each stack that has
  * activities, or, where activities are not seen, for each that took time

@@ -236,7 +236,7 @@ static Hooks recording_hooks(Recorder *c)
 		.before_unit = h->before_unit ? record_before_unit : NULL,
 		.after_unit = h->after_unit ? record_after_unit : NULL,
 		.gradient_ready = h->gradient_ready ? record_gradient_ready : NULL,
-		.whole_units = h->whole_units,
+		.whole_units = h->whole_units, .spare_sms = h->spare_sms,
 		.before_update = h->before_update ? record_before_update : NULL,
 		.after_update = h->after_update ? record_after_update : NULL };
 }

@@ -17,6 +17,9 @@ fonts-texgyre               the text
 fonts-texgyre-math          the formulas
 fonts-jetbrains-mono        the code
 poppler-utils               reads the digest in the PDF
+openmpi-bin                 MPI: the CPU's peer, and jobs over hosts
+libopenmpi-dev              MPI: headers and libraries
+iproute2                    two nodes on one host
 '
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
 	echo "deps: neither Debian nor Ubuntu; please install:$packages" >&2

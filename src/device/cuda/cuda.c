@@ -148,11 +148,13 @@ ChipFacts cuda_chip(const void *state)
 static void *cuda_open(int ordinal)
 {
 	Gpu *g = need(calloc(1, sizeof *g));
+	int priority[NQUEUES];
 	g->ordinal = ordinal;
 	use(g);
+	CUDA(cudaDeviceGetStreamPriorityRange(&priority[COMPUTE], &priority[COMM]));
 	for (int queue = 0; queue < NQUEUES; queue++)
-		CUDA(cudaStreamCreateWithFlags(&g->stream[queue],
-			cudaStreamNonBlocking));
+		CUDA(cudaStreamCreateWithPriority(&g->stream[queue],
+			cudaStreamNonBlocking, priority[queue]));
 	CUDA(cudaDeviceGetAttribute(&g->chip.major,
 		cudaDevAttrComputeCapabilityMajor, ordinal));
 	CUDA(cudaDeviceGetAttribute(&g->chip.minor,

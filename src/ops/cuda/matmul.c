@@ -34,6 +34,7 @@ typedef struct Key {
 	size_t align_a, align_b, align_c;       /* bytes, of every matrix */
 	size_t input, output;                   /* Types */
 	size_t workspace;                       /* bytes */
+	size_t sms;                             /* that it may use; 0: all */
 } Key;
 
 typedef struct Gemm {
@@ -141,6 +142,9 @@ static void make_gemm(Library *library, Gemm *gemm)
 		CUBLASLT_MATMUL_DESC_TRANSA, &op[p->trans_b], sizeof *op));
 	CUBLAS(cublasLtMatmulDescSetAttribute(gemm->operation,
 		CUBLASLT_MATMUL_DESC_TRANSB, &op[p->trans_a], sizeof *op));
+	const int32_t sms = (int32_t)p->sms;
+	CUBLAS(cublasLtMatmulDescSetAttribute(gemm->operation,
+		CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, &sms, sizeof sms));
 	gemm->left = p->trans_b
 		? layout(p, p->input, p->k, p->n, p->ldb, p->step_b)
 		: layout(p, p->input, p->n, p->k, p->ldb, p->step_b);
@@ -283,7 +287,10 @@ void cuda_matmul(Device *d, Array C, Array A, Array B, Matmul s)
 	size_t known = library->ngemms;
 	s = with_few_calls(s);
 	double opened = clock_ms();
-	Gemm gemm = find_gemm(library, key_of(C, A, B, &s));
+	Key key = key_of(C, A, B, &s);
+	if (d->spare_sms > 0)
+		key.sms = cuda_multiprocessors(d);
+	Gemm gemm = find_gemm(library, key);
 	double chosen = clock_ms();
 	if (!gemm.found) {
 		library->fallbacks++;

@@ -11,9 +11,10 @@ static inline cudaStream_t cuda_stream(const Device *d)
 	return cuda_queue(d->state, COMPUTE);
 }
 
+/* that kernels queued now may use */
 static inline int cuda_multiprocessors(const Device *d)
 {
-	return cuda_chip(d->state).multiprocessors;
+	return cuda_chip(d->state).multiprocessors - d->spare_sms;
 }
 
 static inline void *cuda_scratch(Device *d, size_t nbytes, const char *what)

@@ -196,8 +196,8 @@ static const Case cases[] = {
 { "adamw_of_three", adamw_sum, lengths, 3, { ADAMW_SUM } },
 { "adamw_of_eight", adamw_sum, lengths, 8, { ADAMW_SUM } },
 { "sgd_of_three", sgd_sum, lengths, 3, {
-	UPDATED(HIGH, ALL, SPREAD, .absolute = 16),
-	UPDATED(HIGH, ALL, SPREAD, .absolute = 16), IN(HIGH, 0, STEP, .times = 8),
+	UPDATED(HIGH, ALL, SPREAD, .absolute = 32),
+	UPDATED(HIGH, ALL, SPREAD, .absolute = 32), IN(HIGH, 0, STEP, .times = 8),
 	SUMMANDS } },
 { "adamw_not_skipped", adamw, lengths, 1, {
 	UPDATED(HIGH, ALL, SPREAD, .absolute = 4), OUT(LOW, ALL, .absolute = 4),

@@ -1,0 +1,231 @@
+#define _GNU_SOURCE
+/* nccl.c: collectives by NVIDIA's library */
+#include <nccl.h>
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "device/cuda/cuda.h"
+#include "dist/cuda/card.h"
+#include "dist/ring.h"
+#include "dist/transport.h"
+
+#define NCCL(call) nccl_expect((call), #call, __LINE__)
+
+static void nccl_expect(ncclResult_t result, const char *call, int line)
+{
+	if (result != ncclSuccess)
+		die("%s:%d: %s: %s (%s)", __FILE__, line, call,
+			ncclGetErrorString(result), ncclGetLastError(NULL));
+}
+typedef struct Window {
+	char *at;
+	size_t nbytes;
+	ncclWindow_t handle;             /* NULL: NCCL has no windows here */
+} Window;
+
+typedef struct Nccl {
+	Link *link;
+	Device *device;
+	ncclComm_t comm;
+	bool symmetric;
+	Window *windows;
+	int nwindows;
+	char library[96];
+} Nccl;
+static const char *nccl_missing(const Link *link, const Device *device)
+{
+	Card *cards = card_gather((Link *)link, device);
+	const char *conflict = card_conflict(cards, link->ranks);
+	free(cards);
+	return conflict;
+}
+
+static void describe_nccl(Nccl *c, const CommSettings *s)
+{
+	int v = 0, n;
+	NCCL(ncclGetVersion(&v));
+	n = snprintf(c->library, sizeof c->library, "NCCL %d.%d.%d, built with "
+		"%d.%d.%d%s", v / 10000, v / 100 % 100, v % 100, NCCL_MAJOR, NCCL_MINOR,
+		NCCL_PATCH, s->symmetric ? ", symmetric windows" : "");
+	if (s->ctas)
+		snprintf(c->library + n, sizeof c->library - n, ", %d CTAs", s->ctas);
+}
+
+static void *nccl_open(Link *link, Device *device, const CommSettings *s)
+{
+	Nccl *c = need(calloc(1, sizeof *c));
+	ncclUniqueId id;
+	ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+	*c = (Nccl){ .link = link, .device = device, .symmetric = s->symmetric };
+	config.cgaClusterSize = 0;
+	if (s->ctas)
+		config.minCTAs = config.maxCTAs = s->ctas;
+	setenv("NCCL_NVLS_ENABLE", "0", 0);
+	if (link->rank == 0)
+		NCCL(ncclGetUniqueId(&id));
+	link->number = 0, link->doing = "opening NCCL";
+	link_broadcast(link, &id, sizeof id, 0);
+	cuda_queue(device->state, COMM);        /* the GPU is the current one */
+	NCCL(ncclCommInitRankConfig(&c->comm, link->ranks, id, link->rank,
+		&config));
+	describe_nccl(c, s);
+	return c;
+}
+
+static const char *nccl_library(void *state)
+{
+	return ((Nccl *)state)->library;
+}
+static void *nccl_alloc(void *state, size_t nbytes)
+{
+	Nccl *c = state;
+	Window w = { .nbytes = nbytes };
+	if (!c->symmetric)
+		return NULL;
+	cuda_queue(c->device->state, COMM);
+	if (ncclMemAlloc((void **)&w.at, nbytes) != ncclSuccess)
+		c->device->on_oom(nbytes, c->device->limit - c->device->reserved,
+			"window of NCCL");
+	NCCL(ncclCommWindowRegister(c->comm, w.at, nbytes, &w.handle,
+		NCCL_WIN_COLL_SYMMETRIC));
+	c->windows = need(realloc(c->windows, (c->nwindows + 1) * sizeof w));
+	c->windows[c->nwindows++] = w;
+	return w.at;
+}
+
+static Window *window_of(Nccl *c, const char *p)
+{
+	for (Window *w = c->windows; w < c->windows + c->nwindows; w++)
+		if (w->at <= p && p < w->at + w->nbytes)
+			return w;
+	return NULL;
+}
+
+static void nccl_free(void *state, void *p)
+{
+	Nccl *c = state;
+	Window *w = window_of(c, p);
+	assert(w && "the memory is NCCL's");
+	CUDA(cudaStreamSynchronize(cuda_queue(c->device->state, COMM)));
+	card_meet(c->link, "freeing an array of NCCL");
+	if (w->handle)
+		NCCL(ncclCommWindowDeregister(c->comm, w->handle));
+	NCCL(ncclMemFree(w->at));
+	*w = c->windows[--c->nwindows];
+}
+/* is the array one that NCCL's own collective takes in `shards` parts? */
+static bool nccl_takes(Nccl *c, const Operation *op, size_t shards)
+{
+	const Window *w = window_of(c, op->x.at);
+	size_t nbytes = op->n / shards * type_size(op->x.type);
+	if (op->n % shards != 0)
+		return false;
+	return !w || !w->handle
+		|| (nbytes % 16 == 0 && (uintptr_t)op->x.at % 16 == 0);
+}
+
+static ncclDataType_t nccl_type(const Operation *op)
+{
+	assert(op->x.type == FP32 || op->x.type == BF16);
+	return op->x.type == BF16 ? ncclBfloat16 : ncclFloat32;
+}
+
+/* calls one(c, shard's elements, count, owner) of every shard, as one group */
+static void by_shards(Nccl *c, const Operation *op,
+	void (*one)(Nccl *c, const Operation *op, void *x, size_t n, int owner))
+{
+	int ranks = c->link->ranks;
+	NCCL(ncclGroupStart());
+	for (int r = 0; r < ranks; r++) {
+		size_t begin = shard_begin(op->n, r, ranks);
+		size_t n = shard_begin(op->n, r + 1, ranks) - begin;
+		if (n > 0)
+			one(c, op, array_part(c->device, op->x, begin).at, n, r);
+	}
+	NCCL(ncclGroupEnd());
+}
+
+static void reduce_one(Nccl *c, const Operation *op, void *x, size_t n,
+	int owner)
+{
+	NCCL(ncclReduce(x, x, n, nccl_type(op), ncclSum, owner, c->comm,
+		cuda_queue(c->device->state, COMM)));
+}
+
+static void broadcast_one(Nccl *c, const Operation *op, void *x, size_t n,
+	int owner)
+{
+	NCCL(ncclBroadcast(x, x, n, nccl_type(op), owner, c->comm,
+		cuda_queue(c->device->state, COMM)));
+}
+static void nccl_all_reduce(Nccl *c, const Operation *op)
+{
+	void *x = op->x.at;
+	if (nccl_takes(c, op, 1)) {
+		NCCL(ncclAllReduce(x, x, op->n, nccl_type(op), ncclSum, c->comm,
+			cuda_queue(c->device->state, COMM)));
+	} else {
+		by_shards(c, op, reduce_one);
+		by_shards(c, op, broadcast_one);
+	}
+}
+
+static void nccl_by_shards(Nccl *c, const Operation *op)
+{
+	size_t each = op->n / c->link->ranks;
+	void *x = op->x.at,
+		*own = array_part(c->device, op->x, each * c->link->rank).at;
+	cudaStream_t stream = cuda_queue(c->device->state, COMM);
+	bool reduces = op->kind == REDUCE_SCATTER;
+	if (!nccl_takes(c, op, c->link->ranks))
+		by_shards(c, op, reduces ? reduce_one : broadcast_one);
+	else if (reduces)
+		NCCL(ncclReduceScatter(x, own, each, nccl_type(op), ncclSum, c->comm,
+			stream));
+	else
+		NCCL(ncclAllGather(own, x, each, nccl_type(op), c->comm, stream));
+}
+
+static void nccl_queue(void *state, const Operation *op)
+{
+	Nccl *c = state;
+	cudaStream_t stream = cuda_queue(c->device->state, COMM);
+	switch (op->kind) {
+	case ALL_REDUCE:
+		nccl_all_reduce(c, op);
+		break;
+	case REDUCE_SCATTER:
+	case ALL_GATHER:
+		nccl_by_shards(c, op);
+		break;
+	case BROADCAST:
+		broadcast_one(c, op, op->x.at, op->n, op->peer);
+		break;
+	case SEND:
+		NCCL(ncclSend(op->x.at, op->n, nccl_type(op), op->peer, c->comm,
+			stream));
+		break;
+	default:
+		NCCL(ncclRecv(op->x.at, op->n, nccl_type(op), op->peer, c->comm,
+			stream));
+	}
+}
+static void nccl_close(void *state)
+{
+	Nccl *c = state;
+	while (c->nwindows > 0)
+		nccl_free(c, c->windows[c->nwindows - 1].at);
+	CUDA(cudaStreamSynchronize(cuda_queue(c->device->state, COMM)));
+	card_meet(c->link, "closing NCCL");
+	NCCL(ncclCommDestroy(c->comm));
+	free(c->windows);
+	free(c);
+}
+
+const Transport nccl_transport = {
+	.name = "nccl", .missing = nccl_missing, .open = nccl_open,
+	.close = nccl_close, .queue = nccl_queue, .alloc = nccl_alloc,
+	.free = nccl_free, .library = nccl_library,
+};

@@ -1,0 +1,435 @@
+#define _GNU_SOURCE
+/* push.c: collectives by copy engines */
+#include <cudaTypedefs.h>
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "device/cuda/cuda.h"
+#include "dist/cuda/card.h"
+#include "dist/cuda/push.h"
+#include "dist/ring.h"
+#include "dist/transport.h"
+
+enum { SLOT = 16 << 20, SLOTS = 4, BOX = SLOTS * SLOT, LINE = 64,
+	FLAGS = 2 << 20, DEFAULT_CTAS = 8 };
+enum { FULL, FREED, FULL_OUT, FREED_OUT, NFLAGS };
+
+typedef struct Peer {
+	char *mapped;                    /* its arena, in our addresses */
+	/* slots of ours for its messages; of its for ours */
+	char *in, *out;
+	uint32_t *full, *freed;          /* ours, which it raises */
+	uint32_t *its_full, *its_freed;
+	uint32_t *full_out, *freed_out;
+	/* messages queued so far, to it and from it */
+	uint64_t sent, taken;
+} Peer;
+
+typedef struct Push {
+	Link *link;
+	Device *device;
+	int rank, ranks, ctas;
+	char *arena;
+	Peer peers[PUSH_MOST_RANKS];     /* that of the rank itself is not used */
+	cudaStream_t stream;             /* of the pushes */
+	/* a point of the other stream; the last sum */
+	cudaEvent_t point, summed;
+	PFN_cuStreamWaitValue32_v11070 wait;
+	PFN_cuStreamWriteValue32_v11070 write;
+	char library[64];
+} Push;
+
+static size_t arena_size(int ranks)
+{
+	return (size_t)(ranks - 1) * BOX + FLAGS;
+}
+
+/* slots for the peer in the arena of rank `of` */
+static char *box_in(char *arena, int of, int peer)
+{
+	return arena + (size_t)(peer - (peer > of)) * BOX;
+}
+
+static uint32_t *flag_in(char *arena, int of, int peer, int ranks, int which)
+{
+	size_t line = (size_t)(peer - (peer > of)) * NFLAGS + which;
+	return (uint32_t *)(arena + (size_t)(ranks - 1) * BOX + line * LINE);
+}
+typedef enum { REACHED, UNSEEN, APART, ONE_CONNECTION } Reach;
+
+static Reach reach_card(const Card *card, int own)
+{
+	int count = 0, reached = 0;
+	CUDA(cudaGetDeviceCount(&count));
+	for (int i = 0; i < count; i++) {
+		struct cudaDeviceProp properties;
+		CUDA(cudaGetDeviceProperties(&properties, i));
+		if (memcmp(&properties.uuid, card->gpu, sizeof card->gpu) != 0)
+			continue;
+		CUDA(cudaDeviceCanAccessPeer(&reached, own, i));
+		return reached ? REACHED : APART;
+	}
+	return UNSEEN;
+}
+
+static Reach reach_all(const Card *cards, int rank, int ranks)
+{
+	const char *connections = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+	Reach found = REACHED;
+	int own;
+	CUDA(cudaGetDevice(&own));
+	for (int r = 0; r < ranks && found == REACHED; r++)
+		if (r != rank)
+			found = reach_card(&cards[r], own);
+	if (connections && strcmp(connections, "1") == 0)
+		found = ONE_CONNECTION;
+	return found;
+}
+
+/* the same on all ranks */
+static const char *compare_reach(Link *link, const Card *cards)
+{
+	static const char *const texts[] = { NULL,
+		"a rank does not see the GPU of another (CUDA_VISIBLE_DEVICES)",
+		"a GPU does not reach the memory of another",
+		"CUDA_DEVICE_MAX_CONNECTIONS is 1" };
+	int32_t worst = 0, *found = need(calloc(link->ranks, sizeof *found));
+	found[link->rank] = reach_all(cards, link->rank, link->ranks);
+	link->number = 0, link->doing = "comparing GPUs";
+	link_gather(link, found, sizeof *found);
+	for (int r = 0; r < link->ranks; r++)
+		worst = found[r] > worst ? found[r] : worst;
+	free(found);
+	return texts[worst];
+}
+
+static const char *push_missing(const Link *link, const Device *device)
+{
+	Card *cards = card_gather((Link *)link, device);
+	const char *why = card_conflict(cards, link->ranks);
+	for (int r = 1; r < link->ranks && why == NULL; r++)
+		if (strcmp(cards[r].host, cards[0].host) != 0)
+			why = "the ranks are on several hosts";
+	if (why == NULL && link->ranks > PUSH_MOST_RANKS)
+		why = "there are too many ranks";
+	if (why == NULL)
+		why = compare_reach((Link *)link, cards);
+	free(cards);
+	return why;
+}
+static void *driver_function(const char *name)
+{
+	void *function = NULL;
+	enum cudaDriverEntryPointQueryResult found;
+	CUDA(cudaGetDriverEntryPointByVersion(name, &function, 11070,
+		cudaEnableDefault, &found));
+	if (found != cudaDriverEntryPointSuccess)
+		die("the driver has no %s (%d)", name, (int)found);
+	return function;
+}
+
+static void meet_peer(Push *p, int r, char *mapped)
+{
+	int rank = p->rank, ranks = p->ranks;
+	p->peers[r] = (Peer){
+		.mapped = mapped,
+		.in = box_in(p->arena, rank, r),
+		.out = box_in(mapped, r, rank),
+		.full = flag_in(p->arena, rank, r, ranks, FULL),
+		.freed = flag_in(p->arena, rank, r, ranks, FREED),
+		.full_out = flag_in(p->arena, rank, r, ranks, FULL_OUT),
+		.freed_out = flag_in(p->arena, rank, r, ranks, FREED_OUT),
+		.its_full = flag_in(mapped, r, rank, ranks, FULL),
+		.its_freed = flag_in(mapped, r, rank, ranks, FREED),
+	};
+}
+
+static void exchange_arenas(Push *p)
+{
+	cudaIpcMemHandle_t *handles = need(calloc(p->ranks, sizeof *handles));
+	device_now_ms(p->device);           /* nobody uses the arena any more */
+	CUDA(cudaMemsetAsync(p->arena + (size_t)(p->ranks - 1) * BOX, 0, FLAGS,
+		p->stream));
+	CUDA(cudaStreamSynchronize(p->stream));
+	CUDA(cudaIpcGetMemHandle(&handles[p->rank], p->arena));
+	p->link->number = 0, p->link->doing = "opening pushes";
+	link_gather(p->link, handles, sizeof *handles);
+	for (int r = 0; r < p->ranks; r++) {
+		void *mapped;
+		if (r == p->rank)
+			continue;
+		CUDA(cudaIpcOpenMemHandle(&mapped, handles[r],
+			cudaIpcMemLazyEnablePeerAccess));
+		meet_peer(p, r, mapped);
+	}
+	free(handles);
+}
+
+static void *push_open(Link *link, Device *device, const CommSettings *s)
+{
+	Push *p = need(calloc(1, sizeof *p));
+	int least, greatest;
+	*p = (Push){ .link = link, .device = device, .rank = link->rank,
+		.ranks = link->ranks, .ctas = s->ctas ? s->ctas : DEFAULT_CTAS };
+	p->wait = (PFN_cuStreamWaitValue32_v11070)driver_function(
+		"cuStreamWaitValue32");
+	p->write = (PFN_cuStreamWriteValue32_v11070)driver_function(
+		"cuStreamWriteValue32");
+	p->arena = device_alloc(device, arena_size(p->ranks), MEM_TEMPORARY,
+		"slots of pushes");
+	cuda_queue(device->state, COMM);        /* the GPU is the current one */
+	CUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+	CUDA(cudaStreamCreateWithPriority(&p->stream, cudaStreamNonBlocking,
+		greatest));
+	CUDA(cudaEventCreateWithFlags(&p->point, cudaEventDisableTiming));
+	CUDA(cudaEventCreateWithFlags(&p->summed, cudaEventDisableTiming));
+	exchange_arenas(p);
+	snprintf(p->library, sizeof p->library, "%d slots of %d MiB, sums on %d "
+		"CTAs", SLOTS, SLOT >> 20, p->ctas);
+	return p;
+}
+
+static const char *push_library(void *state)
+{
+	return ((Push *)state)->library;
+}
+static cudaStream_t comm_stream(const Push *p)
+{
+	return cuda_queue(p->device->state, COMM);
+}
+
+static void expect_driver(CUresult result, const char *call)
+{
+	if (result != CUDA_SUCCESS)
+		die("%s: %s: error %d of the driver", __FILE__, call, (int)result);
+}
+
+static void await_flag(Push *p, cudaStream_t stream, uint32_t *flag, uint64_t n)
+{
+	expect_driver(p->wait(stream, (CUdeviceptr)flag, (cuuint32_t)n,
+		CU_STREAM_WAIT_VALUE_GEQ), "cuStreamWaitValue32");
+}
+
+/* by way of the word `out` of ours */
+static void raise_flag(Push *p, cudaStream_t stream, uint32_t *its,
+	uint32_t *out, uint64_t n)
+{
+	expect_driver(p->write(stream, (CUdeviceptr)out, (cuuint32_t)n,
+		CU_STREAM_WRITE_VALUE_DEFAULT), "cuStreamWriteValue32");
+	CUDA(cudaMemcpyAsync(its, out, sizeof *out, cudaMemcpyDefault, stream));
+}
+
+static void push_message(Push *p, int to, const void *x, size_t nbytes)
+{
+	Peer *peer = &p->peers[to];
+	uint64_t m = ++peer->sent;
+	if (m > SLOTS)
+		await_flag(p, p->stream, peer->freed, m - SLOTS);
+	CUDA(cudaMemcpyAsync(peer->out + m % SLOTS * SLOT, x, nbytes,
+		cudaMemcpyDefault, p->stream));
+	raise_flag(p, p->stream, peer->its_full, peer->full_out, m);
+}
+
+/* where the next message lies when the communication queue is there */
+static const void *take_message(Push *p, int from)
+{
+	Peer *peer = &p->peers[from];
+	uint64_t m = ++peer->taken;
+	await_flag(p, comm_stream(p), peer->full, m);
+	return peer->in + m % SLOTS * SLOT;
+}
+
+/* the communication queue has used the message taken last */
+static void free_message(Push *p, int from)
+{
+	Peer *peer = &p->peers[from];
+	raise_flag(p, comm_stream(p), peer->its_freed, peer->freed_out,
+		peer->taken);
+}
+typedef struct Piece {
+	Array x;
+	size_t n;
+} Piece;
+
+static size_t piece_length(const Operation *op)
+{
+	return SLOT / type_size(op->x.type);
+}
+
+/* piece c of elements begin to end; n = 0 behind the last */
+static Piece piece_of(const Push *p, const Operation *op, size_t begin,
+	size_t end, size_t c)
+{
+	size_t each = piece_length(op), at = begin + c * each;
+	size_t n = at >= end ? 0 : end - at < each ? end - at : each;
+	return (Piece){ array_part(p->device, op->x, n ? at : begin), n };
+}
+
+static Piece shard_piece(const Push *p, const Operation *op, int r, size_t c)
+{
+	return piece_of(p, op, shard_begin(op->n, r, p->ranks),
+		shard_begin(op->n, r + 1, p->ranks), c);
+}
+
+static size_t count_pieces(const Operation *op, size_t n)
+{
+	return (n + piece_length(op) - 1) / piece_length(op);
+}
+
+static void push_piece(Push *p, int to, Piece piece)
+{
+	if (piece.n > 0)
+		push_message(p, to, piece.x.at, piece.n * type_size(piece.x.type));
+}
+
+static void copy_piece(Push *p, int from, Piece piece)
+{
+	if (piece.n == 0)
+		return;
+	Sources source = { .at = { take_message(p, from) }, .count = 1 };
+	push_sum(piece.x, &source, piece.n, p->ctas, comm_stream(p));
+	free_message(p, from);
+}
+
+/* our piece becomes the sum of all ranks' */
+static void sum_piece(Push *p, Piece piece)
+{
+	Sources sources = { .count = p->ranks };
+	if (piece.n == 0)
+		return;
+	for (int r = 0; r < p->ranks; r++)
+		sources.at[r] = r == p->rank ? piece.x.at : take_message(p, r);
+	push_sum(piece.x, &sources, piece.n, p->ctas, comm_stream(p));
+	for (int r = 0; r < p->ranks; r++)
+		if (r != p->rank)
+			free_message(p, r);
+	CUDA(cudaEventRecord(p->summed, comm_stream(p)));
+}
+/* what `after` is given from now on waits for what `before` has been given */
+static void order(Push *p, cudaStream_t before, cudaStream_t after)
+{
+	CUDA(cudaEventRecord(p->point, before));
+	CUDA(cudaStreamWaitEvent(after, p->point, 0));
+}
+
+static void reduce_pair(Push *p, const Operation *op)
+{
+	size_t pieces = count_pieces(op, op->n);
+	for (size_t c = 0; c < pieces; c++) {
+		Piece piece = piece_of(p, op, 0, op->n, c);
+		push_piece(p, !p->rank, piece);
+		order(p, p->stream, comm_stream(p));
+		sum_piece(p, piece);
+	}
+}
+
+/* the rank `step` behind ours on the ring: each pushes to another one first */
+static int rank_behind(const Push *p, int step)
+{
+	return (p->rank + step) % p->ranks;
+}
+
+static void push_to_owners(Push *p, const Operation *op, size_t c)
+{
+	for (int s = 1; s < p->ranks; s++) {
+		int owner = rank_behind(p, s);
+		push_piece(p, owner, shard_piece(p, op, owner, c));
+	}
+}
+
+static void push_own(Push *p, const Operation *op, size_t c)
+{
+	for (int s = 1; s < p->ranks; s++)
+		push_piece(p, rank_behind(p, s), shard_piece(p, op, p->rank, c));
+}
+
+static void copy_others(Push *p, const Operation *op, size_t c)
+{
+	for (int s = 1; s < p->ranks; s++) {
+		int owner = rank_behind(p, s);
+		copy_piece(p, owner, shard_piece(p, op, owner, c));
+	}
+}
+
+static void by_owners(Push *p, const Operation *op, bool reduce, bool gather)
+{
+	size_t longest = op->n / p->ranks + (op->n % p->ranks != 0);
+	size_t pieces = count_pieces(op, longest);
+	for (size_t c = 0; c <= pieces; c++) {
+		bool reduces = reduce && c < pieces, gathers = gather && c > 0;
+		if (reduces)
+			push_to_owners(p, op, c);
+		if (reduce && gathers)
+			CUDA(cudaStreamWaitEvent(p->stream, p->summed, 0));
+		if (gathers)
+			push_own(p, op, c - 1);
+		if (reduces)
+			sum_piece(p, shard_piece(p, op, p->rank, c));
+		if (gathers)
+			copy_others(p, op, c - 1);
+	}
+}
+
+/* from rank `from` to rank `to`, or to all others if that is -1 */
+static void move_array(Push *p, const Operation *op, int from, int to)
+{
+	for (size_t c = 0; c < count_pieces(op, op->n); c++) {
+		Piece piece = piece_of(p, op, 0, op->n, c);
+		for (int r = 0; r < p->ranks && p->rank == from; r++)
+			if (r != from && (to < 0 || r == to))
+				push_piece(p, r, piece);
+		if (p->rank != from)
+			copy_piece(p, from, piece);
+	}
+}
+static void push_queue(void *state, const Operation *op)
+{
+	Push *p = state;
+	assert(op->x.type == FP32 || op->x.type == BF16);
+	order(p, comm_stream(p), p->stream);
+	switch (op->kind) {
+	case ALL_REDUCE:
+		if (p->ranks == 2)
+			reduce_pair(p, op);
+		else
+			by_owners(p, op, true, true);
+		break;
+	case REDUCE_SCATTER:
+	case ALL_GATHER:
+		by_owners(p, op, op->kind == REDUCE_SCATTER, op->kind == ALL_GATHER);
+		break;
+	case BROADCAST:
+		move_array(p, op, op->peer, -1);
+		break;
+	case SEND:
+		move_array(p, op, p->rank, op->peer);
+		break;
+	default:
+		move_array(p, op, op->peer, p->rank);
+	}
+	order(p, p->stream, comm_stream(p));
+}
+static void push_close(void *state)
+{
+	Push *p = state;
+	CUDA(cudaStreamSynchronize(comm_stream(p)));
+	CUDA(cudaStreamSynchronize(p->stream));
+	card_meet(p->link, "closing pushes");
+	for (int r = 0; r < p->ranks; r++)
+		if (r != p->rank)
+			CUDA(cudaIpcCloseMemHandle(p->peers[r].mapped));
+	card_meet(p->link, "closing pushes");
+	device_free(p->device, p->arena);
+	CUDA(cudaStreamDestroy(p->stream));
+	CUDA(cudaEventDestroy(p->point));
+	CUDA(cudaEventDestroy(p->summed));
+	free(p);
+}
+
+const Transport push_transport = {
+	.name = "push", .missing = push_missing, .open = push_open,
+	.close = push_close, .queue = push_queue, .library = push_library,
+};

@@ -1,0 +1,25 @@
+/* collective_peers.h: all-reduces by programs that are started for it; a row for
+ * each size, or one that says why there are none */
+#ifndef EXPERIMENTS_COLLECTIVE_PEERS_H
+#define EXPERIMENTS_COLLECTIVE_PEERS_H
+
+#include "bench/row.h"
+
+/* what is asked of a peer */
+typedef struct PeerCase {
+	const char *device, *dtype;      /* "cpu" or "cuda", "fp32" or "bf16" */
+	long ranks, runs, limit_s;
+	const long *sizes;               /* in bytes */
+	int nsizes;
+} PeerCase;
+
+/* PyTorch, on the CPU's or a GPU's tensors */
+void gloo_rows(Row *row, const PeerCase *c);
+/* all_reduce_perf in the folder or in its build/ */
+void nccl_tests_rows(Row *row, const PeerCase *c, const char *folder);
+/* this program, started by the launcher ("mpirun -n 2") as the ranks of a job,
+ * with arguments that plan the row's configuration and no other */
+void job_rows(Row *row, const PeerCase *c, const char *launcher,
+	const char *arguments);
+
+#endif

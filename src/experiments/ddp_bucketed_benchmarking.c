@@ -1,0 +1,272 @@
+/* ddp_bucketed_benchmarking: gradients summed bucket by bucket, predicted and
+ * measured */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "experiments/ddp_case.h"
+#include "ops/ops.h"
+
+static DdpGiven given = DDP_GIVEN;
+static double bucket_mb;
+static const Option options[] = { DDP_OPTIONS(given),
+	{ "bucket-mb", OPT_REAL, &bucket_mb, "MB",
+		"1e6 bytes on the wire, at most; 0: several" },
+	{ 0 } };
+static const Key keys[] = { DDP_KEYS, { 0 } };
+
+static const double sizes_mb[] = { 1, 5, 10, 50, 100, 500, 1000 };
+enum { NBUCKETS = sizeof sizes_mb / sizeof *sizes_mb, MIDDLE = 3 };
+
+static double scaled_mb(double mb)
+{
+	return harness_on_gpu() ? mb : mb / 100;
+}
+
+static void plan_sizes_of_buckets(Plan *plan, DdpConfig c, int step)
+{
+	c.kind = DDP_BUCKETED;
+	for (int i = 0; i < NBUCKETS; i += bucket_mb > 0 ? NBUCKETS : step) {
+		c.bucket_mb = bucket_mb > 0 ? bucket_mb : scaled_mb(sizes_mb[i]);
+		ddp_plan(plan, &given, c);
+	}
+}
+
+static void settle(void)
+{
+	ddp_given_settle(&given);
+	if (bucket_mb < 0)
+		usage_error("--bucket-mb %g: expected 0 or more", bucket_mb);
+}
+
+static DdpConfig usual(int size, int precision, int wire)
+{
+	return (DdpConfig){ { given.size >= 0 ? given.size : size,
+		.precision = given.precision >= 0 ? given.precision : precision },
+		.wire = wire };
+}
+
+static void plan_buckets(Plan *plan)
+{
+	bool gpu = harness_on_gpu();
+	settle();
+	for (int wire = 0; wire < 2; wire++)
+		plan_sizes_of_buckets(plan, usual(gpu ? SIZE_XL : SIZE_MEDIUM,
+			gpu ? POLICY_BF16 : POLICY_FP32, wire), gpu ? 1 : 1 + 2 * wire);
+}
+
+/* w: bf16 with gradients of fp32 and of bf16 on the wire, then fp32 */
+static DdpConfig model_config(int size, int w)
+{
+	bool gpu = harness_on_gpu();
+	return (DdpConfig){ { size, .precision = w < 2 ? POLICY_BF16
+		: !gpu && given.precision >= 0 ? given.precision : POLICY_FP32 },
+		.kind = DDP_BUCKETED, .wire = gpu ? w == 1 : given.wire > 0,
+		.bucket_mb = bucket_mb > 0 ? bucket_mb : scaled_mb(sizes_mb[MIDDLE]) };
+}
+
+static void plan_models(Plan *plan)
+{
+	bool gpu = harness_on_gpu();
+	settle();
+	for (int s = 0; s < NSIZES; s++)
+		for (int w = gpu ? 0 : 2; w < 3; w++)
+			if (given.size == s || (s < NTRAINED && (gpu || s % 2 == 0)))
+				ddp_plan(plan, &given, model_config(s, w));
+}
+
+/* by way of the host's memory, where a GPU finds a slow link */
+static void plan_transports(Plan *plan)
+{
+	enum { RING = 1, OWNER };
+	bool gpu = harness_on_gpu();
+	settle();
+	DdpConfig c = usual(SIZE_SMALL, gpu ? POLICY_BF16 : POLICY_FP32,
+		given.wire > 0);
+	c.transport = given.transport ? 0 : gpu ? RING : OWNER;
+	plan_sizes_of_buckets(plan, c, gpu ? 1 : 2);
+}
+typedef struct Fitted { double o_ms, bytes_per_ms; } Fitted;
+
+static double all_reduce_ms(DdpCase *c, Array x, size_t n)
+{
+	enum { RUNS = 5 };
+	double ms[RUNS];
+	for (int i = -2; i < RUNS; i++) {
+		comm_barrier(c->comm);
+		device_stamp(c->device, COMM, 0);
+		comm_all_reduce(c->comm, x, n, "trial", 0);
+		device_stamp(c->device, COMM, 1);
+		double took = device_stamped_ms(c->device, 0, 1);
+		if (i >= 0)
+			ms[i] = took;
+	}
+	return comm_max(c->comm, stats_of(ms, RUNS).median);
+}
+
+static Fitted fit(DdpCase *c)
+{
+	enum { SIZES_TRIED = 6 };
+	Type type = c->config.wire ? BF16 : FP32;
+	size_t most = harness_on_gpu() ? 1 << 25 : 1 << 20;
+	Array x = comm_array(c->comm, most, type, MEM_TEMPORARY, "trial");
+	ops_for(c->device)->draw(c->device, x, most, 1, 4, 1, 1);
+	device_wait(c->device, COMM, device_event(c->device, COMPUTE));
+	double a = 0, b = 0, d = 0, p = 0, q = 0;
+	for (int i = 0; i < SIZES_TRIED; i++) {
+		size_t n = most >> 2 * i;
+		double s = (double)n * type_size(type), t = all_reduce_ms(c, x, n);
+		a += 1 / (t * t), b += s / (t * t), d += s * s / (t * t);
+		p += 1 / t, q += s / t;
+	}
+	double o = (p * d - q * b) / (a * d - b * b),
+		per_byte = (q * a - p * b) / (a * d - b * b);
+	return (Fitted){ fmax(o, 0), 1 / fmax(per_byte, 1e-15) };
+}
+/* of each unit, ms after the backward pass began, if the pass takes bwd_ms */
+static double *ready_times(DdpCase *c, double bwd_ms)
+{
+	int units = shape_nunits(&c->m->shape);
+	double *ready = need(calloc(units, sizeof *ready)), last = 0;
+	ddp_case_steps(c, WATCH_UNITS, 2, 1);
+	double start = ddp_case_ms(c, 1);
+	for (int i = 0; i < c->nintervals; i++) {
+		const Interval *v = &c->intervals[i];
+		if (!v->backward)
+			continue;
+		ready[v->number] = ddp_case_ms(c, v->to) - start;
+		last = fmax(last, ready[v->number]);
+	}
+	for (int u = 0; u < units; u++)
+		ready[u] *= bwd_ms / last;
+	return ready;
+}
+typedef struct Stretch { double compute, comm; } Stretch;
+
+static double stretch(double both, double longer)
+{
+	enum { MOST = 4 };
+	if (both <= 0 || longer <= 0)
+		return 1;
+	return longer < both * (MOST - 1) / MOST ? both / (both - longer) : MOST;
+}
+
+static Stretch calibrate(DdpCase *c)
+{
+	ddp_case_begin(c, true, DDP_BUCKETED, scaled_mb(25));
+	DdpTimes t = ddp_case_steps(c, WATCH_COMM, given.warmup, given.steps);
+	double alone = ddp_case_alone(c, (int)given.steps),
+		both = fmin(t.comm_ms - t.wait_ms, t.bwd_ms);
+	ddp_case_end(c);
+	return (Stretch){ stretch(both, t.bwd_ms - c->single_bwd_ms),
+		stretch(both, t.comm_ms - alone) };
+}
+typedef struct Bucket { double ready_ms, nbytes; } Bucket;
+
+/* buckets[as many as parameters]; most: elements. Returns how many */
+static int form_buckets(const Shape *s, const double *ready, double most,
+	double width, Bucket *buckets)
+{
+	int n = 0;
+	size_t end = 0;
+	for (int u = shape_nunits(s) - 1; u >= 0; u--) {
+		Unit unit = shape_unit(s, u);
+		for (int i = unit.first + unit.count - 1; i >= unit.first; i--) {
+			Parameter p = shape_parameter(s, i);
+			if (n == 0 || end - p.offset > most) {
+				end = p.offset + p.count;
+				n++;
+			}
+			buckets[n - 1] = (Bucket){ ready[u], (end - p.offset) * width };
+		}
+	}
+	return n;
+}
+/* ms from the start of the backward pass until both queues are done */
+static double simulate(const Bucket *b, int n, double bwd_ms, Fitted link,
+	Stretch s)
+{
+	double now = 0, done = 0, left = 0;    /* of the pass; of the bucket */
+	for (int next = 0; done < bwd_ms || next < n || left > 0;) {
+		if (left <= 0 && next < n
+			&& (b[next].ready_ms <= done || done >= bwd_ms)) {
+			left = link.o_ms + b[next].nbytes / link.bytes_per_ms;
+			next++;
+		}
+		bool computes = done < bwd_ms, sends = left > 0;
+		double pass = computes && sends ? 1 / s.compute : 1,
+			wire = computes && sends ? 1 / s.comm : 1,
+			target = !sends && next < n ? b[next].ready_ms : bwd_ms;
+		double dt = computes ? (target - done) / pass : left / wire;
+		if (computes && sends && left / wire < dt)
+			dt = left / wire;
+		now += dt;
+		if (computes && dt * pass >= target - done)
+			done = target;
+		else if (computes)
+			done += dt * pass;
+		if (sends)
+			left = dt * wire >= left * (1 - 1e-12) ? 0 : left - dt * wire;
+	}
+	return now;
+}
+static void predict(Row *row, DdpCase *c, const double *ready, Fitted link,
+	Stretch s)
+{
+	Shape shape = studied_shape(c->config.model.size, c->config.model.context);
+	Bucket *buckets = need(malloc(shape_nparameters(&shape) * sizeof *buckets));
+	double width = c->config.wire ? 2 : 4;
+	int n = form_buckets(&shape, ready, c->config.bucket_mb * 1e6 / width,
+		width, buckets);
+	double rest = c->single_ms - c->single_bwd_ms,
+		ideal = simulate(buckets, n, c->single_bwd_ms, link, (Stretch){ 1, 1 }),
+		real_one = simulate(buckets, n, c->single_bwd_ms, link, s);
+	row_set(row, "ideal_ms", "%.4f", rest + ideal);
+	row_set(row, "simulated_ms", "%.4f", rest + real_one);
+	row_set(row, "formed", "%d", n);
+	free(buckets);
+}
+
+static void run_buckets(Row *row, const void *config)
+{
+	DdpCase *c = ddp_case(row, config);
+	Fitted link = fit(c);
+	ddp_case_single(row, c, &given);
+	double *ready = ready_times(c, c->single_bwd_ms);
+	ddp_case_end(c);
+	Stretch s = calibrate(c);
+	predict(row, c, ready, link, s);
+	row_set(row, "o_us", "%.3f", link.o_ms * 1e3);
+	row_set(row, "w_GBps", "%.4f", link.bytes_per_ms * 1e-6);
+	row_set(row, "stretch", "%.4f", s.compute);
+	row_set(row, "comm_stretch", "%.4f", s.comm);
+	free(ready);
+	ddp_case_summed(row, c, &given);
+	ddp_case_end(c);
+	ddp_case_close(&c);
+}
+
+static void run_plain(Row *row, const void *config)
+{
+	ddp_case_row(row, config, &given);
+}
+#define PREDICTED " ideal_ms simulated_ms o_us w_GBps stretch comm_stretch formed"
+static const Sweep sweeps[] = {
+	{ .name = "buckets", .keys = keys, .values = DDP_VALUES PREDICTED,
+		.plan = plan_buckets, .run = run_buckets, .ranks = ddp_config_ranks,
+		.limit_s = 600 },
+	{ .name = "sizes", .keys = keys, .values = DDP_VALUES,
+		.plan = plan_models, .run = run_plain, .ranks = ddp_config_ranks,
+		.limit_s = 600 },
+	{ .name = "transports", .keys = keys, .values = DDP_VALUES PREDICTED,
+		.plan = plan_transports, .run = run_buckets, .ranks = ddp_config_ranks,
+		.limit_s = 600 },
+	{ 0 }
+};
+
+const Experiment experiment = {
+	.name = "ddp_bucketed_benchmarking", .options = options, .sweeps = sweeps,
+	.about = "times steps that sum gradients bucket by bucket",
+	.cpu_scale = "small (widths, depths, vocabulary divided by 8, contexts by "
+		"16, buckets by 100)",
+};

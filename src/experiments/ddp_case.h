@@ -1,0 +1,114 @@
+/* ddp_case.h: training steps of one of several ranks, timed part by part */
+#ifndef EXPERIMENTS_DDP_CASE_H
+#define EXPERIMENTS_DDP_CASE_H
+
+#include "bench/training.h"
+#include "dist/ddp.h"
+
+#define WIRES "fp32|bf16"
+typedef struct DdpConfig {
+	ModelConfig model;
+	long batch;                      /* sequences of a rank */
+	int kind;                        /* of DDP_KINDS */
+	double bucket_mb;                /* 0 unless bucketed */
+	int wire, transport;             /* of WIRES, TRANSPORTS */
+	long ranks;
+} DdpConfig;
+#define DDP_KEYS MODEL_KEYS, KEY(DdpConfig, batch),                         \
+	KEY(DdpConfig, kind, DDP_KINDS), KEY(DdpConfig, bucket_mb, "%g"),   \
+	KEY(DdpConfig, wire, WIRES), KEY(DdpConfig, transport, TRANSPORTS), \
+	KEY(DdpConfig, ranks)
+int ddp_config_ranks(const void *config);
+
+/* as the command line has it; -1 or 0 where it says nothing */
+typedef struct DdpGiven {
+	int size, precision, fusion, wire, transport;
+	long context, batch, ranks, warmup, steps;
+} DdpGiven;
+#define DDP_GIVEN { .size = -1, .precision = -1, .fusion = 1, .wire = -1, \
+	.batch = 4, .ranks = 2 }
+#define DDP_OPTIONS(given)                                                   \
+	{ "size", OPT_CHOICE, &(given).size, SIZES, "this model only" },     \
+	{ "context", OPT_INT, &(given).context, "1..65536",                  \
+		"tokens in a sequence" },                                    \
+	{ "batch", OPT_INT, &(given).batch, "1..4096",                       \
+		"sequences of a rank" },                                     \
+	{ "precision", OPT_CHOICE, &(given).precision, PRECISIONS,           \
+		"this precision only" },                                     \
+	{ "fusion", OPT_CHOICE, &(given).fusion, FUSIONS, "which path" },    \
+	{ "ranks", OPT_INT, &(given).ranks, "1..64", "processes of a job" }, \
+	{ "transport", OPT_CHOICE, &(given).transport, TRANSPORTS,           \
+		"what carries collectives" },                                \
+	{ "wire", OPT_CHOICE, &(given).wire, WIRES, "gradients that travel" },   \
+	{ "warmup", OPT_INT, &(given).warmup, "0..1000",                     \
+		"steps before measuring; 0: 5, on a CPU 2" },                \
+	{ "steps", OPT_INT, &(given).steps, "0..1000",                       \
+		"measured steps; 0: 10, on a CPU 5" }
+void ddp_given_settle(DdpGiven *given);
+/* plans the configuration, what was given in the place of what c has; not if it
+ * is of another size, precision or wire than was given */
+void ddp_plan(Plan *plan, const DdpGiven *given, DdpConfig c);
+/* the first `kinds` kinds for every size, in bf16, and of xl in fp32 too; on a
+ * CPU two sizes in fp32 */
+void ddp_plan_kinds(Plan *plan, const DdpGiven *given, int kinds);
+enum { WATCH_COMM = 1, WATCH_UNITS = 2 };
+/* what a queue did between two stamps */
+typedef struct Interval {
+	Queue queue;
+	const char *name;
+	int number;
+	bool backward;
+	int from, to;
+} Interval;
+
+typedef struct Announced { int first, count; } Announced;
+
+typedef struct DdpCase {
+	DdpConfig config;
+	Device *device;
+	Comm *comm;
+	Model *m;
+	Optimizer adamw;
+	Batch batch;
+	Ddp *ddp;                        /* NULL: the rank trains alone */
+	Hooks inner;                     /* those of ddp */
+	int watch;
+	/* of the last step, as far as it was watched */
+	Interval *intervals;
+	Announced *announced;
+	int nintervals, nannounced;
+	int open;                        /* the interval of the unit */
+	double single_ms, single_bwd_ms;         /* found by ddp_case_single */
+} DdpCase;
+
+Comm    *ddp_comm(Row *row, Device *d, int transport);    /* of TRANSPORTS */
+/* opens device and communicator; all ranks of the row call these alike */
+DdpCase *ddp_case(Row *row, const DdpConfig *config);
+void     ddp_case_close(DdpCase **c);
+/* a new model, batch and optimizer; sum: ranks sum their gradients */
+void     ddp_case_begin(DdpCase *c, bool sum, int kind, double bucket_mb);
+void     ddp_case_end(DdpCase *c);
+
+/* medians, of the slowest rank. bwd: until the last gradient is there; wait: from
+ * then on until the optimizer may start; comm: collectives one after the other,
+ * with WATCH_COMM */
+typedef struct DdpTimes {
+	double fwd_ms, bwd_ms, wait_ms, opt_ms, step_ms, step_sd_ms, comm_ms;
+	double loss;
+} DdpTimes;
+DdpTimes ddp_case_steps(DdpCase *c, int watch, long warmup, long steps);
+/* the collectives of a step, with nothing to compute meanwhile, ms */
+double   ddp_case_alone(DdpCase *c, int runs);
+/* ends the program unless all ranks have equal weights */
+void     ddp_case_check(DdpCase *c);
+double   ddp_case_ms(const DdpCase *c, int stamp);   /* since the step began */
+
+/* the whole row, DDP_VALUES, or its two halves, which leave the model for
+ * ddp_case_end; the second needs the first */
+#define DDP_VALUES "step_ms step_sd_ms fwd_ms bwd_ms wait_ms opt_ms comm_ms " \
+	"alone_ms single_ms single_bwd_ms exposed_ms overlap buckets "        \
+	"gradient_MB peak_MiB loss via"
+void     ddp_case_row(Row *row, const DdpConfig *config, const DdpGiven *given);
+void     ddp_case_single(Row *row, DdpCase *c, const DdpGiven *given);
+void     ddp_case_summed(Row *row, DdpCase *c, const DdpGiven *given);
+#endif

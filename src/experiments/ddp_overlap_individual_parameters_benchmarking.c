@@ -1,0 +1,186 @@
+/* ddp_overlap_individual_parameters_benchmarking: gradients summed as they come;
+ * and timelines of both queues */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "experiments/ddp_case.h"
+#include "profile/profile.h"
+#include "profile/trace.h"
+
+static DdpGiven given = DDP_GIVEN;
+static const char *trace;
+static const Option options[] = { DDP_OPTIONS(given),
+	{ "trace", OPT_TEXT, &trace, "FILE", "the timeline for ui.perfetto.dev" },
+	{ 0 } };
+static const Key keys[] = { DDP_KEYS, { 0 } };
+
+static void plan(Plan *plan)
+{
+	ddp_given_settle(&given);
+	ddp_plan_kinds(plan, &given, DDP_OVERLAP + 1);
+}
+
+static void run(Row *row, const void *config)
+{
+	ddp_case_row(row, config, &given);
+}
+
+static void plan_timeline(Plan *plan)
+{
+	static const int kinds[] = { DDP_NAIVE, DDP_OVERLAP };
+	bool gpu = harness_on_gpu();
+	ddp_given_settle(&given);
+	if (trace)
+		file_try(trace, trace_recognised, harness_forced());
+	int size = given.size >= 0 ? given.size : gpu ? SIZE_SMALL : SIZE_LARGE,
+		precision = given.precision >= 0 ? given.precision
+			: gpu ? POLICY_BF16 : POLICY_FP32;
+	for (int k = 0; k < 2; k++)
+		ddp_plan(plan, &given, (DdpConfig){ { size, .precision = precision },
+			.kind = kinds[k], .wire = given.wire > 0 });
+}
+static void name_interval(const DdpCase *c, const Interval *i, TraceSpan *s)
+{
+	int last = shape_nunits(&c->m->shape) - 1;
+	const char *class = i->queue == COMM ? "all-reduce" : i->backward
+		? "backward" : "forward";
+	snprintf(s->class, sizeof s->class, "%s", class);
+	if (i->queue == COMM)
+		snprintf(s->name, sizeof s->name, "%s %d", i->name, i->number);
+	else if (i->number == 0 || i->number == last)
+		snprintf(s->name, sizeof s->name, "%s", i->number ? "head"
+			: "embedding");
+	else
+		snprintf(s->name, sizeof s->name, "block %d", i->number - 1);
+}
+
+static int spans_of_stamps(DdpCase *c, TraceSpan *spans)
+{
+	int n = 0;
+	ddp_case_steps(c, WATCH_COMM | WATCH_UNITS, 2, 1);
+	for (int i = 0; i < c->nintervals; i++) {
+		const Interval *v = &c->intervals[i];
+		TraceSpan s = { .track = v->queue, .start_us = ddp_case_ms(c, v->from)
+			* 1e3, .end_us = ddp_case_ms(c, v->to) * 1e3 };
+		name_interval(c, v, &s);
+		spans[n++] = s;
+	}
+	TraceSpan s = { .track = COMPUTE, .class = "optimizer", .name = "AdamW",
+		.start_us = ddp_case_ms(c, 2) * 1e3, .end_us = ddp_case_ms(c, 3) * 1e3 };
+	spans[n++] = s;
+	return n;
+}
+static Profile *profile_step(DdpCase *c)
+{
+	Device *d = c->device;
+	char *two = device_alloc(d, 128, MEM_TEMPORARY, "marker");
+	comm_barrier(c->comm);
+	Profile *p = profile_start(d, true);
+	RANGE(d, "marker")
+		device_copy(d, COMM, two, two + 64, 64);
+	comm_barrier(c->comm);
+	timed_step(c->m, &c->adamw, &c->batch, MODE_TRAIN);
+	profile_stop(p);
+	device_free(d, two);
+	return p;
+}
+
+static unsigned marked_stream(const Profile *p)
+{
+	for (size_t i = 0; i < p->nactivities; i++)
+		if (profile_within(p, p->activities[i].range, "marker") >= 0)
+			return p->activities[i].stream;
+	die("the profile does not show the communication queue");
+}
+
+static int spans_of_profile(DdpCase *c, const Profile *p, TraceSpan *spans)
+{
+	static const char *const phases[] = { "forward", "backward", "optimizer" };
+	unsigned comm = marked_stream(p);
+	double zero = 0;
+	int n = 0;
+	for (size_t i = 0; i < p->nactivities; i++) {
+		const Activity *w = &p->activities[i];
+		if (profile_within(p, w->range, "step") < 0)
+			continue;
+		if (n == NSTAMPS)
+			die("the step has more activities than a timeline holds");
+		zero = n ? zero : -comm_max(c->comm, -w->start_us);
+		TraceSpan s = { .track = w->stream == comm ? COMM : COMPUTE,
+			.start_us = w->start_us - zero, .end_us = w->end_us - zero };
+		const char *class = w->stream == comm ? "all-reduce" : "rest";
+		for (int k = 0; k < 3 && s.track == COMPUTE; k++)
+			if (profile_within(p, w->range, phases[k]) >= 0)
+				class = phases[k];
+		snprintf(s.class, sizeof s.class, "%s", class);
+		snprintf(s.name, sizeof s.name, "%s", w->name);
+		spans[n++] = s;
+	}
+	return n;
+}
+static const char *const queue_names[] = { [COMPUTE] = "compute",
+	[COMM] = "communication" };
+
+static void emit(Row *row, const TraceSpan *spans, int n)
+{
+	for (int i = 0; i < n; i++) {
+		row_set(row, "queue", "%s", queue_names[spans[i].track]);
+		row_set(row, "class", "%s", spans[i].class);
+		row_set(row, "name", "%s", spans[i].name);
+		row_set(row, "start_us", "%.2f", spans[i].start_us);
+		row_set(row, "end_us", "%.2f", spans[i].end_us);
+		row_emit(row);
+	}
+}
+
+/* all: room for NSTAMPS spans of each rank; returns how many there are */
+static int gather(Comm *comm, TraceSpan *all, int n)
+{
+	int ranks = comm_ranks(comm), rank = comm_rank(comm), total = 0;
+	for (int i = 0; i < n; i++)
+		all[rank * NSTAMPS + i].rank = rank;
+	comm_gather_host(comm, all, NSTAMPS * sizeof *all);
+	for (int r = 0; r < ranks; r++)
+		for (int i = 0; i < NSTAMPS; i++)
+			if (all[r * NSTAMPS + i].end_us > 0)
+				all[total++] = all[r * NSTAMPS + i];
+	return total;
+}
+
+static void run_timeline(Row *row, const void *config)
+{
+	DdpCase *c = ddp_case(row, config);
+	TraceSpan *all = need(calloc((size_t)comm_ranks(c->comm) * NSTAMPS,
+		sizeof *all)), *mine = all + comm_rank(c->comm) * NSTAMPS;
+	ddp_case_begin(c, true, c->config.kind, 0);
+	ddp_case_steps(c, 0, given.warmup, 1);
+	Profile *p = profile_step(c);
+	int n = p->sees_activities ? spans_of_profile(c, p, mine)
+		: spans_of_stamps(c, mine);
+	profile_free(&p);
+	if (row->rank == 0)
+		emit(row, mine, n);
+	n = gather(c->comm, all, n);
+	if (row->rank == 0 && trace && c->config.kind == DDP_OVERLAP)
+		trace_write_spans(all, n, queue_names, trace);
+	free(all);
+	ddp_case_end(c);
+	ddp_case_close(&c);
+}
+static const Sweep sweeps[] = {
+	{ .name = "kinds", .keys = keys, .values = DDP_VALUES, .plan = plan,
+		.run = run, .ranks = ddp_config_ranks, .limit_s = 600 },
+	{ .name = "timeline", .keys = keys, .plan = plan_timeline,
+		.values = "queue class name start_us end_us", .run = run_timeline,
+		.ranks = ddp_config_ranks, .limit_s = 300 },
+	{ 0 }
+};
+
+const Experiment experiment = {
+	.name = "ddp_overlap_individual_parameters_benchmarking",
+	.options = options, .sweeps = sweeps, .cpu_scale = SCALED,
+	.about = "times steps that sum each gradient as soon as it is there",
+};

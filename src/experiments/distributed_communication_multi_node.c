@@ -1,0 +1,113 @@
+#define _GNU_SOURCE
+/* distributed_communication_multi_node: all-reduces between two nodes, of which
+ * one host plays both */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "experiments/collective_plan.h"
+
+static const Option options[] = { COLLECTIVE_OPTIONS, { 0 } };
+
+enum { NODES = 2 };
+typedef enum { SOCKET, SOCKETS, WIRE } Wire;
+#define LINKS "1 socket|16 sockets|1 Gbit/s"
+
+typedef struct Config {
+	int link;                        /* of LINKS */
+	const char *device, *transport;
+	int dtype;
+	long nodes, ranks;               /* of both nodes */
+} Config;
+static const Key keys[] = { KEY(Config, link, LINKS), KEY(Config, device),
+	KEY(Config, transport), KEY(Config, dtype, COLLECTIVE_DTYPES),
+	KEY(Config, nodes), KEY(Config, ranks), { 0 } };
+
+static double most_bytes(const Config *c)
+{
+	return c->link == WIRE ? 10e6 : c->link == SOCKET ? 100e6 : 1e9;
+}
+
+static int plan_ranks(Plan *plan, Wire link, const char *device,
+	const char *transport, long most)
+{
+	int n = 0;
+	for (long ranks = NODES; ranks <= most; ranks *= 2)
+		if (collective_wanted(transport, 0, ranks)) {
+			plan_add(plan, &(Config){ link, device, transport, 0, NODES, ranks });
+			n++;
+		}
+	return n;
+}
+
+static void plan(Plan *plan)
+{
+	int n = 0;
+	if (harness_on_gpu())
+		n = plan_ranks(plan, SOCKET, "cuda", "nccl", 4)
+			+ plan_ranks(plan, SOCKETS, "cuda", "nccl", 4);
+	else
+		n = plan_ranks(plan, WIRE, "cpu", "ring", 8)
+			+ plan_ranks(plan, WIRE, "cpu", "mpi", 8);
+	collective_expect(n);
+}
+static void set(const char *name, const char *value)
+{
+	if (setenv(name, value, 1) != 0)
+		die("setenv: %s", name);
+}
+
+static void pretend_two_nodes(const Row *row, const Config *c)
+{
+	char host[32];
+	snprintf(host, sizeof host, "node%d", row->rank / (row->ranks / NODES));
+	set("NCCL_HOSTID", host);
+	set("NCCL_NET", "Socket");
+	set("NCCL_SOCKET_IFNAME", "lo");
+	if (c->link == SOCKETS) {
+		set("NCCL_SOCKET_NTHREADS", "4");
+		set("NCCL_NSOCKS_PERTHREAD", "4");
+	}
+}
+static bool is_peer(const Config *c)
+{
+	return strcmp(c->device, "cpu") == 0 && !collective_in_job();
+}
+
+static int ranks_of(const void *config)
+{
+	return is_peer(config) ? 1 : (int)((const Config *)config)->ranks;
+}
+
+static void run(Row *row, const void *config)
+{
+	const Config *c = config;
+	if (!is_peer(c)) {
+		if (strcmp(c->transport, "nccl") == 0)
+			pretend_two_nodes(row, c);
+		collective_run(row, ALL_REDUCES, c->transport, c->dtype, most_bytes(c));
+		return;
+	}
+	char launcher[64], arguments[64];
+	long sizes[MOST_SIZES];
+	PeerCase peer = collective_peer_case(c->device, c->dtype, c->ranks,
+		most_bytes(c), sizes);
+	snprintf(launcher, sizeof launcher, "bash src/bench/two_nodes.sh --rate 1gbit %ld",
+		c->ranks / NODES);
+	snprintf(arguments, sizeof arguments, "--transport %s", c->transport);
+	job_rows(row, &peer, launcher, arguments);
+}
+enum { LIMIT_S = 300 };
+static const Sweep sweeps[] = {
+	{ .name = "all_reduce", .keys = keys, .values = COLLECTIVE_VALUES,
+		.plan = plan, .run = run, .ranks = ranks_of, .limit_s = LIMIT_S },
+	{ 0 }
+};
+
+const Experiment experiment = {
+	.name = "distributed_communication_multi_node", .options = options,
+	.about = "all-reduces between two nodes that one host plays",
+	.sweeps = sweeps,
+	.cpu_scale = "small (arrays up to 10 MB, a link of 1 Gbit/s)",
+};

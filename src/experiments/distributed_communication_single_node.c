@@ -1,0 +1,174 @@
+/* distributed_communication_single_node: collectives of the ranks of a host */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "experiments/collective_plan.h"
+
+static const char *nccl_tests;
+static int only = -1;
+static const Option options[] = {
+	COLLECTIVE_OPTIONS,
+	{ "collective", OPT_CHOICE, &only, COLLECTIVES,
+		"this one only, of the sweep collectives" },
+	{ "nccl-tests", OPT_TEXT, &nccl_tests, "DIR",
+		"folder of all_reduce_perf, or of the build/ that has it" },
+	{ 0 }
+};
+
+typedef struct Config {
+	int collective;
+	const char *device, *transport;
+	int dtype;
+	long ranks;
+	double most;                     /* bytes */
+} Config;
+#define COMMON_KEYS KEY(Config, device), KEY(Config, transport), \
+	KEY(Config, dtype, COLLECTIVE_DTYPES), KEY(Config, ranks)
+static const Key keys[] = { COMMON_KEYS, { 0 } },
+	collective_keys[] = { KEY(Config, collective, COLLECTIVES), COMMON_KEYS,
+	{ 0 } };
+
+typedef struct Carrier {
+	const char *device, *transport;
+	int dtypes;                      /* 1: fp32 alone */
+	double most;
+} Carrier;
+static const Carrier carriers[] = {
+	{ "cuda", "nccl", 2, 1e9 }, { "cuda", "nccl-tests", 2, 1e9 },
+	{ "cuda", "push", 2, 1e9 }, { "cuda", "ring", 1, 1e9 },
+	{ "cuda", "gloo", 1, 1e9 },
+	{ "cpu", "ring", 2, 1e9 }, { "cpu", "owner", 1, 100e6 },
+	{ "cpu", "alternate", 1, 100e6 }, { "cpu", "mpi", 1, 1e9 },
+	{ "cpu", "gloo", 1, 1e9 },
+};
+enum { NCARRIERS = sizeof carriers / sizeof *carriers };
+
+static bool is_cuda(const char *device)
+{
+	return strcmp(device, "cuda") == 0;
+}
+
+static bool possible(const Carrier *c)
+{
+	if (is_cuda(c->device) && !harness_on_gpu())
+		return false;
+	if (strcmp(c->transport, "nccl-tests") == 0)
+		return nccl_tests != NULL;
+	return strcmp(c->transport, "gloo") == 0
+		|| options_choice(TRANSPORTS, c->transport) >= 0;
+}
+
+/* how many ranks do we try? six share GPUs, which only Gloo does */
+static int counts_of(const Carrier *c)
+{
+	bool all = collective_wish.full || harness_on_gpu();
+	return all && (!is_cuda(c->device) || strcmp(c->transport, "gloo") == 0)
+		? 3 : 2;
+}
+
+/* returns how many configurations */
+static int plan_carrier(Plan *plan, int collective, const Carrier *c)
+{
+	long asked = collective_wish.ranks;
+	int n = 0;
+	for (int dtype = 0; dtype < c->dtypes; dtype++)
+		for (int i = 1; i <= (asked ? 1 : counts_of(c)); i++) {
+			long ranks = asked ? asked : 2 * i;
+			if (!collective_wanted(c->transport, dtype, ranks))
+				continue;
+			plan_add(plan, &(Config){ collective, c->device, c->transport,
+				dtype, ranks, c->most });
+			n++;
+		}
+	return n;
+}
+
+static void plan_all_reduces(Plan *plan)
+{
+	int n = 0;
+	for (int i = 0; i < NCARRIERS; i++)
+		if (possible(&carriers[i]))
+			n += plan_carrier(plan, ALL_REDUCES, &carriers[i]);
+	collective_expect(n);
+}
+static void plan_collectives(Plan *plan)
+{
+	int n = 0;
+	for (int what = REDUCE_SCATTERS; what <= BROADCASTS; what++) {
+		if (only >= 0 && only != what)
+			continue;
+		n += plan_carrier(plan, what, &(Carrier){ "cpu", "ring", 1, 100e6 });
+		if (harness_on_gpu())
+			n += plan_carrier(plan, what, &(Carrier){ "cuda", "nccl", 1, 1e9 });
+	}
+	collective_expect(n);
+}
+static bool is_peer(const Config *c)
+{
+	if (strcmp(c->transport, "mpi") == 0)
+		return !collective_in_job();
+	return strcmp(c->transport, "gloo") == 0
+		|| strcmp(c->transport, "nccl-tests") == 0
+		|| (harness_on_gpu() && !is_cuda(c->device));
+}
+
+static int ranks_of(const void *config)
+{
+	return is_peer(config) ? 1 : (int)((const Config *)config)->ranks;
+}
+
+static void run_again(Row *row, const Config *c, const PeerCase *peer)
+{
+	char launcher[64] = "", arguments[96];
+	if (strcmp(c->transport, "mpi") == 0)
+		snprintf(launcher, sizeof launcher, "mpirun --bind-to none "
+			"--oversubscribe -n %ld", c->ranks);
+	if (c->collective == ALL_REDUCES)
+		snprintf(arguments, sizeof arguments, "--transport %s", c->transport);
+	else
+		snprintf(arguments, sizeof arguments, "--transport %s --sweep "
+			"collectives --collective %s", c->transport,
+			collective_name(c->collective));
+	job_rows(row, peer, launcher, arguments);
+}
+
+static void run(Row *row, const void *config)
+{
+	const Config *c = config;
+	if (!is_peer(c)) {
+		collective_run(row, c->collective, c->transport, c->dtype, c->most);
+		return;
+	}
+	long sizes[MOST_SIZES];
+	PeerCase peer = collective_peer_case(c->device, c->dtype, c->ranks, c->most,
+		sizes);
+	if (strcmp(c->transport, "gloo") == 0)
+		gloo_rows(row, &peer);
+	else if (strcmp(c->transport, "nccl-tests") == 0)
+		nccl_tests_rows(row, &peer, nccl_tests);
+	else
+		run_again(row, c, &peer);
+}
+enum { LIMIT_S = 300 };
+static const Sweep sweeps[] = {
+	{ .name = "all_reduce", .keys = keys, .values = COLLECTIVE_VALUES,
+		.plan = plan_all_reduces, .run = run, .ranks = ranks_of,
+		.limit_s = LIMIT_S },
+	{ .name = "collectives", .keys = collective_keys,
+		.values = COLLECTIVE_VALUES, .plan = plan_collectives, .run = run,
+		.ranks = ranks_of, .limit_s = LIMIT_S },
+	{ 0 }
+};
+
+static bool full_scale(void)
+{
+	return collective_wish.full;
+}
+
+const Experiment experiment = {
+	.name = "distributed_communication_single_node", .options = options,
+	.about = "collectives of the ranks of one host", .sweeps = sweeps,
+	.cpu_scale = "small (arrays up to 10 MB, two and four ranks)",
+	.full_scale = full_scale,
+};

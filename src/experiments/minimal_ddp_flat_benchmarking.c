@@ -1,0 +1,29 @@
+/* minimal_ddp_flat_benchmarking: gradients summed one by one, or all at once */
+#include "experiments/ddp_case.h"
+
+static DdpGiven given = DDP_GIVEN;
+static const Option options[] = { DDP_OPTIONS(given), { 0 } };
+static const Key keys[] = { DDP_KEYS, { 0 } };
+
+static void plan(Plan *plan)
+{
+	ddp_given_settle(&given);
+	ddp_plan_kinds(plan, &given, DDP_FLAT + 1);
+}
+
+static void run(Row *row, const void *config)
+{
+	ddp_case_row(row, config, &given);
+}
+
+static const Sweep sweeps[] = {
+	{ .name = "kinds", .keys = keys, .values = DDP_VALUES, .plan = plan,
+		.run = run, .ranks = ddp_config_ranks, .limit_s = 600 },
+	{ 0 }
+};
+
+const Experiment experiment = {
+	.name = "minimal_ddp_flat_benchmarking", .options = options,
+	.sweeps = sweeps, .cpu_scale = SCALED,
+	.about = "times steps that sum gradients one by one, or all at once",
+};

@@ -1,0 +1,208 @@
+/* naive_ddp: weights after training on several ranks, against one process that
+ * sums the gradients of the same batches */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "experiments/ddp_case.h"
+
+static long given_ranks, steps = 20, context = 8, batch = 2;
+static int transport, wire = -1;
+static const Option options[] = {
+	{ "ranks", OPT_INT, &given_ranks, "0..16",
+		"processes of a job; 0: 2, on a CPU also 3" },
+	{ "transport", OPT_CHOICE, &transport, TRANSPORTS,
+		"what carries collectives" },
+	{ "wire", OPT_CHOICE, &wire, WIRES, "gradients that travel" },
+	{ "steps", OPT_INT, &steps, "2..10000", "steps of training" },
+	{ "context", OPT_INT, &context, "1..1024", "tokens in a sequence" },
+	{ "batch", OPT_INT, &batch, "1..1024", "sequences of a rank" },
+	{ 0 }
+};
+
+typedef struct Config {
+	int kind, wire, transport;
+	long ranks;
+} Config;
+static const Key keys[] = { KEY(Config, kind, DDP_KINDS),
+	KEY(Config, wire, WIRES), KEY(Config, transport, TRANSPORTS),
+	KEY(Config, ranks), { 0 } };
+enum { AUTO, RING, OWNER };
+
+static int ranks_of(const void *config)
+{
+	return (int)((const Config *)config)->ranks;
+}
+
+static void plan_kinds(Plan *plan, int format, int which, long ranks)
+{
+	if ((given_ranks && ranks != given_ranks) || (wire >= 0 && format != wire))
+		return;
+	for (int kind = 0; kind < NDDP; kind++)
+		plan_add(plan, &(Config){ kind, format, transport ? transport : which,
+			ranks });
+}
+
+static void plan(Plan *plan)
+{
+	int usual = harness_on_gpu() ? AUTO : RING;
+	long ranks = given_ranks ? given_ranks : 2;
+	plan_kinds(plan, 0, usual, ranks);
+	plan_kinds(plan, 1, usual, ranks);
+	if (given_ranks || harness_on_gpu() || transport)
+		return;
+	plan_kinds(plan, 0, OWNER, 3);
+	plan_kinds(plan, 0, RING, 3);
+}
+typedef struct Trained {
+	real *weights;                   /* (extent) */
+	double first, last;              /* losses, means over all parts */
+} Trained;
+
+static Model *new_model(Device *d, int rank)
+{
+	Shape shape = scaled_down(model_sizes[SIZE_SMALL].shape);
+	shape.context = context;
+	Model *m = model_new(d, &shape, &policies[POLICY_FP32],
+		harness_seed + rank);
+	model_fuse(m);
+	return m;
+}
+
+static Batch batch_of(const Model *m, int rank, long step)
+{
+	return batch_random(batch, context, m->shape.vocab,
+		harness_seed + 1000 * step + rank);
+}
+
+static Trained weights_of(Model *m, double first, double last)
+{
+	Trained t = { need(malloc(m->extent * sizeof *t.weights)), first, last };
+	array_read(m->device, t.weights, m->weights, m->extent);
+	return t;
+}
+
+static Trained train_together(Device *d, Comm *comm, const Config *c)
+{
+	int ranks = comm_ranks(comm), rank = comm_rank(comm);
+	Model *m = new_model(d, rank);
+	Ddp *ddp = ddp_new(m, comm, &(DdpSettings){ c->kind, 0.2,
+		c->wire ? BF16 : FP32 });
+	Optimizer adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
+	double first = 0, last = 0;
+	for (long step = 0; step < steps; step++) {
+		Batch b = batch_of(m, rank, step);
+		last = comm_sum(comm, timed_step(m, &adamw, &b, MODE_TRAIN).loss) / ranks;
+		first = step ? first : last;
+		batch_free(&b);
+	}
+	Trained t = weights_of(m, first, last);
+	ddp_free(&ddp);
+	optimizer_free(&adamw);
+	model_free(&m);
+	return t;
+}
+/* sum: (extent) */
+static double sum_gradients(Model *m, real *sum, real *part, int ranks,
+	long step, Type format)
+{
+	double loss = 0;
+	for (int r = 0; r < ranks; r++) {
+		Batch b = batch_of(m, r, step);
+		loss += model_forward(m, b.tokens, b.targets, b.B, b.T, true) / ranks;
+		model_backward(m, false);
+		array_read(m->device, part, m->gradients, m->extent);
+		round_array(format, part, m->extent);
+		for (size_t i = 0; i < m->extent; i++)
+			sum[i] = r ? sum[i] + part[i] : part[i];
+		batch_free(&b);
+	}
+	round_array(format, sum, m->extent);
+	return loss;
+}
+
+static Trained train_alone(Device *d, int ranks, Type format)
+{
+	Model *m = new_model(d, 0);
+	Optimizer adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
+	real *sum = need(calloc(2 * m->extent, sizeof *sum));
+	double first = 0, last = 0;
+	m->share = 1.0 / ranks;
+	for (long step = 0; step < steps; step++) {
+		last = sum_gradients(m, sum, sum + m->extent, ranks, step, format);
+		first = step ? first : last;
+		array_write(m->device, m->gradients, sum, m->extent);
+		update_weights(m, &adamw);
+	}
+	free(sum);
+	Trained t = weights_of(m, first, last);
+	optimizer_free(&adamw);
+	model_free(&m);
+	return t;
+}
+static void set_difference(Row *row, Comm *comm, const Trained *a,
+	const Trained *b, const Shape *shape)
+{
+	double differ = 0, most = 0;
+	for (int i = 0; i < shape_nparameters(shape); i++) {
+		Parameter p = shape_parameter(shape, i);
+		for (size_t k = p.offset; k < p.offset + p.count; k++) {
+			differ += memcmp(&a->weights[k], &b->weights[k], sizeof(real)) != 0;
+			most = fmax(most, fabs((double)a->weights[k] - b->weights[k]));
+		}
+	}
+	row_set(row, "differ", "%.0f", comm_max(comm, differ));
+	row_set(row, "most_difference", "%.3g", comm_max(comm, most));
+	row_set(row, "parameters", "%zu", shape_count(shape));
+}
+
+/* of ranks whose weights differ from this rank's */
+static int strangers(Comm *comm, const Trained *t, size_t n)
+{
+	int ranks = comm_ranks(comm), differ = 0;
+	real *all = need(calloc(ranks * n, sizeof *all)),
+		*mine = all + comm_rank(comm) * n;
+	memcpy(mine, t->weights, n * sizeof *mine);
+	comm_gather_host(comm, all, n * sizeof *all);
+	for (int r = 0; r < ranks; r++)
+		differ += memcmp(all + r * n, mine, n * sizeof *all) != 0;
+	free(all);
+	return differ;
+}
+
+static void run(Row *row, const void *config)
+{
+	const Config *c = config;
+	Device *d = harness_device();
+	Comm *comm = ddp_comm(row, d, c->transport);
+	Trained many = train_together(d, comm, c),
+		one = train_alone(d, comm_ranks(comm), c->wire ? BF16 : FP32);
+	Shape shape = scaled_down(model_sizes[SIZE_SMALL].shape);
+	shape.context = context;
+	set_difference(row, comm, &many, &one, &shape);
+	row_set(row, "steps", "%ld", steps);
+	row_set(row, "strangers", "%.0f", comm_sum(comm, strangers(comm, &many,
+		shape_extent(&shape))));
+	row_set(row, "loss_first", "%.6f", many.first);
+	row_set(row, "loss_last", "%.6f", many.last);
+	row_set(row, "alone_first", "%.6f", one.first);
+	row_set(row, "alone_last", "%.6f", one.last);
+	row_set(row, "via", "%s", comm_transport(comm));
+	free(many.weights);
+	free(one.weights);
+	comm_close(&comm);
+	device_close(&d);
+}
+static const Sweep sweeps[] = {
+	{ .name = "kinds", .keys = keys, .ranks = ranks_of, .limit_s = 300,
+		.values = "steps parameters loss_first alone_first loss_last alone_last "
+			"differ most_difference strangers via",
+		.plan = plan, .run = run },
+	{ 0 }
+};
+
+const Experiment experiment = {
+	.name = "naive_ddp", .options = options, .sweeps = sweeps,
+	.about = "trains on several ranks and in one process, and compares",
+};

@@ -1,0 +1,35 @@
+/* naive_ddp_benchmarking: a step whose gradients are summed one by one */
+#include "experiments/ddp_case.h"
+
+static DdpGiven given = DDP_GIVEN;
+static const Option options[] = { DDP_OPTIONS(given), { 0 } };
+static const Key keys[] = { DDP_KEYS, { 0 } };
+
+static void plan(Plan *plan)
+{
+	ddp_given_settle(&given);
+	for (int p = 0; p < (harness_on_gpu() && given.precision < 0 ? 2 : 1); p++)
+		for (int s = 0; s < NSIZES; s++)
+			if (given.size == s || s < NTRAINED)
+				ddp_plan(plan, &given, (DdpConfig){ { s, .precision = p
+					? POLICY_BF16 : given.precision < 0 ? POLICY_FP32
+					: given.precision }, .kind = DDP_NAIVE,
+					.wire = given.wire > 0 });
+}
+
+static void run(Row *row, const void *config)
+{
+	ddp_case_row(row, config, &given);
+}
+
+static const Sweep sweeps[] = {
+	{ .name = "sizes", .keys = keys, .values = DDP_VALUES, .plan = plan,
+		.run = run, .ranks = ddp_config_ranks, .limit_s = 600 },
+	{ 0 }
+};
+
+const Experiment experiment = {
+	.name = "naive_ddp_benchmarking", .options = options, .sweeps = sweeps,
+	.about = "times training steps that sum gradients one by one",
+	.cpu_scale = SCALED,
+};

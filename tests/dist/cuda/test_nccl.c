@@ -1,0 +1,301 @@
+/* collectives between GPUs: NCCL, its windows, pushes by copy engines */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <cuda_runtime.h>
+#include <math.h>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "dist/comm.h"
+#include "dist/ring.h"
+#include "tests/dist/ranks.h"
+
+typedef struct Case {
+	const char *transport;
+	bool symmetric;
+	int delay_us;
+} Case;
+
+static Case cases[] = {
+#ifdef HAVE_NCCL
+	{ "nccl", false, 0 }, { "nccl", true, 0 }, { "nccl", true, 2000 },
+#endif
+	{ "push", false, 0 }, { "push", false, 2000 },
+};
+enum { NCASES = sizeof cases / sizeof *cases };
+
+static void count_gpus(void *context)
+{
+	int count = 0;
+	(void)context;
+	exit(cudaGetDeviceCount(&count) == cudaSuccess ? count : 0);
+}
+
+static void on_gpus(Body *body)
+{
+	int gpus = exit_status(count_gpus, NULL);
+	if (gpus < 2)
+		skip();
+	for (int ranks = 2; ranks <= gpus && ranks <= MOST; ranks++)
+		for (int i = 0; i < NCASES; i++) {
+			Ended ended[MOST];
+			run_ranks(ranks, ended, body, &cases[i]);
+			for (int r = 0; r < ranks; r++) {
+				if (ended[r].status != 0)
+					print_error("%s, %d ranks, rank %d: %s\n",
+						cases[i].transport, ranks, r, ended[r].said);
+				assert_int_equal(ended[r].status, 0);
+			}
+		}
+}
+
+static Comm *join(const Place *p, Device **device)
+{
+	const Case *k = p->context;
+	char name[16];
+	Link *link = link_tcp(p->rank, p->ranks, &p->meeting, 60);
+	snprintf(name, sizeof name, "cuda:%d", p->rank);
+	*device = device_open(name);
+	CommSettings s = { .transport = k->transport, .symmetric = k->symmetric,
+		.limit_s = 60, .delay_us = k->delay_us };
+	return comm_open(link, *device, &s);
+}
+
+static void leave(Comm *c, Device *d)
+{
+	comm_barrier(c);
+	comm_check_order(c);
+	comm_close(&c);
+	device_close(&d);
+}
+/* whole numbers whose sums bf16 holds */
+static real element(int rank, size_t i, int turn)
+{
+	uint32_t mixed = ((uint32_t)i + 977u * (uint32_t)turn
+		+ 7919u * (uint32_t)rank) * 2654435761u;
+	return (real)(mixed >> 28) - 7;
+}
+
+/* rank < 0: NaN */
+static void fill(Device *d, Array x, size_t begin, size_t end, int rank,
+	int turn)
+{
+	real *host = need(malloc((end - begin + 1) * sizeof *host));
+	for (size_t i = begin; i < end; i++)
+		host[i - begin] = rank < 0 ? (real)NAN : element(rank, i, turn);
+	array_write(d, array_part(d, x, begin), host, end - begin);
+	free(host);
+}
+
+/* elements begin ... end - 1 hold what rank `of` filled in, or the sum over all
+ * ranks if of < 0 */
+static void expect(Comm *c, Device *d, const char *what, Array x, size_t begin,
+	size_t end, int of, int turn)
+{
+	real *host = need(malloc((end - begin + 1) * sizeof *host));
+	array_read(d, host, array_part(d, x, begin), end - begin);
+	for (size_t i = begin; i < end; i++) {
+		real want = 0;
+		for (int r = 0; r < comm_ranks(c); r++)
+			want += of < 0 || of == r ? element(r, i, turn) : 0;
+		if (!(host[i - begin] == want))
+			die("turn %d: %s, rank %d of %d: element %zu of %zu to %zu is %g, "
+				"not %g", turn, what, comm_rank(c), comm_ranks(c), i, begin,
+				end, (double)host[i - begin], (double)want);
+	}
+	free(host);
+}
+static void try_all_reduce(Comm *c, Device *d, Array x, size_t n, int turn)
+{
+	fill(d, x, 0, n, comm_rank(c), turn);
+	device_wait(d, COMPUTE, comm_all_reduce(c, x, n, "sum", turn));
+	expect(c, d, "all-reduce", x, 0, n, -1, turn);
+}
+
+static void try_reduce_scatter(Comm *c, Device *d, Array x, size_t n, int turn)
+{
+	size_t begin = shard_begin(n, comm_rank(c), comm_ranks(c)),
+		end = shard_begin(n, comm_rank(c) + 1, comm_ranks(c));
+	fill(d, x, 0, n, comm_rank(c), turn);
+	device_wait(d, COMPUTE, comm_reduce_scatter(c, x, n, "shards", turn));
+	expect(c, d, "reduce-scatter", x, begin, end, -1, turn);
+}
+
+static void try_all_gather(Comm *c, Device *d, Array x, size_t n, int turn)
+{
+	int rank = comm_rank(c), ranks = comm_ranks(c);
+	fill(d, x, 0, n, -1, turn);
+	fill(d, x, shard_begin(n, rank, ranks), shard_begin(n, rank + 1, ranks),
+		rank, turn);
+	device_wait(d, COMPUTE, comm_all_gather(c, x, n, "shards", turn));
+	for (int r = 0; r < ranks; r++)
+		expect(c, d, "all-gather", x, shard_begin(n, r, ranks),
+			shard_begin(n, r + 1, ranks), r, turn);
+}
+
+static void try_broadcast(Comm *c, Device *d, Array x, size_t n, int turn)
+{
+	int root = turn % comm_ranks(c), rank = comm_rank(c);
+	fill(d, x, 0, n, rank == root ? root : -1, turn);
+	device_wait(d, COMPUTE, comm_broadcast(c, x, n, root, "weights", turn));
+	expect(c, d, "broadcast", x, 0, n, root, turn);
+}
+
+/* from one rank to the next */
+static void try_message(Comm *c, Device *d, Array x, size_t n, int turn)
+{
+	int ranks = comm_ranks(c), from = turn % ranks, to = (from + 1) % ranks;
+	fill(d, x, 0, n, comm_rank(c) == from ? from : -1, turn);
+	if (comm_rank(c) == from)
+		device_wait(d, COMPUTE, comm_send(c, x, n, to, "message", turn));
+	if (comm_rank(c) == to) {
+		device_wait(d, COMPUTE, comm_receive(c, x, n, from, "message", turn));
+		expect(c, d, "message", x, 0, n, from, turn);
+	}
+}
+
+typedef void Try(Comm *c, Device *d, Array x, size_t n, int turn);
+static Try *const tries[] = { try_all_reduce, try_reduce_scatter,
+	try_all_gather, try_broadcast, try_message };
+enum { NTRIES = sizeof tries / sizeof *tries };
+
+static void mix(const Place *p)
+{
+	enum { TURNS = 200, ROOM = 300000 };
+	static const size_t sizes[] = { 1, 2, 3, 7, 1000, 4096, 4099, 65536, 100003,
+		262144 };
+	Device *d;
+	Comm *c = join(p, &d);
+	Array x[] = { comm_array(c, ROOM, FP32, MEM_GRADIENT, "fp32"),
+		comm_array(c, ROOM, BF16, MEM_GRADIENT, "bf16"),
+		array_new(d, ROOM, FP32, MEM_GRADIENT, "other fp32"),
+		array_new(d, ROOM, BF16, MEM_GRADIENT, "other bf16") };
+	for (int turn = 0; turn < TURNS; turn++) {
+		uint64_t bits = random_bits(7, 0, (uint64_t)turn);
+		size_t n = sizes[bits % 10], offset = (bits >> 8) % 3 * 1024;
+		if ((bits >> 16) % 2)
+			offset += (bits >> 20) % 100;
+		tries[(bits >> 32) % NTRIES](c, d,
+			array_part(d, x[(bits >> 40) % 4], offset), n, turn);
+	}
+	comm_barrier(c);
+	device_free(d, x[2].at);
+	device_free(d, x[3].at);
+	leave(c, d);
+}
+
+static void collectives_are_right(void **state)
+{
+	(void)state;
+	on_gpus(mix);
+}
+static void run_ahead(const Place *p)
+{
+	enum { MANY = 120, EACH = 30011 };
+	Device *d;
+	Comm *c = join(p, &d);
+	Array x = comm_array(c, (size_t)MANY * EACH, BF16, MEM_GRADIENT, "x");
+	for (int i = 0; i < MANY; i++)
+		fill(d, array_part(d, x, (size_t)i * EACH), 0, EACH, p->rank, i);
+	for (int i = 0; i < MANY; i++) {
+		Array part = array_part(d, x, (size_t)i * EACH);
+		if (i % 3)
+			comm_all_reduce(c, part, EACH, "part", i);
+		else
+			comm_reduce_scatter(c, part, EACH, "part", i);
+		if (i % 3 == 0)
+			comm_all_gather(c, part, EACH, "part", i);
+	}
+	device_wait(d, COMPUTE, device_event(d, COMM));
+	for (int i = 0; i < MANY; i++)
+		expect(c, d, "part", array_part(d, x, (size_t)i * EACH), 0, EACH, -1, i);
+	leave(c, d);
+}
+
+static void queues_run_ahead(void **state)
+{
+	(void)state;
+	on_gpus(run_ahead);
+}
+static void sum_long(const Place *p)
+{
+	enum { LONG = 21000001 };
+	Device *d;
+	Comm *c = join(p, &d);
+	Array x = comm_array(c, LONG, FP32, MEM_GRADIENT, "x");
+	for (int turn = 0; turn < NTRIES; turn++)
+		tries[turn](c, d, x, LONG, turn);
+	leave(c, d);
+}
+
+static void long_arrays_are_right(void **state)
+{
+	(void)state;
+	on_gpus(sum_long);
+}
+static real *host_sum(Type type, size_t n, int ranks)
+{
+	real *sum = need(calloc(n, sizeof *sum)), *x = need(calloc(n, sizeof *x));
+	for (int r = 0; r < ranks; r++) {
+		for (size_t i = 0; i < n; i++)
+			x[i] = (real)random_normal(11, (uint64_t)r, i);
+		round_array(type, x, n);
+		for (size_t i = 0; i < n; i++)
+			sum[i] = r == 0 ? x[i] : sum[i] + x[i];
+	}
+	round_array(type, sum, n);
+	free(x);
+	return sum;
+}
+
+static void compare_bits(Comm *c, Device *d, Type type, size_t n, int rank)
+{
+	Array x = comm_array(c, n, type, MEM_GRADIENT, "x");
+	real *host = need(calloc(n, sizeof *host)),
+		*want = host_sum(type, n, comm_ranks(c));
+	for (size_t i = 0; i < n; i++)
+		host[i] = (real)random_normal(11, (uint64_t)rank, i);
+	array_write(d, x, host, n);
+	device_wait(d, COMPUTE, comm_all_reduce(c, x, n, "x", 0));
+	array_read(d, host, x, n);
+	for (size_t i = 0; i < n; i++)
+		if (memcmp(&host[i], &want[i], sizeof *host) != 0)
+			die("%s: element %zu is %a, not %a", comm_transport(c), i,
+				(double)host[i], (double)want[i]);
+	free(host);
+	free(want);
+}
+
+static void sum_bits(const Place *p)
+{
+	Device *d;
+	Comm *c = join(p, &d);
+	if (p->ranks == 2 || strcmp(comm_transport(c), "push") == 0)
+		for (Type type = FP32; type <= BF16; type++) {
+			compare_bits(c, d, type, 1001, p->rank);
+			compare_bits(c, d, type, 262144, p->rank);
+		}
+	leave(c, d);
+}
+
+static void sums_have_equal_bits(void **state)
+{
+	(void)state;
+	on_gpus(sum_bits);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(collectives_are_right),
+		cmocka_unit_test(queues_run_ahead),
+		cmocka_unit_test(long_arrays_are_right),
+		cmocka_unit_test(sums_have_equal_bits),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
