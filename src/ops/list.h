@@ -66,6 +66,10 @@ OPERATION(void, adamw, (Device *d, Array w, Array g, Array m, Array v, size_t n,
  * more, in low.type; velocity at NULL: w -= rate unscale g; low at NULL: no */
 OPERATION(void, sgd, (Device *d, Array w, Array low, Gradients g,
 	Array velocity, size_t n, const SgdStep *step, const int32_t *skip))
+/* *sum += squares of g, always in one order; sum: TYPE_REAL */
+OPERATION(void, add_squares, (Device *d, Array sum, Gradients g, size_t n))
+/* *factor *= min(1, most / (|*factor| sqrt(*squares) + 1e-6)) */
+OPERATION(void, clip, (Device *d, real *factor, Array squares, double most))
 /* sum = x + branch; rho = 1/sqrt(mean(sum^2) + eps); y = g sum rho.
  * x, sum, rho: TYPE_REAL. branch.at NULL: sum is x and is not written */
 OPERATION(void, fused_rmsnorm_forward, (Device *d, Array y, Array rho,

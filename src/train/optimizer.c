@@ -9,7 +9,7 @@
 struct OptimizerKind {
 	const char *states[MOST_STATES];    /* their names; NULL: no more */
 	const char *scalars_name;
-	size_t scalars_bytes;
+	size_t scalars_bytes, unscale;      /* unscale: where it is in them */
 	void (*scalars)(const Optimizer *o, double unscale, void *scalars);
 	void (*update)(const Optimizer *o, const Span *s, Gradients g,
 		const Array *state, const int32_t *skip);
@@ -46,7 +46,8 @@ static void update_by_adamw(const Optimizer *o, const Span *s, Gradients g,
 }
 
 const OptimizerKind adamw_kind = { { "adamw m", "adamw v" }, "adamw scalars",
-	sizeof(AdamWStep), set_adamw_scalars, update_by_adamw };
+	sizeof(AdamWStep), offsetof(AdamWStep, unscale), set_adamw_scalars,
+	update_by_adamw };
 static void set_sgd_scalars(const Optimizer *o, double unscale, void *scalars)
 {
 	*(SgdStep *)scalars = (SgdStep){ .rate = (real)o->settings.lr,
@@ -61,9 +62,11 @@ static void update_by_sgd(const Optimizer *o, const Span *s, Gradients g,
 }
 
 const OptimizerKind sgd_kind = { { "sgd velocity" }, "sgd scalars",
-	sizeof(SgdStep), set_sgd_scalars, update_by_sgd };
+	sizeof(SgdStep), offsetof(SgdStep, unscale), set_sgd_scalars,
+	update_by_sgd };
 static const OptimizerKind plain_sgd_kind = { { NULL }, "sgd scalars",
-	sizeof(SgdStep), set_sgd_scalars, update_by_sgd };
+	sizeof(SgdStep), offsetof(SgdStep, unscale), set_sgd_scalars,
+	update_by_sgd };
 Optimizer optimizer_new(Device *d, const OptimizerKind *kind,
 	OptimizerSettings settings, const Span *spans, int nspans, bool fused)
 {
@@ -134,10 +137,26 @@ void optimizer_begin(Optimizer *o, double unscale)
 	device_upload(o->device, o->scalars, scalars, o->kind->scalars_bytes);
 }
 
+static void clip(const Optimizer *o, const Span *spans, int nspans)
+{
+	const Ops *ops = ops_for(o->device);
+	Array squares = array_new(o->device, 1, TYPE_REAL, MEM_TEMPORARY,
+		"squared norm");
+	ops->fill(o->device, squares, 0, 1);
+	for (int i = 0; i < nspans; i++)
+		ops->add_squares(o->device, squares, gradients_of(o, &spans[i]),
+			spans[i].n);
+	ops->clip(o->device, (real *)((char *)o->scalars + o->kind->unscale),
+		squares, o->settings.clip);
+	device_free(o->device, squares.at);
+}
+
 void optimizer_apply(const Optimizer *o, const Span *spans, int nspans,
 	const int32_t *skip)
 {
 	size_t done = 0;
+	if (o->settings.clip > 0)
+		clip(o, spans, nspans);
 	for (int i = 0; i < nspans; done += spans[i++].n) {
 		Array state[MOST_STATES] = { { NULL, TYPE_REAL } };
 		for (int k = 0; k < MOST_STATES && o->state[k].at; k++)

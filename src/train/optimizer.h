@@ -8,6 +8,9 @@ typedef struct OptimizerSettings {
 	double lr;
 	double beta1, beta2, eps, decay;    /* AdamW */
 	double momentum;                    /* SGD */
+	/* most that the norm of all gradients may be; 0: anything. A recorded step
+	 * keeps it */
+	double clip;
 } OptimizerSettings;
 
 enum { MOST_STATES = 2 };

@@ -70,7 +70,7 @@ typedef struct Scenario {
 	const Shape *shape;
 	int policy;
 	Type wire;
-	bool fused, replayed, sgd;
+	bool fused, replayed, sgd, clips;
 	int passes;                      /* backward passes of a step */
 	int delay_us;
 	real *alone, *together;          /* (count), (NPLANS, ranks, count) */
@@ -86,8 +86,10 @@ static Model *new_model(Device *d, const Scenario *s, int seed)
 
 static Optimizer new_optimizer(const Model *m, const Scenario *s)
 {
-	return s->sgd ? sgd_new(m, 0.1, 0.9)
+	Optimizer o = s->sgd ? sgd_new(m, 0.1, 0.9)
 		: adamw_new(m, 1e-2, 0.9, 0.999, 1e-8, 0.01);
+	o.settings.clip = s->clips ? 0.5 : 0;
+	return o;
 }
 
 static Batch part_of_batch(const Scenario *s, int step, int rank, int pass)
@@ -206,26 +208,26 @@ static void compare_weights(const Scenario *s, bool with_alone)
 static void all_kinds_give_the_bits_of_one_process(void **state)
 {
 	Scenario scenarios[] = {
-		{ 1, "ring", &shapes[0], POLICY_FP32, FP32, false, false, false, 1, 0,
-			NULL, NULL },
-		{ 1, "owner", &shapes[1], POLICY_BF16, BF16, true, true, false, 2, 0,
-			NULL, NULL },
-		{ 2, "ring", &shapes[0], POLICY_FP32, FP32, false, true, true, 1, 200,
-			NULL, NULL },
-		{ 2, "ring", &shapes[0], POLICY_BF16, BF16, true, false, false, 1, 200,
-			NULL, NULL },
-		{ 2, "owner", &shapes[1], POLICY_FP16, FP32, true, false, false, 2, 0,
-			NULL, NULL },
-		{ 3, "owner", &shapes[0], POLICY_FP32, BF16, false, false, false, 2, 0,
-			NULL, NULL },
-		{ 3, "owner", &shapes[1], POLICY_BF16, FP32, true, true, false, 1, 100,
-			NULL, NULL },
-		{ 3, "ring", &shapes[0], POLICY_BF16, BF16, false, false, false, 1, 0,
-			NULL, NULL },
-		{ 4, "owner", &shapes[0], POLICY_FP32, FP32, true, false, true, 1, 0,
-			NULL, NULL },
-		{ 4, "owner", &shapes[1], POLICY_FP16, BF16, false, false, false, 1, 0,
-			NULL, NULL },
+		{ 1, "ring", &shapes[0], POLICY_FP32, FP32,
+			false, false, false, true, 1, 0, NULL, NULL },
+		{ 1, "owner", &shapes[1], POLICY_BF16, BF16,
+			true, true, false, false, 2, 0, NULL, NULL },
+		{ 2, "ring", &shapes[0], POLICY_FP32, FP32,
+			false, true, true, true, 1, 200, NULL, NULL },
+		{ 2, "ring", &shapes[0], POLICY_BF16, BF16,
+			true, false, false, false, 1, 200, NULL, NULL },
+		{ 2, "owner", &shapes[1], POLICY_FP16, FP32,
+			true, false, false, true, 2, 0, NULL, NULL },
+		{ 3, "owner", &shapes[0], POLICY_FP32, BF16,
+			false, false, false, false, 2, 0, NULL, NULL },
+		{ 3, "owner", &shapes[1], POLICY_BF16, FP32,
+			true, true, false, true, 1, 100, NULL, NULL },
+		{ 3, "ring", &shapes[0], POLICY_BF16, BF16,
+			false, false, false, false, 1, 0, NULL, NULL },
+		{ 4, "owner", &shapes[0], POLICY_FP32, FP32,
+			true, false, true, true, 1, 0, NULL, NULL },
+		{ 4, "owner", &shapes[1], POLICY_FP16, BF16,
+			false, false, false, false, 1, 0, NULL, NULL },
 	};
 	for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
 		Scenario *s = &scenarios[i];

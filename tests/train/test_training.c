@@ -267,6 +267,46 @@ static void updates_sum_gradients(void **state)
 	check_sum(true, b);
 	batch_free(&b);
 }
+static double gradient_norm(const Model *m)
+{
+	double sum = 0;
+	for (size_t i = 0; i < m->extent; i++) {
+		double g = reals(m->gradients)[i] / m->loss_scale;
+		sum += g * g;
+	}
+	return sqrt(sum);
+}
+
+static void check_clipped(bool fused, bool clips)
+{
+	Batch b = batch_random(3, 7, tiny.vocab, 1);
+	Model *m = model_new(device, &tiny, &policies[POLICY_FP32], 1);
+	Optimizer o = sgd_new(m, 1, 0);
+	if (fused)
+		model_fuse(m);
+	m->loss_scale = 1024;
+	model_forward(m, b.tokens, b.targets, b.B, b.T, true);
+	model_backward(m, false);
+	double norm = gradient_norm(m), by = clips ? 0.25 : 1;
+	o.settings.clip = clips ? norm / 4 : 2 * norm;
+	Expected *want = expected(m->extent);
+	for (size_t i = 0; i < m->extent; i++) {
+		double w = reals(m->weights)[i],
+			step = by * reals(m->gradients)[i] / m->loss_scale;
+		want[i] = rounded(w - step, fabs(w) + 100 * fabs(step), 2);
+	}
+	update_weights(m, &o);
+	expect_close("weights", m->weights, want, m->extent);
+	optimizer_free(&o);
+	model_free(&m);
+	batch_free(&b);
+}
+
+static void updates_clip_gradients(void **state)
+{
+	for (int i = 0; i < 4; i++)
+		check_clipped(i % 2, i / 2);
+}
 typedef struct Scalar {
 	double w, m, v, size;           /* size: m with every term positive */
 	double error;                   /* bound on the error of the fp32 w */
@@ -434,6 +474,7 @@ int main(void)
 		checked(first_bad_tensor_is_named), checked(training_repeats),
 		checked(a_batch_is_learned), checked(bf16_gradients_are_rounded),
 		checked(bf16_gradients_train), checked(updates_sum_gradients),
+		checked(updates_clip_gradients),
 		checked(adamw_follows_its_equations),
 		checked(sgd_follows_its_equations),
 		checked(initial_weights_are_as_stated),

@@ -108,3 +108,64 @@ extern "C" void cuda_count_nonfinite(Device *d, int32_t *count, Array x, size_t 
 		count, x, n);
 	LAUNCHED();
 }
+enum { SQUARE_BLOCKS = 1024 };
+
+/* partial[block] = sum of the squares of a part of g (n)
+ * bytes: n sizeof for each gradient; grid at most 1024, block 256 */
+__global__ __launch_bounds__(MAP_THREADS) void squares_kernel(float *partial,
+	Gradients g, size_t n)
+{
+	const size_t stride = (size_t)gridDim.x * MAP_THREADS;
+	float sum = 0;
+	for (size_t i = blockIdx.x * (size_t)MAP_THREADS + threadIdx.x; i < n;
+		i += stride) {
+		float x = 0;
+		for (int k = 0; k < g.n; k++) {
+			float value[1];
+			load(value, g.at[k], i);
+			x += value[0];
+		}
+		sum += x * x;
+	}
+	sum = block_sum(sum);
+	if (threadIdx.x == 0)
+		partial[blockIdx.x] = sum;
+}
+
+/* *sum += partial (n), n at most 1024; grid 1, block 1024 */
+__global__ __launch_bounds__(SQUARE_BLOCKS) void add_partial(float *sum,
+	const float *partial, unsigned n)
+{
+	const float all = block_sum(threadIdx.x < n ? partial[threadIdx.x] : 0);
+	if (threadIdx.x == 0)
+		*sum += all;
+}
+
+extern "C" void cuda_add_squares(Device *d, Array sum, Gradients g, size_t n)
+{
+	const unsigned enough = blocks_for(n, MAP_THREADS),
+		blocks = enough < SQUARE_BLOCKS ? enough : SQUARE_BLOCKS;
+	Array partial = scratch(d, blocks, "sums of squares");
+	squares_kernel<<<blocks, MAP_THREADS, 0, cuda_stream(d)>>>(
+		(float *)partial.at, g, n);
+	LAUNCHED();
+	add_partial<<<1, SQUARE_BLOCKS, 0, cuda_stream(d)>>>((float *)sum.at,
+		(const float *)partial.at, blocks);
+	LAUNCHED();
+	device_free(d, partial.at);
+}
+
+/* grid 1, block 1 */
+__global__ void clip_kernel(float *factor, const float *squares, float most)
+{
+	const float by = most / (fabsf(*factor) * sqrtf(*squares) + 1e-6f);
+	if (by < 1)
+		*factor *= by;
+}
+
+extern "C" void cuda_clip(Device *d, real *factor, Array squares, double most)
+{
+	clip_kernel<<<1, 1, 0, cuda_stream(d)>>>(factor, (const float *)squares.at,
+		(float)most);
+	LAUNCHED();
+}
