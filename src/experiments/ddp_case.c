@@ -13,7 +13,7 @@ int ddp_config_ranks(const void *config)
 }
 
 /* of symmetric windows, in our own measurements */
-enum { CTAS = 12 };
+enum { CTAS = 8 };
 
 void ddp_given_settle(DdpGiven *g)
 {

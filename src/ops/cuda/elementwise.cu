@@ -108,7 +108,7 @@ extern "C" void cuda_count_nonfinite(Device *d, int32_t *count, Array x, size_t 
 		count, x, n);
 	LAUNCHED();
 }
-enum { SQUARE_BLOCKS = 1024 };
+constexpr unsigned SQUARE_BLOCKS = 1024;
 
 /* partial[block] = sum of the squares of a part of g (n)
  * bytes: n sizeof for each gradient; grid at most 1024, block 256 */

@@ -50,6 +50,21 @@ static void mean(Device *d, const Ops *o, const Array *a, const size_t *n,
 	o->mean(d, a[0], a[1].at, a[2], n[0]);
 }
 
+/* how: gradients but one */
+static void add_squares(Device *d, const Ops *o, const Array *a,
+	const size_t *n, int how)
+{
+	Gradients g = { 1 + how, { a[1], a[2] } };
+	o->add_squares(d, a[0], g, n[0]);
+}
+
+static void clip(Device *d, const Ops *o, const Array *a, const size_t *n,
+	int how)
+{
+	(void)n;
+	o->clip(d, a[0].at, a[1], how);
+}
+
 static void count_nonfinite(Device *d, const Ops *o, const Array *a,
 	const size_t *n, int how)
 {
@@ -156,6 +171,15 @@ static const Case cases[] = {
 	OVER(2), IN(LOW, ALL, SPREAD), UPDATED(LOW, ALL, SPREAD) } },
 { "mean", mean, lengths, 0, {
 	OUT(HIGH, 0, .absolute = 16), OUT(INTEGER, 0), IN(HIGH, ALL, SPREAD) } },
+{ "add_squares", add_squares, lengths, 0, {
+	UPDATED(HIGH, 0, ONE, .relative = 64), IN(LOW, ALL, SPREAD) } },
+{ "add_squares_of_two", add_squares, lengths, 1, {
+	UPDATED(HIGH, 0, ONE, .relative = 64), IN(LOW, ALL, SPREAD),
+	IN(LOW, ALL, SPREAD) } },
+{ "clip", clip, lengths, 2, {
+	UPDATED(HIGH, 0, ONE, .relative = 8), IN(HIGH, 0, LOGSUM) } },
+{ "clip_nothing", clip, lengths, 100, {
+	UPDATED(HIGH, 0, ONE), IN(HIGH, 0, ONE) } },
 { "mean_of_nonfinite", mean, lengths, 0, {
 	SCRATCH(HIGH, 0), OUT(INTEGER, 0), IN(HIGH, ALL, NONFINITE) } },
 { "count_nonfinite", count_nonfinite, lengths, 0, {
