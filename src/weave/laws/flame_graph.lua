@@ -24,5 +24,5 @@ law("ranges of a depth do not overlap",
 	"start_ms >= before('fusion depth').end_ms - 1e-3")
 law("ranges begin one after another", "start_ms >= before('fusion').start_ms")
 law("a range is at one depth",
-	"range == 'norm' or fixed('depth', 'fusion range')")
+	"range == 'norm' or range == 'linear' or fixed('depth', 'fusion range')")
 law("a timeline is of one context here too", "fixed('context', 'status')")
