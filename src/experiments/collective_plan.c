@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 
-CollectiveWish collective_wish = { .dtype = -1, .runs = 20 };
+CollectiveWish collective_wish = { .dtype = -1, .runs = 10 };
 
 bool collective_in_job(void)
 {
