@@ -17,7 +17,7 @@ set multiplot layout 2,1
 classes = "forward backward optimizer all-reduce"
 colours = "#9db0cf #1b3560 #1f6b5c #d9793a"
 do for [k in "naive overlap"] {
-	set title k eq "naive" ? "one by one, after the backward pass" \
+	set title k eq "naive" ? "each by itself, after the backward pass" \
 		: "as soon as they are there"
 	if (k eq "overlap") {
 		set xlabel "ms"

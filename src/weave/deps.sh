@@ -17,7 +17,7 @@ fonts-texgyre               the text
 fonts-texgyre-math          the formulas
 fonts-jetbrains-mono        the code
 poppler-utils               reads the digest in the PDF
-openmpi-bin                 MPI: the CPU's peer, and jobs over hosts
+openmpi-bin                 MPI: collectives to compare with, jobs over hosts
 libopenmpi-dev              MPI: headers and libraries
 iproute2                    two nodes on one host
 '
