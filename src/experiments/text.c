@@ -78,17 +78,22 @@ double text_bigram_bound_nats(const Text *t)
 {
 	return pair_nats(t, t->ntrain, 0);
 }
+void text_window(const Text *t, size_t at, size_t T, int32_t *tokens,
+	int32_t *targets)
+{
+	assert(at + T < t->n);
+	for (size_t i = 0; i < T; i++) {
+		tokens[i] = t->bytes[at + i];
+		targets[i] = t->bytes[at + i + 1];
+	}
+}
+
 void text_windows(const Text *t, size_t first, size_t last, uint64_t seed,
 	uint64_t step, size_t B, size_t T,
 	int32_t *tokens, int32_t *targets)
 {
 	assert(last <= t->n && last - first > T);
-	for (size_t b = 0; b < B; b++) {
-		size_t at = first + random_bits(seed, 3,
-			step * B + b) % (last - first - T);
-		for (size_t i = 0; i < T; i++) {
-			tokens[b * T + i] = t->bytes[at + i];
-			targets[b * T + i] = t->bytes[at + i + 1];
-		}
-	}
+	for (size_t b = 0; b < B; b++)
+		text_window(t, first + random_bits(seed, 3, step * B + b)
+			% (last - first - T), T, tokens + b * T, targets + b * T);
 }

@@ -19,8 +19,10 @@ double text_unigram_nats(const Text *t);
 double text_bigram_nats(const Text *t);
 /* the same for the best table of pairs, made from the held-out part itself */
 double text_bigram_bound_nats(const Text *t);
-/* B windows of T bytes and the T bytes that follow each, at positions drawn
- * from (seed, step) in [first, last) */
+/* the T bytes from `at` on, and the T bytes that follow each of them */
+void   text_window(const Text *t, size_t at, size_t T, int32_t *tokens,
+	int32_t *targets);
+/* B windows at positions drawn from (seed, step) in [first, last) */
 void   text_windows(const Text *t, size_t first, size_t last, uint64_t seed,
 	uint64_t step, size_t B, size_t T,
 		int32_t *tokens, int32_t *targets);

@@ -19,6 +19,6 @@ law("loss changes little between rows",
 	"1.5)")
 law("steps go on",
 	"step == 0 or step > before('precision').step and step <=",
-	"before('precision').step + 10")
+	"before('precision').step + 20")
 law("steps take as long as the first, within three times",
 	"between(step_ms / first('precision').step_ms, 1/3, 3)")
