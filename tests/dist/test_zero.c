@@ -131,6 +131,13 @@ static void sync_pass(Trained *t, bool on)
 		zero_sync(t->zero, on);
 }
 
+static void evaluate(Model *m, const Scenario *s, int rank)
+{
+	Batch b = part_of_batch(s, STEPS, rank, 0);
+	model_forward(m, b.tokens, b.targets, b.B, b.T, false);
+	batch_free(&b);
+}
+
 static void train(Trained *t, const Scenario *s, int rank)
 {
 	for (int step = 0; step < STEPS; step++) {
@@ -150,6 +157,8 @@ static void train(Trained *t, const Scenario *s, int rank)
 		}
 		if (s->passes > 1)
 			update_weights(t->m, t->o);
+		if (step % 4 == 1)
+			evaluate(t->m, s, rank);
 	}
 	replay_free(&t->replay, t->m->device);
 }
