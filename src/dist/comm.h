@@ -56,8 +56,8 @@ Array   comm_array(Comm *c, size_t n, Type type, Category category,
 	const char *what);
 /* can it exchange? Not with more than MOST_GRADIENTS ranks */
 bool    comm_exchanges(const Comm *c);
-/* an array of n elements for each rank, in the order of ranks, as comm_array gives
- * them. Only where comm_exchanges */
+/* an array of n elements for each rank, in the order of ranks, each as comm_array
+ * gives it. Only where comm_exchanges */
 Gradients comm_parts(Comm *c, size_t n, Type type, Category category,
 	const char *what);
 

@@ -93,8 +93,8 @@ static void exchange_arrays(Host *h, const Operation *op)
 	for (int s = 1; s < N; s++) {
 		int from = (link->rank + N - s) % N;
 		link->exchange(link, (link->rank + s) % N, out, nbytes, from, in, nbytes);
-		unpack_array(op->x.type, (real *)(op->parts + from * op->stride + skipped),
-			in, op->n);
+		char *to = op->parts + from * op->stride + skipped;
+		unpack_array(op->x.type, (real *)to, in, op->n);
 	}
 	link->doing = NULL;
 }

@@ -22,6 +22,10 @@ void ddp_given_settle(DdpGiven *g)
 		g->warmup = gpu ? 5 : 1;
 	if (g->steps == 0)
 		g->steps = gpu ? 10 : 3;
+	if (g->sums && !g->fusion)
+		usage_error("--sums optimizer needs --fusion fused");
+	if (g->sums && g->ranks > MOST_GRADIENTS)
+		usage_error("--sums optimizer is for %d ranks at most", MOST_GRADIENTS);
 }
 
 void ddp_plan(Plan *plan, const DdpGiven *g, DdpConfig c)

@@ -119,7 +119,7 @@ static void point_gradients(Model *m, Array at)
 	model_set_gradients(m, at);
 }
 
-/* an exchange leaves sums in fp32, an all-reduce rounds them to the wire's type */
+/* an exchange leaves sums in fp32, an all-reduce rounds them as the wire does */
 static void update_by_sum(Model *m, Optimizer *o, Array sum, Array wire,
 	const Scenario *s)
 {
@@ -366,7 +366,8 @@ static void gradients_of_any_shape_and_order_are_summed(void **state)
 		/* the last two of them; the others */
 		{ { DDP_BUCKETED, 0.00408, FP32, false }, 2 },
 		{ { DDP_BUCKETED, 0.00204, BF16, false }, 2 },
-		{ { DDP_BUCKETED, 1, BF16, false }, 1 }, { { DDP_OVERLAP, 0, BF16, false }, 6 },
+		{ { DDP_BUCKETED, 1, BF16, false }, 1 },
+		{ { DDP_OVERLAP, 0, BF16, false }, 6 },
 	};
 	for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
 		in_ranks(2 + i % 3, (CommSettings){ .transport = "owner",
