@@ -1,4 +1,4 @@
-/* minimal_ddp_flat_benchmarking: gradients summed one at a time, or all at once */
+/* minimal_ddp_flat_benchmarking: gradients summed one at a time, or together */
 #include "experiments/ddp_case.h"
 
 static DdpGiven given = DDP_GIVEN;
