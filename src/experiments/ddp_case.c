@@ -41,7 +41,7 @@ void ddp_plan(Plan *plan, const DdpGiven *g, DdpConfig c)
 	c.ranks = g->ranks;
 	if (c.transport == 0)
 		c.transport = g->transport;
-	c.ctas = g->ctas >= 0 ? g->ctas : harness_on_gpu() ? CTAS : 0;
+	c.ctas = g->ctas >= 0 ? g->ctas : harness_on_gpu() && !g->sums ? CTAS : 0;
 	c.sums = g->sums;
 	plan_add(plan, &c);
 }
