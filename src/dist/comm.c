@@ -365,6 +365,8 @@ void comm_close(Comm **comm)
 	free(c);
 	*comm = NULL;
 }
+enum { UNIT = 256, SHARED_UNIT = 2 << 20 };
+
 bool comm_exchanges(const Comm *c)
 {
 	return c->link->ranks <= MOST_GRADIENTS && c->transport->exchanges
@@ -375,7 +377,8 @@ Gradients comm_parts(Comm *c, size_t n, Type type, Category category,
 	const char *what)
 {
 	size_t width = c->device->backend->width(type),
-		stride = (n * width + 255) / 256 * 256;
+		unit = c->transport->open_parts ? SHARED_UNIT : UNIT,
+		stride = (n * width + unit - 1) / unit * unit;
 	Gradients parts = { .n = c->link->ranks };
 	assert(comm_exchanges(c));
 	Array all = comm_array(c, stride / width * parts.n, type, category, what);
