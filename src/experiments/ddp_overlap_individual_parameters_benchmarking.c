@@ -63,6 +63,8 @@ static int spans_of_stamps(DdpCase *c, TraceSpan *spans)
 	ddp_case_steps(c, WATCH_COMM | WATCH_UNITS, 2, 1);
 	for (int i = 0; i < c->nintervals; i++) {
 		const Interval *v = &c->intervals[i];
+		if (v->waits)
+			continue;
 		TraceSpan s = { .track = v->queue, .start_us = ddp_case_ms(c, v->from)
 			* 1e3, .end_us = ddp_case_ms(c, v->to) * 1e3 };
 		name_interval(c, v, &s);
