@@ -132,7 +132,7 @@ static double *ready_times(DdpCase *c, double bwd_ms)
 	double start = ddp_case_ms(c, 1);
 	for (int i = 0; i < c->nintervals; i++) {
 		const Interval *v = &c->intervals[i];
-		if (!v->backward || v->waits)
+		if (!v->backward)
 			continue;
 		ready[v->number] = ddp_case_ms(c, v->to) - start;
 		last = fmax(last, ready[v->number]);

@@ -87,6 +87,8 @@ DdpCase *ddp_case(Row *row, const DdpConfig *config)
 	c->comm = ddp_comm(row, c->device, config->transport, (int)config->ctas);
 	c->intervals = need(malloc(NSTAMPS * sizeof *c->intervals));
 	c->calls = need(malloc(NSTAMPS * sizeof *c->calls));
+	for (int kind = 0; kind <= AFTER_UPDATE; kind++)
+		c->sends[kind] = "all-reduce";
 	return c;
 }
 
@@ -101,15 +103,15 @@ void ddp_case_close(DdpCase **c)
 }
 enum { WAITING = 4, FIRST_STAMP };
 
-static int begin(DdpCase *c, Queue queue, const char *name, int number,
-	bool backward)
+static int begin(DdpCase *c, Queue queue, const char *class, const char *name,
+	const Action *a)
 {
 	int from = FIRST_STAMP + 2 * c->nintervals;
 	if (from + 1 >= NSTAMPS)
 		die("a step has more intervals than there are stamps");
 	device_stamp(c->device, queue, from);
-	c->intervals[c->nintervals] = (Interval){ queue, name, number, backward,
-		false, from, from + 1 };
+	c->intervals[c->nintervals] = (Interval){ queue, class, name, a->first,
+		a->backward, from, from + 1 };
 	return c->nintervals++;
 }
 
@@ -142,9 +144,8 @@ static void watch_call(DdpCase *c, const char *name, Action a)
 		return;
 	}
 	device_wait(c->device, COMM, device_event(c->device, COMPUTE));
-	int sends = begin(c, COMM, name, a.first, a.backward),
-		waits = begin(c, COMPUTE, "wait", a.first, a.backward);
-	c->intervals[waits].waits = true;
+	int sends = begin(c, COMM, c->sends[a.kind], name, &a),
+		waits = begin(c, COMPUTE, "wait", name, &a);
 	call_inner(&c->inner, &a);
 	end(c, waits);
 	end(c, sends);
@@ -174,11 +175,12 @@ static void watch_after_update(void *self)
 static void watch_before_unit(void *self, int unit, bool backward)
 {
 	DdpCase *c = self;
+	Action a = { .kind = BEFORE_UNIT, .first = unit, .backward = backward };
 	if (c->inner.before_unit)
-		watch_call(c, "gather", (Action){ .kind = BEFORE_UNIT, .first = unit,
-			.backward = backward });
+		watch_call(c, "before", a);
 	if (c->watch & WATCH_UNITS)
-		c->open = begin(c, COMPUTE, "unit", unit, backward);
+		c->open = begin(c, COMPUTE, backward ? "backward" : "forward", "unit",
+			&a);
 }
 
 static void watch_after_unit(void *self, int unit, bool backward)
@@ -187,7 +189,7 @@ static void watch_after_unit(void *self, int unit, bool backward)
 	if (c->watch & WATCH_UNITS)
 		end(c, c->open);
 	if (c->inner.after_unit)
-		watch_call(c, "unit's end", (Action){ .kind = AFTER_UNIT,
+		watch_call(c, "after", (Action){ .kind = AFTER_UNIT,
 			.first = unit, .backward = backward });
 }
 
@@ -258,7 +260,7 @@ static double watched_ms(const DdpCase *c, bool waits)
 	double ms = 0;
 	for (int i = 0; i < c->nintervals; i++) {
 		const Interval *v = &c->intervals[i];
-		if (waits ? v->waits : v->queue == COMM)
+		if (waits ? strcmp(v->class, "wait") == 0 : v->queue == COMM)
 			ms += device_stamped_ms(c->device, v->from, v->to);
 	}
 	return ms;

@@ -61,10 +61,11 @@ enum { WATCH_COMM = 1, WATCH_UNITS = 2 };
 /* what a queue did between two stamps */
 typedef struct Interval {
 	Queue queue;
-	const char *name;
+	/* forward, backward; wait: the compute queue's for a collective; else which
+	 * collective */
+	const char *class, *name;
 	int number;
 	bool backward;
-	bool waits;                      /* the compute queue, for a collective */
 	int from, to;
 } Interval;
 
@@ -77,6 +78,8 @@ typedef struct DdpCase {
 	Batch batch;
 	Ddp *ddp;                        /* NULL: the rank trains without */
 	Hooks inner;                     /* those of ddp, or of a strategy */
+	/* the collective that calls of a hook queue */
+	const char *sends[AFTER_UPDATE + 1];
 	int watch;
 	/* of the last step: what was watched, and all calls of hooks */
 	Interval *intervals;
