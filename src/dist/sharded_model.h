@@ -1,4 +1,4 @@
-/* sharded_model.h: an optimizer of a model, whose state is spread over the ranks */
+/* sharded_model.h: an optimizer of a model, its state spread over the ranks */
 #ifndef DIST_SHARDED_MODEL_H
 #define DIST_SHARDED_MODEL_H
 

@@ -19,19 +19,19 @@ typedef struct ShardedOptimizer ShardedOptimizer;
  * or bf16, and stay where they are */
 ShardedOptimizer *sharded_new(Device *device, Comm *comm, bool fused);
 void   sharded_free(ShardedOptimizer **o);
-/* n parameters, of which each but the frozen ones gets an owner; its state, zeros,
- * is there alone. Returns the group's number. Ends the program when ranks add
- * groups of other sizes */
+/* n parameters, of which each but the frozen ones gets an owner, who alone has
+ * its state, zeros at first. Returns the group's number. Ends the program when
+ * ranks add groups of other sizes */
 int    sharded_add_group(ShardedOptimizer *o, const OptimizerKind *kind,
 	OptimizerSettings settings, const ShardedParam *params, int n);
 OptimizerSettings sharded_settings(const ShardedOptimizer *o, int group);
 /* from the next step on */
 void   sharded_set(ShardedOptimizer *o, int group, OptimizerSettings settings);
-/* queues a step, after which all ranks have the owners' weights. gradients: of all
- * parameters so far, in the order in which they were added; at NULL on the owner:
- * the parameter, its state and the number of its steps stay as they are.
- * They are multiplied by unscale, and clipped by the norm of their group.
- * Nothing changes when *skip is not 0 */
+/* queues a step, after which all ranks have the owners' weights. gradients: of
+ * all parameters so far, as they were added; at NULL on the owner: the parameter,
+ * its state and the number of its steps stay as they are. They are multiplied by
+ * unscale, and clipped by the norm of their group. Nothing changes when *skip is
+ * not 0 */
 void   sharded_step(ShardedOptimizer *o, const Array *gradients, double unscale,
 	const int32_t *skip);
 /* the last step was skipped, and does not count */

@@ -45,9 +45,9 @@ void      optimizer_begin(Optimizer *o, double unscale);
  * *skip is not 0 */
 void      optimizer_apply(const Optimizer *o, const Span *spans, int nspans,
 	const int32_t *skip);
-/* after optimizer_begin: the step's gradients are scaled down by the norm of these
- * spans' gradients, to settings.clip at most. For callers whose steps see some of
- * the spans only; others have optimizer_apply do it */
+/* after optimizer_begin: scales the step's gradients down, so that the norm of
+ * those of these spans is settings.clip at most. optimizer_apply does it by itself
+ * for its own spans */
 void      optimizer_clip(const Optimizer *o, const Span *spans, int nspans);
 
 /* for all parameters of a model */
