@@ -163,6 +163,7 @@ static void watch_before_update(void *self)
 	if (c->inner.before_update)
 		watch_call(c, "rest", (Action){ .kind = BEFORE_UPDATE,
 			.backward = true });
+	c->update_at = c->device->nlog;
 }
 
 static void watch_after_update(void *self)
@@ -208,18 +209,25 @@ static void set_hooks(DdpCase *c, int watch)
 			: NULL };
 }
 
+void ddp_case_hook(DdpCase *c)
+{
+	c->ncalls = 0;
+	set_hooks(c, 0);
+}
+
 double ddp_case_ms(const DdpCase *c, int stamp)
 {
 	return device_stamped_ms(c->device, 0, stamp);
 }
-void ddp_case_model(DdpCase *c)
+void ddp_case_model(DdpCase *c, bool bare)
 {
 	const ModelConfig *mc = &c->config.model;
 	Shape shape = studied_shape(mc->size, mc->context);
 	int rank = comm_rank(c->comm);
 	device_reset_peak(c->device);
-	c->m = model_new(c->device, &shape, &policies[mc->precision],
-		harness_seed + rank);
+	c->m = bare ? model_new_bare(c->device, &shape,
+		&policies[mc->precision], harness_seed) : model_new(c->device,
+		&shape, &policies[mc->precision], harness_seed + rank);
 	if (mc->fusion)
 		model_fuse(c->m);
 	c->batch = batch_random(c->config.batch, shape.context, shape.vocab,
@@ -236,7 +244,7 @@ void ddp_case_train(DdpCase *c, Optimizer *optimizer)
 
 void ddp_case_begin(DdpCase *c, bool sum, int kind, double bucket_mb)
 {
-	ddp_case_model(c);
+	ddp_case_model(c, false);
 	if (sum)
 		c->ddp = ddp_new(c->m, c->comm, &(DdpSettings){ kind, bucket_mb,
 			c->config.wire ? BF16 : FP32 });
@@ -394,7 +402,7 @@ void ddp_case_single(Row *row, DdpCase *c, const DdpGiven *g)
 	c->single_bwd_ms = t.bwd_ms;
 }
 
-static void set_times(Row *row, const DdpTimes *t)
+void ddp_case_set_times(Row *row, const DdpTimes *t)
 {
 	row_set(row, "fwd_ms", "%.4f", t->fwd_ms);
 	row_set(row, "bwd_ms", "%.4f", t->bwd_ms);
@@ -409,7 +417,7 @@ void ddp_case_summed(Row *row, DdpCase *c, const DdpGiven *g)
 {
 	ddp_case_begin(c, true, c->config.kind, c->config.bucket_mb);
 	DdpTimes t = ddp_case_steps(c, 0, g->warmup, g->steps);
-	set_times(row, &t);
+	ddp_case_set_times(row, &t);
 	row_set(row, "peak_MiB", "%.1f", c->device->total_peak / 1048576.0);
 	row_set(row, "buckets", "%d", ddp_buckets(c->ddp));
 	double comm = ddp_case_steps(c, WATCH_COMM, 1, g->steps).comm_ms,

@@ -86,6 +86,7 @@ typedef struct DdpCase {
 	Action *calls;
 	int nintervals, ncalls;
 	int open;                        /* the interval of the unit */
+	size_t update_at;                /* d->nlog when the optimizer began */
 	double single_ms, single_bwd_ms;         /* found by ddp_case_single */
 } DdpCase;
 
@@ -97,9 +98,10 @@ void     ddp_case_close(DdpCase **c);
 /* a new model, batch and optimizer; sum: ranks sum their gradients */
 void     ddp_case_begin(DdpCase *c, bool sum, int kind, double bucket_mb);
 void     ddp_case_end(DdpCase *c);
-/* its two halves: model and batch; then, when the model has its hooks, what
- * updates the weights, at NULL a new adamw */
-void     ddp_case_model(DdpCase *c);
+/* its two halves: model and batch, or a model without weights, which rank 0's
+ * seed draws later; then, when the model has its hooks, what updates the weights,
+ * at NULL a new adamw */
+void     ddp_case_model(DdpCase *c, bool bare);
 void     ddp_case_train(DdpCase *c, Optimizer *optimizer);
 
 /* medians, of the slowest rank. bwd: until the last gradient is there; wait: from
@@ -111,6 +113,10 @@ typedef struct DdpTimes {
 	double blocked_ms, period_ms, loss;
 } DdpTimes;
 DdpTimes ddp_case_steps(DdpCase *c, int watch, long warmup, long steps);
+/* for steps that are not timed: the case's hooks are the model's */
+void     ddp_case_hook(DdpCase *c);
+/* parts of a step, the step, and the loss */
+void     ddp_case_set_times(Row *row, const DdpTimes *t);
 /* the collectives of a step, with nothing to compute meanwhile, ms */
 double   ddp_case_alone(DdpCase *c, int runs);
 /* ends the program unless all ranks have equal weights */

@@ -1,0 +1,29 @@
+# sharding_memory.gp: memory of a rank by category and strategy, and predictions
+height = 74
+load "src/plots/style.gp"
+unset datafile columnheaders
+stacks(p) = sprintf("<awk -F'\\t' '/^#/ { next } !head++ { for (i = 1; i <= NF; \
+	i++) at[$i] = i; next } $at[\"size\"] == \"xl\" && \
+	$at[\"precision\"] == \"%s\" && $at[\"status\"] == \"ok\" { \
+	s = $at[\"strategy\"]; if (s == \"fsdp\") s = s \" \" $at[\"prefetch\"]; \
+	print s \"\\t\" $at[\"parameter_MiB\"] \"\\t\" $at[\"gradient_MiB\"] \
+	\"\\t\" $at[\"optimizer_MiB\"] \"\\t\" $at[\"activation_MiB\"] \"\\t\" \
+	$at[\"temporary_MiB\"] \"\\t\" $at[\"derived_MiB\"] }' %s", p, table)
+set style data histogram
+set style histogram rowstacked
+set boxwidth 0.7 relative
+set yrange [0:*]
+set offsets 0, 0, graph 0.04, 0
+set xtics rotate by 30 right scale 0
+set key maxrows 2
+set multiplot layout 1,2
+titles = "parameters gradients optimizer activations temporaries"
+do for [p in "fp32 bf16"] {
+	set title p
+	set ylabel p eq "fp32" ? "peak of a rank (MiB)" : ""
+	plot for [c=2:6] stacks(p) using c:(c == 2 ? 0 : 0):xtic(1) lt c - 1 \
+		title word(titles, c - 1), \
+		stacks(p) using 0:7 with points pt 7 ps 0.5 lc rgb "black" \
+		title "predicted"
+}
+unset multiplot
