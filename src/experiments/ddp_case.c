@@ -87,8 +87,6 @@ DdpCase *ddp_case(Row *row, const DdpConfig *config)
 	c->comm = ddp_comm(row, c->device, config->transport, (int)config->ctas);
 	c->intervals = need(malloc(NSTAMPS * sizeof *c->intervals));
 	c->calls = need(malloc(NSTAMPS * sizeof *c->calls));
-	for (int kind = 0; kind <= AFTER_UPDATE; kind++)
-		c->sends[kind] = "all-reduce";
 	return c;
 }
 
@@ -134,8 +132,29 @@ static void call_inner(const Hooks *h, const Action *a)
 		h->after_update(h->self);
 }
 
+/* that most bytes were queued for since; NULL: none */
+static const char *collective_since(const DdpCase *c,
+	const double before[NCOLLECTIVES])
+{
+	const char *class = NULL;
+	double most = 0;
+	for (int kind = 0; kind < NCOLLECTIVES; kind++) {
+		double nbytes = comm_sent(c->comm, kind) - before[kind];
+		class = nbytes > most ? collective_names[kind] : class;
+		most = nbytes > most ? nbytes : most;
+	}
+	return class;
+}
+
+static void read_sent(const DdpCase *c, double sent[NCOLLECTIVES])
+{
+	for (int kind = 0; kind < NCOLLECTIVES; kind++)
+		sent[kind] = comm_sent(c->comm, kind);
+}
+
 static void watch_call(DdpCase *c, const char *name, Action a)
 {
+	double before[NCOLLECTIVES];
 	if (c->ncalls == NSTAMPS)
 		die("a step calls more hooks than %d", NSTAMPS);
 	c->calls[c->ncalls++] = a;
@@ -144,11 +163,13 @@ static void watch_call(DdpCase *c, const char *name, Action a)
 		return;
 	}
 	device_wait(c->device, COMM, device_event(c->device, COMPUTE));
-	int sends = begin(c, COMM, c->sends[a.kind], name, &a),
+	read_sent(c, before);
+	int sends = begin(c, COMM, NULL, name, &a),
 		waits = begin(c, COMPUTE, "wait", name, &a);
 	call_inner(&c->inner, &a);
 	end(c, waits);
 	end(c, sends);
+	c->intervals[sends].class = collective_since(c, before);
 }
 
 static void watch_ready(void *self, int first, int count)
@@ -268,7 +289,8 @@ static double watched_ms(const DdpCase *c, bool waits)
 	double ms = 0;
 	for (int i = 0; i < c->nintervals; i++) {
 		const Interval *v = &c->intervals[i];
-		if (waits ? strcmp(v->class, "wait") == 0 : v->queue == COMM)
+		if (v->class && (waits ? strcmp(v->class, "wait") == 0
+			: v->queue == COMM))
 			ms += device_stamped_ms(c->device, v->from, v->to);
 	}
 	return ms;
@@ -276,9 +298,14 @@ static double watched_ms(const DdpCase *c, bool waits)
 
 static void one_step(DdpCase *c, Replay *replay, double ms[NPARTS], double *loss)
 {
+	double before[NCOLLECTIVES];
 	c->nintervals = c->ncalls = 0;
+	read_sent(c, before);
 	StepTime t = replayed_step(replay, c->m, c->optimizer, &c->batch,
 		MODE_TRAIN);
+	read_sent(c, c->sent);
+	for (int kind = 0; kind < NCOLLECTIVES; kind++)
+		c->sent[kind] -= before[kind];
 	*loss = t.loss;
 	ms[FWD] = t.fwd_ms;
 	ms[BWD] = device_stamped_ms(c->device, 1, WAITING);

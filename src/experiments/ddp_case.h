@@ -62,7 +62,7 @@ enum { WATCH_COMM = 1, WATCH_UNITS = 2 };
 typedef struct Interval {
 	Queue queue;
 	/* forward, backward; wait: the compute queue's for a collective; else which
-	 * collective */
+	 * collective, or NULL: none */
 	const char *class, *name;
 	int number;
 	bool backward;
@@ -78,9 +78,8 @@ typedef struct DdpCase {
 	Batch batch;
 	Ddp *ddp;                        /* NULL: the rank trains without */
 	Hooks inner;                     /* those of ddp, or of a strategy */
-	/* the collective that calls of a hook queue */
-	const char *sends[AFTER_UPDATE + 1];
 	int watch;
+	double sent[NCOLLECTIVES];       /* bytes of the last step, as comm_sent */
 	/* of the last step: what was watched, and all calls of hooks */
 	Interval *intervals;
 	Action *calls;

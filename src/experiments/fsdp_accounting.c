@@ -19,10 +19,11 @@ static void plan(Plan *plan)
 	bool gpu = harness_on_gpu();
 	ddp_given_settle(&given.ddp);
 	for (int s = 0; s < NSIZES; s++)
-		if (given.ddp.size >= 0 || s == SIZE_XL
-			|| s == (gpu ? SIZE_2_7B : SIZE_LARGE)) {
-			sharding_plan(plan, &given, s, DDP, DDP, s == SIZE_XL);
-			sharding_plan(plan, &given, s, ZERO1, FSDP, s == SIZE_XL);
+		if (given.ddp.size >= 0 || s == (gpu ? SIZE_XL : SIZE_LARGE)
+			|| (gpu && s == SIZE_2_7B)) {
+			bool both = s != SIZE_2_7B;
+			sharding_plan(plan, &given, s, DDP, DDP, both);
+			sharding_plan(plan, &given, s, ZERO1, FSDP, both);
 		}
 }
 

@@ -10,8 +10,8 @@ static void plan(Plan *plan)
 {
 	ddp_given_settle(&given.ddp);
 	for (int s = 0; s < NSIZES; s++)
-		sharding_plan(plan, &given, s, SINGLE, ZERO1, s == SIZE_LARGE
-			|| s == SIZE_XL);
+		sharding_plan(plan, &given, s, SINGLE, ZERO1, harness_on_gpu()
+			? s == SIZE_XL || s == SIZE_2_7B : s == SIZE_LARGE);
 }
 
 static void run_memory(Row *row, const void *config)

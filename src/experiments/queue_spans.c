@@ -26,7 +26,7 @@ int queue_spans(DdpCase *c, bool waits, TraceSpan *spans)
 	ddp_case_steps(c, WATCH_COMM | WATCH_UNITS, 2, 1);
 	for (int i = 0; i < c->nintervals; i++) {
 		const Interval *v = &c->intervals[i];
-		if (!waits && strcmp(v->class, "wait") == 0)
+		if (v->class == NULL || (!waits && strcmp(v->class, "wait") == 0))
 			continue;
 		TraceSpan s = { .track = v->queue, .start_us = ddp_case_ms(c, v->from)
 			* 1e3, .end_us = ddp_case_ms(c, v->to) * 1e3 };

@@ -69,8 +69,6 @@ static void begin_zero(ShardingCase *c)
 		.prefetch = (int)c->config.prefetch,
 		.bucket_mb = run->config.bucket_mb,
 		.wire = run->config.wire ? BF16 : FP32 }, &adamw_kind, settings);
-	run->sends[BEFORE_UNIT] = run->sends[AFTER_UPDATE] = "all-gather";
-	run->sends[AFTER_UNIT] = "reduce-scatter";
 	ddp_case_train(run, zero_optimizer(c->zero));
 }
 
@@ -81,7 +79,6 @@ static void begin_sharded(ShardingCase *c)
 	run->ddp = ddp_new(run->m, run->comm, &(DdpSettings){ DDP_BUCKETED,
 		run->config.bucket_mb, run->config.wire ? BF16 : FP32 });
 	c->sharded = sharded_model_new(run->m, run->comm, &adamw_kind, settings);
-	run->sends[AFTER_UPDATE] = "broadcast";
 	ddp_case_train(run, sharded_model_optimizer(c->sharded));
 }
 
@@ -105,6 +102,48 @@ void sharding_case_end(ShardingCase *c)
 		sharded_model_free(&c->sharded);
 	ddp_case_end(c->run);
 }
+/* of groups from `first` on, as they are read, or, at wire > 0, of such elements */
+static double group_bytes(const ShardingCase *c, int first, double wire)
+{
+	const ShardMap *map = zero_map(c->zero);
+	const Model *m = c->run->m;
+	Type linear = m->policy->op[OP_LINEAR].input;
+	double low = m->fused && !m->ops->reads(m->device, TYPE_REAL, linear)
+		? type_size(linear) : 4, sum = 0;
+	for (int k = first < 0 ? 0 : first; k < map->ngroups; k++)
+		sum += map->groups[k].extent * (wire > 0 ? wire : k ? low : 4);
+	return sum;
+}
+
+static double derived_bytes(const ShardingCase *c)
+{
+	const Model *m = c->run->m;
+	double ranks = comm_ranks(c->run->comm), P = m->extent, sum = 0,
+		wire = c->config.ddp.wire ? 2 : 4;
+	if (c->zero) {
+		int ngroups = zero_map(c->zero)->ngroups;
+		sum = group_bytes(c, 0, wire) + group_bytes(c, 0, 0)
+			+ 2 * zero_map(c->zero)->gains * wire;
+		if (c->config.strategy == FSDP)
+			sum += group_bytes(c, 0, 0)
+				- group_bytes(c, ngroups - 1 - (int)c->config.prefetch, 0);
+	} else if (c->run->ddp) {
+		sum = 2 * P * wire + (c->sharded ? 4 * (double)m->count : 0);
+	}
+	return sum * (ranks - 1) / ranks;
+}
+
+static void set_sent(Row *row, const ShardingCase *c)
+{
+	const double *sent = c->run->sent;
+	row_set(row, "all_reduce_MB", "%.4f", sent[ALL_REDUCE] * 1e-6);
+	row_set(row, "reduce_scatter_MB", "%.4f", sent[REDUCE_SCATTER] * 1e-6);
+	row_set(row, "all_gather_MB", "%.4f", sent[ALL_GATHER] * 1e-6);
+	row_set(row, "broadcast_MB", "%.4f", sent[BROADCAST] * 1e-6);
+	row_set(row, "sent_derived_MB", "%.4f", derived_bytes(c) * 1e-6);
+	row_set(row, "weights_MB", "%.4f", c->run->m->count * 4e-6);
+}
+
 void sharding_case_time(Row *row, ShardingCase *c, const ShardingGiven *g)
 {
 	DdpCase *run = c->run;
@@ -117,6 +156,7 @@ void sharding_case_time(Row *row, ShardingCase *c, const ShardingGiven *g)
 	row_set(row, "blocked_ms", "%.4f", t.blocked_ms);
 	row_set(row, "alone_ms", "%.4f", ddp_case_alone(run, (int)steps));
 	row_set(row, "via", "%s", comm_transport(run->comm));
+	set_sent(row, c);
 }
 static double total_of(const ptrdiff_t active[NCATEGORIES])
 {

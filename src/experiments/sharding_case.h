@@ -48,7 +48,8 @@ void     sharding_case_begin(ShardingCase *c);
 void     sharding_case_end(ShardingCase *c);
 
 #define SHARDING_TIMES "period_ms step_ms step_sd_ms fwd_ms bwd_ms wait_ms " \
-	"opt_ms comm_ms blocked_ms alone_ms loss via"
+	"opt_ms comm_ms blocked_ms alone_ms all_reduce_MB reduce_scatter_MB " \
+	"all_gather_MB broadcast_MB sent_derived_MB weights_MB loss via"
 /* between begin and end */
 void     sharding_case_time(Row *row, ShardingCase *c, const ShardingGiven *g);
 

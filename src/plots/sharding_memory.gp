@@ -3,8 +3,8 @@ height = 74
 load "src/plots/style.gp"
 unset datafile columnheaders
 stacks(p) = sprintf("<awk -F'\\t' '/^#/ { next } !head++ { for (i = 1; i <= NF; \
-	i++) at[$i] = i; next } $at[\"size\"] == \"xl\" && \
-	$at[\"precision\"] == \"%s\" && $at[\"status\"] == \"ok\" { \
+	i++) at[$i] = i; next } !size { size = $at[\"size\"] } \
+	$at[\"size\"] == size && $at[\"precision\"] == \"%s\" && $at[\"status\"] == \"ok\" { \
 	s = $at[\"strategy\"]; if (s == \"fsdp\") s = s \" \" $at[\"prefetch\"]; \
 	print s \"\\t\" $at[\"parameter_MiB\"] \"\\t\" $at[\"gradient_MiB\"] \
 	\"\\t\" $at[\"optimizer_MiB\"] \"\\t\" $at[\"activation_MiB\"] \"\\t\" \

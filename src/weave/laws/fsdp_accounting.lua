@@ -42,6 +42,10 @@ law("from step to step takes about as long as a step",
 	"between(period_ms / step_ms, gpu() and 0.9 or 0.3, gpu() and 1.3 or 4)")
 law("who trains alone does not communicate",
 	"strategy ~= 'single' or alone_ms < 0.1 * step_ms + 0.5")
+law("a rank sends what was derived",
+	"close(all_reduce_MB + reduce_scatter_MB + all_gather_MB + broadcast_MB,",
+	"sent_derived_MB, 2e-3, 1e-3)")
+law("weights in fp32 are those of the size", "fixed('weights_MB', 'size')")
 law("losses of all strategies are those of a model that begins to learn",
 	"between(loss, 0, log(vocabulary()) + 1)")
 law("losses of all strategies that sum are alike",
