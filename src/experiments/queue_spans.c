@@ -8,8 +8,8 @@
 static void name_span(const DdpCase *c, const Interval *i, TraceSpan *s)
 {
 	int last = shape_nunits(&c->m->shape) - 1;
-	bool of_unit = i->queue == COMPUTE || strcmp(i->name, "before") == 0
-		|| strcmp(i->name, "after") == 0;
+	bool of_unit = strcmp(i->name, "unit") == 0
+		|| strcmp(i->name, "before") == 0 || strcmp(i->name, "after") == 0;
 	snprintf(s->class, sizeof s->class, "%s", i->class);
 	if (!of_unit)
 		snprintf(s->name, sizeof s->name, "%s %d", i->name, i->number);
