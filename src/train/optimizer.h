@@ -51,7 +51,7 @@ void      optimizer_begin(Optimizer *o, double unscale);
 void      optimizer_apply(const Optimizer *o, const Span *spans, int nspans,
 	const int32_t *skip);
 /* after optimizer_begin: scales the step's gradients down, so that the norm of
- * those of these spans is settings.clip at most. optimizer_apply does it by itself
+ * those of these spans is settings.clip at most. optimizer_apply does it itself,
  * for its own spans */
 void      optimizer_clip(const Optimizer *o, const Span *spans, int nspans);
 
