@@ -102,7 +102,8 @@ void sharding_case_end(ShardingCase *c)
 		sharded_model_free(&c->sharded);
 	ddp_case_end(c->run);
 }
-/* of groups from `first` on, as they are read, or, at wire > 0, of such elements */
+/* of groups from `first` on, as they are read, or of elements of `wire` > 0
+ * bytes */
 static double group_bytes(const ShardingCase *c, int first, double wire)
 {
 	const ShardMap *map = zero_map(c->zero);

@@ -158,8 +158,8 @@ double memory_estimate_block(const Model *m, size_t B, size_t T)
 	return saved_by_block(&s);
 }
 
-/* bytes of as many slots for groups 0, 1, ... in turn, of which the embedding's has
- * elements of another width */
+/* bytes of as many slots for groups 0, 1, ... in turn, of which the embedding's
+ * has elements of another width */
 static double slots_of(const ShardMap *map, int slots, double first, double rest)
 {
 	double sum = 0;

@@ -2,13 +2,15 @@
 height = 74
 load "src/plots/style.gp"
 unset datafile columnheaders
-stacks(p) = sprintf("<awk -F'\\t' '/^#/ { next } !head++ { for (i = 1; i <= NF; \
-	i++) at[$i] = i; next } !size { size = $at[\"size\"] } \
-	$at[\"size\"] == size && $at[\"precision\"] == \"%s\" && $at[\"status\"] == \"ok\" { \
+# strategy, five categories, prediction; of the first size
+stacks(p) = sprintf("<awk -F'\t' '/^#/ { next } \
+	!head++ { for (i = 1; i <= NF; i++) at[$i] = i; next } \
+	!size { size = $at[\"size\"] } \
+	$at[\"size\"] == size && $at[\"precision\"] == \"%s\" && $NF == \"ok\" { \
 	s = $at[\"strategy\"]; if (s == \"fsdp\") s = s \" \" $at[\"prefetch\"]; \
-	print s \"\\t\" $at[\"parameter_MiB\"] \"\\t\" $at[\"gradient_MiB\"] \
-	\"\\t\" $at[\"optimizer_MiB\"] \"\\t\" $at[\"activation_MiB\"] \"\\t\" \
-	$at[\"temporary_MiB\"] \"\\t\" $at[\"derived_MiB\"] }' %s", p, table)
+	n = split(\"parameter gradient optimizer activation temporary derived\", w, \
+	\" \"); for (i = 1; i <= n; i++) s = s \"\t\" $at[w[i] \"_MiB\"]; print s }' %s", \
+	p, table)
 set style data histogram
 set style histogram rowstacked
 set boxwidth 0.7 relative
@@ -21,7 +23,7 @@ titles = "parameters gradients optimizer activations temporaries"
 do for [p in "fp32 bf16"] {
 	set title p
 	set ylabel p eq "fp32" ? "peak of a rank (MiB)" : ""
-	plot for [c=2:6] stacks(p) using c:(c == 2 ? 0 : 0):xtic(1) lt c - 1 \
+	plot for [c=2:6] stacks(p) using c:xtic(1) lt c - 1 \
 		title word(titles, c - 1), \
 		stacks(p) using 0:7 with points pt 7 ps 0.5 lc rgb "black" \
 		title "predicted"
