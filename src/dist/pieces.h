@@ -1,5 +1,5 @@
-/* pieces.h: one safetensors file that all ranks write, each its pieces of tensors.
- * The ranks share a file system */
+/* pieces.h: one safetensors file that all ranks write, each its pieces of
+ * tensors. The ranks share a file system */
 #ifndef DIST_PIECES_H
 #define DIST_PIECES_H
 

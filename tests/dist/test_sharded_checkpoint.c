@@ -274,29 +274,70 @@ static void one_process_reads_the_weights(void **state)
 	in_ranks(3, by_ring, save_model, NULL);
 	in_ranks(1, by_ring, load_model, NULL);
 }
-typedef enum { SHORT, LONG, OTHER_SHAPE, LOST, OUTSIDE, NFAULTS } Fault;
-static const char *const fault_texts[NFAULTS] = { "no rank has elements",
-	"both have element", "on rank", "no rank has elements",
-	"which has 2000" };
+typedef enum { SHORT, LONG, OTHER_SHAPE, LOST, NFAULTS } FaultKind;
+typedef struct Fault {
+	FaultKind kind;
+	int deal;
+	size_t element;                  /* of tensor FAULTY; the piece has it */
+} Fault;
+enum { FAULTY = 4, RANKS = 3 };
 
-/* the rank that does it has a piece of more than one element of tensor 4 */
+/* the piece of tensor FAULTY that has the fault's element; returns its rank */
+static int find_piece(const Fault *f, Piece *found)
+{
+	for (int r = 0; r < RANKS; r++) {
+		Piece p[2 * MOST];
+		int n = deal_tensor(f->deal, FAULTY, r, RANKS, p);
+		for (int k = 0; k < n; k++)
+			if (p[k].begin <= f->element && f->element < p[k].begin + p[k].n) {
+				*found = p[k];
+				return r;
+			}
+	}
+	fail_msg("no rank has element %zu", f->element);
+	return -1;
+}
+
 static void save_with_fault(Device *d, Comm *c, void *arg)
 {
-	const Fault *fault = arg;
-	Piece p[MOST_PIECES];
-	int n = deal_pieces(d, 5, comm_rank(c), comm_ranks(c), 2, p);
-	Piece *last = NULL;
-	for (int k = 0; k < n; k++)
-		if (tensor_of(&p[k]) == 4 && p[k].n > 1
-			&& (p[k].begin + p[k].n == elements_of(4)) == (*fault == OUTSIDE))
-			last = &p[k];
-	if (last && *fault == OTHER_SHAPE)
-		last->rows = 50, last->columns = 40;
-	else if (last && *fault == LOST)
-		last->n = 0;
-	else if (last)
-		last->n += *fault == SHORT ? -1 : 1;
+	const Fault *f = arg;
+	Piece p[MOST_PIECES], found;
+	int n = deal_pieces(d, f->deal, comm_rank(c), comm_ranks(c), 2, p),
+		rank = find_piece(f, &found);
+	for (int k = 0; k < n && rank == comm_rank(c); k++)
+		if (tensor_of(&p[k]) == FAULTY && p[k].n > 0
+			&& p[k].begin == found.begin) {
+			p[k].n += (f->kind == LONG) - (f->kind == SHORT);
+			if (f->kind == LOST)
+				p[k].n = 0;
+			else if (f->kind == OTHER_SHAPE)
+				p[k].rows = 50, p[k].columns = 40;
+		}
 	pieces_save(path, c, d, p, n, NULL);
+}
+
+/* what the line must say */
+static const char *fault_text(const Fault *f)
+{
+	static char text[200];
+	Piece p;
+	Fault after = *f;
+	int rank = find_piece(f, &p);
+	size_t end = p.begin + p.n, first = f->kind == LOST ? p.begin : end - 1;
+	bool last = end == elements_of(FAULTY);
+	after.element = end;
+	if (f->kind == OTHER_SHAPE)
+		snprintf(text, sizeof text, "(50, 40) on rank %d", rank);
+	else if (f->kind != LONG)
+		snprintf(text, sizeof text, "no rank has elements %zu to %zu of %s",
+			first, end - 1, p.name);
+	else if (last)
+		snprintf(text, sizeof text, "rank %d has element %zu of %s, which has "
+			"%zu", rank, end, p.name, end);
+	else
+		snprintf(text, sizeof text, "rank %d and rank %d both have element %zu "
+			"of %s", rank, find_piece(&after, &p), end, tensors[FAULTY].name);
+	return text;
 }
 
 static bool only_one_file(void)
@@ -334,8 +375,11 @@ static void expect_failure(int ranks, Work *work, void *arg, int status,
 static void pieces_that_do_not_tile_are_refused(void **state)
 {
 	write_version(path, 1);
-	for (Fault fault = 0; fault < NFAULTS; fault++)
-		expect_failure(3, save_with_fault, &fault, 1, fault_texts[fault], 1);
+	for (FaultKind kind = 0; kind < NFAULTS; kind++)
+		for (int i = 0; i < 2; i++) {
+			Fault f = { kind, 5, i ? elements_of(FAULTY) - 1 : 1000 };
+			expect_failure(RANKS, save_with_fault, &f, 1, fault_text(&f), 1);
+		}
 }
 typedef struct Limit { int rank; size_t nbytes; } Limit;
 
@@ -469,7 +513,7 @@ static void run_and_kill(Kills *k, int job, int ranks)
 
 static void a_killed_rank_leaves_a_whole_file(void **state)
 {
-	enum { JOBS = 50, RANKS = 3 };
+	enum { JOBS = 50 };
 	char whole[80], partial[80];
 	int left = 0, least = 0;
 	Kills k = { 1, shared(sizeof(int)) };
