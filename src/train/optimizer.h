@@ -43,6 +43,8 @@ typedef struct Optimizer {
 Optimizer optimizer_new(Device *device, const OptimizerKind *kind,
 	OptimizerSettings settings, const Span *spans, int nspans, bool fused);
 void      optimizer_free(Optimizer *o);
+/* "m"; NULL: it has no state i */
+const char *optimizer_state_name(const Optimizer *o, int i);
 /* brings the scalars of the next step to the device; gradients are multiplied by
  * unscale */
 void      optimizer_begin(Optimizer *o, double unscale);
