@@ -38,8 +38,8 @@ const TensorView *tensorfile_expect(const TensorFile *f, const char *name,
 /* for file_try */
 bool tensorfile_recognised(FILE *f);
 /* writes the eight bytes and the header of views (name, dtype, shape) and of
- * metadata pairs {key, value, ..., NULL}; returns how many bytes they are together.
- * The data of the views follow in their order. Errors stay with the stream */
+ * metadata pairs {key, value, ..., NULL}; returns how many bytes these are. The
+ * data of the views follow in their order. Errors stay with the stream */
 size_t tensorfile_put_header(FILE *f, const TensorView *views, int n,
 	const char *const *meta);
 /* header and data; replaces path atomically */

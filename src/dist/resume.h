@@ -6,8 +6,8 @@
 #include "train/checkpoint.h"
 
 /* All ranks call these, between steps. position: of the data that come next, as
- * the caller counts it, 0 to MOST_POSITION; loading returns it. Loading leaves the
- * optimizer's settings as they are. A file of another model or optimizer exits 2 */
+ * the caller counts it, 0 to MOST_POSITION; loading returns it. The settings of
+ * the optimizer stay as they are. A file of another model or optimizer exits 2 */
 #define MOST_POSITION (1L << 53)
 void zero_save(Zero *z, const char *path, long position);
 long zero_load(Zero *z, const TensorFile *f, const char *path);
