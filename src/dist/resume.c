@@ -108,6 +108,7 @@ long zero_load(Zero *z, const TensorFile *f, const char *path)
 	ZeroPiece *owned = need(malloc(shape_nparameters(&z->m->shape)
 		* sizeof *owned));
 	int n = zero_pieces(z, owned);
+	device_wait(z->device, COMPUTE, z->last);
 	long position = load_owned(f, path, z->m, &z->optimizer, owned, n);
 	zero_weights_changed(z);
 	free(owned);

@@ -182,7 +182,8 @@ static void train(Device *d, Comm *c, void *arg)
 	free(weights);
 	stop(&t);
 }
-static const CommSettings in_order = { .transport = "owner" };
+static const CommSettings in_order = { .transport = "owner" },
+	delayed = { .transport = "owner", .delay_us = 2000 };
 
 static bool equal_files(const char *a, const char *b)
 {
@@ -246,7 +247,7 @@ static void the_same_ranks_go_on_with_the_same_bits(void **state)
 		rest.losses = shared(STEPS * sizeof(double));
 		rest.weights = shared(nbytes);
 		in_ranks(3, in_order, train, &whole);
-		in_ranks(3, in_order, train, &rest);
+		in_ranks(3, delayed, train, &rest);
 		assert_memory_equal(rest.losses + SAVED, whole.losses + SAVED,
 			(STEPS - SAVED) * sizeof(double));
 		assert_memory_equal(rest.weights, whole.weights, nbytes);
