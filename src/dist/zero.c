@@ -1,9 +1,10 @@
-#include "dist/zero_state.h"
+#include "dist/zero.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "dist/zero_step.h"
 
 static Type read_type(const Zero *z, int k)
 {
@@ -121,42 +122,6 @@ static void place_gains(Zero *z)
 	g->gradients = casts(z) ? new_gradients(z, g->n) : g->wire;
 	g->sum = g->wire;
 }
-static Array matmul_reads(const Zero *z, Array weights)
-{
-	const Model *m = z->m;
-	if (!m->fused)
-		return (Array){ NULL, weights.type };
-	return (Array){ weights.at, m->policy->op[OP_LINEAR].input };
-}
-
-static void point_parameters(Zero *z)
-{
-	Model *m = z->m;
-	for (int u = 0, i = 0; u < shape_nunits(&m->shape); u++)
-		for (int end = i + shape_unit(&m->shape, u).count; i < end; i++) {
-			Param *p = &m->params[i];
-			int k = z->map.of_unit[u];
-			const Group *g = p->about.gain ? &z->gains : &z->groups[k];
-			size_t place = shard_map_place(&z->map, i);
-			Array w = array_part(z->device, g->weights, place);
-			p->weight = w;
-			p->gradient = array_part(z->device, g->gradients, place);
-			p->compute = p->about.gain || k == 0
-				? (Array){ NULL, w.type } : matmul_reads(z, w);
-			if (w.type != m->policy->parameter)
-				p->weight.at = NULL;
-		}
-}
-
-void zero_point_gradients(Zero *z, Array whole)
-{
-	for (int k = 0; k < z->map.ngroups; k++)
-		z->groups[k].gradients = whole.at ? array_part(z->device, whole,
-			z->map.groups[k].offset) : z->groups[k].home;
-	z->whole = whole;
-	point_parameters(z);
-}
-
 void zero_sync(Zero *z, bool on)
 {
 	if (!on && z->settings.stage >= 2 && z->whole.at == NULL)
@@ -274,7 +239,7 @@ Zero *zero_new(Model *m, Comm *c, const ZeroSettings *settings,
 	place_weights(z);
 	place_gradients(z);
 	place_gains(z);
-	point_parameters(z);
+	zero_point_parameters(z);
 	draw_shards(z);
 	make_optimizer(z, kind, optimizer);
 	zero_weights_changed(z);

@@ -2,32 +2,12 @@
 #ifndef DIST_ZERO_H
 #define DIST_ZERO_H
 
-#include "dist/comm.h"
-#include "model/shard_map.h"
-#include "train/optimizer.h"
-
-typedef struct ZeroSettings {
-	/* sharded; 1: masters and state of the optimizer; 2: gradients as well; 3:
-	 * weights as well */
-	int stage;
-	/* stage 3: so many groups are gathered before they are needed; 0 to
-	 * MOST_PREFETCH. It takes prefetch + 1 slots */
-	int prefetch;
-	/* most that a collective moves, 1e6 bytes on the wire, if it moves more than
-	 * one unit; 0: each unit alone */
-	double bucket_mb;
-	Type wire;                       /* of gradients: FP32 or BF16 */
-	/* what has been given up becomes NaN, for tests */
-	bool poison;
-} ZeroSettings;
-enum { MOST_PREFETCH = 4 };
-
-typedef struct Zero Zero;
+#include "dist/zero_state.h"
 
 /* m: from model_new_bare, its path and fusion chosen. Its weights are those that
  * model_new draws from the same seed; each rank draws its shards. Takes the
- * model's hooks, and sets its share of the loss to 1/ranks. All ranks call it, with
- * equal arguments. The policy fp16 ends the program */
+ * model's hooks, and sets its share of the loss to 1/ranks. All ranks call it,
+ * with equal arguments. The policy fp16 ends the program */
 Zero     *zero_new(Model *m, Comm *c, const ZeroSettings *settings,
 	const OptimizerKind *kind, OptimizerSettings optimizer);
 /* before the model and the communicator are freed; the model is bare again */

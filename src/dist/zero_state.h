@@ -2,7 +2,25 @@
 #ifndef DIST_ZERO_STATE_H
 #define DIST_ZERO_STATE_H
 
-#include "dist/zero.h"
+#include "dist/comm.h"
+#include "model/shard_map.h"
+#include "train/optimizer.h"
+
+typedef struct ZeroSettings {
+	/* sharded; 1: masters and state of the optimizer; 2: gradients as well; 3:
+	 * weights as well */
+	int stage;
+	/* stage 3: so many groups are gathered before they are needed; 0 to
+	 * MOST_PREFETCH. It takes prefetch + 1 slots */
+	int prefetch;
+	/* most that a collective moves, 1e6 bytes on the wire, if it moves more than
+	 * one unit; 0: each unit alone */
+	double bucket_mb;
+	Type wire;                       /* of gradients: FP32 or BF16 */
+	/* what has been given up becomes NaN, for tests */
+	bool poison;
+} ZeroSettings;
+enum { MOST_PREFETCH = 4 };
 
 enum { GRADIENT_SLOTS = 2 };
 
@@ -21,7 +39,7 @@ typedef struct Slot {
 	Event ready;
 } Slot;
 
-struct Zero {
+typedef struct Zero {
 	Model *m;
 	Device *device;
 	const Ops *ops;
@@ -42,7 +60,7 @@ struct Zero {
 	Optimizer optimizer;
 	Span *spans;
 	int counted;                     /* of them, by this rank, in the norm */
-};
+} Zero;
 
 /* of an array as long as the group */
 static inline Array own_part(const Zero *z, const Group *g, Array a)
@@ -50,10 +68,4 @@ static inline Array own_part(const Zero *z, const Group *g, Array a)
 	return array_part(z->device, a, z->rank * g->shard);
 }
 
-Hooks zero_hooks(Zero *z);
-/* after the masters of the rank and, in stages 1 and 2, its part of the weights
- * have changed */
-void  zero_gather(Zero *z);
-/* to `whole`, one group after the other; at NULL: home */
-void  zero_point_gradients(Zero *z, Array whole);
 #endif

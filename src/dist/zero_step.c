@@ -1,4 +1,4 @@
-#include "dist/zero_state.h"
+#include "dist/zero_step.h"
 
 #include <assert.h>
 #include <math.h>
@@ -6,6 +6,41 @@
 
 #include "base/error.h"
 
+static Array matmul_reads(const Zero *z, Array weights)
+{
+	const Model *m = z->m;
+	if (!m->fused)
+		return (Array){ NULL, weights.type };
+	return (Array){ weights.at, m->policy->op[OP_LINEAR].input };
+}
+
+void zero_point_parameters(Zero *z)
+{
+	Model *m = z->m;
+	for (int u = 0, i = 0; u < shape_nunits(&m->shape); u++)
+		for (int end = i + shape_unit(&m->shape, u).count; i < end; i++) {
+			Param *p = &m->params[i];
+			int k = z->map.of_unit[u];
+			const Group *g = p->about.gain ? &z->gains : &z->groups[k];
+			size_t place = shard_map_place(&z->map, i);
+			Array w = array_part(z->device, g->weights, place);
+			p->weight = w;
+			p->gradient = array_part(z->device, g->gradients, place);
+			p->compute = p->about.gain || k == 0
+				? (Array){ NULL, w.type } : matmul_reads(z, w);
+			if (w.type != m->policy->parameter)
+				p->weight.at = NULL;
+		}
+}
+
+void zero_point_gradients(Zero *z, Array whole)
+{
+	for (int k = 0; k < z->map.ngroups; k++)
+		z->groups[k].gradients = whole.at ? array_part(z->device, whole,
+			z->map.groups[k].offset) : z->groups[k].home;
+	z->whole = whole;
+	zero_point_parameters(z);
+}
 static void poison(Zero *z, Array a, size_t n)
 {
 	if (z->settings.poison && n > 0)

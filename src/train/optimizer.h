@@ -32,9 +32,8 @@ typedef struct Optimizer {
 	 * that is not fused takes none */
 	Gradients sums;
 	int own;
-	/* where a step updates these, and not all of the model; at NULL: all. squares:
-	 * of the norm that is clipped, where more than these count; at NULL: their
-	 * own */
+	/* what a step updates; NULL: all of the model. squares: of the norm that is
+	 * clipped, where more than these count; at NULL: their own */
 	const Span *spans;
 	int nspans;
 	Array squares;

@@ -56,7 +56,7 @@ enum { STEPS = 20, B = 2, T = 6 };
 static const Shape shapes[] = {
 	{ 31, T, 12, 10, 2, 3, 4, 10000 },          /* gaps between its units */
 	{ 64, T, 8, 16, 4, 2, 4, 10000 },           /* none */
-	{ 3, T, 4, 1, 3, 1, 4, 10000 },             /* most shards have a few elements */
+	{ 3, T, 4, 1, 3, 1, 4, 10000 },             /* shards that are empty */
 };
 
 static const ZeroSettings plans[] = {
@@ -131,6 +131,13 @@ static void sync_pass(Trained *t, bool on)
 		zero_sync(t->zero, on);
 }
 
+static void evaluate(Model *m, const Scenario *s, int rank)
+{
+	Batch b = part_of_batch(s, STEPS, rank, 0);
+	model_forward(m, b.tokens, b.targets, b.B, b.T, false);
+	batch_free(&b);
+}
+
 static void train(Trained *t, const Scenario *s, int rank)
 {
 	for (int step = 0; step < STEPS; step++) {
@@ -150,6 +157,8 @@ static void train(Trained *t, const Scenario *s, int rank)
 		}
 		if (s->passes > 1)
 			update_weights(t->m, t->o);
+		if (step % 4 == 1)
+			evaluate(t->m, s, rank);
 	}
 	replay_free(&t->replay, t->m->device);
 }
@@ -264,7 +273,7 @@ static size_t lines(size_t elements)
 	return (elements * sizeof(real) + 63) / 64 * 64;
 }
 
-/* elements of all groups, of the largest, of the largest of groups k, k + slots */
+/* elements of a unit's matrices, and of the slots of all groups */
 static size_t padded_unit(const Scenario *s, int unit)
 {
 	Unit u = shape_unit(s->shape, unit);
