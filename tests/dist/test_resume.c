@@ -66,6 +66,7 @@ typedef struct Run {
 	bool sgd;
 	/* loaded before the step after SAVED, written there; NULL: no */
 	const char *from, *to;
+	unsigned late_us;                /* from the start to the loading */
 	double *losses;                  /* (STEPS) */
 	real *weights;                   /* (count) at the end, or NULL */
 } Run;
@@ -166,8 +167,10 @@ static void train(Device *d, Comm *c, void *arg)
 	if (t.o == NULL)
 		t.o = &t.own;
 	for (int step = r->from ? SAVED : 0; step < STEPS; step++) {
-		if (step == SAVED && r->from)
+		if (step == SAVED && r->from) {
+			usleep(r->late_us);
 			position = load_run(&t, r->from);
+		}
 		if (step == SAVED && r->to)
 			save_run(&t, c, r->to, position);
 		Batch b = batch_of(r, position++, rank, ranks);
@@ -183,7 +186,7 @@ static void train(Device *d, Comm *c, void *arg)
 	stop(&t);
 }
 static const CommSettings in_order = { .transport = "owner" },
-	delayed = { .transport = "owner", .delay_us = 2000 };
+	delayed = { .transport = "owner", .delay_us = 4000 };
 
 static bool equal_files(const char *a, const char *b)
 {
@@ -243,7 +246,7 @@ static void the_same_ranks_go_on_with_the_same_bits(void **state)
 			.losses = shared(STEPS * sizeof(double)),
 			.weights = shared(nbytes) };
 		Run rest = whole;
-		rest.from = path, rest.to = NULL;
+		rest.from = path, rest.to = NULL, rest.late_us = 6000;
 		rest.losses = shared(STEPS * sizeof(double));
 		rest.weights = shared(nbytes);
 		in_ranks(3, in_order, train, &whole);
