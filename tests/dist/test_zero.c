@@ -232,6 +232,24 @@ static void compare_stages(const Scenario *s)
 				? s->zero + like(k) * s->ranks * n : s->ddp);
 }
 
+static void train_and_compare(Scenario *s, Body *rank)
+{
+	Job job = { { .transport = s->transport, .delay_us = s->delay_us },
+		train_by_all, s };
+	size_t nbytes = s->ranks * shape_count(s->shape) * sizeof(real);
+	Ended ended[MOST];
+	s->ddp = shared(nbytes);
+	s->zero = shared(NPLANS * nbytes);
+	run_ranks(s->ranks, ended, rank, &job);
+	for (int r = 0; r < s->ranks; r++)
+		if (ended[r].status != 0)
+			fail_msg("rank %d of %d ends with %d: %s", r, s->ranks,
+				ended[r].status, ended[r].said);
+	compare_stages(s);
+	munmap(s->ddp, nbytes);
+	munmap(s->zero, NPLANS * nbytes);
+}
+
 static void all_stages_give_the_bits_of_data_parallelism(void **state)
 {
 	Scenario scenarios[] = {
@@ -256,17 +274,44 @@ static void all_stages_give_the_bits_of_data_parallelism(void **state)
 		{ 4, "owner", &shapes[1], POLICY_FP32, FP32, .clips = true,
 			.recompute = 2, .passes = 1 },
 	};
-	for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
-		Scenario *s = &scenarios[i];
-		size_t nbytes = s->ranks * shape_count(s->shape) * sizeof(real);
-		s->ddp = shared(nbytes);
-		s->zero = shared(NPLANS * nbytes);
-		in_ranks(s->ranks, (CommSettings){ .transport = s->transport,
-			.delay_us = s->delay_us }, train_by_all, s);
-		compare_stages(s);
-		munmap(s->ddp, nbytes);
-		munmap(s->zero, NPLANS * nbytes);
+	for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
+		train_and_compare(&scenarios[i], be_rank);
+}
+static void open_two_gpus(void *context)
+{
+	for (int i = 0; i < 2; i++) {
+		Device *d = device_open(i ? "cuda:1" : "cuda:0");
+		device_close(&d);
 	}
+	exit(0);
+}
+
+static void be_gpu(const Place *place)
+{
+	const Job *job = place->context;
+	Device *d = device_open(place->rank ? "cuda:1" : "cuda:0");
+	Comm *c = comm_open(link_tcp(place->rank, place->ranks, &place->meeting, 60),
+		d, &job->settings);
+	job->work(d, c, job->arg);
+	comm_close(&c);
+	device_close(&d);
+}
+
+static void stages_agree_on_two_gpus(void **state)
+{
+	Scenario scenarios[] = {
+		{ 2, "auto", &shapes[1], POLICY_BF16, BF16, .fused = true,
+			.replayed = true, .passes = 1 },
+		{ 2, "push", &shapes[1], POLICY_BF16, BF16, .fused = true,
+			.replayed = true, .recompute = 2, .passes = 1 },
+		{ 2, "auto", &shapes[0], POLICY_BF16, FP32, .fused = true,
+			.clips = true, .replayed = true, .passes = 1, .delay_us = 200 },
+		{ 2, "auto", &shapes[0], POLICY_FP32, BF16, .passes = 2 },
+	};
+	if (exit_status(open_two_gpus, NULL) != 0)
+		skip();
+	for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
+		train_and_compare(&scenarios[i], be_gpu);
 }
 static size_t lines(size_t elements)
 {
@@ -523,6 +568,80 @@ static void bytes_are_what_the_formula_says(void **state)
 		.passes = 1 };
 	in_ranks(3, (CommSettings){ .transport = "ring" }, count_sent, &s);
 }
+typedef struct Watch {
+	Zero *z;
+	Hooks hooks;
+	int weights, ahead, sums;        /* times that they were under way */
+} Watch;
+
+static void watch_before_unit(void *self, int unit, bool backward)
+{
+	Watch *w = self;
+	const Zero *z = w->z;
+	w->hooks.before_unit(w->hooks.self, unit, backward);
+	if (backward)
+		w->sums += !device_reached(z->device, z->settings.stage == 1 ? z->last
+			: z->freed[(unit + 1) % GRADIENT_SLOTS]);
+	else if (z->settings.stage < 3)
+		w->weights += unit == 0
+			&& !device_reached(z->device, z->groups[z->map.ngroups - 1].gathered);
+	else
+		w->ahead += z->slots[(unit + 1) % (z->settings.prefetch + 1)].holds
+			== unit + 1;
+}
+
+static void watch_after_unit(void *self, int unit, bool backward)
+{
+	Watch *w = self;
+	w->hooks.after_unit(w->hooks.self, unit, backward);
+}
+
+static void watch_before_update(void *self)
+{
+	Watch *w = self;
+	w->hooks.before_update(w->hooks.self);
+}
+
+static void watch_after_update(void *self)
+{
+	Watch *w = self;
+	w->hooks.after_update(w->hooks.self);
+}
+
+static void watch_steps(Device *d, Comm *c, void *arg)
+{
+	enum { WATCHED = 4 };
+	const Scenario *s = arg;
+	for (int k = 0; k < NPLANS; k++) {
+		Model *m;
+		if (plans[k].bucket_mb > 0)
+			continue;
+		Watch w = { new_zero(d, c, s, plans[k], &m), m->hooks, 0, 0, 0 };
+		m->hooks = (Hooks){ &w, watch_before_unit, watch_after_unit, NULL, 0,
+			watch_before_update, watch_after_update };
+		Batch b = part_of_batch(s, 0, comm_rank(c), 0);
+		for (int step = 0; step < WATCHED; step++)
+			timed_step(m, zero_optimizer(w.z), &b, MODE_TRAIN);
+		int ahead = plans[k].prefetch == 0 ? 0
+			: (WATCHED - 1) * (shape_nunits(s->shape) - 1);
+		bool on_demand = plans[k].stage == 3 && ahead == 0;
+		if ((plans[k].stage < 3) != (w.weights > 0) || w.ahead != ahead
+			|| on_demand != (w.sums == 0))
+			die("stage %d, %d ahead: %d, %d, %d times", plans[k].stage,
+				plans[k].prefetch, w.weights, w.ahead, w.sums);
+		batch_free(&b);
+		zero_free(&w.z);
+		model_free(&m);
+	}
+}
+
+static void communication_runs_behind_the_passes(void **state)
+{
+	Scenario s = { 2, "ring", &shapes[1], POLICY_BF16, BF16, .fused = true,
+		.passes = 1 };
+	in_ranks(2, (CommSettings){ .transport = "ring", .delay_us = 5000 },
+		watch_steps, &s);
+}
 static void shard_fp16(Device *d, Comm *c, void *arg)
 {
 	Model *m;
@@ -543,9 +662,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_stages_give_the_bits_of_data_parallelism),
+		cmocka_unit_test(stages_agree_on_two_gpus),
 		cmocka_unit_test(memory_is_what_the_formula_says),
 		cmocka_unit_test(pieces_tile_the_model),
 		cmocka_unit_test(bytes_are_what_the_formula_says),
+		cmocka_unit_test(communication_runs_behind_the_passes),
 		cmocka_unit_test(fp16_is_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
