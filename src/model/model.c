@@ -13,16 +13,13 @@ static double initial_sd(int i, const Parameter *p)
 	return i == 0 ? 1 : sqrt(2.0 / (p->rows + p->columns));
 }
 
-static void draw_weights(Model *m, uint64_t seed)
+void model_draw(const Model *m, Array to, int i, size_t first, size_t n)
 {
-	for (int i = 0; i < shape_nparameters(&m->shape); i++) {
-		const Parameter *p = &m->params[i].about;
-		Array w = m->params[i].weight;
-		if (p->gain)
-			m->ops->fill(m->device, w, 1, p->count);
-		else
-			m->ops->draw(m->device, w, p->count, initial_sd(i, p), 3, seed, i);
-	}
+	const Parameter *p = &m->params[i].about;
+	if (p->gain)
+		m->ops->fill(m->device, to, 1, n);
+	else
+		m->ops->draw(m->device, to, n, initial_sd(i, p), 3, m->seed, i, first);
 }
 static void tabulate_rope(Model *m)
 {
@@ -109,12 +106,13 @@ int model_spans(const Model *m, Span *spans)
 	}
 	return n;
 }
-Model *model_new(Device *device, const Shape *shape, const Policy *policy,
+Model *model_new_bare(Device *device, const Shape *shape, const Policy *policy,
 	uint64_t seed)
 {
 	assert(shape_error(shape) == NULL);
 	Model *m = need(calloc(1, sizeof *m));
 	m->shape = *shape;
+	m->seed = seed;
 	m->policy = policy;
 	m->device = device;
 	m->ops = ops_for(device);
@@ -122,7 +120,7 @@ Model *model_new(Device *device, const Shape *shape, const Policy *policy,
 	m->extent = shape_extent(shape);
 	m->activations = need(calloc(shape->layers, sizeof *m->activations));
 	m->params = need(calloc(shape_nparameters(shape), sizeof *m->params));
-	m->weights = new_buffer(m, policy->parameter, MEM_PARAMETER, "weights");
+	m->weights.type = policy->parameter;
 	m->gradients.type = policy->gradient;
 	model_view_params(m);
 	m->loss = array_new(device, 1, TYPE_REAL, MEM_PARAMETER, "loss");
@@ -132,7 +130,17 @@ Model *model_new(Device *device, const Shape *shape, const Policy *policy,
 	m->share = 1;
 	device_upload(device, m->nonfinite, &(int32_t){ 0 }, sizeof *m->nonfinite);
 	tabulate_rope(m);
-	draw_weights(m, seed);
+	return m;
+}
+
+Model *model_new(Device *device, const Shape *shape, const Policy *policy,
+	uint64_t seed)
+{
+	Model *m = model_new_bare(device, shape, policy, seed);
+	m->weights = new_buffer(m, policy->parameter, MEM_PARAMETER, "weights");
+	model_view_params(m);
+	for (int i = 0; i < shape_nparameters(shape); i++)
+		model_draw(m, m->params[i].weight, i, 0, m->params[i].about.count);
 	return m;
 }
 
@@ -168,7 +176,7 @@ void model_fuse(Model *m)
 	m->fused = true;
 	model_set_attention(m, true);
 	m->compute_weights = (Array){ m->weights.at, type };
-	if (!m->ops->reads(m->device, m->weights.type, type))
+	if (m->weights.at && !m->ops->reads(m->device, m->weights.type, type))
 		m->compute_weights = new_buffer(m, type, MEM_PARAMETER,
 			"compute weights");
 	model_view_params(m);
@@ -304,6 +312,8 @@ double model_loss(Model *m)
 	real loss;
 	array_read(m->device, &loss, m->loss, 1);
 	if (!isfinite(loss)) {
+		if (m->weights.at == NULL)
+			die("the loss is not finite");
 		if (m->logits.at == NULL)
 			model_run(m, true);
 		name_first_nonfinite(m, m->B * m->T);

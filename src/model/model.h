@@ -7,6 +7,12 @@
 /* weights are drawn from (seed, index of the tensor, index of the element) */
 Model *model_new(Device *device, const Shape *shape, const Policy *policy,
 	uint64_t seed);
+/* has no memory for weights: whoever shards it points its parameters at some. Its
+ * weights would be those of model_new */
+Model *model_new_bare(Device *device, const Shape *shape, const Policy *policy,
+	uint64_t seed);
+/* n elements of parameter i, from element `first` on, as model_new draws them */
+void   model_draw(const Model *m, Array to, int i, size_t first, size_t n);
 void   model_free(Model **model);
 #define FUSIONS "eager|fused"
 extern const char *const fusion_names[];

@@ -48,7 +48,9 @@ typedef struct Model {
 	Param *params;                   /* in the order of shape_parameter */
 	Hooks hooks;
 	size_t extent;                   /* elements of each, shape_extent */
-	/* gradients.at is NULL until the first backward pass; its type is there before
+	uint64_t seed;                   /* of the weights */
+	/* weights.at is NULL where others have them, sharded. gradients.at is NULL until
+	 * the first backward pass; its type is there before
 	 * (model_set_gradient_type) */
 	Array weights, gradients;
 	/* of the fused path: the weights as matmuls read them */

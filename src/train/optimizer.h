@@ -32,6 +32,11 @@ typedef struct Optimizer {
 	 * that is not fused takes none */
 	Gradients sums;
 	Array gradients;
+	/* what a step updates; NULL: all of the model. squares: of the norm that is
+	 * clipped, where more than these count; at NULL: their own */
+	const Span *spans;
+	int nspans;
+	Array squares;
 } Optimizer;
 
 Optimizer optimizer_new(Device *device, const OptimizerKind *kind,
