@@ -28,7 +28,7 @@ def steps(model, whole, optimizer, reference, rank):
 		for m, o in (model, optimizer), (whole, reference):
 			o.zero_grad()
 			y = m[0](x) if step % 4 == 1 else m[1](m[0](x))
-			(y if step < 5 else m[2](y[:, :4])).square().sum().backward()
+			(y if step < 5 else m[2](y[:, :4])).square().mean().backward()
 			for group in o.param_groups:
 				group["lr"] *= 0.9
 			o.step()
@@ -49,10 +49,11 @@ def case_optimizer(rank, ranks):
 			{"params": m[1].parameters(), "lr": 0.05}] for m in (model, whole)]
 		optimizer = ShardedOptimizer(groups[0], kind, lr=0.1, **settings)
 		steps(model, whole, optimizer, kind(groups[1], lr=0.1, **settings), rank)
-		own = [p for p, owner in optimizer.owners.items() if owner == rank]
+		own = [p for p, owner in optimizer.owners.items() if owner == rank
+			and p.requires_grad]
 		state = optimizer.inner.state if optimizer.inner else {}
 		assert all(any(p is q for q in own) for p in state)
-		assert ranks < 6 or len(own) < 2
+		assert ranks < 5 or len(own) < 2
 class Toy(nn.Module):
 	def __init__(self):
 		super().__init__()
@@ -70,6 +71,10 @@ class Toy(nn.Module):
 		return self.one(x).squeeze(-1) * self.scale
 
 
+def low(dtype):
+	return torch.autocast("cpu", enabled=dtype is not None, dtype=dtype)
+
+
 def trained(rank, ranks, dtype, prefetch):
 	torch.manual_seed(1)
 	whole = Toy()
@@ -84,13 +89,13 @@ def trained(rank, ranks, dtype, prefetch):
 		mine = slice(rank * 12 // ranks, (rank + 1) * 12 // ranks)
 		for m, o, rows in zip((model, whole), optimizers, (mine, slice(None))):
 			o.zero_grad()
-			with torch.autocast("cpu", enabled=dtype is not None, dtype=dtype):
+			with low(dtype):
 				loss = nn.functional.mse_loss(m(x[rows]).float(), y[rows])
 			loss.backward()
 			if m is model:
 				model.finish_gradient_synchronization()
 			o.step()
-		with torch.no_grad():
+		with torch.no_grad(), low(dtype):
 			model(x)                             # nothing to go back to
 	got, want = model.gather_full_params(), dict(whole.named_parameters())
 	assert got.keys() == want.keys()
