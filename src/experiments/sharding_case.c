@@ -158,6 +158,8 @@ void sharding_case_time(Row *row, ShardingCase *c, const ShardingGiven *g)
 	row_set(row, "alone_ms", "%.4f", ddp_case_alone(run, (int)steps));
 	row_set(row, "via", "%s", comm_transport(run->comm));
 	set_sent(row, c);
+	if (c->config.strategy == DDP || c->config.strategy == SHARDED)
+		ddp_case_check(run);
 }
 static double total_of(const ptrdiff_t active[NCATEGORIES])
 {
