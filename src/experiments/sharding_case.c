@@ -8,6 +8,14 @@
 #include "dist/sharded_model.h"
 #include "dist/zero.h"
 
+void sharding_given_settle(ShardingGiven *g)
+{
+	int p = g->ddp.precision;
+	ddp_given_settle(&g->ddp);
+	if (p == POLICY_FP16 || (p == POLICY_TF32 && !harness_on_gpu()))
+		usage_error("--precision %s: expected fp32 or bf16", policies[p].name);
+}
+
 static void plan_strategy(Plan *plan, const ShardingGiven *g, ShardingConfig c)
 {
 	double bucket_mb = harness_on_gpu() ? 25 : 0.25;
