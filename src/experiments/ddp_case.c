@@ -23,6 +23,10 @@ void ddp_given_settle(DdpGiven *g)
 		g->warmup = gpu ? 5 : 1;
 	if (g->steps == 0)
 		g->steps = gpu ? 10 : 3;
+	if (g->sums && !g->fusion)
+		usage_error("--sums optimizer needs --fusion fused");
+	if (g->sums && g->ranks > MOST_GRADIENTS)
+		usage_error("--sums optimizer is for %d ranks at most", MOST_GRADIENTS);
 }
 
 bool ddp_settle(DdpConfig *c, const DdpGiven *g)
@@ -38,7 +42,8 @@ bool ddp_settle(DdpConfig *c, const DdpGiven *g)
 	c->ranks = g->ranks;
 	if (c->transport == 0)
 		c->transport = g->transport;
-	c->ctas = g->ctas >= 0 ? g->ctas : harness_on_gpu() ? CTAS : 0;
+	c->ctas = g->ctas >= 0 ? g->ctas : harness_on_gpu() && !g->sums ? CTAS : 0;
+	c->sums = g->sums;
 	return true;
 }
 
@@ -269,8 +274,10 @@ void ddp_case_begin(DdpCase *c, bool sum, int kind, double bucket_mb)
 	ddp_case_model(c, false);
 	if (sum)
 		c->ddp = ddp_new(c->m, c->comm, &(DdpSettings){ kind, bucket_mb,
-			c->config.wire ? BF16 : FP32 });
+			c->config.wire ? BF16 : FP32, c->config.sums });
 	ddp_case_train(c, NULL);
+	if (c->ddp)
+		ddp_bind(c->ddp, &c->adamw);
 }
 
 void ddp_case_end(DdpCase *c)

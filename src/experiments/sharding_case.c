@@ -85,7 +85,8 @@ static void begin_sharded(ShardingCase *c)
 	DdpCase *run = c->run;
 	ddp_case_model(run, false);
 	run->ddp = ddp_new(run->m, run->comm, &(DdpSettings){ DDP_BUCKETED,
-		run->config.bucket_mb, run->config.wire ? BF16 : FP32 });
+		run->config.bucket_mb, run->config.wire ? BF16 : FP32,
+			false });
 	c->sharded = sharded_model_new(run->m, run->comm, &adamw_kind, settings);
 	ddp_case_train(run, sharded_model_optimizer(c->sharded));
 }

@@ -114,15 +114,14 @@ Optimizer sgd_new(const Model *m, double lr, double momentum)
 	return of_model(m, momentum == 0 ? &plain_sgd_kind : &sgd_kind,
 		(OptimizerSettings){ .lr = lr, .momentum = momentum });
 }
-static Gradients gradients_of(const Optimizer *o, const Span *s)
+Gradients optimizer_gradients(const Optimizer *o, const Span *s)
 {
 	Gradients g = o->sums;
 	if (g.n == 0)
 		return one_gradient(s->gradient);
-	const Array *own = &g.at[o->own];
-	ptrdiff_t skipped = (char *)s->gradient.at - (char *)own->at;
-	size_t offset = skipped / o->device->backend->width(own->type);
-	assert(skipped >= 0 && own->type == s->gradient.type);
+	ptrdiff_t skipped = (char *)s->gradient.at - (char *)o->gradients.at;
+	size_t offset = skipped / o->device->backend->width(s->gradient.type);
+	assert(skipped >= 0 && o->gradients.type == s->gradient.type);
 	for (int k = 0; k < g.n; k++)
 		g.at[k] = array_part(o->device, g.at[k], offset);
 	return g;
@@ -157,7 +156,7 @@ void optimizer_clip(const Optimizer *o, const Span *spans, int nspans)
 		"squared norm");
 	ops->fill(o->device, squares, 0, 1);
 	for (int i = 0; i < nspans; i++)
-		ops->add_squares(o->device, squares, gradients_of(o, &spans[i]),
+		ops->add_squares(o->device, squares, optimizer_gradients(o, &spans[i]),
 			spans[i].n);
 	clip_by(o, squares);
 	device_free(o->device, squares.at);
@@ -176,7 +175,8 @@ void optimizer_apply(const Optimizer *o, const Span *spans, int nspans,
 		for (int k = 0; k < MOST_STATES && o->state[k].at; k++)
 			state[k] = array_part(o->device, o->state[k], done);
 		assert(done + spans[i].n <= o->n && spans[i].gradient.at);
-		o->kind->update(o, &spans[i], gradients_of(o, &spans[i]), state, skip);
+		o->kind->update(o, &spans[i], optimizer_gradients(o, &spans[i]), state,
+			skip);
 	}
 	assert(done == o->n && "the spans are those that the optimizer was made for");
 }

@@ -301,7 +301,8 @@ static int train(Device *d, Comm *c, const Training *t, bool shards, real *to)
 	Model *m = model_new(d, &shape, &policies[t->policy], 7 + comm_rank(c));
 	if (t->fused)
 		model_fuse(m);
-	Ddp *ddp = ddp_new(m, c, &(DdpSettings){ DDP_BUCKETED, 0.001, FP32 });
+	Ddp *ddp = ddp_new(m, c, &(DdpSettings){ DDP_BUCKETED, 0.001, FP32,
+		false });
 	OptimizerSettings settings = { .lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999,
 		.eps = 1e-8, .decay = 0.01, .momentum = 0.9, .clip = t->clips ? 0.5 : 0 };
 	const OptimizerKind *kind = t->sgd ? &sgd_kind : &adamw_kind;
