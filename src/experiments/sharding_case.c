@@ -14,6 +14,8 @@ void sharding_given_settle(ShardingGiven *g)
 	ddp_given_settle(&g->ddp);
 	if (p == POLICY_FP16 || (p == POLICY_TF32 && !harness_on_gpu()))
 		usage_error("--precision %s: expected fp32 or bf16", policies[p].name);
+	if (g->ddp.sums)
+		usage_error("--sums optimizer: expected comm");
 }
 
 static void plan_strategy(Plan *plan, const ShardingGiven *g, ShardingConfig c)

@@ -28,8 +28,8 @@ tables("fsdp_accounting",
 	"transport ctas ranks")
 law("the peak of a rank is as derived, within a hundredth",
 	"close(peak_MiB, derived_MiB, 0.01, 0.01)")
-law("each stage holds less",
-	"strategy ~= 'zero2' or peak_MiB < other{strategy = 'zero1'}.peak_MiB + 0.01")
+law("gathers ahead take slots",
+	"prefetch == 0 or parameter_MiB >= other{prefetch = 0}.parameter_MiB - 0.01")
 tables("optimizer_state_sharding_accounting-times fsdp_accounting",
 	"size context batch precision fusion strategy prefetch bucket_mb wire " ..
 	"transport ctas ranks")
