@@ -195,7 +195,16 @@ static Moment moment_of(const Device *d, size_t from, size_t to,
 			active[d->log[i].category] += d->log[i].nbytes;
 	}
 	m.active = total_of(active);
+	m.workspace = (double)active[MEM_TEMPORARY];
 	return m;
+}
+
+static void leave_out(Moment *m, double workspace)
+{
+	m->workspace = workspace;
+	m->at_peak[MEM_TEMPORARY] -= workspace;
+	m->peak -= workspace;
+	m->active -= workspace;
 }
 
 void sharding_case_memory(ShardingCase *c, Moment moments[NMOMENTS])
@@ -219,13 +228,9 @@ void sharding_case_memory(ShardingCase *c, Moment moments[NMOMENTS])
 	moment_of(d, made, first, active);
 	moments[MOMENT_BEFORE] = moment_of(d, first, run->update_at, active);
 	moments[MOMENT_AFTER] = moment_of(d, run->update_at, d->nlog, active);
-	for (int i = MOMENT_BEFORE; i < NMOMENTS; i++) {
-		Moment *m = &moments[i];
-		m->workspace = (double)active[MEM_TEMPORARY];
-		m->at_peak[MEM_TEMPORARY] -= m->workspace;
-		m->peak -= m->workspace;
-		m->active -= m->workspace;
-	}
+	for (int i = 0; i < NMOMENTS; i++)
+		leave_out(&moments[i], moments[i == MOMENT_INIT ? i : MOMENT_AFTER]
+			.workspace);
 }
 
 void sharding_case_set_memory(Row *row, const Moment *m,

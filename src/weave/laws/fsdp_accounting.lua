@@ -22,7 +22,7 @@ law("what is active does not exceed the peak", "active_MiB <= peak_MiB + 0.01")
 law("the derived peak holds what stays",
 	"derived_MiB >= parameter_derived_MiB + gradient_derived_MiB +",
 	"optimizer_derived_MiB - 0.01")
-law("a workspace is small", "workspace_MiB >= 0")
+law("a workspace is not negative", "workspace_MiB >= 0")
 tables("fsdp_accounting",
 	"size context batch precision fusion strategy prefetch bucket_mb wire " ..
 	"transport ctas ranks")
