@@ -40,7 +40,8 @@ void sharding_plan(Plan *plan, const ShardingGiven *g, int size,
 {
 	int usual = harness_on_gpu() ? POLICY_BF16 : POLICY_FP32;
 	bool any = g->ddp.precision < 0;
-	if (g->ddp.size >= 0 ? g->ddp.size != size : size >= NTRAINED)
+	int sizes = harness_on_gpu() ? NTRAINED : NTRAINED - 1;
+	if (g->ddp.size >= 0 ? g->ddp.size != size : size >= sizes)
 		return;
 	for (int p = 0; p < (both && any ? 2 : 1); p++)
 		for (Strategy s = first; s <= last; s++) {
