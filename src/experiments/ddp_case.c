@@ -225,7 +225,8 @@ static void set_hooks(DdpCase *c, int watch)
 	bool units = watch & WATCH_UNITS;
 	c->watch = watch;
 	c->m->hooks = (Hooks){ .self = c,
-		.spare_sms = c->inner.gradient_ready ? (int)c->config.ctas : 0,
+		.spare_sms = c->inner.gradient_ready || c->inner.after_unit
+			? (int)c->config.ctas : 0,
 		.gradient_ready = c->inner.gradient_ready ? watch_ready : NULL,
 		.before_update = watch_before_update,
 		.after_update = watch_after_update,

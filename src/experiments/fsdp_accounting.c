@@ -18,7 +18,7 @@ static const Key keys[] = { SHARDING_KEYS, { 0 } };
 static void plan(Plan *plan)
 {
 	bool gpu = harness_on_gpu();
-	ddp_given_settle(&given.ddp);
+	sharding_given_settle(&given);
 	for (int s = 0; s < NSIZES; s++)
 		if (given.ddp.size >= 0 || s == (gpu ? SIZE_XL : SIZE_LARGE)
 			|| (gpu && s == SIZE_2_7B)) {
@@ -41,7 +41,7 @@ static void run(Row *row, const void *config)
 }
 static void plan_timeline(Plan *plan)
 {
-	ddp_given_settle(&given.ddp);
+	sharding_given_settle(&given);
 	if (trace)
 		file_try(trace, trace_recognised, harness_forced());
 	int size = given.ddp.size >= 0 ? given.ddp.size : harness_on_gpu() ? SIZE_XL

@@ -8,7 +8,7 @@ static const Key keys[] = { SHARDING_KEYS, { 0 } };
 
 static void plan(Plan *plan)
 {
-	ddp_given_settle(&given.ddp);
+	sharding_given_settle(&given);
 	for (int s = 0; s < NSIZES; s++)
 		sharding_plan(plan, &given, s, SINGLE, ZERO1, harness_on_gpu()
 			? s == SIZE_XL || s == SIZE_2_7B : s == SIZE_LARGE);
@@ -16,7 +16,7 @@ static void plan(Plan *plan)
 
 static void plan_times(Plan *plan)
 {
-	ddp_given_settle(&given.ddp);
+	sharding_given_settle(&given);
 	for (int s = 0; s < NSIZES; s++)
 		sharding_plan(plan, &given, s, SINGLE, ZERO1, harness_on_gpu()
 			&& (s == SIZE_XL || s == SIZE_2_7B));

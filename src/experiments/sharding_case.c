@@ -8,6 +8,16 @@
 #include "dist/sharded_model.h"
 #include "dist/zero.h"
 
+void sharding_given_settle(ShardingGiven *g)
+{
+	int p = g->ddp.precision;
+	ddp_given_settle(&g->ddp);
+	if (p == POLICY_FP16 || (p == POLICY_TF32 && !harness_on_gpu()))
+		usage_error("--precision %s: expected fp32 or bf16", policies[p].name);
+	if (g->ddp.sums)
+		usage_error("--sums optimizer: expected comm");
+}
+
 static void plan_strategy(Plan *plan, const ShardingGiven *g, ShardingConfig c)
 {
 	double bucket_mb = harness_on_gpu() ? 25 : 0.25;
@@ -30,7 +40,8 @@ void sharding_plan(Plan *plan, const ShardingGiven *g, int size,
 {
 	int usual = harness_on_gpu() ? POLICY_BF16 : POLICY_FP32;
 	bool any = g->ddp.precision < 0;
-	if (g->ddp.size >= 0 ? g->ddp.size != size : size >= NTRAINED)
+	int sizes = harness_on_gpu() ? NTRAINED : NTRAINED - 1;
+	if (g->ddp.size >= 0 ? g->ddp.size != size : size >= sizes)
 		return;
 	for (int p = 0; p < (both && any ? 2 : 1); p++)
 		for (Strategy s = first; s <= last; s++) {
@@ -159,6 +170,8 @@ void sharding_case_time(Row *row, ShardingCase *c, const ShardingGiven *g)
 	row_set(row, "alone_ms", "%.4f", ddp_case_alone(run, (int)steps));
 	row_set(row, "via", "%s", comm_transport(run->comm));
 	set_sent(row, c);
+	if (c->config.strategy == DDP || c->config.strategy == SHARDED)
+		ddp_case_check(run);
 }
 static double total_of(const ptrdiff_t active[NCATEGORIES])
 {
@@ -183,7 +196,16 @@ static Moment moment_of(const Device *d, size_t from, size_t to,
 			active[d->log[i].category] += d->log[i].nbytes;
 	}
 	m.active = total_of(active);
+	m.workspace = (double)active[MEM_TEMPORARY];
 	return m;
+}
+
+static void leave_out(Moment *m, double workspace)
+{
+	m->workspace = workspace;
+	m->at_peak[MEM_TEMPORARY] -= workspace;
+	m->peak -= workspace;
+	m->active -= workspace;
 }
 
 void sharding_case_memory(ShardingCase *c, Moment moments[NMOMENTS])
@@ -207,13 +229,9 @@ void sharding_case_memory(ShardingCase *c, Moment moments[NMOMENTS])
 	moment_of(d, made, first, active);
 	moments[MOMENT_BEFORE] = moment_of(d, first, run->update_at, active);
 	moments[MOMENT_AFTER] = moment_of(d, run->update_at, d->nlog, active);
-	for (int i = MOMENT_BEFORE; i < NMOMENTS; i++) {
-		Moment *m = &moments[i];
-		m->workspace = (double)active[MEM_TEMPORARY];
-		m->at_peak[MEM_TEMPORARY] -= m->workspace;
-		m->peak -= m->workspace;
-		m->active -= m->workspace;
-	}
+	for (int i = 0; i < NMOMENTS; i++)
+		leave_out(&moments[i], moments[i == MOMENT_INIT ? i : MOMENT_AFTER]
+			.workspace);
 }
 
 void sharding_case_set_memory(Row *row, const Moment *m,

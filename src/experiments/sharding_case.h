@@ -30,6 +30,8 @@ typedef struct ShardingGiven {
 		"this strategy only" },                                       \
 	{ "prefetch", OPT_INT, &(given).prefetch, "-1..4",                    \
 		"units that fsdp gathers ahead; -1: 0, 1 and 2" }
+/* as ddp_given_settle; refuses what ZeRO does not have */
+void sharding_given_settle(ShardingGiven *given);
 /* a size under the strategies from first to last, as far as they were not ruled
  * out; both: on a GPU in fp32 besides bf16, on a CPU in bf16 besides fp32 */
 void sharding_plan(Plan *plan, const ShardingGiven *given, int size,

@@ -9,7 +9,8 @@ stacks(p) = sprintf("<awk -F'\t' '/^#/ { next } \
 	$at[\"size\"] == size && $at[\"precision\"] == \"%s\" && $NF == \"ok\" { \
 	s = $at[\"strategy\"]; if (s == \"fsdp\") s = s \" \" $at[\"prefetch\"]; \
 	n = split(\"parameter gradient optimizer activation temporary derived\", w, \
-	\" \"); for (i = 1; i <= n; i++) s = s \"\t\" $at[w[i] \"_MiB\"]; print s }' %s", \
+	\" \"); for (i = 1; i <= n; i++) s = s \"\t\" $at[w[i] \"_MiB\"]; \
+	print s }' %s", \
 	p, table)
 set style data histogram
 set style histogram rowstacked

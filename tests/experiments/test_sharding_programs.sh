@@ -15,6 +15,10 @@ for program in $state fsdp_accounting; do
 	expect "$program: too many ranks" 2 'ranks' $program --ranks 65
 	expect "$program: unknown wire" 2 "'fp8' is not one of fp32|bf16" $program \
 		--wire fp8
+	expect "$program: no exchanges" 2 'optimizer: expected comm' $program \
+		--device cpu --sums optimizer
+	expect "$program: no fp16" 2 'fp16: expected fp32 or bf16' $program \
+		--device cpu --precision fp16
 	expect "$program: unknown sweep" 2 'sweep' $program --sweep pigeons
 done
 expect 'a trace for no folder' 2 'cannot' fsdp_accounting --device cpu \
