@@ -83,7 +83,7 @@ static void run_on_cpu(void *arg)
 	Job *job = arg;
 	Host *h = job->host;
 	const Operation *op = &job->op;
-	if (op->x.type == FP32 && sizeof(real) == sizeof(float)) {
+	if (op->x.type == TYPE_REAL) {
 		run_on_words(h, op, op->x.at);
 	} else {
 		size_t size = type_size(op->x.type);

@@ -7,6 +7,10 @@
 /* weights are drawn from (seed, index of the tensor, index of the element) */
 Model *model_new(Device *device, const Shape *shape, const Policy *policy,
 	uint64_t seed);
+/* this rank's part of it, which may be split so (group_error); the group stays
+ * until the model is freed. To be fused before its first pass */
+Model *model_new_part(Device *device, const Shape *whole, const Policy *policy,
+	uint64_t seed, const Group *group);
 void   model_free(Model **model);
 #define FUSIONS "eager|fused"
 extern const char *const fusion_names[];
