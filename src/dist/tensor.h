@@ -1,4 +1,4 @@
-/* tensor.h: tensor and sequence parallelism: each rank has a part of every block */
+/* tensor.h: tensor and sequence parallelism: each rank has a part of all blocks */
 #ifndef DIST_TENSOR_H
 #define DIST_TENSOR_H
 

@@ -24,7 +24,8 @@ static Array add_and_normalise(Model *m, Stream *s, Array *sum, Array *rho,
 		*sum = activation(m, own * C, OP_RESIDUAL, "residual");
 	RANGE(m->device, "norm")
 		m->ops->fused_rmsnorm_forward(m->device, own_rows(m, y), *rho, *sum,
-			*s->x, own_rows(m, s->branch), model_weight(m, gain), own, C, NORM_EPS);
+			*s->x, own_rows(m, s->branch), model_weight(m, gain), own, C,
+			NORM_EPS);
 	gather_rows(m, y, "norm");
 	if (s->branch.at == NULL)
 		s->x->at = NULL;                    /* it has moved to sum */

@@ -92,12 +92,28 @@ void optimizer_free(Optimizer *o)
 	*o = (Optimizer){ 0 };
 }
 
+static void add_squares_of_group(const void *model, Array squares)
+{
+	const Model *m = model;
+	for (int i = 0; i < shape_nparameters(&m->shape); i++) {
+		const Param *p = &m->params[i];
+		if (!p->about.gain || m->group->rank == 0)
+			m->ops->add_squares(m->device, squares, one_gradient(p->gradient),
+				p->about.count);
+	}
+	m->group->all_reduce(m->group->self, squares, 1, "squared norm");
+}
+
 static Optimizer of_model(const Model *m, const OptimizerKind *kind,
 	OptimizerSettings settings)
 {
 	Span *spans = need(malloc(shape_nparameters(&m->shape) * sizeof *spans));
 	int n = model_spans(m, spans);
 	Optimizer o = optimizer_new(m->device, kind, settings, spans, n, m->fused);
+	if (m->group) {
+		o.add_squares = add_squares_of_group;
+		o.squares_of = m;
+	}
 	free(spans);
 	return o;
 }
@@ -143,7 +159,9 @@ static void clip(const Optimizer *o, const Span *spans, int nspans)
 	Array squares = array_new(o->device, 1, TYPE_REAL, MEM_TEMPORARY,
 		"squared norm");
 	ops->fill(o->device, squares, 0, 1);
-	for (int i = 0; i < nspans; i++)
+	if (o->add_squares)
+		o->add_squares(o->squares_of, squares);
+	for (int i = 0; i < nspans && o->add_squares == NULL; i++)
 		ops->add_squares(o->device, squares, gradients_of(o, &spans[i]),
 			spans[i].n);
 	ops->clip(o->device, (real *)((char *)o->scalars + o->kind->unscale),

@@ -32,6 +32,10 @@ typedef struct Optimizer {
 	 * that is not fused takes none */
 	Gradients sums;
 	int own;
+	/* adds the squares of all gradients, when they are not the spans' alone;
+	 * NULL: they are */
+	void (*add_squares)(const void *squares_of, Array squares);
+	const void *squares_of;
 } Optimizer;
 
 Optimizer optimizer_new(Device *device, const OptimizerKind *kind,

@@ -22,6 +22,7 @@ typedef struct Parts {
 	bool naive, sgd, nested;
 	int recompute;
 	int passes, steps;               /* backward passes of a step */
+	double clip;
 	int delay_us;
 	double tolerance;                /* of the largest of a tensor */
 	/* of the model on one rank: (steps); tensors one after the other, gradients
@@ -52,8 +53,10 @@ static inline Model *part_of(Device *d, const Parts *p, const Group *g)
 
 static inline Optimizer optimizer_of(const Model *m, const Parts *p)
 {
-	return p->sgd ? sgd_new(m, 0.1, 0.9)
+	Optimizer o = p->sgd ? sgd_new(m, 0.1, 0.9)
 		: adamw_new(m, 1e-2, 0.9, 0.999, 1e-8, 0.01);
+	o.settings.clip = p->clip;
+	return o;
 }
 
 static inline double pass_of(Model *m, const Parts *p, int step, int copy,
