@@ -1,4 +1,4 @@
-/* tensor.h: tensor and sequence parallelism: each rank has a part of all blocks */
+/* tensor.h: tensor and sequence parallelism; each rank has a part of a block */
 #ifndef DIST_TENSOR_H
 #define DIST_TENSOR_H
 

@@ -48,7 +48,8 @@ typedef struct Span {
 int     model_spans(const Model *m, Span *spans);
 
 /* brings a batch to the device. tokens, targets: host, (B, T), each below
- * vocab; targets may be NULL: no loss */
+ * vocab; targets may be NULL: no loss. All ranks of a group have the same batch;
+ * ends the program if its tokens do not split evenly over them */
 void   model_load(Model *m, const int32_t *tokens, const int32_t *targets,
 	size_t B, size_t T);
 /* queues the forward pass of the loaded batch. keep: save activations for
