@@ -24,6 +24,7 @@ typedef struct Parts {
 	int passes, steps;               /* backward passes of a step */
 	double clip;
 	int delay_us;
+	bool gpus;
 	double tolerance;                /* of the largest of a tensor */
 	/* of the model on one rank: (steps); tensors one after the other, gradients
 	 * of the first step */
@@ -69,6 +70,13 @@ static inline double pass_of(Model *m, const Parts *p, int step, int copy,
 	batch_free(&b);
 	return loss;
 }
+static inline Device *device_of(const Parts *p, int rank)
+{
+	char name[16];
+	snprintf(name, sizeof name, p->gpus ? "cuda:%d" : "cpu", rank);
+	return device_open(name);
+}
+
 static inline void read_all(Model *m, bool gradients, real *to)
 {
 	for (int i = 0; i < shape_nparameters(&m->shape); i++) {
@@ -82,7 +90,7 @@ static inline void read_all(Model *m, bool gradients, real *to)
 static inline void train_whole(void *parts)
 {
 	const Parts *p = parts;
-	Device *d = device_open("cpu");
+	Device *d = device_of(p, 0);
 	Model *m = part_of(d, p, NULL);
 	Optimizer o = optimizer_of(m, p);
 	m->share = 1.0 / p->copies;
@@ -206,10 +214,11 @@ static inline void train_part(Device *d, Comm *group, Comm *copies,
 static inline void be_part(const Place *place)
 {
 	const Parts *p = place->context;
-	CommSettings settings = { .transport = "ring", .delay_us = p->delay_us };
+	CommSettings settings = { .transport = p->gpus ? "auto" : "ring",
+		.delay_us = p->delay_us };
 	omp_set_num_threads(1);
 	openblas_set_num_threads(1);
-	Device *d = device_open("cpu");
+	Device *d = device_of(p, place->rank);
 	Link *all = link_tcp(place->rank, place->ranks, &place->meeting, 20);
 	Link *row = link_split(all, place->rank / p->ranks),
 		*column = link_split(all, place->rank % p->ranks);
