@@ -62,7 +62,7 @@ double copy_GBps(Device *d, size_t n, int runs)
 {
 	Copy c = { d, array_new(d, n, FP32, MEM_TEMPORARY, "copy"),
 		array_new(d, n, FP32, MEM_TEMPORARY, "original"), n };
-	ops_for(d)->draw(d, c.from, n, 1, 4, 1, 1);
+	ops_for(d)->draw(d, c.from, n, 1, 4, 1, 1, 0);
 	double ms = timed(d, queue_copy, &c, runs).ms;
 	device_free(d, c.to.at);
 	device_free(d, c.from.at);

@@ -29,6 +29,7 @@ struct Comm {
 	void *state;
 	CommSettings settings;
 	uint64_t number, gathers, hash, delays;
+	double bytes[NCOLLECTIVES];      /* sent */
 	/* messages to and from each rank */
 	uint64_t *sent, *received;
 	/* what comm_array gave */
@@ -151,12 +152,28 @@ static void sleep_somewhat(void *comm)
 	usleep((unsigned)(part * c->settings.delay_us));
 }
 
+static void count_bytes(Comm *c, const Operation *op)
+{
+	static const double times[NCOLLECTIVES] = { [ALL_REDUCE] = 2,
+		[REDUCE_SCATTER] = 1, [ALL_GATHER] = 1, [BROADCAST] = 1 };
+	double others = 1 - 1.0 / c->link->ranks, nbytes = (double)op->n
+		* type_size(op->x.type);
+	c->bytes[op->kind] += op->kind == SEND ? nbytes
+		: times[op->kind] * others * nbytes;
+}
+
+double comm_sent(const Comm *c, Collective kind)
+{
+	return c->bytes[kind];
+}
+
 static Event queue_operation(Comm *c, Operation op)
 {
 	char text[OPERATION_TEXT];
 	assert(op.x.type == FP32 || op.x.type == BF16 || op.x.type == TYPE_REAL);
 	assert(op.peer >= 0 && op.peer < c->link->ranks);
 	count_operation(c, &op);
+	count_bytes(c, &op);
 	operation_text(text, &op, c->link->rank);
 	if (c->settings.delay_us > 0)
 		device_call(c->device, COMM, sleep_somewhat, c);

@@ -17,6 +17,9 @@ int     comm_ranks(const Comm *c);
 const char *comm_transport(const Comm *c);
 /* library and version, one line; "" */
 const char *comm_library(const Comm *c);
+/* bytes that a rank has sent in collectives of this kind, on the average of all
+ * ranks and by an algorithm that sends no more than it has to */
+double  comm_sent(const Comm *c, Collective kind);
 
 /* These go to the communication queue, which runs them one after another, and
  * return at once. What the memory needs to hold first, the caller has the queue

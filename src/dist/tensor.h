@@ -8,7 +8,7 @@
 /* the ranks of a communicator, as model_new_part takes them; stays where it is,
  * with the communicator, until the model is freed */
 typedef struct TensorGroup {
-	Group group;
+	RankGroup group;
 	Device *device;
 	Comm *comm;
 } TensorGroup;

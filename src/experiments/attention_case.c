@@ -11,7 +11,7 @@ static Array drawn(AttentionCase *a, const char *what, uint64_t seed, int which)
 {
 	size_t n = a->B * a->n * a->H * a->D;
 	Array x = array_new(a->device, n, a->type, MEM_PARAMETER, what);
-	a->ops->draw(a->device, x, n, 1, 4, seed, which);
+	a->ops->draw(a->device, x, n, 1, 4, seed, which, 0);
 	return x;
 }
 

@@ -110,7 +110,7 @@ static Fitted fit(DdpCase *c)
 	Type type = c->config.wire ? BF16 : FP32;
 	size_t most = harness_on_gpu() ? 1 << 25 : 1 << 20;
 	Array x = comm_array(c->comm, most, type, MEM_TEMPORARY, "trial");
-	ops_for(c->device)->draw(c->device, x, most, 1, 4, 1, 1);
+	ops_for(c->device)->draw(c->device, x, most, 1, 4, 1, 1, 0);
 	device_wait(c->device, COMM, device_event(c->device, COMPUTE));
 	double a = 0, b = 0, d = 0, p = 0, q = 0;
 	for (int i = 0; i < SIZES_TRIED; i++) {

@@ -263,7 +263,7 @@ static void set_argument(Device *d, Array a, Argument as, const Sizes *s, int i)
 	} else if (as.extent == SQUARES) {
 		o->fill(d, a, 0.5, n);
 	} else {
-		o->draw(d, a, n, 1, 4, harness_seed, i);
+		o->draw(d, a, n, 1, 4, harness_seed, i, 0);
 	}
 	if (as.extent == ATTENTION)
 		o->softmax_forward(d, a, a, 1, s->B * s->H, s->T);

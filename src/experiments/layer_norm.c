@@ -183,7 +183,7 @@ static void set_norm(Row *row, const char *direction, Timing t, double bytes,
 static Array drawn(Device *d, size_t n, int stream)
 {
 	Array a = array_new(d, n, FP32, MEM_TEMPORARY, "norm");
-	ops_for(d)->draw(d, a, n, 1, 4, harness_seed, stream);
+	ops_for(d)->draw(d, a, n, 1, 4, harness_seed, stream, 0);
 	return a;
 }
 

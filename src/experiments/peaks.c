@@ -81,7 +81,7 @@ static void measure_traffic(Row *row, Work *work, int passes, bool recorded)
 		device_alloc(d, sizeof *t.count, MEM_TEMPORARY, "count"), n };
 	int32_t count = 0;
 	device_upload(d, t.count, &count, sizeof count);
-	ops_for(d)->draw(d, t.a, n, 1, 4, harness_seed, 1);
+	ops_for(d)->draw(d, t.a, n, 1, 4, harness_seed, 1, 0);
 	ops_for(d)->fill(d, t.b, NAN, n);
 	Timing timing = recorded ? timed(d, work, &t, (int)runs)
 		: timed_calls(d, work, &t, (int)runs);
@@ -155,8 +155,8 @@ static void measure_matmul(Row *row, Type type)
 	Gemm p = { d, array_new(d, n * n, stored, MEM_TEMPORARY, "C"),
 		array_new(d, n * n, stored, MEM_TEMPORARY, "A"),
 		array_new(d, n * n, stored, MEM_TEMPORARY, "B"), n };
-	ops_for(d)->draw(d, p.a, n * n, 1, 4, harness_seed, 1);
-	ops_for(d)->draw(d, p.b, n * n, 1, 4, harness_seed, 2);
+	ops_for(d)->draw(d, p.a, n * n, 1, 4, harness_seed, 1, 0);
+	ops_for(d)->draw(d, p.b, n * n, 1, 4, harness_seed, 2, 0);
 	ops_for(d)->fill(d, p.c, NAN, n * n);
 	p.a.type = p.b.type = type;
 	set_rate(row, "TFLOP/s", 2e-9 * n * n * n,

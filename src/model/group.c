@@ -1,9 +1,5 @@
 #include "model/group.h"
 
-#include <assert.h>
-
-#include "ops/array.h"
-
 const char *group_error(const Shape *s, const Policy *policy, int ranks)
 {
 	if (policy->op[OP_LINEAR].output == FP16)
@@ -20,17 +16,17 @@ size_t group_begin(long n, int rank, int ranks)
 	return (size_t)n * rank / ranks;
 }
 
-static size_t own_begin(long n, const Group *g)
+static size_t own_begin(long n, const RankGroup *g)
 {
 	return group_begin(n, g->rank, g->ranks);
 }
 
-static long own_count(long n, const Group *g)
+static long own_count(long n, const RankGroup *g)
 {
 	return (long)(group_begin(n, g->rank + 1, g->ranks) - own_begin(n, g));
 }
 
-Shape group_shape(const Shape *whole, const Group *g)
+Shape group_shape(const Shape *whole, const RankGroup *g)
 {
 	Shape s = *whole;
 	if (g) {
@@ -41,7 +37,7 @@ Shape group_shape(const Shape *whole, const Group *g)
 	return s;
 }
 
-static size_t slice_begin(const Shape *whole, const Group *g, int i)
+static size_t slice_begin(const Shape *whole, const RankGroup *g, int i)
 {
 	int last = shape_nparameters(whole) - 1;
 	if (i == 0 || i == last)
@@ -54,7 +50,7 @@ static size_t slice_begin(const Shape *whole, const Group *g, int i)
 	}
 }
 
-Slice group_slice(const Shape *whole, const Group *g, int i)
+Slice group_slice(const Shape *whole, const RankGroup *g, int i)
 {
 	Shape own = group_shape(whole, g);
 	Parameter p = shape_parameter(&own, i), all = shape_parameter(whole, i);
@@ -64,15 +60,4 @@ Slice group_slice(const Shape *whole, const Group *g, int i)
 	else if (g && !p.gain && s.rows < s.whole_rows)
 		s.row = slice_begin(whole, g, i);
 	return s;
-}
-void slice_copy(Device *d, Array part, Array whole, const Slice *s)
-{
-	size_t step = s->columns == s->whole_columns ? s->rows : 1,
-		nbytes = step * s->columns * d->backend->width(part.type);
-	assert(part.type == whole.type);
-	for (size_t r = 0; r < s->rows; r += step) {
-		size_t from = (s->row + r) * s->whole_columns + s->column;
-		device_copy(d, COMPUTE, array_part(d, part, r * s->columns).at,
-			array_part(d, whole, from).at, nbytes);
-	}
 }

@@ -8,7 +8,7 @@
 
 /* what the compute queue is given after one of these sees the result. n: elements
  * of the shards of all ranks, which are equal and lie one after the other */
-typedef struct Group {
+typedef struct RankGroup {
 	void *self;
 	int rank, ranks;
 	/* the rank's shard is there, the others follow */
@@ -16,12 +16,12 @@ typedef struct Group {
 	/* the rank's shard ends with the sum, the others with anything */
 	void (*reduce_scatter)(void *self, Array x, size_t n, const char *what);
 	void (*all_reduce)(void *self, Array x, size_t n, const char *what);
-} Group;
+} RankGroup;
 
 /* NULL, or why no group of so many ranks can have this model */
 const char *group_error(const Shape *whole, const Policy *policy, int ranks);
 /* the shape of the rank's part; group NULL: of the whole */
-Shape  group_shape(const Shape *whole, const Group *g);
+Shape  group_shape(const Shape *whole, const RankGroup *g);
 /* the first of n rows, heads or columns that the rank has; the next rank's is
  * where its own end */
 size_t group_begin(long n, int rank, int ranks);
@@ -33,8 +33,6 @@ typedef struct Slice {
 } Slice;
 
 /* of parameter i; gains of norms are whole on all ranks */
-Slice  group_slice(const Shape *whole, const Group *g, int i);
-/* its elements, from the whole parameter's */
-void   slice_copy(Device *d, Array part, Array whole, const Slice *s);
+Slice  group_slice(const Shape *whole, const RankGroup *g, int i);
 
 #endif

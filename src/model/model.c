@@ -13,28 +13,20 @@ static double initial_sd(int i, const Parameter *p)
 	return i == 0 ? 1 : sqrt(2.0 / (p->rows + p->columns));
 }
 
-static void draw_weight(Model *m, int i, uint64_t seed)
+void model_draw(const Model *m, Array to, int i, size_t first, size_t n)
 {
 	Parameter all = shape_parameter(&m->whole, i);
-	Array own = m->params[i].weight, drawn = own;
 	Slice s = group_slice(&m->whole, m->group, i);
-	if (m->params[i].about.count < all.count)
-		drawn = temporary(m, all.count, own.type, "whole parameter");
-	m->ops->draw(m->device, drawn, all.count, initial_sd(i, &all), 3, seed, i);
-	if (drawn.at != own.at) {
-		slice_copy(m->device, own, drawn, &s);
-		array_drop(m, &drawn);
-	}
-}
-
-static void draw_weights(Model *m, uint64_t seed)
-{
-	for (int i = 0; i < shape_nparameters(&m->shape); i++) {
-		const Parameter *p = &m->params[i].about;
-		if (p->gain)
-			m->ops->fill(m->device, m->params[i].weight, 1, p->count);
-		else
-			draw_weight(m, i, seed);
+	if (all.gain)
+		m->ops->fill(m->device, to, 1, n);
+	for (size_t done = 0, run; done < n && !all.gain; done += run) {
+		size_t row = (first + done) / s.columns, column = (first + done) % s.columns;
+		run = n - done;
+		if (s.columns < s.whole_columns && s.columns - column < run)
+			run = s.columns - column;
+		m->ops->draw(m->device, array_part(m->device, to, done), run,
+			initial_sd(i, &all), 3, m->seed, i,
+			(s.row + row) * s.whole_columns + s.column + column);
 	}
 }
 static void tabulate_rope(Model *m)
@@ -122,14 +114,8 @@ int model_spans(const Model *m, Span *spans)
 	}
 	return n;
 }
-Model *model_new(Device *device, const Shape *shape, const Policy *policy,
-	uint64_t seed)
-{
-	return model_new_part(device, shape, policy, seed, NULL);
-}
-
-Model *model_new_part(Device *device, const Shape *whole, const Policy *policy,
-	uint64_t seed, const Group *group)
+static Model *new_bare(Device *device, const Shape *whole, const Policy *policy,
+	uint64_t seed, const RankGroup *group)
 {
 	assert(shape_error(whole) == NULL);
 	Model *m = need(calloc(1, sizeof *m));
@@ -137,6 +123,7 @@ Model *model_new_part(Device *device, const Shape *whole, const Policy *policy,
 	m->group = group;
 	m->shape = group_shape(whole, group);
 	const Shape *shape = &m->shape;
+	m->seed = seed;
 	m->policy = policy;
 	m->device = device;
 	m->ops = ops_for(device);
@@ -144,7 +131,7 @@ Model *model_new_part(Device *device, const Shape *whole, const Policy *policy,
 	m->extent = shape_extent(shape);
 	m->activations = need(calloc(shape->layers, sizeof *m->activations));
 	m->params = need(calloc(shape_nparameters(shape), sizeof *m->params));
-	m->weights = new_buffer(m, policy->parameter, MEM_PARAMETER, "weights");
+	m->weights.type = policy->parameter;
 	m->gradients.type = policy->gradient;
 	model_view_params(m);
 	m->loss = array_new(device, 1, TYPE_REAL, MEM_PARAMETER, "loss");
@@ -154,8 +141,30 @@ Model *model_new_part(Device *device, const Shape *whole, const Policy *policy,
 	m->share = 1;
 	device_upload(device, m->nonfinite, &(int32_t){ 0 }, sizeof *m->nonfinite);
 	tabulate_rope(m);
-	draw_weights(m, seed);
 	return m;
+}
+
+Model *model_new_bare(Device *device, const Shape *shape, const Policy *policy,
+	uint64_t seed)
+{
+	return new_bare(device, shape, policy, seed, NULL);
+}
+
+Model *model_new_part(Device *device, const Shape *whole, const Policy *policy,
+	uint64_t seed, const RankGroup *group)
+{
+	Model *m = new_bare(device, whole, policy, seed, group);
+	m->weights = new_buffer(m, policy->parameter, MEM_PARAMETER, "weights");
+	model_view_params(m);
+	for (int i = 0; i < shape_nparameters(whole); i++)
+		model_draw(m, m->params[i].weight, i, 0, m->params[i].about.count);
+	return m;
+}
+
+Model *model_new(Device *device, const Shape *shape, const Policy *policy,
+	uint64_t seed)
+{
+	return model_new_part(device, shape, policy, seed, NULL);
 }
 
 void model_free(Model **model)
@@ -190,7 +199,7 @@ void model_fuse(Model *m)
 	m->fused = true;
 	model_set_attention(m, true);
 	m->compute_weights = (Array){ m->weights.at, type };
-	if (!m->ops->reads(m->device, m->weights.type, type))
+	if (m->weights.at && !m->ops->reads(m->device, m->weights.type, type))
 		m->compute_weights = new_buffer(m, type, MEM_PARAMETER,
 			"compute weights");
 	model_view_params(m);
@@ -348,6 +357,8 @@ double model_loss(Model *m)
 	real loss;
 	array_read(m->device, &loss, m->loss, 1);
 	if (!isfinite(loss)) {
+		if (m->weights.at == NULL)
+			die("the loss is not finite");
 		if (m->logits.at == NULL)
 			model_run(m, true);
 		name_first_nonfinite(m, m->B * m->T);

@@ -10,7 +10,13 @@ Model *model_new(Device *device, const Shape *shape, const Policy *policy,
 /* this rank's part of it, which may be split so (group_error); the group stays
  * until the model is freed. To be fused before its first pass */
 Model *model_new_part(Device *device, const Shape *whole, const Policy *policy,
-	uint64_t seed, const Group *group);
+	uint64_t seed, const RankGroup *group);
+/* has no memory for weights: whoever shards it points its parameters at some. Its
+ * weights would be those of model_new */
+Model *model_new_bare(Device *device, const Shape *shape, const Policy *policy,
+	uint64_t seed);
+/* n elements of parameter i, from element `first` on, as model_new draws them */
+void   model_draw(const Model *m, Array to, int i, size_t first, size_t n);
 void   model_free(Model **model);
 #define FUSIONS "eager|fused"
 extern const char *const fusion_names[];

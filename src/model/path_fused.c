@@ -200,7 +200,7 @@ static Array keep_own_sums(Model *m, Array embedded)
 }
 static void loss_of_group(Model *m, Array dlogits, double scale)
 {
-	const Group *g = m->group;
+	const RankGroup *g = m->group;
 	size_t N = m->B * m->T, V = m->shape.vocab;
 	Array terms = temporary(m, g->ranks * 3 * N, TYPE_REAL, "terms of the loss");
 	m->ops->partial_cross_entropy(m->device,

@@ -34,7 +34,7 @@ typedef struct Model {
 	Shape shape;
 	/* NULL: the model is on one device. Else shape is that of this rank's part of
 	 * it; the fused path only */
-	const Group *group;
+	const RankGroup *group;
 	Shape whole;                     /* of all ranks' parts together */
 	const Policy *policy;
 	Device *device;
@@ -53,7 +53,9 @@ typedef struct Model {
 	Param *params;                   /* in the order of shape_parameter */
 	Hooks hooks;
 	size_t extent;                   /* elements of each, shape_extent */
-	/* gradients.at is NULL until the first backward pass; its type is there before
+	uint64_t seed;                   /* of the weights */
+	/* weights.at is NULL where others have them, sharded. gradients.at is NULL until
+	 * the first backward pass; its type is there before
 	 * (model_set_gradient_type) */
 	Array weights, gradients;
 	/* of the fused path: the weights as matmuls read them */

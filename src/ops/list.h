@@ -1,8 +1,8 @@
 /* ops/list.h: OPERATION(type, name, parameters) for every operation */
 OPERATION(void, fill, (Device *d, Array y, double value, size_t n))
-/* y[i] = sd random_truncated(seed, stream, i, bound) */
+/* y[i] = sd random_truncated(seed, stream, first + i, bound) */
 OPERATION(void, draw, (Device *d, Array y, size_t n, double sd, double bound,
-	uint64_t seed, uint64_t stream))
+	uint64_t seed, uint64_t stream, uint64_t first))
 /* y = x, rounded to y.type */
 OPERATION(void, cast, (Device *d, Array y, Array x, size_t n))
 /* may matmul read arrays of type `stored` as `wanted`, without a cast? */

@@ -153,9 +153,20 @@ void optimizer_begin(Optimizer *o, double unscale)
 	device_upload(o->device, o->scalars, scalars, o->kind->scalars_bytes);
 }
 
+static void clip_by(const Optimizer *o, Array squares)
+{
+	ops_for(o->device)->clip(o->device,
+		(real *)((char *)o->scalars + o->kind->unscale), squares,
+		o->settings.clip);
+}
+
 static void clip(const Optimizer *o, const Span *spans, int nspans)
 {
 	const Ops *ops = ops_for(o->device);
+	if (o->squares.at) {
+		clip_by(o, o->squares);
+		return;
+	}
 	Array squares = array_new(o->device, 1, TYPE_REAL, MEM_TEMPORARY,
 		"squared norm");
 	ops->fill(o->device, squares, 0, 1);
@@ -164,8 +175,7 @@ static void clip(const Optimizer *o, const Span *spans, int nspans)
 	for (int i = 0; i < nspans && o->add_squares == NULL; i++)
 		ops->add_squares(o->device, squares, gradients_of(o, &spans[i]),
 			spans[i].n);
-	ops->clip(o->device, (real *)((char *)o->scalars + o->kind->unscale),
-		squares, o->settings.clip);
+	clip_by(o, squares);
 	device_free(o->device, squares.at);
 }
 

@@ -36,6 +36,11 @@ typedef struct Optimizer {
 	 * NULL: they are */
 	void (*add_squares)(const void *squares_of, Array squares);
 	const void *squares_of;
+	/* what a step updates; NULL: all of the model. squares: of the norm that is
+	 * clipped, where more than these count; at NULL: their own */
+	const Span *spans;
+	int nspans;
+	Array squares;
 } Optimizer;
 
 Optimizer optimizer_new(Device *device, const OptimizerKind *kind,

@@ -1,5 +1,6 @@
 #include "train/step.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -40,6 +41,11 @@ static void after_update(Model *m)
 
 static void queue_update(Model *m, const Optimizer *o)
 {
+	if (o->spans) {
+		assert(!scales_loss(m));
+		optimizer_apply(o, o->spans, o->nspans, m->nonfinite);
+		return;
+	}
 	Span *spans = need(malloc(shape_nparameters(&m->shape) * sizeof *spans));
 	int n = model_spans(m, spans);
 	for (int i = 0; i < n && scales_loss(m); i++)

@@ -43,7 +43,7 @@ static inline void *shared(size_t nbytes)
 	return p;
 }
 
-static inline Model *part_of(Device *d, const Parts *p, const Group *g)
+static inline Model *part_of(Device *d, const Parts *p, const RankGroup *g)
 {
 	Model *m = model_new_part(d, &p->shape, &policies[p->policy], 7, g);
 	model_fuse(m);

@@ -10,7 +10,7 @@ static void cover(const Shape *whole, int ranks, int i)
 	Parameter p = shape_parameter(whole, i);
 	unsigned char *seen = need(calloc(p.count, 1));
 	for (int r = 0; r < ranks; r++) {
-		Group g = { .rank = r, .ranks = ranks };
+		RankGroup g = { .rank = r, .ranks = ranks };
 		Slice s = group_slice(whole, &g, i);
 		assert_true(s.whole_rows == p.rows && s.whole_columns == p.columns);
 		for (size_t k = 0; k < s.rows * s.columns; k++)
@@ -28,7 +28,7 @@ static void slices_cover_every_element_once(void **state)
 		for (int i = 0; i < shape_nparameters(&odd); i++)
 			cover(&odd, ranks, i);
 	Shape xl = model_sizes[SIZE_XL].shape;
-	Group g = { .rank = 1, .ranks = 2 };
+	RankGroup g = { .rank = 1, .ranks = 2 };
 	assert_int_equal(group_shape(&xl, &g).heads, 13);
 }
 static void groups_train_as_one_rank_does(void **state)

@@ -20,12 +20,12 @@ void cpu_fill(Device *d, Array y, double value, size_t n)
 }
 
 void cpu_draw(Device *d, Array y, size_t n, double sd, double bound,
-	uint64_t seed, uint64_t stream)
+	uint64_t seed, uint64_t stream, uint64_t first)
 {
 	real *to = y.at;
 	#pragma omp parallel for schedule(static)
 	for (size_t i = 0; i < n; i++)
-		to[i] = (real)(sd * random_truncated(seed, stream, i, bound));
+		to[i] = (real)(sd * random_truncated(seed, stream, first + i, bound));
 	cpu_round(y, n);
 }
 

@@ -35,23 +35,23 @@ extern "C" void cuda_relu_backward(Device *d, Array dx, Array dy, Array x,
 		dy, x);
 }
 
-struct Normal { uint64_t seed, stream; double sd, bound; };
+struct Normal { uint64_t seed, stream, first; double sd, bound; };
 
 template <int N>
 __device__ inline void load(float (&x)[N], const Normal &from, size_t i)
 {
 	for (int k = 0; k < N; k++)
-		x[k] = (float)(from.sd * random_truncated(from.seed, from.stream, i + k,
-			from.bound));
+		x[k] = (float)(from.sd * random_truncated(from.seed, from.stream,
+			from.first + i + k, from.bound));
 }
 
 static inline bool packs_of(const Normal &, size_t) { return true; }
 
 extern "C" void cuda_draw(Device *d, Array y, size_t n, double sd, double bound,
-	uint64_t seed, uint64_t stream)
+	uint64_t seed, uint64_t stream, uint64_t first)
 {
 	map(d, y, n, [] __device__ (float z) { return z; },
-		(Normal){ seed, stream, sd, bound });
+		(Normal){ seed, stream, first, sd, bound });
 }
 /* mean = sum of x (n) / n; *nonfinite: is the sum infinite or NaN?
  * bytes: those of x; grid 1, block 1024 */

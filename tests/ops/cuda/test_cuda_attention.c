@@ -157,7 +157,7 @@ static void a_thousand_runs_are_the_same(void **state)
 		at[a] = array_new(gpu, SIZE, a < ARRAYS ? BF16 : FP32, MEM_TEMPORARY,
 			"test");
 		held[a] = at[a].at;
-		ops_for(gpu)->draw(gpu, at[a], SIZE, 1, 4, 5, a);
+		ops_for(gpu)->draw(gpu, at[a], SIZE, 1, 4, 5, a, 0);
 		first[a] = poisoned(SIZE);
 	}
 	Attention a = attention_on(&p, at, at[ARRAYS]);
@@ -201,7 +201,7 @@ static void rush(const Rush *r, int runs)
 			"test");
 		held[a] = at[a].at;
 		if (a < INPUTS)
-			ops->draw(gpu, at[a], n, 1, 4, 5, a);
+			ops->draw(gpu, at[a], n, 1, 4, 5, a, 0);
 	}
 	const Array first = at[DQ], difference = at[DK], sum = at[DV];
 	Attention a = attention_on(&p, at, at[ARRAYS]);

@@ -1,0 +1,353 @@
+#include "dist/zero.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "dist/zero_step.h"
+
+static Type read_type(const Zero *z, int k)
+{
+	const Model *m = z->m;
+	Type type = m->policy->op[OP_LINEAR].input;
+	return m->fused && k > 0 && !m->ops->reads(m->device, m->policy->parameter,
+		type) ? type : m->policy->parameter;
+}
+
+static bool in_place(const Zero *z, int k)
+{
+	return z->settings.stage < 3 && read_type(z, k) == z->m->policy->parameter;
+}
+
+/* memory for any of the groups k, k + slots, ... */
+static void *new_slot(Zero *z, int k, int slots, Type (*type)(const Zero *, int),
+	Category category, const char *what)
+{
+	const Backend *b = z->device->backend;
+	size_t most = 0, width = b->width(FP32);
+	for (; k < z->map.ngroups; k += slots) {
+		size_t nbytes = z->groups[k].n * b->width(type(z, k));
+		most = nbytes > most ? nbytes : most;
+	}
+	return most ? comm_array(z->comm, (most + width - 1) / width, FP32, category,
+		what).at : NULL;
+}
+
+static void place_weights(Zero *z)
+{
+	Type type = z->m->policy->parameter;
+	int slots = z->settings.stage == 3 ? z->settings.prefetch + 1
+		: z->map.ngroups;
+	size_t apart = 0;
+	for (int k = 0; k < z->map.ngroups; k++) {
+		Group *g = &z->groups[k];
+		void *at = k < slots ? new_slot(z, k, slots, read_type, MEM_PARAMETER,
+			"gathered weights") : z->groups[k - slots].weights.at;
+		g->weights = (Array){ at, read_type(z, k) };
+		if (k < slots && z->settings.stage == 3)
+			z->slots[k] = (Slot){ .at = at, .holds = -1 };
+		apart += in_place(z, k) ? 0 : g->shard;
+	}
+	if (apart)
+		z->masters = array_new(z->device, apart, type, MEM_PARAMETER, "masters");
+	Array next = z->masters;
+	for (int k = 0; k < z->map.ngroups; k++) {
+		Group *g = &z->groups[k];
+		g->master = in_place(z, k) ? own_part(z, g, g->weights) : next;
+		if (!in_place(z, k))
+			next = array_part(z->device, next, g->shard);
+		z->ops->fill(z->device, g->master, 0, g->shard);
+	}
+}
+static Type gradient_type(const Zero *z, int k)
+{
+	const Policy *p = z->m->policy;
+	return p->op[OP_LINEAR].input == z->settings.wire ? z->settings.wire
+		: p->gradient;
+}
+
+static Type wire_type(const Zero *z, int k)
+{
+	return z->settings.wire;
+}
+
+static bool casts(const Zero *z)
+{
+	return gradient_type(z, 0) != z->settings.wire;
+}
+
+static Array new_gradients(Zero *z, size_t n)
+{
+	Array a = array_new(z->device, n, gradient_type(z, 0), MEM_GRADIENT,
+		"gradients");
+	z->ops->fill(z->device, a, 0, n);
+	return a;
+}
+
+static size_t largest_of(const Zero *z, int k, int slots)
+{
+	size_t most = 0;
+	for (; k < z->map.ngroups; k += slots)
+		most = z->groups[k].n > most ? z->groups[k].n : most;
+	return most;
+}
+
+static void place_gradients(Zero *z)
+{
+	bool apart = z->settings.stage >= 2;
+	int slots = apart ? GRADIENT_SLOTS : z->map.ngroups;
+	if (apart)
+		z->sums = array_new(z->device, z->map.extent / z->map.ranks,
+			z->settings.wire, MEM_GRADIENT, "sums of gradients");
+	for (int k = 0; k < z->map.ngroups; k++) {
+		Group *g = &z->groups[k], *same = k < slots ? NULL : g - slots;
+		g->wire = same ? same->wire : (Array){ new_slot(z, k, slots, wire_type,
+			MEM_GRADIENT, "gradients on the wire"), z->settings.wire };
+		g->home = same ? same->home : casts(z)
+			? new_gradients(z, largest_of(z, k, slots)) : g->wire;
+		g->gradients = g->home;
+		g->sum = apart ? array_part(z->device, z->sums,
+			z->map.groups[k].offset / z->map.ranks) : own_part(z, g, g->wire);
+	}
+}
+
+static void place_gains(Zero *z)
+{
+	Group *g = &z->gains;
+	g->n = g->shard = z->map.gains;
+	g->weights = g->master = array_new(z->device, g->n, z->m->policy->parameter,
+		MEM_PARAMETER, "gains");
+	g->wire = comm_array(z->comm, g->n, z->settings.wire, MEM_GRADIENT,
+		"gradients of gains");
+	g->gradients = casts(z) ? new_gradients(z, g->n) : g->wire;
+	g->sum = g->wire;
+}
+void zero_sync(Zero *z, bool on)
+{
+	if (!on && z->settings.stage >= 2 && z->whole.at == NULL)
+		zero_point_gradients(z, new_gradients(z, z->map.extent));
+	z->sync = on;
+}
+static void draw_shards(Zero *z)
+{
+	Model *m = z->m;
+	for (int u = 0, i = 0; u < shape_nunits(&m->shape); u++)
+		for (int end = i + shape_unit(&m->shape, u).count; i < end; i++) {
+			const Group *g = &z->groups[z->map.of_unit[u]];
+			size_t place = shard_map_place(&z->map, i);
+			if (m->params[i].about.gain) {
+				model_draw(m, array_part(z->device, z->gains.master, place), i,
+					0, m->params[i].about.count);
+				continue;
+			}
+			ShardRange r = shard_map_range(&z->map, i, z->rank);
+			if (r.begin < r.end)
+				model_draw(m, array_part(z->device, g->master,
+					place + r.begin - z->rank * g->shard), i, r.begin,
+					r.end - r.begin);
+		}
+}
+
+void zero_weights_changed(Zero *z)
+{
+	for (int k = 0; k < z->map.ngroups && z->settings.stage < 3; k++) {
+		Group *g = &z->groups[k];
+		if (!in_place(z, k))
+			z->ops->cast(z->device, own_part(z, g, g->weights), g->master,
+				g->shard);
+	}
+	zero_gather(z);
+}
+/* the rank's part of a unit, counted from the beginning of its group's shard */
+static ShardRange own_of_unit(const Zero *z, int unit)
+{
+	Unit u = shape_unit(&z->m->shape, unit);
+	const Group *g = &z->groups[z->map.of_unit[unit]];
+	ShardRange own = { 0, 0 };
+	for (int i = u.first; i < u.first + u.count; i++) {
+		if (z->m->params[i].about.gain)
+			continue;
+		ShardRange r = shard_map_range(&z->map, i, z->rank);
+		size_t at = shard_map_place(&z->map, i) - z->rank * g->shard;
+		if (r.begin == r.end)
+			continue;
+		own = (ShardRange){ own.end ? own.begin : at + r.begin, at + r.end };
+	}
+	return own;
+}
+
+static int list_spans(Zero *z, Span *spans)
+{
+	Device *d = z->device;
+	int n = 0;
+	for (int u = 0; u < shape_nunits(&z->m->shape); u++) {
+		const Group *g = &z->groups[z->map.of_unit[u]];
+		ShardRange own = own_of_unit(z, u);
+		Array low = { NULL, g->weights.type };
+		if (own.begin == own.end)
+			continue;
+		if (z->settings.stage < 3 && g->weights.type != g->master.type)
+			low = array_part(d, own_part(z, g, g->weights), own.begin);
+		spans[n++] = (Span){ array_part(d, g->master, own.begin), low,
+			array_part(d, g->sum, own.begin), own.end - own.begin };
+	}
+	spans[n++] = (Span){ z->gains.master, { NULL, FP32 }, z->gains.sum,
+		z->gains.n };
+	return n;
+}
+
+static void make_optimizer(Zero *z, const OptimizerKind *kind,
+	OptimizerSettings settings)
+{
+	Optimizer *o = &z->optimizer;
+	z->spans = need(calloc(shape_nunits(&z->m->shape) + 1, sizeof *z->spans));
+	int n = list_spans(z, z->spans);
+	*o = optimizer_new(z->device, kind, settings, z->spans, n, z->m->fused);
+	o->spans = z->spans;
+	o->nspans = n;
+	o->squares = comm_array(z->comm, 1, FP32, MEM_OPTIMIZER, "squared norm");
+	z->counted = z->rank == 0 ? n : n - 1;
+}
+static void check_settings(const Model *m, const ZeroSettings *s)
+{
+	assert(m->weights.at == NULL && "the model is bare");
+	assert(s->stage >= 1 && s->stage <= 3);
+	assert(s->prefetch >= 0 && s->prefetch <= MOST_PREFETCH);
+	assert(s->wire == FP32 || s->wire == BF16);
+	if (m->policy->op[OP_LINEAR].output == FP16)
+		die("sharded data parallelism does not scale the loss, and the policy "
+			"%s needs it", m->policy->name);
+}
+
+Zero *zero_new(Model *m, Comm *c, const ZeroSettings *settings,
+	const OptimizerKind *kind, OptimizerSettings optimizer)
+{
+	Zero *z = need(calloc(1, sizeof *z));
+	double most = settings->bucket_mb * 1e6 / type_size(settings->wire);
+	check_settings(m, settings);
+	*z = (Zero){ .m = m, .device = m->device, .ops = m->ops, .comm = c,
+		.settings = *settings, .rank = comm_rank(c), .current = -1,
+		.sync = true };
+	z->map = shard_map_new(&m->shape, comm_ranks(c), most < m->extent
+		? (size_t)most : m->extent);
+	z->groups = need(calloc(z->map.ngroups, sizeof *z->groups));
+	for (int k = 0; k < z->map.ngroups; k++) {
+		z->groups[k].n = z->map.groups[k].extent;
+		z->groups[k].shard = z->groups[k].n / z->map.ranks;
+	}
+	place_weights(z);
+	place_gradients(z);
+	place_gains(z);
+	zero_point_parameters(z);
+	draw_shards(z);
+	make_optimizer(z, kind, optimizer);
+	zero_weights_changed(z);
+	m->share = 1.0 / z->map.ranks;
+	m->hooks = zero_hooks(z);
+	return z;
+}
+
+void zero_free(Zero **zero)
+{
+	Zero *z = *zero;
+	Device *d = z->device;
+	z->m->hooks = (Hooks){ 0 };
+	z->m->share = 1;
+	model_view_params(z->m);
+	optimizer_free(&z->optimizer);
+	for (int k = 0; k < GRADIENT_SLOTS || (k < z->map.ngroups
+		&& z->settings.stage == 1); k++)
+		if (casts(z) && k < z->map.ngroups)
+			device_free(d, z->groups[k].home.at);
+	if (casts(z))
+		device_free(d, z->gains.gradients.at);
+	void *const all[] = { z->gains.weights.at, z->masters.at, z->sums.at,
+		z->whole.at };
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		device_free(d, all[i]);
+	shard_map_free(&z->map);
+	free(z->groups);
+	free(z->order);
+	free(z->spans);
+	free(z);
+	*zero = NULL;
+}
+
+Optimizer *zero_optimizer(Zero *z)
+{
+	return &z->optimizer;
+}
+
+const ShardMap *zero_map(const Zero *z)
+{
+	return &z->map;
+}
+static ZeroPiece piece_of(const Zero *z, int i, const Group *g, ShardRange r,
+	size_t in_shard, size_t in_state)
+{
+	const Optimizer *o = &z->optimizer;
+	ZeroPiece p = { &z->m->params[i].about, r.begin, r.end - r.begin,
+		z->m->params[i].about.gain, array_part(z->device, g->master, in_shard),
+		{ { NULL, FP32 } } };
+	for (int s = 0; s < MOST_STATES && o->state[s].at; s++)
+		p.state[s] = array_part(z->device, o->state[s], in_state);
+	return p;
+}
+
+int zero_pieces(const Zero *z, ZeroPiece *pieces)
+{
+	int n = 0, nparameters = shape_nparameters(&z->m->shape);
+	size_t done = 0;
+	for (int u = 0, i = 0; u < shape_nunits(&z->m->shape); u++) {
+		const Group *g = &z->groups[z->map.of_unit[u]];
+		ShardRange own = own_of_unit(z, u);
+		for (int end = i + shape_unit(&z->m->shape, u).count; i < end; i++) {
+			if (z->m->params[i].about.gain)
+				continue;
+			ShardRange r = shard_map_range(&z->map, i, z->rank);
+			size_t at = shard_map_place(&z->map, i) + r.begin
+				- z->rank * g->shard;
+			if (r.begin < r.end)
+				pieces[n++] = piece_of(z, i, g, r, at, done + at - own.begin);
+		}
+		done += own.end - own.begin;
+	}
+	for (int i = 0; i < nparameters; i++) {
+		const Parameter *p = &z->m->params[i].about;
+		size_t at = p->gain ? shard_map_place(&z->map, i) : 0;
+		if (p->gain)
+			pieces[n++] = piece_of(z, i, &z->gains, (ShardRange){ 0, p->count },
+				at, done + at);
+	}
+	return n;
+}
+static Array gather_masters(Zero *z, int k)
+{
+	const Group *g = &z->groups[k];
+	Array all = array_new(z->device, g->n, g->master.type, MEM_TEMPORARY,
+		"masters of all ranks");
+	z->ops->cast(z->device, own_part(z, g, all), g->master, g->shard);
+	device_wait(z->device, COMM, device_event(z->device, COMPUTE));
+	z->last = comm_all_gather(z->comm, all, g->n, "masters", k);
+	device_wait(z->device, COMPUTE, z->last);
+	return all;
+}
+
+void zero_read_weights(Zero *z, real *host)
+{
+	Array all = { NULL, FP32 };
+	for (int u = 0, i = 0, k = -1; u < shape_nunits(&z->m->shape); u++) {
+		if (z->map.of_unit[u] != k) {
+			k = z->map.of_unit[u];
+			device_free(z->device, all.at);
+			all = gather_masters(z, k);
+		}
+		for (int end = i + shape_unit(&z->m->shape, u).count; i < end; i++) {
+			const Parameter *p = &z->m->params[i].about;
+			array_read(z->device, host, array_part(z->device, p->gain
+				? z->gains.master : all, shard_map_place(&z->map, i)), p->count);
+			host += p->count;
+		}
+	}
+	device_free(z->device, all.at);
+}

@@ -1,0 +1,39 @@
+/* zero.h: sharded data parallelism (ZeRO, stages 1 to 3; stage 3: FSDP) */
+#ifndef DIST_ZERO_H
+#define DIST_ZERO_H
+
+#include "dist/zero_state.h"
+
+/* m: from model_new_bare, its path and fusion chosen. Its weights are those that
+ * model_new draws from the same seed; each rank draws its shards. Takes the
+ * model's hooks, and sets its share of the loss to 1/ranks. All ranks call it,
+ * with equal arguments. The policy fp16 ends the program */
+Zero     *zero_new(Model *m, Comm *c, const ZeroSettings *settings,
+	const OptimizerKind *kind, OptimizerSettings optimizer);
+/* before the model and the communicator are freed; the model is bare again */
+void      zero_free(Zero **zero);
+/* for timed_step and the others. Only settings and t may be changed */
+Optimizer *zero_optimizer(Zero *z);
+/* off: gradients stay as they are, for passes that only accumulate, all but the
+ * last of a step. In stages 2 and 3 such a step needs memory for all gradients,
+ * until its update is done */
+void      zero_sync(Zero *z, bool on);
+const ShardMap *zero_map(const Zero *z);
+
+/* what the rank owns of a parameter: n elements from element `begin` of the
+ * tensor on. A gain is whole and replicated: all ranks have the same */
+typedef struct ZeroPiece {
+	const Parameter *about;
+	size_t begin, n;
+	bool replicated;
+	Array master, state[MOST_STATES];        /* at NULL: no such state */
+} ZeroPiece;
+/* pieces has room for shape_nparameters. Returns how many */
+int       zero_pieces(const Zero *z, ZeroPiece *pieces);
+/* after masters were written other than by the optimizer. All ranks call it */
+void      zero_weights_changed(Zero *z);
+/* the masters of all parameters, in order, shape_count elements. All ranks call
+ * it; the host waits */
+void      zero_read_weights(Zero *z, real *host);
+
+#endif

@@ -1,0 +1,71 @@
+/* zero_state.h: a sharded model as the parts of the engine see it */
+#ifndef DIST_ZERO_STATE_H
+#define DIST_ZERO_STATE_H
+
+#include "dist/comm.h"
+#include "model/shard_map.h"
+#include "train/optimizer.h"
+
+typedef struct ZeroSettings {
+	/* sharded; 1: masters and state of the optimizer; 2: gradients as well; 3:
+	 * weights as well */
+	int stage;
+	/* stage 3: so many groups are gathered before they are needed; 0 to
+	 * MOST_PREFETCH. It takes prefetch + 1 slots */
+	int prefetch;
+	/* most that a collective moves, 1e6 bytes on the wire, if it moves more than
+	 * one unit; 0: each unit alone */
+	double bucket_mb;
+	Type wire;                       /* of gradients: FP32 or BF16 */
+	/* what has been given up becomes NaN, for tests */
+	bool poison;
+} ZeroSettings;
+enum { MOST_PREFETCH = 4 };
+
+enum { GRADIENT_SLOTS = 2 };
+
+typedef struct Group {
+	size_t n, shard;                 /* elements of it, and of a rank's part */
+	Array weights, gradients, wire;  /* (n) */
+	Array home;                      /* (n) gradients but where all are kept */
+	Array master, sum;               /* (shard) of this rank */
+	Event gathered;                  /* stages 1 and 2 */
+} Group;
+
+/* memory for the weights of the groups k, k + slots, ... */
+typedef struct Slot {
+	void *at;
+	int holds;                       /* a group; -1: none */
+	Event ready;
+} Slot;
+
+typedef struct Zero {
+	Model *m;
+	Device *device;
+	const Ops *ops;
+	Comm *comm;
+	ZeroSettings settings;
+	ShardMap map;
+	int rank;
+	Group *groups, gains;
+	Array masters, sums;             /* of all groups where they lie apart */
+	Array whole;                     /* all gradients, while they accumulate */
+	/* stage 3: groups in the order of a pass, as far as it is known, `at` of them
+	 * entered, the last one `current` */
+	Slot slots[MOST_PREFETCH + 1];
+	int *order, norder, at, current;
+	Event freed[GRADIENT_SLOTS];     /* slots of gradients, stages 2 and 3 */
+	Event last;                      /* of all collectives */
+	bool sync, compared;
+	Optimizer optimizer;
+	Span *spans;
+	int counted;                     /* of them, by this rank, in the norm */
+} Zero;
+
+/* of an array as long as the group */
+static inline Array own_part(const Zero *z, const Group *g, Array a)
+{
+	return array_part(z->device, a, z->rank * g->shard);
+}
+
+#endif

@@ -1,0 +1,243 @@
+#include "dist/zero_step.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+
+static Array matmul_reads(const Zero *z, Array weights)
+{
+	const Model *m = z->m;
+	if (!m->fused)
+		return (Array){ NULL, weights.type };
+	return (Array){ weights.at, m->policy->op[OP_LINEAR].input };
+}
+
+void zero_point_parameters(Zero *z)
+{
+	Model *m = z->m;
+	for (int u = 0, i = 0; u < shape_nunits(&m->shape); u++)
+		for (int end = i + shape_unit(&m->shape, u).count; i < end; i++) {
+			Param *p = &m->params[i];
+			int k = z->map.of_unit[u];
+			const Group *g = p->about.gain ? &z->gains : &z->groups[k];
+			size_t place = shard_map_place(&z->map, i);
+			Array w = array_part(z->device, g->weights, place);
+			p->weight = w;
+			p->gradient = array_part(z->device, g->gradients, place);
+			p->compute = p->about.gain || k == 0
+				? (Array){ NULL, w.type } : matmul_reads(z, w);
+			if (w.type != m->policy->parameter)
+				p->weight.at = NULL;
+		}
+}
+
+void zero_point_gradients(Zero *z, Array whole)
+{
+	for (int k = 0; k < z->map.ngroups; k++)
+		z->groups[k].gradients = whole.at ? array_part(z->device, whole,
+			z->map.groups[k].offset) : z->groups[k].home;
+	z->whole = whole;
+	zero_point_parameters(z);
+}
+static void poison(Zero *z, Array a, size_t n)
+{
+	if (z->settings.poison && n > 0)
+		z->ops->fill(z->device, a, NAN, n);
+}
+
+static void poison_others(Zero *z, const Group *g)
+{
+	size_t before = z->rank * g->shard, end = before + g->shard;
+	poison(z, g->weights, before);
+	if (end < g->n)
+		poison(z, array_part(z->device, g->weights, end), g->n - end);
+}
+
+static void gather_all(Zero *z)
+{
+	for (int k = 0; k < z->map.ngroups; k++)
+		poison_others(z, &z->groups[k]);
+	device_wait(z->device, COMM, device_event(z->device, COMPUTE));
+	for (int k = 0; k < z->map.ngroups; k++) {
+		Group *g = &z->groups[k];
+		z->last = g->gathered = comm_all_gather(z->comm, g->weights, g->n,
+			"weights", k);
+	}
+}
+static Slot *slot_of(Zero *z, int k)
+{
+	return &z->slots[k % (z->settings.prefetch + 1)];
+}
+
+static void fetch(Zero *z, int k)
+{
+	Group *g = &z->groups[k];
+	Slot *s = slot_of(z, k);
+	if (s->holds == k)
+		return;
+	device_wait(z->device, COMPUTE, s->ready);
+	poison(z, g->weights, g->n);
+	z->ops->cast(z->device, own_part(z, g, g->weights), g->master, g->shard);
+	device_wait(z->device, COMM, device_event(z->device, COMPUTE));
+	s->ready = z->last = comm_all_gather(z->comm, g->weights, g->n, "weights", k);
+	s->holds = k;
+}
+static bool wants_slot_of_earlier(Zero *z, int i)
+{
+	int k = z->order[i];
+	for (int j = z->at; j < i; j++)
+		if (slot_of(z, z->order[j]) == slot_of(z, k) && z->order[j] != k)
+			return true;
+	return z->current >= 0 && z->current != k
+		&& slot_of(z, z->current) == slot_of(z, k);
+}
+
+static void fetch_ahead(Zero *z, int most)
+{
+	for (int i = z->at; i < z->norder && i < z->at + most; i++) {
+		if (wants_slot_of_earlier(z, i))
+			break;
+		fetch(z, z->order[i]);
+	}
+}
+
+static void begin_pass(Zero *z)
+{
+	z->at = 0;
+	z->current = -1;
+}
+
+static void enter_group(Zero *z, int k)
+{
+	if (k != z->current) {
+		if (z->at == z->norder || z->order[z->at] != k) {
+			z->norder = z->at + 1;
+			z->order = need(realloc(z->order, z->norder * sizeof *z->order));
+			z->order[z->at] = k;
+		}
+		z->at++;
+		z->current = k;
+	}
+	fetch(z, k);
+	fetch_ahead(z, z->settings.prefetch);
+	device_wait(z->device, COMPUTE, slot_of(z, k)->ready);
+}
+
+/* the weights have changed */
+static void give_up_slots(Zero *z)
+{
+	for (int i = 0; i <= z->settings.prefetch; i++)
+		z->slots[i].holds = -1;
+	begin_pass(z);
+	fetch_ahead(z, z->settings.prefetch + 1);
+}
+
+void zero_gather(Zero *z)
+{
+	if (z->settings.stage == 3)
+		give_up_slots(z);
+	else
+		gather_all(z);
+}
+static void reduce_group(Zero *z, int k)
+{
+	Group *g = &z->groups[k];
+	Event *freed = &z->freed[k % GRADIENT_SLOTS];
+	if (g->gradients.at != g->wire.at) {
+		device_wait(z->device, COMPUTE, *freed);
+		z->ops->cast(z->device, g->wire, g->gradients, g->n);
+	}
+	device_wait(z->device, COMM, device_event(z->device, COMPUTE));
+	z->last = comm_reduce_scatter(z->comm, g->wire, g->n, "gradients", k);
+	if (z->settings.stage >= 2) {
+		device_copy(z->device, COMM, g->sum.at, own_part(z, g, g->wire).at,
+			g->shard * z->device->backend->width(g->wire.type));
+		*freed = z->last = device_event(z->device, COMM);
+	}
+}
+
+static void reduce_gains(Zero *z)
+{
+	Group *g = &z->gains;
+	if (g->gradients.at != g->wire.at)
+		z->ops->cast(z->device, g->wire, g->gradients, g->n);
+	device_wait(z->device, COMM, device_event(z->device, COMPUTE));
+	z->last = comm_all_reduce(z->comm, g->wire, g->n, "gradients of gains", 0);
+}
+static void sum_squares(Zero *z)
+{
+	Optimizer *o = &z->optimizer;
+	z->ops->fill(z->device, o->squares, 0, 1);
+	for (int i = 0; i < z->counted; i++)
+		z->ops->add_squares(z->device, o->squares,
+			one_gradient(z->spans[i].gradient), z->spans[i].n);
+	device_wait(z->device, COMM, device_event(z->device, COMPUTE));
+	z->last = comm_all_reduce(z->comm, o->squares, 1, "squared norm", 0);
+	device_wait(z->device, COMPUTE, z->last);
+}
+static void before_unit(void *self, int unit, bool backward)
+{
+	Zero *z = self;
+	int k = z->map.of_unit[unit];
+	Group *g = &z->groups[k];
+	const ShardGroup *about = &z->map.groups[k];
+	if (z->settings.stage == 3) {
+		if (unit == 0 && !backward)
+			begin_pass(z);
+		enter_group(z, k);
+	} else {
+		device_wait(z->device, COMPUTE, g->gathered);
+		g->gathered.n = 0;
+	}
+	if (backward && unit == about->first + about->count - 1
+		&& z->settings.stage >= 2 && g->gradients.at == g->wire.at) {
+		device_wait(z->device, COMPUTE, z->freed[k % GRADIENT_SLOTS]);
+		poison(z, g->gradients, g->n);
+	}
+}
+
+static void after_unit(void *self, int unit, bool backward)
+{
+	Zero *z = self;
+	int k = z->map.of_unit[unit];
+	if (!backward || !z->sync)
+		return;
+	if (unit == 1)
+		reduce_gains(z);
+	if (unit == z->map.groups[k].first)
+		reduce_group(z, k);
+}
+
+static void before_update(void *self)
+{
+	Zero *z = self;
+	assert(z->sync && "the last pass of a step sums");
+	if (!z->compared)
+		comm_check_order(z->comm);
+	z->compared = true;
+	device_wait(z->device, COMPUTE, z->last);
+	if (z->optimizer.settings.clip > 0)
+		sum_squares(z);
+}
+
+static void after_update(void *self)
+{
+	Zero *z = self;
+	if (z->whole.at) {
+		device_free(z->device, z->whole.at);
+		zero_point_gradients(z, (Array){ NULL, FP32 });
+	}
+	for (int k = 0; k < z->map.ngroups && z->settings.stage == 1; k++)
+		poison(z, z->groups[k].gradients, z->groups[k].n);
+	poison(z, z->gains.gradients, z->gains.n);
+	zero_gather(z);
+}
+
+Hooks zero_hooks(Zero *z)
+{
+	return (Hooks){ .self = z, .before_unit = before_unit,
+		.after_unit = after_unit, .before_update = before_update,
+		.after_update = after_update };
+}

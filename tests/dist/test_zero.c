@@ -1,0 +1,552 @@
+/* stages of ZeRO, groups and slots change no bit of the weights, and take the
+ * memory that they should */
+#define _GNU_SOURCE
+#include <cblas.h>
+#include <omp.h>
+#include <sys/mman.h>
+
+#include "dist/ddp.h"
+#include "dist/zero.h"
+#include "tests/ops/compare.h"
+#include "tests/dist/ranks.h"
+#include "train/step.h"
+
+typedef void Work(Device *d, Comm *c, void *arg);
+
+static void *shared(size_t nbytes)
+{
+	void *p = mmap(NULL, nbytes, PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_true(p != MAP_FAILED);
+	return p;
+}
+
+typedef struct Job {
+	CommSettings settings;
+	Work *work;
+	void *arg;
+} Job;
+
+static void be_rank(const Place *place)
+{
+	const Job *job = place->context;
+	alarm(60);
+	omp_set_num_threads(1);
+	openblas_set_num_threads(1);
+	Device *d = device_open("cpu");
+	Comm *c = comm_open(link_tcp(place->rank, place->ranks, &place->meeting, 20),
+		d, &job->settings);
+	job->work(d, c, job->arg);
+	comm_close(&c);
+	device_close(&d);
+}
+
+static void in_ranks(int ranks, CommSettings settings, Work *work, void *arg)
+{
+	Job job = { settings, work, arg };
+	Ended ended[MOST];
+	run_ranks(ranks, ended, be_rank, &job);
+	for (int r = 0; r < ranks; r++)
+		if (ended[r].status != 0)
+			fail_msg("rank %d of %d ends with %d: %s", r, ranks, ended[r].status,
+				ended[r].said);
+}
+enum { STEPS = 20, B = 2, T = 6 };
+
+static const Shape shapes[] = {
+	{ 31, T, 12, 10, 2, 3, 4, 10000 },          /* gaps between its units */
+	{ 64, T, 8, 16, 4, 2, 4, 10000 },           /* none */
+	{ 3, T, 4, 1, 3, 1, 4, 10000 },             /* shards that are empty */
+};
+
+static const ZeroSettings plans[] = {
+	{ .stage = 1 }, { .stage = 1, .bucket_mb = 0.006 },
+	{ .stage = 2 }, { .stage = 2, .bucket_mb = 1000 },
+	{ .stage = 3, .prefetch = 0 }, { .stage = 3, .prefetch = 1 },
+	{ .stage = 3, .prefetch = 2 },
+	{ .stage = 3, .prefetch = 1, .bucket_mb = 0.006 },
+};
+enum { NPLANS = sizeof plans / sizeof *plans };
+
+typedef struct Scenario {
+	int ranks;
+	const char *transport;
+	const Shape *shape;
+	int policy;
+	Type wire;
+	bool fused, replayed, sgd, clips, nested;
+	int recompute, passes, delay_us;
+	real *ddp, *zero;                /* (ranks, count), (NPLANS, ranks, count) */
+} Scenario;
+
+static OptimizerSettings settings_of(const Scenario *s)
+{
+	return (OptimizerSettings){ .lr = s->sgd ? 0.1 : 1e-2, .beta1 = 0.9,
+		.beta2 = 0.999, .eps = 1e-8, .decay = 0.01, .momentum = 0.9,
+		.clip = s->clips ? 0.5 : 0 };
+}
+
+static void prepare(Model *m, const Scenario *s)
+{
+	if (s->fused)
+		model_fuse(m);
+	model_recompute(m, s->recompute, s->nested);
+}
+
+static Zero *new_zero(Device *d, Comm *c, const Scenario *s, ZeroSettings plan,
+	Model **m)
+{
+	*m = model_new_bare(d, s->shape, &policies[s->policy], 7);
+	prepare(*m, s);
+	plan.wire = s->wire;
+	plan.poison = true;
+	return zero_new(*m, c, &plan, s->sgd ? &sgd_kind : &adamw_kind,
+		settings_of(s));
+}
+
+static Batch part_of_batch(const Scenario *s, int step, int rank, int pass)
+{
+	return batch_random(B, T, s->shape->vocab, step * 100 + rank * 10 + pass);
+}
+
+static void pass(Model *m, const Batch *b, bool accumulate)
+{
+	model_forward(m, b->tokens, b->targets, b->B, b->T, true);
+	model_backward(m, accumulate);
+}
+
+typedef struct Trained {
+	Model *m;
+	Optimizer *o;
+	Ddp *ddp;                        /* or */
+	Zero *zero;
+	Replay replay;
+} Trained;
+
+static void sync_pass(Trained *t, bool on)
+{
+	if (t->ddp)
+		ddp_sync(t->ddp, on);
+	else
+		zero_sync(t->zero, on);
+}
+
+static void evaluate(Model *m, const Scenario *s, int rank)
+{
+	Batch b = part_of_batch(s, STEPS, rank, 0);
+	model_forward(m, b.tokens, b.targets, b.B, b.T, false);
+	batch_free(&b);
+}
+
+static void train(Trained *t, const Scenario *s, int rank)
+{
+	for (int step = 0; step < STEPS; step++) {
+		/* the first steps have one pass, then some have several */
+		int passes = step % 3 == 0 ? 1 : s->passes;
+		for (int i = 0; i < passes; i++) {
+			Batch b = part_of_batch(s, step, rank, i);
+			if (s->passes > 1) {
+				sync_pass(t, i == passes - 1);
+				pass(t->m, &b, i > 0);
+			} else if (s->replayed) {
+				replayed_step(&t->replay, t->m, t->o, &b, MODE_TRAIN);
+			} else {
+				timed_step(t->m, t->o, &b, MODE_TRAIN);
+			}
+			batch_free(&b);
+		}
+		if (s->passes > 1)
+			update_weights(t->m, t->o);
+		if (step % 4 == 1)
+			evaluate(t->m, s, rank);
+	}
+	replay_free(&t->replay, t->m->device);
+}
+
+static void train_by_ddp(Device *d, Comm *c, const Scenario *s)
+{
+	int rank = comm_rank(c);
+	Model *m = model_new(d, s->shape, &policies[s->policy], 7);
+	prepare(m, s);
+	Ddp *ddp = ddp_new(m, c, &(DdpSettings){ DDP_BUCKETED, 0.004, s->wire });
+	Optimizer o = s->sgd ? sgd_new(m, 0.1, 0.9)
+		: adamw_new(m, 1e-2, 0.9, 0.999, 1e-8, 0.01);
+	o.settings = settings_of(s);
+	train(&(Trained){ m, &o, ddp, NULL, { 0 } }, s, rank);
+	real *to = s->ddp + rank * m->count;
+	for (int i = 0; i < shape_nparameters(s->shape); i++) {
+		array_read(d, to, model_weight(m, i), m->params[i].about.count);
+		to += m->params[i].about.count;
+	}
+	optimizer_free(&o);
+	ddp_free(&ddp);
+	model_free(&m);
+}
+
+static void train_by_all(Device *d, Comm *c, void *arg)
+{
+	const Scenario *s = arg;
+	int rank = comm_rank(c);
+	train_by_ddp(d, c, s);
+	for (int k = 0; k < NPLANS; k++) {
+		Model *m;
+		Zero *z = new_zero(d, c, s, plans[k], &m);
+		train(&(Trained){ m, zero_optimizer(z), NULL, z, { 0 } }, s, rank);
+		zero_read_weights(z, s->zero + (k * s->ranks + rank) * m->count);
+		zero_free(&z);
+		model_free(&m);
+	}
+}
+static void compare_plan(const Scenario *s, int k, const real *got,
+	const real *want)
+{
+	size_t n = shape_count(s->shape);
+	if (memcmp(got, want, n * sizeof *got) != 0)
+		fail_msg("%d ranks, %s, shape %d, %s, %s on the wire, %s, recompute %d, "
+			"%d passes: stage %d, %d ahead, %g MB", s->ranks, s->transport,
+			(int)(s->shape - shapes), policies[s->policy].name,
+			type_names[s->wire], fusion_names[s->fused], s->recompute, s->passes,
+			plans[k].stage, plans[k].prefetch, plans[k].bucket_mb);
+}
+
+/* the first plan with the same groups */
+static int like(int k)
+{
+	int i = 0;
+	while (plans[i].bucket_mb != plans[k].bucket_mb)
+		i++;
+	return i;
+}
+
+static void compare_stages(const Scenario *s)
+{
+	size_t n = shape_count(s->shape);
+	for (size_t i = 0; i < n; i++) {
+		assert_true(isfinite(s->zero[i]));
+		if (s->clips && !(fabs(s->zero[i] - s->ddp[i]) <= 1e-3))
+			fail_msg("element %zu: %g, not %g", i, s->zero[i], s->ddp[i]);
+	}
+	for (int k = 0; k < NPLANS; k++)
+		for (int r = 0; r < s->ranks; r++)
+			compare_plan(s, k, s->zero + (k * s->ranks + r) * n, s->clips
+				? s->zero + like(k) * s->ranks * n : s->ddp);
+}
+
+static void all_stages_give_the_bits_of_data_parallelism(void **state)
+{
+	Scenario scenarios[] = {
+		{ 1, "ring", &shapes[0], POLICY_BF16, FP32, .fused = true,
+			.passes = 1 },
+		{ 2, "ring", &shapes[0], POLICY_FP32, FP32, .fused = true,
+			.replayed = true, .passes = 1, .delay_us = 200 },
+		{ 2, "ring", &shapes[1], POLICY_BF16, BF16, .fused = true,
+			.recompute = 1, .passes = 1, .delay_us = 200 },
+		{ 2, "ring", &shapes[1], POLICY_BF16, BF16, .fused = true,
+			.recompute = 3, .passes = 2 },
+		{ 2, "owner", &shapes[2], POLICY_FP32, BF16, .sgd = true,
+			.passes = 3, .delay_us = 100 },
+		{ 3, "owner", &shapes[0], POLICY_BF16, FP32, .fused = true,
+			.nested = true, .recompute = 1, .passes = 1, .delay_us = 200 },
+		{ 3, "owner", &shapes[2], POLICY_BF16, BF16, .replayed = true,
+			.recompute = 2, .passes = 1 },
+		{ 3, "owner", &shapes[1], POLICY_FP32, BF16, .fused = true,
+			.clips = true, .passes = 2 },
+		{ 4, "owner", &shapes[0], POLICY_BF16, BF16, .fused = true,
+			.passes = 2 },
+		{ 4, "owner", &shapes[1], POLICY_FP32, FP32, .clips = true,
+			.recompute = 2, .passes = 1 },
+	};
+	for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
+		Scenario *s = &scenarios[i];
+		size_t nbytes = s->ranks * shape_count(s->shape) * sizeof(real);
+		s->ddp = shared(nbytes);
+		s->zero = shared(NPLANS * nbytes);
+		in_ranks(s->ranks, (CommSettings){ .transport = s->transport,
+			.delay_us = s->delay_us }, train_by_all, s);
+		compare_stages(s);
+		munmap(s->ddp, nbytes);
+		munmap(s->zero, NPLANS * nbytes);
+	}
+}
+static size_t lines(size_t elements)
+{
+	return (elements * sizeof(real) + 63) / 64 * 64;
+}
+
+/* elements of a unit's matrices, and of the slots of all groups */
+static size_t padded_unit(const Scenario *s, int unit)
+{
+	Unit u = shape_unit(s->shape, unit);
+	size_t n = 0, to = 64 * (size_t)s->ranks;
+	for (int i = u.first; i < u.first + u.count; i++) {
+		Parameter p = shape_parameter(s->shape, i);
+		n += p.gain ? 0 : p.count;
+	}
+	return (n + to - 1) / to * to;
+}
+
+static size_t in_slots(const Scenario *s, int slots)
+{
+	size_t n = 0;
+	for (int k = 0; k < slots; k++) {
+		size_t most = 0;
+		for (int u = k; u < shape_nunits(s->shape); u += slots)
+			most = padded_unit(s, u) > most ? padded_unit(s, u) : most;
+		n += lines(most);
+	}
+	return n;
+}
+
+typedef struct Memory {
+	size_t parameter, gradient, optimizer;
+} Memory;
+
+static Memory predicted_memory(const Scenario *s, const ZeroSettings *plan)
+{
+	int nunits = shape_nunits(s->shape);
+	bool low = s->fused && s->policy == POLICY_BF16, cast = s->wire == BF16
+		&& s->policy == POLICY_FP32;
+	size_t all = in_slots(s, nunits), shard = all / s->ranks,
+		embedding = lines(padded_unit(s, 0)) / s->ranks;
+	size_t gains = (2 * s->shape->layers + 1) * s->shape->d_model;
+	Memory m = { .parameter = plan->stage < 3 ? all
+		: in_slots(s, plan->prefetch + 1) };
+	if (plan->stage == 3)
+		m.parameter += shard;
+	else if (low)
+		m.parameter += shard - embedding;
+	m.parameter += lines(gains);
+	m.gradient = (1 + cast) * ((plan->stage == 1 ? all : in_slots(s, 2))
+		+ lines(gains)) + (plan->stage > 1) * shard;
+	if (plan->stage > 1 && s->passes > 1)
+		m.gradient += all;
+	m.optimizer = lines(1);
+	return m;
+}
+
+static void expect_bytes(const char *what, size_t got, size_t want)
+{
+	if (got != want)
+		die("%s: %zu bytes, not %zu", what, got, want);
+}
+
+static void measure_memory(Device *d, Comm *c, void *arg)
+{
+	Scenario *s = arg;
+	for (int k = 0; k < NPLANS; k++) {
+		Model *m;
+		size_t before[NCATEGORIES];
+		if (plans[k].bucket_mb > 0)
+			continue;
+		memcpy(before, d->active, sizeof before);
+		m = model_new_bare(d, s->shape, &policies[s->policy], 7);
+		size_t bare = d->active[MEM_PARAMETER] - before[MEM_PARAMETER];
+		model_free(&m);
+		Zero *z = new_zero(d, c, s, plans[k], &m);
+		Memory want = predicted_memory(s, &plans[k]);
+		device_reset_peak(d);
+		train(&(Trained){ m, zero_optimizer(z), NULL, z, { 0 } }, s,
+			comm_rank(c));
+		expect_bytes("parameters", d->peak[MEM_PARAMETER]
+			- before[MEM_PARAMETER] - bare, want.parameter);
+		expect_bytes("gradients", d->peak[MEM_GRADIENT] - before[MEM_GRADIENT],
+			want.gradient);
+		size_t n = zero_optimizer(z)->n;
+		expect_bytes("the optimizer", d->peak[MEM_OPTIMIZER]
+			- before[MEM_OPTIMIZER], want.optimizer + 2 * lines(n)
+			+ lines(sizeof(AdamWStep) / sizeof(real)));
+		size_t sum = (size_t)comm_sum(c, (double)(n - zero_map(z)->gains));
+		expect_bytes("all shards", sum, m->count - zero_map(z)->gains);
+		zero_free(&z);
+		model_free(&m);
+	}
+}
+
+static void memory_is_what_the_formula_says(void **state)
+{
+	Scenario scenarios[] = {
+		{ 2, "ring", &shapes[0], POLICY_BF16, BF16, .fused = true, .passes = 1 },
+		{ 3, "ring", &shapes[1], POLICY_FP32, BF16, .fused = true, .passes = 1 },
+		{ 4, "ring", &shapes[2], POLICY_FP32, FP32, .passes = 2 },
+	};
+	for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
+		in_ranks(scenarios[i].ranks, (CommSettings){ .transport = "ring" },
+			measure_memory, &scenarios[i]);
+}
+typedef struct Seen {
+	Scenario s;
+	const ZeroSettings *plan;
+	int *times;                      /* (count) */
+} Seen;
+
+static size_t offset_of(const Model *m, const Parameter *about)
+{
+	size_t n = 0;
+	for (int i = 0; strcmp(m->params[i].about.name, about->name) != 0; i++)
+		n += m->params[i].about.count;
+	return n;
+}
+
+static void compare_piece(Device *d, const Optimizer *o, const ZeroPiece *p,
+	size_t at, const real *weights)
+{
+	real *got = need(malloc(p->n * sizeof *got));
+	array_read(d, got, p->master, p->n);
+	if (memcmp(got, weights + at, p->n * sizeof *got) != 0)
+		die("masters of %s", p->about->name);
+	for (int k = 0; k < MOST_STATES; k++) {
+		real *state = need(malloc(p->n * sizeof *state));
+		array_read(d, got, p->state[k], p->n);
+		array_read(d, state, array_part(d, o->state[k], at), p->n);
+		if (memcmp(got, state, p->n * sizeof *got) != 0)
+			die("state %d of %s", k, p->about->name);
+		free(state);
+	}
+	free(got);
+}
+
+static double loss_of_doubled(Model *m, const Scenario *s)
+{
+	Batch b = part_of_batch(s, 0, 0, 0);
+	double loss = model_forward(m, b.tokens, b.targets, b.B, b.T, false);
+	batch_free(&b);
+	return loss;
+}
+
+static void double_weights(Device *d, Array w, size_t n)
+{
+	ops_for(d)->add(d, w, w, w, n);
+}
+
+static void see_pieces(Device *d, Comm *c, void *arg)
+{
+	Seen *seen = arg;
+	Scenario *s = &seen->s;
+	Model *m, *full = model_new(d, s->shape, &policies[s->policy], 7);
+	Zero *z = new_zero(d, c, s, *seen->plan, &m);
+	Ddp *ddp = ddp_new(full, c, &(DdpSettings){ DDP_FLAT, 0, s->wire });
+	Optimizer o = adamw_new(full, 0, 0, 0, 0, 0);
+	int rank = comm_rank(c), n = shape_nparameters(s->shape);
+	real *weights = need(malloc(m->count * sizeof *weights));
+	ZeroPiece *pieces = need(malloc(n * sizeof *pieces));
+	o.settings = settings_of(s);
+	train(&(Trained){ full, &o, ddp, NULL, { 0 } }, s, rank);
+	train(&(Trained){ m, zero_optimizer(z), NULL, z, { 0 } }, s, rank);
+	zero_read_weights(z, weights);
+	n = zero_pieces(z, pieces);
+	for (int i = 0; i < n; i++) {
+		size_t at = offset_of(m, pieces[i].about) + pieces[i].begin;
+		compare_piece(d, &o, &pieces[i], at, weights);
+		double_weights(d, pieces[i].master, pieces[i].n);
+		for (size_t k = 0; k < pieces[i].n; k++)
+			if (!pieces[i].replicated || rank == 0)
+				__atomic_fetch_add(&seen->times[at + k], 1, __ATOMIC_RELAXED);
+	}
+	zero_weights_changed(z);
+	for (int i = 0; i < shape_nparameters(s->shape); i++)
+		double_weights(d, model_weight(full, i), full->params[i].about.count);
+	double got = loss_of_doubled(m, s), want = loss_of_doubled(full, s);
+	if (got != want)
+		die("loss %.9g, not %.9g", got, want);
+	free(weights);
+	free(pieces);
+	optimizer_free(&o);
+	ddp_free(&ddp);
+	zero_free(&z);
+	model_free(&m);
+	model_free(&full);
+}
+
+static void pieces_tile_the_model(void **state)
+{
+	for (int i = 0; i < NPLANS; i++) {
+		Seen seen = { { 1 + i % 4, "owner", &shapes[i % 3],
+			i % 2 ? POLICY_BF16 : POLICY_FP32, FP32, .passes = 1 }, &plans[i],
+			NULL };
+		size_t n = shape_count(seen.s.shape);
+		seen.times = shared(n * sizeof *seen.times);
+		in_ranks(seen.s.ranks, (CommSettings){ .transport = "owner" }, see_pieces,
+			&seen);
+		for (size_t k = 0; k < n; k++)
+			assert_int_equal(seen.times[k], 1);
+		munmap(seen.times, n * sizeof *seen.times);
+	}
+}
+static double all_sent(const Comm *c)
+{
+	double sum = 0;
+	for (int kind = 0; kind < NCOLLECTIVES; kind++)
+		sum += comm_sent(c, kind);
+	return sum;
+}
+
+static double expected_bytes(const Scenario *s, const ZeroSettings *plan)
+{
+	int nunits = shape_nunits(s->shape), slots = plan->prefetch + 1;
+	size_t wire = type_size(s->wire), all = 0, weights = 0, again = 0;
+	for (int u = 0; u < nunits; u++) {
+		size_t n = padded_unit(s, u), width = u > 0 && s->fused ? 2 : 4;
+		all += n;
+		weights += n * width;
+		again += u < nunits - slots ? n * width : 0;
+	}
+	size_t gains = (2 * s->shape->layers + 1) * s->shape->d_model;
+	return (1 - 1.0 / s->ranks) * ((all + 2 * gains) * wire + weights
+		+ (plan->stage == 3 ? again : 0));
+}
+
+static void count_sent(Device *d, Comm *c, void *arg)
+{
+	const Scenario *s = arg;
+	for (int k = 0; k < NPLANS; k++) {
+		Model *m;
+		if (plans[k].bucket_mb > 0)
+			continue;
+		Zero *z = new_zero(d, c, s, plans[k], &m);
+		Batch b = part_of_batch(s, 0, comm_rank(c), 0);
+		timed_step(m, zero_optimizer(z), &b, MODE_TRAIN);
+		double before = all_sent(c);
+		timed_step(m, zero_optimizer(z), &b, MODE_TRAIN);
+		double got = all_sent(c) - before, want = expected_bytes(s, &plans[k]);
+		if (!(fabs(got - want) < 1e-6 * want))
+			die("stage %d, %d ahead: %.0f bytes, not %.0f", plans[k].stage,
+				plans[k].prefetch, got, want);
+		batch_free(&b);
+		zero_free(&z);
+		model_free(&m);
+	}
+}
+
+static void bytes_are_what_the_formula_says(void **state)
+{
+	Scenario s = { 3, "ring", &shapes[1], POLICY_BF16, BF16, .fused = true,
+		.passes = 1 };
+	in_ranks(3, (CommSettings){ .transport = "ring" }, count_sent, &s);
+}
+static void shard_fp16(Device *d, Comm *c, void *arg)
+{
+	Model *m;
+	new_zero(d, c, arg, plans[0], &m);
+}
+
+static void fp16_is_refused(void **state)
+{
+	Scenario s = { 1, "ring", &shapes[0], POLICY_FP16, FP32, .passes = 1 };
+	Job job = { { .transport = "ring" }, shard_fp16, &s };
+	Ended ended;
+	run_ranks(1, &ended, be_rank, &job);
+	assert_int_equal(ended.status, 1);
+	assert_non_null(strstr(ended.said, "fp16"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_stages_give_the_bits_of_data_parallelism),
+		cmocka_unit_test(memory_is_what_the_formula_says),
+		cmocka_unit_test(pieces_tile_the_model),
+		cmocka_unit_test(bytes_are_what_the_formula_says),
+		cmocka_unit_test(fp16_is_refused),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
