@@ -246,7 +246,10 @@ static void describe_table(Table *t, const Experiment *e, int argc,
 	table_meta(t, "scale", "%s", at_course_scale(e) ? "course" : e->cpu_scale);
 	table_meta(t, "device", "%s", place.device);
 	table_meta(t, "memory_MiB", "%ld", place.memory_MiB);
-	table_meta(t, "libraries", "%s", place.libraries);
+	const char *more = e->sweeps[sweep_choice].ranks ? transport_libraries()
+		: "";
+	table_meta(t, "libraries", "%s%s%s", place.libraries, *more ? "; " : "",
+		more);
 	table_meta(t, "date", "%s", date);
 	table_meta(t, "command", "build/%s%s", e->name, command);
 	table_meta(t, "seed", "%ld", harness_seed);

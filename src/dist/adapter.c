@@ -98,7 +98,7 @@ int32_t dist_reducer_new(int32_t *reducer, const int64_t *counts, int32_t n,
 			counts[i], 1 };
 	job.sums = need(realloc(job.sums, (job.n + 1) * sizeof *job.sums));
 	job.sums[job.n] = (Sums){ reducer_new(job.device, job.comm, &(DdpSettings){
-		(DdpKind)kind, bucket_mb, FP32 }, parts, n, extent, FP32), parts,
+		(DdpKind)kind, bucket_mb, FP32, false }, parts, n, extent, FP32), parts,
 		need(calloc(n, sizeof(bool))), n, false };
 	*reducer = job.n++;
 	return DIST_OK;

@@ -32,8 +32,8 @@ struct Comm {
 	double bytes[NCOLLECTIVES];      /* sent */
 	/* messages to and from each rank */
 	uint64_t *sent, *received;
-	/* what comm_array gave */
-	struct Given { void *at; bool pooled; } *arrays;
+	/* what comm_array gave; stride: of comm_parts, else 0 */
+	struct Given { char *at; bool pooled; size_t stride; } *arrays;
 	int narrays;
 	/* operation i is pending[i % capacity] */
 	Pending *pending;
@@ -58,11 +58,6 @@ int comm_ranks(const Comm *c)
 const char *comm_transport(const Comm *c)
 {
 	return c->transport->name;
-}
-
-const char *comm_library(const Comm *c)
-{
-	return c->transport->library ? c->transport->library(c->state) : "";
 }
 /* with the lock held; the oldest operations that have ended are forgotten */
 static void forget_ended(Comm *c)
@@ -186,38 +181,41 @@ static Event queue_operation(Comm *c, Operation op)
 
 Event comm_all_reduce(Comm *c, Array x, size_t n, const char *what, int index)
 {
-	return queue_operation(c, (Operation){ ALL_REDUCE, x, n, 0, what, index, 0 });
+	return queue_operation(c, (Operation){ ALL_REDUCE, x, n, .what = what,
+		.index = index });
 }
 
 Event comm_reduce_scatter(Comm *c, Array x, size_t n, const char *what,
 	int index)
 {
-	return queue_operation(c, (Operation){ REDUCE_SCATTER, x, n, 0, what, index,
-		0 });
+	return queue_operation(c, (Operation){ REDUCE_SCATTER, x, n, .what = what,
+		.index = index });
 }
 
 Event comm_all_gather(Comm *c, Array x, size_t n, const char *what, int index)
 {
-	return queue_operation(c, (Operation){ ALL_GATHER, x, n, 0, what, index, 0 });
+	return queue_operation(c, (Operation){ ALL_GATHER, x, n, .what = what,
+		.index = index });
 }
 
 Event comm_broadcast(Comm *c, Array x, size_t n, int root, const char *what,
 	int index)
 {
-	return queue_operation(c, (Operation){ BROADCAST, x, n, root, what, index,
-		0 });
+	return queue_operation(c, (Operation){ BROADCAST, x, n, root, .what = what,
+		.index = index });
 }
 
 Event comm_send(Comm *c, Array x, size_t n, int to, const char *what, int index)
 {
-	return queue_operation(c, (Operation){ SEND, x, n, to, what, index, 0 });
+	return queue_operation(c, (Operation){ SEND, x, n, to, .what = what,
+		.index = index });
 }
 
 Event comm_receive(Comm *c, Array x, size_t n, int from, const char *what,
 	int index)
 {
-	return queue_operation(c, (Operation){ RECEIVE, x, n, from, what, index,
-		0 });
+	return queue_operation(c, (Operation){ RECEIVE, x, n, from, .what = what,
+		.index = index });
 }
 static void gather_as(Comm *c, void *all, size_t nbytes, const char *what)
 {
@@ -350,7 +348,7 @@ Array comm_array(Comm *c, size_t n, Type type, Category category,
 	if (pooled)
 		at = device_alloc(c->device, nbytes, category, what);
 	c->arrays = need(realloc(c->arrays, (c->narrays + 1) * sizeof *c->arrays));
-	c->arrays[c->narrays++] = (struct Given){ at, pooled };
+	c->arrays[c->narrays++] = (struct Given){ at, pooled, 0 };
 	return (Array){ at, type };
 }
 
@@ -383,4 +381,46 @@ void comm_close(Comm **comm)
 	free(c->received);
 	free(c);
 	*comm = NULL;
+}
+enum { UNIT = 256, SHARED_UNIT = 2 << 20 };
+
+bool comm_exchanges(const Comm *c)
+{
+	return c->link->ranks <= MOST_GRADIENTS && c->transport->exchanges
+		&& c->transport->exchanges(c->state);
+}
+
+Gradients comm_parts(Comm *c, size_t n, Type type, Category category,
+	const char *what)
+{
+	size_t width = c->device->backend->width(type),
+		unit = c->transport->open_parts ? SHARED_UNIT : UNIT,
+		stride = (n * width + unit - 1) / unit * unit;
+	Gradients parts = { .n = c->link->ranks };
+	assert(comm_exchanges(c));
+	Array all = comm_array(c, stride / width * parts.n, type, category, what);
+	c->arrays[c->narrays - 1].stride = stride;
+	if (c->transport->open_parts)
+		c->transport->open_parts(c->state, all.at);
+	for (int r = 0; r < parts.n; r++)
+		parts.at[r] = (Array){ (char *)all.at + r * stride, type };
+	return parts;
+}
+
+static const struct Given *set_with(const Comm *c, const char *x)
+{
+	for (int i = 0; i < c->narrays; i++) {
+		const struct Given *g = &c->arrays[i];
+		const char *own = g->at + c->link->rank * g->stride;
+		if (own <= x && x < own + g->stride)
+			return g;
+	}
+	die("what is exchanged lies in none of the rank's own arrays");
+}
+
+Event comm_exchange(Comm *c, Array x, size_t n, const char *what, int index)
+{
+	const struct Given *g = set_with(c, x.at);
+	return queue_operation(c, (Operation){ EXCHANGE, x, n, .what = what,
+		.index = index, .parts = g->at, .stride = g->stride });
 }

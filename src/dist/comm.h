@@ -15,8 +15,6 @@ int     comm_rank(const Comm *c);
 int     comm_ranks(const Comm *c);
 /* for tables: "ring", "nccl" */
 const char *comm_transport(const Comm *c);
-/* library and version, one line; "" */
-const char *comm_library(const Comm *c);
 /* bytes that a rank has sent in collectives of this kind, on the average of all
  * ranks and by an algorithm that sends no more than it has to */
 double  comm_sent(const Comm *c, Collective kind);
@@ -34,6 +32,10 @@ Event   comm_reduce_scatter(Comm *c, Array x, size_t n, const char *what,
 	int index);
 /* the rank's own shard is there, the others follow */
 Event   comm_all_gather(Comm *c, Array x, size_t n, const char *what, int index);
+/* x lies in the rank's own array of comm_parts. It arrives in the same place of
+ * that array on all ranks, and theirs here: both may be overwritten and read once
+ * the queue is there */
+Event   comm_exchange(Comm *c, Array x, size_t n, const char *what, int index);
 Event   comm_broadcast(Comm *c, Array x, size_t n, int root, const char *what,
 	int index);
 Event   comm_send(Comm *c, Array x, size_t n, int to, const char *what,
@@ -54,6 +56,12 @@ void    comm_check_order(Comm *c);
 /* memory that transports use best, for arrays that collectives work on: of the
  * device, and freed with the communicator. All ranks call it, with equal sizes */
 Array   comm_array(Comm *c, size_t n, Type type, Category category,
+	const char *what);
+/* can it exchange? Not with more than MOST_GRADIENTS ranks */
+bool    comm_exchanges(const Comm *c);
+/* an array of n elements for each rank, in the order of ranks, each as comm_array
+ * gives it. Only where comm_exchanges */
+Gradients comm_parts(Comm *c, size_t n, Type type, Category category,
 	const char *what);
 
 #endif

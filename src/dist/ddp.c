@@ -38,6 +38,12 @@ void ddp_sync(Ddp *ddp, bool on)
 	ddp->sync = on;
 }
 
+void ddp_bind(const Ddp *ddp, Optimizer *o)
+{
+	o->sums = reducer_sums(ddp->reducer);
+	o->gradients = reducer_gradients(ddp->reducer);
+}
+
 int ddp_buckets(const Ddp *ddp)
 {
 	return reducer_buckets(ddp->reducer);

@@ -78,12 +78,34 @@ static void run_on_words(Host *h, const Operation *op, void *x)
 	}
 	link->doing = NULL;
 }
+static void exchange_arrays(Host *h, const Operation *op)
+{
+	Link *link = h->link;
+	int N = link->ranks;
+	size_t nbytes = op->n * type_size(op->x.type),
+		skipped = (size_t)((char *)op->x.at - op->parts) % op->stride;
+	char text[OPERATION_TEXT], *out = grow(&h->words, &h->words_room, nbytes),
+		*in = grow(&h->scratch, &h->scratch_room, nbytes);
+	operation_text(text, op, link->rank);
+	link->number = op->number;
+	link->doing = text;
+	pack_array(op->x.type, out, op->x.at, op->n);
+	for (int s = 1; s < N; s++) {
+		int from = (link->rank + N - s) % N;
+		link->exchange(link, (link->rank + s) % N, out, nbytes, from, in, nbytes);
+		char *to = op->parts + from * op->stride + skipped;
+		unpack_array(op->x.type, (real *)to, in, op->n);
+	}
+	link->doing = NULL;
+}
 static void run_on_cpu(void *arg)
 {
 	Job *job = arg;
 	Host *h = job->host;
 	const Operation *op = &job->op;
-	if (op->x.type == TYPE_REAL) {
+	if (op->kind == EXCHANGE) {
+		exchange_arrays(h, op);
+	} else if (op->x.type == TYPE_REAL) {
 		run_on_words(h, op, op->x.at);
 	} else {
 		size_t size = type_size(op->x.type);
@@ -182,8 +204,14 @@ void host_close(void *state)
 	free(h);
 }
 
+bool host_exchanges(const void *state)
+{
+	return ((const Host *)state)->in_place;
+}
+
 #define OVER_LINK(NAME, OPEN) { .name = NAME, .missing = never_missing, \
-	.open = OPEN, .close = host_close, .queue = host_queue }
+	.open = OPEN, .close = host_close, .queue = host_queue, \
+	.exchanges = host_exchanges }
 const Transport ring_transport = OVER_LINK("ring", open_ring),
 	owner_transport = OVER_LINK("owner", open_owner),
 	alternate_transport = OVER_LINK("alternate", open_alternate);

@@ -209,7 +209,7 @@ static void *open_mpi_transport(Link *link, Device *device,
 		mpi_reduce_scatter, mpi_all_gather, mpi_broadcast });
 }
 
-static const char *mpi_library(void *state)
+static const char *mpi_library(void)
 {
 	static char text[MPI_MAX_LIBRARY_VERSION_STRING];
 	int n;
@@ -220,7 +220,7 @@ static const char *mpi_library(void *state)
 
 const Transport mpi_transport = { .name = "mpi", .missing = mpi_missing,
 	.open = open_mpi_transport, .close = host_close, .queue = host_queue,
-	.library = mpi_library };
+	.library = mpi_library, .exchanges = host_exchanges };
 #endif
 Link *link_mpi(void)
 {

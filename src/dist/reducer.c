@@ -24,6 +24,7 @@ struct Reducer {
 	size_t extent;
 	/* the same memory, unless gradients are cast for the wire */
 	Array gradients, wire;
+	Gradients sums;                  /* of which the wire is one; n = 0: none */
 	Bucket *buckets;                 /* in the order in which they are sent */
 	int nbuckets;
 	/* of this step: announcements of each part; the parts from `next` on have
@@ -70,8 +71,16 @@ Reducer *reducer_new(Device *d, Comm *comm, const DdpSettings *settings,
 	memcpy(r->parts, parts, nparts * sizeof *parts);
 	r->buckets = need(malloc(nparts * sizeof *r->buckets));
 	r->announced = need(calloc(nparts, sizeof *r->announced));
-	r->wire = r->gradients = comm_array(comm, extent, settings->wire,
-		MEM_GRADIENT, "gradients on the wire");
+	if (settings->exchange && !comm_exchanges(comm))
+		die("%d ranks on %s cannot exchange gradients", comm_ranks(comm),
+			comm_transport(comm));
+	if (settings->exchange)
+		r->sums = comm_parts(comm, extent, settings->wire, MEM_GRADIENT,
+			"gradients of all ranks");
+	r->wire = settings->exchange ? r->sums.at[comm_rank(comm)]
+		: comm_array(comm, extent, settings->wire, MEM_GRADIENT,
+			"gradients on the wire");
+	r->gradients = r->wire;
 	if (type != settings->wire)
 		r->gradients = array_new(d, extent, type, MEM_GRADIENT, "gradients");
 	r->ops->fill(d, r->gradients, 0, extent);
@@ -96,6 +105,11 @@ Array reducer_gradients(const Reducer *r)
 	return r->gradients;
 }
 
+Gradients reducer_sums(const Reducer *r)
+{
+	return r->sums;
+}
+
 int reducer_buckets(const Reducer *r)
 {
 	return r->nbuckets;
@@ -117,7 +131,8 @@ static void send_bucket(Reducer *r, Event when)
 		when = device_event(r->device, COMPUTE);
 	}
 	device_wait(r->device, COMM, when);
-	r->last = comm_all_reduce(r->comm, x, b->n, names[r->settings.kind],
+	r->last = (r->settings.exchange ? comm_exchange : comm_all_reduce)(r->comm,
+		x, b->n, names[r->settings.kind],
 		r->settings.kind == DDP_BUCKETED ? r->sent : b->first);
 	r->sent++;
 }
@@ -159,7 +174,8 @@ void reducer_finish(Reducer *r)
 	r->compared = true;
 	if (r->nbuckets > 0)
 		device_wait(d, COMPUTE, r->last);
-	for (int i = 0; i < r->nbuckets && casts(r); i++)
+	for (int i = 0; i < r->nbuckets && casts(r) && !r->settings.exchange;
+		i++)
 		r->ops->cast(d, array_part(d, r->gradients, r->buckets[i].offset),
 			array_part(d, r->wire, r->buckets[i].offset), r->buckets[i].n);
 	memset(r->announced, 0, r->nparts * sizeof *r->announced);

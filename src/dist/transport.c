@@ -1,5 +1,6 @@
 #include "dist/transport.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -7,8 +8,8 @@
 
 const char *const collective_names[NCOLLECTIVES] = {
 	[ALL_REDUCE] = "all-reduce", [REDUCE_SCATTER] = "reduce-scatter",
-	[ALL_GATHER] = "all-gather", [BROADCAST] = "broadcast",
-	[SEND] = "send", [RECEIVE] = "receive",
+	[ALL_GATHER] = "all-gather", [EXCHANGE] = "exchange",
+	[BROADCAST] = "broadcast", [SEND] = "send", [RECEIVE] = "receive",
 };
 
 void operation_text(char text[OPERATION_TEXT], const Operation *op, int rank)
@@ -63,4 +64,19 @@ const Transport *transport_choose(const Link *link, const Device *device,
 	if (why)
 		die("rank %d: no transport '%s': %s", link->rank, name, why);
 	return t;
+}
+
+const char *transport_libraries(void)
+{
+	static char text[256];
+	const char *(*last)(void) = NULL;
+	size_t n = 0;
+	for (int i = 0; i < NTRANSPORTS; i++) {
+		if (transports[i]->library && transports[i]->library != last)
+			n += snprintf(text + n, sizeof text - n, "%s%s", n ? "; " : "",
+				transports[i]->library());
+		last = transports[i]->library;
+		assert(n < sizeof text);
+	}
+	return text;
 }

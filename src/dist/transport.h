@@ -23,8 +23,8 @@ typedef struct CommSettings {
 	char *doing;
 } CommSettings;
 
-typedef enum { ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, BROADCAST, SEND, RECEIVE,
-	NCOLLECTIVES } Collective;
+typedef enum { ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, EXCHANGE, BROADCAST, SEND,
+	RECEIVE, NCOLLECTIVES } Collective;
 extern const char *const collective_names[NCOLLECTIVES];
 #define MESSAGES ((uint64_t)1 << 63)
 
@@ -38,6 +38,9 @@ typedef struct Operation {
 	/* of collectives 1, 2, ...; of the messages from one rank to another
 	 * MESSAGES + 1, ... */
 	uint64_t number;
+	/* of an exchange: where rank 0's array begins; bytes from one to the next */
+	char *parts;
+	size_t stride;
 } Operation;
 
 /* "all-reduce 17 (bucket 3, 25 MB)"; the same on all ranks that take part */
@@ -55,7 +58,10 @@ typedef struct Transport {
 	/* NULL, or returns NULL: memory of the device's pool will do */
 	void *(*alloc)(void *state, size_t nbytes);
 	void (*free)(void *state, void *p);
-	const char *(*library)(void *state);         /* NULL: none */
+	const char *(*library)(void);    /* and its version; NULL: none */
+	bool (*exchanges)(const void *state);        /* NULL: it cannot */
+	/* makes memory of the device's pool ready for exchanges; NULL: it is */
+	void (*open_parts)(void *state, char *parts);
 } Transport;
 
 /* collectives on the memory of the host, as in ring.h; host_open gives the state
@@ -70,6 +76,7 @@ typedef struct HostCollectives {
 void   *host_open(Link *link, Device *device, HostCollectives by);
 void    host_close(void *state);
 void    host_queue(void *state, const Operation *op);
+bool    host_exchanges(const void *state);
 
 extern const Transport ring_transport, owner_transport, alternate_transport;
 #ifdef HAVE_MPI
@@ -85,5 +92,7 @@ extern const Transport push_transport;
 /* ends the program, with the reason, when the one named cannot work */
 const Transport *transport_choose(const Link *link, const Device *device,
 	const char *name);
+/* the libraries that this build has, one line, for tables; "" */
+const char *transport_libraries(void);
 
 #endif

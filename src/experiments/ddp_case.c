@@ -22,6 +22,10 @@ void ddp_given_settle(DdpGiven *g)
 		g->warmup = gpu ? 5 : 1;
 	if (g->steps == 0)
 		g->steps = gpu ? 10 : 3;
+	if (g->sums && !g->fusion)
+		usage_error("--sums optimizer needs --fusion fused");
+	if (g->sums && g->ranks > MOST_GRADIENTS)
+		usage_error("--sums optimizer is for %d ranks at most", MOST_GRADIENTS);
 }
 
 void ddp_plan(Plan *plan, const DdpGiven *g, DdpConfig c)
@@ -37,7 +41,8 @@ void ddp_plan(Plan *plan, const DdpGiven *g, DdpConfig c)
 	c.ranks = g->ranks;
 	if (c.transport == 0)
 		c.transport = g->transport;
-	c.ctas = g->ctas >= 0 ? g->ctas : harness_on_gpu() ? CTAS : 0;
+	c.ctas = g->ctas >= 0 ? g->ctas : harness_on_gpu() && !g->sums ? CTAS : 0;
+	c.sums = g->sums;
 	plan_add(plan, &c);
 }
 
@@ -189,9 +194,11 @@ void ddp_case_begin(DdpCase *c, bool sum, int kind, double bucket_mb)
 		model_fuse(c->m);
 	if (sum)
 		c->ddp = ddp_new(c->m, c->comm, &(DdpSettings){ kind, bucket_mb,
-			c->config.wire ? BF16 : FP32 });
+			c->config.wire ? BF16 : FP32, c->config.sums });
 	c->inner = c->m->hooks;
 	c->adamw = adamw_new(c->m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
+	if (c->ddp)
+		ddp_bind(c->ddp, &c->adamw);
 	c->batch = batch_random(c->config.batch, shape.context, shape.vocab,
 		harness_seed + rank);
 }

@@ -6,12 +6,14 @@
 #include "dist/ddp.h"
 
 #define WIRES "fp32|bf16"
+/* who sums: collectives; or the optimizer, after exchanges */
+#define SUMS "comm|optimizer"
 typedef struct DdpConfig {
 	ModelConfig model;
 	long batch;                      /* sequences of a rank */
 	int kind;                        /* of DDP_KINDS */
 	double bucket_mb;                /* 0 unless bucketed */
-	int wire, transport;             /* of WIRES, TRANSPORTS */
+	int wire, transport, sums;       /* of WIRES, TRANSPORTS, SUMS */
 	/* blocks of a collective's kernel, 0: as the transport likes; as many
 	 * multiprocessors are left to it */
 	long ctas;
@@ -20,12 +22,13 @@ typedef struct DdpConfig {
 #define DDP_KEYS MODEL_KEYS, KEY(DdpConfig, batch),                         \
 	KEY(DdpConfig, kind, DDP_KINDS), KEY(DdpConfig, bucket_mb, "%g"),   \
 	KEY(DdpConfig, wire, WIRES), KEY(DdpConfig, transport, TRANSPORTS), \
-	KEY(DdpConfig, ctas), KEY(DdpConfig, ranks)
+	KEY(DdpConfig, ctas), KEY(DdpConfig, sums, SUMS),                   \
+	KEY(DdpConfig, ranks)
 int ddp_config_ranks(const void *config);
 
 /* as the command line has it; -1 or 0 where it says nothing */
 typedef struct DdpGiven {
-	int size, precision, fusion, wire, transport;
+	int size, precision, fusion, wire, transport, sums;
 	long context, batch, ctas, ranks, warmup, steps;
 } DdpGiven;
 #define DDP_GIVEN { .size = -1, .precision = -1, .fusion = 1, .wire = -1, \
@@ -45,6 +48,7 @@ typedef struct DdpGiven {
 	{ "ctas", OPT_INT, &(given).ctas, "-1..64",                          \
 		"blocks of their kernels; -1: our choice, 0: the library's" },   \
 	{ "wire", OPT_CHOICE, &(given).wire, WIRES, "gradients that travel" },   \
+	{ "sums", OPT_CHOICE, &(given).sums, SUMS, "who sums gradients" },   \
 	{ "warmup", OPT_INT, &(given).warmup, "0..1000",                     \
 		"steps before measuring; 0: 5, on a CPU 1" },                \
 	{ "steps", OPT_INT, &(given).steps, "0..1000",                       \

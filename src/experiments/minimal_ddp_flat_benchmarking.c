@@ -1,4 +1,4 @@
-/* minimal_ddp_flat_benchmarking: gradients summed one by one, or all at once */
+/* minimal_ddp_flat_benchmarking: gradients summed one at a time, or together */
 #include "experiments/ddp_case.h"
 
 static DdpGiven given = DDP_GIVEN;
@@ -25,5 +25,5 @@ static const Sweep sweeps[] = {
 const Experiment experiment = {
 	.name = "minimal_ddp_flat_benchmarking", .options = options,
 	.sweeps = sweeps, .cpu_scale = SCALED,
-	.about = "times steps that sum gradients one by one, or all at once",
+	.about = "times steps that sum gradients one after another, or all at once",
 };

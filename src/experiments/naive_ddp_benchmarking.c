@@ -1,4 +1,4 @@
-/* naive_ddp_benchmarking: a step whose gradients are summed one by one */
+/* naive_ddp_benchmarking: a step whose gradients are summed one after another */
 #include "experiments/ddp_case.h"
 
 static DdpGiven given = DDP_GIVEN;
@@ -30,6 +30,6 @@ static const Sweep sweeps[] = {
 
 const Experiment experiment = {
 	.name = "naive_ddp_benchmarking", .options = options, .sweeps = sweeps,
-	.about = "times training steps that sum gradients one by one",
+	.about = "times training steps that sum each parameter's gradient by itself",
 	.cpu_scale = SCALED,
 };

@@ -92,28 +92,13 @@ void optimizer_free(Optimizer *o)
 	*o = (Optimizer){ 0 };
 }
 
-static void add_squares_of_group(const void *model, Array squares)
-{
-	const Model *m = model;
-	for (int i = 0; i < shape_nparameters(&m->shape); i++) {
-		const Param *p = &m->params[i];
-		if (!p->about.gain || m->group->rank == 0)
-			m->ops->add_squares(m->device, squares, one_gradient(p->gradient),
-				p->about.count);
-	}
-	m->group->all_reduce(m->group->self, squares, 1, "squared norm");
-}
-
 static Optimizer of_model(const Model *m, const OptimizerKind *kind,
 	OptimizerSettings settings)
 {
 	Span *spans = need(malloc(shape_nparameters(&m->shape) * sizeof *spans));
 	int n = model_spans(m, spans);
 	Optimizer o = optimizer_new(m->device, kind, settings, spans, n, m->fused);
-	if (m->group) {
-		o.add_squares = add_squares_of_group;
-		o.squares_of = m;
-	}
+	o.parts = m->group ? m : NULL;
 	free(spans);
 	return o;
 }
@@ -130,15 +115,14 @@ Optimizer sgd_new(const Model *m, double lr, double momentum)
 	return of_model(m, momentum == 0 ? &plain_sgd_kind : &sgd_kind,
 		(OptimizerSettings){ .lr = lr, .momentum = momentum });
 }
-static Gradients gradients_of(const Optimizer *o, const Span *s)
+Gradients optimizer_gradients(const Optimizer *o, const Span *s)
 {
 	Gradients g = o->sums;
 	if (g.n == 0)
 		return one_gradient(s->gradient);
-	const Array *own = &g.at[o->own];
-	ptrdiff_t skipped = (char *)s->gradient.at - (char *)own->at;
-	size_t offset = skipped / o->device->backend->width(own->type);
-	assert(skipped >= 0 && own->type == s->gradient.type);
+	ptrdiff_t skipped = (char *)s->gradient.at - (char *)o->gradients.at;
+	size_t offset = skipped / o->device->backend->width(s->gradient.type);
+	assert(skipped >= 0 && o->gradients.type == s->gradient.type);
 	for (int k = 0; k < g.n; k++)
 		g.at[k] = array_part(o->device, g.at[k], offset);
 	return g;
@@ -160,6 +144,19 @@ static void clip_by(const Optimizer *o, Array squares)
 		o->settings.clip);
 }
 
+static void add_squares_of_group(const Optimizer *o, Array squares)
+{
+	const Model *m = o->parts;
+	for (int i = 0; i < shape_nparameters(&m->shape); i++) {
+		Span own = { .gradient = m->params[i].gradient,
+			.n = m->params[i].about.count };
+		if (!m->params[i].about.gain || m->group->rank == 0)
+			m->ops->add_squares(m->device, squares, optimizer_gradients(o, &own),
+				own.n);
+	}
+	m->group->all_reduce(m->group->self, squares, 1, "squared norm");
+}
+
 static void clip(const Optimizer *o, const Span *spans, int nspans)
 {
 	const Ops *ops = ops_for(o->device);
@@ -170,10 +167,10 @@ static void clip(const Optimizer *o, const Span *spans, int nspans)
 	Array squares = array_new(o->device, 1, TYPE_REAL, MEM_TEMPORARY,
 		"squared norm");
 	ops->fill(o->device, squares, 0, 1);
-	if (o->add_squares)
-		o->add_squares(o->squares_of, squares);
-	for (int i = 0; i < nspans && o->add_squares == NULL; i++)
-		ops->add_squares(o->device, squares, gradients_of(o, &spans[i]),
+	if (o->parts)
+		add_squares_of_group(o, squares);
+	for (int i = 0; i < nspans && o->parts == NULL; i++)
+		ops->add_squares(o->device, squares, optimizer_gradients(o, &spans[i]),
 			spans[i].n);
 	clip_by(o, squares);
 	device_free(o->device, squares.at);
@@ -190,7 +187,8 @@ void optimizer_apply(const Optimizer *o, const Span *spans, int nspans,
 		for (int k = 0; k < MOST_STATES && o->state[k].at; k++)
 			state[k] = array_part(o->device, o->state[k], done);
 		assert(done + spans[i].n <= o->n && spans[i].gradient.at);
-		o->kind->update(o, &spans[i], gradients_of(o, &spans[i]), state, skip);
+		o->kind->update(o, &spans[i], optimizer_gradients(o, &spans[i]), state,
+			skip);
 	}
 	assert(done == o->n && "the spans are those that the optimizer was made for");
 }

@@ -26,16 +26,15 @@ typedef struct Optimizer {
 	size_t n;                        /* elements of all spans */
 	Array state[MOST_STATES];        /* (n), one span after the other */
 	void *scalars;                   /* of the last step, on the device */
-	/* where the update sums several gradients: buffers of one layout, of which
-	 * number `own` has the spans' gradients. sums.n 0: those alone. A
+	/* where the update sums several gradients: buffers, each laid out as
+	 * `gradients`, in which the spans' are. sums.n 0: those alone. A
 	 * recorded step keeps the buffers that it was recorded with; AdamW
 	 * that is not fused takes none */
 	Gradients sums;
-	int own;
-	/* adds the squares of all gradients, when they are not the spans' alone;
-	 * NULL: they are */
-	void (*add_squares)(const void *squares_of, Array squares);
-	const void *squares_of;
+	Array gradients;
+	/* NULL; or a model of which a group of ranks has parts: the norm that is
+	 * clipped is that of all parts */
+	const Model *parts;
 	/* what a step updates; NULL: all of the model. squares: of the norm that is
 	 * clipped, where more than these count; at NULL: their own */
 	const Span *spans;
@@ -46,6 +45,8 @@ typedef struct Optimizer {
 Optimizer optimizer_new(Device *device, const OptimizerKind *kind,
 	OptimizerSettings settings, const Span *spans, int nspans, bool fused);
 void      optimizer_free(Optimizer *o);
+/* what the update of a span sums */
+Gradients optimizer_gradients(const Optimizer *o, const Span *span);
 /* brings the scalars of the next step to the device; gradients are multiplied by
  * unscale */
 void      optimizer_begin(Optimizer *o, double unscale);

@@ -48,9 +48,12 @@ static void queue_update(Model *m, const Optimizer *o)
 	}
 	Span *spans = need(malloc(shape_nparameters(&m->shape) * sizeof *spans));
 	int n = model_spans(m, spans);
-	for (int i = 0; i < n && scales_loss(m); i++)
-		m->ops->count_nonfinite(m->device, m->nonfinite, spans[i].gradient,
-			spans[i].n);
+	for (int i = 0; i < n && scales_loss(m); i++) {
+		Gradients g = optimizer_gradients(o, &spans[i]);
+		for (int k = 0; k < g.n; k++)
+			m->ops->count_nonfinite(m->device, m->nonfinite, g.at[k],
+				spans[i].n);
+	}
 	optimizer_apply(o, spans, n, m->nonfinite);
 	free(spans);
 }

@@ -24,7 +24,7 @@ typedef struct Parts {
 	int passes, steps;               /* backward passes of a step */
 	double clip;
 	int delay_us;
-	bool gpus;
+	bool gpus, exchange;             /* exchange: of the copies' gradients */
 	double tolerance;                /* of the largest of a tensor */
 	/* of the model on one rank: (steps); tensors one after the other, gradients
 	 * of the first step */
@@ -182,8 +182,10 @@ static inline void train_part(Device *d, Comm *group, Comm *copies,
 	tensor_group(&t, d, group);
 	Model *m = part_of(d, p, &t.group);
 	Ddp *ddp = copies ? ddp_new(m, copies, &(DdpSettings){ DDP_BUCKETED, 0.001,
-		FP32 }) : NULL;
+		FP32, p->exchange }) : NULL;
 	Optimizer o = optimizer_of(m, p);
+	if (ddp)
+		ddp_bind(ddp, &o);
 	for (int step = 0; step < p->steps; step++) {
 		double loss = 0;
 		for (int i = 0; i < p->passes; i++) {

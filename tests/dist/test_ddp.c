@@ -58,9 +58,10 @@ static const Shape shapes[] = {
 
 static const DdpSettings plans[] = {
 	{ .kind = DDP_NAIVE }, { .kind = DDP_FLAT }, { .kind = DDP_OVERLAP },
-	{ DDP_BUCKETED, 0.000004, FP32 }, { DDP_BUCKETED, 0.0001, FP32 },
-	{ DDP_BUCKETED, 0.001111, FP32 }, { DDP_BUCKETED, 0.004, FP32 },
-	{ DDP_BUCKETED, 1000, FP32 },
+	{ DDP_BUCKETED, .bucket_mb = 0.000004 },
+	{ DDP_BUCKETED, .bucket_mb = 0.0001 },
+	{ DDP_BUCKETED, .bucket_mb = 0.001111 },
+	{ DDP_BUCKETED, .bucket_mb = 0.004 }, { DDP_BUCKETED, .bucket_mb = 1000 },
 };
 enum { NPLANS = sizeof plans / sizeof *plans };
 
@@ -74,6 +75,7 @@ typedef struct Scenario {
 	int passes;                      /* backward passes of a step */
 	int delay_us;
 	real *alone, *together;          /* (count), (NPLANS, ranks, count) */
+	bool exchanges;
 } Scenario;
 
 static Model *new_model(Device *d, const Scenario *s, int seed)
@@ -111,6 +113,27 @@ static void read_weights(Model *m, real *to)
 	}
 }
 
+static void point_gradients(Model *m, Array at)
+{
+	model_set_gradients(m, (Array){ NULL, at.type });
+	model_set_gradients(m, at);
+}
+
+/* an exchange leaves sums in fp32, an all-reduce rounds them as the wire does */
+static void update_by_sum(Model *m, Optimizer *o, Array sum, Array wire,
+	const Scenario *s)
+{
+	Array gradients = m->gradients;
+	if (s->exchanges) {
+		point_gradients(m, sum);
+	} else {
+		m->ops->cast(m->device, wire, sum, m->extent);
+		m->ops->cast(m->device, m->gradients, wire, m->extent);
+	}
+	update_weights(m, o);
+	point_gradients(m, gradients);
+}
+
 static void train_alone(Device *d, Comm *c, void *arg)
 {
 	const Scenario *s = arg;
@@ -134,9 +157,7 @@ static void train_alone(Device *d, Comm *c, void *arg)
 			else
 				m->ops->add(d, sum, sum, wire, m->extent);
 		}
-		m->ops->cast(d, wire, sum, m->extent);
-		m->ops->cast(d, m->gradients, wire, m->extent);
-		update_weights(m, &o);
+		update_by_sum(m, &o, sum, wire, s);
 	}
 	read_weights(m, s->alone);
 	optimizer_free(&o);
@@ -150,6 +171,8 @@ static void step_of_rank(Model *m, Optimizer *o, Ddp *ddp, Replay *replay,
 {
 	Batch b = part_of_batch(s, step, rank, 0);
 	m->ops->fill(m->device, m->gradients, NAN, m->extent);
+	for (int k = 0; k < o->sums.n; k++)
+		m->ops->fill(m->device, o->sums.at[k], NAN, m->extent);
 	if (s->passes == 1) {
 		if (s->replayed)
 			replayed_step(replay, m, o, &b, MODE_TRAIN);
@@ -175,9 +198,12 @@ static void train_together(Device *d, Comm *c, void *arg)
 	for (int k = 0; k < NPLANS; k++) {
 		DdpSettings plan = plans[k];
 		plan.wire = s->wire;
+		plan.exchange = s->exchanges;
 		Model *m = new_model(d, s, 7 + 10 * rank);
 		Ddp *ddp = ddp_new(m, c, &plan);
 		Optimizer o = new_optimizer(m, s);
+		ddp_bind(ddp, &o);
+		assert((o.sums.n == s->ranks) == s->exchanges);
 		Replay replay = { 0 };
 		for (int step = 0; step < STEPS; step++)
 			step_of_rank(m, &o, ddp, &replay, s, step, rank);
@@ -205,43 +231,47 @@ static void compare_weights(const Scenario *s, bool with_alone)
 		}
 }
 
+static void try_scenario(Scenario *s)
+{
+	size_t nbytes = shape_count(s->shape) * sizeof(real),
+		all = NPLANS * s->ranks * nbytes;
+	s->alone = shared(nbytes);
+	s->together = shared(all);
+	in_ranks(1, (CommSettings){ .transport = "ring" }, train_alone, s);
+	in_ranks(s->ranks, (CommSettings){ .transport = s->transport,
+		.delay_us = s->delay_us }, train_together, s);
+	compare_weights(s, s->exchanges || s->ranks < 3
+		|| strcmp(s->transport, "owner") == 0);
+	munmap(s->alone, nbytes);
+	munmap(s->together, all);
+}
+
 static void all_kinds_give_the_bits_of_one_process(void **state)
 {
 	Scenario scenarios[] = {
 		{ 1, "ring", &shapes[0], POLICY_FP32, FP32,
-			false, false, false, true, 1, 0, NULL, NULL },
+			false, false, false, true, 1, 0, NULL, NULL, false },
 		{ 1, "owner", &shapes[1], POLICY_BF16, BF16,
-			true, true, false, false, 2, 0, NULL, NULL },
+			true, true, false, false, 2, 0, NULL, NULL, false },
 		{ 2, "ring", &shapes[0], POLICY_FP32, FP32,
-			false, true, true, true, 1, 200, NULL, NULL },
+			false, true, true, true, 1, 200, NULL, NULL, false },
 		{ 2, "ring", &shapes[0], POLICY_BF16, BF16,
-			true, false, false, false, 1, 200, NULL, NULL },
+			true, false, false, false, 1, 200, NULL, NULL, false },
 		{ 2, "owner", &shapes[1], POLICY_FP16, FP32,
-			true, false, false, true, 2, 0, NULL, NULL },
+			true, false, false, true, 2, 0, NULL, NULL, false },
 		{ 3, "owner", &shapes[0], POLICY_FP32, BF16,
-			false, false, false, false, 2, 0, NULL, NULL },
+			false, false, false, false, 2, 0, NULL, NULL, false },
 		{ 3, "owner", &shapes[1], POLICY_BF16, FP32,
-			true, true, false, true, 1, 100, NULL, NULL },
+			true, true, false, true, 1, 100, NULL, NULL, false },
 		{ 3, "ring", &shapes[0], POLICY_BF16, BF16,
-			false, false, false, false, 1, 0, NULL, NULL },
+			false, false, false, false, 1, 0, NULL, NULL, false },
 		{ 4, "owner", &shapes[0], POLICY_FP32, FP32,
-			true, false, true, true, 1, 0, NULL, NULL },
+			true, false, true, true, 1, 0, NULL, NULL, false },
 		{ 4, "owner", &shapes[1], POLICY_FP16, BF16,
-			false, false, false, false, 1, 0, NULL, NULL },
+			false, false, false, false, 1, 0, NULL, NULL, false },
 	};
-	for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
-		Scenario *s = &scenarios[i];
-		size_t nbytes = shape_count(s->shape) * sizeof(real),
-			all = NPLANS * s->ranks * nbytes;
-		s->alone = shared(nbytes);
-		s->together = shared(all);
-		in_ranks(1, (CommSettings){ .transport = "ring" }, train_alone, s);
-		in_ranks(s->ranks, (CommSettings){ .transport = s->transport,
-			.delay_us = s->delay_us }, train_together, s);
-		compare_weights(s, s->ranks < 3 || strcmp(s->transport, "owner") == 0);
-		munmap(s->alone, nbytes);
-		munmap(s->together, all);
-	}
+	for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
+		try_scenario(&scenarios[i]);
 }
 static const Part parts[] = {
 	{ 0, 7, 1 }, { 7, 1, 1 }, { 16, 300, 2 }, { 316, 0, 1 }, { 320, 65, 1 },
@@ -329,14 +359,15 @@ static void sum_steps(Device *d, Comm *c, void *arg)
 static void gradients_of_any_shape_and_order_are_summed(void **state)
 {
 	Sums sums[] = {
-		{ { DDP_NAIVE, 0, FP32 }, 6 }, { { DDP_FLAT, 0, FP32 }, 1 },
-		{ { DDP_OVERLAP, 0, FP32 }, 6 },
-		{ { DDP_BUCKETED, 0, FP32 }, 6 },
-		{ { DDP_BUCKETED, 0.000032, FP32 }, 5 },
+		{ { DDP_NAIVE, 0, FP32, false }, 6 }, { { DDP_FLAT, 0, FP32, false }, 1 },
+		{ { DDP_OVERLAP, 0, FP32, false }, 6 },
+		{ { DDP_BUCKETED, 0, FP32, false }, 6 },
+		{ { DDP_BUCKETED, 0.000032, FP32, false }, 5 },
 		/* the last two of them; the others */
-		{ { DDP_BUCKETED, 0.00408, FP32 }, 2 },
-		{ { DDP_BUCKETED, 0.00204, BF16 }, 2 },
-		{ { DDP_BUCKETED, 1, BF16 }, 1 }, { { DDP_OVERLAP, 0, BF16 }, 6 },
+		{ { DDP_BUCKETED, 0.00408, FP32, false }, 2 },
+		{ { DDP_BUCKETED, 0.00204, BF16, false }, 2 },
+		{ { DDP_BUCKETED, 1, BF16, false }, 1 },
+		{ { DDP_OVERLAP, 0, BF16, false }, 6 },
 	};
 	for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
 		in_ranks(2 + i % 3, (CommSettings){ .transport = "owner",
@@ -373,7 +404,7 @@ static void early_kinds_send_while_others_wait(void **state)
 {
 	for (int kind = 0; kind < NDDP; kind++)
 		in_ranks(2, (CommSettings){ .transport = "ring" }, look_early,
-			&(DdpSettings){ kind, 0.00008, FP32 });
+			&(DdpSettings){ kind, 0.00008, FP32, false });
 }
 static void announce_twice(Device *d, Comm *c, void *arg)
 {
@@ -419,6 +450,58 @@ static void half_the_share_halves_gradients(void **state)
 			&(Scenario){ .shape = &shapes[0], .policy = POLICY_FP32,
 				.fused = fused });
 }
+static void exchanges_give_the_bits_of_one_process(void **state)
+{
+	Scenario scenarios[] = {
+		{ 1, "ring", &shapes[0], POLICY_FP32, FP32,
+			true, false, false, true, 1, 0, NULL, NULL, true },
+		{ 2, "ring", &shapes[0], POLICY_FP32, FP32,
+			false, true, true, true, 1, 200, NULL, NULL, true },
+		{ 2, "owner", &shapes[1], POLICY_BF16, BF16,
+			true, false, false, true, 2, 0, NULL, NULL, true },
+		{ 2, "ring", &shapes[0], POLICY_FP16, BF16,
+			true, false, false, true, 1, 0, NULL, NULL, true },
+		{ 3, "ring", &shapes[0], POLICY_BF16, BF16,
+			true, false, false, false, 1, 100, NULL, NULL, true },
+		{ 3, "owner", &shapes[1], POLICY_FP32, BF16,
+			true, false, false, true, 2, 0, NULL, NULL, true },
+		{ 4, "ring", &shapes[0], POLICY_FP32, FP32,
+			true, true, false, true, 1, 0, NULL, NULL, true },
+		{ 4, "ring", &shapes[1], POLICY_FP16, FP32,
+			false, false, true, false, 1, 0, NULL, NULL, true },
+	};
+	for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
+		try_scenario(&scenarios[i]);
+}
+static void overflow_once(Device *d, Comm *c, void *arg)
+{
+	const Scenario *s = arg;
+	Model *m = new_model(d, s, 7);
+	Ddp *ddp = ddp_new(m, c, &(DdpSettings){ DDP_FLAT, .exchange = true });
+	Optimizer o = new_optimizer(m, s);
+	ddp_bind(ddp, &o);
+	m->loss_scale = 1;
+	for (int step = 0; step < 2; step++) {
+		Batch b = part_of_batch(s, step, comm_rank(c), 0);
+		pass(m, &b, false);
+		batch_free(&b);
+		if (step == 1 && comm_rank(c) == 1)
+			reals(m->gradients)[0] = INFINITY;
+		update_weights(m, &o);
+	}
+	if (o.t != 1 || m->loss_scale != 0.5)
+		die("step %ld, loss scale %g", o.t, m->loss_scale);
+	optimizer_free(&o);
+	ddp_free(&ddp);
+	model_free(&m);
+}
+
+static void all_ranks_leave_out_a_step(void **state)
+{
+	in_ranks(3, (CommSettings){ .transport = "ring" }, overflow_once,
+		&(Scenario){ .shape = &shapes[1], .policy = POLICY_FP16,
+			.fused = true });
+}
 
 int main(void)
 {
@@ -428,6 +511,8 @@ int main(void)
 		cmocka_unit_test(early_kinds_send_while_others_wait),
 		cmocka_unit_test(too_many_announcements_end_the_program),
 		cmocka_unit_test(half_the_share_halves_gradients),
+		cmocka_unit_test(exchanges_give_the_bits_of_one_process),
+		cmocka_unit_test(all_ranks_leave_out_a_step),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

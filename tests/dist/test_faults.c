@@ -17,9 +17,10 @@
 #include "tests/dist/ranks.h"
 
 enum { N = 20000, LIMIT_S = 1 };
-enum { KINDS = 7 };
+enum { KINDS = 8 };
 static const char *const names[KINDS] = { "all-reduce ", "reduce-scatter ",
-	"all-gather ", "broadcast ", "message ", "gather ", "barrier " };
+	"all-gather ", "broadcast ", "message ", "gather ", "exchange ",
+	"barrier " };
 
 typedef struct Fault {
 	const char *transport;
@@ -51,6 +52,7 @@ static void do_one(Comm *c, Array x, int kind, int i)
 			comm_receive(c, x, N, 1 - rank, "bucket", i);
 		break;
 	case 5: comm_gather_host(c, all, 1); break;
+	case 6: comm_exchange(c, x, N, "bucket", i); break;
 	default: comm_barrier(c);
 	}
 }
@@ -60,7 +62,7 @@ static void repeat(const Place *p)
 	const Fault *f = p->context;
 	Device *d;
 	Comm *c = join(p, &d, f->transport);
-	Array x = comm_array(c, N, FP32, MEM_GRADIENT, "x");
+	Array x = comm_parts(c, N, FP32, MEM_GRADIENT, "x").at[p->rank];
 	memset(x.at, 0, N * sizeof(real));
 	if (p->rank == f->rank) {
 		signal(SIGALRM, f->happens);

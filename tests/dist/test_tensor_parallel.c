@@ -43,6 +43,8 @@ static void groups_train_as_one_rank_does(void **state)
 		{ 4, 1, .B = 4, .T = 5, .recompute = 1, .nested = true, .naive = true },
 		{ 2, 2, .B = B, .T = T, .sgd = true, .tolerance = 0x1p-18,
 			.clip = 0.5 },
+		{ 2, 2, .B = B, .T = T, .sgd = true, .tolerance = 0x1p-18,
+			.clip = 0.5, .exchange = true },
 		{ 2, 2, .B = 1, .T = T, .sgd = true, .tolerance = 0x1p-18,
 			.passes = 2, .recompute = 1 },
 	};

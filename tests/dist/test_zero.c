@@ -168,7 +168,8 @@ static void train_by_ddp(Device *d, Comm *c, const Scenario *s)
 	int rank = comm_rank(c);
 	Model *m = model_new(d, s->shape, &policies[s->policy], 7);
 	prepare(m, s);
-	Ddp *ddp = ddp_new(m, c, &(DdpSettings){ DDP_BUCKETED, 0.004, s->wire });
+	Ddp *ddp = ddp_new(m, c, &(DdpSettings){ DDP_BUCKETED, 0.004, s->wire,
+		false });
 	Optimizer o = s->sgd ? sgd_new(m, 0.1, 0.9)
 		: adamw_new(m, 1e-2, 0.9, 0.999, 1e-8, 0.01);
 	o.settings = settings_of(s);
@@ -424,7 +425,7 @@ static void see_pieces(Device *d, Comm *c, void *arg)
 	Scenario *s = &seen->s;
 	Model *m, *full = model_new(d, s->shape, &policies[s->policy], 7);
 	Zero *z = new_zero(d, c, s, *seen->plan, &m);
-	Ddp *ddp = ddp_new(full, c, &(DdpSettings){ DDP_FLAT, 0, s->wire });
+	Ddp *ddp = ddp_new(full, c, &(DdpSettings){ DDP_FLAT, 0, s->wire, false });
 	Optimizer o = adamw_new(full, 0, 0, 0, 0, 0);
 	int rank = comm_rank(c), n = shape_nparameters(s->shape);
 	real *weights = need(malloc(m->count * sizeof *weights));

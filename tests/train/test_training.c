@@ -244,7 +244,7 @@ static void check_sum(bool adam, Batch b)
 	}
 	Array first = drawn_in_bf16(n, 1), second = drawn_in_bf16(n, 2);
 	o[1].sums = (Gradients){ 3, { first, second, m[1]->gradients } };
-	o[1].own = 2;
+	o[1].gradients = m[1]->gradients;
 	for (size_t i = 0; i < n; i++) {
 		real sum = reals(first)[i] + reals(second)[i];
 		reals(m[0]->gradients)[i] = sum + reals(m[1]->gradients)[i];

@@ -32,7 +32,6 @@ typedef struct Nccl {
 	bool symmetric;
 	Window *windows;
 	int nwindows;
-	char library[96];
 } Nccl;
 static const char *nccl_missing(const Link *link, const Device *device)
 {
@@ -40,17 +39,6 @@ static const char *nccl_missing(const Link *link, const Device *device)
 	const char *conflict = card_conflict(cards, link->ranks);
 	free(cards);
 	return conflict;
-}
-
-static void describe_nccl(Nccl *c, int ctas)
-{
-	int v = 0, n;
-	NCCL(ncclGetVersion(&v));
-	n = snprintf(c->library, sizeof c->library, "NCCL %d.%d.%d, built with "
-		"%d.%d.%d%s", v / 10000, v / 100 % 100, v % 100, NCCL_MAJOR, NCCL_MINOR,
-		NCCL_PATCH, c->symmetric ? ", symmetric windows" : "");
-	if (ctas)
-		snprintf(c->library + n, sizeof c->library - n, ", %d CTAs", ctas);
 }
 
 static void *open_with(Link *link, Device *device, int ctas, bool symmetric)
@@ -70,7 +58,6 @@ static void *open_with(Link *link, Device *device, int ctas, bool symmetric)
 	cuda_queue(device->state, COMM);        /* the GPU is the current one */
 	NCCL(ncclCommInitRankConfig(&c->comm, link->ranks, id, link->rank,
 		&config));
-	describe_nccl(c, ctas);
 	return c;
 }
 
@@ -84,9 +71,14 @@ static void *symmetric_open(Link *link, Device *device, const CommSettings *s)
 	return open_with(link, device, s->ctas, true);
 }
 
-static const char *nccl_library(void *state)
+static const char *nccl_library(void)
 {
-	return ((Nccl *)state)->library;
+	static char text[64];
+	int v = 0;
+	NCCL(ncclGetVersion(&v));
+	snprintf(text, sizeof text, "NCCL %d.%d.%d, built with %d.%d.%d", v / 10000,
+		v / 100 % 100, v % 100, NCCL_MAJOR, NCCL_MINOR, NCCL_PATCH);
+	return text;
 }
 static void *nccl_alloc(void *state, size_t nbytes)
 {

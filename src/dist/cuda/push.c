@@ -15,7 +15,8 @@
 
 enum { SLOT = 16 << 20, SLOTS = 4, BOX = SLOTS * SLOT, LINE = 64,
 	FLAGS = 2 << 20, DEFAULT_CTAS = 8 };
-enum { FULL, FREED, FULL_OUT, FREED_OUT, NFLAGS };
+enum { FULL, FREED, FULL_OUT, FREED_OUT, READY, CAME, READY_OUT, CAME_OUT,
+	NFLAGS };
 
 typedef struct Peer {
 	char *mapped;                    /* its arena, in our addresses */
@@ -24,9 +25,16 @@ typedef struct Peer {
 	uint32_t *full, *freed;          /* ours, which it raises */
 	uint32_t *its_full, *its_freed;
 	uint32_t *full_out, *freed_out;
+	/* of exchanges: ours, which it raises; its; and words of ours */
+	uint32_t *ready, *came, *its_ready, *its_came, *ready_out, *came_out;
 	/* messages queued so far, to it and from it */
 	uint64_t sent, taken;
 } Peer;
+
+/* memory that a rank shares, and where that of each peer is in our addresses */
+typedef struct Mapped {
+	char *own, *at[PUSH_MOST_RANKS];
+} Mapped;
 
 typedef struct Push {
 	Link *link;
@@ -37,9 +45,11 @@ typedef struct Push {
 	cudaStream_t stream;             /* of the pushes */
 	/* a point of the other stream; the last sum */
 	cudaEvent_t point, summed;
+	uint64_t exchanges;              /* queued so far */
+	Mapped *mapped;                  /* for exchanges */
+	int nmapped;
 	PFN_cuStreamWaitValue32_v11070 wait;
 	PFN_cuStreamWriteValue32_v11070 write;
-	char library[64];
 } Push;
 
 static size_t arena_size(int ranks)
@@ -120,6 +130,18 @@ static const char *push_missing(const Link *link, const Device *device)
 	free(cards);
 	return why;
 }
+static void map_memory(Push *p, Mapped *m, const char *doing)
+{
+	cudaIpcMemHandle_t *handles = need(calloc(p->ranks, sizeof *handles));
+	CUDA(cudaIpcGetMemHandle(&handles[p->rank], m->own));
+	p->link->number = 0, p->link->doing = doing;
+	link_gather(p->link, handles, sizeof *handles);
+	for (int r = 0; r < p->ranks; r++)
+		if (r != p->rank)
+			CUDA(cudaIpcOpenMemHandle((void **)&m->at[r], handles[r],
+				cudaIpcMemLazyEnablePeerAccess));
+	free(handles);
+}
 static void *driver_function(const char *name)
 {
 	void *function = NULL;
@@ -144,28 +166,26 @@ static void meet_peer(Push *p, int r, char *mapped)
 		.freed_out = flag_in(p->arena, rank, r, ranks, FREED_OUT),
 		.its_full = flag_in(mapped, r, rank, ranks, FULL),
 		.its_freed = flag_in(mapped, r, rank, ranks, FREED),
+		.ready = flag_in(p->arena, rank, r, ranks, READY),
+		.came = flag_in(p->arena, rank, r, ranks, CAME),
+		.ready_out = flag_in(p->arena, rank, r, ranks, READY_OUT),
+		.came_out = flag_in(p->arena, rank, r, ranks, CAME_OUT),
+		.its_ready = flag_in(mapped, r, rank, ranks, READY),
+		.its_came = flag_in(mapped, r, rank, ranks, CAME),
 	};
 }
 
 static void exchange_arenas(Push *p)
 {
-	cudaIpcMemHandle_t *handles = need(calloc(p->ranks, sizeof *handles));
+	Mapped arenas = { .own = p->arena };
 	device_now_ms(p->device);           /* nobody uses the arena any more */
 	CUDA(cudaMemsetAsync(p->arena + (size_t)(p->ranks - 1) * BOX, 0, FLAGS,
 		p->stream));
 	CUDA(cudaStreamSynchronize(p->stream));
-	CUDA(cudaIpcGetMemHandle(&handles[p->rank], p->arena));
-	p->link->number = 0, p->link->doing = "opening pushes";
-	link_gather(p->link, handles, sizeof *handles);
-	for (int r = 0; r < p->ranks; r++) {
-		void *mapped;
-		if (r == p->rank)
-			continue;
-		CUDA(cudaIpcOpenMemHandle(&mapped, handles[r],
-			cudaIpcMemLazyEnablePeerAccess));
-		meet_peer(p, r, mapped);
-	}
-	free(handles);
+	map_memory(p, &arenas, "opening pushes");
+	for (int r = 0; r < p->ranks; r++)
+		if (r != p->rank)
+			meet_peer(p, r, arenas.at[r]);
 }
 
 static void *push_open(Link *link, Device *device, const CommSettings *s)
@@ -187,14 +207,7 @@ static void *push_open(Link *link, Device *device, const CommSettings *s)
 	CUDA(cudaEventCreateWithFlags(&p->point, cudaEventDisableTiming));
 	CUDA(cudaEventCreateWithFlags(&p->summed, cudaEventDisableTiming));
 	exchange_arenas(p);
-	snprintf(p->library, sizeof p->library, "%d slots of %d MiB, sums on %d "
-		"CTAs", SLOTS, SLOT >> 20, p->ctas);
 	return p;
-}
-
-static const char *push_library(void *state)
-{
-	return ((Push *)state)->library;
 }
 static cudaStream_t comm_stream(const Push *p)
 {
@@ -385,6 +398,47 @@ static void move_array(Push *p, const Operation *op, int from, int to)
 			copy_piece(p, from, piece);
 	}
 }
+static const Mapped *mapped_with(const Push *p, const char *own)
+{
+	int i = 0;
+	while (p->mapped[i].own != own)
+		i++;
+	return &p->mapped[i];
+}
+
+static void exchange_arrays(Push *p, const Operation *op)
+{
+	const Mapped *to = mapped_with(p, op->parts);
+	ptrdiff_t skipped = (char *)op->x.at - op->parts;
+	uint64_t number = ++p->exchanges;
+	for (int s = 1; s < p->ranks; s++) {
+		Peer *peer = &p->peers[rank_behind(p, s)];
+		raise_flag(p, p->stream, peer->its_ready, peer->ready_out, number);
+	}
+	for (int s = 1; s < p->ranks; s++) {
+		int r = rank_behind(p, s);
+		Peer *peer = &p->peers[r];
+		await_flag(p, p->stream, peer->ready, number);
+		CUDA(cudaMemcpyAsync(to->at[r] + skipped, op->x.at,
+			op->n * type_size(op->x.type), cudaMemcpyDefault, p->stream));
+		raise_flag(p, p->stream, peer->its_came, peer->came_out, number);
+	}
+	for (int s = 1; s < p->ranks; s++)
+		await_flag(p, p->stream, p->peers[rank_behind(p, s)].came, number);
+}
+static bool push_exchanges(const void *state)
+{
+	return true;
+}
+
+static void push_open_parts(void *state, char *parts)
+{
+	Push *p = state;
+	p->mapped = need(realloc(p->mapped, (p->nmapped + 1) * sizeof *p->mapped));
+	p->mapped[p->nmapped] = (Mapped){ .own = parts };
+	cuda_queue(p->device->state, COMM);     /* the GPU is the current one */
+	map_memory(p, &p->mapped[p->nmapped++], "mapping arrays");
+}
 static void push_queue(void *state, const Operation *op)
 {
 	Push *p = state;
@@ -401,6 +455,9 @@ static void push_queue(void *state, const Operation *op)
 	case ALL_GATHER:
 		by_owners(p, op, op->kind == REDUCE_SCATTER, op->kind == ALL_GATHER);
 		break;
+	case EXCHANGE:
+		exchange_arrays(p, op);
+		break;
 	case BROADCAST:
 		move_array(p, op, op->peer, -1);
 		break;
@@ -412,6 +469,13 @@ static void push_queue(void *state, const Operation *op)
 	}
 	order(p, p->stream, comm_stream(p));
 }
+static void unmap_peer(Push *p, int r)
+{
+	CUDA(cudaIpcCloseMemHandle(p->peers[r].mapped));
+	for (int i = 0; i < p->nmapped; i++)
+		CUDA(cudaIpcCloseMemHandle(p->mapped[i].at[r]));
+}
+
 static void push_close(void *state)
 {
 	Push *p = state;
@@ -420,16 +484,18 @@ static void push_close(void *state)
 	card_meet(p->link, "closing pushes");
 	for (int r = 0; r < p->ranks; r++)
 		if (r != p->rank)
-			CUDA(cudaIpcCloseMemHandle(p->peers[r].mapped));
+			unmap_peer(p, r);
 	card_meet(p->link, "closing pushes");
 	device_free(p->device, p->arena);
 	CUDA(cudaStreamDestroy(p->stream));
 	CUDA(cudaEventDestroy(p->point));
 	CUDA(cudaEventDestroy(p->summed));
+	free(p->mapped);
 	free(p);
 }
 
 const Transport push_transport = {
 	.name = "push", .missing = push_missing, .open = push_open,
-	.close = push_close, .queue = push_queue, .library = push_library,
+	.close = push_close, .queue = push_queue,
+	.exchanges = push_exchanges, .open_parts = push_open_parts,
 };

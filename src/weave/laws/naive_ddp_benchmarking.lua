@@ -21,9 +21,9 @@ law("weights, gradients and two moments are in memory on each rank",
 law("losses of several ranks are those of a model that begins to learn",
 	"between(loss, 0, log(vocabulary()) + 1)")
 law("all at once is one collective", "kind ~= 'flat' or buckets == 1")
-law("one by one are as many collectives as parameters",
+law("one after another are as many collectives as parameters",
 	"kind ~= 'naive' or integer((buckets - 3) / 9)")
-law("one by one are equally many before and after the end of the pass",
+law("one after another are equally many before and after the end of the pass",
 	"kind ~= 'overlap' or buckets == other{kind = 'naive'}.buckets")
 law("backward on one rank is part of its step", "single_bwd_ms < single_ms")
 law("a step alone is the same for all kinds, within a busy host's factor",

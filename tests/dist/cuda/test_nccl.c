@@ -8,11 +8,13 @@
 #include <cmocka.h>
 #include <cuda_runtime.h>
 #include <math.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/random.h"
 #include "dist/comm.h"
 #include "dist/ring.h"
+#include "ops/ops.h"
 #include "tests/dist/ranks.h"
 
 typedef struct Case {
@@ -287,6 +289,57 @@ static void sums_have_equal_bits(void **state)
 	(void)state;
 	on_gpus(sum_bits);
 }
+static void sleep_a_little(void *arg)
+{
+	usleep(2000);
+}
+
+/* adds turn * 8 + rank of all ranks to the sum */
+static void add_turn(Comm *c, Device *d, const Gradients *parts, Array sum,
+	size_t n, int turn)
+{
+	const Ops *ops = ops_for(d);
+	int rank = comm_rank(c);
+	Array own = array_part(d, parts->at[rank], turn % 2);
+	ops->fill(d, own, turn * 8 + rank, n);
+	device_wait(d, COMM, device_event(d, COMPUTE));
+	device_wait(d, COMPUTE, comm_exchange(c, own, n, "part", turn));
+	if (turn % comm_ranks(c) == rank)
+		device_call(d, COMPUTE, sleep_a_little, NULL);
+	for (int r = 0; r < parts->n; r++)
+		ops->add(d, sum, sum, array_part(d, parts->at[r], turn % 2), n);
+}
+
+static void exchange(const Place *p)
+{
+	enum { TURNS = 20, ROOM = 5000001 };
+	Device *d;
+	Comm *c = join(p, &d);
+	real want = 0, *got = need(malloc(ROOM * sizeof *got));
+	for (int turn = 0; turn < TURNS; turn++)
+		for (int r = 0; r < p->ranks; r++)
+			want += turn * 8 + r;
+	for (Type type = FP32; type <= BF16 && comm_exchanges(c); type++) {
+		Gradients parts = comm_parts(c, ROOM + 1, type, MEM_GRADIENT, "parts");
+		Array sum = array_new(d, ROOM, FP32, MEM_TEMPORARY, "sum");
+		ops_for(d)->fill(d, sum, 0, ROOM);
+		for (int turn = 0; turn < TURNS; turn++)
+			add_turn(c, d, &parts, sum, turn % 3 ? ROOM : ROOM - 1, turn);
+		array_read(d, got, sum, ROOM);
+		for (size_t i = 0; i < ROOM - 1; i++)
+			if (!(got[i] == want))
+				die("%s: element %zu is %g, not %g", type_names[type], i,
+					(double)got[i], (double)want);
+		device_free(d, sum.at);
+	}
+	free(got);
+	leave(c, d);
+}
+
+static void exchanges_wait_for_readers(void **state)
+{
+	on_gpus(exchange);
+}
 
 int main(void)
 {
@@ -295,6 +348,7 @@ int main(void)
 		cmocka_unit_test(queues_run_ahead),
 		cmocka_unit_test(long_arrays_are_right),
 		cmocka_unit_test(sums_have_equal_bits),
+		cmocka_unit_test(exchanges_wait_for_readers),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
