@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 #include "dist/reducer.h"
+#include "dist/ring.h"
+#include "dist/shares.h"
 
 typedef struct Sums {
 	Reducer *reducer;
@@ -20,7 +22,11 @@ static struct {
 	Comm *comm;                      /* NULL: outside */
 	Sums *sums;
 	int n;
+	struct Request *requests;
+	int nrequests;
 } job;
+
+static void drop_requests(void);
 
 _Static_assert((int)DIST_OVERLAP == DDP_OVERLAP
 	&& (int)DIST_BUCKETED == DDP_BUCKETED, "kinds have one order");
@@ -53,6 +59,7 @@ int32_t dist_close(void)
 	free(job.sums);
 	job.sums = NULL;
 	job.n = 0;
+	drop_requests();
 	comm_close(&job.comm);
 	device_close(&job.device);
 	return DIST_OK;
@@ -181,6 +188,176 @@ int32_t dist_reducer_mean(int32_t reducer, int32_t index, void *x,
 			((uint16_t *)x)[i] = bf16_from_float((float)(sum[i] / ranks));
 	return DIST_OK;
 }
+typedef struct Request {
+	Array x;                         /* at NULL: it was taken */
+	size_t count;
+	int32_t type;
+	bool gathers;
+	Event done;
+} Request;
+
+static void drop_requests(void)
+{
+	for (int i = 0; i < job.nrequests; i++)
+		device_free(job.device, job.requests[i].x.at);
+	free(job.requests);
+	job.requests = NULL;
+	job.nrequests = 0;
+}
+
+static void range_of(size_t count, size_t *begin, size_t *end)
+{
+	int rank = comm_rank(job.comm), ranks = comm_ranks(job.comm);
+	*begin = shard_begin(count, rank, ranks);
+	*end = shard_begin(count, rank + 1, ranks);
+}
+
+static int32_t array_refusal(const int32_t *request, int64_t count,
+	int32_t type)
+{
+	if (job.comm == NULL)
+		return DIST_OUTSIDE;
+	if (request == NULL)
+		return DIST_NULL;
+	if (count < 1)
+		return DIST_BAD_COUNT;
+	return type < DIST_FP32 || type > DIST_FP16 ? DIST_BAD_TYPE : DIST_OK;
+}
+
+static real value_of(const void *x, size_t i, int32_t type)
+{
+	if (type == DIST_FP32)
+		return ((const float *)x)[i];
+	uint16_t bits = ((const uint16_t *)x)[i];
+	return type == DIST_BF16 ? bf16_to_float(bits) : fp16_to_float(bits);
+}
+
+/* the numbers of closed requests are used again */
+static int32_t new_request(Request r)
+{
+	int i = 0;
+	while (i < job.nrequests && job.requests[i].x.at)
+		i++;
+	if (i == job.nrequests)
+		job.requests = need(realloc(job.requests,
+			++job.nrequests * sizeof *job.requests));
+	r.x = array_new(job.device, r.count, r.x.type, MEM_TEMPORARY, "shards");
+	job.requests[i] = r;
+	return i;
+}
+
+int32_t dist_gather(int32_t *request, const void *x, int64_t count,
+	int32_t type)
+{
+	size_t begin, end;
+	int32_t status = array_refusal(request, count, type);
+	if (status != DIST_OK)
+		return status;
+	range_of((size_t)count, &begin, &end);
+	if (x == NULL && end > begin)
+		return DIST_NULL;
+	*request = new_request((Request){
+		.x.type = type == DIST_FP32 ? FP32 : BF16, .count = (size_t)count,
+		.type = type, .gathers = true });
+	Request *r = &job.requests[*request];
+	for (size_t i = begin; i < end; i++)
+		((real *)r->x.at)[i] = value_of(x, i - begin,
+			type == DIST_FP32 ? DIST_FP32 : DIST_BF16);
+	r->done = comm_all_gather(job.comm, r->x, r->count, "weights", *request);
+	return DIST_OK;
+}
+
+int32_t dist_reduce_scatter(int32_t *request, const void *x, int64_t count,
+	int32_t type)
+{
+	int32_t status = array_refusal(request, count, type);
+	if (status != DIST_OK)
+		return status;
+	if (x == NULL)
+		return DIST_NULL;
+	*request = new_request((Request){
+		.x.type = type == DIST_BF16 ? BF16 : FP32, .count = (size_t)count,
+		.type = DIST_FP32 });
+	Request *r = &job.requests[*request];
+	for (size_t i = 0; i < r->count; i++)
+		((real *)r->x.at)[i] = value_of(x, i, type);
+	r->done = comm_reduce_scatter(job.comm, r->x, r->count, "gradients",
+		*request);
+	return DIST_OK;
+}
+int32_t dist_take(int32_t request, void *x, int64_t count)
+{
+	size_t begin = 0, end;
+	if (job.comm == NULL || request < 0 || request >= job.nrequests
+		|| job.requests[request].x.at == NULL)
+		return DIST_OUTSIDE;
+	Request *r = &job.requests[request];
+	range_of(r->count, &begin, &end);
+	if (r->gathers)
+		begin = 0, end = r->count;
+	if (count < 0 || (size_t)count != end - begin)
+		return DIST_BAD_COUNT;
+	if (x == NULL && count > 0)
+		return DIST_NULL;
+	real *all = need(malloc(r->count * sizeof *all)),
+		ranks = comm_ranks(job.comm);
+	device_wait(job.device, COMPUTE, r->done);
+	array_read(job.device, all, r->x, r->count);
+	for (size_t i = begin; i < end; i++)
+		if (!r->gathers)
+			((float *)x)[i - begin] = (float)(all[i] / ranks);
+		else if (r->type == DIST_FP32)
+			((float *)x)[i] = (float)all[i];
+		else
+			((uint16_t *)x)[i] = bf16_from_float((float)all[i]);
+	free(all);
+	device_free(job.device, r->x.at);
+	r->x.at = NULL;
+	return DIST_OK;
+}
+
+int32_t dist_range(int64_t count, int64_t *begin, int64_t *end)
+{
+	size_t from, to;
+	if (job.comm == NULL)
+		return DIST_OUTSIDE;
+	if (begin == NULL || end == NULL)
+		return DIST_NULL;
+	if (count < 0)
+		return DIST_BAD_COUNT;
+	range_of((size_t)count, &from, &to);
+	*begin = (int64_t)from;
+	*end = (int64_t)to;
+	return DIST_OK;
+}
+int32_t dist_owners(int32_t *owners, const int64_t *counts, int32_t n,
+	int64_t *loads)
+{
+	if (job.comm == NULL)
+		return DIST_OUTSIDE;
+	if (owners == NULL || counts == NULL || loads == NULL)
+		return DIST_NULL;
+	int ranks = comm_ranks(job.comm);
+	for (int i = 0; i < n; i++)
+		if (counts[i] < 0)
+			return DIST_BAD_COUNT;
+	for (int r = 0; r < ranks; r++)
+		if (loads[r] < 0)
+			return DIST_BAD_COUNT;
+	if (n < 1)
+		return DIST_BAD_COUNT;
+	size_t *sizes = need(malloc((n + ranks) * sizeof *sizes)),
+		*sums = sizes + n;
+	for (int i = 0; i < n; i++)
+		sizes[i] = (size_t)counts[i];
+	for (int r = 0; r < ranks; r++)
+		sums[r] = (size_t)loads[r];
+	share_out(sizes, n, sums, ranks, owners);
+	for (int r = 0; r < ranks; r++)
+		loads[r] = (int64_t)sums[r];
+	free(sizes);
+	return DIST_OK;
+}
 const char *dist_status(int32_t status)
 {
 	static const char *const texts[] = {
@@ -188,7 +365,8 @@ const char *dist_status(int32_t status)
 		[DIST_BAD_JOB] = "there is no such job: ranks are 0 to ranks - 1, ports "
 			"1 to 65535, limits 1 second or more",
 		[DIST_INSIDE] = "this process is in a job already",
-		[DIST_OUTSIDE] = "this process is in no job, or has no such reducer",
+		[DIST_OUTSIDE] = "this process is in no job, or has no such reducer or "
+			"request",
 		[DIST_NULL] = "an array is missing",
 		[DIST_BAD_KIND] = "there is no such kind of reducer, or its buckets "
 			"hold nothing",

@@ -1,11 +1,12 @@
-/* adapter.h: data parallelism over TCP, for programs that link with
+/* adapter.h: data parallelism and shards over TCP, for programs that link with
  * libsystems.so; see the chapter on many devices in writeup.pdf */
 #ifndef DIST_ADAPTER_H
 #define DIST_ADAPTER_H
 
 #include <stdint.h>
 
-typedef enum { DIST_FP32, DIST_BF16 } DistType;
+/* reducers take the first two */
+typedef enum { DIST_FP32, DIST_BF16, DIST_FP16 } DistType;
 
 /* when gradients are summed: each by itself or all at once, after the backward
  * pass; each as soon as it is there; bucket by bucket */
@@ -15,7 +16,7 @@ typedef enum {
 	DIST_OK,
 	DIST_BAD_JOB,           /* rank, ranks, address, port or limit */
 	DIST_INSIDE,            /* the process is in a job already */
-	DIST_OUTSIDE,           /* it is in none, or has no such reducer */
+	DIST_OUTSIDE,           /* it is in none, or has no such reducer or request */
 	DIST_NULL,              /* an array is at NULL */
 	DIST_BAD_KIND,          /* no such kind, or buckets that hold nothing */
 	DIST_BAD_TYPE,
@@ -32,7 +33,7 @@ typedef enum {
 /* rank 0 listens at this address and port, to which the others come */
 int32_t dist_open(int32_t rank, int32_t ranks, const char *address,
 	int32_t port, int32_t limit_s);
-/* frees all reducers; nothing happens outside of a job */
+/* frees all reducers and requests; nothing happens outside of a job */
 int32_t dist_close(void);
 /* all get root's bytes */
 int32_t dist_broadcast(void *x, int64_t nbytes, int32_t root);
@@ -53,6 +54,27 @@ int32_t dist_reducer_wait(int32_t reducer);
 /* the sum of array `index` over the ranks, divided by their number */
 int32_t dist_reducer_mean(int32_t reducer, int32_t index, void *x,
 	int64_t count, int32_t type);
+
+/* owners of n more arrays, the largest first, each to the rank with the smallest
+ * load; loads: elements of each rank so far, the new ones are added */
+int32_t dist_owners(int32_t *owners, const int64_t *counts, int32_t n,
+	int64_t *loads);
+/* what this rank keeps of an array: elements *begin ... *end - 1 */
+int32_t dist_range(int64_t count, int64_t *begin, int64_t *end);
+
+/* These copy, start a collective, and set *request. An array has count elements;
+ * in fp16 its bits are gathered, and its sums are those of fp32 */
+
+/* x: the rank's range, which may be empty */
+int32_t dist_gather(int32_t *request, const void *x, int64_t count,
+	int32_t type);
+/* x: the whole array */
+int32_t dist_reduce_scatter(int32_t *request, const void *x, int64_t count,
+	int32_t type);
+/* waits; then the number means nothing any more. x: the whole array, of the
+ * type that was gathered; or this rank's range of the mean over the ranks, fp32.
+ * count: elements of x */
+int32_t dist_take(int32_t request, void *x, int64_t count);
 
 /* one line of English */
 const char *dist_status(int32_t status);

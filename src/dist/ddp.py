@@ -34,7 +34,12 @@ def library():
 				("broadcast", [pointer, i64, i32]),
 				("reducer_new", [pointer, pointer, i32, i32, ctypes.c_double]),
 				("reducer_buckets", [i32, pointer]), ("reducer_ready", array),
-				("reducer_wait", [i32]), ("reducer_mean", array)):
+				("reducer_wait", [i32]), ("reducer_mean", array),
+				("owners", [pointer, pointer, i32, pointer]),
+				("range", [i64, pointer, pointer]),
+				("gather", [pointer, pointer, i64, i32]),
+				("reduce_scatter", [pointer, pointer, i64, i32]),
+				("take", [i32, pointer, i64])):
 			getattr(_library, "dist_" + name).argtypes = types
 	return _library
 
@@ -79,9 +84,9 @@ def on_host(x):
 
 
 @torch.no_grad()
-def broadcast(x):
+def broadcast(x, root=0):
 	copy = on_host(x)
-	call("broadcast", copy.data_ptr(), copy.nbytes, 0)
+	call("broadcast", copy.data_ptr(), copy.nbytes, root)
 	x.copy_(copy)
 class Container(torch.nn.Module):
 	def __init__(self, module, kind, bucket_size_mb):

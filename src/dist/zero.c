@@ -205,7 +205,8 @@ static void make_optimizer(Zero *z, const OptimizerKind *kind,
 	*o = optimizer_new(z->device, kind, settings, z->spans, n, z->m->fused);
 	o->spans = z->spans;
 	o->nspans = n;
-	o->squares = comm_array(z->comm, 1, FP32, MEM_OPTIMIZER, "squared norm");
+	o->squares = comm_array(z->comm, NORM_ELEMENTS, FP32, MEM_OPTIMIZER,
+		"squared norm");
 	z->counted = z->rank == 0 ? n : n - 1;
 }
 static void check_settings(const Model *m, const ZeroSettings *s)

@@ -22,7 +22,8 @@ typedef struct ZeroSettings {
 } ZeroSettings;
 enum { MOST_PREFETCH = 4 };
 
-enum { GRADIENT_SLOTS = 2 };
+enum { GRADIENT_SLOTS = 2,
+	NORM_ELEMENTS = 4 };             /* 16 bytes; the first counts */
 
 typedef struct Group {
 	size_t n, shard;                 /* elements of it, and of a rank's part */

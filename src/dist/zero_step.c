@@ -169,12 +169,13 @@ static void reduce_gains(Zero *z)
 static void sum_squares(Zero *z)
 {
 	Optimizer *o = &z->optimizer;
-	z->ops->fill(z->device, o->squares, 0, 1);
+	z->ops->fill(z->device, o->squares, 0, NORM_ELEMENTS);
 	for (int i = 0; i < z->counted; i++)
 		z->ops->add_squares(z->device, o->squares,
 			one_gradient(z->spans[i].gradient), z->spans[i].n);
 	device_wait(z->device, COMM, device_event(z->device, COMPUTE));
-	z->last = comm_all_reduce(z->comm, o->squares, 1, "squared norm", 0);
+	z->last = comm_all_reduce(z->comm, o->squares, NORM_ELEMENTS,
+		"squared norm", 0);
 	device_wait(z->device, COMPUTE, z->last);
 }
 static void before_unit(void *self, int unit, bool backward)

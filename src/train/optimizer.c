@@ -131,8 +131,10 @@ Gradients optimizer_gradients(const Optimizer *o, const Span *s)
 void optimizer_begin(Optimizer *o, double unscale)
 {
 	_Alignas(16) char scalars[128];
-	assert(o->kind->scalars_bytes <= sizeof scalars);
 	o->t++;
+	if (o->kind == NULL)
+		return;
+	assert(o->kind->scalars_bytes <= sizeof scalars);
 	o->kind->scalars(o, unscale, scalars);
 	device_upload(o->device, o->scalars, scalars, o->kind->scalars_bytes);
 }
@@ -157,7 +159,7 @@ static void add_squares_of_group(const Optimizer *o, Array squares)
 	m->group->all_reduce(m->group->self, squares, 1, "squared norm");
 }
 
-static void clip(const Optimizer *o, const Span *spans, int nspans)
+void optimizer_clip(const Optimizer *o, const Span *spans, int nspans)
 {
 	const Ops *ops = ops_for(o->device);
 	if (o->squares.at) {
@@ -180,8 +182,10 @@ void optimizer_apply(const Optimizer *o, const Span *spans, int nspans,
 	const int32_t *skip)
 {
 	size_t done = 0;
+	if (o->kind == NULL)
+		return;
 	if (o->settings.clip > 0)
-		clip(o, spans, nspans);
+		optimizer_clip(o, spans, nspans);
 	for (int i = 0; i < nspans; done += spans[i++].n) {
 		Array state[MOST_STATES] = { { NULL, TYPE_REAL } };
 		for (int k = 0; k < MOST_STATES && o->state[k].at; k++)

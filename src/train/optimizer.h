@@ -18,6 +18,7 @@ typedef struct OptimizerKind OptimizerKind;
 extern const OptimizerKind adamw_kind, sgd_kind;
 
 typedef struct Optimizer {
+	/* NULL: steps are counted, and the model's hooks update the weights */
 	const OptimizerKind *kind;
 	OptimizerSettings settings;      /* may be changed between steps */
 	long t;                          /* number of the last step; 1 is the first */
@@ -54,6 +55,10 @@ void      optimizer_begin(Optimizer *o, double unscale);
  * *skip is not 0 */
 void      optimizer_apply(const Optimizer *o, const Span *spans, int nspans,
 	const int32_t *skip);
+/* after optimizer_begin: scales the step's gradients down, so that the norm of
+ * those of these spans is settings.clip at most. optimizer_apply does it itself,
+ * for its own spans */
+void      optimizer_clip(const Optimizer *o, const Span *spans, int nspans);
 
 /* for all parameters of a model */
 Optimizer adamw_new(const Model *m, double lr, double beta1, double beta2,

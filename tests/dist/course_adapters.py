@@ -1,6 +1,8 @@
 """course_adapters: what the course's tests of data parallelism call; in the
 place of its tests/adapters.py"""
 from ddp import DDP, DDPBucketed
+from fsdp import FSDP
+from sharded_optimizer import ShardedOptimizer
 
 
 def get_ddp_individual_parameters(module):
@@ -29,3 +31,19 @@ def get_ddp(module):
 
 def ddp_on_after_backward(ddp_model, optimizer):
 	ddp_model.finish_gradient_synchronization()
+
+
+def get_sharded_optimizer(params, optimizer_cls, **settings):
+	return ShardedOptimizer(params, optimizer_cls, **settings)
+
+
+def get_fsdp(module, compute_dtype=None):
+	return FSDP(module, compute_dtype)
+
+
+def fsdp_on_after_backward(fsdp_model, optimizer):
+	fsdp_model.finish_gradient_synchronization()
+
+
+def fsdp_gather_full_params(fsdp_model):
+	return fsdp_model.gather_full_params()

@@ -36,6 +36,13 @@ static void there_is_no_job(void **state)
 	assert_int_equal(dist_reducer_ready(0, 0, &x, 1, DIST_FP32), DIST_OUTSIDE);
 	assert_int_equal(dist_reducer_wait(0), DIST_OUTSIDE);
 	assert_int_equal(dist_reducer_mean(0, 0, &x, 1, DIST_FP32), DIST_OUTSIDE);
+	assert_int_equal(dist_owners(&n, &(int64_t){ 1 }, 1, &(int64_t){ 0 }),
+		DIST_OUTSIDE);
+	assert_int_equal(dist_range(1, &(int64_t){ 0 }, &(int64_t){ 0 }),
+		DIST_OUTSIDE);
+	assert_int_equal(dist_gather(&n, &x, 1, DIST_FP32), DIST_OUTSIDE);
+	assert_int_equal(dist_reduce_scatter(&n, &x, 1, DIST_FP32), DIST_OUTSIDE);
+	assert_int_equal(dist_take(0, &x, 1), DIST_OUTSIDE);
 	for (int32_t i = -1; i < 12; i++)
 		assert_true(strlen(dist_status(i)) > 3);
 }
@@ -93,6 +100,46 @@ static void mistakes_have_a_status(void **state)
 			assert_int_equal(dist_reducer_mean(r, 0, y, 2, DIST_FP32), DIST_OK);
 			assert_true(y[0] == 0 && y[1] == 0);            /* it was not given */
 		}
+		int64_t loads[] = { 5 }, from, to;
+		int32_t owners[3], q = 7;
+		uint16_t half[] = { 0x3C00, 0x7F81, 0xFFFF }, low[3];
+		assert_int_equal(dist_owners(owners, counts, 0, loads), DIST_BAD_COUNT);
+		assert_int_equal(dist_owners(owners, negative, 2, loads), DIST_BAD_COUNT);
+		assert_int_equal(dist_owners(NULL, counts, 3, loads), DIST_NULL);
+		assert_int_equal(dist_owners(owners, NULL, 3, loads), DIST_NULL);
+		assert_int_equal(dist_owners(owners, counts, 3, NULL), DIST_NULL);
+		assert_int_equal(dist_owners(owners, counts, 3, &(int64_t){ -1 }), DIST_BAD_COUNT);
+		assert_int_equal(dist_owners(owners, counts, 3, loads), DIST_OK);
+		assert_true(owners[0] == 0 && owners[2] == 0 && loads[0] == 10);
+		assert_int_equal(dist_range(-1, &from, &to), DIST_BAD_COUNT);
+		assert_int_equal(dist_range(3, NULL, &to), DIST_NULL);
+		assert_int_equal(dist_range(3, &from, NULL), DIST_NULL);
+		assert_int_equal(dist_range(3, &from, &to), DIST_OK);
+		assert_true(from == 0 && to == 3);
+		assert_int_equal(dist_gather(NULL, x, 3, DIST_FP32), DIST_NULL);
+		assert_int_equal(dist_gather(&q, NULL, 3, DIST_FP32), DIST_NULL);
+		assert_int_equal(dist_gather(&q, x, 0, DIST_FP32), DIST_BAD_COUNT);
+		assert_int_equal(dist_gather(&q, x, 3, 3), DIST_BAD_TYPE);
+		assert_int_equal(dist_gather(&q, x, 3, -1), DIST_BAD_TYPE);
+		assert_int_equal(dist_reduce_scatter(NULL, x, 3, DIST_FP32), DIST_NULL);
+		assert_int_equal(dist_reduce_scatter(&q, NULL, 3, DIST_FP32), DIST_NULL);
+		assert_int_equal(dist_reduce_scatter(&q, x, -3, DIST_FP32), DIST_BAD_COUNT);
+		assert_int_equal(dist_reduce_scatter(&q, x, 3, 3), DIST_BAD_TYPE);
+		assert_int_equal(dist_take(-1, y, 3), DIST_OUTSIDE);
+		assert_int_equal(dist_take(0, y, 3), DIST_OUTSIDE);
+		assert_int_equal(q, 7);
+		assert_int_equal(dist_gather(&q, half, 3, DIST_FP16), DIST_OK);
+		assert_int_equal(dist_take(q, low, 2), DIST_BAD_COUNT);
+		assert_int_equal(dist_take(q, low, -1), DIST_BAD_COUNT);
+		assert_int_equal(dist_take(q, NULL, 3), DIST_NULL);
+		assert_int_equal(dist_take(q, low, 3), DIST_OK);
+		assert_true(low[0] == half[0] && (low[1] | 0x40) == (half[1] | 0x40)
+			&& low[2] == half[2]);
+		assert_int_equal(dist_take(q, low, 3), DIST_OUTSIDE);
+		assert_int_equal(dist_reduce_scatter(&q, half, 1, DIST_FP16), DIST_OK);
+		assert_int_equal(dist_take(q, y, 1), DIST_OK);
+		assert_true(y[0] == 1);
+		assert_int_equal(dist_gather(&q, x, 3, DIST_FP32), DIST_OK);    /* never taken */
 		assert_int_equal(dist_close(), DIST_OK);
 		assert_int_equal(dist_reducer_wait(r), DIST_OUTSIDE);
 	}
@@ -180,12 +227,87 @@ static void ranks_agree_on_means(void **state)
 		}
 	}
 }
+static bool gathers(int rank, int ranks, const int64_t *n, int arrays)
+{
+	static float x[MOST];
+	int32_t requests[ARRAYS];
+	int64_t begin, end;
+	bool right = true;
+	for (int i = 0; i < arrays; i++) {
+		right &= dist_range(n[i], &begin, &end) == DIST_OK;
+		for (int64_t j = begin; j < end; j++)
+			x[j - begin] = value(0, 0, i, j);
+		right &= dist_gather(&requests[i], begin < end ? x : NULL, n[i],
+			DIST_FP32) == DIST_OK;
+		memset(x, 0xFF, sizeof x);              /* it was copied */
+	}
+	for (int i = arrays - 1; i >= 0; i--) {
+		right &= dist_take(requests[i], x, n[i]) == DIST_OK;
+		for (int64_t j = 0; j < n[i]; j++)
+			right &= x[j] == value(0, 0, i, j);
+	}
+	return right;
+}
+
+static bool scatters(int rank, int ranks, const int64_t *n, int arrays)
+{
+	static float x[MOST];
+	int32_t requests[ARRAYS];
+	int64_t begin, end;
+	bool right = true;
+	for (int i = 0; i < arrays; i++) {
+		for (int64_t j = 0; j < n[i]; j++)
+			x[j] = (float)ranks * value(rank, 0, i, j);
+		right &= dist_reduce_scatter(&requests[i], x, n[i], DIST_FP32) == DIST_OK;
+	}
+	for (int i = 0; i < arrays; i++) {
+		right &= dist_range(n[i], &begin, &end) == DIST_OK;
+		right &= dist_take(requests[i], x, end - begin) == DIST_OK;
+		for (int64_t j = begin; j < end; j++) {
+			float sum = 0;
+			for (int r = 0; r < ranks; r++)
+				sum += value(r, 0, i, j);
+			right &= x[j - begin] == sum;
+		}
+	}
+	return right;
+}
+
+static bool ranges_are_right(int rank, int ranks, int port)
+{
+	static const int64_t n[] = { 1, 700, 33, 2, 256 };
+	int64_t loads[8] = { 0 };
+	int32_t owners[ARRAYS];
+	bool right = dist_open(rank, ranks, "127.0.0.1", port, 20) == DIST_OK;
+	right &= dist_owners(owners, n, ARRAYS, loads) == DIST_OK;
+	right &= owners[1] == 0 && owners[4] == (ranks > 1);
+	for (int turn = 0; turn < 3; turn++)
+		right &= gathers(rank, ranks, n, ARRAYS)
+			&& scatters(rank, ranks, n, ARRAYS);
+	return right & (dist_close() == DIST_OK);
+}
+
+static void ranks_gather_and_scatter(void **state)
+{
+	(void)state;
+	for (int ranks = 1; ranks <= 4; ranks++) {
+		int port = free_port(), status;
+		for (int rank = 0; rank < ranks; rank++)
+			if (fork() == 0)
+				_exit(ranges_are_right(rank, ranks, port) ? 0 : 1);
+		for (int rank = 0; rank < ranks; rank++) {
+			assert_true(wait(&status) > 0);
+			assert_int_equal(status, 0);
+		}
+	}
+}
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		/* first: a process that has threads cannot be forked */
 		cmocka_unit_test(ranks_agree_on_means),
+		cmocka_unit_test(ranks_gather_and_scatter),
 		cmocka_unit_test(there_is_no_job),
 		cmocka_unit_test(no_such_job),
 		cmocka_unit_test(mistakes_have_a_status),

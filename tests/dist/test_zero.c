@@ -233,6 +233,24 @@ static void compare_stages(const Scenario *s)
 				? s->zero + like(k) * s->ranks * n : s->ddp);
 }
 
+static void train_and_compare(Scenario *s, Body *rank)
+{
+	Job job = { { .transport = s->transport, .delay_us = s->delay_us },
+		train_by_all, s };
+	size_t nbytes = s->ranks * shape_count(s->shape) * sizeof(real);
+	Ended ended[MOST];
+	s->ddp = shared(nbytes);
+	s->zero = shared(NPLANS * nbytes);
+	run_ranks(s->ranks, ended, rank, &job);
+	for (int r = 0; r < s->ranks; r++)
+		if (ended[r].status != 0)
+			fail_msg("rank %d of %d ends with %d: %s", r, s->ranks,
+				ended[r].status, ended[r].said);
+	compare_stages(s);
+	munmap(s->ddp, nbytes);
+	munmap(s->zero, NPLANS * nbytes);
+}
+
 static void all_stages_give_the_bits_of_data_parallelism(void **state)
 {
 	Scenario scenarios[] = {
@@ -257,17 +275,44 @@ static void all_stages_give_the_bits_of_data_parallelism(void **state)
 		{ 4, "owner", &shapes[1], POLICY_FP32, FP32, .clips = true,
 			.recompute = 2, .passes = 1 },
 	};
-	for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
-		Scenario *s = &scenarios[i];
-		size_t nbytes = s->ranks * shape_count(s->shape) * sizeof(real);
-		s->ddp = shared(nbytes);
-		s->zero = shared(NPLANS * nbytes);
-		in_ranks(s->ranks, (CommSettings){ .transport = s->transport,
-			.delay_us = s->delay_us }, train_by_all, s);
-		compare_stages(s);
-		munmap(s->ddp, nbytes);
-		munmap(s->zero, NPLANS * nbytes);
+	for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
+		train_and_compare(&scenarios[i], be_rank);
+}
+static void open_two_gpus(void *context)
+{
+	for (int i = 0; i < 2; i++) {
+		Device *d = device_open(i ? "cuda:1" : "cuda:0");
+		device_close(&d);
 	}
+	exit(0);
+}
+
+static void be_gpu(const Place *place)
+{
+	const Job *job = place->context;
+	Device *d = device_open(place->rank ? "cuda:1" : "cuda:0");
+	Comm *c = comm_open(link_tcp(place->rank, place->ranks, &place->meeting, 60),
+		d, &job->settings);
+	job->work(d, c, job->arg);
+	comm_close(&c);
+	device_close(&d);
+}
+
+static void stages_agree_on_two_gpus(void **state)
+{
+	Scenario scenarios[] = {
+		{ 2, "auto", &shapes[1], POLICY_BF16, BF16, .fused = true,
+			.replayed = true, .passes = 1 },
+		{ 2, "push", &shapes[1], POLICY_BF16, BF16, .fused = true,
+			.replayed = true, .recompute = 2, .passes = 1 },
+		{ 2, "auto", &shapes[0], POLICY_BF16, FP32, .fused = true,
+			.clips = true, .replayed = true, .passes = 1, .delay_us = 200 },
+		{ 2, "auto", &shapes[0], POLICY_FP32, BF16, .passes = 2 },
+	};
+	if (exit_status(open_two_gpus, NULL) != 0)
+		skip();
+	for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
+		train_and_compare(&scenarios[i], be_gpu);
 }
 static size_t lines(size_t elements)
 {
@@ -544,6 +589,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_stages_give_the_bits_of_data_parallelism),
+		cmocka_unit_test(stages_agree_on_two_gpus),
 		cmocka_unit_test(memory_is_what_the_formula_says),
 		cmocka_unit_test(pieces_tile_the_model),
 		cmocka_unit_test(bytes_are_what_the_formula_says),

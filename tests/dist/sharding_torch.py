@@ -1,0 +1,160 @@
+"""sharding_torch: PyTorch's modules with shards, against whole ones
+
+sharding_torch.py CASE RANKS
+"""
+import copy
+import os
+import socket
+import sys
+import weakref
+
+import torch
+import torch.multiprocessing as mp
+from torch import nn
+
+import fsdp
+from fsdp import FSDP
+from sharded_optimizer import ShardedOptimizer
+
+
+def steps(model, whole, optimizer, reference, rank):
+	generator = torch.Generator().manual_seed(3)
+	for step in range(12):
+		if step == 5:
+			model[2].requires_grad_(True), whole[2].requires_grad_(True)
+			for m, o in (model, optimizer), (whole, reference):
+				o.add_param_group({"params": m[2].parameters(), "lr": 0.02})
+		x = torch.randn(6, 4, generator=generator)
+		for m, o in (model, optimizer), (whole, reference):
+			o.zero_grad()
+			y = m[0](x) if step % 4 == 1 else m[1](m[0](x))
+			(y if step < 5 else m[2](y[:, :4])).square().sum().backward()
+			for group in o.param_groups:
+				group["lr"] *= 0.9
+			o.step()
+		for a, b in zip(model.parameters(), whole.parameters()):
+			assert torch.equal(a, b), (step, (a - b).abs().max())
+
+
+def case_optimizer(rank, ranks):
+	for kind, settings in ((torch.optim.AdamW, {"weight_decay": 0.1}),
+			(torch.optim.SGD, {"momentum": 0.9})):
+		torch.manual_seed(5)
+		model = nn.ModuleList([nn.Linear(4, 9), nn.Linear(9, 5, bias=False),
+			nn.Linear(4, 3)])
+		model[2].requires_grad_(False)
+		model[0].bias.requires_grad_(False)
+		whole = copy.deepcopy(model)
+		groups = [[{"params": m[0].parameters()},
+			{"params": m[1].parameters(), "lr": 0.05}] for m in (model, whole)]
+		optimizer = ShardedOptimizer(groups[0], kind, lr=0.1, **settings)
+		steps(model, whole, optimizer, kind(groups[1], lr=0.1, **settings), rank)
+		own = [p for p, owner in optimizer.owners.items() if owner == rank]
+		state = optimizer.inner.state if optimizer.inner else {}
+		assert all(any(p is q for q in own) for p in state)
+		assert ranks < 6 or len(own) < 2
+class Toy(nn.Module):
+	def __init__(self):
+		super().__init__()
+		self.words, self.norm = nn.Embedding(11, 6), nn.LayerNorm(6)
+		self.up, self.down = nn.Linear(6, 7), nn.Linear(7, 6, bias=False)
+		self.again, self.one = nn.Linear(6, 7), nn.Linear(6, 1)
+		self.again.weight = self.up.weight
+		self.one.weight.requires_grad_(False)
+		self.register_buffer("scale", torch.randn(1).abs())
+
+	def forward(self, x):
+		x = self.norm(self.words(x))
+		for up in (self.up, self.again):
+			x = x + self.down(torch.tanh(up(x)))
+		return self.one(x).squeeze(-1) * self.scale
+
+
+def trained(rank, ranks, dtype, prefetch):
+	torch.manual_seed(1)
+	whole = Toy()
+	torch.manual_seed(1 if rank == 0 else 50)
+	model = FSDP(Toy(), dtype, prefetch)
+	optimizers = [torch.optim.AdamW(m.parameters(), lr=0.01)
+		for m in (model, whole)]
+	generator = torch.Generator().manual_seed(9)
+	for _ in range(5):
+		x = torch.randint(11, (12, 5), generator=generator)
+		y = torch.randn(12, 5, generator=generator)
+		mine = slice(rank * 12 // ranks, (rank + 1) * 12 // ranks)
+		for m, o, rows in zip((model, whole), optimizers, (mine, slice(None))):
+			o.zero_grad()
+			with torch.autocast("cpu", enabled=dtype is not None, dtype=dtype):
+				loss = nn.functional.mse_loss(m(x[rows]).float(), y[rows])
+			loss.backward()
+			if m is model:
+				model.finish_gradient_synchronization()
+			o.step()
+		with torch.no_grad():
+			model(x)                             # nothing to go back to
+	got, want = model.gather_full_params(), dict(whole.named_parameters())
+	assert got.keys() == want.keys()
+	close = {"rtol": 1e-4, "atol": 1e-5} if dtype is None else {"atol": 0.02}
+	for name in want:
+		assert torch.allclose(got[name], want[name], **close), name
+	return got
+
+
+def case_fsdp(rank, ranks):
+	for dtype in (None, torch.bfloat16):
+		ends = [trained(rank, ranks, dtype, ahead) for ahead in (0, 1, 2)]
+		for end in ends[1:]:
+			assert all(torch.equal(end[name], ends[0][name]) for name in end)
+def case_memory(rank, ranks):
+	for prefetch in (0, 1, 2):
+		alive, most = set(), 0
+		model = FSDP(nn.Sequential(*[nn.Linear(8, 8, bias=False)
+			for _ in range(6)]), prefetch=prefetch)
+		get = fsdp.Weight.get
+
+		def counted(weight):
+			nonlocal most
+			if weight.whole is None:
+				x = get(weight).untyped_storage()
+				alive.add(id(x))
+				weakref.finalize(x, alive.discard, id(x))
+			most = max(most, len(alive))
+			held = sum(w.whole is not None or w.gathering is not None
+				for w in model.weights.values())
+			assert held <= prefetch + 1, held
+			return get(weight)
+		fsdp.Weight.get = counted
+		model(torch.ones(3, 8)).sum().backward()
+		assert not any(w.whole is not None for w in model.weights.values())
+		model.finish_gradient_synchronization()
+		fsdp.Weight.get = get
+		assert most == 1 and not alive, (most, alive)
+		for p in model.parameters():
+			begin, end = 64 * rank // ranks, 64 * (rank + 1) // ranks
+			assert p.numel() == p.grad.numel() == end - begin
+def case_refuses(rank, ranks):
+	try:
+		FSDP(nn.Linear(2, 2).double())
+	except TypeError as found:
+		assert "float64 is not supported" in str(found)
+	else:
+		raise AssertionError("it was taken")
+
+
+def rank_main(rank, case, ranks):
+	torch.set_num_threads(1)
+	os.environ["RANK"] = str(rank)
+	globals()["case_" + case](rank, ranks)
+
+
+def main():
+	case, ranks = sys.argv[1:]
+	with socket.socket() as s:
+		s.bind(("localhost", 0))
+		os.environ["DDP_PORT"] = str(s.getsockname()[1])
+	os.environ |= {"WORLD_SIZE": ranks, "MASTER_ADDR": "localhost"}
+	mp.spawn(rank_main, (case, int(ranks)), nprocs=int(ranks))
+
+
+if __name__ == "__main__":
+	main()

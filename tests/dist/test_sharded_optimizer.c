@@ -1,0 +1,398 @@
+/* a sharded optimizer gives the bits of a whole one, with a share of its state */
+#define _GNU_SOURCE
+#include <cblas.h>
+#include <omp.h>
+
+#include "dist/ddp.h"
+#include "dist/shares.h"
+#include "dist/sharded_model.h"
+#include "tests/ops/compare.h"
+#include "tests/dist/ranks.h"
+#include "train/step.h"
+
+static void deal(int n, int ranks, uint64_t seed, size_t most, size_t *loads)
+{
+	size_t counts[40], want[8] = { 0 }, largest = 0, before = 0;
+	int owners[40];
+	for (int r = 0; r < ranks; r++)
+		before += loads[r], want[r] = loads[r];
+	for (int i = 0; i < n; i++) {
+		counts[i] = random_bits(seed, 0, i) % most + 1;
+		largest = counts[i] > largest ? counts[i] : largest;
+	}
+	share_out(counts, n, loads, ranks, owners);
+	for (int i = 0; i < n; i++) {
+		assert_in_range(owners[i], 0, ranks - 1);
+		want[owners[i]] += counts[i];
+	}
+	size_t least = SIZE_MAX, full = 0;
+	for (int r = 0; r < ranks; r++) {
+		assert_int_equal(loads[r], want[r]);
+		least = loads[r] < least ? loads[r] : least;
+		full = loads[r] > full ? loads[r] : full;
+	}
+	assert_true(before > 0 || full - least <= largest);
+}
+
+static void shares_are_whole_and_even(void **state)
+{
+	const size_t counts[] = { 5, 9, 5, 1, 9 };
+	size_t loads[3] = { 0 };
+	int owners[5];
+	share_out(counts, 5, loads, 3, owners);
+	const int want[] = { 2, 0, 2, 0, 1 };
+	assert_memory_equal(owners, want, sizeof want);
+	share_out(counts, 1, loads, 3, owners);          /* 10, 9, 10 */
+	assert_int_equal(owners[0], 1);
+	for (int ranks = 1; ranks <= 8; ranks++)
+		for (int n = 0; n <= 40; n += 1 + n / 3) {
+			size_t kept[8] = { 0 };
+			deal(n, ranks, n * 8 + ranks, n % 2 ? 1 : 5000, kept);
+			deal(n / 2, ranks, n, 100, kept);
+		}
+}
+enum { STEPS = 12, MOST_PARAMS = 12, LONGEST = 1000 };
+
+static const size_t counts[MOST_PARAMS] = { 300, 7, LONGEST, 1, 65, 513, 33, 3,
+	900, 16, 70, 2 };
+
+typedef struct Scenario {
+	int nparams, groups;
+	bool fused, clips, all_there;
+	Type low;                        /* what matmuls read; FP32: the weights */
+} Scenario;
+
+/* parameters first(g) ... first(g + 1) - 1 are group g, which is added at step */
+static int first(const Scenario *s, int group)
+{
+	return s->nparams * group / s->groups;
+}
+
+static int added(int group)
+{
+	return group * 4;
+}
+
+static bool frozen(const Scenario *s, int i)
+{
+	return !s->all_there && i % 5 == 3;
+}
+
+static bool there(const Scenario *s, int step, int i)
+{
+	return !frozen(s, i) && (s->all_there || random_bits(5, step, i) % 3 > 0);
+}
+
+static OptimizerSettings settings_of(const Scenario *s, int group, int step)
+{
+	return (OptimizerSettings){ .lr = 0.01 * (group + 1) / (step + 1),
+		.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .decay = 0.1 * group,
+		.momentum = 0.9, .clip = s->clips ? 0.5 + group : 0 };
+}
+
+static const OptimizerKind *kind_of(int group)
+{
+	return group % 2 ? &sgd_kind : &adamw_kind;
+}
+typedef struct Side {
+	Device *d;
+	const Scenario *s;
+	Span spans[MOST_PARAMS];
+	/* alone: an optimizer for each parameter; for each group where norms clip */
+	Optimizer alone[MOST_PARAMS];
+	ShardedOptimizer *sharded;       /* NULL: alone */
+	int rank;
+} Side;
+
+static void new_span(Side *side, int i)
+{
+	real x[LONGEST];
+	Span *p = &side->spans[i];
+	p->n = counts[i];
+	p->weight = array_new(side->d, p->n, FP32, MEM_PARAMETER, "weight");
+	p->gradient = array_new(side->d, p->n, FP32, MEM_GRADIENT, "gradient");
+	if (side->s->low != FP32)
+		p->compute = array_new(side->d, p->n, side->s->low, MEM_PARAMETER,
+			"compute");
+	for (size_t k = 0; k < p->n; k++)
+		x[k] = (real)random_truncated(7, i, k, 3);
+	array_write(side->d, p->weight, x, p->n);
+	if (p->compute.at)
+		array_write(side->d, p->compute, x, p->n);
+}
+
+static void free_span(Device *d, const Span *p)
+{
+	device_free(d, p->weight.at);
+	device_free(d, p->gradient.at);
+	device_free(d, p->compute.at);
+}
+
+/* right: on the owner, and on all where norms clip */
+static void write_gradient(Side *side, int step, int i, bool right)
+{
+	real x[LONGEST];
+	for (size_t k = 0; k < counts[i]; k++)
+		x[k] = right ? (real)random_truncated(step + 100, i, k, 3) : NAN;
+	array_write(side->d, side->spans[i].gradient, x, counts[i]);
+}
+
+static void step_alone(Side *side, int step, int g)
+{
+	const Scenario *s = side->s;
+	int end = first(s, g + 1), each = s->clips ? end - first(s, g) : 1;
+	for (int i = first(s, g); i < end; i += each) {
+		Optimizer *o = &side->alone[i];
+		if (step == added(g))
+			*o = optimizer_new(side->d, kind_of(g), settings_of(s, g, step),
+				&side->spans[i], each, s->fused);
+		o->settings = settings_of(s, g, step);
+		for (int k = i; k < i + each; k++)
+			write_gradient(side, step, k, true);
+		if (there(s, step, i)) {
+			optimizer_begin(o, 0.5);
+			optimizer_apply(o, &side->spans[i], each, NULL);
+		}
+	}
+}
+static void add_group(Side *side, int g)
+{
+	enum { SCALARS = 64 };           /* bytes, with padding */
+	const Scenario *s = side->s;
+	ShardedParam params[MOST_PARAMS];
+	size_t before = side->d->active[MEM_OPTIMIZER], own = 0;
+	int begin = first(s, g), n = first(s, g + 1) - begin;
+	for (int i = 0; i < n; i++)
+		params[i] = (ShardedParam){ side->spans[begin + i],
+			frozen(s, begin + i) };
+	if (sharded_add_group(side->sharded, kind_of(g), settings_of(s, g, 0), params,
+		n) != g)
+		die("not group %d", g);
+	for (int i = begin; i < begin + n; i++)
+		if (sharded_owner(side->sharded, i) == side->rank)
+			own += counts[i];
+	size_t states = g % 2 ? 1 : 2, pads = own ? (states + 1) * SCALARS : 0,
+		got = side->d->active[MEM_OPTIMIZER] - before,
+		want = states * own * sizeof(real);
+	if (got < want || got > want + pads)
+		die("group %d: %zu bytes of state, not %zu", g, got, want);
+}
+
+/* an owner's gradient is absent with the parameter's; the others' at random */
+static void step_sharded(Side *side, int step)
+{
+	const Scenario *s = side->s;
+	Array gradients[MOST_PARAMS];
+	for (int g = 0; g < s->groups; g++)
+		if (step >= added(g)) {
+			if (step == added(g))
+				add_group(side, g);
+			sharded_set(side->sharded, g, settings_of(s, g, step));
+		}
+	for (int i = 0; i < sharded_params(side->sharded); i++) {
+		int owner = sharded_owner(side->sharded, i);
+		bool right = s->clips || owner == side->rank,
+			is_there = right ? there(s, step, i) : (step + i + side->rank) % 2;
+		assert_true((owner < 0) == frozen(s, i));
+		write_gradient(side, step, i, right);
+		gradients[i] = is_there ? side->spans[i].gradient
+			: (Array){ NULL, FP32 };
+	}
+	sharded_step(side->sharded, gradients, 0.5, NULL);
+}
+
+static void compare_sides(const Side *a, const Side *b, int step)
+{
+	real x[LONGEST], y[LONGEST];
+	for (int i = 0; i < a->s->nparams; i++)
+		for (int low = 0; low <= (a->s->low != FP32); low++) {
+			const Span *p = &a->spans[i], *q = &b->spans[i];
+			array_read(a->d, x, low ? p->compute : p->weight, p->n);
+			array_read(a->d, y, low ? q->compute : q->weight, p->n);
+			if (memcmp(x, y, p->n * sizeof *x) != 0)
+				die("step %d, parameter %d%s", step, i, low ? ", low" : "");
+		}
+}
+typedef struct Job {
+	void (*work)(Device *d, Comm *c, const void *arg);
+	const void *arg;
+	int delay_us;
+} Job;
+
+static void be_rank(const Place *place)
+{
+	const Job *job = place->context;
+	omp_set_num_threads(1);
+	openblas_set_num_threads(1);
+	Device *d = device_open("cpu");
+	Comm *c = comm_open(link_tcp(place->rank, place->ranks, &place->meeting, 20),
+		d, &(CommSettings){ .transport = "ring", .delay_us = job->delay_us });
+	job->work(d, c, job->arg);
+	comm_close(&c);
+	device_close(&d);
+}
+
+static void take_steps(Device *d, Comm *c, const void *arg)
+{
+	const Scenario *s = arg;
+	Side alone = { .d = d, .s = s }, sharded = { .d = d, .s = s,
+		.sharded = sharded_new(d, c, s->fused), .rank = comm_rank(c) };
+	for (int i = 0; i < s->nparams; i++) {
+		new_span(&alone, i);
+		new_span(&sharded, i);
+	}
+	for (int step = 0; step < STEPS; step++) {
+		for (int g = 0; g < s->groups && added(g) <= step; g++)
+			step_alone(&alone, step, g);
+		step_sharded(&sharded, step);
+		compare_sides(&alone, &sharded, step);
+	}
+	for (int i = 0; i < s->nparams; i++) {
+		if (alone.alone[i].n > 0)
+			optimizer_free(&alone.alone[i]);
+		free_span(d, &alone.spans[i]);
+		free_span(d, &sharded.spans[i]);
+	}
+	sharded_free(&sharded.sharded);
+	if (d->active[MEM_OPTIMIZER] > 0)
+		die("%zu bytes of state are left", d->active[MEM_OPTIMIZER]);
+}
+
+static void shards_change_no_bit(void **state)
+{
+	static const Scenario scenarios[] = {
+		{ .nparams = MOST_PARAMS, .groups = 3, .low = FP32 },
+		{ .nparams = MOST_PARAMS, .groups = 2, .fused = true, .low = BF16 },
+		{ .nparams = 2, .groups = 1, .all_there = true, .low = FP32 },
+		{ .nparams = 4, .groups = 3, .fused = true, .low = BF16 },
+	};
+	for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
+		all_well(be_rank, &(Job){ take_steps, &scenarios[i], i % 2 * 300 });
+}
+
+static void norms_are_those_of_the_group(void **state)
+{
+	static const Scenario s = { .nparams = MOST_PARAMS, .groups = 3,
+		.clips = true, .all_there = true, .low = FP32 };
+	all_well(be_rank, &(Job){ take_steps, &s, 0 });
+}
+typedef struct Training {
+	int policy;
+	bool fused, sgd, clips;
+	double loss_scale;               /* at first; 0: the policy's */
+} Training;
+
+static const Shape shape = { 31, 6, 12, 10, 2, 3, 4, 10000 };
+
+static void take_model_step(Model *m, Optimizer *o, Replay *replay, int step,
+	int rank)
+{
+	Batch b = batch_random(2, shape.context, shape.vocab, step * 10 + rank);
+	if (step % 2)
+		replayed_step(replay, m, o, &b, MODE_TRAIN);
+	else
+		timed_step(m, o, &b, MODE_TRAIN);
+	batch_free(&b);
+}
+
+/* returns how often the loss scale was halved, or less */
+static int train(Device *d, Comm *c, const Training *t, bool shards, real *to)
+{
+	Model *m = model_new(d, &shape, &policies[t->policy], 7 + comm_rank(c));
+	if (t->fused)
+		model_fuse(m);
+	Ddp *ddp = ddp_new(m, c, &(DdpSettings){ DDP_BUCKETED, 0.001, FP32,
+		false });
+	OptimizerSettings settings = { .lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999,
+		.eps = 1e-8, .decay = 0.01, .momentum = 0.9, .clip = t->clips ? 0.5 : 0 };
+	const OptimizerKind *kind = t->sgd ? &sgd_kind : &adamw_kind;
+	ShardedModel *s = shards ? sharded_model_new(m, c, kind, settings) : NULL;
+	Optimizer whole = { 0 }, *o = &whole;
+	if (s) {
+		o = sharded_model_optimizer(s);
+	} else {
+		whole = t->sgd ? sgd_new(m, 1e-2, 0.9)
+			: adamw_new(m, 1e-2, 0.9, 0.999, 1e-8, 0.01);
+		whole.settings = settings;
+	}
+	Replay replay = { 0 };
+	m->loss_scale = t->loss_scale > 0 ? t->loss_scale : m->loss_scale;
+	double scale = m->loss_scale;
+	for (int step = 0; step < 2 * STEPS; step++) {
+		o->settings.lr = 1e-2 / (1 + step);
+		take_model_step(m, o, &replay, step, comm_rank(c));
+	}
+	if (scale > m->loss_scale && o->t == 2 * STEPS)
+		die("a skipped step was counted");
+	for (int i = 0; i < shape_nparameters(&m->shape); i++) {
+		array_read(d, to, model_weight(m, i), m->params[i].about.count);
+		to += m->params[i].about.count;
+	}
+	int halved = (int)log2(scale / m->loss_scale);
+	replay_free(&replay, d);
+	if (s)
+		sharded_model_free(&s);
+	else
+		optimizer_free(&whole);
+	ddp_free(&ddp);
+	model_free(&m);
+	return halved;
+}
+
+static void train_twice(Device *d, Comm *c, const void *arg)
+{
+	const Training *t = arg;
+	size_t n = shape_count(&shape);
+	real *want = need(malloc(2 * n * sizeof *want)), *got = want + n;
+	int skipped = train(d, c, t, false, want);
+	if (train(d, c, t, true, got) != skipped)
+		die("%s: other steps are skipped", policies[t->policy].name);
+	if (t->loss_scale > 0 && (skipped < 2 || skipped > STEPS))
+		die("%d steps are skipped", skipped);
+	for (size_t i = 0; i < n; i++)
+		if (!(want[i] == got[i]))
+			die("%s, weight %zu: %g, not %g", policies[t->policy].name, i, got[i],
+				want[i]);
+	free(want);
+}
+
+static void a_model_trains_as_without_shards(void **state)
+{
+	static const Training trainings[] = {
+		{ POLICY_FP32, false, false, true, 0 },
+		{ POLICY_FP32, true, true, false, 0 },
+		{ POLICY_BF16, true, false, false, 0 },
+		{ POLICY_BF16, false, false, false, 0 },
+		{ POLICY_FP16, true, false, false, 1e9 },
+	};
+	for (size_t i = 0; i < sizeof trainings / sizeof *trainings; i++)
+		all_well(be_rank, &(Job){ train_twice, &trainings[i], i % 2 * 200 });
+}
+static void add_other_group(Device *d, Comm *c, const void *arg)
+{
+	ShardedOptimizer *o = sharded_new(d, c, false);
+	ShardedParam p = { { .weight = { d, FP32 }, .n = 3 }, comm_rank(c) == 1 };
+	sharded_add_group(o, &adamw_kind, (OptimizerSettings){ 0 }, &p, 1);
+}
+
+static void ranks_add_equal_groups(void **state)
+{
+	Ended ended[2];
+	run_ranks(2, ended, be_rank, &(Job){ add_other_group, NULL, 0 });
+	for (int r = 0; r < 2; r++) {
+		assert_int_equal(ended[r].status, 1);
+		assert_non_null(strstr(ended[r].said, "adds other parameters"));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(shares_are_whole_and_even),
+		cmocka_unit_test(shards_change_no_bit),
+		cmocka_unit_test(norms_are_those_of_the_group),
+		cmocka_unit_test(a_model_trains_as_without_shards),
+		cmocka_unit_test(ranks_add_equal_groups),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
