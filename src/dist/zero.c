@@ -150,6 +150,7 @@ static void draw_shards(Zero *z)
 
 void zero_weights_changed(Zero *z)
 {
+	device_wait(z->device, COMPUTE, z->last);
 	for (int k = 0; k < z->map.ngroups && z->settings.stage < 3; k++) {
 		Group *g = &z->groups[k];
 		if (!in_place(z, k))

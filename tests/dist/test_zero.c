@@ -11,8 +11,6 @@
 #include "tests/dist/ranks.h"
 #include "train/step.h"
 
-typedef void Work(Device *d, Comm *c, void *arg);
-
 static void *shared(size_t nbytes)
 {
 	void *p = mmap(NULL, nbytes, PROT_READ | PROT_WRITE,
@@ -20,6 +18,8 @@ static void *shared(size_t nbytes)
 	assert_true(p != MAP_FAILED);
 	return p;
 }
+
+typedef void Work(Device *d, Comm *c, void *arg);
 
 typedef struct Job {
 	CommSettings settings;
@@ -569,6 +569,80 @@ static void bytes_are_what_the_formula_says(void **state)
 		.passes = 1 };
 	in_ranks(3, (CommSettings){ .transport = "ring" }, count_sent, &s);
 }
+typedef struct Watch {
+	Zero *z;
+	Hooks hooks;
+	int weights, ahead, sums;        /* times that they were under way */
+} Watch;
+
+static void watch_before_unit(void *self, int unit, bool backward)
+{
+	Watch *w = self;
+	const Zero *z = w->z;
+	w->hooks.before_unit(w->hooks.self, unit, backward);
+	if (backward)
+		w->sums += !device_reached(z->device, z->settings.stage == 1 ? z->last
+			: z->freed[(unit + 1) % GRADIENT_SLOTS]);
+	else if (z->settings.stage < 3)
+		w->weights += unit == 0
+			&& !device_reached(z->device, z->groups[z->map.ngroups - 1].gathered);
+	else
+		w->ahead += z->slots[(unit + 1) % (z->settings.prefetch + 1)].holds
+			== unit + 1;
+}
+
+static void watch_after_unit(void *self, int unit, bool backward)
+{
+	Watch *w = self;
+	w->hooks.after_unit(w->hooks.self, unit, backward);
+}
+
+static void watch_before_update(void *self)
+{
+	Watch *w = self;
+	w->hooks.before_update(w->hooks.self);
+}
+
+static void watch_after_update(void *self)
+{
+	Watch *w = self;
+	w->hooks.after_update(w->hooks.self);
+}
+
+static void watch_steps(Device *d, Comm *c, void *arg)
+{
+	enum { WATCHED = 4 };
+	const Scenario *s = arg;
+	for (int k = 0; k < NPLANS; k++) {
+		Model *m;
+		if (plans[k].bucket_mb > 0)
+			continue;
+		Watch w = { new_zero(d, c, s, plans[k], &m), m->hooks, 0, 0, 0 };
+		m->hooks = (Hooks){ &w, watch_before_unit, watch_after_unit, NULL, 0,
+			watch_before_update, watch_after_update };
+		Batch b = part_of_batch(s, 0, comm_rank(c), 0);
+		for (int step = 0; step < WATCHED; step++)
+			timed_step(m, zero_optimizer(w.z), &b, MODE_TRAIN);
+		int ahead = plans[k].prefetch == 0 ? 0
+			: (WATCHED - 1) * (shape_nunits(s->shape) - 1);
+		bool on_demand = plans[k].stage == 3 && ahead == 0;
+		if ((plans[k].stage < 3) != (w.weights > 0) || w.ahead != ahead
+			|| on_demand != (w.sums == 0))
+			die("stage %d, %d ahead: %d, %d, %d times", plans[k].stage,
+				plans[k].prefetch, w.weights, w.ahead, w.sums);
+		batch_free(&b);
+		zero_free(&w.z);
+		model_free(&m);
+	}
+}
+
+static void communication_runs_behind_the_passes(void **state)
+{
+	Scenario s = { 2, "ring", &shapes[1], POLICY_BF16, BF16, .fused = true,
+		.passes = 1 };
+	in_ranks(2, (CommSettings){ .transport = "ring", .delay_us = 5000 },
+		watch_steps, &s);
+}
 static void shard_fp16(Device *d, Comm *c, void *arg)
 {
 	Model *m;
@@ -593,6 +667,7 @@ int main(void)
 		cmocka_unit_test(memory_is_what_the_formula_says),
 		cmocka_unit_test(pieces_tile_the_model),
 		cmocka_unit_test(bytes_are_what_the_formula_says),
+		cmocka_unit_test(communication_runs_behind_the_passes),
 		cmocka_unit_test(fp16_is_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,7 +27,7 @@ static void fill(Device *d, const Ops *o, const Array *a, const size_t *n,
 static void draw(Device *d, const Ops *o, const Array *a, const size_t *n,
 	int how)
 {
-	o->draw(d, a[0], n[0], 0.3, how, 42, 7, 0);           /* how: the bound */
+	o->draw(d, a[0], n[0], 0.3, how, 42, 7, 5);           /* how: the bound */
 }
 
 static void cast(Device *d, const Ops *o, const Array *a, const size_t *n,
