@@ -300,6 +300,7 @@ int zero_pieces(const Zero *z, ZeroPiece *pieces)
 {
 	int n = 0, nparameters = shape_nparameters(&z->m->shape);
 	size_t done = 0;
+	device_wait(z->device, COMPUTE, z->last);
 	for (int u = 0, i = 0; u < shape_nunits(&z->m->shape); u++) {
 		const Group *g = &z->groups[z->map.of_unit[u]];
 		ShardRange own = own_of_unit(z, u);

@@ -28,7 +28,8 @@ typedef struct ZeroPiece {
 	bool replicated;
 	Array master, state[MOST_STATES];        /* at NULL: no such state */
 } ZeroPiece;
-/* pieces has room for shape_nparameters. Returns how many */
+/* pieces has room for shape_nparameters. Returns how many. The compute queue
+ * waits for gathers under way, so what it does next may write masters */
 int       zero_pieces(const Zero *z, ZeroPiece *pieces);
 /* after masters were written other than by the optimizer. All ranks call it */
 void      zero_weights_changed(Zero *z);
