@@ -3,7 +3,7 @@
 
 enum { B = 2, T = 6 };
 /*                           vocab context d_model d_ff layers heads d_head */
-static const Shape odd = { 31, T, 12, 10, 3, 5, 4, 10000 };
+static const Shape odd = { 31, T, 12, 11, 3, 5, 4, 10000 };
 
 static void cover(const Shape *whole, int ranks, int i)
 {
