@@ -113,6 +113,7 @@ $(B)/libsystems.so: $(OBJECTS_shared) src/ops/exports.map
 		-o $@ $(OBJECTS_shared) $(LDLIBS)
 F64_PROGRAMS += tests/ops/test_gradients
 F64_PROGRAMS += tests/model/test_model
+F64_PROGRAMS += tests/dist/test_tensor_parallel
 F64_PROGRAMS += tests/model/test_toy tests/ops/test_toy
 F64_PROGRAMS += rmsnorm_jvp tests/ops/test_rmsnorm_jvp
 # F64_PROGRAMS += problem tests/folder/test_module

@@ -160,8 +160,10 @@ void pack_array(Type t, void *packed, const real *x, size_t n)
 {
 	uint16_t *bits = packed;
 	float *floats = packed;
-	assert(t == FP32 || t == BF16);
-	if (t == BF16)
+	assert(t == FP32 || t == BF16 || type_size(t) == sizeof *x);
+	if (type_size(t) == sizeof *x)
+		memcpy(packed, x, n * sizeof *x);
+	else if (t == BF16)
 		for (size_t i = 0; i < n; i++)
 			bits[i] = (uint16_t)(bf16_round_bits(float_bits((float)x[i])) >> 16);
 	else
@@ -173,8 +175,10 @@ void unpack_array(Type t, real *x, const void *packed, size_t n)
 {
 	const uint16_t *bits = packed;
 	const float *floats = packed;
-	assert(t == FP32 || t == BF16);
-	if (t == BF16)
+	assert(t == FP32 || t == BF16 || type_size(t) == sizeof *x);
+	if (type_size(t) == sizeof *x)
+		memcpy(x, packed, n * sizeof *x);
+	else if (t == BF16)
 		for (size_t i = 0; i < n; i++)
 			x[i] = float_of_bits((uint32_t)bits[i] << 16);
 	else

@@ -32,7 +32,8 @@ float round_to(Type t, float x);     /* nearest value of t; FP32, FP64: x */
 /* x[i] rounded to the nearest value of t, in place.  In the double build BF16
  * and FP16 round by way of float and FP32 rounds to float; FP64 does nothing */
 void  round_array(Type t, real *x, size_t n);
-/* between an array and its elements of type_size(t) bytes; FP32 and BF16 */
+/* between an array and its elements of type_size(t) bytes; FP32 and BF16, and in
+ * the double build FP64 */
 void  pack_array(Type t, void *packed, const real *x, size_t n);
 void  unpack_array(Type t, real *x, const void *packed, size_t n);
 

@@ -166,7 +166,7 @@ double comm_sent(const Comm *c, Collective kind)
 static Event queue_operation(Comm *c, Operation op)
 {
 	char text[OPERATION_TEXT];
-	assert(op.x.type == FP32 || op.x.type == BF16);
+	assert(op.x.type == FP32 || op.x.type == BF16 || op.x.type == TYPE_REAL);
 	assert(op.peer >= 0 && op.peer < c->link->ranks);
 	count_operation(c, &op);
 	count_bytes(c, &op);

@@ -105,7 +105,7 @@ static void run_on_cpu(void *arg)
 	const Operation *op = &job->op;
 	if (op->kind == EXCHANGE) {
 		exchange_arrays(h, op);
-	} else if (op->x.type == FP32 && sizeof(real) == sizeof(float)) {
+	} else if (op->x.type == TYPE_REAL) {
 		run_on_words(h, op, op->x.at);
 	} else {
 		size_t size = type_size(op->x.type);

@@ -45,5 +45,9 @@ Link   *link_mpi(void);
 /* did they start this process, as one of several? Sets its rank and how many */
 bool    link_launched(int *rank, int *ranks);
 void    link_close(Link **link);
+/* a link of the ranks that give the same colour, in their order. All ranks of
+ * the whole call it, and it stays the caller's, to be closed after the parts.
+ * What the parts of a whole send takes turns, as collectives of one queue do */
+Link   *link_split(Link *whole, int colour);
 
 #endif

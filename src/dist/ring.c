@@ -31,9 +31,10 @@ static size_t least(size_t a, size_t b)
 /* a += b */
 static void add(void *a, const void *b, size_t n, Type type)
 {
-	if (type == FP32) {
-		float *x = a;
-		const float *y = b;
+	size_t size = type_size(type);
+	if (size == sizeof(real)) {
+		real *x = a;
+		const real *y = b;
 		for (size_t i = 0; i < n; i++)
 			x[i] += y[i];
 		return;
@@ -41,11 +42,11 @@ static void add(void *a, const void *b, size_t n, Type type)
 	real p[BLOCK], q[BLOCK];
 	for (size_t i = 0; i < n; i += BLOCK) {
 		size_t m = least(BLOCK, n - i);
-		unpack_array(type, p, (const uint16_t *)a + i, m);
-		unpack_array(type, q, (const uint16_t *)b + i, m);
+		unpack_array(type, p, (const char *)a + i * size, m);
+		unpack_array(type, q, (const char *)b + i * size, m);
 		for (size_t k = 0; k < m; k++)
 			p[k] += q[k];
-		pack_array(type, (uint16_t *)a + i, p, m);
+		pack_array(type, (char *)a + i * size, p, m);
 	}
 }
 /* bytes of the piece that begins at byte `at` */

@@ -1,6 +1,7 @@
 /* ring.h: collectives over a link, on elements in the memory of the host: fp32,
- * or bf16 in 16 bits each. Shard r of n elements is shard_begin(n, r, ranks) to
- * shard_begin(n, r + 1, ranks); shards may be empty */
+ * bf16 in 16 bits each, or in the double build fp64. Shard r of n elements is
+ * shard_begin(n, r, ranks) to shard_begin(n, r + 1, ranks); shards may be
+ * empty */
 #ifndef DIST_RING_H
 #define DIST_RING_H
 

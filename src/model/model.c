@@ -15,11 +15,19 @@ static double initial_sd(int i, const Parameter *p)
 
 void model_draw(const Model *m, Array to, int i, size_t first, size_t n)
 {
-	const Parameter *p = &m->params[i].about;
-	if (p->gain)
+	Parameter all = shape_parameter(&m->whole, i);
+	Slice s = group_slice(&m->whole, m->group, i);
+	if (all.gain)
 		m->ops->fill(m->device, to, 1, n);
-	else
-		m->ops->draw(m->device, to, n, initial_sd(i, p), 3, m->seed, i, first);
+	for (size_t done = 0, run; done < n && !all.gain; done += run) {
+		size_t row = (first + done) / s.columns, column = (first + done) % s.columns;
+		run = n - done;
+		if (s.columns < s.whole_columns && s.columns - column < run)
+			run = s.columns - column;
+		m->ops->draw(m->device, array_part(m->device, to, done), run,
+			initial_sd(i, &all), 3, m->seed, i,
+			(s.row + row) * s.whole_columns + s.column + column);
+	}
 }
 static void tabulate_rope(Model *m)
 {
@@ -106,12 +114,15 @@ int model_spans(const Model *m, Span *spans)
 	}
 	return n;
 }
-Model *model_new_bare(Device *device, const Shape *shape, const Policy *policy,
-	uint64_t seed)
+static Model *new_bare(Device *device, const Shape *whole, const Policy *policy,
+	uint64_t seed, const RankGroup *group)
 {
-	assert(shape_error(shape) == NULL);
+	assert(shape_error(whole) == NULL);
 	Model *m = need(calloc(1, sizeof *m));
-	m->shape = *shape;
+	m->whole = *whole;
+	m->group = group;
+	m->shape = group_shape(whole, group);
+	const Shape *shape = &m->shape;
 	m->seed = seed;
 	m->policy = policy;
 	m->device = device;
@@ -133,15 +144,27 @@ Model *model_new_bare(Device *device, const Shape *shape, const Policy *policy,
 	return m;
 }
 
+Model *model_new_bare(Device *device, const Shape *shape, const Policy *policy,
+	uint64_t seed)
+{
+	return new_bare(device, shape, policy, seed, NULL);
+}
+
+Model *model_new_part(Device *device, const Shape *whole, const Policy *policy,
+	uint64_t seed, const RankGroup *group)
+{
+	Model *m = new_bare(device, whole, policy, seed, group);
+	m->weights = new_buffer(m, policy->parameter, MEM_PARAMETER, "weights");
+	model_view_params(m);
+	for (int i = 0; i < shape_nparameters(whole); i++)
+		model_draw(m, m->params[i].weight, i, 0, m->params[i].about.count);
+	return m;
+}
+
 Model *model_new(Device *device, const Shape *shape, const Policy *policy,
 	uint64_t seed)
 {
-	Model *m = model_new_bare(device, shape, policy, seed);
-	m->weights = new_buffer(m, policy->parameter, MEM_PARAMETER, "weights");
-	model_view_params(m);
-	for (int i = 0; i < shape_nparameters(shape); i++)
-		model_draw(m, m->params[i].weight, i, 0, m->params[i].about.count);
-	return m;
+	return model_new_part(device, shape, policy, seed, NULL);
 }
 
 void model_free(Model **model)
@@ -214,6 +237,23 @@ void model_clear(Model *m)
 		array_drop(m, ends[i]);
 	m->has_activations = false;
 }
+static void upload_tokens(Model *m, int32_t *to, const int32_t *tokens)
+{
+	size_t n = m->B * m->T, nbytes = n * sizeof *tokens;
+	if (m->group == NULL) {
+		device_upload(m->device, to, tokens, nbytes);
+		return;
+	}
+	int32_t first = (int32_t)group_begin(m->whole.vocab, m->group->rank,
+		m->group->ranks), *own = need(malloc(nbytes));
+	for (size_t i = 0; i < n; i++) {
+		int32_t row = tokens[i] - first;
+		own[i] = row >= 0 && row < m->shape.vocab ? row : -1;
+	}
+	device_upload(m->device, to, own, nbytes);
+	free(own);
+}
+
 void model_load(Model *m, const int32_t *tokens, const int32_t *targets,
 	size_t B, size_t T)
 {
@@ -227,9 +267,12 @@ void model_load(Model *m, const int32_t *tokens, const int32_t *targets,
 		m->targets = device_alloc(d, nbytes, MEM_ACTIVATION, "targets");
 	}
 	m->B = B, m->T = T, m->has_targets = targets != NULL;
-	device_upload(d, m->tokens, tokens, nbytes);
+	if (m->group && B * T % m->group->ranks != 0)
+		die("a batch of %zu sequences of %zu tokens does not split evenly over "
+			"%d ranks", B, T, m->group->ranks);
+	upload_tokens(m, m->tokens, tokens);
 	if (targets)
-		device_upload(d, m->targets, targets, nbytes);
+		upload_tokens(m, m->targets, targets);
 }
 static const Path *path_of(const Model *m)
 {
@@ -241,6 +284,7 @@ void model_run(Model *m, bool keep)
 	size_t N = m->B * m->T;
 	assert(N > 0 && "a batch is loaded first");
 	model_clear(m);
+	assert(m->fused || m->group == NULL);
 	m->has_activations = keep;
 	path_of(m)->forward(m, keep);
 	if (m->has_targets)
@@ -278,6 +322,7 @@ static void refuse_nonfinite(Model *m, Array a, size_t n, const char *where,
 static _Noreturn void name_first_nonfinite(Model *m, size_t N)
 {
 	size_t C = m->shape.d_model, F = m->shape.d_ff,
+		A = m->shape.heads * m->shape.d_head, own = own_tokens(m),
 		scores = N * m->T * m->shape.heads;
 	for (int i = 0; i < shape_nparameters(&m->shape); i++) {
 		const Parameter *p = &m->params[i].about;
@@ -286,13 +331,13 @@ static _Noreturn void name_first_nonfinite(Model *m, size_t N)
 	for (int layer = 0; layer < m->shape.layers; layer++) {
 		const Activations *s = &m->activations[layer];
 		const struct { Array a; size_t n; const char *what; } order[] = {
-			{ s->x, N * C, "input" }, { s->norm1, N * C, "ln1" },
-			{ s->q, N * C, "attn.q" }, { s->k, N * C, "attn.k" },
-			{ s->v, N * C, "attn.v" }, { s->qkv, 3 * N * C, "attn.qkv" },
+			{ s->x, own * C, "input" }, { s->norm1, N * C, "ln1" },
+			{ s->q, N * A, "attn.q" }, { s->k, N * A, "attn.k" },
+			{ s->v, N * A, "attn.v" }, { s->qkv, 3 * N * A, "attn.qkv" },
 			{ s->P, scores, "attn.softmax" },
 			{ s->L, N * m->shape.heads, "attn.logsumexp" },
-			{ s->o, N * C, "attn.values" },
-			{ s->x_mid, N * C, "attn.residual" }, { s->norm2, N * C, "ln2" },
+			{ s->o, N * A, "attn.values" },
+			{ s->x_mid, own * C, "attn.residual" }, { s->norm2, N * C, "ln2" },
 			{ s->gate, N * F, "ffn.w1" }, { s->up, N * F, "ffn.w3" },
 			{ s->gate_up, 2 * N * F, "ffn.w1 and w3" },
 			{ s->h, N * F, "ffn.swiglu" },
@@ -302,7 +347,7 @@ static _Noreturn void name_first_nonfinite(Model *m, size_t N)
 		for (size_t i = 0; i < sizeof order / sizeof *order; i++)
 			refuse_nonfinite(m, order[i].a, order[i].n, where, order[i].what);
 	}
-	refuse_nonfinite(m, m->x, N * C, "", "the residual stream");
+	refuse_nonfinite(m, m->x, own * C, "", "the residual stream");
 	refuse_nonfinite(m, m->norm, N * C, "", "ln_final");
 	refuse_nonfinite(m, m->logits, N * m->shape.vocab, "", "logits");
 	die("the loss is not finite, though every tensor is");

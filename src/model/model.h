@@ -7,6 +7,10 @@
 /* weights are drawn from (seed, index of the tensor, index of the element) */
 Model *model_new(Device *device, const Shape *shape, const Policy *policy,
 	uint64_t seed);
+/* this rank's part of it, which may be split so (group_error); the group stays
+ * until the model is freed. To be fused before its first pass */
+Model *model_new_part(Device *device, const Shape *whole, const Policy *policy,
+	uint64_t seed, const RankGroup *group);
 /* has no memory for weights: whoever shards it points its parameters at some. Its
  * weights would be those of model_new */
 Model *model_new_bare(Device *device, const Shape *shape, const Policy *policy,
@@ -50,7 +54,8 @@ typedef struct Span {
 int     model_spans(const Model *m, Span *spans);
 
 /* brings a batch to the device. tokens, targets: host, (B, T), each below
- * vocab; targets may be NULL: no loss */
+ * vocab; targets may be NULL: no loss. All ranks of a group have the same batch;
+ * ends the program if its tokens do not split evenly over them */
 void   model_load(Model *m, const int32_t *tokens, const int32_t *targets,
 	size_t B, size_t T);
 /* queues the forward pass of the loaded batch. keep: save activations for

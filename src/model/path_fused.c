@@ -5,23 +5,28 @@
 #include "model/linear.h"
 #include "model/recompute.h"
 
+/* N: tokens of the batch; the stream has only own_tokens of them, and so has the
+ * branch, as own_rows of its array */
 typedef struct Stream {
-	Array *x;            /* (N, C) where it is kept; owned by the model */
+	Array *x;            /* where it is kept; owned by the model */
 	Array branch;        /* (N, C) still to be added, or at NULL */
 } Stream;
 
 static Array add_and_normalise(Model *m, Stream *s, Array *sum, Array *rho,
 	int gain, bool keep)
 {
-	size_t N = m->B * m->T, C = m->shape.d_model;
-	Array y = temporary(m, N * C, m->policy->op[OP_NORM].output, "norm");
-	*rho = activation(m, N, OP_RESIDUAL, "norm's factor");
+	size_t own = own_tokens(m), C = m->shape.d_model;
+	Array y = temporary(m, m->B * m->T * C, m->policy->op[OP_NORM].output,
+		"norm");
+	*rho = activation(m, own, OP_RESIDUAL, "norm's factor");
 	*sum = *s->x;
 	if (s->branch.at)
-		*sum = activation(m, N * C, OP_RESIDUAL, "residual");
+		*sum = activation(m, own * C, OP_RESIDUAL, "residual");
 	RANGE(m->device, "norm")
-		m->ops->fused_rmsnorm_forward(m->device, y, *rho, *sum, *s->x, s->branch,
-			model_weight(m, gain), N, C, NORM_EPS);
+		m->ops->fused_rmsnorm_forward(m->device, own_rows(m, y), *rho, *sum,
+			*s->x, own_rows(m, s->branch), model_weight(m, gain), own, C,
+			NORM_EPS);
+	gather_rows(m, y, "norm");
 	if (s->branch.at == NULL)
 		s->x->at = NULL;                    /* it has moved to sum */
 	else if (!keep)
@@ -143,6 +148,7 @@ static void run_block(Model *m, int layer, Stream *stream, bool keep,
 		stream->branch = temporary(m, N * C, type, "attn.output");
 		linear_forward(m, stream->branch, s->o,
 			(ParamSpan){ first + P_OUTPUT, 1 }, N);
+		scatter_sums(m, stream->branch, "attn.output");
 	}
 	if (!keep_scores)
 		array_drop(m, &s->P);
@@ -166,6 +172,7 @@ static void run_block(Model *m, int layer, Stream *stream, bool keep,
 			array_drop(m, &s->gate_up);
 		stream->branch = temporary(m, N * C, type, "ffn.w2");
 		linear_forward(m, stream->branch, h, (ParamSpan){ first + P_W2, 1 }, N);
+		scatter_sums(m, stream->branch, "ffn.w2");
 		array_drop(m, &h);
 	}
 	if (!keep)
@@ -180,6 +187,30 @@ static void block_forward(Model *m, int layer, Stream *stream, bool keep,
 		run_block(m, layer, stream, keep, save_input, keep_scores);
 	leave_unit(m, 1 + layer, false);
 }
+static Array keep_own_sums(Model *m, Array embedded)
+{
+	size_t n = own_tokens(m) * m->shape.d_model;
+	if (m->group == NULL)
+		return embedded;
+	scatter_sums(m, embedded, "embedding");
+	Array own = activation(m, n, OP_EMBEDDING, "embedding");
+	m->ops->cast(m->device, own, own_rows(m, embedded), n);
+	array_drop(m, &embedded);
+	return own;
+}
+static void loss_of_group(Model *m, Array dlogits, double scale)
+{
+	const RankGroup *g = m->group;
+	size_t N = m->B * m->T, V = m->shape.vocab;
+	Array terms = temporary(m, g->ranks * 3 * N, TYPE_REAL, "terms of the loss");
+	m->ops->partial_cross_entropy(m->device,
+		array_part(m->device, terms, g->rank * 3 * N), m->logits, m->targets, N,
+		V);
+	g->all_gather(g->self, terms, g->ranks * 3 * N, "terms of the loss");
+	m->ops->joined_cross_entropy(m->device, m->losses, dlogits, m->logits, terms,
+		g->ranks, m->targets, scale, N, V);
+	array_drop(m, &terms);
+}
 
 static void fused_forward(Model *m, bool keep)
 {
@@ -193,6 +224,7 @@ static void fused_forward(Model *m, bool keep)
 	RANGE(m->device, "embedding")
 		m->ops->embedding_forward(m->device, embedded, model_weight(m, 0),
 			m->tokens, N, C);
+	embedded = keep_own_sums(m, embedded);
 	leave_unit(m, 0, false);
 	Stream s = { &embedded, { NULL, FP32 } };
 	for (int layer = 0; layer < m->shape.layers; layer++)
@@ -206,8 +238,11 @@ static void fused_forward(Model *m, bool keep)
 		m->losses = activation(m, N, OP_LOSS, "losses");
 		Array dlogits = { keep ? m->logits.at : NULL, m->logits.type };
 		RANGE(m->device, "loss")
-			m->ops->fused_cross_entropy(m->device, m->losses, dlogits, m->logits,
-				m->targets, m->loss_scale * m->share / N, N, V);
+			if (m->group)
+				loss_of_group(m, dlogits, m->loss_scale * m->share / N);
+			else
+				m->ops->fused_cross_entropy(m->device, m->losses, dlogits, m->logits,
+					m->targets, m->loss_scale * m->share / N, N, V);
 	}
 	leave_unit(m, head, false);
 }
@@ -267,23 +302,42 @@ static Array attention_backward(Model *m, Activations *s, Array dO)
 	return dqkv;
 }
 typedef struct Gradient {
-	Array dx, low;       /* (N, C) of the stream; low.at may be dx.at */
+	Array dx, low;       /* (own tokens, C) of the stream; low.at may be dx.at */
+	Array all;           /* (N, C), of which low is the own rows */
 	double beta;
 } Gradient;
+
+static void sum_gain(Model *m, Array addend, int gain, double beta)
+{
+	size_t C = m->shape.d_model;
+	Array sum = model_gradient(m, gain);
+	m->group->all_reduce(m->group->self, addend, C, "gain");
+	if (beta == 0)
+		m->ops->cast(m->device, sum, addend, C);
+	else
+		m->ops->add(m->device, sum, sum, addend, C);
+	array_drop(m, &addend);
+}
 
 static void through_norm(Model *m, Gradient g, Array dnorm, Array sum,
 	Array rho, int gain, bool fresh)
 {
-	Array copy = g.low;
+	Array copy = g.low, y = own_rows(m, dnorm), dg = model_gradient(m, gain);
 	if (copy.at == g.dx.at)
 		copy.at = NULL;
+	if (m->group)
+		dg = temporary(m, m->shape.d_model, TYPE_REAL, "addend of a gain");
+	scatter_sums(m, dnorm, "d norm");
 	RANGE(m->device, "norm")
 		m->ops->fused_rmsnorm_backward(m->device, (NormBackward){
-			.dsum = g.dx, .fresh = fresh, .copy = copy,
-			.dg = model_gradient(m, gain), .beta = g.beta, .y = dnorm,
-			.dy = dnorm, .sum = sum, .g = model_weight(m, gain), .rho = rho,
-		}, m->B * m->T, m->shape.d_model);
+			.dsum = g.dx, .fresh = fresh, .copy = copy, .dg = dg,
+			.beta = m->group ? 0 : g.beta, .y = y, .dy = y, .sum = sum,
+			.g = model_weight(m, gain), .rho = rho,
+		}, own_tokens(m), m->shape.d_model);
+	if (m->group)
+		sum_gain(m, dg, gain, g.beta);
 	announce_gradients(m, gain, 1);
+	gather_rows(m, dnorm, "norm");
 }
 
 static void block_backward(Model *m, int layer, void *gradient)
@@ -298,11 +352,12 @@ static void block_backward(Model *m, int layer, void *gradient)
 	RANGE(m->device, "feed-forward") {
 		Array dh = temporary(m, N * F, m->policy->op[OP_SWIGLU].output,
 			"d ffn.swiglu");
-		linear_backward_input(m, dh, 0, g.low, w2, N);
+		gather_rows(m, g.all, "d residual");
+		linear_backward_input(m, dh, 0, g.all, w2, N);
 		RANGE(m->device, "swiglu")
 			m->ops->fused_swiglu_backward(m->device, s->gate_up, dh, dh, s->gate_up, N,
 				F);
-		linear_backward_weight(m, g.low, dh, w2, g.beta, N);      /* dh holds h */
+		linear_backward_weight(m, g.all, dh, w2, g.beta, N);      /* dh holds h */
 		array_drop(m, &dh);
 		linear_backward_input(m, dnorm, 0, s->gate_up, gate_up, N);
 		through_norm(m, g, dnorm, s->x_mid, s->rho2, first + P_LN2, false);
@@ -314,8 +369,9 @@ static void block_backward(Model *m, int layer, void *gradient)
 		Array dO = temporary(m, N * m->shape.heads * m->shape.d_head,
 			m->policy->op[OP_VALUES].output,
 			"d attn.values");
-		linear_backward_input(m, dO, 0, g.low, output, N);
-		linear_backward_weight(m, g.low, s->o, output, g.beta, N);
+		gather_rows(m, g.all, "d residual");
+		linear_backward_input(m, dO, 0, g.all, output, N);
+		linear_backward_weight(m, g.all, s->o, output, g.beta, N);
 		Array dqkv = attention_backward(m, s, dO);
 		array_drop(m, &s->o);
 		array_drop(m, &dO);
@@ -328,10 +384,44 @@ static void block_backward(Model *m, int layer, void *gradient)
 	}
 	array_drop(m, &dnorm);
 }
+static Gradient new_gradient(Model *m, double beta)
+{
+	size_t C = m->shape.d_model, n = m->B * m->T * C;
+	Type wide = m->policy->op[OP_RESIDUAL].output,
+		type = m->policy->op[OP_LINEAR].output;
+	Gradient g = { .beta = beta };
+	if (wide != type)
+		g.dx = temporary(m, own_tokens(m) * C, wide, "d residual");
+	g.all = temporary(m, n, type, wide == type ? "d residual"
+		: "d residual, low");
+	g.low = own_rows(m, g.all);
+	if (wide == type)
+		g.dx = g.low;
+	return g;
+}
+
+/* of all tokens, in full precision; nothing else is left */
+static Array whole_gradient(Model *m, Gradient *g)
+{
+	size_t C = m->shape.d_model;
+	Array dx = g->all;
+	if (g->dx.at != g->low.at) {
+		array_drop(m, &g->all);
+		dx = g->dx;
+		if (m->group) {
+			dx = temporary(m, m->B * m->T * C, dx.type, "d residual");
+			m->ops->cast(m->device, own_rows(m, dx), g->dx, own_tokens(m) * C);
+			array_drop(m, &g->dx);
+		}
+	}
+	gather_rows(m, dx, "d residual");
+	return dx;
+}
+
 static Array blocks_forward(Model *m, int first, int n, Array x, bool keep,
 	bool save_input, bool output)
 {
-	size_t count = m->B * m->T * m->shape.d_model;
+	size_t count = own_tokens(m) * m->shape.d_model;
 	Stream s = { &x, { NULL, FP32 } };
 	bool scores = keep && !m->flash && scores_fit(m);
 	for (int layer = first; layer < first + n; layer++)
@@ -339,7 +429,7 @@ static Array blocks_forward(Model *m, int first, int n, Array x, bool keep,
 	Array sum = { NULL, FP32 };
 	if (output) {
 		sum = activation(m, count, OP_RESIDUAL, "residual");
-		m->ops->add(m->device, sum, *s.x, s.branch, count);
+		m->ops->add(m->device, sum, *s.x, own_rows(m, s.branch), count);
 	}
 	if (!keep)
 		array_drop(m, s.x);
@@ -349,18 +439,13 @@ static Array blocks_forward(Model *m, int first, int n, Array x, bool keep,
 
 static void fused_backward(Model *m, double beta)
 {
-	size_t N = m->B * m->T, C = m->shape.d_model, V = m->shape.vocab;
+	size_t N = m->B * m->T, C = m->shape.d_model;
 	int last = shape_nparameters(&m->shape) - 1,
 		head = shape_nunits(&m->shape) - 1;
-	Type type = m->policy->op[OP_LINEAR].output;
 	enter_unit(m, head, true);
 	Array dnorm = temporary(m, N * C, m->policy->op[OP_NORM].output, "d norm");
 	linear_backward_input(m, dnorm, 0, m->logits, (ParamSpan){ last, 1 }, N);
-	Gradient g = { .beta = beta };
-	g.dx = g.low = temporary(m, N * C, m->policy->op[OP_RESIDUAL].output,
-		"d residual");
-	if (g.dx.type != type)
-		g.low = temporary(m, N * C, type, "d residual, low");
+	Gradient g = new_gradient(m, beta);
 	through_norm(m, g, dnorm, m->x, m->rho, last - 1, true);
 	linear_backward_weight(m, m->logits, dnorm, (ParamSpan){ last, 1 }, beta,
 		N);
@@ -371,14 +456,13 @@ static void fused_backward(Model *m, double beta)
 	const Blocks fused = { blocks_forward, block_backward };
 	blocks_backward(m, &fused, &g);
 	enter_unit(m, 0, true);
+	Array dx = whole_gradient(m, &g);
 	RANGE(m->device, "embedding")
-		m->ops->embedding_backward(m->device, model_gradient(m, 0), beta, g.dx,
-			m->tokens, N, C, V);
+		m->ops->embedding_backward(m->device, model_gradient(m, 0), beta, dx,
+			m->tokens, N, C, m->shape.vocab);
 	announce_gradients(m, 0, 1);
 	leave_unit(m, 0, true);
-	if (g.low.at != g.dx.at)
-		array_drop(m, &g.low);
-	array_drop(m, &g.dx);
+	array_drop(m, &dx);
 }
 
 const Path fused_path = { fused_forward, fused_backward };

@@ -62,3 +62,29 @@ void announce_gradients(Model *m, int first, int count)
 	if (m->hooks.gradient_ready)
 		m->hooks.gradient_ready(m->hooks.self, first, count);
 }
+size_t own_tokens(const Model *m)
+{
+	return m->B * m->T / (m->group ? m->group->ranks : 1);
+}
+
+Array own_rows(const Model *m, Array x)
+{
+	if (m->group == NULL || x.at == NULL)
+		return x;
+	return array_part(m->device, x, m->group->rank * own_tokens(m)
+		* m->shape.d_model);
+}
+
+void gather_rows(Model *m, Array x, const char *what)
+{
+	if (m->group)
+		m->group->all_gather(m->group->self, x, m->B * m->T * m->shape.d_model,
+			what);
+}
+
+void scatter_sums(Model *m, Array x, const char *what)
+{
+	if (m->group)
+		m->group->reduce_scatter(m->group->self, x,
+			m->B * m->T * m->shape.d_model, what);
+}

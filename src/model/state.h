@@ -2,6 +2,7 @@
 #ifndef MODEL_STATE_H
 #define MODEL_STATE_H
 
+#include "model/group.h"
 #include "model/hooks.h"
 #include "model/precision.h"
 #include "model/shape.h"
@@ -31,6 +32,10 @@ typedef struct Activations {
 
 typedef struct Model {
 	Shape shape;
+	/* NULL: the model is on one device. Else shape is that of this rank's part of
+	 * it; the fused path only */
+	const RankGroup *group;
+	Shape whole;                     /* of all ranks' parts together */
 	const Policy *policy;
 	Device *device;
 	const Ops *ops;
@@ -97,5 +102,14 @@ static inline int in_block(const Model *m, int layer, BlockParameter which)
 void  enter_unit(Model *m, int unit, bool backward);
 void  leave_unit(Model *m, int unit, bool backward);
 void  announce_gradients(Model *m, int first, int count);
+/* tokens of the residual stream that this rank has; all without a group */
+size_t own_tokens(const Model *m);
+/* x: (B T, C). The rank's own rows, a part of x */
+Array own_rows(const Model *m, Array x);
+/* x has the own rows, and gets those of the other ranks */
+void  gather_rows(Model *m, Array x, const char *what);
+/* x has an addend for each row; the own rows get the sums of all ranks, the
+ * others anything */
+void  scatter_sums(Model *m, Array x, const char *what);
 
 #endif

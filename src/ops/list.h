@@ -21,6 +21,7 @@ OPERATION(void, relu_backward, (Device *d, Array dx, Array dy, Array x,
 	size_t n))
 /* sums in fp32 or wider; A and B of one type */
 OPERATION(void, matmul, (Device *d, Array C, Array A, Array B, Matmul shape))
+/* tokens below 0 have rows of zeros and no gradient */
 OPERATION(void, embedding_forward, (Device *d, Array x, Array table,
 	const int32_t *tokens, size_t N, size_t C))
 /* dtable (V, C) = beta dtable + ...; beta is 0 or 1 */
@@ -108,3 +109,12 @@ OPERATION(void, attention_forward, (Device *d, Attention a))
 /* reads all of a */
 OPERATION(void, attention_backward, (Device *d, Attention a,
 	AttentionGradient g))
+/* terms: (3, N) of TYPE_REAL, for each row of logits the maximum, the sum of
+ * exp(z - maximum), and the target's logit, 0 where the target is below 0 */
+OPERATION(void, partial_cross_entropy, (Device *d, Array terms, Array logits,
+	const int32_t *targets, size_t N, size_t V))
+/* losses and dlogits as fused_cross_entropy has them, for the rank's columns of a
+ * row; terms: (ranks, 3, N) */
+OPERATION(void, joined_cross_entropy, (Device *d, Array losses, Array dlogits,
+	Array logits, Array terms, int ranks, const int32_t *targets, double scale,
+	size_t N, size_t V))

@@ -105,6 +105,7 @@ static Optimizer of_model(const Model *m, const OptimizerKind *kind,
 	Span *spans = need(malloc(shape_nparameters(&m->shape) * sizeof *spans));
 	int n = model_spans(m, spans);
 	Optimizer o = optimizer_new(m->device, kind, settings, spans, n, m->fused);
+	o.parts = m->group ? m : NULL;
 	free(spans);
 	return o;
 }
@@ -152,6 +153,19 @@ static void clip_by(const Optimizer *o, Array squares)
 		o->settings.clip);
 }
 
+static void add_squares_of_group(const Optimizer *o, Array squares)
+{
+	const Model *m = o->parts;
+	for (int i = 0; i < shape_nparameters(&m->shape); i++) {
+		Span own = { .gradient = m->params[i].gradient,
+			.n = m->params[i].about.count };
+		if (!m->params[i].about.gain || m->group->rank == 0)
+			m->ops->add_squares(m->device, squares, optimizer_gradients(o, &own),
+				own.n);
+	}
+	m->group->all_reduce(m->group->self, squares, 1, "squared norm");
+}
+
 void optimizer_clip(const Optimizer *o, const Span *spans, int nspans)
 {
 	const Ops *ops = ops_for(o->device);
@@ -162,7 +176,9 @@ void optimizer_clip(const Optimizer *o, const Span *spans, int nspans)
 	Array squares = array_new(o->device, 1, TYPE_REAL, MEM_TEMPORARY,
 		"squared norm");
 	ops->fill(o->device, squares, 0, 1);
-	for (int i = 0; i < nspans; i++)
+	if (o->parts)
+		add_squares_of_group(o, squares);
+	for (int i = 0; i < nspans && o->parts == NULL; i++)
 		ops->add_squares(o->device, squares, optimizer_gradients(o, &spans[i]),
 			spans[i].n);
 	clip_by(o, squares);

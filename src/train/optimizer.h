@@ -33,6 +33,9 @@ typedef struct Optimizer {
 	 * that is not fused takes none */
 	Gradients sums;
 	Array gradients;
+	/* NULL; or a model of which a group of ranks has parts: the norm that is
+	 * clipped is that of all parts */
+	const Model *parts;
 	/* what a step updates; NULL: all of the model. squares: of the norm that is
 	 * clipped, where more than these count; at NULL: their own */
 	const Span *spans;

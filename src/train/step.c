@@ -272,7 +272,7 @@ StepTime replayed_step(Replay *r, Model *m, Optimizer *o, const Batch *b,
 	Mode mode)
 {
 	Step s = { m, o, mode };
-	if (!device_has_graphs(m->device) || !r->warm) {
+	if (!device_has_graphs(m->device) || m->group || !r->warm) {
 		r->warm = true;
 		return timed_step(m, o, b, mode);
 	}

@@ -35,7 +35,8 @@ typedef struct Action {
 } Action;
 
 /* a step that is recorded once and replayed. The first call runs it as it is,
- * to fill the pool; the second records; where a device cannot, all run as is */
+ * to fill the pool; the second records; where a device cannot, and where a group
+ * has the model, all run as is */
 typedef struct Replay {
 	Action *actions;                 /* starts at zero */
 	int nactions;

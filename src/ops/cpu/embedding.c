@@ -9,7 +9,10 @@ void cpu_embedding_forward(Device *d, Array x, Array table, const int32_t *token
 	const real *rows = table.at;
 	#pragma omp parallel for schedule(static)
 	for (size_t i = 0; i < N; i++)
-		memcpy(to + i * C, rows + tokens[i] * C, C * sizeof *to);
+		if (tokens[i] >= 0)
+			memcpy(to + i * C, rows + tokens[i] * C, C * sizeof *to);
+		else
+			memset(to + i * C, 0, C * sizeof *to);
 	cpu_round(x, N * C);
 }
 
@@ -24,7 +27,8 @@ void cpu_embedding_backward(Device *d, Array dtable, double beta, Array dx,
 	#pragma omp parallel for schedule(static)
 	for (size_t first = 0; first < C; first += COLUMNS)
 		for (size_t i = 0; i < N; i++)
-			for (size_t c = first; c < first + COLUMNS && c < C; c++)
+			for (size_t c = first; tokens[i] >= 0 && c < first + COLUMNS && c < C;
+				c++)
 				rows[tokens[i] * C + c] += from[i * C + c];
 	cpu_round(dtable, V * C);
 }

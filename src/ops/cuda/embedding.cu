@@ -7,8 +7,13 @@ struct Lookup { Array table; const int32_t *tokens; size_t C; };
 template <int N>
 __device__ inline void load(float (&x)[N], const Lookup &from, size_t i)
 {
-	const size_t token = from.tokens[i / from.C];
-	load(x, from.table, token * from.C + i % from.C);
+	const int32_t token = from.tokens[i / from.C];
+	if (token >= 0)
+		load(x, from.table, token * from.C + i % from.C);
+	else
+		#pragma unroll
+		for (int k = 0; k < N; k++)
+			x[k] = 0;
 }
 
 static inline bool packs_of(const Lookup &l, size_t N)
@@ -36,7 +41,7 @@ __global__ __launch_bounds__(MAP_THREADS) void embedding_gradient(T *dtable,
 	bool before = false;
 	for (size_t i = threadIdx.x; i < own; i += MAP_THREADS)
 		before |= tokens[i] == token;
-	if (__syncthreads_or(before))
+	if (__syncthreads_or(before || token < 0))
 		return;
 	T *row = dtable + token * C + column;
 	float sum[W], more[W];

@@ -12,7 +12,7 @@ typedef enum Role { AS_NULL, AS_IN, AS_OUT, AS_UPDATED, AS_SCRATCH, AS_OVER }
 	Role;
 typedef enum Stored { HIGH, LOW, OTHER, INTEGER } Stored;
 typedef enum Values { SPREAD, GAIN, WIDE, GATE, LOGSUM, EIGHTHS, LOWER, WEIGHTS,
-	NONFINITE, STEP, TOKENS, ZERO, ONE } Values;
+	NONFINITE, STEP, TOKENS, SOME_TOKENS, ZERO, ONE } Values;
 enum { D0 = 1, D1 = 2, D2 = 4, D3 = 8, ALL = 15, DIMS = 4, ARGUMENTS = 10 };
 
 typedef struct Argument {
@@ -85,6 +85,8 @@ static inline int32_t chosen_integer(Values values, const size_t *n, int stream,
 	size_t i)
 {
 	size_t last = n[2] ? n[2] : n[1];               /* the vocabulary */
+	if (values == SOME_TOKENS)                      /* or -1 */
+		return (int32_t)(random_bits(1, stream, i) % (last + 1)) - 1;
 	return values == TOKENS ? (int32_t)(random_bits(1, stream, i) % last)
 		: values == ONE;
 }

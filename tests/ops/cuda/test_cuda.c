@@ -272,6 +272,12 @@ static const Case cases[] = {
 { "embedding_backward_low_adding", embedding, embeddings, 1, {
 	UPDATED(LOW, D1 | D2, EIGHTHS), IN(LOW, D0 | D1, EIGHTHS),
 	IN(INTEGER, D0, TOKENS) } },
+{ "embedding_forward_of_part", embedding, embeddings, -1, {
+	OUT(LOW, D0 | D1), IN(HIGH, D1 | D2, SPREAD),
+	IN(INTEGER, D0, SOME_TOKENS) } },
+{ "embedding_backward_of_part", embedding, embeddings, 0, {
+	OUT(HIGH, D1 | D2), IN(LOW, D0 | D1, EIGHTHS),
+	IN(INTEGER, D0, SOME_TOKENS) } },
 #define ANGLES IN(HIGH, D1 | D3, SPREAD), IN(HIGH, D1 | D3, SPREAD)
 { "rope_forward", rope, heads, 1, {
 	OUT(LOW, ALL, .absolute = 8), IN(LOW, ALL, SPREAD), ANGLES } },

@@ -67,6 +67,18 @@ static void cross_entropy(Device *d, const Ops *o, const Array *a,
 	o->fused_cross_entropy(d, a[0], a[1], a[2], a[3].at, 0.5, n[0], n[1]);
 }
 
+/* of two ranks that have the same part */
+static void cross_entropy_of_parts(Device *d, const Ops *o, const Array *a,
+	const size_t *n, int how)
+{
+	(void)how;
+	for (int rank = 0; rank < 2; rank++)
+		o->partial_cross_entropy(d, array_part(d, a[2], 3 * n[0] * rank), a[3],
+			a[4].at, n[0], n[1]);
+	o->joined_cross_entropy(d, a[0], a[1], a[3], a[2], 2, a[4].at, 0.5, n[0],
+		n[1]);
+}
+
 static void sgd(Device *d, const Ops *o, const Array *a, const size_t *n,
 	int how)
 {
@@ -172,6 +184,16 @@ static const Case cases[] = {
 	IN(INTEGER, D0, TOKENS) } },
 { "cross_entropy_losses_alone", cross_entropy, logits, 0, {
 	LOSS, NOTHING, IN(LOW, ALL, WIDE), IN(INTEGER, D0, TOKENS) } },
+#define JOINED OUT(HIGH, D0, .absolute = 128)
+#define TERMS OUT(HIGH, D0, .times = 6, .relative = 96, .absolute = 64)
+{ "cross_entropy_of_parts", cross_entropy_of_parts, logits, 0, {
+	JOINED, OUT(LOW, ALL, LOGIT_GRADIENT), TERMS, IN(LOW, ALL, WIDE),
+	IN(INTEGER, D0, SOME_TOKENS) } },
+{ "cross_entropy_of_parts_in_place", cross_entropy_of_parts, logits, 0, {
+	JOINED, OVER(3), TERMS, UPDATED(LOW, ALL, WIDE, LOGIT_GRADIENT),
+	IN(INTEGER, D0, SOME_TOKENS) } },
+{ "cross_entropy_of_parts_losses_alone", cross_entropy_of_parts, logits, 0, {
+	JOINED, NOTHING, TERMS, IN(LOW, ALL, WIDE), IN(INTEGER, D0, SOME_TOKENS) } },
 #define AVERAGES UPDATED(HIGH, ALL, SPREAD, .absolute = 4), \
 	UPDATED(HIGH, ALL, GAIN, .relative = 4), IN(HIGH, 0, STEP, .times = 8)
 #define MOMENTS IN(HIGH, ALL, SPREAD), AVERAGES

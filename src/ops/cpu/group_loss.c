@@ -1,0 +1,65 @@
+#include "ops/cpu/cpu.h"
+
+#include <math.h>
+
+#include "ops/cpu/exponential.h"
+
+void cpu_partial_cross_entropy(Device *d, Array terms, Array logits,
+	const int32_t *targets, size_t N, size_t V)
+{
+	real *most = terms.at, *sums = most + N, *wanted = sums + N;
+	#pragma omp parallel for schedule(static)
+	for (size_t i = 0; i < N; i++) {
+		const real *z = (const real *)logits.at + i * V;
+		real largest = z[0];
+		#pragma omp simd reduction(max:largest)
+		for (size_t v = 1; v < V; v++)
+			largest = z[v] > largest ? z[v] : largest;
+		double sum = 0;
+		#pragma omp simd reduction(+:sum)
+		for (size_t v = 0; v < V; v++)
+			sum += exponential(z[v] - largest);
+		most[i] = largest;
+		sums[i] = (real)sum;
+		wanted[i] = targets[i] >= 0 ? z[targets[i]] : 0;
+	}
+}
+
+/* the loss; t: the row's terms of rank 0, N elements from one to the next */
+static real join_terms(const real *t, size_t N, int ranks, real *logsumexp)
+{
+	real most = t[0];
+	double sum = 0, wanted = 0;
+	for (int r = 1; r < ranks; r++)
+		most = t[3 * N * r] > most ? t[3 * N * r] : most;
+	for (int r = 0; r < ranks; r++) {
+		sum += t[3 * N * r + N] * exp(t[3 * N * r] - most);
+		wanted += t[3 * N * r + 2 * N];
+	}
+	double l = most + log(sum);
+	*logsumexp = (real)l;
+	return (real)(l - wanted);
+}
+
+void cpu_joined_cross_entropy(Device *d, Array losses, Array dlogits,
+	Array logits, Array terms, int ranks, const int32_t *targets, double scale,
+	size_t N, size_t V)
+{
+	real factor = (real)scale;
+	#pragma omp parallel for schedule(static)
+	for (size_t i = 0; i < N; i++) {
+		const real *z = (const real *)logits.at + i * V;
+		real *dz = (real *)dlogits.at + i * V, l;
+		((real *)losses.at)[i] = join_terms((const real *)terms.at + i, N, ranks,
+			&l);
+		if (dlogits.at == NULL)
+			continue;
+		#pragma omp simd
+		for (size_t v = 0; v < V; v++)
+			dz[v] = exponential(z[v] - l) * factor;
+		if (targets[i] >= 0)
+			dz[targets[i]] -= factor;
+	}
+	if (dlogits.at)
+		cpu_round(dlogits, N * V);
+}

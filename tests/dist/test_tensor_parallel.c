@@ -1,0 +1,178 @@
+/* a model in parts is the model; links the f64 build */
+#include "tests/dist/parts.h"
+
+enum { B = 2, T = 6 };
+/*                           vocab context d_model d_ff layers heads d_head */
+static const Shape odd = { 31, T, 12, 11, 3, 5, 4, 10000 };
+
+static void cover(const Shape *whole, int ranks, int i)
+{
+	Parameter p = shape_parameter(whole, i);
+	unsigned char *seen = need(calloc(p.count, 1));
+	for (int r = 0; r < ranks; r++) {
+		RankGroup g = { .rank = r, .ranks = ranks };
+		Slice s = group_slice(whole, &g, i);
+		assert_true(s.whole_rows == p.rows && s.whole_columns == p.columns);
+		for (size_t k = 0; k < s.rows * s.columns; k++)
+			seen[(s.row + k / s.columns) * p.columns + s.column
+				+ k % s.columns]++;
+	}
+	for (size_t k = 0; k < p.count; k++)
+		assert_int_equal(seen[k], p.gain ? ranks : 1);
+	free(seen);
+}
+
+static void slices_cover_every_element_once(void **state)
+{
+	for (int ranks = 1; ranks <= 5; ranks++)
+		for (int i = 0; i < shape_nparameters(&odd); i++)
+			cover(&odd, ranks, i);
+	Shape xl = model_sizes[SIZE_XL].shape;
+	RankGroup g = { .rank = 1, .ranks = 2 };
+	assert_int_equal(group_shape(&xl, &g).heads, 13);
+}
+static void groups_train_as_one_rank_does(void **state)
+{
+	static const Parts jobs[] = {
+		{ 1, 1, .B = B, .T = T },
+		{ 2, 1, .B = B, .T = T, .delay_us = 100 },
+		{ 2, 1, .B = B, .T = T, .naive = true, .passes = 2 },
+		{ 3, 1, .B = B, .T = T, .sgd = true, .clip = 0.5 },
+		{ 3, 1, .B = 1, .T = 3, .recompute = 1 },
+		{ 4, 1, .B = B, .T = T, .recompute = 2, .passes = 2 },
+		{ 4, 1, .B = 4, .T = 5, .recompute = 1, .nested = true, .naive = true },
+		{ 2, 2, .B = B, .T = T, .sgd = true, .tolerance = 0x1p-18,
+			.clip = 0.5 },
+		{ 2, 2, .B = B, .T = T, .sgd = true, .tolerance = 0x1p-18,
+			.clip = 0.5, .exchange = true },
+		{ 2, 2, .B = 1, .T = T, .sgd = true, .tolerance = 0x1p-18,
+			.passes = 2, .recompute = 1 },
+	};
+	for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
+		Parts p = jobs[i];
+		p.shape = odd;
+		p.steps = 4;
+		p.passes += p.passes == 0;
+		p.tolerance += p.tolerance == 0 ? 1e-10 : 0;
+		compare_job(&p);
+	}
+}
+static double error_of(const real *x, const real *exact, size_t n)
+{
+	double squares = 0;
+	for (size_t i = 0; i < n; i++)
+		squares += (x[i] - exact[i]) * (x[i] - exact[i]);
+	return sqrt(squares);
+}
+
+static double error_of_parts(Parts p, int ranks)
+{
+	double sum = 0;
+	p.ranks = ranks;
+	p.squares = shared(MOST * sizeof(double));
+	run_well(ranks, be_part, &p);
+	for (int r = 0; r < ranks; r++)
+		sum += p.squares[r];
+	munmap(p.squares, MOST * sizeof(double));
+	return sqrt(sum);
+}
+
+static void parts_in_bf16_are_about_as_exact(void **state)
+{
+	Parts exact = { 1, 1, odd, 8, T, .passes = 1, .steps = 1 }, low = exact;
+	size_t n = shape_count(&odd);
+	low.policy = POLICY_BF16;
+	new_results(&exact);
+	new_results(&low);
+	run_well(1, be_whole, &exact);
+	run_well(1, be_whole, &low);
+	double alone = error_of(low.gradients, exact.gradients, n);
+	free_results(&low);
+	exact.policy = POLICY_BF16;
+	for (int ranks = 2; ranks <= MOST; ranks++) {
+		double together = error_of_parts(exact, ranks);
+		if (!(together <= 2 * alone))
+			fail_msg("%d ranks are off by %g, one by %g", ranks, together, alone);
+	}
+	free_results(&exact);
+}
+static void what_cannot_be_split_is_refused(void **state)
+{
+	Parts p = { 3, 1, odd, 2, 5, .passes = 1, .steps = 1 };
+	Ended ended[MOST];
+	new_results(&p);
+	run_ranks(3, ended, be_part, &p);
+	free_results(&p);
+	for (int r = 0; r < 3; r++) {
+		assert_int_equal(ended[r].status, 1);
+		assert_non_null(strstr(ended[r].said, "does not split evenly"));
+	}
+	Shape narrow = odd;
+	assert_null(group_error(&odd, &policies[POLICY_BF16], 5));
+	assert_non_null(strstr(group_error(&odd, &policies[POLICY_BF16], 6),
+		"heads"));
+	assert_non_null(strstr(group_error(&odd, &policies[POLICY_FP16], 2),
+		"fp16"));
+	narrow.d_ff = 4;
+	assert_non_null(strstr(group_error(&narrow, &policies[POLICY_BF16], 5),
+		"d_ff"));
+}
+enum { ROWS = 7, CUTS = 4 };
+
+/* columns begin to end of each row */
+static Array columns_of(Array z, size_t V, size_t begin, size_t end)
+{
+	Array part = poisoned(ROWS * (end - begin));
+	for (size_t i = 0; i < ROWS; i++)
+		memcpy(reals(part) + i * (end - begin), reals(z) + i * V + begin,
+			(end - begin) * sizeof(real));
+	return part;
+}
+
+static void try_cuts(size_t V, const size_t cuts[CUTS + 1], double sd)
+{
+	const Ops *ops = ops_for(NULL);
+	Array z = drawn(ROWS * V, 40, 0, sd), want = poisoned(ROWS),
+		dwant = poisoned(ROWS * V), terms = poisoned(CUTS * 3 * ROWS),
+		parts[CUTS];
+	int32_t *target = drawn_tokens(ROWS, 41, V), own[CUTS][ROWS];
+	ops->fused_cross_entropy(NULL, want, dwant, z, target, 0.25, ROWS, V);
+	for (int r = 0; r < CUTS; r++) {
+		parts[r] = columns_of(z, V, cuts[r], cuts[r + 1]);
+		for (int i = 0; i < ROWS; i++)
+			own[r][i] = target[i] >= (int)cuts[r]
+				&& target[i] < (int)cuts[r + 1] ? target[i] - (int)cuts[r] : -1;
+		ops->partial_cross_entropy(NULL, array_at(terms, r * 3 * ROWS), parts[r],
+			own[r], ROWS, cuts[r + 1] - cuts[r]);
+	}
+	for (int r = 0; r < CUTS; r++) {
+		size_t n = cuts[r + 1] - cuts[r];
+		Array got = poisoned(ROWS), slice = columns_of(dwant, V, cuts[r],
+			cuts[r + 1]);
+		ops->joined_cross_entropy(NULL, got, parts[r], parts[r], terms, CUTS,
+			own[r], 0.25, ROWS, n);
+		for (int i = 0; i < ROWS; i++)
+			assert_true(fabs(reals(got)[i] - reals(want)[i]) <= 1e-12 * sd);
+		for (size_t i = 0; i < ROWS * n; i++)
+			assert_true(fabs(reals(parts[r])[i] - reals(slice)[i]) <= 1e-12 * sd);
+	}
+}
+
+static void terms_of_a_cut_row_give_its_loss(void **state)
+{
+	try_cuts(31, (size_t[]){ 0, 1, 9, 20, 31 }, 1);
+	try_cuts(64, (size_t[]){ 0, 16, 32, 48, 64 }, 900);
+	try_cuts(4, (size_t[]){ 0, 1, 2, 3, 4 }, 30);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(slices_cover_every_element_once),
+		cmocka_unit_test(groups_train_as_one_rank_does),
+		cmocka_unit_test(parts_in_bf16_are_about_as_exact),
+		cmocka_unit_test(what_cannot_be_split_is_refused),
+		checked(terms_of_a_cut_row_give_its_loss),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
