@@ -154,6 +154,7 @@ static void count_bytes(Comm *c, const Operation *op)
 	double others = 1 - 1.0 / c->link->ranks, nbytes = (double)op->n
 		* type_size(op->x.type);
 	c->bytes[op->kind] += op->kind == SEND ? nbytes
+		: op->kind == EXCHANGE ? (c->link->ranks - 1) * nbytes
 		: times[op->kind] * others * nbytes;
 }
 

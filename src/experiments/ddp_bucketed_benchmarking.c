@@ -88,14 +88,15 @@ static void plan_transports(Plan *plan)
 }
 typedef struct Fitted { double o_ms, bytes_per_ms; } Fitted;
 
-static double all_reduce_ms(DdpCase *c, Array x, size_t n)
+static double collective_ms(DdpCase *c, Array x, size_t n)
 {
 	enum { RUNS = 5 };
 	double ms[RUNS];
 	for (int i = -2; i < RUNS; i++) {
 		comm_barrier(c->comm);
 		device_stamp(c->device, COMM, 0);
-		comm_all_reduce(c->comm, x, n, "trial", 0);
+		(c->config.sums ? comm_exchange : comm_all_reduce)(c->comm, x, n,
+			"trial", 0);
 		device_stamp(c->device, COMM, 1);
 		double took = device_stamped_ms(c->device, 0, 1);
 		if (i >= 0)
@@ -109,13 +110,15 @@ static Fitted fit(DdpCase *c)
 	enum { SIZES_TRIED = 6 };
 	Type type = c->config.wire ? BF16 : FP32;
 	size_t most = harness_on_gpu() ? 1 << 25 : 1 << 20;
-	Array x = comm_array(c->comm, most, type, MEM_TEMPORARY, "trial");
+	Array x = c->config.sums ? comm_parts(c->comm, most, type, MEM_TEMPORARY,
+		"trial").at[comm_rank(c->comm)]
+		: comm_array(c->comm, most, type, MEM_TEMPORARY, "trial");
 	ops_for(c->device)->draw(c->device, x, most, 1, 4, 1, 1, 0);
 	device_wait(c->device, COMM, device_event(c->device, COMPUTE));
 	double a = 0, b = 0, d = 0, p = 0, q = 0;
 	for (int i = 0; i < SIZES_TRIED; i++) {
 		size_t n = most >> 2 * i;
-		double s = (double)n * type_size(type), t = all_reduce_ms(c, x, n);
+		double s = (double)n * type_size(type), t = collective_ms(c, x, n);
 		a += 1 / (t * t), b += s / (t * t), d += s * s / (t * t);
 		p += 1 / t, q += s / t;
 	}

@@ -1,5 +1,5 @@
-"""course_adapters: what the course's tests of data parallelism call; in the
-place of its tests/adapters.py"""
+"""course_adapters: what the course's tests of data parallelism and of sharding
+call; in the place of its tests/adapters.py"""
 from ddp import DDP, DDPBucketed
 from fsdp import FSDP
 from sharded_optimizer import ShardedOptimizer

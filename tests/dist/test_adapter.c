@@ -108,7 +108,8 @@ static void mistakes_have_a_status(void **state)
 		assert_int_equal(dist_owners(NULL, counts, 3, loads), DIST_NULL);
 		assert_int_equal(dist_owners(owners, NULL, 3, loads), DIST_NULL);
 		assert_int_equal(dist_owners(owners, counts, 3, NULL), DIST_NULL);
-		assert_int_equal(dist_owners(owners, counts, 3, &(int64_t){ -1 }), DIST_BAD_COUNT);
+		assert_int_equal(dist_owners(owners, counts, 3, &(int64_t){ -1 }),
+			DIST_BAD_COUNT);
 		assert_int_equal(dist_owners(owners, counts, 3, loads), DIST_OK);
 		assert_true(owners[0] == 0 && owners[2] == 0 && loads[0] == 10);
 		assert_int_equal(dist_range(-1, &from, &to), DIST_BAD_COUNT);

@@ -473,6 +473,37 @@ static void exchanges_give_the_bits_of_one_process(void **state)
 	for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
 		try_scenario(&scenarios[i]);
 }
+static void check_piece(const real *x, int from, int rank)
+{
+	for (int i = 0; i < 30; i++)
+		if ((i < 7 || i >= 20) && from != rank ? !isnan(x[i]) : x[i] != from)
+			die("rank %d: element %d of rank %d is %g", rank, i, from, x[i]);
+}
+
+static void exchange_piece(Device *d, Comm *c, void *arg)
+{
+	Gradients parts = comm_parts(c, 30, BF16, MEM_GRADIENT, "parts");
+	int rank = comm_rank(c);
+	for (int r = 0; r < parts.n; r++)
+		ops_for(d)->fill(d, parts.at[r], r == rank ? r : NAN, 30);
+	device_wait(d, COMM, device_event(d, COMPUTE));
+	device_wait(d, COMPUTE, comm_exchange(c, array_part(d, parts.at[rank], 7),
+		13, "piece", 0));
+	for (int r = 0; r < parts.n; r++) {
+		real got[30];
+		array_read(d, got, parts.at[r], 30);
+		check_piece(got, r, rank);
+	}
+	if (comm_sent(c, EXCHANGE) != (parts.n - 1) * 13 * 2)
+		die("%g bytes were sent", comm_sent(c, EXCHANGE));
+}
+
+static void pieces_come_to_their_places(void **state)
+{
+	for (int ranks = 1; ranks <= MOST; ranks++)
+		in_ranks(ranks, (CommSettings){ .transport = "ring" }, exchange_piece,
+			NULL);
+}
 static void overflow_once(Device *d, Comm *c, void *arg)
 {
 	const Scenario *s = arg;
@@ -512,6 +543,7 @@ int main(void)
 		cmocka_unit_test(too_many_announcements_end_the_program),
 		cmocka_unit_test(half_the_share_halves_gradients),
 		cmocka_unit_test(exchanges_give_the_bits_of_one_process),
+		cmocka_unit_test(pieces_come_to_their_places),
 		cmocka_unit_test(all_ranks_leave_out_a_step),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,6 +38,13 @@ expect 'overlap, bf16 on the wire' 0 ' overlap .* bf16 .*ok$' $overlap $tiny \
 	--wire bf16
 expect 'a bucket for each parameter' 0 ' bucketed  *1e-06 .* 12 .*ok$' \
 	ddp_bucketed_benchmarking $tiny --wire fp32 --bucket-mb 1e-6
+expect 'sums in the optimizer' 0 ' bucketed .* optimizer  *3 .*ok$' \
+	ddp_bucketed_benchmarking $tiny --wire bf16 --bucket-mb 0.1 --ranks 3 \
+	--sums optimizer --wide
+expect 'sums in an optimizer that is not fused' 2 'needs --fusion fused' \
+	ddp_bucketed_benchmarking $tiny --sums optimizer --fusion eager
+expect 'sums of too many' 2 '8 ranks at most' \
+	ddp_bucketed_benchmarking $tiny --sums optimizer --ranks 9
 expect 'one rank alone' 0 ' naive .* 1 .*ok$' naive_ddp_benchmarking $tiny \
 	--ranks 1
 expect 'the other sweeps of buckets' 0 ' bucketed .*ok$' \
