@@ -21,6 +21,7 @@ typedef struct Job {
 
 typedef struct Cpu {
 	double stamps_ms[NSTAMPS];
+	uint64_t stamps_at[NSTAMPS];             /* calls of the queue until then */
 	/* the communication queue; the thread runs from the first job on */
 	pthread_t thread;
 	pthread_mutex_t lock;
@@ -219,13 +220,16 @@ static void read_clock(void *ms)
 
 static void cpu_stamp(void *state, Queue queue, int which)
 {
-	cpu_call(state, queue, read_clock, &((Cpu *)state)->stamps_ms[which]);
+	Cpu *c = state;
+	cpu_call(state, queue, read_clock, &c->stamps_ms[which]);
+	c->stamps_at[which] = cpu_event(state, queue);
 }
 
 static double cpu_stamped_ms(void *state, int from, int to)
 {
 	const Cpu *c = state;
-	cpu_synchronize(state, COMM);
+	cpu_wait(state, COMPUTE, COMM, c->stamps_at[from]);
+	cpu_wait(state, COMPUTE, COMM, c->stamps_at[to]);
 	return c->stamps_ms[to] - c->stamps_ms[from];
 }
 static const char *better_kernels(void)
