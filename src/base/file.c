@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 
-static char *partial_name(const char *path)
+char *file_partial(const char *path)
 {
 	char *name;
 	if (asprintf(&name, "%s.partial", path) < 0)
@@ -28,7 +28,7 @@ static bool is_named(int fd, const char *name)
 
 FILE *file_begin(const char *path)
 {
-	char *name = partial_name(path);
+	char *name = file_partial(path);
 	int fd;
 	for (;;) {
 		fd = open(name, O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0666);
@@ -47,7 +47,7 @@ FILE *file_begin(const char *path)
 }
 void file_end(FILE *f, const char *path)
 {
-	char *name = partial_name(path);
+	char *name = file_partial(path);
 	bool bad = fflush(f) != 0 || ferror(f) || rename(name, path) != 0;
 	int error = errno;
 	if (bad)
@@ -102,7 +102,7 @@ void file_try(const char *path, bool (*is_ours)(FILE *f), bool force)
 	if (exists && !force && is_ours)
 		spare_others(path, is_ours);
 	fclose(file_begin(path));
-	char *name = partial_name(path);
+	char *name = file_partial(path);
 	remove(name);
 	free(name);
 }

@@ -12,6 +12,8 @@ void  file_try(const char *path, bool (*is_ours)(FILE *f), bool force);
 bool  file_begins(FILE *f, const char *text);
 /* beside path; refused while another program does the same: exit 2 */
 FILE *file_begin(const char *path);
+/* the name under which it is written until file_end; to be freed */
+char *file_partial(const char *path);
 /* puts what was written in the place of path; if it was not written whole, path
  * stays as it was: exit 1 */
 void  file_end(FILE *f, const char *path);

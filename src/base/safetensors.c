@@ -412,7 +412,7 @@ bool tensorfile_recognised(FILE *f)
 		&& fstat(fileno(f), &s) == 0 && length <= (uint64_t)s.st_size - 8;
 }
 
-void tensorfile_write(const char *path, const TensorView *views, int n,
+size_t tensorfile_put_header(FILE *f, const TensorView *views, int n,
 	const char *const *meta)
 {
 	char *header = NULL;
@@ -420,15 +420,23 @@ void tensorfile_write(const char *path, const TensorView *views, int n,
 	FILE *h = need(open_memstream(&header, &header_bytes));
 	put_header(h, views, n, meta);
 	fclose(h);
-	FILE *f = file_begin(path);
 	uint64_t length = header_bytes;
-	bool ok = fwrite(&length, 8, 1, f) == 1 && fwrite(header, 1, header_bytes,
-		f) == header_bytes;
+	fwrite(&length, 8, 1, f);
+	fwrite(header, 1, header_bytes, f);
+	free(header);
+	return 8 + header_bytes;
+}
+
+void tensorfile_write(const char *path, const TensorView *views, int n,
+	const char *const *meta)
+{
+	FILE *f = file_begin(path);
+	tensorfile_put_header(f, views, n, meta);
+	bool ok = !ferror(f);
 	for (int i = 0; i < n && ok; i++)
 		ok = fwrite(views[i].data, dtype_size(views[i].dtype), views[i].count,
 			f) == views[i].count;
 	if (ok && fflush(f) == 0 && fsync(fileno(f)) != 0)
 		die("cannot write %s: %s", path, strerror(errno));
 	file_end(f, path);
-	free(header);
 }

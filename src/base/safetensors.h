@@ -37,8 +37,12 @@ const TensorView *tensorfile_expect(const TensorFile *f, const char *name,
 
 /* for file_try */
 bool tensorfile_recognised(FILE *f);
-/* writes views (name, dtype, shape, data) and metadata pairs {key, value, ...,
- * NULL}; replaces path atomically */
+/* writes the eight bytes and the header of views (name, dtype, shape) and of
+ * metadata pairs {key, value, ..., NULL}; returns how many bytes these are. The
+ * data of the views follow in their order. Errors stay with the stream */
+size_t tensorfile_put_header(FILE *f, const TensorView *views, int n,
+	const char *const *meta);
+/* header and data; replaces path atomically */
 void tensorfile_write(const char *path, const TensorView *views, int n,
 	const char *const *meta);
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "ops/array.h"
 
@@ -28,22 +29,28 @@ void ddp_given_settle(DdpGiven *g)
 		usage_error("--sums optimizer is for %d ranks at most", MOST_GRADIENTS);
 }
 
+bool ddp_settle(DdpConfig *c, const DdpGiven *g)
+{
+	if ((g->size >= 0 && c->model.size != g->size)
+		|| (g->precision >= 0 && c->model.precision != g->precision)
+		|| (g->wire >= 0 && c->wire != g->wire))
+		return false;
+	c->model.context = g->context ? g->context : harness_on_gpu() ? 512
+		: 512 / SCALE;
+	c->model.fusion = g->fusion;
+	c->batch = g->batch;
+	c->ranks = g->ranks;
+	if (c->transport == 0)
+		c->transport = g->transport;
+	c->ctas = g->ctas >= 0 ? g->ctas : harness_on_gpu() && !g->sums ? CTAS : 0;
+	c->sums = g->sums;
+	return true;
+}
+
 void ddp_plan(Plan *plan, const DdpGiven *g, DdpConfig c)
 {
-	if ((g->size >= 0 && c.model.size != g->size)
-		|| (g->precision >= 0 && c.model.precision != g->precision)
-		|| (g->wire >= 0 && c.wire != g->wire))
-		return;
-	c.model.context = g->context ? g->context : harness_on_gpu() ? 512
-		: 512 / SCALE;
-	c.model.fusion = g->fusion;
-	c.batch = g->batch;
-	c.ranks = g->ranks;
-	if (c.transport == 0)
-		c.transport = g->transport;
-	c.ctas = g->ctas >= 0 ? g->ctas : harness_on_gpu() && !g->sums ? CTAS : 0;
-	c.sums = g->sums;
-	plan_add(plan, &c);
+	if (ddp_settle(&c, g))
+		plan_add(plan, &c);
 }
 
 static void plan_precisions(Plan *plan, const DdpGiven *g, DdpConfig c)
@@ -84,7 +91,7 @@ DdpCase *ddp_case(Row *row, const DdpConfig *config)
 	c->device = harness_device();
 	c->comm = ddp_comm(row, c->device, config->transport, (int)config->ctas);
 	c->intervals = need(malloc(NSTAMPS * sizeof *c->intervals));
-	c->announced = need(malloc(NSTAMPS * sizeof *c->announced));
+	c->calls = need(malloc(NSTAMPS * sizeof *c->calls));
 	return c;
 }
 
@@ -93,21 +100,21 @@ void ddp_case_close(DdpCase **c)
 	comm_close(&(*c)->comm);
 	device_close(&(*c)->device);
 	free((*c)->intervals);
-	free((*c)->announced);
+	free((*c)->calls);
 	free(*c);
 	*c = NULL;
 }
 enum { WAITING = 4, FIRST_STAMP };
 
-static int begin(DdpCase *c, Queue queue, const char *name, int number,
-	bool backward)
+static int begin(DdpCase *c, Queue queue, const char *class, const char *name,
+	const Action *a)
 {
 	int from = FIRST_STAMP + 2 * c->nintervals;
 	if (from + 1 >= NSTAMPS)
 		die("a step has more intervals than there are stamps");
 	device_stamp(c->device, queue, from);
-	c->intervals[c->nintervals] = (Interval){ queue, name, number, backward,
-		from, from + 1 };
+	c->intervals[c->nintervals] = (Interval){ queue, class, name, a->first,
+		a->backward, from, from + 1 };
 	return c->nintervals++;
 }
 
@@ -116,53 +123,101 @@ static void end(DdpCase *c, int interval)
 	const Interval *i = &c->intervals[interval];
 	device_stamp(c->device, i->queue, i->to);
 }
-
-/* -1: the queue is not watched */
-static int begin_comm(DdpCase *c, const char *name, int number)
+static void call_inner(const Hooks *h, const Action *a)
 {
-	if ((c->watch & WATCH_COMM) == 0)
-		return -1;
+	if (a->kind == BEFORE_UNIT && h->before_unit)
+		h->before_unit(h->self, a->first, a->backward);
+	else if (a->kind == AFTER_UNIT && h->after_unit)
+		h->after_unit(h->self, a->first, a->backward);
+	else if (a->kind == GRADIENT_READY && h->gradient_ready)
+		h->gradient_ready(h->self, a->first, a->count);
+	else if (a->kind == BEFORE_UPDATE && h->before_update)
+		h->before_update(h->self);
+	else if (a->kind == AFTER_UPDATE && h->after_update)
+		h->after_update(h->self);
+}
+
+/* that most bytes were queued for since; NULL: none */
+static const char *collective_since(const DdpCase *c,
+	const double before[NCOLLECTIVES])
+{
+	const char *class = NULL;
+	double most = 0;
+	for (int kind = 0; kind < NCOLLECTIVES; kind++) {
+		double nbytes = comm_sent(c->comm, kind) - before[kind];
+		class = nbytes > most ? collective_names[kind] : class;
+		most = nbytes > most ? nbytes : most;
+	}
+	return class;
+}
+
+static void read_sent(const DdpCase *c, double sent[NCOLLECTIVES])
+{
+	for (int kind = 0; kind < NCOLLECTIVES; kind++)
+		sent[kind] = comm_sent(c->comm, kind);
+}
+
+static void watch_call(DdpCase *c, const char *name, Action a)
+{
+	double before[NCOLLECTIVES];
+	if (c->ncalls == NSTAMPS)
+		die("a step calls more hooks than %d", NSTAMPS);
+	c->calls[c->ncalls++] = a;
+	if ((c->watch & WATCH_COMM) == 0) {
+		call_inner(&c->inner, &a);
+		return;
+	}
 	device_wait(c->device, COMM, device_event(c->device, COMPUTE));
-	return begin(c, COMM, name, number, true);
+	read_sent(c, before);
+	int sends = begin(c, COMM, NULL, name, &a),
+		waits = begin(c, COMPUTE, "wait", name, &a);
+	call_inner(&c->inner, &a);
+	end(c, waits);
+	end(c, sends);
+	c->intervals[sends].class = collective_since(c, before);
 }
 
 static void watch_ready(void *self, int first, int count)
 {
-	DdpCase *c = self;
-	c->announced[c->nannounced++] = (Announced){ first, count };
-	int interval = begin_comm(c, "gradients", first);
-	c->inner.gradient_ready(c->inner.self, first, count);
-	if (interval >= 0)
-		end(c, interval);
+	watch_call(self, "gradients", (Action){ .kind = GRADIENT_READY,
+		.first = first, .count = count, .backward = true });
 }
 static void watch_before_update(void *self)
 {
 	DdpCase *c = self;
 	device_stamp(c->device, COMPUTE, WAITING);
-	int interval = c->ddp ? begin_comm(c, "rest", 0) : -1;
 	if (c->inner.before_update)
-		c->inner.before_update(c->inner.self);
-	if (interval >= 0)
-		end(c, interval);
+		watch_call(c, "rest", (Action){ .kind = BEFORE_UPDATE,
+			.backward = true });
+	c->update_at = c->device->nlog;
 }
 
 static void watch_after_update(void *self)
 {
 	DdpCase *c = self;
 	if (c->inner.after_update)
-		c->inner.after_update(c->inner.self);
+		watch_call(c, "weights", (Action){ .kind = AFTER_UPDATE });
 }
 
 static void watch_before_unit(void *self, int unit, bool backward)
 {
 	DdpCase *c = self;
-	c->open = begin(c, COMPUTE, "unit", unit, backward);
+	Action a = { .kind = BEFORE_UNIT, .first = unit, .backward = backward };
+	if (c->inner.before_unit)
+		watch_call(c, "before", a);
+	if (c->watch & WATCH_UNITS)
+		c->open = begin(c, COMPUTE, backward ? "backward" : "forward", "unit",
+			&a);
 }
 
 static void watch_after_unit(void *self, int unit, bool backward)
 {
 	DdpCase *c = self;
-	end(c, c->open);
+	if (c->watch & WATCH_UNITS)
+		end(c, c->open);
+	if (c->inner.after_unit)
+		watch_call(c, "after", (Action){ .kind = AFTER_UNIT,
+			.first = unit, .backward = backward });
 }
 
 static void set_hooks(DdpCase *c, int watch)
@@ -174,33 +229,54 @@ static void set_hooks(DdpCase *c, int watch)
 		.gradient_ready = c->inner.gradient_ready ? watch_ready : NULL,
 		.before_update = watch_before_update,
 		.after_update = watch_after_update,
-		.before_unit = units ? watch_before_unit : NULL,
-		.after_unit = units ? watch_after_unit : NULL };
+		.before_unit = units || c->inner.before_unit ? watch_before_unit
+			: NULL,
+		.after_unit = units || c->inner.after_unit ? watch_after_unit
+			: NULL };
+}
+
+void ddp_case_hook(DdpCase *c)
+{
+	c->ncalls = 0;
+	set_hooks(c, 0);
 }
 
 double ddp_case_ms(const DdpCase *c, int stamp)
 {
 	return device_stamped_ms(c->device, 0, stamp);
 }
-void ddp_case_begin(DdpCase *c, bool sum, int kind, double bucket_mb)
+void ddp_case_model(DdpCase *c, bool bare)
 {
 	const ModelConfig *mc = &c->config.model;
 	Shape shape = studied_shape(mc->size, mc->context);
 	int rank = comm_rank(c->comm);
 	device_reset_peak(c->device);
-	c->m = model_new(c->device, &shape, &policies[mc->precision],
-		harness_seed + rank);
+	c->m = bare ? model_new_bare(c->device, &shape,
+		&policies[mc->precision], harness_seed) : model_new(c->device,
+		&shape, &policies[mc->precision], harness_seed + rank);
 	if (mc->fusion)
 		model_fuse(c->m);
+	c->batch = batch_random(c->config.batch, shape.context, shape.vocab,
+		harness_seed + rank);
+}
+
+void ddp_case_train(DdpCase *c, Optimizer *optimizer)
+{
+	c->inner = c->m->hooks;
+	c->optimizer = optimizer ? optimizer : &c->adamw;
+	if (optimizer == NULL)
+		c->adamw = adamw_new(c->m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
+}
+
+void ddp_case_begin(DdpCase *c, bool sum, int kind, double bucket_mb)
+{
+	ddp_case_model(c, false);
 	if (sum)
 		c->ddp = ddp_new(c->m, c->comm, &(DdpSettings){ kind, bucket_mb,
 			c->config.wire ? BF16 : FP32, c->config.sums });
-	c->inner = c->m->hooks;
-	c->adamw = adamw_new(c->m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
+	ddp_case_train(c, NULL);
 	if (c->ddp)
 		ddp_bind(c->ddp, &c->adamw);
-	c->batch = batch_random(c->config.batch, shape.context, shape.vocab,
-		harness_seed + rank);
 }
 
 void ddp_case_end(DdpCase *c)
@@ -208,32 +284,45 @@ void ddp_case_end(DdpCase *c)
 	batch_free(&c->batch);
 	if (c->ddp)
 		ddp_free(&c->ddp);
-	optimizer_free(&c->adamw);
+	if (c->optimizer == &c->adamw)
+		optimizer_free(&c->adamw);
 	model_free(&c->m);
 }
-enum { FWD, BWD, WAIT, OPT, STEP, SUMMING, NPARTS };
+enum { FWD, BWD, WAIT, OPT, STEP, PERIOD, SUMMING, BLOCKED, NPARTS };
 
-static double collectives_ms(const DdpCase *c)
+/* all collectives, or all waits for them */
+static double watched_ms(const DdpCase *c, bool waits)
 {
 	double ms = 0;
-	for (int i = 0; i < c->nintervals; i++)
-		if (c->intervals[i].queue == COMM)
-			ms += device_stamped_ms(c->device, c->intervals[i].from,
-				c->intervals[i].to);
+	for (int i = 0; i < c->nintervals; i++) {
+		const Interval *v = &c->intervals[i];
+		if (v->class && (waits ? strcmp(v->class, "wait") == 0
+			: v->queue == COMM))
+			ms += device_stamped_ms(c->device, v->from, v->to);
+	}
 	return ms;
 }
 
 static void one_step(DdpCase *c, Replay *replay, double ms[NPARTS], double *loss)
 {
-	c->nintervals = c->nannounced = 0;
-	StepTime t = replayed_step(replay, c->m, &c->adamw, &c->batch, MODE_TRAIN);
+	double before[NCOLLECTIVES];
+	c->nintervals = c->ncalls = 0;
+	read_sent(c, before);
+	StepTime t = replayed_step(replay, c->m, c->optimizer, &c->batch,
+		MODE_TRAIN);
+	read_sent(c, c->sent);
+	for (int kind = 0; kind < NCOLLECTIVES; kind++)
+		c->sent[kind] -= before[kind];
 	*loss = t.loss;
 	ms[FWD] = t.fwd_ms;
 	ms[BWD] = device_stamped_ms(c->device, 1, WAITING);
 	ms[WAIT] = device_stamped_ms(c->device, WAITING, 2);
 	ms[OPT] = t.opt_ms;
 	ms[STEP] = t.step_ms;
-	ms[SUMMING] = collectives_ms(c);
+	if (c->watch & WATCH_COMM) {
+		ms[SUMMING] = watched_ms(c, false);
+		ms[BLOCKED] = watched_ms(c, true);
+	}
 }
 
 /* the largest of the ranks' medians */
@@ -254,11 +343,17 @@ DdpTimes ddp_case_steps(DdpCase *c, int watch, long warmup, long steps)
 {
 	Replay replay = { 0 };
 	int n = (int)steps;
-	double (*ms)[NPARTS] = need(malloc(n * sizeof *ms)), spare[NPARTS], loss = 0;
+	double (*ms)[NPARTS] = need(calloc(n, sizeof *ms)), spare[NPARTS], loss = 0;
 	set_hooks(c, watch);
 	comm_barrier(c->comm);
-	for (long i = -warmup; i < n; i++)
-		one_step(c, &replay, i < 0 ? spare : ms[i], &loss);
+	double before = clock_ms();
+	for (long i = -warmup; i < n; i++) {
+		double *parts = i < 0 ? spare : ms[i];
+		one_step(c, &replay, parts, &loss);
+		double now = clock_ms();
+		parts[PERIOD] = now - before;
+		before = now;
+	}
 	replay_free(&replay, c->device);
 	DdpTimes t = { .loss = loss };
 	t.fwd_ms = slowest(c, ms, FWD, n, NULL);
@@ -266,25 +361,23 @@ DdpTimes ddp_case_steps(DdpCase *c, int watch, long warmup, long steps)
 	t.wait_ms = slowest(c, ms, WAIT, n, NULL);
 	t.opt_ms = slowest(c, ms, OPT, n, NULL);
 	t.step_ms = slowest(c, ms, STEP, n, &t.step_sd_ms);
+	t.period_ms = slowest(c, ms, PERIOD, n, NULL);
 	t.comm_ms = slowest(c, ms, SUMMING, n, NULL);
+	t.blocked_ms = slowest(c, ms, BLOCKED, n, NULL);
 	free(ms);
 	return t;
 }
 double ddp_case_alone(DdpCase *c, int runs)
 {
-	const Hooks *h = &c->inner;
 	Device *d = c->device;
 	double *ms = need(malloc(runs * sizeof *ms));
 	for (int i = 0; i < runs; i++) {
 		comm_barrier(c->comm);
 		device_stamp(d, COMPUTE, 0);
-		for (int k = 0; k < c->nannounced; k++)
-			h->gradient_ready(h->self, c->announced[k].first,
-				c->announced[k].count);
-		h->before_update(h->self);
+		for (int k = 0; k < c->ncalls; k++)
+			call_inner(&c->inner, &c->calls[k]);
+		device_wait(d, COMPUTE, device_event(d, COMM));
 		device_stamp(d, COMPUTE, 1);
-		if (h->after_update)
-			h->after_update(h->self);
 		ms[i] = device_stamped_ms(d, 0, 1);
 	}
 	double median = stats_of(ms, runs).median;
@@ -343,7 +436,7 @@ void ddp_case_single(Row *row, DdpCase *c, const DdpGiven *g)
 	c->single_bwd_ms = t.bwd_ms;
 }
 
-static void set_times(Row *row, const DdpTimes *t)
+void ddp_case_set_times(Row *row, const DdpTimes *t)
 {
 	row_set(row, "fwd_ms", "%.4f", t->fwd_ms);
 	row_set(row, "bwd_ms", "%.4f", t->bwd_ms);
@@ -358,7 +451,7 @@ void ddp_case_summed(Row *row, DdpCase *c, const DdpGiven *g)
 {
 	ddp_case_begin(c, true, c->config.kind, c->config.bucket_mb);
 	DdpTimes t = ddp_case_steps(c, 0, g->warmup, g->steps);
-	set_times(row, &t);
+	ddp_case_set_times(row, &t);
 	row_set(row, "peak_MiB", "%.1f", c->device->total_peak / 1048576.0);
 	row_set(row, "buckets", "%d", ddp_buckets(c->ddp));
 	double comm = ddp_case_steps(c, WATCH_COMM, 1, g->steps).comm_ms,

@@ -54,8 +54,9 @@ typedef struct DdpGiven {
 	{ "steps", OPT_INT, &(given).steps, "0..1000",                       \
 		"measured steps; 0: 10, on a CPU 3" }
 void ddp_given_settle(DdpGiven *given);
-/* plans the configuration, what was given in the place of what c has; not if it
- * is of another size, precision or wire than was given */
+/* sets what was given in the place of what c has. False if it is of another size,
+ * precision or wire than was given, and is not to be planned */
+bool ddp_settle(DdpConfig *c, const DdpGiven *given);
 void ddp_plan(Plan *plan, const DdpGiven *given, DdpConfig c);
 /* the first `kinds` kinds for every size, in bf16, and of xl in fp32 too; on a
  * CPU two sizes in fp32 */
@@ -64,29 +65,31 @@ enum { WATCH_COMM = 1, WATCH_UNITS = 2 };
 /* what a queue did between two stamps */
 typedef struct Interval {
 	Queue queue;
-	const char *name;
+	/* forward, backward; wait: the compute queue's for a collective; else which
+	 * collective, or NULL: none */
+	const char *class, *name;
 	int number;
 	bool backward;
 	int from, to;
 } Interval;
-
-typedef struct Announced { int first, count; } Announced;
 
 typedef struct DdpCase {
 	DdpConfig config;
 	Device *device;
 	Comm *comm;
 	Model *m;
-	Optimizer adamw;
+	Optimizer adamw, *optimizer;     /* adamw, or that of a strategy */
 	Batch batch;
-	Ddp *ddp;                        /* NULL: the rank trains alone */
-	Hooks inner;                     /* those of ddp */
+	Ddp *ddp;                        /* NULL: the rank trains without */
+	Hooks inner;                     /* those of ddp, or of a strategy */
 	int watch;
-	/* of the last step, as far as it was watched */
+	double sent[NCOLLECTIVES];       /* bytes of the last step, as comm_sent */
+	/* of the last step: what was watched, and all calls of hooks */
 	Interval *intervals;
-	Announced *announced;
-	int nintervals, nannounced;
+	Action *calls;
+	int nintervals, ncalls;
 	int open;                        /* the interval of the unit */
+	size_t update_at;                /* d->nlog when the optimizer began */
 	double single_ms, single_bwd_ms;         /* found by ddp_case_single */
 } DdpCase;
 
@@ -98,15 +101,25 @@ void     ddp_case_close(DdpCase **c);
 /* a new model, batch and optimizer; sum: ranks sum their gradients */
 void     ddp_case_begin(DdpCase *c, bool sum, int kind, double bucket_mb);
 void     ddp_case_end(DdpCase *c);
+/* its two halves: model and batch, or a model without weights, which rank 0's
+ * seed draws later; then, when the model has its hooks, what updates the weights,
+ * at NULL a new adamw */
+void     ddp_case_model(DdpCase *c, bool bare);
+void     ddp_case_train(DdpCase *c, Optimizer *optimizer);
 
 /* medians, of the slowest rank. bwd: until the last gradient is there; wait: from
  * then on until the optimizer may start; comm: collectives one after the other,
- * with WATCH_COMM */
+ * and blocked: all that the compute queue waits for them, with WATCH_COMM;
+ * period: from one step to the next by the host's clock */
 typedef struct DdpTimes {
 	double fwd_ms, bwd_ms, wait_ms, opt_ms, step_ms, step_sd_ms, comm_ms;
-	double loss;
+	double blocked_ms, period_ms, loss;
 } DdpTimes;
 DdpTimes ddp_case_steps(DdpCase *c, int watch, long warmup, long steps);
+/* for steps that are not timed: the case's hooks are the model's */
+void     ddp_case_hook(DdpCase *c);
+/* parts of a step, the step, and the loss */
+void     ddp_case_set_times(Row *row, const DdpTimes *t);
 /* the collectives of a step, with nothing to compute meanwhile, ms */
 double   ddp_case_alone(DdpCase *c, int runs);
 /* ends the program unless all ranks have equal weights */

@@ -6,9 +6,8 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "experiments/ddp_case.h"
+#include "experiments/queue_spans.h"
 #include "profile/profile.h"
-#include "profile/trace.h"
 
 static DdpGiven given = DDP_GIVEN;
 static const char *trace;
@@ -41,37 +40,6 @@ static void plan_timeline(Plan *plan)
 	for (int k = 0; k < 2; k++)
 		ddp_plan(plan, &given, (DdpConfig){ { size, .precision = precision },
 			.kind = kinds[k], .wire = given.wire > 0 });
-}
-static void name_interval(const DdpCase *c, const Interval *i, TraceSpan *s)
-{
-	int last = shape_nunits(&c->m->shape) - 1;
-	const char *class = i->queue == COMM ? "all-reduce" : i->backward
-		? "backward" : "forward";
-	snprintf(s->class, sizeof s->class, "%s", class);
-	if (i->queue == COMM)
-		snprintf(s->name, sizeof s->name, "%s %d", i->name, i->number);
-	else if (i->number == 0 || i->number == last)
-		snprintf(s->name, sizeof s->name, "%s", i->number ? "head"
-			: "embedding");
-	else
-		snprintf(s->name, sizeof s->name, "block %d", i->number - 1);
-}
-
-static int spans_of_stamps(DdpCase *c, TraceSpan *spans)
-{
-	int n = 0;
-	ddp_case_steps(c, WATCH_COMM | WATCH_UNITS, 2, 1);
-	for (int i = 0; i < c->nintervals; i++) {
-		const Interval *v = &c->intervals[i];
-		TraceSpan s = { .track = v->queue, .start_us = ddp_case_ms(c, v->from)
-			* 1e3, .end_us = ddp_case_ms(c, v->to) * 1e3 };
-		name_interval(c, v, &s);
-		spans[n++] = s;
-	}
-	TraceSpan s = { .track = COMPUTE, .class = "optimizer", .name = "AdamW",
-		.start_us = ddp_case_ms(c, 2) * 1e3, .end_us = ddp_case_ms(c, 3) * 1e3 };
-	spans[n++] = s;
-	return n;
 }
 static Profile *profile_step(DdpCase *c)
 {
@@ -121,35 +89,6 @@ static int spans_of_profile(DdpCase *c, const Profile *p, TraceSpan *spans)
 	}
 	return n;
 }
-static const char *const queue_names[] = { [COMPUTE] = "compute",
-	[COMM] = "communication" };
-
-static void emit(Row *row, const TraceSpan *spans, int n)
-{
-	for (int i = 0; i < n; i++) {
-		row_set(row, "queue", "%s", queue_names[spans[i].track]);
-		row_set(row, "class", "%s", spans[i].class);
-		row_set(row, "name", "%s", spans[i].name);
-		row_set(row, "start_us", "%.2f", spans[i].start_us);
-		row_set(row, "end_us", "%.2f", spans[i].end_us);
-		row_emit(row);
-	}
-}
-
-/* all: room for NSTAMPS spans of each rank; returns how many there are */
-static int gather(Comm *comm, TraceSpan *all, int n)
-{
-	int ranks = comm_ranks(comm), rank = comm_rank(comm), total = 0;
-	for (int i = 0; i < n; i++)
-		all[rank * NSTAMPS + i].rank = rank;
-	comm_gather_host(comm, all, NSTAMPS * sizeof *all);
-	for (int r = 0; r < ranks; r++)
-		for (int i = 0; i < NSTAMPS; i++)
-			if (all[r * NSTAMPS + i].end_us > 0)
-				all[total++] = all[r * NSTAMPS + i];
-	return total;
-}
-
 static void run_timeline(Row *row, const void *config)
 {
 	DdpCase *c = ddp_case(row, config);
@@ -159,13 +98,13 @@ static void run_timeline(Row *row, const void *config)
 	ddp_case_steps(c, 0, given.warmup, 1);
 	Profile *p = profile_step(c);
 	int n = p->sees_activities ? spans_of_profile(c, p, mine)
-		: spans_of_stamps(c, mine);
+		: queue_spans(c, false, mine);
 	profile_free(&p);
 	if (row->rank == 0)
-		emit(row, mine, n);
-	n = gather(c->comm, all, n);
+		queue_spans_emit(row, mine, n);
+	n = queue_spans_gather(c->comm, all, n);
 	if (row->rank == 0 && trace && c->config.kind == DDP_OVERLAP)
-		trace_write_spans(all, n, queue_names, trace);
+		trace_write_spans(all, n, queue_span_tracks, trace);
 	free(all);
 	ddp_case_end(c);
 	ddp_case_close(&c);
@@ -174,7 +113,7 @@ static const Sweep sweeps[] = {
 	{ .name = "kinds", .keys = keys, .values = DDP_VALUES, .plan = plan,
 		.run = run, .ranks = ddp_config_ranks, .limit_s = 600 },
 	{ .name = "timeline", .keys = keys, .plan = plan_timeline,
-		.values = "queue class name start_us end_us", .run = run_timeline,
+		.values = QUEUE_SPAN_VALUES, .run = run_timeline,
 		.ranks = ddp_config_ranks, .limit_s = 300 },
 	{ 0 }
 };

@@ -158,6 +158,72 @@ double memory_estimate_block(const Model *m, size_t B, size_t T)
 	return saved_by_block(&s);
 }
 
+/* bytes of as many slots for groups 0, 1, ... in turn, of which the embedding's
+ * has elements of another width */
+static double slots_of(const ShardMap *map, int slots, double first, double rest)
+{
+	double sum = 0;
+	for (int j = 0; j < slots && j < map->ngroups; j++) {
+		double most = 0;
+		for (int k = j; k < map->ngroups; k += slots)
+			most = fmax(most, map->groups[k].extent * (k ? rest : first));
+		sum += most;
+	}
+	return sum;
+}
+
+/* what AdamW updates; no padding */
+static double owned_by(const Sharding *s)
+{
+	double n = s->map->gains;
+	for (int i = 0; i < shape_nparameters(&s->map->shape); i++) {
+		if (shape_parameter(&s->map->shape, i).gain)
+			continue;
+		ShardRange own = shard_map_range(s->map, i, s->rank);
+		n += own.end - own.begin;
+	}
+	return n;
+}
+
+static double sharded_weights(const Model *m, const Sharding *s)
+{
+	const Backend *b = m->device->backend;
+	Type linear = m->policy->op[OP_LINEAR].input;
+	bool copies = m->fused && !m->ops->reads(m->device, TYPE_REAL, linear);
+	double r = b->width(TYPE_REAL), low = copies ? b->width(linear) : r,
+		apart = s->stage == 3 ? s->map->extent
+		: copies ? s->map->extent - s->map->groups[0].extent : 0;
+	return slots_of(s->map, s->stage == 3 ? s->prefetch + 1 : s->map->ngroups,
+		r, low) + (apart / s->map->ranks + s->map->gains) * r;
+}
+
+static double sharded_gradients(const Model *m, const Sharding *s)
+{
+	const Backend *b = m->device->backend;
+	double wire = b->width(s->wire), both = wire
+		+ (m->policy->op[OP_LINEAR].input == s->wire
+		|| m->policy->gradient == s->wire ? 0 : b->width(m->policy->gradient));
+	return slots_of(s->map, s->stage == 1 ? s->map->ngroups : 2, both, both)
+		+ s->map->gains * both
+		+ (s->stage == 1 ? 0 : s->map->extent * wire / s->map->ranks);
+}
+
+MemoryEstimate memory_estimate_sharded(const Model *m, size_t B, size_t T,
+	const Sharding *s)
+{
+	Sizes sizes = sizes_of(m, B, T);
+	MemoryEstimate a = memory_estimate(m, B, T, true);
+	double kept[] = { [MEM_PARAMETER] = sharded_weights(m, s)
+		+ sizes.r * m->shape.context * m->shape.d_head,
+		[MEM_GRADIENT] = sharded_gradients(m, s),
+		[MEM_OPTIMIZER] = 2 * owned_by(s) * sizes.r };
+	for (int k = 0; k <= MEM_OPTIMIZER; k++) {
+		a.total += kept[k] - a.category[k];
+		a.category[k] = kept[k];
+	}
+	return a;
+}
+
 MemoryEstimate memory_estimate(const Model *m, size_t B, size_t T, bool train)
 {
 	Sizes s = sizes_of(m, B, T);

@@ -9,16 +9,23 @@
 #include "base/error.h"
 #include "ops/array.h"
 
-static long meta_integer(const TensorFile *f, const char *path, const char *key)
+long metadata_integer(const TensorFile *f, const char *path, const char *key,
+	long least, long most)
 {
 	const char *text = tensorfile_meta(f, key);
 	if (text == NULL)
 		usage_error("%s: the metadata lack '%s'", path, key);
 	long value = strtol(text, NULL, 10);
-	if (text[strspn(text, "0123456789")] || value < 1 || value > 1 << 24)
-		usage_error("%s: metadata '%s' is '%s', expected an integer from 1 to "
-			"%d", path, key, text, 1 << 24);
+	if (!*text || text[strspn(text, "0123456789")] || value < least
+		|| value > most)
+		usage_error("%s: metadata '%s' is '%s', expected an integer from %ld to "
+			"%ld", path, key, text, least, most);
 	return value;
+}
+
+static long meta_integer(const TensorFile *f, const char *path, const char *key)
+{
+	return metadata_integer(f, path, key, 1, 1 << 24);
 }
 
 static const TensorView *expect_parameter(const TensorFile *f, Parameter p)
@@ -86,6 +93,33 @@ void checkpoint_load(Model *m, const TensorFile *f)
 	model_weights_changed(m);
 	free(host);
 }
+void metadata_text(Metadata *to, const char *key, const char *value)
+{
+	assert(to->n < MOST_METADATA);
+	char *text = to->values[to->n];
+	snprintf(text, sizeof to->values[0], "%s", value);
+	to->pairs[2 * to->n] = key;
+	to->pairs[2 * to->n++ + 1] = text;
+	to->pairs[2 * to->n] = NULL;
+}
+
+void metadata_number(Metadata *to, const char *key, double value)
+{
+	char text[32];
+	snprintf(text, sizeof text, "%.17g", value);
+	metadata_text(to, key, text);
+}
+
+void metadata_shape(Metadata *to, const Shape *s)
+{
+	metadata_number(to, "vocab_size", s->vocab);
+	metadata_number(to, "context_length", s->context);
+	metadata_number(to, "d_model", s->d_model);
+	metadata_number(to, "d_ff", s->d_ff);
+	metadata_number(to, "num_layers", s->layers);
+	metadata_number(to, "num_heads", s->heads);
+	metadata_number(to, "rope_theta", s->theta);
+}
 void checkpoint_save(Model *m, const char *path)
 {
 	const Shape *s = &m->shape;
@@ -107,18 +141,9 @@ void checkpoint_save(Model *m, const char *path)
 	}
 	for (size_t j = 0; j < m->count; j++)
 		data[j] = (float)host[j];
-	enum { NUMBERS = 7 };
-	const double numbers[NUMBERS] = { s->vocab, s->context, s->d_model, s->d_ff,
-		s->layers, s->heads, s->theta };
-	static const char *const keys[NUMBERS] = { "vocab_size", "context_length",
-		"d_model", "d_ff", "num_layers", "num_heads", "rope_theta" };
-	char text[NUMBERS][32];
-	const char *meta[2 * NUMBERS + 1] = { NULL };
-	for (int i = 0; i < NUMBERS; i++) {
-		snprintf(text[i], sizeof text[i], "%.17g", numbers[i]);
-		meta[2 * i] = keys[i], meta[2 * i + 1] = text[i];
-	}
-	tensorfile_write(path, views, n, meta);
+	Metadata meta = { 0 };
+	metadata_shape(&meta, s);
+	tensorfile_write(path, views, n, meta.pairs);
 	free(views);
 	free(data);
 	free(host);

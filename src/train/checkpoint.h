@@ -13,4 +13,21 @@ Shape checkpoint_shape(const TensorFile *f, const char *path);
 void  checkpoint_load(Model *m, const TensorFile *f);
 void  checkpoint_save(Model *m, const char *path);
 
+enum { MOST_METADATA = 24 };
+typedef struct Metadata {
+	int n;                                       /* starts at 0 */
+	char values[MOST_METADATA][32];
+	/* for tensorfile_write: key, value, ..., NULL. They point to values, so the
+	 * struct stays where it is */
+	const char *pairs[2 * MOST_METADATA + 1];
+} Metadata;
+void  metadata_text(Metadata *to, const char *key, const char *value);
+void  metadata_number(Metadata *to, const char *key, double value);
+/* what checkpoint_shape reads */
+void  metadata_shape(Metadata *to, const Shape *s);
+/* an integer in the metadata; a missing one or one that is not from least to most
+ * exits 2 */
+long  metadata_integer(const TensorFile *f, const char *path, const char *key,
+	long least, long most);
+
 #endif

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 
@@ -82,6 +83,12 @@ Optimizer optimizer_new(Device *d, const OptimizerKind *kind,
 	o.scalars = device_alloc(d, kind->scalars_bytes, MEM_OPTIMIZER,
 		kind->scalars_name);
 	return o;
+}
+
+const char *optimizer_state_name(const Optimizer *o, int i)
+{
+	const char *what = i < MOST_STATES ? o->kind->states[i] : NULL;
+	return what ? strrchr(what, ' ') + 1 : NULL;
 }
 
 void optimizer_free(Optimizer *o)

@@ -45,6 +45,8 @@ Optimizer optimizer_new(Device *device, const OptimizerKind *kind,
 void      optimizer_free(Optimizer *o);
 /* what the update of a span sums */
 Gradients optimizer_gradients(const Optimizer *o, const Span *span);
+/* "m"; NULL: it has no state i */
+const char *optimizer_state_name(const Optimizer *o, int i);
 /* brings the scalars of the next step to the device; gradients are multiplied by
  * unscale */
 void      optimizer_begin(Optimizer *o, double unscale);

@@ -9,8 +9,6 @@
 #include "tests/dist/ranks.h"
 #include "train/step.h"
 
-typedef void Work(Device *d, Comm *c, void *arg);
-
 static void *shared(size_t nbytes)
 {
 	void *p = mmap(NULL, nbytes, PROT_READ | PROT_WRITE,
@@ -18,6 +16,8 @@ static void *shared(size_t nbytes)
 	assert_true(p != MAP_FAILED);
 	return p;
 }
+
+typedef void Work(Device *d, Comm *c, void *arg);
 
 typedef struct Job {
 	CommSettings settings;

@@ -1,0 +1,346 @@
+#define _GNU_SOURCE
+#include "dist/pieces.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+
+typedef struct Record {
+	char name[96];
+	size_t rows, columns, begin, n;
+	int rank;
+} Record;
+
+static Record *gather_counted(Comm *c, const Piece *pieces, size_t n, size_t most)
+{
+	Record *all = need(calloc(comm_ranks(c) * most + 1, sizeof *all)),
+		*own = all + comm_rank(c) * most;
+	for (size_t i = 0; i < n; i++) {
+		const Piece *p = &pieces[i];
+		assert(strlen(p->name) < sizeof own->name);
+		own[i] = (Record){ "", p->rows, p->columns, p->begin, p->n,
+			comm_rank(c) };
+		snprintf(own[i].name, sizeof own->name, "%s", p->name);
+	}
+	comm_gather_host(c, all, most * sizeof *all);
+	return all;
+}
+
+/* those of all ranks that have elements */
+static Record *gather_records(Comm *c, const Piece *pieces, int n, size_t *count)
+{
+	size_t most = 0, *counts = need(calloc(comm_ranks(c), sizeof *counts));
+	counts[comm_rank(c)] = n;
+	comm_gather_host(c, counts, sizeof *counts);
+	for (int r = 0; r < comm_ranks(c); r++)
+		most = counts[r] > most ? counts[r] : most;
+	free(counts);
+	Record *all = gather_counted(c, pieces, n, most);
+	*count = 0;
+	for (size_t i = 0; i < comm_ranks(c) * most; i++)
+		if (all[i].n > 0)
+			all[(*count)++] = all[i];
+	return all;
+}
+static int by_place(const void *a, const void *b)
+{
+	const Record *x = a, *y = b;
+	int names = strcmp(x->name, y->name);
+	return names ? names : (x->begin > y->begin) - (x->begin < y->begin);
+}
+
+static size_t elements(size_t rows, size_t columns)
+{
+	return rows ? rows * columns : columns;
+}
+
+/* r begins where the pieces before it, of which `last` is one, have ended */
+static void check_piece(const char *path, const Record *r, const Record *last,
+	size_t end)
+{
+	size_t total = elements(r->rows, r->columns);
+	if (r->rows != last->rows || r->columns != last->columns)
+		die("cannot write %s: %s is (%zu, %zu) on rank %d and (%zu, %zu) on "
+			"rank %d", path, r->name, last->rows, last->columns, last->rank,
+			r->rows, r->columns, r->rank);
+	if (r->begin > end)
+		die("cannot write %s: no rank has elements %zu to %zu of %s", path, end,
+			r->begin - 1, r->name);
+	if (r->begin < end)
+		die("cannot write %s: rank %d and rank %d both have element %zu of %s",
+			path, last->rank, r->rank, r->begin, r->name);
+	if (r->n > total - end)
+		die("cannot write %s: rank %d has element %zu of %s, which has %zu",
+			path, r->rank, total, r->name, total);
+}
+
+/* from r on, one tensor; returns the first record after it */
+static const Record *check_tensor(const char *path, const Record *r,
+	const Record *stop)
+{
+	const Record *last = r;
+	size_t end = 0, total = elements(r->rows, r->columns);
+	for (; r < stop && strcmp(r->name, last->name) == 0; r++) {
+		check_piece(path, r, last, end);
+		end += r->n;
+		last = r;
+	}
+	if (end < total)
+		die("cannot write %s: no rank has elements %zu to %zu of %s", path, end,
+			total - 1, last->name);
+	return r;
+}
+
+/* returns how many tensors there are */
+static int make_views(const char *path, Record *r, size_t n, TensorView *views)
+{
+	int nviews = 0;
+	qsort(r, n, sizeof *r, by_place);
+	for (const Record *at = r, *stop = r + n; at < stop;) {
+		TensorView v = { .name = at->name, .dtype = "F32", .ndim = 2,
+			.shape = { at->rows, at->columns },
+			.count = elements(at->rows, at->columns) };
+		if (at->rows == 0)
+			v.ndim = 1, v.shape[0] = at->columns;
+		views[nviews++] = v;
+		at = check_tensor(path, at, stop);
+	}
+	return nviews;
+}
+typedef struct Saving {
+	const char *path;
+	Comm *comm;
+	Device *device;
+	FILE *file;                      /* on rank 0; else NULL */
+	int fd;                          /* of the partial file */
+	TensorView *views;               /* of all tensors, by name */
+	size_t *starts;                  /* of each: its first byte in the file */
+	int nviews;
+	const Piece *pieces;
+	/* pieces written so far, and elements of the next one */
+	int npieces, piece;
+	size_t done;
+	real *host;                      /* room for a chunk of elements */
+	float *data;
+} Saving;
+
+static _Noreturn void give_up(Saving *s, int rank, int error)
+{
+	if (s->file) {
+		char *partial = file_partial(s->path);
+		remove(partial);
+		fclose(s->file);
+	}
+	die("rank %d cannot write %s: %s", rank, s->path, strerror(error));
+}
+
+/* of all ranks: none has an error (errno), and the sum of x */
+static size_t agree(Saving *s, int error, size_t x)
+{
+	typedef struct Said { size_t error, x; } Said;
+	int ranks = comm_ranks(s->comm);
+	Said *all = need(calloc(ranks, sizeof *all));
+	size_t sum = 0;
+	all[comm_rank(s->comm)] = (Said){ (size_t)error, x };
+	comm_gather_host(s->comm, all, sizeof *all);
+	for (int r = 0; r < ranks; r++)
+		if (all[r].error)
+			give_up(s, r, (int)all[r].error);
+		else
+			sum += all[r].x;
+	free(all);
+	return sum;
+}
+static char *folder_of(const char *path)
+{
+	char *folder = need(strdup(path)), *slash = strrchr(folder, '/');
+	if (slash == NULL)
+		strcpy(folder, *folder ? "." : "");
+	else
+		slash[slash == folder] = '\0';
+	return folder;
+}
+
+static void check_folder(const char *path)
+{
+	char *folder = folder_of(path);
+	if (access(folder, W_OK | X_OK) != 0)
+		usage_error("cannot write %s: %s", path, strerror(errno));
+	free(folder);
+}
+
+/* the file of rank 0 */
+static FILE *begin_anew(const char *path)
+{
+	char *partial = file_partial(path);
+	FILE *left = file_begin(path);
+	if (remove(partial) != 0)
+		usage_error("cannot write %s: %s", partial, strerror(errno));
+	FILE *f = file_begin(path);
+	fclose(left);
+	free(partial);
+	return f;
+}
+
+static void open_together(Saving *s, const char *const *meta)
+{
+	char *partial = file_partial(s->path);
+	size_t start = 0;
+	if (comm_rank(s->comm) == 0) {
+		s->file = begin_anew(s->path);
+		start = tensorfile_put_header(s->file, s->views, s->nviews, meta);
+	}
+	start = agree(s, s->file && fflush(s->file) != 0 ? errno : 0, start);
+	for (int i = 0; i < s->nviews; i++) {
+		s->starts[i] = start;
+		start += s->views[i].count * sizeof(float);
+	}
+	s->fd = s->file ? fileno(s->file) : open(partial, O_WRONLY | O_CLOEXEC);
+	agree(s, s->fd < 0 ? errno : 0, 0);
+	free(partial);
+}
+enum { CHUNK = 1 << 22, ROUND = 1 << 26 };              /* elements */
+
+static bool write_at(int fd, const void *from, size_t nbytes, size_t at)
+{
+	for (const char *p = from; nbytes > 0;) {
+		ssize_t k = pwrite(fd, p, nbytes, (off_t)at);
+		if (k < 0 && errno != EINTR)
+			return false;
+		size_t written = k > 0 ? (size_t)k : 0;
+		p += written, at += written, nbytes -= written;
+	}
+	return true;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const TensorView *)a)->name, ((const TensorView *)b)->name);
+}
+
+/* element `done` of the piece, as a byte of the file */
+static size_t place_of(const Saving *s, const Piece *p, size_t done)
+{
+	const TensorView wanted = { .name = p->name }, *v = bsearch(&wanted,
+		s->views, s->nviews, sizeof wanted, by_name);
+	return s->starts[v - s->views] + (p->begin + done) * sizeof(float);
+}
+
+/* returns how many elements were written; 0: not all could be */
+static size_t write_chunk(Saving *s)
+{
+	const Piece *p = &s->pieces[s->piece];
+	size_t n = p->n - s->done < CHUNK ? p->n - s->done : CHUNK;
+	array_read(s->device, s->host, array_part(s->device, p->at, s->done), n);
+	for (size_t i = 0; i < n; i++)
+		s->data[i] = (float)s->host[i];
+	bool ok = write_at(s->fd, s->data, n * sizeof *s->data,
+		place_of(s, p, s->done));
+	s->done += n;
+	return ok ? n : 0;
+}
+
+/* returns 0, or errno */
+static int write_round(Saving *s)
+{
+	for (size_t n = 0; n < ROUND && s->piece < s->npieces;) {
+		size_t more = 0;
+		if (s->pieces[s->piece].n > 0 && (more = write_chunk(s)) == 0)
+			return errno;
+		n += more;
+		if (s->done == s->pieces[s->piece].n)
+			s->piece++, s->done = 0;
+	}
+	return fdatasync(s->fd) != 0 ? errno : 0;
+}
+
+static void write_all(Saving *s)
+{
+	size_t left;
+	s->host = need(malloc(CHUNK * sizeof *s->host));
+	s->data = need(malloc(CHUNK * sizeof *s->data));
+	do {
+		int error = write_round(s);
+		left = agree(s, error, (size_t)(s->npieces - s->piece));
+	} while (left > 0);
+	free(s->host);
+	free(s->data);
+}
+static void sync_folder(const char *path)
+{
+	char *folder = folder_of(path);
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || (fsync(fd) != 0 && errno != EINVAL))
+		die("cannot bring the folder of %s to the disk: %s", path,
+			strerror(errno));
+	close(fd);
+	free(folder);
+}
+
+static void replace(Saving *s)
+{
+	if (s->file) {
+		file_end(s->file, s->path);
+		sync_folder(s->path);
+	} else {
+		close(s->fd);
+	}
+	comm_barrier(s->comm);
+}
+void pieces_save(const char *path, Comm *c, Device *d, const Piece *pieces, int n,
+	const char *const *meta)
+{
+	size_t count;
+	check_folder(path);
+	Record *records = gather_records(c, pieces, n, &count);
+	Saving s = { .path = path, .comm = c, .device = d, .pieces = pieces,
+		.npieces = n };
+	s.views = need(malloc((count + 1) * sizeof *s.views));
+	s.starts = need(malloc((count + 1) * sizeof *s.starts));
+	s.nviews = make_views(path, records, count, s.views);
+	open_together(&s, meta);
+	write_all(&s);
+	replace(&s);
+	free(s.views);
+	free(s.starts);
+	free(records);
+}
+static const float *expect_piece(const TensorFile *f, const Piece *p)
+{
+	size_t count = elements(p->rows, p->columns);
+	const TensorView *v = tensorfile_expect(f, p->name, "F32", count);
+	assert(p->begin <= count && p->n <= count - p->begin);
+	if (v->ndim != (p->rows ? 2 : 1) || (p->rows && v->shape[0] != p->rows))
+		usage_error("tensor %s has %d dimensions, the first %zu; expected shape "
+			"(%zu, %zu)", p->name, v->ndim, v->ndim ? v->shape[0] : 0, p->rows,
+			p->columns);
+	return (const float *)v->data + p->begin;
+}
+
+static void load_piece(const TensorFile *f, Device *d, const Piece *p, real *host)
+{
+	const float *from = expect_piece(f, p);
+	for (size_t done = 0, n; done < p->n; done += n) {
+		n = p->n - done < CHUNK ? p->n - done : CHUNK;
+		for (size_t i = 0; i < n; i++)
+			host[i] = from[done + i];
+		array_write(d, array_part(d, p->at, done), host, n);
+	}
+}
+
+void pieces_load(const TensorFile *f, Device *d, const Piece *pieces, int n)
+{
+	real *host = need(malloc(CHUNK * sizeof *host));
+	for (int i = 0; i < n; i++)
+		expect_piece(f, &pieces[i]);
+	for (int i = 0; i < n; i++)
+		load_piece(f, d, &pieces[i], host);
+	free(host);
+}

@@ -1,0 +1,153 @@
+#include "dist/resume.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "dist/pieces.h"
+#include "dist/ring.h"
+#include "dist/zero_state.h"
+
+typedef struct List {
+	Piece *pieces;
+	char (*names)[96];               /* of states; weights have their own */
+	int n;
+} List;
+
+static List list_pieces(const Optimizer *o, const ZeroPiece *owned, int n)
+{
+	size_t most = (size_t)n * (1 + MOST_STATES);
+	List l = { need(malloc(most * sizeof *l.pieces)),
+		need(malloc(most * sizeof *l.names)), 0 };
+	for (int i = 0; i < n; i++) {
+		const Parameter *about = owned[i].about;
+		Piece p = { about->name, about->gain ? 0 : about->rows, about->columns,
+			owned[i].begin, owned[i].n, owned[i].master };
+		l.pieces[l.n++] = p;
+		for (int s = 0; optimizer_state_name(o, s); s++) {
+			p.name = l.names[l.n];
+			p.at = owned[i].state[s];
+			snprintf(l.names[l.n], sizeof *l.names, "optimizer.%s.%s",
+				optimizer_state_name(o, s), about->name);
+			l.pieces[l.n++] = p;
+		}
+	}
+	return l;
+}
+
+static void free_list(List *l)
+{
+	free(l->pieces);
+	free(l->names);
+}
+static const char *optimizer_name(const Optimizer *o)
+{
+	return o->kind == &adamw_kind ? "adamw" : "sgd";
+}
+
+static void save_owned(const char *path, Comm *c, const Model *m,
+	const Optimizer *o, const ZeroPiece *owned, int n, long position)
+{
+	Metadata meta = { 0 };
+	List l = list_pieces(o, owned, n);
+	metadata_shape(&meta, &m->shape);
+	metadata_text(&meta, "optimizer", optimizer_name(o));
+	metadata_number(&meta, "step", o->t);
+	metadata_number(&meta, "position", position);
+	metadata_number(&meta, "lr", o->settings.lr);
+	metadata_number(&meta, "beta1", o->settings.beta1);
+	metadata_number(&meta, "beta2", o->settings.beta2);
+	metadata_number(&meta, "eps", o->settings.eps);
+	metadata_number(&meta, "weight_decay", o->settings.decay);
+	metadata_number(&meta, "momentum", o->settings.momentum);
+	metadata_number(&meta, "clip", o->settings.clip);
+	pieces_save(path, c, m->device, l.pieces, l.n, meta.pairs);
+	free_list(&l);
+}
+
+static void check_run(const TensorFile *f, const char *path, const Shape *want,
+	const Optimizer *o)
+{
+	Shape s = checkpoint_shape(f, path);
+	const char *name = tensorfile_meta(f, "optimizer");
+	if (s.heads != want->heads || s.theta != want->theta)
+		usage_error("%s: is of a model with %ld heads and rope_theta %g, not %ld "
+			"and %g", path, s.heads, s.theta, want->heads, want->theta);
+	if (name == NULL || strcmp(name, optimizer_name(o)) != 0)
+		usage_error("%s: the optimizer is %s, expected %s", path,
+			name ? name : "absent", optimizer_name(o));
+}
+
+static long load_owned(const TensorFile *f, const char *path, const Model *m,
+	Optimizer *o, const ZeroPiece *owned, int n)
+{
+	check_run(f, path, &m->shape, o);
+	long t = metadata_integer(f, path, "step", 0, MOST_POSITION),
+		position = metadata_integer(f, path, "position", 0, MOST_POSITION);
+	List l = list_pieces(o, owned, n);
+	pieces_load(f, m->device, l.pieces, l.n);
+	free_list(&l);
+	o->t = t;
+	return position;
+}
+void zero_save(Zero *z, const char *path, long position)
+{
+	ZeroPiece *owned = need(malloc(shape_nparameters(&z->m->shape)
+		* sizeof *owned));
+	int n = zero_pieces(z, owned);
+	for (int i = 0; i < n; i++)
+		if (owned[i].replicated && z->rank > 0)
+			owned[i].n = 0;
+	save_owned(path, z->comm, z->m, &z->optimizer, owned, n, position);
+	free(owned);
+}
+
+long zero_load(Zero *z, const TensorFile *f, const char *path)
+{
+	ZeroPiece *owned = need(malloc(shape_nparameters(&z->m->shape)
+		* sizeof *owned));
+	int n = zero_pieces(z, owned);
+	device_wait(z->device, COMPUTE, z->last);
+	long position = load_owned(f, path, z->m, &z->optimizer, owned, n);
+	zero_weights_changed(z);
+	free(owned);
+	return position;
+}
+static ZeroPiece *own_share(const Model *m, const Optimizer *o, int rank,
+	int ranks)
+{
+	int n = shape_nparameters(&m->shape);
+	size_t before = 0;
+	ZeroPiece *owned = need(calloc(n, sizeof *owned));
+	for (int i = 0; i < n; i++) {
+		const Parameter *p = &m->params[i].about;
+		size_t begin = shard_begin(p->count, rank, ranks),
+			end = shard_begin(p->count, rank + 1, ranks);
+		owned[i] = (ZeroPiece){ .about = p, .begin = begin, .n = end - begin,
+			.master = array_part(m->device, model_weight(m, i), begin) };
+		for (int s = 0; optimizer_state_name(o, s); s++)
+			owned[i].state[s] = array_part(m->device, o->state[s],
+				before + begin);
+		before += p->count;
+	}
+	return owned;
+}
+
+void replica_save(Model *m, Optimizer *o, Comm *c, const char *path,
+	long position)
+{
+	ZeroPiece *owned = own_share(m, o, comm_rank(c), comm_ranks(c));
+	save_owned(path, c, m, o, owned, shape_nparameters(&m->shape), position);
+	free(owned);
+}
+
+long replica_load(Model *m, Optimizer *o, const TensorFile *f, const char *path)
+{
+	ZeroPiece *owned = own_share(m, o, 0, 1);
+	long position = load_owned(f, path, m, o, owned,
+		shape_nparameters(&m->shape));
+	model_weights_changed(m);
+	free(owned);
+	return position;
+}

@@ -1,0 +1,20 @@
+/* resume.h: checkpoints from which training goes on, at any number of ranks */
+#ifndef DIST_RESUME_H
+#define DIST_RESUME_H
+
+#include "dist/zero.h"
+#include "train/checkpoint.h"
+
+/* All ranks call these, between steps. position: of the data that come next, as
+ * the caller counts it, 0 to MOST_POSITION; loading returns it. The settings of
+ * the optimizer stay as they are. A file of another model or optimizer exits 2 */
+#define MOST_POSITION (1L << 53)
+void zero_save(Zero *z, const char *path, long position);
+long zero_load(Zero *z, const TensorFile *f, const char *path);
+/* the same file, where each rank has the whole model: data parallelism, or one
+ * process, which may have no communicator when it loads */
+void replica_save(Model *m, Optimizer *o, Comm *c, const char *path,
+	long position);
+long replica_load(Model *m, Optimizer *o, const TensorFile *f, const char *path);
+
+#endif

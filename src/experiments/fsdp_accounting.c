@@ -1,0 +1,84 @@
+/* fsdp_accounting: memory and time as more and more is sharded, and timelines of
+ * gathers */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "experiments/queue_spans.h"
+#include "experiments/sharding_case.h"
+
+static ShardingGiven given = SHARDING_GIVEN;
+static const char *trace;
+static const Option options[] = { SHARDING_OPTIONS(given),
+	{ "trace", OPT_TEXT, &trace, "FILE",
+		"the last timeline for ui.perfetto.dev" },
+	{ 0 } };
+static const Key keys[] = { SHARDING_KEYS, { 0 } };
+
+static void plan(Plan *plan)
+{
+	bool gpu = harness_on_gpu();
+	ddp_given_settle(&given.ddp);
+	for (int s = 0; s < NSIZES; s++)
+		if (given.ddp.size >= 0 || s == (gpu ? SIZE_XL : SIZE_LARGE)
+			|| (gpu && s == SIZE_2_7B)) {
+			bool both = s != SIZE_2_7B;
+			sharding_plan(plan, &given, s, DDP, DDP, both);
+			sharding_plan(plan, &given, s, ZERO1, FSDP, both);
+		}
+}
+
+static void run(Row *row, const void *config)
+{
+	ShardingCase *c = sharding_case(row, config);
+	Moment moments[NMOMENTS];
+	sharding_case_memory(c, moments);
+	MemoryEstimate derived = sharding_case_estimate(c, MOMENT_BEFORE);
+	sharding_case_set_memory(row, &moments[MOMENT_BEFORE], &derived);
+	sharding_case_time(row, c, &given);
+	sharding_case_end(c);
+	sharding_case_close(&c);
+}
+static void plan_timeline(Plan *plan)
+{
+	ddp_given_settle(&given.ddp);
+	if (trace)
+		file_try(trace, trace_recognised, harness_forced());
+	int size = given.ddp.size >= 0 ? given.ddp.size : harness_on_gpu() ? SIZE_XL
+		: SIZE_LARGE;
+	sharding_plan(plan, &given, size, FSDP, FSDP, false);
+}
+
+static void run_timeline(Row *row, const void *config)
+{
+	ShardingCase *c = sharding_case(row, config);
+	Comm *comm = c->run->comm;
+	TraceSpan *all = need(calloc((size_t)comm_ranks(comm) * NSTAMPS,
+		sizeof *all)), *mine = all + comm_rank(comm) * NSTAMPS;
+	sharding_case_begin(c);
+	int n = queue_spans(c->run, true, mine);
+	if (row->rank == 0)
+		queue_spans_emit(row, mine, n);
+	n = queue_spans_gather(comm, all, n);
+	if (row->rank == 0 && trace)
+		trace_write_spans(all, n, queue_span_tracks, trace);
+	free(all);
+	sharding_case_end(c);
+	sharding_case_close(&c);
+}
+
+static const Sweep sweeps[] = {
+	{ .name = "strategies", .keys = keys,
+		.values = SHARDING_MEMORY " " SHARDING_TIMES, .plan = plan,
+		.run = run, .ranks = ddp_config_ranks, .limit_s = 600 },
+	{ .name = "timeline", .keys = keys, .values = QUEUE_SPAN_VALUES,
+		.plan = plan_timeline, .run = run_timeline,
+		.ranks = ddp_config_ranks, .limit_s = 300 },
+	{ 0 }
+};
+
+const Experiment experiment = {
+	.name = "fsdp_accounting", .options = options, .sweeps = sweeps,
+	.about = "memory and time as more is sharded, and timelines of gathers",
+	.cpu_scale = SCALED,
+};

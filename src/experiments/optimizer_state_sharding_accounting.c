@@ -1,0 +1,64 @@
+/* optimizer_state_sharding_accounting: memory, time and volume with the state of
+ * the optimizer on every rank, and with a share on each */
+#include "experiments/sharding_case.h"
+
+static ShardingGiven given = SHARDING_GIVEN;
+static const Option options[] = { SHARDING_OPTIONS(given), { 0 } };
+static const Key keys[] = { SHARDING_KEYS, { 0 } };
+
+static void plan(Plan *plan)
+{
+	ddp_given_settle(&given.ddp);
+	for (int s = 0; s < NSIZES; s++)
+		sharding_plan(plan, &given, s, SINGLE, ZERO1, harness_on_gpu()
+			? s == SIZE_XL || s == SIZE_2_7B : s == SIZE_LARGE);
+}
+
+static void plan_times(Plan *plan)
+{
+	ddp_given_settle(&given.ddp);
+	for (int s = 0; s < NSIZES; s++)
+		sharding_plan(plan, &given, s, SINGLE, ZERO1, harness_on_gpu()
+			&& (s == SIZE_XL || s == SIZE_2_7B));
+}
+
+static void run_memory(Row *row, const void *config)
+{
+	static const char *const names[NMOMENTS] = { "init", "before", "after" };
+	ShardingCase *c = sharding_case(row, config);
+	Moment moments[NMOMENTS];
+	sharding_case_memory(c, moments);
+	for (int i = 0; i < NMOMENTS; i++) {
+		MemoryEstimate derived = sharding_case_estimate(c, i);
+		row_set(row, "moment", "%s", names[i]);
+		sharding_case_set_memory(row, &moments[i], &derived);
+		row_emit(row);
+	}
+	sharding_case_end(c);
+	sharding_case_close(&c);
+}
+
+static void run_times(Row *row, const void *config)
+{
+	ShardingCase *c = sharding_case(row, config);
+	sharding_case_begin(c);
+	sharding_case_time(row, c, &given);
+	sharding_case_end(c);
+	sharding_case_close(&c);
+}
+
+static const Sweep sweeps[] = {
+	{ .name = "memory", .keys = keys, .values = "moment " SHARDING_MEMORY,
+		.plan = plan, .run = run_memory, .ranks = ddp_config_ranks,
+		.limit_s = 300 },
+	{ .name = "times", .keys = keys, .values = SHARDING_TIMES,
+		.plan = plan_times, .run = run_times, .ranks = ddp_config_ranks,
+		.limit_s = 600 },
+	{ 0 }
+};
+
+const Experiment experiment = {
+	.name = "optimizer_state_sharding_accounting", .options = options,
+	.sweeps = sweeps, .cpu_scale = SCALED,
+	.about = "memory, time and volume of steps with sharded optimizer state",
+};

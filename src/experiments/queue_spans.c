@@ -1,0 +1,67 @@
+#include "experiments/queue_spans.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+
+static void name_span(const DdpCase *c, const Interval *i, TraceSpan *s)
+{
+	int last = shape_nunits(&c->m->shape) - 1;
+	bool of_unit = strcmp(i->name, "unit") == 0
+		|| strcmp(i->name, "before") == 0 || strcmp(i->name, "after") == 0;
+	snprintf(s->class, sizeof s->class, "%s", i->class);
+	if (!of_unit)
+		snprintf(s->name, sizeof s->name, "%s %d", i->name, i->number);
+	else if (i->number == 0 || i->number == last)
+		snprintf(s->name, sizeof s->name, "%s", i->number ? "head"
+			: "embedding");
+	else
+		snprintf(s->name, sizeof s->name, "block %d", i->number - 1);
+}
+
+int queue_spans(DdpCase *c, bool waits, TraceSpan *spans)
+{
+	int n = 0;
+	ddp_case_steps(c, WATCH_COMM | WATCH_UNITS, 2, 1);
+	for (int i = 0; i < c->nintervals; i++) {
+		const Interval *v = &c->intervals[i];
+		if (v->class == NULL || (!waits && strcmp(v->class, "wait") == 0))
+			continue;
+		TraceSpan s = { .track = v->queue, .start_us = ddp_case_ms(c, v->from)
+			* 1e3, .end_us = ddp_case_ms(c, v->to) * 1e3 };
+		name_span(c, v, &s);
+		spans[n++] = s;
+	}
+	TraceSpan s = { .track = COMPUTE, .class = "optimizer", .name = "AdamW",
+		.start_us = ddp_case_ms(c, 2) * 1e3, .end_us = ddp_case_ms(c, 3) * 1e3 };
+	spans[n++] = s;
+	return n;
+}
+const char *const queue_span_tracks[] = { [COMPUTE] = "compute",
+	[COMM] = "communication" };
+
+void queue_spans_emit(Row *row, const TraceSpan *spans, int n)
+{
+	for (int i = 0; i < n; i++) {
+		row_set(row, "queue", "%s", queue_span_tracks[spans[i].track]);
+		row_set(row, "class", "%s", spans[i].class);
+		row_set(row, "name", "%s", spans[i].name);
+		row_set(row, "start_us", "%.2f", spans[i].start_us);
+		row_set(row, "end_us", "%.2f", spans[i].end_us);
+		row_emit(row);
+	}
+}
+
+int queue_spans_gather(Comm *comm, TraceSpan *all, int n)
+{
+	int ranks = comm_ranks(comm), rank = comm_rank(comm), total = 0;
+	for (int i = 0; i < n; i++)
+		all[rank * NSTAMPS + i].rank = rank;
+	comm_gather_host(comm, all, NSTAMPS * sizeof *all);
+	for (int r = 0; r < ranks; r++)
+		for (int i = 0; i < NSTAMPS; i++)
+			if (all[r * NSTAMPS + i].end_us > 0)
+				all[total++] = all[r * NSTAMPS + i];
+	return total;
+}

@@ -1,0 +1,271 @@
+#include "experiments/sharding_case.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "dist/sharded_model.h"
+#include "dist/zero.h"
+
+static void plan_strategy(Plan *plan, const ShardingGiven *g, ShardingConfig c)
+{
+	double bucket_mb = harness_on_gpu() ? 25 : 0.25;
+	bool ahead = c.strategy == FSDP, buckets = c.strategy == DDP
+		|| c.strategy == SHARDED;
+	if ((g->strategy >= 0 && g->strategy != c.strategy)
+		|| !ddp_settle(&c.ddp, &g->ddp))
+		return;
+	c.ddp.bucket_mb = buckets ? bucket_mb : 0;
+	for (c.prefetch = 0; c.prefetch <= (ahead ? 2 : 0); c.prefetch++)
+		if (!ahead || g->prefetch < 0)
+			plan_add(plan, &c);
+	c.prefetch = g->prefetch;
+	if (ahead && g->prefetch >= 0)
+		plan_add(plan, &c);
+}
+
+void sharding_plan(Plan *plan, const ShardingGiven *g, int size,
+	Strategy first, Strategy last, bool both)
+{
+	int usual = harness_on_gpu() ? POLICY_BF16 : POLICY_FP32;
+	bool any = g->ddp.precision < 0;
+	if (g->ddp.size >= 0 ? g->ddp.size != size : size >= NTRAINED)
+		return;
+	for (int p = 0; p < (both && any ? 2 : 1); p++)
+		for (Strategy s = first; s <= last; s++) {
+			ShardingConfig c = { .ddp = { .model = { size } }, .strategy = s };
+			c.ddp.model.precision = !any ? g->ddp.precision : p == 0 ? usual
+				: POLICY_FP32 + POLICY_BF16 - usual;
+			c.ddp.wire = g->ddp.wire >= 0 ? g->ddp.wire
+				: c.ddp.model.precision == POLICY_BF16;
+			plan_strategy(plan, g, c);
+		}
+}
+static const OptimizerSettings settings = { .lr = 1e-3, .beta1 = 0.9,
+	.beta2 = 0.999, .eps = 1e-8, .decay = 0.01 };
+
+ShardingCase *sharding_case(Row *row, const ShardingConfig *config)
+{
+	ShardingCase *c = need(calloc(1, sizeof *c));
+	c->config = *config;
+	c->run = ddp_case(row, &config->ddp);
+	return c;
+}
+
+void sharding_case_close(ShardingCase **c)
+{
+	ddp_case_close(&(*c)->run);
+	free(*c);
+	*c = NULL;
+}
+
+static void begin_zero(ShardingCase *c)
+{
+	DdpCase *run = c->run;
+	ddp_case_model(run, true);
+	c->zero = zero_new(run->m, run->comm, &(ZeroSettings){
+		.stage = c->config.strategy - ZERO1 + 1,
+		.prefetch = (int)c->config.prefetch,
+		.bucket_mb = run->config.bucket_mb,
+		.wire = run->config.wire ? BF16 : FP32 }, &adamw_kind, settings);
+	ddp_case_train(run, zero_optimizer(c->zero));
+}
+
+static void begin_sharded(ShardingCase *c)
+{
+	DdpCase *run = c->run;
+	ddp_case_model(run, false);
+	run->ddp = ddp_new(run->m, run->comm, &(DdpSettings){ DDP_BUCKETED,
+		run->config.bucket_mb, run->config.wire ? BF16 : FP32,
+			false });
+	c->sharded = sharded_model_new(run->m, run->comm, &adamw_kind, settings);
+	ddp_case_train(run, sharded_model_optimizer(c->sharded));
+}
+
+void sharding_case_begin(ShardingCase *c)
+{
+	Strategy s = c->config.strategy;
+	if (s >= ZERO1)
+		begin_zero(c);
+	else if (s == SHARDED)
+		begin_sharded(c);
+	else
+		ddp_case_begin(c->run, s == DDP, DDP_BUCKETED,
+			c->run->config.bucket_mb);
+}
+
+void sharding_case_end(ShardingCase *c)
+{
+	if (c->zero)
+		zero_free(&c->zero);
+	if (c->sharded)
+		sharded_model_free(&c->sharded);
+	ddp_case_end(c->run);
+}
+/* of groups from `first` on, as they are read, or of elements of `wire` > 0
+ * bytes */
+static double group_bytes(const ShardingCase *c, int first, double wire)
+{
+	const ShardMap *map = zero_map(c->zero);
+	const Model *m = c->run->m;
+	Type linear = m->policy->op[OP_LINEAR].input;
+	double low = m->fused && !m->ops->reads(m->device, TYPE_REAL, linear)
+		? type_size(linear) : 4, sum = 0;
+	for (int k = first < 0 ? 0 : first; k < map->ngroups; k++)
+		sum += map->groups[k].extent * (wire > 0 ? wire : k ? low : 4);
+	return sum;
+}
+
+static double derived_bytes(const ShardingCase *c)
+{
+	const Model *m = c->run->m;
+	double ranks = comm_ranks(c->run->comm), P = m->extent, sum = 0,
+		wire = c->config.ddp.wire ? 2 : 4;
+	if (c->zero) {
+		int ngroups = zero_map(c->zero)->ngroups;
+		sum = group_bytes(c, 0, wire) + group_bytes(c, 0, 0)
+			+ 2 * zero_map(c->zero)->gains * wire;
+		if (c->config.strategy == FSDP)
+			sum += group_bytes(c, 0, 0)
+				- group_bytes(c, ngroups - 1 - (int)c->config.prefetch, 0);
+	} else if (c->run->ddp) {
+		sum = 2 * P * wire + (c->sharded ? 4 * (double)m->count : 0);
+	}
+	return sum * (ranks - 1) / ranks;
+}
+
+static void set_sent(Row *row, const ShardingCase *c)
+{
+	const double *sent = c->run->sent;
+	row_set(row, "all_reduce_MB", "%.4f", sent[ALL_REDUCE] * 1e-6);
+	row_set(row, "reduce_scatter_MB", "%.4f", sent[REDUCE_SCATTER] * 1e-6);
+	row_set(row, "all_gather_MB", "%.4f", sent[ALL_GATHER] * 1e-6);
+	row_set(row, "broadcast_MB", "%.4f", sent[BROADCAST] * 1e-6);
+	row_set(row, "sent_derived_MB", "%.4f", derived_bytes(c) * 1e-6);
+	row_set(row, "weights_MB", "%.4f", c->run->m->count * 4e-6);
+}
+
+void sharding_case_time(Row *row, ShardingCase *c, const ShardingGiven *g)
+{
+	DdpCase *run = c->run;
+	long warmup = g->ddp.warmup, steps = g->ddp.steps;
+	DdpTimes t = ddp_case_steps(run, 0, warmup, steps);
+	ddp_case_set_times(row, &t);
+	row_set(row, "period_ms", "%.4f", t.period_ms);
+	t = ddp_case_steps(run, WATCH_COMM, 1, steps);
+	row_set(row, "comm_ms", "%.4f", t.comm_ms);
+	row_set(row, "blocked_ms", "%.4f", t.blocked_ms);
+	row_set(row, "alone_ms", "%.4f", ddp_case_alone(run, (int)steps));
+	row_set(row, "via", "%s", comm_transport(run->comm));
+	set_sent(row, c);
+}
+static double total_of(const ptrdiff_t active[NCATEGORIES])
+{
+	ptrdiff_t total = 0;
+	for (int k = 0; k < NCATEGORIES; k++)
+		total += active[k];
+	return (double)total;
+}
+
+/* active: before the first event, and, on return, after the last */
+static Moment moment_of(const Device *d, size_t from, size_t to,
+	ptrdiff_t active[NCATEGORIES])
+{
+	Moment m = { 0 };
+	for (size_t i = from; i <= to; i++) {
+		if (total_of(active) > m.peak) {
+			m.peak = total_of(active);
+			for (int k = 0; k < NCATEGORIES; k++)
+				m.at_peak[k] = (double)active[k];
+		}
+		if (i < to)
+			active[d->log[i].category] += d->log[i].nbytes;
+	}
+	m.active = total_of(active);
+	return m;
+}
+
+void sharding_case_memory(ShardingCase *c, Moment moments[NMOMENTS])
+{
+	DdpCase *run = c->run;
+	Device *d = run->device;
+	ptrdiff_t active[NCATEGORIES];
+	for (int k = 0; k < NCATEGORIES; k++)
+		active[k] = (ptrdiff_t)d->active[k];
+	device_log_memory(d, true);
+	sharding_case_begin(c);
+	size_t made = d->nlog;
+	ddp_case_hook(run);
+	timed_step(run->m, run->optimizer, &run->batch, MODE_TRAIN);
+	size_t first = d->nlog;
+	timed_step(run->m, run->optimizer, &run->batch, MODE_TRAIN);
+	device_log_memory(d, false);
+	if (d->unlogged)
+		die("two steps have %zu events more than the log holds", d->unlogged);
+	moments[MOMENT_INIT] = moment_of(d, 0, made, active);
+	moment_of(d, made, first, active);
+	moments[MOMENT_BEFORE] = moment_of(d, first, run->update_at, active);
+	moments[MOMENT_AFTER] = moment_of(d, run->update_at, d->nlog, active);
+	for (int i = MOMENT_BEFORE; i < NMOMENTS; i++) {
+		Moment *m = &moments[i];
+		m->workspace = (double)active[MEM_TEMPORARY];
+		m->at_peak[MEM_TEMPORARY] -= m->workspace;
+		m->peak -= m->workspace;
+		m->active -= m->workspace;
+	}
+}
+
+void sharding_case_set_memory(Row *row, const Moment *m,
+	const MemoryEstimate *derived)
+{
+	const double MiB = 1 << 20;
+	char column[64];
+	for (int k = 0; k < NCATEGORIES; k++) {
+		snprintf(column, sizeof column, "%s_MiB", category_names[k]);
+		row_set(row, column, "%.3f", m->at_peak[k] / MiB);
+		if (k > MEM_OPTIMIZER)
+			continue;
+		snprintf(column, sizeof column, "%s_derived_MiB", category_names[k]);
+		row_set(row, column, "%.3f", derived->category[k] / MiB);
+	}
+	row_set(row, "peak_MiB", "%.3f", m->peak / MiB);
+	row_set(row, "active_MiB", "%.3f", m->active / MiB);
+	row_set(row, "workspace_MiB", "%.3f", m->workspace / MiB);
+	row_set(row, "derived_MiB", "%.3f", derived->total / MiB);
+}
+static MemoryEstimate estimate_step(const ShardingCase *c)
+{
+	const DdpCase *run = c->run;
+	const Model *m = run->m;
+	const DdpConfig *config = &run->config;
+	size_t B = config->batch, T = config->model.context;
+	Type wire = config->wire ? BF16 : FP32;
+	int rank = comm_rank(run->comm);
+	if (c->zero)
+		return memory_estimate_sharded(m, B, T, &(Sharding){
+			zero_map(c->zero), rank, c->config.strategy - ZERO1 + 1,
+			(int)c->config.prefetch, wire });
+	MemoryEstimate e = memory_estimate(m, B, T, true);
+	double twice = run->ddp && m->gradients.type != wire ? m->extent
+		* (double)type_size(wire) : 0, moments = c->sharded ? 2 * sizeof(real)
+		* (double)sharded_load(sharded_model_shares(c->sharded), rank)
+		: e.category[MEM_OPTIMIZER];
+	e.total += twice + moments - e.category[MEM_OPTIMIZER];
+	e.category[MEM_GRADIENT] += twice;
+	e.category[MEM_OPTIMIZER] = moments;
+	return e;
+}
+
+MemoryEstimate sharding_case_estimate(const ShardingCase *c, int moment)
+{
+	MemoryEstimate e = estimate_step(c);
+	if (moment == MOMENT_BEFORE)
+		return e;
+	if (moment == MOMENT_INIT && c->config.strategy == SINGLE)
+		e.category[MEM_GRADIENT] = 0;
+	e.category[MEM_ACTIVATION] = e.category[MEM_TEMPORARY] = e.total = 0;
+	for (int k = 0; k < NCATEGORIES; k++)
+		e.total += e.category[k];
+	return e;
+}

@@ -1,0 +1,373 @@
+/* training goes on from a checkpoint at any number of ranks */
+#define _GNU_SOURCE
+#include <cblas.h>
+#include <omp.h>
+#include <sys/mman.h>
+
+#include "dist/ddp.h"
+#include "dist/resume.h"
+#include "tests/ops/compare.h"
+#include "tests/dist/ranks.h"
+#include "train/step.h"
+
+static char folder[] = "/tmp/test_resume.XXXXXX";
+static char path[64], again[80];
+
+static void *shared(size_t nbytes)
+{
+	void *p = mmap(NULL, nbytes, PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_true(p != MAP_FAILED);
+	return p;
+}
+
+typedef void Work(Device *d, Comm *c, void *arg);
+
+typedef struct Job {
+	CommSettings settings;
+	Work *work;
+	void *arg;
+} Job;
+
+static void be_rank(const Place *place)
+{
+	const Job *job = place->context;
+	alarm(60);
+	omp_set_num_threads(1);
+	openblas_set_num_threads(1);
+	Device *d = device_open("cpu");
+	Comm *c = comm_open(link_tcp(place->rank, place->ranks, &place->meeting, 20),
+		d, &job->settings);
+	job->work(d, c, job->arg);
+	comm_close(&c);
+	device_close(&d);
+}
+
+static void in_ranks(int ranks, CommSettings settings, Work *work, void *arg)
+{
+	Job job = { settings, work, arg };
+	Ended ended[MOST];
+	run_ranks(ranks, ended, be_rank, &job);
+	for (int r = 0; r < ranks; r++)
+		if (ended[r].status != 0)
+			fail_msg("rank %d of %d ends with %d: %s", r, ranks, ended[r].status,
+				ended[r].said);
+}
+enum { GLOBAL = 12, T = 6, STEPS = 12, SAVED = 5 };
+
+static const Shape shapes[] = {
+	{ 31, T, 12, 10, 2, 3, 4, 10000 },
+	{ 3, T, 4, 1, 3, 1, 4, 10000 },             /* many shards are empty */
+};
+
+typedef struct Run {
+	const Shape *shape;
+	int policy, stage;
+	bool sgd;
+	/* loaded before the step after SAVED, written there; NULL: no */
+	const char *from, *to;
+	unsigned late_us;                /* from the start to the loading */
+	double *losses;                  /* (STEPS) */
+	real *weights;                   /* (count) at the end, or NULL */
+} Run;
+
+typedef struct Trained {
+	Model *m;
+	Ddp *ddp;                        /* or */
+	Zero *zero;
+	Optimizer own, *o;
+} Trained;
+
+static Trained start(Device *d, Comm *c, const Run *r)
+{
+	Trained t = { 0 };
+	const OptimizerSettings settings = { .lr = r->sgd ? 0.1 : 1e-2,
+		.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .decay = 0.01,
+		.momentum = 0.9 };
+	if (r->stage > 0) {
+		t.m = model_new_bare(d, r->shape, &policies[r->policy], 7);
+		model_fuse(t.m);
+		t.zero = zero_new(t.m, c, &(ZeroSettings){ .stage = r->stage,
+			.prefetch = 1, .wire = FP32, .poison = true },
+			r->sgd ? &sgd_kind : &adamw_kind, settings);
+		t.o = zero_optimizer(t.zero);
+		return t;
+	}
+	t.m = model_new(d, r->shape, &policies[r->policy], 7);
+	model_fuse(t.m);
+	t.ddp = ddp_new(t.m, c, &(DdpSettings){ DDP_BUCKETED, 0.004, FP32,
+		false });
+	t.own = r->sgd ? sgd_new(t.m, 0.1, 0.9)
+		: adamw_new(t.m, 1e-2, 0.9, 0.999, 1e-8, 0.01);
+	t.own.settings = settings;
+	return t;
+}
+
+static void stop(Trained *t)
+{
+	if (t->zero)
+		zero_free(&t->zero);
+	if (t->ddp) {
+		optimizer_free(&t->own);
+		ddp_free(&t->ddp);
+	}
+	model_free(&t->m);
+}
+
+static long load_run(Trained *t, const char *name)
+{
+	TensorFile *f = tensorfile_open(name);
+	long position = t->zero ? zero_load(t->zero, f, name)
+		: replica_load(t->m, t->o, f, name);
+	tensorfile_close(&f);
+	return position;
+}
+
+static void save_run(Trained *t, Comm *c, const char *name, long position)
+{
+	if (t->zero)
+		zero_save(t->zero, name, position);
+	else
+		replica_save(t->m, t->o, c, name, position);
+}
+
+/* this rank's part of the batch that begins at the position */
+static Batch batch_of(const Run *r, long position, int rank, int ranks)
+{
+	Batch all = batch_random(GLOBAL, T, r->shape->vocab, position), own = all;
+	own.B = GLOBAL / ranks;
+	own.tokens = malloc(own.B * T * sizeof *own.tokens);
+	own.targets = malloc(own.B * T * sizeof *own.targets);
+	memcpy(own.tokens, all.tokens + rank * own.B * T,
+		own.B * T * sizeof *own.tokens);
+	memcpy(own.targets, all.targets + rank * own.B * T,
+		own.B * T * sizeof *own.targets);
+	batch_free(&all);
+	return own;
+}
+
+static void read_weights(Trained *t, real *to)
+{
+	if (t->zero) {
+		zero_read_weights(t->zero, to);
+		return;
+	}
+	for (int i = 0; i < shape_nparameters(&t->m->shape); i++) {
+		array_read(t->m->device, to, model_weight(t->m, i),
+			t->m->params[i].about.count);
+		to += t->m->params[i].about.count;
+	}
+}
+
+static void train(Device *d, Comm *c, void *arg)
+{
+	const Run *r = arg;
+	int rank = comm_rank(c), ranks = comm_ranks(c);
+	Trained t = start(d, c, r);
+	long position = 1000;
+	if (t.o == NULL)
+		t.o = &t.own;
+	for (int step = r->from ? SAVED : 0; step < STEPS; step++) {
+		if (step == SAVED && r->from) {
+			usleep(r->late_us);
+			position = load_run(&t, r->from);
+		}
+		if (step == SAVED && r->to)
+			save_run(&t, c, r->to, position);
+		Batch b = batch_of(r, position++, rank, ranks);
+		double loss = timed_step(t.m, t.o, &b, MODE_TRAIN).loss;
+		r->losses[step] = comm_sum(c, loss) / ranks;
+		batch_free(&b);
+	}
+	real *weights = malloc(t.m->count * sizeof *weights);
+	read_weights(&t, weights);
+	if (r->weights && rank == 0)
+		memcpy(r->weights, weights, t.m->count * sizeof *weights);
+	free(weights);
+	stop(&t);
+}
+static const CommSettings in_order = { .transport = "owner" },
+	delayed = { .transport = "owner", .delay_us = 4000 };
+
+static bool equal_files(const char *a, const char *b)
+{
+	FILE *f = fopen(a, "r"), *g = fopen(b, "r");
+	int x = 0, y = 0;
+	assert_true(f && g);
+	while (x == y && x != EOF)
+		x = getc(f), y = getc(g);
+	fclose(f);
+	fclose(g);
+	return x == y;
+}
+
+/* the run of these ranks, and others that go on with it */
+static void go_on(Run first, int ranks, double tolerance)
+{
+	double *losses = shared(STEPS * sizeof *losses);
+	snprintf(again, sizeof again, "%s/again", folder);
+	first.losses = shared(STEPS * sizeof *losses);
+	first.to = path;
+	in_ranks(ranks, in_order, train, &first);
+	assert_true(first.losses[STEPS - 1] < first.losses[0]);
+	for (int others = 1; others <= MOST; others++) {
+		Run next = first;
+		next.stage = (first.stage + others) % 4;
+		next.from = path;
+		next.to = again;
+		next.losses = losses;
+		in_ranks(others, in_order, train, &next);
+		if (!equal_files(path, again))
+			fail_msg("saved by %d in stage %d: %d in stage %d save another file",
+				ranks, first.stage, others, next.stage);
+		for (int i = SAVED; i < STEPS; i++)
+			if (!(fabs(losses[i] - first.losses[i]) <= tolerance))
+				fail_msg("%d ranks in stage %d, then %d in %d: loss of step %d "
+					"is %.9g, not %.9g", ranks, first.stage, others,
+					next.stage, i, losses[i], first.losses[i]);
+	}
+	remove(again);
+	munmap(losses, STEPS * sizeof *losses);
+	munmap(first.losses, STEPS * sizeof *losses);
+}
+
+static void runs_go_on_at_any_number_of_ranks(void **state)
+{
+	go_on((Run){ &shapes[0], POLICY_FP32, .stage = 3 }, 4, 5e-6);
+	go_on((Run){ &shapes[0], POLICY_FP32, .stage = 0, .sgd = true }, 4, 5e-6);
+	go_on((Run){ &shapes[1], POLICY_FP32, .stage = 2 }, 3, 5e-6);
+	go_on((Run){ &shapes[0], POLICY_BF16, .stage = 1 }, 4, 1e-3);
+}
+
+static void the_same_ranks_go_on_with_the_same_bits(void **state)
+{
+	size_t nbytes = shape_count(&shapes[0]) * sizeof(real);
+	for (int stage = 0; stage < 4; stage++) {
+		Run whole = { &shapes[0], POLICY_BF16, stage, .to = path,
+			.losses = shared(STEPS * sizeof(double)),
+			.weights = shared(nbytes) };
+		Run rest = whole;
+		rest.from = path, rest.to = NULL, rest.late_us = 6000;
+		rest.losses = shared(STEPS * sizeof(double));
+		rest.weights = shared(nbytes);
+		in_ranks(3, in_order, train, &whole);
+		in_ranks(3, delayed, train, &rest);
+		assert_memory_equal(rest.losses + SAVED, whole.losses + SAVED,
+			(STEPS - SAVED) * sizeof(double));
+		assert_memory_equal(rest.weights, whole.weights, nbytes);
+		munmap(whole.losses, STEPS * sizeof(double));
+		munmap(rest.losses, STEPS * sizeof(double));
+		munmap(whole.weights, nbytes);
+		munmap(rest.weights, nbytes);
+	}
+}
+static void load_weights(Device *d, Comm *c, void *arg)
+{
+	Trained t = start(d, c, arg);
+	TensorFile *f = tensorfile_open(path);
+	Shape shape = checkpoint_shape(f, path);
+	Model *m = model_new(d, &shape, &policies[POLICY_FP32], 8);
+	t.o = &t.own;
+	load_run(&t, path);
+	checkpoint_load(m, f);
+	if (memcmp(m->weights.at, t.m->weights.at, m->extent * sizeof(real)) != 0)
+		die("the weights are others");
+	tensorfile_close(&f);
+	model_free(&m);
+	stop(&t);
+}
+
+static void a_program_that_wants_weights_finds_them(void **state)
+{
+	Run r = { &shapes[0], POLICY_FP32, .stage = 3, .to = path,
+		.losses = shared(STEPS * sizeof(double)) };
+	in_ranks(3, in_order, train, &r);
+	r.stage = 0;
+	in_ranks(1, in_order, load_weights, &r);
+	munmap(r.losses, STEPS * sizeof(double));
+}
+/* key has this value; NULL: it is not there */
+static void alter_metadata(const char *key, const char *value)
+{
+	static const char *const keys[] = { "vocab_size", "context_length", "d_model",
+		"d_ff", "num_layers", "num_heads", "rope_theta", "optimizer", "step",
+		"position" };
+	const char *meta[2 * 10 + 1] = { NULL };
+	TensorFile *f = tensorfile_open(path);
+	int n = tensorfile_count(f), pairs = 0;
+	TensorView *views = malloc(n * sizeof *views);
+	for (int i = 0; i < n; i++)
+		views[i] = *tensorfile_at(f, i);
+	for (int i = 0; i < 10; i++) {
+		bool altered = strcmp(keys[i], key) == 0;
+		if (altered && value == NULL)
+			continue;
+		meta[pairs++] = keys[i];
+		meta[pairs++] = altered ? value : tensorfile_meta(f, keys[i]);
+	}
+	tensorfile_write(again, views, n, meta);
+	tensorfile_close(&f);
+	free(views);
+}
+
+static void load_again(Device *d, Comm *c, void *arg)
+{
+	Run r = *(Run *)arg;
+	for (r.stage = 0; r.stage < 2; r.stage++) {
+		Trained t = start(d, c, &r);
+		t.o = t.o ? t.o : &t.own;
+		load_run(&t, again);
+		stop(&t);
+	}
+}
+
+static void expect_refused(Run r, const char *key, const char *value,
+	const char *said)
+{
+	Job job = { in_order, load_again, &r };
+	Ended ended[MOST];
+	alter_metadata(key, value);
+	run_ranks(2, ended, be_rank, &job);
+	for (int i = 0; i < 2; i++)
+		if (ended[i].status != (said ? 2 : 0)
+			|| (said && !strstr(ended[i].said, said)))
+			fail_msg("rank %d ends with %d: %s", i, ended[i].status,
+				ended[i].said);
+}
+
+static void runs_that_do_not_fit_are_refused(void **state)
+{
+	Run r = { &shapes[0], POLICY_FP32, .stage = 1, .to = path,
+		.losses = shared(STEPS * sizeof(double)) };
+	in_ranks(2, in_order, train, &r);
+	expect_refused(r, "", NULL, NULL);
+	expect_refused(r, "context_length", "7", NULL);
+	expect_refused(r, "num_heads", "1", "heads");
+	expect_refused(r, "rope_theta", "20000", "rope_theta");
+	expect_refused(r, "optimizer", "sgd", "the optimizer is sgd");
+	expect_refused(r, "optimizer", NULL, "the optimizer is absent");
+	expect_refused(r, "step", NULL, "'step'");
+	expect_refused(r, "step", "-1", "'step' is '-1'");
+	expect_refused(r, "position", "9007199254740993", "'position'");
+	expect_refused(r, "position", "", "'position' is ''");
+	r.sgd = true;
+	expect_refused(r, "optimizer", "sgd", "optimizer.velocity");
+	remove(again);
+	munmap(r.losses, STEPS * sizeof(double));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(runs_go_on_at_any_number_of_ranks),
+		cmocka_unit_test(the_same_ranks_go_on_with_the_same_bits),
+		cmocka_unit_test(a_program_that_wants_weights_finds_them),
+		cmocka_unit_test(runs_that_do_not_fit_are_refused),
+	};
+	if (mkdtemp(folder) == NULL)
+		return 1;
+	snprintf(path, sizeof path, "%s/state.safetensors", folder);
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	remove(path);
+	return rmdir(folder) != 0 || failed;
+}

@@ -1,0 +1,98 @@
+/* the memory estimate of a rank that holds shards, against the device's */
+#define _GNU_SOURCE
+#include <cblas.h>
+#include <omp.h>
+
+#include "dist/zero.h"
+#include "model/memory_estimate.h"
+#include "tests/ops/compare.h"
+#include "tests/dist/ranks.h"
+#include "train/step.h"
+
+typedef struct Scenario {
+	Shape shape;
+	int policy, fused, recompute;
+	Type wire;
+} Scenario;
+static const Scenario scenarios[] = {
+	{ { 50, 32, 64, 160, 5, 4, 16, 10000 }, POLICY_FP32, 1, 0, FP32 },
+	{ { 333, 32, 48, 136, 1, 4, 12, 10000 }, POLICY_FP32, 1, 0, BF16 },
+	{ { 77, 32, 64, 160, 2, 4, 16, 10000 }, POLICY_BF16, 1, 0, BF16 },
+	{ { 77, 32, 64, 160, 4, 4, 16, 10000 }, POLICY_BF16, 1, 2, FP32 },
+	{ { 50, 32, 64, 160, 3, 4, 16, 10000 }, POLICY_FP32, 0, 0, FP32 },
+};
+
+static void expect_near(double got, double wanted, const char *what,
+	const Scenario *s, const Sharding *by)
+{
+	if (!(fabs(got - wanted) <= 0.003 * wanted + 64))
+		fail_msg("scenario %d, rank %d of %d, stage %d, prefetch %d, %s: %.0f "
+			"bytes, derived %.0f", (int)(s - scenarios), by->rank,
+			by->map->ranks, by->stage, by->prefetch, what, got, wanted);
+}
+
+static void check_stage(Device *d, Comm *c, const Scenario *s, int stage,
+	int prefetch)
+{
+	enum { B = 4 };
+	const OptimizerSettings adamw = { .lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999,
+		.eps = 1e-8 };
+	size_t before[NCATEGORIES], total = d->total;
+	memcpy(before, d->active, sizeof before);
+	Model *m = model_new_bare(d, &s->shape, &policies[s->policy], 1);
+	if (s->fused)
+		model_fuse(m);
+	model_recompute(m, s->recompute, false);
+	Zero *z = zero_new(m, c, &(ZeroSettings){ .stage = stage,
+		.prefetch = prefetch, .wire = s->wire }, &adamw_kind, adamw);
+	Batch b = batch_random(B, s->shape.context, s->shape.vocab, 1);
+	timed_step(m, zero_optimizer(z), &b, MODE_TRAIN);
+	device_reset_peak(d);
+	timed_step(m, zero_optimizer(z), &b, MODE_TRAIN);
+	Sharding by = { zero_map(z), comm_rank(c), stage, prefetch, s->wire };
+	MemoryEstimate a = memory_estimate_sharded(m, B, s->shape.context, &by);
+	for (int k = 0; k < NCATEGORIES; k++)
+		expect_near(d->peak[k] - before[k], a.category[k], category_names[k], s,
+			&by);
+	expect_near(d->total_peak - total, a.total, "total", s, &by);
+	batch_free(&b);
+	zero_free(&z);
+	model_free(&m);
+}
+
+static void be_rank(const Place *place)
+{
+	static const int plans[][2] = { { 1, 0 }, { 2, 0 }, { 3, 0 }, { 3, 1 },
+		{ 3, 2 } };
+	const Scenario *s = place->context;
+	omp_set_num_threads(1);
+	openblas_set_num_threads(1);
+	Device *d = device_open("cpu");
+	Comm *c = comm_open(link_tcp(place->rank, place->ranks, &place->meeting,
+		20), d, &(CommSettings){ .transport = "ring" });
+	for (size_t i = 0; i < sizeof plans / sizeof *plans; i++)
+		check_stage(d, c, s, plans[i][0], plans[i][1]);
+	comm_close(&c);
+	device_close(&d);
+}
+
+static void estimate_of_a_rank_is_met(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
+		for (int ranks = i == 0 ? 1 : 3; ranks <= (i == 0 ? MOST : 3); ranks++) {
+			Ended ended[MOST];
+			run_ranks(ranks, ended, be_rank, (void *)&scenarios[i]);
+			for (int r = 0; r < ranks; r++)
+				if (ended[r].status != 0)
+					fail_msg("%s", ended[r].said);
+		}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(estimate_of_a_rank_is_met),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
