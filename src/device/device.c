@@ -300,6 +300,24 @@ static void log_event(Device *d, const Block *b, bool allocated)
 	};
 }
 
+static void count_in(Device *d, const Block *b)
+{
+	d->total += b->nbytes;
+	d->active[b->category] += b->nbytes;
+	if (d->total > d->total_peak)
+		d->total_peak = d->total;
+	if (d->active[b->category] > d->peak[b->category])
+		d->peak[b->category] = d->active[b->category];
+	log_event(d, b, true);
+}
+
+static void count_out(Device *d, const Block *b)
+{
+	log_event(d, b, false);
+	d->total -= b->nbytes;
+	d->active[b->category] -= b->nbytes;
+}
+
 void *device_alloc(Device *d, size_t nbytes, Category category,
 	const char *what)
 {
@@ -310,13 +328,7 @@ void *device_alloc(Device *d, size_t nbytes, Category category,
 	b->kept |= d->capturing;
 	b->category = category;
 	b->what = what;
-	d->total += nbytes;
-	d->active[category] += nbytes;
-	if (d->total > d->total_peak)
-		d->total_peak = d->total;
-	if (d->active[category] > d->peak[category])
-		d->peak[category] = d->active[category];
-	log_event(d, b, true);
+	count_in(d, b);
 	return b->at;
 }
 
@@ -326,11 +338,21 @@ void device_free(Device *d, void *p)
 		return;
 	Block *b = find_used(d->pool, p);
 	assert(b && "freed memory was allocated");
-	log_event(d, b, false);
-	d->total -= b->nbytes;
-	d->active[b->category] -= b->nbytes;
+	count_out(d, b);
 	b->used = false;
 	b->kept |= d->capturing;
+}
+
+void device_count(Device *d, void *p, size_t nbytes, Category category,
+	const char *what, bool allocated)
+{
+	Block b = { .at = p, .nbytes = whole_lines(nbytes), .category = category,
+		.what = what };
+	if (allocated)
+		count_in(d, &b);
+	else
+		count_out(d, &b);
+	d->reserved += allocated ? b.nbytes : -b.nbytes;
 }
 void device_upload(Device *d, void *on_device, const void *on_host,
 	size_t nbytes)

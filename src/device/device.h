@@ -87,6 +87,9 @@ void   *device_alloc(Device *device, size_t nbytes, Category category,
 void    device_free(Device *device, void *p);
 /* will the next device_alloc of so many bytes find them? */
 bool    device_reserve(Device *device, size_t nbytes);
+/* memory that a library has allocated itself, or freed, is or was in use */
+void    device_count(Device *device, void *p, size_t nbytes, Category category,
+	const char *what, bool allocated);
 /* the compute queue does it; the host waits */
 void    device_upload(Device *device, void *on_device, const void *on_host,
 	size_t nbytes);

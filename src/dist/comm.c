@@ -33,7 +33,13 @@ struct Comm {
 	/* messages to and from each rank */
 	uint64_t *sent, *received;
 	/* what comm_array gave; stride: of comm_parts, else 0 */
-	struct Given { char *at; bool pooled; size_t stride; } *arrays;
+	struct Given {
+		char *at;
+		bool pooled;
+		size_t stride, nbytes;
+		Category category;
+		const char *what;
+	} *arrays;
 	int narrays;
 	/* operation i is pending[i % capacity] */
 	Pending *pending;
@@ -151,11 +157,14 @@ static void count_bytes(Comm *c, const Operation *op)
 {
 	static const double times[NCOLLECTIVES] = { [ALL_REDUCE] = 2,
 		[REDUCE_SCATTER] = 1, [ALL_GATHER] = 1, [BROADCAST] = 1 };
-	double others = 1 - 1.0 / c->link->ranks, nbytes = (double)op->n
+	double ranks = c->link->ranks, nbytes = (double)op->n
 		* type_size(op->x.type);
-	c->bytes[op->kind] += op->kind == SEND ? nbytes
-		: op->kind == EXCHANGE ? (c->link->ranks - 1) * nbytes
-		: times[op->kind] * others * nbytes;
+	if (op->kind == SEND)
+		c->bytes[SEND] += nbytes;
+	else if (op->kind == EXCHANGE)
+		c->bytes[EXCHANGE] += (ranks - 1) * nbytes;
+	else
+		c->bytes[op->kind] += times[op->kind] * (ranks - 1) / ranks * nbytes;
 }
 
 double comm_sent(const Comm *c, Collective kind)
@@ -348,8 +357,11 @@ Array comm_array(Comm *c, size_t n, Type type, Category category,
 	bool pooled = at == NULL;
 	if (pooled)
 		at = device_alloc(c->device, nbytes, category, what);
+	else
+		device_count(c->device, at, nbytes, category, what, true);
 	c->arrays = need(realloc(c->arrays, (c->narrays + 1) * sizeof *c->arrays));
-	c->arrays[c->narrays++] = (struct Given){ at, pooled, 0 };
+	c->arrays[c->narrays++] = (struct Given){ at, pooled, 0, nbytes, category,
+		what };
 	return (Array){ at, type };
 }
 
@@ -364,16 +376,23 @@ static void stop_watching(Comm *c)
 	pthread_cond_destroy(&c->changed);
 }
 
+static void free_array(Comm *c, const struct Given *g)
+{
+	if (g->pooled) {
+		device_free(c->device, g->at);
+		return;
+	}
+	c->transport->free(c->state, g->at);
+	device_count(c->device, g->at, g->nbytes, g->category, g->what, false);
+}
+
 void comm_close(Comm **comm)
 {
 	Comm *c = *comm;
 	c->device->backend->synchronize(c->device->state, COMM);
 	stop_watching(c);
 	for (int i = 0; i < c->narrays; i++)
-		if (c->arrays[i].pooled)
-			device_free(c->device, c->arrays[i].at);
-		else
-			c->transport->free(c->state, c->arrays[i].at);
+		free_array(c, &c->arrays[i]);
 	c->transport->close(c->state);
 	link_close(&c->link);
 	free(c->arrays);

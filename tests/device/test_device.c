@@ -34,15 +34,23 @@ static void totals(void **state)
 	assert_int_equal(d->peak[MEM_ACTIVATION], 64);
 	device_reset_peak(d);
 	assert_int_equal(d->total_peak, 1024);
+	size_t reserved = d->reserved;
+	device_count(d, &d, 65, MEM_GRADIENT, "a library's", true);
+	assert_int_equal(d->active[MEM_GRADIENT], 128);
+	assert_int_equal(d->reserved, reserved + 128);
+	device_count(d, &d, 65, MEM_GRADIENT, "a library's", false);
+	assert_int_equal(d->reserved, reserved);
+	assert_int_equal(d->total, 1024);
+	assert_int_equal(d->total_peak, 1152);
 	assert_ptr_equal(device_alloc(d, 60, MEM_TEMPORARY, "c"), b);
 	device_free(d, b);
 	device_free(d, a);
-	assert_int_equal(d->nlog, 6);
+	assert_int_equal(d->nlog, 8);
 	assert_true(d->log[1].nbytes == 64 && d->log[2].nbytes == -64
 		&& strcmp(d->log[1].range->name, "forward") == 0
 		&& d->log[1].range->outer == &d->outside);
-	assert_true(strcmp(d->log[4].what, "c") == 0
-		&& d->log[4].category == MEM_TEMPORARY);
+	assert_true(strcmp(d->log[6].what, "c") == 0
+		&& d->log[6].category == MEM_TEMPORARY);
 	device_close(&d);
 	assert_null(d);
 }

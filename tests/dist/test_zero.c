@@ -57,6 +57,7 @@ static const Shape shapes[] = {
 	{ 31, T, 12, 10, 2, 3, 4, 10000 },          /* gaps between its units */
 	{ 64, T, 8, 16, 4, 2, 4, 10000 },           /* none */
 	{ 3, T, 4, 1, 3, 1, 4, 10000 },             /* shards that are empty */
+	{ 64, T, 128, 256, 3, 4, 32, 10000 },       /* all aligned to 256 bytes */
 };
 
 static const ZeroSettings plans[] = {
@@ -301,13 +302,13 @@ static void be_gpu(const Place *place)
 static void stages_agree_on_two_gpus(void **state)
 {
 	Scenario scenarios[] = {
-		{ 2, "auto", &shapes[1], POLICY_BF16, BF16, .fused = true,
+		{ 2, "auto", &shapes[3], POLICY_BF16, BF16, .fused = true,
 			.replayed = true, .passes = 1 },
-		{ 2, "push", &shapes[1], POLICY_BF16, BF16, .fused = true,
+		{ 2, "push", &shapes[3], POLICY_BF16, BF16, .fused = true,
 			.replayed = true, .recompute = 2, .passes = 1 },
-		{ 2, "auto", &shapes[0], POLICY_BF16, FP32, .fused = true,
+		{ 2, "auto", &shapes[3], POLICY_FP32, FP32, .fused = true, .sgd = true,
 			.clips = true, .replayed = true, .passes = 1, .delay_us = 200 },
-		{ 2, "auto", &shapes[0], POLICY_FP32, BF16, .passes = 2 },
+		{ 2, "auto", &shapes[3], POLICY_FP32, BF16, .passes = 2 },
 	};
 	if (exit_status(open_two_gpus, NULL) != 0)
 		skip();
