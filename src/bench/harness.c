@@ -120,8 +120,7 @@ static void count_gpus(void)
 		look(device_name, see_gpus, &gpus, sizeof gpus);
 }
 
-/* of this process, which is one of several on this host or alone */
-static void take_part(int local_rank, int local_ranks)
+static void take_part(int local_rank, int local_ranks)   /* of this host's */
 {
 	if (local_ranks == 1)
 		return;
@@ -131,8 +130,7 @@ static void take_part(int local_rank, int local_ranks)
 	openblas_set_num_threads(share);
 	ordinal = first_gpu() + (gpus ? local_rank % gpus : 0);
 }
-/* sets the row's status */
-static bool lacks_gpus(Row *row)
+static bool lacks_gpus(Row *row)         /* sets its status */
 {
 	if (row->ranks == 1 || !harness_on_gpu())
 		return false;
@@ -327,8 +325,7 @@ static bool run_planned(const Sweep *s, const Planned *p, Table *t,
 	row_free(&row);
 	return done;
 }
-/* t: NULL but on rank 0 */
-static bool is_wanted(const Planned *p, const Table *t)
+static bool is_wanted(const Planned *p, const Table *t)  /* t: or NULL */
 {
 	char wanted = t && !table_has(t, p->cells);
 	if (job == NULL)

@@ -45,7 +45,8 @@ void sharding_plan(Plan *plan, const ShardingGiven *g, int size,
 		return;
 	for (int p = 0; p < (both && any ? 2 : 1); p++)
 		for (Strategy s = first; s <= last; s++) {
-			ShardingConfig c = { .ddp = { .model = { size } }, .strategy = s };
+			ShardingConfig c = { .ddp = { .model = { .size = size } },
+				.strategy = s };
 			c.ddp.model.precision = !any ? g->ddp.precision : p == 0 ? usual
 				: POLICY_FP32 + POLICY_BF16 - usual;
 			c.ddp.wire = g->ddp.wire >= 0 ? g->ddp.wire

@@ -61,6 +61,52 @@ static void no_such_job(void **state)
 	assert_int_equal(dist_open(0, 1, longer, 999, 9), DIST_BAD_JOB);
 	assert_int_equal(dist_open(0, 1, NULL, 999, 9), DIST_BAD_JOB);
 }
+static void ranges_have_a_status(const float *x, float *y)
+{
+	const int64_t counts[] = { 2, 0, 3 }, negative[] = { 2, -1 };
+	int64_t loads[] = { 5 }, from, to;
+	int32_t owners[3], q = 7;
+	uint16_t half[] = { 0x3C00, 0x7F81, 0xFFFF }, low[3];
+	assert_int_equal(dist_owners(owners, counts, 0, loads), DIST_BAD_COUNT);
+	assert_int_equal(dist_owners(owners, negative, 2, loads), DIST_BAD_COUNT);
+	assert_int_equal(dist_owners(NULL, counts, 3, loads), DIST_NULL);
+	assert_int_equal(dist_owners(owners, NULL, 3, loads), DIST_NULL);
+	assert_int_equal(dist_owners(owners, counts, 3, NULL), DIST_NULL);
+	assert_int_equal(dist_owners(owners, counts, 3, &(int64_t){ -1 }),
+		DIST_BAD_COUNT);
+	assert_int_equal(dist_owners(owners, counts, 3, loads), DIST_OK);
+	assert_true(owners[0] == 0 && owners[2] == 0 && loads[0] == 10);
+	assert_int_equal(dist_range(-1, &from, &to), DIST_BAD_COUNT);
+	assert_int_equal(dist_range(3, NULL, &to), DIST_NULL);
+	assert_int_equal(dist_range(3, &from, NULL), DIST_NULL);
+	assert_int_equal(dist_range(3, &from, &to), DIST_OK);
+	assert_true(from == 0 && to == 3);
+	assert_int_equal(dist_gather(NULL, x, 3, DIST_FP32), DIST_NULL);
+	assert_int_equal(dist_gather(&q, NULL, 3, DIST_FP32), DIST_NULL);
+	assert_int_equal(dist_gather(&q, x, 0, DIST_FP32), DIST_BAD_COUNT);
+	assert_int_equal(dist_gather(&q, x, 3, 3), DIST_BAD_TYPE);
+	assert_int_equal(dist_gather(&q, x, 3, -1), DIST_BAD_TYPE);
+	assert_int_equal(dist_reduce_scatter(NULL, x, 3, DIST_FP32), DIST_NULL);
+	assert_int_equal(dist_reduce_scatter(&q, NULL, 3, DIST_FP32), DIST_NULL);
+	assert_int_equal(dist_reduce_scatter(&q, x, -3, DIST_FP32), DIST_BAD_COUNT);
+	assert_int_equal(dist_reduce_scatter(&q, x, 3, 3), DIST_BAD_TYPE);
+	assert_int_equal(dist_take(-1, y, 3), DIST_OUTSIDE);
+	assert_int_equal(dist_take(0, y, 3), DIST_OUTSIDE);
+	assert_int_equal(q, 7);
+	assert_int_equal(dist_gather(&q, half, 3, DIST_FP16), DIST_OK);
+	assert_int_equal(dist_take(q, low, 2), DIST_BAD_COUNT);
+	assert_int_equal(dist_take(q, low, -1), DIST_BAD_COUNT);
+	assert_int_equal(dist_take(q, NULL, 3), DIST_NULL);
+	assert_int_equal(dist_take(q, low, 3), DIST_OK);
+	assert_true(low[0] == half[0] && (low[1] | 0x40) == (half[1] | 0x40)
+		&& low[2] == half[2]);
+	assert_int_equal(dist_take(q, low, 3), DIST_OUTSIDE);
+	assert_int_equal(dist_reduce_scatter(&q, half, 1, DIST_FP16), DIST_OK);
+	assert_int_equal(dist_take(q, y, 1), DIST_OK);
+	assert_true(y[0] == 1);
+	assert_int_equal(dist_gather(&q, x, 3, DIST_FP32), DIST_OK);    /* never taken */
+}
+
 static void mistakes_have_a_status(void **state)
 {
 	(void)state;
@@ -100,47 +146,7 @@ static void mistakes_have_a_status(void **state)
 			assert_int_equal(dist_reducer_mean(r, 0, y, 2, DIST_FP32), DIST_OK);
 			assert_true(y[0] == 0 && y[1] == 0);            /* it was not given */
 		}
-		int64_t loads[] = { 5 }, from, to;
-		int32_t owners[3], q = 7;
-		uint16_t half[] = { 0x3C00, 0x7F81, 0xFFFF }, low[3];
-		assert_int_equal(dist_owners(owners, counts, 0, loads), DIST_BAD_COUNT);
-		assert_int_equal(dist_owners(owners, negative, 2, loads), DIST_BAD_COUNT);
-		assert_int_equal(dist_owners(NULL, counts, 3, loads), DIST_NULL);
-		assert_int_equal(dist_owners(owners, NULL, 3, loads), DIST_NULL);
-		assert_int_equal(dist_owners(owners, counts, 3, NULL), DIST_NULL);
-		assert_int_equal(dist_owners(owners, counts, 3, &(int64_t){ -1 }),
-			DIST_BAD_COUNT);
-		assert_int_equal(dist_owners(owners, counts, 3, loads), DIST_OK);
-		assert_true(owners[0] == 0 && owners[2] == 0 && loads[0] == 10);
-		assert_int_equal(dist_range(-1, &from, &to), DIST_BAD_COUNT);
-		assert_int_equal(dist_range(3, NULL, &to), DIST_NULL);
-		assert_int_equal(dist_range(3, &from, NULL), DIST_NULL);
-		assert_int_equal(dist_range(3, &from, &to), DIST_OK);
-		assert_true(from == 0 && to == 3);
-		assert_int_equal(dist_gather(NULL, x, 3, DIST_FP32), DIST_NULL);
-		assert_int_equal(dist_gather(&q, NULL, 3, DIST_FP32), DIST_NULL);
-		assert_int_equal(dist_gather(&q, x, 0, DIST_FP32), DIST_BAD_COUNT);
-		assert_int_equal(dist_gather(&q, x, 3, 3), DIST_BAD_TYPE);
-		assert_int_equal(dist_gather(&q, x, 3, -1), DIST_BAD_TYPE);
-		assert_int_equal(dist_reduce_scatter(NULL, x, 3, DIST_FP32), DIST_NULL);
-		assert_int_equal(dist_reduce_scatter(&q, NULL, 3, DIST_FP32), DIST_NULL);
-		assert_int_equal(dist_reduce_scatter(&q, x, -3, DIST_FP32), DIST_BAD_COUNT);
-		assert_int_equal(dist_reduce_scatter(&q, x, 3, 3), DIST_BAD_TYPE);
-		assert_int_equal(dist_take(-1, y, 3), DIST_OUTSIDE);
-		assert_int_equal(dist_take(0, y, 3), DIST_OUTSIDE);
-		assert_int_equal(q, 7);
-		assert_int_equal(dist_gather(&q, half, 3, DIST_FP16), DIST_OK);
-		assert_int_equal(dist_take(q, low, 2), DIST_BAD_COUNT);
-		assert_int_equal(dist_take(q, low, -1), DIST_BAD_COUNT);
-		assert_int_equal(dist_take(q, NULL, 3), DIST_NULL);
-		assert_int_equal(dist_take(q, low, 3), DIST_OK);
-		assert_true(low[0] == half[0] && (low[1] | 0x40) == (half[1] | 0x40)
-			&& low[2] == half[2]);
-		assert_int_equal(dist_take(q, low, 3), DIST_OUTSIDE);
-		assert_int_equal(dist_reduce_scatter(&q, half, 1, DIST_FP16), DIST_OK);
-		assert_int_equal(dist_take(q, y, 1), DIST_OK);
-		assert_true(y[0] == 1);
-		assert_int_equal(dist_gather(&q, x, 3, DIST_FP32), DIST_OK);    /* never taken */
+		ranges_have_a_status(x, y);
 		assert_int_equal(dist_close(), DIST_OK);
 		assert_int_equal(dist_reducer_wait(r), DIST_OUTSIDE);
 	}

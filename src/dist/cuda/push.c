@@ -43,8 +43,7 @@ typedef struct Push {
 	char *arena;
 	Peer peers[PUSH_MOST_RANKS];     /* that of the rank itself is not used */
 	cudaStream_t stream;             /* of the pushes */
-	/* a point of the other stream; the last sum */
-	cudaEvent_t point, summed;
+	cudaEvent_t point, summed;       /* of the other stream; the last sum */
 	uint64_t exchanges;              /* queued so far */
 	Mapped *mapped;                  /* for exchanges */
 	int nmapped;
