@@ -177,13 +177,15 @@ static inline unsigned threads_for(size_t n, unsigned most)
 	return n >= most ? most : (unsigned)(n + 31) / 32 * 32;
 }
 
-/* blocks that run at once and have n pieces of work in equal shares */
+/* blocks that run at once and have n pieces of work in equal shares; shared:
+ * bytes of dynamic shared memory */
 template <class Kernel>
-unsigned resident_for(Device *d, size_t n, Kernel kernel, unsigned threads)
+unsigned resident_for(Device *d, size_t n, Kernel kernel, unsigned threads,
+	size_t shared = 0)
 {
 	int each = 0;
 	CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel,
-		(int)threads, 0));
+		(int)threads, shared));
 	return blocks_for(n, blocks_for(n, (size_t)each * cuda_multiprocessors(d)));
 }
 

@@ -21,8 +21,9 @@ static void rmsnorm_forward(Device *d, const Ops *o, const Array *a,
 	const size_t *n, int how)
 {
 	(void)how;
-	o->fused_rmsnorm_forward(d, a[0], a[1], a[2], a[3], a[4], a[5], n[0], n[1],
-		1e-5);
+	o->fused_rmsnorm_forward(d, (NormForward){ .y = a[0], .rho = a[1],
+		.sum = a[2], .x = a[3], .branch = a[4], .g = a[5], .eps = 1e-5 }, n[0],
+		n[1]);
 }
 
 enum { FRESH = 1, ADDING = 2 };
