@@ -106,6 +106,9 @@ OPERATION(void, attention_forward, (Device *d, Attention a))
 /* reads all of a */
 OPERATION(void, attention_backward, (Device *d, Attention a,
 	AttentionGradient g))
+/* bytes that fused_rmsnorm_backward holds beside its arguments, at most */
+OPERATION(size_t, rmsnorm_scratch, (Device *d, const NormBackward *b,
+	size_t rows, size_t C))
 /* terms: (3, N) of TYPE_REAL, for each row of logits the maximum, the sum of
  * exp(z - maximum), and the target's logit, 0 where the target is below 0 */
 OPERATION(void, partial_cross_entropy, (Device *d, Array terms, Array logits,

@@ -297,6 +297,23 @@ __global__ __launch_bounds__(512) void norm_backward_read_twice(
 			store(a.y + row * a.C + j, x);
 	}
 }
+extern "C" size_t cuda_rmsnorm_scratch(Device *d, const NormBackward *b,
+	size_t rows, size_t C)
+{
+	enum { THREADS = 2048, ROUNDED = 4 * 64 };
+	const int pack = b->sum.type == BF16 || b->sum.type == FP16 ? 8 : 4;
+	size_t most = 0;
+	for (int N : { 1, pack }) {
+		const NormPlan plan = norm_plan(b->version, true, C, N);
+		size_t partial = (rows + SLAB - 1) / SLAB;
+		if (plan.per > 0)
+			partial = (size_t)cuda_multiprocessors(d) * THREADS / plan.threads;
+		if (plan.threads && partial > most)
+			most = partial;
+	}
+	const size_t slabs = (most + SLAB - 1) / SLAB, more = slabs / SLAB + 1;
+	return ((most + slabs + more) * C + rows) * sizeof(float) + ROUNDED;
+}
 static int shared_memory(cudaDeviceAttr of)
 {
 	int device = 0, nbytes = 0;
