@@ -52,12 +52,12 @@ static inline void norm_hold(NormPlan *p, bool backward, size_t packs,
 static inline NormVersion norm_version_for(bool backward, size_t packs, int pack)
 {
 	const size_t elements = packs * pack;
-	if (packs <= 32 || (!backward && elements <= 512))
+	if (packs <= 32 || (!backward && elements <= (pack == 1 ? 256 : 512)))
 		return NORM_WARP;
 	if (backward)
 		return packs <= (pack == 1 ? 4096 : pack == 4 ? 2048 : 1024) ? NORM_AHEAD
 			: NORM_LOOPED;
-	return elements <= (pack == 1 ? 4096 : 16384) ? NORM_PACKS : NORM_LOOPED;
+	return elements <= (pack == 1 ? 8192 : 16384) ? NORM_PACKS : NORM_LOOPED;
 }
 
 /* the plan for rows of C elements that move in packs of `pack`, 1, 4 or 8; for
@@ -82,7 +82,7 @@ static inline NormPlan norm_plan(NormVersion version, bool backward, size_t C,
 		break;
 	default:
 		norm_hold(&p, backward, packs, 1024,
-			version == NORM_PACKS && !backward ? 16 / N : 1);
+			version == NORM_PACKS && !backward ? (N == 8 ? 2 : 4) : 1);
 	}
 	if (backward && (version == NORM_AHEAD || version == NORM_WARP))
 		p.ahead = 4;
