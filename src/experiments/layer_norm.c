@@ -105,8 +105,9 @@ static void expect_row(Device *d, Array got, const double *want, size_t row,
 {
 	real *have = need(malloc(C * sizeof *have));
 	array_read(d, have, array_part(d, got, row * C), C);
+	const double bound = got.type == FP32 ? 1e-4 : 2e-2;
 	for (size_t j = 0; j < C; j++)
-		if (!(fabs(have[j] - want[j]) <= 1e-4 * (1 + fabs(want[j]))))
+		if (!(fabs(have[j] - want[j]) <= bound * (1 + fabs(want[j]))))
 			die("%s: element %zu of row %zu is %g, not %g", name, j, row,
 				(double)have[j], want[j]);
 	free(have);
