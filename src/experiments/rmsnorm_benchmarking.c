@@ -306,7 +306,7 @@ static void time_pytorch(Row *row, const Config *c, double copy)
 static void run_variants(Row *row, const Config *c, int first, int end)
 {
 	Device *d = harness_device();
-	double copy = copy_GBps(d, copy_length(d), 21);
+	double copy = copy_GBps(d, copy_length(d), harness_on_gpu() ? 21 : 5);
 	row_set(row, "copy_GBps", "%.2f", copy);
 	if (c->by == PYTORCH) {
 		time_pytorch(row, c, copy);

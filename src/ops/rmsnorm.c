@@ -70,7 +70,8 @@ int32_t rmsnorm_backward(const RmsnormShape *s, void *dx, float *dg,
 		.sum = { (void *)x, type }, .g = { (void *)g, FP32 },
 		.rho = { (void *)rho, FP32 }, .eps = s->eps, .x_row = s->x_row,
 		.dy_row = s->y_row, .version = s->version };
-	if (!device_reserve(d, ops_for(d)->rmsnorm_scratch(d, &b, s->rows, s->width)))
+	if (!device_reserve(d, ops_for(d)->rmsnorm_scratch(d, &b, s->rows,
+		s->width)))
 		return RMSNORM_NO_MEMORY;
 	void *own = caller_stream(d, s->stream);
 	ops_for(d)->fused_rmsnorm_backward(d, b, s->rows, s->width);
@@ -82,8 +83,8 @@ const char *rmsnorm_status(int32_t status)
 {
 	static const char *const texts[] = {
 		[RMSNORM_OK] = "done",
-		[RMSNORM_BAD_SHAPE] = "a size is not positive or too large, rows overlap, "
-			"or eps is negative or not finite",
+		[RMSNORM_BAD_SHAPE] = "a size is not positive or too large, rows "
+			"overlap, or eps is negative or not finite",
 		[RMSNORM_BAD_TYPE] = "this number format is not supported there",
 		[RMSNORM_BAD_VERSION] = "there is no such kernel for rows of this width",
 		[RMSNORM_NULL] = "an array is missing",
