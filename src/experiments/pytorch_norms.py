@@ -37,17 +37,18 @@ def pass_ms(work, runs, stream):
 
 
 def forms(width, dtype):
-	"""implementation, norm, module: the eager one first"""
+	"""implementation, norm, function, parameters: the eager one first"""
 	eager, rms = RMSNorm(width), nn.RMSNorm(width, eps=EPS)
 	layer = nn.LayerNorm(width, eps=EPS)
 	gain = nn.Parameter((1 + 0.1 * torch.randn(width)).to(dtype))
 	eager.weight = rms.weight = layer.weight = gain
 	layer.bias = nn.Parameter(torch.zeros(width, dtype=dtype))
-	return (("eager", "rmsnorm", eager),
-		("compiled", "rmsnorm", torch.compile(eager)),
-		("native", "rmsnorm", rms), ("native", "layernorm", layer),
+	both = [gain, layer.bias]
+	return (("eager", "rmsnorm", eager, [gain]),
+		("compiled", "rmsnorm", torch.compile(eager), [gain]),
+		("native", "rmsnorm", rms, [gain]), ("native", "layernorm", layer, both),
 		("compiled", "layernorm", torch.compile(lambda x: F.layer_norm(x,
-			(width,), layer.weight, layer.bias, EPS))))
+			(width,), *both, EPS)), both))
 
 
 def agree(norm, eager, x, gain, dy, centers):
@@ -73,11 +74,11 @@ def time_norms(args):
 		dy = torch.randn(args.rows, args.width, dtype=dtype)
 		norms = forms(args.width, dtype)
 	eager = norms[0][2]
-	for impl, name, norm in norms:
+	for impl, name, norm, parameters in norms:
 		with torch.cuda.stream(stream):
 			agree(norm, eager, x, eager.weight, dy, name == "layernorm")
 			y = norm(x)
-		leaves = [x, *{id(p): p for p in eager.parameters()}.values()]
+		leaves = [x, *parameters]
 		passes = {"fwd": lambda: norm(x),
 			"bwd": lambda: torch.autograd.grad(y, leaves, dy, retain_graph=True),
 			"both": lambda: torch.autograd.grad(norm(x), leaves, dy)}

@@ -97,7 +97,8 @@ static const struct Variant {
 	{ "warp", &in_one, NORM_WARP, false },
 	{ "looped", &in_one, NORM_LOOPED, false },
 };
-enum { NVARIANTS = sizeof variants / sizeof *variants, FIRST_VERSION = 4 };
+enum { NVARIANTS = sizeof variants / sizeof *variants, FIRST_VERSION = 4,
+	MOST_OF_LAYERNORM = 8192 };         /* elements of a row, on a GPU */
 /* what one row of x gives; dx and y: double[C] */
 static void norm_row(double *y, double *dx, const real *x, const real *dy,
 	const real *g, const real *b, size_t C, bool centers)
@@ -319,8 +320,10 @@ static void run_variants(Row *row, const Config *c, int first, int end)
 	for (int i = first; i < end; i++) {
 		const struct Variant *v = &variants[i];
 		n.version = v->version;
-		if ((variant < 0 || variant == i)
-			&& (has_plan(&n, false) || has_plan(&n, true)))
+		bool takes = has_plan(&n, false) || has_plan(&n, true);
+		if (v->kind == &centered && harness_on_gpu())
+			takes = n.C <= MOST_OF_LAYERNORM;
+		if (takes && (variant < 0 || variant == i))
 			time_variant(row, &n, v, gain, copy);
 	}
 	free(gain);

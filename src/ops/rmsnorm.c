@@ -83,8 +83,7 @@ const char *rmsnorm_status(int32_t status)
 {
 	static const char *const texts[] = {
 		[RMSNORM_OK] = "done",
-		[RMSNORM_BAD_SHAPE] = "a size is not positive or too large, rows "
-			"overlap, or eps is negative or not finite",
+		[RMSNORM_BAD_SHAPE] = "bad sizes, or eps is negative or not finite",
 		[RMSNORM_BAD_TYPE] = "this number format is not supported there",
 		[RMSNORM_BAD_VERSION] = "there is no such kernel for rows of this width",
 		[RMSNORM_NULL] = "an array is missing",
