@@ -348,10 +348,16 @@ Comm *comm_open(Link *link, Device *device, const CommSettings *settings)
 	return c;
 }
 
+static size_t round_up(size_t nbytes, size_t unit)
+{
+	return (nbytes + unit - 1) / unit * unit;
+}
+
 Array comm_array(Comm *c, size_t n, Type type, Category category,
 	const char *what)
 {
-	size_t nbytes = n * c->device->backend->width(type);
+	size_t unit = c->transport->share ? SHARED_UNIT : 1,
+		nbytes = round_up(n * c->device->backend->width(type), unit);
 	void *at = c->transport->alloc ? c->transport->alloc(c->state, nbytes)
 		: NULL;
 	bool pooled = at == NULL;
@@ -359,6 +365,8 @@ Array comm_array(Comm *c, size_t n, Type type, Category category,
 		at = device_alloc(c->device, nbytes, category, what);
 	else
 		device_count(c->device, at, nbytes, category, what, true);
+	if (c->transport->share)
+		c->transport->share(c->state, at, nbytes);
 	c->arrays = need(realloc(c->arrays, (c->narrays + 1) * sizeof *c->arrays));
 	c->arrays[c->narrays++] = (struct Given){ at, pooled, 0, nbytes, category,
 		what };
@@ -402,7 +410,7 @@ void comm_close(Comm **comm)
 	free(c);
 	*comm = NULL;
 }
-enum { UNIT = 256, SHARED_UNIT = 2 << 20 };
+enum { UNIT = 256 };
 
 bool comm_exchanges(const Comm *c)
 {
@@ -414,14 +422,11 @@ Gradients comm_parts(Comm *c, size_t n, Type type, Category category,
 	const char *what)
 {
 	size_t width = c->device->backend->width(type),
-		unit = c->transport->open_parts ? SHARED_UNIT : UNIT,
-		stride = (n * width + unit - 1) / unit * unit;
+		stride = round_up(n * width, UNIT);
 	Gradients parts = { .n = c->link->ranks };
 	assert(comm_exchanges(c));
 	Array all = comm_array(c, stride / width * parts.n, type, category, what);
 	c->arrays[c->narrays - 1].stride = stride;
-	if (c->transport->open_parts)
-		c->transport->open_parts(c->state, all.at);
 	for (int r = 0; r < parts.n; r++)
 		parts.at[r] = (Array){ (char *)all.at + r * stride, type };
 	return parts;

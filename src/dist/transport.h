@@ -27,6 +27,8 @@ typedef enum { ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, EXCHANGE, BROADCAST, SEND
 	RECEIVE, NCOLLECTIVES } Collective;
 extern const char *const collective_names[NCOLLECTIVES];
 #define MESSAGES ((uint64_t)1 << 63)
+/* bytes in which the memory of a GPU is shared with other processes */
+enum { SHARED_UNIT = 2 << 20 };
 
 typedef struct Operation {
 	Collective kind;
@@ -60,8 +62,9 @@ typedef struct Transport {
 	void (*free)(void *state, void *p);
 	const char *(*library)(void);    /* and its version; NULL: none */
 	bool (*exchanges)(const void *state);        /* NULL: it cannot */
-	/* makes memory of the device's pool ready for exchanges; NULL: it is */
-	void (*open_parts)(void *state, char *parts);
+	/* lets the other ranks write to memory of the device's pool, a multiple of
+	 * SHARED_UNIT bytes; NULL: nobody does */
+	void (*share)(void *state, char *p, size_t nbytes);
 } Transport;
 
 /* collectives on the memory of the host, as in ring.h; host_open gives the state

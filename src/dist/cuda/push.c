@@ -34,6 +34,7 @@ typedef struct Peer {
 /* memory that a rank shares, and where that of each peer is in our addresses */
 typedef struct Mapped {
 	char *own, *at[PUSH_MOST_RANKS];
+	size_t nbytes;
 } Mapped;
 
 typedef struct Push {
@@ -44,8 +45,8 @@ typedef struct Push {
 	Peer peers[PUSH_MOST_RANKS];     /* that of the rank itself is not used */
 	cudaStream_t stream;             /* of the pushes */
 	cudaEvent_t point, summed;       /* of the other stream; the last sum */
-	uint64_t exchanges;              /* queued so far */
-	Mapped *mapped;                  /* for exchanges */
+	uint64_t in_place;               /* operations queued so far */
+	Mapped *mapped;                  /* what all ranks may write to */
 	int nmapped;
 	PFN_cuStreamWaitValue32_v11070 wait;
 	PFN_cuStreamWriteValue32_v11070 write;
@@ -67,54 +68,6 @@ static uint32_t *flag_in(char *arena, int of, int peer, int ranks, int which)
 	size_t line = (size_t)(peer - (peer > of)) * NFLAGS + which;
 	return (uint32_t *)(arena + (size_t)(ranks - 1) * BOX + line * LINE);
 }
-typedef enum { REACHED, UNSEEN, APART, ONE_CONNECTION } Reach;
-
-static Reach reach_card(const Card *card, int own)
-{
-	int count = 0, reached = 0;
-	CUDA(cudaGetDeviceCount(&count));
-	for (int i = 0; i < count; i++) {
-		struct cudaDeviceProp properties;
-		CUDA(cudaGetDeviceProperties(&properties, i));
-		if (memcmp(&properties.uuid, card->gpu, sizeof card->gpu) != 0)
-			continue;
-		CUDA(cudaDeviceCanAccessPeer(&reached, own, i));
-		return reached ? REACHED : APART;
-	}
-	return UNSEEN;
-}
-
-static Reach reach_all(const Card *cards, int rank, int ranks)
-{
-	const char *connections = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
-	Reach found = REACHED;
-	int own;
-	CUDA(cudaGetDevice(&own));
-	for (int r = 0; r < ranks && found == REACHED; r++)
-		if (r != rank)
-			found = reach_card(&cards[r], own);
-	if (connections && strcmp(connections, "1") == 0)
-		found = ONE_CONNECTION;
-	return found;
-}
-
-/* the same on all ranks */
-static const char *compare_reach(Link *link, const Card *cards)
-{
-	static const char *const texts[] = { NULL,
-		"a rank does not see the GPU of another (CUDA_VISIBLE_DEVICES)",
-		"a GPU does not reach the memory of another",
-		"CUDA_DEVICE_MAX_CONNECTIONS is 1" };
-	int32_t worst = 0, *found = need(calloc(link->ranks, sizeof *found));
-	found[link->rank] = reach_all(cards, link->rank, link->ranks);
-	link->number = 0, link->doing = "comparing GPUs";
-	link_gather(link, found, sizeof *found);
-	for (int r = 0; r < link->ranks; r++)
-		worst = found[r] > worst ? found[r] : worst;
-	free(found);
-	return texts[worst];
-}
-
 static const char *push_missing(const Link *link, const Device *device)
 {
 	Card *cards = card_gather((Link *)link, device);
@@ -125,7 +78,7 @@ static const char *push_missing(const Link *link, const Device *device)
 	if (why == NULL && link->ranks > PUSH_MOST_RANKS)
 		why = "there are too many ranks";
 	if (why == NULL)
-		why = compare_reach((Link *)link, cards);
+		why = card_unreached((Link *)link, cards);
 	free(cards);
 	return why;
 }
@@ -397,19 +350,22 @@ static void move_array(Push *p, const Operation *op, int from, int to)
 			copy_piece(p, from, piece);
 	}
 }
-static const Mapped *mapped_with(const Push *p, const char *own)
+/* NULL: the others may not write to x */
+static const Mapped *mapped_with(const Push *p, const char *x)
 {
-	int i = 0;
-	while (p->mapped[i].own != own)
-		i++;
-	return &p->mapped[i];
+	for (int i = 0; i < p->nmapped; i++) {
+		const Mapped *m = &p->mapped[i];
+		if (m->own <= x && x < m->own + m->nbytes)
+			return m;
+	}
+	return NULL;
 }
 
-static void exchange_arrays(Push *p, const Operation *op)
+/* x, n elements of ours, arrives in its place on all ranks */
+static void push_in_place(Push *p, const Mapped *to, Array x, size_t n)
 {
-	const Mapped *to = mapped_with(p, op->parts);
-	ptrdiff_t skipped = (char *)op->x.at - op->parts;
-	uint64_t number = ++p->exchanges;
+	ptrdiff_t skipped = (char *)x.at - to->own;
+	uint64_t number = ++p->in_place;
 	for (int s = 1; s < p->ranks; s++) {
 		Peer *peer = &p->peers[rank_behind(p, s)];
 		raise_flag(p, p->stream, peer->its_ready, peer->ready_out, number);
@@ -418,23 +374,34 @@ static void exchange_arrays(Push *p, const Operation *op)
 		int r = rank_behind(p, s);
 		Peer *peer = &p->peers[r];
 		await_flag(p, p->stream, peer->ready, number);
-		CUDA(cudaMemcpyAsync(to->at[r] + skipped, op->x.at,
-			op->n * type_size(op->x.type), cudaMemcpyDefault, p->stream));
+		CUDA(cudaMemcpyAsync(to->at[r] + skipped, x.at,
+			n * type_size(x.type), cudaMemcpyDefault, p->stream));
 		raise_flag(p, p->stream, peer->its_came, peer->came_out, number);
 	}
 	for (int s = 1; s < p->ranks; s++)
 		await_flag(p, p->stream, p->peers[rank_behind(p, s)].came, number);
+}
+
+static void gather_shards(Push *p, const Operation *op)
+{
+	const Mapped *to = mapped_with(p, op->x.at);
+	size_t begin = shard_begin(op->n, p->rank, p->ranks);
+	if (to)
+		push_in_place(p, to, array_part(p->device, op->x, begin),
+			shard_begin(op->n, p->rank + 1, p->ranks) - begin);
+	else
+		by_owners(p, op, false, true);
 }
 static bool push_exchanges(const void *state)
 {
 	return true;
 }
 
-static void push_open_parts(void *state, char *parts)
+static void push_share(void *state, char *own, size_t nbytes)
 {
 	Push *p = state;
 	p->mapped = need(realloc(p->mapped, (p->nmapped + 1) * sizeof *p->mapped));
-	p->mapped[p->nmapped] = (Mapped){ .own = parts };
+	p->mapped[p->nmapped] = (Mapped){ .own = own, .nbytes = nbytes };
 	cuda_queue(p->device->state, COMM);     /* the GPU is the current one */
 	map_memory(p, &p->mapped[p->nmapped++], "mapping arrays");
 }
@@ -451,11 +418,13 @@ static void push_queue(void *state, const Operation *op)
 			by_owners(p, op, true, true);
 		break;
 	case REDUCE_SCATTER:
+		by_owners(p, op, true, false);
+		break;
 	case ALL_GATHER:
-		by_owners(p, op, op->kind == REDUCE_SCATTER, op->kind == ALL_GATHER);
+		gather_shards(p, op);
 		break;
 	case EXCHANGE:
-		exchange_arrays(p, op);
+		push_in_place(p, mapped_with(p, op->parts), op->x, op->n);
 		break;
 	case BROADCAST:
 		move_array(p, op, op->peer, -1);
@@ -496,5 +465,5 @@ static void push_close(void *state)
 const Transport push_transport = {
 	.name = "push", .missing = push_missing, .open = push_open,
 	.close = push_close, .queue = push_queue,
-	.exchanges = push_exchanges, .open_parts = push_open_parts,
+	.exchanges = push_exchanges, .share = push_share,
 };
