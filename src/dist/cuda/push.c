@@ -361,10 +361,28 @@ static const Mapped *mapped_with(const Push *p, const char *x)
 	return NULL;
 }
 
-/* x, n elements of ours, arrives in its place on all ranks */
-static void push_in_place(Push *p, const Mapped *to, Array x, size_t n)
+/* what rank r gets of us */
+static Piece piece_for(const Push *p, const Operation *op, int r)
 {
-	ptrdiff_t skipped = (char *)x.at - to->own;
+	int shard = op->kind == ALL_GATHER ? p->rank : r;
+	size_t begin = shard_begin(op->n, shard, p->ranks);
+	if (op->kind == EXCHANGE)
+		return (Piece){ op->x, op->n };
+	return (Piece){ array_part(p->device, op->x, begin),
+		shard_begin(op->n, shard + 1, p->ranks) - begin };
+}
+
+static void copy_to(const Push *p, char *at, Piece piece)
+{
+	CUDA(cudaMemcpyAsync(at, piece.x.at, piece.n * type_size(piece.x.type),
+		cudaMemcpyDefault, p->stream));
+}
+
+/* each rank's piece arrives there in `place`, which all have mapped */
+static void push_in_place(Push *p, const Operation *op, const char *place)
+{
+	const Mapped *to = mapped_with(p, place);
+	ptrdiff_t skipped = place - to->own;
 	uint64_t number = ++p->in_place;
 	for (int s = 1; s < p->ranks; s++) {
 		Peer *peer = &p->peers[rank_behind(p, s)];
@@ -374,8 +392,7 @@ static void push_in_place(Push *p, const Mapped *to, Array x, size_t n)
 		int r = rank_behind(p, s);
 		Peer *peer = &p->peers[r];
 		await_flag(p, p->stream, peer->ready, number);
-		CUDA(cudaMemcpyAsync(to->at[r] + skipped, x.at,
-			n * type_size(x.type), cudaMemcpyDefault, p->stream));
+		copy_to(p, to->at[r] + skipped, piece_for(p, op, r));
 		raise_flag(p, p->stream, peer->its_came, peer->came_out, number);
 	}
 	for (int s = 1; s < p->ranks; s++)
@@ -384,13 +401,18 @@ static void push_in_place(Push *p, const Mapped *to, Array x, size_t n)
 
 static void gather_shards(Push *p, const Operation *op)
 {
-	const Mapped *to = mapped_with(p, op->x.at);
-	size_t begin = shard_begin(op->n, p->rank, p->ranks);
-	if (to)
-		push_in_place(p, to, array_part(p->device, op->x, begin),
-			shard_begin(op->n, p->rank + 1, p->ranks) - begin);
+	if (mapped_with(p, op->x.at))
+		push_in_place(p, op, piece_for(p, op, p->rank).x.at);
 	else
 		by_owners(p, op, false, true);
+}
+
+static void push_to_parts(Push *p, const Operation *op)
+{
+	char *place = op->parts + p->rank * op->stride + op->skipped;
+	if (op->kind == ALL_TO_ALL)
+		copy_to(p, place, piece_for(p, op, p->rank));
+	push_in_place(p, op, place);
 }
 static bool push_exchanges(const void *state)
 {
@@ -424,7 +446,8 @@ static void push_queue(void *state, const Operation *op)
 		gather_shards(p, op);
 		break;
 	case EXCHANGE:
-		push_in_place(p, mapped_with(p, op->parts), op->x, op->n);
+	case ALL_TO_ALL:
+		push_to_parts(p, op);
 		break;
 	case BROADCAST:
 		move_array(p, op, op->peer, -1);
