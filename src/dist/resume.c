@@ -108,7 +108,6 @@ long zero_load(Zero *z, const TensorFile *f, const char *path)
 	ZeroPiece *owned = need(malloc(shape_nparameters(&z->m->shape)
 		* sizeof *owned));
 	int n = zero_pieces(z, owned);
-	device_wait(z->device, COMPUTE, z->last);
 	long position = load_owned(f, path, z->m, &z->optimizer, owned, n);
 	zero_weights_changed(z);
 	free(owned);
@@ -134,9 +133,17 @@ static ZeroPiece *own_share(const Model *m, const Optimizer *o, int rank,
 	return owned;
 }
 
+static void need_state(const Optimizer *o, const char *path)
+{
+	if (o->kind == NULL)
+		die("%s: the state of this optimizer is spread over the ranks, and "
+			"cannot be saved or loaded", path);
+}
+
 void replica_save(Model *m, Optimizer *o, Comm *c, const char *path,
 	long position)
 {
+	need_state(o, path);
 	ZeroPiece *owned = own_share(m, o, comm_rank(c), comm_ranks(c));
 	save_owned(path, c, m, o, owned, shape_nparameters(&m->shape), position);
 	free(owned);
@@ -144,6 +151,7 @@ void replica_save(Model *m, Optimizer *o, Comm *c, const char *path,
 
 long replica_load(Model *m, Optimizer *o, const TensorFile *f, const char *path)
 {
+	need_state(o, path);
 	ZeroPiece *owned = own_share(m, o, 0, 1);
 	long position = load_owned(f, path, m, o, owned,
 		shape_nparameters(&m->shape));

@@ -11,8 +11,9 @@
 #define MOST_POSITION (1L << 53)
 void zero_save(Zero *z, const char *path, long position);
 long zero_load(Zero *z, const TensorFile *f, const char *path);
-/* the same file, where each rank has the whole model: data parallelism, or one
- * process, which may have no communicator when it loads */
+/* the same file, where each rank has the whole model and its optimizer's state:
+ * data parallelism, or one process, which may have no communicator when it loads.
+ * The optimizer of a sharded_model, which has no state of its own, exits 1 */
 void replica_save(Model *m, Optimizer *o, Comm *c, const char *path,
 	long position);
 long replica_load(Model *m, Optimizer *o, const TensorFile *f, const char *path);

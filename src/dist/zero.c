@@ -212,13 +212,18 @@ static void make_optimizer(Zero *z, const OptimizerKind *kind,
 }
 static void check_settings(const Model *m, const ZeroSettings *s)
 {
+	Type linear = m->policy->op[OP_LINEAR].input;
 	assert(m->weights.at == NULL && "the model is bare");
 	assert(s->stage >= 1 && s->stage <= 3);
 	assert(s->prefetch >= 0 && s->prefetch <= MOST_PREFETCH);
 	assert(s->wire == FP32 || s->wire == BF16);
 	if (m->policy->op[OP_LINEAR].output == FP16)
-		die("sharded data parallelism does not scale the loss, and the policy "
-			"%s needs it", m->policy->name);
+		usage_error("precision %s: sharded data parallelism does not scale the "
+			"loss, expected fp32 or bf16", m->policy->name);
+	if (linear == TF32 && m->fused && !m->ops->reads(m->device,
+		m->policy->parameter, linear))
+		usage_error("precision %s: gathers carry no tf32 where matmuls read "
+			"copies, expected fp32 or bf16", m->policy->name);
 }
 
 Zero *zero_new(Model *m, Comm *c, const ZeroSettings *settings,
@@ -253,6 +258,9 @@ void zero_free(Zero **zero)
 {
 	Zero *z = *zero;
 	Device *d = z->device;
+	/* memory given back is used again from here on. Arrays that travel are the
+	 * communicator's, and stay */
+	device_wait(d, COMPUTE, z->last);
 	z->m->hooks = (Hooks){ 0 };
 	z->m->share = 1;
 	model_view_params(z->m);
