@@ -17,5 +17,9 @@ long zero_load(Zero *z, const TensorFile *f, const char *path);
 void replica_save(Model *m, Optimizer *o, Comm *c, const char *path,
 	long position);
 long replica_load(Model *m, Optimizer *o, const TensorFile *f, const char *path);
+/* looks whether a run can go on: the file is of this model, but for the context,
+ * and has this optimizer's state; else exit 2. Returns the last step's number */
+long resume_step(const TensorFile *f, const char *path, const Shape *shape,
+	const OptimizerKind *kind);
 
 #endif
