@@ -184,12 +184,12 @@ static int list_spans(Zero *z, Span *spans)
 	for (int u = 0; u < shape_nunits(&z->m->shape); u++) {
 		const Group *g = &z->groups[z->map.of_unit[u]];
 		ShardRange own = own_of_unit(z, u);
-		Array low = { NULL, g->weights.type };
+		Array compute = { NULL, g->weights.type };
 		if (own.begin == own.end)
 			continue;
 		if (z->settings.stage < 3 && g->weights.type != g->master.type)
-			low = array_part(d, own_part(z, g, g->weights), own.begin);
-		spans[n++] = (Span){ array_part(d, g->master, own.begin), low,
+			compute = array_part(d, own_part(z, g, g->weights), own.begin);
+		spans[n++] = (Span){ array_part(d, g->master, own.begin), compute,
 			array_part(d, g->sum, own.begin), own.end - own.begin };
 	}
 	spans[n++] = (Span){ z->gains.master, { NULL, FP32 }, z->gains.sum,
