@@ -95,7 +95,7 @@ static void expect_states(const TensorFile *f, const Shape *shape,
 		for (int s = 0; optimizer_state_name(&o, s); s++) {
 			snprintf(name, sizeof name, "optimizer.%s.%s",
 				optimizer_state_name(&o, s), p.name);
-			tensorfile_expect(f, name, "F32", p.count);
+			checkpoint_expect(f, name, &p);
 		}
 	}
 }
