@@ -18,14 +18,14 @@ typedef enum { DDP, SHARDED, ZERO1, ZERO2, FSDP, TENSOR, NSTRATEGIES } Strategy;
 static const char *const names[NSTRATEGIES] = { "ddp", "sharded", "zero1",
 	"zero2", "fsdp", "tensor" };
 static const Shape shape = { 31, 6, 12, 10, 2, 3, 4, 10000 };
-enum { RANKS = 3, LIMIT_S = 1, B = 2, ASTRAY = 3 };      /* ASTRAY: a step */
+enum { RANKS = 3, B = 2, ASTRAY = 3 };                   /* ASTRAY: a step */
 
 typedef struct Fault {
 	Strategy strategy;
 	int rank;
 	/* what happens to the rank, after so long; NULL: it skips a collective */
 	void (*happens)(int signal);
-	int after_us;
+	int after_us, limit_s;
 } Fault;
 
 typedef struct Trained {
@@ -98,7 +98,7 @@ static void go_astray(Trained *t)
 static void train(const Place *p)
 {
 	const Fault *f = p->context;
-	const CommSettings by_ring = { .transport = "ring", .limit_s = LIMIT_S };
+	const CommSettings by_ring = { .transport = "ring", .limit_s = f->limit_s };
 	bool faulty = p->rank == f->rank;
 	Trained t;
 	omp_set_num_threads(1);
@@ -166,13 +166,13 @@ static void expect_end(Fault *f, int status, const char *want)
 	assert_true(clock_ms() - start_ms < 20e3);
 }
 
-static void try_strategies(Strategy first, void (*happens)(int), int status,
-	const char *want)
+static void try_strategies(Strategy first, void (*happens)(int), int limit_s,
+	int status, const char *want)
 {
 	for (Strategy s = first; s < NSTRATEGIES; s++) {
 		uint64_t bits = random_bits((uint64_t)clock_ms(), 0, s);
 		Fault f = { s, (int)(bits % RANKS), happens,
-			1 + (int)(bits >> 33) % 60000 };
+			1 + (int)(bits >> 33) % 60000, limit_s };
 		char said[64];
 		snprintf(said, sizeof said, want, f.rank);
 		expect_end(&f, status, said);
@@ -196,22 +196,22 @@ static void walk_out(int signal)
 
 static void killed_ranks_end_every_strategy(void **state)
 {
-	try_strategies(DDP, be_killed, -SIGKILL, "lost rank %d in");
+	try_strategies(DDP, be_killed, 10, -SIGKILL, "lost rank %d in");
 }
 
 static void ranks_that_leave_end_every_strategy(void **state)
 {
-	try_strategies(DDP, walk_out, 0, "lost rank %d in");
+	try_strategies(DDP, walk_out, 10, 0, "lost rank %d in");
 }
 
 static void stopped_ranks_end_every_strategy(void **state)
 {
-	try_strategies(DDP, stop, -SIGSTOP, "has not ended after 1 s");
+	try_strategies(DDP, stop, 1, -SIGSTOP, "has not ended after 1 s");
 }
 
 static void skipped_collectives_end_every_strategy(void **state)
 {
-	try_strategies(SHARDED, NULL, 1, "rank %d is in");
+	try_strategies(SHARDED, NULL, 10, 1, "rank %d is in");
 }
 
 int main(void)
