@@ -224,12 +224,12 @@ static int list_spans(Zero *z, Span *spans)
 	for (int u = 0; u < shape_nunits(&z->m->shape); u++) {
 		const Group *g = &z->groups[z->map.of_unit[u]];
 		ShardRange own = own_of_unit(z, u);
-		Array low = { NULL, g->low.type };
+		Array compute = { NULL, g->low.type };
 		if (own.begin == own.end)
 			continue;
 		if (g->low.at != g->master.at)
-			low = array_part(d, g->low, own.begin);
-		spans[n++] = (Span){ array_part(d, g->master, own.begin), low,
+			compute = array_part(d, g->low, own.begin);
+		spans[n++] = (Span){ array_part(d, g->master, own.begin), compute,
 			array_part(d, g->sum, own.begin), own.end - own.begin };
 	}
 	spans[n++] = (Span){ z->gains.master, { NULL, FP32 }, z->gains.sum,
@@ -254,14 +254,19 @@ static void make_optimizer(Zero *z, const OptimizerKind *kind,
 }
 static void check_settings(const Model *m, const ZeroSettings *s)
 {
+	Type linear = m->policy->op[OP_LINEAR].input;
 	assert(m->weights.at == NULL && "the model is bare");
 	assert(s->stage >= 1 && s->stage <= 3);
 	assert(s->prefetch >= 0 && s->prefetch <= MOST_PREFETCH);
 	assert(s->wire == FP32 || s->wire == BF16);
 	assert(m->fused || !s->exchange);
 	if (m->policy->op[OP_LINEAR].output == FP16)
-		die("sharded data parallelism does not scale the loss, and the policy "
-			"%s needs it", m->policy->name);
+		usage_error("precision %s: sharded data parallelism does not scale the "
+			"loss, expected fp32 or bf16", m->policy->name);
+	if (linear == TF32 && m->fused && !m->ops->reads(m->device,
+		m->policy->parameter, linear))
+		usage_error("precision %s: gathers carry no tf32 where matmuls read "
+			"copies, expected fp32 or bf16", m->policy->name);
 }
 
 Zero *zero_new(Model *m, Comm *c, const ZeroSettings *settings,
@@ -297,6 +302,9 @@ void zero_free(Zero **zero)
 {
 	Zero *z = *zero;
 	Device *d = z->device;
+	/* memory given back is used again from here on. Arrays that travel are the
+	 * communicator's, and stay */
+	device_wait(d, COMPUTE, z->last);
 	z->m->hooks = (Hooks){ 0 };
 	z->m->share = 1;
 	model_view_params(z->m);

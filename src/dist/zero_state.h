@@ -1,4 +1,4 @@
-/* zero_state.h: a sharded model as the parts of the engine see it */
+/* zero_state.h: a sharded model as the parts of the module see it */
 #ifndef DIST_ZERO_STATE_H
 #define DIST_ZERO_STATE_H
 

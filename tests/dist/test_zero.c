@@ -425,20 +425,28 @@ static void pieces_tile_the_model(void **state)
 		munmap(seen.times, n * sizeof *seen.times);
 	}
 }
-static void shard_fp16(Device *d, Comm *c, void *arg)
+static void shard_it(Device *d, Comm *c, void *arg)
 {
 	Model *m;
 	new_zero(d, c, arg, plans[0], &m);
 }
 
-static void fp16_is_refused(void **state)
+static void expect_refused(int policy, const char *said)
 {
-	Scenario s = { 1, "ring", &shapes[0], POLICY_FP16, FP32, .passes = 1 };
-	Job job = { { .transport = "ring" }, shard_fp16, &s };
+	Scenario s = { 1, "ring", &shapes[0], policy, FP32, .fused = true,
+		.passes = 1 };
+	Job job = { { .transport = "ring" }, shard_it, &s };
 	Ended ended;
 	run_ranks(1, &ended, be_rank, &job);
-	assert_int_equal(ended.status, 1);
-	assert_non_null(strstr(ended.said, "fp16"));
+	if (ended.status != 2 || !strstr(ended.said, said))
+		fail_msg("ends with %d: %s", ended.status, ended.said);
+}
+
+static void policies_that_cannot_be_sharded_are_refused(void **state)
+{
+	expect_refused(POLICY_FP16, "precision fp16: sharded data parallelism does "
+		"not scale the loss");
+	expect_refused(POLICY_TF32, "precision tf32: gathers carry no tf32");
 }
 
 int main(void)
@@ -447,7 +455,7 @@ int main(void)
 		cmocka_unit_test(all_stages_give_the_bits_of_data_parallelism),
 		cmocka_unit_test(stages_agree_on_two_gpus),
 		cmocka_unit_test(pieces_tile_the_model),
-		cmocka_unit_test(fp16_is_refused),
+		cmocka_unit_test(policies_that_cannot_be_sharded_are_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -214,10 +214,10 @@ static void free_message(Push *p, int from)
 	raise_flag(p, comm_stream(p), peer->its_freed, peer->freed_out,
 		peer->taken);
 }
-typedef struct Piece {
+typedef struct PushPiece {
 	Array x;
 	size_t n;
-} Piece;
+} PushPiece;
 
 static size_t piece_length(const Operation *op)
 {
@@ -225,15 +225,15 @@ static size_t piece_length(const Operation *op)
 }
 
 /* piece c of elements begin to end; n = 0 behind the last */
-static Piece piece_of(const Push *p, const Operation *op, size_t begin,
+static PushPiece piece_of(const Push *p, const Operation *op, size_t begin,
 	size_t end, size_t c)
 {
 	size_t each = piece_length(op), at = begin + c * each;
 	size_t n = at >= end ? 0 : end - at < each ? end - at : each;
-	return (Piece){ array_part(p->device, op->x, n ? at : begin), n };
+	return (PushPiece){ array_part(p->device, op->x, n ? at : begin), n };
 }
 
-static Piece shard_piece(const Push *p, const Operation *op, int r, size_t c)
+static PushPiece shard_piece(const Push *p, const Operation *op, int r, size_t c)
 {
 	return piece_of(p, op, shard_begin(op->n, r, p->ranks),
 		shard_begin(op->n, r + 1, p->ranks), c);
@@ -244,13 +244,13 @@ static size_t count_pieces(const Operation *op, size_t n)
 	return (n + piece_length(op) - 1) / piece_length(op);
 }
 
-static void push_piece(Push *p, int to, Piece piece)
+static void push_piece(Push *p, int to, PushPiece piece)
 {
 	if (piece.n > 0)
 		push_message(p, to, piece.x.at, piece.n * type_size(piece.x.type));
 }
 
-static void copy_piece(Push *p, int from, Piece piece)
+static void copy_piece(Push *p, int from, PushPiece piece)
 {
 	if (piece.n == 0)
 		return;
@@ -260,7 +260,7 @@ static void copy_piece(Push *p, int from, Piece piece)
 }
 
 /* our piece becomes the sum of all ranks' */
-static void sum_piece(Push *p, Piece piece)
+static void sum_piece(Push *p, PushPiece piece)
 {
 	Sources sources = { .count = p->ranks };
 	if (piece.n == 0)
@@ -284,7 +284,7 @@ static void reduce_pair(Push *p, const Operation *op)
 {
 	size_t pieces = count_pieces(op, op->n);
 	for (size_t c = 0; c < pieces; c++) {
-		Piece piece = piece_of(p, op, 0, op->n, c);
+		PushPiece piece = piece_of(p, op, 0, op->n, c);
 		push_piece(p, !p->rank, piece);
 		order(p, p->stream, comm_stream(p));
 		sum_piece(p, piece);
@@ -342,7 +342,7 @@ static void by_owners(Push *p, const Operation *op, bool reduce, bool gather)
 static void move_array(Push *p, const Operation *op, int from, int to)
 {
 	for (size_t c = 0; c < count_pieces(op, op->n); c++) {
-		Piece piece = piece_of(p, op, 0, op->n, c);
+		PushPiece piece = piece_of(p, op, 0, op->n, c);
 		for (int r = 0; r < p->ranks && p->rank == from; r++)
 			if (r != from && (to < 0 || r == to))
 				push_piece(p, r, piece);
