@@ -84,15 +84,22 @@ Comm *ddp_comm(Row *row, Device *d, int transport, int ctas)
 		.transport = transport_names[transport], .ctas = ctas });
 }
 
-DdpCase *ddp_case(Row *row, const DdpConfig *config)
+DdpCase *ddp_case_over(Device *device, Comm *comm, const DdpConfig *config)
 {
 	DdpCase *c = need(calloc(1, sizeof *c));
 	c->config = *config;
-	c->device = harness_device();
-	c->comm = ddp_comm(row, c->device, config->transport, (int)config->ctas);
+	c->device = device;
+	c->comm = comm;
 	c->intervals = need(malloc(NSTAMPS * sizeof *c->intervals));
 	c->calls = need(malloc(NSTAMPS * sizeof *c->calls));
 	return c;
+}
+
+DdpCase *ddp_case(Row *row, const DdpConfig *config)
+{
+	Device *d = harness_device();
+	return ddp_case_over(d, ddp_comm(row, d, config->transport,
+		(int)config->ctas), config);
 }
 
 void ddp_case_close(DdpCase **c)
