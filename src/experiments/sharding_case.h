@@ -63,8 +63,8 @@ typedef struct Moment {
 	 * Without workspaces of libraries and transports, but for workspace */
 	double at_peak[NCATEGORIES], peak, active, workspace;
 } Moment;
-/* begin(arg), which makes the run's model and optimizer, and two steps, the second
- * of which counts */
+/* begin(arg), which makes the run's model and optimizer, and two steps, of which
+ * the second counts */
 void     moments_of_steps(DdpCase *run, void (*begin)(void *arg), void *arg,
 	Moment moments[NMOMENTS]);
 /* the same of a case, which it begins */
