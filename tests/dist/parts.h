@@ -2,7 +2,9 @@
 #ifndef TESTS_PARTS_H
 #define TESTS_PARTS_H
 
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include <cblas.h>
 #include <math.h>
 #include <omp.h>
