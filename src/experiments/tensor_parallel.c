@@ -8,8 +8,8 @@
 #include "experiments/sharding_case.h"
 
 typedef struct TensorConfig {
-	/* batch: sequences of all ranks together; ctas: of the group's collectives,
-	 * without a group of the copies' */
+	/* batch: sequences of all ranks together; ctas: of the copies' collectives, or,
+	 * where there is one copy, of the group's */
 	DdpConfig ddp;
 	long tp, dp;
 } TensorConfig;
@@ -63,7 +63,7 @@ static void plan_grid(Plan *plan, TensorConfig c)
 	if ((tp && tp != c.tp) || (dp && dp != c.dp)
 		|| !ddp_settle(&c.ddp, &given))
 		return;
-	if (c.tp > 1 && given.ctas < 0)
+	if (c.dp == 1 && (c.tp == 1 || given.ctas < 0))
 		c.ddp.ctas = 0;
 	const char *error = grid_error(&c);
 	if (error && asked)
@@ -107,8 +107,8 @@ static void plan(Plan *plan)
 	given.ranks = least > given.ranks ? least : given.ranks;
 	for (int s = 0; s < NSIZES; s++)
 		for (int p = 0; p < 2; p++) {
-			int precision = p ? POLICY_BF16 : POLICY_FP32;
-			bool usual = p ? gpu || s == SIZE_LARGE : true;
+			int precision = (p == 0) == gpu ? POLICY_BF16 : POLICY_FP32;
+			bool usual = p == 0 || gpu || s == SIZE_LARGE;
 			if ((given.size >= 0 ? given.size == s
 				: s < (gpu ? NTRAINED : NTRAINED - 1))
 				&& (given.precision >= 0 ? given.precision == precision : usual))
@@ -143,7 +143,6 @@ static Comm *open_over(Link *link, Device *d, const DdpConfig *c, int ctas)
 
 static void open_ranks(TensorCase *c, Row *row, Device *d, DdpConfig *own)
 {
-	enum { CTAS_BESIDE = 8 };        /* of copies' sums, behind matmuls */
 	const TensorConfig *config = &c->config;
 	Link *link = harness_link(row), *group = NULL, *copies = link;
 	if (config->tp > 1)
@@ -154,9 +153,7 @@ static void open_ranks(TensorCase *c, Row *row, Device *d, DdpConfig *own)
 		copies = link_split(link, row->rank % (int)config->tp);
 	}
 	if (group)
-		c->group = open_over(group, d, own, (int)own->ctas);
-	if (group && c->whole)
-		own->ctas = harness_on_gpu() ? CTAS_BESIDE : 0;
+		c->group = open_over(group, d, own, c->whole ? 0 : (int)own->ctas);
 	c->run = ddp_case_over(d, c->group && !c->whole ? c->group
 		: open_over(copies, d, own, (int)own->ctas), own);
 }
