@@ -164,8 +164,8 @@ static size_t run_of(const Slice *s)
 }
 
 /* before: elements of the rank's states that belong to other parameters */
-static void own_slice(OwnedSlices *all, const Model *m, const Optimizer *o, int i,
-	size_t before)
+static void own_slice(OwnedSlices *all, const Model *m, const Optimizer *o,
+	int i, size_t before)
 {
 	Slice s = group_slice(&m->whole, m->group, i);
 	size_t run = run_of(&s);

@@ -16,8 +16,9 @@ long zero_load(Zero *z, const TensorFile *f, const char *path);
 void replica_save(Model *m, Optimizer *o, Comm *c, const char *path,
 	long position);
 long replica_load(Model *m, Optimizer *o, const TensorFile *f, const char *path);
-/* the same file, where each rank of a group has a part of the model (dist/tensor.h).
- * All ranks of the group call part_save; of several copies of it, one copy's */
+/* the same file, where each rank of a group has a part of the model
+ * (dist/tensor.h). All ranks of the group call part_save; of several copies of
+ * it, one copy's */
 void part_save(Model *m, Optimizer *o, Comm *group, const char *path,
 	long position);
 long part_load(Model *m, Optimizer *o, const TensorFile *f, const char *path);

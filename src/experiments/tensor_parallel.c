@@ -8,8 +8,8 @@
 #include "experiments/sharding_case.h"
 
 typedef struct TensorConfig {
-	/* batch: sequences of all ranks together; ctas: of the copies' collectives, or,
-	 * where there is one copy, of the group's */
+	/* batch: sequences of all ranks together; ctas: of the copies' collectives,
+	 * or of the group's where there is one copy */
 	DdpConfig ddp;
 	long tp, dp;
 } TensorConfig;

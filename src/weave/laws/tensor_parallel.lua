@@ -14,7 +14,8 @@ law("a rank sends to its group what was derived",
 	"close(group_MB, group_derived_MB, 1e-6, 1e-3)")
 law("who has no group sends nothing to it",
 	"tp > 1 or group_MB == 0 and collectives == 0 and gather_ms == 0")
-law("a group gathers and scatters", "tp == 1 or collectives > 10 and group_MB > 0")
+law("a group gathers and scatters",
+	"tp == 1 or collectives > 10 and group_MB > 0")
 law("a single copy sums no gradients with others", "dp > 1 or copies_MB == 0")
 law("copies send all gradients of their part twice, but for their own share",
 	"dp == 1 or close(copies_MB, 2 * (dp - 1) / dp * weights_MB *",
