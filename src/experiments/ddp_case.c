@@ -86,15 +86,21 @@ Comm *ddp_comm(Row *row, Device *d, const DdpConfig *config)
 		.ctas = (int)config->ctas });
 }
 
-DdpCase *ddp_case(Row *row, const DdpConfig *config)
+DdpCase *ddp_case_over(Device *device, Comm *comm, const DdpConfig *config)
 {
 	DdpCase *c = need(calloc(1, sizeof *c));
 	c->config = *config;
-	c->device = harness_device();
-	c->comm = ddp_comm(row, c->device, config);
+	c->device = device;
+	c->comm = comm;
 	c->intervals = need(malloc(NSTAMPS * sizeof *c->intervals));
 	c->calls = need(malloc(NSTAMPS * sizeof *c->calls));
 	return c;
+}
+
+DdpCase *ddp_case(Row *row, const DdpConfig *config)
+{
+	Device *d = harness_device();
+	return ddp_case_over(d, ddp_comm(row, d, config), config);
 }
 
 void ddp_case_close(DdpCase **c)

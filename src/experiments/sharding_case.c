@@ -215,15 +215,15 @@ static void leave_out(Moment *m, double workspace)
 	m->active -= workspace;
 }
 
-void sharding_case_memory(ShardingCase *c, Moment moments[NMOMENTS])
+void moments_of_steps(DdpCase *run, void (*begin)(void *arg), void *arg,
+	Moment moments[NMOMENTS])
 {
-	DdpCase *run = c->run;
 	Device *d = run->device;
 	ptrdiff_t active[NCATEGORIES];
 	for (int k = 0; k < NCATEGORIES; k++)
 		active[k] = (ptrdiff_t)d->active[k];
 	device_log_memory(d, true);
-	sharding_case_begin(c);
+	begin(arg);
 	size_t made = d->nlog;
 	ddp_case_hook(run);
 	timed_step(run->m, run->optimizer, &run->batch, MODE_TRAIN);
@@ -239,6 +239,16 @@ void sharding_case_memory(ShardingCase *c, Moment moments[NMOMENTS])
 	for (int i = 0; i < NMOMENTS; i++)
 		leave_out(&moments[i], moments[i == MOMENT_INIT ? i : MOMENT_AFTER]
 			.workspace);
+}
+
+static void begin_case(void *c)
+{
+	sharding_case_begin(c);
+}
+
+void sharding_case_memory(ShardingCase *c, Moment moments[NMOMENTS])
+{
+	moments_of_steps(c->run, begin_case, c, moments);
 }
 
 void sharding_case_set_memory(Row *row, const Moment *m,

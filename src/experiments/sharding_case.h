@@ -63,7 +63,11 @@ typedef struct Moment {
 	 * Without workspaces of libraries and transports, but for workspace */
 	double at_peak[NCATEGORIES], peak, active, workspace;
 } Moment;
-/* begins, and makes two steps, the second of which is logged */
+/* begin(arg), which makes the run's model and optimizer, and two steps, of which
+ * the second counts */
+void     moments_of_steps(DdpCase *run, void (*begin)(void *arg), void *arg,
+	Moment moments[NMOMENTS]);
+/* the same of a case, which it begins */
 void     sharding_case_memory(ShardingCase *c, Moment moments[NMOMENTS]);
 /* the same by formula; category[]: where each has most */
 MemoryEstimate sharding_case_estimate(const ShardingCase *c, int moment);

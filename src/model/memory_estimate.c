@@ -5,6 +5,7 @@
 
 typedef struct Sizes {
 	double N, C, A, F, H, T, V, L;          /* A = H D */
+	double own;                             /* tokens of the stream */
 	/* bytes of an element of the stream, between matmuls, of an elementary step's
 	 * result, of a cast's, and of the stream's gradient for matmuls */
 	double r, w, step, cast, low;
@@ -28,7 +29,9 @@ static Sizes sizes_of(const Model *m, size_t B, size_t T)
 	const Backend *b = m->device->backend;
 	Type linear = m->policy->op[OP_LINEAR].output;
 	double w = b->width(linear);
-	return (Sizes){ .N = (double)B * T, .C = m->shape.d_model,
+	double N = (double)B * T;
+	return (Sizes){ .N = N, .own = m->group ? N / m->group->ranks : N,
+		.C = m->shape.d_model,
 		.A = m->shape.heads * m->shape.d_head, .F = m->shape.d_ff,
 		.H = m->shape.heads, .T = T, .V = m->shape.vocab, .L = m->shape.layers,
 		.r = b->width(TYPE_REAL), .w = w,
@@ -41,7 +44,7 @@ static Sizes sizes_of(const Model *m, size_t B, size_t T)
 }
 static double input_of(const Sizes *s)
 {
-	return s->N * s->C * s->r;
+	return s->own * s->C * s->r;
 }
 
 static double saved_by_block(const Sizes *s)
@@ -49,7 +52,7 @@ static double saved_by_block(const Sizes *s)
 	double scores = s->flash ? s->H * s->r : s->H * s->T * s->w;
 	double between = s->fused ? 4 * s->A + 2 * s->F
 		: 2 * s->C + 4 * s->A + 3 * s->F;
-	return s->N * (2 * (s->C + 1) * s->r + between * s->w + scores);
+	return s->own * 2 * (s->C + 1) * s->r + s->N * (between * s->w + scores);
 }
 
 /* inputs of blocks that are saved for themselves at the same time; together:
@@ -88,7 +91,7 @@ static double rest_of(const Sizes *s)
 static double top_of(const Sizes *s)
 {
 	double norm = s->fused ? 0 : s->C * s->w;
-	return s->N * (s->C * s->r + norm + s->V * s->w) + rest_of(s);
+	return input_of(s) + s->N * (norm + s->V * s->w) + rest_of(s);
 }
 typedef struct Temporaries {
 	double top;                      /* above the blocks */
@@ -102,11 +105,12 @@ static Temporaries temporaries_of(const Sizes *s, bool train)
 {
 	double NC = s->N * s->C, NA = s->N * s->A, NF = s->N * s->F,
 		scores = s->N * s->H * s->T,
-		largest = s->C * fmax(s->V, s->F);
+		largest = s->C * fmax(s->V, s->F),
+		gradient = s->low ? s->own * s->C * s->r + NC * s->low : NC * s->r;
 	if (s->fused)
-		return (Temporaries){ .top = NC * (s->w + s->r + s->low),
+		return (Temporaries){ .top = NC * s->w + gradient,
 			.forward = (NF + NC) * s->w,
-			.base = NC * (s->w + s->r + s->low),
+			.base = NC * s->w + gradient,
 			.feed_forward = NF * s->w,
 			.attention = 4 * NA * s->w + s->attention
 				+ (s->flash ? 0 : scores * s->w) };
@@ -248,7 +252,7 @@ MemoryEstimate memory_estimate(const Model *m, size_t B, size_t T, bool train)
 		+ a.category[MEM_OPTIMIZER];
 	/* what a feed-forward layer saved, and in the eager path the heads' output */
 	double gone = s.N * (2 * s.F + (s.fused ? 0 : s.F + s.C + s.A)) * s.w
-		+ s.N * s.C * s.r;
+		+ input_of(&s);
 	double below = blocks + rest_of(&s) + t.base, moments[] = {
 		above + t.top,
 		below + fmax(t.last_matmul, t.norm),
