@@ -362,17 +362,17 @@ static const Mapped *mapped_with(const Push *p, const char *x)
 }
 
 /* what rank r gets of us */
-static Piece piece_for(const Push *p, const Operation *op, int r)
+static PushPiece piece_for(const Push *p, const Operation *op, int r)
 {
 	int shard = op->kind == ALL_GATHER ? p->rank : r;
 	size_t begin = shard_begin(op->n, shard, p->ranks);
 	if (op->kind == EXCHANGE)
-		return (Piece){ op->x, op->n };
-	return (Piece){ array_part(p->device, op->x, begin),
+		return (PushPiece){ op->x, op->n };
+	return (PushPiece){ array_part(p->device, op->x, begin),
 		shard_begin(op->n, shard + 1, p->ranks) - begin };
 }
 
-static void copy_to(const Push *p, char *at, Piece piece)
+static void copy_to(const Push *p, char *at, PushPiece piece)
 {
 	CUDA(cudaMemcpyAsync(at, piece.x.at, piece.n * type_size(piece.x.type),
 		cudaMemcpyDefault, p->stream));
