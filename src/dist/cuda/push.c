@@ -397,13 +397,11 @@ static void move_array(Push *p, const Operation *op, int from, int to)
 			copy_piece(p, from, piece);
 	}
 }
-/* own: of comm_parts, which has all ranks map what it gives */
 static const Mapped *mapped_with(const Push *p, const char *own)
 {
 	int i = 0;
-	while (i < p->nmapped && p->mapped[i].own != own)
-		i++;
-	assert(i < p->nmapped && "its array was mapped");
+	for (; p->mapped[i].own != own; i++)
+		assert(i + 1 < p->nmapped && "comm_parts had it mapped");
 	return &p->mapped[i];
 }
 
