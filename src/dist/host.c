@@ -34,11 +34,16 @@ static void *grow(char **room, size_t *have, size_t nbytes)
 
 typedef struct HostRange { size_t begin, n; } HostRange;
 
+static HostRange shard_of(const Host *h, size_t n, int r)
+{
+	size_t begin = shard_begin(n, r, h->link->ranks);
+	return (HostRange){ begin,
+		shard_begin(n, r + 1, h->link->ranks) - begin };
+}
+
 static HostRange own_shard(const Host *h, size_t n)
 {
-	size_t begin = shard_begin(n, h->link->rank, h->link->ranks);
-	return (HostRange){ begin,
-		shard_begin(n, h->link->rank + 1, h->link->ranks) - begin };
+	return shard_of(h, n, h->link->rank);
 }
 
 static HostRange reads(const Host *h, const Operation *op)
@@ -90,22 +95,33 @@ static void run_on_words(Host *h, const Operation *op, void *x)
 	}
 	end_operation(link);
 }
-static void exchange_arrays(Host *h, const Operation *op)
+static void fill_part(const Operation *op, int r, const char *words, size_t n)
+{
+	char *to = op->parts + r * op->stride + op->skipped;
+	unpack_array(op->x.type, (real *)to, words, n);
+}
+
+static void run_to_parts(Host *h, const Operation *op)
 {
 	Link *link = h->link;
 	int N = link->ranks;
-	size_t nbytes = op->n * type_size(op->x.type),
-		skipped = (size_t)((char *)op->x.at - op->parts) % op->stride;
+	size_t size = type_size(op->x.type), nbytes = op->n * size;
+	bool shards = op->kind == ALL_TO_ALL;
+	HostRange all = { 0, op->n },
+		own = shards ? own_shard(h, op->n) : all;
 	char text[OPERATION_TEXT], *out = grow(&h->words, &h->words_room, nbytes),
 		*in = grow(&h->scratch, &h->scratch_room, nbytes);
 	begin_operation(link, op, text);
 	pack_array(op->x.type, out, op->x.at, op->n);
 	for (int s = 1; s < N; s++) {
-		int from = (link->rank + N - s) % N;
-		link->exchange(link, (link->rank + s) % N, out, nbytes, from, in, nbytes);
-		char *to = op->parts + from * op->stride + skipped;
-		unpack_array(op->x.type, (real *)to, in, op->n);
+		int from = (link->rank + N - s) % N, to = (link->rank + s) % N;
+		HostRange sent = shards ? shard_of(h, op->n, to) : all;
+		link->exchange(link, to, out + sent.begin * size, sent.n * size,
+			from, in, own.n * size);
+		fill_part(op, from, in, own.n);
 	}
+	if (shards)
+		fill_part(op, link->rank, out + own.begin * size, own.n);
 	end_operation(link);
 }
 static void run_on_cpu(void *arg)
@@ -113,8 +129,8 @@ static void run_on_cpu(void *arg)
 	Job *job = arg;
 	Host *h = job->host;
 	const Operation *op = &job->op;
-	if (op->kind == EXCHANGE) {
-		exchange_arrays(h, op);
+	if (op->kind == EXCHANGE || op->kind == ALL_TO_ALL) {
+		run_to_parts(h, op);
 	} else if (op->x.type == TYPE_REAL) {
 		run_on_words(h, op, op->x.at);
 	} else {

@@ -51,7 +51,7 @@ static void save_owned(const char *path, Comm *c, const Model *m,
 {
 	Metadata meta = { 0 };
 	List l = list_pieces(o, owned, n);
-	metadata_shape(&meta, &m->shape);
+	metadata_shape(&meta, &m->whole);
 	metadata_text(&meta, "optimizer", optimizer_name(o->kind));
 	metadata_number(&meta, "step", o->t);
 	metadata_number(&meta, "position", position);
@@ -116,7 +116,7 @@ long resume_step(const TensorFile *f, const char *path, const Shape *shape,
 static long load_owned(const TensorFile *f, const char *path, const Model *m,
 	Optimizer *o, const ZeroPiece *owned, int n)
 {
-	long t = resume_step(f, path, &m->shape, o->kind),
+	long t = resume_step(f, path, &m->whole, o->kind),
 		position = metadata_integer(f, path, "position", 0, MOST_POSITION);
 	List l = list_pieces(o, owned, n);
 	pieces_load(f, m->device, l.pieces, l.n);
@@ -190,5 +190,77 @@ long replica_load(Model *m, Optimizer *o, const TensorFile *f, const char *path)
 		shape_nparameters(&m->shape));
 	model_weights_changed(m);
 	free(owned);
+	return position;
+}
+typedef struct OwnedSlices {
+	Parameter *whole;                /* of all ranks together */
+	ZeroPiece *pieces;
+	int n;
+} OwnedSlices;
+
+/* elements of it that lie together in the whole */
+static size_t run_of(const Slice *s)
+{
+	return s->columns < s->whole_columns ? s->columns : s->rows * s->columns;
+}
+
+/* before: elements of the rank's states that belong to other parameters */
+static void own_slice(OwnedSlices *all, const Model *m, const Optimizer *o,
+	int i, size_t before)
+{
+	Slice s = group_slice(&m->whole, m->group, i);
+	size_t run = run_of(&s);
+	for (size_t at = 0; at < m->params[i].about.count; at += run) {
+		ZeroPiece *p = &all->pieces[all->n++];
+		*p = (ZeroPiece){ .about = &all->whole[i], .n = run,
+			.begin = (s.row + at / s.columns) * s.whole_columns + s.column,
+			.replicated = m->params[i].about.gain,
+			.master = array_part(m->device, model_weight(m, i), at) };
+		for (int k = 0; optimizer_state_name(o, k); k++)
+			p->state[k] = array_part(m->device, o->state[k], before + at);
+	}
+}
+
+static OwnedSlices own_slices(const Model *m, const Optimizer *o)
+{
+	int n = shape_nparameters(&m->whole);
+	size_t runs = 0, before = 0;
+	for (int i = 0; i < n; i++) {
+		Slice s = group_slice(&m->whole, m->group, i);
+		runs += m->params[i].about.count / run_of(&s);
+	}
+	OwnedSlices all = { need(malloc(n * sizeof *all.whole)),
+		need(malloc(runs * sizeof *all.pieces)), 0 };
+	for (int i = 0; i < n; i++) {
+		all.whole[i] = shape_parameter(&m->whole, i);
+		own_slice(&all, m, o, i, before);
+		before += m->params[i].about.count;
+	}
+	return all;
+}
+
+static void free_slices(OwnedSlices *all)
+{
+	free(all->whole);
+	free(all->pieces);
+}
+
+void part_save(Model *m, Optimizer *o, Comm *group, const char *path,
+	long position)
+{
+	OwnedSlices own = own_slices(m, o);
+	for (int i = 0; i < own.n; i++)
+		if (own.pieces[i].replicated && comm_rank(group) > 0)
+			own.pieces[i].n = 0;
+	save_owned(path, group, m, o, own.pieces, own.n, position);
+	free_slices(&own);
+}
+
+long part_load(Model *m, Optimizer *o, const TensorFile *f, const char *path)
+{
+	OwnedSlices own = own_slices(m, o);
+	long position = load_owned(f, path, m, o, own.pieces, own.n);
+	model_weights_changed(m);
+	free_slices(&own);
 	return position;
 }

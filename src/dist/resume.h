@@ -21,5 +21,11 @@ long replica_load(Model *m, Optimizer *o, const TensorFile *f, const char *path)
  * and has this optimizer's state; else exit 2. Returns the last step's number */
 long resume_step(const TensorFile *f, const char *path, const Shape *shape,
 	const OptimizerKind *kind);
+/* the same file, where each rank of a group has a part of the model
+ * (dist/tensor.h). All ranks of the group call part_save; of several copies of
+ * it, one copy's */
+void part_save(Model *m, Optimizer *o, Comm *group, const char *path,
+	long position);
+long part_load(Model *m, Optimizer *o, const TensorFile *f, const char *path);
 
 #endif

@@ -146,7 +146,8 @@ static void run(Row *row, const void *config)
 	const Config *c = config;
 	Text text = text_read(path, 16 * (shape.context + 1));
 	Device *d = harness_device();
-	Run r = { .comm = ddp_comm(row, d, c->transport, -1) };
+	Run r = { .comm = ddp_comm(row, d,
+		&(DdpConfig){ .transport = c->transport }) };
 	begin(&r, d, c);
 	train(row, &r, &text, c->batch);
 	end(&r);
