@@ -12,23 +12,26 @@
 #include "base/error.h"
 #include "tests/base/exits.h"
 
-enum { THREADS = 8, TIMES = 50 };
+enum { THREADS = 8, TIMES = 20 };
 static pthread_barrier_t together;
+
+static void leave_slowly(int status, void *context)
+{
+	usleep(10000);
+	leave_at_once(status, context);
+}
 
 static void *end_program(void *number)
 {
-	int i = (int)(intptr_t)number;
 	pthread_barrier_wait(&together);
-	if (i % 2)
-		die("thread %d has met an error", i);
-	die_at_once("thread %d has met an error", i);
+	die("thread %d has met an error", (int)(intptr_t)number);
 }
 
 static void end_in_threads(FILE *said)
 {
 	pthread_t thread;
 	dup2(fileno(said), 2);
-	on_exit(leave_at_once, NULL);
+	on_exit(leave_slowly, NULL);
 	pthread_barrier_init(&together, NULL, THREADS);
 	for (int i = 0; i < THREADS - 1; i++)
 		pthread_create(&thread, NULL, end_program, (void *)(intptr_t)i);
