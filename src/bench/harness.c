@@ -178,13 +178,22 @@ bool harness_forced(void)
 static Meeting meeting = { .listener = -1 };
 static char *doing;              /* seen by the parent; NULL: there is none */
 
-Comm *harness_comm(Row *row, Device *device, const CommSettings *settings)
+Link *harness_link(Row *row)
 {
 	enum { LIMIT_S = 60 };
+	return job ? link_mpi() : link_tcp(row->rank, row->ranks, &meeting, LIMIT_S);
+}
+
+Comm *harness_comm_over(Link *link, Device *device, const CommSettings *settings)
+{
 	CommSettings s = settings ? *settings : (CommSettings){ 0 };
 	s.doing = doing;
-	return comm_open(job ? link_mpi()
-		: link_tcp(row->rank, row->ranks, &meeting, LIMIT_S), device, &s);
+	return comm_open(link, device, &s);
+}
+
+Comm *harness_comm(Row *row, Device *device, const CommSettings *settings)
+{
+	return harness_comm_over(harness_link(row), device, settings);
 }
 
 static int ranks_of(const Sweep *s, const Planned *p)

@@ -9,6 +9,7 @@
 
 struct Comm;                     /* dist/comm.h */
 struct CommSettings;
+struct Link;
 typedef struct Plan Plan;
 /* plan_add(plan, &(Config){ ... }): one more configuration, of the type whose
  * fields are the sweep's keys; it is copied, what it points at is not */
@@ -53,6 +54,11 @@ int     harness_main(const Experiment *e, int argc, char **argv);
 Device *harness_device(void);
 /* of the ranks that measure the row together, perhaps one; settings: or NULL */
 struct Comm *harness_comm(Row *row, Device *device,
+	const struct CommSettings *settings);
+/* its two steps, for ranks that want a communicator of some of them: the link of
+ * all; a communicator over that, or over a part of it (link_split) */
+struct Link *harness_link(Row *row);
+struct Comm *harness_comm_over(struct Link *link, Device *device,
 	const struct CommSettings *settings);
 bool    harness_on_gpu(void);
 /* --force: files that are there may be replaced, whatever they hold */

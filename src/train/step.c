@@ -148,12 +148,13 @@ typedef struct Recorder {
 	Replay *r;
 	Device *device;
 	Hooks hooks;                     /* the model's */
+	const RankGroup *group;
 	/* gradients of the graph that is being captured */
 	Action *announced;
 	int nannounced;
 } Recorder;
 
-static void act(Device *d, const Hooks *h, const Action *a)
+static void act(Device *d, const Hooks *h, const RankGroup *g, const Action *a)
 {
 	switch (a->kind) {
 	case LAUNCH:
@@ -174,6 +175,15 @@ static void act(Device *d, const Hooks *h, const Action *a)
 	case AFTER_UPDATE:
 		h->after_update(h->self);
 		break;
+	case GROUP_GATHER:
+		g->all_gather(g->self, a->x, a->n, a->what);
+		break;
+	case GROUP_SCATTER:
+		g->reduce_scatter(g->self, a->x, a->n, a->what);
+		break;
+	case GROUP_REDUCE:
+		g->all_reduce(g->self, a->x, a->n, a->what);
+		break;
 	}
 }
 
@@ -186,7 +196,7 @@ static Action *append(Action *list, int *n, Action a)
 
 static void act_and_remember(Recorder *c, Action a)
 {
-	act(c->device, &c->hooks, &a);
+	act(c->device, &c->hooks, c->group, &a);
 	c->r->actions = append(c->r->actions, &c->r->nactions, a);
 }
 static void cut(Recorder *c)
@@ -255,16 +265,43 @@ static Hooks recording_hooks(Recorder *c)
 		.before_update = h->before_update ? record_before_update : NULL,
 		.after_update = h->after_update ? record_after_update : NULL };
 }
+static void record_gather(void *self, Array x, size_t n, const char *what)
+{
+	cut_and_act(self, (Action){ .kind = GROUP_GATHER, .x = x, .n = n,
+		.what = what });
+}
+
+static void record_scatter(void *self, Array x, size_t n, const char *what)
+{
+	cut_and_act(self, (Action){ .kind = GROUP_SCATTER, .x = x, .n = n,
+		.what = what });
+}
+
+static void record_reduce(void *self, Array x, size_t n, const char *what)
+{
+	cut_and_act(self, (Action){ .kind = GROUP_REDUCE, .x = x, .n = n,
+		.what = what });
+}
+
+static RankGroup recording_group(Recorder *c)
+{
+	return (RankGroup){ c, c->group ? c->group->rank : 0,
+		c->group ? c->group->ranks : 1, record_gather, record_scatter,
+		record_reduce };
+}
 
 static void record(Replay *r, Step *s)
 {
-	Recorder recorder = { r, s->m->device, s->m->hooks, NULL, 0 };
+	Recorder recorder = { r, s->m->device, s->m->hooks, s->m->group, NULL, 0 };
+	RankGroup group = recording_group(&recorder);
 	s->m->hooks = recording_hooks(&recorder);
+	s->m->group = recorder.group ? &group : NULL;
 	device_graph_begin(s->m->device);
 	queue_phases(s);
 	cut(&recorder);
 	free(recorder.announced);
 	s->m->hooks = recorder.hooks;
+	s->m->group = recorder.group;
 	r->loss_scale = s->m->loss_scale;
 }
 
@@ -272,7 +309,7 @@ StepTime replayed_step(Replay *r, Model *m, Optimizer *o, const Batch *b,
 	Mode mode)
 {
 	Step s = { m, o, mode };
-	if (!device_has_graphs(m->device) || m->group || !r->warm) {
+	if (!device_has_graphs(m->device) || !r->warm) {
 		r->warm = true;
 		return timed_step(m, o, b, mode);
 	}
@@ -285,7 +322,7 @@ StepTime replayed_step(Replay *r, Model *m, Optimizer *o, const Batch *b,
 			record(r, &s);
 		else
 			for (int i = 0; i < r->nactions; i++)
-				act(m->device, &m->hooks, &r->actions[i]);
+				act(m->device, &m->hooks, m->group, &r->actions[i]);
 		t = finish(&s);
 	}
 	return t;

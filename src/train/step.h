@@ -26,17 +26,19 @@ StepTime timed_step(Model *m, Optimizer *o, const Batch *batch, Mode mode);
 void     update_weights(Model *m, Optimizer *o);
 
 typedef enum { LAUNCH, BEFORE_UNIT, AFTER_UNIT, GRADIENT_READY, BEFORE_UPDATE,
-	AFTER_UPDATE } ActionKind;
+	AFTER_UPDATE, GROUP_GATHER, GROUP_SCATTER, GROUP_REDUCE } ActionKind;
 typedef struct Action {
 	ActionKind kind;
 	void *graph;                     /* LAUNCH */
 	int first, count;                /* unit; parameters */
 	bool backward;
+	Array x;                         /* n elements, of a group */
+	size_t n;
+	const char *what;
 } Action;
 
 /* a step that is recorded once and replayed. The first call runs it as it is,
- * to fill the pool; the second records; where a device cannot, and where a group
- * has the model, all run as is */
+ * to fill the pool; the second records; where a device cannot, all run as is */
 typedef struct Replay {
 	Action *actions;                 /* starts at zero */
 	int nactions;
