@@ -336,6 +336,14 @@ static int rows_ahead(int most, size_t nbytes, unsigned threads)
 	return rows < (size_t)most ? (int)rows : most;
 }
 
+/* of a multiprocessor, so that each has about eight rows */
+static size_t blocks_worth(const Device *d, size_t rows)
+{
+	const size_t chip = cuda_multiprocessors(d), blocks = (rows / 4 + chip)
+		/ (2 * chip);
+	return blocks > 0 ? blocks : 1;
+}
+
 /* the sum over rows follows */
 template <class X, class T, int N, int PER>
 static void launch_held(Device *d, const NormPlan &plan,
@@ -349,7 +357,7 @@ static void launch_held(Device *d, const NormPlan &plan,
 	CUDA(cudaFuncSetAttribute(kernel,
 		cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared));
 	const unsigned blocks = resident_for(d, a.rows, kernel, plan.threads,
-		shared);
+		shared, blocks_worth(d, a.rows));
 	a.partial = (float *)cuda_scratch(d, blocks * a.C * sizeof(float),
 		"norm's gain gradient");
 	kernel<<<blocks, plan.threads, shared, cuda_stream(d)>>>(a);
