@@ -206,7 +206,8 @@ static void loss_of_group(Model *m, Array dlogits, double scale)
 	m->ops->partial_cross_entropy(m->device,
 		array_part(m->device, terms, g->rank * 3 * N), m->logits, m->targets, N,
 		V);
-	g->all_gather(g->self, terms, g->ranks * 3 * N, "terms of the loss");
+	group_collective(g, (GroupOp){ GROUP_GATHER, terms, g->ranks * 3 * N,
+		"terms of the loss" });
 	m->ops->joined_cross_entropy(m->device, m->losses, dlogits, m->logits, terms,
 		g->ranks, m->targets, scale, N, V);
 	array_drop(m, &terms);
@@ -307,37 +308,64 @@ typedef struct Gradient {
 	double beta;
 } Gradient;
 
-static void sum_gain(Model *m, Array addend, int gain, double beta)
+static void start_gain(Model *m, Array addend)
+{
+	GroupOp op = { GROUP_REDUCE, addend, m->shape.d_model, "gain" };
+	m->group->start(m->group->self, &op, SLOT_GAIN);
+}
+
+static void add_gain(Model *m, Array addend, int gain, double beta)
 {
 	size_t C = m->shape.d_model;
+	if (m->group == NULL)
+		return;
 	Array sum = model_gradient(m, gain);
-	m->group->all_reduce(m->group->self, addend, C, "gain");
+	join_group(m, SLOT_GAIN);
 	if (beta == 0)
 		m->ops->cast(m->device, sum, addend, C);
 	else
 		m->ops->add(m->device, sum, sum, addend, C);
 	array_drop(m, &addend);
+	announce_gradients(m, gain, 1);
 }
 
-static void through_norm(Model *m, Gradient g, Array dnorm, Array sum,
+/* the addend of the gain's gradient, where a group sums it */
+static Array through_norm(Model *m, Gradient g, Array dnorm, Array sum,
 	Array rho, int gain, bool fresh)
 {
 	Array copy = g.low, y = own_rows(m, dnorm), dg = model_gradient(m, gain);
+	bool more = gain != in_block(m, 0, P_LN1);
 	if (copy.at == g.dx.at)
 		copy.at = NULL;
 	if (m->group)
 		dg = temporary(m, m->shape.d_model, TYPE_REAL, "addend of a gain");
-	scatter_sums(m, dnorm, "d norm");
+	join_group(m, SLOT_NORM);
 	RANGE(m->device, "norm")
 		m->ops->fused_rmsnorm_backward(m->device, (NormBackward){
 			.dsum = g.dx, .fresh = fresh, .copy = copy, .dg = dg,
 			.beta = m->group ? 0 : g.beta, .y = y, .dy = y, .sum = sum,
 			.g = model_weight(m, gain), .rho = rho,
 		}, own_tokens(m), m->shape.d_model);
+	start_gather(m, dnorm, "norm", SLOT_NORM);
+	if (more)
+		start_gather(m, g.all, "d residual", SLOT_STREAM);
 	if (m->group)
-		sum_gain(m, dg, gain, g.beta);
-	announce_gradients(m, gain, 1);
-	gather_rows(m, dnorm, "norm");
+		start_gain(m, dg);
+	else
+		announce_gradients(m, gain, 1);
+	join_group(m, SLOT_NORM);
+	return dg;
+}
+
+/* a matmul that need not wait for what a group has on its way */
+static void weight_beside(Model *m, Array dY, Array X, ParamSpan W, double beta)
+{
+	Device *d = m->device;
+	int spare = d->spare_sms;
+	if (m->group && m->group->spare_sms > spare)
+		d->spare_sms = m->group->spare_sms;
+	linear_backward_weight(m, dY, X, W, beta, m->B * m->T);
+	d->spare_sms = spare;
 }
 
 static void block_backward(Model *m, int layer, void *gradient)
@@ -352,16 +380,19 @@ static void block_backward(Model *m, int layer, void *gradient)
 	RANGE(m->device, "feed-forward") {
 		Array dh = temporary(m, N * F, m->policy->op[OP_SWIGLU].output,
 			"d ffn.swiglu");
-		gather_rows(m, g.all, "d residual");
+		join_group(m, SLOT_STREAM);
 		linear_backward_input(m, dh, 0, g.all, w2, N);
 		RANGE(m->device, "swiglu")
 			m->ops->fused_swiglu_backward(m->device, s->gate_up, dh, dh, s->gate_up, N,
 				F);
-		linear_backward_weight(m, g.all, dh, w2, g.beta, N);      /* dh holds h */
-		array_drop(m, &dh);
 		linear_backward_input(m, dnorm, 0, s->gate_up, gate_up, N);
-		through_norm(m, g, dnorm, s->x_mid, s->rho2, first + P_LN2, false);
-		linear_backward_weight(m, s->gate_up, dnorm, gate_up, g.beta, N);
+		start_scatter(m, dnorm, "d norm", SLOT_NORM);
+		weight_beside(m, g.all, dh, w2, g.beta);                  /* dh holds h */
+		array_drop(m, &dh);
+		Array dgain = through_norm(m, g, dnorm, s->x_mid, s->rho2, first + P_LN2,
+			false);
+		weight_beside(m, s->gate_up, dnorm, gate_up, g.beta);
+		add_gain(m, dgain, first + P_LN2, g.beta);
 		array_drop(m, &s->gate_up);
 		array_drop(m, &s->x_mid);
 	}
@@ -369,16 +400,18 @@ static void block_backward(Model *m, int layer, void *gradient)
 		Array dO = temporary(m, N * m->shape.heads * m->shape.d_head,
 			m->policy->op[OP_VALUES].output,
 			"d attn.values");
-		gather_rows(m, g.all, "d residual");
+		join_group(m, SLOT_STREAM);
 		linear_backward_input(m, dO, 0, g.all, output, N);
-		linear_backward_weight(m, g.all, s->o, output, g.beta, N);
 		Array dqkv = attention_backward(m, s, dO);
-		array_drop(m, &s->o);
 		array_drop(m, &dO);
 		array_drop(m, &s->qkv);
 		linear_backward_input(m, dnorm, 0, dqkv, qkv, N);
-		through_norm(m, g, dnorm, s->x, s->rho1, first + P_LN1, false);
-		linear_backward_weight(m, dqkv, dnorm, qkv, g.beta, N);
+		start_scatter(m, dnorm, "d norm", SLOT_NORM);
+		weight_beside(m, g.all, s->o, output, g.beta);
+		array_drop(m, &s->o);
+		Array dgain = through_norm(m, g, dnorm, s->x, s->rho1, first + P_LN1, false);
+		weight_beside(m, dqkv, dnorm, qkv, g.beta);
+		add_gain(m, dgain, first + P_LN1, g.beta);
 		array_drop(m, &dqkv);
 		array_drop(m, &s->x);
 	}
@@ -446,9 +479,10 @@ static void fused_backward(Model *m, double beta)
 	Array dnorm = temporary(m, N * C, m->policy->op[OP_NORM].output, "d norm");
 	linear_backward_input(m, dnorm, 0, m->logits, (ParamSpan){ last, 1 }, N);
 	Gradient g = new_gradient(m, beta);
-	through_norm(m, g, dnorm, m->x, m->rho, last - 1, true);
-	linear_backward_weight(m, m->logits, dnorm, (ParamSpan){ last, 1 }, beta,
-		N);
+	start_scatter(m, dnorm, "d norm", SLOT_NORM);
+	Array dgain = through_norm(m, g, dnorm, m->x, m->rho, last - 1, true);
+	weight_beside(m, m->logits, dnorm, (ParamSpan){ last, 1 }, beta);
+	add_gain(m, dgain, last - 1, beta);
 	array_drop(m, &dnorm);
 	array_drop(m, &m->logits);
 	array_drop(m, &m->x);

@@ -75,16 +75,38 @@ Array own_rows(const Model *m, Array x)
 		* m->shape.d_model);
 }
 
-void gather_rows(Model *m, Array x, const char *what)
+static void start(Model *m, GroupKind kind, Array x, const char *what,
+	GroupSlot slot)
+{
+	GroupOp op = { kind, x, m->B * m->T * m->shape.d_model, what };
+	if (m->group)
+		m->group->start(m->group->self, &op, slot);
+}
+
+void start_gather(Model *m, Array x, const char *what, GroupSlot slot)
+{
+	start(m, GROUP_GATHER, x, what, slot);
+}
+
+void start_scatter(Model *m, Array x, const char *what, GroupSlot slot)
+{
+	start(m, GROUP_SCATTER, x, what, slot);
+}
+
+void join_group(Model *m, GroupSlot slot)
 {
 	if (m->group)
-		m->group->all_gather(m->group->self, x, m->B * m->T * m->shape.d_model,
-			what);
+		m->group->join(m->group->self, slot);
+}
+
+void gather_rows(Model *m, Array x, const char *what)
+{
+	start_gather(m, x, what, SLOT_NOW);
+	join_group(m, SLOT_NOW);
 }
 
 void scatter_sums(Model *m, Array x, const char *what)
 {
-	if (m->group)
-		m->group->reduce_scatter(m->group->self, x,
-			m->B * m->T * m->shape.d_model, what);
+	start_scatter(m, x, what, SLOT_NOW);
+	join_group(m, SLOT_NOW);
 }

@@ -11,8 +11,8 @@ static void expect_near(double got, double wanted, const char *what,
 {
 	if (!(fabs(got - wanted) <= 0.01 * wanted))
 		die("rank %d of %d, %s, %d blocks again, naive %d, %s: %.0f bytes, "
-			"derived %.0f", rank, p->ranks, policies[p->policy].name, p->recompute,
-			p->naive, what, got, wanted);
+			"derived %.0f", rank, p->ranks, policies[p->policy].name,
+			p->recompute, p->naive, what, got, wanted);
 }
 
 static void check_memory(const Place *place)
