@@ -308,12 +308,6 @@ typedef struct Gradient {
 	double beta;
 } Gradient;
 
-static void start_gain(Model *m, Array addend)
-{
-	GroupOp op = { GROUP_REDUCE, addend, m->shape.d_model, "gain" };
-	m->group->start(m->group->self, &op, SLOT_GAIN);
-}
-
 static void add_gain(Model *m, Array addend, int gain, double beta)
 {
 	size_t C = m->shape.d_model;
@@ -335,22 +329,24 @@ static Array through_norm(Model *m, Gradient g, Array dnorm, Array sum,
 {
 	Array copy = g.low, y = own_rows(m, dnorm), dg = model_gradient(m, gain);
 	bool more = gain != in_block(m, 0, P_LN1);
+	size_t C = m->shape.d_model;
 	if (copy.at == g.dx.at)
 		copy.at = NULL;
 	if (m->group)
-		dg = temporary(m, m->shape.d_model, TYPE_REAL, "addend of a gain");
+		dg = temporary(m, C, TYPE_REAL, "addend of a gain");
 	join_group(m, SLOT_NORM);
 	RANGE(m->device, "norm")
 		m->ops->fused_rmsnorm_backward(m->device, (NormBackward){
 			.dsum = g.dx, .fresh = fresh, .copy = copy, .dg = dg,
 			.beta = m->group ? 0 : g.beta, .y = y, .dy = y, .sum = sum,
 			.g = model_weight(m, gain), .rho = rho,
-		}, own_tokens(m), m->shape.d_model);
+		}, own_tokens(m), C);
 	start_gather(m, dnorm, "norm", SLOT_NORM);
 	if (more)
 		start_gather(m, g.all, "d residual", SLOT_STREAM);
 	if (m->group)
-		start_gain(m, dg);
+		m->group->start(m->group->self, &(GroupOp){ GROUP_REDUCE, dg, C, "gain" },
+			SLOT_GAIN);
 	else
 		announce_gradients(m, gain, 1);
 	join_group(m, SLOT_NORM);
