@@ -12,13 +12,17 @@ typedef struct TensorConfig {
 	 * or of the group's where there is one copy */
 	DdpConfig ddp;
 	long tp, dp;
+	int graphs;
 } TensorConfig;
+#define YES_NO "no|yes"
 static const Key keys[] = { MODEL_KEYS, KEY(DdpConfig, batch),
 	KEY(TensorConfig, tp), KEY(TensorConfig, dp), KEY(DdpConfig, wire, WIRES),
-	KEY(DdpConfig, transport, TRANSPORTS), KEY(DdpConfig, ctas), { 0 } };
+	KEY(DdpConfig, transport, TRANSPORTS), KEY(DdpConfig, ctas),
+	KEY(TensorConfig, graphs, YES_NO), { 0 } };
 
 static DdpGiven given = DDP_GIVEN;
 static long tp, dp;
+static int graphs = 1;
 static const Option options[] = {
 	{ "size", OPT_CHOICE, &given.size, SIZES, "this model only" },
 	{ "context", OPT_INT, &given.context, "1..65536", "tokens in a sequence" },
@@ -33,6 +37,8 @@ static const Option options[] = {
 	{ "ctas", OPT_INT, &given.ctas, "-1..64",
 		"blocks of their kernels; -1: our choice, 0: the library's" },
 	{ "wire", OPT_CHOICE, &given.wire, WIRES, "gradients that copies sum" },
+	{ "graphs", OPT_CHOICE, &graphs, YES_NO,
+		"are steps recorded, where the device can" },
 	{ "warmup", OPT_INT, &given.warmup, "0..1000",
 		"steps before measuring; 0: 5, on a CPU 1" },
 	{ "steps", OPT_INT, &given.steps, "0..1000",
@@ -75,7 +81,7 @@ static void plan_grid(Plan *plan, TensorConfig c)
 static void plan_grids(Plan *plan, int size, int precision)
 {
 	TensorConfig c = { .ddp = { .model = { .size = size,
-		.precision = precision } }, .tp = 1, .dp = 1 };
+		.precision = precision } }, .tp = 1, .dp = 1, .graphs = graphs };
 	c.ddp.wire = given.wire >= 0 ? given.wire : precision == POLICY_BF16;
 	if (tp && dp) {
 		c.tp = tp, c.dp = dp;
@@ -151,6 +157,7 @@ static void open_ranks(TensorCase *c, Row *row, Device *d, DdpConfig *own)
 		c->group = open_over(group, d, own, c->whole ? 0 : (int)own->ctas);
 	c->run = ddp_case_over(d, c->group && !c->whole ? c->group
 		: open_over(copies, d, own, (int)own->ctas), own);
+	c->run->unrecorded = !config->graphs;
 }
 
 static TensorCase *open_case(Row *row, const TensorConfig *config)
@@ -205,7 +212,7 @@ static void make_group(TensorCase *c)
 {
 	tensor_group(&c->ranks, c->run->device, c->group);
 	c->watching = (RankGroup){ c, c->ranks.group.rank, c->ranks.group.ranks,
-		(int)c->config.ddp.ctas, watch_start, watch_join };
+		c->whole ? 0 : (int)c->config.ddp.ctas, watch_start, watch_join };
 }
 static Batch batch_of_copy(const TensorCase *c, const Shape *s)
 {
