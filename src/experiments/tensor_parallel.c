@@ -12,17 +12,19 @@ typedef struct TensorConfig {
 	 * or of the group's where there is one copy */
 	DdpConfig ddp;
 	long tp, dp;
-	int graphs;
+	int norms, graphs;
 } TensorConfig;
+#define NORMS "gather|keep"
 #define YES_NO "no|yes"
 static const Key keys[] = { MODEL_KEYS, KEY(DdpConfig, batch),
 	KEY(TensorConfig, tp), KEY(TensorConfig, dp), KEY(DdpConfig, wire, WIRES),
 	KEY(DdpConfig, transport, TRANSPORTS), KEY(DdpConfig, ctas),
-	KEY(TensorConfig, graphs, YES_NO), { 0 } };
+	KEY(TensorConfig, norms, NORMS), KEY(TensorConfig, graphs, YES_NO),
+	{ 0 } };
 
 static DdpGiven given = DDP_GIVEN;
 static long tp, dp;
-static int graphs = 1;
+static int norms = 1, graphs = 1;
 static const Option options[] = {
 	{ "size", OPT_CHOICE, &given.size, SIZES, "this model only" },
 	{ "context", OPT_INT, &given.context, "1..65536", "tokens in a sequence" },
@@ -37,6 +39,8 @@ static const Option options[] = {
 	{ "ctas", OPT_INT, &given.ctas, "-1..64",
 		"blocks of their kernels; -1: our choice, 0: the library's" },
 	{ "wire", OPT_CHOICE, &given.wire, WIRES, "gradients that copies sum" },
+	{ "norms", OPT_CHOICE, &norms, NORMS,
+		"what a group does with the norms' outputs of all tokens" },
 	{ "graphs", OPT_CHOICE, &graphs, YES_NO,
 		"are steps recorded, where the device can" },
 	{ "warmup", OPT_INT, &given.warmup, "0..1000",
@@ -81,7 +85,8 @@ static void plan_grid(Plan *plan, TensorConfig c)
 static void plan_grids(Plan *plan, int size, int precision)
 {
 	TensorConfig c = { .ddp = { .model = { .size = size,
-		.precision = precision } }, .tp = 1, .dp = 1, .graphs = graphs };
+		.precision = precision } }, .tp = 1, .dp = 1, .norms = norms,
+		.graphs = graphs };
 	c.ddp.wire = given.wire >= 0 ? given.wire : precision == POLICY_BF16;
 	if (tp && dp) {
 		c.tp = tp, c.dp = dp;
@@ -212,7 +217,8 @@ static void make_group(TensorCase *c)
 {
 	tensor_group(&c->ranks, c->run->device, c->group);
 	c->watching = (RankGroup){ c, c->ranks.group.rank, c->ranks.group.ranks,
-		c->whole ? 0 : (int)c->config.ddp.ctas, watch_start, watch_join };
+		c->whole ? 0 : (int)c->config.ddp.ctas, c->config.norms, watch_start,
+		watch_join };
 }
 static Batch batch_of_copy(const TensorCase *c, const Shape *s)
 {
@@ -273,8 +279,10 @@ static double derived_bytes(const TensorCase *c)
 	const Model *m = c->run->m;
 	double n = c->config.tp, N = (double)c->run->config.batch * m->shape.context,
 		C = m->shape.d_model, L = m->shape.layers, real = type_size(TYPE_REAL),
-		rows = (6 * L + 3) * width_of(m, OP_NORM) + 4 * L * width_of(m, OP_LINEAR)
-		+ width_of(m, OP_EMBEDDING) + width_of(m, OP_RESIDUAL);
+		again = c->config.norms ? 0 : 2 * L + 1,
+		rows = (4 * L + 2 + again) * width_of(m, OP_NORM)
+		+ 4 * L * width_of(m, OP_LINEAR) + width_of(m, OP_EMBEDDING)
+		+ width_of(m, OP_RESIDUAL);
 	return (n - 1) / n * (N * C * rows + 3 * n * N * real
 		+ 2 * (2 * L + 1) * C * real);
 }

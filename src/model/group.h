@@ -27,6 +27,9 @@ typedef struct RankGroup {
 	int rank, ranks;
 	/* multiprocessors of a GPU that matmuls beside a collective leave to it */
 	int spare_sms;
+	/* the fused path saves what norms leave for all tokens, and does not gather
+	 * it again in the backward pass */
+	bool keep_norms;
 	/* follows what the compute queue has been given. Until it is joined nothing
 	 * else uses the array, and nothing else is started in the slot */
 	void (*start)(void *self, const GroupOp *op, GroupSlot slot);

@@ -115,5 +115,9 @@ void  scatter_sums(Model *m, Array x, const char *what);
 void  start_gather(Model *m, Array x, const char *what, GroupSlot slot);
 void  start_scatter(Model *m, Array x, const char *what, GroupSlot slot);
 void  join_group(Model *m, GroupSlot slot);
+/* the own rows of what ranks have embedded, summed; drops the argument */
+Array keep_own_sums(Model *m, Array embedded);
+/* the losses, and at dlogits, unless at NULL, the gradient */
+void  loss_of_group(Model *m, Array dlogits, double scale);
 
 #endif

@@ -53,6 +53,7 @@ static void groups_train_as_one_rank_does(void **state)
 		Parts p = jobs[i];
 		p.shape = odd;
 		p.steps = 4;
+		p.keep_norms = i % 2;
 		p.passes += p.passes == 0;
 		p.tolerance += p.tolerance == 0 ? 1e-10 : 0;
 		compare_job(&p);
@@ -236,7 +237,7 @@ static void same_notes(const Note *a, int na, const Note *b, int nb, bool places
 static void recorded_steps_are_cut_at_collectives(void **state)
 {
 	static Note plain[MOST_NOTES], recorded[MOST_NOTES], replayed[MOST_NOTES];
-	RankGroup one = { NULL, 0, 1, 0, note_start, note_join };
+	RankGroup one = { NULL, 0, 1, 0, false, note_start, note_join };
 	Parts p = { .shape = odd, .B = B, .T = T, .clip = 0.5 };
 	Device *d = device_open("cpu");
 	Backend pretends = *d->backend;
