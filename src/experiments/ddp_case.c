@@ -42,8 +42,8 @@ bool ddp_settle(DdpConfig *c, const DdpGiven *g)
 	c->ranks = g->ranks;
 	if (c->transport == 0)
 		c->transport = g->transport;
-	c->ctas = g->ctas >= 0 ? g->ctas : harness_on_gpu() && !g->sums ? CTAS : 0;
-	c->sums = g->sums;
+	c->sums = c->sums || g->sums;
+	c->ctas = g->ctas >= 0 ? g->ctas : harness_on_gpu() && !c->sums ? CTAS : 0;
 	return true;
 }
 
@@ -78,10 +78,12 @@ void ddp_plan_kinds(Plan *plan, const DdpGiven *g, int kinds)
 				.kind = kind });
 	}
 }
-Comm *ddp_comm(Row *row, Device *d, int transport, int ctas)
+Comm *ddp_comm(Row *row, Device *d, const DdpConfig *config)
 {
 	return harness_comm(row, d, &(CommSettings){
-		.transport = transport_names[transport], .ctas = ctas });
+		.transport = transport_names[config->transport],
+		.pushes = config->sums,
+		.ctas = (int)config->ctas });
 }
 
 DdpCase *ddp_case_over(Device *device, Comm *comm, const DdpConfig *config)
@@ -98,8 +100,7 @@ DdpCase *ddp_case_over(Device *device, Comm *comm, const DdpConfig *config)
 DdpCase *ddp_case(Row *row, const DdpConfig *config)
 {
 	Device *d = harness_device();
-	return ddp_case_over(d, ddp_comm(row, d, config->transport,
-		(int)config->ctas), config);
+	return ddp_case_over(d, ddp_comm(row, d, config), config);
 }
 
 void ddp_case_close(DdpCase **c)

@@ -94,8 +94,7 @@ typedef struct DdpCase {
 	double single_ms, single_bwd_ms;         /* found by ddp_case_single */
 } DdpCase;
 
-/* transport: of TRANSPORTS */
-Comm    *ddp_comm(Row *row, Device *d, int transport, int ctas);
+Comm    *ddp_comm(Row *row, Device *d, const DdpConfig *config);
 /* opens device and communicator; all ranks of the row call these alike */
 DdpCase *ddp_case(Row *row, const DdpConfig *config);
 /* with those that the caller has opened, which are the case's from now on */

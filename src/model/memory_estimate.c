@@ -196,10 +196,12 @@ static double sharded_weights(const Model *m, const Sharding *s)
 	Type linear = m->policy->op[OP_LINEAR].input;
 	bool copies = m->fused && !m->ops->reads(m->device, TYPE_REAL, linear);
 	double r = b->width(TYPE_REAL), low = copies ? b->width(linear) : r,
-		apart = s->stage == 3 ? s->map->extent
-		: copies ? s->map->extent - s->map->groups[0].extent : 0;
+		units = s->map->extent - s->map->groups[0].extent,
+		apart = s->stage == 3 ? s->map->extent : copies ? units : 0,
+		lows = s->stage == 3 && copies ? units : 0;
 	return slots_of(s->map, s->stage == 3 ? s->prefetch + 1 : s->map->ngroups,
-		r, low) + (apart / s->map->ranks + s->map->gains) * r;
+		r, low) + (apart / s->map->ranks + s->map->gains) * r
+		+ lows / s->map->ranks * low;
 }
 
 static double sharded_gradients(const Model *m, const Sharding *s)
@@ -208,9 +210,10 @@ static double sharded_gradients(const Model *m, const Sharding *s)
 	double wire = b->width(s->wire), both = wire
 		+ (m->policy->op[OP_LINEAR].input == s->wire
 		|| m->policy->gradient == s->wire ? 0 : b->width(m->policy->gradient));
-	return slots_of(s->map, s->stage == 1 ? s->map->ngroups : 2, both, both)
-		+ s->map->gains * both
-		+ (s->stage == 1 ? 0 : s->map->extent * wire / s->map->ranks);
+	int apart = s->exchange ? s->map->ranks : s->stage > 1;
+	return slots_of(s->map, apart ? 2 : s->map->ngroups, both, both)
+		+ s->map->gains * (both + (s->exchange ? (apart - 1) * wire : 0))
+		+ apart * (s->map->extent * wire / s->map->ranks);
 }
 
 MemoryEstimate memory_estimate_sharded(const Model *m, size_t B, size_t T,

@@ -17,8 +17,10 @@ for program in $state fsdp_accounting; do
 		--wire fp8
 	expect "$program: no exchanges" 2 'optimizer: expected comm' $program \
 		--device cpu --sums optimizer
-	expect "$program: no fp16" 2 'fp16: expected fp32 or bf16' $program \
-		--device cpu --precision fp16
+	for precision in fp16 tf32; do
+		expect "$program: no $precision" 2 "$precision: expected fp32 or bf16" \
+			$program --device cpu --precision $precision
+	done
 	expect "$program: unknown sweep" 2 'sweep' $program --sweep pigeons
 done
 expect 'a trace for no folder' 2 'cannot' fsdp_accounting --device cpu \
