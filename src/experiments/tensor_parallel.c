@@ -67,6 +67,12 @@ static const char *grid_error(const TensorConfig *c)
 	return group_error(&s, &policies[m->precision], (int)c->tp);
 }
 
+/* of the collectives of a group, which matmuls wait for */
+static int group_ctas(void)
+{
+	return harness_on_gpu() ? 16 : 0;
+}
+
 static void plan_grid(Plan *plan, TensorConfig c)
 {
 	bool asked = c.tp == tp && c.dp == dp;
@@ -74,7 +80,7 @@ static void plan_grid(Plan *plan, TensorConfig c)
 		|| !ddp_settle(&c.ddp, &given))
 		return;
 	if (c.dp == 1 && (c.tp == 1 || given.ctas < 0))
-		c.ddp.ctas = 0;
+		c.ddp.ctas = c.tp > 1 ? group_ctas() : 0;
 	const char *error = grid_error(&c);
 	if (error && asked)
 		usage_error("--tp %ld --dp %ld: %s", tp, dp, error);
@@ -159,7 +165,8 @@ static void open_ranks(TensorCase *c, Row *row, Device *d, DdpConfig *own)
 		copies = link_split(link, row->rank % (int)config->tp);
 	}
 	if (group)
-		c->group = open_over(group, d, own, c->whole ? 0 : (int)own->ctas);
+		c->group = open_over(group, d, own, c->whole ? group_ctas()
+			: (int)own->ctas);
 	c->run = ddp_case_over(d, c->group && !c->whole ? c->group
 		: open_over(copies, d, own, (int)own->ctas), own);
 	c->run->unrecorded = !config->graphs;
@@ -217,7 +224,8 @@ static void make_group(TensorCase *c)
 {
 	tensor_group(&c->ranks, c->run->device, c->group);
 	c->watching = (RankGroup){ c, c->ranks.group.rank, c->ranks.group.ranks,
-		c->whole ? 0 : (int)c->config.ddp.ctas, c->config.norms, watch_start,
+		c->whole ? group_ctas() : (int)c->config.ddp.ctas, c->config.norms,
+		watch_start,
 		watch_join };
 }
 static Batch batch_of_copy(const TensorCase *c, const Shape *s)
@@ -308,6 +316,7 @@ static double sent(const Comm *comm)
 static void time_steps(Row *row, TensorCase *c)
 {
 	DdpCase *run = c->run;
+	double loss = ddp_case_steps(run, 0, 0, 1).loss;
 	double n = given.warmup + given.steps, group = sent(c->group),
 		all = sent(run->comm);
 	DdpTimes t = ddp_case_steps(run, 0, given.warmup, given.steps);
@@ -317,7 +326,7 @@ static void time_steps(Row *row, TensorCase *c)
 	all = (sent(run->comm) - all) / n;
 	for (size_t i = 0; i < sizeof times / sizeof *times; i++)
 		*times[i] = slowest(c, *times[i]);
-	t.loss = comm_sum(run->comm, t.loss) / comm_ranks(run->comm);
+	t.loss = comm_sum(run->comm, loss) / comm_ranks(run->comm);
 	ddp_case_set_times(row, &t);
 	row_set(row, "period_ms", "%.4f", t.period_ms);
 	row_set(row, "group_MB", "%.4f", group);
