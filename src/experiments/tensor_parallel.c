@@ -225,8 +225,7 @@ static void make_group(TensorCase *c)
 	tensor_group(&c->ranks, c->run->device, c->group);
 	c->watching = (RankGroup){ c, c->ranks.group.rank, c->ranks.group.ranks,
 		c->whole ? group_ctas() : (int)c->config.ddp.ctas, c->config.norms,
-		watch_start,
-		watch_join };
+		watch_start, watch_join };
 }
 static Batch batch_of_copy(const TensorCase *c, const Shape *s)
 {
