@@ -5,7 +5,8 @@
 #include "dist/link.h"
 #include "ops/array.h"
 
-/* auto: symmetric between GPUs, or push (CommSettings), else the ring. ring, owner: over the link, by
+/* auto: symmetric between GPUs, or push (CommSettings), else the ring. ring,
+ * owner: over the link, by
  * way of the host's memory; mpi: MPI's own collectives; symmetric: NCCL, in whose
  * windows comm_array lies; push: copies between the GPUs of one host by their
  * engines */

@@ -69,7 +69,8 @@ typedef struct Zero {
 	int counted;                     /* of them, by this rank, in the norm */
 } Zero;
 
-/* does a shard's gradient lie apart from those on the wire? Then these have slots */
+/* does a shard's gradient lie apart from those on the wire? Then these have
+ * slots */
 static inline bool sums_apart(const Zero *z)
 {
 	return z->settings.stage >= 2 || z->settings.exchange;

@@ -317,7 +317,8 @@ static void one_step(DdpCase *c, Replay *replay, double ms[NPARTS], double *loss
 	double before[NCOLLECTIVES];
 	c->nintervals = c->ncalls = 0;
 	read_sent(c, before);
-	StepTime t = replayed_step(replay, c->m, c->optimizer, &c->batch,
+	StepTime t = c->unrecorded ? timed_step(c->m, c->optimizer, &c->batch,
+		MODE_TRAIN) : replayed_step(replay, c->m, c->optimizer, &c->batch,
 		MODE_TRAIN);
 	read_sent(c, c->sent);
 	for (int kind = 0; kind < NCOLLECTIVES; kind++)

@@ -12,13 +12,19 @@ typedef struct TensorConfig {
 	 * or of the group's where there is one copy */
 	DdpConfig ddp;
 	long tp, dp;
+	int norms, graphs;
 } TensorConfig;
+#define NORMS "gather|keep"
+#define YES_NO "no|yes"
 static const Key keys[] = { MODEL_KEYS, KEY(DdpConfig, batch),
 	KEY(TensorConfig, tp), KEY(TensorConfig, dp), KEY(DdpConfig, wire, WIRES),
-	KEY(DdpConfig, transport, TRANSPORTS), KEY(DdpConfig, ctas), { 0 } };
+	KEY(DdpConfig, transport, TRANSPORTS), KEY(DdpConfig, ctas),
+	KEY(TensorConfig, norms, NORMS), KEY(TensorConfig, graphs, YES_NO),
+	{ 0 } };
 
 static DdpGiven given = DDP_GIVEN;
 static long tp, dp;
+static int norms = 1, graphs = 1;
 static const Option options[] = {
 	{ "size", OPT_CHOICE, &given.size, SIZES, "this model only" },
 	{ "context", OPT_INT, &given.context, "1..65536", "tokens in a sequence" },
@@ -33,6 +39,10 @@ static const Option options[] = {
 	{ "ctas", OPT_INT, &given.ctas, "-1..64",
 		"blocks of their kernels; -1: our choice, 0: the library's" },
 	{ "wire", OPT_CHOICE, &given.wire, WIRES, "gradients that copies sum" },
+	{ "norms", OPT_CHOICE, &norms, NORMS,
+		"what a group does with the norms' outputs of all tokens" },
+	{ "graphs", OPT_CHOICE, &graphs, YES_NO,
+		"are steps recorded, where the device can" },
 	{ "warmup", OPT_INT, &given.warmup, "0..1000",
 		"steps before measuring; 0: 5, on a CPU 1" },
 	{ "steps", OPT_INT, &given.steps, "0..1000",
@@ -57,6 +67,12 @@ static const char *grid_error(const TensorConfig *c)
 	return group_error(&s, &policies[m->precision], (int)c->tp);
 }
 
+/* of the collectives of a group, which matmuls wait for */
+static int group_ctas(void)
+{
+	return harness_on_gpu() ? 16 : 0;
+}
+
 static void plan_grid(Plan *plan, TensorConfig c)
 {
 	bool asked = c.tp == tp && c.dp == dp;
@@ -64,7 +80,7 @@ static void plan_grid(Plan *plan, TensorConfig c)
 		|| !ddp_settle(&c.ddp, &given))
 		return;
 	if (c.dp == 1 && (c.tp == 1 || given.ctas < 0))
-		c.ddp.ctas = 0;
+		c.ddp.ctas = c.tp > 1 ? group_ctas() : 0;
 	const char *error = grid_error(&c);
 	if (error && asked)
 		usage_error("--tp %ld --dp %ld: %s", tp, dp, error);
@@ -75,7 +91,8 @@ static void plan_grid(Plan *plan, TensorConfig c)
 static void plan_grids(Plan *plan, int size, int precision)
 {
 	TensorConfig c = { .ddp = { .model = { .size = size,
-		.precision = precision } }, .tp = 1, .dp = 1 };
+		.precision = precision } }, .tp = 1, .dp = 1, .norms = norms,
+		.graphs = graphs };
 	c.ddp.wire = given.wire >= 0 ? given.wire : precision == POLICY_BF16;
 	if (tp && dp) {
 		c.tp = tp, c.dp = dp;
@@ -116,14 +133,6 @@ static void plan(Plan *plan)
 		}
 }
 enum { MOST_WATCHED = NSTAMPS / 2 - 8, FIRST_WATCHED = 8 };
-/* a collective of the group in the last step */
-typedef struct Watched {
-	Collective kind;
-	Type type;
-	size_t n;
-	const char *what;
-} Watched;
-
 typedef struct TensorCase {
 	TensorConfig config;
 	DdpCase *run;
@@ -131,9 +140,12 @@ typedef struct TensorCase {
 	Comm *group;                     /* NULL: the rank has the whole model */
 	TensorGroup ranks;
 	RankGroup watching;              /* what the model sees of them */
+	/* of the last step that was watched: the group's collectives, and the kinds
+	 * of those that the compute queue waited for, one after another */
 	bool watch;
-	Watched watched[MOST_WATCHED];
-	int nwatched;
+	GroupOp ops[MOST_WATCHED];
+	GroupKind waits[MOST_WATCHED], kinds[GROUP_SLOTS];
+	int nops, nwaits;
 } TensorCase;
 static Comm *open_over(Link *link, Device *d, const DdpConfig *c, int ctas)
 {
@@ -153,9 +165,11 @@ static void open_ranks(TensorCase *c, Row *row, Device *d, DdpConfig *own)
 		copies = link_split(link, row->rank % (int)config->tp);
 	}
 	if (group)
-		c->group = open_over(group, d, own, c->whole ? 0 : (int)own->ctas);
+		c->group = open_over(group, d, own, c->whole ? group_ctas()
+			: (int)own->ctas);
 	c->run = ddp_case_over(d, c->group && !c->whole ? c->group
 		: open_over(copies, d, own, (int)own->ctas), own);
+	c->run->unrecorded = !config->graphs;
 }
 
 static TensorCase *open_case(Row *row, const TensorConfig *config)
@@ -180,53 +194,38 @@ static void close_case(TensorCase **c)
 	free(*c);
 	*c = NULL;
 }
-static void begin_watched(TensorCase *c, Collective kind, Array x, size_t n,
-	const char *what)
+static void watch_start(void *self, const GroupOp *op, GroupSlot slot)
 {
-	if (!c->watch)
-		return;
-	if (c->nwatched == MOST_WATCHED)
+	TensorCase *c = self;
+	c->kinds[slot] = op->kind;
+	if (c->watch && c->nops == MOST_WATCHED)
 		die("a step has more collectives than %d", MOST_WATCHED);
-	c->watched[c->nwatched] = (Watched){ kind, x.type, n, what };
-	device_stamp(c->run->device, COMPUTE, FIRST_WATCHED + 2 * c->nwatched);
-}
-
-static void end_watched(TensorCase *c)
-{
 	if (c->watch)
-		device_stamp(c->run->device, COMPUTE,
-			FIRST_WATCHED + 2 * c->nwatched++ + 1);
+		c->ops[c->nops++] = *op;
+	c->ranks.group.start(c->ranks.group.self, op, slot);
 }
 
-static void watch_gather(void *self, Array x, size_t n, const char *what)
+static void watch_join(void *self, GroupSlot slot)
 {
 	TensorCase *c = self;
-	begin_watched(c, ALL_GATHER, x, n, what);
-	c->ranks.group.all_gather(c->ranks.group.self, x, n, what);
-	end_watched(c);
-}
-
-static void watch_scatter(void *self, Array x, size_t n, const char *what)
-{
-	TensorCase *c = self;
-	begin_watched(c, REDUCE_SCATTER, x, n, what);
-	c->ranks.group.reduce_scatter(c->ranks.group.self, x, n, what);
-	end_watched(c);
-}
-
-static void watch_reduce(void *self, Array x, size_t n, const char *what)
-{
-	TensorCase *c = self;
-	begin_watched(c, ALL_REDUCE, x, n, what);
-	c->ranks.group.all_reduce(c->ranks.group.self, x, n, what);
-	end_watched(c);
+	Device *d = c->run->device;
+	int from = FIRST_WATCHED + 2 * c->nwaits;
+	if (!c->watch) {
+		c->ranks.group.join(c->ranks.group.self, slot);
+		return;
+	}
+	c->waits[c->nwaits++] = c->kinds[slot];
+	device_stamp(d, COMPUTE, from);
+	c->ranks.group.join(c->ranks.group.self, slot);
+	device_stamp(d, COMPUTE, from + 1);
 }
 
 static void make_group(TensorCase *c)
 {
 	tensor_group(&c->ranks, c->run->device, c->group);
 	c->watching = (RankGroup){ c, c->ranks.group.rank, c->ranks.group.ranks,
-		watch_gather, watch_scatter, watch_reduce };
+		c->whole ? group_ctas() : (int)c->config.ddp.ctas, c->config.norms,
+		watch_start, watch_join };
 }
 static Batch batch_of_copy(const TensorCase *c, const Shape *s)
 {
@@ -287,8 +286,10 @@ static double derived_bytes(const TensorCase *c)
 	const Model *m = c->run->m;
 	double n = c->config.tp, N = (double)c->run->config.batch * m->shape.context,
 		C = m->shape.d_model, L = m->shape.layers, real = type_size(TYPE_REAL),
-		rows = (6 * L + 3) * width_of(m, OP_NORM) + 4 * L * width_of(m, OP_LINEAR)
-		+ width_of(m, OP_EMBEDDING) + width_of(m, OP_RESIDUAL);
+		again = c->config.norms ? 0 : 2 * L + 1,
+		rows = (4 * L + 2 + again) * width_of(m, OP_NORM)
+		+ 4 * L * width_of(m, OP_LINEAR) + width_of(m, OP_EMBEDDING)
+		+ width_of(m, OP_RESIDUAL);
 	return (n - 1) / n * (N * C * rows + 3 * n * N * real
 		+ 2 * (2 * L + 1) * C * real);
 }
@@ -314,6 +315,7 @@ static double sent(const Comm *comm)
 static void time_steps(Row *row, TensorCase *c)
 {
 	DdpCase *run = c->run;
+	double loss = ddp_case_steps(run, 0, 0, 1).loss;
 	double n = given.warmup + given.steps, group = sent(c->group),
 		all = sent(run->comm);
 	DdpTimes t = ddp_case_steps(run, 0, given.warmup, given.steps);
@@ -323,7 +325,7 @@ static void time_steps(Row *row, TensorCase *c)
 	all = (sent(run->comm) - all) / n;
 	for (size_t i = 0; i < sizeof times / sizeof *times; i++)
 		*times[i] = slowest(c, *times[i]);
-	t.loss = comm_sum(run->comm, t.loss) / comm_ranks(run->comm);
+	t.loss = comm_sum(run->comm, loss) / comm_ranks(run->comm);
 	ddp_case_set_times(row, &t);
 	row_set(row, "period_ms", "%.4f", t.period_ms);
 	row_set(row, "group_MB", "%.4f", group);
@@ -334,11 +336,11 @@ static void time_steps(Row *row, TensorCase *c)
 	row_set(row, "via", "%s", comm_transport(c->group ? c->group : run->comm));
 }
 
-static double watched_ms(const TensorCase *c, Collective kind)
+static double waited_ms(const TensorCase *c, GroupKind kind)
 {
 	double ms = 0;
-	for (int i = 0; i < c->nwatched; i++)
-		if (c->watched[i].kind == kind)
+	for (int i = 0; i < c->nwaits; i++)
+		if (c->waits[i] == kind)
 			ms += device_stamped_ms(c->run->device, FIRST_WATCHED + 2 * i,
 				FIRST_WATCHED + 2 * i + 1);
 	return ms;
@@ -346,37 +348,24 @@ static double watched_ms(const TensorCase *c, Collective kind)
 
 static void time_collectives(Row *row, TensorCase *c)
 {
-	static const Collective kinds[] = { ALL_GATHER, REDUCE_SCATTER, ALL_REDUCE };
-	static const char *const columns[] = { "gather_ms", "scatter_ms",
-		"reduce_ms" };
+	static const char *const columns[NGROUP_KINDS] = { "gather_ms",
+		"scatter_ms", "reduce_ms" };
 	int steps = (int)given.steps;
-	double *ms = need(calloc(3 * (size_t)steps, sizeof *ms));
+	double *ms = need(calloc(NGROUP_KINDS * (size_t)steps, sizeof *ms));
 	ddp_case_hook(c->run);
 	c->watch = true;
 	for (int i = 0; i < steps; i++) {
-		c->nwatched = 0;
+		c->nops = c->nwaits = 0;
 		timed_step(c->run->m, c->run->optimizer, &c->run->batch, MODE_TRAIN);
-		for (int k = 0; k < 3; k++)
-			ms[k * steps + i] = watched_ms(c, kinds[k]);
+		for (int k = 0; k < NGROUP_KINDS; k++)
+			ms[k * steps + i] = waited_ms(c, k);
 	}
 	c->watch = false;
-	for (int k = 0; k < 3; k++)
+	for (int k = 0; k < NGROUP_KINDS; k++)
 		row_set(row, columns[k], "%.4f", slowest(c,
 			stats_of(ms + k * steps, steps).median));
-	row_set(row, "collectives", "%d", c->nwatched);
+	row_set(row, "collectives", "%d", c->nops);
 	free(ms);
-}
-
-static void run_watched(TensorCase *c, const Watched *w, void *at)
-{
-	const RankGroup *g = &c->ranks.group;
-	Array x = { at, w->type };
-	if (w->kind == ALL_GATHER)
-		g->all_gather(g->self, x, w->n, w->what);
-	else if (w->kind == REDUCE_SCATTER)
-		g->reduce_scatter(g->self, x, w->n, w->what);
-	else
-		g->all_reduce(g->self, x, w->n, w->what);
 }
 
 static void time_alone(Row *row, TensorCase *c)
@@ -385,15 +374,18 @@ static void time_alone(Row *row, TensorCase *c)
 	int steps = (int)given.steps;
 	double *ms = need(calloc(steps, sizeof *ms));
 	size_t most = 1;
-	for (int i = 0; i < c->nwatched; i++)
-		most = c->watched[i].n > most ? c->watched[i].n : most;
+	for (int i = 0; i < c->nops; i++)
+		most = c->ops[i].n > most ? c->ops[i].n : most;
 	Array x = array_new(d, most, FP32, MEM_TEMPORARY, "an array that travels");
 	ops_for(d)->fill(d, x, 0, most);
 	for (int i = 0; i < steps; i++) {
 		comm_barrier(c->run->comm);
 		device_stamp(d, COMPUTE, 0);
-		for (int k = 0; k < c->nwatched; k++)
-			run_watched(c, &c->watched[k], x.at);
+		for (int k = 0; k < c->nops; k++) {
+			GroupOp op = c->ops[k];
+			op.x.at = x.at;
+			group_collective(&c->ranks.group, op);
+		}
 		device_stamp(d, COMPUTE, 1);
 		ms[i] = device_stamped_ms(d, 0, 1);
 	}

@@ -6,6 +6,7 @@
 typedef struct Sizes {
 	double N, C, A, F, H, T, V, L;          /* A = H D */
 	double own;                             /* tokens of the stream */
+	double norm;     /* bytes of an element of a norm's output that is saved */
 	/* bytes of an element of the stream, between matmuls, of an elementary step's
 	 * result, of a cast's, and of the stream's gradient for matmuls */
 	double r, w, step, cast, low;
@@ -31,6 +32,7 @@ static Sizes sizes_of(const Model *m, size_t B, size_t T)
 	double w = b->width(linear);
 	double N = (double)B * T;
 	return (Sizes){ .N = N, .own = m->group ? N / m->group->ranks : N,
+		.norm = !m->fused || (m->group && m->group->keep_norms) ? w : 0,
 		.C = m->shape.d_model,
 		.A = m->shape.heads * m->shape.d_head, .F = m->shape.d_ff,
 		.H = m->shape.heads, .T = T, .V = m->shape.vocab, .L = m->shape.layers,
@@ -50,9 +52,9 @@ static double input_of(const Sizes *s)
 static double saved_by_block(const Sizes *s)
 {
 	double scores = s->flash ? s->H * s->r : s->H * s->T * s->w;
-	double between = s->fused ? 4 * s->A + 2 * s->F
-		: 2 * s->C + 4 * s->A + 3 * s->F;
-	return s->own * 2 * (s->C + 1) * s->r + s->N * (between * s->w + scores);
+	double between = 4 * s->A + (s->fused ? 2 : 3) * s->F;
+	return s->own * 2 * (s->C + 1) * s->r + s->N * (2 * s->C * s->norm
+		+ between * s->w + scores);
 }
 
 /* inputs of blocks that are saved for themselves at the same time; together:
@@ -90,8 +92,7 @@ static double rest_of(const Sizes *s)
 /* besides, the last input, its norm and the logits */
 static double top_of(const Sizes *s)
 {
-	double norm = s->fused ? 0 : s->C * s->w;
-	return input_of(s) + s->N * (norm + s->V * s->w) + rest_of(s);
+	return input_of(s) + s->N * (s->C * s->norm + s->V * s->w) + rest_of(s);
 }
 typedef struct Temporaries {
 	double top;                      /* above the blocks */
@@ -251,7 +252,7 @@ MemoryEstimate memory_estimate(const Model *m, size_t B, size_t T, bool train)
 	double kept = a.category[MEM_PARAMETER] + a.category[MEM_GRADIENT]
 		+ a.category[MEM_OPTIMIZER];
 	/* what a feed-forward layer saved, and in the eager path the heads' output */
-	double gone = s.N * (2 * s.F + (s.fused ? 0 : s.F + s.C + s.A)) * s.w
+	double gone = s.N * ((2 * s.F + (s.fused ? 0 : s.F + s.A)) * s.w + s.C * s.norm)
 		+ input_of(&s);
 	double below = blocks + rest_of(&s) + t.base, moments[] = {
 		above + t.top,

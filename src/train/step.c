@@ -175,14 +175,11 @@ static void act(Device *d, const Hooks *h, const RankGroup *g, const Action *a)
 	case AFTER_UPDATE:
 		h->after_update(h->self);
 		break;
-	case GROUP_GATHER:
-		g->all_gather(g->self, a->x, a->n, a->what);
+	case GROUP_START:
+		g->start(g->self, &a->op, a->slot);
 		break;
-	case GROUP_SCATTER:
-		g->reduce_scatter(g->self, a->x, a->n, a->what);
-		break;
-	case GROUP_REDUCE:
-		g->all_reduce(g->self, a->x, a->n, a->what);
+	case GROUP_JOIN:
+		g->join(g->self, a->slot);
 		break;
 	}
 }
@@ -265,29 +262,25 @@ static Hooks recording_hooks(Recorder *c)
 		.before_update = h->before_update ? record_before_update : NULL,
 		.after_update = h->after_update ? record_after_update : NULL };
 }
-static void record_gather(void *self, Array x, size_t n, const char *what)
+static void record_start(void *self, const GroupOp *op, GroupSlot slot)
 {
-	cut_and_act(self, (Action){ .kind = GROUP_GATHER, .x = x, .n = n,
-		.what = what });
+	cut_and_act(self, (Action){ .kind = GROUP_START, .op = *op, .slot = slot });
 }
 
-static void record_scatter(void *self, Array x, size_t n, const char *what)
+static void record_join(void *self, GroupSlot slot)
 {
-	cut_and_act(self, (Action){ .kind = GROUP_SCATTER, .x = x, .n = n,
-		.what = what });
-}
-
-static void record_reduce(void *self, Array x, size_t n, const char *what)
-{
-	cut_and_act(self, (Action){ .kind = GROUP_REDUCE, .x = x, .n = n,
-		.what = what });
+	cut_and_act(self, (Action){ .kind = GROUP_JOIN, .slot = slot });
 }
 
 static RankGroup recording_group(Recorder *c)
 {
-	return (RankGroup){ c, c->group ? c->group->rank : 0,
-		c->group ? c->group->ranks : 1, record_gather, record_scatter,
-		record_reduce };
+	RankGroup g = { 0 };
+	if (c->group)
+		g = *c->group;
+	g.self = c;
+	g.start = record_start;
+	g.join = record_join;
+	return g;
 }
 
 static void record(Replay *r, Step *s)

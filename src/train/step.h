@@ -26,15 +26,14 @@ StepTime timed_step(Model *m, Optimizer *o, const Batch *batch, Mode mode);
 void     update_weights(Model *m, Optimizer *o);
 
 typedef enum { LAUNCH, BEFORE_UNIT, AFTER_UNIT, GRADIENT_READY, BEFORE_UPDATE,
-	AFTER_UPDATE, GROUP_GATHER, GROUP_SCATTER, GROUP_REDUCE } ActionKind;
+	AFTER_UPDATE, GROUP_START, GROUP_JOIN } ActionKind;
 typedef struct Action {
 	ActionKind kind;
 	void *graph;                     /* LAUNCH */
 	int first, count;                /* unit; parameters */
 	bool backward;
-	Array x;                         /* n elements, of a group */
-	size_t n;
-	const char *what;
+	GroupOp op;                      /* GROUP_START */
+	GroupSlot slot;                  /* and GROUP_JOIN */
 } Action;
 
 /* a step that is recorded once and replayed. The first call runs it as it is,

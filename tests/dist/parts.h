@@ -28,6 +28,7 @@ typedef struct Parts {
 	int delay_us;
 	bool gpus, exchange;             /* exchange: of the copies' gradients */
 	bool replayed;                   /* steps of one pass */
+	bool keep_norms;
 	double tolerance;                /* of the largest of a tensor */
 	/* of the model on one rank: (steps); tensors one after the other, gradients
 	 * of the first step */
@@ -192,6 +193,7 @@ static inline void train_part(Device *d, Comm *group, Comm *copies,
 {
 	TensorGroup t;
 	tensor_group(&t, d, group);
+	t.group.keep_norms = p->keep_norms;
 	Model *m = part_of(d, p, &t.group);
 	Ddp *ddp = copies ? ddp_new(m, copies, &(DdpSettings){ DDP_BUCKETED, 0.001,
 		FP32, p->exchange }) : NULL;

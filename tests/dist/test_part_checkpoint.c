@@ -169,7 +169,7 @@ static void files_of_other_models_are_refused(void **state)
 	run_ranks(2, ended, keep, &more);
 	for (int r = 0; r < 2; r++) {
 		assert_int_equal(ended[r].status, 2);
-		assert_non_null(strstr(ended[r].said, "w1"));
+		assert_non_null(strstr(ended[r].said, "'d_ff' is 11"));
 	}
 	more = keeping(2, first, NULL);
 	more.parts.sgd = true;

@@ -77,11 +77,11 @@ static void skip_unit(void *self, int unit, bool backward)
 		skipped = true;
 }
 
-static void skip_sum(void *self, Array x, size_t n, const char *what)
+static void skip_sum(void *self, const GroupOp *op, GroupSlot slot)
 {
-	if (skipped)
-		real_group.reduce_scatter(self, x, n, what);
-	skipped = true;
+	if (skipped || op->kind != GROUP_SCATTER)
+		real_group.start(self, op, slot);
+	skipped = skipped || op->kind == GROUP_SCATTER;
 }
 
 static void go_astray(Trained *t)
@@ -93,7 +93,7 @@ static void go_astray(Trained *t)
 	else if (t->sharded)
 		t->m->hooks.after_update = NULL;
 	else
-		t->group.group.reduce_scatter = skip_sum;
+		t->group.group.start = skip_sum;
 }
 static void train(const Place *p)
 {

@@ -11,8 +11,8 @@ static void expect_near(double got, double wanted, const char *what,
 {
 	if (!(fabs(got - wanted) <= 0.01 * wanted))
 		die("rank %d of %d, %s, %d blocks again, naive %d, %s: %.0f bytes, "
-			"derived %.0f", rank, p->ranks, policies[p->policy].name, p->recompute,
-			p->naive, what, got, wanted);
+			"derived %.0f", rank, p->ranks, policies[p->policy].name,
+			p->recompute, p->naive, what, got, wanted);
 }
 
 static void check_memory(const Place *place)
@@ -27,6 +27,7 @@ static void check_memory(const Place *place)
 	memcpy(before, d->active, sizeof before);
 	TensorGroup t;
 	tensor_group(&t, d, c);
+	t.group.keep_norms = p->keep_norms;
 	Model *m = part_of(d, p, &t.group);
 	Optimizer o = optimizer_of(m, p);
 	Batch b = batch_random(p->B, p->T, p->shape.vocab, 1);
@@ -52,7 +53,7 @@ static void estimate_of_a_part_is_met(void **state)
 			Parts p = { .ranks = ranks, .shape = part_shape, .B = 4, .T = LONG,
 				.policy = i % 2 ? POLICY_BF16 : POLICY_FP32,
 				.recompute = i / 2 % 2 * 2, .nested = i == 7,
-				.naive = i / 4 };
+				.naive = i / 4, .keep_norms = (i + ranks) % 2 };
 			Ended ended[MOST];
 			run_ranks(ranks, ended, check_memory, &p);
 			for (int r = 0; r < ranks; r++)

@@ -53,6 +53,7 @@ static void groups_train_as_one_rank_does(void **state)
 		Parts p = jobs[i];
 		p.shape = odd;
 		p.steps = 4;
+		p.keep_norms = i % 2;
 		p.passes += p.passes == 0;
 		p.tolerance += p.tolerance == 0 ? 1e-10 : 0;
 		compare_job(&p);
@@ -167,7 +168,8 @@ static void terms_of_a_cut_row_give_its_loss(void **state)
 }
 enum { MOST_NOTES = 4096 };
 typedef struct Note {
-	char kind;                       /* [ ] graph; L launch; G S R collective */
+	/* [ ] graph; L launch; G S R start; J join */
+	char kind;
 	const void *at;
 	size_t n;
 } Note;
@@ -180,19 +182,14 @@ static void note(char kind, const void *at, size_t n)
 	notes[nnotes++] = (Note){ kind, at, n };
 }
 
-static void note_gather(void *self, Array x, size_t n, const char *what)
+static void note_start(void *self, const GroupOp *op, GroupSlot slot)
 {
-	note('G', x.at, n);
+	note("GSR"[op->kind], op->x.at, op->n + 1000000 * slot);
 }
 
-static void note_scatter(void *self, Array x, size_t n, const char *what)
+static void note_join(void *self, GroupSlot slot)
 {
-	note('S', x.at, n);
-}
-
-static void note_reduce(void *self, Array x, size_t n, const char *what)
-{
-	note('R', x.at, n);
+	note('J', NULL, slot);
 }
 
 static void pretend_begin(void *state)
@@ -240,7 +237,7 @@ static void same_notes(const Note *a, int na, const Note *b, int nb, bool places
 static void recorded_steps_are_cut_at_collectives(void **state)
 {
 	static Note plain[MOST_NOTES], recorded[MOST_NOTES], replayed[MOST_NOTES];
-	RankGroup one = { NULL, 0, 1, note_gather, note_scatter, note_reduce };
+	RankGroup one = { NULL, 0, 1, 0, false, note_start, note_join };
 	Parts p = { .shape = odd, .B = B, .T = T, .clip = 0.5 };
 	Device *d = device_open("cpu");
 	Backend pretends = *d->backend;
@@ -253,17 +250,18 @@ static void recorded_steps_are_cut_at_collectives(void **state)
 	Optimizer o = optimizer_of(m, &p);
 	Replay replay = { 0 };
 	step_of(m, &o, &replay, &p, 0, 0);
-	int n = notes_of("GSR", plain);
-	assert_int_equal(n, 10 * odd.layers + 3 + 2 + 1 + 2 * odd.layers + 1 + 1);
+	int n = notes_of("GSRJ", plain);
+	assert_int_equal(n, 2 * (10 * odd.layers + 3 + 2 + 1 + 2 * odd.layers + 1
+		+ 1));
 	step_of(m, &o, &replay, &p, 1, 0);
 	for (int i = 0, open = 0; i < nnotes; i++) {
 		open += notes[i].kind == '[' ? 1 : notes[i].kind == ']' ? -1 : 0;
 		assert_int_equal(open, notes[i].kind == '[');
 	}
-	int all = notes_of("LGSR", recorded);
+	int all = notes_of("LGSRJ", recorded);
 	step_of(m, &o, &replay, &p, 2, 0);
 	same_notes(recorded, all, notes, nnotes, true);
-	same_notes(plain, n, replayed, notes_of("GSR", replayed), false);
+	same_notes(plain, n, replayed, notes_of("GSRJ", replayed), false);
 	assert_int_equal(all - n, n + 1);
 	replay_free(&replay, d);
 	optimizer_free(&o);

@@ -52,7 +52,8 @@ try 'four ranks' 1e-3 --ranks 4
 check 'grids of four ranks' grids 1,1 1,2 2,1 1,4 4,1 2,2
 try 'uneven heads' 1e-3 --size xl --ranks 2
 try 'bf16' 2e-2 --precision bf16 --ranks 4
+try 'norms gathered again' 1e-3 --norms gather
 try 'bf16, fp32 on the wire' 2e-2 --precision bf16 --wire fp32
-check 'one grid' table --tp 2 --dp 2
+check 'one grid' table --tp 2 --dp 2 --graphs no
 check 'it alone' grids 2,2
 exit $failed

@@ -1,6 +1,7 @@
 -- tensor_parallel.lua: laws of the table of tensor-parallel groups
 tables("tensor_parallel",
-	"size context batch precision fusion tp dp wire transport ctas")
+	"size context batch precision fusion tp dp wire transport ctas norms " ..
+	"graphs")
 law("the peak of a rank of a group is the sum of its categories",
 	"close(parameter_MiB + gradient_MiB + optimizer_MiB + activation_MiB +",
 	"temporary_MiB, peak_MiB, 1e-3, 0.01)")
