@@ -13,7 +13,7 @@
 void zero_save(Zero *z, const char *path, long position);
 long zero_load(Zero *z, const TensorFile *f, const char *path);
 /* the same file, where each rank has the whole model and its optimizer's state:
- * data parallelism, or one process, which may have no communicator when it loads */
+ * data parallelism, or one process, which may load without a communicator */
 void replica_save(Model *m, Optimizer *o, Comm *c, const char *path,
 	long position);
 long replica_load(Model *m, Optimizer *o, const TensorFile *f, const char *path);
