@@ -10,8 +10,8 @@ set ylabel "step (ms)"
 set offsets 0, 0, graph 0.08, 0
 stats table using "step_ms" nooutput
 set yrange [0:STATS_max*1.1]
-stats table using (only("sums", "optimizer")) nooutput
-exchanged = STATS_records
+stats table using (stringcolumn("sums") eq "optimizer" ? 1 : 0) nooutput
+exchanged = STATS_sum
 set key maxrows 2
 do for [w in "fp32 bf16"] {
 	set title w . " on the wire"
