@@ -112,14 +112,15 @@ static void plan_ctas(Plan *plan)
 		{ 4, 4 }, { 8, 0 }, { 8, 8 }, { 12, 12 }, { 16, 0 }, { 16, 16 },
 		{ 24, 24 } };
 	bool gpu = harness_on_gpu();
+	int only = given.transport, first = only || !gpu ? only : NCCL_RING,
+		last = only || !gpu ? only : SYMMETRIC;
 	settle();
 	for (int wire = 0; wire <= gpu; wire++) {
 		DdpConfig c = usual(gpu ? SIZE_XL : SIZE_SMALL,
 			gpu ? POLICY_BF16 : POLICY_FP32, gpu ? wire : given.wire > 0);
 		c.kind = DDP_BUCKETED;
 		c.bucket_mb = bucket_mb > 0 ? bucket_mb : scaled_mb(sizes_mb[MIDDLE]);
-		for (c.transport = gpu ? NCCL_RING : 0;
-			c.transport <= (gpu ? SYMMETRIC : 0); c.transport++)
+		for (c.transport = first; c.transport <= last; c.transport++)
 			for (size_t i = 0; i < (gpu ? sizeof tried / sizeof *tried : 1);
 				i++)
 				if (c.transport != NCCL_RING || i % 4 == 0)
