@@ -14,7 +14,7 @@
 #include "tests/dist/ranks.h"
 #include "train/step.h"
 
-enum { RANKS = 2, SOON_US = 400000, LIMIT_S = 4 };
+enum { RANKS = 2, SOON_US = 400000, LIMIT_S = 6 };
 typedef enum { DDP, SHARDED, ZERO1, ZERO2, FSDP, TENSOR, NSTRATEGIES } Strategy;
 static const char *const names[NSTRATEGIES] = { "ddp", "sharded", "zero1",
 	"zero2", "fsdp", "tensor" };
@@ -202,10 +202,11 @@ static void count_gpus(void *context)
 static void kill_one(Strategy s, const char *transport)
 {
 	Fault f = draw_fault(s, be_killed, LIMIT_S);
-	char lost[64];
+	char lost[64], late[64];
 	f.device = "cuda:", f.transport = transport;
 	snprintf(lost, sizeof lost, "lost rank %d in", f.rank);
-	expect_end(&f, -SIGKILL, lost, "has not ended after 4 s", 60e3);
+	snprintf(late, sizeof late, "has not ended after %d s", LIMIT_S);
+	expect_end(&f, -SIGKILL, lost, late, 60e3);
 }
 
 static void a_killed_rank_ends_all_on_gpus(void **state)
