@@ -23,8 +23,8 @@ do for [w in "fp32 bf16"] {
 		"" using (mine(0)):"simulated_ms" with lines lt 2 \
 		title "simulated", \
 		"" using (mine(0)):"step_ms" with points lt 1 title "measured", \
-		"" using (other(0)):"step_ms" with points lt 3 pt 2 \
-		title exchanged > 0 ? "sums in the update" : ""
+		for [k = 1:exchanged > 0] table using (other(0)):"step_ms" \
+		with points lt 3 pt 2 title "sums in the update"
 	unset ylabel
 }
 unset multiplot
