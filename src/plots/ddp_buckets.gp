@@ -11,7 +11,8 @@ set offsets 0, 0, graph 0.08, 0
 stats table using "step_ms" nooutput
 set yrange [0:STATS_max*1.1]
 stats table using (stringcolumn("sums") eq "optimizer" ? 1 : 0) nooutput
-exchanged = STATS_sum
+crosses = STATS_sum == 0 ? "" : ", table using (other(0)):'step_ms' " \
+	. "with points lt 3 pt 2 title 'sums in the update'"
 set key maxrows 2
 do for [w in "fp32 bf16"] {
 	set title w . " on the wire"
@@ -22,9 +23,7 @@ do for [w in "fp32 bf16"] {
 		"" using (mine(0)):"ideal_ms" with lines lt 9 title "no stretch", \
 		"" using (mine(0)):"simulated_ms" with lines lt 2 \
 		title "simulated", \
-		"" using (mine(0)):"step_ms" with points lt 1 title "measured", \
-		for [k = 1:exchanged > 0] table using (other(0)):"step_ms" \
-		with points lt 3 pt 2 title "sums in the update"
+		"" using (mine(0)):"step_ms" with points lt 1 title "measured" @crosses
 	unset ylabel
 }
 unset multiplot
