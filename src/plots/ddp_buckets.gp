@@ -12,8 +12,8 @@ stats table using "step_ms" nooutput
 set yrange [0:STATS_max*1.1]
 stats table using (stringcolumn("sums") eq "optimizer" ? 1 : 0) nooutput
 crosses = STATS_sum == 0 ? "" : ", table using (other(0)):'step_ms' " \
-	. "with points lt 3 pt 2 title 'sums in the update'"
-set key maxrows 2
+	. "with points lt 3 pt 2 title 'exchanged'"
+set key maxrows (crosses eq "" ? 2 : 3)
 do for [w in "fp32 bf16"] {
 	set title w . " on the wire"
 	mine(dummy) = column("bucket_mb")*only("wire", w)*only("sums", "comm")
