@@ -202,6 +202,7 @@ ARGS_communication_accounting-batch := --sweep batch
 ARGS_ddp_overlap_individual_parameters_benchmarking-timeline := --sweep timeline
 ARGS_ddp_bucketed_benchmarking-sizes := --sweep sizes
 ARGS_ddp_bucketed_benchmarking-transports := --sweep transports
+ARGS_ddp_bucketed_benchmarking-ctas := --sweep ctas
 ARGS_optimizer_state_sharding_accounting-times := --sweep times
 ARGS_fsdp_accounting-timeline := --sweep timeline
 # ARGS_program-sweep := --option value

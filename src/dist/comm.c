@@ -106,11 +106,26 @@ static void remember(Comm *c, Event event, bool held, const char *text)
 	forget_ended(c);
 	pthread_mutex_unlock(&c->lock);
 }
+enum { GRACE_MS = 1000 };
+
+static void check_lost(const Comm *c)
+{
+	if (!c->transport->beside_link || !c->link->lost
+		|| clock_ms() - c->since_ms < GRACE_MS)
+		return;
+	for (int r = 0; r < c->link->ranks; r++)
+		if (r != c->link->rank && c->link->lost(c->link, r))
+			die_at_once("rank %d: lost rank %d in %s", c->link->rank, r,
+				c->pending[c->first % c->capacity].text);
+}
+
 static void check_oldest(Comm *c)
 {
 	forget_ended(c);
-	if (c->first == c->end
-		|| clock_ms() - c->since_ms < c->settings.limit_s * 1e3)
+	if (c->first == c->end)
+		return;
+	check_lost(c);
+	if (clock_ms() - c->since_ms < c->settings.limit_s * 1e3)
 		return;
 	die_at_once("rank %d: %s has not ended after %d s", c->link->rank,
 		c->pending[c->first % c->capacity].text, c->settings.limit_s);

@@ -21,6 +21,9 @@ typedef struct Link {
 	 * sends another number of bytes or for another collective */
 	void (*exchange)(struct Link *link, int to, const void *out, size_t nout,
 		int from, void *in, size_t nin);
+	/* has the rank closed its end, or ended? Any thread may ask at any time.
+	 * NULL: nobody can tell */
+	bool (*lost)(const struct Link *link, int rank);
 	void (*close)(struct Link *link);
 } Link;
 

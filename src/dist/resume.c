@@ -1,5 +1,6 @@
 #include "dist/resume.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,8 @@ static List list_pieces(const Optimizer *o, const ZeroPiece *owned, int n)
 			owned[i].begin, owned[i].n, owned[i].master };
 		l.pieces[l.n++] = p;
 		for (int s = 0; optimizer_state_name(o, s); s++) {
+			if (owned[i].state[s].at == NULL)
+				continue;
 			p.name = l.names[l.n];
 			p.at = owned[i].state[s];
 			snprintf(l.names[l.n], sizeof *l.names, "optimizer.%s.%s",
@@ -166,17 +169,10 @@ static ZeroPiece *own_share(const Model *m, const Optimizer *o, int rank,
 	return owned;
 }
 
-static void need_state(const Optimizer *o, const char *path)
-{
-	if (o->kind == NULL)
-		die("%s: the state of this optimizer is spread over the ranks, and "
-			"cannot be saved or loaded", path);
-}
-
 void replica_save(Model *m, Optimizer *o, Comm *c, const char *path,
 	long position)
 {
-	need_state(o, path);
+	assert(o->kind != NULL);
 	ZeroPiece *owned = own_share(m, o, comm_rank(c), comm_ranks(c));
 	save_owned(path, c, m, o, owned, shape_nparameters(&m->shape), position);
 	free(owned);
@@ -184,10 +180,56 @@ void replica_save(Model *m, Optimizer *o, Comm *c, const char *path,
 
 long replica_load(Model *m, Optimizer *o, const TensorFile *f, const char *path)
 {
-	need_state(o, path);
+	assert(o->kind != NULL);
 	ZeroPiece *owned = own_share(m, o, 0, 1);
 	long position = load_owned(f, path, m, o, owned,
 		shape_nparameters(&m->shape));
+	model_weights_changed(m);
+	free(owned);
+	return position;
+}
+static ZeroPiece *own_parameters(const Model *m, const ShardedModel *sharded)
+{
+	const ShardedOptimizer *o = sharded_model_shares(sharded);
+	int n = shape_nparameters(&m->shape);
+	ZeroPiece *owned = need(calloc(n, sizeof *owned));
+	for (int i = 0; i < n; i++) {
+		owned[i] = (ZeroPiece){ .about = &m->params[i].about,
+			.n = m->params[i].about.count, .master = model_weight(m, i) };
+		for (int s = 0; s < MOST_STATES; s++)
+			owned[i].state[s] = sharded_state(o, i, s);
+	}
+	return owned;
+}
+
+static Optimizer named(ShardedModel *s)
+{
+	Optimizer o = *sharded_model_optimizer(s);
+	o.kind = sharded_kind(sharded_model_shares(s), 0);
+	return o;
+}
+
+void owners_save(ShardedModel *s, Model *m, Comm *c, const char *path,
+	long position)
+{
+	Optimizer o = named(s);
+	int n = shape_nparameters(&m->shape);
+	ZeroPiece *owned = own_parameters(m, s);
+	for (int i = 0; i < n; i++)
+		if (sharded_owner(sharded_model_shares(s), i) != comm_rank(c))
+			owned[i].n = 0;
+	save_owned(path, c, m, &o, owned, n, position);
+	free(owned);
+}
+
+long owners_load(ShardedModel *s, Model *m, const TensorFile *f,
+	const char *path)
+{
+	Optimizer o = named(s);
+	ZeroPiece *owned = own_parameters(m, s);
+	long position = load_owned(f, path, m, &o, owned,
+		shape_nparameters(&m->shape));
+	sharded_model_set_step(s, o.t);
 	model_weights_changed(m);
 	free(owned);
 	return position;

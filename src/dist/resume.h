@@ -2,6 +2,7 @@
 #ifndef DIST_RESUME_H
 #define DIST_RESUME_H
 
+#include "dist/sharded_model.h"
 #include "dist/zero.h"
 #include "train/checkpoint.h"
 
@@ -12,11 +13,16 @@
 void zero_save(Zero *z, const char *path, long position);
 long zero_load(Zero *z, const TensorFile *f, const char *path);
 /* the same file, where each rank has the whole model and its optimizer's state:
- * data parallelism, or one process, which may have no communicator when it loads.
- * The optimizer of a sharded_model, which has no state of its own, exits 1 */
+ * data parallelism, or one process, which may load without a communicator */
 void replica_save(Model *m, Optimizer *o, Comm *c, const char *path,
 	long position);
 long replica_load(Model *m, Optimizer *o, const TensorFile *f, const char *path);
+/* the same file, where each rank has the whole model and owners the state: m, c
+ * are those of the sharded model */
+void owners_save(ShardedModel *s, Model *m, Comm *c, const char *path,
+	long position);
+long owners_load(ShardedModel *s, Model *m, const TensorFile *f,
+	const char *path);
 /* looks whether a run can go on: the file is of this model, but for the context,
  * and has this optimizer's state; else exit 2. Returns the last step's number */
 long resume_step(const TensorFile *f, const char *path, const Shape *shape,

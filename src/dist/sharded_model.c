@@ -97,3 +97,9 @@ const ShardedOptimizer *sharded_model_shares(const ShardedModel *s)
 {
 	return s->shares;
 }
+
+void sharded_model_set_step(ShardedModel *s, long t)
+{
+	s->step.t = s->last = t;
+	sharded_set_steps(s->shares, t);
+}

@@ -88,6 +88,29 @@ size_t sharded_load(const ShardedOptimizer *o, int rank)
 	assert(rank >= 0 && rank < comm_ranks(o->comm));
 	return o->loads[rank];
 }
+
+const OptimizerKind *sharded_kind(const ShardedOptimizer *o, int group)
+{
+	assert(group >= 0 && group < o->ngroups);
+	return o->groups[group].own.kind;
+}
+Array sharded_state(const ShardedOptimizer *o, int i, int k)
+{
+	const Group *g = o->groups;
+	assert(i >= 0 && i < o->nmembers && k >= 0 && k < MOST_STATES);
+	while (i >= g->first + g->count)
+		g++;
+	Array all = g->own.state[k];
+	if (!mine(o, &o->members[i]) || all.at == NULL)
+		return (Array){ 0 };
+	return array_part(o->device, all, o->members[i].offset);
+}
+
+void sharded_set_steps(ShardedOptimizer *o, long t)
+{
+	for (Member *p = o->members; p < o->members + o->nmembers; p++)
+		p->t = t;
+}
 static void compare_groups(Comm *c, const ShardedParam *params, int n)
 {
 	int ranks = comm_ranks(c), rank = comm_rank(c);

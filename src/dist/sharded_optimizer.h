@@ -41,5 +41,11 @@ int    sharded_params(const ShardedOptimizer *o);
 int    sharded_owner(const ShardedOptimizer *o, int i);
 /* elements that the rank owns */
 size_t sharded_load(const ShardedOptimizer *o, int rank);
+const OptimizerKind *sharded_kind(const ShardedOptimizer *o, int group);
+/* state k of parameter i, on its owner; elsewhere, or without such a state, at is
+ * NULL */
+Array  sharded_state(const ShardedOptimizer *o, int i, int k);
+/* after weights and state were loaded: each parameter has had t steps */
+void   sharded_set_steps(ShardedOptimizer *o, long t);
 
 #endif

@@ -21,6 +21,12 @@ static void part_exchange(Link *link, int to, const void *out, size_t nout,
 	p->whole->doing = NULL;
 }
 
+static bool part_lost(const Link *link, int rank)
+{
+	const Part *p = (const Part *)link;
+	return p->whole->lost(p->whole, p->ranks[rank]);
+}
+
 static void part_close(Link *link)
 {
 	Part *p = (Part *)link;
@@ -33,7 +39,7 @@ Link *link_split(Link *whole, int colour)
 	int *colours = need(malloc(whole->ranks * sizeof *colours));
 	Part *p = need(calloc(1, sizeof *p));
 	p->link = (Link){ .name = "part", .exchange = part_exchange,
-		.close = part_close };
+		.lost = whole->lost ? part_lost : NULL, .close = part_close };
 	p->whole = whole;
 	p->ranks = need(malloc(whole->ranks * sizeof *p->ranks));
 	colours[whole->rank] = colour;

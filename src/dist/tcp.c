@@ -367,6 +367,12 @@ static void count_local(Link *link, const Hello *table)
 		}
 }
 
+static bool tcp_lost(const Link *link, int rank)
+{
+	struct pollfd p = { ((const Tcp *)link)->sockets[rank], POLLRDHUP, 0 };
+	return poll(&p, 1, 0) > 0 && p.revents != 0;
+}
+
 static void tcp_close(Link *link)
 {
 	Tcp *t = (Tcp *)link;
@@ -393,7 +399,7 @@ Link *link_tcp(int rank, int ranks, const Meeting *meeting, int limit_s)
 	Tcp *t = need(calloc(1, sizeof *t));
 	Hello *table = need(calloc((size_t)ranks, sizeof *table));
 	t->link = (Link){ .name = "tcp", .rank = rank, .ranks = ranks,
-		.exchange = tcp_exchange, .close = tcp_close };
+		.exchange = tcp_exchange, .lost = tcp_lost, .close = tcp_close };
 	t->sockets = need(malloc(ranks * sizeof *t->sockets));
 	for (int r = 0; r < ranks; r++)
 		t->sockets[r] = -1;

@@ -68,6 +68,9 @@ typedef struct Transport {
 	/* lets the other ranks write to memory of the device's pool, a multiple of
 	 * SHARED_UNIT bytes; NULL: nobody does */
 	void (*share)(void *state, char *p, size_t nbytes);
+	/* collectives are not carried by the link, and wait for a lost rank without
+	 * end; closing waits for all ranks */
+	bool beside_link;
 } Transport;
 
 /* collectives on the memory of the host, as in ring.h; host_open gives the state

@@ -48,11 +48,16 @@ static DdpConfig usual(int size, int precision, int wire)
 
 static void plan_buckets(Plan *plan)
 {
-	bool gpu = harness_on_gpu();
+	bool gpu = harness_on_gpu(), exchange = gpu && given.fusion && !given.sums
+		&& given.ranks <= MOST_GRADIENTS;
 	settle();
-	for (int wire = 0; wire < 2; wire++)
-		plan_sizes_of_buckets(plan, usual(gpu ? SIZE_XL : SIZE_MEDIUM,
-			gpu ? POLICY_BF16 : POLICY_FP32, wire), gpu ? 1 : 1 + 2 * wire);
+	for (int sums = 0; sums <= exchange; sums++)
+		for (int wire = 0; wire < 2; wire++) {
+			DdpConfig c = usual(gpu ? SIZE_XL : SIZE_MEDIUM,
+				gpu ? POLICY_BF16 : POLICY_FP32, wire);
+			c.sums = sums;
+			plan_sizes_of_buckets(plan, c, gpu ? 1 + sums : 1 + 2 * wire);
+		}
 }
 
 /* w: bf16 with gradients of fp32 and of bf16 on the wire, then fp32 */
@@ -85,6 +90,58 @@ static void plan_transports(Plan *plan)
 		given.wire > 0);
 	c.transport = given.transport ? 0 : gpu ? RING : OWNER;
 	plan_sizes_of_buckets(plan, c, gpu ? 1 : 2);
+}
+typedef struct CtasConfig {
+	DdpConfig ddp;
+	long spare_sms;                  /* multiprocessors that matmuls leave */
+} CtasConfig;
+static const Key ctas_keys[] = { DDP_KEYS, KEY(CtasConfig, spare_sms), { 0 } };
+
+static void plan_blocks(Plan *plan, DdpConfig ddp, long ctas, long spare)
+{
+	if (!ddp_settle(&ddp, &given) || (given.ctas >= 0 && given.ctas != ctas))
+		return;
+	ddp.ctas = ctas;
+	plan_add(plan, &(CtasConfig){ ddp, spare });
+}
+
+static void plan_ctas(Plan *plan)
+{
+	enum { NCCL_RING = 5, SYMMETRIC };
+	static const struct { long ctas, spare; } tried[] = { { 0, 0 }, { 2, 2 },
+		{ 4, 4 }, { 8, 0 }, { 8, 8 }, { 12, 12 }, { 16, 0 }, { 16, 16 },
+		{ 24, 24 } };
+	bool gpu = harness_on_gpu();
+	int only = given.transport, first = only || !gpu ? only : NCCL_RING,
+		last = only || !gpu ? only : SYMMETRIC;
+	settle();
+	for (int wire = 0; wire <= gpu; wire++) {
+		DdpConfig c = usual(gpu ? SIZE_XL : SIZE_SMALL,
+			gpu ? POLICY_BF16 : POLICY_FP32, gpu ? wire : given.wire > 0);
+		c.kind = DDP_BUCKETED;
+		c.bucket_mb = bucket_mb > 0 ? bucket_mb : scaled_mb(sizes_mb[MIDDLE]);
+		for (c.transport = first; c.transport <= last; c.transport++)
+			for (size_t i = 0; i < (gpu ? sizeof tried / sizeof *tried : 1);
+				i++)
+				if (c.transport != NCCL_RING || i % 4 == 0)
+					plan_blocks(plan, c, tried[i].ctas, tried[i].spare);
+	}
+}
+
+static void run_ctas(Row *row, const void *config)
+{
+	const CtasConfig *c = config;
+	if (!harness_on_gpu()) {
+		row_set(row, "status", "skipped: collectives have no blocks on a CPU");
+		return;
+	}
+	DdpCase *run = ddp_case(row, &c->ddp);
+	run->spare_sms = (int)c->spare_sms;
+	ddp_case_single(row, run, &given);
+	ddp_case_end(run);
+	ddp_case_summed(row, run, &given);
+	ddp_case_end(run);
+	ddp_case_close(&run);
 }
 typedef struct Fitted { double o_ms, bytes_per_ms; } Fitted;
 
@@ -263,6 +320,9 @@ static const Sweep sweeps[] = {
 		.limit_s = 600 },
 	{ .name = "transports", .keys = keys, .values = DDP_VALUES PREDICTED,
 		.plan = plan_transports, .run = run_buckets, .ranks = ddp_config_ranks,
+		.limit_s = 600 },
+	{ .name = "ctas", .keys = ctas_keys, .values = DDP_VALUES,
+		.plan = plan_ctas, .run = run_ctas, .ranks = ddp_config_ranks,
 		.limit_s = 600 },
 	{ 0 }
 };

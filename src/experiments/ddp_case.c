@@ -90,6 +90,7 @@ DdpCase *ddp_case_over(Device *device, Comm *comm, const DdpConfig *config)
 {
 	DdpCase *c = need(calloc(1, sizeof *c));
 	c->config = *config;
+	c->spare_sms = (int)config->ctas;
 	c->device = device;
 	c->comm = comm;
 	c->intervals = need(malloc(NSTAMPS * sizeof *c->intervals));
@@ -234,7 +235,7 @@ static void set_hooks(DdpCase *c, int watch)
 	c->watch = watch;
 	c->m->hooks = (Hooks){ .self = c,
 		.spare_sms = c->inner.gradient_ready || c->inner.after_unit
-			? (int)c->config.ctas : 0,
+			? c->spare_sms : 0,
 		.gradient_ready = c->inner.gradient_ready ? watch_ready : NULL,
 		.before_update = watch_before_update,
 		.after_update = watch_after_update,

@@ -82,6 +82,7 @@ typedef struct DdpCase {
 	Batch batch;
 	Ddp *ddp;                        /* NULL: the rank trains without */
 	Hooks inner;                     /* those of ddp, or of a strategy */
+	int spare_sms;                   /* left to collectives; as the config says */
 	bool unrecorded;                 /* steps run as they are, not as graphs */
 	int watch;
 	double sent[NCOLLECTIVES];       /* bytes of the last step, as comm_sent */

@@ -10,8 +10,8 @@
 #include "experiments/ddp_case.h"
 #include "experiments/text.h"
 
-typedef enum { DDP, ZERO1, ZERO2, FSDP } Strategy;
-#define STRATEGIES "ddp|zero1|zero2|fsdp"
+typedef enum { DDP, SHARDED, ZERO1, ZERO2, FSDP } Strategy;
+#define STRATEGIES "ddp|sharded|zero1|zero2|fsdp"
 typedef struct Config {
 	int strategy, precision, transport;
 	long batch, ranks;               /* batch: sequences of all ranks */
@@ -57,8 +57,9 @@ static double learning_rate(long step)           /* 1 is the first */
 typedef struct Run {
 	Model *m;
 	Comm *comm;
-	Ddp *ddp;                        /* or */
-	Zero *zero;
+	Zero *zero;                      /* or */
+	Ddp *ddp;
+	ShardedModel *sharded;           /* NULL: all ranks have all state */
 	Optimizer adamw, *o;
 } Run;
 
@@ -68,7 +69,7 @@ static void begin(Run *r, Device *d, const Config *c)
 		.eps = 1e-8, .decay = 0.1 };
 	const Policy *policy = &policies[c->precision];
 	Type wire = c->precision ? BF16 : FP32;
-	bool zero = c->strategy != DDP;
+	bool zero = c->strategy >= ZERO1;
 	r->m = (zero ? model_new_bare : model_new)(d, &shape, policy, harness_seed);
 	model_fuse(r->m);
 	if (zero) {
@@ -80,6 +81,11 @@ static void begin(Run *r, Device *d, const Config *c)
 	}
 	r->ddp = ddp_new(r->m, r->comm, &(DdpSettings){ DDP_BUCKETED, 25, wire,
 		false });
+	if (c->strategy == SHARDED) {
+		r->sharded = sharded_model_new(r->m, r->comm, &adamw_kind, settings);
+		r->o = sharded_model_optimizer(r->sharded);
+		return;
+	}
 	r->adamw = adamw_new(r->m, 0, settings.beta1, settings.beta2, settings.eps,
 		settings.decay);
 	r->o = &r->adamw;
@@ -87,12 +93,14 @@ static void begin(Run *r, Device *d, const Config *c)
 
 static void end(Run *r)
 {
-	if (r->zero) {
+	if (r->zero)
 		zero_free(&r->zero);
-	} else {
+	else if (r->sharded)
+		sharded_model_free(&r->sharded);
+	else
 		optimizer_free(&r->adamw);
+	if (r->ddp)
 		ddp_free(&r->ddp);
-	}
 	model_free(&r->m);
 }
 
@@ -100,6 +108,7 @@ static long load(Run *r)                 /* returns the position in the data */
 {
 	TensorFile *f = tensorfile_open(resume);
 	long position = r->zero ? zero_load(r->zero, f, resume)
+		: r->sharded ? owners_load(r->sharded, r->m, f, resume)
 		: replica_load(r->m, r->o, f, resume);
 	tensorfile_close(&f);
 	return position;
@@ -109,6 +118,8 @@ static void store(Run *r, long position)
 {
 	if (r->zero)
 		zero_save(r->zero, save, position);
+	else if (r->sharded)
+		owners_save(r->sharded, r->m, r->comm, save, position);
 	else
 		replica_save(r->m, r->o, r->comm, save, position);
 }

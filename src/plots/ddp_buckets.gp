@@ -10,16 +10,20 @@ set ylabel "step (ms)"
 set offsets 0, 0, graph 0.08, 0
 stats table using "step_ms" nooutput
 set yrange [0:STATS_max*1.1]
-set key maxrows 2
+stats table using (stringcolumn("sums") eq "optimizer" ? 1 : 0) nooutput
+crosses = STATS_sum == 0 ? "" : ", table using (other(0)):'step_ms' " \
+	. "with points lt 3 pt 2 title 'exchanged'"
+set key maxrows (crosses eq "" ? 2 : 3)
 do for [w in "fp32 bf16"] {
 	set title w . " on the wire"
-	mine(dummy) = column("bucket_mb")*only("wire", w)
+	mine(dummy) = column("bucket_mb")*only("wire", w)*only("sums", "comm")
+	other(dummy) = column("bucket_mb")*only("wire", w)*only("sums", "optimizer")
 	plot table using (mine(0)):"single_ms" with lines lt 6 \
 		title "one rank", \
 		"" using (mine(0)):"ideal_ms" with lines lt 9 title "no stretch", \
 		"" using (mine(0)):"simulated_ms" with lines lt 2 \
 		title "simulated", \
-		"" using (mine(0)):"step_ms" with points lt 1 title "measured"
+		"" using (mine(0)):"step_ms" with points lt 1 title "measured" @crosses
 	unset ylabel
 }
 unset multiplot

@@ -240,6 +240,40 @@ static void meetings_that_fail_say_why(void **state)
 		"of 3");
 	expect_words(meet_badly, "port", 2, "Address already in use");
 }
+static void look_at_ends(const Place *p)
+{
+	Link *all = link_tcp(p->rank, p->ranks, &p->meeting, 20),
+		*part = link_split(all, p->rank > 0);
+	char letter = 'x';
+	all->number = 1, all->doing = "farewell";
+	if (p->rank == 2) {
+		for (int r = 0; r < 2; r++)
+			all->exchange(all, r, &letter, 1, r, NULL, 0);
+		for (int r = 0; r < 2; r++)
+			all->exchange(all, r, NULL, 0, r, &letter, 1);
+		kill(getpid(), SIGKILL);
+	}
+	bool early = all->lost(all, 2);
+	all->exchange(all, 2, &letter, 1, 2, NULL, 0);
+	double end_ms = clock_ms() + 10e3;
+	while (!all->lost(all, 2) && clock_ms() < end_ms)
+		usleep(1000);
+	if (early || !all->lost(all, 2) || all->lost(all, 1 - p->rank)
+		|| (p->rank == 1 && !part->lost(part, 1)) || all->lost(all, p->rank))
+		die("rank %d sees other ends", p->rank);
+	all->exchange(all, 1 - p->rank, &letter, 1, 1 - p->rank, &letter, 1);
+}
+
+static void closed_ends_are_seen(void **state)
+{
+	Ended ended[MOST];
+	(void)state;
+	run_ranks(3, ended, look_at_ends, NULL);
+	for (int r = 0; r < 3; r++)
+		if (ended[r].status != (r == 2 ? -SIGKILL : 0))
+			fail_msg("rank %d ends with %d: %s", r, ended[r].status,
+				ended[r].said);
+}
 
 int main(void)
 {
@@ -249,6 +283,7 @@ int main(void)
 		cmocka_unit_test(ranks_that_leave_are_named),
 		cmocka_unit_test(other_collectives_are_named),
 		cmocka_unit_test(meetings_that_fail_say_why),
+		cmocka_unit_test(closed_ends_are_seen),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

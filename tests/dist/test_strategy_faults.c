@@ -14,20 +14,21 @@
 #include "tests/dist/ranks.h"
 #include "train/step.h"
 
+enum { RANKS = 3, SOON_US = 60000 };
 typedef enum { DDP, SHARDED, ZERO1, ZERO2, FSDP, TENSOR, NSTRATEGIES } Strategy;
 static const char *const names[NSTRATEGIES] = { "ddp", "sharded", "zero1",
 	"zero2", "fsdp", "tensor" };
 static const Shape shape = { 31, 6, 12, 10, 2, 3, 4, 10000 };
-enum { RANKS = 3, B = 2, ASTRAY = 3 };                   /* ASTRAY: a step */
+enum { B = 2, ASTRAY = 3 };                              /* ASTRAY: a step */
 
 typedef struct Fault {
 	Strategy strategy;
 	int rank;
-	/* what happens to the rank, after so long; NULL: it skips a collective */
+	/* what happens to the rank, after so long; NULL: it skips collectives */
 	void (*happens)(int signal);
 	int after_us, limit_s;
+	const char *device, *transport;  /* device "cuda:": rank r has GPU r */
 } Fault;
-
 typedef struct Trained {
 	Model *m;
 	Optimizer adamw, *o;
@@ -92,20 +93,25 @@ static void go_astray(Trained *t)
 		t->m->hooks.after_unit = skip_unit;
 	else if (t->sharded)
 		t->m->hooks.after_update = NULL;
+	else if (t->ddp)
+		t->m->hooks = (Hooks){ 0 };
 	else
 		t->group.group.start = skip_sum;
 }
 static void train(const Place *p)
 {
 	const Fault *f = p->context;
-	const CommSettings by_ring = { .transport = "ring", .limit_s = f->limit_s };
+	const CommSettings how = { .transport = f->transport,
+		.limit_s = f->limit_s };
 	bool faulty = p->rank == f->rank;
+	char name[16];
 	Trained t;
 	omp_set_num_threads(1);
 	openblas_set_num_threads(1);
-	Device *d = device_open("cpu");
-	Comm *c = comm_open(link_tcp(p->rank, p->ranks, &p->meeting, 20), d,
-		&by_ring);
+	snprintf(name, sizeof name, strchr(f->device, ':') ? "%s%d" : "%s",
+		f->device, p->rank);
+	Device *d = device_open(name);
+	Comm *c = comm_open(link_tcp(p->rank, p->ranks, &p->meeting, 20), d, &how);
 	build(&t, d, c, f->strategy);
 	if (faulty && f->happens) {
 		signal(SIGALRM, f->happens);
@@ -116,9 +122,11 @@ static void train(const Place *p)
 		Batch b = batch_random(B, shape.context, shape.vocab, step);
 		if (faulty && !f->happens && step == ASTRAY)
 			go_astray(&t);
-		timed_step(t.m, t.o, &b, MODE_TRAIN);
-		if (faulty && !f->happens && step == ASTRAY && t.sharded)
+		double loss = timed_step(t.m, t.o, &b, MODE_TRAIN).loss;
+		if (faulty && !f->happens && step == ASTRAY && t.ddp)
 			t.m->hooks = real_hooks;
+		if (!f->happens)
+			comm_sum(c, loss);
 		batch_free(&b);
 	}
 }
@@ -145,40 +153,36 @@ static void check_line(const Fault *f, const char *said, int rank)
 }
 
 /* the faulty rank ends with `status`, the others with 1 */
-static void expect_end(Fault *f, int status, const char *want)
+static void expect_end(Fault *f, int status, const char *want, double limit_ms)
 {
 	Ended ended[MOST];
 	bool named = false;
 	double start_ms = clock_ms();
 	run_ranks(RANKS, ended, train, f);
 	for (int r = 0; r < RANKS; r++) {
+		const char *said = ended[r].said;
 		if (ended[r].status != (r == f->rank ? status : 1))
 			fail_msg("%s: rank %d ends with %d: %s", names[f->strategy], r,
-				ended[r].status, ended[r].said);
+				ended[r].status, said);
 		if (r == f->rank && status != 1)
 			continue;
-		check_line(f, ended[r].said, r);
-		named |= strstr(ended[r].said, want) && names_operation(ended[r].said);
+		check_line(f, said, r);
+		named |= strstr(said, want) && names_operation(said);
 	}
 	if (!named)
 		fail_msg("%s: nobody says '%s' and where: '%s'", names[f->strategy],
 			want, ended[!f->rank].said);
-	assert_true(clock_ms() - start_ms < 20e3);
+	assert_true(clock_ms() - start_ms < limit_ms);
 }
 
-static void try_strategies(Strategy first, void (*happens)(int), int limit_s,
-	int status, const char *want)
+/* the rank, and when */
+static Fault draw_fault(Strategy s, void (*happens)(int), int limit_s)
 {
-	for (Strategy s = first; s < NSTRATEGIES; s++) {
-		uint64_t bits = random_bits((uint64_t)clock_ms(), 0, s);
-		Fault f = { s, (int)(bits % RANKS), happens,
-			1 + (int)(bits >> 33) % 60000, limit_s };
-		char said[64];
-		snprintf(said, sizeof said, want, f.rank);
-		expect_end(&f, status, said);
-	}
+	uint64_t bits = random_bits((uint64_t)clock_ms(), 0, s);
+	return (Fault){ .strategy = s, .rank = (int)(bits % RANKS),
+		.happens = happens, .limit_s = limit_s,
+		.after_us = 1 + (int)(bits >> 33) % SOON_US };
 }
-
 static void be_killed(int signal)
 {
 	kill(getpid(), SIGKILL);
@@ -193,25 +197,36 @@ static void walk_out(int signal)
 {
 	_exit(0);
 }
+static void try_strategies(void (*happens)(int), int limit_s, int status,
+	const char *want)
+{
+	for (Strategy s = 0; s < NSTRATEGIES; s++) {
+		Fault f = draw_fault(s, happens, limit_s);
+		char said[64];
+		f.device = "cpu", f.transport = "ring";
+		snprintf(said, sizeof said, want, f.rank);
+		expect_end(&f, status, said, 20e3);
+	}
+}
 
 static void killed_ranks_end_every_strategy(void **state)
 {
-	try_strategies(DDP, be_killed, 10, -SIGKILL, "lost rank %d in");
+	try_strategies(be_killed, 10, -SIGKILL, "lost rank %d in");
 }
 
 static void ranks_that_leave_end_every_strategy(void **state)
 {
-	try_strategies(DDP, walk_out, 10, 0, "lost rank %d in");
+	try_strategies(walk_out, 10, 0, "lost rank %d in");
 }
 
 static void stopped_ranks_end_every_strategy(void **state)
 {
-	try_strategies(DDP, stop, 1, -SIGSTOP, "has not ended after 1 s");
+	try_strategies(stop, 1, -SIGSTOP, "has not ended after 1 s");
 }
 
 static void skipped_collectives_end_every_strategy(void **state)
 {
-	try_strategies(SHARDED, NULL, 10, 1, "rank %d is in");
+	try_strategies(NULL, 10, 1, "rank %d is in");
 }
 
 int main(void)

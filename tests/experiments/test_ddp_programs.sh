@@ -49,6 +49,8 @@ expect 'one rank alone' 0 ' naive .* 1 .*ok$' naive_ddp_benchmarking $tiny \
 	--ranks 1
 expect 'the other sweeps of buckets' 0 ' bucketed .*ok$' \
 	ddp_bucketed_benchmarking $tiny --sweep sizes
+expect 'no blocks on a CPU' 0 ' bucketed .*skipped: collectives have no blocks' \
+	ddp_bucketed_benchmarking $tiny --sweep ctas
 expect 'a timeline' 0 ' overlap .*communication  *all-reduce .*ok$' $overlap \
 	$tiny --sweep timeline --trace "$out/trace.json"
 both_queues() {

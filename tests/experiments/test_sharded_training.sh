@@ -31,11 +31,13 @@ check 'two ranks go on without shards' on 2 --strategy ddp
 check 'three ranks stop' train half --steps 6 --save "$out/half.st" \
 	--ranks 3 --strategy zero2
 check 'and two go on' on 2
+check 'owners of the state go on' on 2 --strategy sharded
 
-begin_run() { # until the first save; sets job
+begin_run() { # begin_run STRATEGY: until the first save; sets job
 	rm -f "$out/live.st"
+	strategy=$1
 	"$program" --device cpu --steps 1000000 --save "$out/live.st" \
-		--save-every 1 >"$out/killed" 2>&1 &
+		--save-every 1 --strategy "$strategy" >"$out/killed" 2>&1 &
 	job=$!
 	for ((i = 0; i < 200; i++)); do
 		[ ! -e "$out/live.st" ] || break
@@ -48,17 +50,18 @@ goes_on() { # what the killed run has left, as one that was never killed
 	step=$(grep -ao '"step":"[0-9]*"' "$out/live.st" | tr -cd 0-9)
 	[ "$step" -ge 1 ] &&
 		train live --steps $((step + 2)) --resume "$out/live.st" \
-			--save "$out/live.st" &&
-		train never --steps $((step + 2)) --save "$out/never.st" &&
+			--save "$out/live.st" --strategy "$strategy" &&
+		train never --steps $((step + 2)) --save "$out/never.st" \
+			--strategy "$strategy" &&
 		cmp "$out/live.st" "$out/never.st"
 }
 ends_badly() { ! wait "$job" 2>"$out/end"; }
-begin_run
+begin_run fsdp
 kill -9 "$(ps -o pid= --ppid "$job" | awk 'NR == 2')"
 check 'a lost rank ends the run' ends_badly
 check 'and is named' grep -q 'rank 1: signal 9' "$out/killed"
 check 'its file is good' goes_on
-begin_run
+begin_run sharded
 kill -9 "$job"
 check 'a killed run' ends_badly
 check 'leaves a good file' goes_on

@@ -229,10 +229,10 @@ static void nccl_close(void *state)
 const Transport nccl_transport = {
 	.name = "nccl", .missing = nccl_missing, .open = nccl_open,
 	.close = nccl_close, .queue = nccl_queue, .alloc = nccl_alloc,
-	.free = nccl_free, .library = nccl_library,
+	.free = nccl_free, .library = nccl_library, .beside_link = true,
 };
 const Transport symmetric_transport = {
 	.name = "symmetric", .missing = nccl_missing, .open = symmetric_open,
 	.close = nccl_close, .queue = nccl_queue, .alloc = nccl_alloc,
-	.free = nccl_free, .library = nccl_library,
+	.free = nccl_free, .library = nccl_library, .beside_link = true,
 };

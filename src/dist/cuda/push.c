@@ -488,5 +488,5 @@ static void push_close(void *state)
 const Transport push_transport = {
 	.name = "push", .missing = push_missing, .open = push_open,
 	.close = push_close, .queue = push_queue,
-	.exchanges = push_exchanges, .share = push_share,
+	.exchanges = push_exchanges, .share = push_share, .beside_link = true,
 };

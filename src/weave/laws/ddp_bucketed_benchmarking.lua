@@ -1,6 +1,7 @@
 -- ddp_bucketed_benchmarking.lua: laws of its predictions
 tables("ddp_bucketed_benchmarking ddp_bucketed_benchmarking-transports",
-	"size context batch precision fusion kind bucket_mb wire transport ranks")
+	"size context batch precision fusion kind bucket_mb wire transport ctas " ..
+	"sums ranks")
 law("the simulation forms as many buckets as the reducer",
 	"formed == buckets")
 law("there are no fewer buckets than fit",
@@ -19,3 +20,10 @@ law("a link costs something, and carries something", "o_us >= 0 and w_GBps > 0")
 law("on a GPU the collectives alone take what the link's fit says",
 	"not gpu() or between((buckets * o_us * 1e-3 + gradient_MB / w_GBps) /",
 	"alone_ms, 0.5, 2)")
+tables("ddp_bucketed_benchmarking-ctas",
+	"size context batch precision fusion kind bucket_mb wire transport ctas " ..
+	"spare_sms sums ranks")
+law("matmuls leave nothing, or as many multiprocessors as there are blocks",
+	"spare_sms == 0 or spare_sms == ctas")
+law("the number of blocks changes no sum",
+	"close(loss, first('size precision wire').loss, 1e-2)")

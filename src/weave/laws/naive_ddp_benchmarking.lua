@@ -2,7 +2,7 @@
 tables("naive_ddp_benchmarking minimal_ddp_flat_benchmarking " ..
 	"ddp_overlap_individual_parameters_benchmarking " ..
 	"ddp_bucketed_benchmarking ddp_bucketed_benchmarking-sizes " ..
-	"ddp_bucketed_benchmarking-transports",
+	"ddp_bucketed_benchmarking-transports ddp_bucketed_benchmarking-ctas",
 	"size context batch precision fusion kind bucket_mb wire transport ranks")
 law("overlap is the part of the communication that is not exposed",
 	"close(overlap, 1 - (step_ms - single_ms) / alone_ms, 2e-3, 2e-3)")
