@@ -23,7 +23,8 @@ end
 local function macros(code, line)
 	local out, values = {}, code and evaluate.evaluate(code, line) or {}
 	for name, v in pairs(values) do
-		table.insert(out, ("\\def\\%s{%s}%%\n"):format(name, tostring(v)))
+		v = tostring(type(v) == "number" and math.tointeger(v) or v)
+		table.insert(out, ("\\def\\%s{%s}%%\n"):format(name, v))
 	end
 	table.sort(out)
 	return table.concat(out)
