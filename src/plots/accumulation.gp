@@ -24,7 +24,7 @@ set bmargin at screen 0.38
 set ylabel "error"
 set ytics 0.5
 at_end(dummy) = column("step") == 1000 ? 1000 : NaN
-set label 1 "bf16 + bf16: -6 at the end" at 500, -0.5 font ",7" \
+set label 1 "bf16 + bf16 leaves the scale" at 500, -0.5 font ",7" \
 	textcolor lt 4
 plot [][-0.8:0.8] table using "step":(error("fp32")/1000) with lines lt 1, \
 	"" using "step":(error("fp16")/1000) with lines lt 2, \

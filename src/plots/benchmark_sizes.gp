@@ -33,10 +33,10 @@ do for [p in "'fp32 eager' 'LAST'"] {
 		font ",7" offset 0, 0.5, \
 		"" using (x(p)*only("size", "large")):(sums(1)/2):("fwd") with labels \
 		font ",7", \
-		"" using (x(p)*only("size", "large")):((sums(1) + sums(2))/2):("bwd") \
-		with labels font ",7" textcolor rgb "white", \
-		"" using (x(p)*only("size", "large")):((sums(3) + sums(2))/2):("opt") \
-		with labels font ",7" textcolor rgb "white"
+		"" using (x(p)*only("size", "large")):((sums(1) + sums(2))/2): \
+		("bwd") with labels font ",7" textcolor rgb "white", \
+		"" using (x(p)*only("size", "large")):((sums(3) + sums(2))/2): \
+		("opt") with labels font ",7" textcolor rgb "white"
 }
 set title word(last, 1).", ".word(last, 2) offset 0, 0.5
 set ylabel "step (ms)" offset 1, 0
@@ -48,9 +48,9 @@ set offsets 0, graph 0.42, 0, 0
 set xtics auto norotate center scale 0.5 font ",7"
 set xlabel "context"
 plot for [i=1:words(sizes)] table \
-	using (column("context")*only("size", word(sizes, i))*of(last)):"step_med_ms" \
-	with linespoints lt i, \
+	using (column("context")*only("size", word(sizes, i))*of(last)): \
+	"step_med_ms" with linespoints lt i, \
 	for [i=1:words(sizes)] table using (column("context") > 512 ? \
-	column("context")*only("size", word(sizes, i))*of(last) : NaN):"step_med_ms": \
-	(" ".word(sizes, i)) with labels left offset 0.4, 0 font ",7"
+	column("context")*only("size", word(sizes, i))*of(last) : NaN): \
+	"step_med_ms":(" ".word(sizes, i)) with labels left offset 0.4, 0 font ",7"
 unset multiplot
