@@ -13,9 +13,10 @@ GFLOP(pass) = column("heads")*column("n")*(column("n") + 1)/2*column("d") \
 	*(pass eq "fwd" ? 4 : 10)/1e9*chosen(0)
 rate(pass) = GFLOP(pass)/column(pass."_ms")
 again(pass) = GFLOP(pass)/column(pass."_replay_ms")
+hex(c) = int("0x".c[2:7])
+shade(i) = hex(i == 1 ? colour_ours : i == 2 ? colour_pytorch : colour_cudnn)
 by(dummy) = stringcolumn("variant") eq "pytorch-cudnn" ? 3 \
 	: stringcolumn("by") eq "ours" ? 1 : 2
-array colours[3] = [0x1b3560, 0xd9793a, 0x1f6b5c]
 stats table2 using (column("value")*only("quantity", "bf16")) nooutput
 peak = STATS_max
 set yrange [0.4:words(names) + 0.6]
@@ -32,7 +33,7 @@ set xlabel "TFLOP/s"
 do for [pass in "fwd bwd"] {
 	set title pass eq "fwd" ? "forward" : "backward"
 	plot table using (rate(pass)/2):(place(0)):(0):(rate(pass)): \
-		(place(0) - 0.36):(place(0) + 0.36):(colours[by(0)]) \
+		(place(0) - 0.36):(place(0) + 0.36):(shade(by(0))) \
 		with boxxyerror lc rgb variable, \
 		"" using (again(pass)):(place(0)):(0):(0.5) with vectors nohead \
 		lc rgb "black" lw 1.5, \
