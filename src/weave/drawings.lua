@@ -1,8 +1,9 @@
 -- drawings.lua: draw TikZ pictures when their source changed, all in one run
 local report, evaluate = require "report", require "evaluate"
 local format, query = require "format", require "query"
-local M = {draw = true, stale = {}}
-local folder, work = "figures/drawings", os.getenv("WEAVE_DIR") or "build/weave"
+local M = {draw = true, stale = {}, svg = {}}
+local folder = "figures/drawings"
+local work = os.getenv("WEAVE_DIR") or "build/weave"
 
 local function contents(path)
 	local f = io.open(path, "rb")
@@ -62,7 +63,16 @@ function M.add(name, picture, line)
 		table.insert(M.stale, {name = name, picture = picture, line = line,
 			key = key, out = out})
 	end
-	return out
+	if FORMAT ~= "html" then return out end
+	M.svg[out] = ("%s/figures/drawings/%s.svg"):format(work, name)
+	return M.svg[out]
+end
+
+local function convert()
+	for pdf, svg in pairs(M.svg) do
+		pandoc.pipe("mkdir", {"-p", work .. "/figures/drawings"}, "")
+		pandoc.pipe("pdftocairo", {"-svg", pdf, svg}, "")
+	end
 end
 local page = [[
 \setbox0\vbox{\kern.5pt\hbox{\kern.5pt\input{%s}\unskip\kern.5pt}\kern.5pt}%%
@@ -70,7 +80,7 @@ local page = [[
 \shipout\vbox{\special{pdf:docinfo << /Keywords (key %s) >>}\box0}
 ]]
 local command = [[
-cd %s && mkdir -p %s && export SOURCE_DATE_EPOCH=1767225600 FORCE_SOURCE_DATE=1
+mkdir -p %s && export SOURCE_DATE_EPOCH=1767225600 FORCE_SOURCE_DATE=1
 xelatex -no-pdf -interaction=nonstopmode -halt-on-error -file-line-error \
 -output-directory=%s %s/drawings.tex | grep '^[^ ]*:[0-9]*: ' && exit 1
 ]]
@@ -82,9 +92,9 @@ local function save(path, text)
 end
 
 function M.finish()
-	if #M.stale == 0 then return end
+	if #M.stale == 0 then return convert() end
 	local book = {M.preamble, "\\begin{document}\\hoffset-1in\\voffset-1in\n"}
-	local run = {command:format(".", folder, work, work)}
+	local run = {command:format(folder, work, work)}
 	for k, d in ipairs(M.stale) do
 		local file = ("%s/drawing-%s.tex"):format(work, d.name)
 		save(file, d.picture)
@@ -94,7 +104,7 @@ function M.finish()
 	end
 	save(work .. "/drawings.tex", table.concat(book) .. "\\end{document}\n")
 	local ok, err = pcall(pandoc.pipe, "sh", {"-c", table.concat(run)}, "")
-	if ok then return end
+	if ok then return convert() end
 	local text = type(err) == "table" and err.output or tostring(err)
 	local name, what = text:match("drawing%-([^\n]-)%.tex:%d+: ([^\n]*)")
 	for _, d in ipairs(M.stale) do
