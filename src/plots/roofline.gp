@@ -33,18 +33,18 @@ flash = real(system(sprintf("awk -F'\t' '$3 == 16 && $4 == 16384 && \
 all_linear = real(system(sprintf("awk -F'\t' '$1 == \"2.7B\" && \
 	$3 == \"bf16\" { print $10/$4 }' %s", table4)))
 set logscale xy
-set xrange [0.12:20000]
+set xrange [0.08:20000]
 set yrange [0.3:1500]
 set samples 400
 set xlabel "arithmetic intensity (FLOP/byte)"
 set ylabel "TFLOP/s"
 set key off
 set grid xtics lc rgb "#dddddd" lw 0.4 dt solid
-set label sprintf("bf16 %.0f", bf16) at 0.15, bf16*1.22 left
+set label sprintf("bf16 %.0f", bf16) at 0.1, bf16*1.22 left
 set label sprintf("tf32 %.0f", tf32) at 18000, tf32*0.81 right
 set label sprintf("fp32 %.0f", fp32) at 18000, fp32*0.81 right
 set label sprintf("copy %.2f TB/s", copy) at 5, 5*copy*1.5 rotate by 45
-set arrow from 0.12, bf16 to bf16/copy, bf16 nohead lt 9
+set arrow from 0.08, bf16 to bf16/copy, bf16 nohead lt 9
 array reached[6]
 array intensity[6]
 do for [i=1:6] {
