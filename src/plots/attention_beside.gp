@@ -21,11 +21,12 @@ set yrange [0:2.1]
 set xrange [-0.5:*]
 set xtics scale 0 font ",7"
 w = 0.26
-plot shapes using ($0 - w):"fwd":(w) with boxes lt 1 title "forward", \
-	"" using 0:"atomic":(w):xtic(1) with boxes lt 2 \
-	title "backward, atomic", \
-	"" using ($0 + w):"det":(w) with boxes lt 4 \
+plot shapes using ($0 - w):"fwd":(w) with boxes \
+	lc rgb colour_forward title "forward", \
+	"" using 0:"atomic":(w):xtic(1) with boxes \
+	lc rgb colour_backward fs solid 0.5 title "backward, atomic", \
+	"" using ($0 + w):"det":(w) with boxes lc rgb colour_backward \
 	title "backward, deterministic", \
 	"" using ($0 - w):"fwd":(0):(column("replay") - column("fwd")) \
-	with vectors nohead lc rgb "white" lw 2.5 notitle, \
+	with vectors nohead lc rgb "black" lw 1.2 notitle, \
 	1 lt 9 notitle

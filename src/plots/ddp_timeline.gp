@@ -15,7 +15,8 @@ set style fill solid 0.85 border lc rgb "white"
 set key maxrows 1
 set multiplot layout 2,1
 classes = "forward backward optimizer all-reduce"
-colours = "#9db0cf #1b3560 #1f6b5c #d9793a"
+colours = colour_forward." ".colour_backward." ".colour_optimizer." " \
+	.colour_communication
 do for [k in "naive overlap"] {
 	set title k eq "naive" ? "each by itself, after the backward pass" \
 		: "as soon as they are there"

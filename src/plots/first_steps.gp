@@ -1,15 +1,52 @@
-# first_steps.gp: the time of the first steps of a process
-height = 55
+# first_steps.gp: the first step of a process by phase and by what the host did,
+# and a later step
+height = 52
 load "src/plots/style.gp"
-set xlabel "step"
-set ylabel "ms"
-set logscale y
-cold(dummy) = only("start", "cold")
-plot table using (column("step")*cold(0)):"step_ms" with linespoints lt 1 \
-	title "step", \
-	"" using (column("step")*cold(0)):"fwd_ms" with linespoints lt 2 \
-	title "forward", \
-	"" using (column("step")*cold(0)):"bwd_ms" with linespoints lt 3 \
-	title "backward", \
-	"" using (column("step")*only("start", "kernels first")):"step_ms" \
-	with linespoints lt 4 title "step, all kernels loaded"
+taken(step, name) = real(system(sprintf("awk -F'\t' '/^#/ { next } !n++ { \
+	for (i = 1; i <= NF; i++) at[$i] = i; next } $1 == \"cold\" && \
+	$2 == %d { print $at[\"%s\"] }' %s", step, name, table)))
+opened = taken(1, "open_ms")
+whole = taken(1, "step_ms")
+set yrange [0.3:3.7]
+set ytics ("a later step" 1, "first step" 2, "of it, host" 3) scale 0
+set xrange [-opened*1.02:whole*1.03]
+set xlabel "ms from the beginning of the step"
+unset grid
+unset key
+set arrow from 0, graph 0 to 0, graph 1 nohead lt 9
+number = 0
+rect(y) = sprintf("set object %d rect from %g, %g to %g, %g fs solid 0.85 \
+noborder fc rgb '%s'", number, from, y - 0.36, to, y + 0.36, colour)
+name(y) = to - from < 0.05*(whole + opened) ? "" : sprintf("set label %d \
+'%s' at %g, %g center front font ',7' tc rgb '%s'", number, text, \
+(from + to)/2, y, ink)
+bar = "number = number + 1; eval rect(y); eval name(y)"
+from = -opened; to = 0; y = 2
+colour = colour_temporary; text = "opening the device"; ink = "black"
+eval bar
+do for [n=1:2] {
+	to = 0
+	y = 3 - n
+	do for [p in "fwd bwd opt"] {
+		from = to
+		to = from + taken(n == 1 ? 1 : 5, p."_ms")
+		colour = p eq "fwd" ? colour_forward : p eq "bwd" ? colour_backward \
+			: colour_optimizer
+		text = p eq "fwd" ? "forward" : p eq "bwd" ? "backward" : "opt."
+		ink = p eq "fwd" ? "black" : "white"
+		eval bar
+	}
+}
+to = 0
+y = 3
+ink = "black"
+do for [p in "choice library alloc"] {
+	from = to
+	to = from + taken(1, p."_ms")
+	colour = p eq "choice" ? colour_rest : p eq "library" \
+		? colour_temporary : "#dde0e5"
+	text = p eq "choice" ? "algorithms" : p eq "library" \
+		? "kernels" : "alloc."
+	eval bar
+}
+plot NaN

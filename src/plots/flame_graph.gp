@@ -1,9 +1,8 @@
-# flame_graph.gp: ranges and kernels of a forward pass, one upon the other
-height = 112
+# flame_graph.gp: ranges of a forward pass in time over four blocks, and ranges
+# and kernels of the whole pass added up, one upon the other
+height = 140
 load "src/plots/style.gp"
 set datafile missing NaN
-left(f) = column("start_ms")*only("fusion", f)
-right(f) = left(f) + column("width_ms")
 level(dummy) = column("depth")
 warm(dummy) = level(0) == 0 ? 0xd8d8d8 : level(0) == 1 ? 0xe3c16f \
 	: level(0) == 2 ? 0xe0a050 : level(0) == 3 ? 0xd9793a \
@@ -13,18 +12,42 @@ unset ytics
 set border 1
 set key off
 set style fill solid 0.85 border lc rgb "white"
-set multiplot layout 2,1
+set multiplot layout 3,1
 set xlabel "ms"
+set yrange [-0.5:5.6]
+# in time: from the start of one block to that of the fourth after it
+block(n, what) = real(system(sprintf("awk -F'\t' '$4 == \"eager\" && \
+	$6 == \"layer\" && ++n == %d { print $%d }' %s", n, what, table2)))
+count = int(system(sprintf("awk -F'\t' '$4 == \"eager\" && $6 == \"layer\" \
+	{ n++ } END { print n }' %s", table2)))
+first = count > 22 ? 20 : 1
+blocks = count > 22 ? 4 : count > 2 ? 2 : 1
+begin = block(first, 7)
+end = block(first + blocks - 1, 8)
+inside(x) = x < begin ? begin : x > end ? end : x
+low(dummy) = inside(column("start_ms"))*only("fusion", "eager")
+high(dummy) = inside(column("end_ms"))*only("fusion", "eager")
+set xrange [begin:end]
+shown(dummy) = high(0) - low(0) > 0.035*(end - begin) ? \
+	stringcolumn("range") : ""
+set title sprintf("eager, in time: %d blocks of %d", blocks, count)
+plot table2 using (low(0)/(high(0) > low(0))):(level(0)):(low(0)):(high(0)): \
+	(level(0) - 0.48):(level(0) + 0.48):(warm(0)) \
+	with boxxyerror lw 0.3 lc rgb variable, \
+	"" using (low(0) + (end - begin)*0.003):(level(0)):(shown(0)) \
+	with labels left font ",7"
+left(f) = column("start_ms")*only("fusion", f)
+right(f) = left(f) + column("width_ms")
 do for [f in "eager fused"] {
 	set autoscale
-	stats table using (right(f)) nooutput
+	stats table using (column("width_ms")*only("fusion", f)) nooutput
 	total = STATS_max
 	set xrange [0:total]
 	set yrange [-0.5:5.6]
 	most(dummy) = int(column("width_ms")/total*88)
 	text(dummy) = strlen(stringcolumn("box")) <= most(0) || most(0) > 15 \
 		? stringcolumn("box")[1:most(0)] : ""
-	set title f eq "eager" ? "eager" : "fused"
+	set title f.", added up"
 	plot table using (left(f)):(level(0)):(left(f)):(right(f)): \
 		(level(0) - 0.48):(level(0) + 0.48):(warm(0)) \
 		with boxxyerror lw 0.3 lc rgb variable, \

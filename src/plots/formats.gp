@@ -1,5 +1,5 @@
-# formats.gp: the bits of each number format, and the error of one rounding
-height = 108
+# formats.gp: the largest relative error of one rounding, by magnitude
+height = 66
 load 'src/plots/style.gp'
 names = "fp32 tf32 bf16 fp16"
 array E[4]
@@ -20,33 +20,6 @@ most(a, b) = a > b ? a : b
 half(i, x) = 2.0**(most(k(x), 1 - bias(i)) - M[i] - 1)/x
 error(i, x) = x > largest(i) || x < smallest(i) ? NaN : half(i, x)
 
-set multiplot
-set size 1, 0.42
-set origin 0, 0.58
-unset grid
-set border 0
-set xrange [0:32]
-set yrange [4.6:0.4]
-unset xtics
-set ytics ("fp32" 1, "tf32" 2, "bf16" 3, "fp16" 4) scale 0
-set lmargin 9
-set rmargin 2
-bar(from, to, i) = sprintf("set object rect from %g, %g to %g, %g fs solid \
-0.85 border rgb 'white' fc linetype", from, i - 0.34, to, i + 0.34)
-do for [i=1:4] {
-	eval bar(0, 1, i)." 6"
-	eval bar(1, 1 + E[i], i)." 2"
-	eval bar(1 + E[i], 1 + E[i] + M[i], i)." 1"
-	set label sprintf("%d", E[i]) at 1 + E[i]/2.0, i center tc rgb "white" front
-	set label sprintf("%d", M[i]) at 1 + E[i] + M[i]/2.0, i center \
-		tc rgb "white" front
-}
-plot NaN w boxes lt 6 t "sign", NaN w boxes lt 2 t "exponent", \
-	NaN w boxes lt 1 t "fraction"
-unset label
-unset object
-set size 1, 0.6
-set origin 0, 0
 set border 3
 set grid ytics
 unset key
@@ -65,4 +38,3 @@ set label "fp16 (and, where it is normal, tf32)" at 2.0**-13, 2.0**-13.3
 set label "bf16" at 2.0**-24, 2.0**-6.4
 plot error(1, x) w l lt 1 dt solid, error(3, x) w l lt 4, \
 	error(4, x) w l lt 2 dt solid
-unset multiplot

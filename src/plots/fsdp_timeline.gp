@@ -18,7 +18,8 @@ set style fill solid 0.85 border lc rgb "white"
 set key maxrows 2
 set multiplot layout 3,1
 classes = "forward backward optimizer wait all-gather reduce-scatter"
-colours = "#9db0cf #1b3560 #1f6b5c #c0392b #d9793a #b08ac6"
+colours = colour_forward." ".colour_backward." ".colour_optimizer." " \
+	.colour_wait." ".colour_communication." ".colour_reduction
 do for [k=0:2] {
 	set title sprintf("prefetch %d", k)
 	if (k > 0) { unset key }

@@ -26,18 +26,18 @@ set xtics ("small" 1, "medium" 2, "large" 3, "xl" 4, "2.7B" 5) scale 0 \
 	rotate by 30 right
 set ylabel "fraction of kernel time"
 set key off
-array colours[7] = [0x1b3560, 0xb08ac6, 0xd9793a, 0x1f6b5c, 0xe3c16f, \
-	0x7a1f2b, 0x8c8c8c]
+colours = colour_matmul." ".colour_attention." ".colour_softmax." " \
+	.colour_norm." ".colour_ffn." ".colour_optimizer." ".colour_rest
 do for [i=1:7] {
 	left = 0.04 + (i - 1)*0.135 + (i > 5 ? 0.05 : 0)
 	set object i rect at screen left, 0.96 size screen 0.02, 0.028 \
-		fc rgb colours[i]
+		fc rgb word(colours, i)
 	set label i word(labels, i) at screen left + 0.015, 0.96
 }
 do for [n=1:3] {
 	set title n == 1 ? "forward" : n == 2 ? "forward and backward" : "step"
 	plot for [i=7:1:-1] shares("eager", n) using 1:(column(i + 1)) with boxes \
-		lc rgb colours[i]
+		lc rgb word(colours, i)
 	unset object
 	unset label
 	unset ylabel

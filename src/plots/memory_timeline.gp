@@ -4,7 +4,8 @@ load "src/plots/style.gp"
 set datafile missing NaN
 names = "parameter gradient optimizer activation temporary"
 labels = "parameters gradients moments activations temporaries"
-array colours[5] = [0x1b3560, 0xb08ac6, 0x8c8c8c, 0xd9793a, 0x1f6b5c]
+colours = colour_parameters." ".colour_gradients." ".colour_state." " \
+	.colour_activations." ".colour_temporary
 upto(n) = sum [i=1:n] column(word(names, i)."_MiB")/1024
 of(f, p, m) = only("fusion", f)*only("precision", p)*only("mode", m)
 x(f, p, m) = column("event")*of(f, p, m)
@@ -15,7 +16,7 @@ begins(f, p, name) = sprintf("<awk -F'\t' 'BEGIN { print \"event\" } \
 	print $at[\"event\"] }' %s", f, p, name, table)
 do for [i=1:5] {
 	set object i rect at screen i*0.17, 0.975 size screen 0.022, 0.018 \
-		fc rgb colours[i]
+		fc rgb word(colours, i)
 	set label i word(labels, i) at screen i*0.17 + 0.02, 0.975
 }
 set multiplot layout 2,2 margins 0.1, 0.98, 0.1, 0.88 spacing 0.11, 0.19
@@ -52,7 +53,7 @@ do for [f in "eager fused"] {
 		}
 		set xlabel "events of the allocator"
 		plot for [i=5:1:-1] table using (x(f, "fp32", m)):(upto(i)) \
-			with filledcurves x1 fc rgb colours[i]
+			with filledcurves x1 fc rgb word(colours, i)
 		unset object
 		do for [i=1:5] { unset label i }
 	}

@@ -16,14 +16,14 @@ set xlabel "queries and keys, n"
 set ylabel "time of a pass (ms)"
 set key maxrows 1
 plot table using "n":(of("forward", "ms")) with linespoints lt 1 \
-	title "forward", \
+	lc rgb colour_forward title "forward", \
 	"" using "n":(of("backward", "ms")) with linespoints lt 2 \
-	title "backward"
+	lc rgb colour_backward title "backward"
 set ylabel "memory (GiB)"
 plot table using "n":(of("forward", "before_MiB")/1024) with points lt 1 \
-	title "saved", \
+	lc rgb colour_forward title "saved", \
 	"" using "n":(of("backward", "peak_MiB")/1024) with points lt 2 \
-	title "peak, backward", \
+	lc rgb colour_backward title "peak, backward", \
 	"" using "n":(saved(column("n"))*is("d", 64)) with lines lt 9 lw 1.5 \
 	notitle, \
 	"" using "n":(peak(column("n"))*is("d", 64)) with lines lt 9 lw 1.5 \

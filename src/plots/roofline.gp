@@ -1,5 +1,6 @@
-# roofline.gp: rate against arithmetic intensity, from the measured peaks
-height = 78
+# roofline.gp: rate against arithmetic intensity, from the measured peaks, and
+# what our kernels reach (2.7B, bf16)
+height = 92
 load "src/plots/style.gp"
 measured(q) = sprintf("<awk -F'\t' 'BEGIN { print \"value\" } \
 	$1 == \"%s\" { print $2 }' %s", q, table)
@@ -13,31 +14,62 @@ stats measured("fp32") using 1 nooutput
 fp32 = STATS_max
 roof(x, peak) = x*copy < peak ? x*copy : peak
 flat(x, peak) = x*copy < peak ? NaN : peak
-N = 2048.0; C = 2560.0; F = 10240.0; D = 80.0; T = 512.0
+N = 2048.0; C = 2560.0; F = 10240.0; D = 80.0; T = 512.0; H = 32; V = 10000
 linear = N*C*2*F/(N*C + C*2*F + N*2*F)
 scores = 2*T*T*D/(2*(2*T*D + T*T))
+# FLOPs of a fused kernel by its equation; softmax does half of the scores
+names = "'rmsnorm forward' 'adamw' 'rope' 'swiglu forward' \
+'softmax forward' 'cross-entropy'"
+titles = "RMSNorm AdamW RoPE SwiGLU softmax loss"
+FLOPs = sprintf("%g %g %g %g %g %g", 5*N*C, 14*2**26, 6*N*C, 5*N*F, 3*N*T*H, \
+	5*N*V)
+# bytes and us of one kernel; TFLOP/s of FlashAttention and of linear layers
+kernel(name, c) = real(system(sprintf("awk -F'\t' '$1 == \"2.7B\" && \
+	$2 == \"bf16\" && $3 == \"%s\" && $4 == \"fused\" { print $%d }' %s", \
+	name, c, table2)))
+flash = real(system(sprintf("awk -F'\t' '$3 == 16 && $4 == 16384 && \
+	$5 == 128 && $8 == \"warp_specialized\" { print 2*16384^2*128*16/$9/1e9 \
+	}' %s", table3)))
+all_linear = real(system(sprintf("awk -F'\t' '$1 == \"2.7B\" && \
+	$3 == \"bf16\" { print $10/$4 }' %s", table4)))
 set logscale xy
-set xrange [0.2:20000]
-set yrange [0.5:1500]
+set xrange [0.08:20000]
+set yrange [0.3:1500]
 set samples 400
 set xlabel "arithmetic intensity (FLOP/byte)"
 set ylabel "TFLOP/s"
 set key off
 set grid xtics lc rgb "#dddddd" lw 0.4 dt solid
-set label sprintf("bf16 %.0f", bf16) at 18000, bf16*1.22 right
+set label sprintf("bf16 %.0f", bf16) at 0.1, bf16*1.22 left
 set label sprintf("tf32 %.0f", tf32) at 18000, tf32*0.81 right
 set label sprintf("fp32 %.0f", fp32) at 18000, fp32*0.81 right
-set label sprintf("copy %.2f TB/s", copy) at 3.2, 3.2*copy*1.5 rotate by 42
-array name[6] = ["AdamW", "SwiGLU", "scores", "FlashAttention, 512", \
-	"FlashAttention, 16384", "W_1 and W_3"]
-array intensity[6] = [14/30.0, 5/6.0, scores, T/4, 16384/4, linear]
-array dx[6] = [1.25, 1.25, 1.25, 1.25, 0.17, 0.4]
-array dy[6] = [0.8, 0.8, 0.75, 0.75, 0.78, 1.32]
+set label sprintf("copy %.2f TB/s", copy) at 5, 5*copy*1.5 rotate by 45
+set arrow from 0.08, bf16 to bf16/copy, bf16 nohead lt 9
+array reached[6]
+array intensity[6]
 do for [i=1:6] {
-	set label name[i] at intensity[i]*dx[i], roof(intensity[i], bf16)*dy[i] \
-		left
+	intensity[i] = real(word(FLOPs, i))/kernel(word(names, i), 5)
+	reached[i] = real(word(FLOPs, i))/kernel(word(names, i), 7)/1e6
+	below = word("1 0 1 1 0 0", i) + 0
+	if (word("1 0 1 0 1 0", i) + 0) {
+		set label word(titles, i) at intensity[i]*1.15, reached[i]*0.84 left
+	} else {
+		set label word(titles, i) at intensity[i]*0.87, reached[i]*1.2 right
+	}
 }
+set label "scores" at scores*1.2, roof(scores, bf16)*0.75 left
+set label "FlashAttention, T = 512" at T/4*1.2, roof(T/4, bf16)*0.75 left
+set label "FlashAttention, T = 16384" at 18000, bf16*1.3 right
+set label "linear layers" at linear, bf16*0.68 center
 plot roof(x, bf16) with lines lt 1, flat(x, tf32) with lines lt 3, \
 	flat(x, fp32) with lines lt 2, \
-	for [i=1:6] "+" using (intensity[i]):(roof(intensity[i], bf16)) every ::0::0 \
-	with points pt 7 ps 0.6 lc rgb "#7a1f2b"
+	"+" using (scores):(roof(scores, bf16)) every ::0::0 with points pt 6 \
+	ps 0.7 lc rgb "black", \
+	"+" using (T/4):(roof(T/4, bf16)) every ::0::0 with points pt 6 ps 0.7 \
+	lc rgb "black", \
+	"+" using (linear):(all_linear) every ::0::0 with points pt 7 ps 0.7 \
+	lc rgb colour_communication, \
+	"+" using (4096):(flash) every ::0::0 with points pt 7 ps 0.7 \
+	lc rgb colour_communication, \
+	for [i=1:6] "+" using (intensity[i]):(reached[i]) every ::0::0 \
+	with points pt 7 ps 0.7 lc rgb colour_communication

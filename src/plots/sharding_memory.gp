@@ -25,10 +25,12 @@ found = system(sprintf("awk -F'\t' '/^#/ { next } \
 	!seen[$c]++ { printf \"%%s \", $c }' %s", table))
 set multiplot layout 1,words(found)
 titles = "parameters gradients optimizer activations temporaries"
+colours = colour_parameters." ".colour_gradients." ".colour_state." " \
+	.colour_activations." ".colour_temporary
 do for [p in found] {
 	set title p
 	set ylabel p eq word(found, 1) ? "peak of a rank (MiB)" : ""
-	plot for [c=2:6] stacks(p) using c:xtic(1) lt c - 1 \
+	plot for [c=2:6] stacks(p) using c:xtic(1) lc rgb word(colours, c - 1) \
 		title word(titles, c - 1), \
 		stacks(p) using 0:7 with points pt 7 ps 0.5 lc rgb "black" \
 		title "predicted"

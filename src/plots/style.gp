@@ -11,6 +11,26 @@ set datafile missing "-"
 set datafile columnheaders
 only(name, value) = stringcolumn(name) eq value ? 1 : NaN
 is(name, value) = column(name) == value ? 1 : NaN
+colour_forward = "#9db0cf"
+colour_backward = "#1b3560"
+colour_optimizer = "#1f6b5c"
+colour_communication = "#d9793a"
+colour_reduction = "#b08ac6"
+colour_wait = "#c0392b"
+colour_ours = "#1b3560"
+colour_pytorch = "#d9793a"
+colour_cudnn = "#1f6b5c"
+colour_parameters = "#1b3560"
+colour_gradients = "#7a9bd1"
+colour_state = "#1f6b5c"
+colour_activations = "#e3c16f"
+colour_temporary = "#b9bec6"
+colour_matmul = "#1b3560"
+colour_attention = "#b08ac6"
+colour_softmax = "#d9793a"
+colour_norm = "#7a1f2b"
+colour_ffn = "#e3c16f"
+colour_rest = "#8c8c8c"
 set linetype 1 lc rgb "#1b3560" lw 1.4 pt 7 ps 0.45
 set linetype 2 lc rgb "#d9793a" lw 1.4 pt 5 ps 0.42 dt (8, 3)
 set linetype 3 lc rgb "#1f6b5c" lw 1.4 pt 9 ps 0.5 dt (3, 2)

@@ -1,6 +1,6 @@
 -- figures.lua: draw figures with gnuplot when their data or script changed
 local report, data = require "report", require "data"
-local provenance = require "provenance"
+local provenance, drawings = require "provenance", require "drawings"
 local M = {draw = true, drawn = {}}
 
 local function contents(path)
@@ -125,17 +125,15 @@ function M.show(image, line, framed)
 end
 function M.drawing(div, caption, line, framed)
 	local raw = function(s) return pandoc.RawInline("latex", s) end
-	local env, picture = framed and "nwfigurehere" or "nwfigure", nil
-	for _, b in ipairs(div.content) do
-		if b.t == "RawBlock" and b.format == "latex" then
-			picture = (picture or "") .. b.text
-		end
-	end
+	local env = framed and "nwfigurehere" or "nwfigure"
+	local picture = drawings.source(div, line)
 	if not picture or #caption == 0 or div.identifier == "" then
 		report.at(line, "a drawing needs a label, a picture and a caption")
 		return nil
 	end
-	local out = {raw(("\\begin{%s}%s\n\\caption{"):format(env, picture))}
+	local path = drawings.add(div.identifier:gsub("^fig:", ""), picture, line)
+	local out = {raw(("\\begin{%s}\\nwgraphic{%s}\n\\caption{"):format(env,
+		path))}
 	for _, i in ipairs(caption) do table.insert(out, i) end
 	table.insert(out, raw(("}\\label{%s}\\end{%s}"):format(div.identifier,
 		env)))

@@ -5,6 +5,7 @@ local report, data = require "report", require "data"
 local lint, claims = require "lint", require "claims"
 local evaluate = require "evaluate"
 local tables, figures = require "tables", require "figures"
+local drawings = require "drawings"
 local registry, lists = require "registry", require "lists"
 local answers, highlight = require "answers", require "highlight"
 local judge = require "judge"
@@ -222,6 +223,7 @@ function Pandoc(doc)
 	if draft then doc.meta.draft = true end
 	take_over(doc.meta)
 	figures.draw = os.getenv("WEAVE_MODE") ~= "lint"
+	drawings.draw = figures.draw
 	data.scan()
 	if os.getenv("WEAVE_MODE") == "laws" then
 		judge.all()
@@ -234,6 +236,7 @@ function Pandoc(doc)
 	end
 	doc.blocks = doc.blocks:walk(blocks)
 	doc.meta = walk_meta(doc.meta)
+	drawings.finish()
 	answers.check()
 	judge.all()
 	registry.write()

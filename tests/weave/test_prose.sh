@@ -48,6 +48,16 @@ add '::: {.drawing #fig:d}' '```{=latex}' '\begin{tikzpicture}\end{tikzpicture}'
 expect_good "a drawing"
 
 make_document
+add '::: {.drawing #fig:d src=nowhere}' 'A caption.' ':::' '' 'See [](#fig:d).'
+lint
+expect "a drawing without a source" 1 "$(line_of nowhere)" "needs a label"
+
+make_document
+add '`int(constant("src/plots/curve.gp", "NOTHING"))`{.lua}'; lint
+expect "a constant that is not there" 1 "$(line_of NOTHING)" \
+	"curve.gp does not have NOTHING"
+
+make_document
 printf '\n| a | b |\n|:--|--:|\n| x | y |\n\n: All. {#tbl:all}\n' >>writeup.nw
 add 'See [](#tbl:all).'; lint
 expect_good "a label of a table in Markdown"
@@ -81,6 +91,24 @@ edit 's/, 2, 0.1)/, 3, 0.1)/'; pdf
 if [ $status -eq 1 ] && cmp -s first.pdf writeup.pdf; then
 	ok "a failed weave leaves the old PDF"
 else not_ok "a failed weave leaves the old PDF"; fi
+
+make_document
+mkdir -p src/drawings
+echo '\begin{tikzpicture}\node{\Rows};\end{tikzpicture}' >src/drawings/box.tex
+add '::: {.drawing #fig:box src=box values="{Rows=64}"}' 'A box.' ':::' ''
+add 'See [](#fig:box).'
+pdf; expect_good "a drawing from a file, with a value"
+touch -d '2 days ago' figures/drawings/box.pdf; pdf
+if [ -n "$(find figures/drawings/box.pdf -mtime +0)" ]
+then ok "what is unchanged is not drawn again"
+else not_ok "what is unchanged is not drawn again"; fi
+edit 's/Rows=64/Rows=65/'; pdf
+if [ -z "$(find figures/drawings/box.pdf -mtime +0)" ]
+then ok "a new value is drawn"
+else not_ok "a new value is drawn"; fi
+edit 's/{Rows=65}/{Lines=65}/'; pdf
+expect "an error in a drawing" 1 "$(line_of Lines)" \
+	"drawing box: Undefined control"
 
 make_document; echo 'plot nonsense' >>src/plots/curve.gp; pdf
 expect "a broken figure script" 1 "$(line_of curve)" "curve.gp: .*nonsense"
