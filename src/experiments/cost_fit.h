@@ -1,0 +1,32 @@
+/* cost_fit.h: the constants of the cost model, from measured steps */
+#ifndef EXPERIMENTS_COST_FIT_H
+#define EXPERIMENTS_COST_FIT_H
+
+#include "experiments/cost_seen.h"
+
+enum { FIT_RANKS = 2, MOST_UNKNOWN = 4 };
+
+/* min sum_i (sum_j a[i][j] x[j] / b[i] - 1)^2 over x[j] >= 0, for b > 0. An unknown
+ * that the rows do not tell from others is 0 */
+void fit_positive(int n, double (*a)[MOST_UNKNOWN], const double *b,
+	double x[MOST_UNKNOWN]);
+
+typedef struct CostFit {
+	CostMachine machine;
+	const char *size, *precision, *via;      /* of the rows that it was fitted to */
+	int rows;
+	/* root mean square of the relative errors of what was fitted */
+	double alone_rms, step_rms;
+} CostFit;
+
+/* size: or NULL, then medium or else large, if there are flat rows of it */
+CostFit cost_fit(const Seen *seen, const char *size);
+bool    cost_fit_used(const CostFit *fit, const SeenStep *s);
+/* of the sizes of collectives to which constants are fitted */
+bool    cost_fit_size(double nbytes);
+/* call, step, link and sums of collectives of a transport, from those sizes on
+ * two ranks in fp32; false: there are no rows */
+bool    cost_fit_collectives(const Seen *seen, const char *device,
+	const char *transport, CostMachine *m);
+
+#endif

@@ -1,0 +1,39 @@
+/* cost_seen.h: steps and collectives of a machine's tables, as the cost model
+ * takes them */
+#ifndef EXPERIMENTS_COST_SEEN_H
+#define EXPERIMENTS_COST_SEEN_H
+
+#include "model/cost.h"
+
+typedef struct SeenStep {
+	const char *table, *size, *precision, *wire, *via;
+	long context, batch, ranks;
+	CostRun run;                     /* with the passes of one rank alone */
+	/* from one step to the next; NaN: not in the table, as with all below */
+	double step_ms;
+	double bwd_ms, wait_ms, comm_ms, alone_ms;
+	double single_bwd_ms;
+	double peak_MiB;                 /* without what libraries take */
+} SeenStep;
+
+typedef struct SeenCollective {
+	const char *transport, *dtype, *device, *name;
+	CostCollective what;
+	long ranks;
+	double nbytes, time_ms;
+} SeenCollective;
+
+typedef struct Seen {
+	const char *folder, *machine;
+	bool gpu;
+	int nsteps, ncollectives;
+	SeenStep *steps;
+	SeenCollective *collectives;
+	double TFLOPs;                   /* measured peak of bf16; NaN: unknown */
+} Seen;
+
+/* folder: tables/h100x2. One without any of the tables: exit 2. Never freed: texts
+ * of rows point into it */
+Seen seen_read(const char *folder);
+
+#endif
