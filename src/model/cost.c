@@ -24,6 +24,9 @@ double cost_collective(const CostMachine *m, CostCollective what, CostGroup g,
 	return (m->call_us + latency) * 1e-3 + sent * nbytes / GBps * 1e-6
 		+ (reduces ? part * nbytes * 1e-9 * m->sum_ms_per_GB : 0);
 }
+const char *const cost_names[NCOST] = { "single", "naive", "flat", "overlap",
+	"bucketed", "sharded", "zero1", "zero2", "fsdp" };
+
 CostShape cost_shape(const Shape *s)
 {
 	return (CostShape){ s->vocab, s->d_model, s->d_ff, s->layers, s->heads,

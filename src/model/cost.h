@@ -52,6 +52,7 @@ typedef enum { COST_SINGLE, COST_NAIVE, COST_FLAT, COST_OVERLAP, COST_BUCKETED,
 	COST_SHARDED, COST_ZERO1, COST_ZERO2, COST_FSDP, NCOST } CostStrategy;
 #define COST_STRATEGIES "single|naive|flat|overlap|bucketed|sharded|zero1|zero2|" \
 	"fsdp"
+extern const char *const cost_names[NCOST];
 
 typedef struct CostRun {
 	CostShape shape;
