@@ -35,7 +35,7 @@ static bool solve(double (*m)[MOST_UNKNOWN + 1], int set, double *x)
 	return true;
 }
 
-void fit_positive(int n, double (*a)[MOST_UNKNOWN], const double *b,
+void fit_positive(int n, int unknowns, double (*a)[MOST_UNKNOWN], const double *b,
 	double x[MOST_UNKNOWN])
 {
 	double m[MOST_UNKNOWN][MOST_UNKNOWN + 1] = { { 0 } }, best = INFINITY;
@@ -47,7 +47,7 @@ void fit_positive(int n, double (*a)[MOST_UNKNOWN], const double *b,
 		}
 	for (int j = 0; j < MOST_UNKNOWN; j++)
 		x[j] = 0;
-	for (int set = 1; set < 1 << MOST_UNKNOWN; set++) {
+	for (int set = 1; set < 1 << unknowns; set++) {
 		double y[MOST_UNKNOWN], error = 0;
 		if (!solve(m, set, y))
 			continue;
@@ -128,6 +128,7 @@ static CostMachine unit_machine(const CostMachine *m, int unknown)
 	u.call_us = unknown == 0;
 	u.near = u.far = (CostLink){ unknown == 2 ? 1 : INFINITY, unknown == 1 };
 	u.sum_ms_per_GB = unknown == 3;
+	u.pieces_us = unknown == 4;
 	return u;
 }
 
@@ -136,6 +137,7 @@ static void set_link(CostMachine *m, const double x[MOST_UNKNOWN])
 	m->call_us = x[0];
 	m->near = m->far = (CostLink){ x[2] > 0 ? 1 / x[2] : INFINITY, x[1] };
 	m->sum_ms_per_GB = x[3];
+	m->pieces_us = x[4];
 }
 
 static void fit_alone(const Seen *seen, CostFit *f)
@@ -153,7 +155,7 @@ static void fit_alone(const Seen *seen, CostFit *f)
 		}
 		b[n++] = s->alone_ms;
 	}
-	fit_positive(n, a, b, x);
+	fit_positive(n, MOST_UNKNOWN - 1, a, b, x);
 	set_link(&f->machine, x);
 	for (int i = 0; i < n; i++) {
 		double fitted = 0;
@@ -172,17 +174,23 @@ bool cost_fit_size(double nbytes)
 	return nbytes == 1e6 || nbytes == 1e7 || nbytes == 1e8 || nbytes == 1e9;
 }
 
-bool cost_fit_collectives(const Seen *seen, const char *device,
-	const char *transport, CostMachine *m)
+static bool fits_to(const SeenCollective *c, const SeenCollective *of)
+{
+	return c->what == of->what && c->ranks == FIT_RANKS
+		&& strcmp(c->device, of->device) == 0
+		&& strcmp(c->transport, of->transport) == 0
+		&& strcmp(c->dtype, "fp32") == 0 && cost_fit_size(c->nbytes);
+}
+
+bool cost_fit_collective(const Seen *seen, const SeenCollective *of,
+	CostMachine *m)
 {
 	double (*a)[MOST_UNKNOWN] = need(calloc(seen->ncollectives + 1, sizeof *a)),
 		*b = need(calloc(seen->ncollectives + 1, sizeof *b)), x[MOST_UNKNOWN];
 	int n = 0;
 	for (int i = 0; i < seen->ncollectives; i++) {
 		const SeenCollective *c = &seen->collectives[i];
-		if (strcmp(c->device, device) != 0 || c->ranks != FIT_RANKS
-			|| strcmp(c->transport, transport) != 0
-			|| strcmp(c->dtype, "fp32") != 0 || !cost_fit_size(c->nbytes))
+		if (!fits_to(c, of))
 			continue;
 		for (int j = 0; j < MOST_UNKNOWN; j++) {
 			CostMachine u = unit_machine(m, j);
@@ -191,10 +199,8 @@ bool cost_fit_collectives(const Seen *seen, const char *device,
 		}
 		b[n++] = c->time_ms;
 	}
-	if (n > 0) {
-		fit_positive(n, a, b, x);
-		set_link(m, x);
-	}
+	fit_positive(n, MOST_UNKNOWN, a, b, x);
+	set_link(m, x);
 	free(a);
 	free(b);
 	return n > 0;

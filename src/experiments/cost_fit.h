@@ -4,11 +4,12 @@
 
 #include "experiments/cost_seen.h"
 
-enum { FIT_RANKS = 2, MOST_UNKNOWN = 4 };
+enum { FIT_RANKS = 2, MOST_UNKNOWN = 5 };
 
-/* min sum_i (sum_j a[i][j] x[j] / b[i] - 1)^2 over x[j] >= 0, for b > 0. An unknown
- * that the rows do not tell from others is 0 */
-void fit_positive(int n, double (*a)[MOST_UNKNOWN], const double *b,
+/* min sum_i (sum_j a[i][j] x[j] / b[i] - 1)^2 over x[j] >= 0, for n rows and b > 0.
+ * Of unknowns that the rows do not tell apart, the first; those from `unknowns` on
+ * are 0 */
+void fit_positive(int n, int unknowns, double (*a)[MOST_UNKNOWN], const double *b,
 	double x[MOST_UNKNOWN]);
 
 typedef struct CostFit {
@@ -24,9 +25,9 @@ CostFit cost_fit(const Seen *seen, const char *size);
 bool    cost_fit_used(const CostFit *fit, const SeenStep *s);
 /* of the sizes of collectives to which constants are fitted */
 bool    cost_fit_size(double nbytes);
-/* call, step, link and sums of collectives of a transport, from those sizes on
- * two ranks in fp32; false: there are no rows */
-bool    cost_fit_collectives(const Seen *seen, const char *device,
-	const char *transport, CostMachine *m);
+/* the constants of one collective of a transport, from those sizes on two ranks in
+ * fp32; false: there are no rows */
+bool    cost_fit_collective(const Seen *seen, const SeenCollective *of,
+	CostMachine *m);
 
 #endif

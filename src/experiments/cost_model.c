@@ -111,7 +111,7 @@ static const Sweep sweeps[] = {
 		.values = "mode " WAYS_VALUES " efficiency", .plan = plan_ways,
 		.run = run_scaling },
 	{ .name = "hiding", .keys = ways_keys,
-		.values = "strategy devices tokens formula_tokens",
+		.values = "strategy devices tokens unstretched_tokens formula_tokens",
 		.plan = plan_ways, .run = run_hiding },
 	{ 0 }
 };

@@ -86,7 +86,7 @@ void run_collectives(Row *row, const void *config)
 		CostMachine m = cost_fitted(c->folder)->machine;
 		bool used = x->ranks == FIT_RANKS && strcmp(x->dtype, "fp32") == 0
 			&& cost_fit_size(x->nbytes);
-		if (!cost_fit_collectives(s, x->device, x->transport, &m))
+		if (!cost_fit_collective(s, x, &m))
 			continue;
 		double ms = cost_collective(&m, x->what,
 			(CostGroup){ x->ranks, x->ranks }, x->nbytes);

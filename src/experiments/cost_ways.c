@@ -134,7 +134,7 @@ void run_regimes(Row *row, const void *config)
 {
 	const Place p = place_of(config);
 	const WaysGiven *g = &ways_given;
-	for (long devices = 1; devices <= 1 << 17; devices *= 2)
+	for (long devices = 1; devices <= 1 << 16; devices *= 4)
 		for (long tokens = 1 << 18; tokens <= 1 << 26; tokens *= 4) {
 			if ((g->devices && devices > 1) || (g->tokens && tokens > 1 << 18))
 				continue;
@@ -177,7 +177,7 @@ static bool hides(const CostMachine *m, CostRun r, double tokens)
 	const CostLink no_time = { INFINITY, 0 };
 	r.tokens = tokens;
 	free_links.near = free_links.far = no_time;
-	free_links.call_us = free_links.sum_ms_per_GB = 0;
+	free_links.call_us = free_links.sum_ms_per_GB = free_links.pieces_us = 0;
 	free_links.stretch = (QueueStretch){ 1, 1 };
 	return cost_step(m, &r).step_ms
 		<= 1.05 * cost_step(&free_links, &r).step_ms;
@@ -189,8 +189,19 @@ static double hiding_formula(const Place *p, const CostRun *r)
 	CostGroup all = { r->data, p->machine.node };
 	CostMachine m = p->machine;
 	m.call_us = m.near.step_us = m.far.step_us = m.sum_ms_per_GB = 0;
+	m.pieces_us = 0;
 	return m.TFLOPs * 1e9 * cost_collective(&m, COST_ALL_GATHER, all, 1e9)
 		* 1e-9 * r->gather / 2;
+}
+
+static void set_least(Row *row, const char *column, const CostMachine *m,
+	const CostRun *r)
+{
+	const double most = 0x1p24;
+	double low = 1, high = most;
+	for (int k = 0; k < 40; k++)
+		*(hides(m, *r, sqrt(low * high)) ? &high : &low) = sqrt(low * high);
+	row_set(row, column, high < most ? "%.0f" : "none", ceil(high));
 }
 
 void run_hiding(Row *row, const void *config)
@@ -198,8 +209,9 @@ void run_hiding(Row *row, const void *config)
 	static const CostStrategy strategies[] = { COST_BUCKETED, COST_ZERO1,
 		COST_FSDP };
 	static const long devices[] = { 2, 8, 64, 1024 };
-	const double most = 0x1p24;
 	const Place p = place_of(config);
+	CostMachine apart = p.machine;
+	apart.stretch = (QueueStretch){ 1, 1 };
 	for (int i = 0; i < 3 * 4; i++) {
 		CostRun r = { .shape = p.model.shape, .context = p.model.context,
 			.data = ways_given.devices ? ways_given.devices : devices[i % 4],
@@ -207,16 +219,13 @@ void run_hiding(Row *row, const void *config)
 			.interleave = 1, .strategy = strategies[i / 4], .bucket_mb = 100,
 			.prefetch = 1, .real = 4, .low = 2, .gradient = 2, .gather = 2,
 			.wire = 2, .mixed = true, .flash = true };
-		double low = 1, high = most;
 		if (ways_given.devices && i % 4 > 0)
 			continue;
-		for (int k = 0; k < 50; k++)
-			*(hides(&p.machine, r, sqrt(low * high)) ? &high : &low)
-				= sqrt(low * high);
 		row_set(row, "strategy", "%s", i / 4 == 0 ? "ddp"
 			: cost_names[r.strategy]);
 		row_set(row, "devices", "%ld", r.data);
-		row_set(row, "tokens", high < most ? "%.0f" : "none", ceil(high));
+		set_least(row, "tokens", &p.machine, &r);
+		set_least(row, "unstretched_tokens", &apart, &r);
 		row_set(row, "formula_tokens", "%.0f", ceil(hiding_formula(&p, &r)));
 		row_emit(row);
 	}

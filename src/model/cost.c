@@ -22,7 +22,8 @@ double cost_collective(const CostMachine *m, CostCollective what, CostGroup g,
 			: what == COST_BROADCAST ? 1 : part,
 		latency = what == COST_ALL_REDUCE ? fmin(2 * ring, tree) : ring;
 	return (m->call_us + latency) * 1e-3 + sent * nbytes / GBps * 1e-6
-		+ (reduces ? part * nbytes * 1e-9 * m->sum_ms_per_GB : 0);
+		+ (reduces ? part * nbytes * 1e-9 * m->sum_ms_per_GB : 0)
+		+ m->pieces_us * sqrt(sent * nbytes * 1e-6) * 1e-3;
 }
 const char *const cost_names[NCOST] = { "single", "naive", "flat", "overlap",
 	"bucketed", "sharded", "zero1", "zero2", "fsdp" };

@@ -20,6 +20,9 @@ typedef struct CostMachine {
 	double forward_us, backward_us;
 	double call_us;                  /* alpha: a collective, whatever its size */
 	double sum_ms_per_GB;            /* gamma: a GB that arrives and is added */
+	/* of the square root of the MB that a device sends: an array travels in
+	 * pieces, more and larger ones the larger it is */
+	double pieces_us;
 	CostLink near, far;              /* inside a node; between nodes */
 	long node;                       /* devices of a node */
 	QueueStretch stretch;
