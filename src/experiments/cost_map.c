@@ -93,7 +93,6 @@ static void try_run(Search *s, CostRun r)
 
 static void try_strategy(Search *s, CostRun r)
 {
-	enum { MOST_GATHERS = 16 };
 	long m = r.stages > 1 ? s->sequences : 1;
 	for (;; m *= 2) {
 		if (m > s->sequences || s->sequences % m != 0)
@@ -103,8 +102,7 @@ static void try_strategy(Search *s, CostRun r)
 		if (fits(s, &r) || r.stages > 1)
 			break;
 	}
-	if (r.strategy != COST_FSDP || m <= MOST_GATHERS)
-		try_run(s, r);
+	try_run(s, r);
 }
 
 static void try_division(Search *s, long data, long tensor, long stages)

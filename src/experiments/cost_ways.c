@@ -115,6 +115,17 @@ static void set_choice(Row *row, const Place *p, const CostChoice *c,
 	row_set(row, "GB", "%.4g", c->step.nbytes * 1e-9);
 }
 
+/* cells stay from row to row */
+static void set_none(Row *row)
+{
+	static const char *const names[] = { "strategy", "tensor", "stages",
+		"interleave", "microbatches", "recompute", "step_ms", "tokens_per_s",
+		"mfu", "hidden", "bubble", "GB" };
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		row_set(row, names[i], "-");
+	row_set(row, "way", "none");
+}
+
 static CostChoice best_way(Row *row, const Place *p, long devices, double tokens)
 {
 	double sequences = tokens / p->model.context;
@@ -126,7 +137,7 @@ static CostChoice best_way(Row *row, const Place *p, long devices, double tokens
 	if (c.found)
 		set_choice(row, p, &c, tokens, devices);
 	else
-		row_set(row, "way", "none");
+		set_none(row);
 	row_emit(row);
 	return c;
 }
@@ -159,8 +170,7 @@ static void scale(Row *row, const Place *p, bool weak)
 			rate = c.found ? tokens / n / c.step.step_ms : 0;
 		}
 		first = first > 0 ? first : rate;
-		if (rate > 0)
-			row_set(row, "efficiency", "%.4f", rate / first);
+		row_set(row, "efficiency", rate > 0 ? "%.4f" : "-", rate / first);
 		best_way(row, p, n, tokens);
 	}
 }

@@ -335,12 +335,11 @@ QueueSchedule cost_schedule(const CostMachine *m, const CostRun *r, int steps)
 	return s;
 }
 
-CostStep cost_step(const CostMachine *m, const CostRun *r)
+static CostStep simulate_step(const CostMachine *m, const CostRun *r)
 {
 	enum { STEPS = 4 };
 	CostStep step = { .nbytes = cost_memory(r) };
 	int ends[STEPS];
-	assert(cost_error(r) == NULL);
 	QueueSchedule s = queue_steps(m, r, STEPS, ends, &step.bubble_ms);
 	schedule_run(&s, m->stretch);
 	step.step_ms = s.tasks[ends[STEPS - 1]].end_ms
@@ -349,6 +348,25 @@ CostStep cost_step(const CostMachine *m, const CostRun *r)
 	step.comm_ms = (schedule_sum(&s, COMM_QUEUE)
 		+ schedule_sum(&s, TENSOR_QUEUE)) / STEPS;
 	schedule_free(&s);
+	return step;
+}
+
+/* microbatches that each gather all weights are alike from the second on */
+CostStep cost_step(const CostMachine *m, const CostRun *r)
+{
+	enum { ENOUGH = 4 };
+	CostRun few = *r;
+	assert(cost_error(r) == NULL);
+	if (r->strategy != COST_FSDP || r->microbatches <= ENOUGH)
+		return simulate_step(m, r);
+	few.microbatches = ENOUGH - 1;
+	CostStep fewer = simulate_step(m, &few);
+	few.microbatches = ENOUGH;
+	CostStep step = simulate_step(m, &few);
+	double more = r->microbatches - ENOUGH;
+	step.step_ms += more * (step.step_ms - fewer.step_ms);
+	step.compute_ms += more * (step.compute_ms - fewer.compute_ms);
+	step.comm_ms += more * (step.comm_ms - fewer.comm_ms);
 	return step;
 }
 

@@ -1,0 +1,34 @@
+# cost_public.gp: errors for published runs, by the first and the middle row
+height = 70
+load "src/plots/style.gp"
+sources = "'Llama 3' 'MegaScale' 'Megatron-LM, 2021' 'Megatron-LM, 2024' " \
+	."'TorchTitan, compiled' 'TorchTitan, eager' 'TorchTitan, A100'"
+marks = "7 5 9 13 2 1 3"
+off(name, source) = column(name)*100*only("source", source)
+set multiplot
+set logscale x
+set xrange [5:30000]
+set yrange [-35:35]
+set xlabel "GPUs"
+set xtics ("8" 8, "64" 64, "512" 512, "4 k" 4096, "16 k" 16384)
+set tmargin at screen 0.82
+set bmargin at screen 0.17
+do for [k=1:2] {
+	name = k == 1 ? "error" : "middle_error"
+	set lmargin at screen (k == 1 ? 0.10 : 0.58)
+	set rmargin at screen (k == 1 ? 0.52 : 1.00)
+	set ylabel (k == 1 ? "error (%)" : "")
+	set label 1 (k == 1 ? "by the first row" : "by the middle row") \
+		at graph 0.5, 0.95 center
+	if (k == 1) {
+		set key at screen 0.5, 0.99 center top maxrows 2 samplen 1 width 0
+	} else {
+		unset key
+	}
+	plot 0 with lines lt 9 lw 1 notitle, 15 with lines lt 9 notitle, \
+		-15 with lines lt 9 notitle, \
+		for [i=1:words(sources)] table \
+		using "devices":(off(name, word(sources, i))) with points \
+		pt int(word(marks, i)) ps 0.5 lc i title word(sources, i)
+}
+unset multiplot
