@@ -6,15 +6,15 @@
 
 enum { FIT_RANKS = 2, MOST_UNKNOWN = 5 };
 
-/* min sum_i (sum_j a[i][j] x[j] / b[i] - 1)^2 over x[j] >= 0, for n rows and b > 0.
- * Of unknowns that the rows do not tell apart, the first; those from `unknowns` on
+/* min sum_i (sum_j a[i][j] x[j] / b[i] - 1)^2 over x[j] >= 0, for n rows, b > 0. Of
+ * unknowns that the rows do not tell apart, the first; those from `unknowns` on
  * are 0 */
 void fit_positive(int n, int unknowns, double (*a)[MOST_UNKNOWN], const double *b,
 	double x[MOST_UNKNOWN]);
 
 typedef struct CostFit {
 	CostMachine machine;
-	const char *size, *precision, *via;      /* of the rows that it was fitted to */
+	const char *size, *precision, *via;      /* of the rows of the fit */
 	int rows;
 	/* root mean square of the relative errors of what was fitted */
 	double alone_rms, step_rms;
@@ -25,8 +25,8 @@ CostFit cost_fit(const Seen *seen, const char *size);
 bool    cost_fit_used(const CostFit *fit, const SeenStep *s);
 /* of the sizes of collectives to which constants are fitted */
 bool    cost_fit_size(double nbytes);
-/* the constants of one collective of a transport, from those sizes on two ranks in
- * fp32; false: there are no rows */
+/* the constants of one collective of a transport, from those sizes on two ranks
+ * in fp32; false: there are no rows */
 bool    cost_fit_collective(const Seen *seen, const SeenCollective *of,
 	CostMachine *m);
 

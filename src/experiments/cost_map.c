@@ -127,12 +127,12 @@ static void try_division(Search *s, long data, long tensor, long stages)
 	}
 }
 
-CostChoice cost_choose(const CostMachine *m, const CostModel *model, long devices,
-	long sequences)
+CostChoice cost_choose(const CostMachine *m, const CostModel *model,
+	long devices, long sequences, bool pipeline)
 {
 	enum { MOST_TENSOR = 8, MOST_STAGES = 64 };
 	Search s = { .m = m, .model = model };
-	for (long stages = 1; stages <= MOST_STAGES; stages *= 2)
+	for (long stages = 1; stages <= (pipeline ? MOST_STAGES : 1); stages *= 2)
 		for (long tensor = 1; tensor <= MOST_TENSOR && tensor <= m->node;
 			tensor *= 2) {
 			long data = devices / (tensor * stages);

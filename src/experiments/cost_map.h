@@ -38,9 +38,10 @@ typedef struct CostChoice {
 	CostStep step;
 	long tried;
 } CostChoice;
-/* sequences of the model's context in a step, of all devices */
-CostChoice  cost_choose(const CostMachine *m, const CostModel *model, long devices,
-	long sequences);
+/* sequences of the model's context in a step, of all devices; pipeline: ways may
+ * have stages */
+CostChoice  cost_choose(const CostMachine *m, const CostModel *model,
+	long devices, long sequences, bool pipeline);
 /* "fsdp tp8": strategy, and what else divides; returns text */
 const char *cost_choice_name(const CostRun *r, char text[64]);
 

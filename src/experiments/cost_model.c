@@ -9,7 +9,7 @@
 
 static const Option options[] = {
 	{ "tables", OPT_TEXT, &cost_given.folders, "FOLDERS",
-		"of recorded tables, commas between; constants of maps are of the first" },
+		"of recorded tables, commas between; maps take the first's constants" },
 	{ "fit-size", OPT_CHOICE, &cost_given.size, SIZES,
 		"fit to this model; else to medium, or large" },
 	{ "hardware", OPT_CHOICE, &ways_given.sheet, WAYS_SHEETS,
@@ -73,6 +73,10 @@ static void plan_ways(Plan *plan)
 	CostSheet sheets[MAP_SHEETS];
 	CostModel models[MOST_MODELS];
 	int nsheets = ways_sheets(sheets), nmodels = ways_models(models);
+	cost_folders();
+	if (!cost_seen(0)->gpu)
+		usage_error("--tables: maps take constants of GPUs, and %s has none",
+			cost_seen(0)->folder);
 	for (int s = 0; s < nsheets; s++)
 		for (int m = 0; m < nmodels; m++)
 			plan_add(plan, &(WaysConfig){ sheets[s].name, models[m].name, s,

@@ -19,13 +19,15 @@ int cost_folders(void)
 	char *list = need(strdup(cost_given.folders)), *folder;
 	const char *size = cost_given.size >= 0
 		? model_sizes[cost_given.size].name : NULL;
+	int commas = 0;
 	if (nfolders > 0) {
 		free(list);
 		return nfolders;
 	}
-	while ((folder = strsep(&list, ","))) {
-		if (nfolders == MOST_FOLDERS)
+	for (const char *c = list; (c = strchr(c, ',')); c++)
+		if (++commas == MOST_FOLDERS)
 			usage_error("--tables: more than %d folders", MOST_FOLDERS);
+	while ((folder = strsep(&list, ","))) {
 		seen[nfolders] = seen_read(folder);
 		fitted[nfolders] = cost_fit(&seen[nfolders], size);
 		nfolders++;

@@ -32,8 +32,8 @@ typedef struct Seen {
 	double TFLOPs;                   /* measured peak of bf16; NaN: unknown */
 } Seen;
 
-/* folder: tables/h100x2. One without any of the tables: exit 2. Never freed: texts
- * of rows point into it */
+/* folder: tables/h200x2. One without any of the tables: exit 2. Never freed: the
+ * texts of rows point into it */
 Seen seen_read(const char *folder);
 
 #endif

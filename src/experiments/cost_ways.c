@@ -81,13 +81,16 @@ static Place place_of(const WaysConfig *c)
 	cost_folders();
 	ways_sheets(sheets);
 	ways_models(models);
-	if (!cost_seen(0)->gpu)
-		usage_error("--tables: maps take constants of GPUs, and %s has none",
-			cost_seen(0)->folder);
 	const CostReached reached = cost_reached(&cost_fitted(0)->machine,
 		cost_sheet("H200"));
 	return (Place){ sheets[c->sheet], models[c->at],
 		cost_machine(&sheets[c->sheet], &reached) };
+}
+
+static const char *strategy_name(const CostRun *r)
+{
+	return r->data == 1 ? "single" : r->strategy == COST_BUCKETED ? "ddp"
+		: cost_names[r->strategy];
 }
 
 static void set_choice(Row *row, const Place *p, const CostChoice *c,
@@ -98,8 +101,7 @@ static void set_choice(Row *row, const Place *p, const CostChoice *c,
 	double rate = tokens / devices / c->step.step_ms * 1e3,
 		flops = 3 * cost_forward_flops(&p->model.shape, p->model.context);
 	row_set(row, "way", "%s", cost_choice_name(r, text));
-	row_set(row, "strategy", "%s", r->data == 1 ? "single"
-		: r->strategy == COST_BUCKETED ? "ddp" : cost_names[r->strategy]);
+	row_set(row, "strategy", "%s", strategy_name(r));
 	row_set(row, "tensor", "%ld", r->tensor);
 	row_set(row, "stages", "%ld", r->stages);
 	row_set(row, "interleave", "%ld", r->interleave);
@@ -120,26 +122,43 @@ static void set_none(Row *row)
 {
 	static const char *const names[] = { "strategy", "tensor", "stages",
 		"interleave", "microbatches", "recompute", "step_ms", "tokens_per_s",
-		"mfu", "hidden", "bubble", "GB" };
+		"mfu", "hidden", "bubble", "GB", "plain_strategy", "plain_tensor",
+		"plain_ms" };
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		row_set(row, names[i], "-");
 	row_set(row, "way", "none");
+	row_set(row, "plain_way", "none");
 }
 
-static CostChoice best_way(Row *row, const Place *p, long devices, double tokens)
+/* the best of those that have no pipeline */
+static void set_plain(Row *row, const CostChoice *c)
+{
+	char text[64];
+	row_set(row, "plain_way", "%s", cost_choice_name(&c->run, text));
+	row_set(row, "plain_strategy", "%s", strategy_name(&c->run));
+	row_set(row, "plain_tensor", "%ld", c->run.tensor);
+	row_set(row, "plain_ms", "%.5g", c->step.step_ms);
+}
+
+/* sets the cells of a row, and returns the rate of a device; 0: no way fits or
+ * divides */
+static double best_way(Row *row, const Place *p, long devices, double tokens)
 {
 	double sequences = tokens / p->model.context;
-	CostChoice c = { .found = false };
+	CostChoice c = { .found = false }, plain = c;
 	row_set(row, "devices", "%ld", devices);
 	row_set(row, "tokens", "%.0f", tokens);
-	if (sequences >= 1 && sequences == floor(sequences))
-		c = cost_choose(&p->machine, &p->model, devices, (long)sequences);
+	set_none(row);
+	if (sequences >= 1 && sequences == floor(sequences)) {
+		c = cost_choose(&p->machine, &p->model, devices, (long)sequences, true);
+		plain = cost_choose(&p->machine, &p->model, devices, (long)sequences,
+			false);
+	}
 	if (c.found)
 		set_choice(row, p, &c, tokens, devices);
-	else
-		set_none(row);
-	row_emit(row);
-	return c;
+	if (plain.found)
+		set_plain(row, &plain);
+	return c.found ? tokens / devices / c.step.step_ms : 0;
 }
 void run_regimes(Row *row, const void *config)
 {
@@ -151,6 +170,7 @@ void run_regimes(Row *row, const void *config)
 				continue;
 			best_way(row, &p, g->devices ? g->devices : devices,
 				g->tokens ? g->tokens : tokens);
+			row_emit(row);
 		}
 }
 static void scale(Row *row, const Place *p, bool weak)
@@ -164,14 +184,10 @@ static void scale(Row *row, const Place *p, bool weak)
 		double tokens = g->tokens ? g->tokens : 1 << 22;
 		tokens = weak ? 8192.0 * n : tokens;
 		row_set(row, "mode", "%s", weak ? "weak" : "strong");
-		double sequences = tokens / p->model.context, rate = 0;
-		if (sequences >= 1 && sequences == floor(sequences)) {
-			CostChoice c = cost_choose(&p->machine, &p->model, n, (long)sequences);
-			rate = c.found ? tokens / n / c.step.step_ms : 0;
-		}
+		double rate = best_way(row, p, n, tokens);
 		first = first > 0 ? first : rate;
 		row_set(row, "efficiency", rate > 0 ? "%.4f" : "-", rate / first);
-		best_way(row, p, n, tokens);
+		row_emit(row);
 	}
 }
 
@@ -211,6 +227,7 @@ static void set_least(Row *row, const char *column, const CostMachine *m,
 	double low = 1, high = most;
 	for (int k = 0; k < 40; k++)
 		*(hides(m, *r, sqrt(low * high)) ? &high : &low) = sqrt(low * high);
+	high = hides(m, *r, 1) ? 1 : high;
 	row_set(row, column, high < most ? "%.0f" : "none", ceil(high));
 }
 

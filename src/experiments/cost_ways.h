@@ -19,8 +19,8 @@ typedef struct WaysGiven {
 } WaysGiven;
 extern WaysGiven ways_given;
 
-/* those that the options leave; a machine or a model that is given in part, or has
- * no sense, is a usage error */
+/* those that the options leave; a machine or a model that is given in part, or
+ * has no sense, is a usage error */
 int  ways_sheets(CostSheet sheets[MAP_SHEETS]);
 int  ways_models(CostModel models[MOST_MODELS]);
 
@@ -30,7 +30,8 @@ typedef struct WaysConfig {
 } WaysConfig;
 
 #define WAYS_VALUES "devices tokens way strategy tensor stages interleave " \
-	"microbatches recompute step_ms tokens_per_s mfu hidden bubble GB"
+	"microbatches recompute step_ms tokens_per_s mfu hidden bubble GB " \
+	"plain_way plain_strategy plain_tensor plain_ms"
 void run_regimes(Row *row, const void *config);
 void run_scaling(Row *row, const void *config);
 void run_hiding(Row *row, const void *config);

@@ -9,7 +9,7 @@
 #include "model/shape.h"
 
 typedef struct CostLink {
-	double GBps;                     /* a device sends, while it receives as much */
+	double GBps;                     /* a device sends, and receives as much */
 	double step_us;                  /* latency of a step of a ring */
 } CostLink;
 
@@ -40,8 +40,8 @@ typedef enum { COST_ALL_REDUCE, COST_REDUCE_SCATTER, COST_ALL_GATHER,
 double cost_collective(const CostMachine *m, CostCollective what, CostGroup g,
 	double nbytes);
 /* as model/shape.h, and those of others: keys and values may be narrower than
- * queries, and a feed-forward layer may have two matrices. No heads: no attention,
- * no norms; no vocabulary: neither embedding nor head */
+ * queries, and a feed-forward layer may have two matrices. No heads: neither
+ * attention nor norms; no vocabulary: neither embedding nor head */
 typedef struct CostShape {
 	double vocab, d_model, d_ff, layers, heads, d_head, kv_heads, matrices;
 } CostShape;
@@ -53,13 +53,14 @@ double cost_parameters(const CostShape *s);
 double cost_forward_flops(const CostShape *s, double context);
 typedef enum { COST_SINGLE, COST_NAIVE, COST_FLAT, COST_OVERLAP, COST_BUCKETED,
 	COST_SHARDED, COST_ZERO1, COST_ZERO2, COST_FSDP, NCOST } CostStrategy;
-#define COST_STRATEGIES "single|naive|flat|overlap|bucketed|sharded|zero1|zero2|" \
-	"fsdp"
+#define COST_STRATEGIES "single|naive|flat|overlap|bucketed|sharded|zero1|" \
+	"zero2|fsdp"
 extern const char *const cost_names[NCOST];
 
 typedef struct CostRun {
 	CostShape shape;
-	double tokens, context;          /* of a rank in a microbatch; of a sequence */
+	/* of a rank in a microbatch; of a sequence */
+	double tokens, context;
 	/* ranks of data parallelism, of tensor parallelism, parts of a sequence,
 	 * stages of a pipeline: their product is the number of devices */
 	long data, tensor, parts, stages;
@@ -73,7 +74,7 @@ typedef struct CostRun {
 	double real, low, gradient, gather, wire;
 	bool mixed;                      /* matmuls read copies of the masters */
 	bool flash;                      /* attention keeps no scores */
-	bool recompute;                  /* blocks are run again: only inputs are kept */
+	bool recompute;                  /* blocks keep their inputs, and run again */
 	/* one device's own passes and update, measured; 0: from the constants */
 	double fwd_ms, bwd_ms, opt_ms;
 } CostRun;
@@ -96,7 +97,8 @@ double   cost_alone(const CostMachine *m, const CostRun *r);
 /* the optimizer's part of a step. r->opt_ms > 0: m is not read */
 double   cost_update_ms(const CostMachine *m, const CostRun *r);
 double   cost_memory(const CostRun *r);
-/* a pipeline of one forward one backward: t a microbatch on a stage, both passes */
+/* a pipeline of one forward one backward: t is what both passes of a microbatch
+ * take on a stage */
 double   cost_pipeline(double t, long stages, long microbatches, long interleave);
 
 #endif

@@ -71,7 +71,8 @@ static double made_by(const CostRun *r)
 		rest = N * (3 * r->real + 8), base = N * C * (w + r->real + low),
 		gone = 2 * N * F * w + stream, above = under_way * blocks
 			* (r->recompute ? stream : saved) + stream + N * s->vocab * w + rest,
-		attention = 4 * N * A * w + (r->flash ? 0 : N * s->heads * r->context * w);
+		attention = 4 * N * A * w + (r->flash ? 0
+			: N * s->heads * r->context * w);
 	return fmax(above + base, kept + rest + base
 		+ fmax(N * F * w, attention - gone));
 }

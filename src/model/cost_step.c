@@ -311,8 +311,8 @@ static Builder builder_new(const CostMachine *m, const CostRun *r)
 	return b;
 }
 /* ends[i]: the last task of step i that computes */
-static QueueSchedule queue_steps(const CostMachine *m, const CostRun *r, int steps,
-	int *ends, double *bubble_ms)
+static QueueSchedule queue_steps(const CostMachine *m, const CostRun *r,
+	int steps, int *ends, double *bubble_ms)
 {
 	Builder b = builder_new(m, r);
 	*bubble_ms = bubble_of(&b);

@@ -6,12 +6,18 @@ sources = "'Llama 3' 'MegaScale' 'Megatron-LM, 2021' 'Megatron-LM, 2024' " \
 marks = "7 5 9 13 2 1 3"
 off(name, source) = column(name)*100*only("source", source)
 set multiplot
+do for [i=1:words(sources)] {
+	set label 10 + i word(sources, i) at screen 0.06 + 0.25*((i - 1) % 4), \
+		(i < 5 ? 0.97 : 0.92) point pt int(word(marks, i)) ps 0.5 lc i \
+		offset 1, 0
+}
+unset key
 set logscale x
 set xrange [5:30000]
 set yrange [-35:35]
 set xlabel "GPUs"
 set xtics ("8" 8, "64" 64, "512" 512, "4 k" 4096, "16 k" 16384)
-set tmargin at screen 0.82
+set tmargin at screen 0.86
 set bmargin at screen 0.17
 do for [k=1:2] {
 	name = k == 1 ? "error" : "middle_error"
@@ -20,11 +26,6 @@ do for [k=1:2] {
 	set ylabel (k == 1 ? "error (%)" : "")
 	set label 1 (k == 1 ? "by the first row" : "by the middle row") \
 		at graph 0.5, 0.95 center
-	if (k == 1) {
-		set key at screen 0.5, 0.99 center top maxrows 2 samplen 1 width 0
-	} else {
-		unset key
-	}
 	plot 0 with lines lt 9 lw 1 notitle, 15 with lines lt 9 notitle, \
 		-15 with lines lt 9 notitle, \
 		for [i=1:words(sources)] table \

@@ -5,30 +5,35 @@
 expect 'help' 0 '^ *--near-GBps' cost_model --help
 machine='--TFLOPs 1000 --memory-GBps 4000 --memory-GB 80 --near-GBps 400 '
 machine+='--far-GBps 50 --node 8'
-wide='--wide --sweep'
 # NAME|PATTERN|ARGUMENTS; rows are printed with blanks between cells
+first='Llama 3 Llama 3 405B H100 8192 64 8 1 16 32 TFLOP/s 430 [0-9.]* 430'
+small='regimes --model small'
+large='regimes --model 8B'
+prime="$small --devices 1000003 --tokens 524288"
+own='--d-model 128 --d-ff 512 --layers 2 --heads 2 --context 256'
 while IFS='|' read -r name pattern arguments; do
-	expect "$name" 0 "^ *${pattern// / *} .*ok\$" cost_model $arguments
+	expect "$name" 0 "^ *${pattern// / *} .*ok\$" cost_model --wide --sweep \
+		$arguments
 done <<END
-constants|cpu call|$wide constants
-a step|cpu fsdp_accounting large 32 fp32 4 fsdp 1|$wide steps
-memory|cpu large 32 bf16 4 zero2 0 2|$wide memory
-the first row is met|Llama 3 Llama 3 405B H100 8192 64 8 1 16 32 TFLOP/s 430 [0-9.]* 430 -*0.0000|$wide public
-one device|H200 small 1 1048576 single single 1 1 1|$wide regimes --model small
-a prime number of devices|H200 small 7 7168 ddp|$wide regimes --model small --devices 7 --tokens 7168
-more devices than sequences and a node|H200 small 1000003 524288 none - -|$wide regimes --model small --devices 1000003 --tokens 524288
-fewer tokens than a sequence|H200 8B 8 4096 none|$wide regimes --model 8B --devices 8 --tokens 4096
-part of a sequence|H200 8B 1 8193 none|$wide regimes --model 8B --devices 1 --tokens 8193
-too large for a device|H100 405B 1 4194304 none|$wide regimes --model 405B --devices 1 --tokens 4194304
-another machine|custom xl 8 65536|$wide regimes --model xl --devices 8 $machine
-another model|H100 custom 4 1024|$wide regimes --d-model 128 --d-ff 512 --layers 2 --heads 2 --context 256 --devices 4 --tokens 1024
-scaling of one number|B200 xl weak 16 131072|$wide scaling --model xl --devices 16
-hiding on one device|TPU v5p xl fsdp 1 1 1 0|$wide hiding --model xl --devices 1
+constants|cpu call|constants
+a step|cpu fsdp_accounting large 32 fp32 4 fsdp 1|steps
+memory|cpu large 32 bf16 4 zero2 0 2|memory
+the first row is met|$first -*0.0000|public
+one device|H200 small 1 1048576 single single 1 1 1|$small
+7 devices|H200 small 7 7168 zero1|$small --devices 7 --tokens 7168
+a prime number of devices|H200 small 1000003 524288 none - -|$prime
+less than a sequence|H200 8B 8 4096 none|$large --devices 8 --tokens 4096
+part of a sequence|H200 8B 1 8193 none|$large --devices 1 --tokens 8193
+too large for a device|H100 405B 1 4194304 none|regimes --model 405B --devices 1
+another machine|custom xl 8 262144|regimes --model xl --devices 8 $machine
+another model|H100 custom 4 1024|regimes $own --devices 4 --tokens 1024
+scaling of one number|B200 xl weak 16 131072|scaling --model xl --devices 16
+hiding on one device|TPU v5p xl fsdp 1 1 1 0|hiding --model xl --devices 1
 END
 
 # a faster link, more memory and a larger batch never make a device slower
 rate() { # rate OPTIONS...: tokens a second of a device
-	"${BUILD:-build}/cost_model" $wide regimes --model 8B --devices 64 "$@" |
+	"${BUILD:-build}/cost_model" --wide --sweep regimes --model 8B --devices 64 "$@" |
 		awk '/ok$/ { for (i = 1; i <= NF; i++) if ($i == "yes" || $i == "no")
 			print $(i + 2) }'
 }
@@ -53,12 +58,12 @@ a machine without nodes|a machine needs|--sweep regimes ${machine% --node 8}
 a rate below 0|expected 1e-6 to 1e9|--sweep hiding --near-GBps -1
 a rate that is no number|'nan' is not a finite|--sweep hiding --near-GBps nan
 half a model|a model needs|--sweep regimes --d-model 512
-heads that do not divide|expected a divisor|--sweep regimes --d-model 512 --d-ff 64 --layers 1 --heads 3
+heads that do not divide|expected a divisor|--sweep regimes $own --heads 3
 an unknown machine|'V100' is not one of|--sweep regimes --hardware V100
 an unknown model|'9B' is not one of|--sweep regimes --model 9B
 no tables|no table of training steps|--tables /nowhere
 a size that was not measured|no step of 10B|--fit-size 10B --tables tables/cpu
 too many folders|more than|--tables a,b,c,d,e,f,g,h,i
-maps without a GPU|maps take constants of GPUs|--tables tables/cpu --sweep hiding --model xl
+maps without a GPU|maps take constants of GPUs|--tables tables/cpu --sweep hiding
 END
 exit $failed

@@ -102,7 +102,8 @@ static void parameters_and_flops(void **state)
 
 static void check_memory(Device *d, int policy, int ranks, int stage, long ahead)
 {
-	const Shape shape = { 333, 64, 64, 160, 3 + (long)(4 * uniform()), 4, 16, 1e4 };
+	const Shape shape = { 333, 64, 64, 160, 3 + (long)(4 * uniform()), 4, 16,
+		1e4 };
 	enum { B = 4 };
 	Model *m = model_new_bare(d, &shape, &policies[policy], 1);
 	CostRun r = any_run(COST_ZERO1 + stage - 1, ranks);
@@ -214,8 +215,8 @@ static CostRun by_hand(CostStrategy s, long blocks)
 	return r;
 }
 
-/* a block has 1e6 elements, 4 MB: an all-reduce on two devices takes 4 ms at 1 GB/s,
- * a gather 2 ms */
+/* a block has 1e6 elements, 4 MB: an all-reduce on two devices takes 4 ms at
+ * 1 GB/s, a gather 2 ms */
 static CostMachine slow_link(void)
 {
 	CostMachine m = nothing;

@@ -33,7 +33,8 @@ law("the error of a published run is that of its value",
 	"close(middle_error, middle_predicted / value - 1, 0, 2e-4)")
 law("a source has one efficiency", "fixed('first_efficiency', 'source') and",
 	"fixed('middle_efficiency', 'source')")
-law("the first row of a source is met", "close(first('source').error, 0, 0, 1e-3)")
+law("the first row of a source is met",
+	"close(first('source').error, 0, 0, 1e-3)")
 law("seconds of a published step are its time",
 	"unit ~= 's' or close(predicted, step_ms / 1000, 1e-3)")
 law("a published step holds its parts",
@@ -49,6 +50,8 @@ law("what divides divides the devices",
 	"devices % (tensor * stages) == 0 and tensor <= 8 and stages <= 64")
 law("a way is a fraction of the peak, and fits",
 	"between(mfu, 0, 1) and between(GB, 0, 180)")
+law("a way without stages is not much faster than the best",
+	"plain_ms >= step_ms * 0.97")
 law("hidden communication and bubble are fractions",
 	"between(hidden, 0, 1) and between(bubble, 0, 1)")
 tables("cost_model-scaling", "hardware model mode devices")
