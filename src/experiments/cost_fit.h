@@ -6,9 +6,9 @@
 
 enum { FIT_RANKS = 2, MOST_UNKNOWN = 5 };
 
-/* min sum_i (sum_j a[i][j] x[j] / b[i] - 1)^2 over x[j] >= 0, for n rows, b > 0. Of
- * unknowns that the rows do not tell apart, the first; those from `unknowns` on
- * are 0 */
+/* min sum_i (sum_j a[i][j] x[j] / b[i] - 1)^2 over x[j] >= 0, for n rows, b > 0.
+ * Of unknowns that the rows do not tell apart, the first; those from `unknowns`
+ * on are 0 */
 void fit_positive(int n, int unknowns, double (*a)[MOST_UNKNOWN], const double *b,
 	double x[MOST_UNKNOWN]);
 

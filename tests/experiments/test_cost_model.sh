@@ -33,7 +33,7 @@ END
 
 # a faster link, more memory and a larger batch never make a device slower
 rate() { # rate OPTIONS...: tokens a second of a device
-	"${BUILD:-build}/cost_model" --wide --sweep regimes --model 8B --devices 64 "$@" |
+	"${BUILD:-build}/cost_model" --wide --sweep $large --devices 64 "$@" |
 		awk '/ok$/ { for (i = 1; i <= NF; i++) if ($i == "yes" || $i == "no")
 			print $(i + 2) }'
 }
