@@ -1,6 +1,6 @@
-#include <math.h>
+#include "model/cost.h"
 
-#include "model/cost_parts.h"
+#include <math.h>
 
 /* slots for units 0, 1, ... in turn, of which the embedding's has elements of
  * another width */

@@ -1,9 +1,6 @@
-#include "model/cost.h"
+#include "model/cost_unit.h"
 
-#include <assert.h>
 #include <math.h>
-
-#include "model/cost_parts.h"
 
 double cost_collective(const CostMachine *m, CostCollective what, CostGroup g,
 	double nbytes)
@@ -170,31 +167,4 @@ double cost_update_ms(const CostMachine *m, const CostRun *r)
 			/ update_nbytes(r, r->real)
 		: cost_elements(r) * update_nbytes(r, r->gradient) / m->GBps * 1e-6;
 	return alone * share;
-}
-double cost_pipeline(double t, long stages, long microbatches, long interleave)
-{
-	return t * (microbatches + (stages - 1.0) / interleave);
-}
-
-const char *cost_error(const CostRun *r)
-{
-	const CostShape *s = &r->shape;
-	if (!(r->tokens >= 1))
-		return "a rank has no token";
-	if (!(s->d_model >= 1 && s->d_ff >= 1 && s->layers >= 1 && s->matrices >= 2))
-		return "every dimension is at least 1, a feed-forward layer has 2 or 3 "
-			"matrices";
-	if (r->data < 1 || r->tensor < 1 || r->parts < 1 || r->stages < 1
-		|| r->microbatches < 1 || r->interleave < 1 || r->prefetch < 0)
-		return "every number of ranks, microbatches and runs is at least 1";
-	if (r->stages > s->layers || r->stages * r->interleave > s->layers)
-		return "a stage of the pipeline has no block";
-	if (s->heads > 0 ? fmod(s->heads, r->tensor) != 0
-		: fmod(s->d_ff, r->tensor) != 0)
-		return "heads do not divide by the ranks of tensor parallelism";
-	if (r->strategy == COST_FSDP && r->stages > 1)
-		return "weights that are gathered for each microbatch have no pipeline";
-	if (r->strategy == COST_SINGLE && r->data > 1)
-		return "single is for one rank";
-	return NULL;
 }
