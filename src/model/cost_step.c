@@ -167,7 +167,6 @@ static void fetch(Builder *b, int unit)
 	int slot = unit % (r->prefetch + 1);
 	if (b->holds[slot] == unit)
 		return;
-	wait_for(b, b->ready[slot]);
 	if (r->mixed)
 		compute(b, unit_elements(b, unit) / r->data * (r->real + r->low)
 			/ b->m->GBps * 1e-6);
@@ -176,24 +175,11 @@ static void fetch(Builder *b, int unit)
 	b->holds[slot] = unit;
 }
 
-static bool slot_is_needed(const Builder *b, int i)
-{
-	int slots = (int)b->r->prefetch + 1, unit = in_order(b, i);
-	for (int j = b->at; j < i; j++)
-		if (in_order(b, j) % slots == unit % slots && in_order(b, j) != unit)
-			return true;
-	return b->current >= 0 && b->current != unit
-		&& b->current % slots == unit % slots;
-}
-
 static void fetch_ahead(Builder *b, int most)
 {
 	int last = 2 * b->units - 1;
-	for (int i = b->at; i < last && i < b->at + most; i++) {
-		if (slot_is_needed(b, i))
-			break;
+	for (int i = b->at; i < last && i < b->at + most; i++)
 		fetch(b, in_order(b, i));
-	}
 }
 
 static void enter_unit(Builder *b, int unit)

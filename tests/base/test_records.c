@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 #include <cmocka.h>
@@ -83,11 +84,33 @@ static void damaged_files_are_refused(void **state)
 	assert_int_equal(exit_status(read_it, NULL), 2);
 }
 
+static void write_with_checksum(const char *text)
+{
+	FILE *f = fopen(path, "w");
+	assert_non_null(f);
+	fprintf(f, "# checksum: %016" PRIx64 "\n%s", table_checksum(text), text);
+	fclose(f);
+}
+
+static void rows_have_all_cells(void **state)
+{
+	(void)state;
+	static const char *const bad[] = { "# x: y\na\tb\n1\n", "a\tb\n1\t2\t3\n",
+		"a\tb\n1\t2\n\n3\t4\n", "" };
+	write_with_checksum("# x: y\na\tb\n1\t2\n");
+	assert_int_equal(exit_status(read_it, NULL), 0);
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		write_with_checksum(bad[i]);
+		assert_int_equal(exit_status(read_it, NULL), 2);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cells_are_found),
 		cmocka_unit_test(damaged_files_are_refused),
+		cmocka_unit_test(rows_have_all_cells),
 	};
 	if (!mkdtemp(folder))
 		return 1;

@@ -271,6 +271,66 @@ static void gathers_ahead_by_hand(void **state)
 		"prefetch 1");
 }
 
+/* the slot of a block's gradients is that of the block after the next, which has
+ * to be summed before */
+static void gradients_wait_for_slots(void **state)
+{
+	(void)state;
+	const double first_sum = 9 + 6 + 20, starts[] = { 9 + 6 + 6, first_sum };
+	CostMachine m = slow_link();
+	m.near.GBps = 0.1;
+	for (int stage = 0; stage < 2; stage++) {
+		CostRun r = by_hand(COST_ZERO1 + stage, 3);
+		QueueSchedule s = cost_schedule(&m, &r, 1);
+		int computed = 0, third = 0;
+		schedule_run(&s, m.stretch);
+		/* embedding, 3 blocks and head forward, then head and 2 blocks */
+		for (int i = 0; i < s.n && computed <= 5 + 3; i++)
+			if (s.tasks[i].queue == COMPUTE_QUEUE && computed++ == 5 + 3)
+				third = i;
+		agree(s.tasks[third].start_ms, starts[stage], 1e-12, "third block");
+		schedule_free(&s);
+	}
+}
+
+static void updates_read_and_write(void **state)
+{
+	(void)state;
+	CostMachine m = nothing;
+	CostRun r = any_run(COST_FLAT, 2);
+	m.GBps = 1;
+	r.gradient = 4;
+	agree(cost_update_ms(&m, &r), cost_parameters(&r.shape) * (24 + 4 + 2) * 1e-6,
+		1e-12, "update");
+	r.mixed = false;
+	r.strategy = COST_ZERO1;
+	agree(cost_update_ms(&m, &r), cost_parameters(&r.shape) * (24 + 4) * 1e-6 / 2,
+		1e-12, "update of half");
+}
+
+static double of_one_step(const CostMachine *m, CostRun r, long microbatches)
+{
+	r.microbatches = microbatches;
+	QueueSchedule s = cost_schedule(m, &r, 1);
+	double ms = schedule_run(&s, m->stretch);
+	schedule_free(&s);
+	return ms;
+}
+
+static void microbatches_gather_alike(void **state)
+{
+	(void)state;
+	for (int trial = 0; trial < 10; trial++) {
+		CostMachine m = any_machine();
+		CostRun r = any_run(COST_FSDP, 2 + trial % 3), more = r;
+		r.microbatches = 9;
+		more.microbatches = 12;
+		agree(cost_step(&m, &more).step_ms - cost_step(&m, &r).step_ms,
+			of_one_step(&m, r, 12) - of_one_step(&m, r, 9), 1e-6,
+			"three microbatches more");
+	}
+}
+
 static void microbatches_add_up(void **state)
 {
 	(void)state;
@@ -363,6 +423,8 @@ int main(void)
 		checked(free_links_leave_one_device), checked(latency_is_counted),
 		checked(flat_gradients_by_hand), checked(gathers_beside_forward_by_hand),
 		checked(gathers_ahead_by_hand), checked(microbatches_add_up),
+		checked(gradients_wait_for_slots), checked(updates_read_and_write),
+		checked(microbatches_gather_alike),
 		checked(pipeline_by_cells), checked(nonsense_is_refused),
 	};
 	seed = (uint64_t)time(NULL);
