@@ -97,8 +97,13 @@ static const Sweep sweeps[] = {
 	{ .name = "steps", .keys = machine_keys,
 		.values = "of size context precision batch strategy prefetch bucket_mb "
 			"wire ranks role single_ms measured_ms predicted_ms error "
-			"alone_ms predicted_alone_ms unaided_ms unaided_error",
+			"alone_ms predicted_alone_ms unaided_ms unaided_error "
+			"ahead_ms ahead_error",
 		.plan = plan_machines, .run = run_steps },
+	{ .name = "ahead", .keys = machine_keys,
+		.values = "size context precision batch strategy prefetch ranks "
+			"bucket_mb wire aided predicted_ms MiB", .plan = plan_machines,
+		.run = run_ahead },
 	{ .name = "memory", .keys = machine_keys,
 		.values = "size context precision batch strategy prefetch ranks "
 			"measured_MiB predicted_MiB error", .plan = plan_machines,

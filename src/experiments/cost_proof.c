@@ -2,10 +2,12 @@
 #include "experiments/cost_proof.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/records.h"
 #include "experiments/cost_map.h"
 
 enum { MOST_FOLDERS = 8 };
@@ -105,6 +107,29 @@ void run_collectives(Row *row, const void *config)
 		row_emit(row);
 	}
 }
+/* NaN: nothing was */
+static double predicted_before(int folder, const SeenStep *s)
+{
+	char *path;
+	double found = NAN;
+	if (asprintf(&path, "%s/cost_model-ahead.tsv", seen[folder].folder) < 0)
+		die("out of host memory");
+	Records *r = records_read(path);
+	free(path);
+	for (int i = 0; r && i < records_count(r); i++)
+		if (records_is(r, i, "size", s->size)
+			&& records_is(r, i, "precision", s->precision)
+			&& records_is(r, i, "strategy", cost_names[s->run.strategy])
+			&& records_is(r, i, "wire", s->wire)
+			&& records_number(r, i, "context") == s->context
+			&& records_number(r, i, "batch") == s->batch
+			&& records_number(r, i, "prefetch") == s->run.prefetch
+			&& records_number(r, i, "ranks") == s->ranks
+			&& records_number(r, i, "bucket_mb") == s->run.bucket_mb)
+			found = records_number(r, i, "predicted_ms");
+	records_free(&r);
+	return found;
+}
 static void set_step(Row *row, const SeenStep *s)
 {
 	row_set(row, "size", "%s", s->size);
@@ -125,8 +150,9 @@ static void set_unaided(Row *row, const CostFit *f, const SeenStep *s)
 	set_error(row, "unaided_error", ms, s->step_ms);
 }
 
-static void predict_step(Row *row, const CostFit *f, const SeenStep *s)
+static void predict_step(Row *row, int folder, const SeenStep *s)
 {
+	const CostFit *f = cost_fitted(folder);
 	double ms = cost_step(&f->machine, &s->run).step_ms;
 	set_step(row, s);
 	row_set(row, "of", "%s", s->table);
@@ -144,6 +170,10 @@ static void predict_step(Row *row, const CostFit *f, const SeenStep *s)
 	row_set(row, "unaided_error", "-");
 	if (strcmp(s->precision, f->precision) == 0)
 		set_unaided(row, f, s);
+	double before = predicted_before(folder, s);
+	row_set(row, "ahead_ms", before > 0 ? "%.4f" : "-", before);
+	row_set(row, "ahead_error", before > 0 ? "%.4f" : "-",
+		before / s->step_ms - 1);
 	row_emit(row);
 }
 
@@ -156,8 +186,84 @@ void run_steps(Row *row, const void *config)
 		const SeenStep *x = &s->steps[i];
 		if (x->run.strategy > COST_SINGLE && x->run.fwd_ms > 0
 			&& x->run.data > 1 && strcmp(x->via, f->via) == 0)
-			predict_step(row, f, x);
+			predict_step(row, folder, x);
 	}
+}
+/* the passes of one rank, if some row of the folder has them */
+static bool aid(const Seen *s, SeenStep *x)
+{
+	for (int i = 0; i < s->nsteps; i++) {
+		const SeenStep *t = &s->steps[i];
+		if (!(t->run.fwd_ms > 0) || strcmp(t->size, x->size) != 0
+			|| strcmp(t->precision, x->precision) != 0
+			|| t->context != x->context || t->batch != x->batch)
+			continue;
+		x->run.fwd_ms = t->run.fwd_ms;
+		x->run.bwd_ms = t->run.bwd_ms;
+		x->run.opt_ms = t->run.opt_ms;
+		return true;
+	}
+	return false;
+}
+
+static void say_ahead(Row *row, int folder, SeenStep x)
+{
+	bool aided = aid(cost_seen(folder), &x);
+	const CostMachine *m = &cost_fitted(folder)->machine;
+	set_step(row, &x);
+	row_set(row, "bucket_mb", "%g", x.run.bucket_mb);
+	row_set(row, "wire", "%s", x.wire);
+	row_set(row, "aided", "%s", aided ? "yes" : "no");
+	row_set(row, "predicted_ms", "%.4f", cost_step(m, &x.run).step_ms);
+	row_set(row, "MiB", "%.1f", cost_memory(&x.run) / 0x1p20);
+	row_emit(row);
+}
+
+static const struct { CostStrategy strategy; double bucket_mb; long prefetch; }
+	ahead[] = { { COST_NAIVE, 0, 0 }, { COST_FLAT, 0, 0 }, { COST_OVERLAP, 0, 0 },
+	{ COST_BUCKETED, 1, 0 }, { COST_BUCKETED, 5, 0 }, { COST_BUCKETED, 10, 0 },
+	{ COST_BUCKETED, 25, 0 }, { COST_BUCKETED, 50, 0 },
+	{ COST_BUCKETED, 100, 0 }, { COST_BUCKETED, 500, 0 },
+	{ COST_BUCKETED, 1000, 0 }, { COST_SHARDED, 25, 0 }, { COST_ZERO1, 0, 0 },
+	{ COST_ZERO2, 0, 0 }, { COST_FSDP, 0, 0 }, { COST_FSDP, 0, 1 },
+	{ COST_FSDP, 0, 2 } };
+
+/* a size in bf16 under every strategy, with gradients of `wire` bytes that travel */
+static void run_ahead_of(Row *row, int folder, int size, int wire, long ranks,
+	long batch)
+{
+	enum { CONTEXT = 512 };
+	const NamedShape *named = &model_sizes[size];
+	for (size_t i = 0; i < sizeof ahead / sizeof *ahead; i++) {
+		SeenStep x = { .size = named->name, .precision = "bf16",
+			.wire = wire == 2 ? "bf16" : "fp32", .context = CONTEXT,
+			.batch = batch, .ranks = ranks,
+			.run = { .shape = cost_shape(&named->shape),
+				.tokens = CONTEXT * batch, .context = CONTEXT, .data = ranks,
+				.tensor = 1, .parts = 1, .stages = 1, .microbatches = 1,
+				.interleave = 1, .strategy = ahead[i].strategy,
+				.bucket_mb = ahead[i].bucket_mb,
+				.prefetch = ahead[i].prefetch, .real = 4, .low = 2,
+				.gather = 2, .wire = wire, .gradient = wire, .mixed = true,
+				.flash = true } };
+		if (wire == 2 || ahead[i].strategy <= COST_BUCKETED)
+			say_ahead(row, folder, x);
+	}
+}
+
+void run_ahead(Row *row, const void *config)
+{
+	enum { SIZES_AHEAD = 5, BATCH = 4 };
+	int folder = ((const MachineConfig *)config)->folder;
+	if (!cost_seen(folder)->gpu) {
+		row_set(row, "status", "skipped: GPUs only");
+		return;
+	}
+	for (int size = 0; size < SIZES_AHEAD; size++)
+		for (int wire = 2; wire <= 4; wire += 2)
+			for (long ranks = 2; ranks <= 4; ranks += 2)
+				for (long batch = BATCH; batch <= 2 * BATCH; batch += BATCH)
+					run_ahead_of(row, folder, size, wire, ranks, batch);
 }
 void run_memory(Row *row, const void *config)
 {

@@ -32,6 +32,7 @@ typedef struct SourceConfig {
 void run_constants(Row *row, const void *config);
 void run_collectives(Row *row, const void *config);
 void run_steps(Row *row, const void *config);
+void run_ahead(Row *row, const void *config);
 void run_memory(Row *row, const void *config);
 void run_public(Row *row, const void *config);
 

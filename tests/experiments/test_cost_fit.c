@@ -30,7 +30,8 @@ static void draw(double (*a)[MOST_UNKNOWN], double *b, const double *x)
 	}
 }
 
-static double error_of(double (*a)[MOST_UNKNOWN], const double *b, const double *x)
+static double error_of(double (*a)[MOST_UNKNOWN], const double *b,
+	const double *x)
 {
 	double error = 0;
 	for (int r = 0; r < ROWS; r++) {
