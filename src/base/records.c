@@ -90,14 +90,20 @@ int records_count(const Records *r)
 	return r->nrows;
 }
 
+const char *records_head(const Records *r, const char *key)
+{
+	size_t n = strlen(key);
+	for (const char *at = r->text; *at == '#'; at += strcspn(at, "\n") + 1)
+		if (strncmp(at + 2, key, n) == 0 && strncmp(at + 2 + n, ": ", 2) == 0)
+			return at + 4 + n;
+	return NULL;
+}
+
 bool records_head_is(const Records *r, const char *key, const char *value)
 {
-	size_t n = strlen(key), m = strlen(value);
-	for (const char *at = r->text; *at == '#'; at += strcspn(at, "\n") + 1)
-		if (strncmp(at + 2, key, n) == 0 && strncmp(at + 2 + n, ": ", 2) == 0
-			&& strncmp(at + 4 + n, value, m) == 0 && at[4 + n + m] == '\n')
-			return true;
-	return false;
+	const char *found = records_head(r, key);
+	size_t n = strlen(value);
+	return found && strncmp(found, value, n) == 0 && found[n] == '\n';
 }
 
 const char *records_text(const Records *r, int row, const char *column)

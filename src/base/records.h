@@ -10,7 +10,9 @@ typedef struct Records Records;
 Records    *records_read(const char *path);
 void        records_free(Records **r);
 int         records_count(const Records *r);
-/* does the head have the line "# key: value"? */
+/* the value of the line "# key: value" of the head, up to the newline; NULL: no
+ * such line */
+const char *records_head(const Records *r, const char *key);
 bool        records_head_is(const Records *r, const char *key,
 	const char *value);
 /* NULL: there is no such column */

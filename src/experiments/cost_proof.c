@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/records.h"
+#include "base/stats.h"
 #include "experiments/cost_map.h"
 
 enum { MOST_FOLDERS = 8 };
@@ -48,10 +49,62 @@ const CostFit *cost_fitted(int folder)
 	cost_folders();
 	return &fitted[folder];
 }
+/* NaN: nothing was, before the step was measured */
+static double predicted_before(int folder, const SeenStep *s)
+{
+	enum { DATE = sizeof "2026-01-01T00:00:00Z" - 1 };
+	char *path;
+	double found = NAN;
+	if (asprintf(&path, "%s/cost_model-ahead.tsv", seen[folder].folder) < 0)
+		die("out of host memory");
+	Records *r = records_read(path);
+	const char *said = r ? records_head(r, "date") : NULL;
+	free(path);
+	for (int i = 0; said && s->date && strncmp(said, s->date, DATE) < 0
+		&& i < records_count(r); i++)
+		if (records_is(r, i, "size", s->size)
+			&& records_is(r, i, "precision", s->precision)
+			&& records_is(r, i, "strategy", cost_names[s->run.strategy])
+			&& records_is(r, i, "wire", s->wire)
+			&& records_number(r, i, "context") == s->context
+			&& records_number(r, i, "batch") == s->batch
+			&& records_number(r, i, "prefetch") == s->run.prefetch
+			&& records_number(r, i, "ranks") == s->ranks
+			&& records_number(r, i, "bucket_mb") == s->run.bucket_mb)
+			found = records_number(r, i, "predicted_ms");
+	records_free(&r);
+	return found;
+}
+
+typedef struct Said {
+	int n;
+	double median, largest;          /* of the errors, without their signs */
+} Said;
+
+static Said said_before(int folder)
+{
+	const Seen *s = cost_seen(folder);
+	double *errors = need(malloc((s->nsteps + 1) * sizeof *errors));
+	Said said = { 0 };
+	for (int i = 0; i < s->nsteps; i++) {
+		double ms = predicted_before(folder, &s->steps[i]);
+		if (ms > 0)
+			errors[said.n++] = fabs(ms / s->steps[i].step_ms - 1);
+	}
+	if (said.n > 0) {
+		Stats all = stats_of(errors, said.n);
+		said.median = all.median;
+		said.largest = all.max;
+	}
+	free(errors);
+	return said;
+}
 void run_constants(Row *row, const void *config)
 {
-	const CostFit *f = cost_fitted(((const MachineConfig *)config)->folder);
+	int folder = ((const MachineConfig *)config)->folder;
+	const CostFit *f = cost_fitted(folder);
 	const CostMachine *m = &f->machine;
+	const Said said = said_before(folder);
 	const struct { const char *name; double value; const char *unit; } all[] = {
 		{ "matmuls", m->TFLOPs, "TFLOP/s" }, { "memory", m->GBps, "GB/s" },
 		{ "forward", m->forward_us, "us a block" },
@@ -63,6 +116,9 @@ void run_constants(Row *row, const void *config)
 		{ "stretch of comm.", m->stretch.comm, "1" },
 		{ "error of collectives", f->alone_rms, "1" },
 		{ "error of steps", f->step_rms, "1" },
+		{ "said before", said.n, "steps" },
+		{ "their median error", said.median, "1" },
+		{ "their largest error", said.largest, "1" },
 	};
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
 		row_set(row, "constant", "%s", all[i].name);
@@ -106,29 +162,6 @@ void run_collectives(Row *row, const void *config)
 		set_error(row, "error", ms, x->time_ms);
 		row_emit(row);
 	}
-}
-/* NaN: nothing was */
-static double predicted_before(int folder, const SeenStep *s)
-{
-	char *path;
-	double found = NAN;
-	if (asprintf(&path, "%s/cost_model-ahead.tsv", seen[folder].folder) < 0)
-		die("out of host memory");
-	Records *r = records_read(path);
-	free(path);
-	for (int i = 0; r && i < records_count(r); i++)
-		if (records_is(r, i, "size", s->size)
-			&& records_is(r, i, "precision", s->precision)
-			&& records_is(r, i, "strategy", cost_names[s->run.strategy])
-			&& records_is(r, i, "wire", s->wire)
-			&& records_number(r, i, "context") == s->context
-			&& records_number(r, i, "batch") == s->batch
-			&& records_number(r, i, "prefetch") == s->run.prefetch
-			&& records_number(r, i, "ranks") == s->ranks
-			&& records_number(r, i, "bucket_mb") == s->run.bucket_mb)
-			found = records_number(r, i, "predicted_ms");
-	records_free(&r);
-	return found;
 }
 static void set_step(Row *row, const SeenStep *s)
 {
@@ -228,7 +261,7 @@ static const struct { CostStrategy strategy; double bucket_mb; long prefetch; }
 	{ COST_ZERO2, 0, 0 }, { COST_FSDP, 0, 0 }, { COST_FSDP, 0, 1 },
 	{ COST_FSDP, 0, 2 } };
 
-/* a size in bf16 under every strategy, with gradients of `wire` bytes that travel */
+/* a size in bf16 under every strategy; gradients of `wire` bytes travel */
 static void run_ahead_of(Row *row, int folder, int size, int wire, long ranks,
 	long batch)
 {

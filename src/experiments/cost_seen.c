@@ -94,6 +94,7 @@ static SeenStep step_of(const Records *r, int row, const char *table, bool gpu)
 		single = records_number(r, row, "single_ms");
 	SeenStep s = { table, text_of(r, row, "size"), text_of(r, row, "precision"),
 		text_of(r, row, "wire"), text_of(r, row, "via"),
+		records_head(r, "date"),
 		lrint(records_number(r, row, "context")),
 		lrint(records_number(r, row, "batch")),
 		lrint(records_number(r, row, "ranks")), run_of(r, row, gpu),

@@ -7,6 +7,7 @@
 
 typedef struct SeenStep {
 	const char *table, *size, *precision, *wire, *via;
+	const char *date;                /* of its table; 20 characters */
 	long context, batch, ranks;
 	CostRun run;                     /* with the passes of one rank alone */
 	/* from one step to the next; NaN: not in the table, as with all below */

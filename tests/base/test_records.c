@@ -31,6 +31,9 @@ static void cells_are_found(void **state)
 	assert_int_equal(records_count(r), 2);
 	assert_true(records_head_is(r, "backend", "cpu"));
 	assert_false(records_head_is(r, "backend", "cp"));
+	assert_false(records_head_is(r, "backen", "cpu"));
+	assert_int_equal(strncmp(records_head(r, "backend"), "cpu\n", 4), 0);
+	assert_null(records_head(r, "date"));
 	assert_string_equal(records_text(r, 1, "status"), "oom: 3");
 	assert_string_equal(records_text(r, 1, "context"), "");
 	assert_true(records_is(r, 0, "size", "small"));
