@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "experiments/cost_seen.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include "base/records.h"
 #include "bench/training.h"
 
+/* NULL: there is no such table */
 static Records *open_table(const char *folder, const char *name)
 {
 	char *path;
@@ -18,6 +20,14 @@ static Records *open_table(const char *folder, const char *name)
 		die("out of host memory");
 	Records *r = records_read(path);
 	free(path);
+	return r;
+}
+
+static Records *keep_table(Seen *seen, const char *name)
+{
+	Records *r = open_table(seen->folder, name);
+	assert(seen->ntables < (int)(sizeof seen->tables / sizeof *seen->tables));
+	seen->tables[seen->ntables++] = r;
 	return r;
 }
 
@@ -126,7 +136,7 @@ static SeenStep step_of(const Records *r, int row, const char *table, bool gpu)
 
 static void add_steps(Seen *seen, const char *name)
 {
-	Records *r = open_table(seen->folder, name);
+	const Records *r = keep_table(seen, name);
 	for (int row = 0; r && row < records_count(r); row++) {
 		if (!usable(r, row))
 			continue;
@@ -139,7 +149,7 @@ static void add_collectives(Seen *seen, const char *name)
 {
 	static const char *const names[] = { "all-reduce", "reduce-scatter",
 		"all-gather", "broadcast" };
-	Records *r = open_table(seen->folder, name);
+	const Records *r = keep_table(seen, name);
 	for (int row = 0; r && row < records_count(r); row++) {
 		const char *what = text_of(r, row, "collective");
 		int kind = COST_ALL_REDUCE;
@@ -163,10 +173,12 @@ static double peak_of(const Seen *seen)
 	Records *r = open_table(seen->folder, "peaks");
 	if (r == NULL && seen->gpu)
 		r = open_table("tables/h100", "peaks");
+	double TFLOPs = NAN;
 	for (int row = 0; r && row < records_count(r); row++)
 		if (records_is(r, row, "quantity", "bf16"))
-			return records_number(r, row, "value");
-	return NAN;
+			TFLOPs = records_number(r, row, "value");
+	records_free(&r);
+	return TFLOPs;
 }
 
 Seen seen_read(const char *folder)

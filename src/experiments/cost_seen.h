@@ -31,10 +31,11 @@ typedef struct Seen {
 	SeenStep *steps;
 	SeenCollective *collectives;
 	double TFLOPs;                   /* measured peak of bf16; NaN: unknown */
+	struct Records *tables[16];      /* texts of rows point into them */
+	int ntables;
 } Seen;
 
-/* folder: tables/h200x2. One without any of the tables: exit 2. Never freed: the
- * texts of rows point into it */
+/* folder: tables/h200x2. One without any of the tables: exit 2. Never freed */
 Seen seen_read(const char *folder);
 
 #endif
