@@ -23,6 +23,17 @@ check 'a link of a rate' nodes --rate 1gbit 1 tc qdisc show dev veth0
 check 'at both ends' [ "$(grep -c 'tbf.* rate 1Gbit' "$out/said")" = 2 ]
 check 'an impossible rate' says 1 'no link of rate fast' --rate fast 1 true
 check 'the status of the job' says 3 '' 1 sh -c 'exit 3'
+check 'ten nodes' says 2 usage --nodes 10 1 true
+check 'one node' says 2 usage --nodes 1 1 true
+if nodes --nodes 4 1 true; then
+	check 'four hosts' nodes --nodes 4 --rate 1gbit 1 hostname
+	check 'with a rank each' [ "$(sort "$out/said" | tr -d '\n')" = \
+		node0node1node2node3 ]
+else
+	check 'a line says why there is no switch' grep -q \
+		'^two_nodes.sh: no switch' "$out/said"
+	echo 'ok - four nodes # SKIP no bridge'
+fi
 if ldd "$program" 2>/dev/null | grep -q mpi; then
 	"$program" --device cpu --sweep sums --out "$out/forked.tsv"
 	columns() { grep -P "^$1\t" "$2" | grep -v mpi | cut -f 1-6; }
