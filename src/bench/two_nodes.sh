@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# two_nodes.sh [--nodes N] [--rate RATE] RANKS COMMAND...: runs COMMAND as a job of
-# MPI with RANKS ranks on each of two or N nodes, which are namespaces of this host
+# two_nodes.sh [--nodes N] [--rate RATE] RANKS COMMAND...: runs COMMAND as a job
+# of MPI with RANKS ranks on each of N nodes, or two: namespaces of this host
 set -euo pipefail
 rate= nodes=2
 while [ $# -ge 2 ]; do

@@ -39,6 +39,7 @@ static void plan(Plan *plan)
 	static const struct { long nodes; double Gbps; } links[] = { { 2, 0.25 },
 		{ 2, 1 }, { 2, 10 }, { 4, 1 } };
 	cost_given.folders = folder;
+	cost_folders();
 	if (asked_Gbps != 0 && !(asked_Gbps >= 0.01 && asked_Gbps <= 1000))
 		usage_error("--Gbps %g: expected 0.01 to 1000", asked_Gbps);
 	for (size_t i = 0; i < sizeof links / sizeof *links; i++)
@@ -80,10 +81,11 @@ static Records *run_on_nodes(Row *row, const Config *c, const char *program,
 		die("cannot start %s", program);
 	*strrchr(self, '/') = '\0';
 	if (asprintf(&table, "%s/t.tsv", folder) < 0 || asprintf(&command,
-		"timeout -k 5 120 bash src/bench/two_nodes.sh --nodes %ld --rate "
-		"%.0fkbit 1 %s/%s --device cpu --ranks %ld --size %s --precision fp32 "
-		"%s --out %s 2>&1", c->nodes, c->Gbps * 1e6, self, program, c->nodes,
-		size_name(), arguments, table) < 0)
+		"OMPI_MCA_mpi_yield_when_idle=%d timeout -k 5 120 bash "
+		"src/bench/two_nodes.sh --nodes %ld --rate %.0fkbit 1 %s/%s --device "
+		"cpu --ranks %ld --size %s --precision fp32 %s --out %s 2>&1",
+		2 * c->nodes > sysconf(_SC_NPROCESSORS_ONLN), c->nodes, c->Gbps * 1e6,
+		self, program, c->nodes, size_name(), arguments, table) < 0)
 		die("out of host memory");
 	int status = run_command(command, said, sizeof said);
 	Records *r = records_read(table);
