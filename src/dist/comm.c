@@ -156,7 +156,8 @@ static void sleep_somewhat(void *comm)
 static void count_bytes(Comm *c, const Operation *op)
 {
 	static const double times[NCOLLECTIVES] = { [ALL_REDUCE] = 2,
-		[REDUCE_SCATTER] = 1, [ALL_GATHER] = 1, [BROADCAST] = 1 };
+		[REDUCE_SCATTER] = 1, [ALL_GATHER] = 1, [ALL_TO_ALL] = 1,
+		[BROADCAST] = 1 };
 	double ranks = c->link->ranks, nbytes = (double)op->n
 		* type_size(op->x.type);
 	if (op->kind == SEND)
@@ -338,7 +339,7 @@ Comm *comm_open(Link *link, Device *device, const CommSettings *settings)
 	c->sent = need(calloc((size_t)link->ranks, sizeof *c->sent));
 	c->received = need(calloc((size_t)link->ranks, sizeof *c->received));
 	check_launcher(link);
-	c->transport = transport_choose(link, device, c->settings.transport);
+	c->transport = transport_choose(link, device, &c->settings);
 	c->state = c->transport->open(link, device, &c->settings);
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_cond_init(&c->changed, NULL);
@@ -348,10 +349,16 @@ Comm *comm_open(Link *link, Device *device, const CommSettings *settings)
 	return c;
 }
 
+static size_t round_up(size_t nbytes, size_t unit)
+{
+	return (nbytes + unit - 1) / unit * unit;
+}
+
 Array comm_array(Comm *c, size_t n, Type type, Category category,
 	const char *what)
 {
-	size_t nbytes = n * c->device->backend->width(type);
+	size_t unit = c->transport->share ? SHARED_UNIT : 1,
+		nbytes = round_up(n * c->device->backend->width(type), unit);
 	void *at = c->transport->alloc ? c->transport->alloc(c->state, nbytes)
 		: NULL;
 	bool pooled = at == NULL;
@@ -359,6 +366,8 @@ Array comm_array(Comm *c, size_t n, Type type, Category category,
 		at = device_alloc(c->device, nbytes, category, what);
 	else
 		device_count(c->device, at, nbytes, category, what, true);
+	if (c->transport->share)
+		c->transport->share(c->state, at, nbytes);
 	c->arrays = need(realloc(c->arrays, (c->narrays + 1) * sizeof *c->arrays));
 	c->arrays[c->narrays++] = (struct Given){ at, pooled, 0, nbytes, category,
 		what };
@@ -402,7 +411,7 @@ void comm_close(Comm **comm)
 	free(c);
 	*comm = NULL;
 }
-enum { UNIT = 256, SHARED_UNIT = 2 << 20 };
+enum { UNIT = 256 };
 
 bool comm_exchanges(const Comm *c)
 {
@@ -414,14 +423,11 @@ Gradients comm_parts(Comm *c, size_t n, Type type, Category category,
 	const char *what)
 {
 	size_t width = c->device->backend->width(type),
-		unit = c->transport->open_parts ? SHARED_UNIT : UNIT,
-		stride = (n * width + unit - 1) / unit * unit;
+		stride = round_up(n * width, UNIT);
 	Gradients parts = { .n = c->link->ranks };
 	assert(comm_exchanges(c));
 	Array all = comm_array(c, stride / width * parts.n, type, category, what);
 	c->arrays[c->narrays - 1].stride = stride;
-	if (c->transport->open_parts)
-		c->transport->open_parts(c->state, all.at);
 	for (int r = 0; r < parts.n; r++)
 		parts.at[r] = (Array){ (char *)all.at + r * stride, type };
 	return parts;
@@ -438,9 +444,25 @@ static const struct Given *set_with(const Comm *c, const char *x)
 	die("what is exchanged lies in none of the rank's own arrays");
 }
 
+static Event queue_to_parts(Comm *c, Operation op, const char *to)
+{
+	const struct Given *g = set_with(c, to);
+	op.parts = g->at;
+	op.stride = g->stride;
+	op.skipped = (size_t)(to - g->at) % g->stride;
+	return queue_operation(c, op);
+}
+
 Event comm_exchange(Comm *c, Array x, size_t n, const char *what, int index)
 {
-	const struct Given *g = set_with(c, x.at);
-	return queue_operation(c, (Operation){ EXCHANGE, x, n, .what = what,
-		.index = index, .parts = g->at, .stride = g->stride });
+	return queue_to_parts(c, (Operation){ EXCHANGE, x, n, .what = what,
+		.index = index }, x.at);
+}
+
+Event comm_all_to_all(Comm *c, Array x, size_t n, Array to, const char *what,
+	int index)
+{
+	assert(to.type == x.type);
+	return queue_to_parts(c, (Operation){ ALL_TO_ALL, x, n, .what = what,
+		.index = index }, to.at);
 }

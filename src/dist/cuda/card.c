@@ -55,3 +55,50 @@ void card_meet(Link *link, const char *doing)
 	link_gather(link, all, 1);
 	free(all);
 }
+
+typedef enum { REACHED, UNSEEN, APART, ONE_CONNECTION } Reach;
+
+static Reach reach_card(const Card *card, int own)
+{
+	int count = 0, reached = 0;
+	CUDA(cudaGetDeviceCount(&count));
+	for (int i = 0; i < count; i++) {
+		struct cudaDeviceProp properties;
+		CUDA(cudaGetDeviceProperties(&properties, i));
+		if (memcmp(&properties.uuid, card->gpu, sizeof card->gpu) != 0)
+			continue;
+		CUDA(cudaDeviceCanAccessPeer(&reached, own, i));
+		return reached ? REACHED : APART;
+	}
+	return UNSEEN;
+}
+
+static Reach reach_all(const Card *cards, int rank, int ranks)
+{
+	const char *connections = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+	Reach found = REACHED;
+	int own;
+	CUDA(cudaGetDevice(&own));
+	for (int r = 0; r < ranks && found == REACHED; r++)
+		if (r != rank)
+			found = reach_card(&cards[r], own);
+	if (connections && strcmp(connections, "1") == 0)
+		found = ONE_CONNECTION;
+	return found;
+}
+
+const char *card_unreached(Link *link, const Card *cards)
+{
+	static const char *const texts[] = { NULL,
+		"a rank does not see the GPU of another (CUDA_VISIBLE_DEVICES)",
+		"a GPU does not reach the memory of another",
+		"CUDA_DEVICE_MAX_CONNECTIONS is 1" };
+	int32_t worst = 0, *found = need(calloc(link->ranks, sizeof *found));
+	found[link->rank] = reach_all(cards, link->rank, link->ranks);
+	link->number = 0, link->doing = "comparing GPUs";
+	link_gather(link, found, sizeof *found);
+	for (int r = 0; r < link->ranks; r++)
+		worst = found[r] > worst ? found[r] : worst;
+	free(found);
+	return texts[worst];
+}

@@ -16,6 +16,9 @@ Card       *card_gather(Link *link, const Device *device);
 /* NULL, if each rank has a GPU of its own; else what is wrong, the same on all
  * ranks */
 const char *card_conflict(const Card *cards, int ranks);
+/* NULL, if each rank sees the GPUs of all others and reaches their memory; else
+ * why not, the same on all ranks, which all call it */
+const char *card_unreached(Link *link, const Card *cards);
 /* the host waits for all ranks */
 void        card_meet(Link *link, const char *doing);
 

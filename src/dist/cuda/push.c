@@ -34,6 +34,7 @@ typedef struct Peer {
 /* memory that a rank shares, and where that of each peer is in our addresses */
 typedef struct Mapped {
 	char *own, *at[PUSH_MOST_RANKS];
+	size_t nbytes;
 } Mapped;
 
 typedef struct Push {
@@ -44,8 +45,8 @@ typedef struct Push {
 	Peer peers[PUSH_MOST_RANKS];     /* that of the rank itself is not used */
 	cudaStream_t stream;             /* of the pushes */
 	cudaEvent_t point, summed;       /* of the other stream; the last sum */
-	uint64_t exchanges;              /* queued so far */
-	Mapped *mapped;                  /* for exchanges */
+	uint64_t in_place;               /* operations queued so far */
+	Mapped *mapped;                  /* what all ranks may write to */
 	int nmapped;
 	PFN_cuStreamWaitValue32_v11070 wait;
 	PFN_cuStreamWriteValue32_v11070 write;
@@ -67,54 +68,6 @@ static uint32_t *flag_in(char *arena, int of, int peer, int ranks, int which)
 	size_t line = (size_t)(peer - (peer > of)) * NFLAGS + which;
 	return (uint32_t *)(arena + (size_t)(ranks - 1) * BOX + line * LINE);
 }
-typedef enum { REACHED, UNSEEN, APART, ONE_CONNECTION } Reach;
-
-static Reach reach_card(const Card *card, int own)
-{
-	int count = 0, reached = 0;
-	CUDA(cudaGetDeviceCount(&count));
-	for (int i = 0; i < count; i++) {
-		struct cudaDeviceProp properties;
-		CUDA(cudaGetDeviceProperties(&properties, i));
-		if (memcmp(&properties.uuid, card->gpu, sizeof card->gpu) != 0)
-			continue;
-		CUDA(cudaDeviceCanAccessPeer(&reached, own, i));
-		return reached ? REACHED : APART;
-	}
-	return UNSEEN;
-}
-
-static Reach reach_all(const Card *cards, int rank, int ranks)
-{
-	const char *connections = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
-	Reach found = REACHED;
-	int own;
-	CUDA(cudaGetDevice(&own));
-	for (int r = 0; r < ranks && found == REACHED; r++)
-		if (r != rank)
-			found = reach_card(&cards[r], own);
-	if (connections && strcmp(connections, "1") == 0)
-		found = ONE_CONNECTION;
-	return found;
-}
-
-/* the same on all ranks */
-static const char *compare_reach(Link *link, const Card *cards)
-{
-	static const char *const texts[] = { NULL,
-		"a rank does not see the GPU of another (CUDA_VISIBLE_DEVICES)",
-		"a GPU does not reach the memory of another",
-		"CUDA_DEVICE_MAX_CONNECTIONS is 1" };
-	int32_t worst = 0, *found = need(calloc(link->ranks, sizeof *found));
-	found[link->rank] = reach_all(cards, link->rank, link->ranks);
-	link->number = 0, link->doing = "comparing GPUs";
-	link_gather(link, found, sizeof *found);
-	for (int r = 0; r < link->ranks; r++)
-		worst = found[r] > worst ? found[r] : worst;
-	free(found);
-	return texts[worst];
-}
-
 static const char *push_missing(const Link *link, const Device *device)
 {
 	Card *cards = card_gather((Link *)link, device);
@@ -125,7 +78,7 @@ static const char *push_missing(const Link *link, const Device *device)
 	if (why == NULL && link->ranks > PUSH_MOST_RANKS)
 		why = "there are too many ranks";
 	if (why == NULL)
-		why = compare_reach((Link *)link, cards);
+		why = card_unreached((Link *)link, cards);
 	free(cards);
 	return why;
 }
@@ -261,10 +214,10 @@ static void free_message(Push *p, int from)
 	raise_flag(p, comm_stream(p), peer->its_freed, peer->freed_out,
 		peer->taken);
 }
-typedef struct Piece {
+typedef struct PushPiece {
 	Array x;
 	size_t n;
-} Piece;
+} PushPiece;
 
 static size_t piece_length(const Operation *op)
 {
@@ -272,15 +225,15 @@ static size_t piece_length(const Operation *op)
 }
 
 /* piece c of elements begin to end; n = 0 behind the last */
-static Piece piece_of(const Push *p, const Operation *op, size_t begin,
+static PushPiece piece_of(const Push *p, const Operation *op, size_t begin,
 	size_t end, size_t c)
 {
 	size_t each = piece_length(op), at = begin + c * each;
 	size_t n = at >= end ? 0 : end - at < each ? end - at : each;
-	return (Piece){ array_part(p->device, op->x, n ? at : begin), n };
+	return (PushPiece){ array_part(p->device, op->x, n ? at : begin), n };
 }
 
-static Piece shard_piece(const Push *p, const Operation *op, int r, size_t c)
+static PushPiece shard_piece(const Push *p, const Operation *op, int r, size_t c)
 {
 	return piece_of(p, op, shard_begin(op->n, r, p->ranks),
 		shard_begin(op->n, r + 1, p->ranks), c);
@@ -291,13 +244,13 @@ static size_t count_pieces(const Operation *op, size_t n)
 	return (n + piece_length(op) - 1) / piece_length(op);
 }
 
-static void push_piece(Push *p, int to, Piece piece)
+static void push_piece(Push *p, int to, PushPiece piece)
 {
 	if (piece.n > 0)
 		push_message(p, to, piece.x.at, piece.n * type_size(piece.x.type));
 }
 
-static void copy_piece(Push *p, int from, Piece piece)
+static void copy_piece(Push *p, int from, PushPiece piece)
 {
 	if (piece.n == 0)
 		return;
@@ -307,7 +260,7 @@ static void copy_piece(Push *p, int from, Piece piece)
 }
 
 /* our piece becomes the sum of all ranks' */
-static void sum_piece(Push *p, Piece piece)
+static void sum_piece(Push *p, PushPiece piece)
 {
 	Sources sources = { .count = p->ranks };
 	if (piece.n == 0)
@@ -331,7 +284,7 @@ static void reduce_pair(Push *p, const Operation *op)
 {
 	size_t pieces = count_pieces(op, op->n);
 	for (size_t c = 0; c < pieces; c++) {
-		Piece piece = piece_of(p, op, 0, op->n, c);
+		PushPiece piece = piece_of(p, op, 0, op->n, c);
 		push_piece(p, !p->rank, piece);
 		order(p, p->stream, comm_stream(p));
 		sum_piece(p, piece);
@@ -389,7 +342,7 @@ static void by_owners(Push *p, const Operation *op, bool reduce, bool gather)
 static void move_array(Push *p, const Operation *op, int from, int to)
 {
 	for (size_t c = 0; c < count_pieces(op, op->n); c++) {
-		Piece piece = piece_of(p, op, 0, op->n, c);
+		PushPiece piece = piece_of(p, op, 0, op->n, c);
 		for (int r = 0; r < p->ranks && p->rank == from; r++)
 			if (r != from && (to < 0 || r == to))
 				push_piece(p, r, piece);
@@ -397,19 +350,40 @@ static void move_array(Push *p, const Operation *op, int from, int to)
 			copy_piece(p, from, piece);
 	}
 }
-static const Mapped *mapped_with(const Push *p, const char *own)
+/* NULL: the others may not write to x */
+static const Mapped *mapped_with(const Push *p, const char *x)
 {
-	int i = 0;
-	while (p->mapped[i].own != own)
-		i++;
-	return &p->mapped[i];
+	for (int i = 0; i < p->nmapped; i++) {
+		const Mapped *m = &p->mapped[i];
+		if (m->own <= x && x < m->own + m->nbytes)
+			return m;
+	}
+	return NULL;
 }
 
-static void exchange_arrays(Push *p, const Operation *op)
+/* what rank r gets of us */
+static PushPiece piece_for(const Push *p, const Operation *op, int r)
 {
-	const Mapped *to = mapped_with(p, op->parts);
-	ptrdiff_t skipped = (char *)op->x.at - op->parts;
-	uint64_t number = ++p->exchanges;
+	int shard = op->kind == ALL_GATHER ? p->rank : r;
+	size_t begin = shard_begin(op->n, shard, p->ranks);
+	if (op->kind == EXCHANGE)
+		return (PushPiece){ op->x, op->n };
+	return (PushPiece){ array_part(p->device, op->x, begin),
+		shard_begin(op->n, shard + 1, p->ranks) - begin };
+}
+
+static void copy_to(const Push *p, char *at, PushPiece piece)
+{
+	CUDA(cudaMemcpyAsync(at, piece.x.at, piece.n * type_size(piece.x.type),
+		cudaMemcpyDefault, p->stream));
+}
+
+/* each rank's piece arrives there in `place`, which all have mapped */
+static void push_in_place(Push *p, const Operation *op, const char *place)
+{
+	const Mapped *to = mapped_with(p, place);
+	ptrdiff_t skipped = place - to->own;
+	uint64_t number = ++p->in_place;
 	for (int s = 1; s < p->ranks; s++) {
 		Peer *peer = &p->peers[rank_behind(p, s)];
 		raise_flag(p, p->stream, peer->its_ready, peer->ready_out, number);
@@ -418,23 +392,38 @@ static void exchange_arrays(Push *p, const Operation *op)
 		int r = rank_behind(p, s);
 		Peer *peer = &p->peers[r];
 		await_flag(p, p->stream, peer->ready, number);
-		CUDA(cudaMemcpyAsync(to->at[r] + skipped, op->x.at,
-			op->n * type_size(op->x.type), cudaMemcpyDefault, p->stream));
+		copy_to(p, to->at[r] + skipped, piece_for(p, op, r));
 		raise_flag(p, p->stream, peer->its_came, peer->came_out, number);
 	}
 	for (int s = 1; s < p->ranks; s++)
 		await_flag(p, p->stream, p->peers[rank_behind(p, s)].came, number);
+}
+
+static void gather_shards(Push *p, const Operation *op)
+{
+	if (mapped_with(p, op->x.at))
+		push_in_place(p, op, piece_for(p, op, p->rank).x.at);
+	else
+		by_owners(p, op, false, true);
+}
+
+static void push_to_parts(Push *p, const Operation *op)
+{
+	char *place = op->parts + p->rank * op->stride + op->skipped;
+	if (op->kind == ALL_TO_ALL)
+		copy_to(p, place, piece_for(p, op, p->rank));
+	push_in_place(p, op, place);
 }
 static bool push_exchanges(const void *state)
 {
 	return true;
 }
 
-static void push_open_parts(void *state, char *parts)
+static void push_share(void *state, char *own, size_t nbytes)
 {
 	Push *p = state;
 	p->mapped = need(realloc(p->mapped, (p->nmapped + 1) * sizeof *p->mapped));
-	p->mapped[p->nmapped] = (Mapped){ .own = parts };
+	p->mapped[p->nmapped] = (Mapped){ .own = own, .nbytes = nbytes };
 	cuda_queue(p->device->state, COMM);     /* the GPU is the current one */
 	map_memory(p, &p->mapped[p->nmapped++], "mapping arrays");
 }
@@ -451,11 +440,14 @@ static void push_queue(void *state, const Operation *op)
 			by_owners(p, op, true, true);
 		break;
 	case REDUCE_SCATTER:
+		by_owners(p, op, true, false);
+		break;
 	case ALL_GATHER:
-		by_owners(p, op, op->kind == REDUCE_SCATTER, op->kind == ALL_GATHER);
+		gather_shards(p, op);
 		break;
 	case EXCHANGE:
-		exchange_arrays(p, op);
+	case ALL_TO_ALL:
+		push_to_parts(p, op);
 		break;
 	case BROADCAST:
 		move_array(p, op, op->peer, -1);
@@ -496,5 +488,5 @@ static void push_close(void *state)
 const Transport push_transport = {
 	.name = "push", .missing = push_missing, .open = push_open,
 	.close = push_close, .queue = push_queue,
-	.exchanges = push_exchanges, .open_parts = push_open_parts,
+	.exchanges = push_exchanges, .share = push_share,
 };
