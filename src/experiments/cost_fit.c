@@ -122,22 +122,36 @@ static void fit_device(CostMachine *m, const CostRun *r, double TFLOPs)
 	m->forward_us = fmax(r->fwd_ms - ms[0], 0) / blocks * 1e3;
 	m->backward_us = fmax(r->bwd_ms - ms[1], 0) / blocks * 1e3;
 }
+enum { CALLS, WHOLES, HALVES, BROADCAST_CALLS, ADDED, ROOTS };
+
 static CostMachine unit_machine(const CostMachine *m, int unknown)
 {
+	const double nothing = 1e-30;
 	CostMachine u = *m;
-	u.call_us = unknown == 0;
-	u.near = u.far = (CostLink){ unknown == 2 ? 1 : INFINITY, unknown == 1 };
-	u.sum_ms_per_GB = unknown == 3;
-	u.pieces_us = unknown == 4;
+	bool sends = unknown == WHOLES || unknown == HALVES;
+	u.call_us = unknown == CALLS;
+	u.near = u.far = (CostLink){ sends ? 1 : INFINITY, 0 };
+	u.byte_cost[COST_ALL_REDUCE] = unknown == WHOLES ? 1 : nothing;
+	for (int k = COST_REDUCE_SCATTER; k < COST_COLLECTIVES; k++)
+		u.byte_cost[k] = unknown == HALVES ? 1 : nothing;
+	u.broadcast_us = unknown == BROADCAST_CALLS;
+	u.sum_ms_per_GB = unknown == ADDED;
+	u.pieces_us = unknown == ROOTS;
 	return u;
 }
 
+/* ms of a GB in a collective of which no row tells: as in those that have one */
 static void set_link(CostMachine *m, const double x[MOST_UNKNOWN])
 {
-	m->call_us = x[0];
-	m->near = m->far = (CostLink){ x[2] > 0 ? 1 / x[2] : INFINITY, x[1] };
-	m->sum_ms_per_GB = x[3];
-	m->pieces_us = x[4];
+	double whole = x[WHOLES] > 0 ? x[WHOLES] : x[HALVES];
+	m->call_us = x[CALLS];
+	m->near = m->far = (CostLink){ whole > 0 ? 1 / whole : INFINITY, 0 };
+	m->byte_cost[COST_ALL_REDUCE] = 1;
+	for (int k = COST_REDUCE_SCATTER; k < COST_COLLECTIVES; k++)
+		m->byte_cost[k] = x[HALVES] > 0 ? x[HALVES] / whole : 1;
+	m->broadcast_us = x[BROADCAST_CALLS];
+	m->sum_ms_per_GB = x[ADDED];
+	m->pieces_us = x[ROOTS];
 }
 
 static void fit_alone(const Seen *seen, CostFit *f)

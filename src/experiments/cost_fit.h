@@ -4,7 +4,7 @@
 
 #include "experiments/cost_seen.h"
 
-enum { FIT_RANKS = 2, MOST_UNKNOWN = 5 };
+enum { FIT_RANKS = 2, MOST_UNKNOWN = 6 };
 
 /* min sum_i (sum_j a[i][j] x[j] / b[i] - 1)^2 over x[j] >= 0, for n rows, b > 0.
  * Of unknowns that the rows do not tell apart, the first; those from `unknowns`

@@ -102,7 +102,7 @@ static const Sweep sweeps[] = {
 		.plan = plan_machines, .run = run_steps },
 	{ .name = "ahead", .keys = machine_keys,
 		.values = "size context precision batch strategy prefetch ranks "
-			"bucket_mb wire aided predicted_ms MiB", .plan = plan_machines,
+			"bucket_mb wire aided seen_until predicted_ms MiB", .plan = plan_machines,
 		.run = run_ahead },
 	{ .name = "memory", .keys = machine_keys,
 		.values = "size context precision batch strategy prefetch ranks "

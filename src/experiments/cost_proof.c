@@ -49,20 +49,21 @@ const CostFit *cost_fitted(int folder)
 	cost_folders();
 	return &fitted[folder];
 }
-/* NaN: nothing was, before the step was measured */
+enum { DATE = sizeof "2026-01-01T00:00:00Z" - 1 };
+
+/* NaN: nothing was, from what had been measured earlier than the step */
 static double predicted_before(int folder, const SeenStep *s)
 {
-	enum { DATE = sizeof "2026-01-01T00:00:00Z" - 1 };
 	char *path;
 	double found = NAN;
 	if (asprintf(&path, "%s/cost_model-ahead.tsv", seen[folder].folder) < 0)
 		die("out of host memory");
 	Records *r = records_read(path);
-	const char *said = r ? records_head(r, "date") : NULL;
 	free(path);
-	for (int i = 0; said && s->date && strncmp(said, s->date, DATE) < 0
-		&& i < records_count(r); i++)
-		if (records_is(r, i, "size", s->size)
+	for (int i = 0; r && s->date && i < records_count(r); i++) {
+		const char *until = records_text(r, i, "seen_until");
+		if (until && strncmp(until, s->date, DATE) < 0
+			&& records_is(r, i, "size", s->size)
 			&& records_is(r, i, "precision", s->precision)
 			&& records_is(r, i, "strategy", cost_names[s->run.strategy])
 			&& records_is(r, i, "wire", s->wire)
@@ -72,6 +73,7 @@ static double predicted_before(int folder, const SeenStep *s)
 			&& records_number(r, i, "ranks") == s->ranks
 			&& records_number(r, i, "bucket_mb") == s->run.bucket_mb)
 			found = records_number(r, i, "predicted_ms");
+	}
 	records_free(&r);
 	return found;
 }
@@ -109,8 +111,10 @@ void run_constants(Row *row, const void *config)
 		{ "matmuls", m->TFLOPs, "TFLOP/s" }, { "memory", m->GBps, "GB/s" },
 		{ "forward", m->forward_us, "us a block" },
 		{ "backward", m->backward_us, "us a block" },
-		{ "call", m->call_us, "us" }, { "step", m->near.step_us, "us" },
+		{ "call", m->call_us, "us" },
 		{ "link", m->near.GBps, "GB/s" },
+		{ "halves of an all-reduce", m->byte_cost[COST_ALL_GATHER], "relative" },
+		{ "call of a broadcast, besides", m->broadcast_us, "us" },
 		{ "sums", m->sum_ms_per_GB, "ms a GB" },
 		{ "stretch of compute", m->stretch.compute, "1" },
 		{ "stretch of comm.", m->stretch.comm, "1" },
@@ -239,6 +243,16 @@ static bool aid(const Seen *s, SeenStep *x)
 	return false;
 }
 
+/* the date of the last table that the constants may be of */
+static const char *newest(const Seen *s)
+{
+	const char *date = "-";
+	for (int i = 0; i < s->nsteps; i++)
+		if (s->steps[i].date && strncmp(s->steps[i].date, date, DATE) > 0)
+			date = s->steps[i].date;
+	return date;
+}
+
 static void say_ahead(Row *row, int folder, SeenStep x)
 {
 	bool aided = aid(cost_seen(folder), &x);
@@ -247,6 +261,7 @@ static void say_ahead(Row *row, int folder, SeenStep x)
 	row_set(row, "bucket_mb", "%g", x.run.bucket_mb);
 	row_set(row, "wire", "%s", x.wire);
 	row_set(row, "aided", "%s", aided ? "yes" : "no");
+	row_set(row, "seen_until", "%.*s", DATE, newest(cost_seen(folder)));
 	row_set(row, "predicted_ms", "%.4f", cost_step(m, &x.run).step_ms);
 	row_set(row, "MiB", "%.1f", cost_memory(&x.run) / 0x1p20);
 	row_emit(row);

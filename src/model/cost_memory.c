@@ -31,7 +31,7 @@ static double weights_of(const CostRun *r)
 		return all * (r->real + (r->mixed ? r->low : 0));
 	if (r->strategy == COST_FSDP)
 		return slots_of(r, (int)r->prefetch + 1, r->real, low)
-			+ all * r->real / n;
+			+ all * r->real / n + (r->mixed ? (all - table) * low / n : 0);
 	return (all - table) * low + table * r->real
 		+ (r->mixed ? (all - table) * r->real / n : 0);
 }

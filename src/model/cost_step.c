@@ -153,23 +153,24 @@ static int in_order(const Builder *b, int i)
 	return i < b->units ? i : 2 * (b->units - 1) - i;
 }
 
+/* into a slot a rank first copies its own part */
 static void gather(Builder *b, int unit)
 {
 	const CostRun *r = b->r;
-	double n = unit_elements(b, unit),
-		width = kind_of(b, unit) == UNIT_EMBEDDING ? r->real : r->gather;
-	b->gathered[unit] = send(b, COST_ALL_GATHER, n * width);
+	bool table = kind_of(b, unit) == UNIT_EMBEDDING;
+	double n = unit_elements(b, unit), own = r->strategy == COST_FSDP
+		? 2 * n / r->data * (table ? r->real : r->low) : 0;
+	if (own > 0)
+		schedule_add(&b->s, COMM_QUEUE, own / b->m->GBps * 1e-6, b->computed, -1);
+	b->gathered[unit] = send(b, COST_ALL_GATHER, n * (table ? r->real
+		: r->gather));
 }
 
 static void fetch(Builder *b, int unit)
 {
-	const CostRun *r = b->r;
-	int slot = unit % (r->prefetch + 1);
+	int slot = unit % (b->r->prefetch + 1);
 	if (b->holds[slot] == unit)
 		return;
-	if (r->mixed)
-		compute(b, unit_elements(b, unit) / r->data * (r->real + r->low)
-			/ b->m->GBps * 1e-6);
 	gather(b, unit);
 	b->ready[slot] = b->gathered[unit];
 	b->holds[slot] = unit;

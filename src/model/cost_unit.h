@@ -13,17 +13,23 @@ typedef struct CostLink {
 	double step_us;                  /* latency of a step of a ring */
 } CostLink;
 
+typedef enum { COST_ALL_REDUCE, COST_REDUCE_SCATTER, COST_ALL_GATHER,
+	COST_BROADCAST, COST_COLLECTIVES } CostCollective;
+
 typedef struct CostMachine {
 	double TFLOPs, GBps;             /* of matmuls; of memory */
 	double memory_GB;
 	/* of a block, besides what its FLOPs and bytes take */
 	double forward_us, backward_us;
 	double call_us;                  /* alpha: a collective, whatever its size */
+	double broadcast_us;             /* and besides, of a broadcast */
 	double sum_ms_per_GB;            /* gamma: a GB that arrives and is added */
 	/* of the square root of the MB that a device sends: an array travels in
 	 * pieces, more and larger ones the larger it is */
 	double pieces_us;
 	CostLink near, far;              /* inside a node; between nodes */
+	/* of a byte in each collective, relative to an all-reduce; 0: the same */
+	double byte_cost[COST_COLLECTIVES];
 	long node;                       /* devices of a node */
 	QueueStretch stretch;
 } CostMachine;
@@ -32,9 +38,6 @@ typedef struct CostMachine {
 typedef struct CostGroup {
 	long n, node;
 } CostGroup;
-
-typedef enum { COST_ALL_REDUCE, COST_REDUCE_SCATTER, COST_ALL_GATHER,
-	COST_BROADCAST } CostCollective;
 
 /* of an array of nbytes, all of it. One device, or no bytes: 0 */
 double cost_collective(const CostMachine *m, CostCollective what, CostGroup g,

@@ -59,6 +59,10 @@ static void collectives_of_a_ring(void **state)
 		agree(cost_collective(&m, COST_ALL_REDUCE, g, S), n < 2 ? 0
 			: 2 * gather - a * 1e-3 + sum, 1e-12, "all-reduce");
 		assert_true(cost_collective(&m, COST_ALL_REDUCE, g, 0) == 0);
+		m.byte_cost[COST_BROADCAST] = 1.5;
+		m.broadcast_us = 7;
+		agree(cost_collective(&m, COST_BROADCAST, g, S), n < 2 ? 0
+			: (a + 7 + (n - 1) * h) * 1e-3 + 1.5 * S / W, 1e-12, "broadcast");
 		m.pieces_us = 3;
 		agree(cost_collective(&m, COST_ALL_GATHER, g, S), n < 2 ? 0
 			: gather + 3e-3 * sqrt(part * S * 1e-6), 1e-12, "in pieces");
@@ -115,7 +119,8 @@ static void check_memory(Device *d, int policy, int ranks, int stage, long ahead
 	r.low = r.gradient = 4;
 	r.mixed = policy == POLICY_BF16;
 	ShardMap map = shard_map_new(&shape, ranks, 0);
-	Sharding by = { &map, 0, stage, (int)ahead, r.mixed ? BF16 : FP32 };
+	Sharding by = { .map = &map, .stage = stage, .prefetch = (int)ahead,
+		.wire = r.mixed ? BF16 : FP32 };
 	agree(cost_memory(&r), memory_estimate_sharded(m, B, shape.context,
 		&by).total, 0.01, "bytes of a rank");
 	shard_map_free(&map);
@@ -166,6 +171,8 @@ static void free_links_leave_one_device(void **state)
 			r.prefetch = n - 1;
 			m.near = nothing.near;
 			m.call_us = m.sum_ms_per_GB = 0;
+			/* a rank's own part is copied into a slot */
+			m.GBps = s == COST_FSDP ? INFINITY : m.GBps;
 			double update = one_device(&m, r), alone = update;
 			r.opt_ms = 1;
 			update -= one_device(&m, r) - 1;
