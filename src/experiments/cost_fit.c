@@ -126,7 +126,7 @@ enum { CALLS, WHOLES, HALVES, BROADCAST_CALLS, ADDED, ROOTS };
 
 static CostMachine unit_machine(const CostMachine *m, int unknown)
 {
-	const double nothing = 1e-30;
+	const double nothing = -1;
 	CostMachine u = *m;
 	bool sends = unknown == WHOLES || unknown == HALVES;
 	u.call_us = unknown == CALLS;

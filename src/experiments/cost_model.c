@@ -102,8 +102,8 @@ static const Sweep sweeps[] = {
 		.plan = plan_machines, .run = run_steps },
 	{ .name = "ahead", .keys = machine_keys,
 		.values = "size context precision batch strategy prefetch ranks "
-			"bucket_mb wire aided seen_until predicted_ms MiB", .plan = plan_machines,
-		.run = run_ahead },
+			"bucket_mb wire aided seen_until predicted_ms MiB",
+		.plan = plan_machines, .run = run_ahead },
 	{ .name = "memory", .keys = machine_keys,
 		.values = "size context precision batch strategy prefetch ranks "
 			"measured_MiB predicted_MiB error", .plan = plan_machines,

@@ -83,7 +83,7 @@ static void find_alone(Seen *seen)
 			if (!(t->run.fwd_ms > 0) || !same_model(s, t))
 				continue;
 			s->run.fwd_ms = t->run.fwd_ms;
-			s->run.bwd_ms = s->single_bwd_ms = t->run.bwd_ms;
+			s->run.bwd_ms = t->run.bwd_ms;
 			s->run.opt_ms = t->run.opt_ms;
 		}
 	}

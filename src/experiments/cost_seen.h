@@ -13,7 +13,7 @@ typedef struct SeenStep {
 	/* from one step to the next; NaN: not in the table, as with all below */
 	double step_ms;
 	double bwd_ms, wait_ms, comm_ms, alone_ms;
-	double single_bwd_ms;
+	double single_bwd_ms;            /* of one rank, in the same job */
 	double peak_MiB;                 /* without what libraries take */
 } SeenStep;
 

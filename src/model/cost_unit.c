@@ -18,7 +18,7 @@ double cost_collective(const CostMachine *m, CostCollective what, CostGroup g,
 		sent = what == COST_ALL_REDUCE ? 2 * part
 			: what == COST_BROADCAST ? 1 : part,
 		latency = what == COST_ALL_REDUCE ? fmin(2 * ring, tree) : ring;
-	double cost = m->byte_cost[what] > 0 ? m->byte_cost[what] : 1;
+	double cost = m->byte_cost[what] == 0 ? 1 : fmax(0, m->byte_cost[what]);
 	latency += what == COST_BROADCAST ? m->broadcast_us : 0;
 	return (m->call_us + latency) * 1e-3 + sent * nbytes / GBps * cost * 1e-6
 		+ (reduces ? part * nbytes * 1e-9 * m->sum_ms_per_GB : 0)

@@ -28,7 +28,8 @@ typedef struct CostMachine {
 	 * pieces, more and larger ones the larger it is */
 	double pieces_us;
 	CostLink near, far;              /* inside a node; between nodes */
-	/* of a byte in each collective, relative to an all-reduce; 0: the same */
+	/* of a byte in each collective, relative to an all-reduce; 0: the same, less:
+	 * no time */
 	double byte_cost[COST_COLLECTIVES];
 	long node;                       /* devices of a node */
 	QueueStretch stretch;

@@ -60,7 +60,7 @@ law("the rate of a device in scaling",
 law("strong scaling has one batch, weak scaling one for each device",
 	"tokens == (mode == 'strong' and 4194304 or 8192 * devices)")
 law("efficiency is the rate against the first",
-	"between(efficiency, 0, 1.6) and between(mfu, 0, 1) and",
+	"between(efficiency, 0, 3) and between(mfu, 0, 1) and",
 	"between(hidden, 0, 1) and between(bubble, 0, 1) and between(GB, 0, 180)")
 tables("cost_model-hiding", "hardware model strategy devices")
 law("stretch asks for more tokens",
