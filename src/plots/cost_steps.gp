@@ -9,7 +9,7 @@ set logscale x
 set xrange [4:800]
 set xlabel "measured step (ms)"
 set ylabel "predicted / measured"
-set yrange [0.6:1.4]
+set yrange [0.25:1.75]
 set key maxrows 1
 plot 1 with lines lt 9 lw 1 notitle, 1.1 with lines lt 9 notitle, \
 	0.9 with lines lt 9 notitle, \
