@@ -184,6 +184,7 @@ ARGS_memory_profiling-estimate := --sweep estimate
 ARGS_pytorch_attention-failing := --sweep failing
 ARGS_layer_norm-model := --sweep model
 ARGS_rmsnorm_jvp-best := --sweep best
+ARGS_rmsnorm_benchmarking-widths := --sweep widths
 ARGS_flash_benchmarking-peers := --sweep peers
 ARGS_flash_benchmarking-model := --sweep model
 ARGS_flash_benchmarking-tiles := --sweep tiles

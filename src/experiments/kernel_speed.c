@@ -92,8 +92,9 @@ QUEUES(swiglu, swiglu_forward(d, a[0], a[1], a[2], s->N * s->F))
 QUEUES(swiglu_back, swiglu_backward(d, a[0], a[1], a[2], a[3], a[4],
 	s->N * s->F))
 QUEUES(adamw, adamw(d, a[0], a[1], a[2], a[3], s->parameters, a[4].at, NULL))
-QUEUES(fused_norm, fused_rmsnorm_forward(d, a[0], a[1], a[2], a[3], a[4], a[5],
-	s->N, s->C, EPS))
+QUEUES(fused_norm, fused_rmsnorm_forward(d, (NormForward){ .y = a[0],
+	.rho = a[1], .sum = a[2], .x = a[3], .branch = a[4], .g = a[5],
+	.eps = EPS }, s->N, s->C))
 QUEUES(fused_norm_back, fused_rmsnorm_backward(d, (NormBackward){ .dsum = a[0],
 	.copy = a[1], .dg = a[2], .y = a[3], .dy = a[4], .sum = a[5], .g = a[6],
 	.rho = a[7] }, s->N, s->C))

@@ -31,9 +31,10 @@ static Array add_and_normalise(Model *m, Stream *s, Array *sum, Array *rho,
 	if (s->branch.at)
 		*sum = activation(m, own * C, OP_RESIDUAL, "residual");
 	RANGE(m->device, "norm")
-		m->ops->fused_rmsnorm_forward(m->device, own_rows(m, y), *rho, *sum,
-			*s->x, own_rows(m, s->branch), model_weight(m, gain), own, C,
-			NORM_EPS);
+		m->ops->fused_rmsnorm_forward(m->device, (NormForward){
+			.y = own_rows(m, y), .rho = *rho, .sum = *sum, .x = *s->x,
+			.branch = own_rows(m, s->branch), .g = model_weight(m, gain),
+			.eps = NORM_EPS }, own, C);
 	gather_rows(m, y, "norm");
 	if (s->branch.at == NULL)
 		s->x->at = NULL;                    /* it has moved to sum */

@@ -1,46 +1,10 @@
 #include "ops/flash_attention.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
+#include "ops/caller.h"
 #include "ops/ops.h"
-#ifdef HAVE_CUDA
-#include "device/cuda/cuda.h"
-#endif
 
-/* NULL: there is none */
-static Device *device_for(bool gpu)
-{
-	enum { MOST = 64 };
-	static Device *cpu, *gpus[MOST];
-	int ordinal = 0;
-	char name[16] = "cpu";
-#ifdef HAVE_CUDA
-	if (gpu && (cudaGetDevice(&ordinal) != cudaSuccess || ordinal >= MOST
-		|| (gpus[ordinal] == NULL && cuda_backend.missing(ordinal))))
-		return NULL;
-#else
-	if (gpu)
-		return NULL;
-#endif
-	if (gpu)
-		snprintf(name, sizeof name, "cuda:%d", ordinal);
-	Device **device = gpu ? &gpus[ordinal] : &cpu;
-	if (*device == NULL)
-		*device = device_open(name);
-	return *device;
-}
-
-/* returns the one that was used before */
-static void *use_stream(Device *d, void *stream)
-{
-#ifdef HAVE_CUDA
-	if (strcmp(d->backend->name, "cuda") == 0)
-		return cuda_replace_stream(d->state, stream);
-#endif
-	return stream;
-}
 static Type type_of(const FlashShape *s)
 {
 	static const Type types[] = { FP32, TF32, BF16, FP16 };
@@ -73,7 +37,7 @@ static int32_t refusal(const FlashShape *s, const FlashArray *arrays, int n,
 			return FLASH_NULL;
 	if (L == NULL)
 		return FLASH_NULL;
-	Device *d = device_for(s->on_gpu);
+	Device *d = caller_device(s->on_gpu);
 	if (d == NULL)
 		return FLASH_NO_GPU;
 	return ops_for(d)->supports_attention(d, type_of(s), s->head_size)
@@ -100,16 +64,16 @@ static Attention attention_of(const FlashShape *s, FlashArray q, FlashArray k,
 static int32_t run_attention(const FlashShape *s, const Attention *a,
 	const AttentionGradient *g)
 {
-	Device *d = device_for(s->on_gpu);
+	Device *d = caller_device(s->on_gpu);
 	const Ops *o = ops_for(d);
 	if (!device_reserve(d, o->attention_scratch(d, a, g)))
 		return FLASH_NO_MEMORY;
-	void *own = use_stream(d, s->stream);
+	void *own = caller_stream(d, s->stream);
 	if (g == NULL)
 		o->attention_forward(d, *a);
 	else
 		o->attention_backward(d, *a, *g);
-	use_stream(d, own);
+	caller_stream(d, own);
 	return FLASH_OK;
 }
 

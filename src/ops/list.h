@@ -71,11 +71,8 @@ OPERATION(void, sgd, (Device *d, Array w, Array low, Gradients g,
 OPERATION(void, add_squares, (Device *d, Array sum, Gradients g, size_t n))
 /* *factor *= min(1, most / (|*factor| sqrt(*squares) + 1e-6)) */
 OPERATION(void, clip, (Device *d, real *factor, Array squares, double most))
-/* sum = x + branch; rho = 1/sqrt(mean(sum^2) + eps); y = g sum rho.
- * x, sum, rho: TYPE_REAL. branch.at NULL: sum is x and is not written */
-OPERATION(void, fused_rmsnorm_forward, (Device *d, Array y, Array rho,
-	Array sum, Array x, Array branch, Array g, size_t rows, size_t C,
-	double eps))
+OPERATION(void, fused_rmsnorm_forward, (Device *d, NormForward f, size_t rows,
+	size_t C))
 OPERATION(void, fused_rmsnorm_backward, (Device *d, NormBackward b, size_t rows,
 	size_t C))
 /* qkv: (B, T, 3, H, D); rotates q and k in place */
@@ -109,6 +106,9 @@ OPERATION(void, attention_forward, (Device *d, Attention a))
 /* reads all of a */
 OPERATION(void, attention_backward, (Device *d, Attention a,
 	AttentionGradient g))
+/* bytes that fused_rmsnorm_backward holds beside its arguments, at most */
+OPERATION(size_t, rmsnorm_scratch, (Device *d, const NormBackward *b,
+	size_t rows, size_t C))
 /* terms: (3, N) of TYPE_REAL, for each row of logits the maximum, the sum of
  * exp(z - maximum), and the target's logit, 0 where the target is below 0 */
 OPERATION(void, partial_cross_entropy, (Device *d, Array terms, Array logits,

@@ -95,7 +95,24 @@ typedef struct AttentionKernel {
 	/* bytes that it holds beside its arguments, in one block */
 	size_t (*scratch)(Device *d, const Attention *a, const AttentionGradient *g);
 } AttentionKernel;
-/* backward of sum = x + branch, y = g sum rho (fused_rmsnorm_forward) */
+/* kernels of RMSNorm on a GPU, see ops/norm_plan.h; on a CPU all are one */
+typedef enum NormVersion { NORM_BY_WIDTH, NORM_TWO_READS, NORM_HELD, NORM_PACKS,
+	NORM_AHEAD, NORM_WARP, NORM_LOOPED, NORM_VERSIONS } NormVersion;
+
+/* sum = x + branch; rho = 1/sqrt(mean(sum^2) + eps); y = g sum rho; rows of C */
+typedef struct NormForward {
+	Array y;
+	Array rho;      /* (rows) TYPE_REAL; at NULL: not kept */
+	Array sum;      /* in x.type; written if there is a branch */
+	Array x;        /* TYPE_REAL, or the type of y */
+	Array branch;   /* in y.type; at NULL: sum is x */
+	Array g;        /* (C) TYPE_REAL */
+	size_t x_row, y_row;    /* elements from a row to the next; 0: C */
+	double eps;
+	NormVersion version;    /* one that norm_plan has a plan for */
+} NormForward;
+
+/* backward of it */
 typedef struct NormBackward {
 	Array dsum;     /* (rows, C) += the gradient that comes through the norm */
 	bool fresh;     /* dsum holds nothing yet and is overwritten */
@@ -103,7 +120,12 @@ typedef struct NormBackward {
 	Array dg;       /* (C) = beta dg + ...; beta is 0 or 1 */
 	double beta;
 	Array y;        /* (rows, C) the forward's output; may be dy; at NULL: no */
-	Array dy, sum, g, rho;
+	Array dy, sum;  /* dsum and sum: TYPE_REAL, or all in the type of dy */
+	Array g;        /* (C) TYPE_REAL */
+	Array rho;      /* (rows) TYPE_REAL; at NULL: it is computed again */
+	double eps;     /* if so */
+	size_t x_row, dy_row, dx_row;   /* of sum, dy and dsum; 0: C */
+	NormVersion version;
 } NormBackward;
 
 #endif

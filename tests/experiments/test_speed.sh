@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# test_speed.sh: peaks, kernel_speed, layer_norm, learning: options, tiny runs
+# test_speed.sh: peaks, kernel_speed, layer_norm, rmsnorm_benchmarking, learning:
+# options, tiny runs
 . tests/experiments/expect.sh
 
-for program in peaks kernel_speed layer_norm; do
+for program in peaks kernel_speed layer_norm rmsnorm_benchmarking; do
 	expect "$program --help" 0 '^ *--runs\|^ *--rows' $program --help
 	expect "$program: unknown option" 2 'unknown option --sise' $program \
 		--sise small
@@ -32,6 +33,14 @@ for operation in 'add ' 'rmsnorm forward *fused' 'softmax backward *eager' \
 done
 expect 'one row of one number' 0 '^ *1 *1 .*rmsnorm fused .*ok$' layer_norm \
 	--device cpu --rows 1 --width 1 --repeats 1
+one="rmsnorm_benchmarking --device cpu --rows 1 --repeats 1"
+expect 'one row of one number, one kernel' 0 '^ *1 *1 .*by_width .*ok$' \
+	$one --width 1
+expect 'one variant' 0 '^ *1 *17 *bf16 .*again .*ok$' $one --width 17 \
+	--precision bf16 --variant again
+expect 'a width of the second sweep' 0 '^ *1 *50 *fp32 .*eager .*ok$' $one \
+	--sweep widths --width 50 --precision fp32
+expect 'an unknown kernel' 2 'eager|by_width' $one --variant tensor
 check 'a run into a table' "${BUILD:-build}/layer_norm" --device cpu --rows 3 \
 	--width 17 --repeats 2 --out "$out/x.tsv"
 check 'the table is complete' grep -q '^# complete: yes' "$out/x.tsv"

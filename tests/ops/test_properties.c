@@ -47,8 +47,8 @@ CALL(loss, cross_entropy_forward(device, y[0], y[1], x[0], tokens, N, V))
 CALL(loss_back,
 	cross_entropy_backward(device, y[0], x[0], x[1], tokens, 1.0 / N, N, V))
 CALL(adamw, adamw(device, y[0], x[0], y[1], y[2], NC, &step, &never))
-CALL(norm, fused_rmsnorm_forward(device, y[0], y[1], y[2], x[0], x[1], x[2], N, C,
-	1e-5))
+CALL(norm, fused_rmsnorm_forward(device, (NormForward){ .y = y[0], .rho = y[1],
+	.sum = y[2], .x = x[0], .branch = x[1], .g = x[2], .eps = 1e-5 }, N, C))
 CALL(norm_back, fused_rmsnorm_backward(device, (NormBackward){ .dsum = y[2],
 	.dg = y[1], .beta = 1, .y = y[0], .dy = x[0], .sum = x[1], .g = x[2],
 	.rho = x[3] }, N, C))

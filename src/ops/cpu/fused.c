@@ -1,35 +1,110 @@
 #include "ops/cpu/cpu.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 
-void cpu_fused_rmsnorm_forward(Device *d, Array y, Array rho, Array sum, Array x,
-	Array branch, Array g, size_t rows, size_t C, double eps)
+static void move_rows(real *to, size_t to_row, const real *from, size_t from_row,
+	size_t rows, size_t C)
 {
-	if (branch.at)
-		cpu_add(d, sum, x, branch, rows * C);
-	cpu_rmsnorm_forward(d, y, rho, branch.at ? sum : x, g, rows, C, eps);
+	#pragma omp parallel for schedule(static)
+	for (size_t i = 0; i < rows; i++)
+		memcpy(to + i * to_row, from + i * from_row, C * sizeof *to);
+}
+
+/* a itself if row is C or 0, else a copy */
+static Array dense_rows(Array a, size_t row, size_t rows, size_t C)
+{
+	if (row == 0 || row == C)
+		return a;
+	Array dense = { need(malloc(rows * C * sizeof(real))), a.type };
+	move_rows(dense.at, C, a.at, row, rows, C);
+	return dense;
+}
+
+/* if dense is a copy, back to a */
+static void spread_rows(Array a, size_t row, Array dense, size_t rows, size_t C)
+{
+	if (dense.at != a.at)
+		move_rows(a.at, row, dense.at, C, rows, C);
+}
+
+static void drop_rows(Array a, Array dense)
+{
+	if (dense.at != a.at)
+		free(dense.at);
+}
+/* y = g x rho */
+static void normalise_again(Array y, Array x, Array rho, Array g, size_t rows,
+	size_t C)
+{
+	const real *in = x.at, *gain = g.at, *r = rho.at;
+	real *out = y.at;
+	#pragma omp parallel for schedule(static)
+	for (size_t i = 0; i < rows; i++)
+		for (size_t j = 0; j < C; j++)
+			out[i * C + j] = in[i * C + j] * r[i] * gain[j];
+	cpu_round(y, rows * C);
+}
+size_t cpu_rmsnorm_scratch(Device *d, const NormBackward *b, size_t rows,
+	size_t C)
+{
+	return 0;
+}
+
+void cpu_fused_rmsnorm_forward(Device *d, NormForward f, size_t rows, size_t C)
+{
+	Array x = dense_rows(f.x, f.x_row, rows, C);
+	Array y = dense_rows(f.y, f.y_row, rows, C), rho = f.rho;
+	if (rho.at == NULL)
+		rho = (Array){ need(malloc(rows * sizeof(real))), TYPE_REAL };
+	if (f.branch.at)
+		cpu_add(d, f.sum, x, f.branch, rows * C);
+	cpu_rmsnorm_forward(d, y, rho, f.branch.at ? f.sum : x, f.g, rows, C, f.eps);
+	if (f.rho.at == NULL)
+		free(rho.at);
+	spread_rows(f.y, f.y_row, y, rows, C);
+	drop_rows(f.x, x);
+	drop_rows(f.y, y);
+}
+
+static Array factors_of(Array x, size_t rows, size_t C, double eps)
+{
+	real *rho = need(malloc(rows * sizeof *rho));
+	#pragma omp parallel for schedule(static)
+	for (size_t i = 0; i < rows; i++) {
+		const real *row = (const real *)x.at + i * C;
+		double sum = 0;
+		for (size_t j = 0; j < C; j++)
+			sum += (double)row[j] * row[j];
+		rho[i] = (real)(1 / sqrt(sum / C + eps));
+	}
+	return (Array){ rho, TYPE_REAL };
 }
 
 void cpu_fused_rmsnorm_backward(Device *d, NormBackward b, size_t rows, size_t C)
 {
+	Array sum = dense_rows(b.sum, b.x_row, rows, C);
+	Array dy = dense_rows(b.dy, b.dy_row, rows, C);
+	Array dsum = dense_rows(b.dsum, b.dx_row, rows, C);
+	Array rho = b.rho.at ? b.rho : factors_of(sum, rows, C, b.eps);
 	if (b.fresh)
-		cpu_fill(d, b.dsum, 0, rows * C);
+		cpu_fill(d, dsum, 0, rows * C);
 	if (b.beta == 0)
 		cpu_fill(d, b.dg, 0, C);
-	cpu_rmsnorm_backward(d, b.dsum, b.dg, b.dy, b.sum, b.g, b.rho, rows, C);
+	cpu_rmsnorm_backward(d, dsum, b.dg, dy, sum, b.g, rho, rows, C);
 	if (b.copy.at)
-		cpu_cast(d, b.copy, b.dsum, rows * C);
-	if (b.y.at == NULL)
-		return;
-	const real *x = b.sum.at, *gain = b.g.at, *r = b.rho.at;
-	real *y = b.y.at;
-	#pragma omp parallel for schedule(static)
-	for (size_t i = 0; i < rows; i++)
-		for (size_t j = 0; j < C; j++)
-			y[i * C + j] = x[i * C + j] * r[i] * gain[j];
-	cpu_round(b.y, rows * C);
+		cpu_cast(d, b.copy, dsum, rows * C);
+	if (b.y.at)
+		normalise_again(b.y, sum, rho, b.g, rows, C);
+	spread_rows(b.dsum, b.dx_row, dsum, rows, C);
+	drop_rows(b.sum, sum);
+	drop_rows(b.dy, dy);
+	drop_rows(b.dsum, dsum);
+	if (b.rho.at == NULL)
+		free(rho.at);
 }
 void cpu_fused_rope(Device *d, Array qkv, Array cosine, Array sine, size_t B,
 	size_t T, size_t H, size_t D, int direction)

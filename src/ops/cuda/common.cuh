@@ -177,13 +177,17 @@ static inline unsigned threads_for(size_t n, unsigned most)
 	return n >= most ? most : (unsigned)(n + 31) / 32 * 32;
 }
 
-/* blocks that run at once and have n pieces of work in equal shares */
+/* blocks that run at once and have n pieces of work in equal shares; shared:
+ * bytes of dynamic shared memory; at most `most` of them on a multiprocessor */
 template <class Kernel>
-unsigned resident_for(Device *d, size_t n, Kernel kernel, unsigned threads)
+unsigned resident_for(Device *d, size_t n, Kernel kernel, unsigned threads,
+	size_t shared = 0, size_t most = SIZE_MAX)
 {
 	int each = 0;
 	CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel,
-		(int)threads, 0));
+		(int)threads, shared));
+	if (most < (size_t)each)
+		each = (int)most;
 	return blocks_for(n, blocks_for(n, (size_t)each * cuda_multiprocessors(d)));
 }
 

@@ -1,234 +1,161 @@
-/* norm.cu: RMSNorm of a sum, forward and backward */
-#include "ops/cuda/common.cuh"
+/* norm.cu: RMSNorm of a sum, forward */
+#include "ops/cuda/norm.cuh"
 
 /* sum = x + branch, y = g sum rho, rho = 1/sqrt(mean(sum^2) + eps)
- * x, sum: (rows, C) fp32; branch, y: (rows, C) T; g: (C), rho: (rows) fp32;
- * branch NULL: sum is x
- * bytes a row: C (8 + 2 sizeof(T)), without branch C (4 + sizeof(T));
- * 5 C FLOPs; grid: rows, block: C / N threads, at most 1024, 512 if PER > 1 */
-template <class T, int N, int PER>
-__global__ __launch_bounds__(most_threads(PER)) void norm_forward(T *y,
-	float *rho, float *sum, const float *x, const T *branch, const float *g,
-	size_t C, float eps)
-{
-	const size_t row = blockIdx.x * C;
-	float held[PER][N], squares = 0;
-	#pragma unroll
-	for (int k = 0; k < PER; k++) {
-		const size_t j = ((size_t)k * blockDim.x + threadIdx.x) * N;
-		if (j >= C)
-			break;
-		load(held[k], x + row + j);
-		if (branch) {
-			float more[N];
-			load(more, branch + row + j);
-			#pragma unroll
-			for (int i = 0; i < N; i++)
-				held[k][i] += more[i];
-			store(sum + row + j, held[k]);
-		}
-		#pragma unroll
-		for (int i = 0; i < N; i++)
-			squares += held[k][i] * held[k][i];
-	}
-	const float factor = rsqrtf(block_sum(squares) / C + eps);
-	if (threadIdx.x == 0)
-		rho[blockIdx.x] = factor;
-	#pragma unroll
-	for (int k = 0; k < PER; k++) {
-		const size_t j = ((size_t)k * blockDim.x + threadIdx.x) * N;
-		if (j >= C)
-			break;
-		float gain[N], out[N];
-		load(gain, g + j);
-		#pragma unroll
-		for (int i = 0; i < N; i++)
-			out[i] = held[k][i] * factor * gain[i];
-		store(y + row + j, out);
-	}
-}
-template <int N, int PER> struct NormRow {
-	float x[PER][N], dy[PER][N], before[PER][N];
+ * x: rows of C elements, x_row from each to the next; y: y_row; branch, sum:
+ * dense; g: (C), rho: (rows) fp32; branch NULL: sum is x; rho NULL: not kept */
+template <class X, class T> struct NormRows {
+	T *y;
+	float *rho;
+	X *sum;
+	const X *x;
+	const T *branch;
+	const float *g;
+	size_t rows, C, x_row, y_row;
+	float eps;
 };
-
-struct NormArrays {
-	float *dsum;
-	bool fresh;
-	void *copy, *y;
-	float *partial;
-	const void *dy;
-	const float *sum, *g, *rho;
-};
-
-template <class T, int N, int PER>
-__device__ void load_row(NormRow<N, PER> &r, const NormArrays &a, size_t row,
-	size_t C)
+constexpr int most_holding(int elements)
 {
-	#pragma unroll
-	for (int k = 0; k < PER; k++) {
-		const size_t j = ((size_t)k * blockDim.x + threadIdx.x) * N;
-		#pragma unroll
-		for (int i = 0; i < N; i++)
-			r.x[k][i] = r.dy[k][i] = r.before[k][i] = 0;
-		if (j < C) {
-			load(r.x[k], a.sum + row * C + j);
-			load(r.dy[k], (const T *)a.dy + row * C + j);
-			if (!a.fresh)
-				load(r.before[k], a.dsum + row * C + j);
-		}
-	}
+	return elements > 16 ? 512 : 1024;
 }
 
-/* dsum += rho (v - xhat mean(v xhat)), v = g dy, xhat = rho sum; fresh: = ;
- * copy = dsum and y = g xhat in T; partial (grid, C) = sums of dy xhat
- * dsum, sum, copy, y, dy: (rows, C); g: (C); rho: (rows)
- * bytes a row: C (12 + 3 sizeof(T)), 4 C less if fresh, C sizeof(T) less for
- * each of copy and y that is NULL; about 14 C FLOPs
- * grid: what the chip holds; block: C / N threads, at most 1024 or, if PER > 1,
- * 512 */
-template <class T, int N, int PER>
-__global__ __launch_bounds__(most_threads(PER)) void norm_backward(NormArrays a,
-	size_t rows, size_t C)
+/* bytes a row: C (sizeof x + sizeof y), with branch C (2 sizeof x + 2 sizeof y);
+ * 5 C FLOPs; block: 32, several rows, or one row and whole warps;
+ * PER N threads >= C */
+template <class X, class T, int N, int PER>
+__global__ __launch_bounds__(most_holding(N * PER)) void norm_held(
+	NormRows<X, T> a)
 {
-	float dg[PER][N] = {}, g[PER][N] = {};
-	NormRow<N, PER> now, next;
+	const size_t row = blockIdx.x * (size_t)blockDim.y + threadIdx.y;
+	if (row >= a.rows)
+		return;                         /* a warp that has a row of its own */
+	float held[PER][N];
 	#pragma unroll
 	for (int k = 0; k < PER; k++) {
 		const size_t j = ((size_t)k * blockDim.x + threadIdx.x) * N;
-		if (j < C)
-			load(g[k], a.g + j);
-	}
-	load_row<T>(now, a, blockIdx.x, C);
-	for (size_t row = blockIdx.x; row < rows; row += gridDim.x) {
-		const float rho = a.rho[row];
-		if (row + gridDim.x < rows)
-			load_row<T>(next, a, row + gridDim.x, C);
-		float dot = 0;
 		#pragma unroll
-		for (int k = 0; k < PER; k++)
-			#pragma unroll
-			for (int i = 0; i < N; i++)
-				dot += g[k][i] * now.dy[k][i] * (now.x[k][i] * rho);
-		const float along = block_sum(dot) / C;
+		for (int i = 0; i < N; i++)
+			held[k][i] = 0;
+		if (j < a.C)
+			load(held[k], a.x + row * a.x_row + j);
+	}
+	if (a.branch) {
+		float more[PER][N];
 		#pragma unroll
 		for (int k = 0; k < PER; k++) {
 			const size_t j = ((size_t)k * blockDim.x + threadIdx.x) * N;
-			if (j >= C)
-				break;
-			float y[N];
-			#pragma unroll
-			for (int i = 0; i < N; i++) {
-				const float xhat = now.x[k][i] * rho, dy = now.dy[k][i];
-				now.before[k][i] += rho * (g[k][i] * dy - xhat * along);
-				dg[k][i] += dy * xhat;
-				y[i] = xhat * g[k][i];
-			}
-			store(a.dsum + row * C + j, now.before[k]);
-			if (a.copy)
-				store((T *)a.copy + row * C + j, now.before[k]);
-			if (a.y)
-				store((T *)a.y + row * C + j, y);
+			if (j < a.C)
+				load(more[k], a.branch + row * a.C + j);
 		}
-		now = next;
+		#pragma unroll
+		for (int k = 0; k < PER; k++) {
+			const size_t j = ((size_t)k * blockDim.x + threadIdx.x) * N;
+			if (j >= a.C)
+				break;
+			#pragma unroll
+			for (int i = 0; i < N; i++)
+				held[k][i] += more[k][i];
+			store(a.sum + row * a.C + j, held[k]);
+		}
 	}
+	float squares = 0;
+	#pragma unroll
+	for (int k = 0; k < PER; k++)
+		#pragma unroll
+		for (int i = 0; i < N; i++)
+			squares += held[k][i] * held[k][i];
+	const float rho = rsqrtf(sum_of_row(squares) / a.C + a.eps);
+	if (threadIdx.x == 0 && a.rho)
+		a.rho[row] = rho;
 	#pragma unroll
 	for (int k = 0; k < PER; k++) {
 		const size_t j = ((size_t)k * blockDim.x + threadIdx.x) * N;
-		if (j < C)
-			store(a.partial + blockIdx.x * C + j, dg[k]);
+		if (j >= a.C)
+			break;
+		float gain[N], out[N];
+		load(gain, a.g + j);
+		#pragma unroll
+		for (int i = 0; i < N; i++)
+			out[i] = held[k][i] * rho * gain[i];
+		store(a.y + row * a.y_row + j, out);
 	}
 }
-enum { SLAB = 512 };                    /* rows that a block sums */
-
-/* sum (slabs, C) = beta sum + sums of slabs of the rows of partial (rows, C),
- * summed in fp32, rounded to T
- * bytes: C (4 rows + sizeof(T) slabs), sizeof(T) C more with beta
- * grid: C / 32 x slabs, block 32 x 32 */
-template <class T>
-__global__ __launch_bounds__(1024) void sum_rows(T *sum, float beta,
-	const float *partial, size_t rows, size_t C)
+/* bytes a row: C (2 sizeof x + sizeof y), C sizeof x less if the second read
+ * is of a cache; grid: rows, block: whole warps */
+template <class X, class T, int N>
+__global__ __launch_bounds__(512) void norm_read_twice(NormRows<X, T> a)
 {
-	__shared__ float share[32][32];
-	const size_t column = blockIdx.x * (size_t)32 + threadIdx.x;
-	const size_t first = blockIdx.y * (size_t)SLAB;
-	const size_t end = first + SLAB < rows ? first + SLAB : rows;
-	float x = 0;
-	if (column < C)
-		#pragma unroll 8
-		for (size_t row = first + threadIdx.y; row < end; row += 32)
-			x += partial[row * C + column];
-	share[threadIdx.y][threadIdx.x] = x;
-	__syncthreads();
-	if (threadIdx.y != 0 || column >= C)
-		return;
-	for (int i = 1; i < 32; i++)
-		x += share[i][threadIdx.x];
-	T *to = sum + blockIdx.y * C + column;
-	*to = narrow<T>(beta == 0 ? x : beta * widen(*to) + x);
+	const size_t row = blockIdx.x;
+	const size_t start = threadIdx.x * (size_t)N, step = blockDim.x * (size_t)N;
+	float squares = 0, x[N], other[N];
+	for (size_t j = start; j < a.C; j += step) {
+		load(x, a.x + row * a.x_row + j);
+		if (a.branch) {
+			load(other, a.branch + row * a.C + j);
+			#pragma unroll
+			for (int i = 0; i < N; i++)
+				x[i] += other[i];
+			store(a.sum + row * a.C + j, x);
+		}
+		#pragma unroll
+		for (int i = 0; i < N; i++)
+			squares += x[i] * x[i];
+	}
+	const float rho = rsqrtf(sum_of_row(squares) / a.C + a.eps);
+	if (threadIdx.x == 0 && a.rho)
+		a.rho[row] = rho;
+	const X *again = a.branch ? a.sum + row * a.C : a.x + row * a.x_row;
+	for (size_t j = start; j < a.C; j += step) {
+		load(x, again + j);
+		load(other, a.g + j);
+		#pragma unroll
+		for (int i = 0; i < N; i++)
+			x[i] *= rho * other[i];
+		store(a.y + row * a.y_row + j, x);
+	}
 }
-
-extern "C" void cuda_sum_rows(Device *d, Array sum, double beta,
-	const float *partial, size_t rows, size_t C)
+/* bounds: a block's threads are a multiple of 32, at most 1024 */
+template <class X, class T>
+static void launch(Device *d, const NormPlan &plan, const NormRows<X, T> &a)
 {
-	const dim3 threads(32, 32), grid(blocks_for(C, 32), blocks_for(rows, SLAB));
-	const bool whole = grid.y == 1;
-	Array to = sum;
-	if (!whole)
-		to = (Array){ cuda_scratch(d, grid.y * C * sizeof(float), "slabs"),
-			FP32 };
-	with_type(to.type, [&](auto t) {
-		sum_rows<<<grid, threads, 0, cuda_stream(d)>>>((decltype(t) *)to.at,
-			whole ? (float)beta : 0, partial, rows, C);
-	});
-	LAUNCHED();
-	if (whole)
-		return;
-	cuda_sum_rows(d, sum, beta, (const float *)to.at, grid.y, C);
-	device_free(d, to.at);
-}
-extern "C" void cuda_fused_rmsnorm_forward(Device *d, Array y, Array rho,
-	Array sum, Array x, Array branch, Array g, size_t rows, size_t C, double eps)
-{
-	assert(branch.at == NULL || branch.type == y.type);
-	const bool wide = packs(y, 4) && packs(x, 4) && packs(g, 4)
-		&& (branch.at == NULL || (packs(branch, 4) && packs(sum, 4)));
-	with_row(C, wide, [&](auto pack, auto per) {
-		with_type(y.type, [&](auto t) {
-			using T = decltype(t);
-			const unsigned threads = threads_for(blocks_for(C, pack.value),
-				most_threads(per.value));
-			norm_forward<T, pack.value, per.value>
-				<<<blocks_for(rows, 1), threads, 0, cuda_stream(d)>>>((T *)y.at,
-				(float *)rho.at, (float *)sum.at, (const float *)x.at,
-				(const T *)branch.at, (const float *)g.at, C, (float)eps);
-		});
-	});
+	const dim3 block(plan.threads, plan.rows);
+	const unsigned grid = blocks_for(a.rows, plan.rows);
+	const auto queue = [&](auto kernel) {
+		kernel<<<grid, block, 0, cuda_stream(d)>>>(a);
+	};
+	const auto held = [&](auto pack) {
+		constexpr int N = decltype(pack)::value;
+		constexpr int SOME = N == 8 ? 2 : 4;
+		switch (plan.per) {
+		case 0: queue(norm_read_twice<X, T, N>); break;
+		case 1: queue(norm_held<X, T, N, 1>); break;
+		case SOME: queue(norm_held<X, T, N, SOME>); break;
+		default: queue(norm_held<X, T, N, 2 * SOME>);
+		}
+	};
+	if (plan.pack == 1)
+		held(Constant<1>());
+	else
+		held(Constant<pack_of<X>()>());
 	LAUNCHED();
 }
 
-extern "C" void cuda_fused_rmsnorm_backward(Device *d, NormBackward b,
+extern "C" void cuda_fused_rmsnorm_forward(Device *d, NormForward f,
 	size_t rows, size_t C)
 {
-	assert(b.copy.at == NULL || b.copy.type == b.dy.type);
-	assert(b.y.at == NULL || b.y.type == b.dy.type);
-	const bool wide = packs(b.dsum, 4) && packs(b.dy, 4) && packs(b.sum, 4)
-		&& packs(b.g, 4) && (b.copy.at == NULL || packs(b.copy, 4))
-		&& (b.y.at == NULL || packs(b.y, 4));
-	NormArrays a = { (float *)b.dsum.at, b.fresh, b.copy.at, b.y.at, NULL,
-		b.dy.at, (const float *)b.sum.at, (const float *)b.g.at,
-		(const float *)b.rho.at };
-	with_row(C, wide, [&](auto pack, auto per) {
-		with_type(b.dy.type, [&](auto t) {
-			const unsigned threads = threads_for(blocks_for(C, pack.value),
-				most_threads(per.value));
-			const auto kernel = norm_backward<decltype(t), pack.value, per.value>;
-			const unsigned blocks = resident_for(d, rows, kernel, threads);
-			a.partial = (float *)cuda_scratch(d, blocks * C * sizeof(float),
-				"norm's gain gradient");
-			kernel<<<blocks, threads, 0, cuda_stream(d)>>>(a, rows, C);
-			LAUNCHED();
-			cuda_sum_rows(d, b.dg, b.beta, a.partial, blocks, C);
-		});
+	assert(f.branch.at == NULL || f.branch.type == f.y.type);
+	const size_t x_row = f.x_row ? f.x_row : C, y_row = f.y_row ? f.y_row : C;
+	with_types(f.x.type, f.y.type, [&](auto x, auto t) {
+		using X = decltype(x);
+		using T = decltype(t);
+		constexpr int N = pack_of<X>();
+		const bool wide = C % N == 0 && x_row % N == 0 && y_row % N == 0
+			&& packs(f.x, N) && packs(f.y, N) && packs(f.g, N)
+			&& (f.branch.at == NULL || (packs(f.branch, N) && packs(f.sum, N)));
+		const NormPlan plan = norm_plan(f.version, false, C, wide ? N : 1);
+		assert(plan.threads && "a version that takes rows of this width");
+		launch(d, plan, NormRows<X, T>{ (T *)f.y.at, (float *)f.rho.at,
+			(X *)f.sum.at, (const X *)f.x.at, (const T *)f.branch.at,
+			(const float *)f.g.at, rows, C, x_row, y_row, (float)f.eps });
 	});
-	device_free(d, a.partial);
 }

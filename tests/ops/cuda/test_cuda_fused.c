@@ -6,7 +6,7 @@ static const Sizes lengths[] = { { 1 }, { 7 }, { 8 }, { 101 }, { 1030 },
 static const Sizes rows[] = { { 1, 1 }, { 3, 1 }, { 1, 2 }, { 17, 7 },
 	{ 3, 64 }, { 1, 101 }, { 3, 768 }, { 17, 1030 }, { 1000, 101 },
 	{ 1000, 64 }, { 129, 1600 }, { 5, 5120 }, { 1030, 1600 }, { 300, 5120 },
-	{ 0 } };
+	{ 140, 8192 }, { 2, 10000 }, { 3, 20484 }, { 0 } };
 /* B, T, H, D */
 static const Sizes heads[] = { { 1, 1, 1, 2 }, { 3, 17, 3, 6 },
 	{ 2, 64, 1, 14 }, { 1, 129, 5, 64 }, { 0 } };
@@ -21,8 +21,9 @@ static void rmsnorm_forward(Device *d, const Ops *o, const Array *a,
 	const size_t *n, int how)
 {
 	(void)how;
-	o->fused_rmsnorm_forward(d, a[0], a[1], a[2], a[3], a[4], a[5], n[0], n[1],
-		1e-5);
+	o->fused_rmsnorm_forward(d, (NormForward){ .y = a[0], .rho = a[1],
+		.sum = a[2], .x = a[3], .branch = a[4], .g = a[5], .eps = 1e-5 }, n[0],
+		n[1]);
 }
 
 enum { FRESH = 1, ADDING = 2 };

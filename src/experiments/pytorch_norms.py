@@ -1,0 +1,113 @@
+"""pytorch_norms: times PyTorch's norms, forward, backward, and both"""
+import argparse
+import statistics
+
+from pytorch_peer import EPS, F, RMSNorm, nn, set_precision, torch
+
+
+def graph_of(work, stream):
+	"""a function that does the work again, or None"""
+	graph = torch.cuda.CUDAGraph()
+	try:
+		with torch.cuda.graph(graph, stream=stream):
+			work()
+	except RuntimeError:
+		torch.cuda.synchronize()
+		return None
+	return graph.replay
+
+
+def pass_ms(work, runs, stream):
+	"""milliseconds of each run, and how they were timed"""
+	warmup = 3
+	with torch.cuda.stream(stream):
+		for _ in range(warmup):
+			work()
+		stream.synchronize()
+		replay = graph_of(work, stream)
+		events = [torch.cuda.Event(enable_timing=True) for _ in range(runs + 1)]
+		for i in range(-warmup, runs):
+			if i >= 0:
+				events[i].record()
+			(replay or work)()
+		events[runs].record()
+	torch.cuda.synchronize()
+	return ([a.elapsed_time(b) for a, b in zip(events, events[1:])],
+		"replay" if replay else "calls")
+
+
+def forms(width, dtype):
+	"""implementation, norm, function, parameters: the eager one first"""
+	eager, rms = RMSNorm(width), nn.RMSNorm(width, eps=EPS)
+	layer = nn.LayerNorm(width, eps=EPS)
+	gain = nn.Parameter((1 + 0.1 * torch.randn(width)).to(dtype))
+	eager.weight = rms.weight = layer.weight = gain
+	layer.bias = nn.Parameter(torch.zeros(width, dtype=dtype))
+	both = [gain, layer.bias]
+	return (("eager", "rmsnorm", eager, [gain]),
+		("compiled", "rmsnorm", torch.compile(eager), [gain]),
+		("native", "rmsnorm", rms, [gain]), ("native", "layernorm", layer, both),
+		("compiled", "layernorm", torch.compile(lambda x: F.layer_norm(x,
+			(width,), *both, EPS)), both))
+
+
+def agree(norm, eager, x, gain, dy, centers):
+	inputs = [x - x.mean(-1, keepdim=True) if centers else x, gain]
+	wants = [eager(inputs[0])]
+	wants += torch.autograd.grad(wants[0], inputs, dy)
+	got = [norm(x)]
+	got += torch.autograd.grad(got[0], [x, gain], dy)
+	tolerance = 1e-3 if x.dtype == torch.float32 else 3e-2
+	count = 1 if centers else 3          # other gradients, by the mean
+	for a, b in zip(got[:count], wants):
+		error = (a.double() - b.double()).norm() / b.double().norm()
+		assert error < tolerance, error.item()
+
+
+def time_norms(args):
+	torch.manual_seed(args.seed)
+	set_precision("fp32")
+	dtype = torch.bfloat16 if args.precision == "bf16" else torch.float32
+	stream = torch.cuda.Stream()
+	with torch.device("cuda"), torch.cuda.stream(stream):
+		x = torch.randn(args.rows, args.width, dtype=dtype).requires_grad_()
+		dy = torch.randn(args.rows, args.width, dtype=dtype)
+		norms = forms(args.width, dtype)
+	eager = norms[0][2]
+	for impl, name, norm, parameters in norms:
+		with torch.cuda.stream(stream):
+			agree(norm, eager, x, eager.weight, dy, name == "layernorm")
+			y = norm(x)
+		leaves = [x, *parameters]
+		passes = {"fwd": lambda: norm(x),
+			"bwd": lambda: torch.autograd.grad(y, leaves, dy, retain_graph=True),
+			"both": lambda: torch.autograd.grad(norm(x), leaves, dy)}
+		row = {"impl": "pytorch-" + impl, "norm": name}
+		ways = set()
+		for (key, work), arrays in zip(passes.items(), (2, 3, 5)):
+			ms, way = pass_ms(work, args.repeats, stream)
+			median = statistics.median(ms)
+			ways.add(way)
+			row |= {key + "_ms": f"{median:.6g}",
+				key + "_sd_ms": f"{statistics.stdev(ms) if ms[1:] else 0:.6g}",
+				key + "_fraction":
+					f"{1e-6 * arrays * x.nbytes / median / args.copy:.6g}"}
+		row["timing"] = "calls" if "calls" in ways else "replay"
+		print(*(f"{key}={value}" for key, value in row.items()), "status=ok",
+			flush=True)
+
+
+def main():
+	parser = argparse.ArgumentParser(prog="pytorch_norms", description=__doc__)
+	for name, default in (("rows", 50000), ("width", 1024), ("repeats", 1000),
+			("seed", 1), ("copy", 3000.0)):
+		parser.add_argument("--" + name, type=type(default), default=default)
+	parser.add_argument("--precision", choices=("fp32", "bf16"), default="fp32")
+	args = parser.parse_args()
+	if not torch.cuda.is_available():
+		parser.error("PyTorch finds no GPU")
+	time_norms(args)
+
+
+if __name__ == "__main__":
+	main()

@@ -1,0 +1,382 @@
+/* rmsnorm_benchmarking: versions of RMSNorm, its peers, both passes */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "bench/harness.h"
+#include "bench/peer.h"
+#include "bench/timing.h"
+#include "ops/array.h"
+#include "ops/norm_plan.h"
+
+static long rows, width, repeats;
+static int precision = -1, variant = -1;
+static const Option options[] = {
+	{ "rows", OPT_INT, &rows, "1..1048576", "rows that are normalised" },
+	{ "width", OPT_INT, &width, "1..1048576",
+		"numbers in a row: only this width" },
+	{ "repeats", OPT_INT, &repeats, "1..2000", "passes of each kind" },
+	{ "precision", OPT_CHOICE, &precision, "fp32|bf16", "only this format" },
+	{ "variant", OPT_CHOICE, &variant, "eager|by_width|again|native|two_reads|"
+		"held|packs|ahead|warp|looped", "only this variant of ours" },
+	{ 0 }
+};
+#define EPS 1e-5
+typedef struct Norm {
+	Device *device;
+	const Ops *ops;
+	size_t rows, C;
+	Array x, y, dy, dx, g, b, dg, db, mean, rho;
+	const struct Kind *kind;
+	NormVersion version;
+	bool again;
+} Norm;
+
+typedef struct Kind {
+	const char *name;
+	bool centers;                    /* about the mean, and shifts */
+	void (*forward)(const Norm *n), (*backward)(const Norm *n);
+} Kind;
+
+static void eager(const Norm *n)
+{
+	n->ops->rmsnorm_forward(n->device, n->y, n->rho, n->x, n->g, n->rows, n->C,
+		EPS);
+}
+
+static void eager_back(const Norm *n)
+{
+	n->ops->rmsnorm_backward(n->device, n->dx, n->dg, n->dy, n->x, n->g, n->rho,
+		n->rows, n->C);
+}
+
+static void layernorm(const Norm *n)
+{
+	n->ops->layernorm_forward(n->device, n->y, n->mean, n->rho, n->x, n->g, n->b,
+		n->rows, n->C, EPS);
+}
+
+static void layernorm_back(const Norm *n)
+{
+	n->ops->layernorm_backward(n->device, n->dx, n->dg, n->db, n->dy, n->x, n->g,
+		n->mean, n->rho, n->rows, n->C);
+}
+static void one_kernel(const Norm *n)
+{
+	n->ops->fused_rmsnorm_forward(n->device, (NormForward){ .y = n->y,
+		.rho = n->rho, .x = n->x, .g = n->g, .eps = EPS,
+		.version = n->version }, n->rows, n->C);
+}
+
+static void one_kernel_back(const Norm *n)
+{
+	n->ops->fused_rmsnorm_backward(n->device, (NormBackward){ .dsum = n->dx,
+		.fresh = true, .dg = n->dg, .dy = n->dy, .sum = n->x, .g = n->g,
+		.rho = n->again ? (Array){ NULL, FP32 } : n->rho, .eps = EPS,
+		.version = n->version }, n->rows, n->C);
+}
+
+static const Kind by_steps = { "rmsnorm", false, eager, eager_back },
+	in_one = { "rmsnorm", false, one_kernel, one_kernel_back },
+	centered = { "layernorm", true, layernorm, layernorm_back };
+static const struct Variant {
+	const char *name;
+	const Kind *kind;
+	NormVersion version;
+	bool again;
+} variants[] = {                     /* in the order of the option's */
+	{ "eager", &by_steps, NORM_BY_WIDTH, false },
+	{ "by_width", &in_one, NORM_BY_WIDTH, false },
+	{ "again", &in_one, NORM_BY_WIDTH, true },
+	{ "native", &centered, NORM_BY_WIDTH, false },
+	{ "two_reads", &in_one, NORM_TWO_READS, false },
+	{ "held", &in_one, NORM_HELD, false },
+	{ "packs", &in_one, NORM_PACKS, false },
+	{ "ahead", &in_one, NORM_AHEAD, false },
+	{ "warp", &in_one, NORM_WARP, false },
+	{ "looped", &in_one, NORM_LOOPED, false },
+};
+enum { NVARIANTS = sizeof variants / sizeof *variants, FIRST_VERSION = 4,
+	MOST_OF_LAYERNORM = 8192 };         /* elements of a row, on a GPU */
+/* what one row of x gives; dx and y: double[C] */
+static void norm_row(double *y, double *dx, const real *x, const real *dy,
+	const real *g, const real *b, size_t C, bool centers)
+{
+	double mean = 0, square = 0, v_mean = 0, v_along = 0;
+	for (size_t j = 0; j < C; j++)
+		mean += centers ? (double)x[j] / C : 0;
+	for (size_t j = 0; j < C; j++)
+		square += (x[j] - mean) * (x[j] - mean) / C;
+	double rho = 1 / sqrt(square + EPS);
+	for (size_t j = 0; j < C; j++) {
+		double v = (double)g[j] * dy[j] / C;
+		v_mean += centers ? v : 0;
+		v_along += v * (x[j] - mean) * rho;
+	}
+	for (size_t j = 0; j < C; j++) {
+		double unit = (x[j] - mean) * rho;
+		y[j] = g[j] * unit + (centers ? b[j] : 0);
+		dx[j] = rho * ((double)g[j] * dy[j] - v_mean - unit * v_along);
+	}
+}
+
+static void expect_row(Device *d, Array got, const double *want, size_t row,
+	size_t C, const char *name)
+{
+	real *have = need(malloc(C * sizeof *have));
+	array_read(d, have, array_part(d, got, row * C), C);
+	const double bound = got.type == FP32 ? 1e-4 : 2e-2;
+	for (size_t j = 0; j < C; j++)
+		if (!(fabs(have[j] - want[j]) <= bound * (1 + fabs(want[j]))))
+			die("%s: element %zu of row %zu is %g, not %g", name, j, row,
+				(double)have[j], want[j]);
+	free(have);
+}
+static real *read_row(Device *d, Array a, size_t row, size_t C)
+{
+	real *values = need(malloc(C * sizeof *values));
+	array_read(d, values, array_part(d, a, row * C), C);
+	return values;
+}
+
+/* of n.y and n.dx, where dx was zero before one backward pass */
+static void check_norm(Device *d, const Norm *n, const struct Kind *kind)
+{
+	const size_t C = n->C, some[] = { 0, n->rows / 2, n->rows - 1 };
+	double *y = need(malloc(C * sizeof *y)), *dx = need(malloc(C * sizeof *dx));
+	real *g = read_row(d, n->g, 0, C), *b = read_row(d, n->b, 0, C);
+	for (int i = 0; i < 3; i++) {
+		real *x = read_row(d, n->x, some[i], C);
+		real *dy = read_row(d, n->dy, some[i], C);
+		norm_row(y, dx, x, dy, g, b, C, kind->centers);
+		expect_row(d, n->y, y, some[i], C, kind->name);
+		expect_row(d, n->dx, dx, some[i], C, kind->name);
+		free(x);
+		free(dy);
+	}
+	free(y);
+	free(dx);
+	free(g);
+	free(b);
+}
+static Array drawn(Device *d, size_t n, Type type, int stream)
+{
+	Array a = array_new(d, n, type, MEM_TEMPORARY, "norm");
+	ops_for(d)->draw(d, a, n, 1, 4, harness_seed, stream, 0);
+	return a;
+}
+
+static Norm new_norm(Device *d, size_t rows, size_t C, Type type)
+{
+	size_t n = rows * C;
+	return (Norm){ .device = d, .ops = ops_for(d), .rows = rows, .C = C,
+		.x = drawn(d, n, type, 1), .y = drawn(d, n, type, 2),
+		.dy = drawn(d, n, type, 3), .dx = drawn(d, n, type, 4),
+		.g = drawn(d, C, FP32, 5), .b = drawn(d, C, FP32, 6),
+		.dg = drawn(d, C, FP32, 7), .db = drawn(d, C, FP32, 8),
+		.mean = drawn(d, rows, FP32, 9), .rho = drawn(d, rows, FP32, 10) };
+}
+
+static void norm_free(Norm *n)
+{
+	Array all[] = { n->x, n->y, n->dy, n->dx, n->g, n->b, n->dg, n->db, n->mean,
+		n->rho };
+	for (size_t i = sizeof all / sizeof *all; i-- > 0; )
+		device_free(n->device, all[i].at);
+}
+
+/* of dg, which is want's within the errors of sums over rows */
+static void expect_gain(const Norm *n, const real *want, const char *name)
+{
+	real *got = read_row(n->device, n->dg, 0, n->C);
+	double bound = 1e-4 * sqrt(n->rows);
+	for (size_t j = 0; j < n->C; j++)
+		if (!(fabs(got[j] - want[j]) <= bound * (1 + fabs(want[j]))))
+			die("%s: element %zu of the gain's gradient is %g, not %g", name, j,
+				(double)got[j], (double)want[j]);
+	free(got);
+}
+
+static void clear(const Norm *n)
+{
+	n->ops->fill(n->device, n->y, NAN, n->rows * n->C);
+	n->ops->fill(n->device, n->dx, 0, n->rows * n->C);
+	n->ops->fill(n->device, n->dg, 0, n->C);
+}
+
+static real *eager_gain(Norm n)
+{
+	clear(&n);
+	eager(&n);
+	eager_back(&n);
+	return read_row(n.device, n.dg, 0, n.C);
+}
+#define PASSES "fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms both_ms both_sd_ms " \
+	"fwd_fraction bwd_fraction both_fraction timing"
+#define VALUES "impl norm variant " PASSES " fwd_kernels bwd_kernels copy_GBps"
+
+typedef struct Config {
+	long rows, width;
+	int precision, by;
+} Config;
+enum { OURS, PYTORCH };
+static const Key keys[] = { KEY(Config, rows), KEY(Config, width),
+	KEY(Config, precision, "fp32|bf16"), KEY(Config, by, "ours|PyTorch"), { 0 } };
+
+static void pass_forward(void *n) { ((Norm *)n)->kind->forward(n); }
+static void pass_backward(void *n) { ((Norm *)n)->kind->backward(n); }
+static void pass_both(void *n)
+{
+	pass_forward(n);
+	pass_backward(n);
+}
+
+static int runs_of_norm(void)
+{
+	return repeats ? (int)repeats : harness_on_gpu() ? 1000 : 10;
+}
+
+/* arrays: that the pass must move */
+static void time_pass(Row *row, const char *pass, Work *work, Norm *n,
+	int arrays, double copy)
+{
+	char name[32];
+	Timing t = timed(n->device, work, n, runs_of_norm());
+	double GBps = (double)arrays * n->rows * n->C
+		* n->device->backend->width(n->x.type) / t.ms * 1e-6;
+	snprintf(name, sizeof name, "%s_ms", pass);
+	row_set(row, name, "%.6g", t.ms);
+	snprintf(name, sizeof name, "%s_sd_ms", pass);
+	row_set(row, name, "%.6g", t.sd_ms);
+	snprintf(name, sizeof name, "%s_fraction", pass);
+	row_set(row, name, "%.6g", GBps / copy);
+	if (t.kernels && arrays < 5) {
+		snprintf(name, sizeof name, "%s_kernels", pass);
+		row_set(row, name, "%d", t.kernels);
+	}
+}
+
+static bool has_plan(const Norm *n, bool backward)
+{
+	int pack = n->x.type == BF16 ? 8 : 4;
+	return norm_plan(n->version, backward, n->C, n->C % pack ? 1 : pack).threads;
+}
+
+static void time_variant(Row *row, Norm *n, const struct Variant *v,
+	const real *gain, double copy)
+{
+	n->kind = v->kind;
+	n->version = v->version;
+	n->again = v->again;
+	bool forward = has_plan(n, false), backward = has_plan(n, true);
+	static const char *const columns[] = { "fwd_ms", "fwd_sd_ms", "fwd_fraction",
+		"fwd_kernels", "bwd_ms", "bwd_sd_ms", "bwd_fraction", "bwd_kernels",
+		"both_ms", "both_sd_ms", "both_fraction" };
+	for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+		row_set(row, columns[i], "-");
+	clear(n);
+	n->version = forward ? v->version : NORM_BY_WIDTH;
+	n->kind->forward(n);
+	n->version = backward ? v->version : NORM_BY_WIDTH;
+	n->kind->backward(n);
+	n->version = v->version;
+	check_norm(n->device, n, n->kind);
+	if (!n->kind->centers)
+		expect_gain(n, gain, v->name);
+	if (forward)
+		time_pass(row, "fwd", pass_forward, n, 2, copy);
+	if (backward)
+		time_pass(row, "bwd", pass_backward, n, 3, copy);
+	if (forward && backward)
+		time_pass(row, "both", pass_both, n, 5, copy);
+	row_set(row, "norm", "%s", n->kind->name);
+	row_set(row, "variant", "%s", v->name);
+	row_emit(row);
+}
+static void time_pytorch(Row *row, const Config *c, double copy)
+{
+	enum { LIMIT_S = 300 };
+	row_set(row, "impl", "pytorch");
+	peer_measure(row, "impl norm variant " PASSES, LIMIT_S, "pytorch_norms.py",
+		"--rows %ld --width %ld --precision %s --repeats %d --seed %ld "
+		"--copy %.2f", c->rows, c->width, c->precision ? "bf16" : "fp32",
+		runs_of_norm(), harness_seed, copy);
+}
+
+static void run_variants(Row *row, const Config *c, int first, int end)
+{
+	Device *d = harness_device();
+	double copy = copy_GBps(d, copy_length(d), harness_on_gpu() ? 21 : 5);
+	row_set(row, "copy_GBps", "%.2f", copy);
+	if (c->by == PYTORCH) {
+		time_pytorch(row, c, copy);
+		return;
+	}
+	Norm n = new_norm(d, c->rows, c->width, c->precision ? BF16 : FP32);
+	real *gain = eager_gain(n);
+	row_set(row, "impl", "ours");
+	row_set(row, "timing", harness_on_gpu() ? "replay" : "calls");
+	for (int i = first; i < end; i++) {
+		const struct Variant *v = &variants[i];
+		n.version = v->version;
+		bool takes = has_plan(&n, false) || has_plan(&n, true);
+		if (v->kind == &centered && harness_on_gpu())
+			takes = n.C <= MOST_OF_LAYERNORM;
+		if (takes && (variant < 0 || variant == i))
+			time_variant(row, &n, v, gain, copy);
+	}
+	free(gain);
+	norm_free(&n);
+}
+
+static void run_norms(Row *row, const void *config)
+{
+	run_variants(row, config, 0, harness_on_gpu() ? NVARIANTS : FIRST_VERSION);
+}
+static bool wanted(int type)
+{
+	return precision < 0 || precision == type;
+}
+
+static void plan_norms(Plan *plan)
+{
+	long count = rows ? rows : harness_on_gpu() ? 50000 : 1000;
+	for (int type = 0; type < 2; type++)
+		for (long C = width ? width : 1024; wanted(type); C *= 2) {
+			plan_add(plan, &(Config){ count, C, type, OURS });
+			if (harness_on_gpu() && variant < 0)
+				plan_add(plan, &(Config){ count, C, type, PYTORCH });
+			if (width || C == 8192)
+				break;
+		}
+}
+static void plan_widths(Plan *plan)
+{
+	static const long widths[] = { 31, 50, 64, 256, 512, 768, 1280, 1600, 2560,
+		4608, 10000, 16384, 32768, 151936 };
+	long elements = harness_on_gpu() ? (long)1 << 27 : 1 << 19;
+	for (int type = 0; type < 2; type++)
+		for (size_t i = 0; i < sizeof widths / sizeof *widths; i++)
+			if (wanted(type) && (width == 0 || width == widths[i]))
+				plan_add(plan, &(Config){ rows ? rows : elements / widths[i],
+					widths[i], type, OURS });
+}
+
+static void run_widths(Row *row, const void *config)
+{
+	run_variants(row, config, 0, 2);
+}
+static const Sweep sweeps[] = {
+	{ .name = "norms", .keys = keys, .values = VALUES, .plan = plan_norms,
+		.run = run_norms },
+	{ .name = "widths", .keys = keys, .values = VALUES, .plan = plan_widths,
+		.run = run_widths },
+	{ 0 }
+};
+
+const Experiment experiment = {
+	.name = "rmsnorm_benchmarking", .options = options, .sweeps = sweeps,
+	.about = "RMSNorm's kernels, forward and backward, and their peers",
+	.cpu_scale = "small (1000 rows, 10 passes; one version)",
+};

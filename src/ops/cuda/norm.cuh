@@ -1,0 +1,49 @@
+/* norm.cuh: what RMSNorm's kernels share: types, arguments, sums of a row */
+#ifndef OPS_CUDA_NORM_CUH
+#define OPS_CUDA_NORM_CUH
+
+#include "ops/cuda/common.cuh"
+#include "ops/norm_plan.h"
+
+/* calls f with values of the types of stream and branch */
+template <class F> void with_types(Type stream, Type branch, F f)
+{
+	if (stream == FP32 || stream == TF32) {
+		with_type(branch, [&](auto t) { f(float(), t); });
+	} else {
+		assert(stream == branch);
+		if (stream == BF16)
+			f(bf16(), bf16());
+		else
+			f(fp16(), fp16());
+	}
+}
+
+/* elements of a stream in 16 bytes */
+template <class X> constexpr int pack_of() { return 16 / sizeof(X); }
+/* of all threads that have the row; the same for each */
+__device__ inline float sum_of_row(float x)
+{
+	return blockDim.x == 32 ? warp_sum(x) : block_sum(x);
+}
+/* both sums if `both`, else the first; turn: 0 and 1 in turn */
+__device__ inline float2 sums_of_row(float2 x, bool both, int turn)
+{
+	__shared__ float2 partial[2][32];
+	const int warps = blockDim.x / 32, lane = threadIdx.x % 32;
+	x.x = warp_sum(x.x);
+	if (both)
+		x.y = warp_sum(x.y);
+	if (warps == 1)
+		return x;
+	if (lane == 0)
+		partial[turn][threadIdx.x / 32] = x;
+	__syncthreads();
+	x = lane < warps ? partial[turn][lane] : make_float2(0, 0);
+	x.x = warp_sum(x.x);
+	if (both)
+		x.y = warp_sum(x.y);
+	return x;
+}
+
+#endif

@@ -1,0 +1,95 @@
+#include "ops/rmsnorm.h"
+
+#include <math.h>
+
+#include "ops/caller.h"
+#include "ops/norm_plan.h"
+#include "ops/ops.h"
+
+static Type type_of(const RmsnormShape *s)
+{
+	static const Type types[] = { FP32, BF16, FP16 };
+	return types[s->type];
+}
+
+static bool takes(const RmsnormShape *s, bool backward)
+{
+	const int pack = s->type == RMSNORM_FP32 ? 4 : 8;
+	return s->version >= 0 && s->version < NORM_VERSIONS
+		&& norm_plan(s->version, backward, s->width, pack).threads
+		&& norm_plan(s->version, backward, s->width, 1).threads;
+}
+
+static int32_t refusal(const RmsnormShape *s, bool backward,
+	const void *const *arrays, int n)
+{
+	if (s->rows < 1 || s->rows > INT32_MAX || s->width < 1
+		|| s->x_row < s->width || s->y_row < s->width
+		|| s->width > INT32_MAX || !isfinite(s->eps) || s->eps < 0)
+		return RMSNORM_BAD_SHAPE;
+	if (s->type < RMSNORM_FP32 || s->type > RMSNORM_FP16
+		|| (!s->on_gpu && s->type != RMSNORM_FP32))
+		return RMSNORM_BAD_TYPE;
+	if (!takes(s, backward))
+		return RMSNORM_BAD_VERSION;
+	for (int i = 0; i < n; i++)
+		if (arrays[i] == NULL)
+			return RMSNORM_NULL;
+	return caller_device(s->on_gpu) ? RMSNORM_OK : RMSNORM_NO_GPU;
+}
+
+int32_t rmsnorm_forward(const RmsnormShape *s, void *y, float *rho,
+	const void *x, const float *g)
+{
+	const void *const all[] = { y, x, g };
+	int32_t status = refusal(s, false, all, 3);
+	if (status != RMSNORM_OK)
+		return status;
+	Device *d = caller_device(s->on_gpu);
+	Type type = type_of(s);
+	void *own = caller_stream(d, s->stream);
+	ops_for(d)->fused_rmsnorm_forward(d, (NormForward){ .y = { y, type },
+		.rho = { rho, FP32 }, .x = { (void *)x, type },
+		.g = { (void *)g, FP32 }, .x_row = s->x_row, .y_row = s->y_row,
+		.eps = s->eps, .version = s->version }, s->rows, s->width);
+	caller_stream(d, own);
+	return RMSNORM_OK;
+}
+
+int32_t rmsnorm_backward(const RmsnormShape *s, void *dx, float *dg,
+	const void *dy, const void *x, const float *g, const float *rho)
+{
+	const void *const all[] = { dx, dg, dy, x, g };
+	int32_t status = refusal(s, true, all, 5);
+	if (status != RMSNORM_OK)
+		return status;
+	Device *d = caller_device(s->on_gpu);
+	Type type = type_of(s);
+	const NormBackward b = { .dsum = { dx, type }, .fresh = true,
+		.dg = { dg, FP32 }, .dy = { (void *)dy, type },
+		.sum = { (void *)x, type }, .g = { (void *)g, FP32 },
+		.rho = { (void *)rho, FP32 }, .eps = s->eps, .x_row = s->x_row,
+		.dy_row = s->y_row, .version = s->version };
+	if (!device_reserve(d, ops_for(d)->rmsnorm_scratch(d, &b, s->rows,
+		s->width)))
+		return RMSNORM_NO_MEMORY;
+	void *own = caller_stream(d, s->stream);
+	ops_for(d)->fused_rmsnorm_backward(d, b, s->rows, s->width);
+	caller_stream(d, own);
+	return RMSNORM_OK;
+}
+
+const char *rmsnorm_status(int32_t status)
+{
+	static const char *const texts[] = {
+		[RMSNORM_OK] = "done",
+		[RMSNORM_BAD_SHAPE] = "bad sizes, or eps is negative or not finite",
+		[RMSNORM_BAD_TYPE] = "this number format is not supported there",
+		[RMSNORM_BAD_VERSION] = "there is no such kernel for rows of this width",
+		[RMSNORM_NULL] = "an array is missing",
+		[RMSNORM_NO_GPU] = "there is no GPU that this build has kernels for",
+		[RMSNORM_NO_MEMORY] = "there is no memory left for scratch",
+	};
+	return status >= 0 && status < (int32_t)(sizeof texts / sizeof *texts)
+		? texts[status] : "no such status";
+}

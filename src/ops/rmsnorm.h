@@ -1,0 +1,48 @@
+/* rmsnorm.h: RMSNorm and its gradients, for programs that link with
+ * libsystems.so; see the chapter on norms in writeup.pdf */
+#ifndef OPS_RMSNORM_H
+#define OPS_RMSNORM_H
+
+#include <stdint.h>
+
+typedef enum { RMSNORM_FP32, RMSNORM_BF16, RMSNORM_FP16 } RmsnormType;
+
+typedef enum {
+	RMSNORM_OK,
+	RMSNORM_BAD_SHAPE,      /* a size is not positive or too large (more than
+	                         * 2^31 - 1 rows), rows overlap, or eps is negative
+	                         * or not finite */
+	RMSNORM_BAD_TYPE,       /* no such type, or not on a CPU, which has FP32 */
+	RMSNORM_BAD_VERSION,    /* no such kernel, or not for rows of this width */
+	RMSNORM_NULL,           /* an array is at NULL */
+	RMSNORM_NO_GPU,         /* none, or none that this build has kernels for */
+	RMSNORM_NO_MEMORY,      /* for scratch; nothing was queued */
+} RmsnormStatus;
+
+typedef struct RmsnormShape {
+	int64_t rows, width;
+	int64_t x_row, y_row;   /* elements from a row to the next, at least width:
+	                         * of x, and of y or its gradient */
+	double eps;
+	int32_t type;           /* a RmsnormType: of x, y and their gradients */
+	int32_t version;        /* 0: the kernel for this width; else a NormVersion
+	                         * of ops/types.h. On a CPU all are one */
+	int32_t on_gpu;         /* where the arrays are */
+	void *stream;           /* on a GPU: cudaStream_t on which work is queued */
+} RmsnormShape;
+
+/* y = g x rho, rho = 1/sqrt(mean(x^2) + eps) of each row; g (width) fp32, rho
+ * (rows) fp32, or NULL: it is not wanted. On a GPU, the current one, work is
+ * queued and not waited for. One call at a time, from any thread. Where CUDA
+ * fails, the process ends */
+int32_t rmsnorm_forward(const RmsnormShape *shape, void *y, float *rho,
+	const void *x, const float *g);
+/* gradients of a function of y, from that of y: dx (rows, width) dense, dg
+ * (width) fp32, overwritten; the same bits on every run. rho NULL: it is
+ * computed again from x */
+int32_t rmsnorm_backward(const RmsnormShape *shape, void *dx, float *dg,
+	const void *dy, const void *x, const float *g, const float *rho);
+/* one line of English */
+const char *rmsnorm_status(int32_t status);
+
+#endif

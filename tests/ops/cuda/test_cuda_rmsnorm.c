@@ -1,0 +1,83 @@
+/* versions of RMSNorm's kernels, against its formulas */
+#include "device/cuda/cuda.h"
+#include "ops/norm_plan.h"
+#include "tests/ops/rmsnorm_reference.h"
+
+static const size_t shapes[][2] = { { 1, 1 }, { 5, 1 }, { 3, 31 }, { 200, 50 },
+	{ 100, 64 }, { 33, 200 }, { 17, 1024 }, { 5, 2048 }, { 9, 4096 }, { 3, 8192 },
+	{ 3, 10000 }, { 9000, 8 }, { 3000, 50 }, { 1100, 1024 }, { 300, 2560 },
+	{ 140, 8192 }, { 2, 151936 } };
+enum { NSHAPES = sizeof shapes / sizeof *shapes };
+static const Type types[][2] = { { FP32, FP32 }, { FP32, BF16 }, { FP32, FP16 },
+	{ BF16, BF16 }, { FP16, FP16 } };
+enum { NTYPE_PAIRS = 5 };
+
+/* whatever the addresses allow */
+static bool has_plan(NormVersion v, bool backward, size_t C)
+{
+	return norm_plan(v, backward, C, 1).threads
+		&& norm_plan(v, backward, C, 4).threads
+		&& norm_plan(v, backward, C, 8).threads;
+}
+
+/* of many elements each pair of types is tried once, else eight times */
+static void try_types(NormCase c)
+{
+	bool many = c.rows * c.C > 50000;
+	for (size_t t = 0; t < NTYPE_PAIRS; t++)
+		for (size_t i = 0; i < 8; i++) {
+			if (many && i != (t + c.forward + 3 * c.backward + c.rows) % 8)
+				continue;
+			c.x = types[t][0], c.y = types[t][1];
+			c.skew = i & 1, c.fresh = i & 2, c.again = i & 4;
+			c.apart = i == 3 ? 5 : i == 4 ? 8 : 0;
+			follow_the_formulas(&c);
+		}
+}
+
+static void version_follows_the_formulas(void **state)
+{
+	NormVersion v = *(const NormVersion *)*state;
+	if (norm_device == NULL)
+		skip();
+	for (int s = 0; s < NSHAPES; s++) {
+		NormCase c = { .rows = shapes[s][0], .C = shapes[s][1] };
+		if (getenv("QUICK") && c.rows * c.C > 20000)
+			continue;
+		c.forward = has_plan(v, false, c.C) ? v : NORM_BY_WIDTH;
+		c.backward = has_plan(v, true, c.C) ? v : NORM_BY_WIDTH;
+		if (v == NORM_BY_WIDTH || c.forward == v || c.backward == v)
+			try_types(c);
+	}
+}
+
+static int open_gpu(void **state)
+{
+	const char *missing = cuda_backend.missing(0);
+	if (missing)
+		print_message("no GPU, so nothing is tested here: %s\n", missing);
+	else
+		norm_device = device_open("cuda");
+	return 0;
+}
+
+static int close_gpu(void **state)
+{
+	if (norm_device)
+		device_close(&norm_device);
+	return 0;
+}
+
+int main(void)
+{
+	static const char *const names[] = { "by width", "two reads", "held",
+		"packs", "ahead", "warp", "looped" };
+	static NormVersion versions[NORM_VERSIONS];
+	struct CMUnitTest tests[NORM_VERSIONS];
+	for (int v = 0; v < NORM_VERSIONS; v++) {
+		versions[v] = v;
+		tests[v] = (struct CMUnitTest){ names[v], version_follows_the_formulas,
+			NULL, release_norm, &versions[v] };
+	}
+	return cmocka_run_group_tests(tests, open_gpu, close_gpu);
+}
