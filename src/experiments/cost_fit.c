@@ -65,8 +65,8 @@ void fit_positive(int n, int unknowns, double (*a)[MOST_UNKNOWN], const double *
 }
 bool cost_fit_used(const CostFit *f, const SeenStep *s)
 {
-	return strcmp(s->size, f->size) == 0 && s->ranks == FIT_RANKS
-		&& strcmp(s->precision, f->precision) == 0
+	return !s->divided && strcmp(s->size, f->size) == 0
+		&& s->ranks == FIT_RANKS && strcmp(s->precision, f->precision) == 0
 		&& (f->via == NULL || strcmp(s->via, f->via) == 0);
 }
 
@@ -246,6 +246,30 @@ static void fit_stretch(const Seen *seen, CostFit *f)
 		stats_of(comm, n).median } : (QueueStretch){ 1, 1 };
 	free(compute);
 	free(comm);
+}
+static double pass_ms(const CostMachine *m, const CostRun *r, bool backward)
+{
+	return cost_unit_ms(m, r, UNIT_EMBEDDING, backward)
+		+ cost_blocks(r) * cost_unit_ms(m, r, UNIT_BLOCK, backward)
+		+ cost_unit_ms(m, r, UNIT_HEAD, backward);
+}
+
+CostRun cost_fit_run(const CostFit *f, const SeenStep *s)
+{
+	CostRun r = s->run, part = r;
+	if (!s->divided || !(r.fwd_ms > 0))
+		return r;
+	part.fwd_ms = part.bwd_ms = 0;
+	CostRun whole = part;
+	whole.tokens *= whole.data;
+	whole.data = whole.tensor = 1;
+	whole.shape.heads = whole.shape.kv_heads = r.shape.d_model / r.shape.d_head;
+	r.fwd_ms *= pass_ms(&f->machine, &part, false)
+		/ pass_ms(&f->machine, &whole, false);
+	r.bwd_ms *= pass_ms(&f->machine, &part, true)
+		/ pass_ms(&f->machine, &whole, true);
+	r.opt_ms /= r.tensor;
+	return r;
 }
 static double step_rms(const Seen *seen, const CostFit *f)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "experiments/cost_proof.h"
+#include "experiments/cost_ahead.h"
 #include "experiments/cost_ways.h"
 
 static const Option options[] = {
@@ -96,16 +96,16 @@ static const Sweep sweeps[] = {
 		.run = run_collectives },
 	{ .name = "steps", .keys = machine_keys,
 		.values = "of size context precision batch strategy prefetch bucket_mb "
-			"wire ranks role single_ms measured_ms predicted_ms error "
+			"wire ranks tensor role single_ms measured_ms predicted_ms error "
 			"alone_ms predicted_alone_ms unaided_ms unaided_error "
 			"ahead_ms ahead_error",
 		.plan = plan_machines, .run = run_steps },
-	{ .name = "ahead", .keys = machine_keys,
-		.values = "size context precision batch strategy prefetch ranks "
-			"bucket_mb wire aided seen_until predicted_ms MiB",
-		.plan = plan_machines, .run = run_ahead },
+	{ .name = "predicted", .keys = machine_keys,
+		.values = "size context precision batch strategy prefetch ranks tensor "
+			"divided bucket_mb wire aided seen_until predicted_ms "
+			"predicted_MiB", .plan = plan_machines, .run = run_predicted },
 	{ .name = "memory", .keys = machine_keys,
-		.values = "size context precision batch strategy prefetch ranks "
+		.values = "size context precision batch strategy prefetch ranks tensor "
 			"measured_MiB predicted_MiB error", .plan = plan_machines,
 		.run = run_memory },
 	{ .name = "public", .keys = source_keys,

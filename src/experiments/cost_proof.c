@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/records.h"
-#include "base/stats.h"
+#include "experiments/cost_ahead.h"
 #include "experiments/cost_map.h"
 
 enum { MOST_FOLDERS = 8 };
@@ -49,64 +48,12 @@ const CostFit *cost_fitted(int folder)
 	cost_folders();
 	return &fitted[folder];
 }
-enum { DATE = sizeof "2026-01-01T00:00:00Z" - 1 };
-
-/* NaN: nothing was, from what had been measured earlier than the step */
-static double predicted_before(int folder, const SeenStep *s)
-{
-	char *path;
-	double found = NAN;
-	if (asprintf(&path, "%s/cost_model-ahead.tsv", seen[folder].folder) < 0)
-		die("out of host memory");
-	Records *r = records_read(path);
-	free(path);
-	for (int i = 0; r && s->date && i < records_count(r); i++) {
-		const char *until = records_text(r, i, "seen_until");
-		if (until && strncmp(until, s->date, DATE) < 0
-			&& records_is(r, i, "size", s->size)
-			&& records_is(r, i, "precision", s->precision)
-			&& records_is(r, i, "strategy", cost_names[s->run.strategy])
-			&& records_is(r, i, "wire", s->wire)
-			&& records_number(r, i, "context") == s->context
-			&& records_number(r, i, "batch") == s->batch
-			&& records_number(r, i, "prefetch") == s->run.prefetch
-			&& records_number(r, i, "ranks") == s->ranks
-			&& records_number(r, i, "bucket_mb") == s->run.bucket_mb)
-			found = records_number(r, i, "predicted_ms");
-	}
-	records_free(&r);
-	return found;
-}
-
-typedef struct Said {
-	int n;
-	double median, largest;          /* of the errors, without their signs */
-} Said;
-
-static Said said_before(int folder)
-{
-	const Seen *s = cost_seen(folder);
-	double *errors = need(malloc((s->nsteps + 1) * sizeof *errors));
-	Said said = { 0 };
-	for (int i = 0; i < s->nsteps; i++) {
-		double ms = predicted_before(folder, &s->steps[i]);
-		if (ms > 0)
-			errors[said.n++] = fabs(ms / s->steps[i].step_ms - 1);
-	}
-	if (said.n > 0) {
-		Stats all = stats_of(errors, said.n);
-		said.median = all.median;
-		said.largest = all.max;
-	}
-	free(errors);
-	return said;
-}
 void run_constants(Row *row, const void *config)
 {
 	int folder = ((const MachineConfig *)config)->folder;
 	const CostFit *f = cost_fitted(folder);
 	const CostMachine *m = &f->machine;
-	const Said said = said_before(folder);
+	const Said said = cost_said(folder);
 	const struct { const char *name; double value; const char *unit; } all[] = {
 		{ "matmuls", m->TFLOPs, "TFLOP/s" }, { "memory", m->GBps, "GB/s" },
 		{ "forward", m->forward_us, "us a block" },
@@ -120,7 +67,8 @@ void run_constants(Row *row, const void *config)
 		{ "stretch of comm.", m->stretch.comm, "1" },
 		{ "error of collectives", f->alone_rms, "1" },
 		{ "error of steps", f->step_rms, "1" },
-		{ "said before", said.n, "steps" },
+		{ "predicted steps", said.predicted, "steps" },
+		{ "of these measured", said.n, "steps" },
 		{ "their median error", said.median, "1" },
 		{ "their largest error", said.largest, "1" },
 	};
@@ -160,14 +108,14 @@ void run_collectives(Row *row, const void *config)
 		row_set(row, "dtype", "%s", x->dtype);
 		row_set(row, "ranks", "%ld", x->ranks);
 		row_set(row, "bytes", "%.0f", x->nbytes);
-		row_set(row, "role", "%s", used ? "fit" : "test");
+		row_set(row, "role", "%s", used ? "fitted" : "checked");
 		row_set(row, "measured_ms", "%.5g", x->time_ms);
 		row_set(row, "predicted_ms", "%.5g", ms);
 		set_error(row, "error", ms, x->time_ms);
 		row_emit(row);
 	}
 }
-static void set_step(Row *row, const SeenStep *s)
+void cost_set_step(Row *row, const SeenStep *s)
 {
 	row_set(row, "size", "%s", s->size);
 	row_set(row, "context", "%ld", s->context);
@@ -176,6 +124,7 @@ static void set_step(Row *row, const SeenStep *s)
 	row_set(row, "strategy", "%s", cost_names[s->run.strategy]);
 	row_set(row, "prefetch", "%ld", s->run.prefetch);
 	row_set(row, "ranks", "%ld", s->ranks);
+	row_set(row, "tensor", "%ld", s->run.tensor);
 }
 
 static void set_unaided(Row *row, const CostFit *f, const SeenStep *s)
@@ -187,27 +136,39 @@ static void set_unaided(Row *row, const CostFit *f, const SeenStep *s)
 	set_error(row, "unaided_error", ms, s->step_ms);
 }
 
+/* the collectives of a step that the table times alone: those of groups, if any */
+static double alone_of(const CostMachine *m, const CostRun *r)
+{
+	if (r->tensor == 1)
+		return cost_alone(m, r);
+	QueueSchedule s = cost_schedule(m, r, 1);
+	double ms = schedule_sum(&s, TENSOR_QUEUE);
+	schedule_free(&s);
+	return ms;
+}
+
 static void predict_step(Row *row, int folder, const SeenStep *s)
 {
 	const CostFit *f = cost_fitted(folder);
-	double ms = cost_step(&f->machine, &s->run).step_ms;
-	set_step(row, s);
+	const CostRun r = cost_fit_run(f, s);
+	double ms = cost_step(&f->machine, &r).step_ms,
+		before = cost_predicted(folder, s);
+	cost_set_step(row, s);
 	row_set(row, "of", "%s", s->table);
 	row_set(row, "bucket_mb", "%g", s->run.bucket_mb);
 	row_set(row, "wire", "%s", s->wire);
-	row_set(row, "role", "%s", cost_fit_used(f, s) ? "fit" : "test");
-	row_set(row, "single_ms", "%.4f", s->run.fwd_ms + s->run.bwd_ms
-		+ s->run.opt_ms);
+	row_set(row, "role", "%s", cost_fit_used(f, s) ? "fitted"
+		: before > 0 ? "predicted" : "checked");
+	row_set(row, "single_ms", "%.4f", r.fwd_ms + r.bwd_ms + r.opt_ms);
 	row_set(row, "measured_ms", "%.4f", s->step_ms);
 	row_set(row, "predicted_ms", "%.4f", ms);
 	set_error(row, "error", ms, s->step_ms);
-	row_set(row, "alone_ms", "%.4f", s->alone_ms);
-	row_set(row, "predicted_alone_ms", "%.4f", cost_alone(&f->machine, &s->run));
+	row_set(row, "alone_ms", s->alone_ms > 0 ? "%.4f" : "-", s->alone_ms);
+	row_set(row, "predicted_alone_ms", "%.4f", alone_of(&f->machine, &r));
 	row_set(row, "unaided_ms", "-");
 	row_set(row, "unaided_error", "-");
 	if (strcmp(s->precision, f->precision) == 0)
 		set_unaided(row, f, s);
-	double before = predicted_before(folder, s);
 	row_set(row, "ahead_ms", before > 0 ? "%.4f" : "-", before);
 	row_set(row, "ahead_error", before > 0 ? "%.4f" : "-",
 		before / s->step_ms - 1);
@@ -221,97 +182,10 @@ void run_steps(Row *row, const void *config)
 	const CostFit *f = cost_fitted(folder);
 	for (int i = 0; i < s->nsteps; i++) {
 		const SeenStep *x = &s->steps[i];
-		if (x->run.strategy > COST_SINGLE && x->run.fwd_ms > 0
-			&& x->run.data > 1 && strcmp(x->via, f->via) == 0)
+		if (x->run.fwd_ms > 0 && x->run.data * x->run.tensor > 1
+			&& (x->divided || strcmp(x->via, f->via) == 0))
 			predict_step(row, folder, x);
 	}
-}
-/* the passes of one rank, if some row of the folder has them */
-static bool aid(const Seen *s, SeenStep *x)
-{
-	for (int i = 0; i < s->nsteps; i++) {
-		const SeenStep *t = &s->steps[i];
-		if (!(t->run.fwd_ms > 0) || strcmp(t->size, x->size) != 0
-			|| strcmp(t->precision, x->precision) != 0
-			|| t->context != x->context || t->batch != x->batch)
-			continue;
-		x->run.fwd_ms = t->run.fwd_ms;
-		x->run.bwd_ms = t->run.bwd_ms;
-		x->run.opt_ms = t->run.opt_ms;
-		return true;
-	}
-	return false;
-}
-
-/* the date of the last table that the constants may be of */
-static const char *newest(const Seen *s)
-{
-	const char *date = "-";
-	for (int i = 0; i < s->nsteps; i++)
-		if (s->steps[i].date && strncmp(s->steps[i].date, date, DATE) > 0)
-			date = s->steps[i].date;
-	return date;
-}
-
-static void say_ahead(Row *row, int folder, SeenStep x)
-{
-	bool aided = aid(cost_seen(folder), &x);
-	const CostMachine *m = &cost_fitted(folder)->machine;
-	set_step(row, &x);
-	row_set(row, "bucket_mb", "%g", x.run.bucket_mb);
-	row_set(row, "wire", "%s", x.wire);
-	row_set(row, "aided", "%s", aided ? "yes" : "no");
-	row_set(row, "seen_until", "%.*s", DATE, newest(cost_seen(folder)));
-	row_set(row, "predicted_ms", "%.4f", cost_step(m, &x.run).step_ms);
-	row_set(row, "MiB", "%.1f", cost_memory(&x.run) / 0x1p20);
-	row_emit(row);
-}
-
-static const struct { CostStrategy strategy; double bucket_mb; long prefetch; }
-	ahead[] = { { COST_NAIVE, 0, 0 }, { COST_FLAT, 0, 0 }, { COST_OVERLAP, 0, 0 },
-	{ COST_BUCKETED, 1, 0 }, { COST_BUCKETED, 5, 0 }, { COST_BUCKETED, 10, 0 },
-	{ COST_BUCKETED, 25, 0 }, { COST_BUCKETED, 50, 0 },
-	{ COST_BUCKETED, 100, 0 }, { COST_BUCKETED, 500, 0 },
-	{ COST_BUCKETED, 1000, 0 }, { COST_SHARDED, 25, 0 }, { COST_ZERO1, 0, 0 },
-	{ COST_ZERO2, 0, 0 }, { COST_FSDP, 0, 0 }, { COST_FSDP, 0, 1 },
-	{ COST_FSDP, 0, 2 } };
-
-/* a size in bf16 under every strategy; gradients of `wire` bytes travel */
-static void run_ahead_of(Row *row, int folder, int size, int wire, long ranks,
-	long batch)
-{
-	enum { CONTEXT = 512 };
-	const NamedShape *named = &model_sizes[size];
-	for (size_t i = 0; i < sizeof ahead / sizeof *ahead; i++) {
-		SeenStep x = { .size = named->name, .precision = "bf16",
-			.wire = wire == 2 ? "bf16" : "fp32", .context = CONTEXT,
-			.batch = batch, .ranks = ranks,
-			.run = { .shape = cost_shape(&named->shape),
-				.tokens = CONTEXT * batch, .context = CONTEXT, .data = ranks,
-				.tensor = 1, .parts = 1, .stages = 1, .microbatches = 1,
-				.interleave = 1, .strategy = ahead[i].strategy,
-				.bucket_mb = ahead[i].bucket_mb,
-				.prefetch = ahead[i].prefetch, .real = 4, .low = 2,
-				.gather = 2, .wire = wire, .gradient = wire, .mixed = true,
-				.flash = true } };
-		if (wire == 2 || ahead[i].strategy <= COST_BUCKETED)
-			say_ahead(row, folder, x);
-	}
-}
-
-void run_ahead(Row *row, const void *config)
-{
-	enum { SIZES_AHEAD = 5, BATCH = 4 };
-	int folder = ((const MachineConfig *)config)->folder;
-	if (!cost_seen(folder)->gpu) {
-		row_set(row, "status", "skipped: GPUs only");
-		return;
-	}
-	for (int size = 0; size < SIZES_AHEAD; size++)
-		for (int wire = 2; wire <= 4; wire += 2)
-			for (long ranks = 2; ranks <= 4; ranks += 2)
-				for (long batch = BATCH; batch <= 2 * BATCH; batch += BATCH)
-					run_ahead_of(row, folder, size, wire, ranks, batch);
 }
 void run_memory(Row *row, const void *config)
 {
@@ -321,7 +195,7 @@ void run_memory(Row *row, const void *config)
 		double MiB = cost_memory(&x->run) / 0x1p20;
 		if (!(x->peak_MiB > 0))
 			continue;
-		set_step(row, x);
+		cost_set_step(row, x);
 		row_set(row, "measured_MiB", "%.2f", x->peak_MiB);
 		row_set(row, "predicted_MiB", "%.2f", MiB);
 		set_error(row, "error", MiB, x->peak_MiB);

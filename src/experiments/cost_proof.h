@@ -28,11 +28,12 @@ typedef struct SourceConfig {
 	int first;                       /* of public_run */
 } SourceConfig;
 
+/* the columns that say which step it is */
+void cost_set_step(Row *row, const SeenStep *s);
 /* each emits several rows */
 void run_constants(Row *row, const void *config);
 void run_collectives(Row *row, const void *config);
 void run_steps(Row *row, const void *config);
-void run_ahead(Row *row, const void *config);
 void run_memory(Row *row, const void *config);
 void run_public(Row *row, const void *config);
 

@@ -52,7 +52,9 @@ static CostRun run_of(const Records *r, int row, bool gpu)
 	const char *name = text_of(r, row, "strategy");
 	double prefetch = records_number(r, row, "prefetch"),
 		low = mixed ? 2 : 4, wire = half ? 2 : 4;
-	if (strcmp(name, "-") == 0)
+	if (records_text(r, row, "tp"))
+		name = records_number(r, row, "dp") > 1 ? "bucketed" : "single";
+	else if (strcmp(name, "-") == 0)
 		name = text_of(r, row, "kind");
 	if (strcmp(name, "ddp") == 0)
 		name = "bucketed";
@@ -80,7 +82,8 @@ static void find_alone(Seen *seen)
 		SeenStep *s = &seen->steps[i];
 		for (int j = 0; j < seen->nsteps && !(s->run.fwd_ms > 0); j++) {
 			const SeenStep *t = &seen->steps[j];
-			if (!(t->run.fwd_ms > 0) || !same_model(s, t))
+			if (!(t->run.fwd_ms > 0) || !same_model(s, t) || (s->divided
+				? t->table != s->table || t->ranks > 1 : t->divided))
 				continue;
 			s->run.fwd_ms = t->run.fwd_ms;
 			s->run.bwd_ms = t->run.bwd_ms;
@@ -95,6 +98,23 @@ static bool usable(const Records *r, int row)
 		&& (records_text(r, row, "sums") == NULL
 			|| records_is(r, row, "sums", "comm"))
 		&& options_choice(SIZES, text_of(r, row, "size")) >= 0;
+}
+
+static void divide(SeenStep *s, const Records *r, int row, bool gpu)
+{
+	long tp = lrint(records_number(r, row, "tp")),
+		dp = lrint(records_number(r, row, "dp"));
+	s->divided = true;
+	s->ranks = tp * dp;
+	s->run.data = dp;
+	s->run.tensor = tp;
+	s->run.tokens /= dp;
+	s->run.bucket_mb = dp < 2 ? 0 : gpu ? 25 : 0.25;
+	s->run.prefetch = 0;
+	s->run.norms = records_is(r, row, "norms", "keep");
+	CostShape *shape = &s->run.shape;
+	shape->heads = shape->kv_heads = tp * ceil(shape->heads / tp);
+	s->peak_MiB = records_number(r, row, "peak_MiB");
 }
 
 static SeenStep step_of(const Records *r, int row, const char *table, bool gpu)
@@ -113,8 +133,10 @@ static SeenStep step_of(const Records *r, int row, const char *table, bool gpu)
 		records_number(r, row, "alone_ms"),
 		records_number(r, row, "single_bwd_ms"),
 		strcmp(table, "fsdp_accounting") == 0
-			? records_number(r, row, "peak_MiB") : NAN };
-	if (s.run.strategy == COST_SINGLE) {
+			? records_number(r, row, "peak_MiB") : NAN, false };
+	if (records_text(r, row, "tp"))
+		divide(&s, r, row, gpu);
+	if (s.run.strategy == COST_SINGLE && s.run.tensor == 1) {
 		s.run.data = 1;
 		single = s.step_ms;
 		s.single_bwd_ms = s.bwd_ms;
@@ -187,7 +209,8 @@ Seen seen_read(const char *folder)
 		"minimal_ddp_flat_benchmarking",
 		"ddp_overlap_individual_parameters_benchmarking",
 		"ddp_bucketed_benchmarking", "ddp_bucketed_benchmarking-sizes",
-		"optimizer_state_sharding_accounting-times", "fsdp_accounting" };
+		"optimizer_state_sharding_accounting-times", "fsdp_accounting",
+		"tensor_parallel" };
 	Seen seen = { .folder = folder };
 	const char *slash = strrchr(folder, '/');
 	seen.machine = slash ? slash + 1 : folder;

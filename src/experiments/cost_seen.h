@@ -15,6 +15,9 @@ typedef struct SeenStep {
 	double bwd_ms, wait_ms, comm_ms, alone_ms;
 	double single_bwd_ms;            /* of one rank, in the same job */
 	double peak_MiB;                 /* without what libraries take */
+	/* the batch is that of all ranks, which divide it or its model; the run's
+	 * passes are those of one rank with all of it */
+	bool divided;
 } SeenStep;
 
 typedef struct SeenCollective {

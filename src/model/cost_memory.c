@@ -68,7 +68,9 @@ static double made_by(const CostRun *r)
 		blocks = cost_blocks(r), low = r->mixed ? w : 0,
 		kept = under_way * blocks * (r->recompute ? stream : saved)
 			+ (r->recompute ? saved - stream : 0),
-		rest = N * (3 * r->real + 8), base = N * C * (w + r->real + low),
+		whole = r->norms && r->tensor > 1 ? N * r->tensor * C * w : 0,
+		rest = N * (3 * r->real + 8) + (2 * blocks + 2) * whole,
+		base = N * C * (w + r->real + low),
 		gone = 2 * N * F * w + stream, above = under_way * blocks
 			* (r->recompute ? stream : saved) + stream + N * s->vocab * w + rest,
 		attention = 4 * N * A * w + (r->flash ? 0

@@ -79,6 +79,7 @@ typedef struct CostRun {
 	bool mixed;                      /* matmuls read copies of the masters */
 	bool flash;                      /* attention keeps no scores */
 	bool recompute;                  /* blocks keep their inputs, and run again */
+	bool norms;                      /* a tensor-parallel rank keeps them whole */
 	/* one device's own passes and update, measured; 0: from the constants */
 	double fwd_ms, bwd_ms, opt_ms;
 } CostRun;
