@@ -122,7 +122,8 @@ static void predict(Row *row, int folder, SeenStep x)
 	if (!open_still(cost_seen(folder), &x))
 		return;
 	const CostRun r = cost_fit_run(f, &x);
-	if (cost_error(&r))
+	if (cost_error(&r)
+		|| (!(r.fwd_ms > 0) && strcmp(x.precision, f->precision) != 0))
 		return;
 	cost_set_step(row, &x);
 	row_set(row, "divided", "%s", x.divided ? "yes" : "no");
@@ -153,28 +154,36 @@ static const Ahead few[] = { { COST_FLAT, 0, 0 }, { COST_BUCKETED, 25, 0 },
 	{ COST_ZERO1, 0, 0 }, { COST_FSDP, 0, 1 } };
 static const Ahead copies = { COST_BUCKETED, 25, 0 }, group = { COST_SINGLE, 0, 0 };
 
-static SeenStep step_of(const Ahead *a, int size, int wire, long ranks,
+/* bytes of an element in matmuls, and of a gradient that travels */
+typedef struct Widths {
+	int low, wire;
+} Widths;
+static const Widths widths[] = { { 2, 2 }, { 2, 4 }, { 4, 4 } };
+
+static SeenStep step_of(const Ahead *a, int size, Widths f, long ranks,
 	long context, long batch)
 {
 	const NamedShape *named = &model_sizes[size];
-	return (SeenStep){ .size = named->name, .precision = "bf16",
-		.wire = wire == 2 ? "bf16" : "fp32", .context = context, .batch = batch,
+	return (SeenStep){ .size = named->name,
+		.precision = f.low == 2 ? "bf16" : "fp32",
+		.wire = f.wire == 2 ? "bf16" : "fp32", .context = context,
+		.batch = batch,
 		.ranks = ranks, .run = { .shape = cost_shape(&named->shape),
 			.tokens = (double)context * batch, .context = context,
 			.data = ranks, .tensor = 1, .parts = 1, .stages = 1,
 			.microbatches = 1, .interleave = 1, .strategy = a->strategy,
 			.bucket_mb = a->bucket_mb, .prefetch = a->prefetch, .real = 4,
-			.low = 2, .gather = 2, .wire = wire, .gradient = wire,
-			.mixed = true, .flash = true } };
+			.low = f.low, .gather = f.low, .wire = f.wire,
+			.gradient = f.wire, .mixed = f.low == 2, .flash = true } };
 }
 
 static void predict_all(Row *row, int folder, int size, const Ahead *list, int n)
 {
 	for (long ranks = 2; ranks <= (list == usual ? 8 : 2); ranks *= 2)
-		for (int wire = 2; wire <= 4; wire += 2)
+		for (int f = 0; f < 3; f++)
 			for (int i = 0; i < n; i++)
-				if (wire == 2 || list[i].strategy <= COST_BUCKETED)
-					predict(row, folder, step_of(&list[i], size, wire,
+				if (f != 1 || list[i].strategy <= COST_BUCKETED)
+					predict(row, folder, step_of(&list[i], size, widths[f],
 						ranks, CONTEXT, BATCH));
 }
 
@@ -185,17 +194,17 @@ static void predict_batches(Row *row, int folder, int size)
 		{ 2048, 4 } };
 	for (size_t b = 0; b < sizeof batches / sizeof *batches; b++)
 		for (size_t i = 0; i < sizeof few / sizeof *few; i++)
-			predict(row, folder, step_of(&few[i], size, 2, 2,
+			predict(row, folder, step_of(&few[i], size, widths[0], 2,
 				batches[b].context, batches[b].batch));
 }
 
-static void predict_grids(Row *row, int folder, int size)
+static void predict_grids(Row *row, int folder, int size, Widths f)
 {
 	static const struct { long tensor, data; } grids[] = { { 2, 1 }, { 1, 2 },
 		{ 4, 1 }, { 2, 2 }, { 1, 4 } };
 	for (size_t i = 0; i < sizeof grids / sizeof *grids; i++) {
 		long data = grids[i].data, tensor = grids[i].tensor;
-		SeenStep x = step_of(data > 1 ? &copies : &group, size, 2,
+		SeenStep x = step_of(data > 1 ? &copies : &group, size, f,
 			data * tensor, CONTEXT, BATCH);
 		x.divided = true;
 		x.run.tensor = tensor;
@@ -220,6 +229,7 @@ void run_predicted(Row *row, const void *config)
 		predict_all(row, folder, size, usual, sizeof usual / sizeof *usual);
 		predict_all(row, folder, size, others, sizeof others / sizeof *others);
 		predict_batches(row, folder, size);
-		predict_grids(row, folder, size);
+		predict_grids(row, folder, size, widths[0]);
+		predict_grids(row, folder, size, widths[2]);
 	}
 }

@@ -254,6 +254,19 @@ static double pass_ms(const CostMachine *m, const CostRun *r, bool backward)
 		+ cost_unit_ms(m, r, UNIT_HEAD, backward);
 }
 
+/* of the whole's time in a pass, what the part takes, with the rate of matmuls at
+ * which the whole takes ms */
+static double fraction(CostMachine m, const CostRun *whole, const CostRun *part,
+	bool backward, double ms)
+{
+	double low = m.TFLOPs * 1e-3, high = m.TFLOPs * 1e3;
+	for (int i = 0; i < 60; i++) {
+		m.TFLOPs = sqrt(low * high);
+		*(pass_ms(&m, whole, backward) > ms ? &low : &high) = m.TFLOPs;
+	}
+	return pass_ms(&m, part, backward) / pass_ms(&m, whole, backward);
+}
+
 CostRun cost_fit_run(const CostFit *f, const SeenStep *s)
 {
 	CostRun r = s->run, part = r;
@@ -264,10 +277,8 @@ CostRun cost_fit_run(const CostFit *f, const SeenStep *s)
 	whole.tokens *= whole.data;
 	whole.data = whole.tensor = 1;
 	whole.shape.heads = whole.shape.kv_heads = r.shape.d_model / r.shape.d_head;
-	r.fwd_ms *= pass_ms(&f->machine, &part, false)
-		/ pass_ms(&f->machine, &whole, false);
-	r.bwd_ms *= pass_ms(&f->machine, &part, true)
-		/ pass_ms(&f->machine, &whole, true);
+	r.fwd_ms *= fraction(f->machine, &whole, &part, false, r.fwd_ms);
+	r.bwd_ms *= fraction(f->machine, &whole, &part, true, r.bwd_ms);
 	r.opt_ms /= r.tensor;
 	return r;
 }

@@ -23,8 +23,8 @@ typedef struct CostFit {
 /* size: or NULL, then medium or else large, if there are flat rows of it */
 CostFit cost_fit(const Seen *seen, const char *size);
 bool    cost_fit_used(const CostFit *fit, const SeenStep *s);
-/* the step's run; passes of a rank that has only a part are one rank's, by the
- * ratio that the constants give */
+/* the step's run; passes of a rank that has only a part are a fraction of one
+ * rank's, which the constants give */
 CostRun cost_fit_run(const CostFit *fit, const SeenStep *s);
 /* of the sizes of collectives to which constants are fitted */
 bool    cost_fit_size(double nbytes);

@@ -109,7 +109,7 @@ static const Sweep sweeps[] = {
 			"measured_MiB predicted_MiB error", .plan = plan_machines,
 		.run = run_memory },
 	{ .name = "public", .keys = source_keys,
-		.values = "model hardware devices data tensor parts stages "
+		.values = "cited role model hardware devices data tensor parts stages "
 			"microbatches unit value first_efficiency predicted error "
 			"middle_efficiency middle_predicted middle_error step_ms "
 			"compute_ms comm_ms bubble_ms GB", .plan = plan_public,

@@ -230,6 +230,7 @@ static double efficiency_of(const PublicRun *p)
 
 static void set_published(Row *row, const PublicRun *p, const CostStep *s)
 {
+	row_set(row, "cited", "%s", p->cited);
 	row_set(row, "model", "%s", p->model);
 	row_set(row, "hardware", "%s", p->hardware);
 	row_set(row, "devices", "%ld", p->devices);
@@ -263,6 +264,7 @@ void run_public(Row *row, const void *config)
 		double value = published_as(&p, e, &step),
 			other = published_as(&p, g, NULL);
 		set_published(row, &p, &step);
+		row_set(row, "role", "%s", i == 0 ? "fitted" : "checked");
 		row_set(row, "unit", "%s", units[p.unit]);
 		row_set(row, "first_efficiency", "%.4f", e);
 		row_set(row, "predicted", "%.5g", value);

@@ -1,6 +1,7 @@
 #include "experiments/cost_public.h"
 
 #include <assert.h>
+#include <string.h>
 
 typedef enum { LLAMA_8B, LLAMA_70B, LLAMA_405B, LLAMA2_13B, LLAMA2_70B, GPT_1B,
 	GPT_3B, GPT_7B, GPT_18B, GPT_39B, GPT_76B, GPT_145B, GPT_310B, GPT_529B,
@@ -104,6 +105,25 @@ static const PublicRow rows[] = {
 	{ "Megatron-LM, 2024", SCALE(8192, 6144, 12.24) },
 	{ "Megatron-LM, 2024", SCALE(12288, 6144, 8.57) },
 };
+static const struct { const char *source, *where; } citations[] = {
+	{ "TorchTitan, eager", "llama3_h100_202412 Tables 1 and 3" },
+	{ "TorchTitan, compiled", "llama3_h100_202412 Tables 1 and 3" },
+	{ "TorchTitan, A100", "performance.md of August 2024" },
+	{ "Megatron-LM, 2021", "Narayanan et al. 2021 Table 1" },
+	{ "Llama 3", "Grattafiori et al. 2024 Table 4" },
+	{ "MegaScale", "Jiang et al. 2024 Table 2" },
+	{ "Megatron-LM, 2024", "Jiang et al. 2024 Table 2" },
+};
+
+static const char *cited_by(const char *source)
+{
+	for (size_t i = 0; i < sizeof citations / sizeof *citations; i++)
+		if (strcmp(citations[i].source, source) == 0)
+			return citations[i].where;
+	assert(!"a source without a citation");
+	return "";
+}
+
 int public_count(void)
 {
 	return sizeof rows / sizeof *rows;
@@ -117,7 +137,8 @@ PublicRun public_run(int i)
 		sequences = p->batch / data;
 	assert(data * p->tensor * p->parts * p->stages == p->devices);
 	assert(sequences * data == p->batch);
-	return (PublicRun){ p->source, models[p->model].name, p->hardware, p->devices,
+	return (PublicRun){ p->source, cited_by(p->source), models[p->model].name,
+		p->hardware, p->devices,
 		{ .shape = models[p->model].shape, .context = p->context,
 			.tokens = (double)p->context * (whole ? sequences : 1),
 			.data = data, .tensor = p->tensor, .parts = p->parts,
@@ -133,7 +154,8 @@ double public_value(const PublicRun *p, double step_ms)
 	double tokens = r->tokens * r->microbatches * r->data,
 		causal = cost_forward_flops(&r->shape, r->context),
 		whole = cost_forward_flops(&r->shape, 2 * r->context),
-		flops = r->recompute ? 4 * whole : 3 * causal;
+		head = 2 * r->shape.vocab * r->shape.d_model,
+		flops = r->recompute ? 4 * whole - head : 3 * causal;
 	if (p->unit == PUBLIC_TOKENS)
 		return tokens / p->devices / step_ms * 1e3;
 	return p->unit == PUBLIC_TFLOPS ? flops * tokens / p->devices / step_ms * 1e-9

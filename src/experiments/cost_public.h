@@ -9,7 +9,7 @@
 #define PUBLIC_UNITS "tokens/s|TFLOP/s|s"
 typedef enum { PUBLIC_TOKENS, PUBLIC_TFLOPS, PUBLIC_SECONDS } PublicUnit;
 typedef struct PublicRun {
-	const char *source, *model;
+	const char *source, *cited, *model;
 	const char *hardware;            /* of cost_sheets */
 	long devices;
 	CostRun run;

@@ -1,10 +1,10 @@
-# cost_public.gp: errors for published runs, by the first and the middle row
+# cost_public.gp: errors for published runs, but of the rows that were fitted
 height = 70
 load "src/plots/style.gp"
 sources = "'Llama 3' 'MegaScale' 'Megatron-LM, 2021' 'Megatron-LM, 2024' " \
 	."'TorchTitan, compiled' 'TorchTitan, eager' 'TorchTitan, A100'"
 marks = "7 5 9 13 2 1 3"
-off(name, source) = column(name)*100*only("source", source)
+off(source) = column("error")*100*only("source", source)*only("role", "checked")
 set multiplot
 do for [i=1:words(sources)] {
 	set label 10 + i word(sources, i) at screen 0.06 + 0.25*((i - 1) % 4), \
@@ -19,17 +19,12 @@ set xlabel "GPUs"
 set xtics ("8" 8, "64" 64, "512" 512, "4 k" 4096, "16 k" 16384)
 set tmargin at screen 0.86
 set bmargin at screen 0.17
-do for [k=1:2] {
-	name = k == 1 ? "error" : "middle_error"
-	set lmargin at screen (k == 1 ? 0.10 : 0.58)
-	set rmargin at screen (k == 1 ? 0.52 : 1.00)
-	set ylabel (k == 1 ? "error (%)" : "")
-	set label 1 (k == 1 ? "by the first row" : "by the middle row") \
-		at graph 0.5, 0.95 center
-	plot 0 with lines lt 9 lw 1 notitle, 15 with lines lt 9 notitle, \
-		-15 with lines lt 9 notitle, \
-		for [i=1:words(sources)] table \
-		using "devices":(off(name, word(sources, i))) with points \
-		pt int(word(marks, i)) ps 0.5 lc i title word(sources, i)
-}
+set lmargin at screen 0.10
+set rmargin at screen 0.98
+set ylabel "error (%)"
+plot 0 with lines lt 9 lw 1 notitle, 15 with lines lt 9 notitle, \
+	-15 with lines lt 9 notitle, \
+	for [i=1:words(sources)] table \
+	using "devices":(off(word(sources, i))) with points \
+	pt int(word(marks, i)) ps 0.6 lc i title word(sources, i)
 unset multiplot

@@ -33,6 +33,9 @@ law("published devices are the product of what divides",
 law("the error of a published run is that of its value",
 	"close(error, predicted / value - 1, 0, 2e-4) and",
 	"close(middle_error, middle_predicted / value - 1, 0, 2e-4)")
+law("a source is fitted to one row",
+	"(role == 'fitted') == (devices == first('source').devices and",
+	"model == first('source').model and tensor == first('source').tensor)")
 law("a source has one efficiency", "fixed('first_efficiency', 'source') and",
 	"fixed('middle_efficiency', 'source')")
 law("the first row of a source is met",
