@@ -152,7 +152,8 @@ static const Ahead others[] = { { COST_BUCKETED, 2, 0 }, { COST_BUCKETED, 5, 0 }
 	{ COST_BUCKETED, 500, 0 }, { COST_FSDP, 0, 3 }, { COST_FSDP, 0, 4 } };
 static const Ahead few[] = { { COST_FLAT, 0, 0 }, { COST_BUCKETED, 25, 0 },
 	{ COST_ZERO1, 0, 0 }, { COST_FSDP, 0, 1 } };
-static const Ahead copies = { COST_BUCKETED, 25, 0 }, group = { COST_SINGLE, 0, 0 };
+static const Ahead copies = { COST_BUCKETED, 25, 0 },
+	group = { COST_SINGLE, 0, 0 };
 
 /* bytes of an element in matmuls, and of a gradient that travels */
 typedef struct Widths {
@@ -183,8 +184,8 @@ static void predict_all(Row *row, int folder, int size, const Ahead *list, int n
 		for (int f = 0; f < 3; f++)
 			for (int i = 0; i < n; i++)
 				if (f != 1 || list[i].strategy <= COST_BUCKETED)
-					predict(row, folder, step_of(&list[i], size, widths[f],
-						ranks, CONTEXT, BATCH));
+					predict(row, folder, step_of(&list[i], size,
+						widths[f], ranks, CONTEXT, BATCH));
 }
 
 static void predict_batches(Row *row, int folder, int size)

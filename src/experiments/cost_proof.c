@@ -136,7 +136,7 @@ static void set_unaided(Row *row, const CostFit *f, const SeenStep *s)
 	set_error(row, "unaided_error", ms, s->step_ms);
 }
 
-/* the collectives of a step that the table times alone: those of groups, if any */
+/* the collectives of a step that a table times alone: those of groups, if any */
 static double alone_of(const CostMachine *m, const CostRun *r)
 {
 	if (r->tensor == 1)

@@ -6,7 +6,8 @@ expect 'help' 0 '^ *--near-GBps' cost_model --help
 machine='--TFLOPs 1000 --memory-GBps 4000 --memory-GB 80 --near-GBps 400 '
 machine+='--far-GBps 50 --node 8'
 # NAME|PATTERN|ARGUMENTS; rows are printed with blanks between cells
-first='Llama 3 Grattafiori et al. 2024 Table 4 fitted Llama 3 405B H100 8192 64 8 1 16 32 TFLOP/s 430 [0-9.]* 430'
+first='Llama 3 Grattafiori et al. 2024 Table 4 fitted Llama 3 405B H100 8192 64'
+first+=' 8 1 16 32 TFLOP/s 430 [0-9.]* 430'
 small='regimes --model small'
 large='regimes --model 8B'
 prime="$small --devices 1000003 --tokens 524288"
