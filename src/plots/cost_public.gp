@@ -7,7 +7,7 @@ marks = "7 5 9 13 2 1 3"
 off(source) = column("error")*100*only("source", source)*only("role", "checked")
 set multiplot
 do for [i=1:words(sources)] {
-	set label 10 + i word(sources, i) at screen 0.06 + 0.25*((i - 1) % 4), \
+	set label 10 + i word(sources, i) at screen 0.02 + 0.24*((i - 1) % 4), \
 		(i < 5 ? 0.97 : 0.92) point pt int(word(marks, i)) ps 0.5 lc i \
 		offset 1, 0
 }

@@ -26,8 +26,8 @@ do for [i=1:4] { set label i point pt 5 ps 1 lc i }
 set label 5 point pt 1 ps 0.6 lc rgb "black"
 do for [k=1:4] {
 	left = k % 2 == 1
-	set lmargin at screen (left ? 0.12 : 0.58)
-	set rmargin at screen (left ? 0.52 : 0.98)
+	set lmargin at screen (left ? 0.11 : 0.61)
+	set rmargin at screen (left ? 0.49 : 0.99)
 	set tmargin at screen (k < 3 ? 0.86 : 0.44)
 	set bmargin at screen (k < 3 ? 0.54 : 0.12)
 	set xlabel (k < 3 ? "" : "devices")
