@@ -46,6 +46,39 @@ check 'less memory' slower \
 	"$(rate --tokens 4194304 ${machine/GB 80/GB 40})" "$usual"
 check 'fewer tokens' slower "$(rate --tokens 1048576 $machine)" "$usual"
 
+# a prediction counts for steps that were measured after it, and for no others
+folder=$out/h200x2
+mkdir "$folder"
+cp tables/h200x2/*.tsv "$folder"
+rm "$folder/fsdp_accounting.tsv" "$folder/cost_model-predicted.tsv"
+predict() {
+	"${BUILD:-build}/cost_model" --tables "$folder" --sweep predicted \
+		--out "$folder/cost_model-predicted.tsv" >/dev/null
+}
+measured_on() { # measured_on DATE: a table of that date, with its checksum
+	local byte sum=$((0xcbf29ce484222325))
+	sed "1d; s/^# date: .*/# date: $1/" tables/h200x2/fsdp_accounting.tsv \
+		>"$out/table"
+	for byte in $(od -An -v -tu1 "$out/table"); do
+		sum=$(((sum ^ byte) * 0x100000001b3))
+	done
+	printf '# checksum: %016x\n' $sum | cat - "$out/table" \
+		>"$folder/fsdp_accounting.tsv"
+}
+roles() { # roles DATE: how many steps of FSDP were predicted, if measured then
+	measured_on "$1"
+	"${BUILD:-build}/cost_model" --tables "$folder" --sweep steps --wide |
+		grep -c ' fsdp_accounting .* fsdp .* predicted ' || true
+}
+check 'steps are predicted' predict
+check 'of what was measured since' [ "$(roles 2999-01-01T00:00:00Z)" -ge 6 ]
+check 'not of what was known' [ "$(roles 2001-01-01T00:00:00Z)" = 0 ]
+check 'what is measured is not predicted again' [ "$(roles 2001-01-01T00:00:00Z
+	rm "$folder/cost_model-predicted.tsv"; predict
+	grep -cP '\txl\t512\tbf16\t4\tfsdp\t1\t2\t1\tno\t0\tbf16\t' \
+		"$folder/cost_model-predicted.tsv")" = "0
+0" ]
+
 # NAME|PATTERN|ARGUMENTS: one line and exit status 2
 while IFS='|' read -r name pattern arguments; do
 	expect "$name" 2 "$pattern" cost_model $arguments
