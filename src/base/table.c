@@ -114,7 +114,7 @@ static void hold(Table *t)
 }
 #define CHECKSUM "# checksum: "
 
-static uint64_t hash_text(const char *text)
+uint64_t table_checksum(const char *text)
 {
 	uint64_t hash = 0xcbf29ce484222325;
 	for (; *text; text++)
@@ -144,7 +144,7 @@ static void save(Table *t, bool complete)
 	char *text = text_of(t, complete);
 	hold(t);
 	FILE *f = file_begin(t->path);
-	fprintf(f, CHECKSUM "%016" PRIx64 "\n%s", hash_text(text), text);
+	fprintf(f, CHECKSUM "%016" PRIx64 "\n%s", table_checksum(text), text);
 	free(text);
 	const struct timespec zero[2] = { { 0, 0 }, { 0, 0 } };
 	if (fflush(f) == 0 && !complete && futimens(fileno(f), zero) != 0)
@@ -176,7 +176,7 @@ static char *read_text(const char *path)
 		|| text[n] != '\n')
 		usage_error("cannot write %s: it exists and is not a table (--force "
 			"replaces it)", path);
-	if (hash_text(text + n + 1) != sum)
+	if (table_checksum(text + n + 1) != sum)
 		usage_error("%s: its lines are not those that were written (--force "
 			"measures anew)", path);
 	return text;

@@ -4,6 +4,7 @@
 #define BASE_TABLE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 typedef struct Table Table;
 
@@ -27,5 +28,7 @@ bool table_has(const Table *t, const char *keys);
 void table_append(Table *t, const char *rows);
 /* frees t; complete: the file has all its rows and says so */
 void table_close(Table *t, bool complete);
+/* of all that follows the first line of a file, which holds it */
+uint64_t table_checksum(const char *text);
 
 #endif

@@ -16,13 +16,36 @@ if ! nodes 1 true; then
 	exit $failed
 fi
 export ASAN_OPTIONS=detect_leaks=0
-check 'two hosts' nodes 2 hostname
-check 'with two ranks each' [ "$(sort "$out/said" | uniq -c | tr -d ' \n')" = \
-	2node02node1 ]
+mkdir -m 777 "$out/tmp"
+TMPDIR=$out/tmp check 'two hosts' nodes 2 hostname
+check 'with two ranks each' [ \
+	"$(grep '^node' "$out/said" | sort | uniq -c | tr -d ' \n')" = 2node02node1 ]
+check 'nothing is left behind' [ -z "$(ls -A "$out/tmp")" ]
+if setpriv --reuid=65534 --clear-groups true 2>/dev/null; then
+	refused() {
+		! TMPDIR=$out/tmp setpriv --reuid=65534 --clear-groups --inh-caps=-all \
+			--no-new-privs bash src/bench/two_nodes.sh 1 touch "$out/tmp/ran" \
+			>"$out/said" 2>&1 && [ "$(wc -l <"$out/said")" = 1 ]
+	}
+	check 'one line where namespaces are not permitted' refused
+	check 'which says so' grep -q 'namespaces are not permitted' "$out/said"
+	check 'nothing has run or is left' [ -z "$(ls -A "$out/tmp")" ]
+fi
 check 'a link of a rate' nodes --rate 1gbit 1 tc qdisc show dev veth0
 check 'at both ends' [ "$(grep -c 'tbf.* rate 1Gbit' "$out/said")" = 2 ]
 check 'an impossible rate' says 1 'no link of rate fast' --rate fast 1 true
 check 'the status of the job' says 3 '' 1 sh -c 'exit 3'
+check 'ten nodes' says 2 usage --nodes 10 1 true
+check 'one node' says 2 usage --nodes 1 1 true
+if nodes --nodes 4 1 true; then
+	check 'four hosts' nodes --nodes 4 --rate 1gbit 1 hostname
+	check 'with a rank each' [ \
+		"$(grep '^node' "$out/said" | sort | tr -d '\n')" = node0node1node2node3 ]
+else
+	check 'a line says why there is no switch' grep -q \
+		'^two_nodes.sh: no switch' "$out/said"
+	echo 'ok - four nodes # SKIP no bridge'
+fi
 if ldd "$program" 2>/dev/null | grep -q mpi; then
 	"$program" --device cpu --sweep sums --out "$out/forked.tsv"
 	columns() { grep -P "^$1\t" "$2" | grep -v mpi | cut -f 1-6; }

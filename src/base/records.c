@@ -1,0 +1,129 @@
+#define _GNU_SOURCE
+#include "base/records.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/table.h"
+
+struct Records {
+	char *text;
+	int ncolumns, nrows;
+	char **cells;                      /* names of columns, then row by row */
+};
+
+static char *read_whole(const char *path)
+{
+	char *text = NULL;
+	size_t capacity = 0;
+	FILE *f = fopen(path, "r");
+	if (f == NULL && errno == ENOENT)
+		return NULL;
+	if (f == NULL || (getdelim(&text, &capacity, '\0', f) < 0 && ferror(f)))
+		usage_error("cannot read %s: %s", path, strerror(errno));
+	fclose(f);
+	return text ? text : need(strdup(""));
+}
+
+/* the line behind the head */
+static char *check_head(char *text, const char *path)
+{
+	uint64_t sum;
+	int n = 0;
+	if (sscanf(text, "# checksum: %16" SCNx64 "%n", &sum, &n) != 1
+		|| text[n] != '\n')
+		usage_error("%s: not a table", path);
+	text += n + 1;
+	if (table_checksum(text) != sum)
+		usage_error("%s: its lines are not those that were written", path);
+	while (*text == '#')
+		text += strcspn(text, "\n") + 1;
+	return text;
+}
+static void split_line(Records *r, char *line, const char *path)
+{
+	int n = 0, most = r->ncolumns;
+	char *cell;
+	r->cells = need(realloc(r->cells, ((size_t)(r->nrows + 2)
+		* (most ? most : (int)strlen(line) + 1)) * sizeof *r->cells));
+	char **to = most ? r->cells + (size_t)(r->nrows + 1) * most : r->cells;
+	while ((cell = strsep(&line, "\t")) && (most == 0 || n < most))
+		to[n++] = cell;
+	if (most && (n < most || cell))
+		usage_error("%s: row %d has not %d cells", path, r->nrows + 1, most);
+	r->ncolumns = n;
+	r->nrows += most > 0;
+}
+
+Records *records_read(const char *path)
+{
+	char *text = read_whole(path);
+	if (text == NULL)
+		return NULL;
+	Records *r = need(calloc(1, sizeof *r));
+	r->text = text;
+	char *lines = check_head(text, path), *line;
+	while ((line = strsep(&lines, "\n")) && (*line || lines))
+		split_line(r, line, path);
+	if (r->ncolumns == 0)
+		usage_error("%s: no columns", path);
+	return r;
+}
+
+void records_free(Records **r)
+{
+	if (*r) {
+		free((*r)->cells);
+		free((*r)->text);
+	}
+	free(*r);
+	*r = NULL;
+}
+int records_count(const Records *r)
+{
+	return r->nrows;
+}
+
+const char *records_head(const Records *r, const char *key)
+{
+	size_t n = strlen(key);
+	for (const char *at = r->text; *at == '#'; at += strcspn(at, "\n") + 1)
+		if (strncmp(at + 2, key, n) == 0 && strncmp(at + 2 + n, ": ", 2) == 0)
+			return at + 4 + n;
+	return NULL;
+}
+
+bool records_head_is(const Records *r, const char *key, const char *value)
+{
+	const char *found = records_head(r, key);
+	size_t n = strlen(value);
+	return found && strncmp(found, value, n) == 0 && found[n] == '\n';
+}
+
+const char *records_text(const Records *r, int row, const char *column)
+{
+	for (int c = 0; c < r->ncolumns; c++)
+		if (strcmp(r->cells[c], column) == 0)
+			return r->cells[(size_t)(row + 1) * r->ncolumns + c];
+	return NULL;
+}
+
+bool records_is(const Records *r, int row, const char *column, const char *text)
+{
+	const char *cell = records_text(r, row, column);
+	return cell && strcmp(cell, text) == 0;
+}
+
+double records_number(const Records *r, int row, const char *column)
+{
+	const char *cell = records_text(r, row, column);
+	char *end = NULL;
+	double x = cell ? strtod(cell, &end) : NAN;
+	return cell && end != cell && *end == '\0' ? x : NAN;
+}

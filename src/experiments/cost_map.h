@@ -1,0 +1,48 @@
+/* cost_map.h: machines of data sheets, and the best way to divide a step */
+#ifndef EXPERIMENTS_COST_MAP_H
+#define EXPERIMENTS_COST_MAP_H
+
+#include "model/cost.h"
+
+typedef struct CostSheet {
+	const char *name;
+	double TFLOPs, GBps, memory_GB;  /* dense bf16; memory */
+	double near_GBps, far_GBps;      /* a device sends, in a node and beyond */
+	long node;                       /* devices */
+} CostSheet;
+
+enum { MAP_SHEETS = 4 };             /* the first ones are those of maps */
+int         cost_sheets(const CostSheet **sheets);
+/* NULL: no such name */
+const CostSheet *cost_sheet(const char *name);
+
+/* the parts of a sheet's rates that are reached */
+typedef struct CostReached {
+	double TFLOPs, GBps, link;
+	CostMachine constants;           /* all that is no rate */
+} CostReached;
+/* fitted: on the machine of the sheet */
+CostReached cost_reached(const CostMachine *fitted, const CostSheet *sheet);
+CostMachine cost_machine(const CostSheet *sheet, const CostReached *reached);
+
+typedef struct CostModel {
+	const char *name;
+	CostShape shape;
+	long context;
+} CostModel;
+int         cost_models(const CostModel **models);
+
+typedef struct CostChoice {
+	bool found;                      /* false: nothing fits or divides */
+	CostRun run;
+	CostStep step;
+	long tried;
+} CostChoice;
+/* sequences of the model's context in a step, of all devices; pipeline: ways may
+ * have stages */
+CostChoice  cost_choose(const CostMachine *m, const CostModel *model,
+	long devices, long sequences, bool pipeline);
+/* "fsdp tp8": strategy, and what else divides; returns text */
+const char *cost_choice_name(const CostRun *r, char text[64]);
+
+#endif

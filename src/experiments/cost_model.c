@@ -1,0 +1,132 @@
+/* cost_model: the constants of the cost model, its predictions beside what was
+ * measured, and maps of what it says of other machines */
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "experiments/cost_ahead.h"
+#include "experiments/cost_ways.h"
+
+static const Option options[] = {
+	{ "tables", OPT_TEXT, &cost_given.folders, "FOLDERS",
+		"of recorded tables, commas between; maps take the first's constants" },
+	{ "fit-size", OPT_CHOICE, &cost_given.size, SIZES,
+		"fit to this model; else to medium, or large" },
+	{ "hardware", OPT_CHOICE, &ways_given.sheet, WAYS_SHEETS,
+		"maps of this machine only" },
+	{ "TFLOPs", OPT_REAL, &ways_given.custom.TFLOPs, "RATE",
+		"of matmuls of another machine, by its data sheet" },
+	{ "memory-GBps", OPT_REAL, &ways_given.custom.GBps, "RATE", "its memory's" },
+	{ "memory-GB", OPT_REAL, &ways_given.custom.memory_GB, "GB", "its memory" },
+	{ "near-GBps", OPT_REAL, &ways_given.custom.near_GBps, "RATE",
+		"what it sends inside a node" },
+	{ "far-GBps", OPT_REAL, &ways_given.custom.far_GBps, "RATE",
+		"what it sends to other nodes" },
+	{ "node", OPT_INT, &ways_given.custom.node, "1..1048576",
+		"devices of a node" },
+	{ "model", OPT_CHOICE, &ways_given.model, WAYS_MODELS,
+		"maps of this model only" },
+	{ "d-model", OPT_INT, &ways_given.d_model, "1..1048576",
+		"width of another model" },
+	{ "d-ff", OPT_INT, &ways_given.d_ff, "1..4194304",
+		"width of its feed-forward layers" },
+	{ "layers", OPT_INT, &ways_given.layers, "1..10000", "its blocks" },
+	{ "heads", OPT_INT, &ways_given.heads, "1..4096", "heads of a block" },
+	{ "kv-heads", OPT_INT, &ways_given.kv_heads, "1..4096",
+		"heads of keys and values" },
+	{ "vocab", OPT_INT, &ways_given.vocab, "1..10000000", "its vocabulary" },
+	{ "context", OPT_INT, &ways_given.context, "1..16777216",
+		"tokens of a sequence of it" },
+	{ "devices", OPT_INT, &ways_given.devices, "1..1048576",
+		"maps at this number only" },
+	{ "tokens", OPT_INT, &ways_given.tokens, "1..1099511627776",
+		"maps at this batch only, of all devices" },
+	{ 0 }
+};
+static void plan_machines(Plan *plan)
+{
+	for (int i = 0, n = cost_folders(); i < n; i++)
+		plan_add(plan, &(MachineConfig){ cost_seen(i)->machine, i });
+}
+
+static void plan_collectives(Plan *plan)
+{
+	int planned = 0;
+	for (int i = 0, n = cost_folders(); i < n; i++)
+		if (cost_seen(i)->ncollectives > 0) {
+			plan_add(plan, &(MachineConfig){ cost_seen(i)->machine, i });
+			planned++;
+		}
+	if (planned == 0)
+		usage_error("--tables: no table of collectives");
+}
+static void plan_public(Plan *plan)
+{
+	for (int i = 0, n = public_count(); i < n; i++) {
+		PublicRun p = public_run(i);
+		if (i == 0 || strcmp(public_run(i - 1).source, p.source) != 0)
+			plan_add(plan, &(SourceConfig){ p.source, i });
+	}
+}
+static void plan_ways(Plan *plan)
+{
+	CostSheet sheets[MAP_SHEETS];
+	CostModel models[MOST_MODELS];
+	int nsheets = ways_sheets(sheets), nmodels = ways_models(models);
+	cost_folders();
+	if (!cost_seen(0)->gpu)
+		usage_error("--tables: maps take constants of GPUs, and %s has none",
+			cost_seen(0)->folder);
+	for (int s = 0; s < nsheets; s++)
+		for (int m = 0; m < nmodels; m++)
+			plan_add(plan, &(WaysConfig){ sheets[s].name, models[m].name, s,
+				m });
+}
+static const Key machine_keys[] = { KEY(MachineConfig, machine), { 0 } },
+	source_keys[] = { KEY(SourceConfig, source), { 0 } },
+	ways_keys[] = { KEY(WaysConfig, hardware), KEY(WaysConfig, model), { 0 } };
+
+static const Sweep sweeps[] = {
+	{ .name = "constants", .keys = machine_keys,
+		.values = "constant value unit size precision via rows",
+		.plan = plan_machines, .run = run_constants },
+	{ .name = "collectives", .keys = machine_keys,
+		.values = "device transport collective dtype ranks bytes role "
+			"measured_ms predicted_ms error", .plan = plan_collectives,
+		.run = run_collectives },
+	{ .name = "steps", .keys = machine_keys,
+		.values = "of size context precision batch strategy prefetch bucket_mb "
+			"wire ranks tensor role single_ms measured_ms predicted_ms error "
+			"alone_ms predicted_alone_ms unaided_ms unaided_error "
+			"ahead_ms ahead_error",
+		.plan = plan_machines, .run = run_steps },
+	{ .name = "predicted", .keys = machine_keys,
+		.values = "size context precision batch strategy prefetch ranks tensor "
+			"divided bucket_mb wire aided seen_until predicted_ms "
+			"predicted_MiB", .plan = plan_machines, .run = run_predicted },
+	{ .name = "memory", .keys = machine_keys,
+		.values = "size context precision batch strategy prefetch ranks tensor "
+			"measured_MiB predicted_MiB error", .plan = plan_machines,
+		.run = run_memory },
+	{ .name = "public", .keys = source_keys,
+		.values = "cited role model hardware devices data tensor parts stages "
+			"microbatches unit value first_efficiency predicted error "
+			"middle_efficiency middle_predicted middle_error step_ms "
+			"compute_ms comm_ms bubble_ms GB", .plan = plan_public,
+		.run = run_public },
+	{ .name = "regimes", .keys = ways_keys, .values = WAYS_VALUES,
+		.plan = plan_ways, .run = run_regimes },
+	{ .name = "scaling", .keys = ways_keys,
+		.values = "mode " WAYS_VALUES " efficiency", .plan = plan_ways,
+		.run = run_scaling },
+	{ .name = "hiding", .keys = ways_keys,
+		.values = "strategy devices tokens unstretched_tokens formula_tokens",
+		.plan = plan_ways, .run = run_hiding },
+	{ 0 }
+};
+
+const Experiment experiment = {
+	.name = "cost_model", .options = options, .sweeps = sweeps,
+	.about = "what a step takes on many devices: constants, their proof, maps",
+	.cpu_scale = CLUSTER_SCALE, .cpu_only = true,
+};

@@ -1,0 +1,231 @@
+#define _GNU_SOURCE
+#include "experiments/cost_seen.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/options.h"
+#include "base/records.h"
+#include "bench/training.h"
+
+/* NULL: there is no such table */
+static Records *open_table(const char *folder, const char *name)
+{
+	char *path;
+	if (asprintf(&path, "%s/%s.tsv", folder, name) < 0)
+		die("out of host memory");
+	Records *r = records_read(path);
+	free(path);
+	return r;
+}
+
+static Records *keep_table(Seen *seen, const char *name)
+{
+	Records *r = open_table(seen->folder, name);
+	assert(seen->ntables < (int)(sizeof seen->tables / sizeof *seen->tables));
+	seen->tables[seen->ntables++] = r;
+	return r;
+}
+
+static const char *text_of(const Records *r, int row, const char *column)
+{
+	const char *text = records_text(r, row, column);
+	return text ? text : "-";
+}
+static Shape shape_of(const char *size, bool gpu, long context)
+{
+	int i = options_choice(SIZES, size);
+	Shape s = i >= 0 ? model_sizes[i].shape : (Shape){ 0 };
+	s = gpu ? s : scaled_down(s);
+	s.context = context;
+	return s;
+}
+
+static CostRun run_of(const Records *r, int row, bool gpu)
+{
+	bool mixed = !records_is(r, row, "precision", "fp32"),
+		half = records_is(r, row, "wire", "bf16");
+	const char *name = text_of(r, row, "strategy");
+	double prefetch = records_number(r, row, "prefetch"),
+		low = mixed ? 2 : 4, wire = half ? 2 : 4;
+	if (records_text(r, row, "tp"))
+		name = records_number(r, row, "dp") > 1 ? "bucketed" : "single";
+	else if (strcmp(name, "-") == 0)
+		name = text_of(r, row, "kind");
+	if (strcmp(name, "ddp") == 0)
+		name = "bucketed";
+	long context = lrint(records_number(r, row, "context"));
+	Shape shape = shape_of(text_of(r, row, "size"), gpu, context);
+	return (CostRun){ .shape = cost_shape(&shape), .context = context,
+		.tokens = context * records_number(r, row, "batch"),
+		.data = lrint(records_number(r, row, "ranks")), .tensor = 1, .parts = 1,
+		.stages = 1, .microbatches = 1, .interleave = 1,
+		.strategy = options_choice(COST_STRATEGIES, name),
+		.bucket_mb = records_number(r, row, "bucket_mb"),
+		.prefetch = prefetch > 0 ? lrint(prefetch) : 0, .real = 4,
+		.low = gpu ? low : 4, .gather = low, .wire = wire,
+		.gradient = gpu ? wire : 4, .mixed = mixed, .flash = true };
+}
+static bool same_model(const SeenStep *a, const SeenStep *b)
+{
+	return strcmp(a->size, b->size) == 0 && a->context == b->context
+		&& strcmp(a->precision, b->precision) == 0 && a->batch == b->batch;
+}
+
+static void find_alone(Seen *seen)
+{
+	for (int i = 0; i < seen->nsteps; i++) {
+		SeenStep *s = &seen->steps[i];
+		for (int j = 0; j < seen->nsteps && !(s->run.fwd_ms > 0); j++) {
+			const SeenStep *t = &seen->steps[j];
+			if (!(t->run.fwd_ms > 0) || !same_model(s, t) || (s->divided
+				? t->table != s->table || t->ranks > 1 : t->divided))
+				continue;
+			s->run.fwd_ms = t->run.fwd_ms;
+			s->run.bwd_ms = t->run.bwd_ms;
+			s->run.opt_ms = t->run.opt_ms;
+		}
+	}
+}
+static bool usable(const Records *r, int row)
+{
+	return records_is(r, row, "status", "ok")
+		&& records_is(r, row, "fusion", "fused")
+		&& (records_text(r, row, "sums") == NULL
+			|| records_is(r, row, "sums", "comm"))
+		&& options_choice(SIZES, text_of(r, row, "size")) >= 0;
+}
+
+static void divide(SeenStep *s, const Records *r, int row, bool gpu)
+{
+	long tp = lrint(records_number(r, row, "tp")),
+		dp = lrint(records_number(r, row, "dp"));
+	s->divided = true;
+	s->ranks = tp * dp;
+	s->run.data = dp;
+	s->run.tensor = tp;
+	s->run.tokens /= dp;
+	s->run.bucket_mb = dp < 2 ? 0 : gpu ? 25 : 0.25;
+	s->run.prefetch = 0;
+	s->run.norms = records_is(r, row, "norms", "keep");
+	CostShape *shape = &s->run.shape;
+	shape->heads = shape->kv_heads = tp * ceil(shape->heads / tp);
+	s->peak_MiB = records_number(r, row, "peak_MiB");
+}
+
+static SeenStep step_of(const Records *r, int row, const char *table, bool gpu)
+{
+	double period = records_number(r, row, "period_ms"),
+		step = records_number(r, row, "step_ms"),
+		single = records_number(r, row, "single_ms");
+	SeenStep s = { table, text_of(r, row, "size"), text_of(r, row, "precision"),
+		text_of(r, row, "wire"), text_of(r, row, "via"),
+		records_head(r, "date"),
+		lrint(records_number(r, row, "context")),
+		lrint(records_number(r, row, "batch")),
+		lrint(records_number(r, row, "ranks")), run_of(r, row, gpu),
+		period > 0 ? period : step, records_number(r, row, "bwd_ms"),
+		records_number(r, row, "wait_ms"), records_number(r, row, "comm_ms"),
+		records_number(r, row, "alone_ms"),
+		records_number(r, row, "single_bwd_ms"),
+		strcmp(table, "fsdp_accounting") == 0
+			? records_number(r, row, "peak_MiB") : NAN, false };
+	if (records_text(r, row, "tp"))
+		divide(&s, r, row, gpu);
+	if (s.run.strategy == COST_SINGLE && s.run.tensor == 1) {
+		s.run.data = 1;
+		single = s.step_ms;
+		s.single_bwd_ms = s.bwd_ms;
+	}
+	double update = records_number(r, row, "opt_ms");
+	CostRun one = s.run, whole = s.run;
+	one.opt_ms = whole.opt_ms = 1;
+	one.strategy = COST_SINGLE;
+	one.data = 1;
+	one.gradient = one.real;
+	update *= cost_update_ms(NULL, &one) / cost_update_ms(NULL, &whole);
+	if (single > 0 && s.single_bwd_ms > 0 && update > 0) {
+		s.run.opt_ms = update;
+		s.run.bwd_ms = s.single_bwd_ms;
+		s.run.fwd_ms = single - update - s.single_bwd_ms;
+	}
+	return s;
+}
+
+static void add_steps(Seen *seen, const char *name)
+{
+	const Records *r = keep_table(seen, name);
+	for (int row = 0; r && row < records_count(r); row++) {
+		if (!usable(r, row))
+			continue;
+		seen->steps = need(realloc(seen->steps,
+			(seen->nsteps + 1) * sizeof *seen->steps));
+		seen->steps[seen->nsteps++] = step_of(r, row, name, seen->gpu);
+	}
+}
+static void add_collectives(Seen *seen, const char *name)
+{
+	static const char *const names[] = { "all-reduce", "reduce-scatter",
+		"all-gather", "broadcast" };
+	const Records *r = keep_table(seen, name);
+	for (int row = 0; r && row < records_count(r); row++) {
+		const char *what = text_of(r, row, "collective");
+		int kind = COST_ALL_REDUCE;
+		for (int k = 0; k < 4; k++)
+			kind = strcmp(what, names[k]) == 0 ? k : kind;
+		if (!records_is(r, row, "status", "ok")
+			|| !(records_number(r, row, "time_ms") > 0))
+			continue;
+		seen->collectives = need(realloc(seen->collectives,
+			(seen->ncollectives + 1) * sizeof *seen->collectives));
+		seen->collectives[seen->ncollectives++] = (SeenCollective){
+			text_of(r, row, "transport"), text_of(r, row, "dtype"),
+			text_of(r, row, "device"), names[kind], kind,
+			lrint(records_number(r, row, "ranks")),
+			records_number(r, row, "bytes"), records_number(r, row, "time_ms") };
+	}
+}
+/* of bf16, of this folder's machine or of one with the same multiprocessors */
+static double peak_of(const Seen *seen)
+{
+	Records *r = open_table(seen->folder, "peaks");
+	if (r == NULL && seen->gpu)
+		r = open_table("tables/h100", "peaks");
+	double TFLOPs = NAN;
+	for (int row = 0; r && row < records_count(r); row++)
+		if (records_is(r, row, "quantity", "bf16"))
+			TFLOPs = records_number(r, row, "value");
+	records_free(&r);
+	return TFLOPs;
+}
+
+Seen seen_read(const char *folder)
+{
+	static const char *const tables[] = { "naive_ddp_benchmarking",
+		"minimal_ddp_flat_benchmarking",
+		"ddp_overlap_individual_parameters_benchmarking",
+		"ddp_bucketed_benchmarking", "ddp_bucketed_benchmarking-sizes",
+		"optimizer_state_sharding_accounting-times", "fsdp_accounting",
+		"tensor_parallel" };
+	Seen seen = { .folder = folder };
+	const char *slash = strrchr(folder, '/');
+	seen.machine = slash ? slash + 1 : folder;
+	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+		Records *r = open_table(folder, tables[i]);
+		seen.gpu = seen.gpu || (r && records_head_is(r, "backend", "cuda"));
+		records_free(&r);
+	}
+	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+		add_steps(&seen, tables[i]);
+	add_collectives(&seen, "distributed_communication_single_node");
+	add_collectives(&seen, "distributed_communication_single_node-collectives");
+	if (seen.nsteps == 0)
+		usage_error("%s: no table of training steps", folder);
+	find_alone(&seen);
+	seen.TFLOPs = peak_of(&seen);
+	return seen;
+}

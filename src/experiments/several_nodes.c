@@ -1,0 +1,174 @@
+#define _GNU_SOURCE
+/* several_nodes: training steps over nodes that one host plays, at the rates of
+ * slow links, predicted and measured */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/records.h"
+#include "bench/training.h"
+#include "experiments/cost_proof.h"
+
+static int size = -1;
+static const char *folder = "tables/cpu";
+static long asked_nodes;
+static double asked_Gbps;
+static const Option options[] = {
+	{ "tables", OPT_TEXT, &folder, "FOLDER",
+		"of this host: constants of the model" },
+	{ "size", OPT_CHOICE, &size, SIZES, "of the model; else medium" },
+	{ "nodes", OPT_INT, &asked_nodes, "2..9", "as many nodes only" },
+	{ "Gbps", OPT_REAL, &asked_Gbps, "RATE", "a link of this rate only" },
+	{ 0 }
+};
+
+#define OVER_NODES "ddp|zero1|fsdp"
+typedef struct Config {
+	long nodes;
+	double Gbps;                     /* of the link, each way */
+	int strategy;                    /* of OVER_NODES */
+} Config;
+static const Key keys[] = { KEY(Config, nodes), KEY(Config, Gbps, "%g"),
+	KEY(Config, strategy, OVER_NODES), { 0 } };
+
+static void plan(Plan *plan)
+{
+	static const struct { long nodes; double Gbps; } links[] = { { 2, 0.25 },
+		{ 2, 1 }, { 2, 10 }, { 4, 1 } };
+	cost_given.folders = folder;
+	cost_folders();
+	if (asked_Gbps != 0 && !(asked_Gbps >= 0.01 && asked_Gbps <= 1000))
+		usage_error("--Gbps %g: expected 0.01 to 1000", asked_Gbps);
+	for (size_t i = 0; i < sizeof links / sizeof *links; i++)
+		for (int strategy = 0; strategy < 3; strategy++)
+			if (i == 0 || (asked_nodes == 0 && asked_Gbps == 0))
+				plan_add(plan, &(Config){
+					asked_nodes ? asked_nodes : links[i].nodes,
+					asked_Gbps > 0 ? asked_Gbps : links[i].Gbps, strategy });
+}
+static const char *size_name(void)
+{
+	return model_sizes[size >= 0 ? size : SIZE_MEDIUM].name;
+}
+
+/* the first line of what a command says; its exit status */
+static int run_command(const char *command, char *said, size_t room)
+{
+	char *line = NULL;
+	size_t capacity = 0;
+	FILE *from = popen(command, "r");
+	if (from == NULL)
+		die("cannot start a shell");
+	*said = '\0';
+	while (getline(&line, &capacity, from) > 0)
+		if (*said == '\0')
+			snprintf(said, room, "%.*s", (int)strcspn(line, "\n"), line);
+	free(line);
+	return pclose(from);
+}
+
+/* the row of a program's table; NULL: the row of ours says why not */
+static Records *run_on_nodes(Row *row, const Config *c, const char *program,
+	const char *arguments)
+{
+	char self[4096] = "", folder[] = "/tmp/nodes.XXXXXX", said[160], *command,
+		*table;
+	if (readlink("/proc/self/exe", self, sizeof self - 1) < 0
+		|| mkdtemp(folder) == NULL)
+		die("cannot start %s", program);
+	*strrchr(self, '/') = '\0';
+	if (asprintf(&table, "%s/t.tsv", folder) < 0 || asprintf(&command,
+		"OMPI_MCA_mpi_yield_when_idle=%d timeout -k 5 120 bash "
+		"src/bench/two_nodes.sh --nodes %ld --rate %.0fkbit 1 %s/%s --device "
+		"cpu --ranks %ld --size %s --precision fp32 %s --out %s 2>&1",
+		2 * c->nodes > sysconf(_SC_NPROCESSORS_ONLN), c->nodes, c->Gbps * 1e6,
+		self, program, c->nodes, size_name(), arguments, table) < 0)
+		die("out of host memory");
+	int status = run_command(command, said, sizeof said);
+	Records *r = records_read(table);
+	if (r == NULL || records_count(r) == 0 || !records_is(r, 0, "status", "ok")) {
+		row_set(row, "status", "skipped: %s", *said ? said : "no row");
+		if (status == 0)
+			row_set(row, "status", "skipped: %s said nothing", program);
+		records_free(&r);
+	}
+	unlink(table);
+	rmdir(folder);
+	free(table);
+	free(command);
+	return r;
+}
+static CostMachine over_link(const Config *c, const CostRun *r)
+{
+	CostMachine m = cost_fitted(0)->machine;
+	const double carried = 1448.0 / 1538;
+	double on_host = cost_alone(&m, r), wire = c->Gbps / 8 * carried;
+	m.node = 1;
+	m.far.GBps = fmin(m.near.GBps, wire);
+	m.stretch.comm = 1 + (m.stretch.comm - 1) * fmin(1, on_host
+		/ fmax(cost_alone(&m, r), 1e-9));
+	return m;
+}
+
+static CostRun run_of(const Config *c, const Records *alone)
+{
+	static const CostStrategy strategies[] = { COST_BUCKETED, COST_ZERO1,
+		COST_FSDP };
+	Shape shape = scaled_down(model_sizes[size >= 0 ? size
+		: SIZE_MEDIUM].shape);
+	double context = records_number(alone, 0, "context"),
+		batch = records_number(alone, 0, "batch");
+	return (CostRun){ .shape = cost_shape(&shape), .tokens = context * batch,
+		.context = context, .data = c->nodes, .tensor = 1, .parts = 1,
+		.stages = 1, .microbatches = 1, .interleave = 1,
+		.strategy = strategies[c->strategy], .bucket_mb = 0.25, .prefetch = 1,
+		.real = 4, .low = 4, .gradient = 4, .gather = 4, .wire = 4,
+		.flash = true, .fwd_ms = records_number(alone, 0, "fwd_ms"),
+		.bwd_ms = records_number(alone, 0, "bwd_ms"),
+		.opt_ms = records_number(alone, 0, "opt_ms") };
+}
+static void run(Row *row, const void *config)
+{
+	static const char *const names[] = { "ddp", "zero1", "fsdp" };
+	const Config *c = config;
+	char arguments[64];
+	row_set(row, "size", "%s", size_name());
+	Records *alone = run_on_nodes(row, c, "optimizer_state_sharding_accounting",
+		"--sweep times --strategy single");
+	if (alone == NULL)
+		return;
+	CostRun r = run_of(c, alone);
+	CostMachine m = over_link(c, &r);
+	double predicted = cost_step(&m, &r).step_ms;
+	row_set(row, "single_ms", "%.3f", records_number(alone, 0, "period_ms"));
+	row_set(row, "predicted_ms", "%.3f", predicted);
+	row_set(row, "predicted_alone_ms", "%.3f", cost_alone(&m, &r));
+	records_free(&alone);
+	snprintf(arguments, sizeof arguments, "--strategy %s%s", names[c->strategy],
+		c->strategy == 2 ? " --prefetch 1" : "");
+	Records *steps = run_on_nodes(row, c, "fsdp_accounting", arguments);
+	if (steps == NULL)
+		return;
+	double measured = records_number(steps, 0, "period_ms");
+	row_set(row, "measured_ms", "%.3f", measured);
+	row_set(row, "alone_ms", "%.3f", records_number(steps, 0, "alone_ms"));
+	row_set(row, "error", "%.4f", predicted / measured - 1);
+	row_set(row, "sent_MB", "%.3f", records_number(steps, 0, "sent_derived_MB"));
+	records_free(&steps);
+}
+static const Sweep sweeps[] = {
+	{ .name = "steps", .keys = keys,
+		.values = "size single_ms predicted_ms measured_ms error alone_ms "
+			"predicted_alone_ms sent_MB", .plan = plan, .run = run,
+		.limit_s = 300 },
+	{ 0 }
+};
+
+const Experiment experiment = {
+	.name = "several_nodes", .options = options, .sweeps = sweeps,
+	.about = "training steps over nodes that are namespaces, and predictions",
+	.cpu_scale = SCALED, .cpu_only = true,
+};

@@ -1,0 +1,27 @@
+# cost_scaling.gp: steps and the fraction of peak on more and more devices
+height = 66
+load "src/plots/style.gp"
+models = "xl 8B 70B 405B"
+of(name, hardware, model) = column(name)*only("mode", "strong") \
+	*only("hardware", hardware)*only("model", model)
+set multiplot layout 1,2
+set logscale x 2
+set xrange [1:2**17]
+set xtics ("1" 1, "16" 16, "256" 256, "4 k" 4096, "64 k" 65536)
+set xlabel "devices"
+set key maxrows 2 samplen 1.5 width 0
+set logscale y
+set ylabel "step (ms)"
+plot for [i=1:4] table using "devices":(of("step_ms", "H100", word(models, i))) \
+	with linespoints lt i ps 0.3 title word(models, i).", H100", \
+	for [i=1:4] table using "devices":(of("step_ms", "B200", word(models, i))) \
+	with lines lt i lw 1 dt 3 notitle
+unset logscale y
+set yrange [0:*]
+set ylabel "MFU (%)"
+plot for [i=1:4] table \
+	using "devices":(100*of("mfu", "H100", word(models, i))) \
+	with linespoints lt i ps 0.3 notitle, \
+	for [i=1:4] table using "devices":(100*of("mfu", "B200", word(models, i))) \
+	with lines lt i lw 1 dt 3 title word(models, i).", B200"
+unset multiplot

@@ -1,0 +1,25 @@
+# cost_steps.gp: the model's over the measured time of steps, by role
+height = 66
+load "src/plots/style.gp"
+machines = system("awk -F'\t' '!/^#/ && $1 != \"machine\" && !seen[$1]++ " \
+	."{ print $1 }' ".table)
+off(machine, role) = column("predicted_ms")/column("measured_ms") \
+	*only("machine", machine)*only("role", role)
+said(machine) = column("ahead_ms")/column("measured_ms") \
+	*only("machine", machine)*only("role", "predicted")
+set logscale x
+set xrange [4:800]
+set xlabel "measured step (ms)"
+set ylabel "predicted / measured"
+set yrange [0.25:1.75]
+set key maxrows 2
+plot 1 with lines lt 9 lw 1 notitle, 1.1 with lines lt 9 notitle, \
+	0.9 with lines lt 9 notitle, \
+	for [i=1:words(machines)] table \
+	using "measured_ms":(off(word(machines, i), "checked")) with points pt 6 \
+	ps 0.5 lc i title word(machines, i).", checked", \
+	for [i=1:words(machines)] table \
+	using "measured_ms":(off(word(machines, i), "fitted")) with points pt 7 \
+	ps 0.5 lc i title word(machines, i).", fitted", \
+	table using "measured_ms":(said(word(machines, 1))) with points pt 8 \
+	ps 0.7 lc 3 title "predicted"
