@@ -36,6 +36,7 @@ EXPERIMENTS := $(filter-out $(HEADED),$(wildcard src/experiments/*.c))
 TOOL_C := $(wildcard src/weave/*.c)
 LIBRARY := $(call here,$(filter-out $(EXPERIMENTS) $(TOOL_C) src/plots/% \
 	$(if $(HAVE_CUPTI),,src/profile/cuda/recorder.c) \
+	$(if $(HAVE_NVRTC),,src/jit/cuda/nvrtc.c) \
 	$(if $(HAVE_NCCL),,src/dist/cuda/nccl.c),$(call below,src,*.c)))
 TEST_C := $(call below,tests,*.c)
 TEST_ALL := $(call below,tests,test_*.c)
@@ -53,6 +54,7 @@ CFLAGS_ALL = $(WARNINGS) $(OPTIMIZE) -march=native -fopenmp -fPIC \
 	$(BLAS_CFLAGS) $(CMOCKA_CFLAGS) $(CFLAGS)
 CFLAGS_f32 := $(if $(CUDA),-DHAVE_CUDA -DCUDA_ARCH_BUILT='"$(ARCH)"' \
 	-I$(CUDA_HOME)/include $(if $(HAVE_NCCL),-DHAVE_NCCL) \
+	$(if $(HAVE_NVRTC),-DHAVE_NVRTC) \
 	$(if $(HAVE_CUPTI),-DHAVE_CUPTI $(CUPTI_FLAGS))) \
 	$(if $(HAVE_MPI),-DHAVE_MPI $(MPI_CFLAGS))
 CFLAGS_f64 := -DREAL_IS_DOUBLE
@@ -64,6 +66,7 @@ FLAGS := $(call remember,$(call variant,flags),$(CC) $(CFLAGS_ALL) \
 	$(CFLAGS_f32) $(CUDA) $(NVCCFLAGS) $(call code_for,$(ARCH)))
 CUDA_LIBS := -L$(CUDA_HOME)/lib64 -Wl,-rpath,$(CUDA_HOME)/lib64 \
 	-Wl,--as-needed $(if $(HAVE_NCCL),-lnccl) $(CUPTI_LIBS) \
+	$(if $(HAVE_NVRTC),-lnvrtc) \
 	-lcublasLt -lcudart -lstdc++
 LDLIBS := $(BLAS_LIBS) -Wl,--as-needed $(MPI_LIBS) -lm \
 	$(if $(CUDA),$(CUDA_LIBS))

@@ -15,9 +15,16 @@
 const char *const category_names[NCATEGORIES] = { "parameter", "gradient",
 	"optimizer", "activation", "temporary" };
 
+static void settle(Device *d, const char *why)
+{
+	if (d->deferral)
+		d->deferral->flush(d->deferral, why);
+}
+
 Event device_event(Device *d, Queue queue)
 {
 	assert(!d->capturing);
+	settle(d, "an event follows");
 	return (Event){ queue, d->backend->event(d->state, queue) };
 }
 
@@ -36,6 +43,7 @@ bool device_reached(Device *d, Event event)
 void device_call(Device *d, Queue queue, void (*work)(void *arg), void *arg)
 {
 	assert(!d->capturing);
+	settle(d, "work of the host follows");
 	d->backend->call(d->state, queue, work, arg);
 }
 
@@ -43,6 +51,7 @@ void device_copy(Device *d, Queue queue, void *to, const void *from,
 	size_t nbytes)
 {
 	assert(!d->capturing);
+	settle(d, "a copy follows");
 	d->backend->copy(d->state, queue, to, from, nbytes);
 }
 
@@ -155,6 +164,11 @@ static Block *take_block(Device *d, size_t nbytes, const char *what)
 	Block *b = find_free(d, nbytes);
 	if (b == NULL)
 		b = add_block(d, nbytes);
+	if (b == NULL && d->deferral) {         /* it may have freed memory */
+		settle(d, "memory is needed");
+		b = find_free(d, nbytes);
+		b = b ? b : add_block(d, nbytes);
+	}
 	if (b == NULL)
 		d->on_oom(nbytes, d->limit - d->reserved, what);
 	if (!d->capturing)
@@ -268,6 +282,7 @@ void device_close(Device **device)
 {
 	Device *d = *device;
 	assert(d->graphs == 0 && "every graph is forgotten");
+	settle(d, "the device is closed");
 	for (int queue = 0; queue < NQUEUES; queue++)
 		d->backend->synchronize(d->state, queue);
 	release_kept(d);
@@ -337,7 +352,11 @@ void device_free(Device *d, void *p)
 	if (p == NULL)
 		return;
 	Block *b = find_used(d->pool, p);
+	if (b == NULL && d->deferral && d->deferral->frees(d->deferral, p, 0))
+		return;                     /* there was never any memory */
 	assert(b && "freed memory was allocated");
+	if (d->deferral && d->deferral->frees(d->deferral, p, b->nbytes))
+		return;
 	count_out(d, b);
 	b->used = false;
 	b->kept |= d->capturing;
@@ -370,6 +389,7 @@ void device_download(Device *d, void *on_host, const void *on_device,
 
 double device_now_ms(Device *d)
 {
+	settle(d, "the clock is read");
 	for (int queue = 0; queue < NQUEUES; queue++)
 		d->backend->synchronize(d->state, queue);
 	return clock_ms() - d->start_ms;
@@ -379,6 +399,7 @@ void device_stamp(Device *d, Queue queue, int which)
 {
 	assert(which >= 0 && which < NSTAMPS);
 	assert(queue == COMPUTE || !d->capturing);
+	settle(d, "a stamp follows");
 	d->backend->stamp(d->state, queue, which);
 }
 
@@ -393,12 +414,14 @@ bool device_has_graphs(const Device *d)
 
 void device_graph_begin(Device *d)
 {
+	settle(d, "a graph begins");
 	d->capturing = true;
 	d->backend->graph_begin(d->state);
 }
 
 void *device_graph_end(Device *d, int *kernels)
 {
+	settle(d, "a graph ends");
 	d->capturing = false;
 	void *graph = d->backend->graph_end(d->state, kernels);
 	d->graphs += graph != NULL;
@@ -417,6 +440,7 @@ void *device_graph_capture(Device *d, void (*run)(void *arg), void *arg,
 
 void device_graph_launch(Device *d, void *graph)
 {
+	settle(d, "a graph is launched");
 	d->backend->graph_launch(d->state, graph);
 }
 

@@ -35,6 +35,20 @@ typedef struct Event {
 	Queue queue;
 	uint64_t n;
 } Event;
+struct Elementary;
+struct Ops;
+/* who has been asked for work of the compute queue that is not queued yet */
+typedef struct Deferral {
+	/* queues it; why: what comes next */
+	void  (*flush)(struct Deferral *self, const char *why);
+	/* memory is freed; true: the deferral will free it */
+	bool  (*frees)(struct Deferral *self, void *p, size_t nbytes);
+	/* ops/elementary.h: one more operation; memory that may never be made; the
+	 * operations that ops_for gives out meanwhile */
+	void  (*take)(struct Deferral *self, const struct Elementary *e);
+	void *(*scratch)(struct Deferral *self, size_t nbytes, const char *what);
+	const struct Ops *ops;
+} Deferral;
 typedef struct Device {
 	const Backend *backend;
 	void *state;                                         /* the backend's */
@@ -67,6 +81,7 @@ typedef struct Device {
 	int graphs;
 	/* multiprocessors of a GPU that matmuls queued from now on leave free */
 	int spare_sms;
+	Deferral *deferral;                /* NULL: all work has been queued */
 	double start_ms;
 } Device;
 

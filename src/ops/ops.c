@@ -24,6 +24,8 @@ static const Ops cuda_ops = {
 
 const Ops *ops_for(const Device *device)
 {
+	if (device->deferral)
+		return device->deferral->ops;
 #ifdef HAVE_CUDA
 	if (strcmp(device->backend->name, "cuda") == 0)
 		return &cuda_ops;
