@@ -32,8 +32,9 @@ static Bounded bounded(double x, double error)
 
 static Bounded apply(Opcode op, const Bounded in[3])
 {
+	static const int corners[] = { 1, 3, 9, 27 };
 	double x = exactly(op, in[0].x, in[1].x, in[2].x), error = 0;
-	for (int corner = 0; corner < 27; corner++) {
+	for (int corner = 0; corner < corners[opcode_operands(op)]; corner++) {
 		double at[3];
 		for (int k = 0, rest = corner; k < 3; k++, rest /= 3)
 			at[k] = in[k].x + (rest % 3 - 1) * in[k].error;

@@ -15,6 +15,7 @@ typedef struct Draw {
 	size_t used;
 	Array elements[8], rows[4], columns[2], all[2], pairs;
 	int nelements, nrows;
+	Array element, row;             /* written last */
 } Draw;
 
 static int below(Draw *d, int n)
@@ -55,29 +56,37 @@ static void draw_arrays(Draw *d)
 	d->pairs = carve(d, 2 * n, false);
 }
 
+/* half of the operands are what was written last, so that much can be joined */
+static Array draw_element(Draw *d)
+{
+	return below(d, 2) && d->element.at ? d->element
+		: d->elements[below(d, d->nelements)];
+}
+
+static Array draw_row(Draw *d)
+{
+	return below(d, 2) && d->row.at ? d->row : d->rows[below(d, d->nrows)];
+}
+
 static Operand draw_operand(Draw *d, bool row)
 {
 	size_t C = d->p->C, n = d->p->rows * C;
-	Index every = index_every(1);
-	switch (below(d, 12)) {
+	switch (below(d, 24)) {
 	case 0: return number(random_normal(d->seed, 3, d->i++));
 	case 1: return scalar(d->all[below(d, 2)].at);
-	case 2: case 3:
-		return row ? element(d->rows[below(d, d->nrows)])
-			: per_row(d->rows[below(d, d->nrows)], C);
-	case 4:
-		return row ? element(d->rows[below(d, d->nrows)])
-			: per_column(d->columns[below(d, 2)], C);
-	case 5:
+	case 2: case 3: case 4: case 5: case 6:
+		return row ? element(draw_row(d)) : per_row(draw_row(d), C);
+	case 7: case 8:
+		return row ? element(draw_row(d)) : per_column(d->columns[below(d, 2)], C);
+	case 9:
 		return (Operand){ MEMORY, .a = d->elements[below(d, d->nelements)],
 			.at = row ? index_every(C) : (Index){ 1, { { C, 0, C } } },
 			.ints = row ? d->p->targets : NULL, .extent = n };
-	case 6:
+	case 10:
 		return row ? number(1) : element_at(array_at(d->pairs, below(d, 2)),
 			index_every(2));
 	default:
-		return row ? element_at(d->rows[below(d, d->nrows)], every)
-			: element(d->elements[below(d, d->nelements)]);
+		return element(row ? draw_row(d) : draw_element(d));
 	}
 }
 
@@ -94,7 +103,7 @@ static Operand draw_comparison(Draw *d, bool row)
 static Line draw_line(Draw *d)
 {
 	Program *p = d->p;
-	int kind = below(d, 10);
+	int kind = below(d, 14);
 	bool row = kind == 0 || kind == 1;
 	Elementary e = { .op = below(d, NOPCODES), .n = row ? p->rows
 		: p->rows * p->C, .C = p->C, .out = index_every(1) };
@@ -105,12 +114,12 @@ static Line draw_line(Draw *d)
 		e.fold = kind == 2 ? FOLD_MAXIMUM : kind == 3 ? FOLD_SUM
 			: below(d, 2) ? FOLD_COLUMNS : FOLD_SUM;
 	if (row || e.fold == FOLD_SUM || e.fold == FOLD_MAXIMUM)
-		e.y = d->rows[below(d, d->nrows)];
+		e.y = d->row = d->rows[below(d, d->nrows)];
 	else if (e.fold == FOLD_COLUMNS)
 		e.y = d->columns[below(d, 2)];
 	else
-		e.y = d->elements[below(d, d->nelements)];
-	if (!row && e.fold == FOLD_NONE && below(d, 12) == 0) {
+		e.y = d->element = d->elements[below(d, d->nelements)];
+	if (!row && e.fold == FOLD_NONE && below(d, 20) == 0) {
 		e.y = array_at(d->pairs, below(d, 2));
 		e.out = index_every(2);
 	}
@@ -125,6 +134,7 @@ static Line draw_end(Draw *d)
 		return draw_line(d);
 	size_t n = row ? d->p->rows : d->p->rows * d->p->C;
 	Array a = row ? d->rows[--d->nrows] : d->elements[--d->nelements];
+	d->row = d->element = (Array){ NULL, TYPE_REAL };
 	return (Line){ .frees = true, .at = a.at, .n = n };
 }
 
