@@ -157,8 +157,7 @@ static const char *add_store(Group *g, const Elementary *e, int node,
 	if (made.node == MOST_NODES || g->nstores == MOST_STORES)
 		return "the group is full";
 	for (int v = 0; v < g->nnodes; v++)
-		if (g->nodes[v].kind == LOAD && (meet(g, &g->nodes[v].from, &made.to)
-			|| (columns && access_same(&g->nodes[v].from, &made.to))))
+		if (g->nodes[v].kind == LOAD && meet(g, &g->nodes[v].from, &made.to))
 			return "it writes what the group reads, at another place";
 	for (int s = 0; s < g->nstores; s++) {
 		const Store *before = &g->stores[s];

@@ -10,7 +10,7 @@
 #include "jit/cache.h"
 #include "jit/compiler.h"
 #include "ops/array.h"
-#include "ops/formulas.h"
+#include "ops/elementary.h"
 
 typedef struct Kernel {
 	char *source;
@@ -376,7 +376,7 @@ static Ops recorded_ops(const Ops *eager)
 		.embedding_forward = jit_embedding_forward,
 		.embedding_backward = jit_embedding_backward, .sgd = jit_sgd,
 		.add_squares = jit_add_squares, .clip = jit_clip };
-	formulas_into(&ops);
+	ops_by_formulas(&ops);
 	return ops;
 }
 

@@ -1,7 +1,6 @@
 #include "ops/elementary.h"
 
 #include "ops/array.h"
-#include "ops/ops.h"
 
 static const int operands[NOPCODES] = {
 #define OPCODE(NAME, OPERANDS, FORMULA) [E_##NAME] = OPERANDS,
@@ -12,14 +11,6 @@ static const int operands[NOPCODES] = {
 int opcode_operands(Opcode op)
 {
 	return operands[op];
-}
-
-void elementary(Device *d, const Elementary *e)
-{
-	if (d->deferral)
-		d->deferral->take(d->deferral, e);
-	else
-		ops_for(d)->elementary(d, e);
 }
 
 Array elementary_scratch(Device *d, size_t n, const char *what)

@@ -1,9 +1,9 @@
-/* formulas.h: operations of ops/list.h by elementary operations, on any device;
- * formula_NAME does what NAME does */
+/* formulas.h: operations of ops/list.h by elementary operations, on any device:
+ * formula_NAME does what NAME does, where ops_by_formulas has it */
 #ifndef OPS_FORMULAS_H
 #define OPS_FORMULAS_H
 
-#include "ops/ops.h"
+#include "ops/types.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -12,8 +12,6 @@ extern "C" {
 #define OPERATION(TYPE, NAME, PARAMETERS) TYPE formula_##NAME PARAMETERS;
 #include "ops/list.h"
 #undef OPERATION
-/* takes them into a table */
-void formulas_into(Ops *ops);
 
 #ifdef __cplusplus
 }

@@ -44,6 +44,8 @@ static Bounded apply(Opcode op, const Bounded in[3])
 	}
 	if (op == E_DIVIDE && fabs(in[1].x) <= in[1].error)
 		error = INFINITY;
+	for (int k = 0; k < opcode_operands(op); k++)
+		error = in[k].error == INFINITY ? INFINITY : error;
 	return bounded(x, error + 16 * EPS * (fabs(x) + error) + 0x1p-120);
 }
 

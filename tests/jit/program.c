@@ -141,8 +141,9 @@ static Line draw_end(Draw *d)
 void program_draw(Program *p, uint64_t seed)
 {
 	Draw d = { .p = p, .seed = seed };
-	p->rows = 1 + (size_t)below(&d, 6);
-	p->C = 1 + (size_t)below(&d, below(&d, 3) ? 9 : 40);
+	bool many = below(&d, 4) == 0;
+	p->rows = 1 + (size_t)below(&d, many ? 20 : 6);
+	p->C = 1 + (size_t)below(&d, many || below(&d, 3) ? 9 : 40);
 	draw_arrays(&d);
 	for (size_t row = 0; row < p->rows; row++)
 		p->targets[row] = below(&d, (int)p->C);
