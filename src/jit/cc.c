@@ -129,6 +129,7 @@ typedef void Run(size_t first, size_t last, size_t rows, size_t slabs,
 typedef struct Loaded {
 	void *library;
 	Run *run;
+	int fd;
 } Loaded;
 
 static void *cc_load(Bytes b)
@@ -138,12 +139,13 @@ static void *cc_load(Bytes b)
 	if (fd < 0 || write(fd, b.at, b.n) != (ssize_t)b.n)
 		die("no memory for a kernel: %s", strerror(errno));
 	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-	Loaded l = { dlopen(path, RTLD_NOW | RTLD_LOCAL), NULL };
-	close(fd);
+	Loaded l = { .library = dlopen(path, RTLD_NOW | RTLD_LOCAL), .fd = fd };
 	if (l.library)
 		*(void **)&l.run = dlsym(l.library, "fused");
-	if (l.run == NULL)
+	if (l.run == NULL) {
+		close(fd);
 		return NULL;
+	}
 	Loaded *kept = need(malloc(sizeof *kept));
 	*kept = l;
 	return kept;
@@ -152,6 +154,7 @@ static void *cc_load(Bytes b)
 static void cc_unload(void *kernel)
 {
 	dlclose(((Loaded *)kernel)->library);
+	close(((Loaded *)kernel)->fd);
 	free(kernel);
 }
 static float round_as(int type, float x)

@@ -39,15 +39,18 @@ static Index rewritten(const Group *g, const Index *x, size_t by_row)
 	return y;
 }
 
-static size_t extent(const Group *g, const Index *x)
+/* elements up to the last; *count: those that are touched */
+static size_t extent(const Group *g, const Index *x, size_t *count)
 {
 	size_t last = 0;
+	*count = 1;
 	for (int k = 0; k < x->n; k++) {
 		const Term *t = &x->term[k];
 		size_t most = (g->n - 1) / t->div;
 		if (t->mod && most >= t->mod)
 			most = t->mod - 1;
 		last += most * t->stride;
+		*count *= most + 1;
 	}
 	return last + 1;
 }
@@ -55,7 +58,8 @@ static size_t extent(const Group *g, const Index *x)
 static Access access_to(const Group *g, Array a, const Index *x, size_t by_row)
 {
 	Access to = { .at = a.at, .type = a.type, .index = rewritten(g, x, by_row) };
-	to.nbytes = extent(g, &to.index) * g->width(a.type);
+	to.nbytes = extent(g, &to.index, &to.moved) * g->width(a.type);
+	to.moved *= g->width(a.type);
 	return to;
 }
 static bool same_index(const Index *a, const Index *b)
@@ -129,7 +133,7 @@ static int add_operand(Group *g, const Operand *x, size_t by_row,
 			from.who = rewritten(g, &(Index){ 1, { { 1, 0, 1 } } }, by_row);
 			from.nbytes = x->extent * g->width(x->a.type);
 		}
-		g->bytes += from.nbytes;
+		g->bytes += (double)from.moved;
 		v = add_load(g, from, why);
 	} else {
 		if (x->kind != NUMBER)
@@ -149,7 +153,7 @@ static const char *add_store(Group *g, const Elementary *e, int node,
 	Index column = { 1, { { 1, e->C, 1 } } };
 	Store made = { node, access_to(g, e->y, columns ? &column : &e->out,
 		by_row), .columns = columns };
-	g->bytes += made.to.nbytes * (columns ? 2 : 1);
+	g->bytes += (double)made.to.moved * (columns ? 2 : 1);
 	if (node < MOST_NODES && !columns && e->y.type != g->native)
 		made.node = add_node(g, (Node){ ROUNDED, .type = e->y.type, .n = 1,
 			.in = { node }, .stage = g->nodes[node].stage

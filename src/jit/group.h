@@ -15,6 +15,7 @@ typedef struct Access {
 	const int32_t *ints;
 	Index who;
 	size_t nbytes;          /* from `at`, all that may be touched */
+	size_t moved;           /* bytes of the elements that are */
 } Access;
 
 /* the same element of memory for every element of the group? */

@@ -22,6 +22,7 @@ typedef struct Scratch {
 	size_t nbytes;
 	const char *what;
 	void *real;                     /* NULL: there is no memory yet */
+	bool freed;                     /* but the open group reads it */
 } Scratch;
 
 typedef struct Jit {
@@ -63,7 +64,8 @@ static void *new_scratch(Deferral *self, size_t nbytes, const char *what)
 	Jit *j = (Jit *)self;
 	j->scratch = need(realloc(j->scratch, (j->nscratch + 1)
 		* sizeof *j->scratch));
-	j->scratch[j->nscratch++] = (Scratch){ j->next, nbytes, what, NULL };
+	j->scratch[j->nscratch++] = (Scratch){ .at = j->next, .nbytes = nbytes,
+		.what = what };
 	void *at = j->next;
 	j->next += (nbytes + 127) / 64 * 64;
 	return at;
@@ -96,6 +98,13 @@ static void free_later(Jit *j, void *p)
 	j->freed[j->nfreed++] = p;
 }
 
+static void end_scratch(Jit *j, Scratch *s)
+{
+	void *real = s->real;
+	*s = j->scratch[--j->nscratch];
+	device_free(j->device, real);
+}
+
 static bool frees(Deferral *self, void *p, size_t nbytes)
 {
 	Jit *j = (Jit *)self;
@@ -106,12 +115,20 @@ static bool frees(Deferral *self, void *p, size_t nbytes)
 			free_later(j, p);
 		return touched;
 	}
-	void *real = s->real;
-	group_drop(&j->open, s->at, s->nbytes);
-	*s = j->scratch[--j->nscratch];
-	if (real)
-		free_later(j, real);
+	s->freed = true;
+	if (!group_drop(&j->open, s->at, s->nbytes))
+		end_scratch(j, s);
 	return true;
+}
+
+static void free_what_was_read(Jit *j)
+{
+	for (size_t k = 0; k < j->nfreed; k++)
+		device_free(j->device, j->freed[k]);
+	j->nfreed = 0;
+	for (size_t k = j->nscratch; k-- > 0;)
+		if (j->scratch[k].freed)
+			end_scratch(j, &j->scratch[k]);
 }
 static Kernel *slot_of(Kernel *kernels, size_t capacity, const char *source)
 {
@@ -279,9 +296,7 @@ static void close_group(Jit *j, const char *why)
 		launch(j, p, why);
 	}
 	free(p);
-	for (size_t k = 0; k < j->nfreed; k++)
-		device_free(j->device, j->freed[k]);
-	j->nfreed = 0;
+	free_what_was_read(j);
 }
 
 static void flush(Deferral *self, const char *why)

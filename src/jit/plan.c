@@ -181,7 +181,8 @@ static bool find_held(Plan *p)
 	uint64_t compared = comparisons(p), made = 0;
 	for (int loop = 0; loop < p->nloops; loop++) {
 		uint64_t read = read_in(p, loop);
-		p->held |= read & made & ~compared;
+		p->taken[loop] = read & made & ~compared;
+		p->held |= p->taken[loop];
 		p->loop[loop] |= read & compared;
 		made |= p->loop[loop];
 	}
@@ -274,11 +275,11 @@ double plan_bytes(const Plan *p)
 		for (int loop = 0; loop < p->nloops; loop++)
 			times += plan_has(p->loop[loop], v);
 		if (plan_has(p->live, v) && node->kind == LOAD)
-			bytes += (double)node->from.nbytes * (times ? times : 1);
+			bytes += (double)node->from.moved * (times ? times : 1);
 	}
 	for (int s = 0; s < p->g.nstores; s++)
 		if (!p->g.stores[s].dead)
-			bytes += (double)p->g.stores[s].to.nbytes
+			bytes += (double)p->g.stores[s].to.moved
 				* (p->g.stores[s].columns ? 2 : 1);
 	return bytes;
 }

@@ -18,6 +18,7 @@ typedef struct Plan {
 	uint64_t live;                  /* nodes that something depends on */
 	uint64_t loop[MOST_STAGES];     /* computed for each element in a loop */
 	uint64_t held;                  /* kept from one loop to the later ones */
+	uint64_t taken[MOST_STAGES];    /* of them, what a loop reads */
 	Level level[MOST_NODES];
 	int guard[MOST_NODES];          /* of loads: a comparison, or -1 */
 	/* the loop that stores it for each element; -1: after the loops, for rows */

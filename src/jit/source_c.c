@@ -79,7 +79,7 @@ static void put_loop(Writer *w, int loop)
 	w->depth++;
 	source_line(w, "const index j = j0 + l, i = row * %zu + j;", p->C);
 	for (int v = 0; v < p->g.nnodes; v++)
-		if (plan_has(p->held, v) && !plan_has(p->loop[loop], v))
+		if (plan_has(p->taken[loop], v))
 			source_line(w, "const real v%d = h%d[j];", v, v);
 	source_element(w, loop, "[l]");
 	for (int v = 0; v < p->g.nnodes; v++)

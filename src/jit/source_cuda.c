@@ -241,7 +241,7 @@ static void put_pack(Writer *w, int loop, const char *bound)
 	w->depth++;
 	source_line(w, "const index i = i0 + k;");
 	for (int v = 0; v < p->g.nnodes; v++)
-		if (plan_has(p->held, v) && !plan_has(p->loop[loop], v))
+		if (plan_has(p->taken[loop], v))
 			source_line(w, "const real v%d = h%d[pack * 4 + k];", v, v);
 	source_element(w, loop, "");
 	for (int v = 0; v < p->g.nnodes; v++)
