@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "jit/jit.h"
 #include "train/step.h"
 #include "train/checkpoint.h"
 #include "ops/array.h"
@@ -151,12 +152,16 @@ int main(int argc, char **argv)
 {
 	static const char *device_name = "auto";
 	static int precision, fusion, attention = 1;
+	static bool explain;
 	const Option options[] = {
 		{ "device", OPT_TEXT, &device_name, DEVICES "|cuda:N",
 			"where to run; auto: on a GPU if there is one" },
 		{ "precision", OPT_CHOICE, &precision, PRECISIONS,
 			"policy; the bounds follow it" },
-		{ "fusion", OPT_CHOICE, &fusion, FUSIONS, "eager or fused path" },
+		{ "fusion", OPT_CHOICE, &fusion, FUSIONS_AND_JIT,
+			"eager path, fused path, or eager path fused at run time" },
+		{ "explain", OPT_FLAG, &explain, NULL,
+			"print what is fused at run time, and its source" },
 		{ "attention", OPT_CHOICE, &attention, ATTENTIONS,
 			"of the fused path" },
 		{ 0 }
@@ -169,8 +174,10 @@ int main(int argc, char **argv)
 	TensorFile *f = tensorfile_open(argv[first]);
 	Device *device = device_open(device_name);
 	Shape shape = checkpoint_shape(f, argv[first]);
+	if (fusion == FUSION_JIT)
+		jit_start(device, (JitSettings){ NULL, explain ? stdout : NULL });
 	Model *m = model_new(device, &shape, &policies[precision], 0);
-	if (fusion) {
+	if (fusion == FUSION_FUSED) {
 		model_fuse(m);
 		model_set_attention(m, attention == 1);
 	}

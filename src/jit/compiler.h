@@ -10,7 +10,7 @@ typedef struct Bytes {
 } Bytes;
 
 typedef struct Compiler {
-	/* what else decides on the bytes: versions, options, the machine; to be freed.
+	/* what else decides on the bytes: versions, options, machine; to be freed.
 	 * NULL: there is no compiler, and *why says so */
 	char  *(*identify)(const Device *d, const char **why);
 	/* of a whole program; to be freed */

@@ -244,20 +244,25 @@ const char *group_join(Group *g, const Elementary *e)
 	return why;
 }
 
+static bool inside(const void *p, const char *from, size_t nbytes)
+{
+	return (const char *)p >= from && (const char *)p < from + nbytes;
+}
+
 bool group_drop(Group *g, const void *at, size_t nbytes)
 {
-	const char *from = at, *to = from + nbytes;
-	bool touched = false;
+	bool touched = g->noperations > 0 && inside(g->skip, at, nbytes);
 	for (int s = 0; s < g->nstores; s++) {
-		Store *made = &g->stores[s];
-		bool inside = made->to.at >= from && made->to.at < to;
-		touched |= inside;
-		made->dead |= inside;
+		bool gone = inside(g->stores[s].to.at, at, nbytes);
+		touched |= gone;
+		g->stores[s].dead |= gone;
 	}
 	for (int v = 0; v < g->nnodes; v++) {
 		const Node *node = &g->nodes[v];
-		touched |= node->kind == LOAD && node->from.at >= from
-			&& node->from.at < to;
+		touched |= node->kind == LOAD && (inside(node->from.at, at, nbytes)
+			|| inside(node->from.ints, at, nbytes));
+		touched |= node->kind == COMPARISON
+			&& inside(node->compare.ints, at, nbytes);
 	}
 	return touched;
 }

@@ -368,6 +368,20 @@ static void jit_embedding_backward(Device *d, Array dtable, double beta,
 		tokens, N, C, V);
 }
 
+static void jit_layernorm_forward(Device *d, Array y, Array mean, Array rstd,
+	Array x, Array g, Array b, size_t rows, size_t C, double eps)
+{
+	after(d, "LayerNorm follows")->layernorm_forward(d, y, mean, rstd, x, g, b,
+		rows, C, eps);
+}
+
+static void jit_layernorm_backward(Device *d, Array dx, Array dg, Array db,
+	Array dy, Array x, Array g, Array mean, Array rstd, size_t rows, size_t C)
+{
+	after(d, "LayerNorm follows")->layernorm_backward(d, dx, dg, db, dy, x, g,
+		mean, rstd, rows, C);
+}
+
 static void jit_sgd(Device *d, Array w, Array low, Gradients g, Array velocity,
 	size_t n, const SgdStep *step, const int32_t *skip)
 {
@@ -389,7 +403,9 @@ static Ops recorded_ops(const Ops *eager)
 		.draw = jit_draw, .mean = jit_mean,
 		.count_nonfinite = jit_count_nonfinite, .matmul = jit_matmul,
 		.embedding_forward = jit_embedding_forward,
-		.embedding_backward = jit_embedding_backward, .sgd = jit_sgd,
+		.embedding_backward = jit_embedding_backward,
+		.layernorm_forward = jit_layernorm_forward,
+		.layernorm_backward = jit_layernorm_backward, .sgd = jit_sgd,
 		.add_squares = jit_add_squares, .clip = jit_clip };
 	ops_by_formulas(&ops);
 	return ops;

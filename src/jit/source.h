@@ -8,7 +8,7 @@
 
 /* what all kernels in C share */
 void source_c_prelude(FILE *f);
-/* void name(first, last, rows, slabs, pointers, numbers, round_to): rows first ...
+/* void name(first, last, rows, slabs, pointers, numbers, round_to): rows first to
  * last; of a FLAT plan elements, of one with sums of columns slabs */
 void source_c(FILE *f, const Plan *p, const char *name);
 /* a whole program with the kernel `fused`, whose arguments are the number of rows
@@ -34,8 +34,8 @@ void source_line(const Writer *w, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* the nodes of a row, or of all, that can be computed after `stage` loops */
 void source_row(const Writer *w, int stage);
-/* for element i: what the loop computes, and what it adds to folds as `into` says,
- * r with the fold's number and then `into` */
+/* for element i: what the loop computes, and what it adds to folds, which are
+ * called r, the fold's number, and `into` */
 void source_element(const Writer *w, int loop, const char *into);
 /* where element i of an access is: a or s, its number, and an index */
 void source_place(const Writer *w, char array, int number, const Access *a);

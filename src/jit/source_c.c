@@ -18,7 +18,8 @@ void source_c_prelude(FILE *f)
 	fputs(TEXT(EXPONENTIAL) "\n", f);
 #endif
 	fprintf(f, "#define root(x) %s(x)\n#define inverse_root(x) (1 / %s(x))\n"
-		"#define logarithm(x) ((real)log(x))\n", TEXT(REAL_SQRT), TEXT(REAL_SQRT));
+		"#define logarithm(x) ((real)log(x))\n", TEXT(REAL_SQRT),
+		TEXT(REAL_SQRT));
 #define OPCODE(NAME, OPERANDS, FORMULA) \
 	fputs("static inline real op_" #NAME "(real a, real b, real c) { return " \
 		#FORMULA "; }\n", f);
@@ -160,7 +161,8 @@ void source_c(FILE *f, const Plan *p, const char *name)
 {
 	Writer writer = { .f = f, .p = p, .depth = 1 }, *w = &writer;
 	fprintf(f, "void %s(size_t first, size_t last, size_t rows, size_t slabs,\n"
-		"\tvoid *const *at, const double *number, float (*round_to)(int, float))\n"
+		"\tvoid *const *at, const double *number,\n"
+		"\tfloat (*round_to)(int, float))\n"
 		"{\n", name);
 	put_arguments(w);
 	if (p->shape == FLAT)

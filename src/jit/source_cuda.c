@@ -57,13 +57,16 @@ static const char prelude[] =
 	"\tif ((u & 0x7f800000) != 0x7f800000)\n"
 	"\t\tu += 0xfff + (u >> 13 & 1);\n"
 	"\treturn x != x ? x : __uint_as_float(u & ~0x1fffu);\n}\n"
-	"DEVICE float from_bf16(bits x) { return __uint_as_float(x << 16); }\n"
+	"DEVICE float from_bf16(bits x) { return __uint_as_float((unsigned)x << 16); }\n"
 	"DEVICE bits to_bf16(float x)\n"
-	"{ bits y; asm(\"cvt.rn.bf16.f32 %0, %1;\" : \"=h\"(y) : \"f\"(x)); return y; }\n"
+	"{\n\tbits y;\n\tasm(\"cvt.rn.bf16.f32 %0, %1;\" : \"=h\"(y) : \"f\"(x));\n"
+	"\treturn y;\n}\n"
 	"DEVICE float from_fp16(bits x)\n"
-	"{ float y; asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(y) : \"h\"(x)); return y; }\n"
+	"{\n\tfloat y;\n\tasm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(y) : \"h\"(x));\n"
+	"\treturn y;\n}\n"
 	"DEVICE bits to_fp16(float x)\n"
-	"{ bits y; asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(y) : \"f\"(x)); return y; }\n"
+	"{\n\tbits y;\n\tasm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(y) : \"f\"(x));\n"
+	"\treturn y;\n}\n"
 	"DEVICE float root(float x) { return sqrtf(x); }\n"
 	"DEVICE float inverse_root(float x) { return rsqrtf(x); }\n"
 	"DEVICE float exponential(float x) { return expf(x); }\n"
@@ -289,7 +292,10 @@ static void put_row(Writer *w)
 	}
 	for (int stage = p->nloops; stage < MOST_STAGES; stage++)
 		source_row(w, stage);
-	source_line(w, "if (T == 32)\n\t\t\t__syncwarp();\n\t\telse\n\t\t\t__syncthreads();");
+	source_line(w, "if (T == 32)");
+	source_line(w, "\t__syncwarp();");
+	source_line(w, "else");
+	source_line(w, "\t__syncthreads();");
 	source_line(w, "if (threadIdx.x == 0) {");
 	w->depth++;
 	put_stores(w, -1);
@@ -309,7 +315,8 @@ static void put_sums(const Writer *w, bool begin)
 		}
 		source_line(w, "#pragma unroll");
 		source_line(w, "for (int k = 0; k < PACKS * 4; k++) {");
-		source_line(w, "\tconst index j = (k / 4 * T + threadIdx.x) * 4 + k %% 4;");
+		source_line(w, "\tconst index j = (k / 4 * T + threadIdx.x) * 4");
+		source_line(w, "\t\t+ k %% 4;");
 		source_line(w, "\tif (j < C)");
 		source_line(w, "\t\ts%d[(size_t)blockIdx.x * C + j] = c%d[k];", s, s);
 		source_line(w, "}");
@@ -325,7 +332,8 @@ static void put_rows(Writer *w)
 		source_line(w, "for (index row = slab * rows / slabs;");
 		source_line(w, "\trow < (slab + 1) * rows / slabs; row++) {");
 	} else {
-		source_line(w, "const index row = (index)blockIdx.x * ROWS + threadIdx.y;");
+		source_line(w, "const index row = (index)blockIdx.x * ROWS");
+		source_line(w, "\t+ threadIdx.y;");
 		source_line(w, "if (row < rows) {");
 	}
 	w->depth++;
@@ -339,7 +347,8 @@ static void put_flat(Writer *w)
 {
 	source_row(w, 0);
 	source_line(w, "const int pack = 0;");
-	source_line(w, "const index i0 = ((index)blockIdx.x * 256 + threadIdx.x) * 4;");
+	source_line(w, "const index i0 = ((index)blockIdx.x * 256");
+	source_line(w, "\t+ threadIdx.x) * 4;");
 	source_line(w, "if (i0 < n) {");
 	w->depth++;
 	put_pack(w, 0, w->p->g.n % PACK ? " if (i0 + k < n)" : "");

@@ -44,7 +44,7 @@ typedef enum { NUMBER, MEMORY, AT_MOST, EQUALS } OperandKind;
 typedef struct Operand {
 	OperandKind kind;
 	double number;
-	/* MEMORY: element at(i) of a, or at(i) + ints[i] with extent elements in all */
+	/* MEMORY: element at(i) of a, or at(i) + ints[i], of extent elements in all */
 	Array a;
 	Index at;
 	const int32_t *ints;
@@ -53,6 +53,7 @@ typedef struct Operand {
 	Index than;
 } Operand;
 
+#ifndef __cplusplus
 static inline Operand number(double x)
 {
 	return (Operand){ NUMBER, .number = x };
@@ -83,6 +84,7 @@ static inline Operand scalar(const real *x)
 {
 	return element_at((Array){ (void *)x, TYPE_REAL }, (Index){ 0 });
 }
+#endif
 typedef enum { FOLD_NONE, FOLD_SUM, FOLD_MAXIMUM, FOLD_COLUMNS } Fold;
 
 /* FOLD_NONE: y[out(i)] = op(in ...) for i < n. FOLD_SUM, FOLD_MAXIMUM: y[row], in
@@ -119,7 +121,8 @@ static inline unsigned row_threads(size_t C)
  * rows / slabs */
 static inline size_t row_slabs(size_t rows, size_t C)
 {
-	const size_t most = ((size_t)1 << 18) / row_threads(C), least = (rows + 7) / 8;
+	const size_t most = ((size_t)1 << 18) / row_threads(C);
+	const size_t least = (rows + 7) / 8;
 	return least < most ? least : most;
 }
 

@@ -117,7 +117,9 @@ void record(Capture *c, int what, size_t rows, size_t C, Type type)
 	switch (what) {
 	case 0: case 1: record_norm(c, what, rows, C, type); break;
 	case 2: formula_softmax_forward(d, a[0], a[0], 0.5, rows / C, C); break;
-	case 3: formula_softmax_backward(d, a[0], a[0], a[1], 0.5, rows / C, C); break;
+	case 3:
+		formula_softmax_backward(d, a[0], a[0], a[1], 0.5, rows / C, C);
+		break;
 	case 4: formula_swiglu_forward(d, a[0], a[1], a[2], n); break;
 	case 5: formula_swiglu_backward(d, a[0], a[3], a[0], a[1], a[2], n); break;
 	case 6: formula_rope(d, a[0], a[0], capture_array(c, n, FP32),

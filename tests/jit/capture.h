@@ -1,4 +1,4 @@
-/* capture.h: a device that records, and makes plans for a GPU that is not there */
+/* capture.h: a device that records, and makes plans for a GPU that is nowhere */
 #ifndef TESTS_JIT_CAPTURE_H
 #define TESTS_JIT_CAPTURE_H
 

@@ -56,7 +56,8 @@ static Bounded rounded_as(Type type, Bounded b)
 		return b;
 	if (most > type_max(type))
 		return bounded(b.x, INFINITY);
-	return bounded(b.x, b.error + (isfinite(most) ? type_spacing(type, most) : 0));
+	return bounded(b.x, b.error
+		+ (isfinite(most) ? type_spacing(type, most) : 0));
 }
 typedef struct Exact {
 	const Program *p;

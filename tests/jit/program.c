@@ -77,7 +77,8 @@ static Operand draw_operand(Draw *d, bool row)
 	case 2: case 3: case 4: case 5: case 6:
 		return row ? element(draw_row(d)) : per_row(draw_row(d), C);
 	case 7: case 8:
-		return row ? element(draw_row(d)) : per_column(d->columns[below(d, 2)], C);
+		return row ? element(draw_row(d))
+			: per_column(d->columns[below(d, 2)], C);
 	case 9:
 		return (Operand){ MEMORY, .a = d->elements[below(d, d->nelements)],
 			.at = row ? index_every(C) : (Index){ 1, { { C, 0, C } } },

@@ -43,7 +43,8 @@ static void groups_say_why_they_end(void **state)
 	enum { n = 64 };
 	capture_begin(&capture, NULL);
 	Array a = capture_array(&capture, 2 * n, FP32),
-		b = capture_array(&capture, n, FP32), y = capture_array(&capture, 2 * n, FP32),
+		b = capture_array(&capture, n, FP32),
+		y = capture_array(&capture, 2 * n, FP32),
 		a1 = { (float *)a.at + 1, FP32 }, y1 = { (float *)y.at + 1, FP32 },
 		low = { y.at, BF16 };
 	assert_string_equal(why_after(y, a, b, n, a, y, b, n), "the test ends");
