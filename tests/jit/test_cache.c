@@ -1,5 +1,6 @@
 /* the cache on disk: damage, other sources, two processes; no compiler */
 #define _GNU_SOURCE
+#include <omp.h>
 #include <sys/stat.h>
 
 #include "jit/cache.h"
@@ -184,6 +185,7 @@ int main(void)
 		checked(two_processes_fill_one_folder), checked(no_compiler),
 		checked(no_program),
 	};
+	omp_set_num_threads(1);         /* a child has no other threads */
 	if (mkdtemp(folder) == NULL)
 		return 1;
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);

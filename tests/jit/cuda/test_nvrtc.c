@@ -1,4 +1,5 @@
 /* sources of kernels compile, without a GPU */
+#define _GNU_SOURCE
 #include "jit/cuda/nvrtc.h"
 #include "jit/source.h"
 #include "tests/jit/capture.h"
