@@ -20,11 +20,12 @@ static void put_index(const Writer *w, const Index *x)
 	for (int k = 0; k < x->n; k++) {
 		const Term *t = &x->term[k];
 		bool row = C > 0 && t->div % C == 0;
+		bool column = C > 0 && t->div == 1 && t->mod == C;
 		size_t div = row ? t->div / C : t->div;
-		fprintf(w->f, "%s%s", k ? " + " : "", row ? "row" : "i");
+		fprintf(w->f, "%s%s", k ? " + " : "", row ? "row" : column ? "j" : "i");
 		if (div > 1)
 			fprintf(w->f, " / %zu", div);
-		if (t->mod)
+		if (t->mod && !column)
 			fprintf(w->f, " %% %zu", t->mod);
 		if (t->stride > 1)
 			fprintf(w->f, " * %zu", t->stride);

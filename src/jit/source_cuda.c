@@ -222,6 +222,12 @@ static bool guards(const Plan *p, int loop, int comparison)
 	return false;
 }
 
+static void put_element_index(const Writer *w, const char *indent)
+{
+	source_line(w, "%sconst index i = i0 + k%s;", indent,
+		w->p->C ? ", j = j0 + k" : "");
+}
+
 /* the elements of one pack; `bound`: an element is there if so */
 static void put_pack(Writer *w, int loop, const char *bound)
 {
@@ -230,19 +236,19 @@ static void put_pack(Writer *w, int loop, const char *bound)
 		if (guards(p, loop, v)) {
 			source_line(w, "bool any%d = false;", v);
 			source_line(w, "for (int k = 0; k < 4; k++) {");
-			source_line(w, "\tconst index i = i0 + k;");
+			put_element_index(w, "\t");
 			put_indent(w);
 			fprintf(w->f, "\tany%d |= ", v);
 			source_comparison(w, v);
 			fputs(";\n", w->f);
 			source_line(w, "}");
 		}
-	source_line(w, "const index i = i0;");
+	source_line(w, p->C ? "const index i = i0, j = j0;" : "const index i = i0;");
 	put_pack_loads(w, loop);
 	source_line(w, "#pragma unroll");
 	source_line(w, "for (int k = 0; k < 4; k++)%s {", bound);
 	w->depth++;
-	source_line(w, "const index i = i0 + k;");
+	put_element_index(w, "");
 	for (int v = 0; v < p->g.nnodes; v++)
 		if (plan_has(p->taken[loop], v))
 			source_line(w, "const real v%d = h%d[pack * 4 + k];", v, v);
@@ -272,6 +278,24 @@ static void put_loop(Writer *w, int loop)
 	w->depth--;
 	source_line(w, "}");
 }
+static void put_row_stores(Writer *w)
+{
+	bool some = false;
+	for (int s = 0; s < w->p->g.nstores; s++)
+		some |= source_stored(w->p, s, -1);
+	if (!some)
+		return;
+	source_line(w, "if (T == 32)");
+	source_line(w, "\t__syncwarp();");
+	source_line(w, "else");
+	source_line(w, "\t__syncthreads();");
+	source_line(w, "if (threadIdx.x == 0) {");
+	w->depth++;
+	put_stores(w, -1);
+	w->depth--;
+	source_line(w, "}");
+}
+
 static void put_row(Writer *w)
 {
 	const Plan *p = w->p;
@@ -292,15 +316,7 @@ static void put_row(Writer *w)
 	}
 	for (int stage = p->nloops; stage < MOST_STAGES; stage++)
 		source_row(w, stage);
-	source_line(w, "if (T == 32)");
-	source_line(w, "\t__syncwarp();");
-	source_line(w, "else");
-	source_line(w, "\t__syncthreads();");
-	source_line(w, "if (threadIdx.x == 0) {");
-	w->depth++;
-	put_stores(w, -1);
-	w->depth--;
-	source_line(w, "}");
+	put_row_stores(w);
 }
 
 static void put_sums(const Writer *w, bool begin)
