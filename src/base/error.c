@@ -11,14 +11,10 @@
 
 const char *program_name = "systems";
 
-static void print_line(const char *format, va_list args)
+static void print_plain(const char *text)
 {
-	char *text;
-	fflush(stdout);
-	if (vasprintf(&text, format, args) < 0)
-		text = NULL;
 	fprintf(stderr, "%s: ", program_name);
-	for (const char *c = text ? text : "out of host memory"; *c; c++)
+	for (const char *c = text; *c; c++)
 		if (*c == '\n')
 			fputs("\\n", stderr);
 		else if ((unsigned char)*c < ' ' || *c == 127)
@@ -26,6 +22,20 @@ static void print_line(const char *format, va_list args)
 		else
 			fputc(*c, stderr);
 	fputc('\n', stderr);
+}
+
+static void print_line(const char *format, va_list args)
+{
+	static bool said;                        /* guarded by the lock of stderr */
+	char *text;
+	fflush(stdout);
+	if (vasprintf(&text, format, args) < 0)
+		text = NULL;
+	flockfile(stderr);
+	if (!said)
+		print_plain(text ? text : "out of host memory");
+	said = true;
+	funlockfile(stderr);
 	free(text);
 }
 static void check_output(int status, void *unused)

@@ -8,7 +8,8 @@ extern const char *program_name;   /* set by options_parse */
  * not exit 0 but 1 */
 void check_output_at_exit(void);
 
-/* a failing machine: one line on stderr, exit 1 */
+/* a failing machine: one line on stderr, exit 1. Of several threads that end the
+ * program the first one prints its line */
 _Noreturn void die(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));
 

@@ -26,35 +26,66 @@ static bool is_named(int fd, const char *name)
 		&& opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
-FILE *file_begin(const char *path)
+/* returns -1, and errno is error */
+static int close_for(int fd, int error)
 {
-	char *name = file_partial(path);
-	int fd;
+	close(fd);
+	errno = error;
+	return -1;
+}
+
+static int open_locked(const char *name)
+{
 	for (;;) {
-		fd = open(name, O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0666);
+		int fd = open(name, O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0666);
 		if (fd < 0)
-			usage_error("cannot write %s: %s", path, strerror(errno));
+			return -1;
 		if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-			usage_error("cannot write %s: another program is writing it", path);
+			return close_for(fd, EWOULDBLOCK);
 		if (is_named(fd, name))
-			break;
+			return ftruncate(fd, 0) != 0 ? close_for(fd, errno) : fd;
 		close(fd);
 	}
-	if (ftruncate(fd, 0) != 0)
-		usage_error("cannot write %s: %s", name, strerror(errno));
-	free(name);
-	return need(fdopen(fd, "w"));
 }
-void file_end(FILE *f, const char *path)
+
+FILE *file_start(const char *path)
+{
+	char *name = file_partial(path);
+	int fd = open_locked(name), error = errno;
+	free(name);
+	errno = error;
+	return fd < 0 ? NULL : need(fdopen(fd, "w"));
+}
+
+const char *file_reason(int error)
+{
+	return error == EWOULDBLOCK ? "another program is writing it"
+		: strerror(error);
+}
+
+FILE *file_begin(const char *path)
+{
+	FILE *f = file_start(path);
+	if (f == NULL)
+		usage_error("cannot write %s: %s", path, file_reason(errno));
+	return f;
+}
+int file_finish(FILE *f, const char *path)
 {
 	char *name = file_partial(path);
 	bool bad = fflush(f) != 0 || ferror(f) || rename(name, path) != 0;
-	int error = errno;
+	int error = !bad ? 0 : errno ? errno : EIO;
 	if (bad)
 		remove(name);
-	if (fclose(f) != 0 || bad)
-		die("cannot write %s: %s", path, strerror(error));
 	free(name);
+	return fclose(f) != 0 && !bad ? errno : error;
+}
+
+void file_end(FILE *f, const char *path)
+{
+	int error = file_finish(f, path);
+	if (error)
+		die("cannot write %s: %s", path, file_reason(error));
 }
 static void make_folders(const char *path)
 {

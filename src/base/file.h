@@ -17,5 +17,10 @@ char *file_partial(const char *path);
 /* puts what was written in the place of path; if it was not written whole, path
  * stays as it was: exit 1 */
 void  file_end(FILE *f, const char *path);
+/* the same two, for a program that has to tell others before it ends: NULL with
+ * errno set; 0, or an errno. file_reason says in words what they are */
+FILE *file_start(const char *path);
+int   file_finish(FILE *f, const char *path);
+const char *file_reason(int error);
 
 #endif

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <libgen.h>
 #include <omp.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,11 +76,9 @@ static void look(const char *name, void (*see)(const Device *d, void *to),
 {
 	int ends[2];
 	fflush(NULL);
-	if (pipe(ends) != 0)
-		die("pipe: %s", strerror(errno));
-	pid_t child = fork();
+	pid_t child = pipe(ends) == 0 ? fork() : -1;
 	if (child < 0)
-		die("fork: %s", strerror(errno));
+		die("no process that opens a device: %s", strerror(errno));
 	if (child == 0) {
 		see(device_open(name), to);
 		_exit(write(ends[1], to, size) != (ssize_t)size);
@@ -178,13 +175,16 @@ bool harness_forced(void)
 static Meeting meeting = { .listener = -1 };
 static char *doing;              /* seen by the parent; NULL: there is none */
 
-Comm *harness_comm(Row *row, Device *device, const CommSettings *settings)
+Link *harness_link(Row *row)                                 /* within 60 s */
 {
-	enum { LIMIT_S = 60 };
+	return job ? link_mpi() : link_tcp(row->rank, row->ranks, &meeting, 60);
+}
+
+Comm *harness_comm_over(Link *link, Device *device, const CommSettings *settings)
+{
 	CommSettings s = settings ? *settings : (CommSettings){ 0 };
 	s.doing = doing;
-	return comm_open(job ? link_mpi()
-		: link_tcp(row->rank, row->ranks, &meeting, LIMIT_S), device, &s);
+	return comm_open(link, device, &s);
 }
 
 static int ranks_of(const Sweep *s, const Planned *p)

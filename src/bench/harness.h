@@ -9,6 +9,7 @@
 
 struct Comm;                     /* dist/comm.h */
 struct CommSettings;
+struct Link;
 typedef struct Plan Plan;
 /* plan_add(plan, &(Config){ ... }): one more configuration, of the type whose
  * fields are the sweep's keys; it is copied, what it points at is not */
@@ -51,9 +52,17 @@ int     harness_main(const Experiment *e, int argc, char **argv);
 /* the device of --device; on GPUs each rank has its own. Running out of its
  * memory ends the row as oom */
 Device *harness_device(void);
-/* of the ranks that measure the row together, perhaps one; settings: or NULL */
-struct Comm *harness_comm(Row *row, Device *device,
+/* of the ranks that measure the row together, perhaps one: a link; a communicator
+ * over it, or over a part of it (link_split); settings: or NULL */
+struct Link *harness_link(Row *row);
+struct Comm *harness_comm_over(struct Link *link, Device *device,
 	const struct CommSettings *settings);
+/* both, of all of them */
+static inline struct Comm *harness_comm(Row *row, Device *device,
+	const struct CommSettings *settings)
+{
+	return harness_comm_over(harness_link(row), device, settings);
+}
 bool    harness_on_gpu(void);
 /* --force: files that are there may be replaced, whatever they hold */
 bool    harness_forced(void);

@@ -156,7 +156,8 @@ static void sleep_somewhat(void *comm)
 static void count_bytes(Comm *c, const Operation *op)
 {
 	static const double times[NCOLLECTIVES] = { [ALL_REDUCE] = 2,
-		[REDUCE_SCATTER] = 1, [ALL_GATHER] = 1, [BROADCAST] = 1 };
+		[REDUCE_SCATTER] = 1, [ALL_GATHER] = 1, [ALL_TO_ALL] = 1,
+		[BROADCAST] = 1 };
 	double ranks = c->link->ranks, nbytes = (double)op->n
 		* type_size(op->x.type);
 	if (op->kind == SEND)
@@ -338,7 +339,7 @@ Comm *comm_open(Link *link, Device *device, const CommSettings *settings)
 	c->sent = need(calloc((size_t)link->ranks, sizeof *c->sent));
 	c->received = need(calloc((size_t)link->ranks, sizeof *c->received));
 	check_launcher(link);
-	c->transport = transport_choose(link, device, c->settings.transport);
+	c->transport = transport_choose(link, device, &c->settings);
 	c->state = c->transport->open(link, device, &c->settings);
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_cond_init(&c->changed, NULL);
@@ -443,9 +444,25 @@ static const struct Given *set_with(const Comm *c, const char *x)
 	die("what is exchanged lies in none of the rank's own arrays");
 }
 
+static Event queue_to_parts(Comm *c, Operation op, const char *to)
+{
+	const struct Given *g = set_with(c, to);
+	op.parts = g->at;
+	op.stride = g->stride;
+	op.skipped = (size_t)(to - g->at) % g->stride;
+	return queue_operation(c, op);
+}
+
 Event comm_exchange(Comm *c, Array x, size_t n, const char *what, int index)
 {
-	const struct Given *g = set_with(c, x.at);
-	return queue_operation(c, (Operation){ EXCHANGE, x, n, .what = what,
-		.index = index, .parts = g->at, .stride = g->stride });
+	return queue_to_parts(c, (Operation){ EXCHANGE, x, n, .what = what,
+		.index = index }, x.at);
+}
+
+Event comm_all_to_all(Comm *c, Array x, size_t n, Array to, const char *what,
+	int index)
+{
+	assert(to.type == x.type);
+	return queue_to_parts(c, (Operation){ ALL_TO_ALL, x, n, .what = what,
+		.index = index }, to.at);
 }

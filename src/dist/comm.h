@@ -36,6 +36,11 @@ Event   comm_all_gather(Comm *c, Array x, size_t n, const char *what, int index)
  * that array on all ranks, and theirs here: both may be overwritten and read once
  * the queue is there */
 Event   comm_exchange(Comm *c, Array x, size_t n, const char *what, int index);
+/* x: n elements, a shard for each rank; `to`: in the rank's own array of
+ * comm_parts, room for its shard. Shard j of rank r arrives in this place of
+ * array r of rank j, the rank's own too */
+Event   comm_all_to_all(Comm *c, Array x, size_t n, Array to, const char *what,
+	int index);
 Event   comm_broadcast(Comm *c, Array x, size_t n, int root, const char *what,
 	int index);
 Event   comm_send(Comm *c, Array x, size_t n, int to, const char *what,

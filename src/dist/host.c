@@ -32,30 +32,49 @@ static void *grow(char **room, size_t *have, size_t nbytes)
 	return *room;
 }
 
-typedef struct Span { size_t begin, n; } Span;
+typedef struct HostRange { size_t begin, n; } HostRange;
 
-static Span own_shard(const Host *h, size_t n)
+static HostRange shard_of(const Host *h, size_t n, int r)
 {
-	size_t begin = shard_begin(n, h->link->rank, h->link->ranks);
-	return (Span){ begin,
-		shard_begin(n, h->link->rank + 1, h->link->ranks) - begin };
+	size_t begin = shard_begin(n, r, h->link->ranks);
+	return (HostRange){ begin,
+		shard_begin(n, r + 1, h->link->ranks) - begin };
 }
 
-static Span reads(const Host *h, const Operation *op)
+static HostRange own_shard(const Host *h, size_t n)
+{
+	return shard_of(h, n, h->link->rank);
+}
+
+static HostRange reads(const Host *h, const Operation *op)
 {
 	bool none = op->kind == RECEIVE
 		|| (op->kind == BROADCAST && op->peer != h->link->rank);
 	return op->kind == ALL_GATHER ? own_shard(h, op->n)
-		: (Span){ 0, none ? 0 : op->n };
+		: (HostRange){ 0, none ? 0 : op->n };
 }
 
-static Span writes(const Host *h, const Operation *op)
+static HostRange writes(const Host *h, const Operation *op)
 {
 	bool none = op->kind == SEND
 		|| (op->kind == BROADCAST && op->peer == h->link->rank);
 	return op->kind == REDUCE_SCATTER ? own_shard(h, op->n)
-		: (Span){ 0, none ? 0 : op->n };
+		: (HostRange){ 0, none ? 0 : op->n };
 }
+/* text: it is there until the operation ends */
+static void begin_operation(Link *link, const Operation *op,
+	char text[OPERATION_TEXT])
+{
+	operation_text(text, op, link->rank);
+	link->number = op->number;
+	link->doing = text;
+}
+
+static void end_operation(Link *link)
+{
+	link->doing = NULL;
+}
+
 static void run_on_words(Host *h, const Operation *op, void *x)
 {
 	Link *link = h->link;
@@ -64,9 +83,7 @@ static void run_on_words(Host *h, const Operation *op, void *x)
 	char text[OPERATION_TEXT];
 	void *scratch = grow(&h->scratch, &h->scratch_room,
 		(2 * n + (size_t)link->ranks) * size);
-	operation_text(text, op, link->rank);
-	link->number = op->number;
-	link->doing = text;
+	begin_operation(link, op, text);
 	switch (op->kind) {
 	case ALL_REDUCE: h->by.all_reduce(link, x, n, type, scratch); break;
 	case REDUCE_SCATTER: h->by.reduce_scatter(link, x, n, type, scratch); break;
@@ -76,42 +93,51 @@ static void run_on_words(Host *h, const Operation *op, void *x)
 		break;
 	default: link->exchange(link, op->peer, NULL, 0, op->peer, x, n * size);
 	}
-	link->doing = NULL;
+	end_operation(link);
 }
-static void exchange_arrays(Host *h, const Operation *op)
+static void fill_part(const Operation *op, int r, const char *words, size_t n)
+{
+	char *to = op->parts + r * op->stride + op->skipped;
+	unpack_array(op->x.type, (real *)to, words, n);
+}
+
+static void run_to_parts(Host *h, const Operation *op)
 {
 	Link *link = h->link;
 	int N = link->ranks;
-	size_t nbytes = op->n * type_size(op->x.type),
-		skipped = (size_t)((char *)op->x.at - op->parts) % op->stride;
+	size_t size = type_size(op->x.type), nbytes = op->n * size;
+	bool shards = op->kind == ALL_TO_ALL;
+	HostRange all = { 0, op->n },
+		own = shards ? own_shard(h, op->n) : all;
 	char text[OPERATION_TEXT], *out = grow(&h->words, &h->words_room, nbytes),
 		*in = grow(&h->scratch, &h->scratch_room, nbytes);
-	operation_text(text, op, link->rank);
-	link->number = op->number;
-	link->doing = text;
+	begin_operation(link, op, text);
 	pack_array(op->x.type, out, op->x.at, op->n);
 	for (int s = 1; s < N; s++) {
-		int from = (link->rank + N - s) % N;
-		link->exchange(link, (link->rank + s) % N, out, nbytes, from, in, nbytes);
-		char *to = op->parts + from * op->stride + skipped;
-		unpack_array(op->x.type, (real *)to, in, op->n);
+		int from = (link->rank + N - s) % N, to = (link->rank + s) % N;
+		HostRange sent = shards ? shard_of(h, op->n, to) : all;
+		link->exchange(link, to, out + sent.begin * size, sent.n * size,
+			from, in, own.n * size);
+		fill_part(op, from, in, own.n);
 	}
-	link->doing = NULL;
+	if (shards)
+		fill_part(op, link->rank, out + own.begin * size, own.n);
+	end_operation(link);
 }
 static void run_on_cpu(void *arg)
 {
 	Job *job = arg;
 	Host *h = job->host;
 	const Operation *op = &job->op;
-	if (op->kind == EXCHANGE) {
-		exchange_arrays(h, op);
+	if (op->kind == EXCHANGE || op->kind == ALL_TO_ALL) {
+		run_to_parts(h, op);
 	} else if (op->x.type == TYPE_REAL) {
 		run_on_words(h, op, op->x.at);
 	} else {
 		size_t size = type_size(op->x.type);
 		char *words = grow(&h->words, &h->words_room, op->n * size);
 		real *x = op->x.at;
-		Span in = reads(h, op), out = writes(h, op);
+		HostRange in = reads(h, op), out = writes(h, op);
 		pack_array(op->x.type, words + in.begin * size, x + in.begin, in.n);
 		run_on_words(h, op, words);
 		unpack_array(op->x.type, x + out.begin, words + out.begin * size,
@@ -137,7 +163,7 @@ static void make_words(Host *h, size_t nbytes)
 	h->words_room = nbytes;
 }
 
-static void copy_span(Host *h, const Operation *op, Span s, bool to_host)
+static void copy_range(Host *h, const Operation *op, HostRange s, bool to_host)
 {
 	size_t size = h->device->backend->width(op->x.type);
 	char *x = (char *)op->x.at + s.begin * size,
@@ -157,9 +183,9 @@ void host_queue(void *state, const Operation *op)
 		return;
 	}
 	make_words(h, op->n * h->device->backend->width(op->x.type));
-	copy_span(h, op, reads(h, op), true);
+	copy_range(h, op, reads(h, op), true);
 	device_call(h->device, COMM, run_on_copy, job);
-	copy_span(h, op, writes(h, op), false);
+	copy_range(h, op, writes(h, op), false);
 }
 static const char *never_missing(const Link *link, const Device *device)
 {

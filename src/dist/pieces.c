@@ -120,6 +120,7 @@ typedef struct Saving {
 	Device *device;
 	FILE *file;                      /* on rank 0; else NULL */
 	int fd;                          /* of the partial file */
+	bool begun;                      /* the file is there, on rank 0 */
 	TensorView *views;               /* of all tensors, by name */
 	size_t *starts;                  /* of each: its first byte in the file */
 	int nviews;
@@ -133,12 +134,15 @@ typedef struct Saving {
 
 static _Noreturn void give_up(Saving *s, int rank, int error)
 {
+	const char *why = file_reason(error);
 	if (s->file) {
 		char *partial = file_partial(s->path);
 		remove(partial);
 		fclose(s->file);
 	}
-	die("rank %d cannot write %s: %s", rank, s->path, strerror(error));
+	if (!s->begun)
+		usage_error("rank %d cannot write %s: %s", rank, s->path, why);
+	die("rank %d cannot write %s: %s", rank, s->path, why);
 }
 
 /* of all ranks: none has an error (errno), and the sum of x */
@@ -168,36 +172,56 @@ static char *folder_of(const char *path)
 	return folder;
 }
 
-static void check_folder(const char *path)
+/* returns 0, or errno */
+static int try_folder(const char *path)
 {
 	char *folder = folder_of(path);
-	if (access(folder, W_OK | X_OK) != 0)
-		usage_error("cannot write %s: %s", path, strerror(errno));
+	int error = access(folder, W_OK | X_OK) != 0 ? errno : 0;
 	free(folder);
+	return error;
 }
 
-/* the file of rank 0 */
+/* the file of rank 0; NULL, errno: there is none */
 static FILE *begin_anew(const char *path)
 {
 	char *partial = file_partial(path);
-	FILE *left = file_begin(path);
-	if (remove(partial) != 0)
-		usage_error("cannot write %s: %s", partial, strerror(errno));
-	FILE *f = file_begin(path);
-	fclose(left);
+	FILE *left = file_start(path),
+		*f = left && remove(partial) == 0 ? file_start(path) : NULL;
+	int error = errno;
+	if (left)
+		fclose(left);
 	free(partial);
+	errno = error;
 	return f;
+}
+
+static void begin_together(Saving *s)
+{
+	int error = try_folder(s->path);
+	if (error == 0 && comm_rank(s->comm) == 0) {
+		s->file = begin_anew(s->path);
+		error = s->file ? 0 : errno;
+	}
+	agree(s, error, 0);
+	s->begun = true;
+}
+
+/* on rank 0; returns 0, or errno */
+static int put_header(Saving *s, const char *const *meta, size_t *nbytes)
+{
+	errno = 0;
+	*nbytes = tensorfile_put_header(s->file, s->views, s->nviews, meta);
+	bool bad = fflush(s->file) != 0 || ferror(s->file);
+	return !bad ? 0 : errno ? errno : EIO;
 }
 
 static void open_together(Saving *s, const char *const *meta)
 {
 	char *partial = file_partial(s->path);
 	size_t start = 0;
-	if (comm_rank(s->comm) == 0) {
-		s->file = begin_anew(s->path);
-		start = tensorfile_put_header(s->file, s->views, s->nviews, meta);
-	}
-	start = agree(s, s->file && fflush(s->file) != 0 ? errno : 0, start);
+	begin_together(s);
+	int error = s->file ? put_header(s, meta, &start) : 0;
+	start = agree(s, error, start);
 	for (int i = 0; i < s->nviews; i++) {
 		s->starts[i] = start;
 		start += s->views[i].count * sizeof(float);
@@ -273,32 +297,34 @@ static void write_all(Saving *s)
 	free(s->host);
 	free(s->data);
 }
-static void sync_folder(const char *path)
+/* returns 0, or errno */
+static int sync_folder(const char *path)
 {
 	char *folder = folder_of(path);
-	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 || (fsync(fd) != 0 && errno != EINVAL))
-		die("cannot bring the folder of %s to the disk: %s", path,
-			strerror(errno));
-	close(fd);
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+		error = fd < 0 || fsync(fd) != 0 ? errno : 0;
+	if (fd >= 0)
+		close(fd);
 	free(folder);
+	return error == EINVAL ? 0 : error;
 }
 
 static void replace(Saving *s)
 {
+	int error = 0;
 	if (s->file) {
-		file_end(s->file, s->path);
-		sync_folder(s->path);
+		error = file_finish(s->file, s->path);
+		s->file = NULL;
+		error = error ? error : sync_folder(s->path);
 	} else {
 		close(s->fd);
 	}
-	comm_barrier(s->comm);
+	agree(s, error, 0);
 }
 void pieces_save(const char *path, Comm *c, Device *d, const Piece *pieces, int n,
 	const char *const *meta)
 {
 	size_t count;
-	check_folder(path);
 	Record *records = gather_records(c, pieces, n, &count);
 	Saving s = { .path = path, .comm = c, .device = d, .pieces = pieces,
 		.npieces = n };

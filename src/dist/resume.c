@@ -41,9 +41,9 @@ static void free_list(List *l)
 	free(l->pieces);
 	free(l->names);
 }
-static const char *optimizer_name(const Optimizer *o)
+static const char *optimizer_name(const OptimizerKind *kind)
 {
-	return o->kind == &adamw_kind ? "adamw" : "sgd";
+	return kind == &adamw_kind ? "adamw" : "sgd";
 }
 
 static void save_owned(const char *path, Comm *c, const Model *m,
@@ -51,8 +51,8 @@ static void save_owned(const char *path, Comm *c, const Model *m,
 {
 	Metadata meta = { 0 };
 	List l = list_pieces(o, owned, n);
-	metadata_shape(&meta, &m->shape);
-	metadata_text(&meta, "optimizer", optimizer_name(o));
+	metadata_shape(&meta, &m->whole);
+	metadata_text(&meta, "optimizer", optimizer_name(o->kind));
 	metadata_number(&meta, "step", o->t);
 	metadata_number(&meta, "position", position);
 	metadata_number(&meta, "lr", o->settings.lr);
@@ -66,24 +66,57 @@ static void save_owned(const char *path, Comm *c, const Model *m,
 	free_list(&l);
 }
 
-static void check_run(const TensorFile *f, const char *path, const Shape *want,
-	const Optimizer *o)
+static void expect_equal(const char *path, const char *key, double has,
+	double want)
+{
+	if (has != want)
+		usage_error("%s: '%s' is %g, expected %g", path, key, has, want);
+}
+
+static void expect_shape(const TensorFile *f, const char *path,
+	const Shape *want)
 {
 	Shape s = checkpoint_shape(f, path);
+	expect_equal(path, "vocab_size", s.vocab, want->vocab);
+	expect_equal(path, "d_model", s.d_model, want->d_model);
+	expect_equal(path, "d_ff", s.d_ff, want->d_ff);
+	expect_equal(path, "num_layers", s.layers, want->layers);
+	expect_equal(path, "num_heads", s.heads, want->heads);
+	expect_equal(path, "rope_theta", s.theta, want->theta);
+}
+
+static void expect_states(const TensorFile *f, const Shape *shape,
+	const OptimizerKind *kind)
+{
+	const Optimizer o = { .kind = kind };
+	char name[96];
+	for (int i = 0; i < shape_nparameters(shape); i++) {
+		Parameter p = shape_parameter(shape, i);
+		for (int s = 0; optimizer_state_name(&o, s); s++) {
+			snprintf(name, sizeof name, "optimizer.%s.%s",
+				optimizer_state_name(&o, s), p.name);
+			checkpoint_expect(f, name, &p);
+		}
+	}
+}
+
+long resume_step(const TensorFile *f, const char *path, const Shape *shape,
+	const OptimizerKind *kind)
+{
 	const char *name = tensorfile_meta(f, "optimizer");
-	if (s.heads != want->heads || s.theta != want->theta)
-		usage_error("%s: is of a model with %ld heads and rope_theta %g, not %ld "
-			"and %g", path, s.heads, s.theta, want->heads, want->theta);
-	if (name == NULL || strcmp(name, optimizer_name(o)) != 0)
+	expect_shape(f, path, shape);
+	if (name == NULL || strcmp(name, optimizer_name(kind)) != 0)
 		usage_error("%s: the optimizer is %s, expected %s", path,
-			name ? name : "absent", optimizer_name(o));
+			name ? name : "absent", optimizer_name(kind));
+	expect_states(f, shape, kind);
+	metadata_integer(f, path, "position", 0, MOST_POSITION);
+	return metadata_integer(f, path, "step", 0, MOST_POSITION);
 }
 
 static long load_owned(const TensorFile *f, const char *path, const Model *m,
 	Optimizer *o, const ZeroPiece *owned, int n)
 {
-	check_run(f, path, &m->shape, o);
-	long t = metadata_integer(f, path, "step", 0, MOST_POSITION),
+	long t = resume_step(f, path, &m->whole, o->kind),
 		position = metadata_integer(f, path, "position", 0, MOST_POSITION);
 	List l = list_pieces(o, owned, n);
 	pieces_load(f, m->device, l.pieces, l.n);
@@ -108,7 +141,6 @@ long zero_load(Zero *z, const TensorFile *f, const char *path)
 	ZeroPiece *owned = need(malloc(shape_nparameters(&z->m->shape)
 		* sizeof *owned));
 	int n = zero_pieces(z, owned);
-	device_wait(z->device, COMPUTE, z->last);
 	long position = load_owned(f, path, z->m, &z->optimizer, owned, n);
 	zero_weights_changed(z);
 	free(owned);
@@ -134,9 +166,17 @@ static ZeroPiece *own_share(const Model *m, const Optimizer *o, int rank,
 	return owned;
 }
 
+static void need_state(const Optimizer *o, const char *path)
+{
+	if (o->kind == NULL)
+		die("%s: the state of this optimizer is spread over the ranks, and "
+			"cannot be saved or loaded", path);
+}
+
 void replica_save(Model *m, Optimizer *o, Comm *c, const char *path,
 	long position)
 {
+	need_state(o, path);
 	ZeroPiece *owned = own_share(m, o, comm_rank(c), comm_ranks(c));
 	save_owned(path, c, m, o, owned, shape_nparameters(&m->shape), position);
 	free(owned);
@@ -144,10 +184,83 @@ void replica_save(Model *m, Optimizer *o, Comm *c, const char *path,
 
 long replica_load(Model *m, Optimizer *o, const TensorFile *f, const char *path)
 {
+	need_state(o, path);
 	ZeroPiece *owned = own_share(m, o, 0, 1);
 	long position = load_owned(f, path, m, o, owned,
 		shape_nparameters(&m->shape));
 	model_weights_changed(m);
 	free(owned);
+	return position;
+}
+typedef struct OwnedSlices {
+	Parameter *whole;                /* of all ranks together */
+	ZeroPiece *pieces;
+	int n;
+} OwnedSlices;
+
+/* elements of it that lie together in the whole */
+static size_t run_of(const Slice *s)
+{
+	return s->columns < s->whole_columns ? s->columns : s->rows * s->columns;
+}
+
+/* before: elements of the rank's states that belong to other parameters */
+static void own_slice(OwnedSlices *all, const Model *m, const Optimizer *o,
+	int i, size_t before)
+{
+	Slice s = group_slice(&m->whole, m->group, i);
+	size_t run = run_of(&s);
+	for (size_t at = 0; at < m->params[i].about.count; at += run) {
+		ZeroPiece *p = &all->pieces[all->n++];
+		*p = (ZeroPiece){ .about = &all->whole[i], .n = run,
+			.begin = (s.row + at / s.columns) * s.whole_columns + s.column,
+			.replicated = m->params[i].about.gain,
+			.master = array_part(m->device, model_weight(m, i), at) };
+		for (int k = 0; optimizer_state_name(o, k); k++)
+			p->state[k] = array_part(m->device, o->state[k], before + at);
+	}
+}
+
+static OwnedSlices own_slices(const Model *m, const Optimizer *o)
+{
+	int n = shape_nparameters(&m->whole);
+	size_t runs = 0, before = 0;
+	for (int i = 0; i < n; i++) {
+		Slice s = group_slice(&m->whole, m->group, i);
+		runs += m->params[i].about.count / run_of(&s);
+	}
+	OwnedSlices all = { need(malloc(n * sizeof *all.whole)),
+		need(malloc(runs * sizeof *all.pieces)), 0 };
+	for (int i = 0; i < n; i++) {
+		all.whole[i] = shape_parameter(&m->whole, i);
+		own_slice(&all, m, o, i, before);
+		before += m->params[i].about.count;
+	}
+	return all;
+}
+
+static void free_slices(OwnedSlices *all)
+{
+	free(all->whole);
+	free(all->pieces);
+}
+
+void part_save(Model *m, Optimizer *o, Comm *group, const char *path,
+	long position)
+{
+	OwnedSlices own = own_slices(m, o);
+	for (int i = 0; i < own.n; i++)
+		if (own.pieces[i].replicated && comm_rank(group) > 0)
+			own.pieces[i].n = 0;
+	save_owned(path, group, m, o, own.pieces, own.n, position);
+	free_slices(&own);
+}
+
+long part_load(Model *m, Optimizer *o, const TensorFile *f, const char *path)
+{
+	OwnedSlices own = own_slices(m, o);
+	long position = load_owned(f, path, m, o, own.pieces, own.n);
+	model_weights_changed(m);
+	free_slices(&own);
 	return position;
 }

@@ -11,10 +11,21 @@
 #define MOST_POSITION (1L << 53)
 void zero_save(Zero *z, const char *path, long position);
 long zero_load(Zero *z, const TensorFile *f, const char *path);
-/* the same file, where each rank has the whole model: data parallelism, or one
- * process, which may have no communicator when it loads */
+/* the same file, where each rank has the whole model and its optimizer's state:
+ * data parallelism, or one process, which may have no communicator when it loads.
+ * The optimizer of a sharded_model, which has no state of its own, exits 1 */
 void replica_save(Model *m, Optimizer *o, Comm *c, const char *path,
 	long position);
 long replica_load(Model *m, Optimizer *o, const TensorFile *f, const char *path);
+/* looks whether a run can go on: the file is of this model, but for the context,
+ * and has this optimizer's state; else exit 2. Returns the last step's number */
+long resume_step(const TensorFile *f, const char *path, const Shape *shape,
+	const OptimizerKind *kind);
+/* the same file, where each rank of a group has a part of the model
+ * (dist/tensor.h). All ranks of the group call part_save; of several copies of
+ * it, one copy's */
+void part_save(Model *m, Optimizer *o, Comm *group, const char *path,
+	long position);
+long part_load(Model *m, Optimizer *o, const TensorFile *f, const char *path);
 
 #endif

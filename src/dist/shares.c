@@ -4,14 +4,14 @@
 
 #include "base/error.h"
 
-typedef struct Piece {
+typedef struct Share {
 	size_t count;
 	int index;
-} Piece;
+} Share;
 
 static int larger_first(const void *a, const void *b)
 {
-	const Piece *x = a, *y = b;
+	const Share *x = a, *y = b;
 	if (x->count != y->count)
 		return x->count < y->count ? 1 : -1;
 	return x->index - y->index;
@@ -20,16 +20,16 @@ static int larger_first(const void *a, const void *b)
 void share_out(const size_t *counts, int n, size_t *loads, int ranks,
 	int *owners)
 {
-	Piece *pieces = need(malloc((n + 1) * sizeof *pieces));
+	Share *shares = need(malloc((n + 1) * sizeof *shares));
 	for (int i = 0; i < n; i++)
-		pieces[i] = (Piece){ counts[i], i };
-	qsort(pieces, n, sizeof *pieces, larger_first);
+		shares[i] = (Share){ counts[i], i };
+	qsort(shares, n, sizeof *shares, larger_first);
 	for (int i = 0; i < n; i++) {
 		int least = 0;
 		for (int r = 1; r < ranks; r++)
 			least = loads[r] < loads[least] ? r : least;
-		owners[pieces[i].index] = least;
-		loads[least] += pieces[i].count;
+		owners[shares[i].index] = least;
+		loads[least] += shares[i].count;
 	}
-	free(pieces);
+	free(shares);
 }

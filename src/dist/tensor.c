@@ -1,34 +1,25 @@
 #include "dist/tensor.h"
 
-static void follow_compute(const TensorGroup *t)
+static void start(void *self, const GroupOp *op, GroupSlot slot)
 {
+	static Event (*const collectives[])(Comm *c, Array x, size_t n,
+		const char *what, int index) = { [GROUP_GATHER] = comm_all_gather,
+		[GROUP_SCATTER] = comm_reduce_scatter,
+		[GROUP_REDUCE] = comm_all_reduce };
+	TensorGroup *t = self;
 	device_wait(t->device, COMM, device_event(t->device, COMPUTE));
+	t->ends[slot] = collectives[op->kind](t->comm, op->x, op->n, op->what, 0);
 }
 
-static void all_gather(void *self, Array x, size_t n, const char *what)
+static void join(void *self, GroupSlot slot)
 {
 	TensorGroup *t = self;
-	follow_compute(t);
-	device_wait(t->device, COMPUTE, comm_all_gather(t->comm, x, n, what, 0));
-}
-
-static void reduce_scatter(void *self, Array x, size_t n, const char *what)
-{
-	TensorGroup *t = self;
-	follow_compute(t);
-	device_wait(t->device, COMPUTE, comm_reduce_scatter(t->comm, x, n, what, 0));
-}
-
-static void all_reduce(void *self, Array x, size_t n, const char *what)
-{
-	TensorGroup *t = self;
-	follow_compute(t);
-	device_wait(t->device, COMPUTE, comm_all_reduce(t->comm, x, n, what, 0));
+	device_wait(t->device, COMPUTE, t->ends[slot]);
 }
 
 void tensor_group(TensorGroup *t, Device *device, Comm *comm)
 {
-	*t = (TensorGroup){ .group = { t, comm_rank(comm), comm_ranks(comm),
-		all_gather, reduce_scatter, all_reduce }, .device = device,
-		.comm = comm };
+	*t = (TensorGroup){ .group = { .self = t, .rank = comm_rank(comm),
+		.ranks = comm_ranks(comm), .start = start, .join = join },
+		.device = device, .comm = comm };
 }

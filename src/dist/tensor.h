@@ -11,6 +11,7 @@ typedef struct TensorGroup {
 	RankGroup group;
 	Device *device;
 	Comm *comm;
+	Event ends[GROUP_SLOTS];
 } TensorGroup;
 
 void tensor_group(TensorGroup *t, Device *device, Comm *comm);

@@ -9,6 +9,7 @@
 const char *const collective_names[NCOLLECTIVES] = {
 	[ALL_REDUCE] = "all-reduce", [REDUCE_SCATTER] = "reduce-scatter",
 	[ALL_GATHER] = "all-gather", [EXCHANGE] = "exchange",
+	[ALL_TO_ALL] = "all-to-all",
 	[BROADCAST] = "broadcast", [SEND] = "send", [RECEIVE] = "receive",
 };
 
@@ -53,11 +54,14 @@ static const Transport *find_transport(const char *name)
 }
 
 const Transport *transport_choose(const Link *link, const Device *device,
-	const char *name)
+	const CommSettings *settings)
 {
-	if (name == NULL || strcmp(name, "auto") == 0) {
-		const Transport *nccl = find_transport("symmetric");
-		return nccl && !nccl->missing(link, device) ? nccl : &ring_transport;
+	const char *const best[] = { settings->pushes ? "push" : "symmetric",
+		"symmetric", "ring" }, *name = settings->transport;
+	for (int i = 0; i < 3 && (name == NULL || strcmp(name, "auto") == 0); i++) {
+		const Transport *t = find_transport(best[i]);
+		if (t && !t->missing(link, device))
+			return t;
 	}
 	const Transport *t = find_transport(name);
 	const char *why = t ? t->missing(link, device) : "this build has none";

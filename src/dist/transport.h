@@ -5,7 +5,8 @@
 #include "dist/link.h"
 #include "ops/array.h"
 
-/* auto: symmetric between GPUs, else the ring. ring, owner: over the link, by
+/* auto: symmetric between GPUs, or push (CommSettings), else the ring. ring,
+ * owner: over the link, by
  * way of the host's memory; mpi: MPI's own collectives; symmetric: NCCL, in whose
  * windows comm_array lies; push: copies between the GPUs of one host by their
  * engines */
@@ -14,6 +15,7 @@ extern const char *const transport_names[];
 
 typedef struct CommSettings {
 	const char *transport;           /* NULL: auto */
+	bool pushes;                     /* auto takes push, where it can work */
 	int limit_s;                     /* of a collective; 0: 30 */
 	/* of NCCL's kernels, 0: its choice; of those that sum after pushes, 0: 8 */
 	int ctas;
@@ -23,8 +25,8 @@ typedef struct CommSettings {
 	char *doing;
 } CommSettings;
 
-typedef enum { ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, EXCHANGE, BROADCAST, SEND,
-	RECEIVE, NCOLLECTIVES } Collective;
+typedef enum { ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, EXCHANGE, ALL_TO_ALL,
+	BROADCAST, SEND, RECEIVE, NCOLLECTIVES } Collective;
 extern const char *const collective_names[NCOLLECTIVES];
 #define MESSAGES ((uint64_t)1 << 63)
 /* bytes in which the memory of a GPU is shared with other processes */
@@ -40,9 +42,10 @@ typedef struct Operation {
 	/* of collectives 1, 2, ...; of the messages from one rank to another
 	 * MESSAGES + 1, ... */
 	uint64_t number;
-	/* of an exchange: where rank 0's array begins; bytes from one to the next */
+	/* of exchanges and all-to-alls: where rank 0's array begins; bytes from one
+	 * to the next; from the beginning of each to where data arrive */
 	char *parts;
-	size_t stride;
+	size_t stride, skipped;
 } Operation;
 
 /* "all-reduce 17 (bucket 3, 25 MB)"; the same on all ranks that take part */
@@ -94,7 +97,7 @@ extern const Transport push_transport;
 
 /* ends the program, with the reason, when the one named cannot work */
 const Transport *transport_choose(const Link *link, const Device *device,
-	const char *name);
+	const CommSettings *settings);
 /* the libraries that this build has, one line, for tables; "" */
 const char *transport_libraries(void);
 

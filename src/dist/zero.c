@@ -33,12 +33,15 @@ static void *new_slot(Zero *z, int k, int slots, Type (*type)(const Zero *, int)
 		what).at : NULL;
 }
 
+static bool low_apart(const Zero *z, int k)
+{
+	return z->settings.stage == 3 && read_type(z, k) != z->m->policy->parameter;
+}
+
 static void place_weights(Zero *z)
 {
-	Type type = z->m->policy->parameter;
 	int slots = z->settings.stage == 3 ? z->settings.prefetch + 1
 		: z->map.ngroups;
-	size_t apart = 0;
 	for (int k = 0; k < z->map.ngroups; k++) {
 		Group *g = &z->groups[k];
 		void *at = k < slots ? new_slot(z, k, slots, read_type, MEM_PARAMETER,
@@ -46,16 +49,46 @@ static void place_weights(Zero *z)
 		g->weights = (Array){ at, read_type(z, k) };
 		if (k < slots && z->settings.stage == 3)
 			z->slots[k] = (Slot){ .at = at, .holds = -1 };
-		apart += in_place(z, k) ? 0 : g->shard;
 	}
-	if (apart)
-		z->masters = array_new(z->device, apart, type, MEM_PARAMETER, "masters");
-	Array next = z->masters;
+}
+
+/* the shards of those groups that have one apart, one after the other */
+static Array new_shards(const Zero *z, bool apart(const Zero *, int), Type type,
+	const char *what)
+{
+	size_t n = 0;
+	for (int k = 0; k < z->map.ngroups; k++)
+		n += apart(z, k) ? z->groups[k].shard : 0;
+	return n ? array_new(z->device, n, type, MEM_PARAMETER, what)
+		: (Array){ NULL, type };
+}
+
+static bool master_apart(const Zero *z, int k)
+{
+	return !in_place(z, k);
+}
+
+static Array take_shard(const Zero *z, Array *next, const Group *g)
+{
+	Array own = *next;
+	*next = array_part(z->device, own, g->shard);
+	return own;
+}
+
+static void place_masters(Zero *z)
+{
+	const Policy *p = z->m->policy;
+	z->masters = new_shards(z, master_apart, p->parameter, "masters");
+	z->lows = new_shards(z, low_apart, p->op[OP_LINEAR].input,
+		"shards as they are read");
+	Array master = z->masters, low = z->lows;
 	for (int k = 0; k < z->map.ngroups; k++) {
 		Group *g = &z->groups[k];
-		g->master = in_place(z, k) ? own_part(z, g, g->weights) : next;
-		if (!in_place(z, k))
-			next = array_part(z->device, next, g->shard);
+		g->master = in_place(z, k) ? own_part(z, g, g->weights)
+			: take_shard(z, &master, g);
+		g->low = low_apart(z, k) ? take_shard(z, &low, g)
+			: z->settings.stage == 3 ? g->master
+			: own_part(z, g, g->weights);
 		z->ops->fill(z->device, g->master, 0, g->shard);
 	}
 }
@@ -94,11 +127,17 @@ static size_t largest_of(const Zero *z, int k, int slots)
 
 static void place_gradients(Zero *z)
 {
-	bool apart = z->settings.stage >= 2;
+	bool apart = sums_apart(z);
 	int slots = apart ? GRADIENT_SLOTS : z->map.ngroups;
-	if (apart)
+	if (z->settings.exchange) {
+		z->parts = comm_parts(z->comm, z->map.extent / z->map.ranks
+			+ z->map.gains, z->settings.wire, MEM_GRADIENT,
+			"gradients of all ranks");
+		z->sums = z->parts.at[z->rank];
+	} else if (apart) {
 		z->sums = array_new(z->device, z->map.extent / z->map.ranks,
 			z->settings.wire, MEM_GRADIENT, "sums of gradients");
+	}
 	for (int k = 0; k < z->map.ngroups; k++) {
 		Group *g = &z->groups[k], *same = k < slots ? NULL : g - slots;
 		g->wire = same ? same->wire : (Array){ new_slot(z, k, slots, wire_type,
@@ -117,14 +156,16 @@ static void place_gains(Zero *z)
 	g->n = g->shard = z->map.gains;
 	g->weights = g->master = array_new(z->device, g->n, z->m->policy->parameter,
 		MEM_PARAMETER, "gains");
-	g->wire = comm_array(z->comm, g->n, z->settings.wire, MEM_GRADIENT,
-		"gradients of gains");
+	g->wire = z->settings.exchange
+		? array_part(z->device, z->sums, z->map.extent / z->map.ranks)
+		: comm_array(z->comm, g->n, z->settings.wire, MEM_GRADIENT,
+			"gradients of gains");
 	g->gradients = casts(z) ? new_gradients(z, g->n) : g->wire;
 	g->sum = g->wire;
 }
 void zero_sync(Zero *z, bool on)
 {
-	if (!on && z->settings.stage >= 2 && z->whole.at == NULL)
+	if (!on && sums_apart(z) && z->whole.at == NULL)
 		zero_point_gradients(z, new_gradients(z, z->map.extent));
 	z->sync = on;
 }
@@ -151,11 +192,10 @@ static void draw_shards(Zero *z)
 void zero_weights_changed(Zero *z)
 {
 	device_wait(z->device, COMPUTE, z->last);
-	for (int k = 0; k < z->map.ngroups && z->settings.stage < 3; k++) {
-		Group *g = &z->groups[k];
-		if (!in_place(z, k))
-			z->ops->cast(z->device, own_part(z, g, g->weights), g->master,
-				g->shard);
+	for (int k = 0; k < z->map.ngroups; k++) {
+		const Group *g = &z->groups[k];
+		if (g->low.at != g->master.at)
+			z->ops->cast(z->device, g->low, g->master, g->shard);
 	}
 	zero_gather(z);
 }
@@ -184,12 +224,12 @@ static int list_spans(Zero *z, Span *spans)
 	for (int u = 0; u < shape_nunits(&z->m->shape); u++) {
 		const Group *g = &z->groups[z->map.of_unit[u]];
 		ShardRange own = own_of_unit(z, u);
-		Array low = { NULL, g->weights.type };
+		Array compute = { NULL, g->low.type };
 		if (own.begin == own.end)
 			continue;
-		if (z->settings.stage < 3 && g->weights.type != g->master.type)
-			low = array_part(d, own_part(z, g, g->weights), own.begin);
-		spans[n++] = (Span){ array_part(d, g->master, own.begin), low,
+		if (g->low.at != g->master.at)
+			compute = array_part(d, g->low, own.begin);
+		spans[n++] = (Span){ array_part(d, g->master, own.begin), compute,
 			array_part(d, g->sum, own.begin), own.end - own.begin };
 	}
 	spans[n++] = (Span){ z->gains.master, { NULL, FP32 }, z->gains.sum,
@@ -206,19 +246,27 @@ static void make_optimizer(Zero *z, const OptimizerKind *kind,
 	*o = optimizer_new(z->device, kind, settings, z->spans, n, z->m->fused);
 	o->spans = z->spans;
 	o->nspans = n;
+	o->sums = z->parts;
+	o->gradients = z->sums;
 	o->squares = comm_array(z->comm, NORM_ELEMENTS, FP32, MEM_OPTIMIZER,
 		"squared norm");
 	z->counted = z->rank == 0 ? n : n - 1;
 }
 static void check_settings(const Model *m, const ZeroSettings *s)
 {
+	Type linear = m->policy->op[OP_LINEAR].input;
 	assert(m->weights.at == NULL && "the model is bare");
 	assert(s->stage >= 1 && s->stage <= 3);
 	assert(s->prefetch >= 0 && s->prefetch <= MOST_PREFETCH);
 	assert(s->wire == FP32 || s->wire == BF16);
+	assert(m->fused || !s->exchange);
 	if (m->policy->op[OP_LINEAR].output == FP16)
-		die("sharded data parallelism does not scale the loss, and the policy "
-			"%s needs it", m->policy->name);
+		usage_error("precision %s: sharded data parallelism does not scale the "
+			"loss, expected fp32 or bf16", m->policy->name);
+	if (linear == TF32 && m->fused && !m->ops->reads(m->device,
+		m->policy->parameter, linear))
+		usage_error("precision %s: gathers carry no tf32 where matmuls read "
+			"copies, expected fp32 or bf16", m->policy->name);
 }
 
 Zero *zero_new(Model *m, Comm *c, const ZeroSettings *settings,
@@ -238,6 +286,7 @@ Zero *zero_new(Model *m, Comm *c, const ZeroSettings *settings,
 		z->groups[k].shard = z->groups[k].n / z->map.ranks;
 	}
 	place_weights(z);
+	place_masters(z);
 	place_gradients(z);
 	place_gains(z);
 	zero_point_parameters(z);
@@ -253,18 +302,21 @@ void zero_free(Zero **zero)
 {
 	Zero *z = *zero;
 	Device *d = z->device;
+	/* memory given back is used again from here on. Arrays that travel are the
+	 * communicator's, and stay */
+	device_wait(d, COMPUTE, z->last);
 	z->m->hooks = (Hooks){ 0 };
 	z->m->share = 1;
 	model_view_params(z->m);
 	optimizer_free(&z->optimizer);
 	for (int k = 0; k < GRADIENT_SLOTS || (k < z->map.ngroups
-		&& z->settings.stage == 1); k++)
+		&& !sums_apart(z)); k++)
 		if (casts(z) && k < z->map.ngroups)
 			device_free(d, z->groups[k].home.at);
 	if (casts(z))
 		device_free(d, z->gains.gradients.at);
-	void *const all[] = { z->gains.weights.at, z->masters.at, z->sums.at,
-		z->whole.at };
+	void *const all[] = { z->gains.weights.at, z->masters.at, z->lows.at,
+		z->settings.exchange ? NULL : z->sums.at, z->whole.at };
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		device_free(d, all[i]);
 	shard_map_free(&z->map);

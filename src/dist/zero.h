@@ -7,7 +7,8 @@
 /* m: from model_new_bare, its path and fusion chosen. Its weights are those that
  * model_new draws from the same seed; each rank draws its shards. Takes the
  * model's hooks, and sets its share of the loss to 1/ranks. All ranks call it,
- * with equal arguments. The policy fp16 ends the program */
+ * with equal arguments. The policies fp16 and, where fused matmuls read copies in
+ * it, tf32 exit 2 */
 Zero     *zero_new(Model *m, Comm *c, const ZeroSettings *settings,
 	const OptimizerKind *kind, OptimizerSettings optimizer);
 /* before the model and the communicator are freed; the model is bare again */

@@ -1,4 +1,4 @@
-/* zero_state.h: a sharded model as the parts of the engine see it */
+/* zero_state.h: a sharded model as the parts of the module see it */
 #ifndef DIST_ZERO_STATE_H
 #define DIST_ZERO_STATE_H
 
@@ -17,6 +17,10 @@ typedef struct ZeroSettings {
 	 * one unit; 0: each unit alone */
 	double bucket_mb;
 	Type wire;                       /* of gradients: FP32 or BF16 */
+	/* gradients travel as they are, and the update sums the ranks'. Only where
+	 * comm_exchanges, and on the fused path. Each rank keeps those of its shards
+	 * from all ranks, so no stage has less than all gradients' bytes */
+	bool exchange;
 	/* what has been given up becomes NaN, for tests */
 	bool poison;
 } ZeroSettings;
@@ -29,7 +33,8 @@ typedef struct Group {
 	size_t n, shard;                 /* elements of it, and of a rank's part */
 	Array weights, gradients, wire;  /* (n) */
 	Array home;                      /* (n) gradients but where all are kept */
-	Array master, sum;               /* (shard) of this rank */
+	/* (shard) of this rank; low: what is gathered, or its master */
+	Array master, low, sum;
 	Event gathered;                  /* stages 1 and 2 */
 } Group;
 
@@ -49,7 +54,8 @@ typedef struct Zero {
 	ShardMap map;
 	int rank;
 	Group *groups, gains;
-	Array masters, sums;             /* of all groups where they lie apart */
+	Array masters, lows, sums;       /* of all groups where they lie apart */
+	Gradients parts;                 /* of exchanges: shards of all ranks */
 	Array whole;                     /* all gradients, while they accumulate */
 	/* stage 3: groups in the order of a pass, as far as it is known, `at` of them
 	 * entered, the last one `current` */
@@ -62,6 +68,13 @@ typedef struct Zero {
 	Span *spans;
 	int counted;                     /* of them, by this rank, in the norm */
 } Zero;
+
+/* does a shard's gradient lie apart from those on the wire? Then these have
+ * slots */
+static inline bool sums_apart(const Zero *z)
+{
+	return z->settings.stage >= 2 || z->settings.exchange;
+}
 
 /* of an array as long as the group */
 static inline Array own_part(const Zero *z, const Group *g, Array a)

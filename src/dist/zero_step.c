@@ -77,10 +77,13 @@ static void fetch(Zero *z, int k)
 	Slot *s = slot_of(z, k);
 	if (s->holds == k)
 		return;
-	device_wait(z->device, COMPUTE, s->ready);
-	poison(z, g->weights, g->n);
-	z->ops->cast(z->device, own_part(z, g, g->weights), g->master, g->shard);
+	if (z->settings.poison) {
+		device_wait(z->device, COMPUTE, s->ready);
+		poison(z, g->weights, g->n);
+	}
 	device_wait(z->device, COMM, device_event(z->device, COMPUTE));
+	device_copy(z->device, COMM, own_part(z, g, g->weights).at, g->low.at,
+		g->shard * z->device->backend->width(g->low.type));
 	s->ready = z->last = comm_all_gather(z->comm, g->weights, g->n, "weights", k);
 	s->holds = k;
 }
@@ -150,6 +153,11 @@ static void reduce_group(Zero *z, int k)
 		z->ops->cast(z->device, g->wire, g->gradients, g->n);
 	}
 	device_wait(z->device, COMM, device_event(z->device, COMPUTE));
+	if (z->settings.exchange) {
+		*freed = z->last = comm_all_to_all(z->comm, g->wire, g->n, g->sum,
+			"gradients", k);
+		return;
+	}
 	z->last = comm_reduce_scatter(z->comm, g->wire, g->n, "gradients", k);
 	if (z->settings.stage >= 2) {
 		device_copy(z->device, COMM, g->sum.at, own_part(z, g, g->wire).at,
@@ -164,7 +172,8 @@ static void reduce_gains(Zero *z)
 	if (g->gradients.at != g->wire.at)
 		z->ops->cast(z->device, g->wire, g->gradients, g->n);
 	device_wait(z->device, COMM, device_event(z->device, COMPUTE));
-	z->last = comm_all_reduce(z->comm, g->wire, g->n, "gradients of gains", 0);
+	z->last = (z->settings.exchange ? comm_exchange : comm_all_reduce)(z->comm,
+		g->wire, g->n, "gradients of gains", 0);
 }
 static void sum_squares(Zero *z)
 {
@@ -172,7 +181,7 @@ static void sum_squares(Zero *z)
 	z->ops->fill(z->device, o->squares, 0, NORM_ELEMENTS);
 	for (int i = 0; i < z->counted; i++)
 		z->ops->add_squares(z->device, o->squares,
-			one_gradient(z->spans[i].gradient), z->spans[i].n);
+			optimizer_gradients(o, &z->spans[i]), z->spans[i].n);
 	device_wait(z->device, COMM, device_event(z->device, COMPUTE));
 	z->last = comm_all_reduce(z->comm, o->squares, NORM_ELEMENTS,
 		"squared norm", 0);
@@ -193,7 +202,7 @@ static void before_unit(void *self, int unit, bool backward)
 		g->gathered.n = 0;
 	}
 	if (backward && unit == about->first + about->count - 1
-		&& z->settings.stage >= 2 && g->gradients.at == g->wire.at) {
+		&& sums_apart(z) && g->gradients.at == g->wire.at) {
 		device_wait(z->device, COMPUTE, z->freed[k % GRADIENT_SLOTS]);
 		poison(z, g->gradients, g->n);
 	}
@@ -230,9 +239,11 @@ static void after_update(void *self)
 		device_free(z->device, z->whole.at);
 		zero_point_gradients(z, (Array){ NULL, FP32 });
 	}
-	for (int k = 0; k < z->map.ngroups && z->settings.stage == 1; k++)
+	for (int k = 0; k < z->map.ngroups && !sums_apart(z); k++)
 		poison(z, z->groups[k].gradients, z->groups[k].n);
 	poison(z, z->gains.gradients, z->gains.n);
+	for (int r = 0; r < z->parts.n; r++)
+		poison(z, z->parts.at[r], z->map.extent / z->map.ranks + z->map.gains);
 	zero_gather(z);
 }
 

@@ -42,8 +42,8 @@ bool ddp_settle(DdpConfig *c, const DdpGiven *g)
 	c->ranks = g->ranks;
 	if (c->transport == 0)
 		c->transport = g->transport;
-	c->ctas = g->ctas >= 0 ? g->ctas : harness_on_gpu() && !g->sums ? CTAS : 0;
-	c->sums = g->sums;
+	c->sums = c->sums || g->sums;
+	c->ctas = g->ctas >= 0 ? g->ctas : harness_on_gpu() && !c->sums ? CTAS : 0;
 	return true;
 }
 
@@ -78,21 +78,29 @@ void ddp_plan_kinds(Plan *plan, const DdpGiven *g, int kinds)
 				.kind = kind });
 	}
 }
-Comm *ddp_comm(Row *row, Device *d, int transport, int ctas)
+Comm *ddp_comm(Row *row, Device *d, const DdpConfig *config)
 {
 	return harness_comm(row, d, &(CommSettings){
-		.transport = transport_names[transport], .ctas = ctas });
+		.transport = transport_names[config->transport],
+		.pushes = config->sums,
+		.ctas = (int)config->ctas });
+}
+
+DdpCase *ddp_case_over(Device *device, Comm *comm, const DdpConfig *config)
+{
+	DdpCase *c = need(calloc(1, sizeof *c));
+	c->config = *config;
+	c->device = device;
+	c->comm = comm;
+	c->intervals = need(malloc(NSTAMPS * sizeof *c->intervals));
+	c->calls = need(malloc(NSTAMPS * sizeof *c->calls));
+	return c;
 }
 
 DdpCase *ddp_case(Row *row, const DdpConfig *config)
 {
-	DdpCase *c = need(calloc(1, sizeof *c));
-	c->config = *config;
-	c->device = harness_device();
-	c->comm = ddp_comm(row, c->device, config->transport, (int)config->ctas);
-	c->intervals = need(malloc(NSTAMPS * sizeof *c->intervals));
-	c->calls = need(malloc(NSTAMPS * sizeof *c->calls));
-	return c;
+	Device *d = harness_device();
+	return ddp_case_over(d, ddp_comm(row, d, config), config);
 }
 
 void ddp_case_close(DdpCase **c)
@@ -309,7 +317,8 @@ static void one_step(DdpCase *c, Replay *replay, double ms[NPARTS], double *loss
 	double before[NCOLLECTIVES];
 	c->nintervals = c->ncalls = 0;
 	read_sent(c, before);
-	StepTime t = replayed_step(replay, c->m, c->optimizer, &c->batch,
+	StepTime t = c->unrecorded ? timed_step(c->m, c->optimizer, &c->batch,
+		MODE_TRAIN) : replayed_step(replay, c->m, c->optimizer, &c->batch,
 		MODE_TRAIN);
 	read_sent(c, c->sent);
 	for (int kind = 0; kind < NCOLLECTIVES; kind++)

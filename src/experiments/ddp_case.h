@@ -82,6 +82,7 @@ typedef struct DdpCase {
 	Batch batch;
 	Ddp *ddp;                        /* NULL: the rank trains without */
 	Hooks inner;                     /* those of ddp, or of a strategy */
+	bool unrecorded;                 /* steps run as they are, not as graphs */
 	int watch;
 	double sent[NCOLLECTIVES];       /* bytes of the last step, as comm_sent */
 	/* of the last step: what was watched, and all calls of hooks */
@@ -93,10 +94,11 @@ typedef struct DdpCase {
 	double single_ms, single_bwd_ms;         /* found by ddp_case_single */
 } DdpCase;
 
-/* transport: of TRANSPORTS */
-Comm    *ddp_comm(Row *row, Device *d, int transport, int ctas);
+Comm    *ddp_comm(Row *row, Device *d, const DdpConfig *config);
 /* opens device and communicator; all ranks of the row call these alike */
 DdpCase *ddp_case(Row *row, const DdpConfig *config);
+/* with those that the caller has opened, which are the case's from now on */
+DdpCase *ddp_case_over(Device *device, Comm *comm, const DdpConfig *config);
 void     ddp_case_close(DdpCase **c);
 /* a new model, batch and optimizer; sum: ranks sum their gradients */
 void     ddp_case_begin(DdpCase *c, bool sum, int kind, double bucket_mb);

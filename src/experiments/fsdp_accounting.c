@@ -26,6 +26,11 @@ static void plan(Plan *plan)
 			sharding_plan(plan, &given, s, DDP, DDP, both);
 			sharding_plan(plan, &given, s, ZERO1, FSDP, both);
 		}
+	ShardingGiven largest = given;
+	largest.ddp.size = SIZE_10B;
+	largest.prefetch = given.prefetch < 0 ? 1 : given.prefetch;
+	if (gpu && given.ddp.size < 0)
+		sharding_plan(plan, &largest, SIZE_10B, FSDP, FSDP, false);
 }
 
 static void run(Row *row, const void *config)

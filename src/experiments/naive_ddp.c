@@ -175,7 +175,7 @@ static void run(Row *row, const void *config)
 {
 	const Config *c = config;
 	Device *d = harness_device();
-	Comm *comm = ddp_comm(row, d, c->transport, 0);
+	Comm *comm = ddp_comm(row, d, &(DdpConfig){ .transport = c->transport });
 	Trained many = train_together(d, comm, c),
 		one = train_alone(d, comm_ranks(comm), c->wire ? BF16 : FP32);
 	Shape shape = scaled_down(model_sizes[SIZE_SMALL].shape);

@@ -14,8 +14,6 @@ void sharding_given_settle(ShardingGiven *g)
 	ddp_given_settle(&g->ddp);
 	if (p == POLICY_FP16 || (p == POLICY_TF32 && !harness_on_gpu()))
 		usage_error("--precision %s: expected fp32 or bf16", policies[p].name);
-	if (g->ddp.sums)
-		usage_error("--sums optimizer: expected comm");
 }
 
 static void plan_strategy(Plan *plan, const ShardingGiven *g, ShardingConfig c)
@@ -27,11 +25,11 @@ static void plan_strategy(Plan *plan, const ShardingGiven *g, ShardingConfig c)
 		|| !ddp_settle(&c.ddp, &g->ddp))
 		return;
 	c.ddp.bucket_mb = buckets ? bucket_mb : 0;
-	for (c.prefetch = 0; c.prefetch <= (ahead ? 2 : 0); c.prefetch++)
-		if (!ahead || g->prefetch < 0)
-			plan_add(plan, &c);
-	c.prefetch = g->prefetch;
+	int first = ahead && c.ddp.sums && !g->ddp.sums ? 1 : 0,
+		last = !ahead ? 0 : first ? 1 : 2;
 	if (ahead && g->prefetch >= 0)
+		first = last = (int)g->prefetch;
+	for (c.prefetch = first; c.prefetch <= last; c.prefetch++)
 		plan_add(plan, &c);
 }
 
@@ -52,6 +50,10 @@ void sharding_plan(Plan *plan, const ShardingGiven *g, int size,
 			c.ddp.wire = g->ddp.wire >= 0 ? g->ddp.wire
 				: c.ddp.model.precision == POLICY_BF16;
 			plan_strategy(plan, g, c);
+			c.ddp.sums = (s == ZERO1 || s == FSDP) && g->ddp.fusion
+				&& !g->ddp.sums && g->ddp.ranks <= MOST_GRADIENTS;
+			if (c.ddp.sums)
+				plan_strategy(plan, g, c);
 		}
 }
 static const OptimizerSettings settings = { .lr = 1e-3, .beta1 = 0.9,
@@ -80,7 +82,8 @@ static void begin_zero(ShardingCase *c)
 		.stage = c->config.strategy - ZERO1 + 1,
 		.prefetch = (int)c->config.prefetch,
 		.bucket_mb = run->config.bucket_mb,
-		.wire = run->config.wire ? BF16 : FP32 }, &adamw_kind, settings);
+		.wire = run->config.wire ? BF16 : FP32,
+		.exchange = run->config.sums }, &adamw_kind, settings);
 	ddp_case_train(run, zero_optimizer(c->zero));
 }
 
@@ -137,12 +140,13 @@ static double derived_bytes(const ShardingCase *c)
 	if (c->zero) {
 		int ngroups = zero_map(c->zero)->ngroups;
 		sum = group_bytes(c, 0, wire) + group_bytes(c, 0, 0)
-			+ 2 * zero_map(c->zero)->gains * wire;
+			+ (c->config.ddp.sums ? ranks : 2) * zero_map(c->zero)->gains * wire;
 		if (c->config.strategy == FSDP)
 			sum += group_bytes(c, 0, 0)
 				- group_bytes(c, ngroups - 1 - (int)c->config.prefetch, 0);
 	} else if (c->run->ddp) {
-		sum = 2 * P * wire + (c->sharded ? 4 * (double)m->count : 0);
+		sum = (c->config.ddp.sums ? ranks : 2) * P * wire
+			+ (c->sharded ? 4 * (double)m->count : 0);
 	}
 	return sum * (ranks - 1) / ranks;
 }
@@ -152,6 +156,8 @@ static void set_sent(Row *row, const ShardingCase *c)
 	const double *sent = c->run->sent;
 	row_set(row, "all_reduce_MB", "%.4f", sent[ALL_REDUCE] * 1e-6);
 	row_set(row, "reduce_scatter_MB", "%.4f", sent[REDUCE_SCATTER] * 1e-6);
+	row_set(row, "exchange_MB", "%.4f", (sent[EXCHANGE] + sent[ALL_TO_ALL])
+		* 1e-6);
 	row_set(row, "all_gather_MB", "%.4f", sent[ALL_GATHER] * 1e-6);
 	row_set(row, "broadcast_MB", "%.4f", sent[BROADCAST] * 1e-6);
 	row_set(row, "sent_derived_MB", "%.4f", derived_bytes(c) * 1e-6);
@@ -209,15 +215,15 @@ static void leave_out(Moment *m, double workspace)
 	m->active -= workspace;
 }
 
-void sharding_case_memory(ShardingCase *c, Moment moments[NMOMENTS])
+void moments_of_steps(DdpCase *run, void (*begin)(void *arg), void *arg,
+	Moment moments[NMOMENTS])
 {
-	DdpCase *run = c->run;
 	Device *d = run->device;
 	ptrdiff_t active[NCATEGORIES];
 	for (int k = 0; k < NCATEGORIES; k++)
 		active[k] = (ptrdiff_t)d->active[k];
 	device_log_memory(d, true);
-	sharding_case_begin(c);
+	begin(arg);
 	size_t made = d->nlog;
 	ddp_case_hook(run);
 	timed_step(run->m, run->optimizer, &run->batch, MODE_TRAIN);
@@ -233,6 +239,16 @@ void sharding_case_memory(ShardingCase *c, Moment moments[NMOMENTS])
 	for (int i = 0; i < NMOMENTS; i++)
 		leave_out(&moments[i], moments[i == MOMENT_INIT ? i : MOMENT_AFTER]
 			.workspace);
+}
+
+static void begin_case(void *c)
+{
+	sharding_case_begin(c);
+}
+
+void sharding_case_memory(ShardingCase *c, Moment moments[NMOMENTS])
+{
+	moments_of_steps(c->run, begin_case, c, moments);
 }
 
 void sharding_case_set_memory(Row *row, const Moment *m,
@@ -264,7 +280,7 @@ static MemoryEstimate estimate_step(const ShardingCase *c)
 	if (c->zero)
 		return memory_estimate_sharded(m, B, T, &(Sharding){
 			zero_map(c->zero), rank, c->config.strategy - ZERO1 + 1,
-			(int)c->config.prefetch, wire });
+			(int)c->config.prefetch, wire, config->sums });
 	MemoryEstimate e = memory_estimate(m, B, T, true);
 	double twice = run->ddp && m->gradients.type != wire ? m->extent
 		* (double)type_size(wire) : 0, moments = c->sharded ? 2 * sizeof(real)

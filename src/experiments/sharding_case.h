@@ -17,7 +17,7 @@ typedef struct ShardingConfig {
 	KEY(ShardingConfig, strategy, STRATEGIES),                            \
 	KEY(ShardingConfig, prefetch), KEY(DdpConfig, bucket_mb, "%g"),       \
 	KEY(DdpConfig, wire, WIRES), KEY(DdpConfig, transport, TRANSPORTS),   \
-	KEY(DdpConfig, ctas), KEY(DdpConfig, ranks)
+	KEY(DdpConfig, ctas), KEY(DdpConfig, sums, SUMS), KEY(DdpConfig, ranks)
 
 typedef struct ShardingGiven {
 	DdpGiven ddp;
@@ -51,7 +51,7 @@ void     sharding_case_end(ShardingCase *c);
 
 #define SHARDING_TIMES "period_ms step_ms step_sd_ms fwd_ms bwd_ms wait_ms " \
 	"opt_ms comm_ms blocked_ms alone_ms all_reduce_MB reduce_scatter_MB " \
-	"all_gather_MB broadcast_MB sent_derived_MB weights_MB loss via"
+	"exchange_MB all_gather_MB broadcast_MB sent_derived_MB weights_MB loss via"
 /* between begin and end */
 void     sharding_case_time(Row *row, ShardingCase *c, const ShardingGiven *g);
 
@@ -63,7 +63,11 @@ typedef struct Moment {
 	 * Without workspaces of libraries and transports, but for workspace */
 	double at_peak[NCATEGORIES], peak, active, workspace;
 } Moment;
-/* begins, and makes two steps, the second of which is logged */
+/* begin(arg), which makes the run's model and optimizer, and two steps, of which
+ * the second counts */
+void     moments_of_steps(DdpCase *run, void (*begin)(void *arg), void *arg,
+	Moment moments[NMOMENTS]);
+/* the same of a case, which it begins */
 void     sharding_case_memory(ShardingCase *c, Moment moments[NMOMENTS]);
 /* the same by formula; category[]: where each has most */
 MemoryEstimate sharding_case_estimate(const ShardingCase *c, int moment);

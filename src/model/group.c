@@ -1,5 +1,11 @@
 #include "model/group.h"
 
+void group_collective(const RankGroup *g, GroupOp op)
+{
+	g->start(g->self, &op, SLOT_NOW);
+	g->join(g->self, SLOT_NOW);
+}
+
 const char *group_error(const Shape *s, const Policy *policy, int ranks)
 {
 	if (policy->op[OP_LINEAR].output == FP16)

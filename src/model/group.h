@@ -6,17 +6,38 @@
 #include "model/shape.h"
 #include "ops/types.h"
 
-/* what the compute queue is given after one of these sees the result. n: elements
- * of the shards of all ranks, which are equal and lie one after the other */
+/* the rank's shard is there, the others follow; the rank's shard ends with the
+ * sum, the others with anything; all ends with the sum */
+typedef enum { GROUP_GATHER, GROUP_SCATTER, GROUP_REDUCE,
+	NGROUP_KINDS } GroupKind;
+typedef struct GroupOp {
+	GroupKind kind;
+	Array x;
+	/* elements of the shards of all ranks, which are equal and lie one after the
+	 * other */
+	size_t n;
+	const char *what;
+} GroupOp;
+/* what may be on its way at a time */
+typedef enum { SLOT_NOW, SLOT_NORM, SLOT_STREAM, SLOT_GAIN,
+	GROUP_SLOTS } GroupSlot;
+
 typedef struct RankGroup {
 	void *self;
 	int rank, ranks;
-	/* the rank's shard is there, the others follow */
-	void (*all_gather)(void *self, Array x, size_t n, const char *what);
-	/* the rank's shard ends with the sum, the others with anything */
-	void (*reduce_scatter)(void *self, Array x, size_t n, const char *what);
-	void (*all_reduce)(void *self, Array x, size_t n, const char *what);
+	/* multiprocessors of a GPU that matmuls beside a collective leave to it */
+	int spare_sms;
+	/* the fused path saves what norms leave for all tokens, and does not gather
+	 * it again in the backward pass */
+	bool keep_norms;
+	/* follows what the compute queue has been given. Until it is joined nothing
+	 * else uses the array, and nothing else is started in the slot */
+	void (*start)(void *self, const GroupOp *op, GroupSlot slot);
+	/* what the compute queue is given from now on sees the result */
+	void (*join)(void *self, GroupSlot slot);
 } RankGroup;
+/* both at once */
+void group_collective(const RankGroup *g, GroupOp op);
 
 /* NULL, or why no group of so many ranks can have this model */
 const char *group_error(const Shape *whole, const Policy *policy, int ranks);

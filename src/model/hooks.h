@@ -1,7 +1,7 @@
 /* hooks.h: what whoever trains a model is told during a step. Pointers may be
  * NULL. A hook may queue work on either queue, make the compute queue wait, and
  * point parameters elsewhere. When a step is replayed, so are its hooks, and
- * gradient_ready comes with the end of its unit */
+ * gradient_ready comes with the end of its unit, or a collective before it */
 #ifndef MODEL_HOOKS_H
 #define MODEL_HOOKS_H
 

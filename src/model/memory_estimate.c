@@ -5,6 +5,8 @@
 
 typedef struct Sizes {
 	double N, C, A, F, H, T, V, L;          /* A = H D */
+	double own;                             /* tokens of the stream */
+	double norm;     /* bytes of an element of a norm's output that is saved */
 	/* bytes of an element of the stream, between matmuls, of an elementary step's
 	 * result, of a cast's, and of the stream's gradient for matmuls */
 	double r, w, step, cast, low;
@@ -28,7 +30,10 @@ static Sizes sizes_of(const Model *m, size_t B, size_t T)
 	const Backend *b = m->device->backend;
 	Type linear = m->policy->op[OP_LINEAR].output;
 	double w = b->width(linear);
-	return (Sizes){ .N = (double)B * T, .C = m->shape.d_model,
+	double N = (double)B * T;
+	return (Sizes){ .N = N, .own = m->group ? N / m->group->ranks : N,
+		.norm = !m->fused || (m->group && m->group->keep_norms) ? w : 0,
+		.C = m->shape.d_model,
 		.A = m->shape.heads * m->shape.d_head, .F = m->shape.d_ff,
 		.H = m->shape.heads, .T = T, .V = m->shape.vocab, .L = m->shape.layers,
 		.r = b->width(TYPE_REAL), .w = w,
@@ -41,15 +46,15 @@ static Sizes sizes_of(const Model *m, size_t B, size_t T)
 }
 static double input_of(const Sizes *s)
 {
-	return s->N * s->C * s->r;
+	return s->own * s->C * s->r;
 }
 
 static double saved_by_block(const Sizes *s)
 {
 	double scores = s->flash ? s->H * s->r : s->H * s->T * s->w;
-	double between = s->fused ? 4 * s->A + 2 * s->F
-		: 2 * s->C + 4 * s->A + 3 * s->F;
-	return s->N * (2 * (s->C + 1) * s->r + between * s->w + scores);
+	double between = 4 * s->A + (s->fused ? 2 : 3) * s->F;
+	return s->own * 2 * (s->C + 1) * s->r + s->N * (2 * s->C * s->norm
+		+ between * s->w + scores);
 }
 
 /* inputs of blocks that are saved for themselves at the same time; together:
@@ -87,8 +92,7 @@ static double rest_of(const Sizes *s)
 /* besides, the last input, its norm and the logits */
 static double top_of(const Sizes *s)
 {
-	double norm = s->fused ? 0 : s->C * s->w;
-	return s->N * (s->C * s->r + norm + s->V * s->w) + rest_of(s);
+	return input_of(s) + s->N * (s->C * s->norm + s->V * s->w) + rest_of(s);
 }
 typedef struct Temporaries {
 	double top;                      /* above the blocks */
@@ -102,11 +106,12 @@ static Temporaries temporaries_of(const Sizes *s, bool train)
 {
 	double NC = s->N * s->C, NA = s->N * s->A, NF = s->N * s->F,
 		scores = s->N * s->H * s->T,
-		largest = s->C * fmax(s->V, s->F);
+		largest = s->C * fmax(s->V, s->F),
+		gradient = s->low ? s->own * s->C * s->r + NC * s->low : NC * s->r;
 	if (s->fused)
-		return (Temporaries){ .top = NC * (s->w + s->r + s->low),
+		return (Temporaries){ .top = NC * s->w + gradient,
 			.forward = (NF + NC) * s->w,
-			.base = NC * (s->w + s->r + s->low),
+			.base = NC * s->w + gradient,
 			.feed_forward = NF * s->w,
 			.attention = 4 * NA * s->w + s->attention
 				+ (s->flash ? 0 : scores * s->w) };
@@ -191,10 +196,12 @@ static double sharded_weights(const Model *m, const Sharding *s)
 	Type linear = m->policy->op[OP_LINEAR].input;
 	bool copies = m->fused && !m->ops->reads(m->device, TYPE_REAL, linear);
 	double r = b->width(TYPE_REAL), low = copies ? b->width(linear) : r,
-		apart = s->stage == 3 ? s->map->extent
-		: copies ? s->map->extent - s->map->groups[0].extent : 0;
+		units = s->map->extent - s->map->groups[0].extent,
+		apart = s->stage == 3 ? s->map->extent : copies ? units : 0,
+		lows = s->stage == 3 && copies ? units : 0;
 	return slots_of(s->map, s->stage == 3 ? s->prefetch + 1 : s->map->ngroups,
-		r, low) + (apart / s->map->ranks + s->map->gains) * r;
+		r, low) + (apart / s->map->ranks + s->map->gains) * r
+		+ lows / s->map->ranks * low;
 }
 
 static double sharded_gradients(const Model *m, const Sharding *s)
@@ -203,9 +210,10 @@ static double sharded_gradients(const Model *m, const Sharding *s)
 	double wire = b->width(s->wire), both = wire
 		+ (m->policy->op[OP_LINEAR].input == s->wire
 		|| m->policy->gradient == s->wire ? 0 : b->width(m->policy->gradient));
-	return slots_of(s->map, s->stage == 1 ? s->map->ngroups : 2, both, both)
-		+ s->map->gains * both
-		+ (s->stage == 1 ? 0 : s->map->extent * wire / s->map->ranks);
+	int apart = s->exchange ? s->map->ranks : s->stage > 1;
+	return slots_of(s->map, apart ? 2 : s->map->ngroups, both, both)
+		+ s->map->gains * (both + (s->exchange ? (apart - 1) * wire : 0))
+		+ apart * (s->map->extent * wire / s->map->ranks);
 }
 
 MemoryEstimate memory_estimate_sharded(const Model *m, size_t B, size_t T,
@@ -244,8 +252,8 @@ MemoryEstimate memory_estimate(const Model *m, size_t B, size_t T, bool train)
 	double kept = a.category[MEM_PARAMETER] + a.category[MEM_GRADIENT]
 		+ a.category[MEM_OPTIMIZER];
 	/* what a feed-forward layer saved, and in the eager path the heads' output */
-	double gone = s.N * (2 * s.F + (s.fused ? 0 : s.F + s.C + s.A)) * s.w
-		+ s.N * s.C * s.r;
+	double gone = s.N * ((2 * s.F + (s.fused ? 0 : s.F + s.A)) * s.w + s.C * s.norm)
+		+ input_of(&s);
 	double below = blocks + rest_of(&s) + t.base, moments[] = {
 		above + t.top,
 		below + fmax(t.last_matmul, t.norm),

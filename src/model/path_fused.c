@@ -12,12 +12,20 @@ typedef struct Stream {
 	Array branch;        /* (N, C) still to be added, or at NULL */
 } Stream;
 
-static Array add_and_normalise(Model *m, Stream *s, Array *sum, Array *rho,
-	int gain, bool keep)
+/* where the norm's output stays; NULL: nowhere */
+static Array *norm_place(const Model *m, Array *place, bool keep)
 {
-	size_t own = own_tokens(m), C = m->shape.d_model;
-	Array y = temporary(m, m->B * m->T * C, m->policy->op[OP_NORM].output,
-		"norm");
+	return keep && m->group && m->group->keep_norms ? place : NULL;
+}
+
+static Array add_and_normalise(Model *m, Stream *s, Array *sum, Array *rho,
+	int gain, bool keep, Array *saved)
+{
+	size_t own = own_tokens(m), C = m->shape.d_model, n = m->B * m->T * C;
+	Array y = saved ? activation(m, n, OP_NORM, "norm") : temporary(m, n,
+		m->policy->op[OP_NORM].output, "norm");
+	if (saved)
+		*saved = y;
 	*rho = activation(m, own, OP_RESIDUAL, "norm's factor");
 	*sum = *s->x;
 	if (s->branch.at)
@@ -139,11 +147,13 @@ static void run_block(Model *m, int layer, Stream *stream, bool keep,
 	Activations *s = &m->activations[layer];
 	Type type = m->policy->op[OP_LINEAR].output;
 	int first = in_block(m, layer, P_LN1);
-	Array norm = add_and_normalise(m, stream, &s->x, &s->rho1, first, keep);
+	Array *place = norm_place(m, &s->norm1, keep), norm = add_and_normalise(m,
+		stream, &s->x, &s->rho1, first, keep, place);
 	RANGE(m->device, "attention") {
 		s->qkv = activation(m, 3 * N * A, OP_LINEAR, "attn.qkv");
 		linear_forward(m, s->qkv, norm, (ParamSpan){ first + P_Q, 3 }, N);
-		array_drop(m, &norm);
+		if (!place)
+			array_drop(m, &norm);
 		attention_forward(m, s);
 		stream->branch = temporary(m, N * C, type, "attn.output");
 		linear_forward(m, stream->branch, s->o,
@@ -158,12 +168,14 @@ static void run_block(Model *m, int layer, Stream *stream, bool keep,
 		array_drop(m, &s->L);
 		array_drop(m, &s->rho1);
 	}
+	place = norm_place(m, &s->norm2, keep);
 	norm = add_and_normalise(m, stream, &s->x_mid, &s->rho2, first + P_LN2,
-		keep || save_input);
+		keep || save_input, place);
 	RANGE(m->device, "feed-forward") {
 		s->gate_up = activation(m, 2 * N * F, OP_LINEAR, "ffn.w1 and w3");
 		linear_forward(m, s->gate_up, norm, (ParamSpan){ first + P_W1, 2 }, N);
-		array_drop(m, &norm);
+		if (!place)
+			array_drop(m, &norm);
 		Array h = temporary(m, N * F, m->policy->op[OP_SWIGLU].output,
 			"ffn.swiglu");
 		RANGE(m->device, "swiglu")
@@ -187,30 +199,6 @@ static void block_forward(Model *m, int layer, Stream *stream, bool keep,
 		run_block(m, layer, stream, keep, save_input, keep_scores);
 	leave_unit(m, 1 + layer, false);
 }
-static Array keep_own_sums(Model *m, Array embedded)
-{
-	size_t n = own_tokens(m) * m->shape.d_model;
-	if (m->group == NULL)
-		return embedded;
-	scatter_sums(m, embedded, "embedding");
-	Array own = activation(m, n, OP_EMBEDDING, "embedding");
-	m->ops->cast(m->device, own, own_rows(m, embedded), n);
-	array_drop(m, &embedded);
-	return own;
-}
-static void loss_of_group(Model *m, Array dlogits, double scale)
-{
-	const RankGroup *g = m->group;
-	size_t N = m->B * m->T, V = m->shape.vocab;
-	Array terms = temporary(m, g->ranks * 3 * N, TYPE_REAL, "terms of the loss");
-	m->ops->partial_cross_entropy(m->device,
-		array_part(m->device, terms, g->rank * 3 * N), m->logits, m->targets, N,
-		V);
-	g->all_gather(g->self, terms, g->ranks * 3 * N, "terms of the loss");
-	m->ops->joined_cross_entropy(m->device, m->losses, dlogits, m->logits, terms,
-		g->ranks, m->targets, scale, N, V);
-	array_drop(m, &terms);
-}
 
 static void fused_forward(Model *m, bool keep)
 {
@@ -230,10 +218,12 @@ static void fused_forward(Model *m, bool keep)
 	for (int layer = 0; layer < m->shape.layers; layer++)
 		block_forward(m, layer, &s, whole, saves_input(m, keep, layer), scores);
 	enter_unit(m, head, false);
-	Array norm = add_and_normalise(m, &s, &m->x, &m->rho, last - 1, whole);
+	Array *place = norm_place(m, &m->norm, keep), norm = add_and_normalise(m, &s,
+		&m->x, &m->rho, last - 1, whole, place);
 	m->logits = activation(m, N * V, OP_LINEAR, "logits");
 	linear_forward(m, m->logits, norm, (ParamSpan){ last, 1 }, N);
-	array_drop(m, &norm);
+	if (!place)
+		array_drop(m, &norm);
 	if (m->has_targets) {
 		m->losses = activation(m, N, OP_LOSS, "losses");
 		Array dlogits = { keep ? m->logits.at : NULL, m->logits.type };
@@ -307,37 +297,64 @@ typedef struct Gradient {
 	double beta;
 } Gradient;
 
-static void sum_gain(Model *m, Array addend, int gain, double beta)
+static void add_gain(Model *m, Array addend, int gain, double beta)
 {
 	size_t C = m->shape.d_model;
+	if (m->group == NULL)
+		return;
 	Array sum = model_gradient(m, gain);
-	m->group->all_reduce(m->group->self, addend, C, "gain");
+	join_group(m, SLOT_GAIN);
 	if (beta == 0)
 		m->ops->cast(m->device, sum, addend, C);
 	else
 		m->ops->add(m->device, sum, sum, addend, C);
 	array_drop(m, &addend);
+	announce_gradients(m, gain, 1);
 }
 
-static void through_norm(Model *m, Gradient g, Array dnorm, Array sum,
-	Array rho, int gain, bool fresh)
+/* the addend of the gain's gradient, where a group sums it; gather: the norm's
+ * output of all tokens follows */
+static Array through_norm(Model *m, Gradient g, Array dnorm, Array sum,
+	Array rho, int gain, bool gather)
 {
 	Array copy = g.low, y = own_rows(m, dnorm), dg = model_gradient(m, gain);
+	bool more = gain != in_block(m, 0, P_LN1),
+		fresh = gain == shape_nparameters(&m->shape) - 2;
+	size_t C = m->shape.d_model;
 	if (copy.at == g.dx.at)
 		copy.at = NULL;
 	if (m->group)
-		dg = temporary(m, m->shape.d_model, TYPE_REAL, "addend of a gain");
-	scatter_sums(m, dnorm, "d norm");
+		dg = temporary(m, C, TYPE_REAL, "addend of a gain");
+	join_group(m, SLOT_NORM);
 	RANGE(m->device, "norm")
 		m->ops->fused_rmsnorm_backward(m->device, (NormBackward){
 			.dsum = g.dx, .fresh = fresh, .copy = copy, .dg = dg,
 			.beta = m->group ? 0 : g.beta, .y = y, .dy = y, .sum = sum,
 			.g = model_weight(m, gain), .rho = rho,
-		}, own_tokens(m), m->shape.d_model);
+		}, own_tokens(m), C);
+	if (gather)
+		start_gather(m, dnorm, "norm", SLOT_NORM);
+	if (more)
+		start_gather(m, g.all, "d residual", SLOT_STREAM);
 	if (m->group)
-		sum_gain(m, dg, gain, g.beta);
-	announce_gradients(m, gain, 1);
-	gather_rows(m, dnorm, "norm");
+		m->group->start(m->group->self, &(GroupOp){ GROUP_REDUCE, dg, C, "gain" },
+			SLOT_GAIN);
+	else
+		announce_gradients(m, gain, 1);
+	if (gather)
+		join_group(m, SLOT_NORM);
+	return dg;
+}
+
+/* a matmul that need not wait for what a group has on its way */
+static void weight_beside(Model *m, Array dY, Array X, ParamSpan W, double beta)
+{
+	Device *d = m->device;
+	int spare = d->spare_sms;
+	if (m->group && m->group->spare_sms > spare)
+		d->spare_sms = m->group->spare_sms;
+	linear_backward_weight(m, dY, X, W, beta, m->B * m->T);
+	d->spare_sms = spare;
 }
 
 static void block_backward(Model *m, int layer, void *gradient)
@@ -352,16 +369,20 @@ static void block_backward(Model *m, int layer, void *gradient)
 	RANGE(m->device, "feed-forward") {
 		Array dh = temporary(m, N * F, m->policy->op[OP_SWIGLU].output,
 			"d ffn.swiglu");
-		gather_rows(m, g.all, "d residual");
+		join_group(m, SLOT_STREAM);
 		linear_backward_input(m, dh, 0, g.all, w2, N);
 		RANGE(m->device, "swiglu")
 			m->ops->fused_swiglu_backward(m->device, s->gate_up, dh, dh, s->gate_up, N,
 				F);
-		linear_backward_weight(m, g.all, dh, w2, g.beta, N);      /* dh holds h */
-		array_drop(m, &dh);
 		linear_backward_input(m, dnorm, 0, s->gate_up, gate_up, N);
-		through_norm(m, g, dnorm, s->x_mid, s->rho2, first + P_LN2, false);
-		linear_backward_weight(m, s->gate_up, dnorm, gate_up, g.beta, N);
+		start_scatter(m, dnorm, "d norm", SLOT_NORM);
+		weight_beside(m, g.all, dh, w2, g.beta);                  /* dh holds h */
+		array_drop(m, &dh);
+		Array dgain = through_norm(m, g, dnorm, s->x_mid, s->rho2, first + P_LN2,
+			!s->norm2.at);
+		weight_beside(m, s->gate_up, s->norm2.at ? s->norm2 : dnorm, gate_up, g.beta);
+		array_drop(m, &s->norm2);
+		add_gain(m, dgain, first + P_LN2, g.beta);
 		array_drop(m, &s->gate_up);
 		array_drop(m, &s->x_mid);
 	}
@@ -369,16 +390,20 @@ static void block_backward(Model *m, int layer, void *gradient)
 		Array dO = temporary(m, N * m->shape.heads * m->shape.d_head,
 			m->policy->op[OP_VALUES].output,
 			"d attn.values");
-		gather_rows(m, g.all, "d residual");
+		join_group(m, SLOT_STREAM);
 		linear_backward_input(m, dO, 0, g.all, output, N);
-		linear_backward_weight(m, g.all, s->o, output, g.beta, N);
 		Array dqkv = attention_backward(m, s, dO);
-		array_drop(m, &s->o);
 		array_drop(m, &dO);
 		array_drop(m, &s->qkv);
 		linear_backward_input(m, dnorm, 0, dqkv, qkv, N);
-		through_norm(m, g, dnorm, s->x, s->rho1, first + P_LN1, false);
-		linear_backward_weight(m, dqkv, dnorm, qkv, g.beta, N);
+		start_scatter(m, dnorm, "d norm", SLOT_NORM);
+		weight_beside(m, g.all, s->o, output, g.beta);
+		array_drop(m, &s->o);
+		Array dgain = through_norm(m, g, dnorm, s->x, s->rho1, first + P_LN1,
+			!s->norm1.at);
+		weight_beside(m, dqkv, s->norm1.at ? s->norm1 : dnorm, qkv, g.beta);
+		array_drop(m, &s->norm1);
+		add_gain(m, dgain, first + P_LN1, g.beta);
 		array_drop(m, &dqkv);
 		array_drop(m, &s->x);
 	}
@@ -446,9 +471,12 @@ static void fused_backward(Model *m, double beta)
 	Array dnorm = temporary(m, N * C, m->policy->op[OP_NORM].output, "d norm");
 	linear_backward_input(m, dnorm, 0, m->logits, (ParamSpan){ last, 1 }, N);
 	Gradient g = new_gradient(m, beta);
-	through_norm(m, g, dnorm, m->x, m->rho, last - 1, true);
-	linear_backward_weight(m, m->logits, dnorm, (ParamSpan){ last, 1 }, beta,
-		N);
+	start_scatter(m, dnorm, "d norm", SLOT_NORM);
+	Array dgain = through_norm(m, g, dnorm, m->x, m->rho, last - 1, !m->norm.at);
+	weight_beside(m, m->logits, m->norm.at ? m->norm : dnorm,
+		(ParamSpan){ last, 1 }, beta);
+	array_drop(m, &m->norm);
+	add_gain(m, dgain, last - 1, beta);
 	array_drop(m, &dnorm);
 	array_drop(m, &m->logits);
 	array_drop(m, &m->x);

@@ -75,16 +75,63 @@ Array own_rows(const Model *m, Array x)
 		* m->shape.d_model);
 }
 
-void gather_rows(Model *m, Array x, const char *what)
+static void start(Model *m, GroupKind kind, Array x, const char *what,
+	GroupSlot slot)
+{
+	GroupOp op = { kind, x, m->B * m->T * m->shape.d_model, what };
+	if (m->group)
+		m->group->start(m->group->self, &op, slot);
+}
+
+void start_gather(Model *m, Array x, const char *what, GroupSlot slot)
+{
+	start(m, GROUP_GATHER, x, what, slot);
+}
+
+void start_scatter(Model *m, Array x, const char *what, GroupSlot slot)
+{
+	start(m, GROUP_SCATTER, x, what, slot);
+}
+
+void join_group(Model *m, GroupSlot slot)
 {
 	if (m->group)
-		m->group->all_gather(m->group->self, x, m->B * m->T * m->shape.d_model,
-			what);
+		m->group->join(m->group->self, slot);
+}
+
+void gather_rows(Model *m, Array x, const char *what)
+{
+	start_gather(m, x, what, SLOT_NOW);
+	join_group(m, SLOT_NOW);
 }
 
 void scatter_sums(Model *m, Array x, const char *what)
 {
-	if (m->group)
-		m->group->reduce_scatter(m->group->self, x,
-			m->B * m->T * m->shape.d_model, what);
+	start_scatter(m, x, what, SLOT_NOW);
+	join_group(m, SLOT_NOW);
+}
+Array keep_own_sums(Model *m, Array embedded)
+{
+	size_t n = own_tokens(m) * m->shape.d_model;
+	if (m->group == NULL)
+		return embedded;
+	scatter_sums(m, embedded, "embedding");
+	Array own = activation(m, n, OP_EMBEDDING, "embedding");
+	m->ops->cast(m->device, own, own_rows(m, embedded), n);
+	array_drop(m, &embedded);
+	return own;
+}
+void loss_of_group(Model *m, Array dlogits, double scale)
+{
+	const RankGroup *g = m->group;
+	size_t N = m->B * m->T, V = m->shape.vocab;
+	Array terms = temporary(m, g->ranks * 3 * N, TYPE_REAL, "terms of the loss");
+	m->ops->partial_cross_entropy(m->device,
+		array_part(m->device, terms, g->rank * 3 * N), m->logits, m->targets, N,
+		V);
+	group_collective(g, (GroupOp){ GROUP_GATHER, terms, g->ranks * 3 * N,
+		"terms of the loss" });
+	m->ops->joined_cross_entropy(m->device, m->losses, dlogits, m->logits, terms,
+		g->ranks, m->targets, scale, N, V);
+	array_drop(m, &terms);
 }

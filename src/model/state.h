@@ -111,5 +111,13 @@ void  gather_rows(Model *m, Array x, const char *what);
 /* x has an addend for each row; the own rows get the sums of all ranks, the
  * others anything */
 void  scatter_sums(Model *m, Array x, const char *what);
+/* the same, to be joined; nothing without a group */
+void  start_gather(Model *m, Array x, const char *what, GroupSlot slot);
+void  start_scatter(Model *m, Array x, const char *what, GroupSlot slot);
+void  join_group(Model *m, GroupSlot slot);
+/* the own rows of what ranks have embedded, summed; drops the argument */
+Array keep_own_sums(Model *m, Array embedded);
+/* the losses, and at dlogits, unless at NULL, the gradient */
+void  loss_of_group(Model *m, Array dlogits, double scale);
 
 #endif

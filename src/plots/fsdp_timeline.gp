@@ -2,7 +2,7 @@
 height = 92
 load "src/plots/style.gp"
 set datafile missing NaN
-of(k) = is("prefetch", k)
+of(k) = is("prefetch", k)*only("sums", "comm")
 low(k) = column("start_us")*1e-3*of(k)
 high(k) = column("end_us")*1e-3*of(k)
 row(dummy) = stringcolumn("queue") eq "compute" ? 0 : -1

@@ -8,6 +8,7 @@ stacks(p) = sprintf("<awk -F'\t' '/^#/ { next } \
 	!size { size = $at[\"size\"] } \
 	$at[\"size\"] == size && $at[\"precision\"] == \"%s\" && $NF == \"ok\" { \
 	s = $at[\"strategy\"]; if (s == \"fsdp\") s = s \" \" $at[\"prefetch\"]; \
+	if ($at[\"sums\"] == \"optimizer\") s = s \", AdamW\"; \
 	n = split(\"parameter gradient optimizer activation temporary derived\", w, \
 	\" \"); for (i = 1; i <= n; i++) s = s \"\t\" $at[w[i] \"_MiB\"]; \
 	print s }' %s", \
@@ -19,11 +20,14 @@ set yrange [0:*]
 set offsets 0, 0, graph 0.04, 0
 set xtics rotate by 30 right scale 0
 set key maxrows 2
-set multiplot layout 1,2
+found = system(sprintf("awk -F'\t' '/^#/ { next } \
+	!head++ { for (i = 1; i <= NF; i++) if ($i == \"precision\") c = i; next } \
+	!seen[$c]++ { printf \"%%s \", $c }' %s", table))
+set multiplot layout 1,words(found)
 titles = "parameters gradients optimizer activations temporaries"
-do for [p in "fp32 bf16"] {
+do for [p in found] {
 	set title p
-	set ylabel p eq "fp32" ? "peak of a rank (MiB)" : ""
+	set ylabel p eq word(found, 1) ? "peak of a rank (MiB)" : ""
 	plot for [c=2:6] stacks(p) using c:xtic(1) lt c - 1 \
 		title word(titles, c - 1), \
 		stacks(p) using 0:7 with points pt 7 ps 0.5 lc rgb "black" \

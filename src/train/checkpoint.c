@@ -28,14 +28,15 @@ static long meta_integer(const TensorFile *f, const char *path, const char *key)
 	return metadata_integer(f, path, key, 1, 1 << 24);
 }
 
-static const TensorView *expect_parameter(const TensorFile *f, Parameter p)
+const TensorView *checkpoint_expect(const TensorFile *f, const char *name,
+	const Parameter *p)
 {
-	const TensorView *view = tensorfile_expect(f, p.name, "F32", p.count);
-	if (view->ndim != (p.gain ? 1 : 2) || (!p.gain
-		&& view->shape[0] != p.rows))
+	const TensorView *view = tensorfile_expect(f, name, "F32", p->count);
+	if (view->ndim != (p->gain ? 1 : 2) || (!p->gain
+		&& view->shape[0] != p->rows))
 		usage_error("tensor %s has %d dimensions, the first %zu; expected "
-			"shape (%zu, %zu)", p.name, view->ndim, view->shape[0], p.rows,
-			p.columns);
+			"shape (%zu, %zu)", name, view->ndim, view->shape[0], p->rows,
+			p->columns);
 	return view;
 }
 
@@ -52,8 +53,10 @@ static void check_parameters(const TensorFile *f, const char *path,
 	if (shape_nparameters(s) > tensorfile_count(f))
 		usage_error("%s: a model of %ld layers has %d tensors, the file %d",
 			path, s->layers, shape_nparameters(s), tensorfile_count(f));
-	for (int i = 0; i < shape_nparameters(s); i++)
-		expect_parameter(f, shape_parameter(s, i));
+	for (int i = 0; i < shape_nparameters(s); i++) {
+		Parameter p = shape_parameter(s, i);
+		checkpoint_expect(f, p.name, &p);
+	}
 }
 
 Shape checkpoint_shape(const TensorFile *f, const char *path)
@@ -85,7 +88,7 @@ void checkpoint_load(Model *m, const TensorFile *f)
 	real *host = need(malloc(m->count * sizeof *host));
 	for (int i = 0; i < shape_nparameters(&m->shape); i++) {
 		const Parameter *p = &m->params[i].about;
-		const float *from = expect_parameter(f, *p)->data;
+		const float *from = checkpoint_expect(f, p->name, p)->data;
 		for (size_t j = 0; j < p->count; j++)
 			host[j] = from[j];
 		array_write(m->device, model_weight(m, i), host, p->count);

@@ -9,6 +9,9 @@
 /* the shape in the file's metadata; a missing or impossible entry exits 2, and
  * so does a parameter that the file lacks or has in another size */
 Shape checkpoint_shape(const TensorFile *f, const char *path);
+/* the named tensor, which must be fp32 and have the shape of p; else exit 2 */
+const TensorView *checkpoint_expect(const TensorFile *f, const char *name,
+	const Parameter *p);
 /* a tensor that is missing or of another size exits 2 */
 void  checkpoint_load(Model *m, const TensorFile *f);
 void  checkpoint_save(Model *m, const char *path);

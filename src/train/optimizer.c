@@ -163,7 +163,8 @@ static void add_squares_of_group(const Optimizer *o, Array squares)
 			m->ops->add_squares(m->device, squares, optimizer_gradients(o, &own),
 				own.n);
 	}
-	m->group->all_reduce(m->group->self, squares, 1, "squared norm");
+	group_collective(m->group, (GroupOp){ GROUP_REDUCE, squares, 1,
+		"squared norm" });
 }
 
 void optimizer_clip(const Optimizer *o, const Span *spans, int nspans)

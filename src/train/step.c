@@ -148,12 +148,13 @@ typedef struct Recorder {
 	Replay *r;
 	Device *device;
 	Hooks hooks;                     /* the model's */
+	const RankGroup *group;
 	/* gradients of the graph that is being captured */
 	Action *announced;
 	int nannounced;
 } Recorder;
 
-static void act(Device *d, const Hooks *h, const Action *a)
+static void act(Device *d, const Hooks *h, const RankGroup *g, const Action *a)
 {
 	switch (a->kind) {
 	case LAUNCH:
@@ -174,6 +175,12 @@ static void act(Device *d, const Hooks *h, const Action *a)
 	case AFTER_UPDATE:
 		h->after_update(h->self);
 		break;
+	case GROUP_START:
+		g->start(g->self, &a->op, a->slot);
+		break;
+	case GROUP_JOIN:
+		g->join(g->self, a->slot);
+		break;
 	}
 }
 
@@ -186,7 +193,7 @@ static Action *append(Action *list, int *n, Action a)
 
 static void act_and_remember(Recorder *c, Action a)
 {
-	act(c->device, &c->hooks, &a);
+	act(c->device, &c->hooks, c->group, &a);
 	c->r->actions = append(c->r->actions, &c->r->nactions, a);
 }
 static void cut(Recorder *c)
@@ -255,16 +262,39 @@ static Hooks recording_hooks(Recorder *c)
 		.before_update = h->before_update ? record_before_update : NULL,
 		.after_update = h->after_update ? record_after_update : NULL };
 }
+static void record_start(void *self, const GroupOp *op, GroupSlot slot)
+{
+	cut_and_act(self, (Action){ .kind = GROUP_START, .op = *op, .slot = slot });
+}
+
+static void record_join(void *self, GroupSlot slot)
+{
+	cut_and_act(self, (Action){ .kind = GROUP_JOIN, .slot = slot });
+}
+
+static RankGroup recording_group(Recorder *c)
+{
+	RankGroup g = { 0 };
+	if (c->group)
+		g = *c->group;
+	g.self = c;
+	g.start = record_start;
+	g.join = record_join;
+	return g;
+}
 
 static void record(Replay *r, Step *s)
 {
-	Recorder recorder = { r, s->m->device, s->m->hooks, NULL, 0 };
+	Recorder recorder = { r, s->m->device, s->m->hooks, s->m->group, NULL, 0 };
+	RankGroup group = recording_group(&recorder);
 	s->m->hooks = recording_hooks(&recorder);
+	s->m->group = recorder.group ? &group : NULL;
 	device_graph_begin(s->m->device);
 	queue_phases(s);
 	cut(&recorder);
 	free(recorder.announced);
 	s->m->hooks = recorder.hooks;
+	s->m->group = recorder.group;
 	r->loss_scale = s->m->loss_scale;
 }
 
@@ -272,7 +302,7 @@ StepTime replayed_step(Replay *r, Model *m, Optimizer *o, const Batch *b,
 	Mode mode)
 {
 	Step s = { m, o, mode };
-	if (!device_has_graphs(m->device) || m->group || !r->warm) {
+	if (!device_has_graphs(m->device) || !r->warm) {
 		r->warm = true;
 		return timed_step(m, o, b, mode);
 	}
@@ -285,7 +315,7 @@ StepTime replayed_step(Replay *r, Model *m, Optimizer *o, const Batch *b,
 			record(r, &s);
 		else
 			for (int i = 0; i < r->nactions; i++)
-				act(m->device, &m->hooks, &r->actions[i]);
+				act(m->device, &m->hooks, m->group, &r->actions[i]);
 		t = finish(&s);
 	}
 	return t;

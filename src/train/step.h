@@ -26,17 +26,18 @@ StepTime timed_step(Model *m, Optimizer *o, const Batch *batch, Mode mode);
 void     update_weights(Model *m, Optimizer *o);
 
 typedef enum { LAUNCH, BEFORE_UNIT, AFTER_UNIT, GRADIENT_READY, BEFORE_UPDATE,
-	AFTER_UPDATE } ActionKind;
+	AFTER_UPDATE, GROUP_START, GROUP_JOIN } ActionKind;
 typedef struct Action {
 	ActionKind kind;
 	void *graph;                     /* LAUNCH */
 	int first, count;                /* unit; parameters */
 	bool backward;
+	GroupOp op;                      /* GROUP_START */
+	GroupSlot slot;                  /* and GROUP_JOIN */
 } Action;
 
 /* a step that is recorded once and replayed. The first call runs it as it is,
- * to fill the pool; the second records; where a device cannot, and where a group
- * has the model, all run as is */
+ * to fill the pool; the second records; where a device cannot, all run as is */
 typedef struct Replay {
 	Action *actions;                 /* starts at zero */
 	int nactions;

@@ -2,7 +2,9 @@
 #ifndef TESTS_PARTS_H
 #define TESTS_PARTS_H
 
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include <cblas.h>
 #include <math.h>
 #include <omp.h>
@@ -25,6 +27,8 @@ typedef struct Parts {
 	double clip;
 	int delay_us;
 	bool gpus, exchange;             /* exchange: of the copies' gradients */
+	bool replayed;                   /* steps of one pass */
+	bool keep_norms;
 	double tolerance;                /* of the largest of a tensor */
 	/* of the model on one rank: (steps); tensors one after the other, gradients
 	 * of the first step */
@@ -58,6 +62,15 @@ static inline Optimizer optimizer_of(const Model *m, const Parts *p)
 		: adamw_new(m, 1e-2, 0.9, 0.999, 1e-8, 0.01);
 	o.settings.clip = p->clip;
 	return o;
+}
+
+static inline double step_of(Model *m, Optimizer *o, Replay *replay,
+	const Parts *p, int step, int copy)
+{
+	Batch b = batch_random(p->B, p->T, p->shape.vocab, step * 100 + copy * 10);
+	double loss = replayed_step(replay, m, o, &b, MODE_TRAIN).loss;
+	batch_free(&b);
+	return loss;
 }
 
 static inline double pass_of(Model *m, const Parts *p, int step, int copy,
@@ -180,19 +193,24 @@ static inline void train_part(Device *d, Comm *group, Comm *copies,
 {
 	TensorGroup t;
 	tensor_group(&t, d, group);
+	t.group.keep_norms = p->keep_norms;
 	Model *m = part_of(d, p, &t.group);
 	Ddp *ddp = copies ? ddp_new(m, copies, &(DdpSettings){ DDP_BUCKETED, 0.001,
 		FP32, p->exchange }) : NULL;
 	Optimizer o = optimizer_of(m, p);
 	if (ddp)
 		ddp_bind(ddp, &o);
+	Replay replay = { 0 };
 	for (int step = 0; step < p->steps; step++) {
 		double loss = 0;
-		for (int i = 0; i < p->passes; i++) {
+		int copy = copies ? comm_rank(copies) : 0;
+		for (int i = 0; i < p->passes && !p->replayed; i++) {
 			if (ddp)
 				ddp_sync(ddp, i == p->passes - 1);
-			loss += pass_of(m, p, step, copies ? comm_rank(copies) : 0, i, i > 0);
+			loss += pass_of(m, p, step, copy, i, i > 0);
 		}
+		if (p->replayed)
+			loss = step_of(m, &o, &replay, p, step, copy);
 		same_on_all(group, loss, "loss");
 		loss = copies ? comm_sum(copies, loss) : loss;
 		if (!p->squares && !(fabs(loss - p->losses[step])
@@ -203,10 +221,12 @@ static inline void train_part(Device *d, Comm *group, Comm *copies,
 			if (p->squares)
 				p->squares[comm_rank(group)] = squares;
 		}
-		update_weights(m, &o);
+		if (!p->replayed)
+			update_weights(m, &o);
 	}
 	compare_part(m, p, false);
 	same_gains(m, group);
+	replay_free(&replay, d);
 	optimizer_free(&o);
 	if (ddp)
 		ddp_free(&ddp);

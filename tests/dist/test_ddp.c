@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "dist/ddp.h"
+#include "dist/ring.h"
 #include "tests/ops/compare.h"
 #include "tests/dist/ranks.h"
 #include "train/step.h"
@@ -346,11 +347,45 @@ static void exchange_piece(Device *d, Comm *c, void *arg)
 		die("%g bytes were sent", comm_sent(c, EXCHANGE));
 }
 
+static void send_shards(Device *d, Comm *c, void *arg)
+{
+	enum { N = 11, ROOM = 20, AT = 5 };
+	int rank = comm_rank(c), ranks = comm_ranks(c);
+	size_t own = shard_begin(N, rank + 1, ranks) - shard_begin(N, rank, ranks);
+	Gradients parts = comm_parts(c, ROOM, BF16, MEM_GRADIENT, "parts");
+	Array x = array_new(d, N, BF16, MEM_GRADIENT, "x");
+	for (int i = 0; i < N; i++)
+		ops_for(d)->fill(d, array_part(d, x, i), 16 * rank + i, 1);
+	for (int r = 0; r < ranks; r++)
+		ops_for(d)->fill(d, parts.at[r], -1, ROOM);
+	device_wait(d, COMM, device_event(d, COMPUTE));
+	device_wait(d, COMPUTE, comm_all_to_all(c, x, N,
+		array_part(d, parts.at[rank], AT), "shards", 0));
+	for (int r = 0; r < ranks; r++) {
+		real got[ROOM];
+		array_read(d, got, parts.at[r], ROOM);
+		for (size_t i = 0; i < ROOM; i++) {
+			size_t first = shard_begin(N, rank, ranks);
+			real want = i < AT || i >= AT + own ? -1
+				: (real)(16 * r + first + i - AT);
+			if (got[i] != want)
+				die("rank %d: element %zu of rank %d is %g, not %g", rank, i,
+					r, (double)got[i], (double)want);
+		}
+	}
+	if (fabs(comm_sent(c, ALL_TO_ALL) - (ranks - 1.0) / ranks * N * 2) > 1e-9)
+		die("%g bytes were sent", comm_sent(c, ALL_TO_ALL));
+	device_free(d, x.at);
+}
+
 static void pieces_come_to_their_places(void **state)
 {
-	for (int ranks = 1; ranks <= MOST; ranks++)
+	for (int ranks = 1; ranks <= MOST; ranks++) {
 		in_ranks(ranks, (CommSettings){ .transport = "ring" }, exchange_piece,
 			NULL);
+		in_ranks(ranks, (CommSettings){ .transport = "owner" }, send_shards,
+			NULL);
+	}
 }
 static void overflow_once(Device *d, Comm *c, void *arg)
 {

@@ -17,10 +17,10 @@
 #include "tests/dist/ranks.h"
 
 enum { N = 20000, LIMIT_S = 1 };
-enum { KINDS = 8 };
+enum { KINDS = 9 };
 static const char *const names[KINDS] = { "all-reduce ", "reduce-scatter ",
 	"all-gather ", "broadcast ", "message ", "gather ", "exchange ",
-	"barrier " };
+	"all-to-all ", "barrier " };
 
 typedef struct Fault {
 	const char *transport;
@@ -53,6 +53,7 @@ static void do_one(Comm *c, Array x, int kind, int i)
 		break;
 	case 5: comm_gather_host(c, all, 1); break;
 	case 6: comm_exchange(c, x, N, "bucket", i); break;
+	case 7: comm_all_to_all(c, x, N, x, "bucket", i); break;
 	default: comm_barrier(c);
 	}
 }

@@ -6,6 +6,7 @@
 
 #include "dist/ddp.h"
 #include "dist/resume.h"
+#include "dist/sharded_model.h"
 #include "tests/ops/compare.h"
 #include "tests/dist/ranks.h"
 #include "train/step.h"
@@ -355,6 +356,36 @@ static void runs_that_do_not_fit_are_refused(void **state)
 	remove(again);
 	munmap(r.losses, STEPS * sizeof(double));
 }
+static void save_owners(Device *d, Comm *c, void *arg)
+{
+	const bool *loads = arg;
+	Model *m = model_new(d, &shapes[0], &policies[POLICY_FP32], 7);
+	Ddp *ddp = ddp_new(m, c, &(DdpSettings){ DDP_BUCKETED, 0.004, FP32, false });
+	ShardedModel *s = sharded_model_new(m, c, &adamw_kind,
+		(OptimizerSettings){ .lr = 0.1 });
+	if (*loads)
+		replica_load(m, sharded_model_optimizer(s), NULL, path);
+	else
+		replica_save(m, sharded_model_optimizer(s), c, path, 0);
+	sharded_model_free(&s);
+	ddp_free(&ddp);
+	model_free(&m);
+}
+
+static void state_of_owners_is_not_saved(void **state)
+{
+	for (int i = 0; i < 2; i++) {
+		bool loads = i == 1;
+		Job job = { in_order, save_owners, &loads };
+		Ended ended[MOST];
+		run_ranks(2, ended, be_rank, &job);
+		for (int r = 0; r < 2; r++)
+			if (ended[r].status != 1
+				|| !strstr(ended[r].said, "spread over the ranks"))
+				fail_msg("rank %d ends with %d: %s", r, ended[r].status,
+					ended[r].said);
+	}
+}
 
 int main(void)
 {
@@ -363,6 +394,7 @@ int main(void)
 		cmocka_unit_test(the_same_ranks_go_on_with_the_same_bits),
 		cmocka_unit_test(a_program_that_wants_weights_finds_them),
 		cmocka_unit_test(runs_that_do_not_fit_are_refused),
+		cmocka_unit_test(state_of_owners_is_not_saved),
 	};
 	if (mkdtemp(folder) == NULL)
 		return 1;

@@ -32,7 +32,7 @@ static void expect_near(double got, double wanted, const char *what,
 }
 
 static void check_stage(Device *d, Comm *c, const Scenario *s, int stage,
-	int prefetch)
+	int prefetch, bool exchange)
 {
 	enum { B = 4 };
 	const OptimizerSettings adamw = { .lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999,
@@ -44,12 +44,14 @@ static void check_stage(Device *d, Comm *c, const Scenario *s, int stage,
 		model_fuse(m);
 	model_recompute(m, s->recompute, false);
 	Zero *z = zero_new(m, c, &(ZeroSettings){ .stage = stage,
-		.prefetch = prefetch, .wire = s->wire }, &adamw_kind, adamw);
+		.prefetch = prefetch, .wire = s->wire, .exchange = exchange },
+		&adamw_kind, adamw);
 	Batch b = batch_random(B, s->shape.context, s->shape.vocab, 1);
 	timed_step(m, zero_optimizer(z), &b, MODE_TRAIN);
 	device_reset_peak(d);
 	timed_step(m, zero_optimizer(z), &b, MODE_TRAIN);
-	Sharding by = { zero_map(z), comm_rank(c), stage, prefetch, s->wire };
+	Sharding by = { zero_map(z), comm_rank(c), stage, prefetch, s->wire,
+		exchange };
 	MemoryEstimate a = memory_estimate_sharded(m, B, s->shape.context, &by);
 	for (int k = 0; k < NCATEGORIES; k++)
 		expect_near(d->peak[k] - before[k], a.category[k], category_names[k], s,
@@ -62,8 +64,8 @@ static void check_stage(Device *d, Comm *c, const Scenario *s, int stage,
 
 static void be_rank(const Place *place)
 {
-	static const int plans[][2] = { { 1, 0 }, { 2, 0 }, { 3, 0 }, { 3, 1 },
-		{ 3, 2 } };
+	static const int plans[][3] = { { 1, 0, 0 }, { 2, 0, 0 }, { 3, 0, 0 },
+		{ 3, 1, 0 }, { 3, 2, 0 }, { 1, 0, 1 }, { 3, 1, 1 } };
 	const Scenario *s = place->context;
 	omp_set_num_threads(1);
 	openblas_set_num_threads(1);
@@ -71,7 +73,8 @@ static void be_rank(const Place *place)
 	Comm *c = comm_open(link_tcp(place->rank, place->ranks, &place->meeting,
 		20), d, &(CommSettings){ .transport = "ring" });
 	for (size_t i = 0; i < sizeof plans / sizeof *plans; i++)
-		check_stage(d, c, s, plans[i][0], plans[i][1]);
+		if (s->fused || !plans[i][2])
+			check_stage(d, c, s, plans[i][0], plans[i][1], plans[i][2]);
 	comm_close(&c);
 	device_close(&d);
 }

@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <omp.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
+#include "base/file.h"
 #include "dist/pieces.h"
 #include "tests/ops/compare.h"
 #include "tests/dist/ranks.h"
@@ -323,6 +325,79 @@ static void folders_that_cannot_be_written_are_refused(void **state)
 		expect_failure(2, save_version, &(Version){ .deal = 1, .version = 2,
 			.name = names[i] }, 2, names[i], 1);
 }
+static void save_many(Device *d, Comm *c, void *arg)
+{
+	enum { MANY = 200 };
+	static char names[MANY][32];
+	Piece p[MANY];
+	Array x = array_new(d, MANY, TYPE_REAL, MEM_PARAMETER, "x");
+	memset(x.at, 0, MANY * sizeof(real));
+	for (int i = 0; i < MANY; i++) {
+		snprintf(names[i], sizeof names[i], "tensor.%d", i);
+		p[i] = (Piece){ names[i], 0, 1, 0, 1, array_part(d, x, i) };
+	}
+	signal(SIGXFSZ, SIG_IGN);
+	if (comm_rank(c) == 0)
+		setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 200, 200 });
+	pieces_save(path, c, d, p, comm_rank(c) == 1 ? MANY : 0, NULL);
+	device_free(d, x.at);
+}
+
+static void long_headers_that_cannot_be_written_are_noticed(void **state)
+{
+	char said[120];
+	write_version(path, 1);
+	snprintf(said, sizeof said, "rank 0 cannot write %s: %s", path,
+		strerror(EFBIG));
+	expect_failure(3, save_many, NULL, 1, said, 1);
+}
+
+/* all ranks end with this status, and say this and nothing else */
+static void expect_all_say(int ranks, const char *name, int status,
+	const char *said)
+{
+	Job job = { by_ring, save_version, &(Version){ .deal = 1, .version = 2,
+		.name = name } };
+	Ended ended[MOST];
+	run_ranks(ranks, ended, be_rank, &job);
+	for (int r = 0; r < ranks; r++) {
+		const char *end = strchr(ended[r].said, '\n');
+		if (ended[r].status != status || !strstr(ended[r].said, said) || !end
+			|| end[1])
+			fail_msg("rank %d ends with %d: %s", r, ended[r].status,
+				ended[r].said);
+	}
+}
+
+static void names_of_folders_are_refused(void **state)
+{
+	char said[160], name[80], partial[96];
+	snprintf(name, sizeof name, "%s/taken", folder);
+	snprintf(partial, sizeof partial, "%s.partial", name);
+	snprintf(said, sizeof said, "rank 0 cannot write %s: %s", name,
+		strerror(EISDIR));
+	assert_int_equal(mkdir(name, 0777), 0);
+	for (int ranks = 1; ranks <= 3; ranks += 2)
+		expect_all_say(ranks, name, 1, said);
+	assert_int_equal(access(partial, F_OK), -1);
+	assert_int_equal(rmdir(name), 0);
+}
+
+static void files_that_another_program_writes_are_refused(void **state)
+{
+	char said[160], other[80], partial[96];
+	snprintf(other, sizeof other, "%s.other", path);
+	snprintf(partial, sizeof partial, "%s.partial", other);
+	snprintf(said, sizeof said, "rank 0 cannot write %s: another program is "
+		"writing it", other);
+	FILE *held = file_begin(other);
+	for (int ranks = 1; ranks <= 3; ranks += 2) {
+		expect_all_say(ranks, other, 2, said);
+		assert_int_equal(access(partial, F_OK), 0);
+	}
+	fclose(held);
+	assert_int_equal(remove(partial), 0);
+}
 static void load_any(Device *d, Comm *c, void *arg)
 {
 	Piece p[MOST_PIECES];
@@ -388,6 +463,9 @@ int main(void)
 		cmocka_unit_test(pieces_that_do_not_tile_are_refused),
 		cmocka_unit_test(failures_leave_the_old_file),
 		cmocka_unit_test(folders_that_cannot_be_written_are_refused),
+		cmocka_unit_test(long_headers_that_cannot_be_written_are_noticed),
+		cmocka_unit_test(names_of_folders_are_refused),
+		cmocka_unit_test(files_that_another_program_writes_are_refused),
 		cmocka_unit_test(files_that_do_not_fit_are_refused),
 	};
 	if (mkdtemp(folder) == NULL)

@@ -40,6 +40,7 @@ static void groups_train_as_one_rank_does(void **state)
 		{ 3, 1, .B = B, .T = T, .sgd = true, .clip = 0.5 },
 		{ 3, 1, .B = 1, .T = 3, .recompute = 1 },
 		{ 4, 1, .B = B, .T = T, .recompute = 2, .passes = 2 },
+		{ 2, 1, .B = B, .T = T, .replayed = true, .clip = 0.5 },
 		{ 4, 1, .B = 4, .T = 5, .recompute = 1, .nested = true, .naive = true },
 		{ 2, 2, .B = B, .T = T, .sgd = true, .tolerance = 0x1p-18,
 			.clip = 0.5 },
@@ -52,6 +53,7 @@ static void groups_train_as_one_rank_does(void **state)
 		Parts p = jobs[i];
 		p.shape = odd;
 		p.steps = 4;
+		p.keep_norms = i % 2;
 		p.passes += p.passes == 0;
 		p.tolerance += p.tolerance == 0 ? 1e-10 : 0;
 		compare_job(&p);
@@ -164,6 +166,108 @@ static void terms_of_a_cut_row_give_its_loss(void **state)
 	try_cuts(64, (size_t[]){ 0, 16, 32, 48, 64 }, 900);
 	try_cuts(4, (size_t[]){ 0, 1, 2, 3, 4 }, 30);
 }
+enum { MOST_NOTES = 4096 };
+typedef struct Note {
+	/* [ ] graph; L launch; G S R start; J join */
+	char kind;
+	const void *at;
+	size_t n;
+} Note;
+static Note notes[MOST_NOTES];
+static int nnotes;
+
+static void note(char kind, const void *at, size_t n)
+{
+	assert_true(nnotes < MOST_NOTES);
+	notes[nnotes++] = (Note){ kind, at, n };
+}
+
+static void note_start(void *self, const GroupOp *op, GroupSlot slot)
+{
+	note("GSR"[op->kind], op->x.at, op->n + 1000000 * slot);
+}
+
+static void note_join(void *self, GroupSlot slot)
+{
+	note('J', NULL, slot);
+}
+
+static void pretend_begin(void *state)
+{
+	note('[', NULL, 0);
+}
+
+static void *pretend_end(void *state, int *kernels)
+{
+	note(']', NULL, 0);
+	*kernels = 1;
+	return need(calloc(1, 1));
+}
+
+static void pretend_launch(void *state, void *graph)
+{
+	note('L', graph, 0);
+}
+
+static void pretend_destroy(void *state, void *graph)
+{
+	free(graph);
+}
+
+/* those of the kinds, to another place; the others are left out */
+static int notes_of(const char *kinds, Note *to)
+{
+	int n = 0;
+	for (int i = 0; i < nnotes; i++)
+		if (strchr(kinds, notes[i].kind))
+			to[n++] = notes[i];
+	nnotes = 0;
+	return n;
+}
+
+static void same_notes(const Note *a, int na, const Note *b, int nb, bool places)
+{
+	assert_int_equal(na, nb);
+	for (int i = 0; i < na; i++) {
+		assert_int_equal(a[i].kind, b[i].kind);
+		assert_true(a[i].n == b[i].n && (!places || a[i].at == b[i].at));
+	}
+}
+
+static void recorded_steps_are_cut_at_collectives(void **state)
+{
+	static Note plain[MOST_NOTES], recorded[MOST_NOTES], replayed[MOST_NOTES];
+	RankGroup one = { NULL, 0, 1, 0, false, note_start, note_join };
+	Parts p = { .shape = odd, .B = B, .T = T, .clip = 0.5 };
+	Device *d = device_open("cpu");
+	Backend pretends = *d->backend;
+	pretends.graph_begin = pretend_begin;
+	pretends.graph_end = pretend_end;
+	pretends.graph_launch = pretend_launch;
+	pretends.graph_destroy = pretend_destroy;
+	d->backend = &pretends;
+	Model *m = part_of(d, &p, &one);
+	Optimizer o = optimizer_of(m, &p);
+	Replay replay = { 0 };
+	step_of(m, &o, &replay, &p, 0, 0);
+	int n = notes_of("GSRJ", plain);
+	assert_int_equal(n, 2 * (10 * odd.layers + 3 + 2 + 1 + 2 * odd.layers + 1
+		+ 1));
+	step_of(m, &o, &replay, &p, 1, 0);
+	for (int i = 0, open = 0; i < nnotes; i++) {
+		open += notes[i].kind == '[' ? 1 : notes[i].kind == ']' ? -1 : 0;
+		assert_int_equal(open, notes[i].kind == '[');
+	}
+	int all = notes_of("LGSRJ", recorded);
+	step_of(m, &o, &replay, &p, 2, 0);
+	same_notes(recorded, all, notes, nnotes, true);
+	same_notes(plain, n, replayed, notes_of("GSRJ", replayed), false);
+	assert_int_equal(all - n, n + 1);
+	replay_free(&replay, d);
+	optimizer_free(&o);
+	model_free(&m);
+	device_close(&d);
+}
 
 int main(void)
 {
@@ -173,6 +277,7 @@ int main(void)
 		cmocka_unit_test(parts_in_bf16_are_about_as_exact),
 		cmocka_unit_test(what_cannot_be_split_is_refused),
 		checked(terms_of_a_cut_row_give_its_loss),
+		cmocka_unit_test(recorded_steps_are_cut_at_collectives),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

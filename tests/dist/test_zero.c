@@ -74,7 +74,7 @@ typedef struct Scenario {
 	const Shape *shape;
 	int policy;
 	Type wire;
-	bool fused, replayed, sgd, clips, nested;
+	bool fused, replayed, sgd, clips, nested, exchange;
 	int recompute, passes, delay_us;
 	real *ddp, *zero;                /* (ranks, count), (NPLANS, ranks, count) */
 } Scenario;
@@ -99,6 +99,7 @@ static Zero *new_zero(Device *d, Comm *c, const Scenario *s, ZeroSettings plan,
 	*m = model_new_bare(d, s->shape, &policies[s->policy], 7);
 	prepare(*m, s);
 	plan.wire = s->wire;
+	plan.exchange = s->exchange;
 	plan.poison = true;
 	return zero_new(*m, c, &plan, s->sgd ? &sgd_kind : &adamw_kind,
 		settings_of(s));
@@ -169,10 +170,11 @@ static void train_by_ddp(Device *d, Comm *c, const Scenario *s)
 	Model *m = model_new(d, s->shape, &policies[s->policy], 7);
 	prepare(m, s);
 	Ddp *ddp = ddp_new(m, c, &(DdpSettings){ DDP_BUCKETED, 0.004, s->wire,
-		false });
+		s->exchange });
 	Optimizer o = s->sgd ? sgd_new(m, 0.1, 0.9)
 		: adamw_new(m, 1e-2, 0.9, 0.999, 1e-8, 0.01);
 	o.settings = settings_of(s);
+	ddp_bind(ddp, &o);
 	train(&(Trained){ m, &o, ddp, NULL, { 0 } }, s, rank);
 	real *to = s->ddp + rank * m->count;
 	for (int i = 0; i < shape_nparameters(s->shape); i++) {
@@ -274,6 +276,12 @@ static void all_stages_give_the_bits_of_data_parallelism(void **state)
 			.passes = 2 },
 		{ 4, "owner", &shapes[1], POLICY_FP32, FP32, .clips = true,
 			.recompute = 2, .passes = 1 },
+		{ 2, "ring", &shapes[1], POLICY_BF16, BF16, .fused = true,
+			.exchange = true, .replayed = true, .passes = 1, .delay_us = 200 },
+		{ 3, "owner", &shapes[0], POLICY_BF16, BF16, .fused = true,
+			.exchange = true, .clips = true, .passes = 2 },
+		{ 4, "ring", &shapes[2], POLICY_FP32, FP32, .fused = true, .sgd = true,
+			.exchange = true, .passes = 1, .delay_us = 100 },
 	};
 	for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
 		train_and_compare(&scenarios[i], be_rank);
@@ -308,6 +316,10 @@ static void stages_agree_on_two_gpus(void **state)
 		{ 2, "auto", &shapes[3], POLICY_FP32, FP32, .fused = true, .sgd = true,
 			.clips = true, .replayed = true, .passes = 1, .delay_us = 200 },
 		{ 2, "auto", &shapes[3], POLICY_FP32, BF16, .passes = 2 },
+		{ 2, "push", &shapes[3], POLICY_BF16, BF16, .fused = true,
+			.exchange = true, .replayed = true, .passes = 1 },
+		{ 2, "push", &shapes[3], POLICY_FP32, FP32, .fused = true,
+			.exchange = true, .clips = true, .passes = 2, .delay_us = 200 },
 	};
 	if (exit_status(open_two_gpus, NULL) != 0)
 		skip();
@@ -413,20 +425,28 @@ static void pieces_tile_the_model(void **state)
 		munmap(seen.times, n * sizeof *seen.times);
 	}
 }
-static void shard_fp16(Device *d, Comm *c, void *arg)
+static void shard_it(Device *d, Comm *c, void *arg)
 {
 	Model *m;
 	new_zero(d, c, arg, plans[0], &m);
 }
 
-static void fp16_is_refused(void **state)
+static void expect_refused(int policy, const char *said)
 {
-	Scenario s = { 1, "ring", &shapes[0], POLICY_FP16, FP32, .passes = 1 };
-	Job job = { { .transport = "ring" }, shard_fp16, &s };
+	Scenario s = { 1, "ring", &shapes[0], policy, FP32, .fused = true,
+		.passes = 1 };
+	Job job = { { .transport = "ring" }, shard_it, &s };
 	Ended ended;
 	run_ranks(1, &ended, be_rank, &job);
-	assert_int_equal(ended.status, 1);
-	assert_non_null(strstr(ended.said, "fp16"));
+	if (ended.status != 2 || !strstr(ended.said, said))
+		fail_msg("ends with %d: %s", ended.status, ended.said);
+}
+
+static void policies_that_cannot_be_sharded_are_refused(void **state)
+{
+	expect_refused(POLICY_FP16, "precision fp16: sharded data parallelism does "
+		"not scale the loss");
+	expect_refused(POLICY_TF32, "precision tf32: gathers carry no tf32");
 }
 
 int main(void)
@@ -435,7 +455,7 @@ int main(void)
 		cmocka_unit_test(all_stages_give_the_bits_of_data_parallelism),
 		cmocka_unit_test(stages_agree_on_two_gpus),
 		cmocka_unit_test(pieces_tile_the_model),
-		cmocka_unit_test(fp16_is_refused),
+		cmocka_unit_test(policies_that_cannot_be_sharded_are_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

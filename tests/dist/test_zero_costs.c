@@ -66,7 +66,7 @@ typedef struct Scenario {
 	const Shape *shape;
 	int policy;
 	Type wire;
-	bool fused, replayed, sgd, clips, nested;
+	bool fused, replayed, sgd, clips, nested, exchange;
 	int recompute, passes, delay_us;
 	real *ddp, *zero;                /* (ranks, count), (NPLANS, ranks, count) */
 } Scenario;
@@ -91,6 +91,7 @@ static Zero *new_zero(Device *d, Comm *c, const Scenario *s, ZeroSettings plan,
 	*m = model_new_bare(d, s->shape, &policies[s->policy], 7);
 	prepare(*m, s);
 	plan.wire = s->wire;
+	plan.exchange = s->exchange;
 	plan.poison = true;
 	return zero_new(*m, c, &plan, s->sgd ? &sgd_kind : &adamw_kind,
 		settings_of(s));
@@ -199,7 +200,7 @@ static Memory predicted_memory(const Scenario *s, const ZeroSettings *plan)
 	Memory m = { .parameter = plan->stage < 3 ? all
 		: in_slots(s, plan->prefetch + 1) };
 	if (plan->stage == 3)
-		m.parameter += shard;
+		m.parameter += shard + low * (shard - embedding);
 	else if (low)
 		m.parameter += shard - embedding;
 	m.parameter += lines(gains);

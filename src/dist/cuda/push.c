@@ -214,10 +214,10 @@ static void free_message(Push *p, int from)
 	raise_flag(p, comm_stream(p), peer->its_freed, peer->freed_out,
 		peer->taken);
 }
-typedef struct Piece {
+typedef struct PushPiece {
 	Array x;
 	size_t n;
-} Piece;
+} PushPiece;
 
 static size_t piece_length(const Operation *op)
 {
@@ -225,15 +225,15 @@ static size_t piece_length(const Operation *op)
 }
 
 /* piece c of elements begin to end; n = 0 behind the last */
-static Piece piece_of(const Push *p, const Operation *op, size_t begin,
+static PushPiece piece_of(const Push *p, const Operation *op, size_t begin,
 	size_t end, size_t c)
 {
 	size_t each = piece_length(op), at = begin + c * each;
 	size_t n = at >= end ? 0 : end - at < each ? end - at : each;
-	return (Piece){ array_part(p->device, op->x, n ? at : begin), n };
+	return (PushPiece){ array_part(p->device, op->x, n ? at : begin), n };
 }
 
-static Piece shard_piece(const Push *p, const Operation *op, int r, size_t c)
+static PushPiece shard_piece(const Push *p, const Operation *op, int r, size_t c)
 {
 	return piece_of(p, op, shard_begin(op->n, r, p->ranks),
 		shard_begin(op->n, r + 1, p->ranks), c);
@@ -244,13 +244,13 @@ static size_t count_pieces(const Operation *op, size_t n)
 	return (n + piece_length(op) - 1) / piece_length(op);
 }
 
-static void push_piece(Push *p, int to, Piece piece)
+static void push_piece(Push *p, int to, PushPiece piece)
 {
 	if (piece.n > 0)
 		push_message(p, to, piece.x.at, piece.n * type_size(piece.x.type));
 }
 
-static void copy_piece(Push *p, int from, Piece piece)
+static void copy_piece(Push *p, int from, PushPiece piece)
 {
 	if (piece.n == 0)
 		return;
@@ -260,7 +260,7 @@ static void copy_piece(Push *p, int from, Piece piece)
 }
 
 /* our piece becomes the sum of all ranks' */
-static void sum_piece(Push *p, Piece piece)
+static void sum_piece(Push *p, PushPiece piece)
 {
 	Sources sources = { .count = p->ranks };
 	if (piece.n == 0)
@@ -284,7 +284,7 @@ static void reduce_pair(Push *p, const Operation *op)
 {
 	size_t pieces = count_pieces(op, op->n);
 	for (size_t c = 0; c < pieces; c++) {
-		Piece piece = piece_of(p, op, 0, op->n, c);
+		PushPiece piece = piece_of(p, op, 0, op->n, c);
 		push_piece(p, !p->rank, piece);
 		order(p, p->stream, comm_stream(p));
 		sum_piece(p, piece);
@@ -342,7 +342,7 @@ static void by_owners(Push *p, const Operation *op, bool reduce, bool gather)
 static void move_array(Push *p, const Operation *op, int from, int to)
 {
 	for (size_t c = 0; c < count_pieces(op, op->n); c++) {
-		Piece piece = piece_of(p, op, 0, op->n, c);
+		PushPiece piece = piece_of(p, op, 0, op->n, c);
 		for (int r = 0; r < p->ranks && p->rank == from; r++)
 			if (r != from && (to < 0 || r == to))
 				push_piece(p, r, piece);
@@ -361,10 +361,28 @@ static const Mapped *mapped_with(const Push *p, const char *x)
 	return NULL;
 }
 
-/* x, n elements of ours, arrives in its place on all ranks */
-static void push_in_place(Push *p, const Mapped *to, Array x, size_t n)
+/* what rank r gets of us */
+static PushPiece piece_for(const Push *p, const Operation *op, int r)
 {
-	ptrdiff_t skipped = (char *)x.at - to->own;
+	int shard = op->kind == ALL_GATHER ? p->rank : r;
+	size_t begin = shard_begin(op->n, shard, p->ranks);
+	if (op->kind == EXCHANGE)
+		return (PushPiece){ op->x, op->n };
+	return (PushPiece){ array_part(p->device, op->x, begin),
+		shard_begin(op->n, shard + 1, p->ranks) - begin };
+}
+
+static void copy_to(const Push *p, char *at, PushPiece piece)
+{
+	CUDA(cudaMemcpyAsync(at, piece.x.at, piece.n * type_size(piece.x.type),
+		cudaMemcpyDefault, p->stream));
+}
+
+/* each rank's piece arrives there in `place`, which all have mapped */
+static void push_in_place(Push *p, const Operation *op, const char *place)
+{
+	const Mapped *to = mapped_with(p, place);
+	ptrdiff_t skipped = place - to->own;
 	uint64_t number = ++p->in_place;
 	for (int s = 1; s < p->ranks; s++) {
 		Peer *peer = &p->peers[rank_behind(p, s)];
@@ -374,8 +392,7 @@ static void push_in_place(Push *p, const Mapped *to, Array x, size_t n)
 		int r = rank_behind(p, s);
 		Peer *peer = &p->peers[r];
 		await_flag(p, p->stream, peer->ready, number);
-		CUDA(cudaMemcpyAsync(to->at[r] + skipped, x.at,
-			n * type_size(x.type), cudaMemcpyDefault, p->stream));
+		copy_to(p, to->at[r] + skipped, piece_for(p, op, r));
 		raise_flag(p, p->stream, peer->its_came, peer->came_out, number);
 	}
 	for (int s = 1; s < p->ranks; s++)
@@ -384,13 +401,18 @@ static void push_in_place(Push *p, const Mapped *to, Array x, size_t n)
 
 static void gather_shards(Push *p, const Operation *op)
 {
-	const Mapped *to = mapped_with(p, op->x.at);
-	size_t begin = shard_begin(op->n, p->rank, p->ranks);
-	if (to)
-		push_in_place(p, to, array_part(p->device, op->x, begin),
-			shard_begin(op->n, p->rank + 1, p->ranks) - begin);
+	if (mapped_with(p, op->x.at))
+		push_in_place(p, op, piece_for(p, op, p->rank).x.at);
 	else
 		by_owners(p, op, false, true);
+}
+
+static void push_to_parts(Push *p, const Operation *op)
+{
+	char *place = op->parts + p->rank * op->stride + op->skipped;
+	if (op->kind == ALL_TO_ALL)
+		copy_to(p, place, piece_for(p, op, p->rank));
+	push_in_place(p, op, place);
 }
 static bool push_exchanges(const void *state)
 {
@@ -424,7 +446,8 @@ static void push_queue(void *state, const Operation *op)
 		gather_shards(p, op);
 		break;
 	case EXCHANGE:
-		push_in_place(p, mapped_with(p, op->parts), op->x, op->n);
+	case ALL_TO_ALL:
+		push_to_parts(p, op);
 		break;
 	case BROADCAST:
 		move_array(p, op, op->peer, -1);

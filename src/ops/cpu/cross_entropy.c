@@ -10,15 +10,8 @@ void cpu_cross_entropy_forward(Device *d, Array losses, Array lse, Array logits,
 	#pragma omp parallel for schedule(static)
 	for (size_t i = 0; i < N; i++) {
 		const real *z = (const real *)logits.at + i * V;
-		real largest = z[0];
-		#pragma omp simd reduction(max:largest)
-		for (size_t v = 1; v < V; v++)
-			largest = z[v] > largest ? z[v] : largest;
-		double sum = 0;
-		#pragma omp simd reduction(+:sum)
-		for (size_t v = 0; v < V; v++)
-			sum += exponential(z[v] - largest);
-		double l = largest + log(sum);
+		real largest;
+		double sum = row_exponentials(z, V, &largest), l = largest + log(sum);
 		((real *)lse.at)[i] = (real)l;
 		((real *)losses.at)[i] = (real)(l - z[targets[i]]);
 	}

@@ -40,4 +40,19 @@ static inline float exponential(float x) \
 EXPONENTIAL
 #endif
 
+/* returns the sum of exp(z - largest), and the largest of n logits */
+static inline double row_exponentials(const real *z, size_t n, real *largest)
+{
+	real most = z[0];
+	#pragma omp simd reduction(max:most)
+	for (size_t v = 1; v < n; v++)
+		most = z[v] > most ? z[v] : most;
+	double sum = 0;
+	#pragma omp simd reduction(+:sum)
+	for (size_t v = 0; v < n; v++)
+		sum += exponential(z[v] - most);
+	*largest = most;
+	return sum;
+}
+
 #endif

@@ -11,16 +11,7 @@ void cpu_partial_cross_entropy(Device *d, Array terms, Array logits,
 	#pragma omp parallel for schedule(static)
 	for (size_t i = 0; i < N; i++) {
 		const real *z = (const real *)logits.at + i * V;
-		real largest = z[0];
-		#pragma omp simd reduction(max:largest)
-		for (size_t v = 1; v < V; v++)
-			largest = z[v] > largest ? z[v] : largest;
-		double sum = 0;
-		#pragma omp simd reduction(+:sum)
-		for (size_t v = 0; v < V; v++)
-			sum += exponential(z[v] - largest);
-		most[i] = largest;
-		sums[i] = (real)sum;
+		sums[i] = (real)row_exponentials(z, V, &most[i]);
 		wanted[i] = targets[i] >= 0 ? z[targets[i]] : 0;
 	}
 }

@@ -4,8 +4,7 @@
 enum { THREADS = 256 };
 
 /* terms (3, rows) of z: (rows, V) of E
- * bytes: V sizeof(E) a row, read twice, the second time from the L2
- * grid: rows, block 256 */
+ * bytes: V sizeof(E) a row, which is read twice; grid: rows, block 256 */
 template <class E>
 __global__ __launch_bounds__(THREADS) void partial_loss(float *terms,
 	const E *logits, const int32_t *targets, size_t V)

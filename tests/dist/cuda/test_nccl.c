@@ -294,16 +294,19 @@ static void sleep_a_little(void *arg)
 	usleep(2000);
 }
 
-/* adds turn * 8 + rank of all ranks to the sum */
-static void add_turn(Comm *c, Device *d, const Gradients *parts, Array sum,
-	size_t n, int turn)
+/* adds turn * 8 + rank of all ranks to the sum; x: NULL, or n elements of each
+ * rank, of which the ranks exchange shards */
+static void add_turn(Comm *c, Device *d, const Gradients *parts, Array x,
+	Array sum, size_t n, int turn)
 {
 	const Ops *ops = ops_for(d);
 	int rank = comm_rank(c);
 	Array own = array_part(d, parts->at[rank], turn % 2);
-	ops->fill(d, own, turn * 8 + rank, n);
+	size_t all = n * comm_ranks(c);
+	ops->fill(d, x.at ? x : own, turn % 20 * 8 + rank, x.at ? all : n);
 	device_wait(d, COMM, device_event(d, COMPUTE));
-	device_wait(d, COMPUTE, comm_exchange(c, own, n, "part", turn));
+	device_wait(d, COMPUTE, x.at ? comm_all_to_all(c, x, all, own, "part", turn)
+		: comm_exchange(c, own, n, "part", turn));
 	if (turn % comm_ranks(c) == rank)
 		device_call(d, COMPUTE, sleep_a_little, NULL);
 	for (int r = 0; r < parts->n; r++)
@@ -312,19 +315,22 @@ static void add_turn(Comm *c, Device *d, const Gradients *parts, Array sum,
 
 static void exchange(const Place *p)
 {
-	enum { TURNS = 20, ROOM = 5000001 };
+	enum { TURNS = 40, ROOM = 5000001 };
 	Device *d;
 	Comm *c = join(p, &d);
 	real want = 0, *got = need(malloc(ROOM * sizeof *got));
 	for (int turn = 0; turn < TURNS; turn++)
 		for (int r = 0; r < p->ranks; r++)
-			want += turn * 8 + r;
+			want += turn % 20 * 8 + r;
 	for (Type type = FP32; type <= BF16 && comm_exchanges(c); type++) {
 		Gradients parts = comm_parts(c, ROOM + 1, type, MEM_GRADIENT, "parts");
-		Array sum = array_new(d, ROOM, FP32, MEM_TEMPORARY, "sum");
+		Array sum = array_new(d, ROOM, FP32, MEM_TEMPORARY, "sum"),
+			x = array_new(d, (size_t)ROOM * p->ranks, type, MEM_TEMPORARY, "x");
 		ops_for(d)->fill(d, sum, 0, ROOM);
 		for (int turn = 0; turn < TURNS; turn++)
-			add_turn(c, d, &parts, sum, turn % 3 ? ROOM : ROOM - 1, turn);
+			add_turn(c, d, &parts, turn / 2 % 2 ? x : (Array){ NULL, type },
+				sum, turn % 3 ? ROOM : ROOM - 1, turn);
+		device_free(d, x.at);
 		array_read(d, got, sum, ROOM);
 		for (size_t i = 0; i < ROOM - 1; i++)
 			if (!(got[i] == want))

@@ -17,7 +17,8 @@ static void try_gpus(int ranks, int copies)
 	for (int i = 0; i < 4; i++) {
 		Parts p = { .ranks = ranks, .copies = copies, .shape = shapes[i % 2],
 			.B = 4, .T = shapes[i % 2].context, .sgd = true, .passes = 1 + i / 2,
-			.steps = 4, .recompute = i / 2, .gpus = true, .tolerance = 0x1p-14 };
+			.steps = 4, .recompute = i / 2, .gpus = true, .tolerance = 0x1p-14,
+			.replayed = i < 2, .keep_norms = i == 1 || i == 3 };
 		compare_job(&p);
 	}
 }

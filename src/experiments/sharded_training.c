@@ -1,0 +1,200 @@
+/* sharded_training: trains a small byte-level model on a text over several ranks;
+ * stops, and goes on at any number of ranks */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "dist/ddp.h"
+#include "dist/resume.h"
+#include "experiments/ddp_case.h"
+#include "experiments/text.h"
+
+typedef enum { DDP, ZERO1, ZERO2, FSDP } Strategy;
+#define STRATEGIES "ddp|zero1|zero2|fsdp"
+typedef struct Config {
+	int strategy, precision, transport;
+	long batch, ranks;               /* batch: sequences of all ranks */
+} Config;
+static const Key keys[] = { KEY(Config, strategy, STRATEGIES),
+	KEY(Config, precision, WIRES), KEY(Config, transport, TRANSPORTS),
+	KEY(Config, batch), KEY(Config, ranks), { 0 } };
+
+static Config given = { .strategy = FSDP, .batch = 12, .ranks = 2 };
+static const char *path = "writeup.nw", *save, *resume;
+static long steps = 60, every = 10, save_every;
+static const Option options[] = {
+	{ "text", OPT_TEXT, &path, "FILE", "what to learn" },
+	{ "strategy", OPT_CHOICE, &given.strategy, STRATEGIES,
+		"what ranks share out" },
+	{ "precision", OPT_CHOICE, &given.precision, WIRES,
+		"of matmuls, and of gradients that travel" },
+	{ "transport", OPT_CHOICE, &given.transport, TRANSPORTS,
+		"what carries collectives" },
+	{ "batch", OPT_INT, &given.batch, "1..4096",
+		"sequences of all ranks together" },
+	{ "ranks", OPT_INT, &given.ranks, "1..64", "processes of the job" },
+	{ "steps", OPT_INT, &steps, "1..1000000",
+		"number of the last step, those before --resume counted" },
+	{ "every", OPT_INT, &every, "1..1000000", "steps from row to row" },
+	{ "save", OPT_TEXT, &save, "FILE", "write the run there at its end" },
+	{ "save-every", OPT_INT, &save_every, "0..1000000",
+		"and after so many steps; 0: no" },
+	{ "resume", OPT_TEXT, &resume, "FILE", "go on with the run saved there" },
+	{ 0 }
+};
+
+static const Shape shape = {
+	.vocab = 256, .context = 64, .d_model = 64, .d_ff = 192, .layers = 2,
+		.heads = 4, .d_head = 16, .theta = 10000,
+};
+
+static double learning_rate(long step)           /* 1 is the first */
+{
+	const double peak = 3e-3, warmup = 20;
+	return peak * fmin(step / warmup, sqrt(warmup / step));
+}
+typedef struct Run {
+	Model *m;
+	Comm *comm;
+	Ddp *ddp;                        /* or */
+	Zero *zero;
+	Optimizer adamw, *o;
+} Run;
+
+static void begin(Run *r, Device *d, const Config *c)
+{
+	const OptimizerSettings settings = { .beta1 = 0.9, .beta2 = 0.95,
+		.eps = 1e-8, .decay = 0.1 };
+	const Policy *policy = &policies[c->precision];
+	Type wire = c->precision ? BF16 : FP32;
+	bool zero = c->strategy != DDP;
+	r->m = (zero ? model_new_bare : model_new)(d, &shape, policy, harness_seed);
+	model_fuse(r->m);
+	if (zero) {
+		r->zero = zero_new(r->m, r->comm, &(ZeroSettings){
+			.stage = c->strategy - ZERO1 + 1, .prefetch = c->strategy == FSDP,
+			.wire = wire }, &adamw_kind, settings);
+		r->o = zero_optimizer(r->zero);
+		return;
+	}
+	r->ddp = ddp_new(r->m, r->comm, &(DdpSettings){ DDP_BUCKETED, 25, wire,
+		false });
+	r->adamw = adamw_new(r->m, 0, settings.beta1, settings.beta2, settings.eps,
+		settings.decay);
+	r->o = &r->adamw;
+}
+
+static void end(Run *r)
+{
+	if (r->zero) {
+		zero_free(&r->zero);
+	} else {
+		optimizer_free(&r->adamw);
+		ddp_free(&r->ddp);
+	}
+	model_free(&r->m);
+}
+
+static long load(Run *r)                 /* returns the position in the data */
+{
+	TensorFile *f = tensorfile_open(resume);
+	long position = r->zero ? zero_load(r->zero, f, resume)
+		: replica_load(r->m, r->o, f, resume);
+	tensorfile_close(&f);
+	return position;
+}
+
+static void store(Run *r, long position)
+{
+	if (r->zero)
+		zero_save(r->zero, save, position);
+	else
+		replica_save(r->m, r->o, r->comm, save, position);
+}
+static void fill_batch(Batch *b, const Text *t, long position)
+{
+	for (size_t i = 0; i < b->B; i++)
+		text_windows(t, 0, t->ntrain, harness_seed, (uint64_t)position + i, 1,
+			b->T, b->tokens + i * b->T, b->targets + i * b->T);
+}
+static void train(Row *row, Run *r, const Text *t, long batch)
+{
+	size_t own = batch / row->ranks;
+	Batch b = batch_random(own, shape.context, shape.vocab, harness_seed);
+	long position = resume ? load(r) : 0;
+	for (long step = r->o->t + 1; step <= steps; step++) {
+		fill_batch(&b, t, position + row->rank * (long)own);
+		r->o->settings.lr = learning_rate(step);
+		double loss = timed_step(r->m, r->o, &b, MODE_TRAIN).loss;
+		loss = comm_sum(r->comm, loss) / row->ranks;
+		position += batch;
+		row_set(row, "step", "%ld", step);
+		row_set(row, "position", "%ld", position);
+		row_set(row, "lr", "%.9g", r->o->settings.lr);
+		row_set(row, "loss_nats", "%.9g", loss);
+		if (step % every == 0 || step == steps)
+			row_emit(row);
+		if (save && (step == steps || (save_every && step % save_every == 0)))
+			store(r, position);
+	}
+	batch_free(&b);
+}
+
+static void run(Row *row, const void *config)
+{
+	const Config *c = config;
+	Text text = text_read(path, 16 * (shape.context + 1));
+	Device *d = harness_device();
+	Run r = { .comm = ddp_comm(row, d,
+		&(DdpConfig){ .transport = c->transport }) };
+	begin(&r, d, c);
+	train(row, &r, &text, c->batch);
+	end(&r);
+	comm_close(&r.comm);
+	device_close(&d);
+	text_free(&text);
+}
+static void check_resume(void)
+{
+	TensorFile *f = tensorfile_open(resume);
+	long step = resume_step(f, resume, &shape, &adamw_kind);
+	tensorfile_close(&f);
+	if (step >= steps)
+		usage_error("--steps %ld: the run in %s has had %ld", steps, resume,
+			step);
+}
+
+static void plan(Plan *plan)
+{
+	int rank, ranks;
+	Text text = text_read(path, 16 * (shape.context + 1));
+	text_free(&text);
+	if (given.batch % given.ranks != 0)
+		usage_error("--batch %ld: expected a multiple of the %ld ranks",
+			given.batch, given.ranks);
+	if (save_every && save == NULL)
+		usage_error("--save-every: expected --save FILE too");
+	if (resume)
+		check_resume();
+	if (save && (!link_launched(&rank, &ranks) || rank == 0))
+		file_try(save, tensorfile_recognised, harness_forced());
+	plan_add(plan, &given);
+}
+
+static int ranks_of(const void *config)
+{
+	return (int)((const Config *)config)->ranks;
+}
+
+static const Sweep sweeps[] = {
+	{ .name = "curve", .keys = keys, .values = "step position lr loss_nats",
+		.plan = plan, .run = run, .ranks = ranks_of },
+	{ 0 }
+};
+
+const Experiment experiment = {
+	.name = "sharded_training",
+	.about = "train over several ranks; stop, and go on at any number of them",
+	.options = options, .sweeps = sweeps,
+};

@@ -1,0 +1,421 @@
+/* tensor_parallel: steps of one global batch on one rank, in tensor-parallel
+ * groups of ranks, and in data-parallel copies */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "dist/tensor.h"
+#include "experiments/sharding_case.h"
+
+typedef struct TensorConfig {
+	/* batch: sequences of all ranks together; ctas: of the copies' collectives,
+	 * or of the group's where there is one copy */
+	DdpConfig ddp;
+	long tp, dp;
+	int norms, graphs;
+} TensorConfig;
+#define NORMS "gather|keep"
+#define YES_NO "no|yes"
+static const Key keys[] = { MODEL_KEYS, KEY(DdpConfig, batch),
+	KEY(TensorConfig, tp), KEY(TensorConfig, dp), KEY(DdpConfig, wire, WIRES),
+	KEY(DdpConfig, transport, TRANSPORTS), KEY(DdpConfig, ctas),
+	KEY(TensorConfig, norms, NORMS), KEY(TensorConfig, graphs, YES_NO),
+	{ 0 } };
+
+static DdpGiven given = DDP_GIVEN;
+static long tp, dp;
+static int norms = 1, graphs = 1;
+static const Option options[] = {
+	{ "size", OPT_CHOICE, &given.size, SIZES, "this model only" },
+	{ "context", OPT_INT, &given.context, "1..65536", "tokens in a sequence" },
+	{ "batch", OPT_INT, &given.batch, "1..4096", "sequences of all ranks" },
+	{ "precision", OPT_CHOICE, &given.precision, PRECISIONS,
+		"this precision only" },
+	{ "ranks", OPT_INT, &given.ranks, "1..64", "most processes of a job" },
+	{ "tp", OPT_INT, &tp, "0..64", "ranks of a group; 0: 1, 2, all --ranks" },
+	{ "dp", OPT_INT, &dp, "0..64", "groups; 0: 1 and what fits --ranks" },
+	{ "transport", OPT_CHOICE, &given.transport, TRANSPORTS,
+		"what carries collectives" },
+	{ "ctas", OPT_INT, &given.ctas, "-1..64",
+		"blocks of their kernels; -1: our choice, 0: the library's" },
+	{ "wire", OPT_CHOICE, &given.wire, WIRES, "gradients that copies sum" },
+	{ "norms", OPT_CHOICE, &norms, NORMS,
+		"what a group does with the norms' outputs of all tokens" },
+	{ "graphs", OPT_CHOICE, &graphs, YES_NO,
+		"are steps recorded, where the device can" },
+	{ "warmup", OPT_INT, &given.warmup, "0..1000",
+		"steps before measuring; 0: 5, on a CPU 1" },
+	{ "steps", OPT_INT, &given.steps, "0..1000",
+		"measured steps; 0: 10, on a CPU 3" },
+	{ 0 } };
+
+static int ranks_of(const void *config)
+{
+	const TensorConfig *c = config;
+	return (int)(c->tp * c->dp);
+}
+
+/* NULL, or why these ranks cannot share the batch */
+static const char *grid_error(const TensorConfig *c)
+{
+	const ModelConfig *m = &c->ddp.model;
+	Shape s = studied_shape(m->size, m->context);
+	if (c->ddp.batch % c->dp != 0)
+		return "the batch does not divide by the copies";
+	if (c->ddp.batch / c->dp * m->context % c->tp != 0)
+		return "the tokens do not divide by the ranks of a group";
+	return group_error(&s, &policies[m->precision], (int)c->tp);
+}
+
+/* of the collectives of a group, which matmuls wait for */
+static int group_ctas(void)
+{
+	return harness_on_gpu() ? 16 : 0;
+}
+
+static void plan_grid(Plan *plan, TensorConfig c)
+{
+	bool asked = c.tp == tp && c.dp == dp;
+	if ((tp && tp != c.tp) || (dp && dp != c.dp)
+		|| !ddp_settle(&c.ddp, &given))
+		return;
+	if (c.dp == 1 && (c.tp == 1 || given.ctas < 0))
+		c.ddp.ctas = c.tp > 1 ? group_ctas() : 0;
+	const char *error = grid_error(&c);
+	if (error && asked)
+		usage_error("--tp %ld --dp %ld: %s", tp, dp, error);
+	if (!error)
+		plan_add(plan, &c);
+}
+
+static void plan_grids(Plan *plan, int size, int precision)
+{
+	TensorConfig c = { .ddp = { .model = { .size = size,
+		.precision = precision } }, .tp = 1, .dp = 1, .norms = norms,
+		.graphs = graphs };
+	c.ddp.wire = given.wire >= 0 ? given.wire : precision == POLICY_BF16;
+	if (tp && dp) {
+		c.tp = tp, c.dp = dp;
+		plan_grid(plan, c);
+		return;
+	}
+	plan_grid(plan, c);
+	for (long n = given.ranks % 2 ? given.ranks : 2; 1 < n && n <= given.ranks;
+		n = n < given.ranks && 2 * n > given.ranks ? given.ranks : 2 * n) {
+		c.tp = 1, c.dp = n;
+		plan_grid(plan, c);
+		c.tp = n, c.dp = 1;
+		plan_grid(plan, c);
+		c.tp = 2, c.dp = n / 2;
+		if (n > 2 && n % 2 == 0)
+			plan_grid(plan, c);
+	}
+}
+
+static void plan(Plan *plan)
+{
+	bool gpu = harness_on_gpu();
+	int asked = given.precision;
+	ddp_given_settle(&given);
+	if (asked >= 0 && asked != POLICY_FP32 && asked != POLICY_BF16)
+		usage_error("--precision %s: expected fp32 or bf16",
+			policies[asked].name);
+	long least = (tp ? tp : 1) * (dp ? dp : 1);
+	given.ranks = least > given.ranks ? least : given.ranks;
+	for (int s = 0; s < NSIZES; s++)
+		for (int p = 0; p < 2; p++) {
+			int precision = (p == 0) == gpu ? POLICY_BF16 : POLICY_FP32;
+			bool usual = p == 0 || gpu || s == SIZE_LARGE;
+			if ((given.size >= 0 ? given.size == s
+				: s < (gpu ? NTRAINED : NTRAINED - 1))
+				&& (given.precision >= 0 ? given.precision == precision : usual))
+				plan_grids(plan, s, precision);
+		}
+}
+enum { MOST_WATCHED = NSTAMPS / 2 - 8, FIRST_WATCHED = 8 };
+typedef struct TensorCase {
+	TensorConfig config;
+	DdpCase *run;
+	Link *whole;                     /* of all ranks, where there are two parts */
+	Comm *group;                     /* NULL: the rank has the whole model */
+	TensorGroup ranks;
+	RankGroup watching;              /* what the model sees of them */
+	/* of the last step that was watched: the group's collectives, and the kinds
+	 * of those that the compute queue waited for, one after another */
+	bool watch;
+	GroupOp ops[MOST_WATCHED];
+	GroupKind waits[MOST_WATCHED], kinds[GROUP_SLOTS];
+	int nops, nwaits;
+} TensorCase;
+static Comm *open_over(Link *link, Device *d, const DdpConfig *c, int ctas)
+{
+	return harness_comm_over(link, d, &(CommSettings){
+		.transport = transport_names[c->transport], .ctas = ctas });
+}
+
+static void open_ranks(TensorCase *c, Row *row, Device *d, DdpConfig *own)
+{
+	const TensorConfig *config = &c->config;
+	Link *link = harness_link(row), *group = NULL, *copies = link;
+	if (config->tp > 1)
+		group = link;
+	if (config->tp > 1 && config->dp > 1) {
+		c->whole = link;
+		group = link_split(link, row->rank / (int)config->tp);
+		copies = link_split(link, row->rank % (int)config->tp);
+	}
+	if (group)
+		c->group = open_over(group, d, own, c->whole ? group_ctas()
+			: (int)own->ctas);
+	c->run = ddp_case_over(d, c->group && !c->whole ? c->group
+		: open_over(copies, d, own, (int)own->ctas), own);
+	c->run->unrecorded = !config->graphs;
+}
+
+static TensorCase *open_case(Row *row, const TensorConfig *config)
+{
+	TensorCase *c = need(calloc(1, sizeof *c));
+	DdpConfig own = config->ddp;
+	Device *d = harness_device();
+	c->config = *config;
+	own.batch = config->ddp.batch / config->dp;
+	own.ranks = config->dp;
+	open_ranks(c, row, d, &own);
+	return c;
+}
+
+static void close_case(TensorCase **c)
+{
+	if ((*c)->whole)
+		comm_close(&(*c)->group);
+	ddp_case_close(&(*c)->run);
+	if ((*c)->whole)
+		link_close(&(*c)->whole);
+	free(*c);
+	*c = NULL;
+}
+static void watch_start(void *self, const GroupOp *op, GroupSlot slot)
+{
+	TensorCase *c = self;
+	c->kinds[slot] = op->kind;
+	if (c->watch && c->nops == MOST_WATCHED)
+		die("a step has more collectives than %d", MOST_WATCHED);
+	if (c->watch)
+		c->ops[c->nops++] = *op;
+	c->ranks.group.start(c->ranks.group.self, op, slot);
+}
+
+static void watch_join(void *self, GroupSlot slot)
+{
+	TensorCase *c = self;
+	Device *d = c->run->device;
+	int from = FIRST_WATCHED + 2 * c->nwaits;
+	if (!c->watch) {
+		c->ranks.group.join(c->ranks.group.self, slot);
+		return;
+	}
+	c->waits[c->nwaits++] = c->kinds[slot];
+	device_stamp(d, COMPUTE, from);
+	c->ranks.group.join(c->ranks.group.self, slot);
+	device_stamp(d, COMPUTE, from + 1);
+}
+
+static void make_group(TensorCase *c)
+{
+	tensor_group(&c->ranks, c->run->device, c->group);
+	c->watching = (RankGroup){ c, c->ranks.group.rank, c->ranks.group.ranks,
+		c->whole ? group_ctas() : (int)c->config.ddp.ctas, c->config.norms,
+		watch_start, watch_join };
+}
+static Batch batch_of_copy(const TensorCase *c, const Shape *s)
+{
+	size_t all = c->config.ddp.batch, B = all / c->config.dp;
+	int copy = c->config.dp > 1 ? comm_rank(c->run->comm) : 0;
+	Batch b = batch_random(all, s->context, s->vocab, harness_seed);
+	size_t n = B * s->context;
+	memmove(b.tokens, b.tokens + copy * n, n * sizeof *b.tokens);
+	memmove(b.targets, b.targets + copy * n, n * sizeof *b.targets);
+	b.B = B;
+	return b;
+}
+
+static void begin_case(void *arg)
+{
+	TensorCase *c = arg;
+	DdpCase *run = c->run;
+	const ModelConfig *mc = &c->config.ddp.model;
+	const Policy *policy = &policies[mc->precision];
+	Shape s = studied_shape(mc->size, mc->context);
+	device_reset_peak(run->device);
+	if (c->group)
+		make_group(c);
+	run->m = model_new_part(run->device, &s, policy, harness_seed,
+		c->group ? &c->watching : NULL);
+	model_fuse(run->m);
+	run->batch = batch_of_copy(c, &s);
+	if (c->config.dp > 1)
+		run->ddp = ddp_new(run->m, run->comm, &(DdpSettings){ DDP_BUCKETED,
+			harness_on_gpu() ? 25 : 0.25, run->config.wire ? BF16 : FP32,
+			false });
+	ddp_case_train(run, NULL);
+	if (run->ddp)
+		ddp_bind(run->ddp, &run->adamw);
+}
+static MemoryEstimate estimate(const TensorCase *c)
+{
+	const DdpCase *run = c->run;
+	const Model *m = run->m;
+	Type wire = run->config.wire ? BF16 : FP32;
+	MemoryEstimate e = memory_estimate(m, run->config.batch, m->shape.context,
+		true);
+	double buckets = run->ddp && m->gradients.type != wire
+		? m->extent * (double)type_size(wire) : 0;
+	e.category[MEM_GRADIENT] += buckets;
+	e.total += buckets;
+	return e;
+}
+
+static double width_of(const Model *m, OpKind kind)
+{
+	return (double)type_size(m->policy->op[kind].output);
+}
+
+/* bytes that a rank sends to its group in a step */
+static double derived_bytes(const TensorCase *c)
+{
+	const Model *m = c->run->m;
+	double n = c->config.tp, N = (double)c->run->config.batch * m->shape.context,
+		C = m->shape.d_model, L = m->shape.layers, real = type_size(TYPE_REAL),
+		again = c->config.norms ? 0 : 2 * L + 1,
+		rows = (4 * L + 2 + again) * width_of(m, OP_NORM)
+		+ 4 * L * width_of(m, OP_LINEAR) + width_of(m, OP_EMBEDDING)
+		+ width_of(m, OP_RESIDUAL);
+	return (n - 1) / n * (N * C * rows + 3 * n * N * real
+		+ 2 * (2 * L + 1) * C * real);
+}
+#define VALUES "period_ms step_ms step_sd_ms fwd_ms bwd_ms wait_ms opt_ms " \
+	"gather_ms scatter_ms reduce_ms alone_ms collectives group_MB "       \
+	"group_derived_MB copies_MB weights_MB loss via"
+
+/* of the slowest rank */
+static double slowest(const TensorCase *c, double x)
+{
+	x = comm_max(c->run->comm, x);
+	return c->whole ? comm_max(c->group, x) : x;
+}
+
+static double sent(const Comm *comm)
+{
+	double sum = 0;
+	for (int kind = 0; kind < NCOLLECTIVES; kind++)
+		sum += comm ? comm_sent(comm, kind) : 0;
+	return sum * 1e-6;
+}
+
+static void time_steps(Row *row, TensorCase *c)
+{
+	DdpCase *run = c->run;
+	double loss = ddp_case_steps(run, 0, 0, 1).loss;
+	double n = given.warmup + given.steps, group = sent(c->group),
+		all = sent(run->comm);
+	DdpTimes t = ddp_case_steps(run, 0, given.warmup, given.steps);
+	double *const times[] = { &t.fwd_ms, &t.bwd_ms, &t.wait_ms, &t.opt_ms,
+		&t.step_ms, &t.step_sd_ms, &t.period_ms };
+	group = (sent(c->group) - group) / n;
+	all = (sent(run->comm) - all) / n;
+	for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+		*times[i] = slowest(c, *times[i]);
+	t.loss = comm_sum(run->comm, loss) / comm_ranks(run->comm);
+	ddp_case_set_times(row, &t);
+	row_set(row, "period_ms", "%.4f", t.period_ms);
+	row_set(row, "group_MB", "%.4f", group);
+	row_set(row, "group_derived_MB", "%.4f", c->group ? derived_bytes(c) * 1e-6
+		: 0);
+	row_set(row, "copies_MB", "%.4f", run->ddp ? all : 0);
+	row_set(row, "weights_MB", "%.4f", run->m->count * 4e-6);
+	row_set(row, "via", "%s", comm_transport(c->group ? c->group : run->comm));
+}
+
+static double waited_ms(const TensorCase *c, GroupKind kind)
+{
+	double ms = 0;
+	for (int i = 0; i < c->nwaits; i++)
+		if (c->waits[i] == kind)
+			ms += device_stamped_ms(c->run->device, FIRST_WATCHED + 2 * i,
+				FIRST_WATCHED + 2 * i + 1);
+	return ms;
+}
+
+static void time_collectives(Row *row, TensorCase *c)
+{
+	static const char *const columns[NGROUP_KINDS] = { "gather_ms",
+		"scatter_ms", "reduce_ms" };
+	int steps = (int)given.steps;
+	double *ms = need(calloc(NGROUP_KINDS * (size_t)steps, sizeof *ms));
+	ddp_case_hook(c->run);
+	c->watch = true;
+	for (int i = 0; i < steps; i++) {
+		c->nops = c->nwaits = 0;
+		timed_step(c->run->m, c->run->optimizer, &c->run->batch, MODE_TRAIN);
+		for (int k = 0; k < NGROUP_KINDS; k++)
+			ms[k * steps + i] = waited_ms(c, k);
+	}
+	c->watch = false;
+	for (int k = 0; k < NGROUP_KINDS; k++)
+		row_set(row, columns[k], "%.4f", slowest(c,
+			stats_of(ms + k * steps, steps).median));
+	row_set(row, "collectives", "%d", c->nops);
+	free(ms);
+}
+
+static void time_alone(Row *row, TensorCase *c)
+{
+	Device *d = c->run->device;
+	int steps = (int)given.steps;
+	double *ms = need(calloc(steps, sizeof *ms));
+	size_t most = 1;
+	for (int i = 0; i < c->nops; i++)
+		most = c->ops[i].n > most ? c->ops[i].n : most;
+	Array x = array_new(d, most, FP32, MEM_TEMPORARY, "an array that travels");
+	ops_for(d)->fill(d, x, 0, most);
+	for (int i = 0; i < steps; i++) {
+		comm_barrier(c->run->comm);
+		device_stamp(d, COMPUTE, 0);
+		for (int k = 0; k < c->nops; k++) {
+			GroupOp op = c->ops[k];
+			op.x.at = x.at;
+			group_collective(&c->ranks.group, op);
+		}
+		device_stamp(d, COMPUTE, 1);
+		ms[i] = device_stamped_ms(d, 0, 1);
+	}
+	row_set(row, "alone_ms", "%.4f", slowest(c, stats_of(ms, steps).median));
+	device_free(d, x.at);
+	free(ms);
+}
+
+static void run(Row *row, const void *config)
+{
+	TensorCase *c = open_case(row, config);
+	Moment moments[NMOMENTS];
+	moments_of_steps(c->run, begin_case, c, moments);
+	MemoryEstimate derived = estimate(c);
+	sharding_case_set_memory(row, &moments[MOMENT_BEFORE], &derived);
+	time_steps(row, c);
+	time_collectives(row, c);
+	time_alone(row, c);
+	ddp_case_end(c->run);
+	close_case(&c);
+}
+
+static const Sweep sweeps[] = {
+	{ .name = "groups", .keys = keys, .values = SHARDING_MEMORY " " VALUES,
+		.plan = plan, .run = run, .ranks = ranks_of, .limit_s = 600 },
+	{ 0 }
+};
+
+const Experiment experiment = {
+	.name = "tensor_parallel", .options = options, .sweeps = sweeps,
+	.about = "steps, memory and traffic of tensor-parallel groups of ranks",
+	.cpu_scale = SCALED,
+};
