@@ -115,6 +115,7 @@ $(B)/libsystems.so: $(OBJECTS_shared) src/ops/exports.map
 	@$(CC) $(OPTIMIZE) -fopenmp -shared -Wl,--version-script=src/ops/exports.map \
 		-o $@ $(OBJECTS_shared) $(LDLIBS)
 F64_PROGRAMS += tests/ops/test_gradients
+F64_PROGRAMS += tests/ops/test_formulas
 F64_PROGRAMS += tests/model/test_model
 F64_PROGRAMS += tests/dist/test_tensor_parallel
 F64_PROGRAMS += tests/model/test_toy tests/ops/test_toy

@@ -44,7 +44,7 @@ typedef enum { NUMBER, MEMORY, AT_MOST, EQUALS } OperandKind;
 typedef struct Operand {
 	OperandKind kind;
 	double number;
-	/* MEMORY: element at(i) of a, or at(i) + ints[i], of extent elements in all */
+	/* MEMORY: element at(i) of a, or at(i) + ints[i]; all are among extent */
 	Array a;
 	Index at;
 	const int32_t *ints;
