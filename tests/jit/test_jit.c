@@ -191,6 +191,28 @@ static void scratch_needs_no_memory(void **state)
 	assert_int_equal(device->total, 0);
 }
 
+static void readers_find_results(void **state)
+{
+	real got[3];
+	jit_start(device, (JitSettings){ NULL, NULL });
+	const Ops *ops = ops_for(device);
+	Array x = array_new(device, 3, TYPE_REAL, MEM_TEMPORARY, "x");
+	ops->fill(device, x, 2, 3);
+	array_read(device, got, x, 3);
+	assert_true(got[0] == 2 && got[2] == 2);
+	ops->add(device, x, x, x, 3);
+	device_event(device, COMPUTE);
+	assert_true(reals(x)[1] == 4);
+	ops->add(device, x, x, x, 3);
+	device_stamp(device, COMPUTE, 0);
+	assert_true(reals(x)[1] == 8);
+	ops->add(device, x, x, x, 3);
+	device_now_ms(device);
+	assert_true(reals(x)[1] == 16);
+	device_free(device, x.at);
+	jit_stop(device);
+}
+
 static void kernels_are_shared(void **state)
 {
 	jit_start(device, (JitSettings){ NULL, NULL });
@@ -217,6 +239,7 @@ int main(void)
 		checked(norms_agree), checked(softmax_agrees), checked(rope_agrees),
 		checked(swiglu_agrees), checked(losses_agree), checked(adamw_agrees),
 		checked(scratch_needs_no_memory), checked(kernels_are_shared),
+		checked(readers_find_results),
 	};
 	device = device_open("cpu");
 	eager = *ops_for(device);
