@@ -206,7 +206,8 @@ static void run_sizes(Row *row, const void *config)
 	if (mode == MODE_TRAIN)
 		adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
 	Batch b = batch_random(B, T, shape.vocab, harness_seed);
-	StepStats s = timed_steps(m, &adamw, &b, mode, m->fused, warmup, steps);
+	StepStats s = timed_steps(m, &adamw, &b, mode,
+		c->fusion != FUSION_EAGER, warmup, steps);
 	set_stats(row, "fwd", s.fwd);
 	if (mode >= MODE_FORWARD_BACKWARD)
 		set_stats(row, "bwd", s.bwd);
