@@ -26,7 +26,7 @@ do for [k in "naive overlap"] {
 	plot for [c=1:4] table using ((low(k) + high(k))/2):(row(0)): \
 		(low(k)*only("class", word(classes, c))):(high(k)): \
 		(row(0) - 0.35):(row(0) + 0.35) with boxxyerror fs solid \
-		border lc rgb word(colours, c) lw 0.2 lc rgb word(colours, c) \
+		noborder lc rgb word(colours, c) \
 		title word(classes, c)
 }
 unset multiplot

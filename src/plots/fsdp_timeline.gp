@@ -2,7 +2,10 @@
 height = 92
 load "src/plots/style.gp"
 set datafile missing NaN
-of(k) = is("prefetch", k)*only("sums", "comm")
+# a viewer would draw a wait of a few us as wide as one of a hundred
+long(dummy) = stringcolumn("class") ne "wait" \
+	|| column("end_us") - column("start_us") >= 20 ? 1 : NaN
+of(k) = is("prefetch", k)*only("sums", "comm")*long(0)
 low(k) = column("start_us")*1e-3*of(k)
 high(k) = column("end_us")*1e-3*of(k)
 row(dummy) = stringcolumn("queue") eq "compute" ? 0 : -1
@@ -23,7 +26,7 @@ do for [k=0:2] {
 	plot for [c=1:6] table using ((low(k) + high(k))/2):(row(0)): \
 		(low(k)*only("class", word(classes, c))):(high(k)): \
 		(row(0) - 0.35):(row(0) + 0.35) with boxxyerror fs solid \
-		border lc rgb word(colours, c) lw 0.2 lc rgb word(colours, c) \
+		noborder lc rgb word(colours, c) \
 		title word(classes, c)
 }
 unset multiplot
