@@ -21,9 +21,8 @@ static bool meet(const Group *g, const Access *a, const Access *b)
 		|| !same_index(&a->index, &b->index) || a->index.n != 1)
 		return true;
 	size_t apart = a->at > b->at ? a->at - b->at : b->at - a->at;
-	size_t step = a->index.term[0].stride * g->width(a->type);
-	return apart % step == 0 || apart % step < g->width(a->type)
-		|| step - apart % step < g->width(a->type);
+	size_t width = g->width(a->type), step = a->index.term[0].stride * width;
+	return apart % width != 0 || apart % step == 0;
 }
 static Index rewritten(const Group *g, const Index *x, size_t by_row)
 {
