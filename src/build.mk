@@ -102,7 +102,8 @@ KERNEL_REPORT = $(if $(NVCC),$(words $(KERNELS)) sources of kernels compile \
 	for each of $(KERNEL_ARCHS),without a working nvcc no kernel is compiled)
 strict = $(if $(strip $(foreach name,warp_specialized wgmma split_fp16,\
 	$(findstring $(name),$1))),\
-	-Xptxas -warn-spills -Xptxas -Werror) $(if $(findstring opcodes,$1),-fmad=false)
+	-Xptxas -warn-spills -Xptxas -Werror) \
+	$(if $(findstring opcodes,$1),-fmad=false)
 build/L/stamp: writeup.nw
 	@bash src/weave/tangle.sh --lines $< build/L && touch $@
 build/L/src/% build/L/tests/%: build/L/stamp ;
