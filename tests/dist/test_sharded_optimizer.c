@@ -213,26 +213,35 @@ static void compare_sides(const Side *a, const Side *b, int step)
 				die("step %d, parameter %d%s", step, i, low ? ", low" : "");
 		}
 }
+typedef void Work(Device *d, Comm *c, void *arg);
+
 typedef struct Job {
-	void (*work)(Device *d, Comm *c, const void *arg);
-	const void *arg;
-	int delay_us;
+	CommSettings settings;
+	Work *work;
+	void *arg;
 } Job;
 
 static void be_rank(const Place *place)
 {
 	const Job *job = place->context;
+	alarm(60);
 	omp_set_num_threads(1);
 	openblas_set_num_threads(1);
 	Device *d = device_open("cpu");
 	Comm *c = comm_open(link_tcp(place->rank, place->ranks, &place->meeting, 20),
-		d, &(CommSettings){ .transport = "ring", .delay_us = job->delay_us });
+		d, &job->settings);
 	job->work(d, c, job->arg);
 	comm_close(&c);
 	device_close(&d);
 }
 
-static void take_steps(Device *d, Comm *c, const void *arg)
+static void over_ring(Work *work, const void *arg, int delay_us)
+{
+	all_well(be_rank, &(Job){ { .transport = "ring", .delay_us = delay_us },
+		work, (void *)arg });
+}
+
+static void take_steps(Device *d, Comm *c, void *arg)
 {
 	const Scenario *s = arg;
 	Side alone = { .d = d, .s = s }, sharded = { .d = d, .s = s,
@@ -267,14 +276,14 @@ static void shards_change_no_bit(void **state)
 		{ .nparams = 4, .groups = 3, .fused = true, .low = BF16 },
 	};
 	for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
-		all_well(be_rank, &(Job){ take_steps, &scenarios[i], i % 2 * 300 });
+		over_ring(take_steps, &scenarios[i], i % 2 * 300);
 }
 
 static void norms_are_those_of_the_group(void **state)
 {
 	static const Scenario s = { .nparams = MOST_PARAMS, .groups = 3,
 		.clips = true, .all_there = true, .low = FP32 };
-	all_well(be_rank, &(Job){ take_steps, &s, 0 });
+	over_ring(take_steps, &s, 0);
 }
 typedef struct Training {
 	int policy;
@@ -339,7 +348,7 @@ static int train(Device *d, Comm *c, const Training *t, bool shards, real *to)
 	return halved;
 }
 
-static void train_twice(Device *d, Comm *c, const void *arg)
+static void train_twice(Device *d, Comm *c, void *arg)
 {
 	const Training *t = arg;
 	size_t n = shape_count(&shape);
@@ -366,9 +375,9 @@ static void a_model_trains_as_without_shards(void **state)
 		{ POLICY_FP16, true, false, false, 1e9 },
 	};
 	for (size_t i = 0; i < sizeof trainings / sizeof *trainings; i++)
-		all_well(be_rank, &(Job){ train_twice, &trainings[i], i % 2 * 200 });
+		over_ring(train_twice, &trainings[i], i % 2 * 200);
 }
-static void add_other_group(Device *d, Comm *c, const void *arg)
+static void add_other_group(Device *d, Comm *c, void *arg)
 {
 	ShardedOptimizer *o = sharded_new(d, c, false);
 	ShardedParam p = { { .weight = { d, FP32 }, .n = 3 }, comm_rank(c) == 1 };
@@ -378,7 +387,8 @@ static void add_other_group(Device *d, Comm *c, const void *arg)
 static void ranks_add_equal_groups(void **state)
 {
 	Ended ended[2];
-	run_ranks(2, ended, be_rank, &(Job){ add_other_group, NULL, 0 });
+	run_ranks(2, ended, be_rank, &(Job){ { .transport = "ring" },
+		add_other_group, NULL });
 	for (int r = 0; r < 2; r++) {
 		assert_int_equal(ended[r].status, 1);
 		assert_non_null(strstr(ended[r].said, "adds other parameters"));
