@@ -194,8 +194,11 @@ static void run_sizes(Row *row, const void *config)
 	Device *device = harness_device();
 	if (8.0 * B * T > device->limit)
 		device->on_oom(8 * B * T, device->limit, "batch");
-	if (c->fusion == FUSION_JIT)
-		jit_start(device, (JitSettings){ "build/jit", NULL });
+	if (c->fusion == FUSION_JIT
+		&& !jit_start(device, (JitSettings){ "build/jit", NULL })) {
+		row_set(row, "status", "skipped: nothing is compiled at run time");
+		return;
+	}
 	Model *m = model_new(device, &shape, &policies[c->precision], harness_seed);
 	if (c->fusion == FUSION_FUSED) {
 		model_fuse(m);

@@ -87,16 +87,10 @@ static char *cc_identify(const Device *d, const char **why)
 	free(said);
 	return identity;
 }
-static char *cc_source(const Plan *p)
+static void cc_write(FILE *f, const Plan *p)
 {
-	char *text = NULL;
-	size_t n;
-	FILE *f = need(open_memstream(&text, &n));
 	source_c_prelude(f);
 	source_c(f, p, "fused");
-	if (fclose(f) != 0)
-		die("out of host memory");
-	return text;
 }
 
 static Bytes cc_compile(const Device *d, const char *source, char **complaint)
@@ -181,5 +175,5 @@ static void cc_add_slabs(Device *d, Array y, void *partial, size_t slabs,
 	cpu_add_slabs(y, partial, slabs, C);
 }
 
-const Compiler c_compiler = { cc_identify, cc_source, cc_compile, cc_load,
+const Compiler c_compiler = { cc_identify, cc_write, cc_compile, cc_load,
 	cc_unload, cc_launch, cc_add_slabs };

@@ -2,6 +2,8 @@
 #ifndef JIT_COMPILER_H
 #define JIT_COMPILER_H
 
+#include <stdio.h>
+
 #include "jit/plan.h"
 
 typedef struct Bytes {
@@ -13,8 +15,8 @@ typedef struct Compiler {
 	/* what else decides on the bytes: versions, options, machine; to be freed.
 	 * NULL: there is no compiler, and *why says so */
 	char  *(*identify)(const Device *d, const char **why);
-	/* of a whole program; to be freed */
-	char  *(*source)(const Plan *p);
+	/* a whole program */
+	void   (*write)(FILE *f, const Plan *p);
 	/* at NULL: it does not compile, and *complaint, to be freed, says where */
 	Bytes  (*compile)(const Device *d, const char *source, char **complaint);
 	/* NULL: they are no program */

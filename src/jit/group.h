@@ -53,8 +53,9 @@ typedef struct Group {
 
 /* an empty group */
 void        group_init(Group *g, size_t (*width)(Type type), Type native);
-/* adds an operation, or says why it cannot be added; NULL: it was. An empty group
- * takes any operation but a sum of columns of rows longer than LONGEST_HELD */
+/* adds an operation, or says why it cannot be added; NULL: it was. What an empty
+ * group does not take has to be done alone: sums of columns of rows longer than
+ * LONGEST_HELD, and results that overlap an operand at another place */
 const char *group_join(Group *g, const Elementary *e);
 /* memory that is freed need not be written; does the group touch it? */
 bool        group_drop(Group *g, const void *at, size_t nbytes);

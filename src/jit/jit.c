@@ -1,7 +1,7 @@
+#define _GNU_SOURCE
 #include "jit/jit.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +34,8 @@ typedef struct Jit {
 	JitSettings settings;
 	char *identity;
 	Group open;
+	char *text;                     /* the source written last */
+	size_t ntext;
 	/* by hash of the source, the capacity a power of two */
 	Kernel *kernels;
 	size_t nkernels, capacity;
@@ -251,6 +253,7 @@ static void add_slabs(Jit *j, const Plan *p, const Access *columns)
 		if (!made->columns || made->dead)
 			continue;
 		Array y = { located(j, columns[s].at), columns[s].type };
+		j->counts.kernels++;
 		j->compiler->add_slabs(j->device, y, made->to.at, slabs, p->C);
 		device_free(j->device, made->to.at);
 	}
@@ -266,6 +269,16 @@ static void locate(Jit *j, Plan *p)
 			p->g.stores[s].to.at = located(j, p->g.stores[s].to.at);
 }
 
+/* to be freed */
+static char *source_of(Jit *j, const Plan *p)
+{
+	FILE *f = need(open_memstream(&j->text, &j->ntext));
+	j->compiler->write(f, p);
+	if (fclose(f) != 0)
+		die("out of host memory");
+	return j->text;
+}
+
 static void launch(Jit *j, Plan *p, const char *why)
 {
 	void *at[MOST_POINTERS];
@@ -275,10 +288,11 @@ static void launch(Jit *j, Plan *p, const char *why)
 	locate(j, p);
 	plan_pointers(p, at);
 	plan_numbers(p, numbers);
-	char *source = j->compiler->source(p);
+	char *source = source_of(j, p);
 	explain(j, p, why, source);
 	void *kernel = kernel_for(j, source);
 	j->compiler->launch(j->device, kernel, p, at, numbers);
+	j->counts.kernels++;
 	add_slabs(j, p, columns);
 }
 static void close_group(Jit *j, const char *why)
@@ -312,6 +326,8 @@ static void do_alone(Jit *j, const Elementary *e)
 		if (e->in[k].kind == MEMORY)
 			here.in[k].a.at = located(j, e->in[k].a.at);
 	j->eager->elementary(j->device, &here);
+	j->counts.operations++;
+	j->counts.kernels += e->fold == FOLD_COLUMNS ? 2 : 1;
 }
 
 static void take(Deferral *self, const Elementary *e)

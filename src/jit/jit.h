@@ -12,8 +12,11 @@ typedef struct JitSettings {
 } JitSettings;
 
 typedef struct JitCounts {
-	long operations, groups;        /* recorded; kernels launched */
-	double bytes_eager, bytes;      /* that they would move; that they moved */
+	long operations, groups;        /* recorded; done together */
+	long kernels;                   /* one a group, and one a sum of columns */
+	/* that the operations of groups move one at a time; that the groups move,
+	 * but for partial sums of columns */
+	double bytes_eager, bytes;
 	long compiled, read;            /* kernels: by the compiler, from disk */
 	double compile_ms, load_ms;     /* load_ms: reading and loading */
 } JitCounts;

@@ -1,13 +1,17 @@
-#define _GNU_SOURCE
 #include "jit/source.h"
 
 #include <stdarg.h>
 
+void source_indent(const Writer *w)
+{
+	for (int k = 0; k < w->depth; k++)
+		fputc('\t', w->f);
+}
+
 void source_line(const Writer *w, const char *format, ...)
 {
 	va_list arguments;
-	for (int k = 0; k < w->depth; k++)
-		fputc('\t', w->f);
+	source_indent(w);
 	va_start(arguments, format);
 	vfprintf(w->f, format, arguments);
 	va_end(arguments);
@@ -109,8 +113,7 @@ static void put_rounded(const Writer *w, const Node *node)
 static void put_node(const Writer *w, int v)
 {
 	const Node *node = &w->p->g.nodes[v];
-	for (int k = 0; k < w->depth; k++)
-		fputc('\t', w->f);
+	source_indent(w);
 	fprintf(w->f, "const %s v%d = ", node->kind == COMPARISON ? "int" : "real",
 		v);
 	switch (node->kind) {

@@ -29,6 +29,7 @@ typedef struct Writer {
 	bool packed[MOST_NODES], store_packed[MOST_STORES];
 } Writer;
 
+void source_indent(const Writer *w);
 /* a line */
 void source_line(const Writer *w, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -15,7 +15,7 @@ void source_c_prelude(FILE *f)
 #ifdef REAL_IS_DOUBLE
 	fputs("#define exponential exp\n", f);
 #else
-	fputs(TEXT(EXPONENTIAL) "\n", f);
+	fputs(TEXT(EXPONENTIAL_OF_FLOAT) "\n", f);
 #endif
 	fprintf(f, "#define root(x) %s(x)\n#define inverse_root(x) (1 / %s(x))\n"
 		"#define logarithm(x) ((real)log(x))\n", TEXT(REAL_SQRT),
@@ -60,8 +60,7 @@ static void put_stores(const Writer *w, int loop)
 		if (!source_stored(p, s, loop))
 			continue;
 		source_name(p, made->node, name);
-		for (int k = 0; k < w->depth; k++)
-			fputc('\t', w->f);
+		source_indent(w);
 		if (made->columns)
 			fprintf(w->f, "s%d[slab * %zu + j] += %s;\n", s, p->C, name);
 		else {

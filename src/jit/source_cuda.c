@@ -155,12 +155,6 @@ static void put_address(const Writer *w, char array, int number,
 	source_place(w, array, number, a);
 }
 
-static void put_indent(const Writer *w)
-{
-	for (int k = 0; k < w->depth; k++)
-		fputc('\t', w->f);
-}
-
 /* at index i0 of the first element */
 static void put_pack_loads(const Writer *w, int loop)
 {
@@ -173,7 +167,7 @@ static void put_pack_loads(const Writer *w, int loop)
 			v);
 		if (p->guard[v] >= 0)
 			source_line(w, "if (any%d)", p->guard[v]);
-		put_indent(w);
+		source_indent(w);
 		fprintf(w->f, "%sp%d = ", p->guard[v] >= 0 ? "\t" : "", v);
 		put_address(w, 'a', v, from);
 		fputs(";\n", w->f);
@@ -188,7 +182,7 @@ static void put_pack_stores(const Writer *w, int loop)
 {
 	for (int s = 0; s < w->p->g.nstores; s++)
 		if (source_stored(w->p, s, loop) && w->store_packed[s]) {
-			put_indent(w);
+			source_indent(w);
 			put_address(w, 's', s, &w->p->g.stores[s].to);
 			fprintf(w->f, " = q%d;\n", s);
 		}
@@ -203,7 +197,7 @@ static void put_stores(const Writer *w, int loop)
 		if (!source_stored(p, s, loop))
 			continue;
 		source_name(p, made->node, name);
-		put_indent(w);
+		source_indent(w);
 		if (made->columns)
 			fprintf(w->f, "c%d[pack * 4 + k] += %s;\n", s, name);
 		else {
@@ -238,7 +232,7 @@ static void put_pack(Writer *w, int loop, const char *bound)
 			source_line(w, "bool any%d = false;", v);
 			source_line(w, "for (int k = 0; k < 4; k++) {");
 			put_element_index(w, "\t");
-			put_indent(w);
+			source_indent(w);
 			fprintf(w->f, "\tany%d |= ", v);
 			source_comparison(w, v);
 			fputs(";\n", w->f);

@@ -12,17 +12,6 @@
 #include "ops/cuda/cuda.h"
 #include "ops/cuda/stream.h"
 
-static char *nvrtc_source(const Plan *p)
-{
-	char *text = NULL;
-	size_t n;
-	FILE *f = need(open_memstream(&text, &n));
-	source_cuda(f, p);
-	if (fclose(f) != 0)
-		die("out of host memory");
-	return text;
-}
-
 static void expect(nvrtcResult result, const char *call)
 {
 	if (result != NVRTC_SUCCESS)
@@ -141,5 +130,5 @@ static void nvrtc_add_slabs(Device *d, Array y, void *partial, size_t slabs,
 	cuda_sum_rows(d, y, 1, partial, slabs, C);
 }
 
-const Compiler nvrtc_compiler = { nvrtc_identify, nvrtc_source,
+const Compiler nvrtc_compiler = { nvrtc_identify, source_cuda,
 	nvrtc_for_device, nvrtc_load, nvrtc_unload, nvrtc_launch, nvrtc_add_slabs };

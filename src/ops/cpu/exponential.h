@@ -16,7 +16,7 @@ static inline double exponential(double x)
 }
 #else
 /* a macro, so that it is also there as text (source_c.c) */
-#define EXPONENTIAL \
+#define EXPONENTIAL_OF_FLOAT \
 static inline float exponential(float x) \
 { \
 	const float round = 0x1.8p23f, ln2_high = 0x1.63p-1f; \
@@ -37,7 +37,7 @@ static inline float exponential(float x) \
 	memcpy(&scale, &bits, sizeof scale); \
 	return p * scale; \
 }
-EXPONENTIAL
+EXPONENTIAL_OF_FLOAT
 #endif
 
 /* returns the sum of exp(z - largest), and the largest of n logits */
