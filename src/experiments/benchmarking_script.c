@@ -195,7 +195,7 @@ static void run_sizes(Row *row, const void *config)
 	if (8.0 * B * T > device->limit)
 		device->on_oom(8 * B * T, device->limit, "batch");
 	if (c->fusion == FUSION_JIT
-		&& !jit_start(device, (JitSettings){ "build/jit", NULL })) {
+		&& !jit_start(device, (JitSettings){ .cache = "build/jit" })) {
 		row_set(row, "status", "skipped: nothing is compiled at run time");
 		return;
 	}

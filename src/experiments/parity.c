@@ -175,7 +175,7 @@ int main(int argc, char **argv)
 	Device *device = device_open(device_name);
 	Shape shape = checkpoint_shape(f, argv[first]);
 	if (fusion == FUSION_JIT
-		&& !jit_start(device, (JitSettings){ NULL, explain ? stdout : NULL }))
+		&& !jit_start(device, (JitSettings){ .explain = explain ? stdout : NULL }))
 		return EXIT_FAILURE;
 	Model *m = model_new(device, &shape, &policies[precision], 0);
 	if (fusion == FUSION_FUSED) {

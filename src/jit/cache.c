@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "jit/cache.h"
 
+#include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,4 +120,17 @@ bool cache_write(const char *folder, const char *identity, const char *source,
 	free(path);
 	free(partial);
 	return done;
+}
+void cache_remove(const char *folder)
+{
+	DIR *files = opendir(folder);
+	char path[4096];
+	for (struct dirent *f; files && (f = readdir(files));)
+		if (strstr(f->d_name, ".kernel")) {
+			snprintf(path, sizeof path, "%s/%s", folder, f->d_name);
+			unlink(path);
+		}
+	if (files)
+		closedir(files);
+	rmdir(folder);
 }

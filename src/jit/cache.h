@@ -14,5 +14,7 @@ Bytes cache_read(const char *folder, const char *identity, const char *source);
 /* did it succeed? */
 bool  cache_write(const char *folder, const char *identity, const char *source,
 	Bytes bytes);
+/* removes the kernels, and the folder if it holds nothing else */
+void  cache_remove(const char *folder);
 
 #endif

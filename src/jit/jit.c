@@ -334,11 +334,13 @@ static void take(Deferral *self, const Elementary *e)
 {
 	Jit *j = (Jit *)self;
 	const char *why = group_join(&j->open, e);
-	if (why == NULL)
-		return;
-	close_group(j, why);
-	if (group_join(&j->open, e))
-		do_alone(j, e);
+	if (why) {
+		close_group(j, why);
+		if (group_join(&j->open, e))
+			do_alone(j, e);
+	}
+	if (j->settings.alone)
+		close_group(j, "no other may join it");
 }
 /* the operations that do it, after all that was recorded */
 static const Ops *after(Device *d, const char *what)
@@ -476,16 +478,30 @@ JitCounts jit_counts(Device *d)
 	return jit_of(d)->counts;
 }
 
-static void release(Device *d, void *kept)
+static void unload_all(Jit *j)
 {
-	Jit *j = kept;
-	assert(j->nscratch == 0 && "scratch memory is freed");
 	for (size_t k = 0; k < j->capacity; k++)
 		if (j->kernels[k].source) {
 			j->compiler->unload(j->kernels[k].loaded);
 			free(j->kernels[k].source);
 		}
 	free(j->kernels);
+	j->kernels = NULL;
+	j->capacity = j->nkernels = 0;
+}
+
+void jit_forget(Device *d)
+{
+	assert(d->graphs == 0);
+	device_now_ms(d);               /* no kernel runs any more */
+	unload_all(jit_of(d));
+}
+
+static void release(Device *d, void *kept)
+{
+	Jit *j = kept;
+	assert(j->nscratch == 0 && "scratch memory is freed");
+	unload_all(j);
 	free(j->scratch);
 	free(j->freed);
 	free(j->identity);

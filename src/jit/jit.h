@@ -9,6 +9,7 @@
 typedef struct JitSettings {
 	const char *cache;              /* a folder; NULL: nothing is kept on disk */
 	FILE *explain;                  /* groups and sources go there; NULL: no */
+	bool alone;                     /* every operation is a group of its own */
 } JitSettings;
 
 typedef struct JitCounts {
@@ -27,6 +28,9 @@ typedef struct JitCounts {
 bool      jit_start(Device *device, JitSettings settings);
 /* queues what is recorded; operations are done at once again */
 void      jit_stop(Device *device);
+/* kernels in memory are forgotten, as at the start of a program; those on disk
+ * are not. No graph may be left that launches one */
+void      jit_forget(Device *device);
 JitCounts jit_counts(Device *device);
 
 #endif

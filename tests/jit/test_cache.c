@@ -94,7 +94,7 @@ static void run_once(void *counts)
 {
 	Device *d = device_open("cpu");
 	Array x = drawn(100, 1, 0, 1), y = poisoned(100);
-	jit_start(d, (JitSettings){ folder, NULL });
+	jit_start(d, (JitSettings){ .cache = folder });
 	ops_for(d)->relu_forward(d, y, x, 100);
 	ops_for(d)->add(d, y, y, x, 100);
 	jit_stop(d);
@@ -130,11 +130,33 @@ static void two_processes_fill_one_folder(void **state)
 	snprintf(command, sizeof command, "! ls %s | grep partial", folder);
 	assert_int_equal(system(command), 0);
 }
+static void forgotten_kernels_are_read(void **state)
+{
+	Device *d = device_open("cpu");
+	Array x = drawn(100, 1, 0, 1), y = poisoned(100);
+	const char *other = "/tmp/test_cache.other";
+	cache_remove(other);
+	assert_true(jit_start(d, (JitSettings){ .cache = other }));
+	for (int k = 0; k < 2; k++) {
+		ops_for(d)->add(d, y, x, x, 100);
+		jit_forget(d);
+		assert_true(reals(y)[7] == 2 * reals(x)[7]);
+	}
+	JitCounts c = jit_counts(d);
+	assert_true(c.compiled == 1 && c.read == 1 && c.kernels == 2);
+	assert_true(c.compile_ms > 0 && c.load_ms > 0);
+	cache_remove(other);
+	ops_for(d)->add(d, y, x, x, 100);
+	device_close(&d);
+	assert_int_equal(access(other, F_OK), 0);
+	cache_remove(other);
+	assert_int_equal(access(other, F_OK), -1);
+}
 static void without_compiler(void *unused)
 {
 	Device *d = device_open("cpu");
 	setenv("PATH", "/nowhere", 1);
-	if (jit_start(d, (JitSettings){ NULL, NULL }))
+	if (jit_start(d, (JitSettings){ 0 }))
 		exit(5);
 	Array x = drawn(10, 1, 0, 1), y = poisoned(10);
 	ops_for(d)->add(d, y, x, x, 10);
@@ -160,7 +182,7 @@ static void with_bad_compiler(void *out)
 	if (freopen(out, "w", stderr) == NULL)
 		exit(8);
 	Device *d = device_open("cpu");
-	jit_start(d, (JitSettings){ NULL, NULL });
+	jit_start(d, (JitSettings){ 0 });
 	Array x = drawn(10, 1, 0, 1), y = poisoned(10);
 	ops_for(d)->add(d, y, x, x, 10);
 	jit_stop(d);
@@ -182,7 +204,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		checked(damage_is_noticed), checked(others_are_told_apart),
 		checked(unwritable_folders_do_no_harm),
-		checked(two_processes_fill_one_folder), checked(no_compiler),
+		checked(two_processes_fill_one_folder),
+		checked(forgotten_kernels_are_read), checked(no_compiler),
 		checked(no_program),
 	};
 	omp_set_num_threads(1);         /* a child has no other threads */

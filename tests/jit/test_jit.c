@@ -45,7 +45,7 @@ static void expect_same_twice(Case *c, const char *what)
 		if (c->n[k])
 			once[k] = copied(c->a[k], c->n[k]);
 	begin_case(c);
-	assert_true(jit_start(device, (JitSettings){ NULL, NULL }));
+	assert_true(jit_start(device, (JitSettings){ 0 }));
 	c->run(c, ops_for(device));
 	jit_stop(device);
 	for (int k = 0; k < MOST_RUN; k++)
@@ -175,12 +175,12 @@ static void scratch_needs_no_memory(void **state)
 	for (int k = 0; k < 5; k++)
 		give(&c, k, c.rows * c.C, c.type);
 	begin_case(&c);
-	jit_start(device, (JitSettings){ NULL, NULL });
+	jit_start(device, (JitSettings){ 0 });
 	device_reset_peak(device);
 	run_swiglu(&c, ops_for(device));
 	jit_stop(device);
 	assert_int_equal(device->total_peak, 0);
-	jit_start(device, (JitSettings){ NULL, NULL });
+	jit_start(device, (JitSettings){ 0 });
 	Array half = array_new(device, 512, TYPE_REAL, MEM_TEMPORARY, "half");
 	const Ops *ops = ops_for(device);
 	ops->add(device, half, c.a[0], c.a[1], 512);
@@ -194,7 +194,7 @@ static void scratch_needs_no_memory(void **state)
 static void readers_find_results(void **state)
 {
 	real got[3];
-	jit_start(device, (JitSettings){ NULL, NULL });
+	jit_start(device, (JitSettings){ 0 });
 	const Ops *ops = ops_for(device);
 	Array x = array_new(device, 3, TYPE_REAL, MEM_TEMPORARY, "x");
 	ops->fill(device, x, 2, 3);
@@ -213,9 +213,34 @@ static void readers_find_results(void **state)
 	jit_stop(device);
 }
 
+static void operations_can_be_alone(void **state)
+{
+	Case c = { 8, 64, BF16, .run = run_swiglu };
+	JitCounts before = jit_counts(device);
+	for (int k = 0; k < 5; k++)
+		give(&c, k, c.rows * c.C, c.type);
+	begin_case(&c);
+	assert_true(jit_start(device, (JitSettings){ .alone = true }));
+	run_swiglu(&c, ops_for(device));
+	jit_stop(device);
+	JitCounts after = jit_counts(device);
+	assert_int_equal(after.operations - before.operations, 13);
+	assert_int_equal(after.kernels - before.kernels, 13);
+	assert_true(after.bytes - before.bytes
+		== after.bytes_eager - before.bytes_eager);
+	Array once[5];
+	for (int k = 0; k < 5; k++)
+		once[k] = copied(c.a[k], c.n[k]);
+	begin_case(&c);
+	run_swiglu(&c, &eager);
+	for (int k = 0; k < 5; k++)
+		expect_same("each operation alone", once[k], c.a[k], c.n[k]);
+	assert_int_equal(device->total, 0);
+}
+
 static void kernels_are_shared(void **state)
 {
-	jit_start(device, (JitSettings){ NULL, NULL });
+	jit_start(device, (JitSettings){ 0 });
 	const Ops *ops = ops_for(device);
 	long compiled = 0, operations = jit_counts(device).operations;
 	for (size_t rows = 2; rows < 5; rows++) {
@@ -223,7 +248,7 @@ static void kernels_are_shared(void **state)
 			g = poisoned(17), rho = poisoned(rows);
 		ops->rmsnorm_forward(device, y, rho, x, g, rows, 17, 0.1 * (double)rows);
 		jit_stop(device);
-		jit_start(device, (JitSettings){ NULL, NULL });
+		jit_start(device, (JitSettings){ 0 });
 		if (rows == 2)
 			compiled = jit_counts(device).compiled;
 	}
@@ -239,6 +264,7 @@ int main(void)
 		checked(norms_agree), checked(softmax_agrees), checked(rope_agrees),
 		checked(swiglu_agrees), checked(losses_agree), checked(adamw_agrees),
 		checked(scratch_needs_no_memory), checked(kernels_are_shared),
+		checked(operations_can_be_alone),
 		checked(readers_find_results),
 	};
 	device = device_open("cpu");

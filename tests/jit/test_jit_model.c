@@ -63,7 +63,7 @@ static void training_agrees(void **state)
 		d->deferral = &prompt.deferral;
 		double *want = train(d, policy, once.at);
 		d->deferral = NULL;
-		assert_true(jit_start(d, (JitSettings){ NULL, NULL }));
+		assert_true(jit_start(d, (JitSettings){ 0 }));
 		double *got = train(d, policy, again.at);
 		jit_stop(d);
 		print_message("%s: losses %g ... %g\n", policy->name, want[0],
@@ -78,7 +78,7 @@ static void training_agrees(void **state)
 static void the_optimizer_is_one_kernel(void **state)
 {
 	Device *d = device_open("cpu");
-	assert_true(jit_start(d, (JitSettings){ NULL, NULL }));
+	assert_true(jit_start(d, (JitSettings){ 0 }));
 	Array a[4];
 	AdamWStep *step = guarded(sizeof *step);
 	for (int k = 0; k < 4; k++)

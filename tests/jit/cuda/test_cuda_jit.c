@@ -45,7 +45,7 @@ static void expect_equal(const Work *w, Call *call, const char *what)
 	char text[128];
 	ops_by_formulas(&one_by_one);
 	run_on_gpu(w, call, &one_by_one, once);
-	assert_true(jit_start(gpu, (JitSettings){ NULL, NULL }));
+	assert_true(jit_start(gpu, (JitSettings){ 0 }));
 	run_on_gpu(w, call, ops_for(gpu), again);
 	jit_stop(gpu);
 	for (int k = 0; k < NARRAYS; k++) {
