@@ -187,6 +187,7 @@ ARGS_memory_profiling-saved := --sweep saved
 ARGS_memory_profiling-blocks := --sweep blocks
 ARGS_memory_profiling-estimate := --sweep estimate
 ARGS_pytorch_attention-failing := --sweep failing
+ARGS_torch_compile-model := --sweep model
 ARGS_layer_norm-model := --sweep model
 ARGS_rmsnorm_jvp-best := --sweep best
 ARGS_flash_benchmarking-peers := --sweep peers

@@ -174,8 +174,8 @@ int main(int argc, char **argv)
 	TensorFile *f = tensorfile_open(argv[first]);
 	Device *device = device_open(device_name);
 	Shape shape = checkpoint_shape(f, argv[first]);
-	if (fusion == FUSION_JIT
-		&& !jit_start(device, (JitSettings){ .explain = explain ? stdout : NULL }))
+	const JitSettings settings = { .explain = explain ? stdout : NULL };
+	if (fusion == FUSION_JIT && !jit_start(device, settings))
 		return EXIT_FAILURE;
 	Model *m = model_new(device, &shape, &policies[precision], 0);
 	if (fusion == FUSION_FUSED) {

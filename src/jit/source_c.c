@@ -70,14 +70,13 @@ static void put_stores(const Writer *w, int loop)
 	}
 }
 
-static void put_loop(Writer *w, int loop)
+/* elements first ... first + n of a row, n at most LANES */
+static void put_lanes(Writer *w, int loop, const char *first, size_t n)
 {
 	const Plan *p = w->p;
-	source_line(w, "for (index j0 = 0; j0 < %zu; j0 += LANES)", p->C);
+	source_line(w, "for (index l = 0; l < %zu; l++) {", n);
 	w->depth++;
-	source_line(w, "for (index l = 0; l < LANES && j0 + l < %zu; l++) {", p->C);
-	w->depth++;
-	source_line(w, "const index j = j0 + l, i = row * %zu + j;", p->C);
+	source_line(w, "const index j = %s + l, i = row * %zu + j;", first, p->C);
 	for (int v = 0; v < p->g.nnodes; v++)
 		if (plan_has(p->taken[loop], v))
 			source_line(w, "const real v%d = h%d[j];", v, v);
@@ -89,7 +88,21 @@ static void put_loop(Writer *w, int loop)
 	source_line(w, "(void)j, (void)i;");
 	w->depth--;
 	source_line(w, "}");
-	w->depth--;
+}
+
+static void put_loop(Writer *w, int loop)
+{
+	const size_t rest = w->p->C % LANES, whole = w->p->C - rest;
+	char first[24];
+	if (whole > 0) {
+		source_line(w, "for (index j0 = 0; j0 < %zu; j0 += LANES)", whole);
+		w->depth++;
+		put_lanes(w, loop, "j0", LANES);
+		w->depth--;
+	}
+	snprintf(first, sizeof first, "%zu", whole);
+	if (rest > 0)
+		put_lanes(w, loop, first, rest);
 }
 static void put_folds(const Writer *w, int loop, bool begin)
 {

@@ -134,8 +134,8 @@ static void forgotten_kernels_are_read(void **state)
 {
 	Device *d = device_open("cpu");
 	Array x = drawn(100, 1, 0, 1), y = poisoned(100);
-	const char *other = "/tmp/test_cache.other";
-	cache_remove(other);
+	char other[64];
+	snprintf(other, sizeof other, "%s/other", folder);
 	assert_true(jit_start(d, (JitSettings){ .cache = other }));
 	for (int k = 0; k < 2; k++) {
 		ops_for(d)->add(d, y, x, x, 100);
