@@ -15,56 +15,6 @@
 const char *const category_names[NCATEGORIES] = { "parameter", "gradient",
 	"optimizer", "activation", "temporary" };
 
-static void settle(Device *d, const char *why)
-{
-	if (d->deferral)
-		d->deferral->flush(d->deferral, why);
-}
-
-Event device_event(Device *d, Queue queue)
-{
-	assert(!d->capturing);
-	settle(d, "an event follows");
-	return (Event){ queue, d->backend->event(d->state, queue) };
-}
-
-void device_wait(Device *d, Queue queue, Event event)
-{
-	assert(!d->capturing);
-	if (event.n > 0 && event.queue != queue)
-		d->backend->wait(d->state, queue, event.queue, event.n);
-}
-
-bool device_reached(Device *d, Event event)
-{
-	return event.n == 0 || d->backend->reached(d->state, event.queue, event.n);
-}
-
-void device_call(Device *d, Queue queue, void (*work)(void *arg), void *arg)
-{
-	assert(!d->capturing);
-	settle(d, "work of the host follows");
-	d->backend->call(d->state, queue, work, arg);
-}
-
-void device_copy(Device *d, Queue queue, void *to, const void *from,
-	size_t nbytes)
-{
-	assert(!d->capturing);
-	settle(d, "a copy follows");
-	d->backend->copy(d->state, queue, to, from, nbytes);
-}
-
-void *device_host_alloc(Device *d, size_t nbytes)
-{
-	return need(d->backend->host_alloc(d->state, (nbytes + 63) & ~(size_t)63));
-}
-
-void device_host_free(Device *d, void *p)
-{
-	if (p)
-		d->backend->host_free(d->state, p);
-}
 typedef struct Block {
 	void *at;
 	size_t nbytes;
@@ -165,7 +115,7 @@ static Block *take_block(Device *d, size_t nbytes, const char *what)
 	if (b == NULL)
 		b = add_block(d, nbytes);
 	if (b == NULL && d->deferral) {         /* it may have freed memory */
-		settle(d, "memory is needed");
+		device_settle(d, "memory is needed");
 		b = find_free(d, nbytes);
 		b = b ? b : add_block(d, nbytes);
 	}
@@ -282,7 +232,7 @@ void device_close(Device **device)
 {
 	Device *d = *device;
 	assert(d->graphs == 0 && "every graph is forgotten");
-	settle(d, "the device is closed");
+	device_settle(d, "the device is closed");
 	for (int queue = 0; queue < NQUEUES; queue++)
 		d->backend->synchronize(d->state, queue);
 	release_kept(d);
@@ -373,40 +323,6 @@ void device_count(Device *d, void *p, size_t nbytes, Category category,
 		count_out(d, &b);
 	d->reserved += allocated ? b.nbytes : -b.nbytes;
 }
-void device_upload(Device *d, void *on_device, const void *on_host,
-	size_t nbytes)
-{
-	device_copy(d, COMPUTE, on_device, on_host, nbytes);
-	d->backend->synchronize(d->state, COMPUTE);
-}
-
-void device_download(Device *d, void *on_host, const void *on_device,
-	size_t nbytes)
-{
-	device_copy(d, COMPUTE, on_host, on_device, nbytes);
-	d->backend->synchronize(d->state, COMPUTE);
-}
-
-double device_now_ms(Device *d)
-{
-	settle(d, "the clock is read");
-	for (int queue = 0; queue < NQUEUES; queue++)
-		d->backend->synchronize(d->state, queue);
-	return clock_ms() - d->start_ms;
-}
-
-void device_stamp(Device *d, Queue queue, int which)
-{
-	assert(which >= 0 && which < NSTAMPS);
-	assert(queue == COMPUTE || !d->capturing);
-	settle(d, "a stamp follows");
-	d->backend->stamp(d->state, queue, which);
-}
-
-double device_stamped_ms(Device *d, int from, int to)
-{
-	return d->backend->stamped_ms(d->state, from, to);
-}
 bool device_has_graphs(const Device *d)
 {
 	return d->backend->graph_begin != NULL;
@@ -414,14 +330,14 @@ bool device_has_graphs(const Device *d)
 
 void device_graph_begin(Device *d)
 {
-	settle(d, "a graph begins");
+	device_settle(d, "a graph begins");
 	d->capturing = true;
 	d->backend->graph_begin(d->state);
 }
 
 void *device_graph_end(Device *d, int *kernels)
 {
-	settle(d, "a graph ends");
+	device_settle(d, "a graph ends");
 	d->capturing = false;
 	void *graph = d->backend->graph_end(d->state, kernels);
 	d->graphs += graph != NULL;
@@ -440,7 +356,7 @@ void *device_graph_capture(Device *d, void (*run)(void *arg), void *arg,
 
 void device_graph_launch(Device *d, void *graph)
 {
-	settle(d, "a graph is launched");
+	device_settle(d, "a graph is launched");
 	d->backend->graph_launch(d->state, graph);
 }
 

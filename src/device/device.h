@@ -139,6 +139,9 @@ void    device_host_free(Device *device, void *p);
 /* p, which device_alloc gave, is in use until the event is reached, also after
  * device_free */
 void    device_uses(Device *device, void *p, Event event);
+/* queues what has been deferred; why: what comes next. All that queues, waits or
+ * times does so first */
+void    device_settle(Device *device, const char *why);
 /* work between the two is captured, not done, and nothing else may be asked of
 * the device but memory, ranges and stamps; device_graph_end returns a graph of it
  * and how many kernels it has */

@@ -34,5 +34,9 @@ extern const Compiler c_compiler;
 #ifdef HAVE_NVRTC
 extern const Compiler nvrtc_compiler;
 #endif
+/* the device's; NULL: there is none, and *why says so */
+const Compiler *compiler_for(const Device *d, const char **why);
+/* ends the program with the source; complaint: or NULL */
+_Noreturn void  compiler_failed(const char *source, const char *complaint);
 
 #endif

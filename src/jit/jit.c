@@ -154,22 +154,6 @@ static void make_room(Jit *j)
 	j->capacity = capacity;
 }
 
-static _Noreturn void give_up(const char *source, const char *complaint)
-{
-	int line = 1;
-	for (const char *at = source; *at; line++) {
-		int n = (int)strcspn(at, "\n");
-		fprintf(stderr, "%4d  %.*s\n", line, n, at);
-		at += n + (at[n] == '\n');
-	}
-	const char *error = complaint ? strstr(complaint, "error") : NULL;
-	while (error && error > complaint && error[-1] != '\n')
-		error--;
-	int n = error ? (int)strcspn(error, "\n") : 0;
-	die("a compiled kernel (above) is no program: %.*s", n ? n : 30,
-		n ? error : "the compiler does not say why");
-}
-
 static void *load_from_disk(Jit *j, const char *source)
 {
 	double start = clock_ms();
@@ -190,7 +174,7 @@ static void *compile(Jit *j, const char *source)
 	Bytes b = j->compiler->compile(j->device, source, &complaint);
 	void *loaded = b.at ? j->compiler->load(b) : NULL;
 	if (loaded == NULL)
-		give_up(source, complaint);
+		compiler_failed(source, complaint);
 	j->counts.compiled++;
 	j->counts.compile_ms += clock_ms() - start;
 	if (j->settings.cache)
@@ -427,17 +411,6 @@ static Ops recorded_ops(const Ops *eager)
 		.add_squares = jit_add_squares, .clip = jit_clip };
 	ops_by_formulas(&ops);
 	return ops;
-}
-
-static const Compiler *compiler_for(const Device *d, const char **why)
-{
-	if (strcmp(d->backend->name, "cpu") == 0)
-		return &c_compiler;
-#ifdef HAVE_NVRTC
-	return &nvrtc_compiler;
-#endif
-	*why = "this program was built without NVRTC";
-	return NULL;
 }
 
 bool jit_start(Device *d, JitSettings settings)
