@@ -188,6 +188,7 @@ ARGS_memory_profiling-blocks := --sweep blocks
 ARGS_memory_profiling-estimate := --sweep estimate
 ARGS_pytorch_attention-failing := --sweep failing
 ARGS_torch_compile-model := --sweep model
+ARGS_torch_compile-groups := --sweep groups
 ARGS_layer_norm-model := --sweep model
 ARGS_rmsnorm_jvp-best := --sweep best
 ARGS_flash_benchmarking-peers := --sweep peers

@@ -147,6 +147,16 @@ static bool check_training(Model *m, const TensorFile *f)
 	return report("step 3, absolute", "", weights.absolute,
 		bounds.step_absolute) && ok;
 }
+static void print_group(void *unused, const JitGroup *g)
+{
+	printf("%d operations, %s, ", g->operations, g->shape);
+	if (g->C)
+		printf("%zu x %zu", g->rows, g->C);
+	else
+		printf("%zu elements", g->rows);
+	printf(", %.0f bytes instead of %.0f\nclosed: %s\n%s\n", g->bytes,
+		g->bytes_eager, g->why, g->source);
+}
 
 int main(int argc, char **argv)
 {
@@ -174,7 +184,7 @@ int main(int argc, char **argv)
 	TensorFile *f = tensorfile_open(argv[first]);
 	Device *device = device_open(device_name);
 	Shape shape = checkpoint_shape(f, argv[first]);
-	const JitSettings settings = { .explain = explain ? stdout : NULL };
+	const JitSettings settings = { .explain = explain ? print_group : NULL };
 	if (fusion == FUSION_JIT && !jit_start(device, settings))
 		return EXIT_FAILURE;
 	Model *m = model_new(device, &shape, &policies[precision], 0);

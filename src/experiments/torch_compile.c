@@ -268,6 +268,62 @@ static void run_model(Row *row, const void *config)
 			c->batch, policies[c->precision].name, steps ? steps : 10,
 			harness_seed);
 }
+typedef struct Grouped {
+	long context, batch;
+	int precision;
+} Grouped;
+static const Key grouped_keys[] = { KEY(Grouped, context), KEY(Grouped, batch),
+	KEY(Grouped, precision, PRECISIONS), { 0 } };
+
+static void plan_groups(Plan *plan)
+{
+	plan_add(plan, &(Grouped){ length ? length : harness_on_gpu() ? 512
+		: 512 / SCALE, batch ? batch : 4, precision < 0 ? 0 : precision });
+}
+
+typedef struct Listing {
+	Row *row;
+	int number;
+	bool begun;
+} Listing;
+
+static void list_group(void *listing, const JitGroup *g)
+{
+	Listing *l = listing;
+	if (!l->begun)
+		return;
+	row_set(l->row, "number", "%d", ++l->number);
+	row_set(l->row, "operations", "%d", g->operations);
+	row_set(l->row, "shape", "%s", g->shape);
+	row_set(l->row, "rows", "%zu", g->rows);
+	row_set(l->row, "columns", "%zu", g->C ? g->C : 1);
+	row_set(l->row, "eager_MB", "%.10g", g->bytes_eager * 1e-6);
+	row_set(l->row, "MB", "%.10g", g->bytes * 1e-6);
+	row_set(l->row, "closed", "%s", g->why);
+	row_emit(l->row);
+}
+
+static void run_groups(Row *row, const void *config)
+{
+	const Grouped *c = config;
+	Device *d = harness_device();
+	Listing list = { .row = row };
+	if (!jit_start(d, (JitSettings){ .cache = "build/jit",
+		.explain = list_group, .arg = &list })) {
+		row_set(row, "status", "skipped: nothing is compiled at run time");
+		return;
+	}
+	Shape shape = studied_shape(SIZE_SMALL, c->context);
+	shape.layers = 1;
+	Model *m = model_new(d, &shape, &policies[c->precision], harness_seed);
+	Batch b = batch_random(c->batch, c->context, shape.vocab, harness_seed);
+	device_now_ms(d);
+	list.begun = true;
+	timed_step(m, NULL, &b, MODE_FORWARD);
+	batch_free(&b);
+	model_free(&m);
+	jit_stop(d);
+}
 
 static const Sweep sweeps[] = {
 	{ .name = "attention", .keys = shaped_keys, .values = PASSES " "
@@ -276,6 +332,9 @@ static const Sweep sweeps[] = {
 	{ .name = "model", .keys = trained_keys, .values = PASSES " opt_ms "
 			"opt_sd_ms step_ms step_sd_ms loss " COUNTS("step") " " STARTS,
 		.plan = plan_models, .run = run_model },
+	{ .name = "groups", .keys = grouped_keys, .values = "number operations "
+			"shape rows columns eager_MB MB closed",
+		.plan = plan_groups, .run = run_groups },
 	{ 0 }
 };
 

@@ -2,6 +2,7 @@
 #include "jit/jit.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -203,17 +204,10 @@ static void explain(const Jit *j, const Plan *p, const char *why,
 	const char *source)
 {
 	static const char *const shapes[] = { "flat", "held rows", "looped rows" };
-	FILE *f = j->settings.explain;
-	if (f == NULL)
-		return;
-	fprintf(f, "group %ld: %d operations, %s, ", j->counts.groups,
-		p->g.noperations, shapes[p->shape]);
-	if (p->C)
-		fprintf(f, "%zu x %zu", p->rows, p->C);
-	else
-		fprintf(f, "%zu elements", p->g.n);
-	fprintf(f, ", %.0f bytes instead of %.0f\n", plan_bytes(p), p->g.bytes);
-	fprintf(f, "closed: %s\n%s\n", why, strstr(source, "fused"));
+	JitGroup g = { p->g.noperations, shapes[p->shape], p->C ? p->rows : p->g.n,
+		p->C, p->g.bytes, plan_bytes(p), why, strstr(source, "fused") };
+	if (j->settings.explain)
+		j->settings.explain(j->settings.arg, &g);
 }
 /* sums of columns go to slabs first */
 static void make_slabs(Jit *j, Plan *p, Access columns[MOST_STORES])

@@ -2,13 +2,22 @@
 #ifndef JIT_JIT_H
 #define JIT_JIT_H
 
-#include <stdio.h>
-
 #include "ops/ops.h"
+
+/* what became of a group */
+typedef struct JitGroup {
+	int operations;
+	const char *shape;              /* flat, held rows, looped rows */
+	size_t rows, C;                 /* flat: C is 0, and rows counts elements */
+	double bytes_eager, bytes;      /* as in JitCounts */
+	const char *why, *source;       /* why it was closed; its kernel's */
+} JitGroup;
 
 typedef struct JitSettings {
 	const char *cache;              /* a folder; NULL: nothing is kept on disk */
-	FILE *explain;                  /* groups and sources go there; NULL: no */
+	/* is told of every group before it is launched; NULL: nobody */
+	void (*explain)(void *arg, const JitGroup *group);
+	void *arg;
 	bool alone;                     /* every operation is a group of its own */
 } JitSettings;
 

@@ -41,6 +41,11 @@ for precision in fp32 bf16; do
 done
 check 'the cache of cold starts is gone' [ ! -e build/jit-cold ]
 
+"${BUILD:-build}/torch_compile" --device cpu --sweep groups --n 8 --batch 2 \
+	--out "$out/groups.tsv" >"$out/said" 2>&1
+check 'the groups of a forward pass' [ "$(awk -F'\t' \
+	'/ok$/ { printf "%s ", $5 }' "$out/groups.tsv")" = '5 12 7 6 3 6 8 ' ]
+
 step='--device cpu --sweep model --size small --n 8 --batch 2 --steps 2'
 "${BUILD:-build}/torch_compile" $step --out "$out/model.tsv" >"$out/said" 2>&1
 check 'a model, three ways' [ "$(grep -c 'ok$' "$out/model.tsv")" = 3 ]

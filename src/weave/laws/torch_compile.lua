@@ -59,3 +59,10 @@ law("a compiled step has its parts",
 	"impl:sub(1, 7) == 'pytorch' or close(step_ms, fwd_ms + bwd_ms + opt_ms,",
 	"0.2, fwd_sd_ms + bwd_sd_ms + opt_sd_ms + step_sd_ms)")
 law("compiled models are timed in one context", "fixed('context', 'status')")
+tables("torch_compile-groups", "context batch precision number")
+law("groups are counted", "number == 1 or number == before('status').number + 1")
+law("a group moves no more than its operations would", "MB <= eager_MB")
+law("one operation moves what it moves", "operations > 1 or MB == eager_MB")
+law("a group has elements", "rows >= 1 and columns >= 1 and operations >= 1")
+law("a group touches each of its elements",
+	"MB * 1e6 >= 2 * rows * columns")
