@@ -36,6 +36,7 @@ EXPERIMENTS := $(filter-out $(HEADED),$(wildcard src/experiments/*.c))
 TOOL_C := $(wildcard src/weave/*.c)
 LIBRARY := $(call here,$(filter-out $(EXPERIMENTS) $(TOOL_C) src/plots/% \
 	$(if $(HAVE_CUPTI),,src/profile/cuda/recorder.c) \
+	$(if $(HAVE_NVRTC),,src/jit/cuda/nvrtc.c) \
 	$(if $(HAVE_NCCL),,src/dist/cuda/nccl.c),$(call below,src,*.c)))
 TEST_C := $(call below,tests,*.c)
 TEST_ALL := $(call below,tests,test_*.c)
@@ -53,6 +54,7 @@ CFLAGS_ALL = $(WARNINGS) $(OPTIMIZE) -march=native -fopenmp -fPIC \
 	$(BLAS_CFLAGS) $(CMOCKA_CFLAGS) $(CFLAGS)
 CFLAGS_f32 := $(if $(CUDA),-DHAVE_CUDA -DCUDA_ARCH_BUILT='"$(ARCH)"' \
 	-I$(CUDA_HOME)/include $(if $(HAVE_NCCL),-DHAVE_NCCL) \
+	$(if $(HAVE_NVRTC),-DHAVE_NVRTC) \
 	$(if $(HAVE_CUPTI),-DHAVE_CUPTI $(CUPTI_FLAGS))) \
 	$(if $(HAVE_MPI),-DHAVE_MPI $(MPI_CFLAGS))
 CFLAGS_f64 := -DREAL_IS_DOUBLE
@@ -64,6 +66,7 @@ FLAGS := $(call remember,$(call variant,flags),$(CC) $(CFLAGS_ALL) \
 	$(CFLAGS_f32) $(CUDA) $(NVCCFLAGS) $(call code_for,$(ARCH)))
 CUDA_LIBS := -L$(CUDA_HOME)/lib64 -Wl,-rpath,$(CUDA_HOME)/lib64 \
 	-Wl,--as-needed $(if $(HAVE_NCCL),-lnccl) $(CUPTI_LIBS) \
+	$(if $(HAVE_NVRTC),-lnvrtc) \
 	-lcublasLt -lcudart -lstdc++
 LDLIBS := $(BLAS_LIBS) -Wl,--as-needed $(MPI_LIBS) -lm \
 	$(if $(CUDA),$(CUDA_LIBS))
@@ -99,7 +102,8 @@ KERNEL_REPORT = $(if $(NVCC),$(words $(KERNELS)) sources of kernels compile \
 	for each of $(KERNEL_ARCHS),without a working nvcc no kernel is compiled)
 strict = $(if $(strip $(foreach name,warp_specialized wgmma split_fp16,\
 	$(findstring $(name),$1))),\
-	-Xptxas -warn-spills -Xptxas -Werror)
+	-Xptxas -warn-spills -Xptxas -Werror) \
+	$(if $(findstring opcodes,$1),-fmad=false)
 build/L/stamp: writeup.nw
 	@bash src/weave/tangle.sh --lines $< build/L && touch $@
 build/L/src/% build/L/tests/%: build/L/stamp ;
@@ -112,6 +116,7 @@ $(B)/libsystems.so: $(OBJECTS_shared) src/ops/exports.map
 	@$(CC) $(OPTIMIZE) -fopenmp -shared -Wl,--version-script=src/ops/exports.map \
 		-o $@ $(OBJECTS_shared) $(LDLIBS)
 F64_PROGRAMS += tests/ops/test_gradients
+F64_PROGRAMS += tests/ops/test_formulas
 F64_PROGRAMS += tests/model/test_model
 F64_PROGRAMS += tests/dist/test_tensor_parallel
 F64_PROGRAMS += tests/model/test_toy tests/ops/test_toy
@@ -182,6 +187,8 @@ ARGS_memory_profiling-saved := --sweep saved
 ARGS_memory_profiling-blocks := --sweep blocks
 ARGS_memory_profiling-estimate := --sweep estimate
 ARGS_pytorch_attention-failing := --sweep failing
+ARGS_torch_compile-model := --sweep model
+ARGS_torch_compile-groups := --sweep groups
 ARGS_layer_norm-model := --sweep model
 ARGS_rmsnorm_jvp-best := --sweep best
 ARGS_rmsnorm_benchmarking-widths := --sweep widths

@@ -145,6 +145,19 @@ then
 else
 	report NCCL 'not found; not used'
 fi
+libs="-L${cuda:-/usr/local/cuda}/lib64 -lnvrtc"
+# shellcheck disable=SC2086
+if [ -n "$cuda" ] && try "-I$cuda/include" $libs \
+	"-Wl,-rpath,$cuda/lib64" <<'END'
+#include <nvrtc.h>
+int main(void) { int major, minor; return nvrtcVersion(&major, &minor); }
+END
+then
+	report NVRTC "$(library libnvrtc)"
+	echo 'HAVE_NVRTC := 1' >>"$config"
+else
+	report NVRTC 'not found; nothing is compiled for GPUs at run time'
+fi
 for folder in ${cuda:+"$cuda" "$cuda/extras/CUPTI"}; do
 	flags="-I$cuda/include -I$folder/include"
 	libs="-L$folder/lib64 -Wl,-rpath,$folder/lib64 -lcupti"

@@ -25,9 +25,15 @@ Shape studied_shape(int size, long context)
 }
 Training training_of(const ModelConfig *c, size_t B, bool with_adamw)
 {
+	return training_on(harness_device(), c, B, with_adamw);
+}
+
+Training training_on(Device *device, const ModelConfig *c, size_t B,
+	bool with_adamw)
+{
 	Shape shape = studied_shape(c->size, c->context);
-	Training t = { .m = model_new(harness_device(), &shape,
-		&policies[c->precision], harness_seed) };
+	Training t = { .m = model_new(device, &shape, &policies[c->precision],
+		harness_seed) };
 	if (c->fusion)
 		model_fuse(t.m);
 	if (with_adamw)

@@ -21,6 +21,9 @@ typedef struct Training {
 	Batch batch;
 } Training;
 Training training_of(const ModelConfig *c, size_t B, bool with_adamw);
+/* on a device that is there, instead of the harness's next one */
+Training training_on(Device *device, const ModelConfig *c, size_t B,
+	bool with_adamw);
 void     training_free(Training *t);
 
 /* sweeps on a CPU divide contexts by it, and widths, depths and vocabulary by

@@ -15,47 +15,6 @@
 const char *const category_names[NCATEGORIES] = { "parameter", "gradient",
 	"optimizer", "activation", "temporary" };
 
-Event device_event(Device *d, Queue queue)
-{
-	assert(!d->capturing);
-	return (Event){ queue, d->backend->event(d->state, queue) };
-}
-
-void device_wait(Device *d, Queue queue, Event event)
-{
-	assert(!d->capturing);
-	if (event.n > 0 && event.queue != queue)
-		d->backend->wait(d->state, queue, event.queue, event.n);
-}
-
-bool device_reached(Device *d, Event event)
-{
-	return event.n == 0 || d->backend->reached(d->state, event.queue, event.n);
-}
-
-void device_call(Device *d, Queue queue, void (*work)(void *arg), void *arg)
-{
-	assert(!d->capturing);
-	d->backend->call(d->state, queue, work, arg);
-}
-
-void device_copy(Device *d, Queue queue, void *to, const void *from,
-	size_t nbytes)
-{
-	assert(!d->capturing);
-	d->backend->copy(d->state, queue, to, from, nbytes);
-}
-
-void *device_host_alloc(Device *d, size_t nbytes)
-{
-	return need(d->backend->host_alloc(d->state, (nbytes + 63) & ~(size_t)63));
-}
-
-void device_host_free(Device *d, void *p)
-{
-	if (p)
-		d->backend->host_free(d->state, p);
-}
 typedef struct Block {
 	void *at;
 	size_t nbytes;
@@ -155,6 +114,11 @@ static Block *take_block(Device *d, size_t nbytes, const char *what)
 	Block *b = find_free(d, nbytes);
 	if (b == NULL)
 		b = add_block(d, nbytes);
+	if (b == NULL && d->deferral) {         /* it may have freed memory */
+		device_settle(d, "memory is needed");
+		b = find_free(d, nbytes);
+		b = b ? b : add_block(d, nbytes);
+	}
 	if (b == NULL)
 		d->on_oom(nbytes, d->limit - d->reserved, what);
 	if (!d->capturing)
@@ -268,6 +232,7 @@ void device_close(Device **device)
 {
 	Device *d = *device;
 	assert(d->graphs == 0 && "every graph is forgotten");
+	device_settle(d, "the device is closed");
 	for (int queue = 0; queue < NQUEUES; queue++)
 		d->backend->synchronize(d->state, queue);
 	release_kept(d);
@@ -337,7 +302,11 @@ void device_free(Device *d, void *p)
 	if (p == NULL)
 		return;
 	Block *b = find_used(d->pool, p);
+	if (b == NULL && d->deferral && d->deferral->frees(d->deferral, p, 0))
+		return;                     /* there was never any memory */
 	assert(b && "freed memory was allocated");
+	if (d->deferral && d->deferral->frees(d->deferral, p, b->nbytes))
+		return;
 	count_out(d, b);
 	b->used = false;
 	b->kept |= d->capturing;
@@ -354,38 +323,6 @@ void device_count(Device *d, void *p, size_t nbytes, Category category,
 		count_out(d, &b);
 	d->reserved += allocated ? b.nbytes : -b.nbytes;
 }
-void device_upload(Device *d, void *on_device, const void *on_host,
-	size_t nbytes)
-{
-	device_copy(d, COMPUTE, on_device, on_host, nbytes);
-	d->backend->synchronize(d->state, COMPUTE);
-}
-
-void device_download(Device *d, void *on_host, const void *on_device,
-	size_t nbytes)
-{
-	device_copy(d, COMPUTE, on_host, on_device, nbytes);
-	d->backend->synchronize(d->state, COMPUTE);
-}
-
-double device_now_ms(Device *d)
-{
-	for (int queue = 0; queue < NQUEUES; queue++)
-		d->backend->synchronize(d->state, queue);
-	return clock_ms() - d->start_ms;
-}
-
-void device_stamp(Device *d, Queue queue, int which)
-{
-	assert(which >= 0 && which < NSTAMPS);
-	assert(queue == COMPUTE || !d->capturing);
-	d->backend->stamp(d->state, queue, which);
-}
-
-double device_stamped_ms(Device *d, int from, int to)
-{
-	return d->backend->stamped_ms(d->state, from, to);
-}
 bool device_has_graphs(const Device *d)
 {
 	return d->backend->graph_begin != NULL;
@@ -393,12 +330,14 @@ bool device_has_graphs(const Device *d)
 
 void device_graph_begin(Device *d)
 {
+	device_settle(d, "a graph begins");
 	d->capturing = true;
 	d->backend->graph_begin(d->state);
 }
 
 void *device_graph_end(Device *d, int *kernels)
 {
+	device_settle(d, "a graph ends");
 	d->capturing = false;
 	void *graph = d->backend->graph_end(d->state, kernels);
 	d->graphs += graph != NULL;
@@ -417,6 +356,7 @@ void *device_graph_capture(Device *d, void (*run)(void *arg), void *arg,
 
 void device_graph_launch(Device *d, void *graph)
 {
+	device_settle(d, "a graph is launched");
 	d->backend->graph_launch(d->state, graph);
 }
 

@@ -35,6 +35,20 @@ typedef struct Event {
 	Queue queue;
 	uint64_t n;
 } Event;
+struct Elementary;
+struct Ops;
+/* who has been asked for work of the compute queue that is not queued yet */
+typedef struct Deferral {
+	/* queues it; why: what comes next */
+	void  (*flush)(struct Deferral *self, const char *why);
+	/* memory is freed; true: the deferral will free it */
+	bool  (*frees)(struct Deferral *self, void *p, size_t nbytes);
+	/* ops/elementary.h: one more operation; memory that may never be made; the
+	 * operations that ops_for gives out meanwhile */
+	void  (*take)(struct Deferral *self, const struct Elementary *e);
+	void *(*scratch)(struct Deferral *self, size_t nbytes, const char *what);
+	const struct Ops *ops;
+} Deferral;
 typedef struct Device {
 	const Backend *backend;
 	void *state;                                         /* the backend's */
@@ -67,6 +81,7 @@ typedef struct Device {
 	int graphs;
 	/* multiprocessors of a GPU that matmuls queued from now on leave free */
 	int spare_sms;
+	Deferral *deferral;                /* NULL: all work has been queued */
 	double start_ms;
 } Device;
 
@@ -124,6 +139,9 @@ void    device_host_free(Device *device, void *p);
 /* p, which device_alloc gave, is in use until the event is reached, also after
  * device_free */
 void    device_uses(Device *device, void *p, Event event);
+/* queues what has been deferred; why: what comes next. All that queues, waits or
+ * times does so first */
+void    device_settle(Device *device, const char *why);
 /* work between the two is captured, not done, and nothing else may be asked of
 * the device but memory, ranges and stamps; device_graph_end returns a graph of it
  * and how many kernels it has */

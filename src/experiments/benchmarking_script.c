@@ -12,6 +12,7 @@
 #include "base/stats.h"
 #include "bench/training.h"
 #include "experiments/op_classes.h"
+#include "jit/jit.h"
 
 /* -1 and zeros where the command line says nothing */
 static int size = -1;
@@ -35,8 +36,8 @@ static const Option options[] = {
 	{ "steps", OPT_INT, &steps, "1..1000000", "measured steps" },
 	{ "precision", OPT_CHOICE, &precision, PRECISIONS,
 		"fp32, or mixed precision with a low format" },
-	{ "fusion", OPT_CHOICE, &fusion, FUSIONS,
-		"eager: one operation after another; or fused" },
+	{ "fusion", OPT_CHOICE, &fusion, FUSIONS_AND_JIT,
+		"eager: one operation after another; fused by hand, or at run time" },
 	{ "attention", OPT_CHOICE, &attention, ATTENTIONS,
 		"of the fused path: naive, or FlashAttention" },
 	{ "norm", OPT_CHOICE, &norm, "rmsnorm|layernorm",
@@ -89,7 +90,7 @@ typedef struct Config {
 #define SIZES_AND_CUSTOM SIZES "|custom"
 static const Key keys[] = { KEY(Config, size, SIZES_AND_CUSTOM),
 	KEY(Config, context), KEY(Config, batch), KEY(Config, precision, PRECISIONS),
-	KEY(Config, fusion, FUSIONS), { 0 } };
+	KEY(Config, fusion, FUSIONS_AND_JIT), { 0 } };
 
 static void plan_grid(Plan *plan, int precision, int path)
 {
@@ -106,7 +107,7 @@ static void plan_one(Plan *plan)
 	int which = size_or(CUSTOM);
 	/* refuses impossible shapes before anything runs */
 	choose_shape(which);
-	if (norm && fusion)
+	if (norm && fusion == FUSION_FUSED)
 		usage_error("--norm layernorm has no fused path: give --fusion eager");
 	plan_add(plan, &(Config){ which, context, batch, precision, fusion, 0 });
 }
@@ -193,8 +194,13 @@ static void run_sizes(Row *row, const void *config)
 	Device *device = harness_device();
 	if (8.0 * B * T > device->limit)
 		device->on_oom(8 * B * T, device->limit, "batch");
+	if (c->fusion == FUSION_JIT
+		&& !jit_start(device, (JitSettings){ .cache = "build/jit" })) {
+		row_set(row, "status", "skipped: nothing is compiled at run time");
+		return;
+	}
 	Model *m = model_new(device, &shape, &policies[c->precision], harness_seed);
-	if (c->fusion) {
+	if (c->fusion == FUSION_FUSED) {
 		model_fuse(m);
 		model_set_attention(m, attention == 1);
 	}
@@ -203,7 +209,8 @@ static void run_sizes(Row *row, const void *config)
 	if (mode == MODE_TRAIN)
 		adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
 	Batch b = batch_random(B, T, shape.vocab, harness_seed);
-	StepStats s = timed_steps(m, &adamw, &b, mode, m->fused, warmup, steps);
+	StepStats s = timed_steps(m, &adamw, &b, mode,
+		c->fusion != FUSION_EAGER, warmup, steps);
 	set_stats(row, "fwd", s.fwd);
 	if (mode >= MODE_FORWARD_BACKWARD)
 		set_stats(row, "bwd", s.bwd);

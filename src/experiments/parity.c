@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "jit/jit.h"
 #include "train/step.h"
 #include "train/checkpoint.h"
 #include "ops/array.h"
@@ -146,17 +147,31 @@ static bool check_training(Model *m, const TensorFile *f)
 	return report("step 3, absolute", "", weights.absolute,
 		bounds.step_absolute) && ok;
 }
+static void print_group(void *unused, const JitGroup *g)
+{
+	printf("%d operations, %s, ", g->operations, g->shape);
+	if (g->C)
+		printf("%zu x %zu", g->rows, g->C);
+	else
+		printf("%zu elements", g->rows);
+	printf(", %.0f bytes instead of %.0f\nclosed: %s\n%s\n", g->bytes,
+		g->bytes_eager, g->why, g->source);
+}
 
 int main(int argc, char **argv)
 {
 	static const char *device_name = "auto";
 	static int precision, fusion, attention = 1;
+	static bool explain;
 	const Option options[] = {
 		{ "device", OPT_TEXT, &device_name, DEVICES "|cuda:N",
 			"where to run; auto: on a GPU if there is one" },
 		{ "precision", OPT_CHOICE, &precision, PRECISIONS,
 			"policy; the bounds follow it" },
-		{ "fusion", OPT_CHOICE, &fusion, FUSIONS, "eager or fused path" },
+		{ "fusion", OPT_CHOICE, &fusion, FUSIONS_AND_JIT,
+			"eager path, fused path, or eager path fused at run time" },
+		{ "explain", OPT_FLAG, &explain, NULL,
+			"print what is fused at run time, and its source" },
 		{ "attention", OPT_CHOICE, &attention, ATTENTIONS,
 			"of the fused path" },
 		{ 0 }
@@ -169,8 +184,11 @@ int main(int argc, char **argv)
 	TensorFile *f = tensorfile_open(argv[first]);
 	Device *device = device_open(device_name);
 	Shape shape = checkpoint_shape(f, argv[first]);
+	const JitSettings settings = { .explain = explain ? print_group : NULL };
+	if (fusion == FUSION_JIT && !jit_start(device, settings))
+		return EXIT_FAILURE;
 	Model *m = model_new(device, &shape, &policies[precision], 0);
-	if (fusion) {
+	if (fusion == FUSION_FUSED) {
 		model_fuse(m);
 		model_set_attention(m, attention == 1);
 	}

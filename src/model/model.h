@@ -19,6 +19,9 @@ Model *model_new_bare(Device *device, const Shape *shape, const Policy *policy,
 void   model_draw(const Model *m, Array to, int i, size_t first, size_t n);
 void   model_free(Model **model);
 #define FUSIONS "eager|fused"
+/* of programs that record the eager path, too (jit/jit.h) */
+#define FUSIONS_AND_JIT FUSIONS "|jit"
+enum { FUSION_EAGER, FUSION_FUSED, FUSION_JIT };
 extern const char *const fusion_names[];
 /* takes the fused path from now on, with FlashAttention where there is any */
 void   model_fuse(Model *m);

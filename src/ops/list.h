@@ -21,6 +21,8 @@ OPERATION(void, relu_backward, (Device *d, Array dx, Array dy, Array x,
 	size_t n))
 /* sums in fp32 or wider; A and B of one type */
 OPERATION(void, matmul, (Device *d, Array C, Array A, Array B, Matmul shape))
+/* one elementary operation, at once: the caller wants elementary() */
+OPERATION(void, elementary, (Device *d, const struct Elementary *e))
 /* tokens below 0 have rows of zeros and no gradient */
 OPERATION(void, embedding_forward, (Device *d, Array x, Array table,
 	const int32_t *tokens, size_t N, size_t C))

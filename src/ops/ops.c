@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "ops/cpu/cpu.h"
+#include "ops/elementary.h"
+#include "ops/formulas.h"
 #ifdef HAVE_CUDA
 #include "ops/cuda/cuda.h"
 #endif
@@ -24,9 +26,38 @@ static const Ops cuda_ops = {
 
 const Ops *ops_for(const Device *device)
 {
+	if (device->deferral)
+		return device->deferral->ops;
 #ifdef HAVE_CUDA
 	if (strcmp(device->backend->name, "cuda") == 0)
 		return &cuda_ops;
 #endif
 	return &cpu_ops;
+}
+
+void elementary(Device *d, const Elementary *e)
+{
+	if (d->deferral)
+		d->deferral->take(d->deferral, e);
+	else
+		ops_for(d)->elementary(d, e);
+}
+
+void ops_by_formulas(Ops *ops)
+{
+	ops->fill = formula_fill;
+	ops->cast = formula_cast;
+	ops->add = formula_add;
+	ops->relu_forward = formula_relu_forward;
+	ops->relu_backward = formula_relu_backward;
+	ops->rmsnorm_forward = formula_rmsnorm_forward;
+	ops->rmsnorm_backward = formula_rmsnorm_backward;
+	ops->rope = formula_rope;
+	ops->softmax_forward = formula_softmax_forward;
+	ops->softmax_backward = formula_softmax_backward;
+	ops->swiglu_forward = formula_swiglu_forward;
+	ops->swiglu_backward = formula_swiglu_backward;
+	ops->cross_entropy_forward = formula_cross_entropy_forward;
+	ops->cross_entropy_backward = formula_cross_entropy_backward;
+	ops->adamw = formula_adamw;
 }

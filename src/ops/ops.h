@@ -25,5 +25,7 @@ typedef struct Ops {
 } Ops;
 
 const Ops *ops_for(const Device *device);
+/* makes operations of a table those of ops/formulas.h */
+void       ops_by_formulas(Ops *ops);
 
 #endif

@@ -19,6 +19,7 @@ typedef struct Array {
 	void *at;      /* on the CPU: real[] */
 	Type type;     /* the format to which the values are rounded */
 } Array;
+struct Elementary;     /* ops/elementary.h */
 
 /* C = alpha op(A) op(B) + beta C for outer*inner matrices; op(A): m x k, op(B):
  * k x n, C: m x n */

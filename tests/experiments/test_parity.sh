@@ -10,6 +10,10 @@ printf '\x00\x00\x80\x3f' |
 	dd of="$out/altered" bs=1 seek=$((size - 260)) conv=notrunc status=none
 head -c $((size - 1)) $golden >"$out/short"
 expect 'the golden vectors' 0 'all bounds hold' parity $golden
+expect 'compiled at run time' 0 'all bounds hold' parity $golden --fusion jit \
+	--device cpu
+expect 'what was fused' 0 '^closed: a matmul follows' parity $golden \
+	--fusion jit --explain --device cpu
 expect 'one weight altered' 1 '^FAILED' parity "$out/altered"
 cp $golden "$out/nan"
 chmod u+w "$out/nan"

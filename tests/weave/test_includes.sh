@@ -12,7 +12,7 @@ modules=$(awk '$1 != $2' <<<"$pairs")
 check 'there are includes' test "$(wc -l <<<"$modules")" -gt 200
 sorts() { tsort >/dev/null; }
 check 'no circle among modules' sorts <<<"$modules"
-layers=' base device ops model train dist bench profile experiments '
+layers=' base device ops jit model train dist bench profile experiments '
 upward=$(awk -v layers="$layers" '{
 	sub("/.*", "", $1); sub("/.*", "", $2)
 	if (index(layers, " " $1 " ") > index(layers, " " $2 " ")) print

@@ -29,5 +29,7 @@ void   cpu_attention_forward_tiled(Device *d, Attention a, size_t rows,
 	size_t columns);
 void   cpu_attention_backward_tiled(Device *d, Attention a, AttentionGradient g,
 	size_t rows, size_t columns);
+/* y (C) += the sum of the rows of partial (slabs, C), in order */
+void   cpu_add_slabs(Array y, const real *partial, size_t slabs, size_t C);
 
 #endif

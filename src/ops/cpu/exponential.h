@@ -15,26 +15,29 @@ static inline double exponential(double x)
 	return exp(x);
 }
 #else
-static inline float exponential(float x)
-{
-	const float round = 0x1.8p23f, ln2_high = 0x1.63p-1f;
-	const float ln2_low = -0x1.bd0106p-13f;
-	x = x < -88 ? -88 : x > 89 ? 89 : x;   /* 2^n is 0 or infinity there */
-	float shifted = x * 0x1.715476p0f + round, n = shifted - round;
-	float r = x - n * ln2_high - n * ln2_low, p = 1 / 5040.f;
-	p = 1 / 720.f + r * p;
-	p = 1 / 120.f + r * p;
-	p = 1 / 24.f + r * p;
-	p = 1 / 6.f + r * p;
-	p = 1 / 2.f + r * p;
-	p = 1 + r * (1 + r * p);
-	uint32_t bits;
-	memcpy(&bits, &shifted, sizeof bits);
-	bits = (bits + 127) << 23;             /* 2^n as a float */
-	float scale;
-	memcpy(&scale, &bits, sizeof scale);
-	return p * scale;
+/* a macro, so that it is also there as text (source_c.c) */
+#define EXPONENTIAL_OF_FLOAT \
+static inline float exponential(float x) \
+{ \
+	const float round = 0x1.8p23f, ln2_high = 0x1.63p-1f; \
+	const float ln2_low = -0x1.bd0106p-13f; \
+	x = x < -88 ? -88 : x > 89 ? 89 : x;   /* 2^n is 0 or infinity there */ \
+	float shifted = x * 0x1.715476p0f + round, n = shifted - round; \
+	float r = x - n * ln2_high - n * ln2_low, p = 1 / 5040.f; \
+	p = 1 / 720.f + r * p; \
+	p = 1 / 120.f + r * p; \
+	p = 1 / 24.f + r * p; \
+	p = 1 / 6.f + r * p; \
+	p = 1 / 2.f + r * p; \
+	p = 1 + r * (1 + r * p); \
+	uint32_t bits; \
+	memcpy(&bits, &shifted, sizeof bits); \
+	bits = (bits + 127) << 23;             /* 2^n as a float */ \
+	float scale; \
+	memcpy(&scale, &bits, sizeof scale); \
+	return p * scale; \
 }
+EXPONENTIAL_OF_FLOAT
 #endif
 
 /* returns the sum of exp(z - largest), and the largest of n logits */

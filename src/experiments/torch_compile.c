@@ -1,0 +1,345 @@
+/* torch_compile: attention and models whose operations are joined at run time */
+#include <stdio.h>
+
+#include "base/error.h"
+#include "bench/peer.h"
+#include "bench/timing.h"
+#include "bench/training.h"
+#include "experiments/attention_case.h"
+#include "jit/cache.h"
+#include "jit/jit.h"
+
+#define PASSES "fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms peak_MiB"
+static int precision = -1, impl = -1, size = -1;
+static long batch, length, width, runs, steps;
+#define IMPLS "eager|alone|jit|fused|pytorch-eager|pytorch-compiled"
+enum { EAGER, ALONE, JIT, FUSED, PYTORCH_EAGER, PYTORCH_COMPILED, NIMPLS };
+static const Option options[] = {
+	{ "impl", OPT_CHOICE, &impl, IMPLS, "only this implementation" },
+	{ "precision", OPT_CHOICE, &precision, PRECISIONS, "only this precision" },
+	{ "batch", OPT_INT, &batch, "1..1024", "sequences: 8 of attention, of one "
+		"head each, and 4 of a model" },
+	{ "n", OPT_INT, &length, "1..65536", "only this length, or context" },
+	{ "d", OPT_INT, &width, "1..256", "only this head size of attention" },
+	{ "size", OPT_CHOICE, &size, SIZES, "only this size of a model" },
+	{ "runs", OPT_INT, &runs, "1..1000", "measured passes of attention" },
+	{ "steps", OPT_INT, &steps, "2..1000", "measured steps of a model" },
+	{ 0 }
+};
+
+static bool wanted(int only, int one)
+{
+	return only < 0 || only == one;
+}
+
+/* what runs on a CPU: one precision, and nothing of PyTorch */
+static bool possible(int policy, int by)
+{
+	return wanted(precision, policy) && wanted(impl, by)
+		&& (harness_on_gpu() || (by < FUSED && (policy == POLICY_FP32
+		|| policy == precision)));
+}
+
+static void expect_some(int rows)
+{
+	if (rows == 0)
+		usage_error("no row has this implementation, size and precision");
+}
+#define FOLDER "build/jit-cold"
+
+static bool recorded(int by)
+{
+	return by == ALONE || by == JIT;
+}
+
+/* false: it cannot be recorded, and the row says so */
+static bool record(Row *row, Device *d, int by)
+{
+	JitSettings settings = { .cache = FOLDER, .alone = by == ALONE };
+	cache_remove(FOLDER);
+	if (!recorded(by) || jit_start(d, settings))
+		return true;
+	row_set(row, "status", "skipped: nothing is compiled at run time");
+	return false;
+}
+#define STARTS "compiled cold_ms warm_ms"
+
+static void start_twice(Row *row, Device *d, Work *work, void *arg)
+{
+	JitCounts count[3];
+	for (int start = 0; start < 3; start++) {
+		device_now_ms(d);               /* all work is done */
+		count[start] = jit_counts(d);
+		if (start == 2)
+			break;
+		jit_forget(d);
+		work(arg);
+	}
+	cache_remove(FOLDER);
+	row_set(row, "compiled", "%ld", count[1].compiled - count[0].compiled);
+	row_set(row, "cold_ms", "%.3f", count[1].compile_ms - count[0].compile_ms);
+	if (count[2].compiled == count[1].compiled)
+		row_set(row, "warm_ms", "%.3f", count[2].load_ms - count[1].load_ms);
+}
+#define COUNTS(P) P "_operations " P "_kernels " P "_eager_MB " P "_MB"
+
+/* of work that begins and ends with a group */
+static void count_groups(Row *row, Device *d, const char *phase, Work *work,
+	void *arg)
+{
+	JitCounts a = jit_counts(d);
+	work(arg);
+	device_now_ms(d);
+	JitCounts b = jit_counts(d);
+	const struct { const char *suffix; double value; } columns[] = {
+		{ "operations", b.operations - a.operations },
+		{ "kernels", b.kernels - a.kernels },
+		{ "eager_MB", (b.bytes_eager - a.bytes_eager) * 1e-6 },
+		{ "MB", (b.bytes - a.bytes) * 1e-6 },
+	};
+	for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+		char name[32];
+		snprintf(name, sizeof name, "%s_%s", phase, columns[i].suffix);
+		row_set(row, name, "%.10g", columns[i].value);
+	}
+}
+typedef struct Shaped {
+	int dtype;
+	long batch, n, d;
+	int impl;
+} Shaped;
+static const Key shaped_keys[] = { KEY(Shaped, dtype, PRECISIONS),
+	KEY(Shaped, batch), KEY(Shaped, n), KEY(Shaped, d),
+	KEY(Shaped, impl, IMPLS), { 0 } };
+
+/* rows */
+static int plan_shape(Plan *plan, int dtype, long n, long d)
+{
+	int rows = 0;
+	for (int by = 0; by < NIMPLS; by++)
+		if (possible(dtype, by) && by != FUSED
+			&& (by < PYTORCH_EAGER || d == 64 || d == width)) {
+			plan_add(plan, &(Shaped){ dtype, batch ? batch : 8, n, d, by });
+			rows++;
+		}
+	return rows;
+}
+
+static void plan_attention(Plan *plan)
+{
+	static const int dtypes[] = { POLICY_FP32, POLICY_BF16 };
+	static const long widths[] = { 16, 32, 64, 128 },
+		lengths[] = { 256, 1024, 4096, 8192, 16384, 32768 };
+	bool gpu = harness_on_gpu();
+	int nlengths = length ? 1 : gpu ? 6 : 4, rows = 0;
+	for (int p = 0; p < 2; p++)
+		for (int w = 0; w < (width || !gpu ? 1 : 4); w++)
+			for (int i = 0; i < nlengths; i++)
+				rows += plan_shape(plan, dtypes[p], length ? length
+					: gpu ? lengths[i] : lengths[i + 1] / SCALE,
+					width ? width : gpu ? widths[w] : 64);
+	expect_some(rows);
+}
+
+static void both_passes(void *attention)
+{
+	attention_case_forward(attention);
+	attention_case_backward(attention);
+}
+
+static void time_attention(Row *row, AttentionCase *a, bool counted)
+{
+	Device *d = a->device;
+	int n = runs ? (int)runs : !harness_on_gpu() ? 5 : a->n > 16384 ? 20 : 100;
+	if (counted) {
+		count_groups(row, d, "fwd", attention_case_forward, a);
+		count_groups(row, d, "bwd", attention_case_backward, a);
+	}
+	Timing fwd = timed(d, attention_case_forward, a, n);
+	Timing bwd = timed(d, attention_case_backward, a, n);
+	row_set_time(row, "fwd", (Stats){ .median = fwd.ms, .sd = fwd.sd_ms });
+	row_set_time(row, "bwd", (Stats){ .median = bwd.ms, .sd = bwd.sd_ms });
+	row_set(row, "peak_MiB", "%.2f", d->total_peak / 1048576.0);
+}
+
+static void compile_attention(Row *row, const Shaped *c)
+{
+	Device *d = harness_device();
+	Type type = policies[c->dtype].op[OP_SCORES].input;
+	if (!record(row, d, c->impl))
+		return;
+	AttentionCase a = attention_case(d, c->batch, 1, c->n, c->d, true, type,
+		harness_seed);
+	attention_case_gradients(&a, harness_seed);
+	if (recorded(c->impl))
+		start_twice(row, d, both_passes, &a);
+	else
+		both_passes(&a);
+	attention_case_check(&a, true, type == FP32 ? 2e-5 : 3e-2);
+	time_attention(row, &a, recorded(c->impl));
+	attention_case_free(&a);
+	jit_stop(d);
+}
+
+static void run_attention(Row *row, const void *config)
+{
+	enum { LIMIT_S = 240 };
+	const Shaped *c = config;
+	if (c->impl < PYTORCH_EAGER)
+		compile_attention(row, c);
+	else
+		peer_measure(row, PASSES, LIMIT_S, "pytorch_sdpa.py", "time "
+			"--backends %s --dtype %s --batch %ld --heads 1 --n %ld --d %ld "
+			"--runs %ld",
+			c->impl == PYTORCH_EAGER ? "eager" : "compiled",
+			policies[c->dtype].name, c->batch, c->n, c->d, runs ? runs : 100);
+}
+typedef struct Trained {
+	int size;
+	long context, batch;
+	int precision, impl;
+} Trained;
+static const Key trained_keys[] = { KEY(Trained, size, SIZES),
+	KEY(Trained, context), KEY(Trained, batch),
+	KEY(Trained, precision, PRECISIONS), KEY(Trained, impl, IMPLS), { 0 } };
+
+static void plan_models(Plan *plan)
+{
+	static const int policy[] = { POLICY_BF16, POLICY_FP32 };
+	const long context = length ? length : harness_on_gpu() ? 512 : 512 / SCALE;
+	int rows = 0;
+	for (int p = 0; p < 2; p++)
+		for (int s = 0; s < NTRAINED; s++)
+			for (int by = 0; by < NIMPLS; by++)
+				if (possible(policy[p], by) && wanted(size, s)) {
+					plan_add(plan, &(Trained){ s, context, batch ? batch : 4,
+						policy[p], by });
+					rows++;
+				}
+	expect_some(rows);
+}
+
+static void one_step(void *training)
+{
+	Training *t = training;
+	timed_step(t->m, &t->adamw, &t->batch, MODE_TRAIN);
+}
+
+static void compile_model(Row *row, const Trained *c)
+{
+	enum { WARMUP = 2 };
+	Device *d = harness_device();
+	if (!record(row, d, c->impl))
+		return;
+	Training t = training_on(d, &(ModelConfig){ c->size, c->context,
+		c->precision, c->impl == FUSED }, c->batch, true);
+	if (recorded(c->impl)) {
+		start_twice(row, d, one_step, &t);
+		count_groups(row, d, "step", one_step, &t);
+	} else {
+		for (int i = 0; i < 3; i++)     /* as many */
+			one_step(&t);
+	}
+	device_reset_peak(d);
+	StepStats s = timed_steps(t.m, &t.adamw, &t.batch, MODE_TRAIN,
+		c->impl != EAGER, WARMUP, steps ? steps : harness_on_gpu() ? 10 : 5);
+	row_set_time(row, "fwd", s.fwd);
+	row_set_time(row, "bwd", s.bwd);
+	row_set_time(row, "opt", s.opt);
+	row_set_time(row, "step", s.step);
+	row_set(row, "peak_MiB", "%.1f", d->total_peak / 1048576.0);
+	row_set(row, "loss", "%.6f", s.loss);
+	training_free(&t);
+	jit_stop(d);
+}
+
+static void run_model(Row *row, const void *config)
+{
+	enum { LIMIT_S = 420 };
+	const Trained *c = config;
+	if (c->impl < PYTORCH_EAGER)
+		compile_model(row, c);
+	else
+		peer_measure(row, "fwd_ms bwd_ms opt_ms step_ms step_sd_ms peak_MiB "
+			"loss", LIMIT_S, "pytorch_peer.py", "time --impl %s --size %s "
+			"--context %ld --batch %ld --precision %s --warmup 5 --steps %ld "
+			"--seed %ld", c->impl == PYTORCH_EAGER ? "eager"
+			: "compiled --blocks", model_sizes[c->size].name, c->context,
+			c->batch, policies[c->precision].name, steps ? steps : 10,
+			harness_seed);
+}
+typedef struct Grouped {
+	long context, batch;
+	int precision;
+} Grouped;
+static const Key grouped_keys[] = { KEY(Grouped, context), KEY(Grouped, batch),
+	KEY(Grouped, precision, PRECISIONS), { 0 } };
+
+static void plan_groups(Plan *plan)
+{
+	plan_add(plan, &(Grouped){ length ? length : harness_on_gpu() ? 512
+		: 512 / SCALE, batch ? batch : 4, precision < 0 ? 0 : precision });
+}
+
+typedef struct Listing {
+	Row *row;
+	int number;
+	bool begun;
+} Listing;
+
+static void list_group(void *listing, const JitGroup *g)
+{
+	Listing *l = listing;
+	if (!l->begun)
+		return;
+	row_set(l->row, "number", "%d", ++l->number);
+	row_set(l->row, "operations", "%d", g->operations);
+	row_set(l->row, "shape", "%s", g->shape);
+	row_set(l->row, "rows", "%zu", g->rows);
+	row_set(l->row, "columns", "%zu", g->C ? g->C : 1);
+	row_set(l->row, "eager_MB", "%.10g", g->bytes_eager * 1e-6);
+	row_set(l->row, "MB", "%.10g", g->bytes * 1e-6);
+	row_set(l->row, "closed", "%s", g->why);
+	row_emit(l->row);
+}
+
+static void run_groups(Row *row, const void *config)
+{
+	const Grouped *c = config;
+	Device *d = harness_device();
+	Listing list = { .row = row };
+	if (!jit_start(d, (JitSettings){ .cache = "build/jit",
+		.explain = list_group, .arg = &list })) {
+		row_set(row, "status", "skipped: nothing is compiled at run time");
+		return;
+	}
+	Shape shape = studied_shape(SIZE_SMALL, c->context);
+	shape.layers = 1;
+	Model *m = model_new(d, &shape, &policies[c->precision], harness_seed);
+	Batch b = batch_random(c->batch, c->context, shape.vocab, harness_seed);
+	device_now_ms(d);
+	list.begun = true;
+	timed_step(m, NULL, &b, MODE_FORWARD);
+	batch_free(&b);
+	model_free(&m);
+	jit_stop(d);
+}
+
+static const Sweep sweeps[] = {
+	{ .name = "attention", .keys = shaped_keys, .values = PASSES " "
+			COUNTS("fwd") " " COUNTS("bwd") " " STARTS,
+		.plan = plan_attention, .run = run_attention },
+	{ .name = "model", .keys = trained_keys, .values = PASSES " opt_ms "
+			"opt_sd_ms step_ms step_sd_ms loss " COUNTS("step") " " STARTS,
+		.plan = plan_models, .run = run_model },
+	{ .name = "groups", .keys = grouped_keys, .values = "number operations "
+			"shape rows columns eager_MB MB closed",
+		.plan = plan_groups, .run = run_groups },
+	{ 0 }
+};
+
+const Experiment experiment = {
+	.name = "torch_compile", .options = options, .sweeps = sweeps,
+	.about = "attention and models, their operations joined at run time",
+	.cpu_scale = SCALED,
+};

@@ -1,0 +1,136 @@
+#define _GNU_SOURCE
+#include "jit/cache.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+uint64_t jit_hash(uint64_t hash, const void *at, size_t n)
+{
+	const unsigned char *p = at;
+	while (n-- > 0)
+		hash = (hash ^ *p++) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
+typedef struct Head {
+	char magic[16];
+	uint64_t identity, source, bytes, sum;   /* lengths; checksum of the rest */
+} Head;
+
+static const char magic[16] = "fused kernel 1";
+
+static Head head_of(const char *identity, const char *source, Bytes b)
+{
+	Head h = { .identity = strlen(identity), .source = strlen(source),
+		.bytes = b.n };
+	memcpy(h.magic, magic, sizeof magic);
+	h.sum = jit_hash(JIT_HASH, &h, offsetof(Head, sum));
+	h.sum = jit_hash(h.sum, identity, h.identity);
+	h.sum = jit_hash(h.sum, source, h.source);
+	h.sum = jit_hash(h.sum, b.at, b.n);
+	return h;
+}
+
+static char *file_of(const char *folder, const char *identity,
+	const char *source, const char *suffix)
+{
+	uint64_t hash = jit_hash(JIT_HASH, identity, strlen(identity) + 1);
+	char *path;
+	hash = jit_hash(hash, source, strlen(source));
+	if (asprintf(&path, "%s/%016" PRIx64 "%s", folder, hash, suffix) < 0)
+		die("out of host memory");
+	return path;
+}
+/* NULL where the file has no such bytes next */
+static char *next(FILE *f, uint64_t n)
+{
+	char *text = need(malloc(n + 1));
+	text[n] = '\0';
+	if (fread(text, 1, n, f) == n)
+		return text;
+	free(text);
+	return NULL;
+}
+
+static Bytes read_from(FILE *f, const char *identity, const char *source)
+{
+	Head h, want;
+	struct stat s;
+	Bytes b = { NULL, 0 };
+	char *i = NULL, *text = NULL;
+	if (fread(&h, sizeof h, 1, f) != 1 || fstat(fileno(f), &s) != 0
+		|| h.identity != strlen(identity) || h.source != strlen(source)
+		|| h.bytes != (uint64_t)s.st_size - sizeof h - h.identity - h.source)
+		return b;
+	if ((i = next(f, h.identity)) && strcmp(i, identity) == 0
+		&& (text = next(f, h.source)) && strcmp(text, source) == 0)
+		b = (Bytes){ (unsigned char *)next(f, h.bytes), h.bytes };
+	free(i);
+	free(text);
+	if (b.at == NULL)
+		return b;
+	want = head_of(identity, source, b);
+	if (memcmp(&h, &want, sizeof h) != 0) {
+		free(b.at);
+		b.at = NULL;
+	}
+	return b;
+}
+
+Bytes cache_read(const char *folder, const char *identity, const char *source)
+{
+	char *path = file_of(folder, identity, source, ".kernel");
+	FILE *f = fopen(path, "re");
+	Bytes b = { NULL, 0 };
+	free(path);
+	if (f == NULL)
+		return b;
+	b = read_from(f, identity, source);
+	fclose(f);
+	return b;
+}
+bool cache_write(const char *folder, const char *identity, const char *source,
+	Bytes b)
+{
+	char suffix[64];
+	Head h = head_of(identity, source, b);
+	snprintf(suffix, sizeof suffix, ".%ld.partial", (long)getpid());
+	char *path = file_of(folder, identity, source, ".kernel"),
+		*partial = file_of(folder, identity, source, suffix);
+	mkdir(folder, 0777);
+	FILE *f = fopen(partial, "we");
+	bool done = false;
+	if (f) {
+		fwrite(&h, sizeof h, 1, f);
+		fwrite(identity, 1, h.identity, f);
+		fwrite(source, 1, h.source, f);
+		fwrite(b.at, 1, b.n, f);
+		bool bad = ferror(f);
+		done = fclose(f) == 0 && !bad && rename(partial, path) == 0;
+		if (!done)
+			unlink(partial);
+	}
+	free(path);
+	free(partial);
+	return done;
+}
+void cache_remove(const char *folder)
+{
+	DIR *files = opendir(folder);
+	char path[4096];
+	for (struct dirent *f; files && (f = readdir(files));)
+		if (strstr(f->d_name, ".kernel")) {
+			snprintf(path, sizeof path, "%s/%s", folder, f->d_name);
+			unlink(path);
+		}
+	if (files)
+		closedir(files);
+	rmdir(folder);
+}

@@ -1,0 +1,476 @@
+#define _GNU_SOURCE
+#include "jit/jit.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "jit/cache.h"
+#include "jit/compiler.h"
+#include "ops/array.h"
+#include "ops/elementary.h"
+
+typedef struct Kernel {
+	char *source;
+	void *loaded;
+} Kernel;
+
+typedef struct Scratch {
+	char *at;                       /* what the operations were told */
+	size_t nbytes;
+	const char *what;
+	void *real;                     /* NULL: there is no memory yet */
+	bool freed;                     /* but the open group reads it */
+} Scratch;
+
+typedef struct Jit {
+	Deferral deferral;
+	Device *device;
+	const Ops *eager;
+	Ops ops;
+	const Compiler *compiler;
+	JitSettings settings;
+	char *identity;
+	Group open;
+	char *text;                     /* the source written last */
+	size_t ntext;
+	/* by hash of the source, the capacity a power of two */
+	Kernel *kernels;
+	size_t nkernels, capacity;
+	Scratch *scratch;
+	size_t nscratch;
+	char *next;                     /* address of the next scratch */
+	void **freed;                   /* when the open group is done */
+	size_t nfreed;
+	JitCounts counts;
+} Jit;
+
+static void release(Device *d, void *kept);
+
+static Jit *jit_of(Device *d)
+{
+	return device_keep(d, sizeof(Jit), release);
+}
+
+static void empty(Jit *j)
+{
+	group_init(&j->open, j->device->backend->width,
+		j->device->backend->width(BF16) == sizeof(real) ? TYPE_REAL : FP32);
+}
+#define NOWHERE ((char *)(UINT64_C(1) << 60))
+
+static void *new_scratch(Deferral *self, size_t nbytes, const char *what)
+{
+	Jit *j = (Jit *)self;
+	j->scratch = need(realloc(j->scratch, (j->nscratch + 1)
+		* sizeof *j->scratch));
+	j->scratch[j->nscratch++] = (Scratch){ .at = j->next, .nbytes = nbytes,
+		.what = what };
+	void *at = j->next;
+	j->next += (nbytes + 127) / 64 * 64;
+	return at;
+}
+
+static Scratch *scratch_of(const Jit *j, const void *p)
+{
+	for (size_t k = j->nscratch; k-- > 0;) {
+		Scratch *s = &j->scratch[k];
+		if ((char *)p >= s->at && (char *)p < s->at + s->nbytes)
+			return s;
+	}
+	return NULL;
+}
+
+/* where in memory it is */
+static void *located(Jit *j, void *p)
+{
+	Scratch *s = scratch_of(j, p);
+	if (s == NULL)
+		return p;
+	if (s->real == NULL)
+		s->real = device_alloc(j->device, s->nbytes, MEM_TEMPORARY, s->what);
+	return (char *)s->real + ((char *)p - s->at);
+}
+
+static void free_later(Jit *j, void *p)
+{
+	j->freed = need(realloc(j->freed, (j->nfreed + 1) * sizeof *j->freed));
+	j->freed[j->nfreed++] = p;
+}
+
+static void end_scratch(Jit *j, Scratch *s)
+{
+	void *real = s->real;
+	*s = j->scratch[--j->nscratch];
+	device_free(j->device, real);
+}
+
+static bool frees(Deferral *self, void *p, size_t nbytes)
+{
+	Jit *j = (Jit *)self;
+	Scratch *s = scratch_of(j, p);
+	if (s == NULL) {
+		bool touched = group_drop(&j->open, p, nbytes);
+		if (touched)
+			free_later(j, p);
+		return touched;
+	}
+	s->freed = true;
+	if (!group_drop(&j->open, s->at, s->nbytes))
+		end_scratch(j, s);
+	return true;
+}
+
+static void free_what_was_read(Jit *j)
+{
+	for (size_t k = 0; k < j->nfreed; k++)
+		device_free(j->device, j->freed[k]);
+	j->nfreed = 0;
+	for (size_t k = j->nscratch; k-- > 0;)
+		if (j->scratch[k].freed)
+			end_scratch(j, &j->scratch[k]);
+}
+static Kernel *slot_of(Kernel *kernels, size_t capacity, const char *source)
+{
+	size_t k = jit_hash(JIT_HASH, source, strlen(source)) % capacity;
+	while (kernels[k].source && strcmp(kernels[k].source, source) != 0)
+		k = (k + 1) % capacity;
+	return &kernels[k];
+}
+
+static void make_room(Jit *j)
+{
+	if (2 * (j->nkernels + 1) <= j->capacity)
+		return;
+	size_t capacity = j->capacity ? 2 * j->capacity : 64;
+	Kernel *more = need(calloc(capacity, sizeof *more));
+	for (size_t k = 0; k < j->capacity; k++)
+		if (j->kernels[k].source)
+			*slot_of(more, capacity, j->kernels[k].source) = j->kernels[k];
+	free(j->kernels);
+	j->kernels = more;
+	j->capacity = capacity;
+}
+
+static void *load_from_disk(Jit *j, const char *source)
+{
+	double start = clock_ms();
+	if (j->settings.cache == NULL)
+		return NULL;
+	Bytes b = cache_read(j->settings.cache, j->identity, source);
+	void *loaded = b.at ? j->compiler->load(b) : NULL;
+	free(b.at);
+	j->counts.read += loaded != NULL;
+	j->counts.load_ms += clock_ms() - start;
+	return loaded;
+}
+
+static void *compile(Jit *j, const char *source)
+{
+	char *complaint = NULL;
+	double start = clock_ms();
+	Bytes b = j->compiler->compile(j->device, source, &complaint);
+	void *loaded = b.at ? j->compiler->load(b) : NULL;
+	if (loaded == NULL)
+		compiler_failed(source, complaint);
+	j->counts.compiled++;
+	j->counts.compile_ms += clock_ms() - start;
+	if (j->settings.cache)
+		cache_write(j->settings.cache, j->identity, source, b);
+	free(b.at);
+	return loaded;
+}
+
+/* takes the source */
+static void *kernel_for(Jit *j, char *source)
+{
+	make_room(j);
+	Kernel *k = slot_of(j->kernels, j->capacity, source);
+	if (k->source) {
+		free(source);
+		return k->loaded;
+	}
+	k->loaded = load_from_disk(j, source);
+	if (k->loaded == NULL)
+		k->loaded = compile(j, source);
+	k->source = source;
+	j->nkernels++;
+	return k->loaded;
+}
+static void explain(const Jit *j, const Plan *p, const char *why,
+	const char *source)
+{
+	static const char *const shapes[] = { "flat", "held rows", "looped rows" };
+	JitGroup g = { p->g.noperations, shapes[p->shape], p->C ? p->rows : p->g.n,
+		p->C, p->g.bytes, plan_bytes(p), why, strstr(source, "fused") };
+	if (j->settings.explain)
+		j->settings.explain(j->settings.arg, &g);
+}
+/* sums of columns go to slabs first */
+static void make_slabs(Jit *j, Plan *p, Access columns[MOST_STORES])
+{
+	size_t slabs = p->columns ? row_slabs(p->rows, p->C) : 0;
+	for (int s = 0; s < p->g.nstores; s++) {
+		Store *made = &p->g.stores[s];
+		if (!made->columns || made->dead)
+			continue;
+		columns[s] = made->to;
+		made->to.at = array_new(j->device, slabs * p->C, TYPE_REAL,
+			MEM_TEMPORARY, "sums of columns").at;
+	}
+}
+
+static void add_slabs(Jit *j, const Plan *p, const Access *columns)
+{
+	size_t slabs = p->columns ? row_slabs(p->rows, p->C) : 0;
+	for (int s = 0; s < p->g.nstores; s++) {
+		const Store *made = &p->g.stores[s];
+		if (!made->columns || made->dead)
+			continue;
+		Array y = { located(j, columns[s].at), columns[s].type };
+		j->counts.kernels++;
+		j->compiler->add_slabs(j->device, y, made->to.at, slabs, p->C);
+		device_free(j->device, made->to.at);
+	}
+}
+
+static void locate(Jit *j, Plan *p)
+{
+	for (int v = 0; v < p->g.nnodes; v++)
+		if (plan_has(p->live, v) && p->g.nodes[v].kind == LOAD)
+			p->g.nodes[v].from.at = located(j, p->g.nodes[v].from.at);
+	for (int s = 0; s < p->g.nstores; s++)
+		if (!p->g.stores[s].dead)
+			p->g.stores[s].to.at = located(j, p->g.stores[s].to.at);
+}
+
+/* to be freed */
+static char *source_of(Jit *j, const Plan *p)
+{
+	FILE *f = need(open_memstream(&j->text, &j->ntext));
+	j->compiler->write(f, p);
+	if (fclose(f) != 0)
+		die("out of host memory");
+	return j->text;
+}
+
+static void launch(Jit *j, Plan *p, const char *why)
+{
+	void *at[MOST_POINTERS];
+	double numbers[MOST_NODES];
+	Access columns[MOST_STORES];
+	make_slabs(j, p, columns);
+	locate(j, p);
+	plan_pointers(p, at);
+	plan_numbers(p, numbers);
+	char *source = source_of(j, p);
+	explain(j, p, why, source);
+	void *kernel = kernel_for(j, source);
+	j->compiler->launch(j->device, kernel, p, at, numbers);
+	j->counts.kernels++;
+	add_slabs(j, p, columns);
+}
+static void close_group(Jit *j, const char *why)
+{
+	if (j->open.noperations == 0)
+		return;
+	Plan *p = need(malloc(sizeof *p));
+	plan_make(p, &j->open);
+	j->counts.operations += j->open.noperations;
+	j->counts.bytes_eager += j->open.bytes;
+	j->counts.bytes += p->live ? plan_bytes(p) : 0;
+	empty(j);
+	if (p->live) {
+		j->counts.groups++;
+		launch(j, p, why);
+	}
+	free(p);
+	free_what_was_read(j);
+}
+
+static void flush(Deferral *self, const char *why)
+{
+	close_group((Jit *)self, why);
+}
+/* an operation that no group takes */
+static void do_alone(Jit *j, const Elementary *e)
+{
+	Elementary here = *e;
+	here.y.at = located(j, e->y.at);
+	for (int k = 0; k < opcode_operands(e->op); k++)
+		if (e->in[k].kind == MEMORY)
+			here.in[k].a.at = located(j, e->in[k].a.at);
+	j->eager->elementary(j->device, &here);
+	j->counts.operations++;
+	j->counts.kernels += e->fold == FOLD_COLUMNS ? 2 : 1;
+}
+
+static void take(Deferral *self, const Elementary *e)
+{
+	Jit *j = (Jit *)self;
+	const char *why = group_join(&j->open, e);
+	if (why) {
+		close_group(j, why);
+		if (group_join(&j->open, e))
+			do_alone(j, e);
+	}
+	if (j->settings.alone)
+		close_group(j, "no other may join it");
+}
+/* the operations that do it, after all that was recorded */
+static const Ops *after(Device *d, const char *what)
+{
+	Jit *j = jit_of(d);
+	close_group(j, what);
+	return j->eager;
+}
+
+static void jit_draw(Device *d, Array y, size_t n, double sd, double bound,
+	uint64_t seed, uint64_t stream, uint64_t first)
+{
+	after(d, "a draw follows")->draw(d, y, n, sd, bound, seed, stream, first);
+}
+
+static void jit_mean(Device *d, Array mean, int32_t *nonfinite, Array x,
+	size_t n)
+{
+	after(d, "a mean follows")->mean(d, mean, nonfinite, x, n);
+}
+
+static void jit_count_nonfinite(Device *d, int32_t *count, Array x, size_t n)
+{
+	after(d, "a count follows")->count_nonfinite(d, count, x, n);
+}
+
+static void jit_matmul(Device *d, Array C, Array A, Array B, Matmul shape)
+{
+	after(d, "a matmul follows")->matmul(d, C, A, B, shape);
+}
+
+static void jit_embedding_forward(Device *d, Array x, Array table,
+	const int32_t *tokens, size_t N, size_t C)
+{
+	after(d, "an embedding follows")->embedding_forward(d, x, table, tokens, N,
+		C);
+}
+
+static void jit_embedding_backward(Device *d, Array dtable, double beta,
+	Array dx, const int32_t *tokens, size_t N, size_t C, size_t V)
+{
+	after(d, "an embedding follows")->embedding_backward(d, dtable, beta, dx,
+		tokens, N, C, V);
+}
+
+static void jit_layernorm_forward(Device *d, Array y, Array mean, Array rstd,
+	Array x, Array g, Array b, size_t rows, size_t C, double eps)
+{
+	after(d, "LayerNorm follows")->layernorm_forward(d, y, mean, rstd, x, g, b,
+		rows, C, eps);
+}
+
+static void jit_layernorm_backward(Device *d, Array dx, Array dg, Array db,
+	Array dy, Array x, Array g, Array mean, Array rstd, size_t rows, size_t C)
+{
+	after(d, "LayerNorm follows")->layernorm_backward(d, dx, dg, db, dy, x, g,
+		mean, rstd, rows, C);
+}
+
+static void jit_sgd(Device *d, Array w, Array low, Gradients g, Array velocity,
+	size_t n, const SgdStep *step, const int32_t *skip)
+{
+	after(d, "SGD follows")->sgd(d, w, low, g, velocity, n, step, skip);
+}
+
+static void jit_add_squares(Device *d, Array sum, Gradients g, size_t n)
+{
+	after(d, "a norm of gradients follows")->add_squares(d, sum, g, n);
+}
+
+static void jit_clip(Device *d, real *factor, Array squares, double most)
+{
+	after(d, "a clip follows")->clip(d, factor, squares, most);
+}
+static Ops recorded_ops(const Ops *eager)
+{
+	Ops ops = { .reads = eager->reads, .elementary = eager->elementary,
+		.draw = jit_draw, .mean = jit_mean,
+		.count_nonfinite = jit_count_nonfinite, .matmul = jit_matmul,
+		.embedding_forward = jit_embedding_forward,
+		.embedding_backward = jit_embedding_backward,
+		.layernorm_forward = jit_layernorm_forward,
+		.layernorm_backward = jit_layernorm_backward, .sgd = jit_sgd,
+		.add_squares = jit_add_squares, .clip = jit_clip };
+	ops_by_formulas(&ops);
+	return ops;
+}
+
+bool jit_start(Device *d, JitSettings settings)
+{
+	Jit *j = jit_of(d);
+	const char *why = NULL;
+	assert(d->deferral == NULL);
+	j->settings = settings;
+	j->compiler = compiler_for(d, &why);
+	if (j->compiler && j->identity == NULL)
+		j->identity = j->compiler->identify(d, &why);
+	if (j->identity == NULL) {
+		fprintf(stderr, "%s: nothing is compiled at run time: %s\n",
+			program_name, why);
+		return false;
+	}
+	j->device = d;
+	j->eager = ops_for(d);
+	j->ops = recorded_ops(j->eager);
+	j->next = j->next ? j->next : NOWHERE;
+	j->deferral = (Deferral){ flush, frees, take, new_scratch, &j->ops };
+	empty(j);
+	d->deferral = &j->deferral;
+	return true;
+}
+
+void jit_stop(Device *d)
+{
+	Jit *j = jit_of(d);
+	if (d->deferral != &j->deferral)
+		return;
+	close_group(j, "recording ends");
+	d->deferral = NULL;
+}
+
+JitCounts jit_counts(Device *d)
+{
+	return jit_of(d)->counts;
+}
+
+static void unload_all(Jit *j)
+{
+	for (size_t k = 0; k < j->capacity; k++)
+		if (j->kernels[k].source) {
+			j->compiler->unload(j->kernels[k].loaded);
+			free(j->kernels[k].source);
+		}
+	free(j->kernels);
+	j->kernels = NULL;
+	j->capacity = j->nkernels = 0;
+}
+
+void jit_forget(Device *d)
+{
+	assert(d->graphs == 0);
+	device_now_ms(d);               /* no kernel runs any more */
+	unload_all(jit_of(d));
+}
+
+static void release(Device *d, void *kept)
+{
+	Jit *j = kept;
+	assert(j->nscratch == 0 && "scratch memory is freed");
+	unload_all(j);
+	free(j->scratch);
+	free(j->freed);
+	free(j->identity);
+	d->deferral = NULL;
+}

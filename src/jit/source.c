@@ -1,0 +1,170 @@
+#include "jit/source.h"
+
+#include <stdarg.h>
+
+void source_indent(const Writer *w)
+{
+	for (int k = 0; k < w->depth; k++)
+		fputc('\t', w->f);
+}
+
+void source_line(const Writer *w, const char *format, ...)
+{
+	va_list arguments;
+	source_indent(w);
+	va_start(arguments, format);
+	vfprintf(w->f, format, arguments);
+	va_end(arguments);
+	fputc('\n', w->f);
+}
+
+static void put_index(const Writer *w, const Index *x)
+{
+	size_t C = w->p->C;
+	for (int k = 0; k < x->n; k++) {
+		const Term *t = &x->term[k];
+		bool row = C > 0 && t->div % C == 0;
+		bool column = C > 0 && t->div == 1 && t->mod == C;
+		size_t div = row ? t->div / C : t->div;
+		fprintf(w->f, "%s%s", k ? " + " : "", row ? "row" : column ? "j" : "i");
+		if (div > 1)
+			fprintf(w->f, " / %zu", div);
+		if (t->mod && !column)
+			fprintf(w->f, " %% %zu", t->mod);
+		if (t->stride > 1)
+			fprintf(w->f, " * %zu", t->stride);
+	}
+	if (x->n == 0)
+		fputc('0', w->f);
+}
+
+void source_place(const Writer *w, char array, int number, const Access *a)
+{
+	fprintf(w->f, "%c%d[", array, number);
+	put_index(w, &a->index);
+	if (a->ints) {
+		fprintf(w->f, " + (size_t)t%d[", number);
+		put_index(w, &a->who);
+		fputc(']', w->f);
+	}
+	fputc(']', w->f);
+}
+
+const char *source_name(const Plan *p, int v, char name[16])
+{
+	bool constant = p->g.nodes[v].kind == CONSTANT;
+	snprintf(name, 16, "%c%d", constant ? 'n' : 'v', v);
+	return name;
+}
+static const char *const opcode_names[NOPCODES] = {
+#define OPCODE(NAME, OPERANDS, FORMULA) [E_##NAME] = #NAME,
+#include "ops/opcodes.h"
+#undef OPCODE
+};
+
+static void put_load(const Writer *w, int v)
+{
+	const Access *from = &w->p->g.nodes[v].from;
+	if (w->p->guard[v] >= 0 && !w->packed[v])
+		fprintf(w->f, "!v%d ? 0 : ", w->p->guard[v]);
+	if (w->cuda)
+		fprintf(w->f, "from_%s(", type_names[from->type]);
+	if (w->packed[v])
+		fprintf(w->f, "p%d.at[k]", v);
+	else
+		source_place(w, 'a', v, from);
+	if (w->cuda)
+		fputc(')', w->f);
+}
+
+void source_comparison(const Writer *w, int v)
+{
+	const Operand *x = &w->p->g.nodes[v].compare;
+	put_index(w, &x->at);
+	fputs(x->kind == EQUALS ? " == (size_t)" : " <= ", w->f);
+	if (x->kind == EQUALS)
+		fprintf(w->f, "t%d[", v);
+	put_index(w, &x->than);
+	if (x->kind == EQUALS)
+		fputc(']', w->f);
+}
+
+static void put_formula(const Writer *w, const Node *node)
+{
+	char name[16];
+	fprintf(w->f, "op_%s(", opcode_names[node->op]);
+	for (int k = 0; k < MOST_OPERANDS; k++)
+		fprintf(w->f, "%s%s", k ? ", " : "", k < node->n
+			? source_name(w->p, node->in[k], name) : "0");
+	fputc(')', w->f);
+}
+
+static void put_rounded(const Writer *w, const Node *node)
+{
+	char name[16];
+	source_name(w->p, node->in[0], name);
+	if (w->cuda)
+		fprintf(w->f, "from_%s(to_%s(%s))", type_names[node->type],
+			type_names[node->type], name);
+	else
+		fprintf(w->f, "round_to(%d, (float)%s)", node->type, name);
+}
+
+static void put_node(const Writer *w, int v)
+{
+	const Node *node = &w->p->g.nodes[v];
+	source_indent(w);
+	fprintf(w->f, "const %s v%d = ", node->kind == COMPARISON ? "int" : "real",
+		v);
+	switch (node->kind) {
+	case LOAD:       put_load(w, v); break;
+	case COMPARISON: source_comparison(w, v); break;
+	case FORMULA:    put_formula(w, node); break;
+	default:         put_rounded(w, node); break;
+	}
+	fputs(";\n", w->f);
+}
+void source_row(const Writer *w, int stage)
+{
+	const Plan *p = w->p;
+	for (int v = 0; v < p->g.nnodes; v++) {
+		const Node *node = &p->g.nodes[v];
+		if (plan_has(p->live, v) && p->level[v] < LEVEL_ELEMENT
+			&& node->kind != FOLDED && node->kind != CONSTANT
+			&& node->stage == stage)
+			put_node(w, v);
+	}
+}
+bool source_stored(const Plan *p, int s, int loop)
+{
+	return !p->g.stores[s].dead && p->store_loop[s] == loop;
+}
+
+bool source_folds(const Plan *p, int v, int loop)
+{
+	return plan_has(p->live, v) && p->g.nodes[v].kind == FOLDED
+		&& p->g.nodes[v].stage == loop;
+}
+
+static void put_nodes(const Writer *w, int loop, bool comparisons)
+{
+	for (int v = 0; v < w->p->g.nnodes; v++)
+		if (plan_has(w->p->loop[loop], v)
+			&& (w->p->g.nodes[v].kind == COMPARISON) == comparisons)
+			put_node(w, v);
+}
+
+void source_element(const Writer *w, int loop, const char *into)
+{
+	const Plan *p = w->p;
+	char name[16];
+	put_nodes(w, loop, true);
+	put_nodes(w, loop, false);
+	for (int v = 0; v < p->g.nnodes; v++)
+		if (source_folds(p, v, loop)) {
+			const Node *node = &p->g.nodes[v];
+			source_name(p, node->in[0], name);
+			source_line(w, "r%d%s = fold_%s(r%d%s, %s);", v, into,
+				node->fold == FOLD_SUM ? "sum" : "maximum", v, into, name);
+		}
+}

@@ -1,0 +1,20 @@
+/* formulas.h: operations of ops/list.h by elementary operations, on any device:
+ * formula_NAME does what NAME does, where ops_by_formulas has it */
+#ifndef OPS_FORMULAS_H
+#define OPS_FORMULAS_H
+
+#include "ops/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define OPERATION(TYPE, NAME, PARAMETERS) TYPE formula_##NAME PARAMETERS;
+#include "ops/list.h"
+#undef OPERATION
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

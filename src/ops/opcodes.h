@@ -1,0 +1,16 @@
+/* opcodes.h: OPCODE(name, operands, formula of a, b, c) for every elementary
+ * operation */
+OPCODE(COPY, 1, a)
+OPCODE(ADD, 2, a + b)
+OPCODE(SUBTRACT, 2, a - b)
+OPCODE(MULTIPLY, 2, a * b)
+OPCODE(DIVIDE, 2, a / b)
+OPCODE(SQUARE, 1, a * a)
+OPCODE(ROOT, 1, root(a))
+OPCODE(INVERSE_ROOT, 2, inverse_root(a + b))
+OPCODE(EXPONENTIAL, 1, exponential(a))
+OPCODE(LOGARITHM, 1, logarithm(a))
+OPCODE(SIGMOID, 1, 1 / (1 + exponential(-a)))
+OPCODE(RELU, 1, a < 0 ? 0 : a)
+OPCODE(IF_POSITIVE, 2, b > 0 ? a : 0)
+OPCODE(SELECT, 3, b != 0 ? a : c)

@@ -1,0 +1,34 @@
+/* capture.h: a device that records, and makes plans for a GPU that is nowhere */
+#ifndef TESTS_JIT_CAPTURE_H
+#define TESTS_JIT_CAPTURE_H
+
+#include "jit/plan.h"
+
+typedef struct Capture {
+	Deferral deferral;
+	Device *device;
+	Backend backend;
+	Group open;
+	char *next;
+	size_t nbytes[64];              /* of scratch memory */
+	char *scratch[64];
+	int n;
+	int groups;
+	const char *why;                /* the first group was closed */
+	void (*see)(struct Capture *c, const Plan *plan);
+	Plan last;
+} Capture;
+
+/* see may be NULL */
+void  capture_begin(Capture *c, void (*see)(Capture *c, const Plan *plan));
+void  capture_flush(Capture *c);
+void  capture_end(Capture *c);
+/* an array that is nowhere */
+Array capture_array(Capture *c, size_t n, Type type);
+
+/* what: 0 ... NRECORDED - 1; rows of C */
+enum { NRECORDED = 9 };
+extern const char *const recorded_names[NRECORDED];
+void record(Capture *c, int what, size_t rows, size_t C, Type type);
+
+#endif
