@@ -7,6 +7,10 @@ tests=build/test-results.tsv weave=build/weave
 for file in $tests $weave/tables.tsv $weave/claims.tsv $weave/problems.tsv; do
 	[ -f "$file" ] || { echo "grade: $file is missing" >&2; exit 2; }
 done
-exec awk -F '\t' -v woven="${1:-yes}" -f src/weave/grade.awk $tests \
-	$weave/tables.tsv $weave/claims.tsv $weave/problems.tsv \
+{
+	printf 'problem\tfunction\n'
+	awk -f src/weave/unwritten.awk writeup.nw
+} >build/unwritten.tsv
+exec awk -F '\t' -v woven="${1:-yes}" -f src/weave/grade.awk \
+	build/unwritten.tsv $tests $weave/tables.tsv $weave/claims.tsv $weave/problems.tsv \
 	src/weave/course.tsv
