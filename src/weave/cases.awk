@@ -34,8 +34,9 @@ END {
 function note(what, result) {
 	if (!(what in state))
 		label[++n] = what
-	if (state[what] != "failed")
-		state[what] = result
-	if (result == "failed")
-		waits[what] = why == "" ? "" : "\t" why
+	if (state[what] == "failed")
+		return
+	state[what] = result
+	if (result == "failed" && why != "")
+		waits[what] = "\t" why
 }

@@ -112,6 +112,7 @@ function note_words(k, file,    of, each, n, i) {
 			if (!is_function(item[i]))
 				of = of " " substr(item[i], index(item[i], "=") + 1)
 	}
+	gsub(/'"'|"([^"\\\n]|\\.)*"/, " ", of)
 	gsub(/<<[^<>]+>>|\/\*([^*]|\*[^\/])*\*\//, " ", of)
 	n = split(of, each, /[^A-Za-z0-9_]+/)
 	for (i = 1; i <= n; i++)

@@ -171,6 +171,7 @@ check 'with every problem' diff \
 	done) <(cut -f 1 "$work/none/assignment.tsv" | sed 1d | sort)
 check 'each with something to write' not grep -qP '^[^\t]*\t[^\t]*\t\t' \
 	"$work/none/assignment.tsv"
+[ -z "$(awk -f src/weave/unwritten.awk writeup.nw)" ] || exit $failed
 bash src/weave/skeleton.sh "$work/some" 'flash_forward flash_backward' >/dev/null
 check 'what is kept is the same' cmp src/ops/cpu/attention.c \
 	"$work/some/src/ops/cpu/attention.c"
