@@ -1,9 +1,11 @@
 # cases.awk: the cases in the output of a test, as rows of test-results.tsv
-/^\[ RUN      \] [^ ]+$/ { why = ""; note($4, "") }
+/^\[ RUN      \] [^ ]+$/ { why = left; note($4, "") }
 /not yet written: .*\(problem / {
 	why = $0
 	sub(/.*\(problem /, "", why)
 	sub(/\).*/, "", why)
+	if (/^ERROR:/)
+		left = why
 }
 /^\[       OK \] [^ ]+$/ { note($4, "passed") }
 /^\[  FAILED  \] [^ ]+$/ { note($4, "failed") }

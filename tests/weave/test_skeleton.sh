@@ -190,9 +190,11 @@ check 'the test fails without the solutions' not try "$work/none"
 check 'each case with the line of a function' [ "$(grep -c \
 	'not yet written: cpu_attention_forward_tiled (problem flash_forward)' \
 	"$work/log")" -ge 3 ]
-check 'and reports them' grep -q '3 test(s)' "$work/log"
+check 'and reports them' grep -q '4 test(s)' "$work/log"
 bash src/weave/skeleton.sh "$work/one" flash_forward >/dev/null
 check 'with one it fails for the other' not try "$work/one"
 check 'only' not grep -q flash_forward "$work/log"
+check 'and the case of the one passes' grep -q \
+	'       OK . forward_follows_the_formulas' "$work/log"
 check 'with both it passes' try "$work/some"
 exit $failed
