@@ -80,7 +80,7 @@ grade: build/test-results.tsv ## score each problem: its tests, tables and claim
 	@woven=yes; $(MAKE) writeup.pdf || woven=no; bash src/weave/grade.sh $$woven
 skeleton: tangle ## this document without its solutions; DIR=folder, KEEP='problem ...' | noweb | 2 s
 	@bash src/weave/skeleton.sh '$(DIR)' '$(KEEP)'
-skeleton-check: all ## put solutions back one problem after the other; TRY='problem ...' | as test | 20 min
+skeleton-check: tangle ## put solutions back one problem after the other; TRY='problem ...' | as test | 20 min
 	@+MAKE='$(MAKE)' bash src/weave/skeleton-check.sh $(TRY)
 help:         ## this list | - | 1 s
 	@awk -f src/weave/help.awk Makefile; awk -v list=1 -f src/weave/problems.awk writeup.nw

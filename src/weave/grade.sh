@@ -12,5 +12,6 @@ done
 	awk -f src/weave/unwritten.awk writeup.nw
 } >build/unwritten.tsv
 exec awk -F '\t' -v woven="${1:-yes}" -f src/weave/grade.awk \
-	build/unwritten.tsv $tests $weave/tables.tsv $weave/claims.tsv $weave/problems.tsv \
+	build/unwritten.tsv $tests $weave/tables.tsv $weave/claims.tsv \
+	$weave/problems.tsv \
 	src/weave/course.tsv

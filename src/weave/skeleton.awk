@@ -86,10 +86,13 @@ function find_live(    k, file) {
 			for (file in files)
 				if ((k, file) in within)
 					watched[file] = 1
-	for (k in live)
-		for (file in watched)
-			if ((k, file) in within)
-				note_words(k, file)
+	for (file in watched) {
+		for (k in live)
+			if (!emptied[k] && (k, file) in within)
+				note_words(source[k], file)
+		while (note_items(file))
+			;
+	}
 }
 function reach(of, file,    each, n, i, j, k) {
 	n = split(chunks[of], each, " ")
@@ -103,15 +106,22 @@ function reach(of, file,    each, n, i, j, k) {
 			reach(uses[k, j], file)
 	}
 }
-function note_words(k, file,    of, each, n, i) {
-	of = source[k]
-	if (emptied[k]) {
-		of = ""
-		cut_items(source[k])
-		for (i = 1; i <= nitems; i++)
-			if (!is_function(item[i]))
-				of = of " " substr(item[i], index(item[i], "=") + 1)
-	}
+# data and types that stay use functions too
+function note_items(file,    k, i, more) {
+	for (k in live)
+		if (emptied[k] && (k, file) in within) {
+			cut_items(source[k])
+			for (i = 1; i <= nitems; i++)
+				if (!((k, file, i) in noted) && !is_function(item[i]) &&
+					(!is_hidden(item[i]) ||
+					(file, identifier_of(item[i])) in word)) {
+					noted[k, file, i] = more = 1
+					note_words(item[i], file)
+				}
+		}
+	return more
+}
+function note_words(of, file,    each, n, i) {
 	gsub(/'"'|"([^"\\\n]|\\.)*"/, " ", of)
 	gsub(/<<[^<>]+>>|\/\*([^*]|\*[^\/])*\*\//, " ", of)
 	n = split(of, each, /[^A-Za-z0-9_]+/)
@@ -144,6 +154,7 @@ function ends_item(of, line) {
 		return line ~ /^}/
 	return line ~ /[;}][ \t]*$/
 }
+function is_hidden(of) { return of ~ /^(static |template|__)/ }
 function is_function(of) { return of ~ /^[^={;]*\([^{;]*\{/ }
 function identifier_of(of) {
 	sub(/[ \t\n]*\{.*/, "", of)
@@ -153,10 +164,11 @@ function identifier_of(of) {
 	return of
 }
 function contract(of,    head, identifier) {
-	if (of ~ /^(#|<<|typedef |struct |enum |extern )/)
+	if (of ~ /^(#|<<|typedef |struct |enum )/ ||
+		of ~ /^extern / && !is_function(of))
 		return of
 	identifier = identifier_of(of)
-	if (of ~ /^(static |template|__)/ && !wanted(identifier))
+	if (is_hidden(of) && !wanted(identifier))
 		return ""
 	if (!is_function(of))
 		return of

@@ -175,15 +175,17 @@ check 'each with something to write' not grep -qP '^[^\t]*\t[^\t]*\t\t' \
 bash src/weave/skeleton.sh "$work/some" 'flash_forward flash_backward' >/dev/null
 check 'what is kept is the same' cmp src/ops/cpu/attention.c \
 	"$work/some/src/ops/cpu/attention.c"
-[ -z "${SANITIZE-}" ] && [ -f build/f32/tests/ops/test_attention.o ] || exit $failed
-read -r cc cflags < <(sed -n 's/^CC := //p; s/^BLAS_LIBS := //p; s/^CMOCKA_LIBS :=//p' \
-	build/config.mk | tr '\n' ' ')
+compiled=build/f32/tests/ops/test_attention.o
+[ -z "${SANITIZE-}" ] && [ -f $compiled ] || exit $failed
+setting() { sed -n "s/^$1 := //p" build/config.mk; }
+read -r -a libs <<<"$(setting BLAS_LIBS) $(setting CMOCKA_LIBS) -lm"
+cc=$(setting CC)
 try() { # try FOLDER: the output of its attention's test
 	local object=$work/attention.o
 	$cc -std=c11 -Wall -Wextra -Wno-unused-parameter -Werror -O1 -fopenmp \
 		-I"$1/src" -c -o "$object" "$1/src/ops/cpu/attention.c" &&
-	$cc -fopenmp -o "$work/test" build/f32/tests/ops/test_attention.o \
-		build/f32/tests/base/unwritten.o "$object" build/libf32.a $cflags -lm &&
+	$cc -fopenmp -o "$work/test" $compiled build/f32/tests/base/unwritten.o \
+		"$object" build/libf32.a "${libs[@]}" &&
 	OMP_WAIT_POLICY=passive "$work/test" >"$work/log" 2>&1
 }
 check 'the test fails without the solutions' not try "$work/none"
