@@ -4,6 +4,7 @@
 set -euo pipefail
 export LC_ALL=C
 tests=build/test-results.tsv weave=build/weave
+[ "${1:-yes}" = yes ] || bash src/weave/weave.sh --lint writeup.nw || true
 for file in $tests $weave/tables.tsv $weave/claims.tsv $weave/problems.tsv; do
 	[ -f "$file" ] || { echo "grade: $file is missing" >&2; exit 2; }
 done

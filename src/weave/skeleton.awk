@@ -264,9 +264,12 @@ function attribute(of, which) {
 	return of
 }
 function end_block(    i, all) {
+	if (!nblock)
+		return
 	for (i = 1; i <= nblock; i++)
 		all = all block[i] "\n"
-	if (section != "" && is_answer(block[1], all)) {
+	removed = section != "" && is_answer(block[1], all)
+	if (removed) {
 		note_labels(all)
 		nblock = 0
 		if (block[1] ~ /^::: *\{\.answer/) {
@@ -280,6 +283,8 @@ function end_block(    i, all) {
 	nblock = open = 0
 }
 function is_answer(first, all) {
+	if (first ~ /^: / && removed)           # the caption of a table that went
+		return 1
 	if (first ~ /^(:::+ *\{\.(question|predict|note|drawing)|```|~~~|#)/)
 		return 0
 	return first ~ /^::: *\{\.(answer|table)/ || \

@@ -93,7 +93,7 @@ sed -i 's/problem="one"/problem="four"/' writeup.nw
 check 'and so is one in a mark' not skeleton ''
 cat >writeup.nw <<'END'
 # Notes {#notes}
-Before [](#tbl:x), and [text](#fig:y), and [](#one).
+Before [](#tbl:x), [](#tbl:z), and [text](#fig:y), and [](#one).
 
 ## Problem (one) {#one .problem points=3}
 
@@ -105,6 +105,13 @@ A derivation.
 
 A value `2`{.lua} and more
 on another line.
+
+| a |
+|---|
+| `3`{.lua} |
+
+: A caption.
+{#tbl:z}
 
 ```{.lua}
 x = 1
@@ -133,7 +140,7 @@ END
 skeleton ''
 check 'answers, values, tables, plots and claims go' diff - kept.nw <<'END'
 # Notes {#notes}
-Before [](#one), and [text](#one), and [](#one).
+Before [](#one), [](#one), and [text](#one), and [](#one).
 
 ## Problem (one) {#one .problem points=3}
 
