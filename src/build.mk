@@ -162,8 +162,9 @@ include build/problems.mk
 build/problems.mk: writeup.nw src/weave/problems.awk src/weave/unwritten.awk
 	@mkdir -p build
 	@awk -f src/weave/problems.awk $< >$@.new
-	@awk -f src/weave/unwritten.awk $< | sed 's/^/UNWRITTEN += /; s/\t.*//' \
-		>>$@.new && mv $@.new $@
+	@find src -name '*.c' -o -name '*.cu' | sort | xargs -r \
+		awk -v device=$(DEVICE) -f src/weave/unwritten.awk | \
+		sed '/\tgpu$$/d; s/^/UNWRITTEN += /; s/\t.*//' >>$@.new && mv $@.new $@
 TABLES := $(sort $(foreach target,$(TARGETS),$(TABLES_$(target))))
 WRITTEN := $(filter-out $(foreach target,$(UNWRITTEN),$(TABLES_$(target))),\
 	$(TABLES))

@@ -1,9 +1,10 @@
 # grade.awk: reads, in this order, functions that are not written (problem,
-# function), test results (test, case, result, seconds, problem it waits for),
+# function, gpu), test results (test, case, result, seconds, problem it waits for),
 # tables (name, machine, complete, state, date), claims (line, problem, set,
 # holds, test), problems of the document (problem, title, points, tables,
 # tests, line) and problems of the course (section, problem, points)
 FNR == 1 { nfile++; next }
+nfile == 1 && $3 == "gpu" { kernels[$1] = kernels[$1] " " $2; next }
 nfile == 1 { unwritten[$1] = unwritten[$1] " " $2; next }
 nfile == 2 && $5 == "" { result[$1, $3]++; next }
 nfile == 2 { waits[$1] = waits[$1] " " $5; result[$1, "waiting"]++; next }
@@ -32,6 +33,8 @@ nfile == 6 { problem = $2
 	     text = test_verdict(tests[problem]) table_verdict(tables[problem]) \
 	     	claim_verdict(problem)
 	     points = parts ? $3 * kept / parts : 0
+	     if (problem in kernels)
+	     	text = text "not yet written, for a GPU:" kernels[problem]
 	     asked += $3
 	     score += points
 	     printf "%-47s %2d  %-4.3g  %s\n", problem, $3, points, text

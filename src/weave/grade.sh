@@ -8,9 +8,11 @@ tests=build/test-results.tsv weave=build/weave
 for file in $tests $weave/tables.tsv $weave/claims.tsv $weave/problems.tsv; do
 	[ -f "$file" ] || { echo "grade: $file is missing" >&2; exit 2; }
 done
+device=$(sed -n 's/^DEVICE := //p' build/config.mk 2>/dev/null || true)
 {
 	printf 'problem\tfunction\n'
-	awk -f src/weave/unwritten.awk writeup.nw
+	find src -name '*.c' -o -name '*.cu' | sort | xargs -r \
+		awk -v device="$device" -f src/weave/unwritten.awk
 } >build/unwritten.tsv
 exec awk -F '\t' -v woven="${1:-yes}" -f src/weave/grade.awk \
 	build/unwritten.tsv $tests $weave/tables.tsv $weave/claims.tsv \
