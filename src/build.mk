@@ -164,7 +164,8 @@ build/problems.mk: writeup.nw src/weave/problems.awk src/weave/unwritten.awk
 	@awk -f src/weave/problems.awk $< >$@.new
 	@find src -name '*.c' -o -name '*.cu' | sort | xargs -r \
 		awk -v device=$(DEVICE) -f src/weave/unwritten.awk | \
-		sed '/\tgpu$$/d; s/^/UNWRITTEN += /; s/\t.*//' >>$@.new && mv $@.new $@
+		sed '/\tgpu$$/d; s/^/UNWRITTEN += /; s/\t.*//' >>$@.new
+	@mv $@.new $@
 TABLES := $(sort $(foreach target,$(TARGETS),$(TABLES_$(target))))
 WRITTEN := $(filter-out $(foreach target,$(UNWRITTEN),$(TABLES_$(target))),\
 	$(TABLES))

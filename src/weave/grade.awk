@@ -1,5 +1,5 @@
 # grade.awk: reads, in this order, functions that are not written (problem,
-# function, gpu), test results (test, case, result, seconds, problem it waits for),
+# function, gpu), test results (test, case, result, seconds, what it waits for),
 # tables (name, machine, complete, state, date), claims (line, problem, set,
 # holds, test), problems of the document (problem, title, points, tables,
 # tests, line) and problems of the course (section, problem, points)

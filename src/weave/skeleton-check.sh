@@ -14,10 +14,13 @@ awk -F '\t' -v OFS='\t' 'NR == 1 { print "problem", "", "points" }
 for name in tables claims; do
 	echo "$name" >"$dir/build/weave/$name.tsv"
 done
-score() { # score PROBLEM: its points, and why
-	bash src/weave/grade.sh yes | awk -v name="$1" '
-		$1 == name { points = $3; sub(/^[^ ]+ +[0-9]+ +[^ ]+ +/, "")
-			print points "\t" $0 }'
+grade() { bash src/weave/grade.sh yes >"build/$1" || true; }
+score() { # score PROBLEM FILE: its points in a grading, and why
+	awk -v name="$1" '$1 == name {
+		points = $3
+		sub(/^[^ ]+ +[0-9]+ +[^ ]+ +/, "")
+		print points "\t" $0
+	}' "build/$2"
 }
 put_back() { # put_back PROBLEMS: writes their solutions, and ours alone
 	rm -rf build/with
@@ -27,12 +30,12 @@ put_back() { # put_back PROBLEMS: writes their solutions, and ours alone
 		{ tail -n 20 build/make.log >&2; exit 1; }
 }
 try() { # try PROBLEM ROUND
-	local worth before=0 after tests
+	local worth before after tests
 	IFS=$'\t' read -r worth tests < <(awk -F '\t' -v name="$1" '
 		$1 == name { print $2 "\t" $4 }' assignment.tsv)
 	[ -n "$worth" ] || { echo "skeleton-check: no problem $1" >&2; exit 2; }
+	before=$(score "$1" before)
 	if [ "$2" = first ]; then
-		before=$(score "$1" || true)
 		kept="$kept $1"
 		put_back "$kept"
 	fi
@@ -46,12 +49,13 @@ try() { # try PROBLEM ROUND
 	done
 	OMP_WAIT_POLICY=passive bash src/weave/test.sh build "${here_tests[@]}" \
 		>build/test.log 2>&1 || true
-	after=$(score "$1" || true)
+	grade after
+	after=$(score "$1" after)
 	if [[ $2 = first && $after = 0* && $after = *'wait for'* ]]; then
 		later+=("$1")
 		return
 	fi
-	[[ ${before%%$'\t'*} = 0 && ${after%%$'\t'*} = "$worth" ]] ||
+	[[ $before = 0*'not yet written'* && ${after%%$'\t'*} = "$worth" ]] ||
 		{ printf 'not '; failed=1; }
 	printf 'ok - %s: 0 of %s points without, %s with it: %s\n' "$1" "$worth" \
 		"${after%%$'\t'*}" "${after#*$'\t'}"
@@ -60,6 +64,7 @@ mapfile -t problems < <(sed '1d; s/\t.*//' "$dir/assignment.tsv")
 cd "$dir"
 [ $# = 0 ] || problems=("$@")
 echo test >build/test-results.tsv
+grade before
 for problem in "${problems[@]}"; do
 	try "$problem" first
 done
