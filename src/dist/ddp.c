@@ -25,12 +25,14 @@ static void finish(void *self)
 	if (ddp->sync)
 		reducer_finish(ddp->reducer);
 }
+
 static void announce_all_and_finish(void *self)
 {
 	Ddp *ddp = self;
 	announce(ddp, 0, shape_nparameters(&ddp->m->shape));
 	finish(ddp);
 }
+
 void ddp_sync(Ddp *ddp, bool on)
 {
 	ddp->sync = on;

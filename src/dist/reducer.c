@@ -148,6 +148,7 @@ static void send_full(Reducer *r, Event when)
 	while (r->sent < r->nbuckets && r->buckets[r->sent].first >= r->next)
 		send_bucket(r, when);
 }
+
 void reducer_ready(Reducer *r, int first, int count, Event when)
 {
 	assert(first >= 0 && count >= 0 && first + count <= r->nparts);
