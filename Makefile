@@ -14,7 +14,8 @@ MAKEFLAGS   += -j$(CORES)
 endif
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
-.PHONY: deps tangle all kernels experiments dist test fuzz check grade clean help FORCE
+.PHONY: deps tangle all kernels experiments dist test fuzz check grade clean help skeleton \
+	skeleton-check FORCE
 
 deps:         ## install the packages of Debian or Ubuntu that are missing | apt, root or sudo | 2 min
 	@bash src/weave/deps.sh
@@ -76,7 +77,12 @@ fuzz: tangle  ## let libFuzzer search for a file that breaks a reader; SECONDS=6
 check:        ## is everything that is committed made from this writeup.nw? | noweb, pandoc | 30 s
 	@NOWEB=$(NOWEB) bash src/weave/check.sh
 grade: build/test-results.tsv ## score each problem: its tests, tables and claims | as writeup.pdf | 1 min
-	@woven=yes; $(MAKE) writeup.pdf || woven=no; bash src/weave/grade.sh $$woven
+	@$(MAKE) -k experiments || :; woven=yes; $(MAKE) writeup.pdf || woven=no; \
+	bash src/weave/grade.sh $$woven
+skeleton: tangle ## this document without its solutions; DIR=folder, KEEP='problem ...' | noweb | 2 s
+	@bash src/weave/skeleton.sh '$(DIR)' '$(KEEP)'
+skeleton-check: tangle ## put solutions back one problem after the other; TRY='problem ...' | as test | 20 min
+	@+MAKE='$(MAKE)' bash src/weave/skeleton-check.sh $(TRY)
 help:         ## this list | - | 1 s
 	@awk -f src/weave/help.awk Makefile; awk -v list=1 -f src/weave/problems.awk writeup.nw
 endif

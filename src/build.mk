@@ -162,12 +162,19 @@ build/digests.mk: build/srcdigest $(SOURCES) \
 	done
 	@touch $@
 TARGETS := # whatever the environment says
+UNWRITTEN :=
 include build/problems.mk
-build/problems.mk: writeup.nw src/weave/problems.awk
+build/problems.mk: writeup.nw src/weave/problems.awk src/weave/unwritten.awk
 	@mkdir -p build
-	@awk -f src/weave/problems.awk $< >$@.new && mv $@.new $@
+	@awk -f src/weave/problems.awk $< >$@.new
+	@find src -name '*.c' -o -name '*.cu' | sort | xargs -r \
+		awk -v device=$(DEVICE) -f src/weave/unwritten.awk | \
+		sed '/\tgpu$$/d; s/^/UNWRITTEN += /; s/\t.*//' >>$@.new
+	@mv $@.new $@
 TABLES := $(sort $(foreach target,$(TARGETS),$(TABLES_$(target))))
-HERE := $(TABLES:%=tables/$(MACHINE)/%.tsv)
+WRITTEN := $(filter-out $(foreach target,$(UNWRITTEN),$(TABLES_$(target))),\
+	$(TABLES))
+HERE := $(WRITTEN:%=tables/$(MACHINE)/%.tsv)
 ARGS_benchmarking_script-forward := --sweep forward
 ARGS_benchmarking_script-warmup := --sweep warmup
 ARGS_benchmarking_script-steps := --sweep steps
@@ -233,7 +240,7 @@ endef
 .PRECIOUS: $(HERE)
 ALONE := flock -F build/measure.lock
 WANTED := $(or $(TABLES_$(GOALS)),\
-	$(if $(filter experiments writeup.pdf,$(GOALS)),$(TABLES)))
+	$(if $(filter experiments writeup.pdf,$(GOALS)),$(WRITTEN)))
 SETTLED := $(if $(filter $(TARGETS) $(TABLES),$(GOALS)),\
 	$(foreach table,$(WANTED),build/$(call program,$(table))),\
 	$(PROGRAMS) $(TOOLS))

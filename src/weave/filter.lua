@@ -106,6 +106,17 @@ local function claim(span)
 	return {pandoc.Span(content:walk(inlines)), mark(place)}
 end
 
+local function solution(span)
+	for name in (span.attributes.problem or "none"):gmatch("%S+") do
+		local known = state.ids[name]
+		if not known or known.kind ~= "section" then
+			report.at(tonumber(span.attributes.line) or state.line,
+				"a chunk solves " .. name .. ", which is no problem here")
+		end
+	end
+	return {}
+end
+
 function inlines.Code(c)
 	if c.classes:includes("lua") then return value(c) end
 	return raw("\\nwcode{" .. highlight.breakable(highlight.escape(c.text))
@@ -119,6 +130,7 @@ end
 function inlines.Link(l) return reference(l) end
 function inlines.Span(s)
 	if s.classes:includes("claim") then return claim(s) end
+	if s.classes:includes("solves") then return solution(s) end
 end
 inlines.traverse = "topdown"
 local blocks = {traverse = "topdown"}

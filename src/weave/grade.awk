@@ -1,26 +1,40 @@
-# grade.awk: reads, in this order, test results (test, case, result, seconds),
+# grade.awk: reads, in this order, functions that are not written (problem,
+# function, gpu), test results (test, case, result, seconds, what it waits for),
 # tables (name, machine, complete, state, date), claims (line, problem, set,
 # holds, test), problems of the document (problem, title, points, tables,
 # tests, line) and problems of the course (section, problem, points)
 FNR == 1 { nfile++; next }
-nfile == 1 { result[$1, $3]++; next }
-nfile == 2 { table[$1] = $3 == "yes" ? $4 : "incomplete"; next }
-nfile == 3 && $3 == "recorded" { claims[$2]++; holds[$2] += $4 == "yes" }
-nfile == 3 { next }
-nfile == 4 {
+nfile == 1 && $3 == "gpu" { kernels[$1] = kernels[$1] " " $2; next }
+nfile == 1 { unwritten[$1] = unwritten[$1] " " $2; next }
+nfile == 2 && $5 == "" { result[$1, $3]++; next }
+nfile == 2 { waits[$1] = waits[$1] " " $5; result[$1, "waiting"]++; next }
+nfile == 3 { table[$1] = $3 == "yes" ? $4 : "incomplete"; next }
+nfile == 4 && $3 == "recorded" { claims[$2]++; holds[$2] += $4 == "yes" }
+nfile == 4 { next }
+nfile == 5 {
 	tables[$1] = $4; tests[$1] = $5; line[$1] = $6; worth[$1] = $3
 	next
 }
-nfile == 5 { problem = $2
+nfile == 6 { problem = $2
 	     course += $3
 	     if (!(problem in line)) {
 	     	printf "%-47s %2d  0     not answered\n", problem, $3
+	     	next
+	     }
+	     if (problem in unwritten) {
+	     	printf "%-47s %2d  0     not yet written:%s\n", problem, $3,
+	     		unwritten[problem]
+	     	asked += $3
+	     	bad = 1
+	     	delete line[problem]
 	     	next
 	     }
 	     parts = kept = 0
 	     text = test_verdict(tests[problem]) table_verdict(tables[problem]) \
 	     	claim_verdict(problem)
 	     points = parts ? $3 * kept / parts : 0
+	     if (problem in kernels)
+	     	text = text "not yet written, for a GPU:" kernels[problem]
 	     asked += $3
 	     score += points
 	     printf "%-47s %2d  %-4.3g  %s\n", problem, $3, points, text
@@ -43,7 +57,8 @@ END {
 function judged(good, text) { parts++; kept += good; return text "  " }
 function error_if(wrong) { bad = bad || wrong; return wrong }
 
-function test_verdict(list,    name, n, i, lost, good, skipped, none) {
+function test_verdict(list,    name, n, i, lost, good, skipped, none, waiting,
+		others) {
 	n = split(list, name, " ")
 	if (!n)
 		return ""
@@ -51,13 +66,26 @@ function test_verdict(list,    name, n, i, lost, good, skipped, none) {
 		good += result[name[i], "passed"]
 		lost += result[name[i], "failed"]
 		skipped += result[name[i], "skipped"]
+		waiting += result[name[i], "waiting"]
+		others = others waits[name[i]]
 		none += result[name[i], "passed"] + result[name[i], "failed"] \
-			+ result[name[i], "skipped"] == 0
+			+ result[name[i], "skipped"] + result[name[i], "waiting"] == 0
 	}
-	return judged(!error_if(lost || none), "tests: " good + 0 " passed" \
+	return judged(!error_if(lost || none || waiting && !good), \
+		"tests: " good + 0 " passed" \
 		(lost ? ", " lost " failed" : "") \
+		(waiting ? ", " waiting " wait for" once_each(others) : "") \
 		(skipped ? ", " skipped " skipped" : "") \
 		(none ? ", " none " not run" : ""))
+}
+function once_each(list,    each, n, i, seen, out) {
+	n = split(list, each, " ")
+	for (i = 1; i <= n; i++)
+		if (!(each[i] in seen)) {
+			seen[each[i]] = 1
+			out = out " " each[i]
+		}
+	return out
 }
 function table_verdict(list,    name, n, i, good, text, state) {
 	n = split(list, name, " ")

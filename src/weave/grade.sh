@@ -4,9 +4,17 @@
 set -euo pipefail
 export LC_ALL=C
 tests=build/test-results.tsv weave=build/weave
+[ "${1:-yes}" = yes ] || bash src/weave/weave.sh --lint writeup.nw || true
 for file in $tests $weave/tables.tsv $weave/claims.tsv $weave/problems.tsv; do
 	[ -f "$file" ] || { echo "grade: $file is missing" >&2; exit 2; }
 done
-exec awk -F '\t' -v woven="${1:-yes}" -f src/weave/grade.awk $tests \
-	$weave/tables.tsv $weave/claims.tsv $weave/problems.tsv \
+device=$(sed -n 's/^DEVICE := //p' build/config.mk 2>/dev/null || true)
+{
+	printf 'problem\tfunction\n'
+	find src -name '*.c' -o -name '*.cu' | sort | xargs -r \
+		awk -v device="$device" -f src/weave/unwritten.awk
+} >build/unwritten.tsv
+exec awk -F '\t' -v woven="${1:-yes}" -f src/weave/grade.awk \
+	build/unwritten.tsv $tests $weave/tables.tsv $weave/claims.tsv \
+	$weave/problems.tsv \
 	src/weave/course.tsv

@@ -12,7 +12,9 @@ run_test() {
 	local name=${1#"$BUILD"/} status=0 start=$EPOCHREALTIME log shell=
 	case $1 in *.sh) name=${name%.sh} shell=bash ;; esac
 	log=$BUILD/logs/${name//\//-}.log
-	timeout -k 5 "$limit" $shell "$1" >"$log" 2>&1 </dev/null || status=$?
+	: >"$log"
+	UNWRITTEN_LOG=$PWD/$log timeout -k 5 "$limit" $shell "$1" >>"$log" 2>&1 \
+		</dev/null || status=$?
 	awk -v name="$name" -v status="$status" -v limit="$limit" \
 		-v start="$start" -v end="$EPOCHREALTIME" \
 		-f src/weave/cases.awk "$log" >"$log.tsv"

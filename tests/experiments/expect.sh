@@ -9,7 +9,8 @@ expect() { # expect NAME STATUS PATTERN PROGRAM ARGUMENTS...
 	if [ $got = "$status" ] && grep -q -e "$pattern" "$out/said"; then
 		echo "ok - $name"
 	else
-		echo "not ok - $name: exit $got: $(tail -n 1 "$out/said")"
+		echo "not ok - $name: exit $got: $(grep -m 1 'not yet written:' \
+			"$out/said" || tail -n 1 "$out/said")"
 		failed=1
 	fi
 }

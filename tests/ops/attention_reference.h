@@ -190,9 +190,11 @@ static inline double largest_of(const double *x, size_t n)
 	return largest;
 }
 
-/* got[a]: on the host. Outside its rows an output must still be NaN */
-static inline void expect_attention(const char *label, const Problem *p,
-	const Reference *r, const Array *got, Array L, double bound, double score)
+/* got[a], for a from O and below end: on the host. Outside its rows an output
+ * must still be NaN */
+static inline void expect_outputs(const char *label, const Problem *p,
+	const Reference *r, const Array *got, int end, Array L, double bound,
+	double score)
 {
 	size_t nL = p->B * p->H * p->seqlen_q;
 	double largest = largest_of(r->L, nL), all = bound + score * largest;
@@ -200,7 +202,7 @@ static inline void expect_attention(const char *label, const Problem *p,
 	for (size_t i = 0; i < nL; i++)
 		want[i] = (Expected){ r->L[i], score * (1 + largest) };
 	expect_close(label, L, want, nL);
-	for (int a = O; a < ARRAYS; a++) {
+	for (int a = O; a < end; a++) {
 		char what[300];
 		size_t n = rows_of(p, a), D = p->D, count = p->B * p->H * n * D;
 		size_t length = length_of(p, a), unset = 0;
@@ -219,5 +221,11 @@ static inline void expect_attention(const char *label, const Problem *p,
 		if (unset != length - count)
 			fail_msg("%s: a gap was written, or a row was not", what);
 	}
+}
+
+static inline void expect_attention(const char *label, const Problem *p,
+	const Reference *r, const Array *got, Array L, double bound, double score)
+{
+	expect_outputs(label, p, r, got, ARRAYS, L, bound, score);
 }
 #endif

@@ -18,6 +18,24 @@ static const size_t tiles[][2] = { { 16, 16 }, { 64, 64 }, { 16, 48 },
 enum { NPROBLEMS = sizeof problems / sizeof *problems,
 	NTILES = sizeof tiles / sizeof *tiles };
 
+static void forward_follows_the_formulas(void **state)
+{
+	(void)state;
+	for (int i = 0; i < NPROBLEMS * NTILES; i++) {
+		const Problem *p = &problems[i / NTILES];
+		const size_t *tile = tiles[i % NTILES];
+		Array at[ARRAYS], L = poisoned(p->B * p->H * p->seqlen_q);
+		Reference r = reference_of(p, TYPE_REAL, at);
+		char label[100];
+		cpu_attention_forward_tiled(NULL, attention_on(p, at, L), tile[0],
+			tile[1]);
+		snprintf(label, sizeof label, "problem %d, tiles of %zu x %zu",
+			i / NTILES, tile[0], tile[1]);
+		expect_outputs(label, p, &r, at, DQ, L, 16 * EPS, 16 * EPS);
+		assert_int_equal(release(NULL), 0);
+	}
+}
+
 static void tiles_follow_the_formulas(void **state)
 {
 	(void)state;
@@ -80,8 +98,8 @@ static void threads_change_no_bit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		checked(tiles_follow_the_formulas), checked(outputs_are_rounded),
-		checked(threads_change_no_bit),
+		checked(forward_follows_the_formulas), checked(tiles_follow_the_formulas),
+		checked(outputs_are_rounded), checked(threads_change_no_bit),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,8 @@ expect "a duplicate label" 1 "$(line_of '## Two')" "sec-one stands twice"
 
 make_document; add "See [](#sec-none)."; lint
 expect "an unknown cross reference" 1 "$(line_of sec-none)" "label sec-none"
+make_document; add '[]{.solves problem="bench bunch"}'; lint
+expect "a solution of none" 1 "$(line_of 'bench bunch')" "solves bunch"
 make_document; add "::: note" "Open."; lint
 expect "a division that is not closed" 1 "$(line_of '::: note')" "not closed"
 answered() {	# answered SECOND_ANSWER...

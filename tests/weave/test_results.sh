@@ -72,5 +72,16 @@ results 'tests/u a passed 0' >build/test-results.tsv
 check 'and one that did not run' not grade
 results 'tests/t a passed 0' >build/test-results.tsv
 check 'and nothing else' grade
+printf '%s\t' tests/t b failed 0 tp_calcs >>build/test-results.tsv
+check 'what waits for another problem costs nothing' grade
+check 'and is told' grep -q '1 wait for tp_calcs' said
+sed -i.bak 2d build/test-results.tsv
+check 'but something has to pass' not grade
+mv build/test-results.tsv.bak build/test-results.tsv
+printf '\tunwritten("%s",\n\t\t"p %s");\n' k fsdp >src/ops/cuda/x.cu
+check 'without a GPU kernels cost nothing' grade
+printf '\tunwritten("%s",\n\t\t"p %s");\n' f fsdp >src/x.c
+check 'what is not written fails' not grade
+check 'and earns nothing' grep -q '^fsdp  *15  0 *not yet written: f$' said
 check 'a document that does not weave fails' not bash src/weave/grade.sh no
 exit $failed
