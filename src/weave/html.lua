@@ -73,7 +73,7 @@ end
 for name, text in pairs {nwcode = "<code>$1</code>", nwfit = "$1",
 	nwundefined = "$1", nwmark = "<sup>$1</sup>",
 	nwprovenance = '<small class="provenance">$1</small>',
-	pageref = '<a href="#$1">\18$1\17</a>',
+	pageref = '<a class="page" href="#$1">\18$1\17</a>',
 	nwtarget = '<span id="$1"></span>'} do
 	commands[name] = {1, text}
 end
@@ -112,9 +112,9 @@ commands.nwref = {2, '<a class="ref" href="#c$1">&lang;$2&rang;</a>'}
 commands.nwglanced = {3,
 	'<h2 class="glance"><a href="#$1"><code>$2</code></a> $3</h2>\n'}
 commands.nwglance = {4, function(which, edition, label, text)
-	return ('<p class="glance"><b>%s</b> %s%s <a href="#%s">\18%s\17</a></p>')
-		:format(which, expand(text), edition ~= "" and " [" .. edition .. "]"
-		or "", label, label)
+	return ('<p class="glance"><b>%s</b> %s <a class="page" href="#%s">'
+		.. '\18%s\17</a>%s</p>'):format(which, expand(text), label, label,
+		edition ~= "" and " [" .. edition .. "]" or "")
 end}
 commands.nwexperiment = {3, '<tr><td><a href="#$1">$2</a><td class="r">$3'
 	.. '<td>\18$1\17'}
@@ -225,10 +225,12 @@ environments.nwframe = {1, function(label)
 end}
 local function raw(s) return pandoc.RawInline("html", s) end
 
+function M.is_tex(r) return r.format == "latex" or r.format == "tex" end
+
 local function join(list)
 	local out = {}
 	for k, i in ipairs(list) do
-		if i.t ~= "RawInline" or i.format ~= "latex" then
+		if i.t ~= "RawInline" or not M.is_tex(i) then
 			out[k] = "\14" .. k .. "\15"
 		else
 			local text = i.text:gsub("\\hyperref%[(.-)%]{", "\\nwix{%1}{")
@@ -285,7 +287,7 @@ function M.inlines(list)
 	local latex = false
 	list = with_equations(list)
 	for _, i in ipairs(list) do
-		latex = latex or i.t == "RawInline" and i.format == "latex"
+		latex = latex or i.t == "RawInline" and M.is_tex(i)
 	end
 	if not latex then return list end
 	local text = restore(expand(join(list)))

@@ -43,7 +43,7 @@ local function check_parts(name, text)
 	local weight = #text
 	for img in text:gmatch("<img[^>]*>") do
 		weight = weight + #(texts[img:match('src="([^"]*)"')] or "")
-		if not img:match('alt="[^"]*%S') then
+		if not img:match('alt="%s*[^"%s]') then
 			complain(name, "no words: " .. img)
 		end
 	end

@@ -50,7 +50,7 @@ end
 local walker = {Math = html.math, Inlines = html.inlines}
 
 function walker.RawBlock(r)
-	if r.format == "latex" then return html.block(r.text) end
+	if html.is_tex(r) then return html.block(r.text) end
 end
 
 function walker.Span(s)
@@ -177,7 +177,8 @@ local function finish(p, k, book)
 	local title = p.title and html.plain(p.title) .. " &middot; " or ""
 	local parts = {pagetitle = title .. book.title, booktitle = book.title,
 		digest = book.digest, contents = contents(p),
-		body = p.text .. links(p.sections or {}),
+		body = p.text .. (p.level == 1 and '<div class="sections">'
+			.. links(p.sections) .. "</div>" or ""),
 		turn = turn(pages[k - 1], "prev", "Before")
 			.. turn(pages[k + 1], "next", "Next")}
 	write(p.file, (template:gsub("%$(%a+)%$", parts)))
