@@ -5,7 +5,6 @@ local function read(path)
 	f:close()
 	return text
 end
-
 local function from_tex(text)
 	text = text:match("\\mainmatter(.*)")
 	local lines = {}
@@ -53,7 +52,6 @@ local function numbers(text, list)
 	end
 	return list
 end
-
 local function check_references(name, text, aux)
 	for to, number in text:gmatch('<a class="to" href="([^"]*)">%a+ ([%d.]*)') do
 		local id = to:match("#(.*)$") or to:match("^(.*)%.html$")
@@ -67,7 +65,6 @@ local function check_references(name, text, aux)
 		end
 	end
 end
-
 function Pandoc()
 	local folder, a, b = os.getenv("PAGES"), {}, {}
 	local aux = read((os.getenv("TEX"):gsub("tex$", "aux")))
