@@ -17,19 +17,22 @@ local function quoted(s)
 end
 local function words_of(pages)
 	local seen, list = {}, {}
-	for k, p in ipairs(pages) do
-		local text = p.text:gsub("<pre.-</pre>", " ")
-			:gsub("<annotation.-</annotation>", " ")
-		text = html.plain(text:gsub("<[/a-z]+", " %0"))
-		text = text:gsub("&%a+;", " "):lower()
-		for w in text:gmatch("[%w_\128-\255][%w_\128-\255-]+") do
+	local function take(text, pattern, page)
+		text = html.plain(text:gsub("<[/a-z]+", " %0")):gsub("&%a+;", " ")
+		for w in text:lower():gmatch(pattern) do
+			if not seen[w] then table.insert(list, w) end
+			seen[w] = seen[w] or {}
 			local e = seen[w]
-			if not e then
-				e = {}
-				seen[w] = e
-				table.insert(list, w)
-			end
-			if e[#e] ~= k - 1 then table.insert(e, k - 1) end
+			if e[#e] ~= page then table.insert(e, page) end
+		end
+	end
+	for k, p in ipairs(pages) do
+		local text = p.text:gsub('<ul class="index">.-</ul>', " ")
+		local prose = text:gsub("<pre.-</pre>", " ")
+			:gsub("<annotation.-</annotation>", " ")
+		take(prose, "[%w_\128-\255][%w_\128-\255-]+", k - 1)
+		for code in text:gmatch("<pre.-</pre>") do
+			take(code:gsub("<[^>]*>", ""), "[%w_]+_[%w_]+", k - 1)
 		end
 	end
 	table.sort(list)

@@ -101,6 +101,9 @@ codes.addEventListener("click", () => {
 	chunks.forEach((chunk) => { chunk.open = open; });
 	codes.setAttribute("aria-pressed", open);
 });
+document.querySelectorAll(".equation").forEach((box) => {
+	if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+});
 if (innerWidth < 960) document.querySelector("#contents details").open = false;
 document.querySelector("#contents details[open] [aria-current]")
 	?.scrollIntoView({block: "nearest"});
