@@ -36,6 +36,9 @@ local box = "^%s*<polygon fill = '([^']*)' points = '([%d.]+),([%d.]+) "
 local function small(svg)
 	local out, last = {}, nil
 	svg = svg:gsub("\t<g [^\n]*\n\t\t<text></text>\n\t</g>\n", "")
+	svg = svg:gsub("(<use [^>]- scale)%(([%d.]+)%)", function(use, scale)
+		return ("%s(%g)"):format(use, 1.8 * scale)
+	end)
 	for line in svg:gmatch("[^\n]+") do
 		local fill, x1, y1, x2, y2 = line:match(box)
 		if fill ~= last then
