@@ -18,8 +18,8 @@ endif
 
 deps:         ## install the packages of Debian or Ubuntu that are missing | apt, root or sudo | 2 min
 	@bash src/weave/deps.sh
-clean:        ## remove build/; measurements stay | - | 1 s
-	rm -rf build
+clean:        ## remove build/ and html/; measurements stay | - | 1 s
+	rm -rf build html
 
 ifneq (,$(filter deps clean,$(GOALS))$(word 2,$(GOALS)))
 # Goals are made one after another, these two first; each starts afresh and sees what has changed.
