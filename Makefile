@@ -14,13 +14,13 @@ MAKEFLAGS   += -j$(CORES)
 endif
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
-.PHONY: deps tangle all kernels experiments dist test fuzz check grade clean help skeleton \
-	skeleton-check FORCE
+.PHONY: deps tangle all kernels experiments html dist test fuzz check grade clean help \
+	skeleton skeleton-check FORCE
 
 deps:         ## install the packages of Debian or Ubuntu that are missing | apt, root or sudo | 2 min
 	@bash src/weave/deps.sh
-clean:        ## remove build/; measurements stay | - | 1 s
-	rm -rf build
+clean:        ## remove build/ and html/; measurements stay | - | 1 s
+	rm -rf build html
 
 ifneq (,$(filter deps clean,$(GOALS))$(word 2,$(GOALS)))
 # Goals are made one after another, these two first; each starts afresh and sees what has changed.
@@ -65,6 +65,9 @@ kernels: $(KERNEL_OBJECTS) ## compile every kernel for Ampere, Hopper and the ne
 experiments: $(HERE) ## run what is not up to date; one problem: make NAME | as all | 4 min
 writeup.pdf:  ## run the experiments, draw the figures, weave the document | pandoc, XeTeX, gnuplot | 6 min
 	@SOURCE_DIGEST=$$(bash src/weave/source-digest.sh) bash src/weave/weave.sh writeup.nw $@
+html:         ## the same as pages for a browser, from html/index.html on | as writeup.pdf | 6 min
+html/index.html:
+	@SOURCE_DIGEST=$$(bash src/weave/source-digest.sh) bash src/weave/weave.sh --html writeup.nw html
 dist:         ## pack what a node without git needs into build/writeup.tar.gz | tar | 1 s
 	@mkdir -p build; tar -czf build/writeup.tar.gz --sort=name --owner=0 --group=0 \
 		--exclude=tables/local --transform='s,^,writeup/,' \

@@ -240,7 +240,7 @@ endef
 .PRECIOUS: $(HERE)
 ALONE := flock -F build/measure.lock
 WANTED := $(or $(TABLES_$(GOALS)),\
-	$(if $(filter experiments writeup.pdf,$(GOALS)),$(WRITTEN)))
+	$(if $(filter experiments writeup.pdf html,$(GOALS)),$(WRITTEN)))
 SETTLED := $(if $(filter $(TARGETS) $(TABLES),$(GOALS)),\
 	$(foreach table,$(WANTED),build/$(call program,$(table))),\
 	$(PROGRAMS) $(TOOLS))
@@ -268,9 +268,10 @@ SINGLE := $(filter-out $(TARGETS),$(TABLES))
 .PHONY: $(SINGLE)
 $(SINGLE): %: tables/$(MACHINE)/%.tsv
 RECORDED := $(filter-out tables/local/%,$(wildcard tables/*/*.tsv))
-writeup.pdf: writeup.nw $(HERE) $(RECORDED) \
+writeup.pdf html/index.html: writeup.nw $(HERE) $(RECORDED) \
 	$(wildcard src/weave/* src/plots/*) \
 	$(call remember,recorded,recorded: $(RECORDED)) | $(TOOLS)
+html: html/index.html
 export ASAN_OPTIONS ?= detect_leaks=1
 export UBSAN_OPTIONS ?= print_stacktrace=1
 SKIPPED := $(patsubst %.c,%,$(filter-out $(TEST_MAINS),$(TEST_ALL)))

@@ -16,7 +16,7 @@ texlive-fonts-recommended   fonts that hyperref asks for
 fonts-texgyre               the text
 fonts-texgyre-math          the formulas
 fonts-jetbrains-mono        the code
-poppler-utils               reads the digest in the PDF
+poppler-utils               reads the digest in the PDF, draws as SVG
 openmpi-bin                 MPI: collectives to compare with, jobs over hosts
 libopenmpi-dev              MPI: headers and libraries
 iproute2                    two nodes on one host

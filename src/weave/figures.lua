@@ -1,7 +1,7 @@
 -- figures.lua: draw figures with gnuplot when their data or script changed
 local report, data = require "report", require "data"
 local provenance, drawings = require "provenance", require "drawings"
-local M = {draw = true, drawn = {}}
+local M = {draw = true, drawn = {}, svg = FORMAT == "html"}
 
 local function contents(path)
 	local f = io.open(path, "rb")
@@ -30,11 +30,33 @@ local function gnuplot(script, settings)
 	if ok and #lines == 0 then return true end
 	return nil, table.concat(lines, "; "):sub(1, 300)
 end
+local box = "^%s*<polygon fill = '([^']*)' points = '([%d.]+),([%d.]+) "
+	.. "([%d.]+),%3 %4,([%d.]+) %2,%5 '/>%s*$"
+
+local function small(svg)
+	local out, last = {}, nil
+	svg = svg:gsub("\t<g [^\n]*\n\t\t<text></text>\n\t</g>\n", "")
+	svg = svg:gsub("(<use [^>]- scale)%(([%d.]+)%)", function(use, scale)
+		return ("%s(%g)"):format(use, 1.8 * scale)
+	end)
+	for line in svg:gmatch("[^\n]+") do
+		local fill, x1, y1, x2, y2 = line:match(box)
+		if fill ~= last then
+			table.insert(out, (last and "'/>\n" or "") .. (fill
+				and "<path fill='" .. fill .. "' d='" or ""))
+		end
+		table.insert(out, fill and ("M%s,%sH%sV%sH%sz"):format(x1, y1, x2, y2, x1)
+			or line .. "\n")
+		last = fill
+	end
+	return table.concat(out)
+end
 local producer = "(/Producer %()(.-)(%)%s*/Creat)"
 
 local function finish(out, key)
 	local pdf = contents(out .. ".new")
 	if not pdf or #pdf == 0 then return nil, "the script wrote no figure" end
+	if M.svg then pdf = small(pdf) .. "<!-- key " .. key .. " -->\n" end
 	pdf = pdf:gsub("/CreationDate %(D:%d%d%d%d%d%d%d%d%d%d%d%d%d%d",
 		"/CreationDate (D:20000101000000")
 	pdf = pdf:gsub(producer, function(before, text, after)
@@ -50,15 +72,28 @@ end
 
 local function is_from(path, key)
 	local pdf = contents(path)
+	if M.svg then return pdf and pdf:find("key " .. key, 1, true) end
 	local _, text = (pdf or ""):match(producer)
 	return text and #text > 20 and ("key " .. key):sub(1, #text) == text
 end
 local style = "src/plots/style.gp"
+local svg_style = "src/plots/svg.gp"
+local dir = os.getenv("WEAVE_DIR") or "build/weave"
+
+local function for_browsers(script, out)
+	local f = assert(io.open(out .. ".gp", "w"))
+	f:write((contents(script):gsub("load ['\"]" .. style .. "['\"]",
+		"%0; load '" .. svg_style .. "'")))
+	f:close()
+	return out .. ".gp"
+end
 
 function M.update(name, script, tables, more)
-	local folder = "figures/" .. tables[1].machine
-	local out = folder .. "/" .. name .. ".pdf"
+	local folder = (M.svg and dir .. "/" or "") .. "figures/"
+		.. tables[1].machine
+	local out = folder .. "/" .. name .. (M.svg and ".svg" or ".pdf")
 	local source, settings = {contents(script), contents(style) or "", more}, {}
+	if M.svg then table.insert(source, contents(svg_style)) end
 	for k, t in ipairs(tables) do
 		table.insert(source, contents(t.path))
 		table.insert(settings, ("table%s='%s'"):format(k > 1 and k or "",
@@ -73,7 +108,8 @@ function M.update(name, script, tables, more)
 	pandoc.pipe("mkdir", {"-p", folder}, "")
 	table.insert(settings, ("out='%s.new'"):format(out))
 	if more ~= "" then table.insert(settings, more) end
-	local ok, err = gnuplot(script, table.concat(settings, "; "))
+	local ok, err = gnuplot(M.svg and for_browsers(script, out) or script,
+		table.concat(settings, "; "))
 	if ok then ok, err = finish(out, key) end
 	if not ok then
 		os.remove(out .. ".new")

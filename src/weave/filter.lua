@@ -128,9 +128,12 @@ function inlines.Math(m)
 	end
 end
 function inlines.Link(l) return reference(l) end
+local other = {html = "paper", latex = "web"}
+
 function inlines.Span(s)
 	if s.classes:includes("claim") then return claim(s) end
 	if s.classes:includes("solves") then return solution(s) end
+	if other[FORMAT] and s.classes:includes(other[FORMAT]) then return {} end
 end
 inlines.traverse = "topdown"
 local blocks = {traverse = "topdown"}

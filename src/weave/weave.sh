@@ -1,9 +1,11 @@
 #!/bin/bash
-# weave.sh FILE.nw OUT.pdf, or weave.sh --lint FILE.nw, or --laws FILE.nw
+# weave.sh FILE.nw OUT.pdf, or weave.sh --html FILE.nw FOLDER,
+# or weave.sh --lint FILE.nw, or weave.sh --laws FILE.nw
 set -u -o pipefail
 export LC_ALL=C.UTF-8
 usage() {
 	echo "usage: weave.sh [--draft] FILE.nw OUT.pdf" >&2
+	echo "       weave.sh --html FILE.nw FOLDER" >&2
 	echo "       weave.sh --lint FILE.nw" >&2
 	echo "       weave.sh --laws FILE.nw" >&2
 	exit 2
@@ -12,6 +14,7 @@ here=$(dirname "$0")
 export WEAVE_DIR=${WEAVE_DIR:-build/weave} WEAVE_MODE=full
 case ${1-} in
 --draft) WEAVE_MODE=draft; shift;;
+--html) html=yes; shift;;
 --lint) WEAVE_MODE=lint; shift; set -- "$@" -;;
 --laws) WEAVE_MODE=laws; shift; set -- "$@" -;;
 -*) usage;;
@@ -32,6 +35,7 @@ need awk mawk
 if [ $WEAVE_MODE != lint ] && [ $WEAVE_MODE != laws ]; then
 	need gnuplot gnuplot-nox
 	need xelatex texlive-xetex
+	[ -z "${html-}" ] || need pdftocairo poppler-utils
 	kpsewhich tikz.sty >/dev/null || need tikz.sty texlive-pictures
 	if command -v fc-list >/dev/null; then
 		fonts=$(fc-list : family)
@@ -53,6 +57,20 @@ if [ $WEAVE_MODE = lint ]; then
 elif [ $WEAVE_MODE = laws ]; then
 	pandoc --quiet -f markdown -M weave-file="$source" -L "$here/filter.lua" \
 		-t native -o /dev/null /dev/null || exit 1
+	exit 0
+elif [ -n "${html-}" ]; then
+	if [ -e "$out" ] && [ ! -e "$out/search.js" ]; then
+		echo "weave.sh: $out exists and holds no pages" >&2
+		exit 2
+	fi
+	export WEAVE_OUT=$WEAVE_DIR/html
+	rm -rf "$WEAVE_OUT" && mkdir -p "$WEAVE_OUT" || exit 1
+	pandoc --quiet -f "$here/reader.lua" -L "$here/filter.lua" \
+		-L "$here/pages.lua" -t html -o /dev/null "$source" || exit 1
+	cp "$here"/site.css "$here"/site.js "$WEAVE_OUT" || exit 1
+	pandoc -f markdown -L "$here/pagecheck.lua" -t native -o /dev/null \
+		/dev/null || exit 1
+	rm -rf "$out" && mv "$WEAVE_OUT" "$out" || exit 1
 	exit 0
 fi
 pandoc --quiet -f "$here/reader.lua" -L "$here/filter.lua" -s \

@@ -1,0 +1,215 @@
+-- pages.lua: write the document as pages for a browser
+local here = PANDOC_SCRIPT_FILE:match("^(.*)/[^/]*$") or "."
+package.path = here .. "/?.lua;" .. package.path
+local html, search = require "html", require "search"
+local pictures = require "pictures"
+local out = os.getenv("WEAVE_OUT")
+local pages, where, lines, part, template = {}, {}, {}, nil, nil
+
+local function complain(form, ...)
+	table.insert(html.complaints, form:format(...))
+end
+
+local function as_html(blocks)
+	return pandoc.write(pandoc.Pandoc(blocks), "html5",
+		pandoc.WriterOptions {html_math_method = "mathml"})
+end
+
+local function write(name, text)
+	local f = assert(io.open(out .. "/" .. name, "w"))
+	f:write(text)
+	f:close()
+end
+local function new_page(h)
+	local p = {file = h.identifier .. ".html", id = h.identifier,
+		level = h.level, part = part, blocks = pandoc.Blocks {}, sections = {}}
+	p.chapter = h.level == 2 and pages[#pages].chapter or p
+	if h.level == 2 then table.insert(p.chapter.sections, p) end
+	table.insert(pages, p)
+	part = nil
+	return p
+end
+
+local function heading(h)
+	local number, page = html.heading(h), pages[#pages]
+	local content = html.inlines(h.content)
+	if number ~= "" then
+		content:insert(1, pandoc.RawInline("html",
+			('<span class="n">%s</span> '):format(number)))
+	end
+	local title = as_html {pandoc.Plain(content)}
+	if h.level == 1 or h.level == 2 and not h.classes:includes("unlisted") then
+		page = new_page(h)
+		page.title, page.number = title, number
+	end
+	page.current = number ~= "" and number or page.current
+	search.add(title, page, h.identifier, "heading")
+	page.blocks:insert(pandoc.Header(h.level - page.level + 1, content,
+		pandoc.Attr(h.identifier)))
+end
+local walker = {Math = html.math, Inlines = html.inlines}
+
+function walker.RawBlock(r)
+	if html.is_tex(r) then return html.block(r.text) end
+end
+
+function walker.Span(s)
+	if s.identifier == "" then return s.content end
+	html.numbers[s.identifier] = pages[#pages].current
+	return pandoc.Span(s.content, pandoc.Attr(s.identifier))
+end
+
+function walker.DefinitionList(list)
+	for _, item in ipairs(list.content) do
+		local term = pandoc.utils.stringify(item[1])
+		local id = "term-" .. term:gsub("[^%w]+", "-")
+		item[1] = {pandoc.Span(item[1], pandoc.Attr(id))}
+		search.add(term, pages[#pages], id, "term")
+	end
+	return list
+end
+
+local function distribute(blocks)
+	for _, b in ipairs(blocks) do
+		local name = b.t == "RawBlock" and b.text:match("^\\part{(.*)}")
+		if name then
+			part = name
+		elseif b.t == "Header" then
+			heading(b)
+		else
+			pages[#pages].blocks:extend(pandoc.Blocks {b}:walk(walker))
+		end
+	end
+end
+local function find_labels(p)
+	for id in p.html:gmatch('%sid="([^"]*)"') do
+		if where[id] then
+			complain("%s stands twice, in %s and %s", id, p.file,
+				where[id].file)
+		end
+		where[id] = p
+	end
+	for id, line in p.html:gmatch('id="(c%d+)"><summary>.-nw:(%d+)') do
+		lines[id] = line
+	end
+	local tex = p.html:match('<span class="math.->(.-)<')
+	if tex then complain("%s: no MathML for %s", p.file, tex) end
+end
+local function address(id, from)
+	local p = where[id]
+	if not p then
+		complain("%s: nothing has the label %s", from.file, id)
+		return "#"
+	end
+	if id == p.id and p ~= from then return p.file end
+	return (p == from and "" or p.file) .. "#" .. id
+end
+
+local function place(p)
+	return p.number ~= "" and p.number or html.plain(p.title)
+end
+
+local function places(ids, from, label)
+	local list, last = {}, nil
+	for id in ids:gmatch("%d+") do
+		id = "c" .. id
+		local text = where[id] and label(id) or "?"
+		if text ~= last then
+			table.insert(list, ('<a href="%s">%s</a>'):format(
+				address(id, from), text))
+		end
+		last = text
+	end
+	return table.concat(list, ", ")
+end
+
+local function resolve(p)
+	local function pages_of(ids)
+		return places(ids, p, function(id) return place(where[id]) end)
+	end
+	local function lines_of(ids)
+		return places(ids, p, function(id) return lines[id] end)
+	end
+	local text = p.html:gsub("\16(.-)\17", function(id)
+		return html.numbers[id] or ""
+	end)
+	text = text:gsub("\18(.-)\17", function(id)
+		return where[id] and place(where[id]) or "?"
+	end)
+	text = text:gsub("\19(.-)\17", pages_of):gsub("\21(.-)\17", lines_of)
+	return (text:gsub('href="#([^"]*)"', function(id)
+		return 'href="' .. address(id, p) .. '"'
+	end))
+end
+local function link(p, current)
+	return ('<li><a href="%s"%s>%s</a>'):format(p.file, p == current and
+		' aria-current="page"' or "", p.title)
+end
+
+local function links(list, current)
+	local items = {}
+	for _, p in ipairs(list) do table.insert(items, link(p, current)) end
+	return #items > 0 and "<ul>\n" .. table.concat(items, "</li>\n")
+		.. "</li>\n</ul>\n" or ""
+end
+
+local function contents(current)
+	local list = {"<ul>"}
+	for _, p in ipairs(pages) do
+		if p.part then
+			table.insert(list, ('</ul><p class="part">%s</p><ul>'):format(p.part))
+		end
+		if p.level == 1 then
+			local open = not current or current.chapter == p
+			table.insert(list, link(p, current) .. (open and
+				links(p.sections, current) or "") .. "</li>")
+		end
+	end
+	return table.concat(list, "\n") .. "</ul>\n"
+end
+local function turn(p, rel, word)
+	if not p then return "<span></span>" end
+	return ('<a rel="%s" href="%s"><span>%s:</span> %s</a>'):format(rel, p.file,
+		word, p.title)
+end
+
+local function finish(p, k, book)
+	local title = p.title and html.plain(p.title) .. " &middot; " or ""
+	local parts = {pagetitle = title .. book.title, booktitle = book.title,
+		digest = book.digest, contents = contents(p),
+		body = p.text .. (p.level == 1 and '<div class="sections">'
+			.. links(p.sections) .. "</div>" or ""),
+		turn = turn(pages[k - 1], "prev", "Before")
+			.. turn(pages[k + 1], "next", "Next")}
+	write(p.file, (template:gsub("%$(%a+)%$", parts)))
+end
+local function front(meta, title)
+	local abstract = pandoc.utils.type(meta.abstract) == "Blocks"
+		and as_html(meta.abstract:walk(walker)) or ""
+	return {file = "index.html", text = ('<h1>%s</h1><p class="subtitle">%s</p>'
+		.. '%s<h2>Contents</h2><div class="contents">%s</div>'):format(title,
+		pandoc.utils.stringify(meta.subtitle or ""), abstract, contents())}
+end
+function Pandoc(doc)
+	local f = assert(io.open(here .. "/page.html"))
+	template = f:read("a")
+	f:close()
+	distribute(doc.blocks)
+	pictures.finish(out)
+	for _, p in ipairs(pages) do
+		p.html = as_html(p.blocks)
+		p.html = p.html:gsub("<mo>\u{2113}</mo>", "<mi>\u{2113}</mi>")
+		find_labels(p)
+	end
+	for _, p in ipairs(pages) do p.text = resolve(p) end
+	local book = {title = pandoc.utils.stringify(doc.meta.title or "Untitled"),
+		digest = os.getenv("SOURCE_DIGEST") or "none"}
+	for k, p in ipairs(pages) do finish(p, k, book) end
+	finish(front(doc.meta, book.title), 0, book)
+	search.write(pages, where, write)
+	for _, c in ipairs(html.complaints) do
+		io.stderr:write("html: ", c, "\n")
+	end
+	if #html.complaints > 0 then os.exit(1) end
+	return pandoc.Pandoc {}
+end
