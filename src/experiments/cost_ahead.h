@@ -3,7 +3,7 @@
 #ifndef EXPERIMENTS_COST_AHEAD_H
 #define EXPERIMENTS_COST_AHEAD_H
 
-#include "experiments/cost_proof.h"
+#include "experiments/cost_folder.h"
 
 /* ms that the folder's cost_model-predicted.tsv has for the step; NaN: none, or
  * the step's table is not newer */

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "experiments/cost_ahead.h"
+#include "experiments/cost_proof.h"
 #include "experiments/cost_ways.h"
 
 static const Option options[] = {

@@ -1,0 +1,57 @@
+#define _GNU_SOURCE
+#include "experiments/cost_folder.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+enum { MOST_FOLDERS = 8 };
+CostGiven cost_given = { "tables/h200x2,tables/cpu", -1 };
+static Seen seen[MOST_FOLDERS];
+static CostFit fitted[MOST_FOLDERS];
+static int nfolders;
+
+int cost_folders(void)
+{
+	char *list = need(strdup(cost_given.folders)), *folder;
+	const char *size = cost_given.size >= 0
+		? model_sizes[cost_given.size].name : NULL;
+	int commas = 0;
+	if (nfolders > 0) {
+		free(list);
+		return nfolders;
+	}
+	for (const char *c = list; (c = strchr(c, ',')); c++)
+		if (++commas == MOST_FOLDERS)
+			usage_error("--tables: more than %d folders", MOST_FOLDERS);
+	while ((folder = strsep(&list, ","))) {
+		seen[nfolders] = seen_read(folder);
+		fitted[nfolders] = cost_fit(&seen[nfolders], size);
+		nfolders++;
+	}
+	return nfolders;
+}
+
+const Seen *cost_seen(int folder)
+{
+	cost_folders();
+	return &seen[folder];
+}
+
+const CostFit *cost_fitted(int folder)
+{
+	cost_folders();
+	return &fitted[folder];
+}
+void cost_set_step(Row *row, const SeenStep *s)
+{
+	row_set(row, "size", "%s", s->size);
+	row_set(row, "context", "%ld", s->context);
+	row_set(row, "precision", "%s", s->precision);
+	row_set(row, "batch", "%ld", s->batch);
+	row_set(row, "strategy", "%s", cost_names[s->run.strategy]);
+	row_set(row, "prefetch", "%ld", s->run.prefetch);
+	row_set(row, "ranks", "%ld", s->ranks);
+	row_set(row, "tensor", "%ld", s->run.tensor);
+}
