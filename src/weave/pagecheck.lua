@@ -47,7 +47,7 @@ local function check_parts(name, text)
 			complain(name, "no words: " .. img)
 		end
 	end
-	if weight >= 1000000 then complain(name, "weighs a megabyte") end
+	if weight >= 1000000 then complain(name, "has a megabyte") end
 	if times(text, "<h1[%s>]") ~= 1 then
 		complain(name, "not one heading of the first level")
 	end
@@ -69,7 +69,7 @@ function Pandoc()
 		"")
 	for name in list:gmatch("[^\n]+") do
 		texts[name] = read(name)
-		if #texts[name] >= 1000000 then complain(name, "weighs a megabyte") end
+		if #texts[name] >= 1000000 then complain(name, "has a megabyte") end
 		if name:match("%.html$") then ids[name] = labels(name, texts[name]) end
 	end
 	for name in pairs(ids) do

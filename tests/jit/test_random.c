@@ -77,7 +77,7 @@ static void expect_agreement(Program *p, uint64_t seed,
 	shrink(p, run, arg);
 	long i = run_twice(p, run, arg);
 	program_print(p);
-	fail_msg("seed %llu: element %ld is %g in groups and %g one by one",
+	fail_msg("seed %llu: element %ld is %g in groups and %g eagerly",
 		(unsigned long long)seed, i, (double)p->pool[i], (double)eager[i]);
 }
 enum { SEEDS = 10000 };

@@ -196,7 +196,7 @@ static void latency_is_counted(void **state)
 	const struct { CostStrategy strategy; double calls; } all[] = {
 		{ COST_NAIVE, 1 + 6 * 9 + 2 }, { COST_FLAT, 1 },
 		{ COST_OVERLAP, 1 + 6 * 9 + 2 },
-		/* units are summed and gathered one by one, gains together */
+		/* each unit is summed and gathered alone, gains together */
 		{ COST_ZERO1, 2 * 8 + 1 }, { COST_ZERO2, 2 * 8 + 1 },
 		/* but for the head, whose weights stay for the backward pass */
 		{ COST_FSDP, 8 + 8 + 7 + 1 },

@@ -78,7 +78,7 @@ break_page "a picture without words" 's/alt="[^"]*"/alt=""/' "no words"
 break_page "a table that is not closed" 's/<.table>//' "1 <table> and 0 </table>"
 break_page "two titles" 's/<h1/<h1><.h1><h1/' "not one heading"
 head -c 999000 /dev/zero | tr '\0' x >bad/figures/cpu-curve.svg
-check bad; says "a heavy page" "bench.html: weighs a megabyte"
+check bad; says "a heavy page" "bench.html: has a megabyte"
 rm -r bad
 cp -r html first
 edit 's/, 2, 0.1)/, 3, 0.1)/'; pages
