@@ -129,7 +129,9 @@ $(B)/$1: $(call parts,$(call real_of,$1),$2)
 endef
 $(foreach source,$(EXPERIMENTS),$(eval $(call link_rule,$(notdir \
 	$(basename $(source))),$(source))))
-helpers_of = $(filter tests/base/% $(dir $1)%,$(TEST_HELPERS))
+module_of = $(word 2,$(subst /, ,$1))
+helpers_of = $(filter $(foreach module,base $(call module_of,$1),\
+	tests/$(module)/%),$(TEST_HELPERS))
 $(foreach source,$(TEST_MAINS),$(eval $(call link_rule,$(basename \
 	$(source)),$(source) $(call helpers_of,$(source)))))
 $(TEST_PROGRAMS): TEST_LIBS := $(CMOCKA_LIBS)

@@ -2,6 +2,7 @@
 #include "base/error.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -24,19 +25,32 @@ static void print_plain(const char *text)
 	fputc('\n', stderr);
 }
 
-static void print_line(const char *format, va_list args)
+/* is this thread the first, which ends the program? */
+static bool print_line(const char *format, va_list args)
 {
 	static bool said;                        /* guarded by the lock of stderr */
+	static pthread_t first;
 	char *text;
 	fflush(stdout);
 	if (vasprintf(&text, format, args) < 0)
 		text = NULL;
 	flockfile(stderr);
-	if (!said)
+	if (!said) {
 		print_plain(text ? text : "out of host memory");
+		first = pthread_self();
+	}
 	said = true;
+	bool is_first = pthread_equal(first, pthread_self());
 	funlockfile(stderr);
 	free(text);
+	return is_first;
+}
+
+static _Noreturn void end(bool is_first, int status)
+{
+	while (!is_first)
+		pause();
+	exit(status);
 }
 static void check_output(int status, void *unused)
 {
@@ -62,8 +76,7 @@ _Noreturn void die(const char *format, ...)
 {
 	va_list args;
 	va_start(args, format);
-	print_line(format, args);
-	exit(1);
+	end(print_line(format, args), 1);
 }
 
 _Noreturn void die_at_once(const char *format, ...)
@@ -78,8 +91,7 @@ _Noreturn void usage_error(const char *format, ...)
 {
 	va_list args;
 	va_start(args, format);
-	print_line(format, args);
-	exit(2);
+	end(print_line(format, args), 2);
 }
 
 void *need(void *p)

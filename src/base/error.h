@@ -9,7 +9,7 @@ extern const char *program_name;   /* set by options_parse */
 void check_output_at_exit(void);
 
 /* a failing machine: one line on stderr, exit 1. Of several threads that end the
- * program the first one prints its line */
+ * program the first one prints its line, and the others wait for the end */
 _Noreturn void die(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));
 

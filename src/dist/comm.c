@@ -45,6 +45,7 @@ struct Comm {
 	Pending *pending;
 	size_t capacity, first, end;
 	double since_ms;                 /* the first is the oldest */
+	double lost_ms;                  /* a closed end is seen, 0: not yet */
 	bool closing;
 	pthread_t watchdog;
 	pthread_mutex_t lock;
@@ -108,15 +109,21 @@ static void remember(Comm *c, Event event, bool held, const char *text)
 }
 enum { GRACE_MS = 1000 };
 
-static void check_lost(const Comm *c)
+static void check_lost(Comm *c)
 {
-	if (!c->transport->beside_link || !c->link->lost
-		|| clock_ms() - c->since_ms < GRACE_MS)
+	int r = 0;
+	if (!c->transport->beside_link || !c->link->lost)
 		return;
-	for (int r = 0; r < c->link->ranks; r++)
-		if (r != c->link->rank && c->link->lost(c->link, r))
-			die_at_once("rank %d: lost rank %d in %s", c->link->rank, r,
-				c->pending[c->first % c->capacity].text);
+	while (r < c->link->ranks
+		&& (r == c->link->rank || !c->link->lost(c->link, r)))
+		r++;
+	if (r == c->link->ranks)
+		return;
+	if (c->lost_ms == 0)
+		c->lost_ms = clock_ms();
+	if (clock_ms() - c->lost_ms >= GRACE_MS)
+		die_at_once("rank %d: lost rank %d in %s", c->link->rank, r,
+			c->pending[c->first % c->capacity].text);
 }
 
 static void check_oldest(Comm *c)

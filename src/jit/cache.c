@@ -126,7 +126,7 @@ void cache_remove(const char *folder)
 	DIR *files = opendir(folder);
 	char path[4096];
 	for (struct dirent *f; files && (f = readdir(files));)
-		if (strstr(f->d_name, ".kernel")) {
+		if (strstr(f->d_name, ".kernel") || strstr(f->d_name, ".partial")) {
 			snprintf(path, sizeof path, "%s/%s", folder, f->d_name);
 			unlink(path);
 		}

@@ -81,8 +81,9 @@ static char *cc_identify(const Device *d, const char **why)
 		*why = "there is no C compiler (cc)";
 		return NULL;
 	}
-	if (asprintf(&identity, "%s; %s; %s", said, options,
-		d->backend->describe(d->state)) < 0)
+	const char *machine = d->backend->describe(d->state);
+	if (asprintf(&identity, "%s; %s; %.*s", said, options,
+		(int)strcspn(machine, ","), machine) < 0)   /* without its threads */
 		die("out of host memory");
 	free(said);
 	return identity;
@@ -137,6 +138,8 @@ static void *cc_load(Bytes b)
 	if (l.library)
 		*(void **)&l.run = dlsym(l.library, "fused");
 	if (l.run == NULL) {
+		if (l.library)
+			dlclose(l.library);
 		close(fd);
 		return NULL;
 	}

@@ -19,11 +19,13 @@ static void expect(nvrtcResult result, const char *call)
 }
 #define NVRTC(call) expect((call), #call)
 
+static const char exact[] = "--fmad=false", standard[] = "--std=c++17";
+
 Bytes nvrtc_compile(const char *source, const char *architecture,
 	char **complaint)
 {
 	char arch[32];
-	const char *const options[] = { arch, "--fmad=false", "--std=c++17" };
+	const char *const options[] = { arch, exact, standard };
 	nvrtcProgram program;
 	Bytes b = { NULL, 0 };
 	size_t n = 0;
@@ -55,7 +57,8 @@ static char *nvrtc_identify(const Device *d, const char **why)
 	char name[16], *identity;
 	NVRTC(nvrtcVersion(&major, &minor));
 	architecture_of(d, name);
-	if (asprintf(&identity, "NVRTC %d.%d, %s", major, minor, name) < 0)
+	if (asprintf(&identity, "NVRTC %d.%d; %s %s; %s", major, minor, exact,
+		standard, name) < 0)
 		die("out of host memory");
 	return identity;
 }
