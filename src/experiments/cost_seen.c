@@ -58,6 +58,7 @@ static CostRun run_of(const Records *r, int row, bool gpu)
 		name = text_of(r, row, "kind");
 	if (strcmp(name, "ddp") == 0)
 		name = "bucketed";
+	bool travels = strcmp(name, "single") != 0;
 	long context = lrint(records_number(r, row, "context"));
 	Shape shape = shape_of(text_of(r, row, "size"), gpu, context);
 	return (CostRun){ .shape = cost_shape(&shape), .context = context,
@@ -68,7 +69,8 @@ static CostRun run_of(const Records *r, int row, bool gpu)
 		.bucket_mb = records_number(r, row, "bucket_mb"),
 		.prefetch = prefetch > 0 ? lrint(prefetch) : 0, .real = 4,
 		.low = gpu ? low : 4, .gather = low, .wire = wire,
-		.gradient = gpu ? wire : 4, .mixed = mixed, .flash = true };
+		.gradient = gpu && travels ? wire : 4, .mixed = mixed,
+		.flash = true };
 }
 static bool same_model(const SeenStep *a, const SeenStep *b)
 {

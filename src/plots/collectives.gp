@@ -4,7 +4,7 @@ load "src/plots/style.gp"
 set datafile missing NaN
 head(key) = system("sed -n 's/^# ".key.": //p' ".table)
 known = head("backend") eq "cuda" \
-	? "cuda/nccl cuda/push cuda/ring cuda/gloo cpu/ring cpu/gloo" \
+	? "cuda/nccl cuda/symmetric cuda/push cuda/ring cuda/gloo cpu/ring cpu/gloo" \
 	: "cpu/ring cpu/owner cpu/alternate cpu/mpi cpu/gloo"
 device(s) = s[1:strstrt(s, "/") - 1]
 transport(s) = s[strstrt(s, "/") + 1:*]

@@ -19,7 +19,7 @@ law("half the bytes on the wire in bf16",
 law("weights, gradients and two moments are in memory on each rank",
 	"peak_MiB >= 3 * gradient_MB * (wire == 'bf16' and 2 or 1) * 1e6 / 2 ^ 20")
 law("losses of several ranks are those of a model that begins to learn",
-	"between(loss, 0, log(vocabulary()) + 1)")
+	"between(loss, 0, log(vocabulary()) + 2)")
 law("all at once is one collective", "kind ~= 'flat' or buckets == 1")
 law("one after another are as many collectives as parameters",
 	"kind ~= 'naive' or integer((buckets - 3) / 9)")
