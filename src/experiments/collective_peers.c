@@ -85,25 +85,32 @@ static bool covered(const PeerCase *c, int i)
 	return false;
 }
 
-void nccl_tests_rows(Row *row, const PeerCase *c, const char *folder)
+static const char run_all_reduce_perf[] =
+	"p='%s'/all_reduce_perf; [ -x $p ] || p='%s'/build/all_reduce_perf; g=%ld; "
+	"export NCCL_NVLS_ENABLE=0; if %s; then ldd $p | grep -q libmpi || exit 9; "
+	"export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; "
+	"p=\"mpirun --bind-to none --oversubscribe -n $g $p\"; g=1; fi; "
+	"timeout %ld $p -g $g -d %s -b %ld -e %ld -f 10 -w 5 -n %ld -c 1";
+
+void nccl_tests_rows(Row *row, const PeerCase *c, const char *folder,
+	bool by_mpi)
 {
-	bool low = strcmp(c->dtype, "bf16") == 0;
+	bool low = strcmp(c->dtype, "bf16") == 0, any = true;
 	char *line = NULL;
 	size_t capacity = 0;
-	for (int i = 0; i < c->nsizes; i++) {
+	for (int i = 0; i < c->nsizes && any; i++) {
 		if (covered(c, i))
 			continue;
-		FILE *from = start("p='%s'/all_reduce_perf; [ -x $p ] || p='%s'/build/"
-			"all_reduce_perf; NCCL_NVLS_ENABLE=0 timeout %ld $p -g %ld -d %s "
-			"-b %ld -e %ld -f 10 -w 5 -n %ld -c 1", folder, folder, c->limit_s,
-			c->ranks, low ? "bfloat16" : "float", c->sizes[i],
-			c->sizes[c->nsizes - 1], c->runs);
-		bool any = false;
+		FILE *from = start(run_all_reduce_perf, folder, folder, c->ranks,
+			by_mpi ? "true" : "false", c->limit_s, low ? "bfloat16" : "float",
+			c->sizes[i], c->sizes[c->nsizes - 1], c->runs);
+		any = false;
 		while (getline(&line, &capacity, from) > 0)
 			any |= take_line(row, c, line);
 		int status = pclose(from);
 		if (!any)
-			skip(row, "nccl-tests", status, "");
+			skip(row, "nccl-tests", status, WEXITSTATUS(status) == 9
+				? "built without MPI" : "");
 	}
 	free(line);
 }

@@ -3,6 +3,8 @@
 #ifndef EXPERIMENTS_COLLECTIVE_PEERS_H
 #define EXPERIMENTS_COLLECTIVE_PEERS_H
 
+#include <stdbool.h>
+
 #include "bench/row.h"
 
 /* what is asked of a peer */
@@ -15,8 +17,10 @@ typedef struct PeerCase {
 
 /* PyTorch, on the CPU's or a GPU's tensors */
 void gloo_rows(Row *row, const PeerCase *c);
-/* all_reduce_perf in the folder or in its build/ */
-void nccl_tests_rows(Row *row, const PeerCase *c, const char *folder);
+/* all_reduce_perf in the folder or in its build/; by_mpi: a process for each
+ * GPU, not one for all */
+void nccl_tests_rows(Row *row, const PeerCase *c, const char *folder,
+	bool by_mpi);
 /* this program, started by the launcher ("mpirun -n 2") as the ranks of a job,
  * with arguments that plan the row's configuration and no other */
 void job_rows(Row *row, const PeerCase *c, const char *launcher,

@@ -36,6 +36,7 @@ typedef struct Carrier {
 } Carrier;
 static const Carrier carriers[] = {
 	{ "cuda", "nccl", 2, 1e9 }, { "cuda", "nccl-tests", 2, 1e9 },
+	{ "cuda", "nccl-tests-mpi", 2, 1e9 },
 	{ "cuda", "symmetric", 2, 1e9 }, { "cuda", "push", 2, 1e9 },
 	{ "cuda", "ring", 1, 1e9 }, { "cuda", "gloo", 1, 1e9 },
 	{ "cpu", "ring", 2, 1e9 }, { "cpu", "owner", 1, 100e6 },
@@ -49,11 +50,16 @@ static bool is_cuda(const char *device)
 	return strcmp(device, "cuda") == 0;
 }
 
+static bool is_nccl_tests(const char *transport)
+{
+	return strncmp(transport, "nccl-tests", strlen("nccl-tests")) == 0;
+}
+
 static bool possible(const Carrier *c)
 {
 	if (is_cuda(c->device) && !harness_on_gpu())
 		return false;
-	if (strcmp(c->transport, "nccl-tests") == 0)
+	if (is_nccl_tests(c->transport))
 		return nccl_tests != NULL;
 	return strcmp(c->transport, "gloo") == 0
 		|| options_choice(TRANSPORTS, c->transport) >= 0;
@@ -109,7 +115,7 @@ static bool is_peer(const Config *c)
 	if (strcmp(c->transport, "mpi") == 0)
 		return !collective_in_job();
 	return strcmp(c->transport, "gloo") == 0
-		|| strcmp(c->transport, "nccl-tests") == 0
+		|| is_nccl_tests(c->transport)
 		|| (harness_on_gpu() && !is_cuda(c->device));
 }
 
@@ -145,8 +151,9 @@ static void run(Row *row, const void *config)
 		sizes);
 	if (strcmp(c->transport, "gloo") == 0)
 		gloo_rows(row, &peer);
-	else if (strcmp(c->transport, "nccl-tests") == 0)
-		nccl_tests_rows(row, &peer, nccl_tests);
+	else if (is_nccl_tests(c->transport))
+		nccl_tests_rows(row, &peer, nccl_tests,
+			strcmp(c->transport, "nccl-tests") != 0);
 	else
 		run_again(row, c, &peer);
 }

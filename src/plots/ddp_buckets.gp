@@ -9,8 +9,11 @@ set xlabel "bucket (MB)"
 set ylabel "step (ms)"
 set offsets 0, 0, graph 0.08, 0
 stats table using "step_ms" nooutput
-set yrange [0:STATS_max*1.1]
+most = STATS_max*1.1
+stats table using "single_ms" nooutput
+least = STATS_min*0.9
 stats table using (stringcolumn("sums") eq "optimizer" ? 1 : 0) nooutput
+set yrange [least:most]
 crosses = STATS_sum == 0 ? "" : ", table using (other(0)):'step_ms' " \
 	. "with points lt 3 pt 2 title 'exchanged'"
 set key maxrows (crosses eq "" ? 2 : 3)
