@@ -114,6 +114,8 @@ static void divide(SeenStep *s, const Records *r, int row, bool gpu)
 	s->run.bucket_mb = dp < 2 ? 0 : gpu ? 25 : 0.25;
 	s->run.prefetch = 0;
 	s->run.norms = records_is(r, row, "norms", "keep");
+	if (tp == 1)                       /* of copies nothing was timed alone */
+		s->alone_ms = NAN;
 	CostShape *shape = &s->run.shape;
 	shape->heads = shape->kv_heads = tp * ceil(shape->heads / tp);
 	s->peak_MiB = records_number(r, row, "peak_MiB");
