@@ -78,8 +78,6 @@ check 'a comment is compiled' eval 'make all; grep -q op.c said'
 check 'and runs nothing' runs ''
 sed -i 's/2 \* x/3 * x/' src/ops/op.c
 check 'a constant runs the programs that use it' runs 'one.tsv one-more.tsv '
-sed -i 's/^# ARGS_program.*/ARGS_one-more := --twice/' src/build.mk
-check 'new arguments run one table' runs 'one-more.tsv '
 echo 'More prose.' >>writeup.nw
 check 'prose runs nothing' runs ''
 rm src/experiments/two.c
