@@ -6,8 +6,9 @@ ifneq ($(GPUS),$(sort $(wildcard /dev/nvidia[0-9]*)))
 build/config.mk: FORCE
 endif
 ifneq (,$(wildcard $(NOWEB)/markup))
-src/configure.sh src/weave/problems.awk: | build/tangled.mk ;
-build/srcdigest build/digests.mk: | build/tangled.mk
+src/configure.sh $(addprefix src/weave/,problems.awk digest.sh digest.awk): \
+	| build/tangled.mk ;
+build/digests.mk: | build/tangled.mk
 endif
 B := build$(if $(SANITIZE),/asan)$(if $(DEBUG),/debug)
 S := $(if $(DEBUG),build/L/)
@@ -33,8 +34,7 @@ cpu = $(foreach file,$1,$(if $(findstring /cuda/,$(file)),,$(file)))
 here = $(if $(CUDA),$1,$(call cpu,$1))
 HEADED := $(patsubst %.h,%.c,$(wildcard src/experiments/*.h))
 EXPERIMENTS := $(filter-out $(HEADED),$(wildcard src/experiments/*.c))
-TOOL_C := $(wildcard src/weave/*.c)
-LIBRARY := $(call here,$(filter-out $(EXPERIMENTS) $(TOOL_C) src/plots/% \
+LIBRARY := $(call here,$(filter-out $(EXPERIMENTS) \
 	$(if $(HAVE_CUPTI),,src/profile/cuda/recorder.c) \
 	$(if $(HAVE_NVRTC),,src/jit/cuda/nvrtc.c) \
 	$(if $(HAVE_NCCL),,src/dist/cuda/nccl.c),$(call below,src,*.c)))
@@ -45,7 +45,6 @@ TEST_HELPERS := $(filter-out $(TEST_ALL),$(call here,$(TEST_C)))
 TEST_SCRIPTS := $(call below,tests,test_*.sh)
 PROGRAMS := $(EXPERIMENTS:src/experiments/%.c=$(B)/%)
 TEST_PROGRAMS := $(TEST_MAINS:%.c=$(B)/%)
-TOOLS := $(TOOL_C:src/weave/%.c=build/%)
 WARNINGS := -std=c11 -Wall -Wextra -Wno-unused-parameter -Werror
 # clang would make an error of a loop that it cannot vectorise as asked
 WARNINGS += $(if $(findstring clang,$(CC)),-Wno-pass-failed)
@@ -132,9 +131,6 @@ $(B)/libf32.a: $(OBJECTS_f32) $(call listed,f32)
 $(B)/libf64.a: $(OBJECTS_f64) $(call listed,f64)
 $(B)/libf32.a $(B)/libf64.a:
 	@rm -f $@; ar rcs $@ $(filter %.o,$^)
-$(TOOLS): build/%: src/weave/%.c
-	@echo "  cc    $<"; mkdir -p $(@D)
-	@bash src/weave/compile.sh $< $(or $(CC),cc) $(WARNINGS) -O2 -o $@ $<
 MAINS := $(EXPERIMENTS) $(TEST_C)
 -include $(wildcard $(patsubst %.o,%.d,$(OBJECTS_f32) $(OBJECTS_f64) \
 	$(KERNEL_OBJECTS) $(MAINS:%.c=$(B)/f32/%.o) $(MAINS:%.c=$(B)/f64/%.o)))
@@ -143,15 +139,9 @@ $(SOURCES): ;
 ifdef BLAS_LIBS # configure.sh has run
 include build/digests.mk
 endif
-build/digests.mk: build/srcdigest $(SOURCES) \
+build/digests.mk: src/weave/digest.sh src/weave/digest.awk $(SOURCES) \
 		$(call remember,sources,sources: $(SOURCES))
-	@mkdir -p build/digest
-	@{ build/srcdigest --all cpu; build/srcdigest --all cuda; } | \
-	while read -r name new; do \
-		old=build/digest/$$name; \
-		echo "$$new" | cmp -s - $$old || echo "$$new" >$$old; \
-	done
-	@touch $@
+	@bash $<; touch $@
 TARGETS := # whatever the environment says
 UNWRITTEN :=
 include build/problems.mk
@@ -182,7 +172,7 @@ WANTED := $(or $(TABLES_$(GOALS)),\
 	$(if $(filter experiments writeup.pdf html,$(GOALS)),$(WRITTEN)))
 SETTLED := $(if $(filter $(TARGETS) $(TABLES),$(GOALS)),\
 	$(foreach table,$(WANTED),build/$(call program,$(table))),\
-	$(PROGRAMS) $(TOOLS))
+	$(PROGRAMS))
 ifeq ($(B),build) # never measured with SANITIZE or DEBUG
 $(foreach table,$(TABLES),$(eval \
 	$(call table_rule,$(table),$(call program,$(table)))))
@@ -209,7 +199,7 @@ $(SINGLE): %: tables/$(MACHINE)/%.tsv
 RECORDED := $(filter-out tables/local/%,$(wildcard tables/*/*.tsv))
 writeup.pdf html/index.html: writeup.nw $(HERE) $(RECORDED) \
 	$(wildcard src/weave/* src/plots/*) \
-	$(call remember,recorded,recorded: $(RECORDED)) | $(TOOLS)
+	$(call remember,recorded,recorded: $(RECORDED))
 html: html/index.html
 export ASAN_OPTIONS ?= detect_leaks=1
 export UBSAN_OPTIONS ?= print_stacktrace=1
