@@ -21,8 +21,8 @@ void source_c_prelude(FILE *f)
 		"#define logarithm(x) ((real)log(x))\n", TEXT(REAL_SQRT),
 		TEXT(REAL_SQRT));
 #define OPCODE(NAME, OPERANDS, FORMULA) \
-	fputs("static inline real op_" #NAME "(real a, real b, real c) { return " #FORMULA \
-		"; }\n", f);
+	fputs("static inline real op_" #NAME \
+		"(real a, real b, real c) { return " #FORMULA "; }\n", f);
 #include "ops/opcodes.h"
 #undef OPCODE
 	fputs("static inline real fold_sum(real a, real b) { return a + b; }\n"

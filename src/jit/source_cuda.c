@@ -104,8 +104,8 @@ static void put_prelude(const Writer *w)
 	fprintf(w->f, "typedef %s index;\n", source_short(p) ? "unsigned"
 		: "unsigned long long");
 #define OPCODE(NAME, OPERANDS, FORMULA) \
-	fputs("DEVICE float op_" #NAME "(float a, float b, float c)\n{ return " #FORMULA \
-		"; }\n", w->f);
+	fputs("DEVICE float op_" #NAME \
+		"(float a, float b, float c)\n{ return " #FORMULA "; }\n", w->f);
 #include "ops/opcodes.h"
 #undef OPCODE
 	if (p->shape != FLAT) {

@@ -67,7 +67,8 @@ changed 'a blank between two signs' src/ops/cpu/op.c 's/+ +/++/'
 changed 'an operation that it names' src/ops/cpu/fill.c 's/x++/x--/'
 edit src/ops/cpu/op.c 's/2 \*/softmax(x) +/'
 digest one cpu >said
-check 'one that a source of it names belongs' eval 'files one cpu | grep -q softmax'
+check 'one that a source of it names belongs' \
+	eval 'files one cpu | grep -q softmax'
 cp saved src/ops/cpu/op.c
 changed 'a header' src/ops/ops.h 's/int x/long x/'
 changed 'a blank that ends the name of a macro' src/ops/ops.h 's/NAME(/NAME (/'

@@ -4,8 +4,8 @@
 mkdir -p src/weave src/experiments src/ops build
 cp "$root/Makefile" .
 cp "$root/src/build.mk" "$root/src/configure.sh" src
-cp "$root"/src/weave/{problems.awk,unwritten.awk,compile.sh,digest.sh,digest.awk} \
-	src/weave
+cp "$root"/src/weave/{problems,unwritten,digest}.awk \
+	"$root"/src/weave/{compile,digest}.sh src/weave
 cp "$root/build/config.mk" build
 printf '## Problem {#%s .problem points=1 tables="%s"}\n' \
 	one 'one one-more' two two >writeup.nw
