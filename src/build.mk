@@ -6,8 +6,9 @@ ifneq ($(GPUS),$(sort $(wildcard /dev/nvidia[0-9]*)))
 build/config.mk: FORCE
 endif
 ifneq (,$(wildcard $(NOWEB)/markup))
-src/configure.sh src/weave/problems.awk: | build/tangled.mk ;
-build/srcdigest build/digests.mk: | build/tangled.mk
+src/configure.sh $(addprefix src/weave/,problems.awk digest.sh digest.awk): \
+	| build/tangled.mk ;
+build/digests.mk: | build/tangled.mk
 endif
 B := build$(if $(SANITIZE),/asan)$(if $(DEBUG),/debug)
 S := $(if $(DEBUG),build/L/)
@@ -33,8 +34,7 @@ cpu = $(foreach file,$1,$(if $(findstring /cuda/,$(file)),,$(file)))
 here = $(if $(CUDA),$1,$(call cpu,$1))
 HEADED := $(patsubst %.h,%.c,$(wildcard src/experiments/*.h))
 EXPERIMENTS := $(filter-out $(HEADED),$(wildcard src/experiments/*.c))
-TOOL_C := $(wildcard src/weave/*.c)
-LIBRARY := $(call here,$(filter-out $(EXPERIMENTS) $(TOOL_C) src/plots/% \
+LIBRARY := $(call here,$(filter-out $(EXPERIMENTS) \
 	$(if $(HAVE_CUPTI),,src/profile/cuda/recorder.c) \
 	$(if $(HAVE_NVRTC),,src/jit/cuda/nvrtc.c) \
 	$(if $(HAVE_NCCL),,src/dist/cuda/nccl.c),$(call below,src,*.c)))
@@ -45,7 +45,6 @@ TEST_HELPERS := $(filter-out $(TEST_ALL),$(call here,$(TEST_C)))
 TEST_SCRIPTS := $(call below,tests,test_*.sh)
 PROGRAMS := $(EXPERIMENTS:src/experiments/%.c=$(B)/%)
 TEST_PROGRAMS := $(TEST_MAINS:%.c=$(B)/%)
-TOOLS := $(TOOL_C:src/weave/%.c=build/%)
 WARNINGS := -std=c11 -Wall -Wextra -Wno-unused-parameter -Werror
 # clang would make an error of a loop that it cannot vectorise as asked
 WARNINGS += $(if $(findstring clang,$(CC)),-Wno-pass-failed)
@@ -70,34 +69,23 @@ CUDA_LIBS := -L$(CUDA_HOME)/lib64 -Wl,-rpath,$(CUDA_HOME)/lib64 \
 	-lcublasLt -lcudart -lstdc++
 LDLIBS := $(BLAS_LIBS) -Wl,--as-needed $(MPI_LIBS) -lm \
 	$(if $(CUDA),$(CUDA_LIBS))
-OBJECTS_f32 := $(LIBRARY:%.c=$(B)/f32/%.o) \
-	$(if $(CUDA),$(KERNELS:%.cu=$(B)/f32/%.cu.o))
-OBJECTS_f64 := $(patsubst %.c,$(B)/f64/%.o,$(call cpu,$(LIBRARY)))
-define object_rule # $1: f32 or f64
-$(B)/$1/%.o: $(S)%.c $(FLAGS)
-	@echo "  cc    $$< ($1)"; mkdir -p $$(@D)
-	@bash src/weave/compile.sh $$< \
-		$$(CC) $$(CFLAGS_ALL) $$(CFLAGS_$1) -MMD -MP -c -o $$@ $$<
-endef
-$(foreach real,f32 f64,$(eval $(call object_rule,$(real))))
-$(B)/f32/%.cu.o: $(S)%.cu $(FLAGS)
-	@echo "  nvcc  $<"; mkdir -p $(@D)
-	@bash src/weave/compile.sh $< \
-		$(NVCC) $(NVCCFLAGS) $(call strict,$<) $(call code_for,$(ARCH)) \
-		-MMD -MP -c -o $@ $<
 KERNEL_ARCHS := sm_80 sm_90a $(filter-out sm_80 sm_90a,$(ARCH_NEWEST))
-objects_for = $(KERNELS:%.cu=$(if $(filter $1,$(ARCH)),$(B)/f32/%.cu.o,\
-	build/kernels/$1/%.cu.o))
+OBJECTS_f32 := $(LIBRARY:%.c=$(B)/f32/%.o) \
+	$(if $(CUDA),$(KERNELS:%.cu=$(B)/$(ARCH)/%.cu.o))
+OBJECTS_f64 := $(patsubst %.c,$(B)/f64/%.o,$(call cpu,$(LIBRARY)))
+cc = echo "  cc    $< ($1)"; mkdir -p $(@D); bash src/weave/compile.sh $< \
+	$(CC) $(CFLAGS_ALL) $(CFLAGS_$1) -MMD -MP -c -o $@ $<
+nvcc = echo "  nvcc  $< ($1)"; mkdir -p $(@D); bash src/weave/compile.sh $< \
+	$(NVCC) $(NVCCFLAGS) $(call strict,$<) $(call code_for,$1) \
+	-MMD -MP -c -o $@ $<
+$(B)/f32/%.o: $(S)%.c $(FLAGS)
+	@$(call cc,f32)
+$(B)/f64/%.o: $(S)%.c $(FLAGS)
+	@$(call cc,f64)
+$(foreach arch,$(sort $(ARCH) $(KERNEL_ARCHS)),$(eval \
+	$(B)/$(arch)/%.cu.o: $(S)%.cu $(FLAGS); @$$(call nvcc,$(arch))))
 KERNEL_OBJECTS := $(if $(NVCC),$(foreach arch,$(KERNEL_ARCHS),\
-	$(call objects_for,$(arch))))
-define kernel_rule # $1: architecture
-build/kernels/$1/%.cu.o: $(S)%.cu $(FLAGS)
-	@echo "  nvcc  $$< ($1)"; mkdir -p $$(@D)
-	@bash src/weave/compile.sh $$< \
-		$$(NVCC) $$(NVCCFLAGS) $$(call strict,$$<) $(call code_for,$1) \
-		-MMD -MP -c -o $$@ $$<
-endef
-$(foreach arch,$(KERNEL_ARCHS),$(eval $(call kernel_rule,$(arch))))
+	$(KERNELS:%.cu=$(B)/$(arch)/%.cu.o)))
 KERNEL_REPORT = $(if $(NVCC),$(words $(KERNELS)) sources of kernels compile \
 	for each of $(KERNEL_ARCHS),without a working nvcc no kernel is compiled)
 strict = $(if $(strip $(foreach name,warp_specialized wgmma split_fp16,\
@@ -138,15 +126,11 @@ $(TEST_PROGRAMS): TEST_LIBS := $(CMOCKA_LIBS)
 $(PROGRAMS) $(TEST_PROGRAMS):
 	@echo "  link  $@"; mkdir -p $(@D)
 	@$(CC) $(OPTIMIZE) -fopenmp -o $@ $^ $(TEST_LIBS) $(LDLIBS)
-define library_rule # $1: f32 or f64
-$(B)/lib$1.a: $(OBJECTS_$1) \
-		$(call remember,$(call variant,lib$1),objects: $(OBJECTS_$1))
-	@rm -f $$@; ar rcs $$@ $$(filter %.o,$$^)
-endef
-$(foreach real,f32 f64,$(eval $(call library_rule,$(real))))
-$(TOOLS): build/%: src/weave/%.c
-	@echo "  cc    $<"; mkdir -p $(@D)
-	@bash src/weave/compile.sh $< $(or $(CC),cc) $(WARNINGS) -O2 -o $@ $<
+listed = $(call remember,$(call variant,lib$1),objects: $(OBJECTS_$1))
+$(B)/libf32.a: $(OBJECTS_f32) $(call listed,f32)
+$(B)/libf64.a: $(OBJECTS_f64) $(call listed,f64)
+$(B)/libf32.a $(B)/libf64.a:
+	@rm -f $@; ar rcs $@ $(filter %.o,$^)
 MAINS := $(EXPERIMENTS) $(TEST_C)
 -include $(wildcard $(patsubst %.o,%.d,$(OBJECTS_f32) $(OBJECTS_f64) \
 	$(KERNEL_OBJECTS) $(MAINS:%.c=$(B)/f32/%.o) $(MAINS:%.c=$(B)/f64/%.o)))
@@ -155,15 +139,9 @@ $(SOURCES): ;
 ifdef BLAS_LIBS # configure.sh has run
 include build/digests.mk
 endif
-build/digests.mk: build/srcdigest $(SOURCES) \
+build/digests.mk: src/weave/digest.sh src/weave/digest.awk $(SOURCES) \
 		$(call remember,sources,sources: $(SOURCES))
-	@mkdir -p build/digest
-	@{ build/srcdigest --all cpu; build/srcdigest --all cuda; } | \
-	while read -r name new; do \
-		old=build/digest/$$name; \
-		echo "$$new" | cmp -s - $$old || echo "$$new" >$$old; \
-	done
-	@touch $@
+	@bash $<; touch $@
 TARGETS := # whatever the environment says
 UNWRITTEN :=
 include build/problems.mk
@@ -178,64 +156,12 @@ TABLES := $(sort $(foreach target,$(TARGETS),$(TABLES_$(target))))
 WRITTEN := $(filter-out $(foreach target,$(UNWRITTEN),$(TABLES_$(target))),\
 	$(TABLES))
 HERE := $(WRITTEN:%=tables/$(MACHINE)/%.tsv)
-ARGS_benchmarking_script-forward := --sweep forward
-ARGS_benchmarking_script-warmup := --sweep warmup
-ARGS_benchmarking_script-steps := --sweep steps
-ARGS_benchmarking_script-split := --sweep split
-ARGS_nsys_profile-kernels := --sweep kernels
-ARGS_nsys_profile-timeline := --sweep timeline
-ARGS_nsys_profile-overhead := --sweep overhead
-ARGS_flame_graph-timeline := --sweep timeline
-ARGS_mixed_precision_accumulation-binades := --sweep binades
-ARGS_mixed_precision_accumulation-trace := --sweep trace
-ARGS_mixed_precision_accumulation-formats := --sweep formats
-ARGS_benchmarking_mixed_precision-types := --sweep types
-ARGS_benchmarking_mixed_precision-layernorm := --sweep layernorm
-ARGS_memory_profiling-timeline := --sweep timeline
-ARGS_memory_profiling-tensors := --sweep tensors
-ARGS_memory_profiling-saved := --sweep saved
-ARGS_memory_profiling-blocks := --sweep blocks
-ARGS_memory_profiling-estimate := --sweep estimate
-ARGS_pytorch_attention-failing := --sweep failing
-ARGS_torch_compile-model := --sweep model
-ARGS_torch_compile-groups := --sweep groups
-ARGS_layer_norm-model := --sweep model
-ARGS_rmsnorm_jvp-best := --sweep best
-ARGS_rmsnorm_benchmarking-widths := --sweep widths
-ARGS_flash_benchmarking-peers := --sweep peers
-ARGS_flash_benchmarking-model := --sweep model
-ARGS_flash_benchmarking-tiles := --sweep tiles
-ARGS_flash_benchmarking-errors := --sweep errors
-ARGS_distributed_communication_single_node-collectives := --sweep collectives
-ARGS_data_parallel_calcs-curve := --sweep curve
-ARGS_data_parallel_calcs-schedule := --sweep schedule
-ARGS_fsdp_calcs-schedule := --sweep schedule
-ARGS_tp_calcs-curve := --sweep curve
-ARGS_tp_calcs-schedule := --sweep schedule
-ARGS_fsdp_tp_calcs-region := --sweep region
-ARGS_fsdp_tp_calcs-schedule := --sweep schedule
-ARGS_communication_accounting-sharded := --sweep sharded
-ARGS_communication_accounting-batch := --sweep batch
-ARGS_cost_model-collectives := --sweep collectives
-ARGS_cost_model-steps := --sweep steps
-ARGS_cost_model-memory := --sweep memory
-ARGS_cost_model-public := --sweep public
-ARGS_cost_model-regimes := --sweep regimes
-ARGS_cost_model-scaling := --sweep scaling
-ARGS_cost_model-hiding := --sweep hiding
-ARGS_ddp_overlap_individual_parameters_benchmarking-timeline := --sweep timeline
-ARGS_ddp_bucketed_benchmarking-sizes := --sweep sizes
-ARGS_ddp_bucketed_benchmarking-transports := --sweep transports
-ARGS_ddp_bucketed_benchmarking-ctas := --sweep ctas
-ARGS_optimizer_state_sharding_accounting-times := --sweep times
-ARGS_fsdp_accounting-timeline := --sweep timeline
-# ARGS_program-sweep := --option value
 program = $(firstword $(subst -, ,$1))
+sweep = $(addprefix --sweep ,$(word 2,$(subst -, ,$1)))
 define table_rule # $1: table, $2: its program
-tables/$(MACHINE)/$1.tsv: build/digest/$2.$(BACKEND) \
-		$(call remember,args-$1,$1 $(ARGS_$1)) | build/$2 $(SETTLED)
-	@echo "  run   build/$2 --out $$@ $(ARGS_$1)"; mkdir -p $$(@D)
-	@$(ALONE) build/$2 --out $$@ $(ARGS_$1)
+tables/$(MACHINE)/$1.tsv: build/digest/$2.$(BACKEND) | build/$2 $(SETTLED)
+	@echo "  run   build/$2 --out $$@ $(sweep)"; mkdir -p $$(@D)
+	@$(ALONE) build/$2 --out $$@ $(sweep)
 	@grep -q '^# complete: yes' $$@ || \
 		{ echo "$$@ is not complete" >&2; exit 1; }
 	@touch $$@
@@ -246,7 +172,7 @@ WANTED := $(or $(TABLES_$(GOALS)),\
 	$(if $(filter experiments writeup.pdf html,$(GOALS)),$(WRITTEN)))
 SETTLED := $(if $(filter $(TARGETS) $(TABLES),$(GOALS)),\
 	$(foreach table,$(WANTED),build/$(call program,$(table))),\
-	$(PROGRAMS) $(TOOLS))
+	$(PROGRAMS))
 ifeq ($(B),build) # never measured with SANITIZE or DEBUG
 $(foreach table,$(TABLES),$(eval \
 	$(call table_rule,$(table),$(call program,$(table)))))
@@ -273,7 +199,7 @@ $(SINGLE): %: tables/$(MACHINE)/%.tsv
 RECORDED := $(filter-out tables/local/%,$(wildcard tables/*/*.tsv))
 writeup.pdf html/index.html: writeup.nw $(HERE) $(RECORDED) \
 	$(wildcard src/weave/* src/plots/*) \
-	$(call remember,recorded,recorded: $(RECORDED)) | $(TOOLS)
+	$(call remember,recorded,recorded: $(RECORDED))
 html: html/index.html
 export ASAN_OPTIONS ?= detect_leaks=1
 export UBSAN_OPTIONS ?= print_stacktrace=1

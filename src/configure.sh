@@ -16,6 +16,16 @@ library() { # library NAME: the path of a library that the last program uses
 	ldd "$work/try" | awk -v name="$1" 'index($1, name) { print $3; exit }'
 }
 report() { printf '%-10s %s\n' "$1" "$2"; }
+offers() { # offers NAME HEADERS CALL FLAGS...: is there this library?
+	local headers=$2
+	{
+		# shellcheck disable=SC2086
+		printf '#include <%s>\n' $headers
+		echo "int main(void) { int version, minor; return $3; }"
+	} | try "${@:4}" || return 1
+	report "$1" "$(library "lib${1,,}")"
+	echo "HAVE_${1^^} := 1" >>"$config"
+}
 missing() { # missing WHAT PACKAGE: for what we cannot do without
 	echo "configure: no working $1; the Debian package is $2 (make deps)" >&2
 	exit 2
@@ -55,19 +65,10 @@ report OpenBLAS "$(library openblas) ($said)"
 printf 'BLAS_CFLAGS := %s\nBLAS_LIBS := %s\n' "$cflags" "$libs" >>"$config"
 cflags=${CMOCKA_CFLAGS-$(pkg-config --cflags cmocka 2>/dev/null || true)}
 libs=${CMOCKA_LIBS-$(pkg-config --libs cmocka 2>/dev/null || echo -lcmocka)}
+headers='setjmp.h stdarg.h stddef.h stdint.h cmocka.h'
 # shellcheck disable=SC2086
-if try $cflags $libs <<'END'
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-int main(void) { assert_true(1); return 0; }
-END
-then
-	report cmocka "$(library cmocka)"
-	printf '%s\n' 'HAVE_CMOCKA := 1' "CMOCKA_CFLAGS := $cflags" \
-		"CMOCKA_LIBS := $libs" >>"$config"
+if offers cmocka "$headers" '(assert_true(1), 0)' $cflags $libs; then
+	printf 'CMOCKA_CFLAGS := %s\nCMOCKA_LIBS := %s\n' "$cflags" "$libs" >>"$config"
 else
 	report cmocka 'not found (libcmocka-dev); the tests are not built'
 fi
@@ -75,14 +76,9 @@ if mpi=$(command -v mpicc); then
 	cflags=$(mpicc --showme:compile 2>/dev/null || true)
 	libs=$(mpicc --showme:link 2>/dev/null || true)
 	# shellcheck disable=SC2086
-	if try $cflags $libs <<'END'
-#include <mpi.h>
-int main(void) { return MPI_Init(NULL, NULL) || MPI_Finalize(); }
-END
+	if offers MPI mpi.h 'MPI_Init(NULL, NULL) || MPI_Finalize()' $cflags $libs
 	then
-		report MPI "$(library libmpi)"
-		printf '%s\n' 'HAVE_MPI := 1' "MPI_CFLAGS := $cflags" \
-			"MPI_LIBS := $libs" >>"$config"
+		printf 'MPI_CFLAGS := %s\nMPI_LIBS := %s\n' "$cflags" "$libs" >>"$config"
 	else
 		report MPI "$mpi builds no working program; not used"
 	fi
@@ -132,43 +128,19 @@ else
 fi
 shopt -s nullglob
 printf '%s\n' "GPUS := $(echo /dev/nvidia[0-9]*)" >>"$config"
-libs="-L${cuda:-/usr/local/cuda}/lib64 -lnccl -lcudart"
-# shellcheck disable=SC2086
-if [ -n "$cuda" ] && try "-I$cuda/include" $libs \
-	"-Wl,-rpath,$cuda/lib64" <<'END'
-#include <nccl.h>
-int main(void) { int version; return ncclGetVersion(&version); }
-END
-then
-	report NCCL "$(library libnccl)"
-	echo 'HAVE_NCCL := 1' >>"$config"
-else
-	report NCCL 'not found; not used'
-fi
-libs="-L${cuda:-/usr/local/cuda}/lib64 -lnvrtc"
-# shellcheck disable=SC2086
-if [ -n "$cuda" ] && try "-I$cuda/include" $libs \
-	"-Wl,-rpath,$cuda/lib64" <<'END'
-#include <nvrtc.h>
-int main(void) { int major, minor; return nvrtcVersion(&major, &minor); }
-END
-then
-	report NVRTC "$(library libnvrtc)"
-	echo 'HAVE_NVRTC := 1' >>"$config"
-else
+with=("-I$cuda/include" "-L$cuda/lib64" "-Wl,-rpath,$cuda/lib64")
+[ -n "$cuda" ] && offers NCCL nccl.h 'ncclGetVersion(&version)' "${with[@]}" \
+	-lnccl -lcudart || report NCCL 'not found; not used'
+[ -n "$cuda" ] && offers NVRTC nvrtc.h 'nvrtcVersion(&version, &minor)' \
+	"${with[@]}" -lnvrtc ||
 	report NVRTC 'not found; nothing is compiled for GPUs at run time'
-fi
 for folder in ${cuda:+"$cuda" "$cuda/extras/CUPTI"}; do
-	flags="-I$cuda/include -I$folder/include"
+	flags=-I$folder/include
 	libs="-L$folder/lib64 -Wl,-rpath,$folder/lib64 -lcupti"
 	# shellcheck disable=SC2086
-	try $flags $libs <<'END' || continue
-#include <cupti.h>
-int main(void) { uint32_t version; return cuptiGetVersion(&version); }
-END
-	report CUPTI "$(library libcupti)"
-	printf '%s\n' 'HAVE_CUPTI := 1' "CUPTI_FLAGS := -I$folder/include" \
-		"CUPTI_LIBS := $libs" >>"$config"
+	offers CUPTI cupti.h 'cuptiGetVersion(&version)' "-I$cuda/include" \
+		"$flags" $libs || continue
+	printf 'CUPTI_FLAGS := %s\nCUPTI_LIBS := %s\n' "$flags" "$libs" >>"$config"
 	break
 done
 mv -f "$config" build/config.mk

@@ -237,18 +237,13 @@ static void run_speed(Row *row, const void *config)
 {
 	enum { BATCH = 4 };
 	int warmup = harness_on_gpu() ? 5 : 2, steps = harness_on_gpu() ? 10 : 5;
-	const ModelConfig *c = config;
-	Shape shape = studied_shape(c->size, c->context);
-	Device *device = harness_device();
-	Model *m = model_new(device, &shape, &policies[c->precision], harness_seed);
-	model_fuse(m);
-	Optimizer adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
-	Batch b = batch_random(BATCH, shape.context, shape.vocab, harness_seed);
-	StepStats s = timed_steps(m, &adamw, &b, MODE_TRAIN, true, warmup, steps);
+	Training t = training_of(config, BATCH, true);
+	StepStats s = timed_steps(t.m, &t.adamw, &t.batch, MODE_TRAIN, true, warmup,
+		steps);
 	row_set_time(row, "fwd", s.fwd);
 	row_set_time(row, "bwd", s.bwd);
 	row_set_time(row, "step", s.step);
-	row_set(row, "peak_MiB", "%.1f", device->total_peak / 1048576.0);
+	row_set(row, "peak_MiB", "%.1f", t.m->device->total_peak / 1048576.0);
 	row_set(row, "loss", "%.6f", s.loss);
 }
 static const Sweep sweeps[] = {

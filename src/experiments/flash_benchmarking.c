@@ -250,18 +250,15 @@ static void run_model(Row *row, const void *config)
 	enum { BATCH = 4 };
 	int warmup = harness_on_gpu() ? 2 : 1, steps = harness_on_gpu() ? 5 : 3;
 	const Trained *c = config;
-	Shape shape = studied_shape(c->size, c->context);
-	Device *d = harness_device();
-	Model *m = model_new(d, &shape, &policies[c->precision], harness_seed);
-	model_fuse(m);
-	model_set_attention(m, c->attention == 1);
-	Optimizer adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
-	Batch b = batch_random(BATCH, shape.context, shape.vocab, harness_seed);
-	StepStats s = timed_steps(m, &adamw, &b, MODE_TRAIN, true, warmup, steps);
+	Training t = training_of(&(ModelConfig){ c->size, c->context, c->precision,
+		1 }, BATCH, true);
+	model_set_attention(t.m, c->attention == 1);
+	StepStats s = timed_steps(t.m, &t.adamw, &t.batch, MODE_TRAIN, true, warmup,
+		steps);
 	row_set_time(row, "fwd", s.fwd);
 	row_set_time(row, "bwd", s.bwd);
 	row_set_time(row, "step", s.step);
-	row_set(row, "peak_MiB", "%.1f", d->total_peak / 1048576.0);
+	row_set(row, "peak_MiB", "%.1f", t.m->device->total_peak / 1048576.0);
 }
 
 static const Sweep sweeps[] = {

@@ -7,6 +7,7 @@
 #include "bench/harness.h"
 #include "bench/peer.h"
 #include "bench/timing.h"
+#include "experiments/norm_rows.h"
 #include "ops/array.h"
 #include "ops/norm_plan.h"
 
@@ -99,67 +100,6 @@ static const struct Variant {
 };
 enum { NVARIANTS = sizeof variants / sizeof *variants, FIRST_VERSION = 4,
 	MOST_OF_LAYERNORM = 8192 };         /* elements of a row, on a GPU */
-/* what one row of x gives; dx and y: double[C] */
-static void norm_row(double *y, double *dx, const real *x, const real *dy,
-	const real *g, const real *b, size_t C, bool centers)
-{
-	double mean = 0, square = 0, v_mean = 0, v_along = 0;
-	for (size_t j = 0; j < C; j++)
-		mean += centers ? (double)x[j] / C : 0;
-	for (size_t j = 0; j < C; j++)
-		square += (x[j] - mean) * (x[j] - mean) / C;
-	double rho = 1 / sqrt(square + EPS);
-	for (size_t j = 0; j < C; j++) {
-		double v = (double)g[j] * dy[j] / C;
-		v_mean += centers ? v : 0;
-		v_along += v * (x[j] - mean) * rho;
-	}
-	for (size_t j = 0; j < C; j++) {
-		double unit = (x[j] - mean) * rho;
-		y[j] = g[j] * unit + (centers ? b[j] : 0);
-		dx[j] = rho * ((double)g[j] * dy[j] - v_mean - unit * v_along);
-	}
-}
-
-static void expect_row(Device *d, Array got, const double *want, size_t row,
-	size_t C, const char *name)
-{
-	real *have = need(malloc(C * sizeof *have));
-	array_read(d, have, array_part(d, got, row * C), C);
-	const double bound = got.type == FP32 ? 1e-4 : 2e-2;
-	for (size_t j = 0; j < C; j++)
-		if (!(fabs(have[j] - want[j]) <= bound * (1 + fabs(want[j]))))
-			die("%s: element %zu of row %zu is %g, not %g", name, j, row,
-				(double)have[j], want[j]);
-	free(have);
-}
-static real *read_row(Device *d, Array a, size_t row, size_t C)
-{
-	real *values = need(malloc(C * sizeof *values));
-	array_read(d, values, array_part(d, a, row * C), C);
-	return values;
-}
-
-/* of n.y and n.dx, where dx was zero before one backward pass */
-static void check_norm(Device *d, const Norm *n, const struct Kind *kind)
-{
-	const size_t C = n->C, some[] = { 0, n->rows / 2, n->rows - 1 };
-	double *y = need(malloc(C * sizeof *y)), *dx = need(malloc(C * sizeof *dx));
-	real *g = read_row(d, n->g, 0, C), *b = read_row(d, n->b, 0, C);
-	for (int i = 0; i < 3; i++) {
-		real *x = read_row(d, n->x, some[i], C);
-		real *dy = read_row(d, n->dy, some[i], C);
-		norm_row(y, dx, x, dy, g, b, C, kind->centers);
-		expect_row(d, n->y, y, some[i], C, kind->name);
-		expect_row(d, n->dx, dx, some[i], C, kind->name);
-		free(x);
-		free(dy);
-	}
-	free(y);
-	free(dx);
-	free(g);
-	free(b);
-}
 static Array drawn(Device *d, size_t n, Type type, int stream)
 {
 	Array a = array_new(d, n, type, MEM_TEMPORARY, "norm");
@@ -189,7 +129,7 @@ static void norm_free(Norm *n)
 /* of dg, which is want's within the errors of sums over rows */
 static void expect_gain(const Norm *n, const real *want, const char *name)
 {
-	real *got = read_row(n->device, n->dg, 0, n->C);
+	real *got = norm_row(n->device, n->dg, 0, n->C);
 	double bound = 1e-4 * sqrt(n->rows);
 	for (size_t j = 0; j < n->C; j++)
 		if (!(fabs(got[j] - want[j]) <= bound * (1 + fabs(want[j]))))
@@ -210,7 +150,7 @@ static real *eager_gain(Norm n)
 	clear(&n);
 	eager(&n);
 	eager_back(&n);
-	return read_row(n.device, n.dg, 0, n.C);
+	return norm_row(n.device, n.dg, 0, n.C);
 }
 #define PASSES "fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms both_ms both_sd_ms " \
 	"fwd_fraction bwd_fraction both_fraction timing"
@@ -281,7 +221,8 @@ static void time_variant(Row *row, Norm *n, const struct Variant *v,
 	n->version = backward ? v->version : NORM_BY_WIDTH;
 	n->kind->backward(n);
 	n->version = v->version;
-	check_norm(n->device, n, n->kind);
+	norm_rows_check(n->device, &(NormRows){ n->rows, n->C, n->x, n->dy, n->g,
+		n->b, n->y, n->dx, EPS, n->kind->centers }, n->kind->name);
 	if (!n->kind->centers)
 		expect_gain(n, gain, v->name);
 	if (forward)

@@ -140,6 +140,19 @@ bool source_stored(const Plan *p, int s, int loop)
 	return !p->g.stores[s].dead && p->store_loop[s] == loop;
 }
 
+void source_stores(const Writer *w, int loop, void (*put)(const Writer *w, int s,
+	const Store *made, const char *name))
+{
+	char name[16];
+	for (int s = 0; s < w->p->g.nstores; s++) {
+		const Store *made = &w->p->g.stores[s];
+		if (!source_stored(w->p, s, loop))
+			continue;
+		source_indent(w);
+		put(w, s, made, source_name(w->p, made->node, name));
+	}
+}
+
 bool source_folds(const Plan *p, int v, int loop)
 {
 	return plan_has(p->live, v) && p->g.nodes[v].kind == FOLDED

@@ -45,6 +45,10 @@ const char *source_name(const Plan *p, int v, char name[16]);
 /* the condition of a comparison */
 void source_comparison(const Writer *w, int v);
 bool source_stored(const Plan *p, int s, int loop);
+/* what a loop stores: each store, with its number and the name of its value, by
+ * put, which ends the line */
+void source_stores(const Writer *w, int loop, void (*put)(const Writer *w, int s,
+	const Store *made, const char *name));
 /* live folds of rows that the loop completes */
 bool source_folds(const Plan *p, int v, int loop);
 

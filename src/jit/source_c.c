@@ -21,8 +21,8 @@ void source_c_prelude(FILE *f)
 		"#define logarithm(x) ((real)log(x))\n", TEXT(REAL_SQRT),
 		TEXT(REAL_SQRT));
 #define OPCODE(NAME, OPERANDS, FORMULA) \
-	fputs("static inline real op_" #NAME "(real a, real b, real c) { return " \
-		#FORMULA "; }\n", f);
+	fputs("static inline real op_" #NAME \
+		"(real a, real b, real c) { return " #FORMULA "; }\n", f);
 #include "ops/opcodes.h"
 #undef OPCODE
 	fputs("static inline real fold_sum(real a, real b) { return a + b; }\n"
@@ -51,22 +51,13 @@ static void put_arguments(const Writer *w)
 	if (p->g.skip)
 		source_line(w, "if (*(const int32_t *)at[%d])\n\t\treturn;", n);
 }
-static void put_stores(const Writer *w, int loop)
+static void put_store(const Writer *w, int s, const Store *made, const char *name)
 {
-	const Plan *p = w->p;
-	char name[16];
-	for (int s = 0; s < p->g.nstores; s++) {
-		const Store *made = &p->g.stores[s];
-		if (!source_stored(p, s, loop))
-			continue;
-		source_name(p, made->node, name);
-		source_indent(w);
-		if (made->columns)
-			fprintf(w->f, "s%d[slab * %zu + j] += %s;\n", s, p->C, name);
-		else {
-			source_place(w, 's', s, &made->to);
-			fprintf(w->f, " = %s;\n", name);
-		}
+	if (made->columns)
+		fprintf(w->f, "s%d[slab * %zu + j] += %s;\n", s, w->p->C, name);
+	else {
+		source_place(w, 's', s, &made->to);
+		fprintf(w->f, " = %s;\n", name);
 	}
 }
 
@@ -84,7 +75,7 @@ static void put_lanes(Writer *w, int loop, const char *first, size_t n)
 	for (int v = 0; v < p->g.nnodes; v++)
 		if (plan_has(p->held & p->loop[loop], v))
 			source_line(w, "h%d[j] = v%d;", v, v);
-	put_stores(w, loop);
+	source_stores(w, loop, put_store);
 	source_line(w, "(void)j, (void)i;");
 	w->depth--;
 	source_line(w, "}");
@@ -141,7 +132,7 @@ static void put_rows(Writer *w, const char *first, const char *last)
 	}
 	for (int stage = p->nloops; stage < MOST_STAGES; stage++)
 		source_row(w, stage);
-	put_stores(w, -1);
+	source_stores(w, -1, put_store);
 	w->depth--;
 	source_line(w, "}");
 }
@@ -164,7 +155,7 @@ static void put_flat(Writer *w)
 	source_line(w, "for (index i = first; i < last; i++) {");
 	w->depth++;
 	source_element(w, 0, "");
-	put_stores(w, 0);
+	source_stores(w, 0, put_store);
 	w->depth--;
 	source_line(w, "}");
 }

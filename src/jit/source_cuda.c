@@ -104,8 +104,8 @@ static void put_prelude(const Writer *w)
 	fprintf(w->f, "typedef %s index;\n", source_short(p) ? "unsigned"
 		: "unsigned long long");
 #define OPCODE(NAME, OPERANDS, FORMULA) \
-	fputs("DEVICE float op_" #NAME "(float a, float b, float c)\n{ return " \
-		#FORMULA "; }\n", w->f);
+	fputs("DEVICE float op_" #NAME \
+		"(float a, float b, float c)\n{ return " #FORMULA "; }\n", w->f);
 #include "ops/opcodes.h"
 #undef OPCODE
 	if (p->shape != FLAT) {
@@ -188,25 +188,16 @@ static void put_pack_stores(const Writer *w, int loop)
 		}
 }
 
-static void put_stores(const Writer *w, int loop)
+static void put_store(const Writer *w, int s, const Store *made, const char *name)
 {
-	const Plan *p = w->p;
-	char name[16];
-	for (int s = 0; s < p->g.nstores; s++) {
-		const Store *made = &p->g.stores[s];
-		if (!source_stored(p, s, loop))
-			continue;
-		source_name(p, made->node, name);
-		source_indent(w);
-		if (made->columns)
-			fprintf(w->f, "c%d[pack * 4 + k] += %s;\n", s, name);
-		else {
-			if (w->store_packed[s])
-				fprintf(w->f, "q%d.at[k]", s);
-			else
-				source_place(w, 's', s, &made->to);
-			fprintf(w->f, " = to_%s(%s);\n", type_names[made->to.type], name);
-		}
+	if (made->columns)
+		fprintf(w->f, "c%d[pack * 4 + k] += %s;\n", s, name);
+	else {
+		if (w->store_packed[s])
+			fprintf(w->f, "q%d.at[k]", s);
+		else
+			source_place(w, 's', s, &made->to);
+		fprintf(w->f, " = to_%s(%s);\n", type_names[made->to.type], name);
 	}
 }
 static bool guards(const Plan *p, int loop, int comparison)
@@ -251,7 +242,7 @@ static void put_pack(Writer *w, int loop, const char *bound)
 	for (int v = 0; v < p->g.nnodes; v++)
 		if (plan_has(p->held & p->loop[loop], v))
 			source_line(w, "h%d[pack * 4 + k] = v%d;", v, v);
-	put_stores(w, loop);
+	source_stores(w, loop, put_store);
 	w->depth--;
 	source_line(w, "}");
 	put_pack_stores(w, loop);
@@ -286,7 +277,7 @@ static void put_row_stores(Writer *w)
 	source_line(w, "\t__syncthreads();");
 	source_line(w, "if (threadIdx.x == 0) {");
 	w->depth++;
-	put_stores(w, -1);
+	source_stores(w, -1, put_store);
 	w->depth--;
 	source_line(w, "}");
 }

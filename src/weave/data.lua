@@ -75,18 +75,16 @@ function M.choose(name, shown, line)
 	M.touched[t.path] = M.touched[t.path] or {table = t, line = line}
 	return t
 end
-local digests = {}
-
 local function present_digest(program, backend)
-	local command = os.getenv("SRCDIGEST") or "build/srcdigest"
-	local key = program .. " " .. backend
-	if digests[key] then return digests[key] end
-	local ok, out = pcall(pandoc.pipe, command, {program, backend}, "")
-	digests[key] = ok and out:match("%x+") or "unknown"
-	if not ok then
-		report.warn(("%s %s failed: freshness is unknown"):format(command, key))
+	local path = ("build/digest/%s.%s"):format(program, backend)
+	local f = io.open(path)
+	if not f then
+		report.warn(path .. " is missing: freshness is unknown")
+		return "unknown"
 	end
-	return digests[key]
+	local digest = f:read("l")
+	f:close()
+	return digest
 end
 
 function M.freshness(t)

@@ -5,13 +5,14 @@ local M = {draw = true, stale = {}, svg = {}}
 local folder = "figures/drawings"
 local work = os.getenv("WEAVE_DIR") or "build/weave"
 
-local function contents(path)
+function M.contents(path)
 	local f = io.open(path, "rb")
 	if not f then return nil end
 	local text = f:read("a")
 	f:close()
 	return text
 end
+local contents = M.contents
 function format.constant(path, what)
 	local text = contents(path) or ""
 	local pattern = what:find("(", 1, true) and what

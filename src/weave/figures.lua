@@ -2,14 +2,8 @@
 local report, data = require "report", require "data"
 local provenance, drawings = require "provenance", require "drawings"
 local M = {draw = true, drawn = {}, svg = FORMAT == "html"}
+local contents = drawings.contents
 
-local function contents(path)
-	local f = io.open(path, "rb")
-	if not f then return nil end
-	local text = f:read("a")
-	f:close()
-	return text
-end
 local function is_serious(line)
 	return line:find("[Ss]kipping") or line:find("undefined")
 		or line:find("no valid points") or line:find("[Cc]annot")
@@ -126,18 +120,14 @@ local function choose(names, line)
 	if #tables == 0 then error({text = "a figure needs data=TABLE"}, 0) end
 	return tables
 end
-local function float(image, path, tables, framed)
+local function float(path, caption, label, framed)
 	local raw = function(s) return pandoc.RawInline("latex", s) end
 	local env = framed and "nwfigurehere" or "nwfigure"
-	local out = {raw(("\\begin{%s}\\nwgraphic{%s}\n\\caption{"):format(env,
-		path))}
-	for _, i in ipairs(image.caption) do table.insert(out, i) end
-	table.insert(out, pandoc.Space())
-	for _, i in ipairs(provenance.caption(tables)) do table.insert(out, i) end
-	local label = image.identifier
-	table.insert(out, raw("}" .. (label ~= "" and "\\label{" .. label .. "}"
+	caption:insert(1, raw(("\\begin{%s}\\nwgraphic{%s}\n\\caption{"):format(env,
+		path)))
+	caption:insert(raw("}" .. (label ~= "" and "\\label{" .. label .. "}"
 		or "") .. "\\end{" .. env .. "}"))
-	return pandoc.Plain(out)
+	return pandoc.Plain(caption)
 end
 function M.show(image, line, framed)
 	local a = image.attributes
@@ -157,22 +147,18 @@ function M.show(image, line, framed)
 		report.at(line, "figure " .. image.src .. ": " .. err)
 		return nil
 	end
-	return float(image, path, tables, framed)
+	local caption = pandoc.Inlines(image.caption)
+	caption:insert(pandoc.Space())
+	caption:extend(provenance.caption(tables))
+	return float(path, caption, image.identifier, framed)
 end
 function M.drawing(div, caption, line, framed)
-	local raw = function(s) return pandoc.RawInline("latex", s) end
-	local env = framed and "nwfigurehere" or "nwfigure"
 	local picture = drawings.source(div, line)
 	if not picture or #caption == 0 or div.identifier == "" then
 		report.at(line, "a drawing needs a label, a picture and a caption")
 		return nil
 	end
 	local path = drawings.add(div.identifier:gsub("^fig:", ""), picture, line)
-	local out = {raw(("\\begin{%s}\\nwgraphic{%s}\n\\caption{"):format(env,
-		path))}
-	for _, i in ipairs(caption) do table.insert(out, i) end
-	table.insert(out, raw(("}\\label{%s}\\end{%s}"):format(div.identifier,
-		env)))
-	return pandoc.Plain(out)
+	return float(path, pandoc.Inlines(caption), div.identifier, framed)
 end
 return M

@@ -54,17 +54,6 @@ local function put_caption(out, x)
 	table.insert(out, raw("}" .. (x.label and "\\label{" .. x.label .. "}"
 		or "")))
 end
-local function short(x)
-	local out = {raw "\\begin{nwtable}\n"}
-	put_caption(out, x)
-	table.insert(out, raw("\\nwfit{\\begin{tabular}{@{}" .. x.align ..
-		"@{}}\\toprule\n"))
-	put_row(out, x.head)
-	table.insert(out, raw "\\midrule\n")
-	put_rows(out, x)
-	table.insert(out, raw "\\bottomrule\\end{tabular}}\n\\end{nwtable}")
-	return pandoc.Plain(out)
-end
 local function size(x)
 	local total = 0
 	for j = 1, #x.head do
@@ -78,24 +67,27 @@ local function size(x)
 	return total <= 78 and "\\footnotesize" or total <= 105 and "\\scriptsize"
 		or "\\tiny"
 end
-
-local function long(x)
-	local out = {raw "\\begin{nwlong}"}
-	put_caption(out, x)
-	table.insert(out, raw(("\\nwlining%s\\begin{longtable}{@{}%s@{}}\\toprule\n")
-		:format(size(x), x.align)))
-	put_row(out, x.head)
-	table.insert(out, raw "\\midrule\\endfirsthead\\toprule\n")
-	put_row(out, x.head)
-	table.insert(out, raw "\\midrule\\endhead\\bottomrule\\endfoot\n")
-	put_rows(out, x)
-	table.insert(out, raw "\\end{longtable}\\end{nwlong}")
-	return pandoc.Plain(out)
-end
+local short = {"\\begin{nwtable}\n", "\\nwfit{\\begin{tabular}{@{}",
+	"\\bottomrule\\end{tabular}}\n\\end{nwtable}"}
+local long = {"\\begin{nwlong}", "\\begin{longtable}{@{}",
+	"\\end{longtable}\\end{nwlong}"}
 
 function M.layout(x)
-	x.align = x.align or alignment(x)
-	return #x.rows > 30 and not x.framed and long(x) or short(x)
+	local is_long = #x.rows > 30 and not x.framed
+	local begin, open, close = table.unpack(is_long and long or short)
+	local out = {raw(begin)}
+	put_caption(out, x)
+	if is_long then table.insert(out, raw("\\nwlining" .. size(x))) end
+	table.insert(out, raw(open .. (x.align or alignment(x)) .. "@{}}\\toprule\n"))
+	put_row(out, x.head)
+	if is_long then
+		table.insert(out, raw "\\midrule\\endfirsthead\\toprule\n")
+		put_row(out, x.head)
+	end
+	table.insert(out, raw(is_long
+		and "\\midrule\\endhead\\bottomrule\\endfoot\n" or "\\midrule\n"))
+	put_rows(out, x)
+	table.insert(out, raw(close))
+	return pandoc.Plain(out)
 end
-
 return M

@@ -1,0 +1,70 @@
+#include "experiments/norm_rows.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "ops/array.h"
+
+/* what one row of x gives; dx and y: double[C] */
+static void work_out(double *y, double *dx, const real *x, const real *dy,
+	const real *g, const real *b, const NormRows *n)
+{
+	const size_t C = n->C;
+	const bool centers = n->centers;
+	double mean = 0, square = 0, v_mean = 0, v_along = 0;
+	for (size_t j = 0; j < C; j++)
+		mean += centers ? (double)x[j] / C : 0;
+	for (size_t j = 0; j < C; j++)
+		square += (x[j] - mean) * (x[j] - mean) / C;
+	double rho = 1 / sqrt(square + n->eps);
+	for (size_t j = 0; j < C; j++) {
+		double v = (double)g[j] * dy[j] / C;
+		v_mean += centers ? v : 0;
+		v_along += v * (x[j] - mean) * rho;
+	}
+	for (size_t j = 0; j < C; j++) {
+		double unit = (x[j] - mean) * rho;
+		y[j] = g[j] * unit + (centers ? b[j] : 0);
+		dx[j] = rho * ((double)g[j] * dy[j] - v_mean - unit * v_along);
+	}
+}
+
+static void expect_row(Device *d, Array got, const double *want, size_t row,
+	size_t C, const char *name)
+{
+	real *have = need(malloc(C * sizeof *have));
+	array_read(d, have, array_part(d, got, row * C), C);
+	const double bound = got.type == FP32 ? 1e-4 : 2e-2;
+	for (size_t j = 0; j < C; j++)
+		if (!(fabs(have[j] - want[j]) <= bound * (1 + fabs(want[j]))))
+			die("%s: element %zu of row %zu is %g, not %g", name, j, row,
+				(double)have[j], want[j]);
+	free(have);
+}
+real *norm_row(Device *d, Array a, size_t row, size_t C)
+{
+	real *values = need(malloc(C * sizeof *values));
+	array_read(d, values, array_part(d, a, row * C), C);
+	return values;
+}
+
+void norm_rows_check(Device *d, const NormRows *n, const char *name)
+{
+	const size_t C = n->C, some[] = { 0, n->rows / 2, n->rows - 1 };
+	double *y = need(malloc(C * sizeof *y)), *dx = need(malloc(C * sizeof *dx));
+	real *g = norm_row(d, n->g, 0, C), *b = norm_row(d, n->b, 0, C);
+	for (int i = 0; i < 3; i++) {
+		real *x = norm_row(d, n->x, some[i], C);
+		real *dy = norm_row(d, n->dy, some[i], C);
+		work_out(y, dx, x, dy, g, b, n);
+		expect_row(d, n->y, y, some[i], C, name);
+		expect_row(d, n->dx, dx, some[i], C, name);
+		free(x);
+		free(dy);
+	}
+	free(y);
+	free(dx);
+	free(g);
+	free(b);
+}
