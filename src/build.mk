@@ -229,6 +229,7 @@ ARGS_ddp_bucketed_benchmarking-transports := --sweep transports
 ARGS_ddp_bucketed_benchmarking-ctas := --sweep ctas
 ARGS_optimizer_state_sharding_accounting-times := --sweep times
 ARGS_fsdp_accounting-timeline := --sweep timeline
+ARGS_leaderboard-probe := --sweep probe
 # ARGS_program-sweep := --option value
 program = $(firstword $(subst -, ,$1))
 define table_rule # $1: table, $2: its program

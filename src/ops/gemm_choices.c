@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +15,7 @@
 
 struct GemmChoices {
 	char *path, *place;
-	int n, nothers, added;
+	int n, nothers, added, begun;
 	GemmChoice *choices;
 	char **others;                   /* lines of other places */
 };
@@ -132,6 +133,17 @@ GemmChoices *gemm_choices_read(const char *path, const char *place)
 	return c;
 }
 
+GemmChoices *gemm_choices_of(const Device *d, const char *path)
+{
+	char *place, *name = need(strdup(d->backend->describe(d->state)));
+	if (asprintf(&place, "%s; %s", name, d->backend->libraries(d->state)) < 0)
+		die("out of host memory");
+	GemmChoices *c = gemm_choices_read(path, place);
+	free(place);
+	free(name);
+	return c;
+}
+
 void gemm_choices_free(GemmChoices **c)
 {
 	if (*c == NULL)
@@ -166,6 +178,17 @@ void gemm_choices_add(GemmChoices *c, const GemmChoice *choice)
 			++c->n * sizeof *c->choices));
 	c->choices[i] = *choice;
 	c->added++;
+	c->begun -= c->begun > 0;
+}
+
+void gemm_choices_begin(GemmChoices *c)
+{
+	c->begun++;
+}
+
+int gemm_choices_begun(const GemmChoices *c)
+{
+	return c->begun;
 }
 
 int gemm_choices_count(const GemmChoices *c)

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include <stdio.h>
+
 #include "ops/gemm_choices.h"
 #include "tests/base/exits.h"
 
@@ -65,7 +67,10 @@ static void choices_come_back(void **state)
 	assert_int_equal(gemm_choices_added(c), 0);
 	assert_null(gemm_choices_find(c, other.number));
 	again.word[3] = 5;
+	gemm_choices_begin(c);
+	gemm_choices_begin(c);
 	gemm_choices_add(c, &again);
+	assert_int_equal(gemm_choices_begun(c), 1);
 	assert_int_equal(gemm_choices_count(c), 4);
 	assert_int_equal(gemm_choices_added(c), 1);
 	assert_true(gemm_choices_find(c, again.number)->word[3] == 5);

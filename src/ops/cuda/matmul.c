@@ -286,7 +286,7 @@ static void propose(const Library *library, Gemm *gemm, int most)
 		keep_proposals(gemm, proposals, n);
 }
 
-static void make_gemm(Library *library, Gemm *gemm, const GemmChoices *choices)
+static void make_gemm(Library *library, Gemm *gemm, GemmChoices *choices)
 {
 	const Key *p = &gemm->key;
 	const cublasOperation_t op[] = { CUBLAS_OP_N, CUBLAS_OP_T };
@@ -314,8 +314,10 @@ static void make_gemm(Library *library, Gemm *gemm, const GemmChoices *choices)
 		take_choice(library, gemm, choice);
 	else
 		propose(library, gemm, choices ? PROPOSALS : 1);
+	if (gemm->tuning)
+		gemm_choices_begin(choices);
 }
-static Gemm *find_gemm(Library *l, Key key, const GemmChoices *choices)
+static Gemm *find_gemm(Library *l, Key key, GemmChoices *choices)
 {
 	for (size_t i = 0; i < l->ngemms; i++)
 		if (memcmp(&l->gemms[i].key, &key, sizeof key) == 0)
