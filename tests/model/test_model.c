@@ -281,6 +281,48 @@ static void paths_agree(void **state)
 	}
 }
 
+static void expect_chunks(Model *m, size_t chunk, const Batch *b, double bound)
+{
+	model_follow(m, &(ModelPlan){ 0 });
+	double loss = forward(m, b, false);
+	Array want[2] = { gradients(m, b, false), gradients(m, b, true) };
+	model_follow(m, &(ModelPlan){ .head_chunk = chunk });
+	memset(m->gradients.at, 0xff, m->extent * sizeof(real));
+	assert_true(fabs(forward(m, b, false) - loss) <= bound * loss);
+	assert_null(m->logits.at);
+	for (int again = 0; again < 2; again++) {
+		Array got = gradients(m, b, again);
+		assert_true(fabs(model_loss(m) - loss) <= bound * loss);
+		for (int i = 0; i < shape_nparameters(&m->shape); i++) {
+			Parameter p = shape_parameter(&m->shape, i);
+			double d = distance(array_at(got, p.offset),
+				array_at(want[again], p.offset), p.count);
+			if (!(d <= bound))
+				fail_msg("%s, %s, chunks of %zu: %s is off by %.2g",
+					m->policy->name, fusion_names[m->fused], chunk, p.name, d);
+		}
+	}
+}
+
+static void a_head_in_chunks_is_the_whole_head(void **state)
+{
+	(void)state;
+	static const size_t chunks[] = { 1, 2, 5, 8, 20, 21, 22, 1000 };
+	static const double bounds[] = { 1e-13, 1e-2, 1e-2, 1e-13 };
+	for (size_t i = 0; i < 8 * 2 * 4; i++) {
+		Model *m = model_new(device, &tiny, &policies[i / 16], 5);
+		if (i % 2)
+			model_fuse(m);
+		Batch b = batch(3, 7, 1);
+		m->share = 0.25;
+		expect_chunks(m, chunks[i / 2 % 8], &b, bounds[i / 16]);
+		model_load(m, b.tokens, NULL, b.B, b.T);
+		model_run(m, false);
+		assert_non_null(m->logits.at);
+		model_free(&m);
+	}
+}
+
 static void scores_can_be_made_again(void **state)
 {
 	(void)state;
@@ -337,7 +379,8 @@ int main(void)
 		checked(gradients_are_differences), checked(gradients_accumulate),
 		checked(a_batch_is_the_mean), checked(no_position_sees_a_later_one),
 		checked(activations_are_as_derived), checked(peak_is_as_derived),
-		checked(paths_agree), checked(scores_can_be_made_again),
+		checked(paths_agree), checked(a_head_in_chunks_is_the_whole_head),
+		checked(scores_can_be_made_again),
 	};
 	omp_set_num_threads(1);         /* tiny loops */
 	device = device_open("cpu");
