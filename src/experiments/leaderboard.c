@@ -5,28 +5,13 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/stats.h"
-#include "bench/harness.h"
-#include "bench/power.h"
+#include "experiments/large_step.h"
 #include "experiments/step_probe.h"
-#include "model/precision.h"
 #include "ops/gemm_choices.h"
 
-typedef struct LargeConfig {
-	long vocabulary, d_model, d_ff, layers, heads, context;
-	long batch;                      /* sequences of all ranks */
-	int precision;
-	long ranks;
-} LargeConfig;
-#define LARGE_KEYS KEY(LargeConfig, vocabulary), KEY(LargeConfig, d_model), \
-	KEY(LargeConfig, d_ff), KEY(LargeConfig, layers),                       \
-	KEY(LargeConfig, heads), KEY(LargeConfig, context),                     \
-	KEY(LargeConfig, batch), KEY(LargeConfig, precision, PRECISIONS),       \
-	KEY(LargeConfig, ranks)
-
 static LargeConfig given = { .precision = -1, .batch = 2, .ranks = 2 };
-static double warmup_s = -1, measured_s;
-static long head_tokens;
-static const char *gemms;
+static StepLength length = { .warmup_s = -1 };
+static StepConfig how = { .strategy = -1, .sums = 1 };
 static const Option options[] = {
 	{ "vocabulary", OPT_INT, &given.vocabulary, "1..1048576", "tokens" },
 	{ "d-model", OPT_INT, &given.d_model, "1..65536", "width" },
@@ -39,20 +24,28 @@ static const Option options[] = {
 	{ "precision", OPT_CHOICE, &given.precision, PRECISIONS,
 		"number format; otherwise bf16, on a CPU fp32" },
 	{ "ranks", OPT_INT, &given.ranks, "1..64", "processes of a job" },
-	{ "head-tokens", OPT_INT, &head_tokens, "0..262144",
+	{ "head-tokens", OPT_INT, &given.head_tokens, "0..262144",
 		"of which there are logits at a time; 0: an eighth of a sequence" },
-	{ "gemms", OPT_TEXT, &gemms, "FILE",
+	{ "strategy", OPT_CHOICE, &how.strategy, STRATEGIES,
+		"zero1, zero2 or fsdp" },
+	{ "transport", OPT_CHOICE, &how.transport, TRANSPORTS,
+		"what carries collectives" },
+	{ "sums", OPT_CHOICE, &how.sums, SUMS, "who sums gradients" },
+	{ "recompute", OPT_INT, &how.recompute, "0..512",
+		"blocks at a time that are run again; 0: none" },
+	{ "gemms", OPT_TEXT, &length.gemms, "FILE",
 		"of matmuls' algorithms; what it lacks is timed" },
-	{ "warmup-s", OPT_REAL, &warmup_s, "S",
+	{ "warmup-s", OPT_REAL, &length.warmup_s, "S",
 		"seconds before measuring; otherwise 10, on a CPU 0.2" },
-	{ "measured-s", OPT_REAL, &measured_s, "S",
+	{ "measured-s", OPT_REAL, &length.measured_s, "S",
 		"measured seconds; otherwise 30, on a CPU 1" },
 	{ 0 } };
 
 static void settle_options(void)
 {
-	static const LargeConfig task = { 151936, 4096, 11008, 34, 32, 32768, 0,
-		POLICY_BF16, 0 }, small = { 2374, 64, 172, 4, 2, 128, 0, POLICY_FP32, 0 };
+	static const LargeConfig task = { 151936, 4096, 11008, 34, 32, 32768,
+		.precision = POLICY_BF16 }, small = { 2374, 64, 172, 4, 2, 128,
+		.precision = POLICY_FP32 };
 	const LargeConfig *usual = harness_on_gpu() ? &task : &small;
 	long *const to[] = { &given.vocabulary, &given.d_model, &given.d_ff,
 		&given.layers, &given.heads, &given.context };
@@ -62,10 +55,12 @@ static void settle_options(void)
 		*to[i] = *to[i] ? *to[i] : from[i];
 	if (given.precision < 0)
 		given.precision = usual->precision;
-	if (warmup_s < 0)
-		warmup_s = harness_on_gpu() ? 10 : 0.2;
-	if (measured_s <= 0)
-		measured_s = harness_on_gpu() ? 30 : 1;
+	if (given.head_tokens == 0)
+		given.head_tokens = given.context / 8 ? given.context / 8 : 1;
+	if (length.warmup_s < 0)
+		length.warmup_s = harness_on_gpu() ? 10 : 0.2;
+	if (length.measured_s <= 0)
+		length.measured_s = harness_on_gpu() ? 30 : 1;
 	if (given.d_model % (2 * given.heads) != 0)
 		usage_error("--d-model %ld: expected a multiple of %ld, twice --heads",
 			given.d_model, 2 * given.heads);
@@ -74,35 +69,30 @@ static void settle_options(void)
 			given.batch, given.ranks);
 	if (given.precision != POLICY_FP32 && given.precision != POLICY_BF16)
 		usage_error("--precision: expected fp32 or bf16");
-	if (gemms) {
-		GemmChoices *all = gemm_choices_read(gemms, "");
+	if (how.strategy >= 0 && how.strategy < ZERO1)
+		usage_error("--strategy: expected zero1, zero2 or fsdp");
+	if (how.sums && given.ranks > MOST_GRADIENTS)
+		usage_error("--sums optimizer is for %d ranks at most", MOST_GRADIENTS);
+	if (length.gemms) {
+		GemmChoices *all = gemm_choices_read(length.gemms, "");
 		gemm_choices_free(&all);
-		file_try(gemms, NULL, true);
+		file_try(length.gemms, NULL, true);
 	}
-}
-
-static Shape shape_of(const LargeConfig *c)
-{
-	return (Shape){ c->vocabulary, c->context, c->d_model, c->d_ff, c->layers,
-		c->heads, c->d_model / c->heads, 10000 };
 }
 typedef struct ProbeConfig {
 	LargeConfig of;
 	bool deterministic;
 	int algorithms;
-	long head_tokens;
 } ProbeConfig;
 #define ALGORITHMS "first|timed"
 static const Key probe_keys[] = { LARGE_KEYS, KEY(ProbeConfig, deterministic),
-	KEY(ProbeConfig, algorithms, ALGORITHMS), KEY(ProbeConfig, head_tokens),
-	{ 0 } };
+	KEY(ProbeConfig, algorithms, ALGORITHMS), { 0 } };
 
 static void plan_probes(Plan *plan)
 {
 	settle_options();
-	long chunk = given.context / 8 ? given.context / 8 : 1;
-	ProbeConfig c = { given, true, 0, head_tokens ? head_tokens : chunk };
-	for (c.algorithms = 0; c.algorithms <= (gemms != NULL); c.algorithms++)
+	ProbeConfig c = { given, true, 0 };
+	for (c.algorithms = 0; c.algorithms <= (length.gemms != NULL); c.algorithms++)
 		for (int atomic = 0; atomic < (harness_on_gpu() ? 2 : 1); atomic++) {
 			c.deterministic = !atomic;
 			plan_add(plan, &c);
@@ -131,8 +121,8 @@ static void emit_part(Row *row, const Sustained *s, int i, double flops)
 	Stats ms = stats_of(s->ms[i], s->n);
 	row_set(row, "part", "%s", i < NPARTS_OF_STEP ? step_parts[i] : "step");
 	row_set(row, "TFLOP", "%.6g", flops * 1e-12);
-	row_set(row, "ms", "%.4f", ms.median);
-	row_set(row, "ms_sd", "%.4f", ms.sd);
+	row_set(row, "part_ms", "%.4f", ms.median);
+	row_set(row, "part_sd_ms", "%.4f", ms.sd);
 	row_set(row, "TFLOP_per_s", "%.4f", flops / ms.median * 1e-9);
 	row_set(row, "steps", "%d", s->n);
 	row_emit(row);
@@ -141,21 +131,21 @@ static void emit_part(Row *row, const Sustained *s, int i, double flops)
 static void run_probe(Row *row, const void *config)
 {
 	const ProbeConfig *c = config;
-	Shape shape = shape_of(&c->of);
+	Shape shape = large_shape(&c->of);
 	size_t batch = c->of.batch / c->of.ranks;
 	Device *d = harness_device();
 	if (c->algorithms)
-		d->gemms = gemm_choices_of(d, gemms);
-	StepProbe *p = step_probe(d, &shape, batch, c->head_tokens,
+		d->gemms = gemm_choices_of(d, length.gemms);
+	StepProbe *p = step_probe(d, &shape, batch, c->of.head_tokens,
 		policies[c->of.precision].op[OP_LINEAR].input, c->deterministic,
 		harness_seed);
 	Sustained *s = need(malloc(sizeof *s));
 	do {
 		measure_steps(p, s, 0);
 	} while (d->gemms && gemm_choices_begun(d->gemms) > 0);
-	measure_steps(p, s, warmup_s);
+	measure_steps(p, s, length.warmup_s);
 	PowerWatch *watch = power_watch(d);
-	measure_steps(p, s, measured_s);
+	measure_steps(p, s, length.measured_s);
 	PowerFacts power = power_read(&watch);
 	step_probe_check(p);
 	if (d->gemms)
@@ -172,10 +162,37 @@ static void run_probe(Row *row, const void *config)
 	step_probe_free(&p);
 	free(s);
 }
+static const Key step_keys[] = { STEP_KEYS, { 0 } };
+
+static int step_ranks(const void *config)
+{
+	return (int)((const StepConfig *)config)->of.ranks;
+}
+
+static void plan_steps(Plan *plan)
+{
+	settle_options();
+	StepConfig c = how;
+	c.of = given;
+	if (how.strategy >= 0)
+		plan_add(plan, &c);
+	for (int s = ZERO2; how.strategy < 0 && s <= FSDP; s++) {
+		c.strategy = s;
+		plan_add(plan, &c);
+	}
+}
+
+static void run_step(Row *row, const void *config)
+{
+	large_step_run(row, config, &length);
+}
 
 static const Sweep sweeps[] = {
+	{ .name = "step", .keys = step_keys, .values = STEP_VALUES,
+		.plan = plan_steps, .run = run_step, .ranks = step_ranks,
+		.limit_s = 900 },
 	{ .name = "probe", .keys = probe_keys, .plan = plan_probes,
-		.values = "part TFLOP ms ms_sd TFLOP_per_s steps " POWER_VALUES,
+		.values = "part TFLOP part_ms part_sd_ms TFLOP_per_s steps " POWER_VALUES,
 		.run = run_probe },
 	{ 0 }
 };
