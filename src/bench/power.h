@@ -10,7 +10,7 @@ typedef struct PowerWatch PowerWatch;
 typedef struct PowerFacts {
 	double sm_MHz, watts, celsius;
 	double joules;                   /* in all */
-	double capped;                   /* how often the power limit held the clock */
+	double capped;                   /* part of the time at the power limit */
 } PowerFacts;
 
 /* begins to read; NULL: there is nothing to be read of this device */

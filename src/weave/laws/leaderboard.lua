@@ -6,10 +6,12 @@ law("FLOPs of a large step",
 	"close(TFLOP, (6 * (layers * (4 * d_model^2 + 3 * d_model * d_ff) +",
 	"vocabulary * d_model) + 7 * layers * context * d_model) * batch * context /",
 	"ranks / 1e12, 1e-4)")
-law("the rate of a large step", "close(TFLOP_per_s, TFLOP / step_ms * 1e3, 0.02)")
+law("the rate of a large step",
+	"close(TFLOP_per_s, TFLOP / step_ms * 1e3, 0.02)")
 law("no step is faster than the data sheet", "TFLOP_per_s < (gpu() and 989 or 9)")
 law("the first loss is that of drawn weights",
-	"close(first_loss, log(vocabulary) + d_model / (d_model + vocabulary), 0, 0.05)")
+	"close(first_loss, log(vocabulary) + d_model / (d_model + vocabulary), 0,",
+	"0.05)")
 law("the same batch is learned", "loss > 0 and loss < first_loss + 0.05")
 law("strategies begin alike",
 	"close(first_loss, first('vocabulary d_model layers context precision')",
@@ -33,12 +35,12 @@ tables("leaderboard-probe",
 	"vocabulary d_model d_ff layers heads context batch precision " ..
 	"head_tokens ranks deterministic algorithms part")
 law("FLOPs of matmuls of blocks",
-	"not find(part, 'matmuls,') or close(TFLOP, 2 * layers * (4 * d_model^2 +",
+	"not part:find('matmuls,') or close(TFLOP, 2 * layers * (4 * d_model^2 +",
 	"3 * d_model * d_ff) * batch * context / ranks / 1e12, 1e-4)")
 law("FLOPs of the head", "part ~= 'matmuls of the head' or close(TFLOP,",
 	"6 * vocabulary * d_model * batch * context / ranks / 1e12, 1e-4)")
-law("FLOPs of attention", "not find(part, 'attention') or close(TFLOP,",
-	"(find(part, 'forward') and 2 or 5) * layers * context * d_model * batch *",
+law("FLOPs of attention", "not part:find('attention') or close(TFLOP,",
+	"(part:find('forward') and 2 or 5) * layers * context * d_model * batch *",
 	"context / ranks / 1e12, 1e-4)")
 law("the step has all FLOPs", "part ~= 'step' or close(2 * TFLOP, total('TFLOP',",
 	"'layers context d_model precision deterministic algorithms'), 1e-4)")
