@@ -10,9 +10,10 @@ typedef struct Sizes {
 	/* tokens whose logits are there; in chunks: are these not all? */
 	double tokens;
 	bool chunks;
-	/* bytes of an element of the stream, between matmuls, of an elementary step's
-	 * result, of a cast's, and of the stream's gradient for matmuls */
-	double r, w, step, cast, low;
+	/* bytes of an element of TYPE_REAL, of masters, of the stream, between
+	 * matmuls, of an elementary step's result, of a cast weight and of a cast of
+	 * the stream, and of the stream's gradient for matmuls */
+	double r, p, x, w, step, cast, cast_x, low;
 	double attention; /* bytes of scratch of FlashAttention's backward pass */
 	bool fused, flash;
 } Sizes;
@@ -31,7 +32,9 @@ static double attention_scratch(const Model *m, size_t B, size_t T)
 static Sizes sizes_of(const Model *m, size_t B, size_t T)
 {
 	const Backend *b = m->device->backend;
-	Type linear = m->policy->op[OP_LINEAR].output;
+	Type linear = m->policy->op[OP_LINEAR].output,
+		read = m->policy->op[OP_LINEAR].input,
+		stream = m->policy->op[OP_RESIDUAL].output;
 	double w = b->width(linear);
 	double N = (double)B * T;
 	return (Sizes){ .N = N, .own = m->group ? N / m->group->ranks : N,
@@ -41,24 +44,25 @@ static Sizes sizes_of(const Model *m, size_t B, size_t T)
 		.C = m->shape.d_model,
 		.A = m->shape.heads * m->shape.d_head, .F = m->shape.d_ff,
 		.H = m->shape.heads, .T = T, .V = m->shape.vocab, .L = m->shape.layers,
-		.r = b->width(TYPE_REAL), .w = w,
+		.r = b->width(TYPE_REAL), .p = b->width(m->policy->parameter),
+		.x = b->width(stream), .w = w,
 		.step = strcmp(b->name, "cuda") == 0 ? b->width(TYPE_REAL) : 0,
-		.cast = m->ops->reads(m->device, TYPE_REAL,
-			m->policy->op[OP_LINEAR].input) ? 0 : w,
-		.low = m->policy->op[OP_RESIDUAL].output == linear ? 0 : w,
+		.cast = m->ops->reads(m->device, m->policy->parameter, read) ? 0 : w,
+		.cast_x = m->ops->reads(m->device, stream, read) ? 0 : w,
+		.low = stream == linear ? 0 : w,
 		.attention = attention_scratch(m, B, T), .fused = m->fused,
 		.flash = m->flash };
 }
 static double input_of(const Sizes *s)
 {
-	return s->own * s->C * s->r;
+	return s->own * s->C * s->x;
 }
 
 static double saved_by_block(const Sizes *s)
 {
 	double scores = s->flash ? s->H * s->r : s->H * s->T * s->w;
 	double between = 4 * s->A + (s->fused ? 2 : 3) * s->F;
-	return s->own * 2 * (s->C + 1) * s->r + s->N * (2 * s->C * s->norm
+	return s->own * 2 * (s->C * s->x + s->r) + s->N * (2 * s->C * s->norm
 		+ between * s->w + scores);
 }
 
@@ -116,7 +120,7 @@ static Temporaries temporaries_of(const Sizes *s, bool train)
 	double NC = s->N * s->C, NA = s->N * s->A, NF = s->N * s->F,
 		scores = s->N * s->H * s->T,
 		largest = s->C * fmax(s->V, s->F),
-		gradient = s->low ? s->own * s->C * s->r + NC * s->low : NC * s->r,
+		gradient = s->low ? s->own * s->C * s->x + NC * s->low : NC * s->x,
 		logits = s->tokens * s->V;
 	if (s->fused)
 		return (Temporaries){ .top = (s->chunks ? 0 : NC * s->w) + gradient,
@@ -127,14 +131,14 @@ static Temporaries temporaries_of(const Sizes *s, bool train)
 			.attention = 4 * NA * s->w + s->attention
 				+ (s->flash ? 0 : scores * s->w) };
 	return (Temporaries){
-		.top = s->chunks ? NC * (s->r + 3 * s->step)
+		.top = s->chunks ? NC * (s->x + 3 * s->step)
 			: fmax(logits * s->step, NC * s->r + s->C * s->V * s->cast),
 		.chunk = s->chunks ? logits * s->w + fmax(logits * s->step,
 			s->C * s->V * s->cast) : 0,
 		.forward = fmax(scores * s->step, fmax(NF * s->step,
 			NC * s->w + s->C * s->F * s->cast)),
-		.base = 2 * NC * s->r,
-		.last_matmul = NF * s->w + (NC + s->C * s->F) * s->cast,
+		.base = NC * (s->r + s->x),
+		.last_matmul = NF * s->w + NC * s->cast_x + s->C * s->F * s->cast,
 		.feed_forward = 2 * NF * s->w + fmax(3 * NF * s->step,
 			s->C * s->F * s->cast),
 		.attention = 4 * NA * s->w + scores * (s->w + s->step),
@@ -149,7 +153,7 @@ static double parameters_of(const Model *m, const Sizes *s)
 	double tables = s->r * m->shape.context * m->shape.d_head,
 		copy = m->compute_weights.at && m->compute_weights.at != m->weights.at
 		? m->extent * s->w : 0;
-	return m->extent * s->r + copy + tables;
+	return m->extent * s->p + copy + tables;
 }
 
 double memory_estimate_forward(const Model *m, size_t B, size_t T)
@@ -157,7 +161,7 @@ double memory_estimate_forward(const Model *m, size_t B, size_t T)
 	Sizes s = sizes_of(m, B, T);
 	double NC = s.N * s.C, NA = s.N * s.A, NF = s.N * s.F,
 		scores = s.N * s.H * s.T, logits = s.tokens * s.V,
-		stream = NC * s.r, most = 0, moments[] = {
+		stream = NC * s.x, most = 0, moments[] = {
 			/* SwiGLU; the loss */
 			3 * NF * s.w + NF * (s.fused ? 0 : s.step),
 			NC * s.w + logits * s.w + (s.fused ? 0 : fmax(logits * s.step,
@@ -208,8 +212,9 @@ static double sharded_weights(const Model *m, const Sharding *s)
 {
 	const Backend *b = m->device->backend;
 	Type linear = m->policy->op[OP_LINEAR].input;
-	bool copies = m->fused && !m->ops->reads(m->device, TYPE_REAL, linear);
-	double r = b->width(TYPE_REAL), low = copies ? b->width(linear) : r,
+	Type parameter = m->policy->parameter;
+	bool copies = m->fused && !m->ops->reads(m->device, parameter, linear);
+	double r = b->width(parameter), low = copies ? b->width(linear) : r,
 		units = s->map->extent - s->map->groups[0].extent,
 		apart = s->stage == 3 ? s->map->extent : copies ? units : 0,
 		lows = s->stage == 3 && copies ? units : 0;
@@ -238,7 +243,7 @@ MemoryEstimate memory_estimate_sharded(const Model *m, size_t B, size_t T,
 	double kept[] = { [MEM_PARAMETER] = sharded_weights(m, s)
 		+ sizes.r * m->shape.context * m->shape.d_head,
 		[MEM_GRADIENT] = sharded_gradients(m, s),
-		[MEM_OPTIMIZER] = 2 * owned_by(s) * sizes.r };
+		[MEM_OPTIMIZER] = 2 * owned_by(s) * sizes.p };
 	for (int k = 0; k <= MEM_OPTIMIZER; k++) {
 		a.total += kept[k] - a.category[k];
 		a.category[k] = kept[k];
@@ -258,7 +263,7 @@ MemoryEstimate memory_estimate(const Model *m, size_t B, size_t T, bool train)
 		[MEM_PARAMETER] = parameters_of(m, &s),
 		[MEM_GRADIENT] = m->extent
 			* (double)m->device->backend->width(m->gradients.type),
-		[MEM_OPTIMIZER] = train ? 2 * m->count * s.r : 0,
+		[MEM_OPTIMIZER] = train ? 2 * m->count * s.p : 0,
 		[MEM_ACTIVATION] = fmax(above, blocks + rest_of(&s)
 			+ (m->checkpoint_every > 0 && !s.fused ? input_of(&s) : 0)),
 		[MEM_TEMPORARY] = fmax(fmax(head, t.forward), fmax(t.optimizer,

@@ -59,10 +59,10 @@ static void normalise(Model *m, Array *y, Array *rho, Array *mu, Array x,
 {
 	size_t N = m->B * m->T, C = m->shape.d_model;
 	Array g = model_weight(m, gain);
-	*rho = activation(m, N, OP_RESIDUAL, what);
+	*rho = statistic(m, N, what);
 	*y = activation(m, N * C, OP_NORM, what);
 	if (m->layernorm)
-		*mu = activation(m, N, OP_RESIDUAL, what);
+		*mu = statistic(m, N, what);
 	RANGE(m->device, "norm") {
 		if (m->layernorm)
 			m->ops->layernorm_forward(m->device, *y, *mu, *rho, x, g,

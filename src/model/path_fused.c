@@ -27,7 +27,7 @@ static Array add_and_normalise(Model *m, Stream *s, Array *sum, Array *rho,
 		m->policy->op[OP_NORM].output, "norm");
 	if (saved)
 		*saved = y;
-	*rho = activation(m, own, OP_RESIDUAL, "norm's factor");
+	*rho = statistic(m, own, "norm's factor");
 	*sum = *s->x;
 	if (s->branch.at)
 		*sum = activation(m, own * C, OP_RESIDUAL, "residual");
@@ -49,13 +49,14 @@ static bool scores_fit(const Model *m)
 {
 	const Device *d = m->device;
 	size_t r = d->backend->width(TYPE_REAL),
+		x = d->backend->width(m->policy->op[OP_RESIDUAL].output),
 		w = d->backend->width(m->policy->op[OP_LINEAR].output);
 	size_t N = m->B * m->T, C = m->shape.d_model, F = m->shape.d_ff,
 		A = m->shape.heads * m->shape.d_head, V = m->shape.vocab,
 		L = m->shape.layers;
 	size_t scores = N * m->T * m->shape.heads * w;
-	size_t block = N * (2 * (C + 1) * r + (4 * A + 2 * F) * w) + scores;
-	size_t top = N * (2 * C * r + C * w) + (m->head_chunk
+	size_t block = N * (2 * (C * x + r) + (4 * A + 2 * F) * w) + scores;
+	size_t top = N * (2 * C * x + C * w) + (m->head_chunk
 		? m->head_chunk * V * w + V * C * r : N * V * w),
 		working = N * (2 * F + C + 4 * A) * w + scores;
 	size_t gradients = m->params[0].gradient.at ? 0
@@ -131,7 +132,7 @@ static void attention_forward(Model *m, Activations *s)
 			D, 1);
 	s->o = activation(m, N * A, OP_VALUES, "attn.values");
 	if (m->flash) {
-		s->L = activation(m, N * H, OP_RESIDUAL, "attn.logsumexp");
+		s->L = statistic(m, N * H, "attn.logsumexp");
 		RANGE(m->device, "flash")
 			m->ops->attention_forward(m->device, attention_of(m, s));
 	} else {

@@ -13,6 +13,11 @@ Array activation(Model *m, size_t n, OpKind kind, const char *what)
 		what);
 }
 
+Array statistic(Model *m, size_t n, const char *what)
+{
+	return array_new(m->device, n, TYPE_REAL, MEM_ACTIVATION, what);
+}
+
 void array_drop(Model *m, Array *a)
 {
 	device_free(m->device, a->at);

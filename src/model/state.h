@@ -87,6 +87,8 @@ typedef struct Model {
 Array temporary(Model *m, size_t n, Type type, const char *what);
 /* of the type that the policy gives to kind */
 Array activation(Model *m, size_t n, OpKind kind, const char *what);
+/* what a row is saved by, never rounded */
+Array statistic(Model *m, size_t n, const char *what);
 void  array_drop(Model *m, Array *a);
 /* x itself when matmuls can read it as that type, else a temporary copy;
  * give_back frees only a copy */

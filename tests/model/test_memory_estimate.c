@@ -58,6 +58,8 @@ static void estimate_is_met(void **state)
 			check_path(d, policy, fused, 0, false, 100);
 			check_path(d, policy, fused, 1, false, 900);
 			check_path(d, policy, fused, 0, false, 5000);
+			check_path(d, POLICY_BF16_STREAM + policy, fused, 2 * fused, false,
+				0);
 		}
 	device_close(&d);
 }
