@@ -36,6 +36,7 @@ Training training_on(Device *device, const ModelConfig *c, size_t B,
 		harness_seed) };
 	if (c->fusion)
 		model_fuse(t.m);
+	model_follow(t.m, &c->plan);
 	if (with_adamw)
 		t.adamw = adamw_new(t.m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
 	t.batch = batch_random(B, shape.context, shape.vocab, harness_seed);

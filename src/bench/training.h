@@ -10,6 +10,7 @@ typedef struct ModelConfig {
 	int size;                        /* of SIZES */
 	long context;
 	int precision, fusion;           /* of PRECISIONS, FUSIONS */
+	ModelPlan plan;
 } ModelConfig;
 #define MODEL_KEYS KEY(ModelConfig, size, SIZES), KEY(ModelConfig, context), \
 	KEY(ModelConfig, precision, PRECISIONS), KEY(ModelConfig, fusion, FUSIONS)

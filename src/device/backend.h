@@ -21,6 +21,8 @@ typedef struct Backend {
 	/* model and size, one line; libraries with versions; bytes of memory */
 	const char *(*describe)(void *state);
 	const char *(*libraries)(void *state);
+	/* its place on the PCI bus, as its driver's tools know it; NULL: none */
+	const char *(*bus)(void *state);
 	size_t (*memory)(void *state);
 	/* tells tools from outside where a range begins (its name) or ends (NULL);
 	 * NULL: there are none */

@@ -81,6 +81,9 @@ typedef struct Device {
 	int graphs;
 	/* multiprocessors of a GPU that matmuls queued from now on leave free */
 	int spare_sms;
+	/* algorithms of a GPU's matmuls; what the list lacks is timed and added.
+	 * NULL: those that the library proposes first. Set before the first matmul */
+	struct GemmChoices *gemms;
 	Deferral *deferral;                /* NULL: all work has been queued */
 	double start_ms;
 } Device;

@@ -266,6 +266,7 @@ void ddp_case_model(DdpCase *c, bool bare)
 		&shape, &policies[mc->precision], harness_seed + rank);
 	if (mc->fusion)
 		model_fuse(c->m);
+	model_follow(c->m, &mc->plan);
 	c->batch = batch_random(c->config.batch, shape.context, shape.vocab,
 		harness_seed + rank);
 }

@@ -46,7 +46,8 @@ static void plan(Plan *plan)
 			if (K > layers || (deep && checkpoint < 0 && !halves)
 				|| (checkpoint >= 0 && (i > 0 || deep != nested)))
 				continue;
-			plan_add(plan, &(Config){ { size, T, precision, fusion }, deep, K });
+			plan_add(plan, &(Config){ { .size = size, T, precision, fusion },
+				deep, K });
 		}
 }
 static void run(Row *row, const void *config)

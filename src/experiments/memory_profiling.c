@@ -45,7 +45,7 @@ static void plan_model(Plan *plan, int which, int ncontexts,
 	const long *contexts, int nothers, const Config *others)
 {
 	for (int f = 0; f < 2; f++)
-		for (int p = 0; p < NPOLICIES; p++)
+		for (int p = 0; p < NAUTOCAST; p++)
 			for (int c = 0; c < ncontexts; c++) {
 				long T = harness_on_gpu() ? contexts[c] : contexts[c] / SCALE;
 				if ((fusion >= 0 && f != fusion) || (context && c > 0)
@@ -53,7 +53,7 @@ static void plan_model(Plan *plan, int which, int ncontexts,
 					continue;
 				for (int i = 0; i < nothers; i++) {
 					Config c = others[i];
-					c.model = (ModelConfig){ which, context ? context : T, p, f };
+					c.model = (ModelConfig){ .size = which, context ? context : T, p, f };
 					plan_add(plan, &c);
 				}
 			}

@@ -48,7 +48,7 @@ void sharding_plan(Plan *plan, const ShardingGiven *g, int size,
 			c.ddp.model.precision = !any ? g->ddp.precision : p == 0 ? usual
 				: POLICY_FP32 + POLICY_BF16 - usual;
 			c.ddp.wire = g->ddp.wire >= 0 ? g->ddp.wire
-				: c.ddp.model.precision == POLICY_BF16;
+				: policies[c.ddp.model.precision].op[OP_LINEAR].output == BF16;
 			plan_strategy(plan, g, c);
 			c.ddp.sums = (s == ZERO1 || s == FSDP) && g->ddp.fusion
 				&& !g->ddp.sums && g->ddp.ranks <= MOST_GRADIENTS;
@@ -125,10 +125,11 @@ static double group_bytes(const ShardingCase *c, int first, double wire)
 	const ShardMap *map = zero_map(c->zero);
 	const Model *m = c->run->m;
 	Type linear = m->policy->op[OP_LINEAR].input;
-	double low = m->fused && !m->ops->reads(m->device, TYPE_REAL, linear)
-		? type_size(linear) : 4, sum = 0;
+	double wide = type_size(m->policy->parameter), low = m->fused
+		&& !m->ops->reads(m->device, m->policy->parameter, linear)
+		? type_size(linear) : wide, sum = 0;
 	for (int k = first < 0 ? 0 : first; k < map->ngroups; k++)
-		sum += map->groups[k].extent * (wire > 0 ? wire : k ? low : 4);
+		sum += map->groups[k].extent * (wire > 0 ? wire : k ? low : wide);
 	return sum;
 }
 

@@ -231,7 +231,7 @@ static void compile_model(Row *row, const Trained *c)
 	Device *d = harness_device();
 	if (!record(row, d, c->impl))
 		return;
-	Training t = training_on(d, &(ModelConfig){ c->size, c->context,
+	Training t = training_on(d, &(ModelConfig){ .size = c->size, c->context,
 		c->precision, c->impl == FUSED }, c->batch, true);
 	if (recorded(c->impl)) {
 		start_twice(row, d, one_step, &t);

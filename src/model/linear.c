@@ -50,7 +50,7 @@ void linear_backward_input(Model *m, Array dX, double beta, Array dY,
 	give_back(m, &dy, dY);
 }
 
-void linear_backward_weight(Model *m, Array dY, Array X, ParamSpan W,
+void linear_weight_gradient(Model *m, Array dW, Array dY, Array X, ParamSpan W,
 	double beta, size_t N)
 {
 	const Parameter *p = &m->params[W.first].about;
@@ -59,14 +59,20 @@ void linear_backward_weight(Model *m, Array dY, Array X, ParamSpan W,
 	Array dy = take_as(m, dY, N * rows, type);
 	Array x = take_as(m, X, N * p->columns, type);
 	RANGE(m->device, "linear")
-		m->ops->matmul(m->device, model_gradient(m, W.first), dy, x, (Matmul){
+		m->ops->matmul(m->device, dW, dy, x, (Matmul){
 			.m = rows, .n = p->columns, .k = N, .trans_a = true,
 			.lda = rows, .ldb = p->columns, .ldc = p->columns,
 			.alpha = 1, .beta = beta,
 		});
-	announce_gradients(m, W.first, W.count);
 	give_back(m, &x, X);
 	give_back(m, &dy, dY);
+}
+
+void linear_backward_weight(Model *m, Array dY, Array X, ParamSpan W,
+	double beta, size_t N)
+{
+	linear_weight_gradient(m, model_gradient(m, W.first), dY, X, W, beta, N);
+	announce_gradients(m, W.first, W.count);
 }
 void attention_matmul(Model *m, Array C, Array A, size_t nA, Array B,
 	size_t nB, Matmul shape)

@@ -14,7 +14,10 @@ void linear_forward(Model *m, Array Y, Array X, ParamSpan W, size_t N);
 /* dX (N, columns) = dY W + beta dX */
 void linear_backward_input(Model *m, Array dX, double beta, Array dY,
 	ParamSpan W, size_t N);
-/* dW = dY^T X + beta dW, and announces it */
+/* dW = dY^T X + beta dW, where the caller wants it */
+void linear_weight_gradient(Model *m, Array dW, Array dY, Array X, ParamSpan W,
+	double beta, size_t N);
+/* the same to where gradients are, and announces it */
 void linear_backward_weight(Model *m, Array dY, Array X, ParamSpan W,
 	double beta, size_t N);
 /* C = A B of attention: nA, nB elements */

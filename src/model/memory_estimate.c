@@ -7,9 +7,13 @@ typedef struct Sizes {
 	double N, C, A, F, H, T, V, L;          /* A = H D */
 	double own;                             /* tokens of the stream */
 	double norm;     /* bytes of an element of a norm's output that is saved */
-	/* bytes of an element of the stream, between matmuls, of an elementary step's
-	 * result, of a cast's, and of the stream's gradient for matmuls */
-	double r, w, step, cast, low;
+	/* tokens whose logits are there; in chunks: are these not all? */
+	double tokens;
+	bool chunks;
+	/* bytes of an element of TYPE_REAL, of masters, of the stream, between
+	 * matmuls, of an elementary step's result, of a cast weight and of a cast of
+	 * the stream, and of the stream's gradient for matmuls */
+	double r, p, x, w, step, cast, cast_x, low;
 	double attention; /* bytes of scratch of FlashAttention's backward pass */
 	bool fused, flash;
 } Sizes;
@@ -28,32 +32,37 @@ static double attention_scratch(const Model *m, size_t B, size_t T)
 static Sizes sizes_of(const Model *m, size_t B, size_t T)
 {
 	const Backend *b = m->device->backend;
-	Type linear = m->policy->op[OP_LINEAR].output;
+	Type linear = m->policy->op[OP_LINEAR].output,
+		read = m->policy->op[OP_LINEAR].input,
+		stream = m->policy->op[OP_RESIDUAL].output;
 	double w = b->width(linear);
 	double N = (double)B * T;
 	return (Sizes){ .N = N, .own = m->group ? N / m->group->ranks : N,
 		.norm = !m->fused || (m->group && m->group->keep_norms) ? w : 0,
+		.tokens = m->head_chunk ? fmin(m->head_chunk, N) : N,
+		.chunks = m->head_chunk > 0,
 		.C = m->shape.d_model,
 		.A = m->shape.heads * m->shape.d_head, .F = m->shape.d_ff,
 		.H = m->shape.heads, .T = T, .V = m->shape.vocab, .L = m->shape.layers,
-		.r = b->width(TYPE_REAL), .w = w,
+		.r = b->width(TYPE_REAL), .p = b->width(m->policy->parameter),
+		.x = b->width(stream), .w = w,
 		.step = strcmp(b->name, "cuda") == 0 ? b->width(TYPE_REAL) : 0,
-		.cast = m->ops->reads(m->device, TYPE_REAL,
-			m->policy->op[OP_LINEAR].input) ? 0 : w,
-		.low = m->policy->op[OP_RESIDUAL].output == linear ? 0 : w,
+		.cast = m->ops->reads(m->device, m->policy->parameter, read) ? 0 : w,
+		.cast_x = m->ops->reads(m->device, stream, read) ? 0 : w,
+		.low = stream == linear ? 0 : w,
 		.attention = attention_scratch(m, B, T), .fused = m->fused,
 		.flash = m->flash };
 }
 static double input_of(const Sizes *s)
 {
-	return s->own * s->C * s->r;
+	return s->own * s->C * s->x;
 }
 
 static double saved_by_block(const Sizes *s)
 {
 	double scores = s->flash ? s->H * s->r : s->H * s->T * s->w;
 	double between = 4 * s->A + (s->fused ? 2 : 3) * s->F;
-	return s->own * 2 * (s->C + 1) * s->r + s->N * (2 * s->C * s->norm
+	return s->own * 2 * (s->C * s->x + s->r) + s->N * (2 * s->C * s->norm
 		+ between * s->w + scores);
 }
 
@@ -89,12 +98,16 @@ static double rest_of(const Sizes *s)
 	return s->N * (3 * s->r + 8);
 }
 
-/* besides, the last input, its norm and the logits */
+/* besides, the last input, its norm and the logits, or what chunks of them leave */
 static double top_of(const Sizes *s)
 {
-	return input_of(s) + s->N * (s->C * s->norm + s->V * s->w) + rest_of(s);
+	double norm = s->N * s->C * (s->fused && s->chunks ? 0 : s->norm),
+		dnorm = s->N * s->C * (s->fused ? s->w : s->r);
+	return input_of(s) + rest_of(s) + norm + (s->chunks
+		? dnorm + s->C * s->V * s->r : s->N * s->V * s->w);
 }
 typedef struct Temporaries {
+	double chunk;                    /* while the head goes by chunks */
 	double top;                      /* above the blocks */
 	double forward;                  /* in a block */
 	double base;                     /* backward, always, and besides in: */
@@ -107,20 +120,25 @@ static Temporaries temporaries_of(const Sizes *s, bool train)
 	double NC = s->N * s->C, NA = s->N * s->A, NF = s->N * s->F,
 		scores = s->N * s->H * s->T,
 		largest = s->C * fmax(s->V, s->F),
-		gradient = s->low ? s->own * s->C * s->r + NC * s->low : NC * s->r;
+		gradient = s->low ? s->own * s->C * s->x + NC * s->low : NC * s->x,
+		logits = s->tokens * s->V;
 	if (s->fused)
-		return (Temporaries){ .top = NC * s->w + gradient,
+		return (Temporaries){ .top = (s->chunks ? 0 : NC * s->w) + gradient,
+			.chunk = s->chunks ? (NC + logits) * s->w : 0,
 			.forward = (NF + NC) * s->w,
 			.base = NC * s->w + gradient,
 			.feed_forward = NF * s->w,
 			.attention = 4 * NA * s->w + s->attention
 				+ (s->flash ? 0 : scores * s->w) };
 	return (Temporaries){
-		.top = fmax(s->N * s->V * s->step, NC * s->r + s->C * s->V * s->cast),
+		.top = s->chunks ? NC * (s->x + 3 * s->step)
+			: fmax(logits * s->step, NC * s->r + s->C * s->V * s->cast),
+		.chunk = s->chunks ? logits * s->w + fmax(logits * s->step,
+			s->C * s->V * s->cast) : 0,
 		.forward = fmax(scores * s->step, fmax(NF * s->step,
 			NC * s->w + s->C * s->F * s->cast)),
-		.base = 2 * NC * s->r,
-		.last_matmul = NF * s->w + (NC + s->C * s->F) * s->cast,
+		.base = NC * (s->r + s->x),
+		.last_matmul = NF * s->w + NC * s->cast_x + s->C * s->F * s->cast,
 		.feed_forward = 2 * NF * s->w + fmax(3 * NF * s->step,
 			s->C * s->F * s->cast),
 		.attention = 4 * NA * s->w + scores * (s->w + s->step),
@@ -135,19 +153,19 @@ static double parameters_of(const Model *m, const Sizes *s)
 	double tables = s->r * m->shape.context * m->shape.d_head,
 		copy = m->compute_weights.at && m->compute_weights.at != m->weights.at
 		? m->extent * s->w : 0;
-	return m->extent * s->r + copy + tables;
+	return m->extent * s->p + copy + tables;
 }
 
 double memory_estimate_forward(const Model *m, size_t B, size_t T)
 {
 	Sizes s = sizes_of(m, B, T);
 	double NC = s.N * s.C, NA = s.N * s.A, NF = s.N * s.F,
-		scores = s.N * s.H * s.T,
-		stream = NC * s.r, most = 0, moments[] = {
+		scores = s.N * s.H * s.T, logits = s.tokens * s.V,
+		stream = NC * s.x, most = 0, moments[] = {
 			/* SwiGLU; the loss */
 			3 * NF * s.w + NF * (s.fused ? 0 : s.step),
-			NC * s.w + s.N * s.V * s.w + (s.fused ? 0 : fmax(s.N * s.V * s.step,
-				s.C * s.V * s.cast)),
+			NC * s.w + logits * s.w + (s.fused ? 0 : fmax(logits * s.step,
+				s.C * s.V * s.cast)) + (s.chunks ? 2 * s.N * s.r : 0),
 			/* attention; gate and up, with a cast weight */
 			s.flash ? 4 * NA * s.w : 3 * NA * s.w + scores * s.w
 				+ fmax(s.fused ? 0 : scores * s.step, NA * s.w),
@@ -194,8 +212,9 @@ static double sharded_weights(const Model *m, const Sharding *s)
 {
 	const Backend *b = m->device->backend;
 	Type linear = m->policy->op[OP_LINEAR].input;
-	bool copies = m->fused && !m->ops->reads(m->device, TYPE_REAL, linear);
-	double r = b->width(TYPE_REAL), low = copies ? b->width(linear) : r,
+	Type parameter = m->policy->parameter;
+	bool copies = m->fused && !m->ops->reads(m->device, parameter, linear);
+	double r = b->width(parameter), low = copies ? b->width(linear) : r,
 		units = s->map->extent - s->map->groups[0].extent,
 		apart = s->stage == 3 ? s->map->extent : copies ? units : 0,
 		lows = s->stage == 3 && copies ? units : 0;
@@ -224,7 +243,7 @@ MemoryEstimate memory_estimate_sharded(const Model *m, size_t B, size_t T,
 	double kept[] = { [MEM_PARAMETER] = sharded_weights(m, s)
 		+ sizes.r * m->shape.context * m->shape.d_head,
 		[MEM_GRADIENT] = sharded_gradients(m, s),
-		[MEM_OPTIMIZER] = 2 * owned_by(s) * sizes.r };
+		[MEM_OPTIMIZER] = 2 * owned_by(s) * sizes.p };
 	for (int k = 0; k <= MEM_OPTIMIZER; k++) {
 		a.total += kept[k] - a.category[k];
 		a.category[k] = kept[k];
@@ -239,14 +258,15 @@ MemoryEstimate memory_estimate(const Model *m, size_t B, size_t T, bool train)
 		above = top_of(&s) + (m->checkpoint_every > 0
 		? ceil(s.L / m->checkpoint_every) * input_of(&s) : blocks);
 	Temporaries t = temporaries_of(&s, train);
+	double head = fmax(t.chunk, t.top);
 	MemoryEstimate a = { .category = {
 		[MEM_PARAMETER] = parameters_of(m, &s),
 		[MEM_GRADIENT] = m->extent
 			* (double)m->device->backend->width(m->gradients.type),
-		[MEM_OPTIMIZER] = train ? 2 * m->count * s.r : 0,
+		[MEM_OPTIMIZER] = train ? 2 * m->count * s.p : 0,
 		[MEM_ACTIVATION] = fmax(above, blocks + rest_of(&s)
 			+ (m->checkpoint_every > 0 && !s.fused ? input_of(&s) : 0)),
-		[MEM_TEMPORARY] = fmax(fmax(t.top, t.forward), fmax(t.optimizer,
+		[MEM_TEMPORARY] = fmax(fmax(head, t.forward), fmax(t.optimizer,
 			t.base + fmax(t.feed_forward, fmax(t.attention, t.norm)))),
 	} };
 	double kept = a.category[MEM_PARAMETER] + a.category[MEM_GRADIENT]
@@ -254,8 +274,10 @@ MemoryEstimate memory_estimate(const Model *m, size_t B, size_t T, bool train)
 	/* what a feed-forward layer saved, and in the eager path the heads' output */
 	double gone = s.N * ((2 * s.F + (s.fused ? 0 : s.F + s.A)) * s.w + s.C * s.norm)
 		+ input_of(&s);
+	/* the norm's output, after the last chunk of the head */
+	double left = s.chunks && !s.fused ? s.N * s.C * s.norm : 0;
 	double below = blocks + rest_of(&s) + t.base, moments[] = {
-		above + t.top,
+		above + t.chunk, above + t.top - left,
 		below + fmax(t.last_matmul, t.norm),
 		below + t.feed_forward - (s.fused ? 0 : s.N * s.F * s.w),
 		below - gone + t.attention, t.optimizer };

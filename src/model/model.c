@@ -213,6 +213,11 @@ void model_recompute(Model *m, int K, bool nested)
 	m->checkpoint_every = nested ? (int)m->shape.layers : K;
 }
 
+void model_follow(Model *m, const ModelPlan *plan)
+{
+	m->head_chunk = plan->head_chunk;
+}
+
 void model_weights_changed(Model *m)
 {
 	for (int i = 0; i < shape_nparameters(&m->shape); i++) {
@@ -232,7 +237,7 @@ void model_clear(Model *m)
 			array_drop(m, all[i]);
 	}
 	Array *const ends[] = { &m->x, &m->norm, &m->rho, &m->mu, &m->logits,
-		&m->losses, &m->lse };
+		&m->losses, &m->lse, &m->dnorm, &m->dhead };
 	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
 		array_drop(m, ends[i]);
 	m->has_activations = false;
@@ -350,7 +355,8 @@ static _Noreturn void name_first_nonfinite(Model *m, size_t N)
 	refuse_nonfinite(m, m->x, own * C, "", "the residual stream");
 	refuse_nonfinite(m, m->norm, N * C, "", "ln_final");
 	refuse_nonfinite(m, m->logits, N * m->shape.vocab, "", "logits");
-	die("the loss is not finite, though every tensor is");
+	die("the loss is not finite, though every tensor%s is", m->logits.at ? ""
+		: " before the logits");
 }
 double model_loss(Model *m)
 {

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "model/head.h"
 #include "model/linear.h"
 #include "model/recompute.h"
 
@@ -58,10 +59,10 @@ static void normalise(Model *m, Array *y, Array *rho, Array *mu, Array x,
 {
 	size_t N = m->B * m->T, C = m->shape.d_model;
 	Array g = model_weight(m, gain);
-	*rho = activation(m, N, OP_RESIDUAL, what);
+	*rho = statistic(m, N, what);
 	*y = activation(m, N * C, OP_NORM, what);
 	if (m->layernorm)
-		*mu = activation(m, N, OP_RESIDUAL, what);
+		*mu = statistic(m, N, what);
 	RANGE(m->device, "norm") {
 		if (m->layernorm)
 			m->ops->layernorm_forward(m->device, *y, *mu, *rho, x, g,
@@ -161,16 +162,8 @@ static void eager_forward(Model *m, bool keep)
 	int head = shape_nunits(&m->shape) - 1;
 	enter_unit(m, head, false);
 	int last = shape_nparameters(&m->shape) - 1;
-	size_t V = m->shape.vocab;
 	normalise(m, &m->norm, &m->rho, &m->mu, m->x, last - 1, "ln_final");
-	m->logits = activation(m, N * V, OP_LINEAR, "logits");
-	linear_forward(m, m->logits, m->norm, (ParamSpan){ last, 1 }, N);
-	if (m->has_targets) {
-		m->losses = activation(m, N, OP_LOSS, "losses");
-		m->lse = activation(m, N, OP_LOSS, "logsumexp");
-		m->ops->cross_entropy_forward(m->device, m->losses, m->lse, m->logits,
-			m->targets, N, V);
-	}
+	head_forward(m, &m->norm, keep);
 	leave_unit(m, head, false);
 }
 static void linear_backward(Model *m, Array dX, double beta, Array dY, Array X,
@@ -312,16 +305,22 @@ static void eager_backward(Model *m, double beta)
 	int last = shape_nparameters(&m->shape) - 1,
 		head = shape_nunits(&m->shape) - 1;
 	enter_unit(m, head, true);
-	m->ops->cross_entropy_backward(m->device, m->logits, m->logits, m->lse,
-		m->targets, m->loss_scale * m->share / N, N, V);
-	Array dnorm = temporary(m, N * C, TYPE_REAL, "d ln_final");
-	linear_backward(m, dnorm, 0, m->logits, m->norm, last, beta, N);
-	array_drop(m, &m->logits);
-	array_drop(m, &m->norm);
+	Array dnorm = m->dnorm;
+	if (head_in_chunks(m)) {
+		head_gradient(m, beta);
+	} else {
+		m->ops->cross_entropy_backward(m->device, m->logits, m->logits, m->lse,
+			m->targets, m->loss_scale * m->share / N, N, V);
+		dnorm = temporary(m, N * C, TYPE_REAL, "d ln_final");
+		linear_backward(m, dnorm, 0, m->logits, m->norm, last, beta, N);
+		array_drop(m, &m->logits);
+		array_drop(m, &m->norm);
+	}
 	Array dx = temporary(m, N * C, m->policy->op[OP_RESIDUAL].output, "d residual");
 	m->ops->fill(m->device, dx, 0, N * C);
 	norm_backward(m, dx, dnorm, m->x, last - 1, beta, m->rho, m->mu);
 	array_drop(m, &dnorm);
+	m->dnorm.at = NULL;
 	array_drop(m, &m->x);
 	leave_unit(m, head, true);
 	const Blocks eager = { blocks_forward, block_backward };

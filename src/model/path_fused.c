@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "model/head.h"
 #include "model/linear.h"
 #include "model/recompute.h"
 
@@ -26,7 +27,7 @@ static Array add_and_normalise(Model *m, Stream *s, Array *sum, Array *rho,
 		m->policy->op[OP_NORM].output, "norm");
 	if (saved)
 		*saved = y;
-	*rho = activation(m, own, OP_RESIDUAL, "norm's factor");
+	*rho = statistic(m, own, "norm's factor");
 	*sum = *s->x;
 	if (s->branch.at)
 		*sum = activation(m, own * C, OP_RESIDUAL, "residual");
@@ -48,13 +49,15 @@ static bool scores_fit(const Model *m)
 {
 	const Device *d = m->device;
 	size_t r = d->backend->width(TYPE_REAL),
+		x = d->backend->width(m->policy->op[OP_RESIDUAL].output),
 		w = d->backend->width(m->policy->op[OP_LINEAR].output);
 	size_t N = m->B * m->T, C = m->shape.d_model, F = m->shape.d_ff,
 		A = m->shape.heads * m->shape.d_head, V = m->shape.vocab,
 		L = m->shape.layers;
 	size_t scores = N * m->T * m->shape.heads * w;
-	size_t block = N * (2 * (C + 1) * r + (4 * A + 2 * F) * w) + scores;
-	size_t top = N * (2 * C * r + (V + C) * w),
+	size_t block = N * (2 * (C * x + r) + (4 * A + 2 * F) * w) + scores;
+	size_t top = N * (2 * C * x + C * w) + (m->head_chunk
+		? m->head_chunk * V * w + V * C * r : N * V * w),
 		working = N * (2 * F + C + 4 * A) * w + scores;
 	size_t gradients = m->params[0].gradient.at ? 0
 		: m->extent * d->backend->width(m->gradients.type);
@@ -129,7 +132,7 @@ static void attention_forward(Model *m, Activations *s)
 			D, 1);
 	s->o = activation(m, N * A, OP_VALUES, "attn.values");
 	if (m->flash) {
-		s->L = activation(m, N * H, OP_RESIDUAL, "attn.logsumexp");
+		s->L = statistic(m, N * H, "attn.logsumexp");
 		RANGE(m->device, "flash")
 			m->ops->attention_forward(m->device, attention_of(m, s));
 	} else {
@@ -203,7 +206,7 @@ static void block_forward(Model *m, int layer, Stream *stream, bool keep,
 
 static void fused_forward(Model *m, bool keep)
 {
-	size_t N = m->B * m->T, C = m->shape.d_model, V = m->shape.vocab;
+	size_t N = m->B * m->T, C = m->shape.d_model;
 	int last = shape_nparameters(&m->shape) - 1,
 		head = shape_nunits(&m->shape) - 1;
 	bool whole = keep && m->checkpoint_every == 0, scores = whole && !m->flash
@@ -219,22 +222,9 @@ static void fused_forward(Model *m, bool keep)
 	for (int layer = 0; layer < m->shape.layers; layer++)
 		block_forward(m, layer, &s, whole, saves_input(m, keep, layer), scores);
 	enter_unit(m, head, false);
-	Array *place = norm_place(m, &m->norm, keep), norm = add_and_normalise(m, &s,
-		&m->x, &m->rho, last - 1, whole, place);
-	m->logits = activation(m, N * V, OP_LINEAR, "logits");
-	linear_forward(m, m->logits, norm, (ParamSpan){ last, 1 }, N);
-	if (!place)
-		array_drop(m, &norm);
-	if (m->has_targets) {
-		m->losses = activation(m, N, OP_LOSS, "losses");
-		Array dlogits = { keep ? m->logits.at : NULL, m->logits.type };
-		RANGE(m->device, "loss")
-			if (m->group)
-				loss_of_group(m, dlogits, m->loss_scale * m->share / N);
-			else
-				m->ops->fused_cross_entropy(m->device, m->losses, dlogits, m->logits,
-					m->targets, m->loss_scale * m->share / N, N, V);
-	}
+	Array *place = norm_place(m, &m->norm, keep && !head_in_chunks(m)),
+		norm = add_and_normalise(m, &s, &m->x, &m->rho, last - 1, whole, place);
+	head_forward(m, &norm, keep);
 	leave_unit(m, head, false);
 }
 
@@ -300,25 +290,18 @@ typedef struct Gradient {
 
 static void add_gain(Model *m, Array addend, int gain, double beta)
 {
-	size_t C = m->shape.d_model;
 	if (m->group == NULL)
 		return;
-	Array sum = model_gradient(m, gain);
 	join_group(m, SLOT_GAIN);
-	if (beta == 0)
-		m->ops->cast(m->device, sum, addend, C);
-	else
-		m->ops->add(m->device, sum, sum, addend, C);
-	array_drop(m, &addend);
-	announce_gradients(m, gain, 1);
+	take_gradient(m, gain, &addend, beta);
 }
 
-/* the addend of the gain's gradient, where a group sums it; gather: the norm's
- * output of all tokens follows */
+/* the addend of the gain's gradient, where a group sums it; gather: dnorm
+ * becomes the norm's output of all tokens */
 static Array through_norm(Model *m, Gradient g, Array dnorm, Array sum,
 	Array rho, int gain, bool gather)
 {
-	Array copy = g.low, y = own_rows(m, dnorm), dg = model_gradient(m, gain);
+	Array copy = g.low, dy = own_rows(m, dnorm), dg = model_gradient(m, gain);
 	bool more = gain != in_block(m, 0, P_LN1),
 		fresh = gain == shape_nparameters(&m->shape) - 2;
 	size_t C = m->shape.d_model;
@@ -330,7 +313,8 @@ static Array through_norm(Model *m, Gradient g, Array dnorm, Array sum,
 	RANGE(m->device, "norm")
 		m->ops->fused_rmsnorm_backward(m->device, (NormBackward){
 			.dsum = g.dx, .fresh = fresh, .copy = copy, .dg = dg,
-			.beta = m->group ? 0 : g.beta, .y = y, .dy = y, .sum = sum,
+			.beta = m->group ? 0 : g.beta, .dy = dy, .sum = sum,
+			.y = { gather ? dy.at : NULL, dy.type },
 			.g = model_weight(m, gain), .rho = rho,
 		}, own_tokens(m), C);
 	if (gather)
@@ -469,16 +453,24 @@ static void fused_backward(Model *m, double beta)
 	int last = shape_nparameters(&m->shape) - 1,
 		head = shape_nunits(&m->shape) - 1;
 	enter_unit(m, head, true);
-	Array dnorm = temporary(m, N * C, m->policy->op[OP_NORM].output, "d norm");
-	linear_backward_input(m, dnorm, 0, m->logits, (ParamSpan){ last, 1 }, N);
+	ParamSpan weights = { last, 1 };
+	bool done = head_in_chunks(m), again = !done && !m->norm.at;
+	Array dnorm = m->dnorm;
+	if (!done) {
+		dnorm = temporary(m, N * C, m->policy->op[OP_NORM].output, "d norm");
+		linear_backward_input(m, dnorm, 0, m->logits, weights, N);
+	}
 	Gradient g = new_gradient(m, beta);
 	start_scatter(m, dnorm, "d norm", SLOT_NORM);
-	Array dgain = through_norm(m, g, dnorm, m->x, m->rho, last - 1, !m->norm.at);
-	weight_beside(m, m->logits, m->norm.at ? m->norm : dnorm,
-		(ParamSpan){ last, 1 }, beta);
-	array_drop(m, &m->norm);
+	Array dgain = through_norm(m, g, dnorm, m->x, m->rho, last - 1, again);
+	if (done)
+		head_gradient(m, beta);
+	else
+		weight_beside(m, m->logits, again ? dnorm : m->norm, weights, beta);
 	add_gain(m, dgain, last - 1, beta);
 	array_drop(m, &dnorm);
+	m->dnorm.at = NULL;
+	array_drop(m, &m->norm);
 	array_drop(m, &m->logits);
 	array_drop(m, &m->x);
 	leave_unit(m, head, true);

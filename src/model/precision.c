@@ -8,9 +8,9 @@ const char *const op_kind_names[NKINDS] = {
 	"layernorm", "loss",
 };
 
-#define MIXED(NAME, READ, LOW) {                                    \
-	.name = NAME, .parameter = TYPE_REAL, .gradient = TYPE_REAL, .op = { \
-		[OP_EMBEDDING] = { TYPE_REAL, TYPE_REAL },          \
+#define POLICY(NAME, READ, LOW, PARAMETER, GRADIENT, STREAM) {      \
+	.name = NAME, .parameter = PARAMETER, .gradient = GRADIENT, .op = { \
+		[OP_EMBEDDING] = { TYPE_REAL, STREAM },             \
 		[OP_NORM]      = { TYPE_REAL, LOW },                \
 		[OP_LINEAR]    = { READ, LOW },                     \
 		[OP_ROPE]      = { LOW, LOW },                      \
@@ -18,15 +18,20 @@ const char *const op_kind_names[NKINDS] = {
 		[OP_SOFTMAX]   = { TYPE_REAL, LOW },                \
 		[OP_VALUES]    = { READ, LOW },                     \
 		[OP_SWIGLU]    = { LOW, LOW },                      \
-		[OP_RESIDUAL]  = { TYPE_REAL, TYPE_REAL },          \
+		[OP_RESIDUAL]  = { TYPE_REAL, STREAM },             \
 		[OP_RELU]      = { LOW, LOW },                      \
 		[OP_LAYERNORM] = { TYPE_REAL, TYPE_REAL },          \
 		[OP_LOSS]      = { TYPE_REAL, TYPE_REAL },          \
 	} }
+
+#define MIXED(NAME, READ, LOW) \
+	POLICY(NAME, READ, LOW, TYPE_REAL, TYPE_REAL, TYPE_REAL)
 
 const Policy policies[NPOLICIES] = {
 	MIXED("fp32", TYPE_REAL, TYPE_REAL),
 	MIXED("bf16", BF16, BF16),
 	MIXED("fp16", FP16, FP16),
 	MIXED("tf32", TF32, TYPE_REAL),
+	POLICY("bf16-stream", BF16, BF16, TYPE_REAL, BF16, BF16),
+	POLICY("bf16-state", BF16, BF16, BF16, BF16, BF16),
 };

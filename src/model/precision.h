@@ -13,14 +13,17 @@ typedef enum {
 
 typedef struct Policy {
 	const char *name;
-	/* masters and their gradients */
+	/* masters, of whose type an optimizer's state is; their gradients */
 	Type parameter, gradient;
 	struct { Type input, output; } op[NKINDS];
 } Policy;
 
 extern const char *const op_kind_names[NKINDS];
-#define PRECISIONS "fp32|bf16|fp16|tf32"
-enum { POLICY_FP32, POLICY_BF16, POLICY_FP16, POLICY_TF32, NPOLICIES };
+#define PRECISIONS "fp32|bf16|fp16|tf32|bf16-stream|bf16-state"
+enum { POLICY_FP32, POLICY_BF16, POLICY_FP16, POLICY_TF32, POLICY_BF16_STREAM,
+	POLICY_BF16_STATE, NPOLICIES };
+/* those that autocast has come first */
+enum { NAUTOCAST = POLICY_BF16_STREAM };
 /* in the order of PRECISIONS */
 extern const Policy policies[NPOLICIES];
 

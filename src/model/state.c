@@ -13,6 +13,11 @@ Array activation(Model *m, size_t n, OpKind kind, const char *what)
 		what);
 }
 
+Array statistic(Model *m, size_t n, const char *what)
+{
+	return array_new(m->device, n, TYPE_REAL, MEM_ACTIVATION, what);
+}
+
 void array_drop(Model *m, Array *a)
 {
 	device_free(m->device, a->at);
@@ -55,6 +60,18 @@ void leave_unit(Model *m, int unit, bool backward)
 {
 	if (m->hooks.after_unit)
 		m->hooks.after_unit(m->hooks.self, unit, backward);
+}
+
+void take_gradient(Model *m, int i, Array *addend, double beta)
+{
+	size_t n = m->params[i].about.count;
+	Array sum = model_gradient(m, i);
+	if (beta == 0)
+		m->ops->cast(m->device, sum, *addend, n);
+	else
+		m->ops->add(m->device, sum, sum, *addend, n);
+	array_drop(m, addend);
+	announce_gradients(m, i, 1);
 }
 
 void announce_gradients(Model *m, int first, int count)
@@ -121,17 +138,17 @@ Array keep_own_sums(Model *m, Array embedded)
 	array_drop(m, &embedded);
 	return own;
 }
-void loss_of_group(Model *m, Array dlogits, double scale)
+void loss_of_group(Model *m, Array losses, Array dlogits, Array logits,
+	const int32_t *targets, double scale, size_t n)
 {
 	const RankGroup *g = m->group;
-	size_t N = m->B * m->T, V = m->shape.vocab;
-	Array terms = temporary(m, g->ranks * 3 * N, TYPE_REAL, "terms of the loss");
+	size_t V = m->shape.vocab;
+	Array terms = temporary(m, g->ranks * 3 * n, TYPE_REAL, "terms of the loss");
 	m->ops->partial_cross_entropy(m->device,
-		array_part(m->device, terms, g->rank * 3 * N), m->logits, m->targets, N,
-		V);
-	group_collective(g, (GroupOp){ GROUP_GATHER, terms, g->ranks * 3 * N,
+		array_part(m->device, terms, g->rank * 3 * n), logits, targets, n, V);
+	group_collective(g, (GroupOp){ GROUP_GATHER, terms, g->ranks * 3 * n,
 		"terms of the loss" });
-	m->ops->joined_cross_entropy(m->device, m->losses, dlogits, m->logits, terms,
-		g->ranks, m->targets, scale, N, V);
+	m->ops->joined_cross_entropy(m->device, losses, dlogits, logits, terms,
+		g->ranks, targets, scale, n, V);
 	array_drop(m, &terms);
 }

@@ -47,6 +47,8 @@ typedef struct Model {
 	 * everything of every block; backward, `recompute_blocks` blocks at a time
 	 * are run again */
 	int checkpoint_every, recompute_blocks;
+	/* tokens whose logits are there at a time, where there are targets; 0: all */
+	size_t head_chunk;
 	/* LayerNorm without shift in RMSNorm's place; eager path only */
 	bool layernorm;
 	size_t count;                    /* parameters */
@@ -66,6 +68,8 @@ typedef struct Model {
 	 * LayerNorm, mean (N) */
 	Array x, norm, rho, mu;
 	Array logits, losses, lse;       /* (N, V), (N), (N) */
+	/* of a head in chunks: gradients of norm and of the head's weights */
+	Array dnorm, dhead;
 	Array loss;                      /* (1), mean of losses */
 	/* not 0: the loss, or a gradient under fp16, is infinite or NaN */
 	int32_t *nonfinite;
@@ -83,6 +87,8 @@ typedef struct Model {
 Array temporary(Model *m, size_t n, Type type, const char *what);
 /* of the type that the policy gives to kind */
 Array activation(Model *m, size_t n, OpKind kind, const char *what);
+/* what a row is saved by, never rounded */
+Array statistic(Model *m, size_t n, const char *what);
 void  array_drop(Model *m, Array *a);
 /* x itself when matmuls can read it as that type, else a temporary copy;
  * give_back frees only a copy */
@@ -102,6 +108,9 @@ static inline int in_block(const Model *m, int layer, BlockParameter which)
 void  enter_unit(Model *m, int unit, bool backward);
 void  leave_unit(Model *m, int unit, bool backward);
 void  announce_gradients(Model *m, int first, int count);
+/* parameter i's gradient: beta, 0 or 1, times itself, plus the addend, which is
+ * dropped; announces it */
+void  take_gradient(Model *m, int i, Array *addend, double beta);
 /* tokens of the residual stream that this rank has; all without a group */
 size_t own_tokens(const Model *m);
 /* x: (B T, C). The rank's own rows, a part of x */
@@ -118,6 +127,7 @@ void  join_group(Model *m, GroupSlot slot);
 /* the own rows of what ranks have embedded, summed; drops the argument */
 Array keep_own_sums(Model *m, Array embedded);
 /* the losses, and at dlogits, unless at NULL, the gradient */
-void  loss_of_group(Model *m, Array dlogits, double scale);
+void  loss_of_group(Model *m, Array losses, Array dlogits, Array logits,
+	const int32_t *targets, double scale, size_t n);
 
 #endif

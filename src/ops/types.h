@@ -107,7 +107,7 @@ typedef struct NormForward {
 	Array sum;      /* in x.type; written if there is a branch */
 	Array x;        /* TYPE_REAL, or the type of y */
 	Array branch;   /* in y.type; at NULL: sum is x */
-	Array g;        /* (C) TYPE_REAL */
+	Array g;        /* (C) TYPE_REAL, or the type of y */
 	size_t x_row, y_row;    /* elements from a row to the next; 0: C */
 	double eps;
 	NormVersion version;    /* one that norm_plan has a plan for */
@@ -122,7 +122,7 @@ typedef struct NormBackward {
 	double beta;
 	Array y;        /* (rows, C) the forward's output; may be dy; at NULL: no */
 	Array dy, sum;  /* dsum and sum: TYPE_REAL, or all in the type of dy */
-	Array g;        /* (C) TYPE_REAL */
+	Array g;        /* (C) TYPE_REAL, or the type of dy */
 	Array rho;      /* (rows) TYPE_REAL; at NULL: it is computed again */
 	double eps;     /* if so */
 	size_t x_row, dy_row, dx_row;   /* of sum, dy and dsum; 0: C */

@@ -75,9 +75,9 @@ Optimizer optimizer_new(Device *d, const OptimizerKind *kind,
 		.fused = fused };
 	for (int i = 0; i < nspans; i++)
 		o.n += spans[i].n;
+	Type type = nspans ? spans[0].weight.type : TYPE_REAL;
 	for (int i = 0; i < MOST_STATES && kind->states[i]; i++) {
-		o.state[i] = array_new(d, o.n, TYPE_REAL, MEM_OPTIMIZER,
-			kind->states[i]);
+		o.state[i] = array_new(d, o.n, type, MEM_OPTIMIZER, kind->states[i]);
 		ops_for(d)->fill(d, o.state[i], 0, o.n);
 	}
 	o.scalars = device_alloc(d, kind->scalars_bytes, MEM_OPTIMIZER,

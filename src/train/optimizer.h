@@ -25,7 +25,8 @@ typedef struct Optimizer {
 	Device *device;
 	bool fused;                      /* one kernel for a span, not several */
 	size_t n;                        /* elements of all spans */
-	Array state[MOST_STATES];        /* (n), one span after the other */
+	/* (n), one span after the other, of the type of the weights */
+	Array state[MOST_STATES];
 	void *scalars;                   /* of the last step, on the device */
 	/* where the update sums several gradients: buffers, each laid out as
 	 * `gradients`, in which the spans' are. sums.n 0: those alone. A

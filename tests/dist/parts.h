@@ -23,6 +23,7 @@ typedef struct Parts {
 	int policy;
 	bool naive, sgd, nested;
 	int recompute;
+	long head_chunk;
 	int passes, steps;               /* backward passes of a step */
 	double clip;
 	int delay_us;
@@ -53,6 +54,7 @@ static inline Model *part_of(Device *d, const Parts *p, const RankGroup *g)
 	model_fuse(m);
 	model_set_attention(m, !p->naive);
 	model_recompute(m, p->recompute, p->nested);
+	model_follow(m, &(ModelPlan){ .head_chunk = g ? p->head_chunk : 0 });
 	return m;
 }
 

@@ -20,6 +20,8 @@ static const Scenario scenarios[] = {
 	{ { 77, 32, 64, 160, 2, 4, 16, 10000 }, POLICY_BF16, 1, 0, BF16 },
 	{ { 77, 32, 64, 160, 4, 4, 16, 10000 }, POLICY_BF16, 1, 2, FP32 },
 	{ { 50, 32, 64, 160, 3, 4, 16, 10000 }, POLICY_FP32, 0, 0, FP32 },
+	{ { 77, 32, 64, 160, 2, 4, 16, 10000 }, POLICY_BF16_STATE, 1, 0, BF16 },
+	{ { 77, 32, 64, 160, 2, 4, 16, 10000 }, POLICY_BF16_STREAM, 1, 0, BF16 },
 };
 
 static void expect_near(double got, double wanted, const char *what,

@@ -36,11 +36,11 @@ static void groups_train_as_one_rank_does(void **state)
 	static const Parts jobs[] = {
 		{ 1, 1, .B = B, .T = T },
 		{ 2, 1, .B = B, .T = T, .delay_us = 100 },
-		{ 2, 1, .B = B, .T = T, .naive = true, .passes = 2 },
+		{ 2, 1, .B = B, .T = T, .naive = true, .passes = 2, .head_chunk = 5 },
 		{ 3, 1, .B = B, .T = T, .sgd = true, .clip = 0.5 },
 		{ 3, 1, .B = 1, .T = 3, .recompute = 1 },
 		{ 4, 1, .B = B, .T = T, .recompute = 2, .passes = 2 },
-		{ 2, 1, .B = B, .T = T, .replayed = true, .clip = 0.5 },
+		{ 2, 1, .B = B, .T = T, .replayed = true, .clip = 0.5, .head_chunk = 7 },
 		{ 4, 1, .B = 4, .T = 5, .recompute = 1, .nested = true, .naive = true },
 		{ 2, 2, .B = B, .T = T, .sgd = true, .tolerance = 0x1p-18,
 			.clip = 0.5 },

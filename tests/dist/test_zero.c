@@ -282,6 +282,13 @@ static void all_stages_give_the_bits_of_data_parallelism(void **state)
 			.exchange = true, .clips = true, .passes = 2 },
 		{ 4, "ring", &shapes[2], POLICY_FP32, FP32, .fused = true, .sgd = true,
 			.exchange = true, .passes = 1, .delay_us = 100 },
+		{ 2, "ring", &shapes[0], POLICY_BF16_STATE, BF16, .fused = true,
+			.replayed = true, .passes = 1, .delay_us = 200 },
+		{ 3, "owner", &shapes[1], POLICY_BF16_STATE, BF16, .fused = true,
+			.exchange = true, .passes = 2 },
+		{ 2, "ring", &shapes[1], POLICY_BF16_STREAM, BF16, .fused = true,
+			.exchange = true, .recompute = 1, .passes = 1 },
+		{ 3, "owner", &shapes[2], POLICY_BF16_STREAM, BF16, .passes = 1 },
 	};
 	for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
 		train_and_compare(&scenarios[i], be_rank);
@@ -320,6 +327,10 @@ static void stages_agree_on_two_gpus(void **state)
 			.exchange = true, .replayed = true, .passes = 1 },
 		{ 2, "push", &shapes[3], POLICY_FP32, FP32, .fused = true,
 			.exchange = true, .clips = true, .passes = 2, .delay_us = 200 },
+		{ 2, "push", &shapes[3], POLICY_BF16_STATE, BF16, .fused = true,
+			.exchange = true, .replayed = true, .passes = 1 },
+		{ 2, "auto", &shapes[3], POLICY_BF16_STREAM, BF16, .fused = true,
+			.passes = 1 },
 	};
 	if (exit_status(open_two_gpus, NULL) != 0)
 		skip();

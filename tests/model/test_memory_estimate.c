@@ -12,17 +12,21 @@ static void expect_near(double got, double wanted, const char *what,
 		fail_msg("%s, %s: %.0f bytes, derived %.0f", path, what, got, wanted);
 }
 
-static void check_path(Device *d, int policy, bool fused, int K, bool nested)
+static void check_path(Device *d, int policy, bool fused, int K, bool nested,
+	size_t chunk)
 {
-	static const Shape shape = { 50, 128, 64, 160, 8, 4, 16, 10000 };
+	const Shape shape = { chunk ? 700 : 50, 128, 64, 160, chunk ? 2 : 8, 4, 16,
+		10000 };
 	enum { B = 8, T = 128 };
 	char path[64];
-	snprintf(path, sizeof path, "%s, %s, K = %d%s", policies[policy].name,
-		fusion_names[fused], K, nested ? ", nested" : "");
+	snprintf(path, sizeof path, "%s, %s, K = %d%s, chunks of %zu",
+		policies[policy].name, fusion_names[fused], K, nested ? ", nested" : "",
+		chunk);
 	Model *m = model_new(d, &shape, &policies[policy], 1);
 	if (fused)
 		model_fuse(m);
 	model_recompute(m, K, nested);
+	model_follow(m, &(ModelPlan){ .head_chunk = chunk });
 	Batch b = batch_random(B, T, shape.vocab, 1);
 	device_reset_peak(d);
 	timed_step(m, NULL, &b, MODE_FORWARD);
@@ -46,11 +50,16 @@ static void estimate_is_met(void **state)
 	Device *d = device_open("cpu");
 	for (int policy = 0; policy < 2; policy++)
 		for (int fused = 0; fused < 2; fused++) {
-			check_path(d, policy, fused, 0, false);
+			check_path(d, policy, fused, 0, false, 0);
 			for (int K = 1; K <= 4; K++)
-				check_path(d, policy, fused, K, false);
-			check_path(d, policy, fused, 1, true);
-			check_path(d, policy, fused, 3, true);
+				check_path(d, policy, fused, K, false, 0);
+			check_path(d, policy, fused, 1, true, 0);
+			check_path(d, policy, fused, 3, true, 0);
+			check_path(d, policy, fused, 0, false, 100);
+			check_path(d, policy, fused, 1, false, 900);
+			check_path(d, policy, fused, 0, false, 5000);
+			check_path(d, POLICY_BF16_STREAM + policy, fused, 2 * fused, false,
+				0);
 		}
 	device_close(&d);
 }

@@ -254,18 +254,18 @@ static double distance(Array a, Array b, size_t n)
 static void paths_agree(void **state)
 {
 	(void)state;
-	static const double bounds[] = { 1e-13, 0.05, 0.01, 0.01 };
+	static const double bounds[] = { 1e-13, 0.05, 0.01, 0.01, 0.05, 0.05 };
 	static const size_t sizes[][2] = { { 2, 8 }, { 3, 7 }, { 1, 1 } };
-	for (int i = 0; i < 24; i++) {
-		const Policy *policy = &policies[i / 3 % 4];
+	for (int i = 0; i < 6 * NPOLICIES; i++) {
+		const Policy *policy = &policies[i / 3 % NPOLICIES];
 		Model *eager = model_new(device, &tiny, policy, 5);
 		Model *fused = model_new(device, &tiny, policy, 5);
 		model_fuse(fused);
 		assert_true(fused->flash);
-		fused->flash = i < 12;
+		fused->flash = i < 3 * NPOLICIES;
 		Batch b = batch(sizes[i % 3][0], sizes[i % 3][1], i);
 		size_t n = b.B * b.T * tiny.vocab;
-		double bound = bounds[i / 3 % 4], loss = forward(eager, &b, false);
+		double bound = bounds[i / 3 % NPOLICIES], loss = forward(eager, &b, false);
 		assert_true(fabs(forward(fused, &b, false) - loss) <= bound * loss);
 		assert_true(distance(fused->logits, eager->logits, n) <= bound);
 		for (int again = 0; again < 2; again++) {
@@ -278,6 +278,81 @@ static void paths_agree(void **state)
 		}
 		model_free(&fused);
 		model_free(&eager);
+	}
+}
+
+static void expect_chunks(Model *m, size_t chunk, const Batch *b, double bound)
+{
+	model_follow(m, &(ModelPlan){ 0 });
+	double loss = forward(m, b, false);
+	Array want[2] = { gradients(m, b, false), gradients(m, b, true) };
+	model_follow(m, &(ModelPlan){ .head_chunk = chunk });
+	memset(m->gradients.at, 0xff, m->extent * sizeof(real));
+	assert_true(fabs(forward(m, b, false) - loss) <= bound * loss);
+	assert_null(m->logits.at);
+	for (int again = 0; again < 2; again++) {
+		Array got = gradients(m, b, again);
+		assert_true(fabs(model_loss(m) - loss) <= bound * loss);
+		for (int i = 0; i < shape_nparameters(&m->shape); i++) {
+			Parameter p = shape_parameter(&m->shape, i);
+			double d = distance(array_at(got, p.offset),
+				array_at(want[again], p.offset), p.count);
+			if (!(d <= bound))
+				fail_msg("%s, %s, chunks of %zu: %s is off by %.2g",
+					m->policy->name, fusion_names[m->fused], chunk, p.name, d);
+		}
+	}
+}
+
+static void a_head_in_chunks_is_the_whole_head(void **state)
+{
+	(void)state;
+	static const size_t chunks[] = { 1, 2, 5, 8, 20, 21, 22, 1000 };
+	static const double bounds[] = { 1e-13, 1e-2, 1e-2, 1e-13, 1e-2, 1e-2 };
+	for (size_t i = 0; i < 8 * 2 * NPOLICIES; i++) {
+		Model *m = model_new(device, &tiny, &policies[i / 16], 5);
+		if (i % 2)
+			model_fuse(m);
+		Batch b = batch(3, 7, 1);
+		m->share = 0.25;
+		expect_chunks(m, chunks[i / 2 % 8], &b, bounds[i / 16]);
+		model_load(m, b.tokens, NULL, b.B, b.T);
+		model_run(m, false);
+		assert_non_null(m->logits.at);
+		model_free(&m);
+	}
+}
+
+/* of the gradients, from those of the same weights in fp32 */
+static double error_under(int policy, bool fused, const Batch *b)
+{
+	Model *m = model_new(device, &tiny, &policies[policy], 5),
+		*exact = model_new(device, &tiny, &policies[POLICY_FP32], 5);
+	m->ops->cast(device, exact->weights, m->weights, m->extent);
+	if (fused)
+		model_fuse(m);
+	double loss = forward(exact, b, true);
+	assert_true(fabs(forward(m, b, true) - loss) <= 0.01 * loss);
+	assert_int_equal(m->activations[0].x.type, policies[policy]
+		.op[OP_RESIDUAL].output);
+	double d = distance(gradients(m, b, false), gradients(exact, b, false),
+		m->count);
+	model_free(&m);
+	model_free(&exact);
+	return d;
+}
+
+static void a_stream_in_bf16_is_about_as_exact(void **state)
+{
+	(void)state;
+	Batch b = batch(3, 7, 1);
+	for (int i = 0; i < 4; i++) {
+		int policy = i / 2 ? POLICY_BF16_STATE : POLICY_BF16_STREAM;
+		double usual = error_under(POLICY_BF16, i % 2, &b),
+			d = error_under(policy, i % 2, &b);
+		if (!(d > usual / 2 && d < 3 * usual))
+			fail_msg("%s, %s: gradients are off by %.2g, under bf16 by %.2g",
+				policies[policy].name, fusion_names[i % 2], d, usual);
 	}
 }
 
@@ -307,7 +382,7 @@ static void blocks_can_be_run_again(void **state)
 	(void)state;
 	const Shape deep = { 50, 8, 16, 24, 7, 2, 8, 10000 };
 	Batch b = batch(2, 8, 1);
-	for (int i = 0; i < 12; i++)
+	for (int i = 0; i < 3 * NPOLICIES; i++)
 		for (int K = 1; K <= deep.layers; K++) {
 			Model *m = model_new(device, &deep, &policies[i / 3], 5);
 			if (i % 3 > 0)
@@ -337,7 +412,9 @@ int main(void)
 		checked(gradients_are_differences), checked(gradients_accumulate),
 		checked(a_batch_is_the_mean), checked(no_position_sees_a_later_one),
 		checked(activations_are_as_derived), checked(peak_is_as_derived),
-		checked(paths_agree), checked(scores_can_be_made_again),
+		checked(paths_agree), checked(a_head_in_chunks_is_the_whole_head),
+		checked(a_stream_in_bf16_is_about_as_exact),
+		checked(scores_can_be_made_again),
 	};
 	omp_set_num_threads(1);         /* tiny loops */
 	device = device_open("cpu");

@@ -129,6 +129,13 @@ static const char *cuda_libraries(void *state)
 		exact, blas / 10000, blas / 100 % 100, blas % 100);
 }
 
+static const char *cuda_bus(void *state)
+{
+	char bus[32];
+	CUDA(cudaDeviceGetPCIBusId(bus, sizeof bus, ((Gpu *)state)->ordinal));
+	return cuda_text("%s", bus);
+}
+
 static size_t cuda_memory(void *state)
 {
 	size_t available, total;
@@ -364,7 +371,7 @@ static void cuda_graph_destroy(void *state, void *graph)
 const Backend cuda_backend = {
 	.name = "cuda", .missing = cuda_missing, .open = cuda_open,
 	.close = cuda_close, .describe = cuda_describe,
-	.libraries = cuda_libraries, .memory = cuda_memory,
+	.libraries = cuda_libraries, .bus = cuda_bus, .memory = cuda_memory,
 	.range = cuda_range, .available = cuda_available, .width = type_size,
 	.alloc = cuda_alloc, .free = cuda_free, .host_alloc = cuda_host_alloc,
 	.host_free = cuda_host_free, .copy = cuda_copy, .call = cuda_call,

@@ -18,4 +18,7 @@ void cpu_adamw(Device *d, Array w, Array g, Array m, Array v, size_t n,
 		weight[i] = weight[i] * s.keep
 			- s.rate * first[i] / (REAL_SQRT(second[i]) + s.eps);
 	}
+	cpu_round(w, n);
+	cpu_round(m, n);
+	cpu_round(v, n);
 }

@@ -31,6 +31,9 @@ void cpu_sgd(Device *d, Array w, Array low, Gradients g, Array velocity, size_t 
 			by = sum[i] = s.momentum * sum[i] + by;
 		weight[i] -= s.rate * by;
 	}
+	cpu_round(w, n);
+	if (sum)
+		cpu_round(velocity, n);
 	if (low.at)
 		cpu_cast(d, low, w, n);
 	if (g.n > 1)

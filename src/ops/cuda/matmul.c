@@ -9,7 +9,9 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/stats.h"
 #include "ops/cuda/stream.h"
+#include "ops/gemm_choices.h"
 
 #define CUBLAS(call) cublas_expect((call), #call, __LINE__)
 
@@ -35,6 +37,7 @@ typedef struct Key {
 	size_t input, output;                   /* Types */
 	size_t workspace;                       /* bytes */
 	size_t sms;                             /* that it may use; 0: all */
+	size_t adds;                            /* to what is there? */
 } Key;
 
 typedef struct Gemm {
@@ -43,8 +46,13 @@ typedef struct Gemm {
 	cublasLtMatrixLayout_t left, right, result;     /* of B, A, C */
 	cublasLtMatmulAlgo_t algorithm;
 	bool found;                             /* is there an algorithm? */
+	struct Tuning *tuning;                  /* NULL: it has been chosen */
 } Gemm;
 enum { NSIDES = 4, WORKSPACE = 32 << 20, SIDE_WORKSPACE = 4 << 20 };
+/* of one matmul that are timed, and how often each */
+enum { PROPOSALS = 8, ROUNDS = 5 };
+/* how parts of a sum may be added: in a fixed order, in fp32 */
+#define REDUCTION ((uint32_t)CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE)
 
 typedef struct Side {
 	cudaStream_t stream;
@@ -59,6 +67,7 @@ typedef struct Library {
 	size_t ngemms, fallbacks;
 	cudaEvent_t fork;                   /* NULL until the first loop */
 	Side sides[NSIDES];
+	cudaEvent_t before, after;          /* of a call that is timed */
 } Library;
 
 static void close_library(Device *d, void *kept)
@@ -69,8 +78,11 @@ static void close_library(Device *d, void *kept)
 		CUBLAS(cublasLtMatrixLayoutDestroy(l->gemms[i].left));
 		CUBLAS(cublasLtMatrixLayoutDestroy(l->gemms[i].right));
 		CUBLAS(cublasLtMatrixLayoutDestroy(l->gemms[i].result));
+		free(l->gemms[i].tuning);
 	}
 	free(l->gemms);
+	CUDA(cudaEventDestroy(l->before));
+	CUDA(cudaEventDestroy(l->after));
 	for (size_t i = 0; l->fork && i < NSIDES; i++) {
 		CUDA(cudaStreamDestroy(l->sides[i].stream));
 		CUDA(cudaEventDestroy(l->sides[i].join));
@@ -91,6 +103,8 @@ static Library *library_of(Device *d)
 	l->workspace = cuda_scratch(d, WORKSPACE, "cuBLASLt workspace");
 	cuda_stream(d);                     /* the handle is for this GPU */
 	CUBLAS(cublasLtCreate(&l->handle));
+	CUDA(cudaEventCreate(&l->before));
+	CUDA(cudaEventCreate(&l->after));
 	return l;
 }
 
@@ -109,140 +123,6 @@ static void open_sides(Device *d, Library *l)
 		CUDA(cudaEventCreateWithFlags(&side->join, cudaEventDisableTiming));
 	}
 	CUDA(cudaEventCreateWithFlags(&l->fork, cudaEventDisableTiming));
-}
-static cudaDataType_t stored_as(size_t type)
-{
-	assert(type == FP32 || type == TF32 || type == BF16 || type == FP16);
-	return type == BF16 ? CUDA_R_16BF : type == FP16 ? CUDA_R_16F : CUDA_R_32F;
-}
-
-static cublasLtMatrixLayout_t layout(const Key *p, size_t type, size_t rows,
-	size_t columns, size_t ld, size_t step)
-{
-	cublasLtMatrixLayout_t made;
-	int32_t count = (int32_t)p->count;
-	int64_t distance = (int64_t)step;
-	CUBLAS(cublasLtMatrixLayoutCreate(&made, stored_as(type), rows, columns,
-		(int64_t)ld));
-	CUBLAS(cublasLtMatrixLayoutSetAttribute(made,
-		CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count));
-	CUBLAS(cublasLtMatrixLayoutSetAttribute(made,
-		CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &distance,
-		sizeof distance));
-	return made;
-}
-
-static void make_gemm(Library *library, Gemm *gemm)
-{
-	const Key *p = &gemm->key;
-	const cublasOperation_t op[] = { CUBLAS_OP_N, CUBLAS_OP_T };
-	CUBLAS(cublasLtMatmulDescCreate(&gemm->operation, p->input == TF32
-		? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F));
-	CUBLAS(cublasLtMatmulDescSetAttribute(gemm->operation,
-		CUBLASLT_MATMUL_DESC_TRANSA, &op[p->trans_b], sizeof *op));
-	CUBLAS(cublasLtMatmulDescSetAttribute(gemm->operation,
-		CUBLASLT_MATMUL_DESC_TRANSB, &op[p->trans_a], sizeof *op));
-	const int32_t sms = (int32_t)p->sms;
-	CUBLAS(cublasLtMatmulDescSetAttribute(gemm->operation,
-		CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, &sms, sizeof sms));
-	gemm->left = p->trans_b
-		? layout(p, p->input, p->k, p->n, p->ldb, p->step_b)
-		: layout(p, p->input, p->n, p->k, p->ldb, p->step_b);
-	gemm->right = p->trans_a
-		? layout(p, p->input, p->m, p->k, p->lda, p->step_a)
-		: layout(p, p->input, p->k, p->m, p->lda, p->step_a);
-	gemm->result = layout(p, p->output, p->n, p->m, p->ldc, p->step_c);
-	cublasLtMatmulPreference_t wish;
-	cublasLtMatmulHeuristicResult_t proposal;
-	const uint32_t reduction = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
-	const uint32_t align[] = { (uint32_t)p->align_b, (uint32_t)p->align_a,
-		(uint32_t)p->align_c };
-	const uint64_t workspace = p->workspace;
-	int n = 0;
-	CUBLAS(cublasLtMatmulPreferenceCreate(&wish));
-	wish_for(wish, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &reduction, 4);
-	wish_for(wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, 8);
-	wish_for(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &align[0], 4);
-	wish_for(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &align[1], 4);
-	wish_for(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &align[2], 4);
-	wish_for(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &align[2], 4);
-	cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(library->handle,
-		gemm->operation, gemm->left, gemm->right, gemm->result, gemm->result,
-		wish, 1, &proposal, &n);
-	CUBLAS(cublasLtMatmulPreferenceDestroy(wish));
-	if (status != CUBLAS_STATUS_NOT_SUPPORTED
-		&& status != CUBLAS_STATUS_INVALID_VALUE)
-		CUBLAS(status);
-	gemm->found = status == CUBLAS_STATUS_SUCCESS && n > 0
-		&& proposal.state == CUBLAS_STATUS_SUCCESS;
-	if (gemm->found)
-		gemm->algorithm = proposal.algo;
-}
-static Gemm find_gemm(Library *l, Key key)
-{
-	for (size_t i = 0; i < l->ngemms; i++)
-		if (memcmp(&l->gemms[i].key, &key, sizeof key) == 0)
-			return l->gemms[i];
-	if ((l->ngemms & (l->ngemms - 1)) == 0)
-		l->gemms = need(realloc(l->gemms, (l->ngemms ? 2 * l->ngemms
-			: 1) * sizeof *l->gemms));
-	Gemm gemm = { .key = key };
-	make_gemm(l, &gemm);
-	return l->gemms[l->ngemms++] = gemm;
-}
-/* the largest power of two, up to 256, that divides all three */
-static size_t alignment(const void *p, size_t step, size_t other)
-{
-	size_t bits = (uintptr_t)p | step | other | 256;
-	return bits & (~bits + 1);
-}
-
-static Key key_of(Array C, Array A, Array B, const Matmul *s)
-{
-	size_t in = type_size(A.type), out = type_size(C.type);
-	size_t calls = s->outer > 1, batch = s->inner > 1;
-	return (Key){
-		.m = s->m, .n = s->n, .k = s->k,
-		.trans_a = s->trans_a, .trans_b = s->trans_b,
-		.lda = s->lda, .ldb = s->ldb, .ldc = s->ldc, .count = s->inner,
-		.step_a = batch * s->step_a[1], .step_b = batch * s->step_b[1],
-		.step_c = batch * s->step_c[1],
-		.align_a = alignment(A.at, calls * in * s->step_a[0],
-			batch * in * s->step_a[1]),
-		.align_b = alignment(B.at, calls * in * s->step_b[0],
-			batch * in * s->step_b[1]),
-		.align_c = alignment(C.at, calls * out * s->step_c[0],
-			batch * out * s->step_c[1]),
-		.input = A.type, .output = C.type,
-		.workspace = calls ? SIDE_WORKSPACE : WORKSPACE,
-	};
-}
-static void swap(size_t step[2])
-{
-	size_t first = step[0];
-	step[0] = step[1];
-	step[1] = first;
-}
-
-/* the same matmul; outer is the number of calls, inner the batch of each */
-static Matmul with_few_calls(Matmul s)
-{
-	s.outer = s.outer ? s.outer : 1;
-	s.inner = s.inner ? s.inner : 1;
-	if (s.step_a[0] == s.inner * s.step_a[1]
-		&& s.step_b[0] == s.inner * s.step_b[1]
-		&& s.step_c[0] == s.inner * s.step_c[1]) {
-		s.inner *= s.outer;
-		s.outer = 1;
-	} else if (s.inner < s.outer) {
-		size_t outer = s.outer;
-		s.outer = s.inner;
-		s.inner = outer;
-		swap(s.step_a);
-		swap(s.step_b);
-		swap(s.step_c);
-	}
-	return s;
 }
 static void multiply(const Library *library, const Gemm *gemm, Array C,
 	Array A, Array B, const Matmul *s, size_t o, void *workspace,
@@ -277,6 +157,234 @@ static void multiply_side_by_side(Device *d, Library *library,
 		CUDA(cudaStreamWaitEvent(cuda_stream(d), library->sides[i].join, 0));
 	}
 }
+static_assert(sizeof(cublasLtMatmulAlgo_t) == GEMM_WORDS * sizeof(uint64_t),
+	"a choice holds an algorithm");
+static_assert(sizeof(Key) == GEMM_NUMBERS * sizeof(uint64_t), "and a key");
+
+static void take_choice(const Library *l, Gemm *g, const GemmChoice *choice)
+{
+	const Key *p = &g->key;
+	cublasLtMatmulHeuristicResult_t checked;
+	uint32_t scheme = 0;
+	size_t written;
+	memcpy(&g->algorithm, choice->word, sizeof g->algorithm);
+	cublasStatus_t status = cublasLtMatmulAlgoCheck(l->handle, g->operation,
+		g->left, g->right, g->result, g->result, &g->algorithm, &checked);
+	if (status == CUBLAS_STATUS_SUCCESS)
+		status = cublasLtMatmulAlgoConfigGetAttribute(&g->algorithm,
+			CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, &scheme, sizeof scheme,
+			&written);
+	g->found = status == CUBLAS_STATUS_SUCCESS
+		&& checked.workspaceSize <= p->workspace && (scheme & ~REDUCTION) == 0;
+	if (!g->found)
+		usage_error("the file of matmuls' algorithms has one for %zu x %zu x %zu "
+			"that does not compute it (remove the file)", p->m, p->n, p->k);
+}
+struct Tuning {
+	int n, tries;
+	cublasLtMatmulAlgo_t algorithm[PROPOSALS];
+	double ms[PROPOSALS][ROUNDS];
+};
+
+static void keep_proposals(Gemm *g, const cublasLtMatmulHeuristicResult_t *from,
+	int n)
+{
+	struct Tuning *t = need(calloc(1, sizeof *t));
+	for (int i = 0; i < n; i++)
+		if (from[i].state == CUBLAS_STATUS_SUCCESS)
+			t->algorithm[t->n++] = from[i].algo;
+	g->tuning = t;
+}
+
+static void settle(GemmChoices *choices, Gemm *g)
+{
+	const struct Tuning *t = g->tuning;
+	GemmChoice choice;
+	memcpy(choice.number, &g->key, sizeof choice.number);
+	for (int i = 0; i < t->n; i++) {
+		double ms = stats_of(t->ms[i] + 1, ROUNDS - 1).median;
+		if (i == 0)
+			choice.first_ms = choice.best_ms = ms;
+		if (ms <= choice.best_ms) {
+			choice.best_ms = ms;
+			g->algorithm = t->algorithm[i];
+		}
+	}
+	memcpy(choice.word, &g->algorithm, sizeof choice.word);
+	gemm_choices_add(choices, &choice);
+	free(g->tuning);
+	g->tuning = NULL;
+}
+
+static void multiply_timed(Device *d, Library *l, Gemm *g, Array C, Array A,
+	Array B, const Matmul *s)
+{
+	struct Tuning *t = g->tuning;
+	float ms;
+	Gemm tried = *g;
+	tried.algorithm = t->algorithm[t->tries % t->n];
+	CUDA(cudaEventRecord(l->before, cuda_stream(d)));
+	multiply(l, &tried, C, A, B, s, 0, l->workspace, cuda_stream(d));
+	CUDA(cudaEventRecord(l->after, cuda_stream(d)));
+	CUDA(cudaEventSynchronize(l->after));
+	CUDA(cudaEventElapsedTime(&ms, l->before, l->after));
+	t->ms[t->tries % t->n][t->tries / t->n] = ms;
+	if (++t->tries == t->n * ROUNDS)
+		settle(d->gemms, g);
+}
+static cudaDataType_t stored_as(size_t type)
+{
+	assert(type == FP32 || type == TF32 || type == BF16 || type == FP16);
+	return type == BF16 ? CUDA_R_16BF : type == FP16 ? CUDA_R_16F : CUDA_R_32F;
+}
+
+static cublasLtMatrixLayout_t layout(const Key *p, size_t type, size_t rows,
+	size_t columns, size_t ld, size_t step)
+{
+	cublasLtMatrixLayout_t made;
+	int32_t count = (int32_t)p->count;
+	int64_t distance = (int64_t)step;
+	CUBLAS(cublasLtMatrixLayoutCreate(&made, stored_as(type), rows, columns,
+		(int64_t)ld));
+	CUBLAS(cublasLtMatrixLayoutSetAttribute(made,
+		CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count));
+	CUBLAS(cublasLtMatrixLayoutSetAttribute(made,
+		CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &distance,
+		sizeof distance));
+	return made;
+}
+/* up to `most`; several are kept to be timed */
+static void propose(const Library *library, Gemm *gemm, int most)
+{
+	const Key *p = &gemm->key;
+	cublasLtMatmulPreference_t wish;
+	cublasLtMatmulHeuristicResult_t proposals[PROPOSALS];
+	const uint32_t reduction = REDUCTION;
+	const uint32_t align[] = { (uint32_t)p->align_b, (uint32_t)p->align_a,
+		(uint32_t)p->align_c };
+	const uint64_t workspace = p->workspace;
+	int n = 0;
+	CUBLAS(cublasLtMatmulPreferenceCreate(&wish));
+	wish_for(wish, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &reduction, 4);
+	wish_for(wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, 8);
+	wish_for(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &align[0], 4);
+	wish_for(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &align[1], 4);
+	wish_for(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &align[2], 4);
+	wish_for(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &align[2], 4);
+	cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(library->handle,
+		gemm->operation, gemm->left, gemm->right, gemm->result, gemm->result,
+		wish, most, proposals, &n);
+	CUBLAS(cublasLtMatmulPreferenceDestroy(wish));
+	if (status != CUBLAS_STATUS_NOT_SUPPORTED
+		&& status != CUBLAS_STATUS_INVALID_VALUE)
+		CUBLAS(status);
+	gemm->found = status == CUBLAS_STATUS_SUCCESS && n > 0
+		&& proposals[0].state == CUBLAS_STATUS_SUCCESS;
+	if (gemm->found)
+		gemm->algorithm = proposals[0].algo;
+	if (gemm->found && n > 1)
+		keep_proposals(gemm, proposals, n);
+}
+
+static void make_gemm(Library *library, Gemm *gemm, GemmChoices *choices)
+{
+	const Key *p = &gemm->key;
+	const cublasOperation_t op[] = { CUBLAS_OP_N, CUBLAS_OP_T };
+	CUBLAS(cublasLtMatmulDescCreate(&gemm->operation, p->input == TF32
+		? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F));
+	CUBLAS(cublasLtMatmulDescSetAttribute(gemm->operation,
+		CUBLASLT_MATMUL_DESC_TRANSA, &op[p->trans_b], sizeof *op));
+	CUBLAS(cublasLtMatmulDescSetAttribute(gemm->operation,
+		CUBLASLT_MATMUL_DESC_TRANSB, &op[p->trans_a], sizeof *op));
+	const int32_t sms = (int32_t)p->sms;
+	CUBLAS(cublasLtMatmulDescSetAttribute(gemm->operation,
+		CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, &sms, sizeof sms));
+	gemm->left = p->trans_b
+		? layout(p, p->input, p->k, p->n, p->ldb, p->step_b)
+		: layout(p, p->input, p->n, p->k, p->ldb, p->step_b);
+	gemm->right = p->trans_a
+		? layout(p, p->input, p->m, p->k, p->lda, p->step_a)
+		: layout(p, p->input, p->k, p->m, p->lda, p->step_a);
+	gemm->result = layout(p, p->output, p->n, p->m, p->ldc, p->step_c);
+	uint64_t number[GEMM_NUMBERS];
+	memcpy(number, p, sizeof number);
+	const GemmChoice *choice = choices ? gemm_choices_find(choices, number)
+		: NULL;
+	if (choice)
+		take_choice(library, gemm, choice);
+	else
+		propose(library, gemm, choices ? PROPOSALS : 1);
+	if (gemm->tuning)
+		gemm_choices_begin(choices);
+}
+static Gemm *find_gemm(Library *l, Key key, GemmChoices *choices)
+{
+	for (size_t i = 0; i < l->ngemms; i++)
+		if (memcmp(&l->gemms[i].key, &key, sizeof key) == 0)
+			return &l->gemms[i];
+	if ((l->ngemms & (l->ngemms - 1)) == 0)
+		l->gemms = need(realloc(l->gemms, (l->ngemms ? 2 * l->ngemms
+			: 1) * sizeof *l->gemms));
+	Gemm gemm = { .key = key };
+	make_gemm(l, &gemm, choices);
+	l->gemms[l->ngemms] = gemm;
+	return &l->gemms[l->ngemms++];
+}
+/* the largest power of two, up to 256, that divides all three */
+static size_t alignment(const void *p, size_t step, size_t other)
+{
+	size_t bits = (uintptr_t)p | step | other | 256;
+	return bits & (~bits + 1);
+}
+
+static Key key_of(Array C, Array A, Array B, const Matmul *s)
+{
+	size_t in = type_size(A.type), out = type_size(C.type);
+	size_t calls = s->outer > 1, batch = s->inner > 1;
+	return (Key){
+		.m = s->m, .n = s->n, .k = s->k,
+		.trans_a = s->trans_a, .trans_b = s->trans_b,
+		.lda = s->lda, .ldb = s->ldb, .ldc = s->ldc, .count = s->inner,
+		.step_a = batch * s->step_a[1], .step_b = batch * s->step_b[1],
+		.step_c = batch * s->step_c[1],
+		.align_a = alignment(A.at, calls * in * s->step_a[0],
+			batch * in * s->step_a[1]),
+		.align_b = alignment(B.at, calls * in * s->step_b[0],
+			batch * in * s->step_b[1]),
+		.align_c = alignment(C.at, calls * out * s->step_c[0],
+			batch * out * s->step_c[1]),
+		.input = A.type, .output = C.type,
+		.workspace = calls ? SIDE_WORKSPACE : WORKSPACE,
+		.adds = s->beta != 0,
+	};
+}
+static void swap(size_t step[2])
+{
+	size_t first = step[0];
+	step[0] = step[1];
+	step[1] = first;
+}
+
+/* the same matmul; outer is the number of calls, inner the batch of each */
+static Matmul with_few_calls(Matmul s)
+{
+	s.outer = s.outer ? s.outer : 1;
+	s.inner = s.inner ? s.inner : 1;
+	if (s.step_a[0] == s.inner * s.step_a[1]
+		&& s.step_b[0] == s.inner * s.step_b[1]
+		&& s.step_c[0] == s.inner * s.step_c[1]) {
+		s.inner *= s.outer;
+		s.outer = 1;
+	} else if (s.inner < s.outer) {
+		size_t outer = s.outer;
+		s.outer = s.inner;
+		s.inner = outer;
+		swap(s.step_a);
+		swap(s.step_b);
+		swap(s.step_c);
+	}
+	return s;
+}
 
 void cuda_matmul(Device *d, Array C, Array A, Array B, Matmul s)
 {
@@ -290,16 +398,18 @@ void cuda_matmul(Device *d, Array C, Array A, Array B, Matmul s)
 	Key key = key_of(C, A, B, &s);
 	if (d->spare_sms > 0)
 		key.sms = cuda_multiprocessors(d);
-	Gemm gemm = find_gemm(library, key);
+	Gemm *gemm = find_gemm(library, key, s.outer == 1 ? d->gemms : NULL);
 	double chosen = clock_ms();
-	if (!gemm.found) {
+	if (!gemm->found) {
 		library->fallbacks++;
 		cuda_matmul_fallback(d, C, A, B, s);
+	} else if (gemm->tuning && !d->capturing) {
+		multiply_timed(d, library, gemm, C, A, B, &s);
 	} else if (s.outer == 1) {
-		multiply(library, &gemm, C, A, B, &s, 0, library->workspace,
+		multiply(library, gemm, C, A, B, &s, 0, library->workspace,
 			cuda_stream(d));
 	} else {
-		multiply_side_by_side(d, library, &gemm, C, A, B, &s);
+		multiply_side_by_side(d, library, gemm, C, A, B, &s);
 	}
 	if (library->ngemms > known) {
 		d->choice_ms += chosen - opened;

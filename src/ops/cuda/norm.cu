@@ -3,14 +3,15 @@
 
 /* sum = x + branch, y = g sum rho, rho = 1/sqrt(mean(sum^2) + eps)
  * x: rows of C elements, x_row from each to the next; y: y_row; branch, sum:
- * dense; g: (C), rho: (rows) fp32; branch NULL: sum is x; rho NULL: not kept */
+ * dense; g: (C), rho: (rows) fp32; branch NULL: sum is x; rho NULL: not kept.
+ * The norm is that of the sum as it is stored */
 template <class X, class T> struct NormRows {
 	T *y;
 	float *rho;
 	X *sum;
 	const X *x;
 	const T *branch;
-	const float *g;
+	Gains<T> g;
 	size_t rows, C, x_row, y_row;
 	float eps;
 };
@@ -54,7 +55,7 @@ __global__ __launch_bounds__(most_holding(N * PER)) void norm_held(
 				break;
 			#pragma unroll
 			for (int i = 0; i < N; i++)
-				held[k][i] += more[k][i];
+				held[k][i] = widen(narrow<X>(held[k][i] + more[k][i]));
 			store(a.sum + row * a.C + j, held[k]);
 		}
 	}
@@ -73,7 +74,7 @@ __global__ __launch_bounds__(most_holding(N * PER)) void norm_held(
 		if (j >= a.C)
 			break;
 		float gain[N], out[N];
-		load(gain, a.g + j);
+		a.g.read(gain, j);
 		#pragma unroll
 		for (int i = 0; i < N; i++)
 			out[i] = held[k][i] * rho * gain[i];
@@ -94,7 +95,7 @@ __global__ __launch_bounds__(512) void norm_read_twice(NormRows<X, T> a)
 			load(other, a.branch + row * a.C + j);
 			#pragma unroll
 			for (int i = 0; i < N; i++)
-				x[i] += other[i];
+				x[i] = widen(narrow<X>(x[i] + other[i]));
 			store(a.sum + row * a.C + j, x);
 		}
 		#pragma unroll
@@ -107,7 +108,7 @@ __global__ __launch_bounds__(512) void norm_read_twice(NormRows<X, T> a)
 	const X *again = a.branch ? a.sum + row * a.C : a.x + row * a.x_row;
 	for (size_t j = start; j < a.C; j += step) {
 		load(x, again + j);
-		load(other, a.g + j);
+		a.g.read(other, j);
 		#pragma unroll
 		for (int i = 0; i < N; i++)
 			x[i] *= rho * other[i];
@@ -156,6 +157,6 @@ extern "C" void cuda_fused_rmsnorm_forward(Device *d, NormForward f,
 		assert(plan.threads && "a version that takes rows of this width");
 		launch(d, plan, NormRows<X, T>{ (T *)f.y.at, (float *)f.rho.at,
 			(X *)f.sum.at, (const X *)f.x.at, (const T *)f.branch.at,
-			(const float *)f.g.at, rows, C, x_row, y_row, (float)f.eps });
+			Gains<T>(f.g, f.y.type), rows, C, x_row, y_row, (float)f.eps });
 	});
 }

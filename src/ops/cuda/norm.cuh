@@ -21,6 +21,27 @@ template <class F> void with_types(Type stream, Type branch, F f)
 
 /* elements of a stream in 16 bytes */
 template <class X> constexpr int pack_of() { return 16 / sizeof(X); }
+
+/* gains of T if low, else fp32 */
+template <class T> struct Gains {
+	const void *at;
+	bool low;
+
+	Gains(Array g, Type output)
+	{
+		at = g.at;
+		low = g.type == BF16 || g.type == FP16;
+		assert(!low || g.type == output);
+	}
+
+	template <int N> __device__ void read(float (&x)[N], size_t j) const
+	{
+		if (low)
+			load(x, (const T *)at + j);
+		else
+			load(x, (const float *)at + j);
+	}
+};
 /* of all threads that have the row; the same for each */
 __device__ inline float sum_of_row(float x)
 {

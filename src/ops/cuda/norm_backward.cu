@@ -12,7 +12,8 @@ template <class X, class T> struct NormGradient {
 	float *partial;
 	const T *dy;
 	const X *sum;
-	const float *g, *rho;
+	Gains<T> g;
+	const float *rho;
 	size_t rows, C, x_row, dy_row, dx_row;
 	float eps;
 	int ahead;                          /* rows on their way; 0: none */
@@ -110,7 +111,10 @@ __global__ __launch_bounds__(1024) void norm_backward(NormGradient<X, T> a)
 	using Row = Slot<X, T, N, PER>;
 	const float each = 1.0f / a.C;
 	float dg[PER][N] = {}, g[PER][N];
-	Row::read(g, a.g, a.C);
+	if (a.g.low)
+		Row::read(g, (const T *)a.g.at, a.C);
+	else
+		Row::read(g, (const float *)a.g.at, a.C);
 	for (int s = 0; s < a.ahead; s++)
 		Row(ring, s, a.fresh).fetch(a, blockIdx.x + s * (size_t)gridDim.x);
 	int slot = 0, turn = 0;
@@ -269,7 +273,7 @@ __global__ __launch_bounds__(512) void norm_backward_read_twice(
 	for (size_t j = start; j < a.C; j += step) {
 		load(x, a.sum + row * a.x_row + j);
 		load(dy, a.dy + row * a.dy_row + j);
-		load(g, a.g + j);
+		a.g.read(g, j);
 		#pragma unroll
 		for (int i = 0; i < N; i++)
 			dot += g[i] * dy[i] * x[i];
@@ -278,7 +282,7 @@ __global__ __launch_bounds__(512) void norm_backward_read_twice(
 	for (size_t j = start; j < a.C; j += step) {
 		load(x, a.sum + row * a.x_row + j);
 		load(dy, a.dy + row * a.dy_row + j);
-		load(g, a.g + j);
+		a.g.read(g, j);
 		#pragma unroll
 		for (int i = 0; i < N; i++)
 			out[i] = 0;
@@ -422,7 +426,7 @@ extern "C" void cuda_fused_rmsnorm_backward(Device *d, NormBackward b,
 		assert(plan.threads && "a version that takes rows of this width");
 		const NormGradient<X, T> a = { (X *)b.dsum.at, (T *)b.copy.at,
 			(T *)b.y.at, NULL, (const T *)b.dy.at, (const X *)b.sum.at,
-			(const float *)b.g.at, (const float *)b.rho.at, rows, C, x_row,
+			Gains<T>(b.g, b.dy.type), (const float *)b.rho.at, rows, C, x_row,
 			dy_row, dx_row, (float)b.eps, 0, b.fresh };
 		if (plan.pack == 1)
 			launch<X, T, 1, 4>(d, plan, a, b.dg, b.beta);

@@ -118,6 +118,46 @@ static void bf16_gradients_are_near(void **state)
 		release(NULL);
 	}
 }
+static Answer chunked_answer(Device *device, const Policy *policy, bool fused,
+	const Batch *b, size_t chunk)
+{
+	Answer a = { 0 };
+	Model *m = model_new(device, &narrow, policy, 3);
+	if (fused)
+		model_fuse(m);
+	model_follow(m, &(ModelPlan){ .head_chunk = chunk });
+	for (int pass = 0; pass < 2; pass++) {
+		a.loss = model_forward(m, b->tokens, b->targets, b->B, b->T, true);
+		model_backward(m, pass > 0);
+	}
+	a.gradients = reals(poisoned(m->extent));
+	array_read(device, a.gradients, m->gradients, m->extent);
+	model_free(&m);
+	return a;
+}
+
+static void heads_in_chunks_agree(void **state)
+{
+	static const size_t chunks[] = { 1, 8, 37, 64, 119, 4096 };
+	(void)state;
+	if (gpu == NULL)
+		skip();
+	for (int i = 0; i < NPOLICIES * 2 * 6; i++) {
+		const Policy *policy = &policies[i / 12];
+		bool fused = i / 6 % 2;
+		double bound = policy->op[OP_LINEAR].input == FP32 ? 1e-4 : 2e-2;
+		Batch b = batch_random(3, 40, narrow.vocab, i);
+		Answer want = chunked_answer(cpu, policy, fused, &b, 0),
+			got = chunked_answer(gpu, policy, fused, &b, chunks[i % 6]);
+		double loss = fabs(got.loss - want.loss) / want.loss, apart
+			= distance(got.gradients, want.gradients, shape_count(&narrow));
+		if (!(loss < bound / 10 && apart < bound))
+			fail_msg("%s, %s, chunks of %zu tokens: loss %.2g, gradients %.2g",
+				policy->name, fusion_names[fused], chunks[i % 6], loss, apart);
+		batch_free(&b);
+		release(NULL);
+	}
+}
 enum { STEPS = 6 };
 
 typedef struct Run {
@@ -208,11 +248,12 @@ static void curves_coincide(void **state)
 	text_free(&text);
 }
 static void train_one_step(const Shape *shape, const Policy *policy, bool fused,
-	bool rounds)
+	bool rounds, size_t chunk)
 {
 	Model *m = model_new(gpu, shape, policy, 3);
 	if (fused)
 		model_fuse(m);
+	model_follow(m, &(ModelPlan){ .head_chunk = chunk });
 	if (rounds)
 		model_set_gradient_type(m, BF16);
 	Optimizer adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
@@ -235,9 +276,10 @@ static void library_takes_all_matmuls(void **state)
 		Shape block = size->shape;
 		block.layers = 1;
 		size_t before = cuda_matmul_fallbacks(gpu);
-		train_one_step(&block, policy, fused, false);
+		train_one_step(&block, policy, fused, false, 0);
+		train_one_step(&block, policy, fused, false, 192);
 		if (policy == &policies[POLICY_BF16])
-			train_one_step(&block, policy, fused, true);
+			train_one_step(&block, policy, fused, true, 0);
 		size_t refused = cuda_matmul_fallbacks(gpu) - before;
 		if (refused > 0)
 			fail_msg("%s, %s, %s: the library refuses %zu matmuls", size->name,
@@ -249,6 +291,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(models_agree), cmocka_unit_test(bf16_gradients_are_near),
+		cmocka_unit_test(heads_in_chunks_agree),
 		cmocka_unit_test(training_repeats), cmocka_unit_test(curves_coincide),
 		cmocka_unit_test(library_takes_all_matmuls),
 	};

@@ -118,6 +118,9 @@ static void adamw_sum(Device *d, const Ops *o, const Array *a, const size_t *n,
 }
 
 static const Case cases[] = {
+#define STREAM .absolute = 64
+#define GAIN_SUM .absolute = 8, .over = D0
+#define AGAIN .relative = 4
 #define NORMALISED OUT(LOW, ALL, .relative = 4, .over = D1), \
 	OUT(HIGH, D0, .relative = 3, .over = D1)
 { "rmsnorm_forward", rmsnorm_forward, rows, 0, {
@@ -125,11 +128,20 @@ static const Case cases[] = {
 	IN(HIGH, D1, GAIN) } },
 { "rmsnorm_forward_no_branch", rmsnorm_forward, rows, 0, {
 	NORMALISED, NOTHING, IN(HIGH, ALL, SPREAD), NOTHING, IN(HIGH, D1, GAIN) } },
-#define STREAM .absolute = 64
-#define GAIN_SUM .absolute = 8, .over = D0
-#define AGAIN .relative = 4
 #define NORM_INPUTS IN(HIGH, ALL, SPREAD), IN(HIGH, D1, GAIN), \
 	IN(HIGH, D0, GAIN)
+{ "rmsnorm_forward_low_stream", rmsnorm_forward, rows, 0, {
+	OUT(LOW, ALL, .relative = 4, .over = D1, .absolute = 4),
+	OUT(HIGH, D0, .relative = 3, .over = D1), OUT(LOW, ALL, .absolute = 1),
+	IN(LOW, ALL, SPREAD), IN(LOW, ALL, SPREAD), IN(LOW, D1, GAIN) } },
+{ "rmsnorm_backward_low_stream", rmsnorm_backward, rows, 0, {
+	UPDATED(LOW, ALL, SPREAD, STREAM), NOTHING, OUT(LOW, D1, GAIN_SUM),
+	OVER(4), UPDATED(LOW, ALL, SPREAD, AGAIN), IN(LOW, ALL, SPREAD),
+	IN(LOW, D1, GAIN), IN(HIGH, D0, GAIN) } },
+{ "rmsnorm_backward_low_stream_high_gain", rmsnorm_backward, rows, FRESH, {
+	OUT(LOW, ALL, STREAM), NOTHING, OUT(LOW, D1, GAIN_SUM), NOTHING,
+	IN(LOW, ALL, SPREAD), IN(LOW, ALL, SPREAD), IN(HIGH, D1, GAIN),
+	IN(HIGH, D0, GAIN) } },
 { "rmsnorm_backward", rmsnorm_backward, rows, ADDING, {
 	UPDATED(HIGH, ALL, SPREAD, STREAM), OUT(LOW, ALL, STREAM),
 	UPDATED(HIGH, D1, SPREAD, GAIN_SUM), OVER(4),
@@ -218,6 +230,19 @@ static const Case cases[] = {
 { "adamw_of_two", adamw_sum, lengths, 2, { ADAMW_SUM } },
 { "adamw_of_three", adamw_sum, lengths, 3, { ADAMW_SUM } },
 { "adamw_of_eight", adamw_sum, lengths, 8, { ADAMW_SUM } },
+#define LOW_AVERAGES UPDATED(LOW, ALL, SPREAD, .absolute = 4), \
+	UPDATED(LOW, ALL, GAIN, .relative = 4), IN(HIGH, 0, STEP, .times = 8)
+{ "adamw_low_state", adamw, lengths, 0, {
+	UPDATED(LOW, ALL, SPREAD, .absolute = 4), NOTHING, IN(LOW, ALL, SPREAD),
+	LOW_AVERAGES } },
+{ "adamw_low_state_high_gradient", adamw, lengths, 0, {
+	UPDATED(LOW, ALL, SPREAD, .absolute = 4), NOTHING, IN(HIGH, ALL, SPREAD),
+	LOW_AVERAGES } },
+{ "adamw_low_state_of_two", adamw_sum, lengths, 2, {
+	UPDATED(LOW, ALL, SPREAD, .absolute = 16), NOTHING,
+	UPDATED(LOW, ALL, SPREAD, .absolute = 16),
+	UPDATED(LOW, ALL, GAIN, .relative = 16), IN(HIGH, 0, STEP, .times = 8),
+	SUMMANDS } },
 { "sgd_of_three", sgd_sum, lengths, 3, {
 	UPDATED(HIGH, ALL, SPREAD, .absolute = 32),
 	UPDATED(HIGH, ALL, SPREAD, .absolute = 32), IN(HIGH, 0, STEP, .times = 8),

@@ -1,5 +1,10 @@
 /* matmul on the GPU against the CPU */
+#define _GNU_SOURCE
 #include "tests/ops/cuda/both.h"
+
+#include <unistd.h>
+
+#include "ops/gemm_choices.h"
 
 typedef enum Batch { SINGLE, STACKED, SIDE_BY_SIDE, NBATCHES } Batch;
 enum { OUTER = 2, INNER = 3 };
@@ -124,6 +129,40 @@ static void some_multiprocessors_suffice(void **state)
 				gpu->spare_sms = 0;
 			}
 }
+/* how many choices were added by so many matmuls of one shape */
+static int choices_after(const char *path, int matmuls)
+{
+	static const Sizes large = { 384, 640, 512 };
+	static const Kind kind = { BF16, BF16, 0 };
+	GemmChoices *choices = gemm_choices_read(path, "here");
+	gpu = device_open("cuda");
+	gpu->gemms = choices;
+	for (int i = 0; i < matmuls; i++) {
+		Trial t = gemm(large, 2, SINGLE, 0, &kind, 0);
+		run_trial(&t, multiply, 0);
+	}
+	device_close(&gpu);
+	int added = gemm_choices_added(choices);
+	gemm_choices_write(choices);
+	gemm_choices_free(&choices);
+	return added;
+}
+
+static void proposals_are_timed(void **state)
+{
+	(void)state;
+	if (gpu == NULL)
+		skip();
+	char path[] = "/tmp/test_cuda_gemms.XXXXXX";
+	Device *first = gpu;
+	close(mkstemp(path));
+	remove(path);
+	assert_int_equal(choices_after(path, 1), 0);
+	assert_int_equal(choices_after(path, 40), 1);
+	assert_int_equal(choices_after(path, 40), 0);
+	remove(path);
+	gpu = first;
+}
 static void multiply_as_tf32(Device *d, const Ops *o, const Array *a,
 	const size_t *n, int how)
 {
@@ -206,6 +245,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(exact_matmuls_are_equal, release_both),
 		cmocka_unit_test_teardown(some_multiprocessors_suffice, release_both),
+		cmocka_unit_test_teardown(proposals_are_timed, release_both),
 		cmocka_unit_test_teardown(fp32_is_not_tf32, release_both),
 		cmocka_unit_test_teardown(nans_reach_the_matmul, release_both),
 		cmocka_unit_test_teardown(readable_types_are_alike, release_both),

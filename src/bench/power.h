@@ -1,0 +1,24 @@
+/* power.h: clock, power and temperature of a GPU while it works */
+#ifndef BENCH_POWER_H
+#define BENCH_POWER_H
+
+#include "bench/row.h"
+#include "device/device.h"
+
+typedef struct PowerWatch PowerWatch;
+/* means of what was read; NaN: not known */
+typedef struct PowerFacts {
+	double sm_MHz, watts, celsius;
+	double joules;                   /* in all */
+	double capped;                   /* part of the time at the power limit */
+} PowerFacts;
+
+/* begins to read; NULL: there is nothing to be read of this device */
+PowerWatch *power_watch(const Device *d);
+/* ends it; a watch of NULL gives NaN */
+PowerFacts  power_read(PowerWatch **w);
+
+#define POWER_VALUES "sm_MHz watts joules_per_step capped celsius"
+void        row_set_power(Row *row, const PowerFacts *p, int steps);
+
+#endif

@@ -1,0 +1,46 @@
+/* large_step.h: one training step of a model of any shape on several ranks,
+ * sustained */
+#ifndef EXPERIMENTS_LARGE_STEP_H
+#define EXPERIMENTS_LARGE_STEP_H
+
+#include "bench/power.h"
+#include "experiments/sharding_case.h"
+
+typedef struct LargeConfig {
+	long vocabulary, d_model, d_ff, layers, heads, context;
+	long batch;                      /* sequences of all ranks */
+	int precision;
+	/* tokens of which the head has logits at a time */
+	long head_tokens, ranks;
+} LargeConfig;
+#define LARGE_KEYS KEY(LargeConfig, vocabulary), KEY(LargeConfig, d_model), \
+	KEY(LargeConfig, d_ff), KEY(LargeConfig, layers),                       \
+	KEY(LargeConfig, heads), KEY(LargeConfig, context),                     \
+	KEY(LargeConfig, batch), KEY(LargeConfig, precision, PRECISIONS),       \
+	KEY(LargeConfig, head_tokens), KEY(LargeConfig, ranks)
+Shape large_shape(const LargeConfig *c);
+
+typedef struct StepConfig {
+	LargeConfig of;
+	int strategy, transport, sums;   /* of STRATEGIES: zero1 and later */
+	long recompute;                  /* blocks at a time; 0: none */
+} StepConfig;
+#define STEP_KEYS LARGE_KEYS, KEY(StepConfig, strategy, STRATEGIES), \
+	KEY(StepConfig, transport, TRANSPORTS), KEY(StepConfig, sums, SUMS), \
+	KEY(StepConfig, recompute)
+
+/* seconds of steps before measuring, and measured; a file of matmuls' algorithms,
+ * or NULL */
+typedef struct StepLength {
+	double warmup_s, measured_s;
+	const char *gemms;
+} StepLength;
+
+#define STEP_VALUES "step_ms step_sd_ms steps fwd_ms bwd_ms wait_ms opt_ms "   \
+	"linear_ms attention_ms elementwise_ms optimizer_ms comm_ms blocked_ms " \
+	"TFLOP TFLOP_per_s first_loss loss peak_MiB derived_MiB workspace_MiB "  \
+	"sent_MB via " POWER_VALUES
+/* fills the row */
+void large_step_run(Row *row, const StepConfig *c, const StepLength *length);
+
+#endif

@@ -1,0 +1,205 @@
+/* leaderboard: one training step of a model of eight billion parameters */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/stats.h"
+#include "experiments/large_step.h"
+#include "experiments/step_probe.h"
+#include "ops/gemm_choices.h"
+
+static LargeConfig given = { .precision = -1, .batch = 2, .ranks = 2 };
+static StepLength length = { .warmup_s = -1 };
+static StepConfig how = { .strategy = -1, .sums = 1 };
+static const Option options[] = {
+	{ "vocabulary", OPT_INT, &given.vocabulary, "1..1048576", "tokens" },
+	{ "d-model", OPT_INT, &given.d_model, "1..65536", "width" },
+	{ "d-ff", OPT_INT, &given.d_ff, "1..262144", "hidden width" },
+	{ "layers", OPT_INT, &given.layers, "1..512", "blocks" },
+	{ "heads", OPT_INT, &given.heads, "1..1024", "heads of attention" },
+	{ "context", OPT_INT, &given.context, "1..262144",
+		"tokens in a sequence" },
+	{ "batch", OPT_INT, &given.batch, "1..4096", "sequences of all ranks" },
+	{ "precision", OPT_CHOICE, &given.precision, PRECISIONS,
+		"number format; otherwise bf16, on a CPU fp32" },
+	{ "ranks", OPT_INT, &given.ranks, "1..64", "processes of a job" },
+	{ "head-tokens", OPT_INT, &given.head_tokens, "0..262144",
+		"of which there are logits at a time; 0: an eighth of a sequence" },
+	{ "strategy", OPT_CHOICE, &how.strategy, STRATEGIES,
+		"zero1, zero2 or fsdp" },
+	{ "transport", OPT_CHOICE, &how.transport, TRANSPORTS,
+		"what carries collectives" },
+	{ "sums", OPT_CHOICE, &how.sums, SUMS, "who sums gradients" },
+	{ "recompute", OPT_INT, &how.recompute, "0..512",
+		"blocks at a time that are run again; 0: none" },
+	{ "gemms", OPT_TEXT, &length.gemms, "FILE",
+		"of matmuls' algorithms; what it lacks is timed" },
+	{ "warmup-s", OPT_REAL, &length.warmup_s, "S",
+		"seconds before measuring; otherwise 10, on a CPU 0.2" },
+	{ "measured-s", OPT_REAL, &length.measured_s, "S",
+		"measured seconds; otherwise 30, on a CPU 1" },
+	{ 0 } };
+
+static void settle_options(void)
+{
+	static const LargeConfig task = { 151936, 4096, 11008, 34, 32, 32768,
+		.precision = POLICY_BF16 }, small = { 2374, 64, 172, 4, 2, 128,
+		.precision = POLICY_FP32 };
+	const LargeConfig *usual = harness_on_gpu() ? &task : &small;
+	long *const to[] = { &given.vocabulary, &given.d_model, &given.d_ff,
+		&given.layers, &given.heads, &given.context };
+	const long from[] = { usual->vocabulary, usual->d_model, usual->d_ff,
+		usual->layers, usual->heads, usual->context };
+	for (int i = 0; i < 6; i++)
+		*to[i] = *to[i] ? *to[i] : from[i];
+	if (given.precision < 0)
+		given.precision = usual->precision;
+	if (given.head_tokens == 0)
+		given.head_tokens = given.context / 8 ? given.context / 8 : 1;
+	if (length.warmup_s < 0)
+		length.warmup_s = harness_on_gpu() ? 10 : 0.2;
+	if (length.measured_s <= 0)
+		length.measured_s = harness_on_gpu() ? 30 : 1;
+	if (given.d_model % (2 * given.heads) != 0)
+		usage_error("--d-model %ld: expected a multiple of %ld, twice --heads",
+			given.d_model, 2 * given.heads);
+	if (given.batch % given.ranks != 0)
+		usage_error("--batch %ld: expected a multiple of --ranks, %ld",
+			given.batch, given.ranks);
+	if (given.precision != POLICY_FP32 && given.precision != POLICY_BF16)
+		usage_error("--precision: expected fp32 or bf16");
+	if (how.strategy >= 0 && how.strategy < ZERO1)
+		usage_error("--strategy: expected zero1, zero2 or fsdp");
+	if (how.sums && given.ranks > MOST_GRADIENTS)
+		usage_error("--sums optimizer is for %d ranks at most", MOST_GRADIENTS);
+	if (length.gemms) {
+		GemmChoices *all = gemm_choices_read(length.gemms, "");
+		gemm_choices_free(&all);
+		file_try(length.gemms, NULL, true);
+	}
+}
+typedef struct ProbeConfig {
+	LargeConfig of;
+	bool deterministic;
+	int algorithms;
+} ProbeConfig;
+#define ALGORITHMS "first|timed"
+static const Key probe_keys[] = { LARGE_KEYS, KEY(ProbeConfig, deterministic),
+	KEY(ProbeConfig, algorithms, ALGORITHMS), { 0 } };
+
+static void plan_probes(Plan *plan)
+{
+	settle_options();
+	ProbeConfig c = { given, true, 0 };
+	for (c.algorithms = 0; c.algorithms <= (length.gemms != NULL); c.algorithms++)
+		for (int atomic = 0; atomic < (harness_on_gpu() ? 2 : 1); atomic++) {
+			c.deterministic = !atomic;
+			plan_add(plan, &c);
+		}
+}
+enum { MOST_STEPS = 1 << 16 };
+typedef struct Sustained {
+	int n;
+	double ms[NPARTS_OF_STEP + 1][MOST_STEPS];   /* of parts, then of all */
+} Sustained;
+
+static void measure_steps(StepProbe *p, Sustained *s, double seconds)
+{
+	double start = clock_ms(), part[NPARTS_OF_STEP];
+	s->n = 0;
+	do {
+		s->ms[NPARTS_OF_STEP][s->n] = step_probe_run(p, part);
+		for (int i = 0; i < NPARTS_OF_STEP; i++)
+			s->ms[i][s->n] = part[i];
+		s->n++;
+	} while (clock_ms() - start < seconds * 1e3 && s->n < MOST_STEPS);
+}
+
+static void emit_part(Row *row, const Sustained *s, int i, double flops)
+{
+	Stats ms = stats_of(s->ms[i], s->n);
+	row_set(row, "part", "%s", i < NPARTS_OF_STEP ? step_parts[i] : "step");
+	row_set(row, "TFLOP", "%.6g", flops * 1e-12);
+	row_set(row, "part_ms", "%.4f", ms.median);
+	row_set(row, "part_sd_ms", "%.4f", ms.sd);
+	row_set(row, "TFLOP_per_s", "%.4f", flops / ms.median * 1e-9);
+	row_set(row, "steps", "%d", s->n);
+	row_emit(row);
+}
+
+static void run_probe(Row *row, const void *config)
+{
+	const ProbeConfig *c = config;
+	Shape shape = large_shape(&c->of);
+	size_t batch = c->of.batch / c->of.ranks;
+	Device *d = harness_device();
+	if (c->algorithms)
+		d->gemms = gemm_choices_of(d, length.gemms);
+	StepProbe *p = step_probe(d, &shape, batch, c->of.head_tokens,
+		policies[c->of.precision].op[OP_LINEAR].input, c->deterministic,
+		harness_seed);
+	Sustained *s = need(malloc(sizeof *s));
+	do {
+		measure_steps(p, s, 0);
+	} while (d->gemms && gemm_choices_begun(d->gemms) > 0);
+	measure_steps(p, s, length.warmup_s);
+	PowerWatch *watch = power_watch(d);
+	measure_steps(p, s, length.measured_s);
+	PowerFacts power = power_read(&watch);
+	step_probe_check(p);
+	if (d->gemms)
+		gemm_choices_write(d->gemms);
+	double all = 0;
+	row_set_power(row, &power, s->n);
+	for (int i = 0; i < NPARTS_OF_STEP; i++) {
+		double flops = step_part_flops(&shape, batch, i);
+		all += flops;
+		emit_part(row, s, i, flops);
+	}
+	emit_part(row, s, NPARTS_OF_STEP, all);
+	gemm_choices_free(&d->gemms);
+	step_probe_free(&p);
+	free(s);
+}
+static const Key step_keys[] = { STEP_KEYS, { 0 } };
+
+static int step_ranks(const void *config)
+{
+	return (int)((const StepConfig *)config)->of.ranks;
+}
+
+static void plan_steps(Plan *plan)
+{
+	settle_options();
+	StepConfig c = how;
+	c.of = given;
+	if (how.strategy >= 0)
+		plan_add(plan, &c);
+	for (int s = ZERO2; how.strategy < 0 && s <= FSDP; s++) {
+		c.strategy = s;
+		plan_add(plan, &c);
+	}
+}
+
+static void run_step(Row *row, const void *config)
+{
+	large_step_run(row, config, &length);
+}
+
+static const Sweep sweeps[] = {
+	{ .name = "step", .keys = step_keys, .values = STEP_VALUES,
+		.plan = plan_steps, .run = run_step, .ranks = step_ranks,
+		.limit_s = 900 },
+	{ .name = "probe", .keys = probe_keys, .plan = plan_probes,
+		.values = "part TFLOP part_ms part_sd_ms TFLOP_per_s steps " POWER_VALUES,
+		.run = run_probe },
+	{ 0 }
+};
+
+const Experiment experiment = {
+	.name = "leaderboard", .options = options, .sweeps = sweeps,
+	.about = "one training step of a model of eight billion parameters",
+	.cpu_scale = "small (widths and vocabulary divided by 64, context by 256; "
+		"4 layers, 2 heads)",
+};

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# test_leaderboard.sh: leaderboard: options, tiny runs, files of algorithms
+. tests/experiments/expect.sh
+
+expect 'help' 0 '^ *--head-tokens' leaderboard --help
+expect 'unknown option' 2 'unknown option --vocab' leaderboard --vocab 7
+expect 'no fp16' 2 'precision: expected fp32 or bf16' leaderboard \
+	--device cpu --precision fp16
+expect 'no copies' 2 'expected zero1, zero2 or fsdp' leaderboard --device cpu \
+	--strategy ddp
+expect 'heads that do not divide' 2 'expected a multiple of 6' leaderboard \
+	--device cpu --heads 3
+expect 'sequences that do not divide' 2 'expected a multiple of --ranks' \
+	leaderboard --device cpu --batch 3
+expect 'a file that is none' 2 'not a file of matmuls' leaderboard \
+	--device cpu --gemms README.md
+expect 'a file in no folder' 2 'cannot' leaderboard --device cpu \
+	--gemms /proc/none/gemms
+
+tiny='--device cpu --vocabulary 211 --d-model 24 --d-ff 40 --layers 3
+	--heads 3 --context 20 --warmup-s 0 --measured-s 0.01'
+table() { # table ARGUMENTS...
+	"${BUILD:-build}/leaderboard" $tiny --out "$out/table.tsv" --force "$@" \
+		>"$out/said" 2>&1
+}
+column() { # column NAME: of the table's rows
+	awk -F'\t' -v name="$1" '/^#/ { next } !at { while ($++at != name); next }
+		{ print $at }' "$out/table.tsv"
+}
+near() { # near COLUMN COLUMN PART: in each row
+	paste <(column "$1") <(column "$2") | awk -v part="$3" '{ n++
+		d = $1 - $2 } !(d*d <= part*part*$2*$2) { bad = 1 }
+		END { exit bad || !n }'
+}
+loss_is() { # loss_is X: the first loss of each row, to a millionth
+	column first_loss | awk -v want="$1" '{ n++; d = $1 - want }
+		!(d*d <= 1e-12*want*want) { bad = 1 } END { exit bad || !n }'
+}
+check 'steps of all strategies' table
+check 'their peaks' near peak_MiB derived_MiB 0.005
+first=$(column first_loss | head -n 1)
+check 'one loss' loss_is "$first"
+strategies() {
+	[ "$(column strategy | sort -u | xargs)" = 'fsdp zero2' ]
+}
+check 'both strategies' strategies
+check 'chunks that do not divide' table --head-tokens 7
+check 'their loss' loss_is "$first"
+check 'blocks that are run again' table --recompute 1 --strategy fsdp
+check 'their loss too' loss_is "$first"
+check 'their peak' near peak_MiB derived_MiB 0.005
+check 'bf16' table --precision bf16 --strategy zero2
+check 'one rank' table --ranks 1 --batch 1
+
+parts() { # parts ROWS
+	[ "$(column part | wc -l)" = "$1" ]
+}
+check 'a probe' table --sweep probe --head-tokens 7
+check 'its parts' parts 7
+check 'a probe with a file' table --sweep probe --gemms "$out/gemms"
+check 'both sources of algorithms' parts 14
+exit $failed
