@@ -48,6 +48,8 @@ TEST_PROGRAMS := $(TEST_MAINS:%.c=$(B)/%)
 WARNINGS := -std=c11 -Wall -Wextra -Wno-unused-parameter -Werror
 # clang would make an error of a loop that it cannot vectorise as asked
 WARNINGS += $(if $(findstring clang,$(CC)),-Wno-pass-failed)
+# helpers of an assignment's solutions are not called until those are written
+WARNINGS += $(if $(wildcard assignment.tsv),-Wno-unused-function)
 CFLAGS_ALL = $(WARNINGS) $(OPTIMIZE) -march=native -fopenmp -fPIC \
 	-fno-math-errno -fno-trapping-math -I$(S)src -I$(or $(S),.) \
 	$(BLAS_CFLAGS) $(CMOCKA_CFLAGS) $(CFLAGS)

@@ -285,10 +285,28 @@ function end_block(    i, all) {
 function is_answer(first, all) {
 	if (first ~ /^: / && removed)           # the caption of a table that went
 		return 1
+	if (match(first, /^\[\]\(#[^)]+\)/) && substr(first, 5, RLENGTH - 5) in gone)
+		return 1                        # a paragraph about what went
+	if (reads_solution(first, all))
+		return 1
 	if (first ~ /^(:::+ *\{\.(question|predict|note|drawing)|```|~~~|#)/)
 		return 0
 	return first ~ /^::: *\{\.(answer|table)/ || \
 		all ~ /\{\.claim|`\{\.lua|\.plot[ }]/
+}
+# numbers that are read from the code of a solution go with what uses them
+function reads_solution(first, all,    identifier) {
+	if (first ~ /^```\{\.lua\}/ && match(all, /[a-z0-9_]+ = \{?constant\(/)) {
+		identifier = substr(all, RSTART, RLENGTH)
+		sub(/ .*/, "", identifier)
+		constants[identifier] = 1
+		return 1
+	}
+	gsub(/[^a-z0-9_]+/, " ", all)
+	for (identifier in constants)
+		if (has(all, identifier))
+			return 1
+	return 0
 }
 function note_labels(all) {
 	while (match(all, /[{ ]#[a-z]+:[^ }]+/)) {

@@ -117,11 +117,27 @@ on another line.
 x = 1
 ```
 
+```{.lua}
+of_code = constant("src/t.c", "N")
+```
+
+::: {.drawing #fig:w values="{N=of_code}"}
+A drawing.
+:::
+
+::: {.drawing #fig:v values="{N=x}"}
+Another.
+:::
+
 ::: {.table #tbl:x data=t}
 Caption.
 
 Second paragraph.
 :::
+
+[](#tbl:x) shows it.
+
+So does [](#tbl:x).
 
 ![Caption](f){.plot #fig:y}
 
@@ -155,6 +171,13 @@ x = 1
 ```
 
 
+::: {.drawing #fig:v values="{N=x}"}
+Another.
+:::
+
+
+So does [](#one).
+
 ### Below {#below}
 
 ::: {.answer part="a"}
@@ -179,6 +202,14 @@ check 'with every problem' diff \
 check 'each with something to write' not grep -qP '^[^\t]*\t[^\t]*\t\t' \
 	"$work/none/assignment.tsv"
 ! grep -rq --include=*.c "^$(printf '\t')unwritten(" src || exit $failed
+mapfile -t objects < <(cd "$work/none" && grep -rl --include=*.c \
+	"^$(printf '\t')unwritten(" src |
+	sed '/\/cuda\//d; s,^,build/f32/,; s,c$,o,')
+compile() {
+	make -C "$work/none" CUDA= OPTIMIZE=-O0 "${objects[@]}" >"$work/said" 2>&1 ||
+		{ grep error: "$work/said"; return 1; }
+}
+check 'files without their solutions compile without a warning' compile
 bash src/weave/skeleton.sh "$work/some" 'flash_forward flash_backward' >/dev/null
 check 'what is kept is the same' cmp src/ops/cpu/attention.c \
 	"$work/some/src/ops/cpu/attention.c"
