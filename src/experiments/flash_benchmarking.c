@@ -250,8 +250,9 @@ static void run_model(Row *row, const void *config)
 	enum { BATCH = 4 };
 	int warmup = harness_on_gpu() ? 2 : 1, steps = harness_on_gpu() ? 5 : 3;
 	const Trained *c = config;
-	Training t = training_of(&(ModelConfig){ c->size, c->context, c->precision,
-		1 }, BATCH, true);
+	Training t = training_of(&(ModelConfig){ .size = c->size,
+		.context = c->context, .precision = c->precision, .fusion = 1 }, BATCH,
+		true);
 	model_set_attention(t.m, c->attention == 1);
 	StepStats s = timed_steps(t.m, &t.adamw, &t.batch, MODE_TRAIN, true, warmup,
 		steps);
