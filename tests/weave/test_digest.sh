@@ -78,9 +78,11 @@ check 'a common file counts for one' not same
 check 'a common file counts for the other' not other_same
 cp saved src/base/table.c
 check 'and all is as it was' same
-peaks=$root/build/code/peaks.cuda attention=$root/build/code/pytorch_attention.cuda
-check 'the bandwidth of a copy is free of softmax' not grep -q softmax.cu "$peaks"
-check 'naive attention is not' grep -q eager_attention.cu "$attention"
+code=$root/build/code
+check 'the bandwidth of a copy is free of softmax' \
+	not grep -q softmax.cu "$code/peaks.cuda"
+check 'naive attention is not' \
+	grep -q eager_attention.cu "$code/pytorch_attention.cuda"
 rm src/ops/cpu/op.c
 check 'a source that is gone counts' not same
 refused() {
