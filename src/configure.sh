@@ -68,7 +68,7 @@ libs=${CMOCKA_LIBS-$(pkg-config --libs cmocka 2>/dev/null || echo -lcmocka)}
 headers='setjmp.h stdarg.h stddef.h stdint.h cmocka.h'
 # shellcheck disable=SC2086
 if offers cmocka "$headers" '(assert_true(1), 0)' $cflags $libs; then
-	printf 'CMOCKA_CFLAGS := %s\nCMOCKA_LIBS := %s\n' "$cflags" "$libs" >>"$config"
+	printf '%s\n' "CMOCKA_CFLAGS := $cflags" "CMOCKA_LIBS := $libs" >>"$config"
 else
 	report cmocka 'not found (libcmocka-dev); the tests are not built'
 fi

@@ -83,7 +83,6 @@ local function has(list, item)
 		if x == item then return true end
 	end
 end
-
 function M.index(book)
 	local index = {}
 	for _, p in ipairs(book.chunks) do

@@ -8,8 +8,10 @@
 	hash[f] = $1
 	text[f] = code
 	note_includes(f, code)
-	if (f ~ /^src\/ops\/(cpu|cuda)\//)
+	if (f ~ /^src\/ops\/(cpu|cuda)\//) {
 		note_operations(f, code)
+		note_other_names(code)
+	}
 }
 END {
 	for (i = 1; i <= n; i++) {
@@ -52,25 +54,31 @@ function note_operations(f, code,    name) {
 		is_maker[f] = 1
 	}
 }
+function note_other_names(code,    part) {
+	while (match(code, /#define (cpu|cuda)_[a-z0-9_]+=(cpu|cuda)_[a-z0-9_]+/)) {
+		split(substr(code, RSTART + 8, RLENGTH - 8), part, "=")
+		code = substr(code, RSTART + RLENGTH)
+		sub(/^(cpu|cuda)_/, "", part[1])
+		other[part[1]] = part[2]
+	}
+}
 function note_uses(f,    word, n, i) {
 	if (f ~ /^src\/ops\/(ops\.c|.*\.h)$/)
 		return
 	n = split(text[f], word, /[^A-Za-z0-9_]+/)
 	for (i = 1; i <= n; i++)
-		if (word[i] in makers && !((f, word[i]) in seen)) {
-			seen[f, word[i]] = 1
-			uses[f] = uses[f] makers[word[i]]
-		}
+		if (!seen[f, word[i]]++)
+			uses[f] = uses[f] makers[word[i]] makers[other[word[i]]]
 }
-function choose(f, backend,    other, n, i) {
+function choose(f, backend,    more, n, i) {
 	if (!(f in hash) || f in chosen || (backend == "cpu" && f ~ /\/cuda\//))
 		return
 	chosen[f] = 1
 	for (i = 1; i <= includes[f]; i++)
 		choose(find(f, include[f, i]), backend)
-	n = split(needs[f] (operations ? uses[f] : ""), other, " ")
+	n = split(needs[f] (operations ? uses[f] : ""), more, " ")
 	for (i = 1; i <= n; i++)
-		choose(other[i], backend)
+		choose(more[i], backend)
 }
 function list(program, backend,    i, out) {
 	out = program

@@ -91,7 +91,6 @@ end
 function M.argmax(s, column)
 	return extreme(s, column, function(a, b) return a > b end)
 end
-
 function M.all(s, f)
 	for _, r in ipairs(query.each(s)) do
 		if not f(r) then return false end
@@ -134,7 +133,6 @@ end
 M.ms, M.us, M.s = with "ms", with "µs", with "s"
 M.MiB, M.GiB, M.GB = with "MiB", with("GiB", 1 / 1024), with "GB"
 M.GBps, M.GFlops, M.TFlops = with "GB/s", with "GFLOP/s", with "TFLOP/s"
-
 function M.unit(x, unit, n) return digits(x, n) .. nbsp .. unit end
 
 function M.time(ms, n)

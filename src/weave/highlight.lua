@@ -226,7 +226,6 @@ local function pages(pieces, except)
 	end
 	return table.concat(ids, ","), n
 end
-
 local function footer(book, e, piece)
 	local out = {}
 	if piece == e.parts[1] then

@@ -45,7 +45,6 @@ local function satisfies(s, row, conditions)
 	end
 	return true
 end
-
 local function describe(conditions)
 	if type(conditions) == "function" then return "what is asked of it" end
 	local parts = {}

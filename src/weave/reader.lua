@@ -85,7 +85,6 @@ local function plain_text(tokens)
 	end
 	return table.concat(out)
 end
-
 local function write_line(s, line, quotes, out)
 	local text = ""
 	for _, t in ipairs(line) do

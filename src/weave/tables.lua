@@ -109,7 +109,6 @@ local function unlabelled(caption)
 	end
 	return out
 end
-
 function M.plain(element, framed)
 	local s = pandoc.utils.to_simple_table(element)
 	local x = {head = {}, rows = {}, align = "", framed = framed}

@@ -8,7 +8,8 @@ echo 'int table(void);' >src/base/table.h
 printf '#include "base/table.h"\nint table(void) { return 1; }\n' \
 	>src/base/table.c
 printf 'int op(int x);\n#define NAME(x) x\n#include "ops/list.h"\n' >src/ops/ops.h
-echo 'void (*fill)(int), (*softmax)(int);' >src/ops/list.h
+echo 'void (*fill)(int), (*fused_fill)(int), (*softmax)(int);' >src/ops/list.h
+echo '#define cpu_fused_fill cpu_fill' >src/ops/cpu/cpu.h
 for name in fill softmax; do
 	printf '#include "ops/ops.h"\nvoid cpu_%s(int x) { x++; }\n' $name \
 		>src/ops/cpu/$name.c
@@ -20,7 +21,7 @@ int op(int x) { const char *url = "http://a  b"; return 2 * x + +url[0]; }
 END
 printf '#include "ops/ops.h"\nint gpu(void) { return 1; }\n' >src/ops/cuda/op.cu
 printf '#include "base/table.h"\n#include "ops/ops.h"\n%s\n' \
-	'int main(void) { fill(1); return op(table()); }' >src/experiments/one.c
+	'int main(void) { fused_fill(1); return op(table()); }' >src/experiments/one.c
 printf '#include "base/table.h"\n%s\n' \
 	'int main(void) { return table(); }' >src/experiments/two.c
 one=$(digest one cpu) two=$(digest two cpu) gpu=$(digest one cuda)
@@ -77,6 +78,11 @@ check 'a common file counts for one' not same
 check 'a common file counts for the other' not other_same
 cp saved src/base/table.c
 check 'and all is as it was' same
+code=$root/build/code
+check 'the bandwidth of a copy is free of softmax' \
+	not grep -q softmax.cu "$code/peaks.cuda"
+check 'naive attention is not' \
+	grep -q eager_attention.cu "$code/pytorch_attention.cuda"
 rm src/ops/cpu/op.c
 check 'a source that is gone counts' not same
 refused() {
