@@ -237,11 +237,12 @@ define table_rule # $1: table, $2: its program
 tables/$(MACHINE)/$1.tsv: build/digest/$2.$(BACKEND) \
 		$(call remember,args-$1,$1 $(ARGS_$1)) | build/$2 $(SETTLED)
 	@echo "  run   build/$2 --out $$@ $(ARGS_$1)"; mkdir -p $$(@D)
-	@$(ALONE) build/$2 --out $$@ $(ARGS_$1)
-	@grep -q '^# complete: yes' $$@ || \
+	@$(ALONE) $(ATTEMPT) build/$2 --out $$@ $(ARGS_$1)
+	@$(if $(UNWRITTEN),[ ! -e $$@ ] ||) grep -q '^# complete: yes' $$@ || \
 		{ echo "$$@ is not complete" >&2; exit 1; }
-	@touch $$@
+	@$(if $(UNWRITTEN),[ ! -e $$@ ] ||) touch $$@
 endef
+ATTEMPT := $(if $(UNWRITTEN),bash src/weave/attempt.sh)
 .PRECIOUS: $(HERE)
 ALONE := flock -F build/measure.lock
 WANTED := $(or $(TABLES_$(GOALS)),\
