@@ -62,10 +62,10 @@ tangle:       ## write src/ and tests/ from writeup.nw; all that builds does so 
 all: $(PROGRAMS) $(TEST_PROGRAMS) $(SHARED) ## compile every program and test | C compiler, OpenBLAS, cmocka | 30 s
 kernels: $(KERNEL_OBJECTS) ## compile every kernel for Ampere, Hopper and the newest GPU | nvcc | 5 min
 	@echo 'kernels: $(strip $(KERNEL_REPORT))'
-experiments: $(HERE) ## run what is not up to date; one problem: make NAME | as all | 4 min
-writeup.pdf:  ## run the experiments, draw the figures, weave the document | pandoc, XeTeX, gnuplot | 6 min
+experiments: $(HERE) ## run what is not up to date; one problem: make NAME | as all | 6 min
+writeup.pdf:  ## run the experiments, draw the figures, weave the document | pandoc, XeTeX, gnuplot | 8 min
 	@SOURCE_DIGEST=$$(bash src/weave/source-digest.sh) bash src/weave/weave.sh writeup.nw $@
-html:         ## the same as pages for a browser, from html/index.html on | as writeup.pdf | 6 min
+html:         ## the same as pages for a browser, from html/index.html on | as writeup.pdf | 8 min
 html/index.html:
 	@SOURCE_DIGEST=$$(bash src/weave/source-digest.sh) bash src/weave/weave.sh --html writeup.nw html
 dist:         ## pack what a node without git needs into build/writeup.tar.gz | tar | 1 s
@@ -73,11 +73,11 @@ dist:         ## pack what a node without git needs into build/writeup.tar.gz | 
 		--exclude=tables/local --transform='s,^,writeup/,' \
 		Makefile $(wildcard README.md tables) src tests writeup.nw
 	@echo "build/writeup.tar.gz: there, tar xf writeup.tar.gz && cd writeup && make experiments"
-test: $(PROGRAMS) $(TEST_PROGRAMS) $(SHARED) ## run every test; SANITIZE=1: under ASan and UBSan | as all | 1 min
+test: $(PROGRAMS) $(TEST_PROGRAMS) $(SHARED) ## run every test; SANITIZE=1: under ASan and UBSan | as all | 5 min
 	@$(RUN_TESTS)
 fuzz: tangle  ## let libFuzzer search for a file that breaks a reader; SECONDS=60 | clang | 1 min
 	@bash tests/base/fuzz.sh $(or $(SECONDS),60)
-check:        ## is everything that is committed made from this writeup.nw? | noweb, pandoc | 30 s
+check:        ## is everything that is committed made from this writeup.nw? | noweb, pandoc | 1 min
 	@NOWEB=$(NOWEB) bash src/weave/check.sh
 grade: build/test-results.tsv ## score each problem: its tests, tables and claims | as writeup.pdf | 1 min
 	@$(MAKE) -k experiments || :; woven=yes; $(MAKE) writeup.pdf || woven=no; \

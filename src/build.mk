@@ -163,11 +163,12 @@ sweep = $(addprefix --sweep ,$(word 2,$(subst -, ,$1)))
 define table_rule # $1: table, $2: its program
 tables/$(MACHINE)/$1.tsv: build/digest/$2.$(BACKEND) | build/$2 $(SETTLED)
 	@echo "  run   build/$2 --out $$@ $(sweep)"; mkdir -p $$(@D)
-	@$(ALONE) build/$2 --out $$@ $(sweep)
-	@grep -q '^# complete: yes' $$@ || \
+	@$(ALONE) $(ATTEMPT) build/$2 --out $$@ $(sweep)
+	@$(if $(UNWRITTEN),[ ! -e $$@ ] ||) grep -q '^# complete: yes' $$@ || \
 		{ echo "$$@ is not complete" >&2; exit 1; }
-	@touch $$@
+	@$(if $(UNWRITTEN),[ ! -e $$@ ] ||) touch $$@
 endef
+ATTEMPT := $(if $(UNWRITTEN),bash src/weave/attempt.sh)
 .PRECIOUS: $(HERE)
 ALONE := flock -F build/measure.lock
 WANTED := $(or $(TABLES_$(GOALS)),\

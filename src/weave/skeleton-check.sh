@@ -5,8 +5,17 @@
 set -euo pipefail
 export LC_ALL=C
 here=$PWD dir=$PWD/build/assignment kept= failed=0 later=()
-rm -rf "$dir"
-bash src/weave/skeleton.sh "$dir"
+rm -rf "$dir.new"
+bash src/weave/skeleton.sh "$dir.new"
+if [ -d "$dir/build" ]; then
+	rm -rf "$dir.new/build"
+	mv "$dir/build" "$dir.new"
+	(cd "$dir.new" && find Makefile src tests -type f | while read -r file; do
+		! cmp -s "$file" "$dir/$file" || touch -r "$dir/$file" "$file"
+	done)
+	rm -rf "$dir"
+fi
+mv "$dir.new" "$dir"
 mkdir -p "$dir/build/weave"
 awk -F '\t' -v OFS='\t' 'NR == 1 { print "problem", "", "points" }
 	NR > 1 { print $1, "", $2, "", $4, 1 }' "$dir/assignment.tsv" \
@@ -26,7 +35,9 @@ put_back() { # put_back PROBLEMS: writes their solutions, and ours alone
 	rm -rf build/with
 	(cd "$here" && bash src/weave/skeleton.sh "$dir/build/with" "$1") >/dev/null
 	cp build/with/writeup.nw .
-	${MAKE:-make} all >build/make.log 2>&1 ||
+}
+make_here() { # make_here GOAL...
+	${MAKE:-make} "$@" >build/make.log 2>&1 ||
 		{ tail -n 20 build/make.log >&2; exit 1; }
 }
 try() { # try PROBLEM ROUND
@@ -39,14 +50,17 @@ try() { # try PROBLEM ROUND
 		kept="$kept $1"
 		put_back "$kept"
 	fi
-	local test here_tests=()
+	local test here_tests=() goals=()
 	for test in $tests; do
 		if [ -f "$test.sh" ]; then
 			here_tests+=("$test.sh")
+			goals=(all)
 		else
 			here_tests+=("build/$test")
+			[ "${goals[*]}" = all ] || goals+=("build/$test")
 		fi
 	done
+	make_here "${goals[@]}"
 	OMP_WAIT_POLICY=passive bash src/weave/test.sh build "${here_tests[@]}" \
 		>build/test.log 2>&1 || true
 	grade after
@@ -62,7 +76,17 @@ try() { # try PROBLEM ROUND
 }
 mapfile -t problems < <(sed '1d; s/\t.*//' "$dir/assignment.tsv")
 cd "$dir"
-[ $# = 0 ] || problems=("$@")
+if [ $# = 0 ]; then
+	make_here all
+	${MAKE:-make} test >build/test.log 2>&1 || true
+	awk -F '\t' '$3 == "failed" && $5 == "" {
+			print "not ok - " $1 ": " $2 " names no function"
+			bad = 1
+		}
+		END { exit bad }' build/test-results.tsv || failed=1
+else
+	problems=("$@")
+fi
 echo test >build/test-results.tsv
 grade before
 for problem in "${problems[@]}"; do

@@ -36,7 +36,7 @@ function begin_reading(    i, k, each) {
 		for (i in each)
 			kept[each[i]] = 1
 	}
-	code = chunk = nlines = nblock = fenced = open = 0
+	code = chunk = nlines = nblock = fenced = open = derived = 0
 	section = marked = ""
 }
 function has(list, word) { return index(" " list " ", " " word " ") > 0 }
@@ -244,6 +244,10 @@ function enter(heading,    depth, id) {
 	depth = index(heading, " ") - 1
 	if (depth <= section_depth)
 		section = ""
+	if (depth <= derived)
+		derived = 0
+	if (heading ~ /[{ ]\.derived[ }]/)
+		derived = depth
 	if (heading !~ /\.problem[ }]/)
 		return
 	id = heading
@@ -287,12 +291,18 @@ function is_answer(first, all) {
 		return 1
 	if (match(first, /^\[\]\(#[^)]+\)/) && substr(first, 5, RLENGTH - 5) in gone)
 		return 1                        # a paragraph about what went
-	if (reads_solution(first, all))
+	if (reads_solution(first, all) || derived && is_derivation(first))
 		return 1
 	if (first ~ /^(:::+ *\{\.(question|predict|note|drawing)|```|~~~|#)/)
 		return 0
 	return first ~ /^::: *\{\.(answer|table)/ || \
 		all ~ /\{\.claim|`\{\.lua|\.plot[ }]/
+}
+# under a heading of the class derived the text is the answer
+function is_derivation(first) {
+	return first !~ /^(::: *\{\.(question|drawing)|```|~~~|#|\[\]\{\.solves)/ && \
+		first !~ /^([ \t]*$|Program:|\*\*Sources\.)/ || \
+		first ~ /\{\.drawing .*values=/
 }
 # numbers that are read from the code of a solution go with what uses them
 function reads_solution(first, all,    identifier) {
@@ -309,6 +319,7 @@ function reads_solution(first, all,    identifier) {
 	return 0
 }
 function note_labels(all) {
+	gsub(/\\label\{/, " #", all)
 	while (match(all, /[{ ]#[a-z]+:[^ }]+/)) {
 		gone[substr(all, RSTART + 2, RLENGTH - 2)] = section
 		all = substr(all, RSTART + RLENGTH)

@@ -17,6 +17,12 @@ awk -v keep="$keep" -v rows="$work/assignment.tsv" -f src/weave/skeleton.awk \
 mkdir -p "$dir/tests"
 cp "$work/writeup.nw" "$work/assignment.tsv" Makefile "$dir/"
 cp -r tests/golden "$dir/tests/"
+awk '/^### / {
+		on = /[#]sec-skeleton-student/
+		sub(/^###/, "#")
+		sub(/ *\{#.*/, "")
+	}
+	on { gsub(/\[\[|\]\]/, "`"); print }' writeup.nw >"$dir/START.md"
 for file in README.md LICENSE .gitignore .clang-format tables figures; do
 	[ ! -e "$file" ] || cp -r "$file" "$dir/"
 done

@@ -16,6 +16,7 @@
 
 static pid_t process;
 static pthread_t thread;
+static char left[200];                /* the message of the last such case */
 
 static bool in_case(void)
 {
@@ -26,13 +27,14 @@ static bool in_case(void)
 static void fail_later(int number)
 {
 	if (in_case())
-		fail_msg("an assertion fails after a case that was left early");
+		fail_msg("a case was left before: %s", left);
 }
 
 static void fail_case(const char *message)
 {
 	if (!in_case())
 		return;
+	snprintf(left, sizeof left, "%s", message);
 	signal(SIGABRT, fail_later);
 	fail_msg("%s", message);
 }

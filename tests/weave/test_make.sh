@@ -5,7 +5,7 @@ mkdir -p src/weave src/experiments src/ops build
 cp "$root/Makefile" .
 cp "$root/src/build.mk" "$root/src/configure.sh" src
 cp "$root"/src/weave/{problems,unwritten,digest}.awk \
-	"$root"/src/weave/{compile,digest}.sh src/weave
+	"$root"/src/weave/{attempt,compile,digest}.sh src/weave
 cp "$root/build/config.mk" build
 printf '## Problem {#%s .problem points=1 tables="%s"}\n' \
 	one 'one one-more' two two >writeup.nw
@@ -30,6 +30,8 @@ int main(int argc, char **argv)
 	fclose(out);
 	poll(NULL, 0, 100); /* ms */
 	puts("  end");
+	if (getenv("LACKS") && (log = fopen(getenv("UNWRITTEN_LOG"), "a")))
+		return fputs("not yet written: f (problem p)\n", log) > 0;
 	if (getenv("DIE"))
 		return utime(argv[2], &(struct utimbuf){ 0, 0 }) + 1;
 	return 0;
@@ -108,6 +110,15 @@ check 'no other program runs' [ "$(cat log)" = one.tsv ]
 check 'unless make is told to go on' eval 'not make -k one; grep -q more log'
 unset DIE
 check 'and is made again' runs 'one.tsv one-more.tsv '
+printf '/*\n\tunwritten("f",\n\t\t"p");\n*/\n' >src/ops/f.c
+touch writeup.nw
+rm tables/local/*.tsv
+check 'what is not written stops no experiment' eval 'LACKS=1 make one'
+check 'is named' grep -q 'waits build/one: not yet written: f (problem p)$' said
+check 'and leaves no table' not ls tables/local/one.tsv
+rm src/ops/f.c
+touch writeup.nw
+check 'which is made later' runs 'one.tsv one-more.tsv '
 sed -i 's/double op(double x) {/& oops/' src/ops/op.c
 check 'an error stops make' not make all
 check 'it names the source' grep -q '^src/ops/op.c:2:' said
@@ -128,4 +139,13 @@ export -f serialised
 check 'products that wait are an error' not bash src/weave/compile.sh k.cu \
 	bash -c 'serialised "$@"' nvcc -o k.o 2>said
 check 'and leave nothing' [ ! -e k.o ]
+cd "$root" || exit 1
+in_help() { sed -n 's/^\([a-z.-]*\):.*## .*| *\([^|]*\)$/\1 \2/p' Makefile; }
+in_table() {
+	local cells='[^|]*|[^|]*|[^|]*|'
+	sed -n "s/^| .make \([a-z.-]*\)$cells *\([^|;]*[^|; ]\) *[;|].*/\1 \2/p" \
+		README.md
+}
+[ ! -f README.md ] || check 'README and help agree on times' \
+	diff <(in_help | sort) <(in_table | sort)
 exit $failed

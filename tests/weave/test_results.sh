@@ -41,8 +41,8 @@ check 'what is no problem can have tables' \
 check 'with their titles' gives "$(awk -v list=1 \
 	-f "$root/src/weave/problems.awk" writeup.nw | sed -n '1s/  */ /gp')" \
 	' p Problem (p): {braces}'
-mkdir -p build/weave
-cp -r "$root/src" .
+mkdir -p build/weave src/ops/cuda
+cp -r "$root/src/weave" src
 results() { printf '%s\n' 'test case result s' "$@" | tr ' ' '\t'; }
 results 'tests/t a passed 0' 'tests/t b passed 0' >build/test-results.tsv
 results 'fsdp h100 yes fresh d' 'tp_calcs h100 yes stale d' \

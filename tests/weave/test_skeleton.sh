@@ -149,6 +149,27 @@ So does [](#tbl:x).
 [Yes.]{.glance}
 :::
 
+### Derived {.derived}
+
+So
+$$ x = 1. \label{eq:x} $$
+
+- an item
+
+::: {.drawing #fig:u values="{N=x}"}
+A result.
+:::
+
+::: {.drawing #fig:t}
+A setting.
+:::
+
+Program: [](#below) by [](#eq:x).
+
+### Again {#again}
+
+Stays.
+
 ## After {#after}
 
 [A claim]{.claim test="true"}
@@ -183,6 +204,19 @@ So does [](#one).
 ::: {.answer part="a"}
 [Not yet written.]{.glance}
 :::
+
+### Derived {.derived}
+
+
+::: {.drawing #fig:t}
+A setting.
+:::
+
+Program: [](#below) by [](#one).
+
+### Again {#again}
+
+Stays.
 
 ## After {#after}
 
@@ -237,4 +271,32 @@ check 'only' not grep -q flash_forward "$work/log"
 check 'and the case of the one passes' grep -q \
 	'       OK . forward_follows_the_formulas' "$work/log"
 check 'with both it passes' try "$work/some"
+cat >"$work/late.c" <<'END'
+#include <assert.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "base/unwritten.h"
+static void meets_a_function(void **state) { unwritten("f", "p"); }
+static void finds_what_is_left(void **state) { assert(state == NULL); }
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(meets_a_function),
+		cmocka_unit_test(finds_what_is_left) };
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	assert(failed == 0);
+	return failed;
+}
+END
+late() {
+	local status=0
+	$cc -std=c11 -Isrc -o "$work/late" "$work/late.c" \
+		build/f32/tests/base/unwritten.o build/libf32.a "${libs[@]}" &&
+	{ "$work/late" >"$work/log" 2>&1 || status=$?; }
+	[ $status -ne 134 ] && [ "$(grep -c 'left before: not yet written: f (' \
+		"$work/log")" = 2 ]
+}
+check 'assertions that fail later name the function' late
 exit $failed
