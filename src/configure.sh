@@ -171,4 +171,14 @@ END
 		"CUPTI_LIBS := $libs" >>"$config"
 	break
 done
+ncu=$(PATH=$PATH:${cuda:-/usr/local/cuda}/bin command -v ncu || true)
+if [ -z "$ncu" ]; then
+	report ncu 'not found (nsight-compute); no counters are read'
+elif [ "$(id -u)" != 0 ] &&
+	grep -qs 'RmProfilingAdminOnly: 1' /proc/driver/nvidia/params; then
+	report ncu "$ncu; the driver lets only root read counters"
+else
+	report ncu "$ncu"
+	echo 'HAVE_COUNTERS := 1' >>"$config"
+fi
 mv -f "$config" build/config.mk
