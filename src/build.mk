@@ -155,8 +155,10 @@ build/problems.mk: writeup.nw src/weave/problems.awk src/weave/unwritten.awk
 		sed '/\tgpu$$/d; s/^/UNWRITTEN += /; s/\t.*//' >>$@.new
 	@mv $@.new $@
 TABLES := $(sort $(foreach target,$(TARGETS),$(TABLES_$(target))))
-WRITTEN := $(filter-out $(foreach target,$(UNWRITTEN),$(TABLES_$(target))),\
-	$(TABLES))
+UNCOUNTED := $(if $(HAVE_COUNTERS),,$(if $(filter cuda,$(DEVICE)),\
+	kernel_counters))
+WRITTEN := $(filter-out $(UNCOUNTED) $(foreach target,$(UNWRITTEN),\
+	$(TABLES_$(target))),$(TABLES))
 HERE := $(WRITTEN:%=tables/$(MACHINE)/%.tsv)
 program = $(firstword $(subst -, ,$1))
 sweep = $(addprefix --sweep ,$(word 2,$(subst -, ,$1)))

@@ -143,4 +143,14 @@ for folder in ${cuda:+"$cuda" "$cuda/extras/CUPTI"}; do
 	printf 'CUPTI_FLAGS := %s\nCUPTI_LIBS := %s\n' "$flags" "$libs" >>"$config"
 	break
 done
+ncu=$(PATH=$PATH:${cuda:-/usr/local/cuda}/bin command -v ncu || true)
+if [ -z "$ncu" ]; then
+	report ncu 'not found (nsight-compute); no counters are read'
+elif [ "$(id -u)" != 0 ] &&
+	grep -qs 'RmProfilingAdminOnly: 1' /proc/driver/nvidia/params; then
+	report ncu "$ncu; the driver lets only root read counters"
+else
+	report ncu "$ncu"
+	echo 'HAVE_COUNTERS := 1' >>"$config"
+fi
 mv -f "$config" build/config.mk

@@ -11,7 +11,8 @@ set logscale x
 set xrange [4:800]
 set xlabel "measured step (ms)"
 set ylabel "predicted / measured"
-set yrange [0.25:1.75]
+set yrange [*<0.5:1.3<*]
+set ytics 0.1
 set key maxrows 2
 plot 1 with lines lt 9 lw 1 notitle, 1.1 with lines lt 9 notitle, \
 	0.9 with lines lt 9 notitle, \
@@ -22,4 +23,4 @@ plot 1 with lines lt 9 lw 1 notitle, 1.1 with lines lt 9 notitle, \
 	using "measured_ms":(off(word(machines, i), "fitted")) with points pt 7 \
 	ps 0.5 lc i title word(machines, i).", fitted", \
 	table using "measured_ms":(said(word(machines, 1))) with points pt 8 \
-	ps 0.7 lc 3 title "predicted"
+	ps 0.7 lc 3 title word(machines, 1).", predicted"

@@ -14,4 +14,6 @@ set offsets 0, 0, graph 0.06, 0
 plot 1 with lines lt 9 notitle, \
 	for [k=1:3] table using (x(word("naive flat overlap", k), bf16(0) \
 	+ (k - 2)*0.03)):(longer(0)) with points lt k ps 0.6 \
-	title word("naive flat overlap", k)
+	title word("naive flat overlap", k), \
+	table using (x("flat", bf16(0))):(longer(0)*only("precision", "fp32")):\
+	(stringcolumn("precision")) with labels right offset -1.5, 0 notitle

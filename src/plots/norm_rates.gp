@@ -26,6 +26,7 @@ plot table using "width":(of("fwd", "ours", "rmsnorm fused")) \
 	"" using "width":(of("fwd", "pytorch-eager", "RMSNorm")) \
 	with linespoints lt 2 dt 3 pt 4 title "PyTorch, eager"
 set ylabel "backward, fraction of a copy"
+set key off
 plot table using "width":(of("bwd", "ours", "rmsnorm fused")) \
 	with linespoints lt 1 title "ours", \
 	"" using "width":(of("bwd", "ours", "layernorm")) \

@@ -41,7 +41,7 @@ set ylabel "TFLOP/s"
 set key off
 set grid xtics lc rgb "#dddddd" lw 0.4 dt solid
 set label sprintf("bf16 %.0f", bf16) at 0.1, bf16*1.22 left
-set label sprintf("tf32 %.0f", tf32) at 18000, tf32*0.81 right
+set label sprintf("tf32 %.0f", tf32) at 18000, tf32*1.24 right
 set label sprintf("fp32 %.0f", fp32) at 18000, fp32*0.81 right
 set label sprintf("copy %.2f TB/s", copy) at 5, 5*copy*1.5 rotate by 45
 set arrow from 0.08, bf16 to bf16/copy, bf16 nohead lt 9

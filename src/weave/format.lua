@@ -105,6 +105,12 @@ function M.map(s, f)
 	for i, r in ipairs(query.each(s)) do list[i] = f(r) end
 	return list
 end
+function M.known(row, column)
+	local i = query.is(row) and query.inside(row)
+	if not i then fail("known needs a row") end
+	local cell = i.rows[1][i.table.at[column]]
+	return cell ~= nil and query.value(cell) ~= nil
+end
 local function commas(s)
 	local sign, whole, rest = s:match("^(-?)(%d+)(.*)$")
 	if not whole or #whole < 5 then return s end

@@ -57,6 +57,13 @@ edit 's/^small = .*/small = bench(function(r) return r.fwd_ms < 11 end)/'; lint
 expect_good "rows selected by a function"
 
 make_document
+edit "s/bwd_ms < 1000/bwd_ms < 1000 and known(small, 'bwd_ms')/"; lint
+expect_good "a claim may ask for a cell that is there"
+
+make_document; edit "s/test=\"small.bwd_ms < 1000/test=\"known(small, 'gone')/"
+lint; expect "a cell that is not there" 1 "$(line_of Everything)" "is false"
+
+make_document
 edit 's/^small = .*/small = bench(function(r) return r.fwd_ms > 99 end)/'; lint
 expect "a selection by a function, empty" 1 "$(line_of 'small = bench')" \
 	'has what is asked of it'

@@ -1,0 +1,316 @@
+/* kernel_counters: what the units of a GPU do while our kernels run */
+#define _GNU_SOURCE
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "bench/harness.h"
+#include "bench/timing.h"
+#include "experiments/attention_case.h"
+#include "experiments/kernel_case.h"
+#include "profile/counters.h"
+
+static const char *only, *ncu, *device_name = "cuda";
+static long least_pct = 5;
+static const Option options[] = {
+	{ "case", OPT_TEXT, &only, "NAME", "one case, named OPERATION:VARIANT" },
+	{ "ncu", OPT_TEXT, &ncu, "FILE",
+		"the program that counts, instead of the ncu of PATH or CUDA" },
+	{ "least", OPT_INT, &least_pct, "0..100",
+		"percent of a case's time that a kernel takes to have a row" },
+	{ 0 }
+};
+typedef struct Config {
+	const char *op, *variant;
+	int dtype;
+	const char *shape;
+	long size[3];      /* heads, n, D; rows, columns, inner; of 2.7B: none */
+} Config;
+#define DTYPES "bf16|fp32"
+static const Key keys[] = { KEY(Config, op), KEY(Config, variant),
+	KEY(Config, dtype, DTYPES), KEY(Config, shape), { 0 } };
+enum { IN_BF16, IN_FP32 };
+#define HEADS16 "16 heads n 16384 D 128", { 16, 16384, 128 }
+#define HEAD1 "1 head n 16384 D 128", { 1, 16384, 128 }
+#define SHORT1 "1 head n 8192 D 128", { 1, 8192, 128 }
+#define STEP "2.7B batch 4 context 512", { 0 }
+static const Config cases[] = {
+	{ "rmsnorm forward", "fused", IN_BF16, STEP },
+	{ "rmsnorm backward", "fused", IN_BF16, STEP },
+	{ "softmax forward", "fused", IN_BF16, STEP },
+	{ "swiglu forward", "fused", IN_BF16, STEP },
+	{ "swiglu backward", "fused", IN_BF16, STEP },
+	{ "cross-entropy", "fused", IN_BF16, STEP },
+	{ "adamw", "fused", IN_BF16, STEP },
+	{ "matmul", "square", IN_BF16, "8192 x 8192 x 8192", { 8192, 8192, 8192 } },
+	{ "matmul", "linear", IN_BF16, "2048 x 10240 x 2560", { 2048, 10240, 2560 } },
+	{ "attention forward", "simt", IN_BF16, SHORT1 },
+	{ "attention forward", "mma_sync", IN_BF16, HEADS16 },
+	{ "attention forward", "wgmma", IN_BF16, HEADS16 },
+	{ "attention forward", "warp_specialized", IN_BF16, HEADS16 },
+	{ "attention forward", "split_fp16", IN_FP32, HEAD1 },
+	{ "attention backward", "simt", IN_BF16, SHORT1 },
+	{ "attention backward", "mma_sync", IN_BF16, HEADS16 },
+	{ "attention backward", "wgmma", IN_BF16, HEADS16 },
+	{ "attention backward", "warp_specialized", IN_BF16, HEADS16 },
+	{ "attention backward", "warp_specialized-atomic", IN_BF16, HEADS16 },
+	{ "attention backward", "split_fp16", IN_FP32, HEAD1 },
+};
+enum { NCASES = sizeof cases / sizeof *cases };
+
+static bool is_named(const Config *c, const char *name)
+{
+	size_t n = strlen(c->op);
+	return strncmp(name, c->op, n) == 0 && name[n] == ':'
+		&& strcmp(name + n + 1, c->variant) == 0;
+}
+
+static const Config *case_named(const char *name)
+{
+	for (int i = 0; i < NCASES; i++)
+		if (is_named(&cases[i], name))
+			return &cases[i];
+	usage_error("no case is named '%s': expected OPERATION:VARIANT, such as "
+		"'attention forward:wgmma'", name);
+}
+enum { LAUNCHES = 3 };
+
+/* once, and then some times inside the range to which ncu listens */
+static void launch(Device *d, Work *work, void *arg)
+{
+	work(arg);
+	device_now_ms(d);
+	RANGE(d, "counted")
+		for (int i = 0; i < LAUNCHES; i++)
+			work(arg);
+	device_now_ms(d);
+}
+
+static void launch_attention(Device *d, const Config *c)
+{
+	bool backward = strcmp(c->op, "attention backward") == 0;
+	AttentionCase a = attention_case(d, 1, c->size[0], c->size[1], c->size[2],
+		true, c->dtype == IN_FP32 ? FP32 : BF16, harness_seed);
+	if (!attention_case_take(&a, c->variant))
+		die("%s has no kernel of %s for this shape", c->variant,
+			d->backend->name);
+	if (backward) {
+		attention_case_gradients(&a, harness_seed);
+		attention_case_forward(&a);
+	}
+	launch(d, backward ? attention_case_backward : attention_case_forward, &a);
+}
+typedef struct Gemm { Device *device; Array c, a, b; const long *size; } Gemm;
+
+static void queue_gemm(void *arg)
+{
+	const Gemm *g = arg;
+	size_t m = g->size[0], n = g->size[1], k = g->size[2];
+	ops_for(g->device)->matmul(g->device, g->c, g->a, g->b, (Matmul){ .m = m,
+		.n = n, .k = k, .trans_b = true, .lda = k, .ldb = k, .ldc = n,
+		.alpha = 1 });
+}
+
+static Array drawn(Device *d, size_t n, int which)
+{
+	Array x = array_new(d, n, BF16, MEM_TEMPORARY, "matrix");
+	ops_for(d)->draw(d, x, n, 1, 4, harness_seed, which, 0);
+	return x;
+}
+
+static void launch_matmul(Device *d, const Config *c)
+{
+	const long *size = c->size;
+	Gemm g = { d, drawn(d, size[0] * size[1], 1), drawn(d, size[0] * size[2], 2),
+		drawn(d, size[1] * size[2], 3), size };
+	launch(d, queue_gemm, &g);
+}
+typedef struct Listed {
+	Device *device;
+	const Operation *op;
+	Array set[NARGUMENTS];
+	Sizes sizes;
+} Listed;
+
+static void queue_listed(void *arg)
+{
+	const Listed *l = arg;
+	l->op->queue(l->device, l->set, &l->sizes);
+}
+
+static void launch_listed(Device *d, const Config *c)
+{
+	Listed l = { .device = d, .op = kernel_operations, .sizes = kernel_sizes(
+		&model_sizes[SIZE_2_7B].shape, 4, 512, (size_t)1 << 26) };
+	while (strcmp(l.op->name, c->op) != 0 || strcmp(l.op->path, c->variant) != 0)
+		l.op++;
+	kernel_set_new(d, l.set, NULL, l.op, &l.sizes, BF16);
+	launch(d, queue_listed, &l);
+}
+static const char run_ncu[] =
+	"export LC_ALL=C PATH=\"$PATH:${CUDA_HOME:-/usr/local/cuda}/bin\"; "
+	"timeout 600 '%s' --csv --page raw --print-units base "
+	"--print-kernel-base function --clock-control none "
+	"--nvtx --nvtx-include counted/ --section SpeedOfLight "
+	"--section ComputeWorkloadAnalysis --section MemoryWorkloadAnalysis "
+	"--section MemoryWorkloadAnalysis_Tables --section WarpStateStats "
+	"--section Occupancy --section LaunchStats "
+	"'%s' --launch '%s:%s' '%s' 2>&1";
+
+/* all that the command prints; to be freed */
+static char *said_by(const char *command, int *status)
+{
+	FILE *from = need(popen(command, "r"));
+	char *said = NULL, part[4096];
+	size_t size = 0, n;
+	FILE *to = need(open_memstream(&said, &size));
+	while ((n = fread(part, 1, sizeof part, from)) > 0)
+		fwrite(part, 1, n, to);
+	fclose(to);
+	int ended = pclose(from);
+	*status = WIFEXITED(ended) ? WEXITSTATUS(ended) : -1;
+	return said;
+}
+enum { MOST_KERNELS = 32, NOT_FOUND = 127, TOO_LONG = 124 };
+
+static int count(const Config *c, KernelCounters *kernels)
+{
+	char self[4096] = "", *command, why[256];
+	int status, n;
+	if (readlink("/proc/self/exe", self, sizeof self - 1) < 0
+		|| asprintf(&command, run_ncu, ncu ? ncu : "ncu", self, c->op, c->variant,
+		device_name) < 0)
+		die("no process for ncu could be made");
+	char *said = said_by(command, &status);
+	if (status == NOT_FOUND)
+		die("Nsight Compute is needed (ncu, of the package nsight-compute): "
+			"there is no '%s'", ncu ? ncu : "ncu");
+	if (status == TOO_LONG)
+		die("ncu took more than 600 s for %s:%s", c->op, c->variant);
+	if (strstr(said, "ERR_NVGPUCTRPERM"))
+		die("the driver lets only an administrator read counters "
+			"(ERR_NVGPUCTRPERM): run as root, or load the driver with "
+			"NVreg_RestrictProfilingToAdminUsers=0");
+	n = counters_parse(kernels, MOST_KERNELS, said, why, sizeof why);
+	if (n < 0 || status != 0)
+		die("%s:%s: %s (ncu ended with %d)", c->op, c->variant,
+			n < 0 ? why : "ncu failed", status);
+	free(said);
+	free(command);
+	return n;
+}
+
+/* the highest clock that the driver allows; NaN: not known */
+static double boost_GHz(void)
+{
+	int status;
+	char *said = said_by("nvidia-smi --query-gpu=clocks.max.sm "
+		"--format=csv,noheader,nounits 2>/dev/null", &status);
+	double MHz;
+	bool good = status == 0 && sscanf(said, "%lf", &MHz) == 1;
+	free(said);
+	return good ? MHz / 1e3 : NAN;
+}
+static bool can_count(void)
+{
+	return harness_on_gpu() || ncu;
+}
+
+static void plan(Plan *plan)
+{
+	const Config *named = only ? case_named(only) : NULL;
+	KernelCounters kernels[MOST_KERNELS];
+	if (can_count())
+		count(named ? named : &cases[0], kernels);
+	for (int i = 0; i < NCASES; i++)
+		if (named == NULL || named == &cases[i])
+			plan_copy(plan, &cases[i], sizeof cases[i]);
+}
+
+static void set_counter(Row *row, const char *column, double x)
+{
+	if (isnan(x))
+		row_set(row, column, "-");
+	else
+		row_set(row, column, "%.5g", x);
+}
+
+static void set_kernel(Row *row, const KernelCounters *k, double share)
+{
+	char column[16];
+	row_set(row, "kernel", "%s", k->name);
+	row_set(row, "launches", "%d", k->launches);
+	row_set(row, "share", "%.4f", share);
+	for (int i = 0; i < NCOUNTERS; i++)
+		set_counter(row, counter_columns[i], k->values[i]);
+	for (int i = 0; i < NSTALLS; i++) {
+		bool any = *k->stalls[i].reason != '\0';
+		snprintf(column, sizeof column, "stall%d", i + 1);
+		row_set(row, column, "%s", any ? k->stalls[i].reason : "-");
+		snprintf(column, sizeof column, "stall%d_pct", i + 1);
+		set_counter(row, column, any ? k->stalls[i].pct : NAN);
+	}
+}
+static void run(Row *row, const void *config)
+{
+	if (!can_count()) {
+		row_set(row, "status", "skipped: only a GPU has these counters");
+		return;
+	}
+	KernelCounters kernels[MOST_KERNELS];
+	int n = count(config, kernels);
+	double us = 0;
+	set_counter(row, "boost_GHz", boost_GHz());
+	for (int i = 0; i < n; i++)
+		us += kernels[i].us;
+	if (!(us > 0))
+		die("ncu told no times");
+	for (int i = 0; i < n; i++) {
+		if (kernels[i].us * 100 < us * least_pct)
+			continue;
+		set_kernel(row, &kernels[i], kernels[i].us / us);
+		row_emit(row);
+	}
+}
+static const Sweep sweeps[] = {
+	{ .name = "kernels", .keys = keys,
+		.values = "kernel launches share launch_us SM_GHz boost_GHz tensor_pct "
+			"fp32_pct xu_pct smem_pct l2_pct dram_pct dram_GBps occupancy_pct "
+			"registers stall1 stall1_pct stall2 stall2_pct stall3 stall3_pct",
+		.plan = plan, .run = run },
+	{ 0 }
+};
+
+const Experiment experiment = {
+	.name = "kernel_counters", .options = options, .sweeps = sweeps,
+	.about = "what the units of a GPU do while our kernels run",
+	.cpu_scale = "none (counters are a GPU's)",
+};
+static int launch_case(const char *name, const char *device)
+{
+	const Config *c = case_named(name);
+	Device *d = device_open(device);
+	if (strncmp(c->op, "attention", strlen("attention")) == 0)
+		launch_attention(d, c);
+	else if (strcmp(c->op, "matmul") == 0)
+		launch_matmul(d, c);
+	else
+		launch_listed(d, c);
+	printf("%s: launched %d times\n", name, LAUNCHES);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 4 && strcmp(argv[1], "--launch") == 0)
+		return launch_case(argv[2], argv[3]);
+	for (int i = 1; i < argc; i++)
+		if (strncmp(argv[i], "--device=", strlen("--device=")) == 0)
+			device_name = argv[i] + strlen("--device=");
+		else if (strcmp(argv[i], "--device") == 0 && i + 1 < argc)
+			device_name = argv[i + 1];
+	return harness_main(&experiment, argc, argv);
+}

@@ -1,0 +1,53 @@
+# kernel_counters.gp: how busy units are in each version of attention; without
+# recorded counters a line that says so
+rows = int(system("grep -c '\tok$' ".table." || true"))
+height = rows > 0 ? 110 : 14
+load "src/plots/style.gp"
+versions = "simt mma_sync wgmma warp_specialized split_fp16"
+units = "tensor_pct xu_pct fp32_pct smem_pct l2_pct dram_pct"
+titles = "'tensor pipe' SFU FP32 'shared memory' L2 HBM"
+colours = "#1b3560 #d9793a #7a9bd1 #1f6b5c #b08ac6 #8c8c8c"
+set key off
+unset border
+unset tics
+unset grid
+set xrange [0:100]
+set yrange [0:1]
+if (rows == 0) {
+	set label "No counters are recorded yet." at 50, 0.5 center
+	plot NaN notitle
+	exit
+}
+# the first kernel of a version in the table takes the most of its time
+share(op, variant, unit) = real(system(sprintf("awk -F'\t' '/^#/ { next } \
+	!n { for (n = 1; $n != \"%s\"; n++); next } $1 == \"attention %s\" && \
+	$2 == \"%s\" { x = $n; exit } END { print x + 0 }' %s", unit, op, \
+	variant, table)))
+set border 3
+set xtics 0, 20, 100 nomirror out scale 0.5
+set grid xtics lc rgb "#dddddd" lw 0.4 dt solid
+set xrange [0:125]
+set yrange [5:-0.1]
+set format y ""
+set multiplot layout 1,2
+do for [pass in "forward backward"] {
+	set lmargin (pass eq "forward" ? 19 : 4)
+	set xlabel pass.", % of the unit's peak"
+	unset label
+	do for [v=1:5] {
+		if (pass eq "forward") {
+			set label word(versions, v) at graph -0.02, first v - 0.55 right \
+				noenhanced
+		}
+		do for [u=1:6] {
+			busy = share(pass, word(versions, v), word(units, u))
+			y = v - 1 + (u - 1)*0.15
+			set object 10*v + u rectangle from 0, y to busy, y + 0.13 \
+				fillcolor rgb word(colours, u) fillstyle solid 0.9 noborder
+			set label sprintf("%s %.0f", word(titles, u), busy) \
+				at busy + 1, y + 0.065 left font ",5"
+		}
+	}
+	plot NaN notitle
+}
+unset multiplot
