@@ -28,7 +28,7 @@ static DdpCase *open_ranks(Row *row, const StepConfig *c)
 {
 	DdpConfig own = { .batch = c->of.batch / c->of.ranks, .ranks = c->of.ranks,
 		.transport = c->transport, .sums = c->sums,
-		.wire = c->of.precision == POLICY_BF16 };
+		.wire = c->of.precision != POLICY_FP32 };
 	own.model.context = c->of.context;
 	own.model.precision = c->of.precision;
 	own.ctas = harness_on_gpu() && !c->sums ? 8 : 0;

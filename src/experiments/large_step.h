@@ -22,7 +22,7 @@ Shape large_shape(const LargeConfig *c);
 
 typedef struct StepConfig {
 	LargeConfig of;
-	int strategy, transport, sums;   /* of STRATEGIES: zero1 and later */
+	int strategy, transport, sums;   /* of STRATEGIES: zero2 or fsdp */
 	long recompute;                  /* blocks at a time; 0: none */
 } StepConfig;
 #define STEP_KEYS LARGE_KEYS, KEY(StepConfig, strategy, STRATEGIES), \

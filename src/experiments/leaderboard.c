@@ -22,12 +22,13 @@ static const Option options[] = {
 		"tokens in a sequence" },
 	{ "batch", OPT_INT, &given.batch, "1..4096", "sequences of all ranks" },
 	{ "precision", OPT_CHOICE, &given.precision, PRECISIONS,
-		"number format; otherwise bf16, on a CPU fp32" },
+		"number format; otherwise bf16-state and bf16-stream, on a CPU fp32 "
+		"and bf16-state, and of a probe bf16, on a CPU fp32" },
 	{ "ranks", OPT_INT, &given.ranks, "1..64", "processes of a job" },
 	{ "head-tokens", OPT_INT, &given.head_tokens, "0..262144",
 		"of which there are logits at a time; 0: an eighth of a sequence" },
 	{ "strategy", OPT_CHOICE, &how.strategy, STRATEGIES,
-		"zero1, zero2 or fsdp" },
+		"zero2 or fsdp; otherwise both" },
 	{ "transport", OPT_CHOICE, &how.transport, TRANSPORTS,
 		"what carries collectives" },
 	{ "sums", OPT_CHOICE, &how.sums, SUMS, "who sums gradients" },
@@ -43,18 +44,13 @@ static const Option options[] = {
 
 static void settle_options(void)
 {
-	static const LargeConfig task = { 151936, 4096, 11008, 34, 32, 32768,
-		.precision = POLICY_BF16 }, small = { 2374, 64, 172, 4, 2, 128,
-		.precision = POLICY_FP32 };
-	const LargeConfig *usual = harness_on_gpu() ? &task : &small;
+	static const long task[] = { 151936, 4096, 11008, 34, 32, 32768 },
+		small[] = { 2374, 64, 172, 4, 2, 128 };
 	long *const to[] = { &given.vocabulary, &given.d_model, &given.d_ff,
 		&given.layers, &given.heads, &given.context };
-	const long from[] = { usual->vocabulary, usual->d_model, usual->d_ff,
-		usual->layers, usual->heads, usual->context };
 	for (int i = 0; i < 6; i++)
-		*to[i] = *to[i] ? *to[i] : from[i];
-	if (given.precision < 0)
-		given.precision = usual->precision;
+		if (*to[i] == 0)
+			*to[i] = harness_on_gpu() ? task[i] : small[i];
 	if (given.head_tokens == 0)
 		given.head_tokens = given.context / 8 ? given.context / 8 : 1;
 	if (length.warmup_s < 0)
@@ -67,10 +63,11 @@ static void settle_options(void)
 	if (given.batch % given.ranks != 0)
 		usage_error("--batch %ld: expected a multiple of --ranks, %ld",
 			given.batch, given.ranks);
-	if (given.precision != POLICY_FP32 && given.precision != POLICY_BF16)
-		usage_error("--precision: expected fp32 or bf16");
-	if (how.strategy >= 0 && how.strategy < ZERO1)
-		usage_error("--strategy: expected zero1, zero2 or fsdp");
+	if (given.precision == POLICY_FP16 || given.precision == POLICY_TF32)
+		usage_error("--precision %s: expected fp32, bf16, bf16-stream or "
+			"bf16-state", policies[given.precision].name);
+	if (how.strategy >= 0 && how.strategy < ZERO2)
+		usage_error("--strategy: expected zero2 or fsdp");
 	if (how.sums && given.ranks > MOST_GRADIENTS)
 		usage_error("--sums optimizer is for %d ranks at most", MOST_GRADIENTS);
 	if (length.gemms) {
@@ -92,6 +89,8 @@ static void plan_probes(Plan *plan)
 {
 	settle_options();
 	ProbeConfig c = { given, true, 0 };
+	if (given.precision < 0)
+		c.of.precision = harness_on_gpu() ? POLICY_BF16 : POLICY_FP32;
 	for (c.algorithms = 0; c.algorithms <= (length.gemms != NULL); c.algorithms++)
 		for (int atomic = 0; atomic < (harness_on_gpu() ? 2 : 1); atomic++) {
 			c.deterministic = !atomic;
@@ -173,13 +172,16 @@ static void plan_steps(Plan *plan)
 {
 	settle_options();
 	StepConfig c = how;
-	c.of = given;
-	if (how.strategy >= 0)
-		plan_add(plan, &c);
-	for (int s = ZERO2; how.strategy < 0 && s <= FSDP; s++) {
-		c.strategy = s;
-		plan_add(plan, &c);
-	}
+	int gpu = harness_on_gpu(), usual[] = { POLICY_BF16_STATE,
+		gpu ? POLICY_BF16_STREAM : POLICY_FP32 };
+	for (int p = 0; p < (given.precision < 0 ? 2 : 1); p++)
+		for (int s = ZERO2; s <= FSDP; s++) {
+			c.of = given;
+			c.of.precision = given.precision < 0 ? usual[p] : given.precision;
+			c.strategy = s;
+			if (how.strategy < 0 || how.strategy == s)
+				plan_add(plan, &c);
+		}
 }
 
 static void run_step(Row *row, const void *config)

@@ -4,9 +4,9 @@
 
 expect 'help' 0 '^ *--head-tokens' leaderboard --help
 expect 'unknown option' 2 'unknown option --vocab' leaderboard --vocab 7
-expect 'no fp16' 2 'precision: expected fp32 or bf16' leaderboard \
+expect 'no fp16' 2 'fp16: expected fp32, bf16, bf16-stream' leaderboard \
 	--device cpu --precision fp16
-expect 'no copies' 2 'expected zero1, zero2 or fsdp' leaderboard --device cpu \
+expect 'no copies' 2 'expected zero2 or fsdp' leaderboard --device cpu \
 	--strategy ddp
 expect 'heads that do not divide' 2 'expected a multiple of 6' leaderboard \
 	--device cpu --heads 3
