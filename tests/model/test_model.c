@@ -356,6 +356,37 @@ static void a_stream_in_bf16_is_about_as_exact(void **state)
 	}
 }
 
+static void what_blocks_drop_is_made_again(void **state)
+{
+	(void)state;
+	const Shape deep = { 50, 8, 16, 24, 4, 2, 8, 10000 };
+	static const int drops[][2] = { { 1, 0 }, { 0, 1 }, { 2, 3 }, { 4, 2 },
+		{ 4, 4 } };
+	for (int i = 0; i < 2 * NPOLICIES * 5; i++) {
+		Model *m = model_new(device, &deep, &policies[i / 10], 5);
+		Batch b = batch(2, 8, 1);
+		model_fuse(m);
+		m->flash = i % 2;
+		const int *d = drops[i / 2 % 5];
+		Array want = gradients(m, &b, false);
+		forward(m, &b, true);
+		size_t saved = device->total;
+		model_follow(m, &(ModelPlan){ .drop_gate_up = d[0], .drop_qkv = d[1] });
+		forward(m, &b, true);
+		assert_int_equal(saved - device->total, d[0] * padded(2 * 16 * 24)
+			+ d[1] * padded(3 * 16 * 16));
+		memset(m->gradients.at, 0xff, m->extent * sizeof(real));
+		Array got = gradients(m, &b, false);
+		for (int k = 0; k < shape_nparameters(&deep); k++) {
+			Parameter p = shape_parameter(&deep, k);
+			expect_same(p.name, array_at(got, p.offset), array_at(want, p.offset),
+				p.count);
+		}
+		model_free(&m);
+		assert_int_equal(release(NULL), 0);
+	}
+}
+
 static void scores_can_be_made_again(void **state)
 {
 	(void)state;
@@ -414,6 +445,7 @@ int main(void)
 		checked(activations_are_as_derived), checked(peak_is_as_derived),
 		checked(paths_agree), checked(a_head_in_chunks_is_the_whole_head),
 		checked(a_stream_in_bf16_is_about_as_exact),
+		checked(what_blocks_drop_is_made_again),
 		checked(scores_can_be_made_again),
 	};
 	omp_set_num_threads(1);         /* tiny loops */
