@@ -46,7 +46,6 @@ static void make_model(LargeStep *s)
 	run->m = model_new_bare(run->device, &shape, &policies[c->of.precision],
 		harness_seed);
 	model_fuse(run->m);
-	model_follow(run->m, &(ModelPlan){ .head_chunk = c->of.head_tokens });
 	model_recompute(run->m, (int)c->recompute, false);
 	run->batch = batch_random(run->config.batch, shape.context, shape.vocab,
 		harness_seed + comm_rank(run->comm));
@@ -55,6 +54,37 @@ static void make_model(LargeStep *s)
 		.wire = run->config.wire ? BF16 : FP32, .exchange = c->sums },
 		&adamw_kind, settings);
 	ddp_case_train(run, zero_optimizer(s->zero));
+}
+static MemoryEstimate estimate(const LargeStep *s)
+{
+	const DdpCase *run = s->run;
+	return memory_estimate_sharded(run->m, run->config.batch,
+		run->config.model.context, &(Sharding){ zero_map(s->zero),
+		comm_rank(run->comm), s->config.strategy - ZERO1 + 1,
+		s->config.strategy == FSDP, run->config.wire ? BF16 : FP32,
+		s->config.sums });
+}
+
+static void fit_memory(LargeStep *s)
+{
+	DdpCase *run = s->run;
+	int layers = (int)s->config.of.layers;
+	ModelPlan plan = { .head_chunk = s->config.of.head_tokens };
+	double most = s->config.memory_MiB * 1048576.0;
+	if (most == 0)
+		most = run->device->limit / 32.0 * 31;
+	model_follow(run->m, &plan);
+	while (s->config.recompute == 0 && plan.drop_qkv < layers
+		&& estimate(s).total > most) {
+		if (plan.drop_gate_up < layers)
+			plan.drop_gate_up++;
+		else
+			plan.drop_qkv++;
+		model_follow(run->m, &plan);
+	}
+	plan.drop_gate_up = (int)comm_max(run->comm, plan.drop_gate_up);
+	plan.drop_qkv = (int)comm_max(run->comm, plan.drop_qkv);
+	model_follow(run->m, &plan);
 }
 static long steps_in(double seconds, double step_ms)
 {
@@ -122,14 +152,11 @@ static void set_memory(Row *row, const LargeStep *s)
 	const double MiB = 1 << 20;
 	const DdpCase *run = s->run;
 	double workspace = (double)run->device->active[MEM_TEMPORARY];
-	MemoryEstimate e = memory_estimate_sharded(run->m, run->config.batch,
-		run->config.model.context, &(Sharding){ zero_map(s->zero),
-		comm_rank(run->comm), s->config.strategy - ZERO1 + 1,
-		s->config.strategy == FSDP, run->config.wire ? BF16 : FP32,
-		s->config.sums });
 	row_set(row, "peak_MiB", "%.3f",
 		(run->device->total_peak - workspace) / MiB);
-	row_set(row, "derived_MiB", "%.3f", e.total / MiB);
+	row_set(row, "derived_MiB", "%.3f", estimate(s).total / MiB);
+	row_set(row, "drop_gate_up", "%d", run->m->plan.drop_gate_up);
+	row_set(row, "drop_qkv", "%d", run->m->plan.drop_qkv);
 	row_set(row, "workspace_MiB", "%.3f", workspace / MiB);
 }
 void large_step_run(Row *row, const StepConfig *c, const StepLength *length)
@@ -142,6 +169,7 @@ void large_step_run(Row *row, const StepConfig *c, const StepLength *length)
 	GemmChoices *choices = d->gemms;
 	device_reset_peak(d);
 	make_model(&s);
+	fit_memory(&s);
 	time_steps(row, &s, length);
 	set_memory(row, &s);
 	time_classes(row, &s);

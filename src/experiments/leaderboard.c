@@ -34,6 +34,8 @@ static const Option options[] = {
 	{ "sums", OPT_CHOICE, &how.sums, SUMS, "who sums gradients" },
 	{ "recompute", OPT_INT, &how.recompute, "0..512",
 		"blocks at a time that are run again; 0: none" },
+	{ "memory-MiB", OPT_INT, &how.memory_MiB, "0..1048576",
+		"of a rank, without workspaces; 0: what its device has" },
 	{ "gemms", OPT_TEXT, &length.gemms, "FILE",
 		"of matmuls' algorithms; what it lacks is timed" },
 	{ "warmup-s", OPT_REAL, &length.warmup_s, "S",

@@ -36,7 +36,7 @@ loss_is() { # loss_is X: the first loss of each row, to a millionth
 	column first_loss | awk -v want="$1" '{ n++; d = $1 - want }
 		!(d*d <= 1e-12*want*want) { bad = 1 } END { exit bad || !n }'
 }
-check 'steps of all strategies' table
+check 'steps of all strategies' table --precision fp32
 check 'their peaks' near peak_MiB derived_MiB 0.005
 first=$(column first_loss | head -n 1)
 check 'one loss' loss_is "$first"
@@ -44,11 +44,24 @@ strategies() {
 	[ "$(column strategy | sort -u | xargs)" = 'fsdp zero2' ]
 }
 check 'both strategies' strategies
-check 'chunks that do not divide' table --head-tokens 7
+check 'chunks that do not divide' table --precision fp32 --head-tokens 7
 check 'their loss' loss_is "$first"
-check 'blocks that are run again' table --recompute 1 --strategy fsdp
+check 'blocks that are run again' table --precision fp32 --recompute 1 \
+	--strategy fsdp
 check 'their loss too' loss_is "$first"
 check 'their peak' near peak_MiB derived_MiB 0.005
+long='--precision fp32 --strategy zero2 --context 800'
+check 'enough memory' table $long
+first=$(column first_loss)
+check 'little memory' table $long --memory-MiB 1
+check 'its loss' loss_is "$first"
+check 'its peak' near peak_MiB derived_MiB 0.005
+dropped() {
+	[ "$(column drop_gate_up) $(column drop_qkv)" = '3 3' ]
+}
+check 'all is dropped' dropped
+check 'all precisions' table --strategy zero2
+check 'their peaks too' near peak_MiB derived_MiB 0.005
 check 'bf16' table --precision bf16 --strategy zero2
 check 'one rank' table --ranks 1 --batch 1
 

@@ -1,7 +1,7 @@
 -- leaderboard.lua: laws of the tables of one large step
 tables("leaderboard",
 	"vocabulary d_model d_ff layers heads context batch precision " ..
-	"head_tokens ranks strategy transport sums recompute")
+	"head_tokens ranks strategy transport sums recompute memory_MiB")
 law("FLOPs of a large step",
 	"close(TFLOP, (6 * (layers * (4 * d_model^2 + 3 * d_model * d_ff) +",
 	"vocabulary * d_model) + 7 * layers * context * d_model) * batch * context /",
@@ -18,6 +18,8 @@ law("strategies begin alike",
 	".first_loss, 1e-3)")
 law("the peak of a large step is as derived, within five thousandths",
 	"close(peak_MiB, derived_MiB, 0.005, 0.01)")
+law("queries, keys and values are dropped after gate and up",
+	"drop_qkv == 0 or drop_gate_up == layers")
 law("the classes make up a large step",
 	"between((linear_ms + attention_ms + elementwise_ms + optimizer_ms) /",
 	"step_ms, gpu() and 0.9 or 0.1, gpu() and 1.15 or 8)")
