@@ -80,24 +80,26 @@ static void settle_options(void)
 }
 typedef struct ProbeConfig {
 	LargeConfig of;
-	bool deterministic;
+	bool deterministic, copies;
 	int algorithms;
 } ProbeConfig;
 #define ALGORITHMS "first|timed"
 static const Key probe_keys[] = { LARGE_KEYS, KEY(ProbeConfig, deterministic),
-	KEY(ProbeConfig, algorithms, ALGORITHMS), { 0 } };
+	KEY(ProbeConfig, algorithms, ALGORITHMS), KEY(ProbeConfig, copies), { 0 } };
 
 static void plan_probes(Plan *plan)
 {
 	settle_options();
-	ProbeConfig c = { given, true, 0 };
+	ProbeConfig c = { given, true, false, 0 };
 	if (given.precision < 0)
 		c.of.precision = harness_on_gpu() ? POLICY_BF16 : POLICY_FP32;
 	for (c.algorithms = 0; c.algorithms <= (length.gemms != NULL); c.algorithms++)
-		for (int atomic = 0; atomic < (harness_on_gpu() ? 2 : 1); atomic++) {
-			c.deterministic = !atomic;
-			plan_add(plan, &c);
-		}
+		for (int atomic = 0; atomic < (harness_on_gpu() ? 2 : 1); atomic++)
+			for (int copies = 0; copies < 2; copies++) {
+				c.deterministic = !atomic;
+				c.copies = copies;
+				plan_add(plan, &c);
+			}
 }
 enum { MOST_STEPS = 1 << 16 };
 typedef struct Sustained {
@@ -137,9 +139,9 @@ static void run_probe(Row *row, const void *config)
 	Device *d = harness_device();
 	if (c->algorithms)
 		d->gemms = gemm_choices_of(d, length.gemms);
-	StepProbe *p = step_probe(d, &shape, batch, c->of.head_tokens,
-		policies[c->of.precision].op[OP_LINEAR].input, c->deterministic,
-		harness_seed);
+	StepProbe *p = step_probe(d, &shape, &(ProbeSettings){ batch, c->of.ranks,
+		c->of.head_tokens, policies[c->of.precision].op[OP_LINEAR].input,
+		c->deterministic, c->copies, harness_seed });
 	Sustained *s = need(malloc(sizeof *s));
 	do {
 		measure_steps(p, s, 0);
@@ -153,7 +155,7 @@ static void run_probe(Row *row, const void *config)
 		gemm_choices_write(d->gemms);
 	double all = 0;
 	row_set_power(row, &power, s->n);
-	for (int i = 0; i < NPARTS_OF_STEP; i++) {
+	for (int i = 0; i < NPARTS_OF_STEP - !c->copies; i++) {
 		double flops = step_part_flops(&shape, batch, i);
 		all += flops;
 		emit_part(row, s, i, flops);

@@ -69,7 +69,7 @@ parts() { # parts ROWS
 	[ "$(column part | wc -l)" = "$1" ]
 }
 check 'a probe' table --sweep probe --head-tokens 7
-check 'its parts' parts 7
+check 'its parts' parts 15
 check 'a probe with a file' table --sweep probe --gemms "$out/gemms"
-check 'both sources of algorithms' parts 14
+check 'both sources of algorithms' parts 30
 exit $failed
