@@ -131,7 +131,7 @@ static double rest_of(const Sizes *s)
 	return s->N * (3 * s->r + 8);
 }
 
-/* besides, the last input, its norm and the logits, or what chunks of them leave */
+/* besides, the last input, its norm and the logits, or what chunks leave */
 static double top_of(const Sizes *s)
 {
 	double norm = s->N * s->C * (s->fused && s->chunks ? 0 : s->norm),
@@ -263,9 +263,11 @@ static double sharded_gradients(const Model *m, const Sharding *s)
 		+ (m->policy->op[OP_LINEAR].input == s->wire
 		|| m->policy->gradient == s->wire ? 0 : b->width(m->policy->gradient));
 	int apart = s->exchange ? s->map->ranks : s->stage > 1;
+	double sums = s->early ? slots_of(s->map, 2, wire, wire)
+		: s->map->extent * wire;
 	return slots_of(s->map, apart ? 2 : s->map->ngroups, both, both)
 		+ s->map->gains * (both + (s->exchange ? (apart - 1) * wire : 0))
-		+ apart * (s->map->extent * wire / s->map->ranks);
+		+ apart * sums / s->map->ranks;
 }
 
 MemoryEstimate memory_estimate_sharded(const Model *m, size_t B, size_t T,

@@ -265,7 +265,8 @@ static void paths_agree(void **state)
 		fused->flash = i < 3 * NPOLICIES;
 		Batch b = batch(sizes[i % 3][0], sizes[i % 3][1], i);
 		size_t n = b.B * b.T * tiny.vocab;
-		double bound = bounds[i / 3 % NPOLICIES], loss = forward(eager, &b, false);
+		double bound = bounds[i / 3 % NPOLICIES],
+			loss = forward(eager, &b, false);
 		assert_true(fabs(forward(fused, &b, false) - loss) <= bound * loss);
 		assert_true(distance(fused->logits, eager->logits, n) <= bound);
 		for (int again = 0; again < 2; again++) {
