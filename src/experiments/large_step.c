@@ -51,8 +51,8 @@ static void make_model(LargeStep *s)
 		harness_seed + comm_rank(run->comm));
 	s->zero = zero_new(run->m, run->comm, &(ZeroSettings){
 		.stage = c->strategy - ZERO1 + 1, .prefetch = c->strategy == FSDP,
-		.wire = run->config.wire ? BF16 : FP32, .exchange = c->sums },
-		&adamw_kind, settings);
+		.wire = run->config.wire ? BF16 : FP32, .exchange = c->sums,
+		.early = c->update }, &adamw_kind, settings);
 	ddp_case_train(run, zero_optimizer(s->zero));
 }
 static MemoryEstimate estimate(const LargeStep *s)
@@ -62,7 +62,7 @@ static MemoryEstimate estimate(const LargeStep *s)
 		run->config.model.context, &(Sharding){ zero_map(s->zero),
 		comm_rank(run->comm), s->config.strategy - ZERO1 + 1,
 		s->config.strategy == FSDP, run->config.wire ? BF16 : FP32,
-		s->config.sums });
+		s->config.sums, s->config.update });
 }
 
 static void fit_memory(LargeStep *s)

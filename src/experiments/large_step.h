@@ -23,10 +23,12 @@ Shape large_shape(const LargeConfig *c);
 typedef struct StepConfig {
 	LargeConfig of;
 	int strategy, transport, sums;   /* of STRATEGIES: zero2 or fsdp */
+	int update;                      /* of UPDATES; early: zero2 only */
 	long recompute;                  /* blocks at a time; 0: none */
 	long memory_MiB;                 /* of a rank; 0: what its device has */
 } StepConfig;
 #define STEP_KEYS LARGE_KEYS, KEY(StepConfig, strategy, STRATEGIES), \
+	KEY(StepConfig, update, UPDATES),                                    \
 	KEY(StepConfig, transport, TRANSPORTS), KEY(StepConfig, sums, SUMS), \
 	KEY(StepConfig, recompute), KEY(StepConfig, memory_MiB)
 

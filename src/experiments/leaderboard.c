@@ -11,7 +11,7 @@
 
 static LargeConfig given = { .precision = -1, .batch = 2, .ranks = 2 };
 static StepLength length = { .warmup_s = -1 };
-static StepConfig how = { .strategy = -1, .sums = 1 };
+static StepConfig how = { .strategy = -1, .sums = 1, .update = 1 };
 static const Option options[] = {
 	{ "vocabulary", OPT_INT, &given.vocabulary, "1..1048576", "tokens" },
 	{ "d-model", OPT_INT, &given.d_model, "1..65536", "width" },
@@ -32,6 +32,8 @@ static const Option options[] = {
 	{ "transport", OPT_CHOICE, &how.transport, TRANSPORTS,
 		"what carries collectives" },
 	{ "sums", OPT_CHOICE, &how.sums, SUMS, "who sums gradients" },
+	{ "update", OPT_CHOICE, &how.update, UPDATES,
+		"of zero2: behind the backward pass, or inside; otherwise early" },
 	{ "recompute", OPT_INT, &how.recompute, "0..512",
 		"blocks at a time that are run again; 0: none" },
 	{ "memory-MiB", OPT_INT, &how.memory_MiB, "0..1048576",
@@ -183,6 +185,7 @@ static void plan_steps(Plan *plan)
 			c.of = given;
 			c.of.precision = given.precision < 0 ? usual[p] : given.precision;
 			c.strategy = s;
+			c.update = s == ZERO2 && how.update;
 			if (how.strategy < 0 || how.strategy == s)
 				plan_add(plan, &c);
 		}

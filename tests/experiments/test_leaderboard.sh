@@ -60,6 +60,9 @@ dropped() {
 	[ "$(column drop_gate_up) $(column drop_qkv)" = '3 3' ]
 }
 check 'all is dropped' dropped
+check 'an update behind the backward pass' table $long --update late
+check 'its peak too' near peak_MiB derived_MiB 0.005
+check 'its loss as well' loss_is "$first"
 check 'all precisions' table --strategy zero2
 check 'their peaks too' near peak_MiB derived_MiB 0.005
 check 'bf16' table --precision bf16 --strategy zero2
