@@ -80,9 +80,11 @@ static void a_large_model_is_planned(void **state)
 	Sharding by = { &map, 0, 2, 0, BF16, true, true };
 	for (int i = 0; i < 12; i++) {
 		const Sharding *of = i % 2 ? &by : NULL;
-		double all = model_plan_bytes(m, 1, 32768, of, &(ModelPlan){ 4096, 0, 0 });
+		double all = model_plan_bytes(m, 1, 32768, of,
+			&(ModelPlan){ .head_chunk = 4096 });
 		ModelPlan plan;
-		assert_true(model_plan(m, 1, 32768, of, all - cases[i / 2].less, &plan));
+		double nbytes = all - cases[i / 2].less;
+		assert_true(model_plan(m, 1, 32768, of, nbytes, &plan));
 		if (plan.head_chunk != 4096 || plan.drop_gate_up != cases[i / 2].gate_up
 			|| plan.drop_qkv != cases[i / 2].qkv)
 			fail_msg("%g bytes less: %d blocks drop gate and up, %d q, k, v",
