@@ -129,14 +129,16 @@ static void place_gradients(Zero *z)
 {
 	bool apart = sums_apart(z);
 	int slots = apart ? GRADIENT_SLOTS : z->map.ngroups;
+	size_t first = largest_of(z, 0, GRADIENT_SLOTS) / z->map.ranks;
+	z->summed = z->settings.early ? first + largest_of(z, 1, GRADIENT_SLOTS)
+		/ z->map.ranks : z->map.extent / z->map.ranks;
 	if (z->settings.exchange) {
-		z->parts = comm_parts(z->comm, z->map.extent / z->map.ranks
-			+ z->map.gains, z->settings.wire, MEM_GRADIENT,
-			"gradients of all ranks");
+		z->parts = comm_parts(z->comm, z->summed + z->map.gains,
+			z->settings.wire, MEM_GRADIENT, "gradients of all ranks");
 		z->sums = z->parts.at[z->rank];
 	} else if (apart) {
-		z->sums = array_new(z->device, z->map.extent / z->map.ranks,
-			z->settings.wire, MEM_GRADIENT, "sums of gradients");
+		z->sums = array_new(z->device, z->summed, z->settings.wire,
+			MEM_GRADIENT, "sums of gradients");
 	}
 	for (int k = 0; k < z->map.ngroups; k++) {
 		Group *g = &z->groups[k], *same = k < slots ? NULL : g - slots;
@@ -145,8 +147,9 @@ static void place_gradients(Zero *z)
 		g->home = same ? same->home : casts(z)
 			? new_gradients(z, largest_of(z, k, slots)) : g->wire;
 		g->gradients = g->home;
-		g->sum = apart ? array_part(z->device, z->sums,
-			z->map.groups[k].offset / z->map.ranks) : own_part(z, g, g->wire);
+		g->sum = apart ? array_part(z->device, z->sums, z->settings.early
+			? k % GRADIENT_SLOTS * first : z->map.groups[k].offset
+			/ z->map.ranks) : own_part(z, g, g->wire);
 	}
 }
 
@@ -157,7 +160,7 @@ static void place_gains(Zero *z)
 	g->weights = g->master = array_new(z->device, g->n, z->m->policy->parameter,
 		MEM_PARAMETER, "gains");
 	g->wire = z->settings.exchange
-		? array_part(z->device, z->sums, z->map.extent / z->map.ranks)
+		? array_part(z->device, z->sums, z->summed)
 		: comm_array(z->comm, g->n, z->settings.wire, MEM_GRADIENT,
 			"gradients of gains");
 	g->gradients = casts(z) ? new_gradients(z, g->n) : g->wire;
@@ -165,6 +168,7 @@ static void place_gains(Zero *z)
 }
 void zero_sync(Zero *z, bool on)
 {
+	assert(!z->settings.early);
 	if (!on && sums_apart(z) && z->whole.at == NULL)
 		zero_point_gradients(z, new_gradients(z, z->map.extent));
 	z->sync = on;
@@ -229,6 +233,7 @@ static int list_spans(Zero *z, Span *spans)
 			continue;
 		if (g->low.at != g->master.at)
 			compute = array_part(d, g->low, own.begin);
+		z->groups[z->map.of_unit[u]].spans++;
 		spans[n++] = (Span){ array_part(d, g->master, own.begin), compute,
 			array_part(d, g->sum, own.begin), own.end - own.begin };
 	}
@@ -246,6 +251,7 @@ static void make_optimizer(Zero *z, const OptimizerKind *kind,
 	*o = optimizer_new(z->device, kind, settings, z->spans, n, z->m->fused);
 	o->spans = z->spans;
 	o->nspans = n;
+	o->early = z->settings.early ? n - 1 : 0;
 	o->sums = z->parts;
 	o->gradients = z->sums;
 	o->squares = comm_array(z->comm, NORM_ELEMENTS, FP32, MEM_OPTIMIZER,
@@ -260,6 +266,7 @@ static void check_settings(const Model *m, const ZeroSettings *s)
 	assert(s->prefetch >= 0 && s->prefetch <= MOST_PREFETCH);
 	assert(s->wire == FP32 || s->wire == BF16);
 	assert(m->fused || !s->exchange);
+	assert(!s->early || s->stage == 2);
 	if (m->policy->op[OP_LINEAR].output == FP16)
 		usage_error("precision %s: sharded data parallelism does not scale the "
 			"loss, expected fp32 or bf16", m->policy->name);
@@ -277,6 +284,7 @@ Zero *zero_new(Model *m, Comm *c, const ZeroSettings *settings,
 	check_settings(m, settings);
 	*z = (Zero){ .m = m, .device = m->device, .ops = m->ops, .comm = c,
 		.settings = *settings, .rank = comm_rank(c), .current = -1,
+		.pending = -1,
 		.sync = true };
 	z->map = shard_map_new(&m->shape, comm_ranks(c), most < m->extent
 		? (size_t)most : m->extent);

@@ -21,6 +21,11 @@ typedef struct ZeroSettings {
 	 * comm_exchanges, and on the fused path. Each rank keeps those of its shards
 	 * from all ranks, so no stage has less than all gradients' bytes */
 	bool exchange;
+	/* stage 2: the backward pass updates a group as soon as its gradients are
+	 * summed, and sends the weights back; then no stage keeps all gradients.
+	 * Without clipping and for steps of one pass, by timed_step or
+	 * replayed_step */
+	bool early;
 	/* what has been given up becomes NaN, for tests */
 	bool poison;
 } ZeroSettings;
@@ -36,6 +41,8 @@ typedef struct Group {
 	/* (shard) of this rank; low: what is gathered, or its master */
 	Array master, low, sum;
 	Event gathered;                  /* stages 1 and 2 */
+	int spans;                       /* of the optimizer */
+	Event summed;
 } Group;
 
 /* memory for the weights of the groups k, k + slots, ... */
@@ -56,6 +63,7 @@ typedef struct Zero {
 	Group *groups, gains;
 	Array masters, lows, sums;       /* of all groups where they lie apart */
 	Gradients parts;                 /* of exchanges: shards of all ranks */
+	size_t summed;                   /* elements of sums, without gains */
 	Array whole;                     /* all gradients, while they accumulate */
 	/* stage 3: groups in the order of a pass, as far as it is known, `at` of them
 	 * entered, the last one `current` */
@@ -66,6 +74,10 @@ typedef struct Zero {
 	bool sync, compared;
 	Optimizer optimizer;
 	Span *spans;
+	/* early: the group whose gradients are on their way, or -1; the step that
+	 * groups were last updated in */
+	int pending;
+	long updated;
 	int counted;                     /* of them, by this rank, in the norm */
 } Zero;
 

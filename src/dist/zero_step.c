@@ -55,12 +55,12 @@ static void poison_others(Zero *z, const Group *g)
 		poison(z, array_part(z->device, g->weights, end), g->n - end);
 }
 
-static void gather_all(Zero *z)
+static void gather_groups(Zero *z, int first, int n)
 {
-	for (int k = 0; k < z->map.ngroups; k++)
+	for (int k = first; k < first + n; k++)
 		poison_others(z, &z->groups[k]);
 	device_wait(z->device, COMM, device_event(z->device, COMPUTE));
-	for (int k = 0; k < z->map.ngroups; k++) {
+	for (int k = first; k < first + n; k++) {
 		Group *g = &z->groups[k];
 		z->last = g->gathered = comm_all_gather(z->comm, g->weights, g->n,
 			"weights", k);
@@ -142,7 +142,7 @@ void zero_gather(Zero *z)
 	if (z->settings.stage == 3)
 		give_up_slots(z);
 	else
-		gather_all(z);
+		gather_groups(z, 0, z->map.ngroups);
 }
 static void reduce_group(Zero *z, int k)
 {
@@ -154,15 +154,15 @@ static void reduce_group(Zero *z, int k)
 	}
 	device_wait(z->device, COMM, device_event(z->device, COMPUTE));
 	if (z->settings.exchange) {
-		*freed = z->last = comm_all_to_all(z->comm, g->wire, g->n, g->sum,
-			"gradients", k);
+		*freed = z->last = g->summed = comm_all_to_all(z->comm, g->wire, g->n,
+			g->sum, "gradients", k);
 		return;
 	}
 	z->last = comm_reduce_scatter(z->comm, g->wire, g->n, "gradients", k);
 	if (z->settings.stage >= 2) {
 		device_copy(z->device, COMM, g->sum.at, own_part(z, g, g->wire).at,
 			g->shard * z->device->backend->width(g->wire.type));
-		*freed = z->last = device_event(z->device, COMM);
+		*freed = z->last = g->summed = device_event(z->device, COMM);
 	}
 }
 
@@ -187,6 +187,23 @@ static void sum_squares(Zero *z)
 		"squared norm", 0);
 	device_wait(z->device, COMPUTE, z->last);
 }
+/* the one whose gradients are on their way */
+static void update_pending(Zero *z)
+{
+	const Optimizer *o = &z->optimizer;
+	int k = z->pending, first = 0;
+	if (k < 0)
+		return;
+	assert(o->t > z->updated && o->settings.clip == 0);
+	for (int j = 0; j < k; j++)
+		first += z->groups[j].spans;
+	device_wait(z->device, COMPUTE, z->groups[k].summed);
+	for (int i = first; i < first + z->groups[k].spans; i++)
+		optimizer_apply_one(o, o->spans, i, z->m->nonfinite);
+	gather_groups(z, k, 1);
+	z->pending = -1;
+}
+
 static void before_unit(void *self, int unit, bool backward)
 {
 	Zero *z = self;
@@ -216,14 +233,19 @@ static void after_unit(void *self, int unit, bool backward)
 		return;
 	if (unit == 1)
 		reduce_gains(z);
-	if (unit == z->map.groups[k].first)
-		reduce_group(z, k);
+	if (unit != z->map.groups[k].first)
+		return;
+	if (z->settings.early)
+		update_pending(z);
+	reduce_group(z, k);
+	z->pending = z->settings.early ? k : -1;
 }
 
 static void before_update(void *self)
 {
 	Zero *z = self;
 	assert(z->sync && "the last pass of a step sums");
+	update_pending(z);
 	if (!z->compared)
 		comm_check_order(z->comm);
 	z->compared = true;
@@ -243,8 +265,10 @@ static void after_update(void *self)
 		poison(z, z->groups[k].gradients, z->groups[k].n);
 	poison(z, z->gains.gradients, z->gains.n);
 	for (int r = 0; r < z->parts.n; r++)
-		poison(z, z->parts.at[r], z->map.extent / z->map.ranks + z->map.gains);
-	zero_gather(z);
+		poison(z, z->parts.at[r], z->summed + z->map.gains);
+	z->updated = z->optimizer.t;
+	if (!z->settings.early)
+		zero_gather(z);
 }
 
 Hooks zero_hooks(Zero *z)

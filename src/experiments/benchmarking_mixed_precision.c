@@ -230,7 +230,8 @@ static void plan_speed(Plan *plan)
 	bool gpu = harness_on_gpu();
 	for (int i = 0; i < studied_sizes(); i++)
 		for (int p = 0; p < NAUTOCAST; p++)
-			plan_add(plan, &(ModelConfig){ .size = i, gpu ? 512 : 512 / SCALE, p, 1 });
+			plan_add(plan, &(ModelConfig){ .size = i,
+				gpu ? 512 : 512 / SCALE, p, 1 });
 }
 
 static void run_speed(Row *row, const void *config)

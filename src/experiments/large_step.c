@@ -7,6 +7,7 @@
 #include "dist/zero.h"
 #include "experiments/op_classes.h"
 #include "experiments/step_probe.h"
+#include "model/model_plan.h"
 #include "ops/gemm_choices.h"
 
 static const OptimizerSettings settings = { .lr = 1e-4, .beta1 = 0.9,
@@ -28,7 +29,7 @@ static DdpCase *open_ranks(Row *row, const StepConfig *c)
 {
 	DdpConfig own = { .batch = c->of.batch / c->of.ranks, .ranks = c->of.ranks,
 		.transport = c->transport, .sums = c->sums,
-		.wire = c->of.precision == POLICY_BF16 };
+		.wire = c->of.precision != POLICY_FP32 };
 	own.model.context = c->of.context;
 	own.model.precision = c->of.precision;
 	own.ctas = harness_on_gpu() && !c->sums ? 8 : 0;
@@ -46,15 +47,39 @@ static void make_model(LargeStep *s)
 	run->m = model_new_bare(run->device, &shape, &policies[c->of.precision],
 		harness_seed);
 	model_fuse(run->m);
-	model_follow(run->m, &(ModelPlan){ .head_chunk = c->of.head_tokens });
 	model_recompute(run->m, (int)c->recompute, false);
 	run->batch = batch_random(run->config.batch, shape.context, shape.vocab,
 		harness_seed + comm_rank(run->comm));
 	s->zero = zero_new(run->m, run->comm, &(ZeroSettings){
 		.stage = c->strategy - ZERO1 + 1, .prefetch = c->strategy == FSDP,
-		.wire = run->config.wire ? BF16 : FP32, .exchange = c->sums },
-		&adamw_kind, settings);
+		.wire = run->config.wire ? BF16 : FP32, .exchange = c->sums,
+		.early = c->update }, &adamw_kind, settings);
 	ddp_case_train(run, zero_optimizer(s->zero));
+}
+static Sharding sharding_of(const LargeStep *s)
+{
+	const DdpCase *run = s->run;
+	return (Sharding){ zero_map(s->zero), comm_rank(run->comm),
+		s->config.strategy - ZERO1 + 1, s->config.strategy == FSDP,
+		run->config.wire ? BF16 : FP32, s->config.sums, s->config.update };
+}
+
+static void fit_memory(LargeStep *s)
+{
+	DdpCase *run = s->run;
+	const LargeConfig *c = &s->config.of;
+	Sharding by = sharding_of(s);
+	ModelPlan plan = { 0 };
+	double most = s->config.memory_MiB * 1048576.0;
+	if (most == 0)
+		most = run->device->limit / 32.0 * 31;
+	if (s->config.recompute == 0 && !model_plan(run->m, run->config.batch,
+		c->context, &by, most, &plan))
+		plan.drop_gate_up = plan.drop_qkv = (int)c->layers;
+	plan.head_chunk = c->head_tokens;
+	plan.drop_gate_up = (int)comm_max(run->comm, plan.drop_gate_up);
+	plan.drop_qkv = (int)comm_max(run->comm, plan.drop_qkv);
+	model_follow(run->m, &plan);
 }
 static long steps_in(double seconds, double step_ms)
 {
@@ -122,14 +147,14 @@ static void set_memory(Row *row, const LargeStep *s)
 	const double MiB = 1 << 20;
 	const DdpCase *run = s->run;
 	double workspace = (double)run->device->active[MEM_TEMPORARY];
+	Sharding by = sharding_of(s);
 	MemoryEstimate e = memory_estimate_sharded(run->m, run->config.batch,
-		run->config.model.context, &(Sharding){ zero_map(s->zero),
-		comm_rank(run->comm), s->config.strategy - ZERO1 + 1,
-		s->config.strategy == FSDP, run->config.wire ? BF16 : FP32,
-		s->config.sums });
+		run->config.model.context, &by);
 	row_set(row, "peak_MiB", "%.3f",
 		(run->device->total_peak - workspace) / MiB);
 	row_set(row, "derived_MiB", "%.3f", e.total / MiB);
+	row_set(row, "drop_gate_up", "%d", run->m->plan.drop_gate_up);
+	row_set(row, "drop_qkv", "%d", run->m->plan.drop_qkv);
 	row_set(row, "workspace_MiB", "%.3f", workspace / MiB);
 }
 void large_step_run(Row *row, const StepConfig *c, const StepLength *length)
@@ -142,6 +167,7 @@ void large_step_run(Row *row, const StepConfig *c, const StepLength *length)
 	GemmChoices *choices = d->gemms;
 	device_reset_peak(d);
 	make_model(&s);
+	fit_memory(&s);
 	time_steps(row, &s, length);
 	set_memory(row, &s);
 	time_classes(row, &s);

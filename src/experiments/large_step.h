@@ -22,12 +22,15 @@ Shape large_shape(const LargeConfig *c);
 
 typedef struct StepConfig {
 	LargeConfig of;
-	int strategy, transport, sums;   /* of STRATEGIES: zero1 and later */
+	int strategy, transport, sums;   /* of STRATEGIES: zero2 or fsdp */
+	int update;                      /* of UPDATES; early: zero2 only */
 	long recompute;                  /* blocks at a time; 0: none */
+	long memory_MiB;                 /* of a rank; 0: what its device has */
 } StepConfig;
 #define STEP_KEYS LARGE_KEYS, KEY(StepConfig, strategy, STRATEGIES), \
+	KEY(StepConfig, update, UPDATES),                                    \
 	KEY(StepConfig, transport, TRANSPORTS), KEY(StepConfig, sums, SUMS), \
-	KEY(StepConfig, recompute)
+	KEY(StepConfig, recompute), KEY(StepConfig, memory_MiB)
 
 /* seconds of steps before measuring, and measured; a file of matmuls' algorithms,
  * or NULL */
@@ -38,8 +41,8 @@ typedef struct StepLength {
 
 #define STEP_VALUES "step_ms step_sd_ms steps fwd_ms bwd_ms wait_ms opt_ms "   \
 	"linear_ms attention_ms elementwise_ms optimizer_ms comm_ms blocked_ms " \
-	"TFLOP TFLOP_per_s first_loss loss peak_MiB derived_MiB workspace_MiB "  \
-	"sent_MB via " POWER_VALUES
+	"TFLOP TFLOP_per_s first_loss loss drop_gate_up drop_qkv peak_MiB "      \
+	"derived_MiB workspace_MiB sent_MB via " POWER_VALUES
 /* fills the row */
 void large_step_run(Row *row, const StepConfig *c, const StepLength *length);
 

@@ -11,7 +11,7 @@
 
 static LargeConfig given = { .precision = -1, .batch = 2, .ranks = 2 };
 static StepLength length = { .warmup_s = -1 };
-static StepConfig how = { .strategy = -1, .sums = 1 };
+static StepConfig how = { .strategy = -1, .sums = 1, .update = 1 };
 static const Option options[] = {
 	{ "vocabulary", OPT_INT, &given.vocabulary, "1..1048576", "tokens" },
 	{ "d-model", OPT_INT, &given.d_model, "1..65536", "width" },
@@ -22,17 +22,22 @@ static const Option options[] = {
 		"tokens in a sequence" },
 	{ "batch", OPT_INT, &given.batch, "1..4096", "sequences of all ranks" },
 	{ "precision", OPT_CHOICE, &given.precision, PRECISIONS,
-		"number format; otherwise bf16, on a CPU fp32" },
+		"number format; otherwise bf16-state and bf16-stream, on a CPU fp32 "
+		"and bf16-state, and of a probe bf16, on a CPU fp32" },
 	{ "ranks", OPT_INT, &given.ranks, "1..64", "processes of a job" },
 	{ "head-tokens", OPT_INT, &given.head_tokens, "0..262144",
 		"of which there are logits at a time; 0: an eighth of a sequence" },
 	{ "strategy", OPT_CHOICE, &how.strategy, STRATEGIES,
-		"zero1, zero2 or fsdp" },
+		"zero2 or fsdp; otherwise both" },
 	{ "transport", OPT_CHOICE, &how.transport, TRANSPORTS,
 		"what carries collectives" },
 	{ "sums", OPT_CHOICE, &how.sums, SUMS, "who sums gradients" },
+	{ "update", OPT_CHOICE, &how.update, UPDATES,
+		"of zero2: behind the backward pass, or inside; otherwise early" },
 	{ "recompute", OPT_INT, &how.recompute, "0..512",
 		"blocks at a time that are run again; 0: none" },
+	{ "memory-MiB", OPT_INT, &how.memory_MiB, "0..1048576",
+		"of a rank, without workspaces; 0: what its device has" },
 	{ "gemms", OPT_TEXT, &length.gemms, "FILE",
 		"of matmuls' algorithms; what it lacks is timed" },
 	{ "warmup-s", OPT_REAL, &length.warmup_s, "S",
@@ -43,18 +48,13 @@ static const Option options[] = {
 
 static void settle_options(void)
 {
-	static const LargeConfig task = { 151936, 4096, 11008, 34, 32, 32768,
-		.precision = POLICY_BF16 }, small = { 2374, 64, 172, 4, 2, 128,
-		.precision = POLICY_FP32 };
-	const LargeConfig *usual = harness_on_gpu() ? &task : &small;
+	static const long task[] = { 151936, 4096, 11008, 34, 32, 32768 },
+		small[] = { 2374, 64, 172, 4, 2, 128 };
 	long *const to[] = { &given.vocabulary, &given.d_model, &given.d_ff,
 		&given.layers, &given.heads, &given.context };
-	const long from[] = { usual->vocabulary, usual->d_model, usual->d_ff,
-		usual->layers, usual->heads, usual->context };
 	for (int i = 0; i < 6; i++)
-		*to[i] = *to[i] ? *to[i] : from[i];
-	if (given.precision < 0)
-		given.precision = usual->precision;
+		if (*to[i] == 0)
+			*to[i] = harness_on_gpu() ? task[i] : small[i];
 	if (given.head_tokens == 0)
 		given.head_tokens = given.context / 8 ? given.context / 8 : 1;
 	if (length.warmup_s < 0)
@@ -67,10 +67,11 @@ static void settle_options(void)
 	if (given.batch % given.ranks != 0)
 		usage_error("--batch %ld: expected a multiple of --ranks, %ld",
 			given.batch, given.ranks);
-	if (given.precision != POLICY_FP32 && given.precision != POLICY_BF16)
-		usage_error("--precision: expected fp32 or bf16");
-	if (how.strategy >= 0 && how.strategy < ZERO1)
-		usage_error("--strategy: expected zero1, zero2 or fsdp");
+	if (given.precision == POLICY_FP16 || given.precision == POLICY_TF32)
+		usage_error("--precision %s: expected fp32, bf16, bf16-stream or "
+			"bf16-state", policies[given.precision].name);
+	if (how.strategy >= 0 && how.strategy < ZERO2)
+		usage_error("--strategy: expected zero2 or fsdp");
 	if (how.sums && given.ranks > MOST_GRADIENTS)
 		usage_error("--sums optimizer is for %d ranks at most", MOST_GRADIENTS);
 	if (length.gemms) {
@@ -81,22 +82,26 @@ static void settle_options(void)
 }
 typedef struct ProbeConfig {
 	LargeConfig of;
-	bool deterministic;
+	bool deterministic, copies;
 	int algorithms;
 } ProbeConfig;
 #define ALGORITHMS "first|timed"
 static const Key probe_keys[] = { LARGE_KEYS, KEY(ProbeConfig, deterministic),
-	KEY(ProbeConfig, algorithms, ALGORITHMS), { 0 } };
+	KEY(ProbeConfig, algorithms, ALGORITHMS), KEY(ProbeConfig, copies), { 0 } };
 
 static void plan_probes(Plan *plan)
 {
 	settle_options();
-	ProbeConfig c = { given, true, 0 };
+	ProbeConfig c = { given, true, false, 0 };
+	if (given.precision < 0)
+		c.of.precision = harness_on_gpu() ? POLICY_BF16 : POLICY_FP32;
 	for (c.algorithms = 0; c.algorithms <= (length.gemms != NULL); c.algorithms++)
-		for (int atomic = 0; atomic < (harness_on_gpu() ? 2 : 1); atomic++) {
-			c.deterministic = !atomic;
-			plan_add(plan, &c);
-		}
+		for (int atomic = 0; atomic < (harness_on_gpu() ? 2 : 1); atomic++)
+			for (int copies = 0; copies < 2; copies++) {
+				c.deterministic = !atomic;
+				c.copies = copies;
+				plan_add(plan, &c);
+			}
 }
 enum { MOST_STEPS = 1 << 16 };
 typedef struct Sustained {
@@ -136,9 +141,9 @@ static void run_probe(Row *row, const void *config)
 	Device *d = harness_device();
 	if (c->algorithms)
 		d->gemms = gemm_choices_of(d, length.gemms);
-	StepProbe *p = step_probe(d, &shape, batch, c->of.head_tokens,
-		policies[c->of.precision].op[OP_LINEAR].input, c->deterministic,
-		harness_seed);
+	StepProbe *p = step_probe(d, &shape, &(ProbeSettings){ batch, c->of.ranks,
+		c->of.head_tokens, policies[c->of.precision].op[OP_LINEAR].input,
+		c->deterministic, c->copies, harness_seed });
 	Sustained *s = need(malloc(sizeof *s));
 	do {
 		measure_steps(p, s, 0);
@@ -152,7 +157,7 @@ static void run_probe(Row *row, const void *config)
 		gemm_choices_write(d->gemms);
 	double all = 0;
 	row_set_power(row, &power, s->n);
-	for (int i = 0; i < NPARTS_OF_STEP; i++) {
+	for (int i = 0; i < NPARTS_OF_STEP - !c->copies; i++) {
 		double flops = step_part_flops(&shape, batch, i);
 		all += flops;
 		emit_part(row, s, i, flops);
@@ -173,13 +178,17 @@ static void plan_steps(Plan *plan)
 {
 	settle_options();
 	StepConfig c = how;
-	c.of = given;
-	if (how.strategy >= 0)
-		plan_add(plan, &c);
-	for (int s = ZERO2; how.strategy < 0 && s <= FSDP; s++) {
-		c.strategy = s;
-		plan_add(plan, &c);
-	}
+	int gpu = harness_on_gpu(), usual[] = { POLICY_BF16_STATE,
+		gpu ? POLICY_BF16_STREAM : POLICY_FP32 };
+	for (int p = 0; p < (given.precision < 0 ? 2 : 1); p++)
+		for (int s = ZERO2; s <= FSDP; s++) {
+			c.of = given;
+			c.of.precision = given.precision < 0 ? usual[p] : given.precision;
+			c.strategy = s;
+			c.update = s == ZERO2 && how.update;
+			if (how.strategy < 0 || how.strategy == s)
+				plan_add(plan, &c);
+		}
 }
 
 static void run_step(Row *row, const void *config)

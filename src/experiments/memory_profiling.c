@@ -53,7 +53,8 @@ static void plan_model(Plan *plan, int which, int ncontexts,
 					continue;
 				for (int i = 0; i < nothers; i++) {
 					Config c = others[i];
-					c.model = (ModelConfig){ .size = which, context ? context : T, p, f };
+					c.model = (ModelConfig){ .size = which,
+						context ? context : T, p, f };
 					plan_add(plan, &c);
 				}
 			}

@@ -46,7 +46,8 @@ static void plan_one(Plan *plan, int s, int c, int f)
 {
 	long T = harness_on_gpu() ? contexts[c] : contexts[c] / SCALE;
 	if ((fusion < 0 || f == fusion) && (size < 0 || s == size))
-		plan_add(plan, &(ModelConfig){ .size = s, context ? context : T, precision,
+		plan_add(plan, &(ModelConfig){ .size = s, context ? context : T,
+			precision,
 			f });
 }
 

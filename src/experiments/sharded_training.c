@@ -22,7 +22,8 @@ static const Key keys[] = { KEY(Config, strategy, STRATEGIES),
 
 static Config given = { .strategy = FSDP, .batch = 12, .ranks = 2 };
 static const char *path = "writeup.nw", *save, *resume;
-static long steps = 60, every = 10, save_every;
+static long steps = 60, every = 10, save_every, head_chunk;
+static int update;
 static const Option options[] = {
 	{ "text", OPT_TEXT, &path, "FILE", "what to learn" },
 	{ "strategy", OPT_CHOICE, &given.strategy, STRATEGIES,
@@ -41,6 +42,10 @@ static const Option options[] = {
 	{ "save-every", OPT_INT, &save_every, "0..1000000",
 		"and after so many steps; 0: no" },
 	{ "resume", OPT_TEXT, &resume, "FILE", "go on with the run saved there" },
+	{ "update", OPT_CHOICE, &update, "late|early",
+		"after the backward pass, or, zero2, in it; equal bits" },
+	{ "head-chunk", OPT_INT, &head_chunk, "0..1000000",
+		"tokens whose logits are there at a time; 0: all" },
 	{ 0 }
 };
 
@@ -72,10 +77,11 @@ static void begin(Run *r, Device *d, const Config *c)
 	bool zero = c->strategy >= ZERO1;
 	r->m = (zero ? model_new_bare : model_new)(d, &shape, policy, harness_seed);
 	model_fuse(r->m);
+	model_follow(r->m, &(ModelPlan){ .head_chunk = head_chunk });
 	if (zero) {
 		r->zero = zero_new(r->m, r->comm, &(ZeroSettings){
 			.stage = c->strategy - ZERO1 + 1, .prefetch = c->strategy == FSDP,
-			.wire = wire }, &adamw_kind, settings);
+			.wire = wire, .early = update }, &adamw_kind, settings);
 		r->o = zero_optimizer(r->zero);
 		return;
 	}
@@ -181,6 +187,8 @@ static void plan(Plan *plan)
 	int rank, ranks;
 	Text text = text_read(path, 16 * (shape.context + 1));
 	text_free(&text);
+	if (update && given.strategy != ZERO2)
+		usage_error("--update early: expected --strategy zero2");
 	if (given.batch % given.ranks != 0)
 		usage_error("--batch %ld: expected a multiple of the %ld ranks",
 			given.batch, given.ranks);

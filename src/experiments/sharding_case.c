@@ -83,7 +83,8 @@ static void begin_zero(ShardingCase *c)
 		.prefetch = (int)c->config.prefetch,
 		.bucket_mb = run->config.bucket_mb,
 		.wire = run->config.wire ? BF16 : FP32,
-		.exchange = run->config.sums }, &adamw_kind, settings);
+		.exchange = run->config.sums, .early = c->config.update },
+		&adamw_kind, settings);
 	ddp_case_train(run, zero_optimizer(c->zero));
 }
 
@@ -281,7 +282,8 @@ static MemoryEstimate estimate_step(const ShardingCase *c)
 	if (c->zero)
 		return memory_estimate_sharded(m, B, T, &(Sharding){
 			zero_map(c->zero), rank, c->config.strategy - ZERO1 + 1,
-			(int)c->config.prefetch, wire, config->sums });
+			(int)c->config.prefetch, wire, config->sums,
+			c->config.update });
 	MemoryEstimate e = memory_estimate(m, B, T, true);
 	double twice = run->ddp && m->gradients.type != wire ? m->extent
 		* (double)type_size(wire) : 0, moments = c->sharded ? 2 * sizeof(real)

@@ -12,7 +12,9 @@ typedef struct ShardingConfig {
 	DdpConfig ddp;                   /* its kind is not used */
 	int strategy;
 	long prefetch;                   /* 0 unless fsdp */
+	int update;                      /* of UPDATES; early: zero2 only */
 } ShardingConfig;
+#define UPDATES "late|early"
 #define SHARDING_KEYS MODEL_KEYS, KEY(DdpConfig, batch),                      \
 	KEY(ShardingConfig, strategy, STRATEGIES),                            \
 	KEY(ShardingConfig, prefetch), KEY(DdpConfig, bucket_mb, "%g"),       \

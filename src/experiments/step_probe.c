@@ -8,7 +8,8 @@
 
 const char *const step_parts[NPARTS_OF_STEP] = { "matmuls, forward",
 	"matmuls, gradients of inputs", "matmuls, gradients of weights",
-	"matmuls of the head", "attention, forward", "attention, backward" };
+	"matmuls of the head", "attention, forward", "attention, backward",
+	"all else, as copies" };
 
 double step_part_flops(const Shape *s, size_t batch, int part)
 {
@@ -18,6 +19,7 @@ double step_part_flops(const Shape *s, size_t batch, int part)
 	case GEMM_HEAD:      return 6 * N * C * s->vocab;
 	case FLASH_FORWARD:  return 2 * L * N * T * C;
 	case FLASH_BACKWARD: return 5 * L * N * T * C;
+	case COPIES:         return 0;
 	default:             return 2 * N * L * (4 * C * C + 3 * C * F);
 	}
 }
@@ -31,7 +33,7 @@ struct StepProbe {
 	const Ops *ops;
 	Shape shape;
 	size_t B, N, C, F, chunk;
-	bool deterministic;
+	ProbeSettings settings;
 	Array buffers[NBUFFERS];
 	/* the work between stamps i and i + 1 belongs to part[i] */
 	int nstamps;
@@ -68,15 +70,14 @@ static void make_buffers(StepProbe *p, Type type, uint64_t seed)
 	make(p, DW_HEAD, V * C, FP32, 0, seed);
 }
 
-StepProbe *step_probe(Device *d, const Shape *s, size_t batch, size_t chunk,
-	Type type, bool deterministic, uint64_t seed)
+StepProbe *step_probe(Device *d, const Shape *s, const ProbeSettings *settings)
 {
 	StepProbe *p = need(calloc(1, sizeof *p));
-	size_t N = batch * s->context;
-	*p = (StepProbe){ .device = d, .ops = ops_for(d), .shape = *s, .B = batch,
-		.N = N, .C = s->d_model, .F = s->d_ff, .chunk = chunk < N ? chunk : N,
-		.deterministic = deterministic };
-	make_buffers(p, type, seed);
+	size_t N = settings->batch * s->context, chunk = settings->chunk;
+	*p = (StepProbe){ .device = d, .ops = ops_for(d), .shape = *s,
+		.B = settings->batch, .N = N, .C = s->d_model, .F = s->d_ff,
+		.chunk = chunk < N ? chunk : N, .settings = *settings };
+	make_buffers(p, settings->type, settings->seed);
 	return p;
 }
 
@@ -119,6 +120,18 @@ static void backward_weight(StepProbe *p, Array dw, double beta, Array dy,
 		.k = N, .trans_a = true, .lda = rows, .ldb = columns, .ldc = columns,
 		.alpha = 1, .beta = beta });
 }
+/* n: elements that are read or written */
+static void copy(StepProbe *p, size_t n)
+{
+	size_t most = p->N * p->C;
+	if (!p->settings.copies)
+		return;
+	begin_part(p, COPIES);
+	for (n /= 2; n > 0; n -= n < most ? n : most)
+		p->ops->cast(p->device, p->buffers[D_O], p->buffers[DY],
+			n < most ? n : most);
+}
+
 static Heads heads_of(const StepProbe *p, int buffer, size_t part, size_t width)
 {
 	Array x = array_part(p->device, p->buffers[buffer], part * p->C);
@@ -148,6 +161,7 @@ static void block_forward(StepProbe *p)
 	forward(p, b[Y], b[O], W_OUTPUT, N, C, C);
 	forward(p, b[GATE_UP], b[X], W_GATE_UP, N, 2 * F, C);
 	forward(p, b[Y], b[GATE_UP], W_DOWN, N, C, F);
+	copy(p, N * (12 * C + 3 * F));
 }
 
 static void block_backward(StepProbe *p)
@@ -166,12 +180,13 @@ static void block_backward(StepProbe *p)
 	p->ops->attention_backward(p->device, attention(p), (AttentionGradient){
 		.d_o = heads_of(p, D_O, 0, C), .dq = heads_of(p, DQKV, 0, 3 * C),
 		.dk = heads_of(p, DQKV, 1, 3 * C), .dv = heads_of(p, DQKV, 2, 3 * C),
-		.deterministic = p->deterministic });
+		.deterministic = p->settings.deterministic });
 	begin_part(p, GEMM_INPUT);
 	backward_input(p, b[DX], b[DQKV], W_QKV, N, 3 * C, C);
 	begin_part(p, GEMM_WEIGHT);
 	backward_weight(p, b[DW], 0, b[DY], b[O], N, C, C);
 	backward_weight(p, b[DW], 0, b[DQKV], b[X], N, 3 * C, C);
+	copy(p, N * (10 * C + 6 * F));
 }
 static void head(StepProbe *p)
 {
@@ -186,6 +201,7 @@ static void head(StepProbe *p)
 		backward_input(p, dx, b[LOGITS], W_HEAD, n, V, C);
 		backward_weight(p, b[DW_HEAD], first > 0, b[LOGITS], x, n, V, C);
 	}
+	copy(p, 3 * p->N * V);
 }
 double step_probe_run(StepProbe *p, double ms[NPARTS_OF_STEP])
 {
@@ -195,6 +211,7 @@ double step_probe_run(StepProbe *p, double ms[NPARTS_OF_STEP])
 	head(p);
 	for (long layer = 0; layer < p->shape.layers; layer++)
 		block_backward(p);
+	copy(p, 8 * shape_count(&p->shape) / p->settings.ranks);
 	device_stamp(p->device, COMPUTE, p->nstamps);
 	for (int part = 0; part < NPARTS_OF_STEP; part++)
 		ms[part] = 0;

@@ -7,17 +7,22 @@
 #include "ops/ops.h"
 
 typedef enum { GEMM_FORWARD, GEMM_INPUT, GEMM_WEIGHT, GEMM_HEAD, FLASH_FORWARD,
-	FLASH_BACKWARD, NPARTS_OF_STEP } StepPart;
+	FLASH_BACKWARD, COPIES, NPARTS_OF_STEP } StepPart;
 extern const char *const step_parts[NPARTS_OF_STEP];
 /* FLOPs of a step's part, for N = batch x context tokens; an attention's backward
  * pass counts five matmuls */
 double step_part_flops(const Shape *s, size_t batch, int part);
 
 typedef struct StepProbe StepProbe;
-/* chunk: tokens of which the head computes logits at a time; deterministic: sums
- * of attention's backward pass */
-StepProbe *step_probe(Device *d, const Shape *s, size_t batch, size_t chunk,
-	Type type, bool deterministic, uint64_t seed);
+typedef struct ProbeSettings {
+	size_t batch, ranks;             /* sequences of this rank; who share AdamW */
+	size_t chunk;                    /* tokens that have logits at a time */
+	Type type;
+	bool deterministic;              /* sums of attention's backward pass */
+	bool copies;                     /* in the place of all other operations */
+	uint64_t seed;
+} ProbeSettings;
+StepProbe *step_probe(Device *d, const Shape *s, const ProbeSettings *settings);
 void   step_probe_free(StepProbe **p);
 /* queues a step and waits for it; the time of each part and of all, by events */
 double step_probe_run(StepProbe *p, double ms[NPARTS_OF_STEP]);

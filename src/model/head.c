@@ -36,7 +36,7 @@ static void head_losses(Model *m, Array z, bool gradient, size_t first,
 }
 bool head_in_chunks(const Model *m)
 {
-	return m->head_chunk > 0 && m->has_targets;
+	return m->plan.head_chunk > 0 && m->has_targets;
 }
 
 /* z: room for the logits of n tokens, which begin at `first` */
@@ -57,7 +57,9 @@ static void pass_chunk(Model *m, Array z, Array norm, bool keep, size_t first,
 static void forward_in_chunks(Model *m, Array *norm, bool keep)
 {
 	size_t N = m->B * m->T, C = m->shape.d_model, V = m->shape.vocab,
-		chunk = m->head_chunk < N ? m->head_chunk : N;
+		chunk = m->plan.head_chunk;
+	if (chunk > N)
+		chunk = N;
 	new_losses(m);
 	if (keep) {
 		m->dnorm = array_new(m->device, N * C, m->fused

@@ -39,8 +39,8 @@ static Sizes sizes_of(const Model *m, size_t B, size_t T)
 	double N = (double)B * T;
 	return (Sizes){ .N = N, .own = m->group ? N / m->group->ranks : N,
 		.norm = !m->fused || (m->group && m->group->keep_norms) ? w : 0,
-		.tokens = m->head_chunk ? fmin(m->head_chunk, N) : N,
-		.chunks = m->head_chunk > 0,
+		.tokens = m->plan.head_chunk ? fmin(m->plan.head_chunk, N) : N,
+		.chunks = m->plan.head_chunk > 0,
 		.C = m->shape.d_model,
 		.A = m->shape.heads * m->shape.d_head, .F = m->shape.d_ff,
 		.H = m->shape.heads, .T = T, .V = m->shape.vocab, .L = m->shape.layers,
@@ -79,17 +79,50 @@ static double inputs_of(const Model *m, const Sizes *s, int *together)
 	return (ceil(s->L / m->checkpoint_every) + levels) * input_of(s);
 }
 
+static double gate_up_of(const Sizes *s)
+{
+	return s->N * 2 * s->F * s->w;
+}
+
+static double qkv_of(const Sizes *s)
+{
+	return s->N * 3 * s->A * s->w;
+}
+
 static double blocks_of(const Model *m, const Sizes *s)
 {
 	int together;
 	double others = inputs_of(m, s, &together) - input_of(s);
 	if (m->checkpoint_every == 0)
-		return s->L * saved_by_block(s);
+		return s->L * saved_by_block(s) - m->plan.drop_gate_up * gate_up_of(s)
+			- m->plan.drop_qkv * qkv_of(s);
 	int rest = (int)s->L % m->checkpoint_every;
 	if (rest == 0 || rest == s->L)
 		return others + together * saved_by_block(s);
 	return fmax(others + rest * saved_by_block(s), others - input_of(s)
 		+ together * saved_by_block(s));
+}
+
+/* what the last block's feed-forward layer saved, and in the eager path the
+ * heads' output */
+static double gone_of(const Model *m, const Sizes *s)
+{
+	double gate_up = m->plan.drop_gate_up < s->L ? gate_up_of(s) : 0;
+	return gate_up + input_of(s) + s->N * ((s->fused ? 0 : s->F + s->A) * s->w
+		+ s->C * s->norm);
+}
+
+/* by the last block in its halves, if all have dropped it, with the norm's output
+ * that it takes */
+typedef struct Again {
+	double feed_forward, attention;
+} Again;
+
+static Again made_again(const Model *m, const Sizes *s)
+{
+	double norm = s->norm ? 0 : s->N * s->C * s->w;
+	return (Again){ m->plan.drop_gate_up < s->L ? 0 : gate_up_of(s) + norm,
+		m->plan.drop_qkv < s->L ? 0 : qkv_of(s) + norm };
 }
 
 /* losses, their logsumexp, the last norm's factor; tokens and targets */
@@ -98,7 +131,7 @@ static double rest_of(const Sizes *s)
 	return s->N * (3 * s->r + 8);
 }
 
-/* besides, the last input, its norm and the logits, or what chunks of them leave */
+/* besides, the last input, its norm and the logits, or what chunks leave */
 static double top_of(const Sizes *s)
 {
 	double norm = s->N * s->C * (s->fused && s->chunks ? 0 : s->norm),
@@ -230,9 +263,11 @@ static double sharded_gradients(const Model *m, const Sharding *s)
 		+ (m->policy->op[OP_LINEAR].input == s->wire
 		|| m->policy->gradient == s->wire ? 0 : b->width(m->policy->gradient));
 	int apart = s->exchange ? s->map->ranks : s->stage > 1;
+	double sums = s->early ? slots_of(s->map, 2, wire, wire)
+		: s->map->extent * wire;
 	return slots_of(s->map, apart ? 2 : s->map->ngroups, both, both)
 		+ s->map->gains * (both + (s->exchange ? (apart - 1) * wire : 0))
-		+ apart * (s->map->extent * wire / s->map->ranks);
+		+ apart * sums / s->map->ranks;
 }
 
 MemoryEstimate memory_estimate_sharded(const Model *m, size_t B, size_t T,
@@ -258,29 +293,29 @@ MemoryEstimate memory_estimate(const Model *m, size_t B, size_t T, bool train)
 		above = top_of(&s) + (m->checkpoint_every > 0
 		? ceil(s.L / m->checkpoint_every) * input_of(&s) : blocks);
 	Temporaries t = temporaries_of(&s, train);
-	double head = fmax(t.chunk, t.top);
+	Again again = made_again(m, &s);
+	double head = fmax(t.chunk, t.top), gone = gone_of(m, &s);
 	MemoryEstimate a = { .category = {
 		[MEM_PARAMETER] = parameters_of(m, &s),
 		[MEM_GRADIENT] = m->extent
 			* (double)m->device->backend->width(m->gradients.type),
 		[MEM_OPTIMIZER] = train ? 2 * m->count * s.p : 0,
 		[MEM_ACTIVATION] = fmax(above, blocks + rest_of(&s)
-			+ (m->checkpoint_every > 0 && !s.fused ? input_of(&s) : 0)),
+			+ (m->checkpoint_every > 0 && !s.fused ? input_of(&s) : 0)
+			+ fmax(again.feed_forward, again.attention - gone)),
 		[MEM_TEMPORARY] = fmax(fmax(head, t.forward), fmax(t.optimizer,
 			t.base + fmax(t.feed_forward, fmax(t.attention, t.norm)))),
 	} };
 	double kept = a.category[MEM_PARAMETER] + a.category[MEM_GRADIENT]
 		+ a.category[MEM_OPTIMIZER];
-	/* what a feed-forward layer saved, and in the eager path the heads' output */
-	double gone = s.N * ((2 * s.F + (s.fused ? 0 : s.F + s.A)) * s.w + s.C * s.norm)
-		+ input_of(&s);
 	/* the norm's output, after the last chunk of the head */
 	double left = s.chunks && !s.fused ? s.N * s.C * s.norm : 0;
 	double below = blocks + rest_of(&s) + t.base, moments[] = {
 		above + t.chunk, above + t.top - left,
 		below + fmax(t.last_matmul, t.norm),
-		below + t.feed_forward - (s.fused ? 0 : s.N * s.F * s.w),
-		below - gone + t.attention, t.optimizer };
+		below + t.feed_forward - (s.fused ? 0 : s.N * s.F * s.w)
+			+ again.feed_forward,
+		below - gone + t.attention + again.attention, t.optimizer };
 	for (size_t i = 0; i < sizeof moments / sizeof *moments; i++)
 		a.total = fmax(a.total, kept + moments[i]);
 	return a;

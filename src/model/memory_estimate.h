@@ -18,7 +18,7 @@ typedef struct Sharding {
 	const ShardMap *map;
 	int rank, stage, prefetch;
 	Type wire;                       /* of gradients */
-	bool exchange;
+	bool exchange, early;
 } Sharding;
 /* the same of a rank, with AdamW's */
 MemoryEstimate memory_estimate_sharded(const Model *m, size_t B, size_t T,

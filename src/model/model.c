@@ -215,7 +215,10 @@ void model_recompute(Model *m, int K, bool nested)
 
 void model_follow(Model *m, const ModelPlan *plan)
 {
-	m->head_chunk = plan->head_chunk;
+	assert(m->checkpoint_every == 0
+		|| (plan->drop_gate_up == 0 && plan->drop_qkv == 0));
+	assert(m->fused || (plan->drop_gate_up == 0 && plan->drop_qkv == 0));
+	m->plan = *plan;
 }
 
 void model_weights_changed(Model *m)

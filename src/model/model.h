@@ -31,13 +31,8 @@ void   model_set_attention(Model *m, bool flash);
 /* from now on K blocks at a time are run again in the backward pass; nested: from
  * the inputs of halves of halves, few of them saved at a time. K = 0: none */
 void   model_recompute(Model *m, int K, bool nested);
-typedef struct ModelPlan {
-	/* with targets, logits are there for so many tokens at a time, and a pass
-	 * leaves none. 0: for all at once */
-	long head_chunk;
-} ModelPlan;
-
-/* from the next forward pass on */
+/* from the next forward pass on. What it drops belongs to the fused path, where
+ * no blocks are run again */
 void   model_follow(Model *m, const ModelPlan *plan);
 /* after weights were written other than by an optimizer */
 void   model_weights_changed(Model *m);

@@ -1,7 +1,6 @@
 #include "model/path.h"
 
-#include <math.h>
-
+#include "model/attention.h"
 #include "model/head.h"
 #include "model/linear.h"
 #include "model/recompute.h"
@@ -11,6 +10,7 @@
 typedef struct Stream {
 	Array *x;            /* where it is kept; owned by the model */
 	Array branch;        /* (N, C) still to be added, or at NULL */
+	int last;            /* the block whose last branch nobody wants; -1: none */
 } Stream;
 
 /* where the norm's output stays; NULL: nowhere */
@@ -45,104 +45,21 @@ static Array add_and_normalise(Model *m, Stream *s, Array *sum, Array *rho,
 	s->x = sum;
 	return y;
 }
-static bool scores_fit(const Model *m)
+static Array through_w2(Model *m, Activations *s, int first, bool keep)
 {
-	const Device *d = m->device;
-	size_t r = d->backend->width(TYPE_REAL),
-		x = d->backend->width(m->policy->op[OP_RESIDUAL].output),
-		w = d->backend->width(m->policy->op[OP_LINEAR].output);
-	size_t N = m->B * m->T, C = m->shape.d_model, F = m->shape.d_ff,
-		A = m->shape.heads * m->shape.d_head, V = m->shape.vocab,
-		L = m->shape.layers;
-	size_t scores = N * m->T * m->shape.heads * w;
-	size_t block = N * (2 * (C * x + r) + (4 * A + 2 * F) * w) + scores;
-	size_t top = N * (2 * C * x + C * w) + (m->head_chunk
-		? m->head_chunk * V * w + V * C * r : N * V * w),
-		working = N * (2 * F + C + 4 * A) * w + scores;
-	size_t gradients = m->params[0].gradient.at ? 0
-		: m->extent * d->backend->width(m->gradients.type);
-	size_t slack = d->limit / 64;
-	return d->total + gradients + L * block + top + working + slack <= d->limit;
-}
-/* the heads of a part of an array of rows of `width` elements */
-static Heads heads_of(const Model *m, Array x, size_t part, size_t width)
-{
-	size_t D = m->shape.d_head, A = m->shape.heads * D;
-	return (Heads){ array_part(m->device, x, part * A), m->T * width, width, D };
+	size_t N = m->B * m->T, C = m->shape.d_model, F = m->shape.d_ff;
+	Array h = temporary(m, N * F, m->policy->op[OP_SWIGLU].output, "ffn.swiglu");
+	RANGE(m->device, "swiglu")
+		m->ops->fused_swiglu_forward(m->device, h, s->gate_up, N, F);
+	if (!keep)
+		array_drop(m, &s->gate_up);
+	Array branch = temporary(m, N * C, m->policy->op[OP_LINEAR].output, "ffn.w2");
+	linear_forward(m, branch, h, (ParamSpan){ first + P_W2, 1 }, N);
+	scatter_sums(m, branch, "ffn.w2");
+	array_drop(m, &h);
+	return branch;
 }
 
-static Attention attention_of(const Model *m, const Activations *s)
-{
-	size_t H = m->shape.heads, D = m->shape.d_head, A = H * D;
-	Array qkv = { s->qkv.at, m->policy->op[OP_SCORES].input };
-	return (Attention){ .B = m->B, .H = H, .seqlen_q = m->T, .seqlen_k = m->T,
-		.D = D, .scale = 1 / sqrt(D), .causal = true,
-		.q = heads_of(m, qkv, 0, 3 * A), .k = heads_of(m, qkv, 1, 3 * A),
-		.v = heads_of(m, qkv, 2, 3 * A), .o = heads_of(m, s->o, 0, A),
-		.L = s->L };
-}
-
-typedef struct PackedQkv {
-	size_t T, H, A, D;
-	Matmul rows;         /* (T, T) times (T, D), both for each head */
-	Array q, k, v;       /* views into qkv */
-} PackedQkv;
-
-static PackedQkv packed_qkv(const Model *m, Array qkv, size_t ldc)
-{
-	size_t T = m->T, H = m->shape.heads, D = m->shape.d_head, A = H * D;
-	return (PackedQkv){
-		.T = T, .H = H, .A = A, .D = D, .q = qkv,
-		.k = array_part(m->device, qkv, A),
-		.v = array_part(m->device, qkv, 2 * A),
-		.rows = { .m = T, .n = D, .k = T, .lda = T, .ldb = 3 * A, .ldc = ldc,
-			.alpha = 1, .outer = m->B, .inner = H,
-			.step_a = { H * T * T, T * T }, .step_b = { T * 3 * A, D },
-			.step_c = { T * ldc, D } },
-	};
-}
-/* elements from part i of qkv (q, k or v) to its end */
-static size_t elements_to_end(const Model *m, size_t i)
-{
-	return (3 * m->B * m->T - i) * m->shape.heads * m->shape.d_head;
-}
-
-static void attention_probabilities(Model *m, Activations *s,
-	const PackedQkv *h)
-{
-	size_t T = h->T, H = h->H;
-	s->P = activation(m, m->B * H * T * T, OP_SCORES, "attn.softmax");
-	RANGE(m->device, "scores")
-		attention_matmul(m, s->P, h->q, elements_to_end(m, 0), h->k,
-			elements_to_end(m, 1), (Matmul){
-			.m = T, .n = T, .k = h->D, .trans_b = true, .alpha = 1,
-			.lda = 3 * h->A, .ldb = 3 * h->A, .ldc = T, .outer = m->B,
-			.inner = H, .step_a = { T * 3 * h->A, h->D },
-			.step_b = { T * 3 * h->A, h->D }, .step_c = { H * T * T, T * T } });
-	RANGE(m->device, "softmax")
-		m->ops->fused_softmax_forward(m->device, s->P, s->P, 1 / sqrt(h->D),
-			m->B * H, T);
-}
-
-static void attention_forward(Model *m, Activations *s)
-{
-	size_t N = m->B * m->T, H = m->shape.heads, D = m->shape.d_head, A = H * D;
-	RANGE(m->device, "rope")
-		m->ops->fused_rope(m->device, s->qkv, m->cosine, m->sine, m->B, m->T, H,
-			D, 1);
-	s->o = activation(m, N * A, OP_VALUES, "attn.values");
-	if (m->flash) {
-		s->L = statistic(m, N * H, "attn.logsumexp");
-		RANGE(m->device, "flash")
-			m->ops->attention_forward(m->device, attention_of(m, s));
-	} else {
-		PackedQkv x = packed_qkv(m, s->qkv, A);
-		attention_probabilities(m, s, &x);
-		RANGE(m->device, "values")
-			attention_matmul(m, s->o, s->P, N * H * m->T, x.v,
-				elements_to_end(m, 2), x.rows);
-	}
-}
 static void run_block(Model *m, int layer, Stream *stream, bool keep,
 	bool save_input, bool keep_scores)
 {
@@ -158,7 +75,8 @@ static void run_block(Model *m, int layer, Stream *stream, bool keep,
 		linear_forward(m, s->qkv, norm, (ParamSpan){ first + P_Q, 3 }, N);
 		if (!place)
 			array_drop(m, &norm);
-		attention_forward(m, s);
+		fused_attention_rotate(m, s->qkv, 1);
+		fused_attention_forward(m, s);
 		stream->branch = temporary(m, N * C, type, "attn.output");
 		linear_forward(m, stream->branch, s->o,
 			(ParamSpan){ first + P_OUTPUT, 1 }, N);
@@ -172,6 +90,8 @@ static void run_block(Model *m, int layer, Stream *stream, bool keep,
 		array_drop(m, &s->L);
 		array_drop(m, &s->rho1);
 	}
+	if (layer < m->plan.drop_qkv)
+		array_drop(m, &s->qkv);
 	place = norm_place(m, &s->norm2, keep);
 	norm = add_and_normalise(m, stream, &s->x_mid, &s->rho2, first + P_LN2,
 		keep || save_input, place);
@@ -180,16 +100,9 @@ static void run_block(Model *m, int layer, Stream *stream, bool keep,
 		linear_forward(m, s->gate_up, norm, (ParamSpan){ first + P_W1, 2 }, N);
 		if (!place)
 			array_drop(m, &norm);
-		Array h = temporary(m, N * F, m->policy->op[OP_SWIGLU].output,
-			"ffn.swiglu");
-		RANGE(m->device, "swiglu")
-			m->ops->fused_swiglu_forward(m->device, h, s->gate_up, N, F);
-		if (!keep)
-			array_drop(m, &s->gate_up);
-		stream->branch = temporary(m, N * C, type, "ffn.w2");
-		linear_forward(m, stream->branch, h, (ParamSpan){ first + P_W2, 1 }, N);
-		scatter_sums(m, stream->branch, "ffn.w2");
-		array_drop(m, &h);
+		if (layer != stream->last)
+			stream->branch = through_w2(m, s, first,
+				keep && layer >= m->plan.drop_gate_up);
 	}
 	if (!keep)
 		array_drop(m, &s->rho2);
@@ -218,7 +131,7 @@ static void fused_forward(Model *m, bool keep)
 			m->tokens, N, C);
 	embedded = keep_own_sums(m, embedded);
 	leave_unit(m, 0, false);
-	Stream s = { &embedded, { NULL, FP32 } };
+	Stream s = { &embedded, { NULL, FP32 }, -1 };
 	for (int layer = 0; layer < m->shape.layers; layer++)
 		block_forward(m, layer, &s, whole, saves_input(m, keep, layer), scores);
 	enter_unit(m, head, false);
@@ -228,59 +141,42 @@ static void fused_forward(Model *m, bool keep)
 	leave_unit(m, head, false);
 }
 
-static void naive_attention_backward(Model *m, Activations *s, Array dqkv,
-	Array dO)
+static Array norm_again(Model *m, Array sum, int gain)
 {
-	size_t N = m->B * m->T, A = m->shape.heads * m->shape.d_head;
-	PackedQkv h = packed_qkv(m, s->qkv, 3 * A), d = packed_qkv(m, dqkv, A);
-	size_t T = h.T, H = h.H, scores = N * H * T;
-	if (s->P.at == NULL)
-		attention_probabilities(m, s, &h);
-	Array dP = temporary(m, scores, dqkv.type, "d attn.softmax");
-	Matmul transposed = h.rows, values = h.rows;
-	transposed.trans_a = values.trans_a = true;
-	values.ldb = A, values.step_b[0] = T * A;
-	RANGE(m->device, "values") {
-		attention_matmul(m, d.v, s->P, scores, dO, N * A, values);
-		attention_matmul(m, dP, dO, N * A, h.v, elements_to_end(m, 2), (Matmul){
-			.m = T, .n = T, .k = h.D, .trans_b = true, .alpha = 1, .lda = A,
-			.ldb = 3 * A, .ldc = T, .outer = m->B, .inner = H,
-			.step_a = { T * A, h.D }, .step_b = { T * 3 * A, h.D },
-			.step_c = { H * T * T, T * T } });
-	}
-	RANGE(m->device, "softmax")
-		m->ops->fused_softmax_backward(m->device, dP, dP, s->P, 1 / sqrt(h.D),
-			m->B * H, T);
-	array_drop(m, &s->P);
-	RANGE(m->device, "scores") {
-		attention_matmul(m, d.q, dP, scores, h.k, elements_to_end(m, 1), h.rows);
-		attention_matmul(m, d.k, dP, scores, h.q, elements_to_end(m, 0),
-			transposed);
-	}
-	array_drop(m, &dP);
+	size_t own = own_tokens(m), C = m->shape.d_model;
+	Array y = activation(m, m->B * m->T * C, OP_NORM, "norm");
+	RANGE(m->device, "norm")
+		m->ops->fused_rmsnorm_forward(m->device, (NormForward){
+			.y = own_rows(m, y), .rho = { NULL, TYPE_REAL }, .x = sum,
+			.branch = { NULL, y.type }, .g = model_weight(m, gain),
+			.eps = NORM_EPS }, own, C);
+	gather_rows(m, y, "norm");
+	return y;
 }
 
-static Array attention_backward(Model *m, Activations *s, Array dO)
+static void gate_up_again(Model *m, Activations *s, int first)
 {
-	size_t N = m->B * m->T, H = m->shape.heads, D = m->shape.d_head, A = H * D;
-	Array dqkv = temporary(m, 3 * N * A, m->policy->op[OP_SCORES].output,
-		"d attn.qkv");
-	if (m->flash) {
-		AttentionGradient g = { .d_o = heads_of(m, dO, 0, A),
-			.dq = heads_of(m, dqkv, 0, 3 * A),
-			.dk = heads_of(m, dqkv, 1, 3 * A),
-			.dv = heads_of(m, dqkv, 2, 3 * A), .cosine = m->cosine,
-			.sine = m->sine, .deterministic = true };
-		RANGE(m->device, "flash")
-			m->ops->attention_backward(m->device, attention_of(m, s), g);
-		array_drop(m, &s->L);
-	} else {
-		naive_attention_backward(m, s, dqkv, dO);
-		RANGE(m->device, "rope")
-			m->ops->fused_rope(m->device, dqkv, m->cosine, m->sine, m->B, m->T, H,
-				D, -1);
-	}
-	return dqkv;
+	size_t N = m->B * m->T;
+	if (s->gate_up.at)
+		return;
+	if (s->norm2.at == NULL)
+		s->norm2 = norm_again(m, s->x_mid, first + P_LN2);
+	s->gate_up = activation(m, 2 * N * m->shape.d_ff, OP_LINEAR,
+		"ffn.w1 and w3");
+	linear_forward(m, s->gate_up, s->norm2, (ParamSpan){ first + P_W1, 2 }, N);
+}
+
+static void qkv_again(Model *m, Activations *s, int first)
+{
+	size_t N = m->B * m->T;
+	if (s->qkv.at)
+		return;
+	if (s->norm1.at == NULL)
+		s->norm1 = norm_again(m, s->x, first + P_LN1);
+	s->qkv = activation(m, 3 * N * m->shape.heads * m->shape.d_head, OP_LINEAR,
+		"attn.qkv");
+	linear_forward(m, s->qkv, s->norm1, (ParamSpan){ first + P_Q, 3 }, N);
+	fused_attention_rotate(m, s->qkv, 1);
 }
 typedef struct Gradient {
 	Array dx, low;       /* (own tokens, C) of the stream; low.at may be dx.at */
@@ -352,6 +248,7 @@ static void block_backward(Model *m, int layer, void *gradient)
 		gate_up = { first + P_W1, 2 }, w2 = { first + P_W2, 1 };
 	Array dnorm = temporary(m, N * C, m->policy->op[OP_NORM].output, "d norm");
 	RANGE(m->device, "feed-forward") {
+		gate_up_again(m, s, first);
 		Array dh = temporary(m, N * F, m->policy->op[OP_SWIGLU].output,
 			"d ffn.swiglu");
 		join_group(m, SLOT_STREAM);
@@ -377,7 +274,8 @@ static void block_backward(Model *m, int layer, void *gradient)
 			"d attn.values");
 		join_group(m, SLOT_STREAM);
 		linear_backward_input(m, dO, 0, g.all, output, N);
-		Array dqkv = attention_backward(m, s, dO);
+		qkv_again(m, s, first);
+		Array dqkv = fused_attention_backward(m, s, dO);
 		array_drop(m, &dO);
 		array_drop(m, &s->qkv);
 		linear_backward_input(m, dnorm, 0, dqkv, qkv, N);
@@ -432,7 +330,7 @@ static Array blocks_forward(Model *m, int first, int n, Array x, bool keep,
 	bool save_input, bool output)
 {
 	size_t count = own_tokens(m) * m->shape.d_model;
-	Stream s = { &x, { NULL, FP32 } };
+	Stream s = { &x, { NULL, FP32 }, output ? -1 : first + n - 1 };
 	bool scores = keep && !m->flash && scores_fit(m);
 	for (int layer = first; layer < first + n; layer++)
 		block_forward(m, layer, &s, keep, save_input && layer == first, scores);

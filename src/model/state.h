@@ -29,6 +29,14 @@ typedef struct Activations {
 	Array gate, up, h;               /* (N, F) */
 	Array gate_up;                   /* (N, 2, F) of the fused path */
 } Activations;
+typedef struct ModelPlan {
+	/* with targets, logits are there for so many tokens at a time, and a pass
+	 * leaves none. 0: for all at once */
+	long head_chunk;
+	/* so many blocks, the first ones, do not keep gate and up, or queries, keys
+	 * and values: the backward pass makes them again */
+	int drop_gate_up, drop_qkv;
+} ModelPlan;
 
 typedef struct Model {
 	Shape shape;
@@ -47,8 +55,7 @@ typedef struct Model {
 	 * everything of every block; backward, `recompute_blocks` blocks at a time
 	 * are run again */
 	int checkpoint_every, recompute_blocks;
-	/* tokens whose logits are there at a time, where there are targets; 0: all */
-	size_t head_chunk;
+	ModelPlan plan;
 	/* LayerNorm without shift in RMSNorm's place; eager path only */
 	bool layernorm;
 	size_t count;                    /* parameters */

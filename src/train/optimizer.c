@@ -186,6 +186,26 @@ void optimizer_clip(const Optimizer *o, const Span *spans, int nspans)
 	device_free(o->device, squares.at);
 }
 
+/* done: elements of the spans before it */
+static void update_span(const Optimizer *o, const Span *s, size_t done,
+	const int32_t *skip)
+{
+	Array state[MOST_STATES] = { { NULL, TYPE_REAL } };
+	for (int k = 0; k < MOST_STATES && o->state[k].at; k++)
+		state[k] = array_part(o->device, o->state[k], done);
+	assert(done + s->n <= o->n && s->gradient.at);
+	o->kind->update(o, s, optimizer_gradients(o, s), state, skip);
+}
+
+void optimizer_apply_one(const Optimizer *o, const Span *spans, int i,
+	const int32_t *skip)
+{
+	size_t done = 0;
+	for (int k = 0; k < i; k++)
+		done += spans[k].n;
+	update_span(o, &spans[i], done, skip);
+}
+
 void optimizer_apply(const Optimizer *o, const Span *spans, int nspans,
 	const int32_t *skip)
 {
@@ -194,13 +214,8 @@ void optimizer_apply(const Optimizer *o, const Span *spans, int nspans,
 		return;
 	if (o->settings.clip > 0)
 		optimizer_clip(o, spans, nspans);
-	for (int i = 0; i < nspans; done += spans[i++].n) {
-		Array state[MOST_STATES] = { { NULL, TYPE_REAL } };
-		for (int k = 0; k < MOST_STATES && o->state[k].at; k++)
-			state[k] = array_part(o->device, o->state[k], done);
-		assert(done + spans[i].n <= o->n && spans[i].gradient.at);
-		o->kind->update(o, &spans[i], optimizer_gradients(o, &spans[i]), state,
-			skip);
-	}
+	for (int i = 0; i < nspans; done += spans[i++].n)
+		if (i >= o->early)
+			update_span(o, &spans[i], done, skip);
 	assert(done == o->n && "the spans are those that the optimizer was made for");
 }

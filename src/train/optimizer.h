@@ -41,6 +41,8 @@ typedef struct Optimizer {
 	 * clipped, where more than these count; at NULL: their own */
 	const Span *spans;
 	int nspans;
+	/* of them, the first ones: hooks have them updated in the backward pass */
+	int early;
 	Array squares;
 } Optimizer;
 
@@ -57,6 +59,9 @@ void      optimizer_begin(Optimizer *o, double unscale);
 /* queues the update of spans of the same sizes as at first; nothing happens when
  * *skip is not 0 */
 void      optimizer_apply(const Optimizer *o, const Span *spans, int nspans,
+	const int32_t *skip);
+/* after optimizer_begin: the same of spans[i] alone, without clipping */
+void      optimizer_apply_one(const Optimizer *o, const Span *spans, int i,
 	const int32_t *skip);
 /* after optimizer_begin: scales the step's gradients down, so that the norm of
  * those of these spans is settings.clip at most. optimizer_apply does it itself,

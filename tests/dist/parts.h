@@ -23,7 +23,7 @@ typedef struct Parts {
 	int policy;
 	bool naive, sgd, nested;
 	int recompute;
-	long head_chunk;
+	ModelPlan plan;                  /* of the parts */
 	int passes, steps;               /* backward passes of a step */
 	double clip;
 	int delay_us;
@@ -54,7 +54,8 @@ static inline Model *part_of(Device *d, const Parts *p, const RankGroup *g)
 	model_fuse(m);
 	model_set_attention(m, !p->naive);
 	model_recompute(m, p->recompute, p->nested);
-	model_follow(m, &(ModelPlan){ .head_chunk = g ? p->head_chunk : 0 });
+	if (g)
+		model_follow(m, &p->plan);
 	return m;
 }
 

@@ -34,7 +34,7 @@ static void expect_near(double got, double wanted, const char *what,
 }
 
 static void check_stage(Device *d, Comm *c, const Scenario *s, int stage,
-	int prefetch, bool exchange)
+	int prefetch, bool exchange, bool early)
 {
 	enum { B = 4 };
 	const OptimizerSettings adamw = { .lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999,
@@ -46,14 +46,14 @@ static void check_stage(Device *d, Comm *c, const Scenario *s, int stage,
 		model_fuse(m);
 	model_recompute(m, s->recompute, false);
 	Zero *z = zero_new(m, c, &(ZeroSettings){ .stage = stage,
-		.prefetch = prefetch, .wire = s->wire, .exchange = exchange },
-		&adamw_kind, adamw);
+		.prefetch = prefetch, .wire = s->wire, .exchange = exchange,
+		.early = early }, &adamw_kind, adamw);
 	Batch b = batch_random(B, s->shape.context, s->shape.vocab, 1);
 	timed_step(m, zero_optimizer(z), &b, MODE_TRAIN);
 	device_reset_peak(d);
 	timed_step(m, zero_optimizer(z), &b, MODE_TRAIN);
 	Sharding by = { zero_map(z), comm_rank(c), stage, prefetch, s->wire,
-		exchange };
+		exchange, early };
 	MemoryEstimate a = memory_estimate_sharded(m, B, s->shape.context, &by);
 	for (int k = 0; k < NCATEGORIES; k++)
 		expect_near(d->peak[k] - before[k], a.category[k], category_names[k], s,
@@ -66,8 +66,9 @@ static void check_stage(Device *d, Comm *c, const Scenario *s, int stage,
 
 static void be_rank(const Place *place)
 {
-	static const int plans[][3] = { { 1, 0, 0 }, { 2, 0, 0 }, { 3, 0, 0 },
-		{ 3, 1, 0 }, { 3, 2, 0 }, { 1, 0, 1 }, { 3, 1, 1 } };
+	static const int plans[][4] = { { 1, 0, 0 }, { 2, 0, 0 }, { 3, 0, 0 },
+		{ 3, 1, 0 }, { 3, 2, 0 }, { 1, 0, 1 }, { 3, 1, 1 }, { 2, 0, 0, 1 },
+		{ 2, 0, 1, 1 } };
 	const Scenario *s = place->context;
 	omp_set_num_threads(1);
 	openblas_set_num_threads(1);
@@ -76,7 +77,8 @@ static void be_rank(const Place *place)
 		20), d, &(CommSettings){ .transport = "ring" });
 	for (size_t i = 0; i < sizeof plans / sizeof *plans; i++)
 		if (s->fused || !plans[i][2])
-			check_stage(d, c, s, plans[i][0], plans[i][1], plans[i][2]);
+			check_stage(d, c, s, plans[i][0], plans[i][1], plans[i][2],
+				plans[i][3]);
 	comm_close(&c);
 	device_close(&d);
 }

@@ -74,7 +74,7 @@ typedef struct Scenario {
 	const Shape *shape;
 	int policy;
 	Type wire;
-	bool fused, replayed, sgd, clips, nested, exchange;
+	bool fused, replayed, sgd, clips, nested, exchange, early;
 	int recompute, passes, delay_us;
 	real *ddp, *zero;                /* (ranks, count), (NPLANS, ranks, count) */
 } Scenario;
@@ -100,6 +100,7 @@ static Zero *new_zero(Device *d, Comm *c, const Scenario *s, ZeroSettings plan,
 	prepare(*m, s);
 	plan.wire = s->wire;
 	plan.exchange = s->exchange;
+	plan.early = s->early && plan.stage == 2;
 	plan.poison = true;
 	return zero_new(*m, c, &plan, s->sgd ? &sgd_kind : &adamw_kind,
 		settings_of(s));
@@ -289,6 +290,16 @@ static void all_stages_give_the_bits_of_data_parallelism(void **state)
 		{ 2, "ring", &shapes[1], POLICY_BF16_STREAM, BF16, .fused = true,
 			.exchange = true, .recompute = 1, .passes = 1 },
 		{ 3, "owner", &shapes[2], POLICY_BF16_STREAM, BF16, .passes = 1 },
+		{ 1, "ring", &shapes[0], POLICY_BF16_STATE, BF16, .fused = true,
+			.early = true, .passes = 1 },
+		{ 2, "ring", &shapes[1], POLICY_BF16_STATE, BF16, .fused = true,
+			.early = true, .exchange = true, .passes = 1, .delay_us = 200 },
+		{ 2, "ring", &shapes[0], POLICY_FP32, FP32, .early = true,
+			.replayed = true, .recompute = 1, .passes = 1, .delay_us = 100 },
+		{ 3, "owner", &shapes[0], POLICY_BF16, BF16, .fused = true,
+			.early = true, .exchange = true, .replayed = true, .passes = 1 },
+		{ 4, "owner", &shapes[2], POLICY_BF16_STREAM, BF16, .fused = true,
+			.early = true, .sgd = true, .passes = 1, .delay_us = 100 },
 	};
 	for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
 		train_and_compare(&scenarios[i], be_rank);
@@ -331,6 +342,10 @@ static void stages_agree_on_two_gpus(void **state)
 			.exchange = true, .replayed = true, .passes = 1 },
 		{ 2, "auto", &shapes[3], POLICY_BF16_STREAM, BF16, .fused = true,
 			.passes = 1 },
+		{ 2, "push", &shapes[3], POLICY_BF16_STATE, BF16, .fused = true,
+			.exchange = true, .early = true, .passes = 1 },
+		{ 2, "auto", &shapes[3], POLICY_BF16, BF16, .fused = true,
+			.early = true, .replayed = true, .passes = 1, .delay_us = 200 },
 	};
 	if (exit_status(open_two_gpus, NULL) != 0)
 		skip();

@@ -66,7 +66,7 @@ typedef struct Scenario {
 	const Shape *shape;
 	int policy;
 	Type wire;
-	bool fused, replayed, sgd, clips, nested, exchange;
+	bool fused, replayed, sgd, clips, nested, exchange, early;
 	int recompute, passes, delay_us;
 	real *ddp, *zero;                /* (ranks, count), (NPLANS, ranks, count) */
 } Scenario;
@@ -92,6 +92,7 @@ static Zero *new_zero(Device *d, Comm *c, const Scenario *s, ZeroSettings plan,
 	prepare(*m, s);
 	plan.wire = s->wire;
 	plan.exchange = s->exchange;
+	plan.early = s->early && plan.stage == 2;
 	plan.poison = true;
 	return zero_new(*m, c, &plan, s->sgd ? &sgd_kind : &adamw_kind,
 		settings_of(s));

@@ -4,9 +4,9 @@
 
 expect 'help' 0 '^ *--head-tokens' leaderboard --help
 expect 'unknown option' 2 'unknown option --vocab' leaderboard --vocab 7
-expect 'no fp16' 2 'precision: expected fp32 or bf16' leaderboard \
+expect 'no fp16' 2 'fp16: expected fp32, bf16, bf16-stream' leaderboard \
 	--device cpu --precision fp16
-expect 'no copies' 2 'expected zero1, zero2 or fsdp' leaderboard --device cpu \
+expect 'no copies' 2 'expected zero2 or fsdp' leaderboard --device cpu \
 	--strategy ddp
 expect 'heads that do not divide' 2 'expected a multiple of 6' leaderboard \
 	--device cpu --heads 3
@@ -36,7 +36,7 @@ loss_is() { # loss_is X: the first loss of each row, to a millionth
 	column first_loss | awk -v want="$1" '{ n++; d = $1 - want }
 		!(d*d <= 1e-12*want*want) { bad = 1 } END { exit bad || !n }'
 }
-check 'steps of all strategies' table
+check 'steps of all strategies' table --precision fp32
 check 'their peaks' near peak_MiB derived_MiB 0.005
 first=$(column first_loss | head -n 1)
 check 'one loss' loss_is "$first"
@@ -44,11 +44,27 @@ strategies() {
 	[ "$(column strategy | sort -u | xargs)" = 'fsdp zero2' ]
 }
 check 'both strategies' strategies
-check 'chunks that do not divide' table --head-tokens 7
+check 'chunks that do not divide' table --precision fp32 --head-tokens 7
 check 'their loss' loss_is "$first"
-check 'blocks that are run again' table --recompute 1 --strategy fsdp
+check 'blocks that are run again' table --precision fp32 --recompute 1 \
+	--strategy fsdp
 check 'their loss too' loss_is "$first"
 check 'their peak' near peak_MiB derived_MiB 0.005
+long='--precision fp32 --strategy zero2 --context 800'
+check 'enough memory' table $long
+first=$(column first_loss)
+check 'little memory' table $long --memory-MiB 1
+check 'its loss' loss_is "$first"
+check 'its peak' near peak_MiB derived_MiB 0.005
+dropped() {
+	[ "$(column drop_gate_up) $(column drop_qkv)" = '3 3' ]
+}
+check 'all is dropped' dropped
+check 'an update behind the backward pass' table $long --update late
+check 'its peak too' near peak_MiB derived_MiB 0.005
+check 'its loss as well' loss_is "$first"
+check 'all precisions' table --strategy zero2
+check 'their peaks too' near peak_MiB derived_MiB 0.005
 check 'bf16' table --precision bf16 --strategy zero2
 check 'one rank' table --ranks 1 --batch 1
 
@@ -56,7 +72,7 @@ parts() { # parts ROWS
 	[ "$(column part | wc -l)" = "$1" ]
 }
 check 'a probe' table --sweep probe --head-tokens 7
-check 'its parts' parts 7
+check 'its parts' parts 15
 check 'a probe with a file' table --sweep probe --gemms "$out/gemms"
-check 'both sources of algorithms' parts 14
+check 'both sources of algorithms' parts 30
 exit $failed

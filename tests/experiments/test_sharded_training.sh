@@ -21,6 +21,10 @@ check 'and six more' train rest --steps 12 --resume "$out/half.st" \
 	--save "$out/rest.st"
 check 'the same bits' cmp "$out/whole.st" "$out/rest.st"
 check 'the same losses' cmp <(tail -n 6 "$out/whole") "$out/rest"
+near_all() { # near_all NAME NAME: the same steps
+	paste "$out/$1" "$out/$2" | awk '!($1 == $3 && $2/$4 < 1.0001 &&
+		$4/$2 < 1.0001) { bad = 1 } END { exit bad || NR != 12 }'
+}
 on() { # on RANKS ARGUMENTS...: six more by so many
 	train other --steps 12 --resume "$out/half.st" --ranks "$@" &&
 		near whole other
@@ -32,6 +36,14 @@ check 'three ranks stop' train half --steps 6 --save "$out/half.st" \
 	--ranks 3 --strategy zero2
 check 'and two go on' on 2
 check 'owners of the state go on' on 2 --strategy sharded
+check 'late updates' train late --steps 12 --strategy zero2 \
+	--save "$out/late.st"
+check 'early updates' train early --steps 12 --strategy zero2 --update early \
+	--save "$out/early.st"
+check 'the same bits, late and early' cmp "$out/late.st" "$out/early.st"
+check 'a head in chunks' train chunks --steps 12 --strategy zero2 \
+	--head-chunk 100
+check 'the same losses in chunks' near_all late chunks
 
 begin_run() { # begin_run STRATEGY: until the first save; sets job
 	rm -f "$out/live.st"
@@ -73,6 +85,7 @@ altered() { # altered SED: the file with other metadata
 	LC_ALL=C sed "$1" "$out/half.st" >"$out/altered.st"
 }
 refuse 'no file' 'cannot read' --resume "$out/none.st"
+refuse 'early without zero2' 'expected --strategy zero2' --update early
 refuse 'no checkpoint' 'offset' --resume Makefile
 refuse 'another vocabulary' "'vocab_size' is 64, expected 256" \
 	--resume tests/golden/tiny.safetensors

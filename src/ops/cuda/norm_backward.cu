@@ -99,6 +99,15 @@ template <class X, class T, int N, int PER> struct Slot {
 				load(to[k], from + p * N);
 		}
 	}
+
+	__device__ static void read_gains(float (&to)[PER][N], const Gains<T> &g,
+		size_t C)
+	{
+		if (g.low)
+			read(to, (const T *)g.at, C);
+		else
+			read(to, (const float *)g.at, C);
+	}
 };
 /* bytes a row: C (3 sizeof X or, fresh, 2 sizeof X, + sizeof T), C sizeof T more
  * for each of copy and y; about 14 C FLOPs; partial: (grid, C)
@@ -111,10 +120,7 @@ __global__ __launch_bounds__(1024) void norm_backward(NormGradient<X, T> a)
 	using Row = Slot<X, T, N, PER>;
 	const float each = 1.0f / a.C;
 	float dg[PER][N] = {}, g[PER][N];
-	if (a.g.low)
-		Row::read(g, (const T *)a.g.at, a.C);
-	else
-		Row::read(g, (const float *)a.g.at, a.C);
+	Row::read_gains(g, a.g, a.C);
 	for (int s = 0; s < a.ahead; s++)
 		Row(ring, s, a.fresh).fetch(a, blockIdx.x + s * (size_t)gridDim.x);
 	int slot = 0, turn = 0;

@@ -1,7 +1,7 @@
 -- leaderboard.lua: laws of the tables of one large step
 tables("leaderboard",
 	"vocabulary d_model d_ff layers heads context batch precision " ..
-	"head_tokens ranks strategy transport sums recompute")
+	"head_tokens ranks strategy update transport sums recompute memory_MiB")
 law("FLOPs of a large step",
 	"close(TFLOP, (6 * (layers * (4 * d_model^2 + 3 * d_model * d_ff) +",
 	"vocabulary * d_model) + 7 * layers * context * d_model) * batch * context /",
@@ -18,6 +18,8 @@ law("strategies begin alike",
 	".first_loss, 1e-3)")
 law("the peak of a large step is as derived, within five thousandths",
 	"close(peak_MiB, derived_MiB, 0.005, 0.01)")
+law("no more blocks drop than there are",
+	"drop_qkv <= layers and drop_gate_up <= layers")
 law("the classes make up a large step",
 	"between((linear_ms + attention_ms + elementwise_ms + optimizer_ms) /",
 	"step_ms, gpu() and 0.9 or 0.1, gpu() and 1.15 or 8)")
@@ -33,7 +35,7 @@ law("power is energy over time",
 	"close(watts, joules_per_step / step_ms * 1e3, 0.1)")
 tables("leaderboard-probe",
 	"vocabulary d_model d_ff layers heads context batch precision " ..
-	"head_tokens ranks deterministic algorithms part")
+	"head_tokens ranks deterministic algorithms copies part")
 law("FLOPs of matmuls of blocks",
 	"not part:find('matmuls,') or close(TFLOP, 2 * layers * (4 * d_model^2 +",
 	"3 * d_model * d_ff) * batch * context / ranks / 1e12, 1e-4)")
@@ -43,7 +45,7 @@ law("FLOPs of attention", "not part:find('attention') or close(TFLOP,",
 	"(part:find('forward') and 2 or 5) * layers * context * d_model * batch *",
 	"context / ranks / 1e12, 1e-4)")
 law("the step has all FLOPs", "part ~= 'step' or close(2 * TFLOP, total('TFLOP',",
-	"'layers context d_model precision deterministic algorithms'), 1e-4)")
+	"'layers context d_model precision deterministic algorithms copies'), 1e-4)")
 law("a part takes no longer than the step",
 	"part_ms <= other{part = 'step'}.part_ms * 1.0001")
 law("the rate of a part", "close(TFLOP_per_s, TFLOP / part_ms * 1e3, 0.02)")

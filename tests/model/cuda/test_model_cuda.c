@@ -209,6 +209,59 @@ static void training_repeats(void **state)
 		release(NULL);
 	}
 }
+static void plans_change_no_bit(void **state)
+{
+	static const ModelPlan plans[] = { { 0, 3, 3 }, { 50, 1, 2 } };
+	(void)state;
+	if (gpu == NULL)
+		skip();
+	Batch b = batch_random(3, 40, narrow.vocab, 1);
+	for (int i = 0; i < NPOLICIES * 2 * 2; i++) {
+		Model *m = model_new(gpu, &narrow, &policies[i / 4], 3);
+		real *got[2];
+		model_fuse(m);
+		model_set_attention(m, i % 2);
+		for (int drops = 0; drops < 2; drops++) {
+			ModelPlan plan = { .head_chunk = plans[i / 2 % 2].head_chunk };
+			model_follow(m, drops ? &plans[i / 2 % 2] : &plan);
+			model_forward(m, b.tokens, b.targets, b.B, b.T, true);
+			model_backward(m, false);
+			got[drops] = reals(poisoned(m->extent));
+			array_read(gpu, got[drops], m->gradients, m->extent);
+		}
+		if (memcmp(got[0], got[1], shape_count(&narrow) * sizeof(real)))
+			fail_msg("%s, %s: gradients differ where tensors are dropped",
+				m->policy->name, i % 2 ? "flash" : "naive");
+		model_free(&m);
+		release(NULL);
+	}
+	batch_free(&b);
+}
+/* nor do blocks that run again */
+static void blocks_run_again_with_equal_bits(void **state)
+{
+	(void)state;
+	if (gpu == NULL)
+		skip();
+	Batch b = batch_random(3, 40, narrow.vocab, 1);
+	for (int i = 0; i < NPOLICIES; i++) {
+		Model *m = model_new(gpu, &narrow, &policies[i], 3);
+		real *got[3];
+		model_fuse(m);
+		for (int K = 0; K < 3; K++) {
+			model_recompute(m, K, false);
+			model_forward(m, b.tokens, b.targets, b.B, b.T, true);
+			model_backward(m, false);
+			got[K] = reals(poisoned(m->extent));
+			array_read(gpu, got[K], m->gradients, m->extent);
+			if (memcmp(got[0], got[K], shape_count(&narrow) * sizeof(real)))
+				fail_msg("%s, K = %d: gradients differ", m->policy->name, K);
+		}
+		model_free(&m);
+		release(NULL);
+	}
+	batch_free(&b);
+}
 enum { CURVE = 50, SEQUENCES = 8, LENGTH = 128 };
 
 static void learn(Device *device, bool fused, const Text *text, double *loss)
@@ -292,6 +345,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(models_agree), cmocka_unit_test(bf16_gradients_are_near),
 		cmocka_unit_test(heads_in_chunks_agree),
+		cmocka_unit_test(plans_change_no_bit),
+		cmocka_unit_test(blocks_run_again_with_equal_bits),
 		cmocka_unit_test(training_repeats), cmocka_unit_test(curves_coincide),
 		cmocka_unit_test(library_takes_all_matmuls),
 	};

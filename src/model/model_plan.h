@@ -1,0 +1,16 @@
+/* model_plan.h: what a training step drops, so that it fits into memory */
+#ifndef MODEL_MODEL_PLAN_H
+#define MODEL_MODEL_PLAN_H
+
+#include "model/memory_estimate.h"
+
+/* the plan that computes least again of those whose step, with AdamW, takes at
+ * most nbytes by the estimate; by: the rank's, or NULL on one device. The model
+ * is fused and runs no blocks again. false: none does */
+bool model_plan(const Model *m, size_t B, size_t T, const Sharding *by,
+	double nbytes, ModelPlan *plan);
+/* bytes of a step under the plan, by the same estimate */
+double model_plan_bytes(const Model *m, size_t B, size_t T, const Sharding *by,
+	const ModelPlan *plan);
+
+#endif
