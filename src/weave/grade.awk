@@ -1,6 +1,6 @@
 # grade.awk: reads, in this order, functions that are not written (problem,
 # function, gpu), test results (test, case, result, seconds, what it waits for),
-# tables (name, machine, complete, state, date), claims (line, problem, set,
+# tables (name, machine, complete, state, date, scale), claims (line, problem, set,
 # holds, test), problems of the document (problem, title, points, tables,
 # tests, line) and problems of the course (section, problem, points)
 FNR == 1 { nfile++; next }
@@ -8,7 +8,11 @@ nfile == 1 && $3 == "gpu" { kernels[$1] = kernels[$1] " " $2; next }
 nfile == 1 { unwritten[$1] = unwritten[$1] " " $2; next }
 nfile == 2 && $5 == "" { result[$1, $3]++; next }
 nfile == 2 { waits[$1] = waits[$1] " " $5; result[$1, "waiting"]++; next }
-nfile == 3 { table[$1] = $3 == "yes" ? $4 : "incomplete"; next }
+nfile == 3 {
+	table[$1] = $3 == "yes" ? $4 : "incomplete"
+	small[$1] = $6 ~ /^small/
+	next
+}
 nfile == 4 && $3 == "recorded" { claims[$2]++; holds[$2] += $4 == "yes" }
 nfile == 4 { next }
 nfile == 5 {
@@ -87,7 +91,7 @@ function once_each(list,    each, n, i, seen, out) {
 		}
 	return out
 }
-function table_verdict(list,    name, n, i, good, text, state) {
+function table_verdict(list,    name, n, i, good, text, state, down) {
 	n = split(list, name, " ")
 	if (!n)
 		return ""
@@ -97,10 +101,12 @@ function table_verdict(list,    name, n, i, good, text, state) {
 			good++
 		else
 			text = text ", " name[i] " is " state
+		down += small[name[i]]
 		error_if(state != "fresh" && state != "stale")
 		old += state == "stale"
 	}
-	return judged(good == n, "tables: " good + 0 " of " n " fresh" text)
+	return judged(good == n, "tables: " good + 0 " of " n " fresh" \
+		(down ? ", " down " scaled down" : "") text)
 }
 
 function claim_verdict(problem) {

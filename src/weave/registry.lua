@@ -93,8 +93,10 @@ function M.write()
 	for _, name in ipairs(M.all_tables()) do
 		local t, fresh, complete = M.state(name)
 		table.insert(lines, t and {name, t.machine, complete, fresh,
-			t.meta.date} or {name, "-", "no", "unknown", "-"})
+			t.meta.date, t.meta.scale or "course"}
+			or {name, "-", "no", "unknown", "-", "-"})
 	end
-	write("tables", {"table", "machine", "complete", "state", "date"}, lines)
+	write("tables", {"table", "machine", "complete", "state", "date", "scale"},
+		lines)
 end
 return M

@@ -39,7 +39,8 @@ function look(page, width) {
 	const kinds = {};
 	for (const e of text.querySelectorAll("body *"))
 		if (e.firstChild?.nodeType === 3)
-			kinds[`${e.tagName} ${e.className} ${e.parentElement.className}`] ??= e;
+			kinds[[e.tagName, e.className, e.parentElement.className].join(" ")]
+				??= e;
 	for (const kind in kinds)
 		if (contrast(kinds[kind]) < 4.5) say(page, "is pale in", kind);
 }

@@ -62,6 +62,9 @@ grade() { bash src/weave/grade.sh yes >said; }
 check 'is no error' grade
 results 'fsdp h100 no fresh d' >build/weave/tables.tsv
 check 'an incomplete table is one' not grade
+results 'fsdp h100 yes fresh d small' >build/weave/tables.tsv
+bash src/weave/grade.sh yes >said
+check 'a smaller scale is said' grep -q '^fsdp .* 1 of 1 fresh, 1 scaled' said
 results 'fsdp h100 yes fresh d' >build/weave/tables.tsv
 results '9 fsdp recorded no t' >build/weave/claims.tsv
 check 'and a false claim' not grade
