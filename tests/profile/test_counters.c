@@ -17,14 +17,15 @@ static const char head[] = "\"ID\",\"Kernel Name\",\"gpu__time_duration.sum\","
 	"\"smsp__cycles_elapsed.avg.per_second\","
 	"\"sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_active\","
 	"\"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active\","
+	"\"sm__pipe_tensor_op_imma_cycles_active.avg.pct_of_peak_sustained_active\","
 	"\"dram__bytes.sum.per_second\",\"launch__registers_per_thread\","
 	STALL("barrier") "," STALL("wait") "," STALL("wait_not_issued") ","
 	STALL("selected") "," STALL("long_scoreboard") "," STALL("drain") "\n";
-static const char units[] = "\"\",\"\",\"us\",\"Ghz\",\"%\",\"%\","
+static const char units[] = "\"\",\"\",\"us\",\"Ghz\",\"%\",\"%\",\"%\","
 	"\"Tbyte/second\",\"register/thread\",\"inst\",\"inst\",\"inst\",\"inst\","
 	"\"inst\",\"inst\"\n";
 static const char row[] = "\"0\",\"attend\",\"1,234.5\",\"1.755\",\"70\","
-	"\"71.5\",\"2.5\",\"168\",\"1\",\"5\",\"9\",\"2\",\"2\",\"0\"\n";
+	"\"71.5\",\"0\",\"2.5\",\"168\",\"1\",\"5\",\"9\",\"2\",\"2\",\"0\"\n";
 
 enum { MOST = 4 };
 static KernelCounters kernels[MOST];
