@@ -4,7 +4,6 @@
 #include <dlfcn.h>
 #include <math.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -48,7 +47,7 @@ enum { MHZ, MILLIWATTS, DEGREES, CAPPED, NREADINGS };
 struct PowerWatch {
 	Nvml nvml;
 	pthread_t thread;
-	atomic_bool stop;
+	bool stop;                       /* read and written by atomics */
 	double sum[NREADINGS];
 	long n[NREADINGS];
 	unsigned long long before;       /* mJ; 0: there is no counter */
@@ -67,7 +66,7 @@ static void *read_on(void *watch)
 	PowerWatch *w = watch;
 	const Nvml *n = &w->nvml;
 	const struct timespec period = { 0, PERIOD_MS * 1000000L };
-	while (!atomic_load(&w->stop)) {
+	while (!__atomic_load_n(&w->stop, __ATOMIC_ACQUIRE)) {
 		unsigned x = 0;
 		unsigned long long bits = 0;
 		int status = n->clock(n->gpu, CLOCK_SM, &x);
@@ -111,7 +110,7 @@ PowerFacts power_read(PowerWatch **watch)
 	unsigned long long after = 0;
 	bool counted = w->before
 		&& w->nvml.energy(w->nvml.gpu, &after) == 0;
-	atomic_store(&w->stop, true);
+	__atomic_store_n(&w->stop, true, __ATOMIC_RELEASE);
 	pthread_join(w->thread, NULL);
 	PowerFacts p = { mean_of(w, MHZ), mean_of(w, MILLIWATTS) * 1e-3,
 		mean_of(w, DEGREES), counted ? (after - w->before) * 1e-3 : NAN,
