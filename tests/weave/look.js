@@ -20,8 +20,8 @@ function luminance(color) {
 function contrast(element) {
 	const style = (e) => frame.contentWindow.getComputedStyle(e);
 	let behind = element;
-	while (behind.parentElement && style(behind).backgroundColor.endsWith(", 0)"))
-		behind = behind.parentElement;
+	const clear = (e) => style(e).backgroundColor.endsWith(", 0)");
+	while (behind.parentElement && clear(behind)) behind = behind.parentElement;
 	const both = [style(element).color, style(behind).backgroundColor]
 		.map(luminance).sort((a, b) => b - a);
 	return (both[0] + 0.05) / (both[1] + 0.05);
@@ -37,10 +37,10 @@ function look(page, width) {
 			!e.querySelector("a, button, summary"))
 			say(page, width, "has a box that no key can scroll");
 	const kinds = {};
+	const kind_of = ({tagName, className, parentElement: within}) =>
+		`${tagName} ${className} ${within.className}`;
 	for (const e of text.querySelectorAll("body *"))
-		if (e.firstChild?.nodeType === 3)
-			kinds[[e.tagName, e.className, e.parentElement.className].join(" ")]
-				??= e;
+		if (e.firstChild?.nodeType === 3) kinds[kind_of(e)] ??= e;
 	for (const kind in kinds)
 		if (contrast(kinds[kind]) < 4.5) say(page, "is pale in", kind);
 }
