@@ -1,7 +1,7 @@
 # grade.awk: reads, in this order, functions that are not written (problem,
 # function, gpu), test results (test, case, result, seconds, what it waits for),
-# tables (name, machine, complete, state, date, scale), claims (line, problem, set,
-# holds, test), problems of the document (problem, title, points, tables,
+# tables (name, machine, complete, state, date, scale), claims (line, problem,
+# set, holds, test), problems of the document (problem, title, points, tables,
 # tests, line) and problems of the course (section, problem, points)
 FNR == 1 { nfile++; next }
 nfile == 1 && $3 == "gpu" { kernels[$1] = kernels[$1] " " $2; next }
