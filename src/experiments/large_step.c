@@ -118,7 +118,7 @@ static void time_steps(Row *row, LargeStep *s, const StepLength *length)
 	for (int i = 0; i < NPARTS_OF_STEP; i++)
 		flops += step_part_flops(&shape, run->config.batch, i);
 	row_set(row, "TFLOP", "%.6g", flops * 1e-12);
-	row_set(row, "TFLOP_per_s", "%.4f", flops / t.period_ms * 1e-9);
+	row_set(row, "TFLOP_per_s", "%.6g", flops / t.period_ms * 1e-9);
 }
 static void time_classes(Row *row, LargeStep *s)
 {

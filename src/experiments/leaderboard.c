@@ -128,7 +128,7 @@ static void emit_part(Row *row, const Sustained *s, int i, double flops)
 	row_set(row, "TFLOP", "%.6g", flops * 1e-12);
 	row_set(row, "part_ms", "%.4f", ms.median);
 	row_set(row, "part_sd_ms", "%.4f", ms.sd);
-	row_set(row, "TFLOP_per_s", "%.4f", flops / ms.median * 1e-9);
+	row_set(row, "TFLOP_per_s", "%.6g", flops / ms.median * 1e-9);
 	row_set(row, "steps", "%d", s->n);
 	row_emit(row);
 }
