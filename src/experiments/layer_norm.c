@@ -68,7 +68,6 @@ static void fused_rmsnorm_back(void *arg)
 		.dg = n->dg, .beta = 1, .dy = n->dy, .sum = n->x, .g = n->g,
 		.rho = n->rho }, n->rows, n->C);
 }
-
 static const struct Kind {
 	const char *name;
 	bool centers;                    /* about the mean, and shifts */
