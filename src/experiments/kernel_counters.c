@@ -240,7 +240,7 @@ static void set_counter(Row *row, const char *column, double x)
 
 static void set_kernel(Row *row, const KernelCounters *k, double share)
 {
-	char column[16];
+	char column[24];
 	row_set(row, "kernel", "%s", k->name);
 	row_set(row, "launches", "%d", k->launches);
 	row_set(row, "share", "%.4f", share);
