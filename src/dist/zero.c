@@ -282,6 +282,9 @@ Zero *zero_new(Model *m, Comm *c, const ZeroSettings *settings,
 	Zero *z = need(calloc(1, sizeof *z));
 	double most = settings->bucket_mb * 1e6 / type_size(settings->wire);
 	check_settings(m, settings);
+	if (settings->exchange && !comm_exchanges(c))
+		die("%d ranks on %s cannot exchange gradients", comm_ranks(c),
+			comm_transport(c));
 	*z = (Zero){ .m = m, .device = m->device, .ops = m->ops, .comm = c,
 		.settings = *settings, .rank = comm_rank(c), .current = -1,
 		.pending = -1,

@@ -148,13 +148,13 @@ static void run_probe(Row *row, const void *config)
 	do {
 		measure_steps(p, s, 0);
 	} while (d->gemms && gemm_choices_begun(d->gemms) > 0);
+	if (d->gemms)
+		gemm_choices_write(d->gemms);
 	measure_steps(p, s, length.warmup_s);
 	PowerWatch *watch = power_watch(d);
 	measure_steps(p, s, length.measured_s);
 	PowerFacts power = power_read(&watch);
 	step_probe_check(p);
-	if (d->gemms)
-		gemm_choices_write(d->gemms);
 	double all = 0;
 	row_set_power(row, &power, s->n);
 	for (int i = 0; i < NPARTS_OF_STEP - !c->copies; i++) {

@@ -404,7 +404,9 @@ void cuda_matmul(Device *d, Array C, Array A, Array B, Matmul s)
 		library->fallbacks++;
 		cuda_matmul_fallback(d, C, A, B, s);
 	} else if (gemm->tuning && !d->capturing) {
-		multiply_timed(d, library, gemm, C, A, B, &s);
+		do                         /* what overwrites C may do it again */
+			multiply_timed(d, library, gemm, C, A, B, &s);
+		while (gemm->tuning && s.beta == 0);
 	} else if (s.outer == 1) {
 		multiply(library, gemm, C, A, B, &s, 0, library->workspace,
 			cuda_stream(d));

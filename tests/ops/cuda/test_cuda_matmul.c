@@ -132,7 +132,7 @@ static void some_multiprocessors_suffice(void **state)
 /* how many choices were added by so many matmuls of one shape */
 static int choices_after(const char *path, int matmuls)
 {
-	static const Sizes large = { 384, 640, 512 };
+	static const Sizes large = { 2048, 2048, 2048 };
 	static const Kind kind = { BF16, BF16, 0 };
 	GemmChoices *choices = gemm_choices_read(path, "here");
 	gpu = device_open("cuda");
@@ -157,9 +157,8 @@ static void proposals_are_timed(void **state)
 	Device *first = gpu;
 	close(mkstemp(path));
 	remove(path);
+	assert_int_equal(choices_after(path, 1), 1);
 	assert_int_equal(choices_after(path, 1), 0);
-	assert_int_equal(choices_after(path, 40), 1);
-	assert_int_equal(choices_after(path, 40), 0);
 	remove(path);
 	gpu = first;
 }
