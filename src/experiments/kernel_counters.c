@@ -102,6 +102,7 @@ static void launch_attention(Device *d, const Config *c)
 		attention_case_forward(&a);
 	}
 	launch(d, backward ? attention_case_backward : attention_case_forward, &a);
+	attention_case_free(&a);
 }
 typedef struct Gemm { Device *device; Array c, a, b; const long *size; } Gemm;
 
@@ -127,6 +128,9 @@ static void launch_matmul(Device *d, const Config *c)
 	Gemm g = { d, drawn(d, size[0] * size[1], 1), drawn(d, size[0] * size[2], 2),
 		drawn(d, size[1] * size[2], 3), size };
 	launch(d, queue_gemm, &g);
+	device_free(d, g.c.at);
+	device_free(d, g.a.at);
+	device_free(d, g.b.at);
 }
 typedef struct Listed {
 	Device *device;
@@ -149,6 +153,7 @@ static void launch_listed(Device *d, const Config *c)
 		l.op++;
 	kernel_set_new(d, l.set, NULL, l.op, &l.sizes, BF16);
 	launch(d, queue_listed, &l);
+	kernel_set_free(d, l.set);
 }
 static const char run_ncu[] =
 	"export LC_ALL=C PATH=\"$PATH:${CUDA_HOME:-/usr/local/cuda}/bin\"; "
@@ -299,6 +304,7 @@ static int launch_case(const char *name, const char *device)
 		launch_matmul(d, c);
 	else
 		launch_listed(d, c);
+	device_close(&d);
 	printf("%s: launched %d times\n", name, LAUNCHES);
 	return 0;
 }
