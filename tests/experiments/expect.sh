@@ -14,3 +14,7 @@ expect() { # expect NAME STATUS PATTERN PROGRAM ARGUMENTS...
 		failed=1
 	fi
 }
+column() { # column NAME: of the rows of $out/table.tsv
+	awk -F'\t' -v name="$1" '/^#/ { next } !at { while ($++at != name); next }
+		{ print $at }' "$out/table.tsv"
+}

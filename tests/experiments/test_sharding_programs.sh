@@ -32,10 +32,6 @@ table() { # table PROGRAM ARGUMENTS...
 	"${BUILD:-build}/$program" $tiny --out "$out/table.tsv" --force "$@" \
 		>"$out/said" 2>&1
 }
-column() { # column NAME: of the table's rows
-	awk -F'\t' -v name="$1" '/^#/ { next } !at { while ($++at != name); next }
-		{ print $at }' "$out/table.tsv"
-}
 near() { # near COLUMN COLUMN: within a hundredth, in each row
 	paste <(column "$1") <(column "$2") | awk '{ n++ }
 		!($1 > 0 && $1 <= $2*1.01 && $1 >= $2*0.99) { bad = 1 }
