@@ -147,10 +147,15 @@ static void both_passes(void *attention)
 	attention_case_backward(attention);
 }
 
+static int runs_of_attention(long n)
+{
+	return runs ? (int)runs : !harness_on_gpu() ? 5 : n > 8192 ? 20 : 100;
+}
+
 static void time_attention(Row *row, AttentionCase *a, bool counted)
 {
 	Device *d = a->device;
-	int n = runs ? (int)runs : !harness_on_gpu() ? 5 : a->n > 16384 ? 20 : 100;
+	int n = runs_of_attention(a->n);
 	if (counted) {
 		count_groups(row, d, "fwd", attention_case_forward, a);
 		count_groups(row, d, "bwd", attention_case_backward, a);
@@ -192,7 +197,8 @@ static void run_attention(Row *row, const void *config)
 			"--backends %s --dtype %s --batch %ld --heads 1 --n %ld --d %ld "
 			"--runs %ld",
 			c->impl == PYTORCH_EAGER ? "eager" : "compiled",
-			policies[c->dtype].name, c->batch, c->n, c->d, runs ? runs : 100);
+			policies[c->dtype].name, c->batch, c->n, c->d,
+			(long)runs_of_attention(c->n));
 }
 typedef struct Trained {
 	int size;
