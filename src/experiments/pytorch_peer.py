@@ -272,23 +272,39 @@ def command_time(args):
 			raise
 		row["status"] = "oom"
 	print(*(f"{key}={value}" for key, value in row.items()))
-def replay_ms(work, runs):
-	"""milliseconds of each replay of the work, recorded as a graph"""
-	warmup = 3
-	for _ in range(warmup):
-		work()
-	torch.cuda.synchronize()
-	graph = torch.cuda.CUDAGraph()
-	with torch.cuda.graph(graph):
-		work()
+WARMUP = 3
+
+
+def queued_ms(work, runs):
+	"""milliseconds of each run of work that is queued without waiting"""
 	events = [torch.cuda.Event(enable_timing=True) for _ in range(runs + 1)]
-	for i in range(-warmup, runs):
+	for i in range(-WARMUP, runs):
 		if i >= 0:
 			events[i].record()
-		graph.replay()
+		work()
 	events[runs].record()
 	torch.cuda.synchronize()
 	return [a.elapsed_time(b) for a, b in zip(events, events[1:])]
+
+
+def graph_of(work, stream=None):
+	"""a function that does the work again, or None"""
+	graph = torch.cuda.CUDAGraph()
+	try:
+		with torch.cuda.graph(graph, stream=stream):
+			work()
+	except RuntimeError:
+		torch.cuda.synchronize()
+		return None
+	return graph.replay
+
+
+def replay_ms(work, runs):
+	"""milliseconds of each replay of the work, recorded as a graph"""
+	for _ in range(WARMUP):
+		work()
+	torch.cuda.synchronize()
+	return queued_ms(graph_of(work), runs)
 @torch.no_grad()
 def command_norms(args):
 	torch.manual_seed(args.seed)
