@@ -196,7 +196,8 @@ def prepare(args):
 	def compiled(work):
 		if args.impl == "eager":
 			return work
-		return torch.compile(work, mode="reduce-overhead" if args.graphs else None)
+		return torch.compile(work,
+			mode="reduce-overhead" if args.graphs else "default")
 
 	def top(x):
 		return mean_loss(model.lm_head(model.ln_final(x)), targets)

@@ -76,7 +76,7 @@ def time_attention(attention_of, leaves, g, runs):
 
 
 def worst_error(o, gradients, q, k, v, g, causal):
-	"""of some rows of a head: the largest difference, over what it is judged by"""
+	"""of rows of a head: the largest difference, over what it is judged by"""
 	dq, dk, dv = gradients
 	o, dq, dk, dv, q, k, v, g = (x[-1, x.shape[1] // 2].detach().double()
 		for x in (o, dq, dk, dv, q, k, v, g))
@@ -136,8 +136,8 @@ def command_grid(args):
 		leaves = [x.requires_grad_() for x in (q, k, v)]
 		for backend in args.backends.split(","):
 			try:
-				answer = grid_columns(attention_by(backend, args.causal), leaves, g,
-					args.causal, stream)
+				answer = grid_columns(attention_by(backend, args.causal), leaves,
+					g, args.causal, stream)
 			except torch.OutOfMemoryError:
 				answer = "status=oom"
 			except RuntimeError as error:

@@ -13,9 +13,11 @@ static void run_case(size_t B, size_t H, size_t n, size_t D, int how)
 {
 	Device *d = device_open("cpu");
 	for (int v = 0; v <= NVARIANTS; v++) {
-		const char *name = v < NVARIANTS ? attention_variants[v] : "chosen-atomic";
+		const char *name = v < NVARIANTS ? attention_variants[v]
+			: "chosen-atomic";
 		bool causal = how & CAUSAL, naive = strcmp(name, "naive") == 0,
-			here = naive ? causal : v == NVARIANTS || strcmp(name, "tiled") == 0;
+			here = naive ? causal
+				: v == NVARIANTS || strcmp(name, "tiled") == 0;
 		AttentionCase a = attention_case(d, B, H, n, D, causal, TYPE_REAL, 3);
 		attention_case_gradients(&a, 4);
 		assert_true(attention_case_take(&a, name) == here);

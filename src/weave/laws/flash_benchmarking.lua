@@ -62,8 +62,8 @@ law("a pass runs ten times at least, and more often if it is short",
 law("errors are the format's", "error > 0 and error <= (dtype == 'fp32' and",
 	"5e-5 or 5e-2)")
 law("how dQ is summed is nothing to the forward pass",
-	"not gpu() or variant ~= 'warp_specialized-atomic' or between(fwd_replay_ms /",
-	"other{variant = 'warp_specialized'}.fwd_replay_ms, 0.67, 1.5)")
+	"not gpu() or variant ~= 'warp_specialized-atomic' or between(fwd_replay_ms",
+	"/ other{variant = 'warp_specialized'}.fwd_replay_ms, 0.67, 1.5)")
 law("a mask only leaves work out",
 	"not gpu() or causal == 'no' or fwd_replay_ms <= 1.2 * other{causal =",
 	"'no'}.fwd_replay_ms and bwd_replay_ms <= 1.2 * other{causal =",
