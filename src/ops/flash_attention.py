@@ -67,8 +67,8 @@ def check(Q, K, V, *others):
 
 
 def prepare(function, arrays, results, causal, deterministic, stream):
-	"""the function, its FlashCall, and which arrays, Q, K, V first, are copied;
-	no function: there is nothing to compute"""
+	"""the function, its FlashCall, which arrays, Q, K, V first, are copied, and
+	L's shape and strides; no function: there is nothing to compute"""
 	check(*arrays)
 	Q, K = arrays[:2]
 	batch, heads, n, d = sizes_of(Q)
@@ -82,7 +82,9 @@ def prepare(function, arrays, results, causal, deterministic, stream):
 		Q.is_cuda, max(Q.get_device(), 0), deterministic, stream),
 		(Array * 8)(*(Array(None, *strides) for strides in rows)))
 	empty = Q.numel() == 0 or K.numel() == 0
-	return None if empty else function, bytes(call), copies if any(copies) else None
+	L = torch.empty(Q.shape[:-1], device="meta")
+	return (None if empty else function, bytes(call),
+		copies if any(copies) else None, (tuple(L.shape), L.stride()))
 def autocast_type(x):
 	"""None: as it is"""
 	return (torch.get_autocast_dtype("cuda")
@@ -106,12 +108,12 @@ def attention_forward(Q, K, V, causal):
 		prepared = _forward.remember(key, prepare(
 			library().flash_attention_forward_at, (Q, K, V), (Q,), causal, False,
 			stream))
-	run, call, copies = prepared
+	run, call, copies, rows = prepared
 	if copies:
 		Q, K, V = (x.contiguous() if copied else x for x, copied
 			in zip((Q, K, V), copies))
-	O = like(Q)
-	L = torch.empty(Q.shape[:-1], dtype=torch.float32, device=Q.device)
+	O = torch.empty_like(Q, memory_format=DENSE)
+	L = torch.empty_strided(*rows, dtype=torch.float32, device=Q.device)
 	if run is None:
 		return Q, K, V, O.zero_(), L.fill_(-math.inf)
 	status = run(call, forward_addresses.pack(O.data_ptr(), Q.data_ptr(),
@@ -134,7 +136,7 @@ def attention_backward(dO, Q, K, V, O, L, causal):
 		prepared = _backward.remember(key, prepare(
 			library().flash_attention_backward_at, (Q, K, V, O, dO), (Q, K, V),
 			causal, deterministic, stream))
-	run, call, copies = prepared
+	run, call, copies, _ = prepared
 	if copies:
 		Q, K, V, O, dO = (x.contiguous() if copied else x for x, copied
 			in zip((Q, K, V, O, dO), copies))
