@@ -140,12 +140,13 @@ def attention_backward(dO, Q, K, V, O, L, causal):
 	if copies:
 		Q, K, V, O, dO = (x.contiguous() if copied else x for x, copied
 			in zip((Q, K, V, O, dO), copies))
+	L = L.contiguous()
 	dQ, dK, dV = like(Q), like(K), like(V)
 	if run is None:
 		return dQ.zero_(), dK.zero_(), dV.zero_()
 	status = run(call, backward_addresses.pack(O.data_ptr(), Q.data_ptr(),
-		K.data_ptr(), V.data_ptr(), L.contiguous().data_ptr(), dO.data_ptr(),
-		dQ.data_ptr(), dK.data_ptr(), dV.data_ptr()))
+		K.data_ptr(), V.data_ptr(), L.data_ptr(), dO.data_ptr(), dQ.data_ptr(),
+		dK.data_ptr(), dV.data_ptr()))
 	if status:
 		refuse("flash_attention", status)
 	return dQ, dK, dV
