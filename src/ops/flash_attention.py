@@ -76,8 +76,10 @@ def prepare(function, arrays, results, causal, deterministic, stream):
 	copies = [strides is None for strides in found]
 	found = [strides or dense_strides(x) for strides, x in zip(found, arrays)]
 	dense = [dense_strides(x) for x in results]
-	forward = len(arrays) == 3
-	rows = dense + found if forward else found[3:4] + found[:3] + found[4:] + dense
+	if len(arrays) == 3:
+		rows = dense + found
+	else:                                  # O is the first in FlashCall
+		rows = found[3:4] + found[:3] + found[4:] + dense
 	call = Call(Shape(batch, heads, n, K.shape[-2], d, 0, causal, TYPES[Q.dtype],
 		Q.is_cuda, max(Q.get_device(), 0), deterministic, stream),
 		(Array * 8)(*(Array(None, *strides) for strides in rows)))

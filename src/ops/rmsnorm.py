@@ -78,8 +78,8 @@ def pointers_to(name, arrays):
 def norm_forward(x, g, eps, version):
 	"""y, rho"""
 	stream = raw_stream(x.get_device()) if x.is_cuda else 0
-	key = (x.shape, g.shape, x.stride(), x.dtype, g.dtype, x.device, g.device, eps,
-		version, stream)
+	key = (x.shape, g.shape, x.stride(), x.dtype, g.dtype, x.device, g.device,
+		eps, version, stream)
 	prepared = _forward.get(key)
 	if prepared is None:
 		prepared = _forward.remember(key, prepare(pointers_to("rmsnorm_forward",
