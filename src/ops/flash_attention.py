@@ -10,7 +10,7 @@ import struct
 import torch
 from torch.autograd.function import once_differentiable
 
-from libsystems import (Prepared, library, merged_stride, operator, raw_stream,
+from torch_calls import (Prepared, library, merged_stride, operator, raw_stream,
 	refuse, separate)
 
 class Array(ctypes.Structure):

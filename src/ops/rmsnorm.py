@@ -9,7 +9,7 @@ import math
 import torch
 from torch.autograd.function import once_differentiable
 
-from libsystems import (Prepared, library, merged_stride, operator, raw_stream,
+from torch_calls import (Prepared, library, merged_stride, operator, raw_stream,
 	refuse)
 
 class Shape(ctypes.Structure):

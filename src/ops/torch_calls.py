@@ -1,4 +1,4 @@
-"""libsystems: what calls of libsystems.so from PyTorch have in common"""
+"""torch_calls: what calls of libsystems.so from PyTorch have in common"""
 import ctypes
 import os
 
