@@ -3,13 +3,15 @@ import argparse
 import contextlib
 import math
 import os
+import statistics
 import sys
 import time
 
-from pytorch_peer import F, Clock, attention, set_precision, torch
+from pytorch_peer import (F, Clock, attention, graph_of, queued_ms,
+	set_precision, torch)
 
 
-def attention_by(backend):
+def attention_by(backend, causal=True):
 	"""attention of PyTorch: naive (eager or compiled), or one of its libraries"""
 	if backend == "eager":
 		return attention
@@ -18,7 +20,7 @@ def attention_by(backend):
 
 	def attention_of(q, k, v):
 		with kernels_of(backend):
-			return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+			return F.scaled_dot_product_attention(q, k, v, is_causal=causal)
 
 	return attention_of
 
@@ -77,6 +79,77 @@ def time_attention(attention_of, leaves, g, runs):
 		answers |= clock.columns(name)
 	return " ".join(f"{key}={value}" for key, value in answers.items()) \
 		+ " status=ok"
+
+
+def worst_error(o, gradients, q, k, v, g, causal):
+	"""of rows of a head: the largest difference, over what it is judged by"""
+	dq, dk, dv = gradients
+	o, dq, dk, dv, q, k, v, g = (x[-1, x.shape[1] // 2].detach().double()
+		for x in (o, dq, dk, dv, q, k, v, g))
+	n, scale, errors = q.shape[0], q.shape[1] ** -0.5, []
+
+	def judge(got, want, size):
+		size = want.abs().max().clamp(min=size)
+		errors.append(((got - want).abs().max() / size).item())
+
+	for i in (0, n // 3, n - 1):
+		keys = i + 1 if causal else n
+		p = (k[:keys] @ q[i] * scale).softmax(-1)
+		dp = v[:keys] @ g[i]
+		delta = p @ dp
+		ds = p * (dp - delta) * scale
+		judge(o[i], p @ v[:keys], 0.05)
+		judge(dq[i], ds @ k[:keys],
+			(p * (dp.abs() + delta.abs())).sum().item() * scale)
+		if causal and i == n - 1:        # key i is seen by query i alone
+			judge(dk[i], ds[i] * q[i], 0.05)
+			judge(dv[i], p[i] * g[i], 0.05)
+	return math.nan if any(map(math.isnan, errors)) else max(errors)
+
+
+def grid_columns(attention_of, leaves, g, causal, stream):
+	"""each pass by calls and by replays, and the error, as key=value"""
+	o = attention_of(*leaves)
+	passes = {"fwd": lambda: attention_of(*leaves),
+		"bwd": lambda: torch.autograd.grad(o, leaves, g, retain_graph=True)}
+	error = worst_error(o, passes["bwd"](), *leaves, g, causal)
+	right = error <= (5e-5 if o.dtype == torch.float32 else 5e-2)
+	once = sum(statistics.median(queued_ms(work, 3)) for work in passes.values())
+	runs = max(10, min(200, int(200 / once)))
+	answers = {"runs": runs, "error": f"{error:.3g}"}
+	for replayed in (False, True):
+		for name, work in passes.items():
+			if replayed:
+				work = graph_of(work, stream)
+				name += "_replay"
+			if work:
+				ms = queued_ms(work, runs)
+				answers[name + "_ms"] = f"{statistics.median(ms):.5f}"
+				answers[name + "_sd_ms"] = f"{statistics.stdev(ms):.5f}"
+	answers["status"] = "ok" if right or math.isnan(error) else "wrong"
+	return " ".join(f"{key}={value}" for key, value in answers.items())
+
+
+def command_grid(args):
+	set_precision("fp32")
+	torch.manual_seed(args.seed)
+	dtype = torch.bfloat16 if args.dtype == "bf16" else torch.float32
+	shape = (args.batch, args.heads, args.n, args.d)
+	stream = torch.cuda.Stream()
+	with torch.cuda.stream(stream):
+		q, k, v, g = (torch.randn(shape, device="cuda", dtype=dtype)
+			for _ in range(4))
+		leaves = [x.requires_grad_() for x in (q, k, v)]
+		for backend in args.backends.split(","):
+			try:
+				answer = grid_columns(attention_by(backend, args.causal), leaves,
+					g, args.causal, stream)
+			except torch.OutOfMemoryError:
+				answer = "status=oom"
+			except RuntimeError as error:
+				print(f"pytorch_sdpa: {backend}: {error}", file=sys.stderr)
+				answer = "status=refused"
+			print(f"variant=pytorch-{backend}", answer, flush=True)
 
 
 def attention_wide(q, k, v, g, wide):
@@ -189,6 +262,9 @@ def main():
 	command("time", command_time, batch=1, heads=1, n=1024, d=64, runs=20) \
 		.add_argument("--backends", default="cudnn", metavar="LIST",
 		help="of eager, compiled, cudnn, flash2, efficient; commas between")
+	grid = command("grid", command_grid, batch=1, heads=1, n=1024, d=64)
+	grid.add_argument("--backends", default="cudnn,flash2", metavar="LIST")
+	grid.add_argument("--causal", action="store_true")
 	command("errors", command_errors, heads=4, n=2048)
 	command("calls", command_calls, batch=1, heads=1, n=1024, d=64, calls=2000)
 	args = parser.parse_args()

@@ -50,6 +50,21 @@ if [ $WEAVE_MODE != lint ] && [ $WEAVE_MODE != laws ]; then
 	fi
 fi
 [ $missing -eq 0 ] || exit $missing
+summary() {	# summary PAGES
+	awk -F '\t' -v out="$out" -v pages="$1" '
+		NR == 1 || $2 == "-" { next }
+		$4 == "stale" { stale++ }
+		$2 == "local" { here++; next }
+		!($2 in from) { order[++n] = $2 }
+		{ from[$2]++; recorded++ }
+		END {
+			for (i = 1; i <= n; i++)
+				list = list (i > 1 ? ", " : " (") from[order[i]] " " order[i]
+			printf "%s: %d pages; tables: %d measured here, %d recorded%s%s\n",
+				out, pages, here, recorded, list (n ? ")" : ""),
+				stale ? "; " stale " made with earlier code" : ""
+		}' "$WEAVE_DIR/tables.tsv"
+}
 if [ $WEAVE_MODE = lint ]; then
 	pandoc --quiet -f "$here/reader.lua" -L "$here/filter.lua" -t native \
 		-o /dev/null "$source" || exit 1
@@ -71,6 +86,7 @@ elif [ -n "${html-}" ]; then
 	pandoc -f markdown -L "$here/pagecheck.lua" -t native -o /dev/null \
 		/dev/null || exit 1
 	rm -rf "$out" && mv "$WEAVE_OUT" "$out" || exit 1
+	summary "$(find "$out" -name '*.html' | wc -l)"
 	exit 0
 fi
 pandoc --quiet -f "$here/reader.lua" -L "$here/filter.lua" -s \
@@ -101,4 +117,5 @@ if [ -n "${failed-}" ]; then
 	exit 1
 fi
 xdvipdfmx -q -E -o "$WEAVE_DIR/book.pdf" "$WEAVE_DIR/book.xdv" || exit 1
-cp "$WEAVE_DIR/book.pdf" "$out.new" && mv "$out.new" "$out"
+cp "$WEAVE_DIR/book.pdf" "$out.new" && mv "$out.new" "$out" || exit 1
+summary "$(sed -n 's/.*book.xdv (\([0-9]*\) pages.*/\1/p' "$WEAVE_DIR/book.log")"
