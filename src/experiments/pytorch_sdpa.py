@@ -1,9 +1,11 @@
 """pytorch_sdpa: times PyTorch's attention, and compares its errors with ours"""
 import argparse
+import contextlib
 import math
 import os
 import statistics
 import sys
+import time
 
 from pytorch_peer import (F, Clock, attention, graph_of, queued_ms,
 	set_precision, torch)
@@ -15,14 +17,18 @@ def attention_by(backend, causal=True):
 		return attention
 	if backend == "compiled":
 		return torch.compile(attention)
-	kind = getattr(torch.nn.attention.SDPBackend, {"cudnn": "CUDNN_ATTENTION",
-		"flash2": "FLASH_ATTENTION", "efficient": "EFFICIENT_ATTENTION"}[backend])
 
 	def attention_of(q, k, v):
-		with torch.nn.attention.sdpa_kernel(kind):
+		with kernels_of(backend):
 			return F.scaled_dot_product_attention(q, k, v, is_causal=causal)
 
 	return attention_of
+
+
+def kernels_of(backend):
+	return torch.nn.attention.sdpa_kernel(getattr(torch.nn.attention.SDPBackend,
+		{"cudnn": "CUDNN_ATTENTION", "flash2": "FLASH_ATTENTION",
+		"efficient": "EFFICIENT_ATTENTION"}[backend]))
 
 
 def command_time(args):
@@ -178,10 +184,49 @@ class Wide(torch.autograd.Function):
 		return attention_wide(*ctx.saved_tensors, g, torch.double)[1:]
 
 
-def command_errors(args):
-	"""errors of our attention and of another's, on the same inputs"""
+def our_attention():
 	sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../ops"))
 	from flash_attention import FlashAttention
+	return lambda q, k, v: FlashAttention.apply(q, k, v, True)
+
+
+def us_of_calls(work, calls):
+	"""of one: until the last has returned, until the GPU is done"""
+	for _ in range(200):
+		work()
+	torch.cuda.synchronize()
+	start = time.perf_counter()
+	for _ in range(calls):
+		work()
+	returned = time.perf_counter()
+	torch.cuda.synchronize()
+	return [1e6 * (end - start) / calls for end in (returned,
+		time.perf_counter())]
+
+
+def command_calls(args):
+	torch.manual_seed(args.seed)
+	dtype = torch.bfloat16 if args.dtype == "bf16" else torch.float32
+	shape = (args.batch, args.heads, args.n, args.d)
+	q, k, v, g = (torch.randn(shape, device="cuda", dtype=dtype)
+		for _ in range(4))
+	leaves, our = [x.requires_grad_() for x in (q, k, v)], our_attention()
+	for name in ("ours", "cudnn", "flash2"):
+		run = our if name == "ours" else lambda q, k, v: \
+			F.scaled_dot_product_attention(q, k, v, is_causal=True)
+		row = []
+		with contextlib.nullcontext() if name == "ours" else kernels_of(name):
+			for key, work in (("fwd", lambda: run(*leaves)), ("both",
+					lambda: torch.autograd.grad(run(*leaves), leaves, g))):
+				for end, us in zip(("call", "done"), us_of_calls(work,
+						args.calls)):
+					row.append(f"{key}_{end}_us={us:.2f}")
+		print(f"variant={name}", *row, "status=ok", flush=True)
+
+
+def command_errors(args):
+	"""errors of our attention and of another's, on the same inputs"""
+	our = our_attention()
 	set_precision("fp32")
 	torch.manual_seed(args.seed)
 	dtype = torch.bfloat16 if args.dtype == "bf16" else torch.float32
@@ -195,8 +240,7 @@ def command_errors(args):
 					x += 10 * torch.randn_like(x) * (torch.rand_like(x) < 0.001)
 			inputs = [x.to(dtype) for x in inputs]
 			exact = attention_wide(*(x.double() for x in inputs), torch.double)
-			ours = errors_of(lambda *x: FlashAttention.apply(*x, True), *inputs,
-				exact)
+			ours = errors_of(our, *inputs, exact)
 			theirs = errors_of(other, *inputs, exact)
 			print(f"data={data} d={d}", *(f"{key}={error:.4g}" for key, error
 				in zip(("o", "dq", "dk", "dv", "peer_o", "peer_dq", "peer_dk",
@@ -222,6 +266,7 @@ def main():
 	grid.add_argument("--backends", default="cudnn,flash2", metavar="LIST")
 	grid.add_argument("--causal", action="store_true")
 	command("errors", command_errors, heads=4, n=2048)
+	command("calls", command_calls, batch=1, heads=1, n=1024, d=64, calls=2000)
 	args = parser.parse_args()
 	if not torch.cuda.is_available():
 		parser.error("PyTorch finds no GPU")
