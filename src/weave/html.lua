@@ -130,9 +130,10 @@ commands.nwkey = {2, "<dt>$1</dt><dd>$2</dd>\n"}
 commands.nwsourceend = {0, "</dl>\n"}
 commands.nwentry = {3, function(name, defined, used)
 	local html = expand(name)
-	table.insert(M.index, {text = restore(M.plain(html)), kind = defined ~= ""
-		and "identifier" or "chunk", id = "c"
-		.. (defined .. "," .. used):match("%d+")})
+	if defined ~= "" then
+		table.insert(M.index, {text = restore(M.plain(html)),
+			chunk = defined:match("%d+")})
+	end
 	local function places(ids, form)
 		return ids ~= "" and form:format(ids) or ""
 	end

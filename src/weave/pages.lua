@@ -206,7 +206,7 @@ function Pandoc(doc)
 		digest = os.getenv("SOURCE_DIGEST") or "none"}
 	for k, p in ipairs(pages) do finish(p, k, book) end
 	finish(front(doc.meta, book.title), 0, book)
-	search.write(pages, where, write)
+	search.write(pages, write)
 	for _, c in ipairs(html.complaints) do
 		io.stderr:write("html: ", c, "\n")
 	end
