@@ -20,6 +20,19 @@ local function write(name, text)
 	f:write(text)
 	f:close()
 end
+local function breakable(text)
+	text = text:gsub("<mo>\u{2113}</mo>", "<mi>\u{2113}</mi>")
+	text = text:gsub('(%(?)(<math display="inline".-</math>)([^%s<]*)',
+		function(before, formula, after)
+			return before .. after ~= "" and '<span class="m">' .. before
+				.. formula .. after .. "</span>" or nil
+		end)
+	return (text:gsub("<h[1-3][ >].-</h[1-3]>", function(h)
+		return h:gsub(">[^<]*", function(words)
+			return words:gsub("_", "_<wbr>")
+		end)
+	end))
+end
 local function new_page(h)
 	local p = {file = h.identifier .. ".html", id = h.identifier,
 		level = h.level, part = part, blocks = pandoc.Blocks {}, sections = {}}
@@ -143,7 +156,7 @@ local function resolve(p)
 end
 local function link(p, current)
 	return ('<li><a href="%s"%s>%s</a>'):format(p.file, p == current and
-		' aria-current="page"' or "", p.title)
+		' aria-current="page"' or "", (p.title:gsub("_", "_<wbr>")))
 end
 
 local function links(list, current)
@@ -197,8 +210,7 @@ function Pandoc(doc)
 	distribute(doc.blocks)
 	pictures.finish(out)
 	for _, p in ipairs(pages) do
-		p.html = as_html(p.blocks)
-		p.html = p.html:gsub("<mo>\u{2113}</mo>", "<mi>\u{2113}</mi>")
+		p.html = breakable(as_html(p.blocks))
 		find_labels(p)
 	end
 	for _, p in ipairs(pages) do p.text = resolve(p) end

@@ -33,6 +33,7 @@ local function words_of(pages)
 	end
 	for k, p in ipairs(pages) do
 		local text = p.text:gsub('<ul class="index">.-</ul>', " ")
+			:gsub("<wbr>", "")
 		local prose = text:gsub("<pre.-</pre>", " ")
 			:gsub("<annotation.-</annotation>", " ")
 		take(prose, "[%w_\128-\255][%w_\128-\255-]+", k - 1)

@@ -136,8 +136,11 @@ document.querySelectorAll(".equation").forEach((box) => {
 	if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
 });
 if (innerWidth < 960) document.querySelector("#contents details").open = false;
-document.querySelector("#contents details[open] [aria-current]")
-	?.scrollIntoView({block: "nearest"});
+const present = document.querySelector("#contents [aria-current]");
+if (present) {	// the contents alone scroll to it, not the page
+	const box = present.closest("details");
+	box.scrollTop = present.offsetTop - box.clientHeight / 2;
+}
 async function describe(event) {	// what a link to a chunk leads to
 	const link = event.target.closest?.('a[href*="#c"]');
 	const id = link?.hash.slice(1);
