@@ -11,6 +11,22 @@
 
 #include "base/error.h"
 
+char *file_read(const char *path, size_t *n)
+{
+	char *text = NULL;
+	size_t capacity = 0;
+	FILE *f = fopen(path, "r");
+	if (f == NULL && errno == ENOENT)
+		return NULL;
+	ssize_t length = f ? getdelim(&text, &capacity, '\0', f) : 0;
+	if (f == NULL || ferror(f))
+		usage_error("cannot read %s: %s", path, strerror(errno));
+	fclose(f);
+	*n = length < 0 ? 0 : length;
+	if (*n == 0)
+		*(text = need(realloc(text, 1))) = '\0';
+	return text;
+}
 char *file_partial(const char *path)
 {
 	char *name;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/table.h"
 
 struct Records {
@@ -17,19 +18,6 @@ struct Records {
 	int ncolumns, nrows;
 	char **cells;                      /* names of columns, then row by row */
 };
-
-static char *read_whole(const char *path)
-{
-	char *text = NULL;
-	size_t capacity = 0;
-	FILE *f = fopen(path, "r");
-	if (f == NULL && errno == ENOENT)
-		return NULL;
-	if (f == NULL || (getdelim(&text, &capacity, '\0', f) < 0 && ferror(f)))
-		usage_error("cannot read %s: %s", path, strerror(errno));
-	fclose(f);
-	return text ? text : need(strdup(""));
-}
 
 /* the line behind the head */
 static char *check_head(char *text, const char *path)
@@ -63,7 +51,8 @@ static void split_line(Records *r, char *line, const char *path)
 
 Records *records_read(const char *path)
 {
-	char *text = read_whole(path);
+	size_t length;
+	char *text = file_read(path, &length);
 	if (text == NULL)
 		return NULL;
 	Records *r = need(calloc(1, sizeof *r));

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/grow.h"
 
 typedef struct Entry {
 	TensorView view;
@@ -200,8 +201,7 @@ static void read_tensor(TensorFile *f, char *name, size_t at)
 	t.data = f->map + f->end + offsets[0];
 	if ((uintptr_t)t.data % size != 0)
 		t.data = memcpy(need(malloc(nbytes + 1)), t.data, nbytes);
-	f->tensors = need(realloc(f->tensors,
-		(f->ntensors + 1) * sizeof *f->tensors));
+	f->tensors = grow(f->tensors, f->ntensors, sizeof *f->tensors);
 	f->tensors[f->ntensors++] = (Entry){ t, offsets[0], offsets[1], at };
 }
 static int by_key(const void *a, const void *b)
@@ -215,7 +215,7 @@ static void read_metadata(TensorFile *f)
 	if (accept(f, '}'))
 		return;
 	do {
-		f->meta = need(realloc(f->meta, (f->nmeta + 1) * sizeof *f->meta));
+		f->meta = grow(f->meta, f->nmeta, sizeof *f->meta);
 		Pair *p = &f->meta[f->nmeta++];
 		p->at = f->at;
 		p->key = scan_string(f);

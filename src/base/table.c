@@ -18,6 +18,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/grow.h"
 
 struct Table {
 	char *path;                        /* NULL: stdout */
@@ -116,10 +117,7 @@ static void hold(Table *t)
 
 uint64_t table_checksum(const char *text)
 {
-	uint64_t hash = 0xcbf29ce484222325;
-	for (; *text; text++)
-		hash = (hash ^ (unsigned char)*text) * 0x100000001b3;
-	return hash;
+	return hash_bytes(HASH_START, text, strlen(text));
 }
 
 static char *text_of(const Table *t, bool complete)
@@ -157,18 +155,11 @@ static void save(Table *t, bool complete)
 }
 static char *read_text(const char *path)
 {
-	char *text = NULL;
-	size_t capacity = 0;
 	uint64_t sum;
+	size_t length = 0;
 	int n = 0;
-	FILE *f = fopen(path, "r");
-	if (f == NULL && errno == ENOENT)
-		return NULL;
-	if (f == NULL || (getdelim(&text, &capacity, '\0', f) < 0 && ferror(f)))
-		usage_error("cannot read %s: %s", path, strerror(errno));
-	bool empty = ftell(f) == 0;
-	fclose(f);
-	if (empty) {
+	char *text = file_read(path, &length);
+	if (length == 0) {
 		free(text);
 		return NULL;
 	}
@@ -240,7 +231,7 @@ static const char *agreeing_rows(const Table *t, const char *line)
 
 static void add_row(Table *t, const char *row, size_t length)
 {
-	t->rows = need(realloc(t->rows, (t->nrows + 1) * sizeof *t->rows));
+	t->rows = grow(t->rows, t->nrows, sizeof *t->rows);
 	t->rows[t->nrows++] = need(strndup(row, length));
 }
 

@@ -284,12 +284,15 @@ static void append_rows(Table *t, Row *row, const char *lines, bool and_row)
 	table_append(t, all);
 	free(all);
 }
+enum { USUAL_LIMIT_S = 600 };
+
 /* returns whether the configuration has its rows now */
 static bool run_group(const Sweep *s, const Planned *p, Table *t, Row *row)
 {
 	if (s->ranks)
 		meeting = meeting_here();
-	Outcome o = group_run(row->ranks, s->limit_s, run_rank,
+	int limit_s = s->limit_s || !s->ranks ? s->limit_s : USUAL_LIMIT_S;
+	Outcome o = group_run(row->ranks, limit_s, run_rank,
 		&(Task){ s, p->config, row });
 	if (s->ranks)
 		meeting_close(&meeting);

@@ -30,7 +30,7 @@ typedef struct Sweep {
 	 * frees what it took, also communicator and device: a process that mpirun
 	 * started goes on to the next configuration */
 	int  (*ranks)(const void *config);
-	int  limit_s;             /* seconds that they may take; 0: any time */
+	int  limit_s;             /* seconds for these; 0: 600, or for one any time */
 } Sweep;
 
 typedef struct Experiment {

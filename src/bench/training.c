@@ -59,3 +59,10 @@ void row_set_time(Row *row, const char *phase, Stats ms)
 	snprintf(name, sizeof name, "%s_sd_ms", phase);
 	row_set(row, name, "%.4f", ms.sd);
 }
+
+void row_set_steps(Row *row, const StepStats *s)
+{
+	row_set_time(row, "fwd", s->fwd);
+	row_set_time(row, "bwd", s->bwd);
+	row_set_time(row, "step", s->step);
+}

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/grow.h"
 
 typedef struct Job {
 	void (*work)(void *arg);
@@ -28,7 +29,8 @@ typedef struct Cpu {
 	pthread_cond_t changed;
 	bool running, closing;
 	Job *jobs;                      /* job i is jobs[i % capacity] */
-	uint64_t capacity, queued, done;
+	size_t capacity;
+	uint64_t queued, done;
 } Cpu;
 
 static const char *cpu_missing(int ordinal)
@@ -123,17 +125,6 @@ static void *run_jobs(void *state)
 	return NULL;
 }
 
-static void grow_jobs(Cpu *c)
-{
-	uint64_t capacity = c->capacity ? 2 * c->capacity : 64;
-	Job *jobs = need(malloc(capacity * sizeof *jobs));
-	for (uint64_t i = c->done; i < c->queued; i++)
-		jobs[i % capacity] = c->jobs[i % c->capacity];
-	free(c->jobs);
-	c->jobs = jobs;
-	c->capacity = capacity;
-}
-
 static void cpu_call(void *state, Queue queue, void (*work)(void *arg),
 	void *arg)
 {
@@ -144,7 +135,8 @@ static void cpu_call(void *state, Queue queue, void (*work)(void *arg),
 	}
 	pthread_mutex_lock(&c->lock);
 	if (c->queued - c->done == c->capacity)
-		grow_jobs(c);
+		c->jobs = grow_ring(c->jobs, &c->capacity, c->done, c->queued,
+			sizeof *c->jobs);
 	c->jobs[c->queued++ % c->capacity] = (Job){ work, arg };
 	pthread_cond_broadcast(&c->changed);
 	pthread_mutex_unlock(&c->lock);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/grow.h"
 #include "dist/reducer.h"
 #include "dist/ring.h"
 #include "dist/shares.h"
@@ -103,7 +104,7 @@ int32_t dist_reducer_new(int32_t *reducer, const int64_t *counts, int32_t n,
 	for (int i = 0; i < n; i++)
 		parts[i] = (Part){ i ? parts[i - 1].offset + parts[i - 1].count : 0,
 			counts[i], 1 };
-	job.sums = need(realloc(job.sums, (job.n + 1) * sizeof *job.sums));
+	job.sums = grow(job.sums, job.n, sizeof *job.sums);
 	job.sums[job.n] = (Sums){ reducer_new(job.device, job.comm, &(DdpSettings){
 		(DdpKind)kind, bucket_mb, FP32, false }, parts, n, extent, FP32), parts,
 		need(calloc(n, sizeof(bool))), n, false };
@@ -239,8 +240,8 @@ static int32_t new_request(Request r)
 	while (i < job.nrequests && job.requests[i].x.at)
 		i++;
 	if (i == job.nrequests)
-		job.requests = need(realloc(job.requests,
-			++job.nrequests * sizeof *job.requests));
+		job.requests = grow(job.requests, job.nrequests++,
+			sizeof *job.requests);
 	r.x = array_new(job.device, r.count, r.x.type, MEM_TEMPORARY, "shards");
 	job.requests[i] = r;
 	return i;

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/grow.h"
 #include "base/random.h"
 #include "dist/ring.h"
 
@@ -83,22 +84,12 @@ static void forget_ended(Comm *c)
 			: c->pending[c->first % c->capacity].text);
 }
 
-static void grow_pending(Comm *c)
-{
-	size_t capacity = c->capacity ? 2 * c->capacity : 64;
-	Pending *pending = need(malloc(capacity * sizeof *pending));
-	for (size_t i = c->first; i < c->end; i++)
-		pending[i % capacity] = c->pending[i % c->capacity];
-	free(c->pending);
-	c->pending = pending;
-	c->capacity = capacity;
-}
-
 static void remember(Comm *c, Event event, bool held, const char *text)
 {
 	pthread_mutex_lock(&c->lock);
 	if (c->end - c->first == c->capacity)
-		grow_pending(c);
+		c->pending = grow_ring(c->pending, &c->capacity, c->first, c->end,
+			sizeof *c->pending);
 	if (c->first == c->end)
 		c->since_ms = clock_ms();
 	Pending *p = &c->pending[c->end++ % c->capacity];
@@ -390,7 +381,7 @@ Array comm_array(Comm *c, size_t n, Type type, Category category,
 		device_count(c->device, at, nbytes, category, what, true);
 	if (c->transport->share)
 		c->transport->share(c->state, at, nbytes);
-	c->arrays = need(realloc(c->arrays, (c->narrays + 1) * sizeof *c->arrays));
+	c->arrays = grow(c->arrays, c->narrays, sizeof *c->arrays);
 	c->arrays[c->narrays++] = (struct Given){ at, pooled, 0, nbytes, category,
 		what };
 	return (Array){ at, type };

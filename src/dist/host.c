@@ -22,7 +22,7 @@ typedef struct Job {
 	Operation op;
 } Job;
 
-static void *grow(char **room, size_t *have, size_t nbytes)
+static void *at_least(char **room, size_t *have, size_t nbytes)
 {
 	if (*have < nbytes) {
 		free(*room);
@@ -81,7 +81,7 @@ static void run_on_words(Host *h, const Operation *op, void *x)
 	Type type = op->x.type;
 	size_t n = op->n, size = type_size(type);
 	char text[OPERATION_TEXT];
-	void *scratch = grow(&h->scratch, &h->scratch_room,
+	void *scratch = at_least(&h->scratch, &h->scratch_room,
 		(2 * n + (size_t)link->ranks) * size);
 	begin_operation(link, op, text);
 	switch (op->kind) {
@@ -109,8 +109,8 @@ static void run_to_parts(Host *h, const Operation *op)
 	bool shards = op->kind == ALL_TO_ALL;
 	HostRange all = { 0, op->n },
 		own = shards ? own_shard(h, op->n) : all;
-	char text[OPERATION_TEXT], *out = grow(&h->words, &h->words_room, nbytes),
-		*in = grow(&h->scratch, &h->scratch_room, nbytes);
+	char text[OPERATION_TEXT], *out = at_least(&h->words, &h->words_room, nbytes),
+		*in = at_least(&h->scratch, &h->scratch_room, nbytes);
 	begin_operation(link, op, text);
 	pack_array(op->x.type, out, op->x.at, op->n);
 	for (int s = 1; s < N; s++) {
@@ -135,7 +135,7 @@ static void run_on_cpu(void *arg)
 		run_on_words(h, op, op->x.at);
 	} else {
 		size_t size = type_size(op->x.type);
-		char *words = grow(&h->words, &h->words_room, op->n * size);
+		char *words = at_least(&h->words, &h->words_room, op->n * size);
 		real *x = op->x.at;
 		HostRange in = reads(h, op), out = writes(h, op);
 		pack_array(op->x.type, words + in.begin * size, x + in.begin, in.n);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/grow.h"
 #include "base/random.h"
 #include "dist/shares.h"
 
@@ -151,7 +152,7 @@ int sharded_add_group(ShardedOptimizer *o, const OptimizerKind *kind,
 	compare_groups(o->comm, params, n);
 	o->members = need(realloc(o->members,
 		(o->nmembers + n) * sizeof *o->members));
-	o->groups = need(realloc(o->groups, (o->ngroups + 1) * sizeof *o->groups));
+	o->groups = grow(o->groups, o->ngroups, sizeof *o->groups);
 	Group *g = &o->groups[o->ngroups];
 	*g = (Group){ { .kind = kind, .settings = settings }, o->nmembers, n };
 	choose_owners(o, &o->members[g->first], params, n);

@@ -85,16 +85,14 @@ static void run_ring(Row *row, const void *config)
 	row_set(row, "alternate_differ", "%zu", differ);
 	cluster_free(&c);
 }
-static const Sweep sweeps[] = {
-	{ .name = "rings", .keys = ring_keys,
-		.values = "ring_steps ring_nbytes ring_counted ring_differ "
-			"alternate_steps alternate_nbytes alternate_counted "
-			"alternate_differ", .plan = plan_rings, .run = run_ring },
-	{ 0 }
-};
-
 const Experiment experiment = {
-	.name = "alternate_ring_all_reduce", .options = options,
+	.name = "alternate_ring_all_reduce",
 	.about = "two ways to sum arrays round a ring, step by step",
-	.sweeps = sweeps, .cpu_scale = CLUSTER_SCALE, .cpu_only = true,
+	.options = options, .cpu_scale = CLUSTER_SCALE, .cpu_only = true,
+	.sweeps = (const Sweep[]){
+		{ "rings", ring_keys, "ring_steps ring_nbytes ring_counted ring_differ "
+			"alternate_steps alternate_nbytes alternate_counted alternate_differ",
+			plan_rings, run_ring },
+		{ 0 }
+	},
 };

@@ -241,28 +241,22 @@ static void run_speed(Row *row, const void *config)
 	Training t = training_of(config, BATCH, true);
 	StepStats s = timed_steps(t.m, &t.adamw, &t.batch, MODE_TRAIN, true, warmup,
 		steps);
-	row_set_time(row, "fwd", s.fwd);
-	row_set_time(row, "bwd", s.bwd);
-	row_set_time(row, "step", s.step);
+	row_set_steps(row, &s);
 	row_set(row, "peak_MiB", "%.1f", t.m->device->total_peak / 1048576.0);
 	row_set(row, "loss", "%.6f", s.loss);
 }
-static const Sweep sweeps[] = {
-	{ .name = "speed", .keys = speed_keys,
-	  .values = "fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms step_ms step_sd_ms peak_MiB "
-	  "loss", .plan = plan_speed, .run = run_speed },
-	{ .name = "types", .keys = type_keys,
-	  .values = "tensor fp32 fp32_fits bf16 bf16_fits fp16 fp16_fits "
-	  "pytorch_bf16 pytorch_fp16", .plan = plan_types, .run = run_types },
-	{ .name = "layernorm", .keys = layernorm_keys,
-	  .values = "ordinary large offset tiny one_rounding",
-	  .plan = plan_layernorm, .run = run_layernorm },
-	{ 0 }
-};
-
 const Experiment experiment = {
-	.name = "benchmarking_mixed_precision", .sweeps = sweeps,
-	.about = "steps under each precision policy, and what it does to a toy "
-	         "model and to layer norm",
+	.name = "benchmarking_mixed_precision", .about = "steps under each precision "
+		"policy, and what it does to a toy model and to layer norm",
 	.cpu_scale = SCALED,
+	.sweeps = (const Sweep[]){
+		{ "speed", speed_keys,
+			"fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms step_ms step_sd_ms peak_MiB loss",
+			plan_speed, run_speed },
+		{ "types", type_keys, "tensor fp32 fp32_fits bf16 bf16_fits fp16 "
+			"fp16_fits pytorch_bf16 pytorch_fp16", plan_types, run_types },
+		{ "layernorm", layernorm_keys, "ordinary large offset tiny one_rounding",
+			plan_layernorm, run_layernorm },
+		{ 0 }
+	},
 };

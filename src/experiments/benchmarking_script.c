@@ -393,28 +393,22 @@ static void run_forward(Row *row, const void *config)
 	STATS("fwd") " " STATS("bwd") " " STATS("opt") " " STATS("step") \
 	" peak_MiB loss kernels"
 
-static const Sweep sweeps[] = {
-	{ .name = "sizes", .keys = keys,
-		.values = VALUES, .plan = plan_sizes, .run = run_sizes },
-	{ .name = "forward", .keys = keys,
-		.values = VALUES, .plan = plan_forward, .run = run_forward },
-	{ .name = "warmup", .keys = warmup_keys,
-		.values = STATS("step") " first_ms",
-		.plan = plan_warmup, .run = run_warmup },
-	{ .name = "split", .keys = split_keys,
-		.values = "linear_ms attention_ms elementwise_ms optimizer_ms event_ms "
-			"step_ms linear_GFLOP attention_GFLOP parameters",
-		.plan = plan_split, .run = run_split },
-	{ .name = "steps", .keys = start_keys,
-		.values = "step open_ms threads_ms choice_ms library_ms alloc_ms "
-			"fwd_ms bwd_ms opt_ms step_ms faults faults_ms",
-		.plan = plan_steps, .run = run_steps },
-	{ 0 }
-};
-
 const Experiment experiment = {
-	.name = "benchmarking_script", .options = options, .sweeps = sweeps,
-	.about = "time forward, backward and optimizer of models",
+	.name = "benchmarking_script",
+	.about = "time forward, backward and optimizer of models", .options = options,
 	.cpu_scale = "small (widths, depths, vocabulary divided by 8, contexts by 16 "
 		"or 4)", .full_scale = one_model,
+	.sweeps = (const Sweep[]){
+		{ "sizes", keys, VALUES, plan_sizes, run_sizes },
+		{ "forward", keys, VALUES, plan_forward, run_forward },
+		{ "warmup", warmup_keys, STATS("step") " first_ms", plan_warmup,
+			run_warmup },
+		{ "split", split_keys, "linear_ms attention_ms elementwise_ms "
+			"optimizer_ms event_ms step_ms linear_GFLOP attention_GFLOP "
+			"parameters", plan_split, run_split },
+		{ "steps", start_keys, "step open_ms threads_ms choice_ms library_ms "
+			"alloc_ms fwd_ms bwd_ms opt_ms step_ms faults faults_ms", plan_steps,
+			run_steps },
+		{ 0 }
+	},
 };

@@ -200,22 +200,18 @@ static void run_batch(Row *row, const void *config)
 	row_set(row, "links_x", "%ld", links_x);
 	row_set(row, "links_y", "%ld", links_y);
 }
-static const Sweep sweeps[] = {
-	{ .name = "memory", .keys = item_keys,
-		.values = "parameters nbytes GB GiB gpus",
-		.plan = plan_memory, .run = run_memory },
-	{ .name = "sharded", .keys = sequence_keys,
-		.values = "whole_GB N device_GB one_less_GB",
-		.plan = plan_sharded, .run = run_sharded },
-	{ .name = "batch", .keys = mesh_keys,
-		.values = "overlapped summed ring_overlapped ring_summed x_nbytes "
-			"x_counted y_nbytes y_counted TFLOPs GBps d_ff links_x links_y",
-		.plan = plan_batch, .run = run_batch },
-	{ 0 }
-};
-
 const Experiment experiment = {
-	.name = "communication_accounting", .options = options,
-	.about = "what a very large model needs of a cluster",
-	.sweeps = sweeps, .cpu_scale = CLUSTER_SCALE, .cpu_only = true,
+	.name = "communication_accounting",
+	.about = "what a very large model needs of a cluster", .options = options,
+	.cpu_scale = CLUSTER_SCALE, .cpu_only = true,
+	.sweeps = (const Sweep[]){
+		{ "memory", item_keys, "parameters nbytes GB GiB gpus", plan_memory,
+			run_memory },
+		{ "sharded", sequence_keys, "whole_GB N device_GB one_less_GB",
+			plan_sharded, run_sharded },
+		{ "batch", mesh_keys, "overlapped summed ring_overlapped ring_summed "
+			"x_nbytes x_counted y_nbytes y_counted TFLOPs GBps d_ff links_x "
+			"links_y", plan_batch, run_batch },
+		{ 0 }
+	},
 };

@@ -87,47 +87,37 @@ static const Key machine_keys[] = { KEY(MachineConfig, machine), { 0 } },
 	source_keys[] = { KEY(SourceConfig, source), { 0 } },
 	ways_keys[] = { KEY(WaysConfig, hardware), KEY(WaysConfig, model), { 0 } };
 
-static const Sweep sweeps[] = {
-	{ .name = "constants", .keys = machine_keys,
-		.values = "constant value unit size precision via rows",
-		.plan = plan_machines, .run = run_constants },
-	{ .name = "collectives", .keys = machine_keys,
-		.values = "device transport collective dtype ranks bytes role "
-			"measured_ms predicted_ms error", .plan = plan_collectives,
-		.run = run_collectives },
-	{ .name = "steps", .keys = machine_keys,
-		.values = "of size context precision batch strategy prefetch bucket_mb "
-			"wire ranks tensor role single_ms measured_ms predicted_ms error "
-			"alone_ms predicted_alone_ms unaided_ms unaided_error "
-			"ahead_ms ahead_error",
-		.plan = plan_machines, .run = run_steps },
-	{ .name = "predicted", .keys = machine_keys,
-		.values = "size context precision batch strategy prefetch ranks tensor "
-			"divided bucket_mb wire aided seen_until predicted_ms "
-			"predicted_MiB", .plan = plan_machines, .run = run_predicted },
-	{ .name = "memory", .keys = machine_keys,
-		.values = "size context precision batch strategy prefetch ranks tensor "
-			"measured_MiB predicted_MiB error", .plan = plan_machines,
-		.run = run_memory },
-	{ .name = "public", .keys = source_keys,
-		.values = "cited role model hardware devices data tensor parts stages "
-			"microbatches unit value first_efficiency predicted error "
-			"middle_efficiency middle_predicted middle_error step_ms "
-			"compute_ms comm_ms bubble_ms GB", .plan = plan_public,
-		.run = run_public },
-	{ .name = "regimes", .keys = ways_keys, .values = WAYS_VALUES,
-		.plan = plan_ways, .run = run_regimes },
-	{ .name = "scaling", .keys = ways_keys,
-		.values = "mode " WAYS_VALUES " efficiency", .plan = plan_ways,
-		.run = run_scaling },
-	{ .name = "hiding", .keys = ways_keys,
-		.values = "strategy devices tokens unstretched_tokens formula_tokens",
-		.plan = plan_ways, .run = run_hiding },
-	{ 0 }
-};
-
 const Experiment experiment = {
-	.name = "cost_model", .options = options, .sweeps = sweeps,
+	.name = "cost_model",
 	.about = "what a step takes on many devices: constants, their proof, maps",
-	.cpu_scale = CLUSTER_SCALE, .cpu_only = true,
+	.options = options, .cpu_scale = CLUSTER_SCALE, .cpu_only = true,
+	.sweeps = (const Sweep[]){
+		{ "constants", machine_keys,
+			"constant value unit size precision via rows", plan_machines,
+			run_constants },
+		{ "collectives", machine_keys, "device transport collective dtype ranks "
+			"bytes role measured_ms predicted_ms error", plan_collectives,
+			run_collectives },
+		{ "steps", machine_keys, "of size context precision batch strategy "
+			"prefetch bucket_mb wire ranks tensor role single_ms measured_ms "
+			"predicted_ms error alone_ms predicted_alone_ms unaided_ms "
+			"unaided_error ahead_ms ahead_error", plan_machines, run_steps },
+		{ "predicted", machine_keys, "size context precision batch strategy "
+			"prefetch ranks tensor divided bucket_mb wire aided seen_until "
+			"predicted_ms predicted_MiB", plan_machines, run_predicted },
+		{ "memory", machine_keys, "size context precision batch strategy "
+			"prefetch ranks tensor measured_MiB predicted_MiB error",
+			plan_machines, run_memory },
+		{ "public", source_keys, "cited role model hardware devices data tensor "
+			"parts stages microbatches unit value first_efficiency predicted "
+			"error middle_efficiency middle_predicted middle_error step_ms "
+			"compute_ms comm_ms bubble_ms GB", plan_public, run_public },
+		{ "regimes", ways_keys, WAYS_VALUES, plan_ways, run_regimes },
+		{ "scaling", ways_keys, "mode " WAYS_VALUES " efficiency", plan_ways,
+			run_scaling },
+		{ "hiding", ways_keys,
+			"strategy devices tokens unstretched_tokens formula_tokens",
+			plan_ways, run_hiding },
+		{ 0 }
+	},
 };

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/grow.h"
 #include "base/options.h"
 #include "base/records.h"
 #include "bench/training.h"
@@ -166,8 +167,7 @@ static void add_steps(Seen *seen, const char *name)
 	for (int row = 0; r && row < records_count(r); row++) {
 		if (!usable(r, row))
 			continue;
-		seen->steps = need(realloc(seen->steps,
-			(seen->nsteps + 1) * sizeof *seen->steps));
+		seen->steps = grow(seen->steps, seen->nsteps, sizeof *seen->steps);
 		seen->steps[seen->nsteps++] = step_of(r, row, name, seen->gpu);
 	}
 }
@@ -184,8 +184,8 @@ static void add_collectives(Seen *seen, const char *name)
 		if (!records_is(r, row, "status", "ok")
 			|| !(records_number(r, row, "time_ms") > 0))
 			continue;
-		seen->collectives = need(realloc(seen->collectives,
-			(seen->ncollectives + 1) * sizeof *seen->collectives));
+		seen->collectives = grow(seen->collectives, seen->ncollectives,
+			sizeof *seen->collectives);
 		seen->collectives[seen->ncollectives++] = (SeenCollective){
 			text_of(r, row, "transport"), text_of(r, row, "dtype"),
 			text_of(r, row, "device"), names[kind], kind,

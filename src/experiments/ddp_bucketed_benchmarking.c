@@ -311,25 +311,20 @@ static void run_plain(Row *row, const void *config)
 	ddp_case_row(row, config, &given);
 }
 #define PREDICTED " ideal_ms simulated_ms o_us w_GBps stretch comm_stretch formed"
-static const Sweep sweeps[] = {
-	{ .name = "buckets", .keys = keys, .values = DDP_VALUES PREDICTED,
-		.plan = plan_buckets, .run = run_buckets, .ranks = ddp_config_ranks,
-		.limit_s = 600 },
-	{ .name = "sizes", .keys = keys, .values = DDP_VALUES,
-		.plan = plan_models, .run = run_plain, .ranks = ddp_config_ranks,
-		.limit_s = 600 },
-	{ .name = "transports", .keys = keys, .values = DDP_VALUES PREDICTED,
-		.plan = plan_transports, .run = run_buckets, .ranks = ddp_config_ranks,
-		.limit_s = 600 },
-	{ .name = "ctas", .keys = ctas_keys, .values = DDP_VALUES,
-		.plan = plan_ctas, .run = run_ctas, .ranks = ddp_config_ranks,
-		.limit_s = 600 },
-	{ 0 }
-};
-
 const Experiment experiment = {
-	.name = "ddp_bucketed_benchmarking", .options = options, .sweeps = sweeps,
+	.name = "ddp_bucketed_benchmarking",
 	.about = "times steps that sum gradients bucket by bucket",
-	.cpu_scale = "small (widths, depths, vocabulary divided by 8, contexts by "
-		"16, buckets by 100)",
+	.options = options, .cpu_scale = "small (widths, depths, vocabulary divided "
+		"by 8, contexts by 16, buckets by 100)",
+	.sweeps = (const Sweep[]){
+		{ "buckets", keys, DDP_VALUES PREDICTED, plan_buckets, run_buckets,
+			.ranks = ddp_config_ranks },
+		{ "sizes", keys, DDP_VALUES, plan_models, run_plain,
+			.ranks = ddp_config_ranks },
+		{ "transports", keys, DDP_VALUES PREDICTED, plan_transports, run_buckets,
+			.ranks = ddp_config_ranks },
+		{ "ctas", ctas_keys, DDP_VALUES, plan_ctas, run_ctas,
+			.ranks = ddp_config_ranks },
+		{ 0 }
+	},
 };

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/grow.h"
 #include "ops/array.h"
 
 int ddp_config_ranks(const void *config)
@@ -396,21 +397,11 @@ double ddp_case_alone(DdpCase *c, int runs)
 	free(ms);
 	return comm_max(c->comm, median);
 }
-static uint64_t add_bits(uint64_t sum, const real *x, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		uint64_t bits = 0;
-		memcpy(&bits, &x[i], sizeof x[i]);
-		sum = (sum ^ bits) * 0x100000001b3;
-	}
-	return sum;
-}
-
 static uint64_t checksum(DdpCase *c)
 {
 	enum { PIECE = 1 << 16, PIECES = 16 };
 	real *piece = need(malloc(PIECE * sizeof *piece));
-	uint64_t sum = 0xcbf29ce484222325;
+	uint64_t sum = HASH_START;
 	for (int i = 0; i < shape_nparameters(&c->m->shape); i++) {
 		Array w = model_weight(c->m, i);
 		size_t n = c->m->params[i].about.count, length = n < PIECE ? n : PIECE,
@@ -420,7 +411,7 @@ static uint64_t checksum(DdpCase *c)
 			size_t from = pieces > 1 ? (n - length) / (pieces - 1) * k : 0;
 			array_read(c->device, piece, array_part(c->device, w, from),
 				length);
-			sum = add_bits(sum, piece, length);
+			sum = hash_bytes(sum, piece, length * sizeof *piece);
 		}
 	}
 	free(piece);

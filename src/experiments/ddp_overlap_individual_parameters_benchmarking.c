@@ -109,17 +109,14 @@ static void run_timeline(Row *row, const void *config)
 	ddp_case_end(c);
 	ddp_case_close(&c);
 }
-static const Sweep sweeps[] = {
-	{ .name = "kinds", .keys = keys, .values = DDP_VALUES, .plan = plan,
-		.run = run, .ranks = ddp_config_ranks, .limit_s = 600 },
-	{ .name = "timeline", .keys = keys, .plan = plan_timeline,
-		.values = QUEUE_SPAN_VALUES, .run = run_timeline,
-		.ranks = ddp_config_ranks, .limit_s = 300 },
-	{ 0 }
-};
-
 const Experiment experiment = {
 	.name = "ddp_overlap_individual_parameters_benchmarking",
-	.options = options, .sweeps = sweeps, .cpu_scale = SCALED,
 	.about = "times steps that sum each gradient as soon as it is there",
+	.options = options, .cpu_scale = SCALED,
+	.sweeps = (const Sweep[]){
+		{ "kinds", keys, DDP_VALUES, plan, run, .ranks = ddp_config_ranks },
+		{ "timeline", keys, QUEUE_SPAN_VALUES, plan_timeline, run_timeline,
+			.ranks = ddp_config_ranks },
+		{ 0 }
+	},
 };

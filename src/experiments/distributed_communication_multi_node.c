@@ -98,16 +98,13 @@ static void run(Row *row, const void *config)
 	snprintf(arguments, sizeof arguments, "--transport %s", c->transport);
 	job_rows(row, &peer, launcher, arguments);
 }
-enum { LIMIT_S = 300 };
-static const Sweep sweeps[] = {
-	{ .name = "all_reduce", .keys = keys, .values = COLLECTIVE_VALUES,
-		.plan = plan, .run = run, .ranks = ranks_of, .limit_s = LIMIT_S },
-	{ 0 }
-};
-
 const Experiment experiment = {
-	.name = "distributed_communication_multi_node", .options = options,
+	.name = "distributed_communication_multi_node",
 	.about = "all-reduces between two nodes that one host plays",
-	.sweeps = sweeps,
+	.options = options,
 	.cpu_scale = "small (arrays up to 10 MB, a link of 1 Gbit/s)",
+	.sweeps = (const Sweep[]){
+		{ "all_reduce", keys, COLLECTIVE_VALUES, plan, run, .ranks = ranks_of },
+		{ 0 }
+	},
 };

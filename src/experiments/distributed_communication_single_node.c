@@ -157,25 +157,21 @@ static void run(Row *row, const void *config)
 	else
 		run_again(row, c, &peer);
 }
-enum { LIMIT_S = 300 };
-static const Sweep sweeps[] = {
-	{ .name = "all_reduce", .keys = keys, .values = COLLECTIVE_VALUES,
-		.plan = plan_all_reduces, .run = run, .ranks = ranks_of,
-		.limit_s = LIMIT_S },
-	{ .name = "collectives", .keys = collective_keys,
-		.values = COLLECTIVE_VALUES, .plan = plan_collectives, .run = run,
-		.ranks = ranks_of, .limit_s = LIMIT_S },
-	{ 0 }
-};
-
 static bool full_scale(void)
 {
 	return collective_wish.full;
 }
 
 const Experiment experiment = {
-	.name = "distributed_communication_single_node", .options = options,
-	.about = "collectives of the ranks of one host", .sweeps = sweeps,
+	.name = "distributed_communication_single_node",
+	.about = "collectives of the ranks of one host", .options = options,
 	.cpu_scale = "small (arrays up to 10 MB, two and four ranks)",
 	.full_scale = full_scale,
+	.sweeps = (const Sweep[]){
+		{ "all_reduce", keys, COLLECTIVE_VALUES, plan_all_reduces, run,
+			.ranks = ranks_of },
+		{ "collectives", collective_keys, COLLECTIVE_VALUES, plan_collectives,
+			run, .ranks = ranks_of },
+		{ 0 }
+	},
 };

@@ -4,14 +4,12 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "bench/harness.h"
-#include "train/step.h"
+#include "bench/training.h"
 #include "model/memory_estimate.h"
 
 static long context = 128, batch = 4, steps = 3;
 static const Option options[] = {
-	{ "context", OPT_INT, &context, "1..65536", "tokens in a sequence" },
-	{ "batch", OPT_INT, &batch, "1..4096", "sequences in a batch" },
+	CONTEXT_OPTION(&context), BATCH_OPTION(&batch),
 	{ "steps", OPT_INT, &steps, "1..1000", "measured steps, after one" },
 	{ 0 }
 };
@@ -77,16 +75,13 @@ static void plan(Plan *plan)
 	plan_add(plan, &(Config){ SIZE_SMALL, context, batch });
 }
 
-static const Sweep sweeps[] = {
-	{ .name = "speed", .keys = keys,
-		.values = "sgemm_GFlops layer_GFlops step_GFLOP fwd_ms bwd_ms "
-			"rate_GFlops fraction peak_MiB derived_MiB",
-		.plan = plan, .run = run },
-	{ 0 }
-};
-
 const Experiment experiment = {
-	.name = "engine_speed", .options = options, .sweeps = sweeps,
+	.name = "engine_speed",
 	.about = "forward and backward of small against the rate of sgemm",
-	.cpu_only = true,
+	.options = options, .cpu_only = true,
+	.sweeps = (const Sweep[]){
+		{ "speed", keys, "sgemm_GFlops layer_GFlops step_GFLOP fwd_ms bwd_ms "
+			"rate_GFlops fraction peak_MiB derived_MiB", plan, run },
+		{ 0 }
+	},
 };

@@ -10,11 +10,8 @@
 static int size = SIZE_XL, precision, fusion = -1;
 static long context = 512, batch = 4, warmup = 2;
 static const Option options[] = {
-	{ "size", OPT_CHOICE, &size, SIZES, "model" },
-	{ "context", OPT_INT, &context, "1..65536", "tokens in a sequence" },
-	{ "batch", OPT_INT, &batch, "1..4096", "sequences in a batch" },
-	{ "precision", OPT_CHOICE, &precision, PRECISIONS, "number formats" },
-	{ "fusion", OPT_CHOICE, &fusion, FUSIONS, "this path only" },
+	SIZE_OPTION(&size), CONTEXT_OPTION(&context), BATCH_OPTION(&batch),
+	PRECISION_OPTION(&precision), FUSION_OPTION(&fusion),
 	{ "warmup", OPT_INT, &warmup, "0..1000", "passes before the profile" },
 	{ 0 }
 };
@@ -65,7 +62,7 @@ static void add_time(Tree *t, int box, double us)
 		t->boxes[box].us += us;
 }
 
-static void grow(Tree *t, const Profile *p)
+static void grow_tree(Tree *t, const Profile *p)
 {
 	for (int s = 0; s < p->nranges; s++) {
 		Box *box = &t->boxes[box_of_range(t, p, s)];
@@ -144,7 +141,7 @@ static void run(Row *row, const void *config)
 {
 	Profile *p = profile_pass(config);
 	Tree *t = need(calloc(1, sizeof *t));
-	grow(t, p);
+	grow_tree(t, p);
 	double all = 0;
 	for (int i = 0; i < t->n; i++)
 		all += t->boxes[i].under < 0 ? t->boxes[i].us : 0;
@@ -170,18 +167,14 @@ static void run_timeline(Row *row, const void *config)
 
 static const Key keys[] = { MODEL_KEYS, { 0 } };
 
-static const Sweep sweeps[] = {
-	{ .name = "boxes", .keys = keys,
-		.values = "box depth start_ms width_ms fraction calls stack",
-		.plan = plan, .run = run },
-	{ .name = "timeline", .keys = keys,
-		.values = "depth range start_ms end_ms",
-		.plan = plan, .run = run_timeline },
-	{ 0 }
-};
-
 const Experiment experiment = {
-	.name = "flame_graph", .options = options, .sweeps = sweeps,
-	.about = "a forward pass as a tree of ranges and kernels",
+	.name = "flame_graph",
+	.about = "a forward pass as a tree of ranges and kernels", .options = options,
 	.cpu_scale = SCALED,
+	.sweeps = (const Sweep[]){
+		{ "boxes", keys, "box depth start_ms width_ms fraction calls stack", plan,
+			run },
+		{ "timeline", keys, "depth range start_ms end_ms", plan, run_timeline },
+		{ 0 }
+	},
 };

@@ -256,31 +256,23 @@ static void run_model(Row *row, const void *config)
 	model_set_attention(t.m, c->attention == 1);
 	StepStats s = timed_steps(t.m, &t.adamw, &t.batch, MODE_TRAIN, true, warmup,
 		steps);
-	row_set_time(row, "fwd", s.fwd);
-	row_set_time(row, "bwd", s.bwd);
-	row_set_time(row, "step", s.step);
+	row_set_steps(row, &s);
 	row_set(row, "peak_MiB", "%.1f", t.m->device->total_peak / 1048576.0);
 }
 
-static const Sweep sweeps[] = {
-	{ .name = "grid", .keys = keys,
-		.values = VALUES, .plan = plan, .run = run },
-	{ .name = "tiles", .keys = keys,
-		.values = "m64_ms multi_warpgroup_ms split_kv_ms chosen_ms",
-		.plan = plan_tilings, .run = run_tilings },
-	{ .name = "peers", .keys = peer_keys,
-		.values = VALUES, .plan = plan_peers, .run = run_peers },
-	{ .name = "errors", .keys = dtype_keys,
-		.values = ERRORS, .plan = plan_errors, .run = run_errors },
-	{ .name = "model", .keys = model_keys,
-		.values = "fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms step_ms step_sd_ms "
-			"peak_MiB", .plan = plan_model, .run = run_model },
-	{ 0 }
-};
-
 const Experiment experiment = {
-	.name = "flash_benchmarking", .options = options, .sweeps = sweeps,
-	.about = "naive attention and FlashAttention",
-	.cpu_scale = "small (lengths up to 1024; models: widths, depths, vocabulary "
-		"divided by 8, contexts by 16)",
+	.name = "flash_benchmarking", .about = "naive attention and FlashAttention",
+	.options = options, .cpu_scale = "small (lengths up to 1024; models: widths, "
+		"depths, vocabulary divided by 8, contexts by 16)",
+	.sweeps = (const Sweep[]){
+		{ "grid", keys, VALUES, plan, run },
+		{ "tiles", keys, "m64_ms multi_warpgroup_ms split_kv_ms chosen_ms",
+			plan_tilings, run_tilings },
+		{ "peers", peer_keys, VALUES, plan_peers, run_peers },
+		{ "errors", dtype_keys, ERRORS, plan_errors, run_errors },
+		{ "model", model_keys,
+			"fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms step_ms step_sd_ms peak_MiB",
+			plan_model, run_model },
+		{ 0 }
+	},
 };

@@ -72,18 +72,15 @@ static void run_timeline(Row *row, const void *config)
 	sharding_case_close(&c);
 }
 
-static const Sweep sweeps[] = {
-	{ .name = "strategies", .keys = keys,
-		.values = SHARDING_MEMORY " " SHARDING_TIMES, .plan = plan,
-		.run = run, .ranks = ddp_config_ranks, .limit_s = 600 },
-	{ .name = "timeline", .keys = keys, .values = QUEUE_SPAN_VALUES,
-		.plan = plan_timeline, .run = run_timeline,
-		.ranks = ddp_config_ranks, .limit_s = 300 },
-	{ 0 }
-};
-
 const Experiment experiment = {
-	.name = "fsdp_accounting", .options = options, .sweeps = sweeps,
+	.name = "fsdp_accounting",
 	.about = "memory and time as more is sharded, and timelines of gathers",
-	.cpu_scale = SCALED,
+	.options = options, .cpu_scale = SCALED,
+	.sweeps = (const Sweep[]){
+		{ "strategies", keys, SHARDING_MEMORY " " SHARDING_TIMES, plan, run,
+			.ranks = ddp_config_ranks },
+		{ "timeline", keys, QUEUE_SPAN_VALUES, plan_timeline, run_timeline,
+			.ranks = ddp_config_ranks },
+		{ 0 }
+	},
 };

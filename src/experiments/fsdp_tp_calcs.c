@@ -131,21 +131,19 @@ static void run_schedule(Row *row, const void *config)
 	schedule_row(row, config, true);
 }
 
-static const Sweep sweeps[] = {
-	{ .name = "bounds", .keys = bound_keys,
-		.values = SETTING_VALUES " bound bound_X bound_Y N X Y compute_ms "
-			"send_ms", .plan = plan_bounds, .run = run_bound },
-	{ .name = "region", .keys = region_keys,
-		.values = SETTING_VALUES " X Y_overlapped Y_summed "
-			"Y_of_most_overlapped Y_of_most_summed",
-		.plan = plan_region, .run = run_region },
-	{ .name = "schedule", .keys = schedule_keys, .values = SCHEDULE_VALUES,
-		.plan = plan_schedules, .run = run_schedule },
-	{ 0 }
-};
-
 const Experiment experiment = {
-	.name = "fsdp_tp_calcs", .options = bounds_options,
+	.name = "fsdp_tp_calcs",
 	.about = "how many devices FSDP and tensor parallelism together keep busy",
-	.sweeps = sweeps, .cpu_scale = CLUSTER_SCALE, .cpu_only = true,
+	.options = bounds_options, .cpu_scale = CLUSTER_SCALE, .cpu_only = true,
+	.sweeps = (const Sweep[]){
+		{ "bounds", bound_keys,
+			SETTING_VALUES " bound bound_X bound_Y N X Y compute_ms send_ms",
+			plan_bounds, run_bound },
+		{ "region", region_keys, SETTING_VALUES " X Y_overlapped Y_summed "
+				"Y_of_most_overlapped Y_of_most_summed", plan_region,
+			run_region },
+		{ "schedule", schedule_keys, SCHEDULE_VALUES, plan_schedules,
+			run_schedule },
+		{ 0 }
+	},
 };

@@ -7,11 +7,8 @@ static int size = SIZE_2_7B, precision = POLICY_BF16, fusion = 1;
 static long context = 2048, batch = 4, warmup = 2, steps = 5, checkpoint = -1;
 static bool nested;
 static const Option options[] = {
-	{ "size", OPT_CHOICE, &size, SIZES, "model" },
-	{ "context", OPT_INT, &context, "1..65536", "tokens in a sequence" },
-	{ "batch", OPT_INT, &batch, "1..4096", "sequences in a batch" },
-	{ "precision", OPT_CHOICE, &precision, PRECISIONS, "number formats" },
-	{ "fusion", OPT_CHOICE, &fusion, FUSIONS, "which path" },
+	SIZE_OPTION(&size), CONTEXT_OPTION(&context), BATCH_OPTION(&batch),
+	PRECISION_OPTION(&precision), FUSION_OPTION(&fusion),
 	{ "checkpoint", OPT_INT, &checkpoint, "-1..1024",
 		"blocks run again at a time; 0: none; -1: a range of them" },
 	{ "nested", OPT_FLAG, &nested, NULL, "from the inputs of halves of halves" },
@@ -58,9 +55,7 @@ static void run(Row *row, const void *config)
 	model_recompute(t.m, (int)c->K, c->nested);
 	StepStats s = timed_steps(t.m, &t.adamw, &t.batch, MODE_TRAIN, false, warmup,
 		steps);
-	row_set_time(row, "fwd", s.fwd);
-	row_set_time(row, "bwd", s.bwd);
-	row_set_time(row, "step", s.step);
+	row_set_steps(row, &s);
 	/* of temporaries, a step leaves the library's workspace */
 	double workspace = d->active[MEM_TEMPORARY];
 	row_set(row, "peak_MiB", "%.1f", (d->total_peak - workspace) / 1048576);
@@ -70,17 +65,14 @@ static void run(Row *row, const void *config)
 	row_set(row, "loss", "%.6f", s.loss);
 }
 
-static const Sweep sweeps[] = {
-	{ .name = "blocks", .keys = keys,
-		.values = "fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms step_ms step_sd_ms "
-			"peak_MiB derived_MiB workspace_MiB loss",
-		.plan = plan, .run = run },
-	{ 0 }
-};
-
 const Experiment experiment = {
-	.name = "gradient_checkpointing", .options = options, .sweeps = sweeps,
+	.name = "gradient_checkpointing",
 	.about = "memory and time of a step that runs blocks again",
-	.cpu_scale = "small (widths, depths, vocabulary divided by 8, contexts by "
-		"32)",
+	.options = options, .cpu_scale = "small (widths, depths, vocabulary divided "
+		"by 8, contexts by 32)",
+	.sweeps = (const Sweep[]){
+		{ "blocks", keys, "fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms step_ms step_sd_ms "
+			"peak_MiB derived_MiB workspace_MiB loss", plan, run },
+		{ 0 }
+	},
 };

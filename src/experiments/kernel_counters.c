@@ -280,19 +280,17 @@ static void run(Row *row, const void *config)
 		row_emit(row);
 	}
 }
-static const Sweep sweeps[] = {
-	{ .name = "kernels", .keys = keys,
-		.values = "kernel launches share launch_us SM_GHz boost_GHz tensor_pct "
-			"fp32_pct xu_pct smem_pct l2_pct dram_pct dram_GBps occupancy_pct "
-			"registers stall1 stall1_pct stall2 stall2_pct stall3 stall3_pct",
-		.plan = plan, .run = run },
-	{ 0 }
-};
-
 const Experiment experiment = {
-	.name = "kernel_counters", .options = options, .sweeps = sweeps,
+	.name = "kernel_counters",
 	.about = "what the units of a GPU do while our kernels run",
-	.cpu_scale = "none (counters are a GPU's)",
+	.options = options, .cpu_scale = "none (counters are a GPU's)",
+	.sweeps = (const Sweep[]){
+		{ "kernels", keys, "kernel launches share launch_us SM_GHz boost_GHz "
+			"tensor_pct fp32_pct xu_pct smem_pct l2_pct dram_pct dram_GBps "
+			"occupancy_pct registers stall1 stall1_pct stall2 stall2_pct stall3 "
+			"stall3_pct", plan, run },
+		{ 0 }
+	},
 };
 static int launch_case(const char *name, const char *device)
 {

@@ -4,17 +4,15 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "bench/harness.h"
 #include "bench/timing.h"
+#include "bench/training.h"
 #include "experiments/kernel_case.h"
 #include "model/precision.h"
 
 static int size = -1;
 static long context, batch = 4, runs, parameters, footprint = 256;
 static const Option options[] = {
-	{ "size", OPT_CHOICE, &size, SIZES, "shapes of this model only" },
-	{ "context", OPT_INT, &context, "1..65536", "tokens in a sequence" },
-	{ "batch", OPT_INT, &batch, "1..4096", "sequences in a batch" },
+	SIZE_OPTION(&size), CONTEXT_OPTION(&context), BATCH_OPTION(&batch),
 	{ "parameters", OPT_INT, &parameters, "1..1073741824",
 		"elements of the optimizer's arrays" },
 	{ "footprint", OPT_INT, &footprint, "1..16384",
@@ -183,16 +181,14 @@ static void run(Row *row, const void *config)
 		if (op->when == ANY || (op->when == FP32_ONLY) == (low == FP32))
 			time_operation(row, d, op, &s, low, copy);
 }
-static const Sweep sweeps[] = {
-	{ .name = "operations", .keys = keys,
-		.values = "op path bytes copy_us us sd_us min_us GBps fraction error "
-			"sets kernels copy_GBps", .plan = plan, .run = run },
-	{ 0 }
-};
-
 const Experiment experiment = {
-	.name = "kernel_speed", .options = options, .sweeps = sweeps,
+	.name = "kernel_speed",
 	.about = "operations bound by memory, against their bound in bytes",
-	.cpu_scale = "small (one model, context 128, a quarter of the parameters, "
-		"fp32)",
+	.options = options, .cpu_scale = "small (one model, context 128, a quarter "
+		"of the parameters, fp32)",
+	.sweeps = (const Sweep[]){
+		{ "operations", keys, "op path bytes copy_us us sd_us min_us GBps "
+			"fraction error sets kernels copy_GBps", plan, run },
+		{ 0 }
+	},
 };

@@ -256,18 +256,15 @@ static void run_model(Row *row, const void *config)
 	row_set(row, "peak_MiB", "%.1f", d->total_peak / 1048576.0);
 	row_set(row, "loss", "%.6f", s.loss);
 }
-static const Sweep sweeps[] = {
-	{ .name = "norms", .keys = norm_keys,
-		.values = NORM_VALUES, .plan = plan_norms, .run = run_norms },
-	{ .name = "model", .keys = model_keys,
-		.values = "fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms peak_MiB loss",
-		.plan = plan_models, .run = run_model },
-	{ 0 }
-};
-
 const Experiment experiment = {
-	.name = "layer_norm", .options = options, .sweeps = sweeps,
-	.about = "LayerNorm and RMSNorm, alone and in the model",
+	.name = "layer_norm",
+	.about = "LayerNorm and RMSNorm, alone and in the model", .options = options,
 	.cpu_scale = "small (1000 rows, 10 passes; models: widths, depths, "
 		"vocabulary divided by 8, contexts by 16)",
+	.sweeps = (const Sweep[]){
+		{ "norms", norm_keys, NORM_VALUES, plan_norms, run_norms },
+		{ "model", model_keys, "fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms peak_MiB loss",
+			plan_models, run_model },
+		{ 0 }
+	},
 };

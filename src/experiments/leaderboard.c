@@ -196,19 +196,17 @@ static void run_step(Row *row, const void *config)
 	large_step_run(row, config, &length);
 }
 
-static const Sweep sweeps[] = {
-	{ .name = "step", .keys = step_keys, .values = STEP_VALUES,
-		.plan = plan_steps, .run = run_step, .ranks = step_ranks,
-		.limit_s = 900 },
-	{ .name = "probe", .keys = probe_keys, .plan = plan_probes,
-		.values = "part TFLOP part_ms part_sd_ms TFLOP_per_s steps " POWER_VALUES,
-		.run = run_probe },
-	{ 0 }
-};
-
 const Experiment experiment = {
-	.name = "leaderboard", .options = options, .sweeps = sweeps,
+	.name = "leaderboard",
 	.about = "one training step of a model of eight billion parameters",
-	.cpu_scale = "small (widths and vocabulary divided by 64, context by 256; "
-		"4 layers, 2 heads)",
+	.options = options, .cpu_scale = "small (widths and vocabulary divided by "
+		"64, context by 256; 4 layers, 2 heads)",
+	.sweeps = (const Sweep[]){
+		{ "step", step_keys, STEP_VALUES, plan_steps, run_step,
+			.ranks = step_ranks },
+		{ "probe", probe_keys,
+			"part TFLOP part_ms part_sd_ms TFLOP_per_s steps " POWER_VALUES,
+			plan_probes, run_probe },
+		{ 0 }
+	},
 };

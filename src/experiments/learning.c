@@ -142,15 +142,13 @@ static void plan(Plan *plan)
 	plan_add(plan, &(Config){ precision });
 }
 
-static const Sweep sweeps[] = {
-	{ .name = "curve", .keys = keys,
-		.values = "step train_nats held_out_nats step_ms bytes parameters "
-			"uniform_nats unigram_nats bigram_nats bigram_bound_nats sample",
-		.plan = plan, .run = run },
-	{ 0 }
-};
-
 const Experiment experiment = {
 	.name = "learning", .about = "train a small byte-level model on a text",
-	.options = options, .sweeps = sweeps,
+	.options = options,
+	.sweeps = (const Sweep[]){
+		{ "curve", keys, "step train_nats held_out_nats step_ms bytes parameters "
+			"uniform_nats unigram_nats bigram_nats bigram_bound_nats sample",
+			plan, run },
+		{ 0 }
+	},
 };

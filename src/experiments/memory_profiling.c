@@ -11,11 +11,8 @@
 static int size = -1, precision = -1, fusion = -1;
 static long context, batch = 4;
 static const Option options[] = {
-	{ "size", OPT_CHOICE, &size, SIZES, "this model only" },
-	{ "context", OPT_INT, &context, "1..65536", "this context only" },
-	{ "batch", OPT_INT, &batch, "1..4096", "sequences in a batch" },
-	{ "precision", OPT_CHOICE, &precision, PRECISIONS, "these formats only" },
-	{ "fusion", OPT_CHOICE, &fusion, FUSIONS, "this path only" },
+	SIZE_OPTION(&size), CONTEXT_OPTION(&context), BATCH_OPTION(&batch),
+	PRECISION_OPTION(&precision), FUSION_OPTION(&fusion),
 	{ 0 }
 };
 
@@ -416,32 +413,26 @@ static const Key keys[] = { MODEL_KEYS, { 0 } },
 	mode_keys[] = { MODEL_KEYS, KEY(Config, mode, "forward|step"), { 0 } },
 	layers_keys[] = { MODEL_KEYS, KEY(Config, layers), { 0 } };
 
-static const Sweep sweeps[] = {
-	{ .name = "peaks", .keys = mode_keys,
-		.values = "step phase peak_MiB " CATEGORIES " allocations",
-		.plan = plan, .run = run_peaks },
-	{ .name = "timeline", .keys = mode_keys,
-		.values = "event ms phase total_MiB " CATEGORIES,
-		.plan = plan_shown, .run = run_timeline },
-	{ .name = "tensors", .keys = mode_keys,
-		.values = "rank tensor ranges category MiB allocations",
-		.plan = plan_shown, .run = run_tensors },
-	{ .name = "saved", .keys = keys,
-		.values = "rank tensor ranges MiB fraction_pct block_MiB derived_MiB",
-		.plan = plan_blocks, .run = run_saved },
-	{ .name = "blocks", .keys = layers_keys,
-		.values = "fwd_least_MiB fwd_most_MiB bwd_least_MiB bwd_most_MiB "
-			"gradient_MiB later_gradient_MiB",
-		.plan = plan_depths, .run = run_blocks },
-	{ .name = "estimate", .keys = keys,
-		.values = "forward_MiB forward_derived_MiB peak_MiB derived_MiB "
-			"workspace_MiB " CATEGORIES " " DERIVED,
-		.plan = plan_sizes, .run = run_estimate },
-	{ 0 }
-};
-
 const Experiment experiment = {
-	.name = "memory_profiling", .options = options, .sweeps = sweeps,
+	.name = "memory_profiling",
 	.about = "memory in use, by phase, by moment and by tensor",
-	.cpu_scale = SCALED,
+	.options = options, .cpu_scale = SCALED,
+	.sweeps = (const Sweep[]){
+		{ "peaks", mode_keys, "step phase peak_MiB " CATEGORIES " allocations",
+			plan, run_peaks },
+		{ "timeline", mode_keys, "event ms phase total_MiB " CATEGORIES,
+			plan_shown, run_timeline },
+		{ "tensors", mode_keys, "rank tensor ranges category MiB allocations",
+			plan_shown, run_tensors },
+		{ "saved", keys,
+			"rank tensor ranges MiB fraction_pct block_MiB derived_MiB",
+			plan_blocks, run_saved },
+		{ "blocks", layers_keys, "fwd_least_MiB fwd_most_MiB bwd_least_MiB "
+			"bwd_most_MiB gradient_MiB later_gradient_MiB", plan_depths,
+			run_blocks },
+		{ "estimate", keys, "forward_MiB forward_derived_MiB peak_MiB "
+			"derived_MiB workspace_MiB " CATEGORIES " " DERIVED, plan_sizes,
+			run_estimate },
+		{ 0 }
+	},
 };

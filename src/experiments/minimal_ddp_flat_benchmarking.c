@@ -16,14 +16,12 @@ static void run(Row *row, const void *config)
 	ddp_case_row(row, config, &given);
 }
 
-static const Sweep sweeps[] = {
-	{ .name = "kinds", .keys = keys, .values = DDP_VALUES, .plan = plan,
-		.run = run, .ranks = ddp_config_ranks, .limit_s = 600 },
-	{ 0 }
-};
-
 const Experiment experiment = {
-	.name = "minimal_ddp_flat_benchmarking", .options = options,
-	.sweeps = sweeps, .cpu_scale = SCALED,
+	.name = "minimal_ddp_flat_benchmarking",
 	.about = "times steps that sum gradients one after another, or all at once",
+	.options = options, .cpu_scale = SCALED,
+	.sweeps = (const Sweep[]){
+		{ "kinds", keys, DDP_VALUES, plan, run, .ranks = ddp_config_ranks },
+		{ 0 }
+	},
 };

@@ -147,23 +147,20 @@ static void run_formats(Row *row, const void *config)
 	row_set(row, "largest", "%.6g", type_max(t));
 	row_set(row, "spacing_at_one", "%.4g", type_spacing(t, 1));
 }
-static const Sweep sweeps[] = {
-	{ .name = "sums", .keys = sum_keys,
-	  .values = "addend sum representation_error accumulation_error error "
-	  "stalls_at", .plan = plan_sums, .run = run_sums },
-	{ .name = "binades", .keys = binade_keys,
-	  .values = "from ulp addend_ulps kept_ulps additions first last drift",
-	  .plan = plan_binades, .run = run_binades },
-	{ .name = "trace", .keys = trace_keys,
-	  .values = "exact fp32 fp16 fp32_fp16 bf16 fp32_bf16",
-	  .plan = plan_trace, .run = run_trace },
-	{ .name = "formats", .keys = format_keys,
-	  .values = "bytes exponent_bits fraction_bits smallest smallest_normal "
-	  "largest spacing_at_one", .plan = plan_formats, .run = run_formats },
-	{ 0 }
-};
-
 const Experiment experiment = {
-	.name = "mixed_precision_accumulation", .sweeps = sweeps,
+	.name = "mixed_precision_accumulation",
 	.about = "adds one number again and again, in several number formats",
+	.sweeps = (const Sweep[]){
+		{ "sums", sum_keys,
+			"addend sum representation_error accumulation_error error stalls_at",
+			plan_sums, run_sums },
+		{ "binades", binade_keys,
+			"from ulp addend_ulps kept_ulps additions first last drift",
+			plan_binades, run_binades },
+		{ "trace", trace_keys, "exact fp32 fp16 fp32_fp16 bf16 fp32_bf16",
+			plan_trace, run_trace },
+		{ "formats", format_keys, "bytes exponent_bits fraction_bits smallest "
+			"smallest_normal largest spacing_at_one", plan_formats, run_formats },
+		{ 0 }
+	},
 };

@@ -194,15 +194,14 @@ static void run(Row *row, const void *config)
 	comm_close(&comm);
 	device_close(&d);
 }
-static const Sweep sweeps[] = {
-	{ .name = "kinds", .keys = keys, .ranks = ranks_of, .limit_s = 300,
-		.values = "steps parameters loss_first alone_first loss_last alone_last "
-			"differ most_difference strangers via",
-		.plan = plan, .run = run },
-	{ 0 }
-};
-
 const Experiment experiment = {
-	.name = "naive_ddp", .options = options, .sweeps = sweeps,
+	.name = "naive_ddp",
 	.about = "trains on several ranks and in one process, and compares",
+	.options = options,
+	.sweeps = (const Sweep[]){
+		{ "kinds", keys, "steps parameters loss_first alone_first loss_last "
+			"alone_last differ most_difference strangers via", plan, run,
+			.ranks = ranks_of },
+		{ 0 }
+	},
 };

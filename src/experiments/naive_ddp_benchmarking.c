@@ -22,14 +22,12 @@ static void run(Row *row, const void *config)
 	ddp_case_row(row, config, &given);
 }
 
-static const Sweep sweeps[] = {
-	{ .name = "sizes", .keys = keys, .values = DDP_VALUES, .plan = plan,
-		.run = run, .ranks = ddp_config_ranks, .limit_s = 600 },
-	{ 0 }
-};
-
 const Experiment experiment = {
-	.name = "naive_ddp_benchmarking", .options = options, .sweeps = sweeps,
+	.name = "naive_ddp_benchmarking",
 	.about = "times training steps that sum each parameter's gradient by itself",
-	.cpu_scale = SCALED,
+	.options = options, .cpu_scale = SCALED,
+	.sweeps = (const Sweep[]){
+		{ "sizes", keys, DDP_VALUES, plan, run, .ranks = ddp_config_ranks },
+		{ 0 }
+	},
 };

@@ -16,11 +16,8 @@ static int size = -1, precision, fusion = -1;
 static long context, batch = 4, warmup = 1;
 static const char *trace, *folded, *snapshot;
 static const Option options[] = {
-	{ "size", OPT_CHOICE, &size, SIZES, "this model only" },
-	{ "context", OPT_INT, &context, "1..65536", "this context only" },
-	{ "batch", OPT_INT, &batch, "1..4096", "sequences in a batch" },
-	{ "precision", OPT_CHOICE, &precision, PRECISIONS, "number formats" },
-	{ "fusion", OPT_CHOICE, &fusion, FUSIONS, "this path only" },
+	SIZE_OPTION(&size), CONTEXT_OPTION(&context), BATCH_OPTION(&batch),
+	PRECISION_OPTION(&precision), FUSION_OPTION(&fusion),
 	{ "warmup", OPT_INT, &warmup, "0..1000", "steps before the profile" },
 	{ "trace", OPT_TEXT, &trace, "FILE", "the last step for ui.perfetto.dev" },
 	{ "folded", OPT_TEXT, &folded, "FILE", "the last step as folded stacks" },
@@ -416,24 +413,19 @@ static void run_overhead(Row *row, const void *config)
 
 static const Key keys[] = { MODEL_KEYS, { 0 } };
 
-static const Sweep sweeps[] = {
-	{ .name = "ranges", .keys = keys,
-		.values = "range activities kernels unprofiled_ms profiled_ms event_ms "
-			"busy_ms projected_ms busy_fraction " CLASSES,
-		.plan = plan, .run = run_ranges },
-	{ .name = "kernels", .keys = keys,
-		.values = "range rank kernel class fraction total_ms calls mean_us "
-			"min_us max_us", .plan = plan_kernels, .run = run_kernels },
-	{ .name = "timeline", .keys = keys,
-		.values = "lane kind name start_us end_us",
-		.plan = plan_shown, .run = run_timeline },
-	{ .name = "overhead", .keys = cost_keys,
-		.values = "count each_ns", .plan = plan_overhead, .run = run_overhead },
-	{ 0 }
-};
-
 const Experiment experiment = {
-	.name = "nsys_profile", .options = options, .sweeps = sweeps,
+	.name = "nsys_profile",
 	.about = "kernels of a training step, by range and by name",
-	.cpu_scale = SCALED,
+	.options = options, .cpu_scale = SCALED,
+	.sweeps = (const Sweep[]){
+		{ "ranges", keys, "range activities kernels unprofiled_ms profiled_ms "
+			"event_ms busy_ms projected_ms busy_fraction " CLASSES, plan,
+			run_ranges },
+		{ "kernels", keys, "range rank kernel class fraction total_ms calls "
+			"mean_us min_us max_us", plan_kernels, run_kernels },
+		{ "timeline", keys, "lane kind name start_us end_us", plan_shown,
+			run_timeline },
+		{ "overhead", cost_keys, "count each_ns", plan_overhead, run_overhead },
+		{ 0 }
+	},
 };

@@ -106,14 +106,10 @@ static void run_schedule(Row *row, const void *config)
 }
 
 const Sweep one_axis_sweeps[] = {
-	{ .name = "bounds", .keys = bound_keys,
-		.values = SETTING_VALUES " bound N compute_ms send_ms "
-			"next_compute_ms next_send_ms",
-		.plan = plan_bounds, .run = run_bound },
-	{ .name = "curve", .keys = curve_keys,
-		.values = SETTING_VALUES " compute_ms send_ms",
-		.plan = plan_curve, .run = run_curve },
-	{ .name = "schedule", .keys = schedule_keys, .values = SCHEDULE_VALUES,
-		.plan = plan_schedules, .run = run_schedule },
+	{ "bounds", bound_keys, SETTING_VALUES " bound N compute_ms send_ms "
+		"next_compute_ms next_send_ms", plan_bounds, run_bound },
+	{ "curve", curve_keys, SETTING_VALUES " compute_ms send_ms", plan_curve,
+		run_curve },
+	{ "schedule", schedule_keys, SCHEDULE_VALUES, plan_schedules, run_schedule },
 	{ 0 }
 };

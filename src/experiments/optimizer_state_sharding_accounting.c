@@ -47,18 +47,15 @@ static void run_times(Row *row, const void *config)
 	sharding_case_close(&c);
 }
 
-static const Sweep sweeps[] = {
-	{ .name = "memory", .keys = keys, .values = "moment " SHARDING_MEMORY,
-		.plan = plan, .run = run_memory, .ranks = ddp_config_ranks,
-		.limit_s = 300 },
-	{ .name = "times", .keys = keys, .values = SHARDING_TIMES,
-		.plan = plan_times, .run = run_times, .ranks = ddp_config_ranks,
-		.limit_s = 600 },
-	{ 0 }
-};
-
 const Experiment experiment = {
-	.name = "optimizer_state_sharding_accounting", .options = options,
-	.sweeps = sweeps, .cpu_scale = SCALED,
+	.name = "optimizer_state_sharding_accounting",
 	.about = "memory, time and volume of steps with sharded optimizer state",
+	.options = options, .cpu_scale = SCALED,
+	.sweeps = (const Sweep[]){
+		{ "memory", keys, "moment " SHARDING_MEMORY, plan, run_memory,
+			.ranks = ddp_config_ranks },
+		{ "times", keys, SHARDING_TIMES, plan_times, run_times,
+			.ranks = ddp_config_ranks },
+		{ 0 }
+	},
 };

@@ -228,16 +228,13 @@ static void run(Row *row, const void *config)
 {
 	((const Quantity *)config)->measure(row);
 }
-static const Sweep sweeps[] = {
-	{ .name = "peaks", .keys = keys,
-		.values = "value unit sd min max runs detail",
-		.plan = plan, .run = run },
-	{ 0 }
-};
-
 const Experiment experiment = {
-	.name = "peaks", .options = options, .sweeps = sweeps,
+	.name = "peaks",
 	.about = "what the machine can do: bandwidth, matmuls, launches",
-	.cpu_scale = "small (arrays and matrices a quarter as long; no formats "
-		"but fp32)",
+	.options = options, .cpu_scale = "small (arrays and matrices a quarter as "
+		"long; no formats but fp32)",
+	.sweeps = (const Sweep[]){
+		{ "peaks", keys, "value unit sd min max runs detail", plan, run },
+		{ 0 }
+	},
 };

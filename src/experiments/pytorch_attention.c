@@ -219,18 +219,16 @@ static void run_failing(Row *row, const void *config)
 	die("n = %ld fits", n);
 }
 
-static const Sweep sweeps[] = {
-	{ .name = "passes", .keys = keys,
-		.values = "pass ms sd_ms min_ms before_MiB derived_MiB peak_MiB",
-		.plan = plan, .run = run },
-	{ .name = "failing", .keys = failing_keys,
-		.values = "n order tensor category derived_MiB MiB total_MiB free_MiB",
-		.plan = plan_failing, .run = run_failing },
-	{ 0 }
-};
-
 const Experiment experiment = {
-	.name = "pytorch_attention", .options = options, .sweeps = sweeps,
-	.about = "attention as two matmuls and a softmax",
+	.name = "pytorch_attention",
+	.about = "attention as two matmuls and a softmax", .options = options,
 	.cpu_scale = "small (lengths divided by 16, in 256 MiB)",
+	.sweeps = (const Sweep[]){
+		{ "passes", keys, "pass ms sd_ms min_ms before_MiB derived_MiB peak_MiB",
+			plan, run },
+		{ "failing", failing_keys,
+			"n order tensor category derived_MiB MiB total_MiB free_MiB",
+			plan_failing, run_failing },
+		{ 0 }
+	},
 };

@@ -21,7 +21,7 @@ static const Option options[] = {
 	{ "gpus", OPT_INT, &gpus, "2..64", "ranks, a GPU each" },
 	{ "bucket-mb", OPT_REAL, &bucket_mb, "MB", "megabytes in a bucket" },
 	{ "batch", OPT_INT, &batch, "1..1024", "sequences in a rank's batch" },
-	{ "context", OPT_INT, &context, "1..65536", "tokens in a sequence" },
+	CONTEXT_OPTION(&context),
 	{ "warmup", OPT_INT, &warmup, "1..1000", "steps before the measured ones" },
 	{ "steps", OPT_INT, &steps, "1..1000", "measured steps" },
 	{ "limit", OPT_INT, &limit_s, "1..86400", "seconds that one row may take" },
@@ -78,13 +78,12 @@ static void run(Row *row, const void *config)
 		policies[c->precision].name, c->ranks, c->bucket_mb, context, batch,
 		warmup, steps, harness_seed);
 }
-static const Sweep sweeps[] = {
-	{ .name = "step", .keys = keys, .values = COLUMNS, .plan = plan, .run = run },
-	{ 0 }
-};
-
 const Experiment experiment = {
-	.name = "pytorch_ddp_peers", .options = options, .sweeps = sweeps,
+	.name = "pytorch_ddp_peers",
 	.about = "PyTorch's data parallelism, and its step on one GPU",
-	.cpu_scale = SCALED,
+	.options = options, .cpu_scale = SCALED,
+	.sweeps = (const Sweep[]){
+		{ "step", keys, COLUMNS, plan, run },
+		{ 0 }
+	},
 };

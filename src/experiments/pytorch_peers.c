@@ -111,15 +111,14 @@ static void run(Row *row, const void *config)
 		time_theirs(row, c, c->impl + strlen("pytorch-"));
 }
 
-static const Sweep sweeps[] = {
-	{ .name = "step", .keys = keys,
-		.values = "fwd_only_ms fwd_ms bwd_ms opt_ms step_ms step_sd_ms "
-			"peak_MiB loss", .plan = plan, .run = run },
-	{ 0 }
-};
-
 const Experiment experiment = {
-	.name = "pytorch_peers", .options = options, .sweeps = sweeps,
+	.name = "pytorch_peers",
 	.about = "one training step, ours and PyTorch's, side by side",
-	.cpu_scale = SCALED,
+	.options = options, .cpu_scale = SCALED,
+	.sweeps = (const Sweep[]){
+		{ "step", keys,
+			"fwd_only_ms fwd_ms bwd_ms opt_ms step_ms step_sd_ms peak_MiB loss",
+			plan, run },
+		{ 0 }
+	},
 };

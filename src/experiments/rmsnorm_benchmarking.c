@@ -314,16 +314,13 @@ static void run_widths(Row *row, const void *config)
 {
 	run_variants(row, config, 0, 2);
 }
-static const Sweep sweeps[] = {
-	{ .name = "norms", .keys = keys, .values = VALUES, .plan = plan_norms,
-		.run = run_norms },
-	{ .name = "widths", .keys = keys, .values = VALUES, .plan = plan_widths,
-		.run = run_widths },
-	{ 0 }
-};
-
 const Experiment experiment = {
-	.name = "rmsnorm_benchmarking", .options = options, .sweeps = sweeps,
+	.name = "rmsnorm_benchmarking",
 	.about = "RMSNorm's kernels, forward and backward, and their peers",
-	.cpu_scale = "small (1000 rows, 10 passes; one version)",
+	.options = options, .cpu_scale = "small (1000 rows, 10 passes; one version)",
+	.sweeps = (const Sweep[]){
+		{ "norms", keys, VALUES, plan_norms, run_norms },
+		{ "widths", keys, VALUES, plan_widths, run_widths },
+		{ 0 }
+	},
 };

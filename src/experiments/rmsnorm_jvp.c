@@ -162,17 +162,15 @@ static void run_best(Row *row, const void *config)
 	row_set(row, "predicted_error", "%.2e", 1.5 * 0x1p-36);
 	row_set(row, "dg_error", "%.2e", best.dg);
 }
-static const Sweep sweeps[] = {
-	{ .name = "steps", .keys = keys,
-	  .values = "dx_error dg_error truncation rounding",
-	  .plan = plan_steps, .run = run_step },
-	{ .name = "best", .keys = width_keys,
-	  .values = "best_step predicted_step dx_error predicted_error dg_error",
-	  .plan = plan_best, .run = run_best },
-	{ 0 }
-};
-
 const Experiment experiment = {
-	.name = "rmsnorm_jvp", .sweeps = sweeps,
+	.name = "rmsnorm_jvp",
 	.about = "RMSNorm's gradients against central differences, in double",
+	.sweeps = (const Sweep[]){
+		{ "steps", keys, "dx_error dg_error truncation rounding", plan_steps,
+			run_step },
+		{ "best", width_keys,
+			"best_step predicted_step dx_error predicted_error dg_error",
+			plan_best, run_best },
+		{ 0 }
+	},
 };

@@ -159,16 +159,13 @@ static void run(Row *row, const void *config)
 	row_set(row, "sent_MB", "%.3f", records_number(steps, 0, "sent_derived_MB"));
 	records_free(&steps);
 }
-static const Sweep sweeps[] = {
-	{ .name = "steps", .keys = keys,
-		.values = "size single_ms predicted_ms measured_ms error alone_ms "
-			"predicted_alone_ms sent_MB", .plan = plan, .run = run,
-		.limit_s = 300 },
-	{ 0 }
-};
-
 const Experiment experiment = {
-	.name = "several_nodes", .options = options, .sweeps = sweeps,
+	.name = "several_nodes",
 	.about = "training steps over nodes that are namespaces, and predictions",
-	.cpu_scale = SCALED, .cpu_only = true,
+	.options = options, .cpu_scale = SCALED, .cpu_only = true,
+	.sweeps = (const Sweep[]){
+		{ "steps", keys, "size single_ms predicted_ms measured_ms error alone_ms "
+			"predicted_alone_ms sent_MB", plan, run, .limit_s = 300 },
+		{ 0 }
+	},
 };

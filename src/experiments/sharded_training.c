@@ -206,14 +206,13 @@ static int ranks_of(const void *config)
 	return (int)((const Config *)config)->ranks;
 }
 
-static const Sweep sweeps[] = {
-	{ .name = "curve", .keys = keys, .values = "step position lr loss_nats",
-		.plan = plan, .run = run, .ranks = ranks_of },
-	{ 0 }
-};
-
 const Experiment experiment = {
 	.name = "sharded_training",
 	.about = "train over several ranks; stop, and go on at any number of them",
-	.options = options, .sweeps = sweeps,
+	.options = options,
+	.sweeps = (const Sweep[]){
+		{ "curve", keys, "step position lr loss_nats", plan, run,
+			.ranks = ranks_of },
+		{ 0 }
+	},
 };

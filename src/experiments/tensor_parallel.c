@@ -26,11 +26,9 @@ static DdpGiven given = DDP_GIVEN;
 static long tp, dp;
 static int norms = 1, graphs = 1;
 static const Option options[] = {
-	{ "size", OPT_CHOICE, &given.size, SIZES, "this model only" },
-	{ "context", OPT_INT, &given.context, "1..65536", "tokens in a sequence" },
+	SIZE_OPTION(&given.size), CONTEXT_OPTION(&given.context),
 	{ "batch", OPT_INT, &given.batch, "1..4096", "sequences of all ranks" },
-	{ "precision", OPT_CHOICE, &given.precision, PRECISIONS,
-		"this precision only" },
+	PRECISION_OPTION(&given.precision),
 	{ "ranks", OPT_INT, &given.ranks, "1..64", "most processes of a job" },
 	{ "tp", OPT_INT, &tp, "0..64", "ranks of a group; 0: 1, 2, all --ranks" },
 	{ "dp", OPT_INT, &dp, "0..64", "groups; 0: 1 and what fits --ranks" },
@@ -408,14 +406,13 @@ static void run(Row *row, const void *config)
 	close_case(&c);
 }
 
-static const Sweep sweeps[] = {
-	{ .name = "groups", .keys = keys, .values = SHARDING_MEMORY " " VALUES,
-		.plan = plan, .run = run, .ranks = ranks_of, .limit_s = 600 },
-	{ 0 }
-};
-
 const Experiment experiment = {
-	.name = "tensor_parallel", .options = options, .sweeps = sweeps,
+	.name = "tensor_parallel",
 	.about = "steps, memory and traffic of tensor-parallel groups of ranks",
-	.cpu_scale = SCALED,
+	.options = options, .cpu_scale = SCALED,
+	.sweeps = (const Sweep[]){
+		{ "groups", keys, SHARDING_MEMORY " " VALUES, plan, run,
+			.ranks = ranks_of },
+		{ 0 }
+	},
 };

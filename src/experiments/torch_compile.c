@@ -16,12 +16,12 @@ static long batch, length, width, runs, steps;
 enum { EAGER, ALONE, JIT, FUSED, PYTORCH_EAGER, PYTORCH_COMPILED, NIMPLS };
 static const Option options[] = {
 	{ "impl", OPT_CHOICE, &impl, IMPLS, "only this implementation" },
-	{ "precision", OPT_CHOICE, &precision, PRECISIONS, "only this precision" },
+	PRECISION_OPTION(&precision),
 	{ "batch", OPT_INT, &batch, "1..1024", "sequences: 8 of attention, of one "
 		"head each, and 4 of a model" },
 	{ "n", OPT_INT, &length, "1..65536", "only this length, or context" },
 	{ "d", OPT_INT, &width, "1..256", "only this head size of attention" },
-	{ "size", OPT_CHOICE, &size, SIZES, "only this size of a model" },
+	SIZE_OPTION(&size),
 	{ "runs", OPT_INT, &runs, "1..1000", "measured passes of attention" },
 	{ "steps", OPT_INT, &steps, "2..1000", "measured steps of a model" },
 	{ 0 }
@@ -249,10 +249,8 @@ static void compile_model(Row *row, const Trained *c)
 	device_reset_peak(d);
 	StepStats s = timed_steps(t.m, &t.adamw, &t.batch, MODE_TRAIN,
 		c->impl != EAGER, WARMUP, steps ? steps : harness_on_gpu() ? 10 : 5);
-	row_set_time(row, "fwd", s.fwd);
-	row_set_time(row, "bwd", s.bwd);
+	row_set_steps(row, &s);
 	row_set_time(row, "opt", s.opt);
-	row_set_time(row, "step", s.step);
 	row_set(row, "peak_MiB", "%.1f", d->total_peak / 1048576.0);
 	row_set(row, "loss", "%.6f", s.loss);
 	training_free(&t);
@@ -331,21 +329,19 @@ static void run_groups(Row *row, const void *config)
 	jit_stop(d);
 }
 
-static const Sweep sweeps[] = {
-	{ .name = "attention", .keys = shaped_keys, .values = PASSES " "
-			COUNTS("fwd") " " COUNTS("bwd") " " STARTS,
-		.plan = plan_attention, .run = run_attention },
-	{ .name = "model", .keys = trained_keys, .values = PASSES " opt_ms "
-			"opt_sd_ms step_ms step_sd_ms loss " COUNTS("step") " " STARTS,
-		.plan = plan_models, .run = run_model },
-	{ .name = "groups", .keys = grouped_keys, .values = "number operations "
-			"shape rows columns eager_MB MB closed",
-		.plan = plan_groups, .run = run_groups },
-	{ 0 }
-};
-
 const Experiment experiment = {
-	.name = "torch_compile", .options = options, .sweeps = sweeps,
+	.name = "torch_compile",
 	.about = "attention and models, their operations joined at run time",
-	.cpu_scale = SCALED,
+	.options = options, .cpu_scale = SCALED,
+	.sweeps = (const Sweep[]){
+		{ "attention", shaped_keys,
+			PASSES " " COUNTS("fwd") " " COUNTS("bwd") " " STARTS, plan_attention,
+			run_attention },
+		{ "model", trained_keys, PASSES " opt_ms opt_sd_ms step_ms step_sd_ms "
+				"loss " COUNTS("step") " " STARTS, plan_models, run_model },
+		{ "groups", grouped_keys,
+			"number operations shape rows columns eager_MB MB closed",
+			plan_groups, run_groups },
+		{ 0 }
+	},
 };

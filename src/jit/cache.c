@@ -10,14 +10,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-
-uint64_t jit_hash(uint64_t hash, const void *at, size_t n)
-{
-	const unsigned char *p = at;
-	while (n-- > 0)
-		hash = (hash ^ *p++) * UINT64_C(0x100000001b3);
-	return hash;
-}
+#include "base/grow.h"
 
 typedef struct Head {
 	char magic[16];
@@ -31,19 +24,19 @@ static Head head_of(const char *identity, const char *source, Bytes b)
 	Head h = { .identity = strlen(identity), .source = strlen(source),
 		.bytes = b.n };
 	memcpy(h.magic, magic, sizeof magic);
-	h.sum = jit_hash(JIT_HASH, &h, offsetof(Head, sum));
-	h.sum = jit_hash(h.sum, identity, h.identity);
-	h.sum = jit_hash(h.sum, source, h.source);
-	h.sum = jit_hash(h.sum, b.at, b.n);
+	h.sum = hash_bytes(HASH_START, &h, offsetof(Head, sum));
+	h.sum = hash_bytes(h.sum, identity, h.identity);
+	h.sum = hash_bytes(h.sum, source, h.source);
+	h.sum = hash_bytes(h.sum, b.at, b.n);
 	return h;
 }
 
 static char *file_of(const char *folder, const char *identity,
 	const char *source, const char *suffix)
 {
-	uint64_t hash = jit_hash(JIT_HASH, identity, strlen(identity) + 1);
+	uint64_t hash = hash_bytes(HASH_START, identity, strlen(identity) + 1);
 	char *path;
-	hash = jit_hash(hash, source, strlen(source));
+	hash = hash_bytes(hash, source, strlen(source));
 	if (asprintf(&path, "%s/%016" PRIx64 "%s", folder, hash, suffix) < 0)
 		die("out of host memory");
 	return path;

@@ -6,9 +6,6 @@
 
 #include "jit/compiler.h"
 
-uint64_t jit_hash(uint64_t hash, const void *at, size_t n);
-enum { JIT_HASH = 5381 };       /* of nothing */
-
 /* at NULL: it is not there, or is not whole */
 Bytes cache_read(const char *folder, const char *identity, const char *source);
 /* did it succeed? */

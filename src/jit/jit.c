@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/grow.h"
 #include "jit/cache.h"
 #include "jit/compiler.h"
 #include "ops/array.h"
@@ -65,8 +66,7 @@ static void empty(Jit *j)
 static void *new_scratch(Deferral *self, size_t nbytes, const char *what)
 {
 	Jit *j = (Jit *)self;
-	j->scratch = need(realloc(j->scratch, (j->nscratch + 1)
-		* sizeof *j->scratch));
+	j->scratch = grow(j->scratch, j->nscratch, sizeof *j->scratch);
 	j->scratch[j->nscratch++] = (Scratch){ .at = j->next, .nbytes = nbytes,
 		.what = what };
 	void *at = j->next;
@@ -97,7 +97,7 @@ static void *located(Jit *j, void *p)
 
 static void free_later(Jit *j, void *p)
 {
-	j->freed = need(realloc(j->freed, (j->nfreed + 1) * sizeof *j->freed));
+	j->freed = grow(j->freed, j->nfreed, sizeof *j->freed);
 	j->freed[j->nfreed++] = p;
 }
 
@@ -135,7 +135,7 @@ static void free_what_was_read(Jit *j)
 }
 static Kernel *slot_of(Kernel *kernels, size_t capacity, const char *source)
 {
-	size_t k = jit_hash(JIT_HASH, source, strlen(source)) % capacity;
+	size_t k = hash_bytes(HASH_START, source, strlen(source)) % capacity;
 	while (kernels[k].source && strcmp(kernels[k].source, source) != 0)
 		k = (k + 1) % capacity;
 	return &kernels[k];

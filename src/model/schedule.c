@@ -6,14 +6,12 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/grow.h"
 
 int schedule_add(QueueSchedule *s, int queue, double ms, int after, int also)
 {
 	assert(after < s->n && also < s->n && ms >= 0);
-	if (s->n == s->room) {
-		s->room = s->room ? 2 * s->room : 64;
-		s->tasks = need(realloc(s->tasks, s->room * sizeof *s->tasks));
-	}
+	s->tasks = grow(s->tasks, s->n, sizeof *s->tasks);
 	s->tasks[s->n] = (QueueTask){ queue, ms, { after, also }, NAN, NAN };
 	return s->n++;
 }

@@ -16,7 +16,7 @@ typedef struct QueueTask {
 
 typedef struct QueueSchedule {
 	QueueTask *tasks;
-	int n, room;
+	int n;
 } QueueSchedule;
 
 /* by which factor a task takes longer while the other side is busy: computing

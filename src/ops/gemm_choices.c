@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/grow.h"
 #include "base/table.h"
 
 #define FIRST_LINE "# algorithms of matmuls, chosen by timing, 1"
@@ -89,8 +90,7 @@ static void take_line(GemmChoices *c, const char *line, int number)
 		usage_error("%s: line %d is not one that was written (remove the file, "
 			"and matmuls are timed anew)", c->path, number);
 	if (strncmp(line, c->place, length) != 0 || line[length] != '\t') {
-		c->others = need(realloc(c->others,
-			(c->nothers + 1) * sizeof *c->others));
+		c->others = grow(c->others, c->nothers, sizeof *c->others);
 		c->others[c->nothers++] = need(strdup(line));
 	} else if (parse(line + length, &choice)) {
 		gemm_choices_add(c, &choice);
@@ -174,8 +174,7 @@ void gemm_choices_add(GemmChoices *c, const GemmChoice *choice)
 		sizeof choice->number) != 0)
 		i++;
 	if (i == c->n)
-		c->choices = need(realloc(c->choices,
-			++c->n * sizeof *c->choices));
+		c->choices = grow(c->choices, c->n++, sizeof *c->choices);
 	c->choices[i] = *choice;
 	c->added++;
 	c->begun -= c->begun > 0;

@@ -12,6 +12,7 @@
 #include <strings.h>
 
 #include "base/error.h"
+#include "base/grow.h"
 #include "base/stats.h"
 
 enum { NPATTERNS = 3, NSPELLINGS = 3 };
@@ -101,7 +102,7 @@ enum { MOST_COLUMNS = 4096 };
 static void add_row(Sheet *s, char **cells)
 {
 	size_t n = s->columns;
-	s->cells = need(realloc(s->cells, (s->rows + 1) * n * sizeof *s->cells));
+	s->cells = grow(s->cells, s->rows, n * sizeof *s->cells);
 	memcpy(s->cells + s->rows++ * n, cells, n * sizeof *cells);
 }
 

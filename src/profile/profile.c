@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/grow.h"
 #ifdef HAVE_CUPTI
 #include "profile/cuda/recorder.h"
 #endif
@@ -26,9 +27,7 @@ static void record_event(Profile *p, int range, int end)
 
 static void begin_range(Profile *p, const char *name)
 {
-	if ((p->nranges & (p->nranges - 1)) == 0)
-		p->ranges = need(realloc(p->ranges, (p->nranges ? 2 * p->nranges : 1)
-			* sizeof *p->ranges));
+	p->ranges = grow(p->ranges, p->nranges, sizeof *p->ranges);
 	p->ranges[p->nranges] = (Range){ .name = name, .parent = p->open,
 		.start_us = now_us() };
 	p->open = p->nranges++;

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/grow.h"
 
 enum { TEXTS = 64 };
 
@@ -100,9 +101,7 @@ static void push_stack(Pickle *p, const RangePath *range, const char *what)
 	for (const RangePath *at = range; at && at->outer; at = at->outer)
 		push_frame(p, at->name, "range");
 	putc('e', p->f);
-	if ((p->nstacks & (p->nstacks - 1)) == 0)
-		p->stacks = need(realloc(p->stacks, (p->nstacks ? 2 * p->nstacks : 1)
-			* sizeof *p->stacks));
+	p->stacks = grow(p->stacks, p->nstacks, sizeof *p->stacks);
 	p->stacks[p->nstacks] = (Stack){ range, what, TEXTS + p->nstacks };
 	remember(p, p->stacks[p->nstacks++].memo);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/grow.h"
 #include "base/random.h"
 
 Batch batch_random(size_t B, size_t T, long vocab, uint64_t seed)
@@ -186,7 +187,7 @@ static void act(Device *d, const Hooks *h, const RankGroup *g, const Action *a)
 
 static Action *append(Action *list, int *n, Action a)
 {
-	list = need(realloc(list, (*n + 1) * sizeof *list));
+	list = grow(list, *n, sizeof *list);
 	list[(*n)++] = a;
 	return list;
 }

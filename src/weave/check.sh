@@ -85,7 +85,8 @@ done < <(tangled . | grep -E '\.(c|h|cu|cuh)$' | xargs awk '
 			FNR - start - pragmas + 1 " lines, more than 60"
 	}
 	/^}/ || /[;}][ \t]*$/ && !/^[ \t]/ { start = 0 }')
-read -r -a flags < <(sed -n 's/^WARNINGS := //p' src/build.mk)
+read -r -a flags < <(sed -n 's/^WARNINGS [:+]= \(-.*\)/\1/p' src/build.mk |
+	xargs)
 openmp=$(gcc -print-file-name=include 2>/dev/null || true)
 flags+=(-fsyntax-only -fopenmp -Isrc -I. -idirafter "$openmp")
 compile() { # compile COMPILER FLAG: messages on standard output

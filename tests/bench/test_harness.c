@@ -140,21 +140,16 @@ static void run_many(Row *row, const void *config)
 			usleep(1000);
 	}
 }
-static const Sweep sweeps[] = {
-	{ .name = "cases", .keys = outcome_keys,
-		.values = "x_ms", .plan = plan, .run = run },
-	{ .name = "kinds", .keys = kind_keys,
-		.values = "y", .plan = plan_kinds, .run = run_kinds },
-	{ .name = "groups", .keys = group_keys,
-		.values = "rank_of", .plan = plan_groups, .run = run_group,
-		.ranks = ranks_of, .limit_s = 1 },
-	{ .name = "many", .keys = many_keys,
-		.values = "row", .plan = plan_many, .run = run_many },
-	{ 0 }
-};
-
 static const Experiment trial = {
-	.name = "trial", .about = "a test", .sweeps = sweeps,
+	.name = "trial", .about = "a test",
+	.sweeps = (const Sweep[]){
+		{ "cases", outcome_keys, "x_ms", plan, run },
+		{ "kinds", kind_keys, "y", plan_kinds, run_kinds },
+		{ "groups", group_keys, "rank_of", plan_groups, run_group,
+			.ranks = ranks_of, .limit_s = 1 },
+		{ "many", many_keys, "row", plan_many, run_many },
+		{ 0 }
+	},
 };
 static int runs_so_far(void)
 {

@@ -148,19 +148,14 @@ static void run_fates(Row *row, const void *config)
 	device_close(&d);
 }
 
-static const Sweep sweeps[] = {
-	{ .name = "sums", .keys = sum_keys,
-		.values = "reduced scattered broadcast threads", .plan = plan_sums,
-		.run = run_sums, .ranks = ranks_of },
-	{ .name = "fates", .keys = fate_keys,
-		.values = "sum", .plan = plan_fates, .run = run_fates,
-		.ranks = ranks_of },
-	{ 0 }
-};
-
 static const Experiment trial = {
-	.name = "test_ranks", .about = "a test", .sweeps = sweeps,
-	.options = options,
+	.name = "test_ranks", .about = "a test", .options = options,
+	.sweeps = (const Sweep[]){
+		{ "sums", sum_keys, "reduced scattered broadcast threads", plan_sums,
+			run_sums, .ranks = ranks_of },
+		{ "fates", fate_keys, "sum", plan_fates, run_fates, .ranks = ranks_of },
+		{ 0 }
+	},
 };
 static double sum_of(int ranks)
 {

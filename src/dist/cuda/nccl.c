@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/grow.h"
 #include "device/cuda/cuda.h"
 #include "dist/cuda/card.h"
 #include "dist/ring.h"
@@ -92,7 +93,7 @@ static void *nccl_alloc(void *state, size_t nbytes)
 			"window of NCCL");
 	NCCL(ncclCommWindowRegister(c->comm, w.at, nbytes, &w.handle,
 		NCCL_WIN_COLL_SYMMETRIC));
-	c->windows = need(realloc(c->windows, (c->nwindows + 1) * sizeof w));
+	c->windows = grow(c->windows, c->nwindows, sizeof w);
 	c->windows[c->nwindows++] = w;
 	return w.at;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/grow.h"
 #include "device/cuda/cuda.h"
 #include "dist/cuda/card.h"
 #include "dist/cuda/push.h"
@@ -422,7 +423,7 @@ static bool push_exchanges(const void *state)
 static void push_share(void *state, char *own, size_t nbytes)
 {
 	Push *p = state;
-	p->mapped = need(realloc(p->mapped, (p->nmapped + 1) * sizeof *p->mapped));
+	p->mapped = grow(p->mapped, p->nmapped, sizeof *p->mapped);
 	p->mapped[p->nmapped] = (Mapped){ .own = own, .nbytes = nbytes };
 	cuda_queue(p->device->state, COMM);     /* the GPU is the current one */
 	map_memory(p, &p->mapped[p->nmapped++], "mapping arrays");

@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 /* matmul.c: matmuls through cuBLASLt */
+#include "base/grow.h"
 #include "ops/cuda/cuda.h"
 
 #include <assert.h>
@@ -322,9 +323,7 @@ static Gemm *find_gemm(Library *l, Key key, GemmChoices *choices)
 	for (size_t i = 0; i < l->ngemms; i++)
 		if (memcmp(&l->gemms[i].key, &key, sizeof key) == 0)
 			return &l->gemms[i];
-	if ((l->ngemms & (l->ngemms - 1)) == 0)
-		l->gemms = need(realloc(l->gemms, (l->ngemms ? 2 * l->ngemms
-			: 1) * sizeof *l->gemms));
+	l->gemms = grow(l->gemms, l->ngemms, sizeof *l->gemms);
 	Gemm gemm = { .key = key };
 	make_gemm(l, &gemm, choices);
 	l->gemms[l->ngemms] = gemm;

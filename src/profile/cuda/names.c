@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/grow.h"
 
 /* the C++ runtime's; NULL when name is none of C++ */
 char *__cxa_demangle(const char *name, char *buffer, size_t *n, int *status);
@@ -97,8 +98,7 @@ const char *short_name(const char *mangled)
 	for (size_t i = n; i-- > 0;)
 		if (strcmp(names[i].mangled, mangled) == 0)
 			return names[i].text;
-	if ((n & (n - 1)) == 0)
-		names = need(realloc(names, (n ? 2 * n : 1) * sizeof *names));
+	names = grow(names, n, sizeof *names);
 	shorten(text, sizeof text, mangled);
 	names[n] = (struct Name){ need(strdup(mangled)), need(strdup(text)) };
 	return names[n++].text;

@@ -2,12 +2,14 @@
 #include "profile/cuda/recorder.h"
 
 #include <cupti.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/grow.h"
 #include "profile/cuda/names.h"
 
 #define CUPTI(call) cupti_expect((call), #call, __LINE__)
@@ -41,10 +43,8 @@ static void keep_activity(Activity w)
 		kept.lost++;
 		return;
 	}
-	if ((kept.nactivities & (kept.nactivities - 1)) == 0)
-		kept.activities = need(realloc(kept.activities,
-			(kept.nactivities ? 2 * kept.nactivities
-			: 1) * sizeof *kept.activities));
+	kept.activities = grow(kept.activities, kept.nactivities,
+		sizeof *kept.activities);
 	kept.activities[kept.nactivities++] = w;
 }
 
@@ -54,9 +54,7 @@ static void keep_link(Link l)
 		kept.lost++;
 		return;
 	}
-	if ((kept.nlinks & (kept.nlinks - 1)) == 0)
-		kept.links = need(realloc(kept.links, (kept.nlinks ? 2 * kept.nlinks
-			: 1) * sizeof *kept.links));
+	kept.links = grow(kept.links, kept.nlinks, sizeof *kept.links);
 	kept.links[kept.nlinks++] = l;
 }
 enum { BUFFER = 8 << 20 };
@@ -140,9 +138,7 @@ enum { NKINDS = sizeof kinds / sizeof *kinds };
 
 static uint64_t CUPTIAPI clock_ns(void)
 {
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * (uint64_t)1000000000 + t.tv_nsec;
+	return llrint(clock_ms() * 1e6);
 }
 
 bool recorder_start(void)
