@@ -27,9 +27,12 @@ local function breakable(text)
 			return before .. after ~= "" and '<span class="m">' .. before
 				.. formula .. after .. "</span>" or nil
 		end)
+	local function long(name)
+		return #name > 24 and name:gsub("_", "_<wbr>") or nil
+	end
 	return (text:gsub("<h[1-3][ >].-</h[1-3]>", function(h)
 		return h:gsub(">[^<]*", function(words)
-			return words:gsub("_", "_<wbr>")
+			return words:gsub("[%w_]+", long)
 		end)
 	end))
 end
