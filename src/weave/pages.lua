@@ -30,7 +30,7 @@ local function breakable(text)
 	local function long(name)
 		return #name > 24 and name:gsub("_", "_<wbr>") or nil
 	end
-	return (text:gsub("<h[1-3][ >].-</h[1-3]>", function(h)
+	return (text:gsub("<h[1-3][%s>].-</h[1-3]>", function(h)
 		return h:gsub(">[^<]*", function(words)
 			return words:gsub("[%w_]+", long)
 		end)
