@@ -38,12 +38,14 @@ ANYWHERE uint64_t random_bits(uint64_t seed, uint64_t stream, uint64_t i)
 	return (uint64_t)w[1] << 32 | w[0];
 }
 
+/* in (0, 1) */
 ANYWHERE double random_unit(uint64_t bits)
 {
-	return ((double)(bits >> 11) + 0.5) * 0x1p-53;
+	double u = ((double)(bits >> 11) + 0.5) * 0x1p-53;
+	return u < 1 ? u : 1 - 0x1p-53;
 }
 
-/* in (0, 1] */
+/* in (0, 1) */
 ANYWHERE double random_uniform(uint64_t seed, uint64_t stream, uint64_t i)
 {
 	return random_unit(random_bits(seed, stream, i));

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "bench/peer.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,26 +19,47 @@ static bool has_word(const char *words, const char *word)
 	return false;
 }
 
-/* true: the line was an answer; columns that it leaves out are empty */
-static bool take_answer(Row *row, const char *columns, char *line)
+/* inf, or not a number */
+static bool is_not_finite(const char *value)
+{
+	char *end;
+	double x = strtod(value, &end);
+	return end != value && *end == '\0' && !isfinite(x);
+}
+
+static void empty(Row *row, const char *columns)
 {
 	char column[64];
-	bool any = false;
-	for (const char *at = columns; strstr(line, "status=") && *at;
-		at += strcspn(at, " "), at += strspn(at, " ")) {
+	for (const char *at = columns; *at; at += strcspn(at, " "),
+		at += strspn(at, " ")) {
 		snprintf(column, sizeof column, "%.*s", (int)strcspn(at, " "), at);
 		row_set(row, column, "-");
 	}
+}
+
+/* true: the line was an answer; columns that it leaves out are empty */
+static bool take_answer(Row *row, const char *columns, char *line)
+{
+	char diverged[64] = "";
+	bool any = false, ok = false;
+	if (strstr(line, "status="))
+		empty(row, columns);
 	for (char *pair = strtok(line, " \n"); pair; pair = strtok(NULL, " \n")) {
 		char *value = strchr(pair, '=');
 		if (value == NULL)
 			continue;
 		*value++ = '\0';
-		if (strcmp(pair, "status") != 0 && !has_word(columns, pair))
+		if (*diverged == '\0' && is_not_finite(value))
+			snprintf(diverged, sizeof diverged, "%s is %s", pair, value);
+		bool is_status = strcmp(pair, "status") == 0;
+		if (!is_status && !has_word(columns, pair))
 			continue;
 		row_set(row, pair, "%s", value);
+		ok |= is_status && strcmp(value, "ok") == 0;
 		any = true;
 	}
+	if (ok && *diverged)
+		row_set(row, "status", "diverged: %s", diverged);
 	return any;
 }
 
@@ -61,6 +83,7 @@ void peer_measure(Row *row, const char *columns, long limit_s,
 		}
 	int status = pclose(answer), code = WEXITSTATUS(status);
 	if (code == 124 || !answered) {
+		empty(row, columns);
 		if (code == 124)
 			row_set(row, "status", "skipped: took more than %ld s", limit_s);
 		else

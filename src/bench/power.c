@@ -10,7 +10,8 @@
 #include "base/error.h"
 
 /* of NVML: kinds of clocks and thermometers, why clocks are lower */
-enum { CLOCK_SM = 1, AT_THE_GPU = 0, POWER_CAP = 4, PERIOD_MS = 20 };
+enum { CLOCK_SM = 1, AT_THE_GPU = 0, PERIOD_MS = 20,
+	HELD_DOWN = 0x04 | 0x20 | 0x40 | 0x80 };  /* power; heat, twice; a brake */
 
 typedef struct Nvml {
 	void *library, *gpu;
@@ -76,7 +77,7 @@ static void *read_on(void *watch)
 		status = n->temperature(n->gpu, AT_THE_GPU, &x);
 		add_reading(w, DEGREES, status, x);
 		status = n->reasons(n->gpu, &bits);
-		add_reading(w, CAPPED, status, (bits & POWER_CAP) != 0);
+		add_reading(w, CAPPED, status, (bits & HELD_DOWN) != 0);
 		nanosleep(&period, NULL);
 	}
 	return NULL;

@@ -10,7 +10,8 @@ typedef struct PowerWatch PowerWatch;
 typedef struct PowerFacts {
 	double sm_MHz, watts, celsius;
 	double joules;                   /* in all */
-	double capped;                   /* part of the time at the power limit */
+	double capped;                   /* part of the time that power or heat
+	                                  * held the clock down */
 } PowerFacts;
 
 /* begins to read; NULL: there is nothing to be read of this device */

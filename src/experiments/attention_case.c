@@ -138,12 +138,13 @@ bool attention_case_take(AttentionCase *a, const char *variant)
 	a->kernel = NULL;
 	if (strcmp(variant, "naive") == 0)
 		return a->causal;
-	a->kernel = a->ops->attention_kernels;
-	while (a->kernel->name && (strlen(a->kernel->name) != length
-			|| memcmp(a->kernel->name, variant, length) != 0))
-		a->kernel++;
+	bool any = strncmp(variant, "chosen", length) == 0;     /* the last of them */
 	Attention asked = described(a);
-	return a->kernel->name && a->kernel->supports(a->device, &asked, NULL);
+	for (const AttentionKernel *k = a->ops->attention_kernels; k->name; k++)
+		if ((any || (strlen(k->name) == length && memcmp(k->name, variant,
+				length) == 0)) && k->supports(a->device, &asked, NULL))
+			a->kernel = k;
+	return a->kernel != NULL;
 }
 
 void attention_case_forward(void *attention)
@@ -168,6 +169,7 @@ typedef struct Head {
 	const AttentionCase *of;
 	size_t batch, head;
 	real *k, *v;                     /* (n, D) */
+	double worst;                    /* difference of an element, as a fraction */
 } Head;
 
 /* rows first ... of x on the host, (count, D) */
@@ -192,27 +194,30 @@ static double dot(const real *x, const real *y, size_t n)
 }
 
 /* `size`: of the terms whose sums are wanted */
-static void expect(const AttentionCase *a, const real *got, const double *want,
-	double size, double tolerance, const char *what, size_t row)
+static void expect(Head *h, const real *got, const double *want, double size,
+	double tolerance, const char *what, size_t row)
 {
-	for (size_t d = 0; d < a->D; d++)
+	size_t D = h->of->D;
+	for (size_t d = 0; d < D; d++)
 		size = fmax(size, fabs(want[d]));
-	for (size_t d = 0; d < a->D; d++)
+	for (size_t d = 0; d < D; d++) {
 		if (!(fabs(got[d] - want[d]) <= tolerance * size))
 			die("%s of row %zu: element %zu is %g, not %g", what, row, d,
 				(double)got[d], want[d]);
+		h->worst = fmax(h->worst, fabs(got[d] - want[d]) / size);
+	}
 }
 
-static void expect_row(const Head *h, Array got, const double *want,
-	double size, double tolerance, const char *what, size_t row)
+static void expect_row(Head *h, Array got, const double *want, double size,
+	double tolerance, const char *what, size_t row)
 {
 	real *x = read_rows(h, got, row, 1);
-	expect(h->of, x, want, size, tolerance, what, row);
+	expect(h, x, want, size, tolerance, what, row);
 	free(x);
 }
 
 /* p: the probabilities of row i, whose query is q */
-static void check_gradients(const Head *h, size_t i, const double *p,
+static void check_gradients(Head *h, size_t i, const double *p,
 	const real *q, double tolerance)
 {
 	const AttentionCase *a = h->of;
@@ -239,7 +244,7 @@ static void check_gradients(const Head *h, size_t i, const double *p,
 	free(dO);
 	free(want);
 }
-static void check_row(const Head *h, size_t i, bool gradients, double tolerance)
+static void check_row(Head *h, size_t i, bool gradients, double tolerance)
 {
 	const AttentionCase *a = h->of;
 	size_t D = a->D, keys = a->causal ? i + 1 : a->n;
@@ -265,15 +270,16 @@ static void check_row(const Head *h, size_t i, bool gradients, double tolerance)
 	free(want);
 }
 
-void attention_case_check(const AttentionCase *a, bool gradients,
+double attention_case_check(const AttentionCase *a, bool gradients,
 	double tolerance)
 {
 	size_t rows[] = { 0, a->n / 3, a->n - 1 };
-	Head h = { a, a->B - 1, a->H / 2, NULL, NULL };
+	Head h = { a, a->B - 1, a->H / 2, NULL, NULL, 0 };
 	h.k = read_rows(&h, a->k, 0, a->n);
 	h.v = read_rows(&h, a->v, 0, a->n);
 	for (int i = 0; i < 3; i++)
 		check_row(&h, rows[i], gradients, tolerance);
 	free(h.k);
 	free(h.v);
+	return h.worst;
 }

@@ -26,8 +26,9 @@ void attention_case_free(AttentionCase *a);
 void attention_case_gradients(AttentionCase *a, uint64_t seed);
 
 /* naive: two matmuls and a softmax by elementary steps, causal only; else the
- * name of one of the device's kernels; -atomic: dQ by atomics. From now on the
- * case is computed so, unless false is returned: it cannot */
+ * name of one of the device's kernels, or chosen: the one that the engine takes;
+ * -atomic: dQ by atomics. From now on the case is computed so, unless false is
+ * returned: it cannot */
 #define ATTENTION_VARIANTS "tiled|simt|mma_sync|split_fp16|wgmma|m64|" \
 	"multi_warpgroup|split_kv|warp_specialized|"                         \
 	"warp_specialized-atomic|naive"
@@ -39,8 +40,9 @@ void attention_case_backward(void *attention_case);
 
 /* ends the program unless some rows of o, and after a backward pass of dq and,
  * with the mask, the last of dk and dv, are what their formulas say, to
- * `tolerance` of the largest, of 0.05, or for dq of the terms summed */
-void attention_case_check(const AttentionCase *a, bool gradients,
+ * `tolerance` of the largest, of 0.05, or for dq of the terms summed. Returns
+ * how far they are off, as a fraction of the same */
+double attention_case_check(const AttentionCase *a, bool gradients,
 	double tolerance);
 
 #endif

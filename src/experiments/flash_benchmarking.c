@@ -22,14 +22,14 @@ static const Option options[] = {
 	{ "heads", OPT_INT, &heads, "1..1024", "heads of a sequence" },
 	{ "batch", OPT_INT, &batch, "1..1024", "sequences" },
 	{ "variant", OPT_CHOICE, &variant, ATTENTION_VARIANTS, "this kernel only" },
-	{ "runs", OPT_INT, &runs, "1..1000", "of each pass" },
+	{ "runs", OPT_INT, &runs, "1..1000", "of each pass; a grid has its own" },
 	{ 0 }
 };
 
 typedef struct Config {
 	int dtype;
 	long batch, heads, n, d;
-	bool causal;                     /* always */
+	bool causal;                     /* not always in the grid */
 	int by;
 } Config;
 enum { OURS, PYTORCH };
@@ -224,6 +224,77 @@ static void run_errors(Row *row, const void *config)
 	peer_measure(row, ERRORS, LIMIT_S, "pytorch_sdpa.py", "errors --dtype %s",
 		policies[((const Config *)config)->dtype].name);
 }
+#define GRID_VALUES "variant fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms " \
+	"fwd_replay_ms fwd_replay_sd_ms bwd_replay_ms bwd_replay_sd_ms runs error"
+
+static void plan_grid(Plan *plan)
+{
+	static const struct { bool causal; long batch, heads, n, d; } shapes[] = {
+		{ true, 4, 12, 512, 64 }, { true, 4, 32, 512, 80 },
+		{ true, 8, 16, 2048, 64 }, { true, 2, 16, 8192, 64 },
+		{ true, 1, 1, 16384, 128 }, { true, 1, 16, 16384, 128 },
+		{ true, 1, 32, 32768, 128 },
+		{ false, 4, 16, 1024, 128 }, { false, 8, 16, 2048, 64 },
+		{ false, 4, 16, 4096, 128 }, { false, 1, 16, 16384, 128 },
+		{ false, 1, 1, 32768, 64 } };
+	bool gpu = harness_on_gpu();
+	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+		for (int theirs = 0; theirs <= gpu; theirs++)
+			plan_add(plan, &(Config){ gpu ? POLICY_BF16 : POLICY_FP32,
+				shapes[i].batch, shapes[i].heads,
+				gpu ? shapes[i].n : shapes[i].n / 128, shapes[i].d,
+				shapes[i].causal, theirs ? PYTORCH : OURS });
+}
+
+static void set_timing(Row *row, const char *what, Timing t)
+{
+	char column[32];
+	snprintf(column, sizeof column, "%s_ms", what);
+	row_set(row, column, "%.5f", t.ms);
+	snprintf(column, sizeof column, "%s_sd_ms", what);
+	row_set(row, column, "%.5f", t.sd_ms);
+}
+/* by the kernel that the engine takes, or by it and atomics */
+static void time_chosen(Device *d, const Config *c, Row *row, bool atomic)
+{
+	AttentionCase a;
+	if (!case_of(&a, d, c, atomic ? "chosen-atomic" : "chosen")) {
+		row_set(row, "status", "skipped: no kernel for these heads");
+		return;
+	}
+	row_set(row, "variant", "%s%s", a.kernel->name, atomic ? "-atomic" : "");
+	attention_case_gradients(&a, harness_seed);
+	attention_case_both(&a);
+	row_set(row, "error", "%.3g", attention_case_check(&a, true,
+		a.type == FP32 ? 5e-5 : 5e-2));
+	bool gpu = harness_on_gpu();
+	double once_ms = timed_calls(d, attention_case_both, &a, 1).ms;
+	int times = (int)fmax(gpu ? 10 : 3, fmin(200, (gpu ? 200 : 20) / once_ms));
+	row_set(row, "runs", "%d", times);
+	set_timing(row, "fwd", timed_calls(d, attention_case_forward, &a, times));
+	set_timing(row, "bwd", timed_calls(d, attention_case_backward, &a, times));
+	set_timing(row, "fwd_replay", timed(d, attention_case_forward, &a, times));
+	set_timing(row, "bwd_replay", timed(d, attention_case_backward, &a, times));
+	row_emit(row);
+	attention_case_free(&a);
+}
+
+static void run_grid(Row *row, const void *config)
+{
+	enum { LIMIT_S = 120 };
+	const Config *c = config;
+	if (c->by == PYTORCH) {
+		peer_measure(row, GRID_VALUES, LIMIT_S, "pytorch_sdpa.py", "grid "
+			"--backends cudnn,flash2 --dtype %s --batch %ld --heads %ld "
+			"--n %ld --d %ld%s", policies[c->dtype].name, c->batch, c->heads,
+			c->n, c->d, c->causal ? " --causal" : "");
+		return;
+	}
+	Device *d = harness_device();
+	time_chosen(d, c, row, false);
+	if (harness_on_gpu())            /* on a CPU there are no atomics */
+		time_chosen(d, c, row, true);
+}
 typedef struct Trained {
 	int size;
 	long context;
@@ -265,10 +336,11 @@ const Experiment experiment = {
 	.options = options, .cpu_scale = "small (lengths up to 1024; models: widths, "
 		"depths, vocabulary divided by 8, contexts by 16)",
 	.sweeps = (const Sweep[]){
-		{ "grid", keys, VALUES, plan, run },
+		{ "lengths", keys, VALUES, plan, run },
 		{ "tiles", keys, "m64_ms multi_warpgroup_ms split_kv_ms chosen_ms",
 			plan_tilings, run_tilings },
 		{ "peers", peer_keys, VALUES, plan_peers, run_peers },
+		{ "grid", peer_keys, GRID_VALUES, plan_grid, run_grid },
 		{ "errors", dtype_keys, ERRORS, plan_errors, run_errors },
 		{ "model", model_keys,
 			"fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms step_ms step_sd_ms peak_MiB",

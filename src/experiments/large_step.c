@@ -74,7 +74,7 @@ static void fit_memory(LargeStep *s)
 	if (most == 0)
 		most = run->device->limit / 32.0 * 31;
 	if (s->config.recompute == 0 && !model_plan(run->m, run->config.batch,
-		c->context, &by, most, &plan))
+		c->context, &by, most, c->head_tokens, &plan))
 		plan.drop_gate_up = plan.drop_qkv = (int)c->layers;
 	plan.head_chunk = c->head_tokens;
 	plan.drop_gate_up = (int)comm_max(run->comm, plan.drop_gate_up);
@@ -91,8 +91,12 @@ static void choose_algorithms(LargeStep *s, const char *path)
 {
 	DdpCase *run = s->run;
 	GemmChoices *choices = run->device->gemms;
-	while (comm_max(run->comm, choices ? gemm_choices_begun(choices) : 0) > 0)
+	for (int steps = 0; comm_max(run->comm, choices
+		? gemm_choices_begun(choices) : 0) > 0; steps++) {
+		if (steps == MOST_STEPS_OF_CHOICE)
+			die("after %d steps matmuls are still being tried", steps);
 		ddp_case_steps(run, 0, 0, 1);
+	}
 	if (choices && comm_rank(run->comm) == 0)
 		gemm_choices_write(choices);
 }

@@ -145,7 +145,10 @@ static void run_probe(Row *row, const void *config)
 		c->of.head_tokens, policies[c->of.precision].op[OP_LINEAR].input,
 		c->deterministic, c->copies, harness_seed });
 	Sustained *s = need(malloc(sizeof *s));
+	int steps = 0;
 	do {
+		if (steps++ == MOST_STEPS_OF_CHOICE)
+			die("after %d steps matmuls are still being tried", steps - 1);
 		measure_steps(p, s, 0);
 	} while (d->gemms && gemm_choices_begun(d->gemms) > 0);
 	if (d->gemms)

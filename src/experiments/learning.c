@@ -28,12 +28,13 @@ static const Option options[] = {
 	{ 0 }
 };
 
+enum { CONTEXT = 128, BATCH = 8, EVERY = 20, PASSES = 8 };
 static const Shape shape = {
-	.vocab = 256, .context = 128, .d_model = 128, .d_ff = 384, .layers = 4,
+	.vocab = 256, .context = CONTEXT, .d_model = 128, .d_ff = 384, .layers = 4,
 		.heads = 4, .d_head = 32, .theta = 10000,
 };
-enum { BATCH = 8, EVERY = 20 };
 static const double peak_lr = 3e-3;
+static const Windows held_out = { PASSES * BATCH, CONTEXT };
 
 static double learning_rate(long step)
 {
@@ -45,13 +46,11 @@ static double learning_rate(long step)
 }
 static double held_out_loss(Model *m, const Text *t, Batch *b)
 {
-	enum { PASSES = 8 };
 	double sum = 0;
 	for (size_t pass = 0; pass < PASSES; pass++) {
 		for (size_t i = 0; i < b->B; i++)
-			text_window(t, t->ntrain + (pass * b->B + i)
-				* (t->n - t->ntrain - b->T - 1) / (PASSES * b->B),
-				b->T, b->tokens + i * b->T, b->targets + i * b->T);
+			text_window(t, text_held_out(t, held_out, pass * b->B + i), b->T,
+				b->tokens + i * b->T, b->targets + i * b->T);
 		sum += model_forward(m, b->tokens, b->targets, b->B, b->T, false);
 	}
 	return sum / PASSES;
@@ -73,9 +72,10 @@ static void run(Row *row, const void *config)
 	row_set(row, "bytes", "%zu", text.n);
 	row_set(row, "parameters", "%zu", m->count);
 	row_set(row, "uniform_nats", "%.6f", log(256));
-	row_set(row, "unigram_nats", "%.6f", text_unigram_nats(&text));
-	row_set(row, "bigram_nats", "%.6f", text_bigram_nats(&text));
-	row_set(row, "bigram_bound_nats", "%.6f", text_bigram_bound_nats(&text));
+	row_set(row, "unigram_nats", "%.6f", text_unigram_nats(&text, held_out));
+	row_set(row, "bigram_nats", "%.6f", text_bigram_nats(&text, held_out));
+	row_set(row, "bigram_bound_nats", "%.6f",
+		text_bigram_bound_nats(&text, held_out));
 	double sum = 0, ms = 0;
 	for (long step = 0, since = 0; step < steps; step++) {
 		text_windows(&text, 0, text.ntrain, harness_seed, step, b.B, b.T,

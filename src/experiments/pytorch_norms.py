@@ -2,38 +2,18 @@
 import argparse
 import statistics
 
-from pytorch_peer import EPS, F, RMSNorm, nn, set_precision, torch
-
-
-def graph_of(work, stream):
-	"""a function that does the work again, or None"""
-	graph = torch.cuda.CUDAGraph()
-	try:
-		with torch.cuda.graph(graph, stream=stream):
-			work()
-	except RuntimeError:
-		torch.cuda.synchronize()
-		return None
-	return graph.replay
+from pytorch_peer import (EPS, F, WARMUP, RMSNorm, graph_of, nn, queued_ms,
+	set_precision, torch)
 
 
 def pass_ms(work, runs, stream):
 	"""milliseconds of each run, and how they were timed"""
-	warmup = 3
 	with torch.cuda.stream(stream):
-		for _ in range(warmup):
+		for _ in range(WARMUP):
 			work()
 		stream.synchronize()
 		replay = graph_of(work, stream)
-		events = [torch.cuda.Event(enable_timing=True) for _ in range(runs + 1)]
-		for i in range(-warmup, runs):
-			if i >= 0:
-				events[i].record()
-			(replay or work)()
-		events[runs].record()
-	torch.cuda.synchronize()
-	return ([a.elapsed_time(b) for a, b in zip(events, events[1:])],
-		"replay" if replay else "calls")
+		return queued_ms(replay or work, runs), "replay" if replay else "calls"
 
 
 def forms(width, dtype):

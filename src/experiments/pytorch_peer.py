@@ -192,7 +192,12 @@ def prepare(args):
 		tokens, targets = torch.randint(VOCAB, (2, args.batch, args.context))
 	optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3,
 		weight_decay=0.01, **({"fused": True} if best else {}))
-	compiled = torch.compile if args.impl != "eager" else lambda work: work
+
+	def compiled(work):
+		if args.impl == "eager":
+			return work
+		return torch.compile(work,
+			mode="reduce-overhead" if args.graphs else "default")
 
 	def top(x):
 		return mean_loss(model.lm_head(model.ln_final(x)), targets)
@@ -211,6 +216,8 @@ def prepare(args):
 		run = compiled(loss)
 
 	def forward():
+		if args.graphs:
+			torch.compiler.cudagraph_mark_step_begin()
 		with autocast(args.precision):
 			return run()
 
@@ -247,7 +254,7 @@ def measure(args):
 	peak = torch.cuda.max_memory_allocated() / 2**20
 	for i in range(-args.warmup, args.steps):
 		clocks[i >= 0].time("fwd_only", forward_only)
-	if not last < first:
+	if math.isfinite(last) and not last < first:
 		sys.exit(f"training did not lower the loss: {first}, then {last}")
 	row = {}
 	for name in ("fwd", "bwd", "opt", "step", "fwd_only"):
@@ -266,23 +273,39 @@ def command_time(args):
 			raise
 		row["status"] = "oom"
 	print(*(f"{key}={value}" for key, value in row.items()))
-def replay_ms(work, runs):
-	"""milliseconds of each replay of the work, recorded as a graph"""
-	warmup = 3
-	for _ in range(warmup):
-		work()
-	torch.cuda.synchronize()
-	graph = torch.cuda.CUDAGraph()
-	with torch.cuda.graph(graph):
-		work()
+WARMUP = 3
+
+
+def queued_ms(work, runs):
+	"""milliseconds of each run of work that is queued without waiting"""
 	events = [torch.cuda.Event(enable_timing=True) for _ in range(runs + 1)]
-	for i in range(-warmup, runs):
+	for i in range(-WARMUP, runs):
 		if i >= 0:
 			events[i].record()
-		graph.replay()
+		work()
 	events[runs].record()
 	torch.cuda.synchronize()
 	return [a.elapsed_time(b) for a, b in zip(events, events[1:])]
+
+
+def graph_of(work, stream=None):
+	"""a function that does the work again, or None"""
+	graph = torch.cuda.CUDAGraph()
+	try:
+		with torch.cuda.graph(graph, stream=stream):
+			work()
+	except RuntimeError:
+		torch.cuda.synchronize()
+		return None
+	return graph.replay
+
+
+def replay_ms(work, runs):
+	"""milliseconds of each replay of the work, recorded as a graph"""
+	for _ in range(WARMUP):
+		work()
+	torch.cuda.synchronize()
+	return queued_ms(graph_of(work), runs)
 @torch.no_grad()
 def command_norms(args):
 	torch.manual_seed(args.seed)
@@ -455,7 +478,8 @@ def main():
 		p.add_argument("--size", choices=SIZES, default="small")
 	timing.add_argument("--impl", choices=("eager", "compiled", "best"),
 		default="eager")
-	timing.add_argument("--blocks", action="store_true")
+	for form in ("blocks", "graphs"):
+		timing.add_argument("--" + form, action="store_true")
 	timing.add_argument("--precision", choices=("fp32", "tf32", "bf16"),
 		default="fp32")
 	gold.add_argument("--out", required=True)
@@ -469,6 +493,9 @@ def main():
 		parser.error("PyTorch finds no GPU")
 	if args.run == command_time and (args.warmup < 1 or args.steps < 1):
 		parser.error("--warmup and --steps are at least 1")
+	if args.run == command_time and args.graphs and (args.blocks
+			or args.impl == "eager"):
+		parser.error("--graphs: only what is compiled as a whole")
 	args.run(args)
 
 

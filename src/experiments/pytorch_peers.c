@@ -11,7 +11,7 @@ static long batch = 4, context = 512, warmup = 5, steps = 10, limit_s = 420;
 static const Option options[] = {
 	{ "impl", OPT_TEXT, &only_impl, "NAME", "one implementation: ours, "
 		"ours-eager, pytorch-eager, pytorch-compiled or pytorch-best; the last "
-		"two also with -blocks at the end" },
+		"two also with -blocks at the end, the last also with -graphs" },
 	{ "size", OPT_TEXT, &only_size, "NAME", "one size" },
 	{ "precision", OPT_TEXT, &only_precision, "NAME", "fp32 or bf16" },
 	{ "batch", OPT_INT, &batch, "1..1024", "sequences in a batch" },
@@ -53,6 +53,7 @@ static void plan(Plan *plan)
 		{ B16, "pytorch-best-blocks", ALL },
 		{ B16, "pytorch-compiled-blocks", ALL },
 		{ B16, "pytorch-best", SMALL }, { B16, "pytorch-compiled", SMALL },
+		{ B16, "pytorch-best-graphs", SMALL },
 	};
 	bool gpu = harness_on_gpu(), any = false;
 	for (size_t f = 0; f < sizeof forms / sizeof *forms; f++)
@@ -93,13 +94,14 @@ static void time_ours(Row *row, const Config *c)
 }
 static void time_theirs(Row *row, const Config *c, const char *form)
 {
-	bool blocks = strstr(form, "-blocks") != NULL;
+	const char *how = strstr(form, "-blocks") ? " --blocks"
+		: strstr(form, "-graphs") ? " --graphs" : "";
 	peer_measure(row, "fwd_only_ms fwd_ms bwd_ms opt_ms step_ms step_sd_ms "
 		"peak_MiB loss", limit_s, "pytorch_peer.py", "time --impl %.*s%s "
 		"--size %s --context %ld --batch %ld --precision %s --warmup %ld "
-		"--steps %ld --seed %ld", (int)strcspn(form, "-"), form,
-		blocks ? " --blocks" : "", model_sizes[c->size].name, c->context,
-		batch, policies[c->precision].name, warmup, steps, harness_seed);
+		"--steps %ld --seed %ld", (int)strcspn(form, "-"), form, how,
+		model_sizes[c->size].name, c->context, batch,
+		policies[c->precision].name, warmup, steps, harness_seed);
 }
 
 static void run(Row *row, const void *config)

@@ -1,26 +1,34 @@
 """pytorch_sdpa: times PyTorch's attention, and compares its errors with ours"""
 import argparse
+import contextlib
 import math
 import os
+import statistics
 import sys
+import time
 
-from pytorch_peer import F, Clock, attention, set_precision, torch
+from pytorch_peer import (F, Clock, attention, graph_of, queued_ms,
+	set_precision, torch)
 
 
-def attention_by(backend):
+def attention_by(backend, causal=True):
 	"""attention of PyTorch: naive (eager or compiled), or one of its libraries"""
 	if backend == "eager":
 		return attention
 	if backend == "compiled":
 		return torch.compile(attention)
-	kind = getattr(torch.nn.attention.SDPBackend, {"cudnn": "CUDNN_ATTENTION",
-		"flash2": "FLASH_ATTENTION", "efficient": "EFFICIENT_ATTENTION"}[backend])
 
 	def attention_of(q, k, v):
-		with torch.nn.attention.sdpa_kernel(kind):
-			return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+		with kernels_of(backend):
+			return F.scaled_dot_product_attention(q, k, v, is_causal=causal)
 
 	return attention_of
+
+
+def kernels_of(backend):
+	return torch.nn.attention.sdpa_kernel(getattr(torch.nn.attention.SDPBackend,
+		{"cudnn": "CUDNN_ATTENTION", "flash2": "FLASH_ATTENTION",
+		"efficient": "EFFICIENT_ATTENTION"}[backend]))
 
 
 def command_time(args):
@@ -73,6 +81,77 @@ def time_attention(attention_of, leaves, g, runs):
 		+ " status=ok"
 
 
+def worst_error(o, gradients, q, k, v, g, causal):
+	"""of rows of a head: the largest difference, over what it is judged by"""
+	dq, dk, dv = gradients
+	o, dq, dk, dv, q, k, v, g = (x[-1, x.shape[1] // 2].detach().double()
+		for x in (o, dq, dk, dv, q, k, v, g))
+	n, scale, errors = q.shape[0], q.shape[1] ** -0.5, []
+
+	def judge(got, want, size):
+		size = want.abs().max().clamp(min=size)
+		errors.append(((got - want).abs().max() / size).item())
+
+	for i in (0, n // 3, n - 1):
+		keys = i + 1 if causal else n
+		p = (k[:keys] @ q[i] * scale).softmax(-1)
+		dp = v[:keys] @ g[i]
+		delta = p @ dp
+		ds = p * (dp - delta) * scale
+		judge(o[i], p @ v[:keys], 0.05)
+		judge(dq[i], ds @ k[:keys],
+			(p * (dp.abs() + delta.abs())).sum().item() * scale)
+		if causal and i == n - 1:        # key i is seen by query i alone
+			judge(dk[i], ds[i] * q[i], 0.05)
+			judge(dv[i], p[i] * g[i], 0.05)
+	return math.nan if any(map(math.isnan, errors)) else max(errors)
+
+
+def grid_columns(attention_of, leaves, g, causal, stream):
+	"""each pass by calls and by replays, and the error, as key=value"""
+	o = attention_of(*leaves)
+	passes = {"fwd": lambda: attention_of(*leaves),
+		"bwd": lambda: torch.autograd.grad(o, leaves, g, retain_graph=True)}
+	error = worst_error(o, passes["bwd"](), *leaves, g, causal)
+	right = error <= (5e-5 if o.dtype == torch.float32 else 5e-2)
+	once = sum(statistics.median(queued_ms(work, 3)) for work in passes.values())
+	runs = max(10, min(200, int(200 / once)))
+	answers = {"runs": runs, "error": f"{error:.3g}"}
+	for replayed in (False, True):
+		for name, work in passes.items():
+			if replayed:
+				work = graph_of(work, stream)
+				name += "_replay"
+			if work:
+				ms = queued_ms(work, runs)
+				answers[name + "_ms"] = f"{statistics.median(ms):.5f}"
+				answers[name + "_sd_ms"] = f"{statistics.stdev(ms):.5f}"
+	answers["status"] = "ok" if right or math.isnan(error) else "wrong"
+	return " ".join(f"{key}={value}" for key, value in answers.items())
+
+
+def command_grid(args):
+	set_precision("fp32")
+	torch.manual_seed(args.seed)
+	dtype = torch.bfloat16 if args.dtype == "bf16" else torch.float32
+	shape = (args.batch, args.heads, args.n, args.d)
+	stream = torch.cuda.Stream()
+	with torch.cuda.stream(stream):
+		q, k, v, g = (torch.randn(shape, device="cuda", dtype=dtype)
+			for _ in range(4))
+		leaves = [x.requires_grad_() for x in (q, k, v)]
+		for backend in args.backends.split(","):
+			try:
+				answer = grid_columns(attention_by(backend, args.causal), leaves,
+					g, args.causal, stream)
+			except torch.OutOfMemoryError:
+				answer = "status=oom"
+			except RuntimeError as error:
+				print(f"pytorch_sdpa: {backend}: {error}", file=sys.stderr)
+				answer = "status=refused"
+			print(f"variant=pytorch-{backend}", answer, flush=True)
+
+
 def attention_wide(q, k, v, g, wide):
 	"""O, dQ, dK, dV by the formulas; what softmax sums is in wide precision"""
 	scale, n = q.shape[-1] ** -0.5, q.shape[-2]
@@ -105,10 +184,49 @@ class Wide(torch.autograd.Function):
 		return attention_wide(*ctx.saved_tensors, g, torch.double)[1:]
 
 
-def command_errors(args):
-	"""errors of our attention and of another's, on the same inputs"""
+def our_attention():
 	sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../ops"))
 	from flash_attention import FlashAttention
+	return lambda q, k, v: FlashAttention.apply(q, k, v, True)
+
+
+def us_of_calls(work, calls):
+	"""of one: until the last has returned, until the GPU is done"""
+	for _ in range(200):
+		work()
+	torch.cuda.synchronize()
+	start = time.perf_counter()
+	for _ in range(calls):
+		work()
+	returned = time.perf_counter()
+	torch.cuda.synchronize()
+	return [1e6 * (end - start) / calls for end in (returned,
+		time.perf_counter())]
+
+
+def command_calls(args):
+	torch.manual_seed(args.seed)
+	dtype = torch.bfloat16 if args.dtype == "bf16" else torch.float32
+	shape = (args.batch, args.heads, args.n, args.d)
+	q, k, v, g = (torch.randn(shape, device="cuda", dtype=dtype)
+		for _ in range(4))
+	leaves, our = [x.requires_grad_() for x in (q, k, v)], our_attention()
+	for name in ("ours", "cudnn", "flash2"):
+		run = our if name == "ours" else lambda q, k, v: \
+			F.scaled_dot_product_attention(q, k, v, is_causal=True)
+		row = []
+		with contextlib.nullcontext() if name == "ours" else kernels_of(name):
+			for key, work in (("fwd", lambda: run(*leaves)), ("both",
+					lambda: torch.autograd.grad(run(*leaves), leaves, g))):
+				for end, us in zip(("call", "done"), us_of_calls(work,
+						args.calls)):
+					row.append(f"{key}_{end}_us={us:.2f}")
+		print(f"variant={name}", *row, "status=ok", flush=True)
+
+
+def command_errors(args):
+	"""errors of our attention and of another's, on the same inputs"""
+	our = our_attention()
 	set_precision("fp32")
 	torch.manual_seed(args.seed)
 	dtype = torch.bfloat16 if args.dtype == "bf16" else torch.float32
@@ -122,8 +240,7 @@ def command_errors(args):
 					x += 10 * torch.randn_like(x) * (torch.rand_like(x) < 0.001)
 			inputs = [x.to(dtype) for x in inputs]
 			exact = attention_wide(*(x.double() for x in inputs), torch.double)
-			ours = errors_of(lambda *x: FlashAttention.apply(*x, True), *inputs,
-				exact)
+			ours = errors_of(our, *inputs, exact)
 			theirs = errors_of(other, *inputs, exact)
 			print(f"data={data} d={d}", *(f"{key}={error:.4g}" for key, error
 				in zip(("o", "dq", "dk", "dv", "peer_o", "peer_dq", "peer_dk",
@@ -145,7 +262,11 @@ def main():
 	command("time", command_time, batch=1, heads=1, n=1024, d=64, runs=20) \
 		.add_argument("--backends", default="cudnn", metavar="LIST",
 		help="of eager, compiled, cudnn, flash2, efficient; commas between")
+	grid = command("grid", command_grid, batch=1, heads=1, n=1024, d=64)
+	grid.add_argument("--backends", default="cudnn,flash2", metavar="LIST")
+	grid.add_argument("--causal", action="store_true")
 	command("errors", command_errors, heads=4, n=2048)
+	command("calls", command_calls, batch=1, heads=1, n=1024, d=64, calls=2000)
 	args = parser.parse_args()
 	if not torch.cuda.is_available():
 		parser.error("PyTorch finds no GPU")

@@ -37,46 +37,85 @@ void text_free(Text *t)
 {
 	free(t->bytes);
 }
-double text_unigram_nats(const Text *t)
+size_t text_held_out(const Text *t, Windows w, size_t i)
 {
-	double count[256], nats = 0;
-	for (int i = 0; i < 256; i++)
-		count[i] = 1;
-	for (size_t i = 0; i < t->ntrain; i++)
-		count[t->bytes[i]]++;
-	for (size_t i = t->ntrain; i < t->n; i++)
-		nats -= log(count[t->bytes[i]] / (t->ntrain + 256));
-	return nats / (t->n - t->ntrain);
+	return t->ntrain + i * (t->n - t->ntrain - w.T - 1) / w.n;
 }
 
-static double pair_nats(const Text *t, size_t first, double start)
+/* f(state, the byte before, the byte) for each byte of the windows */
+static void for_each_pair(const Text *t, Windows w,
+	void (*f)(void *state, unsigned char before, unsigned char byte),
+	void *state)
 {
-	static double count[256][256], total[256];
+	for (size_t i = 0; i < w.n; i++) {
+		const unsigned char *at = t->bytes + text_held_out(t, w, i);
+		for (size_t k = 1; k <= w.T; k++)
+			f(state, at[k - 1], at[k]);
+	}
+}
+
+/* how often each byte follows each, and any; nats of what was scored with it */
+typedef struct Pairs {
+	double count[256][256], total[256], nats;
+} Pairs;
+
+static void count_pair(void *pairs, unsigned char before, unsigned char byte)
+{
+	Pairs *p = pairs;
+	p->count[before][byte]++;
+	p->total[before]++;
+}
+
+static void score_pair(void *pairs, unsigned char before, unsigned char byte)
+{
+	Pairs *p = pairs;
+	p->nats -= log(p->count[before][byte] / p->total[before]);
+}
+/* all counts begin with `start` */
+static void begin_pairs(Pairs *p, double start)
+{
+	p->nats = 0;
 	for (int a = 0; a < 256; a++) {
-		total[a] = 256 * start;
+		p->total[a] = 256 * start;
 		for (int b = 0; b < 256; b++)
-			count[a][b] = start;
+			p->count[a][b] = start;
 	}
-	size_t last = first > 1 ? t->n : t->ntrain;
-	for (size_t i = first; i < last; i++) {
-		count[t->bytes[i - 1]][t->bytes[i]]++;
-		total[t->bytes[i - 1]]++;
-	}
-	double nats = 0;
-	for (size_t i = t->ntrain; i < t->n; i++)
-		nats -= log(count[t->bytes[i - 1]][t->bytes[i]]
-			/ total[t->bytes[i - 1]]);
-	return nats / (t->n - t->ntrain);
 }
 
-double text_bigram_nats(const Text *t)
+static double score(Pairs *p, const Text *t, Windows w)
 {
-	return pair_nats(t, 1, 1);
+	for_each_pair(t, w, score_pair, p);
+	return p->nats / (w.n * w.T);
 }
 
-double text_bigram_bound_nats(const Text *t)
+double text_unigram_nats(const Text *t, Windows w)
 {
-	return pair_nats(t, t->ntrain, 0);
+	static Pairs p;
+	begin_pairs(&p, 1);
+	for (size_t i = 0; i < t->ntrain; i++)
+		count_pair(&p, 0, t->bytes[i]);
+	for (int a = 1; a < 256; a++) {
+		memcpy(p.count[a], p.count[0], sizeof p.count[a]);
+		p.total[a] = p.total[0];
+	}
+	return score(&p, t, w);
+}
+
+double text_bigram_nats(const Text *t, Windows w)
+{
+	static Pairs p;
+	begin_pairs(&p, 1);
+	for (size_t i = 1; i < t->ntrain; i++)
+		count_pair(&p, t->bytes[i - 1], t->bytes[i]);
+	return score(&p, t, w);
+}
+
+double text_bigram_bound_nats(const Text *t, Windows w)
+{
+	static Pairs p;
+	begin_pairs(&p, 0);
+	for_each_pair(t, w, count_pair, &p);
+	return score(&p, t, w);
 }
 void text_window(const Text *t, size_t at, size_t T, int32_t *tokens,
 	int32_t *targets)

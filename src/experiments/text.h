@@ -14,11 +14,15 @@ typedef struct Text {
 /* exits 2 unless the file has `least` bytes */
 Text   text_read(const char *path, size_t least);
 void   text_free(Text *t);
-/* per held-out byte, counts from the training part */
-double text_unigram_nats(const Text *t);
-double text_bigram_nats(const Text *t);
-/* the same for the best table of pairs, made from the held-out part itself */
-double text_bigram_bound_nats(const Text *t);
+/* what is scored: n windows of T bytes, and the byte after each of these */
+typedef struct Windows { size_t n, T; } Windows;
+/* where window i begins: they are spread evenly over the held-out part */
+size_t text_held_out(const Text *t, Windows w, size_t i);
+/* per byte of the windows, counts from the training part */
+double text_unigram_nats(const Text *t, Windows w);
+double text_bigram_nats(const Text *t, Windows w);
+/* the same for the best table of pairs, made from the windows themselves */
+double text_bigram_bound_nats(const Text *t, Windows w);
 /* the T bytes from `at` on, and the T bytes that follow each of them */
 void   text_window(const Text *t, size_t at, size_t T, int32_t *tokens,
 	int32_t *targets);

@@ -34,20 +34,21 @@ static bool drop_least(const Model *m, size_t B, size_t T, const Sharding *by,
 }
 
 bool model_plan(const Model *m, size_t B, size_t T, const Sharding *by,
-	double nbytes, ModelPlan *plan)
+	double nbytes, long chunk, ModelPlan *plan)
 {
-	static const long chunks[] = { 4096, 1024, 256, 64 };
-	long N = (long)(B * T);
+	static const long usual[] = { 4096, 1024, 256, 64 };
+	const long *chunks = chunk ? &chunk : usual, N = (long)(B * T);
+	int n = chunk ? 1 : 4;
 	assert(m->fused && m->checkpoint_every == 0);
-	*plan = (ModelPlan){ 0 };
+	*plan = (ModelPlan){ .head_chunk = chunk };
 	if (model_plan_bytes(m, B, T, by, plan) <= nbytes)
 		return true;
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < n; i++) {
 		*plan = (ModelPlan){ .head_chunk = chunks[i] };
 		if (chunks[i] < N && drop_least(m, B, T, by, nbytes, plan))
 			return true;
 	}
-	if (N > chunks[3])
+	if (N > chunks[n - 1])
 		return false;
 	*plan = (ModelPlan){ 0 };
 	return drop_least(m, B, T, by, nbytes, plan);

@@ -5,10 +5,11 @@
 #include "model/memory_estimate.h"
 
 /* the plan that computes least again of those whose step, with AdamW, takes at
- * most nbytes by the estimate; by: the rank's, or NULL on one device. The model
- * is fused and runs no blocks again. false: none does */
+ * most nbytes by the estimate; by: the rank's, or NULL on one device; chunk:
+ * tokens of which there are logits at a time, 0: as many as fit. The model is
+ * fused and runs no blocks again. false: none does */
 bool model_plan(const Model *m, size_t B, size_t T, const Sharding *by,
-	double nbytes, ModelPlan *plan);
+	double nbytes, long chunk, ModelPlan *plan);
 /* bytes of a step under the plan, by the same estimate */
 double model_plan_bytes(const Model *m, size_t B, size_t T, const Sharding *by,
 	const ModelPlan *plan);

@@ -1,39 +1,102 @@
 #include "ops/caller.h"
 
+#include <pthread.h>
 #include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
 
+#include "base/error.h"
 #ifdef HAVE_CUDA
 #include "device/cuda/cuda.h"
 #endif
 
-Device *caller_device(bool gpu)
+typedef struct Served {
+	pthread_mutex_t lock;   /* held during a call */
+	Device *device;
+	void *stream;           /* of the call before */
+	bool called;
+} Served;
+
+/* NULL: there is no such GPU */
+static Served *served_by(bool gpu, int number)
 {
 	enum { MOST = 64 };
-	static Device *cpu, *gpus[MOST];
-	int ordinal = 0;
+	static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+	static Served *cpu, *gpus[MOST];
 	char name[16] = "cpu";
+	if (gpu && (number < 0 || number >= MOST))
+		return NULL;
+	Served **found = gpu ? &gpus[number] : &cpu, *served;
+	pthread_mutex_lock(&opening);
 #ifdef HAVE_CUDA
-	if (gpu && (cudaGetDevice(&ordinal) != cudaSuccess || ordinal >= MOST
-		|| (gpus[ordinal] == NULL && cuda_backend.missing(ordinal))))
-		return NULL;
+	bool missing = gpu && *found == NULL && cuda_backend.missing(number);
 #else
-	if (gpu)
-		return NULL;
+	bool missing = gpu;
 #endif
-	if (gpu)
-		snprintf(name, sizeof name, "cuda:%d", ordinal);
-	Device **device = gpu ? &gpus[ordinal] : &cpu;
-	if (*device == NULL)
-		*device = device_open(name);
-	return *device;
+	if (*found == NULL && !missing) {
+		if (gpu)
+			snprintf(name, sizeof name, "cuda:%d", number);
+		*found = need(calloc(1, sizeof **found));
+		pthread_mutex_init(&(*found)->lock, NULL);
+		(*found)->device = device_open(name);
+	}
+	served = *found;
+	pthread_mutex_unlock(&opening);
+	return served;
+}
+#ifdef HAVE_CUDA
+static void restore_gpu(int before, int now)
+{
+	if (before != now)
+		CUDA(cudaSetDevice(before));
 }
 
-void *caller_stream(Device *d, void *stream)
+static bool captures(void *stream)
+{
+	enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+	if (stream && cudaStreamIsCapturing(stream, &status) != cudaSuccess)
+		cudaGetLastError();               /* it has been dealt with */
+	return status != cudaStreamCaptureStatusNone;
+}
+
+static void take_stream(Served *served, void *stream)
+{
+	if (!served->called || served->stream != stream)
+		cuda_replace_stream(served->device->state, stream);
+	served->called = true;
+	served->stream = stream;
+}
+#endif
+CallerStatus caller_enter(Caller *c, bool gpu, int number, void *stream)
+{
+	c->before = -1;
+#ifdef HAVE_CUDA
+	if (gpu && captures(stream))
+		return CALLER_CAPTURES;
+	if (gpu && cudaGetDevice(&c->before) != cudaSuccess)
+		return CALLER_NO_GPU;
+#endif
+	c->served = served_by(gpu, number);
+	if (c->served) {
+		c->device = c->served->device;
+		pthread_mutex_lock(&c->served->lock);
+	}
+#ifdef HAVE_CUDA
+	if (gpu && c->served) {
+		CUDA(cudaSetDevice(number));
+		take_stream(c->served, stream);
+	} else if (gpu) {
+		restore_gpu(c->before, -1);
+	}
+#endif
+	return c->served ? CALLER_OK : CALLER_NO_GPU;
+}
+
+void caller_leave(Caller *c)
 {
 #ifdef HAVE_CUDA
-	if (strcmp(d->backend->name, "cuda") == 0)
-		return cuda_replace_stream(d->state, stream);
+	int now = c->before;
+	if (c->before >= 0 && cudaGetDevice(&now) == cudaSuccess)
+		restore_gpu(c->before, now);
 #endif
-	return stream;
+	pthread_mutex_unlock(&c->served->lock);
 }

@@ -4,9 +4,23 @@
 
 #include "device/device.h"
 
-/* the current GPU, or the CPU; NULL: there is none */
-Device *caller_device(bool gpu);
-/* queues what follows on the caller's stream; returns the one before */
-void   *caller_stream(Device *d, void *stream);
+typedef enum {
+	CALLER_OK,
+	CALLER_NO_GPU,          /* none of this number that has kernels */
+	CALLER_CAPTURES,        /* the stream is being captured into a graph */
+} CallerStatus;
+
+/* a call from outside */
+typedef struct Caller {
+	Device *device;
+	struct Served *served;
+	int before;             /* the thread's current GPU, or -1 */
+} Caller;
+
+/* waits until the CPU, or the GPU of this number, is free. Work is queued on
+ * the stream, after that of the call before. Not CALLER_OK: no call began */
+CallerStatus caller_enter(Caller *c, bool gpu, int number, void *stream);
+/* the thread's current GPU is again what it was */
+void         caller_leave(Caller *c);
 
 #endif

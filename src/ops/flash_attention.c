@@ -35,14 +35,7 @@ static int32_t refusal(const FlashShape *s, const FlashArray *arrays, int n,
 	for (int i = 0; i < n; i++)
 		if (arrays[i].at == NULL)
 			return FLASH_NULL;
-	if (L == NULL)
-		return FLASH_NULL;
-	Device *d = caller_device(s->on_gpu);
-	if (d == NULL)
-		return FLASH_NO_GPU;
-	return ops_for(d)->supports_attention(d, type_of(s), s->head_size)
-		? FLASH_OK
-		: FLASH_BAD_HEAD_SIZE;
+	return L ? FLASH_OK : FLASH_NULL;
 }
 static Heads heads_of(const FlashShape *s, FlashArray x)
 {
@@ -64,17 +57,24 @@ static Attention attention_of(const FlashShape *s, FlashArray q, FlashArray k,
 static int32_t run_attention(const FlashShape *s, const Attention *a,
 	const AttentionGradient *g)
 {
-	Device *d = caller_device(s->on_gpu);
-	const Ops *o = ops_for(d);
-	if (!device_reserve(d, o->attention_scratch(d, a, g)))
-		return FLASH_NO_MEMORY;
-	void *own = caller_stream(d, s->stream);
-	if (g == NULL)
-		o->attention_forward(d, *a);
+	static const int32_t no[] = { [CALLER_NO_GPU] = FLASH_NO_GPU,
+		[CALLER_CAPTURES] = FLASH_CAPTURES };
+	Caller c;
+	CallerStatus entered = caller_enter(&c, s->on_gpu, s->gpu, s->stream);
+	if (entered != CALLER_OK)
+		return no[entered];
+	int32_t status = FLASH_OK;
+	const Ops *o = ops_for(c.device);
+	if (!o->supports_attention(c.device, type_of(s), s->head_size))
+		status = FLASH_BAD_HEAD_SIZE;
+	else if (!device_reserve(c.device, o->attention_scratch(c.device, a, g)))
+		status = FLASH_NO_MEMORY;
+	else if (g == NULL)
+		o->attention_forward(c.device, *a);
 	else
-		o->attention_backward(d, *a, *g);
-	caller_stream(d, own);
-	return FLASH_OK;
+		o->attention_backward(c.device, *a, *g);
+	caller_leave(&c);
+	return status;
 }
 
 int32_t flash_attention_forward(const FlashShape *s, FlashArray o, float *L,
@@ -103,6 +103,26 @@ int32_t flash_attention_backward(const FlashShape *s, FlashArray dq,
 	return run_attention(s, &a, &g);
 }
 
+static FlashArray moved(FlashArray x, void *at)
+{
+	x.at = at;
+	return x;
+}
+
+int32_t flash_attention_forward_at(const FlashCall *c, void *const at[5])
+{
+	return flash_attention_forward(&c->shape, moved(c->o, at[0]), at[4],
+		moved(c->q, at[1]), moved(c->k, at[2]), moved(c->v, at[3]));
+}
+
+int32_t flash_attention_backward_at(const FlashCall *c, void *const at[9])
+{
+	return flash_attention_backward(&c->shape, moved(c->dq, at[6]),
+		moved(c->dk, at[7]), moved(c->dv, at[8]), moved(c->q, at[1]),
+		moved(c->k, at[2]), moved(c->v, at[3]), moved(c->o, at[0]), at[4],
+		moved(c->d_o, at[5]));
+}
+
 const char *flash_attention_status(int32_t status)
 {
 	static const char *const texts[] = {
@@ -113,8 +133,10 @@ const char *flash_attention_status(int32_t status)
 		[FLASH_BAD_HEAD_SIZE] = "heads of this size are not supported: 16, 32, "
 			"64, 80 and 128 are",
 		[FLASH_NULL] = "an array is missing",
-		[FLASH_NO_GPU] = "there is no GPU that this build has kernels for",
+		[FLASH_NO_GPU] = "there is no GPU of this number that this build has "
+			"kernels for",
 		[FLASH_NO_MEMORY] = "there is no memory left for scratch",
+		[FLASH_CAPTURES] = "calls cannot be captured into a CUDA graph",
 	};
 	return status >= 0 && status < (int32_t)(sizeof texts / sizeof *texts)
 		? texts[status] : "no such status";

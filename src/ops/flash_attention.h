@@ -16,8 +16,10 @@ typedef enum {
 	FLASH_BAD_TYPE,         /* no such type, or not on a CPU, which has FP32 */
 	FLASH_BAD_HEAD_SIZE,    /* the GPU's kernels are for 16, 32, 64, 80 and 128 */
 	FLASH_NULL,             /* an array is at NULL */
-	FLASH_NO_GPU,           /* none, or none that this build has kernels for */
+	FLASH_NO_GPU,           /* none of this number that the build has kernels
+	                         * for */
 	FLASH_NO_MEMORY,        /* for scratch; nothing was queued */
+	FLASH_CAPTURES,         /* the stream is being captured into a CUDA graph */
 } FlashStatus;
 
 /* element (b, i, h, d) of an array is at[b batch + i row + h head + d]; strides
@@ -33,17 +35,19 @@ typedef struct FlashShape {
 	                         * 1/sqrt(head_size) */
 	int32_t causal;         /* query i sees keys 0 ... i */
 	int32_t type;           /* a FlashType: of all arrays but L */
-	int32_t on_gpu;         /* where the arrays are */
-	int32_t deterministic;
-		/* else parts of dQ may be added in any order: faster
+	int32_t on_gpu;         /* where the arrays are; 0: in the host's memory */
+	int32_t gpu;            /* the GPU's number, from 0, as CUDA counts */
+	int32_t deterministic;  /* else parts of dQ may be added in any order: faster
 	                         * on some GPUs, and other last bits on every run */
 	void *stream;           /* on a GPU: cudaStream_t on which work is queued */
 } FlashShape;
 
 /* O = softmax(scale Q K^T) V, and L (batch, heads, seqlen_q), dense and in
  * fp32: the logarithm of the sum of exponentials of each row of scores. On a
- * GPU, the machine's first, work is queued and not waited for. One call at a
- * time, from any thread. Where CUDA fails, the process ends */
+ * GPU, work is queued and not waited for. Any thread may call at any time;
+ * calls for one GPU are done one after the other, and the stream of the last
+ * one exists until one with another stream has returned. Where CUDA fails, the
+ * process ends */
 int32_t flash_attention_forward(const FlashShape *shape, FlashArray o, float *L,
 	FlashArray q, FlashArray k, FlashArray v);
 /* gradients of a function of O, from that of O: the same bits on every run,
@@ -51,6 +55,17 @@ int32_t flash_attention_forward(const FlashShape *shape, FlashArray o, float *L,
 int32_t flash_attention_backward(const FlashShape *shape, FlashArray dq,
 	FlashArray dk, FlashArray dv, FlashArray q, FlashArray k, FlashArray v,
 	FlashArray o, const float *L, FlashArray dO);
+
+/* what stays the same from call to call; no array's `at` is read, and forward
+ * nothing of the last four */
+typedef struct FlashCall {
+	FlashShape shape;
+	FlashArray o, q, k, v, d_o, dq, dk, dv;
+} FlashCall;
+/* the same, with the addresses of o, q, k, v, L and, backward, d_o, dq, dk, dv:
+ * few arguments, for languages that take long to pass structures */
+int32_t flash_attention_forward_at(const FlashCall *call, void *const at[5]);
+int32_t flash_attention_backward_at(const FlashCall *call, void *const at[9]);
 /* one line of English */
 const char *flash_attention_status(int32_t status);
 

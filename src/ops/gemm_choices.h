@@ -5,6 +5,8 @@
 #include "device/device.h"
 
 enum { GEMM_NUMBERS = 20, GEMM_WORDS = 8 };
+/* steps of a model after which all matmuls have been tried, several times over */
+enum { MOST_STEPS_OF_CHOICE = 200 };
 typedef struct GemmChoice {
 	uint64_t number[GEMM_NUMBERS];   /* sizes, layouts, types: the whole key */
 	uint64_t word[GEMM_WORDS];       /* the library's name of the algorithm */

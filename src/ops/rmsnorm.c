@@ -35,7 +35,15 @@ static int32_t refusal(const RmsnormShape *s, bool backward,
 	for (int i = 0; i < n; i++)
 		if (arrays[i] == NULL)
 			return RMSNORM_NULL;
-	return caller_device(s->on_gpu) ? RMSNORM_OK : RMSNORM_NO_GPU;
+	return RMSNORM_OK;
+}
+
+static int32_t enter(Caller *c, const RmsnormShape *s)
+{
+	static const int32_t statuses[] = { [CALLER_OK] = RMSNORM_OK,
+		[CALLER_NO_GPU] = RMSNORM_NO_GPU,
+		[CALLER_CAPTURES] = RMSNORM_CAPTURES };
+	return statuses[caller_enter(c, s->on_gpu, s->gpu, s->stream)];
 }
 
 int32_t rmsnorm_forward(const RmsnormShape *s, void *y, float *rho,
@@ -45,14 +53,16 @@ int32_t rmsnorm_forward(const RmsnormShape *s, void *y, float *rho,
 	int32_t status = refusal(s, false, all, 3);
 	if (status != RMSNORM_OK)
 		return status;
-	Device *d = caller_device(s->on_gpu);
+	Caller c;
+	status = enter(&c, s);
+	if (status != RMSNORM_OK)
+		return status;
 	Type type = type_of(s);
-	void *own = caller_stream(d, s->stream);
-	ops_for(d)->fused_rmsnorm_forward(d, (NormForward){ .y = { y, type },
-		.rho = { rho, FP32 }, .x = { (void *)x, type },
+	ops_for(c.device)->fused_rmsnorm_forward(c.device, (NormForward){
+		.y = { y, type }, .rho = { rho, FP32 }, .x = { (void *)x, type },
 		.g = { (void *)g, FP32 }, .x_row = s->x_row, .y_row = s->y_row,
 		.eps = s->eps, .version = s->version }, s->rows, s->width);
-	caller_stream(d, own);
+	caller_leave(&c);
 	return RMSNORM_OK;
 }
 
@@ -63,20 +73,24 @@ int32_t rmsnorm_backward(const RmsnormShape *s, void *dx, float *dg,
 	int32_t status = refusal(s, true, all, 5);
 	if (status != RMSNORM_OK)
 		return status;
-	Device *d = caller_device(s->on_gpu);
+	Caller c;
+	status = enter(&c, s);
+	if (status != RMSNORM_OK)
+		return status;
+	const Ops *o = ops_for(c.device);
 	Type type = type_of(s);
 	const NormBackward b = { .dsum = { dx, type }, .fresh = true,
 		.dg = { dg, FP32 }, .dy = { (void *)dy, type },
 		.sum = { (void *)x, type }, .g = { (void *)g, FP32 },
 		.rho = { (void *)rho, FP32 }, .eps = s->eps, .x_row = s->x_row,
 		.dy_row = s->y_row, .version = s->version };
-	if (!device_reserve(d, ops_for(d)->rmsnorm_scratch(d, &b, s->rows,
+	if (device_reserve(c.device, o->rmsnorm_scratch(c.device, &b, s->rows,
 		s->width)))
-		return RMSNORM_NO_MEMORY;
-	void *own = caller_stream(d, s->stream);
-	ops_for(d)->fused_rmsnorm_backward(d, b, s->rows, s->width);
-	caller_stream(d, own);
-	return RMSNORM_OK;
+		o->fused_rmsnorm_backward(c.device, b, s->rows, s->width);
+	else
+		status = RMSNORM_NO_MEMORY;
+	caller_leave(&c);
+	return status;
 }
 
 const char *rmsnorm_status(int32_t status)
@@ -87,8 +101,10 @@ const char *rmsnorm_status(int32_t status)
 		[RMSNORM_BAD_TYPE] = "this number format is not supported there",
 		[RMSNORM_BAD_VERSION] = "there is no such kernel for rows of this width",
 		[RMSNORM_NULL] = "an array is missing",
-		[RMSNORM_NO_GPU] = "there is no GPU that this build has kernels for",
+		[RMSNORM_NO_GPU] = "there is no GPU of this number that this build has "
+			"kernels for",
 		[RMSNORM_NO_MEMORY] = "there is no memory left for scratch",
+		[RMSNORM_CAPTURES] = "calls cannot be captured into a CUDA graph",
 	};
 	return status >= 0 && status < (int32_t)(sizeof texts / sizeof *texts)
 		? texts[status] : "no such status";

@@ -15,8 +15,10 @@ typedef enum {
 	RMSNORM_BAD_TYPE,       /* no such type, or not on a CPU, which has FP32 */
 	RMSNORM_BAD_VERSION,    /* no such kernel, or not for rows of this width */
 	RMSNORM_NULL,           /* an array is at NULL */
-	RMSNORM_NO_GPU,         /* none, or none that this build has kernels for */
+	RMSNORM_NO_GPU,         /* none of this number that the build has kernels
+	                         * for */
 	RMSNORM_NO_MEMORY,      /* for scratch; nothing was queued */
+	RMSNORM_CAPTURES,       /* the stream is being captured into a CUDA graph */
 } RmsnormStatus;
 
 typedef struct RmsnormShape {
@@ -27,13 +29,14 @@ typedef struct RmsnormShape {
 	int32_t type;           /* a RmsnormType: of x, y and their gradients */
 	int32_t version;        /* 0: the kernel for this width; else a NormVersion
 	                         * of ops/types.h. On a CPU all are one */
-	int32_t on_gpu;         /* where the arrays are */
+	int32_t on_gpu;         /* where the arrays are; 0: in the host's memory */
+	int32_t gpu;            /* the GPU's number, from 0, as CUDA counts */
 	void *stream;           /* on a GPU: cudaStream_t on which work is queued */
 } RmsnormShape;
 
 /* y = g x rho, rho = 1/sqrt(mean(x^2) + eps) of each row; g (width) fp32, rho
- * (rows) fp32, or NULL: it is not wanted. On a GPU, the current one, work is
- * queued and not waited for. One call at a time, from any thread. Where CUDA
+ * (rows) fp32, or NULL: it is not wanted. On a GPU, work is queued and not
+ * waited for. Threads and streams: as in ops/flash_attention.h. Where CUDA
  * fails, the process ends */
 int32_t rmsnorm_forward(const RmsnormShape *shape, void *y, float *rho,
 	const void *x, const float *g);

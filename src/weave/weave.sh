@@ -53,6 +53,21 @@ fi
 reader=$WEAVE_DIR/reader.lua
 printf 'PANDOC_SCRIPT_FILE = [[%s]]\ndofile(PANDOC_SCRIPT_FILE)\n' \
 	"$here/reader.lua" >"$reader" || exit 2
+summary() {	# summary PAGES
+	awk -F '\t' -v out="$out" -v pages="$1" '
+		NR == 1 || $2 == "-" { next }
+		$4 == "stale" { stale++ }
+		$2 == "local" { here++; next }
+		!($2 in from) { order[++n] = $2 }
+		{ from[$2]++; recorded++ }
+		END {
+			for (i = 1; i <= n; i++)
+				list = list (i > 1 ? ", " : " (") from[order[i]] " " order[i]
+			printf "%s: %d pages; tables: %d measured here, %d recorded%s%s\n",
+				out, pages, here, recorded, list (n ? ")" : ""),
+				stale ? "; " stale " made with earlier code" : ""
+		}' "$WEAVE_DIR/tables.tsv"
+}
 if [ $WEAVE_MODE = lint ]; then
 	pandoc --quiet -f "$reader" -L "$here/filter.lua" -t native \
 		-o /dev/null "$source" || exit 1
@@ -74,6 +89,7 @@ elif [ -n "${html-}" ]; then
 	pandoc -f markdown -L "$here/pagecheck.lua" -t native -o /dev/null \
 		/dev/null || exit 1
 	rm -rf "$out" && mv "$WEAVE_OUT" "$out" || exit 1
+	summary "$(find "$out" -name '*.html' | wc -l)"
 	exit 0
 fi
 pandoc --quiet -f "$reader" -L "$here/filter.lua" -s \
@@ -104,4 +120,5 @@ if [ -n "${failed-}" ]; then
 	exit 1
 fi
 xdvipdfmx -q -E -o "$WEAVE_DIR/book.pdf" "$WEAVE_DIR/book.xdv" || exit 1
-cp "$WEAVE_DIR/book.pdf" "$out.new" && mv "$out.new" "$out"
+cp "$WEAVE_DIR/book.pdf" "$out.new" && mv "$out.new" "$out" || exit 1
+summary "$(sed -n 's/.*book.xdv (\([0-9]*\) pages.*/\1/p' "$WEAVE_DIR/book.log")"

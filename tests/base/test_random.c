@@ -45,6 +45,19 @@ static void moments(void **state)
 	assert_true(fabs(truncated - 0.97334) < 1.5 * tolerance);
 }
 
+static void units_lie_between(void **state)
+{
+	(void)state;
+	assert_true(random_unit(0) == 0x1p-54);
+	assert_true(random_unit(UINT64_MAX) == 1 - 0x1p-53);
+	for (uint64_t k = 1; k < 1000; k++) {  /* all others: k and a half */
+		uint64_t high = (UINT64_C(1) << 53) - 1 - k;
+		assert_true(random_unit(k << 11) == (k + 0.5) * 0x1p-53);
+		assert_true(random_unit(high << 11) == ((double)high + 0.5) * 0x1p-53);
+		assert_true(random_unit(high << 11) < 1);
+	}
+}
+
 static void streams_differ(void **state)
 {
 	(void)state;
@@ -60,6 +73,7 @@ int main(void)
 		cmocka_unit_test(published_vectors),
 		cmocka_unit_test(moments),
 		cmocka_unit_test(streams_differ),
+		cmocka_unit_test(units_lie_between),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

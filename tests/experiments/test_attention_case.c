@@ -7,25 +7,34 @@
 #include "tests/base/exits.h"
 #include "tests/ops/compare.h"
 
-static void run_case(size_t B, size_t H, size_t n, size_t D, bool spoil)
+enum { CAUSAL = 1, SPOIL = 2 };
+
+static void run_case(size_t B, size_t H, size_t n, size_t D, int how)
 {
 	Device *d = device_open("cpu");
-	for (int v = 0; v < NVARIANTS; v++) {
-		AttentionCase a = attention_case(d, B, H, n, D, true, TYPE_REAL, 3);
-		bool here = strcmp(attention_variants[v], "naive") == 0
-			|| strcmp(attention_variants[v], "tiled") == 0;
+	for (int v = 0; v <= NVARIANTS; v++) {
+		const char *name = v < NVARIANTS ? attention_variants[v]
+			: "chosen-atomic";
+		bool causal = how & CAUSAL, naive = strcmp(name, "naive") == 0,
+			here = naive ? causal
+				: v == NVARIANTS || strcmp(name, "tiled") == 0;
+		AttentionCase a = attention_case(d, B, H, n, D, causal, TYPE_REAL, 3);
 		attention_case_gradients(&a, 4);
-		assert_true(attention_case_take(&a, attention_variants[v]) == here);
-		if (!here) {                    /* a GPU's */
+		assert_true(attention_case_take(&a, name) == here);
+		if (!here) {                    /* a GPU's, or of causal cases */
 			attention_case_free(&a);
 			continue;
 		}
+		if (!naive)
+			assert_string_equal(a.kernel->name, "tiled");
+		assert_true(a.deterministic == (v < NVARIANTS));
 		attention_case_forward(&a);
 		attention_case_backward(&a);
-		if (spoil)
+		if (how & SPOIL)
 			array_write(d, array_part(d, a.dq, ((B - 1) * n + n - 1) * H * D
 				+ H / 2 * D), &(real){ 3 }, 1);
-		attention_case_check(&a, true, 5e-5);
+		double worst = attention_case_check(&a, true, 5e-5);
+		assert_true(worst >= 0 && worst <= 5e-5 && (n == 1 || worst > 0));
 		attention_case_free(&a);
 	}
 	device_close(&d);
@@ -34,15 +43,17 @@ static void run_case(size_t B, size_t H, size_t n, size_t D, bool spoil)
 static void variants_agree_with_formulas(void **state)
 {
 	(void)state;
-	run_case(1, 1, 1, 16, false);
-	run_case(2, 3, 65, 16, false);
-	run_case(1, 2, 130, 32, false);
+	for (int how = 0; how <= CAUSAL; how++) {
+		run_case(1, 1, 1, 16, how);
+		run_case(2, 3, 65, 16, how);
+		run_case(1, 2, 130, 32, how);
+	}
 }
 
 static void spoilt(void *unused)
 {
 	(void)unused;
-	run_case(2, 3, 65, 16, true);
+	run_case(2, 3, 65, 16, CAUSAL | SPOIL);
 }
 
 static void wrong_element_is_found(void **state)

@@ -23,6 +23,15 @@ for variant in simt mma_sync split_fp16 wgmma m64 multi_warpgroup split_kv \
 done
 expect 'an unknown variant' 2 'tiled|.*|split_kv|.*-atomic|naive' \
 	flash_benchmarking --variant warp
+check 'a grid of shapes' "${BUILD:-build}/flash_benchmarking" --device cpu \
+	--sweep grid --out "$out/table.tsv"
+check 'the grid is complete' grep -q '^# complete: yes' "$out/table.tsv"
+check 'all of its rows are ok' [ "$(column status | sort | uniq -c |
+	tr -s ' ')" = ' 12 ok' ]
+check 'with and without the mask' [ "$(column causal | sort -u |
+	tr '\n' ' ')" = 'no yes ' ]
+check 'by the kernel of a CPU' [ "$(column variant | sort -u)" = tiled ]
+check 'every number is there' [ "$(grep -c '	-	' "$out/table.tsv")" = 0 ]
 expect 'two passes of naive attention' 0 '^ *fp32 .* backward .* ok$' \
 	pytorch_attention --device cpu --n 33 --d 16 --batch 2 --passes 2
 exit $failed

@@ -52,18 +52,21 @@ static void plans_fit_and_drop_least(void **state)
 	for (int i = 0; i < 25; i++)
 		least = fmin(least, model_plan_bytes(m, B, T, NULL,
 			&(ModelPlan){ 64, i / 5, i % 5 }));
-	assert_true(model_plan(m, B, T, NULL, most, &plan));
+	assert_true(model_plan(m, B, T, NULL, most, 0, &plan));
 	assert_true(plan.head_chunk == 0 && dropped(&shape, &plan) == 0);
 	for (int i = 0; i < 8; i++) {
 		double nbytes = most - 1 - i * (most - 1 - least) / 7;
-		if (!model_plan(m, B, T, NULL, nbytes, &plan))
+		if (!model_plan(m, B, T, NULL, nbytes, 0, &plan))
 			fail_msg("no plan for %.0f bytes", nbytes);
 		assert_true(plan.head_chunk > 0);
 		assert_true(model_plan_bytes(m, B, T, NULL, &plan) <= nbytes);
 		expect_least(m, nbytes, &plan);
 		expect_step_within(m, nbytes, &plan);
 	}
-	assert_false(model_plan(m, B, T, NULL, least - 1, &plan));
+	assert_false(model_plan(m, B, T, NULL, least - 1, 0, &plan));
+	assert_true(model_plan(m, B, T, NULL, most, 16, &plan));
+	assert_true(plan.head_chunk == 16 && dropped(&shape, &plan) == 0);
+	assert_false(model_plan(m, B, T, NULL, least - 1, 64, &plan));
 	model_free(&m);
 	device_close(&d);
 }
@@ -84,12 +87,12 @@ static void a_large_model_is_planned(void **state)
 			&(ModelPlan){ .head_chunk = 4096 });
 		ModelPlan plan;
 		double nbytes = all - cases[i / 2].less;
-		assert_true(model_plan(m, 1, 32768, of, nbytes, &plan));
+		assert_true(model_plan(m, 1, 32768, of, nbytes, 0, &plan));
 		if (plan.head_chunk != 4096 || plan.drop_gate_up != cases[i / 2].gate_up
 			|| plan.drop_qkv != cases[i / 2].qkv)
 			fail_msg("%g bytes less: %d blocks drop gate and up, %d q, k, v",
 				cases[i / 2].less, plan.drop_gate_up, plan.drop_qkv);
-		assert_true(i > 1 || !model_plan(m, 1, 32768, of, all - 1e12, &plan));
+		assert_true(i > 1 || !model_plan(m, 1, 32768, of, all - 1e12, 0, &plan));
 	}
 	shard_map_free(&map);
 	model_free(&m);

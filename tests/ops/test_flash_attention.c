@@ -1,4 +1,6 @@
 /* attention through the library's interface */
+#include <pthread.h>
+
 #include "ops/flash_attention.h"
 #include "tests/ops/attention_reference.h"
 
@@ -63,6 +65,64 @@ static void gradients_are_differences(void **state)
 	}
 }
 
+static FlashCall call_of(bool causal)
+{
+	const FlashArray queries = array(NULL, QUERIES), keys = array(NULL, KEYS);
+	return (FlashCall){ .shape = shape_of(causal), .o = queries, .q = queries,
+		.k = keys, .v = keys, .d_o = queries, .dq = queries, .dk = keys,
+		.dv = keys };
+}
+
+static void calls_are_repeated_elsewhere(void **state)
+{
+	(void)state;
+	static real o2[NQ], dq2[NQ], dk2[NK], dv2[NK];
+	static float L2[B * HEADS * QUERIES];
+	const FlashShape s = shape_of(true);
+	const FlashCall c = call_of(true);
+	void *const at[] = { o2, q, k, v, L2, dO, dq2, dk2, dv2 };
+	fill(q, NQ, 1), fill(k, NK, 2), fill(v, NK, 3), fill(dO, NQ, 4);
+	assert_int_equal(flash_attention_forward(&s, array(o, QUERIES), L,
+		array(q, QUERIES), array(k, KEYS), array(v, KEYS)), FLASH_OK);
+	assert_int_equal(flash_attention_backward(&s, array(dq, QUERIES),
+		array(dk, KEYS), array(dv, KEYS), array(q, QUERIES), array(k, KEYS),
+		array(v, KEYS), array(o, QUERIES), L, array(dO, QUERIES)), FLASH_OK);
+	assert_int_equal(flash_attention_forward_at(&c, at), FLASH_OK);
+	assert_int_equal(flash_attention_backward_at(&c, at), FLASH_OK);
+	assert_memory_equal(o, o2, sizeof o);
+	assert_memory_equal(L, L2, sizeof L);
+	assert_memory_equal(dq, dq2, sizeof dq);
+	assert_memory_equal(dk, dk2, sizeof dk);
+	assert_memory_equal(dv, dv2, sizeof dv);
+}
+
+static void *call_often(void *o)
+{
+	static float sums[B * HEADS * QUERIES];      /* alike for both */
+	const FlashCall c = call_of(false);
+	void *const at[] = { o, q, k, v, sums };
+	for (int i = 0; i < 50; i++)
+		if (flash_attention_forward_at(&c, at) != FLASH_OK)
+			return NULL;
+	return o;
+}
+
+static void threads_take_turns(void **state)
+{
+	(void)state;
+	static real o2[NQ], o3[NQ];
+	pthread_t thread;
+	fill(q, NQ, 5), fill(k, NK, 6), fill(v, NK, 7);
+	assert_non_null(call_often(o));
+	assert_int_equal(pthread_create(&thread, NULL, call_often, o2), 0);
+	assert_non_null(call_often(o3));
+	void *done = NULL;
+	assert_int_equal(pthread_join(thread, &done), 0);
+	assert_ptr_equal(done, o2);
+	assert_memory_equal(o, o2, sizeof o);
+	assert_memory_equal(o, o3, sizeof o);
+}
+
 static void bad_arguments_are_refused(void **state)
 {
 	(void)state;
@@ -80,6 +140,11 @@ static void bad_arguments_are_refused(void **state)
 		K), FLASH_NULL);
 	assert_int_equal(flash_attention_forward(&s, array(o, QUERIES), L, none, K,
 		K), FLASH_NULL);
+	for (int number = -1; number < 128; number += 64) {
+		s.on_gpu = 1, s.gpu = number;
+		assert_int_equal(flash_attention_forward(&s, array(o, QUERIES), L, Q, K,
+			K), FLASH_NO_GPU);
+	}
 	assert_true(o[5] == 42);
 	for (int32_t i = -1; i < 9; i++)
 		assert_true(strlen(flash_attention_status(i)) > 3);
@@ -89,6 +154,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		checked(gradients_are_differences),
+		checked(calls_are_repeated_elsewhere),
+		checked(threads_take_turns),
 		checked(bad_arguments_are_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -47,7 +47,7 @@ not_ok() {
 }
 finish() { exit $failed; }
 lint() { bash "$weave" --lint writeup.nw >said 2>&1; status=$?; }
-pdf() { bash "$weave" writeup.nw writeup.pdf >said 2>&1; status=$?; }
+pdf() { bash "$weave" writeup.nw writeup.pdf 2>said >told; status=$?; }
 line_of() { grep -n -F -m 1 -e "$1" writeup.nw | cut -d: -f1; }
 edit() {
 	sed -i "$1" "${2:-writeup.nw}"

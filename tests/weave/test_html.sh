@@ -9,7 +9,7 @@ script() {	# script FILE: run a Lua script of pandoc's
 		>said 2>&1
 	status=$?
 }
-pages() { bash "$weave" --html writeup.nw html >said 2>&1; status=$?; }
+pages() { bash "$weave" --html writeup.nw html 2>said >told; status=$?; }
 check() { WEAVE_OUT=$1 script src/weave/pagecheck.lua; }
 same() {	# same TEX PAGES PDF
 	pdftotext -layout "$3" pdf.txt || return

@@ -81,6 +81,16 @@ fi
 make_document
 add "See [](#sec-one), page [](#sec-one){.page}." '```{=latex}' '\part{Two}' '```'
 pdf; expect_good "a PDF is made"
+made='writeup.pdf: [1-9][0-9]* pages; tables: '
+if grep -qx "${made}0 measured here, 1 recorded (1 cpu)" told
+then ok "one line says what was made"
+else cat told >>said; not_ok "one line says what was made"; fi
+make_table local course 10.0
+edit 's/^# digest: .*/# digest: 1/' tables/local/bench.tsv; pdf
+if grep -qx "${made}1 measured here, 0 recorded; 1 made with earlier code" told
+then ok "and whose tables are shown"
+else cat told >>said; not_ok "and whose tables are shown"; fi
+rm -r tables/local; pdf
 if grep -q 'nwto{Chapter}{sec-one}, page .pageref{sec-one}\.' build/weave/book.tex
 then ok "a reference, and a page alone"
 else not_ok "a reference, and a page alone"; fi

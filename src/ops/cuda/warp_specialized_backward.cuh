@@ -277,9 +277,7 @@ __device__ __forceinline__ void store_part(const float (&dq)[S::PART / 2],
 	barrier_wait(&bars->dq_empty[part], (i & 1) ^ 1);
 	#pragma unroll
 	for (int c = 0; c < S::PART / 8; c++)
-		asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};"
-			:: "r"(to + c * 2048), "f"(dq[4 * c]), "f"(dq[4 * c + 1]),
-			"f"(dq[4 * c + 2]), "f"(dq[4 * c + 3]) : "memory");
+		store_four(to + c * 2048, &dq[4 * c]);
 	fence_proxy_async();
 	barrier_arrive(&bars->dq_full[i & 1][part]);
 }

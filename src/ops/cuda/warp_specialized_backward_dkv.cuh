@@ -24,27 +24,20 @@ __device__ inline void apply_mask(float (&s)[M / 2], int key, int seqlen_k,
 					s[c / 2 + 2 * low + i] = -INFINITY;
 	}
 }
-__device__ inline float4 four_at(unsigned shared)
-{
-	float4 x;
-	asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-		: "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w) : "r"(shared));
-	return x;
-}
-
 /* f(element, number of its query) for a thread's eight of block `block` of 16
  * queries; row_stats: M in the order of place_of */
 template <class Each>
 __device__ __forceinline__ void with_row_stats(unsigned row_stats, int block,
 	Each f)
 {
-	const float4 x = four_at(row_stats + block * 64 + threadIdx.x % 4 * 16);
+	float x[4];
+	load_four(x, row_stats + block * 64 + threadIdx.x % 4 * 16);
 	#pragma unroll
 	for (int low = 0; low < 2; low++) {
-		f(8 * block + 2 * low, x.x);
-		f(8 * block + 2 * low + 1, x.y);
-		f(8 * block + 4 + 2 * low, x.z);
-		f(8 * block + 4 + 2 * low + 1, x.w);
+		f(8 * block + 2 * low, x[0]);
+		f(8 * block + 2 * low + 1, x[1]);
+		f(8 * block + 4 + 2 * low, x[2]);
+		f(8 * block + 4 + 2 * low + 1, x[3]);
 	}
 }
 /* block `block` of 16 columns as operand A of a matmul */

@@ -43,6 +43,33 @@ law("memory grows with length, and no faster than its square",
 	"scales('peak_MiB', 'n', 0, 2, 1.5)")
 law("time grows with the width of a head, and no faster than its square",
 	"scales('fwd_ms', 'd', 0, 2, 3) and scales('bwd_ms', 'd', 0, 2, 3)")
+tables("flash_benchmarking-grid", "dtype batch heads n d causal variant")
+law("attention in the grid is not faster than the peak by half",
+	"2e-9 * d * batch * heads * n * (causal == 'yes' and n + 1 or 2 * n) *",
+	"max(1 / min(fwd_ms, fwd_replay_ms), 2.5 / min(bwd_ms, bwd_replay_ms)) <=",
+	"1.5 * of('peaks', {quantity = dtype == 'fp32' and 'tf32' or dtype}).max")
+law("in the grid, five matmuls take as long as two, to eight times as long",
+	"between(bwd_ms / fwd_ms, gpu() and 0.7 or 0.3, gpu() and 8 or 20) and",
+	"between(bwd_replay_ms / fwd_replay_ms, gpu() and 0.7 or 0.3, gpu() and 8 or",
+	"20)")
+law("replays leave out launches only, and add nothing",
+	"not gpu() or fwd_replay_ms <= 1.5 * fwd_ms + 0.005 and bwd_replay_ms <=",
+	"1.5 * bwd_ms + 0.005 and (fwd_ms < 1 or fwd_replay_ms >= 0.5 * fwd_ms and",
+	"bwd_replay_ms >= 0.5 * bwd_ms)")
+law("a pass runs ten times at least, and more often if it is short",
+	"not gpu() or between(runs, 10, 200) and between(runs * (fwd_ms + bwd_ms),",
+	"40, max(600, 15 * (fwd_ms + bwd_ms))) or runs == 200")
+law("errors are the format's", "error > 0 and error <= (dtype == 'fp32' and",
+	"5e-5 or 5e-2)")
+law("how dQ is summed is nothing to the forward pass",
+	"not gpu() or variant ~= 'warp_specialized-atomic' or between(fwd_replay_ms",
+	"/ other{variant = 'warp_specialized'}.fwd_replay_ms, 0.67, 1.5)")
+law("a mask only leaves work out",
+	"not gpu() or causal == 'no' or fwd_replay_ms <= 1.2 * other{causal =",
+	"'no'}.fwd_replay_ms and bwd_replay_ms <= 1.2 * other{causal =",
+	"'no'}.bwd_replay_ms")
+law("the grid has both kinds of masks, short and long, one head and many",
+	"rows('') < 10 or rows('causal') > 1 and rows('causal') < rows('')")
 tables("flash_benchmarking-tiles", "dtype batch heads n d causal")
 law("the chosen tiling takes the time of one of them",
 	"min(abs(chosen_ms - m64_ms), abs(chosen_ms - multi_warpgroup_ms),",

@@ -1,0 +1,90 @@
+/* rows that a peer measures, from answers of a stand-in */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <cmocka.h>
+
+#include "bench/peer.h"
+
+static const char stand_in[] = "#!/bin/sh\n"
+	"case $2 in\n"
+	"well) echo compiling; echo step_ms=1.5 name=nano loss=2.25 status=ok;;\n"
+	"nan) echo step_ms=1.5 loss=nan status=ok;;\n"
+	"inf) echo status=ok loss=-inf step_ms=inf;;\n"
+	"beside) echo step_ms=1.5 norm=nan status=ok;;\n"
+	"oom) echo loss=nan status=oom;;\n"
+	"two) echo loss=nan status=ok; echo loss=1 status=ok;;\n"
+	"late) echo loss=1 status=ok; sleep 9;;\n"
+	"*) exit 3;;\n"
+	"esac\n";
+static char folder[] = "/tmp/test_peer.XXXXXX";
+
+static void expect(const char *asked, const char *wanted)
+{
+	char *rows;
+	size_t n;
+	Row row = row_new("step_ms loss status", "");
+	row.to = open_memstream(&rows, &n);
+	peer_measure(&row, "step_ms loss", 1, "none.py", "%s", asked);
+	fclose(row.to);
+	assert_string_equal(rows, wanted);
+	row_free(&row);
+	free(rows);
+}
+
+static void answers_are_rows(void **state)
+{
+	(void)state;
+	expect("well", "1.5\t2.25\tok\n");
+	expect("late", "-\t1\tok\n-\t-\tskipped: took more than 1 s\n");
+	expect("silent", "-\t-\tskipped: PyTorch could not run (exit 3)\n");
+}
+
+static void divergence_has_its_status(void **state)
+{
+	(void)state;
+	expect("nan", "1.5\tnan\tdiverged: loss is nan\n");
+	expect("inf", "inf\t-inf\tdiverged: loss is -inf\n");
+	expect("beside", "1.5\t-\tdiverged: norm is nan\n");
+	expect("oom", "-\tnan\toom\n");
+	expect("two", "-\tnan\tdiverged: loss is nan\n-\t1\tok\n");
+}
+
+static int make_stand_in(void **state)
+{
+	char path[64], *all;
+	(void)state;
+	if (!mkdtemp(folder))
+		return 1;
+	snprintf(path, sizeof path, "%s/python3", folder);
+	FILE *f = fopen(path, "w");
+	if (!f || fputs(stand_in, f) < 0 || fclose(f) || chmod(path, 0700))
+		return 1;
+	if (asprintf(&all, "%s:%s", folder, getenv("PATH")) < 0)
+		return 1;
+	setenv("PATH", all, 1);
+	free(all);
+	return 0;
+}
+
+static int remove_folder(void **state)
+{
+	char command[64];
+	(void)state;
+	snprintf(command, sizeof command, "rm -r %s", folder);
+	return system(command);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(answers_are_rows),
+		cmocka_unit_test(divergence_has_its_status),
+	};
+	return cmocka_run_group_tests(tests, make_stand_in, remove_folder);
+}
