@@ -12,17 +12,25 @@
 
 const char *program_name = "systems";
 
+/* written at once: lines of several ranks must not mix */
 static void print_plain(const char *text)
 {
-	fprintf(stderr, "%s: ", program_name);
+	char *line = NULL;
+	size_t length = 0;
+	FILE *memory = open_memstream(&line, &length);
+	FILE *to = memory ? memory : stderr;
+	fprintf(to, "%s: ", program_name);
 	for (const char *c = text; *c; c++)
 		if (*c == '\n')
-			fputs("\\n", stderr);
+			fputs("\\n", to);
 		else if ((unsigned char)*c < ' ' || *c == 127)
-			fprintf(stderr, "\\x%02x", *c);
+			fprintf(to, "\\x%02x", *c);
 		else
-			fputc(*c, stderr);
-	fputc('\n', stderr);
+			fputc(*c, to);
+	fputc('\n', to);
+	if (memory && fclose(memory) == 0)
+		fwrite(line, 1, length, stderr);
+	free(line);
 }
 
 /* is this thread the first, which ends the program? */

@@ -284,16 +284,13 @@ static void append_rows(Table *t, Row *row, const char *lines, bool and_row)
 	table_append(t, all);
 	free(all);
 }
-enum { USUAL_LIMIT_S = 600 };
-
 /* returns whether the configuration has its rows now */
 static bool run_group(const Sweep *s, const Planned *p, Table *t, Row *row)
 {
 	if (s->ranks)
 		meeting = meeting_here();
-	int limit_s = s->limit_s || !s->ranks ? s->limit_s : USUAL_LIMIT_S;
-	Outcome o = group_run(row->ranks, limit_s, run_rank,
-		&(Task){ s, p->config, row });
+	Outcome o = group_run(row->ranks, s->limit_s ? s->limit_s : s->ranks ? 600
+		: 0, run_rank, &(Task){ s, p->config, row });
 	if (s->ranks)
 		meeting_close(&meeting);
 	row->rank = o.rank;

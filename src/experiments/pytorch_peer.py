@@ -193,12 +193,6 @@ def prepare(args):
 	optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3,
 		weight_decay=0.01, **({"fused": True} if best else {}))
 
-	def compiled(work):
-		if args.impl == "eager":
-			return work
-		return torch.compile(work,
-			mode="reduce-overhead" if args.graphs else "default")
-
 	def top(x):
 		return mean_loss(model.lm_head(model.ln_final(x)), targets)
 
@@ -213,7 +207,8 @@ def prepare(args):
 			block.compile()
 		top, run = torch.compile(top), loss
 	else:
-		run = compiled(loss)
+		run = loss if args.impl == "eager" else torch.compile(loss,
+			mode="reduce-overhead" if args.graphs else "default")
 
 	def forward():
 		if args.graphs:

@@ -96,7 +96,8 @@ for name, text in pairs {nwkeyword = "<b>$1</b>", nwcomment = "<i>$1</i>",
 	commands[name] = {1, text}
 end
 commands.nwhead = {4, '<details class="chunk" id="c$1"><summary>'
-	.. '<i>&lang;$2&rang;</i>$3&equiv; <span class="line">writeup.nw:$4</span>'
+	.. '<i>&lang;$2&rang;</i>$3&#8288;&equiv; '
+	.. '<span class="line">writeup.nw:$4</span>'
 	.. '</summary><pre tabindex="0"><code>'}
 commands.nwend = {0, "</code></pre></details>\n"}
 commands.nwsep = {0, " "}
@@ -130,9 +131,10 @@ commands.nwkey = {2, "<dt>$1</dt><dd>$2</dd>\n"}
 commands.nwsourceend = {0, "</dl>\n"}
 commands.nwentry = {3, function(name, defined, used)
 	local html = expand(name)
-	table.insert(M.index, {text = restore(M.plain(html)), kind = defined ~= ""
-		and "identifier" or "chunk", id = "c"
-		.. (defined .. "," .. used):match("%d+")})
+	if defined ~= "" then
+		table.insert(M.index, {text = restore(M.plain(html)),
+			chunk = defined:match("%d+")})
+	end
 	local function places(ids, form)
 		return ids ~= "" and form:format(ids) or ""
 	end

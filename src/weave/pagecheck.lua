@@ -41,6 +41,9 @@ local function times(text, pattern) return select(2, text:gsub(pattern, "")) end
 
 local function check_parts(name, text)
 	local weight = #text
+	for _, file in ipairs {"site.css", "site.js", "search.js"} do
+		weight = weight + #(texts[file] or "")
+	end
 	for img in text:gmatch("<img[^>]*>") do
 		weight = weight + #(texts[img:match('src="([^"]*)"')] or "")
 		if not img:match('alt="%s*[^"%s]') then

@@ -20,6 +20,22 @@ local function write(name, text)
 	f:write(text)
 	f:close()
 end
+local function breakable(text)
+	text = text:gsub("<mo>\u{2113}</mo>", "<mi>\u{2113}</mi>")
+	text = text:gsub('(%(?)(<math display="inline".-</math>)([^%s<]*)',
+		function(before, formula, after)
+			return before .. after ~= "" and '<span class="m">' .. before
+				.. formula .. after .. "</span>" or nil
+		end)
+	local function long(name)
+		return #name > 24 and name:gsub("_", "_<wbr>") or nil
+	end
+	return (text:gsub("<h[1-3][%s>].-</h[1-3]>", function(h)
+		return h:gsub(">[^<]*", function(words)
+			return words:gsub("[%w_]+", long)
+		end)
+	end))
+end
 local function new_page(h)
 	local p = {file = h.identifier .. ".html", id = h.identifier,
 		level = h.level, part = part, blocks = pandoc.Blocks {}, sections = {}}
@@ -143,7 +159,7 @@ local function resolve(p)
 end
 local function link(p, current)
 	return ('<li><a href="%s"%s>%s</a>'):format(p.file, p == current and
-		' aria-current="page"' or "", p.title)
+		' aria-current="page"' or "", (p.title:gsub("_", "_<wbr>")))
 end
 
 local function links(list, current)
@@ -197,8 +213,7 @@ function Pandoc(doc)
 	distribute(doc.blocks)
 	pictures.finish(out)
 	for _, p in ipairs(pages) do
-		p.html = as_html(p.blocks)
-		p.html = p.html:gsub("<mo>\u{2113}</mo>", "<mi>\u{2113}</mi>")
+		p.html = breakable(as_html(p.blocks))
 		find_labels(p)
 	end
 	for _, p in ipairs(pages) do p.text = resolve(p) end
@@ -206,7 +221,7 @@ function Pandoc(doc)
 		digest = os.getenv("SOURCE_DIGEST") or "none"}
 	for k, p in ipairs(pages) do finish(p, k, book) end
 	finish(front(doc.meta, book.title), 0, book)
-	search.write(pages, where, write)
+	search.write(pages, write)
 	for _, c in ipairs(html.complaints) do
 		io.stderr:write("html: ", c, "\n")
 	end

@@ -8,10 +8,41 @@ function load() {	// the index is loaded when it is first asked for
 	index ??= new Promise((done) => {
 		const script = document.createElement("script");
 		script.src = "search.js";
-		script.onload = () => done(site);
+		script.onload = () => done(unpack(site));
 		document.head.append(script);
 	});
 	return index;
+}
+const lines = (text) => text.split("\n").slice(1);
+
+function unpack({pages, entries, ...packed}) {
+	const chunks = [null], all = [...entries];
+	for (const line of lines(packed.chunks)) {
+		const [, page, first, users, name] =
+			line.match(/^(\d+) (\d*) ([\d,]*) (.*)$/);
+		chunks.push({page, name: first ? chunks[first].name : name,
+			is_first: !first, users: users ? users.split(",") : []});
+	}
+	for (const line of lines(packed.identifiers)) {
+		const [, chunk, text] = line.match(/^(\d+) (.*)$/);
+		all.push([text, chunks[chunk].page, `c${chunk}`, "i"]);
+	}
+	chunks.forEach((chunk, k) => {
+		if (chunk?.is_first) all.push([chunk.name, chunk.page, `c${k}`, "c"]);
+	});
+	let word = "";
+	const lists = lines(packed.words).map((line) => {
+		const [rest, steps] = line.slice(1).split(" ");
+		word = word.slice(0, parseInt(line[0], 36)) + rest;
+		return [word, steps];
+	});
+	return {pages, entries: all, chunks, words: lists};
+}
+function pagesOf(steps) {
+	const number = (n, letter) => 26 * n + parseInt(letter, 36) - 10;
+	let page = -1;
+	return steps.match(/[a-z]*[A-Z]/g).map((letters) =>
+		page += 1 + [...letters].reduce(number, 0));
 }
 const kinds = {h: "heading", t: "term", i: "identifier", c: "chunk"};
 
@@ -33,8 +64,8 @@ function inText({pages, words: lists}, asked) {
 	let left = null;
 	for (const word of asked) {
 		const here = new Set();
-		for (const [key, list] of Object.entries(lists))
-			if (key.startsWith(word)) list.forEach((page) => here.add(page));
+		for (const [key, steps] of lists)
+			if (key.startsWith(word)) pagesOf(steps).forEach((p) => here.add(p));
 		left = left ? new Set([...left].filter((p) => here.has(p))) : here;
 	}
 	return [...left].sort((a, b) => a - b).map((page) =>
@@ -105,16 +136,19 @@ document.querySelectorAll(".equation").forEach((box) => {
 	if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
 });
 if (innerWidth < 960) document.querySelector("#contents details").open = false;
-document.querySelector("#contents details[open] [aria-current]")
-	?.scrollIntoView({block: "nearest"});
+const present = document.querySelector("#contents [aria-current]");
+if (present) {	// the contents alone scroll to it, not the page
+	const box = present.closest("details");
+	box.scrollTop = present.offsetTop - box.clientHeight / 2;
+}
 async function describe(event) {	// what a link to a chunk leads to
 	const link = event.target.closest?.('a[href*="#c"]');
 	const id = link?.hash.slice(1);
 	if (!/^c\d+$/.test(id) || link.title) return;
 	const {chunks, pages} = await load();
-	const [name, page, users] = chunks[id];
-	link.title = `\u27e8${name}\u27e9 in ${pages[page][1]}` +
-		(users ? `; used in ${users}` : "");
+	const {name, page, users} = chunks[id.slice(1)];
+	link.title = `\u27e8${name}\u27e9 in ${pages[page][1]}` + (users.length
+		? `; used in ${users.map((user) => chunks[user].name).join(", ")}` : "");
 }
 addEventListener("mouseover", describe);
 addEventListener("focusin", describe);

@@ -50,6 +50,9 @@ if [ $WEAVE_MODE != lint ] && [ $WEAVE_MODE != laws ]; then
 	fi
 fi
 [ $missing -eq 0 ] || exit $missing
+reader=$WEAVE_DIR/reader.lua
+printf 'PANDOC_SCRIPT_FILE = [[%s]]\ndofile(PANDOC_SCRIPT_FILE)\n' \
+	"$here/reader.lua" >"$reader" || exit 2
 summary() {	# summary PAGES
 	awk -F '\t' -v out="$out" -v pages="$1" '
 		NR == 1 || $2 == "-" { next }
@@ -66,7 +69,7 @@ summary() {	# summary PAGES
 		}' "$WEAVE_DIR/tables.tsv"
 }
 if [ $WEAVE_MODE = lint ]; then
-	pandoc --quiet -f "$here/reader.lua" -L "$here/filter.lua" -t native \
+	pandoc --quiet -f "$reader" -L "$here/filter.lua" -t native \
 		-o /dev/null "$source" || exit 1
 	exit 0
 elif [ $WEAVE_MODE = laws ]; then
@@ -80,7 +83,7 @@ elif [ -n "${html-}" ]; then
 	fi
 	export WEAVE_OUT=$WEAVE_DIR/html
 	rm -rf "$WEAVE_OUT" && mkdir -p "$WEAVE_OUT" || exit 1
-	pandoc --quiet -f "$here/reader.lua" -L "$here/filter.lua" \
+	pandoc --quiet -f "$reader" -L "$here/filter.lua" \
 		-L "$here/pages.lua" -t html -o /dev/null "$source" || exit 1
 	cp "$here"/site.css "$here"/site.js "$WEAVE_OUT" || exit 1
 	pandoc -f markdown -L "$here/pagecheck.lua" -t native -o /dev/null \
@@ -89,7 +92,7 @@ elif [ -n "${html-}" ]; then
 	summary "$(find "$out" -name '*.html' | wc -l)"
 	exit 0
 fi
-pandoc --quiet -f "$here/reader.lua" -L "$here/filter.lua" -s \
+pandoc --quiet -f "$reader" -L "$here/filter.lua" -s \
 	--template "$here/template.tex" --top-level-division=chapter -t latex \
 	-V source-digest="${SOURCE_DIGEST:-none}" \
 	-o "$WEAVE_DIR/book.tex.new" "$source" || exit 1

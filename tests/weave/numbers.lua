@@ -1,4 +1,5 @@
--- numbers.lua: are the numbers in the pages $PAGES those in the file $TEX?
+-- numbers.lua: are the numbers in the pages $PAGES those in the file $TEX, and in
+-- the text $TEXT of the PDF?
 local function read(path)
 	local f = assert(io.open(path, "rb"))
 	local text = f:read("a")
@@ -65,8 +66,28 @@ local function check_references(name, text, aux)
 		end
 	end
 end
+local function add_cells(page, list)
+	for cell in page:gmatch("<td[^>]*>(.-)</td>") do
+		cell = cell:gsub("<math.-</math>", " "):gsub("<[^>]*>", " ")
+		numbers(cell, list)
+	end
+end
+
+local function check_cells(cells, text)
+	local count = {}
+	for _, number in ipairs(numbers(text, {})) do
+		count[number] = (count[number] or 0) + 1
+	end
+	for _, number in ipairs(cells) do
+		count[number] = (count[number] or 0) - 1
+		if count[number] < 0 then
+			print(number .. " stands in a cell, and not in the PDF")
+			os.exit(1)
+		end
+	end
+end
 function Pandoc()
-	local folder, a, b = os.getenv("PAGES"), {}, {}
+	local folder, a, b, cells = os.getenv("PAGES"), {}, {}, {}
 	local aux = read((os.getenv("TEX"):gsub("tex$", "aux")))
 	numbers(from_tex(read(os.getenv("TEX"))), a)
 	local list = read(folder .. "/search.js"):match("pages: %[\n(.-)\n%],")
@@ -74,6 +95,7 @@ function Pandoc()
 		local page = read(folder .. "/" .. file)
 		check_references(file, page, aux)
 		numbers(from_page(page), b)
+		add_cells(page, cells)
 	end
 	for k = 1, math.max(#a, #b) do
 		if a[k] ~= b[k] then
@@ -84,6 +106,7 @@ function Pandoc()
 			os.exit(1)
 		end
 	end
-	print(("%d numbers are the same"):format(#a))
-	os.exit(#a > 0 and 0 or 1)
+	check_cells(cells, read(os.getenv("TEXT")))
+	print(("%d numbers are the same, %d of them in cells"):format(#a, #cells))
+	os.exit(#a > 0 and #cells > 0 and 0 or 1)
 end
