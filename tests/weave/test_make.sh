@@ -140,10 +140,10 @@ check 'products that wait are an error' not bash src/weave/compile.sh k.cu \
 	bash -c 'serialised "$@"' nvcc -o k.o 2>said
 check 'and leave nothing' [ ! -e k.o ]
 cd "$root" || exit 1
-in_help() { sed -n 's/^\([a-z.-]*\):.*## .*| *\([^|]*\)$/\1 \2/p' Makefile; }
+in_help() { sed -n 's/^\([a-z._-]*\):.*## .*| *\([^|]*\)$/\1 \2/p' Makefile; }
 in_table() {
 	local cells='[^|]*|[^|]*|[^|]*|'
-	sed -n "s/^| .make \([a-z.-]*\)$cells *\([^|;]*[^|; ]\) *[;|].*/\1 \2/p" \
+	sed -n "s/^| .make \([a-z._-]*\)$cells *\([^|;]*[^|; ]\) *[;|].*/\1 \2/p" \
 		README.md
 }
 [ ! -f README.md ] || check 'README and help agree on times' \
