@@ -133,8 +133,7 @@ const char *flash_attention_status(int32_t status)
 		[FLASH_BAD_HEAD_SIZE] = "heads of this size are not supported: 16, 32, "
 			"64, 80 and 128 are",
 		[FLASH_NULL] = "an array is missing",
-		[FLASH_NO_GPU] = "there is no GPU of this number that this build has "
-			"kernels for",
+		[FLASH_NO_GPU] = "no GPU of this number, or this build has no kernels",
 		[FLASH_NO_MEMORY] = "there is no memory left for scratch",
 		[FLASH_CAPTURES] = "calls cannot be captured into a CUDA graph",
 	};

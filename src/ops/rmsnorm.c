@@ -101,7 +101,7 @@ const char *rmsnorm_status(int32_t status)
 		[RMSNORM_BAD_TYPE] = "this number format is not supported there",
 		[RMSNORM_BAD_VERSION] = "there is no such kernel for rows of this width",
 		[RMSNORM_NULL] = "an array is missing",
-		[RMSNORM_NO_GPU] = "no GPU of this number that this build has kernels for",
+		[RMSNORM_NO_GPU] = "no GPU of this number, or this build has no kernels",
 		[RMSNORM_NO_MEMORY] = "there is no memory left for scratch",
 		[RMSNORM_CAPTURES] = "calls cannot be captured into a CUDA graph",
 	};
