@@ -54,10 +54,13 @@ static inline NormVersion norm_version_for(bool backward, size_t packs, int pack
 	const size_t elements = packs * pack;
 	if (packs <= 32 || (!backward && elements <= (pack == 1 ? 256 : 512)))
 		return NORM_WARP;
+	if (backward && pack > 1 && packs <= 256)
+		return NORM_PACKS;
 	if (backward)
 		return packs <= (pack == 1 ? 4096 : pack == 4 ? 2048 : 1024) ? NORM_AHEAD
 			: NORM_LOOPED;
-	return elements <= (pack == 1 ? 8192 : 16384) ? NORM_PACKS : NORM_LOOPED;
+	return elements <= (pack == 1 ? 8192 : pack == 4 ? 16384 : 4096) ? NORM_PACKS
+		: NORM_LOOPED;
 }
 
 /* the plan for rows of C elements that move in packs of `pack`, 1, 4 or 8; for

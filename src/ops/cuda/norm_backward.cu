@@ -178,7 +178,7 @@ __global__ __launch_bounds__(1024) void norm_backward(NormGradient<X, T> a)
 			store(a.partial + blockIdx.x * a.C + j, dg[k]);
 	}
 }
-enum { SLAB = 512 };                    /* rows that a block sums */
+enum { SLAB = 2048 };                   /* rows that a block sums */
 
 /* sum (slabs, C) = beta sum + sums of slabs of the rows of partial (rows, C),
  * summed in fp32, rounded to T
@@ -243,15 +243,17 @@ __global__ __launch_bounds__(512) void norm_factors(float *rho,
 		rho[blockIdx.x] = rsqrtf(squares / a.C + a.eps);
 }
 
-/* partial (slabs, C): sums of dy xhat over slabs of rows
- * bytes: C (sizeof X + sizeof T) a row; grid: C / 32 x slabs, block 32 x 32 */
+enum { STRETCH = 512 };                 /* rows whose columns a block sums */
+
+/* partial (stretches, C): sums of dy xhat over stretches of rows
+ * bytes: C (sizeof X + sizeof T) a row; grid: C / 32 x stretches, block 32 x 32 */
 template <class X, class T>
 __global__ __launch_bounds__(1024) void gain_columns(NormGradient<X, T> a)
 {
 	__shared__ float share[32][32];
 	const size_t column = blockIdx.x * (size_t)32 + threadIdx.x;
-	const size_t first = blockIdx.y * (size_t)SLAB;
-	const size_t end = first + SLAB < a.rows ? first + SLAB : a.rows;
+	const size_t first = blockIdx.y * (size_t)STRETCH;
+	const size_t end = first + STRETCH < a.rows ? first + STRETCH : a.rows;
 	float dg = 0;
 	if (column < a.C)
 		#pragma unroll 4
@@ -315,7 +317,7 @@ extern "C" size_t cuda_rmsnorm_scratch(Device *d, const NormBackward *b,
 	size_t most = 0;
 	for (int N : { 1, pack }) {
 		const NormPlan plan = norm_plan(b->version, true, C, N);
-		size_t partial = (rows + SLAB - 1) / SLAB;
+		size_t partial = (rows + STRETCH - 1) / STRETCH;
 		if (plan.per > 0)
 			partial = (size_t)cuda_multiprocessors(d) * THREADS / plan.threads;
 		if (plan.threads && partial > most)
@@ -388,7 +390,7 @@ static void launch_twice(Device *d, const NormPlan &plan,
 		a.rho = own;
 	}
 	const dim3 threads(32, 32), grid(blocks_for(a.C, 32),
-		blocks_for(a.rows, SLAB));
+		blocks_for(a.rows, STRETCH));
 	a.partial = (float *)cuda_scratch(d, grid.y * a.C * sizeof(float),
 		"norm's gain gradient");
 	gain_columns<X, T><<<grid, threads, 0, cuda_stream(d)>>>(a);
