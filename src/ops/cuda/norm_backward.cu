@@ -246,7 +246,8 @@ __global__ __launch_bounds__(512) void norm_factors(float *rho,
 enum { STRETCH = 512 };                 /* rows whose columns a block sums */
 
 /* partial (stretches, C): sums of dy xhat over stretches of rows
- * bytes: C (sizeof X + sizeof T) a row; grid: C / 32 x stretches, block 32 x 32 */
+ * bytes: C (sizeof X + sizeof T) a row
+ * grid: C / 32 x stretches, block 32 x 32 */
 template <class X, class T>
 __global__ __launch_bounds__(1024) void gain_columns(NormGradient<X, T> a)
 {
