@@ -5,7 +5,8 @@ law("a utilisation is a part of what a unit can sustain",
 law("a kernel's part of its case", "between(share, 0, 1)")
 law("launches are counted", "integer(launches) and launches >= 1")
 law("a launch takes time", "launch_us > 0")
-law("no SM is clocked a step of 15 MHz above its boost", "between(SM_GHz, 0.2, boost_GHz + 0.016)")
+law("no SM is clocked more than a step of 15 MHz above its boost",
+	"between(SM_GHz, 0.2, boost_GHz + 0.016)")
 law("no thread has more registers than there are",
 	"integer(registers) and between(registers, 1, 256)")
 law("memory gives a kernel no more than a data sheet promises",
