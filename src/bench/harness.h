@@ -30,7 +30,7 @@ typedef struct Sweep {
 	 * frees what it took, also communicator and device: a process that mpirun
 	 * started goes on to the next configuration */
 	int  (*ranks)(const void *config);
-	/* seconds that a configuration may take; 0: 600 if ranks is set, else any */
+	/* seconds that a configuration may take; 0: 600 with ranks, else no limit */
 	int  limit_s;
 } Sweep;
 
