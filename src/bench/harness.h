@@ -30,7 +30,8 @@ typedef struct Sweep {
 	 * frees what it took, also communicator and device: a process that mpirun
 	 * started goes on to the next configuration */
 	int  (*ranks)(const void *config);
-	int  limit_s;             /* seconds for these; 0: 600, or for one any time */
+	/* seconds that a configuration may take; 0: 600 with ranks, else no limit */
+	int  limit_s;
 } Sweep;
 
 typedef struct Experiment {

@@ -82,13 +82,13 @@ void peer_measure(Row *row, const char *columns, long limit_s,
 			answered = true;
 		}
 	int status = pclose(answer), code = WEXITSTATUS(status);
-	if (code == 124 || !answered) {
+	if (code || !answered) {
 		empty(row, columns);
 		if (code == 124)
 			row_set(row, "status", "skipped: took more than %ld s", limit_s);
 		else
-			row_set(row, "status", "skipped: PyTorch could not run (exit %d)",
-				code);
+			row_set(row, "status", "skipped: PyTorch %s (exit %d)",
+				answered ? "ended early" : "could not run", code);
 		row_emit(row);
 	}
 	free(line);

@@ -8,7 +8,7 @@
  * its answer sets columns (blanks between) and the status, as column=value, and
  * is a row. One whose status would be ok, but with a number that is not finite,
  * in a column or not, has diverged, and its status says so. There is a row too
- * when it could not run */
+ * when it could not run, ended early or took too long */
 void peer_measure(Row *row, const char *columns, long limit_s,
 	const char *script, const char *arguments, ...)
 	__attribute__((format(printf, 5, 6)));

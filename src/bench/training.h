@@ -15,15 +15,15 @@ typedef struct ModelConfig {
 #define MODEL_KEYS KEY(ModelConfig, size, SIZES), KEY(ModelConfig, context), \
 	KEY(ModelConfig, precision, PRECISIONS), KEY(ModelConfig, fusion, FUSIONS)
 /* options of programs that measure such models, and where each is kept */
-#define SIZE_OPTION(TO)      { "size", OPT_CHOICE, TO, SIZES, "only this model" }
+#define SIZE_OPTION(TO)      { "size", OPT_CHOICE, TO, SIZES, "model" }
 #define CONTEXT_OPTION(TO) \
 	{ "context", OPT_INT, TO, "1..65536", "tokens in a sequence" }
 #define BATCH_OPTION(TO)   \
 	{ "batch", OPT_INT, TO, "1..4096", "sequences in a batch" }
 #define PRECISION_OPTION(TO) \
-	{ "precision", OPT_CHOICE, TO, PRECISIONS, "only these number formats" }
+	{ "precision", OPT_CHOICE, TO, PRECISIONS, "number formats" }
 #define FUSION_OPTION(TO)  \
-	{ "fusion", OPT_CHOICE, TO, FUSIONS, "only this path" }
+	{ "fusion", OPT_CHOICE, TO, FUSIONS, "path" }
 
 /* a model as its configuration has it, its optimizer, and a batch */
 typedef struct Training {

@@ -4,6 +4,7 @@ import statistics
 
 from pytorch_peer import (EPS, F, WARMUP, RMSNorm, graph_of, nn, queued_ms,
 	set_precision, torch)
+from torch._functorch import config as compiling
 
 
 def pass_ms(work, runs, stream):
@@ -47,6 +48,7 @@ def agree(norm, eager, x, gain, dy, centers):
 def time_norms(args):
 	torch.manual_seed(args.seed)
 	set_precision("fp32")
+	compiling.donated_buffer = False     # a backward pass runs many times
 	dtype = torch.bfloat16 if args.precision == "bf16" else torch.float32
 	stream = torch.cuda.Stream()
 	with torch.device("cuda"), torch.cuda.stream(stream):

@@ -300,7 +300,9 @@ def replay_ms(work, runs):
 	for _ in range(WARMUP):
 		work()
 	torch.cuda.synchronize()
-	return queued_ms(graph_of(work), runs)
+	if not (replay := graph_of(work)):
+		raise RuntimeError("PyTorch could not record the work as a graph")
+	return queued_ms(replay, runs)
 @torch.no_grad()
 def command_norms(args):
 	torch.manual_seed(args.seed)

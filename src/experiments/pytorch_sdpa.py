@@ -9,6 +9,7 @@ import time
 
 from pytorch_peer import (F, Clock, attention, graph_of, queued_ms,
 	set_precision, torch)
+from torch._functorch import config as compiling
 
 
 def attention_by(backend, causal=True):
@@ -131,6 +132,7 @@ def grid_columns(attention_of, leaves, g, causal, stream):
 
 
 def command_grid(args):
+	compiling.donated_buffer = False     # a backward pass runs many times
 	set_precision("fp32")
 	torch.manual_seed(args.seed)
 	dtype = torch.bfloat16 if args.dtype == "bf16" else torch.float32

@@ -114,7 +114,7 @@ def attention_forward(Q, K, V, causal):
 	if copies:
 		Q, K, V = (x.contiguous() if copied else x for x, copied
 			in zip((Q, K, V), copies))
-	O = torch.empty_like(Q, memory_format=DENSE)
+	O = like(Q)
 	L = torch.empty_strided(*rows, dtype=torch.float32, device=Q.device)
 	if run is None:
 		return Q, K, V, O.zero_(), L.fill_(-math.inf)

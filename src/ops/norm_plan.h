@@ -59,7 +59,7 @@ static inline NormVersion norm_version_for(bool backward, size_t packs, int pack
 	if (backward)
 		return packs <= (pack == 1 ? 4096 : pack == 4 ? 2048 : 1024) ? NORM_AHEAD
 			: NORM_LOOPED;
-	return elements <= (pack == 1 ? 8192 : pack == 4 ? 16384 : 4096) ? NORM_PACKS
+	return elements <= (pack == 1 ? 8192 : pack == 4 ? 16384 : 8184) ? NORM_PACKS
 		: NORM_LOOPED;
 }
 

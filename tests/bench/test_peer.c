@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "bench/peer.h"
+#include "tests/base/folder.h"
 
 static const char stand_in[] = "#!/bin/sh\n"
 	"case $2 in\n"
@@ -20,9 +21,9 @@ static const char stand_in[] = "#!/bin/sh\n"
 	"oom) echo loss=nan status=oom;;\n"
 	"two) echo loss=nan status=ok; echo loss=1 status=ok;;\n"
 	"late) echo loss=1 status=ok; sleep 9;;\n"
+	"early) echo loss=1 status=ok; exit 3;;\n"
 	"*) exit 3;;\n"
 	"esac\n";
-static char folder[] = "/tmp/test_peer.XXXXXX";
 
 static void expect(const char *asked, const char *wanted)
 {
@@ -42,6 +43,7 @@ static void answers_are_rows(void **state)
 	(void)state;
 	expect("well", "1.5\t2.25\tok\n");
 	expect("late", "-\t1\tok\n-\t-\tskipped: took more than 1 s\n");
+	expect("early", "-\t1\tok\n-\t-\tskipped: PyTorch ended early (exit 3)\n");
 	expect("silent", "-\t-\tskipped: PyTorch could not run (exit 3)\n");
 }
 
@@ -58,8 +60,7 @@ static void divergence_has_its_status(void **state)
 static int make_stand_in(void **state)
 {
 	char path[64], *all;
-	(void)state;
-	if (!mkdtemp(folder))
+	if (make_folder(state))
 		return 1;
 	snprintf(path, sizeof path, "%s/python3", folder);
 	FILE *f = fopen(path, "w");
@@ -70,14 +71,6 @@ static int make_stand_in(void **state)
 	setenv("PATH", all, 1);
 	free(all);
 	return 0;
-}
-
-static int remove_folder(void **state)
-{
-	char command[64];
-	(void)state;
-	snprintf(command, sizeof command, "rm -r %s", folder);
-	return system(command);
 }
 
 int main(void)

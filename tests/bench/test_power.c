@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "bench/power.h"
+#include "tests/base/folder.h"
 
 #define BUS "00000000:3B:00.0"
 static const char source[] =
@@ -30,7 +31,6 @@ static const char source[] =
 	"{ *x = 60; return 3; }\n"
 	"int nvmlDeviceGetCurrentClocksThrottleReasons(void *g,\n"
 	"	unsigned long long *x) { *x = 5; return 0; }\n";
-static char folder[] = "/tmp/test_power.XXXXXX";
 static const char *bus;
 
 static const char *bus_of(void *state)
@@ -88,20 +88,6 @@ static void nothing_is_not_read(void **state)
 	Row row = row_new("sm_MHz watts status", "");
 	row_set_power(&row, &p, 3);
 	row_free(&row);
-}
-
-static int make_folder(void **state)
-{
-	(void)state;
-	return mkdtemp(folder) == NULL;
-}
-
-static int remove_folder(void **state)
-{
-	char command[64];
-	(void)state;
-	snprintf(command, sizeof command, "rm -r %s", folder);
-	return system(command);
 }
 
 int main(void)

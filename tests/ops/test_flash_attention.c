@@ -44,17 +44,23 @@ static double moved(const FlashShape *s, real *x, int at, double h)
 	return sum;
 }
 
+/* of inputs that are always the same */
+static void both_passes(const FlashShape *s)
+{
+	fill(q, NQ, 1), fill(k, NK, 2), fill(v, NK, 3), fill(dO, NQ, 4);
+	assert_int_equal(flash_attention_forward(s, array(o, QUERIES), L,
+		array(q, QUERIES), array(k, KEYS), array(v, KEYS)), FLASH_OK);
+	assert_int_equal(flash_attention_backward(s, array(dq, QUERIES),
+		array(dk, KEYS), array(dv, KEYS), array(q, QUERIES), array(k, KEYS),
+		array(v, KEYS), array(o, QUERIES), L, array(dO, QUERIES)), FLASH_OK);
+}
+
 static void gradients_are_differences(void **state)
 {
 	(void)state;
 	for (int causal = 0; causal < 2; causal++) {
 		FlashShape s = shape_of(causal);
-		fill(q, NQ, 1), fill(k, NK, 2), fill(v, NK, 3), fill(dO, NQ, 4);
-		assert_int_equal(flash_attention_forward(&s, array(o, QUERIES), L,
-			array(q, QUERIES), array(k, KEYS), array(v, KEYS)), FLASH_OK);
-		assert_int_equal(flash_attention_backward(&s, array(dq, QUERIES),
-			array(dk, KEYS), array(dv, KEYS), array(q, QUERIES), array(k, KEYS),
-			array(v, KEYS), array(o, QUERIES), L, array(dO, QUERIES)), FLASH_OK);
+		both_passes(&s);
 		const struct { real *x, *dx; int at; } places[] = { { q, dq, 77 },
 			{ k, dk, 131 }, { v, dv, 411 }, { q, dq, NQ - 1 }, { v, dv, 0 } };
 		for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
@@ -81,12 +87,7 @@ static void calls_are_repeated_elsewhere(void **state)
 	const FlashShape s = shape_of(true);
 	const FlashCall c = call_of(true);
 	void *const at[] = { o2, q, k, v, L2, dO, dq2, dk2, dv2 };
-	fill(q, NQ, 1), fill(k, NK, 2), fill(v, NK, 3), fill(dO, NQ, 4);
-	assert_int_equal(flash_attention_forward(&s, array(o, QUERIES), L,
-		array(q, QUERIES), array(k, KEYS), array(v, KEYS)), FLASH_OK);
-	assert_int_equal(flash_attention_backward(&s, array(dq, QUERIES),
-		array(dk, KEYS), array(dv, KEYS), array(q, QUERIES), array(k, KEYS),
-		array(v, KEYS), array(o, QUERIES), L, array(dO, QUERIES)), FLASH_OK);
+	both_passes(&s);
 	assert_int_equal(flash_attention_forward_at(&c, at), FLASH_OK);
 	assert_int_equal(flash_attention_backward_at(&c, at), FLASH_OK);
 	assert_memory_equal(o, o2, sizeof o);

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # test_flash_torch.sh: attention in PyTorch, through libsystems.so
 . tests/weave/check.sh
+. tests/ops/adapters.sh
 command -v python3 >/dev/null || exit 77
 export LIBSYSTEMS=$PWD/${BUILD:-build}/libsystems.so
 [ -f "$LIBSYSTEMS" ] || exit 77         # there is none with SANITIZE=1
@@ -81,10 +82,6 @@ torch.cuda.empty_cache()
 assert torch.equal(FlashAttention.apply(x, x, x, True)[:, :1], first)
 END
 }
-adapter() { # adapter FUNCTION DEVICE CASE ...
-	PYTHONPATH=src/ops PYTHONDONTWRITEBYTECODE=1 \
-		python3 tests/ops/adapters_torch.py "$@"
-}
 check 'fp32 on the CPU' agrees cpu float32 2e-6
 check 'an unknown type' refuses 'float64 is not supported' '[x.double()] * 3'
 check 'types that differ' refuses 'types or devices' 'x, x.bfloat16(), x'
@@ -93,20 +90,12 @@ check 'values that are short' refuses 'do not fit' 'x, x, x[:, :8]'
 check 'another head size' refuses 'do not fit' 'x, x[..., :8], x[..., :8]'
 check 'another batch' refuses 'do not fit' 'x, x[:1], x[:1]'
 check 'an unknown device' refuses 'meta is not supported' '[x.to("meta")] * 3'
-check 'tensors of all kinds' adapter attention cpu layouts empty gradients hooks
-check 'many calls' adapter attention cpu forgets threads
-check 'autocast' adapter attention cpu autocast
-check 'compiled programs' adapter attention cpu compiles operator
+adapters attention cpu
 if python3 -c 'import sys, torch; sys.exit(not torch.cuda.is_available())'; then
 	check 'fp32 on the GPU' agrees cuda float32 4e-6
 	check 'bf16 on the GPU' agrees cuda bfloat16 1e-2
 	check 'fp16 on the GPU' agrees cuda float16 2e-3
 	check 'no memory for scratch' runs_out
-	check 'tensors of all kinds on the GPU' adapter attention cuda layouts empty \
-		gradients hooks
-	check 'many calls on the GPU' adapter attention cuda threads streams devices
-	check 'a captured call is refused' adapter attention cuda captures
-	check 'autocast on the GPU' adapter attention cuda autocast
-	check 'compiled programs on the GPU' adapter attention cuda compiles operator
+	adapters attention cuda
 fi
 exit $failed

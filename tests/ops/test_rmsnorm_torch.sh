@@ -2,6 +2,7 @@
 # test_rmsnorm_torch.sh: RMSNorm in PyTorch, through libsystems.so;
 # COURSE='DIR ...': the course's tests too, in copies of these folders
 . tests/weave/check.sh
+. tests/ops/adapters.sh
 export LIBSYSTEMS=$PWD/${BUILD:-build}/libsystems.so
 export PYTHONPATH=$PWD/src/ops PYTHONDONTWRITEBYTECODE=1
 [ -f "$LIBSYSTEMS" ] || exit 77         # there is none with SANITIZE=1
@@ -78,9 +79,6 @@ END
 	rm -rf "$copy"
 	return $status
 }
-adapter() { # adapter FUNCTION DEVICE CASE ...
-	python3 tests/ops/adapters_torch.py "$@"
-}
 check 'fp32 on the CPU' agrees cpu float32 2e-6
 check 'an unknown type' refuses 'float64 is not supported' \
 	'RMSNorm.apply(x.double(), g.double())'
@@ -94,20 +92,12 @@ check 'a gradient of another shape' refuses 'not like x' \
 check 'an eps below zero' refuses 'eps is negative' 'RMSNorm.apply(x, g, -1.0)'
 check 'an unknown version' refuses 'no such kernel' \
 	'RMSNorm.apply(x, g, 1e-5, 99)'
-check 'tensors of all kinds' adapter rmsnorm cpu layouts empty gradients hooks
-check 'many calls' adapter rmsnorm cpu forgets threads
-check 'autocast' adapter rmsnorm cpu autocast
-check 'compiled programs' adapter rmsnorm cpu compiles operator
+adapters rmsnorm cpu
 if python3 -c 'import sys, torch; sys.exit(not torch.cuda.is_available())'; then
 	check 'fp32 on the GPU' agrees cuda float32 2e-6
 	check 'bf16 on the GPU' agrees cuda bfloat16 1e-2
 	check 'fp16 on the GPU' agrees cuda float16 2e-3
-	check 'tensors of all kinds on the GPU' adapter rmsnorm cuda layouts empty \
-		gradients hooks
-	check 'many calls on the GPU' adapter rmsnorm cuda threads streams devices
-	check 'a captured call is refused' adapter rmsnorm cuda captures
-	check 'autocast on the GPU' adapter rmsnorm cuda autocast
-	check 'compiled programs on the GPU' adapter rmsnorm cuda compiles operator
+	adapters rmsnorm cuda
 fi
 if python3 -c 'import pytest' 2>/dev/null; then
 	for dir in ${COURSE-}; do

@@ -1,6 +1,5 @@
 #define _GNU_SOURCE
 /* matmul.c: matmuls through cuBLASLt */
-#include "base/grow.h"
 #include "ops/cuda/cuda.h"
 
 #include <assert.h>
@@ -10,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/grow.h"
 #include "base/stats.h"
 #include "ops/cuda/stream.h"
 #include "ops/gemm_choices.h"
