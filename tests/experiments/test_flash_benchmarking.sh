@@ -35,8 +35,8 @@ check 'every number is there' [ "$(grep -c '	-	' "$out/table.tsv")" = 0 ]
 calls() { "${BUILD:-build}/flash_benchmarking" --device cpu --sweep calls \
 	--out "$out/table.tsv"; }
 rows_are() { # rows_are COLUMN 'VALUE ...': of all rows, sorted
-	check "calls from PyTorch: $1" [ "$(column "$1" | sort -u | paste -s -d ' ')" \
-		= "$2" ]
+	check "calls from PyTorch: $1" [ "$2" = "$(column "$1" | sort -u |
+		paste -s -d ' ')" ]
 }
 rm "$out/table.tsv"
 check 'calls from PyTorch' calls
