@@ -199,6 +199,8 @@ SETTLED := $(if $(filter $(TARGETS) $(TABLES),$(GOALS)),\
 ifeq ($(B),build) # never measured with SANITIZE or DEBUG
 $(foreach table,$(TABLES),$(eval \
 	$(call table_rule,$(table),$(call program,$(table)))))
+$(patsubst %,tables/$(MACHINE)/flash_benchmarking-%.tsv,errors calls): \
+	| $(SHARED)
 define after # $1: table
 tables/$(MACHINE)/$1.tsv: | $(BEFORE)
 BEFORE := tables/$(MACHINE)/$1.tsv

@@ -1,7 +1,10 @@
 /* flash_benchmarking: naive attention and FlashAttention */
+#define _GNU_SOURCE
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "bench/peer.h"
@@ -295,6 +298,53 @@ static void run_grid(Row *row, const void *config)
 	if (harness_on_gpu())            /* on a CPU there are no atomics */
 		time_chosen(d, c, row, true);
 }
+#define CALL_VALUES "impl fwd_call_us fwd_done_us both_call_us both_done_us"
+
+typedef struct Caller {
+	int op, tensors, dtype;
+	long n, d;                       /* of a norm: rows, and their width */
+} Caller;
+static const Key call_keys[] = { KEY(Caller, op, "attention|rmsnorm"),
+	KEY(Caller, tensors, "cpu|gpu"), KEY(Caller, dtype, PRECISIONS),
+	KEY(Caller, n), KEY(Caller, d), { 0 } };
+enum { ATTENTION, RMSNORM };
+
+static void plan_calls(Plan *plan)
+{
+	for (int op = ATTENTION; op <= RMSNORM; op++) {
+		plan_add(plan, &(Caller){ op, 0, POLICY_FP32, 1, 64 });
+		if (harness_on_gpu())
+			plan_add(plan, &(Caller){ op, 1, POLICY_BF16, 1024,
+				op == ATTENTION ? 64 : 1024 });
+	}
+}
+
+/* and the number of threads, for what this process starts */
+static void name_library(void)
+{
+	char self[4096], library[4096 + 32];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+	self[n < 0 ? 0 : n] = '\0';
+	char *last = strrchr(self, '/');
+	if (last == NULL)
+		die("the program does not know where it is");
+	snprintf(library, sizeof library, "%.*s/libsystems.so", (int)(last - self),
+		self);
+	if (setenv("LIBSYSTEMS", library, false) != 0
+			|| setenv("OMP_NUM_THREADS", "1", true) != 0)
+		die("out of host memory");
+}
+
+static void run_calls(Row *row, const void *config)
+{
+	enum { LIMIT_S = 120 };
+	const Caller *c = config;
+	name_library();
+	peer_measure(row, CALL_VALUES, LIMIT_S, "pytorch_sdpa.py", "calls "
+		"--op %s --tensors %s --dtype %s --n %ld --d %ld",
+		c->op == ATTENTION ? "attention" : "rmsnorm", c->tensors ? "gpu" : "cpu",
+		policies[c->dtype].name, c->n, c->d);
+}
 typedef struct Trained {
 	int size;
 	long context;
@@ -341,6 +391,7 @@ const Experiment experiment = {
 			plan_tilings, run_tilings },
 		{ "peers", peer_keys, VALUES, plan_peers, run_peers },
 		{ "grid", peer_keys, GRID_VALUES, plan_grid, run_grid },
+		{ "calls", call_keys, CALL_VALUES, plan_calls, run_calls },
 		{ "errors", dtype_keys, ERRORS, plan_errors, run_errors },
 		{ "model", model_keys,
 			"fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms step_ms step_sd_ms peak_MiB",

@@ -1,13 +1,14 @@
 """pytorch_sdpa: times PyTorch's attention, and compares its errors with ours"""
 import argparse
 import contextlib
+import importlib
 import math
 import os
 import statistics
 import sys
 import time
 
-from pytorch_peer import (F, Clock, attention, graph_of, queued_ms,
+from pytorch_peer import (EPS, F, Clock, attention, graph_of, queued_ms,
 	set_precision, torch)
 from torch._functorch import config as compiling
 
@@ -186,44 +187,78 @@ class Wide(torch.autograd.Function):
 		return attention_wide(*ctx.saved_tensors, g, torch.double)[1:]
 
 
-def our_attention():
+def ours(module, name):
 	sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../ops"))
-	from flash_attention import FlashAttention
-	return lambda q, k, v: FlashAttention.apply(q, k, v, True)
+	return getattr(importlib.import_module(module), name).apply
 
 
-def us_of_calls(work, calls):
-	"""of one: until the last has returned, until the GPU is done"""
-	for _ in range(200):
-		work()
-	torch.cuda.synchronize()
+def our_attention():
+	attend = ours("flash_attention", "FlashAttention")
+	return lambda q, k, v: attend(q, k, v, True)
+
+
+def us_of_calls(work, calls, wait):
+	"""of one: until the last has returned, until the device is done"""
 	start = time.perf_counter()
 	for _ in range(calls):
 		work()
 	returned = time.perf_counter()
-	torch.cuda.synchronize()
+	wait()
 	return [1e6 * (end - start) / calls for end in (returned,
 		time.perf_counter())]
 
 
+def callees(op, on_gpu):
+	"""what is called, and in which context, by name"""
+	nothing = contextlib.nullcontext
+	if op == "rmsnorm":
+		return {"ours": (ours("rmsnorm", "RMSNorm"), nothing), "pytorch": (
+			lambda x, g: F.rms_norm(x, g.shape, g, EPS), nothing)}
+	theirs = lambda q, k, v: F.scaled_dot_product_attention(q, k, v,
+		is_causal=True)
+	found = {"ours": (our_attention(), nothing)}
+	if not on_gpu:
+		return found | {"pytorch": (theirs, nothing)}
+	return found | {"pytorch-" + name: (theirs, lambda name=name:
+		kernels_of(name)) for name in ("cudnn", "flash2")}
+
+
+def round_of_calls(run, leaves, g, calls, wait):
+	"""as key=value's pairs: forward, and both passes"""
+	passes = {"fwd": lambda: run(*leaves),
+		"both": lambda: torch.autograd.grad(run(*leaves), leaves, g)}
+	return {f"{name}_{end}_us": us for name, work in passes.items()
+		for end, us in zip(("call", "done"), us_of_calls(work, calls, wait))}
+
+
 def command_calls(args):
 	torch.manual_seed(args.seed)
+	on_gpu = args.tensors == "gpu"
 	dtype = torch.bfloat16 if args.dtype == "bf16" else torch.float32
-	shape = (args.batch, args.heads, args.n, args.d)
-	q, k, v, g = (torch.randn(shape, device="cuda", dtype=dtype)
-		for _ in range(4))
-	leaves, our = [x.requires_grad_() for x in (q, k, v)], our_attention()
-	for name in ("ours", "cudnn", "flash2"):
-		run = our if name == "ours" else lambda q, k, v: \
-			F.scaled_dot_product_attention(q, k, v, is_causal=True)
-		row = []
-		with contextlib.nullcontext() if name == "ours" else kernels_of(name):
-			for key, work in (("fwd", lambda: run(*leaves)), ("both",
-					lambda: torch.autograd.grad(run(*leaves), leaves, g))):
-				for end, us in zip(("call", "done"), us_of_calls(work,
-						args.calls)):
-					row.append(f"{key}_{end}_us={us:.2f}")
-		print(f"variant={name}", *row, "status=ok", flush=True)
+	shapes = ([(1, 1, args.n, args.d)] * 3 if args.op == "attention"
+		else [(args.n, args.d), (args.d,)])
+	*leaves, g = (torch.randn(shape, device="cuda" if on_gpu else "cpu",
+		dtype=dtype) for shape in (*shapes, shapes[0]))
+	for x in leaves:
+		x.requires_grad_()
+	wait = torch.cuda.synchronize if on_gpu else lambda: None
+	compared = callees(args.op, on_gpu)
+	rounds = {impl: [] for impl in compared}
+	for i in range(1 + args.rounds):
+		for impl, (run, context) in list(compared.items()):
+			try:
+				with context():
+					rounds[impl].append(round_of_calls(run, leaves, g,
+						args.calls, wait))
+			except RuntimeError as error:
+				print(f"pytorch_sdpa: {impl}: {error}", file=sys.stderr)
+				del compared[impl]
+	for impl, (_, *taken) in ((impl, us or [None]) for impl, us
+			in rounds.items()):
+		row = [f"{key}={min(us[key] for us in taken):.2f}"
+			for key in (taken[0] if impl in compared else ())]
+		print(f"impl={impl}", *row, "status=ok" if row else "status=refused",
+			flush=True)
 
 
 def command_errors(args):
@@ -268,9 +303,13 @@ def main():
 	grid.add_argument("--backends", default="cudnn,flash2", metavar="LIST")
 	grid.add_argument("--causal", action="store_true")
 	command("errors", command_errors, heads=4, n=2048)
-	command("calls", command_calls, batch=1, heads=1, n=1024, d=64, calls=2000)
+	calls = command("calls", command_calls, n=1024, d=64, calls=100, rounds=21)
+	calls.add_argument("--op", choices=("attention", "rmsnorm"),
+		default="attention")
+	calls.add_argument("--tensors", choices=("cpu", "gpu"), default="gpu")
 	args = parser.parse_args()
-	if not torch.cuda.is_available():
+	on_cpu = args.command == "calls" and args.tensors == "cpu"
+	if not on_cpu and not torch.cuda.is_available():
 		parser.error("PyTorch finds no GPU")
 	args.run(args)
 

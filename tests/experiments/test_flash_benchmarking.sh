@@ -32,6 +32,26 @@ check 'with and without the mask' [ "$(column causal | sort -u |
 	tr '\n' ' ')" = 'no yes ' ]
 check 'by the kernel of a CPU' [ "$(column variant | sort -u)" = tiled ]
 check 'every number is there' [ "$(grep -c '	-	' "$out/table.tsv")" = 0 ]
+calls() { "${BUILD:-build}/flash_benchmarking" --device cpu --sweep calls \
+	--out "$out/table.tsv"; }
+rows_are() { # rows_are COLUMN 'VALUE ...': of all rows, sorted
+	check "calls from PyTorch: $1" [ "$2" = "$(column "$1" | sort -u |
+		paste -s -d ' ')" ]
+}
+rm "$out/table.tsv"
+check 'calls from PyTorch' calls
+rows_are op 'attention rmsnorm'
+rows_are tensors cpu
+if python3 -c 'import torch' 2>/dev/null \
+		&& [ -f "${BUILD:-build}/libsystems.so" ]; then
+	rows_are impl 'ours pytorch'
+	rows_are status ok
+	check 'all times are there' [ "$(grep -c '	-	' "$out/table.tsv")" = 0 ]
+	rm "$out/table.tsv"
+	LIBSYSTEMS=/dev/null check 'calls without the library' calls
+fi
+rows_are status 'skipped: PyTorch could not run (exit 1)'
+rows_are impl -
 expect 'two passes of naive attention' 0 '^ *fp32 .* backward .* ok$' \
 	pytorch_attention --device cpu --n 33 --d 16 --batch 2 --passes 2
 exit $failed

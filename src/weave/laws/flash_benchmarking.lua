@@ -70,6 +70,19 @@ law("a mask only leaves work out",
 	"'no'}.bwd_replay_ms")
 law("the grid has both kinds of masks, short and long, one head and many",
 	"rows('') < 10 or rows('causal') > 1 and rows('causal') < rows('')")
+tables("flash_benchmarking-calls", "op tensors dtype n d impl")
+law("a call returns, and then its work is done",
+	"$_call_us > 0 and $_call_us <= $_done_us")
+law("on a CPU nothing is left to wait for",
+	"tensors == 'gpu' or close($_call_us, $_done_us, 0, 1)")
+law("the calls of both passes cost more than one, up to thirty times as much",
+	"between(both_call_us / fwd_call_us, 1.2, 30) and",
+	"between(both_done_us / fwd_done_us, 1.2, 30)")
+law("a call costs microseconds", "fwd_call_us >= 1 and both_done_us <= 5000")
+law("ours and PyTorch's calls are alike, within ten times",
+	"between($_us / other{impl = 'ours'}.$_us, 0.1, 10)")
+law("what is called is called by ours and by PyTorch",
+	"impl == 'ours' and rows('op tensors') > 1 or impl ~= 'ours'")
 tables("flash_benchmarking-tiles", "dtype batch heads n d causal")
 law("the chosen tiling takes the time of one of them",
 	"min(abs(chosen_ms - m64_ms), abs(chosen_ms - multi_warpgroup_ms),",
