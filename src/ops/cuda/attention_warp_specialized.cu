@@ -363,14 +363,6 @@ static double estimate(const Device *d, const Choice &c, const Attention &a)
 		* fmax(sum * (a.B * a.H) / cuda_multiprocessors(d), longest * c.blocks);
 }
 
-/* heads whose K and V stay in the L2 cache together, 32 MiB of its 50 */
-static int heads_together(const Attention &a)
-{
-	const size_t fit = ((size_t)32 << 20) / (4 * a.seqlen_k * a.D),
-		heads = a.B * a.H;
-	return (int)(fit < 1 ? 1 : fit < heads ? fit : heads);
-}
-
 /* 0 before and after; of launches that run at a time, each has its own */
 enum { LAUNCHES = 1024 };
 static __device__ unsigned tile_counter[LAUNCHES][2];
@@ -403,7 +395,7 @@ template <class C> static void launch(Device *d, const Attention &a)
 	p.H = (int)a.H;
 	p.heads = (int)(a.B * a.H);
 	p.query_tiles = (p.seqlen_q + C::M - 1) / C::M;
-	p.together = heads_together(a);
+	p.together = heads_together(a.B * a.H, 4 * a.seqlen_k * a.D); /* K, V */
 	p.tiles = p.heads * p.query_tiles;
 	p.base2 = (float)a.scale * LOG2_E;
 	p.causal = a.causal;

@@ -220,8 +220,11 @@ static Backward arguments_of(const Attention &a, const AttentionGradient &g,
 	b.H = (int)a.H;
 	b.seqlen_k = (int)a.seqlen_k;
 	b.tiles = (b.seqlen_k + S::N - 1) / S::N;
+	b.heads = (int)(a.B * a.H);
 	b.causal = a.causal;
 	b.deterministic = g.deterministic;
+	b.together = b.causal || !b.deterministic ? 1       /* Q, dO; dQ in fp32 */
+		: heads_together(a.B * a.H, 8 * a.seqlen_q * a.D);
 	b.scale = (float)a.scale;
 	return b;
 }
