@@ -45,4 +45,36 @@ ANYWHERE int key_tiles_before(int tile, int tiles, int j, int M, int N,
 	return causal ? (end < tiles ? end : tiles) - 1 - tile : tile;
 }
 
+/* tiles of M queries by N keys; blocks of threads on a multiprocessor; time
+ * for a score, in that of multi_warpgroup */
+typedef struct QueryTiles {
+	int M, N, blocks;
+	float relative_cost;
+} QueryTiles;
+
+/* scores of the tile of queries `row`, whole tiles of keys */
+static inline double tile_scores(const QueryTiles *t, size_t row,
+	size_t seqlen_k, bool causal)
+{
+	const size_t end = causal ? (row + 1) * t->M : seqlen_k,
+		seen = end < seqlen_k ? end : seqlen_k;
+	return (double)t->M * ((seen + t->N - 1) / t->N * t->N);
+}
+
+/* the longer of: a multiprocessor's share; for each k, k + 1 of the longest
+ * k m + 1 tiles, where m blocks run at once */
+static inline double tiling_time(const QueryTiles *t, size_t seqlen_q,
+	size_t seqlen_k, size_t heads, bool causal, size_t multiprocessors)
+{
+	const size_t rows = (seqlen_q + t->M - 1) / t->M,
+		at_once = multiprocessors * t->blocks;
+	double sum = 0, longest = 0;
+	for (size_t row = 0; row < rows; row++)
+		sum += tile_scores(t, row, seqlen_k, causal);
+	for (size_t k = 0; k * at_once < rows * heads; k++)
+		longest = fmax(longest, (double)(k + 1) * t->blocks * tile_scores(t,
+			rows - 1 - k * at_once / heads, seqlen_k, causal));
+	return t->relative_cost * fmax(sum * heads / multiprocessors, longest);
+}
+
 #endif

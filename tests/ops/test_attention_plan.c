@@ -1,4 +1,5 @@
-/* in which order tiles of attention are given out and add to a sum */
+/* in which order tiles of attention are given out and add to a sum; how long
+ * tiles of queries take */
 #include "ops/attention_plan.h"
 
 #include <setjmp.h>
@@ -175,6 +176,59 @@ static void sections_shorten_the_wait(void **state)
 	p.together = 32;
 	assert_int_equal(play(&p), 67);
 }
+/* time until `places` have taken all tiles, the longest first */
+static double schedule(const QueryTiles *t, size_t queries, size_t keys,
+	size_t heads, bool causal, size_t places)
+{
+	double *busy = calloc(places, sizeof *busy), last = 0;
+	for (size_t row = (queries + t->M - 1) / t->M; row-- > 0; )
+		for (size_t head = 0; head < heads; head++) {
+			size_t first = 0;
+			for (size_t i = 1; i < places; i++)
+				if (busy[i] < busy[first])
+					first = i;
+			busy[first] += t->blocks * tile_scores(t, row, keys, causal);
+			last = fmax(last, busy[first]);
+		}
+	free(busy);
+	return last * t->relative_cost;
+}
+
+static void no_schedule_beats_the_estimate(void **state)
+{
+	static const QueryTiles tiles[] = { { 192, 128, 1, 1 },
+		{ 64, 128, 2, 1.25f }, { 256, 80, 1, 1 }, { 64, 128, 1, 1.5f } };
+	for (int t = 0; t < 4; t++)
+		for (size_t n = 1; n < 5000; n = n * 2 + 57)
+			for (size_t heads = 1; heads < 40; heads = heads * 3 + 1)
+				for (size_t m = 1; m < 140; m = m * 5 + 7)
+					for (int causal = 0; causal < 2; causal++) {
+						double least = tiling_time(&tiles[t], n, n + 99, heads,
+							causal, m);
+						double took = schedule(&tiles[t], n, n + 99, heads,
+							causal, m * tiles[t].blocks);
+						assert_true(least <= took * (1 + 1e-9));
+						assert_true(causal || least >= took * (1 - 1e-9));
+					}
+}
+
+/* one head of D = 64 on 132 multiprocessors, at lengths that a wave of tiles of
+ * 192 just fits, and just does not */
+static void waves_choose_the_tiles(void **state)
+{
+	const QueryTiles wide = { 192, 128, 1, 1 }, m64 = { 64, 128, 2, 1.16f };
+	const struct { size_t n; bool causal, wide; } shapes[] = {
+		{ 32768, false, false }, { 132 * 192, false, true },
+		{ 132 * 192 + 1, false, false }, { 264 * 192, false, true },
+		{ 32768, true, false }, { 262144, true, true } };
+	for (int i = 0; i < 6; i++) {
+		const double a = tiling_time(&wide, shapes[i].n, shapes[i].n, 1,
+			shapes[i].causal, 132);
+		const double b = tiling_time(&m64, shapes[i].n, shapes[i].n, 1,
+			shapes[i].causal, 132);
+		assert_int_equal(a <= b, shapes[i].wide);
+	}
+}
 
 int main(void)
 {
@@ -184,6 +238,8 @@ int main(void)
 		cmocka_unit_test(all_blocks_have_their_turn),
 		cmocka_unit_test(turns_against_the_numbers_are_found),
 		cmocka_unit_test(sections_shorten_the_wait),
+		cmocka_unit_test(no_schedule_beats_the_estimate),
+		cmocka_unit_test(waves_choose_the_tiles),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -345,22 +345,13 @@ void warp_specialized_forward(
 }
 struct Choice {
 	void (*launch)(Device *d, const Attention &a);
-	int M, N, blocks;
-	float relative_cost;    /* time for a score, in that of multi_warpgroup */
+	QueryTiles tiles;
 };
 
-/* time for the longer of: a multiprocessor's share, the longest tile */
 static double estimate(const Device *d, const Choice &c, const Attention &a)
 {
-	double sum = 0, longest = 0;
-	for (size_t first = 0; first < a.seqlen_q; first += c.M) {
-		const size_t end = a.causal ? first + c.M : a.seqlen_k,
-			seen = end < a.seqlen_k ? end : a.seqlen_k;
-		longest = fmax(longest, (double)c.M * ((seen + c.N - 1) / c.N * c.N));
-		sum += (double)c.M * ((seen + c.N - 1) / c.N * c.N);
-	}
-	return c.relative_cost
-		* fmax(sum * (a.B * a.H) / cuda_multiprocessors(d), longest * c.blocks);
+	return tiling_time(&c.tiles, a.seqlen_q, a.seqlen_k, a.B * a.H, a.causal,
+		cuda_multiprocessors(d));
 }
 
 /* 0 before and after; of launches that run at a time, each has its own */
@@ -411,7 +402,7 @@ template <class C> static void launch(Device *d, const Attention &a)
 }
 template <class C> static constexpr Choice choice(float relative_cost)
 {
-	return { launch<C>, C::M, C::N, C::BLOCKS, relative_cost };
+	return { launch<C>, { C::M, C::N, C::BLOCKS, relative_cost } };
 }
 
 enum { MULTI_WARPGROUP, M64, SPLIT_KV, CHOICES };

@@ -231,9 +231,13 @@ __device__ inline void add_dq(const Backward &a, const Place &p,
 		}
 		#pragma unroll
 		for (int part = 0; part < S::PARTS; part++) {
+			const unsigned from = shared + S::DQ + part * S::DQ_NBYTES;
+			float *to = dq_accum_at<S>(a, p, j, part);
 			barrier_wait(&bars->dq_full[odd][part], i >> 1 & 1);
-			bulk_reduce_add(dq_accum_at<S>(a, p, j, part),
-				shared + S::DQ + part * S::DQ_NBYTES, S::DQ_NBYTES);
+			if (a.deterministic && before == 0)
+				bulk_store(to, from, S::DQ_NBYTES);
+			else
+				bulk_reduce_add(to, from, S::DQ_NBYTES);
 			tma_store_commit();
 			tma_store_wait_read<0>();
 			barrier_arrive(&bars->dq_empty[part]);
