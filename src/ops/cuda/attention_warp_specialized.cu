@@ -30,6 +30,7 @@ template <class C> struct Consumer {
 	Ring<C::STAGES> k, v;
 	Ring<C::STAGES> start;          /* split: where the next item's tiles begin */
 	Ring<1> acc;
+	int stored;                     /* whose O this thread has under way; or -1 */
 
 	/* until the copy of a tile, K or V, is there; where another warpgroup may have
 	 * had the slot, first until it has read the tile before: else parity could
@@ -64,18 +65,20 @@ template <class C> struct Consumer {
 			shared.v + v.at * C::K_NBYTES);
 		wgmma_commit();
 	}
-	/* the first tile of keys, j: S, and its P */
-	__device__ __forceinline__ void first_step(Held<C> &x, int j)
+	/* the first tile of keys, j: S, and its P; clear: all its keys are seen */
+	__device__ __forceinline__ void first_step(Held<C> &x, int j, bool clear)
 	{
 		await(shared.k_full, shared.k_empty, k);        /* K is there */
 		pin(x.s);
 		wgmma_fence();
 		start_scores(x.s);
+		release_stored();
 		wgmma_wait<0>();
 		pin(x.s);
 		release(shared.k_empty + k.at);
 		k.template step<C::STRIDE>();
-		apply_mask_in(x.s, j);
+		if (!clear)
+			apply_mask_in(x.s, j);
 		update_row_max<true>(x.s, x.rows, p.base2);     /* there is no O yet */
 		exp_scores<true>(x.s, x.rows, p.base2);
 		pin(x.s);
@@ -238,8 +241,17 @@ template <class C> struct Consumer {
 					tma_store(map, tile + i * 64 * W::WIDTH, i * W::WIDTH / 2, first, h,
 						b);
 			tma_store_commit();
-			tma_store_wait_read<0>();
+			stored = q.at;
 		}
+	}
+	/* what this thread stored of O, if anything, was read: its place is empty */
+	__device__ __forceinline__ void release_stored()
+	{
+		if (stored < 0)
+			return;
+		tma_store_wait_read<0>();
+		barrier_arrive(shared.q_empty + stored);
+		stored = -1;
 	}
 	__device__ __forceinline__ void attention_tile(const Item &item,
 		const CUtensorMap *map)
@@ -265,7 +277,7 @@ template <class C> struct Consumer {
 		if (C::SCHEDULE == SPLIT)
 			j -= find_place(item.key_tiles);
 		if (C::SCHEDULE != SPLIT || j >= 0) {
-			first_step(x, j);
+			first_step(x, j, j < clear);
 			for (j -= C::STRIDE; j >= clear; j -= C::STRIDE)
 				step<true>(x, j);
 			for (; j >= 0; j -= C::STRIDE)
@@ -276,11 +288,15 @@ template <class C> struct Consumer {
 			finish_rows(x, item.head);
 			write(x, map, first, item.head);
 		}
-		barrier_arrive(shared.q_empty + q.at);
+		if (stored < 0)
+			barrier_arrive(shared.q_empty + q.at);
+		else if (C::Q_STAGES == 1)
+			release_stored();
 	}
 
 	__device__ __forceinline__ void run(const CUtensorMap *map)
 	{
+		stored = -1;
 		/* the first has the first turn */
 		if (C::SCHEDULE == PINGPONG && group == 0)
 			named_barrier_arrive(1, 2 * WARPGROUP);
@@ -292,6 +308,7 @@ template <class C> struct Consumer {
 			attention_tile(item_of<C>(p, tile), map);
 			q.step();
 		}
+		release_stored();
 		if (C::SCHEDULE == PINGPONG && group == 0) /* takes the turn that is left */
 			named_barrier_sync(1, 2 * WARPGROUP);
 	}
@@ -345,30 +362,13 @@ void warp_specialized_forward(
 }
 struct Choice {
 	void (*launch)(Device *d, const Attention &a);
-	int M, N, blocks;
-	float relative_cost;    /* time for a score, in that of multi_warpgroup */
+	QueryTiles tiles;
 };
 
-/* time for the longer of: a multiprocessor's share, the longest tile */
 static double estimate(const Device *d, const Choice &c, const Attention &a)
 {
-	double sum = 0, longest = 0;
-	for (size_t first = 0; first < a.seqlen_q; first += c.M) {
-		const size_t end = a.causal ? first + c.M : a.seqlen_k,
-			seen = end < a.seqlen_k ? end : a.seqlen_k;
-		longest = fmax(longest, (double)c.M * ((seen + c.N - 1) / c.N * c.N));
-		sum += (double)c.M * ((seen + c.N - 1) / c.N * c.N);
-	}
-	return c.relative_cost
-		* fmax(sum * (a.B * a.H) / cuda_multiprocessors(d), longest * c.blocks);
-}
-
-/* heads whose K and V stay in the L2 cache together, 32 MiB of its 50 */
-static int heads_together(const Attention &a)
-{
-	const size_t fit = ((size_t)32 << 20) / (4 * a.seqlen_k * a.D),
-		heads = a.B * a.H;
-	return (int)(fit < 1 ? 1 : fit < heads ? fit : heads);
+	return tiling_time(&c.tiles, a.seqlen_q, a.seqlen_k, a.B * a.H, a.causal,
+		cuda_multiprocessors(d));
 }
 
 /* 0 before and after; of launches that run at a time, each has its own */
@@ -403,7 +403,7 @@ template <class C> static void launch(Device *d, const Attention &a)
 	p.H = (int)a.H;
 	p.heads = (int)(a.B * a.H);
 	p.query_tiles = (p.seqlen_q + C::M - 1) / C::M;
-	p.together = heads_together(a);
+	p.together = heads_together(a.B * a.H, 4 * a.seqlen_k * a.D); /* K, V */
 	p.tiles = p.heads * p.query_tiles;
 	p.base2 = (float)a.scale * LOG2_E;
 	p.causal = a.causal;
@@ -419,7 +419,7 @@ template <class C> static void launch(Device *d, const Attention &a)
 }
 template <class C> static constexpr Choice choice(float relative_cost)
 {
-	return { launch<C>, C::M, C::N, C::BLOCKS, relative_cost };
+	return { launch<C>, { C::M, C::N, C::BLOCKS, relative_cost } };
 }
 
 enum { MULTI_WARPGROUP, M64, SPLIT_KV, CHOICES };

@@ -1,6 +1,7 @@
 /* attention_warp_specialized_backward.cu: attention backward on Hopper: the
  * kernels
- * 1. backward_preprocess: L log2(e), delta; accumulators of dQ become 0
+ * 1. backward_preprocess: L log2(e), delta; if parts of dQ come in any order,
+ *    its accumulators become 0
  * 2. warp_specialized_backward: a block of threads owns N keys and visits the
  *    queries that see them, M at a time; dK, dV stay in registers; dQ is added
  *    to fp32 accumulators in global memory
@@ -23,13 +24,13 @@ __device__ inline T *row_of(const Heads &x, int bh, int H, int t)
 {
 	return (T *)x.x.at + bh / H * x.batch + bh % H * x.head + t * x.row;
 }
-/* 64 queries: L and delta, padded as if P and delta were 0; dQ's accumulators
- * become 0
- * bytes: O, dO, L once, accumulators once
+/* 64 queries: L and delta, padded as if P and delta were 0; clear: dQ's
+ * accumulators become 0
+ * bytes: O, dO, L once, accumulators once if they are cleared
  * grid: B H rows / 64 */
 template <class T, int D>
 __global__ __launch_bounds__(128) void backward_preprocess(Scratch w, Heads o,
-	Heads d_o, const float *L, int H)
+	Heads d_o, const float *L, int H, bool clear)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 	constexpr int TEAM = D > 64 ? 16 : D / 8,       /* threads of a row */
@@ -50,9 +51,11 @@ __global__ __launch_bounds__(128) void backward_preprocess(Scratch w, Heads o,
 		}
 	}
 	auto *dq_accum = (float4 *)(w.dq_accum + (size_t)blockIdx.x * (BLOCK * D));
-	#pragma unroll
-	for (int i = 0; i < BLOCK * D / 4 / 128; i++)
-		dq_accum[i * 128 + threadIdx.x] = make_float4(0, 0, 0, 0);
+	if (clear) {
+		#pragma unroll
+		for (int i = 0; i < BLOCK * D / 4 / 128; i++)
+			dq_accum[i * 128 + threadIdx.x] = make_float4(0, 0, 0, 0);
+	}
 	if (threadIdx.x == 0)
 		w.dq_semaphore[blockIdx.x] = 0;
 	if (threadIdx.x == 0 && blockIdx.x == 0)
@@ -220,8 +223,11 @@ static Backward arguments_of(const Attention &a, const AttentionGradient &g,
 	b.H = (int)a.H;
 	b.seqlen_k = (int)a.seqlen_k;
 	b.tiles = (b.seqlen_k + S::N - 1) / S::N;
+	b.heads = (int)(a.B * a.H);
 	b.causal = a.causal;
 	b.deterministic = g.deterministic;
+	b.together = b.causal || !b.deterministic ? 1       /* Q, dO; dQ in fp32 */
+		: heads_together(a.B * a.H, 8 * a.seqlen_q * a.D);
 	b.scale = (float)a.scale;
 	return b;
 }
@@ -260,7 +266,7 @@ extern "C" void cuda_warp_specialized_backward(Device *d, Attention a,
 			cudaFuncAttributeMaxDynamicSharedMemorySize, S::NBYTES));
 		backward_preprocess<T, S::D>
 			<<<blocks_for(heads * w.rows, BLOCK), 128, 0, cuda_stream(d)>>>(w,
-			a.o, g.d_o, (const float *)a.L.at, b.H);
+			a.o, g.d_o, (const float *)a.L.at, b.H, !g.deterministic);
 		LAUNCHED();
 		launch_dependent(d, warp_specialized_backward<S>,
 			blocks_for(heads * b.tiles, 1), S::THREADS, S::NBYTES, b);

@@ -128,6 +128,13 @@ __device__ inline void bulk_load(unsigned to, const void *from, int nbytes,
 		:: "r"(to), "l"(from), "r"(nbytes), "r"(smem_address(full)) : "memory");
 }
 
+/* and goes back */
+__device__ inline void bulk_store(void *to, unsigned from, int nbytes)
+{
+	asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;"
+		:: "l"(to), "r"(from), "r"(nbytes) : "memory");
+}
+
 /* floats in shared memory are added to those in global memory */
 __device__ inline void bulk_reduce_add(float *to, unsigned from, int nbytes)
 {

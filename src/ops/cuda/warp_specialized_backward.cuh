@@ -5,6 +5,7 @@
 #ifndef OPS_CUDA_WARP_SPECIALIZED_BACKWARD_CUH
 #define OPS_CUDA_WARP_SPECIALIZED_BACKWARD_CUH
 
+#include "ops/attention_plan.h"
 #include "ops/cuda/common.cuh"
 #include "ops/cuda/hopper.cuh"
 
@@ -50,6 +51,7 @@ struct Backward {
 	Scratch w;
 	Angles angles;
 	int H, seqlen_k, tiles;         /* tiles: of keys, in each head */
+	int heads, together;    /* B H; heads whose tiles are given out together */
 	bool causal, deterministic;     /* else dQ's parts are added by atomics */
 	float scale;
 };
@@ -137,11 +139,10 @@ struct Place {
 template <class S>
 __device__ inline Place place_of_tile(const Backward &a, int tile_index)
 {
+	const HeadTile at = head_tile(tile_index, a.heads, a.tiles, a.together);
 	Place p;
-	p.bh = tile_index / a.tiles;
-	p.tile = tile_index % a.tiles;
-	if (a.deterministic && a.causal)
-		p.tile = a.tiles - 1 - p.tile;
+	p.bh = at.head;
+	p.tile = a.deterministic && a.causal ? a.tiles - 1 - at.tile : at.tile;
 	p.key = p.tile * S::N;
 	const int last = (a.w.seqlen_q + S::M - 1) / S::M;
 	p.first = a.causal ? p.key / S::M : 0;
@@ -188,16 +189,6 @@ __device__ inline void produce(const Backward &a, const Place &p,
 			a.w.delta + before + row, S::M * 4, full);
 	}
 }
-/* how many key tiles add to query tile j before this one? */
-template <class S>
-__device__ inline int tiles_before(const Backward &a, const Place &p, int j)
-{
-	if (!a.causal)
-		return p.tile;
-	const int all = min(a.tiles, ((j + 1) * S::M + S::N - 1) / S::N);
-	return all - 1 - p.tile;
-}
-
 template <class S>
 __device__ inline int *semaphore_at(const Backward &a, const Place &p, int j)
 {
@@ -232,16 +223,21 @@ __device__ inline void add_dq(const Backward &a, const Place &p,
 	unsigned shared, Barriers<S> *bars, int odd)
 {
 	for (int i = odd; i < p.count; i += 2) {
-		const int j = p.visit(i);
+		const int j = p.visit(i), before = key_tiles_before(p.tile, a.tiles, j,
+			S::M, S::N, a.causal);
 		if (a.deterministic) {
-			semaphore_wait(semaphore_at<S>(a, p, j), tiles_before<S>(a, p, j));
+			semaphore_wait(semaphore_at<S>(a, p, j), before);
 			fence_proxy_async_global();
 		}
 		#pragma unroll
 		for (int part = 0; part < S::PARTS; part++) {
+			const unsigned from = shared + S::DQ + part * S::DQ_NBYTES;
+			float *to = dq_accum_at<S>(a, p, j, part);
 			barrier_wait(&bars->dq_full[odd][part], i >> 1 & 1);
-			bulk_reduce_add(dq_accum_at<S>(a, p, j, part),
-				shared + S::DQ + part * S::DQ_NBYTES, S::DQ_NBYTES);
+			if (a.deterministic && before == 0)
+				bulk_store(to, from, S::DQ_NBYTES);
+			else
+				bulk_reduce_add(to, from, S::DQ_NBYTES);
 			tma_store_commit();
 			tma_store_wait_read<0>();
 			barrier_arrive(&bars->dq_empty[part]);
@@ -249,8 +245,7 @@ __device__ inline void add_dq(const Backward &a, const Place &p,
 		if (a.deterministic) {
 			tma_store_wait();       /* the sums have been written */
 			fence_proxy_async_global();
-			semaphore_release(semaphore_at<S>(a, p, j),
-				tiles_before<S>(a, p, j));
+			semaphore_release(semaphore_at<S>(a, p, j), before);
 		}
 	}
 	tma_store_wait();

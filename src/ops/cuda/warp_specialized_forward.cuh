@@ -3,6 +3,7 @@
 #ifndef OPS_CUDA_WARP_SPECIALIZED_FORWARD_CUH
 #define OPS_CUDA_WARP_SPECIALIZED_FORWARD_CUH
 
+#include "ops/attention_plan.h"
 #include "ops/cuda/common.cuh"
 #include "ops/cuda/hopper.cuh"
 
@@ -111,12 +112,10 @@ struct Item {
 template <class C>
 __device__ inline Item item_of(const Arguments &p, int tile)
 {
-	const int each = p.together * p.query_tiles, section = tile / each,
-		rest = tile - section * each, before = section * p.together,
-		here = min(p.together, p.heads - before), row = rest / here;
-	const int first = (p.query_tiles - 1 - row) * C::M,
+	const HeadTile at = head_tile(tile, p.heads, p.query_tiles, p.together);
+	const int first = (p.query_tiles - 1 - at.tile) * C::M,
 		end = p.causal ? min(p.seqlen_k, first + C::M) : p.seqlen_k;
-	return { before + rest - row * here, first, (end + C::N - 1) / C::N };
+	return { at.head, first, (end + C::N - 1) / C::N };
 }
 
 /* the tile after `tile` for this block */

@@ -141,17 +141,27 @@ static void persistent_blocks_take_tiles(void **state)
 	}
 }
 
-/* many more blocks than multiprocessors, so that the order of their work
- * varies */
-static void a_thousand_runs_are_the_same(void **state)
+/* gradients of two sections of heads, whose tiles of keys add in turn */
+static void sections_of_heads_follow_the_formulas(void **state)
 {
 	(void)state;
 	if (gpu == NULL)
 		skip();
-	enum { HEADS = 16, N = 1000, WIDTH = 64, SIZE = HEADS * N * WIDTH };
+	for (int causal = 0; causal < 2; causal++) {
+		const Problem p = { .B = 2, .H = 3, .seqlen_q = 6000, .seqlen_k = 260,
+			.D = 128, .causal = causal, .size = 1 };
+		if (getenv("QUICK") == NULL)
+			follow_the_formulas(&p, 2);
+	}
+}
+
+/* more blocks than multiprocessors, so that the order of their work varies */
+static void expect_same_runs(bool causal, int runs)
+{
+	enum { HEADS = 24, N = 1000, WIDTH = 64, SIZE = HEADS * N * WIDTH };
 	Array at[ARRAYS + 1], first[ARRAYS + 1], now = poisoned(SIZE);
 	const Problem p = { .B = 1, .H = HEADS, .seqlen_q = N, .seqlen_k = N,
-		.D = WIDTH, .causal = true, .size = 1 };
+		.D = WIDTH, .causal = causal, .size = 1 };
 	Array angles[2] = { { NULL, FP32 }, { NULL, FP32 } };
 	for (int a = 0; a <= ARRAYS; a++) {
 		at[a] = array_new(gpu, SIZE, a < ARRAYS ? BF16 : FP32, MEM_TEMPORARY,
@@ -161,7 +171,7 @@ static void a_thousand_runs_are_the_same(void **state)
 		first[a] = poisoned(SIZE);
 	}
 	Attention a = attention_on(&p, at, at[ARRAYS]);
-	for (int run = 0; run < (getenv("QUICK") ? 20 : 1000); run++) {
+	for (int run = 0; run < runs; run++) {
 		ops_for(gpu)->attention_forward(gpu, a);
 		ops_for(gpu)->attention_backward(gpu, a, gradient_on(&p, at, angles));
 		for (int i = INPUTS; i <= ARRAYS; i++) {
@@ -172,6 +182,15 @@ static void a_thousand_runs_are_the_same(void **state)
 		}
 	}
 	assert_int_equal(release_both(NULL), 0);
+}
+
+static void a_thousand_runs_are_the_same(void **state)
+{
+	(void)state;
+	if (gpu == NULL)
+		skip();
+	for (int causal = 0; causal < 2; causal++)
+		expect_same_runs(causal, getenv("QUICK") ? 20 : 500);
 }
 
 typedef struct Rush {
@@ -234,6 +253,8 @@ static void rings_never_skip_a_round(void **state)
 		{ FP32, "split_fp16", 36, 4, 512, 128, true },
 		{ BF16, "split_kv", 36, 4, 320, 128, false },
 		{ BF16, "split_kv", 36, 8, 640, 64, true },
+		{ BF16, "multi_warpgroup", 36, 4, 640, 128, false },
+		{ BF16, "m64", 36, 4, 320, 64, false },
 	};
 	(void)state;
 	if (gpu == NULL)
@@ -259,6 +280,8 @@ int main(void)
 		cmocka_unit_test_teardown(attention_follows_the_formulas, release_both),
 		cmocka_unit_test_teardown(large_scores_do_no_harm, release_both),
 		cmocka_unit_test_teardown(persistent_blocks_take_tiles, release_both),
+		cmocka_unit_test_teardown(sections_of_heads_follow_the_formulas,
+			release_both),
 		cmocka_unit_test_teardown(a_thousand_runs_are_the_same, release_both),
 		cmocka_unit_test_teardown(rings_never_skip_a_round, release_both),
 		cmocka_unit_test(other_heads_are_declined),

@@ -1,0 +1,80 @@
+/* attention_plan.h: in which order tiles of attention are given out, in which
+ * order they add to a sum, and which tiles of queries take the least time */
+#ifndef OPS_ATTENTION_PLAN_H
+#define OPS_ATTENTION_PLAN_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#ifdef __CUDACC__
+#define ANYWHERE static inline __host__ __device__
+#else
+#define ANYWHERE static inline
+#endif
+
+typedef struct HeadTile {
+	int head, tile;
+} HeadTile;
+
+/* which tile has this number, of `tiles` in each of `heads`? Numbers go through
+ * sections of `together` heads, in a section through the first tiles of all its
+ * heads, then through the second ones */
+ANYWHERE HeadTile head_tile(int number, int heads, int tiles, int together)
+{
+	const int section = number / (together * tiles),
+		first = section * together, rest = number - first * tiles,
+		here = heads - first < together ? heads - first : together;
+	const HeadTile at = { first + rest % here, rest / here };
+	return at;
+}
+
+/* heads that stay in the L2 cache together, 32 MiB of its 50; nbytes: of one */
+static inline int heads_together(size_t heads, size_t nbytes)
+{
+	const size_t fit = ((size_t)32 << 20) / nbytes;
+	return (int)(fit < 1 ? 1 : fit < heads ? fit : heads);
+}
+
+/* how many of a head's tiles of N keys add to tile j of M queries before this
+ * one? */
+ANYWHERE int key_tiles_before(int tile, int tiles, int j, int M, int N,
+	bool causal)
+{
+	const int end = ((j + 1) * M + N - 1) / N;
+	return causal ? (end < tiles ? end : tiles) - 1 - tile : tile;
+}
+
+/* tiles of M queries by N keys; blocks of threads on a multiprocessor; time
+ * for a score, in that of multi_warpgroup */
+typedef struct QueryTiles {
+	int M, N, blocks;
+	float relative_cost;
+} QueryTiles;
+
+/* scores of the tile of queries `row`, whole tiles of keys */
+static inline double tile_scores(const QueryTiles *t, size_t row,
+	size_t seqlen_k, bool causal)
+{
+	const size_t end = causal ? (row + 1) * t->M : seqlen_k,
+		seen = end < seqlen_k ? end : seqlen_k;
+	return (double)t->M * ((seen + t->N - 1) / t->N * t->N);
+}
+
+/* the longer of: a multiprocessor's share; for each k, k + 1 of the longest
+ * k m + 1 tiles, where m blocks run at once */
+static inline double tiling_time(const QueryTiles *t, size_t seqlen_q,
+	size_t seqlen_k, size_t heads, bool causal, size_t multiprocessors)
+{
+	const size_t rows = (seqlen_q + t->M - 1) / t->M,
+		at_once = multiprocessors * t->blocks;
+	double sum = 0, longest = 0;
+	for (size_t row = 0; row < rows; row++)
+		sum += tile_scores(t, row, seqlen_k, causal);
+	for (size_t k = 0; k * at_once < rows * heads; k++)
+		longest = fmax(longest, (double)(k + 1) * t->blocks * tile_scores(t,
+			rows - 1 - k * at_once / heads, seqlen_k, causal));
+	return t->relative_cost * fmax(sum * heads / multiprocessors, longest);
+}
+
+#endif
