@@ -85,7 +85,7 @@ local function plain_text(tokens)
 	end
 	return table.concat(out)
 end
-local function write_line(s, line, quotes, out)
+local function write_line(s, line, quotes, chapters)
 	local text = ""
 	for _, t in ipairs(line) do
 		if type(t) == "string" then
@@ -100,6 +100,8 @@ local function write_line(s, line, quotes, out)
 		end
 	end
 	step(s, text, line.n)
+	if not s.was_fence and text:match("^# ") then table.insert(chapters, {}) end
+	local out = chapters[#chapters]
 	if s.at_start then
 		table.insert(out, ("```{=nwline}\n%d\n```\n"):format(line.n))
 	end
@@ -129,7 +131,14 @@ local function substitute(book, quotes)
 	return f
 end
 local function plain_headings(quotes)
+	local taken = {}
 	return {Header = function(h)
+		local name, n = h.identifier, 0
+		while taken[h.identifier] and not h.attributes.line do
+			n = n + 1
+			h.identifier = name .. "-" .. n
+		end
+		taken[h.identifier] = true
 		return h:walk {RawInline = function(r)
 			if r.format ~= "nwquote" then return nil end
 			return pandoc.Code(plain_text(quotes[tonumber(r.text)]))
@@ -148,6 +157,19 @@ local function hand_over(doc, file)
 end
 local markdown = "markdown-implicit_figures-citations-example_lists"
 
+local function read_chapters(chapters)
+	local doc
+	for _, lines in ipairs(chapters) do
+		local chapter = pandoc.read(table.concat(lines, "\n") .. "\n", markdown)
+		if doc then
+			doc.blocks:extend(chapter.blocks)
+		else
+			doc = chapter
+		end
+	end
+	return doc
+end
+
 function Reader(_, _)
 	local file = PANDOC_STATE.input_files[1]
 	local pieces = noweb.parse(run_noweb(file))
@@ -156,19 +178,20 @@ function Reader(_, _)
 	chunks.spread_languages(book)
 	chunks.index(book)
 	chunks.check(book, complain)
-	local out, quotes, state = {}, {}, {blank = true, open = {}}
+	local chapters, quotes, state = {{}}, {}, {blank = true, open = {}}
 	for _, p in ipairs(pieces) do
 		if p.kind == "code" then
-			table.insert(out, ("\n```{=nwchunk}\n%d\n```\n"):format(p.id))
+			table.insert(chapters[#chapters],
+				("\n```{=nwchunk}\n%d\n```\n"):format(p.id))
 			state.blank = true
 		else
 			for _, line in ipairs(p.lines) do
-				write_line(state, line, quotes, out)
+				write_line(state, line, quotes, chapters)
 			end
 		end
 	end
 	close_all(state)
-	local doc = pandoc.read(table.concat(out, "\n") .. "\n", markdown)
+	local doc = read_chapters(chapters)
 	doc = doc:walk(plain_headings(quotes)):walk(substitute(book, quotes))
 	return hand_over(doc, file)
 end
