@@ -46,7 +46,8 @@ do for [f in "eager fused"] {
 	set xrange [0:total]
 	set yrange [-0.5:5.6]
 	most(dummy) = int(column("width_ms")/total*88)
-	text(dummy) = strlen(short(stringcolumn("box"))) + 2 <= most(0) \
+	wide(box) = strlen(box) + (box eq "GEMM" ? 2 : 0)
+	text(dummy) = wide(short(stringcolumn("box"))) <= most(0) \
 		|| most(0) > 15 ? short(stringcolumn("box"))[1:most(0)] : ""
 	set title f.", added up"
 	plot table using (left(f)):(level(0)):(left(f)):(right(f)): \
