@@ -23,7 +23,7 @@ set xlabel "queries and keys, n"
 set key maxrows 2 samplen 1.3 width 0
 widths = "16 32 64 128"
 set arrow from graph 0, first peak to graph 1, first peak nohead lt 9
-set label 1 "measured peak of a matmul" at graph 0.03, first peak*0.95 left
+set label 1 "peak of a matmul" at graph 0.03, first peak*0.95 left
 if (gpu) {
 	set label 2 "circles: cuDNN, same D" at graph 0.03, first peak*0.86 left
 }

@@ -21,7 +21,7 @@ set ylabel "forward and backward (ms)"
 unset key
 # a name at the end of its line
 at_end(kernel) = column("n") == (kernel eq "simt" ? 8192 : 65536) ? 1 : NaN
-aside(kernel) = kernel eq "simt" ? -2.2 : 0.6
+aside(kernel) = kernel eq "simt" ? -2.2 : 1
 above(kernel) = kernel eq "simt" ? 0.8 : kernel eq "wgmma" ? 0.25 \
 	: kernel eq "warp_specialized" ? -0.4 : 0
 do for [p in "low exact"] {

@@ -4,9 +4,13 @@ load "src/plots/style.gp"
 models = "xl 8B 70B 405B"
 ways = "'one device' DDP ZeRO-1 FSDP 'and tensor parallelism' 'pipeline faster'"
 strategies = "single ddp zero1 fsdp"
+# from dark to light, so that they differ in grey too
+shades = "#1b3560 #d9793a #1f6b5c #dccbe8"
 of(model) = column("tokens")*only("hardware", "H100")*only("model", model)
 plain(model, i) = of(model)*only("plain_strategy", word(strategies, i))
-tensor(model) = of(model)*(column("plain_tensor") > 1 ? 1 : NaN)
+# a cross, dark on what is light
+tensor(model, dark) = of(model)*(column("plain_tensor") > 1 \
+	&& (stringcolumn("plain_strategy") eq "fsdp") == dark ? 1 : NaN)
 pipeline(model) = of(model)*(column("stages") > 1 ? 1 : NaN)
 set multiplot
 set logscale xy 2
@@ -22,7 +26,7 @@ do for [i=1:6] {
 		(i < 4 ? 0.975 : 0.935) point pt (i < 5 ? 5 : i == 5 ? 1 : 6) \
 		ps (i < 5 ? 1 : 0.6) lc rgb (i == 5 ? "white" : "black") offset 1, 0
 }
-do for [i=1:4] { set label i point pt 5 ps 1 lc i }
+do for [i=1:4] { set label i point pt 5 ps 1 lc rgb word(shades, i) }
 set label 5 point pt 1 ps 0.6 lc rgb "black"
 do for [k=1:4] {
 	left = k % 2 == 1
@@ -35,9 +39,11 @@ do for [k=1:4] {
 	set title word(models, k) offset 0, -0.7
 	model = word(models, k)
 	plot for [i=1:4] table using "devices":(plain(model, i)) \
-		with points pt 5 ps 1.2 lc i, \
-		table using "devices":(tensor(model)) with points pt 1 ps 0.6 \
+		with points pt 5 ps 1.2 lc rgb word(shades, i), \
+		table using "devices":(tensor(model, 0)) with points pt 1 ps 0.6 \
 		lc rgb "white", \
+		table using "devices":(tensor(model, 1)) with points pt 1 ps 0.6 \
+		lc rgb "black", \
 		table using "devices":(pipeline(model)) with points pt 6 ps 0.6 \
 		lc rgb "black"
 	unset label

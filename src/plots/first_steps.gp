@@ -9,7 +9,7 @@ opened = taken(1, "open_ms")
 whole = taken(1, "step_ms")
 set yrange [0.3:3.7]
 set ytics ("a later step" 1, "first step" 2, "of it, host" 3) scale 0
-set xrange [-opened*1.02:whole*1.03]
+set xrange [-opened*1.02:whole + 0.12*(whole + opened)]
 set xlabel "ms from the beginning of the step"
 unset grid
 unset key
@@ -17,12 +17,16 @@ set arrow from 0, graph 0 to 0, graph 1 nohead lt 9
 number = 0
 rect(y) = sprintf("set object %d rect from %g, %g to %g, %g fs solid 0.85 \
 noborder fc rgb '%s'", number, from, y - 0.36, to, y + 0.36, colour)
-name(y) = to - from < 0.05*(whole + opened) ? "" : sprintf("set label %d \
+# inside of a segment, or behind the last one
+name(y) = to - from < 0.05*(whole + opened) ? last ? sprintf("set label %d \
+'%s' at %g, %g left offset 0.4, 0 front font ',7'", number, text, to, y) \
+: "" : sprintf("set label %d \
 '%s' at %g, %g center front font ',7' tc rgb '%s'", number, text, \
 (from + to)/2, y, ink)
 bar = "number = number + 1; eval rect(y); eval name(y)"
 from = -opened; to = 0; y = 2
 colour = colour_temporary; text = "opening the device"; ink = "black"
+last = 0
 eval bar
 do for [n=1:2] {
 	to = 0
@@ -32,7 +36,8 @@ do for [n=1:2] {
 		to = from + taken(n == 1 ? 1 : 5, p."_ms")
 		colour = p eq "fwd" ? colour_forward : p eq "bwd" ? colour_backward \
 			: colour_optimizer
-		text = p eq "fwd" ? "forward" : p eq "bwd" ? "backward" : "opt."
+		text = p eq "fwd" ? "forward" : p eq "bwd" ? "backward" : "optimizer"
+		last = p eq "opt"
 		ink = p eq "fwd" ? "black" : "white"
 		eval bar
 	}
@@ -46,7 +51,8 @@ do for [p in "choice library alloc"] {
 	colour = p eq "choice" ? colour_rest : p eq "library" \
 		? colour_temporary : "#dde0e5"
 	text = p eq "choice" ? "algorithms" : p eq "library" \
-		? "kernels" : "alloc."
+		? "kernels" : "allocating"
+	last = p eq "alloc"
 	eval bar
 }
 plot NaN

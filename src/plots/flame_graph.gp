@@ -36,6 +36,7 @@ plot table2 using (low(0)/(high(0) > low(0))):(level(0)):(low(0)):(high(0)): \
 	with boxxyerror lw 0.3 lc rgb variable, \
 	"" using (low(0) + (end - begin)*0.003):(level(0)):(shown(0)) \
 	with labels left font ",7"
+short(box) = strstrt(box, "gemm") ? "GEMM" : box
 left(f) = column("start_ms")*only("fusion", f)
 right(f) = left(f) + column("width_ms")
 do for [f in "eager fused"] {
@@ -45,8 +46,9 @@ do for [f in "eager fused"] {
 	set xrange [0:total]
 	set yrange [-0.5:5.6]
 	most(dummy) = int(column("width_ms")/total*88)
-	text(dummy) = strlen(stringcolumn("box")) <= most(0) || most(0) > 15 \
-		? stringcolumn("box")[1:most(0)] : ""
+	wide(box) = strlen(box) + (box eq "GEMM" ? 2 : 0)
+	text(dummy) = wide(short(stringcolumn("box"))) <= most(0) \
+		|| most(0) > 15 ? short(stringcolumn("box"))[1:most(0)] : ""
 	set title f.", added up"
 	plot table using (left(f)):(level(0)):(left(f)):(right(f)): \
 		(level(0) - 0.48):(level(0) + 0.48):(warm(0)) \

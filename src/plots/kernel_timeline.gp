@@ -20,6 +20,10 @@ set key off
 set multiplot layout 2,1
 set xlabel "ms"
 f = "eager"
+classes = colour_matmul." ".colour_softmax." ".colour_norm." " \
+	.colour_attention." ".colour_ffn." ".colour_optimizer." ".colour_rest
+phases = "forward backward optimizer"
+phase_colours = colour_forward." ".colour_backward." ".colour_optimizer
 do for [shows in "step block"] {
 	set title shows eq "step" ? "one step" : "its sixth block, forward"
 	set autoscale
@@ -37,13 +41,19 @@ do for [shows in "step block"] {
 	named(dummy) = column("lane") < 6 && high(f) - low(f) > wide \
 		&& middle(f) > from && middle(f) < to \
 		? stringcolumn("name") : ""
+	dark(dummy) = column("lane") == 1 && stringcolumn("name") ne "forward"
 	plot table using (middle(f)):(row(0)/(column("lane") < 6)):(low(f)): \
 		(high(f)):(row(0) - 0.4):(row(0) + 0.4) \
 		with boxxyerror fs solid border lc rgb "#f4f6fa" lw 0.1 \
-		lc rgb "#9db0cf", \
-		"" using (middle(f)):(row(0)/(column("lane") > 5)):(low(f)): \
-		(high(f)):(row(0) - 0.4):(row(0) + 0.4) \
-		with boxxyerror fs solid noborder lc rgb "#1b3560", \
-		"" using (middle(f)):(row(0)):(named(0)) with labels font ",7"
+		lc rgb "#ccd2da", \
+		for [k=1:3] "" using (middle(f)):(row(0)/(column("lane") == 1 && \
+		stringcolumn("name") eq word(phases, k))):(low(f)): \
+		(high(f)):(row(0) - 0.4):(row(0) + 0.4) with boxxyerror fs solid \
+		noborder lc rgb word(phase_colours, k), \
+		for [k=6:12] "" using (middle(f)):(row(0)/(column("lane") == k)): \
+		(low(f)):(high(f)):(row(0) - 0.4):(row(0) + 0.4) \
+		with boxxyerror fs solid noborder lc rgb word(classes, k - 5), \
+		"" using (middle(f)):(row(0)):(named(0)):(dark(0) ? 0xffffff : 0) \
+		with labels font ",7" tc rgb variable
 }
 unset multiplot

@@ -9,7 +9,8 @@ set xrange [900:9300]
 set xtics (1024, 2048, 4096, 8192)
 set yrange [0:1.1]
 set xlabel "width of a row"
-set key maxrows 3 samplen 1.2 width -2 font ",6"
+set key at screen 0.75, screen 0.99 right top vertical maxrows 3 width 1
+set tmargin at screen 0.82
 set arrow from graph 0, first 1 to graph 1, first 1 nohead lt 9
 set multiplot layout 1,2
 set ylabel "forward, fraction of a copy"
