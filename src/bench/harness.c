@@ -210,7 +210,6 @@ static char *read_digest(const char *backend)
 	free(path);
 	return digest;
 }
-
 static const char *machine_of(const char *path)
 {
 	static char copy[4096];
@@ -225,7 +224,6 @@ static bool at_course_scale(const Experiment *e)
 	return harness_on_gpu() || e->cpu_scale == NULL
 		|| (e->full_scale && e->full_scale());
 }
-
 static void describe_table(Table *t, const Experiment *e, int argc,
 	char **argv)
 {

@@ -29,7 +29,6 @@ void ddp_given_settle(DdpGiven *g)
 	if (g->sums && g->ranks > MOST_GRADIENTS)
 		usage_error("--sums optimizer is for %d ranks at most", MOST_GRADIENTS);
 }
-
 bool ddp_settle(DdpConfig *c, const DdpGiven *g)
 {
 	if ((g->size >= 0 && c->model.size != g->size)
@@ -55,7 +54,6 @@ void ddp_plan(Plan *plan, const DdpGiven *g, DdpConfig c)
 	if (ddp_settle(&c, g))
 		plan_add(plan, &c);
 }
-
 static void plan_precisions(Plan *plan, const DdpGiven *g, DdpConfig c)
 {
 	bool gpu = harness_on_gpu(), any = g->precision < 0,

@@ -234,7 +234,8 @@ struct SharedRing {
 	__device__ SharedRing(char *memory, int barriers)
 	{
 		start = (smem_address(memory) + ROUND_UP - 1) / ROUND_UP * ROUND_UP;
-		fixed_full = (Barrier *)(memory + start - smem_address(memory) + barriers);
+		fixed_full = (Barrier *)(memory + start - smem_address(memory)
+			+ barriers);
 	}
 };
 /* shared memory of kernels whose blocks own FIXED tiles of queries while pairs
