@@ -191,7 +191,7 @@ static int ranks_of(const Sweep *s, const Planned *p)
 {
 	return s->ranks ? s->ranks(p->config) : 1;
 }
-static char *read_digest(const char *name, const char *backend)
+static char *read_digest(const char *backend)
 {
 	static char digest[64] = "unknown";
 	char self[4096], *path;
@@ -199,7 +199,8 @@ static char *read_digest(const char *name, const char *backend)
 	if (n < 0)
 		return digest;
 	self[n] = '\0';
-	if (asprintf(&path, "%s/digest/%s.%s", dirname(self), name, backend) < 0)
+	if (asprintf(&path, "%s/digest/%s.%s", dirname(self), program_name,
+		backend) < 0)
 		die("out of host memory");
 	FILE *f = fopen(path, "r");
 	if (f && fscanf(f, "%63s", digest) != 1)
@@ -209,7 +210,6 @@ static char *read_digest(const char *name, const char *backend)
 	free(path);
 	return digest;
 }
-
 static const char *machine_of(const char *path)
 {
 	static char copy[4096];
@@ -224,7 +224,6 @@ static bool at_course_scale(const Experiment *e)
 	return harness_on_gpu() || e->cpu_scale == NULL
 		|| (e->full_scale && e->full_scale());
 }
-
 static void describe_table(Table *t, const Experiment *e, int argc,
 	char **argv)
 {
@@ -235,10 +234,11 @@ static void describe_table(Table *t, const Experiment *e, int argc,
 		if (strcmp(argv[i], "--force") != 0)
 			snprintf(command + strlen(command),
 				sizeof command - strlen(command), " %s", argv[i]);
-	snprintf(name, sizeof name, "%s", out ? basename(strdupa(out)) : e->name);
+	snprintf(name, sizeof name, "%s", out ? basename(strdupa(out))
+		: program_name);
 	name[strcspn(name, ".")] = '\0';
 	table_meta(t, "table", "%s", name);
-	table_meta(t, "program", "%s", e->name);
+	table_meta(t, "program", "%s", program_name);
 	table_meta(t, "sweep", "%s", e->sweeps[sweep_choice].name);
 	table_meta(t, "machine", "%s", machine_of(out));
 	table_meta(t, "scale", "%s", at_course_scale(e) ? "course" : e->cpu_scale);
@@ -249,10 +249,10 @@ static void describe_table(Table *t, const Experiment *e, int argc,
 	table_meta(t, "libraries", "%s%s%s", place.libraries, *more ? "; " : "",
 		more);
 	table_meta(t, "date", "%s", date);
-	table_meta(t, "command", "build/%s%s", e->name, command);
+	table_meta(t, "command", "build/%s%s", program_name, command);
 	table_meta(t, "seed", "%ld", harness_seed);
 	table_meta(t, "backend", "%s", place.backend);
-	table_meta(t, "digest", "%s", read_digest(e->name, place.backend));
+	table_meta(t, "digest", "%s", read_digest(place.backend));
 }
 typedef struct Task {
 	const Sweep *sweep;
@@ -354,15 +354,15 @@ static void run_in_job(const Sweep *s, const Planned *p, Table *t,
 	free(lines);
 	row_free(&row);
 }
-static void report_progress(const Experiment *e, int done, int total,
-	double seconds, const char *cells)
+static void report_progress(int done, int total, double seconds,
+	const char *cells)
 {
 	static bool printed;
 	if (!isatty(STDERR_FILENO))
 		return;
 	if (done < total)
-		fprintf(stderr, "\r\033[K%s %d/%d, %.0f s left: %s", e->name, done + 1,
-			total, done ? seconds / done * (total - done) : 0, cells);
+		fprintf(stderr, "\r\033[K%s %d/%d, %.0f s left: %s", program_name,
+			done + 1, total, done ? seconds / done * (total - done) : 0, cells);
 	else if (printed)
 		fprintf(stderr, "\r\033[K");
 	printed = true;
@@ -426,15 +426,14 @@ static char *join_columns(const Sweep *s, int *nkeys)
 }
 
 /* t: NULL but on rank 0; returns how many configurations failed */
-static int run_plan(const Experiment *e, const Plan *plan, Table *t,
-	const char *columns)
+static int run_plan(const Plan *plan, Table *t, const char *columns)
 {
 	int failures = 0;
 	double start = clock_ms();
 	for (int i = 0; i < plan->n; i++) {
 		const Planned *p = &plan->planned[i];
 		if (t)
-			report_progress(e, i, plan->n, (clock_ms() - start) / 1e3,
+			report_progress(i, plan->n, (clock_ms() - start) / 1e3,
 				p->cells);
 		if (job && ranks_of(plan->sweep, p) != job->ranks)
 			continue;
@@ -446,7 +445,7 @@ static int run_plan(const Experiment *e, const Plan *plan, Table *t,
 			failures += !run_planned(plan->sweep, p, t, columns);
 	}
 	if (t)
-		report_progress(e, plan->n, plan->n, 0, "");
+		report_progress(plan->n, plan->n, 0, "");
 	return failures;
 }
 
@@ -490,7 +489,7 @@ int harness_main(const Experiment *e, int argc, char **argv)
 		describe_table(t, e, argc, argv);
 		table_resume(t, !force);
 	}
-	int failures = run_plan(e, &plan, t, columns);
+	int failures = run_plan(&plan, t, columns);
 	if (t)
 		close_table(t, &plan, failures);
 	link_close(&job);

@@ -35,7 +35,6 @@ typedef struct Sweep {
 } Sweep;
 
 typedef struct Experiment {
-	const char *name;         /* the problem's name */
 	const char *about;        /* one line for --help */
 	const Option *options;    /* the program's own, or NULL */
 	const Sweep *sweeps;      /* without --sweep, the first */

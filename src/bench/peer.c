@@ -10,6 +10,18 @@
 
 #include "base/error.h"
 
+static bool fits(const char *only, const char *name)
+{
+	return only == NULL || strcmp(only, name) == 0;
+}
+
+bool peer_wanted(const PeerFilter *only, const char *impl, const char *size,
+	const char *precision)
+{
+	return fits(only->impl, impl) && fits(only->size, size)
+		&& fits(only->precision, precision);
+}
+
 static bool has_word(const char *words, const char *word)
 {
 	size_t n = strlen(word);

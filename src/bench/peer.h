@@ -13,4 +13,13 @@ void peer_measure(Row *row, const char *columns, long limit_s,
 	const char *script, const char *arguments, ...)
 	__attribute__((format(printf, 5, 6)));
 
+/* which rows of training steps are wanted; NULL: all */
+typedef struct PeerFilter { const char *impl, *size, *precision; } PeerFilter;
+#define PEER_OPTIONS(only, IMPLS)                                             \
+	{ "impl", OPT_TEXT, &(only).impl, "NAME", "one implementation: " IMPLS }, \
+	{ "size", OPT_TEXT, &(only).size, "NAME", "one size" },               \
+	{ "precision", OPT_TEXT, &(only).precision, "NAME", "fp32 or bf16" }
+bool peer_wanted(const PeerFilter *only, const char *impl, const char *size,
+	const char *precision);
+
 #endif

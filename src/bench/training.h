@@ -24,6 +24,9 @@ typedef struct ModelConfig {
 	{ "precision", OPT_CHOICE, TO, PRECISIONS, "number formats" }
 #define FUSION_OPTION(TO)  \
 	{ "fusion", OPT_CHOICE, TO, FUSIONS, "path" }
+#define WARMUP_OPTION(TO) \
+	{ "warmup", OPT_INT, TO, "1..1000", "steps before measuring" }
+#define STEPS_OPTION(TO)   { "steps", OPT_INT, TO, "1..1000", "measured steps" }
 
 /* a model as its configuration has it, its optimizer, and a batch */
 typedef struct Training {

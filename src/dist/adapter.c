@@ -9,6 +9,7 @@
 #include "dist/reducer.h"
 #include "dist/ring.h"
 #include "dist/shares.h"
+#include "ops/caller.h"
 
 typedef struct Sums {
 	Reducer *reducer;
@@ -377,6 +378,5 @@ const char *dist_status(int32_t status)
 		[DIST_TWICE] = "the array was given in this step already",
 		[DIST_EARLY] = "the sums are not there yet",
 	};
-	return status >= 0 && status < (int32_t)(sizeof texts / sizeof *texts)
-		? texts[status] : "no such status";
+	return caller_text(texts, sizeof texts / sizeof *texts, status);
 }

@@ -17,31 +17,29 @@ import torch
 OVERLAP, BUCKETED = 2, 3
 TYPES = {torch.float32: 0, torch.bfloat16: 1}
 UNBOUNDED = 1e9                          # megabytes
-_library = None
 _one_at_a_time = threading.Lock()
 _job = None
 
+@functools.cache
 def library():
-	global _library
-	if _library is None:
-		here = os.path.dirname(os.path.abspath(__file__))
-		_library = ctypes.CDLL(os.environ.get("LIBSYSTEMS",
-			os.path.join(here, "../../build/libsystems.so")))
-		i32, i64, pointer = ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p
-		array = [i32, i32, pointer, i64, i32]
-		_library.dist_status.restype = ctypes.c_char_p
-		for name, types in (("open", [i32, i32, ctypes.c_char_p, i32, i32]),
-				("broadcast", [pointer, i64, i32]),
-				("reducer_new", [pointer, pointer, i32, i32, ctypes.c_double]),
-				("reducer_buckets", [i32, pointer]), ("reducer_ready", array),
-				("reducer_wait", [i32]), ("reducer_mean", array),
-				("owners", [pointer, pointer, i32, pointer]),
-				("range", [i64, pointer, pointer]),
-				("gather", [pointer, pointer, i64, i32]),
-				("reduce_scatter", [pointer, pointer, i64, i32]),
-				("take", [i32, pointer, i64])):
-			getattr(_library, "dist_" + name).argtypes = types
-	return _library
+	here = os.path.dirname(os.path.abspath(__file__))
+	shared = ctypes.CDLL(os.environ.get("LIBSYSTEMS",
+		os.path.join(here, "../../build/libsystems.so")))
+	i32, i64, pointer = ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p
+	array = [i32, i32, pointer, i64, i32]
+	shared.dist_status.restype = ctypes.c_char_p
+	for name, types in (("open", [i32, i32, ctypes.c_char_p, i32, i32]),
+			("broadcast", [pointer, i64, i32]),
+			("reducer_new", [pointer, pointer, i32, i32, ctypes.c_double]),
+			("reducer_buckets", [i32, pointer]), ("reducer_ready", array),
+			("reducer_wait", [i32]), ("reducer_mean", array),
+			("owners", [pointer, pointer, i32, pointer]),
+			("range", [i64, pointer, pointer]),
+			("gather", [pointer, pointer, i64, i32]),
+			("reduce_scatter", [pointer, pointer, i64, i32]),
+			("take", [i32, pointer, i64])):
+		getattr(shared, "dist_" + name).argtypes = types
+	return shared
 
 
 def call(name, *arguments):

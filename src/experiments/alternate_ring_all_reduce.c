@@ -86,7 +86,6 @@ static void run_ring(Row *row, const void *config)
 	cluster_free(&c);
 }
 const Experiment experiment = {
-	.name = "alternate_ring_all_reduce",
 	.about = "two ways to sum arrays round a ring, step by step",
 	.options = options, .cpu_scale = CLUSTER_SCALE, .cpu_only = true,
 	.sweeps = (const Sweep[]){

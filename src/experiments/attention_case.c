@@ -150,19 +150,13 @@ bool attention_case_take(AttentionCase *a, const char *variant)
 void attention_case_forward(void *attention)
 {
 	AttentionCase *a = attention;
-	if (a->kernel)
-		flash_forward(a);
-	else
-		naive_forward(a);
+	(a->kernel ? flash_forward : naive_forward)(a);
 }
 
 void attention_case_backward(void *attention)
 {
 	AttentionCase *a = attention;
-	if (a->kernel)
-		flash_backward(a);
-	else
-		naive_backward(a);
+	(a->kernel ? flash_backward : naive_backward)(a);
 }
 /* the head that is checked */
 typedef struct Head {

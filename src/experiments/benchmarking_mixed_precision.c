@@ -246,9 +246,8 @@ static void run_speed(Row *row, const void *config)
 	row_set(row, "loss", "%.6f", s.loss);
 }
 const Experiment experiment = {
-	.name = "benchmarking_mixed_precision", .about = "steps under each precision "
-		"policy, and what it does to a toy model and to layer norm",
-	.cpu_scale = SCALED,
+	.about = "steps under each precision policy, and what it does to a toy model "
+		"and to layer norm", .cpu_scale = SCALED,
 	.sweeps = (const Sweep[]){
 		{ "speed", speed_keys,
 			"fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms step_ms step_sd_ms peak_MiB loss",

@@ -394,7 +394,6 @@ static void run_forward(Row *row, const void *config)
 	" peak_MiB loss kernels"
 
 const Experiment experiment = {
-	.name = "benchmarking_script",
 	.about = "time forward, backward and optimizer of models", .options = options,
 	.cpu_scale = "small (widths, depths, vocabulary divided by 8, contexts by 16 "
 		"or 4)", .full_scale = one_model,

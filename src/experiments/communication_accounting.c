@@ -201,7 +201,6 @@ static void run_batch(Row *row, const void *config)
 	row_set(row, "links_y", "%ld", links_y);
 }
 const Experiment experiment = {
-	.name = "communication_accounting",
 	.about = "what a very large model needs of a cluster", .options = options,
 	.cpu_scale = CLUSTER_SCALE, .cpu_only = true,
 	.sweeps = (const Sweep[]){

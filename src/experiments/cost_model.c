@@ -88,7 +88,6 @@ static const Key machine_keys[] = { KEY(MachineConfig, machine), { 0 } },
 	ways_keys[] = { KEY(WaysConfig, hardware), KEY(WaysConfig, model), { 0 } };
 
 const Experiment experiment = {
-	.name = "cost_model",
 	.about = "what a step takes on many devices: constants, their proof, maps",
 	.options = options, .cpu_scale = CLUSTER_SCALE, .cpu_only = true,
 	.sweeps = (const Sweep[]){

@@ -2,7 +2,6 @@
 
 static double most(const Setting *s, Pass pass)
 {
-	(void)pass;
 	return 1 + s->B * s->W / s->C;
 }
 
@@ -10,8 +9,4 @@ const OneAxis one_axis = {
 	.axis = AXIS_X, .sharded = false, .forward = false, .most = most,
 };
 
-const Experiment experiment = {
-	.name = "data_parallel_calcs", .options = bounds_options,
-	.about = "how many devices data parallelism keeps busy",
-	.sweeps = one_axis_sweeps, .cpu_scale = CLUSTER_SCALE, .cpu_only = true,
-};
+const Experiment experiment = ONE_AXIS_EXPERIMENT("data parallelism");

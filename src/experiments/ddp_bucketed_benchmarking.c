@@ -13,7 +13,6 @@ static const Option options[] = { DDP_OPTIONS(given),
 	{ "bucket-mb", OPT_REAL, &bucket_mb, "MB",
 		"1e6 bytes on the wire, at most; 0: several" },
 	{ 0 } };
-static const Key keys[] = { DDP_KEYS, { 0 } };
 
 static const double sizes_mb[] = { 1, 5, 10, 50, 100, 500, 1000 };
 enum { NBUCKETS = sizeof sizes_mb / sizeof *sizes_mb, MIDDLE = 3 };
@@ -137,9 +136,9 @@ static void run_ctas(Row *row, const void *config)
 	}
 	DdpCase *run = ddp_case(row, &c->ddp);
 	run->spare_sms = (int)c->spare_sms;
-	ddp_case_single(row, run, &given);
+	ddp_case_single(row, run);
 	ddp_case_end(run);
-	ddp_case_summed(row, run, &given);
+	ddp_case_summed(row, run);
 	ddp_case_end(run);
 	ddp_case_close(&run);
 }
@@ -214,8 +213,9 @@ static double stretch(double both, double longer)
 static Stretch calibrate(DdpCase *c)
 {
 	ddp_case_begin(c, true, DDP_BUCKETED, scaled_mb(25));
-	DdpTimes t = ddp_case_steps(c, WATCH_COMM, given.warmup, given.steps);
-	double alone = ddp_case_alone(c, (int)given.steps),
+	DdpTimes t = ddp_case_steps(c, WATCH_COMM, c->config.warmup,
+		c->config.steps);
+	double alone = ddp_case_alone(c, (int)c->config.steps),
 		both = fmin(t.comm_ms - t.wait_ms, t.bwd_ms);
 	ddp_case_end(c);
 	return (Stretch){ stretch(both, t.bwd_ms - c->single_bwd_ms),
@@ -291,7 +291,7 @@ static void run_buckets(Row *row, const void *config)
 {
 	DdpCase *c = ddp_case(row, config);
 	Fitted link = fit(c);
-	ddp_case_single(row, c, &given);
+	ddp_case_single(row, c);
 	double *ready = ready_times(c, c->single_bwd_ms);
 	ddp_case_end(c);
 	Stretch s = calibrate(c);
@@ -301,28 +301,21 @@ static void run_buckets(Row *row, const void *config)
 	row_set(row, "stretch", "%.4f", s.compute);
 	row_set(row, "comm_stretch", "%.4f", s.comm);
 	free(ready);
-	ddp_case_summed(row, c, &given);
+	ddp_case_summed(row, c);
 	ddp_case_end(c);
 	ddp_case_close(&c);
 }
-
-static void run_plain(Row *row, const void *config)
-{
-	ddp_case_row(row, config, &given);
-}
 #define PREDICTED " ideal_ms simulated_ms o_us w_GBps stretch comm_stretch formed"
 const Experiment experiment = {
-	.name = "ddp_bucketed_benchmarking",
 	.about = "times steps that sum gradients bucket by bucket",
 	.options = options, .cpu_scale = "small (widths, depths, vocabulary divided "
 		"by 8, contexts by 16, buckets by 100)",
 	.sweeps = (const Sweep[]){
-		{ "buckets", keys, DDP_VALUES PREDICTED, plan_buckets, run_buckets,
+		{ "buckets", ddp_keys, DDP_VALUES PREDICTED, plan_buckets, run_buckets,
 			.ranks = ddp_config_ranks },
-		{ "sizes", keys, DDP_VALUES, plan_models, run_plain,
-			.ranks = ddp_config_ranks },
-		{ "transports", keys, DDP_VALUES PREDICTED, plan_transports, run_buckets,
-			.ranks = ddp_config_ranks },
+		DDP_SWEEP("sizes", plan_models),
+		{ "transports", ddp_keys, DDP_VALUES PREDICTED, plan_transports,
+			run_buckets, .ranks = ddp_config_ranks },
 		{ "ctas", ctas_keys, DDP_VALUES, plan_ctas, run_ctas,
 			.ranks = ddp_config_ranks },
 		{ 0 }

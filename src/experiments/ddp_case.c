@@ -29,7 +29,6 @@ void ddp_given_settle(DdpGiven *g)
 	if (g->sums && g->ranks > MOST_GRADIENTS)
 		usage_error("--sums optimizer is for %d ranks at most", MOST_GRADIENTS);
 }
-
 bool ddp_settle(DdpConfig *c, const DdpGiven *g)
 {
 	if ((g->size >= 0 && c->model.size != g->size)
@@ -41,6 +40,8 @@ bool ddp_settle(DdpConfig *c, const DdpGiven *g)
 	c->model.fusion = g->fusion;
 	c->batch = g->batch;
 	c->ranks = g->ranks;
+	c->warmup = g->warmup;
+	c->steps = g->steps;
 	if (c->transport == 0)
 		c->transport = g->transport;
 	c->sums = c->sums || g->sums;
@@ -53,7 +54,6 @@ void ddp_plan(Plan *plan, const DdpGiven *g, DdpConfig c)
 	if (ddp_settle(&c, g))
 		plan_add(plan, &c);
 }
-
 static void plan_precisions(Plan *plan, const DdpGiven *g, DdpConfig c)
 {
 	bool gpu = harness_on_gpu(), any = g->precision < 0,
@@ -429,10 +429,10 @@ void ddp_case_check(DdpCase *c)
 			die("rank %d: the weights of ranks 0 and %d differ", rank, r);
 	free(sums);
 }
-void ddp_case_single(Row *row, DdpCase *c, const DdpGiven *g)
+void ddp_case_single(Row *row, DdpCase *c)
 {
 	ddp_case_begin(c, false, 0, 0);
-	DdpTimes t = ddp_case_steps(c, 0, g->warmup, g->steps);
+	DdpTimes t = ddp_case_steps(c, 0, c->config.warmup, c->config.steps);
 	row_set(row, "single_ms", "%.4f", t.step_ms);
 	row_set(row, "single_bwd_ms", "%.4f", t.bwd_ms);
 	c->single_ms = t.step_ms;
@@ -450,15 +450,15 @@ void ddp_case_set_times(Row *row, const DdpTimes *t)
 	row_set(row, "loss", "%.6f", t->loss);
 }
 
-void ddp_case_summed(Row *row, DdpCase *c, const DdpGiven *g)
+void ddp_case_summed(Row *row, DdpCase *c)
 {
 	ddp_case_begin(c, true, c->config.kind, c->config.bucket_mb);
-	DdpTimes t = ddp_case_steps(c, 0, g->warmup, g->steps);
+	DdpTimes t = ddp_case_steps(c, 0, c->config.warmup, c->config.steps);
 	ddp_case_set_times(row, &t);
 	row_set(row, "peak_MiB", "%.1f", c->device->total_peak / 1048576.0);
 	row_set(row, "buckets", "%d", ddp_buckets(c->ddp));
-	double comm = ddp_case_steps(c, WATCH_COMM, 1, g->steps).comm_ms,
-		alone = ddp_case_alone(c, (int)g->steps);
+	double comm = ddp_case_steps(c, WATCH_COMM, 1, c->config.steps).comm_ms,
+		alone = ddp_case_alone(c, (int)c->config.steps);
 	row_set(row, "comm_ms", "%.4f", comm);
 	row_set(row, "alone_ms", "%.4f", alone);
 	row_set(row, "overlap", "%.4f", 1 - (t.step_ms - c->single_ms) / alone);
@@ -468,12 +468,14 @@ void ddp_case_summed(Row *row, DdpCase *c, const DdpGiven *g)
 	ddp_case_check(c);
 }
 
-void ddp_case_row(Row *row, const DdpConfig *config, const DdpGiven *g)
+void ddp_case_row(Row *row, const void *config)
 {
 	DdpCase *c = ddp_case(row, config);
-	ddp_case_single(row, c, g);
+	ddp_case_single(row, c);
 	ddp_case_end(c);
-	ddp_case_summed(row, c, g);
+	ddp_case_summed(row, c);
 	ddp_case_end(c);
 	ddp_case_close(&c);
 }
+
+const Key ddp_keys[] = { DDP_KEYS, { 0 } };

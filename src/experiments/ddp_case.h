@@ -18,6 +18,7 @@ typedef struct DdpConfig {
 	 * multiprocessors are left to it */
 	long ctas;
 	long ranks;
+	long warmup, steps;              /* before measuring; measured */
 } DdpConfig;
 #define DDP_KEYS MODEL_KEYS, KEY(DdpConfig, batch),                         \
 	KEY(DdpConfig, kind, DDP_KINDS), KEY(DdpConfig, bucket_mb, "%g"),   \
@@ -33,6 +34,16 @@ typedef struct DdpGiven {
 } DdpGiven;
 #define DDP_GIVEN { .size = -1, .precision = -1, .fusion = 1, .wire = -1, \
 	.batch = 4, .ctas = -1, .ranks = 2 }
+#define DDP_COMM_OPTIONS(given)                                              \
+	{ "transport", OPT_CHOICE, &(given).transport, TRANSPORTS,           \
+		"what carries collectives" },                                \
+	{ "ctas", OPT_INT, &(given).ctas, "-1..64",                          \
+		"blocks of their kernels; -1: our choice, 0: the library's" }
+#define DDP_STEPS_OPTIONS(given)                                             \
+	{ "warmup", OPT_INT, &(given).warmup, "0..1000",                     \
+		"steps before measuring; 0: 5, on a CPU 1" },                \
+	{ "steps", OPT_INT, &(given).steps, "0..1000",                       \
+		"measured steps; 0: 10, on a CPU 3" }
 #define DDP_OPTIONS(given)                                                   \
 	{ "size", OPT_CHOICE, &(given).size, SIZES, "this model only" },     \
 	{ "context", OPT_INT, &(given).context, "1..65536",                  \
@@ -43,16 +54,10 @@ typedef struct DdpGiven {
 		"this precision only" },                                     \
 	{ "fusion", OPT_CHOICE, &(given).fusion, FUSIONS, "which path" },    \
 	{ "ranks", OPT_INT, &(given).ranks, "1..64", "processes of a job" }, \
-	{ "transport", OPT_CHOICE, &(given).transport, TRANSPORTS,           \
-		"what carries collectives" },                                \
-	{ "ctas", OPT_INT, &(given).ctas, "-1..64",                          \
-		"blocks of their kernels; -1: our choice, 0: the library's" },   \
+	DDP_COMM_OPTIONS(given),                                             \
 	{ "wire", OPT_CHOICE, &(given).wire, WIRES, "gradients that travel" },   \
 	{ "sums", OPT_CHOICE, &(given).sums, SUMS, "who sums gradients" },   \
-	{ "warmup", OPT_INT, &(given).warmup, "0..1000",                     \
-		"steps before measuring; 0: 5, on a CPU 1" },                \
-	{ "steps", OPT_INT, &(given).steps, "0..1000",                       \
-		"measured steps; 0: 10, on a CPU 3" }
+	DDP_STEPS_OPTIONS(given)
 void ddp_given_settle(DdpGiven *given);
 /* sets what was given in the place of what c has. False if it is of another size,
  * precision or wire than was given, and is not to be planned */
@@ -129,12 +134,16 @@ double   ddp_case_alone(DdpCase *c, int runs);
 void     ddp_case_check(DdpCase *c);
 double   ddp_case_ms(const DdpCase *c, int stamp);   /* since the step began */
 
-/* the whole row, DDP_VALUES, or its two halves, which leave the model for
- * ddp_case_end; the second needs the first */
+/* the whole row, DDP_VALUES, of a DdpConfig; or its two halves, which leave the
+ * model for ddp_case_end; the second needs the first */
 #define DDP_VALUES "step_ms step_sd_ms fwd_ms bwd_ms wait_ms opt_ms comm_ms " \
 	"alone_ms single_ms single_bwd_ms overlap buckets "                   \
 	"gradient_MB peak_MiB loss via"
-void     ddp_case_row(Row *row, const DdpConfig *config, const DdpGiven *given);
-void     ddp_case_single(Row *row, DdpCase *c, const DdpGiven *given);
-void     ddp_case_summed(Row *row, DdpCase *c, const DdpGiven *given);
+void     ddp_case_row(Row *row, const void *config);
+/* one of a program's sweeps: such rows */
+#define DDP_SWEEP(NAME, PLAN) { NAME, ddp_keys, DDP_VALUES, PLAN, ddp_case_row, \
+	.ranks = ddp_config_ranks }
+extern const Key ddp_keys[];
+void     ddp_case_single(Row *row, DdpCase *c);
+void     ddp_case_summed(Row *row, DdpCase *c);
 #endif

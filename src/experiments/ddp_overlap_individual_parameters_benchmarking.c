@@ -14,17 +14,11 @@ static const char *trace;
 static const Option options[] = { DDP_OPTIONS(given),
 	{ "trace", OPT_TEXT, &trace, "FILE", "the timeline for ui.perfetto.dev" },
 	{ 0 } };
-static const Key keys[] = { DDP_KEYS, { 0 } };
 
 static void plan(Plan *plan)
 {
 	ddp_given_settle(&given);
 	ddp_plan_kinds(plan, &given, DDP_OVERLAP + 1);
-}
-
-static void run(Row *row, const void *config)
-{
-	ddp_case_row(row, config, &given);
 }
 
 static void plan_timeline(Plan *plan)
@@ -92,30 +86,25 @@ static int spans_of_profile(DdpCase *c, const Profile *p, TraceSpan *spans)
 static void run_timeline(Row *row, const void *config)
 {
 	DdpCase *c = ddp_case(row, config);
-	TraceSpan *all = need(calloc((size_t)comm_ranks(c->comm) * NSTAMPS,
-		sizeof *all)), *mine = all + comm_rank(c->comm) * NSTAMPS;
+	TraceSpan *spans = need(calloc(NSTAMPS, sizeof *spans));
 	ddp_case_begin(c, true, c->config.kind, 0);
-	ddp_case_steps(c, 0, given.warmup, 1);
+	ddp_case_steps(c, 0, c->config.warmup, 1);
 	Profile *p = profile_step(c);
-	int n = p->sees_activities ? spans_of_profile(c, p, mine)
-		: queue_spans(c, false, mine);
+	int n = p->sees_activities ? spans_of_profile(c, p, spans)
+		: queue_spans(c, false, spans);
 	profile_free(&p);
-	if (row->rank == 0)
-		queue_spans_emit(row, mine, n);
-	n = queue_spans_gather(c->comm, all, n);
-	if (row->rank == 0 && trace && c->config.kind == DDP_OVERLAP)
-		trace_write_spans(all, n, queue_span_tracks, trace);
-	free(all);
+	queue_spans_record(row, c->comm, spans, n, c->config.kind == DDP_OVERLAP
+		? trace : NULL);
+	free(spans);
 	ddp_case_end(c);
 	ddp_case_close(&c);
 }
 const Experiment experiment = {
-	.name = "ddp_overlap_individual_parameters_benchmarking",
 	.about = "times steps that sum each gradient as soon as it is there",
 	.options = options, .cpu_scale = SCALED,
 	.sweeps = (const Sweep[]){
-		{ "kinds", keys, DDP_VALUES, plan, run, .ranks = ddp_config_ranks },
-		{ "timeline", keys, QUEUE_SPAN_VALUES, plan_timeline, run_timeline,
+		DDP_SWEEP("kinds", plan),
+		{ "timeline", ddp_keys, QUEUE_SPAN_VALUES, plan_timeline, run_timeline,
 			.ranks = ddp_config_ranks },
 		{ 0 }
 	},

@@ -99,7 +99,6 @@ static void run(Row *row, const void *config)
 	job_rows(row, &peer, launcher, arguments);
 }
 const Experiment experiment = {
-	.name = "distributed_communication_multi_node",
 	.about = "all-reduces between two nodes that one host plays",
 	.options = options,
 	.cpu_scale = "small (arrays up to 10 MB, a link of 1 Gbit/s)",

@@ -163,7 +163,6 @@ static bool full_scale(void)
 }
 
 const Experiment experiment = {
-	.name = "distributed_communication_single_node",
 	.about = "collectives of the ranks of one host", .options = options,
 	.cpu_scale = "small (arrays up to 10 MB, two and four ranks)",
 	.full_scale = full_scale,

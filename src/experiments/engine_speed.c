@@ -76,7 +76,6 @@ static void plan(Plan *plan)
 }
 
 const Experiment experiment = {
-	.name = "engine_speed",
 	.about = "forward and backward of small against the rate of sgemm",
 	.options = options, .cpu_only = true,
 	.sweeps = (const Sweep[]){

@@ -168,7 +168,6 @@ static void run_timeline(Row *row, const void *config)
 static const Key keys[] = { MODEL_KEYS, { 0 } };
 
 const Experiment experiment = {
-	.name = "flame_graph",
 	.about = "a forward pass as a tree of ranges and kernels", .options = options,
 	.cpu_scale = SCALED,
 	.sweeps = (const Sweep[]){

@@ -382,7 +382,7 @@ static void run_model(Row *row, const void *config)
 }
 
 const Experiment experiment = {
-	.name = "flash_benchmarking", .about = "naive attention and FlashAttention",
+	.about = "naive attention and FlashAttention",
 	.options = options, .cpu_scale = "small (lengths up to 1024; models: widths, "
 		"depths, vocabulary divided by 8, contexts by 16)",
 	.sweeps = (const Sweep[]){

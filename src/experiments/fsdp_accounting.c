@@ -40,8 +40,7 @@ static void run(Row *row, const void *config)
 	sharding_case_memory(c, moments);
 	MemoryEstimate derived = sharding_case_estimate(c, MOMENT_BEFORE);
 	sharding_case_set_memory(row, &moments[MOMENT_BEFORE], &derived);
-	sharding_case_time(row, c, &given);
-	sharding_case_end(c);
+	sharding_case_time(row, c);
 	sharding_case_close(&c);
 }
 static void plan_timeline(Plan *plan)
@@ -57,23 +56,15 @@ static void plan_timeline(Plan *plan)
 static void run_timeline(Row *row, const void *config)
 {
 	ShardingCase *c = sharding_case(row, config);
-	Comm *comm = c->run->comm;
-	TraceSpan *all = need(calloc((size_t)comm_ranks(comm) * NSTAMPS,
-		sizeof *all)), *mine = all + comm_rank(comm) * NSTAMPS;
+	TraceSpan *spans = need(calloc(NSTAMPS, sizeof *spans));
 	sharding_case_begin(c);
-	int n = queue_spans(c->run, true, mine);
-	if (row->rank == 0)
-		queue_spans_emit(row, mine, n);
-	n = queue_spans_gather(comm, all, n);
-	if (row->rank == 0 && trace)
-		trace_write_spans(all, n, queue_span_tracks, trace);
-	free(all);
-	sharding_case_end(c);
+	int n = queue_spans(c->run, true, spans);
+	queue_spans_record(row, c->run->comm, spans, n, trace);
+	free(spans);
 	sharding_case_close(&c);
 }
 
 const Experiment experiment = {
-	.name = "fsdp_accounting",
 	.about = "memory and time as more is sharded, and timelines of gathers",
 	.options = options, .cpu_scale = SCALED,
 	.sweeps = (const Sweep[]){

@@ -132,7 +132,6 @@ static void run_schedule(Row *row, const void *config)
 }
 
 const Experiment experiment = {
-	.name = "fsdp_tp_calcs",
 	.about = "how many devices FSDP and tensor parallelism together keep busy",
 	.options = bounds_options, .cpu_scale = CLUSTER_SCALE, .cpu_only = true,
 	.sweeps = (const Sweep[]){

@@ -12,8 +12,7 @@ static const Option options[] = {
 	{ "checkpoint", OPT_INT, &checkpoint, "-1..1024",
 		"blocks run again at a time; 0: none; -1: a range of them" },
 	{ "nested", OPT_FLAG, &nested, NULL, "from the inputs of halves of halves" },
-	{ "warmup", OPT_INT, &warmup, "1..1000", "steps before measuring" },
-	{ "steps", OPT_INT, &steps, "1..1000", "measured steps" },
+	WARMUP_OPTION(&warmup), STEPS_OPTION(&steps),
 	{ 0 }
 };
 
@@ -66,7 +65,6 @@ static void run(Row *row, const void *config)
 }
 
 const Experiment experiment = {
-	.name = "gradient_checkpointing",
 	.about = "memory and time of a step that runs blocks again",
 	.options = options, .cpu_scale = "small (widths, depths, vocabulary divided "
 		"by 8, contexts by 32)",

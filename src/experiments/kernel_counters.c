@@ -281,7 +281,6 @@ static void run(Row *row, const void *config)
 	}
 }
 const Experiment experiment = {
-	.name = "kernel_counters",
 	.about = "what the units of a GPU do while our kernels run",
 	.options = options, .cpu_scale = "none (counters are a GPU's)",
 	.sweeps = (const Sweep[]){

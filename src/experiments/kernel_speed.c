@@ -182,7 +182,6 @@ static void run(Row *row, const void *config)
 			time_operation(row, d, op, &s, low, copy);
 }
 const Experiment experiment = {
-	.name = "kernel_speed",
 	.about = "operations bound by memory, against their bound in bytes",
 	.options = options, .cpu_scale = "small (one model, context 128, a quarter "
 		"of the parameters, fp32)",

@@ -19,51 +19,16 @@ static const Option options[] = {
 	{ "steps", OPT_INT, &steps, "1..1000", "measured steps of a model" },
 	{ 0 }
 };
-#define EPS 1e-5
-typedef struct Norm {
-	Device *device;
-	const Ops *ops;
-	size_t rows, C;
-	Array x, y, dy, dx, g, b, dg, db, mean, rho;
-} Norm;
-
-static void layernorm(void *arg)
+static void fused_rmsnorm(void *rows)
 {
-	const Norm *n = arg;
-	n->ops->layernorm_forward(n->device, n->y, n->mean, n->rho, n->x, n->g, n->b,
-		n->rows, n->C, EPS);
-}
-
-static void layernorm_back(void *arg)
-{
-	const Norm *n = arg;
-	n->ops->layernorm_backward(n->device, n->dx, n->dg, n->db, n->dy, n->x, n->g,
-		n->mean, n->rho, n->rows, n->C);
-}
-
-static void rmsnorm(void *arg)
-{
-	const Norm *n = arg;
-	n->ops->rmsnorm_forward(n->device, n->y, n->rho, n->x, n->g, n->rows, n->C,
-		EPS);
-}
-
-static void rmsnorm_back(void *arg)
-{
-	const Norm *n = arg;
-	n->ops->rmsnorm_backward(n->device, n->dx, n->dg, n->dy, n->x, n->g, n->rho,
-		n->rows, n->C);
-}
-static void fused_rmsnorm(void *arg)
-{
-	const Norm *n = arg;
+	const NormRows *n = rows;
 	n->ops->fused_rmsnorm_forward(n->device, (NormForward){ .y = n->y,
-		.rho = n->rho, .x = n->x, .g = n->g, .eps = EPS }, n->rows, n->C);
+		.rho = n->rho, .x = n->x, .g = n->g, .eps = ROWS_EPS }, n->rows, n->C);
 }
 
-static void fused_rmsnorm_back(void *arg)
+static void fused_rmsnorm_back(void *rows)
 {
-	const Norm *n = arg;
+	const NormRows *n = rows;
 	n->ops->fused_rmsnorm_backward(n->device, (NormBackward){ .dsum = n->dx,
 		.dg = n->dg, .beta = 1, .dy = n->dy, .sum = n->x, .g = n->g,
 		.rho = n->rho }, n->rows, n->C);
@@ -73,9 +38,9 @@ static const struct Kind {
 	bool centers;                    /* about the mean, and shifts */
 	Work *forward, *backward;
 } kinds[] = {
-	{ "rmsnorm eager", false, rmsnorm, rmsnorm_back },
+	{ "rmsnorm eager", false, norm_rows_rmsnorm, norm_rows_rmsnorm_back },
 	{ "rmsnorm fused", false, fused_rmsnorm, fused_rmsnorm_back },
-	{ "layernorm", true, layernorm, layernorm_back },
+	{ "layernorm", true, norm_rows_layernorm, norm_rows_layernorm_back },
 };
 enum { NKINDS_OF_NORM = sizeof kinds / sizeof *kinds };
 #define NORM_VALUES "impl norm fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms fwd_GBps " \
@@ -118,23 +83,6 @@ static void set_norm(Row *row, const char *direction, Timing t, double bytes,
 	if (t.kernels)
 		row_set(row, name, "%d", t.kernels);
 }
-static Array drawn(Device *d, size_t n, int stream)
-{
-	Array a = array_new(d, n, FP32, MEM_TEMPORARY, "norm");
-	ops_for(d)->draw(d, a, n, 1, 4, harness_seed, stream, 0);
-	return a;
-}
-
-static Norm new_norm(Device *d, size_t rows, size_t C)
-{
-	size_t n = rows * C;
-	return (Norm){ .device = d, .ops = ops_for(d), .rows = rows, .C = C,
-		.x = drawn(d, n, 1), .y = drawn(d, n, 2), .dy = drawn(d, n, 3),
-		.dx = drawn(d, n, 4), .g = drawn(d, C, 5), .b = drawn(d, C, 6),
-		.dg = drawn(d, C, 7), .db = drawn(d, C, 8), .mean = drawn(d, rows, 9),
-		.rho = drawn(d, rows, 10) };
-}
-
 static int runs_of_norm(void)
 {
 	return repeats ? (int)repeats : harness_on_gpu() ? 1000 : 10;
@@ -143,7 +91,7 @@ static int runs_of_norm(void)
 static void time_our_norms(Row *row, const Shaped *s, Device *d, double copy)
 {
 	int runs = runs_of_norm();
-	Norm n = new_norm(d, s->rows, s->width);
+	NormRows n = norm_rows_new(d, s->rows, s->width, FP32);
 	size_t size = n.rows * n.C;
 	double bytes = 2.0 * size * d->backend->width(FP32);
 	row_set(row, "impl", "ours");
@@ -152,8 +100,7 @@ static void time_our_norms(Row *row, const Shaped *s, Device *d, double copy)
 		n.ops->fill(d, n.dx, 0, size);
 		kinds[i].forward(&n);
 		kinds[i].backward(&n);
-		norm_rows_check(d, &(NormRows){ n.rows, n.C, n.x, n.dy, n.g, n.b, n.y,
-			n.dx, EPS, kinds[i].centers }, kinds[i].name);
+		norm_rows_check(&n, kinds[i].centers, kinds[i].name);
 		row_set(row, "norm", "%s", kinds[i].name);
 		set_norm(row, "fwd", timed(d, kinds[i].forward, &n, runs), bytes, copy);
 		set_norm(row, "bwd", timed(d, kinds[i].backward, &n, runs), 2 * bytes,
@@ -257,7 +204,6 @@ static void run_model(Row *row, const void *config)
 	row_set(row, "loss", "%.6f", s.loss);
 }
 const Experiment experiment = {
-	.name = "layer_norm",
 	.about = "LayerNorm and RMSNorm, alone and in the model", .options = options,
 	.cpu_scale = "small (1000 rows, 10 passes; models: widths, depths, "
 		"vocabulary divided by 8, contexts by 16)",

@@ -200,7 +200,6 @@ static void run_step(Row *row, const void *config)
 }
 
 const Experiment experiment = {
-	.name = "leaderboard",
 	.about = "one training step of a model of eight billion parameters",
 	.options = options, .cpu_scale = "small (widths and vocabulary divided by "
 		"64, context by 256; 4 layers, 2 heads)",

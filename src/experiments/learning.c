@@ -143,8 +143,7 @@ static void plan(Plan *plan)
 }
 
 const Experiment experiment = {
-	.name = "learning", .about = "train a small byte-level model on a text",
-	.options = options,
+	.about = "train a small byte-level model on a text", .options = options,
 	.sweeps = (const Sweep[]){
 		{ "curve", keys, "step train_nats held_out_nats step_ms bytes parameters "
 			"uniform_nats unigram_nats bigram_nats bigram_bound_nats sample",

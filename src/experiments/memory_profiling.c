@@ -414,7 +414,6 @@ static const Key keys[] = { MODEL_KEYS, { 0 } },
 	layers_keys[] = { MODEL_KEYS, KEY(Config, layers), { 0 } };
 
 const Experiment experiment = {
-	.name = "memory_profiling",
 	.about = "memory in use, by phase, by moment and by tensor",
 	.options = options, .cpu_scale = SCALED,
 	.sweeps = (const Sweep[]){

@@ -148,7 +148,6 @@ static void run_formats(Row *row, const void *config)
 	row_set(row, "spacing_at_one", "%.4g", type_spacing(t, 1));
 }
 const Experiment experiment = {
-	.name = "mixed_precision_accumulation",
 	.about = "adds one number again and again, in several number formats",
 	.sweeps = (const Sweep[]){
 		{ "sums", sum_keys,

@@ -195,7 +195,6 @@ static void run(Row *row, const void *config)
 	device_close(&d);
 }
 const Experiment experiment = {
-	.name = "naive_ddp",
 	.about = "trains on several ranks and in one process, and compares",
 	.options = options,
 	.sweeps = (const Sweep[]){

@@ -3,7 +3,6 @@
 
 static DdpGiven given = DDP_GIVEN;
 static const Option options[] = { DDP_OPTIONS(given), { 0 } };
-static const Key keys[] = { DDP_KEYS, { 0 } };
 
 static void plan(Plan *plan)
 {
@@ -17,17 +16,8 @@ static void plan(Plan *plan)
 					.wire = given.wire > 0 });
 }
 
-static void run(Row *row, const void *config)
-{
-	ddp_case_row(row, config, &given);
-}
-
 const Experiment experiment = {
-	.name = "naive_ddp_benchmarking",
 	.about = "times training steps that sum each parameter's gradient by itself",
 	.options = options, .cpu_scale = SCALED,
-	.sweeps = (const Sweep[]){
-		{ "sizes", keys, DDP_VALUES, plan, run, .ranks = ddp_config_ranks },
-		{ 0 }
-	},
+	.sweeps = (const Sweep[]){ DDP_SWEEP("sizes", plan), { 0 } },
 };

@@ -414,7 +414,6 @@ static void run_overhead(Row *row, const void *config)
 static const Key keys[] = { MODEL_KEYS, { 0 } };
 
 const Experiment experiment = {
-	.name = "nsys_profile",
 	.about = "kernels of a training step, by range and by name",
 	.options = options, .cpu_scale = SCALED,
 	.sweeps = (const Sweep[]){

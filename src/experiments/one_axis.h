@@ -18,5 +18,10 @@ extern const OneAxis one_axis;      /* the program's */
  * the times of an explicit schedule at the largest N and at N + 1, left out
  * above 4096 devices; times against N, by formula; small layers, run with data */
 extern const Sweep one_axis_sweeps[];
+/* the program's experiment: these sweeps */
+#define ONE_AXIS_EXPERIMENT(WHAT) {                                           \
+	.about = "how many devices " WHAT " keeps busy",                      \
+	.options = bounds_options, .sweeps = one_axis_sweeps,                 \
+	.cpu_scale = CLUSTER_SCALE, .cpu_only = true }
 
 #endif

@@ -34,7 +34,6 @@ static void run_memory(Row *row, const void *config)
 		sharding_case_set_memory(row, &moments[i], &derived);
 		row_emit(row);
 	}
-	sharding_case_end(c);
 	sharding_case_close(&c);
 }
 
@@ -42,13 +41,11 @@ static void run_times(Row *row, const void *config)
 {
 	ShardingCase *c = sharding_case(row, config);
 	sharding_case_begin(c);
-	sharding_case_time(row, c, &given);
-	sharding_case_end(c);
+	sharding_case_time(row, c);
 	sharding_case_close(&c);
 }
 
 const Experiment experiment = {
-	.name = "optimizer_state_sharding_accounting",
 	.about = "memory, time and volume of steps with sharded optimizer state",
 	.options = options, .cpu_scale = SCALED,
 	.sweeps = (const Sweep[]){

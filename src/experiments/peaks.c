@@ -229,7 +229,6 @@ static void run(Row *row, const void *config)
 	((const Quantity *)config)->measure(row);
 }
 const Experiment experiment = {
-	.name = "peaks",
 	.about = "what the machine can do: bandwidth, matmuls, launches",
 	.options = options, .cpu_scale = "small (arrays and matrices a quarter as "
 		"long; no formats but fp32)",

@@ -220,7 +220,6 @@ static void run_failing(Row *row, const void *config)
 }
 
 const Experiment experiment = {
-	.name = "pytorch_attention",
 	.about = "attention as two matmuls and a softmax", .options = options,
 	.cpu_scale = "small (lengths divided by 16, in 256 MiB)",
 	.sweeps = (const Sweep[]){

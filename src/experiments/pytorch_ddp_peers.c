@@ -7,23 +7,18 @@
 
 #define COLUMNS "single_ms single_sd_ms step_ms step_sd_ms ratio peak_MiB"
 
-static const char *only_impl, *only_size, *only_precision;
+static PeerFilter only;
 static long gpus = 2, batch = 4, context = 512, warmup = 5, steps = 10,
 	limit_s = 900;
 static double bucket_mb = 25;
 
 static const Option options[] = {
-	{ "impl", OPT_TEXT, &only_impl, "NAME", "one implementation: pytorch-eager, "
-		"pytorch-compiled, pytorch-compiled-whole, pytorch-compiled-blocks or "
-		"pytorch-best-blocks" },
-	{ "size", OPT_TEXT, &only_size, "NAME", "one size" },
-	{ "precision", OPT_TEXT, &only_precision, "NAME", "fp32 or bf16" },
+	PEER_OPTIONS(only, "pytorch-eager, pytorch-compiled, pytorch-compiled-whole, "
+		"pytorch-compiled-blocks or pytorch-best-blocks"),
 	{ "gpus", OPT_INT, &gpus, "2..64", "ranks, a GPU each" },
 	{ "bucket-mb", OPT_REAL, &bucket_mb, "MB", "megabytes in a bucket" },
 	{ "batch", OPT_INT, &batch, "1..1024", "sequences in a rank's batch" },
-	CONTEXT_OPTION(&context),
-	{ "warmup", OPT_INT, &warmup, "1..1000", "steps before the measured ones" },
-	{ "steps", OPT_INT, &steps, "1..1000", "measured steps" },
+	CONTEXT_OPTION(&context), WARMUP_OPTION(&warmup), STEPS_OPTION(&steps),
 	{ "limit", OPT_INT, &limit_s, "1..86400", "seconds that one row may take" },
 	{ 0 }
 };
@@ -37,11 +32,6 @@ typedef struct Config {
 static const Key keys[] = { KEY(Config, impl), KEY(Config, size, SIZES),
 	KEY(Config, precision, PRECISIONS), KEY(Config, ranks),
 	KEY(Config, bucket_mb, "%g"), { 0 } };
-static bool wanted(const char *only, const char *name)
-{
-	return only == NULL || strcmp(only, name) == 0;
-}
-
 static void plan(Plan *plan)
 {
 	static const struct { int precision; const char *impl; } forms[] = {
@@ -53,14 +43,12 @@ static void plan(Plan *plan)
 	bool gpu = harness_on_gpu(), any = false;
 	for (size_t f = 0; f < sizeof forms / sizeof *forms; f++)
 		for (int i = 0; i < NTRAINED; i++) {
-			if (!wanted(only_impl, forms[f].impl)
-				|| !wanted(only_size, model_sizes[i].name)
-				|| !wanted(only_precision, policies[forms[f].precision].name)
-				|| (!gpu && forms[f].precision != POLICY_FP32))
+			int p = forms[f].precision;
+			if (!peer_wanted(&only, forms[f].impl, model_sizes[i].name,
+				policies[p].name) || (!gpu && p != POLICY_FP32))
 				continue;
 			any = true;
-			plan_add(plan, &(Config){ forms[f].impl, i, forms[f].precision, gpus,
-				bucket_mb });
+			plan_add(plan, &(Config){ forms[f].impl, i, p, gpus, bucket_mb });
 		}
 	if (!any)
 		usage_error("no row has this implementation, size and precision");
@@ -79,7 +67,6 @@ static void run(Row *row, const void *config)
 		warmup, steps, harness_seed);
 }
 const Experiment experiment = {
-	.name = "pytorch_ddp_peers",
 	.about = "PyTorch's data parallelism, and its step on one GPU",
 	.options = options, .cpu_scale = SCALED,
 	.sweeps = (const Sweep[]){

@@ -5,20 +5,18 @@
 #include "bench/peer.h"
 #include "bench/training.h"
 
-static const char *only_impl, *only_size, *only_precision;
+static PeerFilter only;
 static long batch = 4, context = 512, warmup = 5, steps = 10, limit_s = 420;
 
 static const Option options[] = {
-	{ "impl", OPT_TEXT, &only_impl, "NAME", "one implementation: ours, "
-		"ours-eager, pytorch-eager, pytorch-compiled or pytorch-best; the last "
-		"two also with -blocks at the end, the last also with -graphs" },
-	{ "size", OPT_TEXT, &only_size, "NAME", "one size" },
-	{ "precision", OPT_TEXT, &only_precision, "NAME", "fp32 or bf16" },
+	PEER_OPTIONS(only, "ours, ours-eager, pytorch-eager, pytorch-compiled or "
+		"pytorch-best; the last two also with -blocks at the end, the last also "
+		"with -graphs"),
 	{ "batch", OPT_INT, &batch, "1..1024", "sequences in a batch" },
 	{ "context", OPT_INT, &context, "1..65536",
 		"tokens in a sequence (on a CPU, divided by 16)" },
 	{ "warmup", OPT_INT, &warmup, "2..1000", "steps before the measured ones" },
-	{ "steps", OPT_INT, &steps, "1..1000", "measured steps" },
+	STEPS_OPTION(&steps),
 	{ "limit", OPT_INT, &limit_s, "1..86400",
 		"seconds that one row of PyTorch may take" },
 	{ 0 }
@@ -32,11 +30,6 @@ typedef struct Config {
 } Config;
 static const Key keys[] = { KEY(Config, impl), KEY(Config, size, SIZES),
 	KEY(Config, context), KEY(Config, precision, PRECISIONS), { 0 } };
-
-static bool wanted(const char *only, const char *name)
-{
-	return only == NULL || strcmp(only, name) == 0;
-}
 
 static void plan(Plan *plan)
 {
@@ -59,10 +52,8 @@ static void plan(Plan *plan)
 	for (size_t f = 0; f < sizeof forms / sizeof *forms; f++)
 		for (int i = 0; i < forms[f].sizes; i++) {
 			int p = forms[f].precision;
-			if (!wanted(only_impl, forms[f].impl)
-				|| !wanted(only_size, model_sizes[i].name)
-				|| !wanted(only_precision, policies[p].name)
-				|| (!gpu && p != POLICY_FP32))
+			if (!peer_wanted(&only, forms[f].impl, model_sizes[i].name,
+				policies[p].name) || (!gpu && p != POLICY_FP32))
 				continue;
 			any = true;
 			plan_add(plan, &(Config){ forms[f].impl, i,
@@ -114,7 +105,6 @@ static void run(Row *row, const void *config)
 }
 
 const Experiment experiment = {
-	.name = "pytorch_peers",
 	.about = "one training step, ours and PyTorch's, side by side",
 	.options = options, .cpu_scale = SCALED,
 	.sweeps = (const Sweep[]){

@@ -1,6 +1,7 @@
 #include "experiments/queue_spans.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -38,13 +39,13 @@ int queue_spans(DdpCase *c, bool waits, TraceSpan *spans)
 	spans[n++] = s;
 	return n;
 }
-const char *const queue_span_tracks[] = { [COMPUTE] = "compute",
+static const char *const tracks[] = { [COMPUTE] = "compute",
 	[COMM] = "communication" };
 
-void queue_spans_emit(Row *row, const TraceSpan *spans, int n)
+static void emit(Row *row, const TraceSpan *spans, int n)
 {
 	for (int i = 0; i < n; i++) {
-		row_set(row, "queue", "%s", queue_span_tracks[spans[i].track]);
+		row_set(row, "queue", "%s", tracks[spans[i].track]);
 		row_set(row, "class", "%s", spans[i].class);
 		row_set(row, "name", "%s", spans[i].name);
 		row_set(row, "start_us", "%.2f", spans[i].start_us);
@@ -53,15 +54,23 @@ void queue_spans_emit(Row *row, const TraceSpan *spans, int n)
 	}
 }
 
-int queue_spans_gather(Comm *comm, TraceSpan *all, int n)
+void queue_spans_record(Row *row, Comm *comm, const TraceSpan *spans, int n,
+	const char *trace)
 {
 	int ranks = comm_ranks(comm), rank = comm_rank(comm), total = 0;
-	for (int i = 0; i < n; i++)
-		all[rank * NSTAMPS + i].rank = rank;
+	TraceSpan *all = need(calloc((size_t)ranks * NSTAMPS, sizeof *all)),
+		*mine = all + rank * NSTAMPS;
+	if (row->rank == 0)
+		emit(row, spans, n);
+	for (int i = 0; i < n; i++) {
+		mine[i] = spans[i];
+		mine[i].rank = rank;
+	}
 	comm_gather_host(comm, all, NSTAMPS * sizeof *all);
-	for (int r = 0; r < ranks; r++)
-		for (int i = 0; i < NSTAMPS; i++)
-			if (all[r * NSTAMPS + i].end_us > 0)
-				all[total++] = all[r * NSTAMPS + i];
-	return total;
+	for (int i = 0; i < ranks * NSTAMPS; i++)
+		if (all[i].end_us > 0)
+			all[total++] = all[i];
+	if (row->rank == 0 && trace)
+		trace_write_spans(all, total, tracks, trace);
+	free(all);
 }

@@ -23,12 +23,8 @@ static const Option options[] = {
 		"held|packs|ahead|warp|looped", "only this variant of ours" },
 	{ 0 }
 };
-#define EPS 1e-5
 typedef struct Norm {
-	Device *device;
-	const Ops *ops;
-	size_t rows, C;
-	Array x, y, dy, dx, g, b, dg, db, mean, rho;
+	NormRows r;                      /* first: a pass over rows takes a Norm */
 	const struct Kind *kind;
 	NormVersion version;
 	bool again;
@@ -37,50 +33,32 @@ typedef struct Norm {
 typedef struct Kind {
 	const char *name;
 	bool centers;                    /* about the mean, and shifts */
-	void (*forward)(const Norm *n), (*backward)(const Norm *n);
+	Work *forward, *backward;
 } Kind;
 
-static void eager(const Norm *n)
+static void one_kernel(void *norm)
 {
-	n->ops->rmsnorm_forward(n->device, n->y, n->rho, n->x, n->g, n->rows, n->C,
-		EPS);
+	const Norm *n = norm;
+	const NormRows *r = &n->r;
+	r->ops->fused_rmsnorm_forward(r->device, (NormForward){ .y = r->y,
+		.rho = r->rho, .x = r->x, .g = r->g, .eps = ROWS_EPS,
+		.version = n->version }, r->rows, r->C);
 }
 
-static void eager_back(const Norm *n)
+static void one_kernel_back(void *norm)
 {
-	n->ops->rmsnorm_backward(n->device, n->dx, n->dg, n->dy, n->x, n->g, n->rho,
-		n->rows, n->C);
+	const Norm *n = norm;
+	const NormRows *r = &n->r;
+	r->ops->fused_rmsnorm_backward(r->device, (NormBackward){ .dsum = r->dx,
+		.fresh = true, .dg = r->dg, .dy = r->dy, .sum = r->x, .g = r->g,
+		.rho = n->again ? (Array){ NULL, FP32 } : r->rho, .eps = ROWS_EPS,
+		.version = n->version }, r->rows, r->C);
 }
-
-static void layernorm(const Norm *n)
-{
-	n->ops->layernorm_forward(n->device, n->y, n->mean, n->rho, n->x, n->g, n->b,
-		n->rows, n->C, EPS);
-}
-
-static void layernorm_back(const Norm *n)
-{
-	n->ops->layernorm_backward(n->device, n->dx, n->dg, n->db, n->dy, n->x, n->g,
-		n->mean, n->rho, n->rows, n->C);
-}
-static void one_kernel(const Norm *n)
-{
-	n->ops->fused_rmsnorm_forward(n->device, (NormForward){ .y = n->y,
-		.rho = n->rho, .x = n->x, .g = n->g, .eps = EPS,
-		.version = n->version }, n->rows, n->C);
-}
-
-static void one_kernel_back(const Norm *n)
-{
-	n->ops->fused_rmsnorm_backward(n->device, (NormBackward){ .dsum = n->dx,
-		.fresh = true, .dg = n->dg, .dy = n->dy, .sum = n->x, .g = n->g,
-		.rho = n->again ? (Array){ NULL, FP32 } : n->rho, .eps = EPS,
-		.version = n->version }, n->rows, n->C);
-}
-
-static const Kind by_steps = { "rmsnorm", false, eager, eager_back },
+static const Kind by_steps = { "rmsnorm", false, norm_rows_rmsnorm,
+		norm_rows_rmsnorm_back },
 	in_one = { "rmsnorm", false, one_kernel, one_kernel_back },
-	centered = { "layernorm", true, layernorm, layernorm_back };
+	centered = { "layernorm", true, norm_rows_layernorm,
+		norm_rows_layernorm_back };
 static const struct Variant {
 	const char *name;
 	const Kind *kind;
@@ -100,34 +78,8 @@ static const struct Variant {
 };
 enum { NVARIANTS = sizeof variants / sizeof *variants, FIRST_VERSION = 4,
 	MOST_OF_LAYERNORM = 8192 };         /* elements of a row, on a GPU */
-static Array drawn(Device *d, size_t n, Type type, int stream)
-{
-	Array a = array_new(d, n, type, MEM_TEMPORARY, "norm");
-	ops_for(d)->draw(d, a, n, 1, 4, harness_seed, stream, 0);
-	return a;
-}
-
-static Norm new_norm(Device *d, size_t rows, size_t C, Type type)
-{
-	size_t n = rows * C;
-	return (Norm){ .device = d, .ops = ops_for(d), .rows = rows, .C = C,
-		.x = drawn(d, n, type, 1), .y = drawn(d, n, type, 2),
-		.dy = drawn(d, n, type, 3), .dx = drawn(d, n, type, 4),
-		.g = drawn(d, C, FP32, 5), .b = drawn(d, C, FP32, 6),
-		.dg = drawn(d, C, FP32, 7), .db = drawn(d, C, FP32, 8),
-		.mean = drawn(d, rows, FP32, 9), .rho = drawn(d, rows, FP32, 10) };
-}
-
-static void norm_free(Norm *n)
-{
-	Array all[] = { n->x, n->y, n->dy, n->dx, n->g, n->b, n->dg, n->db, n->mean,
-		n->rho };
-	for (size_t i = sizeof all / sizeof *all; i-- > 0; )
-		device_free(n->device, all[i].at);
-}
-
 /* of dg, which is want's within the errors of sums over rows */
-static void expect_gain(const Norm *n, const real *want, const char *name)
+static void expect_gain(const NormRows *n, const real *want, const char *name)
 {
 	real *got = norm_row(n->device, n->dg, 0, n->C);
 	double bound = 1e-4 * sqrt(n->rows);
@@ -138,19 +90,19 @@ static void expect_gain(const Norm *n, const real *want, const char *name)
 	free(got);
 }
 
-static void clear(const Norm *n)
+static void clear(const NormRows *n)
 {
 	n->ops->fill(n->device, n->y, NAN, n->rows * n->C);
 	n->ops->fill(n->device, n->dx, 0, n->rows * n->C);
 	n->ops->fill(n->device, n->dg, 0, n->C);
 }
 
-static real *eager_gain(Norm n)
+static real *eager_gain(NormRows *n)
 {
-	clear(&n);
-	eager(&n);
-	eager_back(&n);
-	return norm_row(n.device, n.dg, 0, n.C);
+	clear(n);
+	norm_rows_rmsnorm(n);
+	norm_rows_rmsnorm_back(n);
+	return norm_row(n->device, n->dg, 0, n->C);
 }
 #define PASSES "fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms both_ms both_sd_ms " \
 	"fwd_fraction bwd_fraction both_fraction timing"
@@ -187,10 +139,11 @@ static void time_pass(Row *row, const char *pass, Work *work, Norm *n,
 	int arrays, double copy)
 {
 	char name[32];
-	Timing t = timed(n->device, work, n, runs_of_norm((double)n->rows
-		* n->C));
-	double GBps = (double)arrays * n->rows * n->C
-		* n->device->backend->width(n->x.type) / t.ms * 1e-6;
+	Device *d = n->r.device;
+	double elements = (double)n->r.rows * n->r.C;
+	Timing t = timed(d, work, n, runs_of_norm(elements));
+	double GBps = arrays * elements * d->backend->width(n->r.x.type) / t.ms
+		* 1e-6;
 	snprintf(name, sizeof name, "%s_ms", pass);
 	row_set(row, name, "%.6g", t.ms);
 	snprintf(name, sizeof name, "%s_sd_ms", pass);
@@ -205,8 +158,9 @@ static void time_pass(Row *row, const char *pass, Work *work, Norm *n,
 
 static bool has_plan(const Norm *n, bool backward)
 {
-	int pack = n->x.type == BF16 ? 8 : 4;
-	return norm_plan(n->version, backward, n->C, n->C % pack ? 1 : pack).threads;
+	const size_t C = n->r.C;
+	int pack = n->r.x.type == BF16 ? 8 : 4;
+	return norm_plan(n->version, backward, C, C % pack ? 1 : pack).threads;
 }
 
 static void time_variant(Row *row, Norm *n, const struct Variant *v,
@@ -221,16 +175,15 @@ static void time_variant(Row *row, Norm *n, const struct Variant *v,
 		"both_ms", "both_sd_ms", "both_fraction" };
 	for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
 		row_set(row, columns[i], "-");
-	clear(n);
+	clear(&n->r);
 	n->version = forward ? v->version : NORM_BY_WIDTH;
 	n->kind->forward(n);
 	n->version = backward ? v->version : NORM_BY_WIDTH;
 	n->kind->backward(n);
 	n->version = v->version;
-	norm_rows_check(n->device, &(NormRows){ n->rows, n->C, n->x, n->dy, n->g,
-		n->b, n->y, n->dx, EPS, n->kind->centers }, n->kind->name);
+	norm_rows_check(&n->r, n->kind->centers, n->kind->name);
 	if (!n->kind->centers)
-		expect_gain(n, gain, v->name);
+		expect_gain(&n->r, gain, v->name);
 	if (forward)
 		time_pass(row, "fwd", pass_forward, n, 2, copy);
 	if (backward)
@@ -260,8 +213,8 @@ static void run_variants(Row *row, const Config *c, int first, int end)
 		time_pytorch(row, c, copy);
 		return;
 	}
-	Norm n = new_norm(d, c->rows, c->width, c->precision ? BF16 : FP32);
-	real *gain = eager_gain(n);
+	Norm n = { norm_rows_new(d, c->rows, c->width, c->precision ? BF16 : FP32) };
+	real *gain = eager_gain(&n.r);
 	row_set(row, "impl", "ours");
 	row_set(row, "timing", harness_on_gpu() ? "replay" : "calls");
 	for (int i = first; i < end; i++) {
@@ -269,12 +222,12 @@ static void run_variants(Row *row, const Config *c, int first, int end)
 		n.version = v->version;
 		bool takes = has_plan(&n, false) || has_plan(&n, true);
 		if (v->kind == &centered && harness_on_gpu())
-			takes = n.C <= MOST_OF_LAYERNORM;
+			takes = n.r.C <= MOST_OF_LAYERNORM;
 		if (takes && (variant < 0 || variant == i))
 			time_variant(row, &n, v, gain, copy);
 	}
 	free(gain);
-	norm_free(&n);
+	norm_rows_free(&n.r);
 }
 
 static void run_norms(Row *row, const void *config)
@@ -315,7 +268,6 @@ static void run_widths(Row *row, const void *config)
 	run_variants(row, config, 0, 2);
 }
 const Experiment experiment = {
-	.name = "rmsnorm_benchmarking",
 	.about = "RMSNorm's kernels, forward and backward, and their peers",
 	.options = options, .cpu_scale = "small (1000 rows, 10 passes; one version)",
 	.sweeps = (const Sweep[]){

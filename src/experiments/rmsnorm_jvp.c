@@ -163,7 +163,6 @@ static void run_best(Row *row, const void *config)
 	row_set(row, "dg_error", "%.2e", best.dg);
 }
 const Experiment experiment = {
-	.name = "rmsnorm_jvp",
 	.about = "RMSNorm's gradients against central differences, in double",
 	.sweeps = (const Sweep[]){
 		{ "steps", keys, "dx_error dg_error truncation rounding", plan_steps,

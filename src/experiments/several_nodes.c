@@ -160,7 +160,6 @@ static void run(Row *row, const void *config)
 	records_free(&steps);
 }
 const Experiment experiment = {
-	.name = "several_nodes",
 	.about = "training steps over nodes that are namespaces, and predictions",
 	.options = options, .cpu_scale = SCALED, .cpu_only = true,
 	.sweeps = (const Sweep[]){

@@ -207,7 +207,6 @@ static int ranks_of(const void *config)
 }
 
 const Experiment experiment = {
-	.name = "sharded_training",
 	.about = "train over several ranks; stop, and go on at any number of them",
 	.options = options,
 	.sweeps = (const Sweep[]){

@@ -67,13 +67,6 @@ ShardingCase *sharding_case(Row *row, const ShardingConfig *config)
 	return c;
 }
 
-void sharding_case_close(ShardingCase **c)
-{
-	ddp_case_close(&(*c)->run);
-	free(*c);
-	*c = NULL;
-}
-
 static void begin_zero(ShardingCase *c)
 {
 	DdpCase *run = c->run;
@@ -111,13 +104,16 @@ void sharding_case_begin(ShardingCase *c)
 			c->run->config.bucket_mb);
 }
 
-void sharding_case_end(ShardingCase *c)
+void sharding_case_close(ShardingCase **c)
 {
-	if (c->zero)
-		zero_free(&c->zero);
-	if (c->sharded)
-		sharded_model_free(&c->sharded);
-	ddp_case_end(c->run);
+	if ((*c)->zero)
+		zero_free(&(*c)->zero);
+	if ((*c)->sharded)
+		sharded_model_free(&(*c)->sharded);
+	ddp_case_end((*c)->run);
+	ddp_case_close(&(*c)->run);
+	free(*c);
+	*c = NULL;
 }
 /* of groups from `first` on, as they are read, or of elements of `wire` > 0
  * bytes */
@@ -166,11 +162,11 @@ static void set_sent(Row *row, const ShardingCase *c)
 	row_set(row, "weights_MB", "%.4f", c->run->m->count * 4e-6);
 }
 
-void sharding_case_time(Row *row, ShardingCase *c, const ShardingGiven *g)
+void sharding_case_time(Row *row, ShardingCase *c)
 {
 	DdpCase *run = c->run;
-	long warmup = g->ddp.warmup, steps = g->ddp.steps;
-	DdpTimes t = ddp_case_steps(run, 0, warmup, steps);
+	long steps = run->config.steps;
+	DdpTimes t = ddp_case_steps(run, 0, run->config.warmup, steps);
 	ddp_case_set_times(row, &t);
 	row_set(row, "period_ms", "%.4f", t.period_ms);
 	t = ddp_case_steps(run, WATCH_COMM, 1, steps);

@@ -46,16 +46,16 @@ typedef struct ShardingCase {
 } ShardingCase;
 
 ShardingCase *sharding_case(Row *row, const ShardingConfig *config);
-void     sharding_case_close(ShardingCase **c);
 /* a new model, batch and optimizer under the strategy of the configuration */
 void     sharding_case_begin(ShardingCase *c);
-void     sharding_case_end(ShardingCase *c);
+/* with these */
+void     sharding_case_close(ShardingCase **c);
 
 #define SHARDING_TIMES "period_ms step_ms step_sd_ms fwd_ms bwd_ms wait_ms " \
 	"opt_ms comm_ms blocked_ms alone_ms all_reduce_MB reduce_scatter_MB " \
 	"exchange_MB all_gather_MB broadcast_MB sent_derived_MB weights_MB loss via"
-/* between begin and end */
-void     sharding_case_time(Row *row, ShardingCase *c, const ShardingGiven *g);
+/* once begun */
+void     sharding_case_time(Row *row, ShardingCase *c);
 
 /* a part of the run: until the model, the strategy and the optimizer are there;
  * of a step, until the optimizer begins; until its end */

@@ -32,20 +32,13 @@ static const Option options[] = {
 	{ "ranks", OPT_INT, &given.ranks, "1..64", "most processes of a job" },
 	{ "tp", OPT_INT, &tp, "0..64", "ranks of a group; 0: 1, 2, all --ranks" },
 	{ "dp", OPT_INT, &dp, "0..64", "groups; 0: 1 and what fits --ranks" },
-	{ "transport", OPT_CHOICE, &given.transport, TRANSPORTS,
-		"what carries collectives" },
-	{ "ctas", OPT_INT, &given.ctas, "-1..64",
-		"blocks of their kernels; -1: our choice, 0: the library's" },
+	DDP_COMM_OPTIONS(given),
 	{ "wire", OPT_CHOICE, &given.wire, WIRES, "gradients that copies sum" },
 	{ "norms", OPT_CHOICE, &norms, NORMS,
 		"what a group does with the norms' outputs of all tokens" },
 	{ "graphs", OPT_CHOICE, &graphs, YES_NO,
 		"are steps recorded, where the device can" },
-	{ "warmup", OPT_INT, &given.warmup, "0..1000",
-		"steps before measuring; 0: 5, on a CPU 1" },
-	{ "steps", OPT_INT, &given.steps, "0..1000",
-		"measured steps; 0: 10, on a CPU 3" },
-	{ 0 } };
+	DDP_STEPS_OPTIONS(given), { 0 } };
 
 static int ranks_of(const void *config)
 {
@@ -184,6 +177,7 @@ static TensorCase *open_case(Row *row, const TensorConfig *config)
 
 static void close_case(TensorCase **c)
 {
+	ddp_case_end((*c)->run);
 	if ((*c)->whole)
 		comm_close(&(*c)->group);
 	ddp_case_close(&(*c)->run);
@@ -314,9 +308,9 @@ static void time_steps(Row *row, TensorCase *c)
 {
 	DdpCase *run = c->run;
 	double loss = ddp_case_steps(run, 0, 0, 1).loss;
-	double n = given.warmup + given.steps, group = sent(c->group),
-		all = sent(run->comm);
-	DdpTimes t = ddp_case_steps(run, 0, given.warmup, given.steps);
+	long warmup = run->config.warmup, steps = run->config.steps;
+	double n = warmup + steps, group = sent(c->group), all = sent(run->comm);
+	DdpTimes t = ddp_case_steps(run, 0, warmup, steps);
 	double *const times[] = { &t.fwd_ms, &t.bwd_ms, &t.wait_ms, &t.opt_ms,
 		&t.step_ms, &t.step_sd_ms, &t.period_ms };
 	group = (sent(c->group) - group) / n;
@@ -348,7 +342,7 @@ static void time_collectives(Row *row, TensorCase *c)
 {
 	static const char *const columns[NGROUP_KINDS] = { "gather_ms",
 		"scatter_ms", "reduce_ms" };
-	int steps = (int)given.steps;
+	int steps = (int)c->run->config.steps;
 	double *ms = need(calloc(NGROUP_KINDS * (size_t)steps, sizeof *ms));
 	ddp_case_hook(c->run);
 	c->watch = true;
@@ -369,7 +363,7 @@ static void time_collectives(Row *row, TensorCase *c)
 static void time_alone(Row *row, TensorCase *c)
 {
 	Device *d = c->run->device;
-	int steps = (int)given.steps;
+	int steps = (int)c->run->config.steps;
 	double *ms = need(calloc(steps, sizeof *ms));
 	size_t most = 1;
 	for (int i = 0; i < c->nops; i++)
@@ -402,12 +396,10 @@ static void run(Row *row, const void *config)
 	time_steps(row, c);
 	time_collectives(row, c);
 	time_alone(row, c);
-	ddp_case_end(c->run);
 	close_case(&c);
 }
 
 const Experiment experiment = {
-	.name = "tensor_parallel",
 	.about = "steps, memory and traffic of tensor-parallel groups of ranks",
 	.options = options, .cpu_scale = SCALED,
 	.sweeps = (const Sweep[]){

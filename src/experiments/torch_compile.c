@@ -330,7 +330,6 @@ static void run_groups(Row *row, const void *config)
 }
 
 const Experiment experiment = {
-	.name = "torch_compile",
 	.about = "attention and models, their operations joined at run time",
 	.options = options, .cpu_scale = SCALED,
 	.sweeps = (const Sweep[]){

@@ -9,8 +9,4 @@ const OneAxis one_axis = {
 	.axis = AXIS_Y, .sharded = false, .forward = true, .most = most,
 };
 
-const Experiment experiment = {
-	.name = "tp_calcs", .options = bounds_options,
-	.about = "how many devices tensor parallelism keeps busy",
-	.sweeps = one_axis_sweeps, .cpu_scale = CLUSTER_SCALE, .cpu_only = true,
-};
+const Experiment experiment = ONE_AXIS_EXPERIMENT("tensor parallelism");

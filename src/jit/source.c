@@ -167,10 +167,14 @@ static void put_nodes(const Writer *w, int loop, bool comparisons)
 			put_node(w, v);
 }
 
-void source_element(const Writer *w, int loop, const char *into)
+void source_element(const Writer *w, int loop, const char *into,
+	const char *held)
 {
 	const Plan *p = w->p;
 	char name[16];
+	for (int v = 0; v < p->g.nnodes; v++)
+		if (plan_has(p->taken[loop], v))
+			source_line(w, "const real v%d = h%d[%s];", v, v, held);
 	put_nodes(w, loop, true);
 	put_nodes(w, loop, false);
 	for (int v = 0; v < p->g.nnodes; v++)
@@ -180,4 +184,7 @@ void source_element(const Writer *w, int loop, const char *into)
 			source_line(w, "r%d%s = fold_%s(r%d%s, %s);", v, into,
 				node->fold == FOLD_SUM ? "sum" : "maximum", v, into, name);
 		}
+	for (int v = 0; v < p->g.nnodes; v++)
+		if (plan_has(p->held & p->loop[loop], v))
+			source_line(w, "h%d[%s] = v%d;", v, held, v);
 }

@@ -36,8 +36,10 @@ void source_line(const Writer *w, const char *format, ...)
 /* the nodes of a row, or of all, that can be computed after `stage` loops */
 void source_row(const Writer *w, int stage);
 /* for element i: what the loop computes, and what it adds to folds, which are
- * called r, the fold's number, and `into` */
-void source_element(const Writer *w, int loop, const char *into);
+ * called r, the fold's number, and `into`. Held values stand at `held` of arrays
+ * called h and their number; the loop takes some, and keeps some of its own */
+void source_element(const Writer *w, int loop, const char *into,
+	const char *held);
 /* where element i of an access is: a or s, its number, and an index */
 void source_place(const Writer *w, char array, int number, const Access *a);
 /* the name of a node's value */

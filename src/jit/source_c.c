@@ -68,13 +68,7 @@ static void put_lanes(Writer *w, int loop, const char *first, size_t n)
 	source_line(w, "for (index l = 0; l < %zu; l++) {", n);
 	w->depth++;
 	source_line(w, "const index j = %s + l, i = row * %zu + j;", first, p->C);
-	for (int v = 0; v < p->g.nnodes; v++)
-		if (plan_has(p->taken[loop], v))
-			source_line(w, "const real v%d = h%d[j];", v, v);
-	source_element(w, loop, "[l]");
-	for (int v = 0; v < p->g.nnodes; v++)
-		if (plan_has(p->held & p->loop[loop], v))
-			source_line(w, "h%d[j] = v%d;", v, v);
+	source_element(w, loop, "[l]", "j");
 	source_stores(w, loop, put_store);
 	source_line(w, "(void)j, (void)i;");
 	w->depth--;
@@ -154,7 +148,7 @@ static void put_flat(Writer *w)
 	source_row(w, 0);
 	source_line(w, "for (index i = first; i < last; i++) {");
 	w->depth++;
-	source_element(w, 0, "");
+	source_element(w, 0, "", "i");
 	source_stores(w, 0, put_store);
 	w->depth--;
 	source_line(w, "}");

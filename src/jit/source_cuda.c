@@ -235,13 +235,7 @@ static void put_pack(Writer *w, int loop, const char *bound)
 	source_line(w, "for (int k = 0; k < 4; k++)%s {", bound);
 	w->depth++;
 	put_element_index(w, "");
-	for (int v = 0; v < p->g.nnodes; v++)
-		if (plan_has(p->taken[loop], v))
-			source_line(w, "const real v%d = h%d[pack * 4 + k];", v, v);
-	source_element(w, loop, "");
-	for (int v = 0; v < p->g.nnodes; v++)
-		if (plan_has(p->held & p->loop[loop], v))
-			source_line(w, "h%d[pack * 4 + k] = v%d;", v, v);
+	source_element(w, loop, "", "pack * 4 + k");
 	source_stores(w, loop, put_store);
 	w->depth--;
 	source_line(w, "}");

@@ -154,28 +154,33 @@ static Array norm_again(Model *m, Array sum, int gain)
 	return y;
 }
 
-static void gate_up_again(Model *m, Activations *s, int first)
+/* (B*T, width), from a norm's output, which at NULL is made again too */
+static Array linear_again(Model *m, Array *norm, Array sum, int gain,
+	ParamSpan weights, size_t width, const char *name)
 {
 	size_t N = m->B * m->T;
-	if (s->gate_up.at)
-		return;
-	if (s->norm2.at == NULL)
-		s->norm2 = norm_again(m, s->x_mid, first + P_LN2);
-	s->gate_up = activation(m, 2 * N * m->shape.d_ff, OP_LINEAR,
-		"ffn.w1 and w3");
-	linear_forward(m, s->gate_up, s->norm2, (ParamSpan){ first + P_W1, 2 }, N);
+	if (norm->at == NULL)
+		*norm = norm_again(m, sum, gain);
+	Array y = activation(m, N * width, OP_LINEAR, name);
+	linear_forward(m, y, *norm, weights, N);
+	return y;
+}
+
+static void gate_up_again(Model *m, Activations *s, int first)
+{
+	if (s->gate_up.at == NULL)
+		s->gate_up = linear_again(m, &s->norm2, s->x_mid, first + P_LN2,
+			(ParamSpan){ first + P_W1, 2 }, 2 * m->shape.d_ff,
+			"ffn.w1 and w3");
 }
 
 static void qkv_again(Model *m, Activations *s, int first)
 {
-	size_t N = m->B * m->T;
 	if (s->qkv.at)
 		return;
-	if (s->norm1.at == NULL)
-		s->norm1 = norm_again(m, s->x, first + P_LN1);
-	s->qkv = activation(m, 3 * N * m->shape.heads * m->shape.d_head, OP_LINEAR,
+	s->qkv = linear_again(m, &s->norm1, s->x, first + P_LN1,
+		(ParamSpan){ first + P_Q, 3 }, 3 * m->shape.heads * m->shape.d_head,
 		"attn.qkv");
-	linear_forward(m, s->qkv, s->norm1, (ParamSpan){ first + P_Q, 3 }, N);
 	fused_attention_rotate(m, s->qkv, 1);
 }
 typedef struct Gradient {

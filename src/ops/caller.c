@@ -100,3 +100,8 @@ void caller_leave(Caller *c)
 #endif
 	pthread_mutex_unlock(&c->served->lock);
 }
+
+const char *caller_text(const char *const *texts, int n, int32_t status)
+{
+	return status >= 0 && status < n ? texts[status] : "no such status";
+}

@@ -22,5 +22,7 @@ typedef struct Caller {
 CallerStatus caller_enter(Caller *c, bool gpu, int number, void *stream);
 /* the thread's current GPU is again what it was */
 void         caller_leave(Caller *c);
+/* of n texts that of a status, which is any number */
+const char  *caller_text(const char *const *texts, int n, int32_t status);
 
 #endif

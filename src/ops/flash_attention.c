@@ -137,6 +137,5 @@ const char *flash_attention_status(int32_t status)
 		[FLASH_NO_MEMORY] = "there is no memory left for scratch",
 		[FLASH_CAPTURES] = "calls cannot be captured into a CUDA graph",
 	};
-	return status >= 0 && status < (int32_t)(sizeof texts / sizeof *texts)
-		? texts[status] : "no such status";
+	return caller_text(texts, sizeof texts / sizeof *texts, status);
 }

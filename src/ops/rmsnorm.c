@@ -38,11 +38,15 @@ static int32_t refusal(const RmsnormShape *s, bool backward,
 	return RMSNORM_OK;
 }
 
-static int32_t enter(Caller *c, const RmsnormShape *s)
+static int32_t enter(Caller *c, const RmsnormShape *s, bool backward,
+	const void *const *arrays, int n)
 {
 	static const int32_t statuses[] = { [CALLER_OK] = RMSNORM_OK,
 		[CALLER_NO_GPU] = RMSNORM_NO_GPU,
 		[CALLER_CAPTURES] = RMSNORM_CAPTURES };
+	int32_t status = refusal(s, backward, arrays, n);
+	if (status != RMSNORM_OK)
+		return status;
 	return statuses[caller_enter(c, s->on_gpu, s->gpu, s->stream)];
 }
 
@@ -50,11 +54,8 @@ int32_t rmsnorm_forward(const RmsnormShape *s, void *y, float *rho,
 	const void *x, const float *g)
 {
 	const void *const all[] = { y, x, g };
-	int32_t status = refusal(s, false, all, 3);
-	if (status != RMSNORM_OK)
-		return status;
 	Caller c;
-	status = enter(&c, s);
+	int32_t status = enter(&c, s, false, all, 3);
 	if (status != RMSNORM_OK)
 		return status;
 	Type type = type_of(s);
@@ -70,11 +71,8 @@ int32_t rmsnorm_backward(const RmsnormShape *s, void *dx, float *dg,
 	const void *dy, const void *x, const float *g, const float *rho)
 {
 	const void *const all[] = { dx, dg, dy, x, g };
-	int32_t status = refusal(s, true, all, 5);
-	if (status != RMSNORM_OK)
-		return status;
 	Caller c;
-	status = enter(&c, s);
+	int32_t status = enter(&c, s, true, all, 5);
 	if (status != RMSNORM_OK)
 		return status;
 	const Ops *o = ops_for(c.device);
@@ -105,6 +103,5 @@ const char *rmsnorm_status(int32_t status)
 		[RMSNORM_NO_MEMORY] = "there is no memory left for scratch",
 		[RMSNORM_CAPTURES] = "calls cannot be captured into a CUDA graph",
 	};
-	return status >= 0 && status < (int32_t)(sizeof texts / sizeof *texts)
-		? texts[status] : "no such status";
+	return caller_text(texts, sizeof texts / sizeof *texts, status);
 }

@@ -1,21 +1,20 @@
 """torch_calls: what calls of libsystems.so from PyTorch have in common"""
 import ctypes
+import functools
 import os
 
 import torch
 
 # statuses of FlashStatus and RmsnormStatus that are no mistakes of the caller
 ERRORS = {5: RuntimeError, 6: torch.OutOfMemoryError, 7: RuntimeError}
-_library = None
 
 
+@functools.cache
 def library():
-	global _library
-	if _library is None:
-		here = os.path.dirname(os.path.abspath(__file__))
-		_library = ctypes.CDLL(os.environ.get("LIBSYSTEMS",
-			os.path.join(here, "../../build/libsystems.so")))
-	return _library
+	here = os.path.dirname(os.path.abspath(__file__))
+	shared = ctypes.CDLL(os.environ.get("LIBSYSTEMS",
+		os.path.join(here, "../../build/libsystems.so")))
+	return shared
 
 
 def refuse(name, status):

@@ -141,7 +141,7 @@ static void run_many(Row *row, const void *config)
 	}
 }
 static const Experiment trial = {
-	.name = "trial", .about = "a test",
+	.about = "a test",
 	.sweeps = (const Sweep[]){
 		{ "cases", outcome_keys, "x_ms", plan, run },
 		{ "kinds", kind_keys, "y", plan_kinds, run_kinds },

@@ -149,7 +149,7 @@ static void run_fates(Row *row, const void *config)
 }
 
 static const Experiment trial = {
-	.name = "test_ranks", .about = "a test", .options = options,
+	.about = "a test", .options = options,
 	.sweeps = (const Sweep[]){
 		{ "sums", sum_keys, "reduced scattered broadcast threads", plan_sums,
 			run_sums, .ranks = ranks_of },

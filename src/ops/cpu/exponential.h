@@ -40,13 +40,19 @@ static inline float exponential(float x) \
 EXPONENTIAL_OF_FLOAT
 #endif
 
-/* returns the sum of exp(z - largest), and the largest of n logits */
-static inline double row_exponentials(const real *z, size_t n, real *largest)
+static inline real row_largest(const real *z, size_t n)
 {
 	real most = z[0];
 	#pragma omp simd reduction(max:most)
 	for (size_t v = 1; v < n; v++)
 		most = z[v] > most ? z[v] : most;
+	return most;
+}
+
+/* returns the sum of exp(z - largest), and the largest of n logits */
+static inline double row_exponentials(const real *z, size_t n, real *largest)
+{
+	real most = row_largest(z, n);
 	double sum = 0;
 	#pragma omp simd reduction(+:sum)
 	for (size_t v = 0; v < n; v++)

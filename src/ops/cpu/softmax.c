@@ -12,10 +12,7 @@ void cpu_softmax_forward(Device *d, Array P, Array S, double scale,
 		const real *s = (const real *)S.at + row * T;
 		real *p = (real *)P.at + row * T, factor = (real)scale;
 		size_t n = row % T + 1;
-		real largest = -INFINITY;
-		#pragma omp simd reduction(max:largest)
-		for (size_t j = 0; j < n; j++)
-			largest = s[j] > largest ? s[j] : largest;
+		real largest = row_largest(s, n);
 		double sum = 0;
 		#pragma omp simd reduction(+:sum)
 		for (size_t j = 0; j < n; j++)

@@ -41,27 +41,29 @@ struct Parts {
 		t.units = (float *)take(heads * t.count * sizeof(float));
 		return t;
 	}
+	/* of Q, K and V; given: Forward or Backward */
+	template <class Given> void take_inputs(Given &given)
+	{
+		const Attention &a = given.a;
+		const size_t heads = a.B * a.H;
+		given.q = take_tiles(heads, a.seqlen_q, a.D);
+		given.k = take_tiles(heads, a.seqlen_k, a.D);
+		given.v = take_tiles(heads, a.seqlen_k, a.D);
+	}
 };
 /* gives f its parts of scratch memory; their bytes */
 static size_t place(Forward &f, void *scratch)
 {
-	const Attention &a = f.a;
-	const size_t heads = a.B * a.H;
 	Parts parts = { (char *)scratch, 0 };
-	f.q = parts.take_tiles(heads, a.seqlen_q, a.D);
-	f.k = parts.take_tiles(heads, a.seqlen_k, a.D);
-	f.v = parts.take_tiles(heads, a.seqlen_k, a.D);
+	parts.take_inputs(f);
 	return parts.nbytes;
 }
 static size_t place(Backward &b, void *scratch)
 {
-	const Attention &a = b.a;
-	const size_t heads = a.B * a.H;
+	const size_t heads = b.a.B * b.a.H;
 	Parts parts = { (char *)scratch, 0 };
-	b.q = parts.take_tiles(heads, a.seqlen_q, a.D);
-	b.k = parts.take_tiles(heads, a.seqlen_k, a.D);
-	b.v = parts.take_tiles(heads, a.seqlen_k, a.D);
-	b.d_o = parts.take_tiles(heads, a.seqlen_q, a.D);
+	parts.take_inputs(b);
+	b.d_o = parts.take_tiles(heads, b.a.seqlen_q, b.a.D);
 	const size_t padded = heads * b.q.count * ROWS;
 	b.L = (float *)parts.take(padded * sizeof(float));
 	b.deltas = (float *)parts.take(padded * sizeof(float));

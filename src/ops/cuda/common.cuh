@@ -143,6 +143,19 @@ __device__ inline float block_max(float x)
 {
 	return over_block(x, -INFINITY, warp_max);
 }
+/* (x - largest) base becomes its power of two; returns their sum */
+template <int K, int N>
+__device__ __forceinline__ float exponentiate(float (&x)[K][N], float largest,
+	float base)
+{
+	float sum = 0;
+	#pragma unroll
+	for (int k = 0; k < K; k++)
+		#pragma unroll
+		for (int i = 0; i < N; i++)
+			sum += x[k][i] = exp2f((x[k][i] - largest) * base);
+	return sum;
+}
 constexpr float LOG2_E = 1.44269504f, LN_2 = 0.693147181f;
 
 /* over the four lanes that share a row */

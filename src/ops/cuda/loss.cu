@@ -15,7 +15,7 @@ __global__ __launch_bounds__(THREADS, 3) void cross_entropy(float *losses,
 	const size_t first = threadIdx.x * N, target = targets[blockIdx.x];
 	const float base = 1.44269504f;                     /* log2(e) */
 	const float wanted = widen(logits[row + target]);
-	float held[HELD / N][N], rest[N], largest = -INFINITY, sum = 0;
+	float held[HELD / N][N], rest[N], largest = -INFINITY, sum;
 	#pragma unroll
 	for (int k = 0; k < HELD / N; k++) {
 		if (first + k * stride < V)
@@ -37,11 +37,7 @@ __global__ __launch_bounds__(THREADS, 3) void cross_entropy(float *losses,
 			largest = fmaxf(largest, rest[i]);
 	}
 	largest = block_max(largest);
-	#pragma unroll
-	for (int k = 0; k < HELD / N; k++)
-		#pragma unroll
-		for (int i = 0; i < N; i++)
-			sum += held[k][i] = exp2f((held[k][i] - largest) * base);
+	sum = exponentiate(held, largest, base);
 	for (size_t j = first + HELD / N * stride; j < V; j += stride) {
 		load(rest, logits + row + j);
 		#pragma unroll

@@ -279,19 +279,20 @@ __global__ __launch_bounds__(512) void norm_backward_read_twice(
 	const size_t row = blockIdx.x;
 	const size_t start = threadIdx.x * (size_t)N, step = blockDim.x * (size_t)N;
 	float x[N], dy[N], g[N], out[N], dot = 0;
-	for (size_t j = start; j < a.C; j += step) {
+	const auto read = [&](size_t j) {
 		load(x, a.sum + row * a.x_row + j);
 		load(dy, a.dy + row * a.dy_row + j);
 		a.g.read(g, j);
+	};
+	for (size_t j = start; j < a.C; j += step) {
+		read(j);
 		#pragma unroll
 		for (int i = 0; i < N; i++)
 			dot += g[i] * dy[i] * x[i];
 	}
 	const float rho = a.rho[row], along = sum_of_row(dot) * rho / a.C;
 	for (size_t j = start; j < a.C; j += step) {
-		load(x, a.sum + row * a.x_row + j);
-		load(dy, a.dy + row * a.dy_row + j);
-		a.g.read(g, j);
+		read(j);
 		#pragma unroll
 		for (int i = 0; i < N; i++)
 			out[i] = 0;

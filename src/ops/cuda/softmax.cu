@@ -18,7 +18,7 @@ __global__ __launch_bounds__(32 * ROWS) void softmax(E *P, const E *S,
 	const E *s = S + row * T;
 	E *p = P + row * T;
 	const float base = scale * 1.44269504f;             /* log2(e) */
-	float held[HELD / N][N], rest[N], largest = -INFINITY, sum = 0;
+	float held[HELD / N][N], rest[N], largest = -INFINITY, sum;
 	#pragma unroll
 	for (int k = 0; k < HELD / N; k++)
 		if (first + k * 32 * N <= last)
@@ -39,11 +39,7 @@ __global__ __launch_bounds__(32 * ROWS) void softmax(E *P, const E *S,
 				largest = fmaxf(largest, rest[i]);
 	}
 	largest = warp_max(largest);
-	#pragma unroll
-	for (int k = 0; k < HELD / N; k++)
-		#pragma unroll
-		for (int i = 0; i < N; i++)
-			sum += held[k][i] = exp2f((held[k][i] - largest) * base);
+	sum = exponentiate(held, largest, base);
 	for (size_t j = first + HELD * 32; j <= last; j += 32 * N) {
 		load(rest, s + j);
 		#pragma unroll

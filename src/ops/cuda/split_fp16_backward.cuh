@@ -174,7 +174,7 @@ __global__ __launch_bounds__(THREADS, 1) void split_fp16_dq(
  * queries pass by: Q with L, dO with deltas. One warpgroup finds P^T and
  * dV, and stores P^T for the other, which finds dS^T and dK: both read all
  * tiles */
-template <int D> struct QueryRing {
+template <int D> struct QueryRing : SharedRing {
 	static constexpr int TILE = SplitTile<D>::TILE,
 		ROW_STATS = ROWS * sizeof(float),
 		SLOTS = 2, SLOT = ROWS * ROWS * sizeof(float),
@@ -190,14 +190,10 @@ template <int D> struct QueryRing {
 	static_assert((1 + 4 * STAGES + 2 * SLOTS) * sizeof(Barrier)
 		<= BARRIER_BYTES, "fits");
 
-	unsigned start;                 /* multiple of 1024 */
-	Barrier *fixed_full, *q_full, *o_full, *q_empty, *o_empty, *p_full,
-		*p_empty;
+	Barrier *q_full, *o_full, *q_empty, *o_empty, *p_full, *p_empty;
 
-	__device__ explicit QueryRing(char *memory)
+	__device__ explicit QueryRing(char *memory) : SharedRing(memory, BARRIERS)
 	{
-		start = (smem_address(memory) + ROUND_UP - 1) / ROUND_UP * ROUND_UP;
-		fixed_full = (Barrier *)(memory + start - smem_address(memory) + BARRIERS);
 		q_full = fixed_full + 1;
 		o_full = q_full + STAGES;
 		q_empty = o_full + STAGES;

@@ -225,9 +225,22 @@ __device__ inline void rope_backward(float (&x)[D / 2],
 		x[2 * i + 1] = c * odd - s * even;
 	}
 }
+/* where a ring's memory starts, and its barriers, of which the first is that of
+ * the tiles that a block owns */
+struct SharedRing {
+	unsigned start;                 /* multiple of 1024 */
+	Barrier *fixed_full;
+
+	__device__ SharedRing(char *memory, int barriers)
+	{
+		start = (smem_address(memory) + ROUND_UP - 1) / ROUND_UP * ROUND_UP;
+		fixed_full = (Barrier *)(memory + start - smem_address(memory)
+			+ barriers);
+	}
+};
 /* shared memory of kernels whose blocks own FIXED tiles of queries while pairs
  * of tiles of keys pass by: K and V. Pair j is for warpgroup j % GROUPS */
-template <int D, int FIXED> struct KeyRing {
+template <int D, int FIXED> struct KeyRing : SharedRing {
 	static constexpr int TILE = SplitTile<D>::TILE;
 	static constexpr int ROOM = (MOST_SHARED - ROUND_UP - BARRIER_BYTES
 		- FIXED * TILE) / (2 * TILE);
@@ -240,13 +253,10 @@ template <int D, int FIXED> struct KeyRing {
 	static_assert(2 * TILE >= (D / 2 + 4) * WARPGROUP * (int)sizeof(float),
 		"sums pass through the place of a pair");
 
-	unsigned start;                 /* multiple of 1024 */
-	Barrier *fixed_full, *k_full, *v_full, *k_empty, *v_empty;
+	Barrier *k_full, *v_full, *k_empty, *v_empty;
 
-	__device__ explicit KeyRing(char *memory)
+	__device__ explicit KeyRing(char *memory) : SharedRing(memory, BARRIERS)
 	{
-		start = (smem_address(memory) + ROUND_UP - 1) / ROUND_UP * ROUND_UP;
-		fixed_full = (Barrier *)(memory + start - smem_address(memory) + BARRIERS);
 		k_full = fixed_full + 1;
 		v_full = k_full + STAGES;
 		k_empty = v_full + STAGES;
