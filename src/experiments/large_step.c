@@ -57,6 +57,16 @@ static void make_model(LargeStep *s)
 		.early = c->update }, &adamw_kind, settings);
 	ddp_case_train(run, zero_optimizer(s->zero));
 }
+
+static void free_ranks(LargeStep *s)
+{
+	DdpCase *run = s->run;
+	run->m->hooks = run->inner;
+	zero_free(&s->zero);
+	batch_free(&run->batch);
+	model_free(&run->m);
+	ddp_case_close(&run);
+}
 static Sharding sharding_of(const LargeStep *s)
 {
 	const DdpCase *run = s->run;
@@ -162,16 +172,6 @@ static void set_memory(Row *row, const LargeStep *s)
 	row_set(row, "drop_qkv", "%d", run->m->plan.drop_qkv);
 	row_set(row, "workspace_MiB", "%.3f", workspace / MiB);
 }
-static void free_ranks(LargeStep *s)
-{
-	DdpCase *run = s->run;
-	run->m->hooks = run->inner;
-	zero_free(&s->zero);
-	batch_free(&run->batch);
-	model_free(&run->m);
-	ddp_case_close(&run);
-}
-
 void large_step_run(Row *row, const StepConfig *c, const StepLength *length)
 {
 	LargeStep s = { *c, open_ranks(row, c), NULL };

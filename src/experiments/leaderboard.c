@@ -236,8 +236,8 @@ static void plan_errors(Plan *plan)
 static int make_golden(const LargeConfig *c, const char *path)
 {
 	char *command;
-	if (asprintf(&command, "exec python3 src/experiments/pytorch_peer.py errors "
-		"--out %s --vocabulary %ld --d-model %ld --d-ff %ld --layers %ld "
+	if (asprintf(&command, "exec python3 src/experiments/pytorch_golden.py "
+		"errors --out %s --vocabulary %ld --d-model %ld --d-ff %ld --layers %ld "
 		"--heads %ld --context %ld --batch %ld --seed %ld --reference %s", path,
 		c->vocabulary, c->d_model, c->d_ff, c->layers, c->heads, c->context,
 		c->batch, harness_seed, reference ? "fp32" : "fp64") < 0)

@@ -112,7 +112,7 @@ beside() { # errors at most PyTorch's, half as much again
 }
 if python3 -c 'import torch' 2>/dev/null; then
 	peer() { # peer ARGUMENTS...
-		python3 src/experiments/pytorch_peer.py errors --out "$out/gold" \
+		python3 src/experiments/pytorch_golden.py errors --out "$out/gold" \
 			--vocabulary 307 --d-model 96 --d-ff 256 --layers 2 --heads 3 \
 			--context 24 "$@"
 	}
