@@ -77,7 +77,7 @@ tables("leaderboard-learn",
 	"head_tokens ranks strategy update transport sums recompute memory_MiB step")
 law("a text begins at the loss of drawn weights",
 	"step > 0 or close(loss, log(vocabulary) + d_model / (d_model +",
-	"vocabulary), 0, 0.05)")
+	"vocabulary), 0, (2 * d_model / (d_model + vocabulary))^0.5)")
 law("a text is learned",
 	"step < 20 or loss < first('precision strategy').loss - 1")
 law("no loss is over the first", "loss < first('precision strategy').loss + 0.1")
