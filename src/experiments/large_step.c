@@ -7,6 +7,7 @@
 #include "dist/zero.h"
 #include "experiments/op_classes.h"
 #include "experiments/step_probe.h"
+#include "experiments/text.h"
 #include "model/model_plan.h"
 #include "ops/gemm_choices.h"
 
@@ -55,6 +56,16 @@ static void make_model(LargeStep *s)
 		.wire = run->config.wire ? BF16 : FP32, .exchange = c->sums,
 		.early = c->update }, &adamw_kind, settings);
 	ddp_case_train(run, zero_optimizer(s->zero));
+}
+
+static void free_ranks(LargeStep *s)
+{
+	DdpCase *run = s->run;
+	run->m->hooks = run->inner;
+	zero_free(&s->zero);
+	batch_free(&run->batch);
+	model_free(&run->m);
+	ddp_case_close(&run);
 }
 static Sharding sharding_of(const LargeStep *s)
 {
@@ -175,10 +186,46 @@ void large_step_run(Row *row, const StepConfig *c, const StepLength *length)
 	time_steps(row, &s, length);
 	set_memory(row, &s);
 	time_classes(row, &s);
-	run->m->hooks = run->inner;
-	zero_free(&s.zero);
-	batch_free(&run->batch);
-	model_free(&run->m);
-	ddp_case_close(&run);
+	free_ranks(&s);
 	gemm_choices_free(&choices);
+}
+static void text_batch(LargeStep *s, const Text *text, long step)
+{
+	Batch *b = &s->run->batch;
+	Comm *comm = s->run->comm;
+	text_windows(text, 0, text->ntrain, harness_seed,
+		step * comm_ranks(comm) + comm_rank(comm), b->B, b->T, b->tokens,
+		b->targets);
+}
+
+static double mean_loss(Comm *comm, double loss)
+{
+	int ranks = comm_ranks(comm);
+	double *all = need(calloc(ranks, sizeof *all)), sum = 0;
+	all[comm_rank(comm)] = loss;
+	comm_gather_host(comm, all, sizeof *all);
+	for (int r = 0; r < ranks; r++)
+		sum += all[r];
+	free(all);
+	return sum / ranks;
+}
+
+void large_step_learn(Row *row, const StepConfig *c, const TextRun *how)
+{
+	LargeStep s = { *c, open_ranks(row, c), NULL };
+	Text text = text_read(how->path, text_least(&c->of));
+	make_model(&s);
+	fit_memory(&s);
+	s.run->optimizer->settings.lr = how->rate;
+	for (long step = 0; step <= how->steps; step++) {
+		text_batch(&s, &text, step);
+		double loss = ddp_case_steps(s.run, 0, 0, 1).loss;
+		row_set(row, "step", "%ld", step);
+		row_set(row, "loss", "%.6f", mean_loss(s.run->comm, loss));
+		row_set(row, "rate", "%g", how->rate);
+		row_set(row, "bytes", "%zu", text.n);
+		row_emit(row);
+	}
+	text_free(&text);
+	free_ranks(&s);
 }

@@ -13,10 +13,10 @@ typedef struct LargeConfig {
 	/* tokens of which the head has logits at a time */
 	long head_tokens, ranks;
 } LargeConfig;
-#define LARGE_KEYS KEY(LargeConfig, vocabulary), KEY(LargeConfig, d_model), \
-	KEY(LargeConfig, d_ff), KEY(LargeConfig, layers),                       \
-	KEY(LargeConfig, heads), KEY(LargeConfig, context),                     \
-	KEY(LargeConfig, batch), KEY(LargeConfig, precision, PRECISIONS),       \
+#define LARGE_SHAPE KEY(LargeConfig, vocabulary), KEY(LargeConfig, d_model), \
+	KEY(LargeConfig, d_ff), KEY(LargeConfig, layers),                        \
+	KEY(LargeConfig, heads), KEY(LargeConfig, context), KEY(LargeConfig, batch)
+#define LARGE_KEYS LARGE_SHAPE, KEY(LargeConfig, precision, PRECISIONS), \
 	KEY(LargeConfig, head_tokens), KEY(LargeConfig, ranks)
 Shape large_shape(const LargeConfig *c);
 
@@ -45,5 +45,19 @@ typedef struct StepLength {
 	"derived_MiB workspace_MiB sent_MB via " POWER_VALUES
 /* fills the row */
 void large_step_run(Row *row, const StepConfig *c, const StepLength *length);
+
+typedef struct TextRun {
+	const char *path;                /* of a text, whose bytes are the tokens */
+	double rate;                     /* of AdamW, from the first step on */
+	long steps;
+} TextRun;
+#define LEARN_VALUES "step loss rate bytes"
+/* bytes that such a text has at least */
+static inline size_t text_least(const LargeConfig *c)
+{
+	return 16 * (c->context + 1);
+}
+/* a row for each step, and one after the last */
+void large_step_learn(Row *row, const StepConfig *c, const TextRun *how);
 
 #endif

@@ -1,17 +1,27 @@
 /* leaderboard: one training step of a model of eight billion parameters */
+#define _GNU_SOURCE
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/stats.h"
+#include "experiments/large_errors.h"
 #include "experiments/large_step.h"
 #include "experiments/step_probe.h"
+#include "experiments/text.h"
 #include "ops/gemm_choices.h"
 
 static LargeConfig given = { .precision = -1, .batch = 2, .ranks = 2 };
 static StepLength length = { .warmup_s = -1 };
 static StepConfig how = { .strategy = -1, .sums = 1, .update = 1 };
+static const char *gold;
+#define REFERENCES "fp64|fp32"
+static int reference;
+static TextRun text_run = { .path = "writeup.nw", .steps = 20 };
 static const Option options[] = {
 	{ "vocabulary", OPT_INT, &given.vocabulary, "1..1048576", "tokens" },
 	{ "d-model", OPT_INT, &given.d_model, "1..65536", "width" },
@@ -44,17 +54,28 @@ static const Option options[] = {
 		"seconds before measuring; otherwise 10, on a CPU 0.2" },
 	{ "measured-s", OPT_REAL, &length.measured_s, "S",
 		"measured seconds; otherwise 30, on a CPU 1" },
+	{ "gold", OPT_TEXT, &gold, "FILE",
+		"of golden vectors and PyTorch's errors; otherwise PyTorch makes one" },
+	{ "reference", OPT_CHOICE, &reference, REFERENCES,
+		"what PyTorch makes golden vectors with" },
+	{ "text", OPT_TEXT, &text_run.path, "FILE", "what to learn" },
+	{ "rate", OPT_REAL, &text_run.rate, "R",
+		"learning rate of that; otherwise 1e-4, on a CPU 3e-3" },
 	{ 0 } };
 
-static void settle_options(void)
+static void settle_shape(const long of_gpu[6], const long of_cpu[6])
 {
-	static const long task[] = { 151936, 4096, 11008, 34, 32, 32768 },
-		small[] = { 2374, 64, 172, 4, 2, 128 };
 	long *const to[] = { &given.vocabulary, &given.d_model, &given.d_ff,
 		&given.layers, &given.heads, &given.context };
 	for (int i = 0; i < 6; i++)
 		if (*to[i] == 0)
-			*to[i] = harness_on_gpu() ? task[i] : small[i];
+			*to[i] = harness_on_gpu() ? of_gpu[i] : of_cpu[i];
+}
+
+static void settle_options(void)
+{
+	settle_shape((long[]){ 151936, 4096, 11008, 34, 32, 32768 },
+		(long[]){ 2374, 64, 172, 4, 2, 128 });
 	if (given.head_tokens == 0)
 		given.head_tokens = given.context / 8 ? given.context / 8 : 1;
 	if (length.warmup_s < 0)
@@ -198,17 +219,87 @@ static void run_step(Row *row, const void *config)
 {
 	large_step_run(row, config, &length);
 }
+static const Key error_keys[] = { LARGE_SHAPE, KEY(LargeConfig, head_tokens),
+	{ 0 } };
+
+static void plan_errors(Plan *plan)
+{
+	if (gold)
+		large_errors_shape(&given, gold);
+	settle_shape((long[]){ 151936, 4096, 11008, 4, 32, 512 },
+		(long[]){ 4099, 256, 688, 4, 4, 128 });
+	settle_options();
+	plan_add(plan, &given);
+}
+
+/* returns the exit status of the script */
+static int make_golden(const LargeConfig *c, const char *path)
+{
+	char *command;
+	if (asprintf(&command, "exec python3 src/experiments/pytorch_golden.py "
+		"errors --out %s --vocabulary %ld --d-model %ld --d-ff %ld --layers %ld "
+		"--heads %ld --context %ld --batch %ld --seed %ld --reference %s", path,
+		c->vocabulary, c->d_model, c->d_ff, c->layers, c->heads, c->context,
+		c->batch, harness_seed, reference ? "fp32" : "fp64") < 0)
+		die("out of host memory");
+	int status = system(command);
+	free(command);
+	return WEXITSTATUS(status);
+}
+
+static void run_errors(Row *row, const void *config)
+{
+	static const int usual[] = { POLICY_FP32, POLICY_BF16, POLICY_BF16_STREAM,
+		POLICY_BF16_STATE };
+	char made[] = "/tmp/golden-XXXXXX";
+	int failed = 0, file = gold ? -1 : mkstemp(made);
+	if (!gold && file < 0)
+		die("cannot make a file in /tmp");
+	if (!gold)
+		failed = make_golden(config, made);
+	if (failed)
+		row_set(row, "status", "skipped: PyTorch could not run (exit %d)",
+			failed);
+	else
+		large_errors_run(row, config, gold ? gold : made, given.precision < 0
+			? usual : &given.precision, given.precision < 0 ? 4 : 1);
+	if (!gold) {
+		close(file);
+		unlink(made);
+	}
+}
+static void plan_learning(Plan *plan)
+{
+	if (how.strategy < 0)
+		how.strategy = ZERO2;
+	plan_steps(plan);
+	Text text = text_read(text_run.path, text_least(&given));
+	text_free(&text);
+	if (given.vocabulary < 256)
+		usage_error("--vocabulary %ld: a text has 256 different bytes",
+			given.vocabulary);
+	if (text_run.rate <= 0)
+		text_run.rate = harness_on_gpu() ? 1e-4 : 3e-3;
+}
+
+static void run_learning(Row *row, const void *config)
+{
+	large_step_learn(row, config, &text_run);
+}
 
 const Experiment experiment = {
 	.about = "one training step of a model of eight billion parameters",
 	.options = options, .cpu_scale = "small (widths and vocabulary divided by "
-		"64, context by 256; 4 layers, 2 heads)",
+		"16 to 64, context by 256; 4 layers)",
 	.sweeps = (const Sweep[]){
 		{ "step", step_keys, STEP_VALUES, plan_steps, run_step,
 			.ranks = step_ranks },
 		{ "probe", probe_keys,
 			"part TFLOP part_ms part_sd_ms TFLOP_per_s steps " POWER_VALUES,
 			plan_probes, run_probe },
+		{ "errors", error_keys, ERROR_VALUES, plan_errors, run_errors },
+		{ "learn", step_keys, LEARN_VALUES, plan_learning, run_learning,
+			.ranks = step_ranks },
 		{ 0 }
 	},
 };

@@ -71,4 +71,74 @@ check 'a probe' table --sweep probe --head-tokens 7
 check 'its parts' parts 15
 check 'a probe with a file' table --sweep probe --gemms "$out/gemms"
 check 'both sources of algorithms' parts 30
+
+not() { ! "$@"; }
+golden=tests/golden/tiny.safetensors
+errors() { # errors FILE ARGUMENTS...
+	local file=$1
+	shift
+	table --sweep errors --gold "$file" "$@"
+}
+within() { # within LEAST MOST: errors of logits and gradients
+	paste <(column what) <(column error) | awk -F'\t' -v least="$1" -v most="$2" '
+		$1 != "logits" && $1 != "gradient" { next } { n++ }
+		!($2 >= least && $2 <= most) { bad = 1 } END { exit bad || n != 6 }'
+}
+check 'errors in fp32' errors $golden --precision fp32
+check 'they are small' within 1e-9 1e-5
+check 'errors in bf16' errors $golden --precision bf16-state
+check 'they are those of bf16' within 1e-4 0.1
+check 'all policies' errors $golden
+rows() { [ "$(column what | wc -l)" = "$1" ]; }
+check 'a row for each number' rows 48
+alter() { # alter FILE OFFSET BYTES: bytes of a copy, from the end of the file
+	cp "$1" "$out/altered" && chmod u+w "$out/altered" && printf "$3" |
+		dd of="$out/altered" bs=1 seek=$(($(stat -c %s "$1") - $2)) \
+		conv=notrunc status=none
+}
+check 'one weight altered' alter $golden 260 '\x00\x00\x80\x3f'
+check 'its errors' errors "$out/altered" --precision fp32
+check 'they are large' not within 1e-9 1e-5
+check 'a NaN among the logits' alter $golden 115588 '\xff\xff\xff\x7f'
+check 'its errors too' errors "$out/altered" --precision fp32
+check 'they are no numbers' not within 1e-9 1e-5
+expect 'no golden vectors' 2 'header length' leaderboard --sweep errors \
+	--gold README.md --device cpu
+beside() { # errors at most PyTorch's, half as much again
+	paste <(column precision) <(column what) <(column error) \
+		<(column pytorch_error) | awk -F'\t' '$2 == "loss" { next } { n++
+		most = ($1 == "fp32" && $2 == "update" ? 4 : 1.5)*$4 }
+		!($3 <= most) { bad = 1 } END { exit bad || n != 44 }'
+}
+if python3 -c 'import torch' 2>/dev/null; then
+	peer() { # peer ARGUMENTS...
+		python3 src/experiments/pytorch_golden.py errors --out "$out/gold" \
+			--vocabulary 307 --d-model 96 --d-ff 256 --layers 2 --heads 3 \
+			--context 24 "$@"
+	}
+	check 'a file of PyTorch' peer
+	expect 'all of it' 0 'all bounds hold' parity --device cpu "$out/gold"
+	check 'errors beside PyTorch' errors "$out/gold"
+	check 'they are no larger' beside
+	check 'a part of its elements' peer --sample 1000
+	check 'their errors' errors "$out/gold"
+	check 'they are no larger either' beside
+	size=$(stat -c %s "$out/gold")
+	check 'a part of its weights altered' alter "$out/gold" $((size / 2)) \
+		'\x00\x00\x80\x3f'
+	check 'errors of that' errors "$out/altered"
+	check 'they are larger' not beside
+fi
+falls() { # of both precisions, over 21 rows
+	paste <(column step) <(column loss) | awk '$1 == 0 { first = $2 }
+		$1 == 20 { n++; if (!($2 < first - 0.1)) bad = 1 }
+		END { exit bad || n != 2 || NR != 42 }'
+}
+tiny=${tiny/--vocabulary 211/--vocabulary 263}
+check 'a text' table --sweep learn --text writeup.nw --rate 1e-2
+check 'it is learned' falls
+expect 'no text' 2 'cannot read' leaderboard --device cpu --sweep learn \
+	--text "$out/none"
+expect 'too few tokens' 2 '256 different bytes' leaderboard --device cpu \
+	--sweep learn --vocabulary 255
 exit $failed

@@ -51,3 +51,36 @@ law("a part takes no longer than the step",
 law("the rate of a part", "close(TFLOP_per_s, TFLOP / part_ms * 1e3, 0.02)")
 law("no part is faster than the data sheet",
 	"TFLOP_per_s < (gpu() and 989 or 9)")
+tables("leaderboard-errors",
+	"vocabulary d_model d_ff layers heads context batch head_tokens " ..
+	"precision what of")
+law("errors are PyTorch's, half as much again at most",
+	"what == 'loss' or error <= (precision == 'fp32' and what == 'update' and",
+	"4 or 1.5) * pytorch_error")
+law("a loss is PyTorch's, or as near as its format is fine",
+	"what ~= 'loss' or error <= max(1.5 * pytorch_error,",
+	"precision == 'fp32' and 1e-6 or 2e-3)")
+law("errors of a pass are the format's",
+	"what == 'loss' or what == 'update' or between(error,",
+	"precision == 'fp32' and 1e-8 or 1e-4, precision == 'fp32' and 1e-5 or 0.1)")
+law("a model that does not move misses its update, no more",
+	"what ~= 'update' or error > 0 and error < 1.2")
+law("PyTorch rounds, too", "what == 'loss' or pytorch_error > 1e-8")
+law("with bf16 weights, masters do not change the first pass",
+	"precision ~= 'bf16-state' or what == 'update' or",
+	"close(error, other{precision = 'bf16-stream'}.error, 0.02)")
+law("masters keep what is added to them",
+	"precision ~= 'bf16-state' or what ~= 'update' or",
+	"error > other{precision = 'bf16-stream'}.error")
+tables("leaderboard-learn",
+	"vocabulary d_model d_ff layers heads context batch precision " ..
+	"head_tokens ranks strategy update transport sums recompute memory_MiB step")
+law("a text begins at the loss of drawn weights",
+	"step > 0 or close(loss, log(vocabulary) + d_model / (d_model +",
+	"vocabulary), 0, (2 * d_model / (d_model + vocabulary))^0.5)")
+law("a text is learned",
+	"step < 20 or loss < first('precision strategy').loss - 1")
+law("no loss is over the first", "loss < first('precision strategy').loss + 0.1")
+law("precisions learn alike", "close(loss, first('step strategy').loss, 0, 0.3)")
+law("all steps are there",
+	"step == 0 or step == before('precision strategy').step + 1")

@@ -1,0 +1,16 @@
+/* large_errors.h: how far a policy's numbers are from those of a reference,
+ * beside how far PyTorch's are */
+#ifndef EXPERIMENTS_LARGE_ERRORS_H
+#define EXPERIMENTS_LARGE_ERRORS_H
+
+#include "bench/row.h"
+#include "experiments/large_step.h"
+
+#define ERROR_VALUES "precision beside what of error pytorch_error"
+/* the shape and batch of the file; exits 2 if it holds no golden vectors */
+void large_errors_shape(LargeConfig *to, const char *path);
+/* emits the rows of each of these policies; c: chunks of the head */
+void large_errors_run(Row *row, const LargeConfig *c, const char *path,
+	const int *policy, int npolicies);
+
+#endif
