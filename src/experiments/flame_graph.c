@@ -21,7 +21,8 @@ static void plan(Plan *plan)
 	for (int f = 0; f < 2; f++)
 		if (fusion < 0 || f == fusion)
 			plan_add(plan, &(ModelConfig){ .size = size,
-				harness_on_gpu() ? context : context / SCALE, precision, f });
+				harness_on_gpu() ? context : (context + SCALE - 1) / SCALE,
+				precision, f });
 }
 enum { BOXES = 1024 };
 

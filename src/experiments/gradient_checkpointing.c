@@ -31,7 +31,7 @@ static void plan(Plan *plan)
 	bool gpu = harness_on_gpu();
 	int layers = gpu ? model_sizes[size].shape.layers
 		: scaled_down(model_sizes[size].shape).layers;
-	long T = gpu ? context : context / (2 * SCALE);
+	long T = gpu ? context : (context + 2 * SCALE - 1) / (2 * SCALE);
 	if (checkpoint > layers)
 		usage_error("--checkpoint %ld: %s has %d blocks here", checkpoint,
 			model_sizes[size].name, layers);
