@@ -1,14 +1,13 @@
 #define _GNU_SOURCE
 #include "experiments/collective_peers.h"
 
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/error.h"
+#include "bench/job.h"
 #include "bench/peer.h"
 #include "experiments/collective_case.h"
 
@@ -27,27 +26,6 @@ void gloo_rows(Row *row, const PeerCase *c)
 	peer_measure(row, COLLECTIVE_VALUES, c->limit_s, "pytorch_collectives.py",
 		"--device %s --dtype %s --ranks %ld --sizes %s --runs %ld", c->device,
 		c->dtype, c->ranks, sizes_text(c), c->runs);
-}
-static FILE *start(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static FILE *start(const char *format, ...)
-{
-	char *command;
-	va_list args;
-	va_start(args, format);
-	if (vasprintf(&command, format, args) < 0)
-		die("out of host memory");
-	va_end(args);
-	FILE *from = need(popen(command, "r"));
-	free(command);
-	return from;
-}
-
-/* said: its first line */
-static void skip(Row *row, const char *who, int status, const char *said)
-{
-	row_set(row, "status", "skipped: %s ended with %d%s%s", who,
-		WIFEXITED(status) ? WEXITSTATUS(status) : -1, *said ? ": " : "", said);
-	row_emit(row);
 }
 /* a line of its table; false: it is another line */
 static bool take_line(Row *row, const PeerCase *c, const char *line)
@@ -101,7 +79,7 @@ void nccl_tests_rows(Row *row, const PeerCase *c, const char *folder,
 	for (int i = 0; i < c->nsizes && any; i++) {
 		if (covered(c, i))
 			continue;
-		FILE *from = start(run_all_reduce_perf, folder, folder, c->ranks,
+		FILE *from = job_start(run_all_reduce_perf, folder, folder, c->ranks,
 			by_mpi ? "true" : "false", c->limit_s, low ? "bfloat16" : "float",
 			c->sizes[i], c->sizes[c->nsizes - 1], c->runs);
 		any = false;
@@ -109,58 +87,14 @@ void nccl_tests_rows(Row *row, const PeerCase *c, const char *folder,
 			any |= take_line(row, c, line);
 		int status = pclose(from);
 		if (!any)
-			skip(row, "nccl-tests", status, WEXITSTATUS(status) == 9
+			job_skip(row, "nccl-tests", status, WEXITSTATUS(status) == 9
 				? "built without MPI" : "");
 	}
 	free(line);
 }
-/* rows of the table that begin with the row's own keys; returns how many */
-static int copy_rows(Row *row, const char *path)
-{
-	int n = 0;
-	char *line = NULL;
-	size_t capacity = 0;
-	FILE *f = fopen(path, "r");
-	while (f && getline(&line, &capacity, f) > 0) {
-		if (*line == '#' || strncmp(line, row->columns,
-			strcspn(row->columns, " ")) == 0)
-			continue;
-		fputs(line, row->to);
-		n++;
-	}
-	if (f)
-		fclose(f);
-	free(line);
-	row->emitted = row->emitted || n > 0;
-	return n;
-}
-
-void job_rows(Row *row, const PeerCase *c, const char *launcher,
+void collective_job_rows(Row *row, const PeerCase *c, const char *launcher,
 	const char *arguments)
 {
-	char self[4096] = "", folder[] = "/tmp/collectives.XXXXXX", said[160] = "";
-	char *table, *line = NULL;
-	size_t capacity = 0;
-	if (readlink("/proc/self/exe", self, sizeof self - 1) < 0
-			|| mkdtemp(folder) == NULL)
-		die("cannot start %s", launcher);
-	if (asprintf(&table, "%s/rows.tsv", folder) < 0)
-		die("out of host memory");
-	FILE *from = start("OMPI_ALLOW_RUN_AS_ROOT=1 "
-		"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=%d "
-		"timeout -k 5 %ld %s %s --device cpu --ranks %ld --dtype %s --bytes %s "
-		"--runs %ld --out %s %s 2>&1",
-		c->ranks > sysconf(_SC_NPROCESSORS_ONLN), c->limit_s, launcher, self,
-		c->ranks, c->dtype, sizes_text(c), c->runs,
-		table, arguments);
-	while (getline(&line, &capacity, from) > 0)
-		if (*said == '\0' && strspn(line, " -\n") < strlen(line))
-			snprintf(said, sizeof said, "%.*s", (int)strcspn(line, "\n"), line);
-	int status = pclose(from);
-	if (copy_rows(row, table) == 0)
-		skip(row, launcher, status, said);
-	unlink(table);
-	rmdir(folder);
-	free(table);
-	free(line);
+	job_rows(row, c->ranks, c->limit_s, launcher, "--dtype %s --bytes %s "
+		"--runs %ld %s", c->dtype, sizes_text(c), c->runs, arguments);
 }

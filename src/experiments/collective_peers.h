@@ -21,9 +21,8 @@ void gloo_rows(Row *row, const PeerCase *c);
  * GPU, not one for all */
 void nccl_tests_rows(Row *row, const PeerCase *c, const char *folder,
 	bool by_mpi);
-/* this program, started by the launcher ("mpirun -n 2") as the ranks of a job,
- * with arguments that plan the row's configuration and no other */
-void job_rows(Row *row, const PeerCase *c, const char *launcher,
+/* this program, started by the launcher as the ranks of a job (see job.h) */
+void collective_job_rows(Row *row, const PeerCase *c, const char *launcher,
 	const char *arguments);
 
 #endif

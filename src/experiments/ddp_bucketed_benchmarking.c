@@ -45,18 +45,30 @@ static DdpConfig usual(int size, int precision, int wire)
 		.wire = wire };
 }
 
+/* does the update sum, where nothing else is asked for? */
+static bool exchanges(void)
+{
+	return harness_on_gpu() && given.fusion && given.ranks <= MOST_GRADIENTS;
+}
+
+static void plan_sums(Plan *plan, bool exchange)
+{
+	bool gpu = harness_on_gpu();
+	for (int wire = 0; wire < 2; wire++) {
+		DdpConfig c = usual(gpu ? SIZE_XL : SIZE_MEDIUM,
+			gpu ? POLICY_BF16 : POLICY_FP32, wire);
+		c.sums = exchange;
+		plan_sizes_of_buckets(plan, c, gpu ? 1 + exchange : 1 + 2 * wire);
+	}
+}
+
 static void plan_buckets(Plan *plan)
 {
-	bool gpu = harness_on_gpu(), exchange = gpu && given.fusion && !given.sums
-		&& given.ranks <= MOST_GRADIENTS;
 	settle();
-	for (int sums = 0; sums <= exchange; sums++)
-		for (int wire = 0; wire < 2; wire++) {
-			DdpConfig c = usual(gpu ? SIZE_XL : SIZE_MEDIUM,
-				gpu ? POLICY_BF16 : POLICY_FP32, wire);
-			c.sums = sums;
-			plan_sizes_of_buckets(plan, c, gpu ? 1 + sums : 1 + 2 * wire);
-		}
+	if (given.sums <= 0)
+		plan_sums(plan, false);
+	if (given.sums > 0 || (given.sums < 0 && exchanges()))
+		plan_sums(plan, true);
 }
 
 /* w: bf16 with gradients of fp32 and of bf16 on the wire, then fp32 */
@@ -66,7 +78,8 @@ static DdpConfig model_config(int size, int w)
 	return (DdpConfig){ { size, .precision = w < 2 ? POLICY_BF16
 		: !gpu && given.precision >= 0 ? given.precision : POLICY_FP32 },
 		.kind = DDP_BUCKETED, .wire = gpu ? w == 1 : given.wire > 0,
-		.bucket_mb = bucket_mb > 0 ? bucket_mb : scaled_mb(sizes_mb[MIDDLE]) };
+		.bucket_mb = bucket_mb > 0 ? bucket_mb
+			: scaled_mb(sizes_mb[MIDDLE + exchanges()]), .sums = exchanges() };
 }
 
 static void plan_models(Plan *plan)

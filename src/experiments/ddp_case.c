@@ -24,9 +24,9 @@ void ddp_given_settle(DdpGiven *g)
 		g->warmup = gpu ? 5 : 1;
 	if (g->steps == 0)
 		g->steps = gpu ? 10 : 3;
-	if (g->sums && !g->fusion)
+	if (g->sums > 0 && !g->fusion)
 		usage_error("--sums optimizer needs --fusion fused");
-	if (g->sums && g->ranks > MOST_GRADIENTS)
+	if (g->sums > 0 && g->ranks > MOST_GRADIENTS)
 		usage_error("--sums optimizer is for %d ranks at most", MOST_GRADIENTS);
 }
 bool ddp_settle(DdpConfig *c, const DdpGiven *g)
@@ -44,7 +44,8 @@ bool ddp_settle(DdpConfig *c, const DdpGiven *g)
 	c->steps = g->steps;
 	if (c->transport == 0)
 		c->transport = g->transport;
-	c->sums = c->sums || g->sums;
+	if (g->sums >= 0)
+		c->sums = g->sums;
 	c->ctas = g->ctas >= 0 ? g->ctas : harness_on_gpu() && !c->sums ? CTAS : 0;
 	return true;
 }

@@ -33,7 +33,7 @@ typedef struct DdpGiven {
 	long context, batch, ctas, ranks, warmup, steps;
 } DdpGiven;
 #define DDP_GIVEN { .size = -1, .precision = -1, .fusion = 1, .wire = -1, \
-	.batch = 4, .ctas = -1, .ranks = 2 }
+	.batch = 4, .ctas = -1, .sums = -1, .ranks = 2 }
 #define DDP_COMM_OPTIONS(given)                                              \
 	{ "transport", OPT_CHOICE, &(given).transport, TRANSPORTS,           \
 		"what carries collectives" },                                \

@@ -6,21 +6,20 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "bench/two_hosts.h"
 #include "experiments/collective_plan.h"
 
 static const Option options[] = { COLLECTIVE_OPTIONS, { 0 } };
 
 enum { NODES = 2 };
-typedef enum { SOCKET, SOCKETS, WIRE } Wire;
-#define LINKS "1 socket|16 sockets|1 Gbit/s"
 
 typedef struct Config {
-	int link;                        /* of LINKS */
+	int link;                        /* of HOST_LINKS */
 	const char *device, *transport;
 	int dtype;
 	long nodes, ranks;               /* of both nodes */
 } Config;
-static const Key keys[] = { KEY(Config, link, LINKS), KEY(Config, device),
+static const Key keys[] = { KEY(Config, link, HOST_LINKS), KEY(Config, device),
 	KEY(Config, transport), KEY(Config, dtype, COLLECTIVE_DTYPES),
 	KEY(Config, nodes), KEY(Config, ranks), { 0 } };
 
@@ -29,7 +28,7 @@ static double most_bytes(const Config *c)
 	return c->link == WIRE ? 10e6 : c->link == SOCKET ? 100e6 : 1e9;
 }
 
-static int plan_ranks(Plan *plan, Wire link, const char *device,
+static int plan_ranks(Plan *plan, HostLink link, const char *device,
 	const char *transport, long most)
 {
 	int n = 0;
@@ -52,24 +51,6 @@ static void plan(Plan *plan)
 			+ plan_ranks(plan, WIRE, "cpu", "mpi", most);
 	collective_expect(n);
 }
-static void set(const char *name, const char *value)
-{
-	if (setenv(name, value, 1) != 0)
-		die("setenv: %s", name);
-}
-
-static void pretend_two_nodes(const Row *row, const Config *c)
-{
-	char host[32];
-	snprintf(host, sizeof host, "node%d", row->rank / (row->ranks / NODES));
-	set("NCCL_HOSTID", host);
-	set("NCCL_NET", "Socket");
-	set("NCCL_SOCKET_IFNAME", "lo");
-	if (c->link == SOCKETS) {
-		set("NCCL_SOCKET_NTHREADS", "4");
-		set("NCCL_NSOCKS_PERTHREAD", "4");
-	}
-}
 static bool is_peer(const Config *c)
 {
 	return strcmp(c->device, "cpu") == 0 && !collective_in_job();
@@ -85,7 +66,7 @@ static void run(Row *row, const void *config)
 	const Config *c = config;
 	if (!is_peer(c)) {
 		if (strcmp(c->transport, "nccl") == 0)
-			pretend_two_nodes(row, c);
+			two_hosts_pretend(row, c->link);
 		collective_run(row, ALL_REDUCES, c->transport, c->dtype, most_bytes(c));
 		return;
 	}
@@ -96,7 +77,7 @@ static void run(Row *row, const void *config)
 	snprintf(launcher, sizeof launcher,
 		"bash src/bench/two_nodes.sh --rate 1gbit %ld", c->ranks / NODES);
 	snprintf(arguments, sizeof arguments, "--transport %s", c->transport);
-	job_rows(row, &peer, launcher, arguments);
+	collective_job_rows(row, &peer, launcher, arguments);
 }
 const Experiment experiment = {
 	.about = "all-reduces between two nodes that one host plays",

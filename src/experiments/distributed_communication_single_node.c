@@ -136,7 +136,7 @@ static void run_again(Row *row, const Config *c, const PeerCase *peer)
 		snprintf(arguments, sizeof arguments, "--transport %s --sweep "
 			"collectives --collective %s", c->transport,
 			collective_name(c->collective));
-	job_rows(row, peer, launcher, arguments);
+	collective_job_rows(row, peer, launcher, arguments);
 }
 
 static void run(Row *row, const void *config)

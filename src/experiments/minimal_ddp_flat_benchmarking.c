@@ -1,8 +1,17 @@
-/* minimal_ddp_flat_benchmarking: gradients summed one at a time, or together */
+/* minimal_ddp_flat_benchmarking: gradients summed one at a time, or together; on
+ * one node, and over two that one host plays */
+#include <stdio.h>
+
+#include "bench/job.h"
+#include "bench/two_hosts.h"
 #include "experiments/ddp_case.h"
 
 static DdpGiven given = DDP_GIVEN;
-static const Option options[] = { DDP_OPTIONS(given), { 0 } };
+static int only = -1;
+static const Option options[] = { DDP_OPTIONS(given),
+	{ "kind", OPT_CHOICE, &only, "naive|flat",
+		"this one only, of the sweep nodes" },
+	{ 0 } };
 
 static void plan(Plan *plan)
 {
@@ -10,8 +19,67 @@ static void plan(Plan *plan)
 	ddp_plan_kinds(plan, &given, DDP_FLAT + 1);
 }
 
+typedef struct NodesConfig {
+	DdpConfig ddp;
+	int link;                        /* of HOST_LINKS */
+} NodesConfig;
+static const Key nodes_keys[] = { KEY(NodesConfig, link, HOST_LINKS), DDP_KEYS,
+	{ 0 } };
+
+static void plan_nodes(Plan *plan)
+{
+	enum { NCCL = 5 };                      /* of TRANSPORTS */
+	bool gpu = harness_on_gpu(), ours = given.steps == 0;
+	ddp_given_settle(&given);
+	given.steps = ours && gpu ? 4 : given.steps;
+	for (int s = 0; s < NTRAINED; s++)
+		for (int kind = DDP_NAIVE; kind <= DDP_FLAT; kind++) {
+			NodesConfig c = { { { s, .precision = gpu ? POLICY_BF16
+				: POLICY_FP32 }, .kind = kind, .wire = given.wire > 0,
+				.transport = gpu ? NCCL : 0 }, gpu ? SOCKETS : WIRE };
+			bool wanted = (only < 0 || only == kind) && (gpu || given.size >= 0
+				|| s == SIZE_SMALL || s == SIZE_LARGE);
+			if (wanted && ddp_settle(&c.ddp, &given))
+				plan_add(plan, &c);
+		}
+}
+static bool starts_job(void)
+{
+	int rank, ranks;
+	return !harness_on_gpu() && !link_launched(&rank, &ranks);
+}
+
+static int ranks_of(const void *config)
+{
+	return starts_job() ? 1 : ddp_config_ranks(config);
+}
+
+static void run_nodes(Row *row, const void *config)
+{
+	enum { LIMIT_S = 240 };
+	const NodesConfig *c = config;
+	if (starts_job()) {
+		job_rows(row, c->ddp.ranks, LIMIT_S,
+			"bash src/bench/two_nodes.sh --rate 1gbit 1", "--sweep nodes "
+			"--size %s --context %ld --batch %ld --kind %s --wire %s --sums %s "
+			"--warmup %ld --steps %ld", model_sizes[c->ddp.model.size].name,
+			c->ddp.model.context, c->ddp.batch, c->ddp.kind == DDP_FLAT
+			? "flat" : "naive", c->ddp.wire ? "bf16" : "fp32", c->ddp.sums
+			? "optimizer" : "comm", c->ddp.warmup, c->ddp.steps);
+		return;
+	}
+	if (harness_on_gpu())
+		two_hosts_pretend(row, c->link);
+	ddp_case_row(row, config);
+}
+
 const Experiment experiment = {
 	.about = "times steps that sum gradients one after another, or all at once",
 	.options = options, .cpu_scale = SCALED,
-	.sweeps = (const Sweep[]){ DDP_SWEEP("kinds", plan), { 0 } },
+	.sweeps = (const Sweep[]){
+		DDP_SWEEP("kinds", plan),
+		{ "nodes", nodes_keys, DDP_VALUES, plan_nodes, run_nodes,
+			.ranks = ranks_of, .limit_s = 300 },
+		{ 0 }
+	},
 };

@@ -25,7 +25,7 @@ static void plan_strategy(Plan *plan, const ShardingGiven *g, ShardingConfig c)
 		|| !ddp_settle(&c.ddp, &g->ddp))
 		return;
 	c.ddp.bucket_mb = buckets ? bucket_mb : 0;
-	int first = ahead && c.ddp.sums && !g->ddp.sums ? 1 : 0,
+	int first = ahead && c.ddp.sums && g->ddp.sums < 0 ? 1 : 0,
 		last = !ahead ? 0 : first ? 1 : 2;
 	if (ahead && g->prefetch >= 0)
 		first = last = (int)g->prefetch;
@@ -51,7 +51,7 @@ void sharding_plan(Plan *plan, const ShardingGiven *g, int size,
 				: policies[c.ddp.model.precision].op[OP_LINEAR].output == BF16;
 			plan_strategy(plan, g, c);
 			c.ddp.sums = (s == ZERO1 || s == FSDP) && g->ddp.fusion
-				&& !g->ddp.sums && g->ddp.ranks <= MOST_GRADIENTS;
+				&& g->ddp.sums < 0 && g->ddp.ranks <= MOST_GRADIENTS;
 			if (c.ddp.sums)
 				plan_strategy(plan, g, c);
 		}

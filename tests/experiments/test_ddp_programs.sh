@@ -34,6 +34,11 @@ expect 'naive, three ranks' 0 ' naive .* 3 .*ok$' naive_ddp_benchmarking $tiny \
 	--ranks 3
 expect 'flat, the owner' 0 ' flat .* owner .*ok$' \
 	minimal_ddp_flat_benchmarking $tiny --transport owner
+expect 'two nodes, or why not' 0 \
+	'^ *1 Gbit/s .* flat .*\(ok\|skipped: .*\)$' minimal_ddp_flat_benchmarking \
+	$tiny --sweep nodes --kind flat --wide
+expect 'a way that has no sweep over nodes' 2 "'overlap' is not one of naive" \
+	minimal_ddp_flat_benchmarking $tiny --sweep nodes --kind overlap
 expect 'overlap, bf16 on the wire' 0 ' overlap .* bf16 .*ok$' $overlap $tiny \
 	--wire bf16
 expect 'a bucket for each parameter' 0 ' bucketed  *1e-06 .* 12 .*ok$' \

@@ -1,5 +1,6 @@
 -- naive_ddp_benchmarking.lua: laws of tables of data parallelism
 tables("naive_ddp_benchmarking minimal_ddp_flat_benchmarking " ..
+	"minimal_ddp_flat_benchmarking-nodes " ..
 	"ddp_overlap_individual_parameters_benchmarking " ..
 	"ddp_bucketed_benchmarking ddp_bucketed_benchmarking-sizes " ..
 	"ddp_bucketed_benchmarking-transports ddp_bucketed_benchmarking-ctas",

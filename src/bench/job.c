@@ -1,0 +1,94 @@
+#define _GNU_SOURCE
+#include "bench/job.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+static char *text_of(const char *format, va_list args)
+{
+	char *text;
+	if (vasprintf(&text, format, args) < 0)
+		die("out of host memory");
+	return text;
+}
+
+FILE *job_start(const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	char *command = text_of(format, args);
+	va_end(args);
+	FILE *from = need(popen(command, "r"));
+	free(command);
+	return from;
+}
+
+void job_skip(Row *row, const char *who, int status, const char *said)
+{
+	row_set(row, "status", "skipped: %s ended with %d%s%s", who,
+		WIFEXITED(status) ? WEXITSTATUS(status) : -1, *said ? ": " : "", said);
+	row_emit(row);
+}
+
+/* of a table with the row's own keys; returns how many */
+static int copy_rows(Row *row, const char *path)
+{
+	int n = 0;
+	char *line = NULL;
+	size_t capacity = 0;
+	FILE *f = fopen(path, "r");
+	while (f && getline(&line, &capacity, f) > 0) {
+		if (*line == '#' || strncmp(line, row->columns,
+			strcspn(row->columns, " ")) == 0)
+			continue;
+		fputs(line, row->to);
+		n++;
+	}
+	if (f)
+		fclose(f);
+	free(line);
+	row->emitted = row->emitted || n > 0;
+	return n;
+}
+/* said: the first line that has letters; returns as pclose */
+static int hear(FILE *from, char *said, size_t room)
+{
+	char *line = NULL;
+	size_t capacity = 0;
+	*said = '\0';
+	while (getline(&line, &capacity, from) > 0)
+		if (*said == '\0' && strspn(line, " -\n") < strlen(line))
+			snprintf(said, room, "%.*s", (int)strcspn(line, "\n"), line);
+	free(line);
+	return pclose(from);
+}
+
+void job_rows(Row *row, long ranks, long limit_s, const char *launcher,
+	const char *arguments, ...)
+{
+	char self[4096] = "", folder[] = "/tmp/job.XXXXXX", said[160], *table;
+	va_list args;
+	if (readlink("/proc/self/exe", self, sizeof self - 1) < 0
+		|| mkdtemp(folder) == NULL
+		|| asprintf(&table, "%s/rows.tsv", folder) < 0)
+		die("cannot start %s", launcher);
+	va_start(args, arguments);
+	char *asked = text_of(arguments, args);
+	va_end(args);
+	int status = hear(job_start("OMPI_ALLOW_RUN_AS_ROOT=1 "
+		"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=%d "
+		"timeout -k 5 %ld %s %s --device cpu --ranks %ld --out %s %s 2>&1",
+		ranks > sysconf(_SC_NPROCESSORS_ONLN), limit_s, launcher, self, ranks,
+		table, asked), said, sizeof said);
+	if (copy_rows(row, table) == 0)
+		job_skip(row, launcher, status, said);
+	unlink(table);
+	rmdir(folder);
+	free(table);
+	free(asked);
+}
