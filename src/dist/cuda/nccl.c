@@ -48,9 +48,10 @@ static void *open_with(Link *link, Device *device, int ctas, bool symmetric)
 	ncclUniqueId id;
 	ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
 	*c = (Nccl){ .link = link, .device = device, .symmetric = symmetric };
-	config.cgaClusterSize = 0;
-	if (ctas)
+	if (ctas) {
 		config.minCTAs = config.maxCTAs = ctas;
+		config.cgaClusterSize = 0;
+	}
 	setenv("NCCL_NVLS_ENABLE", "0", 0);
 	if (link->rank == 0)
 		NCCL(ncclGetUniqueId(&id));
