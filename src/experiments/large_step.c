@@ -49,6 +49,7 @@ static void make_model(LargeStep *s)
 		harness_seed);
 	model_fuse(run->m);
 	model_recompute(run->m, (int)c->recompute, false);
+	run->m->atomic = !c->deterministic;
 	run->batch = batch_random(run->config.batch, shape.context, shape.vocab,
 		harness_seed + comm_rank(run->comm));
 	s->zero = zero_new(run->m, run->comm, &(ZeroSettings){
@@ -83,7 +84,7 @@ static void fit_memory(LargeStep *s)
 	ModelPlan plan = { 0 };
 	double most = s->config.memory_MiB * 1048576.0;
 	if (most == 0)
-		most = run->device->limit / 32.0 * 31;
+		most = run->device->limit / 64.0 * 63;
 	if (s->config.recompute == 0 && !model_plan(run->m, run->config.batch,
 		c->context, &by, most, c->head_tokens, &plan))
 		plan.drop_gate_up = plan.drop_qkv = (int)c->layers;

@@ -26,11 +26,13 @@ typedef struct StepConfig {
 	int update;                      /* of UPDATES; early: zero2 only */
 	long recompute;                  /* blocks at a time; 0: none */
 	long memory_MiB;                 /* of a rank; 0: what its device has */
+	bool deterministic;              /* attention's backward pass */
 } StepConfig;
 #define STEP_KEYS LARGE_KEYS, KEY(StepConfig, strategy, STRATEGIES), \
 	KEY(StepConfig, update, UPDATES),                                    \
 	KEY(StepConfig, transport, TRANSPORTS), KEY(StepConfig, sums, SUMS), \
-	KEY(StepConfig, recompute), KEY(StepConfig, memory_MiB)
+	KEY(StepConfig, recompute), KEY(StepConfig, memory_MiB),             \
+	KEY(StepConfig, deterministic)
 
 /* seconds of steps before measuring, and measured; a file of matmuls' algorithms,
  * or NULL */

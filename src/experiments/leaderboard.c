@@ -17,7 +17,9 @@
 
 static LargeConfig given = { .precision = -1, .batch = 2, .ranks = 2 };
 static StepLength length = { .warmup_s = -1 };
-static StepConfig how = { .strategy = -1, .sums = 1, .update = 1 };
+static StepConfig how = { .strategy = -1, .sums = 1, .update = 1,
+	.deterministic = true };
+static bool atomic;
 static const char *gold;
 #define REFERENCES "fp64|fp32"
 static int reference;
@@ -46,6 +48,9 @@ static const Option options[] = {
 		"of zero2: behind the backward pass, or inside; otherwise early" },
 	{ "recompute", OPT_INT, &how.recompute, "0..512",
 		"blocks at a time that are run again; 0: none" },
+	{ "atomic", OPT_FLAG, &atomic, "",
+		"steps add gradients of queries as they come; otherwise on a GPU both "
+		"so and in order" },
 	{ "memory-MiB", OPT_INT, &how.memory_MiB, "0..1048576",
 		"of a rank, without workspaces; 0: what its device has" },
 	{ "gemms", OPT_TEXT, &length.gemms, "FILE",
@@ -204,13 +209,18 @@ static void plan_steps(Plan *plan)
 	StepConfig c = how;
 	int gpu = harness_on_gpu(), usual[] = { POLICY_BF16_STATE,
 		gpu ? POLICY_BF16_STREAM : POLICY_FP32 };
-	for (int p = 0; p < (given.precision < 0 ? 2 : 1); p++)
-		for (int s = ZERO2; s <= FSDP; s++) {
+	for (int s = ZERO2; s <= FSDP; s++)
+		for (int p = 0; p < (given.precision < 0 ? 2 : 1); p++) {
+			if (how.strategy >= 0 && how.strategy != s)
+				continue;
 			c.of = given;
 			c.of.precision = given.precision < 0 ? usual[p] : given.precision;
 			c.strategy = s;
 			c.update = s == ZERO2 && how.update;
-			if (how.strategy < 0 || how.strategy == s)
+			c.deterministic = !atomic;
+			plan_add(plan, &c);
+			c.deterministic = false;
+			if (gpu && !atomic && s == ZERO2)
 				plan_add(plan, &c);
 		}
 }

@@ -1,11 +1,13 @@
 """pytorch_ddp: times a step of the staff's Transformer in PyTorch, on each GPU
 alone, and on all under DistributedDataParallel"""
 import argparse
+import json
 import math
 import os
 import socket
 import statistics
 import sys
+import tempfile
 
 from pytorch_peer import (SIZES, VOCAB, Clock, Transformer, attention, autocast,
 	library_attention, mean_loss, nn, set_precision, shape_of, torch)
@@ -92,6 +94,61 @@ def profile(step, path):
 def beside(path, name):
 	root, kind = os.path.splitext(path)
 	return root + "-" + name + kind
+CLASSES = {"all-reduce": ("nccl",), "attention": ("flash", "fmha", "sdpa"),
+	"matmul": ("gemm", "nvjet", "cutlass", "cublas")}
+PROFILED = 3
+
+
+def class_of(event):
+	if event["cat"] != "kernel":
+		return "copy"
+	name = event["name"].lower()
+	for kind, words in CLASSES.items():
+		if any(word in name for word in words):
+			return kind
+	return "elementwise"
+
+
+def covered(spans):
+	"""us in which at least one of the spans, in order of their begins, runs"""
+	total, end = 0, -math.inf
+	for start, stop, _ in spans:
+		total += max(0, stop - max(start, end))
+		end = max(end, stop)
+	return total
+
+
+def profiled(step):
+	"""the spans of a step's kernels and copies"""
+	kinds = torch.profiler.ProfilerActivity
+	with torch.profiler.profile(activities=[kinds.CUDA]) as seen:
+		step()
+		torch.cuda.synchronize()
+	with tempfile.NamedTemporaryFile(suffix=".json") as file:
+		seen.export_chrome_trace(file.name)
+		with open(file.name) as trace:
+			events = json.load(trace)["traceEvents"]
+	return sorted((e["ts"], e["ts"] + e["dur"], class_of(e)) for e in events
+		if e.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset"))
+
+
+def print_classes(step, run):
+	"""a line for each class, from a few steps of rank 0; all ranks take them"""
+	us, calls = {}, {}
+	for _ in range(PROFILED):
+		spans = profiled(step)
+		for start, stop, kind in spans:
+			us[kind] = us.get(kind, 0) + stop - start
+			calls[kind] = calls.get(kind, 0) + 1
+		both, whole = covered(spans), max(s[1] for s in spans) - spans[0][0]
+		alone = both - covered([s for s in spans if s[2] != "all-reduce"])
+		for kind, time in dict(exposed=alone, idle=whole - both,
+				step=whole).items():
+			us[kind] = us.get(kind, 0) + time
+	if dist.get_rank() == 0:
+		for kind, time in us.items():
+			print(f"run={run} class={kind} ms={time / PROFILED / 1e3:.4f}",
+				f"calls={calls.get(kind, 0) / PROFILED:.1f} status=ok", flush=True)
 def weights_of(module):
 	with torch.no_grad():
 		return sum(p.double().sum().item() for p in module.parameters())
@@ -110,6 +167,8 @@ def measure(args, rank):
 	row = slowest(timed_steps(step, args, "single"), "single")
 	if args.profile:
 		profile(step, beside(args.profile, "single"))
+	if args.classes:
+		print_classes(step, "alone")
 	del step
 	module.zero_grad()
 	torch.cuda.empty_cache()
@@ -123,6 +182,8 @@ def measure(args, rank):
 	peak = torch.cuda.max_memory_allocated() / 2**20
 	if args.profile:
 		profile(step, args.profile)
+	if args.classes:
+		print_classes(step, "ddp")
 	weights = [None] * args.ranks
 	dist.all_gather_object(weights, weights_of(module))
 	if len(set(map(str, weights))) > 1:
@@ -132,7 +193,7 @@ def rank_main(rank, args):
 	torch.cuda.set_device(rank)
 	dist.init_process_group("nccl", rank=rank, world_size=args.ranks)
 	row = measure(args, rank)
-	if rank == 0:
+	if rank == 0 and not args.classes:
 		ratio = float(row["step_ms"]) / float(row["single_ms"])
 		print(*(f"{key}={value}" for key, value in row.items()),
 			f"ratio={ratio:.6f}", "status=ok", flush=True)
@@ -144,7 +205,7 @@ def main():
 	parser.add_argument("--size", choices=SIZES, default="small")
 	parser.add_argument("--impl", choices=("eager", "compiled", "best"),
 		default="eager")
-	for switch in ("blocks", "whole"):
+	for switch in ("blocks", "whole", "classes"):
 		parser.add_argument("--" + switch, action="store_true")
 	parser.add_argument("--precision", choices=("fp32", "bf16"), default="fp32")
 	for name, default in dict(ranks=2, bucket_mb=25.0, context=512, batch=4,

@@ -1,11 +1,12 @@
-/* pytorch_ddp_peers: a training step under PyTorch's data parallelism */
+/* pytorch_ddp_peers: a training step under PyTorch's data parallelism and ours */
 #include <string.h>
 
 #include "base/error.h"
 #include "bench/peer.h"
-#include "bench/training.h"
+#include "experiments/ddp_case.h"
 
 #define COLUMNS "single_ms single_sd_ms step_ms step_sd_ms ratio peak_MiB"
+#define CLASS_COLUMNS "run class ms calls"
 
 static PeerFilter only;
 static long gpus = 2, batch = 4, context = 512, warmup = 5, steps = 10,
@@ -13,10 +14,12 @@ static long gpus = 2, batch = 4, context = 512, warmup = 5, steps = 10,
 static double bucket_mb = 25;
 
 static const Option options[] = {
-	PEER_OPTIONS(only, "pytorch-eager, pytorch-compiled, pytorch-compiled-whole, "
-		"pytorch-compiled-blocks or pytorch-best-blocks"),
+	PEER_OPTIONS(only, "ours, ours-bf16-wire, pytorch-eager, pytorch-compiled, "
+		"pytorch-compiled-whole, pytorch-compiled-blocks or "
+		"pytorch-best-blocks"),
 	{ "gpus", OPT_INT, &gpus, "2..64", "ranks, a GPU each" },
-	{ "bucket-mb", OPT_REAL, &bucket_mb, "MB", "megabytes in a bucket" },
+	{ "bucket-mb", OPT_REAL, &bucket_mb, "MB",
+		"megabytes in a bucket of PyTorch" },
 	{ "batch", OPT_INT, &batch, "1..1024", "sequences in a rank's batch" },
 	CONTEXT_OPTION(&context), WARMUP_OPTION(&warmup), STEPS_OPTION(&steps),
 	{ "limit", OPT_INT, &limit_s, "1..86400", "seconds that one row may take" },
@@ -32,45 +35,120 @@ typedef struct Config {
 static const Key keys[] = { KEY(Config, impl), KEY(Config, size, SIZES),
 	KEY(Config, precision, PRECISIONS), KEY(Config, ranks),
 	KEY(Config, bucket_mb, "%g"), { 0 } };
-static void plan(Plan *plan)
+
+static bool is_ours(const Config *c)
 {
-	static const struct { int precision; const char *impl; } forms[] = {
-		{ POLICY_BF16, "pytorch-eager" }, { POLICY_FP32, "pytorch-eager" },
-		{ POLICY_BF16, "pytorch-best-blocks" },
-		{ POLICY_BF16, "pytorch-compiled-blocks" },
-		{ POLICY_BF16, "pytorch-compiled" },
-		{ POLICY_BF16, "pytorch-compiled-whole" } };
-	bool gpu = harness_on_gpu(), any = false;
-	for (size_t f = 0; f < sizeof forms / sizeof *forms; f++)
-		for (int i = 0; i < NTRAINED; i++) {
-			int p = forms[f].precision;
-			if (!peer_wanted(&only, forms[f].impl, model_sizes[i].name,
-				policies[p].name) || (!gpu && p != POLICY_FP32))
-				continue;
-			any = true;
-			plan_add(plan, &(Config){ forms[f].impl, i, p, gpus, bucket_mb });
-		}
-	if (!any)
-		usage_error("no row has this implementation, size and precision");
+	return strncmp(c->impl, "ours", strlen("ours")) == 0;
 }
-static void run(Row *row, const void *config)
+
+static int ranks_of(const void *config)
 {
 	const Config *c = config;
-	const char *form = c->impl + strlen("pytorch-");
-	const char *how = strstr(form, "-blocks") ? " --blocks"
+	return is_ours(c) ? (int)c->ranks : 1;
+}
+
+typedef struct Form { int precision; const char *impl; } Form;
+
+/* returns how many rows */
+static int plan_form(Plan *plan, Form f, int first, int last)
+{
+	enum { OUR_MB = 100 };
+	int n = 0;
+	bool gpu = harness_on_gpu(), ours = f.impl[0] == 'o';
+	for (int size = first; size <= last; size++) {
+		if (!peer_wanted(&only, f.impl, model_sizes[size].name,
+			policies[f.precision].name)
+			|| (!gpu && (ours || f.precision != POLICY_FP32)))
+			continue;
+		plan_add(plan, &(Config){ f.impl, size, f.precision, gpus,
+			ours ? OUR_MB : bucket_mb });
+		n++;
+	}
+	return n;
+}
+
+static void plan_forms(Plan *plan, const Form *forms, int first, int last)
+{
+	int n = 0;
+	for (const Form *f = forms; f->impl; f++)
+		n += plan_form(plan, *f, first, last);
+	if (n == 0)
+		usage_error("no row has this implementation, size and precision");
+}
+
+static void plan(Plan *plan)
+{
+	plan_forms(plan, (const Form[]){
+		{ POLICY_BF16, "ours" }, { POLICY_BF16, "ours-bf16-wire" },
+		{ POLICY_FP32, "ours" },
+		{ POLICY_BF16, "pytorch-eager" }, { POLICY_FP32, "pytorch-eager" },
+		{ POLICY_BF16, "pytorch-compiled" },
+		{ POLICY_BF16, "pytorch-best-blocks" },
+		{ POLICY_BF16, "pytorch-compiled-blocks" },
+		{ POLICY_BF16, "pytorch-compiled-whole" }, { 0 } }, 0, NTRAINED - 1);
+}
+
+static void plan_classes(Plan *plan)
+{
+	plan_forms(plan, (const Form[]){ { POLICY_BF16, "pytorch-compiled" },
+		{ POLICY_BF16, "pytorch-eager" }, { POLICY_FP32, "pytorch-eager" },
+		{ 0 } }, SIZE_XL, SIZE_XL);
+}
+static void ask(Row *row, const Config *c, const char *columns, const char *how)
+{
+	const char *form = c->impl + strlen("pytorch-"),
+		*parts = strstr(form, "-blocks") ? " --blocks"
 		: strstr(form, "-whole") ? " --whole" : "";
-	peer_measure(row, COLUMNS, limit_s, "pytorch_ddp.py", "--impl %.*s%s "
+	peer_measure(row, columns, limit_s, "pytorch_ddp.py", "--impl %.*s%s%s "
 		"--size %s --precision %s --ranks %ld --bucket_mb %g --context %ld "
 		"--batch %ld --warmup %ld --steps %ld --seed %ld",
-		(int)strcspn(form, "-"), form, how, model_sizes[c->size].name,
+		(int)strcspn(form, "-"), form, parts, how, model_sizes[c->size].name,
 		policies[c->precision].name, c->ranks, c->bucket_mb, context, batch,
 		warmup, steps, harness_seed);
 }
+static void train(Row *row, const Config *c)
+{
+	DdpConfig config = { { c->size, context, c->precision, .fusion = 1 },
+		.batch = batch, .kind = DDP_BUCKETED, .bucket_mb = c->bucket_mb,
+		.wire = strstr(c->impl, "bf16-wire") != NULL, .sums = 1,
+		.ranks = c->ranks, .warmup = warmup, .steps = steps };
+	DdpCase *run = ddp_case(row, &config);
+	ddp_case_begin(run, false, 0, 0);
+	DdpTimes alone = ddp_case_steps(run, 0, warmup, steps);
+	ddp_case_end(run);
+	ddp_case_begin(run, true, config.kind, config.bucket_mb);
+	DdpTimes all = ddp_case_steps(run, 0, warmup, steps);
+	ddp_case_check(run);
+	row_set(row, "single_ms", "%.4f", alone.step_ms);
+	row_set(row, "single_sd_ms", "%.4f", alone.step_sd_ms);
+	row_set(row, "step_ms", "%.4f", all.step_ms);
+	row_set(row, "step_sd_ms", "%.4f", all.step_sd_ms);
+	row_set(row, "ratio", "%.6f", all.step_ms / alone.step_ms);
+	row_set(row, "peak_MiB", "%.1f", run->device->total_peak / 1048576.0);
+	ddp_case_end(run);
+	ddp_case_close(&run);
+}
+
+static void run(Row *row, const void *config)
+{
+	const Config *c = config;
+	if (is_ours(c))
+		train(row, c);
+	else
+		ask(row, c, COLUMNS, "");
+}
+
+static void run_classes(Row *row, const void *config)
+{
+	ask(row, config, CLASS_COLUMNS, " --classes");
+}
+
 const Experiment experiment = {
-	.about = "PyTorch's data parallelism, and its step on one GPU",
+	.about = "PyTorch's data parallelism and ours, and their steps on one GPU",
 	.options = options, .cpu_scale = SCALED,
 	.sweeps = (const Sweep[]){
-		{ "step", keys, COLUMNS, plan, run },
+		{ "step", keys, COLUMNS, plan, run, .ranks = ranks_of },
+		{ "classes", keys, CLASS_COLUMNS, plan_classes, run_classes },
 		{ 0 }
 	},
 };

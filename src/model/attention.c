@@ -148,7 +148,7 @@ Array fused_attention_backward(Model *m, Activations *s, Array dO)
 			.dq = heads_of(m, dqkv, 0, 3 * A),
 			.dk = heads_of(m, dqkv, 1, 3 * A),
 			.dv = heads_of(m, dqkv, 2, 3 * A), .cosine = m->cosine,
-			.sine = m->sine, .deterministic = true };
+			.sine = m->sine, .deterministic = !m->atomic };
 		RANGE(m->device, "flash")
 			m->ops->attention_backward(m->device, attention_of(m, s), g);
 		array_drop(m, &s->L);

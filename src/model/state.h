@@ -49,8 +49,9 @@ typedef struct Model {
 	const Ops *ops;
 	/* the fused path; else one eager operation after another */
 	bool fused;
-	/* the fused path uses FlashAttention and has no P */
-	bool flash;
+	/* the fused path uses FlashAttention and has no P; it adds up the parts of
+	 * the gradients of queries as they come, and not in a fixed order */
+	bool flash, atomic;
 	/* of every `checkpoint_every` blocks only the first's input is saved, 0:
 	 * everything of every block; backward, `recompute_blocks` blocks at a time
 	 * are run again */

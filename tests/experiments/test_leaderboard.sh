@@ -63,6 +63,9 @@ check 'all precisions' table --strategy zero2
 check 'their peaks too' near peak_MiB derived_MiB 0.005
 check 'bf16' table --precision bf16 --strategy zero2
 check 'one rank' table --ranks 1 --batch 1
+check 'sums as they come' table --precision fp32 --strategy zero2 --atomic
+sums_are() { [ "$(column deterministic)" = "$1" ]; }
+check 'they are not in order' sums_are no
 
 parts() { # parts ROWS
 	[ "$(column part | wc -l)" = "$1" ]

@@ -1,7 +1,8 @@
 -- leaderboard.lua: laws of the tables of one large step
 tables("leaderboard",
 	"vocabulary d_model d_ff layers heads context batch precision " ..
-	"head_tokens ranks strategy update transport sums recompute memory_MiB")
+	"head_tokens ranks strategy update transport sums recompute memory_MiB " ..
+	"deterministic")
 law("FLOPs of a large step",
 	"close(TFLOP, (6 * (layers * (4 * d_model^2 + 3 * d_model * d_ff) +",
 	"vocabulary * d_model) + 7 * layers * context * d_model) * batch * context /",

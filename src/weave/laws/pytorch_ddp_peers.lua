@@ -7,7 +7,16 @@ law("a step with others is no shorter than alone, within a tenth",
 law("both deviations are less than the times",
 	"step_sd_ms < step_ms and single_sd_ms < single_ms")
 law("a rank holds parameters, gradients, buckets and moments",
-	"peak_MiB >= 20 * of('benchmarking_script', {size = size}).parameters / 2 ^",
+	"peak_MiB >= 18 * of('benchmarking_script', {size = size}).parameters / 2 ^",
 	"20")
 law("on several GPUs, larger models take longer",
 	"step_ms >= 0.6 * before('impl precision').step_ms")
+tables("pytorch_ddp_peers-classes", "impl size precision ranks bucket_mb run " ..
+	"class")
+law("no class of a step is longer than it, but for two queues at once",
+	"ms <= 1.02 * other{class = 'step'}.ms")
+law("an all-reduce is exposed for a part of its time",
+	"class ~= 'exposed' or run == 'alone' or ms <= other{class =",
+	"'all-reduce'}.ms + 0.01")
+law("alone there is no all-reduce",
+	"run ~= 'alone' or (class ~= 'all-reduce' and (class ~= 'exposed' or ms == 0))")
