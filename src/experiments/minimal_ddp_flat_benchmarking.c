@@ -29,9 +29,10 @@ static const Key nodes_keys[] = { KEY(NodesConfig, link, HOST_LINKS), DDP_KEYS,
 static void plan_nodes(Plan *plan)
 {
 	enum { NCCL = 5 };                      /* of TRANSPORTS */
-	bool gpu = harness_on_gpu(), ours = given.steps == 0;
+	bool gpu = harness_on_gpu();
+	given.warmup = gpu && given.warmup == 0 ? 2 : given.warmup;
+	given.steps = gpu && given.steps == 0 ? 3 : given.steps;
 	ddp_given_settle(&given);
-	given.steps = ours && gpu ? 4 : given.steps;
 	for (int s = 0; s < NTRAINED; s++)
 		for (int kind = DDP_NAIVE; kind <= DDP_FLAT; kind++) {
 			NodesConfig c = { { { s, .precision = gpu ? POLICY_BF16
