@@ -90,13 +90,26 @@ static int plan_carrier(Plan *plan, int collective, const Carrier *c)
 	return n;
 }
 
-static void plan_all_reduces(Plan *plan)
+static void plan_device(Plan *plan, const char *device)
 {
 	int n = 0;
 	for (int i = 0; i < NCARRIERS; i++)
-		if (possible(&carriers[i]))
+		if (strcmp(carriers[i].device, device) == 0 && possible(&carriers[i]))
 			n += plan_carrier(plan, ALL_REDUCES, &carriers[i]);
 	collective_expect(n);
+}
+
+static void plan_all_reduces(Plan *plan)
+{
+	plan_device(plan, harness_on_gpu() ? "cuda" : "cpu");
+}
+
+static void plan_hosts(Plan *plan)
+{
+	if (harness_on_gpu())
+		plan_device(plan, "cpu");
+	else
+		plan_add(plan, &(Config){ ALL_REDUCES, "cpu", "ring", 0, 2, 0 });
 }
 static void plan_collectives(Plan *plan)
 {
@@ -157,6 +170,15 @@ static void run(Row *row, const void *config)
 	else
 		run_again(row, c, &peer);
 }
+static void run_hosts(Row *row, const void *config)
+{
+	if (harness_on_gpu())
+		run(row, config);
+	else
+		row_set(row, "status", "skipped: without GPUs the sweep all_reduce has "
+			"these arrays");
+}
+
 static bool full_scale(void)
 {
 	return collective_wish.full;
@@ -168,6 +190,8 @@ const Experiment experiment = {
 	.full_scale = full_scale,
 	.sweeps = (const Sweep[]){
 		{ "all_reduce", keys, COLLECTIVE_VALUES, plan_all_reduces, run,
+			.ranks = ranks_of },
+		{ "hosts", keys, COLLECTIVE_VALUES, plan_hosts, run_hosts,
 			.ranks = ranks_of },
 		{ "collectives", collective_keys, COLLECTIVE_VALUES, plan_collectives,
 			run, .ranks = ranks_of },

@@ -148,7 +148,8 @@ def print_classes(step, run):
 	if dist.get_rank() == 0:
 		for kind, time in us.items():
 			print(f"run={run} class={kind} ms={time / PROFILED / 1e3:.4f}",
-				f"calls={calls.get(kind, 0) / PROFILED:.1f} status=ok", flush=True)
+				f"calls={calls.get(kind, 0) / PROFILED:.1f} status=ok",
+				flush=True)
 def weights_of(module):
 	with torch.no_grad():
 		return sum(p.double().sum().item() for p in module.parameters())

@@ -52,6 +52,8 @@ for peer in mpi gloo; do
 	expect "$peer, or why not" 0 "cpu *$peer *fp32 *2 .*\(ok\|skipped: .*\)$" \
 		$single $tiny --transport $peer --ranks 2 --wide
 done
+expect 'no GPU, no other arrays' 0 'skipped: without GPUs the sweep all_reduce' \
+	$single $tiny --sweep hosts
 expect 'two nodes, or why not' 0 "ring *fp32 *2 *2 .*\(ok\|skipped: .*\)$" \
 	$multi $tiny --transport ring --ranks 2 --wide
 check 'a run into a table' "${BUILD:-build}/$single" $tiny --ranks 2 \

@@ -1,5 +1,6 @@
 -- distributed_communication.lua: laws of the tables of collectives
-tables("distributed_communication_single_node",
+tables("distributed_communication_single_node " ..
+	"distributed_communication_single_node-hosts",
 	"device transport dtype ranks bytes")
 law("an all-reduce's bandwidth is its bytes over its time",
 	"close(algbw_GBps, bytes / time_ms * 1e-6, 2e-3)")
@@ -19,7 +20,7 @@ law("on a CPU what is sent is copied",
 	"device ~= 'cpu' or busbw_GBps <= of('peaks', {quantity = 'copy'}).value")
 law("a rank reduces as fast in either format, about",
 	"between(time_ms / other{dtype = 'fp32'}.time_ms, device == 'cuda' and 0.6",
-	"or 0.05, device == 'cuda' and 1.6 or 30)")
+	"or 0.05, device == 'cuda' and (bytes < 3e6 and 2 or 1.6) or 30)")
 law("more GPUs take no less time, about",
 	"device ~= 'cuda' or time_ms >= 0.5 * below('ranks', 'time_ms').time_ms")
 tables("distributed_communication_single_node-collectives",

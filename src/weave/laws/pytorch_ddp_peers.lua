@@ -19,4 +19,4 @@ law("an all-reduce is exposed for a part of its time",
 	"class ~= 'exposed' or run == 'alone' or ms <= other{class =",
 	"'all-reduce'}.ms + 0.01")
 law("alone there is no all-reduce",
-	"run ~= 'alone' or (class ~= 'all-reduce' and (class ~= 'exposed' or ms == 0))")
+	"run ~= 'alone' or class ~= 'all-reduce' and (class ~= 'exposed' or ms == 0)")
