@@ -16,7 +16,7 @@ set ytics ("compute" 0, "communication" -1) scale 0
 unset grid
 set style fill solid 0.85 border lc rgb "white"
 set key maxrows 2
-set multiplot layout 3,1
+set multiplot layout 3,1 margins 0.2, 0.98, 0.13, 0.83 spacing 0, 0.15
 classes = "forward backward optimizer wait all-gather reduce-scatter"
 colours = colour_forward." ".colour_backward." ".colour_optimizer." " \
 	.colour_wait." ".colour_communication." ".colour_reduction
