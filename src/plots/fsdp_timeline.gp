@@ -8,6 +8,8 @@ long(dummy) = stringcolumn("class") ne "wait" \
 of(k) = is("prefetch", k)*only("sums", "comm")*long(0)
 low(k) = column("start_us")*1e-3*of(k)
 high(k) = column("end_us")*1e-3*of(k)
+# waits are lower, to be told from the rest in grey
+high_of(c) = c == 4 ? 0.17 : 0.35
 row(dummy) = stringcolumn("queue") eq "compute" ? 0 : -1
 stats table using (column("end_us")*1e-3) nooutput
 set xrange [0:STATS_max]
@@ -26,7 +28,7 @@ do for [k=0:2] {
 	if (k == 2) { set xlabel "ms" }
 	plot for [c=1:6] table using ((low(k) + high(k))/2):(row(0)): \
 		(low(k)*only("class", word(classes, c))):(high(k)): \
-		(row(0) - 0.35):(row(0) + 0.35) with boxxyerror fs solid \
+		(row(0) - high_of(c)):(row(0) + high_of(c)) with boxxyerror fs solid \
 		noborder lc rgb word(colours, c) \
 		title word(classes, c)
 }
