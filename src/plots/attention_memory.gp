@@ -13,11 +13,12 @@ set xtics (128, "1 k" 1024, "8 k" 8192, "64 k" 65536)
 set xlabel "queries and keys, n"
 set ylabel "peak (MiB)"
 set key noenhanced maxcols 2
-plot table using "n":(peak("fp32", "naive")) with linespoints lt 2 \
-	title "naive, fp32", \
-	"" using "n":(peak("fp32", exact)) with linespoints lt 3 \
-	title exact . ", fp32", \
-	"" using "n":(peak("bf16", "naive")) with linespoints lt 5 \
-	title "naive, bf16", \
+# fp32 has dashes and open marks
+plot table using "n":(peak("fp32", "naive")) with linespoints lt 6 \
+	dt (8, 3) lc rgb colour_eager title "naive, fp32", \
+	"" using "n":(peak("fp32", exact)) with linespoints lt 5 dt (8, 3) \
+	lc rgb colour_ours title exact . ", fp32", \
+	"" using "n":(peak("bf16", "naive")) with linespoints lt 2 dt 1 \
+	lc rgb colour_eager title "naive, bf16", \
 	"" using "n":(peak("bf16", "warp_specialized")) with linespoints lt 1 \
-	title "warp_specialized, bf16"
+	dt 1 lc rgb colour_ours title "warp_specialized, bf16"

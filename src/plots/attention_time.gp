@@ -19,6 +19,11 @@ set xtics (128, "1 k" 1024, "8 k" 8192, "64 k" 65536)
 set xlabel "queries and keys, n"
 set ylabel "forward and backward (ms)"
 unset key
+# all are ours: naive grey, the versions from light to dark
+colour_of(kernel) = kernel eq "naive" ? colour_eager \
+	: kernel eq "simt" || kernel eq "tiled" ? "#9db0cf" \
+	: kernel eq "mma_sync" ? "#7a9bd1" : kernel eq "wgmma" ? "#4a6aa5" \
+	: colour_ours
 # a name at the end of its line
 at_end(kernel) = column("n") == (kernel eq "simt" ? 8192 : 65536) ? 1 : NaN
 aside(kernel) = kernel eq "simt" ? -2.2 : 1
@@ -29,7 +34,8 @@ do for [p in "low exact"] {
 	dtype = p eq "low" ? low : "fp32"
 	set title dtype
 	plot for [i=1:words(drawn)] table using "n":(ms(dtype, word(drawn, i))) \
-		with linespoints lt (word(drawn, i) eq "split_fp16" ? 6 : i), \
+		with linespoints lt (word(drawn, i) eq "naive" ? 6 : i) dt 1 \
+		lc rgb colour_of(word(drawn, i)), \
 		for [i=1:words(drawn)] table using (column("n") \
 		*at_end(word(drawn, i))):(ms(dtype, word(drawn, i))): \
 		(word(drawn, i)) with labels left noenhanced font ",7" \

@@ -6,16 +6,28 @@ left(f) = column("start_ms")*only("fusion", f)
 right(f) = column("end_ms")*only("fusion", f)
 centre(f) = (left(f) + right(f))/2
 level(dummy) = column("depth")
-warm(dummy) = level(0) == 0 ? 0xd8d8d8 : level(0) == 1 ? 0xe3c16f \
-	: level(0) == 2 ? 0xe0a050 : level(0) == 3 ? 0xd9793a : 0xc05a3a
+hex(c) = int("0x".c[2:7])
+class_of(name) = name eq "forward" ? colour_forward \
+	: strstrt(name, "gemm") ? colour_matmul \
+	: strstrt(name, "softmax") ? colour_softmax \
+	: strstrt(name, "norm") ? colour_norm \
+	: name eq "feed-forward" || strstrt(name, "swiglu") \
+	|| strstrt(name, "gate") ? colour_ffn \
+	: name eq "attention" || name eq "scores" || name eq "values" \
+	|| name eq "flash" || strstrt(name, "rope") || strstrt(name, "split_") \
+	? colour_attention : name eq "step" || name eq "layer" ? "#d8d8d8" \
+	: colour_rest
+shade(name) = hex(class_of(name))
+ink(name) = class_of(name) eq colour_matmul || class_of(name) eq colour_norm \
+	? 0xffffff : 0
 # a line for each block: its number, and the time from the block before it
 blocks(f) = sprintf("<awk -F'\t' 'BEGIN { print \"block\tstart\tperiod\" } \
 	$4 == \"%s\" && $6 == \"layer\" { n++; print n \"\t\" $7 \"\t\" \
 	(n > 1 ? $7 - last : \"NaN\"); last = $7 }' %s", f, table)
 set macros
 boxes = 'table using (left("eager")):(level(0)):(left("eager")): \
-	(right("eager")):(level(0) - 0.48):(level(0) + 0.48):(warm(0)) \
-	with boxxyerror'
+	(right("eager")):(level(0) - 0.48):(level(0) + 0.48): \
+	(shade(stringcolumn("range"))) with boxxyerror'
 stats blocks("eager") using "start" nooutput
 n = STATS_records
 first = n > 22 ? 20 : 1
@@ -38,17 +50,21 @@ set yrange [-0.5:4.6]
 low(dummy) = level(0)/(level(0) < 4)
 high(dummy) = level(0)/(level(0) > 3)
 plot table using (left("eager")):(low(0)):(left("eager")):(right("eager")): \
-	(low(0) - 0.48):(low(0) + 0.48):(warm(0)) \
+	(low(0) - 0.48):(low(0) + 0.48):(shade(stringcolumn("range"))) \
 	with boxxyerror lw 0.1 lc rgb variable, \
 	table using (left("eager")):(high(0)):(left("eager")):(right("eager")): \
-	(high(0) - 0.48):(high(0) + 0.48):(warm(0)) \
+	(high(0) - 0.48):(high(0) + 0.48):(shade(stringcolumn("range"))) \
 	with boxxyerror fs solid noborder lc rgb variable
 set xrange [from:to]
 named(dummy) = right("eager") - left("eager") > 0.022*(to - from) \
 	&& centre("eager") > from && centre("eager") < to && level(0) > 1 \
 	? stringcolumn("range") : ""
+# of what lies inside only softmax is wide enough for a name, and that beside it
+beside(dummy) = level(0) > 3 ? right("eager") + 0.012*(to - from) : NaN
 plot @boxes lw 0.6 lc rgb variable, \
-	table using (centre("eager")):(level(0)):(named(0)) with labels font ",7"
+	table using (centre("eager")/(level(0) < 4)):(level(0)):(named(0)) \
+	with labels font ",7", \
+	table using (beside(0)):(level(0)):(named(0)) with labels left font ",7"
 set border 3
 set grid ytics
 set ytics autofreq scale 0.5
@@ -57,6 +73,8 @@ set xlabel "block"
 set ylabel "period (ms)"
 set xrange [0:n + 1]
 set yrange [0:*]
-plot blocks("eager") using "block":"period" with points lt 1 title "eager", \
-	blocks("fused") using "block":"period" with points lt 2 title "fused"
+plot blocks("eager") using "block":"period" with points lt 4 \
+	lc rgb colour_eager title "eager", \
+	blocks("fused") using "block":"period" with points lt 1 \
+	lc rgb colour_fused title "fused"
 unset multiplot

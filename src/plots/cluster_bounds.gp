@@ -38,7 +38,7 @@ do for [pass in "backward forward"] {
 		file using "N":(of("NVLink", pass, "compute_ms")) with lines \
 		lt 1 title "computing", \
 		for [i=1:2] file using "N":(of(word(links, i), pass, "send_ms")) \
-		with lines lt i + 1 title "comm., ".word(links, i), \
+		with lines lt i + 1 title "over ".word(links, i), \
 		for [i=1:2] file using (crossing(word(links, i), pass)): \
 		(at_bound(pass)) with points pt 7 ps 0.5 lc rgb "black" \
 		title (i == 1 ? "bound" : ""), \

@@ -25,7 +25,7 @@ name(y) = to - from < 0.05*(whole + opened) ? last ? sprintf("set label %d \
 (from + to)/2, y, ink)
 bar = "number = number + 1; eval rect(y); eval name(y)"
 from = -opened; to = 0; y = 2
-colour = colour_temporary; text = "opening the device"; ink = "black"
+colour = "#b9bec6"; text = "opening the device"; ink = "black"
 last = 0
 eval bar
 do for [n=1:2] {
@@ -49,7 +49,7 @@ do for [p in "choice library alloc"] {
 	from = to
 	to = from + taken(1, p."_ms")
 	colour = p eq "choice" ? colour_rest : p eq "library" \
-		? colour_temporary : "#dde0e5"
+		? "#b9bec6" : "#dde0e5"
 	text = p eq "choice" ? "algorithms" : p eq "library" \
 		? "kernels" : "allocating"
 	last = p eq "alloc"

@@ -4,9 +4,20 @@ height = 140
 load "src/plots/style.gp"
 set datafile missing NaN
 level(dummy) = column("depth")
-warm(dummy) = level(0) == 0 ? 0xd8d8d8 : level(0) == 1 ? 0xe3c16f \
-	: level(0) == 2 ? 0xe0a050 : level(0) == 3 ? 0xd9793a \
-	: level(0) == 4 ? 0xc05a3a : 0x9c4233
+hex(c) = int("0x".c[2:7])
+class_of(name) = name eq "forward" ? colour_forward \
+	: strstrt(name, "gemm") ? colour_matmul \
+	: strstrt(name, "softmax") ? colour_softmax \
+	: strstrt(name, "norm") ? colour_norm \
+	: name eq "feed-forward" || strstrt(name, "swiglu") \
+	|| strstrt(name, "gate") ? colour_ffn \
+	: name eq "attention" || name eq "scores" || name eq "values" \
+	|| name eq "flash" || strstrt(name, "rope") || strstrt(name, "split_") \
+	? colour_attention : name eq "step" || name eq "layer" ? "#d8d8d8" \
+	: colour_rest
+shade(name) = hex(class_of(name))
+ink(name) = class_of(name) eq colour_matmul || class_of(name) eq colour_norm \
+	? 0xffffff : 0
 unset grid
 unset ytics
 set border 1
@@ -32,7 +43,7 @@ shown(dummy) = high(0) - low(0) > 0.035*(end - begin) ? \
 	stringcolumn("range") : ""
 set title sprintf("eager, in time: %d blocks of %d", blocks, count)
 plot table2 using (low(0)/(high(0) > low(0))):(level(0)):(low(0)):(high(0)): \
-	(level(0) - 0.48):(level(0) + 0.48):(warm(0)) \
+	(level(0) - 0.48):(level(0) + 0.48):(shade(stringcolumn("range"))) \
 	with boxxyerror lw 0.3 lc rgb variable, \
 	"" using (low(0) + (end - begin)*0.003):(level(0)):(shown(0)) \
 	with labels left font ",7"
@@ -51,9 +62,10 @@ do for [f in "eager fused"] {
 		|| most(0) > 15 ? short(stringcolumn("box"))[1:most(0)] : ""
 	set title f.", added up"
 	plot table using (left(f)):(level(0)):(left(f)):(right(f)): \
-		(level(0) - 0.48):(level(0) + 0.48):(warm(0)) \
+		(level(0) - 0.48):(level(0) + 0.48):(shade(stringcolumn("box"))) \
 		with boxxyerror lw 0.3 lc rgb variable, \
-		"" using (left(f) + total*0.003):(level(0)):(text(0)) with labels left \
-		noenhanced font ",7"
+		"" using (left(f) + total*0.003):(level(0)):(text(0)): \
+		(ink(stringcolumn("box"))) with labels left \
+		noenhanced font ",7" textcolor rgb variable
 }
 unset multiplot

@@ -1,5 +1,5 @@
 # formats.gp: the largest relative error of one rounding, by magnitude
-height = 66
+height = 58
 load 'src/plots/style.gp'
 names = "fp32 tf32 bf16 fp16"
 array E[4]

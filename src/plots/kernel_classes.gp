@@ -26,6 +26,7 @@ set xtics ("small" 1, "medium" 2, "large" 3, "xl" 4, "2.7B" 5) scale 0 \
 	rotate by 30 right
 set ylabel "fraction of kernel time"
 set key off
+set for [i=1:7] linetype i dt 1 # borders are solid
 colours = colour_matmul." ".colour_attention." ".colour_softmax." " \
 	.colour_norm." ".colour_ffn." ".colour_optimizer." ".colour_rest
 do for [i=1:7] {
@@ -37,7 +38,7 @@ do for [i=1:7] {
 do for [n=1:3] {
 	set title n == 1 ? "forward" : n == 2 ? "forward and backward" : "step"
 	plot for [i=7:1:-1] shares("eager", n) using 1:(column(i + 1)) with boxes \
-		lc rgb word(colours, i)
+		fc rgb word(colours, i) fs solid 0.85 border lc rgb "white" lw 0.4
 	unset object
 	unset label
 	unset ylabel

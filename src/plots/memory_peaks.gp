@@ -10,16 +10,19 @@ peaks(m, f, p) = sprintf("<awk -F'\t' 'BEGIN { print \"context\tpeak\" } \
 	\"\t\" m[o[i]]/1024 }' %s", m, f, p, table)
 set style data histogram
 set style histogram clustered gap 1.5
-set multiplot layout 1,2
+set multiplot layout 1,2 margins 0.1, 0.98, 0.19, 0.86 spacing 0.11, 0
 set yrange [0:*]
 set xlabel "context"
-set key maxrows 2
+set key at screen 0.1, 0.99 left top vertical maxrows 2
+# the lighter of a colour is bf16
 do for [m in "forward step"] {
 	set ylabel (m eq "step" ? "step" : "forward alone").", peak (GiB)"
-	plot peaks(m, "eager", "fp32") using "peak":xtic(1) lt 1 dt solid \
-		title "fp32, eager", peaks(m, "eager", "bf16") using "peak" lt 2 \
-		title "bf16, eager", peaks(m, "fused", "fp32") using "peak" lt 3 \
-		title "fp32, fused", peaks(m, "fused", "bf16") using "peak":xtic(1) lt 4 \
-		title "bf16, fused"
+	plot peaks(m, "eager", "fp32") using "peak":xtic(1) lc rgb colour_eager \
+		title "fp32, eager", peaks(m, "eager", "bf16") using "peak" \
+		lc rgb "#c4c8ce" title "bf16, eager", \
+		peaks(m, "fused", "fp32") using "peak" lc rgb colour_fused \
+		title "fp32, fused", peaks(m, "fused", "bf16") using "peak":xtic(1) \
+		lc rgb "#9db0cf" title "bf16, fused"
+	unset key
 }
 unset multiplot

@@ -27,7 +27,7 @@ do for [phase in "fwd bwd step"] {
 		? "backward pass" : "whole step") offset 0, 0.6
 	plot for [p in "tf32 fp16 bf16"] table \
 		using (x(p)):(times(stringcolumn("size"), phase)) \
-		with linespoints title p
+		with linespoints lt (p eq "tf32" ? 3 : p eq "fp16" ? 2 : 4) title p
 	unset key
 	unset ylabel
 }

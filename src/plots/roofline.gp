@@ -27,9 +27,9 @@ FLOPs = sprintf("%g %g %g %g %g %g", 5*N*C, 14*2**26, 6*N*C, 5*N*F, 3*N*T*H, \
 kernel(name, c) = real(system(sprintf("awk -F'\t' '$1 == \"2.7B\" && \
 	$2 == \"bf16\" && $3 == \"%s\" && $4 == \"fused\" { print $%d }' %s", \
 	name, c, table2)))
-flash = real(system(sprintf("awk -F'\t' '$3 == 16 && $4 == 16384 && \
-	$5 == 128 && $8 == \"warp_specialized\" { print 2*16384^2*128*16/$9/1e9 \
-	}' %s", table3)))
+flash(variant) = real(system(sprintf("awk -F'\t' '$3 == 16 && $4 == 16384 \
+	&& $5 == 128 && $8 == \"%s\" { print 2*16384^2*128*16/$9/1e9 \
+	}' %s", variant, table3)))
 all_linear = real(system(sprintf("awk -F'\t' '$1 == \"2.7B\" && \
 	$3 == \"bf16\" { print $10/$4 }' %s", table4)))
 set logscale xy
@@ -41,7 +41,7 @@ set ylabel "TFLOP/s"
 set key off
 set grid xtics lc rgb "#dddddd" lw 0.4 dt solid
 set label sprintf("bf16 %.0f", bf16) at 0.1, bf16*1.22 left
-set label sprintf("tf32 %.0f", tf32) at 18000, tf32*1.24 right
+set label sprintf("tf32 %.0f", tf32) at 1400, tf32*0.81 right
 set label sprintf("fp32 %.0f", fp32) at 18000, fp32*0.81 right
 set label sprintf("copy %.2f TB/s", copy) at 5, 5*copy*1.5 rotate by 45
 set arrow from 0.08, bf16 to bf16/copy, bf16 nohead lt 9
@@ -58,9 +58,14 @@ do for [i=1:6] {
 	}
 }
 set label "scores" at scores*1.2, roof(scores, bf16)*0.75 left
-set label "FlashAttention, T = 512" at T/4*1.2, roof(T/4, bf16)*0.75 left
+set label "FlashAttention, T = 512" at T/4*0.85, roof(T/4, bf16)*1.1 right
 set label "FlashAttention, T = 16384" at 18000, bf16*1.3 right
-set label "linear layers" at linear, bf16*0.68 center
+set label "linear layers" at linear, all_linear*0.75 center
+versions = "mma_sync wgmma warp_specialized"
+do for [v=1:3] {
+	set label sprintf("v%d", v + 1) at 5000, flash(word(versions, v))*0.97 \
+		left font ",7"
+}
 plot roof(x, bf16) with lines lt 1, flat(x, tf32) with lines lt 3, \
 	flat(x, fp32) with lines lt 2, \
 	"+" using (scores):(roof(scores, bf16)) every ::0::0 with points pt 6 \
@@ -69,7 +74,8 @@ plot roof(x, bf16) with lines lt 1, flat(x, tf32) with lines lt 3, \
 	lc rgb "black", \
 	"+" using (linear):(all_linear) every ::0::0 with points pt 7 ps 0.7 \
 	lc rgb colour_communication, \
-	"+" using (4096):(flash) every ::0::0 with points pt 7 ps 0.7 \
+	for [v in "mma_sync wgmma warp_specialized"] "+" using (4096): \
+	(flash(v)) every ::0::0 with points pt 7 ps 0.7 \
 	lc rgb colour_communication, \
 	for [i=1:6] "+" using (intensity[i]):(reached[i]) every ::0::0 \
 	with points pt 7 ps 0.7 lc rgb colour_communication

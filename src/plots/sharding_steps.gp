@@ -19,5 +19,6 @@ set offsets 0, 0, graph 0.06, 0
 set xtics rotate by 30 right scale 0
 set ylabel "step / step of one rank"
 titles = "ddp sharded zero1 'zero1, sums in AdamW'"
-plot for [c=2:5] ratios using c:xtic(1) lt c - 1 \
+colours = colour_ddp." #c4c8ce ".colour_zero." #8fc0b3"
+plot for [c=2:5] ratios using c:xtic(1) lc rgb word(colours, c - 1) \
 	title word(titles, c - 1), 1 with lines lt 9 notitle
