@@ -1,55 +1,11 @@
 /* kinds of data parallelism, buckets and delays change no bit of the weights */
 #define _GNU_SOURCE
-#include <cblas.h>
-#include <omp.h>
-#include <sys/mman.h>
-
 #include "dist/ddp.h"
 #include "dist/ring.h"
 #include "tests/ops/compare.h"
-#include "tests/dist/ranks.h"
+#include "tests/dist/job.h"
 #include "train/step.h"
 
-static void *shared(size_t nbytes)
-{
-	void *p = mmap(NULL, nbytes, PROT_READ | PROT_WRITE,
-		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	assert_true(p != MAP_FAILED);
-	return p;
-}
-
-typedef void Work(Device *d, Comm *c, void *arg);
-
-typedef struct Job {
-	CommSettings settings;
-	Work *work;
-	void *arg;
-} Job;
-
-static void be_rank(const Place *place)
-{
-	const Job *job = place->context;
-	alarm(60);
-	omp_set_num_threads(1);
-	openblas_set_num_threads(1);
-	Device *d = device_open("cpu");
-	Comm *c = comm_open(link_tcp(place->rank, place->ranks, &place->meeting, 20),
-		d, &job->settings);
-	job->work(d, c, job->arg);
-	comm_close(&c);
-	device_close(&d);
-}
-
-static void in_ranks(int ranks, CommSettings settings, Work *work, void *arg)
-{
-	Job job = { settings, work, arg };
-	Ended ended[MOST];
-	run_ranks(ranks, ended, be_rank, &job);
-	for (int r = 0; r < ranks; r++)
-		if (ended[r].status != 0)
-			fail_msg("rank %d of %d ends with %d: %s", r, ranks, ended[r].status,
-				ended[r].said);
-}
 enum { STEPS = 20, B = 2, T = 6 };
 
 static const Shape shapes[] = {
@@ -104,14 +60,6 @@ static void pass(Model *m, const Batch *b, bool accumulate)
 {
 	model_forward(m, b->tokens, b->targets, b->B, b->T, true);
 	model_backward(m, accumulate);
-}
-
-static void read_weights(Model *m, real *to)
-{
-	for (int i = 0; i < shape_nparameters(&m->shape); i++) {
-		array_read(m->device, to, model_weight(m, i), m->params[i].about.count);
-		to += m->params[i].about.count;
-	}
 }
 
 static void point_gradients(Model *m, Array at)
@@ -238,7 +186,7 @@ static void try_scenario(Scenario *s)
 		all = NPLANS * s->ranks * nbytes;
 	s->alone = shared(nbytes);
 	s->together = shared(all);
-	in_ranks(1, (CommSettings){ .transport = "ring" }, train_alone, s);
+	in_ranks(1, by_ring, train_alone, s);
 	in_ranks(s->ranks, (CommSettings){ .transport = s->transport,
 		.delay_us = s->delay_us }, train_together, s);
 	compare_weights(s, s->exchanges || s->ranks < 3
@@ -295,7 +243,7 @@ static void compare_shares(Device *d, Comm *c, void *arg)
 static void half_the_share_halves_gradients(void **state)
 {
 	for (int fused = 0; fused < 2; fused++)
-		in_ranks(1, (CommSettings){ .transport = "ring" }, compare_shares,
+		in_ranks(1, by_ring, compare_shares,
 			&(Scenario){ .shape = &shapes[0], .policy = POLICY_FP32,
 				.fused = fused });
 }
@@ -381,7 +329,7 @@ static void send_shards(Device *d, Comm *c, void *arg)
 static void pieces_come_to_their_places(void **state)
 {
 	for (int ranks = 1; ranks <= MOST; ranks++) {
-		in_ranks(ranks, (CommSettings){ .transport = "ring" }, exchange_piece,
+		in_ranks(ranks, by_ring, exchange_piece,
 			NULL);
 		in_ranks(ranks, (CommSettings){ .transport = "owner" }, send_shards,
 			NULL);
@@ -412,7 +360,7 @@ static void overflow_once(Device *d, Comm *c, void *arg)
 
 static void all_ranks_leave_out_a_step(void **state)
 {
-	in_ranks(3, (CommSettings){ .transport = "ring" }, overflow_once,
+	in_ranks(3, by_ring, overflow_once,
 		&(Scenario){ .shape = &shapes[1], .policy = POLICY_FP16,
 			.fused = true });
 }

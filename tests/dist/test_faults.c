@@ -8,13 +8,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <stdlib.h>
-#include <sys/time.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/random.h"
-#include "dist/comm.h"
-#include "tests/dist/ranks.h"
+#include "tests/dist/faults.h"
 
 enum { N = 20000, LIMIT_S = 1 };
 enum { KINDS = 9 };
@@ -30,11 +28,10 @@ typedef struct Fault {
 	int after_us;
 } Fault;
 
-static Comm *join(const Place *p, Device **device, const char *transport)
+static Comm *join_by(const Place *p, const char *transport, Device **d)
 {
-	CommSettings s = { .transport = transport, .limit_s = LIMIT_S };
-	*device = device_open("cpu");
-	return comm_open(link_tcp(p->rank, p->ranks, &p->meeting, 20), *device, &s);
+	return join(p, "cpu", &(CommSettings){ .transport = transport,
+		.limit_s = LIMIT_S }, d);
 }
 
 static void do_one(Comm *c, Array x, int kind, int i)
@@ -62,30 +59,17 @@ static void repeat(const Place *p)
 {
 	const Fault *f = p->context;
 	Device *d;
-	Comm *c = join(p, &d, f->transport);
+	Comm *c = join_by(p, f->transport, &d);
 	Array x = comm_parts(c, N, FP32, MEM_GRADIENT, "x").at[p->rank];
 	memset(x.at, 0, N * sizeof(real));
-	if (p->rank == f->rank) {
-		signal(SIGALRM, f->happens);
-		setitimer(ITIMER_REAL, &(struct itimerval){
-			.it_value.tv_usec = f->after_us }, NULL);
-	}
+	if (p->rank == f->rank)
+		happen_after(f->happens, f->after_us);
 	for (int i = 0;; i++) {
 		do_one(c, x, f->kind, i);
 		if (i % 64 == 0)
 			d->backend->synchronize(d->state, COMM);
 	}
 }
-/* one line, which begins with the rank */
-static void check_line(const char *said, int rank)
-{
-	char start[64];
-	snprintf(start, sizeof start, "%s: rank %d: ", program_name, rank);
-	const char *end = strchr(said, '\n');
-	if (strncmp(said, start, strlen(start)) != 0 || !end || end[1])
-		fail_msg("rank %d says '%s'", rank, said);
-}
-
 /* the faulty rank ends with `status`, the others with 1 */
 static void expect_end(Fault f, int ranks, int status, const char *want)
 {
@@ -99,7 +83,7 @@ static void expect_end(Fault f, int ranks, int status, const char *want)
 				ended[r].status, ended[r].said);
 		if (r == f.rank)
 			continue;
-		check_line(ended[r].said, r);
+		check_line(names[f.kind], ended[r].said, r);
 		named |= strstr(ended[r].said, want) && strstr(ended[r].said,
 			names[f.kind]);
 	}
@@ -121,21 +105,6 @@ static void try_fault(void (*happens)(int), int status, const char *transport,
 		snprintf(lost, sizeof lost, "lost rank %d in", f.rank);
 		expect_end(f, ranks, status, stops ? "has not ended after 1 s" : lost);
 	}
-}
-
-static void be_killed(int signal)
-{
-	kill(getpid(), SIGKILL);
-}
-
-static void stop(int signal)
-{
-	kill(getpid(), SIGSTOP);
-}
-
-static void walk_out(int signal)
-{
-	_exit(0);
 }
 
 static void killed_ranks_are_named(void **state)
@@ -162,7 +131,7 @@ static void differ(const Place *p)
 {
 	const char *how = p->context;
 	Device *d;
-	Comm *c = join(p, &d, strcmp(how, "transport") == 0 ? "pigeons" : NULL);
+	Comm *c = join_by(p, strcmp(how, "transport") == 0 ? "pigeons" : NULL, &d);
 	Array x = comm_array(c, N, FP32, MEM_GRADIENT, "x");
 	memset(x.at, 0, N * sizeof(real));
 	bool other = p->rank == 1;
@@ -178,8 +147,7 @@ static void differ(const Place *p)
 	if (other && strcmp(how, "order") == 0)
 		comm_all_reduce(c, x, 0, "nothing", 0);
 	comm_check_order(c);
-	comm_close(&c);
-	device_close(&d);
+	leave(c, d);
 }
 
 static void expect_words(Body *body, const char *how, int ranks,
@@ -192,7 +160,8 @@ static void expect_words(Body *body, const char *how, int ranks,
 		if (ended[r].status != 1)
 			fail_msg("%s: rank %d ends with %d: %s", how, r, ended[r].status,
 				ended[r].said);
-		check_line(ended[r].said, strcmp(how, "twice") == 0 && r == 2 ? 1 : r);
+		check_line(how, ended[r].said, strcmp(how, "twice") == 0 && r == 2 ? 1
+			: r);
 		named |= strstr(ended[r].said, want) != NULL;
 	}
 	if (!named)
