@@ -1,26 +1,25 @@
-/* state_file.h: runs tests in a folder with one file, which is left alone */
+/* state_file.h: a file in a folder of its own, where nothing else is left */
 #ifndef TESTS_STATE_FILE_H
 #define TESTS_STATE_FILE_H
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
-static char folder[] = "/tmp/test_state.XXXXXX";
+#include "tests/base/folder.h"
+
 static char path[64];
 
-static inline int make_state_folder(void **state)
+static inline int name_state_file(void **state)
 {
-	if (mkdtemp(folder) == NULL)
-		return 1;
+	int failed = make_folder(state);
 	snprintf(path, sizeof path, "%s/state.safetensors", folder);
-	return 0;
+	return failed;
 }
 
-static inline int remove_state_folder(void **state)
+/* the last test */
+static inline void no_other_file_is_left(void **state)
 {
 	remove(path);
-	return rmdir(folder);
+	assert_int_equal(rmdir(folder), 0);
 }
 
 #endif

@@ -315,6 +315,7 @@ int main(void)
 		cmocka_unit_test(the_same_ranks_go_on_with_the_same_bits),
 		cmocka_unit_test(a_program_that_wants_weights_finds_them),
 		cmocka_unit_test(runs_that_do_not_fit_are_refused),
+		cmocka_unit_test(no_other_file_is_left),
 	};
-	return cmocka_run_group_tests(tests, make_state_folder, remove_state_folder);
+	return cmocka_run_group_tests(tests, name_state_file, NULL);
 }

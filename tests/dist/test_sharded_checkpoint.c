@@ -109,6 +109,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any_number_of_ranks_reads_what_any_wrote),
 		cmocka_unit_test(a_killed_rank_leaves_a_whole_file),
+		cmocka_unit_test(no_other_file_is_left),
 	};
-	return cmocka_run_group_tests(tests, make_state_folder, remove_state_folder);
+	return cmocka_run_group_tests(tests, name_state_file, NULL);
 }

@@ -242,6 +242,7 @@ int main(void)
 		cmocka_unit_test(names_of_folders_are_refused),
 		cmocka_unit_test(files_that_another_program_writes_are_refused),
 		cmocka_unit_test(files_that_do_not_fit_are_refused),
+		cmocka_unit_test(no_other_file_is_left),
 	};
-	return cmocka_run_group_tests(tests, make_state_folder, remove_state_folder);
+	return cmocka_run_group_tests(tests, name_state_file, NULL);
 }
