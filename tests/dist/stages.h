@@ -6,9 +6,7 @@
 #include "dist/zero.h"
 #include "tests/ops/compare.h"
 #include "tests/dist/job.h"
-#include "train/step.h"
-
-enum { STEPS = 20, B = 2, T = 6 };
+#include "tests/dist/passes.h"
 
 static const Shape shapes[] = {
 	{ 31, T, 12, 10, 2, 3, 4, 10000 },          /* gaps between its units */
@@ -50,8 +48,8 @@ static inline void prepare(Model *m, const Scenario *s)
 	model_recompute(m, s->recompute, s->nested);
 }
 
-static inline Zero *new_zero(Device *d, Comm *c, const Scenario *s, ZeroSettings plan,
-	Model **m)
+static inline Zero *new_zero(Device *d, Comm *c, const Scenario *s,
+	ZeroSettings plan, Model **m)
 {
 	*m = model_new_bare(d, s->shape, &policies[s->policy], 7);
 	prepare(*m, s);
@@ -61,16 +59,6 @@ static inline Zero *new_zero(Device *d, Comm *c, const Scenario *s, ZeroSettings
 	plan.poison = true;
 	return zero_new(*m, c, &plan, s->sgd ? &sgd_kind : &adamw_kind,
 		settings_of(s));
-}
-static inline Batch part_of_batch(const Scenario *s, int step, int rank, int pass)
-{
-	return batch_random(B, T, s->shape->vocab, step * 100 + rank * 10 + pass);
-}
-
-static inline void pass(Model *m, const Batch *b, bool accumulate)
-{
-	model_forward(m, b->tokens, b->targets, b->B, b->T, true);
-	model_backward(m, accumulate);
 }
 typedef struct Trained {
 	Model *m;
@@ -90,7 +78,7 @@ static inline void sync_pass(Trained *t, bool on)
 
 static inline void evaluate(Model *m, const Scenario *s, int rank)
 {
-	Batch b = part_of_batch(s, STEPS, rank, 0);
+	Batch b = part_of_batch(s->shape, STEPS, rank, 0);
 	model_forward(m, b.tokens, b.targets, b.B, b.T, false);
 	batch_free(&b);
 }
@@ -100,7 +88,7 @@ static inline void train(Trained *t, const Scenario *s, int rank)
 	for (int step = 0; step < STEPS; step++) {
 		int passes = step % 3 == 0 ? 1 : s->passes;
 		for (int i = 0; i < passes; i++) {
-			Batch b = part_of_batch(s, step, rank, i);
+			Batch b = part_of_batch(s->shape, step, rank, i);
 			if (s->passes > 1) {
 				sync_pass(t, i == passes - 1);
 				pass(t->m, &b, i > 0);

@@ -220,19 +220,23 @@ static bool rank_is_right(int rank, int ranks, int port)
 	return right & (dist_close() == DIST_OK);
 }
 
-static void ranks_agree_on_means(void **state)
+static void every_rank_is_right(bool (*is_right)(int rank, int ranks, int port))
 {
-	(void)state;
 	for (int ranks = 1; ranks <= 4; ranks++) {
 		int port = free_port(), status;
 		for (int rank = 0; rank < ranks; rank++)
 			if (fork() == 0)
-				_exit(rank_is_right(rank, ranks, port) ? 0 : 1);
+				_exit(is_right(rank, ranks, port) ? 0 : 1);
 		for (int rank = 0; rank < ranks; rank++) {
 			assert_true(wait(&status) > 0);
 			assert_int_equal(status, 0);
 		}
 	}
+}
+
+static void ranks_agree_on_means(void **state)
+{
+	every_rank_is_right(rank_is_right);
 }
 static bool gathers(int rank, int ranks, const int64_t *n, int arrays)
 {
@@ -296,17 +300,7 @@ static bool ranges_are_right(int rank, int ranks, int port)
 
 static void ranks_gather_and_scatter(void **state)
 {
-	(void)state;
-	for (int ranks = 1; ranks <= 4; ranks++) {
-		int port = free_port(), status;
-		for (int rank = 0; rank < ranks; rank++)
-			if (fork() == 0)
-				_exit(ranges_are_right(rank, ranks, port) ? 0 : 1);
-		for (int rank = 0; rank < ranks; rank++) {
-			assert_true(wait(&status) > 0);
-			assert_int_equal(status, 0);
-		}
-	}
+	every_rank_is_right(ranges_are_right);
 }
 
 int main(void)

@@ -194,7 +194,7 @@ static void compare_piece(Device *d, const Optimizer *o, const ZeroPiece *p,
 
 static double loss_of_doubled(Model *m, const Scenario *s)
 {
-	Batch b = part_of_batch(s, 0, 0, 0);
+	Batch b = part_of_batch(s->shape, 0, 0, 0);
 	double loss = model_forward(m, b.tokens, b.targets, b.B, b.T, false);
 	batch_free(&b);
 	return loss;

@@ -139,7 +139,7 @@ static void count_sent(Device *d, Comm *c, void *arg)
 		if (plans[k].bucket_mb > 0)
 			continue;
 		Zero *z = new_zero(d, c, s, plans[k], &m);
-		Batch b = part_of_batch(s, 0, comm_rank(c), 0);
+		Batch b = part_of_batch(s->shape, 0, comm_rank(c), 0);
 		timed_step(m, zero_optimizer(z), &b, MODE_TRAIN);
 		double before = all_sent(c);
 		timed_step(m, zero_optimizer(z), &b, MODE_TRAIN);
@@ -210,7 +210,7 @@ static void watch_steps(Device *d, Comm *c, void *arg)
 		Watch w = { new_zero(d, c, s, plans[k], &m), m->hooks, 0, 0, 0 };
 		m->hooks = (Hooks){ &w, watch_before_unit, watch_after_unit, NULL, 0,
 			watch_before_update, watch_after_update };
-		Batch b = part_of_batch(s, 0, comm_rank(c), 0);
+		Batch b = part_of_batch(s->shape, 0, comm_rank(c), 0);
 		for (int step = 0; step < WATCHED; step++)
 			timed_step(m, zero_optimizer(w.z), &b, MODE_TRAIN);
 		int ahead = plans[k].prefetch == 0 ? 0

@@ -58,8 +58,8 @@ static inline int tensor_of(const Piece *p)
 }
 
 /* version < 0: of NaN */
-static inline int deal_pieces(Device *d, int deal, int rank, int ranks, int version,
-	Piece *p)
+static inline int deal_pieces(Device *d, int deal, int rank, int ranks,
+	int version, Piece *p)
 {
 	int n = 0;
 	for (int t = 0; t < NTENSORS; t++)

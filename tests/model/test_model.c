@@ -1,11 +1,11 @@
 /* the whole model: gradients, invariances, memory; links the f64 build */
-#include "tests/ops/compare.h"
+#include "tests/ops/on_cpu.h"
 
 #include <omp.h>
 
 #include "model/model.h"
+#include "tests/base/difference.h"
 
-static Device *device;
 /*                           vocab context d_model d_ff layers heads theta */
 static const Shape tiny = { 13,   8,      18,     22,  2,     3,    6, 10000 };
 
@@ -49,18 +49,22 @@ static Array gradients(Model *m, const Batch *b, bool accumulate)
 	model_backward(m, accumulate);
 	return copied(m->gradients, m->extent);
 }
+typedef struct Loss {
+	Model *m;
+	const Batch *b;
+} Loss;
+
+static double loss_of(void *context)
+{
+	Loss *l = context;
+	return forward(l->m, l->b, false);
+}
+
 static Expected loss_difference(Model *m, const Batch *b, size_t at)
 {
-	const double h = 0x1p-10;
-	real *weight = reals(m->weights) + at, kept = *weight;
-	double l[4];
-	for (int i = 0; i < 4; i++) {
-		*weight = (real)(kept + h * (const int[]){ -2, -1, 1, 2 }[i]);
-		l[i] = forward(m, b, false);
-	}
-	*weight = kept;
-	double slope = (8 * (l[2] - l[1]) - (l[3] - l[0])) / (12 * h);
-	return (Expected){ slope, 0x1p-30 };
+	Loss l = { m, b };
+	return (Expected){ slope_at(loss_of, &l, reals(m->weights) + at, 0x1p-10),
+		0x1p-30 };
 }
 
 static void check_tensor(Model *m, const Batch *b, int tensor, Array gradient)
@@ -456,9 +460,5 @@ int main(void)
 		checked(scores_can_be_made_again),
 	};
 	omp_set_num_threads(1);         /* tiny loops */
-	device = device_open("cpu");
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	if (!failed)
-		device_close(&device);      /* asserts that all memory was freed */
-	return failed;
+	return run_on_cpu(tests);
 }

@@ -1,11 +1,11 @@
 /* every backward operation but FlashAttention against differences of its
  * forward one (f64) */
-#include "tests/ops/compare.h"
+#include "tests/ops/on_cpu.h"
 
 #include <omp.h>
 
-static Device *device;
-static const Ops *ops;
+#include "tests/base/difference.h"
+
 
 typedef struct Problem {
 	const char *name;
@@ -54,18 +54,22 @@ static double loss(const Problem *p, double *magnitude)
 	return sum;
 }
 
+typedef struct Loss {
+	const Problem *problem;
+	double magnitude;
+} Loss;
+
+static double loss_of(void *context)
+{
+	Loss *l = context;
+	return loss(l->problem, &l->magnitude);
+}
+
 static Expected difference(const Problem *p, real *x)
 {
-	const double h = 0x1p-10;
-	double l[4], magnitude;
-	real kept = *x;
-	for (int i = 0; i < 4; i++) {
-		*x = (real)(kept + h * (const int[]){ -2, -1, 1, 2 }[i]);
-		l[i] = loss(p, &magnitude);
-	}
-	*x = kept;
-	double slope = (8 * (l[2] - l[1]) - (l[3] - l[0])) / (12 * h);
-	return (Expected){ slope, 0x1p-30 + 0x1p-36 * magnitude };
+	Loss l = { p };
+	double slope = slope_at(loss_of, &l, x, 0x1p-10);
+	return (Expected){ slope, 0x1p-30 + 0x1p-36 * l.magnitude };
 }
 static void check_gradient(const Problem *p, int k)
 {
@@ -370,10 +374,5 @@ int main(void)
 		checked(test_swiglu), checked(test_relu), checked(test_cross_entropy),
 	};
 	omp_set_num_threads(1);         /* tiny loops; see the test of threads */
-	device = device_open("cpu");
-	ops = ops_for(device);
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	if (!failed)
-		device_close(&device);      /* asserts that all memory was freed */
-	return failed;
+	return run_on_cpu(tests);
 }

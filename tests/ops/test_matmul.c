@@ -1,10 +1,8 @@
 /* matmuls against naive loops: transposes, strides, batches, beta */
-#include "tests/ops/compare.h"
+#include "tests/ops/on_cpu.h"
 
 #include <omp.h>
 
-static Device *device;
-static const Ops *ops;
 
 enum { OUTER = 2, INNER = 3, GAP = 3 };
 
@@ -211,10 +209,5 @@ int main(void)
 		checked(matmuls_are_right), checked(bits_repeat),
 		checked(matmuls_round), checked(nans_reach_the_matmul),
 	};
-	device = device_open("cpu");
-	ops = ops_for(device);
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	if (!failed)
-		device_close(&device);      /* asserts that all memory was freed */
-	return failed;
+	return run_on_cpu(tests);
 }

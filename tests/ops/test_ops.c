@@ -1,9 +1,7 @@
 /* forward values of every operation but FlashAttention against naive loops
  * in double */
-#include "tests/ops/compare.h"
+#include "tests/ops/on_cpu.h"
 
-static Device *device;
-static const Ops *ops;
 
 static void test_elementary(void **state)
 {
@@ -321,10 +319,5 @@ int main(void)
 		checked(test_layernorm), checked(test_rope), checked(test_softmax),
 		checked(test_swiglu), checked(test_cross_entropy),
 	};
-	device = device_open("cpu");
-	ops = ops_for(device);
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	if (!failed)
-		device_close(&device);      /* asserts that all memory was freed */
-	return failed;
+	return run_on_cpu(tests);
 }

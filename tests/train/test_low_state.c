@@ -1,11 +1,10 @@
 /* AdamW where weights and moments are bf16 */
-#include "tests/ops/compare.h"
+#include "tests/ops/on_cpu.h"
 
 #include <omp.h>
 
 #include "train/step.h"
 
-static Device *device;
 static const Shape tiny = { 13, 8, 18, 22, 2, 3, 6, 10000 };
 
 enum { UPDATED = 1000 };
@@ -89,9 +88,5 @@ int main(void)
 		checked(masters_keep_small_updates),
 	};
 	omp_set_num_threads(1);         /* tiny loops */
-	device = device_open("cpu");
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	if (!failed)
-		device_close(&device);
-	return failed;
+	return run_on_cpu(tests);
 }

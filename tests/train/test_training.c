@@ -1,6 +1,6 @@
 #define _GNU_SOURCE
 /* training: named failures, repeatability, learning, AdamW, initial weights */
-#include "tests/ops/compare.h"
+#include "tests/ops/on_cpu.h"
 
 #include <omp.h>
 #include <sys/wait.h>
@@ -8,7 +8,6 @@
 
 #include "train/step.h"
 
-static Device *device;
 static const Shape tiny = { 13, 8, 18, 22, 2, 3, 6, 10000 };
 
 static int stderr_of(char *text, size_t size, void (*f)(void *), void *context)
@@ -158,28 +157,42 @@ static Optimizer optimizer_of(const Model *m, bool adam)
 		: sgd_new(m, 0.1, 0.9);
 }
 
+static void pass_both(Model *m[2], Batch b, bool accumulate)
+{
+	for (int i = 0; i < 2; i++) {
+		model_forward(m[i], b.tokens, b.targets, b.B, b.T, true);
+		model_backward(m[i], accumulate);
+	}
+}
+
+static void update_alike(Model *m[2], Optimizer o[2])
+{
+	for (int i = 0; i < 2; i++)
+		update_weights(m[i], &o[i]);
+	expect_same("weight", m[1]->weights, m[0]->weights, m[0]->extent);
+}
+
+static void free_both(Model *m[2], Optimizer o[2])
+{
+	for (int i = 0; i < 2; i++) {
+		optimizer_free(&o[i]);
+		model_free(&m[i]);
+	}
+}
 static void check_rounded(bool fused, bool adam, Batch b)
 {
 	Model *m[2] = { model_in_bf16(fused, false), model_in_bf16(fused, true) };
 	Optimizer o[2] = { optimizer_of(m[0], adam), optimizer_of(m[1], adam) };
 	size_t n = m[0]->extent;
 	for (int pass = 0; pass < 2; pass++) {
-		for (int i = 0; i < 2; i++) {
-			model_forward(m[i], b.tokens, b.targets, b.B, b.T, true);
-			model_backward(m[i], pass > 0);
-		}
+		pass_both(m, b, pass > 0);
 		Array wide = copied(m[0]->gradients, n);
 		round_array(BF16, m[0]->gradients.at, n);
 		assert_memory_not_equal(wide.at, m[0]->gradients.at, n * sizeof(real));
 		expect_same("gradient", m[1]->gradients, m[0]->gradients, n);
 	}
-	for (int i = 0; i < 2; i++)
-		update_weights(m[i], &o[i]);
-	expect_same("weight", m[1]->weights, m[0]->weights, n);
-	for (int i = 0; i < 2; i++) {
-		optimizer_free(&o[i]);
-		model_free(&m[i]);
-	}
+	update_alike(m, o);
+	free_both(m, o);
 }
 
 static void bf16_gradients_are_rounded(void **state)
@@ -239,10 +252,7 @@ static void check_sum(bool adam, Batch b)
 	Optimizer o[2] = { optimizer_of(m[0], adam), optimizer_of(m[1], adam) };
 	size_t n = m[0]->extent;
 	assert_true(n > m[0]->count);
-	for (int i = 0; i < 2; i++) {           /* makes room for gradients */
-		model_forward(m[i], b.tokens, b.targets, b.B, b.T, true);
-		model_backward(m[i], false);
-	}
+	pass_both(m, b, false);                 /* makes room for gradients */
 	Array first = drawn_in_bf16(n, 1), second = drawn_in_bf16(n, 2);
 	o[1].sums = (Gradients){ 3, { first, second, m[1]->gradients } };
 	o[1].gradients = m[1]->gradients;
@@ -250,14 +260,9 @@ static void check_sum(bool adam, Batch b)
 		real sum = reals(first)[i] + reals(second)[i];
 		reals(m[0]->gradients)[i] = sum + reals(m[1]->gradients)[i];
 	}
-	for (int i = 0; i < 2; i++)
-		update_weights(m[i], &o[i]);
-	expect_same("weight", m[1]->weights, m[0]->weights, n);
+	update_alike(m, o);
 	expect_same("copy", m[1]->compute_weights, m[0]->compute_weights, n);
-	for (int i = 0; i < 2; i++) {
-		optimizer_free(&o[i]);
-		model_free(&m[i]);
-	}
+	free_both(m, o);
 }
 
 static void updates_sum_gradients(void **state)
@@ -481,9 +486,5 @@ int main(void)
 		checked(initial_weights_are_as_stated),
 		checked(initial_weights_ignore_threads),
 	};
-	device = device_open("cpu");
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	if (!failed)
-		device_close(&device);      /* asserts that all memory was freed */
-	return failed;
+	return run_on_cpu(tests);
 }

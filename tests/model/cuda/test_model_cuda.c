@@ -209,6 +209,15 @@ static void training_repeats(void **state)
 		release(NULL);
 	}
 }
+static real *gradients_of(Model *m, const Batch *b)
+{
+	real *gradients = reals(poisoned(m->extent));
+	model_forward(m, b->tokens, b->targets, b->B, b->T, true);
+	model_backward(m, false);
+	array_read(gpu, gradients, m->gradients, m->extent);
+	return gradients;
+}
+
 static void plans_change_no_bit(void **state)
 {
 	static const ModelPlan plans[] = { { 0, 3, 3 }, { 50, 1, 2 } };
@@ -224,10 +233,7 @@ static void plans_change_no_bit(void **state)
 		for (int drops = 0; drops < 2; drops++) {
 			ModelPlan plan = { .head_chunk = plans[i / 2 % 2].head_chunk };
 			model_follow(m, drops ? &plans[i / 2 % 2] : &plan);
-			model_forward(m, b.tokens, b.targets, b.B, b.T, true);
-			model_backward(m, false);
-			got[drops] = reals(poisoned(m->extent));
-			array_read(gpu, got[drops], m->gradients, m->extent);
+			got[drops] = gradients_of(m, &b);
 		}
 		if (memcmp(got[0], got[1], shape_count(&narrow) * sizeof(real)))
 			fail_msg("%s, %s: gradients differ where tensors are dropped",
@@ -250,10 +256,7 @@ static void blocks_run_again_with_equal_bits(void **state)
 		model_fuse(m);
 		for (int K = 0; K < 3; K++) {
 			model_recompute(m, K, false);
-			model_forward(m, b.tokens, b.targets, b.B, b.T, true);
-			model_backward(m, false);
-			got[K] = reals(poisoned(m->extent));
-			array_read(gpu, got[K], m->gradients, m->extent);
+			got[K] = gradients_of(m, &b);
 			if (memcmp(got[0], got[K], shape_count(&narrow) * sizeof(real)))
 				fail_msg("%s, K = %d: gradients differ", m->policy->name, K);
 		}
