@@ -37,7 +37,6 @@ static Array take(const OnGpu *g, int a)
 	memcpy(part.at, reals(image) + MARGIN, g->n[a] * sizeof(real));
 	return part;
 }
-
 static void run_attention(const AttentionKernel *kernel, const Problem *p,
 	OnGpu *g, const Array *host, Array *got, bool deterministic)
 {
@@ -95,7 +94,6 @@ static void follow_the_formulas(const Problem *p, int t)
 	}
 	assert_int_equal(release_both(NULL), 0);
 }
-
 static void attention_follows_the_formulas(void **state)
 {
 	(void)state;
@@ -154,7 +152,6 @@ static void sections_of_heads_follow_the_formulas(void **state)
 			follow_the_formulas(&p, 2);
 	}
 }
-
 /* more blocks than multiprocessors, so that the order of their work varies */
 static void expect_same_runs(bool causal, int runs)
 {
@@ -192,7 +189,6 @@ static void a_thousand_runs_are_the_same(void **state)
 	for (int causal = 0; causal < 2; causal++)
 		expect_same_runs(causal, getenv("QUICK") ? 20 : 500);
 }
-
 typedef struct Rush {
 	Type type;
 	const char *kernel;
