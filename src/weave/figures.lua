@@ -87,7 +87,7 @@ function M.update(name, script, tables, more)
 		.. tables[1].machine
 	local out = folder .. "/" .. name .. (M.svg and ".svg" or ".pdf")
 	local source, settings = {contents(script)}, {}
-	for loaded in source[1]:gmatch("\nload ['\"](.-)['\"]") do
+	for loaded in ("\n" .. source[1]):gmatch("\nload ['\"](.-)['\"]") do
 		table.insert(source, contents(loaded) or "")
 	end
 	table.insert(source, more)
