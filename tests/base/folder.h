@@ -9,14 +9,12 @@ static char folder[] = "/tmp/test.XXXXXX";
 
 static inline int make_folder(void **state)
 {
-	(void)state;
 	return mkdtemp(folder) == NULL;
 }
 
 static inline int remove_folder(void **state)
 {
 	char command[64];
-	(void)state;
 	snprintf(command, sizeof command, "rm -r %s", folder);
 	return system(command);
 }

@@ -25,7 +25,6 @@ static void write_table(const char *rows)
 
 static void cells_are_found(void **state)
 {
-	(void)state;
 	write_table("small\t128\t1.5\tok\nxl\t\t-\toom: 3\n");
 	Records *r = records_read(path);
 	assert_int_equal(records_count(r), 2);
@@ -50,7 +49,6 @@ static void cells_are_found(void **state)
 
 static void read_it(void *unused)
 {
-	(void)unused;
 	Records *r = records_read(path);
 	records_free(&r);
 }
@@ -74,7 +72,6 @@ static void damage(long at)
 
 static void damaged_files_are_refused(void **state)
 {
-	(void)state;
 	static const long places[] = { 0, 2, 20, 32, 40, 90, -1 };
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
 		write_table("small\t128\t1.5\tok\n");
@@ -97,7 +94,6 @@ static void write_with_checksum(const char *text)
 
 static void rows_have_all_cells(void **state)
 {
-	(void)state;
 	static const char *const bad[] = { "# x: y\na\tb\n1\n", "a\tb\n1\t2\t3\n",
 		"a\tb\n1\t2\n\n3\t4\n", "" };
 	write_with_checksum("# x: y\na\tb\n1\t2\n");

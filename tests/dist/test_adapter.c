@@ -25,7 +25,6 @@ static int free_port(void)
 
 static void there_is_no_job(void **state)
 {
-	(void)state;
 	float x = 1;
 	int32_t n = 0;
 	assert_int_equal(dist_close(), DIST_OK);
@@ -49,7 +48,6 @@ static void there_is_no_job(void **state)
 
 static void no_such_job(void **state)
 {
-	(void)state;
 	static const struct { int rank, ranks, port, limit; } bad[] = {
 		{ -1, 2, 999, 9 }, { 2, 2, 999, 9 }, { 0, 0, 999, 9 }, { 0, 1, 0, 9 },
 		{ 0, 1, 65536, 9 }, { 0, 1, 999, 0 } };
@@ -109,7 +107,6 @@ static void ranges_have_a_status(const float *x, float *y)
 
 static void mistakes_have_a_status(void **state)
 {
-	(void)state;
 	const int64_t counts[] = { 2, 0, 3 }, negative[] = { 2, -1 }, nothing = 0;
 	float x[3] = { 1, 2, 3 }, y[3] = { 0 };
 	int32_t r = -1, port = free_port();

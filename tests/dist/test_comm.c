@@ -116,7 +116,6 @@ static void collectives_are_right(void **state)
 {
 	static Case cases[] = { { "ring", 0 }, { "owner", 0 }, { "alternate", 0 },
 		{ "ring", 2000 }, { "owner", 2000 } };
-	(void)state;
 	for (int i = 0; i < 5; i++)
 		all_well(try_all, &cases[i]);
 }
@@ -151,7 +150,6 @@ static void queue_many(const Place *p)
 static void events_follow_the_queue(void **state)
 {
 	static Case slow = { "ring", 3000 };
-	(void)state;
 	all_well(queue_many, NULL);
 	all_well(queue_many, &slow);
 }
@@ -180,7 +178,6 @@ static void exchange_values(const Place *p)
 static void hosts_exchange_values(void **state)
 {
 	static Case slow = { "owner", 3000 };
-	(void)state;
 	all_well(exchange_values, NULL);
 	all_well(exchange_values, &slow);
 }

@@ -109,7 +109,6 @@ static void try_fault(void (*happens)(int), int status, const char *transport,
 
 static void killed_ranks_are_named(void **state)
 {
-	(void)state;
 	try_fault(be_killed, -SIGKILL, "ring", KINDS, false);
 	try_fault(be_killed, -SIGKILL, "owner", 2, false);
 	try_fault(be_killed, -SIGKILL, "alternate", 1, false);
@@ -117,13 +116,11 @@ static void killed_ranks_are_named(void **state)
 
 static void stopped_ranks_are_named(void **state)
 {
-	(void)state;
 	try_fault(stop, -SIGSTOP, "ring", KINDS, true);
 }
 
 static void ranks_that_leave_are_named(void **state)
 {
-	(void)state;
 	try_fault(walk_out, 0, "ring", KINDS, false);
 	try_fault(walk_out, 0, "owner", 2, false);
 }
@@ -171,7 +168,6 @@ static void expect_words(Body *body, const char *how, int ranks,
 
 static void other_collectives_are_named(void **state)
 {
-	(void)state;
 	expect_words(differ, "skip", 2, "rank 1 is in all-reduce 7 (bucket 6, "
 		"0.08 MB), this one in all-reduce 7 (bucket 5, 0.08 MB)");
 	expect_words(differ, "size", 2, "rank 1 sends 39992 bytes, not 40000, in "
@@ -201,7 +197,6 @@ static void meet_badly(const Place *p)
 
 static void meetings_that_fail_say_why(void **state)
 {
-	(void)state;
 	expect_words(meet_badly, "missing", 3, "1 of 3 ranks are missing: 1");
 	expect_words(meet_badly, "twice", 3, "says that it is rank 1 of 3, as "
 		"another did");
@@ -236,7 +231,6 @@ static void look_at_ends(const Place *p)
 static void closed_ends_are_seen(void **state)
 {
 	Ended ended[MOST];
-	(void)state;
 	run_ranks(3, ended, look_at_ends, NULL);
 	for (int r = 0; r < 3; r++)
 		if (ended[r].status != (r == 2 ? -SIGKILL : 0))

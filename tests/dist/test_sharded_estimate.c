@@ -75,7 +75,6 @@ static void check_stages(Device *d, Comm *c, void *scenario)
 
 static void estimate_of_a_rank_is_met(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
 		for (int ranks = i == 0 ? 1 : 3; ranks <= (i == 0 ? MOST : 3); ranks++)
 			in_ranks(ranks, by_ring, check_stages, (void *)&scenarios[i]);

@@ -28,7 +28,6 @@ static void check_parameter(Toy *t, ToyTensor parameter, ToyTensor gradient)
 
 static void test_gradients(void **state)
 {
-	(void)state;
 	Device *device = device_open("cpu");
 	Toy *t = toy_new(device, &policies[0], 1);
 	for (int twice = 0; twice < 2; twice++) {
@@ -44,7 +43,6 @@ static void test_gradients(void **state)
 }
 static void test_types(void **state)
 {
-	(void)state;
 	Device *device = device_open("cpu");
 	const Type low[] = { TYPE_REAL, BF16, FP16 };       /* as in PRECISIONS */
 	for (int p = 0; p < 3; p++) {

@@ -49,7 +49,6 @@ static void expect_found(const char *place, uint64_t seed)
 
 static void choices_come_back(void **state)
 {
-	(void)state;
 	remove(path);
 	add_and_write("GPU 1, library 2", 1, 3);
 	add_and_write("GPU 1, library 3", 3, 9);
@@ -79,7 +78,6 @@ static void choices_come_back(void **state)
 
 static void nothing_new_writes_nothing(void **state)
 {
-	(void)state;
 	remove(path);
 	add_and_write("here", 2, 1);
 	assert_int_not_equal(access(path, F_OK), 0);
@@ -93,7 +91,6 @@ static void read_it(void *place)
 
 static void damaged_files_are_refused(void **state)
 {
-	(void)state;
 	static const char *const places[] = { "here", "elsewhere" };
 	remove(path);
 	add_and_write("here", 1, 2);
@@ -121,7 +118,6 @@ static void damaged_files_are_refused(void **state)
 
 static int make_folder(void **state)
 {
-	(void)state;
 	assert_non_null(mkdtemp(folder));
 	snprintf(path, sizeof path, "%s/gemms", folder);
 	return 0;
@@ -129,7 +125,6 @@ static int make_folder(void **state)
 
 static int remove_folder(void **state)
 {
-	(void)state;
 	remove(path);
 	return rmdir(folder);
 }

@@ -113,7 +113,6 @@ static void embed_back(const Problem *p)
 
 static void test_embedding(void **state)
 {
-	(void)state;
 	static const size_t shapes[][3] = { { 1, 1, 1 }, { 7, 65, 3 },
 		{ 65, 7, 13 }, { 9, 130, 2 } };
 	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
@@ -146,7 +145,6 @@ static void linear_back(const Problem *p)
 
 static void test_linear(void **state)
 {
-	(void)state;
 	static const size_t shapes[][3] = { { 1, 1, 1 }, { 7, 65, 3 },
 		{ 65, 7, 13 }, { 1, 7, 65 } };
 	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
@@ -180,7 +178,6 @@ static void rmsnorm_back(const Problem *p)
 
 static void test_rmsnorm(void **state)
 {
-	(void)state;
 	for (int i = 0; i < NROW_SHAPES; i++) {
 		size_t rows = row_shapes[i][0], C = row_shapes[i][1];
 		Problem p = { "rmsnorm", { rows, C }, .forward = rmsnorm,
@@ -207,7 +204,6 @@ static void layernorm_back(const Problem *p)
 
 static void test_layernorm(void **state)
 {
-	(void)state;
 	for (int i = 0; i < NROW_SHAPES; i++) {
 		size_t rows = row_shapes[i][0], C = row_shapes[i][1];
 		Problem p = { "layernorm", { rows, C }, .forward = layernorm,
@@ -235,7 +231,6 @@ static void rotate_back(const Problem *p)
 
 static void test_rope(void **state)
 {
-	(void)state;
 	static const size_t shapes[][4] = { { 1, 1, 1, 2 }, { 3, 7, 3, 6 },
 		{ 2, 65, 1, 14 } };
 	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
@@ -275,7 +270,6 @@ static void softmax_back(const Problem *p)
 
 static void test_softmax(void **state)
 {
-	(void)state;
 	static const size_t shapes[][2] = { { 1, 1 }, { 3, 1 }, { 1, 2 }, { 3, 7 },
 		{ 1, 65 } };
 	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
@@ -303,7 +297,6 @@ static void swiglu_back(const Problem *p)
 
 static void test_swiglu(void **state)
 {
-	(void)state;
 	for (int i = 0; i < NLENGTHS; i++) {
 		Problem p = { "swiglu", { lengths[i] }, .forward = swiglu,
 			.backward = swiglu_back };
@@ -326,7 +319,6 @@ static void relu_back(const Problem *p)
 
 static void test_relu(void **state)
 {
-	(void)state;
 	for (int i = 0; i < NLENGTHS; i++) {
 		Problem p = { "relu", { lengths[i] }, .forward = relu,
 			.backward = relu_back };
@@ -349,7 +341,6 @@ static void cross_entropy_back(const Problem *p)
 
 static void test_cross_entropy(void **state)
 {
-	(void)state;
 	static const size_t shapes[][2] = { { 1, 1 }, { 1, 7 }, { 7, 65 },
 		{ 65, 13 } };
 	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {

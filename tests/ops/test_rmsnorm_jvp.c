@@ -61,7 +61,6 @@ static void check(real *theta, const real *gradient, size_t n, size_t rows,
 
 static void test_differences(void **state)
 {
-	(void)state;
 	static const size_t shapes[][2] = {
 		{ 1, 1 }, { 3, 2 }, { 5, 7 }, { 2, 130 }, { 1, 768 },
 	};
@@ -86,7 +85,6 @@ static double along_x(size_t H, double *xv)
 
 static void test_projection(void **state)
 {
-	(void)state;
 	enum { H = 97 };
 	static const double eps[] = { 0, 1e-5, 0.1, 10 };
 	double xv;
@@ -99,7 +97,6 @@ static void test_projection(void **state)
 }
 static void test_scaling(void **state)
 {
-	(void)state;
 	enum { H = 97 };
 	real kept[H];
 	draw(1, H, 0);

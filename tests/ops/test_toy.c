@@ -68,7 +68,6 @@ static void try_shape(size_t rows, size_t C)
 
 static void test_layernorm(void **state)
 {
-	(void)state;
 	try_shape(3, 1);
 	try_shape(1, 2);
 	try_shape(4, 7);
@@ -77,7 +76,6 @@ static void test_layernorm(void **state)
 }
 static void test_relu(void **state)
 {
-	(void)state;
 	real x[] = { -2, -0.5, 0, 0.5, 3, NAN }, dy[] = { 1, 2, 3, 4, 5, 6 };
 	real y[6], dx[6];
 	const real want[] = { 0, 0, 0, 0.5, 3 }, dwant[] = { 0, 0, 0, 4, 5 };
@@ -99,7 +97,6 @@ static void assert_rounded(Array y, size_t n)
 
 static void test_output_type(void **state)
 {
-	(void)state;
 	size_t C = 50;
 	Array x = random_array(C, 1, 0, 1), one = random_array(C, 2, 1, 0);
 	Array zero = random_array(C, 3, 0, 0), y = random_array(C, 4, 0, 0);

@@ -32,7 +32,6 @@ static void expect_rounded(const char *what, Array got, const double *exact)
 
 static void states_in_bf16_are_rounded_once(void **state)
 {
-	(void)state;
 	const AdamWStep s = adamw_scalars(&(OptimizerSettings){ .lr = 1e-2,
 		.beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8, .decay = 0.1 }, 3, 0.5);
 	double w1[UPDATED], m1[UPDATED], v1[UPDATED];
@@ -59,7 +58,6 @@ static void states_in_bf16_are_rounded_once(void **state)
 /* an update of a gain of one is far below the spacing of bf16 */
 static void masters_keep_small_updates(void **state)
 {
-	(void)state;
 	Batch b = { 2, 8, drawn_tokens(16, 1, 13), drawn_tokens(16, 2, 13) };
 	for (int i = 0; i < 4; i++) {
 		bool masters = i < 2;

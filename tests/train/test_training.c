@@ -54,7 +54,6 @@ static void run_planted(void *context)
 
 static void first_bad_tensor_is_named(void **state)
 {
-	(void)state;
 	Plant plants[] = {
 		{ "layers.1.ffn.w3.weight", 0, false, "" },
 		{ "layers.1.ffn.w3.weight", NAN, false, "layers.1.ffn.w3.weight (" },
@@ -95,7 +94,6 @@ static void record_run(Array *after, const Policy *policy, uint64_t seed)
 
 static void training_repeats(void **state)
 {
-	(void)state;
 	const Shape shape = { 101, 16, 96, 160, 2, 3, 32, 10000 };
 	size_t n = shape_count(&shape);
 	for (int precision = 0; precision < NPOLICIES; precision++) {
@@ -125,7 +123,6 @@ static double learned_loss(const Batch *b, const Policy *policy)
 
 static void a_batch_is_learned(void **state)
 {
-	(void)state;
 	enum { LENGTH = 8, TOKENS = 2 * LENGTH };
 	static int32_t tokens[TOKENS] = {
 		3, 1, 4, 1, 5, 9, 2, 6, /**/ 3, 1, 4, 1, 7, 0, 7, 12 };
@@ -197,7 +194,6 @@ static void check_rounded(bool fused, bool adam, Batch b)
 
 static void bf16_gradients_are_rounded(void **state)
 {
-	(void)state;
 	Batch b = batch_random(3, 7, tiny.vocab, 1);
 	for (int i = 0; i < 4; i++)
 		check_rounded(i & 1, i & 2, b);
@@ -213,7 +209,6 @@ static double apart(Array a, Array b, size_t n)
 
 static void bf16_gradients_train(void **state)
 {
-	(void)state;
 	Batch b = batch_random(3, 7, tiny.vocab, 1);
 	for (int fused = 0; fused < 2; fused++) {
 		Array after[2], start = { NULL, FP32 };
@@ -267,7 +262,6 @@ static void check_sum(bool adam, Batch b)
 
 static void updates_sum_gradients(void **state)
 {
-	(void)state;
 	Batch b = batch_random(3, 7, tiny.vocab, 1);
 	check_sum(false, b);
 	check_sum(true, b);
@@ -356,7 +350,6 @@ static void expect_scalars(const Optimizer *a, Array w, const Scalar *s, size_t 
 
 static void adamw_follows_its_equations(void **state)
 {
-	(void)state;
 	const int32_t token = 1;
 	const Shape whole = { 16, 8, 64, 64, 1, 2, 32, 10000 };
 	Model *model = model_new(device, &whole, &policies[0], 1);
@@ -442,7 +435,6 @@ static double correlation(const Model *m, BlockParameter a, BlockParameter b)
 
 static void initial_weights_are_as_stated(void **state)
 {
-	(void)state;
 	Model *m = model_new(device, &drawn_shape, &policies[0], 1);
 	for (int i = 0; i < shape_nparameters(&drawn_shape); i++) {
 		Parameter p = shape_parameter(&drawn_shape, i);
@@ -460,7 +452,6 @@ static void initial_weights_are_as_stated(void **state)
 
 static void initial_weights_ignore_threads(void **state)
 {
-	(void)state;
 	int before = omp_get_max_threads();
 	Array weights[3];
 	for (int threads = 1; threads <= 3; threads++) {

@@ -168,7 +168,6 @@ static void mix(const Place *p)
 
 static void collectives_are_right(void **state)
 {
-	(void)state;
 	on_gpus(mix);
 }
 static void run_ahead(const Place *p)
@@ -196,7 +195,6 @@ static void run_ahead(const Place *p)
 
 static void queues_run_ahead(void **state)
 {
-	(void)state;
 	on_gpus(run_ahead);
 }
 static void sum_long(const Place *p)
@@ -212,7 +210,6 @@ static void sum_long(const Place *p)
 
 static void long_arrays_are_right(void **state)
 {
-	(void)state;
 	on_gpus(sum_long);
 }
 static real *host_sum(Type type, size_t n, int ranks)
@@ -262,7 +259,6 @@ static void sum_bits(const Place *p)
 
 static void sums_have_equal_bits(void **state)
 {
-	(void)state;
 	on_gpus(sum_bits);
 }
 static void sleep_a_little(void *arg)

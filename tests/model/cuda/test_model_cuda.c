@@ -46,7 +46,6 @@ static void models_agree(void **state)
 	/* heads of 12 elements, and of 16, which FlashAttention takes */
 	static const Shape odd = { 101, 1000, 36, 50, 2, 3, 12, 10000 },
 		even = { 101, 1000, 48, 50, 2, 3, 16, 10000 };
-	(void)state;
 	if (gpu == NULL)
 		skip();
 	for (int i = 0; i < 3 * 2 * 3; i++) {
@@ -101,7 +100,6 @@ static void add_gradients(Device *device, bool fused, bool rounds, real *to[2])
 
 static void bf16_gradients_are_near(void **state)
 {
-	(void)state;
 	if (gpu == NULL)
 		skip();
 	for (int fused = 0; fused < 2; fused++) {
@@ -139,7 +137,6 @@ static Answer chunked_answer(Device *device, const Policy *policy, bool fused,
 static void heads_in_chunks_agree(void **state)
 {
 	static const size_t chunks[] = { 1, 8, 37, 64, 119, 4096 };
-	(void)state;
 	if (gpu == NULL)
 		skip();
 	for (int i = 0; i < NPOLICIES * 2 * 6; i++) {
@@ -193,7 +190,6 @@ static Run run_of(const Shape *shape, const Policy *policy, bool fused,
 
 static void training_repeats(void **state)
 {
-	(void)state;
 	if (gpu == NULL)
 		skip();
 	for (int i = 0; i < 2 * NPOLICIES + 2; i++) {
@@ -221,7 +217,6 @@ static real *gradients_of(Model *m, const Batch *b)
 static void plans_change_no_bit(void **state)
 {
 	static const ModelPlan plans[] = { { 0, 3, 3 }, { 50, 1, 2 } };
-	(void)state;
 	if (gpu == NULL)
 		skip();
 	Batch b = batch_random(3, 40, narrow.vocab, 1);
@@ -246,7 +241,6 @@ static void plans_change_no_bit(void **state)
 /* nor do blocks that run again */
 static void blocks_run_again_with_equal_bits(void **state)
 {
-	(void)state;
 	if (gpu == NULL)
 		skip();
 	Batch b = batch_random(3, 40, narrow.vocab, 1);
@@ -287,7 +281,6 @@ static void learn(Device *device, bool fused, const Text *text, double *loss)
 
 static void curves_coincide(void **state)
 {
-	(void)state;
 	if (gpu == NULL)
 		skip();
 	double want[CURVE], got[CURVE];
@@ -322,7 +315,6 @@ static void train_one_step(const Shape *shape, const Policy *policy, bool fused,
 
 static void library_takes_all_matmuls(void **state)
 {
-	(void)state;
 	if (gpu == NULL)
 		skip();
 	for (int i = 0; i < NSIZES * NPOLICIES * 2; i++) {

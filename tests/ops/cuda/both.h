@@ -312,7 +312,6 @@ static inline void run_case(void **state)
 }
 static inline int open_both(void **state)
 {
-	(void)state;
 	const char *missing = cuda_backend.missing(0);
 	cpu = device_open("cpu");
 	if (missing)
@@ -324,7 +323,6 @@ static inline int open_both(void **state)
 
 static inline int close_both(void **state)
 {
-	(void)state;
 	device_close(&cpu);
 	if (gpu)
 		device_close(&gpu);             /* asserts that nothing is in use */

@@ -96,7 +96,6 @@ static void follow_the_formulas(const Problem *p, int t)
 }
 static void attention_follows_the_formulas(void **state)
 {
-	(void)state;
 	if (gpu == NULL)
 		skip();
 	for (int i = 0; i < NTYPES_HERE * NWIDTHS * NLENGTHS * 2; i++) {
@@ -115,7 +114,6 @@ static void attention_follows_the_formulas(void **state)
 
 static void large_scores_do_no_harm(void **state)
 {
-	(void)state;
 	if (gpu == NULL)
 		skip();
 	for (int t = 0; t < NTYPES_HERE; t++) {
@@ -128,7 +126,6 @@ static void large_scores_do_no_harm(void **state)
 /* persistent blocks have more than one tile each, of 64 queries or of 192 */
 static void persistent_blocks_take_tiles(void **state)
 {
-	(void)state;
 	if (gpu == NULL)
 		skip();
 	for (int i = 0; i < 2 * NWIDTHS; i++) {
@@ -142,7 +139,6 @@ static void persistent_blocks_take_tiles(void **state)
 /* gradients of two sections of heads, whose tiles of keys add in turn */
 static void sections_of_heads_follow_the_formulas(void **state)
 {
-	(void)state;
 	if (gpu == NULL)
 		skip();
 	for (int causal = 0; causal < 2; causal++) {
@@ -183,7 +179,6 @@ static void expect_same_runs(bool causal, int runs)
 
 static void a_thousand_runs_are_the_same(void **state)
 {
-	(void)state;
 	if (gpu == NULL)
 		skip();
 	for (int causal = 0; causal < 2; causal++)
@@ -252,7 +247,6 @@ static void rings_never_skip_a_round(void **state)
 		{ BF16, "multi_warpgroup", 36, 4, 640, 128, false },
 		{ BF16, "m64", 36, 4, 320, 64, false },
 	};
-	(void)state;
 	if (gpu == NULL)
 		skip();
 	for (size_t i = 0; i < sizeof rushes / sizeof *rushes; i++)
@@ -261,7 +255,6 @@ static void rings_never_skip_a_round(void **state)
 
 static void other_heads_are_declined(void **state)
 {
-	(void)state;
 	if (gpu == NULL)
 		skip();
 	bool (*supported)(Device *, Type, size_t) = ops_for(gpu)->supports_attention;

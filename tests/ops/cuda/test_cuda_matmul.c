@@ -101,7 +101,6 @@ static const Sizes sizes[] = { { 1, 1, 1 }, { 3, 5, 65 }, { 8, 16, 24 },
 static void exact_matmuls_are_equal(void **state)
 {
 	enum { LAYOUTS = 4 * NBATCHES * 2 * 2 };
-	(void)state;
 	if (gpu == NULL)
 		skip();
 	for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
@@ -117,7 +116,6 @@ static void some_multiprocessors_suffice(void **state)
 {
 	static const Sizes large[] = { { 384, 640, 512 }, { 64, 72, 2048 } };
 	static const int spare[] = { 1, 4, 12 };
-	(void)state;
 	if (gpu == NULL)
 		skip();
 	for (int i = 0; i < 3; i++)
@@ -150,7 +148,6 @@ static int choices_after(const char *path, int matmuls)
 
 static void proposals_are_timed(void **state)
 {
-	(void)state;
 	if (gpu == NULL)
 		skip();
 	char path[] = "/tmp/test_cuda_gemms.XXXXXX";
@@ -171,7 +168,6 @@ static void multiply_as_tf32(Device *d, const Ops *o, const Array *a,
 
 static void fp32_is_not_tf32(void **state)
 {
-	(void)state;
 	if (gpu == NULL)
 		skip();
 	static const Argument exact = { .role = AS_OUT, .relative = 16 },
@@ -195,7 +191,6 @@ static void fp32_is_not_tf32(void **state)
 }
 static void nans_reach_the_matmul(void **state)
 {
-	(void)state;
 	if (gpu == NULL)
 		skip();
 	enum { M = 65, N = 17, K = 33 };
@@ -224,7 +219,6 @@ static void nans_reach_the_matmul(void **state)
 
 static void readable_types_are_alike(void **state)
 {
-	(void)state;
 	if (gpu == NULL)
 		skip();
 	const Type all[] = { FP32, BF16, FP16, TF32 };

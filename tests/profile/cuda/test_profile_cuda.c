@@ -51,7 +51,6 @@ static void expect_intervals(const Profile *p)
 
 static void kernels_lie_in_their_phases(void **state)
 {
-	(void)state;
 	if (gpu == NULL)
 		skip();
 	for (int fused = 0; fused < 2; fused++) {
