@@ -46,8 +46,6 @@ static void models_agree(void **state)
 	/* heads of 12 elements, and of 16, which FlashAttention takes */
 	static const Shape odd = { 101, 1000, 36, 50, 2, 3, 12, 10000 },
 		even = { 101, 1000, 48, 50, 2, 3, 16, 10000 };
-	if (gpu == NULL)
-		skip();
 	for (int i = 0; i < 3 * 2 * 3; i++) {
 		const Policy *policy = &policies[i % 2];
 		bool fused = i / 2 % 3 > 0;
@@ -100,8 +98,6 @@ static void add_gradients(Device *device, bool fused, bool rounds, real *to[2])
 
 static void bf16_gradients_are_near(void **state)
 {
-	if (gpu == NULL)
-		skip();
 	for (int fused = 0; fused < 2; fused++) {
 		real *wide[2], *low[2];
 		add_gradients(gpu, fused, false, wide);
@@ -137,8 +133,6 @@ static Answer chunked_answer(Device *device, const Policy *policy, bool fused,
 static void heads_in_chunks_agree(void **state)
 {
 	static const size_t chunks[] = { 1, 8, 37, 64, 119, 4096 };
-	if (gpu == NULL)
-		skip();
 	for (int i = 0; i < NPOLICIES * 2 * 6; i++) {
 		const Policy *policy = &policies[i / 12];
 		bool fused = i / 6 % 2;
@@ -190,8 +184,6 @@ static Run run_of(const Shape *shape, const Policy *policy, bool fused,
 
 static void training_repeats(void **state)
 {
-	if (gpu == NULL)
-		skip();
 	for (int i = 0; i < 2 * NPOLICIES + 2; i++) {
 		bool fused = i % 2, rounds = i >= 2 * NPOLICIES;
 		const Policy *policy = &policies[rounds ? POLICY_BF16 : i / 2];
@@ -217,8 +209,6 @@ static real *gradients_of(Model *m, const Batch *b)
 static void plans_change_no_bit(void **state)
 {
 	static const ModelPlan plans[] = { { 0, 3, 3 }, { 50, 1, 2 } };
-	if (gpu == NULL)
-		skip();
 	Batch b = batch_random(3, 40, narrow.vocab, 1);
 	for (int i = 0; i < NPOLICIES * 2 * 2; i++) {
 		Model *m = model_new(gpu, &narrow, &policies[i / 4], 3);
@@ -241,8 +231,6 @@ static void plans_change_no_bit(void **state)
 /* nor do blocks that run again */
 static void blocks_run_again_with_equal_bits(void **state)
 {
-	if (gpu == NULL)
-		skip();
 	Batch b = batch_random(3, 40, narrow.vocab, 1);
 	for (int i = 0; i < NPOLICIES; i++) {
 		Model *m = model_new(gpu, &narrow, &policies[i], 3);
@@ -281,8 +269,6 @@ static void learn(Device *device, bool fused, const Text *text, double *loss)
 
 static void curves_coincide(void **state)
 {
-	if (gpu == NULL)
-		skip();
 	double want[CURVE], got[CURVE];
 	Text text = text_read("writeup.nw", 1 << 16);
 	learn(cpu, false, &text, want);
@@ -315,8 +301,6 @@ static void train_one_step(const Shape *shape, const Policy *policy, bool fused,
 
 static void library_takes_all_matmuls(void **state)
 {
-	if (gpu == NULL)
-		skip();
 	for (int i = 0; i < NSIZES * NPOLICIES * 2; i++) {
 		const NamedShape *size = &model_sizes[i / 2 / NPOLICIES];
 		const Policy *policy = &policies[i / 2 % NPOLICIES];
@@ -338,12 +322,12 @@ static void library_takes_all_matmuls(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(models_agree), cmocka_unit_test(bf16_gradients_are_near),
-		cmocka_unit_test(heads_in_chunks_agree),
-		cmocka_unit_test(plans_change_no_bit),
-		cmocka_unit_test(blocks_run_again_with_equal_bits),
-		cmocka_unit_test(training_repeats), cmocka_unit_test(curves_coincide),
-		cmocka_unit_test(library_takes_all_matmuls),
+		on_gpu(models_agree), on_gpu(bf16_gradients_are_near),
+		on_gpu(heads_in_chunks_agree),
+		on_gpu(plans_change_no_bit),
+		on_gpu(blocks_run_again_with_equal_bits),
+		on_gpu(training_repeats), on_gpu(curves_coincide),
+		on_gpu(library_takes_all_matmuls),
 	};
 	return cmocka_run_group_tests(tests, open_both, close_both);
 }

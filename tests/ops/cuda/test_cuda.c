@@ -302,8 +302,6 @@ static const Case cases[] = {
 
 static void events_measure(void **state)
 {
-	if (gpu == NULL)
-		skip();
 	enum { REPEATS = 20 };
 	size_t n = (size_t)1 << 24;
 	Array a = array_new(gpu, n, FP32, MEM_TEMPORARY, "filled");
@@ -352,8 +350,6 @@ static void expect_all(Array a, size_t n, real value)
 
 static void recorded_work_repeats(void **state)
 {
-	if (gpu == NULL)
-		skip();
 	enum { LENGTH = 1030 };
 	Sum s = { summand(0, LENGTH), summand(1, LENGTH), summand(2, LENGTH),
 		LENGTH };
@@ -377,8 +373,8 @@ int main(void)
 {
 	enum { NCASES = sizeof cases / sizeof *cases };
 	struct CMUnitTest tests[NCASES + 2] = {
-		[NCASES] = cmocka_unit_test_teardown(events_measure, release_both),
-		cmocka_unit_test_teardown(recorded_work_repeats, release_both),
+		[NCASES] = on_gpu(events_measure),
+		on_gpu(recorded_work_repeats),
 	};
 	list_cases(tests, cases, NCASES);
 	return cmocka_run_group_tests(tests, open_both, close_both);
