@@ -11,8 +11,7 @@
 #include "base/records.h"
 #include "base/table.h"
 #include "tests/base/exits.h"
-
-static char folder[] = "/tmp/test_records.XXXXXX", path[64];
+#include "tests/base/folder.h"
 
 static void write_table(const char *rows)
 {
@@ -111,11 +110,5 @@ int main(void)
 		cmocka_unit_test(damaged_files_are_refused),
 		cmocka_unit_test(rows_have_all_cells),
 	};
-	if (!mkdtemp(folder))
-		return 1;
-	snprintf(path, sizeof path, "%s/t.tsv", folder);
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	remove(path);
-	rmdir(folder);
-	return failed;
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -11,8 +11,8 @@
 #include "base/random.h"
 #include "base/safetensors.h"
 #include "tests/base/exits.h"
+#include "tests/base/folder.h"
 
-static char path[] = "/tmp/test_safetensors.XXXXXX";
 static const float weights[6] = { 1, 2, 3, 4, 5, 6 };
 static const double loss[1] = { 0.25 };
 static const TensorView views[] = {
@@ -195,8 +195,6 @@ static void wrong_expectations_are_refused(void **state)
 
 int main(void)
 {
-	if (mkstemp(path) < 0)
-		return 1;
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(round_trip),
 		cmocka_unit_test(damage_is_refused),
@@ -204,7 +202,5 @@ int main(void)
 		cmocka_unit_test(edits_do_no_harm),
 		cmocka_unit_test(wrong_expectations_are_refused),
 	};
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	unlink(path);
-	return failed;
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

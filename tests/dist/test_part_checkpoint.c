@@ -4,9 +4,9 @@
 
 #include "dist/resume.h"
 #include "tests/dist/parts.h"
+#include "tests/base/folder.h"
 
 enum { POSITION = 42 };
-static char folder[] = "/tmp/test_part.XXXXXX";
 static char first[64], other[64], whole[64];
 
 typedef struct Keeping {
@@ -159,6 +159,15 @@ static void files_of_other_models_are_refused(void **state)
 	all_refuse(2, keep, &more, 2, "adamw");
 }
 
+static int name_files(void **state)
+{
+	int failed = make_folder(state);
+	snprintf(first, sizeof first, "%s/first", folder);
+	snprintf(other, sizeof other, "%s/other", folder);
+	snprintf(whole, sizeof whole, "%s/whole", folder);
+	return failed;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -166,14 +175,5 @@ int main(void)
 		cmocka_unit_test(any_group_reads_what_another_wrote),
 		cmocka_unit_test(files_of_other_models_are_refused),
 	};
-	assert(mkdtemp(folder));
-	snprintf(first, sizeof first, "%s/first", folder);
-	snprintf(other, sizeof other, "%s/other", folder);
-	snprintf(whole, sizeof whole, "%s/whole", folder);
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	const char *const all[] = { first, other, whole };
-	for (int i = 0; i < 3; i++)
-		remove(all[i]);
-	rmdir(folder);
-	return failed;
+	return cmocka_run_group_tests(tests, name_files, remove_folder);
 }

@@ -4,7 +4,7 @@
 #include "dist/resume.h"
 #include "tests/ops/compare.h"
 #include "tests/dist/job.h"
-#include "tests/dist/state_file.h"
+#include "tests/base/folder.h"
 #include "train/step.h"
 
 static char again[80];
@@ -317,5 +317,5 @@ int main(void)
 		cmocka_unit_test(runs_that_do_not_fit_are_refused),
 		cmocka_unit_test(no_other_file_is_left),
 	};
-	return cmocka_run_group_tests(tests, name_state_file, NULL);
+	return cmocka_run_group_tests(tests, make_folder, NULL);
 }

@@ -111,5 +111,5 @@ int main(void)
 		cmocka_unit_test(a_killed_rank_leaves_a_whole_file),
 		cmocka_unit_test(no_other_file_is_left),
 	};
-	return cmocka_run_group_tests(tests, name_state_file, NULL);
+	return cmocka_run_group_tests(tests, make_folder, NULL);
 }

@@ -244,5 +244,5 @@ int main(void)
 		cmocka_unit_test(files_that_do_not_fit_are_refused),
 		cmocka_unit_test(no_other_file_is_left),
 	};
-	return cmocka_run_group_tests(tests, name_state_file, NULL);
+	return cmocka_run_group_tests(tests, make_folder, NULL);
 }

@@ -7,7 +7,7 @@
 #include "dist/pieces.h"
 #include "tests/ops/compare.h"
 #include "tests/dist/job.h"
-#include "tests/dist/state_file.h"
+#include "tests/base/folder.h"
 
 typedef struct Tensor { const char *name; size_t rows, columns; } Tensor;
 static const Tensor tensors[] = {

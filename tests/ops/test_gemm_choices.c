@@ -7,12 +7,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include <stdio.h>
-
 #include "ops/gemm_choices.h"
 #include "tests/base/exits.h"
-
-static char folder[] = "/tmp/test_gemms.XXXXXX", path[64];
+#include "tests/base/folder.h"
 
 static GemmChoice choice(uint64_t seed)
 {
@@ -116,25 +113,13 @@ static void damaged_files_are_refused(void **state)
 	fclose(f);
 }
 
-static int make_folder(void **state)
-{
-	assert_non_null(mkdtemp(folder));
-	snprintf(path, sizeof path, "%s/gemms", folder);
-	return 0;
-}
-
-static int remove_folder(void **state)
-{
-	remove(path);
-	return rmdir(folder);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(choices_come_back),
 		cmocka_unit_test(nothing_new_writes_nothing),
 		cmocka_unit_test(damaged_files_are_refused),
+		cmocka_unit_test(no_other_file_is_left),
 	};
-	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+	return cmocka_run_group_tests(tests, make_folder, NULL);
 }

@@ -10,8 +10,8 @@
 
 #include "train/checkpoint.h"
 #include "tests/base/exits.h"
+#include "tests/base/folder.h"
 
-static char path[] = "/tmp/test_checkpoint.XXXXXX";
 static const Shape shape = { 13, 5, 12, 20, 2, 3, 4, 10000 };
 
 static void weights_return(void **state)
@@ -87,14 +87,10 @@ static void metadata_are_held_against_tensors(void **state)
 int main(void)
 {
 	omp_set_num_threads(1);     /* children of a process with threads may hang */
-	if (mkstemp(path) < 0)
-		return 1;
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(weights_return),
 		cmocka_unit_test(other_shapes_are_refused),
 		cmocka_unit_test(metadata_are_held_against_tensors),
 	};
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	unlink(path);
-	return failed;
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
