@@ -45,7 +45,6 @@ static void cells_are_found(void **state)
 	assert_null(r);
 	assert_null(records_read("/tmp/no such folder/t.tsv"));
 }
-
 static void read_it(void *unused)
 {
 	Records *r = records_read(path);
@@ -82,7 +81,6 @@ static void damaged_files_are_refused(void **state)
 	fclose(f);
 	assert_int_equal(exit_status(read_it, NULL), 2);
 }
-
 static void write_with_checksum(const char *text)
 {
 	FILE *f = fopen(path, "w");

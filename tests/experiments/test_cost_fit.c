@@ -42,7 +42,6 @@ static double error_of(double (*a)[MOST_UNKNOWN], const double *b,
 	}
 	return error;
 }
-
 static void what_made_the_rows_is_found(void **state)
 {
 	for (int trial = 0; trial < 50; trial++) {
@@ -80,7 +79,6 @@ static void no_unknown_is_negative(void **state)
 			}
 	}
 }
-
 static void equal_columns_leave_the_first(void **state)
 {
 	double a[ROWS][MOST_UNKNOWN], b[ROWS], y[MOST_UNKNOWN],

@@ -43,7 +43,6 @@ static void expect_found(const char *place, uint64_t seed)
 	assert_true(got->first_ms == want.first_ms && got->best_ms == want.best_ms);
 	gemm_choices_free(&c);
 }
-
 static void choices_come_back(void **state)
 {
 	remove(path);
@@ -72,7 +71,6 @@ static void choices_come_back(void **state)
 	assert_true(gemm_choices_find(c, again.number)->word[3] == 5);
 	gemm_choices_free(&c);
 }
-
 static void nothing_new_writes_nothing(void **state)
 {
 	remove(path);
