@@ -1,9 +1,8 @@
 # benchmark_sizes.gp: phases of a step by size, and its time against context
 height = 66
 load "src/plots/style.gp"
+load "src/plots/sizes.gp"
 set datafile missing NaN
-sizes = "small medium large xl 2.7B"
-index_of(name) = sum [i=1:words(sizes)] (word(sizes, i) eq name ? i : 0)
 stats table using "context" nooutput
 middle = STATS_max > 512 ? 512 : STATS_max
 # bf16 on a GPU, fp32 without one
@@ -18,9 +17,7 @@ sums(n) = (column("fwd_med_ms") + (n > 1 ? column("bwd_med_ms") : 0) \
 digits(x) = sprintf(x < 10 ? "%.1f" : "%.0f", x)
 set multiplot layout 1,3 margins 0.095, 0.985, 0.2, 0.86 spacing 0.11, 0
 set yrange [0:1]
-set xrange [0.4:words(sizes) + 0.6]
-set xtics ("small" 1, "medium" 2, "large" 3, "xl" 4, "2.7B" 5) scale 0 \
-	rotate by 30 right
+set xtics rotate by 30 right
 set ylabel "fraction of the step" offset 0.5, 0
 unset key
 do for [p in "'fp32 eager' 'LAST'"] {

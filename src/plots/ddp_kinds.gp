@@ -1,13 +1,10 @@
 # ddp_kinds.gp: steps with three ways to sum gradients, relative to none
 height = 62
 load "src/plots/style.gp"
-sizes = "small medium large xl 2.7B"
-index_of(name) = sum [i=1:words(sizes)] (word(sizes, i) eq name ? i : 0)
+load "src/plots/sizes.gp"
 x(k, p) = (index_of(stringcolumn("size")) + p)*only("kind", k)
 longer(dummy) = column("step_ms")/column("single_ms")
 bf16(dummy) = stringcolumn("precision") eq "bf16" ? 0.1 : -0.1
-set xrange [0.4:words(sizes) + 0.6]
-set xtics ("small" 1, "medium" 2, "large" 3, "xl" 4, "2.7B" 5) scale 0
 set ylabel "step / step of one rank"
 set yrange [0:*]
 set offsets 0, 0, graph 0.06, 0

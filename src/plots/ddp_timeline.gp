@@ -3,15 +3,7 @@ height = 70
 load "src/plots/style.gp"
 set datafile missing NaN
 of(k) = only("kind", k)
-low(k) = column("start_us")*1e-3*of(k)
-high(k) = column("end_us")*1e-3*of(k)
-row(dummy) = stringcolumn("queue") eq "compute" ? 0 : -1
-stats table using (column("end_us")*1e-3) nooutput
-set xrange [0:STATS_max]
-set yrange [-1.6:0.6]
-set ytics ("compute" 0, "communication" -1) scale 0
-unset grid
-set style fill solid 0.85 border lc rgb "white"
+load "src/plots/queues.gp"
 set key maxrows 1
 set multiplot layout 2,1
 classes = "forward backward optimizer all-reduce"
@@ -24,10 +16,6 @@ do for [k in "naive overlap"] {
 		set xlabel "ms"
 		unset key
 	}
-	plot for [c=1:4] table using ((low(k) + high(k))/2):(row(0)): \
-		(low(k)*only("class", word(classes, c))):(high(k)): \
-		(row(0) - 0.35):(row(0) + 0.35) with boxxyerror fs solid \
-		noborder lc rgb word(colours, c) \
-		title word(classes, c)
+	plot for [c=1:words(classes)] @bars
 }
 unset multiplot

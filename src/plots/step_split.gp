@@ -1,8 +1,7 @@
 # step_split.gp: fractions of a step by class of operation, and the bound of each
 height = 66
 load "src/plots/style.gp"
-sizes = "small medium large xl 2.7B"
-index_of(name) = sum [i=1:words(sizes)] (word(sizes, i) eq name ? i : 0)
+load "src/plots/sizes.gp"
 rate(q) = sprintf("<awk -F'\t' 'BEGIN { print \"rate\" } \
 	$1 == \"%s\" { print $2 }' %s", q, table2)
 stats rate("copy") using 1 nooutput
@@ -32,9 +31,7 @@ third(dummy) = second(0) + column("elementwise_ms")/total(0)
 set multiplot layout 1,2
 set ylabel "fraction of the step"
 set yrange [0:1]
-set xrange [0.4:words(sizes) + 0.6]
-set xtics ("small" 1, "medium" 2, "large" 3, "xl" 4, "2.7B" 5) scale 0 \
-	rotate by 30 right
+set xtics rotate by 30 right
 set boxwidth 0.8 absolute
 set key maxrows 2 samplen 1.2 width 0
 do for [p in "bf16 fp32"] {

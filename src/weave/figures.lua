@@ -86,7 +86,11 @@ function M.update(name, script, tables, more)
 	local folder = (M.svg and dir .. "/" or "") .. "figures/"
 		.. tables[1].machine
 	local out = folder .. "/" .. name .. (M.svg and ".svg" or ".pdf")
-	local source, settings = {contents(script), contents(style) or "", more}, {}
+	local source, settings = {contents(script)}, {}
+	for loaded in ("\n" .. source[1]):gmatch("\nload ['\"](.-)['\"]") do
+		table.insert(source, contents(loaded) or "")
+	end
+	table.insert(source, more)
 	if M.svg then table.insert(source, contents(svg_style)) end
 	for k, t in ipairs(tables) do
 		table.insert(source, contents(t.path))

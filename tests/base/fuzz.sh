@@ -25,7 +25,6 @@ static void *copy;
 
 void usage_error(const char *format, ...)
 {
-	(void)format;
 	longjmp(refused, 1);
 }
 void die(const char *format, ...) { (void)format; abort(); }

@@ -18,7 +18,6 @@ static void check_sum(Type accumulator, Type stored, const char *want)
 
 static void test_known(void **state)
 {
-	(void)state;
 	check_sum(FP32, FP32, "10.0001");
 	check_sum(FP16, FP16, "9.9531");
 	check_sum(FP32, FP16, "10.0021");
@@ -35,7 +34,6 @@ static float few_bits(double x)
 
 static void test_walk(void **state)
 {
-	(void)state;
 	static const Type types[] = { FP32, FP16, BF16 };
 	for (int i = 0; i < 6000; i++) {
 		Type t = types[i % 3];

@@ -8,7 +8,6 @@
 
 static void a_list_keeps_its_elements(void **state)
 {
-	(void)state;
 	int *list = NULL;
 	for (int n = 0; n < 1000; n++) {
 		list = grow(list, n, sizeof *list);
@@ -21,7 +20,6 @@ static void a_list_keeps_its_elements(void **state)
 
 static void a_ring_keeps_what_is_between_its_ends(void **state)
 {
-	(void)state;
 	int *ring = NULL;
 	size_t capacity = 0, first = 0, end = 0;
 	for (int step = 0; step < 3000; step++) {
@@ -39,7 +37,6 @@ static void a_ring_keeps_what_is_between_its_ends(void **state)
 
 static void the_hash_is_published(void **state)
 {
-	(void)state;
 	assert_true(hash_bytes(HASH_START, "foobar", 6)
 		== UINT64_C(0x85944171f73967e8));
 	assert_true(hash_bytes(hash_bytes(HASH_START, "foo", 3), "bar", 3)

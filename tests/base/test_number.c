@@ -25,7 +25,6 @@ static int is_nan_code(const Narrow *f, uint16_t h)
 }
 static void test_identity(void **state)
 {
-	(void)state;
 	for (int k = 0; k < 2; k++)
 		for (unsigned code = 0; code < 65536; code++) {
 			const Narrow *f = &narrow[k];
@@ -44,7 +43,6 @@ static double formula(Type t, unsigned magnitude)
 
 static void test_formula(void **state)
 {
-	(void)state;
 	for (int k = 0; k < 2; k++)
 		for (unsigned h = 0; h < narrow[k].infinity; h++) {
 			const Narrow *f = &narrow[k];
@@ -67,7 +65,6 @@ static void test_formula(void **state)
 }
 static void test_midpoints(void **state)
 {
-	(void)state;
 	for (int k = 0; k < 2; k++)
 		for (unsigned code = 0; code < narrow[k].infinity; code++) {
 			const Narrow *f = &narrow[k];
@@ -86,7 +83,6 @@ static void test_midpoints(void **state)
 }
 static void test_special(void **state)
 {
-	(void)state;
 	assert_int_equal(fp16_from_float(65504.0f), 0x7bff);
 	assert_int_equal(fp16_from_float(nextafterf(65520.0f, 0)), 0x7bff);
 	assert_int_equal(fp16_from_float(65520.0f), 0x7c00);
@@ -124,7 +120,6 @@ static float spread(uint32_t i)
 
 static void test_rounding(void **state)
 {
-	(void)state;
 	for (int k = 0; k < 2; k++) {
 		for (uint32_t i = 0; i < SAMPLES; i++)
 			sample[i] = spread(i);
@@ -160,7 +155,6 @@ static void check_nearest(const Narrow *f, double exact, float got)
 
 static void test_sums(void **state)
 {
-	(void)state;
 	static const float addends[12] = { 0.01f, 0.001f, 1, -1, 3.14159f, -100,
 		1e-4f, -2e-7f, 1000.5f, 0.3333f, 6e-8f, 30000 };
 	for (int k = 0; k < 2; k++)
@@ -177,7 +171,6 @@ static void test_sums(void **state)
 }
 static void test_compiler(void **state)
 {
-	(void)state;
 	int compared = 0;
 #ifdef __FLT16_MAX__
 	for (uint32_t i = 0; i < SAMPLES; i++, compared++) {
@@ -200,7 +193,6 @@ static void test_compiler(void **state)
 
 static void test_names(void **state)
 {
-	(void)state;
 	for (int t = 0; t < NTYPES; t++)
 		assert_int_equal(options_choice(TYPES, type_names[t]), t);
 }

@@ -40,7 +40,6 @@ static void parse_void(void *line)
 }
 static void values_arrive(void **state)
 {
-	(void)state;
 	assert_int_equal(parse("--context 2K --rate=1e-3 --file a.tsv --force "
 		"--precision bf16 rest"), -1);
 	assert_int_equal(context, 2048);
@@ -54,7 +53,6 @@ static void values_arrive(void **state)
 
 static void options_stand_anywhere(void **state)
 {
-	(void)state;
 	char *argv[] = { "program", "a", "--context", "9", "b", "--force", "-c",
 		"--rate=2", "--", "d", "--file" };
 	char *rest[] = { "a", "b", "-c", "d", "--file" };
@@ -66,7 +64,6 @@ static void options_stand_anywhere(void **state)
 }
 static void bad_options_exit_2(void **state)
 {
-	(void)state;
 	char *lines[] = {
 		"--unknown 1", "--context", "--context 0", "--context 65537",
 			"--context 12x", "--context 1T",

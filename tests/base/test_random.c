@@ -9,7 +9,6 @@
 
 static void published_vectors(void **state)
 {
-	(void)state;
 	uint32_t w[4];
 	const uint32_t zeros[4] = { 0x6627e8d5, 0xe169c58d, 0xbc57ac4c,
 		0x9b00dbd8 };
@@ -26,7 +25,6 @@ static void published_vectors(void **state)
 
 static void moments(void **state)
 {
-	(void)state;
 	enum { N = 200000 };
 	double mean = 0, square = 0, fourth = 0, uniform = 0, largest = 0,
 		truncated = 0;
@@ -47,7 +45,6 @@ static void moments(void **state)
 
 static void units_lie_between(void **state)
 {
-	(void)state;
 	assert_true(random_unit(0) == 0x1p-54);
 	assert_true(random_unit(UINT64_MAX) == 1 - 0x1p-53);
 	for (uint64_t k = 1; k < 1000; k++) {  /* all others: k and a half */
@@ -60,7 +57,6 @@ static void units_lie_between(void **state)
 
 static void streams_differ(void **state)
 {
-	(void)state;
 	assert_true(random_bits(1, 0, 0) == random_bits(1, 0, 0));
 	assert_true(random_bits(1, 0, 0) != random_bits(1, 0, 1));
 	assert_true(random_bits(1, 0, 0) != random_bits(1, 1, 0));

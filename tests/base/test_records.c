@@ -11,8 +11,7 @@
 #include "base/records.h"
 #include "base/table.h"
 #include "tests/base/exits.h"
-
-static char folder[] = "/tmp/test_records.XXXXXX", path[64];
+#include "tests/base/folder.h"
 
 static void write_table(const char *rows)
 {
@@ -25,7 +24,6 @@ static void write_table(const char *rows)
 
 static void cells_are_found(void **state)
 {
-	(void)state;
 	write_table("small\t128\t1.5\tok\nxl\t\t-\toom: 3\n");
 	Records *r = records_read(path);
 	assert_int_equal(records_count(r), 2);
@@ -47,10 +45,8 @@ static void cells_are_found(void **state)
 	assert_null(r);
 	assert_null(records_read("/tmp/no such folder/t.tsv"));
 }
-
 static void read_it(void *unused)
 {
-	(void)unused;
 	Records *r = records_read(path);
 	records_free(&r);
 }
@@ -74,7 +70,6 @@ static void damage(long at)
 
 static void damaged_files_are_refused(void **state)
 {
-	(void)state;
 	static const long places[] = { 0, 2, 20, 32, 40, 90, -1 };
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
 		write_table("small\t128\t1.5\tok\n");
@@ -86,7 +81,6 @@ static void damaged_files_are_refused(void **state)
 	fclose(f);
 	assert_int_equal(exit_status(read_it, NULL), 2);
 }
-
 static void write_with_checksum(const char *text)
 {
 	FILE *f = fopen(path, "w");
@@ -97,7 +91,6 @@ static void write_with_checksum(const char *text)
 
 static void rows_have_all_cells(void **state)
 {
-	(void)state;
 	static const char *const bad[] = { "# x: y\na\tb\n1\n", "a\tb\n1\t2\t3\n",
 		"a\tb\n1\t2\n\n3\t4\n", "" };
 	write_with_checksum("# x: y\na\tb\n1\t2\n");
@@ -115,11 +108,5 @@ int main(void)
 		cmocka_unit_test(damaged_files_are_refused),
 		cmocka_unit_test(rows_have_all_cells),
 	};
-	if (!mkdtemp(folder))
-		return 1;
-	snprintf(path, sizeof path, "%s/t.tsv", folder);
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	remove(path);
-	rmdir(folder);
-	return failed;
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -11,8 +11,8 @@
 #include "base/random.h"
 #include "base/safetensors.h"
 #include "tests/base/exits.h"
+#include "tests/base/folder.h"
 
-static char path[] = "/tmp/test_safetensors.XXXXXX";
 static const float weights[6] = { 1, 2, 3, 4, 5, 6 };
 static const double loss[1] = { 0.25 };
 static const TensorView views[] = {
@@ -25,7 +25,6 @@ static const char *const meta[] = { "d_model", "3", "source", "test", NULL };
 
 static void round_trip(void **state)
 {
-	(void)state;
 	tensorfile_write(path, views, 2, meta);
 	TensorFile *f = tensorfile_open(path);
 	assert_int_equal(tensorfile_count(f), 2);
@@ -57,7 +56,6 @@ static void open_image(void *n)
 
 static void damage_is_refused(void **state)
 {
-	(void)state;
 	tensorfile_write(path, views, 2, meta);
 	FILE *f = fopen(path, "rb");
 	nbytes = fread(image, 1, sizeof image, f);
@@ -122,7 +120,6 @@ static const struct {
 
 static void rules_are_kept(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
 		uint64_t length = headers[i].nbytes;
 		memcpy(image, &length, 8);
@@ -164,7 +161,6 @@ static void edit(int file, uint32_t *at)
 
 static void edits_do_no_harm(void **state)
 {
-	(void)state;
 	static char original[sizeof image];
 	tensorfile_write(path, views, 2, meta);
 	FILE *f = fopen(path, "rb");
@@ -191,7 +187,6 @@ static void expect_tensor(void *name)
 
 static void wrong_expectations_are_refused(void **state)
 {
-	(void)state;
 	tensorfile_write(path, views, 2, meta);
 	assert_int_equal(exit_status(expect_tensor, "w"), 0);
 	assert_int_equal(exit_status(expect_tensor, "loss64"), 2);
@@ -200,8 +195,6 @@ static void wrong_expectations_are_refused(void **state)
 
 int main(void)
 {
-	if (mkstemp(path) < 0)
-		return 1;
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(round_trip),
 		cmocka_unit_test(damage_is_refused),
@@ -209,7 +202,5 @@ int main(void)
 		cmocka_unit_test(edits_do_no_harm),
 		cmocka_unit_test(wrong_expectations_are_refused),
 	};
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	unlink(path);
-	return failed;
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -27,7 +27,6 @@ static Table *open_table(int seed)
 
 static void unfinished_run_is_resumed(void **state)
 {
-	(void)state;
 	struct stat s;
 	Table *t = open_table(1);
 	assert_int_equal(table_resume(t, true), 0);
@@ -85,7 +84,6 @@ static void resume(void *adopt)
 
 static void damaged_tables_are_refused(void **state)
 {
-	(void)state;
 	static const char *const damaged[] = { HEAD "a\tb\tc\n",
 		HEAD "a\tb\tc\td\te\n" };
 	write_table(HEAD "a\tb\tc\td\n");
@@ -119,7 +117,6 @@ static void resume_sweep(void *name)
 
 static void other_files_are_refused(void **state)
 {
-	(void)state;
 	static const char *const others[] = { "---\ntitle: x\n", "\n",
 		"# build.mk: rules\nall:\n", "# seed: 1\n# check: 0123456789abcdef\n",
 		"# checksum: 0123456789abcdef", "# checksum: \n" };
@@ -146,14 +143,12 @@ static void other_files_are_refused(void **state)
 
 static void append(void *unused)
 {
-	(void)unused;
 	Table *t = open_table(1);
 	table_append(t, "small\t128\t1.5\tok\n");
 }
 
 static void one_program_writes_a_table(void **state)
 {
-	(void)state;
 	remove(path);
 	Table *first = open_table(1), *second = open_table(1);
 	table_append(first, "small\t128\t1.5\tok\n");
@@ -194,7 +189,6 @@ static char *shown_on(int terminal, int columns, bool wide)
 
 static void terminals_get_what_fits(void **state)
 {
-	(void)state;
 	assert_string_equal(shown_on(true, 39, false),
 		" size  context  fwd_ms  bwd_ms  status\r\n"
 		"small      128     1.5     2.5      ok\r\n"

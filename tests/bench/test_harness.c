@@ -132,7 +132,6 @@ static void plan_many(Plan *p)
 
 static void run_many(Row *row, const void *config)
 {
-	(void)config;
 	for (int i = 0; i < ROWS; i++) {
 		row_set(row, "row", "%d", i);
 		row_emit(row);
@@ -159,7 +158,6 @@ static int runs_so_far(void)
 
 static void every_outcome_has_its_row(void **state)
 {
-	(void)state;
 	crash = 1;
 	assert_int_equal(run_trial(&trial, "cases"), 1);
 	char *text = read_file(table_path);
@@ -175,7 +173,6 @@ static void every_outcome_has_its_row(void **state)
 
 static void finished_rows_are_kept(void **state)
 {
-	(void)state;
 	crash = 0;
 	int before = runs_so_far();
 	assert_int_equal(run_trial(&trial, "cases"), 0);
@@ -188,7 +185,6 @@ static void finished_rows_are_kept(void **state)
 
 static void keys_are_written_by_kind(void **state)
 {
-	(void)state;
 	assert_int_equal(run_trial(&trial, "kinds"), 0);
 	assert_non_null(strstr(read_file(table_path),
 		"\ntext\tnone\tchoice\tinteger\treal\ton\toff\tside\ty\tstatus\n"
@@ -208,7 +204,6 @@ static void run_other_sweep(void *argv)
 
 static void sweeps_have_their_columns(void **state)
 {
-	(void)state;
 	char *argv[] = { "trial", "--sweep=kinds", "--out", table_path, "--force",
 		NULL };
 	assert_int_equal(exit_status(run_other_sweep, argv), 2);
@@ -219,7 +214,6 @@ static void sweeps_have_their_columns(void **state)
 
 static void bad_options_exit_2(void **state)
 {
-	(void)state;
 	assert_int_equal(exit_status(run_with, "--speed"), 2);
 	assert_int_equal(exit_status(run_with, "--sweep=none"), 2);
 	assert_int_equal(exit_status(run_with, "--device=tpu"), 2);
@@ -247,7 +241,6 @@ static void expect_group(long ranks)
 
 static void groups_end_together(void **state)
 {
-	(void)state;
 	unlink(table_path);
 	assert_int_equal(run_silently(&trial, "groups"), 1);
 	assert_true(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD);
@@ -293,7 +286,6 @@ static long now_ms(void)
 
 static void killed_runs_are_resumed(void **state)
 {
-	(void)state;
 	unlink(table_path);
 	assert_int_equal(run_trial(&trial, "many"), 0);
 	char *undisturbed = without_date(read_file(table_path));
@@ -329,7 +321,6 @@ static void run_in_little_room(void *nbytes)
 
 static void full_disks_keep_whole_configurations(void **state)
 {
-	(void)state;
 	char pattern[80];
 	glob_t left;
 	unlink(table_path);

@@ -40,7 +40,6 @@ static void expect(const char *asked, const char *wanted)
 
 static void answers_are_rows(void **state)
 {
-	(void)state;
 	expect("well", "1.5\t2.25\tok\n");
 	expect("late", "-\t1\tok\n-\t-\tskipped: took more than 1 s\n");
 	expect("early", "-\t1\tok\n-\t-\tskipped: PyTorch ended early (exit 3)\n");
@@ -49,7 +48,6 @@ static void answers_are_rows(void **state)
 
 static void divergence_has_its_status(void **state)
 {
-	(void)state;
 	expect("nan", "1.5\tnan\tdiverged: loss is nan\n");
 	expect("inf", "inf\t-inf\tdiverged: loss is -inf\n");
 	expect("beside", "1.5\t-\tdiverged: norm is nan\n");

@@ -35,7 +35,6 @@ static const char *bus;
 
 static const char *bus_of(void *state)
 {
-	(void)state;
 	return bus;
 }
 
@@ -59,7 +58,6 @@ static void *compiled(void)
 
 static void readings_arrive(void **state)
 {
-	(void)state;
 	const struct timespec while_it_reads = { 0, 60000000 };
 	Device d = { .backend = &backend };
 	if (compiled() == NULL)
@@ -79,7 +77,6 @@ static void readings_arrive(void **state)
 
 static void nothing_is_not_read(void **state)
 {
-	(void)state;
 	Device d = { .backend = &without };
 	PowerWatch *w = power_watch(&d);
 	assert_null(w);

@@ -168,7 +168,6 @@ static double sum_of(int ranks)
 
 static void ranks_meet(void **state)
 {
-	(void)state;
 	assert_int_equal(run_trial(&trial, "sums"), 0);
 	for (int ranks = 1, all = omp_get_num_procs(); ranks <= 4; ranks++) {
 		double sum = sum_of(ranks);
@@ -187,7 +186,6 @@ static void lost_ranks_are_named(void **state)
 		[STOPPED] = "stopped' failed (rank 2: stopped by signal 19",
 		[KILLED_OUTSIDE] = "killed' failed (rank 2: signal 9",
 		[SPINS] = "spins' failed (rank 2: hangs" };
-	(void)state;
 	unlink(table_path);
 	assert_int_equal(run_silently(&trial, "fates"), 1);
 	assert_true(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD);

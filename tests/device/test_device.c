@@ -12,7 +12,6 @@
 
 static void totals(void **state)
 {
-	(void)state;
 	Device *d = device_open("cpu");
 	device_log_memory(d, true);
 	void *a = device_alloc(d, 1000, MEM_PARAMETER, "a");
@@ -57,7 +56,6 @@ static void totals(void **state)
 
 static void log_is_bounded(void **state)
 {
-	(void)state;
 	Device *d = device_open("cpu");
 	device_log_memory(d, true);
 	for (int i = 0; i < LOG_EVENTS / 2 + 5; i++)
@@ -76,7 +74,6 @@ static void leave_with_7(size_t need, size_t have, const char *what)
 static void exceed(void *context)
 {
 	Device *d = device_open("cpu");
-	(void)context;
 	d->limit = 1 << 20;
 	d->on_oom = leave_with_7;
 	device_free(d, device_alloc(d, 1 << 19, MEM_ACTIVATION,
@@ -92,13 +89,11 @@ static void open_unknown(void *name)
 
 static void limit_holds(void **state)
 {
-	(void)state;
 	assert_int_equal(exit_status(exceed, NULL), 7);
 }
 
 static void unknown_device(void **state)
 {
-	(void)state;
 	assert_int_equal(exit_status(open_unknown, "tpu"), 2);
 }
 

@@ -5,15 +5,12 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include <cblas.h>
 #include <math.h>
-#include <omp.h>
-#include <sys/mman.h>
 
 #include "dist/ddp.h"
 #include "dist/tensor.h"
 #include "tests/ops/compare.h"
-#include "tests/dist/ranks.h"
+#include "tests/dist/job.h"
 #include "train/step.h"
 
 typedef struct Parts {
@@ -39,14 +36,6 @@ typedef struct Parts {
 	 * tolerance is asked for */
 	double *squares;
 } Parts;
-
-static inline void *shared(size_t nbytes)
-{
-	void *p = mmap(NULL, nbytes, PROT_READ | PROT_WRITE,
-		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	assert_true(p != MAP_FAILED);
-	return p;
-}
 
 static inline Model *part_of(Device *d, const Parts *p, const RankGroup *g)
 {
@@ -88,9 +77,7 @@ static inline double pass_of(Model *m, const Parts *p, int step, int copy,
 }
 static inline Device *device_of(const Parts *p, int rank)
 {
-	char name[16];
-	snprintf(name, sizeof name, p->gpus ? "cuda:%d" : "cpu", rank);
-	return device_open(name);
+	return open_device(p->gpus ? "cuda:" : "cpu", rank);
 }
 
 static inline void read_all(Model *m, bool gradients, real *to)
@@ -241,10 +228,8 @@ static inline void be_part(const Place *place)
 	const Parts *p = place->context;
 	CommSettings settings = { .transport = p->gpus ? "auto" : "ring",
 		.delay_us = p->delay_us };
-	omp_set_num_threads(1);
-	openblas_set_num_threads(1);
 	Device *d = device_of(p, place->rank);
-	Link *all = link_tcp(place->rank, place->ranks, &place->meeting, 20);
+	Link *all = meet_all(place, d);
 	Link *row = link_split(all, place->rank / p->ranks),
 		*column = link_split(all, place->rank % p->ranks);
 	Comm *group = comm_open(row, d, &settings),
@@ -276,19 +261,7 @@ static inline void free_results(Parts *p)
 
 static inline void be_whole(const Place *place)
 {
-	omp_set_num_threads(1);
-	openblas_set_num_threads(1);
 	train_whole(place->context);
-}
-
-static inline void run_well(int ranks, Body *body, Parts *p)
-{
-	Ended ended[MOST];
-	run_ranks(ranks, ended, body, p);
-	for (int r = 0; r < ranks; r++)
-		if (ended[r].status != 0)
-			fail_msg("rank %d of %d x %d ends with %d: %s", r, p->copies,
-				p->ranks, ended[r].status, ended[r].said);
 }
 
 /* the group trains as one rank does */

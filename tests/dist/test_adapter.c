@@ -25,7 +25,6 @@ static int free_port(void)
 
 static void there_is_no_job(void **state)
 {
-	(void)state;
 	float x = 1;
 	int32_t n = 0;
 	assert_int_equal(dist_close(), DIST_OK);
@@ -49,7 +48,6 @@ static void there_is_no_job(void **state)
 
 static void no_such_job(void **state)
 {
-	(void)state;
 	static const struct { int rank, ranks, port, limit; } bad[] = {
 		{ -1, 2, 999, 9 }, { 2, 2, 999, 9 }, { 0, 0, 999, 9 }, { 0, 1, 0, 9 },
 		{ 0, 1, 65536, 9 }, { 0, 1, 999, 0 } };
@@ -109,7 +107,6 @@ static void ranges_have_a_status(const float *x, float *y)
 
 static void mistakes_have_a_status(void **state)
 {
-	(void)state;
 	const int64_t counts[] = { 2, 0, 3 }, negative[] = { 2, -1 }, nothing = 0;
 	float x[3] = { 1, 2, 3 }, y[3] = { 0 };
 	int32_t r = -1, port = free_port();
@@ -220,19 +217,23 @@ static bool rank_is_right(int rank, int ranks, int port)
 	return right & (dist_close() == DIST_OK);
 }
 
-static void ranks_agree_on_means(void **state)
+static void every_rank_is_right(bool (*is_right)(int rank, int ranks, int port))
 {
-	(void)state;
 	for (int ranks = 1; ranks <= 4; ranks++) {
 		int port = free_port(), status;
 		for (int rank = 0; rank < ranks; rank++)
 			if (fork() == 0)
-				_exit(rank_is_right(rank, ranks, port) ? 0 : 1);
+				_exit(is_right(rank, ranks, port) ? 0 : 1);
 		for (int rank = 0; rank < ranks; rank++) {
 			assert_true(wait(&status) > 0);
 			assert_int_equal(status, 0);
 		}
 	}
+}
+
+static void ranks_agree_on_means(void **state)
+{
+	every_rank_is_right(rank_is_right);
 }
 static bool gathers(int rank, int ranks, const int64_t *n, int arrays)
 {
@@ -296,17 +297,7 @@ static bool ranges_are_right(int rank, int ranks, int port)
 
 static void ranks_gather_and_scatter(void **state)
 {
-	(void)state;
-	for (int ranks = 1; ranks <= 4; ranks++) {
-		int port = free_port(), status;
-		for (int rank = 0; rank < ranks; rank++)
-			if (fork() == 0)
-				_exit(ranges_are_right(rank, ranks, port) ? 0 : 1);
-		for (int rank = 0; rank < ranks; rank++) {
-			assert_true(wait(&status) > 0);
-			assert_int_equal(status, 0);
-		}
-	}
+	every_rank_is_right(ranges_are_right);
 }
 
 int main(void)

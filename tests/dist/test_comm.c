@@ -10,29 +10,19 @@
 
 #include "base/error.h"
 #include "base/random.h"
-#include "dist/comm.h"
 #include "dist/ring.h"
-#include "tests/dist/ranks.h"
+#include "tests/dist/job.h"
 
 typedef struct Case {
 	const char *transport;
 	int delay_us;
 } Case;
 
-static Comm *join(const Place *p, Device **device, char *doing)
+static Comm *join_case(const Place *p, Device **device, char *doing)
 {
 	const Case *k = p->context;
-	Link *link = link_tcp(p->rank, p->ranks, &p->meeting, 20);
-	*device = device_open("cpu");
-	CommSettings s = { .transport = k ? k->transport : NULL, .limit_s = 20,
-		.delay_us = k ? k->delay_us : 0, .doing = doing };
-	return comm_open(link, *device, &s);
-}
-
-static void leave(Comm *c, Device *d)
-{
-	comm_close(&c);
-	device_close(&d);
+	return join(p, "cpu", &(CommSettings){ .transport = k ? k->transport : NULL,
+		.limit_s = 20, .delay_us = k ? k->delay_us : 0, .doing = doing }, device);
 }
 
 /* small whole numbers */
@@ -106,7 +96,7 @@ static void try_all(const Place *p)
 {
 	static const size_t sizes[] = { 1, 2, 3, 1000, 20011 };
 	Device *d;
-	Comm *c = join(p, &d, NULL);
+	Comm *c = join_case(p, &d, NULL);
 	const Case *k = p->context;
 	if (strcmp(comm_transport(c), k->transport) != 0)
 		die("the transport is %s", comm_transport(c));
@@ -126,7 +116,6 @@ static void collectives_are_right(void **state)
 {
 	static Case cases[] = { { "ring", 0 }, { "owner", 0 }, { "alternate", 0 },
 		{ "ring", 2000 }, { "owner", 2000 } };
-	(void)state;
 	for (int i = 0; i < 5; i++)
 		all_well(try_all, &cases[i]);
 }
@@ -135,7 +124,7 @@ static void queue_many(const Place *p)
 	enum { MANY = 100, N = 101 };
 	char doing[96] = "";
 	Device *d;
-	Comm *c = join(p, &d, doing);
+	Comm *c = join_case(p, &d, doing);
 	Array x = comm_array(c, MANY * N, FP32, MEM_GRADIENT, "x");
 	Event events[MANY];
 	for (int i = 0; i < MANY; i++) {
@@ -161,14 +150,13 @@ static void queue_many(const Place *p)
 static void events_follow_the_queue(void **state)
 {
 	static Case slow = { "ring", 3000 };
-	(void)state;
 	all_well(queue_many, NULL);
 	all_well(queue_many, &slow);
 }
 static void exchange_values(const Place *p)
 {
 	Device *d;
-	Comm *c = join(p, &d, NULL);
+	Comm *c = join_case(p, &d, NULL);
 	char all[MOST][5];
 	double ranks = comm_ranks(c);
 	for (int turn = 0; turn < 20; turn++) {
@@ -190,7 +178,6 @@ static void exchange_values(const Place *p)
 static void hosts_exchange_values(void **state)
 {
 	static Case slow = { "owner", 3000 };
-	(void)state;
 	all_well(exchange_values, NULL);
 	all_well(exchange_values, &slow);
 }

@@ -1,56 +1,10 @@
 /* kinds of data parallelism, buckets and delays change no bit of the weights */
 #define _GNU_SOURCE
-#include <cblas.h>
-#include <omp.h>
-#include <sys/mman.h>
-
 #include "dist/ddp.h"
 #include "dist/ring.h"
 #include "tests/ops/compare.h"
-#include "tests/dist/ranks.h"
-#include "train/step.h"
-
-static void *shared(size_t nbytes)
-{
-	void *p = mmap(NULL, nbytes, PROT_READ | PROT_WRITE,
-		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	assert_true(p != MAP_FAILED);
-	return p;
-}
-
-typedef void Work(Device *d, Comm *c, void *arg);
-
-typedef struct Job {
-	CommSettings settings;
-	Work *work;
-	void *arg;
-} Job;
-
-static void be_rank(const Place *place)
-{
-	const Job *job = place->context;
-	alarm(60);
-	omp_set_num_threads(1);
-	openblas_set_num_threads(1);
-	Device *d = device_open("cpu");
-	Comm *c = comm_open(link_tcp(place->rank, place->ranks, &place->meeting, 20),
-		d, &job->settings);
-	job->work(d, c, job->arg);
-	comm_close(&c);
-	device_close(&d);
-}
-
-static void in_ranks(int ranks, CommSettings settings, Work *work, void *arg)
-{
-	Job job = { settings, work, arg };
-	Ended ended[MOST];
-	run_ranks(ranks, ended, be_rank, &job);
-	for (int r = 0; r < ranks; r++)
-		if (ended[r].status != 0)
-			fail_msg("rank %d of %d ends with %d: %s", r, ranks, ended[r].status,
-				ended[r].said);
-}
-enum { STEPS = 20, B = 2, T = 6 };
+#include "tests/dist/job.h"
+#include "tests/dist/passes.h"
 
 static const Shape shapes[] = {
 	{ 31, T, 12, 10, 2, 3, 4, 10000 },          /* gaps between its units */
@@ -95,25 +49,6 @@ static Optimizer new_optimizer(const Model *m, const Scenario *s)
 	return o;
 }
 
-static Batch part_of_batch(const Scenario *s, int step, int rank, int pass)
-{
-	return batch_random(B, T, s->shape->vocab, step * 100 + rank * 10 + pass);
-}
-
-static void pass(Model *m, const Batch *b, bool accumulate)
-{
-	model_forward(m, b->tokens, b->targets, b->B, b->T, true);
-	model_backward(m, accumulate);
-}
-
-static void read_weights(Model *m, real *to)
-{
-	for (int i = 0; i < shape_nparameters(&m->shape); i++) {
-		array_read(m->device, to, model_weight(m, i), m->params[i].about.count);
-		to += m->params[i].about.count;
-	}
-}
-
 static void point_gradients(Model *m, Array at)
 {
 	model_set_gradients(m, (Array){ NULL, at.type });
@@ -148,7 +83,7 @@ static void train_alone(Device *d, Comm *c, void *arg)
 	for (int step = 0; step < STEPS; step++) {
 		for (int r = 0; r < s->ranks; r++) {
 			for (int i = 0; i < s->passes; i++) {
-				Batch b = part_of_batch(s, step, r, i);
+				Batch b = part_of_batch(s->shape, step, r, i);
 				pass(m, &b, i > 0);
 				batch_free(&b);
 			}
@@ -170,7 +105,7 @@ static void train_alone(Device *d, Comm *c, void *arg)
 static void step_of_rank(Model *m, Optimizer *o, Ddp *ddp, Replay *replay,
 	const Scenario *s, int step, int rank)
 {
-	Batch b = part_of_batch(s, step, rank, 0);
+	Batch b = part_of_batch(s->shape, step, rank, 0);
 	m->ops->fill(m->device, m->gradients, NAN, m->extent);
 	for (int k = 0; k < o->sums.n; k++)
 		m->ops->fill(m->device, o->sums.at[k], NAN, m->extent);
@@ -186,7 +121,7 @@ static void step_of_rank(Model *m, Optimizer *o, Ddp *ddp, Replay *replay,
 		ddp_sync(ddp, i == s->passes - 1);
 		pass(m, &b, i > 0);
 		batch_free(&b);
-		b = part_of_batch(s, step, rank, i + 1);
+		b = part_of_batch(s->shape, step, rank, i + 1);
 	}
 	batch_free(&b);
 	update_weights(m, o);
@@ -232,13 +167,14 @@ static void compare_weights(const Scenario *s, bool with_alone)
 		}
 }
 
-static void try_scenario(Scenario *s)
+static void try_scenario(Scenario *s, bool exchanges)
 {
 	size_t nbytes = shape_count(s->shape) * sizeof(real),
 		all = NPLANS * s->ranks * nbytes;
+	s->exchanges = exchanges;
 	s->alone = shared(nbytes);
 	s->together = shared(all);
-	in_ranks(1, (CommSettings){ .transport = "ring" }, train_alone, s);
+	in_ranks(1, by_ring, train_alone, s);
 	in_ranks(s->ranks, (CommSettings){ .transport = s->transport,
 		.delay_us = s->delay_us }, train_together, s);
 	compare_weights(s, s->exchanges || s->ranks < 3
@@ -250,35 +186,32 @@ static void try_scenario(Scenario *s)
 static void all_kinds_give_the_bits_of_one_process(void **state)
 {
 	Scenario scenarios[] = {
-		{ 1, "ring", &shapes[0], POLICY_FP32, FP32,
-			false, false, false, true, 1, 0, NULL, NULL, false },
-		{ 1, "owner", &shapes[1], POLICY_BF16, BF16,
-			true, true, false, false, 2, 0, NULL, NULL, false },
-		{ 2, "ring", &shapes[0], POLICY_FP32, FP32,
-			false, true, true, true, 1, 200, NULL, NULL, false },
-		{ 2, "ring", &shapes[0], POLICY_BF16, BF16,
-			true, false, false, false, 1, 200, NULL, NULL, false },
-		{ 2, "owner", &shapes[1], POLICY_FP16, FP32,
-			true, false, false, true, 2, 0, NULL, NULL, false },
-		{ 3, "owner", &shapes[0], POLICY_FP32, BF16,
-			false, false, false, false, 2, 0, NULL, NULL, false },
-		{ 3, "owner", &shapes[1], POLICY_BF16, FP32,
-			true, true, false, true, 1, 100, NULL, NULL, false },
-		{ 3, "ring", &shapes[0], POLICY_BF16, BF16,
-			false, false, false, false, 1, 0, NULL, NULL, false },
-		{ 4, "owner", &shapes[0], POLICY_FP32, FP32,
-			true, false, true, true, 1, 0, NULL, NULL, false },
-		{ 4, "owner", &shapes[1], POLICY_FP16, BF16,
-			false, false, false, false, 1, 0, NULL, NULL, false },
+		{ 1, "ring", &shapes[0], POLICY_FP32, FP32, .clips = true,
+			.passes = 1 },
+		{ 1, "owner", &shapes[1], POLICY_BF16, BF16, .fused = true,
+			.replayed = true, .passes = 2 },
+		{ 2, "ring", &shapes[0], POLICY_FP32, FP32, .replayed = true,
+			.sgd = true, .clips = true, .passes = 1, .delay_us = 200 },
+		{ 2, "ring", &shapes[0], POLICY_BF16, BF16, .fused = true, .passes = 1,
+			.delay_us = 200 },
+		{ 2, "owner", &shapes[1], POLICY_FP16, FP32, .fused = true,
+			.clips = true, .passes = 2 },
+		{ 3, "owner", &shapes[0], POLICY_FP32, BF16, .passes = 2 },
+		{ 3, "owner", &shapes[1], POLICY_BF16, FP32, .fused = true,
+			.replayed = true, .clips = true, .passes = 1, .delay_us = 100 },
+		{ 3, "ring", &shapes[0], POLICY_BF16, BF16, .passes = 1 },
+		{ 4, "owner", &shapes[0], POLICY_FP32, FP32, .fused = true, .sgd = true,
+			.clips = true, .passes = 1 },
+		{ 4, "owner", &shapes[1], POLICY_FP16, BF16, .passes = 1 },
 	};
 	for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
-		try_scenario(&scenarios[i]);
+		try_scenario(&scenarios[i], false);
 }
 static void compare_shares(Device *d, Comm *c, void *arg)
 {
 	const Scenario *s = arg;
 	Model *m[2];
-	Batch b = part_of_batch(s, 0, 0, 0);
+	Batch b = part_of_batch(s->shape, 0, 0, 0);
 	for (int i = 0; i < 2; i++) {
 		m[i] = new_model(d, s, 7);
 		m[i]->share = i ? 0.5 : 1;
@@ -295,32 +228,31 @@ static void compare_shares(Device *d, Comm *c, void *arg)
 static void half_the_share_halves_gradients(void **state)
 {
 	for (int fused = 0; fused < 2; fused++)
-		in_ranks(1, (CommSettings){ .transport = "ring" }, compare_shares,
+		in_ranks(1, by_ring, compare_shares,
 			&(Scenario){ .shape = &shapes[0], .policy = POLICY_FP32,
 				.fused = fused });
 }
 static void exchanges_give_the_bits_of_one_process(void **state)
 {
 	Scenario scenarios[] = {
-		{ 1, "ring", &shapes[0], POLICY_FP32, FP32,
-			true, false, false, true, 1, 0, NULL, NULL, true },
-		{ 2, "ring", &shapes[0], POLICY_FP32, FP32,
-			false, true, true, true, 1, 200, NULL, NULL, true },
-		{ 2, "owner", &shapes[1], POLICY_BF16, BF16,
-			true, false, false, true, 2, 0, NULL, NULL, true },
-		{ 2, "ring", &shapes[0], POLICY_FP16, BF16,
-			true, false, false, true, 1, 0, NULL, NULL, true },
-		{ 3, "ring", &shapes[0], POLICY_BF16, BF16,
-			true, false, false, false, 1, 100, NULL, NULL, true },
-		{ 3, "owner", &shapes[1], POLICY_FP32, BF16,
-			true, false, false, true, 2, 0, NULL, NULL, true },
-		{ 4, "ring", &shapes[0], POLICY_FP32, FP32,
-			true, true, false, true, 1, 0, NULL, NULL, true },
-		{ 4, "ring", &shapes[1], POLICY_FP16, FP32,
-			false, false, true, false, 1, 0, NULL, NULL, true },
+		{ 1, "ring", &shapes[0], POLICY_FP32, FP32, .fused = true,
+			.clips = true, .passes = 1 },
+		{ 2, "ring", &shapes[0], POLICY_FP32, FP32, .replayed = true,
+			.sgd = true, .clips = true, .passes = 1, .delay_us = 200 },
+		{ 2, "owner", &shapes[1], POLICY_BF16, BF16, .fused = true,
+			.clips = true, .passes = 2 },
+		{ 2, "ring", &shapes[0], POLICY_FP16, BF16, .fused = true,
+			.clips = true, .passes = 1 },
+		{ 3, "ring", &shapes[0], POLICY_BF16, BF16, .fused = true, .passes = 1,
+			.delay_us = 100 },
+		{ 3, "owner", &shapes[1], POLICY_FP32, BF16, .fused = true,
+			.clips = true, .passes = 2 },
+		{ 4, "ring", &shapes[0], POLICY_FP32, FP32, .fused = true,
+			.replayed = true, .clips = true, .passes = 1 },
+		{ 4, "ring", &shapes[1], POLICY_FP16, FP32, .sgd = true, .passes = 1 },
 	};
 	for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
-		try_scenario(&scenarios[i]);
+		try_scenario(&scenarios[i], true);
 }
 static void check_piece(const real *x, int from, int rank)
 {
@@ -381,7 +313,7 @@ static void send_shards(Device *d, Comm *c, void *arg)
 static void pieces_come_to_their_places(void **state)
 {
 	for (int ranks = 1; ranks <= MOST; ranks++) {
-		in_ranks(ranks, (CommSettings){ .transport = "ring" }, exchange_piece,
+		in_ranks(ranks, by_ring, exchange_piece,
 			NULL);
 		in_ranks(ranks, (CommSettings){ .transport = "owner" }, send_shards,
 			NULL);
@@ -396,7 +328,7 @@ static void overflow_once(Device *d, Comm *c, void *arg)
 	ddp_bind(ddp, &o);
 	m->loss_scale = 1;
 	for (int step = 0; step < 2; step++) {
-		Batch b = part_of_batch(s, step, comm_rank(c), 0);
+		Batch b = part_of_batch(s->shape, step, comm_rank(c), 0);
 		pass(m, &b, false);
 		batch_free(&b);
 		if (step == 1 && comm_rank(c) == 1)
@@ -412,7 +344,7 @@ static void overflow_once(Device *d, Comm *c, void *arg)
 
 static void all_ranks_leave_out_a_step(void **state)
 {
-	in_ranks(3, (CommSettings){ .transport = "ring" }, overflow_once,
+	in_ranks(3, by_ring, overflow_once,
 		&(Scenario){ .shape = &shapes[1], .policy = POLICY_FP16,
 			.fused = true });
 }

@@ -1,11 +1,7 @@
 #!/usr/bin/env bash
 # test_ddp_torch.sh: data parallelism in PyTorch, through libsystems.so;
 # COURSE='DIR ...': the course's tests too, in copies of these folders
-. tests/weave/check.sh
-export LIBSYSTEMS=$PWD/${BUILD:-build}/libsystems.so
-export PYTHONPATH=$PWD/src/dist PYTHONDONTWRITEBYTECODE=1
-[ -f "$LIBSYSTEMS" ] || exit 77         # there is none with SANITIZE=1
-python3 -c 'import torch' 2>/dev/null || exit 77
+. tests/weave/torch.sh src/dist
 ranks() { # ranks CASE RANKS [DEVICE]
 	python3 tests/dist/ddp_torch.py "$@"
 }
@@ -13,16 +9,6 @@ loses_a_rank() {
 	local said
 	! said=$(ranks loses_a_rank 3 2>&1) || return 1
 	grep -q 'rank 2' <<<"$said" && ! grep -q 'nothing was noticed' <<<"$said"
-}
-course() { # course DIR
-	local copy status=0
-	copy=$(mktemp -d)
-	cp -r "$1/tests" "$1/pyproject.toml" "$copy"
-	cp tests/dist/course_adapters.py "$copy/tests/adapters.py"
-	(cd "$copy" && python3 -m pytest -p no:cacheprovider tests/test_ddp*.py) \
-		|| status=$?
-	rm -rf "$copy"
-	return $status
 }
 check 'two ranks train as one' ranks trains 2
 check 'three ranks train as one' ranks trains 3
@@ -35,9 +21,5 @@ if python3 -c 'import sys, torch; sys.exit(not torch.cuda.is_available())'; then
 	check 'two ranks train on the GPU' ranks trains 2 cuda
 	check 'parameters without gradient on the GPU' ranks leaves_out 2 cuda
 fi
-if python3 -c 'import pytest' 2>/dev/null; then
-	for dir in ${COURSE-}; do
-		check "the course's tests in ${dir##*/}" course "$dir"
-	done
-fi
+course_tests tests/dist/course_adapters.py 'tests/test_ddp*.py'
 exit $failed

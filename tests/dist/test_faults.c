@@ -8,13 +8,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <stdlib.h>
-#include <sys/time.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/random.h"
-#include "dist/comm.h"
-#include "tests/dist/ranks.h"
+#include "tests/dist/faults.h"
 
 enum { N = 20000, LIMIT_S = 1 };
 enum { KINDS = 9 };
@@ -30,11 +28,10 @@ typedef struct Fault {
 	int after_us;
 } Fault;
 
-static Comm *join(const Place *p, Device **device, const char *transport)
+static Comm *join_by(const Place *p, const char *transport, Device **d)
 {
-	CommSettings s = { .transport = transport, .limit_s = LIMIT_S };
-	*device = device_open("cpu");
-	return comm_open(link_tcp(p->rank, p->ranks, &p->meeting, 20), *device, &s);
+	return join(p, "cpu", &(CommSettings){ .transport = transport,
+		.limit_s = LIMIT_S }, d);
 }
 
 static void do_one(Comm *c, Array x, int kind, int i)
@@ -62,30 +59,17 @@ static void repeat(const Place *p)
 {
 	const Fault *f = p->context;
 	Device *d;
-	Comm *c = join(p, &d, f->transport);
+	Comm *c = join_by(p, f->transport, &d);
 	Array x = comm_parts(c, N, FP32, MEM_GRADIENT, "x").at[p->rank];
 	memset(x.at, 0, N * sizeof(real));
-	if (p->rank == f->rank) {
-		signal(SIGALRM, f->happens);
-		setitimer(ITIMER_REAL, &(struct itimerval){
-			.it_value.tv_usec = f->after_us }, NULL);
-	}
+	if (p->rank == f->rank)
+		happen_after(f->happens, f->after_us);
 	for (int i = 0;; i++) {
 		do_one(c, x, f->kind, i);
 		if (i % 64 == 0)
 			d->backend->synchronize(d->state, COMM);
 	}
 }
-/* one line, which begins with the rank */
-static void check_line(const char *said, int rank)
-{
-	char start[64];
-	snprintf(start, sizeof start, "%s: rank %d: ", program_name, rank);
-	const char *end = strchr(said, '\n');
-	if (strncmp(said, start, strlen(start)) != 0 || !end || end[1])
-		fail_msg("rank %d says '%s'", rank, said);
-}
-
 /* the faulty rank ends with `status`, the others with 1 */
 static void expect_end(Fault f, int ranks, int status, const char *want)
 {
@@ -99,7 +83,7 @@ static void expect_end(Fault f, int ranks, int status, const char *want)
 				ended[r].status, ended[r].said);
 		if (r == f.rank)
 			continue;
-		check_line(ended[r].said, r);
+		check_line(names[f.kind], ended[r].said, r);
 		named |= strstr(ended[r].said, want) && strstr(ended[r].said,
 			names[f.kind]);
 	}
@@ -123,24 +107,8 @@ static void try_fault(void (*happens)(int), int status, const char *transport,
 	}
 }
 
-static void be_killed(int signal)
-{
-	kill(getpid(), SIGKILL);
-}
-
-static void stop(int signal)
-{
-	kill(getpid(), SIGSTOP);
-}
-
-static void walk_out(int signal)
-{
-	_exit(0);
-}
-
 static void killed_ranks_are_named(void **state)
 {
-	(void)state;
 	try_fault(be_killed, -SIGKILL, "ring", KINDS, false);
 	try_fault(be_killed, -SIGKILL, "owner", 2, false);
 	try_fault(be_killed, -SIGKILL, "alternate", 1, false);
@@ -148,13 +116,11 @@ static void killed_ranks_are_named(void **state)
 
 static void stopped_ranks_are_named(void **state)
 {
-	(void)state;
 	try_fault(stop, -SIGSTOP, "ring", KINDS, true);
 }
 
 static void ranks_that_leave_are_named(void **state)
 {
-	(void)state;
 	try_fault(walk_out, 0, "ring", KINDS, false);
 	try_fault(walk_out, 0, "owner", 2, false);
 }
@@ -162,7 +128,7 @@ static void differ(const Place *p)
 {
 	const char *how = p->context;
 	Device *d;
-	Comm *c = join(p, &d, strcmp(how, "transport") == 0 ? "pigeons" : NULL);
+	Comm *c = join_by(p, strcmp(how, "transport") == 0 ? "pigeons" : NULL, &d);
 	Array x = comm_array(c, N, FP32, MEM_GRADIENT, "x");
 	memset(x.at, 0, N * sizeof(real));
 	bool other = p->rank == 1;
@@ -178,8 +144,7 @@ static void differ(const Place *p)
 	if (other && strcmp(how, "order") == 0)
 		comm_all_reduce(c, x, 0, "nothing", 0);
 	comm_check_order(c);
-	comm_close(&c);
-	device_close(&d);
+	leave(c, d);
 }
 
 static void expect_words(Body *body, const char *how, int ranks,
@@ -192,7 +157,8 @@ static void expect_words(Body *body, const char *how, int ranks,
 		if (ended[r].status != 1)
 			fail_msg("%s: rank %d ends with %d: %s", how, r, ended[r].status,
 				ended[r].said);
-		check_line(ended[r].said, strcmp(how, "twice") == 0 && r == 2 ? 1 : r);
+		check_line(how, ended[r].said, strcmp(how, "twice") == 0 && r == 2 ? 1
+			: r);
 		named |= strstr(ended[r].said, want) != NULL;
 	}
 	if (!named)
@@ -202,7 +168,6 @@ static void expect_words(Body *body, const char *how, int ranks,
 
 static void other_collectives_are_named(void **state)
 {
-	(void)state;
 	expect_words(differ, "skip", 2, "rank 1 is in all-reduce 7 (bucket 6, "
 		"0.08 MB), this one in all-reduce 7 (bucket 5, 0.08 MB)");
 	expect_words(differ, "size", 2, "rank 1 sends 39992 bytes, not 40000, in "
@@ -232,7 +197,6 @@ static void meet_badly(const Place *p)
 
 static void meetings_that_fail_say_why(void **state)
 {
-	(void)state;
 	expect_words(meet_badly, "missing", 3, "1 of 3 ranks are missing: 1");
 	expect_words(meet_badly, "twice", 3, "says that it is rank 1 of 3, as "
 		"another did");
@@ -267,7 +231,6 @@ static void look_at_ends(const Place *p)
 static void closed_ends_are_seen(void **state)
 {
 	Ended ended[MOST];
-	(void)state;
 	run_ranks(3, ended, look_at_ends, NULL);
 	for (int r = 0; r < 3; r++)
 		if (ended[r].status != (r == 2 ? -SIGKILL : 0))

@@ -4,9 +4,9 @@
 
 #include "dist/resume.h"
 #include "tests/dist/parts.h"
+#include "tests/base/folder.h"
 
 enum { POSITION = 42 };
-static char folder[] = "/tmp/test_part.XXXXXX";
 static char first[64], other[64], whole[64];
 
 typedef struct Keeping {
@@ -35,15 +35,10 @@ static void load_or_train(Model *m, Optimizer *o, const Keeping *k)
 			k->parts.steps);
 }
 
-static void keep(const Place *place)
+static void keep(Device *d, Comm *c, void *keeping)
 {
-	const Keeping *k = place->context;
+	const Keeping *k = keeping;
 	const Parts *p = &k->parts;
-	omp_set_num_threads(1);
-	openblas_set_num_threads(1);
-	Device *d = device_open("cpu");
-	Comm *c = comm_open(link_tcp(place->rank, place->ranks, &place->meeting, 20),
-		d, NULL);
 	TensorGroup t;
 	tensor_group(&t, d, c);
 	Model *m = model_new_part(d, &p->shape, &policies[p->policy], k->seed,
@@ -64,18 +59,11 @@ static void keep(const Place *place)
 		replica_save(m, &o, c, k->to, POSITION);
 	optimizer_free(&o);
 	model_free(&m);
-	comm_close(&c);
-	device_close(&d);
 }
 
-static void run_keeping(const Keeping *k)
+static void run_keeping(Keeping *k)
 {
-	Ended ended[MOST];
-	run_ranks(k->parts.ranks, ended, keep, (void *)k);
-	for (int r = 0; r < k->parts.ranks; r++)
-		if (ended[r].status != 0)
-			fail_msg("rank %d of %d ends with %d: %s", r, k->parts.ranks,
-				ended[r].status, ended[r].said);
+	in_ranks(k->parts.ranks, (CommSettings){ 0 }, keep, k);
 }
 static void same_bytes(const char *a, const char *b)
 {
@@ -162,20 +150,22 @@ static void any_group_reads_what_another_wrote(void **state)
 
 static void files_of_other_models_are_refused(void **state)
 {
-	Ended ended[MOST];
 	Keeping k = keeping(2, NULL, first), more = keeping(2, first, NULL);
 	run_keeping(&k);
 	more.parts.shape.d_ff = 12;
-	run_ranks(2, ended, keep, &more);
-	for (int r = 0; r < 2; r++) {
-		assert_int_equal(ended[r].status, 2);
-		assert_non_null(strstr(ended[r].said, "'d_ff' is 11"));
-	}
+	all_refuse(2, keep, &more, 2, "'d_ff' is 11");
 	more = keeping(2, first, NULL);
 	more.parts.sgd = true;
-	run_ranks(2, ended, keep, &more);
-	assert_int_equal(ended[0].status, 2);
-	assert_non_null(strstr(ended[0].said, "adamw"));
+	all_refuse(2, keep, &more, 2, "adamw");
+}
+
+static int name_files(void **state)
+{
+	int failed = make_folder(state);
+	snprintf(first, sizeof first, "%s/first", folder);
+	snprintf(other, sizeof other, "%s/other", folder);
+	snprintf(whole, sizeof whole, "%s/whole", folder);
+	return failed;
 }
 
 int main(void)
@@ -185,14 +175,5 @@ int main(void)
 		cmocka_unit_test(any_group_reads_what_another_wrote),
 		cmocka_unit_test(files_of_other_models_are_refused),
 	};
-	assert(mkdtemp(folder));
-	snprintf(first, sizeof first, "%s/first", folder);
-	snprintf(other, sizeof other, "%s/other", folder);
-	snprintf(whole, sizeof whole, "%s/whole", folder);
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	const char *const all[] = { first, other, whole };
-	for (int i = 0; i < 3; i++)
-		remove(all[i]);
-	rmdir(folder);
-	return failed;
+	return cmocka_run_group_tests(tests, name_files, remove_folder);
 }

@@ -1,44 +1,9 @@
 /* sums of gradients of any shape, in any order of announcements */
 #define _GNU_SOURCE
-#include <cblas.h>
-#include <omp.h>
-
 #include "dist/reducer.h"
 #include "tests/ops/compare.h"
-#include "tests/dist/ranks.h"
+#include "tests/dist/job.h"
 
-typedef void Work(Device *d, Comm *c, void *arg);
-
-typedef struct Job {
-	CommSettings settings;
-	Work *work;
-	void *arg;
-} Job;
-
-static void be_rank(const Place *place)
-{
-	const Job *job = place->context;
-	alarm(60);
-	omp_set_num_threads(1);
-	openblas_set_num_threads(1);
-	Device *d = device_open("cpu");
-	Comm *c = comm_open(link_tcp(place->rank, place->ranks, &place->meeting, 20),
-		d, &job->settings);
-	job->work(d, c, job->arg);
-	comm_close(&c);
-	device_close(&d);
-}
-
-static void in_ranks(int ranks, CommSettings settings, Work *work, void *arg)
-{
-	Job job = { settings, work, arg };
-	Ended ended[MOST];
-	run_ranks(ranks, ended, be_rank, &job);
-	for (int r = 0; r < ranks; r++)
-		if (ended[r].status != 0)
-			fail_msg("rank %d of %d ends with %d: %s", r, ranks, ended[r].status,
-				ended[r].said);
-}
 static const Part parts[] = {
 	{ 0, 7, 1 }, { 7, 1, 1 }, { 16, 300, 2 }, { 316, 0, 1 }, { 320, 65, 1 },
 	{ 385, 1000, 1 }, { 1400, 3, 1 },
@@ -169,7 +134,7 @@ static void look_early(Device *d, Comm *c, void *arg)
 static void early_kinds_send_while_others_wait(void **state)
 {
 	for (int kind = 0; kind < NDDP; kind++)
-		in_ranks(2, (CommSettings){ .transport = "ring" }, look_early,
+		in_ranks(2, by_ring, look_early,
 			&(DdpSettings){ kind, 0.00008, FP32, false });
 }
 static void announce_twice(Device *d, Comm *c, void *arg)
@@ -184,13 +149,8 @@ static void announce_twice(Device *d, Comm *c, void *arg)
 
 static void too_many_announcements_end_the_program(void **state)
 {
-	for (int part = 0; part < NPARTS; part++) {
-		Job job = { { .transport = "ring" }, announce_twice, &part };
-		Ended ended;
-		run_ranks(1, &ended, be_rank, &job);
-		assert_int_equal(ended.status, 1);
-		assert_non_null(strstr(ended.said, "announced"));
-	}
+	for (int part = 0; part < NPARTS; part++)
+		all_refuse(1, announce_twice, &part, 1, "announced");
 }
 
 int main(void)

@@ -1,58 +1,14 @@
 /* training goes on from a checkpoint at any number of ranks */
 #define _GNU_SOURCE
-#include <cblas.h>
-#include <omp.h>
-#include <sys/mman.h>
-
 #include "dist/ddp.h"
 #include "dist/resume.h"
 #include "tests/ops/compare.h"
-#include "tests/dist/ranks.h"
+#include "tests/dist/job.h"
+#include "tests/base/folder.h"
 #include "train/step.h"
 
-static char folder[] = "/tmp/test_resume.XXXXXX";
-static char path[64], again[80];
+static char again[80];
 
-static void *shared(size_t nbytes)
-{
-	void *p = mmap(NULL, nbytes, PROT_READ | PROT_WRITE,
-		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	assert_true(p != MAP_FAILED);
-	return p;
-}
-
-typedef void Work(Device *d, Comm *c, void *arg);
-
-typedef struct Job {
-	CommSettings settings;
-	Work *work;
-	void *arg;
-} Job;
-
-static void be_rank(const Place *place)
-{
-	const Job *job = place->context;
-	alarm(60);
-	omp_set_num_threads(1);
-	openblas_set_num_threads(1);
-	Device *d = device_open("cpu");
-	Comm *c = comm_open(link_tcp(place->rank, place->ranks, &place->meeting, 20),
-		d, &job->settings);
-	job->work(d, c, job->arg);
-	comm_close(&c);
-	device_close(&d);
-}
-
-static void in_ranks(int ranks, CommSettings settings, Work *work, void *arg)
-{
-	Job job = { settings, work, arg };
-	Ended ended[MOST];
-	run_ranks(ranks, ended, be_rank, &job);
-	for (int r = 0; r < ranks; r++)
-		if (ended[r].status != 0)
-			fail_msg("rank %d of %d ends with %d: %s", r, ranks, ended[r].status,
-				ended[r].said);
-}
 enum { GLOBAL = 12, T = 6, STEPS = 12, SAVED = 5 };
 enum { OWNERS = 4, STAGES };
 
@@ -158,19 +114,6 @@ static Batch batch_of(const Run *r, long position, int rank, int ranks)
 	return own;
 }
 
-static void read_weights(Trained *t, real *to)
-{
-	if (t->zero) {
-		zero_read_weights(t->zero, to);
-		return;
-	}
-	for (int i = 0; i < shape_nparameters(&t->m->shape); i++) {
-		array_read(t->m->device, to, model_weight(t->m, i),
-			t->m->params[i].about.count);
-		to += t->m->params[i].about.count;
-	}
-}
-
 static void train(Device *d, Comm *c, void *arg)
 {
 	const Run *r = arg;
@@ -192,14 +135,16 @@ static void train(Device *d, Comm *c, void *arg)
 		batch_free(&b);
 	}
 	real *weights = malloc(t.m->count * sizeof *weights);
-	read_weights(&t, weights);
+	if (t.zero)
+		zero_read_weights(t.zero, weights);
+	else
+		read_weights(t.m, weights);
 	if (r->weights && rank == 0)
 		memcpy(r->weights, weights, t.m->count * sizeof *weights);
 	free(weights);
 	stop(&t);
 }
-static const CommSettings in_order = { .transport = "owner" },
-	delayed = { .transport = "owner", .delay_us = 4000 };
+static const CommSettings delayed = { .transport = "owner", .delay_us = 4000 };
 
 static bool equal_files(const char *a, const char *b)
 {
@@ -220,7 +165,7 @@ static void go_on(Run first, int ranks, double tolerance)
 	snprintf(again, sizeof again, "%s/again", folder);
 	first.losses = shared(STEPS * sizeof *losses);
 	first.to = path;
-	in_ranks(ranks, in_order, train, &first);
+	in_ranks(ranks, by_owner, train, &first);
 	assert_true(first.losses[STEPS - 1] < first.losses[0]);
 	for (int others = 1; others <= MOST; others++) {
 		Run next = first;
@@ -228,7 +173,7 @@ static void go_on(Run first, int ranks, double tolerance)
 		next.from = path;
 		next.to = again;
 		next.losses = losses;
-		in_ranks(others, in_order, train, &next);
+		in_ranks(others, by_owner, train, &next);
 		if (!equal_files(path, again))
 			fail_msg("saved by %d in stage %d: %d in stage %d save another file",
 				ranks, first.stage, others, next.stage);
@@ -263,7 +208,7 @@ static void the_same_ranks_go_on_with_the_same_bits(void **state)
 		rest.from = path, rest.to = NULL, rest.late_us = 6000;
 		rest.losses = shared(STEPS * sizeof(double));
 		rest.weights = shared(nbytes);
-		in_ranks(3, in_order, train, &whole);
+		in_ranks(3, by_owner, train, &whole);
 		in_ranks(3, delayed, train, &rest);
 		assert_memory_equal(rest.losses + SAVED, whole.losses + SAVED,
 			(STEPS - SAVED) * sizeof(double));
@@ -294,9 +239,9 @@ static void a_program_that_wants_weights_finds_them(void **state)
 {
 	Run r = { &shapes[0], POLICY_FP32, .stage = 3, .to = path,
 		.losses = shared(STEPS * sizeof(double)) };
-	in_ranks(3, in_order, train, &r);
+	in_ranks(3, by_owner, train, &r);
 	r.stage = 0;
-	in_ranks(1, in_order, load_weights, &r);
+	in_ranks(1, by_owner, load_weights, &r);
 	munmap(r.losses, STEPS * sizeof(double));
 }
 /* key has this value; NULL: it is not there */
@@ -337,22 +282,16 @@ static void load_again(Device *d, Comm *c, void *arg)
 static void expect_refused(Run r, const char *key, const char *value,
 	const char *said)
 {
-	Job job = { in_order, load_again, &r };
-	Ended ended[MOST];
+	Job job = { "cpu", by_owner, load_again, &r };
 	alter_metadata(key, value);
-	run_ranks(2, ended, be_rank, &job);
-	for (int i = 0; i < 2; i++)
-		if (ended[i].status != (said ? 2 : 0)
-			|| (said && !strstr(ended[i].said, said)))
-			fail_msg("rank %d ends with %d: %s", i, ended[i].status,
-				ended[i].said);
+	all_end(2, be_rank, &job, said ? 2 : 0, said);
 }
 
 static void runs_that_do_not_fit_are_refused(void **state)
 {
 	Run r = { &shapes[0], POLICY_FP32, .stage = 1, .to = path,
 		.losses = shared(STEPS * sizeof(double)) };
-	in_ranks(2, in_order, train, &r);
+	in_ranks(2, by_owner, train, &r);
 	expect_refused(r, "", NULL, NULL);
 	expect_refused(r, "context_length", "7", NULL);
 	expect_refused(r, "num_heads", "1", "heads");
@@ -376,11 +315,7 @@ int main(void)
 		cmocka_unit_test(the_same_ranks_go_on_with_the_same_bits),
 		cmocka_unit_test(a_program_that_wants_weights_finds_them),
 		cmocka_unit_test(runs_that_do_not_fit_are_refused),
+		cmocka_unit_test(no_other_file_is_left),
 	};
-	if (mkdtemp(folder) == NULL)
-		return 1;
-	snprintf(path, sizeof path, "%s/state.safetensors", folder);
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	remove(path);
-	return rmdir(folder) != 0 || failed;
+	return cmocka_run_group_tests(tests, make_folder, NULL);
 }

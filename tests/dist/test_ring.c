@@ -99,7 +99,6 @@ static void add_whole_numbers(const Place *p)
 
 static void whole_numbers_add_exactly(void **state)
 {
-	(void)state;
 	all_well(add_whole_numbers, NULL);
 }
 static void add_as_owners(const Place *p)
@@ -113,7 +112,6 @@ static void add_as_owners(const Place *p)
 
 static void owners_add_in_order(void **state)
 {
-	(void)state;
 	all_well(add_as_owners, NULL);
 }
 
@@ -144,7 +142,6 @@ static void compare_bits(const Place *p)
 
 static void ranks_have_equal_bits(void **state)
 {
-	(void)state;
 	all_well(compare_bits, NULL);
 }
 static void try_scatter(Link *link, Algorithm *reduce_scatter, size_t n,
@@ -206,7 +203,6 @@ static void scatter_and_copy(const Place *p)
 
 static void shards_and_copies(void **state)
 {
-	(void)state;
 	all_well(scatter_and_copy, NULL);
 }
 static void play_two_hosts(const Place *p)
@@ -222,7 +218,6 @@ static void play_two_hosts(const Place *p)
 
 static void hosts_are_told_apart(void **state)
 {
-	(void)state;
 	all_well(play_two_hosts, NULL);
 }
 

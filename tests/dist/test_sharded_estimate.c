@@ -1,12 +1,9 @@
 /* the memory estimate of a rank that holds shards, against the device's */
 #define _GNU_SOURCE
-#include <cblas.h>
-#include <omp.h>
-
 #include "dist/zero.h"
 #include "model/memory_estimate.h"
 #include "tests/ops/compare.h"
-#include "tests/dist/ranks.h"
+#include "tests/dist/job.h"
 #include "train/step.h"
 
 typedef struct Scenario {
@@ -64,36 +61,23 @@ static void check_stage(Device *d, Comm *c, const Scenario *s, int stage,
 	model_free(&m);
 }
 
-static void be_rank(const Place *place)
+static void check_stages(Device *d, Comm *c, void *scenario)
 {
 	static const int plans[][4] = { { 1, 0, 0 }, { 2, 0, 0 }, { 3, 0, 0 },
 		{ 3, 1, 0 }, { 3, 2, 0 }, { 1, 0, 1 }, { 3, 1, 1 }, { 2, 0, 0, 1 },
 		{ 2, 0, 1, 1 } };
-	const Scenario *s = place->context;
-	omp_set_num_threads(1);
-	openblas_set_num_threads(1);
-	Device *d = device_open("cpu");
-	Comm *c = comm_open(link_tcp(place->rank, place->ranks, &place->meeting,
-		20), d, &(CommSettings){ .transport = "ring" });
+	const Scenario *s = scenario;
 	for (size_t i = 0; i < sizeof plans / sizeof *plans; i++)
 		if (s->fused || !plans[i][2])
 			check_stage(d, c, s, plans[i][0], plans[i][1], plans[i][2],
 				plans[i][3]);
-	comm_close(&c);
-	device_close(&d);
 }
 
 static void estimate_of_a_rank_is_met(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
-		for (int ranks = i == 0 ? 1 : 3; ranks <= (i == 0 ? MOST : 3); ranks++) {
-			Ended ended[MOST];
-			run_ranks(ranks, ended, be_rank, (void *)&scenarios[i]);
-			for (int r = 0; r < ranks; r++)
-				if (ended[r].status != 0)
-					fail_msg("%s", ended[r].said);
-		}
+		for (int ranks = i == 0 ? 1 : 3; ranks <= (i == 0 ? MOST : 3); ranks++)
+			in_ranks(ranks, by_ring, check_stages, (void *)&scenarios[i]);
 }
 
 int main(void)

@@ -15,14 +15,9 @@ static void expect_near(double got, double wanted, const char *what,
 			p->recompute, p->naive, what, got, wanted);
 }
 
-static void check_memory(const Place *place)
+static void check_memory(Device *d, Comm *c, void *parts)
 {
-	const Parts *p = place->context;
-	omp_set_num_threads(1);
-	openblas_set_num_threads(1);
-	Device *d = device_open("cpu");
-	Comm *c = comm_open(link_tcp(place->rank, place->ranks, &place->meeting,
-		20), d, &(CommSettings){ .transport = "ring" });
+	const Parts *p = parts;
 	size_t before[NCATEGORIES], total = d->total;
 	memcpy(before, d->active, sizeof before);
 	TensorGroup t;
@@ -37,13 +32,11 @@ static void check_memory(const Place *place)
 	MemoryEstimate e = memory_estimate(m, p->B, p->T, true);
 	for (int k = 0; k < NCATEGORIES; k++)
 		expect_near(d->peak[k] - before[k], e.category[k], category_names[k], p,
-			place->rank);
-	expect_near(d->total_peak - total, e.total, "total", p, place->rank);
+			comm_rank(c));
+	expect_near(d->total_peak - total, e.total, "total", p, comm_rank(c));
 	batch_free(&b);
 	optimizer_free(&o);
 	model_free(&m);
-	comm_close(&c);
-	device_close(&d);
 }
 
 static void estimate_of_a_part_is_met(void **state)
@@ -54,11 +47,7 @@ static void estimate_of_a_part_is_met(void **state)
 				.policy = i % 2 ? POLICY_BF16 : POLICY_FP32,
 				.recompute = i / 2 % 2 * 2, .nested = i == 7,
 				.naive = i / 4, .keep_norms = (i + ranks) % 2 };
-			Ended ended[MOST];
-			run_ranks(ranks, ended, check_memory, &p);
-			for (int r = 0; r < ranks; r++)
-				if (ended[r].status != 0)
-					fail_msg("%s", ended[r].said);
+			in_ranks(ranks, by_ring, check_memory, &p);
 		}
 }
 

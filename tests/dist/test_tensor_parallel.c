@@ -104,14 +104,9 @@ static void parts_in_bf16_are_about_as_exact(void **state)
 static void what_cannot_be_split_is_refused(void **state)
 {
 	Parts p = { 3, 1, odd, 2, 5, .passes = 1, .steps = 1 };
-	Ended ended[MOST];
 	new_results(&p);
-	run_ranks(3, ended, be_part, &p);
+	all_end(3, be_part, &p, 1, "does not split evenly");
 	free_results(&p);
-	for (int r = 0; r < 3; r++) {
-		assert_int_equal(ended[r].status, 1);
-		assert_non_null(strstr(ended[r].said, "does not split evenly"));
-	}
 	Shape narrow = odd;
 	assert_null(group_error(&odd, &policies[POLICY_BF16], 5));
 	assert_non_null(strstr(group_error(&odd, &policies[POLICY_BF16], 6),

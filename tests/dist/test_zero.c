@@ -1,169 +1,6 @@
 /* stages of ZeRO, groups and slots change no bit of the weights */
 #define _GNU_SOURCE
-#include <cblas.h>
-#include <omp.h>
-#include <sys/mman.h>
-
-#include "dist/ddp.h"
-#include "dist/zero.h"
-#include "tests/ops/compare.h"
-#include "tests/dist/ranks.h"
-#include "train/step.h"
-
-static void *shared(size_t nbytes)
-{
-	void *p = mmap(NULL, nbytes, PROT_READ | PROT_WRITE,
-		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	assert_true(p != MAP_FAILED);
-	return p;
-}
-
-typedef void Work(Device *d, Comm *c, void *arg);
-
-typedef struct Job {
-	CommSettings settings;
-	Work *work;
-	void *arg;
-} Job;
-
-static void be_rank(const Place *place)
-{
-	const Job *job = place->context;
-	alarm(60);
-	omp_set_num_threads(1);
-	openblas_set_num_threads(1);
-	Device *d = device_open("cpu");
-	Comm *c = comm_open(link_tcp(place->rank, place->ranks, &place->meeting, 20),
-		d, &job->settings);
-	job->work(d, c, job->arg);
-	comm_close(&c);
-	device_close(&d);
-}
-
-static void in_ranks(int ranks, CommSettings settings, Work *work, void *arg)
-{
-	Job job = { settings, work, arg };
-	Ended ended[MOST];
-	run_ranks(ranks, ended, be_rank, &job);
-	for (int r = 0; r < ranks; r++)
-		if (ended[r].status != 0)
-			fail_msg("rank %d of %d ends with %d: %s", r, ranks, ended[r].status,
-				ended[r].said);
-}
-enum { STEPS = 20, B = 2, T = 6 };
-
-static const Shape shapes[] = {
-	{ 31, T, 12, 10, 2, 3, 4, 10000 },          /* gaps between its units */
-	{ 64, T, 8, 16, 4, 2, 4, 10000 },           /* none */
-	{ 3, T, 4, 1, 3, 1, 4, 10000 },             /* shards that are empty */
-	{ 64, T, 128, 256, 3, 4, 32, 10000 },       /* all aligned to 256 bytes */
-};
-
-static const ZeroSettings plans[] = {
-	{ .stage = 1 }, { .stage = 1, .bucket_mb = 0.006 },
-	{ .stage = 2 }, { .stage = 2, .bucket_mb = 1000 },
-	{ .stage = 3, .prefetch = 0 }, { .stage = 3, .prefetch = 1 },
-	{ .stage = 3, .prefetch = 2 },
-	{ .stage = 3, .prefetch = 1, .bucket_mb = 0.006 },
-};
-enum { NPLANS = sizeof plans / sizeof *plans };
-
-typedef struct Scenario {
-	int ranks;
-	const char *transport;
-	const Shape *shape;
-	int policy;
-	Type wire;
-	bool fused, replayed, sgd, clips, nested, exchange, early;
-	int recompute, passes, delay_us;
-	real *ddp, *zero;                /* (ranks, count), (NPLANS, ranks, count) */
-} Scenario;
-
-static OptimizerSettings settings_of(const Scenario *s)
-{
-	return (OptimizerSettings){ .lr = s->sgd ? 0.1 : 1e-2, .beta1 = 0.9,
-		.beta2 = 0.999, .eps = 1e-8, .decay = 0.01, .momentum = 0.9,
-		.clip = s->clips ? 0.5 : 0 };
-}
-
-static void prepare(Model *m, const Scenario *s)
-{
-	if (s->fused)
-		model_fuse(m);
-	model_recompute(m, s->recompute, s->nested);
-}
-
-static Zero *new_zero(Device *d, Comm *c, const Scenario *s, ZeroSettings plan,
-	Model **m)
-{
-	*m = model_new_bare(d, s->shape, &policies[s->policy], 7);
-	prepare(*m, s);
-	plan.wire = s->wire;
-	plan.exchange = s->exchange;
-	plan.early = s->early && plan.stage == 2;
-	plan.poison = true;
-	return zero_new(*m, c, &plan, s->sgd ? &sgd_kind : &adamw_kind,
-		settings_of(s));
-}
-
-static Batch part_of_batch(const Scenario *s, int step, int rank, int pass)
-{
-	return batch_random(B, T, s->shape->vocab, step * 100 + rank * 10 + pass);
-}
-
-static void pass(Model *m, const Batch *b, bool accumulate)
-{
-	model_forward(m, b->tokens, b->targets, b->B, b->T, true);
-	model_backward(m, accumulate);
-}
-
-typedef struct Trained {
-	Model *m;
-	Optimizer *o;
-	Ddp *ddp;                        /* or */
-	Zero *zero;
-	Replay replay;
-} Trained;
-
-static void sync_pass(Trained *t, bool on)
-{
-	if (t->ddp)
-		ddp_sync(t->ddp, on);
-	else
-		zero_sync(t->zero, on);
-}
-
-static void evaluate(Model *m, const Scenario *s, int rank)
-{
-	Batch b = part_of_batch(s, STEPS, rank, 0);
-	model_forward(m, b.tokens, b.targets, b.B, b.T, false);
-	batch_free(&b);
-}
-
-static void train(Trained *t, const Scenario *s, int rank)
-{
-	for (int step = 0; step < STEPS; step++) {
-		/* the first steps have one pass, then some have several */
-		int passes = step % 3 == 0 ? 1 : s->passes;
-		for (int i = 0; i < passes; i++) {
-			Batch b = part_of_batch(s, step, rank, i);
-			if (s->passes > 1) {
-				sync_pass(t, i == passes - 1);
-				pass(t->m, &b, i > 0);
-			} else if (s->replayed) {
-				replayed_step(&t->replay, t->m, t->o, &b, MODE_TRAIN);
-			} else {
-				timed_step(t->m, t->o, &b, MODE_TRAIN);
-			}
-			batch_free(&b);
-		}
-		if (s->passes > 1)
-			update_weights(t->m, t->o);
-		if (step % 4 == 1)
-			evaluate(t->m, s, rank);
-	}
-	replay_free(&t->replay, t->m->device);
-}
+#include "tests/dist/stages.h"
 
 static void train_by_ddp(Device *d, Comm *c, const Scenario *s)
 {
@@ -177,11 +14,7 @@ static void train_by_ddp(Device *d, Comm *c, const Scenario *s)
 	o.settings = settings_of(s);
 	ddp_bind(ddp, &o);
 	train(&(Trained){ m, &o, ddp, NULL, { 0 } }, s, rank);
-	real *to = s->ddp + rank * m->count;
-	for (int i = 0; i < shape_nparameters(s->shape); i++) {
-		array_read(d, to, model_weight(m, i), m->params[i].about.count);
-		to += m->params[i].about.count;
-	}
+	read_weights(m, s->ddp + rank * m->count);
 	optimizer_free(&o);
 	ddp_free(&ddp);
 	model_free(&m);
@@ -236,19 +69,14 @@ static void compare_stages(const Scenario *s)
 				? s->zero + like(k) * s->ranks * n : s->ddp);
 }
 
-static void train_and_compare(Scenario *s, Body *rank)
+static void train_and_compare(Scenario *s, const char *device)
 {
-	Job job = { { .transport = s->transport, .delay_us = s->delay_us },
+	Job job = { device, { .transport = s->transport, .delay_us = s->delay_us },
 		train_by_all, s };
 	size_t nbytes = s->ranks * shape_count(s->shape) * sizeof(real);
-	Ended ended[MOST];
 	s->ddp = shared(nbytes);
 	s->zero = shared(NPLANS * nbytes);
-	run_ranks(s->ranks, ended, rank, &job);
-	for (int r = 0; r < s->ranks; r++)
-		if (ended[r].status != 0)
-			fail_msg("rank %d of %d ends with %d: %s", r, s->ranks,
-				ended[r].status, ended[r].said);
+	run_well(s->ranks, be_rank, &job);
 	compare_stages(s);
 	munmap(s->ddp, nbytes);
 	munmap(s->zero, NPLANS * nbytes);
@@ -302,28 +130,8 @@ static void all_stages_give_the_bits_of_data_parallelism(void **state)
 			.early = true, .sgd = true, .passes = 1, .delay_us = 100 },
 	};
 	for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
-		train_and_compare(&scenarios[i], be_rank);
+		train_and_compare(&scenarios[i], "cpu");
 }
-static void open_two_gpus(void *context)
-{
-	for (int i = 0; i < 2; i++) {
-		Device *d = device_open(i ? "cuda:1" : "cuda:0");
-		device_close(&d);
-	}
-	exit(0);
-}
-
-static void be_gpu(const Place *place)
-{
-	const Job *job = place->context;
-	Device *d = device_open(place->rank ? "cuda:1" : "cuda:0");
-	Comm *c = comm_open(link_tcp(place->rank, place->ranks, &place->meeting, 60),
-		d, &job->settings);
-	job->work(d, c, job->arg);
-	comm_close(&c);
-	device_close(&d);
-}
-
 static void stages_agree_on_two_gpus(void **state)
 {
 	Scenario scenarios[] = {
@@ -347,10 +155,10 @@ static void stages_agree_on_two_gpus(void **state)
 		{ 2, "auto", &shapes[3], POLICY_BF16, BF16, .fused = true,
 			.early = true, .replayed = true, .passes = 1, .delay_us = 200 },
 	};
-	if (exit_status(open_two_gpus, NULL) != 0)
+	if (!have_gpus(2))
 		skip();
 	for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
-		train_and_compare(&scenarios[i], be_gpu);
+		train_and_compare(&scenarios[i], "cuda:");
 }
 typedef struct Seen {
 	Scenario s;
@@ -386,7 +194,7 @@ static void compare_piece(Device *d, const Optimizer *o, const ZeroPiece *p,
 
 static double loss_of_doubled(Model *m, const Scenario *s)
 {
-	Batch b = part_of_batch(s, 0, 0, 0);
+	Batch b = part_of_batch(s->shape, 0, 0, 0);
 	double loss = model_forward(m, b.tokens, b.targets, b.B, b.T, false);
 	batch_free(&b);
 	return loss;
@@ -444,8 +252,7 @@ static void pieces_tile_the_model(void **state)
 			NULL };
 		size_t n = shape_count(seen.s.shape);
 		seen.times = shared(n * sizeof *seen.times);
-		in_ranks(seen.s.ranks, (CommSettings){ .transport = "owner" }, see_pieces,
-			&seen);
+		in_ranks(seen.s.ranks, by_owner, see_pieces, &seen);
 		for (size_t k = 0; k < n; k++)
 			assert_int_equal(seen.times[k], 1);
 		munmap(seen.times, n * sizeof *seen.times);
@@ -461,11 +268,7 @@ static void expect_refused(int policy, const char *said)
 {
 	Scenario s = { 1, "ring", &shapes[0], policy, FP32, .fused = true,
 		.passes = 1 };
-	Job job = { { .transport = "ring" }, shard_it, &s };
-	Ended ended;
-	run_ranks(1, &ended, be_rank, &job);
-	if (ended.status != 2 || !strstr(ended.said, said))
-		fail_msg("ends with %d: %s", ended.status, ended.said);
+	all_refuse(1, shard_it, &s, 2, said);
 }
 
 static void policies_that_cannot_be_sharded_are_refused(void **state)

@@ -1,161 +1,7 @@
 /* stages of ZeRO take the memory that they should, send the bytes that they
  * should, and run behind the passes */
 #define _GNU_SOURCE
-#include <cblas.h>
-#include <omp.h>
-
-#include "dist/ddp.h"
-#include "dist/zero.h"
-#include "tests/ops/compare.h"
-#include "tests/dist/ranks.h"
-#include "train/step.h"
-
-typedef void Work(Device *d, Comm *c, void *arg);
-
-typedef struct Job {
-	CommSettings settings;
-	Work *work;
-	void *arg;
-} Job;
-
-static void be_rank(const Place *place)
-{
-	const Job *job = place->context;
-	alarm(60);
-	omp_set_num_threads(1);
-	openblas_set_num_threads(1);
-	Device *d = device_open("cpu");
-	Comm *c = comm_open(link_tcp(place->rank, place->ranks, &place->meeting, 20),
-		d, &job->settings);
-	job->work(d, c, job->arg);
-	comm_close(&c);
-	device_close(&d);
-}
-
-static void in_ranks(int ranks, CommSettings settings, Work *work, void *arg)
-{
-	Job job = { settings, work, arg };
-	Ended ended[MOST];
-	run_ranks(ranks, ended, be_rank, &job);
-	for (int r = 0; r < ranks; r++)
-		if (ended[r].status != 0)
-			fail_msg("rank %d of %d ends with %d: %s", r, ranks, ended[r].status,
-				ended[r].said);
-}
-enum { STEPS = 20, B = 2, T = 6 };
-
-static const Shape shapes[] = {
-	{ 31, T, 12, 10, 2, 3, 4, 10000 },          /* gaps between its units */
-	{ 64, T, 8, 16, 4, 2, 4, 10000 },           /* none */
-	{ 3, T, 4, 1, 3, 1, 4, 10000 },             /* shards that are empty */
-	{ 64, T, 128, 256, 3, 4, 32, 10000 },       /* all aligned to 256 bytes */
-};
-
-static const ZeroSettings plans[] = {
-	{ .stage = 1 }, { .stage = 1, .bucket_mb = 0.006 },
-	{ .stage = 2 }, { .stage = 2, .bucket_mb = 1000 },
-	{ .stage = 3, .prefetch = 0 }, { .stage = 3, .prefetch = 1 },
-	{ .stage = 3, .prefetch = 2 },
-	{ .stage = 3, .prefetch = 1, .bucket_mb = 0.006 },
-};
-enum { NPLANS = sizeof plans / sizeof *plans };
-
-typedef struct Scenario {
-	int ranks;
-	const char *transport;
-	const Shape *shape;
-	int policy;
-	Type wire;
-	bool fused, replayed, sgd, clips, nested, exchange, early;
-	int recompute, passes, delay_us;
-	real *ddp, *zero;                /* (ranks, count), (NPLANS, ranks, count) */
-} Scenario;
-
-static OptimizerSettings settings_of(const Scenario *s)
-{
-	return (OptimizerSettings){ .lr = s->sgd ? 0.1 : 1e-2, .beta1 = 0.9,
-		.beta2 = 0.999, .eps = 1e-8, .decay = 0.01, .momentum = 0.9,
-		.clip = s->clips ? 0.5 : 0 };
-}
-
-static void prepare(Model *m, const Scenario *s)
-{
-	if (s->fused)
-		model_fuse(m);
-	model_recompute(m, s->recompute, s->nested);
-}
-
-static Zero *new_zero(Device *d, Comm *c, const Scenario *s, ZeroSettings plan,
-	Model **m)
-{
-	*m = model_new_bare(d, s->shape, &policies[s->policy], 7);
-	prepare(*m, s);
-	plan.wire = s->wire;
-	plan.exchange = s->exchange;
-	plan.early = s->early && plan.stage == 2;
-	plan.poison = true;
-	return zero_new(*m, c, &plan, s->sgd ? &sgd_kind : &adamw_kind,
-		settings_of(s));
-}
-
-static Batch part_of_batch(const Scenario *s, int step, int rank, int pass)
-{
-	return batch_random(B, T, s->shape->vocab, step * 100 + rank * 10 + pass);
-}
-
-static void pass(Model *m, const Batch *b, bool accumulate)
-{
-	model_forward(m, b->tokens, b->targets, b->B, b->T, true);
-	model_backward(m, accumulate);
-}
-
-typedef struct Trained {
-	Model *m;
-	Optimizer *o;
-	Ddp *ddp;                        /* or */
-	Zero *zero;
-	Replay replay;
-} Trained;
-
-static void sync_pass(Trained *t, bool on)
-{
-	if (t->ddp)
-		ddp_sync(t->ddp, on);
-	else
-		zero_sync(t->zero, on);
-}
-
-static void evaluate(Model *m, const Scenario *s, int rank)
-{
-	Batch b = part_of_batch(s, STEPS, rank, 0);
-	model_forward(m, b.tokens, b.targets, b.B, b.T, false);
-	batch_free(&b);
-}
-
-static void train(Trained *t, const Scenario *s, int rank)
-{
-	for (int step = 0; step < STEPS; step++) {
-		/* the first steps have one pass, then some have several */
-		int passes = step % 3 == 0 ? 1 : s->passes;
-		for (int i = 0; i < passes; i++) {
-			Batch b = part_of_batch(s, step, rank, i);
-			if (s->passes > 1) {
-				sync_pass(t, i == passes - 1);
-				pass(t->m, &b, i > 0);
-			} else if (s->replayed) {
-				replayed_step(&t->replay, t->m, t->o, &b, MODE_TRAIN);
-			} else {
-				timed_step(t->m, t->o, &b, MODE_TRAIN);
-			}
-			batch_free(&b);
-		}
-		if (s->passes > 1)
-			update_weights(t->m, t->o);
-		if (step % 4 == 1)
-			evaluate(t->m, s, rank);
-	}
-	replay_free(&t->replay, t->m->device);
-}
+#include "tests/dist/stages.h"
 
 static size_t lines(size_t elements)
 {
@@ -259,7 +105,7 @@ static void memory_is_what_the_formula_says(void **state)
 		{ 4, "ring", &shapes[2], POLICY_FP32, FP32, .passes = 2 },
 	};
 	for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
-		in_ranks(scenarios[i].ranks, (CommSettings){ .transport = "ring" },
+		in_ranks(scenarios[i].ranks, by_ring,
 			measure_memory, &scenarios[i]);
 }
 static double all_sent(const Comm *c)
@@ -293,7 +139,7 @@ static void count_sent(Device *d, Comm *c, void *arg)
 		if (plans[k].bucket_mb > 0)
 			continue;
 		Zero *z = new_zero(d, c, s, plans[k], &m);
-		Batch b = part_of_batch(s, 0, comm_rank(c), 0);
+		Batch b = part_of_batch(s->shape, 0, comm_rank(c), 0);
 		timed_step(m, zero_optimizer(z), &b, MODE_TRAIN);
 		double before = all_sent(c);
 		timed_step(m, zero_optimizer(z), &b, MODE_TRAIN);
@@ -311,7 +157,7 @@ static void bytes_are_what_the_formula_says(void **state)
 {
 	Scenario s = { 3, "ring", &shapes[1], POLICY_BF16, BF16, .fused = true,
 		.passes = 1 };
-	in_ranks(3, (CommSettings){ .transport = "ring" }, count_sent, &s);
+	in_ranks(3, by_ring, count_sent, &s);
 }
 typedef struct Watch {
 	Zero *z;
@@ -364,7 +210,7 @@ static void watch_steps(Device *d, Comm *c, void *arg)
 		Watch w = { new_zero(d, c, s, plans[k], &m), m->hooks, 0, 0, 0 };
 		m->hooks = (Hooks){ &w, watch_before_unit, watch_after_unit, NULL, 0,
 			watch_before_update, watch_after_update };
-		Batch b = part_of_batch(s, 0, comm_rank(c), 0);
+		Batch b = part_of_batch(s->shape, 0, comm_rank(c), 0);
 		for (int step = 0; step < WATCHED; step++)
 			timed_step(m, zero_optimizer(w.z), &b, MODE_TRAIN);
 		int ahead = plans[k].prefetch == 0 ? 0

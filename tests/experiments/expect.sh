@@ -18,3 +18,8 @@ column() { # column NAME: of the rows of $out/table.tsv
 	awk -F'\t' -v name="$1" '/^#/ { next } !at { while ($++at != name); next }
 		{ print $at }' "$out/table.tsv"
 }
+near() { # near COLUMN COLUMN PART: in each row
+	paste <(column "$1") <(column "$2") | awk -v part="$3" '{ n++
+		d = $1 - $2 } !(d*d <= part*part*$2*$2) { bad = 1 }
+		END { exit bad || !n }'
+}

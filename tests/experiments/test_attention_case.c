@@ -42,7 +42,6 @@ static void run_case(size_t B, size_t H, size_t n, size_t D, int how)
 
 static void variants_agree_with_formulas(void **state)
 {
-	(void)state;
 	for (int how = 0; how <= CAUSAL; how++) {
 		run_case(1, 1, 1, 16, how);
 		run_case(2, 3, 65, 16, how);
@@ -52,13 +51,11 @@ static void variants_agree_with_formulas(void **state)
 
 static void spoilt(void *unused)
 {
-	(void)unused;
 	run_case(2, 3, 65, 16, CAUSAL | SPOIL);
 }
 
 static void wrong_element_is_found(void **state)
 {
-	(void)state;
 	assert_int_equal(exit_status(spoilt, NULL), 1);
 }
 

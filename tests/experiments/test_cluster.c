@@ -183,7 +183,6 @@ static void try_meshes(Attempt *attempt, const Law *law)
 
 static void chunks_cover_the_rows(void **state)
 {
-	(void)state;
 	for (size_t rows = 0; rows <= 20; rows++)
 		for (size_t N = 1; N <= 9; N++) {
 			assert_int_equal(chunk_start(rows, N, 0), 0);
@@ -197,19 +196,16 @@ static void chunks_cover_the_rows(void **state)
 
 static void all_gather_completes_arrays(void **state)
 {
-	(void)state;
 	try_meshes(try_data, &laws[GATHER]);
 }
 
 static void reduce_scatter_leaves_the_own_chunk(void **state)
 {
-	(void)state;
 	try_meshes(try_data, &laws[SCATTER]);
 }
 
 static void all_reduces_agree(void **state)
 {
-	(void)state;
 	try_meshes(try_data, &laws[REDUCE]);
 	try_meshes(try_data, &laws[ALTERNATE]);
 }
@@ -242,7 +238,6 @@ static void try_counts(Trial *t, const Law *law)
 
 static void bytes_are_those_of_the_formulas(void **state)
 {
-	(void)state;
 	for (int i = 0; i < LAWS; i++)
 		try_meshes(try_counts, &laws[i]);
 }
@@ -304,7 +299,6 @@ static void try_matmul(Sizes s, double beta, bool trans_a, bool trans_b)
 
 static void matmul_multiplies_and_counts(void **state)
 {
-	(void)state;
 	static const Sizes sizes[] = { { 1, 1, 1 }, { 2, 3, 4 }, { 5, 1, 2 },
 		{ 1, 4, 3 }, { 4, 4, 4 }, { 3, 2, 1 } };
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
@@ -330,7 +324,6 @@ static void expect_costs(const Ffn *f, Cost got, Cost want)
 
 static void costs_are_those_worked_by_hand(void **state)
 {
-	(void)state;
 	static const struct Known {
 		Ffn f;
 		Cost forward, backward;
@@ -372,7 +365,6 @@ static void try_layout(const Ffn *f)
 
 static void layouts_compute_what_one_device_does(void **state)
 {
-	(void)state;
 	static const size_t shapes[][3] = { { 60, 60, 12 }, { 7, 5, 9 } };
 	for (int s = 0; s < 2; s++)
 		for (size_t X = 1; X <= 5; X++)

@@ -42,10 +42,8 @@ static double error_of(double (*a)[MOST_UNKNOWN], const double *b,
 	}
 	return error;
 }
-
 static void what_made_the_rows_is_found(void **state)
 {
-	(void)state;
 	for (int trial = 0; trial < 50; trial++) {
 		double a[ROWS][MOST_UNKNOWN], b[ROWS], x[MOST_UNKNOWN], y[MOST_UNKNOWN];
 		for (int j = 0; j < MOST_UNKNOWN; j++)
@@ -63,7 +61,6 @@ static void what_made_the_rows_is_found(void **state)
 /* no other point nearby that is allowed is better */
 static void no_unknown_is_negative(void **state)
 {
-	(void)state;
 	for (int trial = 0; trial < 50; trial++) {
 		double a[ROWS][MOST_UNKNOWN], b[ROWS], y[MOST_UNKNOWN],
 			x[MOST_UNKNOWN] = { 3, 2, 4, 2, 3 };
@@ -82,10 +79,8 @@ static void no_unknown_is_negative(void **state)
 			}
 	}
 }
-
 static void equal_columns_leave_the_first(void **state)
 {
-	(void)state;
 	double a[ROWS][MOST_UNKNOWN], b[ROWS], y[MOST_UNKNOWN],
 		x[MOST_UNKNOWN] = { 1, 2, 0, 0, 0 };
 	draw(a, b, x);

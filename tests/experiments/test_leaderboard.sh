@@ -23,11 +23,6 @@ table() { # table ARGUMENTS...
 	"${BUILD:-build}/leaderboard" $tiny --out "$out/table.tsv" --force "$@" \
 		>"$out/said" 2>&1
 }
-near() { # near COLUMN COLUMN PART: in each row
-	paste <(column "$1") <(column "$2") | awk -v part="$3" '{ n++
-		d = $1 - $2 } !(d*d <= part*part*$2*$2) { bad = 1 }
-		END { exit bad || !n }'
-}
 loss_is() { # loss_is X: the first loss of each row, to a millionth
 	column first_loss | awk -v want="$1" '{ n++; d = $1 - want }
 		!(d*d <= 1e-12*want*want) { bad = 1 } END { exit bad || !n }'

@@ -20,7 +20,6 @@ static const Shape shape = { 50, 40, 48, 100, 3, 4, 12, 10000 };
 
 static void formulas_count_what_is_done(void **state)
 {
-	(void)state;
 	enum { B = 3, T = 17 };
 	Device *d = device_open("cpu");
 	Model *m = model_new(d, &shape, &policies[0], 1);
@@ -40,7 +39,6 @@ static void formulas_count_what_is_done(void **state)
 }
 static void phases_follow_the_mode(void **state)
 {
-	(void)state;
 	Device *d = device_open("cpu");
 	Model *m = model_new(d, &shape, &policies[0], 1);
 	Optimizer adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);

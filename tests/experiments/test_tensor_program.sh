@@ -20,11 +20,6 @@ table() { # table ARGUMENTS...
 	"${BUILD:-build}/tensor_parallel" $tiny --out "$out/table.tsv" --force "$@" \
 		>"$out/said" 2>&1
 }
-near() { # near COLUMN COLUMN PART: in each row
-	paste <(column "$1") <(column "$2") | awk -v part="$3" '{ n++
-		d = $1 - $2 } d*d > part*part*$2*$2 { bad = 1 }
-		END { exit bad || !n }'
-}
 alike() { # alike PART: all losses
 	column loss | awk -v part="$1" 'NR == 1 { first = $1 }
 		{ d = $1 - first } d*d > part*part*first*first { bad = 1 }

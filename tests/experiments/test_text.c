@@ -54,7 +54,6 @@ static double nats(bool before, bool own)
 
 static void counts_are_scored_on_windows(void **state)
 {
-	(void)state;
 	for (int first = 2; first < 40; first += 9) {
 		write_text(first);
 		double one = text_unigram_nats(&text, windows),
@@ -69,7 +68,6 @@ static void counts_are_scored_on_windows(void **state)
 
 static void windows_lie_in_the_held_out_part(void **state)
 {
-	(void)state;
 	size_t last = text_held_out(&text, windows, windows.n - 1);
 	assert_int_equal(text_held_out(&text, windows, 0), text.ntrain);
 	assert_true(last + T < N && last + 2 * (N / 10 / windows.n) > N);
@@ -77,7 +75,6 @@ static void windows_lie_in_the_held_out_part(void **state)
 
 static void a_known_order_costs_nothing(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < N; i++)
 		bytes[i] = (unsigned char)(i % 16);
 	assert_true(text_bigram_bound_nats(&text, windows) == 0);

@@ -44,7 +44,6 @@ static CostRun any_run(CostStrategy strategy, long data)
 }
 static void collectives_of_a_ring(void **state)
 {
-	(void)state;
 	for (int n = 1; n <= 8; n++) {
 		CostMachine m = any_machine();
 		double S = 1e9 * uniform(), W = m.near.GBps * 1e6, h = m.near.step_us,
@@ -72,7 +71,6 @@ static void collectives_of_a_ring(void **state)
 /* 4 nodes of 2, 4 or 8 members, or of 1 */
 static void collectives_over_nodes(void **state)
 {
-	(void)state;
 	const double S = 1e9;
 	for (int on_node = 1; on_node <= 8; on_node *= 2) {
 		CostMachine m = nothing;
@@ -93,7 +91,6 @@ static void collectives_over_nodes(void **state)
 }
 static void parameters_and_flops(void **state)
 {
-	(void)state;
 	for (int i = 0; i < NSIZES; i++) {
 		const Shape *shape = &model_sizes[i].shape;
 		CostShape s = cost_shape(shape);
@@ -129,7 +126,6 @@ static void check_memory(Device *d, int policy, int ranks, int stage, long ahead
 
 static void memory_is_the_estimate(void **state)
 {
-	(void)state;
 	Device *d = device_open("cpu");
 	for (int policy = 0; policy < 2; policy++) {
 		const Shape shape = { 333, 64, 64, 160, 5, 4, 16, 1e4 };
@@ -161,7 +157,6 @@ static double one_device(const CostMachine *m, CostRun r)
 
 static void free_links_leave_one_device(void **state)
 {
-	(void)state;
 	for (CostStrategy s = COST_NAIVE; s < NCOST; s++)
 		for (int n = 1; n <= 4; n++) {
 			CostMachine m = any_machine();
@@ -188,7 +183,6 @@ static void free_links_leave_one_device(void **state)
 /* with calls alone: as many as there are collectives, and nothing hides them */
 static void latency_is_counted(void **state)
 {
-	(void)state;
 	CostMachine m = nothing;
 	CostRun r = any_run(COST_NAIVE, 2);
 	m.call_us = 1000;
@@ -233,7 +227,6 @@ static CostMachine slow_link(void)
 
 static void flat_gradients_by_hand(void **state)
 {
-	(void)state;
 	CostMachine m = slow_link();
 	CostRun r = by_hand(COST_FLAT, 3);
 	agree(cost_step(&m, &r).step_ms, 9 + 18 + 12 + 1, 1e-12, "flat");
@@ -249,7 +242,6 @@ static void flat_gradients_by_hand(void **state)
 
 static void gathers_beside_forward_by_hand(void **state)
 {
-	(void)state;
 	CostMachine m = slow_link();
 	CostRun r = by_hand(COST_ZERO1, 3);
 	/* 2 ms of the last sum and of the first gather are exposed; owners update
@@ -264,7 +256,6 @@ static void gathers_beside_forward_by_hand(void **state)
 
 static void gathers_ahead_by_hand(void **state)
 {
-	(void)state;
 	CostMachine m = slow_link();
 	CostRun r = by_hand(COST_FSDP, 3);
 	r.prefetch = 0;
@@ -282,7 +273,6 @@ static void gathers_ahead_by_hand(void **state)
  * to be summed before */
 static void gradients_wait_for_slots(void **state)
 {
-	(void)state;
 	const double first_sum = 9 + 6 + 20, starts[] = { 9 + 6 + 6, first_sum };
 	CostMachine m = slow_link();
 	m.near.GBps = 0.1;
@@ -302,7 +292,6 @@ static void gradients_wait_for_slots(void **state)
 
 static void updates_read_and_write(void **state)
 {
-	(void)state;
 	CostMachine m = nothing;
 	CostRun r = any_run(COST_FLAT, 2);
 	m.GBps = 1;
@@ -326,7 +315,6 @@ static double of_one_step(const CostMachine *m, CostRun r, long microbatches)
 
 static void microbatches_gather_alike(void **state)
 {
-	(void)state;
 	for (int trial = 0; trial < 10; trial++) {
 		CostMachine m = any_machine();
 		CostRun r = any_run(COST_FSDP, 2 + trial % 3), more = r;
@@ -340,7 +328,6 @@ static void microbatches_gather_alike(void **state)
 
 static void microbatches_add_up(void **state)
 {
-	(void)state;
 	CostMachine m = slow_link();
 	CostRun r = by_hand(COST_FLAT, 3);
 	r.microbatches = 5;
@@ -385,7 +372,6 @@ static double in_cells(int p, int m, double f, double b)
 
 static void pipeline_by_cells(void **state)
 {
-	(void)state;
 	for (int p = 1; p <= 6; p++)
 		for (int m = p; m <= 24; m += 3) {
 			double f = uniform(), b = uniform();
@@ -397,7 +383,6 @@ static void pipeline_by_cells(void **state)
 }
 static void nonsense_is_refused(void **state)
 {
-	(void)state;
 	const CostRun good = any_run(COST_FSDP, 3);
 	assert_null(cost_error(&good));
 #define REFUSED(field, value) do { CostRun r = good; r.field = value;        \

@@ -49,7 +49,6 @@ static void check_path(Device *d, int policy, bool fused, int K, bool nested,
 
 static void estimate_is_met(void **state)
 {
-	(void)state;
 	Device *d = device_open("cpu");
 	for (int policy = 0; policy < 2; policy++)
 		for (int fused = 0; fused < 2; fused++) {

@@ -1,11 +1,11 @@
 /* the whole model: gradients, invariances, memory; links the f64 build */
-#include "tests/ops/compare.h"
+#include "tests/ops/on_cpu.h"
 
 #include <omp.h>
 
 #include "model/model.h"
+#include "tests/base/difference.h"
 
-static Device *device;
 /*                           vocab context d_model d_ff layers heads theta */
 static const Shape tiny = { 13,   8,      18,     22,  2,     3,    6, 10000 };
 
@@ -49,18 +49,22 @@ static Array gradients(Model *m, const Batch *b, bool accumulate)
 	model_backward(m, accumulate);
 	return copied(m->gradients, m->extent);
 }
+typedef struct Loss {
+	Model *m;
+	const Batch *b;
+} Loss;
+
+static double loss_of(void *context)
+{
+	Loss *l = context;
+	return forward(l->m, l->b, false);
+}
+
 static Expected loss_difference(Model *m, const Batch *b, size_t at)
 {
-	const double h = 0x1p-10;
-	real *weight = reals(m->weights) + at, kept = *weight;
-	double l[4];
-	for (int i = 0; i < 4; i++) {
-		*weight = (real)(kept + h * (const int[]){ -2, -1, 1, 2 }[i]);
-		l[i] = forward(m, b, false);
-	}
-	*weight = kept;
-	double slope = (8 * (l[2] - l[1]) - (l[3] - l[0])) / (12 * h);
-	return (Expected){ slope, 0x1p-30 };
+	Loss l = { m, b };
+	return (Expected){ slope_at(loss_of, &l, reals(m->weights) + at, 0x1p-10),
+		0x1p-30 };
 }
 
 static void check_tensor(Model *m, const Batch *b, int tensor, Array gradient)
@@ -81,7 +85,6 @@ static void check_tensor(Model *m, const Batch *b, int tensor, Array gradient)
 
 static void gradients_are_differences(void **state)
 {
-	(void)state;
 	Model *m = rough_model(&tiny);
 	static const size_t sizes[][2] = { { 1, 1 }, { 3, 1 }, { 1, 7 }, { 3, 7 } };
 	for (int i = 0; i < 4; i++) {
@@ -104,7 +107,6 @@ static void expect_sum(const char *what, Array got, Array a, Array b, size_t n)
 
 static void gradients_accumulate(void **state)
 {
-	(void)state;
 	Model *m = rough_model(&tiny);
 	Batch one = batch(3, 7, 1), two = batch(2, 5, 3);
 	Array first = gradients(m, &one, true);
@@ -120,7 +122,6 @@ static void gradients_accumulate(void **state)
 }
 static void a_batch_is_the_mean(void **state)
 {
-	(void)state;
 	enum { SEQUENCES = 3, LENGTH = 7 };
 	Model *m = rough_model(&tiny);
 	Batch all = batch(SEQUENCES, LENGTH, 1);
@@ -157,7 +158,6 @@ static void change_token(Model *m, const Batch *b, size_t at, Array logits)
 
 static void no_position_sees_a_later_one(void **state)
 {
-	(void)state;
 	Model *m = rough_model(&tiny);
 	Batch b = batch(3, 7, 1);
 	size_t N = b.B * b.T, n = N * tiny.vocab;
@@ -205,7 +205,6 @@ static size_t saved_bytes(long layers, const Batch *b, bool keep, Path path)
 
 static void activations_are_as_derived(void **state)
 {
-	(void)state;
 	size_t C = tiny.d_model, F = tiny.d_ff, H = tiny.heads;
 	static const size_t sizes[][2] = { { 2, 8 }, { 3, 7 }, { 1, 1 } };
 	for (int i = 0; i < 9; i++) {
@@ -227,7 +226,6 @@ static void activations_are_as_derived(void **state)
 }
 static void peak_is_as_derived(void **state)
 {
-	(void)state;
 	const Shape shape = { 100, 32, 48, 192, 4, 4, 12, 10000 };
 	enum { SEQUENCES = 2 };
 	size_t C = shape.d_model, F = shape.d_ff, H = shape.heads;
@@ -259,7 +257,6 @@ static double distance(Array a, Array b, size_t n)
 
 static void paths_agree(void **state)
 {
-	(void)state;
 	static const double bounds[] = { 1e-13, 0.05, 0.01, 0.01, 0.05, 0.05 };
 	static const size_t sizes[][2] = { { 2, 8 }, { 3, 7 }, { 1, 1 } };
 	for (int i = 0; i < 6 * NPOLICIES; i++) {
@@ -313,7 +310,6 @@ static void expect_chunks(Model *m, size_t chunk, const Batch *b, double bound)
 
 static void a_head_in_chunks_is_the_whole_head(void **state)
 {
-	(void)state;
 	static const size_t chunks[] = { 1, 2, 5, 8, 20, 21, 22, 1000 };
 	static const double bounds[] = { 1e-13, 1e-2, 1e-2, 1e-13, 1e-2, 1e-2 };
 	for (size_t i = 0; i < 8 * 2 * NPOLICIES; i++) {
@@ -351,7 +347,6 @@ static double error_under(int policy, bool fused, const Batch *b)
 
 static void a_stream_in_bf16_is_about_as_exact(void **state)
 {
-	(void)state;
 	Batch b = batch(3, 7, 1);
 	for (int i = 0; i < 4; i++) {
 		int policy = i / 2 ? POLICY_BF16_STATE : POLICY_BF16_STREAM;
@@ -365,7 +360,6 @@ static void a_stream_in_bf16_is_about_as_exact(void **state)
 
 static void what_blocks_drop_is_made_again(void **state)
 {
-	(void)state;
 	const Shape deep = { 50, 8, 16, 24, 4, 2, 8, 10000 };
 	static const int drops[][2] = { { 1, 0 }, { 0, 1 }, { 2, 3 }, { 4, 2 },
 		{ 4, 4 } };
@@ -396,7 +390,6 @@ static void what_blocks_drop_is_made_again(void **state)
 
 static void scores_can_be_made_again(void **state)
 {
-	(void)state;
 	size_t limit = device->limit;
 	Model *m = model_new(device, &tiny, &policies[0], 5);
 	model_fuse(m);
@@ -417,7 +410,6 @@ static void scores_can_be_made_again(void **state)
 
 static void blocks_can_be_run_again(void **state)
 {
-	(void)state;
 	const Shape deep = { 50, 8, 16, 24, 7, 2, 8, 10000 };
 	Batch b = batch(2, 8, 1);
 	for (int i = 0; i < 3 * NPOLICIES; i++)
@@ -456,9 +448,5 @@ int main(void)
 		checked(scores_can_be_made_again),
 	};
 	omp_set_num_threads(1);         /* tiny loops */
-	device = device_open("cpu");
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	if (!failed)
-		device_close(&device);      /* asserts that all memory was freed */
-	return failed;
+	return run_on_cpu(tests);
 }

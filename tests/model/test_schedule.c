@@ -25,7 +25,6 @@ static bool close_to(double a, double b)
 
 static void one_queue_adds_up(void **state)
 {
-	(void)state;
 	QueueSchedule s = { 0 };
 	assert_true(schedule_run(&s, none) == 0);
 	double sum = 0;
@@ -42,7 +41,6 @@ static void one_queue_adds_up(void **state)
 
 static void queues_run_side_by_side(void **state)
 {
-	(void)state;
 	QueueSchedule s = { 0 };
 	int a = schedule_add(&s, COMPUTE_QUEUE, 2, -1, -1),
 		b = schedule_add(&s, COMM_QUEUE, 5, a, -1),
@@ -58,7 +56,6 @@ static void queues_run_side_by_side(void **state)
 
 static void each_stretches_the_other(void **state)
 {
-	(void)state;
 	QueueSchedule s = { 0 };
 	schedule_add(&s, COMPUTE_QUEUE, 6, -1, -1);
 	schedule_add(&s, COMM_QUEUE, 4, -1, -1);
@@ -71,7 +68,6 @@ static void each_stretches_the_other(void **state)
 /* two queues that send do not stretch each other */
 static void tensor_queue_stretches_too(void **state)
 {
-	(void)state;
 	QueueSchedule s = { 0 };
 	schedule_add(&s, TENSOR_QUEUE, 3, -1, -1);
 	schedule_add(&s, COMM_QUEUE, 3, -1, -1);
@@ -83,7 +79,6 @@ static void tensor_queue_stretches_too(void **state)
 
 static void equal_buckets_by_formula(void **state)
 {
-	(void)state;
 	for (int trial = 0; trial < 50; trial++) {
 		QueueSchedule s = { 0 };
 		int n = 1 + (int)(20 * uniform());
@@ -132,7 +127,6 @@ static double in_small_steps(const QueueSchedule *s, QueueStretch stretch,
 
 static void random_tasks_in_small_steps(void **state)
 {
-	(void)state;
 	const double dt = 1e-4;
 	for (int trial = 0; trial < 20; trial++) {
 		QueueSchedule s = { 0 };

@@ -9,7 +9,6 @@
 
 static void sizes_have_their_counts(void **state)
 {
-	(void)state;
 	const size_t known[NSIZES] = { 128625408, 423183360, 969411840, 1998235200,
 		3406809600, 12832823808 };
 	for (int i = 0; i < NSIZES; i++) {
@@ -24,7 +23,6 @@ static void sizes_have_their_counts(void **state)
 
 static void sizes_have_their_names(void **state)
 {
-	(void)state;
 	for (int i = 0; i < NSIZES; i++) {
 		const char *name = model_sizes[i].name;
 		assert_int_equal(options_choice(SIZES, name), i);
@@ -35,7 +33,6 @@ static void sizes_have_their_names(void **state)
 
 static void parameters_tile_the_buffer(void **state)
 {
-	(void)state;
 	Shape s = { 101, 8, 12, 20, 3, 2, 6, 10000 };
 	size_t next = 0, count = 0;
 	int i = 0;
@@ -66,7 +63,6 @@ static void parameters_tile_the_buffer(void **state)
 
 static void impossible_shapes_are_named(void **state)
 {
-	(void)state;
 	Shape odd_pairs = { 10, 8, 6, 8, 1, 2, 3, 10000 };
 	Shape ragged = { 10, 8, 10, 8, 1, 4, 2, 10000 };
 	Shape even = { 10, 8, 12, 8, 1, 3, 0, 10000 };

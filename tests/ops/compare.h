@@ -46,7 +46,6 @@ static inline size_t damaged_guards(void)
 
 static inline int release(void **state)
 {
-	(void)state;
 	size_t damaged = damaged_guards();
 	while (nblocks > 0)
 		free(blocks[--nblocks].at);

@@ -20,7 +20,6 @@ enum { NPROBLEMS = sizeof problems / sizeof *problems,
 
 static void forward_follows_the_formulas(void **state)
 {
-	(void)state;
 	for (int i = 0; i < NPROBLEMS * NTILES; i++) {
 		const Problem *p = &problems[i / NTILES];
 		const size_t *tile = tiles[i % NTILES];
@@ -38,7 +37,6 @@ static void forward_follows_the_formulas(void **state)
 
 static void tiles_follow_the_formulas(void **state)
 {
-	(void)state;
 	for (int i = 0; i < NPROBLEMS * NTILES; i++) {
 		const Problem *p = &problems[i / NTILES];
 		const size_t *tile = tiles[i % NTILES];
@@ -59,7 +57,6 @@ static void tiles_follow_the_formulas(void **state)
 
 static void outputs_are_rounded(void **state)
 {
-	(void)state;
 	const Problem p = { 2, 2, 40, 40, 8, true, 1, 2, false, true };
 	Array at[ARRAYS], angles[2], L = poisoned(p.B * p.H * p.seqlen_q);
 	fill_angles(&p, angles);
@@ -76,7 +73,6 @@ static void outputs_are_rounded(void **state)
 
 static void threads_change_no_bit(void **state)
 {
-	(void)state;
 	const Problem *p = &problems[2];
 	Array first[ARRAYS], first_L = { NULL, TYPE_REAL };
 	for (int threads = 1; threads <= 3; threads++) {

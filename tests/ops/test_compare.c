@@ -19,7 +19,6 @@ static size_t mismatches(size_t i, real x)
 
 static void mistakes_are_found(void **state)
 {
-	(void)state;
 	assert_int_equal(mismatches(3, 3), 0);
 	assert_int_equal(mismatches(3, (real)3.01), 1);
 	assert_int_equal(mismatches(3, -3), 1);
@@ -29,7 +28,6 @@ static void mistakes_are_found(void **state)
 
 static void forgotten_values_fail(void **state)
 {
-	(void)state;
 	Array got = poisoned(LENGTH);
 	Expected *want = expected(LENGTH);
 	assert_int_equal(compare(got.at, want, LENGTH).count, LENGTH);

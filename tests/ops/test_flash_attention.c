@@ -57,7 +57,6 @@ static void both_passes(const FlashShape *s)
 
 static void gradients_are_differences(void **state)
 {
-	(void)state;
 	for (int causal = 0; causal < 2; causal++) {
 		FlashShape s = shape_of(causal);
 		both_passes(&s);
@@ -81,7 +80,6 @@ static FlashCall call_of(bool causal)
 
 static void calls_are_repeated_elsewhere(void **state)
 {
-	(void)state;
 	static real o2[NQ], dq2[NQ], dk2[NK], dv2[NK];
 	static float L2[B * HEADS * QUERIES];
 	const FlashShape s = shape_of(true);
@@ -110,7 +108,6 @@ static void *call_often(void *o)
 
 static void threads_take_turns(void **state)
 {
-	(void)state;
 	static real o2[NQ], o3[NQ];
 	pthread_t thread;
 	fill(q, NQ, 5), fill(k, NK, 6), fill(v, NK, 7);
@@ -126,7 +123,6 @@ static void threads_take_turns(void **state)
 
 static void bad_arguments_are_refused(void **state)
 {
-	(void)state;
 	const FlashArray Q = array(q, QUERIES), K = array(k, KEYS), none = { 0 };
 	FlashShape s = shape_of(true), bad[] = { s, s, s, s, s, s };
 	bad[0].seqlen_k = 0, bad[1].scale = NAN, bad[4].seqlen_q = 1 << 23;

@@ -1,8 +1,7 @@
 /* operations by formulas against the reference, in double */
 #include "ops/formulas.h"
-#include "tests/ops/compare.h"
+#include "tests/ops/on_cpu.h"
 
-static Device *device;
 static Ops by_formulas;
 
 enum { ROWS = 21, C = 7, N = ROWS * C, NARRAYS = 5 };
@@ -90,11 +89,8 @@ static void formulas_agree(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { checked(formulas_agree) };
-	device = device_open("cpu");
-	by_formulas = *ops_for(device);
+	open_cpu();
+	by_formulas = *ops;
 	ops_by_formulas(&by_formulas);
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	if (!failed)
-		device_close(&device);
-	return failed;
+	return close_cpu(cmocka_run_group_tests(tests, NULL, NULL));
 }

@@ -7,12 +7,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include <stdio.h>
-
 #include "ops/gemm_choices.h"
 #include "tests/base/exits.h"
-
-static char folder[] = "/tmp/test_gemms.XXXXXX", path[64];
+#include "tests/base/folder.h"
 
 static GemmChoice choice(uint64_t seed)
 {
@@ -46,10 +43,8 @@ static void expect_found(const char *place, uint64_t seed)
 	assert_true(got->first_ms == want.first_ms && got->best_ms == want.best_ms);
 	gemm_choices_free(&c);
 }
-
 static void choices_come_back(void **state)
 {
-	(void)state;
 	remove(path);
 	add_and_write("GPU 1, library 2", 1, 3);
 	add_and_write("GPU 1, library 3", 3, 9);
@@ -76,10 +71,8 @@ static void choices_come_back(void **state)
 	assert_true(gemm_choices_find(c, again.number)->word[3] == 5);
 	gemm_choices_free(&c);
 }
-
 static void nothing_new_writes_nothing(void **state)
 {
-	(void)state;
 	remove(path);
 	add_and_write("here", 2, 1);
 	assert_int_not_equal(access(path, F_OK), 0);
@@ -93,7 +86,6 @@ static void read_it(void *place)
 
 static void damaged_files_are_refused(void **state)
 {
-	(void)state;
 	static const char *const places[] = { "here", "elsewhere" };
 	remove(path);
 	add_and_write("here", 1, 2);
@@ -119,27 +111,13 @@ static void damaged_files_are_refused(void **state)
 	fclose(f);
 }
 
-static int make_folder(void **state)
-{
-	(void)state;
-	assert_non_null(mkdtemp(folder));
-	snprintf(path, sizeof path, "%s/gemms", folder);
-	return 0;
-}
-
-static int remove_folder(void **state)
-{
-	(void)state;
-	remove(path);
-	return rmdir(folder);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(choices_come_back),
 		cmocka_unit_test(nothing_new_writes_nothing),
 		cmocka_unit_test(damaged_files_are_refused),
+		cmocka_unit_test(no_other_file_is_left),
 	};
-	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+	return cmocka_run_group_tests(tests, make_folder, NULL);
 }

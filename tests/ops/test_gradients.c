@@ -1,11 +1,11 @@
 /* every backward operation but FlashAttention against differences of its
  * forward one (f64) */
-#include "tests/ops/compare.h"
+#include "tests/ops/on_cpu.h"
 
 #include <omp.h>
 
-static Device *device;
-static const Ops *ops;
+#include "tests/base/difference.h"
+
 
 typedef struct Problem {
 	const char *name;
@@ -54,18 +54,22 @@ static double loss(const Problem *p, double *magnitude)
 	return sum;
 }
 
+typedef struct Loss {
+	const Problem *problem;
+	double magnitude;
+} Loss;
+
+static double loss_of(void *context)
+{
+	Loss *l = context;
+	return loss(l->problem, &l->magnitude);
+}
+
 static Expected difference(const Problem *p, real *x)
 {
-	const double h = 0x1p-10;
-	double l[4], magnitude;
-	real kept = *x;
-	for (int i = 0; i < 4; i++) {
-		*x = (real)(kept + h * (const int[]){ -2, -1, 1, 2 }[i]);
-		l[i] = loss(p, &magnitude);
-	}
-	*x = kept;
-	double slope = (8 * (l[2] - l[1]) - (l[3] - l[0])) / (12 * h);
-	return (Expected){ slope, 0x1p-30 + 0x1p-36 * magnitude };
+	Loss l = { p };
+	double slope = slope_at(loss_of, &l, x, 0x1p-10);
+	return (Expected){ slope, 0x1p-30 + 0x1p-36 * l.magnitude };
 }
 static void check_gradient(const Problem *p, int k)
 {
@@ -109,7 +113,6 @@ static void embed_back(const Problem *p)
 
 static void test_embedding(void **state)
 {
-	(void)state;
 	static const size_t shapes[][3] = { { 1, 1, 1 }, { 7, 65, 3 },
 		{ 65, 7, 13 }, { 9, 130, 2 } };
 	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
@@ -142,7 +145,6 @@ static void linear_back(const Problem *p)
 
 static void test_linear(void **state)
 {
-	(void)state;
 	static const size_t shapes[][3] = { { 1, 1, 1 }, { 7, 65, 3 },
 		{ 65, 7, 13 }, { 1, 7, 65 } };
 	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
@@ -176,7 +178,6 @@ static void rmsnorm_back(const Problem *p)
 
 static void test_rmsnorm(void **state)
 {
-	(void)state;
 	for (int i = 0; i < NROW_SHAPES; i++) {
 		size_t rows = row_shapes[i][0], C = row_shapes[i][1];
 		Problem p = { "rmsnorm", { rows, C }, .forward = rmsnorm,
@@ -203,7 +204,6 @@ static void layernorm_back(const Problem *p)
 
 static void test_layernorm(void **state)
 {
-	(void)state;
 	for (int i = 0; i < NROW_SHAPES; i++) {
 		size_t rows = row_shapes[i][0], C = row_shapes[i][1];
 		Problem p = { "layernorm", { rows, C }, .forward = layernorm,
@@ -231,7 +231,6 @@ static void rotate_back(const Problem *p)
 
 static void test_rope(void **state)
 {
-	(void)state;
 	static const size_t shapes[][4] = { { 1, 1, 1, 2 }, { 3, 7, 3, 6 },
 		{ 2, 65, 1, 14 } };
 	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
@@ -271,7 +270,6 @@ static void softmax_back(const Problem *p)
 
 static void test_softmax(void **state)
 {
-	(void)state;
 	static const size_t shapes[][2] = { { 1, 1 }, { 3, 1 }, { 1, 2 }, { 3, 7 },
 		{ 1, 65 } };
 	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
@@ -299,7 +297,6 @@ static void swiglu_back(const Problem *p)
 
 static void test_swiglu(void **state)
 {
-	(void)state;
 	for (int i = 0; i < NLENGTHS; i++) {
 		Problem p = { "swiglu", { lengths[i] }, .forward = swiglu,
 			.backward = swiglu_back };
@@ -322,7 +319,6 @@ static void relu_back(const Problem *p)
 
 static void test_relu(void **state)
 {
-	(void)state;
 	for (int i = 0; i < NLENGTHS; i++) {
 		Problem p = { "relu", { lengths[i] }, .forward = relu,
 			.backward = relu_back };
@@ -345,7 +341,6 @@ static void cross_entropy_back(const Problem *p)
 
 static void test_cross_entropy(void **state)
 {
-	(void)state;
 	static const size_t shapes[][2] = { { 1, 1 }, { 1, 7 }, { 7, 65 },
 		{ 65, 13 } };
 	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
@@ -370,10 +365,5 @@ int main(void)
 		checked(test_swiglu), checked(test_relu), checked(test_cross_entropy),
 	};
 	omp_set_num_threads(1);         /* tiny loops; see the test of threads */
-	device = device_open("cpu");
-	ops = ops_for(device);
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	if (!failed)
-		device_close(&device);      /* asserts that all memory was freed */
-	return failed;
+	return run_on_cpu(tests);
 }

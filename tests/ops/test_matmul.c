@@ -1,10 +1,8 @@
 /* matmuls against naive loops: transposes, strides, batches, beta */
-#include "tests/ops/compare.h"
+#include "tests/ops/on_cpu.h"
 
 #include <omp.h>
 
-static Device *device;
-static const Ops *ops;
 
 enum { OUTER = 2, INNER = 3, GAP = 3 };
 
@@ -136,7 +134,6 @@ static void check_matmul(const Gemm *p)
 }
 static void matmuls_are_right(void **state)
 {
-	(void)state;
 	static const size_t sizes[][3] = {
 		{ 1, 1, 1 }, { 7, 65, 13 }, { 65, 1, 7 }, { 3, 5, 65 },
 	};
@@ -150,7 +147,6 @@ static void matmuls_are_right(void **state)
 }
 static void bits_repeat(void **state)
 {
-	(void)state;
 	int threads = omp_get_max_threads();
 	const size_t long_sums[3] = { 257, 129, 301 };
 	const size_t a_head[3] = { 65, 33, 17 };
@@ -175,7 +171,6 @@ static const size_t odd_sizes[3] = { 7, 65, 13 };
 
 static void matmuls_round(void **state)
 {
-	(void)state;
 	for (int i = 0; i < 8; i++) {
 		bool batched = i & 1;
 		Type type = i & 2 ? FP16 : BF16;
@@ -193,7 +188,6 @@ static void matmuls_round(void **state)
 
 static void nans_reach_the_matmul(void **state)
 {
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		Gemm p = gemm(odd_sizes, false, false, false, false, 0);
 		const Layout *l = i < 2 ? &p.a : &p.b;
@@ -211,10 +205,5 @@ int main(void)
 		checked(matmuls_are_right), checked(bits_repeat),
 		checked(matmuls_round), checked(nans_reach_the_matmul),
 	};
-	device = device_open("cpu");
-	ops = ops_for(device);
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	if (!failed)
-		device_close(&device);      /* asserts that all memory was freed */
-	return failed;
+	return run_on_cpu(tests);
 }

@@ -1,13 +1,10 @@
 /* forward values of every operation but FlashAttention against naive loops
  * in double */
-#include "tests/ops/compare.h"
+#include "tests/ops/on_cpu.h"
 
-static Device *device;
-static const Ops *ops;
 
 static void test_elementary(void **state)
 {
-	(void)state;
 	enum { n = 65 };
 	Array a = drawn(n, 1, 0, 1), b = drawn(n, 2, 0, 1000);
 	Array filled = poisoned(n), cast = poisoned(n);
@@ -49,7 +46,6 @@ static Reduced reduce(Array x, size_t n)
 
 static void test_reductions(void **state)
 {
-	(void)state;
 	for (size_t n = 1; n < 70; n += 11) {
 		Array x = drawn(n, 1, 3, 1);
 		double sum = 0;
@@ -70,7 +66,6 @@ static void test_reductions(void **state)
 
 static void test_embedding(void **state)
 {
-	(void)state;
 	enum { N = 9, C = 65, V = 5 };
 	Array table = drawn(V * C, 1, 0, 1), x = poisoned(N * C);
 	int32_t *tokens = drawn_tokens(N, 2, V);
@@ -108,7 +103,6 @@ static void check_rmsnorm(size_t rows, size_t C, double mean)
 
 static void test_rmsnorm(void **state)
 {
-	(void)state;
 	for (int i = 0; i < NSHAPES; i++) {
 		check_rmsnorm(shapes[i][0], shapes[i][1], 0.5);
 		check_rmsnorm(shapes[i][0], shapes[i][1], 1000);
@@ -156,7 +150,6 @@ static void check_layernorm(size_t rows, size_t C, double center)
 
 static void test_layernorm(void **state)
 {
-	(void)state;
 	for (int i = 0; i < NSHAPES; i++) {
 		check_layernorm(shapes[i][0], shapes[i][1], 0.5);
 		check_layernorm(shapes[i][0], shapes[i][1], 1000);
@@ -191,7 +184,6 @@ static void check_rope(size_t B, size_t T, size_t H, size_t D, int direction)
 
 static void test_rope(void **state)
 {
-	(void)state;
 	for (int direction = -1; direction <= 1; direction += 2) {
 		check_rope(1, 1, 1, 2, direction);
 		check_rope(3, 7, 3, 6, direction);
@@ -235,7 +227,6 @@ static void check_softmax(size_t matrices, size_t T, double scale, double sd)
 
 static void test_softmax(void **state)
 {
-	(void)state;
 	static const size_t contexts[] = { 1, 2, 7, 65 };
 	for (int i = 0; i < 4; i++) {
 		check_softmax(3, contexts[i], 0.125, 8);
@@ -245,7 +236,6 @@ static void test_softmax(void **state)
 }
 static void test_swiglu(void **state)
 {
-	(void)state;
 	enum { n = 201 };
 	Array a = drawn(n, 1, 0, 4), b = drawn(n, 2, 0, 4), h = poisoned(n);
 	Expected *want = expected(n);
@@ -306,7 +296,6 @@ static void check_loss(size_t N, size_t V, double sd)
 
 static void test_cross_entropy(void **state)
 {
-	(void)state;
 	for (int i = 0; i < NSHAPES; i++) {
 		check_loss(shapes[i][0], shapes[i][1], 4);
 		check_loss(shapes[i][0], shapes[i][1], 1e4);
@@ -321,10 +310,5 @@ int main(void)
 		checked(test_layernorm), checked(test_rope), checked(test_softmax),
 		checked(test_swiglu), checked(test_cross_entropy),
 	};
-	device = device_open("cpu");
-	ops = ops_for(device);
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	if (!failed)
-		device_close(&device);      /* asserts that all memory was freed */
-	return failed;
+	return run_on_cpu(tests);
 }

@@ -134,7 +134,6 @@ static Arrays run(const struct Case *c)
 }
 static void threads_change_nothing(void **state)
 {
-	(void)state;
 	int before = omp_get_max_threads();
 	for (int i = 0; i < NCASES; i++) {
 		const struct Case *c = &cases[i];
@@ -152,7 +151,6 @@ static void threads_change_nothing(void **state)
 
 static void threads_change_no_mean(void **state)
 {
-	(void)state;
 	int before = omp_get_max_threads();
 	double mean[4];
 	Array x = drawn(NC, 1, 0, 1);
@@ -170,7 +168,6 @@ static void threads_change_no_mean(void **state)
 }
 static void outputs_are_rounded(void **state)
 {
-	(void)state;
 	for (int i = 0; i < NCASES; i++)
 		for (Type type = BF16; type <= FP16; type++) {
 			const struct Case *c = &cases[i];
@@ -209,7 +206,6 @@ static void plant_nans(const struct Case *c, int input)
 
 static void nans_come_out(void **state)
 {
-	(void)state;
 	for (int i = 0; i < NCASES; i++) {
 		const struct Case *c = &cases[i];
 		Arrays clean = run(c);
@@ -246,7 +242,6 @@ static void overlay(const struct Case *c, const struct Overlay *o)
 
 static void outputs_may_lie_over_inputs(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof overlays / sizeof *overlays; i++)
 		for (const struct Case *c = cases; c < cases + NCASES; c++)
 			if (c->run == overlays[i].run)
@@ -254,7 +249,6 @@ static void outputs_may_lie_over_inputs(void **state)
 }
 static int open_device(void **state)
 {
-	(void)state;
 	static int32_t list[N];
 	device = device_open("cpu");
 	ops = ops_for(device);
@@ -268,7 +262,6 @@ static int open_device(void **state)
 
 static int close_device(void **state)
 {
-	(void)state;
 	device_close(&device);
 	return 0;
 }

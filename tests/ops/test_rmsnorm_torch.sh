@@ -1,12 +1,8 @@
 #!/usr/bin/env bash
 # test_rmsnorm_torch.sh: RMSNorm in PyTorch, through libsystems.so;
 # COURSE='DIR ...': the course's tests too, in copies of these folders
-. tests/weave/check.sh
+. tests/weave/torch.sh src/ops
 . tests/ops/adapters.sh
-export LIBSYSTEMS=$PWD/${BUILD:-build}/libsystems.so
-export PYTHONPATH=$PWD/src/ops PYTHONDONTWRITEBYTECODE=1
-[ -f "$LIBSYSTEMS" ] || exit 77         # there is none with SANITIZE=1
-python3 -c 'import torch' 2>/dev/null || exit 77
 agrees() { # agrees DEVICE TYPE BOUND
 	python3 - "$@" <<'END'
 import sys
@@ -58,27 +54,6 @@ except (TypeError, ValueError) as error:
 sys.exit("it was taken")
 END
 }
-course() { # course DIR
-	local copy status=0
-	copy=$(mktemp -d)
-	cp -r "$1/tests" "$copy"
-	cat >"$copy/tests/adapters.py" <<'END'
-from rmsnorm import RMSNorm
-from rmsnorm import rmsnorm_backward_g as rmsnorm_backward_g_pytorch
-from rmsnorm import rmsnorm_backward_x as rmsnorm_backward_x_pytorch
-
-
-def get_rmsnorm_autograd_function_pytorch():
-	return RMSNorm
-
-
-get_rmsnorm_autograd_function_triton = get_rmsnorm_autograd_function_pytorch
-END
-	(cd "$copy" && python3 -m pytest -p no:cacheprovider tests/test_rmsnorm.py) \
-		|| status=$?
-	rm -rf "$copy"
-	return $status
-}
 check 'fp32 on the CPU' agrees cpu float32 2e-6
 check 'an unknown type' refuses 'float64 is not supported' \
 	'RMSNorm.apply(x.double(), g.double())'
@@ -99,10 +74,5 @@ if python3 -c 'import sys, torch; sys.exit(not torch.cuda.is_available())'; then
 	check 'fp16 on the GPU' agrees cuda float16 2e-3
 	adapters rmsnorm cuda
 fi
-if python3 -c 'import pytest' 2>/dev/null; then
-	for dir in ${COURSE-}; do
-		[ ! -f "$dir/tests/test_rmsnorm.py" ] \
-			|| check "the course's tests in ${dir##*/}" course "$dir"
-	done
-fi
+course_tests tests/ops/course_adapters.py tests/test_rmsnorm.py
 exit $failed

@@ -36,7 +36,6 @@ static Profile *profile_of_step(bool fused)
 
 static void ranges_are_nested(void **state)
 {
-	(void)state;
 	for (int fused = 0; fused < 2; fused++) {
 		Profile *p = profile_of_step(fused);
 		assert_false(p->sees_activities);

@@ -10,13 +10,12 @@
 
 #include "train/checkpoint.h"
 #include "tests/base/exits.h"
+#include "tests/base/folder.h"
 
-static char path[] = "/tmp/test_checkpoint.XXXXXX";
 static const Shape shape = { 13, 5, 12, 20, 2, 3, 4, 10000 };
 
 static void weights_return(void **state)
 {
-	(void)state;
 	Device *d = device_open("cpu");
 	Model *m = model_new(d, &shape, &policies[0], 1);
 	Model *other = model_new(d, &shape, &policies[0], 2);
@@ -42,7 +41,6 @@ static void load_into(void *wrong)
 
 static void other_shapes_are_refused(void **state)
 {
-	(void)state;
 	Shape deeper = shape, wider = shape, same = shape;
 	deeper.layers++;
 	wider.d_ff++;
@@ -53,7 +51,6 @@ static void other_shapes_are_refused(void **state)
 
 static void read_shape(void *unused)
 {
-	(void)unused;
 	checkpoint_shape(tensorfile_open(path), path);
 }
 
@@ -70,7 +67,6 @@ static int status_of(const char *const *meta)
 /* the first: sums of such sizes are small, modulo 2^64 */
 static void metadata_are_held_against_tensors(void **state)
 {
-	(void)state;
 	static const char *const wraps[] = { "vocab_size", "1", "context_length",
 		"1", "d_model", "4194304", "d_ff", "11184810", "num_layers", "262144",
 		"num_heads", "2097152", "rope_theta", "10000", NULL };
@@ -91,14 +87,10 @@ static void metadata_are_held_against_tensors(void **state)
 int main(void)
 {
 	omp_set_num_threads(1);     /* children of a process with threads may hang */
-	if (mkstemp(path) < 0)
-		return 1;
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(weights_return),
 		cmocka_unit_test(other_shapes_are_refused),
 		cmocka_unit_test(metadata_are_held_against_tensors),
 	};
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	unlink(path);
-	return failed;
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

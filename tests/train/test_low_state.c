@@ -1,11 +1,10 @@
 /* AdamW where weights and moments are bf16 */
-#include "tests/ops/compare.h"
+#include "tests/ops/on_cpu.h"
 
 #include <omp.h>
 
 #include "train/step.h"
 
-static Device *device;
 static const Shape tiny = { 13, 8, 18, 22, 2, 3, 6, 10000 };
 
 enum { UPDATED = 1000 };
@@ -33,7 +32,6 @@ static void expect_rounded(const char *what, Array got, const double *exact)
 
 static void states_in_bf16_are_rounded_once(void **state)
 {
-	(void)state;
 	const AdamWStep s = adamw_scalars(&(OptimizerSettings){ .lr = 1e-2,
 		.beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8, .decay = 0.1 }, 3, 0.5);
 	double w1[UPDATED], m1[UPDATED], v1[UPDATED];
@@ -60,7 +58,6 @@ static void states_in_bf16_are_rounded_once(void **state)
 /* an update of a gain of one is far below the spacing of bf16 */
 static void masters_keep_small_updates(void **state)
 {
-	(void)state;
 	Batch b = { 2, 8, drawn_tokens(16, 1, 13), drawn_tokens(16, 2, 13) };
 	for (int i = 0; i < 4; i++) {
 		bool masters = i < 2;
@@ -89,9 +86,5 @@ int main(void)
 		checked(masters_keep_small_updates),
 	};
 	omp_set_num_threads(1);         /* tiny loops */
-	device = device_open("cpu");
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	if (!failed)
-		device_close(&device);
-	return failed;
+	return run_on_cpu(tests);
 }

@@ -1,6 +1,6 @@
 #define _GNU_SOURCE
 /* training: named failures, repeatability, learning, AdamW, initial weights */
-#include "tests/ops/compare.h"
+#include "tests/ops/on_cpu.h"
 
 #include <omp.h>
 #include <sys/wait.h>
@@ -8,7 +8,6 @@
 
 #include "train/step.h"
 
-static Device *device;
 static const Shape tiny = { 13, 8, 18, 22, 2, 3, 6, 10000 };
 
 static int stderr_of(char *text, size_t size, void (*f)(void *), void *context)
@@ -55,7 +54,6 @@ static void run_planted(void *context)
 
 static void first_bad_tensor_is_named(void **state)
 {
-	(void)state;
 	Plant plants[] = {
 		{ "layers.1.ffn.w3.weight", 0, false, "" },
 		{ "layers.1.ffn.w3.weight", NAN, false, "layers.1.ffn.w3.weight (" },
@@ -96,7 +94,6 @@ static void record_run(Array *after, const Policy *policy, uint64_t seed)
 
 static void training_repeats(void **state)
 {
-	(void)state;
 	const Shape shape = { 101, 16, 96, 160, 2, 3, 32, 10000 };
 	size_t n = shape_count(&shape);
 	for (int precision = 0; precision < NPOLICIES; precision++) {
@@ -126,7 +123,6 @@ static double learned_loss(const Batch *b, const Policy *policy)
 
 static void a_batch_is_learned(void **state)
 {
-	(void)state;
 	enum { LENGTH = 8, TOKENS = 2 * LENGTH };
 	static int32_t tokens[TOKENS] = {
 		3, 1, 4, 1, 5, 9, 2, 6, /**/ 3, 1, 4, 1, 7, 0, 7, 12 };
@@ -158,33 +154,46 @@ static Optimizer optimizer_of(const Model *m, bool adam)
 		: sgd_new(m, 0.1, 0.9);
 }
 
+static void pass_both(Model *m[2], Batch b, bool accumulate)
+{
+	for (int i = 0; i < 2; i++) {
+		model_forward(m[i], b.tokens, b.targets, b.B, b.T, true);
+		model_backward(m[i], accumulate);
+	}
+}
+
+static void update_alike(Model *m[2], Optimizer o[2])
+{
+	for (int i = 0; i < 2; i++)
+		update_weights(m[i], &o[i]);
+	expect_same("weight", m[1]->weights, m[0]->weights, m[0]->extent);
+}
+
+static void free_both(Model *m[2], Optimizer o[2])
+{
+	for (int i = 0; i < 2; i++) {
+		optimizer_free(&o[i]);
+		model_free(&m[i]);
+	}
+}
 static void check_rounded(bool fused, bool adam, Batch b)
 {
 	Model *m[2] = { model_in_bf16(fused, false), model_in_bf16(fused, true) };
 	Optimizer o[2] = { optimizer_of(m[0], adam), optimizer_of(m[1], adam) };
 	size_t n = m[0]->extent;
 	for (int pass = 0; pass < 2; pass++) {
-		for (int i = 0; i < 2; i++) {
-			model_forward(m[i], b.tokens, b.targets, b.B, b.T, true);
-			model_backward(m[i], pass > 0);
-		}
+		pass_both(m, b, pass > 0);
 		Array wide = copied(m[0]->gradients, n);
 		round_array(BF16, m[0]->gradients.at, n);
 		assert_memory_not_equal(wide.at, m[0]->gradients.at, n * sizeof(real));
 		expect_same("gradient", m[1]->gradients, m[0]->gradients, n);
 	}
-	for (int i = 0; i < 2; i++)
-		update_weights(m[i], &o[i]);
-	expect_same("weight", m[1]->weights, m[0]->weights, n);
-	for (int i = 0; i < 2; i++) {
-		optimizer_free(&o[i]);
-		model_free(&m[i]);
-	}
+	update_alike(m, o);
+	free_both(m, o);
 }
 
 static void bf16_gradients_are_rounded(void **state)
 {
-	(void)state;
 	Batch b = batch_random(3, 7, tiny.vocab, 1);
 	for (int i = 0; i < 4; i++)
 		check_rounded(i & 1, i & 2, b);
@@ -200,7 +209,6 @@ static double apart(Array a, Array b, size_t n)
 
 static void bf16_gradients_train(void **state)
 {
-	(void)state;
 	Batch b = batch_random(3, 7, tiny.vocab, 1);
 	for (int fused = 0; fused < 2; fused++) {
 		Array after[2], start = { NULL, FP32 };
@@ -239,10 +247,7 @@ static void check_sum(bool adam, Batch b)
 	Optimizer o[2] = { optimizer_of(m[0], adam), optimizer_of(m[1], adam) };
 	size_t n = m[0]->extent;
 	assert_true(n > m[0]->count);
-	for (int i = 0; i < 2; i++) {           /* makes room for gradients */
-		model_forward(m[i], b.tokens, b.targets, b.B, b.T, true);
-		model_backward(m[i], false);
-	}
+	pass_both(m, b, false);                 /* makes room for gradients */
 	Array first = drawn_in_bf16(n, 1), second = drawn_in_bf16(n, 2);
 	o[1].sums = (Gradients){ 3, { first, second, m[1]->gradients } };
 	o[1].gradients = m[1]->gradients;
@@ -250,19 +255,13 @@ static void check_sum(bool adam, Batch b)
 		real sum = reals(first)[i] + reals(second)[i];
 		reals(m[0]->gradients)[i] = sum + reals(m[1]->gradients)[i];
 	}
-	for (int i = 0; i < 2; i++)
-		update_weights(m[i], &o[i]);
-	expect_same("weight", m[1]->weights, m[0]->weights, n);
+	update_alike(m, o);
 	expect_same("copy", m[1]->compute_weights, m[0]->compute_weights, n);
-	for (int i = 0; i < 2; i++) {
-		optimizer_free(&o[i]);
-		model_free(&m[i]);
-	}
+	free_both(m, o);
 }
 
 static void updates_sum_gradients(void **state)
 {
-	(void)state;
 	Batch b = batch_random(3, 7, tiny.vocab, 1);
 	check_sum(false, b);
 	check_sum(true, b);
@@ -351,7 +350,6 @@ static void expect_scalars(const Optimizer *a, Array w, const Scalar *s, size_t 
 
 static void adamw_follows_its_equations(void **state)
 {
-	(void)state;
 	const int32_t token = 1;
 	const Shape whole = { 16, 8, 64, 64, 1, 2, 32, 10000 };
 	Model *model = model_new(device, &whole, &policies[0], 1);
@@ -437,7 +435,6 @@ static double correlation(const Model *m, BlockParameter a, BlockParameter b)
 
 static void initial_weights_are_as_stated(void **state)
 {
-	(void)state;
 	Model *m = model_new(device, &drawn_shape, &policies[0], 1);
 	for (int i = 0; i < shape_nparameters(&drawn_shape); i++) {
 		Parameter p = shape_parameter(&drawn_shape, i);
@@ -455,7 +452,6 @@ static void initial_weights_are_as_stated(void **state)
 
 static void initial_weights_ignore_threads(void **state)
 {
-	(void)state;
 	int before = omp_get_max_threads();
 	Array weights[3];
 	for (int threads = 1; threads <= 3; threads++) {
@@ -481,9 +477,5 @@ int main(void)
 		checked(initial_weights_are_as_stated),
 		checked(initial_weights_ignore_threads),
 	};
-	device = device_open("cpu");
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	if (!failed)
-		device_close(&device);      /* asserts that all memory was freed */
-	return failed;
+	return run_on_cpu(tests);
 }

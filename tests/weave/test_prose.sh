@@ -111,16 +111,28 @@ add '::: {.drawing #fig:box src=box values="{Rows=64}"}' 'A box.' ':::' ''
 add 'See [](#fig:box).'
 pdf; expect_good "a drawing from a file, with a value"
 touch -d '2 days ago' figures/drawings/box.pdf; pdf
-if [ -n "$(find figures/drawings/box.pdf -mtime +0)" ]
+drawn() { # drawn FIGURE: by the last weave
+	[ -z "$(find "figures/$1.pdf" -mtime +0)" ]
+}
+if ! drawn drawings/box
 then ok "what is unchanged is not drawn again"
 else not_ok "what is unchanged is not drawn again"; fi
 edit 's/Rows=64/Rows=65/'; pdf
-if [ -z "$(find figures/drawings/box.pdf -mtime +0)" ]
+if drawn drawings/box
 then ok "a new value is drawn"
 else not_ok "a new value is drawn"; fi
 edit 's/{Rows=65}/{Lines=65}/'; pdf
 expect "an error in a drawing" 1 "$(line_of Lines)" \
 	"drawing box: Undefined control"
+
+make_document; pdf; touch -d '2 days ago' figures/cpu/curve.pdf; pdf
+if ! drawn cpu/curve
+then ok "an unchanged plot is not drawn again"
+else not_ok "an unchanged plot is not drawn again"; fi
+echo 'set xrange [0:100]' >>src/plots/style.gp; pdf
+if drawn cpu/curve
+then ok "what a plot loads counts"
+else not_ok "what a plot loads counts"; fi
 
 make_document; echo 'plot nonsense' >>src/plots/curve.gp; pdf
 expect "a broken figure script" 1 "$(line_of curve)" "curve.gp: .*nonsense"

@@ -6,16 +6,14 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include <cuda_runtime.h>
 #include <math.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/random.h"
-#include "dist/comm.h"
 #include "dist/ring.h"
 #include "ops/ops.h"
-#include "tests/dist/ranks.h"
+#include "tests/dist/job.h"
 
 typedef struct Case {
 	const char *transport;
@@ -30,49 +28,27 @@ static Case cases[] = {
 };
 enum { NCASES = sizeof cases / sizeof *cases };
 
-static void count_gpus(void *context)
-{
-	int count = 0;
-	(void)context;
-	exit(cudaGetDeviceCount(&count) == cudaSuccess ? count : 0);
-}
-
 static void on_gpus(Body *body)
 {
-	int gpus = exit_status(count_gpus, NULL);
-	if (gpus < 2)
+	if (!have_gpus(2))
 		skip();
-	for (int ranks = 2; ranks <= gpus && ranks <= MOST; ranks++)
-		for (int i = 0; i < NCASES; i++) {
-			Ended ended[MOST];
-			run_ranks(ranks, ended, body, &cases[i]);
-			for (int r = 0; r < ranks; r++) {
-				if (ended[r].status != 0)
-					print_error("%s, %d ranks, rank %d: %s\n",
-						cases[i].transport, ranks, r, ended[r].said);
-				assert_int_equal(ended[r].status, 0);
-			}
-		}
+	for (int ranks = 2; ranks <= MOST && have_gpus(ranks); ranks++)
+		for (int i = 0; i < NCASES; i++)
+			run_well(ranks, body, &cases[i]);
 }
 
-static Comm *join(const Place *p, Device **device)
+static Comm *join_case(const Place *p, Device **d)
 {
 	const Case *k = p->context;
-	char name[16];
-	Link *link = link_tcp(p->rank, p->ranks, &p->meeting, 60);
-	snprintf(name, sizeof name, "cuda:%d", p->rank);
-	*device = device_open(name);
-	CommSettings s = { .transport = k->transport, .limit_s = 60,
-		.delay_us = k->delay_us };
-	return comm_open(link, *device, &s);
+	return join(p, "cuda:", &(CommSettings){ .transport = k->transport,
+		.limit_s = 60, .delay_us = k->delay_us }, d);
 }
 
-static void leave(Comm *c, Device *d)
+static void leave_in_order(Comm *c, Device *d)
 {
 	comm_barrier(c);
 	comm_check_order(c);
-	comm_close(&c);
-	device_close(&d);
+	leave(c, d);
 }
 /* whole numbers whose sums bf16 holds */
 static real element(int rank, size_t i, int turn)
@@ -171,7 +147,7 @@ static void mix(const Place *p)
 	static const size_t sizes[] = { 1, 2, 3, 7, 1000, 4096, 4099, 65536, 100003,
 		262144 };
 	Device *d;
-	Comm *c = join(p, &d);
+	Comm *c = join_case(p, &d);
 	Array x[] = { comm_array(c, ROOM, FP32, MEM_GRADIENT, "fp32"),
 		comm_array(c, ROOM, BF16, MEM_GRADIENT, "bf16"),
 		array_new(d, ROOM, FP32, MEM_GRADIENT, "other fp32"),
@@ -187,19 +163,18 @@ static void mix(const Place *p)
 	comm_barrier(c);
 	device_free(d, x[2].at);
 	device_free(d, x[3].at);
-	leave(c, d);
+	leave_in_order(c, d);
 }
 
 static void collectives_are_right(void **state)
 {
-	(void)state;
 	on_gpus(mix);
 }
 static void run_ahead(const Place *p)
 {
 	enum { MANY = 120, EACH = 30011 };
 	Device *d;
-	Comm *c = join(p, &d);
+	Comm *c = join_case(p, &d);
 	Array x = comm_array(c, (size_t)MANY * EACH, BF16, MEM_GRADIENT, "x");
 	for (int i = 0; i < MANY; i++)
 		fill(d, array_part(d, x, (size_t)i * EACH), 0, EACH, p->rank, i);
@@ -215,28 +190,26 @@ static void run_ahead(const Place *p)
 	device_wait(d, COMPUTE, device_event(d, COMM));
 	for (int i = 0; i < MANY; i++)
 		expect(c, d, "part", array_part(d, x, (size_t)i * EACH), 0, EACH, -1, i);
-	leave(c, d);
+	leave_in_order(c, d);
 }
 
 static void queues_run_ahead(void **state)
 {
-	(void)state;
 	on_gpus(run_ahead);
 }
 static void sum_long(const Place *p)
 {
 	enum { LONG = 21000001 };
 	Device *d;
-	Comm *c = join(p, &d);
+	Comm *c = join_case(p, &d);
 	Array x = comm_array(c, LONG, FP32, MEM_GRADIENT, "x");
 	for (int turn = 0; turn < NTRIES; turn++)
 		tries[turn](c, d, x, LONG, turn);
-	leave(c, d);
+	leave_in_order(c, d);
 }
 
 static void long_arrays_are_right(void **state)
 {
-	(void)state;
 	on_gpus(sum_long);
 }
 static real *host_sum(Type type, size_t n, int ranks)
@@ -275,18 +248,17 @@ static void compare_bits(Comm *c, Device *d, Type type, size_t n, int rank)
 static void sum_bits(const Place *p)
 {
 	Device *d;
-	Comm *c = join(p, &d);
+	Comm *c = join_case(p, &d);
 	if (p->ranks == 2 || strcmp(comm_transport(c), "push") == 0)
 		for (Type type = FP32; type <= BF16; type++) {
 			compare_bits(c, d, type, 1001, p->rank);
 			compare_bits(c, d, type, 262144, p->rank);
 		}
-	leave(c, d);
+	leave_in_order(c, d);
 }
 
 static void sums_have_equal_bits(void **state)
 {
-	(void)state;
 	on_gpus(sum_bits);
 }
 static void sleep_a_little(void *arg)
@@ -317,7 +289,7 @@ static void exchange(const Place *p)
 {
 	enum { TURNS = 40, ROOM = 5000001 };
 	Device *d;
-	Comm *c = join(p, &d);
+	Comm *c = join_case(p, &d);
 	real want = 0, *got = need(malloc(ROOM * sizeof *got));
 	for (int turn = 0; turn < TURNS; turn++)
 		for (int r = 0; r < p->ranks; r++)
@@ -339,7 +311,7 @@ static void exchange(const Place *p)
 		device_free(d, sum.at);
 	}
 	free(got);
-	leave(c, d);
+	leave_in_order(c, d);
 }
 
 static void exchanges_wait_for_readers(void **state)

@@ -1,15 +1,6 @@
 /* a model in parts on several GPUs */
 #include "tests/dist/parts.h"
 
-#include <cuda_runtime.h>
-
-static void count_gpus(void *context)
-{
-	int count = 0;
-	(void)context;
-	exit(cudaGetDeviceCount(&count) == cudaSuccess ? count : 0);
-}
-
 static void try_gpus(int ranks, int copies)
 {
 	static const Shape shapes[] = { { 31, 6, 12, 10, 3, 5, 4, 10000 },
@@ -25,13 +16,12 @@ static void try_gpus(int ranks, int copies)
 
 static void parts_on_gpus_train_as_one_does(void **state)
 {
-	int gpus = exit_status(count_gpus, NULL);
-	if (gpus < 2)
+	if (!have_gpus(2))
 		skip();
 	try_gpus(2, 1);
-	if (gpus >= 3)
+	if (have_gpus(3))
 		try_gpus(3, 1);
-	if (gpus >= 4) {
+	if (have_gpus(4)) {
 		try_gpus(4, 1);
 		try_gpus(2, 2);
 	}

@@ -46,9 +46,6 @@ static void models_agree(void **state)
 	/* heads of 12 elements, and of 16, which FlashAttention takes */
 	static const Shape odd = { 101, 1000, 36, 50, 2, 3, 12, 10000 },
 		even = { 101, 1000, 48, 50, 2, 3, 16, 10000 };
-	(void)state;
-	if (gpu == NULL)
-		skip();
 	for (int i = 0; i < 3 * 2 * 3; i++) {
 		const Policy *policy = &policies[i % 2];
 		bool fused = i / 2 % 3 > 0;
@@ -101,9 +98,6 @@ static void add_gradients(Device *device, bool fused, bool rounds, real *to[2])
 
 static void bf16_gradients_are_near(void **state)
 {
-	(void)state;
-	if (gpu == NULL)
-		skip();
 	for (int fused = 0; fused < 2; fused++) {
 		real *wide[2], *low[2];
 		add_gradients(gpu, fused, false, wide);
@@ -139,9 +133,6 @@ static Answer chunked_answer(Device *device, const Policy *policy, bool fused,
 static void heads_in_chunks_agree(void **state)
 {
 	static const size_t chunks[] = { 1, 8, 37, 64, 119, 4096 };
-	(void)state;
-	if (gpu == NULL)
-		skip();
 	for (int i = 0; i < NPOLICIES * 2 * 6; i++) {
 		const Policy *policy = &policies[i / 12];
 		bool fused = i / 6 % 2;
@@ -193,9 +184,6 @@ static Run run_of(const Shape *shape, const Policy *policy, bool fused,
 
 static void training_repeats(void **state)
 {
-	(void)state;
-	if (gpu == NULL)
-		skip();
 	for (int i = 0; i < 2 * NPOLICIES + 2; i++) {
 		bool fused = i % 2, rounds = i >= 2 * NPOLICIES;
 		const Policy *policy = &policies[rounds ? POLICY_BF16 : i / 2];
@@ -209,12 +197,18 @@ static void training_repeats(void **state)
 		release(NULL);
 	}
 }
+static real *gradients_of(Model *m, const Batch *b)
+{
+	real *gradients = reals(poisoned(m->extent));
+	model_forward(m, b->tokens, b->targets, b->B, b->T, true);
+	model_backward(m, false);
+	array_read(gpu, gradients, m->gradients, m->extent);
+	return gradients;
+}
+
 static void plans_change_no_bit(void **state)
 {
 	static const ModelPlan plans[] = { { 0, 3, 3 }, { 50, 1, 2 } };
-	(void)state;
-	if (gpu == NULL)
-		skip();
 	Batch b = batch_random(3, 40, narrow.vocab, 1);
 	for (int i = 0; i < NPOLICIES * 2 * 2; i++) {
 		Model *m = model_new(gpu, &narrow, &policies[i / 4], 3);
@@ -224,10 +218,7 @@ static void plans_change_no_bit(void **state)
 		for (int drops = 0; drops < 2; drops++) {
 			ModelPlan plan = { .head_chunk = plans[i / 2 % 2].head_chunk };
 			model_follow(m, drops ? &plans[i / 2 % 2] : &plan);
-			model_forward(m, b.tokens, b.targets, b.B, b.T, true);
-			model_backward(m, false);
-			got[drops] = reals(poisoned(m->extent));
-			array_read(gpu, got[drops], m->gradients, m->extent);
+			got[drops] = gradients_of(m, &b);
 		}
 		if (memcmp(got[0], got[1], shape_count(&narrow) * sizeof(real)))
 			fail_msg("%s, %s: gradients differ where tensors are dropped",
@@ -240,9 +231,6 @@ static void plans_change_no_bit(void **state)
 /* nor do blocks that run again */
 static void blocks_run_again_with_equal_bits(void **state)
 {
-	(void)state;
-	if (gpu == NULL)
-		skip();
 	Batch b = batch_random(3, 40, narrow.vocab, 1);
 	for (int i = 0; i < NPOLICIES; i++) {
 		Model *m = model_new(gpu, &narrow, &policies[i], 3);
@@ -250,10 +238,7 @@ static void blocks_run_again_with_equal_bits(void **state)
 		model_fuse(m);
 		for (int K = 0; K < 3; K++) {
 			model_recompute(m, K, false);
-			model_forward(m, b.tokens, b.targets, b.B, b.T, true);
-			model_backward(m, false);
-			got[K] = reals(poisoned(m->extent));
-			array_read(gpu, got[K], m->gradients, m->extent);
+			got[K] = gradients_of(m, &b);
 			if (memcmp(got[0], got[K], shape_count(&narrow) * sizeof(real)))
 				fail_msg("%s, K = %d: gradients differ", m->policy->name, K);
 		}
@@ -284,9 +269,6 @@ static void learn(Device *device, bool fused, const Text *text, double *loss)
 
 static void curves_coincide(void **state)
 {
-	(void)state;
-	if (gpu == NULL)
-		skip();
 	double want[CURVE], got[CURVE];
 	Text text = text_read("writeup.nw", 1 << 16);
 	learn(cpu, false, &text, want);
@@ -319,9 +301,6 @@ static void train_one_step(const Shape *shape, const Policy *policy, bool fused,
 
 static void library_takes_all_matmuls(void **state)
 {
-	(void)state;
-	if (gpu == NULL)
-		skip();
 	for (int i = 0; i < NSIZES * NPOLICIES * 2; i++) {
 		const NamedShape *size = &model_sizes[i / 2 / NPOLICIES];
 		const Policy *policy = &policies[i / 2 % NPOLICIES];
@@ -343,12 +322,12 @@ static void library_takes_all_matmuls(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(models_agree), cmocka_unit_test(bf16_gradients_are_near),
-		cmocka_unit_test(heads_in_chunks_agree),
-		cmocka_unit_test(plans_change_no_bit),
-		cmocka_unit_test(blocks_run_again_with_equal_bits),
-		cmocka_unit_test(training_repeats), cmocka_unit_test(curves_coincide),
-		cmocka_unit_test(library_takes_all_matmuls),
+		on_gpu(models_agree), on_gpu(bf16_gradients_are_near),
+		on_gpu(heads_in_chunks_agree),
+		on_gpu(plans_change_no_bit),
+		on_gpu(blocks_run_again_with_equal_bits),
+		on_gpu(training_repeats), on_gpu(curves_coincide),
+		on_gpu(library_takes_all_matmuls),
 	};
 	return cmocka_run_group_tests(tests, open_both, close_both);
 }

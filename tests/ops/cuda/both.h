@@ -310,9 +310,19 @@ static inline void run_case(void **state)
 				run_trial(&t, c->call, c->how);
 			}
 }
+static inline void run_on_gpu(void **test)
+{
+	if (gpu == NULL)
+		skip();
+	((CMUnitTestFunction)(uintptr_t)*test)(NULL);
+}
+
+#define on_gpu(test)                                                 \
+	{ .name = #test, .test_func = run_on_gpu,                        \
+		.teardown_func = release_both,                               \
+		.initial_state = (void *)(uintptr_t)(test) }
 static inline int open_both(void **state)
 {
-	(void)state;
 	const char *missing = cuda_backend.missing(0);
 	cpu = device_open("cpu");
 	if (missing)
@@ -324,7 +334,6 @@ static inline int open_both(void **state)
 
 static inline int close_both(void **state)
 {
-	(void)state;
 	device_close(&cpu);
 	if (gpu)
 		device_close(&gpu);             /* asserts that nothing is in use */

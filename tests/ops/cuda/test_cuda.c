@@ -33,20 +33,17 @@ static void draw(Device *d, const Ops *o, const Array *a, const size_t *n,
 static void cast(Device *d, const Ops *o, const Array *a, const size_t *n,
 	int how)
 {
-	(void)how;
 	o->cast(d, a[0], a[1], n[0]);
 }
 
 static void add(Device *d, const Ops *o, const Array *a, const size_t *n, int how)
 {
-	(void)how;
 	o->add(d, a[0], a[1], a[2], n[0]);
 }
 
 static void mean(Device *d, const Ops *o, const Array *a, const size_t *n,
 	int how)
 {
-	(void)how;
 	o->mean(d, a[0], a[1].at, a[2], n[0]);
 }
 
@@ -61,14 +58,12 @@ static void add_squares(Device *d, const Ops *o, const Array *a,
 static void clip(Device *d, const Ops *o, const Array *a, const size_t *n,
 	int how)
 {
-	(void)n;
 	o->clip(d, a[0].at, a[1], how);
 }
 
 static void count_nonfinite(Device *d, const Ops *o, const Array *a,
 	const size_t *n, int how)
 {
-	(void)how;
 	o->count_nonfinite(d, a[0].at, a[1], n[0]);
 }
 
@@ -98,21 +93,18 @@ static void adamw(Device *d, const Ops *o, const Array *a, const size_t *n,
 static void rmsnorm_forward(Device *d, const Ops *o, const Array *a,
 	const size_t *n, int how)
 {
-	(void)how;
 	o->rmsnorm_forward(d, a[0], a[1], a[2], a[3], n[0], n[1], 1e-5);
 }
 
 static void rmsnorm_backward(Device *d, const Ops *o, const Array *a,
 	const size_t *n, int how)
 {
-	(void)how;
 	o->rmsnorm_backward(d, a[0], a[1], a[2], a[3], a[4], a[5], n[0], n[1]);
 }
 
 static void layernorm_forward(Device *d, const Ops *o, const Array *a,
 	const size_t *n, int how)
 {
-	(void)how;
 	o->layernorm_forward(d, a[0], a[1], a[2], a[3], a[4], a[5], n[0], n[1], 1e-2);
 }
 
@@ -310,9 +302,6 @@ static const Case cases[] = {
 
 static void events_measure(void **state)
 {
-	(void)state;
-	if (gpu == NULL)
-		skip();
 	enum { REPEATS = 20 };
 	size_t n = (size_t)1 << 24;
 	Array a = array_new(gpu, n, FP32, MEM_TEMPORARY, "filled");
@@ -361,9 +350,6 @@ static void expect_all(Array a, size_t n, real value)
 
 static void recorded_work_repeats(void **state)
 {
-	(void)state;
-	if (gpu == NULL)
-		skip();
 	enum { LENGTH = 1030 };
 	Sum s = { summand(0, LENGTH), summand(1, LENGTH), summand(2, LENGTH),
 		LENGTH };
@@ -387,8 +373,8 @@ int main(void)
 {
 	enum { NCASES = sizeof cases / sizeof *cases };
 	struct CMUnitTest tests[NCASES + 2] = {
-		[NCASES] = cmocka_unit_test_teardown(events_measure, release_both),
-		cmocka_unit_test_teardown(recorded_work_repeats, release_both),
+		[NCASES] = on_gpu(events_measure),
+		on_gpu(recorded_work_repeats),
 	};
 	list_cases(tests, cases, NCASES);
 	return cmocka_run_group_tests(tests, open_both, close_both);

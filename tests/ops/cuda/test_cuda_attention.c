@@ -37,7 +37,6 @@ static Array take(const OnGpu *g, int a)
 	memcpy(part.at, reals(image) + MARGIN, g->n[a] * sizeof(real));
 	return part;
 }
-
 static void run_attention(const AttentionKernel *kernel, const Problem *p,
 	OnGpu *g, const Array *host, Array *got, bool deterministic)
 {
@@ -95,12 +94,8 @@ static void follow_the_formulas(const Problem *p, int t)
 	}
 	assert_int_equal(release_both(NULL), 0);
 }
-
 static void attention_follows_the_formulas(void **state)
 {
-	(void)state;
-	if (gpu == NULL)
-		skip();
 	for (int i = 0; i < NTYPES_HERE * NWIDTHS * NLENGTHS * 2; i++) {
 		size_t t = i % NTYPES_HERE, l = i / NTYPES_HERE % NLENGTHS,
 			w = i / NTYPES_HERE / NLENGTHS % NWIDTHS;
@@ -117,9 +112,6 @@ static void attention_follows_the_formulas(void **state)
 
 static void large_scores_do_no_harm(void **state)
 {
-	(void)state;
-	if (gpu == NULL)
-		skip();
 	for (int t = 0; t < NTYPES_HERE; t++) {
 		const Problem p = { .B = 1, .H = 2, .seqlen_q = 130, .seqlen_k = 130,
 			.D = 64, .causal = true, .size = 100 };
@@ -130,9 +122,6 @@ static void large_scores_do_no_harm(void **state)
 /* persistent blocks have more than one tile each, of 64 queries or of 192 */
 static void persistent_blocks_take_tiles(void **state)
 {
-	(void)state;
-	if (gpu == NULL)
-		skip();
 	for (int i = 0; i < 2 * NWIDTHS; i++) {
 		const Problem p = { .B = 4, .H = 18, .seqlen_q = 200, .seqlen_k = 330,
 			.D = widths[i / 2], .causal = i % 2, .size = 1 };
@@ -144,9 +133,6 @@ static void persistent_blocks_take_tiles(void **state)
 /* gradients of two sections of heads, whose tiles of keys add in turn */
 static void sections_of_heads_follow_the_formulas(void **state)
 {
-	(void)state;
-	if (gpu == NULL)
-		skip();
 	for (int causal = 0; causal < 2; causal++) {
 		const Problem p = { .B = 2, .H = 3, .seqlen_q = 6000, .seqlen_k = 260,
 			.D = 128, .causal = causal, .size = 1 };
@@ -154,7 +140,6 @@ static void sections_of_heads_follow_the_formulas(void **state)
 			follow_the_formulas(&p, 2);
 	}
 }
-
 /* more blocks than multiprocessors, so that the order of their work varies */
 static void expect_same_runs(bool causal, int runs)
 {
@@ -186,13 +171,9 @@ static void expect_same_runs(bool causal, int runs)
 
 static void a_thousand_runs_are_the_same(void **state)
 {
-	(void)state;
-	if (gpu == NULL)
-		skip();
 	for (int causal = 0; causal < 2; causal++)
 		expect_same_runs(causal, getenv("QUICK") ? 20 : 500);
 }
-
 typedef struct Rush {
 	Type type;
 	const char *kernel;
@@ -256,18 +237,12 @@ static void rings_never_skip_a_round(void **state)
 		{ BF16, "multi_warpgroup", 36, 4, 640, 128, false },
 		{ BF16, "m64", 36, 4, 320, 64, false },
 	};
-	(void)state;
-	if (gpu == NULL)
-		skip();
 	for (size_t i = 0; i < sizeof rushes / sizeof *rushes; i++)
 		rush(&rushes[i], getenv("QUICK") ? 20 : 20000);
 }
 
 static void other_heads_are_declined(void **state)
 {
-	(void)state;
-	if (gpu == NULL)
-		skip();
 	bool (*supported)(Device *, Type, size_t) = ops_for(gpu)->supports_attention;
 	assert_true(supported(gpu, BF16, 80) && supported(gpu, FP32, 128));
 	assert_false(supported(gpu, BF16, 48) || supported(gpu, FP32, 0)
@@ -277,14 +252,13 @@ static void other_heads_are_declined(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(attention_follows_the_formulas, release_both),
-		cmocka_unit_test_teardown(large_scores_do_no_harm, release_both),
-		cmocka_unit_test_teardown(persistent_blocks_take_tiles, release_both),
-		cmocka_unit_test_teardown(sections_of_heads_follow_the_formulas,
-			release_both),
-		cmocka_unit_test_teardown(a_thousand_runs_are_the_same, release_both),
-		cmocka_unit_test_teardown(rings_never_skip_a_round, release_both),
-		cmocka_unit_test(other_heads_are_declined),
+		on_gpu(attention_follows_the_formulas),
+		on_gpu(large_scores_do_no_harm),
+		on_gpu(persistent_blocks_take_tiles),
+		on_gpu(sections_of_heads_follow_the_formulas),
+		on_gpu(a_thousand_runs_are_the_same),
+		on_gpu(rings_never_skip_a_round),
+		on_gpu(other_heads_are_declined),
 	};
 	return cmocka_run_group_tests(tests, open_both, close_both);
 }

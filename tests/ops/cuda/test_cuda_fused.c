@@ -20,7 +20,6 @@ static const Sizes logits[] = { { 1, 1 }, { 3, 2 }, { 129, 7 }, { 17, 101 },
 static void rmsnorm_forward(Device *d, const Ops *o, const Array *a,
 	const size_t *n, int how)
 {
-	(void)how;
 	o->fused_rmsnorm_forward(d, (NormForward){ .y = a[0], .rho = a[1],
 		.sum = a[2], .x = a[3], .branch = a[4], .g = a[5], .eps = 1e-5 }, n[0],
 		n[1]);
@@ -64,7 +63,6 @@ static void swiglu(Device *d, const Ops *o, const Array *a, const size_t *n,
 static void cross_entropy(Device *d, const Ops *o, const Array *a,
 	const size_t *n, int how)
 {
-	(void)how;
 	o->fused_cross_entropy(d, a[0], a[1], a[2], a[3].at, 0.5, n[0], n[1]);
 }
 
@@ -72,7 +70,6 @@ static void cross_entropy(Device *d, const Ops *o, const Array *a,
 static void cross_entropy_of_parts(Device *d, const Ops *o, const Array *a,
 	const size_t *n, int how)
 {
-	(void)how;
 	for (int rank = 0; rank < 2; rank++)
 		o->partial_cross_entropy(d, array_part(d, a[2], 3 * n[0] * rank), a[3],
 			a[4].at, n[0], n[1]);

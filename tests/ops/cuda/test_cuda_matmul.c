@@ -101,9 +101,6 @@ static const Sizes sizes[] = { { 1, 1, 1 }, { 3, 5, 65 }, { 8, 16, 24 },
 static void exact_matmuls_are_equal(void **state)
 {
 	enum { LAYOUTS = 4 * NBATCHES * 2 * 2 };
-	(void)state;
-	if (gpu == NULL)
-		skip();
 	for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
 		for (int layout = 0; layout < LAYOUTS && !too_large(sizes[s]); layout++)
 			for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
@@ -117,9 +114,6 @@ static void some_multiprocessors_suffice(void **state)
 {
 	static const Sizes large[] = { { 384, 640, 512 }, { 64, 72, 2048 } };
 	static const int spare[] = { 1, 4, 12 };
-	(void)state;
-	if (gpu == NULL)
-		skip();
 	for (int i = 0; i < 3; i++)
 		for (int s = 0; s < 2; s++)
 			for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
@@ -150,9 +144,6 @@ static int choices_after(const char *path, int matmuls)
 
 static void proposals_are_timed(void **state)
 {
-	(void)state;
-	if (gpu == NULL)
-		skip();
 	char path[] = "/tmp/test_cuda_gemms.XXXXXX";
 	Device *first = gpu;
 	close(mkstemp(path));
@@ -171,9 +162,6 @@ static void multiply_as_tf32(Device *d, const Ops *o, const Array *a,
 
 static void fp32_is_not_tf32(void **state)
 {
-	(void)state;
-	if (gpu == NULL)
-		skip();
 	static const Argument exact = { .role = AS_OUT, .relative = 16 },
 		rough = { .role = AS_OUT, .relative = 0x1p15 };
 	enum { M = 100, N = 72, K = 8 };
@@ -195,9 +183,6 @@ static void fp32_is_not_tf32(void **state)
 }
 static void nans_reach_the_matmul(void **state)
 {
-	(void)state;
-	if (gpu == NULL)
-		skip();
 	enum { M = 65, N = 17, K = 33 };
 	for (Type type = FP32; type <= FP16; type++) {
 		Array x[3], host = poisoned(M * K + K * N), got = poisoned(M * N);
@@ -224,9 +209,6 @@ static void nans_reach_the_matmul(void **state)
 
 static void readable_types_are_alike(void **state)
 {
-	(void)state;
-	if (gpu == NULL)
-		skip();
 	const Type all[] = { FP32, BF16, FP16, TF32 };
 	for (int s = 0; s < 4; s++)
 		for (int w = 0; w < 4; w++) {
@@ -242,12 +224,12 @@ static void readable_types_are_alike(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(exact_matmuls_are_equal, release_both),
-		cmocka_unit_test_teardown(some_multiprocessors_suffice, release_both),
-		cmocka_unit_test_teardown(proposals_are_timed, release_both),
-		cmocka_unit_test_teardown(fp32_is_not_tf32, release_both),
-		cmocka_unit_test_teardown(nans_reach_the_matmul, release_both),
-		cmocka_unit_test_teardown(readable_types_are_alike, release_both),
+		on_gpu(exact_matmuls_are_equal),
+		on_gpu(some_multiprocessors_suffice),
+		on_gpu(proposals_are_timed),
+		on_gpu(fp32_is_not_tf32),
+		on_gpu(nans_reach_the_matmul),
+		on_gpu(readable_types_are_alike),
 	};
 	return cmocka_run_group_tests(tests, open_both, close_both);
 }

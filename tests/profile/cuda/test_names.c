@@ -4,7 +4,6 @@
 
 static void names_are_short(void **state)
 {
-	(void)state;
 	static const char *const names[][2] = {
 		{ "_Z16mma_sync_forwardI4HalfI13__nv_bfloat16ELi64ELi64EEv9Attentionb",
 			"mma_sync_forward<Half<bf16>, 64, 64>" },

@@ -51,9 +51,6 @@ static void expect_intervals(const Profile *p)
 
 static void kernels_lie_in_their_phases(void **state)
 {
-	(void)state;
-	if (gpu == NULL)
-		skip();
 	for (int fused = 0; fused < 2; fused++) {
 		Model *m = model_new(gpu, &shape, &policies[1], 3);
 		if (fused)
@@ -84,7 +81,7 @@ static void kernels_lie_in_their_phases(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(kernels_lie_in_their_phases),
+		on_gpu(kernels_lie_in_their_phases),
 	};
 	return cmocka_run_group_tests(tests, open_both, close_both);
 }

@@ -1,0 +1,168 @@
+/* strategies.h: ranks that train by any strategy, until one is lost */
+#ifndef TESTS_STRATEGIES_H
+#define TESTS_STRATEGIES_H
+
+#include "base/clock.h"
+#include "dist/ddp.h"
+#include "dist/sharded_model.h"
+#include "dist/tensor.h"
+#include "dist/zero.h"
+#include "tests/ops/compare.h"
+#include "tests/dist/faults.h"
+#include "train/step.h"
+
+typedef enum { DDP, SHARDED, ZERO1, ZERO2, FSDP, TENSOR, NSTRATEGIES } Strategy;
+static const char *const names[NSTRATEGIES] = { "ddp", "sharded", "zero1",
+	"zero2", "fsdp", "tensor" };
+static const Shape shape = { 31, 6, 12, 10, 2, 3, 4, 10000 };
+enum { B = 2, ASTRAY = 3 };                              /* ASTRAY: a step */
+
+typedef struct Fault {
+	Strategy strategy;
+	int ranks, rank;
+	/* what happens to the rank, after so long; NULL: it skips collectives */
+	void (*happens)(int signal);
+	int after_us, limit_s;
+	const char *device, *transport;  /* device "cuda:": rank r has GPU r */
+} Fault;
+typedef struct Trained {
+	Model *m;
+	Optimizer adamw, *o;
+	Ddp *ddp;
+	ShardedModel *sharded;
+	Zero *zero;
+	TensorGroup group;
+} Trained;
+
+static const OptimizerSettings settings = { .lr = 1e-3, .beta1 = 0.9,
+	.beta2 = 0.999, .eps = 1e-8 };
+
+static inline void build(Trained *t, Device *d, Comm *c, Strategy s)
+{
+	const Policy *fp32 = &policies[POLICY_FP32];
+	bool zero = s >= ZERO1 && s <= FSDP;
+	*t = (Trained){ .o = &t->adamw };
+	tensor_group(&t->group, d, c);
+	t->m = zero ? model_new_bare(d, &shape, fp32, 7) : model_new_part(d, &shape,
+		fp32, 7, s == TENSOR ? &t->group.group : NULL);
+	model_fuse(t->m);
+	if (zero) {
+		t->zero = zero_new(t->m, c, &(ZeroSettings){ .stage = s - ZERO1 + 1,
+			.prefetch = 1, .wire = FP32 }, &adamw_kind, settings);
+		t->o = zero_optimizer(t->zero);
+		return;
+	}
+	if (s != TENSOR)
+		t->ddp = ddp_new(t->m, c, &(DdpSettings){ DDP_BUCKETED, 0.004, FP32,
+			false });
+	if (s == SHARDED) {
+		t->sharded = sharded_model_new(t->m, c, &adamw_kind, settings);
+		t->o = sharded_model_optimizer(t->sharded);
+	} else {
+		t->adamw = adamw_new(t->m, 1e-3, 0.9, 0.999, 1e-8, 0);
+	}
+}
+static Hooks real_hooks;
+static RankGroup real_group;
+static bool skipped;
+
+static inline void skip_unit(void *self, int unit, bool backward)
+{
+	if (!backward || skipped)
+		real_hooks.after_unit(self, unit, backward);
+	else
+		skipped = true;
+}
+
+static inline void skip_sum(void *self, const GroupOp *op, GroupSlot slot)
+{
+	if (skipped || op->kind != GROUP_SCATTER)
+		real_group.start(self, op, slot);
+	skipped = skipped || op->kind == GROUP_SCATTER;
+}
+
+static inline void go_astray(Trained *t)
+{
+	real_hooks = t->m->hooks;
+	real_group = t->group.group;
+	if (t->zero)
+		t->m->hooks.after_unit = skip_unit;
+	else if (t->sharded)
+		t->m->hooks.after_update = NULL;
+	else if (t->ddp)
+		t->m->hooks = (Hooks){ 0 };
+	else
+		t->group.group.start = skip_sum;
+}
+static inline void train(const Place *p)
+{
+	const Fault *f = p->context;
+	bool faulty = p->rank == f->rank;
+	Trained t;
+	Device *d;
+	Comm *c = join(p, f->device, &(CommSettings){ .transport = f->transport,
+		.limit_s = f->limit_s }, &d);
+	build(&t, d, c, f->strategy);
+	if (faulty && f->happens)
+		happen_after(f->happens, f->after_us);
+	for (int step = 0;; step++) {
+		Batch b = batch_random(B, shape.context, shape.vocab, step);
+		if (faulty && !f->happens && step == ASTRAY)
+			go_astray(&t);
+		double loss = timed_step(t.m, t.o, &b, MODE_TRAIN).loss;
+		if (faulty && !f->happens && step == ASTRAY && t.ddp)
+			t.m->hooks = real_hooks;
+		if (!f->happens)
+			comm_sum(c, loss);
+		batch_free(&b);
+	}
+}
+static inline bool names_operation(const char *said)
+{
+	static const char *const others[] = { "gather ", "sum ", "maximum ",
+		"barrier ", "comparison of orders " };
+	bool found = false;
+	for (int i = 0; i < NCOLLECTIVES; i++)
+		found |= strstr(said, collective_names[i]) != NULL;
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		found |= strstr(said, others[i]) != NULL;
+	return found;
+}
+
+/* the faulty rank ends with `status`, the others with 1 */
+static inline void expect_end(Fault *f, int status, const char *want,
+	double limit_ms)
+{
+	Ended ended[MOST];
+	bool named = false;
+	double start_ms = clock_ms();
+	run_ranks(f->ranks, ended, train, f);
+	for (int r = 0; r < f->ranks; r++) {
+		const char *said = ended[r].said;
+		if (ended[r].status != (r == f->rank ? status : 1))
+			fail_msg("%s: rank %d ends with %d: %s", names[f->strategy], r,
+				ended[r].status, said);
+		if (r == f->rank && status != 1)
+			continue;
+		check_line(names[f->strategy], said, r);
+		named |= strstr(said, want) && names_operation(said);
+	}
+	if (!named)
+		fail_msg("%s: nobody says '%s' and where: '%s'", names[f->strategy],
+			want, ended[!f->rank].said);
+	assert_true(clock_ms() - start_ms < limit_ms);
+}
+
+/* draws which rank it is, and when it happens */
+static inline void lose_rank(Fault f, int most_us, int status,
+	const char *want, double limit_ms)
+{
+	uint64_t bits = random_bits((uint64_t)clock_ms(), 0, f.strategy);
+	char words[64];
+	f.rank = (int)(bits % f.ranks);
+	f.after_us = 1 + (int)(bits >> 33) % most_us;
+	snprintf(words, sizeof words, want, f.rank);
+	expect_end(&f, status, words, limit_ms);
+}
+
+#endif

@@ -1,0 +1,28 @@
+# torch.sh MODULES: sourced by tests of PyTorch through libsystems.so, with the
+# folder of our modules
+. tests/weave/check.sh
+export LIBSYSTEMS=$PWD/${BUILD:-build}/libsystems.so
+export PYTHONPATH=$PWD/$1 PYTHONDONTWRITEBYTECODE=1
+[ -f "$LIBSYSTEMS" ] || exit 77         # there is none with SANITIZE=1
+python3 -c 'import torch' 2>/dev/null || exit 77
+in_copy() { # in_copy DIR ADAPTERS 'FILES' ARGUMENTS...: of pytest
+	local copy part files=$3 status=0
+	copy=$(mktemp -d)
+	for part in tests cs336-basics pyproject.toml; do
+		[ ! -e "$1/$part" ] || cp -r "$1/$part" "$copy"
+	done
+	cp "$2" "$copy/tests/adapters.py"
+	shift 3
+	(cd "$copy" && PYTHONPATH=$PYTHONPATH:$copy/cs336-basics \
+		python3 -m pytest -p no:cacheprovider $files "$@") || status=$?
+	rm -rf "$copy"
+	return $status
+}
+course_tests() { # course_tests ADAPTERS 'FILES' ARGUMENTS...: where these are
+	local dir
+	python3 -c 'import pytest' 2>/dev/null || return 0
+	for dir in ${COURSE-}; do
+		! compgen -G "$dir/${2##* }" >/dev/null \
+			|| check "the course's tests in ${dir##*/}" in_copy "$dir" "$@"
+	done
+}
