@@ -34,7 +34,7 @@ static inline void use_one_thread(void)
 
 static inline Device *open_device(const char *name, int rank)
 {
-	char numbered[16];
+	char numbered[32];
 	snprintf(numbered, sizeof numbered, "%s%d", name, rank);
 	use_one_thread();
 	return device_open(strchr(name, ':') ? numbered : name);
