@@ -92,7 +92,7 @@ static void plan_classes(Plan *plan)
 {
 	plan_forms(plan, (const Form[]){ { POLICY_BF16, "pytorch-compiled" },
 		{ POLICY_BF16, "pytorch-eager" }, { POLICY_FP32, "pytorch-eager" },
-		{ 0 } }, SIZE_XL, SIZE_XL);
+		{ 0 } }, only.size ? 0 : SIZE_XL, only.size ? NTRAINED - 1 : SIZE_XL);
 }
 static void ask(Row *row, const Config *c, const char *columns, const char *how)
 {

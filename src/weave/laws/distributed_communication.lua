@@ -20,7 +20,8 @@ law("on a CPU what is sent is copied",
 	"device ~= 'cpu' or busbw_GBps <= of('peaks', {quantity = 'copy'}).value")
 law("a rank reduces as fast in either format, about",
 	"between(time_ms / other{dtype = 'fp32'}.time_ms, device == 'cuda' and 0.6",
-	"or 0.05, device == 'cuda' and (bytes < 3e6 and 2 or 1.6) or 30)")
+	"or 0.05, device == 'cuda' and (transport == 'nccl-tests' and 2",
+	"or 1.6) or 30)")
 law("more GPUs take no less time, about",
 	"device ~= 'cuda' or time_ms >= 0.5 * below('ranks', 'time_ms').time_ms")
 tables("distributed_communication_single_node-collectives",
