@@ -150,6 +150,12 @@ def print_classes(step, run):
 			print(f"run={run} class={kind} ms={time / PROFILED / 1e3:.4f}",
 				f"calls={calls.get(kind, 0) / PROFILED:.1f} status=ok",
 				flush=True)
+def fresh(args):
+	torch.manual_seed(args.seed)
+	with torch.device("cuda"):
+		return LossOf(args)
+
+
 def weights_of(module):
 	with torch.no_grad():
 		return sum(p.double().sum().item() for p in module.parameters())
@@ -158,22 +164,19 @@ def weights_of(module):
 def measure(args, rank):
 	set_precision(args.precision)
 	torch._dynamo.config.optimize_ddp = not (args.whole or args.blocks)
-	device = torch.device("cuda", rank)
-	torch.manual_seed(args.seed)
-	with device:
-		module = LossOf(args)
-		torch.manual_seed(args.seed + 1 + rank)
-		batch = torch.randint(VOCAB, (2, args.batch, args.context))
+	module = fresh(args)
+	torch.manual_seed(args.seed + 1 + rank)
+	batch = torch.randint(VOCAB, (2, args.batch, args.context), device="cuda")
 	step = stepper(module, args, batch)
 	row = slowest(timed_steps(step, args, "single"), "single")
 	if args.profile:
 		profile(step, beside(args.profile, "single"))
 	if args.classes:
 		print_classes(step, "alone")
-	del step
-	module.zero_grad()
+	del step, module
 	torch.cuda.empty_cache()
 	torch.compiler.reset()
+	module = fresh(args)
 	both = DistributedDataParallel(module, device_ids=[rank],
 		bucket_cap_mb=args.bucket_mb)
 	step = stepper(both, args, batch)

@@ -82,10 +82,10 @@ static void plan(Plan *plan)
 		{ POLICY_BF16, "ours" }, { POLICY_BF16, "ours-bf16-wire" },
 		{ POLICY_FP32, "ours" },
 		{ POLICY_BF16, "pytorch-eager" }, { POLICY_FP32, "pytorch-eager" },
-		{ POLICY_BF16, "pytorch-compiled" },
 		{ POLICY_BF16, "pytorch-best-blocks" },
 		{ POLICY_BF16, "pytorch-compiled-blocks" },
-		{ POLICY_BF16, "pytorch-compiled-whole" }, { 0 } }, 0, NTRAINED - 1);
+		{ POLICY_BF16, "pytorch-compiled-whole" },
+		{ POLICY_BF16, "pytorch-compiled" }, { 0 } }, 0, NTRAINED - 1);
 }
 
 static void plan_classes(Plan *plan)
