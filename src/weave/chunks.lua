@@ -107,19 +107,4 @@ function M.definition(book, name, lang)
 		if e then return e end
 	end
 end
-function M.check(book, complain)
-	for _, p in ipairs(book.chunks) do
-		for _, t in ipairs(references(p)) do
-			if not book.named[t.ref] then
-				complain(t.line, "chunk <<" .. t.ref .. ">> is not defined")
-			end
-		end
-	end
-	for _, e in ipairs(book.order) do
-		if #e.used_in == 0 and e.name:find(" ") then
-			complain(e.parts[1].line,
-				"chunk <<" .. e.name .. ">> is never used")
-		end
-	end
-end
 return M

@@ -37,14 +37,6 @@ function M.median(...)
 	return #list % 2 == 1 and list[h + 1] or (list[h] + list[h + 1]) / 2
 end
 
-function M.sd(...)
-	local list = numbers("sd", ...)
-	if #list < 2 then fail("sd of a single value") end
-	local m, s = M.mean(list), 0
-	for _, v in ipairs(list) do s = s + (v - m) ^ 2 end
-	return math.sqrt(s / (#list - 1))
-end
-
 function M.min(...) return math.min(table.unpack(numbers("min", ...))) end
 function M.max(...) return math.max(table.unpack(numbers("max", ...))) end
 function M.count(x)

@@ -1,5 +1,6 @@
 -- judge.lua: hold the rows of all tables against the laws
-local report, data, query = require "report", require "data", require "query"
+local report, files = require "report", require "files"
+local data, query = require "data", require "query"
 local format, neighbours = require "format", require "neighbours"
 local M = {laws = {}, uses = neighbours.uses}
 local scope
@@ -21,7 +22,7 @@ local function add(name, ...)
 end
 
 local here = package.searchpath("judge", package.path):match("^(.*)/")
-local found = pandoc.pipe("sh", {"-c", 'ls "$0"/laws/*.lua', here}, "")
+local _, found = files.run("ls '%s'/laws/*.lua", here)
 for path in found:gmatch("[^\n]+") do
 	assert(loadfile(path, "t", {tables = begin, law = add}))()
 end

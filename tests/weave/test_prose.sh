@@ -63,12 +63,6 @@ make_document
 printf '\n| a | b |\n|:--|--:|\n| x | y |\n\n: All. {#tbl:all}\n' >>writeup.nw
 add 'See [](#tbl:all).'; lint
 expect_good "a label of a table in Markdown"
-make_document; printf '\n<<a.c>>=\n<<do it>>\n@\n' >>writeup.nw; lint
-expect "an undefined chunk" 1 "$(line_of '<<do it>>')" "do it.* is not defined"
-
-make_document; printf '\n<<do it>>=\nx;\n@\n' >>writeup.nw; lint
-expect "an unused chunk" 1 "$(line_of '<<do it>>')" "do it.* is never used"
-
 make_document; printf '\n<<a.c>>=\n%090d\n@\n' 0 >>writeup.nw; lint
 expect "a line that is too long" 1 "$(line_of 0000)" "90 columns"
 
