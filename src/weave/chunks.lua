@@ -77,12 +77,6 @@ local function entry(index, lang, name)
 	end
 	return e
 end
-
-local function has(list, item)
-	for _, x in ipairs(list) do
-		if x == item then return true end
-	end
-end
 function M.index(book)
 	local index = {}
 	for _, p in ipairs(book.chunks) do
@@ -94,7 +88,9 @@ function M.index(book)
 		local names = index[p.lang] or {}
 		for name in pairs(p.uses) do
 			local e = names[name]
-			if e and not has(e.defs, p) then table.insert(e.uses, p) end
+			if e and not pandoc.List.includes(e.defs, p) then
+				table.insert(e.uses, p)
+			end
 		end
 	end
 	book.index = index

@@ -21,11 +21,7 @@ local function judge(world, claim)
 	local ok, value = evaluate.run(world, "return " .. claim.test, claim.line)
 	local last, is_local = format.last, evaluate.from_local(world)
 	local borrowed = world.borrowed
-	local paths, seen = {}, {}
-	for _, t in ipairs(world.used) do
-		if not seen[t.path] then table.insert(paths, t.path) end
-		seen[t.path] = true
-	end
+	local paths = pandoc.List.map(world.used, function(t) return t.path end)
 	local set = world.shown and "shown" or "recorded"
 	table.insert(M.list, {line = claim.line, problem = claim.problem,
 		set = set, holds = ok and value == true, test = claim.test})

@@ -73,6 +73,10 @@ function M.choose(name, shown, line)
 	M.touched[t.path] = M.touched[t.path] or {table = t, line = line}
 	return t
 end
+function M.shown(name, line)
+	M.choose(name, false, line)
+	return M.choose(name, true, line)
+end
 local function present_digest(program, backend)
 	local path = ("build/digest/%s.%s"):format(program, backend)
 	local digest = files.read(path)

@@ -4,10 +4,9 @@ local query, format = require "query", require "format"
 local M = {}
 
 local function use(world, t)
-	for _, known in ipairs(world.used) do
-		if known == t then return end
+	if not pandoc.List.includes(world.used, t) then
+		table.insert(world.used, t)
 	end
-	table.insert(world.used, t)
 end
 
 local function resolve(world, name)
@@ -87,7 +86,7 @@ end
 M.from_local = from_local
 
 function M.machine(world)
-	for _, t in ipairs(world.used) do return t.machine end
+	return world.used[1] and world.used[1].machine
 end
 
 function M.borrow(line)

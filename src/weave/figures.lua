@@ -73,8 +73,7 @@ end
 local function choose(names, line)
 	local tables = {}
 	for name in names:gmatch("[^%s,]+") do
-		data.choose(name, false, line)
-		table.insert(tables, data.choose(name, true, line))
+		table.insert(tables, data.shown(name, line))
 	end
 	if #tables == 0 then error({text = "a figure needs data=TABLE"}, 0) end
 	return tables

@@ -119,8 +119,7 @@ end
 
 function inlines.Code(c)
 	if c.classes:includes("lua") then return value(c) end
-	return raw("\\nwcode{" .. highlight.breakable(highlight.escape(c.text))
-		.. "}")
+	return raw(highlight.code(c.text))
 end
 function inlines.Math(m)
 	if m.text:find("\\label{", 1, true) then

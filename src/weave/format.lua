@@ -93,9 +93,7 @@ end
 function M.each(s) return query.each(s) end
 
 function M.map(s, f)
-	local list = {}
-	for i, r in ipairs(query.each(s)) do list[i] = f(r) end
-	return list
+	return pandoc.List.map(query.each(s), function(r) return f(r) end)
 end
 function M.known(row, column)
 	local i = query.is(row) and query.inside(row)

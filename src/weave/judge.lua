@@ -115,15 +115,6 @@ function M.table(t, say)
 		end
 	end
 end
-local function line_of(law)
-	local n = 0
-	for line in io.lines(report.file) do
-		n = n + 1
-		if line:find('law("' .. law.name .. '"', 1, true) then return n end
-	end
-	return 0
-end
-
 function M.files()
 	local list = {}
 	for _, machines in pairs(data.tables) do
@@ -137,8 +128,8 @@ function M.all()
 	for _, c in ipairs(M.files()) do
 		local ok, t = pcall(data.load, c, 0)
 		if ok then M.table(t, function(law, text)
-			if c.machine == "local" then report.warn(text)
-			else report.at(line_of(law), text) end
+			if c.machine == "local" then report.warn(text) return end
+			report.at(report.locate('law("' .. law.name .. '"'), text)
 		end) end
 	end
 end

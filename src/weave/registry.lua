@@ -20,13 +20,8 @@ function M.register(header)
 	return p
 end
 local function need(name, line)
-	for _, shown in ipairs {false, true} do
-		local ok, err = pcall(data.choose, name, shown, line)
-		if not ok then
-			if err.text then report.at(line, err.text) end
-			return
-		end
-	end
+	local ok, err = pcall(data.shown, name, line)
+	if not ok and err.text then report.at(line, err.text) end
 end
 
 function M.enter(header)

@@ -33,11 +33,11 @@ function M.locate(text, from)
 		source = {}
 		for line in io.lines(M.file) do table.insert(source, line) end
 	end
-	from = tonumber(from) or 1
-	for n = from, math.min(from + 200, #source) do
+	local last = from and math.min(from + 200, #source) or #source
+	for n = from or 1, last do
 		if source[n]:find(text, 1, true) then return n end
 	end
-	return from
+	return from or 1
 end
 
 function M.print()
