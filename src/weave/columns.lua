@@ -23,7 +23,6 @@ local function describe(text)
 	expr = (body or expr):match("^%s*(.-)%s*$")
 	return {expr = expr, format = digits, title = title}
 end
-
 function M.list(t, text)
 	local list = {}
 	if not text then

@@ -8,7 +8,6 @@ local function use(world, t)
 		table.insert(world.used, t)
 	end
 end
-
 local function resolve(world, name)
 	if format[name] ~= nil then return format[name] end
 	if world.defs[name] ~= nil then

@@ -105,7 +105,6 @@ local function claim(span)
 	end
 	return {pandoc.Span(content:walk(inlines)), mark(place)}
 end
-
 local function solution(span)
 	for name in (span.attributes.problem or "none"):gmatch("%S+") do
 		local known = state.ids[name]
@@ -116,7 +115,6 @@ local function solution(span)
 	end
 	return {}
 end
-
 function inlines.Code(c)
 	if c.classes:includes("lua") then return value(c) end
 	return raw(highlight.code(c.text))
@@ -161,7 +159,6 @@ function blocks.CodeBlock(c)
 				:format(width, highlight.columns))
 		end))
 end
-
 function blocks.Para(p)
 	local image = p.content[1]
 	if image and image.t == "Image" and image.classes:includes("plot") then

@@ -179,7 +179,6 @@ local function rows(text, tag, align)
 	end
 	return table.concat(out)
 end
-
 local function tabular(spec, body)
 	local align = spec:gsub("@{}", "")
 	body = body:gsub("\\midrule\\endfirsthead.-\\endfoot", "\\midrule")
@@ -279,7 +278,6 @@ local function split(text, list)
 	end
 	return out
 end
-
 function M.inlines(list)
 	local latex = false
 	list = with_equations(list)

@@ -123,7 +123,6 @@ function M.files()
 	table.sort(list, function(a, b) return a.path < b.path end)
 	return list
 end
-
 function M.all()
 	for _, c in ipairs(M.files()) do
 		local ok, t = pcall(data.load, c, 0)

@@ -45,7 +45,6 @@ local function new_page(h)
 	part = nil
 	return p
 end
-
 local function heading(h)
 	local number, page = html.heading(h), pages[#pages]
 	local content = html.inlines(h.content)
@@ -74,7 +73,6 @@ function walker.Span(s)
 	html.numbers[s.identifier] = pages[#pages].current
 	return pandoc.Span(s.content, pandoc.Attr(s.identifier))
 end
-
 function walker.DefinitionList(list)
 	for _, item in ipairs(list.content) do
 		local term = pandoc.utils.stringify(item[1])
@@ -84,7 +82,6 @@ function walker.DefinitionList(list)
 	end
 	return list
 end
-
 local function distribute(blocks)
 	for _, b in ipairs(blocks) do
 		local name = b.t == "RawBlock" and b.text:match("^\\part{(.*)}")
@@ -120,7 +117,6 @@ local function address(id, from)
 	if id == p.id and p ~= from then return p.file end
 	return (p == from and "" or p.file) .. "#" .. id
 end
-
 local function place(p)
 	return p.number ~= "" and p.number or html.plain(p.title)
 end
@@ -138,7 +134,6 @@ local function places(ids, from, label)
 	end
 	return table.concat(list, ", ")
 end
-
 local function resolve(p)
 	local function pages_of(ids)
 		return places(ids, p, function(id) return place(where[id]) end)
@@ -168,7 +163,6 @@ local function links(list, current)
 	return #items > 0 and "<ul>\n" .. table.concat(items, "</li>\n")
 		.. "</li>\n</ul>\n" or ""
 end
-
 local function contents(current)
 	local list = {"<ul>"}
 	for _, p in ipairs(pages) do

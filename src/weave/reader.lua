@@ -168,7 +168,6 @@ local function read_chapters(chapters)
 	end
 	return doc
 end
-
 function Reader(_, _)
 	local file = PANDOC_STATE.input_files[1]
 	local pieces = noweb.parse(run_noweb(file))

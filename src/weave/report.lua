@@ -37,7 +37,7 @@ function M.locate(text, from)
 	for n = from or 1, last do
 		if source[n]:find(text, 1, true) then return n end
 	end
-	return from or 1
+	return from or 0
 end
 
 function M.print()

@@ -97,7 +97,6 @@ edit 's/, 2, 0.1)/, 3, 0.1)/'; pdf
 if [ $status -eq 1 ] && cmp -s first.pdf writeup.pdf; then
 	ok "a failed weave leaves the old PDF"
 else not_ok "a failed weave leaves the old PDF"; fi
-
 make_document
 mkdir -p src/drawings
 echo '\begin{tikzpicture}\node{\Rows};\end{tikzpicture}' >src/drawings/box.tex
@@ -118,7 +117,6 @@ else not_ok "a new value is drawn"; fi
 edit 's/{Rows=65}/{Lines=65}/'; pdf
 expect "an error in a drawing" 1 "$(line_of Lines)" \
 	"drawing box: Undefined control"
-
 make_document; pdf; touch -d '2 days ago' figures/cpu/curve.pdf; pdf
 if ! drawn cpu/curve
 then ok "an unchanged plot is not drawn again"
