@@ -77,6 +77,19 @@ done < <(tangled . | grep -E '\.(c|h|cu|cuh)$' | xargs awk '
 			FNR - start - pragmas + 1 " lines, more than 60"
 	}
 	/^}/ || /[;}][ \t]*$/ && !/^[ \t]/ { start = 0 }')
+if command -v clang-format >/dev/null; then
+	while read -r complaint; do
+		fail "$complaint"
+	done < <(tangled . | grep '^tests/.*\.[ch]$' | while read -r file; do
+		clang-format "$file" | awk -v name="$file" '
+			{ sub(/[ \t]*\/[*\/].*/, ""); gsub(/[ \t]+/, " "); sub(/^ /, "") }
+			{ line = words = $0; gsub(/ /, "", words) }
+			NR == FNR { ours[line]; at[words] = FNR; next }
+			!(line in ours) && words in at {
+				print name ":" at[words] ": clang-format writes " line
+			}' "$file" -
+	done)
+fi
 read -r -a flags < <(sed -n 's/^WARNINGS [:+]= \(-.*\)/\1/p' src/build.mk |
 	xargs)
 openmp=$(gcc -print-file-name=include 2>/dev/null || true)
