@@ -95,10 +95,7 @@ function M.show(image, line, framed)
 		return nil
 	end
 	local ok, tables = pcall(choose, a.data or "", line)
-	if not ok then
-		if tables.text then report.at(line, tables.text) end
-		return nil
-	end
+	if not ok then return report.error(line, tables) end
 	local path, err = M.update(a.name or image.src, script, tables,
 		a.set or "")
 	if not path then

@@ -97,11 +97,11 @@ end
 local function claim(span)
 	local a = span.attributes
 	local line = tonumber(a.line) or state.line
-	local text, place = claims.decide {test = a.test, otherwise = a["else"],
+	local verdict, place = claims.decide {test = a.test, otherwise = a["else"],
 		line = line, problem = registry.current and registry.current.id}
 	local content = span.content
-	if text == "otherwise" then
-		content = pandoc.Inlines(tables.inlines(a["else"]))
+	if type(verdict) == "string" then
+		content = pandoc.Inlines(tables.inlines(verdict))
 	end
 	return {pandoc.Span(content:walk(inlines)), mark(place)}
 end

@@ -21,7 +21,7 @@ function M.register(header)
 end
 local function need(name, line)
 	local ok, err = pcall(data.shown, name, line)
-	if not ok and err.text then report.at(line, err.text) end
+	if not ok then report.error(line, err) end
 end
 
 function M.enter(header)

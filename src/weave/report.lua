@@ -12,6 +12,10 @@ function M.at(line, text, alone)
 		more = {}, order = #M.list})
 end
 
+function M.error(line, err)	-- one that nobody has complained about
+	if err.text then M.at(line, err.text) end
+end
+
 function M.warn(text)
 	if not M.warnings[text] then io.stderr:write("weave: ", text, "\n") end
 	M.warnings[text] = true
