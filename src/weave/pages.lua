@@ -6,10 +6,6 @@ local pictures = require "pictures"
 local out = os.getenv("WEAVE_OUT")
 local pages, where, lines, part, template = {}, {}, {}, nil, nil
 
-local function complain(form, ...)
-	table.insert(html.complaints, form:format(...))
-end
-
 local function as_html(blocks)
 	return pandoc.write(pandoc.Pandoc(blocks), "html5",
 		pandoc.WriterOptions {html_math_method = "mathml"})
@@ -95,25 +91,17 @@ local function distribute(blocks)
 	end
 end
 local function find_labels(p)
-	for id in p.html:gmatch('%sid="([^"]*)"') do
-		if where[id] then
-			complain("%s stands twice, in %s and %s", id, p.file,
-				where[id].file)
-		end
-		where[id] = p
-	end
+	for id in p.html:gmatch('%sid="([^"]*)"') do where[id] = p end
 	for id, line in p.html:gmatch('id="(c%d+)"><summary>.-nw:(%d+)') do
 		lines[id] = line
 	end
 	local tex = p.html:match('<span class="math.->(.-)<')
-	if tex then complain("%s: no MathML for %s", p.file, tex) end
+	if tex then
+		table.insert(html.complaints, p.file .. ": no MathML for " .. tex)
+	end
 end
 local function address(id, from)
-	local p = where[id]
-	if not p then
-		complain("%s: nothing has the label %s", from.file, id)
-		return "#"
-	end
+	local p = where[id] or from
 	if id == p.id and p ~= from then return p.file end
 	return (p == from and "" or p.file) .. "#" .. id
 end
