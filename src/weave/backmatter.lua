@@ -19,7 +19,7 @@ end
 local function names(book, roots)
 	local list = pandoc.List {}
 	for _, e in ipairs(book.order) do
-		if (e.root and not e.name:find(" ")) == roots then list:insert(e) end
+		if e.root == roots then list:insert(e) end
 	end
 	return index(list, function(e)
 		local link = highlight.reference(book, e.name)

@@ -2,7 +2,7 @@
 local here = PANDOC_SCRIPT_FILE:match("^(.*)/[^/]*$") or "."
 package.path = here .. "/?.lua;" .. package.path
 local html, search = require "html", require "search"
-local pictures = require "pictures"
+local files, pictures = require "files", require "pictures"
 local out = os.getenv("WEAVE_OUT")
 local pages, where, lines, part, template = {}, {}, {}, nil, nil
 
@@ -11,11 +11,7 @@ local function as_html(blocks)
 		pandoc.WriterOptions {html_math_method = "mathml"})
 end
 
-local function write(name, text)
-	local f = assert(io.open(out .. "/" .. name, "w"))
-	f:write(text)
-	f:close()
-end
+local function write(name, text) files.write(out .. "/" .. name, text) end
 local function breakable(text)
 	text = text:gsub("<mo>\u{2113}</mo>", "<mi>\u{2113}</mi>")
 	text = text:gsub('(%(?)(<math display="inline".-</math>)([^%s<]*)',
@@ -189,9 +185,7 @@ local function front(meta, title)
 		pandoc.utils.stringify(meta.subtitle or ""), abstract, contents())}
 end
 function Pandoc(doc)
-	local f = assert(io.open(here .. "/page.html"))
-	template = f:read("a")
-	f:close()
+	template = files.read(here .. "/page.html")
 	distribute(doc.blocks)
 	pictures.finish(out)
 	for _, p in ipairs(pages) do
