@@ -59,7 +59,7 @@ end
 
 function M.reference(book, name)
 	local e = book.named[name]
-	if not e then return "\\nwundefined{" .. M.name(name) .. "}" end
+	if not e then return M.name(name) end
 	return ("\\nwref{%d}{%s}"):format(e.parts[1].id, M.name(name))
 end
 
