@@ -119,19 +119,16 @@ local function places(ids, from, label)
 	return table.concat(list, ", ")
 end
 local function resolve(p)
-	local function pages_of(ids)
-		return places(ids, p, function(id) return place(where[id]) end)
-	end
-	local function lines_of(ids)
-		return places(ids, p, function(id) return lines[id] end)
-	end
-	local text = p.html:gsub("\16(.-)\17", function(id)
-		return html.numbers[id] or ""
+	local function place_of(id) return where[id] and place(where[id]) or "?" end
+	local fill = {["\16"] = function(id) return html.numbers[id] or "" end,
+		["\18"] = place_of,
+		["\19"] = function(ids) return places(ids, p, place_of) end,
+		["\21"] = function(ids)
+			return places(ids, p, function(id) return lines[id] end)
+		end}
+	local text = p.html:gsub("([\16\18\19\21])(.-)\17", function(kind, what)
+		return fill[kind](what)
 	end)
-	text = text:gsub("\18(.-)\17", function(id)
-		return where[id] and place(where[id]) or "?"
-	end)
-	text = text:gsub("\19(.-)\17", pages_of):gsub("\21(.-)\17", lines_of)
 	return (text:gsub('href="#([^"]*)"', function(id)
 		return 'href="' .. address(id, p) .. '"'
 	end))
