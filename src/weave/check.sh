@@ -34,18 +34,10 @@ if git cat-file -e HEAD:writeup.nw 2>/dev/null &&
 		fail "$file is not as committed ($state), but writeup.nw is"
 	done < <(git status --porcelain -- src tests)
 fi
-digest_in() {
-	{ pdfinfo "$1" 2>/dev/null || perl -MCompress::Zlib -0777 -ne '
-		print;
-		while (/stream\r?\n(.*?)endstream/sg) {
-			print uncompress($1) // "";
-		}' "$1"; } |
-	grep -a -o 'source-digest=[0-9a-f]\{16\}' | sed 's/.*=//; q'
-}
 sources=$(bash src/weave/source-digest.sh)
 expect() { # expect PDF NAME
 	local digest
-	digest=$(digest_in "$1")
+	digest=$(pdfinfo "$1" | sed -n 's/.*source-digest=\([0-9a-f]\{16\}\).*/\1/p')
 	[ "$digest" = "$sources" ] || fail "$2 was woven from other sources" \
 		"(${digest:-without a digest}, now $sources); make writeup.pdf"
 }
@@ -85,6 +77,19 @@ done < <(tangled . | grep -E '\.(c|h|cu|cuh)$' | xargs awk '
 			FNR - start - pragmas + 1 " lines, more than 60"
 	}
 	/^}/ || /[;}][ \t]*$/ && !/^[ \t]/ { start = 0 }')
+if command -v clang-format >/dev/null; then
+	while read -r complaint; do
+		fail "$complaint"
+	done < <(tangled . | grep '^tests/.*\.[ch]$' | while read -r file; do
+		clang-format "$file" | awk -v name="$file" '
+			{ sub(/[ \t]*\/[*\/].*/, ""); gsub(/[ \t]+/, " "); sub(/^ /, "") }
+			{ line = words = $0; gsub(/ /, "", words) }
+			NR == FNR { ours[line]; at[words] = FNR; next }
+			!(line in ours) && words in at {
+				print name ":" at[words] ": clang-format writes " line
+			}' "$file" -
+	done)
+fi
 read -r -a flags < <(sed -n 's/^WARNINGS [:+]= \(-.*\)/\1/p' src/build.mk |
 	xargs)
 openmp=$(gcc -print-file-name=include 2>/dev/null || true)

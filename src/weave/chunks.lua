@@ -77,12 +77,6 @@ local function entry(index, lang, name)
 	end
 	return e
 end
-
-local function has(list, item)
-	for _, x in ipairs(list) do
-		if x == item then return true end
-	end
-end
 function M.index(book)
 	local index = {}
 	for _, p in ipairs(book.chunks) do
@@ -94,7 +88,9 @@ function M.index(book)
 		local names = index[p.lang] or {}
 		for name in pairs(p.uses) do
 			local e = names[name]
-			if e and not has(e.defs, p) then table.insert(e.uses, p) end
+			if e and not pandoc.List.includes(e.defs, p) then
+				table.insert(e.uses, p)
+			end
 		end
 	end
 	book.index = index
@@ -105,21 +101,6 @@ function M.definition(book, name, lang)
 	for _, l in ipairs(lang and {lang} or preference) do
 		local e = book.index[l] and book.index[l][name]
 		if e then return e end
-	end
-end
-function M.check(book, complain)
-	for _, p in ipairs(book.chunks) do
-		for _, t in ipairs(references(p)) do
-			if not book.named[t.ref] then
-				complain(t.line, "chunk <<" .. t.ref .. ">> is not defined")
-			end
-		end
-	end
-	for _, e in ipairs(book.order) do
-		if #e.used_in == 0 and e.name:find(" ") then
-			complain(e.parts[1].line,
-				"chunk <<" .. e.name .. ">> is never used")
-		end
 	end
 end
 return M

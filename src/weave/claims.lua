@@ -19,49 +19,27 @@ local function sides(world, test, line)
 end
 local function judge(world, claim)
 	local ok, value = evaluate.run(world, "return " .. claim.test, claim.line)
-	local last, is_local = format.last, evaluate.from_local(world)
-	local borrowed = world.borrowed
-	local paths, seen = {}, {}
-	for _, t in ipairs(world.used) do
-		if not seen[t.path] then table.insert(paths, t.path) end
-		seen[t.path] = true
-	end
-	local set = world.shown and "shown" or "recorded"
 	table.insert(M.list, {line = claim.line, problem = claim.problem,
-		set = set, holds = ok and value == true, test = claim.test})
-	if ok and value == true then return true, borrowed end
-	local why
-	if not ok then
-		why = value.text
-		is_local = is_local and why and "unknown"
-	elseif value == false then
-		format.last = last
-		why = "claim is false" .. (#paths > 0 and " for " ..
-			table.concat(paths, ", ") or "") .. ": " .. claim.test ..
-			sides(world, claim.test, claim.line)
-	else
-		why = "the test of a claim must be true or false: " .. claim.test
+		set = world.shown and "shown" or "recorded",
+		holds = ok and value == true, test = claim.test})
+	if not ok or value == true then return ok, value end
+	local text = "the test of a claim must be true or false: " .. claim.test
+	if value == false then
+		local used = world.used
+		local paths = pandoc.List.map(used, function(t) return t.path end)
+		text = "claim is false" .. (#paths > 0 and " for " or "")
+			.. table.concat(paths, ", ") .. ": " .. claim.test
+			.. sides(world, claim.test, claim.line)
+		world.used = used
 	end
-	return false, why, is_local
+	return false, {denied = true, text = text}
 end
 function M.decide(claim)
 	if not claim.test or claim.test == "" then
-		report.at(claim.line, "claim without a test")
-		return "text"
+		return report.at(claim.line, "claim without a test")
 	end
-	local ok, why = judge(evaluate.recorded, claim)
-	if not ok then
-		if why then report.at(claim.line, why) end
-		return "text"
-	end
-	local place, is_local = evaluate.machine(evaluate.recorded), nil
-	ok, why, is_local = judge(evaluate.shown, claim)
-	if ok then return "text", why end
-	if is_local and claim.otherwise then return "otherwise" end
-	if is_local == "unknown" then
-		return "text", place and evaluate.borrow(claim.line)
-	end
-	if why then report.at(claim.line, why) end
-	return "text"
+	return evaluate.ask(claim.line, function(world)
+		return judge(world, claim)
+	end, claim.otherwise)
 end
 return M

@@ -17,19 +17,12 @@ local function pieces(text)
 	return list
 end
 local function describe(text)
-	local expr, title = text, nil
-	for i = 1, #text do
-		if text:sub(i, i) == "=" and text:sub(i + 1, i + 1) ~= "="
-			and not text:sub(i - 1, i - 1):match("[=<>~]") then
-			expr, title = text:sub(1, i - 1), text:sub(i + 1)
-			break
-		end
-	end
+	local expr, title = text:match("^(.-[^=<>~])=%f[^=](.*)$")
+	expr = expr or text
 	local body, digits = expr:match("^(.-)%s*:([%w.]+)%s*$")
 	expr = (body or expr):match("^%s*(.-)%s*$")
 	return {expr = expr, format = digits, title = title}
 end
-
 function M.list(t, text)
 	local list = {}
 	if not text then

@@ -1,12 +1,10 @@
 -- data.lua: find tables and choose the data set that is shown
-local report, tsv = require "report", require "tsv"
+local report, files, tsv = require "report", require "files", require "tsv"
 local M = {tables = {}, by_name = {}, touched = {}, missing = {}}
-local root = "tables"
 
 function M.scan()
-	local ok, found = pcall(pandoc.pipe, "sh", {"-c",
-		"find " .. root .. " -name '*.tsv' 2>/dev/null"}, "")
-	for path in (ok and found or ""):gmatch("[^\n]+") do
+	local _, found = files.run("find tables -name '*.tsv' 2>/dev/null")
+	for path in found:gmatch("[^\n]+") do
 		local machine, name = path:match("^[^/]+/([%w_%-]+)/([%w_%-]+)%.tsv$")
 		if name then
 			M.tables[name] = M.tables[name] or {}
@@ -75,16 +73,16 @@ function M.choose(name, shown, line)
 	M.touched[t.path] = M.touched[t.path] or {table = t, line = line}
 	return t
 end
+function M.shown(name, line)
+	M.choose(name, false, line)
+	return M.choose(name, true, line)
+end
 local function present_digest(program, backend)
 	local path = ("build/digest/%s.%s"):format(program, backend)
-	local f = io.open(path)
-	if not f then
-		report.warn(path .. " is missing: freshness is unknown")
-		return "unknown"
-	end
-	local digest = f:read("l")
-	f:close()
-	return digest
+	local digest = files.read(path)
+	if digest then return digest:match("[^\n]*") end
+	report.warn(path .. " is missing: freshness is unknown")
+	return "unknown"
 end
 
 function M.freshness(t)

@@ -1,20 +1,12 @@
 -- drawings.lua: draw TikZ pictures when their source changed, all in one run
-local report, evaluate = require "report", require "evaluate"
+local report, files = require "report", require "files"
 local format, query = require "format", require "query"
-local M = {draw = true, stale = {}, svg = {}}
-local folder = "figures/drawings"
-local work = os.getenv("WEAVE_DIR") or "build/weave"
+local evaluate = require "evaluate"
+local M = {draw = true, stale = {}}
+local folder, work = "figures/drawings", files.work
 
-function M.contents(path)
-	local f = io.open(path, "rb")
-	if not f then return nil end
-	local text = f:read("a")
-	f:close()
-	return text
-end
-local contents = M.contents
 function format.constant(path, what)
-	local text = contents(path) or ""
+	local text = files.read(path) or ""
 	local pattern = what:find("(", 1, true) and what
 		or "%f[%w_]" .. what .. "%s*=%s*(%d+)"
 	local found = {text:match(pattern)}
@@ -40,19 +32,19 @@ function M.source(div, line)
 		end
 	end
 	if a.src then
-		picture = contents("src/drawings/" .. a.src .. ".tex") or ""
+		picture = files.read("src/drawings/" .. a.src .. ".tex") or ""
 	end
 	return picture:find("%S") and macros(a.values, line) .. picture or nil
 end
 local function preamble()
 	local out = {"\\documentclass[10pt]{article}"}
-	for name, hex in (contents("src/plots/style.gp") or "")
+	for name, hex in (files.read("src/plots/style.gp") or "")
 		:gmatch('colour_(%w+) = "#(%x+)"') do
 		table.insert(out, ("\\definecolor{%s}{HTML}{%s}"):format(name,
 			hex:upper()))
 	end
 	table.insert(out, 2, "\\usepackage{xcolor}")
-	table.insert(out, contents("src/drawings/style.tex")
+	table.insert(out, files.read("src/drawings/style.tex")
 		or "\\usepackage{tikz}")
 	return table.concat(out, "\n") .. "\n"
 end
@@ -60,20 +52,11 @@ function M.add(name, picture, line)
 	local out = folder .. "/" .. name .. ".pdf"
 	M.preamble = M.preamble or preamble()
 	local key = pandoc.utils.sha1(M.preamble .. picture)
-	if M.draw and not (contents(out) or ""):find("key " .. key, 1, true) then
+	if M.draw and not (files.read(out) or ""):find("key " .. key, 1, true) then
 		table.insert(M.stale, {name = name, picture = picture, line = line,
 			key = key, out = out})
 	end
-	if FORMAT ~= "html" then return out end
-	M.svg[out] = ("%s/figures/drawings/%s.svg"):format(work, name)
-	return M.svg[out]
-end
-
-local function convert()
-	for pdf, svg in pairs(M.svg) do
-		pandoc.pipe("mkdir", {"-p", work .. "/figures/drawings"}, "")
-		pandoc.pipe("pdftocairo", {"-svg", pdf, svg}, "")
-	end
+	return out
 end
 local page = [[
 \setbox0\vbox{\kern.5pt\hbox{\kern.5pt\input{%s}\unskip\kern.5pt}\kern.5pt}%%
@@ -86,27 +69,21 @@ xelatex -no-pdf -interaction=nonstopmode -halt-on-error -file-line-error \
 -output-directory=%s %s/drawings.tex | grep '^[^ ]*:[0-9]*: ' && exit 1
 ]]
 
-local function save(path, text)
-	local f = assert(io.open(path, "wb"))
-	f:write(text)
-	f:close()
-end
-
 function M.finish()
-	if #M.stale == 0 then return convert() end
+	if #M.stale == 0 then return end
 	local book = {M.preamble, "\\begin{document}\\hoffset-1in\\voffset-1in\n"}
 	local run = {command:format(folder, work, work)}
 	for k, d in ipairs(M.stale) do
 		local file = ("%s/drawing-%s.tex"):format(work, d.name)
-		save(file, d.picture)
+		files.write(file, d.picture)
 		table.insert(book, page:format(file, d.key))
 		table.insert(run, ("xdvipdfmx -q -V 4 -s %d-%d -o %s %s/drawings.xdv "
 			.. "|| exit 1\n"):format(k, k, d.out, work))
 	end
-	save(work .. "/drawings.tex", table.concat(book) .. "\\end{document}\n")
-	local ok, err = pcall(pandoc.pipe, "sh", {"-c", table.concat(run)}, "")
-	if ok then return convert() end
-	local text = type(err) == "table" and err.output or tostring(err)
+	files.write(work .. "/drawings.tex", table.concat(book)
+		.. "\\end{document}\n")
+	local ok, text = files.run("%s", table.concat(run))
+	if ok then return end
 	local name, what = text:match("drawing%-([^\n]-)%.tex:%d+: ([^\n]*)")
 	for _, d in ipairs(M.stale) do
 		if d.name == name or not name then

@@ -3,19 +3,17 @@ local report, data = require "report", require "data"
 local query, format = require "query", require "format"
 local M = {}
 
-local function use(world, t)
-	for _, known in ipairs(world.used) do
-		if known == t then return end
+function M.use(world, t)
+	if not pandoc.List.includes(world.used, t) then
+		table.insert(world.used, t)
 	end
-	table.insert(world.used, t)
 end
-
 local function resolve(world, name)
 	if format[name] ~= nil then return format[name] end
 	if world.defs[name] ~= nil then
 		world.borrowed = world.borrowed or world.from[name]
 		for _, t in ipairs(world.sources[name] or {}) do
-			use(world, t)
+			M.use(world, t)
 		end
 		return world.defs[name]
 	end
@@ -28,7 +26,7 @@ local function resolve(world, name)
 			name)
 	end
 	local t = data.choose(file, world.shown, world.line)
-	use(world, t)
+	M.use(world, t)
 	return query.new(t, t.rows)
 end
 local function make(shown)
@@ -84,32 +82,30 @@ local function from_local(world)
 	end
 	return false
 end
-M.from_local = from_local
 
-function M.machine(world)
-	for _, t in ipairs(world.used) do return t.machine end
-end
-
-function M.borrow(line)
-	local place = M.machine(M.recorded) or "another machine"
+local function borrow(line)
+	local from = M.recorded.used[1]
+	local place = from and from.machine or "another machine"
 	report.warn(("%s:%s: this machine's table cannot answer; what was "
 		.. "recorded on %s is shown"):format(report.file, line, place))
 	return place
 end
-function M.evaluate(code, line, otherwise)
-	local ok, recorded = M.run(M.recorded, "return " .. code, line)
-	if not ok then
-		if recorded.text then report.at(line, recorded.text) end
-		return nil
-	end
-	local value
-	ok, value = M.run(M.shown, "return " .. code, line)
-	if ok then return value, M.shown.borrowed end
-	if from_local(M.shown) and value.text then
+function M.ask(line, question, otherwise)
+	local ok, recorded = question(M.recorded)
+	if not ok then return report.error(line, recorded) end
+	local found, shown = question(M.shown)
+	if found then return shown, M.shown.borrowed end
+	if shown.text and from_local(M.shown) then
 		if otherwise then return otherwise end
-		return recorded, M.borrow(line)
+		if not shown.denied then return recorded, borrow(line) end
 	end
-	if value.text then report.at(line, value.text) end
+	report.error(line, shown)
+end
+
+function M.evaluate(code, line, otherwise)
+	return M.ask(line, function(world)
+		return M.run(world, "return " .. code, line)
+	end, otherwise)
 end
 local function names_in(code)
 	local found = {}
@@ -135,7 +131,7 @@ function M.define(code, line)
 			local lost = names_in(code)
 			if world.shown and succeeded[M.recorded] and err.text
 				and from_local(world) then
-				local place = M.borrow(line)
+				local place = borrow(line)
 				for name in pairs(lost) do
 					world.defs[name] = M.recorded.defs[name]
 					world.sources[name] = M.recorded.sources[name]

@@ -1,8 +1,7 @@
 -- figures.lua: draw figures with gnuplot when their data or script changed
-local report, data = require "report", require "data"
+local report, files, data = require "report", require "files", require "data"
 local provenance, drawings = require "provenance", require "drawings"
-local M = {draw = true, drawn = {}, svg = FORMAT == "html"}
-local contents = drawings.contents
+local M = {draw = true, drawn = {}}
 
 local function is_serious(line)
 	return line:find("[Ss]kipping") or line:find("undefined")
@@ -10,10 +9,7 @@ local function is_serious(line)
 end
 
 local function gnuplot(script, settings)
-	local command = ("gnuplot -e \"%s\" %s 2>&1"):format(settings, script)
-	local ok, out = pcall(pandoc.pipe, "sh", {"-c", command}, "")
-	local text = ok and out or (type(out) == "table" and out.output
-		or tostring(out))
+	local ok, text = files.run("gnuplot -e \"%s\" %s 2>&1", settings, script)
 	local lines = {}
 	for l in text:gmatch("[^\n]+") do
 		if l:find("%w") and not l:find("^Fontconfig")
@@ -24,76 +20,36 @@ local function gnuplot(script, settings)
 	if ok and #lines == 0 then return true end
 	return nil, table.concat(lines, "; "):sub(1, 300)
 end
-local box = "^%s*<polygon fill = '([^']*)' points = '([%d.]+),([%d.]+) "
-	.. "([%d.]+),%3 %4,([%d.]+) %2,%5 '/>%s*$"
-
-local function small(svg)
-	local out, last = {}, nil
-	svg = svg:gsub("\t<g [^\n]*\n\t\t<text></text>\n\t</g>\n", "")
-	svg = svg:gsub("(<use [^>]- scale)%(([%d.]+)%)", function(use, scale)
-		return ("%s(%g)"):format(use, 1.8 * scale)
-	end)
-	for line in svg:gmatch("[^\n]+") do
-		local fill, x1, y1, x2, y2 = line:match(box)
-		if fill ~= last then
-			table.insert(out, (last and "'/>\n" or "") .. (fill
-				and "<path fill='" .. fill .. "' d='" or ""))
-		end
-		table.insert(out, fill and ("M%s,%sH%sV%sH%sz"):format(x1, y1, x2, y2, x1)
-			or line .. "\n")
-		last = fill
-	end
-	return table.concat(out)
-end
 local producer = "(/Producer %()(.-)(%)%s*/Creat)"
 
 local function finish(out, key)
-	local pdf = contents(out .. ".new")
+	local pdf = files.read(out .. ".new")
 	if not pdf or #pdf == 0 then return nil, "the script wrote no figure" end
-	if M.svg then pdf = small(pdf) .. "<!-- key " .. key .. " -->\n" end
 	pdf = pdf:gsub("/CreationDate %(D:%d%d%d%d%d%d%d%d%d%d%d%d%d%d",
 		"/CreationDate (D:20000101000000")
 	pdf = pdf:gsub(producer, function(before, text, after)
 		return before .. ("key " .. key .. (" "):rep(#text)):sub(1, #text)
 			.. after
 	end)
-	local f = io.open(out .. ".new", "wb")
-	f:write(pdf)
-	f:close()
+	files.write(out .. ".new", pdf)
 	os.rename(out .. ".new", out)
 	return true
 end
 
 local function is_from(path, key)
-	local pdf = contents(path)
-	if M.svg then return pdf and pdf:find("key " .. key, 1, true) end
-	local _, text = (pdf or ""):match(producer)
+	local _, text = (files.read(path) or ""):match(producer)
 	return text and #text > 20 and ("key " .. key):sub(1, #text) == text
 end
-local style = "src/plots/style.gp"
-local svg_style = "src/plots/svg.gp"
-local dir = os.getenv("WEAVE_DIR") or "build/weave"
-
-local function for_browsers(script, out)
-	local f = assert(io.open(out .. ".gp", "w"))
-	f:write((contents(script):gsub("load ['\"]" .. style .. "['\"]",
-		"%0; load '" .. svg_style .. "'")))
-	f:close()
-	return out .. ".gp"
-end
-
 function M.update(name, script, tables, more)
-	local folder = (M.svg and dir .. "/" or "") .. "figures/"
-		.. tables[1].machine
-	local out = folder .. "/" .. name .. (M.svg and ".svg" or ".pdf")
-	local source, settings = {contents(script)}, {}
+	local folder = "figures/" .. tables[1].machine
+	local out = folder .. "/" .. name .. ".pdf"
+	local source, settings = {files.read(script)}, {}
 	for loaded in ("\n" .. source[1]):gmatch("\nload ['\"](.-)['\"]") do
-		table.insert(source, contents(loaded) or "")
+		table.insert(source, files.read(loaded) or "")
 	end
 	table.insert(source, more)
-	if M.svg then table.insert(source, contents(svg_style)) end
 	for k, t in ipairs(tables) do
-		table.insert(source, contents(t.path))
+		table.insert(source, files.read(t.path))
 		table.insert(settings, ("table%s='%s'"):format(k > 1 and k or "",
 			t.path))
 	end
@@ -103,11 +59,10 @@ function M.update(name, script, tables, more)
 	end
 	M.drawn[out] = key
 	if not M.draw or is_from(out, key) then return out end
-	pandoc.pipe("mkdir", {"-p", folder}, "")
+	files.run("mkdir -p " .. folder)
 	table.insert(settings, ("out='%s.new'"):format(out))
 	if more ~= "" then table.insert(settings, more) end
-	local ok, err = gnuplot(M.svg and for_browsers(script, out) or script,
-		table.concat(settings, "; "))
+	local ok, err = gnuplot(script, table.concat(settings, "; "))
 	if ok then ok, err = finish(out, key) end
 	if not ok then
 		os.remove(out .. ".new")
@@ -118,8 +73,7 @@ end
 local function choose(names, line)
 	local tables = {}
 	for name in names:gmatch("[^%s,]+") do
-		data.choose(name, false, line)
-		table.insert(tables, data.choose(name, true, line))
+		table.insert(tables, data.shown(name, line))
 	end
 	if #tables == 0 then error({text = "a figure needs data=TABLE"}, 0) end
 	return tables
@@ -136,15 +90,12 @@ end
 function M.show(image, line, framed)
 	local a = image.attributes
 	local script = "src/plots/" .. image.src .. ".gp"
-	if not contents(script) then
+	if not files.read(script) then
 		report.at(line, ("figure %s: there is no %s"):format(image.src, script))
 		return nil
 	end
 	local ok, tables = pcall(choose, a.data or "", line)
-	if not ok then
-		if tables.text then report.at(line, tables.text) end
-		return nil
-	end
+	if not ok then return report.error(line, tables) end
 	local path, err = M.update(a.name or image.src, script, tables,
 		a.set or "")
 	if not path then

@@ -97,15 +97,14 @@ end
 local function claim(span)
 	local a = span.attributes
 	local line = tonumber(a.line) or state.line
-	local text, place = claims.decide {test = a.test, otherwise = a["else"],
+	local verdict, place = claims.decide {test = a.test, otherwise = a["else"],
 		line = line, problem = registry.current and registry.current.id}
 	local content = span.content
-	if text == "otherwise" then
-		content = pandoc.Inlines(tables.inlines(a["else"]))
+	if type(verdict) == "string" then
+		content = pandoc.Inlines(tables.inlines(verdict))
 	end
 	return {pandoc.Span(content:walk(inlines)), mark(place)}
 end
-
 local function solution(span)
 	for name in (span.attributes.problem or "none"):gmatch("%S+") do
 		local known = state.ids[name]
@@ -116,11 +115,9 @@ local function solution(span)
 	end
 	return {}
 end
-
 function inlines.Code(c)
 	if c.classes:includes("lua") then return value(c) end
-	return raw("\\nwcode{" .. highlight.breakable(highlight.escape(c.text))
-		.. "}")
+	return raw(highlight.code(c.text))
 end
 function inlines.Math(m)
 	if m.text:find("\\label{", 1, true) then
@@ -162,7 +159,6 @@ function blocks.CodeBlock(c)
 				:format(width, highlight.columns))
 		end))
 end
-
 function blocks.Para(p)
 	local image = p.content[1]
 	if image and image.t == "Image" and image.classes:includes("plot") then
@@ -234,8 +230,6 @@ local function walk_meta(meta)
 	return meta
 end
 function Pandoc(doc)
-	local draft = os.getenv("WEAVE_MODE") == "draft"
-	if draft then doc.meta.draft = true end
 	take_over(doc.meta)
 	figures.draw = os.getenv("WEAVE_MODE") ~= "lint"
 	drawings.draw = figures.draw
@@ -255,7 +249,7 @@ function Pandoc(doc)
 	answers.check()
 	judge.all()
 	registry.write()
-	if report.print() > 0 and not draft then os.exit(1) end
+	if report.print() > 0 then os.exit(1) end
 	doc.blocks = doc.blocks:walk {Div = function(d)
 		if d.classes:includes("experiments") then return lists.experiments() end
 		if d.classes:includes("provenance") then return lists.provenance() end

@@ -37,14 +37,6 @@ function M.median(...)
 	return #list % 2 == 1 and list[h + 1] or (list[h] + list[h + 1]) / 2
 end
 
-function M.sd(...)
-	local list = numbers("sd", ...)
-	if #list < 2 then fail("sd of a single value") end
-	local m, s = M.mean(list), 0
-	for _, v in ipairs(list) do s = s + (v - m) ^ 2 end
-	return math.sqrt(s / (#list - 1))
-end
-
 function M.min(...) return math.min(table.unpack(numbers("min", ...))) end
 function M.max(...) return math.max(table.unpack(numbers("max", ...))) end
 function M.count(x)
@@ -101,9 +93,7 @@ end
 function M.each(s) return query.each(s) end
 
 function M.map(s, f)
-	local list = {}
-	for i, r in ipairs(query.each(s)) do list[i] = f(r) end
-	return list
+	return pandoc.List.map(query.each(s), function(r) return f(r) end)
 end
 function M.known(row, column)
 	local i = query.is(row) and query.inside(row)

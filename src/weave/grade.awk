@@ -60,7 +60,6 @@ END {
 }
 function judged(good, text) { parts++; kept += good; return text "  " }
 function error_if(wrong) { bad = bad || wrong; return wrong }
-
 function test_verdict(list,    name, n, i, lost, good, skipped, none, waiting,
 		others) {
 	n = split(list, name, " ")
@@ -108,7 +107,6 @@ function table_verdict(list,    name, n, i, good, text, state, down) {
 	return judged(good == n, "tables: " good + 0 " of " n " fresh" \
 		(down ? ", " down " scaled down" : "") text)
 }
-
 function claim_verdict(problem) {
 	if (!claims[problem])
 		return ""

@@ -59,7 +59,7 @@ end
 
 function M.reference(book, name)
 	local e = book.named[name]
-	if not e then return "\\nwundefined{" .. M.name(name) .. "}" end
+	if not e then return M.name(name) end
 	return ("\\nwref{%d}{%s}"):format(e.parts[1].id, M.name(name))
 end
 
@@ -84,10 +84,8 @@ end
 local noted = {}
 
 local function remember(p, e)
-	if not p.piece or not e.defs[1] then return end
-	for _, d in ipairs(e.defs) do
-		if d == p.piece then return end
-	end
+	if not p.piece or not e.defs[1]
+		or pandoc.List.includes(e.defs, p.piece) then return end
 	local id = p.piece.id
 	if #e.name <= 22 and id - (noted[e] or -9) > 4 then
 		table.insert(p.notes, e)
@@ -216,15 +214,9 @@ local function highlight_lines(p, lines, out, too_wide)
 			highlight_line(p, tokens), note(p)))
 	end
 end
-local function pages(pieces, except)
-	local ids, n = {}, 0
-	for _, p in ipairs(pieces) do
-		if p ~= except then
-			table.insert(ids, p.id)
-			n = n + 1
-		end
-	end
-	return table.concat(ids, ","), n
+function M.ids(pieces, first)
+	local ids = pandoc.List.map(pieces, function(p) return p.id end)
+	return table.concat(ids, ",", first or 1)
 end
 local function footer(book, e, piece)
 	local out = {}
@@ -237,8 +229,8 @@ local function footer(book, e, piece)
 					M.reference(book, user.name) .. "}")
 			end
 		end
-		local ids, n = pages(e.parts, piece)
-		if n > 0 then table.insert(out, "\\nwcontinued{" .. ids .. "}") end
+		local rest = M.ids(e.parts, 2)
+		if rest ~= "" then table.insert(out, "\\nwcontinued{" .. rest .. "}") end
 	else
 		table.insert(out, ("\\nwbegun{%d}"):format(e.parts[1].id))
 	end
@@ -283,6 +275,10 @@ function M.listing(text, lang, too_wide)
 end
 function M.breakable(tex)
 	return (tex:gsub("/(%a)", "/\\nwbreak %1"))
+end
+
+function M.code(text)
+	return "\\nwcode{" .. M.breakable(M.escape(text)) .. "}"
 end
 
 function M.quote(book, tokens)

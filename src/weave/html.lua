@@ -71,7 +71,7 @@ for name, arguments in pairs {needspace = 1, markboth = 2, nwm = 2,
 	commands[name] = {arguments, nothing}
 end
 for name, text in pairs {nwcode = "<code>$1</code>", nwfit = "$1",
-	nwundefined = "$1", nwmark = "<sup>$1</sup>",
+	nwmark = "<sup>$1</sup>",
 	nwprovenance = '<small class="provenance">$1</small>',
 	pageref = '<a class="page" href="#$1">\18$1\17</a>',
 	nwtarget = '<span id="$1"></span>'} do
@@ -179,7 +179,6 @@ local function rows(text, tag, align)
 	end
 	return table.concat(out)
 end
-
 local function tabular(spec, body)
 	local align = spec:gsub("@{}", "")
 	body = body:gsub("\\midrule\\endfirsthead.-\\endfoot", "\\midrule")
@@ -279,7 +278,6 @@ local function split(text, list)
 	end
 	return out
 end
-
 function M.inlines(list)
 	local latex = false
 	list = with_equations(list)

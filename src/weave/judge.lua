@@ -1,5 +1,6 @@
 -- judge.lua: hold the rows of all tables against the laws
-local report, data, query = require "report", require "data", require "query"
+local report, files = require "report", require "files"
+local data, query = require "data", require "query"
 local format, neighbours = require "format", require "neighbours"
 local M = {laws = {}, uses = neighbours.uses}
 local scope
@@ -21,7 +22,7 @@ local function add(name, ...)
 end
 
 local here = package.searchpath("judge", package.path):match("^(.*)/")
-local found = pandoc.pipe("sh", {"-c", 'ls "$0"/laws/*.lua', here}, "")
+local _, found = files.run("ls '%s'/laws/*.lua", here)
 for path in found:gmatch("[^\n]+") do
 	assert(loadfile(path, "t", {tables = begin, law = add}))()
 end
@@ -114,15 +115,6 @@ function M.table(t, say)
 		end
 	end
 end
-local function line_of(law)
-	local n = 0
-	for line in io.lines(report.file) do
-		n = n + 1
-		if line:find('law("' .. law.name .. '"', 1, true) then return n end
-	end
-	return 0
-end
-
 function M.files()
 	local list = {}
 	for _, machines in pairs(data.tables) do
@@ -131,13 +123,12 @@ function M.files()
 	table.sort(list, function(a, b) return a.path < b.path end)
 	return list
 end
-
 function M.all()
 	for _, c in ipairs(M.files()) do
 		local ok, t = pcall(data.load, c, 0)
 		if ok then M.table(t, function(law, text)
-			if c.machine == "local" then report.warn(text)
-			else report.at(line_of(law), text) end
+			if c.machine == "local" then report.warn(text) return end
+			report.at(report.locate('law("' .. law.name .. '"'), text)
 		end) end
 	end
 end

@@ -3,9 +3,7 @@ local registry, data = require "registry", require "data"
 local provenance, highlight = require "provenance", require "highlight"
 local M = {}
 
-local function code(s)
-	return "\\nwcode{" .. highlight.breakable(highlight.escape(s)) .. "}"
-end
+local code = highlight.code
 
 local function evidence(p)
 	local rows = {}

@@ -9,12 +9,7 @@ function M.number(text)
 	return query.value(text)
 end
 
-local function cell(t, row, column)
-	if not t.at[column] then
-		query.fail("%s has no column %s", t.path, column)
-	end
-	return row[t.at[column]]
-end
+local function cell(t, row, column) return row[query.position(t, column)] end
 
 local function seen(t, row)
 	if not row then error(skip, 0) end
@@ -113,8 +108,6 @@ end
 function words.close(x, y, relative, absolute)
 	return math.abs(x - y) <= relative * math.abs(y) + (absolute or 0)
 end
-
-function words.between(x, low, high) return x >= low and x <= high end
 
 function words.integer(x) return x == math.floor(x) end
 function words.vocabulary()     -- of the models in the table at hand

@@ -2,24 +2,16 @@
 local here = PANDOC_SCRIPT_FILE:match("^(.*)/[^/]*$") or "."
 package.path = here .. "/?.lua;" .. package.path
 local html, search = require "html", require "search"
-local pictures = require "pictures"
+local files, pictures = require "files", require "pictures"
 local out = os.getenv("WEAVE_OUT")
 local pages, where, lines, part, template = {}, {}, {}, nil, nil
-
-local function complain(form, ...)
-	table.insert(html.complaints, form:format(...))
-end
 
 local function as_html(blocks)
 	return pandoc.write(pandoc.Pandoc(blocks), "html5",
 		pandoc.WriterOptions {html_math_method = "mathml"})
 end
 
-local function write(name, text)
-	local f = assert(io.open(out .. "/" .. name, "w"))
-	f:write(text)
-	f:close()
-end
+local function write(name, text) files.write(out .. "/" .. name, text) end
 local function breakable(text)
 	text = text:gsub("<mo>\u{2113}</mo>", "<mi>\u{2113}</mi>")
 	text = text:gsub('(%(?)(<math display="inline".-</math>)([^%s<]*)',
@@ -45,7 +37,6 @@ local function new_page(h)
 	part = nil
 	return p
 end
-
 local function heading(h)
 	local number, page = html.heading(h), pages[#pages]
 	local content = html.inlines(h.content)
@@ -74,7 +65,6 @@ function walker.Span(s)
 	html.numbers[s.identifier] = pages[#pages].current
 	return pandoc.Span(s.content, pandoc.Attr(s.identifier))
 end
-
 function walker.DefinitionList(list)
 	for _, item in ipairs(list.content) do
 		local term = pandoc.utils.stringify(item[1])
@@ -84,7 +74,6 @@ function walker.DefinitionList(list)
 	end
 	return list
 end
-
 local function distribute(blocks)
 	for _, b in ipairs(blocks) do
 		local name = b.t == "RawBlock" and b.text:match("^\\part{(.*)}")
@@ -98,29 +87,20 @@ local function distribute(blocks)
 	end
 end
 local function find_labels(p)
-	for id in p.html:gmatch('%sid="([^"]*)"') do
-		if where[id] then
-			complain("%s stands twice, in %s and %s", id, p.file,
-				where[id].file)
-		end
-		where[id] = p
-	end
+	for id in p.html:gmatch('%sid="([^"]*)"') do where[id] = p end
 	for id, line in p.html:gmatch('id="(c%d+)"><summary>.-nw:(%d+)') do
 		lines[id] = line
 	end
 	local tex = p.html:match('<span class="math.->(.-)<')
-	if tex then complain("%s: no MathML for %s", p.file, tex) end
+	if tex then
+		table.insert(html.complaints, p.file .. ": no MathML for " .. tex)
+	end
 end
 local function address(id, from)
-	local p = where[id]
-	if not p then
-		complain("%s: nothing has the label %s", from.file, id)
-		return "#"
-	end
+	local p = where[id] or from
 	if id == p.id and p ~= from then return p.file end
 	return (p == from and "" or p.file) .. "#" .. id
 end
-
 local function place(p)
 	return p.number ~= "" and p.number or html.plain(p.title)
 end
@@ -138,21 +118,17 @@ local function places(ids, from, label)
 	end
 	return table.concat(list, ", ")
 end
-
 local function resolve(p)
-	local function pages_of(ids)
-		return places(ids, p, function(id) return place(where[id]) end)
-	end
-	local function lines_of(ids)
-		return places(ids, p, function(id) return lines[id] end)
-	end
-	local text = p.html:gsub("\16(.-)\17", function(id)
-		return html.numbers[id] or ""
+	local function place_of(id) return where[id] and place(where[id]) or "?" end
+	local fill = {["\16"] = function(id) return html.numbers[id] or "" end,
+		["\18"] = place_of,
+		["\19"] = function(ids) return places(ids, p, place_of) end,
+		["\21"] = function(ids)
+			return places(ids, p, function(id) return lines[id] end)
+		end}
+	local text = p.html:gsub("([\16\18\19\21])(.-)\17", function(kind, what)
+		return fill[kind](what)
 	end)
-	text = text:gsub("\18(.-)\17", function(id)
-		return where[id] and place(where[id]) or "?"
-	end)
-	text = text:gsub("\19(.-)\17", pages_of):gsub("\21(.-)\17", lines_of)
 	return (text:gsub('href="#([^"]*)"', function(id)
 		return 'href="' .. address(id, p) .. '"'
 	end))
@@ -168,7 +144,6 @@ local function links(list, current)
 	return #items > 0 and "<ul>\n" .. table.concat(items, "</li>\n")
 		.. "</li>\n</ul>\n" or ""
 end
-
 local function contents(current)
 	local list = {"<ul>"}
 	for _, p in ipairs(pages) do
@@ -207,9 +182,7 @@ local function front(meta, title)
 		pandoc.utils.stringify(meta.subtitle or ""), abstract, contents())}
 end
 function Pandoc(doc)
-	local f = assert(io.open(here .. "/page.html"))
-	template = f:read("a")
-	f:close()
+	template = files.read(here .. "/page.html")
 	distribute(doc.blocks)
 	pictures.finish(out)
 	for _, p in ipairs(pages) do

@@ -1,17 +1,43 @@
 -- pictures.lua: plots and drawings as SVG, in the folder of the pages
+local files = require "files"
 local M = {taken = {}}
-local folder = (os.getenv("WEAVE_DIR") or "build/weave") .. "/figures"
 
-function M.take(path)
-	local name = path:sub(#folder + 2):gsub("/", "-")
-	table.insert(M.taken, {path = path, name = name})
-	return "figures/" .. name
+function M.take(pdf)
+	local svg = pdf:gsub("/", "-"):gsub("^figures.", "figures/")
+		:gsub("pdf$", "svg")
+	M.taken[pdf] = svg
+	return svg
+end
+
+local box = "M ([%d.]+) ([%d.]+) L ([%d.]+) %2 L %3 ([%d.]+) L %1 %4 Z"
+
+local function small(svg)
+	local out, last = {}, nil
+	svg = svg:gsub(' d="[^"]*', function(path)
+		return (path:gsub("(%.%d%d)%d+", "%1"):gsub(box, "M%1 %2H%3V%4H%1Z"))
+	end)
+	for line in svg:gmatch("[^\n]+") do
+		local style, path = line:match(
+			'^<path style="([^"]*)" d="([^"]*) M [%d. -]+"/>$')
+		if style and style == last then
+			table.insert(out, " " .. path)
+		else
+			table.insert(out, (last and '"/>\n' or "") .. (style
+				and '<path style="' .. style .. '" d="' .. path
+				or line .. "\n"))
+		end
+		last = style
+	end
+	return table.concat(out)
 end
 
 function M.finish(out)
-	pandoc.pipe("mkdir", {"-p", out .. "/figures"}, "")
-	for _, p in ipairs(M.taken) do
-		pandoc.pipe("cp", {p.path, out .. "/figures/" .. p.name}, "")
+	files.run("mkdir -p '%s/figures'", out)
+	for pdf, name in pairs(M.taken) do
+		local svg = out .. "/" .. name
+		local ok, why = files.run("pdftocairo -svg '%s' '%s' 2>&1", pdf, svg)
+		if not ok then error(pdf .. ": " .. why, 0) end
+		files.write(svg, small(files.read(svg)))
 	end
 end
 return M

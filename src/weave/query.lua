@@ -7,7 +7,7 @@ function M.fail(text, ...)
 	error({text = select("#", ...) > 0 and text:format(...) or text}, 0)
 end
 
-local function position(t, column)
+function M.position(t, column)
 	local i = t.at[column]
 	if not i then
 		M.fail("%s has no column %s (it has %s)", t.path, tostring(column),
@@ -40,7 +40,7 @@ local function satisfies(s, row, conditions)
 		return conditions(M.new(t, {row}))
 	end
 	for column, want in pairs(conditions) do
-		local value = M.value(row[position(t, column)])
+		local value = M.value(row[M.position(t, column)])
 		if not meets(value, want) then return false end
 	end
 	return true
@@ -77,7 +77,7 @@ function meta.__call(s, conditions)
 end
 function meta.__index(s, column)
 	local t, rows = inner[s].table, inner[s].rows
-	local i = position(t, column)
+	local i = M.position(t, column)
 	local list = {}
 	for k, row in ipairs(rows) do
 		list[k] = M.value(row[i])

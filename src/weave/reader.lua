@@ -1,7 +1,7 @@
 -- reader.lua: pandoc reader for noweb files whose prose is Markdown
 local here = PANDOC_SCRIPT_FILE:match("^(.*)/[^/]*$") or "."
 package.path = here .. "/?.lua;" .. package.path
-local noweb, chunks = require "noweb", require "chunks"
+local files, noweb, chunks = require "files", require "noweb", require "chunks"
 local highlight, backmatter = require "highlight", require "backmatter"
 
 local complaints = {}
@@ -11,10 +11,9 @@ end
 
 local function run_noweb(file)
 	local lib = os.getenv("NOWEB_LIB") or "/usr/lib/noweb"
-	local command = ("'%s/markup' -t '%s' | awk -f '%s/launch.awk' | "
-		.. "'%s/finduses'"):format(lib, file, here, lib)
-	local ok, out = pcall(pandoc.pipe, "bash",
-		{"-o", "pipefail", "-c", command}, "")
+	local command = "set -o pipefail; '%s/markup' -t '%s' | "
+		.. "awk -f '%s/launch.awk' | '%s/finduses'"
+	local ok, out = files.run(command, lib, file, here, lib)
 	if not ok or out:find("\n@fatal ") then
 		io.stderr:write(file, ": noweb could not read the file\n")
 		os.exit(1)
@@ -169,7 +168,6 @@ local function read_chapters(chapters)
 	end
 	return doc
 end
-
 function Reader(_, _)
 	local file = PANDOC_STATE.input_files[1]
 	local pieces = noweb.parse(run_noweb(file))
@@ -177,7 +175,6 @@ function Reader(_, _)
 	chunks.connect(book)
 	chunks.spread_languages(book)
 	chunks.index(book)
-	chunks.check(book, complain)
 	local chapters, quotes, state = {{}}, {}, {blank = true, open = {}}
 	for _, p in ipairs(pieces) do
 		if p.kind == "code" then

@@ -1,5 +1,5 @@
 -- registry.lua: problems, and what is known about their tables
-local report, data = require "report", require "data"
+local report, files, data = require "report", require "files", require "data"
 local claims = require "claims"
 local M = {problems = {}, current = nil}
 
@@ -20,13 +20,8 @@ function M.register(header)
 	return p
 end
 local function need(name, line)
-	for _, shown in ipairs {false, true} do
-		local ok, err = pcall(data.choose, name, shown, line)
-		if not ok then
-			if err.text then report.at(line, err.text) end
-			return
-		end
-	end
+	local ok, err = pcall(data.shown, name, line)
+	if not ok then report.error(line, err) end
 end
 
 function M.enter(header)
@@ -64,16 +59,15 @@ function M.all_tables()
 	return list
 end
 local function write(name, head, lines)
-	local folder = os.getenv("WEAVE_DIR") or "build/weave"
-	local f = assert(io.open(folder .. "/" .. name .. ".tsv", "w"))
-	f:write(table.concat(head, "\t"), "\n")
+	local out = {table.concat(head, "\t")}
 	for _, l in ipairs(lines) do
 		for i, v in ipairs(l) do
 			l[i] = tostring(v):gsub("[\t\n]", " ")
 		end
-		f:write(table.concat(l, "\t"), "\n")
+		table.insert(out, table.concat(l, "\t"))
 	end
-	f:close()
+	files.write(files.work .. "/" .. name .. ".tsv",
+		table.concat(out, "\n") .. "\n")
 end
 function M.write()
 	local lines = {}

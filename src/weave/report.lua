@@ -12,6 +12,10 @@ function M.at(line, text, alone)
 		more = {}, order = #M.list})
 end
 
+function M.error(line, err)	-- one that nobody has complained about
+	if err.text then M.at(line, err.text) end
+end
+
 function M.warn(text)
 	if not M.warnings[text] then io.stderr:write("weave: ", text, "\n") end
 	M.warnings[text] = true
@@ -33,11 +37,11 @@ function M.locate(text, from)
 		source = {}
 		for line in io.lines(M.file) do table.insert(source, line) end
 	end
-	from = tonumber(from) or 1
-	for n = from, math.min(from + 200, #source) do
+	local last = from and math.min(from + 200, #source) or #source
+	for n = from or 1, last do
 		if source[n]:find(text, 1, true) then return n end
 	end
-	return from
+	return from or 0
 end
 
 function M.print()

@@ -57,7 +57,6 @@ local function shared(a, b)	-- letters at the start of both, at most 35
 		and a:byte(k + 1) == b:byte(k + 1) do k = k + 1 end
 	return k
 end
-
 local function words_in_lines(pages)
 	local out, before = {}, ""
 	local list, seen = words_of(pages)

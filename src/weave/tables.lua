@@ -35,7 +35,7 @@ end
 local function cells_of(a, world, line)
 	local t = data.choose(a.data or "", world.shown, line)
 	local list = columns.list(t, a.columns)
-	world.line = line
+	world.line, world.used = line, {t}
 	local out = {}
 	for _, row in ipairs(pick(t, a.where, world)) do
 		local cells = fill(t, row, list, world)
@@ -44,7 +44,7 @@ local function cells_of(a, world, line)
 		end
 		table.insert(out, cells)
 	end
-	return out, list, t
+	return {rows = out, columns = list, table = t}
 end
 function M.inlines(text)
 	local blocks = pandoc.read(text, "markdown-citations").blocks
@@ -68,27 +68,14 @@ function M.caption(blocks)
 	end
 	return out
 end
-local function recorded_will_do(a, err, line)
-	if type(err) ~= "table" or not err.text then return false end
-	local ok, t = pcall(data.choose, a.data, true, line)
-	if not ok or t.machine ~= "local" then return false end
-	evaluate.borrow(line)
-	return true
-end
-
 function M.show(div, line, framed)
-	local a, x = div.attributes, nil
-	for _, world in ipairs {evaluate.recorded, evaluate.shown} do
-		local ok, out, list, t = pcall(cells_of, a, world, line)
-		if ok then
-			x = {rows = out, head = headlines(list), table = t,
-				framed = framed}
-		elseif not (x and recorded_will_do(a, out, line)) then
-			out = type(out) == "table" and out or {text = tostring(out)}
-			if out.text then report.at(line, out.text) end
-			return {}
-		end
-	end
+	local x = evaluate.ask(line, function(world)
+		local ok, found = pcall(cells_of, div.attributes, world, line)
+		return ok, (ok or type(found) == "table") and found
+			or {text = tostring(found)}
+	end)
+	if not x then return {} end
+	x.head, x.framed = headlines(x.columns), framed
 	x.caption = M.caption(div.content)
 	if #x.caption > 0 then table.insert(x.caption, pandoc.Space()) end
 	for _, i in ipairs(provenance.caption {x.table}) do

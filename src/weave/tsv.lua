@@ -1,4 +1,5 @@
 -- tsv.lua: read a recorded table, or say what is wrong with it
+local files = require "files"
 local M = {}
 local required = {"checksum", "table", "machine", "date", "digest", "complete"}
 
@@ -7,10 +8,8 @@ local function wrong(path, line, text)
 end
 
 local function contents(path)
-	local f = io.open(path, "rb")
-	if not f then wrong(path, 1, "cannot be read") end
-	local text = f:read("a")
-	f:close()
+	local text = files.read(path)
+	if not text then wrong(path, 1, "cannot be read") end
 	if text == "" then wrong(path, 1, "the file is empty") end
 	if text:sub(-1) ~= "\n" then
 		local _, n = text:gsub("\n", "")

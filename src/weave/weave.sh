@@ -4,7 +4,7 @@
 set -u -o pipefail
 export LC_ALL=C.UTF-8
 usage() {
-	echo "usage: weave.sh [--draft] FILE.nw OUT.pdf" >&2
+	echo "usage: weave.sh FILE.nw OUT.pdf" >&2
 	echo "       weave.sh --html FILE.nw FOLDER" >&2
 	echo "       weave.sh --lint FILE.nw" >&2
 	echo "       weave.sh --laws FILE.nw" >&2
@@ -13,7 +13,6 @@ usage() {
 here=$(dirname "$0")
 export WEAVE_DIR=${WEAVE_DIR:-build/weave} WEAVE_MODE=full
 case ${1-} in
---draft) WEAVE_MODE=draft; shift;;
 --html) html=yes; shift;;
 --lint) WEAVE_MODE=lint; shift; set -- "$@" -;;
 --laws) WEAVE_MODE=laws; shift; set -- "$@" -;;

@@ -55,7 +55,6 @@ static void *compiled(void)
 	snprintf(path, sizeof path, "%s/nvml.so", folder);
 	return dlopen(path, RTLD_NOW);
 }
-
 static void readings_arrive(void **state)
 {
 	const struct timespec while_it_reads = { 0, 60000000 };
@@ -74,7 +73,6 @@ static void readings_arrive(void **state)
 	bus = "00000000:3C:00.0";
 	assert_null(power_watch(&d));
 }
-
 static void nothing_is_not_read(void **state)
 {
 	Device d = { .backend = &without };

@@ -14,7 +14,6 @@
 
 static const char *const devices[] = { "cpu", "auto" };
 enum { NDEVICES = sizeof devices / sizeof *devices };
-
 typedef struct Note { int *list, *n, value; } Note;
 
 static void take_down(void *note)
@@ -44,7 +43,6 @@ static void work_keeps_its_order(void **state)
 		device_close(&d);
 	}
 }
-
 enum { BYTES = 1 << 16 };
 
 static void nap(void *us)
@@ -123,7 +121,6 @@ static void used_blocks_are_not_overwritten(void **state)
 		device_close(&d);                   /* waits for the nap */
 	}
 }
-
 static void stamps_tell_the_time_of_a_queue(void **state)
 {
 	for (int i = 0; i < NDEVICES; i++) {
@@ -136,7 +133,6 @@ static void stamps_tell_the_time_of_a_queue(void **state)
 		device_close(&d);
 	}
 }
-
 static void reserved_memory_is_there(void **state)
 {
 	Device *d = device_open("cpu");
@@ -148,7 +144,6 @@ static void reserved_memory_is_there(void **state)
 	assert_true(device_reserve(d, 64));     /* what is free makes room */
 	device_close(&d);
 }
-
 static int released;
 
 static void count_release(Device *d, void *kept)

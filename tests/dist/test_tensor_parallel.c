@@ -185,7 +185,8 @@ static void note(char kind, const void *at, size_t n)
 
 static void note_start(void *self, const GroupOp *op, GroupSlot slot)
 {
-	note("GSR"[op->kind], op->x.at, op->n + 1000000 * slot);
+	const char kinds[] = "GSR";
+	note(kinds[op->kind], op->x.at, op->n + 1000000 * slot);
 }
 
 static void note_join(void *self, GroupSlot slot)

@@ -35,7 +35,6 @@ static Array carve(Draw *d, size_t n, bool scratch)
 	d->used += n + 3;
 	return a;
 }
-
 static void draw_arrays(Draw *d)
 {
 	size_t n = d->p->rows * d->p->C;
@@ -55,8 +54,6 @@ static void draw_arrays(Draw *d)
 	}
 	d->pairs = carve(d, 2 * n, false);
 }
-
-/* half of the operands are what was written last, so that much can be joined */
 static Array draw_element(Draw *d)
 {
 	return below(d, 2) && d->element.at ? d->element
@@ -67,7 +64,6 @@ static Array draw_row(Draw *d)
 {
 	return below(d, 2) && d->row.at ? d->row : d->rows[below(d, d->nrows)];
 }
-
 static Operand draw_operand(Draw *d, bool row)
 {
 	size_t C = d->p->C, n = d->p->rows * C;
@@ -90,7 +86,6 @@ static Operand draw_operand(Draw *d, bool row)
 		return element(row ? draw_row(d) : draw_element(d));
 	}
 }
-
 static Operand draw_comparison(Draw *d, bool row)
 {
 	size_t C = d->p->C;
@@ -100,7 +95,6 @@ static Operand draw_comparison(Draw *d, bool row)
 	return (Operand){ EQUALS, .at = { 1, { { 1, C, 1 } } },
 		.ints = d->p->targets, .than = { 1, { { C, 0, 1 } } } };
 }
-
 static Line draw_line(Draw *d)
 {
 	Program *p = d->p;
@@ -126,8 +120,6 @@ static Line draw_line(Draw *d)
 	}
 	return (Line){ .e = e };
 }
-
-/* the last of the elements or of the rows that is nobody's view ends */
 static Line draw_end(Draw *d)
 {
 	bool row = below(d, 2) && d->nrows > 2;
@@ -138,7 +130,6 @@ static Line draw_end(Draw *d)
 	d->row = d->element = (Array){ NULL, TYPE_REAL };
 	return (Line){ .frees = true, .at = a.at, .n = n };
 }
-
 void program_draw(Program *p, uint64_t seed)
 {
 	Draw d = { .p = p, .seed = seed };

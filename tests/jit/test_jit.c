@@ -77,7 +77,6 @@ static void norms_agree(void **state)
 		expect_same_twice(&c, "RMSNorm");
 	}
 }
-
 static void run_softmax(const Case *c, const Ops *ops)
 {
 	ops->softmax_forward(device, c->a[0], c->a[0], 0.3, c->rows / c->C, c->C);
@@ -95,7 +94,6 @@ static void softmax_agrees(void **state)
 		expect_same_twice(&c, "softmax");
 	}
 }
-
 static void run_rope(const Case *c, const Ops *ops)
 {
 	ops->rope(device, c->a[0], c->a[0], c->a[1], c->a[2], 2, 7, 3, 10, 1);
@@ -111,7 +109,6 @@ static void rope_agrees(void **state)
 	give(&c, 3, c.rows * c.C, c.type);
 	expect_same_twice(&c, "RoPE");
 }
-
 static void run_swiglu(const Case *c, const Ops *ops)
 {
 	size_t n = c->rows * c->C;
@@ -127,7 +124,6 @@ static void swiglu_agrees(void **state)
 		give(&c, k, c.rows * c.C, c.type);
 	expect_same_twice(&c, "SwiGLU");
 }
-
 static void run_loss(const Case *c, const Ops *ops)
 {
 	ops->cross_entropy_forward(device, c->a[0], c->a[1], c->a[2], c->targets,
@@ -148,7 +144,6 @@ static void losses_agree(void **state)
 		expect_same_twice(&c, "cross-entropy");
 	}
 }
-
 static void run_adamw(const Case *c, const Ops *ops)
 {
 	static AdamWStep step = { .keep = (real)0.9, .rate = (real)0.1,

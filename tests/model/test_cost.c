@@ -224,7 +224,6 @@ static CostMachine slow_link(void)
 	m.near.GBps = 1;
 	return m;
 }
-
 static void flat_gradients_by_hand(void **state)
 {
 	CostMachine m = slow_link();
@@ -239,7 +238,6 @@ static void flat_gradients_by_hand(void **state)
 	agree(cost_step(&m, &r).step_ms, 9 + 18 + 2 * (5 - 5 / 1.5) + 4 + 1,
 		1e-12, "stretched buckets");
 }
-
 static void gathers_beside_forward_by_hand(void **state)
 {
 	CostMachine m = slow_link();
@@ -253,7 +251,6 @@ static void gathers_beside_forward_by_hand(void **state)
 	agree(cost_step(&m, &r).step_ms, 6 + 24 + 0.5 + 24 + 3, 1e-12,
 		"zero1, slow links");
 }
-
 static void gathers_ahead_by_hand(void **state)
 {
 	CostMachine m = slow_link();
@@ -268,9 +265,6 @@ static void gathers_ahead_by_hand(void **state)
 	agree(cost_step(&m, &r).step_ms, 9 + 18 + 2 + 2 + 0.5, 1e-12,
 		"prefetch 1");
 }
-
-/* the slot of a block's gradients is that of the block after the next, which has
- * to be summed before */
 static void gradients_wait_for_slots(void **state)
 {
 	const double first_sum = 9 + 6 + 20, starts[] = { 9 + 6 + 6, first_sum };
@@ -289,7 +283,6 @@ static void gradients_wait_for_slots(void **state)
 		schedule_free(&s);
 	}
 }
-
 static void updates_read_and_write(void **state)
 {
 	CostMachine m = nothing;
@@ -303,7 +296,6 @@ static void updates_read_and_write(void **state)
 	agree(cost_update_ms(&m, &r), cost_parameters(&r.shape) * (24 + 4) * 1e-6 / 2,
 		1e-12, "update of half");
 }
-
 static double of_one_step(const CostMachine *m, CostRun r, long microbatches)
 {
 	r.microbatches = microbatches;
@@ -325,7 +317,6 @@ static void microbatches_gather_alike(void **state)
 			"three microbatches more");
 	}
 }
-
 static void microbatches_add_up(void **state)
 {
 	CostMachine m = slow_link();

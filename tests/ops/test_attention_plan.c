@@ -70,7 +70,7 @@ static Block block_of(const Play *p, int number)
 	HeadTile at = head_tile(number, p->heads, p->tiles, p->together);
 	if (p->causal)
 		at.tile = p->tiles - 1 - at.tile;
-	return (Block) { at, p->causal ? at.tile * p->N / p->M : 0 };
+	return (Block){ at, p->causal ? at.tile * p->N / p->M : 0 };
 }
 
 static int turn_of(const Play *p, const Block *b)
@@ -181,7 +181,7 @@ static double schedule(const QueryTiles *t, size_t queries, size_t keys,
 	size_t heads, bool causal, size_t places)
 {
 	double *busy = calloc(places, sizeof *busy), last = 0;
-	for (size_t row = (queries + t->M - 1) / t->M; row-- > 0; )
+	for (size_t row = (queries + t->M - 1) / t->M; row-- > 0;)
 		for (size_t head = 0; head < heads; head++) {
 			size_t first = 0;
 			for (size_t i = 1; i < places; i++)

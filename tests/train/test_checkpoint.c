@@ -32,7 +32,6 @@ static void weights_return(void **state)
 	model_free(&other);
 	device_close(&d);
 }
-
 static void load_into(void *wrong)
 {
 	Device *d = device_open("cpu");
@@ -48,13 +47,11 @@ static void other_shapes_are_refused(void **state)
 	assert_int_equal(exit_status(load_into, &deeper), 2);
 	assert_int_equal(exit_status(load_into, &wider), 2);
 }
-
 static void read_shape(void *unused)
 {
 	checkpoint_shape(tensorfile_open(path), path);
 }
 
-/* a file of one tensor of one element whose metadata promise more */
 static int status_of(const char *const *meta)
 {
 	static const float one[1];
@@ -64,7 +61,6 @@ static int status_of(const char *const *meta)
 	return exit_status(read_shape, NULL);
 }
 
-/* the first: sums of such sizes are small, modulo 2^64 */
 static void metadata_are_held_against_tensors(void **state)
 {
 	static const char *const wraps[] = { "vocab_size", "1", "context_length",

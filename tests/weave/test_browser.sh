@@ -39,7 +39,6 @@ spoil() {	# spoil NAME FILE LINE WHAT
 	finds "$1" "$4"
 }
 make_document
-cp "$plots/svg.gp" src/plots
 printf '\n%s\nint f(char *s);\n@\n' \
 	'<<src/a.c>>=' >>writeup.nw
 bash "$weave" --html writeup.nw html >said 2>&1

@@ -21,7 +21,6 @@ says() {	# says NAME TEXT: it failed, and said so
 }
 write() {
 	make_document
-	cp "$plots/svg.gp" src/plots
 	add "## More {#sec-more}" '![The same.](curve){.plot #fig:two data=bench}' \
 		'::: {.drawing #fig:d}' '```{=latex}' '\begin{tikzpicture}' \
 		'\draw (0,0) -- (1,1);' '\end{tikzpicture}' '```' '' 'A line.' ':::' \

@@ -63,12 +63,6 @@ make_document
 printf '\n| a | b |\n|:--|--:|\n| x | y |\n\n: All. {#tbl:all}\n' >>writeup.nw
 add 'See [](#tbl:all).'; lint
 expect_good "a label of a table in Markdown"
-make_document; printf '\n<<a.c>>=\n<<do it>>\n@\n' >>writeup.nw; lint
-expect "an undefined chunk" 1 "$(line_of '<<do it>>')" "do it.* is not defined"
-
-make_document; printf '\n<<do it>>=\nx;\n@\n' >>writeup.nw; lint
-expect "an unused chunk" 1 "$(line_of '<<do it>>')" "do it.* is never used"
-
 make_document; printf '\n<<a.c>>=\n%090d\n@\n' 0 >>writeup.nw; lint
 expect "a line that is too long" 1 "$(line_of 0000)" "90 columns"
 
@@ -103,7 +97,6 @@ edit 's/, 2, 0.1)/, 3, 0.1)/'; pdf
 if [ $status -eq 1 ] && cmp -s first.pdf writeup.pdf; then
 	ok "a failed weave leaves the old PDF"
 else not_ok "a failed weave leaves the old PDF"; fi
-
 make_document
 mkdir -p src/drawings
 echo '\begin{tikzpicture}\node{\Rows};\end{tikzpicture}' >src/drawings/box.tex
@@ -124,7 +117,6 @@ else not_ok "a new value is drawn"; fi
 edit 's/{Rows=65}/{Lines=65}/'; pdf
 expect "an error in a drawing" 1 "$(line_of Lines)" \
 	"drawing box: Undefined control"
-
 make_document; pdf; touch -d '2 days ago' figures/cpu/curve.pdf; pdf
 if ! drawn cpu/curve
 then ok "an unchanged plot is not drawn again"

@@ -102,7 +102,6 @@ static void try_reduce_scatter(Comm *c, Device *d, Array x, size_t n, int turn)
 	device_wait(d, COMPUTE, comm_reduce_scatter(c, x, n, "shards", turn));
 	expect(c, d, "reduce-scatter", x, begin, end, -1, turn);
 }
-
 static void try_all_gather(Comm *c, Device *d, Array x, size_t n, int turn)
 {
 	int rank = comm_rank(c), ranks = comm_ranks(c);
@@ -114,7 +113,6 @@ static void try_all_gather(Comm *c, Device *d, Array x, size_t n, int turn)
 		expect(c, d, "all-gather", x, shard_begin(n, r, ranks),
 			shard_begin(n, r + 1, ranks), r, turn);
 }
-
 static void try_broadcast(Comm *c, Device *d, Array x, size_t n, int turn)
 {
 	int root = turn % comm_ranks(c), rank = comm_rank(c);
@@ -123,7 +121,6 @@ static void try_broadcast(Comm *c, Device *d, Array x, size_t n, int turn)
 	expect(c, d, "broadcast", x, 0, n, root, turn);
 }
 
-/* from one rank to the next */
 static void try_message(Comm *c, Device *d, Array x, size_t n, int turn)
 {
 	int ranks = comm_ranks(c), from = turn % ranks, to = (from + 1) % ranks;
@@ -135,7 +132,6 @@ static void try_message(Comm *c, Device *d, Array x, size_t n, int turn)
 		expect(c, d, "message", x, 0, n, from, turn);
 	}
 }
-
 typedef void Try(Comm *c, Device *d, Array x, size_t n, int turn);
 static Try *const tries[] = { try_all_reduce, try_reduce_scatter,
 	try_all_gather, try_broadcast, try_message };
