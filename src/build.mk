@@ -145,6 +145,23 @@ endif
 build/digests.mk: src/weave/digest.sh src/weave/digest.awk $(SOURCES) \
 		$(call remember,sources,sources: $(SOURCES))
 	@bash $<; touch $@
+comma := ,
+define newline :=
+
+
+endef
+json = $(subst ",\",$(subst \,\\,$(strip $1)))
+entry = {"directory": "$(CURDIR)", "file": "$1", "command": "$(call json,$2 \
+	-c $1)"}
+entries = $(foreach source,$1,$(call entry,$(source),$2))
+compile_commands.json: $(FLAGS) $(SOURCES)
+	$(file >$@,[$(subst } {,}$(comma)$(newline){,$(strip \
+		$(call entries,$(LIBRARY) $(call here,$(MAINS)),\
+			$(CC) $(CFLAGS_ALL) $(CFLAGS_f32)) $(if $(CUDA),\
+		$(call entries,$(KERNELS),\
+			$(NVCC) $(NVCCFLAGS) $(call code_for,$(ARCH))))))])
+	@echo '$@: $(words $(LIBRARY) $(call here,$(MAINS)) \
+		$(if $(CUDA),$(KERNELS))) sources'
 TARGETS := # whatever the environment says
 UNWRITTEN :=
 include build/problems.mk
