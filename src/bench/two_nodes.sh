@@ -97,6 +97,7 @@ for node in $(seq 1 $nodes); do
 	echo "10.0.0.$node slots=$ranks"
 done >"$work/hosts"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_btl_tcp_eager_limit=${OMPI_MCA_btl_tcp_eager_limit:-8388608}
 "$work/on" 10.0.0.1 "exec $(printf '%q ' mpirun -n $((nodes * ranks)) \
 	--hostfile "$work/hosts" --bind-to none \
 	--mca plm_rsh_agent "$work/on" --mca oob_tcp_if_include 10.0.0.0/24 \

@@ -71,8 +71,8 @@ static int run_command(const char *command, char *said, size_t room)
 }
 
 /* the row of a program's table; NULL: the row of ours says why not */
-static Records *run_on_nodes(Row *row, const Config *c, const char *program,
-	const char *arguments)
+static Records *run_job(Row *row, const Config *c, const char *settings,
+	const char *program, const char *arguments)
 {
 	char self[4096] = "", folder[] = "/tmp/nodes.XXXXXX", said[160], *command,
 		*table;
@@ -81,11 +81,13 @@ static Records *run_on_nodes(Row *row, const Config *c, const char *program,
 		die("cannot start %s", program);
 	*strrchr(self, '/') = '\0';
 	if (asprintf(&table, "%s/t.tsv", folder) < 0 || asprintf(&command,
-		"OMPI_MCA_mpi_yield_when_idle=%d timeout -k 5 120 bash "
+		"OMPI_MCA_mpi_yield_when_idle=%d %s timeout -k 5 120 bash "
 		"src/bench/two_nodes.sh --nodes %ld --rate %.0fkbit 1 %s/%s --device "
-		"cpu --ranks %ld --size %s --precision fp32 %s --out %s 2>&1",
-		2 * c->nodes > sysconf(_SC_NPROCESSORS_ONLN), c->nodes, c->Gbps * 1e6,
-		self, program, c->nodes, size_name(), arguments, table) < 0)
+		"cpu --ranks %ld --size %s --precision fp32 --warmup 2 --steps 5 %s "
+		"--out %s 2>&1",
+		2 * c->nodes > sysconf(_SC_NPROCESSORS_ONLN), settings, c->nodes,
+		c->Gbps * 1e6, self, program, c->nodes, size_name(), arguments,
+		table) < 0)
 		die("out of host memory");
 	int status = run_command(command, said, sizeof said);
 	Records *r = records_read(table);
@@ -101,15 +103,48 @@ static Records *run_on_nodes(Row *row, const Config *c, const char *program,
 	free(command);
 	return r;
 }
+
+/* of several jobs the one with the shortest step */
+static Records *run_on_nodes(Row *row, const Config *c, const char *program,
+	const char *arguments)
+{
+	enum { JOBS = 3 };
+	Records *least = run_job(row, c, "", program, arguments);
+	for (int i = 1; i < JOBS && least != NULL; i++) {
+		Records *r = run_job(row, c, "", program, arguments), *longer = r;
+		if (r == NULL || records_number(r, 0, "period_ms")
+			< records_number(least, 0, "period_ms")) {
+			longer = least;
+			least = r;
+		}
+		records_free(&longer);
+	}
+	return least;
+}
+/* ms of the collectives of a step that follows another */
+static double alone_in_step(const CostMachine *m, const CostRun *r)
+{
+	double ms[2];
+	for (int i = 0; i < 2; i++) {
+		QueueSchedule s = cost_schedule(m, r, i + 1);
+		ms[i] = schedule_sum(&s, COMM_QUEUE);
+		schedule_free(&s);
+	}
+	return ms[1] - ms[0];
+}
+
 static CostMachine over_link(const Config *c, const CostRun *r)
 {
 	CostMachine m = cost_fitted(0)->machine;
-	const double carried = 1448.0 / 1538;
-	double on_host = cost_alone(&m, r), wire = c->Gbps / 8 * carried;
+	const double carried = 1448.0 / 1514;
+	double on_host = alone_in_step(&m, r), wire = c->Gbps / 8 * carried;
 	m.node = 1;
 	m.far.GBps = fmin(m.near.GBps, wire);
+	for (int k = 0; k < COST_COLLECTIVES; k++)
+		m.byte_cost[k] = fmax(m.byte_cost[k] * m.far.GBps / m.near.GBps,
+			m.far.GBps / wire);
 	m.stretch.comm = 1 + (m.stretch.comm - 1) * fmin(1, on_host
-		/ fmax(cost_alone(&m, r), 1e-9));
+		/ fmax(alone_in_step(&m, r), 1e-9));
 	return m;
 }
 
@@ -145,7 +180,7 @@ static void run(Row *row, const void *config)
 	double predicted = cost_step(&m, &r).step_ms;
 	row_set(row, "single_ms", "%.3f", records_number(alone, 0, "period_ms"));
 	row_set(row, "predicted_ms", "%.3f", predicted);
-	row_set(row, "predicted_alone_ms", "%.3f", cost_alone(&m, &r));
+	row_set(row, "predicted_alone_ms", "%.3f", alone_in_step(&m, &r));
 	records_free(&alone);
 	snprintf(arguments, sizeof arguments, "--strategy %s%s", names[c->strategy],
 		c->strategy == 2 ? " --prefetch 1" : "");
@@ -156,7 +191,15 @@ static void run(Row *row, const void *config)
 	row_set(row, "measured_ms", "%.3f", measured);
 	row_set(row, "alone_ms", "%.3f", records_number(steps, 0, "alone_ms"));
 	row_set(row, "error", "%.4f", predicted / measured - 1);
-	row_set(row, "sent_MB", "%.3f", records_number(steps, 0, "sent_derived_MB"));
+	row_set(row, "sent_MB", "%.3f",
+		records_number(steps, 0, "sent_derived_MB"));
+	records_free(&steps);
+	steps = run_job(row, c, "OMPI_MCA_btl_tcp_eager_limit=65536",
+		"fsdp_accounting", arguments);
+	if (steps == NULL)
+		return;
+	row_set(row, "rendezvous_ms", "%.3f",
+		records_number(steps, 0, "alone_ms"));
 	records_free(&steps);
 }
 const Experiment experiment = {
@@ -164,7 +207,8 @@ const Experiment experiment = {
 	.options = options, .cpu_scale = SCALED, .cpu_only = true,
 	.sweeps = (const Sweep[]){
 		{ "steps", keys, "size single_ms predicted_ms measured_ms error alone_ms "
-			"predicted_alone_ms sent_MB", plan, run, .limit_s = 300 },
+			"predicted_alone_ms rendezvous_ms sent_MB", plan, run,
+			.limit_s = 300 },
 		{ 0 }
 	},
 };

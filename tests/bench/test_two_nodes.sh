@@ -34,6 +34,10 @@ fi
 check 'a link of a rate' nodes --rate 1gbit 1 tc qdisc show dev veth0
 check 'at both ends' [ "$(grep -c 'tbf.* rate 1Gbit' "$out/said")" = 2 ]
 check 'an impossible rate' says 1 'no link of rate fast' --rate fast 1 true
+check 'messages that need no answer' says 0 '^8388608$' \
+	1 printenv OMPI_MCA_btl_tcp_eager_limit
+OMPI_MCA_btl_tcp_eager_limit=65536 check 'or as the environment says' \
+	says 0 '^65536$' 1 printenv OMPI_MCA_btl_tcp_eager_limit
 check 'the status of the job' says 3 '' 1 sh -c 'exit 3'
 check 'ten nodes' says 2 usage --nodes 10 1 true
 check 'one node' says 2 usage --nodes 1 1 true
