@@ -31,8 +31,29 @@ typedef struct Config {
 	double Gbps;                     /* of the link, each way */
 	int strategy;                    /* of OVER_NODES */
 } Config;
-static const Key keys[] = { KEY(Config, nodes), KEY(Config, Gbps, "%g"),
-	KEY(Config, strategy, OVER_NODES), { 0 } };
+typedef struct BucketConfig {
+	Config link;                     /* first: its keys are ours */
+	double bucket_mb;
+} BucketConfig;
+#define LINK_KEYS KEY(Config, nodes), KEY(Config, Gbps, "%g")
+static const Key keys[] = { LINK_KEYS, KEY(Config, strategy, OVER_NODES),
+	{ 0 } }, bucket_keys[] = { LINK_KEYS, KEY(BucketConfig, bucket_mb, "%g"),
+	{ 0 } };
+
+static void check_rate(void)
+{
+	if (asked_Gbps != 0 && !(asked_Gbps >= 0.01 && asked_Gbps <= 1000))
+		usage_error("--Gbps %g: expected 0.01 to 1000", asked_Gbps);
+}
+
+static void plan_buckets(Plan *plan)
+{
+	static const double sizes_mb[] = { 0.01, 0.05, 0.1, 0.5, 1, 5, 10 };
+	check_rate();
+	for (size_t i = 0; i < sizeof sizes_mb / sizeof *sizes_mb; i++)
+		plan_add(plan, &(BucketConfig){ { asked_nodes ? asked_nodes : 2,
+			asked_Gbps > 0 ? asked_Gbps : 1, 0 }, sizes_mb[i] });
+}
 
 static void plan(Plan *plan)
 {
@@ -40,8 +61,7 @@ static void plan(Plan *plan)
 		{ 2, 1 }, { 2, 10 }, { 4, 1 } };
 	cost_given.folders = folder;
 	cost_folders();
-	if (asked_Gbps != 0 && !(asked_Gbps >= 0.01 && asked_Gbps <= 1000))
-		usage_error("--Gbps %g: expected 0.01 to 1000", asked_Gbps);
+	check_rate();
 	for (size_t i = 0; i < sizeof links / sizeof *links; i++)
 		for (int strategy = 0; strategy < 3; strategy++)
 			if (i == 0 || (asked_nodes == 0 && asked_Gbps == 0))
@@ -104,16 +124,16 @@ static Records *run_job(Row *row, const Config *c, const char *settings,
 	return r;
 }
 
-/* of several jobs the one with the shortest step */
+/* of several jobs the one with the shortest step, which is in this column */
 static Records *run_on_nodes(Row *row, const Config *c, const char *program,
-	const char *arguments)
+	const char *arguments, const char *step)
 {
 	enum { JOBS = 3 };
 	Records *least = run_job(row, c, "", program, arguments);
 	for (int i = 1; i < JOBS && least != NULL; i++) {
 		Records *r = run_job(row, c, "", program, arguments), *longer = r;
-		if (r == NULL || records_number(r, 0, "period_ms")
-			< records_number(least, 0, "period_ms")) {
+		if (r == NULL || records_number(r, 0, step)
+			< records_number(least, 0, step)) {
 			longer = least;
 			least = r;
 		}
@@ -172,7 +192,7 @@ static void run(Row *row, const void *config)
 	char arguments[64];
 	row_set(row, "size", "%s", size_name());
 	Records *alone = run_on_nodes(row, c, "optimizer_state_sharding_accounting",
-		"--sweep times --strategy single");
+		"--sweep times --strategy single", "period_ms");
 	if (alone == NULL)
 		return;
 	CostRun r = run_of(c, alone);
@@ -184,7 +204,8 @@ static void run(Row *row, const void *config)
 	records_free(&alone);
 	snprintf(arguments, sizeof arguments, "--strategy %s%s", names[c->strategy],
 		c->strategy == 2 ? " --prefetch 1" : "");
-	Records *steps = run_on_nodes(row, c, "fsdp_accounting", arguments);
+	Records *steps = run_on_nodes(row, c, "fsdp_accounting", arguments,
+		"period_ms");
 	if (steps == NULL)
 		return;
 	double measured = records_number(steps, 0, "period_ms");
@@ -202,12 +223,35 @@ static void run(Row *row, const void *config)
 		records_number(steps, 0, "alone_ms"));
 	records_free(&steps);
 }
+#define BUCKET_VALUES "size buckets single_ms single_bwd_ms o_us w_GBps " \
+	"gradient_MB ideal_ms simulated_ms step_ms step_sd_ms"
+
+static void run_buckets(Row *row, const void *config)
+{
+	const BucketConfig *c = config;
+	char arguments[64], column[16];
+	snprintf(arguments, sizeof arguments, "--sweep buckets --wire fp32 "
+		"--bucket-mb %g", c->bucket_mb);
+	Records *r = run_on_nodes(row, &c->link, "ddp_bucketed_benchmarking",
+		arguments, "step_ms");
+	if (r == NULL)
+		return;
+	for (const char *at = BUCKET_VALUES; *at; at += strspn(at, " ")) {
+		size_t n = strcspn(at, " ");
+		snprintf(column, sizeof column, "%.*s", (int)n, at);
+		row_set(row, column, "%s", records_text(r, 0, column));
+		at += n;
+	}
+	records_free(&r);
+}
 const Experiment experiment = {
 	.about = "training steps over nodes that are namespaces, and predictions",
 	.options = options, .cpu_scale = SCALED, .cpu_only = true,
 	.sweeps = (const Sweep[]){
 		{ "steps", keys, "size single_ms predicted_ms measured_ms error alone_ms "
 			"predicted_alone_ms rendezvous_ms sent_MB", plan, run,
+			.limit_s = 300 },
+		{ "buckets", bucket_keys, BUCKET_VALUES, plan_buckets, run_buckets,
 			.limit_s = 300 },
 		{ 0 }
 	},
