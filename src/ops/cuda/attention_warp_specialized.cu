@@ -403,7 +403,8 @@ template <class C> static void launch(Device *d, const Attention &a)
 	p.H = (int)a.H;
 	p.heads = (int)(a.B * a.H);
 	p.query_tiles = (p.seqlen_q + C::M - 1) / C::M;
-	p.together = heads_together(a.B * a.H, 4 * a.seqlen_k * a.D); /* K, V */
+	p.together = !a.causal ? 1
+		: heads_together(a.B * a.H, 4 * a.seqlen_k * a.D); /* K, V */
 	p.tiles = p.heads * p.query_tiles;
 	p.base2 = (float)a.scale * LOG2_E;
 	p.causal = a.causal;

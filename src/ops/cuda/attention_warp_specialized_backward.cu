@@ -1,7 +1,6 @@
 /* attention_warp_specialized_backward.cu: attention backward on Hopper: the
  * kernels
- * 1. backward_preprocess: L log2(e), delta; if parts of dQ come in any order,
- *    its accumulators become 0
+ * 1. backward_preprocess: L log2(e), delta; semaphores become 0
  * 2. warp_specialized_backward: a block of threads owns N keys and visits the
  *    queries that see them, M at a time; dK, dV stay in registers; dQ is added
  *    to fp32 accumulators in global memory
@@ -24,13 +23,12 @@ __device__ inline T *row_of(const Heads &x, int bh, int H, int t)
 {
 	return (T *)x.x.at + bh / H * x.batch + bh % H * x.head + t * x.row;
 }
-/* 64 queries: L and delta, padded as if P and delta were 0; clear: dQ's
- * accumulators become 0
- * bytes: O, dO, L once, accumulators once if they are cleared
+/* 64 queries: L and delta, padded as if P and delta were 0; semaphores become 0
+ * bytes: O, dO, L once
  * grid: B H rows / 64 */
 template <class T, int D>
 __global__ __launch_bounds__(128) void backward_preprocess(Scratch w, Heads o,
-	Heads d_o, const float *L, int H, bool clear)
+	Heads d_o, const float *L, int H)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 	constexpr int TEAM = D > 64 ? 16 : D / 8,       /* threads of a row */
@@ -49,12 +47,6 @@ __global__ __launch_bounds__(128) void backward_preprocess(Scratch w, Heads o,
 			x[i] = *(const Words *)(row_of<T>(o, bh, H, t) + c * 8);
 			y[i] = *(const Words *)(row_of<T>(d_o, bh, H, t) + c * 8);
 		}
-	}
-	auto *dq_accum = (float4 *)(w.dq_accum + (size_t)blockIdx.x * (BLOCK * D));
-	if (clear) {
-		#pragma unroll
-		for (int i = 0; i < BLOCK * D / 4 / 128; i++)
-			dq_accum[i * 128 + threadIdx.x] = make_float4(0, 0, 0, 0);
 	}
 	if (threadIdx.x == 0)
 		w.dq_semaphore[blockIdx.x] = 0;
@@ -266,7 +258,7 @@ extern "C" void cuda_warp_specialized_backward(Device *d, Attention a,
 			cudaFuncAttributeMaxDynamicSharedMemorySize, S::NBYTES));
 		backward_preprocess<T, S::D>
 			<<<blocks_for(heads * w.rows, BLOCK), 128, 0, cuda_stream(d)>>>(w,
-			a.o, g.d_o, (const float *)a.L.at, b.H, !g.deterministic);
+			a.o, g.d_o, (const float *)a.L.at, b.H);
 		LAUNCHED();
 		launch_dependent(d, warp_specialized_backward<S>,
 			blocks_for(heads * b.tiles, 1), S::THREADS, S::NBYTES, b);

@@ -17,8 +17,8 @@ enum { PADDED = 128, BLOCK = 64 };
  * thread t has for columns 8 j ... two of row 16 (t / 32) + t % 32 / 4, two of
  * 8 below
  * L (in powers of 2), delta: (B H, rows), each 16 in the order of place_of
- * dq_semaphore: (B H, rows / 64), key tiles that added; tile_counter: tiles
- * given out */
+ * dq_semaphore: (B H, rows / 64), key tiles that added; or in any order -1 while
+ * the first is being written, and then 1; tile_counter: tiles given out */
 struct Scratch {
 	float *dq_accum, *L, *delta;
 	int *dq_semaphore, *tile_counter;
@@ -195,11 +195,18 @@ __device__ inline int *semaphore_at(const Backward &a, const Place &p, int j)
 	return a.w.dq_semaphore + ((size_t)p.bh * a.w.rows + (size_t)j * S::M)
 		/ BLOCK;
 }
+__device__ inline int semaphore_value(const int *semaphore)
+{
+	int now;
+	asm volatile("ld.acquire.gpu.global.s32 %0, [%1];"
+		: "=r"(now) : "l"(semaphore) : "memory");
+	return now;
+}
+
 __device__ inline void semaphore_wait(const int *semaphore, int value)
 {
-	for (int now = -1; now != value; )
-		asm volatile("ld.acquire.gpu.global.s32 %0, [%1];"
-			: "=r"(now) : "l"(semaphore) : "memory");
+	while (semaphore_value(semaphore) != value)
+		;
 }
 
 __device__ inline void semaphore_release(int *semaphore, int value)
@@ -217,24 +224,40 @@ __device__ inline float *dq_accum_at(const Backward &a, const Place &p, int j,
 		+ part * (BLOCK * S::PART);
 }
 
+/* is this part, which is there when `full` says so, the first of its tile? If it
+ * is not, the first one has been written */
+__device__ inline bool claim(int *semaphore, Barrier *full, int parity)
+{
+	const bool written = semaphore_value(semaphore) == 1;
+	barrier_wait(full, parity);
+	if (written)
+		return false;
+	if (atomicCAS(semaphore, 0, -1) == 0)
+		return true;
+	semaphore_wait(semaphore, 1);
+	return false;
+}
+
 /* one thread for tiles of even numbers, one for odd */
 template <class S>
 __device__ inline void add_dq(const Backward &a, const Place &p,
 	unsigned shared, Barriers<S> *bars, int odd)
 {
 	for (int i = odd; i < p.count; i += 2) {
-		const int j = p.visit(i), before = key_tiles_before(p.tile, a.tiles, j,
-			S::M, S::N, a.causal);
+		const int j = p.visit(i);
+		int *semaphore = semaphore_at<S>(a, p, j), before;
 		if (a.deterministic) {
-			semaphore_wait(semaphore_at<S>(a, p, j), before);
-			fence_proxy_async_global();
-		}
+			before = key_tiles_before(p.tile, a.tiles, j, S::M, S::N, a.causal);
+			semaphore_wait(semaphore, before);
+		} else
+			before = !claim(semaphore, &bars->dq_full[odd][0], i >> 1 & 1);
+		fence_proxy_async_global();
 		#pragma unroll
 		for (int part = 0; part < S::PARTS; part++) {
 			const unsigned from = shared + S::DQ + part * S::DQ_NBYTES;
 			float *to = dq_accum_at<S>(a, p, j, part);
 			barrier_wait(&bars->dq_full[odd][part], i >> 1 & 1);
-			if (a.deterministic && before == 0)
+			if (before == 0)
 				bulk_store(to, from, S::DQ_NBYTES);
 			else
 				bulk_reduce_add(to, from, S::DQ_NBYTES);
@@ -242,10 +265,10 @@ __device__ inline void add_dq(const Backward &a, const Place &p,
 			tma_store_wait_read<0>();
 			barrier_arrive(&bars->dq_empty[part]);
 		}
-		if (a.deterministic) {
+		if (a.deterministic || before == 0) {
 			tma_store_wait();       /* the sums have been written */
 			fence_proxy_async_global();
-			semaphore_release(semaphore_at<S>(a, p, j), before);
+			semaphore_release(semaphore, before);
 		}
 	}
 	tma_store_wait();

@@ -174,6 +174,54 @@ static void a_thousand_runs_are_the_same(void **state)
 	for (int causal = 0; causal < 2; causal++)
 		expect_same_runs(causal, getenv("QUICK") ? 20 : 500);
 }
+/* rows of D in `now` and in `fixed`: the root mean square of the difference */
+static void expect_close_rows(const Array now, const Array fixed, size_t rows,
+	size_t D)
+{
+	for (size_t r = 0; r < rows; r++) {
+		double apart = 0, all = 0;
+		for (size_t i = r * D; i < (r + 1) * D; i++) {
+			apart += pow(reals(now)[i] - reals(fixed)[i], 2);
+			all += pow(reals(fixed)[i], 2);
+		}
+		if (!(sqrt(apart / D) <= 0.05 * sqrt(all / D) + 2e-3))
+			fail_msg("row %zu of dQ: %g from one of %g", r, sqrt(apart / D),
+				sqrt(all / D));
+	}
+}
+
+static void add_in_any_order(size_t D, bool causal, int runs)
+{
+	enum { HEADS = 24, N = 1000 };
+	const size_t size = HEADS * N * D;
+	const Problem p = { .B = 1, .H = HEADS, .seqlen_q = N, .seqlen_k = N,
+		.D = D, .causal = causal, .size = 1 };
+	Array at[ARRAYS + 1], angles[2] = { { NULL, FP32 }, { NULL, FP32 } };
+	const Array fixed = poisoned(size), now = poisoned(size);
+	for (int a = 0; a <= ARRAYS; a++) {
+		at[a] = array_new(gpu, size, a < ARRAYS ? BF16 : FP32, MEM_TEMPORARY,
+			"test");
+		held[a] = at[a].at;
+		ops_for(gpu)->draw(gpu, at[a], size, 1, 4, 5, a, 0);
+	}
+	Attention a = attention_on(&p, at, at[ARRAYS]);
+	AttentionGradient g = gradient_on(&p, at, angles);
+	ops_for(gpu)->attention_forward(gpu, a);
+	for (int run = 0; run <= runs; run++) {
+		g.deterministic = run == 0;
+		ops_for(gpu)->attention_backward(gpu, a, g);
+		array_read(gpu, g.deterministic ? fixed.at : now.at, at[DQ], size);
+		if (run > 0)
+			expect_close_rows(now, fixed, HEADS * N, D);
+	}
+	assert_int_equal(release_both(NULL), 0);
+}
+
+static void parts_in_any_order_are_all_added(void **state)
+{
+	for (int i = 0; i < 2 * NWIDTHS; i++)
+		add_in_any_order(widths[i / 2], i % 2, getenv("QUICK") ? 3 : 20);
+}
 typedef struct Rush {
 	Type type;
 	const char *kernel;
@@ -257,6 +305,7 @@ int main(void)
 		on_gpu(persistent_blocks_take_tiles),
 		on_gpu(sections_of_heads_follow_the_formulas),
 		on_gpu(a_thousand_runs_are_the_same),
+		on_gpu(parts_in_any_order_are_all_added),
 		on_gpu(rings_never_skip_a_round),
 		on_gpu(other_heads_are_declined),
 	};
