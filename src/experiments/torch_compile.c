@@ -149,7 +149,8 @@ static void both_passes(void *attention)
 
 static int runs_of_attention(long n)
 {
-	return runs ? (int)runs : !harness_on_gpu() ? 5 : n > 8192 ? 20 : 100;
+	return runs ? (int)runs : n > 8192 || !harness_on_gpu() ? 5
+		: n < 8192 ? 100 : 20;
 }
 
 static void time_attention(Row *row, AttentionCase *a, bool counted)
@@ -237,14 +238,14 @@ static void compile_model(Row *row, const Trained *c)
 	Device *d = harness_device();
 	if (!record(row, d, c->impl))
 		return;
-	Training t = training_on(d, &(ModelConfig){ .size = c->size, c->context,
-		c->precision, c->impl == FUSED }, c->batch, true);
+	const ModelConfig config = { .size = c->size, c->context, c->precision,
+		c->impl == FUSED };
+	Training t = training_on(d, &config, c->batch, true);
 	if (recorded(c->impl)) {
 		start_twice(row, d, one_step, &t);
 		count_groups(row, d, "step", one_step, &t);
-	} else {
-		for (int i = 0; i < 3; i++)     /* as many */
-			one_step(&t);
+		training_free(&t);              /* all are timed from the start */
+		t = training_on(d, &config, c->batch, true);
 	}
 	device_reset_peak(d);
 	StepStats s = timed_steps(t.m, &t.adamw, &t.batch, MODE_TRAIN,
