@@ -23,13 +23,17 @@ names = "'rmsnorm forward' 'adamw' 'rope' 'swiglu forward' \
 titles = "RMSNorm AdamW RoPE SwiGLU softmax loss"
 FLOPs = sprintf("%g %g %g %g %g %g", 5*N*C, 14*2**26, 6*N*C, 5*N*F, 3*N*T*H, \
 	5*N*V)
+backward = "'rmsnorm backward' 'swiglu backward' 'softmax backward'"
+backward_FLOPs = sprintf("%g %g %g", 9*N*C, 10*N*F, 2*N*T*H)
 # bytes and us of one kernel; TFLOP/s of FlashAttention and of linear layers
 kernel(name, c) = real(system(sprintf("awk -F'\t' '$1 == \"2.7B\" && \
 	$2 == \"bf16\" && $3 == \"%s\" && $4 == \"fused\" { print $%d }' %s", \
 	name, c, table2)))
-flash(variant) = real(system(sprintf("awk -F'\t' '$3 == 16 && $4 == 16384 \
-	&& $5 == 128 && $8 == \"%s\" { print 2*16384^2*128*16/$9/1e9 \
-	}' %s", variant, table3)))
+pass(FLOPs, variant, c) = real(system(sprintf("awk -F'\t' '$3 == 16 && \
+	$4 == 16384 && $5 == 128 && $8 == \"%s\" { print \
+	%d*16384^2*128*16/$%d/1e9 }' %s", variant, FLOPs, c, table3)))
+flash(variant) = pass(2, variant, 9)
+flash_backward = pass(5, "warp_specialized", 11)
 all_linear = real(system(sprintf("awk -F'\t' '$1 == \"2.7B\" && \
 	$3 == \"bf16\" { print $10/$4 }' %s", table4)))
 set logscale xy
@@ -57,14 +61,23 @@ do for [i=1:6] {
 		set label word(titles, i) at intensity[i]*0.87, reached[i]*1.2 right
 	}
 }
+array back_reached[3]
+array back_intensity[3]
+do for [i=1:3] {
+	back_intensity[i] = real(word(backward_FLOPs, i)) \
+		/kernel(word(backward, i), 5)
+	back_reached[i] = real(word(backward_FLOPs, i)) \
+		/kernel(word(backward, i), 7)/1e6
+}
+set label "v4" at 6400, flash_backward left font ",7"
 set label "scores" at scores*1.2, roof(scores, bf16)*0.75 left
 set label "FlashAttention, T = 512" at T/4*0.85, roof(T/4, bf16)*1.1 right
 set label "FlashAttention, T = 16384" at 18000, bf16*1.3 right
-set label "linear layers" at linear, all_linear*0.75 center
+set label "linear layers" at linear*0.9, all_linear*0.72 center
 versions = "mma_sync wgmma warp_specialized"
 do for [v=1:3] {
-	set label sprintf("v%d", v + 1) at 5000, flash(word(versions, v))*0.97 \
-		left font ",7"
+	set label sprintf("v%d", v + 1) at 3300, flash(word(versions, v)) \
+		right font ",7"
 }
 plot roof(x, bf16) with lines lt 1, flat(x, tf32) with lines lt 3, \
 	flat(x, fp32) with lines lt 2, \
@@ -78,4 +91,8 @@ plot roof(x, bf16) with lines lt 1, flat(x, tf32) with lines lt 3, \
 	(flash(v)) every ::0::0 with points pt 7 ps 0.7 \
 	lc rgb colour_communication, \
 	for [i=1:6] "+" using (intensity[i]):(reached[i]) every ::0::0 \
-	with points pt 7 ps 0.7 lc rgb colour_communication
+	with points pt 7 ps 0.7 lc rgb colour_communication, \
+	for [i=1:3] "+" using (back_intensity[i]):(back_reached[i]) \
+	every ::0::0 with points pt 5 ps 0.6 lc rgb colour_backward, \
+	"+" using (5120):(flash_backward) every ::0::0 with points pt 5 ps 0.6 \
+	lc rgb colour_backward
