@@ -56,11 +56,8 @@ static void write_file(const char *text)
 
 static void write_table(const char *text)
 {
-	uint64_t hash = 0xcbf29ce484222325;
-	for (const char *c = text; *c; c++)
-		hash = (hash ^ (unsigned char)*c) * 0x100000001b3;
 	FILE *f = fopen(path, "w");
-	fprintf(f, "# checksum: %016" PRIx64 "\n%s", hash, text);
+	fprintf(f, "# checksum: %016" PRIx64 "\n%s", table_checksum(text), text);
 	fclose(f);
 }
 

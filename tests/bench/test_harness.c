@@ -11,10 +11,10 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "tests/base/exits.h"
 #include "tests/bench/trial.h"
 
@@ -277,13 +277,6 @@ static bool expect_whole(const char *text)
 	return all == CONFIGS * ROWS && strstr(text, "# complete: yes");
 }
 
-static long now_ms(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static void killed_runs_are_resumed(void **state)
 {
 	unlink(table_path);
@@ -297,7 +290,7 @@ static void killed_runs_are_resumed(void **state)
 		pid_t child = fork();
 		if (child == 0)
 			_exit(run_trial(&trial, "many"));
-		for (long end = now_ms() + ms; now_ms() < end && !whole;)
+		for (double end = clock_ms() + ms; clock_ms() < end && !whole;)
 			whole = expect_whole(read_file(table_path));
 		kill(child, SIGKILL);
 		waitpid(child, NULL, 0);
