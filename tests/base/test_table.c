@@ -1,7 +1,4 @@
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,10 +7,10 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "base/table.h"
 #include "tests/base/exits.h"
+#include "tests/base/program.h"
 
 static char path[] = "/tmp/test_table.XXXXXX/deep/t.tsv";
 

@@ -1,18 +1,15 @@
 #define _GNU_SOURCE
 /* unwritten.c: a function that is not written fails its case, not its test */
 #include "base/unwritten.h"
+#include "tests/base/program.h"
 
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 
 static pid_t process;
 static pthread_t thread;

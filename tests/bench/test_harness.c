@@ -1,7 +1,4 @@
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -12,10 +9,10 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "tests/base/exits.h"
+#include "tests/base/program.h"
 #include "tests/bench/trial.h"
 
 static char count_path[64];

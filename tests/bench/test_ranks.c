@@ -1,14 +1,11 @@
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <errno.h>
 #include <omp.h>
 #include <signal.h>
 #include <sys/wait.h>
-#include <cmocka.h>
 
 #include "dist/comm.h"
+#include "tests/base/program.h"
 #include "tests/bench/trial.h"
 
 typedef struct Case {

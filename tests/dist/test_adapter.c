@@ -1,19 +1,16 @@
 /* data parallelism through the library's interface */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "base/number.h"
 #include "dist/adapter.h"
 #include "dist/link.h"
+#include "tests/base/program.h"
 
 static int free_port(void)
 {
@@ -300,15 +297,10 @@ static void ranks_gather_and_scatter(void **state)
 	every_rank_is_right(ranges_are_right);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		/* first: a process that has threads cannot be forked */
-		cmocka_unit_test(ranks_agree_on_means),
-		cmocka_unit_test(ranks_gather_and_scatter),
-		cmocka_unit_test(there_is_no_job),
-		cmocka_unit_test(no_such_job),
-		cmocka_unit_test(mistakes_have_a_status),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(
+	/* first: a process that has threads cannot be forked */
+	cmocka_unit_test(ranks_agree_on_means),
+	cmocka_unit_test(ranks_gather_and_scatter),
+	cmocka_unit_test(there_is_no_job),
+	cmocka_unit_test(no_such_job),
+	cmocka_unit_test(mistakes_have_a_status))

@@ -349,14 +349,9 @@ static void all_ranks_leave_out_a_step(void **state)
 			.fused = true });
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_kinds_give_the_bits_of_one_process),
-		cmocka_unit_test(half_the_share_halves_gradients),
-		cmocka_unit_test(exchanges_give_the_bits_of_one_process),
-		cmocka_unit_test(pieces_come_to_their_places),
-		cmocka_unit_test(all_ranks_leave_out_a_step),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(
+	cmocka_unit_test(all_kinds_give_the_bits_of_one_process),
+	cmocka_unit_test(half_the_share_halves_gradients),
+	cmocka_unit_test(exchanges_give_the_bits_of_one_process),
+	cmocka_unit_test(pieces_come_to_their_places),
+	cmocka_unit_test(all_ranks_leave_out_a_step))

@@ -308,14 +308,9 @@ static void runs_that_do_not_fit_are_refused(void **state)
 	munmap(r.losses, STEPS * sizeof(double));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(runs_go_on_at_any_number_of_ranks),
-		cmocka_unit_test(the_same_ranks_go_on_with_the_same_bits),
-		cmocka_unit_test(a_program_that_wants_weights_finds_them),
-		cmocka_unit_test(runs_that_do_not_fit_are_refused),
-		cmocka_unit_test(no_other_file_is_left),
-	};
-	return cmocka_run_group_tests(tests, make_folder, NULL);
-}
+TESTS_BETWEEN(make_folder, NULL,
+	cmocka_unit_test(runs_go_on_at_any_number_of_ranks),
+	cmocka_unit_test(the_same_ranks_go_on_with_the_same_bits),
+	cmocka_unit_test(a_program_that_wants_weights_finds_them),
+	cmocka_unit_test(runs_that_do_not_fit_are_refused),
+	cmocka_unit_test(no_other_file_is_left))

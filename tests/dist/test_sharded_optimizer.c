@@ -361,14 +361,9 @@ static void ranks_add_equal_groups(void **state)
 	all_refuse(2, add_other_group, NULL, 1, "adds other parameters");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(shares_are_whole_and_even),
-		cmocka_unit_test(shards_change_no_bit),
-		cmocka_unit_test(norms_are_those_of_the_group),
-		cmocka_unit_test(a_model_trains_as_without_shards),
-		cmocka_unit_test(ranks_add_equal_groups),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(
+	cmocka_unit_test(shares_are_whole_and_even),
+	cmocka_unit_test(shards_change_no_bit),
+	cmocka_unit_test(norms_are_those_of_the_group),
+	cmocka_unit_test(a_model_trains_as_without_shards),
+	cmocka_unit_test(ranks_add_equal_groups))

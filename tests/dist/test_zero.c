@@ -278,13 +278,8 @@ static void policies_that_cannot_be_sharded_are_refused(void **state)
 	expect_refused(POLICY_TF32, "precision tf32: gathers carry no tf32");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_stages_give_the_bits_of_data_parallelism),
-		cmocka_unit_test(stages_agree_on_two_gpus),
-		cmocka_unit_test(pieces_tile_the_model),
-		cmocka_unit_test(policies_that_cannot_be_sharded_are_refused),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(
+	cmocka_unit_test(all_stages_give_the_bits_of_data_parallelism),
+	cmocka_unit_test(stages_agree_on_two_gpus),
+	cmocka_unit_test(pieces_tile_the_model),
+	cmocka_unit_test(policies_that_cannot_be_sharded_are_refused))

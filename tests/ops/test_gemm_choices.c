@@ -1,15 +1,12 @@
 /* algorithms of matmuls in a file: written, read, kept for others, refused */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "ops/gemm_choices.h"
 #include "tests/base/exits.h"
 #include "tests/base/folder.h"
+#include "tests/base/program.h"
 
 static GemmChoice choice(uint64_t seed)
 {
@@ -111,13 +108,8 @@ static void damaged_files_are_refused(void **state)
 	fclose(f);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(choices_come_back),
-		cmocka_unit_test(nothing_new_writes_nothing),
-		cmocka_unit_test(damaged_files_are_refused),
-		cmocka_unit_test(no_other_file_is_left),
-	};
-	return cmocka_run_group_tests(tests, make_folder, NULL);
-}
+TESTS_BETWEEN(make_folder, NULL,
+	cmocka_unit_test(choices_come_back),
+	cmocka_unit_test(nothing_new_writes_nothing),
+	cmocka_unit_test(damaged_files_are_refused),
+	cmocka_unit_test(no_other_file_is_left))

@@ -1,15 +1,12 @@
 /* what ncu prints: values with units, launches of a kernel, stalls, damage */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "profile/counters.h"
+#include "tests/base/program.h"
 
 #define STALL(reason) \
 	"\"smsp__average_warps_issue_stalled_" reason "_per_issue_active.ratio\""
@@ -145,13 +142,8 @@ static void damage_is_named(void **state)
 	refused(NAMES "\"\",\"ns\"\n\"k\",\"-\"\n", "'-'");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_row_is_read),
-		cmocka_unit_test(units_have_prefixes),
-		cmocka_unit_test(launches_are_gathered),
-		cmocka_unit_test(damage_is_named),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(
+	cmocka_unit_test(a_row_is_read),
+	cmocka_unit_test(units_have_prefixes),
+	cmocka_unit_test(launches_are_gathered),
+	cmocka_unit_test(damage_is_named))
