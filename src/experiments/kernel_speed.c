@@ -185,9 +185,7 @@ const Experiment experiment = {
 	.about = "operations bound by memory, against their bound in bytes",
 	.options = options, .cpu_scale = "small (one model, context 128, a quarter "
 		"of the parameters, fp32)",
-	.sweeps = (const Sweep[]){
+	.sweeps = SWEEPS(
 		{ "operations", keys, "op path bytes copy_us us sd_us min_us GBps "
-			"fraction error sets kernels copy_GBps", plan, run },
-		{ 0 }
-	},
+			"fraction error sets kernels copy_GBps", plan, run }),
 };

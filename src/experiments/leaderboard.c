@@ -301,7 +301,7 @@ const Experiment experiment = {
 	.about = "one training step of a model of eight billion parameters",
 	.options = options, .cpu_scale = "small (widths and vocabulary divided by "
 		"16 to 64, context by 256; 4 layers)",
-	.sweeps = (const Sweep[]){
+	.sweeps = SWEEPS(
 		{ "step", step_keys, STEP_VALUES, plan_steps, run_step,
 			.ranks = step_ranks },
 		{ "probe", probe_keys,
@@ -309,7 +309,5 @@ const Experiment experiment = {
 			plan_probes, run_probe },
 		{ "errors", error_keys, ERROR_VALUES, plan_errors, run_errors },
 		{ "learn", step_keys, LEARN_VALUES, plan_learning, run_learning,
-			.ranks = step_ranks },
-		{ 0 }
-	},
+			.ranks = step_ranks }),
 };

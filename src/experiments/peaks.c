@@ -232,8 +232,6 @@ const Experiment experiment = {
 	.about = "what the machine can do: bandwidth, matmuls, launches",
 	.options = options, .cpu_scale = "small (arrays and matrices a quarter as "
 		"long; no formats but fp32)",
-	.sweeps = (const Sweep[]){
-		{ "peaks", keys, "value unit sd min max runs detail", plan, run },
-		{ 0 }
-	},
+	.sweeps = SWEEPS(
+		{ "peaks", keys, "value unit sd min max runs detail", plan, run }),
 };

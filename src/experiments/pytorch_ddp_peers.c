@@ -145,10 +145,7 @@ static void run_classes(Row *row, const void *config)
 
 const Experiment experiment = {
 	.about = "PyTorch's data parallelism and ours, and their steps on one GPU",
-	.options = options, .cpu_scale = SCALED,
-	.sweeps = (const Sweep[]){
+	.options = options, .cpu_scale = SCALED, .sweeps = SWEEPS(
 		{ "step", keys, COLUMNS, plan, run, .ranks = ranks_of },
-		{ "classes", keys, CLASS_COLUMNS, plan_classes, run_classes },
-		{ 0 }
-	},
+		{ "classes", keys, CLASS_COLUMNS, plan_classes, run_classes }),
 };

@@ -209,9 +209,7 @@ static int ranks_of(const void *config)
 const Experiment experiment = {
 	.about = "train over several ranks; stop, and go on at any number of them",
 	.options = options,
-	.sweeps = (const Sweep[]){
+	.sweeps = SWEEPS(
 		{ "curve", keys, "step position lr loss_nats", plan, run,
-			.ranks = ranks_of },
-		{ 0 }
-	},
+			.ranks = ranks_of }),
 };

@@ -401,10 +401,7 @@ static void run(Row *row, const void *config)
 
 const Experiment experiment = {
 	.about = "steps, memory and traffic of tensor-parallel groups of ranks",
-	.options = options, .cpu_scale = SCALED,
-	.sweeps = (const Sweep[]){
+	.options = options, .cpu_scale = SCALED, .sweeps = SWEEPS(
 		{ "groups", keys, SHARDING_MEMORY " " VALUES, plan, run,
-			.ranks = ranks_of },
-		{ 0 }
-	},
+			.ranks = ranks_of }),
 };

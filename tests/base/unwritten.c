@@ -1,7 +1,6 @@
 #define _GNU_SOURCE
 /* unwritten.c: a function that is not written fails its case, not its test */
 #include "base/unwritten.h"
-#include "tests/base/program.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -10,6 +9,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "tests/base/program.h"
 
 static pid_t process;
 static pthread_t thread;

@@ -138,14 +138,12 @@ static void run_many(Row *row, const void *config)
 }
 static const Experiment trial = {
 	.about = "a test",
-	.sweeps = (const Sweep[]){
+	.sweeps = SWEEPS(
 		{ "cases", outcome_keys, "x_ms", plan, run },
 		{ "kinds", kind_keys, "y", plan_kinds, run_kinds },
 		{ "groups", group_keys, "rank_of", plan_groups, run_group,
 			.ranks = ranks_of, .limit_s = 1 },
-		{ "many", many_keys, "row", plan_many, run_many },
-		{ 0 }
-	},
+		{ "many", many_keys, "row", plan_many, run_many }),
 };
 static int runs_so_far(void)
 {
