@@ -246,8 +246,7 @@ static void run_buckets(Row *row, const void *config)
 }
 const Experiment experiment = {
 	.about = "training steps over nodes that are namespaces, and predictions",
-	.options = options, .cpu_scale = SCALED, .cpu_only = true,
-	.sweeps = SWEEPS(
+	.options = options, .cpu_scale = SCALED, .cpu_only = true, .sweeps = SWEEPS(
 		{ "steps", keys, "size single_ms predicted_ms measured_ms error alone_ms "
 			"predicted_alone_ms rendezvous_ms sent_MB", plan, run,
 			.limit_s = 300 },

@@ -99,6 +99,11 @@ static void check_gradients(const Problem *p)
 	for (int k = 0; k < p->ninputs; k++)
 		check_gradient(p, k);
 }
+static const size_t matrices[][3] = {
+	{ 1, 1, 1 }, { 7, 65, 3 }, { 65, 7, 13 }, { 9, 130, 2 }, { 1, 7, 65 },
+};
+enum { NMATRICES = sizeof matrices / sizeof *matrices };
+
 static void embed(const Problem *p)
 {
 	ops->embedding_forward(device, p->y, p->x[0], p->tokens, p->size[0],
@@ -113,10 +118,8 @@ static void embed_back(const Problem *p)
 
 static void test_embedding(void **state)
 {
-	static const size_t shapes[][3] = { { 1, 1, 1 }, { 7, 65, 3 },
-		{ 65, 7, 13 }, { 9, 130, 2 } };
-	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-		size_t N = shapes[i][0], C = shapes[i][1], V = shapes[i][2];
+	for (int i = 0; i < NMATRICES; i++) {
+		size_t N = matrices[i][0], C = matrices[i][1], V = matrices[i][2];
 		Problem p = { "embedding", { N, C, V }, .forward = embed,
 			.backward = embed_back };
 		add_input(&p, V * C, true);
@@ -145,10 +148,8 @@ static void linear_back(const Problem *p)
 
 static void test_linear(void **state)
 {
-	static const size_t shapes[][3] = { { 1, 1, 1 }, { 7, 65, 3 },
-		{ 65, 7, 13 }, { 1, 7, 65 } };
-	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-		size_t N = shapes[i][0], K = shapes[i][1], M = shapes[i][2];
+	for (int i = 0; i < NMATRICES; i++) {
+		size_t N = matrices[i][0], K = matrices[i][1], M = matrices[i][2];
 		Problem p = { "linear", { N, K, M }, .forward = linear,
 			.backward = linear_back };
 		add_input(&p, N * K, false);
@@ -176,18 +177,27 @@ static void rmsnorm_back(const Problem *p)
 		p->kept[0], p->size[0], p->size[1]);
 }
 
-static void test_rmsnorm(void **state)
+/* a norm's parameters are rows, and for each it keeps a number of a row */
+static void check_norm(Problem norm, int parameters)
 {
 	for (int i = 0; i < NROW_SHAPES; i++) {
 		size_t rows = row_shapes[i][0], C = row_shapes[i][1];
-		Problem p = { "rmsnorm", { rows, C }, .forward = rmsnorm,
-			.backward = rmsnorm_back };
+		Problem p = norm;
+		p.size[0] = rows, p.size[1] = C;
 		add_input(&p, rows * C, true);
-		add_input(&p, C, true);
+		for (int k = 0; k < parameters; k++)
+			add_input(&p, C, true);
 		set_output(&p, rows * C);
-		p.kept[0] = poisoned(rows);
+		for (int k = 0; k < parameters; k++)
+			p.kept[k] = poisoned(rows);
 		check_gradients(&p);
 	}
+}
+
+static void test_rmsnorm(void **state)
+{
+	check_norm((Problem){ "rmsnorm", .forward = rmsnorm,
+		.backward = rmsnorm_back }, 1);
 }
 
 static void layernorm(const Problem *p)
@@ -204,18 +214,8 @@ static void layernorm_back(const Problem *p)
 
 static void test_layernorm(void **state)
 {
-	for (int i = 0; i < NROW_SHAPES; i++) {
-		size_t rows = row_shapes[i][0], C = row_shapes[i][1];
-		Problem p = { "layernorm", { rows, C }, .forward = layernorm,
-			.backward = layernorm_back };
-		add_input(&p, rows * C, true);
-		add_input(&p, C, true);
-		add_input(&p, C, true);
-		set_output(&p, rows * C);
-		p.kept[0] = poisoned(rows);
-		p.kept[1] = poisoned(rows);
-		check_gradients(&p);
-	}
+	check_norm((Problem){ "layernorm", .forward = layernorm,
+		.backward = layernorm_back }, 2);
 }
 static void rotate(const Problem *p)
 {

@@ -67,12 +67,14 @@ static void CUPTIAPI lend_buffer(uint8_t **buffer, size_t *nbytes,
 	*records = 0;                   /* as many as fit */
 }
 
+/* what records of work have in common */
+#define RECORDED(r) .range = (int)(r)->correlationId, \
+	.start_us = (r)->start * 1e-3, .end_us = (r)->end * 1e-3, \
+	.stream = (r)->streamId
 static void keep_kernel(const CUpti_ActivityKernel10 *k)
 {
 	keep_activity((Activity){ .kind = ACTIVITY_KERNEL,
-		.name = short_name(k->name),
-		.range = (int)k->correlationId, .start_us = k->start * 1e-3,
-		.end_us = k->end * 1e-3, .stream = k->streamId,
+		.name = short_name(k->name), RECORDED(k),
 		.grid = { (unsigned)k->gridX, (unsigned)k->gridY, (unsigned)k->gridZ },
 		.block = { (unsigned)k->blockX, (unsigned)k->blockY,
 			(unsigned)k->blockZ },
@@ -92,15 +94,11 @@ static void keep_record(const CUpti_Activity *record)
 		break;
 	case CUPTI_ACTIVITY_KIND_MEMCPY:
 		keep_activity((Activity){ .kind = ACTIVITY_COPY, .name = "copy",
-			.range = (int)copy->correlationId, .start_us = copy->start * 1e-3,
-			.end_us = copy->end * 1e-3, .stream = copy->streamId,
-			.nbytes = copy->bytes });
+			RECORDED(copy), .nbytes = copy->bytes });
 		break;
 	case CUPTI_ACTIVITY_KIND_MEMSET:
 		keep_activity((Activity){ .kind = ACTIVITY_FILL, .name = "fill",
-			.range = (int)fill->correlationId, .start_us = fill->start * 1e-3,
-			.end_us = fill->end * 1e-3, .stream = fill->streamId,
-			.nbytes = fill->bytes });
+			RECORDED(fill), .nbytes = fill->bytes });
 		break;
 	case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION:
 		keep_link((Link){ link->correlationId, (int)link->externalId });
