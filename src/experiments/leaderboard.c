@@ -176,7 +176,7 @@ static void run_probe(Row *row, const void *config)
 		if (steps++ == MOST_STEPS_OF_CHOICE)
 			die("after %d steps matmuls are still being tried", steps - 1);
 		measure_steps(p, s, 0);
-	} while (d->gemms && gemm_choices_begun(d->gemms) > 0);
+	} while (d->gemms && gemm_choices_counts(d->gemms).begun > 0);
 	if (d->gemms)
 		gemm_choices_write(d->gemms);
 	measure_steps(p, s, length.warmup_s);

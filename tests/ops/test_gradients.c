@@ -100,7 +100,7 @@ static void check_gradients(const Problem *p)
 		check_gradient(p, k);
 }
 static const size_t matrices[][3] = {
-	{ 1, 1, 1 }, { 7, 65, 3 }, { 65, 7, 13 }, { 9, 130, 2 }, { 1, 7, 65 },
+	{ 1, 1, 1 }, { 1, 7, 65 }, { 7, 65, 3 }, { 65, 7, 13 }, { 9, 130, 2 },
 };
 enum { NMATRICES = sizeof matrices / sizeof *matrices };
 
@@ -177,7 +177,7 @@ static void rmsnorm_back(const Problem *p)
 		p->kept[0], p->size[0], p->size[1]);
 }
 
-/* a norm's parameters are rows, and for each it keeps a number of a row */
+/* a norm keeps as many numbers of a row as it has parameters of a column */
 static void check_norm(Problem norm, int parameters)
 {
 	for (int i = 0; i < NROW_SHAPES; i++) {

@@ -136,7 +136,7 @@ static int choices_after(const char *path, int matmuls)
 		run_trial(&t, multiply, 0);
 	}
 	device_close(&gpu);
-	int added = gemm_choices_added(choices);
+	int added = gemm_choices_counts(choices).added;
 	gemm_choices_write(choices);
 	gemm_choices_free(&choices);
 	return added;
