@@ -170,9 +170,10 @@ static bool mean_is(const float *x, int ranks, int step, int array)
 	}
 	return true;
 }
+static float x[MOST];                   /* what a rank gives and gets */
+
 static bool step_is_right(int32_t reducer, int rank, int ranks, int step)
 {
-	static float x[MOST];
 	bool right = true;
 	for (int i = 0; i < ARRAYS; i++) {
 		int array = (i * 2 + rank) % ARRAYS;
@@ -234,7 +235,6 @@ static void ranks_agree_on_means(void **state)
 }
 static bool gathers(int rank, int ranks, const int64_t *n, int arrays)
 {
-	static float x[MOST];
 	int32_t requests[ARRAYS];
 	int64_t begin, end;
 	bool right = true;
@@ -256,7 +256,6 @@ static bool gathers(int rank, int ranks, const int64_t *n, int arrays)
 
 static bool scatters(int rank, int ranks, const int64_t *n, int arrays)
 {
-	static float x[MOST];
 	int32_t requests[ARRAYS];
 	int64_t begin, end;
 	bool right = true;

@@ -136,10 +136,12 @@ static void damage_is_named(void **state)
 	refused(NAMES "\"\",\"ns\"\n\"k\",\"12\",\n", "line 3 of ncu's table is");
 	refused(NAMES "\"\",\"parsec\"\n\"k\",\"12\"\n", "unit 'parsec'");
 	refused(NAMES "\"\",\"%\"\n\"k\",\"12\"\n", "unit '%'");
-	refused(NAMES "\"\",\"ns\"\n\"k\",\"12x\"\n", "'12x'");
-	refused(NAMES "\"\",\"ns\"\n\"k\",\"1,2\"\n", "'1,2'");
-	refused(NAMES "\"\",\"ns\"\n\"k\",\"inf\"\n", "'inf'");
-	refused(NAMES "\"\",\"ns\"\n\"k\",\"-\"\n", "'-'");
+#define CELL_REFUSED(CELL) \
+	refused(NAMES "\"\",\"ns\"\n\"k\",\"" CELL "\"\n", "'" CELL "'")
+	CELL_REFUSED("12x");
+	CELL_REFUSED("1,2");
+	CELL_REFUSED("inf");
+	CELL_REFUSED("-");
 }
 
 TESTS(
