@@ -67,14 +67,12 @@ static void CUPTIAPI lend_buffer(uint8_t **buffer, size_t *nbytes,
 	*records = 0;                   /* as many as fit */
 }
 
-/* what records of work have in common */
-#define RECORDED(r) .range = (int)(r)->correlationId, \
-	.start_us = (r)->start * 1e-3, .end_us = (r)->end * 1e-3, \
-	.stream = (r)->streamId
 static void keep_kernel(const CUpti_ActivityKernel10 *k)
 {
 	keep_activity((Activity){ .kind = ACTIVITY_KERNEL,
-		.name = short_name(k->name), RECORDED(k),
+		.name = short_name(k->name),
+		.range = (int)k->correlationId, .start_us = k->start * 1e-3,
+		.end_us = k->end * 1e-3, .stream = k->streamId,
 		.grid = { (unsigned)k->gridX, (unsigned)k->gridY, (unsigned)k->gridZ },
 		.block = { (unsigned)k->blockX, (unsigned)k->blockY,
 			(unsigned)k->blockZ },
@@ -82,6 +80,11 @@ static void keep_kernel(const CUpti_ActivityKernel10 *k)
 		.shared_bytes = (size_t)k->staticSharedMemory
 			+ (size_t)k->dynamicSharedMemory });
 }
+
+/* what records of copies and of fills have in common */
+#define MOVED(r) .range = (int)(r)->correlationId, \
+	.start_us = (r)->start * 1e-3, .end_us = (r)->end * 1e-3, \
+	.stream = (r)->streamId, .nbytes = (r)->bytes
 
 static void keep_record(const CUpti_Activity *record)
 {
@@ -94,11 +97,11 @@ static void keep_record(const CUpti_Activity *record)
 		break;
 	case CUPTI_ACTIVITY_KIND_MEMCPY:
 		keep_activity((Activity){ .kind = ACTIVITY_COPY, .name = "copy",
-			RECORDED(copy), .nbytes = copy->bytes });
+			MOVED(copy) });
 		break;
 	case CUPTI_ACTIVITY_KIND_MEMSET:
 		keep_activity((Activity){ .kind = ACTIVITY_FILL, .name = "fill",
-			RECORDED(fill), .nbytes = fill->bytes });
+			MOVED(fill) });
 		break;
 	case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION:
 		keep_link((Link){ link->correlationId, (int)link->externalId });
