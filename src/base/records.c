@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/grow.h"
 #include "base/table.h"
 
 struct Records {
@@ -37,12 +38,12 @@ static char *check_head(char *text, const char *path)
 static void split_line(Records *r, char *line, const char *path)
 {
 	int n = 0, most = r->ncolumns;
+	size_t first = most ? (size_t)(r->nrows + 1) * most : 0;
 	char *cell;
-	r->cells = need(realloc(r->cells, ((size_t)(r->nrows + 2)
-		* (most ? most : (int)strlen(line) + 1)) * sizeof *r->cells));
-	char **to = most ? r->cells + (size_t)(r->nrows + 1) * most : r->cells;
-	while ((cell = strsep(&line, "\t")) && (most == 0 || n < most))
-		to[n++] = cell;
+	while ((cell = strsep(&line, "\t")) && (most == 0 || n < most)) {
+		r->cells = grow(r->cells, first + n, sizeof *r->cells);
+		r->cells[first + n++] = cell;
+	}
 	if (most && (n < most || cell))
 		usage_error("%s: row %d has not %d cells", path, r->nrows + 1, most);
 	r->ncolumns = n;

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/grow.h"
 #include "base/table.h"
 #include "bench/group.h"
 #include "dist/comm.h"
@@ -39,8 +40,7 @@ struct Plan {
 
 void plan_copy(Plan *plan, const void *config, size_t size)
 {
-	plan->planned = need(realloc(plan->planned,
-		(plan->n + 1) * sizeof *plan->planned));
+	plan->planned = grow(plan->planned, plan->n, sizeof *plan->planned);
 	Planned *p = &plan->planned[plan->n++];
 	p->config = memcpy(need(malloc(size)), config, size);
 	p->cells = key_cells(plan->sweep->keys, config);

@@ -33,6 +33,8 @@ typedef struct Sweep {
 	/* seconds that a configuration may take; 0: 600 with ranks, else no limit */
 	int  limit_s;
 } Sweep;
+/* an experiment's, with what ends their list */
+#define SWEEPS(...) (const Sweep[]){ __VA_ARGS__, { 0 } }
 
 typedef struct Experiment {
 	const char *about;        /* one line for --help */

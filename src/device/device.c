@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/grow.h"
 #include "device/cpu.h"
 #ifdef HAVE_CUDA
 #include "device/cuda/cuda.h"
@@ -27,7 +28,7 @@ typedef struct Block {
 
 typedef struct Pool {
 	Block *blocks;
-	size_t n, capacity;
+	size_t n;
 } Pool;
 
 static Block *find_free(Device *d, size_t nbytes)
@@ -89,11 +90,7 @@ static Block *add_block(Device *d, size_t nbytes)
 	}
 	if (at == NULL)
 		return NULL;
-	if (pool->n == pool->capacity) {
-		pool->capacity = pool->capacity ? 2 * pool->capacity : 256;
-		pool->blocks = need(realloc(pool->blocks,
-			pool->capacity * sizeof *pool->blocks));
-	}
+	pool->blocks = grow(pool->blocks, pool->n, sizeof *pool->blocks);
 	d->reserved += nbytes;
 	pool->blocks[pool->n] = (Block){ .at = at, .nbytes = nbytes };
 	return &pool->blocks[pool->n++];
@@ -145,7 +142,7 @@ void *device_keep(Device *d, size_t nbytes,
 	for (int i = 0; i < d->nkept; i++)
 		if (d->kept[i].release == release)
 			return d->kept[i].at;
-	d->kept = need(realloc(d->kept, (d->nkept + 1) * sizeof *d->kept));
+	d->kept = grow(d->kept, d->nkept, sizeof *d->kept);
 	d->kept[d->nkept] = (Kept){ need(calloc(1, nbytes)), release };
 	return d->kept[d->nkept++].at;
 }
@@ -254,9 +251,7 @@ static void log_event(Device *d, const Block *b, bool allocated)
 		d->unlogged++;
 		return;
 	}
-	if ((d->nlog & (d->nlog - 1)) == 0)
-		d->log = need(realloc(d->log, (d->nlog ? 2 * d->nlog
-			: 1) * sizeof *d->log));
+	d->log = grow(d->log, d->nlog, sizeof *d->log);
 	d->log[d->nlog++] = (MemoryEvent){
 		.ms = clock_ms() - d->start_ms,
 			.nbytes = allocated ? (ptrdiff_t)b->nbytes : -(ptrdiff_t)b->nbytes,

@@ -154,8 +154,7 @@ static void count_operation(Comm *c, Operation *op)
 		return;
 	}
 	op->number = ++c->number;
-	for (int i = 0; i < 4; i++)
-		c->hash = random_bits(c->hash, facts[i], op->number);
+	c->hash = hash_bytes(c->hash, facts, sizeof facts);
 }
 
 /* in the communication queue */
@@ -345,6 +344,7 @@ Comm *comm_open(Link *link, Device *device, const CommSettings *settings)
 	Comm *c = need(calloc(1, sizeof *c));
 	c->link = link;
 	c->device = device;
+	c->hash = HASH_START;
 	if (settings)
 		c->settings = *settings;
 	if (c->settings.limit_s == 0)

@@ -33,6 +33,7 @@ bool link_launched(int *rank, int *ranks)
 #include <stdio.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "dist/ring.h"
 #include "dist/transport.h"
 
@@ -51,10 +52,9 @@ static int piece_of(size_t n)
 /* from the collective's name, so that another collective shows */
 static int tag_of(const Link *l)
 {
-	uint32_t hash = (uint32_t)l->number;
-	for (const char *c = l->doing ? l->doing : ""; *c; c++)
-		hash = (hash ^ (unsigned char)*c) * 16777619u;
-	return (int)(hash % TAGS);
+	const char *name = l->doing ? l->doing : "";
+	uint64_t hash = hash_bytes(HASH_START, &l->number, sizeof l->number);
+	return (int)(hash_bytes(hash, name, strlen(name)) % TAGS);
 }
 
 /* of a message of n bytes from that rank */

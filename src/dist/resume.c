@@ -306,3 +306,35 @@ long part_load(Model *m, Optimizer *o, const TensorFile *f, const char *path)
 	free_slices(&own);
 	return position;
 }
+void trainer_save(Trainer *t, Comm *c, const char *path, long position)
+{
+	if (t->zero)
+		zero_save(t->zero, path, position);
+	else if (t->sharded)
+		owners_save(t->sharded, t->m, c, path, position);
+	else
+		replica_save(t->m, t->o, c, path, position);
+}
+
+long trainer_load(Trainer *t, const char *path)
+{
+	TensorFile *f = tensorfile_open(path);
+	long position = t->zero ? zero_load(t->zero, f, path)
+		: t->sharded ? owners_load(t->sharded, t->m, f, path)
+		: replica_load(t->m, t->o, f, path);
+	tensorfile_close(&f);
+	return position;
+}
+
+void trainer_free(Trainer *t)
+{
+	if (t->zero)
+		zero_free(&t->zero);
+	else if (t->sharded)
+		sharded_model_free(&t->sharded);
+	else
+		optimizer_free(&t->own);
+	if (t->ddp)
+		ddp_free(&t->ddp);
+	model_free(&t->m);
+}

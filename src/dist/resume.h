@@ -2,6 +2,7 @@
 #ifndef DIST_RESUME_H
 #define DIST_RESUME_H
 
+#include "dist/ddp.h"
 #include "dist/sharded_model.h"
 #include "dist/zero.h"
 #include "train/checkpoint.h"
@@ -33,5 +34,18 @@ long resume_step(const TensorFile *f, const char *path, const Shape *shape,
 void part_save(Model *m, Optimizer *o, Comm *group, const char *path,
 	long position);
 long part_load(Model *m, Optimizer *o, const TensorFile *f, const char *path);
+
+/* a rank's model and what trains it: ZeRO, or data parallelism with an optimizer
+ * that is sharded or its own */
+typedef struct Trainer {
+	Model *m;
+	Zero *zero;                      /* or */
+	Ddp *ddp;
+	ShardedModel *sharded;           /* or own */
+	Optimizer own, *o;               /* o: that of the three */
+} Trainer;
+void trainer_save(Trainer *t, Comm *c, const char *path, long position);
+long trainer_load(Trainer *t, const char *path);
+void trainer_free(Trainer *t);
 
 #endif

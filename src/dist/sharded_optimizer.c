@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "base/grow.h"
-#include "base/random.h"
 #include "dist/shares.h"
 
 typedef struct Member {
@@ -115,9 +114,11 @@ void sharded_set_steps(ShardedOptimizer *o, long t)
 static void compare_groups(Comm *c, const ShardedParam *params, int n)
 {
 	int ranks = comm_ranks(c), rank = comm_rank(c);
-	uint64_t *hashes = need(calloc(ranks, sizeof *hashes)), hash = (uint64_t)n;
-	for (int i = 0; i < n; i++)
-		hash = random_bits(hash, params[i].span.n, params[i].frozen);
+	uint64_t *hashes = need(calloc(ranks, sizeof *hashes)), hash = HASH_START;
+	for (int i = 0; i < n; i++) {
+		uint64_t facts[] = { params[i].span.n, params[i].frozen };
+		hash = hash_bytes(hash, facts, sizeof facts);
+	}
 	hashes[rank] = hash;
 	comm_gather_host(c, hashes, sizeof *hashes);
 	for (int r = 0; r < ranks; r++)
@@ -150,13 +151,12 @@ int sharded_add_group(ShardedOptimizer *o, const OptimizerKind *kind,
 {
 	assert(n > 0);
 	compare_groups(o->comm, params, n);
-	o->members = need(realloc(o->members,
-		(o->nmembers + n) * sizeof *o->members));
 	o->groups = grow(o->groups, o->ngroups, sizeof *o->groups);
 	Group *g = &o->groups[o->ngroups];
 	*g = (Group){ { .kind = kind, .settings = settings }, o->nmembers, n };
+	for (int i = 0; i < n; i++)
+		o->members = grow(o->members, o->nmembers++, sizeof *o->members);
 	choose_owners(o, &o->members[g->first], params, n);
-	o->nmembers += n;
 	Span *own = need(malloc(n * sizeof *own));
 	size_t offset = 0;
 	int nown = 0;

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/error.h"
+#include "base/grow.h"
 
 static Array matmul_reads(const Zero *z, Array weights)
 {
@@ -116,9 +116,9 @@ static void enter_group(Zero *z, int k)
 {
 	if (k != z->current) {
 		if (z->at == z->norder || z->order[z->at] != k) {
-			z->norder = z->at + 1;
-			z->order = need(realloc(z->order, z->norder * sizeof *z->order));
+			z->order = grow(z->order, z->at, sizeof *z->order);
 			z->order[z->at] = k;
+			z->norder = z->at + 1;
 		}
 		z->at++;
 		z->current = k;

@@ -397,7 +397,7 @@ const Experiment experiment = {
 	.about = "time forward, backward and optimizer of models", .options = options,
 	.cpu_scale = "small (widths, depths, vocabulary divided by 8, contexts by 16 "
 		"or 4)", .full_scale = one_model,
-	.sweeps = (const Sweep[]){
+	.sweeps = SWEEPS(
 		{ "sizes", keys, VALUES, plan_sizes, run_sizes },
 		{ "forward", keys, VALUES, plan_forward, run_forward },
 		{ "warmup", warmup_keys, STATS("step") " first_ms", plan_warmup,
@@ -407,7 +407,5 @@ const Experiment experiment = {
 			"parameters", plan_split, run_split },
 		{ "steps", start_keys, "step open_ms threads_ms choice_ms library_ms "
 			"alloc_ms fwd_ms bwd_ms opt_ms step_ms faults faults_ms", plan_steps,
-			run_steps },
-		{ 0 }
-	},
+			run_steps }),
 };

@@ -203,14 +203,12 @@ static void run_batch(Row *row, const void *config)
 const Experiment experiment = {
 	.about = "what a very large model needs of a cluster", .options = options,
 	.cpu_scale = CLUSTER_SCALE, .cpu_only = true,
-	.sweeps = (const Sweep[]){
+	.sweeps = SWEEPS(
 		{ "memory", item_keys, "parameters nbytes GB GiB gpus", plan_memory,
 			run_memory },
 		{ "sharded", sequence_keys, "whole_GB N device_GB one_less_GB",
 			plan_sharded, run_sharded },
 		{ "batch", mesh_keys, "overlapped summed ring_overlapped ring_summed "
 			"x_nbytes x_counted y_nbytes y_counted TFLOPs GBps d_ff links_x "
-			"links_y", plan_batch, run_batch },
-		{ 0 }
-	},
+			"links_y", plan_batch, run_batch }),
 };

@@ -90,7 +90,7 @@ static const Key machine_keys[] = { KEY(MachineConfig, machine), { 0 } },
 const Experiment experiment = {
 	.about = "what a step takes on many devices: constants, their proof, maps",
 	.options = options, .cpu_scale = CLUSTER_SCALE, .cpu_only = true,
-	.sweeps = (const Sweep[]){
+	.sweeps = SWEEPS(
 		{ "constants", machine_keys,
 			"constant value unit size precision via rows", plan_machines,
 			run_constants },
@@ -116,7 +116,5 @@ const Experiment experiment = {
 			run_scaling },
 		{ "hiding", ways_keys,
 			"strategy devices tokens unstretched_tokens formula_tokens",
-			plan_ways, run_hiding },
-		{ 0 }
-	},
+			plan_ways, run_hiding }),
 };

@@ -323,14 +323,12 @@ const Experiment experiment = {
 	.about = "times steps that sum gradients bucket by bucket",
 	.options = options, .cpu_scale = "small (widths, depths, vocabulary divided "
 		"by 8, contexts by 16, buckets by 100)",
-	.sweeps = (const Sweep[]){
+	.sweeps = SWEEPS(
 		{ "buckets", ddp_keys, DDP_VALUES PREDICTED, plan_buckets, run_buckets,
 			.ranks = ddp_config_ranks },
 		DDP_SWEEP("sizes", plan_models),
 		{ "transports", ddp_keys, DDP_VALUES PREDICTED, plan_transports,
 			run_buckets, .ranks = ddp_config_ranks },
 		{ "ctas", ctas_keys, DDP_VALUES, plan_ctas, run_ctas,
-			.ranks = ddp_config_ranks },
-		{ 0 }
-	},
+			.ranks = ddp_config_ranks }),
 };

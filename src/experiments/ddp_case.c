@@ -374,7 +374,7 @@ DdpTimes ddp_case_steps(DdpCase *c, int watch, long warmup, long steps)
 	t.bwd_ms = slowest(c, ms, BWD, n, NULL);
 	t.wait_ms = slowest(c, ms, WAIT, n, NULL);
 	t.opt_ms = slowest(c, ms, OPT, n, NULL);
-	t.step_ms = slowest(c, ms, STEP, n, &t.step_sd_ms);
+	t.step.median = slowest(c, ms, STEP, n, &t.step.sd);
 	t.period_ms = slowest(c, ms, PERIOD, n, NULL);
 	t.comm_ms = slowest(c, ms, SUMMING, n, NULL);
 	t.blocked_ms = slowest(c, ms, BLOCKED, n, NULL);
@@ -434,9 +434,9 @@ void ddp_case_single(Row *row, DdpCase *c)
 {
 	ddp_case_begin(c, false, 0, 0);
 	DdpTimes t = ddp_case_steps(c, 0, c->config.warmup, c->config.steps);
-	row_set(row, "single_ms", "%.4f", t.step_ms);
+	row_set(row, "single_ms", "%.4f", t.step.median);
 	row_set(row, "single_bwd_ms", "%.4f", t.bwd_ms);
-	c->single_ms = t.step_ms;
+	c->single_ms = t.step.median;
 	c->single_bwd_ms = t.bwd_ms;
 }
 
@@ -446,8 +446,7 @@ void ddp_case_set_times(Row *row, const DdpTimes *t)
 	row_set(row, "bwd_ms", "%.4f", t->bwd_ms);
 	row_set(row, "wait_ms", "%.4f", t->wait_ms);
 	row_set(row, "opt_ms", "%.4f", t->opt_ms);
-	row_set(row, "step_ms", "%.4f", t->step_ms);
-	row_set(row, "step_sd_ms", "%.4f", t->step_sd_ms);
+	row_set_time(row, "step", t->step);
 	row_set(row, "loss", "%.6f", t->loss);
 }
 
@@ -462,7 +461,7 @@ void ddp_case_summed(Row *row, DdpCase *c)
 		alone = ddp_case_alone(c, (int)c->config.steps);
 	row_set(row, "comm_ms", "%.4f", comm);
 	row_set(row, "alone_ms", "%.4f", alone);
-	row_set(row, "overlap", "%.4f", 1 - (t.step_ms - c->single_ms) / alone);
+	row_set(row, "overlap", "%.4f", 1 - (t.step.median - c->single_ms) / alone);
 	row_set(row, "gradient_MB", "%.3f",
 		c->m->count * (c->config.wire ? 2 : 4) * 1e-6);
 	row_set(row, "via", "%s", comm_transport(c->comm));

@@ -120,8 +120,8 @@ void     ddp_case_train(DdpCase *c, Optimizer *optimizer);
  * and blocked: all that the compute queue waits for them, with WATCH_COMM;
  * period: from one step to the next by the host's clock */
 typedef struct DdpTimes {
-	double fwd_ms, bwd_ms, wait_ms, opt_ms, step_ms, step_sd_ms, comm_ms;
-	double blocked_ms, period_ms, loss;
+	double fwd_ms, bwd_ms, wait_ms, opt_ms, comm_ms, blocked_ms, period_ms, loss;
+	Stats step;                      /* median and sd alone */
 } DdpTimes;
 DdpTimes ddp_case_steps(DdpCase *c, int watch, long warmup, long steps);
 /* for steps that are not timed: the case's hooks are the model's */

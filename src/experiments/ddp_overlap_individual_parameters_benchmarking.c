@@ -101,11 +101,8 @@ static void run_timeline(Row *row, const void *config)
 }
 const Experiment experiment = {
 	.about = "times steps that sum each gradient as soon as it is there",
-	.options = options, .cpu_scale = SCALED,
-	.sweeps = (const Sweep[]){
+	.options = options, .cpu_scale = SCALED, .sweeps = SWEEPS(
 		DDP_SWEEP("kinds", plan),
 		{ "timeline", ddp_keys, QUEUE_SPAN_VALUES, plan_timeline, run_timeline,
-			.ranks = ddp_config_ranks },
-		{ 0 }
-	},
+			.ranks = ddp_config_ranks }),
 };

@@ -83,8 +83,6 @@ const Experiment experiment = {
 	.about = "all-reduces between two nodes that one host plays",
 	.options = options,
 	.cpu_scale = "small (arrays up to 10 MB, a link of 1 Gbit/s)",
-	.sweeps = (const Sweep[]){
-		{ "all_reduce", keys, COLLECTIVE_VALUES, plan, run, .ranks = ranks_of },
-		{ 0 }
-	},
+	.sweeps = SWEEPS(
+		{ "all_reduce", keys, COLLECTIVE_VALUES, plan, run, .ranks = ranks_of }),
 };

@@ -188,13 +188,11 @@ const Experiment experiment = {
 	.about = "collectives of the ranks of one host", .options = options,
 	.cpu_scale = "small (arrays up to 10 MB, two and four ranks)",
 	.full_scale = full_scale,
-	.sweeps = (const Sweep[]){
+	.sweeps = SWEEPS(
 		{ "all_reduce", keys, COLLECTIVE_VALUES, plan_all_reduces, run,
 			.ranks = ranks_of },
 		{ "hosts", keys, COLLECTIVE_VALUES, plan_hosts, run_hosts,
 			.ranks = ranks_of },
 		{ "collectives", collective_keys, COLLECTIVE_VALUES, plan_collectives,
-			run, .ranks = ranks_of },
-		{ 0 }
-	},
+			run, .ranks = ranks_of }),
 };

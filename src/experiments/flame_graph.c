@@ -171,10 +171,8 @@ static const Key keys[] = { MODEL_KEYS, { 0 } };
 const Experiment experiment = {
 	.about = "a forward pass as a tree of ranges and kernels", .options = options,
 	.cpu_scale = SCALED,
-	.sweeps = (const Sweep[]){
+	.sweeps = SWEEPS(
 		{ "boxes", keys, "box depth start_ms width_ms fraction calls stack", plan,
 			run },
-		{ "timeline", keys, "depth range start_ms end_ms", plan, run_timeline },
-		{ 0 }
-	},
+		{ "timeline", keys, "depth range start_ms end_ms", plan, run_timeline }),
 };

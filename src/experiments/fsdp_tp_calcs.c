@@ -134,7 +134,7 @@ static void run_schedule(Row *row, const void *config)
 const Experiment experiment = {
 	.about = "how many devices FSDP and tensor parallelism together keep busy",
 	.options = bounds_options, .cpu_scale = CLUSTER_SCALE, .cpu_only = true,
-	.sweeps = (const Sweep[]){
+	.sweeps = SWEEPS(
 		{ "bounds", bound_keys,
 			SETTING_VALUES " bound bound_X bound_Y N X Y compute_ms send_ms",
 			plan_bounds, run_bound },
@@ -142,7 +142,5 @@ const Experiment experiment = {
 				"Y_of_most_overlapped Y_of_most_summed", plan_region,
 			run_region },
 		{ "schedule", schedule_keys, SCHEDULE_VALUES, plan_schedules,
-			run_schedule },
-		{ 0 }
-	},
+			run_schedule }),
 };

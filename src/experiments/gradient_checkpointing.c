@@ -68,9 +68,7 @@ const Experiment experiment = {
 	.about = "memory and time of a step that runs blocks again",
 	.options = options, .cpu_scale = "small (widths, depths, vocabulary divided "
 		"by 8, contexts by 32)",
-	.sweeps = (const Sweep[]){
+	.sweeps = SWEEPS(
 		{ "blocks", keys, "fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms step_ms step_sd_ms "
-			"peak_MiB derived_MiB workspace_MiB loss", plan, run },
-		{ 0 }
-	},
+			"peak_MiB derived_MiB workspace_MiB loss", plan, run }),
 };

@@ -9,6 +9,9 @@
 #include "experiments/kernel_case.h"
 #include "model/precision.h"
 
+#define VALUES "op path bytes copy_us us sd_us min_us GBps fraction error sets " \
+	"kernels copy_GBps"
+
 static int size = -1;
 static long context, batch = 4, runs, parameters, footprint = 256;
 static const Option options[] = {
@@ -185,9 +188,6 @@ const Experiment experiment = {
 	.about = "operations bound by memory, against their bound in bytes",
 	.options = options, .cpu_scale = "small (one model, context 128, a quarter "
 		"of the parameters, fp32)",
-	.sweeps = (const Sweep[]){
-		{ "operations", keys, "op path bytes copy_us us sd_us min_us GBps "
-			"fraction error sets kernels copy_GBps", plan, run },
-		{ 0 }
-	},
+	.sweeps = SWEEPS(
+		{ "operations", keys, VALUES, plan, run }),
 };

@@ -104,7 +104,7 @@ static void choose_algorithms(LargeStep *s, const char *path)
 	DdpCase *run = s->run;
 	GemmChoices *choices = run->device->gemms;
 	for (int steps = 0; comm_max(run->comm, choices
-		? gemm_choices_begun(choices) : 0) > 0; steps++) {
+		? gemm_choices_counts(choices).begun : 0) > 0; steps++) {
 		if (steps == MOST_STEPS_OF_CHOICE)
 			die("after %d steps matmuls are still being tried", steps);
 		ddp_case_steps(run, 0, 0, 1);

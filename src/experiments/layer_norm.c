@@ -207,10 +207,8 @@ const Experiment experiment = {
 	.about = "LayerNorm and RMSNorm, alone and in the model", .options = options,
 	.cpu_scale = "small (1000 rows, 10 passes; models: widths, depths, "
 		"vocabulary divided by 8, contexts by 16)",
-	.sweeps = (const Sweep[]){
+	.sweeps = SWEEPS(
 		{ "norms", norm_keys, NORM_VALUES, plan_norms, run_norms },
 		{ "model", model_keys, "fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms peak_MiB loss",
-			plan_models, run_model },
-		{ 0 }
-	},
+			plan_models, run_model }),
 };

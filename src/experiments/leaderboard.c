@@ -176,7 +176,7 @@ static void run_probe(Row *row, const void *config)
 		if (steps++ == MOST_STEPS_OF_CHOICE)
 			die("after %d steps matmuls are still being tried", steps - 1);
 		measure_steps(p, s, 0);
-	} while (d->gemms && gemm_choices_begun(d->gemms) > 0);
+	} while (d->gemms && gemm_choices_counts(d->gemms).begun > 0);
 	if (d->gemms)
 		gemm_choices_write(d->gemms);
 	measure_steps(p, s, length.warmup_s);
@@ -301,7 +301,7 @@ const Experiment experiment = {
 	.about = "one training step of a model of eight billion parameters",
 	.options = options, .cpu_scale = "small (widths and vocabulary divided by "
 		"16 to 64, context by 256; 4 layers)",
-	.sweeps = (const Sweep[]){
+	.sweeps = SWEEPS(
 		{ "step", step_keys, STEP_VALUES, plan_steps, run_step,
 			.ranks = step_ranks },
 		{ "probe", probe_keys,
@@ -309,7 +309,5 @@ const Experiment experiment = {
 			plan_probes, run_probe },
 		{ "errors", error_keys, ERROR_VALUES, plan_errors, run_errors },
 		{ "learn", step_keys, LEARN_VALUES, plan_learning, run_learning,
-			.ranks = step_ranks },
-		{ 0 }
-	},
+			.ranks = step_ranks }),
 };

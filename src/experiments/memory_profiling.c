@@ -415,8 +415,7 @@ static const Key keys[] = { MODEL_KEYS, { 0 } },
 
 const Experiment experiment = {
 	.about = "memory in use, by phase, by moment and by tensor",
-	.options = options, .cpu_scale = SCALED,
-	.sweeps = (const Sweep[]){
+	.options = options, .cpu_scale = SCALED, .sweeps = SWEEPS(
 		{ "peaks", mode_keys, "step phase peak_MiB " CATEGORIES " allocations",
 			plan, run_peaks },
 		{ "timeline", mode_keys, "event ms phase total_MiB " CATEGORIES,
@@ -431,7 +430,5 @@ const Experiment experiment = {
 			run_blocks },
 		{ "estimate", keys, "forward_MiB forward_derived_MiB peak_MiB "
 			"derived_MiB workspace_MiB " CATEGORIES " " DERIVED, plan_sizes,
-			run_estimate },
-		{ 0 }
-	},
+			run_estimate }),
 };

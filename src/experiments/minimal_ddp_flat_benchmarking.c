@@ -76,11 +76,8 @@ static void run_nodes(Row *row, const void *config)
 
 const Experiment experiment = {
 	.about = "times steps that sum gradients one after another, or all at once",
-	.options = options, .cpu_scale = SCALED,
-	.sweeps = (const Sweep[]){
+	.options = options, .cpu_scale = SCALED, .sweeps = SWEEPS(
 		DDP_SWEEP("kinds", plan),
 		{ "nodes", nodes_keys, DDP_VALUES, plan_nodes, run_nodes,
-			.ranks = ranks_of, .limit_s = 300 },
-		{ 0 }
-	},
+			.ranks = ranks_of, .limit_s = 300 }),
 };

@@ -149,7 +149,7 @@ static void run_formats(Row *row, const void *config)
 }
 const Experiment experiment = {
 	.about = "adds one number again and again, in several number formats",
-	.sweeps = (const Sweep[]){
+	.sweeps = SWEEPS(
 		{ "sums", sum_keys,
 			"addend sum representation_error accumulation_error error stalls_at",
 			plan_sums, run_sums },
@@ -159,7 +159,6 @@ const Experiment experiment = {
 		{ "trace", trace_keys, "exact fp32 fp16 fp32_fp16 bf16 fp32_bf16",
 			plan_trace, run_trace },
 		{ "formats", format_keys, "bytes exponent_bits fraction_bits smallest "
-			"smallest_normal largest spacing_at_one", plan_formats, run_formats },
-		{ 0 }
-	},
+			"smallest_normal largest spacing_at_one",
+			plan_formats, run_formats }),
 };

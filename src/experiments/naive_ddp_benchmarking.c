@@ -19,5 +19,5 @@ static void plan(Plan *plan)
 const Experiment experiment = {
 	.about = "times training steps that sum each parameter's gradient by itself",
 	.options = options, .cpu_scale = SCALED,
-	.sweeps = (const Sweep[]){ DDP_SWEEP("sizes", plan), { 0 } },
+	.sweeps = SWEEPS(DDP_SWEEP("sizes", plan)),
 };

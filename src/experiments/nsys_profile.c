@@ -415,8 +415,7 @@ static const Key keys[] = { MODEL_KEYS, { 0 } };
 
 const Experiment experiment = {
 	.about = "kernels of a training step, by range and by name",
-	.options = options, .cpu_scale = SCALED,
-	.sweeps = (const Sweep[]){
+	.options = options, .cpu_scale = SCALED, .sweeps = SWEEPS(
 		{ "ranges", keys, "range activities kernels unprofiled_ms profiled_ms "
 			"event_ms busy_ms projected_ms busy_fraction " CLASSES, plan,
 			run_ranges },
@@ -424,7 +423,5 @@ const Experiment experiment = {
 			"mean_us min_us max_us", plan_kernels, run_kernels },
 		{ "timeline", keys, "lane kind name start_us end_us", plan_shown,
 			run_timeline },
-		{ "overhead", cost_keys, "count each_ns", plan_overhead, run_overhead },
-		{ 0 }
-	},
+		{ "overhead", cost_keys, "count each_ns", plan_overhead, run_overhead }),
 };

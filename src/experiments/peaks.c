@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "base/stats.h"
 #include "bench/harness.h"
 #include "bench/timing.h"
 #include "ops/array.h"
@@ -23,14 +24,13 @@ static size_t length(const Device *d)
 {
 	return mebibytes ? (size_t)mebibytes << 18 : copy_length(d);
 }
-static void set_figures(Row *row, const char *unit, double value, double low,
-	double high, double sd)
+static void set_figures(Row *row, const char *unit, Stats x)
 {
-	row_set(row, "value", "%.6g", value);
+	row_set(row, "value", "%.6g", x.median);
 	row_set(row, "unit", "%s", unit);
-	row_set(row, "min", "%.6g", low);
-	row_set(row, "max", "%.6g", high);
-	row_set(row, "sd", "%.3g", sd);
+	row_set(row, "min", "%.6g", x.min);
+	row_set(row, "max", "%.6g", x.max);
+	row_set(row, "sd", "%.3g", x.sd);
 	row_set(row, "runs", "%ld", runs);
 }
 
@@ -38,8 +38,8 @@ static void set_figures(Row *row, const char *unit, double value, double low,
 static void set_rate(Row *row, const char *unit, double amount, Timing t)
 {
 	double rate = amount / t.ms;
-	set_figures(row, unit, rate, amount / t.max_ms, amount / t.min_ms,
-		rate * t.sd_ms / t.ms);
+	set_figures(row, unit, (Stats){ .median = rate, .min = amount / t.max_ms,
+		.max = amount / t.min_ms, .sd = rate * t.sd_ms / t.ms });
 }
 typedef struct Traffic {
 	Device *device;
@@ -195,8 +195,8 @@ static void measure_queue(Row *row, bool recorded)
 	if (recorded && t.kernels != launches)
 		die("%d kernels were recorded, not %ld", t.kernels, launches);
 	double us = 1e3 / launches;
-	set_figures(row, "us", us * t.ms, us * t.min_ms, us * t.max_ms,
-		us * t.sd_ms);
+	set_figures(row, "us", (Stats){ .median = us * t.ms, .min = us * t.min_ms,
+		.max = us * t.max_ms, .sd = us * t.sd_ms });
 	row_set(row, "detail", "%ld fills of %d numbers", launches, FEW);
 }
 
@@ -232,8 +232,6 @@ const Experiment experiment = {
 	.about = "what the machine can do: bandwidth, matmuls, launches",
 	.options = options, .cpu_scale = "small (arrays and matrices a quarter as "
 		"long; no formats but fp32)",
-	.sweeps = (const Sweep[]){
-		{ "peaks", keys, "value unit sd min max runs detail", plan, run },
-		{ 0 }
-	},
+	.sweeps = SWEEPS(
+		{ "peaks", keys, "value unit sd min max runs detail", plan, run }),
 };

@@ -222,12 +222,10 @@ static void run_failing(Row *row, const void *config)
 const Experiment experiment = {
 	.about = "attention as two matmuls and a softmax", .options = options,
 	.cpu_scale = "small (lengths divided by 16, in 256 MiB)",
-	.sweeps = (const Sweep[]){
+	.sweeps = SWEEPS(
 		{ "passes", keys, "pass ms sd_ms min_ms before_MiB derived_MiB peak_MiB",
 			plan, run },
 		{ "failing", failing_keys,
 			"n order tensor category derived_MiB MiB total_MiB free_MiB",
-			plan_failing, run_failing },
-		{ 0 }
-	},
+			plan_failing, run_failing }),
 };

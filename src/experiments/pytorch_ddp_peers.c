@@ -119,11 +119,9 @@ static void train(Row *row, const Config *c)
 	ddp_case_begin(run, true, config.kind, config.bucket_mb);
 	DdpTimes all = ddp_case_steps(run, 0, warmup, steps);
 	ddp_case_check(run);
-	row_set(row, "single_ms", "%.4f", alone.step_ms);
-	row_set(row, "single_sd_ms", "%.4f", alone.step_sd_ms);
-	row_set(row, "step_ms", "%.4f", all.step_ms);
-	row_set(row, "step_sd_ms", "%.4f", all.step_sd_ms);
-	row_set(row, "ratio", "%.6f", all.step_ms / alone.step_ms);
+	row_set_time(row, "single", alone.step);
+	row_set_time(row, "step", all.step);
+	row_set(row, "ratio", "%.6f", all.step.median / alone.step.median);
 	row_set(row, "peak_MiB", "%.1f", run->device->total_peak / 1048576.0);
 	ddp_case_end(run);
 	ddp_case_close(&run);
@@ -145,10 +143,7 @@ static void run_classes(Row *row, const void *config)
 
 const Experiment experiment = {
 	.about = "PyTorch's data parallelism and ours, and their steps on one GPU",
-	.options = options, .cpu_scale = SCALED,
-	.sweeps = (const Sweep[]){
+	.options = options, .cpu_scale = SCALED, .sweeps = SWEEPS(
 		{ "step", keys, COLUMNS, plan, run, .ranks = ranks_of },
-		{ "classes", keys, CLASS_COLUMNS, plan_classes, run_classes },
-		{ 0 }
-	},
+		{ "classes", keys, CLASS_COLUMNS, plan_classes, run_classes }),
 };

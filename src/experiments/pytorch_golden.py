@@ -1,6 +1,5 @@
 """pytorch_golden: writes golden vectors made with PyTorch, or compares with
 them"""
-import argparse
 import contextlib
 import ctypes
 import json
@@ -9,8 +8,8 @@ import mmap
 import struct
 import sys
 
-from pytorch_peer import (SIZES, VOCAB, Transformer, mean_loss, set_precision,
-	shape_of, torch)
+from pytorch_peer import (SIZES, VOCAB, Transformer, command_line, mean_loss,
+	set_precision, shape_of, torch)
 
 DTYPES = {torch.float64: "F64", torch.float32: "F32", torch.int32: "I32"}
 
@@ -176,26 +175,18 @@ def command_errors(args):
 	save(args.out, out, described(shape, batch_size=args.batch,
 		sample=args.sample))
 def main():
-	parser = argparse.ArgumentParser(prog="pytorch_golden", description=__doc__)
-	commands = parser.add_subparsers(dest="command", required=True)
-
-	def command(name, run, **settings):
-		p = commands.add_parser(name)
-		p.set_defaults(run=run)
-		settings["device"] = "cuda" if torch.cuda.is_available() else "cpu"
-		for option, default in settings.items():
-			p.add_argument("--" + option.replace("_", "-"), default=default,
-				type=type(default))
-		return p
-
-	gold = command("gold", command_gold, context=512, batch=4, seed=1)
+	parser, command = command_line("pytorch_golden", __doc__)
+	device = "cuda" if torch.cuda.is_available() else "cpu"
+	gold = command("gold", command_gold, context=512, batch=4, seed=1,
+		device=device)
 	gold.add_argument("--size", choices=SIZES, default="small")
 	errors = command("errors", command_errors, vocabulary=4099, d_model=256,
-		d_ff=688, layers=4, heads=4, context=128, batch=2, seed=1, sample=65536)
+		d_ff=688, layers=4, heads=4, context=128, batch=2, seed=1, sample=65536,
+		device=device)
 	errors.add_argument("--reference", choices=("fp64", "fp32"), default="fp64")
 	for p in (gold, errors):
 		p.add_argument("--out", required=True)
-	command("check", command_check).add_argument("file")
+	command("check", command_check, device=device).add_argument("file")
 	args = parser.parse_args()
 	args.run(args)
 

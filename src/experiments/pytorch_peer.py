@@ -351,17 +351,24 @@ def command_toy(args):
 	fp16 = toy_types(args.device, torch.float16)
 	for name in bf16:
 		print(name, short[bf16[name]], short[fp16[name]], sep="\t")
-def main():
-	parser = argparse.ArgumentParser(prog="pytorch_peer", description=__doc__)
+def command_line(prog, about):
+	"""a parser, and a function that adds a command with such options"""
+	parser = argparse.ArgumentParser(prog=prog, description=about)
 	commands = parser.add_subparsers(dest="command", required=True)
 
 	def command(name, run, **settings):
 		p = commands.add_parser(name)
 		p.set_defaults(run=run)
 		for option, default in settings.items():
-			p.add_argument("--" + option, default=default, type=type(default))
+			p.add_argument("--" + option.replace("_", "-"), default=default,
+				type=type(default))
 		return p
 
+	return parser, command
+
+
+def main():
+	parser, command = command_line("pytorch_peer", __doc__)
 	device = "cuda" if torch.cuda.is_available() else "cpu"
 	timing = command("time", command_time, warmup=5, steps=10, context=512,
 		batch=4, seed=1)

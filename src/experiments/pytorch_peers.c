@@ -106,11 +106,8 @@ static void run(Row *row, const void *config)
 
 const Experiment experiment = {
 	.about = "one training step, ours and PyTorch's, side by side",
-	.options = options, .cpu_scale = SCALED,
-	.sweeps = (const Sweep[]){
+	.options = options, .cpu_scale = SCALED, .sweeps = SWEEPS(
 		{ "step", keys,
 			"fwd_only_ms fwd_ms bwd_ms opt_ms step_ms step_sd_ms peak_MiB loss",
-			plan, run },
-		{ 0 }
-	},
+			plan, run }),
 };

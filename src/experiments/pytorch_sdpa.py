@@ -1,5 +1,4 @@
 """pytorch_sdpa: times PyTorch's attention, and compares its errors with ours"""
-import argparse
 import contextlib
 import importlib
 import math
@@ -8,8 +7,8 @@ import statistics
 import sys
 import time
 
-from pytorch_peer import (EPS, F, Clock, attention, graph_of, queued_ms,
-	set_precision, torch)
+from pytorch_peer import (EPS, F, Clock, attention, command_line, graph_of,
+	queued_ms, set_precision, torch)
 from torch._functorch import config as compiling
 
 
@@ -285,14 +284,10 @@ def command_errors(args):
 
 
 def main():
-	parser = argparse.ArgumentParser(prog="pytorch_sdpa", description=__doc__)
-	commands = parser.add_subparsers(dest="command", required=True)
+	parser, add = command_line("pytorch_sdpa", __doc__)
 
 	def command(name, run, **settings):
-		p = commands.add_parser(name)
-		p.set_defaults(run=run)
-		for option, default in dict(settings, seed=1).items():
-			p.add_argument("--" + option, default=default, type=int)
+		p = add(name, run, **settings, seed=1)
 		p.add_argument("--dtype", choices=("fp32", "bf16"), default="bf16")
 		return p
 

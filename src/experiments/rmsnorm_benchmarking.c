@@ -270,9 +270,7 @@ static void run_widths(Row *row, const void *config)
 const Experiment experiment = {
 	.about = "RMSNorm's kernels, forward and backward, and their peers",
 	.options = options, .cpu_scale = "small (1000 rows, 10 passes; one version)",
-	.sweeps = (const Sweep[]){
+	.sweeps = SWEEPS(
 		{ "norms", keys, VALUES, plan_norms, run_norms },
-		{ "widths", keys, VALUES, plan_widths, run_widths },
-		{ 0 }
-	},
+		{ "widths", keys, VALUES, plan_widths, run_widths }),
 };

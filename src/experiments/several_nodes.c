@@ -246,13 +246,10 @@ static void run_buckets(Row *row, const void *config)
 }
 const Experiment experiment = {
 	.about = "training steps over nodes that are namespaces, and predictions",
-	.options = options, .cpu_scale = SCALED, .cpu_only = true,
-	.sweeps = (const Sweep[]){
+	.options = options, .cpu_scale = SCALED, .cpu_only = true, .sweeps = SWEEPS(
 		{ "steps", keys, "size single_ms predicted_ms measured_ms error alone_ms "
 			"predicted_alone_ms rendezvous_ms sent_MB", plan, run,
 			.limit_s = 300 },
 		{ "buckets", bucket_keys, BUCKET_VALUES, plan_buckets, run_buckets,
-			.limit_s = 300 },
-		{ 0 }
-	},
+			.limit_s = 300 }),
 };

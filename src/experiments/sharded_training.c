@@ -59,75 +59,33 @@ static double learning_rate(long step)           /* 1 is the first */
 	const double peak = 3e-3, warmup = 20;
 	return peak * fmin(step / warmup, sqrt(warmup / step));
 }
-typedef struct Run {
-	Model *m;
-	Comm *comm;
-	Zero *zero;                      /* or */
-	Ddp *ddp;
-	ShardedModel *sharded;           /* NULL: all ranks have all state */
-	Optimizer adamw, *o;
-} Run;
-
-static void begin(Run *r, Device *d, const Config *c)
+static void begin(Trainer *t, Device *d, Comm *comm, const Config *c)
 {
 	const OptimizerSettings settings = { .beta1 = 0.9, .beta2 = 0.95,
 		.eps = 1e-8, .decay = 0.1 };
 	const Policy *policy = &policies[c->precision];
 	Type wire = c->precision ? BF16 : FP32;
 	bool zero = c->strategy >= ZERO1;
-	r->m = (zero ? model_new_bare : model_new)(d, &shape, policy, harness_seed);
-	model_fuse(r->m);
-	model_follow(r->m, &(ModelPlan){ .head_chunk = head_chunk });
+	t->m = (zero ? model_new_bare : model_new)(d, &shape, policy, harness_seed);
+	model_fuse(t->m);
+	model_follow(t->m, &(ModelPlan){ .head_chunk = head_chunk });
 	if (zero) {
-		r->zero = zero_new(r->m, r->comm, &(ZeroSettings){
+		t->zero = zero_new(t->m, comm, &(ZeroSettings){
 			.stage = c->strategy - ZERO1 + 1, .prefetch = c->strategy == FSDP,
 			.wire = wire, .early = update }, &adamw_kind, settings);
-		r->o = zero_optimizer(r->zero);
+		t->o = zero_optimizer(t->zero);
 		return;
 	}
-	r->ddp = ddp_new(r->m, r->comm, &(DdpSettings){ DDP_BUCKETED, 25, wire,
+	t->ddp = ddp_new(t->m, comm, &(DdpSettings){ DDP_BUCKETED, 25, wire,
 		false });
 	if (c->strategy == SHARDED) {
-		r->sharded = sharded_model_new(r->m, r->comm, &adamw_kind, settings);
-		r->o = sharded_model_optimizer(r->sharded);
+		t->sharded = sharded_model_new(t->m, comm, &adamw_kind, settings);
+		t->o = sharded_model_optimizer(t->sharded);
 		return;
 	}
-	r->adamw = adamw_new(r->m, 0, settings.beta1, settings.beta2, settings.eps,
+	t->own = adamw_new(t->m, 0, settings.beta1, settings.beta2, settings.eps,
 		settings.decay);
-	r->o = &r->adamw;
-}
-
-static void end(Run *r)
-{
-	if (r->zero)
-		zero_free(&r->zero);
-	else if (r->sharded)
-		sharded_model_free(&r->sharded);
-	else
-		optimizer_free(&r->adamw);
-	if (r->ddp)
-		ddp_free(&r->ddp);
-	model_free(&r->m);
-}
-
-static long load(Run *r)                 /* returns the position in the data */
-{
-	TensorFile *f = tensorfile_open(resume);
-	long position = r->zero ? zero_load(r->zero, f, resume)
-		: r->sharded ? owners_load(r->sharded, r->m, f, resume)
-		: replica_load(r->m, r->o, f, resume);
-	tensorfile_close(&f);
-	return position;
-}
-
-static void store(Run *r, long position)
-{
-	if (r->zero)
-		zero_save(r->zero, save, position);
-	else if (r->sharded)
-		owners_save(r->sharded, r->m, r->comm, save, position);
-	else
-		replica_save(r->m, r->o, r->comm, save, position);
+	t->o = &t->own;
 }
 static void fill_batch(Batch *b, const Text *t, long position)
 {
@@ -135,25 +93,26 @@ static void fill_batch(Batch *b, const Text *t, long position)
 		text_windows(t, 0, t->ntrain, harness_seed, (uint64_t)position + i, 1,
 			b->T, b->tokens + i * b->T, b->targets + i * b->T);
 }
-static void train(Row *row, Run *r, const Text *t, long batch)
+static void train(Row *row, Trainer *t, Comm *comm, const Text *text,
+	long batch)
 {
 	size_t own = batch / row->ranks;
 	Batch b = batch_random(own, shape.context, shape.vocab, harness_seed);
-	long position = resume ? load(r) : 0;
-	for (long step = r->o->t + 1; step <= steps; step++) {
-		fill_batch(&b, t, position + row->rank * (long)own);
-		r->o->settings.lr = learning_rate(step);
-		double loss = timed_step(r->m, r->o, &b, MODE_TRAIN).loss;
-		loss = comm_sum(r->comm, loss) / row->ranks;
+	long position = resume ? trainer_load(t, resume) : 0;
+	for (long step = t->o->t + 1; step <= steps; step++) {
+		fill_batch(&b, text, position + row->rank * (long)own);
+		t->o->settings.lr = learning_rate(step);
+		double loss = timed_step(t->m, t->o, &b, MODE_TRAIN).loss;
+		loss = comm_sum(comm, loss) / row->ranks;
 		position += batch;
 		row_set(row, "step", "%ld", step);
 		row_set(row, "position", "%ld", position);
-		row_set(row, "lr", "%.9g", r->o->settings.lr);
+		row_set(row, "lr", "%.9g", t->o->settings.lr);
 		row_set(row, "loss_nats", "%.9g", loss);
 		if (step % every == 0 || step == steps)
 			row_emit(row);
 		if (save && (step == steps || (save_every && step % save_every == 0)))
-			store(r, position);
+			trainer_save(t, comm, save, position);
 	}
 	batch_free(&b);
 }
@@ -163,12 +122,12 @@ static void run(Row *row, const void *config)
 	const Config *c = config;
 	Text text = text_read(path, 16 * (shape.context + 1));
 	Device *d = harness_device();
-	Run r = { .comm = ddp_comm(row, d,
-		&(DdpConfig){ .transport = c->transport }) };
-	begin(&r, d, c);
-	train(row, &r, &text, c->batch);
-	end(&r);
-	comm_close(&r.comm);
+	Comm *comm = ddp_comm(row, d, &(DdpConfig){ .transport = c->transport });
+	Trainer t = { 0 };
+	begin(&t, d, comm, c);
+	train(row, &t, comm, &text, c->batch);
+	trainer_free(&t);
+	comm_close(&comm);
 	device_close(&d);
 	text_free(&text);
 }
@@ -208,10 +167,7 @@ static int ranks_of(const void *config)
 
 const Experiment experiment = {
 	.about = "train over several ranks; stop, and go on at any number of them",
-	.options = options,
-	.sweeps = (const Sweep[]){
+	.options = options, .sweeps = SWEEPS(
 		{ "curve", keys, "step position lr loss_nats", plan, run,
-			.ranks = ranks_of },
-		{ 0 }
-	},
+			.ranks = ranks_of }),
 };

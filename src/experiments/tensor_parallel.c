@@ -312,7 +312,7 @@ static void time_steps(Row *row, TensorCase *c)
 	double n = warmup + steps, group = sent(c->group), all = sent(run->comm);
 	DdpTimes t = ddp_case_steps(run, 0, warmup, steps);
 	double *const times[] = { &t.fwd_ms, &t.bwd_ms, &t.wait_ms, &t.opt_ms,
-		&t.step_ms, &t.step_sd_ms, &t.period_ms };
+		&t.step.median, &t.step.sd, &t.period_ms };
 	group = (sent(c->group) - group) / n;
 	all = (sent(run->comm) - all) / n;
 	for (size_t i = 0; i < sizeof times / sizeof *times; i++)
@@ -401,10 +401,7 @@ static void run(Row *row, const void *config)
 
 const Experiment experiment = {
 	.about = "steps, memory and traffic of tensor-parallel groups of ranks",
-	.options = options, .cpu_scale = SCALED,
-	.sweeps = (const Sweep[]){
+	.options = options, .cpu_scale = SCALED, .sweeps = SWEEPS(
 		{ "groups", keys, SHARDING_MEMORY " " VALUES, plan, run,
-			.ranks = ranks_of },
-		{ 0 }
-	},
+			.ranks = ranks_of }),
 };

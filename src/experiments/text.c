@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/grow.h"
 #include "base/random.h"
 
 Text text_read(const char *path, size_t least)
@@ -16,12 +17,9 @@ Text text_read(const char *path, size_t least)
 	FILE *f = fopen(path, "rb");
 	if (f == NULL)
 		usage_error("cannot read %s: %s", path, strerror(errno));
-	size_t capacity = 1 << 16, got;
-	t.bytes = need(malloc(capacity));
-	while ((got = fread(t.bytes + t.n, 1, capacity - t.n, f)) > 0) {
-		t.n += got;
-		if (t.n == capacity)
-			t.bytes = need(realloc(t.bytes, capacity *= 2));
+	for (int byte; (byte = getc(f)) != EOF;) {
+		t.bytes = grow(t.bytes, t.n, sizeof *t.bytes);
+		t.bytes[t.n++] = byte;
 	}
 	if (ferror(f))
 		usage_error("cannot read %s: %s", path, strerror(errno));

@@ -332,8 +332,7 @@ static void run_groups(Row *row, const void *config)
 
 const Experiment experiment = {
 	.about = "attention and models, their operations joined at run time",
-	.options = options, .cpu_scale = SCALED,
-	.sweeps = (const Sweep[]){
+	.options = options, .cpu_scale = SCALED, .sweeps = SWEEPS(
 		{ "attention", shaped_keys,
 			PASSES " " COUNTS("fwd") " " COUNTS("bwd") " " STARTS, plan_attention,
 			run_attention },
@@ -341,7 +340,5 @@ const Experiment experiment = {
 				"loss " COUNTS("step") " " STARTS, plan_models, run_model },
 		{ "groups", grouped_keys,
 			"number operations shape rows columns eager_MB MB closed",
-			plan_groups, run_groups },
-		{ 0 }
-	},
+			plan_groups, run_groups }),
 };

@@ -22,6 +22,14 @@ typedef struct Caller {
 CallerStatus caller_enter(Caller *c, bool gpu, int number, void *stream);
 /* the thread's current GPU is again what it was */
 void         caller_leave(Caller *c);
+/* the texts of statuses that functions of arrays have in common */
+#define CALLER_TEXTS(NAME)                                                   \
+	[NAME##_OK] = "done",                                                    \
+	[NAME##_BAD_TYPE] = "this number format is not supported there",         \
+	[NAME##_NULL] = "an array is missing",                                   \
+	[NAME##_NO_GPU] = "no GPU of this number, or this build has no kernels", \
+	[NAME##_NO_MEMORY] = "there is no memory left for scratch",              \
+	[NAME##_CAPTURES] = "calls cannot be captured into a CUDA graph"
 /* of n texts that of a status, which is any number */
 const char  *caller_text(const char *const *texts, int n, int32_t status);
 

@@ -126,16 +126,11 @@ int32_t flash_attention_backward_at(const FlashCall *c, void *const at[9])
 const char *flash_attention_status(int32_t status)
 {
 	static const char *const texts[] = {
-		[FLASH_OK] = "done",
+		CALLER_TEXTS(FLASH),
 		[FLASH_BAD_SHAPE] = "a size is not positive or too large, or the scale "
 			"negative or not finite",
-		[FLASH_BAD_TYPE] = "this number format is not supported there",
 		[FLASH_BAD_HEAD_SIZE] = "heads of this size are not supported: 16, 32, "
 			"64, 80 and 128 are",
-		[FLASH_NULL] = "an array is missing",
-		[FLASH_NO_GPU] = "no GPU of this number, or this build has no kernels",
-		[FLASH_NO_MEMORY] = "there is no memory left for scratch",
-		[FLASH_CAPTURES] = "calls cannot be captured into a CUDA graph",
 	};
 	return caller_text(texts, sizeof texts / sizeof *texts, status);
 }

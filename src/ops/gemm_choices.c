@@ -185,17 +185,7 @@ void gemm_choices_begin(GemmChoices *c)
 	c->begun++;
 }
 
-int gemm_choices_begun(const GemmChoices *c)
+GemmCounts gemm_choices_counts(const GemmChoices *c)
 {
-	return c->begun;
-}
-
-int gemm_choices_count(const GemmChoices *c)
-{
-	return c->n;
-}
-
-int gemm_choices_added(const GemmChoices *c)
-{
-	return c->added;
+	return (GemmCounts){ c->begun, c->n, c->added };
 }

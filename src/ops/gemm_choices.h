@@ -26,13 +26,14 @@ const GemmChoice *gemm_choices_find(const GemmChoices *c,
 	const uint64_t number[GEMM_NUMBERS]);
 /* in the place of one that is there */
 void gemm_choices_add(GemmChoices *c, const GemmChoice *choice);
-/* a matmul's proposals are timed from now on, until its choice is added; how many
- * matmuls that goes for */
+/* a matmul's proposals are timed from now on, until its choice is added */
 void gemm_choices_begin(GemmChoices *c);
-int  gemm_choices_begun(const GemmChoices *c);
-/* for this place; how many were added since the file was read */
-int  gemm_choices_count(const GemmChoices *c);
-int  gemm_choices_added(const GemmChoices *c);
+/* matmuls whose proposals are timed; choices for this place, and those of them
+ * that were added since the file was read */
+typedef struct GemmCounts {
+	int begun, choices, added;
+} GemmCounts;
+GemmCounts gemm_choices_counts(const GemmChoices *c);
 /* replaces the file, unless nothing was added */
 void gemm_choices_write(const GemmChoices *c);
 

@@ -94,14 +94,9 @@ int32_t rmsnorm_backward(const RmsnormShape *s, void *dx, float *dg,
 const char *rmsnorm_status(int32_t status)
 {
 	static const char *const texts[] = {
-		[RMSNORM_OK] = "done",
+		CALLER_TEXTS(RMSNORM),
 		[RMSNORM_BAD_SHAPE] = "bad sizes, or eps is negative or not finite",
-		[RMSNORM_BAD_TYPE] = "this number format is not supported there",
 		[RMSNORM_BAD_VERSION] = "there is no such kernel for rows of this width",
-		[RMSNORM_NULL] = "an array is missing",
-		[RMSNORM_NO_GPU] = "no GPU of this number, or this build has no kernels",
-		[RMSNORM_NO_MEMORY] = "there is no memory left for scratch",
-		[RMSNORM_CAPTURES] = "calls cannot be captured into a CUDA graph",
 	};
 	return caller_text(texts, sizeof texts / sizeof *texts, status);
 }

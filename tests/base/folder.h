@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "tests/base/program.h"
+
 static char folder[] = "/tmp/test.XXXXXX", path[32];
 
 static inline int make_folder(void **state)

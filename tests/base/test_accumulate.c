@@ -1,11 +1,9 @@
 /* the known sums, and the walk over binades against the loop over additions */
 #include "base/accumulate.h"
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <cmocka.h>
 #include "base/random.h"
+#include "tests/base/program.h"
 
 static void check_sum(Type accumulator, Type stored, const char *want)
 {
@@ -52,11 +50,4 @@ static void test_walk(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_known),
-		cmocka_unit_test(test_walk),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(cmocka_unit_test(test_known), cmocka_unit_test(test_walk))

@@ -1,16 +1,13 @@
 /* the line that a program ends with */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 #include <pthread.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "tests/base/exits.h"
+#include "tests/base/program.h"
 
 enum { THREADS = 8, TIMES = 20 };
 static pthread_barrier_t together;
@@ -60,10 +57,4 @@ static void several_threads_leave_one_line(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(several_threads_leave_one_line),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(cmocka_unit_test(several_threads_leave_one_line))

@@ -1,10 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include "base/grow.h"
+#include "tests/base/program.h"
 
 static void a_list_keeps_its_elements(void **state)
 {
@@ -44,12 +41,7 @@ static void the_hash_is_published(void **state)
 	assert_true(hash_bytes(HASH_START, NULL, 0) == HASH_START);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_list_keeps_its_elements),
-		cmocka_unit_test(a_ring_keeps_what_is_between_its_ends),
-		cmocka_unit_test(the_hash_is_published),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(
+	cmocka_unit_test(a_list_keeps_its_elements),
+	cmocka_unit_test(a_ring_keeps_what_is_between_its_ends),
+	cmocka_unit_test(the_hash_is_published))

@@ -1,11 +1,9 @@
 /* every encoding of fp16 and bf16, and every midpoint between neighbours */
 #include "base/number.h"
 #include "base/options.h"
+#include "tests/base/program.h"
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-#include <cmocka.h>
 
 typedef struct Narrow {
 	Type type;
@@ -197,17 +195,12 @@ static void test_names(void **state)
 		assert_int_equal(options_choice(TYPES, type_names[t]), t);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_identity),
-		cmocka_unit_test(test_formula),
-		cmocka_unit_test(test_midpoints),
-		cmocka_unit_test(test_special),
-		cmocka_unit_test(test_rounding),
-		cmocka_unit_test(test_sums),
-		cmocka_unit_test(test_compiler),
-		cmocka_unit_test(test_names),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(
+	cmocka_unit_test(test_identity),
+	cmocka_unit_test(test_formula),
+	cmocka_unit_test(test_midpoints),
+	cmocka_unit_test(test_special),
+	cmocka_unit_test(test_rounding),
+	cmocka_unit_test(test_sums),
+	cmocka_unit_test(test_compiler),
+	cmocka_unit_test(test_names))

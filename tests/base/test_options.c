@@ -1,13 +1,10 @@
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdbool.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "base/options.h"
 #include "tests/base/exits.h"
+#include "tests/base/program.h"
 
 static long context;
 static double rate;
@@ -79,12 +76,7 @@ static void bad_options_exit_2(void **state)
 	assert_int_equal(exit_status(parse_void, "--context 65536"), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(values_arrive),
-		cmocka_unit_test(options_stand_anywhere),
-		cmocka_unit_test(bad_options_exit_2),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(
+	cmocka_unit_test(values_arrive),
+	cmocka_unit_test(options_stand_anywhere),
+	cmocka_unit_test(bad_options_exit_2))

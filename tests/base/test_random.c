@@ -1,11 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <math.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "base/random.h"
+#include "tests/base/program.h"
 
 static void published_vectors(void **state)
 {
@@ -63,13 +60,8 @@ static void streams_differ(void **state)
 	assert_true(random_bits(1, 0, 0) != random_bits(2, 0, 0));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(published_vectors),
-		cmocka_unit_test(moments),
-		cmocka_unit_test(streams_differ),
-		cmocka_unit_test(units_lie_between),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(
+	cmocka_unit_test(published_vectors),
+	cmocka_unit_test(moments),
+	cmocka_unit_test(streams_differ),
+	cmocka_unit_test(units_lie_between))

@@ -1,17 +1,14 @@
 /* tables that are read: cells by column, and files that are refused */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "base/records.h"
 #include "base/table.h"
 #include "tests/base/exits.h"
 #include "tests/base/folder.h"
+#include "tests/base/program.h"
 
 static void write_table(const char *rows)
 {
@@ -101,12 +98,7 @@ static void rows_have_all_cells(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(cells_are_found),
-		cmocka_unit_test(damaged_files_are_refused),
-		cmocka_unit_test(rows_have_all_cells),
-	};
-	return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+TESTS_BETWEEN(make_folder, remove_folder,
+	cmocka_unit_test(cells_are_found),
+	cmocka_unit_test(damaged_files_are_refused),
+	cmocka_unit_test(rows_have_all_cells))

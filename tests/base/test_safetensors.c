@@ -1,17 +1,14 @@
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "base/random.h"
 #include "base/safetensors.h"
 #include "tests/base/exits.h"
 #include "tests/base/folder.h"
+#include "tests/base/program.h"
 
 static const float weights[6] = { 1, 2, 3, 4, 5, 6 };
 static const double loss[1] = { 0.25 };
@@ -193,14 +190,9 @@ static void wrong_expectations_are_refused(void **state)
 	assert_int_equal(exit_status(expect_tensor, "absent"), 2);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(round_trip),
-		cmocka_unit_test(damage_is_refused),
-		cmocka_unit_test(rules_are_kept),
-		cmocka_unit_test(edits_do_no_harm),
-		cmocka_unit_test(wrong_expectations_are_refused),
-	};
-	return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+TESTS_BETWEEN(make_folder, remove_folder,
+	cmocka_unit_test(round_trip),
+	cmocka_unit_test(damage_is_refused),
+	cmocka_unit_test(rules_are_kept),
+	cmocka_unit_test(edits_do_no_harm),
+	cmocka_unit_test(wrong_expectations_are_refused))

@@ -1,10 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <math.h>
-#include <cmocka.h>
 
 #include "base/stats.h"
+#include "tests/base/program.h"
 
 static void known_sample(void **state)
 {
@@ -22,11 +19,6 @@ static void one_value_has_no_spread(void **state)
 	assert_true(s.mean == 3 && s.sd == 0 && s.median == 3);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(known_sample),
-		cmocka_unit_test(one_value_has_no_spread),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(
+	cmocka_unit_test(known_sample),
+	cmocka_unit_test(one_value_has_no_spread))

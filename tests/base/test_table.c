@@ -1,7 +1,4 @@
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,10 +7,10 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "base/table.h"
 #include "tests/base/exits.h"
+#include "tests/base/program.h"
 
 static char path[] = "/tmp/test_table.XXXXXX/deep/t.tsv";
 
@@ -56,11 +53,8 @@ static void write_file(const char *text)
 
 static void write_table(const char *text)
 {
-	uint64_t hash = 0xcbf29ce484222325;
-	for (const char *c = text; *c; c++)
-		hash = (hash ^ (unsigned char)*c) * 0x100000001b3;
 	FILE *f = fopen(path, "w");
-	fprintf(f, "# checksum: %016" PRIx64 "\n%s", hash, text);
+	fprintf(f, "# checksum: %016" PRIx64 "\n%s", table_checksum(text), text);
 	fclose(f);
 }
 

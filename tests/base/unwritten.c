@@ -3,16 +3,13 @@
 #include "base/unwritten.h"
 
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/base/program.h"
 
 static pid_t process;
 static pthread_t thread;

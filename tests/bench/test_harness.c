@@ -1,7 +1,4 @@
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -11,11 +8,11 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
-#include <cmocka.h>
 
+#include "base/clock.h"
 #include "tests/base/exits.h"
+#include "tests/base/program.h"
 #include "tests/bench/trial.h"
 
 static char count_path[64];
@@ -141,14 +138,12 @@ static void run_many(Row *row, const void *config)
 }
 static const Experiment trial = {
 	.about = "a test",
-	.sweeps = (const Sweep[]){
+	.sweeps = SWEEPS(
 		{ "cases", outcome_keys, "x_ms", plan, run },
 		{ "kinds", kind_keys, "y", plan_kinds, run_kinds },
 		{ "groups", group_keys, "rank_of", plan_groups, run_group,
 			.ranks = ranks_of, .limit_s = 1 },
-		{ "many", many_keys, "row", plan_many, run_many },
-		{ 0 }
-	},
+		{ "many", many_keys, "row", plan_many, run_many }),
 };
 static int runs_so_far(void)
 {
@@ -277,13 +272,6 @@ static bool expect_whole(const char *text)
 	return all == CONFIGS * ROWS && strstr(text, "# complete: yes");
 }
 
-static long now_ms(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static void killed_runs_are_resumed(void **state)
 {
 	unlink(table_path);
@@ -297,7 +285,7 @@ static void killed_runs_are_resumed(void **state)
 		pid_t child = fork();
 		if (child == 0)
 			_exit(run_trial(&trial, "many"));
-		for (long end = now_ms() + ms; now_ms() < end && !whole;)
+		for (double end = clock_ms() + ms; clock_ms() < end && !whole;)
 			whole = expect_whole(read_file(table_path));
 		kill(child, SIGKILL);
 		waitpid(child, NULL, 0);

@@ -1,16 +1,13 @@
 /* rows that a peer measures, from answers of a stand-in */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <cmocka.h>
 
 #include "bench/peer.h"
 #include "tests/base/folder.h"
+#include "tests/base/program.h"
 
 static const char stand_in[] = "#!/bin/sh\n"
 	"case $2 in\n"
@@ -71,11 +68,6 @@ static int make_stand_in(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(answers_are_rows),
-		cmocka_unit_test(divergence_has_its_status),
-	};
-	return cmocka_run_group_tests(tests, make_stand_in, remove_folder);
-}
+TESTS_BETWEEN(make_stand_in, remove_folder,
+	cmocka_unit_test(answers_are_rows),
+	cmocka_unit_test(divergence_has_its_status))

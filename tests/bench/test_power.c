@@ -1,18 +1,15 @@
 /* clock and power, read from a library that the test compiles */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <cmocka.h>
 
 #include "bench/power.h"
 #include "tests/base/folder.h"
+#include "tests/base/program.h"
 
 #define BUS "00000000:3B:00.0"
 static const char source[] =
@@ -85,11 +82,6 @@ static void nothing_is_not_read(void **state)
 	row_free(&row);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(readings_arrive),
-		cmocka_unit_test(nothing_is_not_read),
-	};
-	return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+TESTS_BETWEEN(make_folder, remove_folder,
+	cmocka_unit_test(readings_arrive),
+	cmocka_unit_test(nothing_is_not_read))

@@ -1,14 +1,11 @@
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <errno.h>
 #include <omp.h>
 #include <signal.h>
 #include <sys/wait.h>
-#include <cmocka.h>
 
 #include "dist/comm.h"
+#include "tests/base/program.h"
 #include "tests/bench/trial.h"
 
 typedef struct Case {
@@ -150,12 +147,10 @@ static void run_fates(Row *row, const void *config)
 
 static const Experiment trial = {
 	.about = "a test", .options = options,
-	.sweeps = (const Sweep[]){
+	.sweeps = SWEEPS(
 		{ "sums", sum_keys, "reduced scattered broadcast threads", plan_sums,
 			run_sums, .ranks = ranks_of },
-		{ "fates", fate_keys, "sum", plan_fates, run_fates, .ranks = ranks_of },
-		{ 0 }
-	},
+		{ "fates", fate_keys, "sum", plan_fates, run_fates, .ranks = ranks_of }),
 };
 static double sum_of(int ranks)
 {

@@ -1,14 +1,11 @@
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "device/device.h"
 #include "tests/base/exits.h"
+#include "tests/base/program.h"
 
 static void totals(void **state)
 {
@@ -97,13 +94,8 @@ static void unknown_device(void **state)
 	assert_int_equal(exit_status(open_unknown, "tpu"), 2);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(totals),
-		cmocka_unit_test(log_is_bounded),
-		cmocka_unit_test(limit_holds),
-		cmocka_unit_test(unknown_device),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(
+	cmocka_unit_test(totals),
+	cmocka_unit_test(log_is_bounded),
+	cmocka_unit_test(limit_holds),
+	cmocka_unit_test(unknown_device))

@@ -1,16 +1,13 @@
 /* queues, events, and memory that a queue still uses; on the CPU and, where
  * there is one, on a GPU */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "device/device.h"
+#include "tests/base/program.h"
 
 static const char *const devices[] = { "cpu", "auto" };
 enum { NDEVICES = sizeof devices / sizeof *devices };
@@ -166,15 +163,10 @@ static void kept_things_belong_to_one_device(void **state)
 	assert_int_equal(released, 3);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(work_keeps_its_order),
-		cmocka_unit_test(queues_wait_for_events),
-		cmocka_unit_test(used_blocks_are_not_overwritten),
-		cmocka_unit_test(stamps_tell_the_time_of_a_queue),
-		cmocka_unit_test(reserved_memory_is_there),
-		cmocka_unit_test(kept_things_belong_to_one_device),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(
+	cmocka_unit_test(work_keeps_its_order),
+	cmocka_unit_test(queues_wait_for_events),
+	cmocka_unit_test(used_blocks_are_not_overwritten),
+	cmocka_unit_test(stamps_tell_the_time_of_a_queue),
+	cmocka_unit_test(reserved_memory_is_there),
+	cmocka_unit_test(kept_things_belong_to_one_device))

@@ -12,6 +12,7 @@ import torch.multiprocessing as mp
 from torch import nn
 
 from ddp import DDP, DDPBucketed
+from raises import raises
 
 BATCH = 24
 
@@ -121,15 +122,6 @@ def case_accumulates(rank, ranks, device):
 		want = [p.grad for p in whole.parameters() if p.requires_grad]
 		for a, b in zip(got, want):
 			assert torch.allclose(a, b, rtol=1e-4, atol=1e-5), (a - b).abs().max()
-def raises(error, text, work):
-	try:
-		work()
-	except error as found:
-		assert text in str(found), found
-	else:
-		raise AssertionError("it was taken: " + text)
-
-
 def case_refuses(rank, ranks, device):
 	raises(TypeError, "float64 is not supported",
 		lambda: DDP(nn.Linear(2, 2).double()))

@@ -1,10 +1,24 @@
-/* passes.h: passes over a rank's part of a batch, and how many */
+/* passes.h: how ranks train, and passes over their parts of a batch */
 #ifndef TESTS_PASSES_H
 #define TESTS_PASSES_H
 
 #include "train/step.h"
 
 enum { STEPS = 20, B = 2, T = 6 };
+
+typedef struct Scenario {
+	int ranks;
+	const char *transport;
+	const Shape *shape;
+	int policy;
+	Type wire;
+	bool fused, replayed, sgd, clips, exchange;
+	int passes, delay_us;            /* backward passes of a step */
+	/* of shards alone */
+	bool nested, early;
+	int recompute;
+	real *want, *got;                /* weights; of each plan and rank */
+} Scenario;
 
 static inline Batch part_of_batch(const Shape *s, int step, int rank, int pass)
 {

@@ -14,6 +14,7 @@ from torch import nn
 
 import fsdp
 from fsdp import FSDP
+from raises import raises
 from sharded_optimizer import ShardedOptimizer
 
 
@@ -138,12 +139,8 @@ def case_memory(rank, ranks):
 			begin, end = 64 * rank // ranks, 64 * (rank + 1) // ranks
 			assert p.numel() == p.grad.numel() == end - begin
 def case_refuses(rank, ranks):
-	try:
-		FSDP(nn.Linear(2, 2).double())
-	except TypeError as found:
-		assert "float64 is not supported" in str(found)
-	else:
-		raise AssertionError("it was taken")
+	raises(TypeError, "float64 is not supported",
+		lambda: FSDP(nn.Linear(2, 2).double()))
 
 
 def rank_main(rank, case, ranks):

@@ -23,17 +23,8 @@ static const ZeroSettings plans[] = {
 	{ .stage = 3, .prefetch = 1, .bucket_mb = 0.006 },
 };
 enum { NPLANS = sizeof plans / sizeof *plans };
-
-typedef struct Scenario {
-	int ranks;
-	const char *transport;
-	const Shape *shape;
-	int policy;
-	Type wire;
-	bool fused, replayed, sgd, clips, nested, exchange, early;
-	int recompute, passes, delay_us;
-	real *ddp, *zero;                /* (ranks, count), (NPLANS, ranks, count) */
-} Scenario;
+/* a scenario's want: (ranks, count), by data parallelism; got: (NPLANS, ranks,
+ * count) */
 static inline OptimizerSettings settings_of(const Scenario *s)
 {
 	return (OptimizerSettings){ .lr = s->sgd ? 0.1 : 1e-2, .beta1 = 0.9,

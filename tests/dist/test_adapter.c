@@ -1,19 +1,16 @@
 /* data parallelism through the library's interface */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "base/number.h"
 #include "dist/adapter.h"
 #include "dist/link.h"
+#include "tests/base/program.h"
 
 static int free_port(void)
 {
@@ -173,9 +170,10 @@ static bool mean_is(const float *x, int ranks, int step, int array)
 	}
 	return true;
 }
+static float x[MOST];                   /* what a rank gives and gets */
+
 static bool step_is_right(int32_t reducer, int rank, int ranks, int step)
 {
-	static float x[MOST];
 	bool right = true;
 	for (int i = 0; i < ARRAYS; i++) {
 		int array = (i * 2 + rank) % ARRAYS;
@@ -237,7 +235,6 @@ static void ranks_agree_on_means(void **state)
 }
 static bool gathers(int rank, int ranks, const int64_t *n, int arrays)
 {
-	static float x[MOST];
 	int32_t requests[ARRAYS];
 	int64_t begin, end;
 	bool right = true;
@@ -259,7 +256,6 @@ static bool gathers(int rank, int ranks, const int64_t *n, int arrays)
 
 static bool scatters(int rank, int ranks, const int64_t *n, int arrays)
 {
-	static float x[MOST];
 	int32_t requests[ARRAYS];
 	int64_t begin, end;
 	bool right = true;
@@ -300,15 +296,10 @@ static void ranks_gather_and_scatter(void **state)
 	every_rank_is_right(ranges_are_right);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		/* first: a process that has threads cannot be forked */
-		cmocka_unit_test(ranks_agree_on_means),
-		cmocka_unit_test(ranks_gather_and_scatter),
-		cmocka_unit_test(there_is_no_job),
-		cmocka_unit_test(no_such_job),
-		cmocka_unit_test(mistakes_have_a_status),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(
+	/* first: a process that has threads cannot be forked */
+	cmocka_unit_test(ranks_agree_on_means),
+	cmocka_unit_test(ranks_gather_and_scatter),
+	cmocka_unit_test(there_is_no_job),
+	cmocka_unit_test(no_such_job),
+	cmocka_unit_test(mistakes_have_a_status))

@@ -1,16 +1,13 @@
 /* the queue of collectives: results, order, events, delays, poisoned memory */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <math.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include "base/error.h"
 #include "base/random.h"
 #include "dist/ring.h"
+#include "tests/base/program.h"
 #include "tests/dist/job.h"
 
 typedef struct Case {
@@ -182,12 +179,7 @@ static void hosts_exchange_values(void **state)
 	all_well(exchange_values, &slow);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(collectives_are_right),
-		cmocka_unit_test(events_follow_the_queue),
-		cmocka_unit_test(hosts_exchange_values),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(
+	cmocka_unit_test(collectives_are_right),
+	cmocka_unit_test(events_follow_the_queue),
+	cmocka_unit_test(hosts_exchange_values))

@@ -19,19 +19,7 @@ static const DdpSettings plans[] = {
 	{ DDP_BUCKETED, .bucket_mb = 0.004 }, { DDP_BUCKETED, .bucket_mb = 1000 },
 };
 enum { NPLANS = sizeof plans / sizeof *plans };
-
-typedef struct Scenario {
-	int ranks;
-	const char *transport;
-	const Shape *shape;
-	int policy;
-	Type wire;
-	bool fused, replayed, sgd, clips;
-	int passes;                      /* backward passes of a step */
-	int delay_us;
-	real *alone, *together;          /* (count), (NPLANS, ranks, count) */
-	bool exchanges;
-} Scenario;
+/* a scenario's want: (count), in one process; got: (NPLANS, ranks, count) */
 
 static Model *new_model(Device *d, const Scenario *s, int seed)
 {
@@ -60,7 +48,7 @@ static void update_by_sum(Model *m, Optimizer *o, Array sum, Array wire,
 	const Scenario *s)
 {
 	Array gradients = m->gradients;
-	if (s->exchanges) {
+	if (s->exchange) {
 		point_gradients(m, sum);
 	} else {
 		m->ops->cast(m->device, wire, sum, m->extent);
@@ -95,7 +83,7 @@ static void train_alone(Device *d, Comm *c, void *arg)
 		}
 		update_by_sum(m, &o, sum, wire, s);
 	}
-	read_weights(m, s->alone);
+	read_weights(m, s->want);
 	optimizer_free(&o);
 	device_free(d, wire.at);
 	device_free(d, sum.at);
@@ -134,16 +122,16 @@ static void train_together(Device *d, Comm *c, void *arg)
 	for (int k = 0; k < NPLANS; k++) {
 		DdpSettings plan = plans[k];
 		plan.wire = s->wire;
-		plan.exchange = s->exchanges;
+		plan.exchange = s->exchange;
 		Model *m = new_model(d, s, 7 + 10 * rank);
 		Ddp *ddp = ddp_new(m, c, &plan);
 		Optimizer o = new_optimizer(m, s);
 		ddp_bind(ddp, &o);
-		assert((o.sums.n == s->ranks) == s->exchanges);
+		assert((o.sums.n == s->ranks) == s->exchange);
 		Replay replay = { 0 };
 		for (int step = 0; step < STEPS; step++)
 			step_of_rank(m, &o, ddp, &replay, s, step, rank);
-		read_weights(m, s->together + (k * s->ranks + rank) * m->count);
+		read_weights(m, s->got + (k * s->ranks + rank) * m->count);
 		replay_free(&replay, d);
 		optimizer_free(&o);
 		ddp_free(&ddp);
@@ -154,11 +142,11 @@ static void compare_weights(const Scenario *s, bool with_alone)
 {
 	size_t n = shape_count(s->shape);
 	for (size_t i = 0; i < n; i++)
-		assert_true(isfinite(s->alone[i]));
+		assert_true(isfinite(s->want[i]));
 	for (int k = 0; k < NPLANS; k++)
 		for (int r = 0; r < s->ranks; r++) {
-			const real *got = s->together + (k * s->ranks + r) * n,
-				*want = with_alone ? s->alone : s->together + k * s->ranks * n;
+			const real *got = s->got + (k * s->ranks + r) * n,
+				*want = with_alone ? s->want : s->got + k * s->ranks * n;
 			if (memcmp(got, want, n * sizeof *got) != 0)
 				fail_msg("%d ranks, %s, %s, %s on the wire, %s, %g MB: rank %d",
 					s->ranks, s->transport, policies[s->policy].name,
@@ -171,16 +159,16 @@ static void try_scenario(Scenario *s, bool exchanges)
 {
 	size_t nbytes = shape_count(s->shape) * sizeof(real),
 		all = NPLANS * s->ranks * nbytes;
-	s->exchanges = exchanges;
-	s->alone = shared(nbytes);
-	s->together = shared(all);
+	s->exchange = exchanges;
+	s->want = shared(nbytes);
+	s->got = shared(all);
 	in_ranks(1, by_ring, train_alone, s);
 	in_ranks(s->ranks, (CommSettings){ .transport = s->transport,
 		.delay_us = s->delay_us }, train_together, s);
-	compare_weights(s, s->exchanges || s->ranks < 3
+	compare_weights(s, s->exchange || s->ranks < 3
 		|| strcmp(s->transport, "owner") == 0);
-	munmap(s->alone, nbytes);
-	munmap(s->together, all);
+	munmap(s->want, nbytes);
+	munmap(s->got, all);
 }
 
 static void all_kinds_give_the_bits_of_one_process(void **state)
@@ -349,14 +337,9 @@ static void all_ranks_leave_out_a_step(void **state)
 			.fused = true });
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_kinds_give_the_bits_of_one_process),
-		cmocka_unit_test(half_the_share_halves_gradients),
-		cmocka_unit_test(exchanges_give_the_bits_of_one_process),
-		cmocka_unit_test(pieces_come_to_their_places),
-		cmocka_unit_test(all_ranks_leave_out_a_step),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(
+	cmocka_unit_test(all_kinds_give_the_bits_of_one_process),
+	cmocka_unit_test(half_the_share_halves_gradients),
+	cmocka_unit_test(exchanges_give_the_bits_of_one_process),
+	cmocka_unit_test(pieces_come_to_their_places),
+	cmocka_unit_test(all_ranks_leave_out_a_step))

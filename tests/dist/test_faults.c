@@ -1,17 +1,14 @@
 /* ranks that are killed, stopped, leave, or do not do as the others: every rank
  * ends, and says why */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/random.h"
+#include "tests/base/program.h"
 #include "tests/dist/faults.h"
 
 enum { N = 20000, LIMIT_S = 1 };
@@ -238,15 +235,10 @@ static void closed_ends_are_seen(void **state)
 				ended[r].said);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(killed_ranks_are_named),
-		cmocka_unit_test(stopped_ranks_are_named),
-		cmocka_unit_test(ranks_that_leave_are_named),
-		cmocka_unit_test(other_collectives_are_named),
-		cmocka_unit_test(meetings_that_fail_say_why),
-		cmocka_unit_test(closed_ends_are_seen),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(
+	cmocka_unit_test(killed_ranks_are_named),
+	cmocka_unit_test(stopped_ranks_are_named),
+	cmocka_unit_test(ranks_that_leave_are_named),
+	cmocka_unit_test(other_collectives_are_named),
+	cmocka_unit_test(meetings_that_fail_say_why),
+	cmocka_unit_test(closed_ends_are_seen))

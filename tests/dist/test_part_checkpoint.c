@@ -168,12 +168,7 @@ static int name_files(void **state)
 	return failed;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(parts_are_saved_as_a_whole),
-		cmocka_unit_test(any_group_reads_what_another_wrote),
-		cmocka_unit_test(files_of_other_models_are_refused),
-	};
-	return cmocka_run_group_tests(tests, name_files, remove_folder);
-}
+TESTS_BETWEEN(name_files, remove_folder,
+	cmocka_unit_test(parts_are_saved_as_a_whole),
+	cmocka_unit_test(any_group_reads_what_another_wrote),
+	cmocka_unit_test(files_of_other_models_are_refused))

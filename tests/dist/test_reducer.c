@@ -153,12 +153,7 @@ static void too_many_announcements_end_the_program(void **state)
 		all_refuse(1, announce_twice, &part, 1, "announced");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(gradients_of_any_shape_and_order_are_summed),
-		cmocka_unit_test(early_kinds_send_while_others_wait),
-		cmocka_unit_test(too_many_announcements_end_the_program),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(
+	cmocka_unit_test(gradients_of_any_shape_and_order_are_summed),
+	cmocka_unit_test(early_kinds_send_while_others_wait),
+	cmocka_unit_test(too_many_announcements_end_the_program))

@@ -28,17 +28,9 @@ typedef struct Run {
 	real *weights;                   /* (count) at the end, or NULL */
 } Run;
 
-typedef struct Trained {
-	Model *m;
-	Zero *zero;                      /* or */
-	Ddp *ddp;
-	ShardedModel *sharded;           /* or own */
-	Optimizer own, *o;
-} Trained;
-
-static Trained start(Device *d, Comm *c, const Run *r)
+static Trainer start(Device *d, Comm *c, const Run *r)
 {
-	Trained t = { 0 };
+	Trainer t = { 0 };
 	const OptimizerSettings settings = { .lr = r->sgd ? 0.1 : 1e-2,
 		.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .decay = 0.01,
 		.momentum = 0.9 };
@@ -65,40 +57,6 @@ static Trained start(Device *d, Comm *c, const Run *r)
 	t.own.settings = settings;
 	return t;
 }
-
-static void stop(Trained *t)
-{
-	if (t->zero)
-		zero_free(&t->zero);
-	else if (t->sharded)
-		sharded_model_free(&t->sharded);
-	else
-		optimizer_free(&t->own);
-	if (t->ddp)
-		ddp_free(&t->ddp);
-	model_free(&t->m);
-}
-
-static long load_run(Trained *t, const char *name)
-{
-	TensorFile *f = tensorfile_open(name);
-	long position = t->zero ? zero_load(t->zero, f, name)
-		: t->sharded ? owners_load(t->sharded, t->m, f, name)
-		: replica_load(t->m, t->o, f, name);
-	tensorfile_close(&f);
-	return position;
-}
-
-static void save_run(Trained *t, Comm *c, const char *name, long position)
-{
-	if (t->zero)
-		zero_save(t->zero, name, position);
-	else if (t->sharded)
-		owners_save(t->sharded, t->m, c, name, position);
-	else
-		replica_save(t->m, t->o, c, name, position);
-}
-
 /* this rank's part of the batch that begins at the position */
 static Batch batch_of(const Run *r, long position, int rank, int ranks)
 {
@@ -118,17 +76,17 @@ static void train(Device *d, Comm *c, void *arg)
 {
 	const Run *r = arg;
 	int rank = comm_rank(c), ranks = comm_ranks(c);
-	Trained t = start(d, c, r);
+	Trainer t = start(d, c, r);
 	long position = 1000;
 	if (t.o == NULL)
 		t.o = &t.own;
 	for (int step = r->from ? SAVED : 0; step < STEPS; step++) {
 		if (step == SAVED && r->from) {
 			usleep(r->late_us);
-			position = load_run(&t, r->from);
+			position = trainer_load(&t, r->from);
 		}
 		if (step == SAVED && r->to)
-			save_run(&t, c, r->to, position);
+			trainer_save(&t, c, r->to, position);
 		Batch b = batch_of(r, position++, rank, ranks);
 		double loss = timed_step(t.m, t.o, &b, MODE_TRAIN).loss;
 		r->losses[step] = comm_sum(c, loss) / ranks;
@@ -142,7 +100,7 @@ static void train(Device *d, Comm *c, void *arg)
 	if (r->weights && rank == 0)
 		memcpy(r->weights, weights, t.m->count * sizeof *weights);
 	free(weights);
-	stop(&t);
+	trainer_free(&t);
 }
 static const CommSettings delayed = { .transport = "owner", .delay_us = 4000 };
 
@@ -221,18 +179,18 @@ static void the_same_ranks_go_on_with_the_same_bits(void **state)
 }
 static void load_weights(Device *d, Comm *c, void *arg)
 {
-	Trained t = start(d, c, arg);
+	Trainer t = start(d, c, arg);
 	TensorFile *f = tensorfile_open(path);
 	Shape shape = checkpoint_shape(f, path);
 	Model *m = model_new(d, &shape, &policies[POLICY_FP32], 8);
 	t.o = &t.own;
-	load_run(&t, path);
+	trainer_load(&t, path);
 	checkpoint_load(m, f);
 	if (memcmp(m->weights.at, t.m->weights.at, m->extent * sizeof(real)) != 0)
 		die("the weights are others");
 	tensorfile_close(&f);
 	model_free(&m);
-	stop(&t);
+	trainer_free(&t);
 }
 
 static void a_program_that_wants_weights_finds_them(void **state)
@@ -272,10 +230,10 @@ static void load_again(Device *d, Comm *c, void *arg)
 {
 	Run r = *(Run *)arg;
 	for (r.stage = 0; r.stage < 2; r.stage++) {
-		Trained t = start(d, c, &r);
+		Trainer t = start(d, c, &r);
 		t.o = t.o ? t.o : &t.own;
-		load_run(&t, again);
-		stop(&t);
+		trainer_load(&t, again);
+		trainer_free(&t);
 	}
 }
 
@@ -308,14 +266,9 @@ static void runs_that_do_not_fit_are_refused(void **state)
 	munmap(r.losses, STEPS * sizeof(double));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(runs_go_on_at_any_number_of_ranks),
-		cmocka_unit_test(the_same_ranks_go_on_with_the_same_bits),
-		cmocka_unit_test(a_program_that_wants_weights_finds_them),
-		cmocka_unit_test(runs_that_do_not_fit_are_refused),
-		cmocka_unit_test(no_other_file_is_left),
-	};
-	return cmocka_run_group_tests(tests, make_folder, NULL);
-}
+TESTS_BETWEEN(make_folder, NULL,
+	cmocka_unit_test(runs_go_on_at_any_number_of_ranks),
+	cmocka_unit_test(the_same_ranks_go_on_with_the_same_bits),
+	cmocka_unit_test(a_program_that_wants_weights_finds_them),
+	cmocka_unit_test(runs_that_do_not_fit_are_refused),
+	cmocka_unit_test(no_other_file_is_left))

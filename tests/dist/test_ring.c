@@ -1,15 +1,12 @@
 /* collectives over a link: sums, bits, shards, odd sizes */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include "base/error.h"
 #include "base/random.h"
 #include "dist/ring.h"
+#include "tests/base/program.h"
 #include "tests/dist/ranks.h"
 
 static const size_t sizes[] = { 0, 1, 2, 3, 5, 1023, 1025, 100003 };
@@ -221,14 +218,9 @@ static void hosts_are_told_apart(void **state)
 	all_well(play_two_hosts, NULL);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(whole_numbers_add_exactly),
-		cmocka_unit_test(owners_add_in_order),
-		cmocka_unit_test(ranks_have_equal_bits),
-		cmocka_unit_test(shards_and_copies),
-		cmocka_unit_test(hosts_are_told_apart),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(
+	cmocka_unit_test(whole_numbers_add_exactly),
+	cmocka_unit_test(owners_add_in_order),
+	cmocka_unit_test(ranks_have_equal_bits),
+	cmocka_unit_test(shards_and_copies),
+	cmocka_unit_test(hosts_are_told_apart))

@@ -104,12 +104,7 @@ static void a_killed_rank_leaves_a_whole_file(void **state)
 	munmap((void *)k.version, sizeof(int));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(any_number_of_ranks_reads_what_any_wrote),
-		cmocka_unit_test(a_killed_rank_leaves_a_whole_file),
-		cmocka_unit_test(no_other_file_is_left),
-	};
-	return cmocka_run_group_tests(tests, make_folder, NULL);
-}
+TESTS_BETWEEN(make_folder, NULL,
+	cmocka_unit_test(any_number_of_ranks_reads_what_any_wrote),
+	cmocka_unit_test(a_killed_rank_leaves_a_whole_file),
+	cmocka_unit_test(no_other_file_is_left))

@@ -80,10 +80,4 @@ static void estimate_of_a_rank_is_met(void **state)
 			in_ranks(ranks, by_ring, check_stages, (void *)&scenarios[i]);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(estimate_of_a_rank_is_met),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(cmocka_unit_test(estimate_of_a_rank_is_met))

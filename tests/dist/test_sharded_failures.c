@@ -232,17 +232,12 @@ static void files_that_do_not_fit_are_refused(void **state)
 	all_refuse(2, load_one, NULL, 2, "elements of F64");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pieces_that_do_not_tile_are_refused),
-		cmocka_unit_test(failures_leave_the_old_file),
-		cmocka_unit_test(folders_that_cannot_be_written_are_refused),
-		cmocka_unit_test(long_headers_that_cannot_be_written_are_noticed),
-		cmocka_unit_test(names_of_folders_are_refused),
-		cmocka_unit_test(files_that_another_program_writes_are_refused),
-		cmocka_unit_test(files_that_do_not_fit_are_refused),
-		cmocka_unit_test(no_other_file_is_left),
-	};
-	return cmocka_run_group_tests(tests, make_folder, NULL);
-}
+TESTS_BETWEEN(make_folder, NULL,
+	cmocka_unit_test(pieces_that_do_not_tile_are_refused),
+	cmocka_unit_test(failures_leave_the_old_file),
+	cmocka_unit_test(folders_that_cannot_be_written_are_refused),
+	cmocka_unit_test(long_headers_that_cannot_be_written_are_noticed),
+	cmocka_unit_test(names_of_folders_are_refused),
+	cmocka_unit_test(files_that_another_program_writes_are_refused),
+	cmocka_unit_test(files_that_do_not_fit_are_refused),
+	cmocka_unit_test(no_other_file_is_left))

@@ -1,8 +1,7 @@
 /* a sharded optimizer gives the bits of a whole one, with a share of its state */
 #define _GNU_SOURCE
-#include "dist/ddp.h"
+#include "dist/resume.h"
 #include "dist/shares.h"
-#include "dist/sharded_model.h"
 #include "tests/ops/compare.h"
 #include "tests/dist/job.h"
 #include "train/step.h"
@@ -285,38 +284,32 @@ static int train(Device *d, Comm *c, const Training *t, bool shards, real *to)
 	Model *m = model_new(d, &shape, &policies[t->policy], 7 + comm_rank(c));
 	if (t->fused)
 		model_fuse(m);
-	Ddp *ddp = ddp_new(m, c, &(DdpSettings){ DDP_BUCKETED, 0.001, FP32,
-		false });
+	Trainer r = { .m = m, .o = &r.own, .ddp = ddp_new(m, c,
+		&(DdpSettings){ DDP_BUCKETED, 0.001, FP32, false }) };
 	OptimizerSettings settings = { .lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999,
 		.eps = 1e-8, .decay = 0.01, .momentum = 0.9, .clip = t->clips ? 0.5 : 0 };
 	const OptimizerKind *kind = t->sgd ? &sgd_kind : &adamw_kind;
-	ShardedModel *s = shards ? sharded_model_new(m, c, kind, settings) : NULL;
-	Optimizer whole = { 0 }, *o = &whole;
-	if (s) {
-		o = sharded_model_optimizer(s);
+	if (shards) {
+		r.sharded = sharded_model_new(m, c, kind, settings);
+		r.o = sharded_model_optimizer(r.sharded);
 	} else {
-		whole = t->sgd ? sgd_new(m, 1e-2, 0.9)
+		r.own = t->sgd ? sgd_new(m, 1e-2, 0.9)
 			: adamw_new(m, 1e-2, 0.9, 0.999, 1e-8, 0.01);
-		whole.settings = settings;
+		r.own.settings = settings;
 	}
 	Replay replay = { 0 };
 	m->loss_scale = t->loss_scale > 0 ? t->loss_scale : m->loss_scale;
 	double scale = m->loss_scale;
 	for (int step = 0; step < 2 * STEPS; step++) {
-		o->settings.lr = 1e-2 / (1 + step);
-		take_model_step(m, o, &replay, step, comm_rank(c));
+		r.o->settings.lr = 1e-2 / (1 + step);
+		take_model_step(m, r.o, &replay, step, comm_rank(c));
 	}
-	if (scale > m->loss_scale && o->t == 2 * STEPS)
+	if (scale > m->loss_scale && r.o->t == 2 * STEPS)
 		die("a skipped step was counted");
 	read_weights(m, to);
 	int halved = (int)log2(scale / m->loss_scale);
 	replay_free(&replay, d);
-	if (s)
-		sharded_model_free(&s);
-	else
-		optimizer_free(&whole);
-	ddp_free(&ddp);
-	model_free(&m);
+	trainer_free(&r);
 	return halved;
 }
 
@@ -361,14 +354,9 @@ static void ranks_add_equal_groups(void **state)
 	all_refuse(2, add_other_group, NULL, 1, "adds other parameters");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(shares_are_whole_and_even),
-		cmocka_unit_test(shards_change_no_bit),
-		cmocka_unit_test(norms_are_those_of_the_group),
-		cmocka_unit_test(a_model_trains_as_without_shards),
-		cmocka_unit_test(ranks_add_equal_groups),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(
+	cmocka_unit_test(shares_are_whole_and_even),
+	cmocka_unit_test(shards_change_no_bit),
+	cmocka_unit_test(norms_are_those_of_the_group),
+	cmocka_unit_test(a_model_trains_as_without_shards),
+	cmocka_unit_test(ranks_add_equal_groups))

@@ -32,13 +32,8 @@ static void skipped_collectives_end_every_strategy(void **state)
 	try_strategies(NULL, 10, 1, "rank %d is in");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(killed_ranks_end_every_strategy),
-		cmocka_unit_test(ranks_that_leave_end_every_strategy),
-		cmocka_unit_test(stopped_ranks_end_every_strategy),
-		cmocka_unit_test(skipped_collectives_end_every_strategy),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(
+	cmocka_unit_test(killed_ranks_end_every_strategy),
+	cmocka_unit_test(ranks_that_leave_end_every_strategy),
+	cmocka_unit_test(stopped_ranks_end_every_strategy),
+	cmocka_unit_test(skipped_collectives_end_every_strategy))

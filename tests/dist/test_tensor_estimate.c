@@ -51,10 +51,4 @@ static void estimate_of_a_part_is_met(void **state)
 		}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(estimate_of_a_part_is_met),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(cmocka_unit_test(estimate_of_a_part_is_met))

@@ -271,15 +271,10 @@ static void recorded_steps_are_cut_at_collectives(void **state)
 	device_close(&d);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(slices_cover_every_element_once),
-		cmocka_unit_test(groups_train_as_one_rank_does),
-		cmocka_unit_test(parts_in_bf16_are_about_as_exact),
-		cmocka_unit_test(what_cannot_be_split_is_refused),
-		checked(terms_of_a_cut_row_give_its_loss),
-		cmocka_unit_test(recorded_steps_are_cut_at_collectives),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(
+	cmocka_unit_test(slices_cover_every_element_once),
+	cmocka_unit_test(groups_train_as_one_rank_does),
+	cmocka_unit_test(parts_in_bf16_are_about_as_exact),
+	cmocka_unit_test(what_cannot_be_split_is_refused),
+	checked(terms_of_a_cut_row_give_its_loss),
+	cmocka_unit_test(recorded_steps_are_cut_at_collectives))

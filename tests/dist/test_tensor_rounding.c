@@ -13,10 +13,4 @@ static void parts_in_fp32_agree_but_for_the_order_of_sums(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(parts_in_fp32_agree_but_for_the_order_of_sums),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(cmocka_unit_test(parts_in_fp32_agree_but_for_the_order_of_sums))

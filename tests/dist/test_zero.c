@@ -14,7 +14,7 @@ static void train_by_ddp(Device *d, Comm *c, const Scenario *s)
 	o.settings = settings_of(s);
 	ddp_bind(ddp, &o);
 	train(&(Trained){ m, &o, ddp, NULL, { 0 } }, s, rank);
-	read_weights(m, s->ddp + rank * m->count);
+	read_weights(m, s->want + rank * m->count);
 	optimizer_free(&o);
 	ddp_free(&ddp);
 	model_free(&m);
@@ -29,7 +29,7 @@ static void train_by_all(Device *d, Comm *c, void *arg)
 		Model *m;
 		Zero *z = new_zero(d, c, s, plans[k], &m);
 		train(&(Trained){ m, zero_optimizer(z), NULL, z, { 0 } }, s, rank);
-		zero_read_weights(z, s->zero + (k * s->ranks + rank) * m->count);
+		zero_read_weights(z, s->got + (k * s->ranks + rank) * m->count);
 		zero_free(&z);
 		model_free(&m);
 	}
@@ -59,14 +59,14 @@ static void compare_stages(const Scenario *s)
 {
 	size_t n = shape_count(s->shape);
 	for (size_t i = 0; i < n; i++) {
-		assert_true(isfinite(s->zero[i]));
-		if (s->clips && !(fabs(s->zero[i] - s->ddp[i]) <= 1e-3))
-			fail_msg("element %zu: %g, not %g", i, s->zero[i], s->ddp[i]);
+		assert_true(isfinite(s->got[i]));
+		if (s->clips && !(fabs(s->got[i] - s->want[i]) <= 1e-3))
+			fail_msg("element %zu: %g, not %g", i, s->got[i], s->want[i]);
 	}
 	for (int k = 0; k < NPLANS; k++)
 		for (int r = 0; r < s->ranks; r++)
-			compare_plan(s, k, s->zero + (k * s->ranks + r) * n, s->clips
-				? s->zero + like(k) * s->ranks * n : s->ddp);
+			compare_plan(s, k, s->got + (k * s->ranks + r) * n, s->clips
+				? s->got + like(k) * s->ranks * n : s->want);
 }
 
 static void train_and_compare(Scenario *s, const char *device)
@@ -74,12 +74,12 @@ static void train_and_compare(Scenario *s, const char *device)
 	Job job = { device, { .transport = s->transport, .delay_us = s->delay_us },
 		train_by_all, s };
 	size_t nbytes = s->ranks * shape_count(s->shape) * sizeof(real);
-	s->ddp = shared(nbytes);
-	s->zero = shared(NPLANS * nbytes);
+	s->want = shared(nbytes);
+	s->got = shared(NPLANS * nbytes);
 	run_well(s->ranks, be_rank, &job);
 	compare_stages(s);
-	munmap(s->ddp, nbytes);
-	munmap(s->zero, NPLANS * nbytes);
+	munmap(s->want, nbytes);
+	munmap(s->got, NPLANS * nbytes);
 }
 
 static void all_stages_give_the_bits_of_data_parallelism(void **state)
@@ -278,13 +278,8 @@ static void policies_that_cannot_be_sharded_are_refused(void **state)
 	expect_refused(POLICY_TF32, "precision tf32: gathers carry no tf32");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_stages_give_the_bits_of_data_parallelism),
-		cmocka_unit_test(stages_agree_on_two_gpus),
-		cmocka_unit_test(pieces_tile_the_model),
-		cmocka_unit_test(policies_that_cannot_be_sharded_are_refused),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(
+	cmocka_unit_test(all_stages_give_the_bits_of_data_parallelism),
+	cmocka_unit_test(stages_agree_on_two_gpus),
+	cmocka_unit_test(pieces_tile_the_model),
+	cmocka_unit_test(policies_that_cannot_be_sharded_are_refused))

@@ -234,12 +234,7 @@ static void communication_runs_behind_the_passes(void **state)
 		watch_steps, &s);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(memory_is_what_the_formula_says),
-		cmocka_unit_test(bytes_are_what_the_formula_says),
-		cmocka_unit_test(communication_runs_behind_the_passes),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(
+	cmocka_unit_test(memory_is_what_the_formula_says),
+	cmocka_unit_test(bytes_are_what_the_formula_says),
+	cmocka_unit_test(communication_runs_behind_the_passes))

@@ -1,13 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <math.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include "base/error.h"
 #include "experiments/cluster.h"
 #include "experiments/ffn.h"
+#include "tests/base/program.h"
 
 enum { ELEMENT_NBYTES = 3 };
 
@@ -376,17 +373,12 @@ static void layouts_compute_what_one_device_does(void **state)
 				}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(chunks_cover_the_rows),
-		cmocka_unit_test(all_gather_completes_arrays),
-		cmocka_unit_test(reduce_scatter_leaves_the_own_chunk),
-		cmocka_unit_test(all_reduces_agree),
-		cmocka_unit_test(bytes_are_those_of_the_formulas),
-		cmocka_unit_test(matmul_multiplies_and_counts),
-		cmocka_unit_test(costs_are_those_worked_by_hand),
-		cmocka_unit_test(layouts_compute_what_one_device_does),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(
+	cmocka_unit_test(chunks_cover_the_rows),
+	cmocka_unit_test(all_gather_completes_arrays),
+	cmocka_unit_test(reduce_scatter_leaves_the_own_chunk),
+	cmocka_unit_test(all_reduces_agree),
+	cmocka_unit_test(bytes_are_those_of_the_formulas),
+	cmocka_unit_test(matmul_multiplies_and_counts),
+	cmocka_unit_test(costs_are_those_worked_by_hand),
+	cmocka_unit_test(layouts_compute_what_one_device_does))

@@ -1,13 +1,10 @@
 /* test_collective_case.c: integers whose sums are known */
 #include "experiments/collective_case.h"
+#include "tests/base/program.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
 
 enum { N = 101, AT = 23, SALT = 7, RANKS = 5 };
 
@@ -65,13 +62,8 @@ static void factors(void **state)
 	assert_true(collective_factor(BROADCASTS, 4) == 1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sums_are_those_of_single_ranks),
-		cmocka_unit_test(a_part_is_part_of_the_whole),
-		cmocka_unit_test(wrong_elements_are_counted),
-		cmocka_unit_test(factors),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(
+	cmocka_unit_test(sums_are_those_of_single_ranks),
+	cmocka_unit_test(a_part_is_part_of_the_whole),
+	cmocka_unit_test(wrong_elements_are_counted),
+	cmocka_unit_test(factors))

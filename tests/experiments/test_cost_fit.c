@@ -1,13 +1,10 @@
 /* least squares with unknowns that are not negative */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <math.h>
 #include <time.h>
-#include <cmocka.h>
 
 #include "base/random.h"
 #include "experiments/cost_fit.h"
+#include "tests/base/program.h"
 
 enum { ROWS = 12 };
 static uint64_t seed, draws;

@@ -1,9 +1,6 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <math.h>
-#include <cmocka.h>
 
+#include "tests/base/program.h"
 #include "train/step.h"
 
 static double flops;
@@ -57,11 +54,6 @@ static void phases_follow_the_mode(void **state)
 	device_close(&d);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(formulas_count_what_is_done),
-		cmocka_unit_test(phases_follow_the_mode),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(
+	cmocka_unit_test(formulas_count_what_is_done),
+	cmocka_unit_test(phases_follow_the_mode))

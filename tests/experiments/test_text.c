@@ -1,14 +1,11 @@
 /* what counting achieves on the windows on which a model is scored */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include "base/random.h"
 #include "experiments/text.h"
+#include "tests/base/program.h"
 
 enum { N = 5000, T = 16 };
 static unsigned char bytes[N];
@@ -74,12 +71,7 @@ static void a_known_order_costs_nothing(void **state)
 	assert_true(text_bigram_nats(&text, windows) > 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(counts_are_scored_on_windows),
-		cmocka_unit_test(windows_lie_in_the_held_out_part),
-		cmocka_unit_test(a_known_order_costs_nothing),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(
+	cmocka_unit_test(counts_are_scored_on_windows),
+	cmocka_unit_test(windows_lie_in_the_held_out_part),
+	cmocka_unit_test(a_known_order_costs_nothing))

@@ -90,13 +90,8 @@ static void long_rows_are_looped(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(operations_become_kernels),
-		cmocka_unit_test(groups_say_why_they_end),
-		cmocka_unit_test(removed_stores_have_no_memory),
-		cmocka_unit_test(long_rows_are_looped),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(
+	cmocka_unit_test(operations_become_kernels),
+	cmocka_unit_test(groups_say_why_they_end),
+	cmocka_unit_test(removed_stores_have_no_memory),
+	cmocka_unit_test(long_rows_are_looped))

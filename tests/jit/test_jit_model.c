@@ -92,11 +92,4 @@ static void the_optimizer_is_one_kernel(void **state)
 	device_close(&d);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		checked(training_agrees),
-		checked(the_optimizer_is_one_kernel),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(checked(training_agrees), checked(the_optimizer_is_one_kernel))

@@ -1,10 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 
 #include "base/options.h"
 #include "model/precision.h"
+#include "tests/base/program.h"
 
 static void policies_have_their_names(void **state)
 {
@@ -13,10 +10,4 @@ static void policies_have_their_names(void **state)
 	assert_string_equal(policies[POLICY_BF16].name, "bf16");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(policies_have_their_names),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(cmocka_unit_test(policies_have_their_names))

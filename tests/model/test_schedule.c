@@ -1,14 +1,11 @@
 /* the simulation of queues against small steps of time, and schedules by hand */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <math.h>
 #include <stdbool.h>
 #include <time.h>
-#include <cmocka.h>
 
 #include "base/random.h"
 #include "model/schedule.h"
+#include "tests/base/program.h"
 
 static const QueueStretch none = { 1, 1 };
 static uint64_t seed, drawn;

@@ -1,11 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "base/options.h"
 #include "model/shape.h"
+#include "tests/base/program.h"
 
 static void sizes_have_their_counts(void **state)
 {
@@ -76,13 +73,8 @@ static void impossible_shapes_are_named(void **state)
 	assert_non_null(shape_error(&empty));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sizes_have_their_counts),
-		cmocka_unit_test(sizes_have_their_names),
-		cmocka_unit_test(parameters_tile_the_buffer),
-		cmocka_unit_test(impossible_shapes_are_named),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(
+	cmocka_unit_test(sizes_have_their_counts),
+	cmocka_unit_test(sizes_have_their_names),
+	cmocka_unit_test(parameters_tile_the_buffer),
+	cmocka_unit_test(impossible_shapes_are_named))

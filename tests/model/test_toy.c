@@ -1,13 +1,10 @@
 /* the toy model's gradients against differences, and its types; f64 build */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "model/toy.h"
 #include "tests/base/difference.h"
+#include "tests/base/program.h"
 
 static double loss(void *toy)
 {
@@ -62,11 +59,4 @@ static void test_types(void **state)
 	device_close(&device);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_gradients),
-		cmocka_unit_test(test_types),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(cmocka_unit_test(test_gradients), cmocka_unit_test(test_types))

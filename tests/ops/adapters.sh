@@ -1,6 +1,6 @@
 # adapters.sh: sourced by tests, after check.sh; the cases of adapters_torch.py
 adapter() { # adapter FUNCTION DEVICE CASE ...
-	PYTHONPATH=src/ops PYTHONDONTWRITEBYTECODE=1 \
+	PYTHONPATH=src/ops:tests/base PYTHONDONTWRITEBYTECODE=1 \
 		python3 tests/ops/adapters_torch.py "$@"
 }
 adapters() { # adapters FUNCTION DEVICE

@@ -9,6 +9,8 @@ import threading
 import torch
 from torch.nn import functional as F
 
+from raises import raises
+
 BOUNDS = {torch.float32: 1e-5, torch.bfloat16: 2e-2, torch.float16: 3e-3}
 WIDTH = 16
 
@@ -59,15 +61,6 @@ def both_passes(function, leaves, arguments):
 	y = function(*arguments(leaves))
 	dy = torch.sin(torch.arange(y.numel(), device=y.device)).view(y.shape)
 	return [y, *torch.autograd.grad(y, leaves, dy.to(y.dtype))]
-
-
-def raises(error, text, work):
-	try:
-		work()
-	except error as found:
-		assert text in str(found), found
-	else:
-		raise AssertionError("it was taken: " + text)
 VIEWS = {
 	"dense": ((2, 3, 33, WIDTH), lambda x: x),
 	"transposed": ((2, 33, 3, WIDTH), lambda x: x.transpose(1, 2)),

@@ -3,20 +3,18 @@
 #define TESTS_COMPARE_H
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "base/error.h"
 #include "base/random.h"
 #include "ops/array.h"
 #include "ops/cpu/cpu.h"
 #include "ops/ops.h"
+#include "tests/base/program.h"
 
 #define EPS (TYPE_REAL == FP64 ? 0x1p-53 : 0x1p-24)  /* error of one rounding */
 

@@ -91,11 +91,6 @@ static void threads_change_no_bit(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		checked(forward_follows_the_formulas), checked(tiles_follow_the_formulas),
-		checked(outputs_are_rounded), checked(threads_change_no_bit),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(
+	checked(forward_follows_the_formulas), checked(tiles_follow_the_formulas),
+	checked(outputs_are_rounded), checked(threads_change_no_bit))

@@ -1,14 +1,12 @@
 /* in which order tiles of attention are given out and add to a sum; how long
  * tiles of queries take */
 #include "ops/attention_plan.h"
+#include "tests/base/program.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 
 static void expect_tiles(int heads, int tiles, int together)
 {
@@ -230,16 +228,11 @@ static void waves_choose_the_tiles(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_number_is_another_tile),
-		cmocka_unit_test(heads_that_fit_are_taken_together),
-		cmocka_unit_test(all_blocks_have_their_turn),
-		cmocka_unit_test(turns_against_the_numbers_are_found),
-		cmocka_unit_test(sections_shorten_the_wait),
-		cmocka_unit_test(no_schedule_beats_the_estimate),
-		cmocka_unit_test(waves_choose_the_tiles),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(
+	cmocka_unit_test(every_number_is_another_tile),
+	cmocka_unit_test(heads_that_fit_are_taken_together),
+	cmocka_unit_test(all_blocks_have_their_turn),
+	cmocka_unit_test(turns_against_the_numbers_are_found),
+	cmocka_unit_test(sections_shorten_the_wait),
+	cmocka_unit_test(no_schedule_beats_the_estimate),
+	cmocka_unit_test(waves_choose_the_tiles))

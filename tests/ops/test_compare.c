@@ -50,12 +50,7 @@ static void guards_see_both_ends(void **state)
 	assert_int_equal(release(state), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		checked(mistakes_are_found),
-		checked(forgotten_values_fail),
-		cmocka_unit_test(guards_see_both_ends),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(
+	checked(mistakes_are_found),
+	checked(forgotten_values_fail),
+	cmocka_unit_test(guards_see_both_ends))

@@ -1,10 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <math.h>
-#include <cmocka.h>
 
 #include "ops/cpu/exponential.h"
+#include "tests/base/program.h"
 
 static void close_everywhere(void **state)
 {
@@ -27,11 +24,4 @@ static void special_values(void **state)
 	assert_true(exponential(1e-30f) == 1 && exponential(-1e-30f) == 1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(close_everywhere),
-		cmocka_unit_test(special_values),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(cmocka_unit_test(close_everywhere), cmocka_unit_test(special_values))

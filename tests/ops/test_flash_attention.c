@@ -147,13 +147,8 @@ static void bad_arguments_are_refused(void **state)
 		assert_true(strlen(flash_attention_status(i)) > 3);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		checked(gradients_are_differences),
-		checked(calls_are_repeated_elsewhere),
-		checked(threads_take_turns),
-		checked(bad_arguments_are_refused),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(
+	checked(gradients_are_differences),
+	checked(calls_are_repeated_elsewhere),
+	checked(threads_take_turns),
+	checked(bad_arguments_are_refused))

@@ -1,15 +1,12 @@
 /* algorithms of matmuls in a file: written, read, kept for others, refused */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "ops/gemm_choices.h"
 #include "tests/base/exits.h"
 #include "tests/base/folder.h"
+#include "tests/base/program.h"
 
 static GemmChoice choice(uint64_t seed)
 {
@@ -54,20 +51,20 @@ static void choices_come_back(void **state)
 	for (uint64_t seed = 3; seed <= 9; seed++)
 		expect_found("GPU 1, library 3", seed);
 	GemmChoices *c = gemm_choices_read(path, "GPU 1");
-	assert_int_equal(gemm_choices_count(c), 0);
+	assert_int_equal(gemm_choices_counts(c).choices, 0);
 	gemm_choices_free(&c);
 	c = gemm_choices_read(path, "GPU 1, library 2");
 	GemmChoice other = choice(7), again = choice(2);
-	assert_int_equal(gemm_choices_count(c), 4);
-	assert_int_equal(gemm_choices_added(c), 0);
+	assert_int_equal(gemm_choices_counts(c).choices, 4);
+	assert_int_equal(gemm_choices_counts(c).added, 0);
 	assert_null(gemm_choices_find(c, other.number));
 	again.word[3] = 5;
 	gemm_choices_begin(c);
 	gemm_choices_begin(c);
 	gemm_choices_add(c, &again);
-	assert_int_equal(gemm_choices_begun(c), 1);
-	assert_int_equal(gemm_choices_count(c), 4);
-	assert_int_equal(gemm_choices_added(c), 1);
+	assert_int_equal(gemm_choices_counts(c).begun, 1);
+	assert_int_equal(gemm_choices_counts(c).choices, 4);
+	assert_int_equal(gemm_choices_counts(c).added, 1);
 	assert_true(gemm_choices_find(c, again.number)->word[3] == 5);
 	gemm_choices_free(&c);
 }
@@ -111,13 +108,8 @@ static void damaged_files_are_refused(void **state)
 	fclose(f);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(choices_come_back),
-		cmocka_unit_test(nothing_new_writes_nothing),
-		cmocka_unit_test(damaged_files_are_refused),
-		cmocka_unit_test(no_other_file_is_left),
-	};
-	return cmocka_run_group_tests(tests, make_folder, NULL);
-}
+TESTS_BETWEEN(make_folder, NULL,
+	cmocka_unit_test(choices_come_back),
+	cmocka_unit_test(nothing_new_writes_nothing),
+	cmocka_unit_test(damaged_files_are_refused),
+	cmocka_unit_test(no_other_file_is_left))

@@ -10,6 +10,8 @@
 typedef struct Problem {
 	const char *name;
 	size_t size[4];                     /* the sizes that the operation takes */
+	void (*forward)(const struct Problem *);
+	void (*backward)(const struct Problem *);
 	int ninputs;
 	Array x[3], dx[3], before[3];       /* inputs, gradients, their start */
 	size_t n[3];
@@ -18,8 +20,6 @@ typedef struct Problem {
 	size_t ny;
 	Array kept[2];                      /* left by forward, or constants */
 	const int32_t *tokens;
-	void (*forward)(const struct Problem *);
-	void (*backward)(const struct Problem *);
 } Problem;
 
 static void add_input(Problem *p, size_t n, bool adds)
@@ -99,6 +99,11 @@ static void check_gradients(const Problem *p)
 	for (int k = 0; k < p->ninputs; k++)
 		check_gradient(p, k);
 }
+static const size_t triples[][3] = {
+	{ 1, 1, 1 }, { 1, 7, 65 }, { 7, 65, 3 }, { 65, 7, 13 }, { 9, 130, 2 },
+};
+enum { NTRIPLES = sizeof triples / sizeof *triples };
+
 static void embed(const Problem *p)
 {
 	ops->embedding_forward(device, p->y, p->x[0], p->tokens, p->size[0],
@@ -113,12 +118,9 @@ static void embed_back(const Problem *p)
 
 static void test_embedding(void **state)
 {
-	static const size_t shapes[][3] = { { 1, 1, 1 }, { 7, 65, 3 },
-		{ 65, 7, 13 }, { 9, 130, 2 } };
-	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-		size_t N = shapes[i][0], C = shapes[i][1], V = shapes[i][2];
-		Problem p = { "embedding", { N, C, V }, .forward = embed,
-			.backward = embed_back };
+	for (int i = 0; i < NTRIPLES; i++) {
+		size_t N = triples[i][0], C = triples[i][1], V = triples[i][2];
+		Problem p = { "embedding", { N, C, V }, embed, embed_back };
 		add_input(&p, V * C, true);
 		set_output(&p, N * C);
 		p.tokens = drawn_tokens(N, 3, V);
@@ -145,12 +147,9 @@ static void linear_back(const Problem *p)
 
 static void test_linear(void **state)
 {
-	static const size_t shapes[][3] = { { 1, 1, 1 }, { 7, 65, 3 },
-		{ 65, 7, 13 }, { 1, 7, 65 } };
-	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-		size_t N = shapes[i][0], K = shapes[i][1], M = shapes[i][2];
-		Problem p = { "linear", { N, K, M }, .forward = linear,
-			.backward = linear_back };
+	for (int i = 0; i < NTRIPLES; i++) {
+		size_t N = triples[i][0], K = triples[i][1], M = triples[i][2];
+		Problem p = { "linear", { N, K, M }, linear, linear_back };
 		add_input(&p, N * K, false);
 		add_input(&p, M * K, true);
 		set_output(&p, N * M);
@@ -176,18 +175,27 @@ static void rmsnorm_back(const Problem *p)
 		p->kept[0], p->size[0], p->size[1]);
 }
 
-static void test_rmsnorm(void **state)
+/* a norm keeps as many numbers of a row as it has parameters of a column */
+static void check_norm(Problem norm, int parameters)
 {
 	for (int i = 0; i < NROW_SHAPES; i++) {
 		size_t rows = row_shapes[i][0], C = row_shapes[i][1];
-		Problem p = { "rmsnorm", { rows, C }, .forward = rmsnorm,
-			.backward = rmsnorm_back };
+		Problem p = norm;
+		p.size[0] = rows, p.size[1] = C;
 		add_input(&p, rows * C, true);
-		add_input(&p, C, true);
+		for (int k = 0; k < parameters; k++)
+			add_input(&p, C, true);
 		set_output(&p, rows * C);
-		p.kept[0] = poisoned(rows);
+		for (int k = 0; k < parameters; k++)
+			p.kept[k] = poisoned(rows);
 		check_gradients(&p);
 	}
+}
+
+static void test_rmsnorm(void **state)
+{
+	check_norm((Problem){ "rmsnorm", .forward = rmsnorm,
+		.backward = rmsnorm_back }, 1);
 }
 
 static void layernorm(const Problem *p)
@@ -204,18 +212,8 @@ static void layernorm_back(const Problem *p)
 
 static void test_layernorm(void **state)
 {
-	for (int i = 0; i < NROW_SHAPES; i++) {
-		size_t rows = row_shapes[i][0], C = row_shapes[i][1];
-		Problem p = { "layernorm", { rows, C }, .forward = layernorm,
-			.backward = layernorm_back };
-		add_input(&p, rows * C, true);
-		add_input(&p, C, true);
-		add_input(&p, C, true);
-		set_output(&p, rows * C);
-		p.kept[0] = poisoned(rows);
-		p.kept[1] = poisoned(rows);
-		check_gradients(&p);
-	}
+	check_norm((Problem){ "layernorm", .forward = layernorm,
+		.backward = layernorm_back }, 2);
 }
 static void rotate(const Problem *p)
 {
@@ -237,8 +235,7 @@ static void test_rope(void **state)
 		size_t B = shapes[i][0], T = shapes[i][1];
 		size_t H = shapes[i][2], D = shapes[i][3];
 		size_t angles = (T + 2) * D / 2;
-		Problem p = { "rope", { B, T, H, D }, .forward = rotate,
-			.backward = rotate_back };
+		Problem p = { "rope", { B, T, H, D }, rotate, rotate_back };
 		p.kept[0] = drawn(angles, 1, 0, 3);
 		p.kept[1] = copied(p.kept[0], angles);
 		for (size_t j = 0; j < angles; j++) {
@@ -274,8 +271,7 @@ static void test_softmax(void **state)
 		{ 1, 65 } };
 	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
 		size_t matrices = shapes[i][0], T = shapes[i][1], n = matrices * T * T;
-		Problem p = { "softmax", { matrices, T }, .forward = softmax,
-			.backward = softmax_back };
+		Problem p = { "softmax", { matrices, T }, softmax, softmax_back };
 		add_input(&p, n, false);
 		set_output(&p, n);
 		check_gradients(&p);
@@ -298,8 +294,7 @@ static void swiglu_back(const Problem *p)
 static void test_swiglu(void **state)
 {
 	for (int i = 0; i < NLENGTHS; i++) {
-		Problem p = { "swiglu", { lengths[i] }, .forward = swiglu,
-			.backward = swiglu_back };
+		Problem p = { "swiglu", { lengths[i] }, swiglu, swiglu_back };
 		add_input(&p, lengths[i], false);
 		add_input(&p, lengths[i], false);
 		set_output(&p, lengths[i]);
@@ -320,8 +315,7 @@ static void relu_back(const Problem *p)
 static void test_relu(void **state)
 {
 	for (int i = 0; i < NLENGTHS; i++) {
-		Problem p = { "relu", { lengths[i] }, .forward = relu,
-			.backward = relu_back };
+		Problem p = { "relu", { lengths[i] }, relu, relu_back };
 		add_input(&p, lengths[i], false);
 		set_output(&p, lengths[i]);
 		check_gradients(&p);
@@ -345,8 +339,8 @@ static void test_cross_entropy(void **state)
 		{ 65, 13 } };
 	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
 		size_t N = shapes[i][0], V = shapes[i][1];
-		Problem p = { "cross-entropy", { N, V }, .forward = cross_entropy,
-			.backward = cross_entropy_back };
+		Problem p = { "cross-entropy", { N, V }, cross_entropy,
+			cross_entropy_back };
 		add_input(&p, N * V, false);
 		set_output(&p, N);
 		for (size_t j = 0; j < N; j++)

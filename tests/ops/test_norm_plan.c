@@ -1,11 +1,9 @@
 /* the plans of all widths */
 #include "ops/norm_plan.h"
+#include "tests/base/program.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdint.h>
 
-#include <cmocka.h>
 
 static void expect_plan(NormVersion version, bool backward, size_t C, int pack)
 {
@@ -65,11 +63,6 @@ static void wide_rows_are_read_twice(void **state)
 	assert_int_equal(norm_plan(NORM_WARP, false, 1025, 4).threads, 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_width_has_a_plan),
-		cmocka_unit_test(wide_rows_are_read_twice),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(
+	cmocka_unit_test(every_width_has_a_plan),
+	cmocka_unit_test(wide_rows_are_read_twice))

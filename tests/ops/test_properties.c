@@ -266,12 +266,7 @@ static int close_device(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		checked(threads_change_nothing), checked(threads_change_no_mean),
-		checked(outputs_are_rounded), checked(nans_come_out),
-		checked(outputs_may_lie_over_inputs),
-	};
-	return cmocka_run_group_tests(tests, open_device, close_device);
-}
+TESTS_BETWEEN(open_device, close_device,
+	checked(threads_change_nothing), checked(threads_change_no_mean),
+	checked(outputs_are_rounded), checked(nans_come_out),
+	checked(outputs_may_lie_over_inputs))

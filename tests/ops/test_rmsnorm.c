@@ -75,12 +75,7 @@ static void bad_norms_are_refused(void **state)
 	assert_string_equal(rmsnorm_status(RMSNORM_CAPTURES + 1), "no such status");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(rows_follow_the_formulas, release_norm),
-		checked(library_gives_what_the_operation_gives),
-		checked(bad_norms_are_refused),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(
+	cmocka_unit_test_teardown(rows_follow_the_formulas, release_norm),
+	checked(library_gives_what_the_operation_gives),
+	checked(bad_norms_are_refused))

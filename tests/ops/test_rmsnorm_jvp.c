@@ -1,14 +1,12 @@
 /* RMSNorm's gradients: finite differences, projection, scaling; f64 build */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include "base/error.h"
 #include "base/random.h"
 #include "ops/cpu/cpu.h"
 #include "tests/base/difference.h"
+#include "tests/base/program.h"
 
 enum { MOST = 4096 };
 static real x[MOST], g[MOST], dy[MOST], y[MOST], rho[MOST], dx[MOST], dg[MOST];
@@ -111,12 +109,7 @@ static void test_scaling(void **state)
 		assert_true(fabs(1000 * dx[j] - kept[j]) <= 1e-13);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_differences),
-		cmocka_unit_test(test_projection),
-		cmocka_unit_test(test_scaling),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(
+	cmocka_unit_test(test_differences),
+	cmocka_unit_test(test_projection),
+	cmocka_unit_test(test_scaling))

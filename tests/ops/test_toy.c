@@ -1,15 +1,13 @@
 /* ReLU and layer normalisation against finite differences; f64 build */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "base/error.h"
 #include "base/random.h"
 #include "ops/cpu/cpu.h"
 #include "tests/base/difference.h"
+#include "tests/base/program.h"
 
 static Array random_array(size_t n, int stream, double mean, double deviation)
 {
@@ -111,12 +109,7 @@ static void test_output_type(void **state)
 	free(x.at), free(one.at), free(zero.at), free(y.at);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_layernorm),
-		cmocka_unit_test(test_relu),
-		cmocka_unit_test(test_output_type),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(
+	cmocka_unit_test(test_layernorm),
+	cmocka_unit_test(test_relu),
+	cmocka_unit_test(test_output_type))

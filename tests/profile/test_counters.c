@@ -1,15 +1,12 @@
 /* what ncu prints: values with units, launches of a kernel, stalls, damage */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "profile/counters.h"
+#include "tests/base/program.h"
 
 #define STALL(reason) \
 	"\"smsp__average_warps_issue_stalled_" reason "_per_issue_active.ratio\""
@@ -139,19 +136,16 @@ static void damage_is_named(void **state)
 	refused(NAMES "\"\",\"ns\"\n\"k\",\"12\",\n", "line 3 of ncu's table is");
 	refused(NAMES "\"\",\"parsec\"\n\"k\",\"12\"\n", "unit 'parsec'");
 	refused(NAMES "\"\",\"%\"\n\"k\",\"12\"\n", "unit '%'");
-	refused(NAMES "\"\",\"ns\"\n\"k\",\"12x\"\n", "'12x'");
-	refused(NAMES "\"\",\"ns\"\n\"k\",\"1,2\"\n", "'1,2'");
-	refused(NAMES "\"\",\"ns\"\n\"k\",\"inf\"\n", "'inf'");
-	refused(NAMES "\"\",\"ns\"\n\"k\",\"-\"\n", "'-'");
+#define CELL_REFUSED(CELL) \
+	refused(NAMES "\"\",\"ns\"\n\"k\",\"" CELL "\"\n", "'" CELL "'")
+	CELL_REFUSED("12x");
+	CELL_REFUSED("1,2");
+	CELL_REFUSED("inf");
+	CELL_REFUSED("-");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_row_is_read),
-		cmocka_unit_test(units_have_prefixes),
-		cmocka_unit_test(launches_are_gathered),
-		cmocka_unit_test(damage_is_named),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(
+	cmocka_unit_test(a_row_is_read),
+	cmocka_unit_test(units_have_prefixes),
+	cmocka_unit_test(launches_are_gathered),
+	cmocka_unit_test(damage_is_named))

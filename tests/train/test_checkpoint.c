@@ -1,13 +1,10 @@
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 #include <omp.h>
 
+#include "tests/base/program.h"
 #include "train/checkpoint.h"
 #include "tests/base/exits.h"
 #include "tests/base/folder.h"

@@ -243,11 +243,6 @@ static void nothing_changes_on_a_gpu(void **state)
 	compare_runs("cuda");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_changes_on_the_cpu),
-		cmocka_unit_test(nothing_changes_on_a_gpu),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(
+	cmocka_unit_test(nothing_changes_on_the_cpu),
+	cmocka_unit_test(nothing_changes_on_a_gpu))

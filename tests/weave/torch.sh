@@ -2,7 +2,7 @@
 # folder of our modules
 . tests/weave/check.sh
 export LIBSYSTEMS=$PWD/${BUILD:-build}/libsystems.so
-export PYTHONPATH=$PWD/$1 PYTHONDONTWRITEBYTECODE=1
+export PYTHONPATH=$PWD/$1:$PWD/tests/base PYTHONDONTWRITEBYTECODE=1
 [ -f "$LIBSYSTEMS" ] || exit 77         # there is none with SANITIZE=1
 python3 -c 'import torch' 2>/dev/null || exit 77
 in_copy() { # in_copy DIR ADAPTERS 'FILES' ARGUMENTS...: of pytest

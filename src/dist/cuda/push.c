@@ -23,11 +23,8 @@ typedef struct Peer {
 	char *mapped;                    /* its arena, in our addresses */
 	/* slots of ours for its messages; of its for ours */
 	char *in, *out;
-	uint32_t *full, *freed;          /* ours, which it raises */
-	uint32_t *its_full, *its_freed;
-	uint32_t *full_out, *freed_out;
-	/* of exchanges: ours, which it raises; its; and words of ours */
-	uint32_t *ready, *came, *its_ready, *its_came, *ready_out, *came_out;
+	uint32_t *flag[NFLAGS];          /* ours for it: what it raises, and words */
+	uint32_t *its[NFLAGS];           /* its for us */
 	/* messages queued so far, to it and from it */
 	uint64_t sent, taken;
 } Peer;
@@ -109,23 +106,13 @@ static void *driver_function(const char *name)
 static void meet_peer(Push *p, int r, char *mapped)
 {
 	int rank = p->rank, ranks = p->ranks;
-	p->peers[r] = (Peer){
-		.mapped = mapped,
-		.in = box_in(p->arena, rank, r),
-		.out = box_in(mapped, r, rank),
-		.full = flag_in(p->arena, rank, r, ranks, FULL),
-		.freed = flag_in(p->arena, rank, r, ranks, FREED),
-		.full_out = flag_in(p->arena, rank, r, ranks, FULL_OUT),
-		.freed_out = flag_in(p->arena, rank, r, ranks, FREED_OUT),
-		.its_full = flag_in(mapped, r, rank, ranks, FULL),
-		.its_freed = flag_in(mapped, r, rank, ranks, FREED),
-		.ready = flag_in(p->arena, rank, r, ranks, READY),
-		.came = flag_in(p->arena, rank, r, ranks, CAME),
-		.ready_out = flag_in(p->arena, rank, r, ranks, READY_OUT),
-		.came_out = flag_in(p->arena, rank, r, ranks, CAME_OUT),
-		.its_ready = flag_in(mapped, r, rank, ranks, READY),
-		.its_came = flag_in(mapped, r, rank, ranks, CAME),
-	};
+	Peer *peer = &p->peers[r];
+	*peer = (Peer){ .mapped = mapped, .in = box_in(p->arena, rank, r),
+		.out = box_in(mapped, r, rank) };
+	for (int i = 0; i < NFLAGS; i++) {
+		peer->flag[i] = flag_in(p->arena, rank, r, ranks, i);
+		peer->its[i] = flag_in(mapped, r, rank, ranks, i);
+	}
 }
 
 static void exchange_arenas(Push *p)
@@ -193,10 +180,10 @@ static void push_message(Push *p, int to, const void *x, size_t nbytes)
 	Peer *peer = &p->peers[to];
 	uint64_t m = ++peer->sent;
 	if (m > SLOTS)
-		await_flag(p, p->stream, peer->freed, m - SLOTS);
+		await_flag(p, p->stream, peer->flag[FREED], m - SLOTS);
 	CUDA(cudaMemcpyAsync(peer->out + m % SLOTS * SLOT, x, nbytes,
 		cudaMemcpyDefault, p->stream));
-	raise_flag(p, p->stream, peer->its_full, peer->full_out, m);
+	raise_flag(p, p->stream, peer->its[FULL], peer->flag[FULL_OUT], m);
 }
 
 /* where the next message lies when the communication queue is there */
@@ -204,7 +191,7 @@ static const void *take_message(Push *p, int from)
 {
 	Peer *peer = &p->peers[from];
 	uint64_t m = ++peer->taken;
-	await_flag(p, comm_stream(p), peer->full, m);
+	await_flag(p, comm_stream(p), peer->flag[FULL], m);
 	return peer->in + m % SLOTS * SLOT;
 }
 
@@ -212,7 +199,7 @@ static const void *take_message(Push *p, int from)
 static void free_message(Push *p, int from)
 {
 	Peer *peer = &p->peers[from];
-	raise_flag(p, comm_stream(p), peer->its_freed, peer->freed_out,
+	raise_flag(p, comm_stream(p), peer->its[FREED], peer->flag[FREED_OUT],
 		peer->taken);
 }
 typedef struct PushPiece {
@@ -387,17 +374,18 @@ static void push_in_place(Push *p, const Operation *op, const char *place)
 	uint64_t number = ++p->in_place;
 	for (int s = 1; s < p->ranks; s++) {
 		Peer *peer = &p->peers[rank_behind(p, s)];
-		raise_flag(p, p->stream, peer->its_ready, peer->ready_out, number);
+		raise_flag(p, p->stream, peer->its[READY], peer->flag[READY_OUT],
+			number);
 	}
 	for (int s = 1; s < p->ranks; s++) {
 		int r = rank_behind(p, s);
 		Peer *peer = &p->peers[r];
-		await_flag(p, p->stream, peer->ready, number);
+		await_flag(p, p->stream, peer->flag[READY], number);
 		copy_to(p, to->at[r] + skipped, piece_for(p, op, r));
-		raise_flag(p, p->stream, peer->its_came, peer->came_out, number);
+		raise_flag(p, p->stream, peer->its[CAME], peer->flag[CAME_OUT], number);
 	}
 	for (int s = 1; s < p->ranks; s++)
-		await_flag(p, p->stream, p->peers[rank_behind(p, s)].came, number);
+		await_flag(p, p->stream, p->peers[rank_behind(p, s)].flag[CAME], number);
 }
 
 static void gather_shards(Push *p, const Operation *op)

@@ -58,20 +58,6 @@ void mma_sync_forward(Attention a, bool wide)
 		top, Q.n, scale);
 	write_rows(rows_of<T>(a.o, a.seqlen_q, a.H), top, o, wide);
 }
-/* the sum of scale dO O over a row, for each of a thread's two rows */
-template <int D, class T>
-__device__ inline void find_delta(float (&delta)[2], Rows<const T> o,
-	Rows<const T> d, int top, float scale)
-{
-	#pragma unroll
-	for (int low = 0; low < 2; low++) {
-		const int row = top + low * 8 + threadIdx.x % 32 / 4;
-		float sum = 0;
-		for (int c = threadIdx.x % 4; c < D && row < o.n; c += 4)
-			sum += widen(o.at[row * o.step + c]) * widen(d.at[row * d.step + c]);
-		delta[low] = row_sum(sum) * scale;
-	}
-}
 /* dQ = dS K, dS = P (scale dO V^T - delta); also delta, (B, H, queries)
  * FLOPs: 6 D for each pair of query and key; bytes: Q, O, dO, L once, K, V as
  * mma_sync_forward; launched as that */
@@ -91,7 +77,8 @@ __global__ __launch_bounds__(32 * WARPS) void mma_sync_dq(Attention a,
 	fetch(d, dO, first, wide);
 	fetch(v, V, 0, wide);
 	end_group();
-	find_delta<D>(delta, rows_of<const T>(a.o, a.seqlen_q, a.H), dO, top, scale);
+	find_delta<D, 1>(delta, rows_of<const T>(a.o, a.seqlen_q, a.H), dO, top,
+		scale);
 	#pragma unroll
 	for (int low = 0; low < 2; low++) {
 		const int row = top + low * 8 + threadIdx.x % 32 / 4;

@@ -72,6 +72,7 @@ static size_t place(Backward &b, void *scratch)
 /* splits the arrays given, all at once */
 struct Splitter {
 	Splits all;
+	void *scratch;                  /* of their tiles; the caller frees it */
 	int count, most;                /* arrays; tiles of a head */
 
 	void add(Heads x, size_t n, Tiles to)
@@ -103,24 +104,33 @@ static void check(const Attention &a)
 	assert(a.seqlen_k > 0 && a.seqlen_q > 0 && a.scale > 0);
 	assert(a.seqlen_k < INT32_MAX - ROWS && a.seqlen_q < INT32_MAX - ROWS);
 }
+
+/* places what is given in scratch memory, Q, K and V to be split; given: Forward
+ * or Backward */
+template <class Given> static Splitter splitter_of(Device *d, Given &given)
+{
+	const Attention &a = given.a;
+	check(a);
+	void *scratch = cuda_scratch(d, place(given, NULL), "attention's split fp16");
+	place(given, scratch);
+	Splitter splitter = { { {}, a.B * a.H, a.H }, scratch, 0, 0 };
+	splitter.add(a.q, a.seqlen_q, given.q);
+	splitter.add(a.k, a.seqlen_k, given.k);
+	splitter.add(a.v, a.seqlen_k, given.v);
+	return splitter;
+}
 extern "C" void cuda_split_fp16_forward(Device *d, Attention a)
 {
 	const size_t heads = a.B * a.H;
 	Forward f = { a, {}, {}, {}, moves(a.o, 2) };
-	check(a);
-	void *scratch = cuda_scratch(d, place(f, NULL), "attention's split fp16");
-	place(f, scratch);
-	Splitter splitter = { { {}, heads, a.H }, 0, 0 };
-	splitter.add(a.q, a.seqlen_q, f.q);
-	splitter.add(a.k, a.seqlen_k, f.k);
-	splitter.add(a.v, a.seqlen_k, f.v);
+	Splitter splitter = splitter_of(d, f);
 	const bool done = with_width(a.D, [&](auto D) {
 		constexpr int width = decltype(D)::value;
 		splitter.run<width>(d);
 		launch(d, split_fp16_forward<width>, heads * f.q.count,
 			KeyRing<width, 1>::NBYTES, f);
 	});
-	device_free(d, scratch);
+	device_free(d, splitter.scratch);
 	assert(done && "cuda_split_fp16_supports was asked");
 }
 extern "C" size_t cuda_split_fp16_scratch(Device *d, const Attention *a,
@@ -139,13 +149,7 @@ extern "C" void cuda_split_fp16_backward(Device *d, Attention a,
 	Backward b = { a, g, {}, {}, {}, {}, NULL, NULL,
 		moves(g.dq, 2) && moves(g.dk, 2) && moves(g.dv, 2),
 		moves(a.o, 4) && moves(g.d_o, 4) };
-	check(a);
-	void *scratch = cuda_scratch(d, place(b, NULL), "attention's split fp16");
-	place(b, scratch);
-	Splitter splitter = { { {}, heads, a.H }, 0, 0 };
-	splitter.add(a.q, a.seqlen_q, b.q);
-	splitter.add(a.k, a.seqlen_k, b.k);
-	splitter.add(a.v, a.seqlen_k, b.v);
+	Splitter splitter = splitter_of(d, b);
 	splitter.add(g.d_o, a.seqlen_q, b.d_o);
 	const size_t rows = heads * b.q.count * ROWS;
 	split_fp16_delta<<<blocks_for(rows, FINDERS / TEAM), FINDERS, 0,
@@ -159,6 +163,6 @@ extern "C" void cuda_split_fp16_backward(Device *d, Attention a,
 		launch(d, split_fp16_dkv<width>, heads * b.k.count,
 			QueryRing<width>::NBYTES, b);
 	});
-	device_free(d, scratch);
+	device_free(d, splitter.scratch);
 	assert(done && "cuda_split_fp16_supports was asked");
 }

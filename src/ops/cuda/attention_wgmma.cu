@@ -187,26 +187,6 @@ static __host__ __device__ inline size_t padded(size_t queries)
 {
 	return (queries + OWN - 1) / OWN * OWN;
 }
-
-/* delta for each of a thread's two rows, 8 elements at a time */
-template <int D, class T>
-__device__ inline void find_delta(float (&delta)[2], Rows<const T> o,
-	Rows<const T> d, int top, float scale)
-{
-	#pragma unroll
-	for (int low = 0; low < 2; low++) {
-		const int row = top + low * 8 + threadIdx.x % 32 / 4;
-		float sum = 0, x[8], y[8];
-		for (int c = threadIdx.x % 4 * 8; c < D && row < o.n; c += 32) {
-			load(x, o.at + row * o.step + c);
-			load(y, d.at + row * d.step + c);
-			#pragma unroll
-			for (int i = 0; i < 8; i++)
-				sum += x[i] * y[i];
-		}
-		delta[low] = row_sum(sum) * scale;
-	}
-}
 /* dQ = dS K, dS = P (scale dO V^T - delta); also L and delta
  * FLOPs: 6 D for each pair of query and key; bytes: Q, O, dO, L once, K, V as
  * wgmma_forward; launched as that */
@@ -230,7 +210,7 @@ void wgmma_dq(Attention a, AttentionGradient g,
 		fetch_both(shared.own, maps.q, maps.d, at.first, a.H, shared.there, 0);
 		fetch_keys(0, 0);
 	}
-	find_delta<D>(delta, rows_of<const T>(a.o, a.seqlen_q, a.H),
+	find_delta<D, 8>(delta, rows_of<const T>(a.o, a.seqlen_q, a.H),
 		rows_of<const T>(g.d_o, a.seqlen_q, a.H), at.top, at.scale);
 	#pragma unroll
 	for (int low = 0; low < 2; low++) {

@@ -151,23 +151,14 @@ __global__ __launch_bounds__(THREADS, 1) void split_fp16_dq(
 	extern __shared__ char memory[];
 	const KeyRing<D, 2> ring(memory);
 	const Place p = place_of_block(b.q.count, b.a.causal);
-	const int count = tiles_seen(b.k, p.tile, b.a.causal),
-		group = group_of_thread();
-	if (threadIdx.x == PRODUCER)
-		ring.start_barriers();
-	__syncthreads();                /* barriers are ready for all */
-	if (group < GROUPS) {
-		setmaxnreg_inc<MANY>();
+	const int count = tiles_seen(b.k, p.tile, b.a.causal);
+	const auto own = [&] {
+		copy_tile<D>(ring.fixed(0), b.q, p.head, p.tile, ring.fixed_full);
+		copy_tile<D>(ring.fixed(1), b.d_o, p.head, p.tile, ring.fixed_full);
+	};
+	ring.run(b.k, b.v, p.head, count, own, [&](int group) {
 		dq_group<D>(b, p, ring, count, group);
-	} else {
-		setmaxnreg_dec<FEW>();
-		if (threadIdx.x == PRODUCER) {
-			barrier_expect_tx(ring.fixed_full, 2 * SplitTile<D>::TILE);
-			copy_tile<D>(ring.fixed(0), b.q, p.head, p.tile, ring.fixed_full);
-			copy_tile<D>(ring.fixed(1), b.d_o, p.head, p.tile, ring.fixed_full);
-			ring.copy_keys(b.k, b.v, p.head, count);
-		}
-	}
+	});
 #endif
 }
 /* shared memory of blocks that own a tile of keys while pairs of tiles of

@@ -145,22 +145,13 @@ __global__ __launch_bounds__(THREADS, 1) void split_fp16_forward(
 	extern __shared__ char memory[];
 	const KeyRing<D, 1> ring(memory);
 	const Place p = place_of_block(f.q.count, f.a.causal);
-	const int count = tiles_seen(f.k, p.tile, f.a.causal),
-		group = group_of_thread();
-	if (threadIdx.x == PRODUCER)
-		ring.start_barriers();
-	__syncthreads();                /* barriers are ready for all */
-	if (group < GROUPS) {
-		setmaxnreg_inc<MANY>();
+	const int count = tiles_seen(f.k, p.tile, f.a.causal);
+	const auto own = [&] {
+		copy_tile<D>(ring.fixed(0), f.q, p.head, p.tile, ring.fixed_full);
+	};
+	ring.run(f.k, f.v, p.head, count, own, [&](int group) {
 		forward_group<D>(f, p, ring, count, group);
-	} else {
-		setmaxnreg_dec<FEW>();
-		if (threadIdx.x == PRODUCER) {
-			barrier_expect_tx(ring.fixed_full, SplitTile<D>::TILE);
-			copy_tile<D>(ring.fixed(0), f.q, p.head, p.tile, ring.fixed_full);
-			ring.copy_keys(f.k, f.v, p.head, count);
-		}
-	}
+	});
 #endif
 }
 #endif

@@ -308,5 +308,27 @@ template <int D, int FIXED> struct KeyRing : SharedRing {
 			copy_tile<D>(v(at.at), V, head, j, v_full + at.at);
 		}
 	}
+	/* work(group) by each warpgroup, while one thread of the last loads the tiles
+	 * that the block owns, by own(), and pairs 0 ... count - 1 */
+	template <class Own, class Work>
+	__device__ __forceinline__ void run(const Tiles &K, const Tiles &V, int head,
+		int count, Own own, Work work) const
+	{
+		const int group = group_of_thread();
+		if (threadIdx.x == PRODUCER)
+			start_barriers();
+		__syncthreads();                /* barriers are ready for all */
+		if (group < GROUPS) {
+			setmaxnreg_inc<MANY>();
+			work(group);
+		} else {
+			setmaxnreg_dec<FEW>();
+			if (threadIdx.x == PRODUCER) {
+				barrier_expect_tx(fixed_full, FIXED * TILE);
+				own();
+				copy_keys(K, V, head, count);
+			}
+		}
+	}
 };
 #endif

@@ -201,6 +201,26 @@ __device__ inline void divide_by_sums(Block (&o)[C], const float (&largest)[2],
 	}
 	each(o, [&](float &x, int low, int, int) { x *= inverse[low]; });
 }
+/* the sum of scale dO O over a row, for each of a thread's two rows, N elements
+ * at a time */
+template <int D, int N, class T>
+__device__ inline void find_delta(float (&delta)[2], Rows<const T> o,
+	Rows<const T> d, int top, float scale)
+{
+	#pragma unroll
+	for (int low = 0; low < 2; low++) {
+		const int row = top + low * 8 + threadIdx.x % 32 / 4;
+		float sum = 0, x[N], y[N];
+		for (int c = threadIdx.x % 4 * N; c < D && row < o.n; c += 4 * N) {
+			load(x, o.at + row * o.step + c);
+			load(y, d.at + row * d.step + c);
+			#pragma unroll
+			for (int i = 0; i < N; i++)
+				sum += x[i] * y[i];
+		}
+		delta[low] = row_sum(sum) * scale;
+	}
+}
 /* rotates rows first ... back by their angles */
 template <int C>
 __device__ inline void rope_backward(Block (&x)[C], const AttentionGradient &g,

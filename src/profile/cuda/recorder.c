@@ -81,6 +81,11 @@ static void keep_kernel(const CUpti_ActivityKernel10 *k)
 			+ (size_t)k->dynamicSharedMemory });
 }
 
+/* what records of copies and of fills have in common */
+#define MOVED(r) .range = (int)(r)->correlationId, \
+	.start_us = (r)->start * 1e-3, .end_us = (r)->end * 1e-3, \
+	.stream = (r)->streamId, .nbytes = (r)->bytes
+
 static void keep_record(const CUpti_Activity *record)
 {
 	const CUpti_ActivityMemcpy6 *copy = (const void *)record;
@@ -92,15 +97,11 @@ static void keep_record(const CUpti_Activity *record)
 		break;
 	case CUPTI_ACTIVITY_KIND_MEMCPY:
 		keep_activity((Activity){ .kind = ACTIVITY_COPY, .name = "copy",
-			.range = (int)copy->correlationId, .start_us = copy->start * 1e-3,
-			.end_us = copy->end * 1e-3, .stream = copy->streamId,
-			.nbytes = copy->bytes });
+			MOVED(copy) });
 		break;
 	case CUPTI_ACTIVITY_KIND_MEMSET:
 		keep_activity((Activity){ .kind = ACTIVITY_FILL, .name = "fill",
-			.range = (int)fill->correlationId, .start_us = fill->start * 1e-3,
-			.end_us = fill->end * 1e-3, .stream = fill->streamId,
-			.nbytes = fill->bytes });
+			MOVED(fill) });
 		break;
 	case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION:
 		keep_link((Link){ link->correlationId, (int)link->externalId });

@@ -22,10 +22,4 @@ static void a_killed_rank_ends_all_on_gpus(void **state)
 	kill_one(FSDP, "push");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_killed_rank_ends_all_on_gpus),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(cmocka_unit_test(a_killed_rank_ends_all_on_gpus))

@@ -1,11 +1,7 @@
 /* collectives between GPUs: NCCL, its windows, pushes by copy engines */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 #include <math.h>
 #include <unistd.h>
 
@@ -13,6 +9,7 @@
 #include "base/random.h"
 #include "dist/ring.h"
 #include "ops/ops.h"
+#include "tests/base/program.h"
 #include "tests/dist/job.h"
 
 typedef struct Case {
@@ -315,14 +312,9 @@ static void exchanges_wait_for_readers(void **state)
 	on_gpus(exchange);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(collectives_are_right),
-		cmocka_unit_test(queues_run_ahead),
-		cmocka_unit_test(long_arrays_are_right),
-		cmocka_unit_test(sums_have_equal_bits),
-		cmocka_unit_test(exchanges_wait_for_readers),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(
+	cmocka_unit_test(collectives_are_right),
+	cmocka_unit_test(queues_run_ahead),
+	cmocka_unit_test(long_arrays_are_right),
+	cmocka_unit_test(sums_have_equal_bits),
+	cmocka_unit_test(exchanges_wait_for_readers))

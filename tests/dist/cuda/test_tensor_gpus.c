@@ -27,10 +27,4 @@ static void parts_on_gpus_train_as_one_does(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(parts_on_gpus_train_as_one_does),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(cmocka_unit_test(parts_on_gpus_train_as_one_does))

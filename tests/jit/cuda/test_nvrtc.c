@@ -60,12 +60,7 @@ static void errors_have_lines(void **state)
 	free(complaint);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(operations_compile),
-		cmocka_unit_test(older_chips_compile),
-		cmocka_unit_test(errors_have_lines),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(
+	cmocka_unit_test(operations_compile),
+	cmocka_unit_test(older_chips_compile),
+	cmocka_unit_test(errors_have_lines))

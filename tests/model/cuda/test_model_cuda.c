@@ -319,15 +319,10 @@ static void library_takes_all_matmuls(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		on_gpu(models_agree), on_gpu(bf16_gradients_are_near),
-		on_gpu(heads_in_chunks_agree),
-		on_gpu(plans_change_no_bit),
-		on_gpu(blocks_run_again_with_equal_bits),
-		on_gpu(training_repeats), on_gpu(curves_coincide),
-		on_gpu(library_takes_all_matmuls),
-	};
-	return cmocka_run_group_tests(tests, open_both, close_both);
-}
+TESTS_BETWEEN(open_both, close_both,
+	on_gpu(models_agree), on_gpu(bf16_gradients_are_near),
+	on_gpu(heads_in_chunks_agree),
+	on_gpu(plans_change_no_bit),
+	on_gpu(blocks_run_again_with_equal_bits),
+	on_gpu(training_repeats), on_gpu(curves_coincide),
+	on_gpu(library_takes_all_matmuls))

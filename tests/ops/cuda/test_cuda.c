@@ -249,12 +249,16 @@ static const Case cases[] = {
 	UPDATED(LOW, D1, SPREAD, .absolute = 8, .over = D0), LAYER_INPUTS } },
 { "layernorm_backward_no_shift", layernorm_backward, rows, 0, {
 	LAYER_GRADIENTS, IN(HIGH, D1, SPREAD), LAYER_INPUTS } },
-{ "embedding_forward", embedding, embeddings, -1, {
-	OUT(LOW, D0 | D1), IN(HIGH, D1 | D2, SPREAD),
-	IN(INTEGER, D0, TOKENS) } },
-{ "embedding_backward", embedding, embeddings, 0, {
-	OUT(HIGH, D1 | D2), IN(LOW, D0 | D1, EIGHTHS),
-	IN(INTEGER, D0, TOKENS) } },
+#define LOOKED_UP(WHICH) OUT(LOW, D0 | D1), IN(HIGH, D1 | D2, SPREAD), \
+	IN(INTEGER, D0, WHICH)
+{ "embedding_forward", embedding, embeddings, -1, { LOOKED_UP(TOKENS) } },
+{ "embedding_forward_of_part", embedding, embeddings, -1, {
+	LOOKED_UP(SOME_TOKENS) } },
+#define ADDED_UP(WHICH) OUT(HIGH, D1 | D2), IN(LOW, D0 | D1, EIGHTHS), \
+	IN(INTEGER, D0, WHICH)
+{ "embedding_backward", embedding, embeddings, 0, { ADDED_UP(TOKENS) } },
+{ "embedding_backward_of_part", embedding, embeddings, 0, {
+	ADDED_UP(SOME_TOKENS) } },
 { "embedding_backward_adding", embedding, embeddings, 1, {
 	UPDATED(HIGH, D1 | D2, EIGHTHS), IN(LOW, D0 | D1, EIGHTHS),
 	IN(INTEGER, D0, TOKENS) } },
@@ -264,12 +268,6 @@ static const Case cases[] = {
 { "embedding_backward_low_adding", embedding, embeddings, 1, {
 	UPDATED(LOW, D1 | D2, EIGHTHS), IN(LOW, D0 | D1, EIGHTHS),
 	IN(INTEGER, D0, TOKENS) } },
-{ "embedding_forward_of_part", embedding, embeddings, -1, {
-	OUT(LOW, D0 | D1), IN(HIGH, D1 | D2, SPREAD),
-	IN(INTEGER, D0, SOME_TOKENS) } },
-{ "embedding_backward_of_part", embedding, embeddings, 0, {
-	OUT(HIGH, D1 | D2), IN(LOW, D0 | D1, EIGHTHS),
-	IN(INTEGER, D0, SOME_TOKENS) } },
 #define ANGLES IN(HIGH, D1 | D3, SPREAD), IN(HIGH, D1 | D3, SPREAD)
 { "rope_forward", rope, heads, 1, {
 	OUT(LOW, ALL, .absolute = 8), IN(LOW, ALL, SPREAD), ANGLES } },

@@ -297,17 +297,12 @@ static void other_heads_are_declined(void **state)
 		|| supported(gpu, FP64, 64));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		on_gpu(attention_follows_the_formulas),
-		on_gpu(large_scores_do_no_harm),
-		on_gpu(persistent_blocks_take_tiles),
-		on_gpu(sections_of_heads_follow_the_formulas),
-		on_gpu(a_thousand_runs_are_the_same),
-		on_gpu(parts_in_any_order_are_all_added),
-		on_gpu(rings_never_skip_a_round),
-		on_gpu(other_heads_are_declined),
-	};
-	return cmocka_run_group_tests(tests, open_both, close_both);
-}
+TESTS_BETWEEN(open_both, close_both,
+	on_gpu(attention_follows_the_formulas),
+	on_gpu(large_scores_do_no_harm),
+	on_gpu(persistent_blocks_take_tiles),
+	on_gpu(sections_of_heads_follow_the_formulas),
+	on_gpu(a_thousand_runs_are_the_same),
+	on_gpu(parts_in_any_order_are_all_added),
+	on_gpu(rings_never_skip_a_round),
+	on_gpu(other_heads_are_declined))

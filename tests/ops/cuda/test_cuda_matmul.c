@@ -136,7 +136,7 @@ static int choices_after(const char *path, int matmuls)
 		run_trial(&t, multiply, 0);
 	}
 	device_close(&gpu);
-	int added = gemm_choices_added(choices);
+	int added = gemm_choices_counts(choices).added;
 	gemm_choices_write(choices);
 	gemm_choices_free(&choices);
 	return added;
@@ -221,15 +221,10 @@ static void readable_types_are_alike(void **state)
 		}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		on_gpu(exact_matmuls_are_equal),
-		on_gpu(some_multiprocessors_suffice),
-		on_gpu(proposals_are_timed),
-		on_gpu(fp32_is_not_tf32),
-		on_gpu(nans_reach_the_matmul),
-		on_gpu(readable_types_are_alike),
-	};
-	return cmocka_run_group_tests(tests, open_both, close_both);
-}
+TESTS_BETWEEN(open_both, close_both,
+	on_gpu(exact_matmuls_are_equal),
+	on_gpu(some_multiprocessors_suffice),
+	on_gpu(proposals_are_timed),
+	on_gpu(fp32_is_not_tf32),
+	on_gpu(nans_reach_the_matmul),
+	on_gpu(readable_types_are_alike))

@@ -31,10 +31,4 @@ static void names_are_short(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		checked(names_are_short),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(checked(names_are_short))

@@ -78,10 +78,5 @@ static void kernels_lie_in_their_phases(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		on_gpu(kernels_lie_in_their_phases),
-	};
-	return cmocka_run_group_tests(tests, open_both, close_both);
-}
+TESTS_BETWEEN(open_both, close_both,
+	on_gpu(kernels_lie_in_their_phases))

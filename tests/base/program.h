@@ -1,0 +1,20 @@
+/* program.h: cmocka, and programs that run a list of its tests */
+#ifndef TESTS_PROGRAM_H
+#define TESTS_PROGRAM_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#define TESTS(...) TESTS_BETWEEN(NULL, NULL, __VA_ARGS__)
+/* begin(state) before the first, end(state) after the last; or NULL */
+#define TESTS_BETWEEN(begin, end, ...)                             \
+	int main(void)                                             \
+	{                                                          \
+		const struct CMUnitTest tests[] = { __VA_ARGS__ }; \
+		return cmocka_run_group_tests(tests, begin, end);  \
+	}
+
+#endif
