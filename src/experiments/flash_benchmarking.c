@@ -385,7 +385,7 @@ const Experiment experiment = {
 	.about = "naive attention and FlashAttention",
 	.options = options, .cpu_scale = "small (lengths up to 1024; models: widths, "
 		"depths, vocabulary divided by 8, contexts by 16)",
-	.sweeps = (const Sweep[]){
+	.sweeps = SWEEPS(
 		{ "lengths", keys, VALUES, plan, run },
 		{ "tiles", keys, "m64_ms multi_warpgroup_ms split_kv_ms chosen_ms",
 			plan_tilings, run_tilings },
@@ -395,7 +395,5 @@ const Experiment experiment = {
 		{ "errors", dtype_keys, ERRORS, plan_errors, run_errors },
 		{ "model", model_keys,
 			"fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms step_ms step_sd_ms peak_MiB",
-			plan_model, run_model },
-		{ 0 }
-	},
+			plan_model, run_model }),
 };

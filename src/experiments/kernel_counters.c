@@ -283,13 +283,11 @@ static void run(Row *row, const void *config)
 const Experiment experiment = {
 	.about = "what the units of a GPU do while our kernels run",
 	.options = options, .cpu_scale = "none (counters are a GPU's)",
-	.sweeps = (const Sweep[]){
+	.sweeps = SWEEPS(
 		{ "kernels", keys, "kernel launches share launch_us SM_GHz boost_GHz "
 			"tensor_pct fp32_pct xu_pct smem_pct l2_pct dram_pct dram_GBps "
 			"occupancy_pct registers stall1 stall1_pct stall2 stall2_pct stall3 "
-			"stall3_pct", plan, run },
-		{ 0 }
-	},
+			"stall3_pct", plan, run }),
 };
 static int launch_case(const char *name, const char *device)
 {
