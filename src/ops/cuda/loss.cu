@@ -13,7 +13,6 @@ __global__ __launch_bounds__(THREADS, 3) void cross_entropy(float *losses,
 {
 	const size_t row = blockIdx.x * V, stride = THREADS * N;
 	const size_t first = threadIdx.x * N, target = targets[blockIdx.x];
-	const float base = 1.44269504f;                     /* log2(e) */
 	const float wanted = widen(logits[row + target]);
 	float held[HELD / N][N], rest[N], largest = -INFINITY, sum;
 	#pragma unroll
@@ -37,12 +36,12 @@ __global__ __launch_bounds__(THREADS, 3) void cross_entropy(float *losses,
 			largest = fmaxf(largest, rest[i]);
 	}
 	largest = block_max(largest);
-	sum = exponentiate(held, largest, base);
+	sum = exponentiate(held, largest, LOG2_E);
 	for (size_t j = first + HELD / N * stride; j < V; j += stride) {
 		load(rest, logits + row + j);
 		#pragma unroll
 		for (int i = 0; i < N; i++)
-			sum += exp2f((rest[i] - largest) * base);
+			sum += exp2f((rest[i] - largest) * LOG2_E);
 	}
 	sum = block_sum(sum);
 	if (threadIdx.x == 0)
@@ -68,7 +67,7 @@ __global__ __launch_bounds__(THREADS, 3) void cross_entropy(float *losses,
 		load(rest, logits + row + j);
 		#pragma unroll
 		for (int i = 0; i < N; i++)
-			rest[i] = exp2f((rest[i] - largest) * base) * factor
+			rest[i] = exp2f((rest[i] - largest) * LOG2_E) * factor
 				- (j + i == target ? scale : 0);
 		store(dlogits + row + j, rest);
 	}

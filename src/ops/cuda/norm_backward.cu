@@ -124,7 +124,7 @@ __global__ __launch_bounds__(1024) void norm_backward(NormGradient<X, T> a)
 	for (int s = 0; s < a.ahead; s++)
 		Row(ring, s, a.fresh).fetch(a, blockIdx.x + s * (size_t)gridDim.x);
 	int slot = 0, turn = 0;
-	for (size_t row = blockIdx.x; row < a.rows; row += gridDim.x) {
+	for (size_t row = blockIdx.x; row < a.rows; row += gridDim.x, turn ^= 1) {
 		float x[PER][N], dy[PER][N], before[PER][N] = {};
 		Row now(ring, slot, a.fresh);
 		const float saved = a.rho ? a.rho[row] : 0;
@@ -169,7 +169,6 @@ __global__ __launch_bounds__(1024) void norm_backward(NormGradient<X, T> a)
 				store(a.y + row * a.C + j, y);
 		}
 		slot = slot + 1 < a.ahead ? slot + 1 : 0;
-		turn ^= 1;
 	}
 	#pragma unroll
 	for (int k = 0; k < PER; k++) {
