@@ -208,7 +208,7 @@ function blocks.Header(h)
 	local p = registry.enter(h)
 	h.content = h.content:walk(in_headings)
 	if not p then return h, false end
-	return {pandoc.RawBlock("latex", "\\needspace{13\\baselineskip}"), h,
+	return {pandoc.RawBlock("latex", "\\nwneeds{13\\baselineskip}"), h,
 		pandoc.RawBlock("latex", ("\\nwproblem{%s}{%s}{%s}"):format(
 		p.asked and p.points or "", highlight.escape(p.id), h.level))}, false
 end

@@ -278,7 +278,8 @@ function M.breakable(tex)
 end
 
 function M.code(text)
-	return "\\nwcode{" .. M.breakable(M.escape(text)) .. "}"
+	return "\\nwcode{" .. M.breakable(M.escape(text)):gsub("(%a%-)(%a)",
+		"%1\\nwbreak %2") .. "}"
 end
 
 function M.quote(book, tokens)

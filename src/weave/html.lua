@@ -66,7 +66,7 @@ function expand(s)
 end
 local function nothing() return "" end
 
-for name, arguments in pairs {needspace = 1, markboth = 2, nwm = 2,
+for name, arguments in pairs {needspace = 1, nwneeds = 1, markboth = 2, nwm = 2,
 	nwlining = 0, footnotesize = 0, scriptsize = 0, tiny = 0} do
 	commands[name] = {arguments, nothing}
 end

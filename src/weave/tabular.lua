@@ -64,7 +64,7 @@ local function size(x)
 		end
 		total = total + widest + 2
 	end
-	return total <= 78 and "\\footnotesize" or total <= 105 and "\\scriptsize"
+	return total <= 78 and "\\footnotesize" or total <= 139 and "\\scriptsize"
 		or "\\tiny"
 end
 local short = {"\\begin{nwtable}\n", "\\nwfit{\\begin{tabular}{@{}",

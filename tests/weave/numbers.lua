@@ -28,7 +28,7 @@ local function from_tex(text)
 	text = text:gsub("\\setcounter%b{}%b{}", "")
 	text = text:gsub("\\setlist%b[]%b{}", "")
 	for _, name in ipairs {"label", "pageref", "hypertarget", "href",
-		"nwgraphic", "needspace", "markboth", "nwid", "nwref"} do
+		"nwgraphic", "needspace", "nwneeds", "markboth", "nwid", "nwref"} do
 		text = text:gsub("\\" .. name .. "%b{}", "")
 	end
 	return text
