@@ -24,7 +24,7 @@ titles = "RMSNorm AdamW RoPE SwiGLU softmax loss"
 FLOPs = sprintf("%g %g %g %g %g %g", 5*N*C, 14*2**26, 6*N*C, 5*N*F, 3*N*T*H, \
 	5*N*V)
 backward = "'rmsnorm backward' 'swiglu backward' 'softmax backward'"
-backward_FLOPs = sprintf("%g %g %g", 9*N*C, 10*N*F, 2*N*T*H)
+backward_FLOPs = sprintf("%g %g %g", 14*N*C, 12*N*F, 2.5*N*T*H)
 # bytes and us of one kernel; TFLOP/s of FlashAttention and of linear layers
 kernel(name, c) = real(system(sprintf("awk -F'\t' '$1 == \"2.7B\" && \
 	$2 == \"bf16\" && $3 == \"%s\" && $4 == \"fused\" { print $%d }' %s", \
@@ -73,7 +73,7 @@ set label "v4" at 6400, flash_backward left font ",7"
 set label "scores" at scores*1.2, roof(scores, bf16)*0.75 left
 set label "FlashAttention, T = 512" at T/4*0.85, roof(T/4, bf16)*1.1 right
 set label "FlashAttention, T = 16384" at 18000, bf16*1.3 right
-set label "linear layers" at linear*0.9, all_linear*0.72 center
+set label "linear layers" at linear*1.1, all_linear*0.72 right
 versions = "mma_sync wgmma warp_specialized"
 do for [v=1:3] {
 	set label sprintf("v%d", v + 1) at 3300, flash(word(versions, v)) \

@@ -140,25 +140,34 @@ static void sections_of_heads_follow_the_formulas(void **state)
 			follow_the_formulas(&p, 2);
 	}
 }
+enum { HEADS = 24, N = 1000 };
+static Array no_angles[2] = { { NULL, FP32 }, { NULL, FP32 } };
+
 /* more blocks than multiprocessors, so that the order of their work varies */
+static Problem drawn_heads(Array *at, size_t D, bool causal)
+{
+	for (int a = 0; a <= ARRAYS; a++) {
+		at[a] = array_new(gpu, HEADS * N * D, a < ARRAYS ? BF16 : FP32,
+			MEM_TEMPORARY, "test");
+		held[a] = at[a].at;
+		ops_for(gpu)->draw(gpu, at[a], HEADS * N * D, 1, 4, 5, a, 0);
+	}
+	return (Problem){ .B = 1, .H = HEADS, .seqlen_q = N, .seqlen_k = N,
+		.D = D, .causal = causal, .size = 1 };
+}
+
 static void expect_same_runs(bool causal, int runs)
 {
-	enum { HEADS = 24, N = 1000, WIDTH = 64, SIZE = HEADS * N * WIDTH };
+	enum { WIDTH = 64, SIZE = HEADS * N * WIDTH };
 	Array at[ARRAYS + 1], first[ARRAYS + 1], now = poisoned(SIZE);
-	const Problem p = { .B = 1, .H = HEADS, .seqlen_q = N, .seqlen_k = N,
-		.D = WIDTH, .causal = causal, .size = 1 };
-	Array angles[2] = { { NULL, FP32 }, { NULL, FP32 } };
-	for (int a = 0; a <= ARRAYS; a++) {
-		at[a] = array_new(gpu, SIZE, a < ARRAYS ? BF16 : FP32, MEM_TEMPORARY,
-			"test");
-		held[a] = at[a].at;
-		ops_for(gpu)->draw(gpu, at[a], SIZE, 1, 4, 5, a, 0);
+	const Problem p = drawn_heads(at, WIDTH, causal);
+	for (int a = 0; a <= ARRAYS; a++)
 		first[a] = poisoned(SIZE);
-	}
 	Attention a = attention_on(&p, at, at[ARRAYS]);
 	for (int run = 0; run < runs; run++) {
 		ops_for(gpu)->attention_forward(gpu, a);
-		ops_for(gpu)->attention_backward(gpu, a, gradient_on(&p, at, angles));
+		ops_for(gpu)->attention_backward(gpu, a,
+			gradient_on(&p, at, no_angles));
 		for (int i = INPUTS; i <= ARRAYS; i++) {
 			size_t n = i < ARRAYS ? SIZE : HEADS * N;
 			array_read(gpu, run == 0 ? first[i].at : now.at, at[i], n);
@@ -192,20 +201,12 @@ static void expect_close_rows(const Array now, const Array fixed, size_t rows,
 
 static void add_in_any_order(size_t D, bool causal, int runs)
 {
-	enum { HEADS = 24, N = 1000 };
 	const size_t size = HEADS * N * D;
-	const Problem p = { .B = 1, .H = HEADS, .seqlen_q = N, .seqlen_k = N,
-		.D = D, .causal = causal, .size = 1 };
-	Array at[ARRAYS + 1], angles[2] = { { NULL, FP32 }, { NULL, FP32 } };
+	Array at[ARRAYS + 1];
 	const Array fixed = poisoned(size), now = poisoned(size);
-	for (int a = 0; a <= ARRAYS; a++) {
-		at[a] = array_new(gpu, size, a < ARRAYS ? BF16 : FP32, MEM_TEMPORARY,
-			"test");
-		held[a] = at[a].at;
-		ops_for(gpu)->draw(gpu, at[a], size, 1, 4, 5, a, 0);
-	}
+	const Problem p = drawn_heads(at, D, causal);
 	Attention a = attention_on(&p, at, at[ARRAYS]);
-	AttentionGradient g = gradient_on(&p, at, angles);
+	AttentionGradient g = gradient_on(&p, at, no_angles);
 	ops_for(gpu)->attention_forward(gpu, a);
 	for (int run = 0; run <= runs; run++) {
 		g.deterministic = run == 0;
