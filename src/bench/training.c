@@ -34,8 +34,10 @@ Training training_on(Device *device, const ModelConfig *c, size_t B,
 	Shape shape = studied_shape(c->size, c->context);
 	Training t = { .m = model_new(device, &shape, &policies[c->precision],
 		harness_seed) };
-	if (c->fusion)
+	if (c->fusion == FUSION_FUSED)
 		model_fuse(t.m);
+	else if (c->fusion == FUSION_JIT)
+		model_keep_compute(t.m);
 	model_follow(t.m, &c->plan);
 	if (with_adamw)
 		t.adamw = adamw_new(t.m, 1e-3, 0.9, 0.999, 1e-8, 0.01);

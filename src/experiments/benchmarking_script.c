@@ -203,7 +203,8 @@ static void run_sizes(Row *row, const void *config)
 	if (c->fusion == FUSION_FUSED) {
 		model_fuse(m);
 		model_set_attention(m, attention == 1);
-	}
+	} else if (c->fusion == FUSION_JIT)
+		model_keep_compute(m);
 	m->layernorm = norm;
 	Optimizer adamw = { 0 };
 	if (mode == MODE_TRAIN)

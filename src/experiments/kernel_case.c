@@ -35,7 +35,8 @@ QUEUES(softmax_back, softmax_backward(d, a[0], a[1], a[2], 1 / sqrt(s->D),
 QUEUES(swiglu, swiglu_forward(d, a[0], a[1], a[2], s->N * s->F))
 QUEUES(swiglu_back, swiglu_backward(d, a[0], a[1], a[2], a[3], a[4],
 	s->N * s->F))
-QUEUES(adamw, adamw(d, a[0], a[1], a[2], a[3], s->parameters, a[4].at, NULL))
+QUEUES(adamw, adamw(d, a[0], (Array){ NULL, FP32 }, a[1], a[2], a[3],
+	s->parameters, a[4].at, NULL))
 QUEUES(fused_norm, fused_rmsnorm_forward(d, (NormForward){ .y = a[0],
 	.rho = a[1], .sum = a[2], .x = a[3], .branch = a[4], .g = a[5],
 	.eps = EPS }, s->N, s->C))

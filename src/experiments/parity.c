@@ -191,7 +191,8 @@ int main(int argc, char **argv)
 	if (fusion == FUSION_FUSED) {
 		model_fuse(m);
 		model_set_attention(m, attention == 1);
-	}
+	} else if (fusion == FUSION_JIT)
+		model_keep_compute(m);
 	bounds = choose_bounds(device, m->policy);
 	checkpoint_load(m, f);
 	printf("%s: %ld layers, d_model %ld, %ld heads, d_ff %ld, vocabulary %ld\n",

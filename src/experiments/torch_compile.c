@@ -239,7 +239,8 @@ static void compile_model(Row *row, const Trained *c)
 	if (!record(row, d, c->impl))
 		return;
 	const ModelConfig config = { .size = c->size, c->context, c->precision,
-		c->impl == FUSED };
+		c->impl == FUSED ? FUSION_FUSED : recorded(c->impl) ? FUSION_JIT
+		: FUSION_EAGER };
 	Training t = training_on(d, &config, c->batch, true);
 	if (recorded(c->impl)) {
 		start_twice(row, d, one_step, &t);

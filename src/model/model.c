@@ -94,6 +94,12 @@ static bool follows(const Device *d, Array end, size_t n, Array next)
 	return next.at == (end.at ? array_part(d, end, n).at : NULL);
 }
 
+static bool may_join(const Model *m, int i)
+{
+	bool begins_unit = i == 0 || (i - 1) % NBLOCK == 0;
+	return m->fused || (m->compute_weights.at && !begins_unit);
+}
+
 int model_spans(const Model *m, Span *spans)
 {
 	const Device *d = m->device;
@@ -104,7 +110,8 @@ int model_spans(const Model *m, Span *spans)
 		if (compute.at == p->weight.at)
 			compute.at = NULL;
 		Span *last = n ? &spans[n - 1] : NULL;
-		if (m->fused && last && follows(d, last->weight, last->n, p->weight)
+		if (may_join(m, i) && last
+			&& follows(d, last->weight, last->n, p->weight)
 			&& follows(d, last->compute, last->n, compute)
 			&& follows(d, last->gradient, last->n, p->gradient))
 			last->n += p->about.count;
@@ -192,18 +199,23 @@ void model_set_attention(Model *m, bool flash)
 		m->shape.d_head);
 }
 
-void model_fuse(Model *m)
+void model_keep_compute(Model *m)
 {
 	Type type = m->policy->op[OP_LINEAR].input;
-	assert(!m->layernorm);
-	m->fused = true;
-	model_set_attention(m, true);
 	m->compute_weights = (Array){ m->weights.at, type };
 	if (m->weights.at && !m->ops->reads(m->device, m->weights.type, type))
 		m->compute_weights = new_buffer(m, type, MEM_PARAMETER,
 			"compute weights");
 	model_view_params(m);
 	model_weights_changed(m);
+}
+
+void model_fuse(Model *m)
+{
+	assert(!m->layernorm);
+	m->fused = true;
+	model_set_attention(m, true);
+	model_keep_compute(m);
 }
 
 void model_recompute(Model *m, int K, bool nested)

@@ -25,6 +25,9 @@ enum { FUSION_EAGER, FUSION_FUSED, FUSION_JIT };
 extern const char *const fusion_names[];
 /* takes the fused path from now on, with FlashAttention where there is any */
 void   model_fuse(Model *m);
+/* linear layers of the eager path read weights that are cast when they change,
+ * not for each matmul; the fused path's always do. Same bits */
+void   model_keep_compute(Model *m);
 #define ATTENTIONS "naive|flash"
 /* the fused path uses FlashAttention, if it can, or naive attention */
 void   model_set_attention(Model *m, bool flash);
@@ -55,8 +58,9 @@ typedef struct Span {
 } Span;
 
 /* of the whole model, in order; spans has room for shape_nparameters. The eager
- * path has one for each parameter, as an optimizer that walks a list of them;
- * the fused path has as few as there can be. Returns how many */
+ * path has one for each parameter, as an optimizer that walks a list of them, or
+ * after model_keep_compute for each unit; the fused path has as few as there can
+ * be. Returns how many */
 int     model_spans(const Model *m, Span *spans);
 
 /* brings a batch to the device. tokens, targets: host, (B, T), each below

@@ -36,13 +36,18 @@ static inline int heads_together(size_t heads, size_t nbytes)
 	return (int)(fit < 1 ? 1 : fit < heads ? fit : heads);
 }
 
-/* how many of a head's tiles of N keys add to tile j of M queries before this
- * one? */
+/* how many of a head's `tiles` tiles of N keys add to tile j of M queries? */
+ANYWHERE int key_tiles_of(int j, int tiles, int M, int N, bool causal)
+{
+	const int end = ((j + 1) * M + N - 1) / N;
+	return causal && end < tiles ? end : tiles;
+}
+
+/* and how many of them before this one? */
 ANYWHERE int key_tiles_before(int tile, int tiles, int j, int M, int N,
 	bool causal)
 {
-	const int end = ((j + 1) * M + N - 1) / N;
-	return causal ? (end < tiles ? end : tiles) - 1 - tile : tile;
+	return causal ? key_tiles_of(j, tiles, M, N, causal) - 1 - tile : tile;
 }
 
 /* tiles of M queries by N keys; blocks of threads on a multiprocessor; time

@@ -213,8 +213,8 @@ void formula_cross_entropy_backward(Device *d, Array dlogits, Array logits,
 	MAP(d, dlogits, n, E_MULTIPLY, element(work), number(scale));
 	device_free(d, work.at);
 }
-void formula_adamw(Device *d, Array w, Array g, Array m, Array v, size_t n,
-	const AdamWStep *step, const int32_t *skip)
+void formula_adamw(Device *d, Array w, Array low, Array g, Array m, Array v,
+	size_t n, const AdamWStep *step, const int32_t *skip)
 {
 	Array grad = elementary_scratch(d, n, "unscaled gradient"),
 		work = elementary_scratch(d, n, "update");
@@ -235,8 +235,9 @@ void formula_adamw(Device *d, Array w, Array g, Array m, Array v, size_t n,
 		{ work, E_DIVIDE, { M, U } },
 		{ work, E_MULTIPLY, { U, scalar(&step->rate) } },
 		{ w, E_SUBTRACT, { W, U } },
+		{ low, E_COPY, { W } },
 	};
-	for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+	for (size_t k = 0; k < sizeof all / sizeof *all && all[k].y.at; k++)
 		map_in(d, all[k].y, index_every(1), n, all[k].op, all[k].in, skip);
 	device_free(d, work.at);
 	device_free(d, grad.at);

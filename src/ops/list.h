@@ -62,10 +62,10 @@ OPERATION(void, cross_entropy_forward, (Device *d, Array losses, Array lse,
 	Array logits, const int32_t *targets, size_t N, size_t V))
 OPERATION(void, cross_entropy_backward, (Device *d, Array dlogits, Array logits,
 	Array lse, const int32_t *targets, double scale, size_t N, size_t V))
-/* w, m, v, of one type, +=; nothing happens when *skip is not 0; skip may be
- * NULL */
-OPERATION(void, adamw, (Device *d, Array w, Array g, Array m, Array v, size_t n,
-	const AdamWStep *step, const int32_t *skip))
+/* w, m, v, of one type, +=; low: w once more, in low.type; at NULL: no. Nothing
+ * happens when *skip is not 0; skip may be NULL */
+OPERATION(void, adamw, (Device *d, Array w, Array low, Array g, Array m, Array v,
+	size_t n, const AdamWStep *step, const int32_t *skip))
 /* velocity = momentum velocity + unscale g, w -= rate velocity, low = w once
  * more, in low.type; velocity at NULL: w -= rate unscale g; low at NULL: no */
 OPERATION(void, sgd, (Device *d, Array w, Array low, Gradients g,

@@ -42,8 +42,8 @@ static void update_by_adamw(const Optimizer *o, const Span *s, Gradients g,
 		ops->fused_adamw(o->device, s->weight, s->compute, g, state[0],
 			state[1], s->n, o->scalars, skip);
 	else
-		ops->adamw(o->device, s->weight, s->gradient, state[0], state[1], s->n,
-			o->scalars, skip);
+		ops->adamw(o->device, s->weight, s->compute, s->gradient, state[0],
+			state[1], s->n, o->scalars, skip);
 }
 
 const OptimizerKind adamw_kind = { { "adamw m", "adamw v" }, "adamw scalars",

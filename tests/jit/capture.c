@@ -125,6 +125,9 @@ void record(Capture *c, int what, size_t rows, size_t C, Type type)
 	case 6: formula_rope(d, a[0], a[0], capture_array(c, n, FP32),
 		capture_array(c, n, FP32), rows / 64, 4, 16, C, 1); break;
 	case 7: record_loss(c, rows, C, type); break;
-	default: formula_adamw(d, a[0], a[1], a[2], a[3], n, step, skip); break;
+	default:
+		formula_adamw(d, a[0], (Array){ NULL, FP32 }, a[1], a[2], a[3], n, step,
+			skip);
+		break;
 	}
 }

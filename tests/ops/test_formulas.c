@@ -71,8 +71,8 @@ static void loss(const Ops *o, Array *a)
 static void adamw(const Ops *o, Array *a)
 {
 	static const int32_t skip[] = { 0, 1 };
-	o->adamw(device, a[0], a[1], a[2], a[3], N, &step, skip);
-	o->adamw(device, a[0], a[1], a[2], a[3], N, &step, skip + 1);
+	for (int k = 0; k < 2; k++)
+		o->adamw(device, a[0], a[4], a[1], a[2], a[3], N, &step, skip + k);
 }
 
 static void formulas_agree(void **state)

@@ -46,7 +46,8 @@ CALL(swiglu_back, swiglu_backward(device, y[0], y[1], x[0], x[1], x[2], NC))
 CALL(loss, cross_entropy_forward(device, y[0], y[1], x[0], tokens, N, V))
 CALL(loss_back,
 	cross_entropy_backward(device, y[0], x[0], x[1], tokens, 1.0 / N, N, V))
-CALL(adamw, adamw(device, y[0], x[0], y[1], y[2], NC, &step, &never))
+CALL(adamw, adamw(device, y[0], (Array){ NULL, FP32 }, x[0], y[1], y[2], NC,
+	&step, &never))
 CALL(norm, fused_rmsnorm_forward(device, (NormForward){ .y = y[0], .rho = y[1],
 	.sum = y[2], .x = x[0], .branch = x[1], .g = x[2], .eps = 1e-5 }, N, C))
 CALL(norm_back, fused_rmsnorm_backward(device, (NormBackward){ .dsum = y[2],

@@ -49,7 +49,8 @@ static void states_in_bf16_are_rounded_once(void **state)
 			ops->fused_adamw(device, w, (Array){ NULL, BF16 }, one_gradient(g), m,
 				v, UPDATED, &s, NULL);
 		else
-			ops->adamw(device, w, g, m, v, UPDATED, &s, NULL);
+			ops->adamw(device, w, (Array){ NULL, BF16 }, g, m, v, UPDATED, &s,
+				NULL);
 		expect_rounded("weights", w, w1);
 		expect_rounded("first moments", m, m1);
 		expect_rounded("second moments", v, v1);

@@ -2,8 +2,8 @@
 
 #include <math.h>
 
-void cpu_adamw(Device *d, Array w, Array g, Array m, Array v, size_t n,
-	const AdamWStep *step, const int32_t *skip)
+void cpu_adamw(Device *d, Array w, Array low, Array g, Array m, Array v,
+	size_t n, const AdamWStep *step, const int32_t *skip)
 {
 	real *weight = w.at, *first = m.at, *second = v.at;
 	const real *grad = g.at;
@@ -21,4 +21,6 @@ void cpu_adamw(Device *d, Array w, Array g, Array m, Array v, size_t n,
 	cpu_round(w, n);
 	cpu_round(m, n);
 	cpu_round(v, n);
+	if (low.at)
+		cpu_cast(d, low, w, n);
 }

@@ -156,9 +156,7 @@ void cpu_fused_adamw(Device *d, Array w, Array low, Gradients g, Array m,
 	if (skip && *skip)
 		return;
 	Array sum = cpu_sum_gradients(d, g, n);
-	cpu_adamw(d, w, sum, m, v, n, step, NULL);
-	if (low.at)
-		cpu_cast(d, low, w, n);
+	cpu_adamw(d, w, low, sum, m, v, n, step, NULL);
 	if (g.n > 1)
 		free(sum.at);
 }

@@ -122,29 +122,39 @@ void warp_specialized_backward(const __grid_constant__ Backward a)
 /* dQ of 64 queries
  * bytes: accumulators once, dQ once
  * grid: B H ceil(queries / 64) */
-template <class T, int D>
-__global__ __launch_bounds__(128) void backward_postprocess(Scratch w, Heads dq,
-	Angles angles, float scale, int H)
+template <class S>
+__global__ __launch_bounds__(128)
+void backward_postprocess(const __grid_constant__ Backward a, Heads dq)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-	constexpr int STEP = D / 2 + 4;     /* words of a row; no write collides */
+	using T = typename S::T;
+	constexpr int D = S::D,
+		STEP = D / 2 + 4;               /* words of a row; no write collides */
 	__shared__ __align__(16) unsigned tile[BLOCK * STEP];
+	const Scratch &w = a.w;
 	const int blocks = (w.seqlen_q + BLOCK - 1) / BLOCK,
 		bh = blockIdx.x / blocks, first = blockIdx.x % blocks * BLOCK,
 		lane = threadIdx.x % 32, row = threadIdx.x / 32 * 16 + lane / 4;
-	griddepcontrol_wait();
+	if (a.deterministic) {
+		const int j = first / S::M;
+		if (threadIdx.x == 0)
+			semaphore_wait(semaphore_at<S>(a, bh, j),
+				key_tiles_of(j, a.tiles, S::M, S::N, a.causal));
+		__syncthreads();
+	} else
+		griddepcontrol_wait();
 	const auto *dq_accum = (const float4 *)(w.dq_accum
 		+ ((size_t)bh * w.rows + first) * D) + threadIdx.x;
 	#pragma unroll
 	for (int c = 0; c < D / 8; c++) {
 		float4 x = __ldcs(dq_accum + c * 128);
-		float pairs[2][2] = { { x.x * scale, x.y * scale },
-			{ x.z * scale, x.w * scale } };
+		float pairs[2][2] = { { x.x * a.scale, x.y * a.scale },
+			{ x.z * a.scale, x.w * a.scale } };
 		#pragma unroll
 		for (int low = 0; low < 2; low++) {
 			const int t = row + 8 * low;
 			if (first + t < w.seqlen_q)
-				rope_backward(pairs[low][0], pairs[low][1], angles,
+				rope_backward(pairs[low][0], pairs[low][1], a.angles,
 					(first + t) * (size_t)(D / 2) + c * 4 + lane % 4);
 			tile[t * STEP + c * 4 + lane % 4] = pack<T>(pairs[low][0],
 				pairs[low][1]);
@@ -155,9 +165,10 @@ __global__ __launch_bounds__(128) void backward_postprocess(Scratch w, Heads dq,
 	for (int i = threadIdx.x; i < BLOCK * D / 8; i += 128) {
 		const int t = i / (D / 8), c = i % (D / 8);
 		if (first + t < w.seqlen_q)
-			*(uint4 *)(row_of<T>(dq, bh, H, first + t) + c * 8) =
+			*(uint4 *)(row_of<T>(dq, bh, a.H, first + t) + c * 8) =
 				*(const uint4 *)(tile + t * STEP + c * 4);
 	}
+	griddepcontrol_wait();                  /* dK and dV are there too */
 #endif
 }
 /* f(config) for heads of D elements of this type; is there one? */
@@ -262,9 +273,9 @@ extern "C" void cuda_warp_specialized_backward(Device *d, Attention a,
 		LAUNCHED();
 		launch_dependent(d, warp_specialized_backward<S>,
 			blocks_for(heads * b.tiles, 1), S::THREADS, S::NBYTES, b);
-		launch_dependent(d, backward_postprocess<T, S::D>,
+		launch_dependent(d, backward_postprocess<S>,
 			blocks_for(heads * ((a.seqlen_q + BLOCK - 1) / BLOCK), 1), 128, 0,
-			w, g.dq, b.angles, b.scale, b.H);
+			b, g.dq);
 	});
 	device_free(d, scratch);
 	assert(done && "hopper_supports was asked");

@@ -1,8 +1,8 @@
 /* eager_adamw.cu: AdamW by elementary steps */
 #include "ops/cuda/elementary.cuh"
 
-extern "C" void cuda_adamw(Device *d, Array w, Array g, Array m, Array v,
-	size_t n, const AdamWStep *step, const int32_t *skip)
+extern "C" void cuda_adamw(Device *d, Array w, Array low, Array g, Array m,
+	Array v, size_t n, const AdamWStep *step, const int32_t *skip)
 {
 	const auto plus = [] __device__ (float a, float b) { return a + b; };
 	const auto less = [] __device__ (float a, float b) { return a - b; };
@@ -29,6 +29,8 @@ extern "C" void cuda_adamw(Device *d, Array w, Array g, Array m, Array v,
 	map_unless(d, skip, work, n, over, m, work);
 	map_unless(d, skip, work, n, times, work, rate);
 	map_unless(d, skip, w, n, less, w, work);
+	if (low.at)
+		map_unless(d, skip, low, n, [] __device__ (float x) { return x; }, w);
 	device_free(d, work.at);
 	device_free(d, grad.at);
 }

@@ -190,9 +190,9 @@ __device__ inline void produce(const Backward &a, const Place &p,
 	}
 }
 template <class S>
-__device__ inline int *semaphore_at(const Backward &a, const Place &p, int j)
+__device__ inline int *semaphore_at(const Backward &a, int bh, int j)
 {
-	return a.w.dq_semaphore + ((size_t)p.bh * a.w.rows + (size_t)j * S::M)
+	return a.w.dq_semaphore + ((size_t)bh * a.w.rows + (size_t)j * S::M)
 		/ BLOCK;
 }
 __device__ inline int semaphore_value(const int *semaphore)
@@ -245,7 +245,7 @@ __device__ inline void add_dq(const Backward &a, const Place &p,
 {
 	for (int i = odd; i < p.count; i += 2) {
 		const int j = p.visit(i);
-		int *semaphore = semaphore_at<S>(a, p, j), before;
+		int *semaphore = semaphore_at<S>(a, p.bh, j), before;
 		if (a.deterministic) {
 			before = key_tiles_before(p.tile, a.tiles, j, S::M, S::N, a.causal);
 			semaphore_wait(semaphore, before);

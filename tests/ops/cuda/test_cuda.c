@@ -88,7 +88,8 @@ static void swiglu(Device *d, const Ops *o, const Array *a, const size_t *n,
 static void adamw(Device *d, const Ops *o, const Array *a, const size_t *n,
 	int how)
 {
-	o->adamw(d, a[0], a[1], a[2], a[3], n[0], a[4].at, how ? a[5].at : NULL);
+	o->adamw(d, a[0], (Array){ NULL, FP32 }, a[1], a[2], a[3], n[0], a[4].at,
+		how ? a[5].at : NULL);
 }
 static void rmsnorm_forward(Device *d, const Ops *o, const Array *a,
 	const size_t *n, int how)
