@@ -248,6 +248,27 @@ static bool inside(const void *p, const char *from, size_t nbytes)
 	return (const char *)p >= from && (const char *)p < from + nbytes;
 }
 
+static bool touches(const Group *g, const void *at)
+{
+	bool found = false;
+	for (int v = 0; v < g->nnodes; v++) {
+		const Node *node = &g->nodes[v];
+		found |= node->kind == LOAD && node->from.index.n > 0
+			&& inside(at, node->from.at, node->from.nbytes);
+	}
+	for (int s = 0; s < g->nstores; s++)
+		found |= inside(at, g->stores[s].to.at, g->stores[s].to.nbytes);
+	return found;
+}
+
+bool group_shares(const Group *g, const Elementary *e)
+{
+	bool found = touches(g, e->y.at);
+	for (int k = 0; k < opcode_operands(e->op); k++)
+		found |= e->in[k].kind == MEMORY && touches(g, e->in[k].a.at);
+	return found;
+}
+
 bool group_drop(Group *g, const void *at, size_t nbytes)
 {
 	bool touched = g->noperations > 0 && inside(g->skip, at, nbytes);

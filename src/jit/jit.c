@@ -44,6 +44,7 @@ typedef struct Jit {
 	Scratch *scratch;
 	size_t nscratch;
 	char *next;                     /* address of the next scratch */
+	bool begins;                    /* a formula, with the next operation */
 	void **freed;                   /* when the open group is done */
 	size_t nfreed;
 	JitCounts counts;
@@ -63,9 +64,19 @@ static void empty(Jit *j)
 }
 #define NOWHERE ((char *)(UINT64_C(1) << 60))
 
+/* is a formula under way? */
+static bool holds_scratch(const Jit *j)
+{
+	for (size_t k = 0; k < j->nscratch; k++)
+		if (!j->scratch[k].freed)
+			return true;
+	return false;
+}
+
 static void *new_scratch(Deferral *self, size_t nbytes, const char *what)
 {
 	Jit *j = (Jit *)self;
+	j->begins |= !holds_scratch(j);
 	j->scratch = grow(j->scratch, j->nscratch, sizeof *j->scratch);
 	j->scratch[j->nscratch++] = (Scratch){ .at = j->next, .nbytes = nbytes,
 		.what = what };
@@ -311,6 +322,9 @@ static void do_alone(Jit *j, const Elementary *e)
 static void take(Deferral *self, const Elementary *e)
 {
 	Jit *j = (Jit *)self;
+	if (j->begins && !group_shares(&j->open, e))
+		close_group(j, "a formula follows that shares nothing with it");
+	j->begins = false;
 	const char *why = group_join(&j->open, e);
 	if (why) {
 		close_group(j, why);
