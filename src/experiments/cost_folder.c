@@ -7,7 +7,7 @@
 #include "base/error.h"
 
 enum { MOST_FOLDERS = 8 };
-CostGiven cost_given = { "tables/h200x2,tables/cpu", -1 };
+CostGiven cost_given = { "tables/h200x2+tables/h200x4,tables/cpu", -1 };
 static Seen seen[MOST_FOLDERS];
 static CostFit fitted[MOST_FOLDERS];
 static int nfolders;

@@ -6,7 +6,7 @@
 #include "experiments/cost_fit.h"
 
 typedef struct CostGiven {
-	const char *folders;             /* commas between */
+	const char *folders;             /* commas between; + as in seen_read */
 	int size;                        /* of SIZES; -1: as cost_fit chooses */
 } CostGiven;
 extern CostGiven cost_given;

@@ -10,7 +10,8 @@
 
 static const Option options[] = {
 	{ "tables", OPT_TEXT, &cost_given.folders, "FOLDERS",
-		"of recorded tables, commas between; maps take the first's constants" },
+		"of recorded tables, commas between, + before more of the same GPUs; "
+		"maps take the first's constants" },
 	{ "fit-size", OPT_CHOICE, &cost_given.size, SIZES,
 		"fit to this model; else to medium, or large" },
 	{ "hardware", OPT_CHOICE, &ways_given.sheet, WAYS_SHEETS,
@@ -97,7 +98,7 @@ const Experiment experiment = {
 		{ "collectives", machine_keys, "device transport collective dtype ranks "
 			"bytes role measured_ms predicted_ms error", plan_collectives,
 			run_collectives },
-		{ "steps", machine_keys, "of size context precision batch strategy "
+		{ "steps", machine_keys, "on of size context precision batch strategy "
 			"prefetch bucket_mb wire ranks tensor role single_ms measured_ms "
 			"predicted_ms error alone_ms predicted_alone_ms unaided_ms "
 			"unaided_error ahead_ms ahead_error", plan_machines, run_steps },

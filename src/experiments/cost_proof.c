@@ -100,6 +100,7 @@ static void predict_step(Row *row, int folder, const SeenStep *s)
 	double ms = cost_step(&f->machine, &r).step_ms,
 		before = cost_predicted(folder, s);
 	cost_set_step(row, s);
+	row_set(row, "on", "%s", s->on);
 	row_set(row, "of", "%s", s->table);
 	row_set(row, "bucket_mb", "%g", s->run.bucket_mb);
 	row_set(row, "wire", "%s", s->wire);

@@ -24,9 +24,9 @@ static Records *open_table(const char *folder, const char *name)
 	return r;
 }
 
-static Records *keep_table(Seen *seen, const char *name)
+static Records *keep_table(Seen *seen, const char *folder, const char *name)
 {
-	Records *r = open_table(seen->folder, name);
+	Records *r = open_table(folder, name);
 	assert(seen->ntables < (int)(sizeof seen->tables / sizeof *seen->tables));
 	seen->tables[seen->ntables++] = r;
 	return r;
@@ -75,7 +75,8 @@ static CostRun run_of(const Records *r, int row, bool gpu)
 }
 static bool same_model(const SeenStep *a, const SeenStep *b)
 {
-	return strcmp(a->size, b->size) == 0 && a->context == b->context
+	return strcmp(a->on, b->on) == 0 && strcmp(a->size, b->size) == 0
+		&& a->context == b->context
 		&& strcmp(a->precision, b->precision) == 0 && a->batch == b->batch;
 }
 
@@ -94,6 +95,12 @@ static void find_alone(Seen *seen)
 		}
 	}
 }
+static const char *machine_of(const char *folder)
+{
+	const char *slash = strrchr(folder, '/');
+	return slash ? slash + 1 : folder;
+}
+
 static bool usable(const Records *r, int row)
 {
 	return records_is(r, row, "status", "ok")
@@ -122,12 +129,14 @@ static void divide(SeenStep *s, const Records *r, int row, bool gpu)
 	s->peak_MiB = records_number(r, row, "peak_MiB");
 }
 
-static SeenStep step_of(const Records *r, int row, const char *table, bool gpu)
+static SeenStep step_of(const Records *r, int row, const char *on,
+	const char *table, bool gpu)
 {
 	double period = records_number(r, row, "period_ms"),
 		step = records_number(r, row, "step_ms"),
 		single = records_number(r, row, "single_ms");
-	SeenStep s = { table, text_of(r, row, "size"), text_of(r, row, "precision"),
+	SeenStep s = { on, table, text_of(r, row, "size"),
+		text_of(r, row, "precision"),
 		text_of(r, row, "wire"), text_of(r, row, "via"),
 		records_head(r, "date"),
 		lrint(records_number(r, row, "context")),
@@ -161,21 +170,29 @@ static SeenStep step_of(const Records *r, int row, const char *table, bool gpu)
 	return s;
 }
 
-static void add_steps(Seen *seen, const char *name)
+/* steps of more ranks than `beyond`, and of one; returns the number of all */
+static int add_table(Seen *seen, const char *folder, const char *name,
+	long beyond)
 {
-	const Records *r = keep_table(seen, name);
+	const Records *r = keep_table(seen, folder, name);
+	int steps = 0;
 	for (int row = 0; r && row < records_count(r); row++) {
 		if (!usable(r, row))
 			continue;
+		SeenStep s = step_of(r, row, machine_of(folder), name, seen->gpu);
+		steps++;
+		if (s.ranks <= beyond && s.run.data * s.run.tensor > 1)
+			continue;
 		seen->steps = grow(seen->steps, seen->nsteps, sizeof *seen->steps);
-		seen->steps[seen->nsteps++] = step_of(r, row, name, seen->gpu);
+		seen->steps[seen->nsteps++] = s;
 	}
+	return steps;
 }
 static void add_collectives(Seen *seen, const char *name)
 {
 	static const char *const names[] = { "all-reduce", "reduce-scatter",
 		"all-gather", "broadcast" };
-	const Records *r = keep_table(seen, name);
+	const Records *r = keep_table(seen, seen->folder, name);
 	for (int row = 0; r && row < records_count(r); row++) {
 		const char *what = text_of(r, row, "collective");
 		int kind = COST_ALL_REDUCE;
@@ -207,28 +224,47 @@ static double peak_of(const Seen *seen)
 	return TFLOPs;
 }
 
-Seen seen_read(const char *folder)
+static const char *const step_tables[] = { "naive_ddp_benchmarking",
+	"minimal_ddp_flat_benchmarking",
+	"ddp_overlap_individual_parameters_benchmarking",
+	"ddp_bucketed_benchmarking", "ddp_bucketed_benchmarking-sizes",
+	"optimizer_state_sharding_accounting-times", "fsdp_accounting",
+	"tensor_parallel" };
+enum { NSTEP_TABLES = sizeof step_tables / sizeof *step_tables };
+
+static long most_ranks(const Seen *seen)
 {
-	static const char *const tables[] = { "naive_ddp_benchmarking",
-		"minimal_ddp_flat_benchmarking",
-		"ddp_overlap_individual_parameters_benchmarking",
-		"ddp_bucketed_benchmarking", "ddp_bucketed_benchmarking-sizes",
-		"optimizer_state_sharding_accounting-times", "fsdp_accounting",
-		"tensor_parallel" };
-	Seen seen = { .folder = folder };
-	const char *slash = strrchr(folder, '/');
-	seen.machine = slash ? slash + 1 : folder;
-	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
-		Records *r = open_table(folder, tables[i]);
+	long most = 0;
+	for (int i = 0; i < seen->nsteps; i++)
+		if (seen->steps[i].ranks > most)
+			most = seen->steps[i].ranks;
+	return most;
+}
+
+static void add_steps(Seen *seen, const char *folder, long beyond)
+{
+	int steps = 0;
+	for (int i = 0; i < NSTEP_TABLES; i++)
+		steps += add_table(seen, folder, step_tables[i], beyond);
+	if (steps == 0)
+		usage_error("%s: no table of training steps", folder);
+}
+
+Seen seen_read(const char *folders)
+{
+	char *list = need(strdup(folders)), *folder = strsep(&list, "+");
+	Seen seen = { .folder = folder, .machine = machine_of(folder) };
+	for (int i = 0; i < NSTEP_TABLES; i++) {
+		Records *r = open_table(folder, step_tables[i]);
 		seen.gpu = seen.gpu || (r && records_head_is(r, "backend", "cuda"));
 		records_free(&r);
 	}
-	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
-		add_steps(&seen, tables[i]);
+	add_steps(&seen, folder, 0);
 	add_collectives(&seen, "distributed_communication_single_node");
 	add_collectives(&seen, "distributed_communication_single_node-collectives");
-	if (seen.nsteps == 0)
-		usage_error("%s: no table of training steps", folder);
+	long beyond = most_ranks(&seen);
+	while ((folder = strsep(&list, "+")))
+		add_steps(&seen, folder, beyond);
 	find_alone(&seen);
 	seen.TFLOPs = peak_of(&seen);
 	return seen;

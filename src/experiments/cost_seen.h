@@ -6,6 +6,7 @@
 #include "model/cost.h"
 
 typedef struct SeenStep {
+	const char *on;                  /* its machine: h200x4 */
 	const char *table, *size, *precision, *wire, *via;
 	const char *date;                /* of its table; 20 characters */
 	long context, batch, ranks;
@@ -34,11 +35,13 @@ typedef struct Seen {
 	SeenStep *steps;
 	SeenCollective *collectives;
 	double TFLOPs;                   /* measured peak of bf16; NaN: unknown */
-	struct Records *tables[16];      /* texts of rows point into them */
+	struct Records *tables[64];      /* texts of rows point into them */
 	int ntables;
 } Seen;
 
-/* folder: tables/h200x2. One without any of the tables: exit 2. Never freed */
-Seen seen_read(const char *folder);
+/* folders: tables/h200x2; after a + others of the same GPUs, of which only steps
+ * of more ranks than the first's are taken, and of one. A folder without any of
+ * the tables: exit 2. Never freed */
+Seen seen_read(const char *folders);
 
 #endif

