@@ -14,7 +14,7 @@ static int nfolders;
 
 int cost_folders(void)
 {
-	char *list = need(strdup(cost_given.folders)), *folder;
+	char *list = need(strdup(cost_given.folders)), *rest = list, *folder;
 	const char *size = cost_given.size >= 0
 		? model_sizes[cost_given.size].name : NULL;
 	int commas = 0;
@@ -25,11 +25,12 @@ int cost_folders(void)
 	for (const char *c = list; (c = strchr(c, ',')); c++)
 		if (++commas == MOST_FOLDERS)
 			usage_error("--tables: more than %d folders", MOST_FOLDERS);
-	while ((folder = strsep(&list, ","))) {
+	while ((folder = strsep(&rest, ","))) {
 		seen[nfolders] = seen_read(folder);
 		fitted[nfolders] = cost_fit(&seen[nfolders], size);
 		nfolders++;
 	}
+	free(list);
 	return nfolders;
 }
 

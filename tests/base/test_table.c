@@ -175,9 +175,12 @@ static char *shown_on(int terminal, int columns, bool wide)
 	table_close(t, true);
 	fflush(stdout);
 	dup2(kept, STDOUT_FILENO);
-	ssize_t n = read(ends[0], text, sizeof text - 1);
-	text[n > 0 ? n : 0] = '\0';
-	close(kept), close(ends[0]), close(ends[1]), close(screen);
+	close(kept), close(ends[1]);
+	size_t n = 0;                   /* a terminal hands over a part at a time */
+	for (ssize_t got = 1; got > 0; n += got > 0 ? got : 0)
+		got = read(ends[0], text + n, sizeof text - 1 - n);
+	text[n] = '\0';
+	close(ends[0]), close(screen);
 	return text;
 }
 

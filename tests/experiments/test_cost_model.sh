@@ -105,7 +105,7 @@ heads that do not divide|expected a divisor|--sweep regimes $own --heads 3
 an unknown machine|'V100' is not one of|--sweep regimes --hardware V100
 an unknown model|'9B' is not one of|--sweep regimes --model 9B
 no tables|no table of training steps|--tables /nowhere
-none beside it|/nowhere: no table of training steps|--tables tables/h200x2+/nowhere
+none beside it|nowhere: no table of training|--tables tables/h200x2+/nowhere
 a size that was not measured|no step of 10B|--fit-size 10B --tables tables/cpu
 too many folders|more than|--tables a,b,c,d,e,f,g,h,i
 maps without a GPU|maps take constants of GPUs|--tables tables/cpu --sweep hiding
