@@ -201,7 +201,7 @@ static const char *fit(Group *g, const Elementary *e)
 	if (g->C > 0 && g->C != e->C)
 		return "its rows have another length";
 	g->C = e->C;
-	if (e->fold == FOLD_COLUMNS && e->C > LONGEST_HELD)
+	if (e->fold == FOLD_COLUMNS && e->C > LONGEST_SUMMED)
 		return "its rows are too long for sums of columns";
 	return NULL;
 }

@@ -5,7 +5,8 @@
 #include "ops/elementary.h"
 
 enum { MOST_NODES = 64, MOST_STORES = 32, MOST_ARRAYS = 16, MOST_STAGES = 8,
-	LONGEST_HELD = 16384 };
+	LONGEST_HELD = 32768,           /* elements of a row */
+	LONGEST_SUMMED = 16384 };       /* and of one whose columns are summed */
 
 typedef struct Access {
 	char *at;               /* of element 0 */
@@ -55,7 +56,7 @@ typedef struct Group {
 void        group_init(Group *g, size_t (*width)(Type type), Type native);
 /* adds an operation, or says why it cannot be added; NULL: it was. What an empty
  * group does not take has to be done alone: sums of columns of rows longer than
- * LONGEST_HELD, and results that overlap an operand at another place */
+ * LONGEST_SUMMED, and results that overlap an operand at another place */
 const char *group_join(Group *g, const Elementary *e);
 /* does it read or write an array of the group? Single numbers do not count */
 bool        group_shares(const Group *g, const Elementary *e);

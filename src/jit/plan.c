@@ -174,6 +174,24 @@ static uint64_t comparisons(const Plan *p)
 	return set;
 }
 
+/* the most values of one element that are held from a loop to the next */
+static size_t most_held(const Plan *p)
+{
+	size_t most = 0;
+	for (int loop = 1; loop < p->nloops; loop++) {
+		uint64_t made = 0, needed = 0;
+		for (int k = 0; k < loop; k++)
+			made |= p->loop[k];
+		for (int k = loop; k < p->nloops; k++)
+			needed |= p->taken[k];
+		size_t n = 0;
+		for (uint64_t both = made & needed; both; both &= both - 1)
+			n++;
+		most = n > most ? n : most;
+	}
+	return most;
+}
+
 /* false: that is too much */
 static bool find_held(Plan *p)
 {
@@ -186,11 +204,9 @@ static bool find_held(Plan *p)
 		p->loop[loop] |= read & compared;
 		made |= p->loop[loop];
 	}
-	size_t n = 0, threads = p->C ? row_threads(p->C) : 1,
+	size_t threads = p->C ? row_threads(p->C) : 1,
 		each = (p->C + threads * PACK - 1) / (threads * PACK) * PACK;
-	for (int v = 0; v < p->g.nnodes; v++)
-		n += plan_has(p->held, v);
-	return p->columns || n * each <= MOST_HELD;
+	return p->columns || most_held(p) * each <= MOST_HELD;
 }
 static void find_looped(Plan *p)
 {

@@ -89,13 +89,17 @@ void source_comparison(const Writer *w, int v)
 		fputc(']', w->f);
 }
 
-static void put_formula(const Writer *w, const Node *node)
+static void put_formula(const Writer *w, int v)
 {
+	const Plan *p = w->p;
+	const Node *node = &p->g.nodes[v];
 	char name[16];
-	fprintf(w->f, "op_%s(", opcode_names[node->op]);
+	bool shared = w->cuda && node->op == E_DIVIDE
+		&& p->level[node->in[1]] < p->level[v];
+	fprintf(w->f, "op_%s%s(", opcode_names[node->op], shared ? "_SHARED" : "");
 	for (int k = 0; k < MOST_OPERANDS; k++)
 		fprintf(w->f, "%s%s", k ? ", " : "", k < node->n
-			? source_name(w->p, node->in[k], name) : "0");
+			? source_name(p, node->in[k], name) : "0");
 	fputc(')', w->f);
 }
 
@@ -104,8 +108,7 @@ static void put_rounded(const Writer *w, const Node *node)
 	char name[16];
 	source_name(w->p, node->in[0], name);
 	if (w->cuda)
-		fprintf(w->f, "from_%s(to_%s(%s))", type_names[node->type],
-			type_names[node->type], name);
+		fprintf(w->f, "round_%s(%s)", type_names[node->type], name);
 	else
 		fprintf(w->f, "round_to(%d, (float)%s)", node->type, name);
 }
@@ -119,7 +122,7 @@ static void put_node(const Writer *w, int v)
 	switch (node->kind) {
 	case LOAD:       put_load(w, v); break;
 	case COMPARISON: source_comparison(w, v); break;
-	case FORMULA:    put_formula(w, node); break;
+	case FORMULA:    put_formula(w, v); break;
 	default:         put_rounded(w, node); break;
 	}
 	fputs(";\n", w->f);

@@ -78,7 +78,7 @@ static void removed_stores_have_no_memory(void **state)
 
 static void long_rows_are_looped(void **state)
 {
-	static const size_t lengths[] = { 1, 31, 16384, 16388, 151936 };
+	static const size_t lengths[] = { 1, 31, 32768, 32772, 151936 };
 	for (int k = 0; k < 5; k++) {
 		capture_begin(&capture, NULL);
 		record(&capture, 0, 3, lengths[k], BF16);

@@ -66,6 +66,13 @@ static void softmax(const Ops *o, const Work *w, Array *a)
 	o->softmax_backward(gpu, a[1], a[1], a[0], 0.7, w->rows / w->C, w->C);
 }
 
+/* probabilities down to zero: their quotients are no normal numbers */
+static void steep_softmax(const Ops *o, const Work *w, Array *a)
+{
+	o->softmax_forward(gpu, a[3], a[0], 30, w->rows / w->C, w->C);
+	o->softmax_forward(gpu, a[1], a[1], 1e30, w->rows / w->C, w->C);
+}
+
 static void flat(const Ops *o, const Work *w, Array *a)
 {
 	size_t n = w->rows * w->C;
@@ -92,10 +99,11 @@ static void loss(const Ops *o, const Work *w, Array *a)
 static void kernels_agree(void **state)
 {
 	static const Type types[] = { FP32, BF16, FP16, TF32 };
-	static const size_t widths[] = { 2, 31, 50, 512, 2560, 10000, 20000 };
+	static const size_t widths[] = { 2, 31, 50, 512, 2560, 10000, 20000,
+		32768 };
 	if (gpu == NULL)
 		skip();
-	for (int k = 0; k < 7; k++) {
+	for (int k = 0; k < 8; k++) {
 		Work w = { 64, widths[k], types[k % 4], k % 2 ? 3 : 0, NULL };
 		int32_t *tokens = drawn_tokens(w.rows, 3, w.C);
 		int32_t *targets = device_alloc(gpu, w.rows * 4, MEM_TEMPORARY,
@@ -107,8 +115,10 @@ static void kernels_agree(void **state)
 		expect_equal(&w, rope, "RoPE");
 		expect_equal(&w, loss, "cross-entropy");
 		w.rows = w.C;
-		if (w.C <= 512)
+		if (w.C <= 512) {
 			expect_equal(&w, softmax, "softmax");
+			expect_equal(&w, steep_softmax, "steep softmax");
+		}
 		device_free(gpu, targets);
 	}
 	device_close(&gpu);
