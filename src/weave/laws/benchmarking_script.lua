@@ -48,7 +48,7 @@ law("the peak is that of the memory estimate's run",
 	"close(peak_MiB, of('memory_profiling-estimate', {size = size, context =",
 	"context, precision = precision, fusion = fusion}).peak_MiB +",
 	"of('memory_profiling-estimate', {size = size, context = context, precision",
-	"= precision, fusion = fusion}).workspace_MiB, 0, 1.6)")
+	"= precision, fusion = fusion}).workspace_MiB, 0, 0.2)")
 law("a forward pass holds the parameters, in bf16 twice",
 	"step_ms > fwd_ms or between(peak_MiB, (precision == 'bf16' and 6 or 4) *",
 	"parameters / 2 ^ 20, 1.1 * (precision == 'bf16' and 6 or 4) * parameters /",
