@@ -22,7 +22,7 @@ typedef struct Block {
 	const char *what;
 	Category category;
 	bool used;
-	bool kept;           /* a recorded graph contains its address */
+	bool kept;           /* a captured graph contains its address */
 	Event until;         /* the communication queue uses it */
 } Block;
 

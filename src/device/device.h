@@ -123,8 +123,8 @@ double  device_stamped_ms(Device *device, int from, int to);
  * release, which is called when the device is closed, the latest first */
 void   *device_keep(Device *device, size_t nbytes,
 	void (*release)(Device *device, void *kept));
-/* all that the queue was given so far. Not while work is captured, nor the
- * next four */
+/* all that the queue was given so far. Not while work is captured, nor
+ * device_wait, device_call and device_copy */
 Event   device_event(Device *device, Queue queue);
 /* what the queue is given from now on waits for the event; the host does not */
 void    device_wait(Device *device, Queue queue, Event event);

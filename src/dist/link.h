@@ -39,8 +39,8 @@ Meeting meeting_here(void);
 /* closes the listener, in a process that is no rank */
 void    meeting_close(Meeting *m);
 
-/* waits at most limit_s seconds for the other ranks; ends the program, naming
- * those missing */
+/* waits at most limit_s seconds for the ranks to meet, and as long again until
+ * they are connected; ends the program, naming those missing */
 Link   *link_tcp(int rank, int ranks, const Meeting *meeting, int limit_s);
 /* of the job that mpirun or srun started; NULL: this process is in none. All
  * ranks call it. MPI ends when the last of its links is closed */

@@ -16,8 +16,8 @@ void      zero_free(Zero **zero);
 /* for timed_step and the others. Only settings and t may be changed */
 Optimizer *zero_optimizer(Zero *z);
 /* off: gradients stay as they are, for passes that only accumulate, all but the
- * last of a step. In stages 2 and 3 such a step needs memory for all gradients,
- * until its update is done */
+ * last of a step. In stages 2 and 3, and with exchange, such a step needs
+ * memory for all gradients, until its update is done */
 void      zero_sync(Zero *z, bool on);
 const ShardMap *zero_map(const Zero *z);
 

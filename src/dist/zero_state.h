@@ -19,7 +19,7 @@ typedef struct ZeroSettings {
 	Type wire;                       /* of gradients: FP32 or BF16 */
 	/* gradients travel as they are, and the update sums the ranks'. Only where
 	 * comm_exchanges, and on the fused path. Each rank keeps those of its shards
-	 * from all ranks, so no stage has less than all gradients' bytes */
+	 * from all ranks, so without `early` no stage has less than all gradients */
 	bool exchange;
 	/* stage 2: the backward pass updates a group as soon as its gradients are
 	 * summed, and sends the weights back; then no stage keeps all gradients.

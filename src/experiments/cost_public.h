@@ -6,7 +6,6 @@
 #include "model/cost.h"
 
 /* tokens/s and TFLOP/s of a device; seconds of a step */
-#define PUBLIC_UNITS "tokens/s|TFLOP/s|s"
 typedef enum { PUBLIC_TOKENS, PUBLIC_TFLOPS, PUBLIC_SECONDS } PublicUnit;
 typedef struct PublicRun {
 	const char *source, *cited, *model;

@@ -62,9 +62,11 @@ static void run_nodes(Row *row, const void *config)
 	if (starts_job()) {
 		job_rows(row, c->ddp.ranks, LIMIT_S,
 			"bash src/bench/two_nodes.sh --rate 1gbit 1", "--sweep nodes "
-			"--size %s --context %ld --batch %ld --kind %s --wire %s --sums %s "
-			"--warmup %ld --steps %ld", model_sizes[c->ddp.model.size].name,
-			c->ddp.model.context, c->ddp.batch, c->ddp.kind == DDP_FLAT
+			"--size %s --context %ld --batch %ld --fusion %s --transport %s "
+			"--kind %s --wire %s --sums %s --warmup %ld --steps %ld",
+			model_sizes[c->ddp.model.size].name, c->ddp.model.context,
+			c->ddp.batch, c->ddp.model.fusion ? "fused" : "eager",
+			transport_names[c->ddp.transport], c->ddp.kind == DDP_FLAT
 			? "flat" : "naive", c->ddp.wire ? "bf16" : "fp32", c->ddp.sums
 			? "optimizer" : "comm", c->ddp.warmup, c->ddp.steps);
 		return;

@@ -113,7 +113,8 @@ static Difference worst_of(const Model *m, const TensorFile *f,
 		const float *want = tensorfile_expect(f, full, "F32", p.count)->data;
 		Difference d = compare(m, get(m, i),
 			get == model_gradient ? 1 / m->loss_scale : 1, want, p.count);
-		if (worse(worst.relative, d.relative) != worst.relative)
+		if (!isnan(worst.relative)
+			&& worse(worst.relative, d.relative) != worst.relative)
 			snprintf(name, size, "%s", p.name);
 		worst.relative = worse(worst.relative, d.relative);
 		worst.absolute = worse(worst.absolute, d.absolute);

@@ -20,8 +20,10 @@ static const Option options[] = {
 	{ "tables", OPT_TEXT, &folder, "FOLDER",
 		"of this host: constants of the model" },
 	{ "size", OPT_CHOICE, &size, SIZES, "of the model; else medium" },
-	{ "nodes", OPT_INT, &asked_nodes, "2..9", "as many nodes only" },
-	{ "Gbps", OPT_REAL, &asked_Gbps, "RATE", "a link of this rate only" },
+	{ "nodes", OPT_INT, &asked_nodes, "2..9",
+		"so many; the link has 0.25 Gbit/s unless --Gbps is given" },
+	{ "Gbps", OPT_REAL, &asked_Gbps, "RATE",
+		"of the link; two nodes unless --nodes is given" },
 	{ 0 }
 };
 
@@ -103,11 +105,11 @@ static Records *run_job(Row *row, const Config *c, const char *settings,
 	if (asprintf(&table, "%s/t.tsv", folder) < 0 || asprintf(&command,
 		"OMPI_MCA_mpi_yield_when_idle=%d %s timeout -k 5 120 bash "
 		"src/bench/two_nodes.sh --nodes %ld --rate %.0fkbit 1 %s/%s --device "
-		"cpu --ranks %ld --size %s --precision fp32 --warmup 2 --steps 5 %s "
-		"--out %s 2>&1",
+		"cpu --ranks %ld --seed %ld --size %s --precision fp32 --warmup 2 "
+		"--steps 5 %s --out %s 2>&1",
 		2 * c->nodes > sysconf(_SC_NPROCESSORS_ONLN), settings, c->nodes,
-		c->Gbps * 1e6, self, program, c->nodes, size_name(), arguments,
-		table) < 0)
+		c->Gbps * 1e6, self, program, c->nodes, harness_seed, size_name(),
+		arguments, table) < 0)
 		die("out of host memory");
 	int status = run_command(command, said, sizeof said);
 	Records *r = records_read(table);

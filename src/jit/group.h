@@ -58,7 +58,8 @@ void        group_init(Group *g, size_t (*width)(Type type), Type native);
  * group does not take has to be done alone: sums of columns of rows longer than
  * LONGEST_SUMMED, and results that overlap an operand at another place */
 const char *group_join(Group *g, const Elementary *e);
-/* does it read or write an array of the group? Single numbers do not count */
+/* does it read or write an array of the group? Single numbers that it reads
+ * do not count */
 bool        group_shares(const Group *g, const Elementary *e);
 /* memory that is freed need not be written; does the group touch it? */
 bool        group_drop(Group *g, const void *at, size_t nbytes);

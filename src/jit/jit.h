@@ -23,7 +23,7 @@ typedef struct JitSettings {
 
 typedef struct JitCounts {
 	long operations, groups;        /* recorded; done together */
-	long kernels;                   /* one a group, and one a sum of columns */
+	long kernels;                   /* also of operations in no group */
 	/* that the operations of groups move one at a time; that the groups move,
 	 * but for partial sums of columns */
 	double bytes_eager, bytes;

@@ -34,7 +34,7 @@ void   plan_make_looped(Plan *p, const Group *g);
 /* what a kernel is given: pointers first, numbers after them */
 int    plan_pointers(const Plan *p, void *at[MOST_POINTERS]);
 int    plan_numbers(const Plan *p, double x[MOST_NODES]);
-/* bytes that the kernel moves */
+/* bytes that the kernel moves, loads under a guard counted whole */
 double plan_bytes(const Plan *p);
 
 static inline bool plan_has(uint64_t set, int node)

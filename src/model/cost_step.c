@@ -37,7 +37,7 @@ typedef struct Builder {
 	const CostRun *r;
 	QueueSchedule s;
 	CostGroup group;
-	int units, computed, sent;       /* the last task of each queue, or -1 */
+	int units, computed, sent;   /* how many; each queue's last task, or -1 */
 	int wait, tensor;                /* what computing waits for next */
 	double bucket;                   /* elements */
 	int bucket_after;

@@ -46,9 +46,9 @@ void   model_view_params(Model *m);
  * m->extent elements. At NULL: they leave it, and have a's type later */
 void   model_set_gradients(Model *m, Array a);
 /* gradients are stored as this type, and not as policy->gradient; before the
- * first backward pass. On a GPU BF16 belongs to the policy bf16: from operands
- * of another type the library does not multiply to it, and the plain kernel
- * takes its place, slowly */
+ * first backward pass. On a GPU BF16 belongs to policies whose matmuls read
+ * bf16: from operands of another type the library does not multiply to it, and
+ * cuda_matmul_fallback takes its place, slowly */
 void   model_set_gradient_type(Model *m, Type type);
 /* n elements: weights, what matmuls read of them (at NULL: the weights),
  * gradients */

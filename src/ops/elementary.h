@@ -104,7 +104,7 @@ typedef struct Elementary {
 int  opcode_operands(Opcode op);
 /* does it now, or hands it to who has deferred the work of the device */
 void elementary(Device *d, const Elementary *e);
-/* fp32 for one operation, to be freed by device_free */
+/* of TYPE_REAL, for one operation, to be freed by device_free */
 Array elementary_scratch(Device *d, size_t n, const char *what);
 enum { PACK = 4, LANES = 16, MOST_THREADS = 1024 };
 

@@ -1,5 +1,5 @@
 /* flash_attention.h: exact attention (FlashAttention), for programs that link
- * with libsystems.so; see the chapter on kernels in writeup.pdf */
+ * with libsystems.so; see the chapter Attention on Hopper in writeup.pdf */
 #ifndef OPS_FLASH_ATTENTION_H
 #define OPS_FLASH_ATTENTION_H
 
@@ -38,7 +38,7 @@ typedef struct FlashShape {
 	int32_t on_gpu;         /* where the arrays are; 0: in the host's memory */
 	int32_t gpu;            /* the GPU's number, from 0, as CUDA counts */
 	int32_t deterministic;  /* else parts of dQ may be added in any order: faster
-	                         * on some GPUs, and other last bits on every run */
+	                         * if n is large, other last bits on every run */
 	void *stream;           /* on a GPU: cudaStream_t on which work is queued */
 } FlashShape;
 

@@ -55,10 +55,10 @@ def row_stride(x):
 
 def prepare(function, x, g, other, eps, version, stream):
 	"""the function, its RmsnormShape, whether x and dy are copied, and how many
-	rows there are; no function: there is nothing to compute. other: dy, or x"""
-	check(x, g, None if other is x else other)
+	rows there are; no function: nothing is to be computed. other: dy or None"""
+	check(x, g, other)
 	width, rows = x.shape[-1], math.prod(x.shape[:-1])
-	steps = [row_stride(x), width if other is x else row_stride(other)]
+	steps = [row_stride(x), width if other is None else row_stride(other)]
 	shape = Shape(rows, width, *(step or width for step in steps), eps,
 		TYPES[x.dtype], version, x.is_cuda, max(x.get_device(), 0), stream)
 	return (function if x.numel() else None, bytes(shape), not steps[0],
@@ -83,7 +83,7 @@ def norm_forward(x, g, eps, version):
 	prepared = _forward.get(key)
 	if prepared is None:
 		prepared = _forward.remember(key, prepare(pointers_to("rmsnorm_forward",
-			4), x, g, x, eps, version, stream))
+			4), x, g, None, eps, version, stream))
 	run, shape, copied, _, rows = prepared
 	y = torch.empty_like(x, memory_format=DENSE)
 	rho = torch.empty_strided((rows,), (1,), dtype=F32, device=x.device)

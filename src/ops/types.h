@@ -33,8 +33,8 @@ typedef struct Matmul {
 	/* elements to the next outer, inner matrix */
 	size_t step_a[2], step_b[2], step_c[2];
 } Matmul;
-/* what one step needs, in the device's memory, so that a recorded step can be
- * replayed with new values */
+/* what one step needs, in the device's memory, so that a captured step can be
+ * launched again with new values */
 typedef struct AdamWStep {
 	/* 1 - lr decay; lr sqrt(1 - beta2^t) / (1 - beta1^t) */
 	real keep, rate;

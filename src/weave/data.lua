@@ -31,7 +31,7 @@ function M.load(c, line)
 	end
 	return c.data
 end
-local slugs = {h100 = 1, h200x2 = 2, cpu = 3}
+local slugs = {h100 = 1, h200x2 = 2, h200x4 = 3, cpu = 4}
 
 local function rank(c, shown, line)
 	local small = M.load(c, line).meta.scale or "course"
@@ -50,7 +50,10 @@ local function best(name, shown, line)
 	for _, c in pairs(M.tables[name]) do
 		if shown or c.machine ~= "local" then
 			local r = rank(c, shown, line)
-			if not lowest or r < lowest then chosen, lowest = c, r end
+			if not lowest or r < lowest
+					or r == lowest and c.machine < chosen.machine then
+				chosen, lowest = c, r
+			end
 		end
 	end
 	return chosen

@@ -65,6 +65,7 @@ local page = [[
 ]]
 local command = [[
 mkdir -p %s && export SOURCE_DATE_EPOCH=1767225600 FORCE_SOURCE_DATE=1
+rm -f %s/drawings.xdv
 xelatex -no-pdf -interaction=nonstopmode -halt-on-error -file-line-error \
 -output-directory=%s %s/drawings.tex | grep '^[^ ]*:[0-9]*: ' && exit 1
 ]]
@@ -72,7 +73,7 @@ xelatex -no-pdf -interaction=nonstopmode -halt-on-error -file-line-error \
 function M.finish()
 	if #M.stale == 0 then return end
 	local book = {M.preamble, "\\begin{document}\\hoffset-1in\\voffset-1in\n"}
-	local run = {command:format(folder, work, work)}
+	local run = {command:format(folder, work, work, work)}
 	for k, d in ipairs(M.stale) do
 		local file = ("%s/drawing-%s.tex"):format(work, d.name)
 		files.write(file, d.picture)

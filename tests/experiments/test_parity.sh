@@ -21,6 +21,13 @@ chmod u+w "$out/nan"
 printf '\xff\xff\xff\x7f' |
 	dd of="$out/nan" bs=1 seek=$((size - 115588)) conv=notrunc status=none
 expect 'a NaN in the reference' 1 '^FAILED' parity "$out/nan"
+cp $golden "$out/gradient"
+chmod u+w "$out/gradient"
+# the first gradient of the token embeddings; no later tensor is named for it
+printf '\xff\xff\xff\x7f' |
+	dd of="$out/gradient" bs=1 seek=$((size - 214532)) conv=notrunc status=none
+expect 'a NaN in a gradient' 1 'nan .*FAILED  *token_embeddings' parity \
+	"$out/gradient"
 expect 'a file cut short' 2 'ends inside the file' parity "$out/short"
 expect 'a missing file' 2 'cannot read' parity "$out/none"
 mkfifo "$out/fifo"

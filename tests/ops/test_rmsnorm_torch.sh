@@ -39,6 +39,8 @@ for x in inputs:
 	near("dg alone", rmsnorm_backward_g(dy, x, g), dg)
 	if x.shape[-1] > 1:
 		near("dx alone", rmsnorm_backward_x(dy, x, g), dx)
+		near("dx where dy is x", rmsnorm_backward_x(x, x, g),
+			rmsnorm_backward_x(x.clone(), x, g).double())
 END
 }
 refuses() { # refuses ERROR CALL: of x, fp32 (2, 9, 16), and g (16)

@@ -84,7 +84,8 @@ template <class C> struct Consumer {
 		pin(x.s);
 	}
 
-	/* P of the tile before S is overwritten, once no matmuls read P */
+	/* once no matmul reads the last P: S, now probabilities, is rounded to P, so that
+	 * new scores may overwrite it */
 	__device__ __forceinline__ void take_probabilities(Held<C> &x)
 	{
 		wgmma_wait<0>();
@@ -244,7 +245,7 @@ template <class C> struct Consumer {
 			stored = q.at;
 		}
 	}
-	/* what this thread stored of O, if anything, was read: its place is empty */
+	/* what this thread stored of O, if anything, was read: its buffer is empty */
 	__device__ __forceinline__ void release_stored()
 	{
 		if (stored < 0)

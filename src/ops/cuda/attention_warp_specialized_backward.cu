@@ -74,9 +74,9 @@ __global__ __launch_bounds__(128) void backward_preprocess(Scratch w, Heads o,
 	}
 #endif
 }
-/* FLOPs: 10 D for each pair of query and key; bytes: K, V, dK, dV once; Q, dO
- * and twice (read and written) the accumulators of dQ, in the L2 cache, for
- * each N keys
+/* FLOPs: 10 D for each pair of query and key; bytes: K, V, dK, dV once; Q, dO,
+ * L, delta and twice (read and written) the accumulators of dQ, in the L2
+ * cache, for each N keys
  * grid: B H key tiles; block: a warpgroup that starts copies, perhaps one for
  * dQ, and one for each 64 keys */
 template <class S>

@@ -1,4 +1,4 @@
-/* elementwise.cu: plain operations of one map or one reduction */
+/* elementwise.cu: eager operations of one map or one reduction */
 #include "base/random.h"
 #include "ops/cuda/elementary.cuh"
 

@@ -42,7 +42,7 @@ void        cuda_warp_specialized_backward(Device *d, Attention a,
 bool        cuda_split_fp16_supports(Device *d, const Attention *a,
 	const AttentionGradient *g);
 void        cuda_split_fp16_forward(Device *d, Attention a);
-/* bytes that the backward pass holds while it runs */
+/* bytes that the backward pass or, g NULL, the forward pass holds meanwhile */
 size_t      cuda_split_fp16_scratch(Device *d, const Attention *a,
 	const AttentionGradient *g);
 void        cuda_split_fp16_backward(Device *d, Attention a, AttentionGradient g);

@@ -359,7 +359,7 @@ __device__ inline void dk_group(const Backward &b, const Place &p,
 }
 /* dV = P^T dO, dK = dS^T Q of 64 keys, queries in tiles of 64
  * FLOPs: 24 D of fp16 for each pair of query and key; bytes: K, V, dK, dV once;
- * Q, dO from the L2 cache for each 64 keys
+ * Q, dO, L and delta from the L2 cache for each 64 keys
  * grid: B H tiles of keys */
 template <int D>
 __global__ __launch_bounds__(THREADS, 1) void split_fp16_dkv(

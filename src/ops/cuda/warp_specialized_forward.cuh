@@ -145,7 +145,7 @@ __device__ inline void load_tile(unsigned to, const CUtensorMap *map,
 			i * C::W::WIDTH / 2, first, h, b);
 }
 
-/* the next tile of keys or of values, once its place in the ring is free */
+/* the next tile of keys or of values, once its slot of the ring is free */
 template <class C>
 __device__ inline void load_keys(unsigned ring, Ring<C::STAGES> &at,
 	Barrier *full, Barrier *empty, const CUtensorMap *map, int first, int h,

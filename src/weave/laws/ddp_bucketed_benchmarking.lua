@@ -4,8 +4,8 @@ tables("ddp_bucketed_benchmarking ddp_bucketed_benchmarking-transports",
 	"sums ranks")
 law("the simulation forms as many buckets as the reducer",
 	"formed == buckets")
-law("there are no fewer buckets than fit",
-	"buckets >= gradient_MB / max(bucket_mb, gradient_MB)")
+law("no more buckets than twice what fits",
+	"(buckets - 1) * bucket_mb <= 2 * gradient_MB")
 law("larger buckets are fewer", "buckets <= below('bucket_mb',",
 	"'buckets').buckets")
 law("what is simulated takes no less than a step without communication",

@@ -15,5 +15,5 @@ law("fused paths launch no more kernels than eager ones",
 law("kernels are counted", "integer(kernels) and kernels >= 1")
 law("an error is a few roundings at most",
 	"between(error, 0, precision == 'bf16' and 2 ^ -6 or 2 ^ -18)")
-law("sets fill the cache once, no more",
-	"bytes * sets <= 4 * 512 * 2 ^ 20 or sets == 1")
+law("sets fill the footprint, less than twice over",
+	"bytes * sets <= 2 * 256 * 2 ^ 20 or sets == 1")
