@@ -149,6 +149,7 @@ static void run_formats(Row *row, const void *config)
 }
 const Experiment experiment = {
 	.about = "adds one number again and again, in several number formats",
+	.cpu_scale = "computed", .cpu_only = true,
 	.sweeps = SWEEPS(
 		{ "sums", sum_keys,
 			"addend sum representation_error accumulation_error error stalls_at",
