@@ -178,10 +178,14 @@ UNCOUNTED := $(if $(HAVE_COUNTERS),,$(if $(filter cuda,$(DEVICE)),\
 WRITTEN := $(filter-out $(UNCOUNTED) $(foreach target,$(UNWRITTEN),\
 	$(TABLES_$(target))),$(TABLES))
 HERE := $(WRITTEN:%=tables/$(MACHINE)/%.tsv)
+RECORDED := $(filter-out tables/local/%,$(wildcard tables/*/*.tsv))
+READS_cost_model := $(filter-out tables/$(MACHINE)/%,$(RECORDED))
 program = $(firstword $(subst -, ,$1))
 sweep = $(addprefix --sweep ,$(word 2,$(subst -, ,$1)))
 define table_rule # $1: table, $2: its program
-tables/$(MACHINE)/$1.tsv: build/digest/$2.$(BACKEND) | build/$2 $(SETTLED)
+tables/$(MACHINE)/$1.tsv: build/digest/$2.$(BACKEND) $(READS_$2) \
+		| build/$2 $(SETTLED)
+	@$$(if $$(filter $(READS_$2),$$?),rm -f $$@)
 	@echo "  run   build/$2 --out $$@ $(sweep)"; mkdir -p $$(@D)
 	@$(ALONE) $(ATTEMPT) build/$2 --out $$@ $(sweep)
 	@$(if $(UNWRITTEN),[ ! -e $$@ ] ||) grep -q '^# complete: yes' $$@ || \
@@ -221,7 +225,6 @@ $(foreach target,$(TARGETS),$(eval $(call problem_rule,$(target))))
 SINGLE := $(filter-out $(TARGETS),$(TABLES))
 .PHONY: $(SINGLE)
 $(SINGLE): %: tables/$(MACHINE)/%.tsv
-RECORDED := $(filter-out tables/local/%,$(wildcard tables/*/*.tsv))
 writeup.pdf html/index.html: writeup.nw $(HERE) $(RECORDED) \
 	$(wildcard src/weave/* src/plots/*) \
 	$(call remember,recorded,recorded: $(RECORDED))

@@ -82,6 +82,13 @@ sed -i 's/2 \* x/3 * x/' src/ops/op.c
 check 'a constant runs the programs that use it' runs 'one.tsv one-more.tsv '
 echo 'More prose.' >>writeup.nw
 check 'prose runs nothing' runs ''
+mkdir tables/far
+echo x >tables/far/one.tsv
+export MAKEFLAGS='READS_two=$$(RECORDED)'
+check 'what another machine recorded runs what reads it' runs 'two.tsv '
+check 'once' runs ''
+unset MAKEFLAGS
+rm -r tables/far
 rm src/experiments/two.c
 sed -i '/#two/d' writeup.nw
 check 'a program can be removed' runs ''
