@@ -23,7 +23,7 @@ FILE *file_start(const char *path);
 int   file_finish(FILE *f, const char *path);
 const char *file_reason(int error);
 /* the text of a file up to its first zero byte, to be freed, and in *n how many
- * bytes that are; NULL: there is no such file. What cannot be read: exit 2 */
+ * bytes were read, a zero byte too; NULL: no such file. Unreadable: exit 2 */
 char *file_read(const char *path, size_t *n);
 
 #endif

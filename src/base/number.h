@@ -29,8 +29,8 @@ uint16_t bf16_from_float(float x);
 float    bf16_to_float(uint16_t h);       /* exact */
 
 float round_to(Type t, float x);     /* nearest value of t; FP32, FP64: x */
-/* x[i] rounded to the nearest value of t, in place.  In the double build BF16
- * and FP16 round by way of float and FP32 rounds to float; FP64 does nothing */
+/* x[i] rounded to the nearest value of t, in place. In the double build BF16,
+ * FP16 and TF32 round by way of float and FP32 to float; FP64 does nothing */
 void  round_array(Type t, real *x, size_t n);
 /* between an array and its elements of type_size(t) bytes; FP32 and BF16, and in
  * the double build FP64 */

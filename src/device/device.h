@@ -105,7 +105,7 @@ void   *device_alloc(Device *device, size_t nbytes, Category category,
 void    device_free(Device *device, void *p);
 /* will the next device_alloc of so many bytes find them? */
 bool    device_reserve(Device *device, size_t nbytes);
-/* memory that a library has allocated itself, or freed, is or was in use */
+/* counts memory that a library has allocated itself, or else has freed */
 void    device_count(Device *device, void *p, size_t nbytes, Category category,
 	const char *what, bool allocated);
 /* the compute queue does it; the host waits */
@@ -116,7 +116,7 @@ void    device_download(Device *device, void *on_host, const void *on_device,
 /* waits for all work, then reads the clock */
 double  device_now_ms(Device *device);
 /* notes the time when the queue's work so far is done; which < NSTAMPS.
- * device_stamped_ms: between two stamps; waits for the later one */
+ * device_stamped_ms: between two stamps; waits for `to`, the later one */
 void    device_stamp(Device *device, Queue queue, int which);
 double  device_stamped_ms(Device *device, int from, int to);
 /* nbytes of zeros that belong to the device, made on the first call with this
@@ -126,7 +126,8 @@ void   *device_keep(Device *device, size_t nbytes,
 /* all that the queue was given so far. Not while work is captured, nor
  * device_wait, device_call and device_copy */
 Event   device_event(Device *device, Queue queue);
-/* what the queue is given from now on waits for the event; the host does not */
+/* what the queue is given from now on waits for the event; the host does not,
+ * but for a CPU's compute queue, whose work it does itself */
 void    device_wait(Device *device, Queue queue, Event event);
 bool    device_reached(Device *device, Event event);
 /* queues a function of the host, which must not use the device */
@@ -142,8 +143,8 @@ void    device_host_free(Device *device, void *p);
 /* p, which device_alloc gave, is in use until the event is reached, also after
  * device_free */
 void    device_uses(Device *device, void *p, Event event);
-/* queues what has been deferred; why: what comes next. All that queues, waits or
- * times does so first */
+/* queues what has been deferred; why: what comes next. Copies, calls, events,
+ * stamps, graphs and the clock do so first; device_wait does not */
 void    device_settle(Device *device, const char *why);
 /* work between the two is captured, not done, and nothing else may be asked of
 * the device but memory, ranges and stamps; device_graph_end returns a graph of it
@@ -151,7 +152,8 @@ void    device_settle(Device *device, const char *why);
 bool    device_has_graphs(const Device *device);
 void    device_graph_begin(Device *device);
 void   *device_graph_end(Device *device, int *kernels);
-/* a graph of what run(arg) queues, which is not done; NULL: there are none */
+/* a graph of what run(arg) queues, which is not done; NULL: it queued nothing, or
+ * the device has no graphs */
 void   *device_graph_capture(Device *device, void (*run)(void *arg), void *arg,
 	int *kernels);
 void    device_graph_launch(Device *device, void *graph);

@@ -38,7 +38,9 @@ int32_t dist_close(void);
 /* all get root's bytes */
 int32_t dist_broadcast(void *x, int64_t nbytes, int32_t root);
 /* for n arrays with so many elements each; sets *reducer, a number. Sums are sent
- * from the last array to the first, in buckets of at most bucket_mb 1e6 bytes */
+ * from the last array to the first. DIST_BUCKETED: in buckets of at most
+ * bucket_mb 1e6 bytes, or of one array that is larger; else bucket_mb only has to
+ * be > 0 */
 int32_t dist_reducer_new(int32_t *reducer, const int64_t *counts, int32_t n,
 	int32_t kind, double bucket_mb);
 /* collectives of a step */

@@ -33,8 +33,8 @@ Event   comm_reduce_scatter(Comm *c, Array x, size_t n, const char *what,
 /* the rank's own shard is there, the others follow */
 Event   comm_all_gather(Comm *c, Array x, size_t n, const char *what, int index);
 /* x lies in the rank's own array of comm_parts. It arrives in the same place of
- * that array on all ranks, and theirs here: both may be overwritten and read once
- * the queue is there */
+ * that array on all ranks, and theirs here. The others' places may be overwritten
+ * from when the queue comes to it, and hold the data after the event */
 Event   comm_exchange(Comm *c, Array x, size_t n, const char *what, int index);
 /* x: n elements, a shard for each rank; `to`: in the rank's own array of
  * comm_parts, room for its shard. Shard j of rank r arrives in this place of

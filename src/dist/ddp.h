@@ -8,7 +8,7 @@
 typedef struct Ddp Ddp;
 
 /* all ranks get rank 0's weights. Takes the model's hooks, points its gradients
- * at memory of the communicator and its share of the loss at 1/ranks. The model
+ * at reducer_gradients, and sets its share of the loss to 1/ranks. The model
  * has made no backward pass yet */
 Ddp    *ddp_new(Model *m, Comm *c, const DdpSettings *settings);
 /* before the model and the communicator are freed */

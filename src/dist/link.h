@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 typedef struct Link {
-	const char *name;                /* "tcp", "mpi" */
+	const char *name;                /* "tcp", "mpi", "part" (link_split) */
 	int rank, ranks;
-	/* among the ranks on this host */
+	/* among the ranks on this host; of a part of several hosts' ranks 0 and 1 */
 	int local_rank, local_ranks;
 	/* number and name of the collective that messages belong to, alike on all
 	 * ranks; set by whoever calls exchange */

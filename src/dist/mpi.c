@@ -49,7 +49,7 @@ static int piece_of(size_t n)
 	return n < PIECE ? (int)n : PIECE;
 }
 
-/* from the collective's name, so that another collective shows */
+/* from the collective's number and name, so that another collective shows */
 static int tag_of(const Link *l)
 {
 	const char *name = l->doing ? l->doing : "";

@@ -17,8 +17,8 @@ typedef struct Piece {
  * meta: as in tensorfile_write, rank 0's count. The file is replaced when all of
  * it is on the disk. Where pieces overlap or leave a gap, or a rank cannot write,
  * all ranks end with one reason, and the file stays as it was: exit 1, and 2 if
- * the folder cannot be written or another program writes the file. A folder that
- * the new name cannot be synchronised to comes after the file: exit 1 too */
+ * the folder cannot be written or another program writes the file. Where the
+ * folder cannot be synchronised after the renaming, the new file stays: exit 1 */
 void pieces_save(const char *path, Comm *c, Device *d, const Piece *pieces, int n,
 	const char *const *meta);
 /* what the rank owns, however many wrote the file. A tensor that is missing or of

@@ -6,10 +6,9 @@
 #include "ops/array.h"
 
 /* auto: symmetric between GPUs, or push (CommSettings), else the ring. ring,
- * owner: over the link, by
- * way of the host's memory; mpi: MPI's own collectives; symmetric: NCCL, in whose
- * windows comm_array lies; push: copies between the GPUs of one host by their
- * engines */
+ * owner, alternate: over the link, by way of the host's memory; mpi: MPI's own
+ * collectives; nccl: NCCL's; symmetric: the same, with comm_array in its windows;
+ * push: copies between the GPUs of one host by their engines */
 #define TRANSPORTS "auto|ring|owner|alternate|mpi|nccl|symmetric|push"
 extern const char *const transport_names[];
 

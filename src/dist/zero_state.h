@@ -13,8 +13,8 @@ typedef struct ZeroSettings {
 	/* stage 3: so many groups are gathered before they are needed; 0 to
 	 * MOST_PREFETCH. It takes prefetch + 1 slots */
 	int prefetch;
-	/* most that a collective moves, 1e6 bytes on the wire, if it moves more than
-	 * one unit; 0: each unit alone */
+	/* most gradients that a collective moves, 1e6 bytes on the wire, if it moves
+	 * more than one unit; 0: each unit alone. Gathers move as many weights */
 	double bucket_mb;
 	Type wire;                       /* of gradients: FP32 or BF16 */
 	/* gradients travel as they are, and the update sums the ranks'. Only where
@@ -69,7 +69,7 @@ typedef struct Zero {
 	 * entered, the last one `current` */
 	Slot slots[MOST_PREFETCH + 1];
 	int *order, norder, at, current;
-	Event freed[GRADIENT_SLOTS];     /* slots of gradients, stages 2 and 3 */
+	Event freed[GRADIENT_SLOTS];     /* slots of gradients, if sums_apart */
 	Event last;                      /* of all collectives */
 	bool sync, compared;
 	Optimizer optimizer;

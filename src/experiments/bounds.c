@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 
-/* data sheets: dense bf16 FLOP/s; bytes/s that one device sends */
+/* data sheets: dense bf16 TFLOP/s; GB/s that one device sends */
 static const Hardware sheets[MACHINES] = {
 	{ "H100 NVLink", 989, 450 },    /* 18 links of 25 GB/s each way */
 	{ "H100 NIC", 989, 50 },        /* one port of 400 Gbit/s for each GPU */

@@ -1,5 +1,5 @@
-/* collective_peers.h: all-reduces by programs that are started for it; a row for
- * each size, or one that says why there are none */
+/* collective_peers.h: collectives by programs that are started for it, by others
+ * all-reduces; a row for each size, or one that says why there are none */
 #ifndef EXPERIMENTS_COLLECTIVE_PEERS_H
 #define EXPERIMENTS_COLLECTIVE_PEERS_H
 

@@ -37,7 +37,8 @@ bool collective_wanted(const char *transport, int dtype, long ranks);
 /* exits 2 when n, the number of planned configurations, is 0, or when the sizes
  * asked for are none */
 void collective_expect(int n);
-/* at most so many bytes each, ascending; returns how many */
+/* those of --bytes as they were given; else ours, ascending, at most so many
+ * bytes each; returns how many */
 int  collective_sizes(long sizes[MOST_SIZES], double most);
 /* all rows of a configuration, in a process for each rank */
 void collective_run(Row *row, int collective, const char *transport, int dtype,

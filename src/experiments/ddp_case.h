@@ -63,8 +63,8 @@ void ddp_given_settle(DdpGiven *given);
  * precision or wire than was given, and is not to be planned */
 bool ddp_settle(DdpConfig *c, const DdpGiven *given);
 void ddp_plan(Plan *plan, const DdpGiven *given, DdpConfig c);
-/* the first `kinds` kinds for every size, in bf16, and of xl in fp32 too; on a
- * CPU two sizes in fp32 */
+/* the first `kinds` kinds for every size, in bf16, and of xl or of the size that
+ * was asked for in fp32 too; on a CPU two sizes in fp32 */
 void ddp_plan_kinds(Plan *plan, const DdpGiven *given, int kinds);
 enum { WATCH_COMM = 1, WATCH_UNITS = 2 };
 /* what a queue did between two stamps */
@@ -118,7 +118,8 @@ void     ddp_case_train(DdpCase *c, Optimizer *optimizer);
 /* medians, of the slowest rank. bwd: until the last gradient is there; wait: from
  * then on until the optimizer may start; comm: collectives one after the other,
  * and blocked: all that the compute queue waits for them, with WATCH_COMM;
- * period: from one step to the next by the host's clock */
+ * period: from one step to the next by the host's clock; loss: of the last step,
+ * on this rank */
 typedef struct DdpTimes {
 	double fwd_ms, bwd_ms, wait_ms, opt_ms, comm_ms, blocked_ms, period_ms, loss;
 	Stats step;                      /* median and sd alone */

@@ -29,7 +29,7 @@ static size_t scan(const Setting *s, Pass pass, double bound)
 	}
 	return largest;
 }
-enum { MOST_COUNTED = 4096 };       /* devices: steps grow as their square */
+enum { MOST_COUNTED = 4096 };       /* devices: sends grow as their square */
 
 static void count_schedule(Row *row, const Setting *s, Ffn f, Pass pass,
 	const char *compute, const char *send)

@@ -34,7 +34,7 @@ static void set_figures(Row *row, const char *unit, Stats x)
 	row_set(row, "runs", "%ld", runs);
 }
 
-/* amount: what is done in a ms, in the unit */
+/* amount: what one run does, in the unit times a ms */
 static void set_rate(Row *row, const char *unit, double amount, Timing t)
 {
 	double rate = amount / t.ms;

@@ -32,7 +32,7 @@ static bool wanted(int only, int one)
 	return only < 0 || only == one;
 }
 
-/* what runs on a CPU: one precision, and nothing of PyTorch */
+/* on a CPU: one precision, and neither the fused path nor PyTorch */
 static bool possible(int policy, int by)
 {
 	return wanted(precision, policy) && wanted(impl, by)

@@ -11,7 +11,7 @@ typedef struct MemoryEstimate {
 } MemoryEstimate;
 
 /* of forward and backward of B sequences of T tokens, and AdamW's if `train`.
- * Left out: workspaces of libraries, and what has no row for each token */
+ * Left out: workspaces of libraries, scalars, and partial sums of columns */
 MemoryEstimate memory_estimate(const Model *m, size_t B, size_t T, bool train);
 /* a rank of those that train by ZeRO (dist/zero.h) */
 typedef struct Sharding {

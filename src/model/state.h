@@ -13,7 +13,8 @@ typedef struct Param {
 	Parameter about;
 	Array weight;        /* the master */
 	/* what matmuls read: the weight itself or a copy of another type; at NULL
-	 * in the eager path, which casts when it needs to */
+	 * in the eager path, which casts when it needs to, but for
+	 * model_keep_compute */
 	Array compute;
 	Array gradient;      /* at NULL until the first backward pass */
 } Param;
@@ -68,7 +69,8 @@ typedef struct Model {
 	 * the first backward pass; its type is there before
 	 * (model_set_gradient_type) */
 	Array weights, gradients;
-	/* of the fused path: the weights as matmuls read them */
+	/* of the fused path, and after model_keep_compute: the weights as matmuls read
+	 * them */
 	Array compute_weights;
 	Array cosine, sine;              /* (context, D/2) */
 	Activations *activations;        /* one for each block */

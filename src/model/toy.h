@@ -5,7 +5,7 @@
 #include "model/precision.h"
 #include "ops/ops.h"
 
-/* tensors, in the order in which a training step makes them */
+/* tensors: of the forward and the backward pass, then gradients of parameters */
 typedef enum {
 	TOY_X, TOY_FC1_W, TOY_GAIN, TOY_SHIFT, TOY_FC2_W,    /* input, parameters */
 	TOY_FC1, TOY_RELU, TOY_LN, TOY_LOGITS, TOY_LOSS,     /* forward */

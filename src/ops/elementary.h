@@ -89,8 +89,8 @@ typedef enum { FOLD_NONE, FOLD_SUM, FOLD_MAXIMUM, FOLD_COLUMNS } Fold;
 
 /* FOLD_NONE: y[out(i)] = op(in ...) for i < n. FOLD_SUM, FOLD_MAXIMUM: y[row], in
  * each row of C of the n. FOLD_COLUMNS: y[column] += the sum over all rows.
- * y may be an operand at the same index. Nothing happens when *skip is not 0;
- * skip may be NULL */
+ * y may be an operand at the same index. A map does nothing when *skip is not 0;
+ * skip may be NULL, and is for folds */
 typedef struct Elementary {
 	Opcode op;
 	Fold fold;

@@ -15,8 +15,8 @@ typedef struct GemmChoice {
 
 typedef struct GemmChoices GemmChoices;
 /* of one place, a text without tabs that names GPU and library; those of others
- * are kept. No file yet: none. A file that is not of this kind, or has a damaged
- * line: exit 2 */
+ * are kept. No file yet, or an empty one: none. A file that is not of this kind,
+ * or has a damaged line: exit 2 */
 GemmChoices *gemm_choices_read(const char *path, const char *place);
 /* the same for a device: its name, and its libraries with their versions */
 GemmChoices *gemm_choices_of(const Device *d, const char *path);

@@ -117,7 +117,7 @@ typedef struct NormForward {
 typedef struct NormBackward {
 	Array dsum;     /* (rows, C) += the gradient that comes through the norm */
 	bool fresh;     /* dsum holds nothing yet and is overwritten */
-	Array copy;     /* (rows, C) dsum once more, in copy.type; at NULL: no */
+	Array copy;     /* (rows, C) dsum once more, in the type of dy; at NULL: no */
 	Array dg;       /* (C) = beta dg + ...; beta is 0 or 1 */
 	double beta;
 	Array y;        /* (rows, C) the forward's output; may be dy; at NULL: no */

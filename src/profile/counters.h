@@ -19,9 +19,9 @@ typedef struct KernelCounters {
 	Stall stalls[NSTALLS];           /* the longest first; "" for no more */
 } KernelCounters;
 
-/* the kernels in what `ncu --csv --page raw` printed, the one that takes the most
- * time first, and how many: at most `most`. -1: there are none, or the text is
- * damaged, as `why` says in a line */
+/* kernels in what `ncu --csv --page raw` printed, and how many: the first `most`
+ * that were launched; the one that takes the most time comes first. -1: there are
+ * none, or the text is damaged, as `why` says in a line */
 int counters_parse(KernelCounters *kernels, int most, const char *text, char *why,
 	size_t size);
 

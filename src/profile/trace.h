@@ -19,9 +19,9 @@ typedef struct TraceSpan {
 void trace_write_spans(const TraceSpan *spans, int n, const char *const *tracks,
 	const char *path);
 bool trace_recognised(FILE *file);     /* for file_try */
-/* a line "forward;layer;norm;KERNEL NANOSECONDS" for each stack that has
- * activities, or, where activities are not seen, for each that took time
- * itself */
+/* a line "forward;layer;norm;KERNEL NANOSECONDS" for each activity, or, where
+ * activities are not seen, a line without KERNEL for each range, with its time
+ * less that of the ranges inside */
 void folded_write(const Profile *profile, FILE *file);
 bool folded_recognised(FILE *file);
 

@@ -67,7 +67,7 @@ static char *read_file(void)
 	return text;
 }
 
-/* exits with the number of rows adopted, above 2 */
+/* exits with 3 and the number of rows adopted on top */
 static void resume(void *adopt)
 {
 	exit(3 + table_resume(open_table(1), adopt != NULL));

@@ -7,7 +7,7 @@
 
 typedef struct Card {
 	char host[64];
-	unsigned char gpu[16];           /* its universal number */
+	unsigned char gpu[16];           /* its UUID */
 	int present;                     /* is it a GPU? */
 } Card;
 
@@ -16,8 +16,9 @@ Card       *card_gather(Link *link, const Device *device);
 /* NULL, if each rank has a GPU of its own; else what is wrong, the same on all
  * ranks */
 const char *card_conflict(const Card *cards, int ranks);
-/* NULL, if each rank sees the GPUs of all others and reaches their memory; else
- * why not, the same on all ranks, which all call it */
+/* NULL, if each rank sees the GPUs of all others, reaches their memory, and may
+ * use more than one connection to its own; else why not, the same on all ranks,
+ * which all call it */
 const char *card_unreached(Link *link, const Card *cards);
 /* the host waits for all ranks */
 void        card_meet(Link *link, const char *doing);

@@ -136,7 +136,8 @@ static ncclDataType_t nccl_type(const Operation *op)
 	return op->x.type == BF16 ? ncclBfloat16 : ncclFloat32;
 }
 
-/* calls one(c, shard's elements, count, owner) of every shard, as one group */
+/* calls one(c, op, shard, count, owner) for every shard with elements, as one
+ * group */
 static void by_shards(Nccl *c, const Operation *op,
 	void (*one)(Nccl *c, const Operation *op, void *x, size_t n, int owner))
 {

@@ -279,7 +279,7 @@ static void reduce_pair(Push *p, const Operation *op)
 	}
 }
 
-/* the rank `step` behind ours on the ring: each pushes to another one first */
+/* the rank `step` places on: each rank pushes to another one first */
 static int rank_behind(const Push *p, int step)
 {
 	return (p->rank + step) % p->ranks;

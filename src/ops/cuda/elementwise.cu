@@ -1,4 +1,4 @@
-/* elementwise.cu: eager operations of one map or one reduction */
+/* elementwise.cu: eager operations of one or two kernels */
 #include "base/random.h"
 #include "ops/cuda/elementary.cuh"
 

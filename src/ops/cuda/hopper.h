@@ -28,7 +28,7 @@ void        cuda_wgmma_backward(Device *d, Attention a, AttentionGradient g);
 /* bytes that the backward pass holds */
 size_t      cuda_wgmma_scratch(Device *d, const Attention *a,
 	const AttentionGradient *g);
-/* by the fastest of: multi_warpgroup, m64, split_kv */
+/* by what is estimated to be fastest: multi_warpgroup, m64, split_kv */
 void        cuda_warp_specialized_forward(Device *d, Attention a);
 void        cuda_multi_warpgroup_forward(Device *d, Attention a);
 void        cuda_m64_forward(Device *d, Attention a);

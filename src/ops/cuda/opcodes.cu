@@ -1,4 +1,4 @@
-/* opcodes.cu: elementary operations, a kernel each; sums of columns have two */
+/* opcodes.cu: elementary operations, a kernel each; sums of columns have more */
 #include "ops/cuda/elementary.cuh"
 #include "ops/elementary.h"
 

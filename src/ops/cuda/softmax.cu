@@ -65,7 +65,7 @@ __global__ __launch_bounds__(32 * ROWS) void softmax(E *P, const E *S,
 	}
 }
 /* dS = scale P (dP - sum(P dP)) up to the diagonal, 0 after it; dS may be dP
- * dS, dP, P: (matrices, T, T) of E; what is after the diagonal is not read
+ * dS, dP, P: (matrices, T, T) of E; dP, P after the diagonal may hold anything
  * bytes a matrix: sizeof(E) (T (T + 1) + T T); 2.5 T T FLOPs
  * grid: rows / 4, block: a warp for a row */
 template <class E, int N, int HELD>

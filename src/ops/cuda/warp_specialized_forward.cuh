@@ -39,8 +39,9 @@ struct TileConfig {
 	/* what a warpgroup stores for the first: O, and of two rows base and sum */
 	static constexpr int ACC = D / 2 + 4, ACC_NBYTES = ACC * 4 * WARPGROUP,
 		ACC_ALL = (STRIDE - 1) * ACC_NBYTES;
-	/* 232448 for all blocks of a multiprocessor, of which each takes 1024 more if it
-	 * is not alone; 1024: the first tile's address is rounded up; 256: barriers */
+	/* a block may have 232448; a multiprocessor has 233472, of which each block takes
+	 * 1024 more than it asks for (each of two gets 512 less than it could have);
+	 * 1024: the first tile's address is rounded up; 256: barriers */
 	static constexpr int MOST = 232448 / BLOCKS - 1024 * (BLOCKS > 1) - 1024 - 256;
 	/* the next tile's queries travel while these are in use, if there is room */
 	static constexpr int Q_STAGES =
@@ -164,7 +165,7 @@ __device__ inline void load_queries(const Shared<C> &shared,
 	const Ring<C::Q_STAGES> &at, const CUtensorMap *map, int tile, int first,
 	int h, int b)
 {
-	/* until O, which lay there, has been stored */
+	/* until O, which lay there, has been read, and all consumers are through */
 	barrier_wait(shared.q_empty + at.at, at.parity ^ 1);
 	shared.tile[at.at] = tile;
 	if (tile < 0) {

@@ -29,7 +29,8 @@ static bool name_of_formula(char *text, size_t n, const char *name)
 	return true;
 }
 
-/* leaves out of a library's name what all of its kernels share */
+/* leaves out of a library's name what all of its kernels share, alignments, and
+ * fp32 types after the first */
 static bool name_of_gemm(char *text, size_t n, const char *name)
 {
 	static const char *const dull[] = { "xmma", "execute", "kernel", "5x",

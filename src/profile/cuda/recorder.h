@@ -4,7 +4,7 @@
 
 #include "profile/record.h"
 
-/* false: this process may not record, because another tool does */
+/* false: CUPTI does not let this process record, as where another tool records */
 bool recorder_start(void);
 void recorder_begin(int range);
 void recorder_end(void);
