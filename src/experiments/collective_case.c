@@ -168,7 +168,8 @@ static CollectiveTime time_collective(CollectiveCase *c)
 	for (int i = 0; i < WARMUP; i++)
 		ms = comm_max(c->comm, run_batch(c, (Batch){ true, 1 }));
 	Batch batch = { ms < LONG_MS, within(BATCH_MS / ms, 1, MOST_BATCH) };
-	int runs = within(ROW_MS / (batch.n * ms), LEAST_RUNS, c->runs);
+	int least = c->runs < LEAST_RUNS ? c->runs : LEAST_RUNS;
+	int runs = within(ROW_MS / (batch.n * ms), least, c->runs);
 	for (int i = 0; i < runs; i++)
 		mine[i] = run_batch(c, batch);
 	double *all = need(malloc(ranks * runs * sizeof *all));

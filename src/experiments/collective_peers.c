@@ -56,11 +56,19 @@ static bool take_line(Row *row, const PeerCase *c, const char *line)
 
 static bool covered(const PeerCase *c, int i)
 {
-	for (int j = 0; j < i; j++)
+	for (int j = 0; j < c->nsizes; j++)
 		for (long size = c->sizes[j]; size <= c->sizes[i]; size *= 10)
-			if (size == c->sizes[i])
+			if (size == c->sizes[i] && (j < i || size > c->sizes[j]))
 				return true;
 	return false;
+}
+
+static long largest(const PeerCase *c)
+{
+	long most = 0;
+	for (int i = 0; i < c->nsizes; i++)
+		most = c->sizes[i] > most ? c->sizes[i] : most;
+	return most;
 }
 
 static const char run_all_reduce_perf[] =
@@ -81,7 +89,7 @@ void nccl_tests_rows(Row *row, const PeerCase *c, const char *folder,
 			continue;
 		FILE *from = job_start(run_all_reduce_perf, folder, folder, c->ranks,
 			by_mpi ? "true" : "false", c->limit_s, low ? "bfloat16" : "float",
-			c->sizes[i], c->sizes[c->nsizes - 1], c->runs);
+			c->sizes[i], largest(c), c->runs);
 		any = false;
 		while (getline(&line, &capacity, from) > 0)
 			any |= take_line(row, c, line);

@@ -16,7 +16,7 @@ tables("*_calcs-schedule", "X Y batch d_model d_ff pass")
 law("a device computes its part",
 	"close(flops, (pass == 'backward' and 12 or 6) * batch * d_model * d_ff / X",
 	"/ Y, 1e-9)")
-law("the bytes of TP are those of two all-reduces of a chunk",
+law("the bytes of TP are those of an all-reduce of a chunk",
 	"close(y_nbytes, 4 * (Y - 1) / Y * batch * d_model / X, 1e-9)")
 law("FLOPs counted are those of the formula, or of chunks rounded up",
 	"between(flops_counted, flops, 2 * flops)")

@@ -2,7 +2,7 @@
 tables("fsdp_calcs", "hardware pass")
 law("FSDP: the bound is 1 + BW/C",
 	"close(bound, 1 + batch * GBps / TFLOPs / 1e3, 1e-5)")
-law("FSDP: a trip of the weights for each pass; rows round up",
+law("FSDP: a trip of the weights forward, two backward; rows round up",
 	"between(send_ms / ((pass == 'backward' and 12 or 6) * (N - 1) / N * d_model",
 	"* d_ff / GBps / 1e6), 0.999, 1.2)")
 law("FSDP: a trip on one device more",
