@@ -20,7 +20,7 @@ endif
 deps:         ## install the packages of Debian or Ubuntu that are missing | apt, root or sudo | 2 min
 	@bash src/weave/deps.sh
 clean:        ## remove build/ and html/; measurements stay | - | 1 s
-	rm -rf build html
+	@mkdir -p build; flock -F build/make.lock rm -rf build html
 
 ifneq (,$(filter deps clean,$(GOALS))$(word 2,$(GOALS)))
 # Goals are made one after another, these two first; each starts afresh and sees what has changed.
@@ -72,18 +72,18 @@ html/index.html:
 dist:         ## pack what a node without git needs into build/writeup.tar.gz | tar | 1 s
 	@mkdir -p build; tar -czf build/writeup.tar.gz --sort=name --owner=0 --group=0 \
 		--exclude=tables/local --transform='s,^,writeup/,' \
-		Makefile $(wildcard README.md tables) src tests writeup.nw
+		Makefile $(wildcard README.md LICENSE tables) src tests writeup.nw
 	@echo "build/writeup.tar.gz: there, tar xf writeup.tar.gz && cd writeup && make experiments"
 test: $(PROGRAMS) $(TEST_PROGRAMS) $(SHARED) ## run every test; SANITIZE=1: under ASan and UBSan | as all | 5 min
 	@$(RUN_TESTS)
 fuzz: tangle  ## let libFuzzer search for a file that breaks a reader; SECONDS=60 | clang | 1 min
 	@bash tests/base/fuzz.sh $(or $(SECONDS),60)
-check:        ## is everything that is committed made from this writeup.nw? | noweb, pandoc | 1 min
+check:        ## is everything that is committed made from this writeup.nw? | noweb, pandoc, poppler | 1 min
 	@NOWEB=$(NOWEB) bash src/weave/check.sh
 grade: build/test-results.tsv ## score each problem: its tests, tables and claims | as writeup.pdf | 1 min
 	@$(MAKE) -k experiments || :; woven=yes; $(MAKE) writeup.pdf || woven=no; \
 	bash src/weave/grade.sh $$woven
-skeleton: tangle ## this document without its solutions; DIR=folder, KEEP='problem ...' | noweb | 2 s
+skeleton: tangle ## this document without its solutions; DIR=folder KEEP='problem ...' | noweb | 2 s
 	@bash src/weave/skeleton.sh '$(DIR)' '$(KEEP)'
 skeleton-check: tangle ## put solutions back one problem after the other; TRY='problem ...' | as test | 20 min
 	@+MAKE='$(MAKE)' bash src/weave/skeleton-check.sh $(TRY)

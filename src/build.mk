@@ -154,7 +154,7 @@ json = $(subst ",\",$(subst \,\\,$(strip $1)))
 entry = {"directory": "$(CURDIR)", "file": "$1", "command": "$(call json,$2 \
 	-c $1)"}
 entries = $(foreach source,$1,$(call entry,$(source),$2))
-compile_commands.json: $(FLAGS) $(SOURCES)
+compile_commands.json: $(FLAGS) $(SOURCES) $(TEST_C)
 	$(file >$@,[$(subst } {,}$(comma)$(newline){,$(strip \
 		$(call entries,$(LIBRARY) $(call here,$(MAINS)),\
 			$(CC) $(CFLAGS_ALL) $(CFLAGS_f32)) $(if $(CUDA),\
@@ -214,12 +214,15 @@ $(if $(findstring k,$(filter-out -%,$(firstword $(MAKEFLAGS)))),,\
 	$(foreach table,$(WANTED),$(eval $(call after,$(table)))))
 endif
 tests_of = $(filter $(TESTS_$1:%=$(B)/%),$(TEST_PROGRAMS))
+scripts_of = $(filter $(TESTS_$1:%=%.sh),$(TEST_SCRIPTS))
 define problem_rule # $1: problem
 .PHONY: $1
 $1: $(TABLES_$1:%=tables/$(MACHINE)/%.tsv) \
-		$(if $(TABLES_$1),,$(call tests_of,$1))
+		$(if $(TABLES_$1),,$(call tests_of,$1) \
+		$(if $(call scripts_of,$1),$(PROGRAMS) $(SHARED)))
 	$(if $(TABLES_$1),,@set -e; for test in $(call tests_of,$1); do \
-		$$$$test; done)
+		$$$$test; done; for test in $(call scripts_of,$1); do \
+		BUILD=$(B) bash $$$$test || [ $$$$? = 77 ]; done)
 endef
 $(foreach target,$(TARGETS),$(eval $(call problem_rule,$(target))))
 SINGLE := $(filter-out $(TARGETS),$(TABLES))
@@ -236,5 +239,7 @@ NO_TESTS := echo 'make: no cmocka, no tests (libcmocka-dev; make deps)' >&2
 RUN_TESTS = $(if $(HAVE_CMOCKA),,$(NO_TESTS); exit 2;) \
 	SKIPPED='$(SKIPPED)' OMP_WAIT_POLICY=passive \
 	$(ALONE) bash src/weave/test.sh $(B) $(TEST_PROGRAMS) $(TEST_SCRIPTS)
-build/test-results.tsv: $(PROGRAMS) $(TEST_PROGRAMS) $(TEST_SCRIPTS)
+build/test-results.tsv: $(PROGRAMS) $(TEST_PROGRAMS) $(SHARED) \
+		$(foreach kind,sh py,$(call below,tests,*.$(kind))) \
+		$(call below,src,*.py) $(wildcard src/weave/*)
 	-@$(RUN_TESTS)

@@ -21,7 +21,7 @@ END {
 			note(label[i], "failed")
 	for (i = 1; i <= n; i++)
 		bad += state[label[i]] == "failed"
-	if (status == 124 || status == 137)
+	if (status == 124 || status == 137 && end - start >= limit)
 		note("(stopped after " limit " seconds)", "failed")
 	else if (status == 77 && !n)
 		note("(all)", "skipped")

@@ -8,8 +8,10 @@ mkdir -p build
 work=$(mktemp -d build/check.XXXXXX)
 trap 'rm -rf "$work"' EXIT
 
-tangled() { (cd "$1" && find src tests -path tests/golden -prune \
-	-o -type f -print | sort); }
+tangled() { # tangled DIR: its files, but for what Python leaves beside a module
+	(cd "$1" && find src tests \( -path tests/golden -o -name __pycache__ \) \
+		-prune -o -type f -print | sort)
+}
 if bash src/weave/tangle.sh writeup.nw "$work/tree"; then
 	for file in $(tangled "$work/tree"); do
 		if [ ! -f "$file" ]; then
@@ -104,7 +106,7 @@ for compiler in gcc clang; do
 		compile "$compiler" "$real" >"$work/log"
 		[ -s "$work/log" ] || continue
 		head -n 40 "$work/log" >&2
-		fail "src/ does not compile with $compiler $real"
+		fail "the C code does not compile with $compiler $real"
 	done
 done
 cuda=$(sed -n 's/^CUDA_HOME := //p' build/config.mk 2>/dev/null || true)

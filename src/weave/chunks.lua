@@ -2,7 +2,7 @@
 local M = {}
 
 local suffixes = {c = "c", h = "c", cu = "c", cuh = "c", lua = "lua",
-	sh = "sh", run = "sh", mk = "mk", Makefile = "mk", gp = "gp",
+	sh = "sh", mk = "mk", Makefile = "mk", gp = "gp",
 	awk = "awk", py = "py", tex = "tex"}
 
 function M.language(file)

@@ -12,7 +12,7 @@ if "$@" 2>"$log"; then
 			[ "$1" != -o ] || rm -f "$2"
 			shift
 		done
-		echo "$source: products wait for each other (C75...)" >&2
+		echo "$source: each wgmma waits for the one before (C75...)" >&2
 		exit 1
 	fi
 	exit 0

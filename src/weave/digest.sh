@@ -16,10 +16,14 @@ done <build/code/list | xargs -r gcc -w -fpreprocessed -dD -E -x c |
 		-e 's/[[:space:]]+/ /g' |
 	awk '
 		/^#[0-9]+"src\// {
-			close(file)
-			file = "build/code/" substr($0, index($0, "\"") + 1)
-			sub(/".*/, "", file)
-			$0 = last = ""
+			path = "build/code/" substr($0, index($0, "\"") + 1)
+			sub(/".*/, "", path)
+			if (path != file) {
+				close(file)
+				file = path
+				last = ""
+			}
+			$0 = ""
 		}
 		{
 			blank = last ~ /[A-Za-z0-9_]/ && /^[A-Za-z0-9_]/ ? " " : ""

@@ -43,9 +43,9 @@ function M.count(x)
 	if query.is(x) then return #query.inside(x).rows end
 	return type(x) == "table" and #x or 1
 end
-M.abs, M.sqrt, M.log, M.exp, M.floor, M.ceil = math.abs, math.sqrt, math.log,
-	math.exp, math.floor, math.ceil
-M.pi, M.tonumber, M.tostring, M.ipairs = math.pi, tonumber, tostring, ipairs
+M.abs, M.sqrt, M.log, M.floor, M.ceil = math.abs, math.sqrt, math.log,
+	math.floor, math.ceil
+M.tonumber, M.tostring, M.ipairs = tonumber, tostring, ipairs
 M.math, M.string, M.table = math, string, table
 function M.between(x, low, high)
 	number(x, "between")
@@ -103,18 +103,20 @@ function M.known(row, column)
 end
 local function commas(s)
 	local sign, whole, rest = s:match("^(-?)(%d+)(.*)$")
-	if not whole or #whole < 5 then return s end
-	whole = whole:reverse():gsub("(%d%d%d)", "%1,"):reverse()
-	return sign .. whole:gsub("^,", "") .. rest
+	if not whole then return s end
+	if #whole > 4 then
+		whole = whole:reverse():gsub("(%d%d%d)", "%1,"):reverse()
+	end
+	return sign:gsub("-", "−") .. whole:gsub("^,", "") .. rest
 end
 
 local function digits(x, n)
 	number(x, "a formatter")
 	if x == 0 then return "0" end
-	local size = math.floor(math.log(math.abs(x), 10) + 1e-12)
-	local decimals = (n or 3) - size - 1
-	local s = ("%.*f"):gsub("*", math.max(0, decimals)):format(x)
-	return commas((s:gsub("^-", "−")))
+	n = n or 3
+	local size = ("%.*e"):gsub("*", math.max(0, n - 1)):format(x):match("e(.*)")
+	local decimals = math.max(0, n - 1 - tonumber(size))
+	return commas(("%.*f"):gsub("*", decimals):format(x))
 end
 
 M.digits, M.commas = digits, commas
@@ -128,7 +130,7 @@ end
 
 M.ms, M.us, M.s = with "ms", with "µs", with "s"
 M.MiB, M.GiB, M.GB = with "MiB", with("GiB", 1 / 1024), with "GB"
-M.GBps, M.GFlops, M.TFlops = with "GB/s", with "GFLOP/s", with "TFLOP/s"
+M.GBps, M.TFlops = with "GB/s", with "TFLOP/s"
 function M.unit(x, unit, n) return digits(x, n) .. nbsp .. unit end
 
 function M.time(ms, n)
@@ -180,5 +182,4 @@ function M.meta(s, key)
 end
 
 function M.device(s) return M.meta(s, "device") end
-function M.date(s) return (M.meta(s, "date"):sub(1, 10)) end
 return M

@@ -7,4 +7,6 @@ BEGIN { row("target", "what it does", "needs", "time") }
 	split(substr($0, index($0, "## ") + 3), part, / *\| */)
 	row(substr($0, 1, index($0, ":") - 1), part[1], part[2], part[3])
 }
-END { print "\nproblems; each is a target that updates its tables:" }
+END {
+	print "\nproblems; each is a target: it updates tables, or else runs tests:"
+}

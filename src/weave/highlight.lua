@@ -160,7 +160,7 @@ local function highlight_line(p, tokens)
 			if not tex then tex, after = word(p, i) end
 		end
 		if not tex then
-			local run = p.text:match("^[^%a_\"'/#%%\1-]+", i)
+			local run = p.text:match("^[^%a_\"'/#%%\1[-]+", i)
 				or p.text:sub(i, i)
 			tex, after = M.escape(run), i + #run
 		end

@@ -94,8 +94,9 @@ local function complaint(law, t, test)
 		return ("the law \"%s\": %s"):format(law.name, why:gsub("^law:%d+: ", ""))
 	elseif #broken > 0 then
 		local row = broken[1]
-		return ("%s:%d: %s: against the law \"%s\": %s (%s)%s"):format(t.path,
-			row.line, values(t, row, law.scope.keys), law.name, test,
+		local keys = values(t, row, law.scope.keys)
+		return ("%s:%d: %sagainst the law \"%s\": %s (%s)%s"):format(t.path,
+			row.line, keys == "" and "" or keys .. ": ", law.name, test,
 			values(t, row, test),
 			#broken > 1 and (", and %d rows more"):format(#broken - 1) or "")
 	end

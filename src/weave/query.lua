@@ -17,10 +17,7 @@ function M.position(t, column)
 end
 function M.value(cell)
 	if cell == "-" then return nil end
-	if cell:match("^[-+]?%.?%d") or cell:match("^[-+]?inf") then
-		return tonumber(cell) or cell
-	end
-	return cell
+	return cell:match("^[-+]?%.?%d") and tonumber(cell) or cell
 end
 local function meets(value, want)
 	if type(want) == "function" then

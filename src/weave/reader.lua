@@ -26,7 +26,7 @@ local function number_attributes(text, n)
 		"%1{%2 line=" .. n .. "%3")
 	return text:sub(2, -2)
 end
-local follow_divisions, close_all
+local follow_divisions, close_all, close_block
 
 local function step(s, text, n)
 	s.at_start, s.was_fence = false, s.fence ~= nil
@@ -49,7 +49,7 @@ local function step(s, text, n)
 	elseif text:match("^\\begin{([%w*]+)}") then
 		s.env = text:match("^\\begin{([%w*]+)}")
 		if text:find("\\end{" .. s.env .. "}", 1, true) then s.env = nil end
-	elseif s.blank and text:match("^[%a%[*\"'`(\128-\255]")
+	elseif s.blank and text:match("^[%a%[*\"'`($\128-\255]")
 		and not text:match("^Table:") then
 		s.at_start = true
 	end
@@ -71,10 +71,14 @@ function close_all(s)
 	for _, line in ipairs(s.open) do
 		complain(line, "the division that begins here is not closed")
 	end
-	if s.fence then
-		complain(s.fence_line, "the block that begins here is not closed")
-	end
+	close_block(s)
 	s.open = {}
+end
+
+function close_block(s)
+	if not s.fence then return end
+	complain(s.fence_line, "the block that begins here is not closed")
+	s.fence = nil
 end
 local function plain_text(tokens)
 	local out = {}
@@ -178,6 +182,7 @@ function Reader(_, _)
 	local chapters, quotes, state = {{}}, {}, {blank = true, open = {}}
 	for _, p in ipairs(pieces) do
 		if p.kind == "code" then
+			close_block(state)
 			table.insert(chapters[#chapters],
 				("\n```{=nwchunk}\n%d\n```\n"):format(p.id))
 			state.blank = true

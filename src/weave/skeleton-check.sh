@@ -43,7 +43,7 @@ make_here() { # make_here GOAL...
 try() { # try PROBLEM ROUND
 	local worth before after tests
 	IFS=$'\t' read -r worth tests < <(awk -F '\t' -v name="$1" '
-		$1 == name { print $2 "\t" $4 }' assignment.tsv)
+		$1 == name { print $2 "\t" $4 }' assignment.tsv) || true
 	[ -n "$worth" ] || { echo "skeleton-check: no problem $1" >&2; exit 2; }
 	before=$(score "$1" before)
 	if [ "$2" = first ]; then

@@ -3,9 +3,10 @@ local M = {}
 local raw = function(s) return pandoc.RawInline("latex", s) end
 
 local function numeric(text)
-	return text:match("^[−+-]?[%d.,]+%%?$") or text:match("^[−+-]?%d.*±")
-		or text:match("^[−+-]?[%d.]+e[+-]?%d+$") or text == "—" or text == "oom"
-		or text:match("^[−+-]?[%d.,]+\u{a0}[%a/µ]+$")
+	text = text:gsub("^−", "-")	-- three bytes, no member of a set
+	return text:match("^[+-]?[%d.,]+%%?$") or text:match("^[+-]?%d.*±")
+		or text:match("^[+-]?[%d.]+e[+-]?%d+$") or text == "—" or text == "oom"
+		or text:match("^[+-]?[%d.,]+\u{a0}[%a/µ]+$")
 end
 
 local function alignment(x)

@@ -81,8 +81,8 @@ function M.below_bound(t)
 		local stem = name:match("^(.*)_bound_ms$")
 		local j = stem and t.at[stem .. "_ms"]
 		for _, row in ipairs(j and t.rows or {}) do
-			local x, floor = tonumber(row[j]), tonumber(row[i])
-			if x and floor and not (x >= floor) then
+			local x, bound = tonumber(row[j]), tonumber(row[i])
+			if x and bound and not (x >= bound) then
 				table.insert(found, ("%s:%d: %s_ms is %s, below its bound %s")
 					:format(t.path, row.line, stem, row[j], row[i]))
 			end

@@ -17,6 +17,7 @@ cat >"$work/fuzz.c" <<'END'
 #include <unistd.h>
 #include "base/error.h"
 #include "base/file.c"
+#include "base/grow.c"
 #include "base/safetensors.h"
 
 static jmp_buf refused;
@@ -53,8 +54,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 			const TensorView *v = tensorfile_at(t, i);
 			if (tensorfile_find(t, v->name) != v)
 				abort();
+			const char *bits = strpbrk(v->dtype, "0123456789");
+			size_t size = bits ? (size_t)atoi(bits) / 8 : 1;
 			volatile char last = v->count
-				? ((const char *)v->data)[v->count - 1] : 0;
+				? ((const char *)v->data)[v->count * size - 1] : 0;
 			(void)last;
 		}
 		tensorfile_close(&t);

@@ -322,19 +322,19 @@ static void full_disks_keep_whole_configurations(void **state)
 	assert_true(expect_whole(read_file(table_path)));
 }
 
-int main(void)
+static int name_count(void **state)
 {
-	make_folder();
+	int failed = name_files(state);
 	snprintf(count_path, sizeof count_path, "%s/count", folder);
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_outcome_has_its_row),
-		cmocka_unit_test(finished_rows_are_kept),
-		cmocka_unit_test(sweeps_have_their_columns),
-		cmocka_unit_test(keys_are_written_by_kind),
-		cmocka_unit_test(bad_options_exit_2),
-		cmocka_unit_test(groups_end_together),
-		cmocka_unit_test(killed_runs_are_resumed),
-		cmocka_unit_test(full_disks_keep_whole_configurations),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return failed;
 }
+
+TESTS_BETWEEN(name_count, remove_folder,
+	cmocka_unit_test(every_outcome_has_its_row),
+	cmocka_unit_test(finished_rows_are_kept),
+	cmocka_unit_test(sweeps_have_their_columns),
+	cmocka_unit_test(keys_are_written_by_kind),
+	cmocka_unit_test(bad_options_exit_2),
+	cmocka_unit_test(groups_end_together),
+	cmocka_unit_test(killed_runs_are_resumed),
+	cmocka_unit_test(full_disks_keep_whole_configurations))

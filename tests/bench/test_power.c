@@ -77,9 +77,16 @@ static void nothing_is_not_read(void **state)
 	assert_null(w);
 	PowerFacts p = power_read(&w);
 	assert_true(isnan(p.sm_MHz) && isnan(p.watts) && isnan(p.joules));
-	Row row = row_new("sm_MHz watts status", "");
+	char *cells;
+	size_t n;
+	Row row = row_new(POWER_VALUES " status", "");
+	row.to = open_memstream(&cells, &n);
 	row_set_power(&row, &p, 3);
+	row_emit(&row);
+	fclose(row.to);
+	assert_string_equal(cells, "-\t-\t-\t-\t-\tok\n");
 	row_free(&row);
+	free(cells);
 }
 
 TESTS_BETWEEN(make_folder, remove_folder,

@@ -196,10 +196,9 @@ int main(int argc, char **argv)
 {
 	if (argc > 1)
 		return harness_main(&trial, argc, argv);
-	make_folder();
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ranks_meet),
 		cmocka_unit_test(lost_ranks_are_named),
 	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, name_files, remove_folder);
 }

@@ -10,15 +10,16 @@
 #include <unistd.h>
 
 #include "bench/harness.h"
+#include "tests/base/folder.h"
 
-static char folder[] = "/tmp/trial.XXXXXX", table_path[64], said_path[64];
+static char table_path[64], said_path[64];
 
-static inline void make_folder(void)
+static inline int name_files(void **state)
 {
-	if (!mkdtemp(folder))
-		exit(1);
+	int failed = make_folder(state);
 	snprintf(table_path, sizeof table_path, "%s/t.tsv", folder);
 	snprintf(said_path, sizeof said_path, "%s/said", folder);
+	return failed;
 }
 
 static inline int run_trial(const Experiment *e, const char *sweep)

@@ -18,7 +18,7 @@ from raises import raises
 from sharded_optimizer import ShardedOptimizer
 
 
-def steps(model, whole, optimizer, reference, rank):
+def steps(model, whole, optimizer, reference):
 	generator = torch.Generator().manual_seed(3)
 	for step in range(12):
 		if step == 5:
@@ -49,7 +49,7 @@ def case_optimizer(rank, ranks):
 		groups = [[{"params": m[0].parameters()},
 			{"params": m[1].parameters(), "lr": 0.05}] for m in (model, whole)]
 		optimizer = ShardedOptimizer(groups[0], kind, lr=0.1, **settings)
-		steps(model, whole, optimizer, kind(groups[1], lr=0.1, **settings), rank)
+		steps(model, whole, optimizer, kind(groups[1], lr=0.1, **settings))
 		own = [p for p, owner in optimizer.owners.items() if owner == rank
 			and p.requires_grad]
 		state = optimizer.inner.state if optimizer.inner else {}

@@ -1,13 +1,10 @@
 /* data parallelism through the library's interface */
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/number.h"
 #include "dist/adapter.h"
 #include "dist/link.h"
 #include "tests/base/program.h"

@@ -228,13 +228,10 @@ static void alter_metadata(const char *key, const char *value)
 
 static void load_again(Device *d, Comm *c, void *arg)
 {
-	Run r = *(Run *)arg;
-	for (r.stage = 0; r.stage < 2; r.stage++) {
-		Trainer t = start(d, c, &r);
-		t.o = t.o ? t.o : &t.own;
-		trainer_load(&t, again);
-		trainer_free(&t);
-	}
+	Trainer t = start(d, c, arg);
+	t.o = t.o ? t.o : &t.own;
+	trainer_load(&t, again);
+	trainer_free(&t);
 }
 
 static void expect_refused(Run r, const char *key, const char *value,
@@ -242,7 +239,8 @@ static void expect_refused(Run r, const char *key, const char *value,
 {
 	Job job = { "cpu", by_owner, load_again, &r };
 	alter_metadata(key, value);
-	all_end(2, be_rank, &job, said ? 2 : 0, said);
+	for (r.stage = 0; r.stage < STAGES; r.stage++)
+		all_end(2, be_rank, &job, said ? 2 : 0, said);
 }
 
 static void runs_that_do_not_fit_are_refused(void **state)

@@ -155,7 +155,7 @@ static void try_scatter(Link *link, Algorithm *reduce_scatter, size_t n,
 	free(scratch);
 }
 
-/* where the array has come from rank owner(i), NaN elsewhere */
+/* what is to come from others is NaN */
 static void try_copies(Link *link, size_t n, Type type, int root)
 {
 	void *x = make(type, true, link->rank, n);

@@ -8,7 +8,7 @@
 
 static void deal(int n, int ranks, uint64_t seed, size_t most, size_t *loads)
 {
-	size_t counts[40], want[8] = { 0 }, largest = 0, before = 0;
+	size_t counts[40] = { 0 }, want[8] = { 0 }, largest = 0, before = 0;
 	int owners[40];
 	for (int r = 0; r < ranks; r++)
 		before += loads[r], want[r] = loads[r];
@@ -267,14 +267,10 @@ typedef struct Training {
 
 static const Shape shape = { 31, 6, 12, 10, 2, 3, 4, 10000 };
 
-static void take_model_step(Model *m, Optimizer *o, Replay *replay, int step,
-	int rank)
+static void take_model_step(Model *m, Optimizer *o, int step, int rank)
 {
 	Batch b = batch_random(2, shape.context, shape.vocab, step * 10 + rank);
-	if (step % 2)
-		replayed_step(replay, m, o, &b, MODE_TRAIN);
-	else
-		timed_step(m, o, &b, MODE_TRAIN);
+	timed_step(m, o, &b, MODE_TRAIN);
 	batch_free(&b);
 }
 
@@ -297,18 +293,16 @@ static int train(Device *d, Comm *c, const Training *t, bool shards, real *to)
 			: adamw_new(m, 1e-2, 0.9, 0.999, 1e-8, 0.01);
 		r.own.settings = settings;
 	}
-	Replay replay = { 0 };
 	m->loss_scale = t->loss_scale > 0 ? t->loss_scale : m->loss_scale;
 	double scale = m->loss_scale;
 	for (int step = 0; step < 2 * STEPS; step++) {
 		r.o->settings.lr = 1e-2 / (1 + step);
-		take_model_step(m, r.o, &replay, step, comm_rank(c));
+		take_model_step(m, r.o, step, comm_rank(c));
 	}
 	if (scale > m->loss_scale && r.o->t == 2 * STEPS)
 		die("a skipped step was counted");
 	read_weights(m, to);
 	int halved = (int)log2(scale / m->loss_scale);
-	replay_free(&replay, d);
 	trainer_free(&r);
 	return halved;
 }

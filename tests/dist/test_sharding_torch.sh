@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # test_sharding_torch.sh: sharded optimizers and FSDP in PyTorch, through
 # libsystems.so; COURSE='DIR ...': the course's tests too, in copies of these
+# folders
 . tests/weave/torch.sh src/dist
 ranks() { # ranks CASE RANKS
 	python3 tests/dist/sharding_torch.py "$@"

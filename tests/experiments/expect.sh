@@ -15,11 +15,12 @@ expect() { # expect NAME STATUS PATTERN PROGRAM ARGUMENTS...
 	fi
 }
 column() { # column NAME: of the rows of $out/table.tsv
-	awk -F'\t' -v name="$1" '/^#/ { next } !at { while ($++at != name); next }
+	awk -F'\t' -v name="$1" '/^#/ { next }
+		!at { while (++at <= NF && $at != name); next }
 		{ print $at }' "$out/table.tsv"
 }
 near() { # near COLUMN COLUMN PART: in each row
 	paste <(column "$1") <(column "$2") | awk -v part="$3" '{ n++
-		d = $1 - $2 } !(d*d <= part*part*$2*$2) { bad = 1 }
+		d = $1 - $2 } !(/^[0-9]/ && d*d <= part*part*$2*$2) { bad = 1 }
 		END { exit bad || !n }'
 }

@@ -17,7 +17,7 @@ done
 machine='--TFLOPs 1000 --GBps 500'
 while IFS='|' read -r name cells command; do
 	cells=${cells//any/'[^ ][^ ]*'}
-	expect "$name" 0 "^ *${cells// / *} .*ok\$" $command
+	expect "$name" 0 "^ *${cells// /  *} .*ok\$" $command
 done <<END
 data parallel|custom backward 1000 500 8000 2560 4000 5 5 0.196608 0.196608|\
 data_parallel_calcs $machine --batch 8000 --d-ff 4000

@@ -11,7 +11,7 @@ static uint64_t seed, draws;
 
 static double uniform(void)
 {
-	return (random_bits(seed, 5, draws++) >> 11) * 0x1p-53;
+	return random_uniform(seed, 5, draws++);
 }
 
 /* rows of random size, so that b = a x exactly */

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# test_distributed_communication.sh: both programs: options, tiny runs, laws
+# test_distributed_communication.sh: both programs: options, tiny runs
 . tests/experiments/expect.sh
 single=distributed_communication_single_node
 multi=distributed_communication_multi_node
@@ -26,7 +26,8 @@ expect 'NCCL without GPUs' 2 'no row has this transport' $single --device cpu \
 expect 'MPI has no bf16' 2 'no row has this transport' $single --device cpu \
 	--transport mpi --dtype bf16
 
-# of 1,001 and 3 elements, which no number of ranks here divides
+# of 1,001 and 3 elements in fp32, of 2,002 and 6 in bf16: shares are equal on
+# one rank only, and those of 3 elements on three
 tiny="--device cpu --bytes 4004,12 --runs 3"
 while read -r transport dtype ranks; do
 	expect "$transport, $dtype, $ranks ranks" 0 \

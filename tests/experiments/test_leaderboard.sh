@@ -102,11 +102,12 @@ check 'its errors too' errors "$out/altered" --precision fp32
 check 'they are no numbers' not within 1e-9 1e-5
 expect 'no golden vectors' 2 'header length' leaderboard --sweep errors \
 	--gold README.md --device cpu
-beside() { # errors at most PyTorch's, half as much again
+# errors at most PyTorch's, half as much again; of updates in fp32 four times
+beside() {
 	paste <(column precision) <(column what) <(column error) \
 		<(column pytorch_error) | awk -F'\t' '$2 == "loss" { next } { n++
 		most = ($1 == "fp32" && $2 == "update" ? 4 : 1.5)*$4 }
-		!($3 <= most) { bad = 1 } END { exit bad || n != 44 }'
+		!($3 >= 0 && $3 <= most) { bad = 1 } END { exit bad || n != 44 }'
 }
 if python3 -c 'import torch' 2>/dev/null; then
 	peer() { # peer ARGUMENTS...

@@ -69,7 +69,8 @@ rm "$table"
 check 'a full disk is an error' grep -q '^status 1$' "$out/said"
 check 'and is named' grep -q "cannot write $table: File too large" "$out/said"
 none_left 'a full disk'
-check 'rows before stay' grep -q '^# complete: no' "$table"
+check 'the table is not complete' grep -q '^# complete: no' "$table"
+check 'and rows before stay' grep -q 'ok$' "$table"
 good 'and are taken over' --out "$table"
 check 'until all is there' same_rows
 fails_to() { # fails_to FILE COMMAND...: exit status 1, one line

@@ -12,7 +12,8 @@ for program in $state fsdp_accounting; do
 		$program --strategy zero3
 	expect "$program: too far ahead" 2 "'5' is not an integer in -1..4" $program \
 		--prefetch 5
-	expect "$program: too many ranks" 2 'ranks' $program --ranks 65
+	expect "$program: too many ranks" 2 "'65' is not an integer in" $program \
+		--ranks 65
 	expect "$program: unknown wire" 2 "'fp8' is not one of fp32|bf16" $program \
 		--wire fp8
 	expect "$program: sums of the eager path" 2 'needs --fusion fused' \
@@ -21,7 +22,8 @@ for program in $state fsdp_accounting; do
 		expect "$program: no $precision" 2 "$precision: expected fp32 or bf16" \
 			$program --device cpu --precision $precision
 	done
-	expect "$program: unknown sweep" 2 'sweep' $program --sweep pigeons
+	expect "$program: unknown sweep" 2 "'pigeons' is not one of" $program \
+		--sweep pigeons
 done
 expect 'a trace for no folder' 2 'cannot' fsdp_accounting --device cpu \
 	--sweep timeline --trace /proc/none/t

@@ -1,7 +1,6 @@
 /* what counting achieves on the windows on which a model is scored */
 #include <math.h>
 #include <stdbool.h>
-#include <stdlib.h>
 
 #include "base/random.h"
 #include "experiments/text.h"

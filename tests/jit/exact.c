@@ -1,6 +1,5 @@
 /* exact.c: programs in double precision, with bounds on errors */
 #include <math.h>
-#include <string.h>
 
 #include "tests/ops/compare.h"
 #include "tests/jit/program.h"

@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/random.h"
@@ -181,7 +180,7 @@ void program_print(const Program *p)
 		printf("   (%zu)\n", l->e.n);
 	}
 }
-static bool meaningless(const Program *p, const Elementary *e)
+static bool meaningless(const Elementary *e)
 {
 	Group g;
 	group_init(&g, cpu_backend.width, TYPE_REAL);
@@ -195,8 +194,8 @@ static void begin(Program *p)
 	for (int k = 0; k < p->n; k++) {
 		const Line *l = &p->line[k];
 		if (!l->frees)
-			p->left_out[k] |= meaningless(p, &l->e);
-		for (size_t i = 0; l->frees && i < l->n; i++)
+			p->left_out[k] |= meaningless(&l->e);
+		for (size_t i = 0; l->frees && !p->left_out[k] && i < l->n; i++)
 			p->dead[l->at - p->pool + i] = true;
 	}
 }
@@ -228,9 +227,11 @@ void program_fused(Program *p, void (*run)(void *arg, const Plan *plan),
 	group_init(&g, cpu_backend.width, TYPE_REAL);
 	for (int k = 0; k < p->n; k++) {
 		const Line *l = &p->line[k];
+		if (p->left_out[k])
+			continue;
 		if (l->frees) {
 			group_drop(&g, l->at, l->n * sizeof(real));
-		} else if (!p->left_out[k] && group_join(&g, &l->e)) {
+		} else if (group_join(&g, &l->e)) {
 			close_into(&g, run, arg);
 			group_join(&g, &l->e);
 		}

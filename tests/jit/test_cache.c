@@ -1,6 +1,8 @@
 /* the cache on disk: damage, other sources, two processes; no compiler */
 #define _GNU_SOURCE
 #include <omp.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "jit/cache.h"
@@ -71,20 +73,49 @@ static void damage_is_noticed(void **state)
 	assert_true(is_read());
 }
 
+/* puts another kernel's file in the place of ours, the only one */
+static void expect_other_refused(const char *compiler, const char *text)
+{
+	char ours[sizeof file];
+	find_file();
+	strcpy(ours, file);
+	assert_int_equal(remove(ours), 0);
+	assert_true(cache_write(folder, compiler, text, kernel));
+	find_file();
+	assert_string_not_equal(file, ours);
+	assert_int_equal(rename(file, ours), 0);
+	assert_false(is_read());
+}
+
 static void others_are_told_apart(void **state)
 {
+	static const char other[] = "void fused(void) {;}";      /* as long */
 	Bytes b = cache_read(folder, "cc 2", source);
 	assert_null(b.at);
-	b = cache_read(folder, "cc 1", "void fused(void) { ; }");
+	b = cache_read(folder, "cc 1", other);
 	assert_null(b.at);
+	expect_other_refused("cc 2", source);
+	expect_other_refused("cc 1", other);
+	assert_true(cache_write(folder, "cc 1", source, kernel));
 	assert_true(cache_write(folder, "cc 2", source, kernel));
 	assert_true(is_read());
 }
+/* no file may be longer than 20 bytes: a write fails as on a full disk */
+static void write_on_full_disk(void *unused)
+{
+	signal(SIGXFSZ, SIG_IGN);
+	setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 20, 20 });
+	exit(cache_write(folder, "cc 3", source, kernel) ? 9 : 10);
+}
+
 static void unwritable_folders_do_no_harm(void **state)
 {
 	assert_false(cache_write("/proc/nowhere", "cc 1", source, kernel));
-	assert_false(cache_write("/dev/full", "cc 1", source, kernel));
+	assert_false(cache_write("/dev/null", "cc 1", source, kernel));
+	assert_int_equal(exit_status(write_on_full_disk, NULL), 10);
 	Bytes b = cache_read("/proc/nowhere", "cc 1", source);
+	assert_null(b.at);
+	b = cache_read(folder, "cc 3", source);
 	assert_null(b.at);
 	if (chmod(folder, 0500) == 0 && geteuid() != 0)
 		assert_false(cache_write(folder, "cc 3", source, kernel));

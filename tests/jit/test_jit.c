@@ -1,7 +1,6 @@
 /* the model's operations, recorded and compiled, against one at a time */
 #define _GNU_SOURCE
 #include "jit/jit.h"
-#include "tests/base/exits.h"
 #include "tests/ops/compare.h"
 
 static Device *device;
@@ -16,7 +15,6 @@ typedef struct Case {
 	size_t n[MOST_RUN];
 	void (*run)(const struct Case *c, const Ops *ops);
 	const int32_t *targets;
-	bool skip;
 } Case;
 
 static void give(Case *c, int k, size_t n, Type type)

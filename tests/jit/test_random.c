@@ -13,7 +13,7 @@
 static Program program;
 static real eager[POOL];
 
-static void interpret(void *looped, const Plan *p)
+static void interpret(void *unused, const Plan *p)
 {
 	plan_interpret(p);
 }
@@ -63,8 +63,8 @@ static void shrink(Program *p, void (*run)(void *arg, const Plan *plan),
 			if (p->left_out[k])
 				continue;
 			p->left_out[k] = true;
-			smaller |= run_twice(p, run, arg) >= 0;
 			p->left_out[k] = run_twice(p, run, arg) >= 0;
+			smaller |= p->left_out[k];
 		}
 	}
 }

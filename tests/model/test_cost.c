@@ -1,5 +1,4 @@
 /* the cost model against closed forms, limits, and the engine's own counts */
-#include <string.h>
 #include <time.h>
 
 #include "base/random.h"
@@ -11,7 +10,7 @@ static uint64_t seed, draws;
 
 static double uniform(void)
 {
-	return (random_bits(seed, 3, draws++) >> 11) * 0x1p-53;
+	return random_uniform(seed, 3, draws++);
 }
 
 static void agree(double got, double wanted, double part, const char *what)

@@ -12,7 +12,7 @@ static uint64_t seed, drawn;
 
 static double uniform(void)
 {
-	return (random_bits(seed, 7, drawn++) >> 11) * 0x1p-53;
+	return random_uniform(seed, 7, drawn++);
 }
 
 static bool close_to(double a, double b)

@@ -1,6 +1,5 @@
 /* the toy model's gradients against differences, and its types; f64 build */
 #include <math.h>
-#include <string.h>
 
 #include "model/toy.h"
 #include "tests/base/difference.h"

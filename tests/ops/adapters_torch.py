@@ -224,13 +224,16 @@ def case_threads(kind, device):
 	places = [f"cuda:{i}" for i in range(torch.cuda.device_count())] \
 		if device != "cpu" else []
 	places, wrong = places if len(places) > 1 else [device] * 2, []
-	threads = [threading.Thread(target=lambda calls: list(calls), args=(repeat(
-		kind, place, 400, wrong),)) for place in places]
+	calls = []                              # of each thread that ended well
+	def work(place):
+		calls.append(sum(1 for _ in repeat(kind, place, 400, wrong)))
+	threads = [threading.Thread(target=work, args=(place,)) for place in places]
 	for thread in threads:
 		thread.start()
 	for thread in threads:
 		thread.join()
-	assert len(wrong) == len(places) and not any(bad.item() for bad in wrong)
+	assert calls == [400] * len(places), calls
+	assert not any(bad.item() for bad in wrong), wrong
 
 
 def case_streams(kind, device):

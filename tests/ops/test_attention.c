@@ -64,11 +64,15 @@ static void outputs_are_rounded(void **state)
 	Attention a = attention_on(&p, at, L);
 	cpu_attention_forward(NULL, a);
 	cpu_attention_backward(NULL, a, gradient_on(&p, at, angles));
-	for (int i = O; i < ARRAYS; i++)
+	for (int i = O; i < ARRAYS; i++) {
+		size_t written = 0;
 		for (size_t e = 0; e < length_of(&p, i); e++) {
 			float x = (float)reals(at[i])[e];
+			written += !isnan(x);
 			assert_true(isnan(x) || x == round_to(BF16, x));
 		}
+		assert_int_equal(written, p.B * p.H * rows_of(&p, i) * p.D);
+	}
 }
 
 static void threads_change_no_bit(void **state)

@@ -3,10 +3,8 @@
 #include "ops/attention_plan.h"
 #include "tests/base/program.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
 
 static void expect_tiles(int heads, int tiles, int together)
 {

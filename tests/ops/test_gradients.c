@@ -1,5 +1,5 @@
-/* every backward operation but FlashAttention against differences of its
- * forward one (f64) */
+/* every backward operation but FlashAttention and the fused ones against
+ * differences of its forward one (f64) */
 #include "tests/ops/on_cpu.h"
 
 #include <omp.h>

@@ -189,7 +189,7 @@ static void matmuls_round(void **state)
 static void nans_reach_the_matmul(void **state)
 {
 	for (int i = 0; i < 4; i++) {
-		Gemm p = gemm(odd_sizes, false, false, false, false, 0);
+		Gemm p = gemm(odd_sizes, false, false, false, false, 1);
 		const Layout *l = i < 2 ? &p.a : &p.b;
 		size_t last = place(l, 0, 0, l->rows - 1, l->columns - 1);
 		reals(i < 2 ? p.A : p.B)[i % 2 ? last : 0] = (real)NAN;

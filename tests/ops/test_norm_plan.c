@@ -2,9 +2,6 @@
 #include "ops/norm_plan.h"
 #include "tests/base/program.h"
 
-#include <stdint.h>
-
-
 static void expect_plan(NormVersion version, bool backward, size_t C, int pack)
 {
 	NormPlan p = norm_plan(version, backward, C, pack);
@@ -14,7 +11,8 @@ static void expect_plan(NormVersion version, bool backward, size_t C, int pack)
 	assert_true(version == NORM_BY_WIDTH ? p.version != NORM_BY_WIDTH
 		: p.version == version);
 	assert_int_equal(p.pack, scalar ? 1 : pack);
-	assert_true(p.threads % 32 == 0 && p.threads * p.rows <= 1024);
+	assert_true(p.threads > 0 && p.threads % 32 == 0
+		&& p.threads * p.rows <= 1024);
 	assert_true(p.rows == 1 || p.threads == 32);
 	assert_int_equal(p.per == 0, twice);
 	if (twice) {

@@ -1,5 +1,5 @@
-/* forward values of every operation but FlashAttention against naive loops
- * in double */
+/* forward values of the plain operations of the model against naive loops in
+ * double */
 #include "tests/ops/on_cpu.h"
 
 
@@ -190,7 +190,7 @@ static void test_rope(void **state)
 		check_rope(2, 65, 1, 14, direction);
 	}
 }
-static void expect_weights(Expected *want, const real *s, double scale,
+static void expect_probabilities(Expected *want, const real *s, double scale,
 	size_t n)
 {
 	double largest = s[0], sum = 0, spread = 0;
@@ -217,7 +217,7 @@ static void check_softmax(size_t matrices, size_t T, double scale, double sd)
 	for (size_t row = 0; row < matrices * T; row++) {
 		size_t first = row * T, n = row % T + 1;
 		memset(reals(S) + first + n, 0xff, (T - n) * sizeof(real));
-		expect_weights(want + first, reals(S) + first, scale, n);
+		expect_probabilities(want + first, reals(S) + first, scale, n);
 		for (size_t j = n; j < T; j++)
 			want[first + j] = (Expected){ 0, 0 };
 	}

@@ -1,5 +1,5 @@
-/* threads, rounding, NaNs, aliasing: every operation but the matmul and
- * FlashAttention */
+/* threads, rounding, NaNs, aliasing: the operations of a table; matmuls and
+ * attention have tests of their own */
 #include "tests/ops/compare.h"
 
 #include <omp.h>

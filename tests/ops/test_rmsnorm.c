@@ -70,6 +70,7 @@ static void bad_norms_are_refused(void **state)
 	assert_int_equal(rmsnorm_forward(&wide, y.at, NULL, x.at, g.at),
 		RMSNORM_BAD_VERSION);
 	expect_same("y", y, poisoned(ROWS * WIDTH), ROWS * WIDTH);
+	expect_same("dg", dg, poisoned(WIDTH), WIDTH);
 	assert_string_equal(rmsnorm_status(RMSNORM_OK), "done");
 	assert_string_equal(rmsnorm_status(-1), "no such status");
 	assert_string_equal(rmsnorm_status(RMSNORM_CAPTURES + 1), "no such status");

@@ -1,8 +1,6 @@
 /* RMSNorm's gradients: finite differences, projection, scaling; f64 build */
 #include <math.h>
-#include <stdlib.h>
 
-#include "base/error.h"
 #include "base/random.h"
 #include "ops/cpu/cpu.h"
 #include "tests/base/difference.h"

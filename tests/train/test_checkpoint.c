@@ -49,31 +49,46 @@ static void read_shape(void *unused)
 	checkpoint_shape(tensorfile_open(path), path);
 }
 
-static int status_of(const char *const *meta)
+/* of the first n tensors of a model of that shape */
+static int status_of(const Shape *s, int n, const char *const *meta)
 {
-	static const float one[1];
-	const TensorView view = { .name = "token_embeddings.weight",
-		.dtype = "F32", .ndim = 2, .shape = { 1, 1 }, .count = 1, .data = one };
-	tensorfile_write(path, &view, 1, meta);
+	static const float zeros[8];
+	Parameter p[16];
+	TensorView views[16];
+	for (int i = 0; i < n; i++) {
+		p[i] = shape_parameter(s, i);
+		views[i] = (TensorView){ .name = p[i].name, .dtype = "F32",
+			.ndim = p[i].gain ? 1 : 2,
+			.shape = { p[i].gain ? p[i].count : p[i].rows, p[i].columns },
+			.count = p[i].count, .data = zeros };
+	}
+	tensorfile_write(path, views, n, meta);
 	return exit_status(read_shape, NULL);
 }
 
 static void metadata_are_held_against_tensors(void **state)
 {
+	static const Shape one = { 1, 1, 1, 1, 1, 1, 1, 10000 },
+		least = { 1, 1, 2, 3, 1, 1, 2, 10000 };
+	static const char *const fits[] = { "vocab_size", "1", "context_length",
+		"1", "d_model", "2", "d_ff", "3", "num_layers", "1", "num_heads", "1",
+		"rope_theta", "10000", NULL };
 	static const char *const wraps[] = { "vocab_size", "1", "context_length",
 		"1", "d_model", "4194304", "d_ff", "11184810", "num_layers", "262144",
 		"num_heads", "2097152", "rope_theta", "10000", NULL };
 	static const struct { int at; const char *value; } altered[] = {
-		{ 9, "1" }, { 9, "16777216" }, { 1, "16777216" }, { 3, "16777216" },
+		{ 9, "2" }, { 9, "16777216" }, { 1, "2" }, { 1, "16777216" },
+		{ 3, "0" }, { 3, "16777217" }, { 7, "2" }, { 11, "2" },
 		{ 13, "10000x" }, { 13, "inf" }, { 5, "+2" }, { 5, " 2" },
 		{ 5, "2x" }, { 5, "" }, { 5, "18446744073709551618" },
 	};
-	assert_int_equal(status_of(wraps), 2);
+	assert_int_equal(status_of(&one, 1, wraps), 2);
+	assert_int_equal(status_of(&least, shape_nparameters(&least), fits), 0);
 	for (size_t i = 0; i < sizeof altered / sizeof *altered; i++) {
 		const char *meta[15] = { NULL };
-		memcpy(meta, wraps, sizeof meta);
+		memcpy(meta, fits, sizeof meta);
 		meta[altered[i].at] = altered[i].value;
-		assert_int_equal(status_of(meta), 2);
+		assert_int_equal(status_of(&least, shape_nparameters(&least), meta), 2);
 	}
 }
 

@@ -175,10 +175,11 @@ typedef struct Run {
 	int recompute;
 } Run;
 
-/* weights and losses after a few steps, on the host */
+enum { TRAINED = 6 };            /* steps */
+
+/* the losses of the steps and the weights after them, on the host */
 static real *trained(const Run *r, const char *device, bool moved)
 {
-	enum { STEPS = 6 };
 	Device *d = device_open(device);
 	Model *m = model_new(d, r->shape, r->policy, 3);
 	if (r->fused)
@@ -187,8 +188,8 @@ static real *trained(const Run *r, const char *device, bool moved)
 	StandIn *s = moved ? stand_in_for(m, r->fetches) : NULL;
 	Optimizer o = adamw_new(m, 1e-2, 0.9, 0.999, 1e-8, 0.01);
 	Replay replay = { 0 };
-	real *got = guarded((m->count + STEPS) * sizeof *got), *to = got;
-	for (int step = 0; step < STEPS; step++) {
+	real *got = guarded((TRAINED + m->count) * sizeof *got), *to = got;
+	for (int step = 0; step < TRAINED; step++) {
 		Batch b = batch_random(3, r->shape->context, r->shape->vocab, step);
 		StepTime t = r->replayed ? replayed_step(&replay, m, &o, &b, MODE_TRAIN)
 			: timed_step(m, &o, &b, MODE_TRAIN);
@@ -203,7 +204,7 @@ static real *trained(const Run *r, const char *device, bool moved)
 	replay_free(&replay, d);
 	optimizer_free(&o);
 	if (s) {
-		assert_int_equal(s->updates, STEPS);
+		assert_int_equal(s->updates, TRAINED);
 		stand_in_free(s);
 	}
 	model_free(&m);
@@ -217,8 +218,12 @@ static void compare_runs(const char *device)
 		Run r = { &shapes[i % 2], &policies[i / 2 % NPOLICIES],
 			i / 2 / NPOLICIES % 2, i / 4 / NPOLICIES % 2,
 			i / 8 / NPOLICIES % 2, i / 16 / NPOLICIES % 2 * 2 };
-		size_t n = shape_count(r.shape);
+		size_t n = TRAINED + shape_count(r.shape);
+		if (r.replayed && strcmp(device, "cpu") == 0)
+			continue;                       /* it has no graphs */
 		real *want = trained(&r, device, false), *got = trained(&r, device, true);
+		for (size_t k = 0; k < n; k++)
+			assert_true(isfinite(want[k]));
 		if (memcmp(want, got, n * sizeof *got) != 0)
 			fail_msg("%s, shape %d, %s, %s, %s, %s, %d recomputed", device, i % 2,
 				r.policy->name, fusion_names[r.fused],

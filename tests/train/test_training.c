@@ -95,7 +95,7 @@ static void record_run(Array *after, const Policy *policy, uint64_t seed)
 static void training_repeats(void **state)
 {
 	const Shape shape = { 101, 16, 96, 160, 2, 3, 32, 10000 };
-	size_t n = shape_count(&shape);
+	size_t n = shape_extent(&shape);
 	for (int precision = 0; precision < NPOLICIES; precision++) {
 		Array one[STEPS], two[STEPS], other[STEPS];
 		record_run(one, &policies[precision], 1);

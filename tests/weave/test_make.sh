@@ -114,7 +114,7 @@ rm -f log
 check 'a failing program stops make' not make one
 check 'its table stays' grep -q 'complete: no' tables/local/one.tsv
 check 'no other program runs' [ "$(cat log)" = one.tsv ]
-check 'unless make is told to go on' eval 'not make -k one; grep -q more log'
+check 'unless make is told to go on' eval 'not make -k one && grep -q more log'
 unset DIE
 check 'and is made again' runs 'one.tsv one-more.tsv '
 printf '/*\n\tunwritten("f",\n\t\t"p");\n*/\n' >src/ops/f.c
@@ -122,7 +122,7 @@ touch writeup.nw
 rm tables/local/*.tsv
 check 'what is not written stops no experiment' eval 'LACKS=1 make one'
 check 'is named' grep -q 'waits build/one: not yet written: f (problem p)$' said
-check 'and leaves no table' not ls tables/local/one.tsv
+check 'and leaves no table' [ ! -e tables/local/one.tsv ]
 rm src/ops/f.c
 touch writeup.nw
 check 'which is made later' runs 'one.tsv one-more.tsv '
@@ -138,14 +138,14 @@ if [ -x "${NOWEB:-/usr/lib/noweb}/markup" ]; then
 		>said 2>&1
 	check 'or the line of the document' grep -q '^writeup.nw:3:' said
 fi
-serialised() { # as a compiler of kernels that makes products wait
+serialised() { # as a compiler of kernels that makes each wgmma wait
 	touch "$2"
 	echo "ptxas info    : (C7510) wgmma.mma_async is serialized" >&2
 }
 export -f serialised
-check 'products that wait are an error' not bash src/weave/compile.sh k.cu \
+check 'a wgmma that waits is an error' not bash src/weave/compile.sh k.cu \
 	bash -c 'serialised "$@"' nvcc -o k.o 2>said
-check 'and leave nothing' [ ! -e k.o ]
+check 'and leaves nothing' [ ! -e k.o ]
 cd "$root" || exit 1
 in_help() { sed -n 's/^\([a-z._-]*\):.*## .*| *\([^|]*\)$/\1 \2/p' Makefile; }
 in_table() {

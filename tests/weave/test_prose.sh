@@ -10,6 +10,9 @@ make_document; add '[]{.solves problem="bench bunch"}'; lint
 expect "a solution of none" 1 "$(line_of 'bench bunch')" "solves bunch"
 make_document; add "::: note" "Open."; lint
 expect "a division that is not closed" 1 "$(line_of '::: note')" "not closed"
+make_document
+add '```{.sh}' "Open." "" '<<src/a.c>>=' 'int x;' "@" '```' "Closed." '```'; lint
+expect "a block that is not closed" 1 "$(line_of '{.sh}')" "not closed"
 answered() {	# answered SECOND_ANSWER...
 	make_document
 	add "::: {.glance}" ":::" "::: {.question}" "(a) Which?" "" "(b) Why?" ":::" \

@@ -18,6 +18,11 @@ check 'a bad exit is a failure' gives \
 	"$(printf '%s\n' '[ RUN      ] a' "$ok" | cases 3)" \
 	'a passed (exit status 3) failed '
 check 'silence is one case' gives "$(cases 0 </dev/null)" '(all) passed '
+check 'a test that hangs is stopped' gives "$(cases 124 </dev/null)" \
+	'(stopped after 9 seconds) failed '
+check 'one that is killed sooner did not hang' gives \
+	"$(cases 137 </dev/null)" '(exit status 137) failed '
+check 'a test can be skipped' gives "$(cases 77 </dev/null)" '(all) skipped '
 check 'scripts are read too' gives \
 	"$(printf '%s\n' 'ok - x y' 'not ok 2 - z' 'ok - w # SKIP no GPU' |
 	cases 1)" 'x y passed z failed w skipped '
@@ -86,5 +91,8 @@ check 'without a GPU kernels cost nothing' grade
 printf '\tunwritten("%s",\n\t\t"p %s");\n' f fsdp >src/x.c
 check 'what is not written fails' not grade
 check 'and earns nothing' grep -q '^fsdp  *15  0 *not yet written: f$' said
-check 'a document that does not weave fails' not bash src/weave/grade.sh no
+rm src/x.c
+check 'once it is written all is well' grade
+echo 'exit 1' >src/weave/weave.sh # the files of the weave stay as they are
+check 'but not if the document does not weave' not bash src/weave/grade.sh no
 exit $failed

@@ -54,7 +54,7 @@ check 'a file from elsewhere stays' test -f src/by-hand
 bad() { # bad NAME MESSAGE CHUNK...: fails with the message, changes nothing
 	local name=$1 message=$2
 	shift 2
-	{ base | sed 's/goodbye/never/'; printf '%s\n' "$@"; } | document
+	{ base | sed 's/hello/never/'; printf '%s\n' "$@"; } | document
 	check "$name fails" not tangle writeup.nw
 	check "$name is named with its line" grep -q "^$message" said
 	check "$name leaves all files" not grep -rq never src

@@ -18,11 +18,16 @@ in_copy() { # in_copy DIR ADAPTERS 'FILES' ARGUMENTS...: of pytest
 	rm -rf "$copy"
 	return $status
 }
-course_tests() { # course_tests ADAPTERS 'FILES' ARGUMENTS...: where these are
-	local dir
+course_tests() { # course_tests ADAPTERS 'FILES' ARGUMENTS...: those there are
+	local dir file found adapters=$1 files=$2
+	shift 2
 	python3 -c 'import pytest' 2>/dev/null || return 0
 	for dir in ${COURSE-}; do
-		! compgen -G "$dir/${2##* }" >/dev/null \
-			|| check "the course's tests in ${dir##*/}" in_copy "$dir" "$@"
+		found=
+		for file in $files; do
+			! compgen -G "$dir/$file" >/dev/null || found+=" $file"
+		done
+		[ -z "$found" ] || check "the course's tests in ${dir##*/}" \
+			in_copy "$dir" "$adapters" "$found" "$@"
 	done
 }

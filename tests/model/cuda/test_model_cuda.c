@@ -59,7 +59,7 @@ static void models_agree(void **state)
 		double logits = distance(got.logits, want.logits,
 			size[0] * size[1] * shape->vocab);
 		double gradients = distance(got.gradients, want.gradients,
-			shape_count(shape));
+			shape_extent(shape));
 		if (!(loss < bound / 10 && logits < bound && gradients < bound))
 			fail_msg("%s, %s, width %ld, batch %zu of %zu tokens: loss %.2g, "
 				"logits %.2g, gradients %.2g", policy->name,
@@ -228,7 +228,7 @@ static void plans_change_no_bit(void **state)
 	}
 	batch_free(&b);
 }
-/* nor do blocks that run again */
+
 static void blocks_run_again_with_equal_bits(void **state)
 {
 	Batch b = batch_random(3, 40, narrow.vocab, 1);

@@ -77,6 +77,7 @@ static inline double chosen(Values values, const size_t *n, int stream,
 	case NONFINITE: return i % 7 ? z
 		: (const double[]){ NAN, INFINITY, -INFINITY }[i % 3];
 	case STEP:      return step[i];
+	case ONE:       return 1;
 	default:        return away + 0.5 * z;
 	}
 }

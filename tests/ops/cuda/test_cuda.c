@@ -1,4 +1,4 @@
-/* every operation of Ops but matmul, on the GPU against the CPU */
+/* the eager operations but matmul, on the GPU against the CPU */
 #include "tests/ops/cuda/both.h"
 
 static const Sizes lengths[] = { { 1 }, { 2 }, { 7 }, { 8 }, { 64 }, { 101 },
