@@ -12,7 +12,7 @@ set grid xtics
 set key off
 set ytics font ",7"
 set xlabel "MiB"
-set multiplot layout 2,1 margins 0.47, 0.95, 0.09, 0.95 spacing 0, 0.2
+set multiplot layout 2,1 margins 0.47, 0.95, 0.09, 0.94 spacing 0, 0.2
 do for [f in "eager fused"] {
 	set autoscale
 	set title f eq "eager" ? "eager path" : "fused path"

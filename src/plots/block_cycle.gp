@@ -8,15 +8,15 @@ centre(f) = (left(f) + right(f))/2
 level(dummy) = column("depth")
 hex(c) = int("0x".c[2:7])
 class_of(name) = name eq "forward" ? colour_forward \
-	: strstrt(name, "gemm") ? colour_matmul \
+	: strstrt(name, "gemm") || name eq "linear" || name eq "scores" \
+	|| name eq "values" ? colour_matmul \
 	: strstrt(name, "softmax") ? colour_softmax \
 	: strstrt(name, "norm") ? colour_norm \
 	: name eq "feed-forward" || strstrt(name, "swiglu") \
 	|| strstrt(name, "gate") ? colour_ffn \
-	: name eq "attention" || name eq "scores" || name eq "values" \
-	|| name eq "flash" || strstrt(name, "rope") || strstrt(name, "split_") \
-	? colour_attention : name eq "step" || name eq "layer" ? "#d8d8d8" \
-	: colour_rest
+	: name eq "attention" || name eq "flash" || strstrt(name, "rope") \
+	|| strstrt(name, "split_") ? colour_attention \
+	: name eq "step" || name eq "layer" ? "#d8d8d8" : colour_rest
 shade(name) = hex(class_of(name))
 ink(name) = class_of(name) eq colour_matmul || class_of(name) eq colour_norm \
 	? 0xffffff : 0
@@ -56,15 +56,13 @@ plot table using (left("eager")):(low(0)):(left("eager")):(right("eager")): \
 	(high(0) - 0.48):(high(0) + 0.48):(shade(stringcolumn("range"))) \
 	with boxxyerror fs solid noborder lc rgb variable
 set xrange [from:to]
-named(dummy) = right("eager") - left("eager") > 0.022*(to - from) \
+# a box has its name if it is wide enough; of what lies inside, some layers are
+named(dummy) = right("eager") - left("eager") > 0.06*(to - from) \
 	&& centre("eager") > from && centre("eager") < to && level(0) > 1 \
 	? stringcolumn("range") : ""
-# of what lies inside only softmax is wide enough for a name, and that beside it
-beside(dummy) = level(0) > 3 ? right("eager") + 0.012*(to - from) : NaN
 plot @boxes lw 0.6 lc rgb variable, \
-	table using (centre("eager")/(level(0) < 4)):(level(0)):(named(0)) \
-	with labels font ",7", \
-	table using (beside(0)):(level(0)):(named(0)) with labels left font ",7"
+	table using (centre("eager")):(level(0)):(named(0)): \
+	(ink(stringcolumn("range"))) with labels font ",7" textcolor rgb variable
 set border 3
 set grid ytics
 set ytics autofreq scale 0.5

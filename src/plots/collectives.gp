@@ -17,6 +17,7 @@ u(s) = free(s)/column("time_ms")
 v(s) = u(s)*column("bytes")*1e-6
 array a[9]
 array b[9]
+filled(i) = int(word("7 5 9 13 11 15 7", i))
 shown = ""
 do for [k=1:words(known)] {
 	s = word(known, k)
@@ -43,14 +44,15 @@ set ylabel "time (ms)"
 plot for [i=1:words(shown)] a[i] + b[i]*x with lines lt i dt 1 lw 0.8 notitle, \
 	for [i=1:words(shown)] table using (column("bytes")*1e-6): \
 	(free(word(shown, i))*column("time_ms")) with points lt i \
-	title word(shown, i), \
+	pt filled(i) title word(shown, i), \
 	for [i=1:words(shown)] table using (column("bytes")*1e-6): \
 	(kept(word(shown, i))*column("time_ms")) with points lt i pt 6 notitle
 unset key
 set ylabel "bus bandwidth (GB/s)"
 plot for [i=1:words(shown)] x/(a[i] + b[i]*x) with lines lt i dt 1 lw 0.8, \
 	for [i=1:words(shown)] table using (column("bytes")*1e-6): \
-	(free(word(shown, i))*column("busbw_GBps")) with points lt i, \
+	(free(word(shown, i))*column("busbw_GBps")) with points lt i \
+	pt filled(i), \
 	for [i=1:words(shown)] table using (column("bytes")*1e-6): \
 	(kept(word(shown, i))*column("busbw_GBps")) with points lt i pt 6
 unset multiplot

@@ -1,4 +1,4 @@
-# cost_public.gp: errors for published runs, but of the rows that were fitted
+# cost_public.gp: errors for published runs, without the rows that were fitted
 height = 78
 load "src/plots/style.gp"
 sources = "'Llama 3' 'MegaScale' 'Megatron-LM, 2024' 'Megatron-LM, 2021' " \

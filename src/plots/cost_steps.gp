@@ -8,7 +8,7 @@ off(machine, role) = column("predicted_ms")/column("measured_ms") \
 said(machine) = column("ahead_ms")/column("measured_ms") \
 	*only("machine", machine)*only("role", "predicted")
 set logscale x
-set xrange [4:800]
+set xrange [3:1100]
 set xlabel "measured step (ms)"
 set ylabel "predicted / measured"
 set yrange [*<0.5:1.3<*]

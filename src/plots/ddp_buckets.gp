@@ -15,8 +15,8 @@ least = STATS_min*0.9
 stats table using (stringcolumn("sums") eq "optimizer" ? 1 : 0) nooutput
 set yrange [least:most]
 crosses = STATS_sum == 0 ? "" : ", table using (other(0)):'step_ms' " \
-	. "with points lt 3 pt 2 title 'exchanged'"
-set key maxrows (crosses eq "" ? 2 : 3)
+	. "with points lt 3 pt 2 title 'sums in AdamW'"
+set key maxrows (crosses eq "" ? 2 : 3) width -1 samplen 1.2
 do for [w in "fp32 bf16"] {
 	set title w . " on the wire"
 	mine(dummy) = column("bucket_mb")*only("wire", w)*only("sums", "comm")

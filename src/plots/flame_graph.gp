@@ -1,4 +1,4 @@
-# flame_graph.gp: ranges of a forward pass in time over four blocks, and ranges
+# flame_graph.gp: ranges of a forward pass in time over three blocks, and ranges
 # and kernels of the whole pass added up, one upon the other
 height = 140
 load "src/plots/style.gp"
@@ -6,15 +6,15 @@ set datafile missing NaN
 level(dummy) = column("depth")
 hex(c) = int("0x".c[2:7])
 class_of(name) = name eq "forward" ? colour_forward \
-	: strstrt(name, "gemm") ? colour_matmul \
+	: strstrt(name, "gemm") || name eq "linear" || name eq "scores" \
+	|| name eq "values" ? colour_matmul \
 	: strstrt(name, "softmax") ? colour_softmax \
 	: strstrt(name, "norm") ? colour_norm \
 	: name eq "feed-forward" || strstrt(name, "swiglu") \
 	|| strstrt(name, "gate") ? colour_ffn \
-	: name eq "attention" || name eq "scores" || name eq "values" \
-	|| name eq "flash" || strstrt(name, "rope") || strstrt(name, "split_") \
-	? colour_attention : name eq "step" || name eq "layer" ? "#d8d8d8" \
-	: colour_rest
+	: name eq "attention" || name eq "flash" || strstrt(name, "rope") \
+	|| strstrt(name, "split_") ? colour_attention \
+	: name eq "step" || name eq "layer" ? "#d8d8d8" : colour_rest
 shade(name) = hex(class_of(name))
 ink(name) = class_of(name) eq colour_matmul || class_of(name) eq colour_norm \
 	? 0xffffff : 0
@@ -26,27 +26,28 @@ set style fill solid 0.85 border lc rgb "white"
 set multiplot layout 3,1
 set xlabel "ms"
 set yrange [-0.5:5.6]
-# in time: from the start of one block to that of the fourth after it
+# in time: from the start of one block to the end of the second after it
 block(n, what) = real(system(sprintf("awk -F'\t' '$4 == \"eager\" && \
 	$6 == \"layer\" && ++n == %d { print $%d }' %s", n, what, table2)))
 count = int(system(sprintf("awk -F'\t' '$4 == \"eager\" && $6 == \"layer\" \
 	{ n++ } END { print n }' %s", table2)))
 first = count > 22 ? 20 : 1
-blocks = count > 22 ? 4 : count > 2 ? 2 : 1
+blocks = count > 22 ? 3 : count > 2 ? 2 : 1
 begin = block(first, 7)
 end = block(first + blocks - 1, 8)
 inside(x) = x < begin ? begin : x > end ? end : x
 low(dummy) = inside(column("start_ms"))*only("fusion", "eager")
 high(dummy) = inside(column("end_ms"))*only("fusion", "eager")
 set xrange [begin:end]
-shown(dummy) = high(0) - low(0) > 0.035*(end - begin) ? \
+shown(dummy) = high(0) - low(0) > 0.055*(end - begin) ? \
 	stringcolumn("range") : ""
 set title sprintf("eager, in time: %d blocks of %d", blocks, count)
 plot table2 using (low(0)/(high(0) > low(0))):(level(0)):(low(0)):(high(0)): \
 	(level(0) - 0.48):(level(0) + 0.48):(shade(stringcolumn("range"))) \
 	with boxxyerror lw 0.3 lc rgb variable, \
-	"" using (low(0) + (end - begin)*0.003):(level(0)):(shown(0)) \
-	with labels left font ",7"
+	"" using (low(0) + (end - begin)*0.003):(level(0)):(shown(0)): \
+	(ink(stringcolumn("range"))) with labels left font ",7" \
+	textcolor rgb variable
 short(box) = strstrt(box, "gemm") ? "GEMM" : box
 left(f) = column("start_ms")*only("fusion", f)
 right(f) = left(f) + column("width_ms")

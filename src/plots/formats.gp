@@ -1,10 +1,10 @@
 # formats.gp: the largest relative error of one rounding, by magnitude
 height = 58
 load 'src/plots/style.gp'
-names = "fp32 tf32 bf16 fp16"
-array E[4]
-array M[4]
-do for [i=1:4] {
+names = "fp32 bf16 fp16"
+array E[3]
+array M[3]
+do for [i=1:3] {
 	stats table using (column("exponent_bits")*only("format", word(names, i))) \
 		nooutput
 	E[i] = STATS_max
@@ -36,5 +36,5 @@ set samples 2000
 set label "fp32" at 2.0**-24, 2.0**-22.6
 set label "fp16 (and, where it is normal, tf32)" at 2.0**-13, 2.0**-13.3
 set label "bf16" at 2.0**-24, 2.0**-6.4
-plot error(1, x) w l lt 1 dt solid, error(3, x) w l lt 4, \
-	error(4, x) w l lt 2 dt solid
+plot error(1, x) w l lt 1 dt solid, error(2, x) w l lt 4, \
+	error(3, x) w l lt 2 dt solid

@@ -1,6 +1,7 @@
 # kernel_classes.gp: kernel time by class, for forward, with backward, and a step
 height = 66
 load "src/plots/style.gp"
+load "src/plots/sizes.gp"
 names = "matmul attention softmax norm ffn optimizer rest"
 labels = "matmul attention softmax norm feed-forward optimizer rest"
 # fraction of each class in the first n phases, a line for each size
@@ -21,9 +22,7 @@ stats table using "context" nooutput
 middle = STATS_max >= 512 ? 512 : STATS_max
 set multiplot layout 1,3 margins 0.1, 0.98, 0.19, 0.84 spacing 0.06, 0
 set yrange [0:1]
-set xrange [0.4:5.6]
-set xtics ("small" 1, "medium" 2, "large" 3, "xl" 4, "2.7B" 5) scale 0 \
-	rotate by 30 right
+set xtics rotate by 30 right
 set ylabel "fraction of kernel time"
 set key off
 set for [i=1:7] linetype i dt 1 # borders are solid

@@ -1,17 +1,14 @@
 # mixed_speedup.gp: speed of each policy against fp32, by size
 height = 58
 load "src/plots/style.gp"
-sizes = "small medium large xl 2.7B"
-place(name) = sum [i=1:words(sizes)] (word(sizes, i) eq name ? i : 0)
+load "src/plots/sizes.gp"
 array base[5]
-x(p) = place(stringcolumn("size"))*only("precision", p)
+x(p) = index_of(stringcolumn("size"))*only("precision", p)
 # how many times as fast; a size that does not train has no time
-times(size, phase) = place(size) > 0 \
-	? base[place(size)]/column(phase."_ms") : NaN
-set xrange [0.6:words(sizes) + 0.4]
+times(size, phase) = index_of(size) > 0 \
+	? base[index_of(size)]/column(phase."_ms") : NaN
 set yrange [0:*]
-set xtics ("small" 1, "medium" 2, "large" 3, "xl" 4, "2.7B" 5) scale 0 \
-	rotate by 30 right
+set xtics rotate by 30 right
 set key samplen 1.4 width 0
 set tmargin 4.4
 set ylabel "speed-up over fp32"

@@ -54,7 +54,6 @@ array intensity[6]
 do for [i=1:6] {
 	intensity[i] = real(word(FLOPs, i))/kernel(word(names, i), 5)
 	reached[i] = real(word(FLOPs, i))/kernel(word(names, i), 7)/1e6
-	below = word("1 0 1 1 0 0", i) + 0
 	if (word("1 0 1 0 1 0", i) + 0) {
 		set label word(titles, i) at intensity[i]*1.15, reached[i]*0.84 left
 	} else {
@@ -86,12 +85,12 @@ plot roof(x, bf16) with lines lt 1, flat(x, tf32) with lines lt 3, \
 	"+" using (T/4):(roof(T/4, bf16)) every ::0::0 with points pt 6 ps 0.7 \
 	lc rgb "black", \
 	"+" using (linear):(all_linear) every ::0::0 with points pt 7 ps 0.7 \
-	lc rgb colour_communication, \
-	for [v in "mma_sync wgmma warp_specialized"] "+" using (4096): \
-	(flash(v)) every ::0::0 with points pt 7 ps 0.7 \
-	lc rgb colour_communication, \
+	lc rgb colour_matmul, \
+	for [v in versions] "+" using (4096):(flash(v)) every ::0::0 \
+	with points pt 7 ps 0.7 lc rgb colour_forward, \
 	for [i=1:6] "+" using (intensity[i]):(reached[i]) every ::0::0 \
-	with points pt 7 ps 0.7 lc rgb colour_communication, \
+	with points pt 7 ps 0.7 lc rgb (word(names, i) eq "adamw" \
+	? colour_optimizer : colour_forward), \
 	for [i=1:3] "+" using (back_intensity[i]):(back_reached[i]) \
 	every ::0::0 with points pt 5 ps 0.6 lc rgb colour_backward, \
 	"+" using (5120):(flash_backward) every ::0::0 with points pt 5 ps 0.6 \

@@ -18,13 +18,14 @@ set style histogram rowstacked
 set boxwidth 0.7 relative
 set yrange [0:*]
 set offsets 0, 0, graph 0.04, 0
-set xtics rotate by 30 right scale 0
-set key maxrows 2
+set xtics rotate by 40 right scale 0 font ",7"
+set key at screen 0.12, screen 0.99 left top maxrows 2 width 0
+set tmargin at screen 0.78
 found = system(sprintf("awk -F'\t' '/^#/ { next } \
 	!head++ { for (i = 1; i <= NF; i++) if ($i == \"precision\") c = i; next } \
 	!seen[$c]++ { printf \"%%s \", $c }' %s", table))
 set multiplot layout 1,words(found)
-titles = "parameters gradients optimizer activations temporaries"
+titles = "parameters gradients moments activations temporaries"
 colours = colour_parameters." ".colour_gradients." ".colour_state." " \
 	.colour_activations." ".colour_temporary
 do for [p in found] {
@@ -34,5 +35,6 @@ do for [p in found] {
 		title word(titles, c - 1), \
 		stacks(p) using 0:7 with points pt 7 ps 0.5 lc rgb "black" \
 		title "predicted"
+	unset key
 }
 unset multiplot

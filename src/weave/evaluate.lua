@@ -104,7 +104,11 @@ end
 
 function M.evaluate(code, line, otherwise)
 	return M.ask(line, function(world)
-		return M.run(world, "return " .. code, line)
+		local ok, v = M.run(world, "return " .. code, line)
+		if ok and v == nil then
+			return false, {text = ("`%s` has no value"):format(code)}
+		end
+		return ok, v
 	end, otherwise)
 end
 local function names_in(code)

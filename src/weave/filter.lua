@@ -47,7 +47,7 @@ function collector.Image(i) collect(i, "figure") end
 function collector.Span(s) collect(s, "section") end
 function collector.Math(m)
 	for id in m.text:gmatch("\\label{([^}]*)}") do
-		state.ids[id] = {kind = "equation", line = state.line}
+		collect({identifier = id, attributes = {}}, "equation")
 	end
 end
 collector.RawInline = collector.Math
@@ -163,6 +163,9 @@ function blocks.Para(p)
 	local image = p.content[1]
 	if image and image.t == "Image" and image.classes:includes("plot") then
 		local line = tonumber(image.attributes.line) or state.line
+		if #p.content > 1 then
+			report.at(line, "text beside a figure, which stands alone")
+		end
 		return walked(figures.show(image, line, state.framed)), false
 	end
 end

@@ -200,7 +200,7 @@ local function figure(body)
 	local path = pictures.take(body:match("\\nwgraphic{([^}]*)}"))
 	words = words:gsub("\\nwprovenance%b{}", ""):sub(2, -2)
 	return ('<figure%s><div class="wide"><a href="%s"><img src="%s" '
-		.. 'alt="\20%s\17"></a></div>%s</figure>\n'):format(id, path, path,
+		.. 'alt="\20%s\22"></a></div>%s</figure>\n'):format(id, path, path,
 		M.plain(expand(words)), text)
 end
 environments = {tabular = {1, tabular, body = true},
@@ -286,7 +286,7 @@ function M.inlines(list)
 	end
 	if not latex then return list end
 	local text = restore(expand(join(list)))
-	return split(text:gsub("\20(.-)\17", function(words)
+	return split(text:gsub("\20(.-)\22", function(words)
 		return in_words(words, list)
 	end), list)
 end

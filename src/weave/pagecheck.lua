@@ -54,10 +54,13 @@ local function check_parts(name, text)
 	if times(text, "<h1[%s>]") ~= 1 then
 		complain(name, "not one heading of the first level")
 	end
-	if not text:match("<title>[^<]*%S") then complain(name, "no title") end
+	if not text:match("<title>[^<]*[^<%s]") then
+		complain(name, "no title")
+	end
 	if not text:match('<html lang="%a') then complain(name, "no language") end
-	local stray = text:match("[\1-\8\14-\31]") or text:match("\\%a+{")
-		and not text:match("<code") and "TeX"
+	local prose = text:gsub("<code.-</code>", ""):gsub("<annot.-</annot", "")
+	local stray = text:match("[\1-\8\14-\31]")
+		or prose:match("\\%a+{") and "TeX"
 	if stray then complain(name, ("a stray %q"):format(stray)) end
 	for _, tag in ipairs {"table", "figure", "details", "section", "ul", "pre"} do
 		local a = times(text, "<" .. tag .. "[%s>]")

@@ -1,4 +1,5 @@
 # texlog.awk: read book.tex, then book.log; report in lines of writeup.nw
+BEGIN { last = 1 }	# the template comes first
 FNR == NR {
 	if ($1 == "%nw") last = $2
 	line[FNR] = last
@@ -15,7 +16,10 @@ FNR == NR {
 settled && /^LaTeX Warning: .* undefined on input line [0-9]+/ {
 	at = $NF
 	sub(/\.$/, "", at)
-	print source ":" line[at] ": TeX: " $3 " " $4 " is undefined"
+	text = $0
+	sub(/^LaTeX Warning: /, "", text)
+	sub(/ on page .*/, "", text)
+	print source ":" line[at] ": TeX: " text " is undefined"
 	bad = 1
 }
 /^! / { print source ":1: TeX: " substr($0, 3); bad = 1 }

@@ -37,9 +37,9 @@ if [ $WEAVE_MODE != lint ] && [ $WEAVE_MODE != laws ]; then
 	[ -z "${html-}" ] || need pdftocairo poppler-utils
 	kpsewhich tikz.sty >/dev/null || need tikz.sty texlive-pictures
 	if command -v fc-list >/dev/null; then
-		fonts=$(fc-list : family)
+		fonts=,$(fc-list : family | tr '\n' ,)
 		font() {	# font FAMILY PACKAGE
-			case $fonts in *"$1"*) return;; esac
+			case $fonts in *",$1,"*) return;; esac
 			echo "weave.sh: font $1 not found; install the package $2" >&2
 			missing=2
 		}
@@ -97,7 +97,7 @@ pandoc --quiet -f "$reader" -L "$here/filter.lua" -s \
 	-o "$WEAVE_DIR/book.tex.new" "$source" || exit 1
 mv "$WEAVE_DIR/book.tex.new" "$WEAVE_DIR/book.tex"
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-1767225600} FORCE_SOURCE_DATE=1
-moving() { cat "$WEAVE_DIR"/book.{aux,toc,out} 2>/dev/null | cksum; }
+moving() { cat "$WEAVE_DIR"/book.{aux,toc} 2>/dev/null | cksum; }
 tex() {
 	max_print_line=1000 xelatex -no-pdf -interaction=nonstopmode \
 		-file-line-error -output-directory="$WEAVE_DIR" "$WEAVE_DIR/book.tex" \
@@ -114,7 +114,7 @@ awk -v source="$source" -v settled="${settled#1}" -f "$here/texlog.awk" \
 	failed=1
 cat "$WEAVE_DIR/complaints" >&2
 if [ -n "${failed-}" ]; then
-	rm -f "$WEAVE_DIR"/book.{aux,toc,out}
+	rm -f "$WEAVE_DIR"/book.{aux,toc}
 	[ -s "$WEAVE_DIR/complaints" ] || tail -n 5 "$WEAVE_DIR/xelatex.out" >&2
 	exit 1
 fi

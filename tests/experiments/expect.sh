@@ -1,5 +1,5 @@
 # expect.sh: sourced by tests; runs programs, and looks at what they say
-out=$(mktemp -d)
+out=$(mktemp -d) || exit 1
 trap 'rm -rf "$out"' EXIT
 . tests/weave/check.sh
 expect() { # expect NAME STATUS PATTERN PROGRAM ARGUMENTS...

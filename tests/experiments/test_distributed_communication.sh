@@ -26,8 +26,8 @@ expect 'NCCL without GPUs' 2 'no row has this transport' $single --device cpu \
 expect 'MPI has no bf16' 2 'no row has this transport' $single --device cpu \
 	--transport mpi --dtype bf16
 
-# of 1,001 and 3 elements in fp32, of 2,002 and 6 in bf16: shares are equal on
-# one rank only, and those of 3 elements on three
+# of 1,001 and 3 elements in fp32, of 2,002 and 6 in bf16, which few of the
+# numbers of ranks divide
 tiny="--device cpu --bytes 4004,12 --runs 3"
 while read -r transport dtype ranks; do
 	expect "$transport, $dtype, $ranks ranks" 0 \

@@ -90,6 +90,7 @@ static void expect_other_refused(const char *compiler, const char *text)
 static void others_are_told_apart(void **state)
 {
 	static const char other[] = "void fused(void) {;}";      /* as long */
+	assert_true(cache_write(folder, "cc 1", source, kernel));
 	Bytes b = cache_read(folder, "cc 2", source);
 	assert_null(b.at);
 	b = cache_read(folder, "cc 1", other);

@@ -40,7 +40,8 @@ local function named(t)
 	end
 	judged(t)
 	for name in pairs(judge.uses[t.name] or {}) do
-		if not law then judged(data.tables[name][t.machine].data) end
+		local other = data.tables[name][t.machine]
+		if other and not law then judged(other.data) end
 	end
 	return law
 end

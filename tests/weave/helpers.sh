@@ -8,7 +8,7 @@ root=$(pwd)
 weave=$root/src/weave/weave.sh
 plots=$(pwd)/src/plots
 tiny=$(pwd)/tests/weave/tiny.nw
-folder=$(mktemp -d)
+folder=$(mktemp -d) || exit 1	# cd "" would stay here
 trap 'rm -rf "$folder"' EXIT
 cd "$folder" || exit 1
 failed=0

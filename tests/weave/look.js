@@ -20,7 +20,7 @@ function luminance(color) {
 function contrast(element) {
 	const style = (e) => frame.contentWindow.getComputedStyle(e);
 	let behind = element;
-	const clear = (e) => style(e).backgroundColor.endsWith(", 0)");
+	const clear = (e) => /^rgba.*, 0\)$/.test(style(e).backgroundColor);
 	while (behind.parentElement && clear(behind)) behind = behind.parentElement;
 	const both = [style(element).color, style(behind).backgroundColor]
 		.map(luminance).sort((a, b) => b - a);

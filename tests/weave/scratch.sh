@@ -2,7 +2,7 @@
 set -u
 . tests/weave/check.sh
 root=$PWD
-work=$(mktemp -d)
+work=$(mktemp -d) || exit 1	# cd "" would stay here
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 unset MAKEFLAGS MAKELEVEL MFLAGS MAKEOVERRIDES SANITIZE DEBUG MACHINE

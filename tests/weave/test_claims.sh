@@ -36,7 +36,7 @@ expect "else does not excuse recorded data" 1 "$(line_of '{.claim')" \
 	"tables/cpu/bench.tsv"
 
 make_document; make_table local course 10.0
-edit '/^small/d; /^# rows/d' tables/local/bench.tsv; lint
+edit '/^small/d' tables/local/bench.tsv; lint
 if [ $status -eq 0 ] && [ "$(grep -c "recorded on cpu" said)" -eq 1 ]; then
 	ok "what local data cannot decide is taken from the record"
 else not_ok "what local data cannot decide is taken from the record"; fi
@@ -81,6 +81,9 @@ expect_good "and as many as its mean"
 make_document; edit 's/^small = .*/&\nother = bench{size = "no"}/'; lint
 expect "an empty selection on the second line of a definition" 1 \
 	"$(line_of 'other = bench')" 'has size = no'
+
+make_document; edit 's/`ms(small.fwd_ms)`/`({}).fwd_ms`/'; lint
+expect "no value" 1 "$(line_of 'The forward')" "has no value"
 
 make_document; edit 's/`ms(small.fwd_ms)`/`small.fwd_ms`/'; lint
 expect "a value without format" 1 "$(line_of 'The forward')" "bare number"

@@ -12,7 +12,9 @@ script() {	# script FILE: run a Lua script of pandoc's
 pages() { bash "$weave" --html writeup.nw html 2>said >told; status=$?; }
 check() { WEAVE_OUT=$1 script src/weave/pagecheck.lua; }
 same() {	# same TEX PAGES PDF
-	pdftotext -layout "$3" pdf.txt || return
+	pdftotext -layout "$3" pdf.txt >said 2>&1
+	status=$?
+	[ $status -eq 0 ] || return
 	TEX=$1 PAGES=$2 TEXT=pdf.txt script tests/weave/numbers.lua
 }
 says() {	# says NAME TEXT: it failed, and said so
@@ -21,7 +23,8 @@ says() {	# says NAME TEXT: it failed, and said so
 }
 write() {
 	make_document
-	add "## More {#sec-more}" '![The same.](curve){.plot #fig:two data=bench}' \
+	add "## More {#sec-more}" \
+		'![The same as [](#fig:curve).](curve){.plot #fig:two data=bench}' \
 		'::: {.drawing #fig:d}' '```{=latex}' '\begin{tikzpicture}' \
 		'\draw (0,0) -- (1,1);' '\end{tikzpicture}' '```' '' 'A line.' ':::' \
 		'See [](#fig:d), [](#tbl:bench), [](#eq:one), page [](#sec-one){.page}.' \
@@ -61,6 +64,8 @@ holds() {	# holds NAME PATTERN PAGE
 }
 holds "code is folded and linked" '<a href="#c1">f</a>(<span' sec-more.html
 holds "text for a browser" 'In a window it is' sec-more.html
+holds "a reference in the words of a picture" 'alt="The same as Figure 1.1."' \
+	sec-more.html
 holds "a formula" '<msub><mi>y</mi><mn>1</mn></msub>' sec-more.html
 holds "the search knows a heading" '^\["2 Two",3,"two","h"\]' search.js
 holds "the search knows a term" '^\["word",2,"term-word","t"\]' search.js
@@ -87,9 +92,15 @@ break_page "a label that stands twice" 's/id="fig:curve"/id="tbl:bench"/' \
 	"tbl:bench stands twice"
 break_page "a picture without words" 's/alt="[^"]*"/alt=""/' "no words"
 break_page "a table that is not closed" 's/<.table>//' "1 <table> and 0 </table>"
-break_page "two titles" 's/<h1/<h1><.h1><h1/' "not one heading"
+break_page "two headings" 's/<h1/<h1><.h1><h1/' "not one heading"
+break_page "a page without a title" 's/<title>[^<]*/<title>/' "no title"
+break_page "a page without a language" 's/<html lang="en">/<html>/' "no language"
+break_page "TeX that is left" 's/<h1/\\textbf{x}<h1/' 'a stray "TeX"'
+break_page "a control character" 's/<h1/\x10<h1/' 'a stray "\\16"'
 head -c 999000 /dev/zero | tr '\0' x >bad/figures/cpu-curve.svg
 check bad; says "a heavy page" "bench.html: has a megabyte"
+head -c 1000000 /dev/zero | tr '\0' x >bad/figures/cpu-curve.svg
+check bad; says "a heavy file" "cpu-curve.svg: has a megabyte"
 rm -r bad
 cp -r html first
 edit 's/, 2, 0.1)/, 3, 0.1)/'; pages

@@ -8,17 +8,17 @@ rm -rf tables/local; cp "$root/writeup.nw" .; laws "$weave"
 expect_good "the recorded tables keep all laws"
 
 table=tables/cpu/engine_speed.tsv
-add_row() {	# add_row TABLE: doubles the rate, in a table with a right checksum
+double_rate() {	# double_rate COPY: of $table, with a right checksum
 	awk -F '\t' -v OFS='\t' '/^small/ { $9 *= 2 } 1' "$table" >"$1"
 	seal "$1"
 }
-add_row t; mv t $table; laws "$weave"
+double_rate t; mv t $table; laws "$weave"
 expect "a broken law" 2 "$(line_of 'law("a rate is work')" \
 	"$table:[0-9]*: size small.*rate_GFlops"
 expect "another" 2 "$(line_of 'law("a fraction is')" "fraction"
 
 make_document; mkdir -p tables/cpu; cp "$recorded/cpu/engine_speed.tsv" $table
-add_row t; mv t $table; lint
+double_rate t; mv t $table; lint
 expect "a law broken by a table that is not used" 2 0 "a rate is work over time"
 
 mkdir tables/local; sed 's/^# machine: cpu/# machine: local/' $table \

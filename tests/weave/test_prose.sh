@@ -1,8 +1,12 @@
 #!/bin/bash
-# test_prose.sh: labels, typed numbers, figures and chunks
+# test_prose.sh: labels, answers, typed numbers, figures, chunks, whole weaves
 . "$(dirname "$0")/helpers.sh"
 make_document; add "## Two {#sec-one}"; lint
 expect "a duplicate label" 1 "$(line_of '## Two')" "sec-one stands twice"
+
+make_document; add 'An $x\label{eq:x}$ is' 'no $y\label{eq:x}$.'; lint
+expect "a duplicate label of an equation" 1 "$(line_of 'no $y')" \
+	"eq:x stands twice"
 
 make_document; add "See [](#sec-none)."; lint
 expect "an unknown cross reference" 1 "$(line_of sec-none)" "label sec-none"
@@ -41,6 +45,9 @@ add 'Words: fp32, H100, 16-bit, C11, [10,000]{.given}, $2^3$, `1.5`.' \
 expect_good "given numbers, words, code and integers in formulas pass"
 make_document; rm src/plots/curve.gp; lint
 expect "a missing figure script" 1 "$(line_of curve)" "no src/plots/curve.gp"
+
+make_document; edit 's/^!\[The curve.*/& More./'; lint
+expect "text beside a figure" 1 "$(line_of curve)" "text beside a figure"
 
 make_document
 add '::: {.drawing}' '```{=latex}' '\begin{tikzpicture}\end{tikzpicture}' '```' \
@@ -91,7 +98,7 @@ rm -r tables/local; pdf
 if grep -q 'nwto{Chapter}{sec-one}, page .pageref{sec-one}\.' build/weave/book.tex
 then ok "a reference, and a page alone"
 else not_ok "a reference, and a page alone"; fi
-cp writeup.pdf first.pdf
+mv writeup.pdf first.pdf
 rm -rf build/weave figures; pdf
 if cmp -s first.pdf writeup.pdf; then ok "and again, byte for byte"
 else not_ok "and again, byte for byte"; fi
@@ -128,6 +135,11 @@ echo 'set xrange [0:100]' >>src/plots/style.gp; pdf
 if drawn cpu/curve
 then ok "what a plot loads counts"
 else not_ok "what a plot loads counts"; fi
+touch -d '2 days ago' figures/cpu/curve.pdf
+edit 's/\t60.0\t/\t61.0\t/' tables/cpu/bench.tsv; pdf
+if drawn cpu/curve
+then ok "a plot's table counts"
+else not_ok "a plot's table counts"; fi
 
 make_document; echo 'plot nonsense' >>src/plots/curve.gp; pdf
 expect "a broken figure script" 1 "$(line_of curve)" "curve.gp: .*nonsense"

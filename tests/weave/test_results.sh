@@ -93,6 +93,6 @@ check 'what is not written fails' not grade
 check 'and earns nothing' grep -q '^fsdp  *15  0 *not yet written: f$' said
 rm src/x.c
 check 'once it is written all is well' grade
-echo 'exit 1' >src/weave/weave.sh # the files of the weave stay as they are
+echo 'exit 1' >src/weave/weave.sh # build/weave stays as it is, and good
 check 'but not if the document does not weave' not bash src/weave/grade.sh no
 exit $failed
