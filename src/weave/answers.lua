@@ -40,7 +40,7 @@ function M.give(div, content, line)
 	end
 	local part, label = a.part or "", ("ans:%d"):format(#M.list + 1)
 	table.insert(M.list, {problem = problem, part = part, short = short,
-		edition = a.edition, label = label})
+		edition = a.edition, label = label, line = line})
 	return (part ~= "" and " (" .. part .. ")" or "")
 		.. (a.edition and ", edition " .. a.edition or "")
 		.. "\\label{" .. label .. "}"
@@ -54,6 +54,17 @@ function M.check()
 		if not found then
 			report.at(q.line, ("%s: %s has no answer"):format(q.problem.id,
 				q.part == "" and "the question" or "part (" .. q.part .. ")"))
+		end
+	end
+	for _, a in ipairs(M.list) do
+		local asked, found = false, a.edition ~= nil
+		for _, q in ipairs(M.asked) do
+			asked = asked or q.problem == a.problem
+			found = found or q.problem == a.problem and q.part == a.part
+		end
+		if asked and not found then
+			report.at(a.line, ("%s: nobody asked for part (%s)"):format(
+				a.problem.id, a.part))
 		end
 	end
 end

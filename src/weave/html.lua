@@ -265,7 +265,10 @@ local entities = {["<"] = "&lt;", [">"] = "&gt;", ["&"] = "&amp;",
 
 local function in_words(text, list)
 	text = text:gsub("\14(%d+)\15", function(k)
-		local words = pandoc.utils.stringify(list[tonumber(k)])
+		local i = list[tonumber(k)]
+		local words = i.t ~= "Math" and pandoc.utils.stringify(i)
+			or pandoc.write(pandoc.Pandoc {pandoc.Plain {i}}, "plain",
+				{wrap_text = "none"}):gsub("%s+$", "")
 		return (words:gsub('[<>&"]', entities))
 	end)
 	return (text:match("^%s*(.-)%s*$"))

@@ -78,6 +78,7 @@ mapfile -t problems < <(sed '1d; s/\t.*//' "$dir/assignment.tsv")
 cd "$dir"
 if [ $# = 0 ]; then
 	make_here all
+	rm -f build/test-results.tsv
 	${MAKE:-make} test >build/test.log 2>&1 || true
 	awk -F '\t' '$3 == "failed" && $5 == "" {
 			print "not ok - " $1 ": " $2 " names no function"

@@ -14,21 +14,24 @@ work=$(mktemp -d build/skeleton.XXXXXX)
 trap 'rm -rf "$work"' EXIT
 awk -v keep="$keep" -v rows="$work/assignment.tsv" -f src/weave/skeleton.awk \
 	writeup.nw pass=2 writeup.nw >"$work/writeup.nw"
-mkdir -p "$dir/tests"
-cp "$work/writeup.nw" "$work/assignment.tsv" Makefile "$dir/"
-cp -r tests/golden "$dir/tests/"
+new=$work/new
+mkdir -p "$new/tests"
+cp "$work/writeup.nw" "$work/assignment.tsv" Makefile "$new/"
+cp -r tests/golden "$new/tests/"
 awk '/^### / {
 		on = /[#]sec-skeleton-student/
 		sub(/^###/, "#")
 		sub(/ *\{#.*/, "")
 	}
-	on { gsub(/\[\[|\]\]/, "`"); print }' writeup.nw >"$dir/START.md"
+	on { gsub(/\[\[|\]\]/, "`"); print }' writeup.nw >"$new/START.md"
 for file in README.md LICENSE .gitignore .clang-format tables figures; do
-	[ ! -e "$file" ] || cp -r "$file" "$dir/"
+	[ ! -e "$file" ] || cp -r "$file" "$new/"
 done
-rm -rf "$dir/tables/local" "$dir/figures/local"
+rm -rf "$new/tables/local" "$new/figures/local"
 tangle=$PWD/src/weave/tangle.sh
-(cd "$dir" && bash "$tangle" writeup.nw)
+(cd "$new" && bash "$tangle" writeup.nw)
+mkdir -p "$dir"
+cp -a "$new/." "$dir"
 awk -F '\t' -v dir="$dir" 'NR > 1 { n++; points += $2 }
 	END { printf "skeleton: %s: %d problems of %d points to solve, listed in " \
 		"assignment.tsv\n", dir, n, points }' "$dir/assignment.tsv"

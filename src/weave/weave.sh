@@ -109,6 +109,10 @@ for pass in 1 2 3 4 5; do
 	[ -z "${failed-}" ] && [ "$before" != "$(moving)" ] || break
 done
 settled=${failed-yes}
+if [ -z "${failed-}" ] && [ "$before" != "$(moving)" ]; then
+	echo "weave: after $pass passes of TeX its references still move" >&2
+	failed=1
+fi
 awk -v source="$source" -v settled="${settled#1}" -f "$here/texlog.awk" \
 	"$WEAVE_DIR/book.tex" "$WEAVE_DIR/book.log" >"$WEAVE_DIR/complaints" ||
 	failed=1

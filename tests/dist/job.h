@@ -101,7 +101,9 @@ static inline void open_gpus(void *count)
 
 static inline bool have_gpus(int count)
 {
-	return exit_status(open_gpus, &count) == 0;
+	int status = exit_status(open_gpus, &count);
+	assert_true(status == 0 || status == 2);       /* 2: fewer GPUs */
+	return status == 0;
 }
 
 #endif

@@ -24,7 +24,7 @@ says() {	# says NAME TEXT: it failed, and said so
 write() {
 	make_document
 	add "## More {#sec-more}" \
-		'![The same as [](#fig:curve).](curve){.plot #fig:two data=bench}' \
+		'![As [](#fig:curve), $\alpha_1$.](curve){.plot #fig:two data=bench}' \
 		'::: {.drawing #fig:d}' '```{=latex}' '\begin{tikzpicture}' \
 		'\draw (0,0) -- (1,1);' '\end{tikzpicture}' '```' '' 'A line.' ':::' \
 		'See [](#fig:d), [](#tbl:bench), [](#eq:one), page [](#sec-one){.page}.' \
@@ -64,8 +64,8 @@ holds() {	# holds NAME PATTERN PAGE
 }
 holds "code is folded and linked" '<a href="#c1">f</a>(<span' sec-more.html
 holds "text for a browser" 'In a window it is' sec-more.html
-holds "a reference in the words of a picture" 'alt="The same as Figure 1.1."' \
-	sec-more.html
+holds "a reference and a formula in the words of a picture" \
+	'alt="As Figure 1.1, α₁."' sec-more.html
 holds "a formula" '<msub><mi>y</mi><mn>1</mn></msub>' sec-more.html
 holds "the search knows a heading" '^\["2 Two",3,"two","h"\]' search.js
 holds "the search knows a term" '^\["word",2,"term-word","t"\]' search.js

@@ -29,6 +29,9 @@ answered
 expect "a part without an answer" 1 "$(line_of .question)" "(b) has no answer"
 answered '::: {.answer part="b"}' "Because." ":::"
 expect "an answer without a short form" 1 "$(line_of 'part="b"')" "needs a"
+answered '::: {.answer part="b"}' "[Because.]{.glance}" ":::" \
+	'::: {.answer part="c"}' "[Not.]{.glance}" ":::"
+expect "an answer to no question" 1 "$(line_of 'part="c"')" "nobody asked"
 
 make_document
 add "::: {.question}" "Which edition?" "" "(2026) The new one." ":::"; lint

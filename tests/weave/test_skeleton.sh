@@ -227,6 +227,9 @@ mkdir "$work/full"
 touch "$work/full/file"
 check 'a folder with files is refused' not bash src/weave/skeleton.sh "$work/full"
 check 'and left alone' [ "$(ls "$work/full")" = file ]
+check 'without noweb it fails' not env NOWEB="$work/no" bash \
+	src/weave/skeleton.sh "$work/half"
+check 'and leaves no folder' [ ! -e "$work/half" ]
 bash src/weave/skeleton.sh "$work/none" >"$work/said" 2>&1
 check 'the assignment is written' grep -q 'problems of .* points' "$work/said"
 check 'with every problem' diff \

@@ -79,10 +79,12 @@ static void follow_the_formulas(const Problem *p, int t)
 		array_write(gpu, g.angles[part], angles[part].at, n);
 	Attention asked = attention_on(p, g.at, g.at[ARRAYS]);
 	AttentionGradient gradient = gradient_on(p, g.at, g.angles);
+	bool supported = false;
 	for (const AttentionKernel *kernel = ops_for(gpu)->attention_kernels;
 		kernel->name; kernel++) {
 		if (!kernel->supports(gpu, &asked, &gradient))
 			continue;
+		supported = true;
 		snprintf(label + end, sizeof label - end, ", %s", kernel->name);
 		run_attention(kernel, p, &g, host, got, false);
 		expect_attention(label, p, &r, got, got[ARRAYS], bounds[t], scores[t]);
@@ -92,6 +94,7 @@ static void follow_the_formulas(const Problem *p, int t)
 		for (int a = 0; a <= ARRAYS; a++)
 			expect_same(label, again[a], got[a], g.n[a]);
 	}
+	assert_true(supported);
 	assert_int_equal(release_both(NULL), 0);
 }
 static void attention_follows_the_formulas(void **state)
