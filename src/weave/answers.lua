@@ -45,6 +45,9 @@ function M.give(div, content, line)
 		.. (a.edition and ", edition " .. a.edition or "")
 		.. "\\label{" .. label .. "}"
 end
+local function called(part)
+	return part == "" and "the question" or "part (" .. part .. ")"
+end
 function M.check()
 	for _, q in ipairs(M.asked) do
 		local found = false
@@ -53,7 +56,7 @@ function M.check()
 		end
 		if not found then
 			report.at(q.line, ("%s: %s has no answer"):format(q.problem.id,
-				q.part == "" and "the question" or "part (" .. q.part .. ")"))
+				called(q.part)))
 		end
 	end
 	for _, a in ipairs(M.list) do
@@ -63,8 +66,8 @@ function M.check()
 			found = found or q.problem == a.problem and q.part == a.part
 		end
 		if asked and not found then
-			report.at(a.line, ("%s: nobody asked for part (%s)"):format(
-				a.problem.id, a.part))
+			report.at(a.line, ("%s: %s was not asked"):format(a.problem.id,
+				called(a.part)))
 		end
 	end
 end

@@ -103,18 +103,19 @@ tex() {
 		-file-line-error -output-directory="$WEAVE_DIR" "$WEAVE_DIR/book.tex" \
 		>"$WEAVE_DIR/xelatex.out" 2>&1
 }
+moves() { [ -z "${failed-}" ] && [ "$before" != "$(moving)" ]; }
 for pass in 1 2 3 4 5; do
 	before=$(moving)
 	tex || failed=1
-	[ -z "${failed-}" ] && [ "$before" != "$(moving)" ] || break
+	moves || break
 done
 settled=${failed-yes}
-if [ -z "${failed-}" ] && [ "$before" != "$(moving)" ]; then
-	echo "weave: after $pass passes of TeX its references still move" >&2
+if moves; then
+	echo "$source:1: TeX: after $pass passes references still move"
 	failed=1
-fi
+fi >"$WEAVE_DIR/complaints"
 awk -v source="$source" -v settled="${settled#1}" -f "$here/texlog.awk" \
-	"$WEAVE_DIR/book.tex" "$WEAVE_DIR/book.log" >"$WEAVE_DIR/complaints" ||
+	"$WEAVE_DIR/book.tex" "$WEAVE_DIR/book.log" >>"$WEAVE_DIR/complaints" ||
 	failed=1
 cat "$WEAVE_DIR/complaints" >&2
 if [ -n "${failed-}" ]; then

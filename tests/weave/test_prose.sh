@@ -31,7 +31,7 @@ answered '::: {.answer part="b"}' "Because." ":::"
 expect "an answer without a short form" 1 "$(line_of 'part="b"')" "needs a"
 answered '::: {.answer part="b"}' "[Because.]{.glance}" ":::" \
 	'::: {.answer part="c"}' "[Not.]{.glance}" ":::"
-expect "an answer to no question" 1 "$(line_of 'part="c"')" "nobody asked"
+expect "an answer to no question" 1 "$(line_of 'part="c"')" "(c) was not asked"
 
 make_document
 add "::: {.question}" "Which edition?" "" "(2026) The new one." ":::"; lint
@@ -149,4 +149,10 @@ expect "a broken figure script" 1 "$(line_of curve)" "curve.gp: .*nonsense"
 
 make_document; add 'An error: \nosuchcommand here.'; pdf
 expect "an error of TeX" 1 "$(line_of nosuchcommand)" "Undefined control"
+
+make_document
+add '```{=latex}' '\makeatletter\ifdefined\moved\else\gdef\moved{0}\fi' \
+	'\immediate\write\@auxout{\gdef\string\moved{\the\numexpr\moved+1}}' \
+	'\makeatother' '```'; pdf
+expect "references that move on" 1 1 "still move"
 finish
