@@ -20,6 +20,12 @@ struct Records {
 	char **cells;                      /* names of columns, then row by row */
 };
 
+static size_t line_length(const char *line)
+{
+	size_t n = strcspn(line, "\n");
+	return n + (line[n] == '\n');
+}
+
 /* the line behind the head */
 static char *check_head(char *text, const char *path)
 {
@@ -32,7 +38,7 @@ static char *check_head(char *text, const char *path)
 	if (table_checksum(text) != sum)
 		usage_error("%s: its lines are not those that were written", path);
 	while (*text == '#')
-		text += strcspn(text, "\n") + 1;
+		text += line_length(text);
 	return text;
 }
 static void split_line(Records *r, char *line, const char *path)
@@ -83,7 +89,7 @@ int records_count(const Records *r)
 const char *records_head(const Records *r, const char *key)
 {
 	size_t n = strlen(key);
-	for (const char *at = r->text; *at == '#'; at += strcspn(at, "\n") + 1)
+	for (const char *at = r->text; *at == '#'; at += line_length(at))
 		if (strncmp(at + 2, key, n) == 0 && strncmp(at + 2 + n, ": ", 2) == 0)
 			return at + 4 + n;
 	return NULL;

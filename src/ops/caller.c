@@ -58,12 +58,17 @@ static bool captures(void *stream)
 	return status != cudaStreamCaptureStatusNone;
 }
 
-static void take_stream(Served *served, void *stream)
+/* false: the stream of the call before is being captured */
+static bool take_stream(Served *served, void *stream)
 {
-	if (!served->called || served->stream != stream)
-		cuda_replace_stream(served->device->state, stream);
+	if (served->called && served->stream == stream)
+		return true;
+	if (served->called && captures(served->stream))
+		return false;
+	cuda_replace_stream(served->device->state, stream);
 	served->called = true;
 	served->stream = stream;
+	return true;
 }
 #endif
 CallerStatus caller_enter(Caller *c, bool gpu, int number, void *stream)
@@ -83,7 +88,10 @@ CallerStatus caller_enter(Caller *c, bool gpu, int number, void *stream)
 #ifdef HAVE_CUDA
 	if (gpu && c->served) {
 		CUDA(cudaSetDevice(number));
-		take_stream(c->served, stream);
+		if (!take_stream(c->served, stream)) {
+			caller_leave(c);
+			return CALLER_CAPTURES;
+		}
 	} else if (gpu) {
 		restore_gpu(c->before, -1);
 	}

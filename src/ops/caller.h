@@ -7,7 +7,8 @@
 typedef enum {
 	CALLER_OK,
 	CALLER_NO_GPU,          /* none of this number that has kernels */
-	CALLER_CAPTURES,        /* the stream is being captured into a graph */
+	CALLER_CAPTURES,        /* the stream, or that of the call before, is
+	                         * being captured into a graph */
 } CallerStatus;
 
 /* a call from outside */
@@ -29,7 +30,8 @@ void         caller_leave(Caller *c);
 	[NAME##_NULL] = "an array is missing",                                   \
 	[NAME##_NO_GPU] = "no GPU of this number, or this build has no kernels", \
 	[NAME##_NO_MEMORY] = "there is no memory left for scratch",              \
-	[NAME##_CAPTURES] = "calls cannot be captured into a CUDA graph"
+	[NAME##_CAPTURES] = "the stream, or that of the call before, is being "   \
+		"captured"
 /* of n texts that of a status, which is any number */
 const char  *caller_text(const char *const *texts, int n, int32_t status);
 

@@ -19,7 +19,8 @@ typedef enum {
 	FLASH_NO_GPU,           /* none of this number that the build has kernels
 	                         * for */
 	FLASH_NO_MEMORY,        /* for scratch; nothing was queued */
-	FLASH_CAPTURES,         /* the stream is being captured into a CUDA graph */
+	FLASH_CAPTURES,         /* the stream, or that of the call before, is
+	                         * being captured into a CUDA graph */
 } FlashStatus;
 
 /* element (b, i, h, d) of an array is at[b batch + i row + h head + d]; strides

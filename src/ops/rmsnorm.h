@@ -18,7 +18,8 @@ typedef enum {
 	RMSNORM_NO_GPU,         /* none of this number that the build has kernels
 	                         * for */
 	RMSNORM_NO_MEMORY,      /* for scratch; nothing was queued */
-	RMSNORM_CAPTURES,       /* the stream is being captured into a CUDA graph */
+	RMSNORM_CAPTURES,       /* the stream, or that of the call before, is
+	                         * being captured into a CUDA graph */
 } RmsnormStatus;
 
 typedef struct RmsnormShape {

@@ -162,16 +162,23 @@ class RMSNorm(torch.autograd.Function):
 	@staticmethod
 	@once_differentiable
 	def backward(ctx, dy):
-		dx, dg = gradients(dy, *ctx.saved_tensors, *ctx.settings)
+		dx, dg = run_backward(dy, *ctx.saved_tensors, *ctx.settings)
 		needs_x, needs_g, *_ = ctx.needs_input_grad
 		return dx if needs_x else None, dg if needs_g else None, None, None
 
 
-def gradients(dy, x, g, rho=None, eps=1e-5, version=0):
-	"""dx, dg; without rho, a number for each row, it is computed again"""
+def run_backward(dy, x, g, rho, eps, version):
 	run = (backward_operator if torch.compiler.is_compiling()
 		else norm_backward)
 	return run(dy, x, g, rho, eps, version)
+
+
+def gradients(dy, x, g, rho=None, eps=1e-5, version=0):
+	"""dx, dg; without rho, a number for each row, it is computed again"""
+	if rho is not None and (rho.dtype != F32 or rho.device != x.device
+			or rho.numel() != math.prod(x.shape[:-1])):
+		raise ValueError("rmsnorm: rho is not a number in fp32 for each row")
+	return run_backward(dy, x, g, rho, eps, version)
 
 
 def rmsnorm_backward_x(dy, x, g):

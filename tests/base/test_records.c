@@ -89,7 +89,7 @@ static void write_with_checksum(const char *text)
 static void rows_have_all_cells(void **state)
 {
 	static const char *const bad[] = { "# x: y\na\tb\n1\n", "a\tb\n1\t2\t3\n",
-		"a\tb\n1\t2\n\n3\t4\n", "" };
+		"a\tb\n1\t2\n\n3\t4\n", "", "# x: y\n#" };
 	write_with_checksum("# x: y\na\tb\n1\t2\n");
 	assert_int_equal(exit_status(read_it, NULL), 0);
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

@@ -47,7 +47,7 @@ refuses() { # refuses ERROR CALL: of x, fp32 (2, 9, 16), and g (16)
 	python3 - "$@" <<'END'
 import sys
 import torch
-from rmsnorm import RMSNorm, rmsnorm_backward_x
+from rmsnorm import RMSNorm, gradients, rmsnorm_backward_x
 x, g = torch.randn(2, 9, 16), torch.ones(16)
 try:
 	eval(sys.argv[2])
@@ -66,6 +66,10 @@ check 'bf16 on the CPU' refuses 'number format' \
 check 'another width' refuses 'do not fit' 'RMSNorm.apply(x, g[:8])'
 check 'a gradient of another shape' refuses 'not like x' \
 	'rmsnorm_backward_x(x[:1], x, g)'
+check 'too few factors' refuses 'for each row' \
+	'gradients(x, x, g, torch.ones(17))'
+check 'factors of another type' refuses 'for each row' \
+	'gradients(x, x, g, torch.ones(18).double())'
 check 'an eps below zero' refuses 'eps is negative' 'RMSNorm.apply(x, g, -1.0)'
 check 'an unknown version' refuses 'no such kernel' \
 	'RMSNorm.apply(x, g, 1e-5, 99)'
