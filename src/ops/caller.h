@@ -31,7 +31,7 @@ void         caller_leave(Caller *c);
 	[NAME##_NO_GPU] = "no GPU of this number, or this build has no kernels", \
 	[NAME##_NO_MEMORY] = "there is no memory left for scratch",              \
 	[NAME##_CAPTURES] = "the stream, or that of the call before, is being "   \
-		"captured"
+		"captured into a CUDA graph"
 /* of n texts that of a status, which is any number */
 const char  *caller_text(const char *const *texts, int n, int32_t status);
 

@@ -31,7 +31,7 @@ function M.load(c, line)
 	end
 	return c.data
 end
-local slugs = {h100 = 1, h200x2 = 2, h200x4 = 3, cpu = 4}
+local slugs = {h100 = 1, h200x2 = 2, h200x4 = 3, h100x2 = 4, cpu = 5}
 
 local function rank(c, shown, line)
 	local small = M.load(c, line).meta.scale or "course"

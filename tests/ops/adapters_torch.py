@@ -264,12 +264,21 @@ def case_devices(kind, device):
 
 
 def case_captures(kind, device):
+	"""a call on a captured stream, or after one on a stream that is captured"""
 	leaves, _ = kind.inputs(device, torch.bfloat16)
-	kind.ours(*leaves)
-	def capture():
-		with torch.no_grad(), torch.cuda.graph(torch.cuda.CUDAGraph()):
+	other, used = torch.cuda.Stream(), torch.cuda.Stream()
+	def call(stream):
+		with torch.cuda.stream(stream):
 			kind.ours(*leaves)
-	raises(RuntimeError, "CUDA graph", capture)
+	def capture(stream):
+		with torch.no_grad(), torch.cuda.graph(torch.cuda.CUDAGraph(),
+				stream=used):
+			call(stream)
+	for stream in (used, other):
+		call(other)
+		call(used)
+		torch.cuda.synchronize()
+		raises(RuntimeError, "CUDA graph", lambda: capture(stream))
 	assert torch.isfinite(kind.ours(*leaves)).all()
 
 
