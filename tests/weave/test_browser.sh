@@ -27,16 +27,18 @@ look() {	# look FOLDER [TERM...]: what the browser finds in its pages
 	} >said
 	[ "$(cat said)" = done ]
 }
-finds() {	# finds NAME WHAT: the browser found it
-	if look bad; then not_ok "$1"
-	elif grep -q "$2" said; then ok "$1"
-	else not_ok "$1"; fi
+finds() {	# finds NAME WHAT FOLDER [TERM...]: the browser found it
+	local name=$1 what=$2
+	shift 2
+	if look "$@"; then not_ok "$name"
+	elif grep -q "$what" said; then ok "$name"
+	else not_ok "$name"; fi
 }
 spoil() {	# spoil NAME FILE LINE WHAT
 	rm -rf bad
 	cp -r html bad
 	echo "$3" >>"bad/$2"
-	finds "$1" "$4"
+	finds "$1" "$4" bad
 }
 make_document
 printf '\n%s\nint f(char *s);\n@\n' \
@@ -46,7 +48,11 @@ if look html; then ok "small pages"; else not_ok "small pages"; fi
 spoil "a page that is too wide" site.css 'main { width: 90rem }' 'sideways$'
 spoil "code that is" site.css 'pre { width: 90rem }' 'sideways with its code'
 spoil "pale text" site.css 'p { color: #aaa }' 'is pale in P'
+spoil "a box without a key" site.js 'document.querySelectorAll("pre").forEach(
+	(e) => { e.style = "width: 3em; overflow: auto"; e.tabIndex = -1; });' \
+	'no key can scroll'
 spoil "a script that fails" site.js 'nothing.at.all();' 'CONSOLE.*nothing'
+finds "a term that is nowhere" 'does not find no such term' html 'no such term'
 [ ! -e "$root/html/search.js" ] || if look "$root/html" TMA wgmma roofline \
 	occupancy 'tile scheduler' 'persistent kernel' GEMM exp2 semaphore \
 	'measured peak'; then ok "all pages of html/, and a search for ten terms"
