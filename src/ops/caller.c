@@ -63,7 +63,7 @@ static bool take_stream(Served *served, void *stream)
 {
 	if (served->called && served->stream == stream)
 		return true;
-	if (served->called && captures(served->stream))
+	if (captures(served->stream))
 		return false;
 	cuda_replace_stream(served->device->state, stream);
 	served->called = true;
