@@ -99,13 +99,19 @@ static Profiled profile_step(const ModelConfig *c)
 	Profiled p = { 0 };
 	for (long i = 0; i <= warmup; i++)
 		p.unprofiled = timed_step(t.m, &t.adamw, &t.batch, MODE_TRAIN);
-	p.events = profile_start(d, false);
-	timed_step(t.m, &t.adamw, &t.batch, MODE_TRAIN);
-	profile_stop(p.events);
-	device_log_memory(d, trace || snapshot);
-	p.activities = profile_start(d, true);
-	p.profiled = timed_step(t.m, &t.adamw, &t.batch, MODE_TRAIN);
-	profile_stop(p.activities);
+	for (long i = 0; i <= warmup; i++) {
+		profile_free(&p.events);
+		p.events = profile_start(d, false);
+		timed_step(t.m, &t.adamw, &t.batch, MODE_TRAIN);
+		profile_stop(p.events);
+	}
+	for (long i = 0; i <= warmup; i++) {
+		profile_free(&p.activities);
+		device_log_memory(d, i == warmup && (trace || snapshot));
+		p.activities = profile_start(d, true);
+		p.profiled = timed_step(t.m, &t.adamw, &t.batch, MODE_TRAIN);
+		profile_stop(p.activities);
+	}
 	if (p.events->lost || p.activities->lost || d->unlogged)
 		die("the step has more events than a profile holds");
 	export(p.activities);

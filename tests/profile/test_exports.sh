@@ -9,6 +9,8 @@ profile 'a step with all exports' 0 '^small .*ok$' --fusion fused \
 	--trace "$out/trace" --snapshot "$out/snapshot" --folded "$out/folded"
 profile 'the same exports anew' 0 '^small .*ok$' --fusion fused \
 	--trace "$out/trace" --snapshot "$out/snapshot" --folded "$out/folded"
+profile 'the fourth step of each way' 0 '^small .*ok$' --fusion fused \
+	--warmup 3 --snapshot "$out/fourth"
 profile 'one for another' 2 'something else' --trace "$out/snapshot"
 cp "$out/snapshot" "$out/other"
 profile 'unless it is forced' 0 'ok$' --fusion fused --trace "$out/other" \
@@ -40,6 +42,9 @@ for e in reversed(events):
 		assert e["addr"] not in used
 		used.add(e["addr"])
 assert all(f["name"] and f["filename"] for e in events for f in e["frames"])'
+check 'the snapshot has one step, however many were taken' read_with_python '
+fourth = pickle.load(open(out + "/fourth", "rb"))["device_traces"][0]
+assert len(events) == len(fourth) > 0'
 check 'trace and snapshot agree on the bytes in use' read_with_python '
 last = [e for e in trace if e["ph"] == "C"][-1]["args"]
 assert sum(last.values()) == sum(s["active_size"] for s in snapshot["segments"])'
