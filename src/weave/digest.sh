@@ -1,41 +1,53 @@
 #!/usr/bin/env bash
 # digest.sh: build/digest/PROGRAM.BACKEND is the digest of a program's code, and
-# build/code/PROGRAM.BACKEND names the sources that it covers
+# build/code/PROGRAM.BACKEND lists what it covers: hash, file, name of each item
 set -euo pipefail
 export LC_ALL=C
 command -v gcc >/dev/null || { echo 'digest: gcc not found' >&2; exit 2; }
+tools=$(dirname "$0")
 mkdir -p build/code build/digest
 find src -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' | sort >build/code/list
 sed 's,^,build/code/,; s,/[^/]*$,,' build/code/list | sort -u | xargs -r mkdir -p
+token='#?[A-Za-z_][A-Za-z0-9_]*'
+token+='|\.?[0-9]([eEpP][-+]|[A-Za-z0-9_.])*'
+token+='|"([^"\\]|\\.)*"|'\''([^'\''\\]|\\.)*'\'
+token+='|<<=|>>=|\.\.\.|[-+*\/%&|^!=<>]=|&&|\|\||<<|>>|->|\+\+|--|::|##'
+token+='|[^ \t]'
 while read -r file; do
 	[ "build/code/$file" -nt "$file" ] || echo "$file"
 done <build/code/list | xargs -r gcc -w -fpreprocessed -dD -E -x c |
-	sed -E -e 's/^(#define [A-Za-z0-9_]+) /\1=/' \
-		-e 's/([-+])[[:space:]]+\1/\1@\1/g' -e 's/\\$//' \
-		-e 's/[[:space:]]*([^A-Za-z0-9_[:space:]]|^|$)[[:space:]]*/\1/g' \
-		-e 's/[[:space:]]+/ /g' |
 	awk '
-		/^#[0-9]+"src\// {
+		/^# [0-9]+ "/ { print; next }
+		/\\$/ { line = line substr($0, 1, length($0) - 1) " "; next }
+		{ line = line $0 }
+		line ~ /^[ \t]*#/ {
+			sub(/^[ \t]*#[ \t]*/, "#", line)
+			if (line !~ /^#define [A-Za-z0-9_]+\(/)
+				sub(/^#define [A-Za-z0-9_]+/, "& =", line)
+			line = line " \\"
+		}
+		line ~ /[^ \t]/ { print line }
+		{ line = "" }' |
+	sed -E "/^# [0-9]+ \"/b; s/$token/&\n/g" |
+	awk '
+		/^# [0-9]+ "src\// {
 			path = "build/code/" substr($0, index($0, "\"") + 1)
 			sub(/".*/, "", path)
 			if (path != file) {
-				close(file)
+				if (file)
+					close(file)
 				file = path
-				last = ""
+				printf "" >file
 			}
-			$0 = ""
 		}
-		{
-			blank = last ~ /[A-Za-z0-9_]/ && /^[A-Za-z0-9_]/ ? " " : ""
-			printf "%s", blank $0 >file
-		}
-		/./ { last = substr($0, length($0)) }'
+		/^# [0-9]+ "/ { next }
+		{ gsub(/^[ \t]+/, "") }
+		/./ { print >file }'
 rm -f build/code/*.cpu build/code/*.cuda
-sed 's,^,build/code/,' build/code/list | xargs -r sha256sum |
-	awk -f src/weave/digest.awk
+awk -f "$tools/items.awk" -f "$tools/digest.awk" build/code/list
 cd build/code
-find . -name '*.cpu' -o -name '*.cuda' | xargs -r sha256sum |
-	while read -r hash list; do
-		echo "${hash:0:16}" | cmp -s - "../digest/$list" ||
-			echo "${hash:0:16}" >"../digest/$list"
-	done
+find . -name '*.cpu' -o -name '*.cuda' | while read -r list; do
+	hash=$(cut -d ' ' -f 1 "$list" | sort -u | sha256sum)
+	echo "${hash:0:16}" | cmp -s - "../digest/$list" ||
+		echo "${hash:0:16}" >"../digest/$list"
+done
