@@ -6,7 +6,8 @@ ifneq ($(GPUS),$(sort $(wildcard /dev/nvidia[0-9]*)))
 build/config.mk: FORCE
 endif
 ifneq (,$(wildcard $(NOWEB)/markup))
-src/configure.sh $(addprefix src/weave/,problems.awk digest.sh items.awk digest.awk): \
+src/configure.sh $(addprefix src/weave/,problems.awk digest.sh items.awk \
+		digest.awk): \
 	| build/tangled.mk ;
 build/digests.mk: | build/tangled.mk
 endif
@@ -142,7 +143,8 @@ $(SOURCES): ;
 ifdef BLAS_LIBS # configure.sh has run
 include build/digests.mk
 endif
-build/digests.mk: $(addprefix src/weave/,digest.sh items.awk digest.awk) $(SOURCES) \
+build/digests.mk: $(addprefix src/weave/,digest.sh items.awk digest.awk) \
+		$(SOURCES) \
 		$(call remember,sources,sources: $(SOURCES))
 	@bash $<; touch $@
 comma := ,

@@ -79,7 +79,8 @@ function note_makers(    f, id, word) {
 			make_by(word, f)
 		}
 		word = defines[id]
-		if (word ~ /^(cpu|cuda)_/ && len[id] == 5 && tok[id, 4] ~ /^(cpu|cuda)_/) {
+		if (word ~ /^(cpu|cuda)_/ && len[id] == 5 &&
+				tok[id, 4] ~ /^(cpu|cuda)_/) {
 			sub(/^(cpu|cuda)_/, "", word)
 			other[word] = tok[id, 4]
 		}
@@ -105,7 +106,9 @@ function note_uses(f,    i, word) {
 		word = T[f, i]
 		if (!((f, word) in said) && word ~ /^[a-z]/) {
 			said[f, word] = 1
-			uses[f] = uses[f] makers[word] (word in other ? makers[other[word]] : "")
+			uses[f] = uses[f] makers[word]
+			if (word in other)
+				uses[f] = uses[f] makers[other[word]]
 		}
 	}
 }

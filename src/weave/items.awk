@@ -259,7 +259,8 @@ function declares(id, k, level,    p, q, r, j, ours) {
 	return ours
 }
 function opens_statement(t) {
-	return t == "" || t ~ /^[;{}:]$/ || t == "\\" || t in qualifiers || t in tags
+	return t == "" || t ~ /^[;{}:]$/ || t == "\\" || t in qualifiers ||
+		t in tags
 }
 function pointed(id, k, level, q,    j, P, before) {
 	for (j = k - 1; tok[id, j] ~ /^(\*|&|&&)$/ || tok[id, j] in qualifiers; j--)
