@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <math.h>
 
+// add the same number again and again
 float add_up(Type accumulator, float x, long steps, long *stall)
 {
 	float sum = 0;
@@ -14,6 +15,8 @@ float add_up(Type accumulator, float x, long steps, long *stall)
 	}
 	return sum;
 }
+
+// cross one binade in a few operations
 static double round_on(double spacing, double x)
 {
 	return rint(x / spacing) * spacing;
@@ -29,6 +32,7 @@ static Binade cross_binade(Type t, double x, double sum, long left)
 		b.last = round_on(ulp, b.last + x);
 		b.steps++;
 	}
+	// make all additions that stay below end at once
 	double room = end - x - b.last;           /* additions start below end - x */
 	long inside = left - b.steps;
 	if (room <= 0)

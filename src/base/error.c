@@ -12,6 +12,7 @@
 
 const char *program_name = "systems";
 
+// print one line prefix: message
 /* written at once: lines of several ranks must not mix */
 static void print_plain(const char *text)
 {
@@ -60,6 +61,8 @@ static _Noreturn void end(bool is_first, int status)
 		pause();
 	exit(status);
 }
+
+// check standard output at the end
 static void check_output(int status, void *unused)
 {
 	(void)unused;

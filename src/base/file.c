@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 
+// read a file
 char *file_read(const char *path, size_t *n)
 {
 	char *text = NULL;
@@ -27,6 +28,8 @@ char *file_read(const char *path, size_t *n)
 		*(text = need(realloc(text, 1))) = '\0';
 	return text;
 }
+
+// write a file beside another, then rename it
 char *file_partial(const char *path)
 {
 	char *name;
@@ -86,6 +89,7 @@ FILE *file_begin(const char *path)
 		usage_error("cannot write %s: %s", path, file_reason(errno));
 	return f;
 }
+
 int file_finish(FILE *f, const char *path)
 {
 	char *name = file_partial(path);
@@ -103,6 +107,8 @@ void file_end(FILE *f, const char *path)
 	if (error)
 		die("cannot write %s: %s", path, file_reason(error));
 }
+
+// try to write a file, and spare those of others
 static void make_folders(const char *path)
 {
 	char *p = need(strdup(path));

@@ -5,6 +5,7 @@
 
 enum { LONG_ARRAY = 1 << 16 };      /* elements that pay for waking threads */
 
+// name the formats and state their layouts
 const char *const type_names[NTYPES] = {
 	[FP32] = "fp32", [BF16] = "bf16", [FP16] = "fp16", [FP64] = "fp64",
 	[TF32] = "tf32",
@@ -21,6 +22,8 @@ size_t type_size(Type t)
 	return (size_t)(1 + type_formats[t].exponent_bits
 	                  + type_formats[t].fraction_bits) / 8;
 }
+
+// compute the spacing and the range of a format
 static int bias(Type t)
 {
 	return (1 << (type_formats[t].exponent_bits - 1)) - 1;
@@ -43,6 +46,8 @@ double type_min_normal(Type t)
 {
 	return ldexp(1, 1 - bias(t));
 }
+
+// read and write the bits of a float
 #define FP32_MAGNITUDE UINT32_C(0x7fffffff)
 #define FP32_INFINITY  UINT32_C(0x7f800000)
 #define FP32_QUIET     UINT32_C(0x00400000)
@@ -66,12 +71,16 @@ static inline uint32_t pick(uint32_t choose, uint32_t u, uint32_t v)
 {
 	return choose ? u : v;
 }
+
+// round an integer to nearest even
 /* u with its low k bits rounded away (they become zero), ties to even */
 static inline uint32_t drop_bits(uint32_t u, int k)
 {
 	uint32_t odd = (u >> k) & 1, half = UINT32_C(1) << (k - 1);
 	return (u + half - 1 + odd) >> k << k;
 }
+
+// encode and decode bf16, round to TF32
 static inline uint32_t tf32_round_bits(uint32_t u)
 {
 	uint32_t nan = (u & FP32_MAGNITUDE) > FP32_INFINITY;
@@ -93,6 +102,8 @@ float bf16_to_float(uint16_t h)
 {
 	return float_of_bits((uint32_t)h << 16);
 }
+
+// round to fp16, still encoded as fp32
 #define FP16_OVERFLOW UINT32_C(0x47800000)     /* 2^16 */
 #define FP16_NORMAL   UINT32_C(0x38800000)     /* 2^-14 */
 
@@ -107,6 +118,8 @@ static inline uint32_t fp16_round_bits(uint32_t u)
 	uint32_t overflows = (a > FP32_INFINITY) | (normal >= FP16_OVERFLOW);
 	return sign | pick(overflows, large, finite);
 }
+
+// encode and decode fp16
 uint16_t fp16_from_float(float x)
 {
 	uint32_t u = fp16_round_bits(float_bits(x));
@@ -127,6 +140,8 @@ float fp16_to_float(uint16_t h)
 		return (sign ? -1.0f : 1.0f) * (float)a * 0x1p-24f;
 	return float_of_bits(sign | (a + (112 << 10)) << 13);
 }
+
+// round a value, round an array
 float round_to(Type t, float x)
 {
 	switch (t) {
@@ -140,14 +155,17 @@ float round_to(Type t, float x)
 void round_array(Type t, real *x, size_t n)
 {
 	if (t == BF16) {
+		// round each x[i] with bf16_round_bits
 		#pragma omp parallel for simd schedule(static) if (n >= LONG_ARRAY)
 		for (size_t i = 0; i < n; i++)
 			x[i] = float_of_bits(bf16_round_bits(float_bits((float)x[i])));
 	} else if (t == FP16) {
+		// round each x[i] with fp16_round_bits
 		#pragma omp parallel for simd schedule(static) if (n >= LONG_ARRAY)
 		for (size_t i = 0; i < n; i++)
 			x[i] = float_of_bits(fp16_round_bits(float_bits((float)x[i])));
 	} else if (t == TF32) {
+		// round each x[i] with tf32_round_bits
 		#pragma omp parallel for simd schedule(static) if (n >= LONG_ARRAY)
 		for (size_t i = 0; i < n; i++)
 			x[i] = float_of_bits(tf32_round_bits(float_bits((float)x[i])));
@@ -156,6 +174,8 @@ void round_array(Type t, real *x, size_t n)
 			x[i] = (float)x[i];
 	}
 }
+
+// pack an array, unpack an array
 void pack_array(Type t, void *packed, const real *x, size_t n)
 {
 	uint16_t *bits = packed;

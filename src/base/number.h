@@ -9,6 +9,7 @@
 extern "C" {
 #endif
 
+// declare the number formats
 typedef enum { FP32, BF16, FP16, FP64, TF32, NTYPES } Type;
 
 typedef struct Format { int exponent_bits, fraction_bits; } Format;

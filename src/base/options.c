@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 
+// find the option that argument names
 static const Option *find_option(const Option *options, const char *argument)
 {
 	size_t length = strcspn(argument, "=");
@@ -19,6 +20,8 @@ static const Option *find_option(const Option *options, const char *argument)
 			return o;
 	usage_error("unknown option --%.*s (try --help)", (int)length, argument);
 }
+
+// read an integer with an optional K, M or G
 static long read_integer(const Option *o, const char *text)
 {
 	char *end;
@@ -41,6 +44,8 @@ static long read_integer(const Option *o, const char *text)
 			o->expects);
 	return value;
 }
+
+// store one option's value
 int options_choice(const char *choices, const char *name)
 {
 	size_t length = strlen(name);
@@ -84,6 +89,8 @@ static void store(const Option *o, const char *text)
 		break;
 	}
 }
+
+// print the help text
 static void print_default(const Option *o)
 {
 	switch (o->kind) {
@@ -120,6 +127,8 @@ static void print_help(const Option *options, const char *about)
 		printf("\n        %s\n", o->help);
 	}
 }
+
+// move one argument before others
 static void move_before(char **argv, int to, int from)
 {
 	char *argument = argv[from];
@@ -138,6 +147,7 @@ int options_parse(const Option *options, int argc, char **argv,
 		if (strncmp(argv[i], "--", 2) != 0)
 			continue;
 		move_before(argv, first++, i);
+		// stop at --, answer --help
 		const char *word = argv[first - 1];
 		if (strcmp(word, "--") == 0)
 			return first;
@@ -145,6 +155,7 @@ int options_parse(const Option *options, int argc, char **argv,
 			print_help(options, about);
 			exit(0);
 		}
+		// take the option and its value from argv
 		const Option *option = find_option(options, word + 2);
 		const char *equals = strchr(word, '=');
 		const char *text = equals ? equals + 1 : NULL;

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdint.h>
 
+// mark functions for the host and for kernels
 #ifdef __CUDACC__
 #define ANYWHERE static inline __host__ __device__
 #else
@@ -31,6 +32,7 @@ ANYWHERE void philox(uint32_t out[4], uint64_t key, uint64_t hi, uint64_t lo)
 	out[0] = c0, out[1] = c1, out[2] = c2, out[3] = c3;
 }
 
+// make bits, uniforms and normals from one Philox block
 ANYWHERE uint64_t random_bits(uint64_t seed, uint64_t stream, uint64_t i)
 {
 	uint32_t w[4];

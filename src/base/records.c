@@ -20,6 +20,7 @@ struct Records {
 	char **cells;                      /* names of columns, then row by row */
 };
 
+// check a table's head
 static size_t line_length(const char *line)
 {
 	size_t n = strcspn(line, "\n");
@@ -41,6 +42,8 @@ static char *check_head(char *text, const char *path)
 		text += line_length(text);
 	return text;
 }
+
+// take a table's text apart
 static void split_line(Records *r, char *line, const char *path)
 {
 	int n = 0, most = r->ncolumns;
@@ -81,6 +84,8 @@ void records_free(Records **r)
 	free(*r);
 	*r = NULL;
 }
+
+// find cells by column
 int records_count(const Records *r)
 {
 	return r->nrows;

@@ -36,6 +36,7 @@ struct TensorFile {
 	Pair *meta;                /* sorted by key */
 };
 
+// scan the tokens of JSON
 static _Noreturn void damaged(const TensorFile *f, size_t at,
 	const char *expected)
 {
@@ -63,6 +64,7 @@ static bool accept(TensorFile *f, char c)
 	f->at += found;
 	return found;
 }
+
 /* how many bytes the character at s has, of n; 0: it is not UTF-8 */
 static size_t utf8_length(const unsigned char *s, size_t n)
 {
@@ -140,6 +142,8 @@ static int scan_sizes(TensorFile *f, size_t *sizes, int most)
 	}
 	return n;
 }
+
+// read one tensor's entry
 static size_t dtype_size(const char *dtype)
 {
 	static const struct { const char *name; size_t size; } known[] = {
@@ -204,6 +208,8 @@ static void read_tensor(TensorFile *f, char *name, size_t at)
 	f->tensors = grow(f->tensors, f->ntensors, sizeof *f->tensors);
 	f->tensors[f->ntensors++] = (Entry){ t, offsets[0], offsets[1], at };
 }
+
+// read the metadata
 static int by_key(const void *a, const void *b)
 {
 	return strcmp(((const Pair *)a)->key, ((const Pair *)b)->key);
@@ -228,6 +234,8 @@ static void read_metadata(TensorFile *f)
 		if (by_key(&f->meta[i - 1], &f->meta[i]) == 0)
 			damaged(f, f->meta[i].at, "a key of its own");
 }
+
+// check the offsets and the names of all tensors
 static int by_offset(const void *a, const void *b)
 {
 	const Entry *x = *(Entry *const *)a, *y = *(Entry *const *)b;
@@ -261,6 +269,8 @@ static void check_entries(TensorFile *f)
 		if (by_name(&f->by_name[i - 1], &f->by_name[i]) == 0)
 			damaged(f, f->by_name[i]->at, "a name of its own");
 }
+
+// map the file and walk its header
 static void map_file(TensorFile *f)
 {
 	struct stat s;
@@ -342,6 +352,8 @@ void tensorfile_close(TensorFile **file)
 	free(f);
 	*file = NULL;
 }
+
+// look tensors up
 const char *tensorfile_meta(const TensorFile *f, const char *key)
 {
 	const Pair wanted = { .key = (char *)key }, *found = f->nmeta == 0 ? NULL
@@ -380,6 +392,8 @@ const TensorView *tensorfile_expect(const TensorFile *f, const char *name,
 			count, dtype);
 	return t;
 }
+
+// write a tensor file
 static void put_header(FILE *h, const TensorView *views, int n,
 	const char *const *meta)
 {

@@ -32,6 +32,7 @@ struct Table {
 	char **rows;                       /* cells separated by tabs */
 };
 
+// build a table, add metadata
 static int count_cells(const char *line)
 {
 	int n = 1;
@@ -77,6 +78,8 @@ void table_meta(Table *t, const char *key, const char *format, ...)
 	t->meta[t->nmeta].key = need(strdup(key));
 	t->meta[t->nmeta++].value = value;
 }
+
+// compare the keys of two rows
 static size_t key_length(const char *row, int nkeys)
 {
 	size_t n = 0;
@@ -94,6 +97,8 @@ bool table_has(const Table *t, const char *keys)
 			return true;
 	return false;
 }
+
+// keep other programs off the file
 static void hold(Table *t)
 {
 	struct stat held, there;
@@ -113,6 +118,8 @@ static void hold(Table *t)
 		close(t->lock);
 	t->lock = fd;
 }
+
+// write the file and rename it
 #define CHECKSUM "# checksum: "
 
 uint64_t table_checksum(const char *text)
@@ -153,6 +160,8 @@ static void save(Table *t, bool complete)
 		close(t->lock);
 	t->lock = lock;
 }
+
+// read the text of a table, or refuse
 static char *read_text(const char *path)
 {
 	uint64_t sum;
@@ -172,6 +181,8 @@ static char *read_text(const char *path)
 			"measures anew)", path);
 	return text;
 }
+
+// refuse a table of another program or sweep
 /* the text behind a start, or NULL */
 static const char *after(const char *text, const char *start)
 {
@@ -218,6 +229,8 @@ static void refuse_others(const Table *t, const char *lines)
 		"replaces it)", t->path, (int)strcspn(program, "\n"), program,
 		(int)strcspn(sweep, "\n"), sweep);
 }
+
+// find the rows of a table that says the same
 static const char *agreeing_rows(const Table *t, const char *line)
 {
 	for (int i = 0; i < t->nmeta; i++) {
@@ -235,6 +248,7 @@ static void add_row(Table *t, const char *row, size_t length)
 	t->rows[t->nrows++] = need(strndup(row, length));
 }
 
+// read an earlier file
 int table_resume(Table *t, bool adopt)
 {
 	if (t->path == NULL)
@@ -256,6 +270,8 @@ int table_resume(Table *t, bool adopt)
 	free(text);
 	return t->nrows;
 }
+
+// append and close
 void table_append(Table *t, const char *rows)
 {
 	for (const char *end; (end = strchr(rows, '\n')); rows = end + 1) {
@@ -268,6 +284,7 @@ void table_append(Table *t, const char *rows)
 	save(t, false);
 }
 
+// print the rows in aligned columns
 enum { GAP = 2 };
 
 /* width 0: the column is hidden */
@@ -294,6 +311,7 @@ static void widen(int *width, const char *row)
 	}
 }
 
+// hide columns that do not fit a terminal
 static int terminal_width(void)
 {
 	struct winsize size;
@@ -310,6 +328,7 @@ static const char *cell(const char *row, int c, int *length)
 	*length = (int)strcspn(row, "\t");
 	return row;
 }
+
 /* 0: a key, 1: measured, 2: may be missed */
 static int rank_of(const Table *t, int c)
 {
@@ -329,6 +348,7 @@ static int rank_of(const Table *t, int c)
 	}
 	return 2;
 }
+
 static int hide_columns(const Table *t, int *width, int columns)
 {
 	int last = t->ncolumns - 1, hidden = 0, all = width[0];

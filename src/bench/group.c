@@ -27,6 +27,7 @@ typedef struct Member {
 	size_t n;
 } Member;
 
+// fork a member of the group
 static void fork_member(Member *m, pid_t leader, int rank, GroupBody *body,
 	void *arg)
 {
@@ -53,6 +54,8 @@ static void fork_member(Member *m, pid_t leader, int rank, GroupBody *body,
 	m->pipe = ends[0];
 	m->copy = need(open_memstream(&m->text, &m->n));
 }
+
+// read what a member writes, and see how it ended
 static void read_some(Member *m)
 {
 	char some[4096];
@@ -80,12 +83,15 @@ static bool ended_well(const Member *m)
 {
 	return exited_with(m, 0) && m->n > 0;
 }
+
+// watch the group until all have ended, or one badly
 /* milliseconds as poll takes them; -1: any time */
 static int time_left(double end_ms)
 {
 	double left = end_ms - clock_ms();
 	return end_ms == 0 ? -1 : left > 0 ? (int)left + 1 : 0;
 }
+
 /* reads what members write; false: it is too late, or all have ended */
 static bool wait_some(Member *members, int ranks, double end_ms)
 {
@@ -122,6 +128,8 @@ static Member *watch(Member *members, int ranks, int limit_s)
 			return m;
 	return NULL;
 }
+
+// find the member that others complain of
 static int signal_that_stopped(const Member *m)
 {
 	siginfo_t state = { 0 };
@@ -158,6 +166,8 @@ static Member *find_culprit(Member *members, int ranks, Member *first)
 			culprit = m;
 	return culprit;
 }
+
+// end the group, and judge it
 static void say_how(const Member *m, bool late, int limit_s, char *how,
 	size_t size)
 {
@@ -194,6 +204,7 @@ static void end_group(Member *members, int ranks)
 		while (m->pipe >= 0)
 			read_some(m);
 }
+
 static char *whole_lines(const Member *m)
 {
 	size_t n = m->n;
@@ -220,6 +231,7 @@ static char *join_lines(const Member *first, const Member *other)
 	free(b);
 	return lines;
 }
+
 static char *share_memory(size_t nbytes)
 {
 	void *shared = mmap(NULL, nbytes, PROT_READ | PROT_WRITE,

@@ -27,6 +27,7 @@ static const char *device_name = "auto";
 static int sweep_choice;
 static Link *job;                /* of the ranks that mpirun started, or NULL */
 
+// list the configurations of a sweep
 typedef struct Planned {
 	void *config;
 	char *cells;                     /* of its keys */
@@ -54,6 +55,8 @@ static void plan_free(Plan *plan)
 	}
 	free(plan->planned);
 }
+
+// find out where we run
 static struct Place {
 	char backend[16], device[160], libraries[512];
 	long memory_MiB;
@@ -94,6 +97,8 @@ bool harness_on_gpu(void)
 {
 	return strcmp(place.backend, "cuda") == 0;
 }
+
+// give each rank its part of the machine
 static int ordinal = -1;         /* of the rank's GPU; -1: as --device says */
 static int gpus;                 /* from the first on; 0: not counted */
 
@@ -127,6 +132,7 @@ static void take_part(int local_rank, int local_ranks)   /* of this host's */
 	openblas_set_num_threads(share);
 	ordinal = first_gpu() + (gpus ? local_rank % gpus : 0);
 }
+
 static bool lacks_gpus(Row *row)         /* sets its status */
 {
 	if (row->ranks == 1 || !harness_on_gpu())
@@ -137,6 +143,8 @@ static bool lacks_gpus(Row *row)         /* sets its status */
 			row->ranks, gpus == 1 ? "is" : "are", gpus);
 	return gpus < row->ranks;
 }
+
+// open the device, with running out of memory as an outcome
 static Row *current;             /* of this process, a rank */
 
 static void set_oom(Row *row, const char *why)
@@ -158,6 +166,7 @@ static void end_as_oom(size_t need, size_t have, const char *what)
 	row_emit(current);
 	_exit(EXIT_OUT_OF_MEMORY);
 }
+
 Device *harness_device(void)
 {
 	char name[24];
@@ -172,6 +181,8 @@ bool harness_forced(void)
 {
 	return force;
 }
+
+// let the ranks of a configuration meet
 static Meeting meeting = { .listener = -1 };
 static char *doing;              /* seen by the parent; NULL: there is none */
 
@@ -191,6 +202,8 @@ static int ranks_of(const Sweep *s, const Planned *p)
 {
 	return s->ranks ? s->ranks(p->config) : 1;
 }
+
+// describe the run
 static char *read_digest(const char *backend)
 {
 	static char digest[64] = "unknown";
@@ -210,6 +223,7 @@ static char *read_digest(const char *backend)
 	free(path);
 	return digest;
 }
+
 static const char *machine_of(const char *path)
 {
 	static char copy[4096];
@@ -224,6 +238,7 @@ static bool at_course_scale(const Experiment *e)
 	return harness_on_gpu() || e->cpu_scale == NULL
 		|| (e->full_scale && e->full_scale());
 }
+
 static void describe_table(Table *t, const Experiment *e, int argc,
 	char **argv)
 {
@@ -254,6 +269,8 @@ static void describe_table(Table *t, const Experiment *e, int argc,
 	table_meta(t, "backend", "%s", place.backend);
 	table_meta(t, "digest", "%s", read_digest(place.backend));
 }
+
+// run one configuration in processes of its own
 typedef struct Task {
 	const Sweep *sweep;
 	const void *config;
@@ -284,6 +301,7 @@ static void append_rows(Table *t, Row *row, const char *lines, bool and_row)
 	table_append(t, all);
 	free(all);
 }
+
 /* returns whether the configuration has its rows now */
 static bool run_group(const Sweep *s, const Planned *p, Table *t, Row *row)
 {
@@ -297,6 +315,7 @@ static bool run_group(const Sweep *s, const Planned *p, Table *t, Row *row)
 	if (o.end == KILLED)
 		set_oom(row, "the kernel ended the process");
 	if (o.end == FAILED) {
+		// say which configuration failed, and how
 		char *name = need(strdup(p->cells)), rank[24] = "";
 		for (char *c = name; *c; c++)
 			*c = *c == '\t' ? ' ' : *c;
@@ -325,6 +344,8 @@ static bool run_planned(const Sweep *s, const Planned *p, Table *t,
 	row_free(&row);
 	return done;
 }
+
+// run one configuration as a rank of a launched job
 static bool is_wanted(const Planned *p, const Table *t)  /* t: or NULL */
 {
 	char wanted = t && !table_has(t, p->cells);
@@ -354,6 +375,8 @@ static void run_in_job(const Sweep *s, const Planned *p, Table *t,
 	free(lines);
 	row_free(&row);
 }
+
+// report progress
 static void report_progress(int done, int total, double seconds,
 	const char *cells)
 {
@@ -368,6 +391,7 @@ static void report_progress(int done, int total, double seconds,
 	printed = true;
 }
 
+// join the program's options with the harness's
 static Option *join_options(const Experiment *e)
 {
 	static char sweeps[256];
@@ -397,6 +421,7 @@ static Option *join_options(const Experiment *e)
 	memcpy(all + n, common, sizeof common);
 	return all;
 }
+
 static void parse_options(const Experiment *e, int argc, char **argv)
 {
 	Option *options = join_options(e);
@@ -411,6 +436,8 @@ static void parse_options(const Experiment *e, int argc, char **argv)
 			device_name);
 	free(options);
 }
+
+// run the plan
 /* names of the table's columns, blanks between; sets how many are keys */
 static char *join_columns(const Sweep *s, int *nkeys)
 {
@@ -466,6 +493,7 @@ static void close_table(Table *t, const Plan *plan, int failures)
 			"ranks\n", program_name, left_out, job->ranks);
 	table_close(t, failures == 0 && left_out == 0);
 }
+
 int harness_main(const Experiment *e, int argc, char **argv)
 {
 	int nkeys, rank = 0, ranks = 1;
@@ -477,6 +505,7 @@ int harness_main(const Experiment *e, int argc, char **argv)
 	char *columns = join_columns(plan.sweep, &nkeys);
 	Table *t = launched && rank > 0 ? NULL : table_new(out, columns, nkeys);
 	look(e->cpu_only ? "cpu" : device_name, see_place, &place, sizeof place);
+	// join the job that a launcher started
 	if (launched)
 		count_gpus();
 	job = link_mpi();

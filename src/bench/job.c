@@ -36,6 +36,7 @@ void job_skip(Row *row, const char *who, int status, const char *said)
 	row_emit(row);
 }
 
+// copy the rows of a job
 /* of a table with the row's own keys; returns how many */
 static int copy_rows(Row *row, const char *path)
 {
@@ -56,6 +57,8 @@ static int copy_rows(Row *row, const char *path)
 	row->emitted = row->emitted || n > 0;
 	return n;
 }
+
+// start this program again, as ranks of a job
 /* said: the first line that has letters; returns as pclose */
 static int hear(FILE *from, char *said, size_t room)
 {

@@ -13,6 +13,7 @@
 enum { CLOCK_SM = 1, AT_THE_GPU = 0, PERIOD_MS = 20,
 	HELD_DOWN = 0x04 | 0x20 | 0x40 | 0x80 };  /* power; heat, twice; a brake */
 
+// find the functions of NVML
 typedef struct Nvml {
 	void *library, *gpu;
 	int (*init)(void);
@@ -43,6 +44,8 @@ static bool open_nvml(Nvml *n, const char *bus)
 			return false;
 	return n->init() == 0 && n->by_bus(bus, &n->gpu) == 0;
 }
+
+// read a GPU again and again
 enum { MHZ, MILLIWATTS, DEGREES, CAPPED, NREADINGS };
 
 struct PowerWatch {
@@ -120,6 +123,8 @@ PowerFacts power_read(PowerWatch **watch)
 	*watch = NULL;
 	return p;
 }
+
+// put clock and power into a row
 static void set_known(Row *row, const char *column, const char *format,
 	double value)
 {

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 
+// write the key cells of a configuration
 static void write_choice(FILE *to, const char *choices, int index)
 {
 	assert(index >= 0 && *choices);
@@ -34,6 +35,7 @@ static void write_text(FILE *to, const char *text)
 	fputs(cell, to);
 	free(cell);
 }
+
 static void write_key(FILE *to, const Key *key, const void *field)
 {
 	switch (key->kind) {
@@ -54,6 +56,7 @@ static void write_key(FILE *to, const Key *key, const void *field)
 		fputs(*(const bool *)field ? "yes" : "no", to);
 	}
 }
+
 char *key_cells(const Key *keys, const void *config)
 {
 	char *cells;
@@ -68,6 +71,8 @@ char *key_cells(const Key *keys, const void *config)
 		die("out of host memory");
 	return cells;
 }
+
+// set and emit rows
 static int column_index(const Row *row, const char *name)
 {
 	int i = 0;
@@ -90,6 +95,7 @@ void row_set(Row *row, const char *column, const char *format, ...)
 	va_end(args);
 	keep_cell_whole(row->cells[i]);
 }
+
 Row row_new(const char *columns, const char *cells)
 {
 	Row row = { .columns = columns, .ranks = 1 };
@@ -109,6 +115,7 @@ void row_free(Row *row)
 	for (int i = 0; i < row->n; i++)
 		free(row->cells[i]);
 }
+
 void row_emit(Row *row)
 {
 	for (int i = 0; i < row->n; i++)

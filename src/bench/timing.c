@@ -10,6 +10,7 @@
 
 enum { WARMUP = 3 };
 
+// run the work between events
 /* graph NULL: the work is called */
 static Timing run_between_events(Device *d, Work *work, void *arg, void *graph,
 	int runs)
@@ -31,10 +32,14 @@ static Timing run_between_events(Device *d, Work *work, void *arg, void *graph,
 	free(ms);
 	return (Timing){ s.median, s.sd, s.min, s.max, 0 };
 }
+
+// time work as it is called
 Timing timed_calls(Device *d, Work *work, void *arg, int runs)
 {
 	return run_between_events(d, work, arg, NULL, runs);
 }
+
+// time work that is captured
 Timing timed(Device *d, Work *work, void *arg, int runs)
 {
 	int kernels = 0;
@@ -45,6 +50,8 @@ Timing timed(Device *d, Work *work, void *arg, int runs)
 	device_graph_destroy(d, &graph);
 	return t;
 }
+
+// time a copy
 typedef struct Copy { Device *d; Array to, from; size_t n; } Copy;
 
 static void queue_copy(void *arg)

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+// choose sizes and shapes
 int studied_sizes(void)
 {
 	return harness_on_gpu() ? NSIZES : NTRAINED;
@@ -23,6 +24,8 @@ Shape studied_shape(int size, long context)
 	s.context = context;
 	return s;
 }
+
+// make what a configuration trains
 Training training_of(const ModelConfig *c, size_t B, bool with_adamw)
 {
 	return training_on(harness_device(), c, B, with_adamw);

@@ -18,6 +18,7 @@ typedef struct Backend {
 	const char *(*missing)(int ordinal);
 	void  *(*open)(int ordinal);
 	void   (*close)(void *state);
+	// declare what a backend says of itself
 	/* model and size, one line; libraries with versions; bytes of memory */
 	const char *(*describe)(void *state);
 	const char *(*libraries)(void *state);
@@ -27,6 +28,7 @@ typedef struct Backend {
 	/* tells tools from outside where a range begins (its name) or ends (NULL);
 	 * NULL: there are none */
 	void   (*range)(void *state, const char *name);
+	// declare what a backend does with memory
 	/* bytes that can be allocated now; bytes of an element as stored */
 	size_t (*available)(void *state);
 	size_t (*width)(Type type);
@@ -40,6 +42,7 @@ typedef struct Backend {
 	/* queues a copy from host to device, back, or within the device */
 	void   (*copy)(void *state, Queue queue, void *to, const void *from,
 		size_t nbytes);
+	// declare what a backend does with queues
 	/* queues a function of the host, which must not use the device */
 	void   (*call)(void *state, Queue queue, void (*work)(void *arg), void *arg);
 	/* the host waits for all that is queued */
@@ -53,6 +56,7 @@ typedef struct Backend {
 	/* notes the time at which the work before it is done; ms between two */
 	void   (*stamp)(void *state, Queue queue, int which);
 	double (*stamped_ms)(void *state, int from, int to);
+	// declare what a backend does with graphs
 	/* compute work after graph_begin is captured, not done; graph_end returns a
 	 * graph of it and how many kernels it has, NULL if there is none. The functions
 	 * are NULL where a device cannot */

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/grow.h"
 
+// describe the state of the CPU backend
 typedef struct Job {
 	void (*work)(void *arg);
 	void *arg;
@@ -45,6 +46,8 @@ static void *cpu_open(int ordinal)
 	pthread_cond_init(&c->changed, NULL);
 	return c;
 }
+
+// describe the processor
 static const char *cpu_describe(void *state)
 {
 	static char text[160];
@@ -68,6 +71,8 @@ static size_t cpu_width(Type type)
 {
 	return sizeof(real);
 }
+
+// find the memory that is available
 static size_t read_size(const char *path, const char *format)
 {
 	char line[256];
@@ -105,6 +110,8 @@ static void cpu_free(void *state, void *p)
 {
 	free(p);
 }
+
+// run the communication queue of the CPU
 static void *run_jobs(void *state)
 {
 	Cpu *c = state;
@@ -144,6 +151,7 @@ static void cpu_call(void *state, Queue queue, void (*work)(void *arg),
 		die("no thread for the communication queue");
 	c->running = true;
 }
+
 static uint64_t cpu_event(void *state, Queue queue)
 {
 	return queue == COMM ? ((Cpu *)state)->queued : 0;
@@ -188,6 +196,8 @@ static void cpu_close(void *state)
 	free(c->jobs);
 	free(c);
 }
+
+// copy, call, stamp on the CPU
 typedef struct Copy { void *to; const void *from; size_t nbytes; } Copy;
 
 static void do_copy(void *arg)
@@ -224,6 +234,8 @@ static double cpu_stamped_ms(void *state, int from, int to)
 	cpu_wait(state, COMPUTE, COMM, c->stamps_at[to]);
 	return c->stamps_ms[to] - c->stamps_ms[from];
 }
+
+// set what libraries read before main
 static const char *better_kernels(void)
 {
 	if (strcmp(openblas_get_corename(), "Prescott") != 0)

@@ -16,6 +16,7 @@
 const char *const category_names[NCATEGORIES] = { "parameter", "gradient",
 	"optimizer", "activation", "temporary" };
 
+// keep blocks in a pool
 typedef struct Block {
 	void *at;
 	size_t nbytes;
@@ -52,6 +53,7 @@ static Block *find_used(Pool *pool, const void *p)
 			return &pool->blocks[i];
 	return NULL;
 }
+
 static void trim_pool(Device *d)
 {
 	Pool *pool = d->pool;
@@ -106,6 +108,7 @@ bool device_reserve(Device *d, size_t nbytes)
 	nbytes = whole_lines(nbytes);
 	return nbytes == 0 || find_free(d, nbytes) || add_block(d, nbytes);
 }
+
 static Block *take_block(Device *d, size_t nbytes, const char *what)
 {
 	Block *b = find_free(d, nbytes);
@@ -131,6 +134,8 @@ void device_uses(Device *d, void *p, Event event)
 	if (event.queue == COMM && event.n > b->until.n)
 		b->until = event;
 }
+
+// keep what operations make for the device
 typedef struct Kept {
 	void *at;
 	void (*release)(Device *device, void *kept);
@@ -156,6 +161,8 @@ static void release_kept(Device *d)
 	}
 	free(d->kept);
 }
+
+// open and close a device
 static void die_of_oom(size_t need, size_t have, const char *what)
 {
 	die("out of memory: %s needs %zu MiB, %zu MiB are free", what, need >> 20,
@@ -215,6 +222,7 @@ Device *device_open(const char *name)
 	d->range = &d->outside;
 	return d;
 }
+
 static void free_paths(RangePath *inner)
 {
 	while (inner) {
@@ -243,6 +251,8 @@ void device_close(Device **device)
 	free(d);
 	*device = NULL;
 }
+
+// allocate and free, with bookkeeping
 static void log_event(Device *d, const Block *b, bool allocated)
 {
 	if (!d->recording)
@@ -318,6 +328,8 @@ void device_count(Device *d, void *p, size_t nbytes, Category category,
 		count_out(d, &b);
 	d->reserved += allocated ? b.nbytes : -b.nbytes;
 }
+
+// capture graphs and launch them
 bool device_has_graphs(const Device *d)
 {
 	return d->backend->graph_begin != NULL;
@@ -365,6 +377,8 @@ void device_graph_destroy(Device *d, void **graph)
 		for (size_t i = 0; i < d->pool->n; i++)
 			d->pool->blocks[i].kept = false;
 }
+
+// reset peaks, switch the log, push and pop ranges
 void device_blocks(const Device *d, void (*see)(void *arg,
 	const DeviceBlock *block), void *arg)
 {

@@ -12,6 +12,7 @@ typedef enum { MEM_PARAMETER, MEM_GRADIENT, MEM_OPTIMIZER, MEM_ACTIVATION,
 	MEM_TEMPORARY, NCATEGORIES } Category;
 extern const char *const category_names[NCATEGORIES];
 
+// declare the log
 /* a range inside others; equal nestings are one path, which lives as long as the
  * device */
 typedef struct RangePath {
@@ -30,11 +31,15 @@ typedef struct MemoryEvent {
 } MemoryEvent;
 /* that a log holds: a million blocks allocated and freed */
 enum { LOG_EVENTS = 1 << 21 };
+
+// declare events
 /* a point in the work of a queue; n = 0: it has been reached */
 typedef struct Event {
 	Queue queue;
 	uint64_t n;
 } Event;
+
+// declare who defers work
 struct Elementary;
 struct Ops;
 /* who has been asked for work of the compute queue that is not queued yet */
@@ -97,6 +102,7 @@ bool    device_named(const char *name);          /* is it such a name? */
 /* waits for all work */
 void    device_close(Device **device);
 
+// declare allocation, copies and the clock
 /* nbytes > 0 of memory, 64-byte aligned, contents arbitrary; what: a literal
  * naming the tensor.
  * When it does not fit, calls device->on_oom, which does not return */
@@ -123,6 +129,8 @@ double  device_stamped_ms(Device *device, int from, int to);
  * release, which is called when the device is closed, the latest first */
 void   *device_keep(Device *device, size_t nbytes,
 	void (*release)(Device *device, void *kept));
+
+// declare queues
 /* all that the queue was given so far. Not while work is captured, nor
  * device_wait, device_call and device_copy */
 Event   device_event(Device *device, Queue queue);
@@ -146,6 +154,8 @@ void    device_uses(Device *device, void *p, Event event);
 /* queues what has been deferred; why: what comes next. Copies, calls, events,
  * stamps, graphs and the clock do so first; device_wait does not */
 void    device_settle(Device *device, const char *why);
+
+// declare graphs
 /* work between the two is captured, not done, and nothing else may be asked of
 * the device but memory, ranges and stamps; device_graph_end returns a graph of it
  * and how many kernels it has */
@@ -158,6 +168,8 @@ void   *device_graph_capture(Device *device, void (*run)(void *arg), void *arg,
 	int *kernels);
 void    device_graph_launch(Device *device, void *graph);
 void    device_graph_destroy(Device *device, void **graph);
+
+// declare what is known of memory and ranges
 /* peaks restart from what is active now */
 void    device_reset_peak(Device *device);
 typedef struct DeviceBlock {

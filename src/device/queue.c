@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 
+// order the work of queues
 void device_settle(Device *d, const char *why)
 {
 	if (d->deferral)
@@ -55,6 +56,8 @@ void device_host_free(Device *d, void *p)
 	if (p)
 		d->backend->host_free(d->state, p);
 }
+
+// copy, wait, read the clock
 void device_upload(Device *d, void *on_device, const void *on_host,
 	size_t nbytes)
 {

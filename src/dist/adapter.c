@@ -33,6 +33,7 @@ static void drop_requests(void);
 _Static_assert((int)DIST_OVERLAP == DDP_OVERLAP
 	&& (int)DIST_BUCKETED == DDP_BUCKETED, "kinds have one order");
 
+// enter and leave a job
 int32_t dist_open(int32_t rank, int32_t ranks, const char *address,
 	int32_t port, int32_t limit_s)
 {
@@ -66,6 +67,8 @@ int32_t dist_close(void)
 	device_close(&job.device);
 	return DIST_OK;
 }
+
+// copy bytes from the root
 int32_t dist_broadcast(void *x, int64_t nbytes, int32_t root)
 {
 	if (job.comm == NULL)
@@ -86,6 +89,8 @@ int32_t dist_broadcast(void *x, int64_t nbytes, int32_t root)
 	device_free(job.device, copy.at);
 	return DIST_OK;
 }
+
+// make a reducer for a caller
 int32_t dist_reducer_new(int32_t *reducer, const int64_t *counts, int32_t n,
 	int32_t kind, double bucket_mb)
 {
@@ -122,6 +127,8 @@ int32_t dist_reducer_buckets(int32_t reducer, int32_t *buckets)
 	*buckets = reducer_buckets(job.sums[reducer].reducer);
 	return DIST_OK;
 }
+
+// check what a caller gives
 static int32_t refusal(int32_t reducer, int32_t index, const void *x,
 	int64_t count, int32_t type)
 {
@@ -136,6 +143,8 @@ static int32_t refusal(int32_t reducer, int32_t index, const void *x,
 		return DIST_BAD_TYPE;
 	return x == NULL && count > 0 ? DIST_NULL : DIST_OK;
 }
+
+// take a gradient, give its mean
 /* where the array begins, in the memory of the host */
 static real *part_of(const Sums *s, int index)
 {
@@ -161,6 +170,7 @@ int32_t dist_reducer_ready(int32_t reducer, int32_t index, const void *x,
 		reducer_ready(s->reducer, index, 1, device_event(job.device, COMPUTE));
 	return DIST_OK;
 }
+
 int32_t dist_reducer_wait(int32_t reducer)
 {
 	if (job.comm == NULL || reducer < 0 || reducer >= job.n)
@@ -190,6 +200,8 @@ int32_t dist_reducer_mean(int32_t reducer, int32_t index, void *x,
 			((uint16_t *)x)[i] = bf16_from_float((float)(sum[i] / ranks));
 	return DIST_OK;
 }
+
+// start collectives on ranges
 typedef struct Request {
 	Array x;                         /* at NULL: it was taken */
 	size_t count;
@@ -287,6 +299,8 @@ int32_t dist_reduce_scatter(int32_t *request, const void *x, int64_t count,
 		*request);
 	return DIST_OK;
 }
+
+// take what a collective left
 int32_t dist_take(int32_t request, void *x, int64_t count)
 {
 	size_t begin = 0, end;
@@ -332,6 +346,8 @@ int32_t dist_range(int64_t count, int64_t *begin, int64_t *end)
 	*end = (int64_t)to;
 	return DIST_OK;
 }
+
+// deal arrays out for a caller
 int32_t dist_owners(int32_t *owners, const int64_t *counts, int32_t n,
 	int64_t *loads)
 {
@@ -360,6 +376,8 @@ int32_t dist_owners(int32_t *owners, const int64_t *counts, int32_t n,
 	free(sizes);
 	return DIST_OK;
 }
+
+// say what a status means
 const char *dist_status(int32_t status)
 {
 	static const char *const texts[] = {

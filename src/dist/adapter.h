@@ -57,6 +57,7 @@ int32_t dist_reducer_wait(int32_t reducer);
 int32_t dist_reducer_mean(int32_t reducer, int32_t index, void *x,
 	int64_t count, int32_t type);
 
+// declare how shards travel
 /* owners of n more arrays, the largest first, each to the rank with the smallest
  * load; loads: elements of each rank so far, the new ones are added */
 int32_t dist_owners(int32_t *owners, const int64_t *counts, int32_t n,

@@ -16,6 +16,7 @@
 
 enum { LIMIT_S = 30, DOING = 96 };
 
+// declare the communicator
 /* an operation that was queued and may not have ended */
 typedef struct Pending {
 	Event event;
@@ -67,6 +68,8 @@ const char *comm_transport(const Comm *c)
 {
 	return c->transport->name;
 }
+
+// remember operations until they have ended
 /* with the lock held; the oldest operations that have ended are forgotten */
 static void forget_ended(Comm *c)
 {
@@ -98,6 +101,8 @@ static void remember(Comm *c, Event event, bool held, const char *text)
 	forget_ended(c);
 	pthread_mutex_unlock(&c->lock);
 }
+
+// watch the oldest operation
 enum { GRACE_MS = 1000 };
 
 static void check_lost(Comm *c)
@@ -145,6 +150,8 @@ static void *watch(void *comm)
 	pthread_mutex_unlock(&c->lock);
 	return NULL;
 }
+
+// queue an operation
 static void count_operation(Comm *c, Operation *op)
 {
 	uint64_t facts[] = { op->kind, op->n, op->x.type, (uint64_t)op->peer };
@@ -240,6 +247,8 @@ Event comm_receive(Comm *c, Array x, size_t n, int from, const char *what,
 	return queue_operation(c, (Operation){ RECEIVE, x, n, from, .what = what,
 		.index = index });
 }
+
+// exchange values between hosts
 static void gather_as(Comm *c, void *all, size_t nbytes, const char *what)
 {
 	char text[OPERATION_TEXT];
@@ -311,6 +320,8 @@ void comm_check_order(Comm *c)
 				all[r].number == own.number ? " others" : "");
 	free(all);
 }
+
+// open and close a communicator
 static void check_launcher(const Link *link)
 {
 	static const char *const names[] = { "OMPI_COMM_WORLD_SIZE",
@@ -424,6 +435,8 @@ void comm_close(Comm **comm)
 	free(c);
 	*comm = NULL;
 }
+
+// exchange whole arrays
 enum { UNIT = 256 };
 
 bool comm_exchanges(const Comm *c)

@@ -11,6 +11,7 @@ struct Ddp {
 	bool sync;
 };
 
+// announce gradients to the reducer
 static void announce(void *self, int first, int count)
 {
 	Ddp *ddp = self;
@@ -48,6 +49,8 @@ int ddp_buckets(const Ddp *ddp)
 {
 	return reducer_buckets(ddp->reducer);
 }
+
+// take the hooks of a model
 static Reducer *reducer_of(const Model *m, Comm *c, const DdpSettings *settings)
 {
 	Type type = m->policy->op[OP_LINEAR].input == settings->wire ? settings->wire

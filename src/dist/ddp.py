@@ -20,6 +20,7 @@ UNBOUNDED = 1e9                          # megabytes
 _one_at_a_time = threading.Lock()
 _job = None
 
+# call the library, or raise an error
 @functools.cache
 def library():
 	here = os.path.dirname(os.path.abspath(__file__))
@@ -48,6 +49,8 @@ def call(name, *arguments):
 	if status:
 		text = library().dist_status(status).decode()
 		raise RuntimeError(f"ddp: {name}: {text}")
+
+# join the job
 def described():
 	"""rank, ranks, address, port"""
 	group = torch.distributed
@@ -77,6 +80,8 @@ def leave():
 	if _job is not None:
 		_job = None
 		call("close")
+
+# copy a tensor from rank 0
 def on_host(x):
 	return x.detach().cpu().contiguous()
 
@@ -86,6 +91,8 @@ def broadcast(x, root=0):
 	copy = on_host(x)
 	call("broadcast", copy.data_ptr(), copy.nbytes, root)
 	x.copy_(copy)
+
+# wrap a module
 class Container(torch.nn.Module):
 	def __init__(self, module, kind, bucket_size_mb):
 		super().__init__()
@@ -117,6 +124,8 @@ class Container(torch.nn.Module):
 		number = ctypes.c_int32()
 		call("reducer_buckets", self.reducer, ctypes.byref(number))
 		return number.value
+
+# announce gradients, and average them
 	def announce(self, index, p):
 		if self.syncing:
 			self.give(index, p.grad)
@@ -158,6 +167,8 @@ class Container(torch.nn.Module):
 				if p.grad is None:
 					p.grad = torch.empty_like(p)
 				self.take(index, p.grad)
+
+# name the containers
 class DDP(Container):
 	"""sums each parameter's gradient as soon as it is there"""
 	def __init__(self, module):

@@ -15,6 +15,7 @@ SHARDED = "Linear", "Embedding"          # classes of layers, whosoever's
 TYPES = {torch.float32: 0, torch.bfloat16: 1, torch.float16: 2}
 
 
+# keep a range of a weight
 class Weight:
 	"""a parameter that holds a range, and at times the whole beside it"""
 	def __init__(self, p, compute_dtype):
@@ -82,6 +83,8 @@ class Weight:
 			x = x.to(self.p)
 			self.p.grad = x if self.p.grad is None else self.p.grad + x
 		self.scattering = []
+
+# gather a weight in autograd
 class Gathered(torch.autograd.Function):
 	"""the whole weight of a range"""
 	@staticmethod
@@ -93,6 +96,8 @@ class Gathered(torch.autograd.Function):
 	def backward(ctx, gradient):
 		ctx.weight.add(gradient)
 		return None, None
+
+# contain a module whose weights are sharded
 class FSDP(torch.nn.Module):
 	def __init__(self, module, compute_dtype=None, prefetch=1):
 		super().__init__()

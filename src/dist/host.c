@@ -32,6 +32,7 @@ static void *at_least(char **room, size_t *have, size_t nbytes)
 	return *room;
 }
 
+// say which elements a collective reads and which it writes
 typedef struct HostRange { size_t begin, n; } HostRange;
 
 static HostRange shard_of(const Host *h, size_t n, int r)
@@ -61,6 +62,8 @@ static HostRange writes(const Host *h, const Operation *op)
 	return op->kind == REDUCE_SCATTER ? own_shard(h, op->n)
 		: (HostRange){ 0, none ? 0 : op->n };
 }
+
+// run a collective on words in the host's memory
 /* text: it is there until the operation ends */
 static void begin_operation(Link *link, const Operation *op,
 	char text[OPERATION_TEXT])
@@ -95,6 +98,8 @@ static void run_on_words(Host *h, const Operation *op, void *x)
 	}
 	end_operation(link);
 }
+
+// exchange whole arrays over the link
 static void fill_part(const Operation *op, int r, const char *words, size_t n)
 {
 	char *to = op->parts + r * op->stride + op->skipped;
@@ -124,6 +129,8 @@ static void run_to_parts(Host *h, const Operation *op)
 		fill_part(op, link->rank, out + own.begin * size, own.n);
 	end_operation(link);
 }
+
+// queue a collective on the CPU
 static void run_on_cpu(void *arg)
 {
 	Job *job = arg;
@@ -145,6 +152,8 @@ static void run_on_cpu(void *arg)
 	}
 	free(job);
 }
+
+// queue a collective on a GPU
 static void run_on_copy(void *arg)
 {
 	Job *job = arg;
@@ -187,6 +196,8 @@ void host_queue(void *state, const Operation *op)
 	device_call(h->device, COMM, run_on_copy, job);
 	copy_range(h, op, writes(h, op), false);
 }
+
+// the transports over a link
 static const char *never_missing(const Link *link, const Device *device)
 {
 	return NULL;

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 
+// ask the environment whether a launcher started us
 static int number_in(const char *name)
 {
 	const char *text = getenv(name);
@@ -37,6 +38,7 @@ bool link_launched(int *rank, int *ranks)
 #include "dist/ring.h"
 #include "dist/transport.h"
 
+// carry the messages of a link by MPI
 typedef struct MpiLink {
 	Link link;
 	MPI_Comm comm;
@@ -91,6 +93,8 @@ static void mpi_exchange(Link *l, int to, const void *out, size_t nout,
 		in = (char *)in + i, nin -= i;
 	}
 }
+
+// start MPI, and end it
 static int mpi_links;
 
 static void mpi_close(Link *l)
@@ -132,6 +136,8 @@ static Link *open_mpi(int ranks)
 	MPI_Comm_free(&host);
 	return &m->link;
 }
+
+// let MPI do the collectives
 static MPI_Comm comm_of(const Link *l)
 {
 	return ((const MpiLink *)l)->comm;
@@ -160,6 +166,7 @@ static void mpi_broadcast(Link *l, void *x, size_t nbytes, int root)
 		mpi_expect(l, MPI_Bcast((char *)x + i, piece_of(nbytes - i), MPI_BYTE,
 			root, comm_of(l)));
 }
+
 enum { MOST_MPI_RANKS = 1024 };
 typedef struct Shards { int n[MOST_MPI_RANKS], begin[MOST_MPI_RANKS]; } Shards;
 
@@ -196,6 +203,7 @@ static void mpi_all_gather(Link *l, void *x, size_t n, Type type)
 	mpi_expect(l, MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, x, s->n,
 		s->begin, type == FP32 ? MPI_FLOAT : MPI_UINT16_T, comm_of(l)));
 }
+
 static const char *mpi_missing(const Link *link, const Device *device)
 {
 	return strcmp(link->name, "mpi") == 0 && link->ranks <= MOST_MPI_RANKS ? NULL
@@ -222,6 +230,8 @@ const Transport mpi_transport = { .name = "mpi", .missing = mpi_missing,
 	.open = open_mpi_transport, .close = host_close, .queue = host_queue,
 	.library = mpi_library, .exchanges = host_exchanges };
 #endif
+
+// open the link of a launched job
 Link *link_mpi(void)
 {
 	int rank, ranks;

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/file.h"
 
+// gather what the ranks own
 typedef struct Record {
 	char name[96];
 	size_t rows, columns, begin, n;
@@ -49,6 +50,8 @@ static Record *gather_records(Comm *c, const Piece *pieces, int n, size_t *count
 			all[(*count)++] = all[i];
 	return all;
 }
+
+// check that pieces tile their tensors
 static int by_place(const void *a, const void *b)
 {
 	const Record *x = a, *y = b;
@@ -114,6 +117,8 @@ static int make_views(const char *path, Record *r, size_t n, TensorView *views)
 	}
 	return nviews;
 }
+
+// agree on a save, or give it up
 typedef struct Saving {
 	const char *path;
 	Comm *comm;
@@ -162,6 +167,8 @@ static size_t agree(Saving *s, int error, size_t x)
 	free(all);
 	return sum;
 }
+
+// open one file on all ranks
 static char *folder_of(const char *path)
 {
 	char *folder = need(strdup(path)), *slash = strrchr(folder, '/');
@@ -230,6 +237,8 @@ static void open_together(Saving *s, const char *const *meta)
 	agree(s, s->fd < 0 ? errno : 0, 0);
 	free(partial);
 }
+
+// write pieces in rounds
 enum { CHUNK = 1 << 22, ROUND = 1 << 26 };              /* elements */
 
 static bool write_at(int fd, const void *from, size_t nbytes, size_t at)
@@ -297,6 +306,8 @@ static void write_all(Saving *s)
 	free(s->host);
 	free(s->data);
 }
+
+// put the file in the place of the old one
 /* returns 0, or errno */
 static int sync_folder(const char *path)
 {
@@ -321,6 +332,8 @@ static void replace(Saving *s)
 	}
 	agree(s, error, 0);
 }
+
+// save pieces
 void pieces_save(const char *path, Comm *c, Device *d, const Piece *pieces, int n,
 	const char *const *meta)
 {
@@ -338,6 +351,8 @@ void pieces_save(const char *path, Comm *c, Device *d, const Piece *pieces, int 
 	free(s.starts);
 	free(records);
 }
+
+// load pieces
 static const float *expect_piece(const TensorFile *f, const Piece *p)
 {
 	size_t count = elements(p->rows, p->columns);

@@ -9,6 +9,7 @@
 
 const char *const ddp_names[NDDP] = { "naive", "flat", "overlap", "bucketed" };
 
+// declare the reducer
 typedef struct Bucket {
 	int first;                       /* of its parts, the lowest */
 	size_t offset, n;
@@ -33,6 +34,8 @@ struct Reducer {
 	Event last;
 	bool compared;                   /* orders of collectives, once */
 };
+
+// cut the gradients into buckets
 static size_t most_elements(const Reducer *r)
 {
 	const DdpSettings *s = &r->settings;
@@ -59,6 +62,8 @@ static void cut_buckets(Reducer *r)
 		}
 	}
 }
+
+// make and free a reducer
 Reducer *reducer_new(Device *d, Comm *comm, const DdpSettings *settings,
 	const Part *parts, int nparts, size_t extent, Type type)
 {
@@ -71,6 +76,7 @@ Reducer *reducer_new(Device *d, Comm *comm, const DdpSettings *settings,
 	memcpy(r->parts, parts, nparts * sizeof *parts);
 	r->buckets = need(malloc(nparts * sizeof *r->buckets));
 	r->announced = need(calloc(nparts, sizeof *r->announced));
+	// allocate what travels
 	if (settings->exchange && !comm_exchanges(comm))
 		die("%d ranks on %s cannot exchange gradients", comm_ranks(comm),
 			comm_transport(comm));
@@ -114,6 +120,8 @@ int reducer_buckets(const Reducer *r)
 {
 	return r->nbuckets;
 }
+
+// send a bucket
 static bool casts(const Reducer *r)
 {
 	return r->gradients.at != r->wire.at;
@@ -136,6 +144,8 @@ static void send_bucket(Reducer *r, Event when)
 		r->settings.kind == DDP_BUCKETED ? r->sent : b->first);
 	r->sent++;
 }
+
+// note which gradients are there, and send full buckets
 static bool complete(const Reducer *r, int i)
 {
 	return r->parts[i].count == 0 || r->announced[i] == r->parts[i].uses;
@@ -160,6 +170,8 @@ void reducer_ready(Reducer *r, int first, int count, Event when)
 	if (r->settings.kind == DDP_OVERLAP || r->settings.kind == DDP_BUCKETED)
 		send_full(r, when);
 }
+
+// finish the sums of a step
 void reducer_finish(Reducer *r)
 {
 	Device *d = r->device;

@@ -10,6 +10,7 @@
 #include "dist/ring.h"
 #include "dist/zero_state.h"
 
+// list the pieces of weights and states
 typedef struct List {
 	Piece *pieces;
 	char (*names)[96];               /* of states; weights have their own */
@@ -44,6 +45,8 @@ static void free_list(List *l)
 	free(l->pieces);
 	free(l->names);
 }
+
+// describe a run in metadata
 static const char *optimizer_name(const OptimizerKind *kind)
 {
 	return kind == &adamw_kind ? "adamw" : "sgd";
@@ -127,6 +130,8 @@ static long load_owned(const TensorFile *f, const char *path, const Model *m,
 	o->t = t;
 	return position;
 }
+
+// save and load a sharded model
 void zero_save(Zero *z, const char *path, long position)
 {
 	ZeroPiece *owned = need(malloc(shape_nparameters(&z->m->shape)
@@ -149,6 +154,8 @@ long zero_load(Zero *z, const TensorFile *f, const char *path)
 	free(owned);
 	return position;
 }
+
+// save and load a model that every rank has
 static ZeroPiece *own_share(const Model *m, const Optimizer *o, int rank,
 	int ranks)
 {
@@ -188,6 +195,8 @@ long replica_load(Model *m, Optimizer *o, const TensorFile *f, const char *path)
 	free(owned);
 	return position;
 }
+
+// save and load a model whose state has owners
 static ZeroPiece *own_parameters(const Model *m, const ShardedModel *sharded)
 {
 	const ShardedOptimizer *o = sharded_model_shares(sharded);
@@ -234,6 +243,8 @@ long owners_load(ShardedModel *s, Model *m, const TensorFile *f,
 	free(owned);
 	return position;
 }
+
+// save and load the part of a model
 typedef struct OwnedSlices {
 	Parameter *whole;                /* of all ranks together */
 	ZeroPiece *pieces;
@@ -306,6 +317,8 @@ long part_load(Model *m, Optimizer *o, const TensorFile *f, const char *path)
 	free_slices(&own);
 	return position;
 }
+
+// save, load and free what trains a model
 void trainer_save(Trainer *t, Comm *c, const char *path, long position)
 {
 	if (t->zero)

@@ -23,6 +23,7 @@ size_t ring_scratch(size_t n, int ranks)
 	return n / ranks + 1;
 }
 
+// add arrays
 static size_t least(size_t a, size_t b)
 {
 	return a < b ? a : b;
@@ -49,6 +50,7 @@ static void add(void *a, const void *b, size_t n, Type type)
 		pack_array(type, (char *)a + i * size, p, m);
 	}
 }
+
 /* bytes of the piece that begins at byte `at` */
 static size_t piece(size_t nbytes, size_t at)
 {
@@ -66,6 +68,8 @@ static void exchange_and_add(Link *link, int to, Shard out, int from, Shard in,
 		add(in.at + at, scratch, come / type_size(type), type);
 	}
 }
+
+// do collectives round the ring
 static int wrap(int r, int ranks)
 {
 	return (r % ranks + ranks) % ranks;
@@ -99,6 +103,7 @@ void link_all_reduce(Link *link, void *x, size_t n, Type type, void *scratch)
 	link_reduce_scatter(link, x, n, type, scratch);
 	link_all_gather(link, x, n, type);
 }
+
 void alternate_ring_link(Link *link, void *x, size_t n, Type type,
 	void *scratch)
 {
@@ -114,6 +119,8 @@ void alternate_ring_link(Link *link, void *x, size_t n, Type type,
 		out = in, in = swap;
 	}
 }
+
+// let owners of shards sum
 /* own = sum over ranks of their parts: the own one, and the others in order */
 static void sum_parts(void *own, const char *parts, size_t n, Type type,
 	int rank, int ranks)
@@ -154,6 +161,8 @@ void owner_all_reduce(Link *link, void *x, size_t n, Type type,
 	owner_reduce_scatter(link, x, n, type, scratch);
 	link_all_gather(link, x, n, type);
 }
+
+// broadcast and gather bytes
 void link_broadcast(Link *link, void *x, size_t nbytes, int root)
 {
 	int N = link->ranks, place = wrap(link->rank - root, N);

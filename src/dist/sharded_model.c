@@ -13,6 +13,7 @@ struct ShardedModel {
 	Array *gradients;
 };
 
+// call the hooks that a model had
 static void before_unit(void *self, int unit, bool backward)
 {
 	const Hooks *h = &((ShardedModel *)self)->hooks;
@@ -36,6 +37,8 @@ static void before_update(void *self)
 	const Hooks *h = &((ShardedModel *)self)->hooks;
 	h->before_update(h->self);
 }
+
+// take a sharded step after the update
 static void step_and_broadcast(void *self)
 {
 	ShardedModel *s = self;
@@ -50,6 +53,8 @@ static void step_and_broadcast(void *self)
 	if (s->hooks.after_update)
 		s->hooks.after_update(s->hooks.self);
 }
+
+// bind a sharded optimizer to a model
 ShardedModel *sharded_model_new(Model *m, Comm *c, const OptimizerKind *kind,
 	OptimizerSettings settings)
 {

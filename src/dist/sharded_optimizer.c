@@ -32,6 +32,7 @@ struct ShardedOptimizer {
 	long steps;
 };
 
+// open and close a sharded optimizer
 ShardedOptimizer *sharded_new(Device *device, Comm *comm, bool fused)
 {
 	ShardedOptimizer *o = need(calloc(1, sizeof *o));
@@ -94,6 +95,7 @@ const OptimizerKind *sharded_kind(const ShardedOptimizer *o, int group)
 	assert(group >= 0 && group < o->ngroups);
 	return o->groups[group].own.kind;
 }
+
 Array sharded_state(const ShardedOptimizer *o, int i, int k)
 {
 	const Group *g = o->groups;
@@ -111,6 +113,8 @@ void sharded_set_steps(ShardedOptimizer *o, long t)
 	for (Member *p = o->members; p < o->members + o->nmembers; p++)
 		p->t = t;
 }
+
+// add a group of parameters
 static void compare_groups(Comm *c, const ShardedParam *params, int n)
 {
 	int ranks = comm_ranks(c), rank = comm_rank(c);
@@ -171,6 +175,8 @@ int sharded_add_group(ShardedOptimizer *o, const OptimizerKind *kind,
 	free(own);
 	return o->ngroups++;
 }
+
+// update the parameters that the rank owns
 static void clip_group(const ShardedOptimizer *o, const Group *g,
 	const Array *gradients)
 {
@@ -234,6 +240,8 @@ void sharded_undo(ShardedOptimizer *o)
 			p->last--;
 		}
 }
+
+// broadcast the new weights
 static void broadcast_weights(ShardedOptimizer *o, Event before)
 {
 	Device *d = o->device;
@@ -255,6 +263,8 @@ static void broadcast_weights(ShardedOptimizer *o, Event before)
 			ops_for(d)->cast(d, s->compute, s->weight, s->n);
 	}
 }
+
+// take a sharded step
 void sharded_step(ShardedOptimizer *o, const Array *gradients, double unscale,
 	const int32_t *skip)
 {

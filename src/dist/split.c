@@ -49,6 +49,7 @@ Link *link_split(Link *whole, int colour)
 			p->link.rank += r < whole->rank;
 			p->ranks[p->link.ranks++] = r;
 		}
+	// find which ranks of the part are on this host
 	bool together = whole->local_ranks == whole->ranks;
 	p->link.local_rank = together ? p->link.rank : 0;
 	p->link.local_ranks = together ? p->link.ranks : 1;

@@ -31,6 +31,7 @@ typedef struct Hello {
 
 enum { HELLO = 0x6c6c6568, RETRY_MS = 20, PATIENCE_MS = 2000 };
 
+// wait for sockets, listen and connect
 static double ms_left(double end_ms)
 {
 	double left = end_ms - clock_ms();
@@ -67,6 +68,7 @@ static void no_delay(int fd)
 {
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
 }
+
 typedef struct sockaddr_in Place;
 
 static bool find_place(const char *address, int port, Place *place)
@@ -153,6 +155,8 @@ static int accept_one(int listener, double end_ms)
 			return -1;
 	}
 }
+
+// let the ranks meet at the first
 static void name_missing(const Hello *table, int ranks, int limit_s)
 {
 	char list[128] = "";
@@ -198,6 +202,7 @@ static void take_ranks(Tcp *t, Hello *table, int listener, int limit_s)
 		move_all(t->sockets[r], table, t->link.ranks * sizeof *table, true,
 			end_ms);
 }
+
 static int come(Tcp *t, Hello *table, Hello h, const Meeting *m, int limit_s)
 {
 	double end_ms = clock_ms() + limit_s * 1e3;
@@ -215,6 +220,8 @@ static int come(Tcp *t, Hello *table, Hello h, const Meeting *m, int limit_s)
 	t->sockets[0] = fd;
 	return listener;
 }
+
+// connect each rank with each
 static void connect_all(Tcp *t, const Hello *table, int listener, int limit_s)
 {
 	double end_ms = clock_ms() + limit_s * 1e3;
@@ -240,6 +247,8 @@ static void connect_all(Tcp *t, const Hello *table, int listener, int limit_s)
 		missing--;
 	}
 }
+
+// exchange messages over two sockets
 typedef struct Header {
 	uint32_t magic, unused;
 	uint64_t number, nbytes;
@@ -330,6 +339,8 @@ static void tcp_exchange(Link *link, int to, const void *out, size_t nout,
 		poll(p, 2, -1);
 	}
 }
+
+// open and close a link over TCP
 Meeting meeting_here(void)
 {
 	Meeting m = { "127.0.0.1", 0, -1 };

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "dist/zero_step.h"
 
+// place weights and masters
 static Type read_type(const Zero *z, int k)
 {
 	const Model *m = z->m;
@@ -92,6 +93,8 @@ static void place_masters(Zero *z)
 		z->ops->fill(z->device, g->master, 0, g->shard);
 	}
 }
+
+// place gradients
 static Type gradient_type(const Zero *z, int k)
 {
 	const Policy *p = z->m->policy;
@@ -166,6 +169,8 @@ static void place_gains(Zero *z)
 	g->gradients = casts(z) ? new_gradients(z, g->n) : g->wire;
 	g->sum = g->wire;
 }
+
+// let gradients accumulate
 void zero_sync(Zero *z, bool on)
 {
 	assert(!z->settings.early);
@@ -173,6 +178,8 @@ void zero_sync(Zero *z, bool on)
 		zero_point_gradients(z, new_gradients(z, z->map.extent));
 	z->sync = on;
 }
+
+// draw the own shards
 static void draw_shards(Zero *z)
 {
 	Model *m = z->m;
@@ -203,6 +210,8 @@ void zero_weights_changed(Zero *z)
 	}
 	zero_gather(z);
 }
+
+// list what the optimizer updates
 /* the rank's part of a unit, counted from the beginning of its group's shard */
 static ShardRange own_of_unit(const Zero *z, int unit)
 {
@@ -258,6 +267,8 @@ static void make_optimizer(Zero *z, const OptimizerKind *kind,
 		"squared norm");
 	z->counted = z->rank == 0 ? n : n - 1;
 }
+
+// make and free a sharded model
 static void check_settings(const Model *m, const ZeroSettings *s)
 {
 	Type linear = m->policy->op[OP_LINEAR].input;
@@ -347,6 +358,8 @@ const ShardMap *zero_map(const Zero *z)
 {
 	return &z->map;
 }
+
+// list the pieces of a rank
 static ZeroPiece piece_of(const Zero *z, int i, const Group *g, ShardRange r,
 	size_t in_shard, size_t in_state)
 {
@@ -387,6 +400,8 @@ int zero_pieces(const Zero *z, ZeroPiece *pieces)
 	}
 	return n;
 }
+
+// read all weights
 static Array gather_masters(Zero *z, int k)
 {
 	const Group *g = &z->groups[k];

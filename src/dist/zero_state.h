@@ -31,6 +31,7 @@ typedef struct ZeroSettings {
 } ZeroSettings;
 enum { MOST_PREFETCH = 4 };
 
+// declare a sharded model
 enum { GRADIENT_SLOTS = 2,
 	NORM_ELEMENTS = 4 };             /* 16 bytes; the first counts */
 

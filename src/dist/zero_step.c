@@ -6,6 +6,7 @@
 
 #include "base/grow.h"
 
+// point parameters at a sharded model's memory
 static Array matmul_reads(const Zero *z, Array weights)
 {
 	const Model *m = z->m;
@@ -41,6 +42,8 @@ void zero_point_gradients(Zero *z, Array whole)
 	z->whole = whole;
 	zero_point_parameters(z);
 }
+
+// gather weights in place
 static void poison(Zero *z, Array a, size_t n)
 {
 	if (z->settings.poison && n > 0)
@@ -66,6 +69,8 @@ static void gather_groups(Zero *z, int first, int n)
 			"weights", k);
 	}
 }
+
+// gather weights into slots, ahead of use
 static Slot *slot_of(Zero *z, int k)
 {
 	return &z->slots[k % (z->settings.prefetch + 1)];
@@ -87,6 +92,7 @@ static void fetch(Zero *z, int k)
 	s->ready = z->last = comm_all_gather(z->comm, g->weights, g->n, "weights", k);
 	s->holds = k;
 }
+
 static bool wants_slot_of_earlier(Zero *z, int i)
 {
 	int k = z->order[i];
@@ -144,6 +150,8 @@ void zero_gather(Zero *z)
 	else
 		gather_groups(z, 0, z->map.ngroups);
 }
+
+// reduce gradients to their owners
 static void reduce_group(Zero *z, int k)
 {
 	Group *g = &z->groups[k];
@@ -175,6 +183,7 @@ static void reduce_gains(Zero *z)
 	z->last = (z->settings.exchange ? comm_exchange : comm_all_reduce)(z->comm,
 		g->wire, g->n, "gradients of gains", 0);
 }
+
 static void sum_squares(Zero *z)
 {
 	Optimizer *o = &z->optimizer;
@@ -187,6 +196,8 @@ static void sum_squares(Zero *z)
 		"squared norm", 0);
 	device_wait(z->device, COMPUTE, z->last);
 }
+
+// update a group in the backward pass
 /* the one whose gradients are on their way */
 static void update_pending(Zero *z)
 {

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/random.h"
 
+// plan rings
 static long devices = 0, elements = 0;
 
 static const Option options[] = {
@@ -31,6 +32,8 @@ static void plan_rings(Plan *plan)
 			plan_add(plan, &(Ring){ devices ? devices : N[i],
 				elements ? elements : n[j] });
 }
+
+// sum on a ring, and compare all devices
 typedef void AllReduce(Cluster *c, Axis axis, Part *part);
 
 /* all devices sum; the sums must be right. Counts elements whose bits are not
@@ -63,6 +66,8 @@ static size_t try_ring(Cluster *c, AllReduce *all_reduce, size_t n)
 	free(part);
 	return differ;
 }
+
+// run both all-reduces
 static void run_ring(Row *row, const void *config)
 {
 	const Ring *ring = config;
@@ -85,6 +90,8 @@ static void run_ring(Row *row, const void *config)
 	row_set(row, "alternate_differ", "%zu", differ);
 	cluster_free(&c);
 }
+
+// describe the rings to the harness
 const Experiment experiment = {
 	.about = "two ways to sum arrays round a ring, step by step",
 	.options = options, .cpu_scale = CLUSTER_SCALE, .cpu_only = true,

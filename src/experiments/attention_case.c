@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "ops/array.h"
 
+// make and free a case of attention
 static Array drawn(AttentionCase *a, const char *what, uint64_t seed, int which)
 {
 	size_t n = a->B * a->n * a->H * a->D;
@@ -50,6 +51,8 @@ void attention_case_free(AttentionCase *a)
 		all[i]->at = NULL;
 	}
 }
+
+// compute naive attention
 static Array matrices(AttentionCase *a, Category category, const char *what)
 {
 	return array_new(a->device, a->B * a->H * a->n * a->n, a->type, category,
@@ -96,6 +99,8 @@ static void naive_backward(AttentionCase *a)
 	a->ops->matmul(a->device, a->dq, a->dP, a->k, rows);
 	a->ops->matmul(a->device, a->dk, a->dP, a->q, columns);
 }
+
+// compute FlashAttention
 static Heads heads(const AttentionCase *a, Array x)
 {
 	size_t row = a->H * a->D;
@@ -126,6 +131,8 @@ static void flash_backward(AttentionCase *a)
 		.dq = heads(a, a->dq), .dk = heads(a, a->dk), .dv = heads(a, a->dv),
 		.deterministic = a->deterministic });
 }
+
+// compute attention by a variant
 const char *const attention_variants[] = { "tiled", "simt", "mma_sync",
 	"split_fp16", "wgmma", "m64", "multi_warpgroup", "split_kv",
 	"warp_specialized", "warp_specialized-atomic", "naive" };
@@ -158,6 +165,8 @@ void attention_case_backward(void *attention)
 	AttentionCase *a = attention;
 	(a->kernel ? flash_backward : naive_backward)(a);
 }
+
+// check rows of attention
 /* the head that is checked */
 typedef struct Head {
 	const AttentionCase *of;
@@ -210,6 +219,7 @@ static void expect_row(Head *h, Array got, const double *want, double size,
 	free(x);
 }
 
+// check the gradients of a row
 /* p: the probabilities of row i, whose query is q */
 static void check_gradients(Head *h, size_t i, const double *p,
 	const real *q, double tolerance)
@@ -238,6 +248,8 @@ static void check_gradients(Head *h, size_t i, const double *p,
 	free(dO);
 	free(want);
 }
+
+// check a row
 static void check_row(Head *h, size_t i, bool gradients, double tolerance)
 {
 	const AttentionCase *a = h->of;

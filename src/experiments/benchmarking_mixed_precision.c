@@ -15,6 +15,7 @@
 
 enum { WIDTH = 768, ROWS = 64 };
 
+// find the narrowest format that holds a tensor
 static Type narrowest(const Toy *t, ToyTensor which)
 {
 	static const Type order[] = { BF16, FP16 };   /* 8 and 11 bits */
@@ -32,6 +33,8 @@ static Type narrowest(const Toy *t, ToyTensor which)
 	free(x);
 	return found;
 }
+
+// ask PyTorch for its types
 enum { PEER_BF16, PEER_FP16, NPEERS };
 typedef char PeerTypes[NTOY][NPEERS][8];
 
@@ -60,6 +63,8 @@ static int ask_pytorch(PeerTypes types)
 		}
 	return WEXITSTATUS(pclose(answer));
 }
+
+// plan and run the types
 typedef struct Named { const char *model; } Named;
 static const Key type_keys[] = { KEY(Named, model), { 0 } };
 
@@ -102,6 +107,8 @@ static void run_types(Row *row, const void *config)
 		row_emit(row);
 	}
 }
+
+// compute layer norm with some steps narrow
 enum Step {
 	INPUT, MEAN, DEVIATION, SQUARE, VARIANCE, EPSILON, ROOT, OUTPUT, NSTEPS
 };
@@ -122,6 +129,7 @@ static double sum_in(Type t, int narrow, enum Step step, const double *x, int n)
 		sum = in(t, narrow, step, sum + x[j]);
 	return sum;
 }
+
 static void layernorm_in(Type t, int narrow, double *y, const double *x,
                          const double *g, const double *b, int C)
 {
@@ -143,6 +151,8 @@ static void layernorm_in(Type t, int narrow, double *y, const double *x,
 		y[j] = in(t, narrow, OUTPUT, scaled + b[j]);
 	}
 }
+
+// list the kinds of rows, and which steps are narrow
 static const struct Case {
 	const char *column;
 	double mean, deviation;
@@ -161,6 +171,8 @@ static const struct { const char *name; int narrow; } arrangements[] = {
 	{ "input and output", 1 << INPUT | 1 << OUTPUT },
 };
 enum { NARRANGEMENTS = sizeof arrangements / sizeof *arrangements };
+
+// die if the reference is not what the model's layer norm computes
 static void check_reference(const double *want, const double *x,
                             const double *g, const double *b, size_t C)
 {
@@ -176,6 +188,8 @@ static void check_reference(const double *want, const double *x,
 		if (!(fabs(out[j] - want[j]) <= 1e-4))
 			die("layer norm [%zu]: %g, not %g", j, (double)out[j], want[j]);
 }
+
+// measure the error of the output
 static double output_error(Type t, int narrow, const struct Case *c)
 {
 	double x[WIDTH], g[WIDTH], b[WIDTH], want[WIDTH], got[WIDTH];
@@ -196,6 +210,8 @@ static double output_error(Type t, int narrow, const struct Case *c)
 	}
 	return sqrt(error / size);
 }
+
+// plan and run layer norm
 typedef struct Config {
 	Type type;
 	const char *narrow;
@@ -222,6 +238,8 @@ static void run_layernorm(Row *row, const void *config)
 	}
 	row_set(row, "one_rounding", "%.10g", type_spacing(c->type, 1) / 2);
 }
+
+// plan and run the speed
 static const Key speed_keys[] = { KEY(ModelConfig, size, SIZES),
 	KEY(ModelConfig, context), KEY(ModelConfig, precision, PRECISIONS), { 0 } };
 
@@ -245,6 +263,8 @@ static void run_speed(Row *row, const void *config)
 	row_set(row, "peak_MiB", "%.1f", t.m->device->total_peak / 1048576.0);
 	row_set(row, "loss", "%.6f", s.loss);
 }
+
+// describe the sweeps of mixed precision to the harness
 const Experiment experiment = {
 	.about = "steps under each precision policy, and what it does to a toy model "
 		"and to layer norm", .cpu_scale = SCALED,

@@ -14,6 +14,7 @@
 #include "experiments/op_classes.h"
 #include "jit/jit.h"
 
+// state the options of the benchmark
 /* -1 and zeros where the command line says nothing */
 static int size = -1;
 static Shape given;
@@ -44,6 +45,8 @@ static const Option options[] = {
 		"the norm of the model; layernorm has no fused path" },
 	{ 0 }
 };
+
+// choose the shape
 static bool one_model(void)
 {
 	return size >= 0 || given.d_model || given.d_ff || given.layers
@@ -81,6 +84,8 @@ static Shape choose_shape(int which)
 			"--layers and --heads)", error);
 	return s;
 }
+
+// list the configurations
 typedef struct Config {
 	int size;                        /* or CUSTOM */
 	long context, batch;
@@ -161,6 +166,8 @@ static void plan_steps(Plan *plan)
 	if (harness_on_gpu())
 		plan_add(plan, &(Start){ KERNELS_FIRST });
 }
+
+// time one configuration
 static void set_stats(Row *row, const char *phase, Stats s)
 {
 	const struct { const char *suffix; double value; } columns[] = {
@@ -212,6 +219,7 @@ static void run_sizes(Row *row, const void *config)
 	Batch b = batch_random(B, T, shape.vocab, harness_seed);
 	StepStats s = timed_steps(m, &adamw, &b, mode,
 		c->fusion != FUSION_EAGER, warmup, steps);
+	// fill the row from the times of the steps
 	set_stats(row, "fwd", s.fwd);
 	if (mode >= MODE_FORWARD_BACKWARD)
 		set_stats(row, "bwd", s.bwd);
@@ -223,6 +231,8 @@ static void run_sizes(Row *row, const void *config)
 	if (harness_on_gpu())
 		row_set(row, "kernels", "%d", step_kernels(m, &adamw, mode));
 }
+
+// time the first steps one after the other
 static Shape swept_shape(void)
 {
 	Shape s = choose_shape(size_or(SIZE_MEDIUM));
@@ -237,6 +247,7 @@ static long faults_so_far(void)
 	return u.ru_minflt;
 }
 
+// find the price of a page fault
 static double price_of_fault(Device *device)
 {
 	size_t nbytes = 64 << 20;
@@ -251,6 +262,8 @@ static double price_of_fault(Device *device)
 	free(fresh);
 	return ms / (faults > 0 ? faults : 1);
 }
+
+// time the start of threads and library
 static void time_start(Device *device, double *threads_ms, double *library_ms)
 {
 	static float a[64 * 64], c[64 * 64];
@@ -312,6 +325,8 @@ static void run_steps(Row *row, const void *config)
 		row_emit(row);
 	}
 }
+
+// time the classes, then a step without events
 static const Key split_keys[] = { KEY(Config, size, SIZES),
 	KEY(Config, context), KEY(Config, precision, PRECISIONS), { 0 } };
 
@@ -364,6 +379,8 @@ static void run_split(Row *row, const void *config)
 		(3 * forward_flops(&shape, B, T) - attention) * 1e-9);
 	row_set(row, "parameters", "%zu", m->count);
 }
+
+// describe the sweeps to the harness
 static void run_warmup(Row *row, const void *config)
 {
 	const Config *c = config;

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 
+// list machines and options
 /* data sheets: dense bf16 TFLOP/s; GB/s that one device sends */
 static const Hardware sheets[MACHINES] = {
 	{ "H100 NVLink", 989, 450 },    /* 18 links of 25 GB/s each way */
@@ -30,6 +31,8 @@ static bool in_range(double rate)
 {
 	return rate >= 1e-6 && rate <= 1e9;
 }
+
+// choose machines
 static void expect_few_devices(const Hardware *m)
 {
 	double x = m->GBps / m->TFLOPs * 1e-3,
@@ -60,6 +63,8 @@ Setting bounds_setting(Row *row, const Hardware *m)
 	row_set(row, "d_ff", "%ld", d_ff);
 	return (Setting){ m->TFLOPs * 1e12, m->GBps * 1e9, batch, d_model, d_ff };
 }
+
+// compare sending with computing
 double compute_time(const Setting *s, Cost cost)
 {
 	return cost.flops / s->C;
@@ -76,6 +81,8 @@ bool compute_bound(const Setting *s, Cost cost, bool overlapped)
 	/* equal times count as compute-bound, whatever their last bits */
 	return send_time(s, cost, overlapped) <= compute_time(s, cost)*(1 + 1e-12);
 }
+
+// run small layers
 /* shapes that every mesh here divides, and some that it does not */
 static const long shapes[][3] = { { 120, 60, 120 }, { 7, 10, 13 } };
 const Key schedule_keys[] = { KEY(Schedule, X), KEY(Schedule, Y),

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 
+// make a cluster, and find ranks on its rings
 Cluster *cluster_new(size_t X, size_t Y, size_t element_nbytes)
 {
 	Cluster *c = need(calloc(1, sizeof *c));
@@ -39,6 +40,8 @@ static size_t next_on_ring(const Cluster *c, Axis axis, size_t device)
 		rank = cluster_rank(c, axis, device);
 	return device - rank * stride + (rank + 1) % c->length[axis] * stride;
 }
+
+// reset and read counts
 void cluster_reset(Cluster *c)
 {
 	memset(c->flops, 0, cluster_size(c) * sizeof *c->flops);
@@ -53,6 +56,8 @@ size_t cluster_flops(const Cluster *c)
 		most = c->flops[d] > most ? c->flops[d] : most;
 	return most;
 }
+
+// step all rings of an axis
 typedef void Receive(double *to, const double *from, size_t n);
 
 static void store(double *to, const double *from, size_t n)
@@ -89,6 +94,8 @@ static void ring_step(Cluster *c, Axis axis, Part *part, size_t back,
 	c->axis_nbytes[axis] += most;
 	c->steps[axis]++;
 }
+
+// gather and sum on rings
 void ring_all_gather(Cluster *c, Axis axis, Part *part)
 {
 	for (size_t t = 1; t < c->length[axis]; t++)
@@ -101,6 +108,8 @@ static void ring_sum(Cluster *c, Axis axis, Part *part)
 	for (size_t t = 1; t < c->length[axis]; t++)
 		ring_step(c, axis, part, t, add);
 }
+
+// reduce and scatter on rings
 /* nobody keeps a chunk, so arrays are cut between any two elements */
 void ring_all_reduce(Cluster *c, Axis axis, Part *part)
 {
@@ -127,6 +136,8 @@ void ring_reduce_scatter(Cluster *c, Axis axis, Part *part)
 				p.at[i] = NAN;
 	}
 }
+
+// pass whole arrays round rings
 void alternate_ring_all_reduce(Cluster *c, Axis axis, Part *part)
 {
 	size_t N = c->length[axis], devices = cluster_size(c);
@@ -155,6 +166,8 @@ void alternate_ring_all_reduce(Cluster *c, Axis axis, Part *part)
 		free(passing[d]);
 	free(passing);
 }
+
+// multiply on one device
 void cluster_matmul(Cluster *c, size_t device, Part C, double beta, Part A,
 	bool trans_a, Part B, bool trans_b)
 {

@@ -9,6 +9,7 @@
 #include "dist/ring.h"
 #include "ops/ops.h"
 
+// draw integers, and compare with them
 enum { PACK = 16 };                      /* integers of 4 bits in 64 */
 
 static void add_integers(int *sums, uint64_t bits)
@@ -44,6 +45,8 @@ size_t integers_wrong(const real *x, size_t at, size_t n, uint64_t salt,
 	free(want);
 	return wrong;
 }
+
+// give each rank its part of a case
 enum { PIECE = 1 << 22 };
 
 typedef struct Span { size_t from, to; } Span;
@@ -78,6 +81,8 @@ static void draw_array(const CollectiveCase *c, Array x)
 	}
 	free(piece);
 }
+
+// queue the collective of a case
 static Event queue_collective(const CollectiveCase *c)
 {
 	static const char what[] = "integers";
@@ -92,6 +97,8 @@ static Event queue_collective(const CollectiveCase *c)
 		return comm_broadcast(c->comm, c->x, c->n, 0, what, 0);
 	}
 }
+
+// check a collective
 /* elements from ... to - 1 are the sums of ranks first ... end - 1 */
 static void check_span(const CollectiveCase *c, Span span, int first, int end)
 {
@@ -125,6 +132,8 @@ static void check_collective(CollectiveCase *c)
 	if (c->collective == ALL_REDUCES || c->collective == REDUCE_SCATTERS)
 		check_span(c, c->collective == ALL_REDUCES ? all : own, 0, ranks);
 }
+
+// time a collective
 enum { WARMUP = 2, MOST_BATCH = 20, LEAST_RUNS = 3 };
 enum { BATCH_MS = 2, LONG_MS = 20, ROW_MS = 1500 };
 
@@ -156,6 +165,7 @@ static int within(double x, int least, int most)
 {
 	return x < least ? least : x > most ? most : (int)ceil(x);
 }
+
 typedef struct CollectiveTime { Stats ms; int batch; } CollectiveTime;
 
 static CollectiveTime time_collective(CollectiveCase *c)
@@ -184,6 +194,8 @@ static CollectiveTime time_collective(CollectiveCase *c)
 	free(all);
 	return (CollectiveTime){ stats_of(slowest, runs), batch.n };
 }
+
+// make the rows of a case
 const char *collective_name(int collective)
 {
 	static const char *const names[] = { "all-reduce", "reduce-scatter",

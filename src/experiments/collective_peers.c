@@ -11,6 +11,7 @@
 #include "bench/peer.h"
 #include "experiments/collective_case.h"
 
+// start PyTorch
 static const char *sizes_text(const PeerCase *c)
 {
 	static char text[512];
@@ -27,6 +28,8 @@ void gloo_rows(Row *row, const PeerCase *c)
 		"--device %s --dtype %s --ranks %ld --sizes %s --runs %ld", c->device,
 		c->dtype, c->ranks, sizes_text(c), c->runs);
 }
+
+// start nccl-tests
 /* a line of its table; false: it is another line */
 static bool take_line(Row *row, const PeerCase *c, const char *line)
 {
@@ -100,6 +103,8 @@ void nccl_tests_rows(Row *row, const PeerCase *c, const char *folder,
 	}
 	free(line);
 }
+
+// start this program again for collectives
 void collective_job_rows(Row *row, const PeerCase *c, const char *launcher,
 	const char *arguments)
 {

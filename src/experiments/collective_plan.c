@@ -7,6 +7,7 @@
 
 CollectiveWish collective_wish = { .dtype = -1, .runs = 10 };
 
+// choose configurations and sizes
 bool collective_in_job(void)
 {
 	int rank, ranks;
@@ -55,6 +56,7 @@ int collective_sizes(long sizes[MOST_SIZES], double most)
 			sizes[n++] = (long)all[i];
 	return n;
 }
+
 void collective_expect(int n)
 {
 	long sizes[MOST_SIZES];
@@ -63,6 +65,8 @@ void collective_expect(int n)
 		usage_error("no row has this transport, format and number of ranks "
 			"here");
 }
+
+// run a configuration
 void collective_run(Row *row, int collective, const char *transport, int dtype,
 	double most)
 {

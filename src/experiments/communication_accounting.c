@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 
+// options of the model and the cluster
 static long d_model = 16384, d_ff = 53248, blocks = 126, devices = 64,
 	links_x = 2, links_y = 1;
 static double device_GB = 95, gpu_GB = 80, TFLOPs = 460, GBps = 180;
@@ -33,6 +34,8 @@ static void check_options(void)
 			usage_error("memories and rates: expected 1e-9 to 1e9, not %g",
 				checked[i]);
 }
+
+// count parameters and what is saved
 /* of one block after another: both layers' weights, and both inputs */
 static double count_parameters(void)
 {
@@ -53,6 +56,8 @@ static double saved_per_token(void)
 	}
 	return sum;
 }
+
+// list what memory holds
 typedef struct Item {
 	const char *what;
 	double nbytes;                  /* for each parameter */
@@ -87,6 +92,8 @@ static void run_memory(Row *row, const void *config)
 	row_set(row, "GiB", "%.6g", nbytes / 0x1p30);
 	row_set(row, "gpus", "%.0f", ceil(nbytes / (gpu_GB * 1e9)));
 }
+
+// find how many devices hold it
 typedef struct Sequence { long tokens; } Sequence;
 static const Key sequence_keys[] = { KEY(Sequence, tokens), { 0 } };
 
@@ -128,6 +135,8 @@ static void run_sharded(Row *row, const void *config)
 		row_set(row, "one_less_GB", "%.5g",
 			device_nbytes(N - 1, state, saved) / 1e9);
 }
+
+// find the least batch
 typedef struct Mesh { long X, Y; } Mesh;
 static const Key mesh_keys[] = { KEY(Mesh, X), KEY(Mesh, Y), { 0 } };
 
@@ -176,6 +185,8 @@ static void find_batch(Row *row, const char *column, double X, double Y,
 		die("tried in turn, %g tokens are enough, not %g", B, bound);
 	row_set(row, column, "%.0f", B);
 }
+
+// run one mesh
 static void run_batch(Row *row, const void *config)
 {
 	const Mesh *mesh = config;
@@ -200,6 +211,8 @@ static void run_batch(Row *row, const void *config)
 	row_set(row, "links_x", "%ld", links_x);
 	row_set(row, "links_y", "%ld", links_y);
 }
+
+// describe the accounting to the harness
 const Experiment experiment = {
 	.about = "what a very large model needs of a cluster", .options = options,
 	.cpu_scale = CLUSTER_SCALE, .cpu_only = true,

@@ -10,6 +10,7 @@
 #include "base/records.h"
 #include "base/stats.h"
 
+// find what was predicted
 enum { DATE = sizeof "2026-01-01T00:00:00Z" - 1 };
 
 static Records *open_predicted(int folder)
@@ -76,6 +77,8 @@ Said cost_said(int folder)
 	free(errors);
 	return said;
 }
+
+// predict a step that has not been measured
 static bool same_step(const SeenStep *a, const SeenStep *b)
 {
 	return strcmp(a->size, b->size) == 0 && a->context == b->context
@@ -135,6 +138,8 @@ static void predict(Row *row, int folder, SeenStep x)
 	row_set(row, "predicted_MiB", "%.1f", cost_memory(&r) / 0x1p20);
 	row_emit(row);
 }
+
+// choose steps to predict
 enum { CONTEXT = 512, BATCH = 4 };
 typedef struct Ahead {
 	CostStrategy strategy;

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/stats.h"
 
+// solve least squares with unknowns at least 0
 /* of the unknowns in the set, by elimination; false: singular or negative */
 static bool solve(double (*m)[MOST_UNKNOWN + 1], int set, double *x)
 {
@@ -63,6 +64,8 @@ void fit_positive(int n, int unknowns, double (*a)[MOST_UNKNOWN], const double *
 		}
 	}
 }
+
+// choose the rows of a fit
 bool cost_fit_used(const CostFit *f, const SeenStep *s)
 {
 	return !s->divided && strcmp(s->size, f->size) == 0
@@ -83,6 +86,8 @@ static const SeenStep *flat_row(const Seen *seen, const char *size)
 	}
 	return NULL;
 }
+
+// fit what one device does
 /* ms of both passes of one rank by the constants */
 static void passes(const CostMachine *m, CostRun r, double ms[2])
 {
@@ -122,6 +127,8 @@ static void fit_device(CostMachine *m, const CostRun *r, double TFLOPs)
 	m->forward_us = fmax(r->fwd_ms - ms[0], 0) / blocks * 1e3;
 	m->backward_us = fmax(r->bwd_ms - ms[1], 0) / blocks * 1e3;
 }
+
+// fit collectives
 enum { CALLS, WHOLES, HALVES, BROADCAST_CALLS, ADDED, ROOTS };
 
 static CostMachine unit_machine(const CostMachine *m, int unknown)
@@ -219,6 +226,8 @@ bool cost_fit_collective(const Seen *seen, const SeenCollective *of,
 	free(b);
 	return n > 0;
 }
+
+// fit the stretch
 static double stretch(double both, double longer)
 {
 	enum { MOST = 4 };
@@ -247,6 +256,8 @@ static void fit_stretch(const Seen *seen, CostFit *f)
 	free(compute);
 	free(comm);
 }
+
+// find what a rank with a part takes
 static double pass_ms(const CostMachine *m, const CostRun *r, bool backward)
 {
 	return cost_unit_ms(m, r, UNIT_EMBEDDING, backward)
@@ -282,6 +293,8 @@ CostRun cost_fit_run(const CostFit *f, const SeenStep *s)
 	r.opt_ms /= r.tensor;
 	return r;
 }
+
+// fit a machine
 static double step_rms(const Seen *seen, const CostFit *f)
 {
 	double sum = 0;

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 
+// read and fit folders once
 enum { MOST_FOLDERS = 8 };
 CostGiven cost_given = { "tables/h200x2+tables/h200x4,tables/cpu", -1 };
 static Seen seen[MOST_FOLDERS];
@@ -45,6 +46,8 @@ const CostFit *cost_fitted(int folder)
 	cost_folders();
 	return &fitted[folder];
 }
+
+// say which step a row is of
 void cost_set_step(Row *row, const SeenStep *s)
 {
 	row_set(row, "size", "%s", s->size);

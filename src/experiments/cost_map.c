@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+// machines of data sheets
 static const CostSheet sheets[] = {
 	/*           TFLOP/s  GB/s   GB   near far  node */
 	{ "H100",       989,  3350,  80,  450, 50,  8 },
@@ -27,6 +28,8 @@ const CostSheet *cost_sheet(const char *name)
 			return &sheets[i];
 	return NULL;
 }
+
+// scale a sheet to what is reached
 enum { NEAR_STEP_NS = 3400, FAR_STEP_NS = 14000 };  /* NCCL: NVLink, network */
 
 CostReached cost_reached(const CostMachine *m, const CostSheet *s)
@@ -47,6 +50,8 @@ CostMachine cost_machine(const CostSheet *s, const CostReached *reached)
 	m.node = s->node;
 	return m;
 }
+
+// models of the maps
 static const CostModel models[] = {
 	{ "small",  { 10000,   768,  3072, 12, 12,  64, 12, 3 },  512 },
 	{ "medium", { 10000,  1024,  4096, 24, 16,  64, 16, 3 },  512 },
@@ -64,6 +69,8 @@ int cost_models(const CostModel **list)
 	*list = models;
 	return sizeof models / sizeof *models;
 }
+
+// try all ways to divide a step
 typedef struct Search {
 	const CostMachine *m;
 	const CostModel *model;
@@ -144,6 +151,8 @@ CostChoice cost_choose(const CostMachine *m, const CostModel *model,
 		}
 	return s.best;
 }
+
+// name a choice
 const char *cost_choice_name(const CostRun *r, char text[64])
 {
 	int n = snprintf(text, 64, "%s", r->data == 1 ? ""

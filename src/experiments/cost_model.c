@@ -8,6 +8,7 @@
 #include "experiments/cost_proof.h"
 #include "experiments/cost_ways.h"
 
+// options of the cost model
 static const Option options[] = {
 	{ "tables", OPT_TEXT, &cost_given.folders, "FOLDERS",
 		"of recorded tables, commas between, + before more of the same GPUs; "
@@ -45,6 +46,8 @@ static const Option options[] = {
 		"maps at this batch only, of all devices" },
 	{ 0 }
 };
+
+// plan a row of tables for each machine
 static void plan_machines(Plan *plan)
 {
 	for (int i = 0, n = cost_folders(); i < n; i++)
@@ -62,6 +65,8 @@ static void plan_collectives(Plan *plan)
 	if (planned == 0)
 		usage_error("--tables: no table of collectives");
 }
+
+// plan public runs
 static void plan_public(Plan *plan)
 {
 	for (int i = 0, n = public_count(); i < n; i++) {
@@ -70,6 +75,8 @@ static void plan_public(Plan *plan)
 			plan_add(plan, &(SourceConfig){ p.source, i });
 	}
 }
+
+// plan maps
 static void plan_ways(Plan *plan)
 {
 	CostSheet sheets[MAP_SHEETS];
@@ -84,6 +91,8 @@ static void plan_ways(Plan *plan)
 			plan_add(plan, &(WaysConfig){ sheets[s].name, models[m].name, s,
 				m });
 }
+
+// describe the cost model to the harness
 static const Key machine_keys[] = { KEY(MachineConfig, machine), { 0 } },
 	source_keys[] = { KEY(SourceConfig, source), { 0 } },
 	ways_keys[] = { KEY(WaysConfig, hardware), KEY(WaysConfig, model), { 0 } };

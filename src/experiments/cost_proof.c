@@ -6,6 +6,7 @@
 #include "experiments/cost_ahead.h"
 #include "experiments/cost_map.h"
 
+// list constants
 void run_constants(Row *row, const void *config)
 {
 	int folder = ((const MachineConfig *)config)->folder;
@@ -41,6 +42,8 @@ void run_constants(Row *row, const void *config)
 		row_emit(row);
 	}
 }
+
+// predict collectives
 static void set_error(Row *row, const char *column, double predicted,
 	double measured)
 {
@@ -73,6 +76,8 @@ void run_collectives(Row *row, const void *config)
 		row_emit(row);
 	}
 }
+
+// predict steps
 static void set_unaided(Row *row, const CostFit *f, const SeenStep *s)
 {
 	CostRun r = s->run;
@@ -134,6 +139,8 @@ void run_steps(Row *row, const void *config)
 			predict_step(row, folder, x);
 	}
 }
+
+// predict memory
 void run_memory(Row *row, const void *config)
 {
 	const Seen *s = cost_seen(((const MachineConfig *)config)->folder);
@@ -151,6 +158,8 @@ void run_memory(Row *row, const void *config)
 	if (!row->emitted)
 		row_set(row, "status", "skipped: no table of memory");
 }
+
+// predict public runs
 static double published_as(const PublicRun *p, double efficiency, CostStep *step)
 {
 	const CostFit *f = cost_fitted(0);

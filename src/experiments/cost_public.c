@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+// shapes of public models
 typedef enum { LLAMA_8B, LLAMA_70B, LLAMA_405B, LLAMA2_13B, LLAMA2_70B, GPT_1B,
 	GPT_3B, GPT_7B, GPT_18B, GPT_39B, GPT_76B, GPT_145B, GPT_310B, GPT_529B,
 	GPT_1008B, SCALE_175B } PublicModel;
@@ -43,6 +44,8 @@ static const struct { const char *name; CostShape shape; } models[] = {
 	[SCALE_175B] = { "175B",
 		{ 64000, 12288, 49152, 96, 128, 96, 128, 2 } },
 };
+
+// public runs
 typedef struct PublicRow {
 	const char *source, *hardware;
 	PublicModel model;
@@ -105,6 +108,8 @@ static const PublicRow rows[] = {
 	{ "Megatron-LM, 2024", SCALE(8192, 6144, 12.24) },
 	{ "Megatron-LM, 2024", SCALE(12288, 6144, 8.57) },
 };
+
+// make a run of a row
 static const struct { const char *source, *where; } citations[] = {
 	{ "TorchTitan, eager", "llama3_h100_202412 Tables 1 and 3" },
 	{ "TorchTitan, compiled", "llama3_h100_202412 Tables 1 and 3" },
@@ -148,6 +153,8 @@ PublicRun public_run(int i)
 			.gradient = 4, .wire = 4, .mixed = true, .flash = true,
 			.recompute = p->again }, p->value, p->unit };
 }
+
+// speak as a source does
 double public_value(const PublicRun *p, double step_ms)
 {
 	const CostRun *r = &p->run;

@@ -13,6 +13,7 @@
 #include "base/records.h"
 #include "bench/training.h"
 
+// open a table of a folder
 /* NULL: there is no such table */
 static Records *open_table(const char *folder, const char *name)
 {
@@ -37,6 +38,8 @@ static const char *text_of(const Records *r, int row, const char *column)
 	const char *text = records_text(r, row, column);
 	return text ? text : "-";
 }
+
+// describe a step of a row
 static Shape shape_of(const char *size, bool gpu, long context)
 {
 	int i = options_choice(SIZES, size);
@@ -73,6 +76,8 @@ static CostRun run_of(const Records *r, int row, bool gpu)
 		.gradient = gpu && travels ? wire : 4, .mixed = mixed,
 		.flash = true };
 }
+
+// find what one rank takes alone
 static bool same_model(const SeenStep *a, const SeenStep *b)
 {
 	return strcmp(a->on, b->on) == 0 && strcmp(a->size, b->size) == 0
@@ -95,6 +100,8 @@ static void find_alone(Seen *seen)
 		}
 	}
 }
+
+// collect steps
 static const char *machine_of(const char *folder)
 {
 	const char *slash = strrchr(folder, '/');
@@ -110,6 +117,7 @@ static bool usable(const Records *r, int row)
 		&& options_choice(SIZES, text_of(r, row, "size")) >= 0;
 }
 
+// divide one batch between ranks
 static void divide(SeenStep *s, const Records *r, int row, bool gpu)
 {
 	long tp = lrint(records_number(r, row, "tp")),
@@ -155,6 +163,7 @@ static SeenStep step_of(const Records *r, int row, const char *on,
 		single = s.step_ms;
 		s.single_bwd_ms = s.bwd_ms;
 	}
+	// split the step of one rank into passes and update
 	double update = records_number(r, row, "opt_ms");
 	CostRun one = s.run, whole = s.run;
 	one.opt_ms = whole.opt_ms = 1;
@@ -188,6 +197,8 @@ static int add_table(Seen *seen, const char *folder, const char *name,
 	}
 	return steps;
 }
+
+// collect collectives
 static void add_collectives(Seen *seen, const char *name)
 {
 	static const char *const names[] = { "all-reduce", "reduce-scatter",
@@ -210,6 +221,8 @@ static void add_collectives(Seen *seen, const char *name)
 			records_number(r, row, "bytes"), records_number(r, row, "time_ms") };
 	}
 }
+
+// read a machine's tables
 /* of bf16, of this folder's machine or of one with the same multiprocessors */
 static double peak_of(const Seen *seen)
 {

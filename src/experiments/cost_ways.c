@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "experiments/cost_proof.h"
 
+// settle machines and models of maps
 WaysGiven ways_given = { .sheet = -1, .model = -1 };
 
 int ways_sheets(CostSheet sheets[MAP_SHEETS])
@@ -68,6 +69,8 @@ int ways_models(CostModel models[MOST_MODELS])
 	}
 	return g->model >= 0 ? 1 : n;
 }
+
+// find the best way of a row
 typedef struct Place {
 	CostSheet sheet;
 	CostModel model;
@@ -160,6 +163,8 @@ static double best_way(Row *row, const Place *p, long devices, double tokens)
 		set_plain(row, &plain);
 	return c.found ? tokens / devices / c.step.step_ms : 0;
 }
+
+// map regimes
 void run_regimes(Row *row, const void *config)
 {
 	const Place p = place_of(config);
@@ -173,6 +178,8 @@ void run_regimes(Row *row, const void *config)
 			row_emit(row);
 		}
 }
+
+// map scaling
 static void scale(Row *row, const Place *p, bool weak)
 {
 	const WaysGiven *g = &ways_given;
@@ -197,6 +204,8 @@ void run_scaling(Row *row, const void *config)
 	scale(row, &p, false);
 	scale(row, &p, true);
 }
+
+// map where communication hides
 static bool hides(const CostMachine *m, CostRun r, double tokens)
 {
 	CostMachine free_links = *m;

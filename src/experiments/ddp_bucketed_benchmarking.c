@@ -14,6 +14,7 @@ static const Option options[] = { DDP_OPTIONS(given),
 		"1e6 bytes on the wire, at most; 0: several" },
 	{ 0 } };
 
+// list bucket sizes, model sizes and transports
 static const double sizes_mb[] = { 1, 5, 10, 50, 100, 500, 1000 };
 enum { NBUCKETS = sizeof sizes_mb / sizeof *sizes_mb, MIDDLE = 3 };
 
@@ -103,6 +104,8 @@ static void plan_transports(Plan *plan)
 	c.transport = given.transport ? 0 : gpu ? RING : OWNER;
 	plan_sizes_of_buckets(plan, c, gpu ? 1 : 2);
 }
+
+// list blocks of collectives
 typedef struct CtasConfig {
 	DdpConfig ddp;
 	long spare_sms;                  /* multiprocessors that matmuls leave */
@@ -155,6 +158,8 @@ static void run_ctas(Row *row, const void *config)
 	ddp_case_end(run);
 	ddp_case_close(&run);
 }
+
+// fit the link
 typedef struct Fitted { double o_ms, bytes_per_ms; } Fitted;
 
 static double collective_ms(DdpCase *c, Array x, size_t n)
@@ -195,6 +200,8 @@ static Fitted fit(DdpCase *c)
 		per_byte = (q * a - p * b) / (a * d - b * b);
 	return (Fitted){ fmax(o, 0), 1 / fmax(per_byte, 1e-15) };
 }
+
+// find when gradients are there
 /* of each unit, ms after the backward pass began, if the pass takes bwd_ms */
 static double *ready_times(DdpCase *c, double bwd_ms)
 {
@@ -213,6 +220,8 @@ static double *ready_times(DdpCase *c, double bwd_ms)
 		ready[u] *= bwd_ms / last;
 	return ready;
 }
+
+// find how work on both queues stretches
 typedef struct Stretch { double compute, comm; } Stretch;
 
 static double stretch(double both, double longer)
@@ -234,6 +243,8 @@ static Stretch calibrate(DdpCase *c)
 	return (Stretch){ stretch(both, t.bwd_ms - c->single_bwd_ms),
 		stretch(both, t.comm_ms - alone) };
 }
+
+// form the buckets of a step
 typedef struct Bucket { double ready_ms, nbytes; } Bucket;
 
 /* buckets[as many as parameters]; most: elements. Returns how many */
@@ -255,6 +266,8 @@ static int form_buckets(const Shape *s, const double *ready, double most,
 	}
 	return n;
 }
+
+// simulate the queue of buckets
 /* ms from the start of the backward pass until both queues are done */
 static double simulate(const Bucket *b, int n, double bwd_ms, Fitted link,
 	Stretch s)
@@ -283,6 +296,8 @@ static double simulate(const Bucket *b, int n, double bwd_ms, Fitted link,
 	}
 	return now;
 }
+
+// predict a step, then measure it
 static void predict(Row *row, DdpCase *c, const double *ready, Fitted link,
 	Stretch s)
 {
@@ -318,6 +333,8 @@ static void run_buckets(Row *row, const void *config)
 	ddp_case_end(c);
 	ddp_case_close(&c);
 }
+
+// describe the sweeps of buckets to the harness
 #define PREDICTED " ideal_ms simulated_ms o_us w_GBps stretch comm_stretch formed"
 const Experiment experiment = {
 	.about = "times steps that sum gradients bucket by bucket",

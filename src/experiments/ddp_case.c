@@ -9,6 +9,7 @@
 #include "base/grow.h"
 #include "ops/array.h"
 
+// settle the options of programs on data parallelism
 int ddp_config_ranks(const void *config)
 {
 	return (int)((const DdpConfig *)config)->ranks;
@@ -29,6 +30,7 @@ void ddp_given_settle(DdpGiven *g)
 	if (g->sums > 0 && g->ranks > MOST_GRADIENTS)
 		usage_error("--sums optimizer is for %d ranks at most", MOST_GRADIENTS);
 }
+
 bool ddp_settle(DdpConfig *c, const DdpGiven *g)
 {
 	if ((g->size >= 0 && c->model.size != g->size)
@@ -55,6 +57,7 @@ void ddp_plan(Plan *plan, const DdpGiven *g, DdpConfig c)
 	if (ddp_settle(&c, g))
 		plan_add(plan, &c);
 }
+
 static void plan_precisions(Plan *plan, const DdpGiven *g, DdpConfig c)
 {
 	bool gpu = harness_on_gpu(), any = g->precision < 0,
@@ -80,6 +83,8 @@ void ddp_plan_kinds(Plan *plan, const DdpGiven *g, int kinds)
 				.kind = kind });
 	}
 }
+
+// open and close a case
 Comm *ddp_comm(Row *row, Device *d, const DdpConfig *config)
 {
 	return harness_comm(row, d, &(CommSettings){
@@ -115,6 +120,8 @@ void ddp_case_close(DdpCase **c)
 	free(*c);
 	*c = NULL;
 }
+
+// watch a step
 enum { WAITING = 4, FIRST_STAMP };
 
 static int begin(DdpCase *c, Queue queue, const char *class, const char *name,
@@ -134,6 +141,7 @@ static void end(DdpCase *c, int interval)
 	const Interval *i = &c->intervals[interval];
 	device_stamp(c->device, i->queue, i->to);
 }
+
 static void call_inner(const Hooks *h, const Action *a)
 {
 	if (a->kind == BEFORE_UNIT && h->before_unit)
@@ -193,6 +201,7 @@ static void watch_ready(void *self, int first, int count)
 	watch_call(self, "gradients", (Action){ .kind = GRADIENT_READY,
 		.first = first, .count = count, .backward = true });
 }
+
 static void watch_before_update(void *self)
 {
 	DdpCase *c = self;
@@ -257,6 +266,8 @@ double ddp_case_ms(const DdpCase *c, int stamp)
 {
 	return device_stamped_ms(c->device, 0, stamp);
 }
+
+// begin and end training
 void ddp_case_model(DdpCase *c, bool bare)
 {
 	const ModelConfig *mc = &c->config.model;
@@ -301,6 +312,8 @@ void ddp_case_end(DdpCase *c)
 		optimizer_free(&c->adamw);
 	model_free(&c->m);
 }
+
+// time steps part by part
 enum { FWD, BWD, WAIT, OPT, STEP, PERIOD, SUMMING, BLOCKED, NPARTS };
 
 /* all collectives, or all waits for them */
@@ -381,6 +394,8 @@ DdpTimes ddp_case_steps(DdpCase *c, int watch, long warmup, long steps)
 	free(ms);
 	return t;
 }
+
+// time the collectives alone
 double ddp_case_alone(DdpCase *c, int runs)
 {
 	Device *d = c->device;
@@ -398,6 +413,8 @@ double ddp_case_alone(DdpCase *c, int runs)
 	free(ms);
 	return comm_max(c->comm, median);
 }
+
+// compare the weights of all ranks
 static uint64_t checksum(DdpCase *c)
 {
 	enum { PIECE = 1 << 16, PIECES = 16 };
@@ -430,6 +447,8 @@ void ddp_case_check(DdpCase *c)
 			die("rank %d: the weights of ranks 0 and %d differ", rank, r);
 	free(sums);
 }
+
+// fill a row of data parallelism
 void ddp_case_single(Row *row, DdpCase *c)
 {
 	ddp_case_begin(c, false, 0, 0);

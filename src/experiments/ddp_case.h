@@ -27,6 +27,7 @@ typedef struct DdpConfig {
 	KEY(DdpConfig, ranks)
 int ddp_config_ranks(const void *config);
 
+// declare the options of programs on data parallelism
 /* as the command line has it; -1 or 0 where it says nothing */
 typedef struct DdpGiven {
 	int size, precision, fusion, wire, transport, sums;
@@ -66,6 +67,8 @@ void ddp_plan(Plan *plan, const DdpGiven *given, DdpConfig c);
 /* the first `kinds` kinds for every size, in bf16, and of xl or of the size that
  * was asked for in fp32 too; on a CPU two sizes in fp32 */
 void ddp_plan_kinds(Plan *plan, const DdpGiven *given, int kinds);
+
+// declare a case
 enum { WATCH_COMM = 1, WATCH_UNITS = 2 };
 /* what a queue did between two stamps */
 typedef struct Interval {

@@ -15,6 +15,7 @@ static const Option options[] = { DDP_OPTIONS(given),
 	{ "trace", OPT_TEXT, &trace, "FILE", "the timeline for ui.perfetto.dev" },
 	{ 0 } };
 
+// plan kinds, and two timelines
 static void plan(Plan *plan)
 {
 	ddp_given_settle(&given);
@@ -35,6 +36,8 @@ static void plan_timeline(Plan *plan)
 		ddp_plan(plan, &given, (DdpConfig){ { size, .precision = precision },
 			.kind = kinds[k], .wire = given.wire > 0 });
 }
+
+// make spans from a profile
 static Profile *profile_step(DdpCase *c)
 {
 	Device *d = c->device;
@@ -83,6 +86,8 @@ static int spans_of_profile(DdpCase *c, const Profile *p, TraceSpan *spans)
 	}
 	return n;
 }
+
+// record a timeline of a step
 static void run_timeline(Row *row, const void *config)
 {
 	DdpCase *c = ddp_case(row, config);
@@ -99,6 +104,8 @@ static void run_timeline(Row *row, const void *config)
 	ddp_case_end(c);
 	ddp_case_close(&c);
 }
+
+// describe the sweeps of overlap to the harness
 const Experiment experiment = {
 	.about = "times steps that sum each gradient as soon as it is there",
 	.options = options, .cpu_scale = SCALED, .sweeps = SWEEPS(

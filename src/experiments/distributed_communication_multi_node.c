@@ -11,6 +11,7 @@
 
 static const Option options[] = { COLLECTIVE_OPTIONS, { 0 } };
 
+// plan two nodes
 enum { NODES = 2 };
 
 typedef struct Config {
@@ -51,6 +52,8 @@ static void plan(Plan *plan)
 			+ plan_ranks(plan, WIRE, "cpu", "mpi", most);
 	collective_expect(n);
 }
+
+// run on two nodes
 static bool is_peer(const Config *c)
 {
 	return strcmp(c->device, "cpu") == 0 && !collective_in_job();
@@ -79,6 +82,8 @@ static void run(Row *row, const void *config)
 	snprintf(arguments, sizeof arguments, "--transport %s", c->transport);
 	collective_job_rows(row, &peer, launcher, arguments);
 }
+
+// describe two nodes to the harness
 const Experiment experiment = {
 	.about = "all-reduces between two nodes that one host plays",
 	.options = options,

@@ -16,6 +16,7 @@ static const Option options[] = {
 	{ 0 }
 };
 
+// list transports, and plan their all-reduces
 typedef struct Config {
 	int collective;
 	const char *device, *transport;
@@ -111,6 +112,8 @@ static void plan_hosts(Plan *plan)
 	else
 		plan_add(plan, &(Config){ ALL_REDUCES, "cpu", "ring", 0, 2, 0 });
 }
+
+// plan the other collectives
 static void plan_collectives(Plan *plan)
 {
 	int n = 0;
@@ -123,6 +126,8 @@ static void plan_collectives(Plan *plan)
 	}
 	collective_expect(n);
 }
+
+// run a transport or a peer
 static bool is_peer(const Config *c)
 {
 	if (strcmp(c->transport, "mpi") == 0)
@@ -170,6 +175,8 @@ static void run(Row *row, const void *config)
 	else
 		run_again(row, c, &peer);
 }
+
+// describe the collectives to the harness
 static void run_hosts(Row *row, const void *config)
 {
 	if (harness_on_gpu())

@@ -14,6 +14,7 @@ static const Option options[] = {
 	{ 0 }
 };
 
+// measure the rate of large matmuls
 enum { LARGE = 2048 };
 
 /* GFLOP/s of (m, k) times the transpose of (n, k), the fastest of a few */
@@ -36,6 +37,8 @@ static double sgemm_gflops(Device *d, int m, int n, int k)
 	free(c);
 	return best;
 }
+
+// time steps of small at full size
 static void run(Row *row, const void *config)
 {
 	(void)config;
@@ -51,6 +54,7 @@ static void run(Row *row, const void *config)
 	double rate = before > after ? before : after;
 	double fwd = s.fwd.median, bwd = s.bwd.median;
 	double gflop = 3e-9 * forward_flops(&shape, B, T);
+	// fill the row of speed
 	row_set(row, "sgemm_GFlops", "%.2f", rate);
 	row_set(row, "layer_GFlops", "%.2f", sgemm_gflops(d, (int)(B * T),
 		(int)shape.d_ff, (int)shape.d_model));
@@ -63,6 +67,8 @@ static void run(Row *row, const void *config)
 	row_set(row, "derived_MiB", "%.2f",
 		memory_estimate(m, B, T, false).total / 1048576);
 }
+
+// describe the experiment of speed
 typedef struct Config {
 	int size;
 	long context, batch;

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/random.h"
 
+// find the cost of a pass by formula
 Cost ffn_cost(const Ffn *f, Pass pass)
 {
 	const double B = f->B, D = f->D, F = f->F, X = f->X, Y = f->Y,
@@ -19,6 +20,8 @@ Cost ffn_cost(const Ffn *f, Pass pass)
 		.nbytes = { trips * (X - 1) / X * weights, 2 * (Y - 1) / Y * output },
 	};
 }
+
+// lay out the arrays of a layer
 typedef enum Name { INPUT, W1, W2, W3, X1, X2, Z, OUTPUT, DOUTPUT, DZ, DX1, DX2,
 	DINPUT, DW1, DW2, DW3, NAMES } Name;
 
@@ -75,6 +78,8 @@ static void layer_free(Layer *l)
 	}
 	cluster_free(&l->c);
 }
+
+// run a layer forward on a mesh
 static void gather_weights(Layer *l)
 {
 	if (l->f->sharded)
@@ -100,6 +105,8 @@ static void forward(Layer *l)
 	}
 	ring_all_reduce(c, AXIS_Y, l->part[OUTPUT]);
 }
+
+// run a layer backward on a mesh
 static void backward_on(Layer *l, size_t d)
 {
 	Cluster *c = l->c;
@@ -132,6 +139,8 @@ static void backward(Layer *l)
 			(l->f->sharded ? ring_reduce_scatter : ring_all_reduce)(l->c,
 				AXIS_X, l->part[w]);
 }
+
+// count a schedule
 static Cost counted(Cluster *c)
 {
 	Cost cost = { cluster_flops(c),
@@ -149,6 +158,8 @@ void ffn_count(const Ffn *f, Cost cost[PASSES])
 	cost[BACKWARD] = counted(l.c);
 	layer_free(&l);
 }
+
+// fill what devices hold
 /* element (row, column) of the whole array: -2 ... 2 */
 static double element(Name name, size_t row, size_t column)
 {
@@ -175,6 +186,8 @@ static void fill(Layer *l, Name name)
 			}
 	}
 }
+
+// compare with one device
 /* of each device's part, what it must have in the end, against `one`'s */
 static void compare(const Layer *l, const Layer *one, Name name)
 {
@@ -200,6 +213,8 @@ static void compare(const Layer *l, const Layer *one, Name name)
 			}
 	}
 }
+
+// compare gradients with differences
 static double loss(Layer *one)
 {
 	Part y = one->part[OUTPUT][0], dy = one->part[DOUTPUT][0];
@@ -242,6 +257,8 @@ static void check_derivatives(Layer *one)
 	loss(one);
 	counted(one->c);
 }
+
+// run with data
 static void run(Layer *l, Cost cost[PASSES])
 {
 	for (Name name = INPUT; name <= W3; name++)

@@ -7,6 +7,7 @@
 #include "bench/training.h"
 #include "profile/profile.h"
 
+// read the options of the flame graph
 static int size = SIZE_XL, precision, fusion = -1;
 static long context = 512, batch = 4, warmup = 2;
 static const Option options[] = {
@@ -24,6 +25,8 @@ static void plan(Plan *plan)
 				harness_on_gpu() ? context : (context + SCALE - 1) / SCALE,
 				precision, f });
 }
+
+// grow the tree of a profile
 enum { BOXES = 1024 };
 
 typedef struct Box {
@@ -83,6 +86,8 @@ static void grow_tree(Tree *t, const Profile *p)
 		}
 	}
 }
+
+// profile a forward pass
 static Profile *profile_pass(const ModelConfig *c)
 {
 	Training training = training_of(c, batch, false);
@@ -97,6 +102,8 @@ static Profile *profile_pass(const ModelConfig *c)
 		die("the pass has more events than a profile holds");
 	return p;
 }
+
+// give a row for each box
 static void write_stack(char *text, size_t n, const Tree *t, int box)
 {
 	size_t length = 0;
@@ -150,6 +157,8 @@ static void run(Row *row, const void *config)
 	free(t);
 	profile_free(&p);
 }
+
+// give a row for each range in order
 static void run_timeline(Row *row, const void *config)
 {
 	Profile *p = profile_pass(config);

@@ -15,6 +15,7 @@
 #define VALUES "variant fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms both_ms " \
 	"fwd_replay_ms bwd_replay_ms fwd_GFLOP bwd_GFLOP fwd_MB bwd_MB peak_MiB"
 
+// read the options of attention
 static int precision = -1;
 static long length, width, heads = 1, batch = 1, runs = 20;
 static int variant = -1;
@@ -78,6 +79,7 @@ static void plan(Plan *plan)
 			}
 }
 
+// time a shape by a variant
 static void plan_tilings(Plan *plan)
 {
 	static const struct { long batch, heads, n; } shapes[] = { { 1, 1, 1024 },
@@ -91,6 +93,7 @@ static void plan_tilings(Plan *plan)
 				shapes[s].batch, shapes[s].heads,
 				gpu ? shapes[s].n : shapes[s].n / 64, widths[d], true, OURS });
 }
+
 static void attention_case_both(void *attention)
 {
 	attention_case_forward(attention);
@@ -109,6 +112,7 @@ static bool case_of(AttentionCase *a, Device *d, const Config *c,
 	attention_case_free(a);
 	return false;
 }
+
 static void time_tiling(Device *d, const Config *c, Row *row,
 	const char *name, const char *column)
 {
@@ -133,6 +137,7 @@ static void run_tilings(Row *row, const void *config)
 	time_tiling(d, config, row, harness_on_gpu() ? "warp_specialized" : "tiled",
 		"chosen_ms");
 }
+
 static void time_passes(Device *d, const Config *c, Row *row,
 	const char *name)
 {
@@ -183,6 +188,8 @@ static void run(Row *row, const void *config)
 		if (wanted(attention_variants[v], low, c->batch, c->heads, c->n))
 			time_passes(d, c, row, attention_variants[v]);
 }
+
+// time a shape beside PyTorch
 static void plan_peers(Plan *plan)
 {
 	enum { F32 = POLICY_FP32, B16 = POLICY_BF16 };
@@ -227,6 +234,8 @@ static void run_errors(Row *row, const void *config)
 	peer_measure(row, ERRORS, LIMIT_S, "pytorch_sdpa.py", "errors --dtype %s",
 		policies[((const Config *)config)->dtype].name);
 }
+
+// time a grid of shapes beside PyTorch
 #define GRID_VALUES "variant fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms " \
 	"fwd_replay_ms fwd_replay_sd_ms bwd_replay_ms bwd_replay_sd_ms runs error"
 
@@ -257,6 +266,7 @@ static void set_timing(Row *row, const char *what, Timing t)
 	snprintf(column, sizeof column, "%s_sd_ms", what);
 	row_set(row, column, "%.5f", t.sd_ms);
 }
+
 /* by the kernel that the engine takes, or by it and atomics */
 static void time_chosen(Device *d, const Config *c, Row *row, bool atomic)
 {
@@ -298,6 +308,8 @@ static void run_grid(Row *row, const void *config)
 	if (harness_on_gpu())            /* on a CPU there are no atomics */
 		time_chosen(d, c, row, true);
 }
+
+// time calls from PyTorch
 #define CALL_VALUES "impl fwd_call_us fwd_done_us both_call_us both_done_us"
 
 typedef struct Caller {
@@ -345,6 +357,8 @@ static void run_calls(Row *row, const void *config)
 		c->op == ATTENTION ? "attention" : "rmsnorm", c->tensors ? "gpu" : "cpu",
 		policies[c->dtype].name, c->n, c->d);
 }
+
+// time the model with either attention
 typedef struct Trained {
 	int size;
 	long context;

@@ -15,6 +15,7 @@ static const Option options[] = { SHARDING_OPTIONS(given),
 	{ 0 } };
 static const Key keys[] = { SHARDING_KEYS, { 0 } };
 
+// measure each strategy
 static void plan(Plan *plan)
 {
 	bool gpu = harness_on_gpu();
@@ -43,6 +44,8 @@ static void run(Row *row, const void *config)
 	sharding_case_time(row, c);
 	sharding_case_close(&c);
 }
+
+// record timelines of FSDP
 static void plan_timeline(Plan *plan)
 {
 	sharding_given_settle(&given);

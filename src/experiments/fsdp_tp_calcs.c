@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 
+// find the best mesh
 static Ffn layout(const Setting *s, size_t X, size_t Y)
 {
 	return (Ffn){ s->B, s->D, s->F, .gated = true, .X = X, .Y = Y,
@@ -27,6 +28,8 @@ static Mesh best_mesh(double x, double y, bool overlapped)
 		m = (Mesh){ 1 + x, 1 };
 	return m;
 }
+
+// try points and meshes
 enum { SAMPLES = 1 << 20 };
 
 /* the most devices on the boundary, by trying many points of it */
@@ -55,6 +58,8 @@ static Ffn try_meshes(const Setting *s, Mesh bound, bool overlapped)
 		}
 	return best;
 }
+
+// run one bound of two axes
 typedef struct Config {
 	Hardware machine;
 	int axes;
@@ -94,6 +99,8 @@ static void run_bound(Row *row, const void *config)
 	row_set(row, "compute_ms", "%.6g", compute_time(&s, cost) * 1e3);
 	row_set(row, "send_ms", "%.6g", send_time(&s, cost, overlapped) * 1e3);
 }
+
+// trace the region
 /* the edge of the region in which a forward pass is compute-bound */
 static const Key region_keys[] = { KEY(Hardware, hardware),
 	KEY(Config, percent), { 0 } };
@@ -119,6 +126,8 @@ static void run_region(Row *row, const void *config)
 	row_set(row, "Y_of_most_overlapped", "%.6g", a.X * a.Y / (1 + u * x));
 	row_set(row, "Y_of_most_summed", "%.6g", b.X * b.Y / (1 + u * x));
 }
+
+// describe the meshes to the harness
 static void plan_schedules(Plan *plan)
 {
 	static const long meshes[][2] = { { 1, 1 }, { 2, 2 }, { 4, 2 }, { 2, 4 },

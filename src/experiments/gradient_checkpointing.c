@@ -3,6 +3,7 @@
 #include "bench/training.h"
 #include "model/memory_estimate.h"
 
+// read the options of checkpointing
 static int size = SIZE_2_7B, precision = POLICY_BF16, fusion = 1;
 static long context = 2048, batch = 4, warmup = 2, steps = 5, checkpoint = -1;
 static bool nested;
@@ -46,6 +47,8 @@ static void plan(Plan *plan)
 				deep, K });
 		}
 }
+
+// time steps that run blocks again
 static void run(Row *row, const void *config)
 {
 	const Config *c = config;

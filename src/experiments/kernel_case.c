@@ -8,6 +8,7 @@
 #include "bench/harness.h"
 #include "train/optimizer.h"
 
+// call operations on lists of arguments
 enum { FORWARD = 1 };
 #define EPS 1e-5
 #define QUEUES(NAME, CALL)                                      \
@@ -37,6 +38,7 @@ QUEUES(swiglu_back, swiglu_backward(d, a[0], a[1], a[2], a[3], a[4],
 	s->N * s->F))
 QUEUES(adamw, adamw(d, a[0], (Array){ NULL, FP32 }, a[1], a[2], a[3],
 	s->parameters, a[4].at, NULL))
+
 QUEUES(fused_norm, fused_rmsnorm_forward(d, (NormForward){ .y = a[0],
 	.rho = a[1], .sum = a[2], .x = a[3], .branch = a[4], .g = a[5],
 	.eps = EPS }, s->N, s->C))
@@ -56,6 +58,8 @@ QUEUES(fused_loss, fused_cross_entropy(d, a[0], a[1], a[2], a[3].at, 1.0 / s->N,
 	s->N, s->V))
 QUEUES(fused_adamw, fused_adamw(d, a[0], a[1], one_gradient(a[2]), a[3], a[4],
 	s->parameters, a[5].at, NULL))
+
+// list the operations and their arguments
 const Operation kernel_operations[] = {
 	{ "cast down", "eager", cast, LOW_ONLY, {
 		{ INNER, LOW, WRITE }, { INNER, FULL, READ } } },
@@ -70,6 +74,7 @@ const Operation kernel_operations[] = {
 	{ "embedding backward", "eager", embed_back, FP32_ONLY, {
 		{ TABLE, FULL, WRITE }, { HIDDEN, FULL, READ },
 		{ TOKENS, FULL, READ } } },
+	// list the norms and their arguments
 	{ "rmsnorm forward", "eager", norm, ANY, {
 		{ HIDDEN, LOW, WRITE }, { ROW, FULL, WRITE }, { HIDDEN, FULL, READ },
 		{ GAIN, FULL, READ } } },
@@ -92,6 +97,7 @@ const Operation kernel_operations[] = {
 		{ ROW, FULL, READ }, { ROW, FULL, READ } } },
 	{ "rope", "fused", fused_rope, ANY, {
 		{ QKV, LOW, BOTH }, { ANGLES, FULL, READ }, { ANGLES, FULL, READ } } },
+	// list softmax, SwiGLU and their arguments
 	{ "softmax forward", "eager", softmax, ANY, {
 		{ SCORES, LOW, WRITE }, { TRIANGLE, LOW, READ } } },
 	{ "softmax forward", "fused", fused_softmax, ANY, {
@@ -125,6 +131,8 @@ const Operation kernel_operations[] = {
 		{ SQUARES, FULL, BOTH }, { SCALARS, FULL, READ } } },
 	{ 0 }
 };
+
+// count elements
 Type kernel_type(Argument a, Type low)
 {
 	return a.kind == FULL ? FP32 : low;
@@ -154,6 +162,8 @@ size_t kernel_length(Extent e, const Sizes *s)
 	}
 	return 0;
 }
+
+// make a set of arguments
 static int32_t *tokens;
 
 static void set_angles(Device *d, Array a, size_t n, double (*f)(double))
@@ -211,6 +221,8 @@ void kernel_set_free(Device *d, Array *set)
 	for (int i = 0; i < NARGUMENTS; i++)
 		device_free(d, set[i].at);
 }
+
+// draw the tokens of a batch
 Sizes kernel_sizes(const Shape *shape, size_t batch, size_t context,
 	size_t parameters)
 {

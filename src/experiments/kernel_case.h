@@ -5,6 +5,7 @@
 #include "model/shape.h"
 #include "ops/array.h"
 
+// describe arguments
 typedef enum {
 	NONE,                  /* ends the list */
 	HIDDEN, INNER,         /* (N, C), (N, F) */

@@ -13,6 +13,7 @@
 #include "experiments/kernel_case.h"
 #include "profile/counters.h"
 
+// read the options of kernel counters
 static const char *only, *ncu, *device_name = "cuda";
 static long least_pct = 5;
 static const Option options[] = {
@@ -23,6 +24,8 @@ static const Option options[] = {
 		"percent of a case's time that a kernel takes to have a row" },
 	{ 0 }
 };
+
+// list the cases whose kernels are counted
 typedef struct Config {
 	const char *op, *variant;
 	int dtype;
@@ -37,6 +40,7 @@ enum { IN_BF16, IN_FP32 };
 #define HEAD1 "1 head n 16384 D 128", { 1, 16384, 128 }
 #define SHORT1 "1 head n 8192 D 128", { 1, 8192, 128 }
 #define STEP "2.7B batch 4 context 512", { 0 }
+
 static const Config cases[] = {
 	{ "rmsnorm forward", "fused", IN_BF16, STEP },
 	{ "rmsnorm backward", "fused", IN_BF16, STEP },
@@ -76,6 +80,8 @@ static const Config *case_named(const char *name)
 	usage_error("no case is named '%s': expected OPERATION:VARIANT, such as "
 		"'attention forward:wgmma'", name);
 }
+
+// launch the kernels of a case
 enum { LAUNCHES = 3 };
 
 /* once, and then some times inside the range to which ncu listens */
@@ -104,6 +110,7 @@ static void launch_attention(Device *d, const Config *c)
 	launch(d, backward ? attention_case_backward : attention_case_forward, &a);
 	attention_case_free(&a);
 }
+
 typedef struct Gemm { Device *device; Array c, a, b; const long *size; } Gemm;
 
 static void queue_gemm(void *arg)
@@ -132,6 +139,7 @@ static void launch_matmul(Device *d, const Config *c)
 	device_free(d, g.a.at);
 	device_free(d, g.b.at);
 }
+
 typedef struct Listed {
 	Device *device;
 	const Operation *op;
@@ -155,6 +163,8 @@ static void launch_listed(Device *d, const Config *c)
 	launch(d, queue_listed, &l);
 	kernel_set_free(d, l.set);
 }
+
+// run ncu on a process that launches a case
 static const char run_ncu[] =
 	"export LC_ALL=C PATH=\"$PATH:${CUDA_HOME:-/usr/local/cuda}/bin\"; "
 	"timeout 600 '%s' --csv --page raw --print-units base "
@@ -179,6 +189,7 @@ static char *said_by(const char *command, int *status)
 	*status = WIFEXITED(ended) ? WEXITSTATUS(ended) : -1;
 	return said;
 }
+
 enum { MOST_KERNELS = 32, NOT_FOUND = 127, TOO_LONG = 124 };
 
 static int count(const Config *c, KernelCounters *kernels)
@@ -219,6 +230,8 @@ static double boost_GHz(void)
 	free(said);
 	return good ? MHz / 1e3 : NAN;
 }
+
+// plan and run the cases
 static bool can_count(void)
 {
 	return harness_on_gpu() || ncu;
@@ -259,6 +272,7 @@ static void set_kernel(Row *row, const KernelCounters *k, double share)
 		set_counter(row, column, any ? k->stalls[i].pct : NAN);
 	}
 }
+
 static void run(Row *row, const void *config)
 {
 	if (!can_count()) {
@@ -280,6 +294,8 @@ static void run(Row *row, const void *config)
 		row_emit(row);
 	}
 }
+
+// describe the experiment of kernel counters
 const Experiment experiment = {
 	.about = "what the units of a GPU do while our kernels run",
 	.options = options, .cpu_scale = "none (counters are a GPU's)",
@@ -289,6 +305,8 @@ const Experiment experiment = {
 			"occupancy_pct registers stall1 stall1_pct stall2 stall2_pct stall3 "
 			"stall3_pct", plan, run }),
 };
+
+// launch a case, or be an experiment
 static int launch_case(const char *name, const char *device)
 {
 	const Config *c = case_named(name);

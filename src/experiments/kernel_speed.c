@@ -9,6 +9,7 @@
 #include "experiments/kernel_case.h"
 #include "model/precision.h"
 
+// read the options of kernel speed
 #define VALUES "op path bytes copy_us us sd_us min_us GBps fraction error sets " \
 	"kernels copy_GBps"
 
@@ -28,6 +29,8 @@ static int count_runs(void)
 {
 	return runs ? (int)runs : harness_on_gpu() ? 21 : 11;
 }
+
+// count bytes
 /* elements that must be touched */
 static size_t touched(Extent e, const Sizes *s)
 {
@@ -39,6 +42,7 @@ static size_t touched(Extent e, const Sizes *s)
 	default: return kernel_length(e, s);
 	}
 }
+
 /* of one call at its bound; or, all: of a set of arguments */
 static double bytes_of(const Device *d, const Operation *op, const Sizes *s,
 	Type low, bool all)
@@ -52,6 +56,8 @@ static double bytes_of(const Device *d, const Operation *op, const Sizes *s,
 	}
 	return bytes;
 }
+
+// compare a set with the CPU's
 static double error_of(const real *got, const real *want, size_t n)
 {
 	double most = 0, worst = 0;
@@ -93,6 +99,8 @@ static double check_set(Device *d, const Array *set, const Operation *op,
 	device_close(&cpu);
 	return worst;
 }
+
+// time an operation over its sets
 enum { MOST_SETS = 256, FEWEST_CALLS = 32 };
 
 typedef struct Round {
@@ -115,6 +123,7 @@ static int count_sets(double nbytes)
 	double n = ceil(footprint * 1048576.0 / nbytes);
 	return n < 1 ? 1 : n > MOST_SETS ? MOST_SETS : (int)n;
 }
+
 static void time_operation(Row *row, Device *d, const Operation *op,
 	const Sizes *s, Type low, double copy)
 {
@@ -134,6 +143,7 @@ static void time_operation(Row *row, Device *d, const Operation *op,
 	Timing t = timed(d, queue_round, &round, count_runs());
 	for (int i = 0; i < nsets; i++)
 		kernel_set_free(d, sets[i]);
+	// fill the row of an operation
 	double bytes = bytes_of(d, op, s, low, false), us = 1e3 / round.ncalls;
 	double rate = bytes / (us * t.ms) * 1e-3;
 	row_set(row, "op", "%s", op->name);
@@ -151,6 +161,8 @@ static void time_operation(Row *row, Device *d, const Operation *op,
 	row_set(row, "copy_GBps", "%.2f", copy);
 	row_emit(row);
 }
+
+// plan and run all operations of a size
 typedef struct Config { int size, precision; } Config;
 static const Key keys[] = { KEY(Config, size, SIZES),
 	KEY(Config, precision, PRECISIONS), { 0 } };
@@ -170,6 +182,7 @@ static void plan(Plan *plan)
 	for (int i = 0; i < (size >= 0 ? 0 : harness_on_gpu() ? 3 : 1); i++)
 		plan_size(plan, sizes[i]);
 }
+
 static void run(Row *row, const void *config)
 {
 	const Config *c = config;
@@ -184,6 +197,8 @@ static void run(Row *row, const void *config)
 		if (op->when == ANY || (op->when == FP32_ONLY) == (low == FP32))
 			time_operation(row, d, op, &s, low, copy);
 }
+
+// describe the experiment of kernel speed
 const Experiment experiment = {
 	.about = "operations bound by memory, against their bound in bytes",
 	.options = options, .cpu_scale = "small (one model, context 128, a quarter "

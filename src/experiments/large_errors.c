@@ -30,6 +30,7 @@ typedef struct Squares {
 	double ours, theirs, whole;
 } Squares;
 
+// find what the file has of a tensor
 static const TensorView *find(const Held *h, const char *form,
 	const char *group, const char *name)
 {
@@ -50,6 +51,8 @@ static size_t stride_of(const Held *h, size_t n)
 {
 	return h->most ? ((n + h->most - 1) / h->most) | 1 : 1;
 }
+
+// add the squares of a tensor
 /* from: where both began, or NULL */
 static void add_squares(const Held *h, Squares *s, Array a, size_t n,
 	const char *group, const char *name, const float *from)
@@ -87,6 +90,8 @@ static void emit(const Held *h, const char *what, const char *of, Squares s)
 		row_set(row, "pytorch_error", "%.4e", sqrt(s.theirs / s.whole));
 	row_emit(row);
 }
+
+// emit the errors of a pass and of three steps
 enum { EMBEDDING, ATTENTION, FFN, NORMS, HEAD, NSORTS };
 static const char *const kinds[] = { "embedding", "attention", "FFN", "norms",
 	"head" };
@@ -140,6 +145,8 @@ static void emit_training(const Held *h)
 	optimizer_free(&adamw);
 	emit_kinds(h, "update", "step3.", model_weight);
 }
+
+// hold policies against a file
 static const int32_t *read_batch(Held *h, const Shape *s, const char *path,
 	const char *name)
 {

@@ -11,6 +11,7 @@
 #include "model/model_plan.h"
 #include "ops/gemm_choices.h"
 
+// make a large model and its strategy
 static const OptimizerSettings settings = { .lr = 1e-4, .beta1 = 0.9,
 	.beta2 = 0.999, .eps = 1e-8, .decay = 0.01 };
 
@@ -68,6 +69,8 @@ static void free_ranks(LargeStep *s)
 	model_free(&run->m);
 	ddp_case_close(&run);
 }
+
+// fit the step into the memory
 static Sharding sharding_of(const LargeStep *s)
 {
 	const DdpCase *run = s->run;
@@ -93,6 +96,8 @@ static void fit_memory(LargeStep *s)
 	plan.drop_qkv = (int)comm_max(run->comm, plan.drop_qkv);
 	model_follow(run->m, &plan);
 }
+
+// time sustained steps
 static long steps_in(double seconds, double step_ms)
 {
 	double n = ceil(seconds * 1e3 / step_ms);
@@ -136,6 +141,8 @@ static void time_steps(Row *row, LargeStep *s, const StepLength *length)
 	row_set(row, "TFLOP", "%.6g", flops * 1e-12);
 	row_set(row, "TFLOP_per_s", "%.6g", flops / t.period_ms * 1e-9);
 }
+
+// time the classes of a step
 static void time_classes(Row *row, LargeStep *s)
 {
 	static const char *const columns[NCLASSES] = { [LINEAR] = "linear_ms",
@@ -158,6 +165,8 @@ static void time_classes(Row *row, LargeStep *s)
 	row_set(row, "sent_MB", "%.4f", sent * 1e-6);
 	row_set(row, "via", "%s", comm_transport(run->comm));
 }
+
+// find the memory of a large step
 static void set_memory(Row *row, const LargeStep *s)
 {
 	const double MiB = 1 << 20;
@@ -173,6 +182,8 @@ static void set_memory(Row *row, const LargeStep *s)
 	row_set(row, "drop_qkv", "%d", run->m->plan.drop_qkv);
 	row_set(row, "workspace_MiB", "%.3f", workspace / MiB);
 }
+
+// run a large step
 void large_step_run(Row *row, const StepConfig *c, const StepLength *length)
 {
 	LargeStep s = { *c, open_ranks(row, c), NULL };
@@ -190,6 +201,8 @@ void large_step_run(Row *row, const StepConfig *c, const StepLength *length)
 	free_ranks(&s);
 	gemm_choices_free(&choices);
 }
+
+// train on a text
 static void text_batch(LargeStep *s, const Text *text, long step)
 {
 	Batch *b = &s->run->batch;

@@ -10,6 +10,7 @@
 #include "experiments/norm_rows.h"
 #include "ops/array.h"
 
+// read the options of the norms
 static long rows, width, repeats, steps = 4;
 static const Option options[] = {
 	{ "rows", OPT_INT, &rows, "1..1048576", "rows that are normalised" },
@@ -19,6 +20,8 @@ static const Option options[] = {
 	{ "steps", OPT_INT, &steps, "1..1000", "measured steps of a model" },
 	{ 0 }
 };
+
+// name three norms
 static void fused_rmsnorm(void *rows)
 {
 	const NormRows *n = rows;
@@ -33,6 +36,7 @@ static void fused_rmsnorm_back(void *rows)
 		.dg = n->dg, .beta = 1, .dy = n->dy, .sum = n->x, .g = n->g,
 		.rho = n->rho }, n->rows, n->C);
 }
+
 static const struct Kind {
 	const char *name;
 	bool centers;                    /* about the mean, and shifts */
@@ -43,6 +47,8 @@ static const struct Kind {
 	{ "layernorm", true, norm_rows_layernorm, norm_rows_layernorm_back },
 };
 enum { NKINDS_OF_NORM = sizeof kinds / sizeof *kinds };
+
+// time a norm in both directions
 #define NORM_VALUES "impl norm fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms fwd_GBps " \
 	"bwd_GBps fwd_fraction bwd_fraction fwd_kernels bwd_kernels copy_GBps"
 
@@ -83,6 +89,7 @@ static void set_norm(Row *row, const char *direction, Timing t, double bytes,
 	if (t.kernels)
 		row_set(row, name, "%d", t.kernels);
 }
+
 static int runs_of_norm(void)
 {
 	return repeats ? (int)repeats : harness_on_gpu() ? 1000 : 10;
@@ -108,6 +115,8 @@ static void time_our_norms(Row *row, const Shaped *s, Device *d, double copy)
 		row_emit(row);
 	}
 }
+
+// time PyTorch's norms
 static void time_pytorch_norms(Row *row, const Shaped *s, double copy)
 {
 	enum { LIMIT_S = 240 };
@@ -129,6 +138,8 @@ static void run_norms(Row *row, const void *config)
 	else
 		time_pytorch_norms(row, s, copy);
 }
+
+// replace the norm of a model
 static const Ops *whole;
 
 static void one_kernel_forward(Device *d, Array y, Array rho, Array x, Array g,
@@ -153,6 +164,8 @@ static Ops with_fused_norm(const Ops *ops)
 	changed.rmsnorm_backward = one_kernel_backward;
 	return changed;
 }
+
+// time models with either norm
 typedef struct Config {
 	int size;
 	long context;
@@ -188,6 +201,7 @@ static Model *model_with(const Config *c, Device *d, Ops *ops)
 	}
 	return m;
 }
+
 static void run_model(Row *row, const void *config)
 {
 	enum { BATCH = 4, WARMUP = 2 };
@@ -203,6 +217,8 @@ static void run_model(Row *row, const void *config)
 	row_set(row, "peak_MiB", "%.1f", d->total_peak / 1048576.0);
 	row_set(row, "loss", "%.6f", s.loss);
 }
+
+// describe the experiment of the norms
 const Experiment experiment = {
 	.about = "LayerNorm and RMSNorm, alone and in the model", .options = options,
 	.cpu_scale = "small (1000 rows, 10 passes; models: widths, depths, "

@@ -15,6 +15,7 @@
 #include "experiments/text.h"
 #include "ops/gemm_choices.h"
 
+// state the model of the task
 static LargeConfig given = { .precision = -1, .batch = 2, .ranks = 2 };
 static StepLength length = { .warmup_s = -1 };
 static StepConfig how = { .strategy = -1, .sums = 1, .update = 1,
@@ -100,12 +101,15 @@ static void settle_options(void)
 		usage_error("--strategy: expected zero2 or fsdp");
 	if (how.sums && given.ranks > MOST_GRADIENTS)
 		usage_error("--sums optimizer is for %d ranks at most", MOST_GRADIENTS);
+	// look at the file of algorithms before long work
 	if (length.gemms) {
 		GemmChoices *all = gemm_choices_read(length.gemms, "");
 		gemm_choices_free(&all);
 		file_try(length.gemms, NULL, true);
 	}
 }
+
+// plan probes
 typedef struct ProbeConfig {
 	LargeConfig of;
 	bool deterministic, copies;
@@ -129,6 +133,8 @@ static void plan_probes(Plan *plan)
 				plan_add(plan, &c);
 			}
 }
+
+// run a probe until the clock has settled
 enum { MOST_STEPS = 1 << 16 };
 typedef struct Sustained {
 	int n;
@@ -196,6 +202,8 @@ static void run_probe(Row *row, const void *config)
 	step_probe_free(&p);
 	free(s);
 }
+
+// plan and run large steps
 static const Key step_keys[] = { STEP_KEYS, { 0 } };
 
 static int step_ranks(const void *config)
@@ -229,6 +237,8 @@ static void run_step(Row *row, const void *config)
 {
 	large_step_run(row, config, &length);
 }
+
+// have golden vectors made, and plan their comparison
 static const Key error_keys[] = { LARGE_SHAPE, KEY(LargeConfig, head_tokens),
 	{ 0 } };
 
@@ -278,6 +288,8 @@ static void run_errors(Row *row, const void *config)
 		unlink(made);
 	}
 }
+
+// plan and run what learns a text
 static void plan_learning(Plan *plan)
 {
 	if (how.strategy < 0)

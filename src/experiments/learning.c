@@ -36,6 +36,7 @@ static const Shape shape = {
 static const double peak_lr = 3e-3;
 static const Windows held_out = { PASSES * BATCH, CONTEXT };
 
+// set the learning rate of a step
 static double learning_rate(long step)
 {
 	long warmup = steps / 20 + 1;
@@ -44,6 +45,8 @@ static double learning_rate(long step)
 	return peak_lr * (0.05 + 0.95 * 0.5 * (1
 		+ cos(M_PI * (step - warmup) / (steps - warmup))));
 }
+
+// measure the held-out loss
 static double held_out_loss(Model *m, const Text *t, Batch *b)
 {
 	double sum = 0;
@@ -55,6 +58,8 @@ static double held_out_loss(Model *m, const Text *t, Batch *b)
 	}
 	return sum / PASSES;
 }
+
+// train and record the curve
 typedef struct Config { int precision; } Config;
 static const Key keys[] = { KEY(Config, precision, PRECISIONS), { 0 } };
 
@@ -83,6 +88,7 @@ static void run(Row *row, const void *config)
 		adamw.settings.lr = learning_rate(step);
 		StepTime t = timed_step(m, &adamw, &b, MODE_TRAIN);
 		sum += t.loss, ms += t.step_ms, since++;
+		// record the curve at a recorded step
 		if (step % EVERY == 0 || step + 1 == steps) {
 			row_set(row, "step", "%ld", step);
 			row_set(row, "train_nats", "%.6f", sum / since);
@@ -97,6 +103,8 @@ static void run(Row *row, const void *config)
 	if (save)
 		checkpoint_save(m, save);
 }
+
+// draw a sample from the model
 static int draw(const real *logits, double temperature, double u)
 {
 	double weight[256], largest = logits[0], sum = 0;
@@ -133,6 +141,8 @@ static void sample(Model *m, Row *row)
 			: text[i] >= ' ' && text[i] <= '~' ? text[i] : '?';
 	row_set(row, "sample", "%s", text);
 }
+
+// describe the experiment of learning
 static void plan(Plan *plan)
 {
 	Text text = text_read(path, 16 * (shape.context + 1));

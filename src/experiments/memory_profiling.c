@@ -8,6 +8,7 @@
 #include "bench/training.h"
 #include "model/memory_estimate.h"
 
+// read the options of the memory's profile
 static int size = -1, precision = -1, fusion = -1;
 static long context, batch = 4;
 static const Option options[] = {
@@ -90,6 +91,8 @@ static void plan_sizes(Plan *plan)
 		if (size < 0 ? s < studied_sizes() : s == size)
 			plan_model(plan, s, harness_on_gpu() ? 4 : 3, of_sizes, 1, one);
 }
+
+// log the memory of steps
 static const char *const phases[] = { "forward", "backward", "optimizer" };
 enum { NPHASES = sizeof phases / sizeof *phases, MOST_RANGES = 1024 };
 
@@ -176,6 +179,8 @@ static void set_memory(Row *row, const char *total,
 	for (int c = 0; c < NCATEGORIES; c++)
 		set_MiB(row, category_names[c], "", active[c]);
 }
+
+// give a row for each phase
 static void run_peaks(Row *row, const void *config)
 {
 	Logged *l = log_config(config);
@@ -205,6 +210,8 @@ static void run_peaks(Row *row, const void *config)
 		}
 	}
 }
+
+// give a row for each moment
 static void run_timeline(Row *row, const void *config)
 {
 	enum { MOMENTS = 300 };
@@ -232,6 +239,8 @@ static void run_timeline(Row *row, const void *config)
 		row_emit(row);
 	}
 }
+
+// give a row for each tensor
 typedef struct Tensor {
 	const char *what;
 	const RangePath *range;
@@ -299,6 +308,8 @@ static void run_tensors(Row *row, const void *config)
 		row_emit(row);
 	}
 }
+
+// give a row for each tensor that a block saves
 /* is it freed between the events from and to? */
 static bool freed(const MemoryEvent *log, size_t from, size_t to)
 {
@@ -335,6 +346,8 @@ static void run_saved(Row *row, const void *config)
 		row_emit(row);
 	}
 }
+
+// give a row for each depth
 static Training training_of_depth(const Config *c)
 {
 	Shape shape = studied_shape(c->model.size, c->model.context);
@@ -376,6 +389,8 @@ static void run_blocks(Row *row, const void *config)
 	set_MiB(row, "later", "_gradient", change(l, l->starts[1], l->starts[2],
 		true));
 }
+
+// give a row for each estimate
 static void run_estimate(Row *row, const void *config)
 {
 	Training t = training_of(config, batch, false);

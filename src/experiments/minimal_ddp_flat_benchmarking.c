@@ -19,6 +19,7 @@ static void plan(Plan *plan)
 	ddp_plan_kinds(plan, &given, DDP_FLAT + 1);
 }
 
+// plan naive and flat sums over two nodes
 typedef struct NodesConfig {
 	DdpConfig ddp;
 	int link;                        /* of HOST_LINKS */
@@ -44,6 +45,8 @@ static void plan_nodes(Plan *plan)
 				plan_add(plan, &c);
 		}
 }
+
+// run naive and flat sums over two nodes
 static bool starts_job(void)
 {
 	int rank, ranks;

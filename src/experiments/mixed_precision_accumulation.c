@@ -5,6 +5,7 @@
 #include "base/accumulate.h"
 #include "base/error.h"
 
+// list the cases: addend, number of additions, formats
 static const struct { double value; long steps; } tasks[] = {
 	{ 0.01, 1000 }, { 0.001, 10000 },
 };
@@ -26,6 +27,8 @@ static Sum sum_of(int task, int format)
 	return (Sum){ .value = tasks[task].value, .steps = tasks[task].steps,
 		.accumulator = formats[format][0], .stored = formats[format][1] };
 }
+
+// plan the rows of sums
 static const Key sum_keys[] = { KEY(Sum, value, "%g"), KEY(Sum, steps),
 	KEY(Sum, accumulator, TYPES), KEY(Sum, stored, TYPES), KEY(Sum, cast),
 	{ 0 } };
@@ -41,6 +44,8 @@ static void plan_sums(Plan *plan)
 				plan_add(plan, &s);
 		}
 }
+
+// run one row of sums
 static void run_sums(Row *row, const void *config)
 {
 	const Sum *s = config;
@@ -49,6 +54,7 @@ static void run_sums(Row *row, const void *config)
 		x = round_to(s->accumulator, x);
 	long stall, n = s->steps;
 	double sum = add_up(s->accumulator, x, n, &stall), stored = n * (double)x;
+	// die if the walk over binades ends elsewhere
 	Binade walk[MAX_BINADES];
 	int binades = walk_binades(s->accumulator, x, n, walk);
 	if (walk[binades - 1].last != sum)
@@ -62,6 +68,8 @@ static void run_sums(Row *row, const void *config)
 	if (stall)
 		row_set(row, "stalls_at", "%ld", stall);
 }
+
+// plan the rows of binades
 static const Key binade_keys[] = { KEY(Sum, value, "%g"),
 	KEY(Sum, accumulator, TYPES), KEY(Sum, stored, TYPES), KEY(Sum, exponent),
 	{ 0 } };
@@ -85,6 +93,8 @@ static void plan_binades(Plan *plan)
 			}
 		}
 }
+
+// run one row of binades
 static void run_binades(Row *row, const void *config)
 {
 	const Sum *s = config;
@@ -102,6 +112,8 @@ static void run_binades(Row *row, const void *config)
 	row_set(row, "last", "%.10g", b->last);
 	row_set(row, "drift", "%.6g", b->last - b->first - b->steps * (double)x);
 }
+
+// plan and run the trace
 typedef struct Trace { long step; } Trace;
 static const Key trace_keys[] = { KEY(Trace, step), { 0 } };
 
@@ -124,6 +136,8 @@ static void run_trace(Row *row, const void *config)
 		row_set(row, columns[k], "%.10g", sum);
 	}
 }
+
+// plan and run the facts about formats
 typedef struct Listed { Type format; } Listed;
 static const Key format_keys[] = { KEY(Listed, format, TYPES), { 0 } };
 
@@ -147,6 +161,8 @@ static void run_formats(Row *row, const void *config)
 	row_set(row, "largest", "%.6g", type_max(t));
 	row_set(row, "spacing_at_one", "%.4g", type_spacing(t, 1));
 }
+
+// describe the sweeps of accumulation to the harness
 const Experiment experiment = {
 	.about = "adds one number again and again, in several number formats",
 	.cpu_scale = "computed", .cpu_only = true,

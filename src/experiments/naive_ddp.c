@@ -30,6 +30,7 @@ static const Key keys[] = { KEY(Config, kind, DDP_KINDS),
 	KEY(Config, ranks), { 0 } };
 enum { AUTO, RING, OWNER };
 
+// list what is compared with one process
 static int ranks_of(const void *config)
 {
 	return (int)((const Config *)config)->ranks;
@@ -55,6 +56,8 @@ static void plan(Plan *plan)
 	plan_kinds(plan, 0, OWNER, 3);
 	plan_kinds(plan, 0, RING, 3);
 }
+
+// train on several ranks
 typedef struct Trained {
 	real *weights;                   /* (extent) */
 	double first, last;              /* losses, means over all parts */
@@ -103,6 +106,8 @@ static Trained train_together(Device *d, Comm *comm, const Config *c)
 	model_free(&m);
 	return t;
 }
+
+// train in one process
 /* sum: (extent) */
 static double sum_gradients(Model *m, real *sum, real *part, int ranks,
 	long step, Type format)
@@ -141,6 +146,8 @@ static Trained train_alone(Device *d, int ranks, Type format)
 	model_free(&m);
 	return t;
 }
+
+// compare the two trainings
 static void set_difference(Row *row, Comm *comm, const Trained *a,
 	const Trained *b, const Shape *shape)
 {
@@ -194,6 +201,8 @@ static void run(Row *row, const void *config)
 	comm_close(&comm);
 	device_close(&d);
 }
+
+// describe the comparison to the harness
 const Experiment experiment = {
 	.about = "trains on several ranks and in one process, and compares",
 	.options = options, .sweeps = SWEEPS(

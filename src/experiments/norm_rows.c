@@ -7,6 +7,7 @@
 #include "bench/harness.h"
 #include "ops/array.h"
 
+// draw rows for norms
 static Array drawn(Device *d, size_t n, Type type, int stream)
 {
 	Array a = array_new(d, n, type, MEM_TEMPORARY, "norm");
@@ -32,6 +33,8 @@ void norm_rows_free(NormRows *n)
 	for (size_t i = sizeof all / sizeof *all; i-- > 0; )
 		device_free(n->device, all[i].at);
 }
+
+// pass over rows by the eager norms
 void norm_rows_rmsnorm(void *rows)
 {
 	const NormRows *n = rows;
@@ -59,6 +62,8 @@ void norm_rows_layernorm_back(void *rows)
 	n->ops->layernorm_backward(n->device, n->dx, n->dg, n->db, n->dy, n->x, n->g,
 		n->mean, n->rho, n->rows, n->C);
 }
+
+// compare rows with the formulas of a norm
 /* what one row of x gives; dx and y: double[C] */
 static void work_out(double *y, double *dx, const real *x, const real *dy,
 	const real *g, const real *b, size_t C, bool centers)
@@ -93,6 +98,7 @@ static void expect_row(Device *d, Array got, const double *want, size_t row,
 				(double)have[j], want[j]);
 	free(have);
 }
+
 real *norm_row(Device *d, Array a, size_t row, size_t C)
 {
 	real *values = need(malloc(C * sizeof *values));

@@ -12,6 +12,7 @@
 #include "profile/snapshot.h"
 #include "profile/trace.h"
 
+// read the options of the profile
 static int size = -1, precision, fusion = -1;
 static long context, batch = 4, warmup = 1;
 static const char *trace, *folded, *snapshot;
@@ -74,6 +75,8 @@ static void plan_shown(Plan *plan)
 	for (int f = 0; f < 2; f++)
 		plan_one(plan, size < 0 ? 0 : size, SHOWN, f);
 }
+
+// profile one step
 typedef struct Profiled {
 	StepTime unprofiled, profiled;
 	Profile *events, *activities;
@@ -97,6 +100,7 @@ static Profiled profile_step(const ModelConfig *c)
 	Training t = training_of(c, batch, true);
 	Device *d = t.m->device;
 	Profiled p = { 0 };
+	// take the step as it is, with events, and recorded
 	for (long i = 0; i <= warmup; i++)
 		p.unprofiled = timed_step(t.m, &t.adamw, &t.batch, MODE_TRAIN);
 	for (long i = 0; i <= warmup; i++) {
@@ -124,6 +128,8 @@ static void forget(Profiled *p)
 	profile_free(&p->events);
 	profile_free(&p->activities);
 }
+
+// tell kernels apart by class
 typedef enum { MATMUL, SOFTMAX, NORM, ATTENTION, FEED_FORWARD, OPTIMIZER, REST,
 	NCLASSES } Class;
 static const char *const class_names[NCLASSES] = { "matmul", "softmax", "norm",
@@ -151,6 +157,8 @@ static Class class_of(const Profile *p, const Activity *w)
 				return c;
 	return REST;
 }
+
+// sum the kernels of a range
 typedef struct Sum {
 	int activities, kernels, ranges;
 	double busy_us, projected_us, event_us, class_us[NCLASSES];
@@ -196,6 +204,8 @@ static Sum sum_range(const Profiled *p, const char *name, const char *phase)
 	}
 	return sum;
 }
+
+// give a row for each range
 static const struct { const char *label, *name, *phase; } ranges[] = {
 	{ "forward", "forward", "forward" },
 	{ "backward", "backward", "backward" },
@@ -259,6 +269,8 @@ static void run_ranges(Row *row, const void *config)
 	}
 	forget(&p);
 }
+
+// give a row for each kernel
 typedef struct Total {
 	const char *name;
 	Class class;
@@ -323,6 +335,8 @@ static void run_kernels(Row *row, const void *config)
 	free(totals);
 	forget(&p);
 }
+
+// give a row for each range and each kernel
 static void set_interval(Row *row, int lane, const char *kind, const char *name,
 	double start_us, double end_us)
 {
@@ -354,6 +368,8 @@ static void run_timeline(Row *row, const void *config)
 	}
 	forget(&profiled);
 }
+
+// time the recording of events
 typedef struct Cost {
 	const char *what;
 	bool range, launch, allocation;

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 
+// split a layer over one axis
 static Ffn layout(const Setting *s, size_t N)
 {
 	bool x = one_axis.axis == AXIS_X;
@@ -14,6 +15,8 @@ typedef struct Config {
 	Pass pass;
 	long N;
 } Config;
+
+// try every number of devices
 /* the largest N that is compute-bound; dies unless all smaller ones are, and
  * none of the others up to twice the bound */
 static size_t scan(const Setting *s, Pass pass, double bound)
@@ -29,6 +32,8 @@ static size_t scan(const Setting *s, Pass pass, double bound)
 	}
 	return largest;
 }
+
+// count at the bound
 enum { MOST_COUNTED = 4096 };       /* devices: sends grow as their square */
 
 static void count_schedule(Row *row, const Setting *s, Ffn f, Pass pass,
@@ -68,6 +73,8 @@ static void run_bound(Row *row, const void *config)
 	count_schedule(row, &s, layout(&s, N + 1), pass, "next_compute_ms",
 		"next_send_ms");
 }
+
+// find times against devices
 static const Key curve_keys[] = { KEY(Hardware, hardware),
 	KEY(Config, pass, "forward|backward"), KEY(Config, N), { 0 } };
 
@@ -89,6 +96,8 @@ static void run_curve(Row *row, const void *config)
 	row_set(row, "compute_ms", "%.6g", compute_time(&s, cost) * 1e3);
 	row_set(row, "send_ms", "%.6g", send_time(&s, cost, true) * 1e3);
 }
+
+// describe the problem of one axis to the harness
 static void plan_schedules(Plan *plan)
 {
 	static const long lengths[] = { 1, 2, 3, 4, 5, 10 };

@@ -13,6 +13,7 @@
 #include "train/checkpoint.h"
 #include "ops/array.h"
 
+// load tokens
 static const int32_t *load_tokens(const Model *m, const TensorFile *f,
 	const char *path, const char *name, size_t *B,
 	size_t *T)
@@ -31,6 +32,8 @@ static const int32_t *load_tokens(const Model *m, const TensorFile *f,
 	*B = view->shape[0], *T = view->shape[1];
 	return tokens;
 }
+
+// compare an array with a reference
 static struct Bounds {
 	double loss, logits, gradients, step, step_absolute;
 	bool relative;               /* logits by their norm */
@@ -80,6 +83,8 @@ static bool report(const char *group, const char *worst, double error,
 		: "  FAILED", worst);
 	return ok;
 }
+
+// check logits and loss
 static bool check_forward(Model *m, const TensorFile *f, const char *path)
 {
 	size_t B, T, B2, T2;
@@ -101,6 +106,8 @@ static bool check_forward(Model *m, const TensorFile *f, const char *path)
 			&& ok;
 	return report("logits, absolute", "", d.absolute, bounds.logits) && ok;
 }
+
+// check gradients and three steps
 static Difference worst_of(const Model *m, const TensorFile *f,
 	const char *prefix, Array (*get)(const Model *, int),
 	char *name, size_t size)
@@ -148,6 +155,8 @@ static bool check_training(Model *m, const TensorFile *f)
 	return report("step 3, absolute", "", weights.absolute,
 		bounds.step_absolute) && ok;
 }
+
+// print what is joined at run time
 static void print_group(void *unused, const JitGroup *g)
 {
 	printf("%d operations, %s, ", g->operations, g->shape);
@@ -195,6 +204,7 @@ int main(int argc, char **argv)
 	} else if (fusion == FUSION_JIT)
 		model_keep_compute(m);
 	bounds = choose_bounds(device, m->policy);
+	// compare, and say whether all bounds hold
 	checkpoint_load(m, f);
 	printf("%s: %ld layers, d_model %ld, %ld heads, d_ff %ld, vocabulary %ld\n",
 		argv[first], shape.layers, shape.d_model,

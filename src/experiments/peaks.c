@@ -9,6 +9,7 @@
 #include "bench/timing.h"
 #include "ops/array.h"
 
+// read the options of the peaks
 static long mebibytes, dimension, runs = 21, launches = 1000;
 static const Option options[] = {
 	{ "mebibytes", OPT_INT, &mebibytes, "1..65536",
@@ -24,6 +25,8 @@ static size_t length(const Device *d)
 {
 	return mebibytes ? (size_t)mebibytes << 18 : copy_length(d);
 }
+
+// write a rate, or a time, into the row
 static void set_figures(Row *row, const char *unit, Stats x)
 {
 	row_set(row, "value", "%.6g", x.median);
@@ -41,6 +44,8 @@ static void set_rate(Row *row, const char *unit, double amount, Timing t)
 	set_figures(row, unit, (Stats){ .median = rate, .min = amount / t.max_ms,
 		.max = amount / t.min_ms, .sd = rate * t.sd_ms / t.ms });
 }
+
+// measure bandwidths
 typedef struct Traffic {
 	Device *device;
 	Array a, b;
@@ -71,6 +76,7 @@ static void queue_writes(void *arg)
 	const Traffic *t = arg;
 	ops_for(t->device)->fill(t->device, t->b, 1.5, t->n);
 }
+
 /* passes: how many arrays are read or written */
 static void measure_traffic(Row *row, Work *work, int passes, bool recorded)
 {
@@ -85,6 +91,7 @@ static void measure_traffic(Row *row, Work *work, int passes, bool recorded)
 	ops_for(d)->fill(d, t.b, NAN, n);
 	Timing timing = recorded ? timed(d, work, &t, (int)runs)
 		: timed_calls(d, work, &t, (int)runs);
+	// check what the last elements hold
 	enum { LAST = 64 };
 	real want[LAST], got[LAST];
 	size_t at = n - LAST;
@@ -119,6 +126,8 @@ static void measure_write(Row *row)
 {
 	measure_traffic(row, queue_writes, 1, true);
 }
+
+// measure matmuls
 typedef struct Gemm { Device *d; Array c, a, b; size_t n; } Gemm;
 
 static void queue_matmul(void *arg)
@@ -147,6 +156,7 @@ static void check_element(Device *d, const Gemm *p, size_t i, size_t j,
 	free(a);
 	free(b);
 }
+
 static void measure_matmul(Row *row, Type type)
 {
 	Device *d = harness_device();
@@ -171,6 +181,8 @@ static void measure_fp32(Row *row) { measure_matmul(row, FP32); }
 static void measure_tf32(Row *row) { measure_matmul(row, TF32); }
 static void measure_bf16(Row *row) { measure_matmul(row, BF16); }
 static void measure_fp16(Row *row) { measure_matmul(row, FP16); }
+
+// measure launches
 typedef struct Fills { Device *d; Array a; } Fills;
 enum { FEW = 32 };
 
@@ -202,6 +214,8 @@ static void measure_queue(Row *row, bool recorded)
 
 static void measure_launch(Row *row) { measure_queue(row, false); }
 static void measure_replay(Row *row) { measure_queue(row, true); }
+
+// list the quantities
 typedef struct Quantity {
 	const char *quantity;
 	bool gpu_only;
@@ -228,6 +242,8 @@ static void run(Row *row, const void *config)
 {
 	((const Quantity *)config)->measure(row);
 }
+
+// describe the experiment of the peaks
 const Experiment experiment = {
 	.about = "what the machine can do: bandwidth, matmuls, launches",
 	.options = options, .cpu_scale = "small (arrays and matrices a quarter as "

@@ -10,6 +10,7 @@
 #include "experiments/attention_case.h"
 #include "model/precision.h"
 
+// read the options of naive attention
 static int precision;
 static long batch = 8, length, width, passes;
 static const Option options[] = {
@@ -49,6 +50,8 @@ static Device *device_of_case(void)
 		d->limit = (size_t)1 << 28;
 	return d;
 }
+
+// derive what naive attention holds
 /* bytes: of one (B, n, D), one (B, n, n), and of an elementary step's scratch */
 typedef struct Sizes {
 	double row, matrix, scratch;
@@ -65,6 +68,8 @@ static Sizes sizes_of(const Device *d, Type type, double n, double D)
 /* what a forward pass leaves; the most that a backward pass holds */
 static double left(Sizes s)  { return 4 * s.row + s.matrix; }
 static double back(Sizes s)  { return 8 * s.row + 2 * s.matrix + s.scratch; }
+
+// time passes of naive attention
 static long passes_of(size_t n)
 {
 	return passes ? passes : !harness_on_gpu() ? 3 : n > 16384 ? 20 : 100;
@@ -135,6 +140,8 @@ static void run(Row *row, const void *config)
 		left_bytes, back(sizes), d->total_peak - workspace);
 	attention_case_free(&a);
 }
+
+// list what was allocated before it failed
 static Row *failing;
 static Device *full;
 static Sizes wanted;

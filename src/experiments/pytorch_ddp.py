@@ -15,6 +15,7 @@ import torch.distributed as dist
 import torch.multiprocessing as mp
 from torch.nn.parallel import DistributedDataParallel
 
+# build a module whose output is the loss
 class LossOf(nn.Module):
 	"""the loss of the model, of which blocks or all is compiled"""
 	def __init__(self, args):
@@ -36,6 +37,8 @@ class LossOf(nn.Module):
 		for block in self.model.layers:
 			x = block(x)
 		return self.top(x, targets)
+
+# time steps of one rank
 def stepper(module, args, batch):
 	"""a function that trains for one step and returns the loss"""
 	optimizer = torch.optim.AdamW(module.parameters(), lr=1e-3,
@@ -77,6 +80,8 @@ def slowest(clock, name):
 	dist.all_gather_object(all_ranks, mine)
 	median, sd = max(all_ranks)
 	return {f"{name}_ms": f"{median:.4f}", f"{name}_sd_ms": f"{sd:.4f}"}
+
+# profile steps of one rank
 def profile(step, path):
 	"""three steps of rank 0, as a trace; all ranks take them"""
 	kinds = torch.profiler.ProfilerActivity
@@ -94,6 +99,8 @@ def profile(step, path):
 def beside(path, name):
 	root, kind = os.path.splitext(path)
 	return root + "-" + name + kind
+
+# sort the kernels of a step into classes
 CLASSES = {"all-reduce": ("nccl",), "attention": ("flash", "fmha", "sdpa"),
 	"matmul": ("gemm", "nvjet", "cutlass", "cublas")}
 PROFILED = 3
@@ -150,6 +157,8 @@ def print_classes(step, run):
 			print(f"run={run} class={kind} ms={time / PROFILED / 1e3:.4f}",
 				f"calls={calls.get(kind, 0) / PROFILED:.1f} status=ok",
 				flush=True)
+
+# measure with one rank and with all
 def fresh(args):
 	torch.manual_seed(args.seed)
 	with torch.device("cuda"):
@@ -193,6 +202,8 @@ def measure(args, rank):
 	if len(set(map(str, weights))) > 1:
 		sys.exit(f"the ranks' weights differ: {weights}")
 	return row | {"peak_MiB": f"{peak:.1f}", "loss": f"{clock.loss:.6f}"}
+
+# start the ranks
 def rank_main(rank, args):
 	torch.cuda.set_device(rank)
 	dist.init_process_group("nccl", rank=rank, world_size=args.ranks)

@@ -38,6 +38,7 @@ static const Key keys[] = { KEY(Config, impl), KEY(Config, size, SIZES),
 	KEY(Config, precision, PRECISIONS), KEY(Config, ranks),
 	KEY(Config, bucket_mb, "%g"), { 0 } };
 
+// plan rows of data parallelism
 static bool is_ours(const Config *c)
 {
 	return strncmp(c->impl, "ours", strlen("ours")) == 0;
@@ -96,6 +97,8 @@ static void plan_classes(Plan *plan)
 		{ POLICY_BF16, "pytorch-eager" }, { POLICY_FP32, "pytorch-eager" },
 		{ 0 } }, only.size ? 0 : SIZE_XL, only.size ? NTRAINED - 1 : SIZE_XL);
 }
+
+// have PyTorch train on several GPUs
 static void ask(Row *row, const Config *c, const char *columns, const char *how)
 {
 	const char *form = c->impl + strlen("pytorch-"),
@@ -108,6 +111,8 @@ static void ask(Row *row, const Config *c, const char *columns, const char *how)
 		policies[c->precision].name, c->ranks, c->bucket_mb, context, batch,
 		warmup, steps, harness_seed);
 }
+
+// train on several GPUs ourselves
 static void train(Row *row, const Config *c)
 {
 	DdpConfig config = { { c->size, context, c->precision, .fusion = 1 },

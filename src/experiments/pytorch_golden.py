@@ -11,6 +11,7 @@ import sys
 from pytorch_peer import (SIZES, VOCAB, Transformer, command_line, mean_loss,
 	set_precision, shape_of, torch)
 
+# write and read tensor files by hand
 DTYPES = {torch.float64: "F64", torch.float32: "F32", torch.int32: "I32"}
 
 
@@ -42,6 +43,8 @@ def load(path):
 	return {name: torch.frombuffer(bytes_, dtype=dtypes[t["dtype"]],
 		count=math.prod(t["shape"]), offset=8 + length + t["data_offsets"][0])
 		.view(t["shape"]) for name, t in header.items()}, metadata
+
+# compute what golden vectors hold
 def adamw_step(weights, m, v, t):
 	lr, b1, b2, eps, decay = 1e-3, 0.9, 0.999, 1e-8, 0.01
 	rate = lr * math.sqrt(1 - b2**t) / (1 - b1**t)
@@ -88,6 +91,8 @@ def golden(model, tokens, targets):
 	weights = {name: on_host(w) for name, w in model.named_parameters()}
 	return weights | vectors(model, tokens, targets) | {
 		"tokens": tokens.cpu().int(), "targets": targets.cpu().int()}
+
+# write golden vectors of fresh weights
 def with_gains(model):
 	with torch.no_grad():
 		for w in model.parameters():
@@ -113,6 +118,8 @@ def command_gold(args):
 	out = golden(model, tokens.to(args.device), targets.to(args.device))
 	save(args.out, out, described(shape, batch_size=args.batch))
 	print(f"out={args.out} loss={out['loss64'].item():.9f} status=ok")
+
+# compare with golden vectors
 def command_check(args):
 	set_precision("fp32")
 	gold, metadata = load(args.file)
@@ -131,6 +138,8 @@ def command_check(args):
 		bad += not worst <= bound
 		print(f"{group:8} {worst:.2e} (bound {bound:.0e})")
 	sys.exit(bad > 0)
+
+# write golden vectors with PyTorch's own errors
 def sampler(most):
 	"""takes every n-th element, `most` at most; n is odd"""
 	def keep(t):
@@ -174,6 +183,8 @@ def command_errors(args):
 		out |= {prefix + name: t for name, t in made.items()}
 	save(args.out, out, described(shape, batch_size=args.batch,
 		sample=args.sample))
+
+# read the command line of golden vectors
 def main():
 	parser, command = command_line("pytorch_golden", __doc__)
 	device = "cuda" if torch.cuda.is_available() else "cpu"

@@ -17,6 +17,7 @@ def pass_ms(work, runs, stream):
 		return queued_ms(replay or work, runs), "replay" if replay else "calls"
 
 
+# time both passes of one of PyTorch's norms
 def forms(width, dtype):
 	"""implementation, norm, function, parameters: the eager one first"""
 	eager, rms = RMSNorm(width), nn.RMSNorm(width, eps=EPS)

@@ -12,6 +12,7 @@ try:
 except ImportError as error:
 	sys.exit(f"pytorch_peer: PyTorch is not there: {error}")
 
+# name the six models
 # d_model, d_ff, layers, heads
 SIZES = {
 	"small": (768, 3072, 12, 12), "medium": (1024, 4096, 24, 16),
@@ -25,6 +26,8 @@ def shape_of(size, context):
 	d_model, d_ff, layers, heads = SIZES[size]
 	return dict(context_length=context, vocab_size=VOCAB, d_model=d_model,
 		num_heads=heads, num_layers=layers, d_ff=d_ff)
+
+# define linear layer, embedding and norm
 class Linear(nn.Module):
 	def __init__(self, d_in, d_out):
 		super().__init__()
@@ -56,6 +59,8 @@ class RMSNorm(nn.Module):
 		x = x.to(torch.promote_types(dtype, torch.float32))
 		x = x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + EPS)
 		return (self.weight * x).to(dtype)
+
+# define attention with rotary embeddings
 class Rope(nn.Module):
 	def __init__(self, context, head_size):
 		super().__init__()
@@ -104,6 +109,8 @@ class Attention(nn.Module):
 			for project in (self.q_proj, self.k_proj, self.v_proj))
 		o = self.attend(self.rope(q), self.rope(k), v)
 		return self.output_proj(o.transpose(1, 2).reshape(B, T, C))
+
+# define the block and the Transformer
 class SwiGLU(nn.Module):
 	def __init__(self, d_model, d_ff):
 		super().__init__()
@@ -147,6 +154,8 @@ class Transformer(nn.Module):
 
 def mean_loss(logits, targets):
 	return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
+
+# choose the arithmetic of matmuls
 def set_precision(precision):
 	torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
 	torch.backends.cudnn.allow_tf32 = precision == "tf32"
@@ -156,6 +165,8 @@ def autocast(precision):
 	if precision == "bf16":
 		return torch.autocast("cuda", dtype=torch.bfloat16)
 	return contextlib.nullcontext()
+
+# time the phases of a step
 class Clock:
 	"""collects milliseconds of the GPU under names"""
 	def __init__(self):
@@ -176,6 +187,7 @@ class Clock:
 		sd = statistics.stdev(ms) if len(ms) > 1 else 0.0
 		return {f"{name}_ms": f"{statistics.median(ms):.4f}",
 			f"{name}_sd_ms": f"{sd:.4f}"}
+
 def prepare(args):
 	"""functions: the loss of the batch; one step of the optimizer"""
 	torch.manual_seed(args.seed)
@@ -212,6 +224,7 @@ def prepare(args):
 			return run()
 
 	return forward, optimizer
+
 def measure(args):
 	forward, optimizer = prepare(args)
 	clocks = [Clock(), Clock()]                      # warm-up's, and ours
@@ -250,6 +263,7 @@ def measure(args):
 	for name in ("fwd", "bwd", "opt", "step", "fwd_only"):
 		row |= clocks[1].columns(name)
 	return row | {"peak_MiB": f"{peak:.1f}", "loss": f"{last:.6f}"}
+
 def command_time(args):
 	row = {name: getattr(args, name) for name in ("impl", "size", "context",
 		"batch", "precision")}
@@ -263,6 +277,8 @@ def command_time(args):
 			raise
 		row["status"] = "oom"
 	print(*(f"{key}={value}" for key, value in row.items()))
+
+# time norms alone
 WARMUP = 3
 
 
@@ -298,6 +314,7 @@ def replay_ms(work, runs):
 	if not (replay := graph_of(work)):
 		raise RuntimeError("PyTorch could not record the work as a graph")
 	return queued_ms(replay, runs)
+
 @torch.no_grad()
 def command_norms(args):
 	torch.manual_seed(args.seed)
@@ -322,6 +339,8 @@ def command_norms(args):
 		row |= clock.columns("fwd")
 		print(*(f"{key}={value}" for key, value in row.items()), "status=ok",
 			flush=True)
+
+# print the types of autocast
 def toy_types(device, dtype):
 	"""the types of one training step's tensors under autocast, by name"""
 	fc1, fc2 = nn.Linear(20, 10, bias=False), nn.Linear(10, 5, bias=False)
@@ -351,6 +370,8 @@ def command_toy(args):
 	fp16 = toy_types(args.device, torch.float16)
 	for name in bf16:
 		print(name, short[bf16[name]], short[fp16[name]], sep="\t")
+
+# read PyTorch's command line
 def command_line(prog, about):
 	"""a parser, and a function that adds a command with such options"""
 	parser = argparse.ArgumentParser(prog=prog, description=about)
@@ -367,6 +388,7 @@ def command_line(prog, about):
 	return parser, command
 
 
+# read the command line of the staff's Transformer
 def main():
 	parser, command = command_line("pytorch_peer", __doc__)
 	device = "cuda" if torch.cuda.is_available() else "cpu"

@@ -22,6 +22,7 @@ static const Option options[] = {
 	{ 0 }
 };
 
+// list who is compared
 typedef struct Config {
 	const char *impl;
 	int size;
@@ -62,6 +63,8 @@ static void plan(Plan *plan)
 	if (!any)
 		usage_error("no row has this implementation, size and precision");
 }
+
+// time our step
 static void time_ours(Row *row, const Config *c)
 {
 	bool fused = strcmp(c->impl, "ours") == 0;
@@ -83,6 +86,8 @@ static void time_ours(Row *row, const Config *c)
 	row_set(row, "peak_MiB", "%.1f", device->total_peak / 1048576.0);
 	row_set(row, "loss", "%.6f", s.loss);
 }
+
+// ask PyTorch for its time
 static void time_theirs(Row *row, const Config *c, const char *form)
 {
 	const char *how = strstr(form, "-blocks") ? " --blocks"

@@ -82,6 +82,7 @@ def time_attention(attention_of, leaves, g, runs):
 		+ " status=ok"
 
 
+# time a grid of shapes by PyTorch
 def worst_error(o, gradients, q, k, v, g, causal):
 	"""of rows of a head: the largest difference, over what it is judged by"""
 	dq, dk, dv = gradients
@@ -196,6 +197,7 @@ def our_attention():
 	return lambda q, k, v: attend(q, k, v, True)
 
 
+# time calls that nobody waits for
 def us_of_calls(work, calls, wait):
 	"""of one: until the last has returned, until the device is done"""
 	start = time.perf_counter()

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 
+// make spans from stamps
 static void name_span(const DdpCase *c, const Interval *i, TraceSpan *s)
 {
 	int last = shape_nunits(&c->m->shape) - 1;
@@ -39,6 +40,8 @@ int queue_spans(DdpCase *c, bool waits, TraceSpan *spans)
 	spans[n++] = s;
 	return n;
 }
+
+// emit the spans of the first rank, and gather those of all
 static const char *const tracks[] = { [COMPUTE] = "compute",
 	[COMM] = "communication" };
 

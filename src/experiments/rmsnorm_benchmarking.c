@@ -11,6 +11,7 @@
 #include "ops/array.h"
 #include "ops/norm_plan.h"
 
+// read the options of RMSNorm's benchmark
 static long rows, width, repeats;
 static int precision = -1, variant = -1;
 static const Option options[] = {
@@ -23,6 +24,8 @@ static const Option options[] = {
 		"held|packs|ahead|warp|looped", "only this variant of ours" },
 	{ 0 }
 };
+
+// list the variants of a norm
 typedef struct Norm {
 	NormRows r;                      /* first: a pass over rows takes a Norm */
 	const struct Kind *kind;
@@ -54,6 +57,7 @@ static void one_kernel_back(void *norm)
 		.rho = n->again ? (Array){ NULL, FP32 } : r->rho, .eps = ROWS_EPS,
 		.version = n->version }, r->rows, r->C);
 }
+
 static const Kind by_steps = { "rmsnorm", false, norm_rows_rmsnorm,
 		norm_rows_rmsnorm_back },
 	in_one = { "rmsnorm", false, one_kernel, one_kernel_back },
@@ -78,6 +82,8 @@ static const struct Variant {
 };
 enum { NVARIANTS = sizeof variants / sizeof *variants, FIRST_VERSION = 4,
 	MOST_OF_LAYERNORM = 8192 };         /* elements of a row, on a GPU */
+
+// compare a variant's gradient of the gain
 /* of dg, which is want's within the errors of sums over rows */
 static void expect_gain(const NormRows *n, const real *want, const char *name)
 {
@@ -104,6 +110,8 @@ static real *eager_gain(NormRows *n)
 	norm_rows_rmsnorm_back(n);
 	return norm_row(n->device, n->dg, 0, n->C);
 }
+
+// time a variant
 #define PASSES "fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms both_ms both_sd_ms " \
 	"fwd_fraction bwd_fraction both_fraction timing"
 #define VALUES "impl norm variant " PASSES " fwd_kernels bwd_kernels copy_GBps"
@@ -156,6 +164,7 @@ static void time_pass(Row *row, const char *pass, Work *work, Norm *n,
 	}
 }
 
+// time the passes that a variant has
 static bool has_plan(const Norm *n, bool backward)
 {
 	const size_t C = n->r.C;
@@ -194,6 +203,8 @@ static void time_variant(Row *row, Norm *n, const struct Variant *v,
 	row_set(row, "variant", "%s", v->name);
 	row_emit(row);
 }
+
+// time PyTorch's forms of a norm
 static void time_pytorch(Row *row, const Config *c, double copy)
 {
 	enum { LIMIT_S = 300 };
@@ -234,6 +245,7 @@ static void run_norms(Row *row, const void *config)
 {
 	run_variants(row, config, 0, harness_on_gpu() ? NVARIANTS : FIRST_VERSION);
 }
+
 static bool wanted(int type)
 {
 	return precision < 0 || precision == type;
@@ -251,6 +263,8 @@ static void plan_norms(Plan *plan)
 				break;
 		}
 }
+
+// time norms of many widths
 static void plan_widths(Plan *plan)
 {
 	static const long widths[] = { 31, 50, 64, 256, 512, 768, 1280, 1600, 2560,
@@ -267,6 +281,8 @@ static void run_widths(Row *row, const void *config)
 {
 	run_variants(row, config, 0, 2);
 }
+
+// describe RMSNorm's benchmark
 const Experiment experiment = {
 	.about = "RMSNorm's kernels, forward and backward, and their peers",
 	.options = options, .cpu_scale = "small (1000 rows, 10 passes; one version)",

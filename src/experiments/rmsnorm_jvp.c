@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "ops/ops.h"
 
+// make a batch and compute its loss
 enum { ROWS = 2 };
 static const double EPS = 1e-5;
 
@@ -36,6 +37,8 @@ static long double loss(const Ops *ops, const Batch *b)
 		sum += (long double)dy[i] * y[i];
 	return sum;
 }
+
+// compare a gradient with central differences
 static double difference_error(const Ops *ops, const Batch *b, Array theta,
                                const real *gradient, size_t n, double h)
 {
@@ -53,6 +56,8 @@ static double difference_error(const Ops *ops, const Batch *b, Array theta,
 	}
 	return sqrt(sum);
 }
+
+// find the norm of the gradient before the projection
 static double norm_of_v(const Batch *b)
 {
 	const real *g = b->g.at, *dy = b->dy.at, *rho = b->rho.at;
@@ -63,6 +68,8 @@ static double norm_of_v(const Batch *b)
 	}
 	return sqrt(sum);
 }
+
+// plan widths and steps
 static const long widths[] = { 1, 2, 7, 64, 768, 1600 };
 enum { NWIDTHS = sizeof widths / sizeof *widths, NSTEPS = 25 };
 
@@ -92,6 +99,8 @@ static void plan_steps(Plan *plan)
 		for (int k = 0; k < NSTEPS; k++)
 			plan_add(plan, &(Config){ widths[w], listed_step(k) });
 }
+
+// measure the errors of both gradients at one step
 typedef struct Errors { double dx, dg; } Errors;
 
 static Batch new_batch(const Ops *ops, size_t H)
@@ -117,6 +126,8 @@ static Errors measure(const Ops *ops, const Batch *b, double h)
 		difference_error(ops, b, b->g, b->dg.at, b->H, h) / sqrt(size),
 	};
 }
+
+// run one width and step
 static const double U = 0x1p-53;
 
 static void run_step(Row *row, const void *config)
@@ -132,6 +143,8 @@ static void run_step(Row *row, const void *config)
 	row_set(row, "truncation", "%.3e", h * h / (2 * H));
 	row_set(row, "rounding", "%.3e", U * sqrt(H) / (2 * h));
 }
+
+// find the best step of one width
 static void plan_best(Plan *plan)
 {
 	for (int w = 0; w < NWIDTHS; w++)
@@ -162,6 +175,8 @@ static void run_best(Row *row, const void *config)
 	row_set(row, "predicted_error", "%.2e", 1.5 * 0x1p-36);
 	row_set(row, "dg_error", "%.2e", best.dg);
 }
+
+// describe the sweeps of differences to the harness
 const Experiment experiment = {
 	.about = "RMSNorm's gradients against central differences, in double",
 	.sweeps = SWEEPS(

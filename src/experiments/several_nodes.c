@@ -12,6 +12,7 @@
 #include "bench/training.h"
 #include "experiments/cost_proof.h"
 
+// options and rows of several nodes
 static int size = -1;
 static const char *folder = "tables/cpu";
 static long asked_nodes;
@@ -71,6 +72,8 @@ static void plan(Plan *plan)
 					asked_nodes ? asked_nodes : links[i].nodes,
 					asked_Gbps > 0 ? asked_Gbps : links[i].Gbps, strategy });
 }
+
+// run a job on nodes, and read its table
 static const char *size_name(void)
 {
 	return model_sizes[size >= 0 ? size : SIZE_MEDIUM].name;
@@ -143,6 +146,8 @@ static Records *run_on_nodes(Row *row, const Config *c, const char *program,
 	}
 	return least;
 }
+
+// predict a step over a link
 /* ms of the collectives of a step that follows another */
 static double alone_in_step(const CostMachine *m, const CostRun *r)
 {
@@ -187,6 +192,8 @@ static CostRun run_of(const Config *c, const Records *alone)
 		.bwd_ms = records_number(alone, 0, "bwd_ms"),
 		.opt_ms = records_number(alone, 0, "opt_ms") };
 }
+
+// measure a step over nodes
 static void run(Row *row, const void *config)
 {
 	static const char *const names[] = { "ddp", "zero1", "fsdp" };
@@ -225,6 +232,8 @@ static void run(Row *row, const void *config)
 		records_number(steps, 0, "alone_ms"));
 	records_free(&steps);
 }
+
+// time buckets over nodes
 #define BUCKET_VALUES "size buckets single_ms single_bwd_ms o_us w_GBps " \
 	"gradient_MB ideal_ms simulated_ms step_ms step_sd_ms"
 
@@ -246,6 +255,8 @@ static void run_buckets(Row *row, const void *config)
 	}
 	records_free(&r);
 }
+
+// describe several nodes to the harness
 const Experiment experiment = {
 	.about = "training steps over nodes that are namespaces, and predictions",
 	.options = options, .cpu_scale = SCALED, .cpu_only = true, .sweeps = SWEEPS(

@@ -54,11 +54,14 @@ static const Shape shape = {
 		.heads = 4, .d_head = 16, .theta = 10000,
 };
 
+// set the learning rate by the number of the step
 static double learning_rate(long step)           /* 1 is the first */
 {
 	const double peak = 3e-3, warmup = 20;
 	return peak * fmin(step / warmup, sqrt(warmup / step));
 }
+
+// train by one of the strategies
 static void begin(Trainer *t, Device *d, Comm *comm, const Config *c)
 {
 	const OptimizerSettings settings = { .beta1 = 0.9, .beta2 = 0.95,
@@ -87,12 +90,16 @@ static void begin(Trainer *t, Device *d, Comm *comm, const Config *c)
 		settings.decay);
 	t->o = &t->own;
 }
+
+// take a rank's part of the batch from the text
 static void fill_batch(Batch *b, const Text *t, long position)
 {
 	for (size_t i = 0; i < b->B; i++)
 		text_windows(t, 0, t->ntrain, harness_seed, (uint64_t)position + i, 1,
 			b->T, b->tokens + i * b->T, b->targets + i * b->T);
 }
+
+// train on, and save
 static void train(Row *row, Trainer *t, Comm *comm, const Text *text,
 	long batch)
 {
@@ -131,6 +138,8 @@ static void run(Row *row, const void *config)
 	device_close(&d);
 	text_free(&text);
 }
+
+// refuse what cannot go on, before ranks start
 static void check_resume(void)
 {
 	TensorFile *f = tensorfile_open(resume);

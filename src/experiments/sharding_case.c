@@ -8,6 +8,7 @@
 #include "dist/sharded_model.h"
 #include "dist/zero.h"
 
+// plan strategies
 void sharding_given_settle(ShardingGiven *g)
 {
 	int p = g->ddp.precision;
@@ -56,6 +57,8 @@ void sharding_plan(Plan *plan, const ShardingGiven *g, int size,
 				plan_strategy(plan, g, c);
 		}
 }
+
+// begin and end a strategy
 static const OptimizerSettings settings = { .lr = 1e-3, .beta1 = 0.9,
 	.beta2 = 0.999, .eps = 1e-8, .decay = 0.01 };
 
@@ -115,6 +118,8 @@ void sharding_case_close(ShardingCase **c)
 	free(*c);
 	*c = NULL;
 }
+
+// time a strategy
 /* of groups from `first` on, as they are read, or of elements of `wire` > 0
  * bytes */
 static double group_bytes(const ShardingCase *c, int first, double wire)
@@ -178,6 +183,8 @@ void sharding_case_time(Row *row, ShardingCase *c)
 	if (c->config.strategy == DDP || c->config.strategy == SHARDED)
 		ddp_case_check(run);
 }
+
+// find the memory of a strategy
 static double total_of(const ptrdiff_t active[NCATEGORIES])
 {
 	ptrdiff_t total = 0;
@@ -267,6 +274,8 @@ void sharding_case_set_memory(Row *row, const Moment *m,
 	row_set(row, "workspace_MiB", "%.3f", m->workspace / MiB);
 	row_set(row, "derived_MiB", "%.3f", derived->total / MiB);
 }
+
+// derive the memory of a strategy
 static MemoryEstimate estimate_step(const ShardingCase *c)
 {
 	const DdpCase *run = c->run;

@@ -21,6 +21,7 @@ typedef struct ShardingConfig {
 	KEY(DdpConfig, wire, WIRES), KEY(DdpConfig, transport, TRANSPORTS),   \
 	KEY(DdpConfig, ctas), KEY(DdpConfig, sums, SUMS), KEY(DdpConfig, ranks)
 
+// declare the options of programs on sharding
 typedef struct ShardingGiven {
 	DdpGiven ddp;
 	int strategy;                    /* -1: all */
@@ -38,6 +39,8 @@ void sharding_given_settle(ShardingGiven *given);
  * out; both: on a GPU in fp32 besides bf16, on a CPU in bf16 besides fp32 */
 void sharding_plan(Plan *plan, const ShardingGiven *given, int size,
 	Strategy first, Strategy last, bool both);
+
+// declare a case of sharding
 typedef struct ShardingCase {
 	ShardingConfig config;
 	DdpCase *run;

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "ops/array.h"
 
+// count the FLOPs of a part
 const char *const step_parts[NPARTS_OF_STEP] = { "matmuls, forward",
 	"matmuls, gradients of inputs", "matmuls, gradients of weights",
 	"matmuls of the head", "attention, forward", "attention, backward",
@@ -23,6 +24,8 @@ double step_part_flops(const Shape *s, size_t batch, int part)
 	default:             return 2 * N * L * (4 * C * C + 3 * C * F);
 	}
 }
+
+// declare the probe's buffers
 /* (N, C): x, y, o, dy, d_o, dx; (N, 3C): qkv, dqkv; (N, 2F): gate_up, of which
  * the first half serves as SwiGLU's output too; (N, F): dh; dw: of any weight */
 enum { X, Y, O, DY, D_O, DX, QKV, DQKV, GATE_UP, DH, LOGITS, LSE, W_QKV, W_OUTPUT,
@@ -39,6 +42,8 @@ struct StepProbe {
 	int nstamps;
 	unsigned char part[NSTAMPS];
 };
+
+// make and free the probe
 /* sd 0: it is written before it is read */
 static void make(StepProbe *p, int which, size_t n, Type type, double sd,
 	uint64_t seed)
@@ -88,6 +93,8 @@ void step_probe_free(StepProbe **p)
 	free(*p);
 	*p = NULL;
 }
+
+// queue the matmuls of a linear layer
 /* what is queued from now on belongs to this part */
 static void begin_part(StepProbe *p, int part)
 {
@@ -120,6 +127,8 @@ static void backward_weight(StepProbe *p, Array dw, double beta, Array dy,
 		.k = N, .trans_a = true, .lda = rows, .ldb = columns, .ldc = columns,
 		.alpha = 1, .beta = beta });
 }
+
+// copy as much as other operations move
 /* n: elements that are read or written */
 static void copy(StepProbe *p, size_t n)
 {
@@ -188,6 +197,8 @@ static void block_backward(StepProbe *p)
 	backward_weight(p, b[DW], 0, b[DQKV], b[X], N, 3 * C, C);
 	copy(p, N * (10 * C + 6 * F));
 }
+
+// queue the head by chunks
 static void head(StepProbe *p)
 {
 	Array *b = p->buffers;
@@ -203,6 +214,8 @@ static void head(StepProbe *p)
 	}
 	copy(p, 3 * p->N * V);
 }
+
+// queue a step, and read its times
 double step_probe_run(StepProbe *p, double ms[NPARTS_OF_STEP])
 {
 	p->nstamps = 0;
@@ -219,6 +232,8 @@ double step_probe_run(StepProbe *p, double ms[NPARTS_OF_STEP])
 		ms[p->part[i]] += device_stamped_ms(p->device, i, i + 1);
 	return device_stamped_ms(p->device, 0, p->nstamps);
 }
+
+// check what the probe computed
 static void check_element(const StepProbe *p, size_t i, size_t j)
 {
 	size_t F = p->F, C = p->C;

@@ -7,6 +7,7 @@
 #include "dist/tensor.h"
 #include "experiments/sharding_case.h"
 
+// plan groups and copies
 typedef struct TensorConfig {
 	/* batch: sequences of all ranks together; ctas: of the copies' collectives,
 	 * or of the group's where there is one copy */
@@ -124,6 +125,8 @@ static void plan(Plan *plan)
 				plan_grids(plan, s, precision);
 		}
 }
+
+// declare a step in groups
 enum { MOST_WATCHED = NSTAMPS / 2 - 8, FIRST_WATCHED = 8 };
 typedef struct TensorCase {
 	TensorConfig config;
@@ -139,6 +142,8 @@ typedef struct TensorCase {
 	GroupKind waits[MOST_WATCHED], kinds[GROUP_SLOTS];
 	int nops, nwaits;
 } TensorCase;
+
+// open the communicators of a grid
 static Comm *open_over(Link *link, Device *d, const DdpConfig *c, int ctas)
 {
 	return harness_comm_over(link, d, &(CommSettings){
@@ -187,6 +192,8 @@ static void close_case(TensorCase **c)
 	free(*c);
 	*c = NULL;
 }
+
+// stamp what the compute queue waits for
 static void watch_start(void *self, const GroupOp *op, GroupSlot slot)
 {
 	TensorCase *c = self;
@@ -220,6 +227,8 @@ static void make_group(TensorCase *c)
 		c->whole ? group_ctas() : (int)c->config.ddp.ctas, c->config.norms,
 		watch_start, watch_join };
 }
+
+// begin training on a grid
 static Batch batch_of_copy(const TensorCase *c, const Shape *s)
 {
 	size_t all = c->config.ddp.batch, B = all / c->config.dp;
@@ -254,6 +263,8 @@ static void begin_case(void *arg)
 	if (run->ddp)
 		ddp_bind(run->ddp, &run->adamw);
 }
+
+// estimate the memory and the traffic of a grid
 static MemoryEstimate estimate(const TensorCase *c)
 {
 	const DdpCase *run = c->run;
@@ -286,6 +297,8 @@ static double derived_bytes(const TensorCase *c)
 	return (n - 1) / n * (N * C * rows + 3 * n * N * real
 		+ 2 * (2 * L + 1) * C * real);
 }
+
+// time the steps of a grid
 #define VALUES "period_ms step_ms step_sd_ms fwd_ms bwd_ms wait_ms opt_ms " \
 	"gather_ms scatter_ms reduce_ms alone_ms collectives group_MB "       \
 	"group_derived_MB copies_MB weights_MB loss via"
@@ -329,6 +342,7 @@ static void time_steps(Row *row, TensorCase *c)
 	row_set(row, "via", "%s", comm_transport(c->group ? c->group : run->comm));
 }
 
+// time the collectives of a group
 static double waited_ms(const TensorCase *c, GroupKind kind)
 {
 	double ms = 0;

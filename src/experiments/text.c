@@ -11,6 +11,7 @@
 #include "base/grow.h"
 #include "base/random.h"
 
+// read a text
 Text text_read(const char *path, size_t least)
 {
 	Text t = { 0 };
@@ -35,6 +36,8 @@ void text_free(Text *t)
 {
 	free(t->bytes);
 }
+
+// score held-out bytes by counting
 size_t text_held_out(const Text *t, Windows w, size_t i)
 {
 	return t->ntrain + i * (t->n - t->ntrain - w.T - 1) / w.n;
@@ -69,6 +72,7 @@ static void score_pair(void *pairs, unsigned char before, unsigned char byte)
 	Pairs *p = pairs;
 	p->nats -= log(p->count[before][byte] / p->total[before]);
 }
+
 /* all counts begin with `start` */
 static void begin_pairs(Pairs *p, double start)
 {
@@ -115,6 +119,8 @@ double text_bigram_bound_nats(const Text *t, Windows w)
 	for_each_pair(t, w, count_pair, &p);
 	return score(&p, t, w);
 }
+
+// draw windows
 void text_window(const Text *t, size_t at, size_t T, int32_t *tokens,
 	int32_t *targets)
 {

@@ -9,6 +9,7 @@
 #include "jit/cache.h"
 #include "jit/jit.h"
 
+// read what is to be compiled
 #define PASSES "fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms peak_MiB"
 static int precision = -1, impl = -1, size = -1;
 static long batch, length, width, runs, steps;
@@ -45,6 +46,8 @@ static void expect_some(int rows)
 	if (rows == 0)
 		usage_error("no row has this implementation, size and precision");
 }
+
+// record what is compiled
 #define FOLDER "build/jit-cold"
 
 static bool recorded(int by)
@@ -62,6 +65,8 @@ static bool record(Row *row, Device *d, int by)
 	row_set(row, "status", "skipped: nothing is compiled at run time");
 	return false;
 }
+
+// start cold and warm
 #define STARTS "compiled cold_ms warm_ms"
 
 static void start_twice(Row *row, Device *d, Work *work, void *arg)
@@ -81,6 +86,8 @@ static void start_twice(Row *row, Device *d, Work *work, void *arg)
 	if (count[2].compiled == count[1].compiled)
 		row_set(row, "warm_ms", "%.3f", count[2].load_ms - count[1].load_ms);
 }
+
+// set what groups move
 #define COUNTS(P) P "_operations " P "_kernels " P "_eager_MB " P "_MB"
 
 /* of work that begins and ends with a group */
@@ -103,6 +110,8 @@ static void count_groups(Row *row, Device *d, const char *phase, Work *work,
 		row_set(row, name, "%.10g", columns[i].value);
 	}
 }
+
+// compile attention
 typedef struct Shaped {
 	int dtype;
 	long batch, n, d;
@@ -201,6 +210,8 @@ static void run_attention(Row *row, const void *config)
 			policies[c->dtype].name, c->batch, c->n, c->d,
 			(long)runs_of_attention(c->n));
 }
+
+// compile models
 typedef struct Trained {
 	int size;
 	long context, batch;
@@ -274,6 +285,8 @@ static void run_model(Row *row, const void *config)
 			c->batch, policies[c->precision].name, steps ? steps : 10,
 			harness_seed);
 }
+
+// list the groups of a forward pass
 typedef struct Grouped {
 	long context, batch;
 	int precision;

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/grow.h"
 
+// the head of a cached kernel
 typedef struct Head {
 	char magic[16];
 	uint64_t identity, source, bytes, sum;   /* lengths; checksum of the rest */
@@ -41,6 +42,8 @@ static char *file_of(const char *folder, const char *identity,
 		die("out of host memory");
 	return path;
 }
+
+// read a cached kernel
 /* NULL where the file has no such bytes next */
 static char *next(FILE *f, uint64_t n)
 {
@@ -89,6 +92,8 @@ Bytes cache_read(const char *folder, const char *identity, const char *source)
 	fclose(f);
 	return b;
 }
+
+// write a cached kernel
 bool cache_write(const char *folder, const char *identity, const char *source,
 	Bytes b)
 {
@@ -114,6 +119,8 @@ bool cache_write(const char *folder, const char *identity, const char *source,
 	free(partial);
 	return done;
 }
+
+// remove cached kernels
 void cache_remove(const char *folder)
 {
 	DIR *files = opendir(folder);

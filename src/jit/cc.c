@@ -23,6 +23,7 @@ static const char options[] =
 	"-std=c11 -O3 -march=native -ffp-contract=off -fno-math-errno "
 	"-fno-trapping-math -fPIC -shared";
 
+// run a program
 static int memory_file(const char *text)
 {
 	int fd = memfd_create("jit", MFD_CLOEXEC);
@@ -70,6 +71,8 @@ static char *run(const char *command, const char *input, int *status)
 	close(out);
 	return said;
 }
+
+// identify the C compiler
 static char *cc_identify(const Device *d, const char **why)
 {
 	int status;
@@ -88,6 +91,8 @@ static char *cc_identify(const Device *d, const char **why)
 	free(said);
 	return identity;
 }
+
+// compile C
 static void cc_write(FILE *f, const Plan *p)
 {
 	source_c_prelude(f);
@@ -118,6 +123,8 @@ static Bytes cc_compile(const Device *d, const char *source, char **complaint)
 	}
 	return b;
 }
+
+// load a shared object
 typedef void Run(size_t first, size_t last, size_t rows, size_t slabs,
 	void *const *at, const double *numbers, float (*round)(int, float));
 
@@ -154,6 +161,8 @@ static void cc_unload(void *kernel)
 	close(((Loaded *)kernel)->fd);
 	free(kernel);
 }
+
+// run a compiled function
 static float round_as(int type, float x)
 {
 	return round_to((Type)type, x);

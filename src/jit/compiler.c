@@ -16,6 +16,7 @@ const Compiler *compiler_for(const Device *d, const char **why)
 	return NULL;
 }
 
+// end with the text of a source
 void compiler_failed(const char *source, const char *complaint)
 {
 	int line = 1;

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+// compare accesses
 static bool same_index(const Index *a, const Index *b);
 
 bool access_same(const Access *a, const Access *b)
@@ -11,6 +12,8 @@ bool access_same(const Access *a, const Access *b)
 		&& same_index(&a->index, &b->index)
 		&& (a->ints == NULL || same_index(&a->who, &b->who));
 }
+
+// may two accesses meet at different elements?
 /* may element i of one be another element of the other? */
 static bool meet(const Group *g, const Access *a, const Access *b)
 {
@@ -24,6 +27,8 @@ static bool meet(const Group *g, const Access *a, const Access *b)
 	size_t width = g->width(a->type), step = a->index.term[0].stride * width;
 	return apart % width != 0 || apart % step == 0;
 }
+
+// rewrite an index in elements of the group
 static Index rewritten(const Group *g, const Index *x, size_t by_row)
 {
 	Index y = { 0 };
@@ -61,6 +66,8 @@ static Access access_to(const Group *g, Array a, const Index *x, size_t by_row)
 	to.moved *= g->width(a.type);
 	return to;
 }
+
+// find or add a node
 static bool same_index(const Index *a, const Index *b)
 {
 	for (int k = 0; k < a->n && a->n == b->n; k++)
@@ -94,6 +101,8 @@ static int add_node(Group *g, Node node)
 	g->nodes[g->nnodes] = node;
 	return g->nnodes++;
 }
+
+// add the operands of an operation
 static int arrays(const Group *g)
 {
 	int n = 0;
@@ -145,6 +154,8 @@ static int add_operand(Group *g, const Operand *x, size_t by_row,
 		*why = "the group is full";
 	return v;
 }
+
+// add a store
 static const char *add_store(Group *g, const Elementary *e, int node,
 	size_t by_row)
 {
@@ -184,6 +195,7 @@ void group_init(Group *g, size_t (*width)(Type type), Type native)
 	g->native = native;
 }
 
+// say why the sizes do not fit
 static const char *fit(Group *g, const Elementary *e)
 {
 	if (g->noperations == 0) {
@@ -211,6 +223,7 @@ static const char *add(Group *g, const Elementary *e)
 	const char *why = fit(g, e);
 	if (why)
 		return why;
+	// add nodes and store of the operation
 	size_t by_row = e->n == g->n ? 1 : g->C;
 	Node value = { FORMULA, .op = e->op, .n = opcode_operands(e->op) };
 	for (int k = 0; k < value.n; k++) {
@@ -243,6 +256,7 @@ const char *group_join(Group *g, const Elementary *e)
 	return why;
 }
 
+// forget stores to freed memory
 static bool inside(const void *p, const char *from, size_t nbytes)
 {
 	return (const char *)p >= from && (const char *)p < from + nbytes;

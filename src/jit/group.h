@@ -8,6 +8,7 @@ enum { MOST_NODES = 64, MOST_STORES = 32, MOST_ARRAYS = 16, MOST_STAGES = 8,
 	LONGEST_HELD = 32768,           /* elements of a row */
 	LONGEST_SUMMED = 16384 };       /* and of one whose columns are summed */
 
+// declare an access to memory
 typedef struct Access {
 	char *at;               /* of element 0 */
 	Type type;
@@ -21,6 +22,8 @@ typedef struct Access {
 
 /* the same element of memory for every element of the group? */
 bool access_same(const Access *a, const Access *b);
+
+// declare the nodes of a group
 typedef enum { LOAD, CONSTANT, COMPARISON, FORMULA, ROUNDED, FOLDED } NodeKind;
 
 typedef struct Node {
@@ -41,6 +44,8 @@ typedef struct Store {
 	bool dead;                      /* overwritten, or its array was freed */
 	bool columns;                   /* to += the sum of the node over rows */
 } Store;
+
+// declare a group
 typedef struct Group {
 	size_t n, C;                    /* elements; columns, 0: no row is known */
 	int noperations, nnodes, nstores;

@@ -14,6 +14,7 @@
 #include "ops/array.h"
 #include "ops/elementary.h"
 
+// the state of the recorder
 typedef struct Kernel {
 	char *source;
 	void *loaded;
@@ -62,6 +63,8 @@ static void empty(Jit *j)
 	group_init(&j->open, j->device->backend->width,
 		j->device->backend->width(BF16) == sizeof(real) ? TYPE_REAL : FP32);
 }
+
+// scratch memory that may never be made
 #define NOWHERE ((char *)(UINT64_C(1) << 60))
 
 /* is a formula under way? */
@@ -144,6 +147,8 @@ static void free_what_was_read(Jit *j)
 		if (j->scratch[k].freed)
 			end_scratch(j, &j->scratch[k]);
 }
+
+// find or compile a kernel
 static Kernel *slot_of(Kernel *kernels, size_t capacity, const char *source)
 {
 	size_t k = hash_bytes(HASH_START, source, strlen(source)) % capacity;
@@ -211,6 +216,8 @@ static void *kernel_for(Jit *j, char *source)
 	j->nkernels++;
 	return k->loaded;
 }
+
+// explain a group
 static void explain(const Jit *j, const Plan *p, const char *why,
 	const char *source)
 {
@@ -220,6 +227,8 @@ static void explain(const Jit *j, const Plan *p, const char *why,
 	if (j->settings.explain)
 		j->settings.explain(j->settings.arg, &g);
 }
+
+// launch a group
 /* sums of columns go to slabs first */
 static void make_slabs(Jit *j, Plan *p, Access columns[MOST_STORES])
 {
@@ -284,6 +293,8 @@ static void launch(Jit *j, Plan *p, const char *why)
 	j->counts.kernels++;
 	add_slabs(j, p, columns);
 }
+
+// close the open group
 static void close_group(Jit *j, const char *why)
 {
 	if (j->open.noperations == 0)
@@ -306,6 +317,8 @@ static void flush(Deferral *self, const char *why)
 {
 	close_group((Jit *)self, why);
 }
+
+// take an operation
 /* an operation that no group takes */
 static void do_alone(Jit *j, const Elementary *e)
 {
@@ -334,6 +347,8 @@ static void take(Deferral *self, const Elementary *e)
 	if (j->settings.alone)
 		close_group(j, "no other may join it");
 }
+
+// operations that end a group
 /* the operations that do it, after all that was recorded */
 static const Ops *after(Device *d, const char *what)
 {
@@ -407,6 +422,8 @@ static void jit_clip(Device *d, real *factor, Array squares, double most)
 {
 	after(d, "a clip follows")->clip(d, factor, squares, most);
 }
+
+// start and stop recording
 static Ops recorded_ops(const Ops *eager)
 {
 	Ops ops = { .reads = eager->reads, .elementary = eager->elementary,

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+// find levels
 static Level index_level(const Plan *p, const Index *x)
 {
 	Level level = LEVEL_ALL;
@@ -37,6 +38,8 @@ static void find_levels(Plan *p)
 		p->level[v] = level;
 	}
 }
+
+// find what is live
 static uint64_t bit(int v)
 {
 	return (uint64_t)1 << v;
@@ -65,6 +68,7 @@ static void find_live(Plan *p)
 	for (int s = 0; s < p->g.nstores; s++)
 		p->columns |= p->g.stores[s].columns && !p->g.stores[s].dead;
 }
+
 static bool row_store(const Plan *p, const Store *s)
 {
 	return p->shape != FLAT && !s->columns
@@ -93,6 +97,8 @@ static void find_store_loops(Plan *p)
 		if (p->store_loop[s] >= 0)
 			p->store_loop[s] = p->nloops - 1;
 }
+
+// find the loop of each node
 static bool in_loops(const Plan *p, int v)
 {
 	NodeKind kind = p->g.nodes[v].kind;
@@ -148,6 +154,8 @@ static void find_loops(Plan *p)
 		if (in_loops(p, v) && first[v] < p->nloops)
 			p->loop[first[v]] |= bit(v);
 }
+
+// find what is held
 /* element nodes that the loop's formulas, folds and stores read */
 static uint64_t read_in(const Plan *p, int loop)
 {
@@ -208,6 +216,7 @@ static bool find_held(Plan *p)
 		each = (p->C + threads * PACK - 1) / (threads * PACK) * PACK;
 	return p->columns || most_held(p) * each <= MOST_HELD;
 }
+
 static void find_looped(Plan *p)
 {
 	for (int loop = 0; loop < p->nloops; loop++) {
@@ -217,6 +226,8 @@ static void find_looped(Plan *p)
 				p->loop[loop] |= bit(v);
 	}
 }
+
+// find the guards of loads
 enum { UNUSED = -2, ALWAYS = -1 };
 
 static void guard_by(int *guard, int by)
@@ -251,6 +262,8 @@ static void find_guards(Plan *p)
 				p->loop[loop] |= bit(p->guard[v]);
 	}
 }
+
+// list a plan's arguments
 int plan_pointers(const Plan *p, void *at[MOST_POINTERS])
 {
 	int n = 0;

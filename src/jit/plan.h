@@ -8,6 +8,7 @@ typedef enum { FLAT, HELD_ROW, LOOPED_ROW } KernelShape;
 /* one for all, one a row, one an element */
 typedef enum { LEVEL_ALL, LEVEL_ROW, LEVEL_ELEMENT } Level;
 
+// declare a plan
 enum { MOST_POINTERS = 2 * MOST_NODES + MOST_STORES + 1 };
 
 typedef struct Plan {

@@ -2,6 +2,7 @@
 
 #include <stdarg.h>
 
+// write lines and indices
 void source_indent(const Writer *w)
 {
 	for (int k = 0; k < w->depth; k++)
@@ -56,6 +57,8 @@ const char *source_name(const Plan *p, int v, char name[16])
 	snprintf(name, 16, "%c%d", constant ? 'n' : 'v', v);
 	return name;
 }
+
+// write the value of a node
 static const char *const opcode_names[NOPCODES] = {
 #define OPCODE(NAME, OPERANDS, FORMULA) [E_##NAME] = #NAME,
 #include "ops/opcodes.h"
@@ -127,6 +130,8 @@ static void put_node(const Writer *w, int v)
 	}
 	fputs(";\n", w->f);
 }
+
+// write what is computed for a row
 void source_row(const Writer *w, int stage)
 {
 	const Plan *p = w->p;
@@ -138,6 +143,8 @@ void source_row(const Writer *w, int stage)
 			put_node(w, v);
 	}
 }
+
+// write what is computed for an element
 bool source_stored(const Plan *p, int s, int loop)
 {
 	return !p->g.stores[s].dead && p->store_loop[s] == loop;

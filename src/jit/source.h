@@ -20,6 +20,7 @@ bool source_short(const Plan *p);
 /* packs of a row that a thread has, of T threads */
 size_t source_packs(const Plan *p);
 
+// declare the writer
 typedef struct Writer {
 	FILE *f;
 	const Plan *p;

@@ -2,6 +2,7 @@
 
 #include "ops/cpu/exponential.h"
 
+// write the prelude in C
 #define TEXT_OF(...) #__VA_ARGS__
 #define TEXT(x) TEXT_OF(x)
 
@@ -29,6 +30,8 @@ void source_c_prelude(FILE *f)
 		"static inline real fold_maximum(real a, real b)\n"
 		"{ return a < b ? b : a; }\n", f);
 }
+
+// write the arguments in C
 static void put_arguments(const Writer *w)
 {
 	const Plan *p = w->p;
@@ -51,6 +54,8 @@ static void put_arguments(const Writer *w)
 	if (p->g.skip)
 		source_line(w, "if (*(const int32_t *)at[%d])\n\t\treturn;", n);
 }
+
+// write one loop in C
 static void put_store(const Writer *w, int s, const Store *made, const char *name)
 {
 	if (made->columns)
@@ -89,6 +94,8 @@ static void put_loop(Writer *w, int loop)
 	if (rest > 0)
 		put_lanes(w, loop, first, rest);
 }
+
+// write the rows in C
 static void put_folds(const Writer *w, int loop, bool begin)
 {
 	const Plan *p = w->p;
@@ -143,6 +150,8 @@ static void put_slabs(Writer *w)
 	w->depth--;
 	source_line(w, "}");
 }
+
+// write the elements of a flat plan in C
 static void put_flat(Writer *w)
 {
 	source_row(w, 0);

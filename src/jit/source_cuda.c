@@ -1,5 +1,6 @@
 #include "jit/source.h"
 
+// find what can move in packs
 bool source_short(const Plan *p)
 {
 	size_t most = p->g.n;
@@ -43,6 +44,8 @@ static void find_packs(Writer *w)
 		w->store_packed[s] = !p->g.stores[s].columns && p->store_loop[s] >= 0
 			&& packs(p, &p->g.stores[s].to);
 }
+
+// write the prelude in CUDA
 static const char prelude[] =
 	"typedef float real;\n"
 	"typedef unsigned short bits;\n"
@@ -131,6 +134,8 @@ static void put_prelude(const Writer *w)
 		fputs(folding, w->f);
 	}
 }
+
+// write the arguments in CUDA
 static const char *stored_as(Type type)
 {
 	return type == BF16 || type == FP16 ? "bits" : "float";
@@ -163,6 +168,8 @@ static void put_arguments(const Writer *w)
 			fprintf(w->f, ",\n\tconst float n%d", v);
 	fputs(")\n{\n", w->f);
 }
+
+// write packs
 static void put_address(const Writer *w, char array, int number,
 	const Access *a)
 {
@@ -216,6 +223,8 @@ static void put_store(const Writer *w, int s, const Store *made, const char *nam
 		fprintf(w->f, " = to_%s(%s);\n", type_names[made->to.type], name);
 	}
 }
+
+// write one loop in CUDA
 static bool guards(const Plan *p, int loop, int comparison)
 {
 	for (int v = 0; v < p->g.nnodes; v++)
@@ -274,6 +283,8 @@ static void put_loop(Writer *w, int loop)
 	w->depth--;
 	source_line(w, "}");
 }
+
+// write the rows in CUDA
 static void put_row_stores(Writer *w)
 {
 	bool some = false;
@@ -355,6 +366,8 @@ static void put_rows(Writer *w)
 	source_line(w, "}");
 	put_sums(w, false);
 }
+
+// write the elements of a flat plan in CUDA
 static void put_flat(Writer *w)
 {
 	source_row(w, 0);

@@ -4,6 +4,7 @@
 
 #include "model/linear.h"
 
+// decide whether P is kept
 bool scores_fit(const Model *m)
 {
 	const Device *d = m->device;
@@ -23,6 +24,8 @@ bool scores_fit(const Model *m)
 	size_t slack = d->limit / 64;
 	return d->total + gradients + L * block + top + working + slack <= d->limit;
 }
+
+// compute attention on packed projections
 /* the heads of a part of an array of rows of `width` elements */
 static Heads heads_of(const Model *m, Array x, size_t part, size_t width)
 {
@@ -41,6 +44,7 @@ static Attention attention_of(const Model *m, const Activations *s)
 		.L = s->L };
 }
 
+// describe the matmuls of packed projections
 typedef struct PackedQkv {
 	size_t T, H, A, D;
 	Matmul rows;         /* (T, T) times (T, D), both for each head */
@@ -60,6 +64,8 @@ static PackedQkv packed_qkv(const Model *m, Array qkv, size_t ldc)
 			.step_c = { T * ldc, D } },
 	};
 }
+
+// compute P
 /* elements from part i of qkv (q, k or v) to its end */
 static size_t elements_to_end(const Model *m, size_t i)
 {
@@ -106,6 +112,8 @@ void fused_attention_forward(Model *m, Activations *s)
 				elements_to_end(m, 2), x.rows);
 	}
 }
+
+// propagate through attention on packed projections
 static void naive_attention_backward(Model *m, Activations *s, Array dqkv,
 	Array dO)
 {

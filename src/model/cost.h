@@ -5,6 +5,7 @@
 
 #include "model/cost_unit.h"
 
+// declare what a step takes
 typedef struct CostStep {
 	double step_ms;                  /* from one step to the next */
 	double compute_ms, comm_ms;      /* of it, each alone */

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+// count what stays
 /* slots for units 0, 1, ... in turn, of which the embedding's has elements of
  * another width */
 static double slots_of(const CostRun *r, int slots, double first, double rest)
@@ -45,6 +46,8 @@ static double kept_by(const CostRun *r)
 	return weights_of(r) + moments / n + gradients
 		+ r->real * r->context * r->shape.d_head;
 }
+
+// count what a step makes
 static double saved_by_block(const CostRun *r, double N)
 {
 	const CostShape *s = &r->shape;

@@ -6,10 +6,13 @@
 
 #include "base/error.h"
 
+// find the bubble of a pipeline
 double cost_pipeline(double t, long stages, long microbatches, long interleave)
 {
 	return t * (microbatches + (stages - 1.0) / interleave);
 }
+
+// refuse runs that cannot be
 const char *cost_error(const CostRun *r)
 {
 	const CostShape *s = &r->shape;
@@ -32,6 +35,8 @@ const char *cost_error(const CostRun *r)
 		return "single is for one rank";
 	return NULL;
 }
+
+// build a step from tasks
 typedef struct Builder {
 	const CostMachine *m;
 	const CostRun *r;
@@ -94,6 +99,8 @@ static void pass_unit(Builder *b, int unit, bool backward)
 	if (tensor_ms > 0)
 		b->tensor = schedule_add(&b->s, TENSOR_QUEUE, tensor_ms, b->computed, -1);
 }
+
+// send gradients by parameter or by bucket
 static void close_bucket(Builder *b)
 {
 	if (b->bucket > 0)
@@ -147,6 +154,8 @@ static void broadcast_all(Builder *b)
 	wait_for(b, b->sent);
 	compute(b, 0);
 }
+
+// gather weights ahead
 /* unit i of both passes: 0 ... units - 1 ... 0 */
 static int in_order(const Builder *b, int i)
 {
@@ -202,6 +211,8 @@ static void give_up_slots(Builder *b)
 	b->current = -1;
 	fetch_ahead(b, (int)b->r->prefetch + 1);
 }
+
+// sum gradients of a unit to their owners
 static void scatter_unit(Builder *b, int unit)
 {
 	const CostShape *s = &b->r->shape;
@@ -211,6 +222,8 @@ static void scatter_unit(Builder *b, int unit)
 	b->freed[unit % 2] = send(b, COST_REDUCE_SCATTER,
 		unit_elements(b, unit) * b->r->wire);
 }
+
+// queue one microbatch
 static void forward_unit(Builder *b, int unit)
 {
 	CostStrategy s = b->r->strategy;
@@ -270,6 +283,8 @@ static void queue_passes(Builder *b, double bubble_ms)
 			backward_unit(b, u, i == whole - 1);
 	}
 }
+
+// queue a step, and time it
 static double microbatch_ms(const Builder *b)
 {
 	double ms = 0;
@@ -324,6 +339,7 @@ static Builder builder_new(const CostMachine *m, const CostRun *r)
 		b.holds[i] = b.ready[i] = -1;
 	return b;
 }
+
 /* ends[i]: the last task of step i that computes */
 static QueueSchedule queue_steps(const CostMachine *m, const CostRun *r,
 	int steps, int *ends, double *bubble_ms)

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+// find what a collective takes
 double cost_collective(const CostMachine *m, CostCollective what, CostGroup g,
 	double nbytes)
 {
@@ -24,6 +25,8 @@ double cost_collective(const CostMachine *m, CostCollective what, CostGroup g,
 		+ (reduces ? part * nbytes * 1e-9 * m->sum_ms_per_GB : 0)
 		+ m->pieces_us * sqrt(sent * nbytes * 1e-6) * 1e-3;
 }
+
+// count a model's parameters and FLOPs
 const char *const cost_names[NCOST] = { "single", "naive", "flat", "overlap",
 	"bucketed", "sharded", "zero1", "zero2", "fsdp" };
 
@@ -65,6 +68,8 @@ double cost_forward_flops(const CostShape *s, double context)
 {
 	return s->layers * block_flops(s, context) + 2 * s->vocab * s->d_model;
 }
+
+// find what a pass over a unit takes
 /* ms of matmuls on a device of those that share a layer */
 static double matmul_ms(const CostMachine *m, double flops, double weights)
 {
@@ -109,6 +114,7 @@ int cost_blocks(const CostRun *r)
 {
 	return (int)ceil(r->shape.layers / r->stages);
 }
+
 double cost_unit_ms(const CostMachine *m, const CostRun *r, CostUnit unit,
 	bool backward)
 {
@@ -152,6 +158,8 @@ double cost_tensor_ms(const CostMachine *m, const CostRun *r, CostUnit unit,
 	return (1 + again) * (s->heads > 0 ? 2 : 1) * pair + (1 + again) * gather
 		+ backward * scatter;
 }
+
+// find what the optimizer takes
 double cost_elements(const CostRun *r)
 {
 	return cost_parameters(&r->shape) / (r->tensor * r->stages);

@@ -8,6 +8,7 @@
 #include "model/schedule.h"
 #include "model/shape.h"
 
+// declare what a device and its links do
 typedef struct CostLink {
 	double GBps;                     /* a device sends, and receives as much */
 	double step_us;                  /* latency of a step of a ring */
@@ -43,6 +44,8 @@ typedef struct CostGroup {
 /* of an array of nbytes, all of it. One device, or no bytes: 0 */
 double cost_collective(const CostMachine *m, CostCollective what, CostGroup g,
 	double nbytes);
+
+// declare the shape of a model
 /* as model/shape.h, and those of others: keys and values may be narrower than
  * queries, and a feed-forward layer may have two matrices. No heads: neither
  * attention nor norms; no vocabulary: neither embedding nor head */
@@ -55,6 +58,8 @@ double cost_parameters(const CostShape *s);
 /* FLOPs of a token in the forward pass: matmuls, and causal attention to half of
  * `context`; backward takes twice as many */
 double cost_forward_flops(const CostShape *s, double context);
+
+// declare a run
 typedef enum { COST_SINGLE, COST_NAIVE, COST_FLAT, COST_OVERLAP, COST_BUCKETED,
 	COST_SHARDED, COST_ZERO1, COST_ZERO2, COST_FSDP, NCOST } CostStrategy;
 #define COST_STRATEGIES "single|naive|flat|overlap|bucketed|sharded|zero1|" \
@@ -83,6 +88,8 @@ typedef struct CostRun {
 	/* one device's own passes and update, measured; 0: from the constants */
 	double fwd_ms, bwd_ms, opt_ms;
 } CostRun;
+
+// declare the units of a run
 enum { COST_TENSORS = 9 };           /* of a block, as in model/shape.h */
 typedef enum { UNIT_EMBEDDING, UNIT_BLOCK, UNIT_HEAD } CostUnit;
 

@@ -43,6 +43,7 @@ Shape group_shape(const Shape *whole, const RankGroup *g)
 	return s;
 }
 
+// find a slice
 static size_t slice_begin(const Shape *whole, const RankGroup *g, int i)
 {
 	int last = shape_nparameters(whole) - 1;

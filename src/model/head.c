@@ -2,6 +2,7 @@
 
 #include "model/linear.h"
 
+// find the losses of some tokens and, if it is wanted, the gradient of their logits
 static void new_losses(Model *m)
 {
 	size_t N = m->B * m->T;
@@ -34,6 +35,8 @@ static void head_losses(Model *m, Array z, bool gradient, size_t first,
 				n, V);
 	}
 }
+
+// go through the head by chunks of tokens
 bool head_in_chunks(const Model *m)
 {
 	return m->plan.head_chunk > 0 && m->has_targets;
@@ -54,6 +57,7 @@ static void pass_chunk(Model *m, Array z, Array norm, bool keep, size_t first,
 		linear_weight_gradient(m, m->dhead, z, x, head, first > 0, n);
 	}
 }
+
 static void forward_in_chunks(Model *m, Array *norm, bool keep)
 {
 	size_t N = m->B * m->T, C = m->shape.d_model, V = m->shape.vocab,

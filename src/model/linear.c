@@ -1,5 +1,6 @@
 #include "model/linear.h"
 
+// take the weights of a span of parameters
 typedef struct Weights {
 	size_t rows, columns, count;
 	Array master, w;
@@ -21,6 +22,8 @@ static void return_weights(Model *m, ParamSpan W, Weights *taken)
 	if (m->params[W.first].compute.at == NULL)
 		give_back(m, &taken->w, taken->master);
 }
+
+// apply a linear layer
 void linear_forward(Model *m, Array Y, Array X, ParamSpan W, size_t N)
 {
 	size_t columns = m->params[W.first].about.columns;
@@ -34,6 +37,8 @@ void linear_forward(Model *m, Array Y, Array X, ParamSpan W, size_t N)
 	return_weights(m, W, &p);
 	give_back(m, &x, X);
 }
+
+// propagate gradients through a linear layer
 void linear_backward_input(Model *m, Array dX, double beta, Array dY,
 	ParamSpan W, size_t N)
 {
@@ -74,6 +79,8 @@ void linear_backward_weight(Model *m, Array dY, Array X, ParamSpan W,
 	linear_weight_gradient(m, model_gradient(m, W.first), dY, X, W, beta, N);
 	announce_gradients(m, W.first, W.count);
 }
+
+// multiply under the policy of attention
 void attention_matmul(Model *m, Array C, Array A, size_t nA, Array B,
 	size_t nB, Matmul shape)
 {

@@ -29,6 +29,7 @@ static double attention_scratch(const Model *m, size_t B, size_t T)
 	return m->flash ? m->ops->attention_scratch(m->device, &a, &g) : 0;
 }
 
+// find the sizes of an estimate
 static Sizes sizes_of(const Model *m, size_t B, size_t T)
 {
 	const Backend *b = m->device->backend;
@@ -53,6 +54,8 @@ static Sizes sizes_of(const Model *m, size_t B, size_t T)
 		.attention = attention_scratch(m, B, T), .fused = m->fused,
 		.flash = m->flash };
 }
+
+// derive what blocks save
 static double input_of(const Sizes *s)
 {
 	return s->own * s->C * s->x;
@@ -139,6 +142,8 @@ static double top_of(const Sizes *s)
 	return input_of(s) + rest_of(s) + norm + (s->chunks
 		? dnorm + s->C * s->V * s->r : s->N * s->V * s->w);
 }
+
+// derive the most that temporaries take
 typedef struct Temporaries {
 	double chunk;                    /* while the head goes by chunks */
 	double top;                      /* above the blocks */
@@ -189,6 +194,7 @@ static double parameters_of(const Model *m, const Sizes *s)
 	return m->extent * s->p + copy + tables;
 }
 
+// derive the most that a forward pass takes
 double memory_estimate_forward(const Model *m, size_t B, size_t T)
 {
 	Sizes s = sizes_of(m, B, T);
@@ -214,6 +220,7 @@ double memory_estimate_block(const Model *m, size_t B, size_t T)
 	return saved_by_block(&s);
 }
 
+// estimate the memory of a rank
 /* bytes of as many slots for groups 0, 1, ... in turn, of which the embedding's
  * has elements of another width */
 static double slots_of(const ShardMap *map, int slots, double first, double rest)
@@ -306,6 +313,7 @@ MemoryEstimate memory_estimate(const Model *m, size_t B, size_t T, bool train)
 		[MEM_TEMPORARY] = fmax(fmax(head, t.forward), fmax(t.optimizer,
 			t.base + fmax(t.feed_forward, fmax(t.attention, t.norm)))),
 	} };
+	// add up what exists at the same time
 	double kept = a.category[MEM_PARAMETER] + a.category[MEM_GRADIENT]
 		+ a.category[MEM_OPTIMIZER];
 	/* the norm's output, after the last chunk of the head */

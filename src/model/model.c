@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "model/path.h"
 
+// draw the initial weights
 static double initial_sd(int i, const Parameter *p)
 {
 	return i == 0 ? 1 : sqrt(2.0 / (p->rows + p->columns));
@@ -19,6 +20,7 @@ void model_draw(const Model *m, Array to, int i, size_t first, size_t n)
 	Slice s = group_slice(&m->whole, m->group, i);
 	if (all.gain)
 		m->ops->fill(m->device, to, 1, n);
+	// draw elements of a slice
 	for (size_t done = 0, run; done < n && !all.gain; done += run) {
 		size_t row = (first + done) / s.columns, column = (first + done) % s.columns;
 		run = n - done;
@@ -29,6 +31,8 @@ void model_draw(const Model *m, Array to, int i, size_t first, size_t n)
 			(s.row + row) * s.whole_columns + s.column + column);
 	}
 }
+
+// tabulate the rotary embedding
 static void tabulate_rope(Model *m)
 {
 	size_t half = m->shape.d_head / 2, n = m->shape.context * half;
@@ -49,6 +53,8 @@ static void tabulate_rope(Model *m)
 	free(cosine);
 	free(sine);
 }
+
+// point parameters at the model's buffers
 static Array new_buffer(Model *m, Type type, Category category,
 	const char *what)
 {
@@ -89,6 +95,8 @@ void model_set_gradient_type(Model *m, Type type)
 	assert(m->gradients.at == NULL && "before the first backward pass");
 	model_set_gradients(m, (Array){ NULL, type });
 }
+
+// list the spans of a model
 static bool follows(const Device *d, Array end, size_t n, Array next)
 {
 	return next.at == (end.at ? array_part(d, end, n).at : NULL);
@@ -121,6 +129,8 @@ int model_spans(const Model *m, Span *spans)
 	}
 	return n;
 }
+
+// build and free a model
 static Model *new_bare(Device *device, const Shape *whole, const Policy *policy,
 	uint64_t seed, const RankGroup *group)
 {
@@ -189,6 +199,7 @@ void model_free(Model **model)
 	free(m);
 	*model = NULL;
 }
+
 const char *const fusion_names[] = { "eager", "fused" };
 
 void model_set_attention(Model *m, bool flash)
@@ -241,6 +252,8 @@ void model_weights_changed(Model *m)
 			m->ops->cast(m->device, p->compute, p->weight, p->about.count);
 	}
 }
+
+// drop what a pass left
 void model_clear(Model *m)
 {
 	for (int layer = 0; layer < m->shape.layers; layer++) {
@@ -257,6 +270,8 @@ void model_clear(Model *m)
 		array_drop(m, ends[i]);
 	m->has_activations = false;
 }
+
+// translate tokens to rows of the rank's tables
 static void upload_tokens(Model *m, int32_t *to, const int32_t *tokens)
 {
 	size_t n = m->B * m->T, nbytes = n * sizeof *tokens;
@@ -294,6 +309,8 @@ void model_load(Model *m, const int32_t *tokens, const int32_t *targets,
 	if (targets)
 		upload_tokens(m, m->targets, targets);
 }
+
+// run the path that was chosen
 static const Path *path_of(const Model *m)
 {
 	return m->fused ? &fused_path : &eager_path;
@@ -325,6 +342,8 @@ void model_backward(Model *m, bool accumulate)
 	m->device->spare_sms = 0;
 	model_clear(m);
 }
+
+// find the first tensor that is not finite
 static void refuse_nonfinite(Model *m, Array a, size_t n, const char *where,
 	const char *what)
 {
@@ -373,6 +392,8 @@ static _Noreturn void name_first_nonfinite(Model *m, size_t N)
 	die("the loss is not finite, though every tensor%s is", m->logits.at ? ""
 		: " before the logits");
 }
+
+// wait for the loss, stop if it is not finite
 double model_loss(Model *m)
 {
 	real loss;

@@ -50,6 +50,8 @@ void   model_set_gradients(Model *m, Array a);
  * bf16: from operands of another type the library does not multiply to it, and
  * cuda_matmul_fallback takes its place, slowly */
 void   model_set_gradient_type(Model *m, Type type);
+
+// declare a span
 /* n elements: weights, what matmuls read of them (at NULL: the weights),
  * gradients */
 typedef struct Span {

@@ -11,6 +11,7 @@ double model_plan_bytes(const Model *m, size_t B, size_t T, const Sharding *by,
 		: memory_estimate(&planned, B, T, true).total;
 }
 
+// find how little blocks must drop
 /* false: none fits */
 static bool drop_least(const Model *m, size_t B, size_t T, const Sharding *by,
 	double nbytes, ModelPlan *plan)

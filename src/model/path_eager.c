@@ -6,11 +6,14 @@
 #include "model/linear.h"
 #include "model/recompute.h"
 
+// drop a tensor unless it is kept
 static void unless_kept(Model *m, bool keep, Array *a)
 {
 	if (!keep)
 		array_drop(m, a);
 }
+
+// compute attention
 static Matmul head_matmul(const Model *m)
 {
 	size_t T = m->T, H = m->shape.heads, D = m->shape.d_head, A = H * D;
@@ -34,6 +37,7 @@ static void attention_forward(Model *m, int layer, Activations *s, bool keep)
 	unless_kept(m, keep, &s->norm1);
 	m->ops->rope(m->device, s->q, s->q, m->cosine, m->sine, B, T, H, D, 1);
 	m->ops->rope(m->device, s->k, s->k, m->cosine, m->sine, B, T, H, D, 1);
+	// compute P and P V
 	Matmul scores = head_matmul(m), values = scores;
 	scores.n = T, scores.k = D, scores.trans_b = true;
 	scores.lda = scores.ldb = A, scores.ldc = T;
@@ -54,6 +58,8 @@ static void attention_forward(Model *m, int layer, Activations *s, bool keep)
 	unless_kept(m, keep, &s->v);
 	unless_kept(m, keep, &s->P);
 }
+
+// run one block forward
 static void normalise(Model *m, Array *y, Array *rho, Array *mu, Array x,
 	int gain, const char *what)
 {
@@ -96,6 +102,7 @@ static Array block_forward(Model *m, int layer, Array x, bool keep,
 	size_t N = m->B * m->T, C = m->shape.d_model, F = m->shape.d_ff;
 	Activations *s = &m->activations[layer];
 	s->x = x;
+	// normalise, attend, add to the residual stream
 	normalise(m, &s->norm1, &s->rho1, &s->mu1, s->x, in_block(m, layer, P_LN1),
 		"ln1");
 	Array branch = { NULL, FP32 };
@@ -109,6 +116,7 @@ static Array block_forward(Model *m, int layer, Array x, bool keep,
 	unless_kept(m, keep || save_input, &s->x);
 	unless_kept(m, keep, &s->rho1);
 	unless_kept(m, keep, &s->mu1);
+	// normalise, gate, add to the residual stream
 	normalise(m, &s->norm2, &s->rho2, &s->mu2, s->x_mid,
 		in_block(m, layer, P_LN2), "ln2");
 	RANGE(m->device, "feed-forward") {
@@ -147,6 +155,8 @@ static Array blocks_forward(Model *m, int first, int n, Array x, bool keep,
 		array_drop(m, &x);
 	return x;
 }
+
+// run the eager path forward
 static void eager_forward(Model *m, bool keep)
 {
 	size_t N = m->B * m->T, C = m->shape.d_model;
@@ -161,11 +171,14 @@ static void eager_forward(Model *m, bool keep)
 			saves_input(m, keep, layer), true);
 	int head = shape_nunits(&m->shape) - 1;
 	enter_unit(m, head, false);
+	// normalise, project to logits, compute the losses
 	int last = shape_nparameters(&m->shape) - 1;
 	normalise(m, &m->norm, &m->rho, &m->mu, m->x, last - 1, "ln_final");
 	head_forward(m, &m->norm, keep);
 	leave_unit(m, head, false);
 }
+
+// propagate through a linear layer or a norm
 static void linear_backward(Model *m, Array dX, double beta, Array dY, Array X,
 	int parameter, double beta_w, size_t N)
 {
@@ -193,6 +206,8 @@ static void norm_backward(Model *m, Array dx, Array dy, Array x, int gain,
 	}
 	announce_gradients(m, gain, 1);
 }
+
+// propagate through attention
 static void heads_backward(Model *m, Activations *s, Array dq, Array dk,
 	Array dv, Array dO)
 {
@@ -255,6 +270,8 @@ static void attention_backward(Model *m, int layer, Array dnorm, Array dx,
 	array_drop(m, &s->v);
 	array_drop(m, &s->norm1);
 }
+
+// propagate through the feed-forward layer
 static void ffn_backward(Model *m, int layer, Array dnorm, Array dx,
 	double beta)
 {
@@ -276,6 +293,8 @@ static void ffn_backward(Model *m, int layer, Array dnorm, Array dx,
 	array_drop(m, &dh);
 	array_drop(m, &s->norm2);
 }
+
+// propagate through one block
 typedef struct Eager {
 	Array dx;
 	double beta;
@@ -299,12 +318,15 @@ static void block_backward(Model *m, int layer, void *gradient)
 	array_drop(m, &s->x);
 	array_drop(m, &dnorm);
 }
+
+// run the eager path backward
 static void eager_backward(Model *m, double beta)
 {
 	size_t N = m->B * m->T, C = m->shape.d_model, V = m->shape.vocab;
 	int last = shape_nparameters(&m->shape) - 1,
 		head = shape_nunits(&m->shape) - 1;
 	enter_unit(m, head, true);
+	// propagate through the loss, the head and the final norm
 	Array dnorm = m->dnorm;
 	if (head_in_chunks(m)) {
 		head_gradient(m, beta);

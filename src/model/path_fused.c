@@ -13,6 +13,7 @@ typedef struct Stream {
 	int last;            /* the block whose last branch nobody wants; -1: none */
 } Stream;
 
+// add the branch to the stream and normalise
 /* where the norm's output stays; NULL: nowhere */
 static Array *norm_place(const Model *m, Array *place, bool keep)
 {
@@ -45,6 +46,8 @@ static Array add_and_normalise(Model *m, Stream *s, Array *sum, Array *rho,
 	s->x = sum;
 	return y;
 }
+
+// run a block of the fused path forward
 static Array through_w2(Model *m, Activations *s, int first, bool keep)
 {
 	size_t N = m->B * m->T, C = m->shape.d_model, F = m->shape.d_ff;
@@ -84,6 +87,7 @@ static void run_block(Model *m, int layer, Stream *stream, bool keep,
 	}
 	if (!keep_scores)
 		array_drop(m, &s->P);
+	// drop what attention saved, unless it is kept
 	if (!keep) {
 		array_drop(m, &s->qkv);
 		array_drop(m, &s->o);
@@ -141,6 +145,7 @@ static void fused_forward(Model *m, bool keep)
 	leave_unit(m, head, false);
 }
 
+// make again what a block has dropped
 static Array norm_again(Model *m, Array sum, int gain)
 {
 	size_t own = own_tokens(m), C = m->shape.d_model;
@@ -183,12 +188,15 @@ static void qkv_again(Model *m, Activations *s, int first)
 		"attn.qkv");
 	fused_attention_rotate(m, s->qkv, 1);
 }
+
+// propagate through a block of the fused path
 typedef struct Gradient {
 	Array dx, low;       /* (own tokens, C) of the stream; low.at may be dx.at */
 	Array all;           /* (N, C), of which low is the own rows */
 	double beta;
 } Gradient;
 
+// add a gain's gradient of a group
 static void add_gain(Model *m, Array addend, int gain, double beta)
 {
 	if (m->group == NULL)
@@ -197,6 +205,7 @@ static void add_gain(Model *m, Array addend, int gain, double beta)
 	take_gradient(m, gain, &addend, beta);
 }
 
+// propagate through a norm, beside collectives
 /* the addend of the gain's gradient, where a group sums it; gather: dnorm
  * becomes the norm's output of all tokens */
 static Array through_norm(Model *m, Gradient g, Array dnorm, Array sum,
@@ -253,6 +262,7 @@ static void block_backward(Model *m, int layer, void *gradient)
 		gate_up = { first + P_W1, 2 }, w2 = { first + P_W2, 1 };
 	Array dnorm = temporary(m, N * C, m->policy->op[OP_NORM].output, "d norm");
 	RANGE(m->device, "feed-forward") {
+		// propagate through the feed-forward half
 		gate_up_again(m, s, first);
 		Array dh = temporary(m, N * F, m->policy->op[OP_SWIGLU].output,
 			"d ffn.swiglu");
@@ -274,6 +284,7 @@ static void block_backward(Model *m, int layer, void *gradient)
 		array_drop(m, &s->x_mid);
 	}
 	RANGE(m->device, "attention") {
+		// propagate through the attention half
 		Array dO = temporary(m, N * m->shape.heads * m->shape.d_head,
 			m->policy->op[OP_VALUES].output,
 			"d attn.values");
@@ -297,6 +308,8 @@ static void block_backward(Model *m, int layer, void *gradient)
 	}
 	array_drop(m, &dnorm);
 }
+
+// hold the gradient of the stream
 static Gradient new_gradient(Model *m, double beta)
 {
 	size_t C = m->shape.d_model, n = m->B * m->T * C;
@@ -356,6 +369,7 @@ static void fused_backward(Model *m, double beta)
 	int last = shape_nparameters(&m->shape) - 1,
 		head = shape_nunits(&m->shape) - 1;
 	enter_unit(m, head, true);
+	// propagate through the head of the fused path
 	ParamSpan weights = { last, 1 };
 	bool done = head_in_chunks(m), again = !done && !m->norm.at;
 	Array dnorm = m->dnorm;

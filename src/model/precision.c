@@ -8,6 +8,7 @@ const char *const op_kind_names[NKINDS] = {
 	"layernorm", "loss",
 };
 
+// state a policy with some formats left open
 #define POLICY(NAME, READ, LOW, PARAMETER, GRADIENT, STREAM) {      \
 	.name = NAME, .parameter = PARAMETER, .gradient = GRADIENT, .op = { \
 		[OP_EMBEDDING] = { TYPE_REAL, STREAM },             \

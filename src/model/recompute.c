@@ -1,5 +1,6 @@
 #include "model/recompute.h"
 
+// propagate through all blocks
 static void propagate_one(Model *m, const Blocks *b, int layer, void *gradient)
 {
 	enter_unit(m, 1 + layer, true);

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/grow.h"
 
+// add tasks, and add up a queue
 int schedule_add(QueueSchedule *s, int queue, double ms, int after, int also)
 {
 	assert(after < s->n && also < s->n && ms >= 0);
@@ -29,6 +30,8 @@ void schedule_free(QueueSchedule *s)
 	free(s->tasks);
 	*s = (QueueSchedule){ 0 };
 }
+
+// advance to the next event
 typedef struct Head { int task; double left; bool runs; } Head;
 
 static bool ended(const QueueSchedule *s, int task)
@@ -58,6 +61,8 @@ static int start_tasks(QueueSchedule *s, Head *heads, double now)
 	}
 	return n;
 }
+
+// run a schedule
 double schedule_run(QueueSchedule *s, QueueStretch stretch)
 {
 	Head heads[SCHEDULE_QUEUES];

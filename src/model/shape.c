@@ -31,6 +31,7 @@ const char *shape_error(const Shape *s)
 	return NULL;
 }
 
+// count and describe the parameters
 int shape_nparameters(const Shape *s)
 {
 	return 1 + (int)s->layers * NBLOCK + 2;
@@ -95,6 +96,7 @@ size_t shape_extent(const Shape *s)
 	return last.offset + last.extent;
 }
 
+// describe one parameter of a block
 static Parameter block_parameter(const Shape *s, int layer, int which)
 {
 	size_t C = s->d_model, A = s->heads * s->d_head, F = s->d_ff;
@@ -136,6 +138,8 @@ Parameter shape_parameter(const Shape *s, int i)
 		p = (Parameter){ "lm_head.weight", V, C, offset + C, V * C, false };
 	return p;
 }
+
+// count the FLOPs of a forward pass
 double forward_flops(const Shape *s, size_t B, size_t T)
 {
 	double N = (double)B * T, C = s->d_model, F = s->d_ff, L = s->layers,

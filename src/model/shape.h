@@ -22,6 +22,7 @@ enum { SIZE_SMALL, SIZE_MEDIUM, SIZE_LARGE, SIZE_XL, SIZE_2_7B, SIZE_10B,
 /* in the order of SIZES, at the course's vocabulary and context */
 extern const NamedShape model_sizes[NSIZES];
 
+// declare the list of parameters
 /* per block, in this order; the blocks follow the embedding, then come ln_final
  * and lm_head */
 typedef enum { P_LN1, P_Q, P_K, P_V, P_OUTPUT, P_LN2, P_W1, P_W3, P_W2,

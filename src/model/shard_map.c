@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 
+// count the matrices of a unit
 static size_t padded(size_t n, size_t to)
 {
 	return (n + to - 1) / to * to;
@@ -35,6 +36,8 @@ static size_t matrices(const Shape *s, int unit)
 	Unit u = shape_unit(s, unit);
 	return padded(matrices_before(s, unit, u.first + u.count), UNIT_ALIGN);
 }
+
+// cut a model into groups
 static void cut_groups(ShardMap *map, size_t most)
 {
 	int nunits = shape_nunits(&map->shape);
@@ -75,6 +78,8 @@ void shard_map_free(ShardMap *map)
 	free(map->of_unit);
 	*map = (ShardMap){ 0 };
 }
+
+// find a parameter in its group
 static size_t place_of_gain(const Shape *s, int parameter)
 {
 	int unit = unit_of(s, parameter);

@@ -39,6 +39,7 @@ void give_back(Model *m, Array *copy, Array x)
 		array_drop(m, copy);
 }
 
+// find weights and gradients, call hooks
 Array model_weight(const Model *m, int i)
 {
 	return m->params[i].weight;
@@ -79,6 +80,8 @@ void announce_gradients(Model *m, int first, int count)
 	if (m->hooks.gradient_ready)
 		m->hooks.gradient_ready(m->hooks.self, first, count);
 }
+
+// gather rows and scatter sums of a group
 size_t own_tokens(const Model *m)
 {
 	return m->B * m->T / (m->group ? m->group->ranks : 1);
@@ -127,6 +130,8 @@ void scatter_sums(Model *m, Array x, const char *what)
 	start_scatter(m, x, what, SLOT_NOW);
 	join_group(m, SLOT_NOW);
 }
+
+// keep the rank's rows of the embedding
 Array keep_own_sums(Model *m, Array embedded)
 {
 	size_t n = own_tokens(m) * m->shape.d_model;
@@ -138,6 +143,8 @@ Array keep_own_sums(Model *m, Array embedded)
 	array_drop(m, &embedded);
 	return own;
 }
+
+// compute the loss from the vocabularies of a group
 void loss_of_group(Model *m, Array losses, Array dlogits, Array logits,
 	const int32_t *targets, double scale, size_t n)
 {

@@ -9,6 +9,7 @@
 #include "ops/array.h"
 #include "ops/ops.h"
 
+// declare a parameter as a view
 typedef struct Param {
 	Parameter about;
 	Array weight;        /* the master */
@@ -18,6 +19,8 @@ typedef struct Param {
 	Array compute;
 	Array gradient;      /* at NULL until the first backward pass */
 } Param;
+
+// declare the saved activations of a block
 typedef struct Activations {
 	Array x, norm1, rho1, mu1;       /* (N, C), (N, C), (N), (N) */
 	Array q, k, v;                   /* (B, T, H, D), q and k rotated */
@@ -30,6 +33,8 @@ typedef struct Activations {
 	Array gate, up, h;               /* (N, F) */
 	Array gate_up;                   /* (N, 2, F) of the fused path */
 } Activations;
+
+// declare how a pass saves memory
 typedef struct ModelPlan {
 	/* with targets, logits are there for so many tokens at a time, and a pass
 	 * leaves none. 0: for all at once */
@@ -63,6 +68,7 @@ typedef struct Model {
 	size_t count;                    /* parameters */
 	Param *params;                   /* in the order of shape_parameter */
 	Hooks hooks;
+	// declare the model's own buffers of parameters
 	size_t extent;                   /* elements of each, shape_extent */
 	uint64_t seed;                   /* of the weights */
 	/* weights.at is NULL where others have them, sharded. gradients.at is NULL until
@@ -92,6 +98,7 @@ typedef struct Model {
 	bool has_targets, has_activations;
 } Model;
 
+// declare helpers of the paths
 #define NORM_EPS 1e-5   /* of every RMSNorm, as in the staff model */
 
 Array temporary(Model *m, size_t n, Type type, const char *what);
@@ -121,6 +128,8 @@ void  announce_gradients(Model *m, int first, int count);
 /* parameter i's gradient: beta, 0 or 1, times itself, plus the addend, which is
  * dropped; announces it */
 void  take_gradient(Model *m, int i, Array *addend, double beta);
+
+// declare the steps of a group
 /* tokens of the residual stream that this rank has; all without a group */
 size_t own_tokens(const Model *m);
 /* x: (B T, C). The rank's own rows, a part of x */

@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "ops/array.h"
 
+// say how large each tensor is
 const char *const toy_names[NTOY] = {
 	[TOY_X] = "input", [TOY_FC1_W] = "fc1.weight", [TOY_GAIN] = "ln.weight",
 	[TOY_SHIFT] = "ln.bias", [TOY_FC2_W] = "fc2.weight",
@@ -33,6 +34,8 @@ size_t toy_count(const Toy *t, ToyTensor which)
 	default:                               return t->N * t->hidden;
 	}
 }
+
+// ask the policy for the type of each tensor
 static Type type_of(const Policy *p, ToyTensor which)
 {
 	switch (which) {
@@ -47,6 +50,8 @@ static Type type_of(const Policy *p, ToyTensor which)
 	default:                               return p->op[OP_LINEAR].output;
 	}
 }
+
+// allocate and draw a tensor
 static void draw(Toy *t, ToyTensor which, double mean, double deviation,
                  uint64_t seed)
 {
@@ -64,6 +69,8 @@ static Array new_tensor(Toy *t, size_t n, Type type, const char *name)
 	t->ops->fill(t->device, a, 0, n);
 	return a;
 }
+
+// build and free a toy model
 Toy *toy_new(Device *device, const Policy *policy, uint64_t seed)
 {
 	Toy *t = need(calloc(1, sizeof *t));
@@ -106,6 +113,8 @@ void toy_free(Toy **toy)
 	free(t);
 	*toy = NULL;
 }
+
+// multiply matrices in the format of linear layers
 static Array as_type(Toy *t, Array x, size_t n, Type type)
 {
 	if (t->ops->reads(t->device, x.type, type))
@@ -132,6 +141,8 @@ static void toy_matmul(Toy *t, ToyTensor C, ToyTensor A, ToyTensor B,
 	drop_copy(t, a, t->tensor[A]);
 	drop_copy(t, b, t->tensor[B]);
 }
+
+// run the toy model forward
 double toy_forward(Toy *t)
 {
 	Array *a = t->tensor;
@@ -155,6 +166,8 @@ double toy_forward(Toy *t)
 	array_read(t->device, &loss, t->loss, 1);
 	return loss;
 }
+
+// run the toy model backward
 void toy_backward(Toy *t)
 {
 	Array *a = t->tensor;

@@ -18,6 +18,7 @@ Array array_part(const Device *d, Array a, size_t offset)
 	return (Array){ (char *)a.at + skip, a.type };
 }
 
+// read an array, widening its elements
 void array_read(Device *d, real *host, Array a, size_t n)
 {
 	if (d->backend->width(a.type) == sizeof(real)) {
@@ -31,6 +32,8 @@ void array_read(Device *d, real *host, Array a, size_t n)
 			: fp16_to_float(bits[i]);
 	free(bits);
 }
+
+// write an array, rounding its elements
 void array_write(Device *d, Array a, const real *host, size_t n)
 {
 	if (d->backend->width(a.type) == sizeof(real)) {

@@ -7,12 +7,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+// mark functions for the host and for kernels
 #ifdef __CUDACC__
 #define ANYWHERE static inline __host__ __device__
 #else
 #define ANYWHERE static inline
 #endif
 
+// number the tiles of heads
 typedef struct HeadTile {
 	int head, tile;
 } HeadTile;
@@ -36,6 +38,7 @@ static inline int heads_together(size_t heads, size_t nbytes)
 	return (int)(fit < 1 ? 1 : fit < heads ? fit : heads);
 }
 
+// count the tiles of keys that add before
 /* how many of a head's `tiles` tiles of N keys add to tile j of M queries? */
 ANYWHERE int key_tiles_of(int j, int tiles, int M, int N, bool causal)
 {
@@ -50,6 +53,7 @@ ANYWHERE int key_tiles_before(int tile, int tiles, int j, int M, int N,
 	return causal ? key_tiles_of(j, tiles, M, N, causal) - 1 - tile : tile;
 }
 
+// estimate the time of tiles of queries
 /* tiles of M queries by N keys; blocks of threads on a multiprocessor; time
  * for a score, in that of multi_warpgroup */
 typedef struct QueryTiles {

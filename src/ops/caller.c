@@ -9,6 +9,7 @@
 #include "device/cuda/cuda.h"
 #endif
 
+// open a device for callers
 typedef struct Served {
 	pthread_mutex_t lock;   /* held during a call */
 	Device *device;
@@ -43,6 +44,8 @@ static Served *served_by(bool gpu, int number)
 	pthread_mutex_unlock(&opening);
 	return served;
 }
+
+// make a GPU current, with the caller's stream
 #ifdef HAVE_CUDA
 static void restore_gpu(int before, int now)
 {
@@ -71,6 +74,8 @@ static bool take_stream(Served *served, void *stream)
 	return true;
 }
 #endif
+
+// begin and end a call from outside
 CallerStatus caller_enter(Caller *c, bool gpu, int number, void *stream)
 {
 	c->before = -1;

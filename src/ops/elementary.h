@@ -16,6 +16,7 @@ typedef enum Opcode {
 } Opcode;
 enum { MOST_OPERANDS = 3, MOST_TERMS = 2 };
 
+// declare an index
 typedef struct Term {
 	size_t div, mod, stride;        /* mod 0: none is taken */
 } Term;
@@ -39,6 +40,8 @@ static inline Index index_every(size_t stride)
 {
 	return (Index){ 1, { { 1, 0, stride } } };
 }
+
+// declare operands
 typedef enum { NUMBER, MEMORY, AT_MOST, EQUALS } OperandKind;
 
 typedef struct Operand {
@@ -85,6 +88,8 @@ static inline Operand scalar(const real *x)
 	return element_at((Array){ (void *)x, TYPE_REAL }, (Index){ 0 });
 }
 #endif
+
+// declare an elementary operation
 typedef enum { FOLD_NONE, FOLD_SUM, FOLD_MAXIMUM, FOLD_COLUMNS } Fold;
 
 /* FOLD_NONE: y[out(i)] = op(in ...) for i < n. FOLD_SUM, FOLD_MAXIMUM: y[row], in
@@ -106,6 +111,8 @@ int  opcode_operands(Opcode op);
 void elementary(Device *d, const Elementary *e);
 /* of TYPE_REAL, for one operation, to be freed by device_free */
 Array elementary_scratch(Device *d, size_t n, const char *what);
+
+// declare how rows are shared out to threads
 enum { PACK = 4, LANES = 16, MOST_THREADS = 1024 };
 
 /* threads for a row of C: a power of two, whole warps */

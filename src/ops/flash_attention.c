@@ -5,6 +5,7 @@
 #include "ops/caller.h"
 #include "ops/ops.h"
 
+// refuse what is not supported
 static Type type_of(const FlashShape *s)
 {
 	static const Type types[] = { FP32, TF32, BF16, FP16 };
@@ -37,6 +38,8 @@ static int32_t refusal(const FlashShape *s, const FlashArray *arrays, int n,
 			return FLASH_NULL;
 	return L ? FLASH_OK : FLASH_NULL;
 }
+
+// describe a caller's arrays
 static Heads heads_of(const FlashShape *s, FlashArray x)
 {
 	enum { ANY = 1024 };    /* a stride that is never used, but copies well */
@@ -53,6 +56,8 @@ static Attention attention_of(const FlashShape *s, FlashArray q, FlashArray k,
 		.q = heads_of(s, q), .k = heads_of(s, k), .v = heads_of(s, v),
 		.o = heads_of(s, o), .L = { L, FP32 } };
 }
+
+// compute attention on the caller's stream
 /* g NULL: forward */
 static int32_t run_attention(const FlashShape *s, const Attention *a,
 	const AttentionGradient *g)
@@ -103,6 +108,7 @@ int32_t flash_attention_backward(const FlashShape *s, FlashArray dq,
 	return run_attention(s, &a, &g);
 }
 
+// call again with other addresses
 static FlashArray moved(FlashArray x, void *at)
 {
 	x.at = at;

@@ -13,6 +13,7 @@ from torch.autograd.function import once_differentiable
 from torch_calls import (Prepared, library, merged_stride, operator, raw_stream,
 	refuse, separate)
 
+# describe the library's structures to Python
 class Array(ctypes.Structure):
 	_fields_ = [("at", ctypes.c_void_p), ("batch", ctypes.c_int64),
 		("row", ctypes.c_int64), ("head", ctypes.c_int64)]
@@ -30,6 +31,8 @@ class Call(ctypes.Structure):
 
 
 TYPES = {torch.float32: 0, torch.bfloat16: 2, torch.float16: 3}
+
+# find the strides of heads
 def sizes_of(x):
 	"""batch, heads, n, D"""
 	*outer, n, d = x.shape
@@ -52,6 +55,8 @@ def strides_of(x):
 			and element[1] != 1):
 		return None
 	return batch, row[1] if row[0] > 1 else element[0], head[1]
+
+# prepare a call of attention
 def check(Q, K, V, *others):
 	if Q.dtype not in TYPES:
 		raise TypeError(f"flash_attention: {Q.dtype} is not supported")
@@ -87,10 +92,13 @@ def prepare(function, arrays, results, causal, deterministic, stream):
 	L = torch.empty(Q.shape[:-1], device="meta")
 	return (None if empty else function, bytes(call),
 		copies if any(copies) else None, (tuple(L.shape), L.stride()))
+
+# call the library's attention
 def autocast_type(x):
 	"""None: as it is"""
 	return (torch.get_autocast_dtype("cuda")
 		if torch.is_autocast_enabled() and x.is_cuda else None)
+
 _forward, _backward = Prepared(), Prepared()
 forward_addresses, backward_addresses = struct.Struct("5P"), struct.Struct("9P")
 DENSE = torch.contiguous_format
@@ -152,6 +160,8 @@ def attention_backward(dO, Q, K, V, O, L, causal):
 	if status:
 		refuse("flash_attention", status)
 	return dQ, dK, dV
+
+# register attention as operators
 forward_operator = operator("flash_attention(Tensor q, Tensor k, Tensor v, "
 	"bool causal) -> (Tensor, Tensor)",
 	lambda *arguments: attention_forward(*arguments)[3:],

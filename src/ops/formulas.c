@@ -5,6 +5,7 @@
 #include "ops/array.h"
 #include "ops/elementary.h"
 
+// call an elementary operation like a function
 static void map_in(Device *d, Array y, Index out, size_t n, Opcode op,
 	const Operand *in, const int32_t *skip)
 {
@@ -29,6 +30,8 @@ static void fold_in(Device *d, Array y, Fold fold, size_t rows, size_t C,
 #define MAP(d, y, n, op, ...) MAP_TO(d, y, index_every(1), n, op, __VA_ARGS__)
 #define FOLD(d, y, fold, rows, C, op, ...) \
 	fold_in(d, y, fold, rows, C, op, (Operand[]){ __VA_ARGS__ })
+
+// operations of one formula
 void formula_fill(Device *d, Array y, double value, size_t n)
 {
 	MAP(d, y, n, E_COPY, number(value));
@@ -53,6 +56,8 @@ void formula_relu_backward(Device *d, Array dx, Array dy, Array x, size_t n)
 {
 	MAP(d, dx, n, E_IF_POSITIVE, element(dy), element(x));
 }
+
+// RMSNorm by formulas
 void formula_rmsnorm_forward(Device *d, Array y, Array rho, Array x, Array g,
 	size_t rows, size_t C, double eps)
 {
@@ -89,6 +94,8 @@ void formula_rmsnorm_backward(Device *d, Array dx, Array dg, Array dy, Array x,
 	device_free(d, v.at);
 	device_free(d, xhat.at);
 }
+
+// RoPE by formulas
 void formula_rope(Device *d, Array y, Array x, Array cosine, Array sine,
 	size_t B, size_t T, size_t H, size_t D, int direction)
 {
@@ -110,6 +117,8 @@ void formula_rope(Device *d, Array y, Array x, Array cosine, Array sine,
 	for (int k = 4; k-- > 0;)
 		device_free(d, product[k].at);
 }
+
+// softmax by formulas
 /* 1 up to the diagonal of (matrices, T, T), 0 after it */
 static Operand causal(size_t T)
 {
@@ -150,6 +159,8 @@ void formula_softmax_backward(Device *d, Array dS, Array dP, Array P,
 	device_free(d, dot.at);
 	device_free(d, work.at);
 }
+
+// SwiGLU by formulas
 void formula_swiglu_forward(Device *d, Array h, Array a, Array b, size_t n)
 {
 	Array work = elementary_scratch(d, n, "SwiGLU's intermediate");
@@ -178,6 +189,8 @@ void formula_swiglu_backward(Device *d, Array da, Array db, Array dh, Array a,
 	device_free(d, work.at);
 	device_free(d, s.at);
 }
+
+// cross-entropy by formulas
 void formula_cross_entropy_forward(Device *d, Array losses, Array lse,
 	Array logits, const int32_t *targets, size_t N, size_t V)
 {
@@ -213,6 +226,8 @@ void formula_cross_entropy_backward(Device *d, Array dlogits, Array logits,
 	MAP(d, dlogits, n, E_MULTIPLY, element(work), number(scale));
 	device_free(d, work.at);
 }
+
+// AdamW by formulas
 void formula_adamw(Device *d, Array w, Array low, Array g, Array m, Array v,
 	size_t n, const AdamWStep *step, const int32_t *skip)
 {

@@ -21,6 +21,7 @@ struct GemmChoices {
 	char **others;                   /* lines of other places */
 };
 
+// write a choice as a line
 /* text before the checksum; the caller frees it */
 static char *line_of(const char *place, const GemmChoice *c)
 {
@@ -53,6 +54,8 @@ void gemm_choices_write(const GemmChoices *c)
 	}
 	file_end(f, c->path);
 }
+
+// take a line apart
 /* is the text behind the last tab the checksum of what stands before it? */
 static bool whole(const char *line)
 {
@@ -99,6 +102,8 @@ static void take_line(GemmChoices *c, const char *line, int number)
 			number, GEMM_NUMBERS + GEMM_WORDS + 2);
 	}
 }
+
+// read choices, or exit
 static void take_lines(GemmChoices *c, FILE *f)
 {
 	char *line = NULL;
@@ -157,6 +162,8 @@ void gemm_choices_free(GemmChoices **c)
 	free(*c);
 	*c = NULL;
 }
+
+// find and add choices
 const GemmChoice *gemm_choices_find(const GemmChoices *c,
 	const uint64_t number[GEMM_NUMBERS])
 {

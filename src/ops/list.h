@@ -1,4 +1,6 @@
 /* ops/list.h: OPERATION(type, name, parameters) for every operation */
+
+// declare elementary operations
 OPERATION(void, fill, (Device *d, Array y, double value, size_t n))
 /* y[i] = sd random_truncated(seed, stream, first + i, bound) */
 OPERATION(void, draw, (Device *d, Array y, size_t n, double sd, double bound,
@@ -19,36 +21,47 @@ OPERATION(void, relu_forward, (Device *d, Array y, Array x, size_t n))
 /* dx = dy where x > 0 */
 OPERATION(void, relu_backward, (Device *d, Array dx, Array dy, Array x,
 	size_t n))
+
+// declare the matmul
 /* sums in fp32 or wider; A and B of one type */
 OPERATION(void, matmul, (Device *d, Array C, Array A, Array B, Matmul shape))
+
+// declare elementary operations
 /* one elementary operation, at once: the caller wants elementary() */
 OPERATION(void, elementary, (Device *d, const struct Elementary *e))
+
+// declare layers
 /* tokens below 0 have rows of zeros and no gradient */
 OPERATION(void, embedding_forward, (Device *d, Array x, Array table,
 	const int32_t *tokens, size_t N, size_t C))
 /* dtable (V, C) = beta dtable + ...; beta is 0 or 1 */
 OPERATION(void, embedding_backward, (Device *d, Array dtable, double beta,
 	Array dx, const int32_t *tokens, size_t N, size_t C, size_t V))
+
 OPERATION(void, rmsnorm_forward, (Device *d, Array y, Array rho, Array x,
 	Array g, size_t rows, size_t C, double eps))
 /* dx += dg += */
 OPERATION(void, rmsnorm_backward, (Device *d, Array dx, Array dg, Array dy,
 	Array x, Array g, Array rho, size_t rows, size_t C))
+
 /* y, x: (B, T, H, D); cosine, sine: (T or more, D/2); direction +1 forward, -1
  * backward */
 OPERATION(void, rope, (Device *d, Array y, Array x, Array cosine, Array sine,
 	size_t B, size_t T, size_t H, size_t D, int direction))
+
 /* S, P, dS, dP: (matrices, T, T); columns after the diagonal give 0.
  * S enters scaled by `scale`; dS is the gradient of the unscaled S */
 OPERATION(void, softmax_forward, (Device *d, Array P, Array S, double scale,
 	size_t matrices, size_t T))
 OPERATION(void, softmax_backward, (Device *d, Array dS, Array dP, Array P,
 	double scale, size_t matrices, size_t T))
+
 OPERATION(void, swiglu_forward, (Device *d, Array h, Array a, Array b,
 	size_t n))
 /* da may be dh */
 OPERATION(void, swiglu_backward, (Device *d, Array da, Array db, Array dh,
 	Array a, Array b, size_t n))
+
 /* y = g * (x - mean) * rstd + b for each row (mean, rstd: one a row);
  * b.at, db.at NULL: no shift */
 OPERATION(void, layernorm_forward, (Device *d, Array y, Array mean, Array rstd,
@@ -56,12 +69,15 @@ OPERATION(void, layernorm_forward, (Device *d, Array y, Array mean, Array rstd,
 OPERATION(void, layernorm_backward, (Device *d, Array dx, Array dg, Array db,
 	Array dy, Array x, Array g, Array mean, Array rstd, size_t rows, size_t C))
 		                                           /* dx += dg += db += */
+
+// declare the loss and the optimizer
 /* losses, lse: (N); logits, dlogits: (N, V), dlogits may be logits; scale: 1/N
  * for the mean */
 OPERATION(void, cross_entropy_forward, (Device *d, Array losses, Array lse,
 	Array logits, const int32_t *targets, size_t N, size_t V))
 OPERATION(void, cross_entropy_backward, (Device *d, Array dlogits, Array logits,
 	Array lse, const int32_t *targets, double scale, size_t N, size_t V))
+
 /* w, m, v, of one type, +=; low: w once more, in low.type; at NULL: no. Nothing
  * happens when *skip is not 0; skip may be NULL */
 OPERATION(void, adamw, (Device *d, Array w, Array low, Array g, Array m, Array v,
@@ -74,6 +90,8 @@ OPERATION(void, sgd, (Device *d, Array w, Array low, Gradients g,
 OPERATION(void, add_squares, (Device *d, Array sum, Gradients g, size_t n))
 /* *factor *= min(1, most / (|*factor| sqrt(*squares) + 1e-6)) */
 OPERATION(void, clip, (Device *d, real *factor, Array squares, double most))
+
+// declare the fused operations
 OPERATION(void, fused_rmsnorm_forward, (Device *d, NormForward f, size_t rows,
 	size_t C))
 OPERATION(void, fused_rmsnorm_backward, (Device *d, NormBackward b, size_t rows,
@@ -98,6 +116,8 @@ OPERATION(void, fused_cross_entropy, (Device *d, Array losses, Array dlogits,
 /* low: (n) w once more, in low.type; at NULL: no */
 OPERATION(void, fused_adamw, (Device *d, Array w, Array low, Gradients g,
 	Array m, Array v, size_t n, const AdamWStep *step, const int32_t *skip))
+
+// declare the fused operations on attention
 /* is there FlashAttention for heads of D elements of this type? */
 OPERATION(bool, supports_attention, (Device *d, Type type, size_t D))
 /* bytes that attention_backward holds beside its arguments in one block, or, g
@@ -109,9 +129,12 @@ OPERATION(void, attention_forward, (Device *d, Attention a))
 /* reads all of a */
 OPERATION(void, attention_backward, (Device *d, Attention a,
 	AttentionGradient g))
+
+// declare the fused operations
 /* bytes that fused_rmsnorm_backward holds beside its arguments, at most */
 OPERATION(size_t, rmsnorm_scratch, (Device *d, const NormBackward *b,
 	size_t rows, size_t C))
+
 /* terms: (3, N) of TYPE_REAL, for each row of logits the maximum, the sum of
  * exp(z - maximum), and the target's logit, 0 where the target is below 0 */
 OPERATION(void, partial_cross_entropy, (Device *d, Array terms, Array logits,

@@ -16,6 +16,7 @@ typedef struct NormPlan {
 	int ahead;              /* rows on their way while one is summed, at most */
 } NormPlan;
 
+// hold a row with as few packs a thread as allowed
 /* whole warps for so many packs, one each */
 static inline unsigned norm_threads(size_t packs, unsigned most)
 {

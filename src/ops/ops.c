@@ -35,6 +35,7 @@ const Ops *ops_for(const Device *device)
 	return &cpu_ops;
 }
 
+// do an elementary operation, or hand it over
 void elementary(Device *d, const Elementary *e)
 {
 	if (d->deferral)

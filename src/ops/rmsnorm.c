@@ -6,6 +6,7 @@
 #include "ops/norm_plan.h"
 #include "ops/ops.h"
 
+// refuse norms that are not supported
 static Type type_of(const RmsnormShape *s)
 {
 	static const Type types[] = { FP32, BF16, FP16 };
@@ -50,6 +51,7 @@ static int32_t enter(Caller *c, const RmsnormShape *s, bool backward,
 	return statuses[caller_enter(c, s->on_gpu, s->gpu, s->stream)];
 }
 
+// pass a norm's rows on, forward
 int32_t rmsnorm_forward(const RmsnormShape *s, void *y, float *rho,
 	const void *x, const float *g)
 {
@@ -67,6 +69,7 @@ int32_t rmsnorm_forward(const RmsnormShape *s, void *y, float *rho,
 	return RMSNORM_OK;
 }
 
+// pass a norm's rows on, backward
 int32_t rmsnorm_backward(const RmsnormShape *s, void *dx, float *dg,
 	const void *dy, const void *x, const float *g, const float *rho)
 {
@@ -91,6 +94,7 @@ int32_t rmsnorm_backward(const RmsnormShape *s, void *dx, float *dg,
 	return status;
 }
 
+// say what a norm's status means
 const char *rmsnorm_status(int32_t status)
 {
 	static const char *const texts[] = {

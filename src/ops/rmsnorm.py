@@ -12,6 +12,7 @@ from torch.autograd.function import once_differentiable
 from torch_calls import (Prepared, library, merged_stride, operator, raw_stream,
 	refuse)
 
+# load the library's norm
 class Shape(ctypes.Structure):
 	_fields_ = [(name, ctypes.c_int64) for name in ("rows", "width", "x_row",
 		"y_row")] + [("eps", ctypes.c_double)] + [(name, ctypes.c_int32)
@@ -28,6 +29,8 @@ def in_fp32(x):
 	"""does autocast ask for it?"""
 	return (CASTS and torch.is_autocast_enabled() and x.is_cuda
 		and x.dtype in TYPES)
+
+# prepare a call of the norm
 def check(x, g, dy=None):
 	if x.dtype not in TYPES:
 		raise TypeError(f"rmsnorm: {x.dtype} is not supported")
@@ -63,6 +66,8 @@ def prepare(function, x, g, other, eps, version, stream):
 		TYPES[x.dtype], version, x.is_cuda, max(x.get_device(), 0), stream)
 	return (function if x.numel() else None, bytes(shape), not steps[0],
 		not steps[1], rows)
+
+# pass rows to the library
 _forward, _backward = Prepared(), Prepared()
 DENSE = torch.contiguous_format
 F32 = torch.float32
@@ -122,6 +127,8 @@ def norm_backward(dy, x, g, rho, eps, version):
 	if status:
 		refuse("rmsnorm", status)
 	return dx, dg.to(g.dtype)
+
+# register the norm as operators
 forward_operator = operator("rmsnorm(Tensor x, Tensor g, float eps, int version) "
 	"-> (Tensor, Tensor)", norm_forward, lambda x, g, eps, version: (
 	torch.empty_like(x, memory_format=DENSE),
@@ -167,6 +174,7 @@ class RMSNorm(torch.autograd.Function):
 		return dx if needs_x else None, dg if needs_g else None, None, None
 
 
+# find the gradients, each also by itself
 def run_backward(dy, x, g, rho, eps, version):
 	run = (backward_operator if torch.compiler.is_compiling()
 		else norm_backward)

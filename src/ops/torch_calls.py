@@ -29,6 +29,7 @@ def stream_of(index):
 
 raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", stream_of)
 
+# remember what was prepared
 class Prepared(dict):
 	"""prepared calls, by all that they depend on"""
 	MOST = 1024
@@ -38,6 +39,8 @@ class Prepared(dict):
 			self.clear()
 		self[key] = call
 		return call
+
+# tell whether elements have places of their own
 def separate(sizes):
 	"""of pairs of a size and its stride"""
 	reach = 1
@@ -54,6 +57,8 @@ def merged_stride(sizes):
 	if any(a != n * b for (_, a), (n, b) in zip(sizes, sizes[1:])):
 		return None
 	return sizes[-1][1] if sizes else 1
+
+# register an operator
 _operators = torch.library.Library("libsystems", "FRAGMENT")
 TAGS = [getattr(torch.Tag, name) for name in ("pt2_compliant_tag",
 	"cudagraph_unsafe") if hasattr(torch.Tag, name)]

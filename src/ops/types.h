@@ -21,6 +21,7 @@ typedef struct Array {
 } Array;
 struct Elementary;     /* ops/elementary.h */
 
+// declare the shape of a matmul
 /* C = alpha op(A) op(B) + beta C for outer*inner matrices; op(A): m x k, op(B):
  * k x n, C: m x n */
 typedef struct Matmul {
@@ -33,6 +34,8 @@ typedef struct Matmul {
 	/* elements to the next outer, inner matrix */
 	size_t step_a[2], step_b[2], step_c[2];
 } Matmul;
+
+// declare the arguments of an optimizer
 /* what one step needs, in the device's memory, so that a captured step can be
  * launched again with new values */
 typedef struct AdamWStep {
@@ -45,6 +48,8 @@ typedef struct AdamWStep {
 typedef struct SgdStep {
 	real rate, momentum, unscale;
 } SgdStep;
+
+// declare the gradients that an update sums
 enum { MOST_GRADIENTS = 8 };
 /* summed in this order, in fp32 or wider, by the operation that takes them */
 typedef struct Gradients {
@@ -57,6 +62,8 @@ static inline Gradients one_gradient(Array g)
 	Gradients one = { 1, { g } };
 	return one;
 }
+
+// declare FlashAttention
 /* element (b, t, h, d) is x[b batch + t row + h head + d] */
 typedef struct Heads {
 	Array x;
@@ -96,6 +103,8 @@ typedef struct AttentionKernel {
 	/* bytes that it holds beside its arguments, in one block */
 	size_t (*scratch)(Device *d, const Attention *a, const AttentionGradient *g);
 } AttentionKernel;
+
+// declare the arguments of a norm
 /* kernels of RMSNorm on a GPU, see ops/norm_plan.h; on a CPU all are one */
 typedef enum NormVersion { NORM_BY_WIDTH, NORM_TWO_READS, NORM_HELD, NORM_PACKS,
 	NORM_AHEAD, NORM_WARP, NORM_LOOPED, NORM_VERSIONS } NormVersion;

@@ -15,6 +15,7 @@
 #include "base/grow.h"
 #include "base/stats.h"
 
+// list counters with their names and units
 enum { NPATTERNS = 3, NSPELLINGS = 3 };
 typedef struct Quantity { const char *spellings[NSPELLINGS]; } Quantity;
 static const Quantity seconds = { { "s", "second" } },
@@ -27,6 +28,7 @@ typedef struct Counter {
 	double scale;                    /* of our unit, to the quantity's own */
 	const char *patterns[NPATTERNS];
 } Counter;
+
 #define ACTIVE ".avg.pct_of_peak_sustained_active"
 #define ELAPSED ".avg.pct_of_peak_sustained_elapsed"
 static const Counter counters[NCOUNTERS] = {
@@ -53,6 +55,8 @@ const char *const counter_columns[NCOUNTERS] = { "launch_us", "SM_GHz",
 	"tensor_pct", "fp32_pct", "xu_pct", "smem_pct", "l2_pct", "dram_pct",
 	"dram_GBps", "occupancy_pct", "registers" };
 enum { LAUNCH_US };                  /* in counters and counter_columns */
+
+// describe a sheet of cells
 enum { HEAD, UNITS, FIRST };         /* rows */
 typedef struct Sheet {
 	char *text;                      /* holds all cells */
@@ -77,6 +81,8 @@ static bool fails(Sheet *s, const char *format, ...)      /* always false */
 	va_end(args);
 	return false;
 }
+
+// take a line of quoted cells apart
 /* into at most `most` cells; returns how many, or -1 */
 static int split(char *line, char **cells, int most)
 {
@@ -97,6 +103,8 @@ static int split(char *line, char **cells, int most)
 	}
 	return -1;
 }
+
+// read the lines of a sheet
 enum { MOST_COLUMNS = 4096 };
 
 static void add_row(Sheet *s, char **cells)
@@ -120,6 +128,7 @@ static bool take_line(Sheet *s, char *line, int number)
 	add_row(s, cells);
 	return true;
 }
+
 static bool read_sheet(Sheet *s)
 {
 	const char *error = NULL, *mark = "==ERROR==";
@@ -133,6 +142,7 @@ static bool read_sheet(Sheet *s)
 		if (error == NULL && strncmp(line, mark, strlen(mark)) == 0)
 			error = line + strlen(mark);
 	}
+	// fail unless the sheet has a head, units and kernels
 	if (error)
 		return fails(s, "ncu: %s", error + strspn(error, " "));
 	for (s->name = 0; s->name < s->columns; s->name++)
@@ -146,6 +156,8 @@ static bool read_sheet(Sheet *s)
 		return fails(s, "ncu counted no kernel");
 	return true;
 }
+
+// read numbers and units
 /* of the unit, in the quantity's own; 0: it is another's */
 static double unit_factor(const char *unit, const Quantity *q)
 {
@@ -181,6 +193,8 @@ static bool read_number(const char *text, double *x)
 	*x = strtod(plain, &end);
 	return end > plain && *end == '\0' && isfinite(*x);
 }
+
+// check all numbers of a sheet
 static const char stall_begins[] = "smsp__average_warps_issue_stalled_",
 	stall_ends[] = "_per_issue_active.ratio";
 
@@ -203,6 +217,7 @@ static bool fits(const char *name, const Counter *c)
 			return true;
 	return false;
 }
+
 static bool check_column(Sheet *s, int column, const Quantity *q)
 {
 	double x;
@@ -229,6 +244,8 @@ static bool check_sheet(Sheet *s)
 	}
 	return true;
 }
+
+// find the value of a counter in a row
 static double value_of(const Sheet *s, int row, const Counter *c)
 {
 	double most = NAN, x;
@@ -256,6 +273,8 @@ static double median_of(const double *x, int n)
 	free(counted);
 	return median;
 }
+
+// rank the stalls of a kernel
 typedef struct Launches { int n, *rows; } Launches;
 
 static void insert_stall(Stall *stalls, Stall new)
@@ -292,6 +311,8 @@ static void rank_stalls(const Sheet *s, Launches l, KernelCounters *k)
 		k->stalls[i].pct *= 100 / sum;
 	free(x);
 }
+
+// gather the launches of each kernel
 static KernelCounters kernel_of(const Sheet *s, Launches l)
 {
 	KernelCounters k = { .launches = l.n };
@@ -314,6 +335,8 @@ static int longest_first(const void *a, const void *b)
 	const KernelCounters *x = a, *y = b;
 	return (x->us < y->us) - (x->us > y->us);
 }
+
+// src/profile/counters.c: interface
 static int gather(const Sheet *s, KernelCounters *kernels, int most)
 {
 	int n = 0;

@@ -12,6 +12,7 @@
 #include "profile/cuda/recorder.h"
 #endif
 
+// keep ranges
 static double now_us(void)
 {
 	return clock_ms() * 1e3;
@@ -59,6 +60,8 @@ static void watch(void *watcher, const char *name)
 	else
 		end_range(watcher);
 }
+
+// start and stop a profile
 Profile *profile_start(Device *d, bool activities)
 {
 	assert(d->watch == NULL && "one profile at a time");
@@ -109,6 +112,7 @@ int profile_within(const Profile *p, int s, const char *name)
 	return s;
 }
 
+// find how deep a range lies, and when its kernels ran
 int profile_depth(const Profile *p, int s)
 {
 	int depth = 0;

@@ -4,6 +4,7 @@
 
 #include "device/device.h"
 
+// declare what is kept of a range and of a kernel
 typedef struct Range {
 	const char *name;              /* of the range */
 	int parent;                    /* the range around it, or -1 */

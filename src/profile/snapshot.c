@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/grow.h"
 
+// push numbers and texts
 enum { TEXTS = 64 };
 
 typedef struct Stack {
@@ -78,6 +79,8 @@ static void push_entry(Pickle *p, const char *key, uint64_t value)
 	push_text(p, key);
 	push_number(p, value);
 }
+
+// push the stack of an event
 static void push_frame(Pickle *p, const char *name, const char *file)
 {
 	fputs("}(", p->f);              /* EMPTY_DICT MARK ... SETITEMS */
@@ -105,6 +108,8 @@ static void push_stack(Pickle *p, const RangePath *range, const char *what)
 	p->stacks[p->nstacks] = (Stack){ range, what, TEXTS + p->nstacks };
 	remember(p, p->stacks[p->nstacks++].memo);
 }
+
+// write segments and the trace
 static void push_block(void *pickle, const DeviceBlock *b)
 {
 	Pickle *p = pickle;

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 
+// write events of a trace
 #define TRACE_BEGINS "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"
 enum { RANGES_TRACK = 1, STREAM_TRACKS = 100 };
 
@@ -126,6 +127,8 @@ void trace_write_spans(const TraceSpan *spans, int n, const char *const *tracks,
 		"{\"sort_index\":0}}]}\n", f);
 	file_end(f, path);
 }
+
+// write folded stacks
 bool folded_recognised(FILE *f)
 {
 	char *line = NULL;

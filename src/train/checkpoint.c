@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "ops/array.h"
 
+// read the model's shape from the metadata
 long metadata_integer(const TensorFile *f, const char *path, const char *key,
 	long least, long most)
 {
@@ -83,6 +84,8 @@ Shape checkpoint_shape(const TensorFile *f, const char *path)
 	check_parameters(f, path, &s);
 	return s;
 }
+
+// load the weights
 void checkpoint_load(Model *m, const TensorFile *f)
 {
 	real *host = need(malloc(m->count * sizeof *host));
@@ -96,6 +99,8 @@ void checkpoint_load(Model *m, const TensorFile *f)
 	model_weights_changed(m);
 	free(host);
 }
+
+// put together metadata
 void metadata_text(Metadata *to, const char *key, const char *value)
 {
 	assert(to->n < MOST_METADATA);
@@ -123,6 +128,8 @@ void metadata_shape(Metadata *to, const Shape *s)
 	metadata_number(to, "num_heads", s->heads);
 	metadata_number(to, "rope_theta", s->theta);
 }
+
+// save the weights
 void checkpoint_save(Model *m, const char *path)
 {
 	const Shape *s = &m->shape;
@@ -144,6 +151,7 @@ void checkpoint_save(Model *m, const char *path)
 	}
 	for (size_t j = 0; j < m->count; j++)
 		data[j] = (float)host[j];
+	// write views and shape to the file
 	Metadata meta = { 0 };
 	metadata_shape(&meta, s);
 	tensorfile_write(path, views, n, meta.pairs);

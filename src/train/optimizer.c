@@ -16,6 +16,7 @@ struct OptimizerKind {
 		const Array *state, const int32_t *skip);
 };
 
+// update by AdamW
 AdamWStep adamw_scalars(const OptimizerSettings *s, long t, double unscale)
 {
 	double first = 1 - pow(s->beta1, t), second = 1 - pow(s->beta2, t);
@@ -49,6 +50,8 @@ static void update_by_adamw(const Optimizer *o, const Span *s, Gradients g,
 const OptimizerKind adamw_kind = { { "adamw m", "adamw v" }, "adamw scalars",
 	sizeof(AdamWStep), offsetof(AdamWStep, unscale), set_adamw_scalars,
 	update_by_adamw };
+
+// update by SGD
 static void set_sgd_scalars(const Optimizer *o, double unscale, void *scalars)
 {
 	*(SgdStep *)scalars = (SgdStep){ .rate = (real)o->settings.lr,
@@ -68,6 +71,8 @@ const OptimizerKind sgd_kind = { { "sgd velocity" }, "sgd scalars",
 static const OptimizerKind plain_sgd_kind = { { NULL }, "sgd scalars",
 	sizeof(SgdStep), offsetof(SgdStep, unscale), set_sgd_scalars,
 	update_by_sgd };
+
+// make an optimizer and free it
 Optimizer optimizer_new(Device *d, const OptimizerKind *kind,
 	OptimizerSettings settings, const Span *spans, int nspans, bool fused)
 {
@@ -122,6 +127,8 @@ Optimizer sgd_new(const Model *m, double lr, double momentum)
 	return of_model(m, momentum == 0 ? &plain_sgd_kind : &sgd_kind,
 		(OptimizerSettings){ .lr = lr, .momentum = momentum });
 }
+
+// update all spans
 Gradients optimizer_gradients(const Optimizer *o, const Span *s)
 {
 	Gradients g = o->sums;
@@ -146,6 +153,7 @@ void optimizer_begin(Optimizer *o, double unscale)
 	device_upload(o->device, o->scalars, scalars, o->kind->scalars_bytes);
 }
 
+// clip the norm of the gradients
 static void clip_by(const Optimizer *o, Array squares)
 {
 	ops_for(o->device)->clip(o->device,
@@ -153,6 +161,7 @@ static void clip_by(const Optimizer *o, Array squares)
 		o->settings.clip);
 }
 
+// add the squared gradients of a group
 static void add_squares_of_group(const Optimizer *o, Array squares)
 {
 	const Model *m = o->parts;

@@ -7,6 +7,7 @@
 #include "base/grow.h"
 #include "base/random.h"
 
+// make a random batch
 Batch batch_random(size_t B, size_t T, long vocab, uint64_t seed)
 {
 	Batch b = { B, T, need(malloc(B * T * sizeof(int32_t))),
@@ -23,6 +24,8 @@ void batch_free(Batch *b)
 	free(b->tokens);
 	free(b->targets);
 }
+
+// update the weights
 static bool scales_loss(const Model *m)
 {
 	return m->policy->op[OP_LINEAR].output == FP16;
@@ -85,6 +88,8 @@ void update_weights(Model *m, Optimizer *o)
 	after_update(m);
 	adapt_loss_scale(m, o);
 }
+
+// queue the phases of a step
 typedef struct Step {
 	Model *m;
 	Optimizer *o;
@@ -112,6 +117,8 @@ static void queue_phases(void *arg)
 	}
 	device_stamp(d, COMPUTE, 3);
 }
+
+// time a step
 static void begin(const Step *s, const Batch *b)
 {
 	model_load(s->m, b->tokens, b->targets, b->B, b->T);
@@ -145,6 +152,8 @@ StepTime timed_step(Model *m, Optimizer *o, const Batch *b, Mode mode)
 	}
 	return t;
 }
+
+// record a step and replay it
 typedef struct Recorder {
 	Replay *r;
 	Device *device;
@@ -155,6 +164,7 @@ typedef struct Recorder {
 	int nannounced;
 } Recorder;
 
+// do an action and remember it
 static void act(Device *d, const Hooks *h, const RankGroup *g, const Action *a)
 {
 	switch (a->kind) {
@@ -197,6 +207,8 @@ static void act_and_remember(Recorder *c, Action a)
 	act(c->device, &c->hooks, c->group, &a);
 	c->r->actions = append(c->r->actions, &c->r->nactions, a);
 }
+
+// cut the recording at hooks
 static void cut(Recorder *c)
 {
 	int kernels = 0;
@@ -263,6 +275,8 @@ static Hooks recording_hooks(Recorder *c)
 		.before_update = h->before_update ? record_before_update : NULL,
 		.after_update = h->after_update ? record_after_update : NULL };
 }
+
+// cut the recording at collectives of a group
 static void record_start(void *self, const GroupOp *op, GroupSlot slot)
 {
 	cut_and_act(self, (Action){ .kind = GROUP_START, .op = *op, .slot = slot });
@@ -340,6 +354,8 @@ int step_kernels(Model *m, Optimizer *o, Mode mode)
 	device_graph_destroy(m->device, &graph);
 	return kernels;
 }
+
+// time steps of one batch
 StepStats timed_steps(Model *m, Optimizer *o, const Batch *b, Mode mode,
 	bool replay, long warmup, long steps)
 {
@@ -358,6 +374,7 @@ StepStats timed_steps(Model *m, Optimizer *o, const Batch *b, Mode mode,
 				ms[3 * n + i] = t.step_ms;
 	}
 	replay_free(&record, m->device);
+	// refuse the result if the losses are wrong
 	if (mode != MODE_TRAIN && last != first)
 		die("the loss changed from %.9g to %.9g between equal passes", first, last);
 	if (mode == MODE_TRAIN && warmup + n > 1 && !(last < first))

@@ -25,6 +25,7 @@ StepTime timed_step(Model *m, Optimizer *o, const Batch *batch, Mode mode);
 /* the last part of it: weights follow the gradients that there are */
 void     update_weights(Model *m, Optimizer *o);
 
+// declare a step that is replayed
 typedef enum { LAUNCH, BEFORE_UNIT, AFTER_UNIT, GRADIENT_READY, BEFORE_UPDATE,
 	AFTER_UPDATE, GROUP_START, GROUP_JOIN } ActionKind;
 typedef struct Action {

@@ -3,6 +3,7 @@ local report, registry = require "report", require "registry"
 local highlight = require "highlight"
 local M = {list = {}, asked = {}}
 
+-- note what a question asks
 function M.ask(div, line)
 	local problem, parts, lettered = registry.current, {}, true
 	if not problem then
@@ -26,6 +27,8 @@ function M.ask(div, line)
 		table.insert(M.asked, {problem = problem, part = part, line = line})
 	end
 end
+
+-- note an answer and its short form
 function M.give(div, content, line)
 	local problem, a, short = registry.current, div.attributes, nil
 	content:walk {Span = function(s)
@@ -45,6 +48,8 @@ function M.give(div, content, line)
 		.. (a.edition and ", edition " .. a.edition or "")
 		.. "\\label{" .. label .. "}"
 end
+
+-- complain about questions without an answer
 local function called(part)
 	return part == "" and "the question" or "part (" .. part .. ")"
 end
@@ -71,6 +76,8 @@ function M.check()
 		end
 	end
 end
+
+-- list the answers at a glance
 function M.at_a_glance()
 	local out, last = pandoc.Blocks {}, nil
 	local function raw(s) return pandoc.RawInline("latex", s) end

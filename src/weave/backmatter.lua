@@ -4,18 +4,22 @@ local M = {}
 
 local kinds = {}
 
+-- sort without regard to case
 local function by_name(a, b)
 	local x, y = a.name:lower():gsub("%W", ""), b.name:lower():gsub("%W", "")
 	if x ~= y then return x < y end
 	if a.name ~= b.name then return a.name < b.name end
 	return (a.lang or "") < (b.lang or "")
 end
+
 local function index(list, entry)
 	table.sort(list, by_name)
 	return "\\begin{nwindex}\n" .. table.concat(list:map(function(e)
 		return ("\\nwentry{%s}{%s}{%s}"):format(entry(e))
 	end), "\n") .. "\n\\end{nwindex}"
 end
+
+-- list files or chunks
 local function names(book, roots)
 	local list = pandoc.List {}
 	for _, e in ipairs(book.order) do
@@ -29,6 +33,8 @@ local function names(book, roots)
 end
 kinds["file-index"] = function(book) return names(book, true) end
 kinds["chunk-index"] = function(book) return names(book, false) end
+
+-- list identifiers
 kinds["identifier-index"] = function(book)
 	local list = pandoc.List {}
 	for _, entries in pairs(book.index) do

@@ -1,6 +1,7 @@
 -- chunks.lua: relations among chunks, and the index of identifiers
 local M = {}
 
+-- know languages by the suffix of a file
 local suffixes = {c = "c", h = "c", cu = "c", cuh = "c", lua = "lua",
 	sh = "sh", mk = "mk", Makefile = "mk", gp = "gp",
 	awk = "awk", py = "py", tex = "tex"}
@@ -9,6 +10,8 @@ function M.language(file)
 	local base = file:match("[^/]+$") or file
 	return suffixes[base:match("%.(%w+)$") or base] or "text"
 end
+
+-- number the chunks and join those of one name
 function M.number(pieces)
 	local book = {chunks = {}, named = {}, order = {}}
 	for _, p in ipairs(pieces) do
@@ -25,6 +28,8 @@ function M.number(pieces)
 	end
 	return book
 end
+
+-- find where each chunk is used
 local function references(piece)
 	local found = {}
 	for _, line in ipairs(piece.lines) do
@@ -50,6 +55,8 @@ function M.connect(book)
 		end
 	end
 end
+
+-- give every chunk the language of its root
 local function spread(book, entry, lang)
 	if entry.lang then return end
 	entry.lang = lang
@@ -68,6 +75,8 @@ function M.spread_languages(book)
 	end
 	for _, p in ipairs(book.chunks) do p.lang = p.lang or "text" end
 end
+
+-- collect definitions and uses of identifiers
 local function entry(index, lang, name)
 	index[lang] = index[lang] or {}
 	local e = index[lang][name]
@@ -77,6 +86,7 @@ local function entry(index, lang, name)
 	end
 	return e
 end
+
 function M.index(book)
 	local index = {}
 	for _, p in ipairs(book.chunks) do
@@ -95,6 +105,8 @@ function M.index(book)
 	end
 	book.index = index
 end
+
+-- link an identifier to its definition
 local preference = {"c", "lua", "sh", "mk", "gp", "awk", "py", "tex", "text"}
 
 function M.definition(book, name, lang)

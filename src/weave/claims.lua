@@ -3,6 +3,7 @@ local report, evaluate = require "report", require "evaluate"
 local format = require "format"
 local M = {list = {}}
 
+-- show the two sides of a comparison
 local function sides(world, test, line)
 	if format.last then return " (" .. format.last .. ")" end
 	if test:find(" and ") or test:find(" or ") then return "" end
@@ -17,6 +18,8 @@ local function sides(world, test, line)
 	if type(x) == "table" then return "" end
 	return (" (%s %s %s)"):format(show(x), op, show(y))
 end
+
+-- test a claim in one world
 local function judge(world, claim)
 	local ok, value = evaluate.run(world, "return " .. claim.test, claim.line)
 	table.insert(M.list, {line = claim.line, problem = claim.problem,
@@ -34,6 +37,8 @@ local function judge(world, claim)
 	end
 	return false, {denied = true, text = text}
 end
+
+-- decide which text to print
 function M.decide(claim)
 	if not claim.test or claim.test == "" then
 		return report.at(claim.line, "claim without a test")

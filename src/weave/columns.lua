@@ -3,6 +3,7 @@ local query, format = require "query", require "format"
 local evaluate = require "evaluate"
 local M = {}
 
+-- split at commas outside brackets
 local function pieces(text)
 	local list, depth, start = {}, 0, 1
 	for i = 1, #text + 1 do
@@ -16,6 +17,8 @@ local function pieces(text)
 	end
 	return list
 end
+
+-- read one column's description
 local function describe(text)
 	local expr, title = text:match("^(.-[^=<>~])=%f[^=](.*)$")
 	expr = expr or text
@@ -23,6 +26,7 @@ local function describe(text)
 	expr = (body or expr):match("^%s*(.-)%s*$")
 	return {expr = expr, format = digits, title = title}
 end
+
 function M.list(t, text)
 	local list = {}
 	if not text then
@@ -36,6 +40,8 @@ function M.list(t, text)
 	end
 	return list
 end
+
+-- invent a headline
 local units = {ms = "ms", us = "µs", s = "s", MiB = "MiB", GiB = "GiB",
 	GBps = "GB/s", GFlops = "GFLOP/s", TFlops = "TFLOP/s", pct = "%"}
 
@@ -47,6 +53,8 @@ function M.title(column)
 	end
 	return (column.expr:gsub("_", " "))
 end
+
+-- evaluate an expression over a row
 function M.evaluate(t, row, expr, world)
 	local env = setmetatable({}, {__index = function(_, name)
 		local i = t.at[name]
@@ -61,6 +69,8 @@ function M.evaluate(t, row, expr, world)
 	query.fail("%s (in `%s`, at %s:%d)", tostring(value):gsub(
 		"^expression:%d+: ", ""), expr, t.path, row.line)
 end
+
+-- format a cell
 local function missing(t, row, expr)
 	for name in expr:gmatch("[%a_][%w_]*") do
 		if t.at[name] and row[t.at[name]] == "-" then return true end

@@ -2,6 +2,7 @@
 local report, files, tsv = require "report", require "files", require "tsv"
 local M = {tables = {}, by_name = {}, touched = {}, missing = {}}
 
+-- list the tables on disk
 function M.scan()
 	local _, found = files.run("find tables -name '*.tsv' 2>/dev/null")
 	for path in found:gmatch("[^\n]+") do
@@ -14,6 +15,8 @@ function M.scan()
 		end
 	end
 end
+
+-- load a table once
 function M.known() error({known = true}, 0) end
 
 function M.load(c, line)
@@ -31,6 +34,8 @@ function M.load(c, line)
 	end
 	return c.data
 end
+
+-- rank the candidates
 local slugs = {h100 = 1, h200x2 = 2, h200x4 = 3, h100x2 = 4, cpu = 5}
 
 local function rank(c, shown, line)
@@ -41,6 +46,8 @@ local function rank(c, shown, line)
 	end
 	return small + 100 + (slugs[c.machine] or 50)
 end
+
+-- choose the recorded or the shown table
 function M.no_table(name)
 	return ("there is no table %s (tables/*/%s.tsv)"):format(name, name)
 end
@@ -58,6 +65,7 @@ local function best(name, shown, line)
 	end
 	return chosen
 end
+
 function M.choose(name, shown, line)
 	local machine, bare = name:match("^([%w_%-]+)/(.*)$")
 	bare = bare or M.by_name[name] or name
@@ -76,10 +84,13 @@ function M.choose(name, shown, line)
 	M.touched[t.path] = M.touched[t.path] or {table = t, line = line}
 	return t
 end
+
 function M.shown(name, line)
 	M.choose(name, false, line)
 	return M.choose(name, true, line)
 end
+
+-- ask whether a table is fresh
 local function present_digest(program, backend)
 	local path = ("build/digest/%s.%s"):format(program, backend)
 	local digest = files.read(path)

@@ -23,6 +23,8 @@ END {
 				list(file[n], backends[b])
 	}
 }
+
+# publish the names of items
 function export(id,    word, n, i, weak) {
 	weak = kind[id] ~ /prototype|promise/
 	n = split(names[id], word, " ")
@@ -51,6 +53,7 @@ function publish(id, word, weak,    entry) {
 	else
 		defined[word] = 1
 }
+
 function publish_list(id,    k, level, t) {
 	for (k = 1; k <= len[id]; k++) {
 		t = tok[id, k]
@@ -61,6 +64,8 @@ function publish_list(id,    k, level, t) {
 		}
 	}
 }
+
+# see through includes
 function visit(f, g,    i) {
 	if (!g || (f, g) in sees)
 		return
@@ -68,6 +73,8 @@ function visit(f, g,    i) {
 	for (i = 1; i <= includes[g]; i++)
 		visit(f, include[g, i])
 }
+
+# note the operations that a source defines or names
 function note_makers(    f, id, word) {
 	for (id = 1; id <= items; id++) {
 		f = in_file[id]
@@ -94,6 +101,7 @@ function assigned_name(id,    k) {
 			return tok[id, k]
 	return ""
 }
+
 function make_by(word, f) {
 	makers[word] = makers[word] f " "
 	sub(/^(cpu|cuda)_/, "", word)
@@ -112,6 +120,8 @@ function note_uses(f,    i, word) {
 		}
 	}
 }
+
+# find what a name means
 function resolve(f, t,    to, rest) {
 	if (!((f, t) in resolved)) {
 		to = t in who_has ? targets(f, t, who_has[t]) : ""
@@ -137,6 +147,7 @@ function resolve_field(id, f, t,    to) {
 	}
 	return resolved_field[f, t]
 }
+
 function targets(f, t, entries,    entry, part, n, i, here, seen, promised) {
 	n = split(entries, entry, " ")
 	for (i = 1; i <= n; i++) {
@@ -154,6 +165,7 @@ function targets(f, t, entries,    entry, part, n, i, here, seen, promised) {
 		return here != "" ? here : seen
 	return promised == "" ? "" : kept(entry, n, promised)
 }
+
 function kept(entry, n, promised,    part, i, f, found) {
 	for (i = 1; i <= n; i++) {
 		split(entry[i], part, ":")
@@ -164,6 +176,8 @@ function kept(entry, n, promised,    part, i, f, found) {
 	}
 	return found == "" ? promised : found
 }
+
+# hash an item without its names
 function fold1(h, x) { return (h * 1000003 + x) % 2147483629 }
 function fold2(h, x) { return (h * 999983 + x) % 2147483587 }
 function hash1(t,    i, h) {
@@ -184,6 +198,7 @@ function hash2(t,    i, h) {
 	}
 	return known2[t]
 }
+
 function link(id,    k, t, h, g, field, key, num, f, to) {
 	f = in_file[id]
 	split("", num)
@@ -217,6 +232,8 @@ function link(id,    k, t, h, g, field, key, num, f, to) {
 	shape1[id] = h
 	shape2[id] = g
 }
+
+# refine the hashes
 function color(backend,    id, round) {
 	for (id = 1; id <= items; id++) {
 		color1[id] = shape1[id]
@@ -237,6 +254,7 @@ function color(backend,    id, round) {
 		}
 	}
 }
+
 function mix(backend, to,    target, part, n, i, sum1, sum2) {
 	n = split(to, target, " ")
 	for (i = 1; i <= n; i++) {
@@ -252,6 +270,8 @@ function mix(backend, to,    target, part, n, i, sum1, sum2) {
 	h = fold1(h, sum1 % 2147483629)
 	g = fold2(g, sum2 % 2147483587)
 }
+
+# choose the sources of a program
 function is_program(f) {
 	return f ~ /^src\/experiments\/.*\.c$/ &&
 		!((substr(f, 1, length(f) - 1) "h") in count)
@@ -271,6 +291,8 @@ function choose(f, backend,    more, n, i) {
 	for (i = 1; i <= n; i++)
 		choose(more[i], backend)
 }
+
+# list the items of a program
 function list(program, backend,    i, out) {
 	out = program
 	sub(/.*\//, "build/code/", out)

@@ -5,6 +5,7 @@ local evaluate = require "evaluate"
 local M = {draw = true, stale = {}}
 local folder, work = "figures/drawings", files.work
 
+-- read a constant from the code
 function format.constant(path, what)
 	local text = files.read(path) or ""
 	local pattern = what:find("(", 1, true) and what
@@ -14,6 +15,8 @@ function format.constant(path, what)
 	for i, n in ipairs(found) do found[i] = math.tointeger(tonumber(n)) end
 	return table.unpack(found)
 end
+
+-- find the source of a drawing
 local function macros(code, line)
 	local out, values = {}, code and evaluate.evaluate(code, line) or {}
 	for name, v in pairs(values) do
@@ -36,6 +39,8 @@ function M.source(div, line)
 	end
 	return picture:find("%S") and macros(a.values, line) .. picture or nil
 end
+
+-- make the preamble of drawings
 local function preamble()
 	local out = {"\\documentclass[10pt]{article}"}
 	for name, hex in (files.read("src/plots/style.gp") or "")
@@ -48,6 +53,8 @@ local function preamble()
 		or "\\usepackage{tikz}")
 	return table.concat(out, "\n") .. "\n"
 end
+
+-- note a drawing whose key has changed
 function M.add(name, picture, line)
 	local out = folder .. "/" .. name .. ".pdf"
 	M.preamble = M.preamble or preamble()
@@ -58,6 +65,8 @@ function M.add(name, picture, line)
 	end
 	return out
 end
+
+-- draw what was noted
 local page = [[
 \setbox0\vbox{\kern.5pt\hbox{\kern.5pt\input{%s}\unskip\kern.5pt}\kern.5pt}%%
 \pdfpagewidth=\wd0 \pdfpageheight=\dimexpr\ht0+\dp0\relax

@@ -3,11 +3,13 @@ local report, data = require "report", require "data"
 local query, format = require "query", require "format"
 local M = {}
 
+-- resolve a name
 function M.use(world, t)
 	if not pandoc.List.includes(world.used, t) then
 		table.insert(world.used, t)
 	end
 end
+
 local function resolve(world, name)
 	if format[name] ~= nil then return format[name] end
 	if world.defs[name] ~= nil then
@@ -29,6 +31,8 @@ local function resolve(world, name)
 	M.use(world, t)
 	return query.new(t, t.rows)
 end
+
+-- make the two worlds
 local function make(shown)
 	local world = {shown = shown, used = {}, lost = {}, defs = {},
 		sources = {}, fresh = {}, from = {}, env = {}}
@@ -54,6 +58,8 @@ function format.on(machine)
 		return query.new(t, t.rows)
 	end})
 end
+
+-- run a piece of Lua in a world
 local function explain(err)
 	if type(err) ~= "table" then
 		err = {text = tostring(err):gsub("^[%w ]+:%d+: ", "")}
@@ -76,6 +82,8 @@ function M.run(world, code, line)
 	local at, text = err:match("^expression:(%d+): (.*)$")
 	return false, {text = text or err, offset = (tonumber(at) or 1) - 1}
 end
+
+-- borrow from the recorded world
 local function from_local(world)
 	for _, t in ipairs(world.used) do
 		if t.machine == "local" then return true end
@@ -90,6 +98,8 @@ local function borrow(line)
 		.. "recorded on %s is shown"):format(report.file, line, place))
 	return place
 end
+
+-- ask both worlds
 function M.ask(line, question, otherwise)
 	local ok, recorded = question(M.recorded)
 	if not ok then return report.error(line, recorded) end
@@ -111,6 +121,8 @@ function M.evaluate(code, line, otherwise)
 		return ok, v
 	end, otherwise)
 end
+
+-- find the names that a definition would have made
 local function names_in(code)
 	local found = {}
 	for names in code:gmatch("([%a_][%w_, ]*)=%f[^=]") do

@@ -3,6 +3,7 @@ local report, files, data = require "report", require "files", require "data"
 local provenance, drawings = require "provenance", require "drawings"
 local M = {draw = true, drawn = {}}
 
+-- run gnuplot
 local function is_serious(line)
 	return line:find("[Ss]kipping") or line:find("undefined")
 		or line:find("no valid points") or line:find("[Cc]annot")
@@ -20,6 +21,8 @@ local function gnuplot(script, settings)
 	if ok and #lines == 0 then return true end
 	return nil, table.concat(lines, "; "):sub(1, 300)
 end
+
+-- remove the date and add the key
 local producer = "(/Producer %()(.-)(%)%s*/Creat)"
 
 local function finish(out, key)
@@ -40,6 +43,8 @@ local function is_from(path, key)
 	local _, text = (files.read(path) or ""):match(producer)
 	return text and #text > 20 and ("key " .. key):sub(1, #text) == text
 end
+
+-- draw a figure if its key has changed
 function M.update(name, script, tables, more)
 	local folder = "figures/" .. tables[1].machine
 	local out = folder .. "/" .. name .. ".pdf"
@@ -70,6 +75,8 @@ function M.update(name, script, tables, more)
 	end
 	return out
 end
+
+-- find the tables of a figure
 local function choose(names, line)
 	local tables = {}
 	for name in names:gmatch("[^%s,]+") do
@@ -78,6 +85,8 @@ local function choose(names, line)
 	if #tables == 0 then error({text = "a figure needs data=TABLE"}, 0) end
 	return tables
 end
+
+-- set out a figure and its caption
 local function float(path, caption, label, framed)
 	local raw = function(s) return pandoc.RawInline("latex", s) end
 	local env = framed and "nwfigurehere" or "nwfigure"
@@ -87,6 +96,8 @@ local function float(path, caption, label, framed)
 		or "") .. "\\end{" .. env .. "}"))
 	return pandoc.Plain(caption)
 end
+
+-- place a figure on the page
 function M.show(image, line, framed)
 	local a = image.attributes
 	local script = "src/plots/" .. image.src .. ".gp"
@@ -107,6 +118,8 @@ function M.show(image, line, framed)
 	caption:extend(provenance.caption(tables))
 	return float(path, caption, image.identifier, framed)
 end
+
+-- place a drawing on the page
 function M.drawing(div, caption, line, framed)
 	local picture = drawings.source(div, line)
 	if not picture or #caption == 0 or div.identifier == "" then

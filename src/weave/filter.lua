@@ -13,6 +13,7 @@ local judge = require "judge"
 local state = {line = 1, ids = {}}
 local raw = function(s) return pandoc.RawInline("latex", s) end
 
+-- collect identifiers
 local function collect(element, kind, default)
 	local id = element.identifier
 	if id == "" then return end
@@ -24,6 +25,7 @@ local function collect(element, kind, default)
 		state.ids[id] = {kind = kind, line = line}
 	end
 end
+
 local collector = {traverse = "topdown"}
 function collector.RawBlock(r)
 	if r.format == "nwline" then state.line = tonumber(r.text) end
@@ -51,6 +53,8 @@ function collector.Math(m)
 	end
 end
 collector.RawInline = collector.Math
+
+-- name what a reference points to
 local names = {chapter = "Chapter", section = "Section", table = "Table",
 	figure = "Figure", equation = "Equation"}
 
@@ -77,6 +81,8 @@ local function reference(link)
 	table.insert(out, raw "}")
 	return out
 end
+
+-- evaluate inline elements
 local function mark(place)
 	return raw(place and "\\nwmark{" .. highlight.escape(place) .. "}" or "")
 end
@@ -94,6 +100,7 @@ local function value(code)
 		type(v) == "number" and "a bare number" or "not text"))
 	return pandoc.Str("??")
 end
+
 local function claim(span)
 	local a = span.attributes
 	local line = tonumber(a.line) or state.line
@@ -105,6 +112,7 @@ local function claim(span)
 	end
 	return {pandoc.Span(content:walk(inlines)), mark(place)}
 end
+
 local function solution(span)
 	for name in (span.attributes.problem or "none"):gmatch("%S+") do
 		local known = state.ids[name]
@@ -115,6 +123,7 @@ local function solution(span)
 	end
 	return {}
 end
+
 function inlines.Code(c)
 	if c.classes:includes("lua") then return value(c) end
 	return raw(highlight.code(c.text))
@@ -133,6 +142,8 @@ function inlines.Span(s)
 	if other[FORMAT] and s.classes:includes(other[FORMAT]) then return {} end
 end
 inlines.traverse = "topdown"
+
+-- evaluate blocks
 local blocks = {traverse = "topdown"}
 for kind, f in pairs(inlines) do blocks[kind] = f end
 
@@ -141,6 +152,7 @@ local function walked(block)
 	block.content = block.content:walk(inlines)
 	return block
 end
+
 function blocks.RawBlock(r)
 	if r.format ~= "nwline" then return nil end
 	state.line = tonumber(r.text)
@@ -159,6 +171,7 @@ function blocks.CodeBlock(c)
 				:format(width, highlight.columns))
 		end))
 end
+
 function blocks.Para(p)
 	local image = p.content[1]
 	if image and image.t == "Image" and image.classes:includes("plot") then
@@ -173,6 +186,8 @@ end
 function blocks.Table(t)
 	return walked(tables.plain(t, state.framed)), false
 end
+
+-- frame questions and answers
 local frames = {question = "Question", answer = "Answer",
 	predict = "Prediction", note = "Note"}
 
@@ -202,6 +217,8 @@ function blocks.Div(d)
 		end
 	end
 end
+
+-- show a problem's heading
 local in_headings = {traverse = "topdown", Link = inlines.Link}
 function in_headings.Code(c)
 	if c.classes:includes("lua") then return value(c) end
@@ -215,6 +232,8 @@ function blocks.Header(h)
 		pandoc.RawBlock("latex", ("\\nwproblem{%s}{%s}{%s}"):format(
 		p.asked and p.points or "", highlight.escape(p.id), h.level))}, false
 end
+
+-- take over the reader's complaints
 local function take_over(meta)
 	report.file = pandoc.utils.stringify(meta["weave-file"] or "writeup.nw")
 	for _, c in ipairs(meta["weave-complaints"] or {}) do
@@ -223,6 +242,8 @@ local function take_over(meta)
 	end
 	meta["weave-file"], meta["weave-complaints"] = nil, nil
 end
+
+-- filter the document
 local function walk_meta(meta)
 	for key, v in pairs(meta) do
 		local kind = pandoc.utils.type(v)
@@ -232,6 +253,7 @@ local function walk_meta(meta)
 	end
 	return meta
 end
+
 function Pandoc(doc)
 	take_over(doc.meta)
 	figures.draw = os.getenv("WEAVE_MODE") ~= "lint"

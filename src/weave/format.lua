@@ -3,6 +3,7 @@ local query, data = require "query", require "data"
 local M = {}
 local fail = query.fail
 
+-- check arguments
 local function number(x, who)
 	if type(x) == "number" then
 		if x ~= x then fail("%s of not-a-number", who) end
@@ -19,6 +20,8 @@ local function numbers(who, x, ...)
 	for _, v in ipairs(list) do number(v, who) end
 	return list
 end
+
+-- compute statistics
 function M.sum(...)
 	local s = 0
 	for _, v in ipairs(numbers("sum", ...)) do s = s + v end
@@ -39,6 +42,7 @@ end
 
 function M.min(...) return math.min(table.unpack(numbers("min", ...))) end
 function M.max(...) return math.max(table.unpack(numbers("max", ...))) end
+
 function M.count(x)
 	if query.is(x) then return #query.inside(x).rows end
 	return type(x) == "table" and #x or 1
@@ -47,6 +51,8 @@ M.abs, M.sqrt, M.log, M.floor, M.ceil = math.abs, math.sqrt, math.log,
 	math.floor, math.ceil
 M.tonumber, M.tostring, M.ipairs = tonumber, tostring, ipairs
 M.math, M.string, M.table = math, string, table
+
+-- test relations
 function M.between(x, low, high)
 	number(x, "between")
 	M.last = ("between(%.4g, %.4g, %.4g)"):format(x, low, high)
@@ -66,6 +72,8 @@ function M.increasing(list)
 	end
 	return true
 end
+
+-- look at single rows
 local function extreme(s, column, better)
 	if not query.is(s) then fail("argmin and argmax need rows") end
 	local best, value
@@ -83,6 +91,7 @@ end
 function M.argmax(s, column)
 	return extreme(s, column, function(a, b) return a > b end)
 end
+
 function M.all(s, f)
 	for _, r in ipairs(query.each(s)) do
 		if not f(r) then return false end
@@ -95,12 +104,15 @@ function M.each(s) return query.each(s) end
 function M.map(s, f)
 	return pandoc.List.map(query.each(s), function(r) return f(r) end)
 end
+
 function M.known(row, column)
 	local i = query.is(row) and query.inside(row)
 	if not i then fail("known needs a row") end
 	local cell = i.rows[1][i.table.at[column]]
 	return cell ~= nil and query.value(cell) ~= nil
 end
+
+-- print digits
 local function commas(s)
 	local sign, whole, rest = s:match("^(-?)(%d+)(.*)$")
 	if not whole then return s end
@@ -120,6 +132,8 @@ local function digits(x, n)
 end
 
 M.digits, M.commas = digits, commas
+
+-- print quantities
 local nbsp = "\u{a0}"
 
 local function with(unit, factor)
@@ -131,6 +145,7 @@ end
 M.ms, M.us, M.s = with "ms", with "µs", with "s"
 M.MiB, M.GiB, M.GB = with "MiB", with("GiB", 1 / 1024), with "GB"
 M.GBps, M.TFlops = with "GB/s", with "TFLOP/s"
+
 function M.unit(x, unit, n) return digits(x, n) .. nbsp .. unit end
 
 function M.time(ms, n)
@@ -148,6 +163,7 @@ end
 function M.ratio(x, n) return digits(x, n or 3) end
 function M.fixed(x, n) return commas(("%." .. n .. "f"):format(x)) end
 function M.text(v) return tostring(v) end
+
 function M.int(x)
 	number(x, "int")
 	return commas(("%d"):format(math.floor(x + 0.5)))
@@ -165,6 +181,8 @@ function M.pm(x, sd, n)
 		decimals(digits(number(sd, "pm"), 1)))
 	return M.fixed(x, places) .. nbsp .. "±" .. nbsp .. M.fixed(sd, places)
 end
+
+-- print small counts in words
 local names = {[0] = "no", "one", "two", "three", "four", "five", "six",
 	"seven", "eight", "nine", "ten", "eleven", "twelve"}
 
@@ -172,6 +190,8 @@ function M.word(n)
 	number(n, "word")
 	return names[n] or M.int(n)
 end
+
+-- read the header of a table
 function M.meta(s, key)
 	if not query.is(s) then fail("meta needs a table") end
 	local value = query.inside(s).table.meta[key]

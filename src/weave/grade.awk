@@ -58,8 +58,11 @@ END {
 		print "tables are older than the code; nothing is wrong otherwise"
 	exit bad
 }
+
+# define the verdicts
 function judged(good, text) { parts++; kept += good; return text "  " }
 function error_if(wrong) { bad = bad || wrong; return wrong }
+
 function test_verdict(list,    name, n, i, lost, good, skipped, none, waiting,
 		others) {
 	n = split(list, name, " ")
@@ -81,6 +84,7 @@ function test_verdict(list,    name, n, i, lost, good, skipped, none, waiting,
 		(skipped ? ", " skipped " skipped" : "") \
 		(none ? ", " none " not run" : ""))
 }
+
 function once_each(list,    each, n, i, seen, out) {
 	n = split(list, each, " ")
 	for (i = 1; i <= n; i++)
@@ -90,6 +94,7 @@ function once_each(list,    each, n, i, seen, out) {
 		}
 	return out
 }
+
 function table_verdict(list,    name, n, i, good, text, state, down) {
 	n = split(list, name, " ")
 	if (!n)
@@ -107,12 +112,14 @@ function table_verdict(list,    name, n, i, good, text, state, down) {
 	return judged(good == n, "tables: " good + 0 " of " n " fresh" \
 		(down ? ", " down " scaled down" : "") text)
 }
+
 function claim_verdict(problem) {
 	if (!claims[problem])
 		return ""
 	return judged(!error_if(holds[problem] != claims[problem]),
 		"claims: " holds[problem] " of " claims[problem] " hold")
 }
+
 function complain(problem, what) {
 	print "writeup.nw:" line[problem] ": " problem " " what
 	bad = 1

@@ -2,6 +2,7 @@
 local chunks = require "chunks"
 local M = {columns = 82}
 
+-- describe the languages
 local function words(text)
 	local set = {}
 	for w in text:gmatch("%S+") do set[w] = true end
@@ -21,6 +22,7 @@ local languages = {
 		keywords = words [[and break do else elseif end false for function
 		goto if in local nil not or repeat return then true until while]]},
 }
+
 languages.sh = {line = "#", blank = true, quotes = "\"'", keywords = words [[if
 	then else elif fi for while until do done case esac in function local
 	return exit export set shift trap]]}
@@ -38,6 +40,8 @@ languages.py = {line = "#", quotes = "\"'", keywords = words [[and as assert
 	True False]]}
 languages.tex = {line = "%", quotes = "", keywords = {}}
 languages.text = {quotes = "", keywords = {}}
+
+-- write text so that TeX prints it verbatim
 local special = {["\\"] = "\\nwbs{}", ["{"] = "\\{", ["}"] = "\\}",
 	["$"] = "\\$", ["&"] = "\\&", ["#"] = "\\#", ["%"] = "\\%",
 	["_"] = "\\_", ["^"] = "\\nwhat{}", ["~"] = "\\nwtilde{}"}
@@ -46,6 +50,8 @@ function M.escape(s)
 	s = s:gsub("[\\{}$&#%%_^~]", special)
 	return (s:gsub(" ", "\\ "))
 end
+
+-- print names and links
 function M.name(name)
 	local out = name:gsub("(.-)%[%[(.-)%]%]", function(before, code)
 		return M.escape(before) .. "\1" .. M.escape(code) .. "\2"
@@ -67,6 +73,8 @@ local function identifier(e, text)
 	if not e or #e.defs == 0 then return M.escape(text) end
 	return ("\\nwid{%d}{%s}"):format(e.defs[1].id, M.escape(text))
 end
+
+-- join the tokens of a line
 local function join(tokens)
 	local text, refs, marks = "", {}, {}
 	for _, t in ipairs(tokens) do
@@ -81,6 +89,8 @@ local function join(tokens)
 	end
 	return text, refs, marks
 end
+
+-- take a note for the margin
 local noted = {}
 
 local function remember(p, e)
@@ -98,6 +108,8 @@ local function note(p)
 	if not e then return "" end
 	return ("\\nwm{%d}{%s}"):format(e.defs[1].id, M.escape(e.name))
 end
+
+-- highlight comments and strings
 local function comment(p, i)
 	local text, lang = p.text, p.lang
 	local two, stop = text:sub(i, i + 1)
@@ -113,6 +125,7 @@ local function comment(p, i)
 	if not stop then return end
 	return "\\nw" .. style .. "{" .. p.plain(i, stop) .. "}", stop + 1
 end
+
 local function string_literal(p, i)
 	local q = p.text:sub(i, i)
 	if q == "" or not p.lang.quotes:find(q, 1, true) then return end
@@ -125,6 +138,8 @@ local function string_literal(p, i)
 		j = j + 1
 	end
 end
+
+-- highlight words
 local function word(p, i)
 	local mark = p.marks[i]
 	if mark then
@@ -147,6 +162,8 @@ local function word(p, i)
 		end
 	end
 end
+
+-- highlight one line
 local function highlight_line(p, tokens)
 	p.text, p.refs, p.marks = join(tokens)
 	local out, i = {}, 1
@@ -169,6 +186,7 @@ local function highlight_line(p, tokens)
 	end
 	return table.concat(out)
 end
+
 local function highlighter(book, lang, piece)
 	local p = {book = book, family = lang, lang = languages[lang or "c"],
 		piece = piece, notes = {}}
@@ -184,6 +202,8 @@ local function highlighter(book, lang, piece)
 	end
 	return p
 end
+
+-- count the columns of a line
 local function expand(tokens)
 	local col, out = 0, {}
 	for _, t in ipairs(tokens) do
@@ -202,6 +222,8 @@ local function expand(tokens)
 	end
 	return out, col
 end
+
+-- highlight a list of lines
 local function highlight_lines(p, lines, out, too_wide)
 	for k, line in ipairs(lines) do
 		local tokens, width = expand(line)
@@ -214,10 +236,13 @@ local function highlight_lines(p, lines, out, too_wide)
 			highlight_line(p, tokens), note(p)))
 	end
 end
+
+-- write the footer of a chunk
 function M.ids(pieces, first)
 	local ids = pandoc.List.map(pieces, function(p) return p.id end)
 	return table.concat(ids, ",", first or 1)
 end
+
 local function footer(book, e, piece)
 	local out = {}
 	if piece == e.parts[1] then
@@ -263,6 +288,8 @@ function M.chunk(book, piece, complain)
 	table.insert(out, footer(book, e, piece))
 	return table.concat(out, "\n")
 end
+
+-- highlight a chunk
 function M.listing(text, lang, too_wide)
 	local p = highlighter(nil, languages[lang] and lang or "text")
 	local lines, out = {}, {"\\nwlisting"}
@@ -273,6 +300,8 @@ function M.listing(text, lang, too_wide)
 	table.insert(out, "\\nwlistingend")
 	return table.concat(out, "\n")
 end
+
+-- highlight a quotation
 function M.breakable(tex)
 	return (tex:gsub("/(%a)", "/\\nwbreak %1"))
 end

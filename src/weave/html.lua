@@ -3,6 +3,7 @@ local pictures = require "pictures"
 local M = {numbers = {}, index = {}, complaints = {}}
 local count = {chapter = 0}
 
+-- keep escaped characters apart
 local escaped = {["{"] = "\1", ["}"] = "\2", ["\\"] = "\3"}
 
 local function protect(s)
@@ -19,8 +20,11 @@ end
 function M.plain(html)
 	return (html:gsub("<[^>]*>", ""):gsub("%s+", " "):gsub("^ ", ""))
 end
+
+-- expand the commands of a text
 local commands, environments = {}, {}
 
+-- find the description and the arguments of a command
 local function read_command(s, i, name)
 	local c, args = commands[name], {}
 	if name == "begin" or name == "end" then
@@ -64,12 +68,16 @@ function expand(s)
 		i = after
 	end
 end
+
+-- say what commands without effect are
 local function nothing() return "" end
 
 for name, arguments in pairs {needspace = 1, nwneeds = 1, markboth = 2, nwm = 2,
 	nwlining = 0, footnotesize = 0, scriptsize = 0, tiny = 0} do
 	commands[name] = {arguments, nothing}
 end
+
+-- say what simple commands are
 for name, text in pairs {nwcode = "<code>$1</code>", nwfit = "$1",
 	nwmark = "<sup>$1</sup>",
 	nwprovenance = '<small class="provenance">$1</small>',
@@ -88,6 +96,8 @@ commands.nwproblem = {3, function(points, id)
 	end
 	return ('<p class="problem"><code>make %s</code>%s</p>'):format(id, points)
 end}
+
+-- say what commands of code are
 for name, text in pairs {nwkeyword = "<b>$1</b>", nwcomment = "<i>$1</i>",
 	nwstring = '<span class="s">$1</span>', nwusedin = "Used in $1.",
 	nwcontinued = "Continued on line \21$1\17.",
@@ -110,6 +120,8 @@ commands.nwl, commands.nwlk = {2, code_line}, {2, code_line}
 commands.nwid = {2, '<a href="#c$1">$2</a>'}
 commands.nwlisted = {2, '<a href="#c$1">$2</a>'}
 commands.nwref = {2, '<a class="ref" href="#c$1">&lang;$2&rang;</a>'}
+
+-- say what commands of lists are
 commands.nwglanced = {3,
 	'<h2 class="glance"><a href="#$1"><code>$2</code></a> $3</h2>\n'}
 commands.nwglance = {4, function(which, edition, label, text)
@@ -122,6 +134,7 @@ commands.nwexperiment = {3, '<tr><td><a href="#$1">$2</a><td class="r">$3'
 commands.nwevidence = {4, "<td>$1<td>$2<td>$3<td>$4</tr>\n"}
 commands.nwnext = {0, "<tr><td><td><td>"}
 commands.nwtotal = {1, '<tr><td>total<td class="r">$1<td><td><td><td><td></tr>'}
+
 commands.nwsource = {4, function(name, machine, date, unfinished)
 	return ('<p class="source"><b>%s</b> on %s, %s%s</p><dl class="source">')
 		:format(expand(name), machine, date, unfinished ~= "" and ", "
@@ -129,6 +142,7 @@ commands.nwsource = {4, function(name, machine, date, unfinished)
 end}
 commands.nwkey = {2, "<dt>$1</dt><dd>$2</dd>\n"}
 commands.nwsourceend = {0, "</dl>\n"}
+
 commands.nwentry = {3, function(name, defined, used)
 	local html = expand(name)
 	if defined ~= "" then
@@ -141,6 +155,8 @@ commands.nwentry = {3, function(name, defined, used)
 	return ("<li>%s%s%s</li>\n"):format(html, places(defined,
 		" <b>\19%s\17</b>"), places(used, " \19%s\17"))
 end}
+
+-- number and caption figures and tables
 local function counted(kind, label)
 	count[kind] = (count[kind] or 0) + 1
 	local number = ("%d.%d"):format(count.chapter, count[kind])
@@ -156,6 +172,8 @@ local function caption(kind, name, body)
 		name, counted(kind, label), expand(text:sub(2, -2))),
 		label and (' id="%s"'):format(label) or "", text
 end
+
+-- set out the rows of a table
 local function cells(row, tag, align)
 	local out, j = {}, 0
 	for cell in (row .. "\4"):gmatch("(.-)\4") do
@@ -179,6 +197,7 @@ local function rows(text, tag, align)
 	end
 	return table.concat(out)
 end
+
 local function tabular(spec, body)
 	local align = spec:gsub("@{}", "")
 	body = body:gsub("\\midrule\\endfirsthead.-\\endfoot", "\\midrule")
@@ -188,6 +207,8 @@ local function tabular(spec, body)
 		.. '%s</tbody></table></div>'):format(rows(head, 'th scope="col"', align),
 		rows(rest, "td", align))
 end
+
+-- set out tables and figures
 local function table_with_caption(body)
 	local text, id = caption("table", "Table", body)
 	body = body:gsub("\\caption%b{}", ""):gsub("\\label{[^}]*}", "")
@@ -203,6 +224,8 @@ local function figure(body)
 		.. 'alt="\20%s\22"></a></div>%s</figure>\n'):format(id, path, path,
 		M.plain(expand(words)), text)
 end
+
+-- say what environments are
 environments = {tabular = {1, tabular, body = true},
 	longtable = {1, tabular, body = true},
 	nwtable = {0, table_with_caption, body = true},
@@ -223,10 +246,13 @@ environments.nwframe = {1, function(label)
 	return ('<section class="frame" aria-label="%s"%s><p class="frame">%s</p>\n')
 		:format(label, id and (' id="%s"'):format(id) or "", label)
 end}
+
+-- translate a list of inlines
 local function raw(s) return pandoc.RawInline("html", s) end
 
 function M.is_tex(r) return r.format == "latex" or r.format == "tex" end
 
+-- join the inlines of a paragraph
 local function join(list)
 	local out = {}
 	for k, i in ipairs(list) do
@@ -239,6 +265,8 @@ local function join(list)
 	end
 	return table.concat(out)
 end
+
+-- give equations their numbers
 local function equation(text)
 	local label = text:match("\\label{([^}]*)}")
 	local body = text:match("^\\begin{equation}(.*)\\end{equation}$")
@@ -260,6 +288,8 @@ local function with_equations(list)
 	end
 	return out
 end
+
+-- say in words what a picture shows
 local entities = {["<"] = "&lt;", [">"] = "&gt;", ["&"] = "&amp;",
 	['"'] = "&quot;"}
 
@@ -281,6 +311,8 @@ local function split(text, list)
 	end
 	return out
 end
+
+-- translate a list of inlines
 function M.inlines(list)
 	local latex = false
 	list = with_equations(list)
@@ -293,6 +325,8 @@ function M.inlines(list)
 		return in_words(words, list)
 	end), list)
 end
+
+-- translate formulas and blocks
 function M.math(m)
 	m.text = m.text:gsub("\\[Bb]igg?l%f[%A]", "\\left")
 	m.text = m.text:gsub("\\[Bb]igg?r%f[%A]", "\\right")
@@ -306,6 +340,8 @@ function M.block(text)
 	end
 	return pandoc.RawBlock("html", restore(expand(protect(text))))
 end
+
+-- number headings
 local levels = {"chapter", "section", "subsection"}
 
 function M.heading(h)

@@ -1,5 +1,7 @@
 # items.awk: the tokens of sources as items, which are definitions, declarations
 # and macros, with the names that each declares
+
+# know the words of the language
 BEGIN {
 	note("int char void float double long short unsigned signed bool _Bool" \
 		" auto", types)
@@ -20,6 +22,8 @@ function note(words, set,    word, n, i) {
 		set[word[i]] = keyword[word[i]] = 1
 }
 function is_name(t) { return t ~ /^[A-Za-z_]/ && !(t in keyword) }
+
+# load the tokens of a source
 function load(f,    path, line) {
 	path = "build/code/" f
 	file[++files] = f
@@ -35,6 +39,8 @@ function find(f, name,    beside) {
 	return beside in count ? beside : "src/" name in count ? "src/" name : ""
 }
 function is_list(f) { return f ~ /\.h$/ && !guarded[f] }
+
+# cut a source into items
 function parse(f) {
 	conditions = inner = depth = 0
 	begin_item()
@@ -57,6 +63,7 @@ function begin_item() {
 	id = items + 1
 }
 function add(t) { tok[id, ++size] = t }
+
 function code(f, t,    previous) {
 	if (!size && (t == ";" || t == "}"))
 		return
@@ -80,6 +87,8 @@ function code(f, t,    previous) {
 	if (!depth && (t == ";" || t == "}" && body))
 		end_item(f)
 }
+
+# follow the directives
 function directive(f, from, i,    word, first, g) {
 	word = T[from, i]
 	first = i
@@ -114,6 +123,7 @@ function directive(f, from, i,    word, first, g) {
 		end_item(f)
 	return i
 }
+
 function condition(from, first, last,    text) {
 	for (; first < last; first++)
 		text = text " " T[from, first]
@@ -124,6 +134,8 @@ function condition(from, first, last,    text) {
 	else if (conditions)
 		conditions--
 }
+
+# close an item
 function end_item(f,    i, n, word) {
 	items++
 	in_file[id] = f
@@ -152,6 +164,7 @@ function drop_first(id,    i) {
 		tok[id, i] = tok[id, i + 1]
 	size--
 }
+
 function weaken(id,    k, brace) {
 	for (k = 1; k <= size; k++)
 		if (tok[id, k] == "{")
@@ -166,6 +179,8 @@ function weaken(id,    k, brace) {
 	} else if (size == 3 && tok[id, 1] in tags)
 		kind[id] = "promise"
 }
+
+# find the names that an item declares
 function declare(id,    k, t, level, top) {
 	level = 0
 	around[0] = kind[id] == "function" || kind[id] == "prototype" ? "head" : "top"
@@ -198,6 +213,7 @@ function declare(id,    k, t, level, top) {
 			group[level] = listed[level] = ""
 	}
 }
+
 function bracket(id, k, level,    t, before) {
 	t = tok[id, k]
 	before = tok[id, k - 1]
@@ -209,6 +225,7 @@ function bracket(id, k, level,    t, before) {
 		return "params"
 	return before == "for" ? "for" : "paren"
 }
+
 function mark(id, word, field) {
 	if (!((id, word) in own)) {
 		own[id, word] = 0
@@ -232,6 +249,8 @@ function declare_directive(id, k) {
 		k++
 	return k
 }
+
+# is the name at k a declarator?
 function declares(id, k, level,    p, q, r, j, ours) {
 	p = tok[id, k - 1]
 	q = tok[id, k + 1]
@@ -258,6 +277,7 @@ function declares(id, k, level,    p, q, r, j, ours) {
 		listed[level] = 1
 	return ours
 }
+
 function opens_statement(t) {
 	return t == "" || t ~ /^[;{}:]$/ || t == "\\" || t in qualifiers ||
 		t in tags
@@ -282,6 +302,7 @@ function pointed(id, k, level, q,    j, P, before) {
 	return opens_statement(before) || before == "(" && around[level] == "for" ||
 		P == ">" && made_by_template(id, j + 1, level, q)
 }
+
 function made_by_template(id, k, level, q,    j, open, before) {
 	if (q !~ /^([=;,(){]|\[)$/)
 		return 0

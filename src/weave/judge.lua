@@ -5,6 +5,7 @@ local format, neighbours = require "format", require "neighbours"
 local M = {laws = {}, uses = neighbours.uses}
 local scope
 
+-- read the laws
 local function begin(names, keys)
 	scope = {keys = keys}
 	for name in names:gmatch("%S+") do
@@ -26,6 +27,8 @@ local _, found = files.run("ls '%s'/laws/*.lua", here)
 for path in found:gmatch("[^\n]+") do
 	assert(loadfile(path, "t", {tables = begin, law = add}))()
 end
+
+-- compile a test
 local env = setmetatable({}, {__index = function(_, name)
 	local now = neighbours.now
 	local i = now.t.at[name]
@@ -45,6 +48,8 @@ local function compile(test)
 	compiled[test] = f
 	return f
 end
+
+-- find the rows that break a law
 local function broken_rows(law, t, test)
 	local f, now, broken = compile(test), {t = t, law = law}, {}
 	neighbours.now = now
@@ -61,6 +66,8 @@ local function broken_rows(law, t, test)
 	end
 	return broken
 end
+
+-- write out a law over a stem
 local function variants(law, t)
 	local pattern = law.test:match("[%w_]*%$[%w_]*")
 	if not pattern then return {law.test} end
@@ -75,6 +82,8 @@ local function variants(law, t)
 	end
 	return list
 end
+
+-- say which row breaks a law
 local function values(t, row, text)
 	local parts, seen = {}, {}
 	for name in text:gmatch("[%a_][%w_]*") do
@@ -101,6 +110,8 @@ local function complaint(law, t, test)
 			#broken > 1 and (", and %d rows more"):format(#broken - 1) or "")
 	end
 end
+
+-- judge a table
 local function covers(law, t)
 	for _, pattern in ipairs(law.scope) do
 		if t.name:match(pattern) then return true end
@@ -116,6 +127,8 @@ function M.table(t, say)
 		end
 	end
 end
+
+-- judge all tables
 function M.files()
 	local list = {}
 	for _, machines in pairs(data.tables) do
@@ -124,6 +137,7 @@ function M.files()
 	table.sort(list, function(a, b) return a.path < b.path end)
 	return list
 end
+
 function M.all()
 	for _, c in ipairs(M.files()) do
 		local ok, t = pcall(data.load, c, 0)

@@ -2,6 +2,7 @@
 local report = require "report"
 local M = {}
 
+-- know the exceptions
 local allowed = {["2.7B"] = true, ["10B"] = true, ["1D"] = true,
 	["2D"] = true, ["3D"] = true, ["4D"] = true}
 local exempt = {given = true, question = true, experiments = true,
@@ -13,6 +14,8 @@ local function is_exempt(element)
 	end
 	return false
 end
+
+-- look at the words of a string
 local separators = {"\u{a0}", "–", "—", "×", "≈", "±", "−", "→", "…", "“",
 	"”", "‘", "’"}
 
@@ -27,12 +30,16 @@ local function check_words(state, text)
 		end
 	end
 end
+
+-- look at a formula
 local function check_formula(state, text)
 	for number in text:gmatch("%d+%.%d+") do
 		report.at(report.locate(number, state.line), ("typed number %s in a "
 			.. "formula: compute it, or mark it {.given}"):format(number))
 	end
 end
+
+-- skip what is exempt
 local function checker(state)
 	local f = {traverse = "topdown"}
 	function f.RawBlock(r)
@@ -51,6 +58,8 @@ local function checker(state)
 	function f.Math(m) check_formula(state, m.text) end
 	return f
 end
+
+-- check the prose
 function M.check(blocks, line)
 	blocks:walk(checker {line = line or 1})
 end

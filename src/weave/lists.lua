@@ -5,6 +5,7 @@ local M = {}
 
 local code = highlight.code
 
+-- list the tables of one problem
 local function evidence(p)
 	local rows = {}
 	for _, name in ipairs(p.tables) do
@@ -31,6 +32,8 @@ function M.experiments()
 	table.insert(out, ("\\nwtotal{%d}\\end{nwexperiments}"):format(total))
 	return pandoc.RawBlock("latex", table.concat(out, "\n"))
 end
+
+-- describe one table
 local keys = {"device", "memory_MiB", "libraries", "seed", "scale", "command"}
 
 local function describe(t, before)
@@ -54,6 +57,8 @@ local function describe(t, before)
 	table.insert(out, "\\nwkey{digest}{" .. digest .. "}\\nwsourceend")
 	return table.concat(out, "\n")
 end
+
+-- list the provenance of all tables
 function M.provenance()
 	local out, list = {"\\begin{nwprovenancelist}"}, {}
 	for path, used in pairs(data.touched) do

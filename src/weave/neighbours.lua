@@ -3,6 +3,7 @@ local data, query = require "data", require "query"
 local words, skip = {}, {}
 local M = {words = words, skip = skip, uses = {}, now = nil}
 
+-- read a cell, or skip the row
 function M.number(text)
 	if text == "-" then error(skip, 0) end
 	if text:match("^%-?nan$") then return 0 / 0 end
@@ -17,6 +18,8 @@ local function seen(t, row)
 		return M.number(cell(t, row, column))
 	end})
 end
+
+-- find the rows that agree in some columns
 local function key(t, row, columns, changes)
 	local parts = {}
 	for column in columns:gmatch("%S+") do
@@ -42,6 +45,8 @@ local function groups(t, columns)
 	t.groups[columns] = found
 	return found
 end
+
+-- speak of rows that agree
 local function alike(columns)
 	return groups(M.now.t, columns).of[M.now.row]
 end
@@ -63,6 +68,8 @@ function words.fixed(column, columns)
 		if other ~= "-" then return M.number(other) == mine end
 	end
 end
+
+-- speak of one other row
 function words.first(columns) return seen(M.now.t, alike(columns)[1]) end
 function words.last(columns)
 	return seen(M.now.t, alike(columns)[#alike(columns)])
@@ -86,6 +93,8 @@ function words.of(name, want)
 	table.sort(columns)
 	return pick(data.load(c, 0), nil, table.concat(columns, " "), want)
 end
+
+-- speak of growth
 function words.below(by, value)
 	local keys = (M.now.law.scope.keys .. " "):gsub("%f[%w_]" .. by .. " ", "")
 	local t, best, most = M.now.t, nil, -math.huge
@@ -105,6 +114,8 @@ function words.scales(value, by, low, high, slack)
 	return ratio >= size ^ low / (slack or 1)
 		and ratio <= size ^ high * (slack or 1)
 end
+
+-- compare two numbers
 function words.close(x, y, relative, absolute)
 	return math.abs(x - y) <= relative * math.abs(y) + (absolute or 0)
 end

@@ -1,6 +1,7 @@
 -- noweb.lua: read noweb's event stream into pieces of prose and code
 local M = {}
 
+-- start a piece, a line, a quote
 local function new_piece(s, kind)
 	s.piece = {kind = kind, line = s.line, lines = {}, defs = {}, uses = {}}
 	table.insert(s.pieces, s.piece)
@@ -18,6 +19,8 @@ local function add(s, token)
 	end
 	table.insert(s.current, token)
 end
+
+-- handle one event of each kind
 local on = {}
 
 function on.text(s, rest) add(s, rest) end
@@ -42,6 +45,7 @@ function on.endquote(s)
 	s.quote = nil
 	add(s, {quote = q})
 end
+
 function on.index(s, rest)
 	local kind, name = rest:match("^(%a+) ?(.*)$")
 	if kind == "use" then
@@ -53,6 +57,8 @@ function on.index(s, rest)
 		s.line = s.line + 1
 	end
 end
+
+-- split the stream into pieces
 function M.parse(stream)
 	local s = {pieces = {}, line = 1}
 	for event in stream:gmatch("[^\n]+") do

@@ -13,6 +13,8 @@ local function read(name)
 	if f then f:close() end
 	return text
 end
+
+-- check the labels of a page
 local function labels(name, text)
 	local seen = {}
 	for id in text:gmatch('%sid="([^"]*)"') do
@@ -21,6 +23,8 @@ local function labels(name, text)
 	end
 	return seen
 end
+
+-- check the links of a page
 local function check_links(name, text)
 	text = text:gsub('<a%s+href="https://[^"]*"', "")
 	for kind, to in text:gmatch('%s(%a+)="([^"]*)"') do
@@ -37,6 +41,8 @@ local function check_links(name, text)
 		end
 	end
 end
+
+-- check the parts of a page
 local function times(text, pattern) return select(2, text:gsub(pattern, "")) end
 
 local function check_parts(name, text)
@@ -70,6 +76,8 @@ local function check_parts(name, text)
 		end
 	end
 end
+
+-- check all pages
 function Pandoc()
 	local list = pandoc.pipe("find", {folder, "-type", "f", "-printf", "%P\n"},
 		"")

@@ -6,12 +6,15 @@ local files, pictures = require "files", require "pictures"
 local out = os.getenv("WEAVE_OUT")
 local pages, where, lines, part, template = {}, {}, {}, nil, nil
 
+-- write HTML and files
 local function as_html(blocks)
 	return pandoc.write(pandoc.Pandoc(blocks), "html5",
 		pandoc.WriterOptions {html_math_method = "mathml"})
 end
 
 local function write(name, text) files.write(out .. "/" .. name, text) end
+
+-- say where lines may break
 local function breakable(text)
 	text = text:gsub("<mo>\u{2113}</mo>", "<mi>\u{2113}</mi>")
 	text = text:gsub('(%(?)(<math display="inline".-</math>)([^%s<]*)',
@@ -28,6 +31,8 @@ local function breakable(text)
 		end)
 	end))
 end
+
+-- begin a page
 local function new_page(h)
 	local p = {file = h.identifier .. ".html", id = h.identifier,
 		level = h.level, part = part, blocks = pandoc.Blocks {}, sections = {}}
@@ -37,6 +42,7 @@ local function new_page(h)
 	part = nil
 	return p
 end
+
 local function heading(h)
 	local number, page = html.heading(h), pages[#pages]
 	local content = html.inlines(h.content)
@@ -54,6 +60,8 @@ local function heading(h)
 	page.blocks:insert(pandoc.Header(h.level - page.level + 1, content,
 		pandoc.Attr(h.identifier)))
 end
+
+-- translate the blocks of a page
 local walker = {Math = html.math, Inlines = html.inlines}
 
 function walker.RawBlock(r)
@@ -65,6 +73,7 @@ function walker.Span(s)
 	html.numbers[s.identifier] = pages[#pages].current
 	return pandoc.Span(s.content, pandoc.Attr(s.identifier))
 end
+
 function walker.DefinitionList(list)
 	for _, item in ipairs(list.content) do
 		local term = pandoc.utils.stringify(item[1])
@@ -74,6 +83,7 @@ function walker.DefinitionList(list)
 	end
 	return list
 end
+
 local function distribute(blocks)
 	for _, b in ipairs(blocks) do
 		local name = b.t == "RawBlock" and b.text:match("^\\part{(.*)}")
@@ -86,6 +96,8 @@ local function distribute(blocks)
 		end
 	end
 end
+
+-- find the page of every label
 local function find_labels(p)
 	for id in p.html:gmatch('%sid="([^"]*)"') do where[id] = p end
 	for id, line in p.html:gmatch('id="(c%d+)"><summary>.-nw:(%d+)') do
@@ -96,11 +108,14 @@ local function find_labels(p)
 		table.insert(html.complaints, p.file .. ": no MathML for " .. tex)
 	end
 end
+
+-- put in numbers and addresses
 local function address(id, from)
 	local p = where[id] or from
 	if id == p.id and p ~= from then return p.file end
 	return (p == from and "" or p.file) .. "#" .. id
 end
+
 local function place(p)
 	return p.number ~= "" and p.number or html.plain(p.title)
 end
@@ -118,6 +133,7 @@ local function places(ids, from, label)
 	end
 	return table.concat(list, ", ")
 end
+
 local function resolve(p)
 	local function place_of(id) return where[id] and place(where[id]) or "?" end
 	local fill = {["\16"] = function(id) return html.numbers[id] or "" end,
@@ -133,6 +149,8 @@ local function resolve(p)
 		return 'href="' .. address(id, p) .. '"'
 	end))
 end
+
+-- list the contents
 local function link(p, current)
 	return ('<li><a href="%s"%s>%s</a>'):format(p.file, p == current and
 		' aria-current="page"' or "", (p.title:gsub("_", "_<wbr>")))
@@ -144,6 +162,7 @@ local function links(list, current)
 	return #items > 0 and "<ul>\n" .. table.concat(items, "</li>\n")
 		.. "</li>\n</ul>\n" or ""
 end
+
 local function contents(current)
 	local list = {"<ul>"}
 	for _, p in ipairs(pages) do
@@ -158,6 +177,8 @@ local function contents(current)
 	end
 	return table.concat(list, "\n") .. "</ul>\n"
 end
+
+-- write a page
 local function turn(p, rel, word)
 	if not p then return "<span></span>" end
 	return ('<a rel="%s" href="%s"><span>%s:</span> %s</a>'):format(rel, p.file,
@@ -174,6 +195,8 @@ local function finish(p, k, book)
 			.. turn(pages[k + 1], "next", "Next")}
 	write(p.file, (template:gsub("%$(%a+)%$", parts)))
 end
+
+-- write the front page
 local function front(meta, title)
 	local abstract = pandoc.utils.type(meta.abstract) == "Blocks"
 		and as_html(meta.abstract:walk(walker)) or ""
@@ -181,6 +204,8 @@ local function front(meta, title)
 		.. '%s<h2>Contents</h2><div class="contents">%s</div>'):format(title,
 		pandoc.utils.stringify(meta.subtitle or ""), abstract, contents())}
 end
+
+-- make all pages
 function Pandoc(doc)
 	template = files.read(here .. "/page.html")
 	distribute(doc.blocks)

@@ -9,6 +9,7 @@ function M.take(pdf)
 	return svg
 end
 
+-- write paths in few bytes
 local box = "M ([%d.]+) ([%d.]+) L ([%d.]+) %2 L %3 ([%d.]+) L %1 %4 Z"
 
 local function small(svg)

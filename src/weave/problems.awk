@@ -27,6 +27,8 @@ fenced || !/^#+ .*\{.*#.*\}[ \t]*$/ { next }
 			print "TESTS_" name " := " tests
 		}
 }
+
+# define value, which finds an attribute
 function value(attribute,    rest, at) {
 	at = index(attributes, " " attribute "=\"")
 	if (!at)

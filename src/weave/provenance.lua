@@ -15,6 +15,7 @@ function M.where(t)
 	return t.meta.device and place .. " (" .. t.meta.device .. ")" or place
 end
 
+-- write the end of a caption
 function M.caption(tables)
 	local out, seen = {}, {}
 	for _, t in ipairs(tables) do

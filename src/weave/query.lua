@@ -3,6 +3,7 @@ local M = {}
 local inner = setmetatable({}, {__mode = "k"})
 local meta = {}
 
+-- fail with a message
 function M.fail(text, ...)
 	error({text = select("#", ...) > 0 and text:format(...) or text}, 0)
 end
@@ -15,10 +16,14 @@ function M.position(t, column)
 	end
 	return i
 end
+
+-- turn a cell into a value
 function M.value(cell)
 	if cell == "-" then return nil end
 	return cell:match("^[-+]?%.?%d") and tonumber(cell) or cell
 end
+
+-- decide whether a row meets the conditions
 local function meets(value, want)
 	if type(want) == "function" then
 		return value ~= nil and want(value)
@@ -42,6 +47,7 @@ local function satisfies(s, row, conditions)
 	end
 	return true
 end
+
 local function describe(conditions)
 	if type(conditions) == "function" then return "what is asked of it" end
 	local parts = {}
@@ -52,6 +58,8 @@ local function describe(conditions)
 	table.sort(parts)
 	return table.concat(parts, ", ")
 end
+
+-- select rows
 function M.new(t, rows)
 	local s = setmetatable({}, meta)
 	inner[s] = {table = t, rows = rows}
@@ -72,6 +80,8 @@ function meta.__call(s, conditions)
 	end
 	return M.new(t, rows)
 end
+
+-- take a column
 function meta.__index(s, column)
 	local t, rows = inner[s].table, inner[s].rows
 	local i = M.position(t, column)
@@ -87,6 +97,8 @@ function meta.__index(s, column)
 	if #rows == 1 then return list[1] end
 	return list
 end
+
+-- offer selections to other modules
 function M.inside(s) return inner[s] end
 function M.is(s) return inner[s] ~= nil end
 

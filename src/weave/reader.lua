@@ -9,6 +9,7 @@ local function complain(line, text)
 	table.insert(complaints, {line = line, text = text})
 end
 
+-- run noweb on the file
 local function run_noweb(file)
 	local lib = os.getenv("NOWEB_LIB") or "/usr/lib/noweb"
 	local command = "set -o pipefail; '%s/markup' -t '%s' | "
@@ -20,12 +21,16 @@ local function run_noweb(file)
 	end
 	return out
 end
+
+-- number the attributes
 local function number_attributes(text, n)
 	text = " " .. text .. " "
 	text = text:gsub("([%]%)`%s]){([.#]%a[%w_:.%-]*)([%s}])",
 		"%1{%2 line=" .. n .. "%3")
 	return text:sub(2, -2)
 end
+
+-- follow the state of the Markdown
 local follow_divisions, close_all, close_block
 
 local function step(s, text, n)
@@ -56,6 +61,7 @@ local function step(s, text, n)
 	s.blank = text:match("^%s*$") ~= nil
 	if not s.fence then follow_divisions(s, text, n) end
 end
+
 function follow_divisions(s, text, n)
 	if text:match("^:::+%s*$") then
 		if #s.open == 0 then complain(n, "this closes no division") end
@@ -80,6 +86,8 @@ function close_block(s)
 	complain(s.fence_line, "the block that begins here is not closed")
 	s.fence = nil
 end
+
+-- write prose with placeholders
 local function plain_text(tokens)
 	local out = {}
 	for _, t in ipairs(tokens) do
@@ -88,6 +96,7 @@ local function plain_text(tokens)
 	end
 	return table.concat(out)
 end
+
 local function write_line(s, line, quotes, chapters)
 	local text = ""
 	for _, t in ipairs(line) do
@@ -111,6 +120,8 @@ local function write_line(s, line, quotes, chapters)
 	if not s.was_fence then text = number_attributes(text, line.n) end
 	table.insert(out, text)
 end
+
+-- put the highlighted code in place of the placeholders
 local function substitute(book, quotes)
 	local f = {}
 	function f.RawInline(r)
@@ -133,6 +144,7 @@ local function substitute(book, quotes)
 	function f.Div(d) return backmatter.index(book, d) end
 	return f
 end
+
 local function plain_headings(quotes)
 	local taken = {}
 	return {Header = function(h)
@@ -148,6 +160,8 @@ local function plain_headings(quotes)
 		end}
 	end}
 end
+
+-- pass the complaints on to the filter
 local function hand_over(doc, file)
 	local list = {}
 	for _, c in ipairs(complaints) do
@@ -158,6 +172,8 @@ local function hand_over(doc, file)
 	doc.meta["weave-file"] = pandoc.MetaString(file)
 	return doc
 end
+
+-- read a noweb file
 local markdown = "markdown-implicit_figures-citations-example_lists"
 
 local function read_chapters(chapters)
@@ -172,6 +188,7 @@ local function read_chapters(chapters)
 	end
 	return doc
 end
+
 function Reader(_, _)
 	local file = PANDOC_STATE.input_files[1]
 	local pieces = noweb.parse(run_noweb(file))

@@ -3,6 +3,7 @@ local report, files, data = require "report", require "files", require "data"
 local claims = require "claims"
 local M = {problems = {}, current = nil}
 
+-- register a problem
 function M.register(header)
 	local a = header.attributes
 	local p = {id = header.identifier, title = pandoc.utils.stringify(header),
@@ -19,6 +20,8 @@ function M.register(header)
 	table.insert(M.problems, p)
 	return p
 end
+
+-- follow the headings
 local function need(name, line)
 	local ok, err = pcall(data.shown, name, line)
 	if not ok then report.error(line, err) end
@@ -34,6 +37,8 @@ function M.enter(header)
 		end
 	end
 end
+
+-- state what is known about one table
 local assignment = io.open("assignment.tsv")
 
 function M.state(name)
@@ -58,6 +63,8 @@ function M.all_tables()
 	for _, name in ipairs(used) do add(name) end
 	return list
 end
+
+-- write a file of the registry
 local function write(name, head, lines)
 	local out = {table.concat(head, "\t")}
 	for _, l in ipairs(lines) do
@@ -69,6 +76,8 @@ local function write(name, head, lines)
 	files.write(files.work .. "/" .. name .. ".tsv",
 		table.concat(out, "\n") .. "\n")
 end
+
+-- write the registry
 function M.write()
 	local lines = {}
 	for _, p in ipairs(M.problems) do

@@ -21,6 +21,7 @@ function M.warn(text)
 	M.warnings[text] = true
 end
 
+-- print the complaints
 local function also(c)
 	local lines = {}
 	for l in pairs(c.more) do table.insert(lines, tonumber(l) or 0) end
@@ -30,6 +31,7 @@ local function also(c)
 		table.concat(lines, ", "))
 end
 
+-- find the line on which a text stands
 local source
 
 function M.locate(text, from)

@@ -6,6 +6,7 @@ function M.add(text, page, id, kind)
 	table.insert(M.entries, {text = text, page = page, id = id, kind = kind})
 end
 
+-- write text as JavaScript
 local entities = {["&quot;"] = '"', ["&lt;"] = "<", ["&gt;"] = ">",
 	["&amp;"] = "&", ["&lang;"] = "", ["&rang;"] = ""}
 
@@ -20,6 +21,8 @@ end
 local function lines(list)
 	return "`\n" .. table.concat(list, "\n"):gsub("[`$\\]", "\\%0") .. "`"
 end
+
+-- collect the words of the prose
 local function words_of(pages)
 	local seen, list = {}, {}
 	local function take(text, pattern, page)
@@ -44,6 +47,8 @@ local function words_of(pages)
 	table.sort(list)
 	return list, seen
 end
+
+-- tell words and their pages in lines
 local digits = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 local function letters(n)
@@ -57,6 +62,7 @@ local function shared(a, b)	-- letters at the start of both, at most 35
 		and a:byte(k + 1) == b:byte(k + 1) do k = k + 1 end
 	return k
 end
+
 local function words_in_lines(pages)
 	local out, before = {}, ""
 	local list, seen = words_of(pages)
@@ -71,6 +77,8 @@ local function words_in_lines(pages)
 	end
 	return lines(out)
 end
+
+-- tell identifiers and chunks in lines
 local chunk = '<details class="chunk" id="c(%d+)"><summary><i>(.-)</i>(.-)'
 	.. '</details>'
 local function chunks_in_lines(pages)
@@ -94,6 +102,8 @@ local function identifiers_in_lines()
 	for i, e in ipairs(html.index) do out[i] = e.chunk .. " " .. plain(e.text) end
 	return lines(out)
 end
+
+-- write the index
 function M.write(pages, write)
 	local number, out = {}, {"const site = {pages: ["}
 	for k, p in ipairs(pages) do

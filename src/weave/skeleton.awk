@@ -18,6 +18,8 @@ END {
 		write_rows()
 	exit failed
 }
+
+# begin to read a document
 function fail(message) {
 	print "skeleton: " message >"/dev/stderr"
 	failed = 2
@@ -40,6 +42,8 @@ function begin_reading(    i, k, each) {
 	section = marked = ""
 }
 function has(list, word) { return index(" " list " ", " " word " ") > 0 }
+
+# begin and end a chunk
 function begin_chunk(head,    k) {
 	end_block()
 	code = 1
@@ -58,6 +62,7 @@ function begin_chunk(head,    k) {
 			emptied[chunk] = 0
 	marked = ""
 }
+
 function end_chunk(closing,    i) {
 	code = 0
 	if (pass == 2 && live[chunk])
@@ -67,6 +72,7 @@ function end_chunk(closing,    i) {
 		note_uses(text[i])
 	}
 }
+
 function note_uses(line,    rest, to) {
 	rest = line
 	while (match(rest, /<<[^<>]+>>/)) {
@@ -77,6 +83,8 @@ function note_uses(line,    rest, to) {
 		rest = substr(rest, RSTART + RLENGTH)
 	}
 }
+
+# find what remains of the document
 function find_live(    k, file) {
 	for (k = 1; k <= chunk; k++)
 		if (!(name[k] in used))
@@ -94,6 +102,7 @@ function find_live(    k, file) {
 			;
 	}
 }
+
 function reach(of, file,    each, n, i, j, k) {
 	n = split(chunks[of], each, " ")
 	files[file] = 1
@@ -106,6 +115,7 @@ function reach(of, file,    each, n, i, j, k) {
 			reach(uses[k, j], file)
 	}
 }
+
 # data and types that stay use functions too
 function note_items(file,    k, i, more) {
 	for (k in live)
@@ -121,6 +131,7 @@ function note_items(file,    k, i, more) {
 		}
 	return more
 }
+
 function note_words(of, file,    each, n, i) {
 	gsub(/'"'|"([^"\\\n]|\\.)*"/, " ", of)
 	gsub(/<<[^<>]+>>|\/\*([^*]|\*[^\/])*\*\//, " ", of)
@@ -134,6 +145,8 @@ function wanted(identifier,    file) {
 			return 1
 	return 0
 }
+
+# leave contracts
 function cut_items(of,    n, i, each, line) {
 	n = split(of, each, "\n")
 	nitems = 0
@@ -149,6 +162,7 @@ function cut_items(of,    n, i, each, line) {
 			item[nitems] = item[nitems] "\n" each[++i]
 	}
 }
+
 function ends_item(of, line) {
 	if (of ~ /(^|\n)\{(\n|$)|\{\n/)
 		return line ~ /^}/
@@ -163,6 +177,7 @@ function identifier_of(of) {
 	sub(/.*[^A-Za-z0-9_]/, "", of)
 	return of
 }
+
 function contract(of,    head, identifier) {
 	if (of ~ /^(#|<<|typedef |struct |enum )/ ||
 		of ~ /^extern / && !is_function(of))
@@ -179,6 +194,7 @@ function contract(of,    head, identifier) {
 		(length(identifier solves[chunk]) > 50 ? "\n\t\t" : " ") \
 		"\"" solves[chunk] "\");\n}"
 }
+
 function note_function(identifier,    each, n, i) {
 	n = split(solves[chunk], each, " ")
 	for (i = 1; i <= n; i++)
@@ -187,6 +203,7 @@ function note_function(identifier,    each, n, i) {
 		else
 			fail("there is no problem " each[i])
 }
+
 function keep_contracts(    n, i, each, out, kept_part) {
 	cut_items(source[chunk])
 	for (i = 1; i <= nitems; i++) {
@@ -202,6 +219,7 @@ function keep_contracts(    n, i, each, out, kept_part) {
 	if (source[chunk] !~ /\n\n$/)
 		nlines--
 }
+
 function write_chunk(closing,    i, each, n, all) {
 	if (emptied[chunk])
 		keep_contracts()
@@ -220,6 +238,8 @@ function write_chunk(closing,    i, each, n, all) {
 	}
 	print closing
 }
+
+# read prose, and leave answers out
 function read_prose(line) {
 	if (line ~ /^(```|~~~)/)
 		fenced = !fenced
@@ -240,6 +260,7 @@ function read_prose(line) {
 	if (!fenced && open <= 0 && line ~ /^([ \t]*|:::+[ \t]*)$/)
 		end_block()
 }
+
 function enter(heading,    depth, id) {
 	depth = index(heading, " ") - 1
 	if (depth <= section_depth)
@@ -267,6 +288,7 @@ function attribute(of, which) {
 	gsub(/"/, "", of)
 	return of
 }
+
 function end_block(    i, all) {
 	if (!nblock)
 		return
@@ -286,6 +308,7 @@ function end_block(    i, all) {
 		print redirected(block[i])
 	nblock = open = 0
 }
+
 function is_answer(first, all) {
 	if (first ~ /^: / && removed)           # the caption of a table that went
 		return 1
@@ -298,6 +321,7 @@ function is_answer(first, all) {
 	return first ~ /^::: *\{\.(answer|table)/ || \
 		all ~ /\{\.claim|`\{\.lua|\.plot[ }]/
 }
+
 # under a heading of the class derived the text is the answer
 function is_derivation(first) {
 	return first !~ /^(::: *\{\.(question|drawing)|```|~~~|#|\[\]\{\.solves)/ && \
@@ -318,6 +342,7 @@ function reads_solution(first, all,    identifier) {
 			return 1
 	return 0
 }
+
 function note_labels(all) {
 	gsub(/\\label\{/, " #", all)
 	while (match(all, /[{ ]#[a-z]+:[^ }]+/)) {
@@ -333,6 +358,8 @@ function redirected(line,    done, id) {
 	}
 	return done line
 }
+
+# list what is to be written
 function write_rows(    i, p) {
 	if (rows == "")
 		return

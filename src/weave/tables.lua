@@ -4,6 +4,7 @@ local evaluate, columns = require "evaluate", require "columns"
 local provenance, tabular = require "provenance", require "tabular"
 local M = {}
 
+-- pick the rows
 local function pick(t, where, world)
 	if not where then return t.rows end
 	local picked = {}
@@ -17,6 +18,8 @@ local function pick(t, where, world)
 	end
 	return picked
 end
+
+-- fill the cells of a row
 local function fill(t, row, list, world)
 	local cells = {}
 	local status = t.at.status and row[t.at.status] or "ok"
@@ -32,6 +35,8 @@ local function fill(t, row, list, world)
 	end
 	return cells
 end
+
+-- evaluate the description against one data set
 local function cells_of(a, world, line)
 	local t = data.choose(a.data or "", world.shown, line)
 	local list = columns.list(t, a.columns)
@@ -46,6 +51,8 @@ local function cells_of(a, world, line)
 	end
 	return {rows = out, columns = list, table = t}
 end
+
+-- read headlines as Markdown
 function M.inlines(text)
 	local blocks = pandoc.read(text, "markdown-citations").blocks
 	return blocks[1] and blocks[1].content or {}
@@ -58,6 +65,8 @@ local function headlines(list)
 	end
 	return head
 end
+
+-- gather the caption
 function M.caption(blocks)
 	local out = {}
 	for _, b in ipairs(blocks) do
@@ -68,6 +77,8 @@ function M.caption(blocks)
 	end
 	return out
 end
+
+-- show a table
 function M.show(div, line, framed)
 	local x = evaluate.ask(line, function(world)
 		local ok, found = pcall(cells_of, div.attributes, world, line)
@@ -84,6 +95,8 @@ function M.show(div, line, framed)
 	x.label = div.identifier ~= "" and div.identifier or nil
 	return tabular.layout(x)
 end
+
+-- show a Markdown table
 function M.label(caption)
 	return pandoc.utils.stringify(caption):match("{#([%w:_.-]+)[^{}]*}$")
 end
@@ -96,6 +109,7 @@ local function unlabelled(caption)
 	end
 	return out
 end
+
 function M.plain(element, framed)
 	local s = pandoc.utils.to_simple_table(element)
 	local x = {head = {}, rows = {}, align = "", framed = framed}

@@ -2,6 +2,7 @@
 local M = {}
 local raw = function(s) return pandoc.RawInline("latex", s) end
 
+-- align columns
 local function numeric(text)
 	text = text:gsub("^−", "-")	-- three bytes, no member of a set
 	return text:match("^[+-]?[%d.,]+%%?$") or text:match("^[+-]?%d.*±")
@@ -23,6 +24,8 @@ local function alignment(x)
 	end
 	return align
 end
+
+-- put the cells of one row together
 local function append(out, cell)
 	if type(cell) == "string" then
 		table.insert(out, pandoc.Str(cell))
@@ -40,6 +43,8 @@ local function put_row(out, row)
 	end
 	table.insert(out, raw "\\\\\n")
 end
+
+-- put rows together
 local function put_rows(out, x)
 	for k, row in ipairs(x.rows) do
 		if k > 1 and row.group ~= x.rows[k - 1].group then
@@ -48,6 +53,8 @@ local function put_rows(out, x)
 		put_row(out, row)
 	end
 end
+
+-- put the caption in front
 local function put_caption(out, x)
 	if not x.caption then return end
 	table.insert(out, raw "\\caption{")
@@ -55,6 +62,8 @@ local function put_caption(out, x)
 	table.insert(out, raw("}" .. (x.label and "\\label{" .. x.label .. "}"
 		or "")))
 end
+
+-- choose the size of a long table
 local function size(x)
 	local total = 0
 	for j = 1, #x.head do
@@ -68,6 +77,8 @@ local function size(x)
 	return total <= 78 and "\\footnotesize" or total <= 139 and "\\scriptsize"
 		or "\\tiny"
 end
+
+-- put a table together
 local short = {"\\begin{nwtable}\n", "\\nwfit{\\begin{tabular}{@{}",
 	"\\bottomrule\\end{tabular}}\n\\end{nwtable}"}
 local long = {"\\begin{nwlong}", "\\begin{longtable}{@{}",

@@ -47,7 +47,23 @@ tree=${into:-$work/tree}
 last='the end of a tangled file'
 sed "s|^|$tree/|; s|/[^/]*\$||" "$work/files" | sort -u | xargs mkdir -p
 {
-	cat "$work/stream"
+	if [ $lines = 1 ]; then
+		cat "$work/stream"
+	else
+		awk '
+			NR == FNR && /^@nl$/ { text = "" }
+			NR == FNR && /^@text / { text = text substr($0, 7) }
+			NR == FNR && /^@use / && text ~ /[^ \t]/ { inside[substr($0, 6)] = 1 }
+			NR == FNR && /^@use / { used[substr($0, 6)] = 1; text = text "x" }
+			NR == FNR { next }
+			{ print }
+			/^@defn / { name = substr($0, 7); begins = 1 }
+			/^@nl$/ && begins {
+				begins = 0
+				if (name in used && !(name in inside))
+					printf "@text //@ %s\n@nl\n", name
+			}' "$work/stream" "$work/stream"
+	fi
 	awk -v last="$last" '{
 		printf "@begin code 0\n@defn %s\n@nl\n@text %s\n@nl\n", $0, last
 		print "@end code 0"
@@ -64,6 +80,40 @@ if [ "$whole" != "$(wc -l <"$work/files")" ]; then
 	exit 1
 fi
 (cd "$tree" && xargs sed -s -i '$d') <"$work/files"
+(cd "$tree" && xargs awk '
+	FNR == 1 { finish(); file = FILENAME; style = comment(file) }
+	/^[ \t]*\/\/@ / { mark = $0; next }
+	{
+		if (mark != "" && style != "")
+			out = out heading(mark, $0)
+		mark = ""
+		out = out $0 "\n"
+		last = $0
+	}
+	END { finish() }
+	function comment(file) {
+		return file ~ /\.(c|cu|h|cuh)$/ ? "//" : file ~ /\.(awk|py)$/ ? "#" : \
+			file ~ /\.lua$/ ? "--" : ""
+	}
+	function heading(mark, next_line,    indent, name, gap) {
+		indent = mark
+		sub(/\/\/@ .*/, "", indent)
+		name = substr(mark, length(indent) + 5)
+		gsub(/\[\[|\]\]/, "", name)
+		if (indent == "" && last != "" && next_line != "")
+			gap = "\n"
+		if (name == before || indent != "" && style != "//")
+			return gap
+		before = name
+		return gap indent style " " name "\n"
+	}
+	function finish() {
+		if (file != "") {
+			printf "%s", out >file
+			close(file)
+		}
+		out = last = mark = before = ""
+	}') <"$work/files"
 [ -z "$into" ] || exit 0
 changed=0
 while read -r file; do

@@ -5,6 +5,8 @@ FNR == NR {
 	line[FNR] = last
 	next
 }
+
+# report errors of TeX
 /^[^ ]*[a-z]:[0-9]+: / {
 	split($0, part, ":")
 	text = $0
@@ -23,6 +25,7 @@ settled && /^LaTeX Warning: .* undefined on input line [0-9]+/ {
 	bad = 1
 }
 /^! / { print source ":1: TeX: " substr($0, 3); bad = 1 }
+
 /^Missing character: There is no / && !($6 in lacking) {
 	lacking[$6] = 1
 	at = n = 0
@@ -36,6 +39,8 @@ settled && /^LaTeX Warning: .* undefined on input line [0-9]+/ {
 	print source ":" at + 0 ": " $0
 	bad = 1
 }
+
+# report what sticks out
 /^Overfull \\hbox/ {
 	width = $3
 	sub(/^\(/, "", width)

@@ -7,6 +7,7 @@ local function wrong(path, line, text)
 	error({text = ("%s:%d: %s"):format(path, line, text)}, 0)
 end
 
+-- read the file, which must end with a newline
 local function contents(path)
 	local text = files.read(path)
 	if not text then wrong(path, 1, "cannot be read") end
@@ -17,12 +18,16 @@ local function contents(path)
 	end
 	return text
 end
+
+-- take one line of the header
 local function take_key(t, line, n)
 	local key, value = line:match("^# ([%w_]+): ?(.*)$")
 	if not key then wrong(t.path, n, "not a `# key: value` line") end
 	if t.meta[key] then wrong(t.path, n, "key " .. key .. " stands twice") end
 	t.meta[key] = value
 end
+
+-- take the row of column names
 local function split(line)
 	local fields = {}
 	for f in (line .. "\t"):gmatch("([^\t]*)\t") do
@@ -42,6 +47,8 @@ local function take_columns(t, line, n)
 		t.at[c] = i
 	end
 end
+
+-- take a row
 local function take_row(t, line, n)
 	local row = split(line)
 	if #row ~= #t.columns then
@@ -56,6 +63,8 @@ local function take_row(t, line, n)
 	row.line = n
 	table.insert(t.rows, row)
 end
+
+-- check the header
 local function check_header(t)
 	for _, key in ipairs(required) do
 		if not t.meta[key] then
@@ -75,6 +84,8 @@ local function check_header(t)
 		wrong(t.path, 1, "a complete table without rows")
 	end
 end
+
+-- check bounds
 function M.below_bound(t)
 	local found = {}
 	for name, i in pairs(t.at) do
@@ -91,6 +102,8 @@ function M.below_bound(t)
 	table.sort(found)
 	return found
 end
+
+-- check that nothing was edited
 local function checksum(text)
 	local hash = 0xcbf29ce484222325
 	for i = (text:find("\n", 1, true) or 0) + 1, #text do
@@ -103,6 +116,8 @@ function M.altered(t)
 	if t.meta.checksum == t.checksum then return {} end
 	return {t.path .. ": its lines are not those that were written: altered"}
 end
+
+-- read a table
 function M.read(path, machine, name)
 	local t = {path = path, machine = machine, name = name, meta = {},
 		rows = {}}

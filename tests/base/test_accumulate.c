@@ -5,6 +5,7 @@
 #include "base/random.h"
 #include "tests/base/program.h"
 
+// test: the known sums
 static void check_sum(Type accumulator, Type stored, const char *want)
 {
 	char got[32];
@@ -21,6 +22,8 @@ static void test_known(void **state)
 	check_sum(FP32, FP16, "10.0021");
 	check_sum(BF16, BF16, "4.0000");
 }
+
+// test: the walk ends where the loop ends
 /* x to four significant bits: such addends meet their tie late, in a binade
  * with many additions, and half of them enter it at an odd sum */
 static float few_bits(double x)

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+// what the tests know about a narrow format
 typedef struct Narrow {
 	Type type;
 	uint16_t infinity, quiet;      /* encodings: infinity, the quiet bit */
@@ -21,6 +22,8 @@ static int is_nan_code(const Narrow *f, uint16_t h)
 {
 	return (h & 0x7fff) > f->infinity;
 }
+
+// test: decoding and encoding is the identity
 static void test_identity(void **state)
 {
 	for (int k = 0; k < 2; k++)
@@ -31,6 +34,8 @@ static void test_identity(void **state)
 			assert_int_equal(f->encode(f->decode(h)), want);
 		}
 }
+
+// test: the value of an encoding is what the formula says
 static double formula(Type t, unsigned magnitude)
 {
 	int M = type_formats[t].fraction_bits;
@@ -61,6 +66,8 @@ static void test_formula(void **state)
 	assert_true(round_to(TF32, -0x1p-136f) == -0x1p-136f);
 	assert_true(isnan(round_to(TF32, NAN)) && isinf(round_to(TF32, INFINITY)));
 }
+
+// test: midpoints go to even, their neighbours to the nearest
 static void test_midpoints(void **state)
 {
 	for (int k = 0; k < 2; k++)
@@ -79,6 +86,8 @@ static void test_midpoints(void **state)
 			                 0x8000 | up);
 		}
 }
+
+// test: overflow, zero and NaN
 static void test_special(void **state)
 {
 	assert_int_equal(fp16_from_float(65504.0f), 0x7bff);
@@ -105,6 +114,8 @@ static void test_special(void **state)
 		}
 	}
 }
+
+// test: round_to and round_array agree with encode and decode
 enum { SAMPLES = 1 << 20 };
 static real sample[SAMPLES];
 
@@ -138,6 +149,8 @@ static void test_rounding(void **state)
 	assert_true(copy == (real)(float)third);
 	assert_true(round_to(FP32, 0.1f) == 0.1f);
 }
+
+// test: a sum rounded twice is the sum rounded once
 static void check_nearest(const Narrow *f, double exact, float got)
 {
 	if (fabs(exact) > type_max(f->type) || got == 0)
@@ -167,6 +180,8 @@ static void test_sums(void **state)
 				check_nearest(f, (double)a + b, round_to(f->type, a + b));
 			}
 }
+
+// test: agreement with the compiler's formats
 static void test_compiler(void **state)
 {
 	int compared = 0;

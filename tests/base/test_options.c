@@ -20,6 +20,7 @@ static const Option table[] = {
 	{ 0 }
 };
 
+// parse one command line, given as text
 static int parse(const char *line)
 {
 	static char words[256];
@@ -35,6 +36,8 @@ static void parse_void(void *line)
 {
 	parse(line);
 }
+
+// test that values arrive
 static void values_arrive(void **state)
 {
 	assert_int_equal(parse("--context 2K --rate=1e-3 --file a.tsv --force "
@@ -59,6 +62,8 @@ static void options_stand_anywhere(void **state)
 	for (int i = 0; i < 5; i++)
 		assert_string_equal(argv[6 + i], rest[i]);
 }
+
+// test that bad options exit 2
 static void bad_options_exit_2(void **state)
 {
 	char *lines[] = {

@@ -10,6 +10,7 @@
 #include "tests/base/folder.h"
 #include "tests/base/program.h"
 
+// test: cells are found
 static void write_table(const char *rows)
 {
 	Table *t = table_new(path, "size context fwd_ms status", 2);
@@ -42,6 +43,8 @@ static void cells_are_found(void **state)
 	assert_null(r);
 	assert_null(records_read("/tmp/no such folder/t.tsv"));
 }
+
+// test: damaged files are refused
 static void read_it(void *unused)
 {
 	Records *r = records_read(path);
@@ -78,6 +81,8 @@ static void damaged_files_are_refused(void **state)
 	fclose(f);
 	assert_int_equal(exit_status(read_it, NULL), 2);
 }
+
+// test: rows have all cells
 static void write_with_checksum(const char *text)
 {
 	FILE *f = fopen(path, "w");

@@ -20,6 +20,7 @@ static const TensorView views[] = {
 };
 static const char *const meta[] = { "d_model", "3", "source", "test", NULL };
 
+// test the round trip
 static void round_trip(void **state)
 {
 	tensorfile_write(path, views, 2, meta);
@@ -34,6 +35,8 @@ static void round_trip(void **state)
 	tensorfile_close(&f);
 	assert_null(f);
 }
+
+// test that damage is refused
 static char image[4096];
 static size_t nbytes;
 
@@ -69,6 +72,7 @@ static void damage_is_refused(void **state)
 	}
 }
 
+// read headers that are nearly right
 #define T(NAME, COUNT, FROM, TO) "\"" NAME "\":{\"dtype\":\"U8\"," \
 	"\"shape\":[" COUNT "],\"data_offsets\":[" FROM "," TO "]}"
 #define META(PAIRS) "\"__metadata__\":{" PAIRS "}"
@@ -129,6 +133,8 @@ static void rules_are_kept(void **state)
 				headers[i].data_nbytes, status);
 	}
 }
+
+// edit files at random
 enum { FILES = 2000 };
 
 static uint32_t drawn(int file, uint32_t *at)

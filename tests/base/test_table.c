@@ -22,6 +22,7 @@ static Table *open_table(int seed)
 	return t;
 }
 
+// test that an unfinished run is resumed
 static void unfinished_run_is_resumed(void **state)
 {
 	struct stat s;
@@ -44,6 +45,8 @@ static void unfinished_run_is_resumed(void **state)
 	assert_int_equal(table_resume(t, true), 0);
 	table_close(t, false);
 }
+
+// test that damaged tables are refused
 static void write_file(const char *text)
 {
 	FILE *f = fopen(path, "w");
@@ -100,6 +103,8 @@ static void damaged_tables_are_refused(void **state)
 		assert_int_equal(exit_status(resume, NULL), 3);
 	}
 }
+
+// test that other files are refused
 #define OWN "# seed: 1\n# sweep: s\n# complete: yes\nsize\tother\nsmall\t1\n"
 
 static void resume_sweep(void *name)
@@ -154,6 +159,8 @@ static void one_program_writes_a_table(void **state)
 	assert_int_equal(table_resume(second, true), 2);
 	table_close(second, false);
 }
+
+// test what a terminal shows
 static char *shown_on(int terminal, int columns, bool wide)
 {
 	static char text[4096];

@@ -17,6 +17,7 @@
 
 static char count_path[64];
 
+// an experiment with every outcome
 typedef struct Outcome { int outcome; } Outcome;
 enum { WORKS, NO_MEMORY, CRASHES, THREE_ROWS, NOUTCOMES };
 static const Key outcome_keys[] = { KEY(Outcome, outcome,
@@ -59,6 +60,8 @@ static void run(Row *row, const void *config)
 		}
 	}
 }
+
+// a sweep with every kind of key
 typedef struct Kinds {
 	int unlisted;
 	const char *text, *none;
@@ -83,6 +86,8 @@ static void run_kinds(Row *row, const void *config)
 	const Kinds *k = config;
 	row_set(row, "y", "%d %ld %.6f", k->unlisted, k->integer, k->real);
 }
+
+// a sweep of groups of ranks
 typedef struct Group {
 	long ranks;
 	int fate;
@@ -117,6 +122,8 @@ static void run_group(Row *row, const void *config)
 		raise(SIGKILL);
 	exit(fate == EXIT_3 ? 3 : 0);
 }
+
+// a sweep of many rows a configuration
 enum { CONFIGS = 6, ROWS = 100 };
 typedef struct Many { long config; } Many;
 static const Key many_keys[] = { KEY(Many, config), { 0 } };
@@ -136,6 +143,8 @@ static void run_many(Row *row, const void *config)
 			usleep(1000);
 	}
 }
+
+// list the sweeps of the trial
 static const Experiment trial = {
 	.about = "a test",
 	.sweeps = SWEEPS(
@@ -145,12 +154,15 @@ static const Experiment trial = {
 			.ranks = ranks_of, .limit_s = 1 },
 		{ "many", many_keys, "row", plan_many, run_many }),
 };
+
+// count how often it ran
 static int runs_so_far(void)
 {
 	struct stat s;
 	return stat(count_path, &s) == 0 ? (int)s.st_size : 0;
 }
 
+// test the outcomes
 static void every_outcome_has_its_row(void **state)
 {
 	crash = 1;
@@ -216,6 +228,8 @@ static void bad_options_exit_2(void **state)
 	assert_int_equal(exit_status(run_with, "--out=/tmp"), 2);
 	assert_int_equal(exit_status(run_with, "stray"), 2);
 }
+
+// test groups of ranks
 static void expect_group(long ranks)
 {
 	char rank[32] = "";
@@ -246,6 +260,8 @@ static void groups_end_together(void **state)
 		rows += c[1] >= '1' && c[1] <= '4';
 	assert_int_equal(rows, 3 + 2 + 2);
 }
+
+// test that a configuration has all of its rows or none
 static char *without_date(const char *text)
 {
 	char *kept = strdup(text), *date = strstr(kept, "# date: "),
@@ -298,6 +314,7 @@ static void killed_runs_are_resumed(void **state)
 	free(resumed);
 	free(undisturbed);
 }
+
 static void run_in_little_room(void *nbytes)
 {
 	rlim_t most = *(const rlim_t *)nbytes;

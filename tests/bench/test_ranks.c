@@ -8,6 +8,7 @@
 #include "tests/base/program.h"
 #include "tests/bench/trial.h"
 
+// a sweep of sums over ranks
 typedef struct Case {
 	long ranks;
 	const char *transport, *type;
@@ -76,6 +77,7 @@ static double broadcast(Comm *c, Device *d, Array x, int round)
 		write_numbers(d, x, comm_rank(c), round + 1);
 	return sum_up(d, x, comm_broadcast(c, x, NUMBERS, last, "round", round));
 }
+
 static void run_sums(Row *row, const void *config)
 {
 	const Case *k = config;
@@ -96,6 +98,8 @@ static void run_sums(Row *row, const void *config)
 	comm_close(&c);
 	device_close(&d);
 }
+
+// a sweep of ranks that are lost
 static const Key fate_keys[] = { KEY(Case, ranks), KEY(Case, fate, FATES),
 	{ 0 } };
 static int one_fate;
@@ -152,6 +156,8 @@ static const Experiment trial = {
 			run_sums, .ranks = ranks_of },
 		{ "fates", fate_keys, "sum", plan_fates, run_fates, .ranks = ranks_of }),
 };
+
+// test sums over ranks
 static double sum_of(int ranks)
 {
 	double own = 0;
@@ -173,6 +179,8 @@ static void ranks_meet(void **state)
 	}
 	expect(table_path, "# complete: yes\n");
 }
+
+// test that lost ranks are named
 static void lost_ranks_are_named(void **state)
 {
 	static const char *const how[NFATES] = {

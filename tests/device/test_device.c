@@ -62,6 +62,7 @@ static void log_is_bounded(void **state)
 	device_close(&d);
 }
 
+// test that the limit holds
 static void leave_with_7(size_t need, size_t have, const char *what)
 {
 	_exit(need == 1 << 20 && have == (1 << 20) - 64 && strcmp(what,

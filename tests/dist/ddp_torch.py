@@ -17,6 +17,7 @@ from raises import raises
 BATCH = 24
 
 
+# define toy modules
 class Toy(nn.Module):
 	def __init__(self):
 		super().__init__()
@@ -45,6 +46,8 @@ class Tied(nn.Module):
 
 CONTAINERS = {"each": DDP} | {f"{mb} MB": lambda m, mb=mb: DDPBucketed(m, mb)
 	for mb in (0.0016, 0.0001, 0.01, None)}
+
+# train beside the whole batch
 def five_steps(model, whole, rank, ranks, device):
 	"""trains both; the weights of the model"""
 	generator = torch.Generator().manual_seed(7)
@@ -83,6 +86,8 @@ def case_trains(rank, ranks, device):
 			assert name != "0.0016 MB" or 1 < model.buckets() < counts["each"]
 		for end in ends.values():
 			assert ranks > 2 or all(map(torch.equal, end, ends["each"]))
+
+# leave parameters out
 def case_leaves_out(rank, ranks, device):
 	for wrap in CONTAINERS.values():
 		torch.manual_seed(1)
@@ -105,6 +110,8 @@ def case_leaves_out(rank, ranks, device):
 			assert (mine is not None) == (rank == last)
 			optimizer.step()
 		assert torch.equal(layers[2].weight, before)
+
+# accumulate gradients
 def case_accumulates(rank, ranks, device):
 	for wrap in CONTAINERS.values():
 		torch.manual_seed(2)
@@ -122,6 +129,8 @@ def case_accumulates(rank, ranks, device):
 		want = [p.grad for p in whole.parameters() if p.requires_grad]
 		for a, b in zip(got, want):
 			assert torch.allclose(a, b, rtol=1e-4, atol=1e-5), (a - b).abs().max()
+
+# give what is not supported
 def case_refuses(rank, ranks, device):
 	raises(TypeError, "float64 is not supported",
 		lambda: DDP(nn.Linear(2, 2).double()))
@@ -145,6 +154,8 @@ def case_rounds_once(rank, ranks, device):
 	assert got.dtype == torch.bfloat16
 	assert ranks > 2 or torch.equal(got, want)
 	assert torch.allclose(got.float(), want.float(), rtol=2 ** -7)
+
+# lose a rank
 def case_loses_a_rank(rank, ranks, device):
 	model = DDP(Toy().to(device))
 	if rank == ranks - 1:
@@ -152,6 +163,8 @@ def case_loses_a_rank(rank, ranks, device):
 	model(torch.ones(1, 10, device=device)).sum().backward()
 	model.finish_gradient_synchronization()
 	print("nothing was noticed")
+
+# spawn the ranks of a case
 def rank_main(rank, case, ranks, device):
 	torch.set_num_threads(1)
 	os.environ["RANK"] = str(rank)

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "tests/dist/job.h"
 
+// ways to lose a rank
 static inline void be_killed(int signal)
 {
 	kill(getpid(), SIGKILL);
@@ -21,12 +22,16 @@ static inline void walk_out(int signal)
 {
 	_exit(0);
 }
+
+// what happens to a rank happens after a time
 static inline void happen_after(void (*happens)(int signal), int after_us)
 {
 	signal(SIGALRM, happens);
 	setitimer(ITIMER_REAL, &(struct itimerval){ .it_value.tv_usec = after_us },
 		NULL);
 }
+
+// one line, which begins with the rank
 static inline void check_line(const char *what, const char *said, int rank)
 {
 	char start[64];

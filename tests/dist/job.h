@@ -10,6 +10,7 @@
 #include "model/model.h"
 #include "tests/dist/ranks.h"
 
+// share memory among ranks
 static inline void *shared(size_t nbytes)
 {
 	void *p = mmap(NULL, nbytes, PROT_READ | PROT_WRITE,
@@ -26,6 +27,8 @@ static inline void read_weights(Model *m, real *to)
 		to += m->params[i].about.count;
 	}
 }
+
+// join and leave a communicator
 static inline void use_one_thread(void)
 {
 	omp_set_num_threads(1);
@@ -58,6 +61,8 @@ static inline void leave(Comm *c, Device *d)
 	comm_close(&c);
 	device_close(&d);
 }
+
+// do a job in every rank
 typedef void Work(Device *d, Comm *c, void *arg);
 
 typedef struct Job {
@@ -91,6 +96,8 @@ static inline void all_refuse(int ranks, Work *work, void *arg, int status,
 {
 	all_end(ranks, be_rank, &(Job){ "cpu", by_ring, work, arg }, status, words);
 }
+
+// look for GPUs
 static inline void open_gpus(void *count)
 {
 	for (int i = 0; i < *(int *)count; i++) {

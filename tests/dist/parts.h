@@ -13,6 +13,7 @@
 #include "tests/dist/job.h"
 #include "train/step.h"
 
+// declare a job of parts
 typedef struct Parts {
 	int ranks, copies;
 	Shape shape;
@@ -75,6 +76,8 @@ static inline double pass_of(Model *m, const Parts *p, int step, int copy,
 	batch_free(&b);
 	return loss;
 }
+
+// train the whole model on one rank
 static inline Device *device_of(const Parts *p, int rank)
 {
 	return open_device(p->gpus ? "cuda:" : "cpu", rank);
@@ -111,6 +114,8 @@ static inline void train_whole(void *parts)
 	model_free(&m);
 	device_close(&d);
 }
+
+// compare a part with the whole
 static inline double largest_of(const real *x, size_t n)
 {
 	double most = 0;
@@ -158,6 +163,7 @@ static inline double compare_part(Model *m, const Parts *p, bool gradients)
 	free(got);
 	return squares;
 }
+
 static inline void same_on_all(Comm *c, double x, const char *what)
 {
 	if (comm_max(c, x) != x || comm_max(c, -x) != -x)
@@ -178,6 +184,8 @@ static inline void same_gains(Model *m, Comm *c)
 			same_on_all(c, gain[k], p->name);
 	}
 }
+
+// train a part on each rank
 static inline void train_part(Device *d, Comm *group, Comm *copies,
 	const Parts *p)
 {
@@ -243,6 +251,8 @@ static inline void be_part(const Place *place)
 	link_close(&all);
 	device_close(&d);
 }
+
+// run a job of parts
 static inline void new_results(Parts *p)
 {
 	size_t nbytes = shape_count(&p->shape) * sizeof(real);

@@ -10,6 +10,7 @@
 
 enum { MOST = 4 };
 
+// declare a place, and how a rank ended
 
 typedef struct Ended {
 	int status;                     /* of exit; or minus the signal */
@@ -23,6 +24,8 @@ typedef struct Place {
 } Place;
 
 typedef void Body(const Place *place);
+
+// fork a rank
 static inline pid_t fork_rank(Body *body, const Place *place, FILE *said)
 {
 	const char *limit = getenv("TEST_TIMEOUT");
@@ -36,6 +39,8 @@ static inline pid_t fork_rank(Body *body, const Place *place, FILE *said)
 	}
 	return pid;
 }
+
+// note how ranks end, and what they say
 static inline void await_ranks(const pid_t *pid, int ranks, Ended *ended)
 {
 	for (int r = 0; r < ranks; r++) {
@@ -58,6 +63,8 @@ static inline void read_said(FILE *said, Ended *ended)
 	ended->said[n] = '\0';
 	fclose(said);
 }
+
+// run a function in every rank
 static inline void run_ranks(int ranks, Ended *ended, Body *body,
 	void *context)
 {
@@ -75,6 +82,8 @@ static inline void run_ranks(int ranks, Ended *ended, Body *body,
 	for (int r = 0; r < ranks; r++)
 		read_said(said[r], &ended[r]);
 }
+
+// ranks end well, or all with the same words
 static inline void all_end(int ranks, Body *body, void *context, int status,
 	const char *words)
 {

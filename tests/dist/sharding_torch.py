@@ -18,6 +18,7 @@ from raises import raises
 from sharded_optimizer import ShardedOptimizer
 
 
+# train with a sharded optimizer
 def steps(model, whole, optimizer, reference):
 	generator = torch.Generator().manual_seed(3)
 	for step in range(12):
@@ -55,6 +56,8 @@ def case_optimizer(rank, ranks):
 		state = optimizer.inner.state if optimizer.inner else {}
 		assert all(any(p is q for q in own) for p in state)
 		assert ranks < 5 or len(own) < 2
+
+# train with sharded weights
 class Toy(nn.Module):
 	def __init__(self):
 		super().__init__()
@@ -111,6 +114,8 @@ def case_fsdp(rank, ranks):
 		ends = [trained(rank, ranks, dtype, ahead) for ahead in (0, 1, 2)]
 		for end in ends[1:]:
 			assert all(torch.equal(end[name], ends[0][name]) for name in end)
+
+# count whole weights
 def case_memory(rank, ranks):
 	for prefetch in (0, 1, 2):
 		alive, most = set(), 0
@@ -138,6 +143,8 @@ def case_memory(rank, ranks):
 		for p in model.parameters():
 			begin, end = 64 * rank // ranks, 64 * (rank + 1) // ranks
 			assert p.numel() == p.grad.numel() == end - begin
+
+# spawn the ranks of a case of sharding
 def case_refuses(rank, ranks):
 	raises(TypeError, "float64 is not supported",
 		lambda: FSDP(nn.Linear(2, 2).double()))

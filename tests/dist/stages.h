@@ -8,6 +8,7 @@
 #include "tests/dist/job.h"
 #include "tests/dist/passes.h"
 
+// declare shapes and stages
 static const Shape shapes[] = {
 	{ 31, T, 12, 10, 2, 3, 4, 10000 },          /* gaps between its units */
 	{ 64, T, 8, 16, 4, 2, 4, 10000 },           /* none */
@@ -25,6 +26,8 @@ static const ZeroSettings plans[] = {
 enum { NPLANS = sizeof plans / sizeof *plans };
 /* a scenario's want: (ranks, count), by data parallelism; got: (NPLANS, ranks,
  * count) */
+
+// make a model that is sharded
 static inline OptimizerSettings settings_of(const Scenario *s)
 {
 	return (OptimizerSettings){ .lr = s->sgd ? 0.1 : 1e-2, .beta1 = 0.9,
@@ -51,6 +54,8 @@ static inline Zero *new_zero(Device *d, Comm *c, const Scenario *s,
 	return zero_new(*m, c, &plan, s->sgd ? &sgd_kind : &adamw_kind,
 		settings_of(s));
 }
+
+// train by stages, or by data parallelism
 typedef struct Trained {
 	Model *m;
 	Optimizer *o;

@@ -11,6 +11,7 @@
 #include "tests/dist/faults.h"
 #include "train/step.h"
 
+// declare strategies and what happens to a rank
 typedef enum { DDP, SHARDED, ZERO1, ZERO2, FSDP, TENSOR, NSTRATEGIES } Strategy;
 static const char *const names[NSTRATEGIES] = { "ddp", "sharded", "zero1",
 	"zero2", "fsdp", "tensor" };
@@ -25,6 +26,8 @@ typedef struct Fault {
 	int after_us, limit_s;
 	const char *device, *transport;  /* device "cuda:": rank r has GPU r */
 } Fault;
+
+// build a model for any strategy
 typedef struct Trained {
 	Model *m;
 	Optimizer adamw, *o;
@@ -62,6 +65,8 @@ static inline void build(Trained *t, Device *d, Comm *c, Strategy s)
 		t->adamw = adamw_new(t->m, 1e-3, 0.9, 0.999, 1e-8, 0);
 	}
 }
+
+// skip collectives
 static Hooks real_hooks;
 static RankGroup real_group;
 static bool skipped;
@@ -94,6 +99,8 @@ static inline void go_astray(Trained *t)
 	else
 		t->group.group.start = skip_sum;
 }
+
+// train until something happens
 static inline void train(const Place *p)
 {
 	const Fault *f = p->context;
@@ -117,6 +124,8 @@ static inline void train(const Place *p)
 		batch_free(&b);
 	}
 }
+
+// all ranks end, and one names the fault
 static inline bool names_operation(const char *said)
 {
 	static const char *const others[] = { "gather ", "sum ", "maximum ",

@@ -17,6 +17,7 @@ static int free_port(void)
 	return port;
 }
 
+// test that the library refuses mistakes
 static void there_is_no_job(void **state)
 {
 	float x = 1;
@@ -53,9 +54,11 @@ static void no_such_job(void **state)
 	assert_int_equal(dist_open(0, 1, longer, 999, 9), DIST_BAD_JOB);
 	assert_int_equal(dist_open(0, 1, NULL, 999, 9), DIST_BAD_JOB);
 }
+
 static void ranges_have_a_status(const float *x, float *y)
 {
 	const int64_t counts[] = { 2, 0, 3 }, negative[] = { 2, -1 };
+	// try wrong ranges
 	int64_t loads[] = { 5 }, from, to;
 	int32_t owners[3], q = 7;
 	uint16_t half[] = { 0x3C00, 0x7F81, 0xFFFF }, low[3];
@@ -107,6 +110,7 @@ static void mistakes_have_a_status(void **state)
 	for (int turn = 0; turn < 2; turn++) {          /* a job can follow a job */
 		assert_int_equal(dist_open(0, 1, "127.0.0.1", port, 9), DIST_OK);
 		assert_int_equal(dist_open(0, 1, "127.0.0.1", port, 9), DIST_INSIDE);
+		// try wrong reducers
 		assert_int_equal(dist_broadcast(x, -1, 0), DIST_BAD_COUNT);
 		assert_int_equal(dist_broadcast(x, 4, 1), DIST_BAD_INDEX);
 		assert_int_equal(dist_broadcast(NULL, 4, 0), DIST_NULL);
@@ -119,6 +123,7 @@ static void mistakes_have_a_status(void **state)
 		assert_int_equal(dist_reducer_new(&r, &nothing, 1, DIST_FLAT, 1), DIST_BAD_COUNT);
 		assert_int_equal(dist_reducer_new(&r, NULL, 3, DIST_FLAT, 1), DIST_NULL);
 		assert_int_equal(dist_reducer_new(&r, counts, 3, DIST_BUCKETED, 1), DIST_OK);
+		// try wrong steps
 		assert_int_equal(dist_reducer_ready(r + 1, 0, x, 2, DIST_FP32), DIST_OUTSIDE);
 		assert_int_equal(dist_reducer_ready(r, 3, x, 2, DIST_FP32), DIST_BAD_INDEX);
 		assert_int_equal(dist_reducer_ready(r, -1, x, 2, DIST_FP32), DIST_BAD_INDEX);
@@ -142,6 +147,8 @@ static void mistakes_have_a_status(void **state)
 		assert_int_equal(dist_reducer_wait(r), DIST_OUTSIDE);
 	}
 }
+
+// test means over ranks
 enum { ARRAYS = 5, MOST = 700, STEPS = 3 };
 static const int64_t lengths[ARRAYS] = { 1, 700, 0, 33, 256 };
 
@@ -167,6 +174,7 @@ static bool mean_is(const float *x, int ranks, int step, int array)
 	}
 	return true;
 }
+
 static float x[MOST];                   /* what a rank gives and gets */
 
 static bool step_is_right(int32_t reducer, int rank, int ranks, int step)
@@ -187,6 +195,7 @@ static bool step_is_right(int32_t reducer, int rank, int ranks, int step)
 			== DIST_OK && mean_is(x, ranks, step, array);
 	return right;
 }
+
 static bool rank_is_right(int rank, int ranks, int port)
 {
 	enum { SENDING = 4 };                    /* arrays that hold something */
@@ -230,6 +239,8 @@ static void ranks_agree_on_means(void **state)
 {
 	every_rank_is_right(rank_is_right);
 }
+
+// test ranges over ranks
 static bool gathers(int rank, int ranks, const int64_t *n, int arrays)
 {
 	int32_t requests[ARRAYS];

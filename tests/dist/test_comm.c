@@ -15,6 +15,7 @@ typedef struct Case {
 	int delay_us;
 } Case;
 
+// open a communicator for a test
 static Comm *join_case(const Place *p, Device **device, char *doing)
 {
 	const Case *k = p->context;
@@ -55,6 +56,8 @@ static void expect(Comm *c, Device *d, const char *what, Array x, size_t begin,
 	}
 	free(host);
 }
+
+// test: every collective of the communicator
 static void try_sums(Comm *c, Device *d, Array x, size_t n)
 {
 	int rank = comm_rank(c), ranks = comm_ranks(c);
@@ -116,6 +119,8 @@ static void collectives_are_right(void **state)
 	for (int i = 0; i < 5; i++)
 		all_well(try_all, &cases[i]);
 }
+
+// test: events say when a result is there
 static void queue_many(const Place *p)
 {
 	enum { MANY = 100, N = 101 };
@@ -150,6 +155,8 @@ static void events_follow_the_queue(void **state)
 	all_well(queue_many, NULL);
 	all_well(queue_many, &slow);
 }
+
+// test: values of hosts
 static void exchange_values(const Place *p)
 {
 	Device *d;

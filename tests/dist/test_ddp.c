@@ -6,6 +6,7 @@
 #include "tests/dist/job.h"
 #include "tests/dist/passes.h"
 
+// train a model by data parallelism, and in one process
 static const Shape shapes[] = {
 	{ 31, T, 12, 10, 2, 3, 4, 10000 },          /* gaps between its units */
 	{ 64, T, 8, 16, 2, 2, 4, 10000 },           /* none */
@@ -133,6 +134,8 @@ static void train_together(Device *d, Comm *c, void *arg)
 		model_free(&m);
 	}
 }
+
+// compare the weights of all kinds
 static void compare_weights(const Scenario *s, bool with_alone)
 {
 	size_t n = shape_count(s->shape);
@@ -190,6 +193,8 @@ static void all_kinds_give_the_bits_of_one_process(void **state)
 	for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
 		try_scenario(&scenarios[i], false);
 }
+
+// halve the share of the loss
 static void compare_shares(Device *d, Comm *c, void *arg)
 {
 	const Scenario *s = arg;
@@ -215,6 +220,8 @@ static void half_the_share_halves_gradients(void **state)
 			&(Scenario){ .shape = &shapes[0], .policy = POLICY_FP32,
 				.fused = fused });
 }
+
+// train by exchanges of whole gradients
 static void exchanges_give_the_bits_of_one_process(void **state)
 {
 	Scenario scenarios[] = {
@@ -237,6 +244,8 @@ static void exchanges_give_the_bits_of_one_process(void **state)
 	for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
 		try_scenario(&scenarios[i], true);
 }
+
+// exchange one piece
 static void check_piece(const real *x, int from, int rank)
 {
 	for (int i = 0; i < 30; i++)
@@ -300,6 +309,8 @@ static void pieces_come_to_their_places(void **state)
 		in_ranks(ranks, by_owner, send_shards, NULL);
 	}
 }
+
+// overflow on one rank
 static void overflow_once(Device *d, Comm *c, void *arg)
 {
 	const Scenario *s = arg;

@@ -25,6 +25,7 @@ typedef struct Fault {
 	int after_us;
 } Fault;
 
+// do one collective, again and again
 static Comm *join_by(const Place *p, const char *transport, Device **d)
 {
 	return join(p, "cpu", &(CommSettings){ .transport = transport,
@@ -67,6 +68,8 @@ static void repeat(const Place *p)
 			d->backend->synchronize(d->state, COMM);
 	}
 }
+
+// test: a rank is killed, stops or leaves
 /* the faulty rank ends with `status`, the others with 1 */
 static void expect_end(Fault f, int ranks, int status, const char *want)
 {
@@ -121,6 +124,8 @@ static void ranks_that_leave_are_named(void **state)
 	try_fault(walk_out, 0, "ring", KINDS, false);
 	try_fault(walk_out, 0, "owner", 2, false);
 }
+
+// test: a rank does not do as the others
 static void differ(const Place *p)
 {
 	const char *how = p->context;
@@ -175,6 +180,8 @@ static void other_collectives_are_named(void **state)
 		"one 11");
 	expect_words(differ, "transport", 2, "no transport 'pigeons'");
 }
+
+// test: ranks that do not meet
 static void meet_badly(const Place *p)
 {
 	const char *how = p->context;
@@ -201,6 +208,8 @@ static void meetings_that_fail_say_why(void **state)
 		"of 3");
 	expect_words(meet_badly, "port", 2, "Address already in use");
 }
+
+// test: a link shows whose end is closed
 static void look_at_ends(const Place *p)
 {
 	Link *all = link_tcp(p->rank, p->ranks, &p->meeting, 20),

@@ -9,6 +9,7 @@
 enum { POSITION = 42 };
 static char first[64], other[64], whole[64];
 
+// run a job that saves or loads
 typedef struct Keeping {
 	Parts parts;
 	uint64_t seed;
@@ -65,6 +66,8 @@ static void run_keeping(Keeping *k)
 {
 	in_ranks(k->parts.ranks, (CommSettings){ 0 }, keep, k);
 }
+
+// compare files of checkpoints
 static void same_bytes(const char *a, const char *b)
 {
 	FILE *f = fopen(a, "rb"), *g = fopen(b, "rb");
@@ -106,6 +109,8 @@ static void near_tensors(const char *a, const char *b, const Shape *s)
 	tensorfile_close(&f);
 	tensorfile_close(&g);
 }
+
+// save in parts and load in others
 static Keeping keeping(int ranks, const char *from, const char *to)
 {
 	static double *loss;

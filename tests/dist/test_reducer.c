@@ -4,6 +4,7 @@
 #include "tests/ops/compare.h"
 #include "tests/dist/job.h"
 
+// sum gradients without a model
 static const Part parts[] = {
 	{ 0, 7, 1 }, { 7, 1, 1 }, { 16, 300, 2 }, { 316, 0, 1 }, { 320, 65, 1 },
 	{ 385, 1000, 1 }, { 1400, 3, 1 },
@@ -104,6 +105,8 @@ static void gradients_of_any_shape_and_order_are_summed(void **state)
 		in_ranks(2 + i % 3, (CommSettings){ .transport = "owner",
 			.delay_us = i % 2 * 200 }, sum_steps, &sums[i]);
 }
+
+// see which sums are there early
 static void look_early(Device *d, Comm *c, void *arg)
 {
 	enum { N = 4, EACH = 10 };
@@ -137,6 +140,8 @@ static void early_kinds_send_while_others_wait(void **state)
 		in_ranks(2, by_ring, look_early,
 			&(DdpSettings){ kind, 0.00008, FP32, false });
 }
+
+// announce a gradient too often
 static void announce_twice(Device *d, Comm *c, void *arg)
 {
 	const int *part = arg;

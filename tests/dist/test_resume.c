@@ -9,6 +9,7 @@
 
 static char again[80];
 
+// train by any strategy
 enum { GLOBAL = 12, T = 6, STEPS = 12, SAVED = 5 };
 enum { OWNERS = 4, STAGES };
 
@@ -57,6 +58,7 @@ static Trainer start(Device *d, Comm *c, const Run *r)
 	t.own.settings = settings;
 	return t;
 }
+
 /* this rank's part of the batch that begins at the position */
 static Batch batch_of(const Run *r, long position, int rank, int ranks)
 {
@@ -102,6 +104,8 @@ static void train(Device *d, Comm *c, void *arg)
 	free(weights);
 	trainer_free(&t);
 }
+
+// save, load and go on
 static const CommSettings delayed = { .transport = "owner", .delay_us = 4000 };
 
 static bool equal_files(const char *a, const char *b)
@@ -177,6 +181,7 @@ static void the_same_ranks_go_on_with_the_same_bits(void **state)
 		munmap(rest.weights, nbytes);
 	}
 }
+
 static void load_weights(Device *d, Comm *c, void *arg)
 {
 	Trainer t = start(d, c, arg);
@@ -202,6 +207,8 @@ static void a_program_that_wants_weights_finds_them(void **state)
 	in_ranks(1, by_owner, load_weights, &r);
 	munmap(r.losses, STEPS * sizeof(double));
 }
+
+// load runs that do not fit
 /* key has this value; NULL: it is not there */
 static void alter_metadata(const char *key, const char *value)
 {

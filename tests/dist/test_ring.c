@@ -14,6 +14,7 @@ enum { NSIZES = sizeof sizes / sizeof *sizes };
 
 typedef void Algorithm(Link *link, void *x, size_t n, Type type, void *scratch);
 
+// make, compare and gather what ranks hold
 static Link *meet(const Place *p)
 {
 	Link *link = link_tcp(p->rank, p->ranks, &p->meeting, 20);
@@ -59,6 +60,8 @@ static void expect(const Link *link, const char *what, size_t n, size_t i,
 		die("%s of %zu elements, rank %d of %d: element %zu is %g, not %g", what,
 			n, link->rank, link->ranks, i, got, want);
 }
+
+// test: sums of whole numbers are exact
 static float sum_in_order(Type type, bool whole, int ranks, size_t i)
 {
 	float sum = element(type, whole, 0, i);
@@ -98,6 +101,8 @@ static void whole_numbers_add_exactly(void **state)
 {
 	all_well(add_whole_numbers, NULL);
 }
+
+// test: the owner's sums are those in the order of ranks
 static void add_as_owners(const Place *p)
 {
 	Link *link = meet(p);
@@ -141,6 +146,8 @@ static void ranks_have_equal_bits(void **state)
 {
 	all_well(compare_bits, NULL);
 }
+
+// test: shards, gathering and broadcasts
 static void try_scatter(Link *link, Algorithm *reduce_scatter, size_t n,
 	Type type)
 {
@@ -202,6 +209,7 @@ static void shards_and_copies(void **state)
 {
 	all_well(scatter_and_copy, NULL);
 }
+
 static void play_two_hosts(const Place *p)
 {
 	setenv("DIST_HOST", p->rank % 2 ? "odd" : "even", 1);

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "tests/dist/versions.h"
 
+// save at each number of ranks and load at each
 static void load_version(Device *d, Comm *c, void *arg)
 {
 	const Version *v = arg;
@@ -37,6 +38,8 @@ static void any_number_of_ranks_reads_what_any_wrote(void **state)
 	}
 	remove(whole);
 }
+
+// kill a rank while it saves
 typedef struct Kills {
 	int first;                       /* version of the next job */
 	volatile int *version;           /* that rank 0 is about to save; shared */

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "tests/dist/versions.h"
 
+// save pieces that do not tile
 typedef enum { SHORT, LONG, OTHER_SHAPE, LOST, NFAULTS } FaultKind;
 typedef struct Fault {
 	FaultKind kind;
@@ -95,6 +96,8 @@ static void pieces_that_do_not_tile_are_refused(void **state)
 			expect_failure(RANKS, save_with_fault, &f, 1, fault_text(&f), 1);
 		}
 }
+
+// save where it cannot be written
 typedef struct Limit { int rank; size_t nbytes; } Limit;
 
 static void save_under_limit(Device *d, Comm *c, void *arg)
@@ -129,6 +132,8 @@ static void folders_that_cannot_be_written_are_refused(void **state)
 		expect_failure(2, save_version, &(Version){ .deal = 1, .version = 2,
 			.name = names[i] }, 2, names[i], 1);
 }
+
+// save where rank 0 alone fails
 static void save_many(Device *d, Comm *c, void *arg)
 {
 	enum { MANY = 200 };
@@ -185,6 +190,8 @@ static void files_that_another_program_writes_are_refused(void **state)
 	fclose(held);
 	assert_int_equal(remove(partial), 0);
 }
+
+// load files that do not fit
 static void load_any(Device *d, Comm *c, void *arg)
 {
 	Piece p[MOST_PIECES];

@@ -6,6 +6,7 @@
 #include "tests/dist/job.h"
 #include "train/step.h"
 
+// test how parameters are dealt out
 static void deal(int n, int ranks, uint64_t seed, size_t most, size_t *loads)
 {
 	size_t counts[40] = { 0 }, want[8] = { 0 }, largest = 0, before = 0;
@@ -47,6 +48,8 @@ static void shares_are_whole_and_even(void **state)
 			deal(n / 2, ranks, n, 100, kept);
 		}
 }
+
+// make parameters and their gradients
 enum { STEPS = 12, MOST_PARAMS = 12, LONGEST = 1000 };
 
 static const size_t counts[MOST_PARAMS] = { 300, 7, LONGEST, 1, 65, 513, 33, 3,
@@ -90,6 +93,8 @@ static const OptimizerKind *kind_of(int group)
 {
 	return group % 2 ? &sgd_kind : &adamw_kind;
 }
+
+// take steps with and without shards
 typedef struct Side {
 	Device *d;
 	const Scenario *s;
@@ -151,6 +156,7 @@ static void step_alone(Side *side, int step, int g)
 		}
 	}
 }
+
 static void add_group(Side *side, int g)
 {
 	enum { SCALARS = 64 };           /* bytes, with padding */
@@ -209,6 +215,8 @@ static void compare_sides(const Side *a, const Side *b, int step)
 				die("step %d, parameter %d%s", step, i, low ? ", low" : "");
 		}
 }
+
+// test groups, frozen parameters and absent gradients
 static void over_ring(Work *work, const void *arg, int delay_us)
 {
 	all_well(be_rank, &(Job){ "cpu", { .transport = "ring",
@@ -259,6 +267,8 @@ static void norms_are_those_of_the_group(void **state)
 		.clips = true, .all_there = true, .low = FP32 };
 	over_ring(take_steps, &s, 0);
 }
+
+// train a model with and without shards
 typedef struct Training {
 	int policy;
 	bool fused, sgd, clips;
@@ -336,6 +346,8 @@ static void a_model_trains_as_without_shards(void **state)
 	for (size_t i = 0; i < sizeof trainings / sizeof *trainings; i++)
 		over_ring(train_twice, &trainings[i], i % 2 * 200);
 }
+
+// refuse groups that differ
 static void add_other_group(Device *d, Comm *c, void *arg)
 {
 	ShardedOptimizer *o = sharded_new(d, c, false);

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "tests/dist/strategies.h"
 
+// lose ranks of every strategy
 static void try_strategies(void (*happens)(int), int limit_s, int status,
 	const char *want)
 {

@@ -5,6 +5,7 @@ enum { B = 2, T = 6 };
 /*                           vocab context d_model d_ff layers heads d_head */
 static const Shape odd = { 31, T, 12, 11, 3, 5, 4, 10000 };
 
+// test that slices cover a model
 static void cover(const Shape *whole, int ranks, int i)
 {
 	Parameter p = shape_parameter(whole, i);
@@ -31,6 +32,8 @@ static void slices_cover_every_element_once(void **state)
 	RankGroup g = { .rank = 1, .ranks = 2 };
 	assert_int_equal(group_shape(&xl, &g).heads, 13);
 }
+
+// test groups of several sizes
 static void groups_train_as_one_rank_does(void **state)
 {
 	static const Parts jobs[] = {
@@ -62,6 +65,8 @@ static void groups_train_as_one_rank_does(void **state)
 		compare_job(&p);
 	}
 }
+
+// test bf16 in parts
 static double error_of(const real *x, const real *exact, size_t n)
 {
 	double squares = 0;
@@ -101,6 +106,8 @@ static void parts_in_bf16_are_about_as_exact(void **state)
 	}
 	free_results(&exact);
 }
+
+// test what cannot be split
 static void what_cannot_be_split_is_refused(void **state)
 {
 	Parts p = { 3, 1, odd, 2, 5, .passes = 1, .steps = 1 };
@@ -117,6 +124,8 @@ static void what_cannot_be_split_is_refused(void **state)
 	assert_non_null(strstr(group_error(&narrow, &policies[POLICY_BF16], 5),
 		"d_ff"));
 }
+
+// test the loss of a cut row
 enum { ROWS = 7, CUTS = 4 };
 
 /* columns begin to end of each row */
@@ -167,6 +176,8 @@ static void terms_of_a_cut_row_give_its_loss(void **state)
 	try_cuts(d, 4, (size_t[]){ 0, 1, 2, 3, 4 }, 30);
 	device_close(&d);
 }
+
+// test where a recorded step is cut
 enum { MOST_NOTES = 4096 };
 typedef struct Note {
 	/* [ ] graph; L launch; G S R start; J join */

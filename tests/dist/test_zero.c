@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "tests/dist/stages.h"
 
+// train a model by data parallelism and by each stage
 static void train_by_ddp(Device *d, Comm *c, const Scenario *s)
 {
 	int rank = comm_rank(c);
@@ -34,6 +35,8 @@ static void train_by_all(Device *d, Comm *c, void *arg)
 		model_free(&m);
 	}
 }
+
+// compare the weights of all stages
 static void compare_plan(const Scenario *s, int k, const real *got,
 	const real *want)
 {
@@ -134,6 +137,7 @@ static void all_stages_give_the_bits_of_data_parallelism(void **state)
 	for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
 		train_and_compare(&scenarios[i], "cpu");
 }
+
 static void stages_agree_on_two_gpus(void **state)
 {
 	Scenario scenarios[] = {
@@ -162,6 +166,8 @@ static void stages_agree_on_two_gpus(void **state)
 	for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
 		train_and_compare(&scenarios[i], "cuda:");
 }
+
+// look at the pieces of all ranks
 typedef struct Seen {
 	Scenario s;
 	const ZeroSettings *plan;
@@ -260,6 +266,8 @@ static void pieces_tile_the_model(void **state)
 		munmap(seen.times, n * sizeof *seen.times);
 	}
 }
+
+// refuse a policy that scales the loss
 static void shard_it(Device *d, Comm *c, void *arg)
 {
 	Model *m;

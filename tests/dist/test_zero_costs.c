@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "tests/dist/stages.h"
 
+// count the memory of each stage
 static size_t lines(size_t elements)
 {
 	return (elements * sizeof(real) + 63) / 64 * 64;
@@ -108,6 +109,8 @@ static void memory_is_what_the_formula_says(void **state)
 		in_ranks(scenarios[i].ranks, by_ring,
 			measure_memory, &scenarios[i]);
 }
+
+// count the bytes that the stages send
 static double all_sent(const Comm *c)
 {
 	double sum = 0;
@@ -159,6 +162,8 @@ static void bytes_are_what_the_formula_says(void **state)
 		.passes = 1 };
 	in_ranks(3, by_ring, count_sent, &s);
 }
+
+// see what runs behind the passes
 typedef struct Watch {
 	Zero *z;
 	Hooks hooks;

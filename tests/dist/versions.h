@@ -9,6 +9,7 @@
 #include "tests/dist/job.h"
 #include "tests/base/folder.h"
 
+// name tensors, and draw their elements
 typedef struct Tensor { const char *name; size_t rows, columns; } Tensor;
 static const Tensor tensors[] = {
 	{ "one", 0, 1 }, { "layers.0.weight", 7, 13 }, { "three", 0, 3 },
@@ -26,6 +27,8 @@ static inline float value(int version, int t, size_t i)
 {
 	return (float)random_truncated(version, t, i, 3);
 }
+
+// cut tensors into pieces at random
 static inline int by_size(const void *a, const void *b)
 {
 	const size_t *x = a, *y = b;
@@ -78,6 +81,8 @@ static inline void free_pieces(Device *d, Piece *p, int n)
 	for (int k = 0; k < n; k++)
 		device_free(d, p[k].at.at);
 }
+
+// save a version by all ranks
 typedef struct Version {
 	int deal, version;
 	const char *name;                /* of the file; NULL: path */
@@ -94,6 +99,8 @@ static inline void save_version(Device *d, Comm *c, void *arg)
 		(const char *const[]){ "version", text, NULL });
 	free_pieces(d, p, n);
 }
+
+// write the file by one process, and compare
 static inline int by_name(const void *a, const void *b)
 {
 	return strcmp(((const TensorView *)a)->name, ((const TensorView *)b)->name);

@@ -8,6 +8,7 @@
 
 enum { ELEMENT_NBYTES = 3 };
 
+// make rings along one axis of a mesh
 /* rings along one axis of a mesh; those of ring 1 have longer arrays */
 typedef struct Trial {
 	Cluster *c;
@@ -55,6 +56,8 @@ static void trial_free(Trial *t)
 	free(t->part);
 	cluster_free(&t->c);
 }
+
+// say what a device holds before and after
 /* element i of device d */
 typedef double Element(const Trial *t, size_t d, size_t i);
 
@@ -98,6 +101,8 @@ static double own_sum(const Trial *t, size_t d, size_t i)
 {
 	return own(t, d, i) ? sum(t, d, i) : NAN;
 }
+
+// state the law of each collective
 /* elements that the busiest device of a ring sends in a step */
 typedef size_t Sent(size_t rows, size_t width, size_t N);
 
@@ -155,6 +160,8 @@ static void try_data(Trial *t, const Law *law)
 	for (size_t d = 0; d < devices; d++)
 		expect_array(t, d, law->after);
 }
+
+// test: collectives on rings and meshes
 typedef void Attempt(Trial *t, const Law *law);
 
 static void try_mesh(size_t X, size_t Y, Axis axis, Attempt *attempt,
@@ -206,6 +213,8 @@ static void all_reduces_agree(void **state)
 	try_meshes(try_data, &laws[REDUCE]);
 	try_meshes(try_data, &laws[ALTERNATE]);
 }
+
+// test: steps and bytes
 static void expect_counts(const Trial *t, size_t steps, size_t nbytes)
 {
 	Axis other = t->axis == AXIS_X ? AXIS_Y : AXIS_X;
@@ -238,6 +247,8 @@ static void bytes_are_those_of_the_formulas(void **state)
 	for (int i = 0; i < LAWS; i++)
 		try_meshes(try_counts, &laws[i]);
 }
+
+// test: a matmul of one device
 static double entry(size_t name, size_t row, size_t column)
 {
 	return (double)((name * 5 + row * 3 + column * 7) % 11) - 5;
@@ -302,6 +313,8 @@ static void matmul_multiplies_and_counts(void **state)
 		for (int how = 0; how < 8; how++)
 			try_matmul(sizes[i], how >> 2, how & 2, how & 1);
 }
+
+// test: costs and results of the layer
 static double cost_of(Cost cost, int i)
 {
 	return i == 0 ? cost.flops : cost.nbytes[i - 1];

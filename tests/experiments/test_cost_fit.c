@@ -9,6 +9,7 @@
 enum { ROWS = 12 };
 static uint64_t seed, draws;
 
+// draw rows, and measure how they are missed
 static double uniform(void)
 {
 	return random_uniform(seed, 5, draws++);
@@ -39,6 +40,8 @@ static double error_of(double (*a)[MOST_UNKNOWN], const double *b,
 	}
 	return error;
 }
+
+// test: unknowns are found, and none is negative
 static void what_made_the_rows_is_found(void **state)
 {
 	for (int trial = 0; trial < 50; trial++) {
@@ -76,6 +79,8 @@ static void no_unknown_is_negative(void **state)
 			}
 	}
 }
+
+// test: columns that say the same
 static void equal_columns_leave_the_first(void **state)
 {
 	double a[ROWS][MOST_UNKNOWN], b[ROWS], y[MOST_UNKNOWN],

@@ -15,6 +15,7 @@ static void counting_matmul(Device *d, Array C, Array A, Array B, Matmul s)
 
 static const Shape shape = { 50, 40, 48, 100, 3, 4, 12, 10000 };
 
+// test that the formulas count what the engine does
 static void formulas_count_what_is_done(void **state)
 {
 	enum { B = 3, T = 17 };
@@ -34,6 +35,8 @@ static void formulas_count_what_is_done(void **state)
 	model_free(&m);
 	device_close(&d);
 }
+
+// test that phases are timed as the mode asks
 static void phases_follow_the_mode(void **state)
 {
 	Device *d = device_open("cpu");

@@ -78,6 +78,7 @@ Array capture_array(Capture *c, size_t n, Type type)
 	return a;
 }
 
+// record an operation of the model
 const char *const recorded_names[NRECORDED] = { "RMSNorm", "its gradient",
 	"softmax", "its gradient", "SwiGLU", "its gradient", "RoPE",
 	"cross-entropy and its gradient", "AdamW" };

@@ -26,6 +26,7 @@ void  capture_end(Capture *c);
 /* an array that is nowhere */
 Array capture_array(Capture *c, size_t n, Type type);
 
+// name what is recorded
 /* what: 0 ... NRECORDED - 1; rows of C */
 enum { NRECORDED = 9 };
 extern const char *const recorded_names[NRECORDED];

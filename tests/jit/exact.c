@@ -8,6 +8,7 @@ typedef struct Bounded {
 	double x, error;
 } Bounded;
 
+// evaluate an opcode with its bound
 static double root(double x) { return sqrt(x); }
 static double inverse_root(double x) { return 1 / sqrt(x); }
 static double logarithm(double x) { return log(x); }
@@ -58,6 +59,8 @@ static Bounded rounded_as(Type type, Bounded b)
 	return bounded(b.x, b.error
 		+ (isfinite(most) ? type_spacing(type, most) : 0));
 }
+
+// evaluate operations with their bounds
 typedef struct Exact {
 	const Program *p;
 	double *value, *error;

@@ -18,6 +18,7 @@ typedef struct Machine {
 	size_t slab;
 } Machine;
 
+// interpret a node
 static real root(real x) { return REAL_SQRT(x); }
 static real inverse_root(real x) { return 1 / REAL_SQRT(x); }
 static real logarithm(real x) { return (real)log(x); }
@@ -64,6 +65,8 @@ static real interpret_node(const Machine *m, int v, size_t i, size_t j)
 		: index_of(&x->at, i) <= index_of(&x->than, i);
 	}
 }
+
+// interpret a loop
 static void store_all(const Machine *m, int loop, size_t i, size_t j)
 {
 	for (int s = 0; s < m->p->g.nstores; s++) {
@@ -113,6 +116,8 @@ static void finish_folds(Machine *m, int loop)
 		m->v[v][0] = lane[0];
 	}
 }
+
+// interpret a plan
 static void interpret_rows_nodes(Machine *m, int stage, size_t i)
 {
 	const Plan *p = m->p;

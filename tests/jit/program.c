@@ -8,6 +8,7 @@
 #include "device/cpu.h"
 #include "ops/cpu/cpu.h"
 
+// draw a program
 typedef struct Draw {
 	Program *p;
 	uint64_t seed, i;
@@ -34,6 +35,7 @@ static Array carve(Draw *d, size_t n, bool scratch)
 	d->used += n + 3;
 	return a;
 }
+
 static void draw_arrays(Draw *d)
 {
 	size_t n = d->p->rows * d->p->C;
@@ -53,6 +55,7 @@ static void draw_arrays(Draw *d)
 	}
 	d->pairs = carve(d, 2 * n, false);
 }
+
 static Array draw_element(Draw *d)
 {
 	return below(d, 2) && d->element.at ? d->element
@@ -63,6 +66,7 @@ static Array draw_row(Draw *d)
 {
 	return below(d, 2) && d->row.at ? d->row : d->rows[below(d, d->nrows)];
 }
+
 static Operand draw_operand(Draw *d, bool row)
 {
 	size_t C = d->p->C, n = d->p->rows * C;
@@ -85,6 +89,7 @@ static Operand draw_operand(Draw *d, bool row)
 		return element(row ? draw_row(d) : draw_element(d));
 	}
 }
+
 static Operand draw_comparison(Draw *d, bool row)
 {
 	size_t C = d->p->C;
@@ -94,6 +99,7 @@ static Operand draw_comparison(Draw *d, bool row)
 	return (Operand){ EQUALS, .at = { 1, { { 1, C, 1 } } },
 		.ints = d->p->targets, .than = { 1, { { C, 0, 1 } } } };
 }
+
 static Line draw_line(Draw *d)
 {
 	Program *p = d->p;
@@ -119,6 +125,7 @@ static Line draw_line(Draw *d)
 	}
 	return (Line){ .e = e };
 }
+
 static Line draw_end(Draw *d)
 {
 	bool row = below(d, 2) && d->nrows > 2;
@@ -129,6 +136,7 @@ static Line draw_end(Draw *d)
 	d->row = d->element = (Array){ NULL, TYPE_REAL };
 	return (Line){ .frees = true, .at = a.at, .n = n };
 }
+
 void program_draw(Program *p, uint64_t seed)
 {
 	Draw d = { .p = p, .seed = seed };
@@ -142,6 +150,8 @@ void program_draw(Program *p, uint64_t seed)
 	for (int k = 0; k < p->n; k++)
 		p->line[k] = below(&d, 8) ? draw_line(&d) : draw_end(&d);
 }
+
+// print a program
 static const char *const names[] = {
 #define OPCODE(NAME, OPERANDS, FORMULA) [E_##NAME] = #NAME,
 #include "ops/opcodes.h"
@@ -180,6 +190,8 @@ void program_print(const Program *p)
 		printf("   (%zu)\n", l->e.n);
 	}
 }
+
+// run a program one operation at a time
 static bool meaningless(const Elementary *e)
 {
 	Group g;
@@ -207,6 +219,8 @@ void program_eager(Program *p)
 		if (!p->left_out[k] && !p->line[k].frees)
 			cpu_elementary(NULL, &p->line[k].e);
 }
+
+// run a program in groups
 static void close_into(Group *g, void (*run)(void *arg, const Plan *plan),
 	void *arg)
 {

@@ -13,6 +13,7 @@
 static char folder[] = "/tmp/test_cache.XXXXXX";
 static char file[256];
 
+// one cached kernel, and its file
 static const char source[] = "void fused(void) { }";
 static Bytes kernel = { (unsigned char *)"\1\2\3\0 bytes of a kernel", 23 };
 
@@ -45,6 +46,8 @@ static bool is_read(void)
 	free(b.at);
 	return same;
 }
+
+// test that damage is noticed
 static void damage_is_noticed(void **state)
 {
 	unsigned char whole[512];
@@ -101,6 +104,8 @@ static void others_are_told_apart(void **state)
 	assert_true(cache_write(folder, "cc 2", source, kernel));
 	assert_true(is_read());
 }
+
+// test folders that cannot be written
 /* no file may be longer than 20 bytes: a write fails as on a full disk */
 static void write_on_full_disk(void *unused)
 {
@@ -122,6 +127,8 @@ static void unwritable_folders_do_no_harm(void **state)
 		assert_false(cache_write(folder, "cc 3", source, kernel));
 	chmod(folder, 0700);
 }
+
+// test that a second process compiles nothing
 static void run_once(void *counts)
 {
 	Device *d = device_open("cpu");
@@ -162,6 +169,7 @@ static void two_processes_fill_one_folder(void **state)
 	snprintf(command, sizeof command, "! ls %s | grep partial", folder);
 	assert_int_equal(system(command), 0);
 }
+
 /* as a process that was ended while it wrote does */
 static void leave_partial(const char *in)
 {
@@ -195,6 +203,8 @@ static void forgotten_kernels_are_read(void **state)
 	cache_remove(other);
 	assert_int_equal(access(other, F_OK), -1);
 }
+
+// test machines without a compiler
 static void without_compiler(void *unused)
 {
 	Device *d = device_open("cpu");

@@ -6,6 +6,7 @@
 
 static Capture capture;
 
+// test the bytes of each operation
 static void operations_become_kernels(void **state)
 {
 	static const struct { int operations, eager, fused; } want[NRECORDED] = {
@@ -27,6 +28,8 @@ static void operations_become_kernels(void **state)
 		capture_end(&capture);
 	}
 }
+
+// test why groups end
 /* y = a + b (n), then z = c + d (m) */
 static const char *why_after(Array y, Array a, Array b, size_t n, Array z,
 	Array c, Array d, size_t m)

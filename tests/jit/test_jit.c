@@ -6,6 +6,7 @@
 static Device *device;
 static Ops eager;
 
+// run an operation twice
 enum { MOST_RUN = 6 };
 /* arrays of an operation; those that are written are compared */
 typedef struct Case {
@@ -50,6 +51,8 @@ static void expect_same_twice(Case *c, const char *what)
 		if (c->n[k])
 			expect_same(what, c->a[k], once[k], c->n[k]);
 }
+
+// test operations against one at a time
 static void run_norm(const Case *c, const Ops *ops)
 {
 	ops->rmsnorm_forward(device, c->a[0], c->a[1], c->a[2], c->a[3], c->rows,
@@ -75,6 +78,7 @@ static void norms_agree(void **state)
 		expect_same_twice(&c, "RMSNorm");
 	}
 }
+
 static void run_softmax(const Case *c, const Ops *ops)
 {
 	ops->softmax_forward(device, c->a[0], c->a[0], 0.3, c->rows / c->C, c->C);
@@ -92,6 +96,7 @@ static void softmax_agrees(void **state)
 		expect_same_twice(&c, "softmax");
 	}
 }
+
 static void run_rope(const Case *c, const Ops *ops)
 {
 	ops->rope(device, c->a[0], c->a[0], c->a[1], c->a[2], 2, 7, 3, 10, 1);
@@ -107,6 +112,7 @@ static void rope_agrees(void **state)
 	give(&c, 3, c.rows * c.C, c.type);
 	expect_same_twice(&c, "RoPE");
 }
+
 static void run_swiglu(const Case *c, const Ops *ops)
 {
 	size_t n = c->rows * c->C;
@@ -122,6 +128,7 @@ static void swiglu_agrees(void **state)
 		give(&c, k, c.rows * c.C, c.type);
 	expect_same_twice(&c, "SwiGLU");
 }
+
 static void run_loss(const Case *c, const Ops *ops)
 {
 	ops->cross_entropy_forward(device, c->a[0], c->a[1], c->a[2], c->targets,
@@ -142,6 +149,7 @@ static void losses_agree(void **state)
 		expect_same_twice(&c, "cross-entropy");
 	}
 }
+
 static void run_adamw(const Case *c, const Ops *ops)
 {
 	static AdamWStep step = { .keep = (real)0.9, .rate = (real)0.1,
@@ -162,6 +170,8 @@ static void adamw_agrees(void **state)
 		reals(c.start[3])[i] = (real)fabs(reals(c.start[3])[i]);
 	expect_same_twice(&c, "AdamW");
 }
+
+// test memory and counts
 static void scratch_needs_no_memory(void **state)
 {
 	Case c = { 8, 64, TYPE_REAL, .run = run_swiglu };

@@ -8,6 +8,7 @@
 static const Shape tiny = { 13, 8, 18, 22, 2, 3, 6, 10000 };
 static Ops formulas;
 
+// do each operation when it is asked for
 typedef struct Prompt {
 	Deferral deferral;
 	Device *device;
@@ -31,6 +32,8 @@ static void *scratch(Deferral *self, size_t nbytes, const char *what)
 {
 	return device_alloc(((Prompt *)self)->device, nbytes, MEM_TEMPORARY, what);
 }
+
+// train a model
 enum { STEPS = 3 };
 
 /* once: weights are cast once a step */

@@ -13,6 +13,7 @@
 static Program program;
 static real eager[POOL];
 
+// compare two runs of a program
 static void interpret(void *unused, const Plan *p)
 {
 	plan_interpret(p);
@@ -54,6 +55,8 @@ static size_t close_to_exact(Program *p)
 	}
 	return known;
 }
+
+// make a failure smaller
 static void shrink(Program *p, void (*run)(void *arg, const Plan *plan),
 	void *arg)
 {
@@ -80,6 +83,8 @@ static void expect_agreement(Program *p, uint64_t seed,
 	fail_msg("seed %llu: element %ld is %g in groups and %g eagerly",
 		(unsigned long long)seed, i, (double)p->pool[i], (double)eager[i]);
 }
+
+// test that grouped programs do what they say
 enum { SEEDS = 10000 };
 
 typedef struct Counts {
@@ -131,6 +136,8 @@ static void looped_programs_agree(void **state)
 		expect_agreement(&program, seed, interpret_looped, NULL);
 	}
 }
+
+// test that compiled programs do what they say
 typedef void Run(size_t first, size_t last, size_t rows, size_t slabs,
 	void *const *at, const double *numbers, float (*round)(int, float));
 enum { PROGRAMS = 60 };

@@ -20,6 +20,7 @@ static void agree(double got, double wanted, double part, const char *what)
 			wanted);
 }
 
+// a machine and a run to try
 static const CostMachine nothing = { .TFLOPs = 1, .GBps = INFINITY,
 	.near = { INFINITY, 0 }, .far = { INFINITY, 0 }, .node = 8,
 	.stretch = { 1, 1 } };
@@ -41,6 +42,8 @@ static CostRun any_run(CostStrategy strategy, long data)
 		.bucket_mb = 0.1, .prefetch = 1, .real = 4, .low = 2, .gradient = 2,
 		.gather = 2, .wire = 2, .mixed = true, .flash = true };
 }
+
+// collectives by formula
 static void collectives_of_a_ring(void **state)
 {
 	for (int n = 1; n <= 8; n++) {
@@ -88,6 +91,8 @@ static void collectives_over_nodes(void **state)
 			2 * (on_node - 1) + 40, 1e-12, "steps of a tree");
 	}
 }
+
+// counts of the engine
 static void parameters_and_flops(void **state)
 {
 	for (int i = 0; i < NSIZES; i++) {
@@ -147,6 +152,8 @@ static void memory_is_the_estimate(void **state)
 	}
 	device_close(&d);
 }
+
+// links that take no time
 static double one_device(const CostMachine *m, CostRun r)
 {
 	r.strategy = COST_SINGLE;
@@ -201,6 +208,8 @@ static void latency_is_counted(void **state)
 			cost_names[r.strategy]);
 	}
 }
+
+// steps by hand
 /* passes of 3 and 6 ms, an update of 1 ms; without vocabulary and attention all
  * time is the blocks' */
 static CostRun by_hand(CostStrategy s, long blocks)
@@ -223,6 +232,7 @@ static CostMachine slow_link(void)
 	m.near.GBps = 1;
 	return m;
 }
+
 static void flat_gradients_by_hand(void **state)
 {
 	CostMachine m = slow_link();
@@ -237,6 +247,7 @@ static void flat_gradients_by_hand(void **state)
 	agree(cost_step(&m, &r).step_ms, 9 + 18 + 2 * (5 - 5 / 1.5) + 4 + 1,
 		1e-12, "stretched buckets");
 }
+
 static void gathers_beside_forward_by_hand(void **state)
 {
 	CostMachine m = slow_link();
@@ -250,6 +261,7 @@ static void gathers_beside_forward_by_hand(void **state)
 	agree(cost_step(&m, &r).step_ms, 6 + 24 + 0.5 + 24 + 3, 1e-12,
 		"zero1, slow links");
 }
+
 static void gathers_ahead_by_hand(void **state)
 {
 	CostMachine m = slow_link();
@@ -264,6 +276,7 @@ static void gathers_ahead_by_hand(void **state)
 	agree(cost_step(&m, &r).step_ms, 9 + 18 + 2 + 2 + 0.5, 1e-12,
 		"prefetch 1");
 }
+
 static void gradients_wait_for_slots(void **state)
 {
 	const double first_sum = 9 + 6 + 20, starts[] = { 9 + 6 + 6, first_sum };
@@ -282,6 +295,7 @@ static void gradients_wait_for_slots(void **state)
 		schedule_free(&s);
 	}
 }
+
 static void updates_read_and_write(void **state)
 {
 	CostMachine m = nothing;
@@ -295,6 +309,7 @@ static void updates_read_and_write(void **state)
 	agree(cost_update_ms(&m, &r), cost_parameters(&r.shape) * (24 + 4) * 1e-6 / 2,
 		1e-12, "update of half");
 }
+
 static double of_one_step(const CostMachine *m, CostRun r, long microbatches)
 {
 	r.microbatches = microbatches;
@@ -316,6 +331,7 @@ static void microbatches_gather_alike(void **state)
 			"three microbatches more");
 	}
 }
+
 static void microbatches_add_up(void **state)
 {
 	CostMachine m = slow_link();
@@ -332,6 +348,8 @@ static void microbatches_add_up(void **state)
 	agree(s.bubble_ms, 9 * 2, 1e-12, "bubble");
 	agree(s.compute_ms, 9 * 5 + 1, 1e-12, "computing");
 }
+
+// pipelines cell by cell
 /* when the last of m microbatches has left a pipeline of p stages, each of which
  * does one forward and one backward in turn, with p - 1 - stage forwards first */
 static double in_cells(int p, int m, double f, double b)
@@ -371,6 +389,8 @@ static void pipeline_by_cells(void **state)
 				"interleaved");
 		}
 }
+
+// runs that are refused
 static void nonsense_is_refused(void **state)
 {
 	const CostRun good = any_run(COST_FSDP, 3);

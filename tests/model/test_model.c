@@ -9,6 +9,7 @@
 /*                           vocab context d_model d_ff layers heads theta */
 static const Shape tiny = { 13,   8,      18,     22,  2,     3,    6, 10000 };
 
+// make a model whose every weight matters
 static Model *rough_under(const Policy *policy, const Shape *shape)
 {
 	Model *m = model_new(device, shape, policy, 5);
@@ -25,6 +26,8 @@ static Model *rough_model(const Shape *shape)
 {
 	return rough_under(&policies[POLICY_FP32], shape);
 }
+
+// draw a batch
 typedef struct Batch {
 	size_t B, T;
 	int32_t *tokens, *targets;
@@ -49,6 +52,8 @@ static Array gradients(Model *m, const Batch *b, bool accumulate)
 	model_backward(m, accumulate);
 	return copied(m->gradients, m->extent);
 }
+
+// test the gradient of every tensor
 typedef struct Loss {
 	Model *m;
 	const Batch *b;
@@ -97,6 +102,8 @@ static void gradients_are_differences(void **state)
 	}
 	model_free(&m);
 }
+
+// test that gradients accumulate on demand
 static void expect_sum(const char *what, Array got, Array a, Array b, size_t n)
 {
 	Expected *want = expected(n);
@@ -120,6 +127,8 @@ static void gradients_accumulate(void **state)
 	expect_sum("one batch twice", twice, first, first, m->extent);
 	model_free(&m);
 }
+
+// test that a batch is the mean of its sequences
 static void a_batch_is_the_mean(void **state)
 {
 	enum { SEQUENCES = 3, LENGTH = 7 };
@@ -140,6 +149,8 @@ static void a_batch_is_the_mean(void **state)
 	expect_close("gradient of a batch", together, want, m->extent);
 	model_free(&m);
 }
+
+// test that no position sees a later one
 static void change_token(Model *m, const Batch *b, size_t at, Array logits)
 {
 	size_t V = tiny.vocab, start = at / b->T * b->T, end = start + b->T;
@@ -169,6 +180,8 @@ static void no_position_sees_a_later_one(void **state)
 		change_token(m, &b, at, logits);
 	model_free(&m);
 }
+
+// test the bytes of saved activations
 static size_t padded(size_t elements)
 {
 	return (elements * sizeof(real) + 63) / 64 * 64;
@@ -224,6 +237,8 @@ static void activations_are_as_derived(void **state)
 			saved_bytes(2, &b, false, path));
 	}
 }
+
+// test the peak of memory
 static void peak_is_as_derived(void **state)
 {
 	const Shape shape = { 100, 32, 48, 192, 4, 4, 12, 10000 };
@@ -245,6 +260,7 @@ static void peak_is_as_derived(void **state)
 		fail_msg("the peak is %.3f of the derived size", ratio);
 }
 
+// compare the two paths of the model
 static double distance(Array a, Array b, size_t n)
 {
 	double square = 0, norm = 0;

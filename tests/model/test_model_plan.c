@@ -7,6 +7,7 @@
 
 enum { B = 8, T = 128 };
 
+// test the plans of a small model
 static double dropped(const Shape *s, const ModelPlan *p)
 {
 	return p->drop_gate_up * 2.0 * s->d_ff
@@ -40,6 +41,7 @@ static void expect_step_within(Model *m, double nbytes, const ModelPlan *plan)
 	optimizer_free(&adamw);
 	batch_free(&b);
 }
+
 static void plans_fit_and_drop_least(void **state)
 {
 	const Shape shape = { 700, T, 64, 160, 4, 4, 16, 10000 };
@@ -70,6 +72,8 @@ static void plans_fit_and_drop_least(void **state)
 	model_free(&m);
 	device_close(&d);
 }
+
+// test plans that were worked out by hand
 static void a_large_model_is_planned(void **state)
 {
 	const Shape shape = { 151936, 32768, 4096, 11008, 34, 32, 128, 10000 };

@@ -20,6 +20,7 @@ static bool close_to(double a, double b)
 	return fabs(a - b) <= 1e-9 * (1 + fabs(b));
 }
 
+// schedules by hand
 static void one_queue_adds_up(void **state)
 {
 	QueueSchedule s = { 0 };
@@ -89,6 +90,8 @@ static void equal_buckets_by_formula(void **state)
 		schedule_free(&s);
 	}
 }
+
+// simulate in small steps
 enum { TASKS = 24 };
 
 /* when the last task ends, in steps of dt */

@@ -5,6 +5,7 @@
 #include "tests/base/difference.h"
 #include "tests/base/program.h"
 
+// test: the toy's gradients are the differences of its loss
 static double loss(void *toy)
 {
 	return toy_forward(toy);
@@ -37,6 +38,8 @@ static void test_gradients(void **state)
 	toy_free(&t);
 	device_close(&device);
 }
+
+// test: the toy's tensors have the policy's types, and keep them
 static void test_types(void **state)
 {
 	Device *device = device_open("cpu");

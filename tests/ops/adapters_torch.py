@@ -14,6 +14,7 @@ from raises import raises
 BOUNDS = {torch.float32: 1e-5, torch.bfloat16: 2e-2, torch.float16: 3e-3}
 WIDTH = 16
 
+# the two functions and their inputs
 class Attention:
 	def __init__(self):
 		self.module = importlib.import_module("flash_attention")
@@ -61,6 +62,8 @@ def both_passes(function, leaves, arguments):
 	y = function(*arguments(leaves))
 	dy = torch.sin(torch.arange(y.numel(), device=y.device)).view(y.shape)
 	return [y, *torch.autograd.grad(y, leaves, dy.to(y.dtype))]
+
+# cases: tensors of all layouts, and of no elements
 VIEWS = {
 	"dense": ((2, 3, 33, WIDTH), lambda x: x),
 	"transposed": ((2, 33, 3, WIDTH), lambda x: x.transpose(1, 2)),
@@ -107,6 +110,8 @@ def case_empty(kind, device):
 		assert y.shape == leaves[0].shape and not y.any()
 		for x, dx in zip(leaves, gradients):
 			assert dx.shape == x.shape and not dx.any()
+
+# cases: gradients that are not wanted, or saved elsewhere
 def case_gradients(kind, device):
 	leaves, arguments = kind.inputs(device, torch.float32)
 	y, *want = both_passes(kind.ours, leaves, arguments)
@@ -135,6 +140,8 @@ def case_hooks(kind, device):
 		with moved:
 			got = both_passes(kind.ours, leaves, arguments)
 		assert all(torch.allclose(a, b, atol=1e-5) for a, b in zip(got, want))
+
+# cases: autocast and compiled programs
 def case_autocast(kind, device):
 	if device == "cpu":
 		kind.module.autocast_type = lambda x: torch.float32
@@ -191,6 +198,8 @@ def case_operator(kind, device):
 			want = both_passes(kind.ours, leaves, arguments)
 			assert all(torch.allclose(a, b, atol=BOUNDS[dtype]) for a, b
 				in zip(got, want))
+
+# cases: many calls, threads, streams and GPUs
 def case_forgets(kind, device):
 	prepared = kind.module._forward
 	prepared.clear()

@@ -92,6 +92,7 @@ static inline void fill_angles(const Problem *p, Array angles[2])
 	}
 }
 
+// find attention and its gradients by the formulas
 typedef struct Reference {
 	double *at[ARRAYS], *L;         /* (B H, rows, D), (B H, queries) */
 } Reference;
@@ -182,6 +183,8 @@ static inline Reference reference_of(const Problem *p, Type type, Array *at)
 	rope_backward(p, r.at[DK], p->seqlen_k);
 	return r;
 }
+
+// compare all that attention wrote
 static inline double largest_of(const double *x, size_t n)
 {
 	double largest = 0;

@@ -18,6 +18,7 @@
 
 #define EPS (TYPE_REAL == FP64 ? 0x1p-53 : 0x1p-24)  /* error of one rounding */
 
+// keep the memory of a test between guards
 enum { GUARD = 64, MAX_BLOCKS = 8192 };
 static struct { unsigned char *at; size_t nbytes; } blocks[MAX_BLOCKS];
 static size_t nblocks;
@@ -53,6 +54,8 @@ static inline int release(void **state)
 }
 
 #define checked(test) cmocka_unit_test_teardown(test, release)
+
+// make arrays, poisoned or drawn
 static inline real *reals(Array a)
 {
 	return a.at;
@@ -85,6 +88,8 @@ static inline int32_t *drawn_tokens(size_t n, int stream, size_t vocabulary)
 		tokens[i] = (int32_t)(random_bits(1, stream, i) % vocabulary);
 	return tokens;
 }
+
+// compare with expected values
 typedef struct Expected {
 	double value, limit;           /* the largest |got - value| allowed */
 } Expected;
@@ -128,6 +133,8 @@ static inline void expect_close(const char *what, Array got,
 			(double)reals(got)[m.worst], want[m.worst].value,
 			want[m.worst].limit);
 }
+
+// compare bit for bit
 static inline void expect_same(const char *what, Array got, Array want,
 	size_t n)
 {

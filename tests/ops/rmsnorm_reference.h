@@ -25,6 +25,7 @@ typedef struct Placed {
 static Device *norm_device;
 static Placed placed[NORM_ARRAYS];
 
+// place the arrays of a norm
 enum { NORM_MARGIN = 64 };
 
 /* rows of C elements, `row` from each to the next; NaN where no input is */
@@ -72,6 +73,8 @@ static inline void run_norm(const NormCase *c)
 		.eps = NORM_EPSILON, .x_row = row, .dy_row = row,
 		.version = c->backward }, c->rows, c->C);
 }
+
+// compute a norm in double precision
 typedef struct NormWanted { Expected *of[NORM_ARRAYS]; } NormWanted;
 
 static inline double row_of(int a, size_t i, size_t j)
@@ -122,6 +125,8 @@ static inline NormWanted want_norm(const NormCase *c)
 			* (1 + 8 * c->rows));
 	return w;
 }
+
+// compare a norm with its formulas
 /* the rows, without what lies between, which must be NaN still */
 static inline Array taken(int a, size_t C)
 {

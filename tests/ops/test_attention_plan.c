@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+// see that numbers are tiles
 static void expect_tiles(int heads, int tiles, int together)
 {
 	int *number = malloc(sizeof *number * heads * tiles);
@@ -42,6 +43,8 @@ static void heads_that_fit_are_taken_together(void **state)
 	assert_int_equal(heads_together(64, (1 << 20) + 1), 31);
 	assert_int_equal(heads_together(64, (size_t)1 << 40), 1);
 }
+
+// play blocks that add in turn
 /* tiles of M queries, tiles of N keys; places for blocks; backwards: the last
  * tile of keys has the first turn, which is wrong; odds: of 4, that a block
  * whose turn it is adds in this round */
@@ -135,6 +138,8 @@ static int play(const Play *p)
 	free(running), free(before), free(added);
 	return rounds;
 }
+
+// see that all blocks have their turn
 static void all_blocks_have_their_turn(void **state)
 {
 	static const int places[] = { 1, 2, 3, 7, 16, 132 },
@@ -172,6 +177,8 @@ static void sections_shorten_the_wait(void **state)
 	p.together = 32;
 	assert_int_equal(play(&p), 67);
 }
+
+// see that the estimate counts waves
 /* time until `places` have taken all tiles, the longest first */
 static double schedule(const QueryTiles *t, size_t queries, size_t keys,
 	size_t heads, bool causal, size_t places)

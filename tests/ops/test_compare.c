@@ -2,6 +2,7 @@
 
 enum { LENGTH = 7 };
 
+// count the mismatches after element i becomes x
 static size_t mismatches(size_t i, real x)
 {
 	Array got = poisoned(LENGTH);
@@ -26,6 +27,7 @@ static void mistakes_are_found(void **state)
 	assert_int_equal(mismatches(0, (real)INFINITY), 1);
 }
 
+// test that what was never written fails
 static void forgotten_values_fail(void **state)
 {
 	Array got = poisoned(LENGTH);
@@ -37,6 +39,8 @@ static void forgotten_values_fail(void **state)
 	memset(got.at, 0, LENGTH * sizeof(real));
 	assert_int_equal(compare(got.at, want, LENGTH).count, 0);
 }
+
+// test that the guards see both ends
 static void guards_see_both_ends(void **state)
 {
 	unsigned char *p = guarded(LENGTH);

@@ -70,6 +70,7 @@ static void gradients_are_differences(void **state)
 	}
 }
 
+// test: a call again with other addresses
 static FlashCall call_of(bool causal)
 {
 	const FlashArray queries = array(NULL, QUERIES), keys = array(NULL, KEYS);
@@ -95,6 +96,7 @@ static void calls_are_repeated_elsewhere(void **state)
 	assert_memory_equal(dv, dv2, sizeof dv);
 }
 
+// test: calls from two threads
 static void *call_often(void *o)
 {
 	static float sums[B * HEADS * QUERIES];      /* alike for both */

@@ -4,6 +4,7 @@
 
 static Ops by_formulas;
 
+// compare an operation by formulas with the reference
 enum { ROWS = 21, C = 7, N = ROWS * C, NARRAYS = 5 };
 
 typedef void Call(const Ops *ops, Array *a);
@@ -25,6 +26,8 @@ static void expect_agreement(const char *what, Call *call, bool positive)
 		expect_close(what, a[k], want, N);
 	}
 }
+
+// call each operation that has formulas
 static const int32_t targets[ROWS] = { 3, 0, 6, 2, 2, 5 };
 static const AdamWStep step = { (real)0.9, (real)0.1, (real)0.9, (real)0.95,
 	(real)0.1, (real)0.05, (real)1e-3, (real)0.5 };

@@ -8,6 +8,7 @@
 #include "tests/base/folder.h"
 #include "tests/base/program.h"
 
+// write choices, and find them
 static GemmChoice choice(uint64_t seed)
 {
 	GemmChoice c = { .first_ms = 2.5, .best_ms = 0.0625 * (double)seed };
@@ -40,6 +41,8 @@ static void expect_found(const char *place, uint64_t seed)
 	assert_true(got->first_ms == want.first_ms && got->best_ms == want.best_ms);
 	gemm_choices_free(&c);
 }
+
+// test: choices come back
 static void choices_come_back(void **state)
 {
 	remove(path);
@@ -68,6 +71,8 @@ static void choices_come_back(void **state)
 	assert_true(gemm_choices_find(c, again.number)->word[3] == 5);
 	gemm_choices_free(&c);
 }
+
+// test: nothing is written, and damage is refused
 static void nothing_new_writes_nothing(void **state)
 {
 	remove(path);

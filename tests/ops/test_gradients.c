@@ -7,6 +7,7 @@
 #include "tests/base/difference.h"
 
 
+// describe an operation and its gradients
 typedef struct Problem {
 	const char *name;
 	size_t size[4];                     /* the sizes that the operation takes */
@@ -40,6 +41,8 @@ static void set_output(Problem *p, size_t n)
 	p->y = poisoned(n);
 	p->dy = drawn(n, 30, 0, 1);
 }
+
+// difference the loss at one element
 static double loss(const Problem *p, double *magnitude)
 {
 	memset(p->y.at, 0xff, p->ny * sizeof(real));
@@ -71,6 +74,8 @@ static Expected difference(const Problem *p, real *x)
 	double slope = slope_at(loss_of, &l, x, 0x1p-10);
 	return (Expected){ slope, 0x1p-30 + 0x1p-36 * l.magnitude };
 }
+
+// check every gradient of a problem
 static void check_gradient(const Problem *p, int k)
 {
 	enum { SAMPLES = 100 };
@@ -99,6 +104,8 @@ static void check_gradients(const Problem *p)
 	for (int k = 0; k < p->ninputs; k++)
 		check_gradient(p, k);
 }
+
+// test the gradients of the layers
 static const size_t triples[][3] = {
 	{ 1, 1, 1 }, { 1, 7, 65 }, { 7, 65, 3 }, { 65, 7, 13 }, { 9, 130, 2 },
 };
@@ -215,6 +222,8 @@ static void test_layernorm(void **state)
 	check_norm((Problem){ "layernorm", .forward = layernorm,
 		.backward = layernorm_back }, 2);
 }
+
+// test the gradients of attention's parts
 static void rotate(const Problem *p)
 {
 	ops->rope(device, p->y, p->x[0], p->kept[0], p->kept[1], p->size[0],
@@ -277,6 +286,8 @@ static void test_softmax(void **state)
 		check_gradients(&p);
 	}
 }
+
+// test the gradients of pointwise operations
 static const size_t lengths[] = { 1, 7, 65 };
 enum { NLENGTHS = sizeof lengths / sizeof *lengths };
 
@@ -321,6 +332,8 @@ static void test_relu(void **state)
 		check_gradients(&p);
 	}
 }
+
+// test the gradient of the loss
 static void cross_entropy(const Problem *p)
 {
 	ops->cross_entropy_forward(device, p->y, p->kept[0], p->x[0], p->tokens,

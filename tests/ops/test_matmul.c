@@ -4,6 +4,7 @@
 #include <omp.h>
 
 
+// lay out the matrices of a batch
 enum { OUTER = 2, INNER = 3, GAP = 3 };
 
 typedef struct Layout {
@@ -77,6 +78,8 @@ static Gemm gemm(const size_t mnk[3], bool ta, bool tb, bool batched,
 	memcpy(p.shape.step_c, p.c.step, sizeof p.c.step);
 	return p;
 }
+
+// multiply naively, in double
 static double term_of_matmul(const Gemm *p, const size_t batch[2],
 	size_t row, size_t column, size_t l)
 {
@@ -103,6 +106,8 @@ static Expected naive_element(const Gemm *p, const size_t batch[2],
 	}
 	return rounded(sum, magnitude, p->shape.k + 3.0);
 }
+
+// compare one matmul with the naive one
 static void check_matmul(const Gemm *p)
 {
 	const Matmul *s = &p->shape;
@@ -118,6 +123,7 @@ static void check_matmul(const Gemm *p)
 					inside[at] = 1;
 				}
 	ops->matmul(device, p->C, p->A, p->B, *s);
+	// check that the gaps of the output kept their bytes
 	for (size_t at = 0; at < p->c.extent; at++) {
 		if (inside[at] == 1)
 			continue;
@@ -132,6 +138,8 @@ static void check_matmul(const Gemm *p)
 		s->m, s->n, s->k, s->trans_a, s->trans_b, outer, inner, s->beta);
 	expect_close(what, p->C, want, p->c.extent);
 }
+
+// test all transposes, strides, batches and betas
 static void matmuls_are_right(void **state)
 {
 	static const size_t sizes[][3] = {
@@ -145,6 +153,8 @@ static void matmuls_are_right(void **state)
 			check_matmul(&p);
 		}
 }
+
+// test that a matmul's bits repeat
 static void bits_repeat(void **state)
 {
 	int threads = omp_get_max_threads();
@@ -167,6 +177,8 @@ static void bits_repeat(void **state)
 			heads.c.extent);
 	}
 }
+
+// test that matmuls round and let NaNs through
 static const size_t odd_sizes[3] = { 7, 65, 13 };
 
 static void matmuls_round(void **state)

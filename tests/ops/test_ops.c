@@ -3,6 +3,7 @@
 #include "tests/ops/on_cpu.h"
 
 
+// test the elementary operations
 static void test_elementary(void **state)
 {
 	enum { n = 65 };
@@ -75,6 +76,8 @@ static void test_embedding(void **state)
 		expect_same("a token's row", array_at(x, i * C),
 			array_at(table, tokens[i] * C), C);
 }
+
+// test the values of the norms
 static const size_t shapes[][2] = {
 	{ 1, 1 }, { 7, 1 }, { 1, 7 }, { 7, 65 }, { 65, 7 }, { 2, 1030 },
 };
@@ -155,6 +158,8 @@ static void test_layernorm(void **state)
 		check_layernorm(shapes[i][0], shapes[i][1], 1000);
 	}
 }
+
+// test the values of the rotary embedding
 typedef struct Rotation {
 	double cosine, sine;
 } Rotation;
@@ -190,6 +195,8 @@ static void test_rope(void **state)
 		check_rope(2, 65, 1, 14, direction);
 	}
 }
+
+// test the values of softmax
 static void expect_probabilities(Expected *want, const real *s, double scale,
 	size_t n)
 {
@@ -234,6 +241,8 @@ static void test_softmax(void **state)
 		check_softmax(3, contexts[i], 1, 1e4);
 	}
 }
+
+// test the values of SwiGLU
 static void test_swiglu(void **state)
 {
 	enum { n = 201 };
@@ -251,6 +260,8 @@ static void test_swiglu(void **state)
 	ops->swiglu_forward(device, h, a, b, n);
 	expect_close("swiglu", h, want, n);
 }
+
+// test the values of the loss and of its gradient
 typedef struct Loss {
 	Expected *loss, *lse, *gradient;
 } Loss;

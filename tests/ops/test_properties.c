@@ -12,6 +12,7 @@ static Device *device;
 static const Ops *ops;
 static const int32_t *tokens;           /* N, the first 0, the last V - 1 */
 
+// call each operation on lists of arrays
 #define CALL(name, ...)                                 \
 	static void name(const Array *y, const Array *x)    \
 	{                                                   \
@@ -69,6 +70,8 @@ static const SgdStep sgd_step = { 0.1, 0.9, 0.5 };
 CALL(sgd_low, sgd(device, y[1], y[0], one_gradient(x[0]), y[2], NC, &sgd_step,
 	&never))
 CALL(sgd_sum, sgd(device, y[1], y[0], both_of(x), y[2], NC, &sgd_step, &never))
+
+// list the operations
 static const struct Case {
 	const char *name;
 	void (*run)(const Array *outputs, const Array *inputs);
@@ -112,6 +115,8 @@ static const struct Case {
 	{ "sgd of a sum", sgd_sum, { NC, NC }, { NC, NC, NC }, 1, true },
 };
 enum { NCASES = sizeof cases / sizeof *cases };
+
+// prepare an operation's arrays and run it
 typedef struct Arrays {
 	Array in[5], out[4];
 } Arrays;
@@ -133,6 +138,8 @@ static Arrays run(const struct Case *c)
 	c->run(a.out, a.in);
 	return a;
 }
+
+// test that the number of threads changes no bit
 static void threads_change_nothing(void **state)
 {
 	int before = omp_get_max_threads();
@@ -167,6 +174,8 @@ static void threads_change_no_mean(void **state)
 	}
 	omp_set_num_threads(before);
 }
+
+// test that outputs are rounded to their type
 static void outputs_are_rounded(void **state)
 {
 	for (int i = 0; i < NCASES; i++)
@@ -184,6 +193,8 @@ static void outputs_are_rounded(void **state)
 			}
 		}
 }
+
+// test that NaNs come out
 static bool shows_nan(const struct Case *c, const Arrays *a)
 {
 	for (int k = 0; k < 4 && c->out[k]; k++)
@@ -216,6 +227,8 @@ static void nans_come_out(void **state)
 			plant_nans(c, k);
 	}
 }
+
+// test that outputs may lie over inputs
 static const struct Overlay {
 	void (*run)(const Array *, const Array *);
 	int out, in;                    /* which output lies over which input */
@@ -248,6 +261,8 @@ static void outputs_may_lie_over_inputs(void **state)
 			if (c->run == overlays[i].run)
 				overlay(c, &overlays[i]);
 }
+
+// open the device and draw the tokens
 static int open_device(void **state)
 {
 	static int32_t list[N];

@@ -16,6 +16,7 @@ static void rows_follow_the_formulas(void **state)
 	device_close(&norm_device);
 }
 
+// call the library's norm
 enum { ROWS = 9, WIDTH = 50, APART = 64 };
 
 static void library_gives_what_the_operation_gives(void **state)
@@ -39,6 +40,8 @@ static void library_gives_what_the_operation_gives(void **state)
 	expect_same("dx", dx, want_dx, ROWS * WIDTH);
 	expect_same("dg", dg, want_dg, WIDTH);
 }
+
+// refuse what the norm does not take
 static void bad_norms_are_refused(void **state)
 {
 	Array x = drawn(ROWS * WIDTH, 1, 0, 1), g = drawn(WIDTH, 2, 1, 0.1);

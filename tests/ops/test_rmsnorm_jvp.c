@@ -6,6 +6,7 @@
 #include "tests/base/difference.h"
 #include "tests/base/program.h"
 
+// draw a norm problem
 enum { MOST = 4096 };
 static real x[MOST], g[MOST], dy[MOST], y[MOST], rho[MOST], dx[MOST], dg[MOST];
 #define ARRAY(name) ((Array){ name, TYPE_REAL })
@@ -19,6 +20,8 @@ static void draw(size_t rows, size_t H, double start)
 		dx[i] = dg[i] = start;
 	}
 }
+
+// run it forward and backward
 static double loss(size_t rows, size_t H, double eps)
 {
 	double sum = 0;
@@ -37,6 +40,8 @@ static void backward(size_t rows, size_t H, double eps)
 	cpu_rmsnorm_backward(NULL, ARRAY(dx), ARRAY(dg), ARRAY(dy), ARRAY(x),
 		ARRAY(g), ARRAY(rho), rows, H);
 }
+
+// test: the gradients of RMSNorm are the differences of its loss
 static double loss_of(void *shape)
 {
 	const size_t *s = shape;
@@ -68,6 +73,8 @@ static void test_differences(void **state)
 		check(g, dg, H, rows, H);
 	}
 }
+
+// test: what the gradient has along x
 static double along_x(size_t H, double *xv)
 {
 	double sum = 0;
@@ -91,6 +98,8 @@ static void test_projection(void **state)
 		assert_true(fabs(got - xv * r * r * r * eps[e]) <= 1e-13 * H);
 	}
 }
+
+// test: how the gradient scales
 static void test_scaling(void **state)
 {
 	enum { H = 97 };

@@ -9,6 +9,7 @@
 #include "tests/base/difference.h"
 #include "tests/base/program.h"
 
+// a layer norm problem: sizes, inputs, outputs
 static Array random_array(size_t n, int stream, double mean, double deviation)
 {
 	real *x = need(malloc(n * sizeof *x));
@@ -34,6 +35,8 @@ static double loss(void *problem)
 		sum += (double)((real *)p->y.at)[i] * ((real *)p->weight.at)[i];
 	return sum;
 }
+
+// compare a gradient with differences of the loss
 static void check_gradient(Problem *p, Array theta, Array gradient, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -44,6 +47,7 @@ static void check_gradient(Problem *p, Array theta, Array gradient, size_t n)
 	}
 }
 
+// test: layer norm's gradients are the differences of its loss
 static void try_shape(size_t rows, size_t C)
 {
 	size_t n = rows * C;
@@ -72,6 +76,8 @@ static void test_layernorm(void **state)
 	try_shape(3, 33);
 	try_shape(2, 130);
 }
+
+// test: ReLU at, above and below zero
 static void test_relu(void **state)
 {
 	real x[] = { -2, -0.5, 0, 0.5, 3, NAN }, dy[] = { 1, 2, 3, 4, 5, 6 };
@@ -86,6 +92,8 @@ static void test_relu(void **state)
 		assert_true(y[i] == want[i] && dx[i] == dwant[i]);
 	assert_true(isnan(y[5]));
 }
+
+// test: results are rounded to the type of the output
 static void assert_rounded(Array y, size_t n)
 {
 	const real *v = y.at;

@@ -24,6 +24,7 @@ static const char units[] = "\"\",\"\",\"us\",\"Ghz\",\"%\",\"%\",\"%\","
 static const char row[] = "\"0\",\"attend\",\"1,234.5\",\"1.755\",\"70\","
 	"\"71.5\",\"0\",\"2.5\",\"168\",\"1\",\"5\",\"9\",\"2\",\"2\",\"0\"\n";
 
+// parse a sheet of counters
 enum { MOST = 4 };
 static KernelCounters kernels[MOST];
 static char why[160];
@@ -56,6 +57,8 @@ static void assert_near(double x, double y)
 	if (!(fabs(x - y) <= 1e-9 * fabs(y)))
 		fail_msg("%.12g is not %.12g", x, y);
 }
+
+// test what a row of counters holds
 static void a_row_is_read(void **state)
 {
 	assert_int_equal(parsed("==PROF== Connected\nhello\n", head, units, row,
@@ -97,6 +100,8 @@ static void units_have_prefixes(void **state)
 			assert_near(value(0, "launch_us"), times[i].us);
 	}
 }
+
+// test launches of several kernels
 static void launches_are_gathered(void **state)
 {
 	static const char times[] = "\"Kernel Name\",\"gpu__time_duration.sum\"\n"
@@ -113,6 +118,8 @@ static void launches_are_gathered(void **state)
 	assert_string_equal(kernels[2].name, "tiny");
 	assert_string_equal(kernels[0].stalls[0].reason, "");
 }
+
+// test damaged sheets of counters
 static void refused(const char *text, const char *reason)
 {
 	assert_int_equal(parsed(text, NULL), -1);

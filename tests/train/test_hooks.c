@@ -18,6 +18,7 @@ typedef struct StandIn {
 	unsigned random;
 } StandIn;
 
+// fetch a unit and collect gradients, as a stand-in
 static void nap(void *us)
 {
 	usleep((unsigned)(uintptr_t)us);
@@ -111,6 +112,8 @@ static void count_update(void *self)
 	s->updates++;
 	use_slot(s);
 }
+
+// make the stand-in, and take its buffers away
 static Array like(StandIn *s, Array a, size_t n)
 {
 	if (a.at)
@@ -163,6 +166,8 @@ static void stand_in_free(StandIn *s)
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		device_free(s->m->device, all[i].at);
 }
+
+// train with a stand-in and without
 static const Shape shapes[] = {
 	{ 101, 16, 36, 50, 3, 3, 12, 10000 },       /* gaps between its units */
 	{ 256, 32, 64, 192, 2, 2, 32, 10000 },

@@ -7,6 +7,7 @@
 
 static const Shape tiny = { 13, 8, 18, 22, 2, 3, 6, 10000 };
 
+// test updates that are rounded
 enum { UPDATED = 1000 };
 
 static Array drawn_in(Type type, int stream, double scale, double shift)
@@ -56,6 +57,8 @@ static void states_in_bf16_are_rounded_once(void **state)
 		expect_rounded("second moments", v, v1);
 	}
 }
+
+// test that masters keep small updates
 /* an update of a gain of one is far below the spacing of bf16 */
 static void masters_keep_small_updates(void **state)
 {

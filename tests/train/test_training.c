@@ -10,6 +10,7 @@
 
 static const Shape tiny = { 13, 8, 18, 22, 2, 3, 6, 10000 };
 
+// capture what a child process writes to stderr
 static int stderr_of(char *text, size_t size, void (*f)(void *), void *context)
 {
 	int ends[2], status = 0;
@@ -31,6 +32,8 @@ static int stderr_of(char *text, size_t size, void (*f)(void *), void *context)
 	waitpid(child, &status, 0);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
+
+// test that the first bad tensor is named
 typedef struct Plant {
 	const char *parameter;
 	double value;
@@ -69,6 +72,8 @@ static void first_bad_tensor_is_named(void **state)
 				plants[i].parameter, status, text);
 	}
 }
+
+// train one step
 static double train_step(Model *m, Optimizer *a, const Batch *b)
 {
 	double loss = model_forward(m, b->tokens, b->targets, b->B, b->T, true);
@@ -76,6 +81,8 @@ static double train_step(Model *m, Optimizer *a, const Batch *b)
 	update_weights(m, a);
 	return loss;
 }
+
+// test that training repeats bit for bit
 enum { STEPS = 4 };
 
 static void record_run(Array *after, const Policy *policy, uint64_t seed)
@@ -106,6 +113,8 @@ static void training_repeats(void **state)
 		assert_memory_not_equal(one[0].at, other[0].at, n * sizeof(real));
 	}
 }
+
+// test that a batch is learned, and no more than can be
 static double learned_loss(const Batch *b, const Policy *policy)
 {
 	int threads = omp_get_max_threads();
@@ -138,6 +147,8 @@ static void a_batch_is_learned(void **state)
 				loss, bound);
 	}
 }
+
+// test gradients in bf16
 static Model *model_in_bf16(bool fused, bool rounds)
 {
 	Model *m = model_new(device, &tiny, &policies[POLICY_BF16], 1);
@@ -176,6 +187,7 @@ static void free_both(Model *m[2], Optimizer o[2])
 		model_free(&m[i]);
 	}
 }
+
 static void check_rounded(bool fused, bool adam, Batch b)
 {
 	Model *m[2] = { model_in_bf16(fused, false), model_in_bf16(fused, true) };
@@ -199,6 +211,7 @@ static void bf16_gradients_are_rounded(void **state)
 		check_rounded(i & 1, i & 2, b);
 	batch_free(&b);
 }
+
 static double apart(Array a, Array b, size_t n)
 {
 	double sum = 0;
@@ -233,6 +246,7 @@ static void bf16_gradients_train(void **state)
 	}
 	batch_free(&b);
 }
+
 static Array drawn_in_bf16(size_t n, int stream)
 {
 	Array a = drawn(n, stream, 0, 1);
@@ -267,6 +281,7 @@ static void updates_sum_gradients(void **state)
 	check_sum(true, b);
 	batch_free(&b);
 }
+
 static double gradient_norm(const Model *m)
 {
 	double sum = 0;
@@ -307,6 +322,8 @@ static void updates_clip_gradients(void **state)
 	for (int i = 0; i < 4; i++)
 		check_clipped(i % 2, i / 2);
 }
+
+// test AdamW against its equations
 typedef struct Scalar {
 	double w, m, v, size;           /* size: m with every term positive */
 	double error;                   /* bound on the error of the fp32 w */
@@ -402,6 +419,8 @@ static void sgd_follows_its_equations(void **state)
 		model_free(&m);
 	}
 }
+
+// test the initial weights
 static const Shape drawn_shape = { 200, 8, 64, 160, 2, 2, 32, 10000 };
 
 static void check_distribution(const Parameter *p, const real *w, double sd)

@@ -4,6 +4,7 @@ package.path = root .. "/src/weave/?.lua;" .. package.path
 local data, judge = require "data", require "judge"
 local trials = 120
 
+-- judge the tables as they are
 data.scan()
 local files = {}
 for _, c in ipairs(judge.files()) do
@@ -17,6 +18,8 @@ end
 for name in pairs(judge.uses) do
 	if not data.tables[name] then print("no table " .. name) end
 end
+
+-- draw a number of a table
 local state = 1
 
 local function random(n)
@@ -32,6 +35,8 @@ local function draw()
 		if x and x ~= 0 then return t, row, j, x end
 	end
 end
+
+-- alter it, and judge again
 local function named(t)
 	local law
 	local function judged(other)

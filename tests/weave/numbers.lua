@@ -6,6 +6,8 @@ local function read(path)
 	f:close()
 	return text
 end
+
+-- take the text from what TeX sets
 local function from_tex(text)
 	text = text:match("\\mainmatter(.*)")
 	local lines = {}
@@ -33,6 +35,8 @@ local function from_tex(text)
 	end
 	return text
 end
+
+-- take the text from a page
 local function from_page(text)
 	text = text:match("<main.->(.*)<nav class=\"turn\""):gsub("&#%d+;", "")
 	text = text:gsub("<math.-<annotation[^>]*>(.-)</annotation>.-</math>", "%1")
@@ -53,6 +57,8 @@ local function numbers(text, list)
 	end
 	return list
 end
+
+-- compare references with TeX's labels
 local function check_references(name, text, aux)
 	for to, number in text:gmatch('<a class="to" href="([^"]*)">%a+ ([%d.]*)') do
 		local id = to:match("#(.*)$") or to:match("^(.*)%.html$")
@@ -66,6 +72,8 @@ local function check_references(name, text, aux)
 		end
 	end
 end
+
+-- compare cells with the text of the PDF
 local function add_cells(page, list)
 	for cell in page:gmatch("<td[^>]*>(.-)</td>") do
 		cell = cell:gsub("<math.-</math>", " "):gsub("<[^>]*>", " ")

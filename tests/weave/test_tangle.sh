@@ -18,6 +18,7 @@ END
 }
 base | document
 check 'a good document tangles' tangle writeup.nw
+check 'a chunk begins with its name' grep -qx '	// launch' src/a/kernel.cu
 check 'tabs and launches survive' grep -qx '	k<<<1, 2>>>(x);' src/a/kernel.cu
 check 'scripts can be executed' test -x src/run.sh
 check 'the files are listed' grep -qx 'TANGLED += src/a/kernel.cu' \

@@ -25,6 +25,7 @@ typedef struct Gpu {
 	bool capturing;
 } Gpu;
 
+// end the program when a call to CUDA fails
 void cuda_expect(cudaError_t error, const char *call, const char *file,
 	int line)
 {
@@ -32,8 +33,12 @@ void cuda_expect(cudaError_t error, const char *call, const char *file,
 		die("%s:%d: %s: %s (%s)", file, line, call, cudaGetErrorString(error),
 			cudaGetErrorName(error));
 }
+
+// find out why there is no GPU to use
 static const char *cuda_text(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));
+
+// print a text into memory that stays
 static const char *cuda_text(const char *format, ...)
 {
 	static char texts[2][256];
@@ -69,6 +74,7 @@ static const char *cuda_missing(int ordinal)
 	if (error == cudaSuccess)
 		return NULL;
 	cudaGetLastError();                   /* it has been dealt with */
+	// if the kernels are not for this GPU, say what to build
 	if (error == cudaErrorNoKernelImageForDevice
 		|| error == cudaErrorInvalidDeviceFunction
 		|| error == cudaErrorUnsupportedPtxVersion) {
@@ -83,6 +89,8 @@ static const char *cuda_missing(int ordinal)
 	}
 	return cuda_text("CUDA fails: %s", cudaGetErrorString(error));
 }
+
+// find the stream of a queue
 static Gpu *use(const void *state)
 {
 	CUDA(cudaSetDevice(((const Gpu *)state)->ordinal));
@@ -93,6 +101,8 @@ cudaStream_t cuda_queue(const void *state, Queue queue)
 {
 	return use(state)->stream[queue];
 }
+
+// describe the GPU and the libraries
 static const char *cuda_describe(void *state)
 {
 	struct cudaDeviceProp p;
@@ -101,6 +111,7 @@ static const char *cuda_describe(void *state)
 		p.multiProcessorCount);
 }
 
+// read the version of the driver
 /* " (580.95.05)", or nothing: the first word like a version in the file */
 static void read_driver_version(char *text, size_t size)
 {
@@ -148,6 +159,8 @@ ChipFacts cuda_chip(const void *state)
 {
 	return ((const Gpu *)state)->chip;
 }
+
+// open and close the GPU
 static void *cuda_open(int ordinal)
 {
 	Gpu *g = need(calloc(1, sizeof *g));
@@ -185,6 +198,8 @@ static void cuda_close(void *state)
 	destroy_events(g->stamps, NSTAMPS);
 	free(g);
 }
+
+// allocate, free and copy on the GPU
 static size_t cuda_available(void *state)
 {
 	size_t available, total, reserve = (size_t)512 << 20;
@@ -225,6 +240,7 @@ static void cuda_host_free(void *state, void *p)
 	CUDA(cudaFreeHost(p));
 }
 
+// copy between host and GPU, and wait
 static void cuda_synchronize(void *state, Queue queue)
 {
 	assert(!((Gpu *)state)->capturing && "recorded work has no results yet");
@@ -243,6 +259,8 @@ static void cuda_call(void *state, Queue queue, void (*work)(void *arg),
 {
 	CUDA(cudaLaunchHostFunc(cuda_queue(state, queue), work, arg));
 }
+
+// order the streams
 static cudaEvent_t *event_of(Gpu *g, Queue queue, uint64_t n)
 {
 	return &g->events[queue][n % NEVENTS];
@@ -281,6 +299,8 @@ cudaStream_t cuda_replace_stream(void *state, cudaStream_t stream)
 	cuda_wait(state, COMPUTE, COMPUTE, n);
 	return before;
 }
+
+// stamp the time in a stream
 static void cuda_range(void *state, const char *name)
 {
 	if (name)
@@ -306,6 +326,8 @@ static double cuda_stamped_ms(void *state, int from, int to)
 	CUDA(cudaEventElapsedTime(&ms, g->stamps[from], g->stamps[to]));
 	return ms;
 }
+
+// capture work as a graph, and launch it
 static void cuda_graph_begin(void *state)
 {
 	Gpu *g = use(state);
@@ -315,6 +337,7 @@ static void cuda_graph_begin(void *state)
 	g->capturing = true;
 }
 
+// count the kernels of a graph
 static int count_kernels(cudaGraph_t graph)
 {
 	size_t n = 0;

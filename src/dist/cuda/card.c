@@ -56,6 +56,7 @@ void card_meet(Link *link, const char *doing)
 	free(all);
 }
 
+// do the ranks reach each other's GPUs?
 typedef enum { REACHED, UNSEEN, APART, ONE_CONNECTION } Reach;
 
 static Reach reach_card(const Card *card, int own)

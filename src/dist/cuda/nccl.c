@@ -12,6 +12,7 @@
 #include "dist/ring.h"
 #include "dist/transport.h"
 
+// end the program when a call to NCCL fails
 #define NCCL(call) nccl_expect((call), #call, __LINE__)
 
 static void nccl_expect(ncclResult_t result, const char *call, int line)
@@ -20,6 +21,8 @@ static void nccl_expect(ncclResult_t result, const char *call, int line)
 		die("%s:%d: %s: %s (%s)", __FILE__, line, call,
 			ncclGetErrorString(result), ncclGetLastError(NULL));
 }
+
+// keep the communicator of NCCL and its windows
 typedef struct Window {
 	char *at;
 	size_t nbytes;
@@ -34,6 +37,8 @@ typedef struct Nccl {
 	Window *windows;
 	int nwindows;
 } Nccl;
+
+// say whether NCCL can work, and make its communicator
 static const char *nccl_missing(const Link *link, const Device *device)
 {
 	Card *cards = card_gather((Link *)link, device);
@@ -82,6 +87,8 @@ static const char *nccl_library(void)
 		v / 100 % 100, v % 100, NCCL_MAJOR, NCCL_MINOR, NCCL_PATCH);
 	return text;
 }
+
+// give out windows, and take them back
 static void *nccl_alloc(void *state, size_t nbytes)
 {
 	Nccl *c = state;
@@ -119,6 +126,8 @@ static void nccl_free(void *state, void *p)
 	NCCL(ncclMemFree(w->at));
 	*w = c->windows[--c->nwindows];
 }
+
+// choose the kernel for a collective
 /* is the array one that NCCL's own collective takes in `shards` parts? */
 static bool nccl_takes(Nccl *c, const Operation *op, size_t shards)
 {
@@ -165,6 +174,8 @@ static void broadcast_one(Nccl *c, const Operation *op, void *x, size_t n,
 	NCCL(ncclBroadcast(x, x, n, nccl_type(op), owner, c->comm,
 		cuda_queue(c->device->state, COMM)));
 }
+
+// queue a collective of NCCL
 static void nccl_all_reduce(Nccl *c, const Operation *op)
 {
 	void *x = op->x.at;
@@ -217,6 +228,8 @@ static void nccl_queue(void *state, const Operation *op)
 			stream));
 	}
 }
+
+// close the communicator of NCCL
 static void nccl_close(void *state)
 {
 	Nccl *c = state;

@@ -14,6 +14,7 @@
 #include "dist/ring.h"
 #include "dist/transport.h"
 
+// lay out the arena of slots
 enum { SLOT = 16 << 20, SLOTS = 4, BOX = SLOTS * SLOT, LINE = 64,
 	FLAGS = 2 << 20, DEFAULT_CTAS = 8 };
 enum { FULL, FREED, FULL_OUT, FREED_OUT, READY, CAME, READY_OUT, CAME_OUT,
@@ -66,6 +67,8 @@ static uint32_t *flag_in(char *arena, int of, int peer, int ranks, int which)
 	size_t line = (size_t)(peer - (peer > of)) * NFLAGS + which;
 	return (uint32_t *)(arena + (size_t)(ranks - 1) * BOX + line * LINE);
 }
+
+// say whether pushes can work
 static const char *push_missing(const Link *link, const Device *device)
 {
 	Card *cards = card_gather((Link *)link, device);
@@ -80,6 +83,8 @@ static const char *push_missing(const Link *link, const Device *device)
 	free(cards);
 	return why;
 }
+
+// map the memory of all ranks
 static void map_memory(Push *p, Mapped *m, const char *doing)
 {
 	cudaIpcMemHandle_t *handles = need(calloc(p->ranks, sizeof *handles));
@@ -92,6 +97,8 @@ static void map_memory(Push *p, Mapped *m, const char *doing)
 				cudaIpcMemLazyEnablePeerAccess));
 	free(handles);
 }
+
+// map the arenas of all ranks
 static void *driver_function(const char *name)
 {
 	void *function = NULL;
@@ -149,6 +156,8 @@ static void *push_open(Link *link, Device *device, const CommSettings *s)
 	exchange_arenas(p);
 	return p;
 }
+
+// push a message, and take one
 static cudaStream_t comm_stream(const Push *p)
 {
 	return cuda_queue(p->device->state, COMM);
@@ -202,6 +211,8 @@ static void free_message(Push *p, int from)
 	raise_flag(p, comm_stream(p), peer->its[FREED], peer->flag[FREED_OUT],
 		peer->taken);
 }
+
+// cut arrays into messages
 typedef struct PushPiece {
 	Array x;
 	size_t n;
@@ -261,6 +272,8 @@ static void sum_piece(Push *p, PushPiece piece)
 			free_message(p, r);
 	CUDA(cudaEventRecord(p->summed, comm_stream(p)));
 }
+
+// reduce and gather by messages
 /* what `after` is given from now on waits for what `before` has been given */
 static void order(Push *p, cudaStream_t before, cudaStream_t after)
 {
@@ -338,6 +351,8 @@ static void move_array(Push *p, const Operation *op, int from, int to)
 			copy_piece(p, from, piece);
 	}
 }
+
+// push whole arrays
 /* NULL: the others may not write to x */
 static const Mapped *mapped_with(const Push *p, const char *x)
 {
@@ -403,6 +418,7 @@ static void push_to_parts(Push *p, const Operation *op)
 		copy_to(p, place, piece_for(p, op, p->rank));
 	push_in_place(p, op, place);
 }
+
 static bool push_exchanges(const void *state)
 {
 	return true;
@@ -416,6 +432,8 @@ static void push_share(void *state, char *own, size_t nbytes)
 	cuda_queue(p->device->state, COMM);     /* the GPU is the current one */
 	map_memory(p, &p->mapped[p->nmapped++], "mapping arrays");
 }
+
+// queue a collective of pushes
 static void push_queue(void *state, const Operation *op)
 {
 	Push *p = state;
@@ -449,6 +467,8 @@ static void push_queue(void *state, const Operation *op)
 	}
 	order(p, p->stream, comm_stream(p));
 }
+
+// unmap the arenas
 static void unmap_peer(Push *p, int r)
 {
 	CUDA(cudaIpcCloseMemHandle(p->peers[r].mapped));

@@ -12,6 +12,7 @@
 #include "ops/cuda/cuda.h"
 #include "ops/cuda/stream.h"
 
+// compile CUDA
 static void expect(nvrtcResult result, const char *call)
 {
 	if (result != NVRTC_SUCCESS)
@@ -70,6 +71,8 @@ static Bytes nvrtc_for_device(const Device *d, const char *source,
 	architecture_of(d, name);
 	return nvrtc_compile(source, name, complaint);
 }
+
+// load machine code
 typedef struct Loaded {
 	cudaLibrary_t library;
 	cudaKernel_t kernel;
@@ -94,6 +97,8 @@ static void nvrtc_unload(void *kernel)
 	CUDA(cudaLibraryUnload(((Loaded *)kernel)->library));
 	free(kernel);
 }
+
+// launch a kernel
 static dim3 grid_of(const Plan *p, dim3 *block)
 {
 	unsigned T = p->C ? row_threads(p->C) : 256;

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "ops/cpu/exponential.h"
 
+// look at a tile
 static real *row_of(Heads x, size_t head, size_t H, size_t row)
 {
 	return (real *)x.x.at + head / H * x.batch + head % H * x.head + row * x.row;
@@ -54,6 +55,8 @@ static void round_rows(const Attention *a, Heads x, size_t head, size_t i,
 	for (size_t r = 0; r < n && x.x.type != TYPE_REAL; r++)
 		cpu_round((Array){ row_of(x, head, a->H, i + r), x.x.type }, a->D);
 }
+
+// compute attention of a tile of queries
 typedef struct Sums {
 	real largest;
 	double sum;
@@ -125,6 +128,8 @@ void cpu_attention_forward_tiled(Device *d, Attention a, size_t rows,
 		free(s);
 	}
 }
+
+// propagate through the attention of a head
 typedef struct Scratch {
 	real *p, *dp, *delta;   /* (rows, columns) twice, (queries) */
 } Scratch;

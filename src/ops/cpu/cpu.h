@@ -21,14 +21,18 @@ static inline Array array_at(Array a, size_t offset)
 #define OPERATION(TYPE, NAME, PARAMETERS) TYPE cpu_##NAME PARAMETERS;
 #include "ops/list.h"
 #undef OPERATION
+
+// declare the CPU kernels
 /* in a new array, unless there is only one gradient */
 Array  cpu_sum_gradients(Device *d, Gradients g, size_t n);
+
 extern const AttentionKernel cpu_attention_kernels[];
 /* in tiles of so many queries and keys */
 void   cpu_attention_forward_tiled(Device *d, Attention a, size_t rows,
 	size_t columns);
 void   cpu_attention_backward_tiled(Device *d, Attention a, AttentionGradient g,
 	size_t rows, size_t columns);
+
 /* y (C) += the sum of the rows of partial (slabs, C), in order */
 void   cpu_add_slabs(Array y, const real *partial, size_t slabs, size_t C);
 

@@ -55,6 +55,7 @@ void cpu_add(Device *d, Array y, Array a, Array b, size_t n)
 	cpu_round(y, n);
 }
 
+// reduce an array to one number
 void cpu_mean(Device *d, Array mean, int32_t *nonfinite, Array x, size_t n)
 {
 	const real *from = x.at;

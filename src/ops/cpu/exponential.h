@@ -15,6 +15,8 @@ static inline double exponential(double x)
 	return exp(x);
 }
 #else
+
+// define the exponential of a float
 /* a macro, so that it is also there as text (source_c.c) */
 #define EXPONENTIAL_OF_FLOAT \
 static inline float exponential(float x) \
@@ -40,6 +42,7 @@ static inline float exponential(float x) \
 EXPONENTIAL_OF_FLOAT
 #endif
 
+// sum the exponentials of a row
 static inline real row_largest(const real *z, size_t n)
 {
 	real most = z[0];

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 
+// copy rows that are apart
 static void move_rows(real *to, size_t to_row, const real *from, size_t from_row,
 	size_t rows, size_t C)
 {
@@ -36,6 +37,7 @@ static void drop_rows(Array a, Array dense)
 	if (dense.at != a.at)
 		free(dense.at);
 }
+
 /* y = g x rho */
 static void normalise_again(Array y, Array x, Array rho, Array g, size_t rows,
 	size_t C)
@@ -48,6 +50,7 @@ static void normalise_again(Array y, Array x, Array rho, Array g, size_t rows,
 			out[i * C + j] = in[i * C + j] * r[i] * gain[j];
 	cpu_round(y, rows * C);
 }
+
 size_t cpu_rmsnorm_scratch(Device *d, const NormBackward *b, size_t rows,
 	size_t C)
 {
@@ -70,6 +73,7 @@ void cpu_fused_rmsnorm_forward(Device *d, NormForward f, size_t rows, size_t C)
 	drop_rows(f.y, y);
 }
 
+// propagate through the norm of rows
 static Array factors_of(Array x, size_t rows, size_t C, double eps)
 {
 	real *rho = need(malloc(rows * sizeof *rho));
@@ -106,6 +110,8 @@ void cpu_fused_rmsnorm_backward(Device *d, NormBackward b, size_t rows, size_t C
 	if (b.rho.at == NULL)
 		free(rho.at);
 }
+
+// rotate queries and keys beside values
 void cpu_fused_rope(Device *d, Array qkv, Array cosine, Array sine, size_t B,
 	size_t T, size_t H, size_t D, int direction)
 {
@@ -117,6 +123,8 @@ void cpu_fused_rope(Device *d, Array qkv, Array cosine, Array sine, size_t B,
 			D, direction);
 	}
 }
+
+// gate beside up: SwiGLU, forward and backward
 void cpu_fused_swiglu_forward(Device *d, Array h, Array ab, size_t rows, size_t F)
 {
 	#pragma omp parallel for schedule(static)
@@ -140,6 +148,8 @@ void cpu_fused_swiglu_backward(Device *d, Array dab, Array h, Array dh, Array ab
 		free(again);
 	}
 }
+
+// find loss and gradient, or update weights and copies
 void cpu_fused_cross_entropy(Device *d, Array losses, Array dlogits, Array logits,
 	const int32_t *targets, double scale, size_t N, size_t V)
 {

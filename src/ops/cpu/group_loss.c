@@ -16,6 +16,7 @@ void cpu_partial_cross_entropy(Device *d, Array terms, Array logits,
 	}
 }
 
+// join the terms of a row
 /* the loss; t: the row's terms of rank 0, N elements from one to the next */
 static real join_terms(const real *t, size_t N, int ranks, real *logsumexp)
 {

@@ -10,6 +10,7 @@
 #include "ops/cpu/cpu.h"
 #include "ops/cpu/exponential.h"
 
+// compute one opcode
 static real root(real x)
 {
 	return REAL_SQRT(x);
@@ -34,6 +35,8 @@ static real compute(Opcode op, real a, real b, real c)
 	default: return 0;
 	}
 }
+
+// read an operand
 static real operand(const Operand *x, size_t i)
 {
 	size_t at = index_of(&x->at, i);
@@ -59,6 +62,7 @@ static void store(const Elementary *e, size_t at, real x)
 		: round_to(e->y.type, (float)x);
 }
 
+// fold a row
 static real join(Fold fold, real a, real b)
 {
 	return fold == FOLD_MAXIMUM ? (a < b ? b : a) : a + b;
@@ -77,6 +81,8 @@ static real fold_row(const Elementary *e, size_t row)
 			lane[l] = join(e->fold, lane[l], lane[l + half]);
 	return lane[0];
 }
+
+// fold columns
 void cpu_add_slabs(Array y, const real *partial, size_t slabs, size_t C)
 {
 	real *to = y.at;

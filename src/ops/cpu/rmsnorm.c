@@ -23,6 +23,7 @@ void cpu_rmsnorm_forward(Device *d, Array y, Array rho, Array x, Array g,
 	cpu_round(y, rows * C);
 }
 
+// propagate gradients through RMSNorm
 void cpu_rmsnorm_backward(Device *d, Array dx, Array dg, Array dy, Array x,
 	Array g, Array rho, size_t rows, size_t C)
 {
@@ -42,6 +43,7 @@ void cpu_rmsnorm_backward(Device *d, Array dx, Array dg, Array dy, Array x,
 			out[j] += r[i] * gain[j] * grad[j] - in[j] * scale;
 	}
 	cpu_round(dx, rows * C);
+	// sum the gain's gradient over rows, columns divided among threads
 	enum { COLUMNS = 64 };
 	#pragma omp parallel for schedule(static)
 	for (size_t first = 0; first < C; first += COLUMNS) {

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 
+// sum gradients
 Array cpu_sum_gradients(Device *d, Gradients g, size_t n)
 {
 	if (g.n == 1)

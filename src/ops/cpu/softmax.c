@@ -24,6 +24,7 @@ void cpu_softmax_forward(Device *d, Array P, Array S, double scale,
 	cpu_round(P, matrices * T * T);
 }
 
+// propagate gradients through softmax
 void cpu_softmax_backward(Device *d, Array dS, Array dP, Array P, double scale,
 	size_t matrices, size_t T)
 {

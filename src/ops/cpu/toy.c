@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+// clip at zero, forward and backward
 void cpu_relu_forward(Device *d, Array y, Array x, size_t n)
 {
 	const real *in = x.at;
@@ -21,6 +22,8 @@ void cpu_relu_backward(Device *d, Array dx, Array dy, Array x, size_t n)
 		out[i] = in[i] > 0 ? grad[i] : 0;
 	cpu_round(dx, n);
 }
+
+// find the mean and the reciprocal deviation of a row
 static void row_statistics(real *mean, real *rstd, const real *x, size_t C,
                            double eps)
 {
@@ -35,6 +38,8 @@ static void row_statistics(real *mean, real *rstd, const real *x, size_t C,
 	*mean = (real)m;
 	*rstd = (real)(1 / sqrt(squares / C + eps));
 }
+
+// normalise, scale and shift each row
 void cpu_layernorm_forward(Device *d, Array y, Array mean, Array rstd, Array x,
 	Array g, Array b, size_t rows, size_t C, double eps)
 {
@@ -50,6 +55,8 @@ void cpu_layernorm_forward(Device *d, Array y, Array mean, Array rstd, Array x,
 	}
 	cpu_round(y, rows * C);
 }
+
+// propagate gradients through layer normalisation
 void cpu_layernorm_backward(Device *d, Array dx, Array dg, Array db, Array dy,
 	Array x, Array g, Array mean, Array rstd, size_t rows, size_t C)
 {
@@ -59,6 +66,7 @@ void cpu_layernorm_backward(Device *d, Array dx, Array dg, Array db, Array dy,
 		const real *in = (const real *)x.at + i * C;
 		const real *grad = (const real *)dy.at + i * C;
 		real *out = (real *)dx.at + i * C;
+		// add row i's gradient to out
 		double along_one = 0, along_x = 0;     /* sums of v and of v * xhat */
 		#pragma omp simd reduction(+:along_one, along_x)
 		for (size_t j = 0; j < C; j++) {
@@ -73,6 +81,7 @@ void cpu_layernorm_backward(Device *d, Array dx, Array dg, Array db, Array dy,
 		}
 	}
 	cpu_round(dx, rows * C);
+	// sum the gradients of gain and shift over the rows
 	#pragma omp parallel for schedule(static)
 	for (size_t j = 0; j < C; j++) {
 		double gain_sum = 0, shift_sum = 0;

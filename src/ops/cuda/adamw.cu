@@ -9,6 +9,7 @@ template <class S, class G> struct Moments {
 	int n;                              /* gradients */
 };
 
+// load the sum of the gradients
 template <int COUNT, int N, class S, class G>
 __device__ inline void load_sum(float (&sum)[N], const Moments<S, G> &a,
 	size_t at)

@@ -2,6 +2,7 @@
  * tensor cores */
 #include "ops/cuda/tile.cuh"
 
+// compute attention of 64 queries
 /* what a block of threads that holds queries reads, and where its keys end */
 template <class T> struct Part {
 	Rows<const T> Q, K, V;
@@ -58,6 +59,8 @@ void mma_sync_forward(Attention a, bool wide)
 		top, Q.n, scale);
 	write_rows(rows_of<T>(a.o, a.seqlen_q, a.H), top, o, wide);
 }
+
+// find the gradient of 64 queries
 /* dQ = dS K, dS = P (scale dO V^T - delta); also delta, (B, H, queries)
  * FLOPs: 6 D for each pair of query and key; bytes: Q, O, dO, L once, K, V as
  * mma_sync_forward; launched as that */
@@ -77,6 +80,7 @@ __global__ __launch_bounds__(32 * WARPS) void mma_sync_dq(Attention a,
 	fetch(d, dO, first, wide);
 	fetch(v, V, 0, wide);
 	end_group();
+	// find delta of the queries, and read L
 	find_delta<D, 1>(delta, rows_of<const T>(a.o, a.seqlen_q, a.H), dO, top,
 		scale);
 	#pragma unroll
@@ -113,6 +117,8 @@ __global__ __launch_bounds__(32 * WARPS) void mma_sync_dq(Attention a,
 	rope_backward(dq, g, top, Q.n);
 	write_rows(rows_of<T>(g.dq, a.seqlen_q, a.H), top, dq, wide);
 }
+
+// find the gradients of 64 keys and values
 /* N elements of queries first ...; those after the last of n become 0 */
 template <int N>
 __device__ inline void fetch_row_stats(float *to, const float *from, int first,
@@ -182,6 +188,8 @@ __global__ __launch_bounds__(32 * WARPS) void mma_sync_dkv(Attention a,
 	write_rows(rows_of<T>(g.dk, a.seqlen_k, a.H), top, dk, wide);
 	write_rows(rows_of<T>(g.dv, a.seqlen_k, a.H), top, dv, wide);
 }
+
+// launch attention
 /* queries or keys in a tile that travels */
 template <class T, int D> constexpr int tile_rows = sizeof(T) == 2 || D <= 64
 	? 64 : 32;

@@ -3,6 +3,7 @@
 
 enum { TEAM = 4, ROWS = 32, THREADS = ROWS * TEAM };
 
+// give each thread a part of a row
 /* column of element i of a thread's part: pairs in turn */
 __device__ inline int column_of(int i)
 {
@@ -57,6 +58,8 @@ __device__ inline void add_times(float (&x)[D / TEAM], float factor,
 	for (int i = 0; i < D / TEAM; i++)
 		x[i] += factor * row[column_of(i)];
 }
+
+// compute attention row by row
 /* O = softmax(scale Q K^T) V and L of 32 queries
  * grid: (B H, queries / 32), block: four threads for each query */
 template <class T, int D>
@@ -102,6 +105,8 @@ __global__ void simt_forward(Attention a)
 	if (row < Q.n && threadIdx.x % TEAM == 0)
 		((float *)a.L.at)[blockIdx.x * (size_t)Q.n + row] = largest + logf(sum);
 }
+
+// propagate through attention row by row
 /* rotates pairs of a row back by the angles of its position */
 template <int D>
 __device__ inline void rope_backward(float (&x)[D / TEAM],
@@ -195,6 +200,8 @@ __global__ void simt_dkv(Attention a, AttentionGradient g, const float *deltas)
 	write_part<D>(rows_of<T>(g.dk, a.seqlen_k, a.H), row, dk);
 	write_part<D>(rows_of<T>(g.dv, a.seqlen_k, a.H), row, dv);
 }
+
+// launch attention row by row
 /* f(stored type, D) as values of types; returns whether there are kernels */
 template <class F> static bool with_rows(Type type, size_t D, F f)
 {

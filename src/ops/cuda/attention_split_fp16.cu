@@ -11,17 +11,20 @@
 #include "ops/cuda/split_fp16_backward.cuh"
 #include "ops/cuda/split_fp16_forward.cuh"
 
+// launch attention in split fp16
 extern "C" bool cuda_split_fp16_supports(Device *d, const Attention *a,
 	const AttentionGradient *)
 {
 	return a->q.x.type == FP32 && with_width(a->D, [](auto) { })
 		&& hopper_present(d);
 }
+
 static bool moves(Heads x, size_t N)
 {
 	return packs(x.x, N) && x.batch % N == 0 && x.row % N == 0
 		&& x.head % N == 0;
 }
+
 /* parts of scratch memory, which start at multiples of 256 bytes; at NULL they
  * are counted only */
 struct Parts {
@@ -51,6 +54,7 @@ struct Parts {
 		given.v = take_tiles(heads, a.seqlen_k, a.D);
 	}
 };
+
 /* gives f its parts of scratch memory; their bytes */
 static size_t place(Forward &f, void *scratch)
 {
@@ -58,6 +62,7 @@ static size_t place(Forward &f, void *scratch)
 	parts.take_inputs(f);
 	return parts.nbytes;
 }
+
 static size_t place(Backward &b, void *scratch)
 {
 	const size_t heads = b.a.B * b.a.H;
@@ -69,6 +74,7 @@ static size_t place(Backward &b, void *scratch)
 	b.deltas = (float *)parts.take(padded * sizeof(float));
 	return parts.nbytes;
 }
+
 /* splits the arrays given, all at once */
 struct Splitter {
 	Splits all;
@@ -88,6 +94,7 @@ struct Splitter {
 		LAUNCHED();
 	}
 };
+
 /* a block for each tile of each head */
 template <class Kernel, class Given>
 static void launch(Device *d, Kernel kernel, size_t tiles, int nbytes,
@@ -119,6 +126,7 @@ template <class Given> static Splitter splitter_of(Device *d, Given &given)
 	splitter.add(a.v, a.seqlen_k, given.v);
 	return splitter;
 }
+
 extern "C" void cuda_split_fp16_forward(Device *d, Attention a)
 {
 	const size_t heads = a.B * a.H;
@@ -133,6 +141,7 @@ extern "C" void cuda_split_fp16_forward(Device *d, Attention a)
 	device_free(d, splitter.scratch);
 	assert(done && "cuda_split_fp16_supports was asked");
 }
+
 extern "C" size_t cuda_split_fp16_scratch(Device *d, const Attention *a,
 	const AttentionGradient *g)
 {
@@ -149,6 +158,7 @@ extern "C" void cuda_split_fp16_backward(Device *d, Attention a,
 	Backward b = { a, g, {}, {}, {}, {}, NULL, NULL,
 		moves(g.dq, 2) && moves(g.dk, 2) && moves(g.dv, 2),
 		moves(a.o, 4) && moves(g.d_o, 4) };
+	// split what the backward pass reads
 	Splitter splitter = splitter_of(d, b);
 	splitter.add(g.d_o, a.seqlen_q, b.d_o);
 	const size_t rows = heads * b.q.count * ROWS;

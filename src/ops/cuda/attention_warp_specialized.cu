@@ -6,6 +6,7 @@
 #include "ops/cuda/hopper.h"
 #include "ops/cuda/warp_specialized_forward.cuh"
 
+// consume tiles
 /* all in registers: scores and then probabilities S, P: 64 x N; O: 64 x D */
 template <class C> struct Held {
 	float s[C::N / 2], o[C::D / 2];
@@ -32,6 +33,7 @@ template <class C> struct Consumer {
 	Ring<1> acc;
 	int stored;                     /* whose O this thread has under way; or -1 */
 
+	// wait for a tile of keys
 	/* until the copy of a tile, K or V, is there; where another warpgroup may have
 	 * had the slot, first until it has read the tile before: else parity could
 	 * mistake the round before that for this one */
@@ -42,6 +44,7 @@ template <class C> struct Consumer {
 			barrier_wait(empty + at.at, at.parity ^ 1);
 		barrier_wait(full + at.at, at.parity);
 	}
+	// start the matmuls of a tile
 	/* masks the keys of tile j that this thread's rows do not see; last: the last
 	 * that each does, counted from the thread's first column */
 	__device__ __forceinline__ void apply_mask_in(float (&s)[C::N / 2], int j) const
@@ -65,6 +68,7 @@ template <class C> struct Consumer {
 			shared.v + v.at * C::K_NBYTES);
 		wgmma_commit();
 	}
+	// step through tiles of keys
 	/* the first tile of keys, j: S, and its P; clear: all its keys are seen */
 	__device__ __forceinline__ void first_step(Held<C> &x, int j, bool clear)
 	{
@@ -101,6 +105,7 @@ template <class C> struct Consumer {
 			rescale_accumulators(x.o, x.rows);
 	}
 
+	// step to the next tile of keys
 	/* P of the tile before; S of tile j, and beside it O += P V; S becomes P.
 	 * P V is awaited in the next step only: the loop's end keeps the compiler from
 	 * doing so before P is there */
@@ -132,6 +137,7 @@ template <class C> struct Consumer {
 		x.under_way = true;
 		pin(x.s);
 	}
+	// step out of the last tile of keys
 	__device__ __forceinline__ void last_step(Held<C> &x)
 	{
 		take_probabilities(x);
@@ -145,6 +151,7 @@ template <class C> struct Consumer {
 		release(shared.v_empty + v.at);
 		v.template step<C::STRIDE>();
 	}
+	// join the accumulators of warpgroups
 	/* the first tile of an item for this warpgroup, counted from the item's last */
 	__device__ __forceinline__ int find_place(int key_tiles)
 	{
@@ -198,6 +205,7 @@ template <class C> struct Consumer {
 		acc.step();
 		return group == 0;
 	}
+	// write O and L of a warpgroup
 	/* L; O is divided by the sums */
 	__device__ __forceinline__ void finish_rows(Held<C> &x, int head) const
 	{
@@ -234,6 +242,7 @@ template <class C> struct Consumer {
 		fence_proxy_async();
 		/* all rows are written, and TMA sees them */
 		named_barrier_sync(8 + group, WARPGROUP);
+		// have one thread store the tile
 		if (threadIdx.x % WARPGROUP == 0) {
 			const int b = head / p.H, h = head - b * p.H;
 			#pragma unroll
@@ -245,6 +254,7 @@ template <class C> struct Consumer {
 			stored = q.at;
 		}
 	}
+	// write O and L of a warpgroup
 	/* what this thread stored of O, if anything, was read: its buffer is empty */
 	__device__ __forceinline__ void release_stored()
 	{
@@ -254,6 +264,7 @@ template <class C> struct Consumer {
 		barrier_arrive(shared.q_empty + stored);
 		stored = -1;
 	}
+	// compute attention of one tile of queries
 	__device__ __forceinline__ void attention_tile(const Item &item,
 		const CUtensorMap *map)
 	{
@@ -265,6 +276,7 @@ template <class C> struct Consumer {
 		Held<C> x;
 		x.rows = { { -INFINITY, -INFINITY }, { 0, 0 }, { 1, 1 } };
 		x.grown = x.under_way = false;
+		// begin with zeros
 		#pragma unroll
 		for (int i = 0; i < C::D / 2; i++)
 			x.o[i] = 0;
@@ -314,6 +326,8 @@ template <class C> struct Consumer {
 			named_barrier_sync(1, 2 * WARPGROUP);
 	}
 };
+
+// compute attention on Hopper
 /* O = softmax(scale Q K^T) V and L, in tiles of M queries by N keys
  * FLOPs: 4 D for each pair of query and key; bytes: Q, O, L once; K, V once
  * from memory if sections of heads fit in the L2 cache, then from there for
@@ -328,6 +342,7 @@ void warp_specialized_forward(
 	extern __shared__ char memory[];
 	const Shared<C> shared(memory);
 	if (threadIdx.x == 0) {
+		// make the barriers of the rings
 		for (int i = 0; i < C::Q_STAGES; i++) {
 			barrier_init(shared.q_full + i, 1);
 			barrier_init(shared.q_empty + i, C::GROUPS * WARPGROUP);
@@ -361,6 +376,8 @@ void warp_specialized_forward(
 	}
 #endif
 }
+
+// choose tiles for queries and keys
 struct Choice {
 	void (*launch)(Device *d, const Attention &a);
 	QueryTiles tiles;
@@ -372,6 +389,7 @@ static double estimate(const Device *d, const Choice &c, const Attention &a)
 		cuda_multiprocessors(d));
 }
 
+// launch one tile configuration
 /* 0 before and after; of launches that run at a time, each has its own */
 enum { LAUNCHES = 1024 };
 static __device__ unsigned tile_counter[LAUNCHES][2];
@@ -419,6 +437,8 @@ template <class C> static void launch(Device *d, const Attention &a)
 		C::THREADS, C::NBYTES, cuda_stream(d)>>>(maps, p);
 	LAUNCHED();
 }
+
+// list the tile configurations by type and head size
 template <class C> static constexpr Choice choice(float relative_cost)
 {
 	return { launch<C>, { C::M, C::N, C::BLOCKS, relative_cost } };
@@ -454,6 +474,8 @@ static const Choice *choices_of(const Attention &a)
 	return a.q.x.type == FP16 ? choices_for<fp16>(a.D)
 		: a.q.x.type == BF16 ? choices_for<bf16>(a.D) : NULL;
 }
+
+// choose the tile configuration by the estimate, or as given
 extern "C" void cuda_warp_specialized_forward(Device *d, Attention a)
 {
 	const Choice *c = choices_of(a), *best = c;

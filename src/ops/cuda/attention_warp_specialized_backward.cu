@@ -8,6 +8,7 @@
 #include "ops/cuda/hopper.h"
 #include "ops/cuda/warp_specialized_backward_dkv.cuh"
 
+// compute delta, and clear the semaphores
 /* two 16-bit elements */
 template <class T> __device__ inline float2 widen_pair(unsigned x)
 {
@@ -23,6 +24,7 @@ __device__ inline T *row_of(const Heads &x, int bh, int H, int t)
 {
 	return (T *)x.x.at + bh / H * x.batch + bh % H * x.head + t * x.row;
 }
+
 /* 64 queries: L and delta, padded as if P and delta were 0; semaphores become 0
  * bytes: O, dO, L once
  * grid: B H rows / 64 */
@@ -39,6 +41,7 @@ __global__ __launch_bounds__(128) void backward_preprocess(Scratch w, Heads o,
 	griddepcontrol_launch_dependents();
 	using Words = Pack<unsigned, 4>;
 	Words x[TIMES], y[TIMES];
+	// read this thread's part of O and dO
 	#pragma unroll
 	for (int i = 0; i < TIMES; i++) {
 		const int t = first + i * (128 / TEAM);
@@ -55,6 +58,7 @@ __global__ __launch_bounds__(128) void backward_preprocess(Scratch w, Heads o,
 	#pragma unroll
 	for (int i = 0; i < TIMES; i++) {
 		const int t = first + i * (128 / TEAM);
+		// write delta and L of query t
 		float sum = 0;
 		#pragma unroll
 		for (int k = 0; k < 4; k++) {
@@ -74,6 +78,8 @@ __global__ __launch_bounds__(128) void backward_preprocess(Scratch w, Heads o,
 	}
 #endif
 }
+
+// assign the roles of the warpgroups
 /* FLOPs: 10 D for each pair of query and key; bytes: K, V, dK, dV once; Q, dO,
  * L, delta and twice (read and written) the accumulators of dQ, in the L2
  * cache, for each N keys
@@ -90,6 +96,7 @@ void warp_specialized_backward(const __grid_constant__ Backward a)
 		+ S::BARRIERS);
 	static_assert(sizeof(*bars) <= 256, "they have their place");
 	const int group = __shfl_sync(0xffffffff, threadIdx.x / WARPGROUP, 0);
+	// make barriers, and take the next tile
 	if (threadIdx.x == 0) {
 		start_barriers(bars);
 		prefetch_tensormap(&a.q);
@@ -119,6 +126,8 @@ void warp_specialized_backward(const __grid_constant__ Backward a)
 	}
 #endif
 }
+
+// round the accumulators of dQ
 /* dQ of 64 queries
  * bytes: accumulators once, dQ once
  * grid: B H ceil(queries / 64) */
@@ -135,6 +144,7 @@ void backward_postprocess(const __grid_constant__ Backward a, Heads dq)
 	const int blocks = (w.seqlen_q + BLOCK - 1) / BLOCK,
 		bh = blockIdx.x / blocks, first = blockIdx.x % blocks * BLOCK,
 		lane = threadIdx.x % 32, row = threadIdx.x / 32 * 16 + lane / 4;
+	// wait for all parts of these queries
 	if (a.deterministic) {
 		const int j = first / S::M;
 		if (threadIdx.x == 0)
@@ -143,6 +153,7 @@ void backward_postprocess(const __grid_constant__ Backward a, Heads dq)
 		__syncthreads();
 	} else
 		griddepcontrol_wait();
+	// bring the accumulators into the order of rows
 	const auto *dq_accum = (const float4 *)(w.dq_accum
 		+ ((size_t)bh * w.rows + first) * D) + threadIdx.x;
 	#pragma unroll
@@ -171,6 +182,8 @@ void backward_postprocess(const __grid_constant__ Backward a, Heads dq)
 	griddepcontrol_wait();                  /* dK and dV are there too */
 #endif
 }
+
+// launch the backward pass on Hopper
 /* f(config) for heads of D elements of this type; is there one? */
 template <class F> static bool with_config(Type type, size_t D, F f)
 {
@@ -185,6 +198,7 @@ template <class F> static bool with_config(Type type, size_t D, F f)
 	default:   return false;
 	}
 }
+
 static size_t padded_rows(const Attention *a)
 {
 	return (a->seqlen_q + PADDED - 1) / PADDED * PADDED;
@@ -210,6 +224,7 @@ static Scratch scratch_in(void *scratch, const Attention &a)
 	w.rows = (int)padded_rows(&a);
 	return w;
 }
+
 template <class S>
 static Backward arguments_of(const Attention &a, const AttentionGradient &g,
 	Scratch w)
@@ -234,6 +249,7 @@ static Backward arguments_of(const Attention &a, const AttentionGradient &g,
 	b.scale = (float)a.scale;
 	return b;
 }
+
 /* the kernel awaits those before it by itself */
 template <class... Wanted, class... Given>
 static void launch_dependent(Device *d, void (*kernel)(Wanted...),
@@ -251,6 +267,7 @@ static void launch_dependent(Device *d, void (*kernel)(Wanted...),
 	config.numAttrs = 1;
 	CUDA(cudaLaunchKernelEx(&config, kernel, Wanted(given)...));
 }
+
 extern "C" void cuda_warp_specialized_backward(Device *d, Attention a,
 	AttentionGradient g)
 {

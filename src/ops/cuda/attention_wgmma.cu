@@ -9,6 +9,7 @@
  * warpgroup */
 enum { GROUPS = 2, THREADS = GROUPS * WARPGROUP, OWN = 64 * GROUPS };
 
+// lay out own and visited tiles
 /* q, d (dO): boxes of as many rows as a tile of queries; k, v: of keys */
 struct Maps {
 	CUtensorMap q, k, v, d;
@@ -28,6 +29,7 @@ template <int OWNS, int N, int D> struct Shared {
 	float row_stats[2][2][N];
 	Barrier there, full[2];
 };
+
 /* with its barriers ready; it starts at a multiple of 1024 */
 template <class S> __device__ inline S &start_shared()
 {
@@ -42,6 +44,8 @@ template <class S> __device__ inline S &start_shared()
 	__syncthreads();
 	return shared;
 }
+
+// have one thread fetch tiles
 /* rows first ... of the block's head; those after the last become 0 */
 template <int N, int D>
 __device__ inline void fetch(const Swizzled<N, D> &tile, const CUtensorMap &map,
@@ -65,6 +69,8 @@ __device__ inline void fetch_both(const Swizzled<N, D> (&tiles)[2],
 	fetch(tiles[0], x, first, H, full);
 	fetch(tiles[1], y, first, H, full);
 }
+
+// visit tiles in two stages
 /* f(j, stage) for tiles of rows first, first + N ... up to end, each while the
  * next one comes; fetch(j, stage) starts that, and was called for the first */
 template <int N, class S, class Fetch, class F>
@@ -81,6 +87,8 @@ __device__ __forceinline__ void visit(S &shared, int first, int end,
 		__syncthreads();                /* the stage has been read by all */
 	}
 }
+
+// multiply the rows of a warpgroup
 /* wgmma leaves its accumulators in blocks of 16 columns, as mma.sync does */
 template <int C>
 __device__ __forceinline__ float (&registers_of(Block (&x)[C]))[8 * C]
@@ -101,6 +109,7 @@ __device__ __forceinline__ void start_matmul_nt(Block (&s)[N / 16],
 		smem_address(b.at));
 	wgmma_commit();
 }
+
 /* o = o + p b is on its way; left: p, rounded, in registers that are in use
  * until then */
 template <class T, int N, int D>
@@ -127,6 +136,8 @@ template <int LEFT, class... X> __device__ __forceinline__ void finish(X &... x)
 	wgmma_wait<LEFT>();
 	(pin(x), ...);
 }
+
+// compute attention of 128 queries
 /* what a block that holds queries is about: its first row, its warp's first;
  * the key after the last that it sees */
 struct Part {
@@ -142,6 +153,7 @@ __device__ inline Part part_of(const Attention &a)
 		seqlen_k,
 		a.causal ? min(seqlen_k, first + OWN) : seqlen_k, (float)a.scale };
 }
+
 /* O = softmax(scale Q K^T) V and L of 128 queries, keys in tiles of N
  * FLOPs: 4 D for each pair of query and key; bytes: Q, O, L once; K, V once
  * from memory, then from the L2 cache for each 128 queries
@@ -158,6 +170,7 @@ void wgmma_forward(Attention a, const __grid_constant__ Maps maps)
 	Block s[N / 16], o[D / 16] = {};
 	unsigned p[N / 4];
 	float largest[2] = { -INFINITY, -INFINITY }, sum[2] = { 0, 0 };
+	// fetch keys and values when they are asked for
 	const auto fetch_keys = [&](int j, int stage) {
 		fetch_both(shared.visited[stage], maps.k, maps.v, j, a.H,
 			shared.full[stage], 0);
@@ -167,6 +180,7 @@ void wgmma_forward(Attention a, const __grid_constant__ Maps maps)
 		fetch(q, maps.q, at.first, a.H, shared.there);
 		fetch_keys(0, 0);
 	}
+	// visit keys and add up their values
 	visit<N>(shared, 0, at.end, fetch_keys, [&](int j, int stage) {
 		const auto &k = shared.visited[stage][0], &v = shared.visited[stage][1];
 		start_matmul_nt<T>(s, q, k);
@@ -181,12 +195,15 @@ void wgmma_forward(Attention a, const __grid_constant__ Maps maps)
 	write_rows(rows_of<T>(a.o, a.seqlen_q, a.H), at.top, o, true);
 #endif
 }
+
+// find the gradient of 128 queries
 /* wgmma_dq stores L and delta of queries for wgmma_dkv, whole tiles of them:
  * (B H, 2, padded): L log2(e), and delta, the sum of scale dO O over a row */
 static __host__ __device__ inline size_t padded(size_t queries)
 {
 	return (queries + OWN - 1) / OWN * OWN;
 }
+
 /* dQ = dS K, dS = P (scale dO V^T - delta); also L and delta
  * FLOPs: 6 D for each pair of query and key; bytes: Q, O, dO, L once, K, V as
  * wgmma_forward; launched as that */
@@ -202,6 +219,7 @@ void wgmma_dq(Attention a, AttentionGradient g,
 	Block p[N / 16], ds[N / 16], dq[D / 16] = {};
 	unsigned left[N / 4];
 	float L[2], delta[2];
+	// fetch keys and values when they are asked for
 	const auto fetch_keys = [&](int j, int stage) {
 		fetch_both(shared.visited[stage], maps.k, maps.v, j, a.H,
 			shared.full[stage], 0);
@@ -210,6 +228,7 @@ void wgmma_dq(Attention a, AttentionGradient g,
 		fetch_both(shared.own, maps.q, maps.d, at.first, a.H, shared.there, 0);
 		fetch_keys(0, 0);
 	}
+	// store L and delta of 128 queries
 	find_delta<D, 8>(delta, rows_of<const T>(a.o, a.seqlen_q, a.H),
 		rows_of<const T>(g.d_o, a.seqlen_q, a.H), at.top, at.scale);
 	#pragma unroll
@@ -223,6 +242,7 @@ void wgmma_dq(Attention a, AttentionGradient g,
 			to[padded(at.n)] = delta[low];
 		}
 	}
+	// visit keys and add up the gradient of queries
 	visit<N>(shared, 0, at.end, fetch_keys, [&](int j, int stage) {
 		const auto &k = shared.visited[stage][0], &v = shared.visited[stage][1];
 		start_matmul_nt<T>(p, q, k);
@@ -245,6 +265,8 @@ void wgmma_dq(Attention a, AttentionGradient g,
 	write_rows(rows_of<T>(g.dq, a.seqlen_q, a.H), at.top, dq, true);
 #endif
 }
+
+// find the gradients of 128 keys and values
 /* dV = P^T dO, dK = dS^T Q
  * FLOPs: 8 D for each pair of query and key; bytes: K, V once; Q, dO, L and
  * delta for each 128 keys
@@ -262,6 +284,7 @@ void wgmma_dkv(Attention a, AttentionGradient g,
 	const float scale = (float)a.scale;
 	Block p[N / 16], ds[N / 16], dk[D / 16] = {}, dv[D / 16] = {};
 	unsigned p_operand[N / 4], ds_operand[N / 4];
+	// fetch queries, L and delta when they are asked for
 	const auto fetch_queries = [&](int j, int stage) {
 		const float *from = row_stats + blockIdx.x * 2 * padded(n) + j;
 		auto &to = shared.row_stats[stage];
@@ -276,6 +299,7 @@ void wgmma_dkv(Attention a, AttentionGradient g,
 		if (start < n)
 			fetch_queries(start, 0);
 	}
+	// visit queries and add up the gradients of keys and values
 	visit<N>(shared, start, n, fetch_queries, [&](int j, int stage) {
 		const auto &q = shared.visited[stage][0], &d = shared.visited[stage][1];
 		const auto &L = shared.row_stats[stage][0],
@@ -283,6 +307,7 @@ void wgmma_dkv(Attention a, AttentionGradient g,
 		start_matmul_nt<T>(p, k, q);
 		start_matmul_nt<T>(ds, v, d);
 		finish<1>(p);
+		// exponentiate scores of keys
 		if (a.causal && j < top + 15)           /* the diagonal is there */
 			each(p, [&](float &x, int, int i, int column) {
 				x = j + column < top + i ? -INFINITY : x;
@@ -306,6 +331,8 @@ void wgmma_dkv(Attention a, AttentionGradient g,
 	write_rows(rows_of<T>(g.dv, a.seqlen_k, a.H), top, dv, true);
 #endif
 }
+
+// launch attention by warpgroups
 /* rows of the tiles that each kernel visits, and its blocks on a
  * multiprocessor: as registers allow */
 template <int D> struct Sizes {
@@ -326,6 +353,7 @@ static Maps maps_of(const Attention &a, const Heads *d, unsigned query_rows,
 		maps.d = tensor_map(*d, &a, a.seqlen_q, query_rows);
 	return maps;
 }
+
 /* f(stored type, D) as values of types; returns whether there are kernels */
 template <class F> static bool with_heads(Type type, size_t D, F f)
 {
@@ -334,6 +362,7 @@ template <class F> static bool with_heads(Type type, size_t D, F f)
 	};
 	return type == BF16 ? with(bf16()) : type == FP16 && with(fp16());
 }
+
 template <class S, class Kernel, class... Arguments>
 static void launch(Device *d, Kernel kernel, const Attention &a, size_t rows,
 	Arguments... arguments)
@@ -359,6 +388,7 @@ extern "C" void cuda_wgmma_forward(Device *d, Attention a)
 	});
 	assert(done && "hopper_supports was asked");
 }
+
 extern "C" size_t cuda_wgmma_scratch(Device *d, const Attention *a,
 	const AttentionGradient *g)
 {

@@ -13,6 +13,7 @@
 using bf16 = __nv_bfloat16;
 using fp16 = __half;
 
+// widen on load, narrow on store
 __device__ inline float widen(float x) { return x; }
 __device__ inline float widen(bf16 x) { return __bfloat162float(x); }
 __device__ inline float widen(fp16 x) { return __half2float(x); }
@@ -27,6 +28,8 @@ template <> __device__ inline fp16 narrow<fp16>(float x)
 {
 	return __float2half_rn(x);
 }
+
+// move N elements at once
 template <class T, int N> struct alignas(N * sizeof(T)) Pack {
 	T at[N];
 };
@@ -60,6 +63,8 @@ static inline bool packs(Array a, size_t N)
 {
 	return aligned(a.at, N * type_size(a.type));
 }
+
+// move N elements, W at once
 template <int W, class T, int N>
 __device__ inline void load_by(float (&x)[N], const T *from)
 {
@@ -75,6 +80,8 @@ __device__ inline void store_by(T *to, const float (&x)[N])
 	for (int i = 0; i < N; i += W)
 		store(to + i, *(const float (*)[W])(x + i));
 }
+
+// call a template for a type
 /* calls f with a value of the C++ type that stores `type` */
 template <class F> void with_type(Type type, F f)
 {
@@ -104,6 +111,8 @@ template <class F> bool with_width(size_t D, F f)
 	}
 	return false;
 }
+
+// reduce over a warp and over a block
 __device__ inline float warp_sum(float x)
 {
 	#pragma unroll
@@ -143,6 +152,7 @@ __device__ inline float block_max(float x)
 {
 	return over_block(x, -INFINITY, warp_max);
 }
+
 /* (x - largest) base becomes its power of two; returns their sum */
 template <int K, int N>
 __device__ __forceinline__ float exponentiate(float (&x)[K][N], float largest,
@@ -156,6 +166,8 @@ __device__ __forceinline__ float exponentiate(float (&x)[K][N], float largest,
 			sum += x[k][i] = exp2f((x[k][i] - largest) * base);
 	return sum;
 }
+
+// reduce over the lanes of a row
 constexpr float LOG2_E = 1.44269504f, LN_2 = 0.693147181f;
 
 /* over the four lanes that share a row */
@@ -177,6 +189,8 @@ __device__ inline float exp2_approx(float x)
 	asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
 	return y;
 }
+
+// count blocks, check a launch
 static inline unsigned blocks_for(size_t n, size_t each)
 {
 	const size_t blocks = (n + each - 1) / each;
@@ -206,6 +220,8 @@ unsigned resident_for(Device *d, size_t n, Kernel kernel, unsigned threads,
 
 /* after every launch */
 #define LAUNCHED() CUDA(cudaGetLastError())
+
+// choose how a row is held
 constexpr int most_threads(int per)
 {
 	return per == 1 ? 1024 : 512;

@@ -14,10 +14,13 @@ extern "C" {
 #include "ops/list.h"
 #undef OPERATION
 
+// declare the CUDA kernels
 /* a matmul by plain code, for layouts that the library does not take */
 void   cuda_matmul_fallback(Device *d, Array C, Array A, Array B, Matmul shape);
 /* matmuls that went to cuda_matmul_fallback since the device was opened */
 size_t cuda_matmul_fallbacks(Device *d);
+
+// declare the fused kernels' launchers
 extern const AttentionKernel cuda_attention_kernels[];
 /* a row at a time, on CUDA cores (simt) */
 bool cuda_simt_supports(Device *d, const Attention *a,

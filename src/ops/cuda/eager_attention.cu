@@ -1,6 +1,7 @@
 /* eager_attention.cu: RoPE and causal softmax by elementary steps */
 #include "ops/cuda/elementary.cuh"
 
+// take pairs apart, and find their angles
 /* element i: the even or odd one of pair i */
 struct Half { Array a; int odd; };
 /* element i: that of pair i in (B, T, H, half) from a table (T, half) */
@@ -67,6 +68,7 @@ extern "C" void cuda_rope(Device *d, Array y, Array x, Array cosine, Array sine,
 	device_free(d, first.at);
 }
 
+// softmax, step by step
 /* 1 up to the diagonal of (matrices, T, T), 0 after it */
 struct Causal { size_t T; };
 
@@ -104,6 +106,7 @@ extern "C" void cuda_softmax_forward(Device *d, Array P, Array S, double scale,
 	device_free(d, work.at);
 }
 
+// propagate gradients through softmax, step by step
 extern "C" void cuda_softmax_backward(Device *d, Array dS, Array dP, Array P,
 	double scale, size_t matrices, size_t T)
 {

@@ -33,6 +33,7 @@ extern "C" void cuda_swiglu_backward(Device *d, Array da, Array db, Array dh,
 	device_free(d, s.at);
 }
 
+// cross-entropy, step by step
 /* the logit of each row's target, and 1 at the targets */
 struct Gathered { Array logits; const int32_t *targets; size_t V; };
 struct OneHot { const int32_t *targets; size_t V; };

@@ -22,6 +22,7 @@ extern "C" void cuda_rmsnorm_forward(Device *d, Array y, Array rho, Array x,
 	device_free(d, work.at);
 }
 
+// propagate gradients through RMSNorm, step by step
 extern "C" void cuda_rmsnorm_backward(Device *d, Array dx, Array dg, Array dy,
 	Array x, Array g, Array rho, size_t rows, size_t C)
 {

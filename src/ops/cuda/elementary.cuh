@@ -8,6 +8,7 @@
 
 enum { MAP_THREADS = 256 };
 
+// load and store elements of any type
 __device__ inline float round_tf32(float x)
 {
 	uint32_t bits = __float_as_uint(x);
@@ -46,6 +47,8 @@ static inline bool packs_of(const Array &a, size_t N)
 {
 	return packs(a, N);
 }
+
+// describe operands that are broadcast
 /* one number a row of C */
 struct PerRow { const float *at; size_t C; };
 /* one number a column of C */
@@ -82,6 +85,8 @@ static inline bool packs_of(const PerColumn &c, size_t N)
 	return c.C % N == 0 && packs(c.a, N);
 }
 static inline bool packs_of(const Setting &, size_t) { return true; }
+
+// map operands to a result
 template <class F, int M, int N, size_t... I>
 __device__ inline float formula(F f, const float (&x)[M][N], int k,
 	std::index_sequence<I...>)
@@ -137,6 +142,8 @@ void map(Device *d, Array y, size_t n, F f, X... x)
 {
 	map_unless(d, NULL, y, n, f, x...);
 }
+
+// reduce rows of operands
 typedef enum { SUM, MAXIMUM } Reduction;
 
 /* out[row] = the sum or the maximum over j < C of f(x[row C + j] ...)

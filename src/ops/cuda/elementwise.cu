@@ -35,6 +35,7 @@ extern "C" void cuda_relu_backward(Device *d, Array dx, Array dy, Array x,
 		dy, x);
 }
 
+// draw normal numbers
 struct Normal { uint64_t seed, stream, first; double sd, bound; };
 
 template <int N>
@@ -53,6 +54,8 @@ extern "C" void cuda_draw(Device *d, Array y, size_t n, double sd, double bound,
 	map(d, y, n, [] __device__ (float z) { return z; },
 		(Normal){ seed, stream, first, sd, bound });
 }
+
+// take the mean of all
 /* mean = sum of x (n) / n; *nonfinite: is the sum infinite or NaN?
  * bytes: those of x; grid 1, block 1024 */
 __global__ __launch_bounds__(1024) void mean_kernel(float *mean,
@@ -78,6 +81,8 @@ extern "C" void cuda_mean(Device *d, Array mean, int32_t *nonfinite, Array x,
 		n);
 	LAUNCHED();
 }
+
+// count what is not finite
 /* *count += infinities and NaNs of x (n); bytes: n sizeof; block 256 */
 template <int N>
 __global__ __launch_bounds__(MAP_THREADS) void count_kernel(int32_t *count,
@@ -108,6 +113,8 @@ extern "C" void cuda_count_nonfinite(Device *d, int32_t *count, Array x, size_t 
 		count, x, n);
 	LAUNCHED();
 }
+
+// sum squares, and clip
 constexpr unsigned SQUARE_BLOCKS = 1024;
 
 /* partial[block] = sum of the squares of a part of g (n)

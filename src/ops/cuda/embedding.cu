@@ -1,6 +1,7 @@
 /* embedding.cu: rows of a table, and the sum of their gradients */
 #include "ops/cuda/elementary.cuh"
 
+// look rows up
 /* the row of the table for token i / C */
 struct Lookup { Array table; const int32_t *tokens; size_t C; };
 
@@ -27,6 +28,8 @@ extern "C" void cuda_embedding_forward(Device *d, Array x, Array table,
 	map(d, x, N * C, [] __device__ (float x) { return x; },
 		(Lookup){ table, tokens, C });
 }
+
+// add the rows of equal tokens in order
 /* dtable[token] += the rows of dx of this token, if it is the first of its kind
  * dtable: (V, C) of T, dx: (N, C); summed in fp32
  * grid: N x C / (256 W), block 256 */
@@ -48,6 +51,7 @@ __global__ __launch_bounds__(MAP_THREADS) void embedding_gradient(T *dtable,
 	if (column < C)
 		load(sum, row);
 	for (size_t start = own; start < N; start += MAP_THREADS) {
+		// mark in found which of the next tokens are equal
 		const size_t i = start + threadIdx.x;
 		const unsigned equal = __ballot_sync(0xffffffff, i < N && tokens[i] == token);
 		if (threadIdx.x % 32 == 0)
@@ -68,6 +72,8 @@ __global__ __launch_bounds__(MAP_THREADS) void embedding_gradient(T *dtable,
 	if (column < C)
 		store(row, sum);
 }
+
+// launch the embedding's gradient
 extern "C" void cuda_embedding_backward(Device *d, Array dtable, double beta,
 	Array dx, const int32_t *tokens, size_t N, size_t C, size_t V)
 {

@@ -3,6 +3,7 @@
 
 enum { THREADS = 256 };
 
+// find the terms of a row on a GPU
 /* terms (3, rows) of z: (rows, V) of E
  * bytes: V sizeof(E) a row, which is read twice; grid: rows, block 256 */
 template <class E>
@@ -36,6 +37,8 @@ extern "C" void cuda_partial_cross_entropy(Device *d, Array terms, Array logits,
 	});
 	LAUNCHED();
 }
+
+// join the terms of a row on a GPU
 /* losses (rows), dlogits (rows, V) of E unless NULL; may be logits
  * bytes a row: 2 V sizeof(E); grid: rows, block 256 */
 template <class E>

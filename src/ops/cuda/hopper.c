@@ -30,6 +30,7 @@ bool tma_aligned(Heads x)
 		&& strides_well(x.row) && strides_well(x.head);
 }
 
+// check which heads the kernels take
 static bool has_kernels(Type type, size_t D)
 {
 	return (type == BF16 || type == FP16)
@@ -46,6 +47,8 @@ bool hopper_supports(Device *d, const Attention *a, const AttentionGradient *g)
 		&& (g == NULL || (tma_aligned(g->d_o) && tma_aligned(g->dq)
 		&& tma_aligned(g->dk) && tma_aligned(g->dv)));
 }
+
+// find the function that encodes tensor maps
 static PFN_cuTensorMapEncodeTiled_v12000 encoder(void)
 {
 	static PFN_cuTensorMapEncodeTiled_v12000 encode;
@@ -60,6 +63,8 @@ static PFN_cuTensorMapEncodeTiled_v12000 encoder(void)
 	}
 	return encode;
 }
+
+// make a tensor map
 CUtensorMap tensor_map(Heads x, const Attention *a, size_t n, unsigned rows)
 {
 	assert(tma_aligned(x) && type_size(x.x.type) == 2);

@@ -19,6 +19,7 @@ __device__ inline unsigned smem_address(const void *p)
 	return (unsigned)__cvta_generic_to_shared(p);
 }
 
+// wait for threads and for bytes
 typedef uint64_t Barrier;
 
 /* a phase ends after so many arrivals, and when all awaited bytes are there */
@@ -39,6 +40,7 @@ __device__ inline void barrier_arrive(Barrier *b)
 	asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];"
 		:: "r"(smem_address(b)) : "memory");
 }
+
 /* arrives, and lets the phase also wait for so many bytes */
 __device__ inline void barrier_expect_tx(Barrier *b, int nbytes)
 {
@@ -62,6 +64,7 @@ __device__ inline void barrier_wait(Barrier *b, unsigned parity)
 	while (!barrier_try_wait(b, parity))
 		;
 }
+
 /* a place in a ring of N stages, and the parity of the present round */
 template <int N> struct Ring {
 	int at = 0;
@@ -91,6 +94,8 @@ __device__ inline void named_barrier_arrive(int number, int threads)
 {
 	asm volatile("bar.arrive %0, %1;" :: "r"(number), "r"(threads) : "memory");
 }
+
+// start copies of boxes and of bytes
 /* hints to the L2 cache, in its own encoding: to keep, to let pass */
 constexpr uint64_t EVICT_LAST = 0x14F0000000000000,
 	EVICT_FIRST = 0x12F0000000000000;
@@ -110,6 +115,7 @@ __device__ inline void tma_load(unsigned to, const CUtensorMap *map,
 		:: "r"(to), "l"(map), "r"(smem_address(full)), "r"(d), "r"(t),
 		"r"(h), "r"(b), "l"(hint) : "memory");
 }
+
 /* what lies outside of the tensor is not written */
 __device__ inline void tma_store(const CUtensorMap *map, unsigned from,
 	int d, int t, int h, int b)
@@ -119,6 +125,7 @@ __device__ inline void tma_store(const CUtensorMap *map, unsigned from,
 		:: "l"(map), "r"(from), "r"(d), "r"(t), "r"(h), "r"(b)
 		: "memory");
 }
+
 /* nbytes, a multiple of 16, come to shared memory; full's bytes count down */
 __device__ inline void bulk_load(unsigned to, const void *from, int nbytes,
 	Barrier *full)
@@ -141,6 +148,7 @@ __device__ inline void bulk_reduce_add(float *to, unsigned from, int nbytes)
 	asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 "
 		"[%0], [%1], %2;" :: "l"(to), "r"(from), "r"(nbytes) : "memory");
 }
+
 /* stores and adds of this thread since the last: a group */
 __device__ inline void tma_store_commit()
 {
@@ -158,6 +166,7 @@ __device__ inline void tma_store_wait()
 {
 	asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
 }
+
 /* what this thread wrote to shared memory, wgmma and TMA see after
  * the next barrier */
 __device__ inline void fence_proxy_async()
@@ -171,6 +180,8 @@ __device__ inline void fence_proxy_async_global()
 {
 	asm volatile("fence.proxy.async.global;" ::: "memory");
 }
+
+// swizzle the rows of a tile
 /* a tile of rows x D 16-bit elements lies in blocks, one after the other, of
  * rows x WIDTH bytes. In these, chunks of 16 bytes are permuted: */
 template <int D> struct Swizzle {
@@ -187,6 +198,8 @@ template <int D> struct Swizzle {
 		return a ^ ((a >> 7) % (WIDTH / 16)) << 4;
 	}
 };
+
+// describe an operand in shared memory
 /* where an operand starts, bytes to the next block along its M or N (only if it
  * is not K that is contiguous), bytes from 8 rows to the next 8 */
 __device__ inline uint64_t smem_descriptor(unsigned at, unsigned next_block,
@@ -195,6 +208,8 @@ __device__ inline uint64_t smem_descriptor(unsigned at, unsigned next_block,
 	return (uint64_t)((at & 0x3ffff) >> 4) | (uint64_t)(next_block >> 4) << 16
 		| (uint64_t)(next_rows >> 4) << 32 | (uint64_t)mode << 62;
 }
+
+// start wgmma, and wait for it
 /* before the first matmul, and after registers of A or D were touched */
 __device__ inline void wgmma_fence()
 {
@@ -211,6 +226,7 @@ template <int N> __device__ inline void wgmma_wait()
 {
 	asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(N) : "memory");
 }
+
 /* the compiler keeps x in its registers here: matmuls run beside it */
 template <int N> __device__ __forceinline__ void pin(float (&x)[N])
 {
@@ -225,6 +241,8 @@ template <int N> __device__ __forceinline__ void pin(unsigned (&x)[N])
 	for (int i = 0; i < N; i++)
 		asm volatile("" : "+r"(x[i]) :: "memory");
 }
+
+// multiply 64 rows by N columns
 /* d (64 x N, registers) = a b + d: lane l of warp w has d[4 j + 2 low + i] in
  * row 16 w + l / 4 + 8 low and in column 8 j + 2 (l % 4) + i
  * ss<ROWS_A, ROWS_B>: d = a b (+ d); is it M, is it N that is contiguous?
@@ -232,6 +250,7 @@ template <int N> __device__ __forceinline__ void pin(unsigned (&x)[N])
  * rs: d += a b, a in registers, N contiguous in b */
 template <int N, class T> struct Wgmma;
 
+// list the registers of accumulators
 /* eight of d's registers as operands, and their names in the text */
 #define D8(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]),     \
 	"+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
@@ -248,6 +267,8 @@ template <int N, class T> struct Wgmma;
 #define NAMES128 NAMES80 ", %40, %41, %42, %43, %44, %45, %46, %47"           \
 	", %48, %49, %50, %51, %52, %53, %54, %55"                                \
 	", %56, %57, %58, %59, %60, %61, %62, %63"
+
+// write the text of wgmma
 #define WGMMA(N, T, TYPE, R, S, U, V, W)                                      \
 template <> struct Wgmma<N, T> {                                              \
 	template <int ROWS_A, int ROWS_B>                                         \
@@ -280,6 +301,8 @@ WGMMA_OF(80, 40, 41, 42, 43, 44)
 WGMMA_OF(128, 64, 65, 66, 67, 68)
 #undef WGMMA_OF
 #undef WGMMA
+
+// multiply tiles by wgmma
 /* s (64 x N) = a b^T over D; a: 64 rows of a tile of A_ROWS rows, b: a tile of
  * N rows, both of D elements; D is contiguous */
 template <class T, int D, int N, int A_ROWS>
@@ -297,6 +320,7 @@ __device__ __forceinline__ void matmul_nt(float (&s)[N / 2], unsigned a,
 			right + ((block * N * W::WIDTH + byte) >> 4), i > 0);
 	}
 }
+
 /* o (64 x D) += p v; p: 64 x N in registers, v: a tile of N rows of D elements;
  * of these, blocks FIRST ... of 16 rows, up to LAST */
 template <class T, int D, int N, int FIRST = 0, int LAST = N / 16>
@@ -324,6 +348,8 @@ __device__ __forceinline__ void matmul_tn(float (&q)[C / 2], unsigned s,
 		Wgmma<C, T>::template ss<1, 1>(q, left + (i * 16 * 128 >> 4),
 			right + (i * 16 * W::WIDTH >> 4), i > 0);
 }
+
+// convert accumulators to operands and rows
 /* sixteen bits each, x below y */
 template <class T> __device__ __forceinline__ unsigned pack(float x, float y)
 {
@@ -346,6 +372,8 @@ __device__ __forceinline__ void stmatrix(unsigned at, unsigned a,
 		"{%1, %2, %3, %4};"
 		:: "r"(at), "r"(a), "r"(b), "r"(c), "r"(d) : "memory");
 }
+
+// pass accumulators on
 __device__ __forceinline__ void store_four(unsigned to, const float *x)
 {
 	asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};"
@@ -364,6 +392,7 @@ __device__ __forceinline__ void load_two(float (&x)[2], unsigned from)
 	asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];"
 		: "=f"(x[0]), "=f"(x[1]) : "r"(from) : "memory");
 }
+
 /* accumulators of one warpgroup pass to the other by way of shared memory:
  * R floats of each of 128 threads */
 template <int R>
@@ -388,6 +417,8 @@ __device__ __forceinline__ void with_accumulators(unsigned from, Each f)
 			f(i + k, x[k]);
 	}
 }
+
+// redistribute registers
 /* the warpgroup gives registers back, or takes them, up to N for each thread */
 template <int N> __device__ inline void setmaxnreg_dec()
 {
@@ -398,6 +429,8 @@ template <int N> __device__ inline void setmaxnreg_inc()
 {
 	asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" :: "n"(N));
 }
+
+// launch dependent kernels early
 /* until the kernels before have ended, and their writes are seen */
 __device__ inline void griddepcontrol_wait()
 {

@@ -22,22 +22,27 @@ CUtensorMap tensor_map(Heads x, const Attention *a, size_t n, unsigned rows);
  * forward alone; a->B 0: type and D alone */
 bool        hopper_supports(Device *d, const Attention *a,
 	const AttentionGradient *g);
+
+// declare attention on Hopper
 /* tiles by warpgroups (wgmma), where hopper_supports */
 void        cuda_wgmma_forward(Device *d, Attention a);
 void        cuda_wgmma_backward(Device *d, Attention a, AttentionGradient g);
 /* bytes that the backward pass holds */
 size_t      cuda_wgmma_scratch(Device *d, const Attention *a,
 	const AttentionGradient *g);
+
 /* by what is estimated to be fastest: multi_warpgroup, m64, split_kv */
 void        cuda_warp_specialized_forward(Device *d, Attention a);
 void        cuda_multi_warpgroup_forward(Device *d, Attention a);
 void        cuda_m64_forward(Device *d, Attention a);
 void        cuda_split_kv_forward(Device *d, Attention a);
+
 /* bytes that the backward pass holds */
 size_t      cuda_warp_specialized_scratch(Device *d, const Attention *a,
 	const AttentionGradient *g);
 void        cuda_warp_specialized_backward(Device *d, Attention a,
 	AttentionGradient g);
+
 /* fp32 from split fp16 (hi + lo) */
 bool        cuda_split_fp16_supports(Device *d, const Attention *a,
 	const AttentionGradient *g);

@@ -1,6 +1,7 @@
 /* layernorm.cu: layer normalisation, forward and backward */
 #include "ops/cuda/elementary.cuh"
 
+// sum what a thread holds of a row
 /* the sum over the row of f(k, i), element i of a thread's pack k */
 template <int N, int PER, class F>
 __device__ float row_sum(size_t C, F f)
@@ -26,6 +27,8 @@ __device__ void each_pack(size_t C, F f)
 			f(k, j);
 	}
 }
+
+// normalise rows about their mean
 /* y = g (x - mean) rstd + b; b.at NULL: no shift
  * y, x: (rows, C); mean, rstd: (rows), g, b: (C) fp32
  * bytes a row: C (sizeof x + sizeof y); 8 C FLOPs
@@ -58,6 +61,8 @@ __global__ __launch_bounds__(most_threads(PER)) void layernorm(Array y,
 		store(y, row + j, held[k]);
 	});
 }
+
+// propagate gradients to rows about their mean
 struct LayerNorm {
 	Array dx, dy, x, g;
 	const float *mean, *rstd;
@@ -92,6 +97,7 @@ __global__ __launch_bounds__(most_threads(PER)) void layernorm_gradient(
 		const float along = row_sum<N, PER>(C, [&](int k, int i) {
 			return g[k][i] * dy[k][i] * xhat[k][i];
 		}) / C;
+		// write the row's gradient, and add to gain's and shift's
 		each_pack<N, PER>(C, [&](int k, size_t j) {
 			#pragma unroll
 			for (int i = 0; i < N; i++) {
@@ -108,6 +114,8 @@ __global__ __launch_bounds__(most_threads(PER)) void layernorm_gradient(
 		store(a.dshift + blockIdx.x * C + j, dshift[k]);
 	});
 }
+
+// launch layer normalisation
 extern "C" void cuda_layernorm_forward(Device *d, Array y, Array mean, Array rstd,
 	Array x, Array g, Array b, size_t rows, size_t C, double eps)
 {

@@ -3,6 +3,7 @@
 
 enum { THREADS = 256, HELD = 40 };      /* elements that a thread holds */
 
+// take the loss and gradient of a row
 /* losses (N) = log(sum(exp(z))) - z[target]; dlogits = scale (softmax(z) - 1 at
  * the target) unless NULL; z: (N, V) of E, dlogits too and may be logits
  * bytes a row: 2 V sizeof(E); 6 V FLOPs and V exponentials
@@ -15,6 +16,7 @@ __global__ __launch_bounds__(THREADS, 3) void cross_entropy(float *losses,
 	const size_t first = threadIdx.x * N, target = targets[blockIdx.x];
 	const float wanted = widen(logits[row + target]);
 	float held[HELD / N][N], rest[N], largest = -INFINITY, sum;
+	// find the largest logit
 	#pragma unroll
 	for (int k = 0; k < HELD / N; k++) {
 		if (first + k * stride < V)
@@ -36,6 +38,7 @@ __global__ __launch_bounds__(THREADS, 3) void cross_entropy(float *losses,
 			largest = fmaxf(largest, rest[i]);
 	}
 	largest = block_max(largest);
+	// sum the exponentials
 	sum = exponentiate(held, largest, LOG2_E);
 	for (size_t j = first + HELD / N * stride; j < V; j += stride) {
 		load(rest, logits + row + j);
@@ -48,6 +51,7 @@ __global__ __launch_bounds__(THREADS, 3) void cross_entropy(float *losses,
 		losses[blockIdx.x] = largest + logf(sum) - wanted;
 	if (dlogits == NULL)
 		return;
+	// write the gradient
 	const float factor = scale / sum;
 	#pragma unroll
 	for (int k = 0; k < HELD / N; k++) {
@@ -72,6 +76,8 @@ __global__ __launch_bounds__(THREADS, 3) void cross_entropy(float *losses,
 		store(dlogits + row + j, rest);
 	}
 }
+
+// launch the cross-entropy
 extern "C" void cuda_fused_cross_entropy(Device *d, Array losses, Array dlogits,
 	Array logits, const int32_t *targets, double scale, size_t N, size_t V)
 {

@@ -14,6 +14,7 @@
 #include "ops/cuda/stream.h"
 #include "ops/gemm_choices.h"
 
+// end the program when a call to cuBLASLt fails
 #define CUBLAS(call) cublas_expect((call), #call, __LINE__)
 
 static void cublas_expect(cublasStatus_t status, const char *call, int line)
@@ -28,6 +29,8 @@ static void wish_for(cublasLtMatmulPreference_t wish,
 {
 	CUBLAS(cublasLtMatmulPreferenceSetAttribute(wish, what, value, nbytes));
 }
+
+// describe a matmul and how it is computed
 /* all fields are of one type, so that there is no padding and keys can be
  * compared as bytes */
 typedef struct Key {
@@ -49,6 +52,8 @@ typedef struct Gemm {
 	bool found;                             /* is there an algorithm? */
 	struct Tuning *tuning;                  /* NULL: it has been chosen */
 } Gemm;
+
+// keep what matmuls share: handle, algorithms, workspaces, side streams
 enum { NSIDES = 4, WORKSPACE = 32 << 20, SIDE_WORKSPACE = 4 << 20 };
 /* of one matmul that are timed, and how often each */
 enum { PROPOSALS = 8, ROUNDS = 5 };
@@ -125,6 +130,8 @@ static void open_sides(Device *d, Library *l)
 	}
 	CUDA(cudaEventCreateWithFlags(&l->fork, cudaEventDisableTiming));
 }
+
+// queue one matmul, or several side by side
 static void multiply(const Library *library, const Gemm *gemm, Array C,
 	Array A, Array B, const Matmul *s, size_t o, void *workspace,
 	cudaStream_t stream)
@@ -158,6 +165,8 @@ static void multiply_side_by_side(Device *d, Library *library,
 		CUDA(cudaStreamWaitEvent(cuda_stream(d), library->sides[i].join, 0));
 	}
 }
+
+// take an algorithm that was chosen before
 static_assert(sizeof(cublasLtMatmulAlgo_t) == GEMM_WORDS * sizeof(uint64_t),
 	"a choice holds an algorithm");
 static_assert(sizeof(Key) == GEMM_NUMBERS * sizeof(uint64_t), "and a key");
@@ -181,6 +190,8 @@ static void take_choice(const Library *l, Gemm *g, const GemmChoice *choice)
 		usage_error("the file of matmuls' algorithms has one for %zu x %zu x %zu "
 			"that does not compute it (remove the file)", p->m, p->n, p->k);
 }
+
+// time the proposals of a matmul
 struct Tuning {
 	int n, tries;
 	cublasLtMatmulAlgo_t algorithm[PROPOSALS];
@@ -233,12 +244,15 @@ static void multiply_timed(Device *d, Library *l, Gemm *g, Array C, Array A,
 	if (++t->tries == t->n * ROUNDS)
 		settle(d->gemms, g);
 }
+
+// set up a matmul
 static cudaDataType_t stored_as(size_t type)
 {
 	assert(type == FP32 || type == TF32 || type == BF16 || type == FP16);
 	return type == BF16 ? CUDA_R_16BF : type == FP16 ? CUDA_R_16F : CUDA_R_32F;
 }
 
+// lay out a matrix for the library
 static cublasLtMatrixLayout_t layout(const Key *p, size_t type, size_t rows,
 	size_t columns, size_t ld, size_t step)
 {
@@ -254,6 +268,8 @@ static cublasLtMatrixLayout_t layout(const Key *p, size_t type, size_t rows,
 		sizeof distance));
 	return made;
 }
+
+// ask for algorithms
 /* up to `most`; several are kept to be timed */
 static void propose(const Library *library, Gemm *gemm, int most)
 {
@@ -276,6 +292,7 @@ static void propose(const Library *library, Gemm *gemm, int most)
 		gemm->operation, gemm->left, gemm->right, gemm->result, gemm->result,
 		wish, most, proposals, &n);
 	CUBLAS(cublasLtMatmulPreferenceDestroy(wish));
+	// take the first proposal, unless there is none
 	if (status != CUBLAS_STATUS_NOT_SUPPORTED
 		&& status != CUBLAS_STATUS_INVALID_VALUE)
 		CUBLAS(status);
@@ -318,6 +335,8 @@ static void make_gemm(Library *library, Gemm *gemm, GemmChoices *choices)
 	if (gemm->tuning)
 		gemm_choices_begin(choices);
 }
+
+// find the algorithm of a matmul
 static Gemm *find_gemm(Library *l, Key key, GemmChoices *choices)
 {
 	for (size_t i = 0; i < l->ngemms; i++)
@@ -329,6 +348,7 @@ static Gemm *find_gemm(Library *l, Key key, GemmChoices *choices)
 	l->gemms[l->ngemms] = gemm;
 	return &l->gemms[l->ngemms++];
 }
+
 /* the largest power of two, up to 256, that divides all three */
 static size_t alignment(const void *p, size_t step, size_t other)
 {
@@ -357,6 +377,8 @@ static Key key_of(Array C, Array A, Array B, const Matmul *s)
 		.adds = s->beta != 0,
 	};
 }
+
+// reorder the batch so that few calls do it
 static void swap(size_t step[2])
 {
 	size_t first = step[0];

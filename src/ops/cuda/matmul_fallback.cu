@@ -10,6 +10,7 @@ struct Slice {
 	alignas(16) float at[DEPTH][TILE + EACH];
 };
 
+// load a slice of an operand
 /* slice[d][i] = from[(first + i) * step + (k + d) * depth_step] */
 template <class In>
 __device__ void load(Slice &slice, const In *from, size_t first, size_t extent,
@@ -34,6 +35,7 @@ __global__ __launch_bounds__(THREADS) void matmul_fallback(Out *C, const In *A,
 	const In *B, Matmul s)
 {
 	__shared__ Slice a, b;
+	// find this block's tile and its matrices
 	const size_t across = (s.n + TILE - 1) / TILE;
 	const size_t down = (s.m + TILE - 1) / TILE;
 	const size_t first_column = blockIdx.x % across * TILE;
@@ -54,6 +56,7 @@ __global__ __launch_bounds__(THREADS) void matmul_fallback(Out *C, const In *A,
 		load(a, A, first_row, s.m, row_a, k, s.k, depth_a);
 		load(b, B, first_column, s.n, column_b, k, s.k, depth_b);
 		__syncthreads();                /* the slices are complete */
+		// multiply the slices, and add up
 		#pragma unroll
 		for (int d = 0; d < DEPTH; d++) {
 			const auto x = *(const Pack<float, EACH> *)&a.at[d][row];
@@ -66,6 +69,7 @@ __global__ __launch_bounds__(THREADS) void matmul_fallback(Out *C, const In *A,
 		}
 		__syncthreads();                /* nobody reads them any more */
 	}
+	// write this thread's square of C
 	const float alpha = (float)s.alpha, beta = (float)s.beta;
 	#pragma unroll
 	for (int r = 0; r < EACH; r++)
@@ -81,6 +85,7 @@ __global__ __launch_bounds__(THREADS) void matmul_fallback(Out *C, const In *A,
 		}
 }
 
+// launch the kernel for the types of the arrays
 extern "C" void cuda_matmul_fallback(Device *d, Array C, Array A, Array B,
 	Matmul s)
 {

@@ -10,6 +10,7 @@ struct Block {
 	float at[2][4];
 };
 
+// wrap the instructions of the tensor cores
 #define MMA(T, SHAPE, FORMAT)                                                 \
 __device__ inline void mma(float (&c)[4], const unsigned (&a)[4],             \
 	const unsigned (&b)[2], T)                                                \
@@ -38,6 +39,8 @@ __device__ inline void ldmatrix(unsigned (&x)[4], const void *row)
 			"{%0, %1, %2, %3}, [%4];"
 			: "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3]) : "r"(at));
 }
+
+// multiply blocks of 16-bit elements
 /* `stride`: from one row of the tile to the next */
 template <class T> struct Half {
 	using Stored = T;
@@ -82,6 +85,8 @@ template <class T> struct Half {
 			mma(c.at[j], a.at, b.at[j], T());
 	}
 };
+
+// multiply blocks of fp32 elements
 /* each element is the sum of PARTS of TF32, but for its last bits */
 template <int PARTS> struct Single {
 	using Stored = float;

@@ -1,6 +1,7 @@
 /* norm.cu: RMSNorm of a sum, forward */
 #include "ops/cuda/norm.cuh"
 
+// list the arrays of a norm
 /* sum = x + branch, y = g sum rho, rho = 1/sqrt(mean(sum^2) + eps)
  * x: rows of C elements, x_row from each to the next; y: y_row; branch, sum:
  * dense; g: (C), rho: (rows) fp32; branch NULL: sum is x; rho NULL: not kept.
@@ -15,6 +16,8 @@ template <class X, class T> struct NormRows {
 	size_t rows, C, x_row, y_row;
 	float eps;
 };
+
+// normalise rows that registers hold
 constexpr int most_holding(int elements)
 {
 	return elements > 16 ? 512 : 1024;
@@ -31,6 +34,7 @@ __global__ __launch_bounds__(most_holding(N * PER)) void norm_held(
 	if (row >= a.rows)
 		return;                         /* a warp that has a row of its own */
 	float held[PER][N];
+	// load the row's packs
 	#pragma unroll
 	for (int k = 0; k < PER; k++) {
 		const size_t j = ((size_t)k * blockDim.x + threadIdx.x) * N;
@@ -41,6 +45,7 @@ __global__ __launch_bounds__(most_holding(N * PER)) void norm_held(
 			load(held[k], a.x + row * a.x_row + j);
 	}
 	if (a.branch) {
+		// add the branch, and write the sum
 		float more[PER][N];
 		#pragma unroll
 		for (int k = 0; k < PER; k++) {
@@ -68,6 +73,7 @@ __global__ __launch_bounds__(most_holding(N * PER)) void norm_held(
 	const float rho = rsqrtf(sum_of_row(squares) / a.C + a.eps);
 	if (threadIdx.x == 0 && a.rho)
 		a.rho[row] = rho;
+	// scale the packs by gain and factor, and write them
 	#pragma unroll
 	for (int k = 0; k < PER; k++) {
 		const size_t j = ((size_t)k * blockDim.x + threadIdx.x) * N;
@@ -81,6 +87,8 @@ __global__ __launch_bounds__(most_holding(N * PER)) void norm_held(
 		store(a.y + row * a.y_row + j, out);
 	}
 }
+
+// normalise rows that are read twice
 /* bytes a row: C (2 sizeof x + sizeof y), C sizeof x less if the second read
  * is of a cache; grid: rows, block: whole warps */
 template <class X, class T, int N>
@@ -92,6 +100,7 @@ __global__ __launch_bounds__(512) void norm_read_twice(NormRows<X, T> a)
 	for (size_t j = start; j < a.C; j += step) {
 		load(x, a.x + row * a.x_row + j);
 		if (a.branch) {
+			// add a pack of the branch
 			load(other, a.branch + row * a.C + j);
 			#pragma unroll
 			for (int i = 0; i < N; i++)
@@ -115,6 +124,8 @@ __global__ __launch_bounds__(512) void norm_read_twice(NormRows<X, T> a)
 		store(a.y + row * a.y_row + j, x);
 	}
 }
+
+// launch the forward norm
 /* bounds: a block's threads are a multiple of 32, at most 1024 */
 template <class X, class T>
 static void launch(Device *d, const NormPlan &plan, const NormRows<X, T> &a)

@@ -5,6 +5,7 @@
 #include "ops/cuda/common.cuh"
 #include "ops/norm_plan.h"
 
+// call a template for the types of stream and branch
 /* calls f with values of the types of stream and branch */
 template <class F> void with_types(Type stream, Type branch, F f)
 {
@@ -42,11 +43,14 @@ template <class T> struct Gains {
 			load(x, (const float *)at + j);
 	}
 };
+
+// sum over the threads of a row
 /* of all threads that have the row; the same for each */
 __device__ inline float sum_of_row(float x)
 {
 	return blockDim.x == 32 ? warp_sum(x) : block_sum(x);
 }
+
 /* both sums if `both`, else the first; turn: 0 and 1 in turn */
 __device__ inline float2 sums_of_row(float2 x, bool both, int turn)
 {

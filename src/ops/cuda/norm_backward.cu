@@ -1,6 +1,7 @@
 /* norm_backward.cu: RMSNorm's gradients, and sums over rows */
 #include "ops/cuda/norm.cuh"
 
+// list the arrays of a norm's gradient
 /* dsum += rho (v - xhat mean(v xhat)), v = g dy, xhat = rho sum; fresh: = ;
  * copy = dsum and y = g xhat in T; partial: sums of dy xhat over rows
  * rows of C elements; sum: x_row from each to the next, dy: dy_row, dsum:
@@ -19,6 +20,8 @@ template <class X, class T> struct NormGradient {
 	int ahead;                          /* rows on their way; 0: none */
 	bool fresh;
 };
+
+// keep coming rows in shared memory
 /* starts to copy N elements to shared memory */
 template <int N, class T>
 __device__ inline void start_copy(T *to, const T *from)
@@ -56,6 +59,7 @@ __device__ inline void await_row(int ahead)
 	}
 }
 
+// start the copy of a row, and read it
 /* a slot: x (PER, threads, N), then what dsum holds unless fresh, then dy */
 template <class X, class T, int N, int PER> struct Slot {
 	X *x, *before;
@@ -109,6 +113,8 @@ template <class X, class T, int N, int PER> struct Slot {
 			read(to, (const float *)g.at, C);
 	}
 };
+
+// propagate gradients through rows that registers hold
 /* bytes a row: C (3 sizeof X or, fresh, 2 sizeof X, + sizeof T), C sizeof T more
  * for each of copy and y; about 14 C FLOPs; partial: (grid, C)
  * grid: what the chip holds; block: whole warps, PER N threads >= C; shared
@@ -128,6 +134,7 @@ __global__ __launch_bounds__(1024) void norm_backward(NormGradient<X, T> a)
 		float x[PER][N], dy[PER][N], before[PER][N] = {};
 		Row now(ring, slot, a.fresh);
 		const float saved = a.rho ? a.rho[row] : 0;
+		// take the row from its slot, and fill the slot again
 		if (a.ahead == 0)
 			now.fetch(a, row);
 		await_row(a.ahead);
@@ -145,10 +152,12 @@ __global__ __launch_bounds__(1024) void norm_backward(NormGradient<X, T> a)
 			}
 		if (a.ahead)
 			now.fetch(a, row + a.ahead * (size_t)gridDim.x);
+		// find the row's factor, and the gradient along it
 		const bool again = a.rho == NULL;
 		const float2 sums = sums_of_row(make_float2(dot, squares), again, turn);
 		const float rho = again ? rsqrtf(sums.y * each + a.eps) : saved;
 		const float along = sums.x * rho * each;
+		// write the row's gradients, and add to the gain's
 		#pragma unroll
 		for (int k = 0; k < PER; k++) {
 			const size_t j = ((size_t)k * blockDim.x + threadIdx.x) * N;
@@ -177,6 +186,8 @@ __global__ __launch_bounds__(1024) void norm_backward(NormGradient<X, T> a)
 			store(a.partial + blockIdx.x * a.C + j, dg[k]);
 	}
 }
+
+// sum the rows of partial results
 enum { SLAB = 2048 };                   /* rows that a block sums */
 
 /* sum (slabs, C) = beta sum + sums of slabs of the rows of partial (rows, C),
@@ -225,6 +236,8 @@ extern "C" void cuda_sum_rows(Device *d, Array sum, double beta,
 	cuda_sum_rows(d, sum, beta, (const float *)to.at, grid.y, C);
 	device_free(d, to.at);
 }
+
+// propagate gradients through rows that are read twice
 /* rho of each row; bytes: C sizeof X a row; grid: rows */
 template <class X, int N, class T>
 __global__ __launch_bounds__(512) void norm_factors(float *rho,
@@ -242,6 +255,7 @@ __global__ __launch_bounds__(512) void norm_factors(float *rho,
 		rho[blockIdx.x] = rsqrtf(squares / a.C + a.eps);
 }
 
+// sum the gain's gradient down columns
 enum { STRETCH = 512 };                 /* rows whose columns a block sums */
 
 /* partial (stretches, C): sums of dy xhat over stretches of rows
@@ -268,6 +282,8 @@ __global__ __launch_bounds__(1024) void gain_columns(NormGradient<X, T> a)
 		dg += share[i][threadIdx.x];
 	a.partial[blockIdx.y * a.C + column] = dg;
 }
+
+// propagate through a row in two reads
 /* dsum, copy and y of a row; rho is there
  * bytes a row: C (2 (sizeof X + sizeof T)) read, and what is written
  * grid: rows, block: whole warps */
@@ -292,6 +308,7 @@ __global__ __launch_bounds__(512) void norm_backward_read_twice(
 	const float rho = a.rho[row], along = sum_of_row(dot) * rho / a.C;
 	for (size_t j = start; j < a.C; j += step) {
 		read(j);
+		// write a pack of the row's gradients
 		#pragma unroll
 		for (int i = 0; i < N; i++)
 			out[i] = 0;
@@ -310,6 +327,8 @@ __global__ __launch_bounds__(512) void norm_backward_read_twice(
 			store(a.y + row * a.C + j, x);
 	}
 }
+
+// bound the scratch of a norm
 extern "C" size_t cuda_rmsnorm_scratch(Device *d, const NormBackward *b,
 	size_t rows, size_t C)
 {
@@ -327,6 +346,8 @@ extern "C" size_t cuda_rmsnorm_scratch(Device *d, const NormBackward *b,
 	const size_t slabs = (most + SLAB - 1) / SLAB, more = slabs / SLAB + 1;
 	return ((most + slabs + more) * C + rows) * sizeof(float) + ROUNDED;
 }
+
+// launch the backward norm
 static int shared_memory(cudaDeviceAttr of)
 {
 	int device = 0, nbytes = 0;
@@ -349,6 +370,7 @@ static int rows_ahead(int most, size_t nbytes, unsigned threads)
 	return rows < (size_t)most ? (int)rows : most;
 }
 
+// launch the kernel whose rows are held
 /* of a multiprocessor, so that each has about eight rows */
 static size_t blocks_worth(const Device *d, size_t rows)
 {
@@ -378,6 +400,8 @@ static void launch_held(Device *d, const NormPlan &plan,
 	cuda_sum_rows(d, dg, beta, a.partial, blocks, a.C);
 	device_free(d, a.partial);
 }
+
+// launch the kernels that read rows twice
 template <class X, class T, int N>
 static void launch_twice(Device *d, const NormPlan &plan,
 	NormGradient<X, T> a, Array dg, double beta)
@@ -403,6 +427,8 @@ static void launch_twice(Device *d, const NormPlan &plan,
 	device_free(d, a.partial);
 	device_free(d, own);
 }
+
+// call a launcher for the plan of a width
 template <class X, class T, int N, int WIDER>
 static void launch(Device *d, const NormPlan &plan,
 	const NormGradient<X, T> &a, Array dg, double beta)

@@ -2,6 +2,7 @@
 #include "ops/cuda/elementary.cuh"
 #include "ops/elementary.h"
 
+// compute an opcode on a GPU
 __device__ inline float root(float x) { return sqrtf(x); }
 __device__ inline float inverse_root(float x) { return rsqrtf(x); }
 __device__ inline float exponential(float x) { return expf(x); }
@@ -16,6 +17,8 @@ __device__ inline float compute(int op, float a, float b, float c)
 	}
 	return 0;
 }
+
+// load operands of any index
 __device__ inline size_t place(const Index &x, size_t i)
 {
 	size_t at = 0;
@@ -104,6 +107,8 @@ __device__ inline void values(float (&y)[N], const Elementary &e, int op,
 	for (int k = 0; k < N; k++)
 		y[k] = compute(op, in[0][k], in[1][k], in[2][k]);
 }
+
+// map any opcode
 /* y[out(i)] = op(in ...) for i < n
  * bytes: of y and of the operands that are not broadcast
  * grid: n / (256 N), block 256 */
@@ -153,6 +158,8 @@ static void map_opcode(Device *d, const Elementary &e)
 	default: assert(!"an opcode");
 	}
 }
+
+// fold rows of any opcode
 /* y[row] = the sum or maximum of a row of C; bytes: those of the operands
  * grid: rows / blockDim.y, block: row_threads(C), 1 or 8 */
 template <bool WIDE>
@@ -198,6 +205,8 @@ static void fold_rows(Device *d, const Elementary &e)
 		lie, e.fold == FOLD_SUM);
 	LAUNCHED();
 }
+
+// fold columns of any opcode
 /* partial (slabs, C): sums of the columns of slabs of rows; bytes: those of the
  * operands, and 4 C a slab; grid: C / 256, slabs, block 256 */
 __global__ __launch_bounds__(MAP_THREADS) void fold_columns_kernel(

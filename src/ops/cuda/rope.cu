@@ -28,6 +28,7 @@ __global__ void rope(T *qkv, const float *cosine, const float *sine,
 	}
 }
 
+// launch RoPE with the widest access
 template <class T, int N, int W>
 static void launch(Device *d, Array qkv, Array cosine, Array sine,
 	size_t tokens, size_t length, size_t H, size_t D, int direction)

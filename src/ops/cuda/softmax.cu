@@ -3,6 +3,7 @@
 
 enum { ROWS = 4 };                      /* warps, and rows, of a block */
 
+// compute P of a row
 /* P = softmax(scale S) over the columns up to the diagonal, 0 after it
  * P, S: (matrices, T, T) of E; S after the diagonal may hold anything
  * bytes a matrix: sizeof(E) (T (T + 1) / 2 + T T); 2 T T FLOPs and T T / 2
@@ -19,6 +20,7 @@ __global__ __launch_bounds__(32 * ROWS) void softmax(E *P, const E *S,
 	E *p = P + row * T;
 	const float base = scale * 1.44269504f;             /* log2(e) */
 	float held[HELD / N][N], rest[N], largest = -INFINITY, sum;
+	// find the largest score
 	#pragma unroll
 	for (int k = 0; k < HELD / N; k++)
 		if (first + k * 32 * N <= last)
@@ -39,6 +41,7 @@ __global__ __launch_bounds__(32 * ROWS) void softmax(E *P, const E *S,
 				largest = fmaxf(largest, rest[i]);
 	}
 	largest = warp_max(largest);
+	// sum the exponentials of the scores
 	sum = exponentiate(held, largest, base);
 	for (size_t j = first + HELD * 32; j <= last; j += 32 * N) {
 		load(rest, s + j);
@@ -47,6 +50,7 @@ __global__ __launch_bounds__(32 * ROWS) void softmax(E *P, const E *S,
 			sum += j + i <= last ? exp2f((rest[i] - largest) * base) : 0;
 	}
 	const float inverse = 1 / warp_sum(sum);
+	// write P
 	#pragma unroll
 	for (int k = 0; k < HELD / N; k++) {
 		#pragma unroll
@@ -64,6 +68,8 @@ __global__ __launch_bounds__(32 * ROWS) void softmax(E *P, const E *S,
 		store(p + j, rest);
 	}
 }
+
+// propagate gradients through a row of P
 /* dS = scale P (dP - sum(P dP)) up to the diagonal, 0 after it; dS may be dP
  * dS, dP, P: (matrices, T, T) of E; dP, P after the diagonal may hold anything
  * bytes a matrix: sizeof(E) (T (T + 1) + T T); 2.5 T T FLOPs
@@ -77,6 +83,7 @@ __global__ __launch_bounds__(32 * ROWS) void softmax_gradient(E *dS,
 		return;
 	const size_t last = row % T, first = threadIdx.x % 32 * N, at = row * T;
 	float dp[HELD / N][N], p[HELD / N][N], dot = 0, other[N], more[N];
+	// sum the products of P and dP
 	#pragma unroll
 	for (int k = 0; k < HELD / N; k++)
 		if (first + k * 32 * N <= last) {
@@ -99,6 +106,7 @@ __global__ __launch_bounds__(32 * ROWS) void softmax_gradient(E *dS,
 			dot += j + i <= last ? other[i] * more[i] : 0;
 	}
 	dot = warp_sum(dot);
+	// write the gradients of the scores
 	#pragma unroll
 	for (int k = 0; k < HELD / N; k++) {
 		#pragma unroll
@@ -118,6 +126,8 @@ __global__ __launch_bounds__(32 * ROWS) void softmax_gradient(E *dS,
 		store(dS + at + j, more);
 	}
 }
+
+// launch the fused softmax
 extern "C" void cuda_fused_softmax_forward(Device *d, Array P, Array S,
 	double scale, size_t matrices, size_t T)
 {

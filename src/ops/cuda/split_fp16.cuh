@@ -14,6 +14,7 @@
 /* rows of a tile, and of the accumulators of a warpgroup */
 enum { ROWS = 64 };
 
+// lay hi and lo out in a tile
 /* a tile (2, 64, D): two parts, hi and lo, each in blocks of up to 64 elements
  * of its rows, a block as wgmma reads it */
 template <int D> struct SplitTile {
@@ -33,6 +34,8 @@ template <int D> struct SplitTile {
 			? Whole::at(row, byte) : Last::at(row, byte));
 	}
 };
+
+// split fp32 into hi and lo
 /* the unit of numbers up to `largest`, which are then below 2^15 */
 struct Unit {
 	float one, inverse;
@@ -57,6 +60,7 @@ __device__ __forceinline__ void split(unsigned &high, unsigned &low, float x,
 	high = *(const unsigned *)&h;
 	low = *(const unsigned *)&l;
 }
+
 /* accumulators as wgmma leaves them become an operand A */
 __device__ __forceinline__ void split_accumulators(unsigned (&high)[16],
 	unsigned (&low)[16], const float (&s)[32])
@@ -67,6 +71,8 @@ __device__ __forceinline__ void split_accumulators(unsigned (&high)[16],
 	pin(high);
 	pin(low);
 }
+
+// multiply from zero, with operand A in registers
 /* d (64 x N) = a b (+ d); a: 64 x 16 in registers, b: 16 rows of N elements */
 template <int N> struct WgmmaRs;
 
@@ -89,6 +95,8 @@ WGMMA_RS(32, 16, 17, 18, 19, 20, 21)
 WGMMA_RS(64, 32, 33, 34, 35, 36, 37)
 WGMMA_RS(128, 64, 65, 66, 67, 68, 69)
 #undef WGMMA_RS
+
+// multiply tiles of split fp16
 /* elements 16 i ... of the rows of a part, as an operand */
 template <int D> __device__ __forceinline__ uint64_t rows_descriptor(
 	unsigned part_at, int i)
@@ -117,6 +125,7 @@ __device__ __forceinline__ void start_matmul_nt(float (&s)[32], unsigned a,
 				i), term + i > 0);
 	wgmma_commit();
 }
+
 /* starts t = p b / (unit of b); p: 64 x 64 in registers, b: a tile */
 template <int D>
 __device__ __forceinline__ void start_matmul_nn(float (&t)[D / 2],
@@ -133,6 +142,7 @@ __device__ __forceinline__ void start_matmul_nn(float (&t)[D / 2],
 		for (int i = 0; i < ROWS / 16; i++) {
 			const unsigned *a = (term == 0 ? low : high) + 4 * i;
 			const unsigned part_at = b + (term == 1) * P::PART_NBYTES;
+			// multiply 16 columns of p by 16 rows of hi or lo
 			if constexpr (WHOLE > 0)
 				WgmmaRs<WHOLE>::multiply(t, a, smem_descriptor(part_at + i * 16 * W::WIDTH,
 					P::BLOCK, 8 * W::WIDTH, W::MODE), term + i > 0);
@@ -143,6 +153,8 @@ __device__ __forceinline__ void start_matmul_nn(float (&t)[D / 2],
 		}
 	wgmma_commit();
 }
+
+// multiply tiles of split fp16
 /* until all matmuls are done; high, low: their operand A */
 template <int R>
 __device__ __forceinline__ void wait_matmul(float (&t)[R], unsigned (&high)[16],

@@ -5,6 +5,7 @@
 
 #include "ops/cuda/split_fp16_tiles.cuh"
 
+// compute L and delta of queries
 /* L, deltas: (heads, tiles of queries, 64), in which after the last query L is
  * infinite and so P is 0. dS = P (dP - delta), P in P_UNIT */
 struct Backward {
@@ -16,6 +17,7 @@ struct Backward {
 };
 
 enum { FINDERS = 256, TEAM = 8 };
+
 /* eight threads for each row: delta = scale P_UNIT rowsum(dO O)
  * bytes: O, dO, L once
  * grid: B H padded queries / 32, block: eight threads for each */
@@ -51,6 +53,8 @@ __global__ __launch_bounds__(FINDERS) void split_fp16_delta(
 	}
 #endif
 }
+
+// find the gradient of fp32 queries
 /* dS of a thread's two rows, in a unit of each row of this tile, becomes an
  * operand */
 __device__ __forceinline__ void split_ds(unsigned (&high)[16],
@@ -71,6 +75,7 @@ __device__ __forceinline__ void split_ds(unsigned (&high)[16],
 	}
 	split_accumulators(high, low, ds);
 }
+
 /* acc += t, which is in units of its rows and `unit` */
 template <int R>
 __device__ __forceinline__ void add_scaled(float (&acc)[R], const float (&t)[R],
@@ -81,12 +86,14 @@ __device__ __forceinline__ void add_scaled(float (&acc)[R], const float (&t)[R],
 	for (int i = 0; i < R; i++)
 		acc[i] = fmaf(t[i], both[i / 2 % 2], acc[i]);
 }
+
 /* a warpgroup: 64 queries and every second tile of keys, then dQ */
 template <int D>
 __device__ inline void dq_group(const Backward &b, const Place &p,
 	const KeyRing<D, 2> &ring, int count, int group)
 {
 	using R = KeyRing<D, 2>;
+	// read the units, L and delta of these queries
 	const float scale = (float)b.a.scale * *b.q.unit(p.head, p.tile),
 		ds_scale = (float)b.a.scale * P_UNIT * *b.d_o.unit(p.head, p.tile);
 	const int first = p.tile * ROWS + row_of_thread(), n = (int)b.a.seqlen_q;
@@ -100,6 +107,7 @@ __device__ inline void dq_group(const Backward &b, const Place &p,
 		dq[i] = 0;
 	barrier_wait(ring.fixed_full, 0);
 	for (int j = group; j < count; j += GROUPS) {
+		// compute dS of pair j
 		const int stage = R::stage(j);
 		const float k_unit = *b.k.unit(p.head, j),
 			to_score = scale_of(scale, k_unit),
@@ -128,6 +136,7 @@ __device__ inline void dq_group(const Backward &b, const Place &p,
 		barrier_arrive(ring.k_empty + stage);
 		add_scaled(dq, t, units, k_unit);
 	}
+	// join both parts of dQ, and write it
 	named_barrier_sync(1, GROUPS * WARPGROUP); /* all tiles have been read */
 	if (group == GROUPS - 1)
 		store_accumulators(ring.k(0), dq);
@@ -139,6 +148,8 @@ __device__ inline void dq_group(const Backward &b, const Place &p,
 	write_accumulators<D>(rows_of_head<float>(b.g.dq, p.head, b.a.H, n), first, dq,
 		b.wide);
 }
+
+// find the gradient of fp32 queries
 /* dQ = dS K of 64 queries, keys in tiles of 64
  * FLOPs: 18 D of fp16 for each pair of query and key; bytes: Q, dO, dQ once;
  * K, V from the L2 cache for each 64 queries
@@ -161,11 +172,14 @@ __global__ __launch_bounds__(THREADS, 1) void split_fp16_dq(
 	});
 #endif
 }
+
+// load tiles of Q and dO into a ring
 /* shared memory of blocks that own a tile of keys while pairs of tiles of
  * queries pass by: Q with L, dO with deltas. One warpgroup finds P^T and
  * dV, and stores P^T for the other, which finds dS^T and dK: both read all
  * tiles */
 template <int D> struct QueryRing : SharedRing {
+	// count the bytes of a ring of queries
 	static constexpr int TILE = SplitTile<D>::TILE,
 		ROW_STATS = ROWS * sizeof(float),
 		SLOTS = 2, SLOT = ROWS * ROWS * sizeof(float),
@@ -183,6 +197,7 @@ template <int D> struct QueryRing : SharedRing {
 
 	Barrier *q_full, *o_full, *q_empty, *o_empty, *p_full, *p_empty;
 
+	// find places in the ring of queries
 	__device__ explicit QueryRing(char *memory) : SharedRing(memory, BARRIERS)
 	{
 		q_full = fixed_full + 1;
@@ -211,6 +226,7 @@ template <int D> struct QueryRing : SharedRing {
 	{
 		return start + P + slot * SLOT;
 	}
+	// start the barriers of the ring of queries
 	/* one thread; all then meet */
 	__device__ void start_barriers() const
 	{
@@ -227,6 +243,7 @@ template <int D> struct QueryRing : SharedRing {
 		}
 		fence_barrier_init();
 	}
+	// load pairs of queries and gradients
 	/* one thread: tiles first ... of queries to the last */
 	__device__ void copy_queries(const Backward &b, int head, int first) const
 	{
@@ -248,6 +265,8 @@ template <int D> struct QueryRing : SharedRing {
 		}
 	}
 };
+
+// find the gradients of fp32 keys and values
 /* f(element, its column's number) for all of a thread's; row_stats: 64 in
  * shared memory */
 template <class Each>
@@ -272,6 +291,7 @@ __device__ __forceinline__ void apply_mask(float (&s)[32], int key, int first)
 				< key + i / 2 % 2 * 8)
 			s[i] = -INFINITY;
 }
+
 /* a warpgroup: P^T of 64 keys, for the other, and dV */
 template <int D>
 __device__ inline void dv_group(const Backward &b, const Place &p,
@@ -289,6 +309,7 @@ __device__ inline void dv_group(const Backward &b, const Place &p,
 		dv[i] = 0;
 	barrier_wait(ring.fixed_full, 0);
 	for (int j = first; j < b.q.count; j++, at.step(), slot.step()) {
+		// compute P of these keys, and store it
 		const float to_score = scale_of(scale, *b.q.unit(p.head, j)),
 			o_unit = *b.d_o.unit(p.head, j);
 		barrier_wait(ring.q_full + at.at, at.parity);
@@ -304,6 +325,7 @@ __device__ inline void dv_group(const Backward &b, const Place &p,
 		barrier_wait(ring.p_empty + slot.at, slot.parity ^ 1);
 		store_accumulators(ring.p(slot.at), s);
 		barrier_arrive(ring.p_full + slot.at);
+		// add P^T dO to dV
 		split_accumulators(high, low, s);
 		barrier_wait(ring.o_full + at.at, at.parity);
 		start_matmul_nn<D>(t, high, low, ring.d_o(at.at));
@@ -314,6 +336,8 @@ __device__ inline void dv_group(const Backward &b, const Place &p,
 	write_accumulators<D>(rows_of_head<float>(b.g.dv, p.head, b.a.H, n), key,
 		dv, b.wide);
 }
+
+// find the gradients of fp32 keys and values
 /* a warpgroup: dS^T of 64 keys, from the other's P^T, and dK */
 template <int D>
 __device__ inline void dk_group(const Backward &b, const Place &p,
@@ -331,6 +355,7 @@ __device__ inline void dk_group(const Backward &b, const Place &p,
 		dk[i] = 0;
 	barrier_wait(ring.fixed_full, 0);
 	for (int j = first; j < b.q.count; j++, at.step(), slot.step()) {
+		// compute dS of these keys
 		const float dp_scale = ds_scale * *b.d_o.unit(p.head, j),
 			q_unit = *b.q.unit(p.head, j);
 		barrier_wait(ring.o_full + at.at, at.parity);
@@ -346,6 +371,7 @@ __device__ inline void dk_group(const Backward &b, const Place &p,
 			ds[i] *= p_element;
 		});
 		barrier_arrive(ring.p_empty + slot.at);
+		// add dS^T Q to dK
 		split_ds(high, low, units, ds);
 		barrier_wait(ring.q_full + at.at, at.parity);
 		start_matmul_nn<D>(t, high, low, ring.q(at.at));
@@ -357,6 +383,8 @@ __device__ inline void dk_group(const Backward &b, const Place &p,
 	write_accumulators<D>(rows_of_head<float>(b.g.dk, p.head, b.a.H, n), key,
 		dk, b.wide);
 }
+
+// find the gradients of fp32 keys and values
 /* dV = P^T dO, dK = dS^T Q of 64 keys, queries in tiles of 64
  * FLOPs: 24 D of fp16 for each pair of query and key; bytes: K, V, dK, dV once;
  * Q, dO, L and delta from the L2 cache for each 64 keys
@@ -373,6 +401,7 @@ __global__ __launch_bounds__(THREADS, 1) void split_fp16_dkv(
 	if (threadIdx.x == PRODUCER)
 		ring.start_barriers();
 	__syncthreads();                /* barriers are ready for all */
+	// assign the roles of a block of keys
 	if (group == 0) {
 		setmaxnreg_inc<MANY>();
 		dv_group<D>(b, p, ring, first);

@@ -4,6 +4,7 @@
 
 #include "ops/cuda/split_fp16_tiles.cuh"
 
+// compute attention of fp32 queries
 struct Forward {
 	Attention a;
 	Tiles q, k, v;
@@ -16,6 +17,7 @@ struct RowStats {
 	float largest[2], sum[2];
 };
 
+// exponentiate scores against the largest so far
 /* scores become probabilities relative to the largest so far, in P_UNIT;
  * shrink: what former sums are multiplied by */
 __device__ __forceinline__ void online_softmax(float (&s)[32], RowStats &w,
@@ -40,6 +42,8 @@ __device__ __forceinline__ void online_softmax(float (&s)[32], RowStats &w,
 		w.sum[low] = fmaf(w.sum[low], shrink[low], sum[0] + sum[1]);
 	}
 }
+
+// join what two warpgroups have summed
 /* the sums of two warpgroups, each relative to its own largest scores, become
  * one; the last warpgroup stores its own in shared memory */
 template <int D>
@@ -57,6 +61,7 @@ __device__ inline void join_row_stats(float (&o)[D / 2], RowStats &w,
 	named_barrier_sync(1, GROUPS * WARPGROUP); /* the sums are there */
 	if (group > 0)
 		return;
+	// add the other's accumulators to these
 	float keep[2], other[4], add[2];
 	with_accumulators<4>(row_stats, [&](int i, float x) { other[i] = x; });
 	#pragma unroll
@@ -71,6 +76,8 @@ __device__ inline void join_row_stats(float (&o)[D / 2], RowStats &w,
 		o[i] = o[i] * keep[i / 2 % 2] + x * add[i / 2 % 2];
 	});
 }
+
+// finish fp32 queries
 /* O and L of 64 rows from sums of all keys */
 template <int D>
 __device__ inline void finish_queries(float (&o)[D / 2], const RowStats &w,
@@ -93,6 +100,8 @@ __device__ inline void finish_queries(float (&o)[D / 2], const RowStats &w,
 	write_accumulators<D>(rows_of_head<float>(f.a.o, p.head, f.a.H, n), first,
 		o, f.wide);
 }
+
+// visit every second tile of keys
 /* a warpgroup: 64 queries and every second tile of keys, then O */
 template <int D>
 __device__ inline void forward_group(const Forward &f, const Place &p,
@@ -108,6 +117,7 @@ __device__ inline void forward_group(const Forward &f, const Place &p,
 		o[i] = 0;
 	barrier_wait(ring.fixed_full, 0);
 	for (int j = group; j < count; j += GROUPS) {
+		// compute P of pair j
 		const int stage = R::stage(j);
 		const float k_unit = *f.k.unit(p.head, j),
 			v_unit = *f.v.unit(p.head, j);
@@ -120,6 +130,7 @@ __device__ inline void forward_group(const Forward &f, const Place &p,
 			apply_mask(s, p.tile * ROWS + row_of_thread(), j * ROWS,
 				(int)f.a.seqlen_k, f.a.causal);
 		online_softmax(s, w, shrink, scale_of(scale, k_unit));
+		// add P V to O
 		split_accumulators(high, low, s);
 		ring.await(ring.v_full, ring.v_empty, j);
 		start_matmul_nn<D>(t, high, low, ring.v(stage));
@@ -133,6 +144,8 @@ __device__ inline void forward_group(const Forward &f, const Place &p,
 	if (group == 0)
 		finish_queries<D>(o, w, f, p);
 }
+
+// assign the roles of the forward pass in split fp16
 /* O = softmax(scale Q K^T) V and L of 64 queries, keys in tiles of 64
  * FLOPs: 12 D of fp16 for each pair of query and key; bytes: Q, O, L once; K, V
  * from the L2 cache for each 64 queries

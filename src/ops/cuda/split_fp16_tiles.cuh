@@ -7,6 +7,7 @@
 
 #include "ops/cuda/split_fp16.cuh"
 
+// size blocks of threads, and tiles in scratch memory
 /* P is in units of 2^-14, so that fp16 has small ones as well */
 constexpr float P_EXPONENT = 14;
 [[maybe_unused]] constexpr float P_UNIT = 0x1p-14f;         /* on Hopper only */
@@ -16,6 +17,7 @@ enum { MOST_SHARED = 232448, BARRIER_BYTES = 256, ROUND_UP = 1024 };
  * copies; registers of a thread, 3 * 168 in all as at the start */
 enum { GROUPS = 2, PRODUCER = GROUPS * WARPGROUP, THREADS = PRODUCER + WARPGROUP,
 	FEW = 40, MANY = 232 };
+
 /* tiles (heads, count, 2, 64, D) of an array, and their units (heads, count) */
 struct Tiles {
 	char *at;
@@ -32,6 +34,8 @@ struct Tiles {
 		return units + (size_t)head * count + i;
 	}
 };
+
+// split arrays into tiles of hi and lo
 /* an array x (heads, n, D), to be split; wide: may 16 bytes be read at once? */
 struct Split {
 	Heads x;
@@ -52,6 +56,7 @@ __device__ inline Rows<T> rows_of_head(Heads x, int head, size_t H, size_t n)
 	const int batch = head / (int)H, rest = head % (int)H;
 	return { (T *)x.x.at + batch * x.batch + rest * x.head, x.row, (int)n };
 }
+
 __device__ inline void load_eight(float (&x)[8], const float *from, bool wide)
 {
 	if (wide)
@@ -71,6 +76,7 @@ __device__ inline void store_eight(char *tile, int lo_at, unsigned at,
 	*(uint4 *)(tile + at) = high;
 	*(uint4 *)(tile + lo_at + at) = low;
 }
+
 /* a tile of 64 rows; those after the last are 0
  * bytes: x once, its two parts, as many, once
  * grid: (tiles of the array that has most, arrays) */
@@ -87,6 +93,7 @@ __global__ __launch_bounds__(SPLITTERS) void split_tiles(
 	const int head = blockIdx.x / s.to.count, tile = blockIdx.x % s.to.count;
 	const auto rows = rows_of_head<const float>(s.x, head, all.H, s.n);
 	float x[TIMES][8], largest = 0;
+	// read a part of the tile, and find its largest
 	#pragma unroll
 	for (int i = 0; i < TIMES; i++) {
 		const int at = i * SPLITTERS + threadIdx.x,
@@ -102,6 +109,7 @@ __global__ __launch_bounds__(SPLITTERS) void split_tiles(
 			largest = fmaxf(largest, fabsf(x[i][k]));
 	}
 	const Unit unit = unit_for(block_max(largest));
+	// write this part as hi and lo
 	char *to = s.to.at + (size_t)blockIdx.x * P::TILE;
 	#pragma unroll
 	for (int i = 0; i < TIMES; i++) {
@@ -115,6 +123,8 @@ __global__ __launch_bounds__(SPLITTERS) void split_tiles(
 		s.to.units[blockIdx.x] = unit.one;
 #endif
 }
+
+// place blocks, and copy tiles
 /* where a block of threads finds its tile */
 struct Place {
 	int head, tile;
@@ -138,6 +148,7 @@ __device__ inline int group_of_thread()
 {
 	return __shfl_sync(0xffffffff, threadIdx.x / WARPGROUP, 0);
 }
+
 /* of a thread in its warpgroup: the upper of its two rows */
 __device__ inline int row_of_thread()
 {
@@ -154,6 +165,8 @@ __device__ inline void copy_tile(unsigned to, const Tiles &from, int head,
 	bulk_load(to, tile, P::PART_NBYTES, full);
 	bulk_load(to + P::PART_NBYTES, tile + P::PART_NBYTES, P::PART_NBYTES, full);
 }
+
+// mask keys, and exponentiate
 /* masks keys after the last that a row sees; first: key of the first column */
 __device__ __forceinline__ void apply_mask(float (&s)[32], int row, int first,
 	int seqlen_k, bool causal)
@@ -176,6 +189,7 @@ __device__ __forceinline__ bool needs_mask(int queries_tile, int keys_tile,
 	return (keys_tile + 1) * ROWS > seqlen_k
 		|| (causal && keys_tile >= queries_tile);
 }
+
 /* what scores are multiplied by; above 0, so that -inf stays -inf */
 __device__ __forceinline__ float scale_of(float scale, float unit)
 {
@@ -187,6 +201,8 @@ __device__ __forceinline__ float exp_score(float score, float scale, float L)
 {
 	return exp2_approx(fmaf(fmaf(score, scale, -L), LOG2_E, P_EXPONENT));
 }
+
+// pass accumulators on, and write them
 /* accumulators of a warpgroup to rows first ... of x */
 template <int D>
 __device__ inline void write_accumulators(Rows<float> x, int first,
@@ -205,6 +221,7 @@ __device__ inline void write_accumulators(Rows<float> x, int first,
 			store_by<1>(to, pair);
 	}
 }
+
 /* rotates rows first ... back by their angles */
 template <int D>
 __device__ inline void rope_backward(float (&x)[D / 2],
@@ -225,6 +242,8 @@ __device__ inline void rope_backward(float (&x)[D / 2],
 		x[2 * i + 1] = c * odd - s * even;
 	}
 }
+
+// load tiles of K and V into a ring
 /* where a ring's memory starts, and its barriers, of which the first is that of
  * the tiles that a block owns */
 struct SharedRing {
@@ -238,6 +257,7 @@ struct SharedRing {
 			+ barriers);
 	}
 };
+
 /* shared memory of kernels whose blocks own FIXED tiles of queries while pairs
  * of tiles of keys pass by: K and V. Pair j is for warpgroup j % GROUPS */
 template <int D, int FIXED> struct KeyRing : SharedRing {
@@ -255,6 +275,7 @@ template <int D, int FIXED> struct KeyRing : SharedRing {
 
 	Barrier *k_full, *v_full, *k_empty, *v_empty;
 
+	// find places in the ring of keys
 	__device__ explicit KeyRing(char *memory) : SharedRing(memory, BARRIERS)
 	{
 		k_full = fixed_full + 1;
@@ -272,6 +293,7 @@ template <int D, int FIXED> struct KeyRing : SharedRing {
 	/* of pair j */
 	__device__ static int stage(int j) { return j % STAGES; }
 	__device__ static unsigned parity(int j) { return j / STAGES & 1; }
+	// wait for a pair
 	/* until the copy of pair j, K or V, is there; first until pair j - STAGES has
 	 * been read, where another warpgroup does so: else parity could mistake the
 	 * round before it for this one */
@@ -281,6 +303,7 @@ template <int D, int FIXED> struct KeyRing : SharedRing {
 			barrier_wait(empty + stage(j), parity(j - STAGES));
 		barrier_wait(full + stage(j), parity(j));
 	}
+	// start the barriers of the ring of keys
 	/* one thread; all then meet */
 	__device__ void start_barriers() const
 	{
@@ -293,6 +316,7 @@ template <int D, int FIXED> struct KeyRing : SharedRing {
 		}
 		fence_barrier_init();
 	}
+	// load pairs of keys and values
 	/* one thread: pairs 0 ... count - 1 */
 	__device__ void copy_keys(const Tiles &K, const Tiles &V, int head,
 		int count) const
@@ -308,6 +332,7 @@ template <int D, int FIXED> struct KeyRing : SharedRing {
 			copy_tile<D>(v(at.at), V, head, j, v_full + at.at);
 		}
 	}
+	// give each warpgroup of a block its role
 	/* work(group) by each warpgroup, while one thread of the last loads the tiles
 	 * that the block owns, by own(), and pairs 0 ... count - 1 */
 	template <class Own, class Work>

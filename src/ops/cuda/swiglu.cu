@@ -9,6 +9,7 @@ __device__ static float sigmoid(float x)
 	return __fdividef(1, 1 + __expf(-x));
 }
 
+// gate a row
 /* h = a sigmoid(a) b; ab: (rows, 2, F), a before b; h: (rows, F); of E
  * bytes a row: 3 F sizeof(E); 5 F FLOPs and F exponentials
  * grid: F / (128 N) x rows, block 128 */
@@ -29,6 +30,8 @@ __global__ __launch_bounds__(THREADS) void gate(E *h, const E *ab, size_t rows,
 		store(h + row * F + j, a);
 	}
 }
+
+// propagate gradients through the gate
 /* da = dh b s (1 + a (1 - s)), db = dh a s, h = a s b, s = sigmoid(a)
  * dab (may be ab), ab: (rows, 2, F); h (may be dh), dh: (rows, F); of E
  * bytes a row: 6 F sizeof(E); 12 F FLOPs and F exponentials
@@ -58,6 +61,8 @@ __global__ __launch_bounds__(THREADS) void gate_gradient(E *dab, E *h,
 		store(h + row * F + j, d);
 	}
 }
+
+// launch the fused SwiGLU
 static dim3 grid_over(size_t rows, size_t F, int N)
 {
 	return dim3(blocks_for(F, (size_t)THREADS * N),

@@ -7,6 +7,7 @@
 /* warps of a block of threads; rows of its own part, 16 for each warp */
 enum { WARPS = 4, M = 16 * WARPS };
 
+// copy tiles to shared memory
 /* the rows of one head */
 template <class T> struct Rows {
 	T *at;
@@ -71,6 +72,8 @@ template <int N> __device__ inline void await_all_but()
 	asm volatile("cp.async.wait_group %0;" :: "n"(N) : "memory");
 	__syncthreads();
 }
+
+// multiply tiles
 /* S = A B^T; a: 16 rows */
 template <class F, int N, int D, class T>
 __device__ inline void matmul_nt(Block (&s)[N / 16], const T *a,
@@ -112,6 +115,8 @@ __device__ inline void matmul_add(Block (&o)[D / 16], const Block (&p)[N / 16],
 			o[d].at[i / 4][i % 4] += sum.at[i / 4][i % 4];
 	}
 }
+
+// look at the elements of blocks
 /* f(element, low, row, column) for what this thread has of 16 rows; low: is it
  * in the lower 8 of them? */
 template <int C, class Each>
@@ -161,6 +166,8 @@ __device__ inline void write_rows(Rows<T> x, int first, const Block (&o)[C],
 			store_by<1>(to, pair);
 	}
 }
+
+// exponentiate scores (online softmax)
 /* turns scores into probabilities relative to the largest so far; sums and
  * outputs of what came before shrink */
 template <int C, int D>
@@ -185,6 +192,8 @@ __device__ inline void online_softmax(Block (&s)[C], Block (&o)[D],
 		sum[low] += x;
 	});
 }
+
+// divide by the row sums
 /* outputs of rows top ... are divided by their sums; also L of the head's n */
 template <int C>
 __device__ inline void divide_by_sums(Block (&o)[C], const float (&largest)[2],
@@ -201,6 +210,8 @@ __device__ inline void divide_by_sums(Block (&o)[C], const float (&largest)[2],
 	}
 	each(o, [&](float &x, int low, int, int) { x *= inverse[low]; });
 }
+
+// find delta of two rows
 /* the sum of scale dO O over a row, for each of a thread's two rows, N elements
  * at a time */
 template <int D, int N, class T>
@@ -221,6 +232,8 @@ __device__ inline void find_delta(float (&delta)[2], Rows<const T> o,
 		delta[low] = row_sum(sum) * scale;
 	}
 }
+
+// rotate pairs of columns back
 /* rotates rows first ... back by their angles */
 template <int C>
 __device__ inline void rope_backward(Block (&x)[C], const AttentionGradient &g,

@@ -9,6 +9,7 @@
 #include "ops/cuda/common.cuh"
 #include "ops/cuda/hopper.cuh"
 
+// declare what the kernels pass to each other
 /* rows of queries are padded to a multiple of PADDED; accumulators of dQ and
  * semaphores come in blocks of BLOCK */
 enum { PADDED = 128, BLOCK = 64 };
@@ -35,6 +36,7 @@ __device__ inline int place_of(int c)
 struct Angles {
 	const float *cosine, *sine;
 };
+
 /* rotates a pair back by the angle at `at` */
 __device__ inline void rope_backward(float &even, float &odd,
 	const Angles &angles, size_t at)
@@ -55,6 +57,8 @@ struct Backward {
 	bool causal, deterministic;     /* else dQ's parts are added by atomics */
 	float scale;
 };
+
+// choose tiles for the backward pass
 /* M queries and N keys in tiles of elements T[D] */
 template <class T_, int D_> struct BackwardConfig {
 	using T = T_;
@@ -68,6 +72,7 @@ template <class T_, int D_> struct BackwardConfig {
 	static constexpr bool HELPER = PARTS != CONSUMERS;
 	/* are P and dS made by halves of a tile, to save registers? */
 	static constexpr bool HALVES = D == 64;
+	// assign the registers
 	static constexpr int GROUPS = 1 + HELPER + CONSUMERS,
 		THREADS = GROUPS * WARPGROUP;
 	/* registers of a thread: at the start; of the producer, the helper, the
@@ -75,6 +80,7 @@ template <class T_, int D_> struct BackwardConfig {
 	static constexpr int START = 65536 / THREADS / 8 * 8,
 		LOW = 24, MIDDLE = PART / 2 + 32,
 		HIGH = (START * GROUPS - LOW - HELPER * MIDDLE) / CONSUMERS / 8 * 8;
+	// lay out shared memory
 	/* bytes of tiles: K; Q; dS; a part of dQ */
 	static constexpr int K_NBYTES = N * W::ROW, Q_NBYTES = M * W::ROW,
 		DS_NBYTES = M / BLOCK * N * 128, DQ_NBYTES = BLOCK * PART * 4;
@@ -93,6 +99,8 @@ template <class T_, int D_> struct BackwardConfig {
 	static_assert(D % PART == 0 && M % BLOCK == 0, "dQ's parts are whole");
 	static_assert(PADDED % M == 0, "padded queries fill their tiles");
 };
+
+// lay out the barriers
 /* "full" ends when there is something to read, "empty" when it was read */
 template <class S> struct Barriers {
 	Barrier keys_full, q_full[S::STAGES], q_empty[S::STAGES],
@@ -102,6 +110,7 @@ template <class S> struct Barriers {
 	Barrier dq_full[2][S::PARTS], dq_empty[S::PARTS];
 	int tile_index;
 };
+
 /* one thread. Threads that have themselves read or written what a barrier is
  * about all arrive; where matmuls have, one lane of each warp */
 template <class S>
@@ -125,6 +134,8 @@ __device__ inline void start_barriers(Barriers<S> *bars)
 	}
 	fence_barrier_init();
 }
+
+// find which queries a block visits
 /* the tile of keys, and the tiles of queries that it visits */
 struct Place {
 	int bh, tile, key;              /* key: the tile's first */
@@ -136,6 +147,7 @@ struct Place {
 		return first + (j < count ? j : j - count);
 	}
 };
+
 template <class S>
 __device__ inline Place place_of_tile(const Backward &a, int tile_index)
 {
@@ -151,6 +163,8 @@ __device__ inline Place place_of_tile(const Backward &a, int tile_index)
 		: (int)((long long)p.tile * p.count / a.tiles);
 	return p;
 }
+
+// load keys, then queries
 template <class S>
 __device__ inline void load_rows(unsigned to, const CUtensorMap *map,
 	Barrier *full, int rows, int row, int h, int b)
@@ -160,6 +174,7 @@ __device__ inline void load_rows(unsigned to, const CUtensorMap *map,
 		tma_load(to + i * rows * S::W::WIDTH, map, full, EVICT_LAST,
 			i * S::W::WIDTH / 2, row, h, b);
 }
+
 template <class S>
 __device__ inline void produce(const Backward &a, const Place &p,
 	unsigned shared, Barriers<S> *bars)
@@ -174,6 +189,7 @@ __device__ inline void produce(const Backward &a, const Place &p,
 		const int row = p.visit(i) * S::M;
 		/* the first round finds stages that nobody has used */
 		barrier_wait(&bars->q_empty[at.at], at.parity ^ 1);
+		// start the copies of Q and L
 		Barrier *full = &bars->q_full[at.at];
 		barrier_expect_tx(full, S::Q_NBYTES + S::M * 4);
 		load_rows<S>(shared + S::Q + at.at * S::Q_NBYTES, &a.q, full, S::M,
@@ -181,6 +197,7 @@ __device__ inline void produce(const Backward &a, const Place &p,
 		bulk_load(shared + S::L + at.at * S::M * 4, a.w.L + before + row,
 			S::M * 4, full);
 		barrier_wait(&bars->o_empty[at.at], at.parity ^ 1);
+		// start the copies of dO and delta
 		full = &bars->o_full[at.at];
 		barrier_expect_tx(full, S::Q_NBYTES + S::M * 4);
 		load_rows<S>(shared + S::DO + at.at * S::Q_NBYTES, &a.d_o, full, S::M,
@@ -189,12 +206,15 @@ __device__ inline void produce(const Backward &a, const Place &p,
 			a.w.delta + before + row, S::M * 4, full);
 	}
 }
+
+// add to dQ in order, by semaphores
 template <class S>
 __device__ inline int *semaphore_at(const Backward &a, int bh, int j)
 {
 	return a.w.dq_semaphore + ((size_t)bh * a.w.rows + (size_t)j * S::M)
 		/ BLOCK;
 }
+
 __device__ inline int semaphore_value(const int *semaphore)
 {
 	int now;
@@ -215,6 +235,8 @@ __device__ inline void semaphore_release(int *semaphore, int value)
 	asm volatile("fence.acq_rel.gpu;\n\tst.relaxed.gpu.global.s32 [%0], %1;"
 		:: "l"(semaphore), "r"(value + 1) : "memory");
 }
+
+// add parts of dQ to the accumulators
 /* accumulators of part `part` of query tile j */
 template <class S>
 __device__ inline float *dq_accum_at(const Backward &a, const Place &p, int j,
@@ -224,6 +246,7 @@ __device__ inline float *dq_accum_at(const Backward &a, const Place &p, int j,
 		+ part * (BLOCK * S::PART);
 }
 
+// add to dQ in any order, the first part stored
 /* is this part, which is there when `full` says so, the first of its tile? If it
  * is not, the first one has been written */
 __device__ inline bool claim(int *semaphore, Barrier *full, int parity)
@@ -252,6 +275,7 @@ __device__ inline void add_dq(const Backward &a, const Place &p,
 		} else
 			before = !claim(semaphore, &bars->dq_full[odd][0], i >> 1 & 1);
 		fence_proxy_async_global();
+		// add each part as soon as it is there
 		#pragma unroll
 		for (int part = 0; part < S::PARTS; part++) {
 			const unsigned from = shared + S::DQ + part * S::DQ_NBYTES;
@@ -273,6 +297,8 @@ __device__ inline void add_dq(const Backward &a, const Place &p,
 	}
 	tma_store_wait();
 }
+
+// multiply parts of dQ
 /* a part of dQ = dS K, not awaited */
 template <class S>
 __device__ __forceinline__ void start_part(float (&dq)[S::PART / 2],
@@ -285,6 +311,7 @@ __device__ __forceinline__ void start_part(float (&dq)[S::PART / 2],
 		shared + S::K + part % ACROSS * (S::N * S::W::WIDTH));
 	wgmma_commit();
 }
+
 /* dQ of a part, of the i-th tile: to shared memory, once the last was read */
 template <class S>
 __device__ __forceinline__ void store_part(const float (&dq)[S::PART / 2],
@@ -299,6 +326,7 @@ __device__ __forceinline__ void store_part(const float (&dq)[S::PART / 2],
 	fence_proxy_async();
 	barrier_arrive(&bars->dq_full[i & 1][part]);
 }
+
 /* the helper: dQ of each tile of queries */
 template <class S>
 __device__ inline void compute_dq(const Place &p, unsigned shared,

@@ -5,6 +5,7 @@
 
 #include "ops/cuda/warp_specialized_backward.cuh"
 
+// mask queries before the key, and read their L and delta
 /* masks queries before the key, and keys after the last; key: a thread's first,
  * the other is 8 below; query: the first of the tile */
 template <int M>
@@ -24,6 +25,7 @@ __device__ inline void apply_mask(float (&s)[M / 2], int key, int seqlen_k,
 					s[c / 2 + 2 * low + i] = -INFINITY;
 	}
 }
+
 /* f(element, number of its query) for a thread's eight of block `block` of 16
  * queries; row_stats: M in the order of place_of */
 template <class Each>
@@ -40,6 +42,8 @@ __device__ __forceinline__ void with_row_stats(unsigned row_stats, int block,
 		f(8 * block + 4 + 2 * low + 1, x[3]);
 	}
 }
+
+// convert scores and gradients to operands
 /* block `block` of 16 columns as operand A of a matmul */
 template <class T, int N>
 __device__ __forceinline__ void to_operand(unsigned (&to)[N / 2],
@@ -64,6 +68,8 @@ __device__ inline void store_ds(const unsigned (&ds)[S::M / 4], unsigned to,
 			+ Swizzle<64>::at(row, i % 4 * 32 + lane / 16 * 16),
 			ds[4 * i], ds[4 * i + 1], ds[4 * i + 2], ds[4 * i + 3]);
 }
+
+// declare what a consumer holds and reads
 /* in registers: accumulators of dK and dV; S^T, then P^T; dP^T, then dS^T */
 template <class S> struct Held {
 	float dk[S::D / 2], dv[S::D / 2], s[S::M / 2], dp[S::M / 2];
@@ -88,6 +94,8 @@ template <class S> struct Reader {
 		return shared + start + i * nbytes;
 	}
 };
+
+// make P and dP of a tile
 /* S^T = K Q^T, into h.s, but not awaited */
 template <class S>
 __device__ __forceinline__ void start_scores(Held<S> &h, const Reader<S> &r)
@@ -98,6 +106,7 @@ __device__ __forceinline__ void start_scores(Held<S> &h, const Reader<S> &r)
 		r.stage(S::Q, S::Q_NBYTES, r.at.at));
 	wgmma_commit();
 }
+
 /* h.s = P^T of the i-th tile of queries, h.dp = dP^T; S is on its way */
 template <class S>
 __device__ __forceinline__ void recompute_p(Held<S> &h, const Reader<S> &r,
@@ -112,6 +121,7 @@ __device__ __forceinline__ void recompute_p(Held<S> &h, const Reader<S> &r,
 	wgmma_commit();
 	wgmma_wait<1>();                        /* S is there */
 	pin(h.s);
+	// mask the scores, and take their exponentials
 	if (key + 64 > r.a.seqlen_k || (r.a.causal && query < key + 63))
 		apply_mask<M>(h.s, key + threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4,
 			r.a.seqlen_k, query, r.a.causal);
@@ -124,6 +134,8 @@ __device__ __forceinline__ void recompute_p(Held<S> &h, const Reader<S> &r,
 	wgmma_wait<0>();                        /* dP is there */
 	pin(h.dp);
 }
+
+// make dS of a tile, and start the gradients
 /* h.dp = dS = P (dP - delta) of blocks FIRST ... of 16 queries, up to LAST */
 template <class S, int FIRST, int LAST>
 __device__ __forceinline__ void compute_ds(Held<S> &h, const Reader<S> &r,
@@ -151,6 +163,7 @@ __device__ __forceinline__ void add_values(Held<S> &h, const Reader<S> &r,
 	matmul_add<typename S::T, S::D, S::M, FIRST, LAST>(h.dv, p_operand,
 		r.stage(S::DO, S::Q_NBYTES, r.at.at));
 }
+
 /* dS, for all that need dQ; dV, dK are on their way, in two groups */
 template <class S>
 __device__ __forceinline__ void start_gradients(Held<S> &h, Reader<S> &r,
@@ -168,6 +181,7 @@ __device__ __forceinline__ void start_gradients(Held<S> &h, Reader<S> &r,
 		wgmma_commit();
 		compute_ds<S, 0, ALL>(h, r, ds_operand);
 	}
+	// store dS for dQ
 	/* what was here has been read */
 	barrier_wait(&r.bars->ds_empty[r.ds.at], r.ds.parity ^ 1);
 	store_ds<S>(ds_operand, r.stage(S::DS, S::DS_NBYTES, r.ds.at),
@@ -180,6 +194,8 @@ __device__ __forceinline__ void start_gradients(Held<S> &h, Reader<S> &r,
 		r.stage(S::Q, S::Q_NBYTES, r.at.at));
 	wgmma_commit();
 }
+
+// write the gradients of keys and values
 /* dK of 64 keys from `key` on: scaled, and its pairs rotated back */
 template <class S>
 __device__ __forceinline__ void finish_keys(float (&dk)[S::D / 2],
@@ -197,6 +213,7 @@ __device__ __forceinline__ void finish_keys(float (&dk)[S::D / 2],
 				row * (size_t)(S::D / 2) + i / 4 * 4 + lane % 4);
 	}
 }
+
 /* 64 x D of a warpgroup, by way of its rows of V's tile, to rows key ... */
 template <class S>
 __device__ inline void write_keys(const float (&x)[S::D / 2],
@@ -226,6 +243,8 @@ __device__ inline void write_keys(const float (&x)[S::D / 2],
 	/* its rows may be written again */
 	named_barrier_sync(2 + consumer, WARPGROUP);
 }
+
+// loop over the tiles of queries
 /* the thread has read a stage: matmuls have, and it has read L and delta */
 template <class S>
 __device__ __forceinline__ void free_stage(const Reader<S> &r, int stage)
@@ -233,6 +252,7 @@ __device__ __forceinline__ void free_stage(const Reader<S> &r, int stage)
 	barrier_arrive(&r.bars->q_empty[stage]);
 	barrier_arrive(&r.bars->o_empty[stage]);
 }
+
 /* this consumer's part of dQ, of the i-th tile, was multiplied; it is added */
 template <class S>
 __device__ __forceinline__ void end_part(const float (&dq)[S::PART / 2],
@@ -243,6 +263,8 @@ __device__ __forceinline__ void end_part(const float (&dq)[S::PART / 2],
 	r.dq.step();
 	store_part<S>(dq, r.shared, r.bars, r.consumer, i);
 }
+
+// take the gradients of a tile, and make the next
 /* the gradients of tile i - 1, and P of tile i */
 template <class S>
 __device__ __forceinline__ void next_tile(Held<S> &h, Reader<S> &r, int i)
@@ -274,6 +296,8 @@ __device__ __forceinline__ void next_tile(Held<S> &h, Reader<S> &r, int i)
 	}
 	recompute_p<S>(h, r, i);
 }
+
+// loop over the tiles of queries
 /* the gradients of the last tile, and what is missing of dQ */
 template <class S>
 __device__ __forceinline__ void last_tile(Held<S> &h, Reader<S> &r)
@@ -293,6 +317,7 @@ __device__ __forceinline__ void last_tile(Held<S> &h, Reader<S> &r)
 			end_part<S>(dq, r, i);
 		}
 }
+
 /* dK, dV of 64 keys */
 template <class S>
 __device__ inline void consume(const Backward &a, const Place &p,
@@ -311,6 +336,7 @@ __device__ inline void consume(const Backward &a, const Place &p,
 			next_tile<S>(h, r, i);
 		last_tile<S>(h, r);
 	}
+	// write dV and dK
 	pin(h.dk);
 	pin(h.dv);
 	finish_keys<S>(h.dk, a, p.key + consumer * 64);

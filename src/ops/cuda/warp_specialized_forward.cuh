@@ -7,6 +7,7 @@
 #include "ops/cuda/common.cuh"
 #include "ops/cuda/hopper.cuh"
 
+// shape the tiles of queries and keys
 /* warpgroups with 64 queries each, independent; those that alternate at the
  * tensor cores (ping-pong); those that share 64 queries, and take alternate
  * tiles of keys */
@@ -33,6 +34,7 @@ struct TileConfig {
 	static_assert(SCHEDULE != SPLIT || N % 64 == 0,
 		"the diagonal is in one tile");
 
+	// count the bytes of tiles
 	/* a tile of 64 queries, a tile of keys, all tiles of keys and values */
 	static constexpr int Q_NBYTES = 64 * W::ROW, K_NBYTES = N * W::ROW,
 		RING_NBYTES = 2 * STAGES * K_NBYTES;
@@ -51,6 +53,7 @@ struct TileConfig {
 	static_assert(TILES_ALL <= MOST, "fits in shared memory");
 	static_assert(STAGES >= STRIDE, "each warpgroup has a tile");
 	static_assert(K_NBYTES % 1024 == 0, "swizzled blocks start at 1024");
+	// count the registers of a thread
 	/* at launch, and after they were redistributed; a lone consumer starts with
 	 * half of a multiprocessor's as well, so that there are some to redistribute */
 	static constexpr int SHARERS = GROUPS == 1 && BLOCKS == 1 ? 2 : BLOCKS,
@@ -59,6 +62,8 @@ struct TileConfig {
 		MANY = (AT_LAUNCH * (GROUPS + 1) - FEW) / GROUPS / 8 * 8;
 	static_assert(MANY <= 240, "with a few to spare of 255");
 };
+
+// lay out the shared memory of a block
 /* what tiles there are, and what all share */
 struct Arguments {
 	int seqlen_q, seqlen_k, H, heads; /* heads: B H */
@@ -105,6 +110,8 @@ template <class C> struct Shared {
 		return q + (stage * C::Q_TILES + group % C::Q_TILES) * C::Q_NBYTES;
 	}
 };
+
+// schedule tiles of queries
 /* a tile of queries: of which head, from which on; tiles of keys it needs */
 struct Item {
 	int head, first, key_tiles;
@@ -135,6 +142,8 @@ __device__ inline void reset_tile_counter(const Arguments &p)
 	if (atomicInc(p.tile_counter + 1, gridDim.x - 1) == gridDim.x - 1)
 		atomicExch(p.tile_counter, 0u);
 }
+
+// produce tiles
 /* `rows` rows from first on of a head, block by block of D */
 template <class C>
 __device__ inline void load_tile(unsigned to, const CUtensorMap *map,
@@ -179,6 +188,7 @@ __device__ inline void load_queries(const Shared<C> &shared,
 			EVICT_FIRST, 64, first + 64 * i, h, b);
 }
 
+// follow the consumers' order
 template <class C>
 __device__ inline void produce(const Shared<C> &shared, const Maps &maps,
 	const Arguments &p)
@@ -212,6 +222,8 @@ __device__ inline void produce(const Shared<C> &shared, const Maps &maps,
 	reset_tile_counter(p);
 	load_queries<C>(shared, q, &maps.q, -1, 0, 0, 0);
 }
+
+// exponentiate scores on Hopper
 /* of a thread's two rows, low = 0 or 1: score that counts as 1, in powers of 2;
  * sum of this thread's probabilities; by what former sums shrink */
 struct RowStats {
@@ -228,6 +240,7 @@ __device__ __forceinline__ void apply_mask(float (&s)[R], const int (&last)[2])
 			s[i] = -INFINITY;
 }
 
+// raise the base of a warp's rows
 /* true: former sums of this warp shrink */
 template <bool MASKED, int R>
 __device__ __forceinline__ bool update_row_max(const float (&s)[R],
@@ -258,6 +271,8 @@ __device__ __forceinline__ bool update_row_max(const float (&s)[R],
 	}
 	return true;
 }
+
+// exponentiate scores against the base
 /* scores become probabilities 2^(base2 s - base) */
 template <bool MASKED, int R>
 __device__ __forceinline__ void exp_scores(float (&s)[R], RowStats &rows,

@@ -13,6 +13,7 @@
 /* the C++ runtime's; NULL when name is none of C++ */
 char *__cxa_demangle(const char *name, char *buffer, size_t *n, int *status);
 
+// shorten a name
 /* "map_kernel<4, cuda_add::{lambda(float, float)#1}, Array, PerRow>(...)" gives
  * "add: map #1 of Array, PerRow" */
 static bool name_of_formula(char *text, size_t n, const char *name)

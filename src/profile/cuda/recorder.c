@@ -23,6 +23,7 @@ static void cupti_expect(CUptiResult result, const char *call, int line)
 	die("%s:%d: %s: %s", __FILE__, line, call, why);
 }
 
+// keep activity records
 typedef struct Link {
 	unsigned call;                  /* CUPTI's number of a call */
 	int range;
@@ -57,6 +58,8 @@ static void keep_link(Link l)
 	kept.links = grow(kept.links, kept.nlinks, sizeof *kept.links);
 	kept.links[kept.nlinks++] = l;
 }
+
+// read a buffer of activity records
 enum { BUFFER = 8 << 20 };
 
 static void CUPTIAPI lend_buffer(uint8_t **buffer, size_t *nbytes,
@@ -67,6 +70,7 @@ static void CUPTIAPI lend_buffer(uint8_t **buffer, size_t *nbytes,
 	*records = 0;                   /* as many as fit */
 }
 
+// keep the record of a kernel
 static void keep_kernel(const CUpti_ActivityKernel10 *k)
 {
 	keep_activity((Activity){ .kind = ACTIVITY_KERNEL,
@@ -130,6 +134,8 @@ static void CUPTIAPI take_buffer(CUcontext context, uint32_t stream,
 	pthread_mutex_unlock(&kept.lock);
 	free(buffer);
 }
+
+// start, stop and join
 static const CUpti_ActivityKind kinds[] = {
 	CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
 	CUPTI_ACTIVITY_KIND_MEMSET, CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION,
@@ -155,6 +161,7 @@ bool recorder_start(void)
 	return true;
 }
 
+// tell CUPTI which range is open
 void recorder_begin(int range)
 {
 	CUPTI(cuptiActivityPushExternalCorrelationId(
@@ -188,6 +195,7 @@ void recorder_stop(Profile *p)
 		CUPTI(cuptiActivityDisable(kinds[i]));
 	pthread_mutex_lock(&kept.lock);
 	qsort(kept.links, kept.nlinks, sizeof *kept.links, by_call);
+	// give each activity the range of its launch
 	for (size_t i = 0; i < kept.nactivities; i++) {
 		Link wanted = { (unsigned)kept.activities[i].range, -1 };
 		const Link *found = kept.nlinks ? bsearch(&wanted, kept.links,

@@ -43,6 +43,8 @@ law("memory grows with length, and no faster than its square",
 	"scales('peak_MiB', 'n', 0, 2, 1.5)")
 law("time grows with the width of a head, and no faster than its square",
 	"scales('fwd_ms', 'd', 0, 2, 3) and scales('bwd_ms', 'd', 0, 2, 3)")
+
+-- laws of the grid of shapes
 tables("flash_benchmarking-grid", "dtype batch heads n d causal variant")
 law("attention in the grid is not faster than the peak by half",
 	"2e-9 * d * batch * heads * n * (causal == 'yes' and n + 1 or 2 * n) *",
@@ -70,6 +72,8 @@ law("a mask only leaves work out",
 	"'no'}.bwd_replay_ms")
 law("the grid has both kinds of masks, short and long, one head and many",
 	"rows('') < 10 or rows('causal') > 1 and rows('causal') < rows('')")
+
+-- laws of calls from PyTorch
 tables("flash_benchmarking-calls", "op tensors dtype n d impl")
 law("a call returns, and then its work is done",
 	"$_call_us > 0 and $_call_us <= $_done_us")

@@ -12,6 +12,7 @@
 #include "tests/base/program.h"
 #include "tests/dist/job.h"
 
+// run a case on two GPUs or more
 typedef struct Case {
 	const char *transport;
 	int delay_us;
@@ -47,6 +48,8 @@ static void leave_in_order(Comm *c, Device *d)
 	comm_check_order(c);
 	leave(c, d);
 }
+
+// compare arrays of a GPU with what they must hold
 /* whole numbers whose sums bf16 holds */
 static real element(int rank, size_t i, int turn)
 {
@@ -84,6 +87,8 @@ static void expect(Comm *c, Device *d, const char *what, Array x, size_t begin,
 	}
 	free(host);
 }
+
+// mix collectives of all kinds and sizes
 static void try_all_reduce(Comm *c, Device *d, Array x, size_t n, int turn)
 {
 	fill(d, x, 0, n, comm_rank(c), turn);
@@ -99,6 +104,7 @@ static void try_reduce_scatter(Comm *c, Device *d, Array x, size_t n, int turn)
 	device_wait(d, COMPUTE, comm_reduce_scatter(c, x, n, "shards", turn));
 	expect(c, d, "reduce-scatter", x, begin, end, -1, turn);
 }
+
 static void try_all_gather(Comm *c, Device *d, Array x, size_t n, int turn)
 {
 	int rank = comm_rank(c), ranks = comm_ranks(c);
@@ -110,6 +116,7 @@ static void try_all_gather(Comm *c, Device *d, Array x, size_t n, int turn)
 		expect(c, d, "all-gather", x, shard_begin(n, r, ranks),
 			shard_begin(n, r + 1, ranks), r, turn);
 }
+
 static void try_broadcast(Comm *c, Device *d, Array x, size_t n, int turn)
 {
 	int root = turn % comm_ranks(c), rank = comm_rank(c);
@@ -129,6 +136,7 @@ static void try_message(Comm *c, Device *d, Array x, size_t n, int turn)
 		expect(c, d, "message", x, 0, n, from, turn);
 	}
 }
+
 typedef void Try(Comm *c, Device *d, Array x, size_t n, int turn);
 static Try *const tries[] = { try_all_reduce, try_reduce_scatter,
 	try_all_gather, try_broadcast, try_message };
@@ -163,6 +171,8 @@ static void collectives_are_right(void **state)
 {
 	on_gpus(mix);
 }
+
+// queue many collectives without waiting
 static void run_ahead(const Place *p)
 {
 	enum { MANY = 120, EACH = 30011 };
@@ -190,6 +200,8 @@ static void queues_run_ahead(void **state)
 {
 	on_gpus(run_ahead);
 }
+
+// sum long arrays
 static void sum_long(const Place *p)
 {
 	enum { LONG = 21000001 };
@@ -205,6 +217,8 @@ static void long_arrays_are_right(void **state)
 {
 	on_gpus(sum_long);
 }
+
+// compare the bits of a sum
 static real *host_sum(Type type, size_t n, int ranks)
 {
 	real *sum = need(calloc(n, sizeof *sum)), *x = need(calloc(n, sizeof *x));
@@ -254,6 +268,8 @@ static void sums_have_equal_bits(void **state)
 {
 	on_gpus(sum_bits);
 }
+
+// exchange arrays where they are read
 static void sleep_a_little(void *arg)
 {
 	usleep(2000);

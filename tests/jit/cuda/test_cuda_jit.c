@@ -7,6 +7,7 @@
 
 static Device *gpu;
 
+// arrays of a GPU before and after
 enum { NARRAYS = 6 };
 
 typedef struct Work {
@@ -54,6 +55,8 @@ static void expect_equal(const Work *w, Call *call, const char *what)
 		expect_same(text, again[k], once[k], w->rows * w->C);
 	}
 }
+
+// operations of every kind on a GPU
 static void norm(const Ops *o, const Work *w, Array *a)
 {
 	o->rmsnorm_forward(gpu, a[0], a[5], a[3], a[4], w->rows, w->C, 1e-5);

@@ -6,6 +6,7 @@
 #include "model/memory_estimate.h"
 #include "ops/cuda/cuda.h"
 
+// take the loss, logits and gradients of a model
 typedef struct Answer {
 	double loss;
 	real *logits, *gradients;
@@ -40,6 +41,8 @@ static double distance(const real *a, const real *b, size_t n)
 	}
 	return sqrt(square / norm);
 }
+
+// compare models on both devices
 static void models_agree(void **state)
 {
 	static const size_t batches[][2] = { { 1, 1 }, { 3, 17 }, { 1, 1000 } };
@@ -69,6 +72,8 @@ static void models_agree(void **state)
 		release(NULL);
 	}
 }
+
+// compare gradients in bf16 with those in fp32
 static const Shape narrow = { 1000, 64, 128, 344, 3, 2, 64, 10000 };
 
 static void add_gradients(Device *device, bool fused, bool rounds, real *to[2])
@@ -112,6 +117,8 @@ static void bf16_gradients_are_near(void **state)
 		release(NULL);
 	}
 }
+
+// compare heads in chunks with the whole head
 static Answer chunked_answer(Device *device, const Policy *policy, bool fused,
 	const Batch *b, size_t chunk)
 {
@@ -149,6 +156,8 @@ static void heads_in_chunks_agree(void **state)
 		release(NULL);
 	}
 }
+
+// train twice, recorded or not
 enum { STEPS = 6 };
 
 typedef struct Run {
@@ -197,6 +206,8 @@ static void training_repeats(void **state)
 		release(NULL);
 	}
 }
+
+// drop tensors and run blocks again
 static real *gradients_of(Model *m, const Batch *b)
 {
 	real *gradients = reals(poisoned(m->extent));
@@ -247,6 +258,8 @@ static void blocks_run_again_with_equal_bits(void **state)
 	}
 	batch_free(&b);
 }
+
+// follow the learning curve of the CPU
 enum { CURVE = 50, SEQUENCES = 8, LENGTH = 128 };
 
 static void learn(Device *device, bool fused, const Text *text, double *loss)
@@ -282,6 +295,8 @@ static void curves_coincide(void **state)
 	}
 	text_free(&text);
 }
+
+// expect every matmul of every size in the library
 static void train_one_step(const Shape *shape, const Policy *policy, bool fused,
 	bool rounds, size_t chunk)
 {

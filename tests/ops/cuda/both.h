@@ -8,6 +8,7 @@
 
 static Device *cpu, *gpu;               /* gpu: NULL where there is none */
 
+// describe a call and its arguments
 typedef enum Role { AS_NULL, AS_IN, AS_OUT, AS_UPDATED, AS_SCRATCH, AS_OVER }
 	Role;
 typedef enum Stored { HIGH, LOW, OTHER, INTEGER } Stored;
@@ -58,6 +59,8 @@ static inline size_t product_of(unsigned dims, const size_t *n)
 			product *= n[d];
 	return product;
 }
+
+// choose values that bite
 static inline double chosen(Values values, const size_t *n, int stream,
 	size_t i)
 {
@@ -91,6 +94,8 @@ static inline int32_t chosen_integer(Values values, const size_t *n, int stream,
 	return values == TOKENS ? (int32_t)(random_bits(1, stream, i) % last)
 		: values == ONE;
 }
+
+// keep an argument on both devices
 enum { MARGIN = 256 };
 
 typedef struct Value {
@@ -137,6 +142,7 @@ static inline void put_on_gpu(Trial *t, Value *v, size_t skew)
 		array_write(gpu, v->gpu, v->cpu.at, v->n);
 	device_download(gpu, v->before, v->block, v->whole);
 }
+
 static inline Value *add_value(Trial *t, const Argument *about, Type type,
 	size_t n)
 {
@@ -172,6 +178,8 @@ static inline void gather(const Trial *t, bool on_gpu, Array *a)
 		a[i] = on_gpu ? v->gpu : v->cpu;
 	}
 }
+
+// call on the GPU from fresh memory
 static inline void call_on_gpu(Trial *t, Call *call, int how, int run)
 {
 	Array a[ARGUMENTS];
@@ -186,6 +194,8 @@ static inline void call_on_gpu(Trial *t, Call *call, int how, int run)
 			device_download(gpu, t->value[i].after[run], t->value[i].block,
 				t->value[i].whole);
 }
+
+// find what the GPU wrote and should not have
 static inline void expect_undamaged(const Trial *t, int i)
 {
 	const Value *v = &t->value[i];
@@ -202,6 +212,8 @@ static inline void expect_undamaged(const Trial *t, int i)
 			fail_msg("%s, argument %d: byte %td differs between two runs",
 				t->label, i, (ptrdiff_t)(at - v->first));
 }
+
+// derive how far the GPU's result may be off
 static inline Expected limit_of(const Value *v, const size_t *n, double want)
 {
 	const Argument *a = v->about;
@@ -215,6 +227,8 @@ static inline Expected limit_of(const Value *v, const size_t *n, double want)
 		limit += type_spacing(v->type, want);
 	return (Expected){ want, limit };
 }
+
+// compare what both devices left
 static inline void expect_agreement(const Trial *t, int i)
 {
 	const Value *v = &t->value[i];
@@ -260,6 +274,8 @@ static inline void run_trial(Trial *t, Call *call, int how)
 		expect_agreement(t, i);
 	assert_int_equal(release_both(NULL), 0);
 }
+
+// run a row of the table
 static inline bool too_large(const size_t *n)
 {
 	return getenv("QUICK") && product_of(ALL, n) > 5000;
@@ -311,6 +327,8 @@ static inline void run_case(void **state)
 				run_trial(&t, c->call, c->how);
 			}
 }
+
+// open both devices, and close them
 static inline void run_on_gpu(void **test)
 {
 	if (gpu == NULL)
@@ -322,6 +340,7 @@ static inline void run_on_gpu(void **test)
 	{ .name = #test, .test_func = run_on_gpu,                        \
 		.teardown_func = release_both,                               \
 		.initial_state = (void *)(uintptr_t)(test) }
+
 static inline int open_both(void **state)
 {
 	const char *missing = cuda_backend.missing(0);

@@ -1,6 +1,7 @@
 /* the eager operations but matmul, on the GPU against the CPU */
 #include "tests/ops/cuda/both.h"
 
+// list shapes: lengths, rows, sequences, vocabularies
 static const Sizes lengths[] = { { 1 }, { 2 }, { 7 }, { 8 }, { 64 }, { 101 },
 	{ 1030 }, { 100003 }, { 0 } };
 static const Sizes rows[] = { { 1, 1 }, { 3, 1 }, { 1, 2 }, { 17, 7 },
@@ -18,6 +19,8 @@ static const Sizes embeddings[] = { { 1, 1, 1 }, { 129, 7, 3 }, { 17, 64, 101 },
 /* N, V */
 static const Sizes logits[] = { { 1, 1 }, { 3, 2 }, { 129, 7 }, { 17, 101 },
 	{ 3, 1030 }, { 1000, 101 }, { 3, 10000 }, { 0 } };
+
+// call the elementwise operations
 static void fill(Device *d, const Ops *o, const Array *a, const size_t *n,
 	int how)
 {
@@ -91,6 +94,8 @@ static void adamw(Device *d, const Ops *o, const Array *a, const size_t *n,
 	o->adamw(d, a[0], (Array){ NULL, FP32 }, a[1], a[2], a[3], n[0], a[4].at,
 		how ? a[5].at : NULL);
 }
+
+// call the operations on rows
 static void rmsnorm_forward(Device *d, const Ops *o, const Array *a,
 	const size_t *n, int how)
 {
@@ -116,6 +121,8 @@ static void layernorm_backward(Device *d, const Ops *o, const Array *a,
 	o->layernorm_backward(d, a[0], a[1], shift, a[3], a[4], a[5], a[6], a[7],
 		n[0], n[1]);
 }
+
+// call the operations on tokens and attention
 static void embedding(Device *d, const Ops *o, const Array *a, const size_t *n,
 	int how)
 {
@@ -150,6 +157,8 @@ static void cross_entropy(Device *d, const Ops *o, const Array *a,
 }
 
 static const Case cases[] = {
+
+// the rows of elementwise operations
 { "fill", fill, lengths, 3, { OUT(LOW, ALL) } },
 { "draw", draw, lengths, 3, { OUT(LOW, ALL, .relative = 2) } },
 { "draw_rejecting", draw, lengths, 1, { OUT(LOW, ALL, .relative = 2) } },
@@ -186,6 +195,8 @@ static const Case cases[] = {
 	OUT(LOW, ALL), IN(LOW, ALL, SPREAD), IN(LOW, ALL, SPREAD) } },
 { "relu_backward_in_place", relu, lengths, -1, {
 	OVER(1), UPDATED(LOW, ALL, SPREAD), IN(LOW, ALL, SPREAD) } },
+
+// the rows of SwiGLU and AdamW
 #define GATED .relative = 64, .absolute = 1
 #define UNGATED .relative = 64, .absolute = 48
 { "swiglu_forward", swiglu, lengths, 1, {
@@ -215,6 +226,8 @@ static const Case cases[] = {
 	UPDATED(HIGH, ALL, SPREAD), UPDATED(HIGH, ALL, GAIN),
 	IN(HIGH, 0, STEP, .times = 8),
 	IN(INTEGER, 0, ONE) } },
+
+// the rows of operations on rows
 { "rmsnorm_forward", rmsnorm_forward, rows, 0, {
 	OUT(LOW, ALL, .relative = 4, .over = D1),
 	OUT(HIGH, D0, .relative = 3, .over = D1),
@@ -250,6 +263,8 @@ static const Case cases[] = {
 	UPDATED(LOW, D1, SPREAD, .absolute = 8, .over = D0), LAYER_INPUTS } },
 { "layernorm_backward_no_shift", layernorm_backward, rows, 0, {
 	LAYER_GRADIENTS, IN(HIGH, D1, SPREAD), LAYER_INPUTS } },
+
+// the rows of operations on tokens and attention
 #define LOOKED_UP(WHICH) OUT(LOW, D0 | D1), IN(HIGH, D1 | D2, SPREAD), \
 	IN(INTEGER, D0, WHICH)
 { "embedding_forward", embedding, embeddings, -1, { LOOKED_UP(TOKENS) } },
@@ -276,6 +291,8 @@ static const Case cases[] = {
 	OUT(LOW, ALL, .absolute = 8), IN(LOW, ALL, SPREAD), ANGLES } },
 { "rope_in_place", rope, heads, 1, { OVER(1),
 	UPDATED(LOW, ALL, SPREAD, .absolute = 8), ANGLES } },
+
+// the rows of softmax
 #define WEIGHT .relative = 96, .over = D1
 { "softmax_forward", softmax, squares, 1, {
 	OUT(LOW, ALL, WEIGHT), IN(LOW, ALL, LOWER) } },
@@ -299,6 +316,7 @@ static const Case cases[] = {
 	IN(HIGH, D0, LOGSUM), IN(INTEGER, D0, TOKENS) } },
 };
 
+// time events, and launch captured graphs
 static void events_measure(void **state)
 {
 	enum { REPEATS = 20 };
@@ -320,6 +338,7 @@ static void events_measure(void **state)
 		fail_msg("%g ms of work, %g ms with an empty phase, %g ms by the "
 			"clock; at least %g ms were expected", work, all, clock, bound);
 }
+
 typedef struct Sum { Array x, y, z; size_t n; } Sum;
 
 static void queue_sum(void *arg)

@@ -10,6 +10,7 @@ static const size_t lengths[][2] = { { 1, 1 }, { 63, 65 }, { 64, 64 },
 	{ 129, 191 }, { 193, 64 }, { 17, 300 }, { 1000, 1000 } };
 enum { NTYPES_HERE = 4, NWIDTHS = 5, NLENGTHS = 7 };
 
+// put arrays on the GPU between margins
 typedef struct OnGpu {
 	Array whole[ARRAYS + 1], at[ARRAYS + 1];    /* with margins; the last: L */
 	Array angles[2];
@@ -37,6 +38,8 @@ static Array take(const OnGpu *g, int a)
 	memcpy(part.at, reals(image) + MARGIN, g->n[a] * sizeof(real));
 	return part;
 }
+
+// run every kernel that supports a problem
 static void run_attention(const AttentionKernel *kernel, const Problem *p,
 	OnGpu *g, const Array *host, Array *got, bool deterministic)
 {
@@ -97,6 +100,8 @@ static void follow_the_formulas(const Problem *p, int t)
 	assert_true(supported);
 	assert_int_equal(release_both(NULL), 0);
 }
+
+// test: problems of all kinds
 static void attention_follows_the_formulas(void **state)
 {
 	for (int i = 0; i < NTYPES_HERE * NWIDTHS * NLENGTHS * 2; i++) {
@@ -143,6 +148,8 @@ static void sections_of_heads_follow_the_formulas(void **state)
 			follow_the_formulas(&p, 2);
 	}
 }
+
+// test: a thousand runs are the same
 enum { HEADS = 24, N = 1000 };
 static Array no_angles[2] = { { NULL, FP32 }, { NULL, FP32 } };
 
@@ -186,6 +193,8 @@ static void a_thousand_runs_are_the_same(void **state)
 	for (int causal = 0; causal < 2; causal++)
 		expect_same_runs(causal, getenv("QUICK") ? 20 : 500);
 }
+
+// test: parts of dQ in any order are all added
 /* rows of D in `now` and in `fixed`: the root mean square of the difference */
 static void expect_close_rows(const Array now, const Array fixed, size_t rows,
 	size_t D)
@@ -226,6 +235,8 @@ static void parts_in_any_order_are_all_added(void **state)
 	for (int i = 0; i < 2 * NWIDTHS; i++)
 		add_in_any_order(widths[i / 2], i % 2, getenv("QUICK") ? 3 : 20);
 }
+
+// run forward passes in quick succession
 typedef struct Rush {
 	Type type;
 	const char *kernel;

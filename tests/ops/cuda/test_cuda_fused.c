@@ -1,6 +1,7 @@
 /* every fused operation but attention, on the GPU against the CPU */
 #include "tests/ops/cuda/both.h"
 
+// list shapes of fused operations
 static const Sizes lengths[] = { { 1 }, { 7 }, { 8 }, { 101 }, { 1030 },
 	{ 100003 }, { 0 } };
 static const Sizes rows[] = { { 1, 1 }, { 3, 1 }, { 1, 2 }, { 17, 7 },
@@ -17,6 +18,8 @@ static const Sizes squares[] = { { 3, 1, 1 }, { 1, 2, 2 }, { 3, 17, 17 },
 /* N, V */
 static const Sizes logits[] = { { 1, 1 }, { 3, 2 }, { 129, 7 }, { 17, 101 },
 	{ 3, 1030 }, { 1000, 101 }, { 3, 10000 }, { 3, 10248 }, { 3, 10301 }, { 0 } };
+
+// call the fused operations
 static void rmsnorm_forward(Device *d, const Ops *o, const Array *a,
 	const size_t *n, int how)
 {
@@ -115,6 +118,8 @@ static void adamw_sum(Device *d, const Ops *o, const Array *a, const size_t *n,
 }
 
 static const Case cases[] = {
+
+// the rows of fused norms and rotations
 #define STREAM .absolute = 64
 #define GAIN_SUM .absolute = 8, .over = D0
 #define AGAIN .relative = 4
@@ -163,6 +168,8 @@ static const Case cases[] = {
 	IN(HIGH, D1 | D3, SPREAD), IN(HIGH, D1 | D3, SPREAD)
 { "rope_forward", rope, heads, 1, { ROTATED } },
 { "rope_backward", rope, heads, -1, { ROTATED } },
+
+// the rows of softmax
 #define WEIGHT .relative = 96, .over = D1
 { "softmax_forward", softmax, squares, 1, {
 	OUT(LOW, ALL, WEIGHT), IN(LOW, ALL, LOWER) } },
@@ -204,6 +211,8 @@ static const Case cases[] = {
 	IN(INTEGER, D0, SOME_TOKENS) } },
 { "cross_entropy_of_parts_losses_alone", cross_entropy_of_parts, logits, 0, {
 	JOINED, NOTHING, TERMS, IN(LOW, ALL, WIDE), IN(INTEGER, D0, SOME_TOKENS) } },
+
+// the rows of fused AdamW
 #define AVERAGES UPDATED(HIGH, ALL, SPREAD, .absolute = 4), \
 	UPDATED(HIGH, ALL, GAIN, .relative = 4), IN(HIGH, 0, STEP, .times = 8)
 #define MOMENTS IN(HIGH, ALL, SPREAD), AVERAGES

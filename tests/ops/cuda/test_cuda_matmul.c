@@ -6,6 +6,7 @@
 
 #include "ops/gemm_choices.h"
 
+// lay out a batch of matrices
 typedef enum Batch { SINGLE, STACKED, SIDE_BY_SIDE, NBATCHES } Batch;
 enum { OUTER = 2, INNER = 3 };
 
@@ -38,6 +39,8 @@ static void fill_matrices(Value *v, const Layout *l, Batch batch,
 		}
 	round_array(v->type, v->cpu.at, v->n);
 }
+
+// make a matmul of exact numbers
 typedef struct Kind {
 	Type operand, result;
 	double beta;
@@ -87,6 +90,8 @@ static Trial gemm(const size_t *mnk, int transposes, Batch batch,
 		.step_c = { c.step[0], c.step[1] } };
 	return t;
 }
+
+// multiply in every layout
 static const Kind kinds[] = {
 	{ FP32, FP32, 0 }, { FP32, FP32, 1 }, { TF32, FP32, 0 }, { TF32, FP32, 1 },
 	{ BF16, BF16, 0 }, { BF16, BF16, 1 }, { BF16, FP32, 0 }, { BF16, FP32, 1 },
@@ -110,6 +115,8 @@ static void exact_matmuls_are_equal(void **state)
 				run_trial(&t, multiply, 0);
 			}
 }
+
+// multiply on some of the multiprocessors
 static void some_multiprocessors_suffice(void **state)
 {
 	static const Sizes large[] = { { 384, 640, 512 }, { 64, 72, 2048 } };
@@ -123,6 +130,8 @@ static void some_multiprocessors_suffice(void **state)
 				gpu->spare_sms = 0;
 			}
 }
+
+// time proposals, and find the choice in a file
 /* how many choices a trial of one matmul adds */
 static int choices_after(const char *path)
 {
@@ -151,6 +160,8 @@ static void proposals_are_timed(void **state)
 	remove(path);
 	gpu = first;
 }
+
+// tell fp32 from tf32
 static void multiply_as_tf32(Device *d, const Ops *o, const Array *a,
 	const size_t *n, int how)
 {
@@ -179,6 +190,8 @@ static void fp32_is_not_tf32(void **state)
 		run_trial(&t, loose ? multiply_as_tf32 : multiply, 0);
 	}
 }
+
+// check NaNs, and types that need no cast
 static void nans_reach_the_matmul(void **state)
 {
 	enum { M = 65, N = 17, K = 33 };

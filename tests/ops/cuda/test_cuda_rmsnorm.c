@@ -51,6 +51,7 @@ static void version_follows_the_formulas(void **state)
 	}
 }
 
+// run a version of each norm
 static int open_gpu(void **state)
 {
 	const char *missing = cuda_backend.missing(0);
