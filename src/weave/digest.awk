@@ -14,6 +14,8 @@ END {
 	for (n = 1; n <= files; n++)
 		note_header(file[n])
 	for (id = 1; id <= items; id++)
+		mention(id)
+	for (id = 1; id <= items; id++)
 		link(id)
 	split("cpu cuda", backends, " ")
 	for (b = 1; b <= 2; b++) {
@@ -40,12 +42,14 @@ function export(id,    word, n, i, weak) {
 function is_public(id, word) {
 	if (kind[id] == "macro")
 		return word == defines[id]
-	return !name[id] || word == name[id]
+	return name[id] ? word == name[id] : sort_in[id, word] != "parameter"
 }
 function publish(id, word, weak,    entry) {
 	entry = id ":" own[id, word] ":" weak " "
 	if ((id, word) in own_field)
 		who_has_field[word] = who_has_field[word] entry
+	else if (sort_in[id, word] == "tag")
+		who_has_tag[word] = who_has_tag[word] entry
 	else
 		who_has[word] = who_has[word] entry
 	if (weak)
@@ -125,6 +129,8 @@ function note_uses(f,    i, word) {
 function resolve(f, t,    to, rest) {
 	if (!((f, t) in resolved)) {
 		to = t in who_has ? targets(f, t, who_has[t]) : ""
+		if (to == "" && t in who_has_tag)
+			to = targets(f, t, who_has_tag[t])
 		if (to == "" && match(t, /^(cpu_|cuda_|formula_|E_)/)) {
 			rest = substr(t, RLENGTH + 1)
 			if (rest in who_has)
@@ -138,7 +144,7 @@ function resolve(f, t,    to, rest) {
 	}
 	return resolved[f, t]
 }
-function resolve_field(id, f, t,    to) {
+function resolve_field(f, t,    to) {
 	if (!((f, t) in resolved_field)) {
 		to = t in who_has_field ? targets(f, t, who_has_field[t]) : ""
 		if (to == "")
@@ -146,6 +152,45 @@ function resolve_field(id, f, t,    to) {
 		resolved_field[f, t] = to
 	}
 	return resolved_field[f, t]
+}
+
+function mention(id,    k, t, to, target, part, n, i) {
+	for (k = 1; k <= len[id]; k++) {
+		t = tok[id, k]
+		if (!is_name(t) || tok[id, k - 1] ~ /^(\.|->|::)$/ || (id, t) in own)
+			continue
+		to = resolve(in_file[id], t)
+		if (t in who_has_tag)
+			to = to " " targets(in_file[id], t, who_has_tag[t])
+		n = split(to, target, " ")
+		for (i = 1; i <= n; i++) {
+			split(target[i], part, ":")
+			if (part[1] != "affix" && !((id, part[1]) in near)) {
+				near[id, part[1]] = 1
+				close_to[id] = close_to[id] part[1] " "
+			}
+		}
+	}
+}
+function nearest(id, to,    target, part, n, i, first, second) {
+	n = split(to, target, " ")
+	if (n < 2)
+		return to
+	for (i = 1; i <= n; i++) {
+		split(target[i], part, ":")
+		if ((id, part[1]) in near)
+			first = first target[i] " "
+		else if (is_near(id, part[1]))
+			second = second target[i] " "
+	}
+	return first != "" ? first : second != "" ? second : to
+}
+function is_near(id, other,    step, n, i) {
+	n = split(close_to[id], step, " ")
+	for (i = 1; i <= n; i++)
+		if ((step[i], other) in near)
+			return 1
+	return 0
 }
 
 function targets(f, t, entries,    entry, part, n, i, here, seen, promised) {
@@ -219,9 +264,13 @@ function link(id,    k, t, h, g, field, key, num, f, to) {
 		}
 		key = field t
 		if (!(key in num)) {
-			to = field ? resolve_field(id, f, t) : resolve(f, t)
+			to = field ? nearest(id, resolve_field(f, t)) : resolve(f, t)
 			if (to == "" && field && (id, t) in own)
 				to = "own"
+			if (to == "" && tok[id, k - 1] in tags) {
+				own[id, t] = ++owned[id] # a type that nobody here looks into
+				to = "own"
+			}
 			num[key] = to == "" ? 0 : to == "own" ? -own[id, t] : ++refs[id]
 			if (num[key] > 0)
 				ref[id, refs[id]] = to

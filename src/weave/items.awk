@@ -187,7 +187,7 @@ function declare(id,    k, t, level, top) {
 	group[0] = listed[0] = ""
 	split("", list_depth)
 	if (name[id])
-		mark(id, name[id], 0)
+		mark(id, name[id], "")
 	for (k = 1; k <= len[id]; k++) {
 		t = tok[id, k]
 		if (t ~ /^#/) {
@@ -196,7 +196,7 @@ function declare(id,    k, t, level, top) {
 		}
 		if (is_name(t)) {
 			if (tok[id, k - 1] !~ /^(\.|->|::)$/ && declares(id, k, level))
-				mark(id, t, around[level] == "struct")
+				mark(id, t, sort_of(id, k, level))
 			continue
 		}
 		if (t in tags && t != "typename")
@@ -226,23 +226,33 @@ function bracket(id, k, level,    t, before) {
 	return before == "for" ? "for" : "paren"
 }
 
-function mark(id, word, field) {
+function sort_of(id, k, level,    at) {
+	at = around[level]
+	if (at == "params" && tok[id, k - 1] == "*" && tok[id, k - 2] == "(")
+		at = around[level - 1] # a pointer to a function
+	if (tok[id, k + 1] ~ /^[{:]$/ && group[level])
+		return "tag"
+	return at == "struct" ? "member" : at == "params" ? "parameter" : ""
+}
+function mark(id, word, sort) {
 	if (!((id, word) in own)) {
 		own[id, word] = 0
 		names[id] = names[id] word " "
-	}
-	if (field)
+		sort_in[id, word] = sort
+	} else if (sort == "")
+		sort_in[id, word] = ""
+	if (sort == "member")
 		own_field[id, word] = 1
 }
 function declare_directive(id, k) {
 	if (tok[id, k] == "#define") {
-		mark(id, tok[id, ++k], 0)
+		mark(id, tok[id, ++k], "")
 		if (!defines[id])
 			defines[id] = tok[id, k]
 		if (tok[id, k + 1] == "(")
 			for (k++; tok[id, k] != ")"; k++)
 				if (is_name(tok[id, k]))
-					mark(id, tok[id, k], 0)
+					mark(id, tok[id, k], "parameter")
 		return k
 	}
 	while (k < len[id] && tok[id, k] != "\\")
@@ -264,6 +274,8 @@ function declares(id, k, level,    p, q, r, j, ours) {
 		ours = q ~ /^([=;,)]|\[)$/
 	else if (p == "," && listed[level])
 		ours = q !~ /^[*&<(]$/ && !is_name(q) && !(q in types) && q != "::"
+	else if (p == ")" && q == "{" && group[level])
+		return 1 # struct alignas(16) name
 	else if (p == "}")
 		ours = closed ~ /struct|enum/ && around[level] != "code" ||
 			closed ~ /struct|enum/ && q ~ /^([;=,]|\[)$/
