@@ -239,8 +239,8 @@ function mark(id, word, sort) {
 		own[id, word] = 0
 		names[id] = names[id] word " "
 		sort_in[id, word] = sort
-	} else if (sort == "")
-		sort_in[id, word] = ""
+	} else if (sort == "" || sort_in[id, word] == "parameter")
+		sort_in[id, word] = sort
 	if (sort == "member")
 		own_field[id, word] = 1
 }
