@@ -18,10 +18,10 @@ struct GemmChoices {
 	char *path, *place;
 	int n, nothers, added, begun;
 	GemmChoice *choices;
-	char **others;                   /* lines of other places */
+	char **others;                   /* lines of other places, as they stand */
 };
 
-/* text before the checksum; the caller frees it */
+/* a choice's line without its checksum; the caller frees it */
 static char *line_of(const char *place, const GemmChoice *c)
 {
 	char *line;
@@ -37,7 +37,6 @@ static char *line_of(const char *place, const GemmChoice *c)
 		die("out of host memory");
 	return line;
 }
-
 void gemm_choices_write(const GemmChoices *c)
 {
 	if (c->added == 0)
@@ -53,7 +52,7 @@ void gemm_choices_write(const GemmChoices *c)
 	}
 	file_end(f, c->path);
 }
-/* is the text behind the last tab the checksum of what stands before it? */
+/* is the text after the last tab the checksum of the text before it? */
 static bool whole(const char *line)
 {
 	const char *last = strrchr(line, '\t');
@@ -67,8 +66,7 @@ static bool whole(const char *line)
 	free(text);
 	return same;
 }
-
-/* the numbers behind the place */
+/* reads the numbers that follow the place; false: not the right number of them */
 static bool parse(const char *at, GemmChoice *c)
 {
 	int n = 0;
@@ -81,7 +79,6 @@ static bool parse(const char *at, GemmChoice *c)
 	return sscanf(at, "\t%lf\t%lf\t%*x%n", &c->first_ms, &c->best_ms, &n) == 2
 		&& at[n] == '\0';
 }
-
 static void take_line(GemmChoices *c, const char *line, int number)
 {
 	size_t length = strlen(c->place);
@@ -116,7 +113,6 @@ static void take_lines(GemmChoices *c, FILE *f)
 		usage_error("cannot read %s: %s", c->path, strerror(errno));
 	free(line);
 }
-
 GemmChoices *gemm_choices_read(const char *path, const char *place)
 {
 	GemmChoices *c = need(calloc(1, sizeof *c));
@@ -132,7 +128,6 @@ GemmChoices *gemm_choices_read(const char *path, const char *place)
 	c->added = 0;
 	return c;
 }
-
 GemmChoices *gemm_choices_of(const Device *d, const char *path)
 {
 	char *place, *name = need(strdup(d->backend->describe(d->state)));
@@ -166,7 +161,6 @@ const GemmChoice *gemm_choices_find(const GemmChoices *c,
 			return &c->choices[i];
 	return NULL;
 }
-
 void gemm_choices_add(GemmChoices *c, const GemmChoice *choice)
 {
 	int i = 0;

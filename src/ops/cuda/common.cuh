@@ -55,7 +55,7 @@ static inline bool aligned(const void *p, size_t nbytes)
 	return (uintptr_t)p % nbytes == 0;
 }
 
-/* may packs of N elements of a be moved? (also where a is NULL) */
+/* is a aligned for packs of N elements? A NULL array is */
 static inline bool packs(Array a, size_t N)
 {
 	return aligned(a.at, N * type_size(a.type));
@@ -86,13 +86,13 @@ template <class F> void with_type(Type type, F f)
 	default: assert(!"a type that kernels know");
 	}
 }
-
-/* an int that a lambda can take and a template can use */
+/* an integer as a type, which a generic lambda takes and a template can use */
 template <int I> struct Constant {
 	static constexpr int value = I;
 };
 
-/* f(D) as such a value, if attention has kernels for heads of D; has it? */
+/* calls f with D as a Constant, if attention has kernels for heads of D elements;
+ * returns whether it has */
 template <class F> bool with_width(size_t D, F f)
 {
 	switch (D) {
@@ -119,8 +119,8 @@ __device__ inline float warp_max(float x)
 		x = fmaxf(x, __shfl_xor_sync(0xffffffff, x, lane));
 	return x;
 }
-
-/* over all threads of a block of whole warps; every thread calls it */
+/* reduces x over all threads of a block of whole warps; none: the neutral element.
+ * Every thread calls it and gets the result */
 template <class Reduce>
 __device__ inline float over_block(float x, float none, Reduce reduce)
 {
@@ -158,7 +158,7 @@ __device__ __forceinline__ float exponentiate(float (&x)[K][N], float largest,
 }
 constexpr float LOG2_E = 1.44269504f, LN_2 = 0.693147181f;
 
-/* over the four lanes that share a row */
+/* over the quad: the four lanes that share a row of an accumulator */
 __device__ inline float row_sum(float x)
 {
 	x += __shfl_xor_sync(0xffffffff, x, 1);
@@ -177,6 +177,7 @@ __device__ inline float exp2_approx(float x)
 	asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
 	return y;
 }
+/* blocks for n pieces of work, `each` of them in a block */
 static inline unsigned blocks_for(size_t n, size_t each)
 {
 	const size_t blocks = (n + each - 1) / each;
@@ -189,9 +190,8 @@ static inline unsigned threads_for(size_t n, unsigned most)
 {
 	return n >= most ? most : (unsigned)(n + 31) / 32 * 32;
 }
-
-/* blocks that run at once and have n pieces of work in equal shares; shared:
- * bytes of dynamic shared memory; at most `most` of them on a multiprocessor */
+/* blocks that all run at once and share n pieces of work equally; shared: bytes
+ * of dynamic shared memory of one; most: limit of them on a multiprocessor */
 template <class Kernel>
 unsigned resident_for(Device *d, size_t n, Kernel kernel, unsigned threads,
 	size_t shared = 0, size_t most = SIZE_MAX)
@@ -211,6 +211,8 @@ constexpr int most_threads(int per)
 	return per == 1 ? 1024 : 512;
 }
 
+/* calls f with the number of packs of a thread and the elements of a pack, for
+ * rows of C elements; wide: packs of four may be moved */
 template <class F> void with_row(size_t C, bool wide, F f)
 {
 	assert(C <= 8192 && "kernels hold rows of up to 8192 elements");

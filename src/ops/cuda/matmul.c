@@ -34,13 +34,12 @@ typedef struct Key {
 	size_t m, n, k, trans_a, trans_b, lda, ldb, ldc;
 	/* matrices in one call, and elements from one to the next */
 	size_t count, step_a, step_b, step_c;
-	size_t align_a, align_b, align_c;       /* bytes, of every matrix */
+	size_t align_a, align_b, align_c;       /* bytes; holds for every matrix */
 	size_t input, output;                   /* Types */
 	size_t workspace;                       /* bytes */
-	size_t sms;                             /* that it may use; 0: all */
-	size_t adds;                            /* to what is there? */
+	size_t sms;                            /* multiprocessors; 0: all */
+	size_t adds;                            /* does it add to C, or overwrite it? */
 } Key;
-
 typedef struct Gemm {
 	Key key;
 	cublasLtMatmulDesc_t operation;
@@ -50,7 +49,7 @@ typedef struct Gemm {
 	struct Tuning *tuning;                  /* NULL: it has been chosen */
 } Gemm;
 enum { NSIDES = 4, WORKSPACE = 32 << 20, SIDE_WORKSPACE = 4 << 20 };
-/* of one matmul that are timed, and how often each */
+/* proposals of one matmul, and rounds in which each of them is timed once */
 enum { PROPOSALS = 8, ROUNDS = 5 };
 /* how parts of a sum may be added: in a fixed order, in fp32 */
 #define REDUCTION ((uint32_t)CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE)
@@ -68,9 +67,8 @@ typedef struct Library {
 	size_t ngemms, fallbacks;
 	cudaEvent_t fork;                   /* NULL until the first loop */
 	Side sides[NSIDES];
-	cudaEvent_t before, after;          /* of a call that is timed */
+	cudaEvent_t before, after;          /* events around a call that is timed */
 } Library;
-
 static void close_library(Device *d, void *kept)
 {
 	Library *l = kept;
@@ -94,7 +92,6 @@ static void close_library(Device *d, void *kept)
 	CUBLAS(cublasLtDestroy(l->handle));
 	device_free(d, l->workspace);
 }
-
 static Library *library_of(Device *d)
 {
 	Library *l = device_keep(d, sizeof *l, close_library);
@@ -113,7 +110,6 @@ size_t cuda_matmul_fallbacks(Device *d)
 {
 	return library_of(d)->fallbacks;
 }
-
 static void open_sides(Device *d, Library *l)
 {
 	if (l->fork)
@@ -125,6 +121,7 @@ static void open_sides(Device *d, Library *l)
 	}
 	CUDA(cudaEventCreateWithFlags(&l->fork, cudaEventDisableTiming));
 }
+/* queues the batch number o of the outer loop */
 static void multiply(const Library *library, const Gemm *gemm, Array C,
 	Array A, Array B, const Matmul *s, size_t o, void *workspace,
 	cudaStream_t stream)
@@ -139,7 +136,6 @@ static void multiply(const Library *library, const Gemm *gemm, Array C,
 		c, gemm->result, &gemm->algorithm, workspace, gemm->key.workspace,
 		stream));
 }
-
 static void multiply_side_by_side(Device *d, Library *library,
 	const Gemm *gemm, Array C, Array A, Array B, const Matmul *s)
 {
@@ -181,6 +177,7 @@ static void take_choice(const Library *l, Gemm *g, const GemmChoice *choice)
 		usage_error("the file of matmuls' algorithms has one for %zu x %zu x %zu "
 			"that does not compute it (remove the file)", p->m, p->n, p->k);
 }
+/* n proposals; `tries` calls have been timed, round by round */
 struct Tuning {
 	int n, tries;
 	cublasLtMatmulAlgo_t algorithm[PROPOSALS];
@@ -196,7 +193,6 @@ static void keep_proposals(Gemm *g, const cublasLtMatmulHeuristicResult_t *from,
 			t->algorithm[t->n++] = from[i].algo;
 	g->tuning = t;
 }
-
 static void settle(GemmChoices *choices, Gemm *g)
 {
 	const struct Tuning *t = g->tuning;
@@ -216,7 +212,6 @@ static void settle(GemmChoices *choices, Gemm *g)
 	free(g->tuning);
 	g->tuning = NULL;
 }
-
 static void multiply_timed(Device *d, Library *l, Gemm *g, Array C, Array A,
 	Array B, const Matmul *s)
 {
@@ -238,7 +233,6 @@ static cudaDataType_t stored_as(size_t type)
 	assert(type == FP32 || type == TF32 || type == BF16 || type == FP16);
 	return type == BF16 ? CUDA_R_16BF : type == FP16 ? CUDA_R_16F : CUDA_R_32F;
 }
-
 static cublasLtMatrixLayout_t layout(const Key *p, size_t type, size_t rows,
 	size_t columns, size_t ld, size_t step)
 {
@@ -329,13 +323,12 @@ static Gemm *find_gemm(Library *l, Key key, GemmChoices *choices)
 	l->gemms[l->ngemms] = gemm;
 	return &l->gemms[l->ngemms++];
 }
-/* the largest power of two, up to 256, that divides all three */
+/* the largest power of two, up to 256, that divides an address and two steps */
 static size_t alignment(const void *p, size_t step, size_t other)
 {
 	size_t bits = (uintptr_t)p | step | other | 256;
 	return bits & (~bits + 1);
 }
-
 static Key key_of(Array C, Array A, Array B, const Matmul *s)
 {
 	size_t in = type_size(A.type), out = type_size(C.type);
@@ -364,7 +357,7 @@ static void swap(size_t step[2])
 	step[1] = first;
 }
 
-/* the same matmul; outer is the number of calls, inner the batch of each */
+/* the same matmul with `outer` calls, each for a batch of `inner` matrices */
 static Matmul with_few_calls(Matmul s)
 {
 	s.outer = s.outer ? s.outer : 1;

@@ -4,8 +4,8 @@
 enum { TILE = 64, DEPTH = 16, EACH = 4, THREADS = 256 };
 static_assert((TILE / EACH) * (TILE / EACH) == THREADS, "a square per thread");
 
-/* padded: neighbours of one column lie in different banks, and 16-byte reads
- * of a row stay aligned */
+/* a slice of an operand, DEPTH deep. Rows are padded: neighbours in a column lie
+ * in different banks, and 16-byte reads of a row stay aligned */
 struct Slice {
 	alignas(16) float at[DEPTH][TILE + EACH];
 };

@@ -115,7 +115,7 @@ __global__ __launch_bounds__(512) void norm_read_twice(NormRows<X, T> a)
 		store(a.y + row * a.y_row + j, x);
 	}
 }
-/* bounds: a block's threads are a multiple of 32, at most 1024 */
+/* plan.threads x plan.rows threads in a block: a multiple of 32, at most 1024 */
 template <class X, class T>
 static void launch(Device *d, const NormPlan &plan, const NormRows<X, T> &a)
 {
@@ -140,7 +140,6 @@ static void launch(Device *d, const NormPlan &plan, const NormRows<X, T> &a)
 		held(Constant<pack_of<X>()>());
 	LAUNCHED();
 }
-
 extern "C" void cuda_fused_rmsnorm_forward(Device *d, NormForward f,
 	size_t rows, size_t C)
 {

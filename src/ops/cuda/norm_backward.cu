@@ -179,8 +179,8 @@ __global__ __launch_bounds__(1024) void norm_backward(NormGradient<X, T> a)
 }
 enum { SLAB = 2048 };                   /* rows that a block sums */
 
-/* sum (slabs, C) = beta sum + sums of slabs of the rows of partial (rows, C),
- * summed in fp32, rounded to T
+/* sum (slabs, C) = beta sum + the sum of each slab of rows of partial (rows, C),
+ * summed in fp32, rounded once to T
  * bytes: C (4 rows + sizeof(T) slabs), sizeof(T) C more with beta
  * grid: C / 32 x slabs, block 32 x 32 */
 template <class T>
@@ -205,7 +205,6 @@ __global__ __launch_bounds__(1024) void sum_rows(T *sum, float beta,
 	T *to = sum + blockIdx.y * C + column;
 	*to = narrow<T>(beta == 0 ? x : beta * widen(*to) + x);
 }
-
 extern "C" void cuda_sum_rows(Device *d, Array sum, double beta,
 	const float *partial, size_t rows, size_t C)
 {
@@ -335,7 +334,7 @@ static int shared_memory(cudaDeviceAttr of)
 	return nbytes;
 }
 
-/* rows of nbytes that one block may have on their way, at most `most` */
+/* rows of nbytes that one block's ring holds, at most `most` */
 static int rows_ahead(int most, size_t nbytes, unsigned threads)
 {
 	enum { THREADS = 1280, RESERVED = 2048 };       /* of a multiprocessor */
@@ -349,7 +348,7 @@ static int rows_ahead(int most, size_t nbytes, unsigned threads)
 	return rows < (size_t)most ? (int)rows : most;
 }
 
-/* of a multiprocessor, so that each has about eight rows */
+/* blocks on a multiprocessor such that each has about eight rows */
 static size_t blocks_worth(const Device *d, size_t rows)
 {
 	const size_t chip = cuda_multiprocessors(d), blocks = (rows / 4 + chip)
@@ -357,7 +356,7 @@ static size_t blocks_worth(const Device *d, size_t rows)
 	return blocks > 0 ? blocks : 1;
 }
 
-/* the sum over rows follows */
+/* queues norm_backward, then the sum of its blocks' rows */
 template <class X, class T, int N, int PER>
 static void launch_held(Device *d, const NormPlan &plan,
 	NormGradient<X, T> a, Array dg, double beta)
@@ -414,7 +413,6 @@ static void launch(Device *d, const NormPlan &plan,
 	else
 		launch_held<X, T, N, WIDER>(d, plan, a, dg, beta);
 }
-
 extern "C" void cuda_fused_rmsnorm_backward(Device *d, NormBackward b,
 	size_t rows, size_t C)
 {
