@@ -22,7 +22,7 @@ struct GemmChoices {
 };
 
 /* a choice's line without its checksum; the caller frees it */
-static char *line_of(const char *place, const GemmChoice *c)
+static char *format_choice(const char *place, const GemmChoice *c)
 {
 	char *line;
 	size_t size;
@@ -46,14 +46,14 @@ void gemm_choices_write(const GemmChoices *c)
 	for (int i = 0; i < c->nothers; i++)
 		fprintf(f, "%s\n", c->others[i]);
 	for (int i = 0; i < c->n; i++) {
-		char *line = line_of(c->place, &c->choices[i]);
+		char *line = format_choice(c->place, &c->choices[i]);
 		fprintf(f, "%s\t%016" PRIx64 "\n", line, table_checksum(line));
 		free(line);
 	}
 	file_end(f, c->path);
 }
 /* is the text after the last tab the checksum of the text before it? */
-static bool whole(const char *line)
+static bool checksum_matches(const char *line)
 {
 	const char *last = strrchr(line, '\t');
 	uint64_t sum;
@@ -67,7 +67,7 @@ static bool whole(const char *line)
 	return same;
 }
 /* reads the numbers that follow the place; false: not the right number of them */
-static bool parse(const char *at, GemmChoice *c)
+static bool parse_numbers(const char *at, GemmChoice *c)
 {
 	int n = 0;
 	for (int i = 0; i < GEMM_NUMBERS; i++, at += n)
@@ -79,24 +79,24 @@ static bool parse(const char *at, GemmChoice *c)
 	return sscanf(at, "\t%lf\t%lf\t%*x%n", &c->first_ms, &c->best_ms, &n) == 2
 		&& at[n] == '\0';
 }
-static void take_line(GemmChoices *c, const char *line, int number)
+static void parse_line(GemmChoices *c, const char *line, int number)
 {
 	size_t length = strlen(c->place);
 	GemmChoice choice;
-	if (!whole(line))
+	if (!checksum_matches(line))
 		usage_error("%s: line %d is not one that was written (remove the file, "
 			"and matmuls are timed anew)", c->path, number);
 	if (strncmp(line, c->place, length) != 0 || line[length] != '\t') {
 		c->others = grow(c->others, c->nothers, sizeof *c->others);
 		c->others[c->nothers++] = need(strdup(line));
-	} else if (parse(line + length, &choice)) {
+	} else if (parse_numbers(line + length, &choice)) {
 		gemm_choices_add(c, &choice);
 	} else {
 		usage_error("%s: line %d: expected %d numbers behind the place", c->path,
 			number, GEMM_NUMBERS + GEMM_WORDS + 2);
 	}
 }
-static void take_lines(GemmChoices *c, FILE *f)
+static void read_lines(GemmChoices *c, FILE *f)
 {
 	char *line = NULL;
 	size_t capacity = 0;
@@ -107,7 +107,7 @@ static void take_lines(GemmChoices *c, FILE *f)
 		if (number == 1 && strcmp(line, FIRST_LINE) != 0)
 			usage_error("%s: not a file of matmuls' algorithms", c->path);
 		if (number > 1)
-			take_line(c, line, number);
+			parse_line(c, line, number);
 	}
 	if (ferror(f))
 		usage_error("cannot read %s: %s", c->path, strerror(errno));
@@ -122,7 +122,7 @@ GemmChoices *gemm_choices_read(const char *path, const char *place)
 	if (f == NULL && errno != ENOENT)
 		usage_error("cannot read %s: %s", path, strerror(errno));
 	if (f) {
-		take_lines(c, f);
+		read_lines(c, f);
 		fclose(f);
 	}
 	c->added = 0;

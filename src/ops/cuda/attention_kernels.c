@@ -25,7 +25,7 @@ const AttentionKernel cuda_attention_kernels[] = {
 	{ 0 }
 };
 
-/* NULL: there is none */
+/* the kernel that the model uses; NULL: none takes this problem */
 static const AttentionKernel *last_supported(Device *d, const Attention *a,
 	const AttentionGradient *g)
 {
@@ -36,7 +36,6 @@ static const AttentionKernel *last_supported(Device *d, const Attention *a,
 			last = kernel;
 	return last;
 }
-
 bool cuda_supports_attention(Device *d, Type type, size_t D)
 {
 	Attention a = { .D = D, .q.x.type = type };

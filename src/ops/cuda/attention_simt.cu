@@ -10,7 +10,7 @@ __device__ inline int column_of(int i)
 }
 
 template <int D, class T>
-__device__ inline void read_part(float (&x)[D / TEAM], Rows<const T> from,
+__device__ inline void read_part(float (&x)[D / TEAM], HeadRows<const T> from,
 	int row)
 {
 	#pragma unroll
@@ -19,7 +19,8 @@ __device__ inline void read_part(float (&x)[D / TEAM], Rows<const T> from,
 }
 
 template <int D, class T>
-__device__ inline void write_part(Rows<T> to, int row, const float (&x)[D / TEAM])
+__device__ inline void write_part(HeadRows<T> to, int row,
+	const float (&x)[D / TEAM])
 {
 	#pragma unroll
 	for (int i = 0; i < D / TEAM && row < to.n; i++)
@@ -28,7 +29,7 @@ __device__ inline void write_part(Rows<T> to, int row, const float (&x)[D / TEAM
 
 /* rows first ... in fp32, for the whole block; those after the last are 0 */
 template <int D, class T>
-__device__ inline void load_shared(float (&to)[ROWS][D], Rows<const T> from,
+__device__ inline void load_shared(float (&to)[ROWS][D], HeadRows<const T> from,
 	int first)
 {
 	for (int i = threadIdx.x; i < ROWS * D; i += THREADS) {
@@ -46,7 +47,7 @@ __device__ inline float dot(const float (&x)[D / TEAM], const float *row)
 	#pragma unroll
 	for (int i = 0; i < D / TEAM; i++)
 		sum += x[i] * row[column_of(i)];
-	return row_sum(sum);
+	return quad_sum(sum);
 }
 
 template <int D>
@@ -141,7 +142,7 @@ __global__ void simt_dq(Attention a, AttentionGradient g, float *deltas)
 	#pragma unroll
 	for (int i = 0; i < D / TEAM; i++)
 		delta += d[i] * o[i];
-	delta = row_sum(delta);
+	delta = quad_sum(delta);
 	if (row < Q.n && threadIdx.x % TEAM == 0)
 		deltas[at] = delta;
 	for (int first = 0; first < end; first += ROWS) {
@@ -195,7 +196,8 @@ __global__ void simt_dkv(Attention a, AttentionGradient g, const float *deltas)
 	write_part<D>(rows_of<T>(g.dk, a.seqlen_k, a.H), row, dk);
 	write_part<D>(rows_of<T>(g.dv, a.seqlen_k, a.H), row, dv);
 }
-/* f(stored type, D) as values of types; returns whether there are kernels */
+/* calls f with a value of the stored type and D as a Constant; returns whether
+ * there are kernels for both */
 template <class F> static bool with_rows(Type type, size_t D, F f)
 {
 	const auto with = [&](auto stored) {
@@ -214,12 +216,10 @@ extern "C" bool cuda_simt_supports(Device *d, const Attention *a,
 {
 	return with_rows(a->q.x.type, a->D, [](auto, auto) { });
 }
-
 static dim3 grid_of(const Attention &a, size_t rows)
 {
 	return dim3(blocks_for(a.B * a.H, 1), blocks_for(rows, ROWS));
 }
-
 extern "C" void cuda_simt_forward(Device *d, Attention a)
 {
 	with_rows(a.q.x.type, a.D, [&](auto stored, auto D) {

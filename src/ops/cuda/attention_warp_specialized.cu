@@ -203,7 +203,7 @@ template <class C> struct Consumer {
 	{
 		#pragma unroll
 		for (int low = 0; low < 2; low++) {
-			const float sum = row_sum(x.rows.sum[low]);
+			const float sum = quad_sum(x.rows.sum[low]);
 			const int i = row + 8 * low;
 			if (threadIdx.x % 4 == 0 && i < p.seqlen_q)
 				p.L[(size_t)head * p.seqlen_q + i] =

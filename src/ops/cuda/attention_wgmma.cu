@@ -83,14 +83,14 @@ __device__ __forceinline__ void visit(S &shared, int first, int end,
 }
 /* wgmma leaves its accumulators in blocks of 16 columns, as mma.sync does */
 template <int C>
-__device__ __forceinline__ float (&registers_of(Block (&x)[C]))[8 * C]
+__device__ __forceinline__ float (&registers_of(MmaBlock (&x)[C]))[8 * C]
 {
 	return reinterpret_cast<float (&)[8 * C]>(x);
 }
 
 /* s = a b^T is on its way; a: the warpgroup's 64 of the block's rows */
 template <class T, int N, int D>
-__device__ __forceinline__ void start_matmul_nt(Block (&s)[N / 16],
+__device__ __forceinline__ void start_matmul_nt(MmaBlock (&s)[N / 16],
 	const Swizzled<OWN, D> &a, const Swizzled<N, D> &b)
 {
 	/* the compiler sees that it is the same for all of a warp */
@@ -104,8 +104,8 @@ __device__ __forceinline__ void start_matmul_nt(Block (&s)[N / 16],
 /* o = o + p b is on its way; left: p, rounded, in registers that are in use
  * until then */
 template <class T, int N, int D>
-__device__ __forceinline__ void start_matmul_add(Block (&o)[D / 16],
-	unsigned (&left)[N / 4], Block (&p)[N / 16], const Swizzled<N, D> &b)
+__device__ __forceinline__ void start_matmul_add(MmaBlock (&o)[D / 16],
+	unsigned (&left)[N / 4], MmaBlock (&p)[N / 16], const Swizzled<N, D> &b)
 {
 	const auto &x = registers_of(p);
 	#pragma unroll
@@ -116,7 +116,7 @@ __device__ __forceinline__ void start_matmul_add(Block (&o)[D / 16],
 	wgmma_commit();
 }
 
-template <int C> __device__ __forceinline__ void pin(Block (&x)[C])
+template <int C> __device__ __forceinline__ void pin(MmaBlock (&x)[C])
 {
 	pin(registers_of(x));
 }
@@ -155,7 +155,7 @@ void wgmma_forward(Attention a, const __grid_constant__ Maps maps)
 	auto &shared = start_shared<Shared<1, N, D>>();
 	const auto &q = shared.own[0];
 	const Part at = part_of(a);
-	Block s[N / 16], o[D / 16] = {};
+	MmaBlock s[N / 16], o[D / 16] = {};
 	unsigned p[N / 4];
 	float largest[2] = { -INFINITY, -INFINITY }, sum[2] = { 0, 0 };
 	const auto fetch_keys = [&](int j, int stage) {
@@ -199,7 +199,7 @@ void wgmma_dq(Attention a, AttentionGradient g,
 	auto &shared = start_shared<Shared<2, N, D>>();
 	const auto &q = shared.own[0], &d = shared.own[1];
 	const Part at = part_of(a);
-	Block p[N / 16], ds[N / 16], dq[D / 16] = {};
+	MmaBlock p[N / 16], ds[N / 16], dq[D / 16] = {};
 	unsigned left[N / 4];
 	float L[2], delta[2];
 	const auto fetch_keys = [&](int j, int stage) {
@@ -260,7 +260,7 @@ void wgmma_dkv(Attention a, AttentionGradient g,
 	const int first = blockIdx.y * OWN, top = first + threadIdx.x / 32 * 16,
 		n = (int)a.seqlen_q, start = a.causal ? first : 0;
 	const float scale = (float)a.scale;
-	Block p[N / 16], ds[N / 16], dk[D / 16] = {}, dv[D / 16] = {};
+	MmaBlock p[N / 16], ds[N / 16], dk[D / 16] = {}, dv[D / 16] = {};
 	unsigned p_operand[N / 4], ds_operand[N / 4];
 	const auto fetch_queries = [&](int j, int stage) {
 		const float *from = row_stats + blockIdx.x * 2 * padded(n) + j;

@@ -119,10 +119,10 @@ __device__ inline float warp_max(float x)
 		x = fmaxf(x, __shfl_xor_sync(0xffffffff, x, lane));
 	return x;
 }
-/* reduces x over all threads of a block of whole warps; none: the neutral element.
+/* reduces x over all threads of a block of whole warps; none: neutral element.
  * Every thread calls it and gets the result */
 template <class Reduce>
-__device__ inline float over_block(float x, float none, Reduce reduce)
+__device__ inline float block_reduce(float x, float none, Reduce reduce)
 {
 	__shared__ float partial[32];
 	const int warps = blockDim.x / 32, lane = threadIdx.x % 32;
@@ -136,12 +136,12 @@ __device__ inline float over_block(float x, float none, Reduce reduce)
 
 __device__ inline float block_sum(float x)
 {
-	return over_block(x, 0, warp_sum);
+	return block_reduce(x, 0, warp_sum);
 }
 
 __device__ inline float block_max(float x)
 {
-	return over_block(x, -INFINITY, warp_max);
+	return block_reduce(x, -INFINITY, warp_max);
 }
 /* (x - largest) base becomes its power of two; returns their sum */
 template <int K, int N>
@@ -159,13 +159,13 @@ __device__ __forceinline__ float exponentiate(float (&x)[K][N], float largest,
 constexpr float LOG2_E = 1.44269504f, LN_2 = 0.693147181f;
 
 /* over the quad: the four lanes that share a row of an accumulator */
-__device__ inline float row_sum(float x)
+__device__ inline float quad_sum(float x)
 {
 	x += __shfl_xor_sync(0xffffffff, x, 1);
 	return x + __shfl_xor_sync(0xffffffff, x, 2);
 }
 
-__device__ inline float row_max(float x)
+__device__ inline float quad_max(float x)
 {
 	x = fmaxf(x, __shfl_xor_sync(0xffffffff, x, 1));
 	return fmaxf(x, __shfl_xor_sync(0xffffffff, x, 2));
@@ -213,7 +213,7 @@ constexpr int most_threads(int per)
 
 /* calls f with the number of packs of a thread and the elements of a pack, for
  * rows of C elements; wide: packs of four may be moved */
-template <class F> void with_row(size_t C, bool wide, F f)
+template <class F> void with_row_layout(size_t C, bool wide, F f)
 {
 	assert(C <= 8192 && "kernels hold rows of up to 8192 elements");
 	if (!wide || C % 4)

@@ -8,6 +8,7 @@
 
 enum { MAP_THREADS = 256 };
 
+/* x rounded to the bits of TF32; NaN and infinities stay */
 __device__ inline float round_tf32(float x)
 {
 	uint32_t bits = __float_as_uint(x);
@@ -40,18 +41,17 @@ __device__ inline void store(const Array &to, size_t i, float (&x)[N])
 	default:   store((float *)to.at + i, x); break;
 	}
 }
-
 /* may the pack of N elements at every multiple of N be moved? */
 static inline bool packs_of(const Array &a, size_t N)
 {
 	return packs(a, N);
 }
-/* one number a row of C */
+/* one number for each row of C elements */
 struct PerRow { const float *at; size_t C; };
-/* one number a column of C */
+/* one number for each of C columns */
 struct PerColumn { Array a; size_t C; };
-/* one number for all, in the device's memory */
-struct Setting { const float *at; };
+/* one number for all elements, in the device's memory */
+struct DeviceScalar { const float *at; };
 
 template <int N>
 __device__ inline void load(float (&x)[N], const PerRow &from, size_t i)
@@ -69,7 +69,7 @@ __device__ inline void load(float (&x)[N], const PerColumn &from, size_t i)
 }
 
 template <int N>
-__device__ inline void load(float (&x)[N], const Setting &from, size_t)
+__device__ inline void load(float (&x)[N], const DeviceScalar &from, size_t)
 {
 	#pragma unroll
 	for (int k = 0; k < N; k++)
@@ -81,7 +81,7 @@ static inline bool packs_of(const PerColumn &c, size_t N)
 {
 	return c.C % N == 0 && packs(c.a, N);
 }
-static inline bool packs_of(const Setting &, size_t) { return true; }
+static inline bool packs_of(const DeviceScalar &, size_t) { return true; }
 template <class F, int M, int N, size_t... I>
 __device__ inline float formula(F f, const float (&x)[M][N], int k,
 	std::index_sequence<I...>)
@@ -100,7 +100,6 @@ __device__ inline void map_pack(const Array &y, size_t i, F f, const X &...x)
 		out[k] = formula(f, in, k, std::index_sequence_for<X...>());
 	store(y, i, out);
 }
-
 /* y[i] = f(x[i] ...) for i < n; nothing if *skip is not 0
  * bytes: of y and of the operands that are not broadcast
  * grid: n / (256 N), block 256 */
@@ -117,7 +116,6 @@ __global__ __launch_bounds__(MAP_THREADS) void map_kernel(Array y, size_t n,
 		for (; i < n; i++)
 			map_pack<1>(y, i, f, x...);
 }
-
 template <class F, class... X>
 void map_unless(Device *d, const int32_t *skip, Array y, size_t n, F f, X... x)
 {
@@ -160,7 +158,6 @@ __global__ __launch_bounds__(MAP_THREADS) void reduce_kernel(float *out,
 	if (threadIdx.x == 0)
 		out[blockIdx.x] = result;
 }
-
 template <Reduction KIND, class F, class... X>
 void reduce_rows(Device *d, float *out, size_t rows, size_t C, F f, X... x)
 {

@@ -131,7 +131,6 @@ __global__ __launch_bounds__(MAP_THREADS) void squares_kernel(float *partial,
 	if (threadIdx.x == 0)
 		partial[blockIdx.x] = sum;
 }
-
 /* *sum += partial (n), n at most 1024; grid 1, block 1024 */
 __global__ __launch_bounds__(SQUARE_BLOCKS) void add_partial(float *sum,
 	const float *partial, unsigned n)
@@ -140,7 +139,6 @@ __global__ __launch_bounds__(SQUARE_BLOCKS) void add_partial(float *sum,
 	if (threadIdx.x == 0)
 		*sum += all;
 }
-
 extern "C" void cuda_add_squares(Device *d, Array sum, Gradients g, size_t n)
 {
 	const unsigned enough = blocks_for(n, MAP_THREADS),
@@ -154,8 +152,7 @@ extern "C" void cuda_add_squares(Device *d, Array sum, Gradients g, size_t n)
 	LAUNCHED();
 	device_free(d, partial.at);
 }
-
-/* grid 1, block 1 */
+/* limits factor such that |factor| sqrt(squares) <= most; grid 1, block 1 */
 __global__ void clip_kernel(float *factor, const float *squares, float most)
 {
 	const float by = most / (fabsf(*factor) * sqrtf(*squares) + 1e-6f);

@@ -27,7 +27,8 @@ extern "C" void cuda_embedding_forward(Device *d, Array x, Array table,
 	map(d, x, N * C, [] __device__ (float x) { return x; },
 		(Lookup){ table, tokens, C });
 }
-/* dtable[token] += the rows of dx of this token, if it is the first of its kind
+/* dtable[token] += the sum of the rows of dx of this token, in the block that has
+ * the token's first occurrence
  * dtable: (V, C) of T, dx: (N, C); summed in fp32
  * grid: N x C / (256 W), block 256 */
 template <int W, class T>

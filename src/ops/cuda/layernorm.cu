@@ -1,7 +1,7 @@
 /* layernorm.cu: layer normalisation, forward and backward */
 #include "ops/cuda/elementary.cuh"
 
-/* the sum over the row of f(k, i), element i of a thread's pack k */
+/* the sum of f(k, i) over a row; (k, i): element i of a thread's pack k */
 template <int N, int PER, class F>
 __device__ float row_sum(size_t C, F f)
 {
@@ -15,7 +15,7 @@ __device__ float row_sum(size_t C, F f)
 	return block_sum(sum);
 }
 
-/* f(k, j) for a thread's packs k, which begin at column j */
+/* calls f(k, j) for each of a thread's packs k; j: column at which it begins */
 template <int N, int PER, class F>
 __device__ void each_pack(size_t C, F f)
 {
@@ -58,14 +58,15 @@ __global__ __launch_bounds__(most_threads(PER)) void layernorm(Array y,
 		store(y, row + j, held[k]);
 	});
 }
+/* arrays of layer normalisation's backward pass */
 struct LayerNorm {
 	Array dx, dy, x, g;
 	const float *mean, *rstd;
-	float *dgain, *dshift;              /* (grid, C) shares */
+	float *dgain, *dshift;              /* (grid, C): sums of each block */
 };
 
 /* dx += rstd (v - mean(v) - xhat mean(v xhat)), v = g dy
- * shares of dg: sums of dy xhat over the rows of a block; of db: of dy
+ * dgain: sums of dy xhat over the rows of a block; dshift: of dy
  * bytes a row: C (2 sizeof dx + sizeof dy + sizeof x); 16 C FLOPs
  * grid: what the chip holds; block: C / N threads, at most 1024 or, if PER > 1,
  * 512 */
@@ -112,7 +113,7 @@ extern "C" void cuda_layernorm_forward(Device *d, Array y, Array mean, Array rst
 	Array x, Array g, Array b, size_t rows, size_t C, double eps)
 {
 	const bool wide = packs(y, 4) && packs(x, 4) && packs(g, 4) && packs(b, 4);
-	with_row(C, wide, [&](auto pack, auto per) {
+	with_row_layout(C, wide, [&](auto pack, auto per) {
 		const unsigned threads = threads_for(blocks_for(C, pack.value),
 			most_threads(per.value));
 		layernorm<pack.value, per.value><<<blocks_for(rows, 1), threads, 0,
@@ -121,14 +122,13 @@ extern "C" void cuda_layernorm_forward(Device *d, Array y, Array mean, Array rst
 	});
 	LAUNCHED();
 }
-
 extern "C" void cuda_layernorm_backward(Device *d, Array dx, Array dg, Array db,
 	Array dy, Array x, Array g, Array mean, Array rstd, size_t rows, size_t C)
 {
 	const bool wide = packs(dx, 4) && packs(dy, 4) && packs(x, 4) && packs(g, 4);
 	LayerNorm a = { dx, dy, x, g, (const float *)mean.at,
 		(const float *)rstd.at, NULL, NULL };
-	with_row(C, wide, [&](auto pack, auto per) {
+	with_row_layout(C, wide, [&](auto pack, auto per) {
 		const unsigned threads = threads_for(blocks_for(C, pack.value),
 			most_threads(per.value));
 		const auto kernel = layernorm_gradient<pack.value, per.value>;

@@ -6,13 +6,14 @@ static_assert((TILE / EACH) * (TILE / EACH) == THREADS, "a square per thread");
 
 /* a slice of an operand, DEPTH deep. Rows are padded: neighbours in a column lie
  * in different banks, and 16-byte reads of a row stay aligned */
-struct Slice {
+struct OperandSlice {
 	alignas(16) float at[DEPTH][TILE + EACH];
 };
 
 /* slice[d][i] = from[(first + i) * step + (k + d) * depth_step] */
 template <class In>
-__device__ void load(Slice &slice, const In *from, size_t first, size_t extent,
+__device__ void load(OperandSlice &slice, const In *from, size_t first,
+	size_t extent,
 	size_t step, size_t k, size_t depth, size_t depth_step)
 {
 	for (int e = threadIdx.x; e < TILE * DEPTH; e += THREADS) {
@@ -33,7 +34,7 @@ template <class In, class Out>
 __global__ __launch_bounds__(THREADS) void matmul_fallback(Out *C, const In *A,
 	const In *B, Matmul s)
 {
-	__shared__ Slice a, b;
+	__shared__ OperandSlice a, b;
 	const size_t across = (s.n + TILE - 1) / TILE;
 	const size_t down = (s.m + TILE - 1) / TILE;
 	const size_t first_column = blockIdx.x % across * TILE;

@@ -21,7 +21,7 @@ template <class X, class T> struct NormGradient {
 };
 /* starts to copy N elements to shared memory */
 template <int N, class T>
-__device__ inline void start_copy(T *to, const T *from)
+__device__ inline void cp_async(T *to, const T *from)
 {
 	constexpr int NBYTES = N * sizeof(T);
 	const unsigned at = (unsigned)__cvta_generic_to_shared(to);
@@ -35,33 +35,33 @@ __device__ inline void start_copy(T *to, const T *from)
 		*to = *from;
 }
 
-__device__ inline void end_copies()
+__device__ inline void cp_async_commit()
 {
 	asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-template <int N> __device__ inline void own_copies_but()
+template <int N> __device__ inline void cp_async_wait_group()
 {
 	asm volatile("cp.async.wait_group %0;" :: "n"(N) : "memory");
 }
 
 /* until this thread's copies are done, but for the latest ahead - 1 rows */
-__device__ inline void await_row(int ahead)
+__device__ inline void wait_for_row(int ahead)
 {
 	switch (ahead) {
-	case 4:  own_copies_but<3>(); break;
-	case 3:  own_copies_but<2>(); break;
-	case 2:  own_copies_but<1>(); break;
-	default: own_copies_but<0>();
+	case 4:  cp_async_wait_group<3>(); break;
+	case 3:  cp_async_wait_group<2>(); break;
+	case 2:  cp_async_wait_group<1>(); break;
+	default: cp_async_wait_group<0>();
 	}
 }
 
 /* a slot: x (PER, threads, N), then what dsum holds unless fresh, then dy */
-template <class X, class T, int N, int PER> struct Slot {
+template <class X, class T, int N, int PER> struct RingSlot {
 	X *x, *before;
 	T *dy;
 
-	__device__ Slot(unsigned char *ring, int slot, bool fresh)
+	__device__ RingSlot(unsigned char *ring, int slot, bool fresh)
 	{
 		const size_t n = (size_t)PER * N * blockDim.x;
 		const size_t nbytes = n * (sizeof(X) * (fresh ? 1 : 2) + sizeof(T));
@@ -77,13 +77,13 @@ template <class X, class T, int N, int PER> struct Slot {
 		for (int k = 0; k < PER; k++) {
 			const size_t p = (size_t)k * blockDim.x + threadIdx.x, j = p * N;
 			if (row < a.rows && j < a.C) {
-				start_copy<N>(x + p * N, a.sum + row * a.x_row + j);
-				start_copy<N>(dy + p * N, a.dy + row * a.dy_row + j);
+				cp_async<N>(x + p * N, a.sum + row * a.x_row + j);
+				cp_async<N>(dy + p * N, a.dy + row * a.dy_row + j);
 				if (!a.fresh)
-					start_copy<N>(before + p * N, a.dsum + row * a.dx_row + j);
+					cp_async<N>(before + p * N, a.dsum + row * a.dx_row + j);
 			}
 		}
-		end_copies();
+		cp_async_commit();
 	}
 
 	template <class F>
@@ -117,24 +117,24 @@ template <class X, class T, int N, int PER>
 __global__ __launch_bounds__(1024) void norm_backward(NormGradient<X, T> a)
 {
 	extern __shared__ __align__(16) unsigned char ring[];
-	using Row = Slot<X, T, N, PER>;
+	using RowSlot = RingSlot<X, T, N, PER>;
 	const float each = 1.0f / a.C;
 	float dg[PER][N] = {}, g[PER][N];
-	Row::read_gains(g, a.g, a.C);
+	RowSlot::read_gains(g, a.g, a.C);
 	for (int s = 0; s < a.ahead; s++)
-		Row(ring, s, a.fresh).fetch(a, blockIdx.x + s * (size_t)gridDim.x);
+		RowSlot(ring, s, a.fresh).fetch(a, blockIdx.x + s * (size_t)gridDim.x);
 	int slot = 0, turn = 0;
 	for (size_t row = blockIdx.x; row < a.rows; row += gridDim.x, turn ^= 1) {
 		float x[PER][N], dy[PER][N], before[PER][N] = {};
-		Row now(ring, slot, a.fresh);
+		RowSlot now(ring, slot, a.fresh);
 		const float saved = a.rho ? a.rho[row] : 0;
 		if (a.ahead == 0)
 			now.fetch(a, row);
-		await_row(a.ahead);
-		Row::read(x, now.x, a.C);
-		Row::read(dy, now.dy, a.C);
+		wait_for_row(a.ahead);
+		RowSlot::read(x, now.x, a.C);
+		RowSlot::read(dy, now.dy, a.C);
 		if (!a.fresh)
-			Row::read(before, now.before, a.C);
+			RowSlot::read(before, now.before, a.C);
 		float dot = 0, squares = 0;
 		#pragma unroll
 		for (int k = 0; k < PER; k++)

@@ -63,7 +63,7 @@ __device__ __forceinline__ void split_ds(unsigned (&high)[16],
 		for (int i = 0; i < 16; i++)
 			most[i % 2] = fmaxf(most[i % 2],
 				fabsf(ds[i / 2 * 4 + 2 * lower + i % 2]));
-		const Unit unit = unit_for(row_max(fmaxf(most[0], most[1])));
+		const Unit unit = unit_for(quad_max(fmaxf(most[0], most[1])));
 		units[lower] = unit.one;
 		#pragma unroll
 		for (int i = 0; i < 16; i++)

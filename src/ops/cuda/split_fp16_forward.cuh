@@ -28,7 +28,7 @@ __device__ __forceinline__ void online_softmax(float (&s)[32], RowStats &w,
 		for (int i = 2; i < 16; i++)
 			most[i % 2] = fmaxf(most[i % 2], s[i / 2 * 4 + 2 * low + i % 2]);
 		const float largest = fmaxf(w.largest[low],
-			row_max(fmaxf(most[0], most[1])) * scale);
+			quad_max(fmaxf(most[0], most[1])) * scale);
 		shrink[low] = exp2_approx((w.largest[low] - largest) * LOG2_E);
 		w.largest[low] = largest;
 		#pragma unroll
@@ -81,7 +81,7 @@ __device__ inline void finish_queries(float (&o)[D / 2], const RowStats &w,
 	#pragma unroll
 	for (int low = 0; low < 2; low++) {
 		const int row = first + 8 * low;
-		const float total = row_sum(w.sum[low]);
+		const float total = quad_sum(w.sum[low]);
 		inverse[low] = 1 / total;
 		if (row < n && threadIdx.x % 4 == 0)
 			((float *)f.a.L.at)[p.head * (size_t)n + row] =

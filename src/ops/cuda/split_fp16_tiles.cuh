@@ -47,7 +47,7 @@ struct Splits {
 };
 
 template <class T>
-__device__ inline Rows<T> rows_of_head(Heads x, int head, size_t H, size_t n)
+__device__ inline HeadRows<T> rows_of_head(Heads x, int head, size_t H, size_t n)
 {
 	const int batch = head / (int)H, rest = head % (int)H;
 	return { (T *)x.x.at + batch * x.batch + rest * x.head, x.row, (int)n };
@@ -189,7 +189,7 @@ __device__ __forceinline__ float exp_score(float score, float scale, float L)
 }
 /* accumulators of a warpgroup to rows first ... of x */
 template <int D>
-__device__ inline void write_accumulators(Rows<float> x, int first,
+__device__ inline void write_accumulators(HeadRows<float> x, int first,
 	const float (&o)[D / 2], bool wide)
 {
 	#pragma unroll

@@ -78,7 +78,6 @@ extern "C" void cuda_fused_swiglu_forward(Device *d, Array h, Array ab,
 	});
 	LAUNCHED();
 }
-
 extern "C" void cuda_fused_swiglu_backward(Device *d, Array dab, Array h,
 	Array dh, Array ab, size_t rows, size_t F)
 {

@@ -242,7 +242,7 @@ __device__ __forceinline__ bool update_row_max(const float (&s)[R],
 	}
 	#pragma unroll
 	for (int low = 0; low < 2; low++) {
-		top[low][0] = row_max(fmaxf(top[low][0], top[low][1])) * base2;
+		top[low][0] = quad_max(fmaxf(top[low][0], top[low][1])) * base2;
 		over |= top[low][0] > rows.base[low] + 8;
 	}
 	if (!__any_sync(0xffffffff, over))
