@@ -13,12 +13,13 @@
 #define ANYWHERE static inline
 #endif
 
+/* a tile of a head, both counted from 0 */
 typedef struct HeadTile {
 	int head, tile;
 } HeadTile;
 
-/* which tile has this number, of `tiles` in each of `heads`? Numbers go through
- * sections of `together` heads, in a section through the first tiles of all its
+/* the tile of this number, where each of `heads` has `tiles`. Numbers go through
+ * sections of `together` heads; in a section, through the first tiles of all its
  * heads, then through the second ones */
 ANYWHERE HeadTile head_tile(int number, int heads, int tiles, int together)
 {
@@ -29,7 +30,8 @@ ANYWHERE HeadTile head_tile(int number, int heads, int tiles, int together)
 	return at;
 }
 
-/* heads that stay in the L2 cache together, 32 MiB of its 50; nbytes: of one */
+/* heads whose data fit in the L2 cache together, in 32 MiB of its 50; nbytes: of
+ * one head */
 static inline int heads_together(size_t heads, size_t nbytes)
 {
 	const size_t fit = ((size_t)32 << 20) / nbytes;
@@ -50,14 +52,14 @@ ANYWHERE int key_tiles_before(int tile, int tiles, int j, int M, int N,
 	return causal ? key_tiles_of(j, tiles, M, N, causal) - 1 - tile : tile;
 }
 
-/* tiles of M queries by N keys; blocks of threads on a multiprocessor; time
- * for a score, in that of multi_warpgroup */
+/* tiles of M queries by N keys; blocks of threads on a multiprocessor; time for a
+ * score relative to multi_warpgroup's */
 typedef struct QueryTiles {
 	int M, N, blocks;
 	float relative_cost;
 } QueryTiles;
 
-/* scores of the tile of queries `row`, whole tiles of keys */
+/* scores that the tile of queries `row` computes, in whole tiles of keys */
 static inline double tile_scores(const QueryTiles *t, size_t row,
 	size_t seqlen_k, bool causal)
 {
@@ -65,9 +67,8 @@ static inline double tile_scores(const QueryTiles *t, size_t row,
 		seen = end < seqlen_k ? end : seqlen_k;
 	return (double)t->M * ((seen + t->N - 1) / t->N * t->N);
 }
-
-/* the longer of: a multiprocessor's share; for each k, k + 1 of the longest
- * k m + 1 tiles, where m blocks run at once */
+/* the longest of: a multiprocessor's share of all scores; for each k, k + 1 of the
+ * longest k m + 1 tiles, where m blocks run at once */
 static inline double tiling_time(const QueryTiles *t, size_t seqlen_q,
 	size_t seqlen_k, size_t heads, bool causal, size_t multiprocessors)
 {

@@ -109,7 +109,7 @@ OPERATION(void, attention_forward, (Device *d, Attention a))
 /* reads all of a */
 OPERATION(void, attention_backward, (Device *d, Attention a,
 	AttentionGradient g))
-/* bytes that fused_rmsnorm_backward holds beside its arguments, at most */
+/* bytes of scratch memory that fused_rmsnorm_backward takes, at most */
 OPERATION(size_t, rmsnorm_scratch, (Device *d, const NormBackward *b,
 	size_t rows, size_t C))
 /* terms: (3, N) of TYPE_REAL, for each row of logits the maximum, the sum of

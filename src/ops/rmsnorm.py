@@ -41,8 +41,6 @@ def check(x, g, dy=None):
 	if dy is not None and (dy.shape != x.shape or dy.dtype != x.dtype
 			or dy.device != x.device):
 		raise ValueError("rmsnorm: the gradient is not like x")
-
-
 def row_stride(x):
 	"""None: x is to be copied, so that the elements of a row are neighbours"""
 	*outer, (width, one) = zip(x.shape, x.stride())
@@ -51,8 +49,6 @@ def row_stride(x):
 		row = width
 	fits = (one == 1 or width == 1) and row is not None and row >= width
 	return row if fits else None
-
-
 def prepare(function, x, g, other, eps, version, stream):
 	"""the function, its RmsnormShape, whether x and dy are copied, and how many
 	rows there are; no function: nothing is to be computed. other: dy or None"""
@@ -73,8 +69,6 @@ def pointers_to(name, arrays):
 	function = getattr(library(), name)
 	function.argtypes = [ctypes.c_char_p] + [ctypes.c_void_p] * arrays
 	return function
-
-
 def norm_forward(x, g, eps, version):
 	"""y, rho"""
 	stream = raw_stream(x.get_device()) if x.is_cuda else 0
@@ -97,8 +91,6 @@ def norm_forward(x, g, eps, version):
 	if status:
 		refuse("rmsnorm", status)
 	return y, rho
-
-
 def norm_backward(dy, x, g, rho, eps, version):
 	"""dx, dg"""
 	stream = raw_stream(x.get_device()) if x.is_cuda else 0

@@ -6,7 +6,8 @@
 #include "ops/cuda/hopper.h"
 #include "ops/cuda/warp_specialized_forward.cuh"
 
-/* all in registers: scores and then probabilities S, P: 64 x N; O: 64 x D */
+/* a thread's registers: scores, then exponentials (64 x N), O (64 x D), and the
+ * exponentials of the tile before as operand A */
 template <class C> struct Held {
 	float s[C::N / 2], o[C::D / 2];
 	unsigned p[C::N / 4];
@@ -14,27 +15,28 @@ template <class C> struct Held {
 	bool grown, under_way;          /* must O be rescaled? is P V under way? */
 };
 
-/* one lane of each warp says that its warp is through with a tile of keys */
+/* one lane of each warp arrives when its warp has read a tile of keys */
 __device__ __forceinline__ void release(Barrier *empty)
 {
 	if (threadIdx.x % 32 == 0)
 		barrier_arrive(empty);
 }
-
 template <class C> struct Consumer {
 	const Shared<C> &shared;
 	const Arguments &p;
 	const int group;                /* 0 ... GROUPS - 1 */
-	int row;                        /* of this thread: the upper of its two */
+	int row;                        /* the upper one of this thread's two rows */
 	Ring<C::Q_STAGES> q;
 	Ring<C::STAGES> k, v;
-	Ring<C::STAGES> start;          /* split: where the next item's tiles begin */
+	/* SPLIT: where the next query tile's keys begin */
+	Ring<C::STAGES> start;
 	Ring<1> acc;
-	int stored;                     /* whose O this thread has under way; or -1 */
+	/* buffer whose O this thread is storing; or -1 */
+	int stored;
 
-	/* until the copy of a tile, K or V, is there; where another warpgroup may have
-	 * had the slot, first until it has read the tile before: else parity could
-	 * mistake the round before that for this one */
+	/* waits until a tile of K or V is there; where another warpgroup may have had the
+	 * slot, first until it has read the tile before, since parity could mistake the
+	 * round before that for this one */
 	__device__ __forceinline__ void await(Barrier *full, Barrier *empty,
 		const Ring<C::STAGES> &at) const
 	{
@@ -42,8 +44,8 @@ template <class C> struct Consumer {
 			barrier_wait(empty + at.at, at.parity ^ 1);
 		barrier_wait(full + at.at, at.parity);
 	}
-	/* masks the keys of tile j that this thread's rows do not see; last: the last
-	 * that each does, counted from the thread's first column */
+	/* masks the keys of tile j that this thread's rows do not see; last[low]: the last
+	 * key that a row sees, counted from the thread's first column */
 	__device__ __forceinline__ void apply_mask_in(float (&s)[C::N / 2], int j) const
 	{
 		const int column = j * C::N + threadIdx.x % 4 * 2, end = p.seqlen_k - 1;
@@ -65,7 +67,7 @@ template <class C> struct Consumer {
 			shared.v + v.at * C::K_NBYTES);
 		wgmma_commit();
 	}
-	/* the first tile of keys, j: S, and its P; clear: all its keys are seen */
+	/* computes S and P of the first tile of keys, j; clear: all its keys are seen */
 	__device__ __forceinline__ void first_step(Held<C> &x, int j, bool clear)
 	{
 		await(shared.k_full, shared.k_empty, k);        /* K is there */
@@ -83,9 +85,8 @@ template <class C> struct Consumer {
 		exp_scores<true>(x.s, x.rows, p.base2);
 		pin(x.s);
 	}
-
-	/* once no matmul reads the last P: S, now probabilities, is rounded to P, so that
-	 * new scores may overwrite it */
+	/* waits until no matmul reads the last P, and rounds the exponentials in S to P, so
+	 * that new scores may overwrite S */
 	__device__ __forceinline__ void take_probabilities(Held<C> &x)
 	{
 		wgmma_wait<0>();
@@ -145,7 +146,8 @@ template <class C> struct Consumer {
 		release(shared.v_empty + v.at);
 		v.template step<C::STRIDE>();
 	}
-	/* the first tile of an item for this warpgroup, counted from the item's last */
+	/* sets the rings to this warpgroup's first tile of keys, and returns its number
+	 * among the query tile's, counted from the last */
 	__device__ __forceinline__ int find_place(int key_tiles)
 	{
 		k = start;
@@ -155,7 +157,7 @@ template <class C> struct Consumer {
 		return group;
 	}
 
-	/* O and sums of the warpgroup behind these become part of x */
+	/* adds another warpgroup's O and sums, stored at `from`, to x */
 	__device__ __forceinline__ void add_accumulators(Held<C> &x,
 		unsigned from) const
 	{
@@ -176,8 +178,7 @@ template <class C> struct Consumer {
 			x.o[i] = x.o[i] * keep[i / 2 % 2] + y * add[i / 2 % 2];
 		});
 	}
-
-	/* true for the first warpgroup, whose sums are then those of all keys */
+	/* adds up the warpgroups' accumulators in the first one, for which it is true */
 	__device__ __forceinline__ bool join(Held<C> &x)
 	{
 		const int mine = group - 1;
@@ -198,7 +199,7 @@ template <class C> struct Consumer {
 		acc.step();
 		return group == 0;
 	}
-	/* L; O is divided by the sums */
+	/* stores L, and divides O by the sums */
 	__device__ __forceinline__ void finish_rows(Held<C> &x, int head) const
 	{
 		#pragma unroll
@@ -212,7 +213,7 @@ template <class C> struct Consumer {
 		}
 		rescale_accumulators(x.o, x.rows);
 	}
-
+	/* stores O, rounded, from query `first` of the head on */
 	__device__ __forceinline__ void write(Held<C> &x, const CUtensorMap *map,
 		int first, int head)
 	{
@@ -245,7 +246,8 @@ template <class C> struct Consumer {
 			stored = q.at;
 		}
 	}
-	/* what this thread stored of O, if anything, was read: its buffer is empty */
+	/* waits until what this thread stored of O has been read, and arrives at its
+	 * buffer's barrier */
 	__device__ __forceinline__ void release_stored()
 	{
 		if (stored < 0)
@@ -294,7 +296,7 @@ template <class C> struct Consumer {
 		else if (C::Q_STAGES == 1)
 			release_stored();
 	}
-
+	/* computes tiles of queries until there are no more */
 	__device__ __forceinline__ void run(const CUtensorMap *map)
 	{
 		stored = -1;
@@ -361,6 +363,7 @@ void warp_specialized_forward(
 	}
 #endif
 }
+/* a compiled tile configuration: its launcher, and what its time is estimated from */
 struct Choice {
 	void (*launch)(Device *d, const Attention &a);
 	QueryTiles tiles;
@@ -372,7 +375,8 @@ static double estimate(const Device *d, const Choice &c, const Attention &a)
 		cuda_multiprocessors(d));
 }
 
-/* 0 before and after; of launches that run at a time, each has its own */
+/* counters of tile schedulers, 0 before and after a launch; launches that run at
+ * the same time have different ones */
 enum { LAUNCHES = 1024 };
 static __device__ unsigned tile_counter[LAUNCHES][2];
 
@@ -389,7 +393,6 @@ static unsigned *next_tile_counters(Device *d)
 	CUDA(cudaGetSymbolAddress(&all, tile_counter));
 	return (unsigned *)all + (*launches)++ % LAUNCHES * 2;
 }
-
 template <class C> static void launch(Device *d, const Attention &a)
 {
 	assert(a.seqlen_k > 0 && a.scale > 0 && a.seqlen_q < 1 << 30
@@ -426,7 +429,7 @@ template <class C> static constexpr Choice choice(float relative_cost)
 
 enum { MULTI_WARPGROUP, M64, SPLIT_KV, CHOICES };
 
-/* NULL: no heads of this size */
+/* the three configurations for heads of D elements; NULL: there are none */
 template <class T> static const Choice *choices_for(size_t D)
 {
 	static const Choice d16[CHOICES] = {
@@ -448,7 +451,6 @@ template <class T> static const Choice *choices_for(size_t D)
 	return D == 16 ? d16 : D == 32 ? d32 : D == 64 ? d64 : D == 80 ? d80
 		: D == 128 ? d128 : NULL;
 }
-
 static const Choice *choices_of(const Attention &a)
 {
 	return a.q.x.type == FP16 ? choices_for<fp16>(a.D)

@@ -9,7 +9,8 @@
  * warpgroup */
 enum { GROUPS = 2, THREADS = GROUPS * WARPGROUP, OWN = 64 * GROUPS };
 
-/* q, d (dO): boxes of as many rows as a tile of queries; k, v: of keys */
+/* tensor maps of Q and dO, with boxes as high as a tile of queries, and of K and
+ * V, as high as a tile of keys */
 struct Maps {
 	CUtensorMap q, k, v, d;
 };
@@ -19,16 +20,16 @@ template <int N, int D> struct alignas(1024) Swizzled {
 	char at[N * Swizzle<D>::ROW];
 };
 
-/* of a block: OWNS tiles of its own rows, which stay; two stages of what it
- * visits, one in use and one on its way: two tiles, and L and delta for each of
- * their rows */
+/* a block's shared memory: OWNS tiles of its own rows, which stay; two stages of
+ * what it visits, one in use and one on its way: two tiles, and L and delta for
+ * each of their rows */
 template <int OWNS, int N, int D> struct Shared {
 	Swizzled<OWN, D> own[OWNS];
 	Swizzled<N, D> visited[2][2];
 	float row_stats[2][2][N];
 	Barrier there, full[2];
 };
-/* with its barriers ready; it starts at a multiple of 1024 */
+/* the block's shared memory, aligned to 1024 bytes, with its barriers ready */
 template <class S> __device__ inline S &start_shared()
 {
 	extern __shared__ char memory[];
@@ -42,7 +43,7 @@ template <class S> __device__ inline S &start_shared()
 	__syncthreads();
 	return shared;
 }
-/* rows first ... of the block's head; those after the last become 0 */
+/* starts the copy of N rows of the block's head; rows after the last become 0 */
 template <int N, int D>
 __device__ inline void fetch(const Swizzled<N, D> &tile, const CUtensorMap &map,
 	int first, unsigned H, Barrier &full)
@@ -55,7 +56,7 @@ __device__ inline void fetch(const Swizzled<N, D> &tile, const CUtensorMap &map,
 			i * W::WIDTH / 2, first, blockIdx.x % H, blockIdx.x / H);
 }
 
-/* the same rows of two tensors; the barrier awaits nbytes more */
+/* starts the copy of the same rows of two tensors; `full` expects nbytes more */
 template <int N, int D>
 __device__ inline void fetch_both(const Swizzled<N, D> (&tiles)[2],
 	const CUtensorMap &x, const CUtensorMap &y, int first, unsigned H,
@@ -65,8 +66,9 @@ __device__ inline void fetch_both(const Swizzled<N, D> (&tiles)[2],
 	fetch(tiles[0], x, first, H, full);
 	fetch(tiles[1], y, first, H, full);
 }
-/* f(j, stage) for tiles of rows first, first + N ... up to end, each while the
- * next one comes; fetch(j, stage) starts that, and was called for the first */
+/* calls f(j, stage) for the tiles of rows first, first + N ... up to end, each
+ * while the next one is copied; fetch(j, stage) starts a copy, and has been
+ * called for the first tile */
 template <int N, class S, class Fetch, class F>
 __device__ __forceinline__ void visit(S &shared, int first, int end,
 	Fetch fetch, F f)
@@ -88,7 +90,7 @@ __device__ __forceinline__ float (&registers_of(MmaBlock (&x)[C]))[8 * C]
 	return reinterpret_cast<float (&)[8 * C]>(x);
 }
 
-/* s = a b^T is on its way; a: the warpgroup's 64 of the block's rows */
+/* starts s = a b^T; a: the warpgroup's 64 of the block's rows */
 template <class T, int N, int D>
 __device__ __forceinline__ void start_matmul_nt(MmaBlock (&s)[N / 16],
 	const Swizzled<OWN, D> &a, const Swizzled<N, D> &b)
@@ -101,8 +103,7 @@ __device__ __forceinline__ void start_matmul_nt(MmaBlock (&s)[N / 16],
 		smem_address(b.at));
 	wgmma_commit();
 }
-/* o = o + p b is on its way; left: p, rounded, in registers that are in use
- * until then */
+/* starts o = o + p b; left: p, rounded, whose registers are in use until it ends */
 template <class T, int N, int D>
 __device__ __forceinline__ void start_matmul_add(MmaBlock (&o)[D / 16],
 	unsigned (&left)[N / 4], MmaBlock (&p)[N / 16], const Swizzled<N, D> &b)
@@ -121,14 +122,15 @@ template <int C> __device__ __forceinline__ void pin(MmaBlock (&x)[C])
 	pin(registers_of(x));
 }
 
-/* until all matmuls but the latest LEFT are done, whose registers are x */
+/* waits until all matmuls but the latest LEFT are done; x: registers that may be
+ * touched from now on */
 template <int LEFT, class... X> __device__ __forceinline__ void finish(X &... x)
 {
 	wgmma_wait<LEFT>();
 	(pin(x), ...);
 }
-/* what a block that holds queries is about: its first row, its warp's first;
- * the key after the last that it sees */
+/* rows of a block that owns queries: its first, its warp's first; numbers of
+ * queries and keys; the key after the last that it sees */
 struct Part {
 	int first, top, n, seqlen_k, end;
 	float scale;
@@ -306,15 +308,15 @@ void wgmma_dkv(Attention a, AttentionGradient g,
 	write_rows(rows_of<T>(g.dv, a.seqlen_k, a.H), top, dv, true);
 #endif
 }
-/* rows of the tiles that each kernel visits, and its blocks on a
- * multiprocessor: as registers allow */
+/* rows of the tiles that each kernel visits, and blocks on a multiprocessor, as
+ * registers allow */
 template <int D> struct Sizes {
 	static constexpr int FORWARD = D <= 64 ? 128 : 64, FORWARD_BLOCKS = 2,
 		KEYS = D <= 64 ? 64 : 128, KEYS_BLOCKS = D <= 64 ? 2 : 1,
 		QUERIES = D <= 64 ? 128 : 64;
 };
 
-/* d NULL: there is no dO */
+/* tensor maps of a; d: dO, or NULL in the forward pass */
 static Maps maps_of(const Attention &a, const Heads *d, unsigned query_rows,
 	unsigned key_rows)
 {
@@ -326,7 +328,8 @@ static Maps maps_of(const Attention &a, const Heads *d, unsigned query_rows,
 		maps.d = tensor_map(*d, &a, a.seqlen_q, query_rows);
 	return maps;
 }
-/* f(stored type, D) as values of types; returns whether there are kernels */
+/* calls f with a value of the stored type and D as a Constant; returns whether
+ * there are kernels for both */
 template <class F> static bool with_heads(Type type, size_t D, F f)
 {
 	const auto with = [&](auto stored) {
@@ -364,7 +367,6 @@ extern "C" size_t cuda_wgmma_scratch(Device *d, const Attention *a,
 {
 	return g ? a->B * a->H * 2 * padded(a->seqlen_q) * sizeof(float) : 0;
 }
-
 extern "C" void cuda_wgmma_backward(Device *d, Attention a, AttentionGradient g)
 {
 	assert(a.seqlen_k > 0 && a.scale > 0);

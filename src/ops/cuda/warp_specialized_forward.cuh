@@ -7,13 +7,12 @@
 #include "ops/cuda/common.cuh"
 #include "ops/cuda/hopper.cuh"
 
-/* warpgroups with 64 queries each, independent; those that alternate at the
- * tensor cores (ping-pong); those that share 64 queries, and take alternate
- * tiles of keys */
+/* INDEPENDENT: warpgroups with 64 queries each; PINGPONG: they also take turns to
+ * start matmuls; SPLIT: they share 64 queries, and take alternate tiles of keys */
 enum Schedule { INDEPENDENT, PINGPONG, SPLIT };
 
-/* GROUPS warpgroups; keys in tiles of N, STAGES of them under way; BLOCKS: of
- * threads on a multiprocessor */
+/* GROUPS consumer warpgroups; tiles of N keys, STAGES of them in the ring; BLOCKS
+ * of threads on a multiprocessor */
 template <class T_, int D_, int GROUPS_, int N_, int STAGES_,
 	Schedule SCHEDULE_, int BLOCKS_ = 1>
 struct TileConfig {
@@ -22,7 +21,8 @@ struct TileConfig {
 	static constexpr int D = D_, GROUPS = GROUPS_, N = N_, STAGES = STAGES_,
 		BLOCKS = BLOCKS_;
 	static constexpr Schedule SCHEDULE = SCHEDULE_;
-	/* tiles of 64 queries; from a warpgroup's tile of keys to its next */
+	/* tiles of 64 queries in a block; tiles of keys from a warpgroup's one to its
+	 * next */
 	static constexpr int Q_TILES = SCHEDULE == SPLIT ? 1 : GROUPS,
 		STRIDE = SCHEDULE == SPLIT ? GROUPS : 1;
 	static constexpr int M = 64 * Q_TILES, THREADS = WARPGROUP * (GROUPS + 1);
@@ -36,7 +36,7 @@ struct TileConfig {
 	/* a tile of 64 queries, a tile of keys, all tiles of keys and values */
 	static constexpr int Q_NBYTES = 64 * W::ROW, K_NBYTES = N * W::ROW,
 		RING_NBYTES = 2 * STAGES * K_NBYTES;
-	/* what a warpgroup stores for the first: O, and of two rows base and sum */
+	/* what a warpgroup stores for the first one: O, and maximum and sum of two rows */
 	static constexpr int ACC = D / 2 + 4, ACC_NBYTES = ACC * 4 * WARPGROUP,
 		ACC_ALL = (STRIDE - 1) * ACC_NBYTES;
 	/* a block may have 232448; a multiprocessor has 233472, of which each block takes
@@ -59,27 +59,29 @@ struct TileConfig {
 		MANY = (AT_LAUNCH * (GROUPS + 1) - FEW) / GROUPS / 8 * 8;
 	static_assert(MANY <= 240, "with a few to spare of 255");
 };
-/* what tiles there are, and what all share */
+/* sizes, and what all roles share */
 struct Arguments {
 	int seqlen_q, seqlen_k, H, heads; /* heads: B H */
-	int query_tiles, together;    /* heads whose tiles are scheduled together */
+	int query_tiles, together;    /* heads of a section */
 	int tiles;
 	float base2;                    /* scale log2(e) */
 	bool causal;
 	float *L;
-	unsigned *tile_counter;         /* NULL: one tile for each block */
+	unsigned *tile_counter;         /* NULL: each block has one tile */
 };
 
 struct Maps {
 	CUtensorMap q, k, v, o;
 };
-
 template <class C> struct Shared {
-	unsigned q, k, v;               /* [Q_STAGES][Q_TILES], [STAGES], [STAGES] */
-	unsigned acc;                   /* [STRIDE - 1]: of warpgroups 1 ... */
+	/* tiles [Q_STAGES][Q_TILES], [STAGES], [STAGES] */
+	unsigned q, k, v;
+	/* accumulators [STRIDE - 1], of warpgroups 1 ... */
+	unsigned acc;
 	Barrier *acc_full, *acc_empty;
 	Barrier *q_full, *q_empty, *k_full, *k_empty, *v_full, *v_empty;
-	int *tile;                      /* [Q_STAGES]: whose queries; -1: the end */
+	/* [Q_STAGES]: number of the tile; -1: the end */
+	int *tile;
 
 	__device__ explicit Shared(char *memory)
 	{
@@ -105,7 +107,7 @@ template <class C> struct Shared {
 		return q + (stage * C::Q_TILES + group % C::Q_TILES) * C::Q_NBYTES;
 	}
 };
-/* a tile of queries: of which head, from which on; tiles of keys it needs */
+/* a tile of queries: its head, its first query, the tiles of keys that it sees */
 struct Item {
 	int head, first, key_tiles;
 };
@@ -119,14 +121,14 @@ __device__ inline Item item_of(const Arguments &p, int tile)
 	return { at.head, first, (end + C::N - 1) / C::N };
 }
 
-/* the tile after `tile` for this block */
+/* the number of this block's next tile after `tile` */
 __device__ inline int next_tile(const Arguments &p, int tile)
 {
 	return gridDim.x
 		+ (p.tile_counter == NULL ? tile : atomicAdd(p.tile_counter, 1u));
 }
 
-/* the last block to finish leaves both counters 0 */
+/* called once by each block: the last one sets both counters to 0 */
 __device__ inline void reset_tile_counter(const Arguments &p)
 {
 	if (p.tile_counter == NULL)
@@ -135,7 +137,8 @@ __device__ inline void reset_tile_counter(const Arguments &p)
 	if (atomicInc(p.tile_counter + 1, gridDim.x - 1) == gridDim.x - 1)
 		atomicExch(p.tile_counter, 0u);
 }
-/* `rows` rows from first on of a head, block by block of D */
+/* starts the copy of `rows` rows of a head from `first` on, column block by column
+ * block */
 template <class C>
 __device__ inline void load_tile(unsigned to, const CUtensorMap *map,
 	Barrier *full, uint64_t hint, int rows, int first, int h, int b)
@@ -146,7 +149,7 @@ __device__ inline void load_tile(unsigned to, const CUtensorMap *map,
 			i * C::W::WIDTH / 2, first, h, b);
 }
 
-/* the next tile of keys or of values, once its slot of the ring is free */
+/* starts the copy of the next tile of keys or of values, once its stage is empty */
 template <class C>
 __device__ inline void load_keys(unsigned ring, Ring<C::STAGES> &at,
 	Barrier *full, Barrier *empty, const CUtensorMap *map, int first, int h,
@@ -158,8 +161,8 @@ __device__ inline void load_keys(unsigned ring, Ring<C::STAGES> &at,
 		C::N, first, h, b);
 	at.step();
 }
-
-/* tile -1: that there are no more */
+/* starts the copy of a tile of queries, once its buffer is empty; tile -1: tells
+ * the consumers that there are no more */
 template <class C>
 __device__ inline void load_queries(const Shared<C> &shared,
 	const Ring<C::Q_STAGES> &at, const CUtensorMap *map, int tile, int first,
@@ -212,13 +215,15 @@ __device__ inline void produce(const Shared<C> &shared, const Maps &maps,
 	reset_tile_counter(p);
 	load_queries<C>(shared, q, &maps.q, -1, 0, 0, 0);
 }
-/* of a thread's two rows, low = 0 or 1: score that counts as 1, in powers of 2;
- * sum of this thread's probabilities; by what former sums shrink */
+/* of a thread's two rows, low = 0 or 1: maximum of the scores in the log2 domain,
+ * up to 8 behind; sum of this thread's exponentials; the factor by which earlier
+ * sums are rescaled */
 struct RowStats {
 	float base[2], sum[2], shrink[2];
 };
 
-/* masks keys after `last`, per row, counted from this thread's first column */
+/* masks keys after `last`, which is given for each row and counted from this
+ * thread's first column */
 template <int R>
 __device__ __forceinline__ void apply_mask(float (&s)[R], const int (&last)[2])
 {
@@ -228,7 +233,8 @@ __device__ __forceinline__ void apply_mask(float (&s)[R], const int (&last)[2])
 			s[i] = -INFINITY;
 }
 
-/* true: former sums of this warp shrink */
+/* raises the base where a score exceeds it by more than 8; true: sums of this warp
+ * must be rescaled */
 template <bool MASKED, int R>
 __device__ __forceinline__ bool update_row_max(const float (&s)[R],
 	RowStats &rows, float base2)
@@ -258,7 +264,7 @@ __device__ __forceinline__ bool update_row_max(const float (&s)[R],
 	}
 	return true;
 }
-/* scores become probabilities 2^(base2 s - base) */
+/* turns scores s into 2^(base2 s - base), and adds them to the rows' sums */
 template <bool MASKED, int R>
 __device__ __forceinline__ void exp_scores(float (&s)[R], RowStats &rows,
 	float base2)
@@ -275,8 +281,7 @@ __device__ __forceinline__ void exp_scores(float (&s)[R], RowStats &rows,
 	rows.sum[0] += sum[0][0] + sum[0][1];
 	rows.sum[1] += sum[1][0] + sum[1][1];
 }
-
-/* accumulators as wgmma leaves them are an operand A as wgmma takes it */
+/* rounds accumulators to operand A; wgmma leaves the one as it takes the other */
 template <class T, int R>
 __device__ __forceinline__ void narrow(unsigned (&p)[R / 2], const float (&s)[R])
 {
