@@ -67,8 +67,8 @@ static inline double tile_scores(const QueryTiles *t, size_t row,
 		seen = end < seqlen_k ? end : seqlen_k;
 	return (double)t->M * ((seen + t->N - 1) / t->N * t->N);
 }
-/* the longest of: a multiprocessor's share of all scores; for each k, k + 1 of the
- * longest k m + 1 tiles, where m blocks run at once */
+/* the longest of: a multiprocessor's share of all scores; for each k, k + 1 of
+ * the longest k m + 1 tiles, where m blocks run at once */
 static inline double tiling_time(const QueryTiles *t, size_t seqlen_q,
 	size_t seqlen_k, size_t heads, bool causal, size_t multiprocessors)
 {

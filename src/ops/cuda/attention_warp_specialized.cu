@@ -8,11 +8,12 @@
 
 /* a thread's registers: scores, then exponentials (64 x N), O (64 x D), and the
  * exponentials of the tile before as operand A */
-template <class C> struct Held {
+template <class C> struct ForwardRegisters {
 	float s[C::N / 2], o[C::D / 2];
 	unsigned p[C::N / 4];
-	RowStats rows;
-	bool grown, under_way;          /* must O be rescaled? is P V under way? */
+	RowState rows;
+	/* must O be rescaled? is P V under way? */
+	bool must_rescale, pv_in_flight;
 };
 
 /* one lane of each warp arrives when its warp has read a tile of keys */
@@ -22,30 +23,30 @@ __device__ __forceinline__ void release(Barrier *empty)
 		barrier_arrive(empty);
 }
 template <class C> struct Consumer {
-	const Shared<C> &shared;
-	const Arguments &p;
+	const ForwardShared<C> &shared;
+	const ForwardArguments &p;
 	const int group;                /* 0 ... GROUPS - 1 */
 	int row;                        /* the upper one of this thread's two rows */
-	Ring<C::Q_STAGES> q;
-	Ring<C::STAGES> k, v;
+	RingPosition<C::Q_STAGES> q;
+	RingPosition<C::STAGES> k, v;
 	/* SPLIT: where the next query tile's keys begin */
-	Ring<C::STAGES> start;
-	Ring<1> acc;
+	RingPosition<C::STAGES> start;
+	RingPosition<1> acc;
 	/* buffer whose O this thread is storing; or -1 */
 	int stored;
 
 	/* waits until a tile of K or V is there; where another warpgroup may have had the
 	 * slot, first until it has read the tile before, since parity could mistake the
 	 * round before that for this one */
-	__device__ __forceinline__ void await(Barrier *full, Barrier *empty,
-		const Ring<C::STAGES> &at) const
+	__device__ __forceinline__ void wait_full(Barrier *full, Barrier *empty,
+		const RingPosition<C::STAGES> &at) const
 	{
 		if (C::SCHEDULE == SPLIT)
 			barrier_wait(empty + at.at, at.parity ^ 1);
 		barrier_wait(full + at.at, at.parity);
 	}
-	/* masks the keys of tile j that this thread's rows do not see; last[low]: the last
-	 * key that a row sees, counted from the thread's first column */
+	/* masks the keys of tile j that this thread's rows do not see; last[low]: the
+	 * last key that a row sees, counted from the thread's first column */
 	__device__ __forceinline__ void apply_mask_in(float (&s)[C::N / 2], int j) const
 	{
 		const int column = j * C::N + threadIdx.x % 4 * 2, end = p.seqlen_k - 1;
@@ -61,16 +62,17 @@ template <class C> struct Consumer {
 		wgmma_commit();
 	}
 
-	__device__ __forceinline__ void start_outputs(Held<C> &x)
+	__device__ __forceinline__ void start_outputs(ForwardRegisters<C> &x)
 	{
 		matmul_add<typename C::T, C::D, C::N>(x.o, x.p,
 			shared.v + v.at * C::K_NBYTES);
 		wgmma_commit();
 	}
 	/* computes S and P of the first tile of keys, j; clear: all its keys are seen */
-	__device__ __forceinline__ void first_step(Held<C> &x, int j, bool clear)
+	__device__ __forceinline__ void first_step(ForwardRegisters<C> &x, int j,
+		bool clear)
 	{
-		await(shared.k_full, shared.k_empty, k);        /* K is there */
+		wait_full(shared.k_full, shared.k_empty, k);        /* K is there */
 		pin(x.s);
 		wgmma_fence();
 		start_scores(x.s);
@@ -85,20 +87,20 @@ template <class C> struct Consumer {
 		exp_scores<true>(x.s, x.rows, p.base2);
 		pin(x.s);
 	}
-	/* waits until no matmul reads the last P, and rounds the exponentials in S to P, so
-	 * that new scores may overwrite S */
-	__device__ __forceinline__ void take_probabilities(Held<C> &x)
+	/* waits until no matmul reads the last P, and rounds the exponentials in S to P,
+	 * so that new scores may overwrite S */
+	__device__ __forceinline__ void round_probabilities(ForwardRegisters<C> &x)
 	{
 		wgmma_wait<0>();
 		pin(x.s);
 		pin(x.p);
 		pin(x.o);
-		if (x.under_way) {
+		if (x.pv_in_flight) {
 			release(shared.v_empty + v.at);
 			v.template step<C::STRIDE>();
 		}
 		narrow<typename C::T>(x.p, x.s);
-		if (x.grown)
+		if (x.must_rescale)
 			rescale_accumulators(x.o, x.rows);
 	}
 
@@ -106,10 +108,10 @@ template <class C> struct Consumer {
 	 * P V is awaited in the next step only: the loop's end keeps the compiler from
 	 * doing so before P is there */
 	template <bool MASKED>
-	__device__ __forceinline__ void step(Held<C> &x, int j)
+	__device__ __forceinline__ void step(ForwardRegisters<C> &x, int j)
 	{
-		take_probabilities(x);
-		await(shared.k_full, shared.k_empty, k);        /* K of j is there */
+		round_probabilities(x);
+		wait_full(shared.k_full, shared.k_empty, k);        /* K of j is there */
 		if (C::SCHEDULE == PINGPONG)    /* the group before has begun its own */
 			named_barrier_sync(1 + group, 2 * WARPGROUP);
 		pin(x.s);
@@ -117,7 +119,7 @@ template <class C> struct Consumer {
 		pin(x.o);
 		wgmma_fence();
 		start_scores(x.s);
-		await(shared.v_full, shared.v_empty, v);        /* V of the tile before */
+		wait_full(shared.v_full, shared.v_empty, v);        /* V of the tile before */
 		wgmma_fence();
 		start_outputs(x);
 		if (C::SCHEDULE == PINGPONG) /* and now the next one may */
@@ -128,15 +130,16 @@ template <class C> struct Consumer {
 		k.template step<C::STRIDE>();
 		if (MASKED)
 			apply_mask_in(x.s, j);
-		x.grown = update_row_max<MASKED>(x.s, x.rows, p.base2);
+		x.must_rescale = update_row_max<MASKED>(x.s, x.rows, p.base2);
 		exp_scores<MASKED>(x.s, x.rows, p.base2);
-		x.under_way = true;
+		x.pv_in_flight = true;
 		pin(x.s);
 	}
-	__device__ __forceinline__ void last_step(Held<C> &x)
+	__device__ __forceinline__ void last_step(ForwardRegisters<C> &x)
 	{
-		take_probabilities(x);
-		await(shared.v_full, shared.v_empty, v);        /* V of the last is there */
+		round_probabilities(x);
+		/* V of the last is there */
+		wait_full(shared.v_full, shared.v_empty, v);
 		pin(x.p);
 		pin(x.o);
 		wgmma_fence();
@@ -148,7 +151,7 @@ template <class C> struct Consumer {
 	}
 	/* sets the rings to this warpgroup's first tile of keys, and returns its number
 	 * among the query tile's, counted from the last */
-	__device__ __forceinline__ int find_place(int key_tiles)
+	__device__ __forceinline__ int first_tile_of_group(int key_tiles)
 	{
 		k = start;
 		k.skip(group);
@@ -158,7 +161,7 @@ template <class C> struct Consumer {
 	}
 
 	/* adds another warpgroup's O and sums, stored at `from`, to x */
-	__device__ __forceinline__ void add_accumulators(Held<C> &x,
+	__device__ __forceinline__ void add_accumulators(ForwardRegisters<C> &x,
 		unsigned from) const
 	{
 		float other[4], keep[2], add[2];
@@ -167,10 +170,10 @@ template <class C> struct Consumer {
 		});
 		#pragma unroll
 		for (int low = 0; low < 2; low++) {
-			const float base = fmaxf(x.rows.base[low], other[low]);
-			keep[low] = exp2_approx(x.rows.base[low] - base);
-			add[low] = exp2_approx(other[low] - base);
-			x.rows.base[low] = base;
+			const float row_max = fmaxf(x.rows.row_max[low], other[low]);
+			keep[low] = exp2_approx(x.rows.row_max[low] - row_max);
+			add[low] = exp2_approx(other[low] - row_max);
+			x.rows.row_max[low] = row_max;
 			x.rows.sum[low] = x.rows.sum[low] * keep[low]
 				+ other[2 + low] * add[low];
 		}
@@ -179,17 +182,17 @@ template <class C> struct Consumer {
 		});
 	}
 	/* adds up the warpgroups' accumulators in the first one, for which it is true */
-	__device__ __forceinline__ bool join(Held<C> &x)
+	__device__ __forceinline__ bool merge_split_keys(ForwardRegisters<C> &x)
 	{
-		const int mine = group - 1;
-		const float rows[4] = { x.rows.base[0], x.rows.base[1], x.rows.sum[0],
+		const int own_slot = group - 1;
+		const float rows[4] = { x.rows.row_max[0], x.rows.row_max[1], x.rows.sum[0],
 			x.rows.sum[1] };
 		if (group > 0) {
-			const unsigned to = shared.acc + mine * C::ACC_NBYTES;
-			barrier_wait(shared.acc_empty + mine, acc.parity ^ 1);
+			const unsigned to = shared.acc + own_slot * C::ACC_NBYTES;
+			barrier_wait(shared.acc_empty + own_slot, acc.parity ^ 1);
 			store_accumulators(to, x.o);
 			store_accumulators(to + C::D / 2 * 4 * WARPGROUP, rows);
-			barrier_arrive(shared.acc_full + mine);
+			barrier_arrive(shared.acc_full + own_slot);
 		}
 		for (int other = 0; group == 0 && other < C::GROUPS - 1; other++) {
 			barrier_wait(shared.acc_full + other, acc.parity);
@@ -200,7 +203,8 @@ template <class C> struct Consumer {
 		return group == 0;
 	}
 	/* stores L, and divides O by the sums */
-	__device__ __forceinline__ void finish_rows(Held<C> &x, int head) const
+	__device__ __forceinline__ void finish_rows(ForwardRegisters<C> &x, int head)
+		const
 	{
 		#pragma unroll
 		for (int low = 0; low < 2; low++) {
@@ -208,13 +212,14 @@ template <class C> struct Consumer {
 			const int i = row + 8 * low;
 			if (threadIdx.x % 4 == 0 && i < p.seqlen_q)
 				p.L[(size_t)head * p.seqlen_q + i] =
-					(x.rows.base[low] + log2f(sum)) * LN_2;
-			x.rows.shrink[low] = 1 / sum;
+					(x.rows.row_max[low] + log2f(sum)) * LN_2;
+			x.rows.rescale[low] = 1 / sum;
 		}
 		rescale_accumulators(x.o, x.rows);
 	}
 	/* stores O, rounded, from query `first` of the head on */
-	__device__ __forceinline__ void write(Held<C> &x, const CUtensorMap *map,
+	__device__ __forceinline__ void write(ForwardRegisters<C> &x,
+		const CUtensorMap *map,
 		int first, int head)
 	{
 		using W = typename C::W;
@@ -256,17 +261,17 @@ template <class C> struct Consumer {
 		barrier_arrive(shared.q_empty + stored);
 		stored = -1;
 	}
-	__device__ __forceinline__ void attention_tile(const Item &item,
+	__device__ __forceinline__ void attention_tile(const QueryTile &query_tile,
 		const CUtensorMap *map)
 	{
-		const int first = item.first + 64 * (group % C::Q_TILES);
+		const int first = query_tile.first + 64 * (group % C::Q_TILES);
 		/* tiles all of whose keys are seen by all of the warpgroup's rows */
 		const int clear = (p.causal ? min(p.seqlen_k, first + 1) : p.seqlen_k)
 			/ C::N;
 		row = first + threadIdx.x % WARPGROUP / 32 * 16 + threadIdx.x % 32 / 4;
-		Held<C> x;
+		ForwardRegisters<C> x;
 		x.rows = { { -INFINITY, -INFINITY }, { 0, 0 }, { 1, 1 } };
-		x.grown = x.under_way = false;
+		x.must_rescale = x.pv_in_flight = false;
 		#pragma unroll
 		for (int i = 0; i < C::D / 2; i++)
 			x.o[i] = 0;
@@ -276,9 +281,9 @@ template <class C> struct Consumer {
 		#pragma unroll
 		for (int i = 0; i < C::N / 4; i++)
 			x.p[i] = 0;
-		int j = item.key_tiles - 1;
+		int j = query_tile.key_tiles - 1;
 		if (C::SCHEDULE == SPLIT)
-			j -= find_place(item.key_tiles);
+			j -= first_tile_of_group(query_tile.key_tiles);
 		if (C::SCHEDULE != SPLIT || j >= 0) {
 			first_step(x, j, j < clear);
 			for (j -= C::STRIDE; j >= clear; j -= C::STRIDE)
@@ -287,9 +292,9 @@ template <class C> struct Consumer {
 				step<false>(x, j);
 			last_step(x);
 		}
-		if (C::SCHEDULE != SPLIT || join(x)) {
-			finish_rows(x, item.head);
-			write(x, map, first, item.head);
+		if (C::SCHEDULE != SPLIT || merge_split_keys(x)) {
+			finish_rows(x, query_tile.head);
+			write(x, map, first, query_tile.head);
 		}
 		if (stored < 0)
 			barrier_arrive(shared.q_empty + q.at);
@@ -308,7 +313,7 @@ template <class C> struct Consumer {
 			const int tile = shared.tile[q.at];
 			if (tile < 0)
 				break;
-			attention_tile(item_of<C>(p, tile), map);
+			attention_tile(query_tile_of<C>(p, tile), map);
 			q.step();
 		}
 		release_stored();
@@ -324,11 +329,12 @@ template <class C> struct Consumer {
 template <class C>
 __global__ __launch_bounds__(C::THREADS, C::SHARERS)
 void warp_specialized_forward(
-	const __grid_constant__ Maps maps, const __grid_constant__ Arguments p)
+	const __grid_constant__ ForwardMaps maps,
+		const __grid_constant__ ForwardArguments p)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 	extern __shared__ char memory[];
-	const Shared<C> shared(memory);
+	const ForwardShared<C> shared(memory);
 	if (threadIdx.x == 0) {
 		for (int i = 0; i < C::Q_STAGES; i++) {
 			barrier_init(shared.q_full + i, 1);
@@ -353,23 +359,23 @@ void warp_specialized_forward(
 	__syncthreads();        /* barriers are ready for all */
 	const int group = __shfl_sync(0xffffffff, threadIdx.x / WARPGROUP, 0);
 	if (group == 0) {
-		setmaxnreg_dec<C::FEW>();
+		setmaxnreg_dec<C::PRODUCER_REGISTERS>();
 		if (threadIdx.x == 0)
 			produce<C>(shared, maps, p);
 	} else {
-		setmaxnreg_inc<C::MANY>();
+		setmaxnreg_inc<C::CONSUMER_REGISTERS>();
 		Consumer<C> consumer = { shared, p, group - 1 };
 		consumer.run(&maps.o);
 	}
 #endif
 }
-/* a compiled tile configuration: its launcher, and what its time is estimated from */
-struct Choice {
+/* a compiled tile configuration: its launcher, and data to estimate its time */
+struct TileChoice {
 	void (*launch)(Device *d, const Attention &a);
 	QueryTiles tiles;
 };
 
-static double estimate(const Device *d, const Choice &c, const Attention &a)
+static double estimate(const Device *d, const TileChoice &c, const Attention &a)
 {
 	return tiling_time(&c.tiles, a.seqlen_q, a.seqlen_k, a.B * a.H, a.causal,
 		cuda_multiprocessors(d));
@@ -380,14 +386,14 @@ static double estimate(const Device *d, const Choice &c, const Attention &a)
 enum { LAUNCHES = 1024 };
 static __device__ unsigned tile_counter[LAUNCHES][2];
 
-static void forget_launches(Device *, void *)
+static void forget_counters(Device *, void *)
 {
 }
 
 static unsigned *next_tile_counters(Device *d)
 {
 	unsigned *launches = (unsigned *)device_keep(d, sizeof *launches,
-		forget_launches);
+		forget_counters);
 	void *all;
 	cuda_stream(d);                 /* of this GPU */
 	CUDA(cudaGetSymbolAddress(&all, tile_counter));
@@ -397,11 +403,11 @@ template <class C> static void launch(Device *d, const Attention &a)
 {
 	assert(a.seqlen_k > 0 && a.scale > 0 && a.seqlen_q < 1 << 30
 		&& a.seqlen_k < 1 << 30);
-	const Maps maps = { tensor_map(a.q, &a, a.seqlen_q, 64),
+	const ForwardMaps maps = { tensor_map(a.q, &a, a.seqlen_q, 64),
 		tensor_map(a.k, &a, a.seqlen_k, C::N),
 		tensor_map(a.v, &a, a.seqlen_k, C::N),
 		tensor_map(a.o, &a, a.seqlen_q, 64) };
-	Arguments p = {};
+	ForwardArguments p = {};
 	p.seqlen_q = (int)a.seqlen_q;
 	p.seqlen_k = (int)a.seqlen_k;
 	p.H = (int)a.H;
@@ -422,7 +428,7 @@ template <class C> static void launch(Device *d, const Attention &a)
 		C::THREADS, C::NBYTES, cuda_stream(d)>>>(maps, p);
 	LAUNCHED();
 }
-template <class C> static constexpr Choice choice(float relative_cost)
+template <class C> static constexpr TileChoice choice(float relative_cost)
 {
 	return { launch<C>, { C::M, C::N, C::BLOCKS, relative_cost } };
 }
@@ -430,9 +436,9 @@ template <class C> static constexpr Choice choice(float relative_cost)
 enum { MULTI_WARPGROUP, M64, SPLIT_KV, CHOICES };
 
 /* the three configurations for heads of D elements; NULL: there are none */
-template <class T> static const Choice *choices_for(size_t D)
+template <class T> static const TileChoice *choices_for(size_t D)
 {
-	static const Choice d16[CHOICES] = {
+	static const TileChoice d16[CHOICES] = {
 			choice<TileConfig<T, 16, 3, 128, 3, PINGPONG>>(1),
 			choice<TileConfig<T, 16, 1, 128, 3, INDEPENDENT, 2>>(1.17f),
 			choice<TileConfig<T, 16, 2, 128, 4, SPLIT>>(1.37f) },
@@ -451,14 +457,14 @@ template <class T> static const Choice *choices_for(size_t D)
 	return D == 16 ? d16 : D == 32 ? d32 : D == 64 ? d64 : D == 80 ? d80
 		: D == 128 ? d128 : NULL;
 }
-static const Choice *choices_of(const Attention &a)
+static const TileChoice *choices_of(const Attention &a)
 {
 	return a.q.x.type == FP16 ? choices_for<fp16>(a.D)
 		: a.q.x.type == BF16 ? choices_for<bf16>(a.D) : NULL;
 }
 extern "C" void cuda_warp_specialized_forward(Device *d, Attention a)
 {
-	const Choice *c = choices_of(a), *best = c;
+	const TileChoice *c = choices_of(a), *best = c;
 	assert(c && "hopper_supports was asked");
 	for (int i = 1; i < CHOICES; i++)
 		if (estimate(d, c[i], a) < estimate(d, *best, a))

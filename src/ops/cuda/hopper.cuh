@@ -63,7 +63,7 @@ __device__ inline void barrier_wait(Barrier *b, unsigned parity)
 		;
 }
 /* a position in a ring of N stages, and the parity of the present round */
-template <int N> struct Ring {
+template <int N> struct RingPosition {
 	int at = 0;
 	unsigned parity = 0;
 	template <int BY = 1> __device__ void step()
@@ -80,7 +80,7 @@ template <int N> struct Ring {
 	}
 };
 
-/* waits at a named barrier (0 is that of __syncthreads) until `threads` are there */
+/* waits at a named barrier (0: that of __syncthreads) for `threads` to arrive */
 __device__ inline void named_barrier_sync(int number, int threads)
 {
 	asm volatile("bar.sync %0, %1;" :: "r"(number), "r"(threads) : "memory");
@@ -111,7 +111,7 @@ __device__ inline void tma_load(unsigned to, const CUtensorMap *map,
 		:: "r"(to), "l"(map), "r"(smem_address(full)), "r"(d), "r"(t),
 		"r"(h), "r"(b), "l"(hint) : "memory");
 }
-/* starts the copy of a box to the tensor; what lies outside of it is not written */
+/* starts the copy of a box to the tensor; nothing outside of it is written */
 __device__ inline void tma_store(const CUtensorMap *map, unsigned from,
 	int d, int t, int h, int b)
 {
@@ -149,7 +149,7 @@ __device__ inline void tma_store_commit()
 	asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 
-/* waits until this thread's groups but the N latest were read from shared memory */
+/* waits until this thread's groups but the N latest have left shared memory */
 template <int N> __device__ inline void tma_store_wait_read()
 {
 	asm volatile("cp.async.bulk.wait_group.read %0;" :: "n"(N) : "memory");
@@ -313,8 +313,8 @@ __device__ __forceinline__ void matmul_add(float (&o)[D / 2],
 	for (int i = FIRST; i < LAST; i++)
 		Wgmma<D, T>::rs(o, p + 4 * i, b + (i * 16 * W::WIDTH >> 4));
 }
-/* starts q (64 x C) = s^T k; s: N rows of 64 elements, k: C columns, from the start of
- * a block, of a tile of N rows of D elements */
+/* starts q (64 x C) = s^T k; s: N rows of 64 elements, k: C columns, from the
+ * start of a block, of a tile of N rows of D elements */
 template <class T, int D, int C, int N>
 __device__ __forceinline__ void matmul_tn(float (&q)[C / 2], unsigned s,
 	unsigned k)
@@ -392,7 +392,7 @@ __device__ __forceinline__ void with_accumulators(unsigned from, Each f)
 			f(i + k, x[k]);
 	}
 }
-/* the warpgroup gives back registers, or waits for them, until it has N a thread */
+/* the warpgroup gives registers back, or waits for more, to have N a thread */
 template <int N> __device__ inline void setmaxnreg_dec()
 {
 	asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" :: "n"(N));

@@ -15,8 +15,8 @@ extern "C" {
 bool        hopper_present(Device *d);
 /* can TMA move these heads, of 16-bit elements? */
 bool        tma_aligned(Heads x);
-/* the tensor map of x, which is (a.B, n, a.H, a.D), with boxes of `rows` rows of a
- * head, as wide as a block of a swizzled tile */
+/* the tensor map of x, which is (a.B, n, a.H, a.D), with boxes of `rows` rows of
+ * a head, as wide as a block of a swizzled tile */
 CUtensorMap tensor_map(Heads x, const Attention *a, size_t n, unsigned rows);
 /* are there kernels for this type and D, and can all arrays be moved? g NULL:
  * forward alone; a->B 0: type and D alone */

@@ -231,7 +231,7 @@ template <int D> struct QueryRing : SharedRing {
 	__device__ void copy_queries(const Backward &b, int head, int first) const
 	{
 		const size_t before = (size_t)head * b.q.count;
-		Ring<STAGES> at;
+		RingPosition<STAGES> at;
 		for (int j = first; j < b.q.count; j++, at.step()) {
 			Barrier *full = q_full + at.at;
 			/* the first round finds stages that nobody has used */
@@ -282,8 +282,8 @@ __device__ inline void dv_group(const Backward &b, const Place &p,
 	const int key = p.tile * ROWS + row_of_thread(), n = (int)b.a.seqlen_k;
 	float s[32], dv[D / 2], t[D / 2];
 	unsigned high[16], low[16];
-	Ring<QueryRing<D>::STAGES> at;
-	Ring<QueryRing<D>::SLOTS> slot;
+	RingPosition<QueryRing<D>::STAGES> at;
+	RingPosition<QueryRing<D>::SLOTS> slot;
 	#pragma unroll
 	for (int i = 0; i < D / 2; i++)
 		dv[i] = 0;
@@ -324,8 +324,8 @@ __device__ inline void dk_group(const Backward &b, const Place &p,
 	const int key = p.tile * ROWS + row_of_thread(), n = (int)b.a.seqlen_k;
 	float ds[32], dk[D / 2], t[D / 2], units[2];
 	unsigned high[16], low[16];
-	Ring<QueryRing<D>::STAGES> at;
-	Ring<QueryRing<D>::SLOTS> slot;
+	RingPosition<QueryRing<D>::STAGES> at;
+	RingPosition<QueryRing<D>::SLOTS> slot;
 	#pragma unroll
 	for (int i = 0; i < D / 2; i++)
 		dk[i] = 0;

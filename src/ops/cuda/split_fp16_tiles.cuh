@@ -297,7 +297,7 @@ template <int D, int FIXED> struct KeyRing : SharedRing {
 	__device__ void copy_keys(const Tiles &K, const Tiles &V, int head,
 		int count) const
 	{
-		Ring<STAGES> at;
+		RingPosition<STAGES> at;
 		for (int j = 0; j < count; j++, at.step()) {
 			/* the first round finds stages that nobody has used */
 			barrier_wait(k_empty + at.at, at.parity ^ 1);

@@ -169,7 +169,7 @@ __device__ inline void produce(const Backward &a, const Place &p,
 	barrier_expect_tx(&bars->keys_full, 2 * S::K_NBYTES);
 	load_rows<S>(shared + S::K, &a.k, &bars->keys_full, S::N, p.key, h, b);
 	load_rows<S>(shared + S::V, &a.v, &bars->keys_full, S::N, p.key, h, b);
-	Ring<S::STAGES> at;
+	RingPosition<S::STAGES> at;
 	for (int i = 0; i < p.count; i++, at.step()) {
 		const int row = p.visit(i) * S::M;
 		/* the first round finds stages that nobody has used */
@@ -305,7 +305,7 @@ __device__ inline void compute_dq(const Place &p, unsigned shared,
 	Barriers<S> *bars)
 {
 	barrier_wait(&bars->keys_full, 0);
-	Ring<S::SLOTS> at;
+	RingPosition<S::SLOTS> at;
 	for (int i = 0; i < p.count; i++, at.step()) {
 		barrier_wait(&bars->ds_full[at.at], at.parity);
 		#pragma unroll

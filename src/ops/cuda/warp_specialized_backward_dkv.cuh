@@ -76,8 +76,9 @@ template <class S> struct Reader {
 	Barriers<S> *bars;
 	unsigned shared;
 	int consumer;
-	Ring<S::STAGES> at;             /* Q, dO */
-	Ring<S::SLOTS> ds, dq;          /* dS to be written; to be read for dQ */
+	RingPosition<S::STAGES> at;             /* Q, dO */
+	/* dS to be written; to be read for dQ */
+	RingPosition<S::SLOTS> ds, dq;
 
 	__device__ unsigned rows(int tile) const
 	{
