@@ -38,14 +38,14 @@ static inline int heads_together(size_t heads, size_t nbytes)
 	return (int)(fit < 1 ? 1 : fit < heads ? fit : heads);
 }
 
-/* how many of a head's `tiles` tiles of N keys add to tile j of M queries? */
+/* of a head's `tiles` tiles of N keys, those that add to tile j of M queries */
 ANYWHERE int key_tiles_of(int j, int tiles, int M, int N, bool causal)
 {
 	const int end = ((j + 1) * M + N - 1) / N;
 	return causal && end < tiles ? end : tiles;
 }
 
-/* and how many of them before this one? */
+/* of these, those that add before `tile` */
 ANYWHERE int key_tiles_before(int tile, int tiles, int j, int M, int N,
 	bool causal)
 {

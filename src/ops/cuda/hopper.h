@@ -33,16 +33,16 @@ void        cuda_warp_specialized_forward(Device *d, Attention a);
 void        cuda_multi_warpgroup_forward(Device *d, Attention a);
 void        cuda_m64_forward(Device *d, Attention a);
 void        cuda_split_kv_forward(Device *d, Attention a);
-/* bytes that the backward pass holds */
+/* v4, backward: bytes of its scratch memory, and the pass itself */
 size_t      cuda_warp_specialized_scratch(Device *d, const Attention *a,
 	const AttentionGradient *g);
 void        cuda_warp_specialized_backward(Device *d, Attention a,
 	AttentionGradient g);
-/* fp32 from split fp16 (hi + lo) */
+/* v5, fp32 from split fp16 (hi + lo) */
 bool        cuda_split_fp16_supports(Device *d, const Attention *a,
 	const AttentionGradient *g);
 void        cuda_split_fp16_forward(Device *d, Attention a);
-/* bytes that the backward pass or, g NULL, the forward pass holds meanwhile */
+/* bytes of scratch memory of the backward pass or, g NULL, of the forward pass */
 size_t      cuda_split_fp16_scratch(Device *d, const Attention *a,
 	const AttentionGradient *g);
 void        cuda_split_fp16_backward(Device *d, Attention a, AttentionGradient g);
