@@ -95,7 +95,6 @@ static void add_gradients(Device *device, bool fused, bool rounds, real *to[2])
 	model_free(&m);
 	batch_free(&b);
 }
-
 static void bf16_gradients_are_near(void **state)
 {
 	for (int fused = 0; fused < 2; fused++) {
@@ -181,7 +180,6 @@ static Run run_of(const Shape *shape, const Policy *policy, bool fused,
 	model_free(&m);
 	return run;
 }
-
 static void training_repeats(void **state)
 {
 	for (int i = 0; i < 2 * NPOLICIES + 2; i++) {
@@ -228,7 +226,6 @@ static void plans_change_no_bit(void **state)
 	}
 	batch_free(&b);
 }
-
 static void blocks_run_again_with_equal_bits(void **state)
 {
 	Batch b = batch_random(3, 40, narrow.vocab, 1);

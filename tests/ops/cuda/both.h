@@ -25,7 +25,6 @@ typedef struct Argument {
 	size_t times;                   /* a factor of the length; 0 means 1 */
 	int same;                       /* AS_OVER: the argument it lies over */
 } Argument;
-
 #define ARGUMENT(ROLE, STORED, DIMS, ...) \
 	{ .role = ROLE, .stored = STORED, .dims = DIMS, __VA_ARGS__ }
 #define IN(STORED, DIMS, ...)       /* ..., values */ \
@@ -37,7 +36,6 @@ typedef struct Argument {
 #define SCRATCH(STORED, DIMS) ARGUMENT(AS_SCRATCH, STORED, DIMS)
 #define OVER(SAME) { .role = AS_OVER, .stored = LOW, .same = SAME }
 #define NOTHING { .role = AS_NULL }
-
 typedef void Call(Device *d, const Ops *o, const Array *a, const size_t *n,
 	int how);
 typedef size_t Sizes[DIMS];
@@ -81,7 +79,6 @@ static inline double chosen(Values values, const size_t *n, int stream,
 	default:        return away + 0.5 * z;
 	}
 }
-
 static inline int32_t chosen_integer(Values values, const size_t *n, int stream,
 	size_t i)
 {
@@ -108,7 +105,6 @@ typedef struct Trial {
 	int count;
 	Value value[ARGUMENTS];
 } Trial;
-
 static void *held[ARGUMENTS];           /* blocks, freed if a test fails */
 
 static inline bool holds_input(const Value *v)
@@ -148,7 +144,6 @@ static inline Value *add_value(Trial *t, const Argument *about, Type type,
 	v->cpu.type = type;
 	return v;
 }
-
 static inline void choose_values(const Trial *t, Value *v)
 {
 	int stream = (int)(v - t->value);
@@ -237,7 +232,6 @@ static inline void expect_agreement(const Trial *t, int i)
 	snprintf(what, sizeof what, "%s, argument %d", t->label, i);
 	expect_close(what, got, want, v->n);
 }
-
 static inline int release_both(void **state)
 {
 	for (int i = 0; i < ARGUMENTS; i++) {
@@ -246,7 +240,6 @@ static inline int release_both(void **state)
 	}
 	return release(state);
 }
-
 static inline void run_trial(Trial *t, Call *call, int how)
 {
 	Array a[ARGUMENTS];
@@ -264,7 +257,6 @@ static inline bool too_large(const size_t *n)
 {
 	return getenv("QUICK") && product_of(ALL, n) > 5000;
 }
-
 static inline Trial trial_of(const Case *c, const size_t *n, Type type,
 	size_t skew)
 {
@@ -288,7 +280,6 @@ static inline Trial trial_of(const Case *c, const size_t *n, Type type,
 	}
 	return t;
 }
-
 static inline bool has_low(const Case *c)
 {
 	bool low = false;

@@ -40,7 +40,6 @@ static void add(Device *d, const Ops *o, const Array *a, const size_t *n, int ho
 {
 	o->add(d, a[0], a[1], a[2], n[0]);
 }
-
 static void mean(Device *d, const Ops *o, const Array *a, const size_t *n,
 	int how)
 {
@@ -66,7 +65,6 @@ static void count_nonfinite(Device *d, const Ops *o, const Array *a,
 {
 	o->count_nonfinite(d, a[0].at, a[1], n[0]);
 }
-
 static void relu(Device *d, const Ops *o, const Array *a, const size_t *n,
 	int how)
 {
@@ -346,7 +344,6 @@ static void expect_all(Array a, size_t n, real value)
 			fail_msg("element %zu is %g, not %g", i, (double)reals(got)[i],
 				(double)value);
 }
-
 static void recorded_work_repeats(void **state)
 {
 	enum { LENGTH = 1030 };

@@ -48,14 +48,12 @@ static const Argument operand = { .role = AS_IN },
 	result = { .role = AS_UPDATED },
 	/* a library may round the product before it adds C */
 	twice = { .role = AS_UPDATED, .relative = 1 << 16, .absolute = 1 << 16 };
-
 static void multiply(Device *d, const Ops *o, const Array *a, const size_t *n,
 	int how)
 {
 	(void)n, (void)how;
 	o->matmul(d, a[0], a[1], a[2], shape);
 }
-
 static Trial gemm(const size_t *mnk, int transposes, Batch batch,
 	size_t gap, const Kind *kind, size_t skew)
 {
@@ -204,7 +202,6 @@ static void nans_reach_the_matmul(void **state)
 		assert_int_equal(release_both(NULL), 0);
 	}
 }
-
 static void readable_types_are_alike(void **state)
 {
 	const Type all[] = { FP32, BF16, FP16, TF32 };
