@@ -253,7 +253,6 @@ extern "C" void cuda_mma_sync_forward(Device *d, Attention a)
 	});
 	assert(done && "cuda_mma_sync_supports was asked");
 }
-
 /* bytes for delta, (B, H, queries) fp32: mma_sync_dq leaves it to mma_sync_dkv */
 extern "C" size_t cuda_mma_sync_scratch(Device *d, const Attention *a,
 	const AttentionGradient *g)

@@ -228,7 +228,6 @@ extern "C" void cuda_simt_forward(Device *d, Attention a)
 	});
 	LAUNCHED();
 }
-
 extern "C" void cuda_simt_backward(Device *d, Attention a, AttentionGradient g)
 {
 	float *deltas = (float *)cuda_scratch(d, cuda_mma_sync_scratch(d, &a, &g),

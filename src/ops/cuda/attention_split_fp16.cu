@@ -104,7 +104,6 @@ static void check_sizes(const Attention &a)
 	assert(a.seqlen_k > 0 && a.seqlen_q > 0 && a.scale > 0);
 	assert(a.seqlen_k < INT32_MAX - ROWS && a.seqlen_q < INT32_MAX - ROWS);
 }
-
 /* gives `given` its scratch memory, and adds Q, K and V to what is split; given:
  * SplitForward or SplitBackward */
 template <class Given> static Splitter splitter_of(Device *d, Given &given)
@@ -142,7 +141,6 @@ extern "C" size_t cuda_split_fp16_scratch(Device *d, const Attention *a,
 	f.a = b.a = *a;
 	return g ? take_scratch(b, NULL) : take_scratch(f, NULL);
 }
-
 extern "C" void cuda_split_fp16_backward(Device *d, Attention a,
 	AttentionGradient g)
 {

@@ -351,7 +351,6 @@ static void launch(Device *d, Kernel kernel, const Attention &a, size_t rows,
 	kernel<<<grid, THREADS, nbytes, cuda_stream(d)>>>(a, arguments...);
 	LAUNCHED();
 }
-
 extern "C" void cuda_wgmma_forward(Device *d, Attention a)
 {
 	assert(a.seqlen_k > 0 && a.scale > 0);

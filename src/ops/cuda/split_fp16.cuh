@@ -101,7 +101,7 @@ template <int D> __device__ __forceinline__ uint64_t rows_descriptor(
 		P::Whole::MODE)
 		: smem_descriptor(at, 16, 8 * P::Last::WIDTH, P::Last::MODE);
 }
-/* starts s = a b^T in units of a times units of b; a, b: tiles in shared memory */
+/* starts s = a b^T in the units of both; a, b: tiles in shared memory */
 template <int D>
 __device__ __forceinline__ void start_matmul_nt(float (&s)[32], unsigned a,
 	unsigned b)
