@@ -29,7 +29,6 @@ ANYWHERE HeadTile head_tile(int number, int heads, int tiles, int together)
 	const HeadTile at = { first + rest % here, rest / here };
 	return at;
 }
-
 /* heads whose data fit in the L2 cache together, in 32 MiB of its 50; nbytes: of
  * one head */
 static inline int heads_together(size_t heads, size_t nbytes)

@@ -16,7 +16,6 @@ typedef struct ServedDevice {
 	void *stream;           /* of the call before */
 	bool called;
 } ServedDevice;
-
 /* the entry of the CPU or of a GPU, opened at the first call; NULL: there is no
  * such GPU */
 static ServedDevice *served_device(bool gpu, int number)
@@ -60,7 +59,6 @@ static bool is_capturing(void *stream)
 		cudaGetLastError();               /* it has been dealt with */
 	return status != cudaStreamCaptureStatusNone;
 }
-
 /* queues what follows on `stream`, after the work of the call before; false: the
  * stream of that call is being captured */
 static bool follow_stream(ServedDevice *served, void *stream)

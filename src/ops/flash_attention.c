@@ -86,7 +86,6 @@ int32_t flash_attention_forward(const FlashShape *s, FlashArray o, float *L,
 	const Attention a = attention_of(s, q, k, v, o, L);
 	return run_attention(s, &a, NULL);
 }
-
 int32_t flash_attention_backward(const FlashShape *s, FlashArray dq,
 	FlashArray dk, FlashArray dv, FlashArray q, FlashArray k, FlashArray v,
 	FlashArray o, const float *L, FlashArray dO)
@@ -124,7 +123,6 @@ int32_t flash_attention_backward_at(const FlashCall *c, void *const at[9])
 			at[0]), at[4],
 		at_address(c->d_o, at[5]));
 }
-
 const char *flash_attention_status(int32_t status)
 {
 	static const char *const texts[] = {

@@ -57,7 +57,6 @@ int32_t flash_attention_forward(const FlashShape *shape, FlashArray o, float *L,
 int32_t flash_attention_backward(const FlashShape *shape, FlashArray dq,
 	FlashArray dk, FlashArray dv, FlashArray q, FlashArray k, FlashArray v,
 	FlashArray o, const float *L, FlashArray dO);
-
 /* what stays the same from call to call. No array's `at` is read; the forward
  * pass does not read the last four arrays */
 typedef struct FlashCall {

@@ -151,8 +151,6 @@ backward_operator = operator("flash_attention_backward(Tensor d_o, Tensor q, "
 	"Tensor k, Tensor v, Tensor o, Tensor l, bool causal) -> "
 	"(Tensor, Tensor, Tensor)", attention_backward,
 	lambda dO, Q, K, V, O, L, causal: (like(Q), like(K), like(V)))
-
-
 def keep(ctx, inputs, output):
 	*arrays, ctx.is_causal = inputs
 	ctx.save_for_backward(*arrays, *output)
@@ -165,8 +163,6 @@ def differentiate(ctx, dO, dL):
 
 torch.library.register_autograd("libsystems::flash_attention", differentiate,
 	setup_context=keep)
-
-
 class FlashAttention(torch.autograd.Function):
 	@staticmethod
 	def forward(ctx, Q, K, V, is_causal=False):

@@ -138,7 +138,6 @@ GemmChoices *gemm_choices_of(const Device *d, const char *path)
 	free(name);
 	return c;
 }
-
 void gemm_choices_free(GemmChoices **c)
 {
 	if (*c == NULL)
@@ -173,7 +172,6 @@ void gemm_choices_add(GemmChoices *c, const GemmChoice *choice)
 	c->added++;
 	c->begun -= c->begun > 0;
 }
-
 void gemm_choices_begin(GemmChoices *c)
 {
 	c->begun++;

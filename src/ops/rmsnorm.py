@@ -123,8 +123,6 @@ backward_operator = operator("rmsnorm_backward(Tensor dy, Tensor x, Tensor g, "
 	lambda dy, x, g, rho, eps, version: (
 	torch.empty_like(x, memory_format=DENSE),
 	torch.empty_like(g, memory_format=DENSE)))
-
-
 def keep(ctx, inputs, output):
 	x, g, *ctx.settings = inputs
 	ctx.save_for_backward(x, g, output[1])
@@ -137,8 +135,6 @@ def differentiate(ctx, dy, drho):
 
 torch.library.register_autograd("libsystems::rmsnorm", differentiate,
 	setup_context=keep)
-
-
 class RMSNorm(torch.autograd.Function):
 	@staticmethod
 	def forward(ctx, x, g, eps=1e-5, version=0):
@@ -171,8 +167,6 @@ def gradients(dy, x, g, rho=None, eps=1e-5, version=0):
 			or rho.numel() != math.prod(x.shape[:-1])):
 		raise ValueError("rmsnorm: rho is not a number in fp32 for each row")
 	return run_backward(dy, x, g, rho, eps, version)
-
-
 def rmsnorm_backward_x(dy, x, g):
 	return gradients(dy, x, g)[0]
 

@@ -224,7 +224,6 @@ void cpu_attention_backward_tiled(Device *d, Attention a, AttentionGradient g,
 		free(w.delta);
 	}
 }
-
 bool cpu_supports_attention(Device *d, Type type, size_t D)
 {
 	(void)type, (void)D;

@@ -47,7 +47,6 @@ size_t cuda_attention_scratch(Device *d, const Attention *a,
 {
 	return last_supported(d, a, g)->scratch(d, a, g);
 }
-
 void cuda_attention_forward(Device *d, Attention a)
 {
 	const AttentionKernel *kernel = last_supported(d, &a, NULL);

@@ -10,7 +10,6 @@ template <class T> struct QueryBlock {
 	int first, warp_row, top, end;
 	float scale;
 };
-
 template <class T>
 __device__ inline QueryBlock<T> query_block_of(const Attention &a)
 {
@@ -209,7 +208,6 @@ template <class F> static bool with_heads(Type type, size_t D, F f)
 	default:   return false;
 	}
 }
-
 extern "C" bool cuda_mma_sync_supports(Device *d, const Attention *a,
 	const AttentionGradient *)
 {
@@ -230,7 +228,6 @@ static bool packs(Heads x)
 	return packs(x.x, N) && x.batch % N == 0 && x.row % N == 0
 		&& x.head % N == 0;
 }
-
 template <class Kernel, class... Arguments>
 static void launch(Device *d, Kernel kernel, const Attention &a, size_t rows,
 	int nbytes, Arguments... arguments)

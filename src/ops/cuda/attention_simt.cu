@@ -210,7 +210,6 @@ template <class F> static bool with_rows(Type type, size_t D, F f)
 	default:   return false;
 	}
 }
-
 extern "C" bool cuda_simt_supports(Device *d, const Attention *a,
 	const AttentionGradient *)
 {

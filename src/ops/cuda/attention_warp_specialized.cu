@@ -54,7 +54,6 @@ template <class C> struct Consumer {
 			(p.causal ? min(row + 8, end) : end) - column };
 		apply_mask(s, last);
 	}
-
 	__device__ __forceinline__ void start_scores(float (&s)[C::N / 2])
 	{
 		matmul_nt<typename C::T, C::D, C::N, 64>(s,
@@ -159,7 +158,6 @@ template <class C> struct Consumer {
 		start.skip(key_tiles);
 		return group;
 	}
-
 	/* adds another warpgroup's O and sums, stored at `from`, to x */
 	__device__ __forceinline__ void add_accumulators(ForwardRegisters<C> &x,
 		unsigned from) const
@@ -434,7 +432,6 @@ template <class C> static constexpr TileChoice choice(float relative_cost)
 }
 
 enum { MULTI_WARPGROUP, M64, SPLIT_KV, CHOICES };
-
 /* the three configurations for heads of D elements; NULL: there are none */
 template <class T> static const TileChoice *choices_for(size_t D)
 {
@@ -471,7 +468,6 @@ extern "C" void cuda_warp_specialized_forward(Device *d, Attention a)
 			best = c + i;
 	best->launch(d, a);
 }
-
 extern "C" void cuda_multi_warpgroup_forward(Device *d, Attention a)
 {
 	choices_of(a)[MULTI_WARPGROUP].launch(d, a);

@@ -19,7 +19,6 @@ struct WgmmaMaps {
 template <int N, int D> struct alignas(1024) SwizzledTile {
 	char at[N * Swizzle<D>::ROW];
 };
-
 /* a block's shared memory: OWNS tiles of its own rows, which stay; two stages of
  * what it visits, one in use and one on its way: two tiles, and L and delta for
  * each of their rows */
@@ -56,7 +55,6 @@ __device__ inline void fetch(const SwizzledTile<N, D> &tile,
 			EVICT_LAST,
 			i * W::WIDTH / 2, first, blockIdx.x % H, blockIdx.x / H);
 }
-
 /* starts the copy of the same rows of two tensors; `full` expects nbytes more */
 template <int N, int D>
 __device__ inline void fetch_both(const SwizzledTile<N, D> (&tiles)[2],
@@ -90,7 +88,6 @@ __device__ __forceinline__ float (&registers_of(MmaBlock (&x)[C]))[8 * C]
 {
 	return reinterpret_cast<float (&)[8 * C]>(x);
 }
-
 /* starts s = a b^T; a: the warpgroup's 64 of the block's rows */
 template <class T, int N, int D>
 __device__ __forceinline__ void start_matmul_nt(MmaBlock (&s)[N / 16],
@@ -117,7 +114,6 @@ __device__ __forceinline__ void start_matmul_add(MmaBlock (&o)[D / 16],
 	matmul_add<T, D, N>(registers_of(o), left, smem_address(b.at));
 	wgmma_commit();
 }
-
 template <int C> __device__ __forceinline__ void pin(MmaBlock (&x)[C])
 {
 	pin(registers_of(x));
@@ -317,7 +313,6 @@ template <int D> struct TileSizes {
 		KEYS = D <= 64 ? 64 : 128, KEYS_BLOCKS = D <= 64 ? 2 : 1,
 		QUERIES = D <= 64 ? 128 : 64;
 };
-
 /* tensor maps of a; d: dO, or NULL in the forward pass */
 static WgmmaMaps maps_of(const Attention &a, const Heads *d, unsigned query_rows,
 	unsigned key_rows)

@@ -30,7 +30,6 @@ template <> __device__ inline fp16 narrow<fp16>(float x)
 template <class T, int N> struct alignas(N * sizeof(T)) Pack {
 	T at[N];
 };
-
 template <class T, int N>
 __device__ inline void load(float (&x)[N], const T *from)
 {
@@ -49,7 +48,6 @@ __device__ inline void store(T *to, const float (&x)[N])
 		pack.at[i] = narrow<T>(x[i]);
 	*(Pack<T, N> *)to = pack;
 }
-
 static inline bool aligned(const void *p, size_t nbytes)
 {
 	return (uintptr_t)p % nbytes == 0;
@@ -133,7 +131,6 @@ __device__ inline float block_reduce(float x, float none, Reduce reduce)
 	__syncthreads();
 	return reduce(lane < warps ? partial[lane] : none);
 }
-
 __device__ inline float block_sum(float x)
 {
 	return block_reduce(x, 0, warp_sum);
@@ -170,7 +167,6 @@ __device__ inline float quad_max(float x)
 	x = fmaxf(x, __shfl_xor_sync(0xffffffff, x, 1));
 	return fmaxf(x, __shfl_xor_sync(0xffffffff, x, 2));
 }
-
 __device__ inline float exp2_approx(float x)
 {
 	float y;

@@ -31,14 +31,12 @@ __device__ inline void load(float (&x)[N], const JoinedPairs &from, size_t i)
 	for (int k = 0; k < N; k++)
 		x[k] = ((i + k) % 2 ? from.odd : from.even)[(i + k) / 2];
 }
-
 static inline bool packs_of(const PairHalf &, size_t) { return true; }
 static inline bool packs_of(const JoinedPairs &, size_t) { return true; }
 static inline bool packs_of(const Angle &a, size_t N)
 {
 	return a.half % N == 0;
 }
-
 extern "C" void cuda_rope(Device *d, Array y, Array x, Array cosine, Array sine,
 	size_t B, size_t T, size_t H, size_t D, int direction)
 {

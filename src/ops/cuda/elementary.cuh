@@ -16,7 +16,6 @@ __device__ inline float round_tf32(float x)
 		bits += 0xfff + (bits >> 13 & 1);
 	return isnan(x) ? x : __uint_as_float(bits & ~0x1fffu);
 }
-
 template <int N>
 __device__ inline void load(float (&x)[N], const Array &from, size_t i)
 {
@@ -52,7 +51,6 @@ struct PerRow { const float *at; size_t C; };
 struct PerColumn { Array a; size_t C; };
 /* one number for all elements, in the device's memory */
 struct DeviceScalar { const float *at; };
-
 template <int N>
 __device__ inline void load(float (&x)[N], const PerRow &from, size_t i)
 {
@@ -75,7 +73,6 @@ __device__ inline void load(float (&x)[N], const DeviceScalar &from, size_t)
 	for (int k = 0; k < N; k++)
 		x[k] = *from.at;
 }
-
 static inline bool packs_of(const PerRow &r, size_t N) { return r.C % N == 0; }
 static inline bool packs_of(const PerColumn &c, size_t N)
 {
@@ -88,7 +85,6 @@ __device__ inline float formula(F f, const float (&x)[M][N], int k,
 {
 	return f(x[I][k]...);
 }
-
 template <int N, class F, class... X>
 __device__ inline void map_pack(const Array &y, size_t i, F f, const X &...x)
 {
@@ -128,7 +124,6 @@ void map_unless(Device *d, const int32_t *skip, Array y, size_t n, F f, X... x)
 			cuda_stream(d)>>>(y, n, skip, f, x...);
 	LAUNCHED();
 }
-
 /* y[i] = f(x[i] ...) for i < n; y may be an operand */
 template <class F, class... X>
 void map(Device *d, Array y, size_t n, F f, X... x)
@@ -172,7 +167,6 @@ void reduce_rows(Device *d, float *out, size_t rows, size_t C, F f, X... x)
 			cuda_stream(d)>>>(out, C, f, x...);
 	LAUNCHED();
 }
-
 /* scratch memory for one operation */
 static inline Array scratch(Device *d, size_t n, const char *what)
 {

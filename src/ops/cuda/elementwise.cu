@@ -46,7 +46,6 @@ __device__ inline void load(float (&x)[N], const Normal &from, size_t i)
 }
 
 static inline bool packs_of(const Normal &, size_t) { return true; }
-
 extern "C" void cuda_draw(Device *d, Array y, size_t n, double sd, double bound,
 	uint64_t seed, uint64_t stream, uint64_t first)
 {
@@ -70,7 +69,6 @@ __global__ __launch_bounds__(1024) void mean_kernel(float *mean,
 		*nonfinite = !isfinite(sum);
 	}
 }
-
 extern "C" void cuda_mean(Device *d, Array mean, int32_t *nonfinite, Array x,
 	size_t n)
 {
@@ -97,7 +95,6 @@ __global__ __launch_bounds__(MAP_THREADS) void count_kernel(int32_t *count,
 	if (found && threadIdx.x % 32 == 0)
 		atomicAdd(count, found);
 }
-
 extern "C" void cuda_count_nonfinite(Device *d, int32_t *count, Array x, size_t n)
 {
 	const bool wide = n % 4 == 0 && packs(x, 4);

@@ -20,7 +20,6 @@ static inline bool packs_of(const Lookup &l, size_t N)
 {
 	return l.C % N == 0 && packs(l.table, N);
 }
-
 extern "C" void cuda_embedding_forward(Device *d, Array x, Array table,
 	const int32_t *tokens, size_t N, size_t C)
 {

@@ -33,7 +33,6 @@ __device__ inline void fence_barrier_init()
 {
 	asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
-
 __device__ inline void barrier_arrive(Barrier *b)
 {
 	asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];"
@@ -45,7 +44,6 @@ __device__ inline void barrier_expect_tx(Barrier *b, int nbytes)
 	asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, "
 		"[%0], %1;" :: "r"(smem_address(b)), "r"(nbytes) : "memory");
 }
-
 __device__ inline bool barrier_try_wait(Barrier *b, unsigned parity)
 {
 	unsigned passed;
@@ -79,7 +77,6 @@ template <int N> struct RingPosition {
 		at = (at + stages) % N;
 	}
 };
-
 /* waits at a named barrier (0: that of __syncthreads) for `threads` to arrive */
 __device__ inline void named_barrier_sync(int number, int threads)
 {
@@ -99,7 +96,6 @@ __device__ inline void prefetch_tensormap(const CUtensorMap *map)
 {
 	asm volatile("prefetch.tensormap [%0];" :: "l"(map) : "memory");
 }
-
 /* starts the copy of the box at (d, t, h, b) to shared memory; its bytes are
  * counted by `full` */
 __device__ inline void tma_load(unsigned to, const CUtensorMap *map,
@@ -136,7 +132,6 @@ __device__ inline void bulk_store(void *to, unsigned from, int nbytes)
 	asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;"
 		:: "l"(to), "r"(from), "r"(nbytes) : "memory");
 }
-
 /* starts to add floats in shared memory to those in global memory */
 __device__ inline void bulk_reduce_add(float *to, unsigned from, int nbytes)
 {
@@ -339,7 +334,6 @@ template <class T> __device__ __forceinline__ unsigned pack(float x, float y)
 			: "=r"(both) : "f"(y), "f"(x));
 	return both;
 }
-
 /* stores four 8 x 8 matrices of 16-bit elements, as wgmma leaves them; lane i
  * gives the address of row i % 8 of matrix i / 8 */
 __device__ __forceinline__ void stmatrix(unsigned at, unsigned a,
@@ -377,7 +371,6 @@ __device__ __forceinline__ void store_accumulators(unsigned to,
 	for (int i = 0; i < R; i += 4)
 		store_four(to + i * 512 + threadIdx.x % WARPGROUP * 16, &x[i]);
 }
-
 /* calls f(i, x) for each of the R floats x that store_accumulators has stored for
  * this thread */
 template <int R, class Each>

@@ -14,7 +14,6 @@ __device__ float row_sum(size_t C, F f)
 				sum += f(k, i);
 	return block_sum(sum);
 }
-
 /* calls f(k, j) for each of a thread's packs k; j: column at which it begins */
 template <int N, int PER, class F>
 __device__ void each_pack(size_t C, F f)
@@ -64,7 +63,6 @@ struct LayerNorm {
 	const float *mean, *rstd;
 	float *dgain, *dshift;              /* (grid, C): sums of each block */
 };
-
 /* dx += rstd (v - mean(v) - xhat mean(v xhat)), v = g dy
  * dgain: sums of dy xhat over the rows of a block; dshift: of dy
  * bytes a row: C (2 sizeof dx + sizeof dy + sizeof x); 16 C FLOPs

@@ -53,7 +53,6 @@ enum { NSIDES = 4, WORKSPACE = 32 << 20, SIDE_WORKSPACE = 4 << 20 };
 enum { PROPOSALS = 8, ROUNDS = 5 };
 /* how parts of a sum may be added: in a fixed order, in fp32 */
 #define REDUCTION ((uint32_t)CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE)
-
 typedef struct SideStream {
 	cudaStream_t stream;
 	cudaEvent_t join;
@@ -366,7 +365,6 @@ static void swap_steps(size_t step[2])
 	step[0] = step[1];
 	step[1] = first;
 }
-
 /* the same matmul with `outer` calls, each for a batch of `inner` matrices */
 static Matmul with_few_calls(Matmul s)
 {
@@ -387,7 +385,6 @@ static Matmul with_few_calls(Matmul s)
 	}
 	return s;
 }
-
 void cuda_matmul(Device *d, Array C, Array A, Array B, Matmul s)
 {
 	assert(A.type == B.type && "the operands are of one type");

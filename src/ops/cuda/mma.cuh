@@ -154,7 +154,6 @@ template <int PARTS> struct OperandsTf32 {
 						b.at[part - p][i % 2][i / 2], float());
 	}
 };
-
 /* the class of operands for elements of a type */
 template <Type TYPE> struct OperandsOf;
 template <> struct OperandsOf<FP32> { using OperandClass = OperandsTf32<2>; };

@@ -333,7 +333,6 @@ static int shared_memory(cudaDeviceAttr of)
 	CUDA(cudaDeviceGetAttribute(&nbytes, of, device));
 	return nbytes;
 }
-
 /* rows of nbytes that one block's ring holds, at most `most` */
 static int rows_ahead(int most, size_t nbytes, unsigned threads)
 {
@@ -355,7 +354,6 @@ static size_t blocks_worth(const Device *d, size_t rows)
 		/ (2 * chip);
 	return blocks > 0 ? blocks : 1;
 }
-
 /* queues norm_backward, then the sum of its blocks' rows */
 template <class X, class T, int N, int PER>
 static void launch_held(Device *d, const NormPlan &plan,

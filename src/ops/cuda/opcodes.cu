@@ -27,7 +27,6 @@ __device__ inline size_t index_offset(const Index &x, size_t i)
 	}
 	return at;
 }
-
 /* the operand's value for element i */
 __device__ inline float element_value(const Operand &x, size_t i)
 {
@@ -94,7 +93,6 @@ __device__ inline void load_operand(float (&x)[N], const Operand &from,
 	for (int k = 0; k < N; k++)
 		x[k] = k > 0 && packing == ALL_SAME ? x[0] : element_value(from, i + k);
 }
-
 template <int OPERANDS, int N>
 __device__ inline void compute_values(float (&y)[N], const Elementary &e, int op,
 	const OperandLayouts &packing, size_t i)
@@ -145,7 +143,6 @@ template <int OP, int OPERANDS> void launch_map(Device *d, const Elementary &e)
 			cuda_stream(d)>>>(e, packing);
 	LAUNCHED();
 }
-
 static void map_opcode(Device *d, const Elementary &e)
 {
 	switch (e.op) {
@@ -221,7 +218,6 @@ __global__ __launch_bounds__(MAP_THREADS) void fold_columns_kernel(
 	}
 	partial[slab * e.C + j] = sum;
 }
-
 static void fold_columns(Device *d, const Elementary &e)
 {
 	const size_t slabs = row_slabs(e.n / e.C, e.C);

@@ -47,7 +47,6 @@ __device__ __forceinline__ SplitUnit unit_for(float largest)
 	return { __uint_as_float(power - (14u << 23)),
 		__uint_as_float((268u << 23) - power) };
 }
-
 /* splits x and y, which are in units, into hi and lo; x into the lower halves */
 __device__ __forceinline__ void split(unsigned &high, unsigned &low, float x,
 	float y)

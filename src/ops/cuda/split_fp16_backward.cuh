@@ -262,7 +262,6 @@ __device__ __forceinline__ void with_columns(unsigned row_stats, Each f)
 			f(4 * c + i, x[i % 2]);
 	}
 }
-
 /* masks queries before a key; first: query of the first column */
 __device__ __forceinline__ void apply_mask(float (&s)[32], int key, int first)
 {

@@ -45,7 +45,6 @@ struct SplitInputs {
 	SplitInput at[MOST_SPLITS];
 	size_t heads, H;
 };
-
 template <class T>
 __device__ inline HeadRows<T> rows_of_head(Heads x, int head, size_t H, size_t n)
 {
@@ -59,7 +58,6 @@ __device__ inline void load_eight(float (&x)[8], const float *from, bool wide)
 	else
 		load_by<1>(x, from);
 }
-
 __device__ inline void store_eight(char *tile, int lo_at, unsigned at,
 	const float (&x)[8])
 {
@@ -126,7 +124,6 @@ __device__ inline BlockTile block_tile_of(int tiles, bool last_first)
 	const int i = blockIdx.x % tiles;
 	return { (int)(blockIdx.x / tiles), last_first ? tiles - 1 - i : i };
 }
-
 /* the number of tiles of keys that a tile of queries sees */
 __device__ inline int tiles_seen(const SplitTiles &k, int tile, bool causal)
 {
@@ -168,7 +165,6 @@ __device__ __forceinline__ void apply_mask(float (&s)[32], int row, int first,
 				s[i / 2 * 4 + 2 * low + i % 2] = -INFINITY;
 	}
 }
-
 /* does any row of a tile of queries not see all of a tile of keys? */
 __device__ __forceinline__ bool needs_mask(int queries_tile, int keys_tile,
 	int seqlen_k, bool causal)

@@ -25,7 +25,6 @@ template <class T, int N, int D> struct PaddedTile {
 	static constexpr int stride = D + 16 / sizeof(T);
 	T at[N * stride];
 };
-
 /* copies N elements, 16 bytes, or writes as many zeros; wide: asynchronously */
 template <int N, class T>
 __device__ inline void copy_async(T *to, const T *from, bool inside, bool wide)

@@ -26,7 +26,6 @@ struct BackwardScratch {
 	int *dq_semaphore, *tile_counter;
 	int seqlen_q, rows;
 };
-
 /* where query c of 16 stands, so that a thread's four queries are side by side */
 __device__ inline int row_stats_position(int c)
 {
@@ -47,7 +46,6 @@ __device__ inline void rope_backward(float &even, float &odd,
 	even = c * x + s * y;
 	odd = c * y - s * x;
 }
-
 /* arguments of the second and the third kernel */
 struct BackwardArguments {
 	CUtensorMap q, k, v, d_o, dk, dv;
@@ -210,7 +208,6 @@ __device__ inline int semaphore_value(const int *semaphore)
 		: "=r"(now) : "l"(semaphore) : "memory");
 	return now;
 }
-
 __device__ inline void semaphore_wait(const int *semaphore, int value)
 {
 	while (semaphore_value(semaphore) != value)

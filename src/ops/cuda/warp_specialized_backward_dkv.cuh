@@ -68,7 +68,6 @@ __device__ inline void store_ds(const unsigned (&ds)[S::M / 4], unsigned to,
 template <class S> struct BackwardRegisters {
 	float dk[S::D / 2], dv[S::D / 2], s[S::M / 2], dp[S::M / 2];
 };
-
 /* a consumer's positions in shared memory and in the rings */
 template <class S> struct ConsumerState {
 	const BackwardArguments &a;

@@ -121,7 +121,6 @@ __device__ inline QueryTile query_tile_of(const ForwardArguments &p, int tile)
 		end = p.causal ? min(p.seqlen_k, first + C::M) : p.seqlen_k;
 	return { at.head, first, (end + C::N - 1) / C::N };
 }
-
 /* the number of this block's next tile after `tile` */
 __device__ inline int next_tile(const ForwardArguments &p, int tile)
 {
@@ -148,7 +147,6 @@ __device__ inline void load_tile(unsigned to, const CUtensorMap *map,
 		tma_load(to + i * rows * C::W::WIDTH, map, full, hint,
 			i * C::W::WIDTH / 2, first, h, b);
 }
-
 /* starts the copy of the next tile of keys or values, once its stage is empty */
 template <class C>
 __device__ inline void load_keys(unsigned ring, RingPosition<C::STAGES> &at,

@@ -30,7 +30,6 @@ static Answer answer_of(Device *device, const Shape *shape,
 		fail_msg("%zu bytes are left after a model", device->total - before);
 	return a;
 }
-
 static double distance(const real *a, const real *b, size_t n)
 {
 	double square = 0, norm = 0;
@@ -128,7 +127,6 @@ static Answer chunked_answer(Device *device, const Policy *policy, bool fused,
 	model_free(&m);
 	return a;
 }
-
 static void heads_in_chunks_agree(void **state)
 {
 	static const size_t chunks[] = { 1, 8, 37, 64, 119, 4096 };
@@ -154,7 +152,6 @@ typedef struct Run {
 	double loss[STEPS];
 	real *weights[STEPS];
 } Run;
-
 static Run run_of(const Shape *shape, const Policy *policy, bool fused,
 	bool replayed, bool rounds)
 {
@@ -203,7 +200,6 @@ static real *gradients_of(Model *m, const Batch *b)
 	array_read(gpu, gradients, m->gradients, m->extent);
 	return gradients;
 }
-
 static void plans_change_no_bit(void **state)
 {
 	static const ModelPlan plans[] = { { 0, 3, 3 }, { 50, 1, 2 } };
@@ -263,7 +259,6 @@ static void learn(Device *device, bool fused, const Text *text, double *loss)
 	optimizer_free(&adamw);
 	model_free(&m);
 }
-
 static void curves_coincide(void **state)
 {
 	double want[CURVE], got[CURVE];
@@ -295,7 +290,6 @@ static void train_one_step(const Shape *shape, const Policy *policy, bool fused,
 	optimizer_free(&adamw);
 	model_free(&m);
 }
-
 static void library_takes_all_matmuls(void **state)
 {
 	for (int i = 0; i < NSIZES * NPOLICIES * 2; i++) {

@@ -47,7 +47,6 @@ typedef struct Case {
 	int how;                        /* a sign, a beta, what is left out */
 	Argument argument[ARGUMENTS];
 } Case;
-
 static inline size_t product_of(unsigned dims, const size_t *n)
 {
 	size_t product = 1;
@@ -111,7 +110,6 @@ static inline bool holds_input(const Value *v)
 {
 	return v->about->role == AS_IN || v->about->role == AS_UPDATED;
 }
-
 /* v->cpu holds the values */
 static inline void put_on_gpu(Trial *t, Value *v, size_t skew)
 {
@@ -156,7 +154,6 @@ static inline void choose_values(const Trial *t, Value *v)
 	if (holds_input(v))
 		round_array(v->type, v->cpu.at, v->n);
 }
-
 static inline void gather(const Trial *t, bool on_gpu, Array *a)
 {
 	memset(a, 0, ARGUMENTS * sizeof *a);    /* those left out: NULL */
@@ -287,7 +284,6 @@ static inline bool has_low(const Case *c)
 		low |= c->argument[i].stored == LOW;
 	return low;
 }
-
 static inline void run_case(void **state)
 {
 	const Case *c = *state;
@@ -331,7 +327,6 @@ static inline int close_both(void **state)
 		device_close(&gpu);             /* asserts that nothing is in use */
 	return 0;
 }
-
 static inline void list_cases(struct CMUnitTest *tests, const Case *cases,
 	size_t n)
 {

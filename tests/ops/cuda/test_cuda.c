@@ -53,7 +53,6 @@ static void add_squares(Device *d, const Ops *o, const Array *a,
 	Gradients g = { 1 + how, { a[1], a[2] } };
 	o->add_squares(d, a[0], g, n[0]);
 }
-
 static void clip(Device *d, const Ops *o, const Array *a, const size_t *n,
 	int how)
 {
@@ -82,7 +81,6 @@ static void swiglu(Device *d, const Ops *o, const Array *a, const size_t *n,
 	else
 		o->swiglu_backward(d, a[0], a[1], a[2], a[3], a[4], n[0]);
 }
-
 static void adamw(Device *d, const Ops *o, const Array *a, const size_t *n,
 	int how)
 {
@@ -100,7 +98,6 @@ static void rmsnorm_backward(Device *d, const Ops *o, const Array *a,
 {
 	o->rmsnorm_backward(d, a[0], a[1], a[2], a[3], a[4], a[5], n[0], n[1]);
 }
-
 static void layernorm_forward(Device *d, const Ops *o, const Array *a,
 	const size_t *n, int how)
 {
@@ -128,7 +125,6 @@ static void rope(Device *d, const Ops *o, const Array *a, const size_t *n,
 {
 	o->rope(d, a[0], a[1], a[2], a[3], n[0], n[1], n[2], n[3], how);
 }
-
 static void softmax(Device *d, const Ops *o, const Array *a, const size_t *n,
 	int how)
 {
@@ -327,7 +323,6 @@ static void queue_sum(void *arg)
 	ops_for(gpu)->add(gpu, s->z, s->x, s->y, s->n);
 	ops_for(gpu)->add(gpu, s->z, s->z, s->x, s->n);
 }
-
 static Array summand(int i, size_t n)
 {
 	Array a = array_new(gpu, n, FP32, MEM_TEMPORARY, "summand");

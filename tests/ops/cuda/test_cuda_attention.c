@@ -24,7 +24,6 @@ static void upload_between_margins(OnGpu *g, int a, const Array *host)
 		memcpy(reals(image) + MARGIN, host[a].at, g->n[a] * sizeof(real));
 	array_write(gpu, g->whole[a], image.at, g->n[a] + 2 * MARGIN);
 }
-
 /* what became of it; the margins must be poison as before */
 static Array download_checked(const OnGpu *g, int a)
 {
@@ -175,7 +174,6 @@ static void expect_same_runs(bool causal, int runs)
 	}
 	assert_int_equal(release_both(NULL), 0);
 }
-
 static void a_thousand_runs_are_the_same(void **state)
 {
 	for (int causal = 0; causal < 2; causal++)
@@ -214,7 +212,6 @@ static void add_in_any_order(size_t D, bool causal, int runs)
 	}
 	assert_int_equal(release_both(NULL), 0);
 }
-
 static void parts_in_any_order_are_all_added(void **state)
 {
 	for (int i = 0; i < 2 * NWIDTHS; i++)

@@ -95,7 +95,6 @@ static Gradients gradients_of(const Array *a, int n)
 		g.at[k] = a[k % 5];
 	return g;
 }
-
 static void sgd_sum(Device *d, const Ops *o, const Array *a, const size_t *n,
 	int how)
 {

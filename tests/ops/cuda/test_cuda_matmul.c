@@ -21,7 +21,6 @@ static Layout layout(size_t rows, size_t columns, Batch batch, size_t gap)
 		{ side ? whole : INNER * whole, side ? columns : whole },
 		batch == SINGLE ? whole : OUTER * (side ? whole : INNER * whole) };
 }
-
 static void fill_matrices(Value *v, const Layout *l, Batch batch,
 	Values inside, double outside, int stream)
 {
@@ -95,7 +94,6 @@ static const Sizes sizes[] = { { 1, 1, 1 }, { 3, 5, 65 }, { 8, 16, 24 },
 	{ 65, 1, 7 }, { 1, 130, 33 }, { 17, 101, 129 }, { 64, 64, 64 },
 	{ 1, 300, 257 }, { 130, 33, 1 }, { 33, 17, 1000 }, { 128, 192, 64 },
 };
-
 static void exact_matmuls_are_equal(void **state)
 {
 	enum { LAYOUTS = 4 * NBATCHES * 2 * 2 };
@@ -137,7 +135,6 @@ static int choices_after(const char *path)
 	gemm_choices_free(&choices);
 	return added;
 }
-
 static void proposals_are_timed(void **state)
 {
 	char path[] = "/tmp/test_cuda_gemms.XXXXXX";
@@ -155,7 +152,6 @@ static void multiply_as_tf32(Device *d, const Ops *o, const Array *a,
 	(void)n, (void)how;
 	o->matmul(d, a[0], (Array){ a[1].at, TF32 }, (Array){ a[2].at, TF32 }, shape);
 }
-
 static void fp32_is_not_tf32(void **state)
 {
 	static const Argument exact = { .role = AS_OUT, .relative = 16 },
