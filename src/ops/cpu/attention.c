@@ -241,7 +241,6 @@ void cpu_attention_backward(Device *d, Attention a, AttentionGradient g)
 {
 	cpu_attention_backward_tiled(d, a, g, TILE, TILE);
 }
-
 static bool supports_all(Device *d, const Attention *a,
 	const AttentionGradient *g)
 {
