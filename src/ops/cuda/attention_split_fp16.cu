@@ -17,7 +17,7 @@ extern "C" bool cuda_split_fp16_supports(Device *d, const Attention *a,
 	return a->q.x.type == FP32 && with_width(a->D, [](auto) { })
 		&& hopper_present(d);
 }
-static bool moves(Heads x, size_t N)
+static bool heads_movable(Heads x, size_t N)
 {
 	return packs(x.x, N) && x.batch % N == 0 && x.row % N == 0
 		&& x.head % N == 0;
@@ -78,7 +78,7 @@ struct Splitter {
 	void add(Heads x, size_t n, SplitTiles to)
 	{
 		assert(count < MOST_SPLITS);
-		all.at[count++] = { x, (int)n, moves(x, 4), to };
+		all.at[count++] = { x, (int)n, heads_movable(x, 4), to };
 		most = to.count > most ? to.count : most;
 	}
 	template <int D> void run(Device *d)
@@ -122,7 +122,7 @@ template <class Given> static Splitter splitter_of(Device *d, Given &given)
 extern "C" void cuda_split_fp16_forward(Device *d, Attention a)
 {
 	const size_t heads = a.B * a.H;
-	SplitForward f = { a, {}, {}, {}, moves(a.o, 2) };
+	SplitForward f = { a, {}, {}, {}, heads_movable(a.o, 2) };
 	Splitter splitter = splitter_of(d, f);
 	const bool done = with_width(a.D, [&](auto D) {
 		constexpr int width = decltype(D)::value;
@@ -146,8 +146,9 @@ extern "C" void cuda_split_fp16_backward(Device *d, Attention a,
 {
 	const size_t heads = a.B * a.H;
 	SplitBackward b = { a, g, {}, {}, {}, {}, NULL, NULL,
-		moves(g.dq, 2) && moves(g.dk, 2) && moves(g.dv, 2),
-		moves(a.o, 4) && moves(g.d_o, 4) };
+		heads_movable(g.dq, 2) && heads_movable(g.dk, 2)
+			&& heads_movable(g.dv, 2),
+		heads_movable(a.o, 4) && heads_movable(g.d_o, 4) };
 	Splitter splitter = splitter_of(d, b);
 	splitter.add(g.d_o, a.seqlen_q, b.d_o);
 	const size_t rows = heads * b.q.count * ROWS;
