@@ -6,22 +6,23 @@
 
 typedef enum {
 	CALLER_OK,
-	CALLER_NO_GPU,          /* none of this number that has kernels */
+	CALLER_NO_GPU,          /* no GPU of this number that has kernels */
 	CALLER_CAPTURES,        /* the stream, or that of the call before, is
 	                         * being captured into a graph */
 } CallerStatus;
 
-/* a call from outside */
+/* a call from outside, between caller_enter and caller_leave */
 typedef struct Caller {
 	Device *device;
-	struct Served *served;
+	struct ServedDevice *served;
 	int before;             /* the thread's current GPU, or -1 */
 } Caller;
 
-/* waits until the CPU, or the GPU of this number, is free. Work is queued on
- * the stream, after that of the call before. Not CALLER_OK: no call began */
+/* begins a call: waits until the CPU, or the GPU of this number, is free. Work is
+ * queued on the stream, after that of the call before. Not CALLER_OK: no call
+ * began */
 CallerStatus caller_enter(Caller *c, bool gpu, int number, void *stream);
-/* the thread's current GPU is again what it was */
+/* ends a call, and makes the thread's current GPU again what it was */
 void         caller_leave(Caller *c);
 /* the texts of statuses that functions of arrays have in common */
 #define CALLER_TEXTS(NAME)                                                   \
@@ -32,7 +33,7 @@ void         caller_leave(Caller *c);
 	[NAME##_NO_MEMORY] = "there is no memory left for scratch",              \
 	[NAME##_CAPTURES] = "the stream, or that of the call before, is being "   \
 		"captured into a CUDA graph"
-/* of n texts that of a status, which is any number */
+/* the text of a status, which may be any number, among n texts */
 const char  *caller_text(const char *const *texts, int n, int32_t status);
 
 #endif

@@ -15,10 +15,10 @@ typedef enum {
 	                         * finite */
 	FLASH_BAD_TYPE,         /* no such type, or not on a CPU, which has FP32 */
 	FLASH_BAD_HEAD_SIZE,    /* the GPU's kernels are for 16, 32, 64, 80 and 128 */
-	FLASH_NULL,             /* an array is at NULL */
-	FLASH_NO_GPU,           /* none of this number that the build has kernels
-	                         * for */
-	FLASH_NO_MEMORY,        /* for scratch; nothing was queued */
+	FLASH_NULL,             /* an array is NULL */
+	FLASH_NO_GPU,           /* no GPU of this number, or the build has no
+	                         * kernels for it */
+	FLASH_NO_MEMORY,        /* no memory for scratch; nothing was queued */
 	FLASH_CAPTURES,         /* the stream, or that of the call before, is
 	                         * being captured into a CUDA graph */
 } FlashStatus;
@@ -36,9 +36,10 @@ typedef struct FlashShape {
 	                         * 1/sqrt(head_size) */
 	int32_t causal;         /* query i sees keys 0 ... i */
 	int32_t type;           /* a FlashType: of all arrays but L */
-	int32_t on_gpu;         /* where the arrays are; 0: in the host's memory */
+	/* are the arrays in a GPU's memory? 0: in the host's */
+	int32_t on_gpu;
 	int32_t gpu;            /* the GPU's number, from 0, as CUDA counts */
-	int32_t deterministic;  /* else parts of dQ may be added in any order: faster
+	int32_t deterministic;  /* 0: parts of dQ may be added in any order: faster
 	                         * if n is large, other last bits on every run */
 	void *stream;           /* on a GPU: cudaStream_t on which work is queued */
 } FlashShape;
@@ -56,18 +57,18 @@ int32_t flash_attention_forward(const FlashShape *shape, FlashArray o, float *L,
 int32_t flash_attention_backward(const FlashShape *shape, FlashArray dq,
 	FlashArray dk, FlashArray dv, FlashArray q, FlashArray k, FlashArray v,
 	FlashArray o, const float *L, FlashArray dO);
-
-/* what stays the same from call to call; no array's `at` is read, and forward
- * nothing of the last four */
+/* what stays the same from call to call. No array's `at` is read; the forward
+ * pass does not read the last four arrays */
 typedef struct FlashCall {
 	FlashShape shape;
 	FlashArray o, q, k, v, d_o, dq, dk, dv;
 } FlashCall;
-/* the same, with the addresses of o, q, k, v, L and, backward, d_o, dq, dk, dv:
- * few arguments, for languages that take long to pass structures */
+/* flash_attention_forward and _backward with the addresses of o, q, k, v, L and,
+ * backward, d_o, dq, dk, dv: few arguments, for languages that take long to pass
+ * structures */
 int32_t flash_attention_forward_at(const FlashCall *call, void *const at[5]);
 int32_t flash_attention_backward_at(const FlashCall *call, void *const at[9]);
-/* one line of English */
+/* what a status means, in one line of English */
 const char *flash_attention_status(int32_t status);
 
 #endif

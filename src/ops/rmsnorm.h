@@ -14,23 +14,24 @@ typedef enum {
 	                         * or not finite */
 	RMSNORM_BAD_TYPE,       /* no such type, or not on a CPU, which has FP32 */
 	RMSNORM_BAD_VERSION,    /* no such kernel, or not for rows of this width */
-	RMSNORM_NULL,           /* an array is at NULL */
-	RMSNORM_NO_GPU,         /* none of this number that the build has kernels
-	                         * for */
-	RMSNORM_NO_MEMORY,      /* for scratch; nothing was queued */
+	RMSNORM_NULL,           /* a required array is NULL */
+	RMSNORM_NO_GPU,         /* no GPU of this number, or the build has no
+	                         * kernels for it */
+	RMSNORM_NO_MEMORY,      /* no memory for scratch; nothing was queued */
 	RMSNORM_CAPTURES,       /* the stream, or that of the call before, is
 	                         * being captured into a CUDA graph */
 } RmsnormStatus;
 
 typedef struct RmsnormShape {
 	int64_t rows, width;
-	int64_t x_row, y_row;   /* elements from a row to the next, at least width:
+	int64_t x_row, y_row;   /* elements from one row to the next, at least width:
 	                         * of x, and of y or its gradient */
 	double eps;
 	int32_t type;           /* a RmsnormType: of x, y and their gradients */
 	int32_t version;        /* 0: the kernel for this width; else a NormVersion
 	                         * of ops/types.h. On a CPU all are one */
-	int32_t on_gpu;         /* where the arrays are; 0: in the host's memory */
+	/* are the arrays in a GPU's memory? 0: in the host's */
+	int32_t on_gpu;
 	int32_t gpu;            /* the GPU's number, from 0, as CUDA counts */
 	void *stream;           /* on a GPU: cudaStream_t on which work is queued */
 } RmsnormShape;
@@ -46,7 +47,7 @@ int32_t rmsnorm_forward(const RmsnormShape *shape, void *y, float *rho,
  * computed again from x */
 int32_t rmsnorm_backward(const RmsnormShape *shape, void *dx, float *dg,
 	const void *dy, const void *x, const float *g, const float *rho);
-/* one line of English */
+/* what a status means, in one line of English */
 const char *rmsnorm_status(int32_t status);
 
 #endif

@@ -92,15 +92,15 @@ typedef struct AttentionGradient {
 	bool deterministic;
 } AttentionGradient;
 
-/* one kernel of FlashAttention */
+/* one version of FlashAttention */
 typedef struct AttentionKernel {
 	const char *name;       /* NULL ends a list of them */
-	/* by sizes, type, strides and alignment; g NULL: forward alone, a size of 0:
-	 * some of this type and D */
+	/* does it take these sizes, type, strides and alignment? g NULL: asked for
+	 * the forward pass alone; a size of 0: for some size, of this type and D */
 	bool (*supports)(Device *d, const Attention *a, const AttentionGradient *g);
 	void (*forward)(Device *d, Attention a);
 	void (*backward)(Device *d, Attention a, AttentionGradient g);
-	/* bytes that it holds beside its arguments, in one block */
+	/* bytes of scratch memory that it takes, in one block; g NULL: forward */
 	size_t (*scratch)(Device *d, const Attention *a, const AttentionGradient *g);
 } AttentionKernel;
 

@@ -229,7 +229,6 @@ void cpu_attention_backward_tiled(Device *d, Attention a, AttentionGradient g,
 		free(w.delta);
 	}
 }
-
 bool cpu_supports_attention(Device *d, Type type, size_t D)
 {
 	(void)type, (void)D;
@@ -247,7 +246,6 @@ void cpu_attention_backward(Device *d, Attention a, AttentionGradient g)
 {
 	cpu_attention_backward_tiled(d, a, g, TILE, TILE);
 }
-
 static bool supports_all(Device *d, const Attention *a,
 	const AttentionGradient *g)
 {

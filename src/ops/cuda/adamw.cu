@@ -3,6 +3,7 @@
 
 enum { THREADS = 256 };
 
+/* weights and moments of S, and n gradients of G */
 template <class S, class G> struct Moments {
 	S *w, *m, *v;
 	const G *g[MOST_GRADIENTS];
@@ -49,7 +50,6 @@ __device__ inline void update(const Moments<S, G> &a, L *low, size_t at,
 	if (low)
 		store(low + at, weight);
 }
-
 /* m = beta1 m + (1 - beta1) d, v = beta2 v + (1 - beta2) d^2, d = unscale g,
  * g: the sum of COUNT gradients, or, COUNT 0, of any number of them
  * w = keep w - rate m / (sqrt(v) + eps), low = w; nothing if *skip is not 0
@@ -70,7 +70,6 @@ __global__ __launch_bounds__(THREADS) void adamw(
 		for (; at < n; at++)
 			update<COUNT, 1>(a, low, at, *step);
 }
-
 template <class S, class G, class L>
 static void launch(Device *d, Array w, Array low, const Gradients &g, Array m,
 	Array v, size_t n, const AdamWStep *step, const int32_t *skip)
@@ -91,7 +90,6 @@ static void launch(Device *d, Array w, Array low, const Gradients &g, Array m,
 		skip);
 	LAUNCHED();
 }
-
 extern "C" void cuda_fused_adamw(Device *d, Array w, Array low, Gradients g,
 	Array m, Array v, size_t n, const AdamWStep *step, const int32_t *skip)
 {

@@ -25,7 +25,7 @@ const AttentionKernel cuda_attention_kernels[] = {
 	{ 0 }
 };
 
-/* NULL: there is none */
+/* the kernel that the model uses; NULL: none takes this problem */
 static const AttentionKernel *last_supported(Device *d, const Attention *a,
 	const AttentionGradient *g)
 {
@@ -36,7 +36,6 @@ static const AttentionKernel *last_supported(Device *d, const Attention *a,
 			last = kernel;
 	return last;
 }
-
 bool cuda_supports_attention(Device *d, Type type, size_t D)
 {
 	Attention a = { .D = D, .q.x.type = type };
@@ -48,7 +47,6 @@ size_t cuda_attention_scratch(Device *d, const Attention *a,
 {
 	return last_supported(d, a, g)->scratch(d, a, g);
 }
-
 void cuda_attention_forward(Device *d, Attention a)
 {
 	const AttentionKernel *kernel = last_supported(d, &a, NULL);

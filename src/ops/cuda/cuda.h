@@ -8,8 +8,8 @@
 extern "C" {
 #endif
 
-/* cuda_NAME for each operation. cuda_matmul: A and B both FP32, TF32 (stored as
- * fp32), BF16 or FP16; C: FP32, BF16, FP16 */
+/* cuda_NAME for each operation of the list. cuda_matmul takes A and B of one
+ * type, FP32, TF32 (stored as fp32), BF16 or FP16, and C of FP32, BF16 or FP16 */
 #define OPERATION(TYPE, NAME, PARAMETERS) TYPE cuda_##NAME PARAMETERS;
 #include "ops/list.h"
 #undef OPERATION
@@ -27,7 +27,7 @@ bool cuda_simt_supports(Device *d, const Attention *a,
 	const AttentionGradient *g);
 void cuda_simt_forward(Device *d, Attention a);
 void cuda_simt_backward(Device *d, Attention a, AttentionGradient g);
-/* tiles on tensor cores, by mma.sync */
+/* tile by tile on tensor cores (mma.sync) */
 bool cuda_mma_sync_supports(Device *d, const Attention *a,
 	const AttentionGradient *g);
 void cuda_mma_sync_forward(Device *d, Attention a);

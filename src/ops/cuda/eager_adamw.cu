@@ -11,7 +11,7 @@ extern "C" void cuda_adamw(Device *d, Array w, Array low, Array g, Array m,
 	const auto root = [] __device__ (float x) { return sqrtf(x); };
 	Array grad = scratch(d, n, "unscaled gradient"), work = scratch(d, n,
 		"update");
-	const Setting unscale = { &step->unscale }, keep = { &step->keep },
+	const DeviceScalar unscale = { &step->unscale }, keep = { &step->keep },
 		rate = { &step->rate }, eps = { &step->eps },
 		beta1 = { &step->beta1 }, beta2 = { &step->beta2 },
 		new1 = { &step->one_minus_beta1 }, new2 = { &step->one_minus_beta2 };

@@ -58,7 +58,6 @@ __device__ inline void load(float (&x)[N], const OneHot &from, size_t i)
 
 static inline bool packs_of(const Gathered &, size_t) { return true; }
 static inline bool packs_of(const OneHot &o, size_t N) { return o.V % N == 0; }
-
 extern "C" void cuda_cross_entropy_forward(Device *d, Array losses, Array lse,
 	Array logits, const int32_t *targets, size_t N, size_t V)
 {
@@ -79,7 +78,6 @@ extern "C" void cuda_cross_entropy_forward(Device *d, Array losses, Array lse,
 	device_free(d, most.at);
 	device_free(d, work.at);
 }
-
 extern "C" void cuda_cross_entropy_backward(Device *d, Array dlogits,
 	Array logits, Array lse, const int32_t *targets, double scale, size_t N,
 	size_t V)

@@ -47,7 +47,6 @@ __device__ inline void load(float (&x)[N], const Normal &from, size_t i)
 }
 
 static inline bool packs_of(const Normal &, size_t) { return true; }
-
 extern "C" void cuda_draw(Device *d, Array y, size_t n, double sd, double bound,
 	uint64_t seed, uint64_t stream, uint64_t first)
 {
@@ -73,7 +72,6 @@ __global__ __launch_bounds__(1024) void mean_kernel(float *mean,
 		*nonfinite = !isfinite(sum);
 	}
 }
-
 extern "C" void cuda_mean(Device *d, Array mean, int32_t *nonfinite, Array x,
 	size_t n)
 {
@@ -102,7 +100,6 @@ __global__ __launch_bounds__(MAP_THREADS) void count_kernel(int32_t *count,
 	if (found && threadIdx.x % 32 == 0)
 		atomicAdd(count, found);
 }
-
 extern "C" void cuda_count_nonfinite(Device *d, int32_t *count, Array x, size_t n)
 {
 	const bool wide = n % 4 == 0 && packs(x, 4);
@@ -138,7 +135,6 @@ __global__ __launch_bounds__(MAP_THREADS) void squares_kernel(float *partial,
 	if (threadIdx.x == 0)
 		partial[blockIdx.x] = sum;
 }
-
 /* *sum += partial (n), n at most 1024; grid 1, block 1024 */
 __global__ __launch_bounds__(SQUARE_BLOCKS) void add_partial(float *sum,
 	const float *partial, unsigned n)
@@ -147,7 +143,6 @@ __global__ __launch_bounds__(SQUARE_BLOCKS) void add_partial(float *sum,
 	if (threadIdx.x == 0)
 		*sum += all;
 }
-
 extern "C" void cuda_add_squares(Device *d, Array sum, Gradients g, size_t n)
 {
 	const unsigned enough = blocks_for(n, MAP_THREADS),
@@ -161,8 +156,7 @@ extern "C" void cuda_add_squares(Device *d, Array sum, Gradients g, size_t n)
 	LAUNCHED();
 	device_free(d, partial.at);
 }
-
-/* grid 1, block 1 */
+/* limits factor such that |factor| sqrt(squares) <= most; grid 1, block 1 */
 __global__ void clip_kernel(float *factor, const float *squares, float most)
 {
 	const float by = most / (fabsf(*factor) * sqrtf(*squares) + 1e-6f);

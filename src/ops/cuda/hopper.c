@@ -19,15 +19,15 @@ bool hopper_present(Device *d)
 	return major == 9 && minor == 0 && strcmp(CUDA_ARCH_BUILT, "sm_90a") == 0;
 }
 
-static bool strides_well(size_t elements)
+static bool stride_fits_tma(size_t elements)
 {
 	return 0 < elements && elements < (size_t)1 << 39 && elements % 8 == 0;
 }
 
 bool tma_aligned(Heads x)
 {
-	return (uintptr_t)x.x.at % 16 == 0 && strides_well(x.batch)
-		&& strides_well(x.row) && strides_well(x.head);
+	return (uintptr_t)x.x.at % 16 == 0 && stride_fits_tma(x.batch)
+		&& stride_fits_tma(x.row) && stride_fits_tma(x.head);
 }
 
 // check which heads the kernels take

@@ -22,8 +22,7 @@ template <class F> void with_types(Type stream, Type branch, F f)
 
 /* elements of a stream in 16 bytes */
 template <class X> constexpr int pack_of() { return 16 / sizeof(X); }
-
-/* gains of T if low, else fp32 */
+/* a norm's gains: elements of T if `low`, else of fp32 */
 template <class T> struct Gains {
 	const void *at;
 	bool low;
@@ -35,6 +34,7 @@ template <class T> struct Gains {
 		assert(!low || g.type == output);
 	}
 
+	/* gains j ... j + N - 1 */
 	template <int N> __device__ void read(float (&x)[N], size_t j) const
 	{
 		if (low)

@@ -1,8 +1,8 @@
 /* rope.cu: rotary embedding of queries and keys where they lie */
 #include "ops/cuda/common.cuh"
 
-/* qkv: (B T, 3, H, D) of T, D even; cosine, sine: (length, D/2) fp32; a pair
- * rotates by its angle, or back where direction is -1
+/* qkv: (B T, 3, H, D) of T, D even; cosine, sine: (length, D/2) fp32; direction 1
+ * rotates a pair by its angle, -1 rotates it back
  * bytes a token: 4 H D sizeof(T); 6 H D FLOPs
  * grid: B T, block: 2 H D / N threads, at most 1024; N even, a divisor of D */
 template <class T, int N, int W>
@@ -39,7 +39,6 @@ static void launch(Device *d, Array qkv, Array cosine, Array sine,
 		(unsigned)(H * D), (unsigned)D, (float)direction);
 	LAUNCHED();
 }
-
 extern "C" void cuda_fused_rope(Device *d, Array qkv, Array cosine, Array sine,
 	size_t B, size_t T, size_t H, size_t D, int direction)
 {

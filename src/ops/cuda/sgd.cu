@@ -11,7 +11,7 @@ extern "C" void cuda_sgd(Device *d, Array w, Array low, Gradients gradients,
 		cuda_add(d, sum, g, gradients.at[k], n);
 		g = sum;
 	}
-	const Setting rate = { &step->rate }, momentum = { &step->momentum },
+	const DeviceScalar rate = { &step->rate }, momentum = { &step->momentum },
 		unscale = { &step->unscale };
 	if (velocity.at) {
 		map_unless(d, skip, velocity, n, [] __device__ (float v, float mu,

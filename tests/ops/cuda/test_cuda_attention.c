@@ -18,16 +18,15 @@ typedef struct OnGpu {
 } OnGpu;
 
 /* poison, but for the inputs */
-static void put(OnGpu *g, int a, const Array *host)
+static void upload_between_margins(OnGpu *g, int a, const Array *host)
 {
 	Array image = poisoned(g->n[a] + 2 * MARGIN);
 	if (a < INPUTS)
 		memcpy(reals(image) + MARGIN, host[a].at, g->n[a] * sizeof(real));
 	array_write(gpu, g->whole[a], image.at, g->n[a] + 2 * MARGIN);
 }
-
 /* what became of it; the margins must be poison as before */
-static Array take(const OnGpu *g, int a)
+static Array download_checked(const OnGpu *g, int a)
 {
 	Array image = poisoned(g->n[a] + 2 * MARGIN), part = poisoned(g->n[a]);
 	array_read(gpu, image.at, g->whole[a], g->n[a] + 2 * MARGIN);
@@ -44,16 +43,15 @@ static void run_attention(const AttentionKernel *kernel, const Problem *p,
 	OnGpu *g, const Array *host, Array *got, bool deterministic)
 {
 	for (int a = 0; a <= ARRAYS; a++)
-		put(g, a, host);
+		upload_between_margins(g, a, host);
 	Attention a = attention_on(p, g->at, g->at[ARRAYS]);
 	AttentionGradient gradient = gradient_on(p, g->at, g->angles);
 	gradient.deterministic = deterministic;
 	kernel->forward(gpu, a);
 	kernel->backward(gpu, a, gradient);
 	for (int i = 0; i <= ARRAYS; i++)
-		got[i] = take(g, i);
+		got[i] = download_checked(g, i);
 }
-
 static void follow_the_formulas(const Problem *p, int t)
 {
 	Type type = types[t];
@@ -117,7 +115,6 @@ static void attention_follows_the_formulas(void **state)
 			follow_the_formulas(&p, (int)t);
 	}
 }
-
 static void large_scores_do_no_harm(void **state)
 {
 	for (int t = 0; t < NTYPES_HERE; t++) {
@@ -126,7 +123,6 @@ static void large_scores_do_no_harm(void **state)
 		follow_the_formulas(&p, t);
 	}
 }
-
 /* persistent blocks have more than one tile each, of 64 queries or of 192 */
 static void persistent_blocks_take_tiles(void **state)
 {
@@ -137,7 +133,6 @@ static void persistent_blocks_take_tiles(void **state)
 			follow_the_formulas(&p, 2);
 	}
 }
-
 /* gradients of two sections of heads, whose tiles of keys add in turn */
 static void sections_of_heads_follow_the_formulas(void **state)
 {
@@ -165,7 +160,6 @@ static Problem drawn_heads(Array *at, size_t D, bool causal)
 	return (Problem){ .B = 1, .H = HEADS, .seqlen_q = N, .seqlen_k = N,
 		.D = D, .causal = causal, .size = 1 };
 }
-
 static void expect_same_runs(bool causal, int runs)
 {
 	enum { WIDTH = 64, SIZE = HEADS * N * WIDTH };
@@ -187,7 +181,6 @@ static void expect_same_runs(bool causal, int runs)
 	}
 	assert_int_equal(release_both(NULL), 0);
 }
-
 static void a_thousand_runs_are_the_same(void **state)
 {
 	for (int causal = 0; causal < 2; causal++)
@@ -210,7 +203,6 @@ static void expect_close_rows(const Array now, const Array fixed, size_t rows,
 				sqrt(all / D));
 	}
 }
-
 static void add_in_any_order(size_t D, bool causal, int runs)
 {
 	const size_t size = HEADS * N * D;
@@ -229,7 +221,6 @@ static void add_in_any_order(size_t D, bool causal, int runs)
 	}
 	assert_int_equal(release_both(NULL), 0);
 }
-
 static void parts_in_any_order_are_all_added(void **state)
 {
 	for (int i = 0; i < 2 * NWIDTHS; i++)
@@ -251,8 +242,7 @@ static const AttentionKernel *kernel_named(const char *name)
 		kernel++;
 	return kernel->name ? kernel : NULL;
 }
-
-static void rush(const Rush *r, int runs)
+static void run_in_succession(const Rush *r, int runs)
 {
 	const Ops *ops = ops_for(gpu);
 	size_t n = r->B * r->H * r->N * r->D;
@@ -290,7 +280,6 @@ static void rush(const Rush *r, int runs)
 	}
 	assert_int_equal(release_both(NULL), 0);
 }
-
 static void rings_never_skip_a_round(void **state)
 {
 	static const Rush rushes[] = {
@@ -301,7 +290,7 @@ static void rings_never_skip_a_round(void **state)
 		{ BF16, "m64", 36, 4, 320, 64, false },
 	};
 	for (size_t i = 0; i < sizeof rushes / sizeof *rushes; i++)
-		rush(&rushes[i], getenv("QUICK") ? 20 : 20000);
+		run_in_succession(&rushes[i], getenv("QUICK") ? 20 : 20000);
 }
 
 static void other_heads_are_declined(void **state)

@@ -38,7 +38,6 @@ static void rmsnorm_backward(Device *d, const Ops *o, const Array *a,
 		.beta = how & ADDING ? 1 : 0, .y = a[3], .dy = a[4], .sum = a[5],
 		.g = a[6], .rho = a[7] }, n[0], n[1]);
 }
-
 static void rope(Device *d, const Ops *o, const Array *a, const size_t *n,
 	int how)
 {
@@ -62,7 +61,6 @@ static void swiglu(Device *d, const Ops *o, const Array *a, const size_t *n,
 	else
 		o->fused_swiglu_backward(d, a[0], a[1], a[2], a[3], n[0], n[1]);
 }
-
 static void cross_entropy(Device *d, const Ops *o, const Array *a,
 	const size_t *n, int how)
 {
@@ -79,7 +77,6 @@ static void cross_entropy_of_parts(Device *d, const Ops *o, const Array *a,
 	o->joined_cross_entropy(d, a[0], a[1], a[3], a[2], 2, a[4].at, 0.5, n[0],
 		n[1]);
 }
-
 static void sgd(Device *d, const Ops *o, const Array *a, const size_t *n,
 	int how)
 {
@@ -93,7 +90,6 @@ static void adamw(Device *d, const Ops *o, const Array *a, const size_t *n,
 	o->fused_adamw(d, a[0], a[1], one_gradient(a[2]), a[3], a[4], n[0], a[5].at,
 		how ? a[6].at : NULL);
 }
-
 /* the first five and the first ones again */
 static Gradients gradients_of(const Array *a, int n)
 {
@@ -102,7 +98,6 @@ static Gradients gradients_of(const Array *a, int n)
 		g.at[k] = a[k % 5];
 	return g;
 }
-
 static void sgd_sum(Device *d, const Ops *o, const Array *a, const size_t *n,
 	int how)
 {
