@@ -61,8 +61,8 @@ tangle:       ## write src/ and tests/ from writeup.nw; all that builds does so 
 	@:
 all: $(PROGRAMS) $(TEST_PROGRAMS) $(SHARED) ## compile every program and test | C compiler, OpenBLAS, cmocka | 1 min
 compile_commands.json: ## how each source is compiled, for editors and clangd | C compiler | 1 s
-kernels: $(KERNEL_OBJECTS) ## compile every kernel for Ampere, Hopper and the newest GPU | nvcc | 5 min
-	@echo 'kernels: $(strip $(KERNEL_REPORT))'
+kernels: $(KERNEL_OBJECTS) ## compile every kernel, for Ampere, Hopper and the newest GPU | nvcc | 5 min
+	$(CHECK_KERNELS)
 experiments: $(HERE) ## run what is not up to date; one problem: make NAME | as all | 6 min
 writeup.pdf:  ## run the experiments, draw the figures, weave the document | pandoc, XeTeX, gnuplot | 8 min
 	@SOURCE_DIGEST=$$(bash src/weave/source-digest.sh) bash src/weave/weave.sh writeup.nw $@
