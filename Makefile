@@ -1,6 +1,9 @@
 # The driver of writeup.nw: `make help` lists what can be made.  The rules for objects, programs and
 # tables are in src/build.mk, tangled from the chapter "How this document is built".
-# Settings: MACHINE=slug (where measurements go)  SANITIZE=1  DEBUG=1  CC=clang  ARCH=sm_90a
+# Settings: MACHINE=slug (where measurements go)  SANITIZE=1  DEBUG=1  CC=clang
+#           CUDA=1 (code for GPUs on a machine without one)  ARCH=sm_90a
+# A make goes through this file up to three times: for several goals, one after another; then for
+# one goal, which takes a lock; then under the lock, where the work is done.
 
 SHELL       := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -22,34 +25,39 @@ deps:         ## install the packages of Debian or Ubuntu that are missing | apt
 clean:        ## remove build/ and html/; measurements stay | - | 1 s
 	@mkdir -p build; flock -F build/make.lock rm -rf build html
 
+# First: goals are made one after another, deps and clean before the others.  Each starts afresh and
+# sees what has changed.
 ifneq (,$(filter deps clean,$(GOALS))$(word 2,$(GOALS)))
-# Goals are made one after another, these two first; each starts afresh and sees what has changed.
 .NOTPARALLEL:
 .PHONY: $(GOALS)
 $(sort $(filter-out deps clean,$(GOALS))): $(filter deps clean,$(GOALS))
 	@+$(MAKE) $@
-else ifneq (,$(if $(filter $(CURDIR),$(MAKE_LOCKED)),,$(filter-out check help,$(GOALS))))
-# One make at a time: two would compile the same objects at once, or beside a measurement.
+
+# Second: one make at a time, as two would compile the same objects at once, or beside a measurement.
+# A make that another one starts under its lock has MAKE_LOCKED in its environment.
+else ifneq ($(CURDIR),$(if $(filter-out check help,$(GOALS)),$(MAKE_LOCKED),$(CURDIR)))
 .PHONY: $(GOALS) alone
 $(GOALS): alone ; @+:
 alone:
 	@+mkdir -p build; \
 	flock -n build/make.lock true || echo 'make: waiting for another make in this folder' >&2; \
 	MAKE_LOCKED='$(CURDIR)' flock -F build/make.lock $(MAKE) $(GOALS)
-else
 
+# Third: the work.
+else
 ifneq (,$(filter-out check help tangle dist,$(GOALS)))
 -include src/build.mk
 endif
 ifneq (,$(filter-out check help,$(GOALS)))
 ifneq (,$(wildcard $(NOWEB)/markup))
 # The document contains the script that takes it apart.  It runs when the document has changed or a
-# file that it made is missing, empty or newer than the last run, and make starts over.  Read last,
-# this is what make looks at first.
+# file that it made is missing, empty or newer than the last run, and make starts over with the new
+# rules.  As the file that is included last, its list is what make brings up to date first.
 SPOILED := $(shell find src tests -type f ! -name '*.pyc' \( -size 0 -o -newer build/tangled.mk \) \
 	-print -quit 2>/dev/null)
 include build/tangled.mk
-build/tangled.mk: writeup.nw $(if $(filter-out $(wildcard $(TANGLED)),$(TANGLED))$(SPOILED),FORCE)
+MISSING := $(filter-out $(wildcard $(TANGLED)),$(TANGLED))
+build/tangled.mk: writeup.nw $(if $(MISSING)$(SPOILED),FORCE)
 	@mkdir -p build
 	@notangle -t8 -Rsrc/weave/tangle.sh $< >build/tangle.sh && bash build/tangle.sh $<
 else
@@ -61,12 +69,14 @@ tangle:       ## write src/ and tests/ from writeup.nw; all that builds does so 
 	@:
 all: $(PROGRAMS) $(TEST_PROGRAMS) $(SHARED) ## compile every program and test | C compiler, OpenBLAS, cmocka | 1 min
 compile_commands.json: ## how each source is compiled, for editors and clangd | C compiler | 1 s
-kernels: $(KERNEL_OBJECTS) ## compile every kernel for Ampere, Hopper and the newest GPU | nvcc | 5 min
-	@echo 'kernels: $(strip $(KERNEL_REPORT))'
-experiments: $(HERE) ## run what is not up to date; one problem: make NAME | as all | 6 min
-writeup.pdf:  ## run the experiments, draw the figures, weave the document | pandoc, XeTeX, gnuplot | 8 min
+kernels: $(KERNEL_OBJECTS) ## compile all code for GPUs, for three of them; needs none | nvcc | 6 min
+	$(CHECK_KERNELS)
+experiments: $(HERE) ## run what is not up to date; one problem: make NAME | as all | 4 min
+writeup.pdf:  ## run the experiments, draw the figures, weave the document | pandoc, XeTeX, gnuplot | 5 min
 	@SOURCE_DIGEST=$$(bash src/weave/source-digest.sh) bash src/weave/weave.sh writeup.nw $@
-html:         ## the same as pages for a browser, from html/index.html on | as writeup.pdf | 8 min
+notes.pdf:    ## the notes alone: front matter, answers, glossary, index | as writeup.pdf | 4 min
+	@SOURCE_DIGEST=$$(bash src/weave/source-digest.sh) bash src/weave/weave.sh --notes writeup.nw $@
+html:         ## the same as pages for a browser, from html/index.html on | as writeup.pdf | 5 min
 html/index.html:
 	@SOURCE_DIGEST=$$(bash src/weave/source-digest.sh) bash src/weave/weave.sh --html writeup.nw html
 dist:         ## pack what a node without git needs into build/writeup.tar.gz | tar | 1 s
