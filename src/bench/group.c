@@ -17,18 +17,18 @@
 #include "base/clock.h"
 #include "base/error.h"
 
-typedef struct Member {
+typedef struct RankProcess {
 	pid_t pid;
 	int pipe;                 /* -1: the process has ended */
 	siginfo_t end;
 	char *doing;              /* shared with the process */
-	FILE *copy;               /* of what came through the pipe: text[n] */
+	FILE *copy;               /* of what came through the pipe, into text[n] */
 	char *text;
 	size_t n;
-} Member;
+} RankProcess;
 
 // fork a member of the group
-static void fork_member(Member *m, pid_t leader, int rank, GroupBody *body,
+static void fork_member(RankProcess *m, pid_t leader, int rank, GroupBody *body,
 	void *arg)
 {
 	int ends[2];
@@ -39,6 +39,7 @@ static void fork_member(Member *m, pid_t leader, int rank, GroupBody *body,
 	m->pid = fork();
 	if (m->pid < 0)
 		die("fork: %s", strerror(errno));
+	// run the body as a rank, in the child
 	if (m->pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (getppid() != parent)
@@ -56,7 +57,7 @@ static void fork_member(Member *m, pid_t leader, int rank, GroupBody *body,
 }
 
 // read what a member writes, and see how it ended
-static void read_some(Member *m)
+static void read_output(RankProcess *m)
 {
 	char some[4096];
 	ssize_t n;
@@ -74,12 +75,12 @@ static void read_some(Member *m)
 	fflush(m->copy);
 }
 
-static bool exited_with(const Member *m, int status)
+static bool exited_with(const RankProcess *m, int status)
 {
 	return m->end.si_code == CLD_EXITED && m->end.si_status == status;
 }
 
-static bool ended_well(const Member *m)
+static bool ended_well(const RankProcess *m)
 {
 	return exited_with(m, 0) && m->n > 0;
 }
@@ -93,7 +94,7 @@ static int time_left(double end_ms)
 }
 
 /* reads what members write; false: it is too late, or all have ended */
-static bool wait_some(Member *members, int ranks, double end_ms)
+static bool wait_for_output(RankProcess *members, int ranks, double end_ms)
 {
 	struct pollfd pipes[MOST_RANKS];
 	int running = 0;
@@ -108,29 +109,30 @@ static bool wait_some(Member *members, int ranks, double end_ms)
 		die("poll: %s", strerror(errno));
 	for (int i = 0; i < ranks && ready > 0; i++)
 		if (pipes[i].revents)
-			read_some(&members[i]);
+			read_output(&members[i]);
 	return ready != 0 && time_left(end_ms) != 0;
 }
 
-/* the first member that ended badly, or has not ended in time; NULL: none */
-static Member *watch(Member *members, int ranks, int limit_s)
+/* returns the first process that ended badly, or has not ended in time; NULL: all
+ * have ended well */
+static RankProcess *watch_group(RankProcess *members, int ranks, int limit_s)
 {
 	double end_ms = limit_s ? clock_ms() + limit_s * 1e3 : 0;
 	bool more = true;
 	while (more) {
-		more = wait_some(members, ranks, end_ms);
-		for (Member *m = members; m < members + ranks; m++)
+		more = wait_for_output(members, ranks, end_ms);
+		for (RankProcess *m = members; m < members + ranks; m++)
 			if (m->pipe < 0 && !ended_well(m))
 				return m;
 	}
-	for (Member *m = members; m < members + ranks; m++)
+	for (RankProcess *m = members; m < members + ranks; m++)
 		if (m->pipe >= 0)
 			return m;
 	return NULL;
 }
 
 // find the member that others complain of
-static int signal_that_stopped(const Member *m)
+static int signal_that_stopped(const RankProcess *m)
 {
 	siginfo_t state = { 0 };
 	if (m->pipe < 0 || waitid(P_PID, m->pid, &state,
@@ -139,7 +141,10 @@ static int signal_that_stopped(const Member *m)
 	return state.si_code == CLD_STOPPED ? state.si_status : 0;
 }
 
-static int blame(const Member *m, const Member *first)
+// rank the suspects
+/* how likely it is that the others complain of this process; first: the
+ * process that was first seen to end badly */
+static int suspicion(const RankProcess *m, const RankProcess *first)
 {
 	if (exited_with(m, EXIT_OUT_OF_MEMORY))
 		return 5;
@@ -153,22 +158,23 @@ static int blame(const Member *m, const Member *first)
 		&& strncmp(m->doing, first->doing, DOING) != 0;
 }
 
-/* first: the first seen to end badly, or that has not ended in time */
-static Member *find_culprit(Member *members, int ranks, Member *first)
+/* first: the process that was first seen to end badly, or not to end in time */
+static RankProcess *find_culprit(RankProcess *members, int ranks,
+	RankProcess *first)
 {
 	enum { A_MOMENT_MS = 500 };
 	double end_ms = clock_ms() + A_MOMENT_MS;
-	Member *culprit = first;
-	while (first->pipe < 0 && wait_some(members, ranks, end_ms))
+	RankProcess *culprit = first;
+	while (first->pipe < 0 && wait_for_output(members, ranks, end_ms))
 		;
-	for (Member *m = members; m < members + ranks; m++)
-		if (blame(m, first) > blame(culprit, first))
+	for (RankProcess *m = members; m < members + ranks; m++)
+		if (suspicion(m, first) > suspicion(culprit, first))
 			culprit = m;
 	return culprit;
 }
 
 // end the group, and judge it
-static void say_how(const Member *m, bool late, int limit_s, char *how,
+static void describe_end(const RankProcess *m, bool late, int limit_s, char *how,
 	size_t size)
 {
 	int stop = signal_that_stopped(m);
@@ -188,7 +194,8 @@ static void say_how(const Member *m, bool late, int limit_s, char *how,
 		snprintf(how + n, size - n, ", in %.*s", DOING, m->doing);
 }
 
-static End judge(const Member *m, int ranks)
+// classify how a process ended, and kill the group
+static End classify_end(const RankProcess *m, int ranks)
 {
 	if (exited_with(m, EXIT_OUT_OF_MEMORY) && m->n > 0)
 		return OUT_OF_MEMORY;
@@ -197,15 +204,16 @@ static End judge(const Member *m, int ranks)
 	return FAILED;
 }
 
-static void end_group(Member *members, int ranks)
+static void kill_group(RankProcess *members, int ranks)
 {
 	kill(-members[0].pid, SIGKILL);
-	for (Member *m = members; m < members + ranks; m++)
+	for (RankProcess *m = members; m < members + ranks; m++)
 		while (m->pipe >= 0)
-			read_some(m);
+			read_output(m);
 }
 
-static char *whole_lines(const Member *m)
+// collect the lines of a group
+static char *whole_lines(const RankProcess *m)
 {
 	size_t n = m->n;
 	while (n > 0 && m->text[n - 1] != '\n')
@@ -222,7 +230,7 @@ static const char *last_line(const char *lines)
 	return last;
 }
 
-static char *join_lines(const Member *first, const Member *other)
+static char *join_lines(const RankProcess *first, const RankProcess *other)
 {
 	char *a = whole_lines(first), *b = whole_lines(other), *lines;
 	if (asprintf(&lines, "%s%s", a, other == first ? "" : last_line(b)) < 0)
@@ -232,6 +240,7 @@ static char *join_lines(const Member *first, const Member *other)
 	return lines;
 }
 
+// run a group of processes
 static char *share_memory(size_t nbytes)
 {
 	void *shared = mmap(NULL, nbytes, PROT_READ | PROT_WRITE,
@@ -241,10 +250,10 @@ static char *share_memory(size_t nbytes)
 	return shared;
 }
 
-static void forget_members(Member *members, int ranks)
+static void reap_members(RankProcess *members, int ranks)
 {
 	munmap(members[0].doing, (size_t)ranks * DOING);
-	for (Member *m = members; m < members + ranks; m++) {
+	for (RankProcess *m = members; m < members + ranks; m++) {
 		waitpid(m->pid, NULL, 0);
 		fclose(m->copy);
 		free(m->text);
@@ -253,7 +262,7 @@ static void forget_members(Member *members, int ranks)
 
 Outcome group_run(int ranks, int limit_s, GroupBody *body, void *arg)
 {
-	Member members[MOST_RANKS] = { 0 }, *bad;
+	RankProcess members[MOST_RANKS] = { 0 }, *bad;
 	assert(1 <= ranks && ranks <= MOST_RANKS);
 	char *doing = share_memory((size_t)ranks * DOING);
 	for (int i = 0; i < ranks; i++) {
@@ -261,15 +270,16 @@ Outcome group_run(int ranks, int limit_s, GroupBody *body, void *arg)
 		fork_member(&members[i], members[0].pid, i, body, arg);
 	}
 	Outcome o = { ENDED_WELL, 0, "", NULL };
-	if ((bad = watch(members, ranks, limit_s))) {
+	// find out what went wrong, and end the group
+	if ((bad = watch_group(members, ranks, limit_s))) {
 		bool late = bad->pipe >= 0;
 		bad = find_culprit(members, ranks, bad);
 		o.rank = (int)(bad - members);
-		o.end = judge(bad, ranks);
-		say_how(bad, late, limit_s, o.how, sizeof o.how);
-		end_group(members, ranks);
+		o.end = classify_end(bad, ranks);
+		describe_end(bad, late, limit_s, o.how, sizeof o.how);
+		kill_group(members, ranks);
 	}
 	o.lines = join_lines(members, o.end == OUT_OF_MEMORY ? bad : members);
-	forget_members(members, ranks);
+	reap_members(members, ranks);
 	return o;
 }

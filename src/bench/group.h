@@ -5,20 +5,22 @@
 
 #include <stdio.h>
 
-/* how a process says that it ran out of memory; its last line says of what */
+/* exit status of a process that ran out of memory; its last line says of what */
 enum { EXIT_OUT_OF_MEMORY = 99, MOST_RANKS = 64, DOING = 96 };
 
+/* KILLED: a process alone was ended by SIGKILL, and not by us */
 typedef enum { ENDED_WELL, OUT_OF_MEMORY, KILLED, FAILED } End;
 typedef struct Outcome {
-	End end;                  /* KILLED: alone, by SIGKILL, and not by us */
-	int rank;                 /* that did not end well */
+	End end;
+	int rank;                 /* the rank that did not end well */
 	char how[160];            /* FAILED: "signal 9, in all-reduce 17" */
 	/* whole lines that rank 0 wrote, and behind them the last one of another
 	 * rank that ran out of memory; the caller frees them */
 	char *lines;
 } Outcome;
 
-/* what a process of the group runs; in DOING bytes it may say what it does */
+/* what a process of the group runs; into the DOING bytes at `doing` it may write
+ * what it does */
 typedef void GroupBody(void *arg, int rank, char *doing, FILE *to);
 
 /* calls body in `ranks` processes and waits for them. They end well if each

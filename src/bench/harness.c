@@ -25,7 +25,7 @@ static const char *out;
 static bool force, wide;
 static const char *device_name = "auto";
 static int sweep_choice;
-static Link *job;                /* of the ranks that mpirun started, or NULL */
+static Link *job;                /* of ranks that mpirun started; NULL: none */
 
 // list the configurations of a sweep
 typedef struct Planned {
@@ -57,14 +57,15 @@ static void plan_free(Plan *plan)
 }
 
 // find out where we run
-static struct Place {
+/* what the table says of the machine */
+static struct MachineInfo {
 	char backend[16], device[160], libraries[512];
 	long memory_MiB;
-} place;
+} machine;
 
-static void see_place(const Device *d, void *to)
+static void record_machine(const Device *d, void *to)
 {
-	struct Place *seen = to;
+	struct MachineInfo *seen = to;
 	const Backend *b = d->backend;
 	snprintf(seen->backend, sizeof seen->backend, "%s", b->name);
 	snprintf(seen->device, sizeof seen->device, "%s", b->describe(d->state));
@@ -73,9 +74,10 @@ static void see_place(const Device *d, void *to)
 	seen->memory_MiB = (long)(b->memory(d->state) >> 20);
 }
 
-/* what see() writes down, in a child that opens the device */
-static void look(const char *name, void (*see)(const Device *d, void *to),
-	void *to, size_t size)
+/* opens the device in a child, where visit() writes down what it sees, and copies
+ * that to `to` */
+static void probe_device(const char *name,
+	void (*visit)(const Device *d, void *to), void *to, size_t size)
 {
 	int ends[2];
 	fflush(NULL);
@@ -83,7 +85,7 @@ static void look(const char *name, void (*see)(const Device *d, void *to),
 	if (child < 0)
 		die("no process that opens a device: %s", strerror(errno));
 	if (child == 0) {
-		see(device_open(name), to);
+		visit(device_open(name), to);
 		_exit(write(ends[1], to, size) != (ssize_t)size);
 	}
 	close(ends[1]);
@@ -95,12 +97,12 @@ static void look(const char *name, void (*see)(const Device *d, void *to),
 
 bool harness_on_gpu(void)
 {
-	return strcmp(place.backend, "cuda") == 0;
+	return strcmp(machine.backend, "cuda") == 0;
 }
 
 // give each rank its part of the machine
 static int ordinal = -1;         /* of the rank's GPU; -1: as --device says */
-static int gpus;                 /* from the first on; 0: not counted */
+static int gpus;                 /* from the first on; 0: not counted yet */
 
 static int first_gpu(void)
 {
@@ -108,7 +110,8 @@ static int first_gpu(void)
 	return number ? atoi(number + 1) : 0;
 }
 
-static void see_gpus(const Device *d, void *to)
+// count GPUs in a child
+static void record_gpu_count(const Device *d, void *to)
 {
 	int n = first_gpu();
 	while (d->backend->missing(n) == NULL)
@@ -119,10 +122,12 @@ static void see_gpus(const Device *d, void *to)
 static void count_gpus(void)
 {
 	if (gpus == 0 && harness_on_gpu())
-		look(device_name, see_gpus, &gpus, sizeof gpus);
+		probe_device(device_name, record_gpu_count, &gpus, sizeof gpus);
 }
 
-static void take_part(int local_rank, int local_ranks)   /* of this host's */
+// bind a rank to its share of the host
+/* local_rank of the local_ranks on this host: its share of the cores, its GPU */
+static void bind_rank_to_device(int local_rank, int local_ranks)
 {
 	if (local_ranks == 1)
 		return;
@@ -133,7 +138,9 @@ static void take_part(int local_rank, int local_ranks)   /* of this host's */
 	ordinal = first_gpu() + (gpus ? local_rank % gpus : 0);
 }
 
-static bool lacks_gpus(Row *row)         /* sets its status */
+// skip what needs more GPUs than there are
+/* does the row need more GPUs than there are? Then sets its status */
+static bool lacks_gpus(Row *row)
 {
 	if (row->ranks == 1 || !harness_on_gpu())
 		return false;
@@ -167,6 +174,7 @@ static void end_as_oom(size_t need, size_t have, const char *what)
 	_exit(EXIT_OUT_OF_MEMORY);
 }
 
+// open the harness's device
 Device *harness_device(void)
 {
 	char name[24];
@@ -208,6 +216,7 @@ static char *read_digest(const char *backend)
 {
 	static char digest[64] = "unknown";
 	char self[4096], *path;
+	// name the file of the digest
 	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
 	if (n < 0)
 		return digest;
@@ -224,6 +233,7 @@ static char *read_digest(const char *backend)
 	return digest;
 }
 
+// say which machine and scale it is
 static const char *machine_of(const char *path)
 {
 	static char copy[4096];
@@ -239,11 +249,13 @@ static bool at_course_scale(const Experiment *e)
 		|| (e->full_scale && e->full_scale());
 }
 
+// write the head of a table
 static void describe_table(Table *t, const Experiment *e, int argc,
 	char **argv)
 {
 	char date[32], command[4096] = "", name[256];
 	time_t now = time(NULL);
+	// write date, command and name
 	strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
 	for (int i = 1; i < argc; i++)
 		if (strcmp(argv[i], "--force") != 0)
@@ -252,22 +264,23 @@ static void describe_table(Table *t, const Experiment *e, int argc,
 	snprintf(name, sizeof name, "%s", out ? basename(strdupa(out))
 		: program_name);
 	name[strcspn(name, ".")] = '\0';
+	// write the entries of the head
 	table_meta(t, "table", "%s", name);
 	table_meta(t, "program", "%s", program_name);
 	table_meta(t, "sweep", "%s", e->sweeps[sweep_choice].name);
 	table_meta(t, "machine", "%s", machine_of(out));
 	table_meta(t, "scale", "%s", at_course_scale(e) ? "course" : e->cpu_scale);
-	table_meta(t, "device", "%s", place.device);
-	table_meta(t, "memory_MiB", "%ld", place.memory_MiB);
+	table_meta(t, "device", "%s", machine.device);
+	table_meta(t, "memory_MiB", "%ld", machine.memory_MiB);
 	const char *more = e->sweeps[sweep_choice].ranks ? transport_libraries()
 		: "";
-	table_meta(t, "libraries", "%s%s%s", place.libraries, *more ? "; " : "",
+	table_meta(t, "libraries", "%s%s%s", machine.libraries, *more ? "; " : "",
 		more);
 	table_meta(t, "date", "%s", date);
 	table_meta(t, "command", "build/%s%s", program_name, command);
 	table_meta(t, "seed", "%ld", harness_seed);
-	table_meta(t, "backend", "%s", place.backend);
-	table_meta(t, "digest", "%s", read_digest(place.backend));
+	table_meta(t, "backend", "%s", machine.backend);
+	table_meta(t, "digest", "%s", read_digest(machine.backend));
 }
 
 // run one configuration in processes of its own
@@ -284,7 +297,7 @@ static void run_rank(void *arg, int rank, char *doing_here, FILE *to)
 	current->rank = rank;
 	current->to = to;
 	doing = doing_here;
-	take_part(rank, current->ranks);
+	bind_rank_to_device(rank, current->ranks);
 	task->sweep->run(current, task->config);
 	row_end(current);
 }
@@ -302,6 +315,7 @@ static void append_rows(Table *t, Row *row, const char *lines, bool and_row)
 	free(all);
 }
 
+// run one planned configuration
 /* returns whether the configuration has its rows now */
 static bool run_group(const Sweep *s, const Planned *p, Table *t, Row *row)
 {
@@ -331,6 +345,7 @@ static bool run_group(const Sweep *s, const Planned *p, Table *t, Row *row)
 	return o.end != FAILED;
 }
 
+// run one planned configuration
 static bool run_planned(const Sweep *s, const Planned *p, Table *t,
 	const char *columns)
 {
@@ -346,7 +361,8 @@ static bool run_planned(const Sweep *s, const Planned *p, Table *t,
 }
 
 // run one configuration as a rank of a launched job
-static bool is_wanted(const Planned *p, const Table *t)  /* t: or NULL */
+/* is it to be measured? t: the table on the first rank, NULL on others */
+static bool is_wanted(const Planned *p, const Table *t)
 {
 	char wanted = t && !table_has(t, p->cells);
 	if (job == NULL)
@@ -398,6 +414,7 @@ static Option *join_options(const Experiment *e)
 	for (const Sweep *s = e->sweeps; s->name; s++)
 		snprintf(sweeps + strlen(sweeps), sizeof sweeps - strlen(sweeps),
 			"%s%s", *sweeps ? "|" : "", s->name);
+	// list the harness's options
 	const Option common[] = {
 		{ "sweep", OPT_CHOICE, &sweep_choice, sweeps, "which table to make" },
 		{ "out", OPT_TEXT, &out, "FILE",
@@ -422,6 +439,7 @@ static Option *join_options(const Experiment *e)
 	return all;
 }
 
+// join the program's options with the harness's
 static void parse_options(const Experiment *e, int argc, char **argv)
 {
 	Option *options = join_options(e);
@@ -438,7 +456,8 @@ static void parse_options(const Experiment *e, int argc, char **argv)
 }
 
 // run the plan
-/* names of the table's columns, blanks between; sets how many are keys */
+/* returns the names of the table's columns, blanks between; sets how many
+ * are keys */
 static char *join_columns(const Sweep *s, int *nkeys)
 {
 	char *columns;
@@ -452,7 +471,9 @@ static char *join_columns(const Sweep *s, int *nkeys)
 	return columns;
 }
 
-/* t: NULL but on rank 0; returns how many configurations failed */
+// run what is missing of the plan
+/* t: the table on rank 0, NULL on other ranks; returns how many configurations
+ * failed */
 static int run_plan(const Plan *plan, Table *t, const char *columns)
 {
 	int failures = 0;
@@ -462,6 +483,7 @@ static int run_plan(const Plan *plan, Table *t, const char *columns)
 		if (t)
 			report_progress(i, plan->n, (clock_ms() - start) / 1e3,
 				p->cells);
+		// run the configuration unless its rows are there
 		if (job && ranks_of(plan->sweep, p) != job->ranks)
 			continue;
 		if (!is_wanted(p, t))
@@ -476,6 +498,7 @@ static int run_plan(const Plan *plan, Table *t, const char *columns)
 	return failures;
 }
 
+// close the table
 static int count_left_out(const Plan *plan, const Table *t)
 {
 	int n = 0;
@@ -494,6 +517,7 @@ static void close_table(Table *t, const Plan *plan, int failures)
 	table_close(t, failures == 0 && left_out == 0);
 }
 
+// run an experiment
 int harness_main(const Experiment *e, int argc, char **argv)
 {
 	int nkeys, rank = 0, ranks = 1;
@@ -504,13 +528,15 @@ int harness_main(const Experiment *e, int argc, char **argv)
 	Plan plan = { .sweep = &e->sweeps[sweep_choice] };
 	char *columns = join_columns(plan.sweep, &nkeys);
 	Table *t = launched && rank > 0 ? NULL : table_new(out, columns, nkeys);
-	look(e->cpu_only ? "cpu" : device_name, see_place, &place, sizeof place);
+	probe_device(e->cpu_only ? "cpu" : device_name, record_machine, &machine,
+		sizeof machine);
 	// join the job that a launcher started
 	if (launched)
 		count_gpus();
 	job = link_mpi();
 	if (job)
-		take_part(job->local_rank, job->local_ranks);
+		bind_rank_to_device(job->local_rank, job->local_ranks);
+	// list the configurations, and take over finished rows
 	plan.sweep->plan(&plan);
 	if (t) {
 		if (wide)

@@ -7,6 +7,7 @@
 #include "bench/row.h"
 #include "device/device.h"
 
+// declare the plan of a sweep
 struct Comm;                     /* dist/comm.h */
 struct CommSettings;
 struct Link;
@@ -17,6 +18,7 @@ typedef struct Plan Plan;
 	plan_copy(plan, __VA_ARGS__, sizeof *(__VA_ARGS__))
 void plan_copy(Plan *plan, const void *config, size_t size);
 
+// declare a sweep
 /* one table that the program can make */
 typedef struct Sweep {
 	const char *name;         /* --sweep NAME; NULL ends a list of sweeps */
@@ -26,7 +28,7 @@ typedef struct Sweep {
 	void (*plan)(Plan *plan);
 	/* fills a row, or several; a table has all rows of a configuration or none */
 	void (*run)(Row *row, const void *config);
-	/* processes that measure a configuration together; NULL: one. Their run
+	/* how many processes measure a configuration together; NULL: one. Their run
 	 * frees what it took, also communicator and device: a process that mpirun
 	 * started goes on to the next configuration */
 	int  (*ranks)(const void *config);
@@ -36,13 +38,14 @@ typedef struct Sweep {
 /* an experiment's, with what ends their list */
 #define SWEEPS(...) (const Sweep[]){ __VA_ARGS__, { 0 } }
 
+// declare an experiment
 typedef struct Experiment {
 	const char *about;        /* one line for --help */
-	const Option *options;    /* the program's own, or NULL */
+	const Option *options;    /* the program's own; NULL: none */
 	const Sweep *sweeps;      /* without --sweep, the first */
-	/* "small (how it is scaled down)" on a CPU; NULL: at the course's scale */
+	/* on a CPU: "small (how it is scaled down)"; NULL: at the course's scale */
 	const char *cpu_scale;
-	bool (*full_scale)(void); /* do the options ask for that? NULL: never */
+	bool (*full_scale)(void); /* do options ask for course scale? NULL: never */
 	bool cpu_only;            /* what it measures exists only there */
 } Experiment;
 
@@ -50,16 +53,18 @@ typedef struct Experiment {
 extern const Experiment experiment;
 extern long harness_seed;
 
+// declare what the harness does for an experiment
 int     harness_main(const Experiment *e, int argc, char **argv);
-/* the device of --device; on GPUs each rank has its own. Running out of its
- * memory ends the row as oom */
+/* opens the device of --device; on GPUs each rank has a GPU of its own.
+ * Running out of its memory ends the row as oom */
 Device *harness_device(void);
-/* of the ranks that measure the row together, perhaps one: a link; a communicator
- * over it, or over a part of it (link_split); settings: or NULL */
+/* harness_link: a link of the ranks that measure the row together, perhaps
+ * of one. harness_comm_over: a communicator over it, or over a part of it
+ * (link_split); settings NULL: defaults */
 struct Link *harness_link(Row *row);
 struct Comm *harness_comm_over(struct Link *link, Device *device,
 	const struct CommSettings *settings);
-/* both, of all of them */
+/* a communicator of all ranks of the row */
 static inline struct Comm *harness_comm(Row *row, Device *device,
 	const struct CommSettings *settings)
 {

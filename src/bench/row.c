@@ -36,6 +36,7 @@ static void write_text(FILE *to, const char *text)
 	free(cell);
 }
 
+// write a key by its kind
 static void write_key(FILE *to, const Key *key, const void *field)
 {
 	switch (key->kind) {
@@ -57,6 +58,7 @@ static void write_key(FILE *to, const Key *key, const void *field)
 	}
 }
 
+// write all keys of a configuration
 char *key_cells(const Key *keys, const void *config)
 {
 	char *cells;
@@ -96,6 +98,7 @@ void row_set(Row *row, const char *column, const char *format, ...)
 	keep_cell_whole(row->cells[i]);
 }
 
+// make and free a row
 Row row_new(const char *columns, const char *cells)
 {
 	Row row = { .columns = columns, .ranks = 1 };
@@ -116,6 +119,7 @@ void row_free(Row *row)
 		free(row->cells[i]);
 }
 
+// emit a row, and end a run
 void row_emit(Row *row)
 {
 	for (int i = 0; i < row->n; i++)

@@ -6,13 +6,14 @@
 #include <stddef.h>
 #include <stdio.h>
 
+// declare keys
 typedef enum { KEY_TEXT, KEY_CHOICE, KEY_INT, KEY_REAL, KEY_BOOL } KeyKind;
 /* a column that names a configuration: a field of its struct */
 typedef struct Key {
 	const char *name;         /* of the field; NULL ends a list of keys */
 	KeyKind kind;
-	size_t at;                /* offset of the field */
-	const char *form;         /* "fp32|bf16" of a choice, "%.3g" of a real */
+	size_t at;                /* offset of the field, in bytes */
+	const char *form;         /* "fp32|bf16" for a choice, "%.3g" for a real */
 } Key;
 
 /* KEY(Config, context), KEY(Config, precision, PRECISIONS), KEY(Config, h, "%g").
@@ -23,13 +24,15 @@ typedef struct Key {
 	long: KEY_INT, double: KEY_REAL, bool: KEY_BOOL),                    \
 	offsetof(config, field), "" __VA_ARGS__ }
 
-/* a configuration's key cells, tabs between; the caller frees them */
+/* the key cells of a configuration, with tabs between them; the caller frees
+ * them */
 char *key_cells(const Key *keys, const void *config);
 
+// declare rows
 enum { MOST_COLUMNS = 48 };
 typedef struct Row {
-	/* of this process among those that measure the configuration together; the
-	 * table has the rows of rank 0 */
+	/* this process among those that measure the configuration together; the table
+	 * has the rows of rank 0 */
 	int rank, ranks;
 	const char *columns;      /* names, blanks between */
 	int n;
@@ -38,14 +41,16 @@ typedef struct Row {
 	bool emitted;
 } Row;
 
-/* cells: of the keys, the first columns; the others read -, and status ok */
+/* cells: of the keys, the first columns; the other columns read -, and
+ * status ok */
 Row  row_new(const char *columns, const char *cells);
 void row_free(Row *row);
 void row_set(Row *row, const char *column, const char *format,
 	...) __attribute__((format(printf, 3, 4)));
 /* for a run that makes several rows; else the row is emitted at its end */
 void row_emit(Row *row);
-/* ends a run from within, as its return does */
+/* ends the process in the middle of a run, with its row, as the run's end
+ * would */
 _Noreturn void row_end(Row *row);
 
 #endif

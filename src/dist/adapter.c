@@ -11,18 +11,19 @@
 #include "dist/shares.h"
 #include "ops/caller.h"
 
-typedef struct Sums {
+/* a reducer of the caller's */
+typedef struct CallerReducer {
 	Reducer *reducer;
-	Part *parts;
-	bool *given;                     /* in this step */
+	GradientPart *parts;
+	bool *given;                     /* was array i given in this step? */
 	int n;
-	bool done;
-} Sums;
+	bool done;                       /* sums are there */
+} CallerReducer;
 
 static struct {
 	Device *device;
 	Comm *comm;                      /* NULL: outside */
-	Sums *sums;
+	CallerReducer *sums;
 	int n;
 	struct Request *requests;
 	int nrequests;
@@ -79,6 +80,7 @@ int32_t dist_broadcast(void *x, int64_t nbytes, int32_t root)
 		return DIST_BAD_INDEX;
 	if (nbytes == 0 || x == NULL)
 		return nbytes == 0 ? DIST_OK : DIST_NULL;
+	// broadcast whole words, and copy back
 	size_t words = (nbytes + sizeof(real) - 1) / sizeof(real);
 	Array copy = array_new(job.device, words, FP32, MEM_PARAMETER, "weights");
 	memset(copy.at, 0, words * sizeof(real));
@@ -100,24 +102,28 @@ int32_t dist_reducer_new(int32_t *reducer, const int64_t *counts, int32_t n,
 		return DIST_NULL;
 	if (kind < DIST_NAIVE || kind > DIST_BUCKETED || !(bucket_mb > 0))
 		return DIST_BAD_KIND;
+	// refuse counts that are no array's
 	size_t extent = 0;
 	for (int i = 0; i < n; extent += counts[i++])
 		if (counts[i] < 0)
 			return DIST_BAD_COUNT;
 	if (n < 1 || extent == 0)
 		return DIST_BAD_COUNT;
-	Part *parts = need(calloc(n, sizeof *parts));
+	// make the reducer, and keep it
+	GradientPart *parts = need(calloc(n, sizeof *parts));
 	for (int i = 0; i < n; i++)
-		parts[i] = (Part){ i ? parts[i - 1].offset + parts[i - 1].count : 0,
-			counts[i], 1 };
+		parts[i] = (GradientPart){
+			i ? parts[i - 1].offset + parts[i - 1].count : 0, counts[i], 1 };
 	job.sums = grow(job.sums, job.n, sizeof *job.sums);
-	job.sums[job.n] = (Sums){ reducer_new(job.device, job.comm, &(DdpSettings){
-		(DdpKind)kind, bucket_mb, FP32, false }, parts, n, extent, FP32), parts,
+	job.sums[job.n] = (CallerReducer){ reducer_new(job.device, job.comm,
+		&(DdpSettings){ (DdpKind)kind, bucket_mb, FP32, false }, parts, n, extent,
+		FP32), parts,
 		need(calloc(n, sizeof(bool))), n, false };
 	*reducer = job.n++;
 	return DIST_OK;
 }
 
+// make a reducer for a caller
 int32_t dist_reducer_buckets(int32_t reducer, int32_t *buckets)
 {
 	if (job.comm == NULL || reducer < 0 || reducer >= job.n)
@@ -129,12 +135,12 @@ int32_t dist_reducer_buckets(int32_t reducer, int32_t *buckets)
 }
 
 // check what a caller gives
-static int32_t refusal(int32_t reducer, int32_t index, const void *x,
+static int32_t argument_error(int32_t reducer, int32_t index, const void *x,
 	int64_t count, int32_t type)
 {
 	if (job.comm == NULL || reducer < 0 || reducer >= job.n)
 		return DIST_OUTSIDE;
-	const Sums *s = &job.sums[reducer];
+	const CallerReducer *s = &job.sums[reducer];
 	if (index < 0 || index >= s->n)
 		return DIST_BAD_INDEX;
 	if (count < 0 || (size_t)count != s->parts[index].count)
@@ -146,7 +152,7 @@ static int32_t refusal(int32_t reducer, int32_t index, const void *x,
 
 // take a gradient, give its mean
 /* where the array begins, in the memory of the host */
-static real *part_of(const Sums *s, int index)
+static real *part_of(const CallerReducer *s, int index)
 {
 	return (real *)reducer_gradients(s->reducer).at + s->parts[index].offset;
 }
@@ -154,10 +160,10 @@ static real *part_of(const Sums *s, int index)
 int32_t dist_reducer_ready(int32_t reducer, int32_t index, const void *x,
 	int64_t count, int32_t type)
 {
-	int32_t status = refusal(reducer, index, x, count, type);
+	int32_t status = argument_error(reducer, index, x, count, type);
 	if (status != DIST_OK)
 		return status;
-	Sums *s = &job.sums[reducer];
+	CallerReducer *s = &job.sums[reducer];
 	if (s->given[index])
 		return DIST_TWICE;
 	real *to = part_of(s, index);
@@ -175,7 +181,7 @@ int32_t dist_reducer_wait(int32_t reducer)
 {
 	if (job.comm == NULL || reducer < 0 || reducer >= job.n)
 		return DIST_OUTSIDE;
-	Sums *s = &job.sums[reducer];
+	CallerReducer *s = &job.sums[reducer];
 	reducer_finish(s->reducer);
 	device_now_ms(job.device);       /* waits */
 	memset(s->given, 0, s->n * sizeof *s->given);
@@ -186,10 +192,10 @@ int32_t dist_reducer_wait(int32_t reducer)
 int32_t dist_reducer_mean(int32_t reducer, int32_t index, void *x,
 	int64_t count, int32_t type)
 {
-	int32_t status = refusal(reducer, index, x, count, type);
+	int32_t status = argument_error(reducer, index, x, count, type);
 	if (status != DIST_OK)
 		return status;
-	Sums *s = &job.sums[reducer];
+	CallerReducer *s = &job.sums[reducer];
 	if (!s->done)
 		return DIST_EARLY;
 	const real *sum = part_of(s, index), ranks = comm_ranks(job.comm);
@@ -203,7 +209,7 @@ int32_t dist_reducer_mean(int32_t reducer, int32_t index, void *x,
 
 // start collectives on ranges
 typedef struct Request {
-	Array x;                         /* at NULL: it was taken */
+	Array x;                         /* x.at NULL: the result was taken */
 	size_t count;
 	int32_t type;
 	bool gathers;
@@ -226,7 +232,7 @@ static void range_of(size_t count, size_t *begin, size_t *end)
 	*end = shard_begin(count, rank + 1, ranks);
 }
 
-static int32_t array_refusal(const int32_t *request, int64_t count,
+static int32_t array_argument_error(const int32_t *request, int64_t count,
 	int32_t type)
 {
 	if (job.comm == NULL)
@@ -238,6 +244,7 @@ static int32_t array_refusal(const int32_t *request, int64_t count,
 	return type < DIST_FP32 || type > DIST_FP16 ? DIST_BAD_TYPE : DIST_OK;
 }
 
+// start a gather
 static real value_of(const void *x, size_t i, int32_t type)
 {
 	if (type == DIST_FP32)
@@ -246,7 +253,7 @@ static real value_of(const void *x, size_t i, int32_t type)
 	return type == DIST_BF16 ? bf16_to_float(bits) : fp16_to_float(bits);
 }
 
-/* the numbers of closed requests are used again */
+/* keeps a request, under the number of one that was taken if there is one */
 static int32_t new_request(Request r)
 {
 	int i = 0;
@@ -264,7 +271,7 @@ int32_t dist_gather(int32_t *request, const void *x, int64_t count,
 	int32_t type)
 {
 	size_t begin, end;
-	int32_t status = array_refusal(request, count, type);
+	int32_t status = array_argument_error(request, count, type);
 	if (status != DIST_OK)
 		return status;
 	range_of((size_t)count, &begin, &end);
@@ -281,10 +288,11 @@ int32_t dist_gather(int32_t *request, const void *x, int64_t count,
 	return DIST_OK;
 }
 
+// start a reduction
 int32_t dist_reduce_scatter(int32_t *request, const void *x, int64_t count,
 	int32_t type)
 {
-	int32_t status = array_refusal(request, count, type);
+	int32_t status = array_argument_error(request, count, type);
 	if (status != DIST_OK)
 		return status;
 	if (x == NULL)
@@ -319,6 +327,7 @@ int32_t dist_take(int32_t request, void *x, int64_t count)
 		ranks = comm_ranks(job.comm);
 	device_wait(job.device, COMPUTE, r->done);
 	array_read(job.device, all, r->x, r->count);
+	// convert the result to the caller's type
 	for (size_t i = begin; i < end; i++)
 		if (!r->gathers)
 			((float *)x)[i - begin] = (float)(all[i] / ranks);
@@ -332,6 +341,7 @@ int32_t dist_take(int32_t request, void *x, int64_t count)
 	return DIST_OK;
 }
 
+// take what a collective left
 int32_t dist_range(int64_t count, int64_t *begin, int64_t *end)
 {
 	size_t from, to;
@@ -356,6 +366,7 @@ int32_t dist_owners(int32_t *owners, const int64_t *counts, int32_t n,
 	if (owners == NULL || counts == NULL || loads == NULL)
 		return DIST_NULL;
 	int ranks = comm_ranks(job.comm);
+	// refuse counts and loads that are negative
 	for (int i = 0; i < n; i++)
 		if (counts[i] < 0)
 			return DIST_BAD_COUNT;
@@ -364,6 +375,7 @@ int32_t dist_owners(int32_t *owners, const int64_t *counts, int32_t n,
 			return DIST_BAD_COUNT;
 	if (n < 1)
 		return DIST_BAD_COUNT;
+	// share the arrays out by size
 	size_t *sizes = need(malloc((n + ranks) * sizeof *sizes)),
 		*sums = sizes + n;
 	for (int i = 0; i < n; i++)

@@ -5,11 +5,13 @@
 
 #include <stdint.h>
 
-/* reducers take the first two */
+// declare types, kinds and statuses
+/* number formats of arrays; reducers take the first two */
 typedef enum { DIST_FP32, DIST_BF16, DIST_FP16 } DistType;
 
-/* when gradients are summed: each by itself or all at once, after the backward
- * pass; each as soon as it is there; bucket by bucket */
+/* when gradients are summed: NAIVE each by itself and FLAT all at once, both
+ * after the backward pass; OVERLAP each as soon as it is there; BUCKETED
+ * bucket by bucket */
 typedef enum { DIST_NAIVE, DIST_FLAT, DIST_OVERLAP, DIST_BUCKETED } DistKind;
 
 typedef enum {
@@ -17,7 +19,7 @@ typedef enum {
 	DIST_BAD_JOB,           /* rank, ranks, address, port or limit */
 	DIST_INSIDE,            /* the process is in a job already */
 	DIST_OUTSIDE,           /* it is in none, or has no such reducer or request */
-	DIST_NULL,              /* an array is at NULL */
+	DIST_NULL,              /* a pointer to an array is NULL */
 	DIST_BAD_KIND,          /* no such kind, or buckets that hold nothing */
 	DIST_BAD_TYPE,
 	DIST_BAD_INDEX,         /* no such array, or no such rank */
@@ -26,47 +28,51 @@ typedef enum {
 	DIST_EARLY,             /* no sums yet: dist_reducer_wait comes first */
 } DistStatus;
 
+// declare jobs, broadcasts and reducers
 /* All ranks make the same calls of these, with equal sizes. One call at a time,
  * from any thread. A rank that is lost, or takes longer than limit_s seconds,
  * ends the process */
 
-/* rank 0 listens at this address and port, to which the others come */
+/* enters a job. Rank 0 listens at this address and port, to which the others
+ * come */
 int32_t dist_open(int32_t rank, int32_t ranks, const char *address,
 	int32_t port, int32_t limit_s);
-/* frees all reducers and requests; nothing happens outside of a job */
+/* leaves it, and frees all reducers and requests; does nothing outside of a
+ * job */
 int32_t dist_close(void);
-/* all get root's bytes */
+/* all ranks get root's bytes */
 int32_t dist_broadcast(void *x, int64_t nbytes, int32_t root);
-/* for n arrays with so many elements each; sets *reducer, a number. Sums are sent
- * from the last array to the first. DIST_BUCKETED: in buckets of at most
- * bucket_mb 1e6 bytes, or of one array that is larger; else bucket_mb only has to
- * be > 0 */
+/* makes a reducer for n arrays with counts[i] elements; sets *reducer, a number.
+ * Sums are sent from the last array to the first. DIST_BUCKETED: in buckets of at
+ * most bucket_mb 1e6 bytes, or of one array that is larger; for other kinds
+ * bucket_mb only has to be > 0 */
 int32_t dist_reducer_new(int32_t *reducer, const int64_t *counts, int32_t n,
 	int32_t kind, double bucket_mb);
-/* collectives of a step */
+/* sets how many collectives a step has */
 int32_t dist_reducer_buckets(int32_t reducer, int32_t *buckets);
 
 /* A step: ranks may give arrays in any order, and each leave out others */
 
-/* copies array `index`; its sum may start */
+/* copies array `index`, whose sum may start */
 int32_t dist_reducer_ready(int32_t reducer, int32_t index, const void *x,
 	int64_t count, int32_t type);
 /* returns when all sums are there; what was not given counts as zeros */
 int32_t dist_reducer_wait(int32_t reducer);
-/* the sum of array `index` over the ranks, divided by their number */
+/* x: becomes the sum of array `index` over the ranks, divided by their number */
 int32_t dist_reducer_mean(int32_t reducer, int32_t index, void *x,
 	int64_t count, int32_t type);
 
 // declare how shards travel
-/* owners of n more arrays, the largest first, each to the rank with the smallest
- * load; loads: elements of each rank so far, the new ones are added */
+/* sets the owners of n more arrays: the largest first, each to the rank with the
+ * smallest load. loads: elements of each rank so far; the new ones are added */
 int32_t dist_owners(int32_t *owners, const int64_t *counts, int32_t n,
 	int64_t *loads);
-/* what this rank keeps of an array: elements *begin ... *end - 1 */
+/* sets the range that this rank keeps of an array: elements *begin ... *end
+ * - 1 */
 int32_t dist_range(int64_t count, int64_t *begin, int64_t *end);
 
-/* These copy, start a collective, and set *request. An array has count elements;
- * in fp16 its bits are gathered, and its sums are those of fp32 */
+/* These copy an array of `count` elements, start a collective, and set
+ * *request. An array of fp16 is gathered bit by bit, and summed in fp32 */
 
 /* x: the rank's range, which may be empty */
 int32_t dist_gather(int32_t *request, const void *x, int64_t count,
@@ -74,9 +80,9 @@ int32_t dist_gather(int32_t *request, const void *x, int64_t count,
 /* x: the whole array */
 int32_t dist_reduce_scatter(int32_t *request, const void *x, int64_t count,
 	int32_t type);
-/* waits; then the number means nothing any more. x: the whole array, of the
- * type that was gathered; or this rank's range of the mean over the ranks, fp32.
- * count: elements of x */
+/* waits for the collective; its number is then free. x: the whole array, of the
+ * type that was gathered; or this rank's range of the mean over the ranks, in
+ * fp32. count: elements of x */
 int32_t dist_take(int32_t request, void *x, int64_t count);
 
 /* one line of English */

@@ -16,7 +16,7 @@
 
 enum { LIMIT_S = 30, DOING = 96 };
 
-// declare the communicator
+// declare a pending operation
 /* an operation that was queued and may not have ended */
 typedef struct Pending {
 	Event event;
@@ -34,8 +34,10 @@ struct Comm {
 	double bytes[NCOLLECTIVES];      /* sent */
 	/* messages to and from each rank */
 	uint64_t *sent, *received;
-	/* what comm_array gave; stride: of comm_parts, else 0 */
-	struct Given {
+	// declare the arrays that were given out
+	/* arrays of comm_array; stride: bytes between the parts of comm_parts, else
+	 * 0 */
+	struct CommArray {
 		char *at;
 		bool pooled;
 		size_t stride, nbytes;
@@ -47,13 +49,14 @@ struct Comm {
 	Pending *pending;
 	size_t capacity, first, end;
 	double since_ms;                 /* the first is the oldest */
-	double lost_ms;                  /* a closed end is seen, 0: not yet */
+	double lost_ms;                  /* a closed end was first seen then; or 0 */
 	bool closing;
 	pthread_t watchdog;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 };
 
+// answer questions about a communicator
 int comm_rank(const Comm *c)
 {
 	return c->link->rank;
@@ -70,8 +73,9 @@ const char *comm_transport(const Comm *c)
 }
 
 // remember operations until they have ended
-/* with the lock held; the oldest operations that have ended are forgotten */
-static void forget_ended(Comm *c)
+/* with the lock held; drops the oldest operations that have ended, and tells the
+ * parent which one is the oldest now */
+static void drop_ended(Comm *c)
 {
 	size_t first = c->first;
 	while (c->first < c->end) {
@@ -87,7 +91,7 @@ static void forget_ended(Comm *c)
 			: c->pending[c->first % c->capacity].text);
 }
 
-static void remember(Comm *c, Event event, bool held, const char *text)
+static void add_pending(Comm *c, Event event, bool held, const char *text)
 {
 	pthread_mutex_lock(&c->lock);
 	if (c->end - c->first == c->capacity)
@@ -98,7 +102,7 @@ static void remember(Comm *c, Event event, bool held, const char *text)
 	Pending *p = &c->pending[c->end++ % c->capacity];
 	*p = (Pending){ event, held, "" };
 	snprintf(p->text, sizeof p->text, "%s", text);
-	forget_ended(c);
+	drop_ended(c);
 	pthread_mutex_unlock(&c->lock);
 }
 
@@ -108,7 +112,7 @@ enum { GRACE_MS = 1000 };
 static void check_lost(Comm *c)
 {
 	int r = 0;
-	if (!c->transport->beside_link || !c->link->lost)
+	if (!c->transport->device_side || !c->link->lost)
 		return;
 	while (r < c->link->ranks
 		&& (r == c->link->rank || !c->link->lost(c->link, r)))
@@ -124,7 +128,7 @@ static void check_lost(Comm *c)
 
 static void check_oldest(Comm *c)
 {
-	forget_ended(c);
+	drop_ended(c);
 	if (c->first == c->end)
 		return;
 	check_lost(c);
@@ -134,7 +138,7 @@ static void check_oldest(Comm *c)
 		c->pending[c->first % c->capacity].text, c->settings.limit_s);
 }
 
-static void *watch(void *comm)
+static void *run_watchdog(void *comm)
 {
 	Comm *c = comm;
 	pthread_mutex_lock(&c->lock);
@@ -152,7 +156,7 @@ static void *watch(void *comm)
 }
 
 // queue an operation
-static void count_operation(Comm *c, Operation *op)
+static void count_operation(Comm *c, CommOp *op)
 {
 	uint64_t facts[] = { op->kind, op->n, op->x.type, (uint64_t)op->peer };
 	if (op->kind == SEND || op->kind == RECEIVE) {
@@ -164,15 +168,16 @@ static void count_operation(Comm *c, Operation *op)
 	c->hash = hash_bytes(c->hash, facts, sizeof facts);
 }
 
+// delay operations, and count their bytes
 /* in the communication queue */
-static void sleep_somewhat(void *comm)
+static void random_delay(void *comm)
 {
 	Comm *c = comm;
 	double part = random_uniform(1, (uint64_t)c->link->rank, c->delays++);
 	usleep((unsigned)(part * c->settings.delay_us));
 }
 
-static void count_bytes(Comm *c, const Operation *op)
+static void count_bytes(Comm *c, const CommOp *op)
 {
 	static const double times[NCOLLECTIVES] = { [ALL_REDUCE] = 2,
 		[REDUCE_SCATTER] = 1, [ALL_GATHER] = 1, [ALL_TO_ALL] = 1,
@@ -187,12 +192,13 @@ static void count_bytes(Comm *c, const Operation *op)
 		c->bytes[op->kind] += times[op->kind] * (ranks - 1) / ranks * nbytes;
 }
 
+// put one operation into the queue
 double comm_sent(const Comm *c, Collective kind)
 {
 	return c->bytes[kind];
 }
 
-static Event queue_operation(Comm *c, Operation op)
+static Event queue_operation(Comm *c, CommOp op)
 {
 	char text[OPERATION_TEXT];
 	assert(op.x.type == FP32 || op.x.type == BF16 || op.x.type == TYPE_REAL);
@@ -201,80 +207,83 @@ static Event queue_operation(Comm *c, Operation op)
 	count_bytes(c, &op);
 	operation_text(text, &op, c->link->rank);
 	if (c->settings.delay_us > 0)
-		device_call(c->device, COMM, sleep_somewhat, c);
+		device_call(c->device, COMM, random_delay, c);
 	if (op.n > 0)
 		c->transport->queue(c->state, &op);
 	Event event = device_event(c->device, COMM);
-	remember(c, event, false, text);
+	add_pending(c, event, false, text);
 	return event;
 }
 
+// queue collectives by their names
 Event comm_all_reduce(Comm *c, Array x, size_t n, const char *what, int index)
 {
-	return queue_operation(c, (Operation){ ALL_REDUCE, x, n, .what = what,
+	return queue_operation(c, (CommOp){ ALL_REDUCE, x, n, .what = what,
 		.index = index });
 }
 
 Event comm_reduce_scatter(Comm *c, Array x, size_t n, const char *what,
 	int index)
 {
-	return queue_operation(c, (Operation){ REDUCE_SCATTER, x, n, .what = what,
+	return queue_operation(c, (CommOp){ REDUCE_SCATTER, x, n, .what = what,
 		.index = index });
 }
 
 Event comm_all_gather(Comm *c, Array x, size_t n, const char *what, int index)
 {
-	return queue_operation(c, (Operation){ ALL_GATHER, x, n, .what = what,
+	return queue_operation(c, (CommOp){ ALL_GATHER, x, n, .what = what,
 		.index = index });
 }
 
 Event comm_broadcast(Comm *c, Array x, size_t n, int root, const char *what,
 	int index)
 {
-	return queue_operation(c, (Operation){ BROADCAST, x, n, root, .what = what,
+	return queue_operation(c, (CommOp){ BROADCAST, x, n, root, .what = what,
 		.index = index });
 }
 
+// queue messages between two ranks
 Event comm_send(Comm *c, Array x, size_t n, int to, const char *what, int index)
 {
-	return queue_operation(c, (Operation){ SEND, x, n, to, .what = what,
+	return queue_operation(c, (CommOp){ SEND, x, n, to, .what = what,
 		.index = index });
 }
 
 Event comm_receive(Comm *c, Array x, size_t n, int from, const char *what,
 	int index)
 {
-	return queue_operation(c, (Operation){ RECEIVE, x, n, from, .what = what,
+	return queue_operation(c, (CommOp){ RECEIVE, x, n, from, .what = what,
 		.index = index });
 }
 
 // exchange values between hosts
-static void gather_as(Comm *c, void *all, size_t nbytes, const char *what)
+static void gather_named(Comm *c, void *all, size_t nbytes, const char *what)
 {
 	char text[OPERATION_TEXT];
 	snprintf(text, sizeof text, "%s %llu", what,
 		(unsigned long long)++c->gathers);
 	c->device->backend->synchronize(c->device->state, COMM);
-	remember(c, (Event){ 0 }, true, text);
+	add_pending(c, (Event){ 0 }, true, text);
 	c->link->number = c->gathers;
 	c->link->doing = text;
 	link_gather(c->link, all, nbytes);
 	c->link->doing = NULL;
 	pthread_mutex_lock(&c->lock);
 	c->pending[(c->end - 1) % c->capacity].held = false;
-	forget_ended(c);
+	drop_ended(c);
 	pthread_mutex_unlock(&c->lock);
 }
 
+// wait for all ranks, gather their values
 void comm_gather_host(Comm *c, void *all, size_t nbytes)
 {
-	gather_as(c, all, nbytes, "gather");
+	gather_named(c, all, nbytes, "gather");
 }
 
 void comm_barrier(Comm *c)
 {
 	char *all = need(calloc((size_t)c->link->ranks, 1));
-	gather_as(c, all, 1, "barrier");
+	gather_named(c, all, 1, "barrier");
 	free(all);
 }
 
@@ -282,10 +291,11 @@ static double *gather_double(Comm *c, double x, const char *what)
 {
 	double *all = need(malloc(c->link->ranks * sizeof *all));
 	all[c->link->rank] = x;
-	gather_as(c, all, sizeof x, what);
+	gather_named(c, all, sizeof x, what);
 	return all;
 }
 
+// add up a value over the ranks
 double comm_sum(Comm *c, double x)
 {
 	double *all = gather_double(c, x, "sum"), sum = 0;
@@ -305,13 +315,14 @@ double comm_max(Comm *c, double x)
 	return max;
 }
 
+// compare the orders of all ranks
 void comm_check_order(Comm *c)
 {
 	typedef struct Order { uint64_t number, hash; } Order;
 	Order *all = need(malloc(c->link->ranks * sizeof *all)),
 		own = { c->number, c->hash };
 	all[c->link->rank] = own;
-	gather_as(c, all, sizeof *all, "comparison of orders");
+	gather_named(c, all, sizeof *all, "comparison of orders");
 	for (int r = 0; r < c->link->ranks; r++)
 		if (all[r].number != own.number || all[r].hash != own.hash)
 			die("rank %d: rank %d has queued %llu collectives, this one %llu%s",
@@ -336,6 +347,7 @@ static void check_launcher(const Link *link)
 	}
 }
 
+// check that all ranks answer
 static void check_ranks(Comm *c)
 {
 	real one = 1;
@@ -350,6 +362,7 @@ static void check_ranks(Comm *c)
 			c->link->ranks);
 }
 
+// open a communicator
 Comm *comm_open(Link *link, Device *device, const CommSettings *settings)
 {
 	Comm *c = need(calloc(1, sizeof *c));
@@ -367,12 +380,13 @@ Comm *comm_open(Link *link, Device *device, const CommSettings *settings)
 	c->state = c->transport->open(link, device, &c->settings);
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_cond_init(&c->changed, NULL);
-	if (pthread_create(&c->watchdog, NULL, watch, c) != 0)
+	if (pthread_create(&c->watchdog, NULL, run_watchdog, c) != 0)
 		die("no thread for the watchdog");
 	check_ranks(c);
 	return c;
 }
 
+// give out an array
 static size_t round_up(size_t nbytes, size_t unit)
 {
 	return (nbytes + unit - 1) / unit * unit;
@@ -393,11 +407,12 @@ Array comm_array(Comm *c, size_t n, Type type, Category category,
 	if (c->transport->share)
 		c->transport->share(c->state, at, nbytes);
 	c->arrays = grow(c->arrays, c->narrays, sizeof *c->arrays);
-	c->arrays[c->narrays++] = (struct Given){ at, pooled, 0, nbytes, category,
-		what };
+	c->arrays[c->narrays++] = (struct CommArray){ at, pooled, 0, nbytes,
+		category, what };
 	return (Array){ at, type };
 }
 
+// close a communicator
 static void stop_watching(Comm *c)
 {
 	pthread_mutex_lock(&c->lock);
@@ -409,7 +424,7 @@ static void stop_watching(Comm *c)
 	pthread_cond_destroy(&c->changed);
 }
 
-static void free_array(Comm *c, const struct Given *g)
+static void free_array(Comm *c, const struct CommArray *g)
 {
 	if (g->pooled) {
 		device_free(c->device, g->at);
@@ -459,10 +474,10 @@ Gradients comm_parts(Comm *c, size_t n, Type type, Category category,
 	return parts;
 }
 
-static const struct Given *set_with(const Comm *c, const char *x)
+static const struct CommArray *parts_containing(const Comm *c, const char *x)
 {
 	for (int i = 0; i < c->narrays; i++) {
-		const struct Given *g = &c->arrays[i];
+		const struct CommArray *g = &c->arrays[i];
 		const char *own = g->at + c->link->rank * g->stride;
 		if (own <= x && x < own + g->stride)
 			return g;
@@ -470,9 +485,9 @@ static const struct Given *set_with(const Comm *c, const char *x)
 	die("what is exchanged lies in none of the rank's own arrays");
 }
 
-static Event queue_to_parts(Comm *c, Operation op, const char *to)
+static Event queue_to_parts(Comm *c, CommOp op, const char *to)
 {
-	const struct Given *g = set_with(c, to);
+	const struct CommArray *g = parts_containing(c, to);
 	op.parts = g->at;
 	op.stride = g->stride;
 	op.skipped = (size_t)(to - g->at) % g->stride;
@@ -481,7 +496,7 @@ static Event queue_to_parts(Comm *c, Operation op, const char *to)
 
 Event comm_exchange(Comm *c, Array x, size_t n, const char *what, int index)
 {
-	return queue_to_parts(c, (Operation){ EXCHANGE, x, n, .what = what,
+	return queue_to_parts(c, (CommOp){ EXCHANGE, x, n, .what = what,
 		.index = index }, x.at);
 }
 
@@ -489,6 +504,6 @@ Event comm_all_to_all(Comm *c, Array x, size_t n, Array to, const char *what,
 	int index)
 {
 	assert(to.type == x.type);
-	return queue_to_parts(c, (Operation){ ALL_TO_ALL, x, n, .what = what,
+	return queue_to_parts(c, (CommOp){ ALL_TO_ALL, x, n, .what = what,
 		.index = index }, to.at);
 }

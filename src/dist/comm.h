@@ -5,6 +5,7 @@
 
 #include "dist/transport.h"
 
+// declare the communicator's life
 typedef struct Comm Comm;
 
 /* all ranks call it. Ends the program when they do not agree on how many they
@@ -13,12 +14,13 @@ Comm   *comm_open(Link *link, Device *device, const CommSettings *settings);
 void    comm_close(Comm **comm);
 int     comm_rank(const Comm *c);
 int     comm_ranks(const Comm *c);
-/* for tables: "ring", "nccl" */
+/* the transport's name, for tables: "ring", "nccl" */
 const char *comm_transport(const Comm *c);
 /* bytes that a rank has sent in collectives of this kind, on the average of all
  * ranks and by an algorithm that sends no more than it has to */
 double  comm_sent(const Comm *c, Collective kind);
 
+// declare collectives in the communication queue
 /* These go to the communication queue, which runs them one after another, and
  * return at once. What the memory needs to hold first, the caller has the queue
  * wait for (device_wait); the event says when the result is there, and until then
@@ -30,7 +32,7 @@ Event   comm_all_reduce(Comm *c, Array x, size_t n, const char *what, int index)
  * the others with anything */
 Event   comm_reduce_scatter(Comm *c, Array x, size_t n, const char *what,
 	int index);
-/* the rank's own shard is there, the others follow */
+/* x holds the rank's own shard; the others' shards are filled in */
 Event   comm_all_gather(Comm *c, Array x, size_t n, const char *what, int index);
 /* x lies in the rank's own array of comm_parts. It arrives in the same place of
  * that array on all ranks, and theirs here. The others' places may be overwritten
@@ -48,16 +50,18 @@ Event   comm_send(Comm *c, Array x, size_t n, int to, const char *what,
 Event   comm_receive(Comm *c, Array x, size_t n, int from, const char *what,
 	int index);
 
+// declare exchanges of values between hosts
 /* The host waits in these, until all that was queued is done on all ranks */
 void    comm_barrier(Comm *c);
-/* all: nbytes for each rank, one after the other; the rank's own are there, those
- * of the others follow */
+/* all: nbytes for each rank, one after the other; holds the rank's own, and those
+ * of the other ranks are filled in */
 void    comm_gather_host(Comm *c, void *all, size_t nbytes);
 double  comm_sum(Comm *c, double x);
 double  comm_max(Comm *c, double x);
 /* ends the program unless all ranks have queued the same collectives so far */
 void    comm_check_order(Comm *c);
 
+// declare arrays for collectives
 /* memory that transports use best, for arrays that collectives work on: of the
  * device, and freed with the communicator. All ranks call it, with equal sizes */
 Array   comm_array(Comm *c, size_t n, Type type, Category category,

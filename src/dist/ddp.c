@@ -56,10 +56,10 @@ static Reducer *reducer_of(const Model *m, Comm *c, const DdpSettings *settings)
 	Type type = m->policy->op[OP_LINEAR].input == settings->wire ? settings->wire
 		: m->policy->gradient;
 	int n = shape_nparameters(&m->shape);
-	Part *parts = need(malloc(n * sizeof *parts));
+	GradientPart *parts = need(malloc(n * sizeof *parts));
 	for (int i = 0; i < n; i++)
-		parts[i] = (Part){ m->params[i].about.offset, m->params[i].about.count,
-			1 };
+		parts[i] = (GradientPart){ m->params[i].about.offset,
+			m->params[i].about.count, 1 };
 	Reducer *r = reducer_new(m->device, c, settings, parts, n, m->extent, type);
 	free(parts);
 	return r;

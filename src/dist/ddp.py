@@ -42,7 +42,6 @@ def library():
 		getattr(shared, "dist_" + name).argtypes = types
 	return shared
 
-
 def call(name, *arguments):
 	with _one_at_a_time:
 		status = getattr(library(), "dist_" + name)(*arguments)
@@ -61,7 +60,6 @@ def described():
 	address = os.environ.get("MASTER_ADDR", "localhost")
 	port = int(os.environ.get("MASTER_PORT", 29500)) + 1
 	return rank, ranks, address.encode(), int(os.environ.get("DDP_PORT", port))
-
 
 def join(limit_s=60):
 	"""enters the job, once"""

@@ -31,6 +31,7 @@ class Weight:
 		self.whole = self.gradient = self.gathering = None
 		self.uses, self.scattering = 0, []
 
+# gather a weight's range, and take the whole
 	def start(self, dtype=None):
 		"""begins to gather it, in that or its own type"""
 		number, shard = ctypes.c_int32(), on_host(self.p.to(dtype or self.dtype))
@@ -58,6 +59,7 @@ class Weight:
 			self.get()
 		self.whole = None
 
+# reduce a weight's gradient
 	def add(self, gradient):
 		"""of one of its uses; the last sends the sum"""
 		self.gradient = gradient if self.gradient is None \
@@ -115,6 +117,7 @@ class FSDP(torch.nn.Module):
 		self.others = [DDP(torch.nn.ParameterList(others))] \
 			if any(p.requires_grad for p in others) else []
 
+# gather a layer's weight around its forward pass
 	def shard(self, layer, compute_dtype):
 		if layer.weight not in self.weights:
 			self.weights[layer.weight] = Weight(layer.weight, compute_dtype)
@@ -137,6 +140,7 @@ class FSDP(torch.nn.Module):
 		if layer.__dict__.pop("weight", None) is not None:
 			weight.drop()
 
+# replace saved weights by notes
 	def note(self, x):
 		"""of a tensor that a layer saves"""
 		for weight in self.now[-1:]:
@@ -156,6 +160,7 @@ class FSDP(torch.nn.Module):
 			ahead.fetch()
 		return weight.get().as_strided(size, stride, offset)
 
+# run the module, and finish its gradients
 	def forward(self, *arguments, **named):
 		for weight in self.weights.values():
 			weight.drop()

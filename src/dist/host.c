@@ -8,21 +8,24 @@
 #include "base/error.h"
 #include "dist/ring.h"
 
-typedef struct Host {
+/* words: elements as they travel, packed */
+typedef struct HostTransport {
 	Link *link;
 	Device *device;
 	HostCollectives by;
-	char *scratch, *words;           /* words: as they travel */
+	char *scratch, *words;
 	size_t scratch_room, words_room;
 	bool in_place;                   /* the device's memory is the host's */
-} Host;
+} HostTransport;
 
-typedef struct Job {
-	Host *host;
-	Operation op;
-} Job;
+/* an operation on its way through the communication queue */
+typedef struct HostJob {
+	HostTransport *host;
+	CommOp op;
+} HostJob;
 
-static void *at_least(char **room, size_t *have, size_t nbytes)
+/* *room, enlarged to at least nbytes; its contents are lost when it grows */
+static void *grow_buffer(char **room, size_t *have, size_t nbytes)
 {
 	if (*have < nbytes) {
 		free(*room);
@@ -35,19 +38,20 @@ static void *at_least(char **room, size_t *have, size_t nbytes)
 // say which elements a collective reads and which it writes
 typedef struct HostRange { size_t begin, n; } HostRange;
 
-static HostRange shard_of(const Host *h, size_t n, int r)
+static HostRange shard_of(const HostTransport *h, size_t n, int r)
 {
 	size_t begin = shard_begin(n, r, h->link->ranks);
 	return (HostRange){ begin,
 		shard_begin(n, r + 1, h->link->ranks) - begin };
 }
 
-static HostRange own_shard(const Host *h, size_t n)
+static HostRange own_shard(const HostTransport *h, size_t n)
 {
 	return shard_of(h, n, h->link->rank);
 }
 
-static HostRange reads(const Host *h, const Operation *op)
+// choose the elements to pack and to unpack
+static HostRange elements_read(const HostTransport *h, const CommOp *op)
 {
 	bool none = op->kind == RECEIVE
 		|| (op->kind == BROADCAST && op->peer != h->link->rank);
@@ -55,7 +59,7 @@ static HostRange reads(const Host *h, const Operation *op)
 		: (HostRange){ 0, none ? 0 : op->n };
 }
 
-static HostRange writes(const Host *h, const Operation *op)
+static HostRange elements_written(const HostTransport *h, const CommOp *op)
 {
 	bool none = op->kind == SEND
 		|| (op->kind == BROADCAST && op->peer == h->link->rank);
@@ -65,7 +69,7 @@ static HostRange writes(const Host *h, const Operation *op)
 
 // run a collective on words in the host's memory
 /* text: it is there until the operation ends */
-static void begin_operation(Link *link, const Operation *op,
+static void begin_operation(Link *link, const CommOp *op,
 	char text[OPERATION_TEXT])
 {
 	operation_text(text, op, link->rank);
@@ -78,13 +82,14 @@ static void end_operation(Link *link)
 	link->doing = NULL;
 }
 
-static void run_on_words(Host *h, const Operation *op, void *x)
+// run one collective of the host
+static void run_on_words(HostTransport *h, const CommOp *op, void *x)
 {
 	Link *link = h->link;
 	Type type = op->x.type;
 	size_t n = op->n, size = type_size(type);
 	char text[OPERATION_TEXT];
-	void *scratch = at_least(&h->scratch, &h->scratch_room,
+	void *scratch = grow_buffer(&h->scratch, &h->scratch_room,
 		(2 * n + (size_t)link->ranks) * size);
 	begin_operation(link, op, text);
 	switch (op->kind) {
@@ -100,13 +105,13 @@ static void run_on_words(Host *h, const Operation *op, void *x)
 }
 
 // exchange whole arrays over the link
-static void fill_part(const Operation *op, int r, const char *words, size_t n)
+static void fill_part(const CommOp *op, int r, const char *words, size_t n)
 {
 	char *to = op->parts + r * op->stride + op->skipped;
 	unpack_array(op->x.type, (real *)to, words, n);
 }
 
-static void run_to_parts(Host *h, const Operation *op)
+static void run_to_parts(HostTransport *h, const CommOp *op)
 {
 	Link *link = h->link;
 	int N = link->ranks;
@@ -114,10 +119,12 @@ static void run_to_parts(Host *h, const Operation *op)
 	bool shards = op->kind == ALL_TO_ALL;
 	HostRange all = { 0, op->n },
 		own = shards ? own_shard(h, op->n) : all;
-	char text[OPERATION_TEXT], *out = at_least(&h->words, &h->words_room, nbytes),
-		*in = at_least(&h->scratch, &h->scratch_room, nbytes);
+	char text[OPERATION_TEXT],
+		*out = grow_buffer(&h->words, &h->words_room, nbytes),
+		*in = grow_buffer(&h->scratch, &h->scratch_room, nbytes);
 	begin_operation(link, op, text);
 	pack_array(op->x.type, out, op->x.at, op->n);
+	// exchange with each other rank in turn
 	for (int s = 1; s < N; s++) {
 		int from = (link->rank + N - s) % N, to = (link->rank + s) % N;
 		HostRange sent = shards ? shard_of(h, op->n, to) : all;
@@ -133,18 +140,18 @@ static void run_to_parts(Host *h, const Operation *op)
 // queue a collective on the CPU
 static void run_on_cpu(void *arg)
 {
-	Job *job = arg;
-	Host *h = job->host;
-	const Operation *op = &job->op;
+	HostJob *job = arg;
+	HostTransport *h = job->host;
+	const CommOp *op = &job->op;
 	if (op->kind == EXCHANGE || op->kind == ALL_TO_ALL) {
 		run_to_parts(h, op);
 	} else if (op->x.type == TYPE_REAL) {
 		run_on_words(h, op, op->x.at);
 	} else {
 		size_t size = type_size(op->x.type);
-		char *words = at_least(&h->words, &h->words_room, op->n * size);
+		char *words = grow_buffer(&h->words, &h->words_room, op->n * size);
 		real *x = op->x.at;
-		HostRange in = reads(h, op), out = writes(h, op);
+		HostRange in = elements_read(h, op), out = elements_written(h, op);
 		pack_array(op->x.type, words + in.begin * size, x + in.begin, in.n);
 		run_on_words(h, op, words);
 		unpack_array(op->x.type, x + out.begin, words + out.begin * size,
@@ -156,13 +163,14 @@ static void run_on_cpu(void *arg)
 // queue a collective on a GPU
 static void run_on_copy(void *arg)
 {
-	Job *job = arg;
+	HostJob *job = arg;
 	run_on_words(job->host, &job->op, job->host->words);
 	free(job);
 }
 
-/* those of a CPU's jobs grow in the queue itself */
-static void make_words(Host *h, size_t nbytes)
+/* grows the packed words for a collective of a GPU. (Those of a CPU grow in the
+ * queue itself, by grow_buffer) */
+static void make_words(HostTransport *h, size_t nbytes)
 {
 	if (h->words_room >= nbytes)
 		return;
@@ -172,7 +180,8 @@ static void make_words(Host *h, size_t nbytes)
 	h->words_room = nbytes;
 }
 
-static void copy_range(Host *h, const Operation *op, HostRange s, bool to_host)
+static void copy_range(HostTransport *h, const CommOp *op, HostRange s,
+	bool to_host)
 {
 	size_t size = h->device->backend->width(op->x.type);
 	char *x = (char *)op->x.at + s.begin * size,
@@ -182,35 +191,36 @@ static void copy_range(Host *h, const Operation *op, HostRange s, bool to_host)
 			s.n * size);
 }
 
-void host_queue(void *state, const Operation *op)
+void host_queue(void *state, const CommOp *op)
 {
-	Host *h = state;
-	Job *job = need(malloc(sizeof *job));
-	*job = (Job){ h, *op };
+	HostTransport *h = state;
+	HostJob *job = need(malloc(sizeof *job));
+	*job = (HostJob){ h, *op };
 	if (h->in_place) {
 		device_call(h->device, COMM, run_on_cpu, job);
 		return;
 	}
 	make_words(h, op->n * h->device->backend->width(op->x.type));
-	copy_range(h, op, reads(h, op), true);
+	copy_range(h, op, elements_read(h, op), true);
 	device_call(h->device, COMM, run_on_copy, job);
-	copy_range(h, op, writes(h, op), false);
+	copy_range(h, op, elements_written(h, op), false);
 }
 
 // the transports over a link
-static const char *never_missing(const Link *link, const Device *device)
+static const char *always_available(const Link *link, const Device *device)
 {
 	return NULL;
 }
 
 void *host_open(Link *link, Device *device, HostCollectives by)
 {
-	Host *h = need(calloc(1, sizeof *h));
-	*h = (Host){ .link = link, .device = device, .by = by,
+	HostTransport *h = need(calloc(1, sizeof *h));
+	*h = (HostTransport){ .link = link, .device = device, .by = by,
 		.in_place = strcmp(device->backend->name, "cpu") == 0 };
 	return h;
 }
 
+// open the three transports
 static void *open_link(Link *link, Device *device, HostReduction *all_reduce,
 	HostReduction *reduce_scatter)
 {
@@ -233,9 +243,10 @@ static void *open_alternate(Link *link, Device *device, const CommSettings *s)
 	return open_link(link, device, alternate_ring_link, link_reduce_scatter);
 }
 
+// close a transport over a link
 void host_close(void *state)
 {
-	Host *h = state;
+	HostTransport *h = state;
 	free(h->scratch);
 	device_host_free(h->device, h->words);
 	free(h);
@@ -243,10 +254,11 @@ void host_close(void *state)
 
 bool host_exchanges(const void *state)
 {
-	return ((const Host *)state)->in_place;
+	return ((const HostTransport *)state)->in_place;
 }
 
-#define OVER_LINK(NAME, OPEN) { .name = NAME, .missing = never_missing, \
+#define OVER_LINK(NAME, OPEN) { .name = NAME, \
+	.why_unavailable = always_available, \
 	.open = OPEN, .close = host_close, .queue = host_queue, \
 	.exchanges = host_exchanges }
 const Transport ring_transport = OVER_LINK("ring", open_ring),

@@ -6,10 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// declare a link
 typedef struct Link {
 	const char *name;                /* "tcp", "mpi", "part" (link_split) */
 	int rank, ranks;
-	/* among the ranks on this host; of a part of several hosts' ranks 0 and 1 */
+	/* place among the ranks on this host. In a part of a job of several hosts
+	 * each rank counts as alone: 0 of 1 */
 	int local_rank, local_ranks;
 	/* number and name of the collective that messages belong to, alike on all
 	 * ranks; set by whoever calls exchange */
@@ -27,6 +29,7 @@ typedef struct Link {
 	void (*close)(struct Link *link);
 } Link;
 
+// declare where ranks meet
 /* where ranks meet: rank 0 listens, the others know the port */
 typedef struct Meeting {
 	char address[64];                /* of rank 0's host */
@@ -34,18 +37,20 @@ typedef struct Meeting {
 	int listener;                    /* a listening socket; -1: rank 0 makes it */
 } Meeting;
 
-/* on this host, at a free port; the ranks are forked afterwards */
+/* a meeting on this host, at a free port; the ranks are forked afterwards */
 Meeting meeting_here(void);
 /* closes the listener, in a process that is no rank */
 void    meeting_close(Meeting *m);
 
+// declare how links are opened and split
 /* waits at most limit_s seconds for the ranks to meet, and as long again until
  * they are connected; ends the program, naming those missing */
 Link   *link_tcp(int rank, int ranks, const Meeting *meeting, int limit_s);
-/* of the job that mpirun or srun started; NULL: this process is in none. All
- * ranks call it. MPI ends when the last of its links is closed */
+/* the link of the job that mpirun or srun started; NULL: this process is in
+ * none. All ranks call it. MPI ends when the last of its links is closed */
 Link   *link_mpi(void);
-/* did they start this process, as one of several? Sets its rank and how many */
+/* did mpirun or srun start this process, as one of several? Sets its rank and
+ * how many ranks there are */
 bool    link_launched(int *rank, int *ranks);
 void    link_close(Link **link);
 /* a link of the ranks that give the same colour, in their order. All ranks of

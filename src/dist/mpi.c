@@ -51,7 +51,8 @@ static int piece_of(size_t n)
 	return n < PIECE ? (int)n : PIECE;
 }
 
-/* from the collective's number and name, so that another collective shows */
+// check the messages of MPI
+/* made from the collective's number and name, so that another collective shows */
 static int tag_of(const Link *l)
 {
 	const char *name = l->doing ? l->doing : "";
@@ -59,7 +60,7 @@ static int tag_of(const Link *l)
 	return (int)(hash_bytes(hash, name, strlen(name)) % TAGS);
 }
 
-/* of a message of n bytes from that rank */
+/* error, status: of the receipt of a message of n bytes from that rank */
 static void check_message(const Link *l, int error, const MPI_Status *status,
 	int from, int n)
 {
@@ -78,6 +79,7 @@ static void check_message(const Link *l, int error, const MPI_Status *status,
 		die("rank %d: MPI failed in %s (error %d)", l->rank, doing, error);
 }
 
+// exchange messages by MPI
 static void mpi_exchange(Link *l, int to, const void *out, size_t nout,
 	int from, void *in, size_t nin)
 {
@@ -105,6 +107,7 @@ static void mpi_close(Link *l)
 		MPI_Finalize();
 }
 
+// start MPI once
 static void start_mpi(int ranks)
 {
 	int level, seen;
@@ -119,6 +122,7 @@ static void start_mpi(int ranks)
 			"this MPI (srun --mpi=pmix)?", ranks, seen);
 }
 
+// open a link of MPI
 static Link *open_mpi(int ranks)
 {
 	MpiLink *m = need(calloc(1, sizeof *m));
@@ -149,6 +153,7 @@ static void mpi_expect(const Link *l, int error)
 		die("rank %d: MPI failed in %s (error %d)", l->rank, l->doing, error);
 }
 
+// sum and broadcast by MPI
 static void mpi_all_reduce(Link *l, void *x, size_t n, Type type, void *scratch)
 {
 	if (type != FP32) {
@@ -167,6 +172,7 @@ static void mpi_broadcast(Link *l, void *x, size_t nbytes, int root)
 			root, comm_of(l)));
 }
 
+// list shards for MPI
 enum { MOST_MPI_RANKS = 1024 };
 typedef struct Shards { int n[MOST_MPI_RANKS], begin[MOST_MPI_RANKS]; } Shards;
 
@@ -183,6 +189,7 @@ static const Shards *shards_of(const Link *l, size_t n)
 	return &s;
 }
 
+// reduce and gather shards by MPI
 static void mpi_reduce_scatter(Link *l, void *x, size_t n, Type type,
 	void *scratch)
 {
@@ -204,7 +211,8 @@ static void mpi_all_gather(Link *l, void *x, size_t n, Type type)
 		s->begin, type == FP32 ? MPI_FLOAT : MPI_UINT16_T, comm_of(l)));
 }
 
-static const char *mpi_missing(const Link *link, const Device *device)
+// describe MPI as a transport
+static const char *mpi_why_unavailable(const Link *link, const Device *device)
 {
 	return strcmp(link->name, "mpi") == 0 && link->ranks <= MOST_MPI_RANKS ? NULL
 		: "the ranks were not started by mpirun or srun";
@@ -226,7 +234,8 @@ static const char *mpi_library(void)
 	return text;
 }
 
-const Transport mpi_transport = { .name = "mpi", .missing = mpi_missing,
+const Transport mpi_transport = { .name = "mpi",
+	.why_unavailable = mpi_why_unavailable,
 	.open = open_mpi_transport, .close = host_close, .queue = host_queue,
 	.library = mpi_library, .exchanges = host_exchanges };
 #endif

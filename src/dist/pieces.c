@@ -13,20 +13,21 @@
 #include "base/file.h"
 
 // gather what the ranks own
-typedef struct Record {
+typedef struct PieceRecord {
 	char name[96];
 	size_t rows, columns, begin, n;
 	int rank;
-} Record;
+} PieceRecord;
 
-static Record *gather_counted(Comm *c, const Piece *pieces, size_t n, size_t most)
+static PieceRecord *gather_counted(Comm *c, const Piece *pieces, size_t n,
+	size_t most)
 {
-	Record *all = need(calloc(comm_ranks(c) * most + 1, sizeof *all)),
+	PieceRecord *all = need(calloc(comm_ranks(c) * most + 1, sizeof *all)),
 		*own = all + comm_rank(c) * most;
 	for (size_t i = 0; i < n; i++) {
 		const Piece *p = &pieces[i];
 		assert(strlen(p->name) < sizeof own->name);
-		own[i] = (Record){ "", p->rows, p->columns, p->begin, p->n,
+		own[i] = (PieceRecord){ "", p->rows, p->columns, p->begin, p->n,
 			comm_rank(c) };
 		snprintf(own[i].name, sizeof own->name, "%s", p->name);
 	}
@@ -34,8 +35,9 @@ static Record *gather_counted(Comm *c, const Piece *pieces, size_t n, size_t mos
 	return all;
 }
 
-/* those of all ranks that have elements */
-static Record *gather_records(Comm *c, const Piece *pieces, int n, size_t *count)
+/* returns the records of all ranks that have elements, and their number */
+static PieceRecord *gather_records(Comm *c, const Piece *pieces, int n,
+	size_t *count)
 {
 	size_t most = 0, *counts = need(calloc(comm_ranks(c), sizeof *counts));
 	counts[comm_rank(c)] = n;
@@ -43,7 +45,7 @@ static Record *gather_records(Comm *c, const Piece *pieces, int n, size_t *count
 	for (int r = 0; r < comm_ranks(c); r++)
 		most = counts[r] > most ? counts[r] : most;
 	free(counts);
-	Record *all = gather_counted(c, pieces, n, most);
+	PieceRecord *all = gather_counted(c, pieces, n, most);
 	*count = 0;
 	for (size_t i = 0; i < comm_ranks(c) * most; i++)
 		if (all[i].n > 0)
@@ -54,21 +56,21 @@ static Record *gather_records(Comm *c, const Piece *pieces, int n, size_t *count
 // check that pieces tile their tensors
 static int by_place(const void *a, const void *b)
 {
-	const Record *x = a, *y = b;
+	const PieceRecord *x = a, *y = b;
 	int names = strcmp(x->name, y->name);
 	return names ? names : (x->begin > y->begin) - (x->begin < y->begin);
 }
 
-static size_t elements(size_t rows, size_t columns)
+static size_t element_count(size_t rows, size_t columns)
 {
 	return rows ? rows * columns : columns;
 }
 
 /* r begins where the pieces before it, of which `last` is one, have ended */
-static void check_piece(const char *path, const Record *r, const Record *last,
-	size_t end)
+static void check_piece(const char *path, const PieceRecord *r,
+	const PieceRecord *last, size_t end)
 {
-	size_t total = elements(r->rows, r->columns);
+	size_t total = element_count(r->rows, r->columns);
 	if (r->rows != last->rows || r->columns != last->columns)
 		die("cannot write %s: %s is (%zu, %zu) on rank %d and (%zu, %zu) on "
 			"rank %d", path, r->name, last->rows, last->columns, last->rank,
@@ -84,12 +86,13 @@ static void check_piece(const char *path, const Record *r, const Record *last,
 			path, r->rank, total, r->name, total);
 }
 
-/* from r on, one tensor; returns the first record after it */
-static const Record *check_tensor(const char *path, const Record *r,
-	const Record *stop)
+/* checks the records of one tensor, from r on; returns the first record behind
+ * them */
+static const PieceRecord *check_tensor(const char *path, const PieceRecord *r,
+	const PieceRecord *stop)
 {
-	const Record *last = r;
-	size_t end = 0, total = elements(r->rows, r->columns);
+	const PieceRecord *last = r;
+	size_t end = 0, total = element_count(r->rows, r->columns);
 	for (; r < stop && strcmp(r->name, last->name) == 0; r++) {
 		check_piece(path, r, last, end);
 		end += r->n;
@@ -101,15 +104,16 @@ static const Record *check_tensor(const char *path, const Record *r,
 	return r;
 }
 
-/* returns how many tensors there are */
-static int make_views(const char *path, Record *r, size_t n, TensorView *views)
+/* sorts the records, and lists the tensors that they make up; returns how many */
+static int make_views(const char *path, PieceRecord *r, size_t n,
+	TensorView *views)
 {
 	int nviews = 0;
 	qsort(r, n, sizeof *r, by_place);
-	for (const Record *at = r, *stop = r + n; at < stop;) {
+	for (const PieceRecord *at = r, *stop = r + n; at < stop;) {
 		TensorView v = { .name = at->name, .dtype = "F32", .ndim = 2,
 			.shape = { at->rows, at->columns },
-			.count = elements(at->rows, at->columns) };
+			.count = element_count(at->rows, at->columns) };
 		if (at->rows == 0)
 			v.ndim = 1, v.shape[0] = at->columns;
 		views[nviews++] = v;
@@ -118,7 +122,7 @@ static int make_views(const char *path, Record *r, size_t n, TensorView *views)
 	return nviews;
 }
 
-// agree on a save, or give it up
+// declare a save under way
 typedef struct Saving {
 	const char *path;
 	Comm *comm;
@@ -137,7 +141,8 @@ typedef struct Saving {
 	float *data;
 } Saving;
 
-static _Noreturn void give_up(Saving *s, int rank, int error)
+// agree on a save, or give it up
+static _Noreturn void fail_together(Saving *s, int rank, int error)
 {
 	const char *why = file_reason(error);
 	if (s->file) {
@@ -150,18 +155,19 @@ static _Noreturn void give_up(Saving *s, int rank, int error)
 	die("rank %d cannot write %s: %s", rank, s->path, why);
 }
 
-/* of all ranks: none has an error (errno), and the sum of x */
-static size_t agree(Saving *s, int error, size_t x)
+/* ends all ranks where one has an error (errno); returns the sum of x over the
+ * ranks */
+static size_t agree_on_error(Saving *s, int error, size_t x)
 {
-	typedef struct Said { size_t error, x; } Said;
+	typedef struct SaveStatus { size_t error, x; } SaveStatus;
 	int ranks = comm_ranks(s->comm);
-	Said *all = need(calloc(ranks, sizeof *all));
+	SaveStatus *all = need(calloc(ranks, sizeof *all));
 	size_t sum = 0;
-	all[comm_rank(s->comm)] = (Said){ (size_t)error, x };
+	all[comm_rank(s->comm)] = (SaveStatus){ (size_t)error, x };
 	comm_gather_host(s->comm, all, sizeof *all);
 	for (int r = 0; r < ranks; r++)
 		if (all[r].error)
-			give_up(s, r, (int)all[r].error);
+			fail_together(s, r, (int)all[r].error);
 		else
 			sum += all[r].x;
 	free(all);
@@ -188,8 +194,8 @@ static int try_folder(const char *path)
 	return error;
 }
 
-/* the file of rank 0; NULL, errno: there is none */
-static FILE *begin_anew(const char *path)
+/* returns rank 0's partial file, a new one; NULL, with errno: there is none */
+static FILE *start_partial_file(const char *path)
 {
 	char *partial = file_partial(path);
 	FILE *left = file_start(path),
@@ -202,18 +208,18 @@ static FILE *begin_anew(const char *path)
 	return f;
 }
 
-static void begin_together(Saving *s)
+static void start_file_together(Saving *s)
 {
 	int error = try_folder(s->path);
 	if (error == 0 && comm_rank(s->comm) == 0) {
-		s->file = begin_anew(s->path);
+		s->file = start_partial_file(s->path);
 		error = s->file ? 0 : errno;
 	}
-	agree(s, error, 0);
+	agree_on_error(s, error, 0);
 	s->begun = true;
 }
 
-/* on rank 0; returns 0, or errno */
+/* writes the header, on rank 0; returns 0, or errno */
 static int put_header(Saving *s, const char *const *meta, size_t *nbytes)
 {
 	errno = 0;
@@ -226,15 +232,15 @@ static void open_together(Saving *s, const char *const *meta)
 {
 	char *partial = file_partial(s->path);
 	size_t start = 0;
-	begin_together(s);
+	start_file_together(s);
 	int error = s->file ? put_header(s, meta, &start) : 0;
-	start = agree(s, error, start);
+	start = agree_on_error(s, error, start);
 	for (int i = 0; i < s->nviews; i++) {
 		s->starts[i] = start;
 		start += s->views[i].count * sizeof(float);
 	}
 	s->fd = s->file ? fileno(s->file) : open(partial, O_WRONLY | O_CLOEXEC);
-	agree(s, s->fd < 0 ? errno : 0, 0);
+	agree_on_error(s, s->fd < 0 ? errno : 0, 0);
 	free(partial);
 }
 
@@ -266,7 +272,8 @@ static size_t place_of(const Saving *s, const Piece *p, size_t done)
 	return s->starts[v - s->views] + (p->begin + done) * sizeof(float);
 }
 
-/* returns how many elements were written; 0: not all could be */
+/* writes elements of the current piece; returns how many, 0: the file cannot take
+ * them (errno) */
 static size_t write_chunk(Saving *s)
 {
 	const Piece *p = &s->pieces[s->piece];
@@ -301,7 +308,7 @@ static void write_all(Saving *s)
 	s->data = need(malloc(CHUNK * sizeof *s->data));
 	do {
 		int error = write_round(s);
-		left = agree(s, error, (size_t)(s->npieces - s->piece));
+		left = agree_on_error(s, error, (size_t)(s->npieces - s->piece));
 	} while (left > 0);
 	free(s->host);
 	free(s->data);
@@ -320,7 +327,7 @@ static int sync_folder(const char *path)
 	return error == EINVAL ? 0 : error;
 }
 
-static void replace(Saving *s)
+static void replace_file(Saving *s)
 {
 	int error = 0;
 	if (s->file) {
@@ -330,7 +337,7 @@ static void replace(Saving *s)
 	} else {
 		close(s->fd);
 	}
-	agree(s, error, 0);
+	agree_on_error(s, error, 0);
 }
 
 // save pieces
@@ -338,7 +345,7 @@ void pieces_save(const char *path, Comm *c, Device *d, const Piece *pieces, int 
 	const char *const *meta)
 {
 	size_t count;
-	Record *records = gather_records(c, pieces, n, &count);
+	PieceRecord *records = gather_records(c, pieces, n, &count);
 	Saving s = { .path = path, .comm = c, .device = d, .pieces = pieces,
 		.npieces = n };
 	s.views = need(malloc((count + 1) * sizeof *s.views));
@@ -346,7 +353,7 @@ void pieces_save(const char *path, Comm *c, Device *d, const Piece *pieces, int 
 	s.nviews = make_views(path, records, count, s.views);
 	open_together(&s, meta);
 	write_all(&s);
-	replace(&s);
+	replace_file(&s);
 	free(s.views);
 	free(s.starts);
 	free(records);
@@ -355,7 +362,7 @@ void pieces_save(const char *path, Comm *c, Device *d, const Piece *pieces, int 
 // load pieces
 static const float *expect_piece(const TensorFile *f, const Piece *p)
 {
-	size_t count = elements(p->rows, p->columns);
+	size_t count = element_count(p->rows, p->columns);
 	const TensorView *v = tensorfile_expect(f, p->name, "F32", count);
 	assert(p->begin <= count && p->n <= count - p->begin);
 	if (v->ndim != (p->rows ? 2 : 1) || (p->rows && v->shape[0] != p->rows))

@@ -6,10 +6,11 @@
 #include "base/safetensors.h"
 #include "dist/comm.h"
 
+/* a range of elements of a tensor, and the array that holds it */
 typedef struct Piece {
 	const char *name;                /* of the tensor; less than 96 bytes */
 	size_t rows, columns;            /* the tensor's shape; rows 0: a vector */
-	size_t begin, n;                 /* elements of it, row by row */
+	size_t begin, n;                 /* first element and number, row by row */
 	Array at;                        /* those n elements */
 } Piece;
 
@@ -21,8 +22,8 @@ typedef struct Piece {
  * folder cannot be synchronised after the renaming, the new file stays: exit 1 */
 void pieces_save(const char *path, Comm *c, Device *d, const Piece *pieces, int n,
 	const char *const *meta);
-/* what the rank owns, however many wrote the file. A tensor that is missing or of
- * another shape exits 2 before any is read */
+/* reads this rank's pieces, however many ranks wrote the file. A tensor that is
+ * missing or of another shape exits 2 before any is read */
 void pieces_load(const TensorFile *f, Device *d, const Piece *pieces, int n);
 
 #endif

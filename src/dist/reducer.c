@@ -10,26 +10,27 @@
 const char *const ddp_names[NDDP] = { "naive", "flat", "overlap", "bucketed" };
 
 // declare the reducer
-typedef struct Bucket {
-	int first;                       /* of its parts, the lowest */
+typedef struct GradientBucket {
+	int first;                       /* lowest of its parts */
 	size_t offset, n;
-} Bucket;
+} GradientBucket;
 
 struct Reducer {
 	Device *device;
 	const Ops *ops;
 	Comm *comm;
 	DdpSettings settings;
-	Part *parts;
+	GradientPart *parts;
 	int nparts;
 	size_t extent;
 	/* the same memory, unless gradients are cast for the wire */
 	Array gradients, wire;
-	Gradients sums;                  /* of which the wire is one; n = 0: none */
-	Bucket *buckets;                 /* in the order in which they are sent */
+	/* of exchanges: the ranks' gradients, the wire among them; n = 0: none */
+	Gradients sums;
+	GradientBucket *buckets;         /* in the order in which they are sent */
 	int nbuckets;
-	/* of this step: announcements of each part; the parts from `next` on have
-	 * theirs; buckets sent, and the event after the last one */
+	/* of this step: announcements of each part; all parts from `next` on are
+	 * complete; buckets sent, and the event after the last one */
 	int *announced, next, sent;
 	Event last;
 	bool compared;                   /* orders of collectives, once */
@@ -48,30 +49,31 @@ static size_t most_elements(const Reducer *r)
 static void cut_buckets(Reducer *r)
 {
 	size_t most = most_elements(r);
-	Bucket *b = NULL;
+	GradientBucket *b = NULL;
 	for (int i = r->nparts - 1; i >= 0; i--) {
-		const Part *p = &r->parts[i];
+		const GradientPart *p = &r->parts[i];
 		size_t end = b ? b->offset + b->n : 0;
 		if (p->count == 0)
 			continue;
 		if (b && end - p->offset <= most) {
-			*b = (Bucket){ i, p->offset, end - p->offset };
+			*b = (GradientBucket){ i, p->offset, end - p->offset };
 		} else {
 			b = &r->buckets[r->nbuckets++];
-			*b = (Bucket){ i, p->offset, p->count };
+			*b = (GradientBucket){ i, p->offset, p->count };
 		}
 	}
 }
 
 // make and free a reducer
 Reducer *reducer_new(Device *d, Comm *comm, const DdpSettings *settings,
-	const Part *parts, int nparts, size_t extent, Type type)
+	const GradientPart *parts, int nparts, size_t extent, Type type)
 {
 	assert(settings->wire == FP32 || settings->wire == BF16);
 	Reducer *r = need(calloc(1, sizeof *r));
 	*r = (Reducer){ .device = d, .ops = ops_for(d), .comm = comm,
 		.settings = *settings, .nparts = nparts, .next = nparts,
 		.extent = extent };
+	// copy the parts, and make room for buckets
 	r->parts = need(malloc(nparts * sizeof *parts));
 	memcpy(r->parts, parts, nparts * sizeof *parts);
 	r->buckets = need(malloc(nparts * sizeof *r->buckets));
@@ -94,6 +96,7 @@ Reducer *reducer_new(Device *d, Comm *comm, const DdpSettings *settings,
 	return r;
 }
 
+// make and free a reducer
 void reducer_free(Reducer **reducer)
 {
 	Reducer *r = *reducer;
@@ -131,8 +134,9 @@ static void send_bucket(Reducer *r, Event when)
 {
 	static const char *const names[NDDP] = { "gradient", "gradients", "gradient",
 		"bucket" };
-	const Bucket *b = &r->buckets[r->sent];
+	const GradientBucket *b = &r->buckets[r->sent];
 	Array x = array_part(r->device, r->wire, b->offset);
+	// cast the bucket for the wire
 	if (casts(r)) {
 		r->ops->cast(r->device, x, array_part(r->device, r->gradients,
 			b->offset), b->n);
@@ -146,14 +150,14 @@ static void send_bucket(Reducer *r, Event when)
 }
 
 // note which gradients are there, and send full buckets
-static bool complete(const Reducer *r, int i)
+static bool all_uses_announced(const Reducer *r, int i)
 {
 	return r->parts[i].count == 0 || r->announced[i] == r->parts[i].uses;
 }
 
 static void send_full(Reducer *r, Event when)
 {
-	while (r->next > 0 && complete(r, r->next - 1))
+	while (r->next > 0 && all_uses_announced(r, r->next - 1))
 		r->next--;
 	while (r->sent < r->nbuckets && r->buckets[r->sent].first >= r->next)
 		send_bucket(r, when);
@@ -175,6 +179,7 @@ void reducer_ready(Reducer *r, int first, int count, Event when)
 void reducer_finish(Reducer *r)
 {
 	Device *d = r->device;
+	// fill in zeros for what was not announced
 	for (int i = 0; i < r->nparts; i++)
 		if (r->announced[i] == 0 && r->parts[i].count > 0)
 			r->ops->fill(d, array_part(d, r->gradients, r->parts[i].offset), 0,
@@ -186,6 +191,7 @@ void reducer_finish(Reducer *r)
 	r->compared = true;
 	if (r->nbuckets > 0)
 		device_wait(d, COMPUTE, r->last);
+	// cast the sums back to the gradients' type
 	for (int i = 0; i < r->nbuckets && casts(r) && !r->settings.exchange;
 		i++)
 		r->ops->cast(d, array_part(d, r->gradients, r->buckets[i].offset),

@@ -11,22 +11,24 @@
 #include "dist/zero_state.h"
 
 // list the pieces of weights and states
-typedef struct List {
+/* pieces of a rank, and the names of those that are states */
+typedef struct PieceList {
 	Piece *pieces;
-	char (*names)[96];               /* of states; weights have their own */
+	char (*names)[96];               /* weights have names of their own */
 	int n;
-} List;
+} PieceList;
 
-static List list_pieces(const Optimizer *o, const ZeroPiece *owned, int n)
+static PieceList list_pieces(const Optimizer *o, const ZeroPiece *owned, int n)
 {
 	size_t most = (size_t)n * (1 + MOST_STATES);
-	List l = { need(malloc(most * sizeof *l.pieces)),
+	PieceList l = { need(malloc(most * sizeof *l.pieces)),
 		need(malloc(most * sizeof *l.names)), 0 };
 	for (int i = 0; i < n; i++) {
 		const Parameter *about = owned[i].about;
 		Piece p = { about->name, about->gain ? 0 : about->rows, about->columns,
 			owned[i].begin, owned[i].n, owned[i].master };
 		l.pieces[l.n++] = p;
+		// list the states of a parameter
 		for (int s = 0; optimizer_state_name(o, s); s++) {
 			if (owned[i].state[s].at == NULL)
 				continue;
@@ -40,7 +42,7 @@ static List list_pieces(const Optimizer *o, const ZeroPiece *owned, int n)
 	return l;
 }
 
-static void free_list(List *l)
+static void free_list(PieceList *l)
 {
 	free(l->pieces);
 	free(l->names);
@@ -52,11 +54,13 @@ static const char *optimizer_name(const OptimizerKind *kind)
 	return kind == &adamw_kind ? "adamw" : "sgd";
 }
 
+// save what a rank owns
 static void save_owned(const char *path, Comm *c, const Model *m,
 	const Optimizer *o, const ZeroPiece *owned, int n, long position)
 {
 	Metadata meta = { 0 };
-	List l = list_pieces(o, owned, n);
+	PieceList l = list_pieces(o, owned, n);
+	// fill in the metadata of a run
 	metadata_shape(&meta, &m->whole);
 	metadata_text(&meta, "optimizer", optimizer_name(o->kind));
 	metadata_number(&meta, "step", o->t);
@@ -72,6 +76,7 @@ static void save_owned(const char *path, Comm *c, const Model *m,
 	free_list(&l);
 }
 
+// check that a file is of this run
 static void expect_equal(const char *path, const char *key, double has,
 	double want)
 {
@@ -119,12 +124,13 @@ long resume_step(const TensorFile *f, const char *path, const Shape *shape,
 	return metadata_integer(f, path, "step", 0, MOST_POSITION);
 }
 
+// load what a rank owns
 static long load_owned(const TensorFile *f, const char *path, const Model *m,
 	Optimizer *o, const ZeroPiece *owned, int n)
 {
 	long t = resume_step(f, path, &m->whole, o->kind),
 		position = metadata_integer(f, path, "position", 0, MOST_POSITION);
-	List l = list_pieces(o, owned, n);
+	PieceList l = list_pieces(o, owned, n);
 	pieces_load(f, m->device, l.pieces, l.n);
 	free_list(&l);
 	o->t = t;
@@ -162,6 +168,7 @@ static ZeroPiece *own_share(const Model *m, const Optimizer *o, int rank,
 	int n = shape_nparameters(&m->shape);
 	size_t before = 0;
 	ZeroPiece *owned = need(calloc(n, sizeof *owned));
+	// own an equal share of each parameter
 	for (int i = 0; i < n; i++) {
 		const Parameter *p = &m->params[i].about;
 		size_t begin = shard_begin(p->count, rank, ranks),
@@ -176,6 +183,7 @@ static ZeroPiece *own_share(const Model *m, const Optimizer *o, int rank,
 	return owned;
 }
 
+// save and load a model that every rank has
 void replica_save(Model *m, Optimizer *o, Comm *c, const char *path,
 	long position)
 {
@@ -211,7 +219,7 @@ static ZeroPiece *own_parameters(const Model *m, const ShardedModel *sharded)
 	return owned;
 }
 
-static Optimizer named(ShardedModel *s)
+static Optimizer with_kind(ShardedModel *s)
 {
 	Optimizer o = *sharded_model_optimizer(s);
 	o.kind = sharded_kind(sharded_model_shares(s), 0);
@@ -221,7 +229,7 @@ static Optimizer named(ShardedModel *s)
 void owners_save(ShardedModel *s, Model *m, Comm *c, const char *path,
 	long position)
 {
-	Optimizer o = named(s);
+	Optimizer o = with_kind(s);
 	int n = shape_nparameters(&m->shape);
 	ZeroPiece *owned = own_parameters(m, s);
 	for (int i = 0; i < n; i++)
@@ -234,7 +242,7 @@ void owners_save(ShardedModel *s, Model *m, Comm *c, const char *path,
 long owners_load(ShardedModel *s, Model *m, const TensorFile *f,
 	const char *path)
 {
-	Optimizer o = named(s);
+	Optimizer o = with_kind(s);
 	ZeroPiece *owned = own_parameters(m, s);
 	long position = load_owned(f, path, m, &o, owned,
 		shape_nparameters(&m->shape));
@@ -245,24 +253,26 @@ long owners_load(ShardedModel *s, Model *m, const TensorFile *f,
 }
 
 // save and load the part of a model
+/* the pieces of a rank of a group */
 typedef struct OwnedSlices {
-	Parameter *whole;                /* of all ranks together */
+	Parameter *whole;                /* the whole model's parameters */
 	ZeroPiece *pieces;
 	int n;
 } OwnedSlices;
 
-/* elements of it that lie together in the whole */
-static size_t run_of(const Slice *s)
+/* how many elements of a slice lie together in the whole parameter */
+static size_t contiguous_elements(const ParameterSlice *s)
 {
 	return s->columns < s->whole_columns ? s->columns : s->rows * s->columns;
 }
 
-/* before: elements of the rank's states that belong to other parameters */
+/* adds the pieces of parameter i; before: elements of the rank's states that
+ * belong to other parameters */
 static void own_slice(OwnedSlices *all, const Model *m, const Optimizer *o,
 	int i, size_t before)
 {
-	Slice s = group_slice(&m->whole, m->group, i);
-	size_t run = run_of(&s);
+	ParameterSlice s = group_slice(&m->whole, m->group, i);
+	size_t run = contiguous_elements(&s);
 	for (size_t at = 0; at < m->params[i].about.count; at += run) {
 		ZeroPiece *p = &all->pieces[all->n++];
 		*p = (ZeroPiece){ .about = &all->whole[i], .n = run,
@@ -279,8 +289,8 @@ static OwnedSlices own_slices(const Model *m, const Optimizer *o)
 	int n = shape_nparameters(&m->whole);
 	size_t runs = 0, before = 0;
 	for (int i = 0; i < n; i++) {
-		Slice s = group_slice(&m->whole, m->group, i);
-		runs += m->params[i].about.count / run_of(&s);
+		ParameterSlice s = group_slice(&m->whole, m->group, i);
+		runs += m->params[i].about.count / contiguous_elements(&s);
 	}
 	OwnedSlices all = { need(malloc(n * sizeof *all.whole)),
 		need(malloc(runs * sizeof *all.pieces)), 0 };

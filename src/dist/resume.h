@@ -7,42 +7,44 @@
 #include "dist/zero.h"
 #include "train/checkpoint.h"
 
+// declare saving and loading of every strategy
 /* All ranks call these, between steps. position: of the data that come next, as
- * the caller counts it, 0 to MOST_POSITION; loading returns it. The settings of
- * the optimizer stay as they are. A file of another model or optimizer exits 2 */
+ * the caller counts it, 0 to MOST_POSITION; loading returns it. The optimizer's
+ * settings stay as they are. A file of another model or optimizer exits 2 */
 #define MOST_POSITION (1L << 53)
 void zero_save(Zero *z, const char *path, long position);
 long zero_load(Zero *z, const TensorFile *f, const char *path);
-/* the same file, where each rank has the whole model and its optimizer's state:
- * data parallelism, or one process, which may load without a communicator */
+/* replica: each rank has the whole model and its optimizer's state, under data
+ * parallelism; or there is one process, which may load without a communicator */
 void replica_save(Model *m, Optimizer *o, Comm *c, const char *path,
 	long position);
 long replica_load(Model *m, Optimizer *o, const TensorFile *f, const char *path);
-/* the same file, where each rank has the whole model and owners the state: m, c
- * are those of the sharded model */
+/* owners: each rank has the whole model, and owners have the state; m and c are
+ * those of the sharded model */
 void owners_save(ShardedModel *s, Model *m, Comm *c, const char *path,
 	long position);
 long owners_load(ShardedModel *s, Model *m, const TensorFile *f,
 	const char *path);
-/* looks whether a run can go on: the file is of this model, but for the context,
+/* checks that a run can go on: the file is of this model, but for the context,
  * and has this optimizer's state; else exit 2. Returns the last step's number */
 long resume_step(const TensorFile *f, const char *path, const Shape *shape,
 	const OptimizerKind *kind);
-/* the same file, where each rank of a group has a part of the model
- * (dist/tensor.h). All ranks of the group call part_save; of several copies of
- * it, one copy's */
+/* part: each rank of a group has a part of the model (dist/tensor.h). All
+ * ranks of the group call part_save; where there are several copies of the
+ * group, one copy does */
 void part_save(Model *m, Optimizer *o, Comm *group, const char *path,
 	long position);
 long part_load(Model *m, Optimizer *o, const TensorFile *f, const char *path);
 
-/* a rank's model and what trains it: ZeRO, or data parallelism with an optimizer
- * that is sharded or its own */
+// declare a trainer of any strategy
+/* a rank's model and what trains it: zero, or ddp with an optimizer that is
+ * sharded or its own */
 typedef struct Trainer {
 	Model *m;
-	Zero *zero;                      /* or */
+	Zero *zero;                      /* NULL: ddp trains */
 	Ddp *ddp;
-	ShardedModel *sharded;           /* or own */
-	Optimizer own, *o;               /* o: that of the three */
+	ShardedModel *sharded;           /* NULL: own updates */
+	Optimizer own, *o;               /* o: the one of the three that is used */
 } Trainer;
 void trainer_save(Trainer *t, Comm *c, const char *path, long position);
 long trainer_load(Trainer *t, const char *path);

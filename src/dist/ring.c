@@ -29,8 +29,8 @@ static size_t least(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* a += b */
-static void add(void *a, const void *b, size_t n, Type type)
+/* a += b, both n elements of the type */
+static void add_array(void *a, const void *b, size_t n, Type type)
 {
 	size_t size = type_size(type);
 	if (size == sizeof(real)) {
@@ -52,20 +52,20 @@ static void add(void *a, const void *b, size_t n, Type type)
 }
 
 /* bytes of the piece that begins at byte `at` */
-static size_t piece(size_t nbytes, size_t at)
+static size_t piece_nbytes(size_t nbytes, size_t at)
 {
 	return at < nbytes ? least(nbytes - at, PIECE) : 0;
 }
 
-/* sends out while what comes is added to in */
+/* sends `out` while what arrives from `from` is added to `in` */
 static void exchange_and_add(Link *link, int to, Shard out, int from, Shard in,
 	Type type, void *scratch)
 {
 	for (size_t at = 0; at < out.nbytes || at < in.nbytes; at += PIECE) {
-		size_t come = piece(in.nbytes, at);
-		link->exchange(link, to, out.at + at, piece(out.nbytes, at), from,
+		size_t come = piece_nbytes(in.nbytes, at);
+		link->exchange(link, to, out.at + at, piece_nbytes(out.nbytes, at), from,
 			scratch, come);
-		add(in.at + at, scratch, come / type_size(type), type);
+		add_array(in.at + at, scratch, come / type_size(type), type);
 	}
 }
 
@@ -114,14 +114,15 @@ void alternate_ring_link(Link *link, void *x, size_t n, Type type,
 	for (int s = 0; s < N - 1; s++) {
 		link->exchange(link, wrap(r + 1, N), out, nbytes, wrap(r - 1, N), in,
 			nbytes);
-		add(x, in, n, type);
+		add_array(x, in, n, type);
 		char *swap = out;
 		out = in, in = swap;
 	}
 }
 
 // let owners of shards sum
-/* own = sum over ranks of their parts: the own one, and the others in order */
+/* own becomes the sum over all ranks: its own n elements, and those of the other
+ * ranks in `parts`, one rank after the other, added in the order of ranks */
 static void sum_parts(void *own, const char *parts, size_t n, Type type,
 	int rank, int ranks)
 {
@@ -169,8 +170,8 @@ void link_broadcast(Link *link, void *x, size_t nbytes, int root)
 	int next = wrap(link->rank + 1, N), before = wrap(link->rank - 1, N);
 	size_t end = N > 1 && nbytes > 0 ? nbytes + PIECE : 0;
 	for (size_t at = 0; at < end; at += PIECE) {
-		size_t in = place > 0 ? piece(nbytes, at) : 0,
-			out = at > 0 && place < N - 1 ? piece(nbytes, at - PIECE) : 0;
+		size_t in = place > 0 ? piece_nbytes(nbytes, at) : 0,
+			out = at > 0 && place < N - 1 ? piece_nbytes(nbytes, at - PIECE) : 0;
 		link->exchange(link, next, (char *)x + (out ? at - PIECE : 0), out,
 			before, (char *)x + (in ? at : 0), in);
 	}

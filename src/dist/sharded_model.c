@@ -64,6 +64,7 @@ ShardedModel *sharded_model_new(Model *m, Comm *c, const OptimizerKind *kind,
 		.shares = sharded_new(m->device, c, m->fused),
 		.step = { .settings = settings, .device = m->device },
 		.gradients = need(malloc(n * sizeof(Array))) };
+	// add all parameters of the model as one group
 	ShardedParam *params = need(calloc(n, sizeof *params));
 	for (int i = 0; i < n; i++) {
 		const Param *p = &m->params[i];
@@ -74,6 +75,7 @@ ShardedModel *sharded_model_new(Model *m, Comm *c, const OptimizerKind *kind,
 	}
 	sharded_add_group(s->shares, kind, settings, params, n);
 	free(params);
+	// take the hooks, and call those from before
 	m->hooks = (Hooks){ .self = s, .spare_sms = s->hooks.spare_sms,
 		.before_unit = s->hooks.before_unit ? before_unit : NULL,
 		.after_unit = s->hooks.after_unit ? after_unit : NULL,
@@ -83,6 +85,7 @@ ShardedModel *sharded_model_new(Model *m, Comm *c, const OptimizerKind *kind,
 	return s;
 }
 
+// bind a sharded optimizer to a model
 void sharded_model_free(ShardedModel **model)
 {
 	ShardedModel *s = *model;

@@ -17,7 +17,7 @@ void       sharded_model_free(ShardedModel **s);
  * settings may be changed between steps */
 Optimizer *sharded_model_optimizer(ShardedModel *s);
 const ShardedOptimizer *sharded_model_shares(const ShardedModel *s);
-/* after weights and state were loaded: those of step t */
+/* after weights and state were loaded: goes on behind step t */
 void       sharded_model_set_step(ShardedModel *s, long t);
 
 #endif

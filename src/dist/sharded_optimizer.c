@@ -7,26 +7,26 @@
 #include "base/grow.h"
 #include "dist/shares.h"
 
-typedef struct Member {
+typedef struct OwnedParam {
 	Span span;
 	int owner;                       /* -1: frozen */
-	size_t offset;                   /* of its state in the group's; if own */
+	size_t offset;                   /* owner: of its state in the group's */
 	long t;                          /* steps that updated it */
-	long last;                       /* number of the last one among all steps */
+	long last;                       /* of these the last, counted in all steps */
 	Event updated;
-} Member;
+} OwnedParam;
 
-typedef struct Group {
+typedef struct OptimizerGroup {
 	Optimizer own;                   /* without state where own.n is 0 */
 	int first, count;                /* members */
-} Group;
+} OptimizerGroup;
 
 struct ShardedOptimizer {
 	Device *device;
 	Comm *comm;
 	bool fused;
-	Member *members;
-	Group *groups;
+	OwnedParam *members;
+	OptimizerGroup *groups;
 	int nmembers, ngroups;
 	size_t *loads;                   /* of each rank */
 	long steps;
@@ -56,11 +56,13 @@ void sharded_free(ShardedOptimizer **optimizer)
 	*optimizer = NULL;
 }
 
-static bool mine(const ShardedOptimizer *o, const Member *p)
+// is a parameter this rank's own?
+static bool is_own(const ShardedOptimizer *o, const OwnedParam *p)
 {
 	return p->owner == comm_rank(o->comm);
 }
 
+// answer questions about groups and owners
 OptimizerSettings sharded_settings(const ShardedOptimizer *o, int group)
 {
 	assert(group >= 0 && group < o->ngroups);
@@ -96,21 +98,22 @@ const OptimizerKind *sharded_kind(const ShardedOptimizer *o, int group)
 	return o->groups[group].own.kind;
 }
 
+// find and count the state of a parameter
 Array sharded_state(const ShardedOptimizer *o, int i, int k)
 {
-	const Group *g = o->groups;
+	const OptimizerGroup *g = o->groups;
 	assert(i >= 0 && i < o->nmembers && k >= 0 && k < MOST_STATES);
 	while (i >= g->first + g->count)
 		g++;
 	Array all = g->own.state[k];
-	if (!mine(o, &o->members[i]) || all.at == NULL)
+	if (!is_own(o, &o->members[i]) || all.at == NULL)
 		return (Array){ 0 };
 	return array_part(o->device, all, o->members[i].offset);
 }
 
 void sharded_set_steps(ShardedOptimizer *o, long t)
 {
-	for (Member *p = o->members; p < o->members + o->nmembers; p++)
+	for (OwnedParam *p = o->members; p < o->members + o->nmembers; p++)
 		p->t = t;
 }
 
@@ -132,8 +135,9 @@ static void compare_groups(Comm *c, const ShardedParam *params, int n)
 	free(hashes);
 }
 
-/* frozen ones are no load */
-static void choose_owners(ShardedOptimizer *o, Member *members,
+/* sets span and owner of the n members. Frozen parameters have no owner and are
+ * no load */
+static void choose_owners(ShardedOptimizer *o, OwnedParam *members,
 	const ShardedParam *params, int n)
 {
 	size_t *counts = need(malloc(n * sizeof *counts));
@@ -144,7 +148,7 @@ static void choose_owners(ShardedOptimizer *o, Member *members,
 	share_out(counts, free_ones, o->loads, comm_ranks(o->comm), owners);
 	free_ones = 0;
 	for (int i = 0; i < n; i++)
-		members[i] = (Member){ .span = params[i].span,
+		members[i] = (OwnedParam){ .span = params[i].span,
 			.owner = params[i].frozen ? -1 : owners[free_ones++] };
 	free(counts);
 	free(owners);
@@ -156,16 +160,18 @@ int sharded_add_group(ShardedOptimizer *o, const OptimizerKind *kind,
 	assert(n > 0);
 	compare_groups(o->comm, params, n);
 	o->groups = grow(o->groups, o->ngroups, sizeof *o->groups);
-	Group *g = &o->groups[o->ngroups];
-	*g = (Group){ { .kind = kind, .settings = settings }, o->nmembers, n };
+	OptimizerGroup *g = &o->groups[o->ngroups];
+	*g = (OptimizerGroup){ { .kind = kind, .settings = settings }, o->nmembers,
+		n };
 	for (int i = 0; i < n; i++)
 		o->members = grow(o->members, o->nmembers++, sizeof *o->members);
 	choose_owners(o, &o->members[g->first], params, n);
+	// make the optimizer of the parameters that this rank owns
 	Span *own = need(malloc(n * sizeof *own));
 	size_t offset = 0;
 	int nown = 0;
-	for (Member *p = &o->members[g->first]; p < o->members + o->nmembers; p++)
-		if (mine(o, p)) {
+	for (OwnedParam *p = &o->members[g->first]; p < o->members + o->nmembers; p++)
+		if (is_own(o, p)) {
 			p->offset = offset;
 			offset += p->span.n;
 			own[nown++] = p->span;
@@ -177,7 +183,7 @@ int sharded_add_group(ShardedOptimizer *o, const OptimizerKind *kind,
 }
 
 // update the parameters that the rank owns
-static void clip_group(const ShardedOptimizer *o, const Group *g,
+static void clip_group(const ShardedOptimizer *o, const OptimizerGroup *g,
 	const Array *gradients)
 {
 	Span *spans = need(malloc(g->count * sizeof *spans));
@@ -191,8 +197,8 @@ static void clip_group(const ShardedOptimizer *o, const Group *g,
 	free(spans);
 }
 
-static void update_member(ShardedOptimizer *o, const Group *g, Member *p,
-	Array gradient, const int32_t *skip)
+static void update_member(ShardedOptimizer *o, const OptimizerGroup *g,
+	OwnedParam *p, Array gradient, const int32_t *skip)
 {
 	Optimizer one = g->own;
 	one.n = p->span.n;
@@ -207,8 +213,8 @@ static void update_member(ShardedOptimizer *o, const Group *g, Member *p,
 	p->updated = device_event(o->device, COMPUTE);
 }
 
-/* those that have had t steps */
-static void update_together(ShardedOptimizer *o, Group *g, long t,
+/* updates the parameters that have had t steps */
+static void update_together(ShardedOptimizer *o, OptimizerGroup *g, long t,
 	const Array *gradients, double unscale, const int32_t *skip)
 {
 	g->own.t = t;
@@ -216,25 +222,25 @@ static void update_together(ShardedOptimizer *o, Group *g, long t,
 	if (g->own.settings.clip > 0)
 		clip_group(o, g, gradients);
 	for (int i = g->first; i < g->first + g->count; i++) {
-		Member *p = &o->members[i];
-		if (mine(o, p) && gradients[i].at && p->last < o->steps && p->t == t)
+		OwnedParam *p = &o->members[i];
+		if (is_own(o, p) && gradients[i].at && p->last < o->steps && p->t == t)
 			update_member(o, g, p, gradients[i], skip);
 	}
 }
 
-static void update_group(ShardedOptimizer *o, Group *g, const Array *gradients,
-	double unscale, const int32_t *skip)
+static void update_group(ShardedOptimizer *o, OptimizerGroup *g,
+	const Array *gradients, double unscale, const int32_t *skip)
 {
 	for (int i = g->first; i < g->first + g->count; i++) {
-		const Member *p = &o->members[i];
-		if (mine(o, p) && gradients[i].at && p->last < o->steps)
+		const OwnedParam *p = &o->members[i];
+		if (is_own(o, p) && gradients[i].at && p->last < o->steps)
 			update_together(o, g, p->t, gradients, unscale, skip);
 	}
 }
 
 void sharded_undo(ShardedOptimizer *o)
 {
-	for (Member *p = o->members; p < o->members + o->nmembers; p++)
+	for (OwnedParam *p = o->members; p < o->members + o->nmembers; p++)
 		if (p->last == o->steps && p->last > 0) {
 			p->t--;
 			p->last--;
@@ -246,19 +252,21 @@ static void broadcast_weights(ShardedOptimizer *o, Event before)
 {
 	Device *d = o->device;
 	Event last = before;
+	// broadcast each parameter from its owner
 	for (int i = 0; i < o->nmembers; i++) {
-		const Member *p = &o->members[i];
+		const OwnedParam *p = &o->members[i];
 		if (p->owner < 0)
 			continue;
-		bool updated = mine(o, p) && p->last == o->steps;
+		bool updated = is_own(o, p) && p->last == o->steps;
 		device_wait(d, COMM, updated ? p->updated : before);
 		last = comm_broadcast(o->comm, p->span.weight, p->span.n, p->owner,
 			"parameter", i);
 	}
 	device_wait(d, COMPUTE, last);
-	for (const Member *p = o->members; p < o->members + o->nmembers; p++) {
+	// round the others' weights for the matmuls
+	for (const OwnedParam *p = o->members; p < o->members + o->nmembers; p++) {
 		const Span *s = &p->span;
-		if (p->owner >= 0 && !mine(o, p) && s->compute.at
+		if (p->owner >= 0 && !is_own(o, p) && s->compute.at
 			&& s->compute.at != s->weight.at)
 			ops_for(d)->cast(d, s->compute, s->weight, s->n);
 	}

@@ -16,7 +16,6 @@ static int larger_first(const void *a, const void *b)
 		return x->count < y->count ? 1 : -1;
 	return x->index - y->index;
 }
-
 void share_out(const size_t *counts, int n, size_t *loads, int ranks,
 	int *owners)
 {
@@ -24,6 +23,7 @@ void share_out(const size_t *counts, int n, size_t *loads, int ranks,
 	for (int i = 0; i < n; i++)
 		shares[i] = (Share){ counts[i], i };
 	qsort(shares, n, sizeof *shares, larger_first);
+	// give each array to the rank with the smallest load
 	for (int i = 0; i < n; i++) {
 		int least = 0;
 		for (int r = 1; r < ranks; r++)

@@ -4,16 +4,18 @@
 #include "base/error.h"
 #include "dist/ring.h"
 
-typedef struct Part {
+/* a link of some of the ranks of `whole` */
+typedef struct SplitLink {
 	Link link;
 	Link *whole;
-	int *ranks;                      /* in the whole */
-} Part;
+	int *ranks;                      /* their numbers in the whole */
+} SplitLink;
 
+// pass messages on to the whole link
 static void part_exchange(Link *link, int to, const void *out, size_t nout,
 	int from, void *in, size_t nin)
 {
-	Part *p = (Part *)link;
+	SplitLink *p = (SplitLink *)link;
 	p->whole->number = link->number;
 	p->whole->doing = link->doing;
 	p->whole->exchange(p->whole, p->ranks[to], out, nout, p->ranks[from], in,
@@ -23,21 +25,22 @@ static void part_exchange(Link *link, int to, const void *out, size_t nout,
 
 static bool part_lost(const Link *link, int rank)
 {
-	const Part *p = (const Part *)link;
+	const SplitLink *p = (const SplitLink *)link;
 	return p->whole->lost(p->whole, p->ranks[rank]);
 }
 
 static void part_close(Link *link)
 {
-	Part *p = (Part *)link;
+	SplitLink *p = (SplitLink *)link;
 	free(p->ranks);
 	free(p);
 }
 
+// split a link by colour
 Link *link_split(Link *whole, int colour)
 {
 	int *colours = need(malloc(whole->ranks * sizeof *colours));
-	Part *p = need(calloc(1, sizeof *p));
+	SplitLink *p = need(calloc(1, sizeof *p));
 	p->link = (Link){ .name = "part", .exchange = part_exchange,
 		.lost = whole->lost ? part_lost : NULL, .close = part_close };
 	p->whole = whole;

@@ -22,12 +22,13 @@ typedef struct Tcp {
 	int *sockets;                    /* to each rank; -1: itself */
 } Tcp;
 
-/* what a rank says of itself when it comes */
-typedef struct Hello {
+/* what a rank says of itself when it connects: to rank 0 first, and rank 0
+ * passes it on to all */
+typedef struct RankHello {
 	uint32_t magic;
-	int32_t rank, ranks, port;       /* where it listens */
+	int32_t rank, ranks, port;       /* port: where the rank listens */
 	char address[16], host[64];
-} Hello;
+} RankHello;
 
 enum { HELLO = 0x6c6c6568, RETRY_MS = 20, PATIENCE_MS = 2000 };
 
@@ -38,7 +39,7 @@ static double ms_left(double end_ms)
 	return left > 0 ? left : 0;
 }
 
-static bool ready(int fd, short events, double end_ms)
+static bool wait_ready(int fd, short events, double end_ms)
 {
 	struct pollfd p = { fd, events, 0 };
 	int n;
@@ -47,8 +48,8 @@ static bool ready(int fd, short events, double end_ms)
 	return n > 0;
 }
 
-/* all n bytes, or false: the other end is gone, or it is too late */
-static bool move_all(int fd, void *at, size_t n, bool out, double end_ms)
+/* moves all n bytes. false: the other end is closed, or the time is over */
+static bool transfer_all(int fd, void *at, size_t n, bool out, double end_ms)
 {
 	for (size_t done = 0; done < n;) {
 		char *rest = (char *)at + done;
@@ -58,39 +59,39 @@ static bool move_all(int fd, void *at, size_t n, bool out, double end_ms)
 			done += (size_t)k;
 		else if (k == 0 || (errno != EAGAIN && errno != EINTR))
 			return false;
-		else if (!ready(fd, out ? POLLOUT : POLLIN, end_ms))
+		else if (!wait_ready(fd, out ? POLLOUT : POLLIN, end_ms))
 			return false;
 	}
 	return true;
 }
 
-static void no_delay(int fd)
+static void disable_nagle(int fd)
 {
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
 }
 
-typedef struct sockaddr_in Place;
+typedef struct sockaddr_in SocketAddress;
 
-static bool find_place(const char *address, int port, Place *place)
+static bool resolve_address(const char *address, int port, SocketAddress *place)
 {
 	struct addrinfo *found, ask = { .ai_family = AF_INET,
 		.ai_socktype = SOCK_STREAM };
 	if (getaddrinfo(address, NULL, &ask, &found) != 0)
 		return false;
-	*place = *(Place *)(void *)found->ai_addr;
+	*place = *(SocketAddress *)(void *)found->ai_addr;
 	place->sin_port = htons((uint16_t)port);
 	freeaddrinfo(found);
 	return true;
 }
 
-static Place own_end(int fd)
+static SocketAddress local_address(int fd)
 {
-	Place place = { 0 };
+	SocketAddress place = { 0 };
 	getsockname(fd, (struct sockaddr *)&place, &(socklen_t){ sizeof place });
 	return place;
 }
 
-static int listen_at(int rank, Place place)
+static int listen_at(int rank, SocketAddress place)
 {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int));
@@ -102,8 +103,8 @@ static int listen_at(int rank, Place place)
 	return fd;
 }
 
-/* -1, and errno: it cannot be reached */
-static int try_connect(const Place *place, double end_ms)
+/* returns a connected socket; -1, with errno: it cannot be reached now */
+static int try_connect(const SocketAddress *place, double end_ms)
 {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	int error = 0;
@@ -111,15 +112,16 @@ static int try_connect(const Place *place, double end_ms)
 		die("socket: %s", strerror(errno));
 	if (connect(fd, (const struct sockaddr *)place, sizeof *place) != 0)
 		error = errno;
-	if (error == EINPROGRESS && ready(fd, POLLOUT, end_ms))
+	if (error == EINPROGRESS && wait_ready(fd, POLLOUT, end_ms))
 		getsockopt(fd, SOL_SOCKET, SO_ERROR, &error,
 			&(socklen_t){ sizeof error });
-	Place own = own_end(fd);
+	// refuse a connection of the socket to itself
+	SocketAddress own = local_address(fd);
 	if (error == 0 && own.sin_port == place->sin_port
 		&& own.sin_addr.s_addr == place->sin_addr.s_addr)
 		error = ECONNREFUSED;               /* connected to itself */
 	if (error == 0) {
-		no_delay(fd);
+		disable_nagle(fd);
 		return fd;
 	}
 	close(fd);
@@ -127,12 +129,13 @@ static int try_connect(const Place *place, double end_ms)
 	return -1;
 }
 
+// wait for sockets, listen and connect
 static int connect_to(int rank, int other, const char *address, int port,
 	double end_ms)
 {
-	Place place;
+	SocketAddress place;
 	int fd;
-	if (!find_place(address, port, &place))
+	if (!resolve_address(address, port, &place))
 		die("rank %d: there is no host '%s'", rank, address);
 	while ((fd = try_connect(&place, end_ms)) < 0) {
 		if (ms_left(end_ms) == 0)
@@ -148,16 +151,16 @@ static int accept_one(int listener, double end_ms)
 	for (;;) {
 		int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd >= 0) {
-			no_delay(fd);
+			disable_nagle(fd);
 			return fd;
 		}
-		if (ms_left(end_ms) == 0 || !ready(listener, POLLIN, end_ms))
+		if (ms_left(end_ms) == 0 || !wait_ready(listener, POLLIN, end_ms))
 			return -1;
 	}
 }
 
 // let the ranks meet at the first
-static void name_missing(const Hello *table, int ranks, int limit_s)
+static void name_missing(const RankHello *table, int ranks, int limit_s)
 {
 	char list[128] = "";
 	size_t n = 0;
@@ -169,7 +172,7 @@ static void name_missing(const Hello *table, int ranks, int limit_s)
 		ranks, list, missing > 16 ? " ..." : "");
 }
 
-static void check_hello(const Hello *h, const Hello *table, int ranks)
+static void check_hello(const RankHello *h, const RankHello *table, int ranks)
 {
 	if (h->ranks != ranks)
 		die("rank 0: rank %d was told of %d ranks, this one of %d", h->rank,
@@ -179,15 +182,16 @@ static void check_hello(const Hello *h, const Hello *table, int ranks)
 			ranks, h->rank > 0 && h->rank < ranks ? ", as another did" : "");
 }
 
-static void take_ranks(Tcp *t, Hello *table, int listener, int limit_s)
+static void accept_ranks(Tcp *t, RankHello *table, int listener, int limit_s)
 {
 	double end_ms = clock_ms() + limit_s * 1e3;
 	for (int come = 1; come < t->link.ranks;) {
-		Hello h;
+		RankHello h;
 		int fd = accept_one(listener, end_ms);
 		if (fd < 0)
 			name_missing(table, t->link.ranks, limit_s);
-		if (!move_all(fd, &h, sizeof h, false, clock_ms() + PATIENCE_MS)
+		// pass over a connection that sends no hello
+		if (!transfer_all(fd, &h, sizeof h, false, clock_ms() + PATIENCE_MS)
 			|| h.magic != HELLO) {
 			close(fd);
 			continue;
@@ -199,21 +203,23 @@ static void take_ranks(Tcp *t, Hello *table, int listener, int limit_s)
 		come++;
 	}
 	for (int r = 1; r < t->link.ranks; r++)
-		move_all(t->sockets[r], table, t->link.ranks * sizeof *table, true,
+		transfer_all(t->sockets[r], table, t->link.ranks * sizeof *table, true,
 			end_ms);
 }
 
-static int come(Tcp *t, Hello *table, Hello h, const Meeting *m, int limit_s)
+// let the ranks meet at the first
+static int join_rank_0(Tcp *t, RankHello *table, RankHello h, const Meeting *m,
+	int limit_s)
 {
 	double end_ms = clock_ms() + limit_s * 1e3;
 	int fd = connect_to(h.rank, 0, m->address, m->port, end_ms);
-	Place own = own_end(fd);
+	SocketAddress own = local_address(fd);
 	own.sin_port = 0;
 	int listener = listen_at(h.rank, own);
 	inet_ntop(AF_INET, &own.sin_addr, h.address, sizeof h.address);
-	h.port = ntohs(own_end(listener).sin_port);
-	if (!move_all(fd, &h, sizeof h, true, end_ms)
-		|| !move_all(fd, table, h.ranks * sizeof *table, false, end_ms))
+	h.port = ntohs(local_address(listener).sin_port);
+	if (!transfer_all(fd, &h, sizeof h, true, end_ms)
+		|| !transfer_all(fd, table, h.ranks * sizeof *table, false, end_ms))
 		die("rank %d: rank 0 at %s:%d %s", h.rank, m->address, m->port,
 			ms_left(end_ms) > 0 ? "has ended while the ranks met"
 			: "does not answer: ranks are missing");
@@ -222,7 +228,8 @@ static int come(Tcp *t, Hello *table, Hello h, const Meeting *m, int limit_s)
 }
 
 // connect each rank with each
-static void connect_all(Tcp *t, const Hello *table, int listener, int limit_s)
+static void connect_all(Tcp *t, const RankHello *table, int listener,
+	int limit_s)
 {
 	double end_ms = clock_ms() + limit_s * 1e3;
 	int rank = t->link.rank;
@@ -230,14 +237,16 @@ static void connect_all(Tcp *t, const Hello *table, int listener, int limit_s)
 	for (int r = 1; r < rank; r++) {
 		t->sockets[r] = connect_to(rank, r, table[r].address, table[r].port,
 			end_ms);
-		move_all(t->sockets[r], &other, sizeof other, true, end_ms);
+		transfer_all(t->sockets[r], &other, sizeof other, true, end_ms);
 	}
+	// accept the ranks above
 	for (int missing = t->link.ranks - 1 - rank; missing > 0;) {
 		int fd = accept_one(listener, end_ms);
 		if (fd < 0)
 			die("rank %d: after %d s %d of the ranks above it have not connected",
 				rank, limit_s, missing);
-		if (!move_all(fd, &other, sizeof other, false, clock_ms() + PATIENCE_MS)
+		if (!transfer_all(fd, &other, sizeof other, false,
+				clock_ms() + PATIENCE_MS)
 			|| other <= rank || other >= t->link.ranks
 			|| t->sockets[other] >= 0) {
 			close(fd);
@@ -249,39 +258,39 @@ static void connect_all(Tcp *t, const Hello *table, int listener, int limit_s)
 }
 
 // exchange messages over two sockets
-typedef struct Header {
+typedef struct MessageHeader {
 	uint32_t magic, unused;
 	uint64_t number, nbytes;
 	char doing[72];
-} Header;
+} MessageHeader;
 
 enum { MESSAGE = 0x7373656d };
 
 /* one direction; done counts the header too */
-typedef struct Flow {
+typedef struct MessageFlow {
 	int fd, peer;
 	bool out;
-	Header header;
+	MessageHeader header;
 	char *data;
 	size_t nbytes, done;
-} Flow;
+} MessageFlow;
 
-static bool ended(const Flow *f)
+static bool flow_done(const MessageFlow *f)
 {
 	return f->nbytes == 0 || f->done == sizeof f->header + f->nbytes;
 }
 
-static Header own_header(const Link *link, size_t nbytes)
+static MessageHeader own_header(const Link *link, size_t nbytes)
 {
-	Header h = { MESSAGE, 0, link->number, nbytes, "a message" };
+	MessageHeader h = { MESSAGE, 0, link->number, nbytes, "a message" };
 	if (link->doing)
 		snprintf(h.doing, sizeof h.doing, "%s", link->doing);
 	return h;
 }
 
-static void check_header(const Link *link, const Flow *f)
+static void check_header(const Link *link, const MessageFlow *f)
 {
-	const Header *h = &f->header, own = own_header(link, f->nbytes);
+	const MessageHeader *h = &f->header, own = own_header(link, f->nbytes);
 	if (h->magic != MESSAGE)
 		die_at_once("rank %d: what rank %d sends in %s is no message",
 			link->rank, f->peer, own.doing);
@@ -294,9 +303,10 @@ static void check_header(const Link *link, const Flow *f)
 			own.doing);
 }
 
-/* false: nothing can be moved now */
-static bool move_some(const Link *link, Flow *f)
+/* moves what can be moved without waiting. false: nothing can be moved now */
+static bool transfer_some(const Link *link, MessageFlow *f)
 {
+	// describe what is left of header and data
 	struct iovec parts[2];
 	size_t head = sizeof f->header, skip = f->done > head ? f->done - head : 0;
 	int n = 0;
@@ -319,23 +329,24 @@ static bool move_some(const Link *link, Flow *f)
 	return true;
 }
 
+// exchange messages over two sockets
 static void tcp_exchange(Link *link, int to, const void *out, size_t nout,
 	int from, void *in, size_t nin)
 {
 	Tcp *t = (Tcp *)link;
-	Flow send = { t->sockets[to], to, true, own_header(link, nout),
+	MessageFlow send = { t->sockets[to], to, true, own_header(link, nout),
 		(char *)out, nout, 0 };
-	Flow receive = { .fd = t->sockets[from], .peer = from, .data = in,
+	MessageFlow receive = { .fd = t->sockets[from], .peer = from, .data = in,
 		.nbytes = nin };
-	while (!ended(&send) || !ended(&receive)) {
-		bool moved = !ended(&send) && move_some(link, &send);
-		if (!ended(&receive) && move_some(link, &receive))
+	while (!flow_done(&send) || !flow_done(&receive)) {
+		bool moved = !flow_done(&send) && transfer_some(link, &send);
+		if (!flow_done(&receive) && transfer_some(link, &receive))
 			moved = true;
 		if (moved)
 			continue;
 		struct pollfd p[2] = {
-			{ ended(&send) ? -1 : send.fd, POLLOUT, 0 },
-			{ ended(&receive) ? -1 : receive.fd, POLLIN, 0 } };
+			{ flow_done(&send) ? -1 : send.fd, POLLOUT, 0 },
+			{ flow_done(&receive) ? -1 : receive.fd, POLLIN, 0 } };
 		poll(p, 2, -1);
 	}
 }
@@ -344,10 +355,10 @@ static void tcp_exchange(Link *link, int to, const void *out, size_t nout,
 Meeting meeting_here(void)
 {
 	Meeting m = { "127.0.0.1", 0, -1 };
-	Place place = { .sin_family = AF_INET,
+	SocketAddress place = { .sin_family = AF_INET,
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	m.listener = listen_at(0, place);
-	m.port = ntohs(own_end(m.listener).sin_port);
+	m.port = ntohs(local_address(m.listener).sin_port);
 	return m;
 }
 
@@ -358,17 +369,17 @@ void meeting_close(Meeting *m)
 	m->listener = -1;
 }
 
-static int listen_for(const Meeting *m)
+static int open_listener(const Meeting *m)
 {
-	Place place;
+	SocketAddress place;
 	if (m->listener >= 0)
 		return m->listener;
-	if (!find_place(m->address, m->port, &place))
+	if (!resolve_address(m->address, m->port, &place))
 		die("rank 0: there is no host '%s'", m->address);
 	return listen_at(0, place);
 }
 
-static void count_local(Link *link, const Hello *table)
+static void count_local(Link *link, const RankHello *table)
 {
 	link->local_rank = link->local_ranks = 0;
 	for (int r = 0; r < link->ranks; r++)
@@ -394,9 +405,9 @@ static void tcp_close(Link *link)
 	free(t);
 }
 
-static Hello own_hello(int rank, int ranks)
+static RankHello own_hello(int rank, int ranks)
 {
-	Hello h = { .magic = HELLO, .rank = rank, .ranks = ranks };
+	RankHello h = { .magic = HELLO, .rank = rank, .ranks = ranks };
 	const char *name = getenv("DIST_HOST");
 	if (name)
 		snprintf(h.host, sizeof h.host, "%s", name);
@@ -408,21 +419,22 @@ static Hello own_hello(int rank, int ranks)
 Link *link_tcp(int rank, int ranks, const Meeting *meeting, int limit_s)
 {
 	Tcp *t = need(calloc(1, sizeof *t));
-	Hello *table = need(calloc((size_t)ranks, sizeof *table));
+	RankHello *table = need(calloc((size_t)ranks, sizeof *table));
 	t->link = (Link){ .name = "tcp", .rank = rank, .ranks = ranks,
 		.exchange = tcp_exchange, .lost = tcp_lost, .close = tcp_close };
 	t->sockets = need(malloc(ranks * sizeof *t->sockets));
 	for (int r = 0; r < ranks; r++)
 		t->sockets[r] = -1;
 	table[rank] = own_hello(rank, ranks);
+	// meet the other ranks and connect to them
 	int listener;
 	if (rank == 0) {
-		listener = listen_for(meeting);
-		take_ranks(t, table, listener, limit_s);
+		listener = open_listener(meeting);
+		accept_ranks(t, table, listener, limit_s);
 	} else {
 		if (meeting->listener >= 0)
 			close(meeting->listener);
-		listener = come(t, table, table[rank], meeting, limit_s);
+		listener = join_rank_0(t, table, table[rank], meeting, limit_s);
 		connect_all(t, table, listener, limit_s);
 	}
 	close(listener);

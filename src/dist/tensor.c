@@ -1,6 +1,7 @@
 #include "dist/tensor.h"
 
-static void start(void *self, const GroupOp *op, GroupSlot slot)
+// start and join a collective on the queues
+static void start_collective(void *self, const GroupOp *op, GroupSlot slot)
 {
 	static Event (*const collectives[])(Comm *c, Array x, size_t n,
 		const char *what, int index) = { [GROUP_GATHER] = comm_all_gather,
@@ -11,15 +12,17 @@ static void start(void *self, const GroupOp *op, GroupSlot slot)
 	t->ends[slot] = collectives[op->kind](t->comm, op->x, op->n, op->what, 0);
 }
 
-static void join(void *self, GroupSlot slot)
+static void join_collective(void *self, GroupSlot slot)
 {
 	TensorGroup *t = self;
 	device_wait(t->device, COMPUTE, t->ends[slot]);
 }
 
+// fill in the group
 void tensor_group(TensorGroup *t, Device *device, Comm *comm)
 {
 	*t = (TensorGroup){ .group = { .self = t, .rank = comm_rank(comm),
-		.ranks = comm_ranks(comm), .start = start, .join = join },
+		.ranks = comm_ranks(comm), .start = start_collective,
+		.join = join_collective },
 		.device = device, .comm = comm };
 }

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 
+// name the collectives
 const char *const collective_names[NCOLLECTIVES] = {
 	[ALL_REDUCE] = "all-reduce", [REDUCE_SCATTER] = "reduce-scatter",
 	[ALL_GATHER] = "all-gather", [EXCHANGE] = "exchange",
@@ -13,7 +14,8 @@ const char *const collective_names[NCOLLECTIVES] = {
 	[BROADCAST] = "broadcast", [SEND] = "send", [RECEIVE] = "receive",
 };
 
-void operation_text(char text[OPERATION_TEXT], const Operation *op, int rank)
+// write what an operation is
+void operation_text(char text[OPERATION_TEXT], const CommOp *op, int rank)
 {
 	bool message = op->kind == SEND || op->kind == RECEIVE;
 	double mb = 1e-6 * (double)(op->n * type_size(op->x.type));
@@ -28,6 +30,7 @@ void operation_text(char text[OPERATION_TEXT], const Operation *op, int rank)
 			op->kind == SEND ? op->peer : rank);
 }
 
+// collect the transports in an array
 const char *const transport_names[] = { "auto", "ring", "owner", "alternate",
 	"mpi", "nccl", "symmetric", "push" };
 
@@ -45,6 +48,7 @@ static const Transport *const transports[] = {
 };
 enum { NTRANSPORTS = sizeof transports / sizeof *transports };
 
+// find a transport by its name
 static const Transport *find_transport(const char *name)
 {
 	for (int i = 0; i < NTRANSPORTS; i++)
@@ -53,6 +57,7 @@ static const Transport *find_transport(const char *name)
 	return NULL;
 }
 
+// choose a transport
 const Transport *transport_choose(const Link *link, const Device *device,
 	const CommSettings *settings)
 {
@@ -60,16 +65,18 @@ const Transport *transport_choose(const Link *link, const Device *device,
 		"symmetric", "ring" }, *name = settings->transport;
 	for (int i = 0; i < 3 && (name == NULL || strcmp(name, "auto") == 0); i++) {
 		const Transport *t = find_transport(best[i]);
-		if (t && !t->missing(link, device))
+		if (t && !t->why_unavailable(link, device))
 			return t;
 	}
 	const Transport *t = find_transport(name);
-	const char *why = t ? t->missing(link, device) : "this build has none";
+	const char *why = t ? t->why_unavailable(link, device)
+		: "this build has none";
 	if (why)
 		die("rank %d: no transport '%s': %s", link->rank, name, why);
 	return t;
 }
 
+// list the libraries of the transports
 const char *transport_libraries(void)
 {
 	static char text[256];

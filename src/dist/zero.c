@@ -20,7 +20,8 @@ static bool in_place(const Zero *z, int k)
 	return z->settings.stage < 3 && read_type(z, k) == z->m->policy->parameter;
 }
 
-/* memory for any of the groups k, k + slots, ... */
+// allocate slots and shards
+/* memory that the groups k, k + slots, ... use in turn */
 static void *new_slot(Zero *z, int k, int slots, Type (*type)(const Zero *, int),
 	Category category, const char *what)
 {
@@ -39,21 +40,23 @@ static bool low_apart(const Zero *z, int k)
 	return z->settings.stage == 3 && read_type(z, k) != z->m->policy->parameter;
 }
 
+// place the weights of each group
 static void place_weights(Zero *z)
 {
 	int slots = z->settings.stage == 3 ? z->settings.prefetch + 1
 		: z->map.ngroups;
 	for (int k = 0; k < z->map.ngroups; k++) {
-		Group *g = &z->groups[k];
+		ZeroGroup *g = &z->groups[k];
 		void *at = k < slots ? new_slot(z, k, slots, read_type, MEM_PARAMETER,
 			"gathered weights") : z->groups[k - slots].weights.at;
 		g->weights = (Array){ at, read_type(z, k) };
 		if (k < slots && z->settings.stage == 3)
-			z->slots[k] = (Slot){ .at = at, .holds = -1 };
+			z->slots[k] = (WeightSlot){ .at = at, .holds = -1 };
 	}
 }
 
-/* the shards of those groups that have one apart, one after the other */
+// place the shards of masters
+/* one array for the shards of all groups of which `apart` is true */
 static Array new_shards(const Zero *z, bool apart(const Zero *, int), Type type,
 	const char *what)
 {
@@ -69,7 +72,7 @@ static bool master_apart(const Zero *z, int k)
 	return !in_place(z, k);
 }
 
-static Array take_shard(const Zero *z, Array *next, const Group *g)
+static Array take_shard(const Zero *z, Array *next, const ZeroGroup *g)
 {
 	Array own = *next;
 	*next = array_part(z->device, own, g->shard);
@@ -84,7 +87,7 @@ static void place_masters(Zero *z)
 		"shards as they are read");
 	Array master = z->masters, low = z->lows;
 	for (int k = 0; k < z->map.ngroups; k++) {
-		Group *g = &z->groups[k];
+		ZeroGroup *g = &z->groups[k];
 		g->master = in_place(z, k) ? own_part(z, g, g->weights)
 			: take_shard(z, &master, g);
 		g->low = low_apart(z, k) ? take_shard(z, &low, g)
@@ -120,6 +123,7 @@ static Array new_gradients(Zero *z, size_t n)
 	return a;
 }
 
+// place the gradients of each group
 static size_t largest_of(const Zero *z, int k, int slots)
 {
 	size_t most = 0;
@@ -135,6 +139,7 @@ static void place_gradients(Zero *z)
 	size_t first = largest_of(z, 0, GRADIENT_SLOTS) / z->map.ranks;
 	z->summed = z->settings.early ? first + largest_of(z, 1, GRADIENT_SLOTS)
 		/ z->map.ranks : z->map.extent / z->map.ranks;
+	// allocate the sums of gradients
 	if (z->settings.exchange) {
 		z->parts = comm_parts(z->comm, z->summed + z->map.gains,
 			z->settings.wire, MEM_GRADIENT, "gradients of all ranks");
@@ -143,8 +148,9 @@ static void place_gradients(Zero *z)
 		z->sums = array_new(z->device, z->summed, z->settings.wire,
 			MEM_GRADIENT, "sums of gradients");
 	}
+	// let groups take turns in gradient slots
 	for (int k = 0; k < z->map.ngroups; k++) {
-		Group *g = &z->groups[k], *same = k < slots ? NULL : g - slots;
+		ZeroGroup *g = &z->groups[k], *same = k < slots ? NULL : g - slots;
 		g->wire = same ? same->wire : (Array){ new_slot(z, k, slots, wire_type,
 			MEM_GRADIENT, "gradients on the wire"), z->settings.wire };
 		g->home = same ? same->home : casts(z)
@@ -156,9 +162,10 @@ static void place_gradients(Zero *z)
 	}
 }
 
+// place the gains and their gradients
 static void place_gains(Zero *z)
 {
-	Group *g = &z->gains;
+	ZeroGroup *g = &z->gains;
 	g->n = g->shard = z->map.gains;
 	g->weights = g->master = array_new(z->device, g->n, z->m->policy->parameter,
 		MEM_PARAMETER, "gains");
@@ -185,7 +192,8 @@ static void draw_shards(Zero *z)
 	Model *m = z->m;
 	for (int u = 0, i = 0; u < shape_nunits(&m->shape); u++)
 		for (int end = i + shape_unit(&m->shape, u).count; i < end; i++) {
-			const Group *g = &z->groups[z->map.of_unit[u]];
+			// draw what this rank owns of a parameter
+			const ZeroGroup *g = &z->groups[z->map.of_unit[u]];
 			size_t place = shard_map_place(&z->map, i);
 			if (m->params[i].about.gain) {
 				model_draw(m, array_part(z->device, z->gains.master, place), i,
@@ -200,11 +208,12 @@ static void draw_shards(Zero *z)
 		}
 }
 
+// draw the own shards
 void zero_weights_changed(Zero *z)
 {
 	device_wait(z->device, COMPUTE, z->last);
 	for (int k = 0; k < z->map.ngroups; k++) {
-		const Group *g = &z->groups[k];
+		const ZeroGroup *g = &z->groups[k];
 		if (g->low.at != g->master.at)
 			z->ops->cast(z->device, g->low, g->master, g->shard);
 	}
@@ -216,7 +225,7 @@ void zero_weights_changed(Zero *z)
 static ShardRange own_of_unit(const Zero *z, int unit)
 {
 	Unit u = shape_unit(&z->m->shape, unit);
-	const Group *g = &z->groups[z->map.of_unit[unit]];
+	const ZeroGroup *g = &z->groups[z->map.of_unit[unit]];
 	ShardRange own = { 0, 0 };
 	for (int i = u.first; i < u.first + u.count; i++) {
 		if (z->m->params[i].about.gain)
@@ -235,7 +244,7 @@ static int list_spans(Zero *z, Span *spans)
 	Device *d = z->device;
 	int n = 0;
 	for (int u = 0; u < shape_nunits(&z->m->shape); u++) {
-		const Group *g = &z->groups[z->map.of_unit[u]];
+		const ZeroGroup *g = &z->groups[z->map.of_unit[u]];
 		ShardRange own = own_of_unit(z, u);
 		Array compute = { NULL, g->low.type };
 		if (own.begin == own.end)
@@ -251,6 +260,7 @@ static int list_spans(Zero *z, Span *spans)
 	return n;
 }
 
+// make the optimizer of the shards
 static void make_optimizer(Zero *z, const OptimizerKind *kind,
 	OptimizerSettings settings)
 {
@@ -278,6 +288,7 @@ static void check_settings(const Model *m, const ZeroSettings *s)
 	assert(s->wire == FP32 || s->wire == BF16);
 	assert(m->fused || !s->exchange);
 	assert(!s->early || s->stage == 2);
+	// refuse policies that the wire does not carry
 	if (m->policy->op[OP_LINEAR].output == FP16)
 		usage_error("precision %s: sharded data parallelism does not scale the "
 			"loss, expected fp32 or bf16", m->policy->name);
@@ -287,6 +298,7 @@ static void check_settings(const Model *m, const ZeroSettings *s)
 			"copies, expected fp32 or bf16", m->policy->name);
 }
 
+// make a sharded model
 Zero *zero_new(Model *m, Comm *c, const ZeroSettings *settings,
 	const OptimizerKind *kind, OptimizerSettings optimizer)
 {
@@ -300,6 +312,7 @@ Zero *zero_new(Model *m, Comm *c, const ZeroSettings *settings,
 		.settings = *settings, .rank = comm_rank(c), .current = -1,
 		.pending = -1,
 		.sync = true };
+	// cut the model into groups
 	z->map = shard_map_new(&m->shape, comm_ranks(c), most < m->extent
 		? (size_t)most : m->extent);
 	z->groups = need(calloc(z->map.ngroups, sizeof *z->groups));
@@ -307,6 +320,7 @@ Zero *zero_new(Model *m, Comm *c, const ZeroSettings *settings,
 		z->groups[k].n = z->map.groups[k].extent;
 		z->groups[k].shard = z->groups[k].n / z->map.ranks;
 	}
+	// place all arrays, and draw the weights
 	place_weights(z);
 	place_masters(z);
 	place_gradients(z);
@@ -320,6 +334,7 @@ Zero *zero_new(Model *m, Comm *c, const ZeroSettings *settings,
 	return z;
 }
 
+// free a sharded model
 void zero_free(Zero **zero)
 {
 	Zero *z = *zero;
@@ -331,6 +346,7 @@ void zero_free(Zero **zero)
 	z->m->share = 1;
 	model_view_params(z->m);
 	optimizer_free(&z->optimizer);
+	// free the engine's arrays
 	for (int k = 0; k < GRADIENT_SLOTS || (k < z->map.ngroups
 		&& !sums_apart(z)); k++)
 		if (casts(z) && k < z->map.ngroups)
@@ -349,6 +365,7 @@ void zero_free(Zero **zero)
 	*zero = NULL;
 }
 
+// free a sharded model
 Optimizer *zero_optimizer(Zero *z)
 {
 	return &z->optimizer;
@@ -360,7 +377,7 @@ const ShardMap *zero_map(const Zero *z)
 }
 
 // list the pieces of a rank
-static ZeroPiece piece_of(const Zero *z, int i, const Group *g, ShardRange r,
+static ZeroPiece piece_of(const Zero *z, int i, const ZeroGroup *g, ShardRange r,
 	size_t in_shard, size_t in_state)
 {
 	const Optimizer *o = &z->optimizer;
@@ -377,8 +394,9 @@ int zero_pieces(const Zero *z, ZeroPiece *pieces)
 	int n = 0, nparameters = shape_nparameters(&z->m->shape);
 	size_t done = 0;
 	device_wait(z->device, COMPUTE, z->last);
+	// list the matrices' pieces
 	for (int u = 0, i = 0; u < shape_nunits(&z->m->shape); u++) {
-		const Group *g = &z->groups[z->map.of_unit[u]];
+		const ZeroGroup *g = &z->groups[z->map.of_unit[u]];
 		ShardRange own = own_of_unit(z, u);
 		for (int end = i + shape_unit(&z->m->shape, u).count; i < end; i++) {
 			if (z->m->params[i].about.gain)
@@ -391,6 +409,7 @@ int zero_pieces(const Zero *z, ZeroPiece *pieces)
 		}
 		done += own.end - own.begin;
 	}
+	// list the gains
 	for (int i = 0; i < nparameters; i++) {
 		const Parameter *p = &z->m->params[i].about;
 		size_t at = p->gain ? shard_map_place(&z->map, i) : 0;
@@ -404,7 +423,7 @@ int zero_pieces(const Zero *z, ZeroPiece *pieces)
 // read all weights
 static Array gather_masters(Zero *z, int k)
 {
-	const Group *g = &z->groups[k];
+	const ZeroGroup *g = &z->groups[k];
 	Array all = array_new(z->device, g->n, g->master.type, MEM_TEMPORARY,
 		"masters of all ranks");
 	z->ops->cast(z->device, own_part(z, g, all), g->master, g->shard);

@@ -4,6 +4,7 @@
 
 #include "dist/zero_state.h"
 
+// declare a sharded model's life
 /* m: from model_new_bare, its path and fusion chosen. Its weights are those that
  * model_new draws from the same seed; each rank draws its shards. Takes the
  * model's hooks, and sets its share of the loss to 1/ranks. All ranks call it,
@@ -15,19 +16,21 @@ Zero     *zero_new(Model *m, Comm *c, const ZeroSettings *settings,
 void      zero_free(Zero **zero);
 /* for timed_step and the others. Only settings and t may be changed */
 Optimizer *zero_optimizer(Zero *z);
-/* off: gradients stay as they are, for passes that only accumulate, all but the
- * last of a step. In stages 2 and 3, and with exchange, such a step needs
+/* off: gradients stay as they are, for passes that only accumulate: all passes of
+ * a step but the last. In stages 2 and 3, and with exchange, such a step needs
  * memory for all gradients, until its update is done */
 void      zero_sync(Zero *z, bool on);
 const ShardMap *zero_map(const Zero *z);
 
+// declare the pieces that a rank owns
 /* what the rank owns of a parameter: n elements from element `begin` of the
  * tensor on. A gain is whole and replicated: all ranks have the same */
 typedef struct ZeroPiece {
 	const Parameter *about;
 	size_t begin, n;
 	bool replicated;
-	Array master, state[MOST_STATES];        /* at NULL: no such state */
+	/* state[k].at NULL: the optimizer has no such state */
+	Array master, state[MOST_STATES];
 } ZeroPiece;
 /* pieces has room for shape_nparameters. Returns how many. The compute queue
  * waits for gathers under way, so what it does next may write masters */

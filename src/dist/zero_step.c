@@ -20,9 +20,10 @@ void zero_point_parameters(Zero *z)
 	Model *m = z->m;
 	for (int u = 0, i = 0; u < shape_nunits(&m->shape); u++)
 		for (int end = i + shape_unit(&m->shape, u).count; i < end; i++) {
+			// point one parameter at its group
 			Param *p = &m->params[i];
 			int k = z->map.of_unit[u];
-			const Group *g = p->about.gain ? &z->gains : &z->groups[k];
+			const ZeroGroup *g = p->about.gain ? &z->gains : &z->groups[k];
 			size_t place = shard_map_place(&z->map, i);
 			Array w = array_part(z->device, g->weights, place);
 			p->weight = w;
@@ -34,6 +35,7 @@ void zero_point_parameters(Zero *z)
 		}
 }
 
+// point parameters at a sharded model's memory
 void zero_point_gradients(Zero *z, Array whole)
 {
 	for (int k = 0; k < z->map.ngroups; k++)
@@ -44,47 +46,48 @@ void zero_point_gradients(Zero *z, Array whole)
 }
 
 // gather weights in place
-static void poison(Zero *z, Array a, size_t n)
+static void fill_with_nan(Zero *z, Array a, size_t n)
 {
 	if (z->settings.poison && n > 0)
 		z->ops->fill(z->device, a, NAN, n);
 }
 
-static void poison_others(Zero *z, const Group *g)
+static void fill_others_with_nan(Zero *z, const ZeroGroup *g)
 {
 	size_t before = z->rank * g->shard, end = before + g->shard;
-	poison(z, g->weights, before);
+	fill_with_nan(z, g->weights, before);
 	if (end < g->n)
-		poison(z, array_part(z->device, g->weights, end), g->n - end);
+		fill_with_nan(z, array_part(z->device, g->weights, end), g->n - end);
 }
 
 static void gather_groups(Zero *z, int first, int n)
 {
 	for (int k = first; k < first + n; k++)
-		poison_others(z, &z->groups[k]);
+		fill_others_with_nan(z, &z->groups[k]);
 	device_wait(z->device, COMM, device_event(z->device, COMPUTE));
 	for (int k = first; k < first + n; k++) {
-		Group *g = &z->groups[k];
+		ZeroGroup *g = &z->groups[k];
 		z->last = g->gathered = comm_all_gather(z->comm, g->weights, g->n,
 			"weights", k);
 	}
 }
 
 // gather weights into slots, ahead of use
-static Slot *slot_of(Zero *z, int k)
+static WeightSlot *slot_of(Zero *z, int k)
 {
 	return &z->slots[k % (z->settings.prefetch + 1)];
 }
 
-static void fetch(Zero *z, int k)
+/* gathers the weights of group k into its slot, unless they are there */
+static void gather_into_slot(Zero *z, int k)
 {
-	Group *g = &z->groups[k];
-	Slot *s = slot_of(z, k);
+	ZeroGroup *g = &z->groups[k];
+	WeightSlot *s = slot_of(z, k);
 	if (s->holds == k)
 		return;
 	if (z->settings.poison) {
 		device_wait(z->device, COMPUTE, s->ready);
-		poison(z, g->weights, g->n);
+		fill_with_nan(z, g->weights, g->n);
 	}
 	device_wait(z->device, COMM, device_event(z->device, COMPUTE));
 	device_copy(z->device, COMM, own_part(z, g, g->weights).at, g->low.at,
@@ -93,7 +96,7 @@ static void fetch(Zero *z, int k)
 	s->holds = k;
 }
 
-static bool wants_slot_of_earlier(Zero *z, int i)
+static bool slot_needed_earlier(Zero *z, int i)
 {
 	int k = z->order[i];
 	for (int j = z->at; j < i; j++)
@@ -103,12 +106,12 @@ static bool wants_slot_of_earlier(Zero *z, int i)
 		&& slot_of(z, z->current) == slot_of(z, k);
 }
 
-static void fetch_ahead(Zero *z, int most)
+static void gather_ahead(Zero *z, int most)
 {
 	for (int i = z->at; i < z->norder && i < z->at + most; i++) {
-		if (wants_slot_of_earlier(z, i))
+		if (slot_needed_earlier(z, i))
 			break;
-		fetch(z, z->order[i]);
+		gather_into_slot(z, z->order[i]);
 	}
 }
 
@@ -121,6 +124,7 @@ static void begin_pass(Zero *z)
 static void enter_group(Zero *z, int k)
 {
 	if (k != z->current) {
+		// note a group that the order did not expect
 		if (z->at == z->norder || z->order[z->at] != k) {
 			z->order = grow(z->order, z->at, sizeof *z->order);
 			z->order[z->at] = k;
@@ -129,24 +133,25 @@ static void enter_group(Zero *z, int k)
 		z->at++;
 		z->current = k;
 	}
-	fetch(z, k);
-	fetch_ahead(z, z->settings.prefetch);
+	gather_into_slot(z, k);
+	gather_ahead(z, z->settings.prefetch);
 	device_wait(z->device, COMPUTE, slot_of(z, k)->ready);
 }
 
-/* the weights have changed */
-static void give_up_slots(Zero *z)
+// gather weights into slots, ahead of use
+/* after the weights have changed: no slot holds valid weights */
+static void invalidate_slots(Zero *z)
 {
 	for (int i = 0; i <= z->settings.prefetch; i++)
 		z->slots[i].holds = -1;
 	begin_pass(z);
-	fetch_ahead(z, z->settings.prefetch + 1);
+	gather_ahead(z, z->settings.prefetch + 1);
 }
 
 void zero_gather(Zero *z)
 {
 	if (z->settings.stage == 3)
-		give_up_slots(z);
+		invalidate_slots(z);
 	else
 		gather_groups(z, 0, z->map.ngroups);
 }
@@ -154,7 +159,7 @@ void zero_gather(Zero *z)
 // reduce gradients to their owners
 static void reduce_group(Zero *z, int k)
 {
-	Group *g = &z->groups[k];
+	ZeroGroup *g = &z->groups[k];
 	Event *freed = &z->freed[k % GRADIENT_SLOTS];
 	if (g->gradients.at != g->wire.at) {
 		device_wait(z->device, COMPUTE, *freed);
@@ -176,7 +181,7 @@ static void reduce_group(Zero *z, int k)
 
 static void reduce_gains(Zero *z)
 {
-	Group *g = &z->gains;
+	ZeroGroup *g = &z->gains;
 	if (g->gradients.at != g->wire.at)
 		z->ops->cast(z->device, g->wire, g->gradients, g->n);
 	device_wait(z->device, COMM, device_event(z->device, COMPUTE));
@@ -219,7 +224,7 @@ static void before_unit(void *self, int unit, bool backward)
 {
 	Zero *z = self;
 	int k = z->map.of_unit[unit];
-	Group *g = &z->groups[k];
+	ZeroGroup *g = &z->groups[k];
 	const ShardGroup *about = &z->map.groups[k];
 	if (z->settings.stage == 3) {
 		if (unit == 0 && !backward)
@@ -229,13 +234,15 @@ static void before_unit(void *self, int unit, bool backward)
 		device_wait(z->device, COMPUTE, g->gathered);
 		g->gathered.n = 0;
 	}
+	// wait for the gradients' slot to be free
 	if (backward && unit == about->first + about->count - 1
 		&& sums_apart(z) && g->gradients.at == g->wire.at) {
 		device_wait(z->device, COMPUTE, z->freed[k % GRADIENT_SLOTS]);
-		poison(z, g->gradients, g->n);
+		fill_with_nan(z, g->gradients, g->n);
 	}
 }
 
+// follow a step
 static void after_unit(void *self, int unit, bool backward)
 {
 	Zero *z = self;
@@ -268,20 +275,23 @@ static void before_update(void *self)
 static void after_update(void *self)
 {
 	Zero *z = self;
+	// give back the memory of accumulated gradients
 	if (z->whole.at) {
 		device_free(z->device, z->whole.at);
 		zero_point_gradients(z, (Array){ NULL, FP32 });
 	}
+	// fill stale gradients with NaN
 	for (int k = 0; k < z->map.ngroups && !sums_apart(z); k++)
-		poison(z, z->groups[k].gradients, z->groups[k].n);
-	poison(z, z->gains.gradients, z->gains.n);
+		fill_with_nan(z, z->groups[k].gradients, z->groups[k].n);
+	fill_with_nan(z, z->gains.gradients, z->gains.n);
 	for (int r = 0; r < z->parts.n; r++)
-		poison(z, z->parts.at[r], z->summed + z->map.gains);
+		fill_with_nan(z, z->parts.at[r], z->summed + z->map.gains);
 	z->updated = z->optimizer.t;
 	if (!z->settings.early)
 		zero_gather(z);
 }
 
+// follow a step
 Hooks zero_hooks(Zero *z)
 {
 	return (Hooks){ .self = z, .before_unit = before_unit,

@@ -5,11 +5,12 @@
 #include "dist/zero_state.h"
 
 Hooks zero_hooks(Zero *z);
-/* after the masters of the rank and, in stages 1 and 2, its part of the weights
- * have changed */
+/* gathers all weights anew, after this rank's masters and, in stages 1 and 2, its
+ * part of the weights have changed */
 void  zero_gather(Zero *z);
 void  zero_point_parameters(Zero *z);
-/* to `whole`, one group after the other; at NULL: home */
+/* points the gradients into `whole`, one group after the other; whole.at NULL:
+ * back to the groups' own memory */
 void  zero_point_gradients(Zero *z, Array whole);
 
 #endif

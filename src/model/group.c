@@ -1,5 +1,6 @@
 #include "model/group.h"
 
+// refuse models that a group cannot have
 void group_collective(const RankGroup *g, GroupOp op)
 {
 	g->start(g->self, &op, SLOT_NOW);
@@ -17,6 +18,7 @@ const char *group_error(const Shape *s, const Policy *policy, int ranks)
 	return NULL;
 }
 
+// find the shape of a rank's part
 size_t group_begin(long n, int rank, int ranks)
 {
 	return (size_t)n * rank / ranks;
@@ -57,11 +59,11 @@ static size_t slice_begin(const Shape *whole, const RankGroup *g, int i)
 	}
 }
 
-Slice group_slice(const Shape *whole, const RankGroup *g, int i)
+ParameterSlice group_slice(const Shape *whole, const RankGroup *g, int i)
 {
 	Shape own = group_shape(whole, g);
 	Parameter p = shape_parameter(&own, i), all = shape_parameter(whole, i);
-	Slice s = { 0, 0, p.rows, p.columns, all.rows, all.columns };
+	ParameterSlice s = { 0, 0, p.rows, p.columns, all.rows, all.columns };
 	if (g && !p.gain && s.columns < s.whole_columns)
 		s.column = slice_begin(whole, g, i);
 	else if (g && !p.gain && s.rows < s.whole_rows)

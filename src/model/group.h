@@ -6,8 +6,10 @@
 #include "model/shape.h"
 #include "ops/types.h"
 
-/* the rank's shard is there, the others follow; the rank's shard ends with the
- * sum, the others with anything; all ends with the sum */
+// declare the collectives of a group
+/* GATHER: the rank's shard is there, the others' are filled in. SCATTER: the
+ * rank's shard ends with the sum, the others with anything. REDUCE: all of the
+ * array ends with the sum */
 typedef enum { GROUP_GATHER, GROUP_SCATTER, GROUP_REDUCE,
 	NGROUP_KINDS } GroupKind;
 typedef struct GroupOp {
@@ -18,7 +20,7 @@ typedef struct GroupOp {
 	size_t n;
 	const char *what;
 } GroupOp;
-/* what may be on its way at a time */
+/* slots: collectives that may be under way at the same time */
 typedef enum { SLOT_NOW, SLOT_NORM, SLOT_STREAM, SLOT_GAIN,
 	GROUP_SLOTS } GroupSlot;
 
@@ -30,30 +32,31 @@ typedef struct RankGroup {
 	/* the fused path saves what norms leave for all tokens, and does not gather
 	 * it again in the backward pass */
 	bool keep_norms;
-	/* follows what the compute queue has been given. Until it is joined nothing
-	 * else uses the array, and nothing else is started in the slot */
+	/* starts a collective behind the work that the compute queue has now.
+	 * Until it is joined nothing else uses the array, and the slot is taken */
 	void (*start)(void *self, const GroupOp *op, GroupSlot slot);
-	/* what the compute queue is given from now on sees the result */
+	/* work that the compute queue gets from now on sees the result */
 	void (*join)(void *self, GroupSlot slot);
 } RankGroup;
-/* both at once */
+/* starts a collective and joins it at once */
 void group_collective(const RankGroup *g, GroupOp op);
 
-/* NULL, or why no group of so many ranks can have this model */
+// declare the rank's part of a model
+/* NULL: a group of so many ranks can have this model; else the reason why not */
 const char *group_error(const Shape *whole, const Policy *policy, int ranks);
-/* the shape of the rank's part; group NULL: of the whole */
+/* the shape of the rank's part; g NULL: the shape of the whole */
 Shape  group_shape(const Shape *whole, const RankGroup *g);
-/* the first of n rows, heads or columns that the rank has; the next rank's is
- * where its own end */
+/* the first of n rows, heads or columns that the rank has; the next rank's first
+ * is where this rank's end */
 size_t group_begin(long n, int rank, int ranks);
 
 /* where the rank's part of a parameter lies in that of the whole */
-typedef struct Slice {
+typedef struct ParameterSlice {
 	size_t row, column, rows, columns;
 	size_t whole_rows, whole_columns;
-} Slice;
+} ParameterSlice;
 
-/* of parameter i; gains of norms are whole on all ranks */
-Slice  group_slice(const Shape *whole, const RankGroup *g, int i);
+/* the slice of parameter i; gains of norms are whole on all ranks */
+ParameterSlice  group_slice(const Shape *whole, const RankGroup *g, int i);
 
 #endif

@@ -17,7 +17,7 @@ static double initial_sd(int i, const Parameter *p)
 void model_draw(const Model *m, Array to, int i, size_t first, size_t n)
 {
 	Parameter all = shape_parameter(&m->whole, i);
-	Slice s = group_slice(&m->whole, m->group, i);
+	ParameterSlice s = group_slice(&m->whole, m->group, i);
 	if (all.gain)
 		m->ops->fill(m->device, to, 1, n);
 	// draw elements of a slice

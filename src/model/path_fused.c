@@ -326,7 +326,7 @@ static Gradient new_gradient(Model *m, double beta)
 	return g;
 }
 
-/* of all tokens, in full precision; nothing else is left */
+/* returns the gradient of all tokens, in full precision; frees everything else */
 static Array whole_gradient(Model *m, Gradient *g)
 {
 	size_t C = m->shape.d_model;

@@ -20,7 +20,7 @@ static int unit_of(const Shape *s, int parameter)
 		: 1 + (parameter - 1) / NBLOCK;
 }
 
-/* elements of the matrices of a unit that come before a parameter */
+/* how many elements of a unit's matrices come before a parameter */
 static size_t matrices_before(const Shape *s, int unit, int parameter)
 {
 	size_t n = 0;
@@ -31,7 +31,7 @@ static size_t matrices_before(const Shape *s, int unit, int parameter)
 	return n;
 }
 
-static size_t matrices(const Shape *s, int unit)
+static size_t matrix_elements(const Shape *s, int unit)
 {
 	Unit u = shape_unit(s, unit);
 	return padded(matrices_before(s, unit, u.first + u.count), UNIT_ALIGN);
@@ -41,10 +41,11 @@ static size_t matrices(const Shape *s, int unit)
 static void cut_groups(ShardMap *map, size_t most)
 {
 	int nunits = shape_nunits(&map->shape);
-	size_t block = matrices(&map->shape, 1);
+	size_t block = matrix_elements(&map->shape, 1);
 	for (int u = 0; u < nunits; u++) {
 		ShardGroup *g = map->ngroups ? &map->groups[map->ngroups - 1] : NULL;
-		size_t n = u > 0 && u < nunits - 1 ? block : matrices(&map->shape, u);
+		size_t n = u > 0 && u < nunits - 1 ? block
+			: matrix_elements(&map->shape, u);
 		if (u <= 1 || g->used + n > most) {
 			g = &map->groups[map->ngroups++];
 			*g = (ShardGroup){ .first = u };
@@ -55,6 +56,7 @@ static void cut_groups(ShardMap *map, size_t most)
 	}
 }
 
+// make and free a map
 ShardMap shard_map_new(const Shape *shape, int ranks, size_t most)
 {
 	int nunits = shape_nunits(shape);
@@ -95,7 +97,7 @@ size_t shard_map_place(const ShardMap *map, int parameter)
 		return place_of_gain(s, parameter);
 	int before = unit - map->groups[map->of_unit[unit]].first;
 	return matrices_before(s, unit, parameter)
-		+ (before > 0 ? before * matrices(s, unit - 1) : 0);
+		+ (before > 0 ? before * matrix_elements(s, unit - 1) : 0);
 }
 
 ShardRange shard_map_range(const ShardMap *map, int parameter, int rank)

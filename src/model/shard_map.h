@@ -4,10 +4,11 @@
 
 #include "model/shape.h"
 
+// declare groups and the map of shards
 /* the matrices of adjacent units, which are gathered and reduced together */
 typedef struct ShardGroup {
 	int first, count;                /* units */
-	/* elements: of its own, and with the padding; a multiple of 64 ranks */
+	/* elements of the units, and with the padding; a multiple of 64 ranks */
 	size_t used, extent;
 	size_t offset;                   /* the sum of the extents before it */
 } ShardGroup;
@@ -22,14 +23,15 @@ typedef struct ShardMap {
 	size_t gains;
 } ShardMap;
 
+// declare how shards are cut and found
 /* groups of `most` elements at most, or of one unit that is larger; the
  * embedding is one of its own */
 ShardMap shard_map_new(const Shape *shape, int ranks, size_t most);
 void     shard_map_free(ShardMap *map);
-/* where a parameter begins in its group, or, a gain, among the gains */
+/* where a parameter begins: a matrix in its group, a gain among the gains */
 size_t   shard_map_place(const ShardMap *map, int parameter);
-/* what a rank owns of a parameter that is no gain: elements begin to end of the
- * tensor; equal when nothing */
+/* what a rank owns of a parameter that is no gain: elements begin to end - 1 of
+ * the tensor; begin = end: nothing */
 typedef struct ShardRange {
 	size_t begin, end;
 } ShardRange;

@@ -95,7 +95,8 @@ Array own_rows(const Model *m, Array x)
 		* m->shape.d_model);
 }
 
-static void start(Model *m, GroupKind kind, Array x, const char *what,
+// start and join collectives of rows
+static void start_group_op(Model *m, GroupKind kind, Array x, const char *what,
 	GroupSlot slot)
 {
 	GroupOp op = { kind, x, m->B * m->T * m->shape.d_model, what };
@@ -105,12 +106,12 @@ static void start(Model *m, GroupKind kind, Array x, const char *what,
 
 void start_gather(Model *m, Array x, const char *what, GroupSlot slot)
 {
-	start(m, GROUP_GATHER, x, what, slot);
+	start_group_op(m, GROUP_GATHER, x, what, slot);
 }
 
 void start_scatter(Model *m, Array x, const char *what, GroupSlot slot)
 {
-	start(m, GROUP_SCATTER, x, what, slot);
+	start_group_op(m, GROUP_SCATTER, x, what, slot);
 }
 
 void join_group(Model *m, GroupSlot slot)

@@ -130,22 +130,25 @@ void  announce_gradients(Model *m, int first, int count);
 void  take_gradient(Model *m, int i, Array *addend, double beta);
 
 // declare the steps of a group
-/* tokens of the residual stream that this rank has; all without a group */
+/* how many tokens of the residual stream this rank has; all without a group */
 size_t own_tokens(const Model *m);
-/* x: (B T, C). The rank's own rows, a part of x */
+/* the rank's own rows of x: (B T, C), a part of x */
 Array own_rows(const Model *m, Array x);
-/* x has the own rows, and gets those of the other ranks */
+/* x holds the own rows; the rows of the other ranks are filled in */
 void  gather_rows(Model *m, Array x, const char *what);
-/* x has an addend for each row; the own rows get the sums of all ranks, the
- * others anything */
+/* x has an addend for each row; the own rows end with the sums over all ranks,
+ * the other rows with anything */
 void  scatter_sums(Model *m, Array x, const char *what);
-/* the same, to be joined; nothing without a group */
+/* asynchronous gather_rows and scatter_sums: join_group waits for them. No-op on
+ * a device without a group */
 void  start_gather(Model *m, Array x, const char *what, GroupSlot slot);
 void  start_scatter(Model *m, Array x, const char *what, GroupSlot slot);
 void  join_group(Model *m, GroupSlot slot);
-/* the own rows of what ranks have embedded, summed; drops the argument */
+/* returns the own rows of what all ranks have embedded, summed; drops the
+ * argument */
 Array keep_own_sums(Model *m, Array embedded);
-/* the losses, and at dlogits, unless at NULL, the gradient */
+/* losses of the rows and, unless dlogits.at is NULL, the gradient of the
+ * logits */
 void  loss_of_group(Model *m, Array losses, Array dlogits, Array logits,
 	const int32_t *targets, double scale, size_t n);
 

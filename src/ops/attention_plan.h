@@ -15,12 +15,13 @@
 #endif
 
 // number the tiles of heads
+/* a tile of a head, both counted from 0 */
 typedef struct HeadTile {
 	int head, tile;
 } HeadTile;
 
-/* which tile has this number, of `tiles` in each of `heads`? Numbers go through
- * sections of `together` heads, in a section through the first tiles of all its
+/* the tile of this number, where each of `heads` has `tiles`. Numbers go through
+ * sections of `together` heads; in a section, through the first tiles of all its
  * heads, then through the second ones */
 ANYWHERE HeadTile head_tile(int number, int heads, int tiles, int together)
 {
@@ -31,7 +32,8 @@ ANYWHERE HeadTile head_tile(int number, int heads, int tiles, int together)
 	return at;
 }
 
-/* heads that stay in the L2 cache together, 32 MiB of its 50; nbytes: of one */
+/* heads whose data fit in the L2 cache together, in 32 MiB of its 50; nbytes: of
+ * one head */
 static inline int heads_together(size_t heads, size_t nbytes)
 {
 	const size_t fit = ((size_t)32 << 20) / nbytes;
@@ -39,14 +41,14 @@ static inline int heads_together(size_t heads, size_t nbytes)
 }
 
 // count the tiles of keys that add before
-/* how many of a head's `tiles` tiles of N keys add to tile j of M queries? */
+/* of a head's `tiles` tiles of N keys, those that add to tile j of M queries */
 ANYWHERE int key_tiles_of(int j, int tiles, int M, int N, bool causal)
 {
 	const int end = ((j + 1) * M + N - 1) / N;
 	return causal && end < tiles ? end : tiles;
 }
 
-/* and how many of them before this one? */
+/* of these, those that add before `tile` */
 ANYWHERE int key_tiles_before(int tile, int tiles, int j, int M, int N,
 	bool causal)
 {
@@ -54,14 +56,14 @@ ANYWHERE int key_tiles_before(int tile, int tiles, int j, int M, int N,
 }
 
 // estimate the time of tiles of queries
-/* tiles of M queries by N keys; blocks of threads on a multiprocessor; time
- * for a score, in that of multi_warpgroup */
+/* tiles of M queries by N keys; blocks of threads on a multiprocessor; time for a
+ * score relative to multi_warpgroup's */
 typedef struct QueryTiles {
 	int M, N, blocks;
 	float relative_cost;
 } QueryTiles;
 
-/* scores of the tile of queries `row`, whole tiles of keys */
+/* scores that the tile of queries `row` computes, in whole tiles of keys */
 static inline double tile_scores(const QueryTiles *t, size_t row,
 	size_t seqlen_k, bool causal)
 {
@@ -70,8 +72,8 @@ static inline double tile_scores(const QueryTiles *t, size_t row,
 	return (double)t->M * ((seen + t->N - 1) / t->N * t->N);
 }
 
-/* the longer of: a multiprocessor's share; for each k, k + 1 of the longest
- * k m + 1 tiles, where m blocks run at once */
+/* the longest of: a multiprocessor's share of all scores; for each k, k + 1 of
+ * the longest k m + 1 tiles, where m blocks run at once */
 static inline double tiling_time(const QueryTiles *t, size_t seqlen_q,
 	size_t seqlen_k, size_t heads, bool causal, size_t multiprocessors)
 {

@@ -10,23 +10,25 @@
 #endif
 
 // open a device for callers
-typedef struct Served {
+/* a device that serves callers */
+typedef struct ServedDevice {
 	pthread_mutex_t lock;   /* held during a call */
 	Device *device;
 	void *stream;           /* of the call before */
 	bool called;
-} Served;
+} ServedDevice;
 
-/* NULL: there is no such GPU */
-static Served *served_by(bool gpu, int number)
+/* the entry of the CPU or of a GPU, opened at the first call; NULL: there is no
+ * such GPU */
+static ServedDevice *served_device(bool gpu, int number)
 {
 	enum { MOST = 64 };
 	static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
-	static Served *cpu, *gpus[MOST];
+	static ServedDevice *cpu, *gpus[MOST];
 	char name[16] = "cpu";
 	if (gpu && (number < 0 || number >= MOST))
 		return NULL;
-	Served **found = gpu ? &gpus[number] : &cpu, *served;
+	ServedDevice **found = gpu ? &gpus[number] : &cpu, *served;
 	pthread_mutex_lock(&opening);
 #ifdef HAVE_CUDA
 	bool missing = gpu && *found == NULL && cuda_backend.missing(number);
@@ -53,7 +55,8 @@ static void restore_gpu(int before, int now)
 		CUDA(cudaSetDevice(before));
 }
 
-static bool captures(void *stream)
+/* is the stream being captured into a CUDA graph? */
+static bool is_capturing(void *stream)
 {
 	enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
 	if (stream && cudaStreamIsCapturing(stream, &status) != cudaSuccess)
@@ -61,12 +64,13 @@ static bool captures(void *stream)
 	return status != cudaStreamCaptureStatusNone;
 }
 
-/* false: the stream of the call before is being captured */
-static bool take_stream(Served *served, void *stream)
+/* queues what follows on `stream`, after the work of the call before; false: the
+ * stream of that call is being captured */
+static bool follow_stream(ServedDevice *served, void *stream)
 {
 	if (served->called && served->stream == stream)
 		return true;
-	if (captures(served->stream))
+	if (is_capturing(served->stream))
 		return false;
 	cuda_replace_stream(served->device->state, stream);
 	served->called = true;
@@ -80,12 +84,12 @@ CallerStatus caller_enter(Caller *c, bool gpu, int number, void *stream)
 {
 	c->before = -1;
 #ifdef HAVE_CUDA
-	if (gpu && captures(stream))
+	if (gpu && is_capturing(stream))
 		return CALLER_CAPTURES;
 	if (gpu && cudaGetDevice(&c->before) != cudaSuccess)
 		return CALLER_NO_GPU;
 #endif
-	c->served = served_by(gpu, number);
+	c->served = served_device(gpu, number);
 	if (c->served) {
 		c->device = c->served->device;
 		pthread_mutex_lock(&c->served->lock);
@@ -93,7 +97,7 @@ CallerStatus caller_enter(Caller *c, bool gpu, int number, void *stream)
 #ifdef HAVE_CUDA
 	if (gpu && c->served) {
 		CUDA(cudaSetDevice(number));
-		if (!take_stream(c->served, stream)) {
+		if (!follow_stream(c->served, stream)) {
 			caller_leave(c);
 			return CALLER_CAPTURES;
 		}

@@ -4,6 +4,7 @@
 
 #include "device/device.h"
 
+// declare a call from outside
 typedef enum {
 	CALLER_OK,
 	CALLER_NO_GPU,          /* no GPU of this number that has kernels */
@@ -24,6 +25,8 @@ typedef struct Caller {
 CallerStatus caller_enter(Caller *c, bool gpu, int number, void *stream);
 /* ends a call, and makes the thread's current GPU again what it was */
 void         caller_leave(Caller *c);
+
+// word the statuses that all calls share
 /* the texts of statuses that functions of arrays have in common */
 #define CALLER_TEXTS(NAME)                                                   \
 	[NAME##_OK] = "done",                                                    \

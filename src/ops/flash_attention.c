@@ -58,16 +58,16 @@ static Attention attention_of(const FlashShape *s, FlashArray q, FlashArray k,
 }
 
 // compute attention on the caller's stream
-/* g NULL: forward */
+/* runs the backward pass or, g NULL, the forward pass; returns a FlashStatus */
 static int32_t run_attention(const FlashShape *s, const Attention *a,
 	const AttentionGradient *g)
 {
-	static const int32_t no[] = { [CALLER_NO_GPU] = FLASH_NO_GPU,
+	static const int32_t refused[] = { [CALLER_NO_GPU] = FLASH_NO_GPU,
 		[CALLER_CAPTURES] = FLASH_CAPTURES };
 	Caller c;
 	CallerStatus entered = caller_enter(&c, s->on_gpu, s->gpu, s->stream);
 	if (entered != CALLER_OK)
-		return no[entered];
+		return refused[entered];
 	int32_t status = FLASH_OK;
 	const Ops *o = ops_for(c.device);
 	if (!o->supports_attention(c.device, type_of(s), s->head_size))
@@ -82,6 +82,7 @@ static int32_t run_attention(const FlashShape *s, const Attention *a,
 	return status;
 }
 
+// check the arguments, and run a pass of attention
 int32_t flash_attention_forward(const FlashShape *s, FlashArray o, float *L,
 	FlashArray q, FlashArray k, FlashArray v)
 {
@@ -109,7 +110,7 @@ int32_t flash_attention_backward(const FlashShape *s, FlashArray dq,
 }
 
 // call again with other addresses
-static FlashArray moved(FlashArray x, void *at)
+static FlashArray at_address(FlashArray x, void *at)
 {
 	x.at = at;
 	return x;
@@ -117,18 +118,22 @@ static FlashArray moved(FlashArray x, void *at)
 
 int32_t flash_attention_forward_at(const FlashCall *c, void *const at[5])
 {
-	return flash_attention_forward(&c->shape, moved(c->o, at[0]), at[4],
-		moved(c->q, at[1]), moved(c->k, at[2]), moved(c->v, at[3]));
+	return flash_attention_forward(&c->shape, at_address(c->o, at[0]), at[4],
+		at_address(c->q, at[1]), at_address(c->k, at[2]), at_address(c->v,
+			at[3]));
 }
 
 int32_t flash_attention_backward_at(const FlashCall *c, void *const at[9])
 {
-	return flash_attention_backward(&c->shape, moved(c->dq, at[6]),
-		moved(c->dk, at[7]), moved(c->dv, at[8]), moved(c->q, at[1]),
-		moved(c->k, at[2]), moved(c->v, at[3]), moved(c->o, at[0]), at[4],
-		moved(c->d_o, at[5]));
+	return flash_attention_backward(&c->shape, at_address(c->dq, at[6]),
+		at_address(c->dk, at[7]), at_address(c->dv, at[8]), at_address(c->q,
+			at[1]),
+		at_address(c->k, at[2]), at_address(c->v, at[3]), at_address(c->o,
+			at[0]), at[4],
+		at_address(c->d_o, at[5]));
 }
 
+// say what a status of attention means
 const char *flash_attention_status(int32_t status)
 {
 	static const char *const texts[] = {

@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+// name the types and the statuses of attention
 typedef enum { FLASH_FP32, FLASH_TF32, FLASH_BF16, FLASH_FP16 } FlashType;
 
 typedef enum {
@@ -23,6 +24,7 @@ typedef enum {
 	                         * being captured into a CUDA graph */
 } FlashStatus;
 
+// declare the arrays and the shape of attention
 /* element (b, i, h, d) of an array is at[b batch + i row + h head + d]; strides
  * count elements, and are not negative */
 typedef struct FlashArray {
@@ -44,6 +46,7 @@ typedef struct FlashShape {
 	void *stream;           /* on a GPU: cudaStream_t on which work is queued */
 } FlashShape;
 
+// declare the calls of attention
 /* O = softmax(scale Q K^T) V, and L (batch, heads, seqlen_q), dense and in
  * fp32: the logarithm of the sum of exponentials of each row of scores. On a
  * GPU, work is queued and not waited for. Any thread may call at any time;
@@ -57,6 +60,7 @@ int32_t flash_attention_forward(const FlashShape *shape, FlashArray o, float *L,
 int32_t flash_attention_backward(const FlashShape *shape, FlashArray dq,
 	FlashArray dk, FlashArray dv, FlashArray q, FlashArray k, FlashArray v,
 	FlashArray o, const float *L, FlashArray dO);
+
 /* what stays the same from call to call. No array's `at` is read; the forward
  * pass does not read the last four arrays */
 typedef struct FlashCall {

@@ -38,10 +38,12 @@ def sizes_of(x):
 	*outer, n, d = x.shape
 	heads = outer.pop() if len(outer) > 1 else 1
 	return math.prod(outer), heads, n, d
+
 def dense_strides(x):
 	"""of batch, row and head"""
 	batch, heads, n, d = sizes_of(x)
 	return heads * n * d, d, n * d
+
 def strides_of(x):
 	"""of batch, row and head; None: it is to be copied"""
 	*outer, row, element = sizes = list(zip(x.shape, x.stride()))
@@ -65,6 +67,7 @@ def check(Q, K, V, *others):
 		raise ValueError(f"flash_attention: shapes {sizes} do not fit")
 	if Q.device.type not in ("cpu", "cuda"):
 		raise ValueError(f"flash_attention: {Q.device} is not supported")
+
 def prepare(function, arrays, results, causal, deterministic, stream):
 	"""the function, its FlashCall, which arrays, Q, K, V first, are copied, and
 	L's shape and strides; no function: there is nothing to compute"""
@@ -100,6 +103,7 @@ DENSE = torch.contiguous_format
 
 def like(x):
 	return torch.empty_like(x, memory_format=DENSE)
+
 def attention_forward(Q, K, V, causal):
 	"""Q, K, V as they are read, O, L"""
 	stream = raw_stream(Q.get_device()) if Q.is_cuda else 0
@@ -123,6 +127,7 @@ def attention_forward(Q, K, V, causal):
 	if status:
 		refuse("flash_attention", status)
 	return Q, K, V, O, L
+
 def attention_backward(dO, Q, K, V, O, L, causal):
 	"""dQ, dK, dV"""
 	stream = raw_stream(Q.get_device()) if Q.is_cuda else 0
@@ -161,6 +166,7 @@ backward_operator = operator("flash_attention_backward(Tensor d_o, Tensor q, "
 	"Tensor k, Tensor v, Tensor o, Tensor l, bool causal) -> "
 	"(Tensor, Tensor, Tensor)", attention_backward,
 	lambda dO, Q, K, V, O, L, causal: (like(Q), like(K), like(V)))
+
 def keep(ctx, inputs, output):
 	*arrays, ctx.is_causal = inputs
 	ctx.save_for_backward(*arrays, *output)
@@ -173,6 +179,8 @@ def differentiate(ctx, dO, dL):
 
 torch.library.register_autograd("libsystems::flash_attention", differentiate,
 	setup_context=keep)
+
+# call attention from autograd
 class FlashAttention(torch.autograd.Function):
 	@staticmethod
 	def forward(ctx, Q, K, V, is_causal=False):

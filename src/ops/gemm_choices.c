@@ -18,12 +18,12 @@ struct GemmChoices {
 	char *path, *place;
 	int n, nothers, added, begun;
 	GemmChoice *choices;
-	char **others;                   /* lines of other places */
+	char **others;                   /* lines of other places, as they stand */
 };
 
 // write a choice as a line
-/* text before the checksum; the caller frees it */
-static char *line_of(const char *place, const GemmChoice *c)
+/* a choice's line without its checksum; the caller frees it */
+static char *format_choice(const char *place, const GemmChoice *c)
 {
 	char *line;
 	size_t size;
@@ -48,7 +48,7 @@ void gemm_choices_write(const GemmChoices *c)
 	for (int i = 0; i < c->nothers; i++)
 		fprintf(f, "%s\n", c->others[i]);
 	for (int i = 0; i < c->n; i++) {
-		char *line = line_of(c->place, &c->choices[i]);
+		char *line = format_choice(c->place, &c->choices[i]);
 		fprintf(f, "%s\t%016" PRIx64 "\n", line, table_checksum(line));
 		free(line);
 	}
@@ -56,8 +56,8 @@ void gemm_choices_write(const GemmChoices *c)
 }
 
 // take a line apart
-/* is the text behind the last tab the checksum of what stands before it? */
-static bool whole(const char *line)
+/* is the text after the last tab the checksum of the text before it? */
+static bool checksum_matches(const char *line)
 {
 	const char *last = strrchr(line, '\t');
 	uint64_t sum;
@@ -71,8 +71,8 @@ static bool whole(const char *line)
 	return same;
 }
 
-/* the numbers behind the place */
-static bool parse(const char *at, GemmChoice *c)
+/* reads the numbers that follow the place; false: not the right number of them */
+static bool parse_numbers(const char *at, GemmChoice *c)
 {
 	int n = 0;
 	for (int i = 0; i < GEMM_NUMBERS; i++, at += n)
@@ -85,17 +85,17 @@ static bool parse(const char *at, GemmChoice *c)
 		&& at[n] == '\0';
 }
 
-static void take_line(GemmChoices *c, const char *line, int number)
+static void parse_line(GemmChoices *c, const char *line, int number)
 {
 	size_t length = strlen(c->place);
 	GemmChoice choice;
-	if (!whole(line))
+	if (!checksum_matches(line))
 		usage_error("%s: line %d is not one that was written (remove the file, "
 			"and matmuls are timed anew)", c->path, number);
 	if (strncmp(line, c->place, length) != 0 || line[length] != '\t') {
 		c->others = grow(c->others, c->nothers, sizeof *c->others);
 		c->others[c->nothers++] = need(strdup(line));
-	} else if (parse(line + length, &choice)) {
+	} else if (parse_numbers(line + length, &choice)) {
 		gemm_choices_add(c, &choice);
 	} else {
 		usage_error("%s: line %d: expected %d numbers behind the place", c->path,
@@ -104,7 +104,7 @@ static void take_line(GemmChoices *c, const char *line, int number)
 }
 
 // read choices, or exit
-static void take_lines(GemmChoices *c, FILE *f)
+static void read_lines(GemmChoices *c, FILE *f)
 {
 	char *line = NULL;
 	size_t capacity = 0;
@@ -115,7 +115,7 @@ static void take_lines(GemmChoices *c, FILE *f)
 		if (number == 1 && strcmp(line, FIRST_LINE) != 0)
 			usage_error("%s: not a file of matmuls' algorithms", c->path);
 		if (number > 1)
-			take_line(c, line, number);
+			parse_line(c, line, number);
 	}
 	if (ferror(f))
 		usage_error("cannot read %s: %s", c->path, strerror(errno));
@@ -131,7 +131,7 @@ GemmChoices *gemm_choices_read(const char *path, const char *place)
 	if (f == NULL && errno != ENOENT)
 		usage_error("cannot read %s: %s", path, strerror(errno));
 	if (f) {
-		take_lines(c, f);
+		read_lines(c, f);
 		fclose(f);
 	}
 	c->added = 0;

@@ -13,6 +13,7 @@ typedef struct GemmChoice {
 	double first_ms, best_ms;        /* of the first proposal and the choice */
 } GemmChoice;
 
+// declare the list of choices
 typedef struct GemmChoices GemmChoices;
 /* the choices of one place, a text without tabs that names GPU and library; lines
  * of other places are kept. A missing or empty file gives an empty list; a file

@@ -131,7 +131,7 @@ OPERATION(void, attention_backward, (Device *d, Attention a,
 	AttentionGradient g))
 
 // declare the fused operations
-/* bytes that fused_rmsnorm_backward holds beside its arguments, at most */
+/* bytes of scratch memory that fused_rmsnorm_backward takes, at most */
 OPERATION(size_t, rmsnorm_scratch, (Device *d, const NormBackward *b,
 	size_t rows, size_t C))
 

@@ -20,6 +20,7 @@ static bool takes(const RmsnormShape *s, bool backward)
 		&& norm_plan(s->version, backward, s->width, pack).threads
 		&& norm_plan(s->version, backward, s->width, 1).threads;
 }
+
 static int32_t refusal(const RmsnormShape *s, bool backward,
 	const void *const *arrays, int n)
 {
@@ -37,6 +38,7 @@ static int32_t refusal(const RmsnormShape *s, bool backward,
 			return RMSNORM_NULL;
 	return RMSNORM_OK;
 }
+
 static int32_t enter(Caller *c, const RmsnormShape *s, bool backward,
 	const void *const *arrays, int n)
 {

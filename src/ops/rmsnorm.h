@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+// name the types and the statuses of a norm
 typedef enum { RMSNORM_FP32, RMSNORM_BF16, RMSNORM_FP16 } RmsnormType;
 
 typedef enum {
@@ -22,6 +23,7 @@ typedef enum {
 	                         * being captured into a CUDA graph */
 } RmsnormStatus;
 
+// declare the shape of a norm's rows
 typedef struct RmsnormShape {
 	int64_t rows, width;
 	int64_t x_row, y_row;   /* elements from one row to the next, at least width:
@@ -36,6 +38,7 @@ typedef struct RmsnormShape {
 	void *stream;           /* on a GPU: cudaStream_t on which work is queued */
 } RmsnormShape;
 
+// declare the calls of a norm
 /* y = g x rho, rho = 1/sqrt(mean(x^2) + eps) of each row; g (width) fp32, rho
  * (rows) fp32, or NULL: it is not wanted. On a GPU, work is queued and not
  * waited for. Threads and streams: as in ops/flash_attention.h. Where CUDA

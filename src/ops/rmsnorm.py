@@ -44,6 +44,7 @@ def check(x, g, dy=None):
 	if dy is not None and (dy.shape != x.shape or dy.dtype != x.dtype
 			or dy.device != x.device):
 		raise ValueError("rmsnorm: the gradient is not like x")
+
 def row_stride(x):
 	"""None: x is to be copied, so that the elements of a row are neighbours"""
 	*outer, (width, one) = zip(x.shape, x.stride())
@@ -52,6 +53,7 @@ def row_stride(x):
 		row = width
 	fits = (one == 1 or width == 1) and row is not None and row >= width
 	return row if fits else None
+
 def prepare(function, x, g, other, eps, version, stream):
 	"""the function, its RmsnormShape, whether x and dy are copied, and how many
 	rows there are; no function: nothing is to be computed. other: dy or None"""
@@ -74,6 +76,7 @@ def pointers_to(name, arrays):
 	function = getattr(library(), name)
 	function.argtypes = [ctypes.c_char_p] + [ctypes.c_void_p] * arrays
 	return function
+
 def norm_forward(x, g, eps, version):
 	"""y, rho"""
 	stream = raw_stream(x.get_device()) if x.is_cuda else 0
@@ -96,6 +99,7 @@ def norm_forward(x, g, eps, version):
 	if status:
 		refuse("rmsnorm", status)
 	return y, rho
+
 def norm_backward(dy, x, g, rho, eps, version):
 	"""dx, dg"""
 	stream = raw_stream(x.get_device()) if x.is_cuda else 0
@@ -130,6 +134,7 @@ backward_operator = operator("rmsnorm_backward(Tensor dy, Tensor x, Tensor g, "
 	lambda dy, x, g, rho, eps, version: (
 	torch.empty_like(x, memory_format=DENSE),
 	torch.empty_like(g, memory_format=DENSE)))
+
 def keep(ctx, inputs, output):
 	x, g, *ctx.settings = inputs
 	ctx.save_for_backward(x, g, output[1])
@@ -142,6 +147,8 @@ def differentiate(ctx, dy, drho):
 
 torch.library.register_autograd("libsystems::rmsnorm", differentiate,
 	setup_context=keep)
+
+# call the norm from autograd
 class RMSNorm(torch.autograd.Function):
 	@staticmethod
 	def forward(ctx, x, g, eps=1e-5, version=0):
@@ -175,6 +182,7 @@ def gradients(dy, x, g, rho=None, eps=1e-5, version=0):
 			or rho.numel() != math.prod(x.shape[:-1])):
 		raise ValueError("rmsnorm: rho is not a number in fp32 for each row")
 	return run_backward(dy, x, g, rho, eps, version)
+
 def rmsnorm_backward_x(dy, x, g):
 	return gradients(dy, x, g)[0]
 

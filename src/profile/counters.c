@@ -17,20 +17,25 @@
 
 // list counters with their names and units
 enum { NPATTERNS = 3, NSPELLINGS = 3 };
-typedef struct Quantity { const char *spellings[NSPELLINGS]; } Quantity;
-static const Quantity seconds = { { "s", "second" } },
+typedef struct UnitSpellings {
+	const char *spellings[NSPELLINGS];
+} UnitSpellings;
+static const UnitSpellings seconds = { { "s", "second" } },
 	hertz = { { "hz", "cycle/s", "cycle/second" } },
 	bytes_a_second = { { "byte/s", "byte/second", "B/s" } },
 	percent = { { "%" } }, registers = { { "register/thread", "" } };
 
 typedef struct Counter {
-	const Quantity *quantity;
-	double scale;                    /* of our unit, to the quantity's own */
-	const char *patterns[NPATTERNS];
+	const UnitSpellings *quantity;   /* its unit, in the spellings of ncu */
+	double scale;                    /* from that unit to our column's */
+	const char *patterns[NPATTERNS]; /* names, the preferred first */
 } Counter;
 
+// list the patterns of each column
 #define ACTIVE ".avg.pct_of_peak_sustained_active"
 #define ELAPSED ".avg.pct_of_peak_sustained_elapsed"
+
+// list the counters of the columns
 static const Counter counters[NCOUNTERS] = {
 	{ &seconds, 1e6, { "gpu__time_duration.sum", "gpu__time_duration.avg" } },
 	{ &hertz, 1e-9, { "smsp__cycles_elapsed.avg.per_second",
@@ -57,12 +62,12 @@ const char *const counter_columns[NCOUNTERS] = { "launch_us", "SM_GHz",
 enum { LAUNCH_US };                  /* in counters and counter_columns */
 
 // describe a sheet of cells
-enum { HEAD, UNITS, FIRST };         /* rows */
+enum { HEAD, UNITS, FIRST };         /* rows: names, units, the first launch */
 typedef struct Sheet {
 	char *text;                      /* holds all cells */
 	char **cells;                    /* rows of `columns` */
-	int columns, rows, name;         /* name: the column "Kernel Name" */
-	char *why;
+	int columns, rows, name;         /* name: column of the kernel's name */
+	char *why;                       /* why[size]: the reason of a refusal */
 	size_t size;
 } Sheet;
 
@@ -71,9 +76,10 @@ static char *cell(const Sheet *s, int row, int column)
 	return s->cells[(size_t)row * s->columns + column];
 }
 
-static bool fails(Sheet *s, const char *format, ...)
+static bool sheet_error(Sheet *s, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-static bool fails(Sheet *s, const char *format, ...)      /* always false */
+/* says why the sheet is refused; returns false */
+static bool sheet_error(Sheet *s, const char *format, ...)
 {
 	va_list args;
 	va_start(args, format);
@@ -83,8 +89,8 @@ static bool fails(Sheet *s, const char *format, ...)      /* always false */
 }
 
 // take a line of quoted cells apart
-/* into at most `most` cells; returns how many, or -1 */
-static int split(char *line, char **cells, int most)
+/* cuts a line into at most `most` cells; returns how many, -1: it is damaged */
+static int split_csv_line(char *line, char **cells, int most)
 {
 	for (int n = 0; n < most && *line++ == '"'; line++) {
 		char *to = cells[n++] = line;
@@ -117,18 +123,19 @@ static void add_row(Sheet *s, char **cells)
 static bool take_line(Sheet *s, char *line, int number)
 {
 	static char *cells[MOST_COLUMNS];
-	int n = split(line, cells, MOST_COLUMNS);
+	int n = split_csv_line(line, cells, MOST_COLUMNS);
 	if (n < 0)
-		return fails(s, "line %d of ncu's table is damaged", number);
+		return sheet_error(s, "line %d of ncu's table is damaged", number);
 	if (s->rows == HEAD)
 		s->columns = n;
 	if (n != s->columns)
-		return fails(s, "line %d of ncu's table has %d cells, not %d", number, n,
-			s->columns);
+		return sheet_error(s, "line %d of ncu's table has %d cells, not %d",
+			number, n, s->columns);
 	add_row(s, cells);
 	return true;
 }
 
+// read all lines of a sheet
 static bool read_sheet(Sheet *s)
 {
 	const char *error = NULL, *mark = "==ERROR==";
@@ -144,22 +151,22 @@ static bool read_sheet(Sheet *s)
 	}
 	// fail unless the sheet has a head, units and kernels
 	if (error)
-		return fails(s, "ncu: %s", error + strspn(error, " "));
+		return sheet_error(s, "ncu: %s", error + strspn(error, " "));
 	for (s->name = 0; s->name < s->columns; s->name++)
 		if (strcmp(cell(s, HEAD, s->name), "Kernel Name") == 0)
 			break;
 	if (s->rows == 0 || s->name == s->columns)
-		return fails(s, "ncu printed no table of kernels");
+		return sheet_error(s, "ncu printed no table of kernels");
 	if (s->rows == UNITS || *cell(s, UNITS, s->name) != '\0')
-		return fails(s, "ncu's table has no row of units");
+		return sheet_error(s, "ncu's table has no row of units");
 	if (s->rows == FIRST)
-		return fails(s, "ncu counted no kernel");
+		return sheet_error(s, "ncu counted no kernel");
 	return true;
 }
 
 // read numbers and units
-/* of the unit, in the quantity's own; 0: it is another's */
-static double unit_factor(const char *unit, const Quantity *q)
+/* the unit, as a multiple of the quantity's own; 0: a unit of something else */
+static double unit_factor(const char *unit, const UnitSpellings *q)
 {
 	static const char letters[] = "num" "kKMGT";
 	static const double powers[] = { 1e-9, 1e-6, 1e-3, 1e3, 1e3, 1e6, 1e9,
@@ -174,7 +181,7 @@ static double unit_factor(const char *unit, const Quantity *q)
 	return 0;
 }
 
-/* false: it is no number; NaN: it was not counted */
+/* false: the text is no number. *x NaN: it was not counted */
 static bool read_number(const char *text, double *x)
 {
 	char plain[64], *to = plain, *end;
@@ -210,7 +217,7 @@ static int reason_length(const char *name)
 	return (int)(n - begin - end);
 }
 
-static bool fits(const char *name, const Counter *c)
+static bool matches_pattern(const char *name, const Counter *c)
 {
 	for (int p = 0; p < NPATTERNS && c->patterns[p]; p++)
 		if (fnmatch(c->patterns[p], name, 0) == 0)
@@ -218,15 +225,16 @@ static bool fits(const char *name, const Counter *c)
 	return false;
 }
 
-static bool check_column(Sheet *s, int column, const Quantity *q)
+// check every column that may be used
+static bool check_column(Sheet *s, int column, const UnitSpellings *q)
 {
 	double x;
 	const char *name = cell(s, HEAD, column), *unit = cell(s, UNITS, column);
 	if (q && unit_factor(unit, q) == 0)
-		return fails(s, "ncu's unit '%s' of %s is not known", unit, name);
+		return sheet_error(s, "ncu's unit '%s' of %s is not known", unit, name);
 	for (int row = FIRST; row < s->rows; row++)
 		if (!read_number(cell(s, row, column), &x))
-			return fails(s, "ncu's value '%s' of %s is no number",
+			return sheet_error(s, "ncu's value '%s' of %s is no number",
 				cell(s, row, column), name);
 	return true;
 }
@@ -238,7 +246,7 @@ static bool check_sheet(Sheet *s)
 		if (reason_length(name) && !check_column(s, column, NULL))
 			return false;
 		for (int i = 0; i < NCOUNTERS; i++)
-			if (fits(name, &counters[i])
+			if (matches_pattern(name, &counters[i])
 				&& !check_column(s, column, counters[i].quantity))
 				return false;
 	}
@@ -260,7 +268,7 @@ static double value_of(const Sheet *s, int row, const Counter *c)
 	return most;
 }
 
-/* over the rows listed, those that were not counted left out */
+/* the median of the x that were counted; NaN: none was */
 static double median_of(const double *x, int n)
 {
 	double *counted = need(malloc((n + 1) * sizeof *counted)), median = NAN;
@@ -291,6 +299,7 @@ static void rank_stalls(const Sheet *s, Launches l, KernelCounters *k)
 {
 	double sum = 0, *x = need(malloc(l.n * sizeof *x));
 	for (int column = 0; column < s->columns; column++) {
+		// rank the reason of this column
 		const char *name = cell(s, HEAD, column);
 		Stall stall = { "", 0 };
 		int length = reason_length(name);
@@ -337,11 +346,12 @@ static int longest_first(const void *a, const void *b)
 }
 
 // src/profile/counters.c: interface
-static int gather(const Sheet *s, KernelCounters *kernels, int most)
+static int gather_kernels(const Sheet *s, KernelCounters *kernels, int most)
 {
 	int n = 0;
 	Launches l = { 0, need(malloc(s->rows * sizeof *l.rows)) };
 	for (int first = FIRST; first < s->rows && n < most; first++) {
+		// count the kernel once, with all its launches
 		const char *name = cell(s, first, s->name);
 		bool seen = false;
 		for (int row = FIRST; row < first && !seen; row++)
@@ -363,7 +373,7 @@ int counters_parse(KernelCounters *kernels, int most, const char *text, char *wh
 {
 	Sheet s = { .text = need(strdup(text)), .why = why, .size = size };
 	bool good = read_sheet(&s) && check_sheet(&s);
-	int n = good ? gather(&s, kernels, most) : -1;
+	int n = good ? gather_kernels(&s, kernels, most) : -1;
 	free(s.cells);
 	free(s.text);
 	return n;

@@ -8,20 +8,21 @@ enum { NCOUNTERS = 11, NSTALLS = 3 };
 /* columns of a table, with their units in the names */
 extern const char *const counter_columns[NCOUNTERS];
 
-/* why warps could not issue; the part of their time, in percent */
+/* a reason why warps could not issue, and its part of their time in percent */
 typedef struct Stall { char reason[40]; double pct; } Stall;
 
 typedef struct KernelCounters {
 	char name[96];
 	int launches;
 	double us;                       /* of all launches together */
-	double values[NCOUNTERS];        /* median over the launches; NaN: none */
-	Stall stalls[NSTALLS];           /* the longest first; "" for no more */
+	double values[NCOUNTERS];        /* medians over launches; NaN: not counted */
+	Stall stalls[NSTALLS];           /* the longest first; reason "": no more */
 } KernelCounters;
 
-/* kernels in what `ncu --csv --page raw` printed, and how many: the first `most`
- * that were launched; the one that takes the most time comes first. -1: there are
- * none, or the text is damaged, as `why` says in a line */
+/* fills in the kernels of what `ncu --csv --page raw` printed: the first
+ * `most` that were launched, the one that takes the most time first. Returns
+ * how many; -1: there are none, or the text is damaged, and `why` holds the
+ * reason in a line */
 int counters_parse(KernelCounters *kernels, int most, const char *text, char *why,
 	size_t size);
 

@@ -53,7 +53,8 @@ static void end_range(Profile *p)
 	p->open = p->ranges[p->open].parent;
 }
 
-static void watch(void *watcher, const char *name)
+/* the device's callback; name NULL: the innermost range ends */
+static void on_range(void *watcher, const char *name)
 {
 	if (name)
 		begin_range(watcher, name);
@@ -73,7 +74,7 @@ Profile *profile_start(Device *d, bool activities)
 		&& recorder_start();
 #endif
 	(void)activities;
-	d->watch = watch, d->watcher = p;
+	d->watch = on_range, d->watcher = p;
 	return p;
 }
 
@@ -88,12 +89,14 @@ void profile_stop(Profile *p)
 #endif
 	if (!p->sees_activities && p->nranges > MOST_TIMED)
 		p->lost = p->nranges - MOST_TIMED;
+	// read the stamps of the ranges
 	for (int s = 0; s < p->nranges && s < MOST_TIMED && !p->sees_activities;
 		s++)
 		p->ranges[s].device_us = 1e3 * device_stamped_ms(p->device,
 			NSTAMPS - 1 - 2 * s, NSTAMPS - 2 - 2 * s);
 }
 
+// start and stop a profile
 void profile_free(Profile **profile)
 {
 	Profile *p = *profile;

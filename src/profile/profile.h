@@ -4,19 +4,19 @@
 
 #include "profile/record.h"
 
-/* records from now on; one profile at a time. activities: what the device does,
- * if it can be seen; else how long ranges take there */
+/* records from now on; one profile at a time. activities: record what the device
+ * does, where it can be seen; otherwise how long ranges take on the device */
 Profile *profile_start(Device *device, bool activities);
 /* waits for the device; afterwards the profile is complete */
 void     profile_stop(Profile *profile);
 void     profile_free(Profile **profile);
 
-/* the innermost range of this name that s lies in or is, or -1 */
+/* the innermost range of this name that is s, or that s lies in; -1: none */
 int      profile_within(const Profile *profile, int s, const char *name);
 /* the number of ranges that s lies in */
 int      profile_depth(const Profile *profile, int s);
-/* from the start of the first activity queued in range s to the end of the
- * last; of a range without activities, its own times on the host */
+/* from the start of the first activity that was queued in range s to the end of
+ * the last; for a range without activities, its own times on the host */
 void     profile_interval(const Profile *profile, int s, double *start_us,
 	double *end_us);
 

@@ -26,10 +26,10 @@ typedef struct Activity {
 typedef struct Profile {
 	Device *device;
 	Range *ranges;                 /* in the order in which they began */
-	int nranges, open;             /* open: the innermost range, or -1 */
+	int nranges, open;             /* open: the innermost open range; -1: none */
 	Activity *activities;          /* in the order in which they began */
 	size_t nactivities;
-	bool sees_activities;          /* else only ranges are recorded */
+	bool sees_activities;          /* false: only ranges are recorded */
 	size_t lost;              /* activities, or times of ranges, without room */
 } Profile;
 

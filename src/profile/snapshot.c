@@ -25,7 +25,9 @@ typedef struct Pickle {
 	uint32_t nstacks;
 } Pickle;
 
-static void push_bytes(Pickle *p, uint64_t x, int n)     /* little-endian */
+// push opcodes with their operands
+/* the n lowest bytes of x, little-endian */
+static void push_bytes(Pickle *p, uint64_t x, int n)
 {
 	for (int i = 0; i < n; i++)
 		putc(i < 8 ? (int)(x >> 8 * i & 255) : 0, p->f);
@@ -38,13 +40,13 @@ static void push_number(Pickle *p, uint64_t x)
 	push_bytes(p, x, 9);
 }
 
-static void remember(Pickle *p, uint32_t memo)
+static void memo_put(Pickle *p, uint32_t memo)
 {
 	putc('r', p->f);                /* LONG_BINPUT */
 	push_bytes(p, memo, 4);
 }
 
-static void push_remembered(Pickle *p, uint32_t memo)
+static void memo_get(Pickle *p, uint32_t memo)
 {
 	putc('j', p->f);                /* LONG_BINGET */
 	push_bytes(p, memo, 4);
@@ -57,20 +59,21 @@ static void push_new_text(Pickle *p, const char *text)
 	fputs(text, p->f);
 }
 
-/* for the few texts that every event has */
+// push a text, or the number under which it is kept
+/* pushes one of the few texts that every event has */
 static void push_text(Pickle *p, const char *text)
 {
 	int i = 0;
 	while (i < p->ntexts && strcmp(p->texts[i], text) != 0)
 		i++;
 	if (i < p->ntexts) {
-		push_remembered(p, (uint32_t)i);
+		memo_get(p, (uint32_t)i);
 		return;
 	}
 	push_new_text(p, text);
 	if (i < TEXTS) {
 		p->texts[p->ntexts++] = text;
-		remember(p, (uint32_t)i);
+		memo_put(p, (uint32_t)i);
 	}
 }
 
@@ -96,7 +99,7 @@ static void push_stack(Pickle *p, const RangePath *range, const char *what)
 {
 	for (uint32_t i = p->nstacks; i-- > 0;)
 		if (p->stacks[i].range == range && p->stacks[i].what == what) {
-			push_remembered(p, p->stacks[i].memo);
+			memo_get(p, p->stacks[i].memo);
 			return;
 		}
 	fputs("](", p->f);              /* EMPTY_LIST MARK ... APPENDS */
@@ -106,7 +109,7 @@ static void push_stack(Pickle *p, const RangePath *range, const char *what)
 	putc('e', p->f);
 	p->stacks = grow(p->stacks, p->nstacks, sizeof *p->stacks);
 	p->stacks[p->nstacks] = (Stack){ range, what, TEXTS + p->nstacks };
-	remember(p, p->stacks[p->nstacks++].memo);
+	memo_put(p, p->stacks[p->nstacks++].memo);
 }
 
 // write segments and the trace
@@ -114,6 +117,7 @@ static void push_block(void *pickle, const DeviceBlock *b)
 {
 	Pickle *p = pickle;
 	uint64_t used = b->used ? b->nbytes : 0;
+	// push the segment's numbers
 	fputs("}(", p->f);
 	push_entry(p, "device", 0);
 	push_entry(p, "address", (uint64_t)(uintptr_t)b->at);
@@ -125,6 +129,7 @@ static void push_block(void *pickle, const DeviceBlock *b)
 	push_text(p, "segment_type");
 	push_text(p, "large");
 	push_text(p, "blocks");
+	// push the one block of the segment
 	fputs("](}(", p->f);
 	push_entry(p, "address", (uint64_t)(uintptr_t)b->at);
 	push_entry(p, "size", b->nbytes);
@@ -136,6 +141,7 @@ static void push_block(void *pickle, const DeviceBlock *b)
 	fputs("ueu", p->f);             /* the block, the list of it, the segment */
 }
 
+// write segments and the trace
 static void push_event(Pickle *p, const Device *d, const MemoryEvent *e)
 {
 	fputs("}(", p->f);
@@ -152,6 +158,7 @@ static void push_event(Pickle *p, const Device *d, const MemoryEvent *e)
 
 #define PICKLE_BEGINS "\x80\x02}("      /* PROTO 2, EMPTY_DICT MARK ... */
 
+// write the whole snapshot
 bool snapshot_recognised(FILE *f)
 {
 	return file_begins(f, PICKLE_BEGINS "X\x08");

@@ -6,9 +6,9 @@
 
 #include "device/device.h"
 
-/* what device_log_memory logged, and all blocks as they are now; replaces the
- * file, or ends the program */
+/* writes what device_log_memory logged, and all blocks as they are now; replaces
+ * the file, or ends the program */
 void snapshot_write(const Device *device, const char *path);
-bool snapshot_recognised(FILE *file);  /* for file_try */
+bool snapshot_recognised(FILE *file);  /* is it a snapshot? For file_try */
 
 #endif

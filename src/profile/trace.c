@@ -50,6 +50,7 @@ static void write_activities(FILE *f, const Profile *p, int rank)
 {
 	for (size_t i = 0; i < p->nactivities; i++) {
 		const Activity *w = &p->activities[i];
+		// name the stream's track before its first event
 		bool named = false;
 		for (size_t before = 0; before < i && !named; before++)
 			named = p->activities[before].stream == w->stream;
@@ -65,6 +66,7 @@ static void write_activities(FILE *f, const Profile *p, int rank)
 	}
 }
 
+// write events of a trace
 static void write_memory(FILE *f, const Device *d, int rank)
 {
 	ptrdiff_t active[NCATEGORIES];
@@ -108,6 +110,7 @@ void trace_write_spans(const TraceSpan *spans, int n, const char *const *tracks,
 	fputs(TRACE_BEGINS, f);
 	for (int i = 0; i < n; i++) {
 		const TraceSpan *s = &spans[i];
+		// name the rank's track before its first event
 		bool named = false;
 		for (int before = 0; before < i && !named; before++)
 			named = spans[before].rank == s->rank
@@ -118,6 +121,7 @@ void trace_write_spans(const TraceSpan *spans, int n, const char *const *tracks,
 			s->end_us);
 		fprintf(f, ",\"cat\":\"%s\"},\n", s->class);
 	}
+	// name the ranks
 	for (int i = 0; i < n; i++)
 		if (i == 0 || spans[i].rank != spans[i - 1].rank)
 			fprintf(f, "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%d,"

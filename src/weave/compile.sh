@@ -21,7 +21,7 @@ case $source in build/L/*) cat "$log" >&2; exit 1 ;; esac
 [ -x "${NOWEB:-/usr/lib/noweb}/markup" ] || { cat "$log" >&2; exit 1; }
 mkdir -p build
 exec 9>build/L.lock
-flock 9 # until the messages are out: other compilations may fail at this moment
+flock 9
 bash src/weave/tangle.sh --lines writeup.nw build/L || {
 	cat "$log" >&2
 	exit 1

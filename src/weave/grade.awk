@@ -1,8 +1,7 @@
 # grade.awk: reads, in this order, functions that are not written (problem,
 # function, gpu), test results (test, case, result, seconds, what it waits for),
 # tables (name, machine, complete, state, date, scale), claims (line, problem,
-# set, holds, test), problems of the document (problem, title, points, tables,
-# tests, line) and problems of the course (section, problem, points)
+# set, holds, test) and problems (problem, title, points, tables, tests, line)
 FNR == 1 { nfile++; next }
 nfile == 1 && $3 == "gpu" { kernels[$1] = kernels[$1] " " $2; next }
 nfile == 1 { unwritten[$1] = unwritten[$1] " " $2; next }
@@ -15,45 +14,32 @@ nfile == 3 {
 }
 nfile == 4 && $3 == "recorded" { claims[$2]++; holds[$2] += $4 == "yes" }
 nfile == 4 { next }
-nfile == 5 {
-	tables[$1] = $4; tests[$1] = $5; line[$1] = $6; worth[$1] = $3
-	next
-}
-nfile == 6 { problem = $2
-	     course += $3
-	     if (!(problem in line)) {
-	     	printf "%-47s %2d  0     not answered\n", problem, $3
-	     	next
-	     }
+nfile == 5 { problem = $1
+	     asked += $3
 	     if (problem in unwritten) {
 	     	printf "%-47s %2d  0     not yet written:%s\n", problem, $3,
 	     		unwritten[problem]
-	     	asked += $3
 	     	bad = 1
-	     	delete line[problem]
 	     	next
 	     }
 	     parts = kept = 0
-	     text = test_verdict(tests[problem]) table_verdict(tables[problem]) \
-	     	claim_verdict(problem)
+	     text = test_verdict($5) table_verdict($4) claim_verdict(problem)
 	     points = parts ? $3 * kept / parts : 0
 	     if (problem in kernels)
 	     	text = text "not yet written, for a GPU:" kernels[problem]
-	     asked += $3
 	     score += points
-	     printf "%-47s %2d  %-4.3g  %s\n", problem, $3, points, text
-	     if (worth[problem] + 0 != $3)
-	     	complain(problem, "has " $3 " points in the course")
-	     delete line[problem] }
+	     printf "%-47s %2d  %-4.3g  %s\n", problem, $3, points, text }
 END {
-	for (problem in line)
-		complain(problem, "is not a problem of the course")
+	if (asked != course) {
+		print "the headings of problems have " asked + 0 " points, the course " course
+		bad = 1
+	}
 	if (woven != "yes") {
 		print "writeup.nw cannot be woven; see above"
 		bad = 1
 	}
 	print "\nscore: " score + 0 " of " asked + 0 " points of the problems" \
-		" in this document; the course has " course + 0
+		" in this document; the course has " course
 	if (old && !bad)
 		print "tables are older than the code; nothing is wrong otherwise"
 	exit bad
@@ -118,9 +104,4 @@ function claim_verdict(problem) {
 		return ""
 	return judged(!error_if(holds[problem] != claims[problem]),
 		"claims: " holds[problem] " of " claims[problem] " hold")
-}
-
-function complain(problem, what) {
-	print "writeup.nw:" line[problem] ": " problem " " what
-	bad = 1
 }

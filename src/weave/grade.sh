@@ -14,7 +14,6 @@ device=$(sed -n 's/^DEVICE := //p' build/config.mk 2>/dev/null || true)
 	find src -name '*.c' -o -name '*.cu' | sort | xargs -r \
 		awk -v device="$device" -f src/weave/unwritten.awk
 } >build/unwritten.tsv
-exec awk -F '\t' -v woven="${1:-yes}" -f src/weave/grade.awk \
-	build/unwritten.tsv $tests $weave/tables.tsv $weave/claims.tsv \
-	$weave/problems.tsv \
-	src/weave/course.tsv
+exec awk -F '\t' -v woven="${1:-yes}" -v course="${COURSE_POINTS:-183}" \
+	-f src/weave/grade.awk build/unwritten.tsv $tests $weave/tables.tsv \
+	$weave/claims.tsv $weave/problems.tsv

@@ -42,6 +42,7 @@ static void run(Row *row, const void *config)
 	if (write(f, "x", 1) != 1)
 		abort();
 	close(f);
+	// do what the configuration says
 	switch (((const Outcome *)config)->outcome) {
 	case WORKS:
 		row_set(row, "x_ms", "%.1f", 1.5);
@@ -296,6 +297,7 @@ static void killed_runs_are_resumed(void **state)
 	unlink(table_path);
 	bool whole = false;
 	int killed = 0;
+	// kill and resume until the table is whole
 	for (long ms = 3; !whole; ms += 4) {
 		fflush(NULL);
 		pid_t child = fork();
@@ -315,6 +317,7 @@ static void killed_runs_are_resumed(void **state)
 	free(undisturbed);
 }
 
+// test that a configuration has all of its rows or none
 static void run_in_little_room(void *nbytes)
 {
 	rlim_t most = *(const rlim_t *)nbytes;

@@ -9,6 +9,7 @@
 #include "tests/base/folder.h"
 #include "tests/base/program.h"
 
+// write a stand-in for Python
 static const char stand_in[] = "#!/bin/sh\n"
 	"case $2 in\n"
 	"well) echo compiling; echo step_ms=1.5 name=nano loss=2.25 status=ok;;\n"
@@ -22,6 +23,7 @@ static const char stand_in[] = "#!/bin/sh\n"
 	"*) exit 3;;\n"
 	"esac\n";
 
+// expect the rows of an answer
 static void expect(const char *asked, const char *wanted)
 {
 	char *rows;
@@ -35,6 +37,7 @@ static void expect(const char *asked, const char *wanted)
 	free(rows);
 }
 
+// test answers and divergence
 static void answers_are_rows(void **state)
 {
 	expect("well", "1.5\t2.25\tok\n");
@@ -52,6 +55,7 @@ static void divergence_has_its_status(void **state)
 	expect("two", "-\tnan\tdiverged: loss is nan\n-\t1\tok\n");
 }
 
+// put the stand-in in front of the path
 static int make_stand_in(void **state)
 {
 	char path[64], *all;

@@ -113,7 +113,7 @@ static void plan_fates(Plan *p)
 			plan_add(p, &(Case){ 3, "ring", "fp32", fate });
 }
 
-static void meet(int fate, Device *d)
+static void suffer_fate(int fate, Device *d)
 {
 	switch (fate) {
 	case LEAVES: exit(0);
@@ -135,12 +135,13 @@ static void run_fates(Row *row, const void *config)
 	Device *d = harness_device();
 	Comm *c = harness_comm(row, d, &(CommSettings){ .limit_s = limited });
 	Array x = comm_array(c, NUMBERS, FP32, MEM_TEMPORARY, "numbers");
+	// sum, and meet the fate half-way through
 	for (int i = 0; i < ROUNDS; i++) {
 		bool now = fate != NONE && i == ROUNDS / 2;
 		if (now && fate == IN && last)
 			comm_all_reduce(c, x, NUMBERS, "round", i);
 		if (now && last)
-			meet(fate, d);
+			suffer_fate(fate, d);
 		while (now && fate == IN)
 			pause();
 		row_set(row, "sum", "%.0f", reduce(c, d, x, i));

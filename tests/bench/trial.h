@@ -14,6 +14,7 @@
 
 static char table_path[64], said_path[64];
 
+// name files, run a trial and read a file
 static inline int name_files(void **state)
 {
 	int failed = make_folder(state);
@@ -41,6 +42,7 @@ static inline char *read_file(const char *path)
 	return text;
 }
 
+// run a trial silently, and expect a text
 /* stderr goes to said_path */
 static inline int run_silently(const Experiment *e, const char *sweep)
 {

@@ -19,11 +19,11 @@ static void take_down(void *note)
 	usleep(1000);
 	a->list[(*a->n)++] = a->value;
 }
-
 static void work_keeps_its_order(void **state)
 {
 	enum { MANY = 100 };
 	for (int i = 0; i < NDEVICES; i++) {
+		// queue all notes, and look at them afterwards
 		Device *d = device_open(devices[i]);
 		int list[MANY], n = 0;
 		Note notes[MANY];
@@ -46,7 +46,6 @@ static void nap(void *us)
 {
 	usleep((unsigned)(uintptr_t)us);
 }
-
 /* what the device holds at p */
 static unsigned char first_byte(Device *d, const void *p)
 {
@@ -61,7 +60,6 @@ static void set(Device *d, void *p, int byte)
 	memset(host, byte, BYTES);
 	device_upload(d, p, host, BYTES);
 }
-
 /* b = a on the communication queue, after a nap */
 static Event copy_late(Device *d, void *b, void *a)
 {
@@ -70,10 +68,10 @@ static Event copy_late(Device *d, void *b, void *a)
 	device_copy(d, COMM, b, a, BYTES);
 	return device_event(d, COMM);
 }
-
 static void queues_wait_for_events(void **state)
 {
 	for (int i = 0; i < NDEVICES; i++) {
+		// read what a late copy has written
 		Device *d = device_open(devices[i]);
 		void *a = device_alloc(d, BYTES, MEM_TEMPORARY, "a"),
 			*b = device_alloc(d, BYTES, MEM_TEMPORARY, "b");
@@ -92,6 +90,7 @@ static void queues_wait_for_events(void **state)
 static void used_blocks_are_not_overwritten(void **state)
 {
 	for (int i = 0; i < NDEVICES; i++) {
+		// free a block that a queue still reads
 		Device *d = device_open(devices[i]);
 		void *a = device_alloc(d, BYTES, MEM_TEMPORARY, "a"),
 			*b = device_alloc(d, BYTES, MEM_TEMPORARY, "b");
@@ -105,6 +104,7 @@ static void used_blocks_are_not_overwritten(void **state)
 		device_wait(d, COMPUTE, copied);
 		assert_int_equal(first_byte(d, b), 1);
 
+		// prefer an idle block of the same size
 		void *idle = device_alloc(d, BYTES, MEM_TEMPORARY, "idle");
 		device_call(d, COMM, nap, (void *)20000);
 		Event later = device_event(d, COMM);
@@ -147,7 +147,6 @@ static void count_release(Device *d, void *kept)
 {
 	released += *(int *)kept;
 }
-
 static void kept_things_belong_to_one_device(void **state)
 {
 	Device *d[2] = { device_open("cpu"), device_open("cpu") };

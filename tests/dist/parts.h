@@ -38,6 +38,7 @@ typedef struct Parts {
 	double *squares;
 } Parts;
 
+// make and step a part of a model
 static inline Model *part_of(Device *d, const Parts *p, const RankGroup *g)
 {
 	Model *m = model_new_part(d, &p->shape, &policies[p->policy], 7, g);
@@ -127,7 +128,7 @@ static inline double largest_of(const real *x, size_t n)
 /* ends the program at an element that is too far off; returns the sum of squared
  * differences */
 static inline double compare_slice(const Parts *p, const real *got,
-	const real *want, const Slice *s, const char *name)
+	const real *want, const ParameterSlice *s, const char *name)
 {
 	double squares = 0, bound = p->squares ? INFINITY : p->tolerance
 		* largest_of(want, s->whole_rows * s->whole_columns);
@@ -153,7 +154,7 @@ static inline double compare_part(Model *m, const Parts *p, bool gradients)
 	read_all(m, gradients, got);
 	for (int i = 0; i < shape_nparameters(&m->shape); i++) {
 		const Parameter *about = &m->params[i].about;
-		Slice s = group_slice(&m->whole, m->group, i);
+		ParameterSlice s = group_slice(&m->whole, m->group, i);
 		double off = compare_slice(p, got + at, want, &s, about->name);
 		if (!about->gain || m->group->rank == 0)
 			squares += off;
@@ -189,6 +190,7 @@ static inline void same_gains(Model *m, Comm *c)
 static inline void train_part(Device *d, Comm *group, Comm *copies,
 	const Parts *p)
 {
+	// make the part, its optimizer and its data parallelism
 	TensorGroup t;
 	tensor_group(&t, d, group);
 	t.group.keep_norms = p->keep_norms;
@@ -200,6 +202,7 @@ static inline void train_part(Device *d, Comm *group, Comm *copies,
 		ddp_bind(ddp, &o);
 	Replay replay = { 0 };
 	for (int step = 0; step < p->steps; step++) {
+		// take a step, and compare its loss
 		double loss = 0;
 		int copy = copies ? comm_rank(copies) : 0;
 		for (int i = 0; i < p->passes && !p->replayed; i++) {
@@ -214,6 +217,7 @@ static inline void train_part(Device *d, Comm *group, Comm *copies,
 		if (!p->squares && !(fabs(loss - p->losses[step])
 			<= p->tolerance * p->losses[step]))
 			die("step %d: loss %.17g, not %.17g", step, loss, p->losses[step]);
+		// compare the gradients of the first step
 		if (step == 0 && ddp == NULL) {
 			double squares = compare_part(m, p, true);
 			if (p->squares)
@@ -222,6 +226,7 @@ static inline void train_part(Device *d, Comm *group, Comm *copies,
 		if (!p->replayed)
 			update_weights(m, &o);
 	}
+	// compare the weights, and free all
 	compare_part(m, p, false);
 	same_gains(m, group);
 	replay_free(&replay, d);
@@ -231,6 +236,7 @@ static inline void train_part(Device *d, Comm *group, Comm *copies,
 	model_free(&m);
 }
 
+// train a part on each rank
 static inline void be_part(const Place *place)
 {
 	const Parts *p = place->context;

@@ -83,6 +83,7 @@ static inline void train(Trained *t, const Scenario *s, int rank)
 {
 	for (int step = 0; step < STEPS; step++) {
 		int passes = step % 3 == 0 ? 1 : s->passes;
+		// make the passes of a step
 		for (int i = 0; i < passes; i++) {
 			Batch b = part_of_batch(s->shape, step, rank, i);
 			if (s->passes > 1) {

@@ -49,6 +49,7 @@ static inline void build(Trained *t, Device *d, Comm *c, Strategy s)
 	t->m = zero ? model_new_bare(d, &shape, fp32, 7) : model_new_part(d, &shape,
 		fp32, 7, s == TENSOR ? &t->group.group : NULL);
 	model_fuse(t->m);
+	// build a stage of ZeRO
 	if (zero) {
 		t->zero = zero_new(t->m, c, &(ZeroSettings){ .stage = s - ZERO1 + 1,
 			.prefetch = 1, .wire = FP32 }, &adamw_kind, settings);
@@ -146,6 +147,7 @@ static inline void expect_end(Fault *f, int status, const char *want,
 	bool named = false;
 	double start_ms = clock_ms();
 	run_ranks(f->ranks, ended, train, f);
+	// check how each rank ends
 	for (int r = 0; r < f->ranks; r++) {
 		const char *said = ended[r].said;
 		if (ended[r].status != (r == f->rank ? status : 1))
@@ -162,6 +164,7 @@ static inline void expect_end(Fault *f, int status, const char *want,
 	assert_true(clock_ms() - start_ms < limit_ms);
 }
 
+// all ranks end, and one names the fault
 /* draws which rank it is, and when it happens */
 static inline void lose_rank(Fault f, int most_us, int status,
 	const char *want, double limit_ms)

@@ -100,6 +100,7 @@ static void try_all(const Place *p)
 	const Case *k = p->context;
 	if (strcmp(comm_transport(c), k->transport) != 0)
 		die("the transport is %s", comm_transport(c));
+	// try all sizes in both types
 	for (Type type = FP32; type <= BF16; type++)
 		for (int i = 0; i < 5; i++) {
 			Array x = array_new(d, sizes[i], type, MEM_GRADIENT, "x");
@@ -112,6 +113,7 @@ static void try_all(const Place *p)
 	leave(c, d);
 }
 
+// test: every collective of the communicator
 static void collectives_are_right(void **state)
 {
 	static Case cases[] = { { "ring", 0 }, { "owner", 0 }, { "alternate", 0 },
@@ -129,6 +131,7 @@ static void queue_many(const Place *p)
 	Comm *c = join_case(p, &d, doing);
 	Array x = comm_array(c, MANY * N, FP32, MEM_GRADIENT, "x");
 	Event events[MANY];
+	// queue an all-reduce of each part
 	for (int i = 0; i < MANY; i++) {
 		Array part = array_part(d, x, (size_t)i * N);
 		fill(d, part, N, comm_rank(c), i);
@@ -137,6 +140,7 @@ static void queue_many(const Place *p)
 	if (p->context && (device_reached(d, events[MANY - 1])
 		|| strncmp(doing, "all-reduce ", 11) != 0))
 		die("the queue does not sleep, but does '%s'", doing);
+	// wait for every ninth event, and look at its part
 	for (int i = 0; i < MANY; i += 9) {
 		device_wait(d, COMPUTE, events[i]);
 		if (!device_reached(d, events[i]))
@@ -149,6 +153,7 @@ static void queue_many(const Place *p)
 	leave(c, d);
 }
 
+// test: events say when a result is there
 static void events_follow_the_queue(void **state)
 {
 	static Case slow = { "ring", 3000 };
@@ -164,6 +169,7 @@ static void exchange_values(const Place *p)
 	char all[MOST][5];
 	double ranks = comm_ranks(c);
 	for (int turn = 0; turn < 20; turn++) {
+		// gather bytes, a sum and a maximum
 		memset(all, 0xff, sizeof all);
 		memset(all[p->rank], 'a' + p->rank, 5);
 		comm_gather_host(c, all, 5);
@@ -179,6 +185,7 @@ static void exchange_values(const Place *p)
 	leave(c, d);
 }
 
+// test: values of hosts
 static void hosts_exchange_values(void **state)
 {
 	static Case slow = { "owner", 3000 };

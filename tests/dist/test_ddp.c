@@ -70,6 +70,7 @@ static void train_alone(Device *d, Comm *c, void *arg)
 		model_set_gradient_type(m, BF16);
 	m->share = 1.0 / s->ranks;
 	for (int step = 0; step < STEPS; step++) {
+		// add the gradients of all ranks' parts in order
 		for (int r = 0; r < s->ranks; r++) {
 			for (int i = 0; i < s->passes; i++) {
 				Batch b = part_of_batch(s->shape, step, r, i);
@@ -91,6 +92,7 @@ static void train_alone(Device *d, Comm *c, void *arg)
 	model_free(&m);
 }
 
+// train a model by data parallelism, and in one process
 static void step_of_rank(Model *m, Optimizer *o, Ddp *ddp, const Scenario *s,
 	int step, int rank)
 {
@@ -98,11 +100,13 @@ static void step_of_rank(Model *m, Optimizer *o, Ddp *ddp, const Scenario *s,
 	m->ops->fill(m->device, m->gradients, NAN, m->extent);
 	for (int k = 0; k < o->sums.n; k++)
 		m->ops->fill(m->device, o->sums.at[k], NAN, m->extent);
+	// take a step of one pass
 	if (s->passes == 1) {
 		timed_step(m, o, &b, MODE_TRAIN);
 		batch_free(&b);
 		return;
 	}
+	// take a step of several passes
 	for (int i = 0; i < s->passes; i++) {
 		ddp_sync(ddp, i == s->passes - 1);
 		pass(m, &b, i > 0);
@@ -113,6 +117,7 @@ static void step_of_rank(Model *m, Optimizer *o, Ddp *ddp, const Scenario *s,
 	update_weights(m, o);
 }
 
+// train a model by data parallelism, and in one process
 static void train_together(Device *d, Comm *c, void *arg)
 {
 	const Scenario *s = arg;
@@ -121,6 +126,7 @@ static void train_together(Device *d, Comm *c, void *arg)
 		DdpSettings plan = plans[k];
 		plan.wire = s->wire;
 		plan.exchange = s->exchange;
+		// train by this plan, and keep the weights
 		Model *m = new_model(d, s, 7 + 10 * rank);
 		Ddp *ddp = ddp_new(m, c, &plan);
 		Optimizer o = new_optimizer(m, s);
@@ -141,6 +147,7 @@ static void compare_weights(const Scenario *s, bool with_alone)
 	size_t n = shape_count(s->shape);
 	for (int k = 0; k < NPLANS; k++)
 		for (int r = 0; r < s->ranks; r++) {
+			// compare this rank's weights with what is wanted
 			const real *got = s->got + (k * s->ranks + r) * n,
 				*want = with_alone ? s->want : s->got + k * s->ranks * n;
 			for (size_t i = 0; i < n; i++)
@@ -153,6 +160,7 @@ static void compare_weights(const Scenario *s, bool with_alone)
 		}
 }
 
+// compare the weights of all kinds
 static void try_scenario(Scenario *s, bool exchanges)
 {
 	size_t nbytes = shape_count(s->shape) * sizeof(real),
@@ -171,6 +179,7 @@ static void try_scenario(Scenario *s, bool exchanges)
 
 static void all_kinds_give_the_bits_of_one_process(void **state)
 {
+	// list scenarios of all-reduces
 	Scenario scenarios[] = {
 		{ 1, "ring", &shapes[0], POLICY_FP32, FP32, .clips = true,
 			.passes = 1 },
@@ -224,6 +233,7 @@ static void half_the_share_halves_gradients(void **state)
 // train by exchanges of whole gradients
 static void exchanges_give_the_bits_of_one_process(void **state)
 {
+	// list scenarios of exchanges
 	Scenario scenarios[] = {
 		{ 1, "ring", &shapes[0], POLICY_FP32, FP32, .fused = true,
 			.clips = true, .passes = 1 },
@@ -285,6 +295,7 @@ static void send_shards(Device *d, Comm *c, void *arg)
 	device_wait(d, COMM, device_event(d, COMPUTE));
 	device_wait(d, COMPUTE, comm_all_to_all(c, x, N,
 		array_part(d, parts.at[rank], AT), "shards", 0));
+	// compare what each rank has sent
 	for (int r = 0; r < ranks; r++) {
 		real got[ROOM];
 		array_read(d, got, parts.at[r], ROOM);
@@ -302,6 +313,7 @@ static void send_shards(Device *d, Comm *c, void *arg)
 	device_free(d, x.at);
 }
 
+// exchange one piece
 static void pieces_come_to_their_places(void **state)
 {
 	for (int ranks = 1; ranks <= MOST; ranks++) {

@@ -223,6 +223,7 @@ static void look_at_ends(const Place *p)
 			all->exchange(all, r, NULL, 0, r, &letter, 1);
 		kill(getpid(), SIGKILL);
 	}
+	// wait until the end of the lost rank shows
 	bool early = all->lost(all, 2);
 	all->exchange(all, 2, &letter, 1, 2, NULL, 0);
 	double end_ms = clock_ms() + 10e3;
@@ -234,6 +235,7 @@ static void look_at_ends(const Place *p)
 	all->exchange(all, 1 - p->rank, &letter, 1, 1 - p->rank, &letter, 1);
 }
 
+// test: a link shows whose end is closed
 static void closed_ends_are_seen(void **state)
 {
 	Ended ended[MOST];

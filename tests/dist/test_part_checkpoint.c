@@ -47,6 +47,7 @@ static void keep(Device *d, Comm *c, void *keeping)
 	model_fuse(m);
 	Optimizer o = optimizer_of(m, p);
 	load_or_train(m, &o, k);
+	// compare the loss of a forward pass
 	Batch b = batch_random(p->B, p->T, p->shape.vocab, 1000);
 	double loss = model_forward(m, b.tokens, b.targets, b.B, b.T, false);
 	if (k->from == NULL)
@@ -62,6 +63,7 @@ static void keep(Device *d, Comm *c, void *keeping)
 	model_free(&m);
 }
 
+// run a job that saves or loads
 static void run_keeping(Keeping *k)
 {
 	in_ranks(k->parts.ranks, (CommSettings){ 0 }, keep, k);

@@ -5,7 +5,7 @@
 #include "tests/dist/job.h"
 
 // sum gradients without a model
-static const Part parts[] = {
+static const GradientPart parts[] = {
 	{ 0, 7, 1 }, { 7, 1, 1 }, { 16, 300, 2 }, { 316, 0, 1 }, { 320, 65, 1 },
 	{ 385, 1000, 1 }, { 1400, 3, 1 },
 };
@@ -76,6 +76,7 @@ static void sum_steps(Device *d, Comm *c, void *arg)
 	Reducer *r = reducer_new(d, c, &s->settings, parts, NPARTS, EXTENT, FP32);
 	if (reducer_buckets(r) != s->buckets)
 		die("%d buckets, not %d", reducer_buckets(r), s->buckets);
+	// sum the gradients of several steps
 	for (int step = 0; step < 5; step++) {
 		Array g = reducer_gradients(r);
 		for (int part = 0; part < NPARTS; part++)
@@ -88,8 +89,10 @@ static void sum_steps(Device *d, Comm *c, void *arg)
 	reducer_free(&r);
 }
 
+// sum gradients without a model
 static void gradients_of_any_shape_and_order_are_summed(void **state)
 {
+	// list the settings and their numbers of buckets
 	Sums sums[] = {
 		{ { DDP_NAIVE, 0, FP32, false }, 6 }, { { DDP_FLAT, 0, FP32, false }, 1 },
 		{ { DDP_OVERLAP, 0, FP32, false }, 6 },
@@ -111,10 +114,10 @@ static void look_early(Device *d, Comm *c, void *arg)
 {
 	enum { N = 4, EACH = 10 };
 	const DdpSettings *s = arg;
-	Part four[N];
+	GradientPart four[N];
 	real got[N * EACH];
 	for (int i = 0; i < N; i++)
-		four[i] = (Part){ i * EACH, EACH, 1 };
+		four[i] = (GradientPart){ i * EACH, EACH, 1 };
 	bool early = s->kind == DDP_OVERLAP || s->kind == DDP_BUCKETED;
 	Reducer *r = reducer_new(d, c, s, four, N, N * EACH, FP32);
 	ops_for(d)->fill(d, reducer_gradients(r), 1, N * EACH);

@@ -36,6 +36,7 @@ static Trainer start(Device *d, Comm *c, const Run *r)
 		.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .decay = 0.01,
 		.momentum = 0.9 };
 	const OptimizerKind *kind = r->sgd ? &sgd_kind : &adamw_kind;
+	// start a stage of ZeRO
 	if (r->stage > 0 && r->stage < OWNERS) {
 		t.m = model_new_bare(d, r->shape, &policies[r->policy], 7);
 		model_fuse(t.m);
@@ -48,6 +49,7 @@ static Trainer start(Device *d, Comm *c, const Run *r)
 	model_fuse(t.m);
 	t.ddp = ddp_new(t.m, c, &(DdpSettings){ DDP_BUCKETED, 0.004, FP32,
 		false });
+	// start data parallelism, with or without owners
 	if (r->stage == OWNERS) {
 		t.sharded = sharded_model_new(t.m, c, kind, settings);
 		t.o = sharded_model_optimizer(t.sharded);
@@ -59,6 +61,7 @@ static Trainer start(Device *d, Comm *c, const Run *r)
 	return t;
 }
 
+// train by any strategy
 /* this rank's part of the batch that begins at the position */
 static Batch batch_of(const Run *r, long position, int rank, int ranks)
 {
@@ -83,6 +86,7 @@ static void train(Device *d, Comm *c, void *arg)
 	if (t.o == NULL)
 		t.o = &t.own;
 	for (int step = r->from ? SAVED : 0; step < STEPS; step++) {
+		// load or save at the step that was agreed on
 		if (step == SAVED && r->from) {
 			usleep(r->late_us);
 			position = trainer_load(&t, r->from);
@@ -94,6 +98,7 @@ static void train(Device *d, Comm *c, void *arg)
 		r->losses[step] = comm_sum(c, loss) / ranks;
 		batch_free(&b);
 	}
+	// keep the weights of the end
 	real *weights = malloc(t.m->count * sizeof *weights);
 	if (t.zero)
 		zero_read_weights(t.zero, weights);
@@ -129,6 +134,7 @@ static void go_on(Run first, int ranks, double tolerance)
 	first.to = path;
 	in_ranks(ranks, by_owner, train, &first);
 	assert_true(first.losses[STEPS - 1] < first.losses[0]);
+	// go on at each number of ranks, and compare
 	for (int others = 1; others <= MOST; others++) {
 		Run next = first;
 		next.stage = (first.stage + others) % STAGES;
@@ -150,6 +156,7 @@ static void go_on(Run first, int ranks, double tolerance)
 	munmap(first.losses, STEPS * sizeof *losses);
 }
 
+// save, load and go on
 static void runs_go_on_at_any_number_of_ranks(void **state)
 {
 	go_on((Run){ &shapes[0], POLICY_FP32, .stage = 3 }, 4, 5e-6);

@@ -86,6 +86,7 @@ static void try_sums(Link *link, const char *what, Algorithm *all_reduce,
 static void add_whole_numbers(const Place *p)
 {
 	Link *link = meet(p);
+	// try each algorithm on each size and type
 	for (int i = 0; i < NSIZES; i++)
 		for (Type type = FP32; type <= BF16; type++) {
 			try_sums(link, "ring", link_all_reduce, sizes[i], type, true);
@@ -125,6 +126,7 @@ static void compare_bits(const Place *p)
 	size_t n = 10007;
 	for (Type type = FP32; type <= BF16; type++)
 		for (int k = 0; k < 2; k++) {
+			// compare the bytes of this rank's sum with the others'
 			size_t nbytes = n * type_size(type);
 			void *x = make(type, false, p->rank, n), *scratch = scratch_for(n);
 			char *all = need(malloc(nbytes * p->ranks));
@@ -167,6 +169,7 @@ static void try_copies(Link *link, size_t n, Type type, int root)
 {
 	void *x = make(type, true, link->rank, n);
 	size_t size = type_size(type);
+	// gather shards into an array of NaN
 	size_t begin = shard_begin(n, link->rank, link->ranks),
 		end = shard_begin(n, link->rank + 1, link->ranks);
 	memset(x, 0xff, begin * size);
@@ -180,6 +183,7 @@ static void try_copies(Link *link, size_t n, Type type, int root)
 			element(type, true, (int)r, i));
 	}
 	free(x);
+	// broadcast into an array of NaN
 	x = make(type, true, link->rank, n);
 	if (link->rank != root)
 		memset(x, 0xff, n * size);
@@ -191,6 +195,7 @@ static void try_copies(Link *link, size_t n, Type type, int root)
 	free(x);
 }
 
+// test: shards, gathering and broadcasts
 static void scatter_and_copy(const Place *p)
 {
 	Link *link = meet(p);

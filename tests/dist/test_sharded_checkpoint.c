@@ -62,11 +62,13 @@ static void run_and_kill(Kills *k, int job, int ranks)
 	pid_t pid[MOST];
 	FILE *said = tmpfile();
 	*k->version = 0;
+	// fork the ranks of the job
 	for (int r = 0; r < ranks; r++) {
 		place.rank = r;
 		pid[r] = fork_rank(be_rank, &place, said);
 	}
 	meeting_close(&place.meeting);
+	// kill one of them while they save
 	double start = clock_ms();
 	while (*k->version < k->first + 1 && clock_ms() - start < 20e3)
 		usleep(100);
@@ -78,6 +80,7 @@ static void run_and_kill(Kills *k, int job, int ranks)
 	fclose(said);
 }
 
+// kill a rank while it saves
 static void a_killed_rank_leaves_a_whole_file(void **state)
 {
 	enum { JOBS = 50, RANKS = 3 };
@@ -87,6 +90,7 @@ static void a_killed_rank_leaves_a_whole_file(void **state)
 	snprintf(whole, sizeof whole, "%s/whole", folder);
 	snprintf(partial, sizeof partial, "%s.partial", path);
 	for (int job = 0; job < JOBS; job++) {
+		// check that the file is one whole version
 		run_and_kill(&k, job, RANKS);
 		TensorFile *f = tensorfile_open(path);
 		int version = atoi(tensorfile_meta(f, "version"));

@@ -9,6 +9,7 @@
 // test how parameters are dealt out
 static void deal(int n, int ranks, uint64_t seed, size_t most, size_t *loads)
 {
+	// draw the sizes of the arrays
 	size_t counts[40] = { 0 }, want[8] = { 0 }, largest = 0, before = 0;
 	int owners[40];
 	for (int r = 0; r < ranks; r++)
@@ -31,6 +32,7 @@ static void deal(int n, int ranks, uint64_t seed, size_t most, size_t *loads)
 	assert_true(before > 0 || full - least <= largest);
 }
 
+// test how parameters are dealt out
 static void shares_are_whole_and_even(void **state)
 {
 	const size_t counts[] = { 5, 9, 5, 1, 9 };
@@ -232,12 +234,14 @@ static void take_steps(Device *d, Comm *c, void *arg)
 		new_span(&alone, i);
 		new_span(&sharded, i);
 	}
+	// take each step on both sides, and compare
 	for (int step = 0; step < STEPS; step++) {
 		for (int g = 0; g < s->groups && added(g) <= step; g++)
 			step_alone(&alone, step, g);
 		step_sharded(&sharded, step);
 		compare_sides(&alone, &sharded, step);
 	}
+	// free both sides, and look for state that is left
 	for (int i = 0; i < s->nparams; i++) {
 		if (alone.alone[i].n > 0)
 			optimizer_free(&alone.alone[i]);
@@ -249,6 +253,7 @@ static void take_steps(Device *d, Comm *c, void *arg)
 		die("%zu bytes of state are left", d->active[MEM_OPTIMIZER]);
 }
 
+// test groups, frozen parameters and absent gradients
 static void shards_change_no_bit(void **state)
 {
 	static const Scenario scenarios[] = {
@@ -290,6 +295,7 @@ static int train(Device *d, Comm *c, const Training *t, bool shards, real *to)
 	Model *m = model_new(d, &shape, &policies[t->policy], 7 + comm_rank(c));
 	if (t->fused)
 		model_fuse(m);
+	// make a trainer, with or without shards
 	Trainer r = { .m = m, .o = &r.own, .ddp = ddp_new(m, c,
 		&(DdpSettings){ DDP_BUCKETED, 0.001, FP32, false }) };
 	OptimizerSettings settings = { .lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999,
@@ -303,6 +309,7 @@ static int train(Device *d, Comm *c, const Training *t, bool shards, real *to)
 			: adamw_new(m, 1e-2, 0.9, 0.999, 1e-8, 0.01);
 		r.own.settings = settings;
 	}
+	// train, with another rate in each step
 	m->loss_scale = t->loss_scale > 0 ? t->loss_scale : m->loss_scale;
 	double scale = m->loss_scale;
 	for (int step = 0; step < 2 * STEPS; step++) {
@@ -317,6 +324,7 @@ static int train(Device *d, Comm *c, const Training *t, bool shards, real *to)
 	return halved;
 }
 
+// train a model with and without shards
 static void train_twice(Device *d, Comm *c, void *arg)
 {
 	const Training *t = arg;

@@ -6,6 +6,7 @@
 enum { LONG = 48 };
 static const Shape part_shape = { 50, LONG, 64, 161, 8, 5, 16, 10000 };
 
+// end the program unless bytes are near
 static void expect_near(double got, double wanted, const char *what,
 	const Parts *p, int rank)
 {
@@ -15,6 +16,7 @@ static void expect_near(double got, double wanted, const char *what,
 			p->recompute, p->naive, what, got, wanted);
 }
 
+// compare the estimate with a step's peaks
 static void check_memory(Device *d, Comm *c, void *parts)
 {
 	const Parts *p = parts;
@@ -39,6 +41,7 @@ static void check_memory(Device *d, Comm *c, void *parts)
 	model_free(&m);
 }
 
+// try groups of all sizes
 static void estimate_of_a_part_is_met(void **state)
 {
 	for (int ranks = 1; ranks <= MOST; ranks++)

@@ -12,7 +12,7 @@ static void cover(const Shape *whole, int ranks, int i)
 	unsigned char *seen = need(calloc(p.count, 1));
 	for (int r = 0; r < ranks; r++) {
 		RankGroup g = { .rank = r, .ranks = ranks };
-		Slice s = group_slice(whole, &g, i);
+		ParameterSlice s = group_slice(whole, &g, i);
 		assert_true(s.whole_rows == p.rows && s.whole_columns == p.columns);
 		for (size_t k = 0; k < s.rows * s.columns; k++)
 			seen[(s.row + k / s.columns) * p.columns + s.column
@@ -36,6 +36,7 @@ static void slices_cover_every_element_once(void **state)
 // test groups of several sizes
 static void groups_train_as_one_rank_does(void **state)
 {
+	// list jobs of groups
 	static const Parts jobs[] = {
 		{ 1, 1, .B = B, .T = T },
 		{ 2, 1, .B = B, .T = T, .delay_us = 100 },
@@ -147,6 +148,7 @@ static void try_cuts(Device *d, size_t V, const size_t cuts[CUTS + 1],
 		parts[CUTS];
 	int32_t *target = drawn_tokens(ROWS, 41, V), own[CUTS][ROWS];
 	ops->fused_cross_entropy(d, want, dwant, z, target, 0.25, ROWS, V);
+	// find the terms of each rank's columns
 	for (int r = 0; r < CUTS; r++) {
 		parts[r] = columns_of(z, V, cuts[r], cuts[r + 1]);
 		for (int i = 0; i < ROWS; i++)
@@ -155,6 +157,7 @@ static void try_cuts(Device *d, size_t V, const size_t cuts[CUTS + 1],
 		ops->partial_cross_entropy(d, array_at(terms, r * 3 * ROWS), parts[r],
 			own[r], ROWS, cuts[r + 1] - cuts[r]);
 	}
+	// compare losses and gradients of each rank
 	for (int r = 0; r < CUTS; r++) {
 		size_t n = cuts[r + 1] - cuts[r];
 		Array got = poisoned(ROWS), slice = columns_of(dwant, V, cuts[r],
@@ -168,6 +171,7 @@ static void try_cuts(Device *d, size_t V, const size_t cuts[CUTS + 1],
 	}
 }
 
+// test the loss of a cut row
 static void terms_of_a_cut_row_give_its_loss(void **state)
 {
 	Device *d = device_open("cpu");
@@ -253,6 +257,7 @@ static void recorded_steps_are_cut_at_collectives(void **state)
 	RankGroup one = { NULL, 0, 1, 0, false, note_start, note_join };
 	Parts p = { .shape = odd, .B = B, .T = T, .clip = 0.5 };
 	Device *d = device_open("cpu");
+	// let the device pretend to have graphs
 	Backend pretends = *d->backend;
 	pretends.graph_begin = pretend_begin;
 	pretends.graph_end = pretend_end;
@@ -262,6 +267,7 @@ static void recorded_steps_are_cut_at_collectives(void **state)
 	Model *m = part_of(d, &p, &one);
 	Optimizer o = optimizer_of(m, &p);
 	Replay replay = { 0 };
+	// compare a recorded step with its replays
 	step_of(m, &o, &replay, &p, 0, 0);
 	int n = notes_of("GSRJ", plain);
 	assert_int_equal(n, 2 * (10 * odd.layers + 3 + 2 + 1 + 2 * odd.layers + 1

@@ -89,6 +89,7 @@ static void train_and_compare(Scenario *s, const char *device)
 
 static void all_stages_give_the_bits_of_data_parallelism(void **state)
 {
+	// list scenarios of stages on the CPU
 	Scenario scenarios[] = {
 		{ 1, "ring", &shapes[0], POLICY_BF16, FP32, .fused = true,
 			.passes = 1 },
@@ -138,8 +139,10 @@ static void all_stages_give_the_bits_of_data_parallelism(void **state)
 		train_and_compare(&scenarios[i], "cpu");
 }
 
+// compare the weights of all stages
 static void stages_agree_on_two_gpus(void **state)
 {
+	// list scenarios of stages on two GPUs
 	Scenario scenarios[] = {
 		{ 2, "auto", &shapes[3], POLICY_BF16, BF16, .fused = true,
 			.replayed = true, .passes = 1 },
@@ -225,10 +228,12 @@ static void see_pieces(Device *d, Comm *c, void *arg)
 	real *weights = need(malloc(m->count * sizeof *weights));
 	ZeroPiece *pieces = need(malloc(n * sizeof *pieces));
 	o.settings = settings_of(s);
+	// train by both, and list the pieces
 	train(&(Trained){ full, &o, ddp, NULL, { 0 } }, s, rank);
 	train(&(Trained){ m, zero_optimizer(z), NULL, z, { 0 } }, s, rank);
 	zero_read_weights(z, weights);
 	n = zero_pieces(z, pieces);
+	// compare and double each piece
 	for (int i = 0; i < n; i++) {
 		size_t at = offset_of(m, pieces[i].about) + pieces[i].begin;
 		compare_piece(d, &o, &pieces[i], at, weights);
@@ -237,6 +242,7 @@ static void see_pieces(Device *d, Comm *c, void *arg)
 			if (!pieces[i].replicated || rank == 0)
 				__atomic_fetch_add(&seen->times[at + k], 1, __ATOMIC_RELAXED);
 	}
+	// compare the losses of doubled weights
 	zero_weights_changed(z);
 	for (int i = 0; i < shape_nparameters(s->shape); i++)
 		double_weights(d, model_weight(full, i), full->params[i].about.count);
@@ -252,6 +258,7 @@ static void see_pieces(Device *d, Comm *c, void *arg)
 	model_free(&full);
 }
 
+// look at the pieces of all ranks
 static void pieces_tile_the_model(void **state)
 {
 	for (int i = 0; i < NPLANS; i++) {

@@ -74,12 +74,14 @@ static void measure_memory(Device *d, Comm *c, void *arg)
 		size_t before[NCATEGORIES];
 		if (plans[k].bucket_mb > 0)
 			continue;
+		// make the engine, and count what was there before
 		memcpy(before, d->active, sizeof before);
 		m = model_new_bare(d, s->shape, &policies[s->policy], 7);
 		size_t bare = d->active[MEM_PARAMETER] - before[MEM_PARAMETER];
 		model_free(&m);
 		Zero *z = new_zero(d, c, s, plans[k], &m);
 		Memory want = predicted_memory(s, &plans[k]);
+		// compare each category with the formula
 		device_reset_peak(d);
 		train(&(Trained){ m, zero_optimizer(z), NULL, z, { 0 } }, s,
 			comm_rank(c));
@@ -98,6 +100,7 @@ static void measure_memory(Device *d, Comm *c, void *arg)
 	}
 }
 
+// count the memory of each stage
 static void memory_is_what_the_formula_says(void **state)
 {
 	Scenario scenarios[] = {
@@ -141,6 +144,7 @@ static void count_sent(Device *d, Comm *c, void *arg)
 		Model *m;
 		if (plans[k].bucket_mb > 0)
 			continue;
+		// count the bytes of a step
 		Zero *z = new_zero(d, c, s, plans[k], &m);
 		Batch b = part_of_batch(s->shape, 0, comm_rank(c), 0);
 		timed_step(m, zero_optimizer(z), &b, MODE_TRAIN);
@@ -156,6 +160,7 @@ static void count_sent(Device *d, Comm *c, void *arg)
 	}
 }
 
+// count the bytes that the stages send
 static void bytes_are_what_the_formula_says(void **state)
 {
 	Scenario s = { 3, "ring", &shapes[1], POLICY_BF16, BF16, .fused = true,
@@ -212,6 +217,7 @@ static void watch_steps(Device *d, Comm *c, void *arg)
 		Model *m;
 		if (plans[k].bucket_mb > 0)
 			continue;
+		// count what was under way in each step
 		Watch w = { new_zero(d, c, s, plans[k], &m), m->hooks, 0, 0, 0 };
 		m->hooks = (Hooks){ &w, watch_before_unit, watch_after_unit, NULL, 0,
 			watch_before_update, watch_after_update };
@@ -231,6 +237,7 @@ static void watch_steps(Device *d, Comm *c, void *arg)
 	}
 }
 
+// see what runs behind the passes
 static void communication_runs_behind_the_passes(void **state)
 {
 	Scenario s = { 2, "ring", &shapes[1], POLICY_BF16, BF16, .fused = true,

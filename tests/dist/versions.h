@@ -112,6 +112,7 @@ static inline void write_version(const char *to, int version)
 	TensorView views[NTENSORS];
 	char text[16];
 	snprintf(text, sizeof text, "%d", version);
+	// make a view of each whole tensor
 	for (int t = 0; t < NTENSORS; t++) {
 		size_t count = elements_of(t);
 		float *data = malloc(count * sizeof *data);
@@ -129,6 +130,7 @@ static inline void write_version(const char *to, int version)
 		free((void *)views[t].data);
 }
 
+// write the file by one process, and compare
 static inline void *contents(const char *name, size_t *nbytes)
 {
 	FILE *f = fopen(name, "r");

@@ -10,6 +10,8 @@
 
 #define STALL(reason) \
 	"\"smsp__average_warps_issue_stalled_" reason "_per_issue_active.ratio\""
+
+// a sheet with a column for each kind of counter
 static const char head[] = "\"ID\",\"Kernel Name\",\"gpu__time_duration.sum\","
 	"\"smsp__cycles_elapsed.avg.per_second\","
 	"\"sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_active\","

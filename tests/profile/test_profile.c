@@ -8,6 +8,7 @@
 static Device *device;
 static const Shape shape = { 101, 16, 32, 50, 3, 2, 16, 10000 };
 
+// count ranges of a name within another
 static int count_spans(const Profile *p, const char *name, const char *within)
 {
 	int n = 0;
@@ -17,6 +18,7 @@ static int count_spans(const Profile *p, const char *name, const char *within)
 	return n;
 }
 
+// profile one step of a small model
 static Profile *profile_of_step(bool fused)
 {
 	Model *m = model_new(device, &shape, &policies[0], 3);
@@ -34,6 +36,7 @@ static Profile *profile_of_step(bool fused)
 	return p;
 }
 
+// test that ranges are nested
 static void ranges_are_nested(void **state)
 {
 	for (int fused = 0; fused < 2; fused++) {

@@ -53,6 +53,7 @@ static void fetch(void *self, int unit, bool backward)
 	move(s, s->weight[k], part(s, s->weights, u.offset), u.extent);
 	move(s, s->low[k], part(s, s->compute, u.offset), u.extent);
 	device_wait(d, COMPUTE, device_event(d, COMM));
+	// point the unit's parameters at the slot
 	for (int i = u.first; i < u.first + u.count; i++) {
 		Param *p = &s->m->params[i];
 		size_t offset = p->about.offset - u.offset;
@@ -64,6 +65,7 @@ static void fetch(void *self, int unit, bool backward)
 	}
 }
 
+// fetch a unit and collect gradients, as a stand-in
 static void forget(void *self, int unit, bool backward)
 {
 	StandIn *s = self;
@@ -130,6 +132,7 @@ static StandIn *stand_in_for(Model *m, bool fetches)
 		low.at = NULL;
 	*s = (StandIn){ .m = m, .home = guarded(n * sizeof *s->home),
 		.fetches = fetches, .random = 1 };
+	// move the weights into buffers of the stand-in
 	s->weights = like(s, m->weights, m->extent);
 	s->compute = like(s, low, m->extent);
 	s->gradients = like(s, gradient, m->extent);
@@ -138,6 +141,7 @@ static StandIn *stand_in_for(Model *m, bool fetches)
 	move(s, s->weights, m->weights, m->extent);
 	move(s, s->compute, low, m->extent);
 	device_now_ms(m->device);
+	// make the slots, and point parameters home
 	for (int k = 0; k < SLOTS; k++) {
 		s->weight[k] = like(s, m->weights, m->extent);
 		s->low[k] = like(s, low, m->extent);
@@ -159,6 +163,7 @@ static StandIn *stand_in_for(Model *m, bool fetches)
 	return s;
 }
 
+// make the stand-in, and take its buffers away
 static void stand_in_free(StandIn *s)
 {
 	Array all[] = { s->weights, s->compute, s->gradients, s->weight[0],
@@ -194,6 +199,7 @@ static real *trained(const Run *r, const char *device, bool moved)
 	Optimizer o = adamw_new(m, 1e-2, 0.9, 0.999, 1e-8, 0.01);
 	Replay replay = { 0 };
 	real *got = guarded((TRAINED + m->count) * sizeof *got), *to = got;
+	// take the steps, and note their losses
 	for (int step = 0; step < TRAINED; step++) {
 		Batch b = batch_random(3, r->shape->context, r->shape->vocab, step);
 		StepTime t = r->replayed ? replayed_step(&replay, m, &o, &b, MODE_TRAIN)
@@ -201,6 +207,7 @@ static real *trained(const Run *r, const char *device, bool moved)
 		*to++ = (real)t.loss;
 		batch_free(&b);
 	}
+	// read the weights behind the losses
 	for (int i = 0; i < shape_nparameters(r->shape); i++) {
 		size_t n = m->params[i].about.count;
 		array_read(d, to, model_weight(m, i), n);
@@ -217,6 +224,7 @@ static real *trained(const Run *r, const char *device, bool moved)
 	return got;
 }
 
+// train with a stand-in and without
 static void compare_runs(const char *device)
 {
 	for (int i = 0; i < 2 * NPOLICIES * 2 * 2 * 2 * 2; i++) {
@@ -226,6 +234,7 @@ static void compare_runs(const char *device)
 		size_t n = TRAINED + shape_count(r.shape);
 		if (r.replayed && strcmp(device, "cpu") == 0)
 			continue;                       /* it has no graphs */
+		// compare losses and weights bit for bit
 		real *want = trained(&r, device, false), *got = trained(&r, device, true);
 		for (size_t k = 0; k < n; k++)
 			assert_true(isfinite(want[k]));
@@ -238,6 +247,7 @@ static void compare_runs(const char *device)
 	}
 }
 
+// train with a stand-in and without
 static void nothing_changes_on_the_cpu(void **state)
 {
 	compare_runs("cpu");

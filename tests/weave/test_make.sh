@@ -155,4 +155,10 @@ in_table() {
 }
 [ ! -f README.md ] || check 'README and help agree on times' \
 	diff <(in_help | sort) <(in_table | sort)
+mapped() {
+	for folder in src/*/; do
+		grep -q "^| .${folder#src/}" src/README.md || return 1
+	done
+}
+check 'the map names every folder' mapped
 exit $failed

@@ -55,12 +55,21 @@ results 'fsdp h100 yes fresh d' 'tp_calcs h100 yes stale d' \
 results '9 fsdp recorded yes t' >build/weave/claims.tsv
 results 'fsdp x 15 fsdp tests/t 7' 'tp_calcs x 4 tp_calcs tests/t 8' \
 	>build/weave/problems.tsv
+export COURSE_POINTS=19
 bash src/weave/grade.sh yes >said
 check 'a stale table is no error' gives $? 0
 check 'all parts held' grep -q '^fsdp  *15  15 ' said
 check 'a stale table takes its share' grep -q '^tp_calcs  *4  2 ' said
-check 'others are not answered' grep -q '^leaderboard .*not answered' said
 check 'points are added' grep -q '^score: 17 of 19 points' said
+lost() { COURSE_POINTS=20 bash src/weave/grade.sh yes >said; }
+check 'a point that is missing is noticed' not lost
+check 'and told' grep -q 'have 19 points, the course 20$' said
+results 'fsdp x 15 fsdp tests/t 7' 'own x 0 - tests/t 8' \
+	>build/weave/problems.tsv
+sed -i 's/\t-\t/\t\t/' build/weave/problems.tsv
+export COURSE_POINTS=15
+check 'a problem of one'"'"'s own needs its heading only' eval \
+	'bash src/weave/grade.sh yes | grep -q "^own  *0  0  *tests: 2 passed"'
 results 'fsdp x 15 fsdp tests/t 7' >build/weave/problems.tsv
 check 'nothing lost' eval 'bash src/weave/grade.sh yes | grep -q "15 of 15"'
 grade() { bash src/weave/grade.sh yes >said; }

@@ -9,6 +9,7 @@
 #include "device/cuda/cuda.h"
 #include "dist/ring.h"
 
+// fill in this rank's card
 static void fill_card(Card *card, const Device *d)
 {
 	const char *host = getenv("NCCL_HOSTID");
@@ -26,6 +27,7 @@ static void fill_card(Card *card, const Device *d)
 	card->present = 1;
 }
 
+// gather the cards of all ranks
 Card *card_gather(Link *link, const Device *d)
 {
 	Card *cards = need(calloc(link->ranks, sizeof *cards));
@@ -35,6 +37,7 @@ Card *card_gather(Link *link, const Device *d)
 	return cards;
 }
 
+// find two ranks on one GPU
 const char *card_conflict(const Card *cards, int ranks)
 {
 	for (int a = 0; a < ranks; a++) {
@@ -48,6 +51,7 @@ const char *card_conflict(const Card *cards, int ranks)
 	return NULL;
 }
 
+// wait for all ranks over the link
 void card_meet(Link *link, const char *doing)
 {
 	char *all = need(calloc(link->ranks, 1));
@@ -57,6 +61,8 @@ void card_meet(Link *link, const char *doing)
 }
 
 // do the ranks reach each other's GPUs?
+/* how a rank's GPU is reached: fully; not visible to this process; visible, with
+ * memory out of reach; or through one connection alone */
 typedef enum { REACHED, UNSEEN, APART, ONE_CONNECTION } Reach;
 
 static Reach reach_card(const Card *card, int own)
@@ -74,6 +80,7 @@ static Reach reach_card(const Card *card, int own)
 	return UNSEEN;
 }
 
+// reach the GPUs of all ranks
 static Reach reach_all(const Card *cards, int rank, int ranks)
 {
 	const char *connections = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
@@ -88,6 +95,7 @@ static Reach reach_all(const Card *cards, int rank, int ranks)
 	return found;
 }
 
+// compare what the ranks have reached
 const char *card_unreached(Link *link, const Card *cards)
 {
 	static const char *const texts[] = { NULL,

@@ -39,7 +39,7 @@ typedef struct Nccl {
 } Nccl;
 
 // say whether NCCL can work, and make its communicator
-static const char *nccl_missing(const Link *link, const Device *device)
+static const char *nccl_why_unavailable(const Link *link, const Device *device)
 {
 	Card *cards = card_gather((Link *)link, device);
 	const char *conflict = card_conflict(cards, link->ranks);
@@ -68,6 +68,7 @@ static void *open_with(Link *link, Device *device, int ctas, bool symmetric)
 	return c;
 }
 
+// open NCCL, and name its version
 static void *nccl_open(Link *link, Device *device, const CommSettings *s)
 {
 	return open_with(link, device, s->ctas, false);
@@ -106,6 +107,7 @@ static void *nccl_alloc(void *state, size_t nbytes)
 	return w.at;
 }
 
+// free a window, and find one
 static Window *window_of(Nccl *c, const char *p)
 {
 	for (Window *w = c->windows; w < c->windows + c->nwindows; w++)
@@ -128,8 +130,9 @@ static void nccl_free(void *state, void *p)
 }
 
 // choose the kernel for a collective
-/* is the array one that NCCL's own collective takes in `shards` parts? */
-static bool nccl_takes(Nccl *c, const Operation *op, size_t shards)
+/* does NCCL's own collective take the array, as one that is cut into `shards`
+ * equal shards? */
+static bool nccl_takes(Nccl *c, const CommOp *op, size_t shards)
 {
 	const Window *w = window_of(c, op->x.at);
 	size_t nbytes = op->n / shards * type_size(op->x.type);
@@ -139,7 +142,8 @@ static bool nccl_takes(Nccl *c, const Operation *op, size_t shards)
 		|| (nbytes % 16 == 0 && (uintptr_t)op->x.at % 16 == 0);
 }
 
-static ncclDataType_t nccl_type(const Operation *op)
+// call NCCL for each shard
+static ncclDataType_t nccl_type(const CommOp *op)
 {
 	assert(op->x.type == FP32 || op->x.type == BF16);
 	return op->x.type == BF16 ? ncclBfloat16 : ncclFloat32;
@@ -147,8 +151,8 @@ static ncclDataType_t nccl_type(const Operation *op)
 
 /* calls one(c, op, shard, count, owner) for every shard with elements, as one
  * group */
-static void by_shards(Nccl *c, const Operation *op,
-	void (*one)(Nccl *c, const Operation *op, void *x, size_t n, int owner))
+static void by_shards(Nccl *c, const CommOp *op,
+	void (*one)(Nccl *c, const CommOp *op, void *x, size_t n, int owner))
 {
 	int ranks = c->link->ranks;
 	NCCL(ncclGroupStart());
@@ -161,14 +165,14 @@ static void by_shards(Nccl *c, const Operation *op,
 	NCCL(ncclGroupEnd());
 }
 
-static void reduce_one(Nccl *c, const Operation *op, void *x, size_t n,
+static void reduce_one(Nccl *c, const CommOp *op, void *x, size_t n,
 	int owner)
 {
 	NCCL(ncclReduce(x, x, n, nccl_type(op), ncclSum, owner, c->comm,
 		cuda_queue(c->device->state, COMM)));
 }
 
-static void broadcast_one(Nccl *c, const Operation *op, void *x, size_t n,
+static void broadcast_one(Nccl *c, const CommOp *op, void *x, size_t n,
 	int owner)
 {
 	NCCL(ncclBroadcast(x, x, n, nccl_type(op), owner, c->comm,
@@ -176,7 +180,7 @@ static void broadcast_one(Nccl *c, const Operation *op, void *x, size_t n,
 }
 
 // queue a collective of NCCL
-static void nccl_all_reduce(Nccl *c, const Operation *op)
+static void nccl_all_reduce(Nccl *c, const CommOp *op)
 {
 	void *x = op->x.at;
 	if (nccl_takes(c, op, 1)) {
@@ -188,7 +192,7 @@ static void nccl_all_reduce(Nccl *c, const Operation *op)
 	}
 }
 
-static void nccl_by_shards(Nccl *c, const Operation *op)
+static void nccl_by_shards(Nccl *c, const CommOp *op)
 {
 	size_t each = op->n / c->link->ranks;
 	void *x = op->x.at,
@@ -204,10 +208,11 @@ static void nccl_by_shards(Nccl *c, const Operation *op)
 		NCCL(ncclAllGather(own, x, each, nccl_type(op), c->comm, stream));
 }
 
-static void nccl_queue(void *state, const Operation *op)
+static void nccl_queue(void *state, const CommOp *op)
 {
 	Nccl *c = state;
 	cudaStream_t stream = cuda_queue(c->device->state, COMM);
+	// call the function of NCCL for this kind
 	switch (op->kind) {
 	case ALL_REDUCE:
 		nccl_all_reduce(c, op);
@@ -243,12 +248,14 @@ static void nccl_close(void *state)
 }
 
 const Transport nccl_transport = {
-	.name = "nccl", .missing = nccl_missing, .open = nccl_open,
-	.close = nccl_close, .queue = nccl_queue, .alloc = nccl_alloc,
-	.free = nccl_free, .library = nccl_library, .beside_link = true,
+	.name = "nccl", .why_unavailable = nccl_why_unavailable,
+	.open = nccl_open, .close = nccl_close, .queue = nccl_queue,
+	.alloc = nccl_alloc,
+	.free = nccl_free, .library = nccl_library, .device_side = true,
 };
 const Transport symmetric_transport = {
-	.name = "symmetric", .missing = nccl_missing, .open = symmetric_open,
-	.close = nccl_close, .queue = nccl_queue, .alloc = nccl_alloc,
-	.free = nccl_free, .library = nccl_library, .beside_link = true,
+	.name = "symmetric", .why_unavailable = nccl_why_unavailable,
+	.open = symmetric_open, .close = nccl_close, .queue = nccl_queue,
+	.alloc = nccl_alloc,
+	.free = nccl_free, .library = nccl_library, .device_side = true,
 };

@@ -20,37 +20,39 @@ enum { SLOT = 16 << 20, SLOTS = 4, BOX = SLOTS * SLOT, LINE = 64,
 enum { FULL, FREED, FULL_OUT, FREED_OUT, READY, CAME, READY_OUT, CAME_OUT,
 	NFLAGS };
 
-typedef struct Peer {
-	char *mapped;                    /* its arena, in our addresses */
-	/* slots of ours for its messages; of its for ours */
+// keep the state of a peer
+typedef struct PushPeer {
+	char *mapped;                    /* the peer's arena, in our addresses */
+	/* our slots for the peer's messages; the peer's slots for ours */
 	char *in, *out;
-	uint32_t *flag[NFLAGS];          /* ours for it: what it raises, and words */
-	uint32_t *its[NFLAGS];           /* its for us */
-	/* messages queued so far, to it and from it */
+	uint32_t *flag[NFLAGS];          /* our flags, which the peer raises; words */
+	uint32_t *its[NFLAGS];           /* the peer's flags, which we raise */
+	/* messages queued so far, to the peer and from it */
 	uint64_t sent, taken;
-} Peer;
+} PushPeer;
 
-/* memory that a rank shares, and where that of each peer is in our addresses */
-typedef struct Mapped {
+/* memory that this rank shares, and in our addresses that of each other rank */
+typedef struct MappedMemory {
 	char *own, *at[PUSH_MOST_RANKS];
 	size_t nbytes;
-} Mapped;
+} MappedMemory;
 
 typedef struct Push {
 	Link *link;
 	Device *device;
 	int rank, ranks, ctas;
 	char *arena;
-	Peer peers[PUSH_MOST_RANKS];     /* that of the rank itself is not used */
+	PushPeer peers[PUSH_MOST_RANKS]; /* [rank] is not used */
 	cudaStream_t stream;             /* of the pushes */
 	cudaEvent_t point, summed;       /* of the other stream; the last sum */
 	uint64_t in_place;               /* operations queued so far */
-	Mapped *mapped;                  /* what all ranks may write to */
+	MappedMemory *mapped;                  /* what all ranks may write to */
 	int nmapped;
 	PFN_cuStreamWaitValue32_v11070 wait;
 	PFN_cuStreamWriteValue32_v11070 write;
 } Push;
 
+// lay out the arena of slots
 static size_t arena_size(int ranks)
 {
 	return (size_t)(ranks - 1) * BOX + FLAGS;
@@ -69,7 +71,7 @@ static uint32_t *flag_in(char *arena, int of, int peer, int ranks, int which)
 }
 
 // say whether pushes can work
-static const char *push_missing(const Link *link, const Device *device)
+static const char *push_why_unavailable(const Link *link, const Device *device)
 {
 	Card *cards = card_gather((Link *)link, device);
 	const char *why = card_conflict(cards, link->ranks);
@@ -85,7 +87,7 @@ static const char *push_missing(const Link *link, const Device *device)
 }
 
 // map the memory of all ranks
-static void map_memory(Push *p, Mapped *m, const char *doing)
+static void map_memory(Push *p, MappedMemory *m, const char *doing)
 {
 	cudaIpcMemHandle_t *handles = need(calloc(p->ranks, sizeof *handles));
 	CUDA(cudaIpcGetMemHandle(&handles[p->rank], m->own));
@@ -110,11 +112,12 @@ static void *driver_function(const char *name)
 	return function;
 }
 
-static void meet_peer(Push *p, int r, char *mapped)
+// compute the addresses of a peer's slots and flags
+static void init_peer(Push *p, int r, char *mapped)
 {
 	int rank = p->rank, ranks = p->ranks;
-	Peer *peer = &p->peers[r];
-	*peer = (Peer){ .mapped = mapped, .in = box_in(p->arena, rank, r),
+	PushPeer *peer = &p->peers[r];
+	*peer = (PushPeer){ .mapped = mapped, .in = box_in(p->arena, rank, r),
 		.out = box_in(mapped, r, rank) };
 	for (int i = 0; i < NFLAGS; i++) {
 		peer->flag[i] = flag_in(p->arena, rank, r, ranks, i);
@@ -122,9 +125,10 @@ static void meet_peer(Push *p, int r, char *mapped)
 	}
 }
 
+// exchange the arenas
 static void exchange_arenas(Push *p)
 {
-	Mapped arenas = { .own = p->arena };
+	MappedMemory arenas = { .own = p->arena };
 	device_now_ms(p->device);           /* nobody uses the arena any more */
 	CUDA(cudaMemsetAsync(p->arena + (size_t)(p->ranks - 1) * BOX, 0, FLAGS,
 		p->stream));
@@ -132,21 +136,24 @@ static void exchange_arenas(Push *p)
 	map_memory(p, &arenas, "opening pushes");
 	for (int r = 0; r < p->ranks; r++)
 		if (r != p->rank)
-			meet_peer(p, r, arenas.at[r]);
+			init_peer(p, r, arenas.at[r]);
 }
 
+// open the pushes
 static void *push_open(Link *link, Device *device, const CommSettings *s)
 {
 	Push *p = need(calloc(1, sizeof *p));
 	int least, greatest;
 	*p = (Push){ .link = link, .device = device, .rank = link->rank,
+		// fetch the driver's functions, and allocate the arena
 		.ranks = link->ranks, .ctas = s->ctas ? s->ctas : DEFAULT_CTAS };
-	p->wait = (PFN_cuStreamWaitValue32_v11070)driver_function(
+			p->wait = (PFN_cuStreamWaitValue32_v11070)driver_function(
 		"cuStreamWaitValue32");
-	p->write = (PFN_cuStreamWriteValue32_v11070)driver_function(
+			p->write = (PFN_cuStreamWriteValue32_v11070)driver_function(
 		"cuStreamWriteValue32");
-	p->arena = device_alloc(device, arena_size(p->ranks), MEM_TEMPORARY,
+			p->arena = device_alloc(device, arena_size(p->ranks), MEM_TEMPORARY,
 		"slots of pushes");
+	// make the stream of the pushes and its events
 	cuda_queue(device->state, COMM);        /* the GPU is the current one */
 	CUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest));
 	CUDA(cudaStreamCreateWithPriority(&p->stream, cudaStreamNonBlocking,
@@ -163,30 +170,32 @@ static cudaStream_t comm_stream(const Push *p)
 	return cuda_queue(p->device->state, COMM);
 }
 
-static void expect_driver(CUresult result, const char *call)
+static void driver_expect(CUresult result, const char *call)
 {
 	if (result != CUDA_SUCCESS)
 		die("%s: %s: error %d of the driver", __FILE__, call, (int)result);
 }
 
+// wait for a flag, and raise one
 static void await_flag(Push *p, cudaStream_t stream, uint32_t *flag, uint64_t n)
 {
-	expect_driver(p->wait(stream, (CUdeviceptr)flag, (cuuint32_t)n,
+	driver_expect(p->wait(stream, (CUdeviceptr)flag, (cuuint32_t)n,
 		CU_STREAM_WAIT_VALUE_GEQ), "cuStreamWaitValue32");
 }
 
-/* by way of the word `out` of ours */
+/* sets the peer's flag to n, by way of our own word `out` */
 static void raise_flag(Push *p, cudaStream_t stream, uint32_t *its,
 	uint32_t *out, uint64_t n)
 {
-	expect_driver(p->write(stream, (CUdeviceptr)out, (cuuint32_t)n,
+	driver_expect(p->write(stream, (CUdeviceptr)out, (cuuint32_t)n,
 		CU_STREAM_WRITE_VALUE_DEFAULT), "cuStreamWriteValue32");
 	CUDA(cudaMemcpyAsync(its, out, sizeof *out, cudaMemcpyDefault, stream));
 }
 
+// push one message
 static void push_message(Push *p, int to, const void *x, size_t nbytes)
 {
-	Peer *peer = &p->peers[to];
+	PushPeer *peer = &p->peers[to];
 	uint64_t m = ++peer->sent;
 	if (m > SLOTS)
 		await_flag(p, p->stream, peer->flag[FREED], m - SLOTS);
@@ -195,19 +204,21 @@ static void push_message(Push *p, int to, const void *x, size_t nbytes)
 	raise_flag(p, p->stream, peer->its[FULL], peer->flag[FULL_OUT], m);
 }
 
-/* where the next message lies when the communication queue is there */
+// take a message, and free its slot
+/* returns where the next message lies once the communication queue is there */
 static const void *take_message(Push *p, int from)
 {
-	Peer *peer = &p->peers[from];
+	PushPeer *peer = &p->peers[from];
 	uint64_t m = ++peer->taken;
 	await_flag(p, comm_stream(p), peer->flag[FULL], m);
 	return peer->in + m % SLOTS * SLOT;
 }
 
-/* the communication queue has used the message taken last */
+/* gives the slot back, once the communication queue has used the message that was
+ * taken last */
 static void free_message(Push *p, int from)
 {
-	Peer *peer = &p->peers[from];
+	PushPeer *peer = &p->peers[from];
 	raise_flag(p, comm_stream(p), peer->its[FREED], peer->flag[FREED_OUT],
 		peer->taken);
 }
@@ -218,13 +229,14 @@ typedef struct PushPiece {
 	size_t n;
 } PushPiece;
 
-static size_t piece_length(const Operation *op)
+static size_t piece_length(const CommOp *op)
 {
 	return SLOT / type_size(op->x.type);
 }
 
-/* piece c of elements begin to end; n = 0 behind the last */
-static PushPiece piece_of(const Push *p, const Operation *op, size_t begin,
+// find the pieces of an array
+/* piece c of elements begin to end - 1; n = 0 behind the last piece */
+static PushPiece piece_of(const Push *p, const CommOp *op, size_t begin,
 	size_t end, size_t c)
 {
 	size_t each = piece_length(op), at = begin + c * each;
@@ -232,17 +244,18 @@ static PushPiece piece_of(const Push *p, const Operation *op, size_t begin,
 	return (PushPiece){ array_part(p->device, op->x, n ? at : begin), n };
 }
 
-static PushPiece shard_piece(const Push *p, const Operation *op, int r, size_t c)
+static PushPiece shard_piece(const Push *p, const CommOp *op, int r, size_t c)
 {
 	return piece_of(p, op, shard_begin(op->n, r, p->ranks),
 		shard_begin(op->n, r + 1, p->ranks), c);
 }
 
-static size_t count_pieces(const Operation *op, size_t n)
+static size_t count_pieces(const CommOp *op, size_t n)
 {
 	return (n + piece_length(op) - 1) / piece_length(op);
 }
 
+// push, copy and sum a piece
 static void push_piece(Push *p, int to, PushPiece piece)
 {
 	if (piece.n > 0)
@@ -258,7 +271,7 @@ static void copy_piece(Push *p, int from, PushPiece piece)
 	free_message(p, from);
 }
 
-/* our piece becomes the sum of all ranks' */
+/* the piece, which holds our own addends, becomes the sum over all ranks */
 static void sum_piece(Push *p, PushPiece piece)
 {
 	Sources sources = { .count = p->ranks };
@@ -274,31 +287,32 @@ static void sum_piece(Push *p, PushPiece piece)
 }
 
 // reduce and gather by messages
-/* what `after` is given from now on waits for what `before` has been given */
-static void order(Push *p, cudaStream_t before, cudaStream_t after)
+/* what is queued on `after` from now on waits for what was queued on `before` */
+static void order_streams(Push *p, cudaStream_t before, cudaStream_t after)
 {
 	CUDA(cudaEventRecord(p->point, before));
 	CUDA(cudaStreamWaitEvent(after, p->point, 0));
 }
 
-static void reduce_pair(Push *p, const Operation *op)
+static void reduce_pair(Push *p, const CommOp *op)
 {
 	size_t pieces = count_pieces(op, op->n);
 	for (size_t c = 0; c < pieces; c++) {
 		PushPiece piece = piece_of(p, op, 0, op->n, c);
 		push_piece(p, !p->rank, piece);
-		order(p, p->stream, comm_stream(p));
+		order_streams(p, p->stream, comm_stream(p));
 		sum_piece(p, piece);
 	}
 }
 
+// push to the owners, and copy from them
 /* the rank `step` places on: each rank pushes to another one first */
 static int rank_behind(const Push *p, int step)
 {
 	return (p->rank + step) % p->ranks;
 }
 
-static void push_to_owners(Push *p, const Operation *op, size_t c)
+static void push_to_owners(Push *p, const CommOp *op, size_t c)
 {
 	for (int s = 1; s < p->ranks; s++) {
 		int owner = rank_behind(p, s);
@@ -306,13 +320,13 @@ static void push_to_owners(Push *p, const Operation *op, size_t c)
 	}
 }
 
-static void push_own(Push *p, const Operation *op, size_t c)
+static void push_own(Push *p, const CommOp *op, size_t c)
 {
 	for (int s = 1; s < p->ranks; s++)
 		push_piece(p, rank_behind(p, s), shard_piece(p, op, p->rank, c));
 }
 
-static void copy_others(Push *p, const Operation *op, size_t c)
+static void copy_others(Push *p, const CommOp *op, size_t c)
 {
 	for (int s = 1; s < p->ranks; s++) {
 		int owner = rank_behind(p, s);
@@ -320,7 +334,8 @@ static void copy_others(Push *p, const Operation *op, size_t c)
 	}
 }
 
-static void by_owners(Push *p, const Operation *op, bool reduce, bool gather)
+// reduce and gather by owners
+static void by_owners(Push *p, const CommOp *op, bool reduce, bool gather)
 {
 	size_t longest = op->n / p->ranks + (op->n % p->ranks != 0);
 	size_t pieces = count_pieces(op, longest);
@@ -339,8 +354,9 @@ static void by_owners(Push *p, const Operation *op, bool reduce, bool gather)
 	}
 }
 
-/* from rank `from` to rank `to`, or to all others if that is -1 */
-static void move_array(Push *p, const Operation *op, int from, int to)
+// move an array from one rank
+/* from rank `from` to rank `to`; to < 0: to all other ranks */
+static void move_array(Push *p, const CommOp *op, int from, int to)
 {
 	for (size_t c = 0; c < count_pieces(op, op->n); c++) {
 		PushPiece piece = piece_of(p, op, 0, op->n, c);
@@ -354,18 +370,19 @@ static void move_array(Push *p, const Operation *op, int from, int to)
 
 // push whole arrays
 /* NULL: the others may not write to x */
-static const Mapped *mapped_with(const Push *p, const char *x)
+static const MappedMemory *mapping_of(const Push *p, const char *x)
 {
 	for (int i = 0; i < p->nmapped; i++) {
-		const Mapped *m = &p->mapped[i];
+		const MappedMemory *m = &p->mapped[i];
 		if (m->own <= x && x < m->own + m->nbytes)
 			return m;
 	}
 	return NULL;
 }
 
-/* what rank r gets of us */
-static PushPiece piece_for(const Push *p, const Operation *op, int r)
+// copy what a rank gets of us
+/* the part of the operation's array that rank r gets from this rank */
+static PushPiece piece_for(const Push *p, const CommOp *op, int r)
 {
 	int shard = op->kind == ALL_GATHER ? p->rank : r;
 	size_t begin = shard_begin(op->n, shard, p->ranks);
@@ -381,20 +398,23 @@ static void copy_to(const Push *p, char *at, PushPiece piece)
 		cudaMemcpyDefault, p->stream));
 }
 
-/* each rank's piece arrives there in `place`, which all have mapped */
-static void push_in_place(Push *p, const Operation *op, const char *place)
+// push arrays to where they are read
+/* brings each rank's part to `place` in the array that all ranks have mapped */
+static void push_in_place(Push *p, const CommOp *op, const char *place)
 {
-	const Mapped *to = mapped_with(p, place);
+	const MappedMemory *to = mapping_of(p, place);
 	ptrdiff_t skipped = place - to->own;
 	uint64_t number = ++p->in_place;
+	// tell all ranks that their places here are free
 	for (int s = 1; s < p->ranks; s++) {
-		Peer *peer = &p->peers[rank_behind(p, s)];
+		PushPeer *peer = &p->peers[rank_behind(p, s)];
 		raise_flag(p, p->stream, peer->its[READY], peer->flag[READY_OUT],
 			number);
 	}
+	// push to each rank that is ready
 	for (int s = 1; s < p->ranks; s++) {
 		int r = rank_behind(p, s);
-		Peer *peer = &p->peers[r];
+		PushPeer *peer = &p->peers[r];
 		await_flag(p, p->stream, peer->flag[READY], number);
 		copy_to(p, to->at[r] + skipped, piece_for(p, op, r));
 		raise_flag(p, p->stream, peer->its[CAME], peer->flag[CAME_OUT], number);
@@ -403,15 +423,16 @@ static void push_in_place(Push *p, const Operation *op, const char *place)
 		await_flag(p, p->stream, p->peers[rank_behind(p, s)].flag[CAME], number);
 }
 
-static void gather_shards(Push *p, const Operation *op)
+// gather shards, or push to parts
+static void gather_shards(Push *p, const CommOp *op)
 {
-	if (mapped_with(p, op->x.at))
+	if (mapping_of(p, op->x.at))
 		push_in_place(p, op, piece_for(p, op, p->rank).x.at);
 	else
 		by_owners(p, op, false, true);
 }
 
-static void push_to_parts(Push *p, const Operation *op)
+static void push_to_parts(Push *p, const CommOp *op)
 {
 	char *place = op->parts + p->rank * op->stride + op->skipped;
 	if (op->kind == ALL_TO_ALL)
@@ -419,6 +440,7 @@ static void push_to_parts(Push *p, const Operation *op)
 	push_in_place(p, op, place);
 }
 
+// share an array with all ranks
 static bool push_exchanges(const void *state)
 {
 	return true;
@@ -428,17 +450,18 @@ static void push_share(void *state, char *own, size_t nbytes)
 {
 	Push *p = state;
 	p->mapped = grow(p->mapped, p->nmapped, sizeof *p->mapped);
-	p->mapped[p->nmapped] = (Mapped){ .own = own, .nbytes = nbytes };
+	p->mapped[p->nmapped] = (MappedMemory){ .own = own, .nbytes = nbytes };
 	cuda_queue(p->device->state, COMM);     /* the GPU is the current one */
 	map_memory(p, &p->mapped[p->nmapped++], "mapping arrays");
 }
 
 // queue a collective of pushes
-static void push_queue(void *state, const Operation *op)
+static void push_queue(void *state, const CommOp *op)
 {
 	Push *p = state;
 	assert(op->x.type == FP32 || op->x.type == BF16);
-	order(p, comm_stream(p), p->stream);
+	order_streams(p, comm_stream(p), p->stream);
+	// queue the pushes of an operation
 	switch (op->kind) {
 	case ALL_REDUCE:
 		if (p->ranks == 2)
@@ -465,7 +488,7 @@ static void push_queue(void *state, const Operation *op)
 	default:
 		move_array(p, op, op->peer, p->rank);
 	}
-	order(p, p->stream, comm_stream(p));
+	order_streams(p, p->stream, comm_stream(p));
 }
 
 // unmap the arenas
@@ -495,7 +518,7 @@ static void push_close(void *state)
 }
 
 const Transport push_transport = {
-	.name = "push", .missing = push_missing, .open = push_open,
+	.name = "push", .why_unavailable = push_why_unavailable, .open = push_open,
 	.close = push_close, .queue = push_queue,
-	.exchanges = push_exchanges, .share = push_share, .beside_link = true,
+	.exchanges = push_exchanges, .share = push_share, .device_side = true,
 };

@@ -12,14 +12,15 @@ extern "C" {
 
 enum { PUSH_MOST_RANKS = 16 };
 
+/* arrays that are added: at[0], ..., at[count - 1] */
 typedef struct Sources {
 	const void *at[PUSH_MOST_RANKS];
 	int count;                       /* > 0 */
 } Sources;
 
-/* to[i] = the sum over the sources, in their order and in fp32, for i < n; to may
- * be one of them. All are of the type of `to`, FP32 or BF16. At most `blocks`
- * blocks */
+/* to[i] = the sum of at[r][i] over the sources r, in their order and in fp32, for
+ * i < n; `to` may be one of the sources. All are of the type of `to`, FP32 or
+ * BF16. The kernel has at most `blocks` blocks */
 void push_sum(Array to, const Sources *from, size_t n, int blocks,
 	cudaStream_t stream);
 

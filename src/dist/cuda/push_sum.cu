@@ -4,6 +4,7 @@
 
 enum { SUM_THREADS = 512 };
 
+// add packs of elements
 /* packs of V elements at i, i + step, ...; COUNT sources, 0: from.count */
 template <int COUNT, int PACKS, int V, class T>
 __device__ inline void sum_packs(T *to, const Sources &from, size_t i,
@@ -30,6 +31,7 @@ __device__ inline void sum_packs(T *to, const Sources &from, size_t i,
 		store(to + i + k * step, sum[k]);
 }
 
+// sum arrays in a kernel
 /* bytes: (count + 1) n elements; grid: few, block 512 */
 template <int COUNT, int V, class T>
 __global__ __launch_bounds__(SUM_THREADS) void sum_kernel(T *to, Sources from,
@@ -45,6 +47,7 @@ __global__ __launch_bounds__(SUM_THREADS) void sum_kernel(T *to, Sources from,
 		sum_packs<COUNT, 1, 1>(to, from, i, step);
 }
 
+// launch the sum
 template <int COUNT, class T>
 static void launch_sum(T *to, const Sources *from, size_t n, int blocks,
 	cudaStream_t stream)
@@ -62,6 +65,7 @@ static void launch_sum(T *to, const Sources *from, size_t n, int blocks,
 	LAUNCHED();
 }
 
+// choose the kernel for the number of sources
 void push_sum(Array to, const Sources *from, size_t n, int blocks,
 	cudaStream_t stream)
 {

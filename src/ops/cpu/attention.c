@@ -229,6 +229,8 @@ void cpu_attention_backward_tiled(Device *d, Attention a, AttentionGradient g,
 		free(w.delta);
 	}
 }
+
+// list the attention kernel of the CPU
 bool cpu_supports_attention(Device *d, Type type, size_t D)
 {
 	(void)type, (void)D;
@@ -246,6 +248,7 @@ void cpu_attention_backward(Device *d, Attention a, AttentionGradient g)
 {
 	cpu_attention_backward_tiled(d, a, g, TILE, TILE);
 }
+
 static bool supports_all(Device *d, const Attention *a,
 	const AttentionGradient *g)
 {

@@ -4,6 +4,7 @@
 
 #include "ops/cpu/exponential.h"
 
+// find the terms of each row
 void cpu_partial_cross_entropy(Device *d, Array terms, Array logits,
 	const int32_t *targets, size_t N, size_t V)
 {
@@ -33,6 +34,7 @@ static real join_terms(const real *t, size_t N, int ranks, real *logsumexp)
 	return (real)(l - wanted);
 }
 
+// find losses and gradients from joined terms
 void cpu_joined_cross_entropy(Device *d, Array losses, Array dlogits,
 	Array logits, Array terms, int ranks, const int32_t *targets, double scale,
 	size_t N, size_t V)

@@ -50,6 +50,8 @@ __device__ inline void update(const Moments<S, G> &a, L *low, size_t at,
 	if (low)
 		store(low + at, weight);
 }
+
+// update all parameters
 /* m = beta1 m + (1 - beta1) d, v = beta2 v + (1 - beta2) d^2, d = unscale g,
  * g: the sum of COUNT gradients, or, COUNT 0, of any number of them
  * w = keep w - rate m / (sqrt(v) + eps), low = w; nothing if *skip is not 0

@@ -5,6 +5,7 @@
 #include "ops/cuda/cuda.h"
 #include "ops/cuda/hopper.h"
 
+// list the attention kernels of a GPU
 const AttentionKernel cuda_attention_kernels[] = {
 	{ "simt", cuda_simt_supports, cuda_simt_forward, cuda_simt_backward,
 		cuda_mma_sync_scratch },
@@ -25,6 +26,7 @@ const AttentionKernel cuda_attention_kernels[] = {
 	{ 0 }
 };
 
+// choose the last kernel that takes a problem
 /* the kernel that the model uses; NULL: none takes this problem */
 static const AttentionKernel *last_supported(Device *d, const Attention *a,
 	const AttentionGradient *g)
@@ -36,6 +38,8 @@ static const AttentionKernel *last_supported(Device *d, const Attention *a,
 			last = kernel;
 	return last;
 }
+
+// pass attention on to the kernel that was chosen
 bool cuda_supports_attention(Device *d, Type type, size_t D)
 {
 	Attention a = { .D = D, .q.x.type = type };
@@ -47,6 +51,7 @@ size_t cuda_attention_scratch(Device *d, const Attention *a,
 {
 	return last_supported(d, a, g)->scratch(d, a, g);
 }
+
 void cuda_attention_forward(Device *d, Attention a)
 {
 	const AttentionKernel *kernel = last_supported(d, &a, NULL);

@@ -3,22 +3,24 @@
 #include "ops/cuda/tile.cuh"
 
 // compute attention of 64 queries
-/* what a block of threads that holds queries reads, and where its keys end */
-template <class T> struct Part {
-	Rows<const T> Q, K, V;
-	int first, mine, top, end;          /* row: of the block, of the warp in it,
-	                                     * of the warp; key after the last */
+/* what a block of threads that owns queries reads, and where its keys end */
+template <class T> struct QueryBlock {
+	HeadRows<const T> Q, K, V;
+	/* rows: the block's first in the head, the warp's first in the block and in
+	 * the head; the key after the last */
+	int first, warp_row, top, end;
 	float scale;
 };
 
-template <class T> __device__ inline Part<T> part_of(const Attention &a)
+template <class T>
+__device__ inline QueryBlock<T> query_block_of(const Attention &a)
 {
 	const int first = (gridDim.y - 1 - blockIdx.y) * M,
-		mine = threadIdx.x / 32 * 16, seqlen_k = (int)a.seqlen_k;
+		warp_row = threadIdx.x / 32 * 16, seqlen_k = (int)a.seqlen_k;
 	return { rows_of<const T>(a.q, a.seqlen_q, a.H),
 		rows_of<const T>(a.k, a.seqlen_k, a.H),
 		rows_of<const T>(a.v, a.seqlen_k, a.H),
-		first, mine, first + mine, a.causal ? min(seqlen_k, first + M)
+		first, warp_row, first + warp_row, a.causal ? min(seqlen_k, first + M)
 		: seqlen_k, (float)a.scale };
 }
 
@@ -32,26 +34,27 @@ void mma_sync_forward(Attention a, bool wide)
 {
 	using T = typename F::Stored;
 	extern __shared__ __align__(16) char memory[];
-	auto &q = *(Tile<T, M, D> *)memory;
-	auto &k = *(Tile<T, N, D> *)(&q + 1), &v = *(&k + 1);
-	const auto [Q, K, V, first, mine, top, end, scale] = part_of<T>(a);
-	Block s[N / 16], o[D / 16] = {};
+	auto &q = *(PaddedTile<T, M, D> *)memory;
+	auto &k = *(PaddedTile<T, N, D> *)(&q + 1), &v = *(&k + 1);
+	const auto [Q, K, V, first, warp_row, top, end, scale] = query_block_of<T>(a);
+	MmaBlock s[N / 16], o[D / 16] = {};
 	float largest[2] = { -INFINITY, -INFINITY }, sum[2] = { 0, 0 };
-	fetch(q, Q, first, wide);
-	fetch(k, K, 0, wide);
-	end_group();
+	// start the copies of Q and the first K
+	fetch_tile(q, Q, first, wide);
+	fetch_tile(k, K, 0, wide);
+	cp_async_commit_group();
 	for (int j = 0; j < end; j += N) {
-		fetch(v, V, j, wide);
-		end_group();
-		await_all_but<1>();             /* k is there */
-		matmul_nt<F>(s, q.at + mine * q.stride, k);
+		fetch_tile(v, V, j, wide);
+		cp_async_commit_group();
+		cp_async_wait_and_sync<1>();             /* k is there */
+		matmul_nt<F>(s, q.at + warp_row * q.stride, k);
 		__syncthreads();                /* k has been read by all */
 		if (j + N < end)
-			fetch(k, K, j + N, wide);
-		end_group();
+			fetch_tile(k, K, j + N, wide);
+		cp_async_commit_group();
 		apply_mask(s, top, j, K.n, a.causal);
 		online_softmax(s, o, largest, sum, scale);
-		await_all_but<1>();
+		cp_async_wait_and_sync<1>();
 		matmul_add<F>(o, s, v);
 		__syncthreads();
 	}
@@ -70,16 +73,17 @@ __global__ __launch_bounds__(32 * WARPS) void mma_sync_dq(Attention a,
 {
 	using T = typename F::Stored;
 	extern __shared__ __align__(16) char memory[];
-	auto &q = *(Tile<T, M, D> *)memory, &d = *(&q + 1);
-	auto &k = *(Tile<T, N, D> *)(&d + 1), &v = *(&k + 1);
-	const auto [Q, K, V, first, mine, top, end, scale] = part_of<T>(a);
+	auto &q = *(PaddedTile<T, M, D> *)memory, &d = *(&q + 1);
+	auto &k = *(PaddedTile<T, N, D> *)(&d + 1), &v = *(&k + 1);
+	const auto [Q, K, V, first, warp_row, top, end, scale] = query_block_of<T>(a);
 	const auto dO = rows_of<const T>(g.d_o, a.seqlen_q, a.H);
-	Block p[N / 16], ds[N / 16], dq[D / 16] = {};
+	MmaBlock p[N / 16], ds[N / 16], dq[D / 16] = {};
 	float L[2], delta[2];
-	fetch(q, Q, first, wide);
-	fetch(d, dO, first, wide);
-	fetch(v, V, 0, wide);
-	end_group();
+	// start the copies of Q, dO and the first V
+	fetch_tile(q, Q, first, wide);
+	fetch_tile(d, dO, first, wide);
+	fetch_tile(v, V, 0, wide);
+	cp_async_commit_group();
 	// find delta of the queries, and read L
 	find_delta<D, 1>(delta, rows_of<const T>(a.o, a.seqlen_q, a.H), dO, top,
 		scale);
@@ -92,17 +96,19 @@ __global__ __launch_bounds__(32 * WARPS) void mma_sync_dq(Attention a,
 			deltas[at] = delta[low];
 	}
 	for (int j = 0; j < end; j += N) {
-		fetch(k, K, j, wide);
-		end_group();
-		await_all_but<1>();
-		matmul_nt<F>(ds, d.at + mine * d.stride, v);
+		fetch_tile(k, K, j, wide);
+		cp_async_commit_group();
+		cp_async_wait_and_sync<1>();
+		matmul_nt<F>(ds, d.at + warp_row * d.stride, v);
 		__syncthreads();
 		if (j + N < end)
-			fetch(v, V, j + N, wide);
-		end_group();
-		await_all_but<1>();
-		matmul_nt<F>(p, q.at + mine * q.stride, k);
+			fetch_tile(v, V, j + N, wide);
+		cp_async_commit_group();
+		// multiply Q by K, and mask the scores
+		cp_async_wait_and_sync<1>();
+		matmul_nt<F>(p, q.at + warp_row * q.stride, k);
 		apply_mask(p, top, j, K.n, a.causal);
+		// turn scores and dP into dS
 		#pragma unroll
 		for (int i = 0; i < N / 2; i++) {
 			const int n = i / 8, low = i / 2 % 2;
@@ -119,7 +125,7 @@ __global__ __launch_bounds__(32 * WARPS) void mma_sync_dq(Attention a,
 }
 
 // find the gradients of 64 keys and values
-/* N elements of queries first ...; those after the last of n become 0 */
+/* copies a number of each of N queries from `first` on; 0 after the last query */
 template <int N>
 __device__ inline void fetch_row_stats(float *to, const float *from, int first,
 	int n)
@@ -138,36 +144,40 @@ __global__ __launch_bounds__(32 * WARPS) void mma_sync_dkv(Attention a,
 {
 	using T = typename F::Stored;
 	extern __shared__ __align__(16) char memory[];
-	auto &k = *(Tile<T, M, D> *)memory, &v = *(&k + 1);
-	auto &q = *(Tile<T, N, D> *)(&v + 1), &d = *(&q + 1);
+	auto &k = *(PaddedTile<T, M, D> *)memory, &v = *(&k + 1);
+	auto &q = *(PaddedTile<T, N, D> *)(&v + 1), &d = *(&q + 1);
 	float *L = (float *)(&d + 1), *delta = L + N;
+	// find the rows of these keys, and the first queries that see them
 	const auto Q = rows_of<const T>(a.q, a.seqlen_q, a.H),
 		dO = rows_of<const T>(g.d_o, a.seqlen_q, a.H),
 		K = rows_of<const T>(a.k, a.seqlen_k, a.H),
 		V = rows_of<const T>(a.v, a.seqlen_k, a.H);
-	const int first = blockIdx.y * M, mine = threadIdx.x / 32 * 16,
-		top = first + mine, start = a.causal ? first / N * N : 0;
+	const int first = blockIdx.y * M, warp_row = threadIdx.x / 32 * 16,
+		top = first + warp_row, start = a.causal ? first / N * N : 0;
 	const float scale = (float)a.scale;
 	const size_t before = blockIdx.x * (size_t)Q.n;
-	Block p[N / 16], ds[N / 16], dk[D / 16] = {}, dv[D / 16] = {};
-	fetch(k, K, first, wide);
-	fetch(v, V, first, wide);
-	fetch(d, dO, start, wide);
+	MmaBlock p[N / 16], ds[N / 16], dk[D / 16] = {}, dv[D / 16] = {};
+	// start the copies of K, V and the first dO
+	fetch_tile(k, K, first, wide);
+	fetch_tile(v, V, first, wide);
+	fetch_tile(d, dO, start, wide);
 	fetch_row_stats<N>(delta, deltas + before, start, Q.n);
-	end_group();
+	cp_async_commit_group();
 	for (int j = start; j < Q.n; j += N) {
-		fetch(q, Q, j, wide);
+		fetch_tile(q, Q, j, wide);
 		fetch_row_stats<N>(L, (const float *)a.L.at + before, j, Q.n);
-		end_group();
-		await_all_but<1>();
-		matmul_nt<F>(ds, v.at + mine * v.stride, d);
-		await_all_but<0>();
-		matmul_nt<F>(p, k.at + mine * k.stride, q);
+		cp_async_commit_group();
+		cp_async_wait_and_sync<1>();
+		matmul_nt<F>(ds, v.at + warp_row * v.stride, d);
+		cp_async_wait_and_sync<0>();
+		matmul_nt<F>(p, k.at + warp_row * k.stride, q);
+		// turn scores into P, masked
 		each(p, [&](float &x, int, int i, int column) {
 			const bool hidden = a.causal && j + column < top + i;
 			x = hidden ? 0 : exp2_approx((x * scale - L[column]) * LOG2_E);
 		});
 		matmul_add<F>(dv, p, d);
+		// turn P and dP into dS
 		#pragma unroll
 		for (int i = 0; i < N / 2; i++) {
 			const int n = i / 8, column = n * 16 + i / 4 % 2 * 8
@@ -177,10 +187,10 @@ __global__ __launch_bounds__(32 * WARPS) void mma_sync_dkv(Attention a,
 		}
 		__syncthreads();
 		if (j + N < Q.n) {
-			fetch(d, dO, j + N, wide);
+			fetch_tile(d, dO, j + N, wide);
 			fetch_row_stats<N>(delta, deltas + before, j + N, Q.n);
 		}
-		end_group();
+		cp_async_commit_group();
 		matmul_add<F>(dk, ds, q);
 		__syncthreads();
 	}
@@ -190,30 +200,31 @@ __global__ __launch_bounds__(32 * WARPS) void mma_sync_dkv(Attention a,
 }
 
 // launch attention
-/* queries or keys in a tile that travels */
+/* rows of the tiles that are copied in the loop */
 template <class T, int D> constexpr int tile_rows = sizeof(T) == 2 || D <= 64
 	? 64 : 32;
 
-/* of shared memory: tiles of 64 rows that stay, two of N, and L and delta */
+/* bytes of shared memory: `fixed` tiles of 64 rows, two of N, `numbers` floats */
 template <class T, int D, int N>
 constexpr int shared_bytes(int fixed, int numbers)
 {
 	static_assert(M % N == 0 && D % 16 == 0, "tiles end where blocks do");
-	return fixed * sizeof(Tile<T, M, D>) + 2 * sizeof(Tile<T, N, D>)
+	return fixed * sizeof(PaddedTile<T, M, D>) + 2 * sizeof(PaddedTile<T, N, D>)
 		+ numbers * sizeof(float);
 }
 
-/* f(operands, D) as values of types, of the kernels that a's heads need */
+/* calls f with a value of the class of operands and D as a Constant; returns
+ * whether there are kernels for both */
 template <class F> static bool with_heads(Type type, size_t D, F f)
 {
 	const auto with = [&](auto operands) {
 		return with_width(D, [&](auto width) { f(operands, width); });
 	};
 	switch (type) {
-	case FP32: return with(OperandsOf<FP32>::Are());
-	case TF32: return with(OperandsOf<TF32>::Are());
-	case BF16: return with(OperandsOf<BF16>::Are());
-	case FP16: return with(OperandsOf<FP16>::Are());
+	case FP32: return with(OperandsOf<FP32>::OperandClass());
+	case TF32: return with(OperandsOf<TF32>::OperandClass());
+	case BF16: return with(OperandsOf<BF16>::OperandClass());
+	case FP16: return with(OperandsOf<FP16>::OperandClass());
 	default:   return false;
 	}
 }
@@ -264,7 +275,7 @@ extern "C" void cuda_mma_sync_forward(Device *d, Attention a)
 	assert(done && "cuda_mma_sync_supports was asked");
 }
 
-/* of mma_sync_dq, for mma_sync_dkv: delta (B, H, queries) */
+/* bytes for delta, (B, H, queries) fp32: mma_sync_dq leaves it to mma_sync_dkv */
 extern "C" size_t cuda_mma_sync_scratch(Device *d, const Attention *a,
 	const AttentionGradient *g)
 {

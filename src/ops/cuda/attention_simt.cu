@@ -11,7 +11,7 @@ __device__ inline int column_of(int i)
 }
 
 template <int D, class T>
-__device__ inline void read_part(float (&x)[D / TEAM], Rows<const T> from,
+__device__ inline void read_part(float (&x)[D / TEAM], HeadRows<const T> from,
 	int row)
 {
 	#pragma unroll
@@ -20,7 +20,8 @@ __device__ inline void read_part(float (&x)[D / TEAM], Rows<const T> from,
 }
 
 template <int D, class T>
-__device__ inline void write_part(Rows<T> to, int row, const float (&x)[D / TEAM])
+__device__ inline void write_part(HeadRows<T> to, int row,
+	const float (&x)[D / TEAM])
 {
 	#pragma unroll
 	for (int i = 0; i < D / TEAM && row < to.n; i++)
@@ -29,7 +30,7 @@ __device__ inline void write_part(Rows<T> to, int row, const float (&x)[D / TEAM
 
 /* rows first ... in fp32, for the whole block; those after the last are 0 */
 template <int D, class T>
-__device__ inline void load_shared(float (&to)[ROWS][D], Rows<const T> from,
+__device__ inline void load_shared(float (&to)[ROWS][D], HeadRows<const T> from,
 	int first)
 {
 	for (int i = threadIdx.x; i < ROWS * D; i += THREADS) {
@@ -47,7 +48,7 @@ __device__ inline float dot(const float (&x)[D / TEAM], const float *row)
 	#pragma unroll
 	for (int i = 0; i < D / TEAM; i++)
 		sum += x[i] * row[column_of(i)];
-	return row_sum(sum);
+	return quad_sum(sum);
 }
 
 template <int D>
@@ -146,7 +147,7 @@ __global__ void simt_dq(Attention a, AttentionGradient g, float *deltas)
 	#pragma unroll
 	for (int i = 0; i < D / TEAM; i++)
 		delta += d[i] * o[i];
-	delta = row_sum(delta);
+	delta = quad_sum(delta);
 	if (row < Q.n && threadIdx.x % TEAM == 0)
 		deltas[at] = delta;
 	for (int first = 0; first < end; first += ROWS) {
@@ -202,7 +203,8 @@ __global__ void simt_dkv(Attention a, AttentionGradient g, const float *deltas)
 }
 
 // launch attention row by row
-/* f(stored type, D) as values of types; returns whether there are kernels */
+/* calls f with a value of the stored type and D as a Constant; returns whether
+ * there are kernels for both */
 template <class F> static bool with_rows(Type type, size_t D, F f)
 {
 	const auto with = [&](auto stored) {

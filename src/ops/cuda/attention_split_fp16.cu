@@ -19,15 +19,15 @@ extern "C" bool cuda_split_fp16_supports(Device *d, const Attention *a,
 		&& hopper_present(d);
 }
 
-static bool moves(Heads x, size_t N)
+static bool heads_movable(Heads x, size_t N)
 {
 	return packs(x.x, N) && x.batch % N == 0 && x.row % N == 0
 		&& x.head % N == 0;
 }
 
-/* parts of scratch memory, which start at multiples of 256 bytes; at NULL they
- * are counted only */
-struct Parts {
+/* takes parts of scratch memory, which start at multiples of 256 bytes; at NULL:
+ * only counts them */
+struct ScratchParts {
 	char *at;
 	size_t nbytes;
 
@@ -37,14 +37,14 @@ struct Parts {
 		nbytes += (n + 255) / 256 * 256;
 		return part;
 	}
-	Tiles take_tiles(size_t heads, size_t n, size_t D)
+	SplitTiles take_tiles(size_t heads, size_t n, size_t D)
 	{
-		Tiles t = { NULL, NULL, (int)blocks_for(n, ROWS) };
+		SplitTiles t = { NULL, NULL, (int)blocks_for(n, ROWS) };
 		t.at = (char *)take(heads * t.count * ROWS * D * 2 * sizeof(fp16));
 		t.units = (float *)take(heads * t.count * sizeof(float));
 		return t;
 	}
-	/* of Q, K and V; given: Forward or Backward */
+	/* takes tiles of Q, K and V; given: SplitForward or SplitBackward */
 	template <class Given> void take_inputs(Given &given)
 	{
 		const Attention &a = given.a;
@@ -55,18 +55,18 @@ struct Parts {
 	}
 };
 
-/* gives f its parts of scratch memory; their bytes */
-static size_t place(Forward &f, void *scratch)
+/* gives f its parts of scratch memory; returns their bytes */
+static size_t take_scratch(SplitForward &f, void *scratch)
 {
-	Parts parts = { (char *)scratch, 0 };
+	ScratchParts parts = { (char *)scratch, 0 };
 	parts.take_inputs(f);
 	return parts.nbytes;
 }
 
-static size_t place(Backward &b, void *scratch)
+static size_t take_scratch(SplitBackward &b, void *scratch)
 {
 	const size_t heads = b.a.B * b.a.H;
-	Parts parts = { (char *)scratch, 0 };
+	ScratchParts parts = { (char *)scratch, 0 };
 	parts.take_inputs(b);
 	b.d_o = parts.take_tiles(heads, b.a.seqlen_q, b.a.D);
 	const size_t padded = heads * b.q.count * ROWS;
@@ -75,16 +75,16 @@ static size_t place(Backward &b, void *scratch)
 	return parts.nbytes;
 }
 
-/* splits the arrays given, all at once */
+/* gathers arrays, and splits them in one launch */
 struct Splitter {
-	Splits all;
-	void *scratch;                  /* of their tiles; the caller frees it */
-	int count, most;                /* arrays; tiles of a head */
+	SplitInputs all;
+	void *scratch;                  /* memory of the tiles; the caller frees it */
+	int count, most;                /* arrays; most tiles that a head has */
 
-	void add(Heads x, size_t n, Tiles to)
+	void add(Heads x, size_t n, SplitTiles to)
 	{
 		assert(count < MOST_SPLITS);
-		all.at[count++] = { x, (int)n, moves(x, 4), to };
+		all.at[count++] = { x, (int)n, heads_movable(x, 4), to };
 		most = to.count > most ? to.count : most;
 	}
 	template <int D> void run(Device *d)
@@ -95,7 +95,7 @@ struct Splitter {
 	}
 };
 
-/* a block for each tile of each head */
+/* launches a block for each tile of each head */
 template <class Kernel, class Given>
 static void launch(Device *d, Kernel kernel, size_t tiles, int nbytes,
 	const Given &given)
@@ -106,20 +106,21 @@ static void launch(Device *d, Kernel kernel, size_t tiles, int nbytes,
 	LAUNCHED();
 }
 
-static void check(const Attention &a)
+static void check_sizes(const Attention &a)
 {
 	assert(a.seqlen_k > 0 && a.seqlen_q > 0 && a.scale > 0);
 	assert(a.seqlen_k < INT32_MAX - ROWS && a.seqlen_q < INT32_MAX - ROWS);
 }
 
-/* places what is given in scratch memory, Q, K and V to be split; given: Forward
- * or Backward */
+/* gives `given` its scratch memory, and adds Q, K and V to what is split; given:
+ * SplitForward or SplitBackward */
 template <class Given> static Splitter splitter_of(Device *d, Given &given)
 {
 	const Attention &a = given.a;
-	check(a);
-	void *scratch = cuda_scratch(d, place(given, NULL), "attention's split fp16");
-	place(given, scratch);
+	check_sizes(a);
+	void *scratch = cuda_scratch(d, take_scratch(given, NULL),
+		"attention's split fp16");
+	take_scratch(given, scratch);
 	Splitter splitter = { { {}, a.B * a.H, a.H }, scratch, 0, 0 };
 	splitter.add(a.q, a.seqlen_q, given.q);
 	splitter.add(a.k, a.seqlen_k, given.k);
@@ -130,7 +131,7 @@ template <class Given> static Splitter splitter_of(Device *d, Given &given)
 extern "C" void cuda_split_fp16_forward(Device *d, Attention a)
 {
 	const size_t heads = a.B * a.H;
-	Forward f = { a, {}, {}, {}, moves(a.o, 2) };
+	SplitForward f = { a, {}, {}, {}, heads_movable(a.o, 2) };
 	Splitter splitter = splitter_of(d, f);
 	const bool done = with_width(a.D, [&](auto D) {
 		constexpr int width = decltype(D)::value;
@@ -145,19 +146,20 @@ extern "C" void cuda_split_fp16_forward(Device *d, Attention a)
 extern "C" size_t cuda_split_fp16_scratch(Device *d, const Attention *a,
 	const AttentionGradient *g)
 {
-	Forward f = {};
-	Backward b = {};
+	SplitForward f = {};
+	SplitBackward b = {};
 	f.a = b.a = *a;
-	return g ? place(b, NULL) : place(f, NULL);
+	return g ? take_scratch(b, NULL) : take_scratch(f, NULL);
 }
 
 extern "C" void cuda_split_fp16_backward(Device *d, Attention a,
 	AttentionGradient g)
 {
 	const size_t heads = a.B * a.H;
-	Backward b = { a, g, {}, {}, {}, {}, NULL, NULL,
-		moves(g.dq, 2) && moves(g.dk, 2) && moves(g.dv, 2),
-		moves(a.o, 4) && moves(g.d_o, 4) };
+	SplitBackward b = { a, g, {}, {}, {}, {}, NULL, NULL,
+		heads_movable(g.dq, 2) && heads_movable(g.dk, 2)
+			&& heads_movable(g.dv, 2),
+		heads_movable(a.o, 4) && heads_movable(g.d_o, 4) };
 	// split what the backward pass reads
 	Splitter splitter = splitter_of(d, b);
 	splitter.add(g.d_o, a.seqlen_q, b.d_o);

@@ -7,15 +7,17 @@
 #include "ops/cuda/warp_specialized_forward.cuh"
 
 // consume tiles
-/* all in registers: scores and then probabilities S, P: 64 x N; O: 64 x D */
-template <class C> struct Held {
+/* a thread's registers: scores, then exponentials (64 x N), O (64 x D), and the
+ * exponentials of the tile before as operand A */
+template <class C> struct ForwardRegisters {
 	float s[C::N / 2], o[C::D / 2];
 	unsigned p[C::N / 4];
-	RowStats rows;
-	bool grown, under_way;          /* must O be rescaled? is P V under way? */
+	RowState rows;
+	/* must O be rescaled? is P V under way? */
+	bool must_rescale, pv_in_flight;
 };
 
-/* one lane of each warp says that its warp is through with a tile of keys */
+/* one lane of each warp arrives when its warp has read a tile of keys */
 __device__ __forceinline__ void release(Barrier *empty)
 {
 	if (threadIdx.x % 32 == 0)
@@ -23,30 +25,32 @@ __device__ __forceinline__ void release(Barrier *empty)
 }
 
 template <class C> struct Consumer {
-	const Shared<C> &shared;
-	const Arguments &p;
+	const ForwardShared<C> &shared;
+	const ForwardArguments &p;
 	const int group;                /* 0 ... GROUPS - 1 */
-	int row;                        /* of this thread: the upper of its two */
-	Ring<C::Q_STAGES> q;
-	Ring<C::STAGES> k, v;
-	Ring<C::STAGES> start;          /* split: where the next item's tiles begin */
-	Ring<1> acc;
-	int stored;                     /* whose O this thread has under way; or -1 */
+	int row;                        /* the upper one of this thread's two rows */
+	RingPosition<C::Q_STAGES> q;
+	RingPosition<C::STAGES> k, v;
+	/* SPLIT: where the next query tile's keys begin */
+	RingPosition<C::STAGES> start;
+	RingPosition<1> acc;
+	/* buffer whose O this thread is storing; or -1 */
+	int stored;
 
 	// wait for a tile of keys
-	/* until the copy of a tile, K or V, is there; where another warpgroup may have
-	 * had the slot, first until it has read the tile before: else parity could
-	 * mistake the round before that for this one */
-	__device__ __forceinline__ void await(Barrier *full, Barrier *empty,
-		const Ring<C::STAGES> &at) const
+	/* waits until a tile of K or V is there; where another warpgroup may have had the
+	 * slot, first until it has read the tile before, since parity could mistake the
+	 * round before that for this one */
+	__device__ __forceinline__ void wait_full(Barrier *full, Barrier *empty,
+		const RingPosition<C::STAGES> &at) const
 	{
 		if (C::SCHEDULE == SPLIT)
 			barrier_wait(empty + at.at, at.parity ^ 1);
 		barrier_wait(full + at.at, at.parity);
 	}
 	// start the matmuls of a tile
-	/* masks the keys of tile j that this thread's rows do not see; last: the last
-	 * that each does, counted from the thread's first column */
+	/* masks the keys of tile j that this thread's rows do not see; last[low]: the
+	 * last key that a row sees, counted from the thread's first column */
 	__device__ __forceinline__ void apply_mask_in(float (&s)[C::N / 2], int j) const
 	{
 		const int column = j * C::N + threadIdx.x % 4 * 2, end = p.seqlen_k - 1;
@@ -54,7 +58,6 @@ template <class C> struct Consumer {
 			(p.causal ? min(row + 8, end) : end) - column };
 		apply_mask(s, last);
 	}
-
 	__device__ __forceinline__ void start_scores(float (&s)[C::N / 2])
 	{
 		matmul_nt<typename C::T, C::D, C::N, 64>(s,
@@ -62,17 +65,18 @@ template <class C> struct Consumer {
 		wgmma_commit();
 	}
 
-	__device__ __forceinline__ void start_outputs(Held<C> &x)
+	__device__ __forceinline__ void start_outputs(ForwardRegisters<C> &x)
 	{
 		matmul_add<typename C::T, C::D, C::N>(x.o, x.p,
 			shared.v + v.at * C::K_NBYTES);
 		wgmma_commit();
 	}
 	// step through tiles of keys
-	/* the first tile of keys, j: S, and its P; clear: all its keys are seen */
-	__device__ __forceinline__ void first_step(Held<C> &x, int j, bool clear)
+	/* computes S and P of the first tile of keys, j; clear: all its keys are seen */
+	__device__ __forceinline__ void first_step(ForwardRegisters<C> &x, int j,
+		bool clear)
 	{
-		await(shared.k_full, shared.k_empty, k);        /* K is there */
+		wait_full(shared.k_full, shared.k_empty, k);        /* K is there */
 		pin(x.s);
 		wgmma_fence();
 		start_scores(x.s);
@@ -87,21 +91,20 @@ template <class C> struct Consumer {
 		exp_scores<true>(x.s, x.rows, p.base2);
 		pin(x.s);
 	}
-
-	/* once no matmul reads the last P: S, now probabilities, is rounded to P, so that
-	 * new scores may overwrite it */
-	__device__ __forceinline__ void take_probabilities(Held<C> &x)
+	/* waits until no matmul reads the last P, and rounds the exponentials in S to P,
+	 * so that new scores may overwrite S */
+	__device__ __forceinline__ void round_probabilities(ForwardRegisters<C> &x)
 	{
 		wgmma_wait<0>();
 		pin(x.s);
 		pin(x.p);
 		pin(x.o);
-		if (x.under_way) {
+		if (x.pv_in_flight) {
 			release(shared.v_empty + v.at);
 			v.template step<C::STRIDE>();
 		}
 		narrow<typename C::T>(x.p, x.s);
-		if (x.grown)
+		if (x.must_rescale)
 			rescale_accumulators(x.o, x.rows);
 	}
 
@@ -110,10 +113,10 @@ template <class C> struct Consumer {
 	 * P V is awaited in the next step only: the loop's end keeps the compiler from
 	 * doing so before P is there */
 	template <bool MASKED>
-	__device__ __forceinline__ void step(Held<C> &x, int j)
+	__device__ __forceinline__ void step(ForwardRegisters<C> &x, int j)
 	{
-		take_probabilities(x);
-		await(shared.k_full, shared.k_empty, k);        /* K of j is there */
+		round_probabilities(x);
+		wait_full(shared.k_full, shared.k_empty, k);        /* K of j is there */
 		if (C::SCHEDULE == PINGPONG)    /* the group before has begun its own */
 			named_barrier_sync(1 + group, 2 * WARPGROUP);
 		pin(x.s);
@@ -121,7 +124,7 @@ template <class C> struct Consumer {
 		pin(x.o);
 		wgmma_fence();
 		start_scores(x.s);
-		await(shared.v_full, shared.v_empty, v);        /* V of the tile before */
+		wait_full(shared.v_full, shared.v_empty, v);        /* V of the tile before */
 		wgmma_fence();
 		start_outputs(x);
 		if (C::SCHEDULE == PINGPONG) /* and now the next one may */
@@ -132,16 +135,17 @@ template <class C> struct Consumer {
 		k.template step<C::STRIDE>();
 		if (MASKED)
 			apply_mask_in(x.s, j);
-		x.grown = update_row_max<MASKED>(x.s, x.rows, p.base2);
+		x.must_rescale = update_row_max<MASKED>(x.s, x.rows, p.base2);
 		exp_scores<MASKED>(x.s, x.rows, p.base2);
-		x.under_way = true;
+		x.pv_in_flight = true;
 		pin(x.s);
 	}
 	// step out of the last tile of keys
-	__device__ __forceinline__ void last_step(Held<C> &x)
+	__device__ __forceinline__ void last_step(ForwardRegisters<C> &x)
 	{
-		take_probabilities(x);
-		await(shared.v_full, shared.v_empty, v);        /* V of the last is there */
+		round_probabilities(x);
+		/* V of the last is there */
+		wait_full(shared.v_full, shared.v_empty, v);
 		pin(x.p);
 		pin(x.o);
 		wgmma_fence();
@@ -152,8 +156,9 @@ template <class C> struct Consumer {
 		v.template step<C::STRIDE>();
 	}
 	// join the accumulators of warpgroups
-	/* the first tile of an item for this warpgroup, counted from the item's last */
-	__device__ __forceinline__ int find_place(int key_tiles)
+	/* sets the rings to this warpgroup's first tile of keys, and returns its number
+	 * among the query tile's, counted from the last */
+	__device__ __forceinline__ int first_tile_of_group(int key_tiles)
 	{
 		k = start;
 		k.skip(group);
@@ -161,9 +166,8 @@ template <class C> struct Consumer {
 		start.skip(key_tiles);
 		return group;
 	}
-
-	/* O and sums of the warpgroup behind these become part of x */
-	__device__ __forceinline__ void add_accumulators(Held<C> &x,
+	/* adds another warpgroup's O and sums, stored at `from`, to x */
+	__device__ __forceinline__ void add_accumulators(ForwardRegisters<C> &x,
 		unsigned from) const
 	{
 		float other[4], keep[2], add[2];
@@ -172,10 +176,10 @@ template <class C> struct Consumer {
 		});
 		#pragma unroll
 		for (int low = 0; low < 2; low++) {
-			const float base = fmaxf(x.rows.base[low], other[low]);
-			keep[low] = exp2_approx(x.rows.base[low] - base);
-			add[low] = exp2_approx(other[low] - base);
-			x.rows.base[low] = base;
+			const float row_max = fmaxf(x.rows.row_max[low], other[low]);
+			keep[low] = exp2_approx(x.rows.row_max[low] - row_max);
+			add[low] = exp2_approx(other[low] - row_max);
+			x.rows.row_max[low] = row_max;
 			x.rows.sum[low] = x.rows.sum[low] * keep[low]
 				+ other[2 + low] * add[low];
 		}
@@ -183,19 +187,18 @@ template <class C> struct Consumer {
 			x.o[i] = x.o[i] * keep[i / 2 % 2] + y * add[i / 2 % 2];
 		});
 	}
-
-	/* true for the first warpgroup, whose sums are then those of all keys */
-	__device__ __forceinline__ bool join(Held<C> &x)
+	/* adds up the warpgroups' accumulators in the first one, for which it is true */
+	__device__ __forceinline__ bool merge_split_keys(ForwardRegisters<C> &x)
 	{
-		const int mine = group - 1;
-		const float rows[4] = { x.rows.base[0], x.rows.base[1], x.rows.sum[0],
+		const int own_slot = group - 1;
+		const float rows[4] = { x.rows.row_max[0], x.rows.row_max[1], x.rows.sum[0],
 			x.rows.sum[1] };
 		if (group > 0) {
-			const unsigned to = shared.acc + mine * C::ACC_NBYTES;
-			barrier_wait(shared.acc_empty + mine, acc.parity ^ 1);
+			const unsigned to = shared.acc + own_slot * C::ACC_NBYTES;
+			barrier_wait(shared.acc_empty + own_slot, acc.parity ^ 1);
 			store_accumulators(to, x.o);
 			store_accumulators(to + C::D / 2 * 4 * WARPGROUP, rows);
-			barrier_arrive(shared.acc_full + mine);
+			barrier_arrive(shared.acc_full + own_slot);
 		}
 		for (int other = 0; group == 0 && other < C::GROUPS - 1; other++) {
 			barrier_wait(shared.acc_full + other, acc.parity);
@@ -206,22 +209,24 @@ template <class C> struct Consumer {
 		return group == 0;
 	}
 	// write O and L of a warpgroup
-	/* L; O is divided by the sums */
-	__device__ __forceinline__ void finish_rows(Held<C> &x, int head) const
+	/* stores L, and divides O by the sums */
+	__device__ __forceinline__ void finish_rows(ForwardRegisters<C> &x, int head)
+		const
 	{
 		#pragma unroll
 		for (int low = 0; low < 2; low++) {
-			const float sum = row_sum(x.rows.sum[low]);
+			const float sum = quad_sum(x.rows.sum[low]);
 			const int i = row + 8 * low;
 			if (threadIdx.x % 4 == 0 && i < p.seqlen_q)
 				p.L[(size_t)head * p.seqlen_q + i] =
-					(x.rows.base[low] + log2f(sum)) * LN_2;
-			x.rows.shrink[low] = 1 / sum;
+					(x.rows.row_max[low] + log2f(sum)) * LN_2;
+			x.rows.rescale[low] = 1 / sum;
 		}
 		rescale_accumulators(x.o, x.rows);
 	}
-
-	__device__ __forceinline__ void write(Held<C> &x, const CUtensorMap *map,
+	/* stores O, rounded, from query `first` of the head on */
+	__device__ __forceinline__ void write(ForwardRegisters<C> &x,
+		const CUtensorMap *map,
 		int first, int head)
 	{
 		using W = typename C::W;
@@ -255,7 +260,8 @@ template <class C> struct Consumer {
 		}
 	}
 	// write O and L of a warpgroup
-	/* what this thread stored of O, if anything, was read: its buffer is empty */
+	/* waits until what this thread stored of O has been read, and arrives at its
+	 * buffer's barrier */
 	__device__ __forceinline__ void release_stored()
 	{
 		if (stored < 0)
@@ -265,17 +271,17 @@ template <class C> struct Consumer {
 		stored = -1;
 	}
 	// compute attention of one tile of queries
-	__device__ __forceinline__ void attention_tile(const Item &item,
+	__device__ __forceinline__ void attention_tile(const QueryTile &query_tile,
 		const CUtensorMap *map)
 	{
-		const int first = item.first + 64 * (group % C::Q_TILES);
+		const int first = query_tile.first + 64 * (group % C::Q_TILES);
 		/* tiles all of whose keys are seen by all of the warpgroup's rows */
 		const int clear = (p.causal ? min(p.seqlen_k, first + 1) : p.seqlen_k)
 			/ C::N;
 		row = first + threadIdx.x % WARPGROUP / 32 * 16 + threadIdx.x % 32 / 4;
-		Held<C> x;
+		ForwardRegisters<C> x;
 		x.rows = { { -INFINITY, -INFINITY }, { 0, 0 }, { 1, 1 } };
-		x.grown = x.under_way = false;
+		x.must_rescale = x.pv_in_flight = false;
 		// begin with zeros
 		#pragma unroll
 		for (int i = 0; i < C::D / 2; i++)
@@ -286,9 +292,9 @@ template <class C> struct Consumer {
 		#pragma unroll
 		for (int i = 0; i < C::N / 4; i++)
 			x.p[i] = 0;
-		int j = item.key_tiles - 1;
+		int j = query_tile.key_tiles - 1;
 		if (C::SCHEDULE == SPLIT)
-			j -= find_place(item.key_tiles);
+			j -= first_tile_of_group(query_tile.key_tiles);
 		if (C::SCHEDULE != SPLIT || j >= 0) {
 			first_step(x, j, j < clear);
 			for (j -= C::STRIDE; j >= clear; j -= C::STRIDE)
@@ -297,16 +303,17 @@ template <class C> struct Consumer {
 				step<false>(x, j);
 			last_step(x);
 		}
-		if (C::SCHEDULE != SPLIT || join(x)) {
-			finish_rows(x, item.head);
-			write(x, map, first, item.head);
+		if (C::SCHEDULE != SPLIT || merge_split_keys(x)) {
+			finish_rows(x, query_tile.head);
+			write(x, map, first, query_tile.head);
 		}
 		if (stored < 0)
 			barrier_arrive(shared.q_empty + q.at);
 		else if (C::Q_STAGES == 1)
 			release_stored();
 	}
-
+	// compute attention of one tile of queries
+	/* computes tiles of queries until there are no more */
 	__device__ __forceinline__ void run(const CUtensorMap *map)
 	{
 		stored = -1;
@@ -318,7 +325,7 @@ template <class C> struct Consumer {
 			const int tile = shared.tile[q.at];
 			if (tile < 0)
 				break;
-			attention_tile(item_of<C>(p, tile), map);
+			attention_tile(query_tile_of<C>(p, tile), map);
 			q.step();
 		}
 		release_stored();
@@ -336,11 +343,12 @@ template <class C> struct Consumer {
 template <class C>
 __global__ __launch_bounds__(C::THREADS, C::SHARERS)
 void warp_specialized_forward(
-	const __grid_constant__ Maps maps, const __grid_constant__ Arguments p)
+	const __grid_constant__ ForwardMaps maps,
+		const __grid_constant__ ForwardArguments p)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 	extern __shared__ char memory[];
-	const Shared<C> shared(memory);
+	const ForwardShared<C> shared(memory);
 	if (threadIdx.x == 0) {
 		// make the barriers of the rings
 		for (int i = 0; i < C::Q_STAGES; i++) {
@@ -366,11 +374,11 @@ void warp_specialized_forward(
 	__syncthreads();        /* barriers are ready for all */
 	const int group = __shfl_sync(0xffffffff, threadIdx.x / WARPGROUP, 0);
 	if (group == 0) {
-		setmaxnreg_dec<C::FEW>();
+		setmaxnreg_dec<C::PRODUCER_REGISTERS>();
 		if (threadIdx.x == 0)
 			produce<C>(shared, maps, p);
 	} else {
-		setmaxnreg_inc<C::MANY>();
+		setmaxnreg_inc<C::CONSUMER_REGISTERS>();
 		Consumer<C> consumer = { shared, p, group - 1 };
 		consumer.run(&maps.o);
 	}
@@ -378,30 +386,32 @@ void warp_specialized_forward(
 }
 
 // choose tiles for queries and keys
-struct Choice {
+/* a compiled tile configuration: its launcher, and data to estimate its time */
+struct TileChoice {
 	void (*launch)(Device *d, const Attention &a);
 	QueryTiles tiles;
 };
 
-static double estimate(const Device *d, const Choice &c, const Attention &a)
+static double estimate(const Device *d, const TileChoice &c, const Attention &a)
 {
 	return tiling_time(&c.tiles, a.seqlen_q, a.seqlen_k, a.B * a.H, a.causal,
 		cuda_multiprocessors(d));
 }
 
 // launch one tile configuration
-/* 0 before and after; of launches that run at a time, each has its own */
+/* counters of tile schedulers, 0 before and after a launch; launches that run at
+ * the same time have different ones */
 enum { LAUNCHES = 1024 };
 static __device__ unsigned tile_counter[LAUNCHES][2];
 
-static void forget_launches(Device *, void *)
+static void forget_counters(Device *, void *)
 {
 }
 
 static unsigned *next_tile_counters(Device *d)
 {
 	unsigned *launches = (unsigned *)device_keep(d, sizeof *launches,
-		forget_launches);
+		forget_counters);
 	void *all;
 	cuda_stream(d);                 /* of this GPU */
 	CUDA(cudaGetSymbolAddress(&all, tile_counter));
@@ -412,11 +422,11 @@ template <class C> static void launch(Device *d, const Attention &a)
 {
 	assert(a.seqlen_k > 0 && a.scale > 0 && a.seqlen_q < 1 << 30
 		&& a.seqlen_k < 1 << 30);
-	const Maps maps = { tensor_map(a.q, &a, a.seqlen_q, 64),
+	const ForwardMaps maps = { tensor_map(a.q, &a, a.seqlen_q, 64),
 		tensor_map(a.k, &a, a.seqlen_k, C::N),
 		tensor_map(a.v, &a, a.seqlen_k, C::N),
 		tensor_map(a.o, &a, a.seqlen_q, 64) };
-	Arguments p = {};
+	ForwardArguments p = {};
 	p.seqlen_q = (int)a.seqlen_q;
 	p.seqlen_k = (int)a.seqlen_k;
 	p.H = (int)a.H;
@@ -439,17 +449,17 @@ template <class C> static void launch(Device *d, const Attention &a)
 }
 
 // list the tile configurations by type and head size
-template <class C> static constexpr Choice choice(float relative_cost)
+template <class C> static constexpr TileChoice choice(float relative_cost)
 {
 	return { launch<C>, { C::M, C::N, C::BLOCKS, relative_cost } };
 }
 
 enum { MULTI_WARPGROUP, M64, SPLIT_KV, CHOICES };
 
-/* NULL: no heads of this size */
-template <class T> static const Choice *choices_for(size_t D)
+/* the three configurations for heads of D elements; NULL: there are none */
+template <class T> static const TileChoice *choices_for(size_t D)
 {
-	static const Choice d16[CHOICES] = {
+	static const TileChoice d16[CHOICES] = {
 			choice<TileConfig<T, 16, 3, 128, 3, PINGPONG>>(1),
 			choice<TileConfig<T, 16, 1, 128, 3, INDEPENDENT, 2>>(1.17f),
 			choice<TileConfig<T, 16, 2, 128, 4, SPLIT>>(1.37f) },
@@ -469,7 +479,7 @@ template <class T> static const Choice *choices_for(size_t D)
 		: D == 128 ? d128 : NULL;
 }
 
-static const Choice *choices_of(const Attention &a)
+static const TileChoice *choices_of(const Attention &a)
 {
 	return a.q.x.type == FP16 ? choices_for<fp16>(a.D)
 		: a.q.x.type == BF16 ? choices_for<bf16>(a.D) : NULL;
@@ -478,7 +488,7 @@ static const Choice *choices_of(const Attention &a)
 // choose the tile configuration by the estimate, or as given
 extern "C" void cuda_warp_specialized_forward(Device *d, Attention a)
 {
-	const Choice *c = choices_of(a), *best = c;
+	const TileChoice *c = choices_of(a), *best = c;
 	assert(c && "hopper_supports was asked");
 	for (int i = 1; i < CHOICES; i++)
 		if (estimate(d, c[i], a) < estimate(d, *best, a))

@@ -9,7 +9,7 @@
 #include "ops/cuda/warp_specialized_backward_dkv.cuh"
 
 // compute delta, and clear the semaphores
-/* two 16-bit elements */
+/* widens two 16-bit elements */
 template <class T> __device__ inline float2 widen_pair(unsigned x)
 {
 	if constexpr (std::is_same<T, fp16>::value)
@@ -18,18 +18,20 @@ template <class T> __device__ inline float2 widen_pair(unsigned x)
 		return { __uint_as_float(x << 16), __uint_as_float(x & 0xffff0000) };
 }
 
-/* row t of head bh */
+/* the address of row t of head bh */
 template <class T>
 __device__ inline T *row_of(const Heads &x, int bh, int H, int t)
 {
 	return (T *)x.x.at + bh / H * x.batch + bh % H * x.head + t * x.row;
 }
 
-/* 64 queries: L and delta, padded as if P and delta were 0; semaphores become 0
+/* writes L and delta of 64 queries, and sets semaphores to 0; padded queries get
+ * values for which P and delta are 0
  * bytes: O, dO, L once
  * grid: B H rows / 64 */
 template <class T, int D>
-__global__ __launch_bounds__(128) void backward_preprocess(Scratch w, Heads o,
+__global__ __launch_bounds__(128) void backward_preprocess(BackwardScratch w,
+	Heads o,
 	Heads d_o, const float *L, int H)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -69,7 +71,7 @@ __global__ __launch_bounds__(128) void backward_preprocess(Scratch w, Heads o,
 		#pragma unroll
 		for (int step = TEAM / 2; step > 0; step /= 2)
 			sum += __shfl_xor_sync(0xffffffff, sum, step);
-		const size_t to = (size_t)bh * w.rows + t / 16 * 16 + place_of(t % 16);
+		const size_t to = (size_t)bh * w.rows + t / 16 * 16 + row_stats_position(t % 16);
 		if (c == 0) {
 			w.delta[to] = sum;
 			w.L[to] = t < w.seqlen_q ? L[(size_t)bh * w.seqlen_q + t] * LOG2_E
@@ -87,7 +89,7 @@ __global__ __launch_bounds__(128) void backward_preprocess(Scratch w, Heads o,
  * dQ, and one for each 64 keys */
 template <class S>
 __global__ __launch_bounds__(S::THREADS, 1)
-void warp_specialized_backward(const __grid_constant__ Backward a)
+void warp_specialized_backward(const __grid_constant__ BackwardArguments a)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 	extern __shared__ char memory[];
@@ -110,7 +112,7 @@ void warp_specialized_backward(const __grid_constant__ Backward a)
 			: blockIdx.x;
 	__syncthreads();                        /* barriers and tile are there */
 	griddepcontrol_launch_dependents();
-	const Place p = place_of_tile<S>(a, bars->tile_index);
+	const KeyTile p = key_tile_of<S>(a, bars->tile_index);
 	if (group == 0) {
 		setmaxnreg_dec<S::LOW>();
 		if (threadIdx.x == 0)
@@ -128,19 +130,19 @@ void warp_specialized_backward(const __grid_constant__ Backward a)
 }
 
 // round the accumulators of dQ
-/* dQ of 64 queries
+/* scales, rotates back and rounds dQ of 64 queries
  * bytes: accumulators once, dQ once
  * grid: B H ceil(queries / 64) */
 template <class S>
 __global__ __launch_bounds__(128)
-void backward_postprocess(const __grid_constant__ Backward a, Heads dq)
+void backward_postprocess(const __grid_constant__ BackwardArguments a, Heads dq)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 	using T = typename S::T;
 	constexpr int D = S::D,
 		STEP = D / 2 + 4;               /* words of a row; no write collides */
 	__shared__ __align__(16) unsigned tile[BLOCK * STEP];
-	const Scratch &w = a.w;
+	const BackwardScratch &w = a.w;
 	const int blocks = (w.seqlen_q + BLOCK - 1) / BLOCK,
 		bh = blockIdx.x / blocks, first = blockIdx.x % blocks * BLOCK,
 		lane = threadIdx.x % 32, row = threadIdx.x / 32 * 16 + lane / 4;
@@ -184,7 +186,8 @@ void backward_postprocess(const __grid_constant__ Backward a, Heads dq)
 }
 
 // launch the backward pass on Hopper
-/* f(config) for heads of D elements of this type; is there one? */
+/* calls f with the configuration for heads of D elements of this type; returns
+ * whether there is one */
 template <class F> static bool with_config(Type type, size_t D, F f)
 {
 	const auto with = [&](auto stored) {
@@ -211,10 +214,10 @@ extern "C" size_t cuda_warp_specialized_scratch(Device *d, const Attention *a,
 	return g ? (rows * (a->D + 2) + rows / BLOCK + 1) * sizeof(float) : 0;
 }
 
-static Scratch scratch_in(void *scratch, const Attention &a)
+static BackwardScratch scratch_in(void *scratch, const Attention &a)
 {
 	const size_t rows = a.B * a.H * padded_rows(&a);
-	Scratch w;
+	BackwardScratch w;
 	w.dq_accum = (float *)scratch;
 	w.L = w.dq_accum + rows * a.D;
 	w.delta = w.L + rows;
@@ -226,10 +229,11 @@ static Scratch scratch_in(void *scratch, const Attention &a)
 }
 
 template <class S>
-static Backward arguments_of(const Attention &a, const AttentionGradient &g,
-	Scratch w)
+static BackwardArguments arguments_of(const Attention &a,
+	const AttentionGradient &g,
+	BackwardScratch w)
 {
-	Backward b;
+	BackwardArguments b;
 	b.q = tensor_map(a.q, &a, a.seqlen_q, S::M);
 	b.k = tensor_map(a.k, &a, a.seqlen_k, S::N);
 	b.v = tensor_map(a.v, &a, a.seqlen_k, S::N);
@@ -250,7 +254,8 @@ static Backward arguments_of(const Attention &a, const AttentionGradient &g,
 	return b;
 }
 
-/* the kernel awaits those before it by itself */
+/* launches a kernel that may start before the one before it has ended, and waits
+ * for it by itself */
 template <class... Wanted, class... Given>
 static void launch_dependent(Device *d, void (*kernel)(Wanted...),
 	unsigned blocks, int threads, size_t nbytes, Given... given)
@@ -276,12 +281,12 @@ extern "C" void cuda_warp_specialized_backward(Device *d, Attention a,
 	assert(a.seqlen_q < 1 << 30 && a.seqlen_k < 1 << 30);
 	void *scratch = cuda_scratch(d, cuda_warp_specialized_scratch(d, &a, &g),
 		"attention's gradient");
-	const Scratch w = scratch_in(scratch, a);
+	const BackwardScratch w = scratch_in(scratch, a);
 	const size_t heads = a.B * a.H;
 	const bool done = with_config(a.q.x.type, a.D, [&](auto config) {
 		using S = decltype(config);
 		using T = typename S::T;
-		const Backward b = arguments_of<S>(a, g, w);
+		const BackwardArguments b = arguments_of<S>(a, g, w);
 		CUDA(cudaFuncSetAttribute(warp_specialized_backward<S>,
 			cudaFuncAttributeMaxDynamicSharedMemorySize, S::NBYTES));
 		backward_preprocess<T, S::D>

@@ -10,33 +10,34 @@
 enum { GROUPS = 2, THREADS = GROUPS * WARPGROUP, OWN = 64 * GROUPS };
 
 // lay out own and visited tiles
-/* q, d (dO): boxes of as many rows as a tile of queries; k, v: of keys */
-struct Maps {
+/* tensor maps of Q and dO, with boxes as high as a tile of queries, and of K and
+ * V, as high as a tile of keys */
+struct WgmmaMaps {
 	CUtensorMap q, k, v, d;
 };
 
 /* N rows of D elements, as Swizzle has them */
-template <int N, int D> struct alignas(1024) Swizzled {
+template <int N, int D> struct alignas(1024) SwizzledTile {
 	char at[N * Swizzle<D>::ROW];
 };
 
-/* of a block: OWNS tiles of its own rows, which stay; two stages of what it
- * visits, one in use and one on its way: two tiles, and L and delta for each of
- * their rows */
-template <int OWNS, int N, int D> struct Shared {
-	Swizzled<OWN, D> own[OWNS];
-	Swizzled<N, D> visited[2][2];
+/* a block's shared memory: OWNS tiles of its own rows, which stay; two stages of
+ * what it visits, one in use and one on its way: two tiles, and L and delta for
+ * each of their rows */
+template <int OWNS, int N, int D> struct WgmmaShared {
+	SwizzledTile<OWN, D> own[OWNS];
+	SwizzledTile<N, D> visited[2][2];
 	float row_stats[2][2][N];
-	Barrier there, full[2];
+	Barrier own_full, full[2];
 };
 
-/* with its barriers ready; it starts at a multiple of 1024 */
+/* the block's shared memory, aligned to 1024 bytes, with its barriers ready */
 template <class S> __device__ inline S &start_shared()
 {
 	extern __shared__ char memory[];
 	auto &shared = *(S *)(memory + (1024 - smem_address(memory) % 1024) % 1024);
 	if (threadIdx.x == 0) {
-		barrier_init(&shared.there, 1);
+		barrier_init(&shared.own_full, 1);
 		barrier_init(&shared.full[0], 1);
 		barrier_init(&shared.full[1], 1);
 		fence_barrier_init();
@@ -46,9 +47,10 @@ template <class S> __device__ inline S &start_shared()
 }
 
 // have one thread fetch tiles
-/* rows first ... of the block's head; those after the last become 0 */
+/* starts the copy of N rows of the block's head; rows after the last become 0 */
 template <int N, int D>
-__device__ inline void fetch(const Swizzled<N, D> &tile, const CUtensorMap &map,
+__device__ inline void fetch(const SwizzledTile<N, D> &tile,
+	const CUtensorMap &map,
 	int first, unsigned H, Barrier &full)
 {
 	using W = Swizzle<D>;
@@ -59,9 +61,9 @@ __device__ inline void fetch(const Swizzled<N, D> &tile, const CUtensorMap &map,
 			i * W::WIDTH / 2, first, blockIdx.x % H, blockIdx.x / H);
 }
 
-/* the same rows of two tensors; the barrier awaits nbytes more */
+/* starts the copy of the same rows of two tensors; `full` expects nbytes more */
 template <int N, int D>
-__device__ inline void fetch_both(const Swizzled<N, D> (&tiles)[2],
+__device__ inline void fetch_both(const SwizzledTile<N, D> (&tiles)[2],
 	const CUtensorMap &x, const CUtensorMap &y, int first, unsigned H,
 	Barrier &full, int nbytes)
 {
@@ -71,13 +73,14 @@ __device__ inline void fetch_both(const Swizzled<N, D> (&tiles)[2],
 }
 
 // visit tiles in two stages
-/* f(j, stage) for tiles of rows first, first + N ... up to end, each while the
- * next one comes; fetch(j, stage) starts that, and was called for the first */
+/* calls f(j, stage) for the tiles of rows first, first + N ... up to end, each
+ * while the next one is copied; fetch(j, stage) starts a copy, and has been
+ * called for the first tile */
 template <int N, class S, class Fetch, class F>
 __device__ __forceinline__ void visit(S &shared, int first, int end,
 	Fetch fetch, F f)
 {
-	barrier_wait(&shared.there, 0);
+	barrier_wait(&shared.own_full, 0);
 	for (int j = first, i = 0; j < end; j += N, i++) {
 		const int stage = i % 2;
 		if (threadIdx.x == 0 && j + N < end)
@@ -91,15 +94,15 @@ __device__ __forceinline__ void visit(S &shared, int first, int end,
 // multiply the rows of a warpgroup
 /* wgmma leaves its accumulators in blocks of 16 columns, as mma.sync does */
 template <int C>
-__device__ __forceinline__ float (&registers_of(Block (&x)[C]))[8 * C]
+__device__ __forceinline__ float (&registers_of(MmaBlock (&x)[C]))[8 * C]
 {
 	return reinterpret_cast<float (&)[8 * C]>(x);
 }
 
-/* s = a b^T is on its way; a: the warpgroup's 64 of the block's rows */
+/* starts s = a b^T; a: the warpgroup's 64 of the block's rows */
 template <class T, int N, int D>
-__device__ __forceinline__ void start_matmul_nt(Block (&s)[N / 16],
-	const Swizzled<OWN, D> &a, const Swizzled<N, D> &b)
+__device__ __forceinline__ void start_matmul_nt(MmaBlock (&s)[N / 16],
+	const SwizzledTile<OWN, D> &a, const SwizzledTile<N, D> &b)
 {
 	/* the compiler sees that it is the same for all of a warp */
 	const int group = __shfl_sync(0xffffffff, threadIdx.x / WARPGROUP, 0);
@@ -110,11 +113,10 @@ __device__ __forceinline__ void start_matmul_nt(Block (&s)[N / 16],
 	wgmma_commit();
 }
 
-/* o = o + p b is on its way; left: p, rounded, in registers that are in use
- * until then */
+/* starts o = o + p b; left: p, rounded, in registers that it uses until then */
 template <class T, int N, int D>
-__device__ __forceinline__ void start_matmul_add(Block (&o)[D / 16],
-	unsigned (&left)[N / 4], Block (&p)[N / 16], const Swizzled<N, D> &b)
+__device__ __forceinline__ void start_matmul_add(MmaBlock (&o)[D / 16],
+	unsigned (&left)[N / 4], MmaBlock (&p)[N / 16], const SwizzledTile<N, D> &b)
 {
 	const auto &x = registers_of(p);
 	#pragma unroll
@@ -125,27 +127,29 @@ __device__ __forceinline__ void start_matmul_add(Block (&o)[D / 16],
 	wgmma_commit();
 }
 
-template <int C> __device__ __forceinline__ void pin(Block (&x)[C])
+template <int C> __device__ __forceinline__ void pin(MmaBlock (&x)[C])
 {
 	pin(registers_of(x));
 }
 
-/* until all matmuls but the latest LEFT are done, whose registers are x */
-template <int LEFT, class... X> __device__ __forceinline__ void finish(X &... x)
+/* waits until all matmuls but the latest LEFT are done; x: registers that may be
+ * touched from now on */
+template <int LEFT, class... X>
+__device__ __forceinline__ void wait_and_pin(X &... x)
 {
 	wgmma_wait<LEFT>();
 	(pin(x), ...);
 }
 
 // compute attention of 128 queries
-/* what a block that holds queries is about: its first row, its warp's first;
- * the key after the last that it sees */
-struct Part {
+/* rows of a block that owns queries: its first, its warp's first; numbers of
+ * queries and keys; the key after the last that it sees */
+struct QueryRows {
 	int first, top, n, seqlen_k, end;
 	float scale;
 };
 
-__device__ inline Part part_of(const Attention &a)
+__device__ inline QueryRows query_rows_of(const Attention &a)
 {
 	const int first = (gridDim.y - 1 - blockIdx.y) * OWN,
 		seqlen_k = (int)a.seqlen_k;
@@ -161,13 +165,13 @@ __device__ inline Part part_of(const Attention &a)
  * multiprocessor */
 template <class T, int D, int N, int BLOCKS>
 __global__ __launch_bounds__(THREADS, BLOCKS)
-void wgmma_forward(Attention a, const __grid_constant__ Maps maps)
+void wgmma_forward(Attention a, const __grid_constant__ WgmmaMaps maps)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-	auto &shared = start_shared<Shared<1, N, D>>();
+	auto &shared = start_shared<WgmmaShared<1, N, D>>();
 	const auto &q = shared.own[0];
-	const Part at = part_of(a);
-	Block s[N / 16], o[D / 16] = {};
+	const QueryRows at = query_rows_of(a);
+	MmaBlock s[N / 16], o[D / 16] = {};
 	unsigned p[N / 4];
 	float largest[2] = { -INFINITY, -INFINITY }, sum[2] = { 0, 0 };
 	// fetch keys and values when they are asked for
@@ -176,19 +180,19 @@ void wgmma_forward(Attention a, const __grid_constant__ Maps maps)
 			shared.full[stage], 0);
 	};
 	if (threadIdx.x == 0) {
-		barrier_expect_tx(&shared.there, sizeof q);
-		fetch(q, maps.q, at.first, a.H, shared.there);
+		barrier_expect_tx(&shared.own_full, sizeof q);
+		fetch(q, maps.q, at.first, a.H, shared.own_full);
 		fetch_keys(0, 0);
 	}
 	// visit keys and add up their values
 	visit<N>(shared, 0, at.end, fetch_keys, [&](int j, int stage) {
 		const auto &k = shared.visited[stage][0], &v = shared.visited[stage][1];
 		start_matmul_nt<T>(s, q, k);
-		finish<0>(s);
+		wait_and_pin<0>(s);
 		apply_mask(s, at.top, j, at.seqlen_k, a.causal);
 		online_softmax(s, o, largest, sum, at.scale);
 		start_matmul_add<T>(o, p, s, v);
-		finish<0>(o, p);
+		wait_and_pin<0>(o, p);
 	});
 	divide_by_sums(o, largest, sum, (float *)a.L.at + blockIdx.x * (size_t)at.n,
 		at.top, at.n, at.scale);
@@ -210,13 +214,13 @@ static __host__ __device__ inline size_t padded(size_t queries)
 template <class T, int D, int N, int BLOCKS>
 __global__ __launch_bounds__(THREADS, BLOCKS)
 void wgmma_dq(Attention a, AttentionGradient g,
-	const __grid_constant__ Maps maps, float *row_stats)
+	const __grid_constant__ WgmmaMaps maps, float *row_stats)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-	auto &shared = start_shared<Shared<2, N, D>>();
+	auto &shared = start_shared<WgmmaShared<2, N, D>>();
 	const auto &q = shared.own[0], &d = shared.own[1];
-	const Part at = part_of(a);
-	Block p[N / 16], ds[N / 16], dq[D / 16] = {};
+	const QueryRows at = query_rows_of(a);
+	MmaBlock p[N / 16], ds[N / 16], dq[D / 16] = {};
 	unsigned left[N / 4];
 	float L[2], delta[2];
 	// fetch keys and values when they are asked for
@@ -225,7 +229,7 @@ void wgmma_dq(Attention a, AttentionGradient g,
 			shared.full[stage], 0);
 	};
 	if (threadIdx.x == 0) {
-		fetch_both(shared.own, maps.q, maps.d, at.first, a.H, shared.there, 0);
+		fetch_both(shared.own, maps.q, maps.d, at.first, a.H, shared.own_full, 0);
 		fetch_keys(0, 0);
 	}
 	// store L and delta of 128 queries
@@ -247,19 +251,19 @@ void wgmma_dq(Attention a, AttentionGradient g,
 		const auto &k = shared.visited[stage][0], &v = shared.visited[stage][1];
 		start_matmul_nt<T>(p, q, k);
 		start_matmul_nt<T>(ds, d, v);
-		finish<1>(p);
+		wait_and_pin<1>(p);
 		apply_mask(p, at.top, j, at.seqlen_k, a.causal);
 		each(p, [&](float &x, int low, int, int) {
 			x = exp2_approx(fmaf(x, at.scale * LOG2_E, -L[low]));
 		});
-		finish<0>(ds);
+		wait_and_pin<0>(ds);
 		#pragma unroll
 		for (int i = 0; i < N / 2; i++) {
 			float &x = registers_of(ds)[i];
 			x = registers_of(p)[i] * (x * at.scale - delta[i / 2 % 2]);
 		}
 		start_matmul_add<T>(dq, left, ds, k);
-		finish<0>(dq, left);
+		wait_and_pin<0>(dq, left);
 	});
 	rope_backward(dq, g, at.top, at.n);
 	write_rows(rows_of<T>(g.dq, a.seqlen_q, a.H), at.top, dq, true);
@@ -274,15 +278,15 @@ void wgmma_dq(Attention a, AttentionGradient g,
 template <class T, int D, int N>
 __global__ __launch_bounds__(THREADS, 1)
 void wgmma_dkv(Attention a, AttentionGradient g,
-	const __grid_constant__ Maps maps, const float *row_stats)
+	const __grid_constant__ WgmmaMaps maps, const float *row_stats)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-	auto &shared = start_shared<Shared<2, N, D>>();
+	auto &shared = start_shared<WgmmaShared<2, N, D>>();
 	const auto &k = shared.own[0], &v = shared.own[1];
 	const int first = blockIdx.y * OWN, top = first + threadIdx.x / 32 * 16,
 		n = (int)a.seqlen_q, start = a.causal ? first : 0;
 	const float scale = (float)a.scale;
-	Block p[N / 16], ds[N / 16], dk[D / 16] = {}, dv[D / 16] = {};
+	MmaBlock p[N / 16], ds[N / 16], dk[D / 16] = {}, dv[D / 16] = {};
 	unsigned p_operand[N / 4], ds_operand[N / 4];
 	// fetch queries, L and delta when they are asked for
 	const auto fetch_queries = [&](int j, int stage) {
@@ -295,7 +299,7 @@ void wgmma_dkv(Attention a, AttentionGradient g,
 		bulk_load(smem_address(to[1]), from + padded(n), sizeof to[1], &full);
 	};
 	if (threadIdx.x == 0) {
-		fetch_both(shared.own, maps.k, maps.v, first, a.H, shared.there, 0);
+		fetch_both(shared.own, maps.k, maps.v, first, a.H, shared.own_full, 0);
 		if (start < n)
 			fetch_queries(start, 0);
 	}
@@ -306,7 +310,7 @@ void wgmma_dkv(Attention a, AttentionGradient g,
 			&delta = shared.row_stats[stage][1];
 		start_matmul_nt<T>(p, k, q);
 		start_matmul_nt<T>(ds, v, d);
-		finish<1>(p);
+		wait_and_pin<1>(p);
 		// exponentiate scores of keys
 		if (a.causal && j < top + 15)           /* the diagonal is there */
 			each(p, [&](float &x, int, int i, int column) {
@@ -315,7 +319,7 @@ void wgmma_dkv(Attention a, AttentionGradient g,
 		each(p, [&](float &x, int, int, int column) {
 			x = exp2_approx(fmaf(x, scale * LOG2_E, -L[column]));
 		});
-		finish<0>(ds);
+		wait_and_pin<0>(ds);
 		#pragma unroll
 		for (int i = 0; i < N / 2; i++) {
 			const int column = i / 4 * 8 + threadIdx.x % 4 * 2 + i % 2;
@@ -324,7 +328,7 @@ void wgmma_dkv(Attention a, AttentionGradient g,
 		}
 		start_matmul_add<T>(dv, p_operand, p, d);
 		start_matmul_add<T>(dk, ds_operand, ds, q);
-		finish<0>(dv, dk, p_operand, ds_operand);
+		wait_and_pin<0>(dv, dk, p_operand, ds_operand);
 	});
 	rope_backward(dk, g, top, (int)a.seqlen_k);
 	write_rows(rows_of<T>(g.dk, a.seqlen_k, a.H), top, dk, true);
@@ -333,19 +337,19 @@ void wgmma_dkv(Attention a, AttentionGradient g,
 }
 
 // launch attention by warpgroups
-/* rows of the tiles that each kernel visits, and its blocks on a
- * multiprocessor: as registers allow */
-template <int D> struct Sizes {
+/* rows of the tiles that each kernel visits, and blocks on a multiprocessor, as
+ * registers allow */
+template <int D> struct TileSizes {
 	static constexpr int FORWARD = D <= 64 ? 128 : 64, FORWARD_BLOCKS = 2,
 		KEYS = D <= 64 ? 64 : 128, KEYS_BLOCKS = D <= 64 ? 2 : 1,
 		QUERIES = D <= 64 ? 128 : 64;
 };
 
-/* d NULL: there is no dO */
-static Maps maps_of(const Attention &a, const Heads *d, unsigned query_rows,
+/* tensor maps of a; d: dO, or NULL in the forward pass */
+static WgmmaMaps maps_of(const Attention &a, const Heads *d, unsigned query_rows,
 	unsigned key_rows)
 {
-	Maps maps = {};
+	WgmmaMaps maps = {};
 	maps.q = tensor_map(a.q, &a, a.seqlen_q, query_rows);
 	maps.k = tensor_map(a.k, &a, a.seqlen_k, key_rows);
 	maps.v = tensor_map(a.v, &a, a.seqlen_k, key_rows);
@@ -354,7 +358,8 @@ static Maps maps_of(const Attention &a, const Heads *d, unsigned query_rows,
 	return maps;
 }
 
-/* f(stored type, D) as values of types; returns whether there are kernels */
+/* calls f with a value of the stored type and D as a Constant; returns whether
+ * there are kernels for both */
 template <class F> static bool with_heads(Type type, size_t D, F f)
 {
 	const auto with = [&](auto stored) {
@@ -381,9 +386,9 @@ extern "C" void cuda_wgmma_forward(Device *d, Attention a)
 	assert(a.seqlen_k > 0 && a.scale > 0);
 	const bool done = with_heads(a.q.x.type, a.D, [&](auto stored, auto width) {
 		using T = decltype(stored);
-		constexpr int D = width.value, N = Sizes<D>::FORWARD;
-		launch<Shared<1, N, D>>(d,
-			wgmma_forward<T, D, N, Sizes<D>::FORWARD_BLOCKS>, a, a.seqlen_q,
+		constexpr int D = width.value, N = TileSizes<D>::FORWARD;
+		launch<WgmmaShared<1, N, D>>(d,
+			wgmma_forward<T, D, N, TileSizes<D>::FORWARD_BLOCKS>, a, a.seqlen_q,
 			maps_of(a, NULL, OWN, N));
 	});
 	assert(done && "hopper_supports was asked");
@@ -402,12 +407,12 @@ extern "C" void cuda_wgmma_backward(Device *d, Attention a, AttentionGradient g)
 		"attention's L and delta");
 	const bool done = with_heads(a.q.x.type, a.D, [&](auto stored, auto width) {
 		using T = decltype(stored);
-		constexpr int D = width.value, KEYS = Sizes<D>::KEYS,
-			QUERIES = Sizes<D>::QUERIES;
-		launch<Shared<2, KEYS, D>>(d,
-			wgmma_dq<T, D, KEYS, Sizes<D>::KEYS_BLOCKS>, a, a.seqlen_q, g,
+		constexpr int D = width.value, KEYS = TileSizes<D>::KEYS,
+			QUERIES = TileSizes<D>::QUERIES;
+		launch<WgmmaShared<2, KEYS, D>>(d,
+			wgmma_dq<T, D, KEYS, TileSizes<D>::KEYS_BLOCKS>, a, a.seqlen_q, g,
 			maps_of(a, &g.d_o, OWN, KEYS), row_stats);
-		launch<Shared<2, QUERIES, D>>(d, wgmma_dkv<T, D, QUERIES>, a,
+		launch<WgmmaShared<2, QUERIES, D>>(d, wgmma_dkv<T, D, QUERIES>, a,
 			a.seqlen_k, g, maps_of(a, &g.d_o, QUERIES, OWN), row_stats);
 	});
 	device_free(d, row_stats);

@@ -58,7 +58,7 @@ static inline bool aligned(const void *p, size_t nbytes)
 	return (uintptr_t)p % nbytes == 0;
 }
 
-/* may packs of N elements of a be moved? (also where a is NULL) */
+/* is a aligned for packs of N elements? A NULL array is */
 static inline bool packs(Array a, size_t N)
 {
 	return aligned(a.at, N * type_size(a.type));
@@ -94,12 +94,13 @@ template <class F> void with_type(Type type, F f)
 	}
 }
 
-/* an int that a lambda can take and a template can use */
+/* an integer as a type, which a generic lambda takes and a template can use */
 template <int I> struct Constant {
 	static constexpr int value = I;
 };
 
-/* f(D) as such a value, if attention has kernels for heads of D; has it? */
+/* calls f with D as a Constant, if attention has kernels for heads of D elements;
+ * returns whether it has */
 template <class F> bool with_width(size_t D, F f)
 {
 	switch (D) {
@@ -129,9 +130,10 @@ __device__ inline float warp_max(float x)
 	return x;
 }
 
-/* over all threads of a block of whole warps; every thread calls it */
+/* reduces x over all threads of a block of whole warps; none: neutral element.
+ * Every thread calls it and gets the result */
 template <class Reduce>
-__device__ inline float over_block(float x, float none, Reduce reduce)
+__device__ inline float block_reduce(float x, float none, Reduce reduce)
 {
 	__shared__ float partial[32];
 	const int warps = blockDim.x / 32, lane = threadIdx.x % 32;
@@ -145,12 +147,12 @@ __device__ inline float over_block(float x, float none, Reduce reduce)
 
 __device__ inline float block_sum(float x)
 {
-	return over_block(x, 0, warp_sum);
+	return block_reduce(x, 0, warp_sum);
 }
 
 __device__ inline float block_max(float x)
 {
-	return over_block(x, -INFINITY, warp_max);
+	return block_reduce(x, -INFINITY, warp_max);
 }
 
 /* (x - largest) base becomes its power of two; returns their sum */
@@ -170,14 +172,14 @@ __device__ __forceinline__ float exponentiate(float (&x)[K][N], float largest,
 // reduce over the lanes of a row
 constexpr float LOG2_E = 1.44269504f, LN_2 = 0.693147181f;
 
-/* over the four lanes that share a row */
-__device__ inline float row_sum(float x)
+/* over the quad: the four lanes that share a row of an accumulator */
+__device__ inline float quad_sum(float x)
 {
 	x += __shfl_xor_sync(0xffffffff, x, 1);
 	return x + __shfl_xor_sync(0xffffffff, x, 2);
 }
 
-__device__ inline float row_max(float x)
+__device__ inline float quad_max(float x)
 {
 	x = fmaxf(x, __shfl_xor_sync(0xffffffff, x, 1));
 	return fmaxf(x, __shfl_xor_sync(0xffffffff, x, 2));
@@ -191,6 +193,7 @@ __device__ inline float exp2_approx(float x)
 }
 
 // count blocks, check a launch
+/* blocks for n pieces of work, `each` of them in a block */
 static inline unsigned blocks_for(size_t n, size_t each)
 {
 	const size_t blocks = (n + each - 1) / each;
@@ -204,8 +207,8 @@ static inline unsigned threads_for(size_t n, unsigned most)
 	return n >= most ? most : (unsigned)(n + 31) / 32 * 32;
 }
 
-/* blocks that run at once and have n pieces of work in equal shares; shared:
- * bytes of dynamic shared memory; at most `most` of them on a multiprocessor */
+/* blocks that all run at once and share n pieces of work equally; shared: bytes
+ * of dynamic shared memory of one; most: limit of them on a multiprocessor */
 template <class Kernel>
 unsigned resident_for(Device *d, size_t n, Kernel kernel, unsigned threads,
 	size_t shared = 0, size_t most = SIZE_MAX)
@@ -227,7 +230,9 @@ constexpr int most_threads(int per)
 	return per == 1 ? 1024 : 512;
 }
 
-template <class F> void with_row(size_t C, bool wide, F f)
+/* calls f with the number of packs of a thread and the elements of a pack, for
+ * rows of C elements; wide: packs of four may be moved */
+template <class F> void with_row_layout(size_t C, bool wide, F f)
 {
 	assert(C <= 8192 && "kernels hold rows of up to 8192 elements");
 	if (!wide || C % 4)

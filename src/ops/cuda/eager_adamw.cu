@@ -15,6 +15,7 @@ extern "C" void cuda_adamw(Device *d, Array w, Array low, Array g, Array m,
 		rate = { &step->rate }, eps = { &step->eps },
 		beta1 = { &step->beta1 }, beta2 = { &step->beta2 },
 		new1 = { &step->one_minus_beta1 }, new2 = { &step->one_minus_beta2 };
+	// update moments and weight, a kernel each
 	map_unless(d, skip, grad, n, times, g, unscale);
 	map_unless(d, skip, w, n, times, w, keep);
 	map_unless(d, skip, m, n, times, m, beta1);

@@ -2,15 +2,15 @@
 #include "ops/cuda/elementary.cuh"
 
 // take pairs apart, and find their angles
-/* element i: the even or odd one of pair i */
-struct Half { Array a; int odd; };
-/* element i: that of pair i in (B, T, H, half) from a table (T, half) */
+/* element i: the even or the odd element of pair i of an array */
+struct PairHalf { Array a; int odd; };
+/* element i: the entry of a table (T, half) for pair i of (B, T, H, half) */
 struct Angle { const float *at; size_t T, H, half; };
-/* element i: even ones from one array, odd ones from another */
-struct Pairs { const float *even, *odd; };
+/* element i: from `even` for even i, from `odd` for odd i */
+struct JoinedPairs { const float *even, *odd; };
 
 template <int N>
-__device__ inline void load(float (&x)[N], const Half &from, size_t i)
+__device__ inline void load(float (&x)[N], const PairHalf &from, size_t i)
 {
 	#pragma unroll
 	for (int k = 0; k < N; k++)
@@ -27,20 +27,21 @@ __device__ inline void load(float (&x)[N], const Angle &from, size_t i)
 }
 
 template <int N>
-__device__ inline void load(float (&x)[N], const Pairs &from, size_t i)
+__device__ inline void load(float (&x)[N], const JoinedPairs &from, size_t i)
 {
 	#pragma unroll
 	for (int k = 0; k < N; k++)
 		x[k] = ((i + k) % 2 ? from.odd : from.even)[(i + k) / 2];
 }
 
-static inline bool packs_of(const Half &, size_t) { return true; }
-static inline bool packs_of(const Pairs &, size_t) { return true; }
+static inline bool packs_of(const PairHalf &, size_t) { return true; }
+static inline bool packs_of(const JoinedPairs &, size_t) { return true; }
 static inline bool packs_of(const Angle &a, size_t N)
 {
 	return a.half % N == 0;
 }
 
+// rotate pairs, step by step
 extern "C" void cuda_rope(Device *d, Array y, Array x, Array cosine, Array sine,
 	size_t B, size_t T, size_t H, size_t D, int direction)
 {
@@ -49,7 +50,7 @@ extern "C" void cuda_rope(Device *d, Array y, Array x, Array cosine, Array sine,
 	const auto times = [] __device__ (float a, float b) { return a * b; };
 	const Angle c = { (const float *)cosine.at, T, H, D / 2 };
 	const Angle s = { (const float *)sine.at, T, H, D / 2 };
-	const Half even = { x, 0 }, odd = { x, 1 };
+	const PairHalf even = { x, 0 }, odd = { x, 1 };
 	Array first = scratch(d, n, "even elements"),
 		second = scratch(d, n, "odd elements"),
 		work = scratch(d, n, "RoPE's intermediate");
@@ -61,7 +62,7 @@ extern "C" void cuda_rope(Device *d, Array y, Array x, Array cosine, Array sine,
 	map(d, work, n, times, even, s);
 	map(d, second, n, [=] __device__ (float a, float b) { return a + sign * b; },
 		second, work);
-	map(d, y, 2 * n, [] __device__ (float x) { return x; }, (Pairs){
+	map(d, y, 2 * n, [] __device__ (float x) { return x; }, (JoinedPairs){
 		(const float *)first.at, (const float *)second.at });
 	device_free(d, work.at);
 	device_free(d, second.at);

@@ -12,6 +12,7 @@ extern "C" void cuda_swiglu_forward(Device *d, Array h, Array a, Array b,
 	device_free(d, work.at);
 }
 
+// propagate gradients through SwiGLU, step by step
 extern "C" void cuda_swiglu_backward(Device *d, Array da, Array db, Array dh,
 	Array a, Array b, size_t n)
 {
@@ -58,6 +59,7 @@ __device__ inline void load(float (&x)[N], const OneHot &from, size_t i)
 
 static inline bool packs_of(const Gathered &, size_t) { return true; }
 static inline bool packs_of(const OneHot &o, size_t N) { return o.V % N == 0; }
+
 extern "C" void cuda_cross_entropy_forward(Device *d, Array losses, Array lse,
 	Array logits, const int32_t *targets, size_t N, size_t V)
 {
@@ -78,6 +80,7 @@ extern "C" void cuda_cross_entropy_forward(Device *d, Array losses, Array lse,
 	device_free(d, most.at);
 	device_free(d, work.at);
 }
+
 extern "C" void cuda_cross_entropy_backward(Device *d, Array dlogits,
 	Array logits, Array lse, const int32_t *targets, double scale, size_t N,
 	size_t V)

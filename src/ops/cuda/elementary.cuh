@@ -9,6 +9,7 @@
 enum { MAP_THREADS = 256 };
 
 // load and store elements of any type
+/* x rounded to the bits of TF32; NaN and infinities stay */
 __device__ inline float round_tf32(float x)
 {
 	uint32_t bits = __float_as_uint(x);
@@ -49,12 +50,12 @@ static inline bool packs_of(const Array &a, size_t N)
 }
 
 // describe operands that are broadcast
-/* one number a row of C */
+/* one number for each row of C elements */
 struct PerRow { const float *at; size_t C; };
-/* one number a column of C */
+/* one number for each of C columns */
 struct PerColumn { Array a; size_t C; };
-/* one number for all, in the device's memory */
-struct Setting { const float *at; };
+/* one number for all elements, in the device's memory */
+struct DeviceScalar { const float *at; };
 
 template <int N>
 __device__ inline void load(float (&x)[N], const PerRow &from, size_t i)
@@ -72,7 +73,7 @@ __device__ inline void load(float (&x)[N], const PerColumn &from, size_t i)
 }
 
 template <int N>
-__device__ inline void load(float (&x)[N], const Setting &from, size_t)
+__device__ inline void load(float (&x)[N], const DeviceScalar &from, size_t)
 {
 	#pragma unroll
 	for (int k = 0; k < N; k++)
@@ -84,7 +85,7 @@ static inline bool packs_of(const PerColumn &c, size_t N)
 {
 	return c.C % N == 0 && packs(c.a, N);
 }
-static inline bool packs_of(const Setting &, size_t) { return true; }
+static inline bool packs_of(const DeviceScalar &, size_t) { return true; }
 
 // map operands to a result
 template <class F, int M, int N, size_t... I>

@@ -2,6 +2,7 @@
 #include "base/random.h"
 #include "ops/cuda/elementary.cuh"
 
+// fill, cast and add
 extern "C" void cuda_fill(Device *d, Array y, double value, size_t n)
 {
 	const float x = (float)value;
@@ -23,6 +24,7 @@ extern "C" void cuda_add(Device *d, Array y, Array a, Array b, size_t n)
 	map(d, y, n, [] __device__ (float a, float b) { return a + b; }, a, b);
 }
 
+// propagate through ReLU
 extern "C" void cuda_relu_forward(Device *d, Array y, Array x, size_t n)
 {
 	map(d, y, n, [] __device__ (float x) { return x < 0 ? 0 : x; }, x);
@@ -47,6 +49,7 @@ __device__ inline void load(float (&x)[N], const Normal &from, size_t i)
 }
 
 static inline bool packs_of(const Normal &, size_t) { return true; }
+
 extern "C" void cuda_draw(Device *d, Array y, size_t n, double sd, double bound,
 	uint64_t seed, uint64_t stream, uint64_t first)
 {
@@ -72,6 +75,7 @@ __global__ __launch_bounds__(1024) void mean_kernel(float *mean,
 		*nonfinite = !isfinite(sum);
 	}
 }
+
 extern "C" void cuda_mean(Device *d, Array mean, int32_t *nonfinite, Array x,
 	size_t n)
 {
@@ -100,6 +104,7 @@ __global__ __launch_bounds__(MAP_THREADS) void count_kernel(int32_t *count,
 	if (found && threadIdx.x % 32 == 0)
 		atomicAdd(count, found);
 }
+
 extern "C" void cuda_count_nonfinite(Device *d, int32_t *count, Array x, size_t n)
 {
 	const bool wide = n % 4 == 0 && packs(x, 4);
@@ -135,6 +140,7 @@ __global__ __launch_bounds__(MAP_THREADS) void squares_kernel(float *partial,
 	if (threadIdx.x == 0)
 		partial[blockIdx.x] = sum;
 }
+
 /* *sum += partial (n), n at most 1024; grid 1, block 1024 */
 __global__ __launch_bounds__(SQUARE_BLOCKS) void add_partial(float *sum,
 	const float *partial, unsigned n)
@@ -143,6 +149,7 @@ __global__ __launch_bounds__(SQUARE_BLOCKS) void add_partial(float *sum,
 	if (threadIdx.x == 0)
 		*sum += all;
 }
+
 extern "C" void cuda_add_squares(Device *d, Array sum, Gradients g, size_t n)
 {
 	const unsigned enough = blocks_for(n, MAP_THREADS),
@@ -156,6 +163,7 @@ extern "C" void cuda_add_squares(Device *d, Array sum, Gradients g, size_t n)
 	LAUNCHED();
 	device_free(d, partial.at);
 }
+
 /* limits factor such that |factor| sqrt(squares) <= most; grid 1, block 1 */
 __global__ void clip_kernel(float *factor, const float *squares, float most)
 {

@@ -30,7 +30,8 @@ extern "C" void cuda_embedding_forward(Device *d, Array x, Array table,
 }
 
 // add the rows of equal tokens in order
-/* dtable[token] += the rows of dx of this token, if it is the first of its kind
+/* dtable[token] += the sum of the rows of dx of this token, in the block that has
+ * the token's first occurrence
  * dtable: (V, C) of T, dx: (N, C); summed in fp32
  * grid: N x C / (256 W), block 256 */
 template <int W, class T>
@@ -57,6 +58,7 @@ __global__ __launch_bounds__(MAP_THREADS) void embedding_gradient(T *dtable,
 		if (threadIdx.x % 32 == 0)
 			found[threadIdx.x / 32] = equal;
 		__syncthreads();
+		// add the marked rows in order
 		for (int w = 0; w < MAP_THREADS / 32; w++)
 			for (unsigned left = found[w]; left; left &= left - 1) {
 				const size_t i = start + 32 * w + __ffs(left) - 1;

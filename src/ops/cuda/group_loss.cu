@@ -50,6 +50,7 @@ __global__ __launch_bounds__(THREADS) void joined_loss(float *losses,
 	const float *t = terms + row;
 	const int32_t target = targets[row];
 	float largest = -INFINITY, sum = 0, wanted = 0, out[1];
+	// join the terms of the row in the order of ranks
 	for (int r = 0; r < ranks; r++)
 		largest = fmaxf(largest, t[3 * rows * r]);
 	for (int r = 0; r < ranks; r++) {
@@ -69,6 +70,7 @@ __global__ __launch_bounds__(THREADS) void joined_loss(float *losses,
 	}
 }
 
+// join the terms of a row on a GPU
 extern "C" void cuda_joined_cross_entropy(Device *d, Array losses,
 	Array dlogits, Array logits, Array terms, int ranks, const int32_t *targets,
 	double scale, size_t N, size_t V)

@@ -8,6 +8,7 @@
 #include "ops/cuda/hopper.h"
 #include "ops/cuda/stream.h"
 
+// ask whether the GPU is a Hopper, and heads are aligned
 bool hopper_present(Device *d)
 {
 	int device, major, minor;

@@ -22,14 +22,14 @@ __device__ inline unsigned smem_address(const void *p)
 // wait for threads and for bytes
 typedef uint64_t Barrier;
 
-/* a phase ends after so many arrivals, and when all awaited bytes are there */
+/* a phase ends after so many arrivals, when all expected bytes are there */
 __device__ inline void barrier_init(Barrier *b, int arrivals)
 {
 	asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;"
 		:: "r"(smem_address(b)), "r"(arrivals) : "memory");
 }
 
-/* TMA sees the barriers too; __syncthreads() must follow */
+/* makes initialised barriers visible to TMA; __syncthreads() must follow */
 __device__ inline void fence_barrier_init()
 {
 	asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
@@ -58,15 +58,15 @@ __device__ inline bool barrier_try_wait(Barrier *b, unsigned parity)
 	return passed;
 }
 
-/* until the phase of this parity has ended */
+/* waits until the phase of this parity has ended */
 __device__ inline void barrier_wait(Barrier *b, unsigned parity)
 {
 	while (!barrier_try_wait(b, parity))
 		;
 }
 
-/* a place in a ring of N stages, and the parity of the present round */
-template <int N> struct Ring {
+/* a position in a ring of N stages, and the parity of the present round */
+template <int N> struct RingPosition {
 	int at = 0;
 	unsigned parity = 0;
 	template <int BY = 1> __device__ void step()
@@ -83,13 +83,13 @@ template <int N> struct Ring {
 	}
 };
 
-/* barriers of named numbers (0 is __syncthreads): `threads` meet */
+/* waits at a named barrier (0: that of __syncthreads) for `threads` to arrive */
 __device__ inline void named_barrier_sync(int number, int threads)
 {
 	asm volatile("bar.sync %0, %1;" :: "r"(number), "r"(threads) : "memory");
 }
 
-/* counts as having met, and goes on */
+/* arrives at a named barrier, and does not wait */
 __device__ inline void named_barrier_arrive(int number, int threads)
 {
 	asm volatile("bar.arrive %0, %1;" :: "r"(number), "r"(threads) : "memory");
@@ -105,7 +105,8 @@ __device__ inline void prefetch_tensormap(const CUtensorMap *map)
 	asm volatile("prefetch.tensormap [%0];" :: "l"(map) : "memory");
 }
 
-/* the box at (d, t, h, b) comes to shared memory; full's bytes count down */
+/* starts the copy of the box at (d, t, h, b) to shared memory; its bytes are
+ * counted by `full` */
 __device__ inline void tma_load(unsigned to, const CUtensorMap *map,
 	Barrier *full, uint64_t hint, int d, int t, int h, int b)
 {
@@ -116,7 +117,7 @@ __device__ inline void tma_load(unsigned to, const CUtensorMap *map,
 		"r"(h), "r"(b), "l"(hint) : "memory");
 }
 
-/* what lies outside of the tensor is not written */
+/* starts the copy of a box to the tensor; nothing outside of it is written */
 __device__ inline void tma_store(const CUtensorMap *map, unsigned from,
 	int d, int t, int h, int b)
 {
@@ -126,7 +127,8 @@ __device__ inline void tma_store(const CUtensorMap *map, unsigned from,
 		: "memory");
 }
 
-/* nbytes, a multiple of 16, come to shared memory; full's bytes count down */
+/* starts the copy of nbytes, a multiple of 16, to shared memory; `full` counts
+ * them */
 __device__ inline void bulk_load(unsigned to, const void *from, int nbytes,
 	Barrier *full)
 {
@@ -135,47 +137,47 @@ __device__ inline void bulk_load(unsigned to, const void *from, int nbytes,
 		:: "r"(to), "l"(from), "r"(nbytes), "r"(smem_address(full)) : "memory");
 }
 
-/* and goes back */
+/* starts the copy of nbytes, a multiple of 16, from shared memory */
 __device__ inline void bulk_store(void *to, unsigned from, int nbytes)
 {
 	asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;"
 		:: "l"(to), "r"(from), "r"(nbytes) : "memory");
 }
 
-/* floats in shared memory are added to those in global memory */
+/* starts to add floats in shared memory to those in global memory */
 __device__ inline void bulk_reduce_add(float *to, unsigned from, int nbytes)
 {
 	asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 "
 		"[%0], [%1], %2;" :: "l"(to), "r"(from), "r"(nbytes) : "memory");
 }
 
-/* stores and adds of this thread since the last: a group */
+/* makes a group of this thread's stores and adds since the last call */
 __device__ inline void tma_store_commit()
 {
 	asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 
-/* until all but this thread's N latest groups were read from shared memory */
+/* waits until this thread's groups but the N latest have left shared memory */
 template <int N> __device__ inline void tma_store_wait_read()
 {
 	asm volatile("cp.async.bulk.wait_group.read %0;" :: "n"(N) : "memory");
 }
 
-/* until this thread's groups have been written to global memory */
+/* waits until all of this thread's groups are in global memory */
 __device__ inline void tma_store_wait()
 {
 	asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
 }
 
-/* what this thread wrote to shared memory, wgmma and TMA see after
- * the next barrier */
+/* lets wgmma and TMA see, after the next barrier, what this thread wrote to
+ * shared memory */
 __device__ inline void fence_proxy_async()
 {
 	asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-/* TMA's accesses of global memory, for this thread, come after what the
- * thread has seen there by itself, or before what it will write */
+/* orders TMA's accesses of global memory after this thread's own accesses before
+ * the fence, and before those after it */
 __device__ inline void fence_proxy_async_global()
 {
 	asm volatile("fence.proxy.async.global;" ::: "memory");
@@ -200,8 +202,9 @@ template <int D> struct Swizzle {
 };
 
 // describe an operand in shared memory
-/* where an operand starts, bytes to the next block along its M or N (only if it
- * is not K that is contiguous), bytes from 8 rows to the next 8 */
+/* the descriptor of an operand that starts at `at`; next_block: bytes to the next
+ * block along M or N (not used where K is contiguous); next_rows: bytes from 8
+ * rows to the next 8 */
 __device__ inline uint64_t smem_descriptor(unsigned at, unsigned next_block,
 	unsigned next_rows, int mode)
 {
@@ -210,24 +213,25 @@ __device__ inline uint64_t smem_descriptor(unsigned at, unsigned next_block,
 }
 
 // start wgmma, and wait for it
-/* before the first matmul, and after registers of A or D were touched */
+/* must precede the first matmul, and follow any access to registers of A or D */
 __device__ inline void wgmma_fence()
 {
 	asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
 
+/* makes a group of the matmuls since the last call */
 __device__ inline void wgmma_commit()
 {
 	asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-/* until all but the N latest groups of matmuls are done */
+/* waits until all groups of matmuls but the N latest are done */
 template <int N> __device__ inline void wgmma_wait()
 {
 	asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(N) : "memory");
 }
 
-/* the compiler keeps x in its registers here: matmuls run beside it */
+/* keeps the compiler from moving uses of x across this place */
 template <int N> __device__ __forceinline__ void pin(float (&x)[N])
 {
 	#pragma unroll
@@ -303,8 +307,8 @@ WGMMA_OF(128, 64, 65, 66, 67, 68)
 #undef WGMMA
 
 // multiply tiles by wgmma
-/* s (64 x N) = a b^T over D; a: 64 rows of a tile of A_ROWS rows, b: a tile of
- * N rows, both of D elements; D is contiguous */
+/* starts s (64 x N) = a b^T; a: 64 rows of a tile of A_ROWS rows, b: a tile of N
+ * rows, both of D contiguous elements */
 template <class T, int D, int N, int A_ROWS>
 __device__ __forceinline__ void matmul_nt(float (&s)[N / 2], unsigned a,
 	unsigned b)
@@ -321,8 +325,8 @@ __device__ __forceinline__ void matmul_nt(float (&s)[N / 2], unsigned a,
 	}
 }
 
-/* o (64 x D) += p v; p: 64 x N in registers, v: a tile of N rows of D elements;
- * of these, blocks FIRST ... of 16 rows, up to LAST */
+/* starts o (64 x D) += p v; p: 64 x N in registers, v: a tile of N rows of D
+ * elements; takes blocks of 16 rows from FIRST up to LAST, exclusive */
 template <class T, int D, int N, int FIRST = 0, int LAST = N / 16>
 __device__ __forceinline__ void matmul_add(float (&o)[D / 2],
 	const unsigned (&p)[N / 4], unsigned v)
@@ -334,8 +338,8 @@ __device__ __forceinline__ void matmul_add(float (&o)[D / 2],
 		Wgmma<D, T>::rs(o, p + 4 * i, b + (i * 16 * W::WIDTH >> 4));
 }
 
-/* q (64 x C) = s^T k; s: N rows of 64 elements, k: C columns, from the start of
- * a block, of a tile of N rows of D elements */
+/* starts q (64 x C) = s^T k; s: N rows of 64 elements, k: C columns, from the
+ * start of a block, of a tile of N rows of D elements */
 template <class T, int D, int C, int N>
 __device__ __forceinline__ void matmul_tn(float (&q)[C / 2], unsigned s,
 	unsigned k)
@@ -350,7 +354,7 @@ __device__ __forceinline__ void matmul_tn(float (&q)[C / 2], unsigned s,
 }
 
 // convert accumulators to operands and rows
-/* sixteen bits each, x below y */
+/* x and y in 16 bits each, x in the lower half */
 template <class T> __device__ __forceinline__ unsigned pack(float x, float y)
 {
 	unsigned both;
@@ -363,7 +367,7 @@ template <class T> __device__ __forceinline__ unsigned pack(float x, float y)
 	return both;
 }
 
-/* four matrices of 8 x 8 16-bit elements, as wgmma leaves them; lane i
+/* stores four 8 x 8 matrices of 16-bit elements, as wgmma leaves them; lane i
  * gives the address of row i % 8 of matrix i / 8 */
 __device__ __forceinline__ void stmatrix(unsigned at, unsigned a,
 	unsigned b, unsigned c, unsigned d)
@@ -374,6 +378,7 @@ __device__ __forceinline__ void stmatrix(unsigned at, unsigned a,
 }
 
 // pass accumulators on
+/* moves 16 or 8 bytes between registers and shared memory */
 __device__ __forceinline__ void store_four(unsigned to, const float *x)
 {
 	asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};"
@@ -393,8 +398,7 @@ __device__ __forceinline__ void load_two(float (&x)[2], unsigned from)
 		: "=f"(x[0]), "=f"(x[1]) : "r"(from) : "memory");
 }
 
-/* accumulators of one warpgroup pass to the other by way of shared memory:
- * R floats of each of 128 threads */
+/* stores R floats of each of a warpgroup's 128 threads to shared memory */
 template <int R>
 __device__ __forceinline__ void store_accumulators(unsigned to,
 	const float (&x)[R])
@@ -404,7 +408,8 @@ __device__ __forceinline__ void store_accumulators(unsigned to,
 		store_four(to + i * 512 + threadIdx.x % WARPGROUP * 16, &x[i]);
 }
 
-/* f(i, number i) */
+/* calls f(i, x) for each of the R floats x that store_accumulators has stored for
+ * this thread */
 template <int R, class Each>
 __device__ __forceinline__ void with_accumulators(unsigned from, Each f)
 {
@@ -419,7 +424,7 @@ __device__ __forceinline__ void with_accumulators(unsigned from, Each f)
 }
 
 // redistribute registers
-/* the warpgroup gives registers back, or takes them, up to N for each thread */
+/* the warpgroup gives registers back, or waits for more, to have N a thread */
 template <int N> __device__ inline void setmaxnreg_dec()
 {
 	asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" :: "n"(N));
@@ -431,13 +436,13 @@ template <int N> __device__ inline void setmaxnreg_inc()
 }
 
 // launch dependent kernels early
-/* until the kernels before have ended, and their writes are seen */
+/* waits until the kernels before have ended and their writes are visible */
 __device__ inline void griddepcontrol_wait()
 {
 	asm volatile("griddepcontrol.wait;" ::: "memory");
 }
 
-/* the next kernel may be made ready; it must griddepcontrol_wait() */
+/* lets the next kernel of the stream start; it must call griddepcontrol_wait() */
 __device__ inline void griddepcontrol_launch_dependents()
 {
 	asm volatile("griddepcontrol.launch_dependents;" ::: "memory");

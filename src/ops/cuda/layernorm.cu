@@ -2,7 +2,7 @@
 #include "ops/cuda/elementary.cuh"
 
 // sum what a thread holds of a row
-/* the sum over the row of f(k, i), element i of a thread's pack k */
+/* the sum of f(k, i) over a row; (k, i): element i of a thread's pack k */
 template <int N, int PER, class F>
 __device__ float row_sum(size_t C, F f)
 {
@@ -16,7 +16,7 @@ __device__ float row_sum(size_t C, F f)
 	return block_sum(sum);
 }
 
-/* f(k, j) for a thread's packs k, which begin at column j */
+/* calls f(k, j) for each of a thread's packs k; j: column at which it begins */
 template <int N, int PER, class F>
 __device__ void each_pack(size_t C, F f)
 {
@@ -63,14 +63,15 @@ __global__ __launch_bounds__(most_threads(PER)) void layernorm(Array y,
 }
 
 // propagate gradients to rows about their mean
+/* arrays of layer normalisation's backward pass */
 struct LayerNorm {
 	Array dx, dy, x, g;
 	const float *mean, *rstd;
-	float *dgain, *dshift;              /* (grid, C) shares */
+	float *dgain, *dshift;              /* (grid, C): sums of each block */
 };
 
 /* dx += rstd (v - mean(v) - xhat mean(v xhat)), v = g dy
- * shares of dg: sums of dy xhat over the rows of a block; of db: of dy
+ * dgain: sums of dy xhat over the rows of a block; dshift: of dy
  * bytes a row: C (2 sizeof dx + sizeof dy + sizeof x); 16 C FLOPs
  * grid: what the chip holds; block: C / N threads, at most 1024 or, if PER > 1,
  * 512 */
@@ -120,7 +121,7 @@ extern "C" void cuda_layernorm_forward(Device *d, Array y, Array mean, Array rst
 	Array x, Array g, Array b, size_t rows, size_t C, double eps)
 {
 	const bool wide = packs(y, 4) && packs(x, 4) && packs(g, 4) && packs(b, 4);
-	with_row(C, wide, [&](auto pack, auto per) {
+	with_row_layout(C, wide, [&](auto pack, auto per) {
 		const unsigned threads = threads_for(blocks_for(C, pack.value),
 			most_threads(per.value));
 		layernorm<pack.value, per.value><<<blocks_for(rows, 1), threads, 0,
@@ -136,7 +137,7 @@ extern "C" void cuda_layernorm_backward(Device *d, Array dx, Array dg, Array db,
 	const bool wide = packs(dx, 4) && packs(dy, 4) && packs(x, 4) && packs(g, 4);
 	LayerNorm a = { dx, dy, x, g, (const float *)mean.at,
 		(const float *)rstd.at, NULL, NULL };
-	with_row(C, wide, [&](auto pack, auto per) {
+	with_row_layout(C, wide, [&](auto pack, auto per) {
 		const unsigned threads = threads_for(blocks_for(C, pack.value),
 			most_threads(per.value));
 		const auto kernel = layernorm_gradient<pack.value, per.value>;

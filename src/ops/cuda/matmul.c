@@ -24,56 +24,56 @@ static void cublas_expect(cublasStatus_t status, const char *call, int line)
 			cublasLtGetStatusString(status));
 }
 
-static void wish_for(cublasLtMatmulPreference_t wish,
+static void set_preference(cublasLtMatmulPreference_t preference,
 	cublasLtMatmulPreferenceAttributes_t what, const void *value, size_t nbytes)
 {
-	CUBLAS(cublasLtMatmulPreferenceSetAttribute(wish, what, value, nbytes));
+	CUBLAS(cublasLtMatmulPreferenceSetAttribute(preference, what, value, nbytes));
 }
 
 // describe a matmul and how it is computed
 /* all fields are of one type, so that there is no padding and keys can be
  * compared as bytes */
-typedef struct Key {
+typedef struct GemmKey {
 	size_t m, n, k, trans_a, trans_b, lda, ldb, ldc;
 	/* matrices in one call, and elements from one to the next */
 	size_t count, step_a, step_b, step_c;
-	size_t align_a, align_b, align_c;       /* bytes, of every matrix */
+	size_t align_a, align_b, align_c;       /* bytes; holds for every matrix */
 	size_t input, output;                   /* Types */
 	size_t workspace;                       /* bytes */
-	size_t sms;                             /* that it may use; 0: all */
-	size_t adds;                            /* to what is there? */
-} Key;
+	size_t sms;                            /* multiprocessors; 0: all */
+	size_t adds;                            /* to C? else it overwrites C */
+} GemmKey;
 
-typedef struct Gemm {
-	Key key;
+typedef struct PreparedGemm {
+	GemmKey key;
 	cublasLtMatmulDesc_t operation;
 	cublasLtMatrixLayout_t left, right, result;     /* of B, A, C */
 	cublasLtMatmulAlgo_t algorithm;
 	bool found;                             /* is there an algorithm? */
 	struct Tuning *tuning;                  /* NULL: it has been chosen */
-} Gemm;
+} PreparedGemm;
 
 // keep what matmuls share: handle, algorithms, workspaces, side streams
 enum { NSIDES = 4, WORKSPACE = 32 << 20, SIDE_WORKSPACE = 4 << 20 };
-/* of one matmul that are timed, and how often each */
+/* proposals of one matmul, and rounds in which each of them is timed once */
 enum { PROPOSALS = 8, ROUNDS = 5 };
 /* how parts of a sum may be added: in a fixed order, in fp32 */
 #define REDUCTION ((uint32_t)CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE)
 
-typedef struct Side {
+typedef struct SideStream {
 	cudaStream_t stream;
 	cudaEvent_t join;
 	void *workspace;
-} Side;
+} SideStream;
 
 typedef struct Library {
 	cublasLtHandle_t handle;            /* NULL until the first matmul */
 	void *workspace;
-	Gemm *gemms;
+	PreparedGemm *gemms;
 	size_t ngemms, fallbacks;
 	cudaEvent_t fork;                   /* NULL until the first loop */
-	Side sides[NSIDES];
-	cudaEvent_t before, after;          /* of a call that is timed */
+	SideStream sides[NSIDES];
+	cudaEvent_t before, after;          /* events around a call that is timed */
 } Library;
 
 static void close_library(Device *d, void *kept)
@@ -119,11 +119,11 @@ size_t cuda_matmul_fallbacks(Device *d)
 	return library_of(d)->fallbacks;
 }
 
-static void open_sides(Device *d, Library *l)
+static void open_side_streams(Device *d, Library *l)
 {
 	if (l->fork)
 		return;
-	for (Side *side = l->sides; side < l->sides + NSIDES; side++) {
+	for (SideStream *side = l->sides; side < l->sides + NSIDES; side++) {
 		side->workspace = cuda_scratch(d, SIDE_WORKSPACE, "cuBLASLt workspace");
 		CUDA(cudaStreamCreateWithFlags(&side->stream, cudaStreamNonBlocking));
 		CUDA(cudaEventCreateWithFlags(&side->join, cudaEventDisableTiming));
@@ -132,7 +132,8 @@ static void open_sides(Device *d, Library *l)
 }
 
 // queue one matmul, or several side by side
-static void multiply(const Library *library, const Gemm *gemm, Array C,
+/* queues the batch number o of the outer loop */
+static void multiply(const Library *library, const PreparedGemm *gemm, Array C,
 	Array A, Array B, const Matmul *s, size_t o, void *workspace,
 	cudaStream_t stream)
 {
@@ -148,15 +149,15 @@ static void multiply(const Library *library, const Gemm *gemm, Array C,
 }
 
 static void multiply_side_by_side(Device *d, Library *library,
-	const Gemm *gemm, Array C, Array A, Array B, const Matmul *s)
+	const PreparedGemm *gemm, Array C, Array A, Array B, const Matmul *s)
 {
-	open_sides(d, library);
+	open_side_streams(d, library);
 	size_t sides = s->outer < NSIDES ? s->outer : NSIDES;
 	CUDA(cudaEventRecord(library->fork, cuda_stream(d)));
 	for (size_t i = 0; i < sides; i++)
 		CUDA(cudaStreamWaitEvent(library->sides[i].stream, library->fork, 0));
 	for (size_t o = 0; o < s->outer; o++) {
-		Side *side = &library->sides[o % NSIDES];
+		SideStream *side = &library->sides[o % NSIDES];
 		multiply(library, gemm, C, A, B, s, o, side->workspace,
 			side->stream);
 	}
@@ -169,11 +170,12 @@ static void multiply_side_by_side(Device *d, Library *library,
 // take an algorithm that was chosen before
 static_assert(sizeof(cublasLtMatmulAlgo_t) == GEMM_WORDS * sizeof(uint64_t),
 	"a choice holds an algorithm");
-static_assert(sizeof(Key) == GEMM_NUMBERS * sizeof(uint64_t), "and a key");
+static_assert(sizeof(GemmKey) == GEMM_NUMBERS * sizeof(uint64_t), "and a key");
 
-static void take_choice(const Library *l, Gemm *g, const GemmChoice *choice)
+static void use_choice(const Library *l, PreparedGemm *g,
+	const GemmChoice *choice)
 {
-	const Key *p = &g->key;
+	const GemmKey *p = &g->key;
 	cublasLtMatmulHeuristicResult_t checked;
 	uint32_t scheme = 0;
 	size_t written;
@@ -192,13 +194,15 @@ static void take_choice(const Library *l, Gemm *g, const GemmChoice *choice)
 }
 
 // time the proposals of a matmul
+/* n proposals; `tries` calls have been timed, round by round */
 struct Tuning {
 	int n, tries;
 	cublasLtMatmulAlgo_t algorithm[PROPOSALS];
 	double ms[PROPOSALS][ROUNDS];
 };
 
-static void keep_proposals(Gemm *g, const cublasLtMatmulHeuristicResult_t *from,
+static void keep_proposals(PreparedGemm *g,
+	const cublasLtMatmulHeuristicResult_t *from,
 	int n)
 {
 	struct Tuning *t = need(calloc(1, sizeof *t));
@@ -208,7 +212,7 @@ static void keep_proposals(Gemm *g, const cublasLtMatmulHeuristicResult_t *from,
 	g->tuning = t;
 }
 
-static void settle(GemmChoices *choices, Gemm *g)
+static void keep_fastest(GemmChoices *choices, PreparedGemm *g)
 {
 	const struct Tuning *t = g->tuning;
 	GemmChoice choice;
@@ -228,12 +232,13 @@ static void settle(GemmChoices *choices, Gemm *g)
 	g->tuning = NULL;
 }
 
-static void multiply_timed(Device *d, Library *l, Gemm *g, Array C, Array A,
+static void multiply_timed(Device *d, Library *l, PreparedGemm *g, Array C,
+	Array A,
 	Array B, const Matmul *s)
 {
 	struct Tuning *t = g->tuning;
 	float ms;
-	Gemm tried = *g;
+	PreparedGemm tried = *g;
 	tried.algorithm = t->algorithm[t->tries % t->n];
 	CUDA(cudaEventRecord(l->before, cuda_stream(d)));
 	multiply(l, &tried, C, A, B, s, 0, l->workspace, cuda_stream(d));
@@ -242,7 +247,7 @@ static void multiply_timed(Device *d, Library *l, Gemm *g, Array C, Array A,
 	CUDA(cudaEventElapsedTime(&ms, l->before, l->after));
 	t->ms[t->tries % t->n][t->tries / t->n] = ms;
 	if (++t->tries == t->n * ROUNDS)
-		settle(d->gemms, g);
+		keep_fastest(d->gemms, g);
 }
 
 // set up a matmul
@@ -253,7 +258,7 @@ static cudaDataType_t stored_as(size_t type)
 }
 
 // lay out a matrix for the library
-static cublasLtMatrixLayout_t layout(const Key *p, size_t type, size_t rows,
+static cublasLtMatrixLayout_t layout(const GemmKey *p, size_t type, size_t rows,
 	size_t columns, size_t ld, size_t step)
 {
 	cublasLtMatrixLayout_t made;
@@ -271,27 +276,33 @@ static cublasLtMatrixLayout_t layout(const Key *p, size_t type, size_t rows,
 
 // ask for algorithms
 /* up to `most`; several are kept to be timed */
-static void propose(const Library *library, Gemm *gemm, int most)
+static void ask_heuristic(const Library *library, PreparedGemm *gemm, int most)
 {
-	const Key *p = &gemm->key;
-	cublasLtMatmulPreference_t wish;
+	const GemmKey *p = &gemm->key;
+	cublasLtMatmulPreference_t preference;
 	cublasLtMatmulHeuristicResult_t proposals[PROPOSALS];
 	const uint32_t reduction = REDUCTION;
 	const uint32_t align[] = { (uint32_t)p->align_b, (uint32_t)p->align_a,
 		(uint32_t)p->align_c };
 	const uint64_t workspace = p->workspace;
 	int n = 0;
-	CUBLAS(cublasLtMatmulPreferenceCreate(&wish));
-	wish_for(wish, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &reduction, 4);
-	wish_for(wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, 8);
-	wish_for(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &align[0], 4);
-	wish_for(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &align[1], 4);
-	wish_for(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &align[2], 4);
-	wish_for(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &align[2], 4);
+	CUBLAS(cublasLtMatmulPreferenceCreate(&preference));
+	set_preference(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+		&reduction, 4);
+	set_preference(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+		&workspace, 8);
+	set_preference(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
+		&align[0], 4);
+	set_preference(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+		&align[1], 4);
+	set_preference(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
+		&align[2], 4);
+	set_preference(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES,
+		&align[2], 4);
 	cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(library->handle,
 		gemm->operation, gemm->left, gemm->right, gemm->result, gemm->result,
-		wish, most, proposals, &n);
-	CUBLAS(cublasLtMatmulPreferenceDestroy(wish));
+		preference, most, proposals, &n);
+	CUBLAS(cublasLtMatmulPreferenceDestroy(preference));
 	// take the first proposal, unless there is none
 	if (status != CUBLAS_STATUS_NOT_SUPPORTED
 		&& status != CUBLAS_STATUS_INVALID_VALUE)
@@ -304,10 +315,12 @@ static void propose(const Library *library, Gemm *gemm, int most)
 		keep_proposals(gemm, proposals, n);
 }
 
-static void make_gemm(Library *library, Gemm *gemm, GemmChoices *choices)
+static void prepare_gemm(Library *library, PreparedGemm *gemm,
+	GemmChoices *choices)
 {
-	const Key *p = &gemm->key;
+	const GemmKey *p = &gemm->key;
 	const cublasOperation_t op[] = { CUBLAS_OP_N, CUBLAS_OP_T };
+	// describe the operation: arithmetic, transposes, multiprocessors
 	CUBLAS(cublasLtMatmulDescCreate(&gemm->operation, p->input == TF32
 		? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F));
 	CUBLAS(cublasLtMatmulDescSetAttribute(gemm->operation,
@@ -317,6 +330,7 @@ static void make_gemm(Library *library, Gemm *gemm, GemmChoices *choices)
 	const int32_t sms = (int32_t)p->sms;
 	CUBLAS(cublasLtMatmulDescSetAttribute(gemm->operation,
 		CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, &sms, sizeof sms));
+	// describe the three matrices, as the library sees them
 	gemm->left = p->trans_b
 		? layout(p, p->input, p->k, p->n, p->ldb, p->step_b)
 		: layout(p, p->input, p->n, p->k, p->ldb, p->step_b);
@@ -329,38 +343,38 @@ static void make_gemm(Library *library, Gemm *gemm, GemmChoices *choices)
 	const GemmChoice *choice = choices ? gemm_choices_find(choices, number)
 		: NULL;
 	if (choice)
-		take_choice(library, gemm, choice);
+		use_choice(library, gemm, choice);
 	else
-		propose(library, gemm, choices ? PROPOSALS : 1);
+		ask_heuristic(library, gemm, choices ? PROPOSALS : 1);
 	if (gemm->tuning)
 		gemm_choices_begin(choices);
 }
 
 // find the algorithm of a matmul
-static Gemm *find_gemm(Library *l, Key key, GemmChoices *choices)
+static PreparedGemm *find_gemm(Library *l, GemmKey key, GemmChoices *choices)
 {
 	for (size_t i = 0; i < l->ngemms; i++)
 		if (memcmp(&l->gemms[i].key, &key, sizeof key) == 0)
 			return &l->gemms[i];
 	l->gemms = grow(l->gemms, l->ngemms, sizeof *l->gemms);
-	Gemm gemm = { .key = key };
-	make_gemm(l, &gemm, choices);
+	PreparedGemm gemm = { .key = key };
+	prepare_gemm(l, &gemm, choices);
 	l->gemms[l->ngemms] = gemm;
 	return &l->gemms[l->ngemms++];
 }
 
-/* the largest power of two, up to 256, that divides all three */
+/* the largest power of two, up to 256, that divides an address and two steps */
 static size_t alignment(const void *p, size_t step, size_t other)
 {
 	size_t bits = (uintptr_t)p | step | other | 256;
 	return bits & (~bits + 1);
 }
 
-static Key key_of(Array C, Array A, Array B, const Matmul *s)
+static GemmKey key_of(Array C, Array A, Array B, const Matmul *s)
 {
 	size_t in = type_size(A.type), out = type_size(C.type);
 	size_t calls = s->outer > 1, batch = s->inner > 1;
-	return (Key){
+	return (GemmKey){
 		.m = s->m, .n = s->n, .k = s->k,
 		.trans_a = s->trans_a, .trans_b = s->trans_b,
 		.lda = s->lda, .ldb = s->ldb, .ldc = s->ldc, .count = s->inner,
@@ -379,14 +393,14 @@ static Key key_of(Array C, Array A, Array B, const Matmul *s)
 }
 
 // reorder the batch so that few calls do it
-static void swap(size_t step[2])
+static void swap_steps(size_t step[2])
 {
 	size_t first = step[0];
 	step[0] = step[1];
 	step[1] = first;
 }
 
-/* the same matmul; outer is the number of calls, inner the batch of each */
+/* the same matmul with `outer` calls, each for a batch of `inner` matrices */
 static Matmul with_few_calls(Matmul s)
 {
 	s.outer = s.outer ? s.outer : 1;
@@ -400,13 +414,14 @@ static Matmul with_few_calls(Matmul s)
 		size_t outer = s.outer;
 		s.outer = s.inner;
 		s.inner = outer;
-		swap(s.step_a);
-		swap(s.step_b);
-		swap(s.step_c);
+		swap_steps(s.step_a);
+		swap_steps(s.step_b);
+		swap_steps(s.step_c);
 	}
 	return s;
 }
 
+// multiply by the library, or by the fallback
 void cuda_matmul(Device *d, Array C, Array A, Array B, Matmul s)
 {
 	assert(A.type == B.type && "the operands are of one type");
@@ -416,11 +431,12 @@ void cuda_matmul(Device *d, Array C, Array A, Array B, Matmul s)
 	size_t known = library->ngemms;
 	s = with_few_calls(s);
 	double opened = clock_ms();
-	Key key = key_of(C, A, B, &s);
+	GemmKey key = key_of(C, A, B, &s);
 	if (d->spare_sms > 0)
 		key.sms = cuda_multiprocessors(d);
-	Gemm *gemm = find_gemm(library, key, s.outer == 1 ? d->gemms : NULL);
+	PreparedGemm *gemm = find_gemm(library, key, s.outer == 1 ? d->gemms : NULL);
 	double chosen = clock_ms();
+	// queue the matmul, by the library or by the fallback
 	if (!gemm->found) {
 		library->fallbacks++;
 		cuda_matmul_fallback(d, C, A, B, s);

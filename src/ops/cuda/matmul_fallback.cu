@@ -4,16 +4,17 @@
 enum { TILE = 64, DEPTH = 16, EACH = 4, THREADS = 256 };
 static_assert((TILE / EACH) * (TILE / EACH) == THREADS, "a square per thread");
 
-/* padded: neighbours of one column lie in different banks, and 16-byte reads
- * of a row stay aligned */
-struct Slice {
+/* a slice of an operand, DEPTH deep. Rows are padded: neighbours in a column lie
+ * in different banks, and 16-byte reads of a row stay aligned */
+struct OperandSlice {
 	alignas(16) float at[DEPTH][TILE + EACH];
 };
 
 // load a slice of an operand
 /* slice[d][i] = from[(first + i) * step + (k + d) * depth_step] */
 template <class In>
-__device__ void load(Slice &slice, const In *from, size_t first, size_t extent,
+__device__ void load(OperandSlice &slice, const In *from, size_t first,
+	size_t extent,
 	size_t step, size_t k, size_t depth, size_t depth_step)
 {
 	for (int e = threadIdx.x; e < TILE * DEPTH; e += THREADS) {
@@ -25,6 +26,7 @@ __device__ void load(Slice &slice, const In *from, size_t first, size_t extent,
 	}
 }
 
+// multiply two matrices slice by slice
 /* C = alpha op(A) op(B) + beta C for s.outer * s.inner matrices
  * op(A): m x k, op(B): k x n, C: m x n; accumulated in fp32, in the order of k
  * 2 m n k FLOPs; A is read n/64 times and B m/64 times, mostly from L2, C is
@@ -34,7 +36,7 @@ template <class In, class Out>
 __global__ __launch_bounds__(THREADS) void matmul_fallback(Out *C, const In *A,
 	const In *B, Matmul s)
 {
-	__shared__ Slice a, b;
+	__shared__ OperandSlice a, b;
 	// find this block's tile and its matrices
 	const size_t across = (s.n + TILE - 1) / TILE;
 	const size_t down = (s.m + TILE - 1) / TILE;

@@ -4,9 +4,10 @@
 
 #include "ops/cuda/common.cuh"
 
-/* 16 x 16 accumulators of a warp: at[j][0] and [1] are in row lane / 4 and in
- * columns 8 j + 2 (lane % 4) and the next; at[j][2] and [3] are 8 rows below */
-struct Block {
+/* a thread's part of 16 x 16 accumulators of a warp: at[j][0] and [1] are in row
+ * lane / 4 and in columns 8 j + 2 (lane % 4) and the next; at[j][2] and [3] are 8
+ * rows below */
+struct MmaBlock {
 	float at[2][4];
 };
 
@@ -24,8 +25,8 @@ MMA(bf16, "m16n8k16", "bf16")
 MMA(fp16, "m16n8k16", "f16")
 MMA(float, "m16n8k8", "tf32")
 
-/* four 8 x 8 matrices of 16-bit elements; lane i gives the address of row i % 8
- * of matrix i / 8 */
+/* loads four 8 x 8 matrices of 16-bit elements; lane i gives the address of row
+ * i % 8 of matrix i / 8 */
 template <bool TRANSPOSED>
 __device__ inline void ldmatrix(unsigned (&x)[4], const void *row)
 {
@@ -41,13 +42,15 @@ __device__ inline void ldmatrix(unsigned (&x)[4], const void *row)
 }
 
 // multiply blocks of 16-bit elements
-/* `stride`: from one row of the tile to the next */
-template <class T> struct Half {
+/* operands of 16-bit elements; `stride`: elements from one row of a tile to the
+ * next */
+template <class T> struct Operands16 {
 	using Stored = T;
 	static constexpr bool exact = false;
 	struct A { unsigned at[4]; };
 	struct B { unsigned at[2][2]; };
 
+	// load operand A, the rows of a tile
 	static __device__ A rows(const T *tile, int stride)
 	{
 		const int lane = threadIdx.x % 32;
@@ -55,6 +58,7 @@ template <class T> struct Half {
 		ldmatrix<false>(a.at, tile + lane % 16 * stride + lane / 16 * 8);
 		return a;
 	}
+	// load operand B, the transpose of a tile
 	static __device__ B columns(const T *tile, int stride)
 	{
 		const int lane = threadIdx.x % 32, row = lane / 16 * 8 + lane % 8;
@@ -62,6 +66,7 @@ template <class T> struct Half {
 		ldmatrix<false>(x, tile + row * stride + lane / 8 % 2 * 8);
 		return { { { x[0], x[1] }, { x[2], x[3] } } };
 	}
+	// load operand B, a tile as it stands
 	static __device__ B across(const T *tile, int stride)
 	{
 		const int lane = threadIdx.x % 32;
@@ -69,7 +74,8 @@ template <class T> struct Half {
 		ldmatrix<true>(x, tile + lane % 16 * stride + lane / 16 * 8);
 		return { { { x[0], x[1] }, { x[2], x[3] } } };
 	}
-	static __device__ A from(const Block &c)
+	// round accumulators to operand A, and multiply
+	static __device__ A from(const MmaBlock &c)
 	{
 		A a;
 		#pragma unroll
@@ -78,7 +84,7 @@ template <class T> struct Half {
 				*(const float (*)[2])&c.at[i / 2][i % 2 * 2]);
 		return a;
 	}
-	static __device__ void multiply(Block &c, const A &a, const B &b)
+	static __device__ void multiply(MmaBlock &c, const A &a, const B &b)
 	{
 		#pragma unroll
 		for (int j = 0; j < 2; j++)
@@ -87,13 +93,15 @@ template <class T> struct Half {
 };
 
 // multiply blocks of fp32 elements
-/* each element is the sum of PARTS of TF32, but for its last bits */
-template <int PARTS> struct Single {
+/* operands of fp32 elements, each the sum of PARTS numbers in TF32 but for its
+ * last bits */
+template <int PARTS> struct OperandsTf32 {
 	using Stored = float;
 	static constexpr bool exact = PARTS > 1;
 	struct A { unsigned at[PARTS][2][4]; };
 	struct B { unsigned at[PARTS][2][2][2]; };
 
+	// split an element into parts of TF32
 	template <class Put> static __device__ void split(float x, Put put)
 	{
 		#pragma unroll
@@ -104,6 +112,7 @@ template <int PARTS> struct Single {
 		}
 		put(PARTS - 1, __float_as_uint(x));
 	}
+	// load operands along the rows of a tile, and split them
 	static __device__ A rows(const float *tile, int stride)
 	{
 		const int row = threadIdx.x % 32 / 4, column = threadIdx.x % 4;
@@ -124,6 +133,7 @@ template <int PARTS> struct Single {
 				[&](int p, unsigned x) { b.at[p][i / 4][i / 2 % 2][i % 2] = x; });
 		return b;
 	}
+	// load operand B across a tile, and convert accumulators, with columns permuted
 	static __device__ B across(const float *tile, int stride)
 	{
 		const int column = threadIdx.x % 32 / 4, row = threadIdx.x % 4 * 2;
@@ -135,7 +145,7 @@ template <int PARTS> struct Single {
 				[&](int p, unsigned x) { b.at[p][i / 4][i / 2 % 2][i % 2] = x; });
 		return b;
 	}
-	static __device__ A from(const Block &c)
+	static __device__ A from(const MmaBlock &c)
 	{
 		A a;
 		#pragma unroll
@@ -144,8 +154,9 @@ template <int PARTS> struct Single {
 				[&](int p, unsigned x) { a.at[p][i / 4][i % 4] = x; });
 		return a;
 	}
-	/* the smallest terms first; low times low is left out */
-	static __device__ void multiply(Block &c, const A &a, const B &b)
+	// multiply by parts, the smallest terms first
+	/* adds the smallest terms first, and leaves out low times low */
+	static __device__ void multiply(MmaBlock &c, const A &a, const B &b)
 	{
 		#pragma unroll
 		for (int part = PARTS - 1; part >= 0; part--)
@@ -158,11 +169,12 @@ template <int PARTS> struct Single {
 	}
 };
 
-/* the operands that stand for elements of a type */
+// choose the class of operands for a type
+/* the class of operands for elements of a type */
 template <Type TYPE> struct OperandsOf;
-template <> struct OperandsOf<FP32> { using Are = Single<2>; };
-template <> struct OperandsOf<TF32> { using Are = Single<1>; };
-template <> struct OperandsOf<BF16> { using Are = Half<bf16>; };
-template <> struct OperandsOf<FP16> { using Are = Half<fp16>; };
+template <> struct OperandsOf<FP32> { using OperandClass = OperandsTf32<2>; };
+template <> struct OperandsOf<TF32> { using OperandClass = OperandsTf32<1>; };
+template <> struct OperandsOf<BF16> { using OperandClass = Operands16<bf16>; };
+template <> struct OperandsOf<FP16> { using OperandClass = Operands16<fp16>; };
 
 #endif

@@ -6,7 +6,7 @@
  * x: rows of C elements, x_row from each to the next; y: y_row; branch, sum:
  * dense; g: (C), rho: (rows) fp32; branch NULL: sum is x; rho NULL: not kept.
  * The norm is that of the sum as it is stored */
-template <class X, class T> struct NormRows {
+template <class X, class T> struct NormForwardArrays {
 	T *y;
 	float *rho;
 	X *sum;
@@ -28,7 +28,7 @@ constexpr int most_holding(int elements)
  * PER N threads >= C */
 template <class X, class T, int N, int PER>
 __global__ __launch_bounds__(most_holding(N * PER)) void norm_held(
-	NormRows<X, T> a)
+	NormForwardArrays<X, T> a)
 {
 	const size_t row = blockIdx.x * (size_t)blockDim.y + threadIdx.y;
 	if (row >= a.rows)
@@ -92,7 +92,7 @@ __global__ __launch_bounds__(most_holding(N * PER)) void norm_held(
 /* bytes a row: C (2 sizeof x + sizeof y), C sizeof x less if the second read
  * is of a cache; grid: rows, block: whole warps */
 template <class X, class T, int N>
-__global__ __launch_bounds__(512) void norm_read_twice(NormRows<X, T> a)
+__global__ __launch_bounds__(512) void norm_read_twice(NormForwardArrays<X, T> a)
 {
 	const size_t row = blockIdx.x;
 	const size_t start = threadIdx.x * (size_t)N, step = blockDim.x * (size_t)N;
@@ -126,9 +126,10 @@ __global__ __launch_bounds__(512) void norm_read_twice(NormRows<X, T> a)
 }
 
 // launch the forward norm
-/* bounds: a block's threads are a multiple of 32, at most 1024 */
+/* plan.threads x plan.rows threads in a block: a multiple of 32, at most 1024 */
 template <class X, class T>
-static void launch(Device *d, const NormPlan &plan, const NormRows<X, T> &a)
+static void launch(Device *d, const NormPlan &plan, const NormForwardArrays<X,
+	T> &a)
 {
 	const dim3 block(plan.threads, plan.rows);
 	const unsigned grid = blocks_for(a.rows, plan.rows);
@@ -166,7 +167,7 @@ extern "C" void cuda_fused_rmsnorm_forward(Device *d, NormForward f,
 			&& (f.branch.at == NULL || (packs(f.branch, N) && packs(f.sum, N)));
 		const NormPlan plan = norm_plan(f.version, false, C, wide ? N : 1);
 		assert(plan.threads && "a version that takes rows of this width");
-		launch(d, plan, NormRows<X, T>{ (T *)f.y.at, (float *)f.rho.at,
+		launch(d, plan, NormForwardArrays<X, T>{ (T *)f.y.at, (float *)f.rho.at,
 			(X *)f.sum.at, (const X *)f.x.at, (const T *)f.branch.at,
 			Gains<T>(f.g, f.y.type), rows, C, x_row, y_row, (float)f.eps });
 	});

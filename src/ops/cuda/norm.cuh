@@ -22,6 +22,7 @@ template <class F> void with_types(Type stream, Type branch, F f)
 
 /* elements of a stream in 16 bytes */
 template <class X> constexpr int pack_of() { return 16 / sizeof(X); }
+
 /* a norm's gains: elements of T if `low`, else of fp32 */
 template <class T> struct Gains {
 	const void *at;

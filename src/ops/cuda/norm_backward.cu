@@ -24,7 +24,7 @@ template <class X, class T> struct NormGradient {
 // keep coming rows in shared memory
 /* starts to copy N elements to shared memory */
 template <int N, class T>
-__device__ inline void start_copy(T *to, const T *from)
+__device__ inline void cp_async(T *to, const T *from)
 {
 	constexpr int NBYTES = N * sizeof(T);
 	const unsigned at = (unsigned)__cvta_generic_to_shared(to);
@@ -38,34 +38,34 @@ __device__ inline void start_copy(T *to, const T *from)
 		*to = *from;
 }
 
-__device__ inline void end_copies()
+__device__ inline void cp_async_commit()
 {
 	asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-template <int N> __device__ inline void own_copies_but()
+template <int N> __device__ inline void cp_async_wait_group()
 {
 	asm volatile("cp.async.wait_group %0;" :: "n"(N) : "memory");
 }
 
 /* until this thread's copies are done, but for the latest ahead - 1 rows */
-__device__ inline void await_row(int ahead)
+__device__ inline void wait_for_row(int ahead)
 {
 	switch (ahead) {
-	case 4:  own_copies_but<3>(); break;
-	case 3:  own_copies_but<2>(); break;
-	case 2:  own_copies_but<1>(); break;
-	default: own_copies_but<0>();
+	case 4:  cp_async_wait_group<3>(); break;
+	case 3:  cp_async_wait_group<2>(); break;
+	case 2:  cp_async_wait_group<1>(); break;
+	default: cp_async_wait_group<0>();
 	}
 }
 
 // start the copy of a row, and read it
 /* a slot: x (PER, threads, N), then what dsum holds unless fresh, then dy */
-template <class X, class T, int N, int PER> struct Slot {
+template <class X, class T, int N, int PER> struct RingSlot {
 	X *x, *before;
 	T *dy;
 
-	__device__ Slot(unsigned char *ring, int slot, bool fresh)
+	__device__ RingSlot(unsigned char *ring, int slot, bool fresh)
 	{
 		const size_t n = (size_t)PER * N * blockDim.x;
 		const size_t nbytes = n * (sizeof(X) * (fresh ? 1 : 2) + sizeof(T));
@@ -81,13 +81,13 @@ template <class X, class T, int N, int PER> struct Slot {
 		for (int k = 0; k < PER; k++) {
 			const size_t p = (size_t)k * blockDim.x + threadIdx.x, j = p * N;
 			if (row < a.rows && j < a.C) {
-				start_copy<N>(x + p * N, a.sum + row * a.x_row + j);
-				start_copy<N>(dy + p * N, a.dy + row * a.dy_row + j);
+				cp_async<N>(x + p * N, a.sum + row * a.x_row + j);
+				cp_async<N>(dy + p * N, a.dy + row * a.dy_row + j);
 				if (!a.fresh)
-					start_copy<N>(before + p * N, a.dsum + row * a.dx_row + j);
+					cp_async<N>(before + p * N, a.dsum + row * a.dx_row + j);
 			}
 		}
-		end_copies();
+		cp_async_commit();
 	}
 
 	template <class F>
@@ -123,25 +123,25 @@ template <class X, class T, int N, int PER>
 __global__ __launch_bounds__(1024) void norm_backward(NormGradient<X, T> a)
 {
 	extern __shared__ __align__(16) unsigned char ring[];
-	using Row = Slot<X, T, N, PER>;
+	using RowSlot = RingSlot<X, T, N, PER>;
 	const float each = 1.0f / a.C;
 	float dg[PER][N] = {}, g[PER][N];
-	Row::read_gains(g, a.g, a.C);
+	RowSlot::read_gains(g, a.g, a.C);
 	for (int s = 0; s < a.ahead; s++)
-		Row(ring, s, a.fresh).fetch(a, blockIdx.x + s * (size_t)gridDim.x);
+		RowSlot(ring, s, a.fresh).fetch(a, blockIdx.x + s * (size_t)gridDim.x);
 	int slot = 0, turn = 0;
 	for (size_t row = blockIdx.x; row < a.rows; row += gridDim.x, turn ^= 1) {
 		float x[PER][N], dy[PER][N], before[PER][N] = {};
-		Row now(ring, slot, a.fresh);
+		RowSlot now(ring, slot, a.fresh);
 		const float saved = a.rho ? a.rho[row] : 0;
 		// take the row from its slot, and fill the slot again
 		if (a.ahead == 0)
 			now.fetch(a, row);
-		await_row(a.ahead);
-		Row::read(x, now.x, a.C);
-		Row::read(dy, now.dy, a.C);
+		wait_for_row(a.ahead);
+		RowSlot::read(x, now.x, a.C);
+		RowSlot::read(dy, now.dy, a.C);
 		if (!a.fresh)
-			Row::read(before, now.before, a.C);
+			RowSlot::read(before, now.before, a.C);
 		float dot = 0, squares = 0;
 		#pragma unroll
 		for (int k = 0; k < PER; k++)
@@ -190,8 +190,8 @@ __global__ __launch_bounds__(1024) void norm_backward(NormGradient<X, T> a)
 // sum the rows of partial results
 enum { SLAB = 2048 };                   /* rows that a block sums */
 
-/* sum (slabs, C) = beta sum + sums of slabs of the rows of partial (rows, C),
- * summed in fp32, rounded to T
+/* sum (slabs, C) = beta sum + the sum of each slab of rows of partial (rows, C),
+ * summed in fp32, rounded once to T
  * bytes: C (4 rows + sizeof(T) slabs), sizeof(T) C more with beta
  * grid: C / 32 x slabs, block 32 x 32 */
 template <class T>
@@ -356,10 +356,11 @@ static int shared_memory(cudaDeviceAttr of)
 	return nbytes;
 }
 
-/* rows of nbytes that one block may have on their way, at most `most` */
+/* rows of nbytes that one block's ring holds, at most `most` */
 static int rows_ahead(int most, size_t nbytes, unsigned threads)
 {
 	enum { THREADS = 1280, RESERVED = 2048 };       /* of a multiprocessor */
+	// divide the shared memory among the blocks
 	const size_t block = shared_memory(cudaDevAttrMaxSharedMemoryPerBlockOptin)
 		- RESERVED;
 	const size_t chip = shared_memory(
@@ -371,7 +372,7 @@ static int rows_ahead(int most, size_t nbytes, unsigned threads)
 }
 
 // launch the kernel whose rows are held
-/* of a multiprocessor, so that each has about eight rows */
+/* blocks on a multiprocessor such that each has about eight rows */
 static size_t blocks_worth(const Device *d, size_t rows)
 {
 	const size_t chip = cuda_multiprocessors(d), blocks = (rows / 4 + chip)
@@ -379,7 +380,7 @@ static size_t blocks_worth(const Device *d, size_t rows)
 	return blocks > 0 ? blocks : 1;
 }
 
-/* the sum over rows follows */
+/* queues norm_backward, then the sum of its blocks' rows */
 template <class X, class T, int N, int PER>
 static void launch_held(Device *d, const NormPlan &plan,
 	NormGradient<X, T> a, Array dg, double beta)

@@ -19,7 +19,8 @@ __device__ inline float compute(int op, float a, float b, float c)
 }
 
 // load operands of any index
-__device__ inline size_t place(const Index &x, size_t i)
+/* the offset that index x gives element i */
+__device__ inline size_t index_offset(const Index &x, size_t i)
 {
 	size_t at = 0;
 	for (int k = 0; k < x.n; k++) {
@@ -30,79 +31,84 @@ __device__ inline size_t place(const Index &x, size_t i)
 	return at;
 }
 
-__device__ inline float one(const Operand &x, size_t i)
+/* the operand's value for element i */
+__device__ inline float element_value(const Operand &x, size_t i)
 {
 	float value[1];
-	size_t at = place(x.at, i);
+	size_t at = index_offset(x.at, i);
 	switch (x.kind) {
 	case NUMBER:  return (float)x.number;
-	case AT_MOST: return at <= place(x.than, i);
-	case EQUALS:  return at == (size_t)x.ints[place(x.than, i)];
+	case AT_MOST: return at <= index_offset(x.than, i);
+	case EQUALS:  return at == (size_t)x.ints[index_offset(x.than, i)];
 	default:      break;
 	}
 	load(value, x.a, x.ints ? at + x.ints[i] : at);
 	return value[0];
 }
 
-/* how the elements of a pack lie */
-typedef enum { NEIGHBOURS, ALIKE, APART } Lie;
+/* where a pack's elements lie: next to each other, all in one place, anywhere */
+typedef enum { CONTIGUOUS, ALL_SAME, SCATTERED } PackLayout;
 
-static Lie lies(const Operand *x)
+/* the layout of every pack of an operand */
+static PackLayout pack_layout(const Operand *x)
 {
 	int neighbours = 0;
 	bool aligned = true;
 	if (x->kind == NUMBER)
-		return ALIKE;
+		return ALL_SAME;
 	if (x->kind != MEMORY || x->ints)
-		return APART;
+		return SCATTERED;
 	for (int k = 0; k < x->at.n; k++) {
 		const Term *t = &x->at.term[k];
 		if (t->div == 1 && t->stride == 1 && t->mod % PACK == 0)
 			neighbours++;
 		else if (t->div % PACK != 0)
-			return APART;
+			return SCATTERED;
 		aligned &= t->div == 1 || t->stride % PACK == 0;
 	}
 	if (neighbours == 0)
-		return ALIKE;
-	return neighbours == 1 && aligned && packs(x->a, PACK) ? NEIGHBOURS : APART;
+		return ALL_SAME;
+	return neighbours == 1 && aligned && packs(x->a, PACK) ? CONTIGUOUS
+		: SCATTERED;
 }
 
-typedef struct Lies { Lie of[MOST_OPERANDS]; } Lies;
+/* one layout for each operand */
+typedef struct OperandLayouts { PackLayout of[MOST_OPERANDS]; } OperandLayouts;
 
-/* may all operands in memory be loaded in packs? */
-static bool in_packs(const Elementary *e, Lies *lie)
+/* finds the layouts; may all operands in memory be loaded in packs? */
+static bool all_in_packs(const Elementary *e, OperandLayouts *packing)
 {
 	bool all = true;
 	for (int k = 0; k < MOST_OPERANDS; k++) {
 		const Operand *x = &e->in[k];
-		lie->of[k] = k < opcode_operands(e->op) ? lies(x) : ALIKE;
-		all = all && (x->kind != MEMORY || lie->of[k] != APART);
+		packing->of[k] = k < opcode_operands(e->op) ? pack_layout(x) : ALL_SAME;
+		all = all && (x->kind != MEMORY || packing->of[k] != SCATTERED);
 	}
 	return all;
 }
 
 template <int N>
-__device__ inline void load_operand(float (&x)[N], const Operand &from, Lie lie,
+__device__ inline void load_operand(float (&x)[N], const Operand &from,
+	PackLayout packing,
 	size_t i)
 {
-	if (lie == NEIGHBOURS) {
-		load(x, from.a, place(from.at, i));
+	if (packing == CONTIGUOUS) {
+		load(x, from.a, index_offset(from.at, i));
 		return;
 	}
 	#pragma unroll
 	for (int k = 0; k < N; k++)
-		x[k] = k > 0 && lie == ALIKE ? x[0] : one(from, i + k);
+		x[k] = k > 0 && packing == ALL_SAME ? x[0] : element_value(from, i + k);
 }
 
 template <int OPERANDS, int N>
-__device__ inline void values(float (&y)[N], const Elementary &e, int op,
-	const Lies &lie, size_t i)
+__device__ inline void compute_values(float (&y)[N], const Elementary &e, int op,
+	const OperandLayouts &packing, size_t i)
 {
 	float in[MOST_OPERANDS][N] = { { 0 } };
 	#pragma unroll
 	for (int k = 0; k < OPERANDS; k++)
-		load_operand(in[k], e.in[k], lie.of[k], i);
+		load_operand(in[k], e.in[k], packing.of[k], i);
 	#pragma unroll
 	for (int k = 0; k < N; k++)
 		y[k] = compute(op, in[0][k], in[1][k], in[2][k]);
@@ -114,37 +120,38 @@ __device__ inline void values(float (&y)[N], const Elementary &e, int op,
  * grid: n / (256 N), block 256 */
 template <int OP, int OPERANDS, int N>
 __global__ __launch_bounds__(MAP_THREADS) void map_opcode_kernel(Elementary e,
-	Lies lie)
+	OperandLayouts packing)
 {
 	size_t i = (blockIdx.x * (size_t)MAP_THREADS + threadIdx.x) * N;
 	if (e.skip && *e.skip)
 		return;
 	if (N > 1 && i + N <= e.n) {
 		float y[N];
-		values<OPERANDS>(y, e, OP, lie, i);
-		store(e.y, place(e.out, i), y);
+		compute_values<OPERANDS>(y, e, OP, packing, i);
+		store(e.y, index_offset(e.out, i), y);
 		return;
 	}
 	for (const size_t end = i + N; i < end && i < e.n; i++) {
 		float y[1];
-		values<OPERANDS>(y, e, OP, Lies{ { APART, APART, APART } }, i);
-		store(e.y, place(e.out, i), y);
+		compute_values<OPERANDS>(y, e, OP, OperandLayouts{ { SCATTERED,
+			SCATTERED, SCATTERED } }, i);
+		store(e.y, index_offset(e.out, i), y);
 	}
 }
 
-template <int OP, int OPERANDS> void map_by(Device *d, const Elementary &e)
+template <int OP, int OPERANDS> void launch_map(Device *d, const Elementary &e)
 {
-	Lies lie;
+	OperandLayouts packing;
 	const bool neighbours = e.out.n == 1 && e.out.term[0].stride == 1
 		&& packs(e.y, PACK);
-	if (in_packs(&e, &lie) && neighbours)
+	if (all_in_packs(&e, &packing) && neighbours)
 		map_opcode_kernel<OP, OPERANDS, PACK>
 			<<<blocks_for(e.n, PACK * MAP_THREADS), MAP_THREADS, 0,
-			cuda_stream(d)>>>(e, lie);
+			cuda_stream(d)>>>(e, packing);
 	else
 		map_opcode_kernel<OP, OPERANDS, 1>
 			<<<blocks_for(e.n, MAP_THREADS), MAP_THREADS, 0,
-			cuda_stream(d)>>>(e, lie);
+			cuda_stream(d)>>>(e, packing);
 	LAUNCHED();
 }
 
@@ -152,7 +159,7 @@ static void map_opcode(Device *d, const Elementary &e)
 {
 	switch (e.op) {
 #define OPCODE(NAME, OPERANDS, FORMULA) \
-	case E_##NAME: map_by<E_##NAME, OPERANDS>(d, e); break;
+	case E_##NAME: launch_map<E_##NAME, OPERANDS>(d, e); break;
 #include "ops/opcodes.h"
 #undef OPCODE
 	default: assert(!"an opcode");
@@ -160,26 +167,29 @@ static void map_opcode(Device *d, const Elementary &e)
 }
 
 // fold rows of any opcode
-/* y[row] = the sum or maximum of a row of C; bytes: those of the operands
+/* y[row] = sum or maximum of a row of C elements; bytes: those of the operands
  * grid: rows / blockDim.y, block: row_threads(C), 1 or 8 */
 template <bool WIDE>
 __global__ __launch_bounds__(MOST_THREADS) void fold_rows_kernel(Elementary e,
-	Lies lie, bool sum)
+	OperandLayouts packing, bool sum)
 {
 	const size_t row = (size_t)blockIdx.x * blockDim.y + threadIdx.y;
 	float result = sum ? 0 : -INFINITY;
 	for (size_t j = threadIdx.x * PACK; j < e.C && row < e.n / e.C;
 		j += blockDim.x * PACK) {
+		// add a pack to the thread's result
 		float x[PACK];
 		if (WIDE)
-			values<MOST_OPERANDS>(x, e, e.op, lie, row * e.C + j);
+			compute_values<MOST_OPERANDS>(x, e, e.op, packing, row * e.C + j);
 		#pragma unroll
 		for (int k = 0; k < PACK; k++) {
-			float one[1] = { x[k] };
+			float element_value[1] = { x[k] };
 			if (!WIDE && j + k < e.C)
-				values<MOST_OPERANDS>(one, e, e.op, lie, row * e.C + j + k);
+				compute_values<MOST_OPERANDS>(element_value, e, e.op, packing,
+					row * e.C + j + k);
 			if (WIDE || j + k < e.C)
-				result = sum ? __fadd_rn(result, one[0]) : fmaxf(result, one[0]);
+				result = sum ? __fadd_rn(result, element_value[0]) : fmaxf(result,
+					element_value[0]);
 		}
 	}
 	if (blockDim.x == 32)
@@ -188,21 +198,22 @@ __global__ __launch_bounds__(MOST_THREADS) void fold_rows_kernel(Elementary e,
 		result = sum ? block_sum(result) : block_max(result);
 	if (threadIdx.x == 0 && row < e.n / e.C) {
 		float y[1] = { result };
-		store(e.y, place(e.out, row), y);
+		store(e.y, index_offset(e.out, row), y);
 	}
 }
 
+// fold rows of any opcode
 static void fold_rows(Device *d, const Elementary &e)
 {
-	Lies lie;
+	OperandLayouts packing;
 	const unsigned T = row_threads(e.C);
 	const dim3 threads(T, T == 32 ? 8 : 1);
-	const bool wide = in_packs(&e, &lie) && e.C % PACK == 0;
+	const bool wide = all_in_packs(&e, &packing) && e.C % PACK == 0;
 	const auto kernel = wide ? fold_rows_kernel<true> : fold_rows_kernel<false>;
 	if (!wide)
-		lie = { { APART, APART, APART } };
+		packing = { { SCATTERED, SCATTERED, SCATTERED } };
 	kernel<<<blocks_for(e.n / e.C, threads.y), threads, 0, cuda_stream(d)>>>(e,
-		lie, e.fold == FOLD_SUM);
+		packing, e.fold == FOLD_SUM);
 	LAUNCHED();
 }
 
@@ -214,14 +225,14 @@ __global__ __launch_bounds__(MAP_THREADS) void fold_columns_kernel(
 {
 	const size_t j = blockIdx.x * (size_t)MAP_THREADS + threadIdx.x;
 	const size_t rows = e.n / e.C, slab = blockIdx.y;
-	const Lies apart = { { APART, APART, APART } };
+	const OperandLayouts apart = { { SCATTERED, SCATTERED, SCATTERED } };
 	float sum = 0;
 	if (j >= e.C)
 		return;
 	for (size_t row = slab * rows / gridDim.y;
 		row < (slab + 1) * rows / gridDim.y; row++) {
 		float x[1];
-		values<MOST_OPERANDS>(x, e, e.op, apart, row * e.C + j);
+		compute_values<MOST_OPERANDS>(x, e, e.op, apart, row * e.C + j);
 		sum = __fadd_rn(sum, x[0]);
 	}
 	partial[slab * e.C + j] = sum;

@@ -39,6 +39,7 @@ static void launch(Device *d, Array qkv, Array cosine, Array sine,
 		(unsigned)(H * D), (unsigned)D, (float)direction);
 	LAUNCHED();
 }
+
 extern "C" void cuda_fused_rope(Device *d, Array qkv, Array cosine, Array sine,
 	size_t B, size_t T, size_t H, size_t D, int direction)
 {

@@ -144,6 +144,7 @@ extern "C" void cuda_fused_softmax_forward(Device *d, Array P, Array S,
 	});
 	LAUNCHED();
 }
+
 extern "C" void cuda_fused_softmax_backward(Device *d, Array dS, Array dP,
 	Array P, double scale, size_t matrices, size_t T)
 {

@@ -36,12 +36,13 @@ template <int D> struct SplitTile {
 };
 
 // split fp32 into hi and lo
-/* the unit of numbers up to `largest`, which are then below 2^15 */
-struct Unit {
+/* the unit (`one`) of a tile, and its inverse, both powers of 2 */
+struct SplitUnit {
 	float one, inverse;
 };
 
-__device__ __forceinline__ Unit unit_for(float largest)
+/* the unit in which numbers up to `largest` are below 2^15 */
+__device__ __forceinline__ SplitUnit unit_for(float largest)
 {
 	/* at least 2^-100, so that units and their inverses are normal */
 	const unsigned power = max(__float_as_uint(largest) & 0x7f800000,
@@ -50,7 +51,7 @@ __device__ __forceinline__ Unit unit_for(float largest)
 		__uint_as_float((268u << 23) - power) };
 }
 
-/* x and y, in units; x comes into the lower halves */
+/* splits x and y, which are in units, into hi and lo; x into the lower halves */
 __device__ __forceinline__ void split(unsigned &high, unsigned &low, float x,
 	float y)
 {
@@ -61,7 +62,7 @@ __device__ __forceinline__ void split(unsigned &high, unsigned &low, float x,
 	low = *(const unsigned *)&l;
 }
 
-/* accumulators as wgmma leaves them become an operand A */
+/* splits accumulators into hi and lo of operand A */
 __device__ __forceinline__ void split_accumulators(unsigned (&high)[16],
 	unsigned (&low)[16], const float (&s)[32])
 {
@@ -73,7 +74,8 @@ __device__ __forceinline__ void split_accumulators(unsigned (&high)[16],
 }
 
 // multiply from zero, with operand A in registers
-/* d (64 x N) = a b (+ d); a: 64 x 16 in registers, b: 16 rows of N elements */
+/* starts d (64 x N) = a b, + d if `add`; a: 64 x 16 in registers, b: 16 rows of N
+ * elements */
 template <int N> struct WgmmaRs;
 
 /* R ... X: the numbers of the operands after the N / 2 of d */
@@ -97,7 +99,7 @@ WGMMA_RS(128, 64, 65, 66, 67, 68, 69)
 #undef WGMMA_RS
 
 // multiply tiles of split fp16
-/* elements 16 i ... of the rows of a part, as an operand */
+/* the descriptor of columns 16 i ... of a part's rows */
 template <int D> __device__ __forceinline__ uint64_t rows_descriptor(
 	unsigned part_at, int i)
 {
@@ -108,7 +110,7 @@ template <int D> __device__ __forceinline__ uint64_t rows_descriptor(
 		: smem_descriptor(at, 16, 8 * P::Last::WIDTH, P::Last::MODE);
 }
 
-/* starts s = a b^T / (units of a and b); a, b: tiles in shared memory */
+/* starts s = a b^T in the units of both; a, b: tiles in shared memory */
 template <int D>
 __device__ __forceinline__ void start_matmul_nt(float (&s)[32], unsigned a,
 	unsigned b)
@@ -126,7 +128,7 @@ __device__ __forceinline__ void start_matmul_nt(float (&s)[32], unsigned a,
 	wgmma_commit();
 }
 
-/* starts t = p b / (unit of b); p: 64 x 64 in registers, b: a tile */
+/* starts t = p b, in b's unit; p: 64 x 64 in registers, b: a tile */
 template <int D>
 __device__ __forceinline__ void start_matmul_nn(float (&t)[D / 2],
 	const unsigned (&high)[16], const unsigned (&low)[16], unsigned b)
@@ -155,7 +157,7 @@ __device__ __forceinline__ void start_matmul_nn(float (&t)[D / 2],
 }
 
 // multiply tiles of split fp16
-/* until all matmuls are done; high, low: their operand A */
+/* waits until all matmuls are done; high, low: their operand A */
 template <int R>
 __device__ __forceinline__ void wait_matmul(float (&t)[R], unsigned (&high)[16],
 	unsigned (&low)[16])

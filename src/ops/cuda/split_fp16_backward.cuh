@@ -6,23 +6,24 @@
 #include "ops/cuda/split_fp16_tiles.cuh"
 
 // compute L and delta of queries
-/* L, deltas: (heads, tiles of queries, 64), in which after the last query L is
- * infinite and so P is 0. dS = P (dP - delta), P in P_UNIT */
-struct Backward {
+/* arguments of the backward kernels; L, deltas: (heads, tiles of queries, 64).
+ * After the last query L is infinite, and so P is 0 */
+struct SplitBackward {
 	Attention a;
 	AttentionGradient g;
-	Tiles q, k, v, d_o;
+	SplitTiles q, k, v, d_o;
 	float *L, *deltas;
-	bool wide, wide_o;              /* as of Forward; O, dO are read by fours */
+	bool wide, wide_o;              /* may gradients be written in pairs, O and
+	                                 * dO read by fours? */
 };
 
 enum { FINDERS = 256, TEAM = 8 };
 
-/* eight threads for each row: delta = scale P_UNIT rowsum(dO O)
+/* delta = scale P_UNIT rowsum(dO O), and L, padded
  * bytes: O, dO, L once
  * grid: B H padded queries / 32, block: eight threads for each */
 __global__ __launch_bounds__(FINDERS) void split_fp16_delta(
-	const __grid_constant__ Backward b)
+	const __grid_constant__ SplitBackward b)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 	constexpr int EACH = FINDERS / TEAM;    /* rows of a block */
@@ -32,6 +33,7 @@ __global__ __launch_bounds__(FINDERS) void split_fp16_delta(
 	const size_t at = (size_t)head * blocks * EACH + row;
 	float sum = 0, L = INFINITY;
 	if (row < n) {
+		// sum dO O over the thread's part of a row, and read L
 		const auto o = rows_of_head<const float>(b.a.o, head, b.a.H, n),
 			d_o = rows_of_head<const float>(b.g.d_o, head, b.a.H, n);
 		for (int c = threadIdx.x % TEAM * 8; c < (int)b.a.D; c += TEAM * 8) {
@@ -55,8 +57,7 @@ __global__ __launch_bounds__(FINDERS) void split_fp16_delta(
 }
 
 // find the gradient of fp32 queries
-/* dS of a thread's two rows, in a unit of each row of this tile, becomes an
- * operand */
+/* splits dS of a thread's two rows into operand A; units: one for each row */
 __device__ __forceinline__ void split_ds(unsigned (&high)[16],
 	unsigned (&low)[16], float (&units)[2], float (&ds)[32])
 {
@@ -67,7 +68,7 @@ __device__ __forceinline__ void split_ds(unsigned (&high)[16],
 		for (int i = 0; i < 16; i++)
 			most[i % 2] = fmaxf(most[i % 2],
 				fabsf(ds[i / 2 * 4 + 2 * lower + i % 2]));
-		const Unit unit = unit_for(row_max(fmaxf(most[0], most[1])));
+		const SplitUnit unit = unit_for(quad_max(fmaxf(most[0], most[1])));
 		units[lower] = unit.one;
 		#pragma unroll
 		for (int i = 0; i < 16; i++)
@@ -76,7 +77,7 @@ __device__ __forceinline__ void split_ds(unsigned (&high)[16],
 	split_accumulators(high, low, ds);
 }
 
-/* acc += t, which is in units of its rows and `unit` */
+/* acc += t, which is in the product of its row's unit and `unit` */
 template <int R>
 __device__ __forceinline__ void add_scaled(float (&acc)[R], const float (&t)[R],
 	const float (&units)[2], float unit)
@@ -87,9 +88,9 @@ __device__ __forceinline__ void add_scaled(float (&acc)[R], const float (&t)[R],
 		acc[i] = fmaf(t[i], both[i / 2 % 2], acc[i]);
 }
 
-/* a warpgroup: 64 queries and every second tile of keys, then dQ */
+/* a warpgroup's part: 64 queries and every second tile of keys; then dQ */
 template <int D>
-__device__ inline void dq_group(const Backward &b, const Place &p,
+__device__ inline void dq_group(const SplitBackward &b, const BlockTile &p,
 	const KeyRing<D, 2> &ring, int count, int group)
 {
 	using R = KeyRing<D, 2>;
@@ -112,9 +113,9 @@ __device__ inline void dq_group(const Backward &b, const Place &p,
 		const float k_unit = *b.k.unit(p.head, j),
 			to_score = scale_of(scale, k_unit),
 			dp_scale = ds_scale * *b.v.unit(p.head, j);
-		ring.await(ring.k_full, ring.k_empty, j);
+		ring.wait_full(ring.k_full, ring.k_empty, j);
 		start_matmul_nt<D>(s_or_p, ring.fixed(0), ring.k(stage));
-		ring.await(ring.v_full, ring.v_empty, j);
+		ring.wait_full(ring.v_full, ring.v_empty, j);
 		start_matmul_nt<D>(ds, ring.fixed(1), ring.v(stage));
 		wgmma_wait<1>();                /* S is there */
 		pin(s_or_p);
@@ -156,12 +157,12 @@ __device__ inline void dq_group(const Backward &b, const Place &p,
  * grid: B H tiles of queries */
 template <int D>
 __global__ __launch_bounds__(THREADS, 1) void split_fp16_dq(
-	const __grid_constant__ Backward b)
+	const __grid_constant__ SplitBackward b)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 	extern __shared__ char memory[];
 	const KeyRing<D, 2> ring(memory);
-	const Place p = place_of_block(b.q.count, b.a.causal);
+	const BlockTile p = block_tile_of(b.q.count, b.a.causal);
 	const int count = tiles_seen(b.k, p.tile, b.a.causal);
 	const auto own = [&] {
 		copy_tile<D>(ring.fixed(0), b.q, p.head, p.tile, ring.fixed_full);
@@ -227,7 +228,7 @@ template <int D> struct QueryRing : SharedRing {
 		return start + P + slot * SLOT;
 	}
 	// start the barriers of the ring of queries
-	/* one thread; all then meet */
+	/* called by one thread; __syncthreads() must follow */
 	__device__ void start_barriers() const
 	{
 		barrier_init(fixed_full, 1);
@@ -244,11 +245,11 @@ template <int D> struct QueryRing : SharedRing {
 		fence_barrier_init();
 	}
 	// load pairs of queries and gradients
-	/* one thread: tiles first ... of queries to the last */
-	__device__ void copy_queries(const Backward &b, int head, int first) const
+	/* called by one thread: loads tiles of queries from `first` to the last */
+	__device__ void copy_queries(const SplitBackward &b, int head, int first) const
 	{
 		const size_t before = (size_t)head * b.q.count;
-		Ring<STAGES> at;
+		RingPosition<STAGES> at;
 		for (int j = first; j < b.q.count; j++, at.step()) {
 			Barrier *full = q_full + at.at;
 			/* the first round finds stages that nobody has used */
@@ -267,8 +268,8 @@ template <int D> struct QueryRing : SharedRing {
 };
 
 // find the gradients of fp32 keys and values
-/* f(element, its column's number) for all of a thread's; row_stats: 64 in
- * shared memory */
+/* calls f(element, x) for all of a thread's elements; x: the number of its column
+ * in row_stats, 64 in shared memory */
 template <class Each>
 __device__ __forceinline__ void with_columns(unsigned row_stats, Each f)
 {
@@ -292,9 +293,9 @@ __device__ __forceinline__ void apply_mask(float (&s)[32], int key, int first)
 			s[i] = -INFINITY;
 }
 
-/* a warpgroup: P^T of 64 keys, for the other, and dV */
+/* the first warpgroup: P^T of 64 keys, also for the other one, and dV */
 template <int D>
-__device__ inline void dv_group(const Backward &b, const Place &p,
+__device__ inline void dv_group(const SplitBackward &b, const BlockTile &p,
 	const QueryRing<D> &ring, int first)
 {
 	const float scale = (float)b.a.scale * *b.k.unit(p.head, p.tile),
@@ -302,8 +303,8 @@ __device__ inline void dv_group(const Backward &b, const Place &p,
 	const int key = p.tile * ROWS + row_of_thread(), n = (int)b.a.seqlen_k;
 	float s[32], dv[D / 2], t[D / 2];
 	unsigned high[16], low[16];
-	Ring<QueryRing<D>::STAGES> at;
-	Ring<QueryRing<D>::SLOTS> slot;
+	RingPosition<QueryRing<D>::STAGES> at;
+	RingPosition<QueryRing<D>::SLOTS> slot;
 	#pragma unroll
 	for (int i = 0; i < D / 2; i++)
 		dv[i] = 0;
@@ -338,9 +339,9 @@ __device__ inline void dv_group(const Backward &b, const Place &p,
 }
 
 // find the gradients of fp32 keys and values
-/* a warpgroup: dS^T of 64 keys, from the other's P^T, and dK */
+/* the second warpgroup: dS^T of 64 keys, from the first one's P^T, and dK */
 template <int D>
-__device__ inline void dk_group(const Backward &b, const Place &p,
+__device__ inline void dk_group(const SplitBackward &b, const BlockTile &p,
 	const QueryRing<D> &ring, int first)
 {
 	const float ds_scale = (float)b.a.scale * P_UNIT
@@ -348,8 +349,8 @@ __device__ inline void dk_group(const Backward &b, const Place &p,
 	const int key = p.tile * ROWS + row_of_thread(), n = (int)b.a.seqlen_k;
 	float ds[32], dk[D / 2], t[D / 2], units[2];
 	unsigned high[16], low[16];
-	Ring<QueryRing<D>::STAGES> at;
-	Ring<QueryRing<D>::SLOTS> slot;
+	RingPosition<QueryRing<D>::STAGES> at;
+	RingPosition<QueryRing<D>::SLOTS> slot;
 	#pragma unroll
 	for (int i = 0; i < D / 2; i++)
 		dk[i] = 0;
@@ -391,25 +392,25 @@ __device__ inline void dk_group(const Backward &b, const Place &p,
  * grid: B H tiles of keys */
 template <int D>
 __global__ __launch_bounds__(THREADS, 1) void split_fp16_dkv(
-	const __grid_constant__ Backward b)
+	const __grid_constant__ SplitBackward b)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 	extern __shared__ char memory[];
 	const QueryRing<D> ring(memory);
-	const Place p = place_of_block(b.k.count, false);
+	const BlockTile p = block_tile_of(b.k.count, false);
 	const int first = b.a.causal ? p.tile : 0, group = group_of_thread();
 	if (threadIdx.x == PRODUCER)
 		ring.start_barriers();
 	__syncthreads();                /* barriers are ready for all */
 	// assign the roles of a block of keys
 	if (group == 0) {
-		setmaxnreg_inc<MANY>();
+		setmaxnreg_inc<CONSUMER_REGISTERS>();
 		dv_group<D>(b, p, ring, first);
 	} else if (group == 1) {
-		setmaxnreg_inc<MANY>();
+		setmaxnreg_inc<CONSUMER_REGISTERS>();
 		dk_group<D>(b, p, ring, first);
 	} else {
-		setmaxnreg_dec<FEW>();
+		setmaxnreg_dec<PRODUCER_REGISTERS>();
 		if (threadIdx.x == PRODUCER) {
 			barrier_expect_tx(ring.fixed_full, 2 * SplitTile<D>::TILE);
 			copy_tile<D>(ring.k(), b.k, p.head, p.tile, ring.fixed_full);

@@ -5,23 +5,24 @@
 #include "ops/cuda/split_fp16_tiles.cuh"
 
 // compute attention of fp32 queries
-struct Forward {
+/* arguments of the forward kernel */
+struct SplitForward {
 	Attention a;
-	Tiles q, k, v;
+	SplitTiles q, k, v;
 	bool wide;                      /* may O be written in pairs? */
 };
 
-/* of a thread's two rows: the largest score, for which P is 1; the sum of this
- * thread's probabilities, in P_UNIT */
-struct RowStats {
+/* of a thread's two rows: the largest score, and the sum of this thread's
+ * exponentials relative to it, in P_UNIT */
+struct SplitRowStats {
 	float largest[2], sum[2];
 };
 
 // exponentiate scores against the largest so far
-/* scores become probabilities relative to the largest so far, in P_UNIT;
- * shrink: what former sums are multiplied by */
-__device__ __forceinline__ void online_softmax(float (&s)[32], RowStats &w,
-	float (&shrink)[2], float scale)
+/* turns scores into exponentials relative to the largest so far, in P_UNIT;
+ * shrink: the factor by which earlier sums are rescaled */
+__device__ __forceinline__ void online_softmax(float (&s)[32], SplitRowStats &w,
+	float (&rescale)[2], float scale)
 {
 	#pragma unroll
 	for (int low = 0; low < 2; low++) {
@@ -30,8 +31,8 @@ __device__ __forceinline__ void online_softmax(float (&s)[32], RowStats &w,
 		for (int i = 2; i < 16; i++)
 			most[i % 2] = fmaxf(most[i % 2], s[i / 2 * 4 + 2 * low + i % 2]);
 		const float largest = fmaxf(w.largest[low],
-			row_max(fmaxf(most[0], most[1])) * scale);
-		shrink[low] = exp2_approx((w.largest[low] - largest) * LOG2_E);
+			quad_max(fmaxf(most[0], most[1])) * scale);
+		rescale[low] = exp2_approx((w.largest[low] - largest) * LOG2_E);
 		w.largest[low] = largest;
 		#pragma unroll
 		for (int i = 0; i < 16; i++) {
@@ -39,24 +40,24 @@ __device__ __forceinline__ void online_softmax(float (&s)[32], RowStats &w,
 			x = exp_score(x, scale, largest);
 			sum[i % 2] += x;
 		}
-		w.sum[low] = fmaf(w.sum[low], shrink[low], sum[0] + sum[1]);
+		w.sum[low] = fmaf(w.sum[low], rescale[low], sum[0] + sum[1]);
 	}
 }
 
 // join what two warpgroups have summed
-/* the sums of two warpgroups, each relative to its own largest scores, become
- * one; the last warpgroup stores its own in shared memory */
+/* adds the second warpgroup's sums to those of the first; each are relative to
+ * their own largest scores, and the second's pass through shared memory */
 template <int D>
-__device__ inline void join_row_stats(float (&o)[D / 2], RowStats &w,
+__device__ inline void join_row_stats(float (&o)[D / 2], SplitRowStats &w,
 	unsigned at, int group)
 {
 	const unsigned row_stats = at + D / 2 * 512;
 	named_barrier_sync(1, GROUPS * WARPGROUP); /* all tiles have been read */
 	if (group == GROUPS - 1) {
-		const float mine[4] = { w.largest[0], w.largest[1], w.sum[0],
+		const float own_stats[4] = { w.largest[0], w.largest[1], w.sum[0],
 			w.sum[1] };
 		store_accumulators(at, o);
-		store_accumulators(row_stats, mine);
+		store_accumulators(row_stats, own_stats);
 	}
 	named_barrier_sync(1, GROUPS * WARPGROUP); /* the sums are there */
 	if (group > 0)
@@ -78,17 +79,17 @@ __device__ inline void join_row_stats(float (&o)[D / 2], RowStats &w,
 }
 
 // finish fp32 queries
-/* O and L of 64 rows from sums of all keys */
+/* stores O and L of 64 rows */
 template <int D>
-__device__ inline void finish_queries(float (&o)[D / 2], const RowStats &w,
-	const Forward &f, const Place &p)
+__device__ inline void finish_queries(float (&o)[D / 2], const SplitRowStats &w,
+	const SplitForward &f, const BlockTile &p)
 {
 	const int first = p.tile * ROWS + row_of_thread(), n = (int)f.a.seqlen_q;
 	float inverse[2];
 	#pragma unroll
 	for (int low = 0; low < 2; low++) {
 		const int row = first + 8 * low;
-		const float total = row_sum(w.sum[low]);
+		const float total = quad_sum(w.sum[low]);
 		inverse[low] = 1 / total;
 		if (row < n && threadIdx.x % 4 == 0)
 			((float *)f.a.L.at)[p.head * (size_t)n + row] =
@@ -102,16 +103,16 @@ __device__ inline void finish_queries(float (&o)[D / 2], const RowStats &w,
 }
 
 // visit every second tile of keys
-/* a warpgroup: 64 queries and every second tile of keys, then O */
+/* a warpgroup's part: 64 queries and every second tile of keys; then O */
 template <int D>
-__device__ inline void forward_group(const Forward &f, const Place &p,
+__device__ inline void forward_group(const SplitForward &f, const BlockTile &p,
 	const KeyRing<D, 1> &ring, int count, int group)
 {
 	using R = KeyRing<D, 1>;
 	const float scale = (float)f.a.scale * *f.q.unit(p.head, p.tile);
-	float s[32], o[D / 2], t[D / 2], shrink[2];
+	float s[32], o[D / 2], t[D / 2], rescale[2];
 	unsigned high[16], low[16];
-	RowStats w = { { -INFINITY, -INFINITY }, { 0, 0 } };
+	SplitRowStats w = { { -INFINITY, -INFINITY }, { 0, 0 } };
 	#pragma unroll
 	for (int i = 0; i < D / 2; i++)
 		o[i] = 0;
@@ -121,7 +122,7 @@ __device__ inline void forward_group(const Forward &f, const Place &p,
 		const int stage = R::stage(j);
 		const float k_unit = *f.k.unit(p.head, j),
 			v_unit = *f.v.unit(p.head, j);
-		ring.await(ring.k_full, ring.k_empty, j);
+		ring.wait_full(ring.k_full, ring.k_empty, j);
 		start_matmul_nt<D>(s, ring.fixed(0), ring.k(stage));
 		wgmma_wait<0>();
 		pin(s);
@@ -129,16 +130,16 @@ __device__ inline void forward_group(const Forward &f, const Place &p,
 		if (needs_mask(p.tile, j, (int)f.a.seqlen_k, f.a.causal))
 			apply_mask(s, p.tile * ROWS + row_of_thread(), j * ROWS,
 				(int)f.a.seqlen_k, f.a.causal);
-		online_softmax(s, w, shrink, scale_of(scale, k_unit));
+		online_softmax(s, w, rescale, scale_of(scale, k_unit));
 		// add P V to O
 		split_accumulators(high, low, s);
-		ring.await(ring.v_full, ring.v_empty, j);
+		ring.wait_full(ring.v_full, ring.v_empty, j);
 		start_matmul_nn<D>(t, high, low, ring.v(stage));
 		wait_matmul(t, high, low);
 		barrier_arrive(ring.v_empty + stage);
 		#pragma unroll
 		for (int i = 0; i < D / 2; i++)
-			o[i] = fmaf(t[i], v_unit, o[i] * shrink[i / 2 % 2]);
+			o[i] = fmaf(t[i], v_unit, o[i] * rescale[i / 2 % 2]);
 	}
 	join_row_stats<D>(o, w, ring.k(0), group);
 	if (group == 0)
@@ -152,12 +153,12 @@ __device__ inline void forward_group(const Forward &f, const Place &p,
  * grid: B H tiles of queries */
 template <int D>
 __global__ __launch_bounds__(THREADS, 1) void split_fp16_forward(
-	const __grid_constant__ Forward f)
+	const __grid_constant__ SplitForward f)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 	extern __shared__ char memory[];
 	const KeyRing<D, 1> ring(memory);
-	const Place p = place_of_block(f.q.count, f.a.causal);
+	const BlockTile p = block_tile_of(f.q.count, f.a.causal);
 	const int count = tiles_seen(f.k, p.tile, f.a.causal);
 	const auto own = [&] {
 		copy_tile<D>(ring.fixed(0), f.q, p.head, p.tile, ring.fixed_full);

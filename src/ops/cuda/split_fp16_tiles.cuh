@@ -11,18 +11,18 @@
 /* P is in units of 2^-14, so that fp16 has small ones as well */
 constexpr float P_EXPONENT = 14;
 [[maybe_unused]] constexpr float P_UNIT = 0x1p-14f;         /* on Hopper only */
-/* bytes of shared memory that a block may have; of barriers; to round up */
+/* bytes of shared memory: a block's limit, for barriers, to round the start up */
 enum { MOST_SHARED = 232448, BARRIER_BYTES = 256, ROUND_UP = 1024 };
-/* a block of threads: two warpgroups that multiply, and one of which a thread
- * copies; registers of a thread, 3 * 168 in all as at the start */
+/* a block: two consumer warpgroups, and one whose thread PRODUCER starts copies;
+ * registers of a thread of each, 3 * 168 in all as at the start */
 enum { GROUPS = 2, PRODUCER = GROUPS * WARPGROUP, THREADS = PRODUCER + WARPGROUP,
-	FEW = 40, MANY = 232 };
+	PRODUCER_REGISTERS = 40, CONSUMER_REGISTERS = 232 };
 
-/* tiles (heads, count, 2, 64, D) of an array, and their units (heads, count) */
-struct Tiles {
+/* an array as tiles (heads, count, 2, 64, D), and their units (heads, count) */
+struct SplitTiles {
 	char *at;
 	float *units;
-	int count;                      /* of a head */
+	int count;                      /* tiles of a head */
 
 	template <int D>
 	__device__ const char *tile(int head, int i) const
@@ -36,22 +36,22 @@ struct Tiles {
 };
 
 // split arrays into tiles of hi and lo
-/* an array x (heads, n, D), to be split; wide: may 16 bytes be read at once? */
-struct Split {
+/* an array x (heads, n, D) to be split; wide: may 16 bytes be read at once? */
+struct SplitInput {
 	Heads x;
 	int n;
 	bool wide;
-	Tiles to;
+	SplitTiles to;
 };
 
 enum { SPLITTERS = 128, MOST_SPLITS = 4 };
-struct Splits {
-	Split at[MOST_SPLITS];
+struct SplitInputs {
+	SplitInput at[MOST_SPLITS];
 	size_t heads, H;
 };
 
 template <class T>
-__device__ inline Rows<T> rows_of_head(Heads x, int head, size_t H, size_t n)
+__device__ inline HeadRows<T> rows_of_head(Heads x, int head, size_t H, size_t n)
 {
 	const int batch = head / (int)H, rest = head % (int)H;
 	return { (T *)x.x.at + batch * x.batch + rest * x.head, x.row, (int)n };
@@ -77,17 +77,17 @@ __device__ inline void store_eight(char *tile, int lo_at, unsigned at,
 	*(uint4 *)(tile + lo_at + at) = low;
 }
 
-/* a tile of 64 rows; those after the last are 0
+/* splits tiles of 64 rows; rows after the last become 0
  * bytes: x once, its two parts, as many, once
  * grid: (tiles of the array that has most, arrays) */
 template <int D>
 __global__ __launch_bounds__(SPLITTERS) void split_tiles(
-	const __grid_constant__ Splits all)
+	const __grid_constant__ SplitInputs all)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 	using P = SplitTile<D>;
 	constexpr int ACROSS = D / 8, TIMES = ROWS * ACROSS / SPLITTERS;
-	const Split &s = all.at[blockIdx.y];
+	const SplitInput &s = all.at[blockIdx.y];
 	if (blockIdx.x >= all.heads * s.to.count)
 		return;                     /* another array has more tiles */
 	const int head = blockIdx.x / s.to.count, tile = blockIdx.x % s.to.count;
@@ -108,7 +108,7 @@ __global__ __launch_bounds__(SPLITTERS) void split_tiles(
 		for (int k = 0; k < 8; k++)
 			largest = fmaxf(largest, fabsf(x[i][k]));
 	}
-	const Unit unit = unit_for(block_max(largest));
+	const SplitUnit unit = unit_for(block_max(largest));
 	// write this part as hi and lo
 	char *to = s.to.at + (size_t)blockIdx.x * P::TILE;
 	#pragma unroll
@@ -125,39 +125,39 @@ __global__ __launch_bounds__(SPLITTERS) void split_tiles(
 }
 
 // place blocks, and copy tiles
-/* where a block of threads finds its tile */
-struct Place {
+/* the head and the tile of a block of threads */
+struct BlockTile {
 	int head, tile;
 };
 
-/* one head after the other; in each the tiles that see most come first */
-__device__ inline Place place_of_block(int tiles, bool last_first)
+/* heads follow one another; last_first: tiles of a head go from the last on */
+__device__ inline BlockTile block_tile_of(int tiles, bool last_first)
 {
 	const int i = blockIdx.x % tiles;
 	return { (int)(blockIdx.x / tiles), last_first ? tiles - 1 - i : i };
 }
 
-/* tiles of keys that a tile of queries sees */
-__device__ inline int tiles_seen(const Tiles &k, int tile, bool causal)
+/* the number of tiles of keys that a tile of queries sees */
+__device__ inline int tiles_seen(const SplitTiles &k, int tile, bool causal)
 {
 	return causal ? min(k.count, tile + 1) : k.count;
 }
 
-/* the same for all threads of a warp, and the compiler knows */
+/* the thread's warpgroup; by the shuffle the compiler knows that it is uniform */
 __device__ inline int group_of_thread()
 {
 	return __shfl_sync(0xffffffff, threadIdx.x / WARPGROUP, 0);
 }
 
-/* of a thread in its warpgroup: the upper of its two rows */
+/* the upper of a thread's two rows, counted in its warpgroup */
 __device__ inline int row_of_thread()
 {
 	return threadIdx.x % WARPGROUP / 32 * 16 + threadIdx.x % 32 / 4;
 }
 
-/* a tile comes to shared memory; full's bytes count down */
+/* starts the copy of a tile to shared memory; `full` counts its bytes */
 template <int D>
-__device__ inline void copy_tile(unsigned to, const Tiles &from, int head,
+__device__ inline void copy_tile(unsigned to, const SplitTiles &from, int head,
 	int i, Barrier *full)
 {
 	using P = SplitTile<D>;
@@ -190,22 +190,22 @@ __device__ __forceinline__ bool needs_mask(int queries_tile, int keys_tile,
 		|| (causal && keys_tile >= queries_tile);
 }
 
-/* what scores are multiplied by; above 0, so that -inf stays -inf */
+/* the factor of scores; above 0, so that -inf stays -inf */
 __device__ __forceinline__ float scale_of(float scale, float unit)
 {
 	return fmaxf(scale * unit, FLT_MIN);
 }
 
-/* exp(scale score - L) in P_UNIT; they cancel before more is rounded */
+/* exp(scale score - L) in P_UNIT; the difference is rounded once */
 __device__ __forceinline__ float exp_score(float score, float scale, float L)
 {
 	return exp2_approx(fmaf(fmaf(score, scale, -L), LOG2_E, P_EXPONENT));
 }
 
 // pass accumulators on, and write them
-/* accumulators of a warpgroup to rows first ... of x */
+/* stores a warpgroup's accumulators to rows of x; first: a thread's upper row */
 template <int D>
-__device__ inline void write_accumulators(Rows<float> x, int first,
+__device__ inline void write_accumulators(HeadRows<float> x, int first,
 	const float (&o)[D / 2], bool wide)
 {
 	#pragma unroll
@@ -222,7 +222,8 @@ __device__ inline void write_accumulators(Rows<float> x, int first,
 	}
 }
 
-/* rotates rows first ... back by their angles */
+/* rotates rows back by their angles; first: the thread's upper row; cosine NULL:
+ * not rotated */
 template <int D>
 __device__ inline void rope_backward(float (&x)[D / 2],
 	const AttentionGradient &g, int first, int n)
@@ -244,10 +245,10 @@ __device__ inline void rope_backward(float (&x)[D / 2],
 }
 
 // load tiles of K and V into a ring
-/* where a ring's memory starts, and its barriers, of which the first is that of
- * the tiles that a block owns */
+/* the start of a ring's memory, and its first barrier, that of the tiles that the
+ * block owns */
 struct SharedRing {
-	unsigned start;                 /* multiple of 1024 */
+	unsigned start;                 /* a multiple of 1024 */
 	Barrier *fixed_full;
 
 	__device__ SharedRing(char *memory, int barriers)
@@ -290,21 +291,21 @@ template <int D, int FIXED> struct KeyRing : SharedRing {
 	}
 	__device__ unsigned v(int stage) const { return k(stage) + TILE; }
 
-	/* of pair j */
+	/* stage and parity of pair j */
 	__device__ static int stage(int j) { return j % STAGES; }
 	__device__ static unsigned parity(int j) { return j / STAGES & 1; }
 	// wait for a pair
-	/* until the copy of pair j, K or V, is there; first until pair j - STAGES has
-	 * been read, where another warpgroup does so: else parity could mistake the
-	 * round before it for this one */
-	__device__ void await(Barrier *full, Barrier *empty, int j) const
+	/* waits until K or V of pair j is there; where another warpgroup reads pair
+	 * j - STAGES, first until it has, since parity could mistake the round before
+	 * that for this one */
+	__device__ void wait_full(Barrier *full, Barrier *empty, int j) const
 	{
 		if (STAGES % GROUPS != 0 && j >= STAGES)
 			barrier_wait(empty + stage(j), parity(j - STAGES));
 		barrier_wait(full + stage(j), parity(j));
 	}
 	// start the barriers of the ring of keys
-	/* one thread; all then meet */
+	/* called by one thread; __syncthreads() must follow */
 	__device__ void start_barriers() const
 	{
 		barrier_init(fixed_full, 1);
@@ -317,11 +318,11 @@ template <int D, int FIXED> struct KeyRing : SharedRing {
 		fence_barrier_init();
 	}
 	// load pairs of keys and values
-	/* one thread: pairs 0 ... count - 1 */
-	__device__ void copy_keys(const Tiles &K, const Tiles &V, int head,
+	/* called by one thread: loads pairs 0 ... count - 1 */
+	__device__ void copy_keys(const SplitTiles &K, const SplitTiles &V, int head,
 		int count) const
 	{
-		Ring<STAGES> at;
+		RingPosition<STAGES> at;
 		for (int j = 0; j < count; j++, at.step()) {
 			/* the first round finds stages that nobody has used */
 			barrier_wait(k_empty + at.at, at.parity ^ 1);
@@ -333,10 +334,11 @@ template <int D, int FIXED> struct KeyRing : SharedRing {
 		}
 	}
 	// give each warpgroup of a block its role
-	/* work(group) by each warpgroup, while one thread of the last loads the tiles
+	/* calls work(group) in each consumer warpgroup, while one thread loads the tiles
 	 * that the block owns, by own(), and pairs 0 ... count - 1 */
 	template <class Own, class Work>
-	__device__ __forceinline__ void run(const Tiles &K, const Tiles &V, int head,
+	__device__ __forceinline__ void run(const SplitTiles &K, const SplitTiles &V,
+		int head,
 		int count, Own own, Work work) const
 	{
 		const int group = group_of_thread();
@@ -344,10 +346,10 @@ template <int D, int FIXED> struct KeyRing : SharedRing {
 			start_barriers();
 		__syncthreads();                /* barriers are ready for all */
 		if (group < GROUPS) {
-			setmaxnreg_inc<MANY>();
+			setmaxnreg_inc<CONSUMER_REGISTERS>();
 			work(group);
 		} else {
-			setmaxnreg_dec<FEW>();
+			setmaxnreg_dec<PRODUCER_REGISTERS>();
 			if (threadIdx.x == PRODUCER) {
 				barrier_expect_tx(fixed_full, FIXED * TILE);
 				own();

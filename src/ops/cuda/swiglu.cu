@@ -68,6 +68,7 @@ static dim3 grid_over(size_t rows, size_t F, int N)
 	return dim3(blocks_for(F, (size_t)THREADS * N),
 		blocks_for(rows < 65535 ? rows : 65535, 1));
 }
+
 extern "C" void cuda_fused_swiglu_forward(Device *d, Array h, Array ab,
 	size_t rows, size_t F)
 {
@@ -82,6 +83,7 @@ extern "C" void cuda_fused_swiglu_forward(Device *d, Array h, Array ab,
 	});
 	LAUNCHED();
 }
+
 extern "C" void cuda_fused_swiglu_backward(Device *d, Array dab, Array h,
 	Array dh, Array ab, size_t rows, size_t F)
 {

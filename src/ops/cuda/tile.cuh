@@ -4,32 +4,33 @@
 
 #include "ops/cuda/mma.cuh"
 
-/* warps of a block of threads; rows of its own part, 16 for each warp */
+/* warps of a block of threads, and the rows that stay with it, 16 a warp */
 enum { WARPS = 4, M = 16 * WARPS };
 
 // copy tiles to shared memory
-/* the rows of one head */
-template <class T> struct Rows {
+/* the n rows of one head */
+template <class T> struct HeadRows {
 	T *at;
 	size_t step;                        /* elements to the next row */
 	int n;
 };
 
 template <class T>
-__device__ inline Rows<T> rows_of(Heads x, size_t n, size_t H)
+__device__ inline HeadRows<T> rows_of(Heads x, size_t n, size_t H)
 {
 	const size_t batch = blockIdx.x / H, head = blockIdx.x % H;
 	return { (T *)x.x.at + batch * x.batch + head * x.head, x.row, (int)n };
 }
 
-template <class T, int N, int D> struct Tile {
+/* N rows of D elements in shared memory, padded against bank conflicts */
+template <class T, int N, int D> struct PaddedTile {
 	static constexpr int stride = D + 16 / sizeof(T);
 	T at[N * stride];
 };
 
-/* 16 bytes, or as many zeros */
+/* copies N elements, 16 bytes, or writes as many zeros; wide: asynchronously */
 template <int N, class T>
-__device__ inline void copy(T *to, const T *from, bool inside, bool wide)
+__device__ inline void copy_async(T *to, const T *from, bool inside, bool wide)
 {
 	if (wide)
 		asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
@@ -41,9 +42,10 @@ __device__ inline void copy(T *to, const T *from, bool inside, bool wide)
 			to[i] = inside ? from[i] : narrow<T>(0);
 }
 
-/* starts the copy of rows first ... of x; those after the last become 0 */
+/* starts the copy of N rows of x from `first` on; rows after the last become 0 */
 template <class T, int N, int D>
-__device__ inline void fetch(Tile<T, N, D> &tile, Rows<const T> x, int first,
+__device__ inline void fetch_tile(PaddedTile<T, N, D> &tile,
+	HeadRows<const T> x, int first,
 	bool wide)
 {
 	constexpr int each = 16 / sizeof(T), across = D / each,
@@ -55,34 +57,34 @@ __device__ inline void fetch(Tile<T, N, D> &tile, Rows<const T> x, int first,
 		const T *from = x.at + (inside ? first + row : 0) * x.step + start;
 		#pragma unroll
 		for (int i = 0; i < across / team; i++)
-			copy<each>(to + i * team * each, from + i * team * each, inside,
+			copy_async<each>(to + i * team * each, from + i * team * each, inside,
 				wide);
 	}
 }
 
-/* ends a group of copies */
-__device__ inline void end_group()
+/* makes a group of this thread's copies since the last call */
+__device__ inline void cp_async_commit_group()
 {
 	asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-/* until the copies of all threads are done, but for their latest N groups */
-template <int N> __device__ inline void await_all_but()
+/* waits for the copies of all threads, but for their latest N groups */
+template <int N> __device__ inline void cp_async_wait_and_sync()
 {
 	asm volatile("cp.async.wait_group %0;" :: "n"(N) : "memory");
 	__syncthreads();
 }
 
 // multiply tiles
-/* S = A B^T; a: 16 rows */
+/* S = A B^T for a warp's 16 rows of a and the N rows of b; both have D columns */
 template <class F, int N, int D, class T>
-__device__ inline void matmul_nt(Block (&s)[N / 16], const T *a,
-	const Tile<T, N, D> &b)
+__device__ inline void matmul_nt(MmaBlock (&s)[N / 16], const T *a,
+	const PaddedTile<T, N, D> &b)
 {
-	constexpr int stride = Tile<T, N, D>::stride;
+	constexpr int stride = PaddedTile<T, N, D>::stride;
 	#pragma unroll
 	for (int n = 0; n < N / 16; n++)
-		s[n] = Block();
+		s[n] = MmaBlock();
 	#pragma unroll
 	for (int k = 0; k < D; k += 16) {
 		const auto left = F::rows(a + k, stride);
@@ -93,19 +95,20 @@ __device__ inline void matmul_nt(Block (&s)[N / 16], const T *a,
 	}
 }
 
-/* O = O + P B */
+/* O = O + P B for a warp's 16 rows of p, in accumulators, and the N rows of b */
 template <class F, int N, int D, class T>
-__device__ inline void matmul_add(Block (&o)[D / 16], const Block (&p)[N / 16],
-	const Tile<T, N, D> &b)
+__device__ inline void matmul_add(MmaBlock (&o)[D / 16],
+	const MmaBlock (&p)[N / 16],
+	const PaddedTile<T, N, D> &b)
 {
-	constexpr int stride = Tile<T, N, D>::stride;
+	constexpr int stride = PaddedTile<T, N, D>::stride;
 	typename F::A left[N / 16];
 	#pragma unroll
 	for (int n = 0; n < N / 16; n++)
 		left[n] = F::from(p[n]);
 	#pragma unroll
 	for (int d = 0; d < D / 16; d++) {
-		Block sum = {};
+		MmaBlock sum = {};
 		#pragma unroll
 		for (int n = 0; n < N / 16; n++)
 			F::multiply(F::exact ? sum : o[d], left[n],
@@ -117,10 +120,10 @@ __device__ inline void matmul_add(Block (&o)[D / 16], const Block (&p)[N / 16],
 }
 
 // look at the elements of blocks
-/* f(element, low, row, column) for what this thread has of 16 rows; low: is it
- * in the lower 8 of them? */
+/* calls f(element, low, row, column) for each element of 16 rows that this thread
+ * has; low: is it in the lower 8 of the rows? */
 template <int C, class Each>
-__device__ inline void each(Block (&x)[C], Each f)
+__device__ inline void each(MmaBlock (&x)[C], Each f)
 {
 	const int row = threadIdx.x % 32 / 4, column = threadIdx.x % 4 * 2;
 	#pragma unroll
@@ -131,10 +134,11 @@ __device__ inline void each(Block (&x)[C], Each f)
 	}
 }
 
-/* masks keys after the diagonal or the last; (row, key): the upper left
- * corner */
+/* masks keys after the diagonal or after the last; (row, key): the upper left
+ * corner of s */
 template <int C>
-__device__ inline void apply_mask(Block (&s)[C], int row, int key, int seqlen_k,
+__device__ inline void apply_mask(MmaBlock (&s)[C], int row, int key,
+	int seqlen_k,
 	bool causal)
 {
 	const int last = key + 16 * C - 1;
@@ -146,9 +150,10 @@ __device__ inline void apply_mask(Block (&s)[C], int row, int key, int seqlen_k,
 	});
 }
 
-/* rows first ... of x become o */
+/* stores o to the rows of x from `first` on, as far as there are any */
 template <int C, class T>
-__device__ inline void write_rows(Rows<T> x, int first, const Block (&o)[C],
+__device__ inline void write_rows(HeadRows<T> x, int first,
+	const MmaBlock (&o)[C],
 	bool wide)
 {
 	const int lane = threadIdx.x % 32;
@@ -168,25 +173,25 @@ __device__ inline void write_rows(Rows<T> x, int first, const Block (&o)[C],
 }
 
 // exponentiate scores (online softmax)
-/* turns scores into probabilities relative to the largest so far; sums and
- * outputs of what came before shrink */
+/* turns scores into exponentials relative to the largest score so far, and scales
+ * the sums and outputs of earlier tiles down to it */
 template <int C, int D>
-__device__ inline void online_softmax(Block (&s)[C], Block (&o)[D],
+__device__ inline void online_softmax(MmaBlock (&s)[C], MmaBlock (&o)[D],
 	float (&largest)[2], float (&sum)[2], float scale)
 {
 	const float base = scale * LOG2_E;
-	float next[2] = { largest[0], largest[1] }, shrink[2];
+	float next[2] = { largest[0], largest[1] }, rescale[2];
 	each(s, [&](float &x, int low, int, int) {
 		next[low] = fmaxf(next[low], x);
 	});
 	#pragma unroll
 	for (int low = 0; low < 2; low++) {
-		next[low] = row_max(next[low]);
-		shrink[low] = exp2_approx((largest[low] - next[low]) * base);
+		next[low] = quad_max(next[low]);
+		rescale[low] = exp2_approx((largest[low] - next[low]) * base);
 		largest[low] = next[low];
-		sum[low] *= shrink[low];
+		sum[low] *= rescale[low];
 	}
-	each(o, [&](float &x, int low, int, int) { x *= shrink[low]; });
+	each(o, [&](float &x, int low, int, int) { x *= rescale[low]; });
 	each(s, [&](float &x, int low, int, int) {
 		x = exp2_approx((x - next[low]) * base);
 		sum[low] += x;
@@ -194,16 +199,17 @@ __device__ inline void online_softmax(Block (&s)[C], Block (&o)[D],
 }
 
 // divide by the row sums
-/* outputs of rows top ... are divided by their sums; also L of the head's n */
+/* divides the outputs of a warp's rows, from `top` on, by their sums, and stores
+ * L of those among the head's n rows */
 template <int C>
-__device__ inline void divide_by_sums(Block (&o)[C], const float (&largest)[2],
+__device__ inline void divide_by_sums(MmaBlock (&o)[C], const float (&largest)[2],
 	const float (&sum)[2], float *L, int top, int n, float scale)
 {
 	float inverse[2];
 	#pragma unroll
 	for (int low = 0; low < 2; low++) {
 		const int row = top + low * 8 + threadIdx.x % 32 / 4;
-		const float total = row_sum(sum[low]);
+		const float total = quad_sum(sum[low]);
 		inverse[low] = 1 / total;
 		if (row < n && threadIdx.x % 4 == 0)
 			L[row] = largest[low] * scale + logf(total);
@@ -215,8 +221,8 @@ __device__ inline void divide_by_sums(Block (&o)[C], const float (&largest)[2],
 /* the sum of scale dO O over a row, for each of a thread's two rows, N elements
  * at a time */
 template <int D, int N, class T>
-__device__ inline void find_delta(float (&delta)[2], Rows<const T> o,
-	Rows<const T> d, int top, float scale)
+__device__ inline void find_delta(float (&delta)[2], HeadRows<const T> o,
+	HeadRows<const T> d, int top, float scale)
 {
 	#pragma unroll
 	for (int low = 0; low < 2; low++) {
@@ -229,14 +235,15 @@ __device__ inline void find_delta(float (&delta)[2], Rows<const T> o,
 			for (int i = 0; i < N; i++)
 				sum += x[i] * y[i];
 		}
-		delta[low] = row_sum(sum) * scale;
+		delta[low] = quad_sum(sum) * scale;
 	}
 }
 
 // rotate pairs of columns back
-/* rotates rows first ... back by their angles */
+/* rotates a warp's rows, from `first` on, back by their angles; cosine NULL: not
+ * rotated */
 template <int C>
-__device__ inline void rope_backward(Block (&x)[C], const AttentionGradient &g,
+__device__ inline void rope_backward(MmaBlock (&x)[C], const AttentionGradient &g,
 	int first, int n)
 {
 	const int lane = threadIdx.x % 32;

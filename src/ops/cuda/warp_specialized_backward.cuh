@@ -14,25 +14,27 @@
  * semaphores come in blocks of BLOCK */
 enum { PADDED = 128, BLOCK = 64 };
 
-/* dq_accum: (B H, rows / 64, D / 8, 128 threads, 4): of a block of 64 x D,
- * thread t has for columns 8 j ... two of row 16 (t / 32) + t % 32 / 4, two of
- * 8 below
- * L (in powers of 2), delta: (B H, rows), each 16 in the order of place_of
- * dq_semaphore: (B H, rows / 64), key tiles that added; or in any order -1 while
- * the first is being written, and then 1; tile_counter: tiles given out */
-struct Scratch {
+/* arrays in scratch memory
+ * dq_accum: (B H, rows / 64, D / 8, 128 threads, 4): of a block of 64 x D, thread
+ * t has, for each 8 columns, two of row 16 (t / 32) + t % 32 / 4 and two of the
+ * row 8 below
+ * L (log2), delta: (B H, rows), in 16 queries in order of row_stats_position
+ * dq_semaphore: (B H, rows / 64): tiles of keys that have added; with atomic
+ * accumulation -1 while the first part is being written, and then 1
+ * tile_counter: tiles of keys given out */
+struct BackwardScratch {
 	float *dq_accum, *L, *delta;
 	int *dq_semaphore, *tile_counter;
 	int seqlen_q, rows;
 };
 
-/* a thread's columns of two blocks of 8, side by side: number c of 16 */
-__device__ inline int place_of(int c)
+/* where query c of 16 stands, so that a thread's four queries are side by side */
+__device__ inline int row_stats_position(int c)
 {
 	return c % 8 / 2 * 4 + c / 8 * 2 + c % 2;
 }
 
-/* (positions, D / 2); NULL: nothing is rotated back */
+/* RoPE's tables, (positions, D / 2); NULL: not rotated */
 struct Angles {
 	const float *cosine, *sine;
 };
@@ -48,12 +50,13 @@ __device__ inline void rope_backward(float &even, float &odd,
 	odd = c * y - s * x;
 }
 
-struct Backward {
+/* arguments of the second and the third kernel */
+struct BackwardArguments {
 	CUtensorMap q, k, v, d_o, dk, dv;
-	Scratch w;
+	BackwardScratch w;
 	Angles angles;
-	int H, seqlen_k, tiles;         /* tiles: of keys, in each head */
-	int heads, together;    /* B H; heads whose tiles are given out together */
+	int H, seqlen_k, tiles;         /* tiles: of keys in a head */
+	int heads, together;    /* heads: B H; together: heads of a section */
 	bool causal, deterministic;     /* else dQ's parts are added by atomics */
 	float scale;
 };
@@ -101,18 +104,19 @@ template <class T_, int D_> struct BackwardConfig {
 };
 
 // lay out the barriers
-/* "full" ends when there is something to read, "empty" when it was read */
+/* a phase of "full" ends when there is something to read, of "empty" when it has
+ * been read; tile_index: the block's tile of keys */
 template <class S> struct Barriers {
 	Barrier keys_full, q_full[S::STAGES], q_empty[S::STAGES],
 		o_full[S::STAGES], o_empty[S::STAGES], ds_full[S::SLOTS],
 		ds_empty[S::SLOTS];
-	/* for tiles of even, of odd numbers; for both */
+	/* dq_full: for tiles of even and of odd numbers; dq_empty: for both */
 	Barrier dq_full[2][S::PARTS], dq_empty[S::PARTS];
 	int tile_index;
 };
 
-/* one thread. Threads that have themselves read or written what a barrier is
- * about all arrive; where matmuls have, one lane of each warp */
+/* called by one thread. All threads arrive at a barrier if they read or write the
+ * data themselves; one lane of each warp does, if only matmuls read them */
 template <class S>
 __device__ inline void start_barriers(Barriers<S> *bars)
 {
@@ -136,10 +140,11 @@ __device__ inline void start_barriers(Barriers<S> *bars)
 }
 
 // find which queries a block visits
-/* the tile of keys, and the tiles of queries that it visits */
-struct Place {
-	int bh, tile, key;              /* key: the tile's first */
-	int first, count, start;        /* tiles of queries; where to begin */
+/* a block's tile of keys, and the tiles of queries that it visits */
+struct KeyTile {
+	int bh, tile, key;              /* head, tile, first key of the tile */
+	/* first tile of queries, how many, where to begin */
+	int first, count, start;
 
 	__device__ int visit(int i) const
 	{
@@ -149,10 +154,10 @@ struct Place {
 };
 
 template <class S>
-__device__ inline Place place_of_tile(const Backward &a, int tile_index)
+__device__ inline KeyTile key_tile_of(const BackwardArguments &a, int tile_index)
 {
 	const HeadTile at = head_tile(tile_index, a.heads, a.tiles, a.together);
-	Place p;
+	KeyTile p;
 	p.bh = at.head;
 	p.tile = a.deterministic && a.causal ? a.tiles - 1 - at.tile : at.tile;
 	p.key = p.tile * S::N;
@@ -165,6 +170,7 @@ __device__ inline Place place_of_tile(const Backward &a, int tile_index)
 }
 
 // load keys, then queries
+/* starts the copy of `rows` rows of a head from `row` on */
 template <class S>
 __device__ inline void load_rows(unsigned to, const CUtensorMap *map,
 	Barrier *full, int rows, int row, int h, int b)
@@ -175,8 +181,9 @@ __device__ inline void load_rows(unsigned to, const CUtensorMap *map,
 			i * S::W::WIDTH / 2, row, h, b);
 }
 
+/* the producer: one thread */
 template <class S>
-__device__ inline void produce(const Backward &a, const Place &p,
+__device__ inline void produce(const BackwardArguments &a, const KeyTile &p,
 	unsigned shared, Barriers<S> *bars)
 {
 	const int h = p.bh % a.H, b = p.bh / a.H;
@@ -184,7 +191,7 @@ __device__ inline void produce(const Backward &a, const Place &p,
 	barrier_expect_tx(&bars->keys_full, 2 * S::K_NBYTES);
 	load_rows<S>(shared + S::K, &a.k, &bars->keys_full, S::N, p.key, h, b);
 	load_rows<S>(shared + S::V, &a.v, &bars->keys_full, S::N, p.key, h, b);
-	Ring<S::STAGES> at;
+	RingPosition<S::STAGES> at;
 	for (int i = 0; i < p.count; i++, at.step()) {
 		const int row = p.visit(i) * S::M;
 		/* the first round finds stages that nobody has used */
@@ -208,8 +215,9 @@ __device__ inline void produce(const Backward &a, const Place &p,
 }
 
 // add to dQ in order, by semaphores
+/* the semaphore of query tile j of head bh */
 template <class S>
-__device__ inline int *semaphore_at(const Backward &a, int bh, int j)
+__device__ inline int *semaphore_at(const BackwardArguments &a, int bh, int j)
 {
 	return a.w.dq_semaphore + ((size_t)bh * a.w.rows + (size_t)j * S::M)
 		/ BLOCK;
@@ -231,15 +239,16 @@ __device__ inline void semaphore_wait(const int *semaphore, int value)
 
 __device__ inline void semaphore_release(int *semaphore, int value)
 {
-	/* what was added is seen before the semaphore */
+	/* makes what was added visible before the semaphore */
 	asm volatile("fence.acq_rel.gpu;\n\tst.relaxed.gpu.global.s32 [%0], %1;"
 		:: "l"(semaphore), "r"(value + 1) : "memory");
 }
 
 // add parts of dQ to the accumulators
-/* accumulators of part `part` of query tile j */
+/* the accumulators of part `part` of query tile j */
 template <class S>
-__device__ inline float *dq_accum_at(const Backward &a, const Place &p, int j,
+__device__ inline float *dq_accum_at(const BackwardArguments &a,
+	const KeyTile &p, int j,
 	int part)
 {
 	return a.w.dq_accum + ((size_t)p.bh * a.w.rows + (size_t)j * S::M) * S::D
@@ -247,8 +256,8 @@ __device__ inline float *dq_accum_at(const Backward &a, const Place &p, int j,
 }
 
 // add to dQ in any order, the first part stored
-/* is this part, which is there when `full` says so, the first of its tile? If it
- * is not, the first one has been written */
+/* waits for this part, and claims the first turn at its tile. true: it is the
+ * first part; false: the first part has been written */
 __device__ inline bool claim(int *semaphore, Barrier *full, int parity)
 {
 	const bool written = semaphore_value(semaphore) == 1;
@@ -261,9 +270,11 @@ __device__ inline bool claim(int *semaphore, Barrier *full, int parity)
 	return false;
 }
 
-/* one thread for tiles of even numbers, one for odd */
+// add parts of dQ to the accumulators
+/* adds parts of dQ; called by one thread for the visits of even numbers, and by
+ * one for those of odd numbers */
 template <class S>
-__device__ inline void add_dq(const Backward &a, const Place &p,
+__device__ inline void add_dq(const BackwardArguments &a, const KeyTile &p,
 	unsigned shared, Barriers<S> *bars, int odd)
 {
 	for (int i = odd; i < p.count; i += 2) {
@@ -299,7 +310,7 @@ __device__ inline void add_dq(const Backward &a, const Place &p,
 }
 
 // multiply parts of dQ
-/* a part of dQ = dS K, not awaited */
+/* starts the matmul of a part of dQ = dS K */
 template <class S>
 __device__ __forceinline__ void start_part(float (&dq)[S::PART / 2],
 	unsigned shared, int slot, int part)
@@ -312,7 +323,8 @@ __device__ __forceinline__ void start_part(float (&dq)[S::PART / 2],
 	wgmma_commit();
 }
 
-/* dQ of a part, of the i-th tile: to shared memory, once the last was read */
+/* stores a part of dQ of the i-th visit to shared memory, once the part before
+ * has been read */
 template <class S>
 __device__ __forceinline__ void store_part(const float (&dq)[S::PART / 2],
 	unsigned shared, Barriers<S> *bars, int part, int i)
@@ -327,13 +339,13 @@ __device__ __forceinline__ void store_part(const float (&dq)[S::PART / 2],
 	barrier_arrive(&bars->dq_full[i & 1][part]);
 }
 
-/* the helper: dQ of each tile of queries */
+/* the helper: computes dQ of each tile of queries */
 template <class S>
-__device__ inline void compute_dq(const Place &p, unsigned shared,
+__device__ inline void compute_dq(const KeyTile &p, unsigned shared,
 	Barriers<S> *bars)
 {
 	barrier_wait(&bars->keys_full, 0);
-	Ring<S::SLOTS> at;
+	RingPosition<S::SLOTS> at;
 	for (int i = 0; i < p.count; i++, at.step()) {
 		barrier_wait(&bars->ds_full[at.at], at.parity);
 		#pragma unroll

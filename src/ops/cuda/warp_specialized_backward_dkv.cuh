@@ -7,7 +7,7 @@
 
 // mask queries before the key, and read their L and delta
 /* masks queries before the key, and keys after the last; key: a thread's first,
- * the other is 8 below; query: the first of the tile */
+ * the other is 8 further; query: the first of the tile */
 template <int M>
 __device__ inline void apply_mask(float (&s)[M / 2], int key, int seqlen_k,
 	int query, bool causal)
@@ -26,8 +26,9 @@ __device__ inline void apply_mask(float (&s)[M / 2], int key, int seqlen_k,
 	}
 }
 
-/* f(element, number of its query) for a thread's eight of block `block` of 16
- * queries; row_stats: M in the order of place_of */
+/* calls f(element, x) for a thread's eight elements of block `block` of 16
+ * queries; x: the number of the element's query in row_stats, which has M in the
+ * order of row_stats_position */
 template <class Each>
 __device__ __forceinline__ void with_row_stats(unsigned row_stats, int block,
 	Each f)
@@ -44,7 +45,7 @@ __device__ __forceinline__ void with_row_stats(unsigned row_stats, int block,
 }
 
 // convert scores and gradients to operands
-/* block `block` of 16 columns as operand A of a matmul */
+/* rounds block `block` of 16 columns to operand A of a matmul */
 template <class T, int N>
 __device__ __forceinline__ void to_operand(unsigned (&to)[N / 2],
 	const float (&from)[N], int block)
@@ -54,8 +55,8 @@ __device__ __forceinline__ void to_operand(unsigned (&to)[N / 2],
 		to[i] = pack<T>(from[2 * i], from[2 * i + 1]);
 }
 
-/* dS^T (64 keys x M) to shared memory, where queries are contiguous; first:
- * the first of the warpgroup in the tile */
+/* stores dS^T (64 keys x M) to shared memory, where queries are contiguous;
+ * first: the warpgroup's first key in the tile */
 template <class S>
 __device__ inline void store_ds(const unsigned (&ds)[S::M / 4], unsigned to,
 	int first)
@@ -70,20 +71,21 @@ __device__ inline void store_ds(const unsigned (&ds)[S::M / 4], unsigned to,
 }
 
 // declare what a consumer holds and reads
-/* in registers: accumulators of dK and dV; S^T, then P^T; dP^T, then dS^T */
-template <class S> struct Held {
+/* a thread's registers: dK and dV, accumulated; S^T, then P^T; dP^T, then dS^T */
+template <class S> struct BackwardRegisters {
 	float dk[S::D / 2], dv[S::D / 2], s[S::M / 2], dp[S::M / 2];
 };
 
-/* where a consumer reads */
-template <class S> struct Reader {
-	const Backward &a;
-	const Place &p;
+/* a consumer's positions in shared memory and in the rings */
+template <class S> struct ConsumerState {
+	const BackwardArguments &a;
+	const KeyTile &p;
 	Barriers<S> *bars;
 	unsigned shared;
 	int consumer;
-	Ring<S::STAGES> at;             /* Q, dO */
-	Ring<S::SLOTS> ds, dq;          /* dS to be written; to be read for dQ */
+	RingPosition<S::STAGES> at;             /* stage of Q and dO */
+	/* slots of dS: to write, to read for dQ */
+	RingPosition<S::SLOTS> ds, dq;
 
 	__device__ unsigned rows(int tile) const
 	{
@@ -96,9 +98,10 @@ template <class S> struct Reader {
 };
 
 // make P and dP of a tile
-/* S^T = K Q^T, into h.s, but not awaited */
+/* starts S^T = K Q^T, into h.s */
 template <class S>
-__device__ __forceinline__ void start_scores(Held<S> &h, const Reader<S> &r)
+__device__ __forceinline__ void start_scores(BackwardRegisters<S> &h,
+	const ConsumerState<S> &r)
 {
 	barrier_wait(&r.bars->q_full[r.at.at], r.at.parity);
 	wgmma_fence();
@@ -107,9 +110,10 @@ __device__ __forceinline__ void start_scores(Held<S> &h, const Reader<S> &r)
 	wgmma_commit();
 }
 
-/* h.s = P^T of the i-th tile of queries, h.dp = dP^T; S is on its way */
+/* computes h.s = P^T of the i-th visit, h.dp = dP^T, after start_scores */
 template <class S>
-__device__ __forceinline__ void recompute_p(Held<S> &h, const Reader<S> &r,
+__device__ __forceinline__ void recompute_p(BackwardRegisters<S> &h,
+	const ConsumerState<S> &r,
 	int i)
 {
 	constexpr int M = S::M;
@@ -136,9 +140,10 @@ __device__ __forceinline__ void recompute_p(Held<S> &h, const Reader<S> &r,
 }
 
 // make dS of a tile, and start the gradients
-/* h.dp = dS = P (dP - delta) of blocks FIRST ... of 16 queries, up to LAST */
+/* computes h.dp = dS = P (dP - delta) of blocks FIRST up to LAST of 16 queries */
 template <class S, int FIRST, int LAST>
-__device__ __forceinline__ void compute_ds(Held<S> &h, const Reader<S> &r,
+__device__ __forceinline__ void compute_ds(BackwardRegisters<S> &h,
+	const ConsumerState<S> &r,
 	unsigned (&ds_operand)[S::M / 4])
 {
 	#pragma unroll
@@ -151,9 +156,10 @@ __device__ __forceinline__ void compute_ds(Held<S> &h, const Reader<S> &r,
 	}
 }
 
-/* dV += P^T dO of these blocks, not awaited, nor in a group */
+/* starts dV += P^T dO of these blocks, and leaves the group open */
 template <class S, int FIRST, int LAST>
-__device__ __forceinline__ void add_values(Held<S> &h, const Reader<S> &r,
+__device__ __forceinline__ void add_values(BackwardRegisters<S> &h,
+	const ConsumerState<S> &r,
 	unsigned (&p_operand)[S::M / 4])
 {
 	#pragma unroll
@@ -164,9 +170,10 @@ __device__ __forceinline__ void add_values(Held<S> &h, const Reader<S> &r,
 		r.stage(S::DO, S::Q_NBYTES, r.at.at));
 }
 
-/* dS, for all that need dQ; dV, dK are on their way, in two groups */
+/* starts dV and dK, in two groups, and stores dS for dQ */
 template <class S>
-__device__ __forceinline__ void start_gradients(Held<S> &h, Reader<S> &r,
+__device__ __forceinline__ void start_gradients(BackwardRegisters<S> &h,
+	ConsumerState<S> &r,
 	unsigned (&p_operand)[S::M / 4], unsigned (&ds_operand)[S::M / 4])
 {
 	constexpr int ALL = S::M / 16, HALF = ALL / 2;
@@ -196,10 +203,10 @@ __device__ __forceinline__ void start_gradients(Held<S> &h, Reader<S> &r,
 }
 
 // write the gradients of keys and values
-/* dK of 64 keys from `key` on: scaled, and its pairs rotated back */
+/* scales dK of 64 keys from `key` on, and rotates its pairs back */
 template <class S>
 __device__ __forceinline__ void finish_keys(float (&dk)[S::D / 2],
-	const Backward &a, int key)
+	const BackwardArguments &a, int key)
 {
 	const int lane = threadIdx.x % 32,
 		top = key + threadIdx.x / 32 % 4 * 16 + lane / 4;
@@ -214,7 +221,7 @@ __device__ __forceinline__ void finish_keys(float (&dk)[S::D / 2],
 	}
 }
 
-/* 64 x D of a warpgroup, by way of its rows of V's tile, to rows key ... */
+/* stores a warpgroup's 64 x D gradients by way of its rows of V's tile */
 template <class S>
 __device__ inline void write_keys(const float (&x)[S::D / 2],
 	const CUtensorMap *map, unsigned tile, int consumer, int key, int h, int b)
@@ -245,18 +252,18 @@ __device__ inline void write_keys(const float (&x)[S::D / 2],
 }
 
 // loop over the tiles of queries
-/* the thread has read a stage: matmuls have, and it has read L and delta */
+/* arrives when matmuls have read a stage and this thread its L and delta */
 template <class S>
-__device__ __forceinline__ void free_stage(const Reader<S> &r, int stage)
+__device__ __forceinline__ void free_stage(const ConsumerState<S> &r, int stage)
 {
 	barrier_arrive(&r.bars->q_empty[stage]);
 	barrier_arrive(&r.bars->o_empty[stage]);
 }
 
-/* this consumer's part of dQ, of the i-th tile, was multiplied; it is added */
+/* hands over this consumer's part of dQ of the i-th visit, when it is computed */
 template <class S>
 __device__ __forceinline__ void end_part(const float (&dq)[S::PART / 2],
-	Reader<S> &r, int i)
+	ConsumerState<S> &r, int i)
 {
 	if (threadIdx.x % 32 == 0)
 		barrier_arrive(&r.bars->ds_empty[r.dq.at]);
@@ -267,7 +274,8 @@ __device__ __forceinline__ void end_part(const float (&dq)[S::PART / 2],
 // take the gradients of a tile, and make the next
 /* the gradients of tile i - 1, and P of tile i */
 template <class S>
-__device__ __forceinline__ void next_tile(Held<S> &h, Reader<S> &r, int i)
+__device__ __forceinline__ void next_tile(BackwardRegisters<S> &h,
+	ConsumerState<S> &r, int i)
 {
 	unsigned p_operand[S::M / 4], ds_operand[S::M / 4];
 	float dq[S::PART / 2];
@@ -298,9 +306,10 @@ __device__ __forceinline__ void next_tile(Held<S> &h, Reader<S> &r, int i)
 }
 
 // loop over the tiles of queries
-/* the gradients of the last tile, and what is missing of dQ */
+/* computes the gradients of the last tile, and the missing parts of dQ */
 template <class S>
-__device__ __forceinline__ void last_tile(Held<S> &h, Reader<S> &r)
+__device__ __forceinline__ void last_tile(BackwardRegisters<S> &h,
+	ConsumerState<S> &r)
 {
 	unsigned p_operand[S::M / 4], ds_operand[S::M / 4];
 	start_gradients<S>(h, r, p_operand, ds_operand);
@@ -318,13 +327,13 @@ __device__ __forceinline__ void last_tile(Held<S> &h, Reader<S> &r)
 		}
 }
 
-/* dK, dV of 64 keys */
+/* a consumer: computes dK and dV of its 64 keys */
 template <class S>
-__device__ inline void consume(const Backward &a, const Place &p,
+__device__ inline void consume(const BackwardArguments &a, const KeyTile &p,
 	unsigned shared, Barriers<S> *bars, int consumer)
 {
-	Held<S> h;
-	Reader<S> r = { a, p, bars, shared, consumer };
+	BackwardRegisters<S> h;
+	ConsumerState<S> r = { a, p, bars, shared, consumer };
 	#pragma unroll
 	for (int i = 0; i < S::D / 2; i++)
 		h.dk[i] = h.dv[i] = 0;

@@ -8,22 +8,22 @@
 #include "ops/cuda/hopper.cuh"
 
 // shape the tiles of queries and keys
-/* warpgroups with 64 queries each, independent; those that alternate at the
- * tensor cores (ping-pong); those that share 64 queries, and take alternate
- * tiles of keys */
-enum Schedule { INDEPENDENT, PINGPONG, SPLIT };
+/* INDEPENDENT: warpgroups with 64 queries each; PINGPONG:they also take turns to
+ * start matmuls; SPLIT: they share 64 queries and take alternate tiles of keys */
+enum WarpgroupSchedule { INDEPENDENT, PINGPONG, SPLIT };
 
-/* GROUPS warpgroups; keys in tiles of N, STAGES of them under way; BLOCKS: of
- * threads on a multiprocessor */
+/* GROUPS consumer warpgroups; tiles of N keys, STAGES of them in the ring; BLOCKS
+ * of threads on a multiprocessor */
 template <class T_, int D_, int GROUPS_, int N_, int STAGES_,
-	Schedule SCHEDULE_, int BLOCKS_ = 1>
+	WarpgroupSchedule SCHEDULE_, int BLOCKS_ = 1>
 struct TileConfig {
 	using T = T_;
 	using W = Swizzle<D_>;
 	static constexpr int D = D_, GROUPS = GROUPS_, N = N_, STAGES = STAGES_,
 		BLOCKS = BLOCKS_;
-	static constexpr Schedule SCHEDULE = SCHEDULE_;
-	/* tiles of 64 queries; from a warpgroup's tile of keys to its next */
+	static constexpr WarpgroupSchedule SCHEDULE = SCHEDULE_;
+	/* tiles of 64 queries in a block; tiles of keys from a warpgroup's one to its
+	 * next */
 	static constexpr int Q_TILES = SCHEDULE == SPLIT ? 1 : GROUPS,
 		STRIDE = SCHEDULE == SPLIT ? GROUPS : 1;
 	static constexpr int M = 64 * Q_TILES, THREADS = WARPGROUP * (GROUPS + 1);
@@ -38,7 +38,7 @@ struct TileConfig {
 	/* a tile of 64 queries, a tile of keys, all tiles of keys and values */
 	static constexpr int Q_NBYTES = 64 * W::ROW, K_NBYTES = N * W::ROW,
 		RING_NBYTES = 2 * STAGES * K_NBYTES;
-	/* what a warpgroup stores for the first: O, and of two rows base and sum */
+	/* what a warpgroup stores for the first one: O, maximum and sum of two rows */
 	static constexpr int ACC = D / 2 + 4, ACC_NBYTES = ACC * 4 * WARPGROUP,
 		ACC_ALL = (STRIDE - 1) * ACC_NBYTES;
 	/* a block may have 232448; a multiprocessor has 233472, of which each block takes
@@ -57,36 +57,40 @@ struct TileConfig {
 	/* at launch, and after they were redistributed; a lone consumer starts with
 	 * half of a multiprocessor's as well, so that there are some to redistribute */
 	static constexpr int SHARERS = GROUPS == 1 && BLOCKS == 1 ? 2 : BLOCKS,
-		AT_LAUNCH = 65536 / (THREADS * SHARERS) / 8 * 8,
-		FEW = GROUPS > 2 || GROUPS * BLOCKS > 2 ? 32 : 40,
-		MANY = (AT_LAUNCH * (GROUPS + 1) - FEW) / GROUPS / 8 * 8;
-	static_assert(MANY <= 240, "with a few to spare of 255");
+		REGISTERS_AT_LAUNCH = 65536 / (THREADS * SHARERS) / 8 * 8,
+		PRODUCER_REGISTERS = GROUPS > 2 || GROUPS * BLOCKS > 2 ? 32 : 40,
+		CONSUMER_REGISTERS = (REGISTERS_AT_LAUNCH * (GROUPS + 1)
+			- PRODUCER_REGISTERS) / GROUPS / 8 * 8;
+	static_assert(CONSUMER_REGISTERS <= 240, "with a few to spare of 255");
 };
 
 // lay out the shared memory of a block
-/* what tiles there are, and what all share */
-struct Arguments {
+/* sizes, and what all roles share */
+struct ForwardArguments {
 	int seqlen_q, seqlen_k, H, heads; /* heads: B H */
-	int query_tiles, together;    /* heads whose tiles are scheduled together */
+	int query_tiles, together;    /* heads of a section */
 	int tiles;
 	float base2;                    /* scale log2(e) */
 	bool causal;
 	float *L;
-	unsigned *tile_counter;         /* NULL: one tile for each block */
+	unsigned *tile_counter;         /* NULL: each block has one tile */
 };
 
-struct Maps {
+struct ForwardMaps {
 	CUtensorMap q, k, v, o;
 };
 
-template <class C> struct Shared {
-	unsigned q, k, v;               /* [Q_STAGES][Q_TILES], [STAGES], [STAGES] */
-	unsigned acc;                   /* [STRIDE - 1]: of warpgroups 1 ... */
+template <class C> struct ForwardShared {
+	/* tiles [Q_STAGES][Q_TILES], [STAGES], [STAGES] */
+	unsigned q, k, v;
+	/* accumulators [STRIDE - 1], of warpgroups 1 ... */
+	unsigned acc;
 	Barrier *acc_full, *acc_empty;
 	Barrier *q_full, *q_empty, *k_full, *k_empty, *v_full, *v_empty;
-	int *tile;                      /* [Q_STAGES]: whose queries; -1: the end */
+	/* [Q_STAGES]: number of the tile; -1: the end */
+	int *tile;
 
-	__device__ explicit Shared(char *memory)
+	__device__ explicit ForwardShared(char *memory)
 	{
 		memory += (1024 - smem_address(memory) % 1024) % 1024;
 		q = smem_address(memory);
@@ -112,13 +116,13 @@ template <class C> struct Shared {
 };
 
 // schedule tiles of queries
-/* a tile of queries: of which head, from which on; tiles of keys it needs */
-struct Item {
+/* a tile of queries: its head, its first query, the tiles of keys that it sees */
+struct QueryTile {
 	int head, first, key_tiles;
 };
 
 template <class C>
-__device__ inline Item item_of(const Arguments &p, int tile)
+__device__ inline QueryTile query_tile_of(const ForwardArguments &p, int tile)
 {
 	const HeadTile at = head_tile(tile, p.heads, p.query_tiles, p.together);
 	const int first = (p.query_tiles - 1 - at.tile) * C::M,
@@ -126,15 +130,15 @@ __device__ inline Item item_of(const Arguments &p, int tile)
 	return { at.head, first, (end + C::N - 1) / C::N };
 }
 
-/* the tile after `tile` for this block */
-__device__ inline int next_tile(const Arguments &p, int tile)
+/* the number of this block's next tile after `tile` */
+__device__ inline int next_tile(const ForwardArguments &p, int tile)
 {
 	return gridDim.x
 		+ (p.tile_counter == NULL ? tile : atomicAdd(p.tile_counter, 1u));
 }
 
-/* the last block to finish leaves both counters 0 */
-__device__ inline void reset_tile_counter(const Arguments &p)
+/* called once by each block: the last one sets both counters to 0 */
+__device__ inline void reset_tile_counter(const ForwardArguments &p)
 {
 	if (p.tile_counter == NULL)
 		return;
@@ -144,7 +148,7 @@ __device__ inline void reset_tile_counter(const Arguments &p)
 }
 
 // produce tiles
-/* `rows` rows from first on of a head, block by block of D */
+/* starts the copy of `rows` rows of a head from `first` on, by column blocks */
 template <class C>
 __device__ inline void load_tile(unsigned to, const CUtensorMap *map,
 	Barrier *full, uint64_t hint, int rows, int first, int h, int b)
@@ -155,9 +159,9 @@ __device__ inline void load_tile(unsigned to, const CUtensorMap *map,
 			i * C::W::WIDTH / 2, first, h, b);
 }
 
-/* the next tile of keys or of values, once its slot of the ring is free */
+/* starts the copy of the next tile of keys or values, once its stage is empty */
 template <class C>
-__device__ inline void load_keys(unsigned ring, Ring<C::STAGES> &at,
+__device__ inline void load_keys(unsigned ring, RingPosition<C::STAGES> &at,
 	Barrier *full, Barrier *empty, const CUtensorMap *map, int first, int h,
 	int b)
 {
@@ -168,10 +172,12 @@ __device__ inline void load_keys(unsigned ring, Ring<C::STAGES> &at,
 	at.step();
 }
 
-/* tile -1: that there are no more */
+/* starts the copy of a tile of queries, once its buffer is empty; tile -1: tells
+ * the consumers that there are no more */
 template <class C>
-__device__ inline void load_queries(const Shared<C> &shared,
-	const Ring<C::Q_STAGES> &at, const CUtensorMap *map, int tile, int first,
+__device__ inline void load_queries(const ForwardShared<C> &shared,
+	const RingPosition<C::Q_STAGES> &at, const CUtensorMap *map, int tile,
+		int first,
 	int h, int b)
 {
 	/* until O, which lay there, has been read, and all consumers are through */
@@ -190,15 +196,16 @@ __device__ inline void load_queries(const Shared<C> &shared,
 
 // follow the consumers' order
 template <class C>
-__device__ inline void produce(const Shared<C> &shared, const Maps &maps,
-	const Arguments &p)
+__device__ inline void produce(const ForwardShared<C> &shared,
+	const ForwardMaps &maps,
+	const ForwardArguments &p)
 {
-	Ring<C::Q_STAGES> q;
-	Ring<C::STAGES> k, v;
+	RingPosition<C::Q_STAGES> q;
+	RingPosition<C::STAGES> k, v;
 	int tile = blockIdx.x;
 	while (tile < p.tiles) {
-		const Item item = item_of<C>(p, tile);
-		const int b = item.head / p.H, h = item.head - b * p.H;
+		const QueryTile query_tile = query_tile_of<C>(p, tile);
+		const int b = query_tile.head / p.H, h = query_tile.head - b * p.H;
 		const auto load_k = [&](int j) {
 			load_keys<C>(shared.k, k, shared.k_full, shared.k_empty, &maps.k,
 				j * C::N, h, b);
@@ -207,9 +214,9 @@ __device__ inline void produce(const Shared<C> &shared, const Maps &maps,
 			load_keys<C>(shared.v, v, shared.v_full, shared.v_empty, &maps.v,
 				j * C::N, h, b);
 		};
-		int j = item.key_tiles - 1;
+		int j = query_tile.key_tiles - 1;
 		load_k(j);
-		load_queries<C>(shared, q, &maps.q, tile, item.first, h, b);
+		load_queries<C>(shared, q, &maps.q, tile, query_tile.first, h, b);
 		q.step();
 		for (; j > 0; j--) {
 			load_k(j - 1);
@@ -224,13 +231,15 @@ __device__ inline void produce(const Shared<C> &shared, const Maps &maps,
 }
 
 // exponentiate scores on Hopper
-/* of a thread's two rows, low = 0 or 1: score that counts as 1, in powers of 2;
- * sum of this thread's probabilities; by what former sums shrink */
-struct RowStats {
-	float base[2], sum[2], shrink[2];
+/* of a thread's two rows, low = 0 or 1: maximum of the scores in the log2 domain,
+ * up to 8 behind; sum of this thread's exponentials; the factor by which earlier
+ * sums are rescaled */
+struct RowState {
+	float row_max[2], sum[2], rescale[2];
 };
 
-/* masks keys after `last`, per row, counted from this thread's first column */
+/* masks keys after `last`, which is given for each row and counted from this
+ * thread's first column */
 template <int R>
 __device__ __forceinline__ void apply_mask(float (&s)[R], const int (&last)[2])
 {
@@ -241,10 +250,11 @@ __device__ __forceinline__ void apply_mask(float (&s)[R], const int (&last)[2])
 }
 
 // raise the base of a warp's rows
-/* true: former sums of this warp shrink */
+/* raises the base where a score exceeds it by more than 8; true: sums of this
+ * warp must be rescaled */
 template <bool MASKED, int R>
 __device__ __forceinline__ bool update_row_max(const float (&s)[R],
-	RowStats &rows, float base2)
+	RowState &rows, float base2)
 {
 	float top[2][2];
 	bool over = false;
@@ -255,33 +265,33 @@ __device__ __forceinline__ bool update_row_max(const float (&s)[R],
 	}
 	#pragma unroll
 	for (int low = 0; low < 2; low++) {
-		top[low][0] = row_max(fmaxf(top[low][0], top[low][1])) * base2;
-		over |= top[low][0] > rows.base[low] + 8;
+		top[low][0] = quad_max(fmaxf(top[low][0], top[low][1])) * base2;
+		over |= top[low][0] > rows.row_max[low] + 8;
 	}
 	if (!__any_sync(0xffffffff, over))
 		return false;
 	#pragma unroll
 	for (int low = 0; low < 2; low++) {
-		const float next = fmaxf(rows.base[low], top[low][0]);
+		const float next = fmaxf(rows.row_max[low], top[low][0]);
 		/* a row that has seen no key so far keeps -inf */
-		rows.shrink[low] = MASKED && next == -INFINITY ? 1
-			: exp2_approx(rows.base[low] - next);
-		rows.base[low] = next;
-		rows.sum[low] *= rows.shrink[low];
+		rows.rescale[low] = MASKED && next == -INFINITY ? 1
+			: exp2_approx(rows.row_max[low] - next);
+		rows.row_max[low] = next;
+		rows.sum[low] *= rows.rescale[low];
 	}
 	return true;
 }
 
 // exponentiate scores against the base
-/* scores become probabilities 2^(base2 s - base) */
+/* turns scores s into 2^(base2 s - base), and adds them to the rows' sums */
 template <bool MASKED, int R>
-__device__ __forceinline__ void exp_scores(float (&s)[R], RowStats &rows,
+__device__ __forceinline__ void exp_scores(float (&s)[R], RowState &rows,
 	float base2)
 {
 	float sum[2][2] = {};
 	const float from[2] = {
-		MASKED && rows.base[0] == -INFINITY ? 0 : -rows.base[0],
-		MASKED && rows.base[1] == -INFINITY ? 0 : -rows.base[1] };
+		MASKED && rows.row_max[0] == -INFINITY ? 0 : -rows.row_max[0],
+		MASKED && rows.row_max[1] == -INFINITY ? 0 : -rows.row_max[1] };
 	#pragma unroll
 	for (int i = 0; i < R; i++) {
 		s[i] = exp2_approx(fmaf(s[i], base2, from[i / 2 % 2]));
@@ -291,7 +301,7 @@ __device__ __forceinline__ void exp_scores(float (&s)[R], RowStats &rows,
 	rows.sum[1] += sum[1][0] + sum[1][1];
 }
 
-/* accumulators as wgmma leaves them are an operand A as wgmma takes it */
+/* rounds accumulators to operand A; wgmma leaves the one as it takes the other */
 template <class T, int R>
 __device__ __forceinline__ void narrow(unsigned (&p)[R / 2], const float (&s)[R])
 {
@@ -302,10 +312,10 @@ __device__ __forceinline__ void narrow(unsigned (&p)[R / 2], const float (&s)[R]
 
 template <int R>
 __device__ __forceinline__ void rescale_accumulators(float (&o)[R],
-	const RowStats &rows)
+	const RowState &rows)
 {
 	#pragma unroll
 	for (int i = 0; i < R; i++)
-		o[i] *= rows.shrink[i / 2 % 2];
+		o[i] *= rows.rescale[i / 2 % 2];
 }
 #endif

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/grow.h"
 
-/* the C++ runtime's; NULL when name is none of C++ */
+/* from the C++ runtime; NULL: the name is none of C++ */
 char *__cxa_demangle(const char *name, char *buffer, size_t *n, int *status);
 
 // shorten a name
@@ -41,6 +41,7 @@ static bool name_of_gemm(char *text, size_t n, const char *name)
 	if (strstr(name, "_xmma_gemm_") == NULL)
 		return false;
 	text[0] = '\0';
+	// copy the words that tell kernels apart
 	for (const char *at = name; *at;) {
 		size_t width = strcspn(at, "_");
 		bool keep = width > 0;
@@ -57,6 +58,7 @@ static bool name_of_gemm(char *text, size_t n, const char *name)
 	return true;
 }
 
+// shorten a name
 static void replace_all(char *text, const char *old, const char *new)
 {
 	assert(strlen(new) <= strlen(old));
@@ -76,6 +78,7 @@ void shorten(char *text, size_t n, const char *mangled)
 		return;
 	}
 	if (!name_of_formula(text, n, name)) {
+		// cut off arguments and the type that is returned
 		int depth = 0;
 		replace_all(name, "(anonymous namespace)::", "");
 		char *start = name, *end = name;
@@ -92,6 +95,7 @@ void shorten(char *text, size_t n, const char *mangled)
 	free(name);
 }
 
+// keep the short names that were made
 const char *short_name(const char *mangled)
 {
 	static struct Name { char *mangled, *text; } *names;

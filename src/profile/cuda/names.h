@@ -4,10 +4,10 @@
 
 #include <stddef.h>
 
-/* of a kernel as the driver knows it; the same pointer for the same name, for
- * the life of the program */
+/* the readable name of a kernel whose name the driver knows as `mangled`;
+ * the same pointer for the same name, for the life of the program */
 const char *short_name(const char *mangled);
-/* the same into text[n], without the memory */
+/* writes the readable name to text[n], and keeps nothing */
 void        shorten(char *text, size_t n, const char *mangled);
 
 #endif

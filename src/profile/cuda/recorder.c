@@ -14,6 +14,7 @@
 
 #define CUPTI(call) cupti_expect((call), #call, __LINE__)
 
+// end the program when a call to CUPTI fails
 static void cupti_expect(CUptiResult result, const char *call, int line)
 {
 	const char *why = "unknown error";
@@ -24,16 +25,17 @@ static void cupti_expect(CUptiResult result, const char *call, int line)
 }
 
 // keep activity records
-typedef struct Link {
-	unsigned call;                  /* CUPTI's number of a call */
+/* the range in which a call was made */
+typedef struct CallRange {
+	unsigned call;                  /* CUPTI's number of the call */
 	int range;
-} Link;
+} CallRange;
 
 static struct {
 	pthread_mutex_t lock;
 	Activity *activities;           /* range: the call that queued it */
-	Link *links;
-	size_t nactivities, nlinks, lost;
+	CallRange *calls;
+	size_t nactivities, ncalls, lost;
 } kept = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 enum { MOST_ACTIVITIES = 1 << 21 };
@@ -49,14 +51,14 @@ static void keep_activity(Activity w)
 	kept.activities[kept.nactivities++] = w;
 }
 
-static void keep_link(Link l)
+static void keep_call_range(CallRange l)
 {
-	if (kept.nlinks == MOST_ACTIVITIES) {
+	if (kept.ncalls == MOST_ACTIVITIES) {
 		kept.lost++;
 		return;
 	}
-	kept.links = grow(kept.links, kept.nlinks, sizeof *kept.links);
-	kept.links[kept.nlinks++] = l;
+	kept.calls = grow(kept.calls, kept.ncalls, sizeof *kept.calls);
+	kept.calls[kept.ncalls++] = l;
 }
 
 // read a buffer of activity records
@@ -85,16 +87,19 @@ static void keep_kernel(const CUpti_ActivityKernel10 *k)
 			+ (size_t)k->dynamicSharedMemory });
 }
 
+// name what copies and fills have in common
 /* what records of copies and of fills have in common */
 #define MOVED(r) .range = (int)(r)->correlationId, \
 	.start_us = (r)->start * 1e-3, .end_us = (r)->end * 1e-3, \
 	.stream = (r)->streamId, .nbytes = (r)->bytes
 
+// read a buffer of activity records
 static void keep_record(const CUpti_Activity *record)
 {
 	const CUpti_ActivityMemcpy6 *copy = (const void *)record;
 	const CUpti_ActivityMemset4 *fill = (const void *)record;
 	const CUpti_ActivityExternalCorrelation *link = (const void *)record;
+	// keep the record by its kind
 	switch (record->kind) {
 	case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
 		keep_kernel((const void *)record);
@@ -108,13 +113,14 @@ static void keep_record(const CUpti_Activity *record)
 			MOVED(fill) });
 		break;
 	case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION:
-		keep_link((Link){ link->correlationId, (int)link->externalId });
+		keep_call_range((CallRange){ link->correlationId, (int)link->externalId });
 		break;
 	default:
 		break;                      /* the calls themselves */
 	}
 }
 
+// read a buffer of activity records
 static void CUPTIAPI take_buffer(CUcontext context, uint32_t stream,
 	uint8_t *buffer, size_t nbytes, size_t valid)
 {
@@ -123,6 +129,7 @@ static void CUPTIAPI take_buffer(CUcontext context, uint32_t stream,
 	size_t lost = 0;
 	pthread_mutex_lock(&kept.lock);
 	CUptiResult next;
+	// read all records of the buffer
 	while ((next = cuptiActivityGetNextRecord(buffer, valid, &record))
 		== CUPTI_SUCCESS)
 		keep_record(record);
@@ -175,9 +182,10 @@ void recorder_end(void)
 		CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, &range));
 }
 
+// start, stop and join
 static int by_call(const void *a, const void *b)
 {
-	unsigned x = ((const Link *)a)->call, y = ((const Link *)b)->call;
+	unsigned x = ((const CallRange *)a)->call, y = ((const CallRange *)b)->call;
 	return x < y ? -1 : x > y;
 }
 
@@ -194,19 +202,20 @@ void recorder_stop(Profile *p)
 	for (int i = 0; i < NKINDS; i++)
 		CUPTI(cuptiActivityDisable(kinds[i]));
 	pthread_mutex_lock(&kept.lock);
-	qsort(kept.links, kept.nlinks, sizeof *kept.links, by_call);
+	qsort(kept.calls, kept.ncalls, sizeof *kept.calls, by_call);
 	// give each activity the range of its launch
 	for (size_t i = 0; i < kept.nactivities; i++) {
-		Link wanted = { (unsigned)kept.activities[i].range, -1 };
-		const Link *found = kept.nlinks ? bsearch(&wanted, kept.links,
-			kept.nlinks, sizeof *kept.links, by_call) : NULL;
+		CallRange wanted = { (unsigned)kept.activities[i].range, -1 };
+		const CallRange *found = kept.ncalls ? bsearch(&wanted, kept.calls,
+			kept.ncalls, sizeof *kept.calls, by_call) : NULL;
 		kept.activities[i].range = found ? found->range : -1;
 	}
 	qsort(kept.activities, kept.nactivities, sizeof *kept.activities, by_start);
+	// hand the activities over, and start anew
 	p->activities = kept.activities, p->nactivities = kept.nactivities,
 		p->lost = kept.lost;
-	free(kept.links);
-	kept.activities = NULL, kept.links = NULL;
-	kept.nactivities = kept.nlinks = kept.lost = 0;
+	free(kept.calls);
+	kept.activities = NULL, kept.calls = NULL;
+	kept.nactivities = kept.ncalls = kept.lost = 0;
 	pthread_mutex_unlock(&kept.lock);
 }

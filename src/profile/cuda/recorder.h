@@ -4,11 +4,12 @@
 
 #include "profile/record.h"
 
-/* false: CUPTI does not let this process record, as where another tool records */
+/* false: CUPTI does not let this process record, because another tool does */
 bool recorder_start(void);
+/* activities that are queued between these two belong to the range */
 void recorder_begin(int range);
 void recorder_end(void);
-/* gives the activities to p */
+/* gives the activities to p, with their ranges, and forgets them */
 void recorder_stop(Profile *p);
 
 #endif

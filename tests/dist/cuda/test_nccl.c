@@ -76,6 +76,7 @@ static void expect(Comm *c, Device *d, const char *what, Array x, size_t begin,
 {
 	real *host = need(malloc((end - begin + 1) * sizeof *host));
 	array_read(d, host, array_part(d, x, begin), end - begin);
+	// compare each element
 	for (size_t i = begin; i < end; i++) {
 		real want = 0;
 		for (int r = 0; r < comm_ranks(c); r++)
@@ -149,6 +150,7 @@ static void mix(const Place *p)
 		262144 };
 	Device *d;
 	Comm *c = join_case(p, &d);
+	// do a collective of each turn
 	Array x[] = { comm_array(c, ROOM, FP32, MEM_GRADIENT, "fp32"),
 		comm_array(c, ROOM, BF16, MEM_GRADIENT, "bf16"),
 		array_new(d, ROOM, FP32, MEM_GRADIENT, "other fp32"),
@@ -167,6 +169,7 @@ static void mix(const Place *p)
 	leave_in_order(c, d);
 }
 
+// mix collectives of all kinds and sizes
 static void collectives_are_right(void **state)
 {
 	on_gpus(mix);
@@ -181,6 +184,7 @@ static void run_ahead(const Place *p)
 	Array x = comm_array(c, (size_t)MANY * EACH, BF16, MEM_GRADIENT, "x");
 	for (int i = 0; i < MANY; i++)
 		fill(d, array_part(d, x, (size_t)i * EACH), 0, EACH, p->rank, i);
+	// queue sums and gathers without waiting
 	for (int i = 0; i < MANY; i++) {
 		Array part = array_part(d, x, (size_t)i * EACH);
 		if (i % 3)
@@ -196,6 +200,7 @@ static void run_ahead(const Place *p)
 	leave_in_order(c, d);
 }
 
+// queue many collectives without waiting
 static void queues_run_ahead(void **state)
 {
 	on_gpus(run_ahead);
@@ -275,8 +280,8 @@ static void sleep_a_little(void *arg)
 	usleep(2000);
 }
 
-/* adds turn * 8 + rank of all ranks to the sum; x: NULL, or n elements of each
- * rank, of which the ranks exchange shards */
+/* adds turn * 8 + rank of all ranks to the sum. x.at NULL: by an exchange; else x
+ * has n elements for each rank, and an all-to-all moves them */
 static void add_turn(Comm *c, Device *d, const Gradients *parts, Array x,
 	Array sum, size_t n, int turn)
 {
@@ -303,6 +308,7 @@ static void exchange(const Place *p)
 	for (int turn = 0; turn < TURNS; turn++)
 		for (int r = 0; r < p->ranks; r++)
 			want += turn % 20 * 8 + r;
+	// exchange for all turns, and compare the sums
 	for (Type type = FP32; type <= BF16 && comm_exchanges(c); type++) {
 		Gradients parts = comm_parts(c, ROOM + 1, type, MEM_GRADIENT, "parts");
 		Array sum = array_new(d, ROOM, FP32, MEM_TEMPORARY, "sum"),
@@ -323,6 +329,7 @@ static void exchange(const Place *p)
 	leave_in_order(c, d);
 }
 
+// exchange arrays where they are read
 static void exchanges_wait_for_readers(void **state)
 {
 	on_gpus(exchange);

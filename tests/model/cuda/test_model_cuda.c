@@ -31,6 +31,7 @@ static Answer answer_of(Device *device, const Shape *shape,
 		fail_msg("%zu bytes are left after a model", device->total - before);
 	return a;
 }
+
 static double distance(const real *a, const real *b, size_t n)
 {
 	double square = 0, norm = 0;
@@ -99,6 +100,7 @@ static void add_gradients(Device *device, bool fused, bool rounds, real *to[2])
 	model_free(&m);
 	batch_free(&b);
 }
+
 static void bf16_gradients_are_near(void **state)
 {
 	for (int fused = 0; fused < 2; fused++) {
@@ -134,6 +136,7 @@ static Answer chunked_answer(Device *device, const Policy *policy, bool fused,
 	model_free(&m);
 	return a;
 }
+
 static void heads_in_chunks_agree(void **state)
 {
 	static const size_t chunks[] = { 1, 8, 37, 64, 119, 4096 };
@@ -161,6 +164,7 @@ typedef struct Run {
 	double loss[STEPS];
 	real *weights[STEPS];
 } Run;
+
 static Run run_of(const Shape *shape, const Policy *policy, bool fused,
 	bool replayed, bool rounds)
 {
@@ -186,6 +190,7 @@ static Run run_of(const Shape *shape, const Policy *policy, bool fused,
 	model_free(&m);
 	return run;
 }
+
 static void training_repeats(void **state)
 {
 	for (int i = 0; i < 2 * NPOLICIES + 2; i++) {
@@ -211,6 +216,7 @@ static real *gradients_of(Model *m, const Batch *b)
 	array_read(gpu, gradients, m->gradients, m->extent);
 	return gradients;
 }
+
 static void plans_change_no_bit(void **state)
 {
 	static const ModelPlan plans[] = { { 0, 3, 3 }, { 50, 1, 2 } };
@@ -233,6 +239,7 @@ static void plans_change_no_bit(void **state)
 	}
 	batch_free(&b);
 }
+
 static void blocks_run_again_with_equal_bits(void **state)
 {
 	Batch b = batch_random(3, 40, narrow.vocab, 1);
@@ -272,6 +279,7 @@ static void learn(Device *device, bool fused, const Text *text, double *loss)
 	optimizer_free(&adamw);
 	model_free(&m);
 }
+
 static void curves_coincide(void **state)
 {
 	double want[CURVE], got[CURVE];
@@ -305,6 +313,7 @@ static void train_one_step(const Shape *shape, const Policy *policy, bool fused,
 	optimizer_free(&adamw);
 	model_free(&m);
 }
+
 static void library_takes_all_matmuls(void **state)
 {
 	for (int i = 0; i < NSIZES * NPOLICIES * 2; i++) {

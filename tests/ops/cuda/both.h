@@ -26,6 +26,7 @@ typedef struct Argument {
 	size_t times;                   /* a factor of the length; 0 means 1 */
 	int same;                       /* AS_OVER: the argument it lies over */
 } Argument;
+
 #define ARGUMENT(ROLE, STORED, DIMS, ...) \
 	{ .role = ROLE, .stored = STORED, .dims = DIMS, __VA_ARGS__ }
 #define IN(STORED, DIMS, ...)       /* ..., values */ \
@@ -37,6 +38,7 @@ typedef struct Argument {
 #define SCRATCH(STORED, DIMS) ARGUMENT(AS_SCRATCH, STORED, DIMS)
 #define OVER(SAME) { .role = AS_OVER, .stored = LOW, .same = SAME }
 #define NOTHING { .role = AS_NULL }
+
 typedef void Call(Device *d, const Ops *o, const Array *a, const size_t *n,
 	int how);
 typedef size_t Sizes[DIMS];
@@ -48,6 +50,7 @@ typedef struct Case {
 	int how;                        /* a sign, a beta, what is left out */
 	Argument argument[ARGUMENTS];
 } Case;
+
 static inline size_t product_of(unsigned dims, const size_t *n)
 {
 	size_t product = 1;
@@ -81,6 +84,7 @@ static inline double chosen(Values values, const size_t *n, int stream,
 	default:        return away + 0.5 * z;
 	}
 }
+
 static inline int32_t chosen_integer(Values values, const size_t *n, int stream,
 	size_t i)
 {
@@ -109,12 +113,14 @@ typedef struct Trial {
 	int count;
 	Value value[ARGUMENTS];
 } Trial;
+
 static void *held[ARGUMENTS];           /* blocks, freed if a test fails */
 
 static inline bool holds_input(const Value *v)
 {
 	return v->about->role == AS_IN || v->about->role == AS_UPDATED;
 }
+
 /* v->cpu holds the values */
 static inline void put_on_gpu(Trial *t, Value *v, size_t skew)
 {
@@ -148,6 +154,7 @@ static inline Value *add_value(Trial *t, const Argument *about, Type type,
 	v->cpu.type = type;
 	return v;
 }
+
 static inline void choose_values(const Trial *t, Value *v)
 {
 	int stream = (int)(v - t->value);
@@ -160,6 +167,7 @@ static inline void choose_values(const Trial *t, Value *v)
 	if (holds_input(v))
 		round_array(v->type, v->cpu.at, v->n);
 }
+
 static inline void gather(const Trial *t, bool on_gpu, Array *a)
 {
 	memset(a, 0, ARGUMENTS * sizeof *a);    /* those left out: NULL */
@@ -243,6 +251,7 @@ static inline void expect_agreement(const Trial *t, int i)
 	snprintf(what, sizeof what, "%s, argument %d", t->label, i);
 	expect_close(what, got, want, v->n);
 }
+
 static inline int release_both(void **state)
 {
 	for (int i = 0; i < ARGUMENTS; i++) {
@@ -251,6 +260,7 @@ static inline int release_both(void **state)
 	}
 	return release(state);
 }
+
 static inline void run_trial(Trial *t, Call *call, int how)
 {
 	Array a[ARGUMENTS];
@@ -270,6 +280,7 @@ static inline bool too_large(const size_t *n)
 {
 	return getenv("QUICK") && product_of(ALL, n) > 5000;
 }
+
 static inline Trial trial_of(const Case *c, const size_t *n, Type type,
 	size_t skew)
 {
@@ -293,6 +304,7 @@ static inline Trial trial_of(const Case *c, const size_t *n, Type type,
 	}
 	return t;
 }
+
 static inline bool has_low(const Case *c)
 {
 	bool low = false;
@@ -300,6 +312,7 @@ static inline bool has_low(const Case *c)
 		low |= c->argument[i].stored == LOW;
 	return low;
 }
+
 static inline void run_case(void **state)
 {
 	const Case *c = *state;
@@ -346,6 +359,7 @@ static inline int close_both(void **state)
 		device_close(&gpu);             /* asserts that nothing is in use */
 	return 0;
 }
+
 static inline void list_cases(struct CMUnitTest *tests, const Case *cases,
 	size_t n)
 {

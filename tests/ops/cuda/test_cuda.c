@@ -43,6 +43,7 @@ static void add(Device *d, const Ops *o, const Array *a, const size_t *n, int ho
 {
 	o->add(d, a[0], a[1], a[2], n[0]);
 }
+
 static void mean(Device *d, const Ops *o, const Array *a, const size_t *n,
 	int how)
 {
@@ -56,6 +57,7 @@ static void add_squares(Device *d, const Ops *o, const Array *a,
 	Gradients g = { 1 + how, { a[1], a[2] } };
 	o->add_squares(d, a[0], g, n[0]);
 }
+
 static void clip(Device *d, const Ops *o, const Array *a, const size_t *n,
 	int how)
 {
@@ -67,6 +69,7 @@ static void count_nonfinite(Device *d, const Ops *o, const Array *a,
 {
 	o->count_nonfinite(d, a[0].at, a[1], n[0]);
 }
+
 static void relu(Device *d, const Ops *o, const Array *a, const size_t *n,
 	int how)
 {
@@ -84,6 +87,7 @@ static void swiglu(Device *d, const Ops *o, const Array *a, const size_t *n,
 	else
 		o->swiglu_backward(d, a[0], a[1], a[2], a[3], a[4], n[0]);
 }
+
 static void adamw(Device *d, const Ops *o, const Array *a, const size_t *n,
 	int how)
 {
@@ -103,6 +107,7 @@ static void rmsnorm_backward(Device *d, const Ops *o, const Array *a,
 {
 	o->rmsnorm_backward(d, a[0], a[1], a[2], a[3], a[4], a[5], n[0], n[1]);
 }
+
 static void layernorm_forward(Device *d, const Ops *o, const Array *a,
 	const size_t *n, int how)
 {
@@ -132,6 +137,7 @@ static void rope(Device *d, const Ops *o, const Array *a, const size_t *n,
 {
 	o->rope(d, a[0], a[1], a[2], a[3], n[0], n[1], n[2], n[3], how);
 }
+
 static void softmax(Device *d, const Ops *o, const Array *a, const size_t *n,
 	int how)
 {
@@ -165,6 +171,7 @@ static const Case cases[] = {
 	OUT(HIGH, ALL), IN(HIGH, ALL, SPREAD), IN(LOW, ALL, SPREAD) } },
 { "add_in_place", add, lengths, 0, {
 	OVER(2), IN(LOW, ALL, SPREAD), UPDATED(LOW, ALL, SPREAD) } },
+
 { "mean", mean, lengths, 0, {
 	OUT(HIGH, 0, .absolute = 16), OUT(INTEGER, 0), IN(HIGH, ALL, SPREAD) } },
 { "add_squares", add_squares, lengths, 0, {
@@ -342,6 +349,7 @@ static void queue_sum(void *arg)
 	ops_for(gpu)->add(gpu, s->z, s->x, s->y, s->n);
 	ops_for(gpu)->add(gpu, s->z, s->z, s->x, s->n);
 }
+
 static Array summand(int i, size_t n)
 {
 	Array a = array_new(gpu, n, FP32, MEM_TEMPORARY, "summand");
@@ -358,6 +366,7 @@ static void expect_all(Array a, size_t n, real value)
 			fail_msg("element %zu is %g, not %g", i, (double)reals(got)[i],
 				(double)value);
 }
+
 static void recorded_work_repeats(void **state)
 {
 	enum { LENGTH = 1030 };

@@ -25,6 +25,7 @@ static void upload_between_margins(OnGpu *g, int a, const Array *host)
 		memcpy(reals(image) + MARGIN, host[a].at, g->n[a] * sizeof(real));
 	array_write(gpu, g->whole[a], image.at, g->n[a] + 2 * MARGIN);
 }
+
 /* what became of it; the margins must be poison as before */
 static Array download_checked(const OnGpu *g, int a)
 {
@@ -52,6 +53,7 @@ static void run_attention(const AttentionKernel *kernel, const Problem *p,
 	for (int i = 0; i <= ARRAYS; i++)
 		got[i] = download_checked(g, i);
 }
+
 static void follow_the_formulas(const Problem *p, int t)
 {
 	Type type = types[t];
@@ -62,6 +64,7 @@ static void follow_the_formulas(const Problem *p, int t)
 	int end = snprintf(label, sizeof label, "%s, %zu of %zu x %zu, %zu wide, %s, "
 		"gap %zu", type_names[type], p->B * p->H, p->seqlen_q, p->seqlen_k,
 		p->D, p->causal ? "causal" : "full", p->gap);
+	// put the problem's arrays and angles on the GPU
 	for (int a = 0; a <= ARRAYS; a++) {
 		Type stored = a < ARRAYS ? type : FP32;
 		g.n[a] = a < ARRAYS ? length_of(p, a) : p->B * p->H * p->seqlen_q;
@@ -115,6 +118,7 @@ static void attention_follows_the_formulas(void **state)
 			follow_the_formulas(&p, (int)t);
 	}
 }
+
 static void large_scores_do_no_harm(void **state)
 {
 	for (int t = 0; t < NTYPES_HERE; t++) {
@@ -123,6 +127,7 @@ static void large_scores_do_no_harm(void **state)
 		follow_the_formulas(&p, t);
 	}
 }
+
 /* persistent blocks have more than one tile each, of 64 queries or of 192 */
 static void persistent_blocks_take_tiles(void **state)
 {
@@ -133,6 +138,7 @@ static void persistent_blocks_take_tiles(void **state)
 			follow_the_formulas(&p, 2);
 	}
 }
+
 /* gradients of two sections of heads, whose tiles of keys add in turn */
 static void sections_of_heads_follow_the_formulas(void **state)
 {
@@ -160,6 +166,7 @@ static Problem drawn_heads(Array *at, size_t D, bool causal)
 	return (Problem){ .B = 1, .H = HEADS, .seqlen_q = N, .seqlen_k = N,
 		.D = D, .causal = causal, .size = 1 };
 }
+
 static void expect_same_runs(bool causal, int runs)
 {
 	enum { WIDTH = 64, SIZE = HEADS * N * WIDTH };
@@ -181,6 +188,7 @@ static void expect_same_runs(bool causal, int runs)
 	}
 	assert_int_equal(release_both(NULL), 0);
 }
+
 static void a_thousand_runs_are_the_same(void **state)
 {
 	for (int causal = 0; causal < 2; causal++)
@@ -203,6 +211,7 @@ static void expect_close_rows(const Array now, const Array fixed, size_t rows,
 				sqrt(all / D));
 	}
 }
+
 static void add_in_any_order(size_t D, bool causal, int runs)
 {
 	const size_t size = HEADS * N * D;
@@ -221,6 +230,7 @@ static void add_in_any_order(size_t D, bool causal, int runs)
 	}
 	assert_int_equal(release_both(NULL), 0);
 }
+
 static void parts_in_any_order_are_all_added(void **state)
 {
 	for (int i = 0; i < 2 * NWIDTHS; i++)
@@ -242,6 +252,7 @@ static const AttentionKernel *kernel_named(const char *name)
 		kernel++;
 	return kernel->name ? kernel : NULL;
 }
+
 static void run_in_succession(const Rush *r, int runs)
 {
 	const Ops *ops = ops_for(gpu);
@@ -260,6 +271,7 @@ static void run_in_succession(const Rush *r, int runs)
 	Attention a = attention_on(&p, at, at[ARRAYS]);
 	const AttentionKernel *kernel = kernel_named(r->kernel);
 	if (kernel && kernel->supports(gpu, &a, NULL)) {
+		// run the kernel many times, and expect equal outputs
 		Array host = poisoned(n);
 		kernel->forward(gpu, a);
 		array_read(gpu, host.at, a.o.x, n);
@@ -280,6 +292,8 @@ static void run_in_succession(const Rush *r, int runs)
 	}
 	assert_int_equal(release_both(NULL), 0);
 }
+
+// run forward passes in quick succession
 static void rings_never_skip_a_round(void **state)
 {
 	static const Rush rushes[] = {

@@ -38,6 +38,7 @@ static void rmsnorm_backward(Device *d, const Ops *o, const Array *a,
 		.beta = how & ADDING ? 1 : 0, .y = a[3], .dy = a[4], .sum = a[5],
 		.g = a[6], .rho = a[7] }, n[0], n[1]);
 }
+
 static void rope(Device *d, const Ops *o, const Array *a, const size_t *n,
 	int how)
 {
@@ -61,6 +62,7 @@ static void swiglu(Device *d, const Ops *o, const Array *a, const size_t *n,
 	else
 		o->fused_swiglu_backward(d, a[0], a[1], a[2], a[3], n[0], n[1]);
 }
+
 static void cross_entropy(Device *d, const Ops *o, const Array *a,
 	const size_t *n, int how)
 {
@@ -77,6 +79,7 @@ static void cross_entropy_of_parts(Device *d, const Ops *o, const Array *a,
 	o->joined_cross_entropy(d, a[0], a[1], a[3], a[2], 2, a[4].at, 0.5, n[0],
 		n[1]);
 }
+
 static void sgd(Device *d, const Ops *o, const Array *a, const size_t *n,
 	int how)
 {
@@ -90,6 +93,7 @@ static void adamw(Device *d, const Ops *o, const Array *a, const size_t *n,
 	o->fused_adamw(d, a[0], a[1], one_gradient(a[2]), a[3], a[4], n[0], a[5].at,
 		how ? a[6].at : NULL);
 }
+
 /* the first five and the first ones again */
 static Gradients gradients_of(const Array *a, int n)
 {
@@ -98,6 +102,7 @@ static Gradients gradients_of(const Array *a, int n)
 		g.at[k] = a[k % 5];
 	return g;
 }
+
 static void sgd_sum(Device *d, const Ops *o, const Array *a, const size_t *n,
 	int how)
 {
@@ -131,6 +136,7 @@ static const Case cases[] = {
 	OUT(LOW, ALL, .relative = 4, .over = D1, .absolute = 4),
 	OUT(HIGH, D0, .relative = 3, .over = D1), OUT(LOW, ALL, .absolute = 1),
 	IN(LOW, ALL, SPREAD), IN(LOW, ALL, SPREAD), IN(LOW, D1, GAIN) } },
+
 { "rmsnorm_backward_low_stream", rmsnorm_backward, rows, 0, {
 	UPDATED(LOW, ALL, SPREAD, STREAM), NOTHING, OUT(LOW, D1, GAIN_SUM),
 	OVER(4), UPDATED(LOW, ALL, SPREAD, AGAIN), IN(LOW, ALL, SPREAD),
@@ -139,6 +145,7 @@ static const Case cases[] = {
 	OUT(LOW, ALL, STREAM), NOTHING, OUT(LOW, D1, GAIN_SUM), NOTHING,
 	IN(LOW, ALL, SPREAD), IN(LOW, ALL, SPREAD), IN(HIGH, D1, GAIN),
 	IN(HIGH, D0, GAIN) } },
+
 { "rmsnorm_backward", rmsnorm_backward, rows, ADDING, {
 	UPDATED(HIGH, ALL, SPREAD, STREAM), OUT(LOW, ALL, STREAM),
 	UPDATED(HIGH, D1, SPREAD, GAIN_SUM), OVER(4),
@@ -159,6 +166,7 @@ static const Case cases[] = {
 { "rmsnorm_backward_no_output", rmsnorm_backward, rows, 0, {
 	UPDATED(HIGH, ALL, SPREAD, STREAM), NOTHING, OUT(HIGH, D1, GAIN_SUM),
 	NOTHING, IN(LOW, ALL, SPREAD), NORM_INPUTS } },
+
 #define ROTATED UPDATED(LOW, ALL, SPREAD, .absolute = 8, .times = 3), \
 	IN(HIGH, D1 | D3, SPREAD), IN(HIGH, D1 | D3, SPREAD)
 { "rope_forward", rope, heads, 1, { ROTATED } },
@@ -222,6 +230,7 @@ static const Case cases[] = {
 { "adamw_low_gradient_other_copy", adamw, lengths, 0, {
 	UPDATED(HIGH, ALL, SPREAD, .absolute = 4), OUT(OTHER, ALL, .absolute = 4),
 	IN(LOW, ALL, SPREAD), AVERAGES } },
+
 #define SUMMANDS IN(LOW, ALL, SPREAD), IN(LOW, ALL, SPREAD), \
 	IN(LOW, ALL, SPREAD), IN(LOW, ALL, SPREAD), IN(LOW, ALL, SPREAD)
 #define ADAMW_SUM UPDATED(HIGH, ALL, SPREAD, .absolute = 16), \
@@ -231,6 +240,7 @@ static const Case cases[] = {
 { "adamw_of_two", adamw_sum, lengths, 2, { ADAMW_SUM } },
 { "adamw_of_three", adamw_sum, lengths, 3, { ADAMW_SUM } },
 { "adamw_of_eight", adamw_sum, lengths, 8, { ADAMW_SUM } },
+
 #define LOW_AVERAGES UPDATED(LOW, ALL, SPREAD, .absolute = 4), \
 	UPDATED(LOW, ALL, GAIN, .relative = 4), IN(HIGH, 0, STEP, .times = 8)
 { "adamw_low_state", adamw, lengths, 0, {
@@ -248,6 +258,7 @@ static const Case cases[] = {
 	UPDATED(HIGH, ALL, SPREAD, .absolute = 32),
 	UPDATED(HIGH, ALL, SPREAD, .absolute = 32), IN(HIGH, 0, STEP, .times = 8),
 	SUMMANDS } },
+
 { "adamw_not_skipped", adamw, lengths, 1, {
 	UPDATED(HIGH, ALL, SPREAD, .absolute = 4), OUT(LOW, ALL, .absolute = 4),
 	MOMENTS, IN(INTEGER, 0, ZERO) } },

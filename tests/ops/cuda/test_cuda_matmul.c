@@ -22,6 +22,7 @@ static Layout layout(size_t rows, size_t columns, Batch batch, size_t gap)
 		{ side ? whole : INNER * whole, side ? columns : whole },
 		batch == SINGLE ? whole : OUTER * (side ? whole : INNER * whole) };
 }
+
 static void fill_matrices(Value *v, const Layout *l, Batch batch,
 	Values inside, double outside, int stream)
 {
@@ -50,12 +51,14 @@ static const Argument operand = { .role = AS_IN },
 	result = { .role = AS_UPDATED },
 	/* a library may round the product before it adds C */
 	twice = { .role = AS_UPDATED, .relative = 1 << 16, .absolute = 1 << 16 };
+
 static void multiply(Device *d, const Ops *o, const Array *a, const size_t *n,
 	int how)
 {
 	(void)n, (void)how;
 	o->matmul(d, a[0], a[1], a[2], shape);
 }
+
 static Trial gemm(const size_t *mnk, int transposes, Batch batch,
 	size_t gap, const Kind *kind, size_t skew)
 {
@@ -78,6 +81,7 @@ static Trial gemm(const size_t *mnk, int transposes, Batch batch,
 	fill_matrices(B, &b, batch, EIGHTHS, NAN, 2);
 	for (int i = 0; i < t.count; i++)
 		put_on_gpu(&t, &t.value[i], skew);
+	// describe the matmul to the library
 	shape = (Matmul){ .m = m, .n = n, .k = k, .trans_a = ta, .trans_b = tb,
 		.lda = a.ld, .ldb = b.ld, .ldc = c.ld,
 		.alpha = 0.5, .beta = kind->beta,
@@ -99,6 +103,7 @@ static const Sizes sizes[] = { { 1, 1, 1 }, { 3, 5, 65 }, { 8, 16, 24 },
 	{ 65, 1, 7 }, { 1, 130, 33 }, { 17, 101, 129 }, { 64, 64, 64 },
 	{ 1, 300, 257 }, { 130, 33, 1 }, { 33, 17, 1000 }, { 128, 192, 64 },
 };
+
 static void exact_matmuls_are_equal(void **state)
 {
 	enum { LAYOUTS = 4 * NBATCHES * 2 * 2 };
@@ -144,6 +149,7 @@ static int choices_after(const char *path)
 	gemm_choices_free(&choices);
 	return added;
 }
+
 static void proposals_are_timed(void **state)
 {
 	char path[] = "/tmp/test_cuda_gemms.XXXXXX";
@@ -163,6 +169,7 @@ static void multiply_as_tf32(Device *d, const Ops *o, const Array *a,
 	(void)n, (void)how;
 	o->matmul(d, a[0], (Array){ a[1].at, TF32 }, (Array){ a[2].at, TF32 }, shape);
 }
+
 static void fp32_is_not_tf32(void **state)
 {
 	static const Argument exact = { .role = AS_OUT, .relative = 16 },
@@ -211,6 +218,7 @@ static void nans_reach_the_matmul(void **state)
 		assert_int_equal(release_both(NULL), 0);
 	}
 }
+
 static void readable_types_are_alike(void **state)
 {
 	const Type all[] = { FP32, BF16, FP16, TF32 };

@@ -2,6 +2,7 @@
 #include "profile/cuda/names.h"
 #include "tests/ops/compare.h"
 
+// test that names are short
 static void names_are_short(void **state)
 {
 	static const char *const names[][2] = {

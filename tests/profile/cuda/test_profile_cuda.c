@@ -6,6 +6,7 @@
 
 static const Shape shape = { 1000, 64, 128, 344, 3, 2, 64, 10000 };
 
+// count the kernels within a range
 static int kernels_within(const Profile *p, const char *name)
 {
 	int n = 0;
@@ -15,6 +16,7 @@ static int kernels_within(const Profile *p, const char *name)
 	return n;
 }
 
+// check times and streams of activities
 static void expect_activities(const Profile *p, double step_ms)
 {
 	double busy = 0;
@@ -33,6 +35,7 @@ static void expect_activities(const Profile *p, double step_ms)
 	assert_true(busy > 0 && busy <= step_ms * 1e3);
 }
 
+// check that intervals are nested
 /* each interval that has activities lies in that of the range around it */
 static void expect_intervals(const Profile *p)
 {
@@ -49,6 +52,7 @@ static void expect_intervals(const Profile *p)
 		}
 }
 
+// test that kernels lie in their phases
 static void kernels_lie_in_their_phases(void **state)
 {
 	for (int fused = 0; fused < 2; fused++) {
