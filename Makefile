@@ -66,6 +66,8 @@ kernels: $(KERNEL_OBJECTS) ## compile every kernel for Ampere, Hopper and the ne
 experiments: $(HERE) ## run what is not up to date; one problem: make NAME | as all | 6 min
 writeup.pdf:  ## run the experiments, draw the figures, weave the document | pandoc, XeTeX, gnuplot | 8 min
 	@SOURCE_DIGEST=$$(bash src/weave/source-digest.sh) bash src/weave/weave.sh writeup.nw $@
+notes.pdf:    ## Part I alone; writeup.pdf makes it, too | as writeup.pdf | 7 min
+	@SOURCE_DIGEST=$$(bash src/weave/source-digest.sh) bash src/weave/weave.sh --notes writeup.nw $@
 html:         ## the same as pages for a browser, from html/index.html on | as writeup.pdf | 8 min
 html/index.html:
 	@SOURCE_DIGEST=$$(bash src/weave/source-digest.sh) bash src/weave/weave.sh --html writeup.nw html
