@@ -1,6 +1,6 @@
 -- answers.lua: every part of every question has an answer; answers at a glance
 local report, registry = require "report", require "registry"
-local tabular = require "tabular"
+local highlight = require "highlight"
 local M = {list = {}, asked = {}}
 
 function M.ask(div, line)
@@ -33,7 +33,7 @@ function M.give(div, content, line)
 	end}
 	if not problem then
 		report.at(line, "an answer outside a problem's section")
-		return "", ""
+		return ""
 	end
 	if not short then
 		report.at(line, "an answer needs a sentence [...]{.glance}")
@@ -42,7 +42,8 @@ function M.give(div, content, line)
 	table.insert(M.list, {problem = problem, part = part, short = short,
 		edition = a.edition, label = label, line = line})
 	return (part ~= "" and " (" .. part .. ")" or "")
-		.. (a.edition and ", edition " .. a.edition or ""), label
+		.. (a.edition and ", edition " .. a.edition or "")
+		.. "\\label{" .. label .. "}"
 end
 local function called(part)
 	return part == "" and "the question" or "part (" .. part .. ")"
@@ -72,17 +73,21 @@ function M.check()
 end
 function M.at_a_glance()
 	local out, last = pandoc.Blocks {}, nil
+	local function raw(s) return pandoc.RawInline("latex", s) end
 	for _, a in ipairs(M.list) do
 		if a.problem ~= last then
 			local title = a.problem.title:gsub("^Problem %b(): ", "")
-			out:insert(pandoc.Div({tabular.row {
-				{pandoc.Link({pandoc.Code(a.problem.id)}, "#" .. a.problem.id)},
-				title}}, {class = "answered"}))
+			out:insert(pandoc.RawBlock("latex",
+				("\\nwglanced{%s}{%s}{%s}"):format(a.problem.id,
+				highlight.escape(a.problem.id), highlight.escape(title))))
 		end
 		last = a.problem
-		out:insert(pandoc.Div({pandoc.Plain(a.short or {})}, pandoc.Attr("",
-			{"short"}, {part = a.part ~= "" and "(" .. a.part .. ")" or "",
-			edition = a.edition or "", to = a.label})))
+		local which = a.part ~= "" and "(" .. a.part .. ")" or ""
+		local line = pandoc.Inlines {raw(("\\nwglance{%s}{%s}{%s}{"):format(
+			which, a.edition or "", a.label))}
+		line:extend(a.short or {})
+		line:insert(raw "}")
+		out:insert(pandoc.Plain(line))
 	end
 	return out
 end

@@ -78,9 +78,14 @@ local function choose(names, line)
 	if #tables == 0 then error({text = "a figure needs data=TABLE"}, 0) end
 	return tables
 end
-local function figure(path, caption, label, framed)
-	return pandoc.Div({pandoc.Plain(caption)}, pandoc.Attr(label, {"figure"},
-		{src = path, floats = framed and "no" or "yes"}))
+local function float(path, caption, label, framed)
+	local raw = function(s) return pandoc.RawInline("latex", s) end
+	local env = framed and "nwfigurehere" or "nwfigure"
+	caption:insert(1, raw(("\\begin{%s}\\nwgraphic{%s}\n\\caption{"):format(env,
+		path)))
+	caption:insert(raw("}" .. (label ~= "" and "\\label{" .. label .. "}"
+		or "") .. "\\end{" .. env .. "}"))
+	return pandoc.Plain(caption)
 end
 function M.show(image, line, framed)
 	local a = image.attributes
@@ -98,8 +103,9 @@ function M.show(image, line, framed)
 		return nil
 	end
 	local caption = pandoc.Inlines(image.caption)
-	caption:extend {pandoc.Space(), provenance.caption(tables)}
-	return figure(path, caption, image.identifier, framed)
+	caption:insert(pandoc.Space())
+	caption:extend(provenance.caption(tables))
+	return float(path, caption, image.identifier, framed)
 end
 function M.drawing(div, caption, line, framed)
 	local picture = drawings.source(div, line)
@@ -108,6 +114,6 @@ function M.drawing(div, caption, line, framed)
 		return nil
 	end
 	local path = drawings.add(div.identifier:gsub("^fig:", ""), picture, line)
-	return figure(path, pandoc.Inlines(caption), div.identifier, framed)
+	return float(path, pandoc.Inlines(caption), div.identifier, framed)
 end
 return M

@@ -11,6 +11,7 @@ local answers, highlight = require "answers", require "highlight"
 local judge = require "judge"
 
 local state = {line = 1, ids = {}}
+local raw = function(s) return pandoc.RawInline("latex", s) end
 
 local function collect(element, kind, default)
 	local id = element.identifier
@@ -65,13 +66,19 @@ local function reference(link)
 		report.at(line, "nothing has the label " .. id)
 		return pandoc.Str("??")
 	end
-	local class = link.classes:includes("page") and "page"
-		or #link.content == 0 and "to" or "text"
-	return pandoc.Link(link.content:walk(inlines), link.target, "",
-		pandoc.Attr("", {class}, {what = names[target.kind]}))
+	if link.classes:includes("page") then
+		return raw("\\pageref{" .. id .. "}")
+	end
+	if #link.content == 0 then
+		return raw(("\\nwto{%s}{%s}"):format(names[target.kind], id))
+	end
+	local out = {raw("\\hyperref[" .. id .. "]{")}
+	for _, i in ipairs(link.content:walk(inlines)) do table.insert(out, i) end
+	table.insert(out, raw "}")
+	return out
 end
 local function mark(place)
-	return pandoc.Span(place and {pandoc.Str(place)} or {}, {class = "machine"})
+	return raw(place and "\\nwmark{" .. highlight.escape(place) .. "}" or "")
 end
 
 local function value(code)
@@ -110,6 +117,12 @@ local function solution(span)
 end
 function inlines.Code(c)
 	if c.classes:includes("lua") then return value(c) end
+	return raw(highlight.code(c.text))
+end
+function inlines.Math(m)
+	if m.text:find("\\label{", 1, true) then
+		return raw("\\begin{equation}" .. m.text .. "\\end{equation}")
+	end
 end
 function inlines.Link(l) return reference(l) end
 local other = {html = "paper", latex = "web"}
@@ -129,7 +142,9 @@ local function walked(block)
 	return block
 end
 function blocks.RawBlock(r)
-	if r.format == "nwline" then state.line = tonumber(r.text) end
+	if r.format ~= "nwline" then return nil end
+	state.line = tonumber(r.text)
+	return pandoc.RawBlock("latex", "%nw " .. r.text)
 end
 
 function blocks.CodeBlock(c)
@@ -138,10 +153,11 @@ function blocks.CodeBlock(c)
 		evaluate.define(c.text, line)
 		return {}
 	end
-	return highlight.listing(c.text, c.classes[1], function(_, width)
-		report.at(line or state.line, ("code line of %d columns, %d fit")
-			:format(width, highlight.columns))
-	end)
+	return pandoc.RawBlock("latex", highlight.listing(c.text, c.classes[1],
+		function(_, width)
+			report.at(line or state.line, ("code line of %d columns, %d fit")
+				:format(width, highlight.columns))
+		end))
 end
 function blocks.Para(p)
 	local image = p.content[1]
@@ -160,23 +176,8 @@ end
 local frames = {question = "Question", answer = "Answer",
 	predict = "Prediction", note = "Note"}
 
-local function frame(d, class, line)
-	state.framed = true
-	local content = d.content:walk(blocks)
-	state.framed = false
-	local label, id = frames[class], ""
-	if class == "question" then answers.ask(d, line) end
-	if class == "answer" then
-		local which
-		which, id = answers.give(d, content, line)
-		label = label .. which
-	end
-	return pandoc.Div(content, pandoc.Attr(id, {"frame"}, {label = label}))
-end
 function blocks.Div(d)
 	local line = tonumber(d.attributes.line) or state.line
-	local class = d.classes[1]
-	if class == "chunk" or class == "index" then return d, false end
 	if d.classes:includes("table") then
 		return walked(tables.show(d, line, state.framed)), false
 	end
@@ -184,21 +185,35 @@ function blocks.Div(d)
 		return walked(figures.drawing(d, tables.caption(d.content), line,
 			state.framed)), false
 	end
-	for name in pairs(frames) do
-		if d.classes:includes(name) then return frame(d, name, line), false end
+	for class, label in pairs(frames) do
+		if d.classes:includes(class) then
+			state.framed = true
+			local content = d.content:walk(blocks)
+			state.framed = false
+			if class == "question" then answers.ask(d, line) end
+			if class == "answer" then
+				label = label .. answers.give(d, content, line)
+			end
+			local first = pandoc.RawBlock("latex",
+				"\\begin{nwframe}{" .. label .. "}")
+			content:insert(1, first)
+			content:insert(pandoc.RawBlock("latex", "\\end{nwframe}"))
+			return content, false
+		end
 	end
 end
-local in_headings = {traverse = "topdown", Link = inlines.Link,
-	Code = inlines.Code}
+local in_headings = {traverse = "topdown", Link = inlines.Link}
+function in_headings.Code(c)
+	if c.classes:includes("lua") then return value(c) end
+end
 
 function blocks.Header(h)
 	local p = registry.enter(h)
 	h.content = h.content:walk(in_headings)
 	if not p then return h, false end
-	h.classes:insert("evidence")
-	return {h, pandoc.Div({}, pandoc.Attr("", {"make"}, {problem = p.id,
-		points = p.asked and tostring(p.points) or "",
-		level = tostring(h.level)}))}, false
+	return {pandoc.RawBlock("latex", "\\nwneeds{13\\baselineskip}"), h,
+		pandoc.RawBlock("latex", ("\\nwproblem{%s}{%s}{%s}"):format(
+		p.asked and p.points or "", highlight.escape(p.id), h.level))}, false
 end
 local function take_over(meta)
 	report.file = pandoc.utils.stringify(meta["weave-file"] or "writeup.nw")

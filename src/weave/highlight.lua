@@ -1,6 +1,5 @@
--- highlight.lua: chunks as marked text: keywords, comments, strings, links
-local chunks, marks = require "chunks", require "marks"
-local mark = marks.mark
+-- highlight.lua: chunks as LaTeX: bold keywords, grey comments, links
+local chunks = require "chunks"
 local M = {columns = 82}
 
 local function words(text)
@@ -39,38 +38,48 @@ languages.py = {line = "#", quotes = "\"'", keywords = words [[and as assert
 	True False]]}
 languages.tex = {line = "%", quotes = "", keywords = {}}
 languages.text = {quotes = "", keywords = {}}
+local special = {["\\"] = "\\nwbs{}", ["{"] = "\\{", ["}"] = "\\}",
+	["$"] = "\\$", ["&"] = "\\&", ["#"] = "\\#", ["%"] = "\\%",
+	["_"] = "\\_", ["^"] = "\\nwhat{}", ["~"] = "\\nwtilde{}"}
+
+function M.escape(s)
+	s = s:gsub("[\\{}$&#%%_^~]", special)
+	return (s:gsub(" ", "\\ "))
+end
 function M.name(name)
-	if not name:find(" ") then return mark("q", "", name) end
-	return (name:gsub("%[%[(.-)%]%]", function(code)
-		return mark("q", "", code)
-	end))
+	local out = name:gsub("(.-)%[%[(.-)%]%]", function(before, code)
+		return M.escape(before) .. "\1" .. M.escape(code) .. "\2"
+	end)
+	local done, rest = out:match("^(.*\2)(.*)$")
+	out = done and done .. M.escape(rest) or M.escape(name)
+	out = out:gsub("\1", "\\nwcode{"):gsub("\2", "}")
+	if not name:find(" ") then out = "\\nwcode{" .. out .. "}" end
+	return out
 end
 
-function M.reference(book, name, kind)
+function M.reference(book, name)
 	local e = book.named[name]
 	if not e then return M.name(name) end
-	local first = e.parts[1]
-	if first.away then return mark("a", first.away, M.name(name)) end
-	return mark(kind or "r", first.id, M.name(name))
+	return ("\\nwref{%d}{%s}"):format(e.parts[1].id, M.name(name))
 end
 
 local function identifier(e, text)
-	if not e or #e.defs == 0 or e.defs[1].away then return text end
-	return mark("i", e.defs[1].id, text)
+	if not e or #e.defs == 0 then return M.escape(text) end
+	return ("\\nwid{%d}{%s}"):format(e.defs[1].id, M.escape(text))
 end
 local function join(tokens)
-	local text, refs, names = "", {}, {}
+	local text, refs, marks = "", {}, {}
 	for _, t in ipairs(tokens) do
 		if type(t) == "string" then
 			text = text .. t
 		elseif t.ref then
-			text = text .. "\4"
+			text = text .. "\1"
 			refs[#text] = t.ref
 		elseif t.use then
-			names[#text + 1] = t.use
+			marks[#text + 1] = t.use
 		end
 	end
-	return text, refs, names
+	return text, refs, marks
 end
 local noted = {}
 
@@ -87,23 +96,22 @@ end
 local function note(p)
 	local e = table.remove(p.notes, 1)
 	if not e then return "" end
-	local from = e.defs[1]
-	return mark(from.away and "m" or "n", from.away or from.id, e.name)
+	return ("\\nwm{%d}{%s}"):format(e.defs[1].id, M.escape(e.name))
 end
 local function comment(p, i)
 	local text, lang = p.text, p.lang
 	local two, stop = text:sub(i, i + 1)
-	local style = p.inside or two == lang.open and "c"
-		or two == lang.long and "s"
+	local style = p.inside or two == lang.open and "comment"
+		or two == lang.long and "string"
 	if style then
 		local _, e = text:find(lang.close, p.inside and i or i + 2, true)
 		stop, p.inside = e or #text, not e and style or nil
 	elseif lang.line and text:sub(i, i + #lang.line - 1) == lang.line
 		and (not lang.blank or i == 1 or text:sub(i - 1, i - 1) == " ") then
-		stop, style = #text, "c"
+		stop, style = #text, "comment"
 	end
 	if not stop then return end
-	return mark(style, "", p.plain(i, stop)), stop + 1
+	return "\\nw" .. style .. "{" .. p.plain(i, stop) .. "}", stop + 1
 end
 local function string_literal(p, i)
 	local q = p.text:sub(i, i)
@@ -112,48 +120,51 @@ local function string_literal(p, i)
 	while j <= #p.text do
 		local c = p.text:sub(j, j)
 		if c == "\\" then j = j + 1
-		elseif c == q then return mark("s", "", p.plain(i, j)), j + 1
+		elseif c == q then return "\\nwstring{" .. p.plain(i, j) .. "}", j + 1
 		end
 		j = j + 1
 	end
 end
 local function word(p, i)
-	local name = p.names[i]
-	if name then
-		local e = chunks.definition(p.book, name, p.family)
+	local mark = p.marks[i]
+	if mark then
+		local e = chunks.definition(p.book, mark, p.family)
 		if e then
 			remember(p, e)
-			return identifier(e, name), i + #name
+			return identifier(e, mark), i + #mark
 		end
 	end
 	local w = p.text:match("^[%a_][%w_]*", i)
-	if w then
-		return p.lang.keywords[w] and mark("k", "", w) or w, i + #w
+	if w and p.lang.keywords[w] then
+		return "\\nwkeyword{" .. M.escape(w) .. "}", i + #w
+	elseif w then
+		return M.escape(w), i + #w
 	end
 	if p.lang.hash then
 		local d = p.text:match("^#%s*%a+", i)
 		if d and p.text:sub(1, i - 1):match("^%s*$") then
-			return mark("k", "", d), i + #d
+			return "\\nwkeyword{" .. M.escape(d) .. "}", i + #d
 		end
 	end
 end
 local function highlight_line(p, tokens)
-	p.text, p.refs, p.names = join(tokens)
+	p.text, p.refs, p.marks = join(tokens)
 	local out, i = {}, 1
 	while i <= #p.text do
-		local found, after
+		local tex, after
 		if p.refs[i] then
-			found, after = M.reference(p.book, p.refs[i]), i + 1
+			tex, after = M.reference(p.book, p.refs[i]), i + 1
 		else
-			found, after = comment(p, i)
-			if not found then found, after = string_literal(p, i) end
-			if not found then found, after = word(p, i) end
+			tex, after = comment(p, i)
+			if not tex then tex, after = string_literal(p, i) end
+			if not tex then tex, after = word(p, i) end
 		end
-		if not found then
-			found = p.text:match("^[^%a_\"'/#%%\4[-]+", i) or p.text:sub(i, i)
-			after = i + #found
+		if not tex then
+			local run = p.text:match("^[^%a_\"'/#%%\1[-]+", i)
+				or p.text:sub(i, i)
+			tex, after = M.escape(run), i + #run
 		end
-		out[#out + 1] = found
+		table.insert(out, tex)
 		i = after
 	end
 	return table.concat(out)
@@ -162,10 +173,14 @@ local function highlighter(book, lang, piece)
 	local p = {book = book, family = lang, lang = languages[lang or "c"],
 		piece = piece, notes = {}}
 	function p.plain(i, j)
-		local at = i - 1
-		return (p.text:sub(i, j):gsub("()\4", function(k)
-			return M.reference(p.book, p.refs[at + k])
-		end))
+		local out = M.escape(p.text:sub(i, j))
+		for at = i, j do
+			if p.refs[at] then
+				local ref = M.reference(p.book, p.refs[at])
+				out = out:gsub("\1", function() return ref end, 1)
+			end
+		end
+		return out
 	end
 	return p
 end
@@ -187,98 +202,100 @@ local function expand(tokens)
 	end
 	return out, col
 end
-local function highlight_lines(p, lines, too_wide)
-	local out = {}
+local function highlight_lines(p, lines, out, too_wide)
 	for k, line in ipairs(lines) do
 		local tokens, width = expand(line)
 		if width > M.columns then too_wide(line.n, width) end
-		local blanks, rest = "", tokens[1]
-		if type(rest) == "string" then
-			blanks, tokens[1] = rest:match("^( *)(.*)$")
-		end
-		out[k] = blanks .. highlight_line(p, tokens) .. note(p)
+		local first = type(tokens[1]) == "string" and tokens[1] or ""
+		local indent = #first:match("^ *")
+		if indent > 0 then tokens[1] = first:sub(indent + 1) end
+		local keep = (k <= 2 or k >= #lines - 1) and "k" or ""
+		table.insert(out, ("\\nwl%s{%d}{%s%s}"):format(keep, indent,
+			highlight_line(p, tokens), note(p)))
 	end
-	return out
 end
 function M.ids(pieces, first)
-	local ids = {}
-	for k = first or 1, #pieces do
-		if not pieces[k].away then ids[#ids + 1] = pieces[k].id end
-	end
-	return table.concat(ids, ",")
-end
-
-local function span(class, content, ids)
-	return pandoc.Span(content, pandoc.Attr("", {class}, {chunks = ids}))
+	local ids = pandoc.List.map(pieces, function(p) return p.id end)
+	return table.concat(ids, ",", first or 1)
 end
 local function footer(book, e, piece)
-	local out = pandoc.List {}
+	local out = {}
 	if piece == e.parts[1] then
 		local seen = {}
 		for _, user in ipairs(e.used_in) do
 			if not seen[user.name] then
 				seen[user.name] = true
-				out:insert(span("usedin", {pandoc.Code(
-					M.reference(book, user.name), {class = "marked"})}))
+				table.insert(out, "\\nwusedin{" ..
+					M.reference(book, user.name) .. "}")
 			end
 		end
 		local rest = M.ids(e.parts, 2)
-		if rest ~= "" then out:insert(span("continued", {}, rest)) end
+		if rest ~= "" then table.insert(out, "\\nwcontinued{" .. rest .. "}") end
 	else
-		out:insert(span("begun", {}, M.ids {e.parts[1]}))
+		table.insert(out, ("\\nwbegun{%d}"):format(e.parts[1].id))
 	end
-	local names = pandoc.List {}
-	for k, d in ipairs(piece.defs) do
-		if k > 1 then names:extend {pandoc.Str ",", pandoc.Space()} end
-		local label = piece.lang .. "." .. d:gsub("[^%w]", "-")
-		names:insert(pandoc.Code(mark("d", label, d), {class = "marked"}))
+	if #piece.defs > 0 then
+		local names = {}
+		for _, d in ipairs(piece.defs) do
+			table.insert(names, ("\\nwix{%s.%s}{%s}"):format(piece.lang,
+				d:gsub("[^%w]", "-"), M.escape(d)))
+		end
+		table.insert(out, "\\nwdefines{" .. table.concat(names, ", ") .. "}")
 	end
-	if #names > 0 then out:insert(span("defines", names)) end
-	return out
-end
-local function code(text) return pandoc.Code(text, {class = "marked"}) end
-local function block(lines, class)
-	return pandoc.CodeBlock(table.concat(lines, "\n"),
-		pandoc.Attr("", {"marked", class}))
+	if #out == 0 then return "\\nwend" end
+	return "\\nwfoot{" .. table.concat(out, "\\nwsep ") .. "}"
 end
 
 function M.chunk(book, piece, complain)
 	local e = book.named[piece.name]
+	local p = highlighter(book, piece.lang, piece)
+	local out = {("%%nw %d\n\\nwhead{%d}{%s}{%s}{%d}"):format(piece.line,
+		piece.id, M.name(piece.name), piece == e.parts[1] and "" or "+",
+		piece.line)}
 	while #piece.lines > 0 and #piece.lines[#piece.lines] <= 1
 		and (piece.lines[#piece.lines][1] or "") == "" do
 		table.remove(piece.lines)
 	end
-	local p = highlighter(book, piece.lang, piece)
-	local lines = highlight_lines(p, piece.lines, function(n, width)
+	highlight_lines(p, piece.lines, out, function(n, width)
 		complain(n, ("code line of %d columns, %d fit"):format(width,
 			M.columns))
 	end)
-	return pandoc.Div({pandoc.Plain {code(M.name(piece.name))}, block(lines),
-		pandoc.Plain(footer(book, e, piece))}, pandoc.Attr("", {"chunk"}, {
-		chunk = tostring(piece.id), line = tostring(piece.line),
-		file = piece.file or "", first = piece == e.parts[1] and "yes" or "no"}))
+	table.insert(out, footer(book, e, piece))
+	return table.concat(out, "\n")
 end
 function M.listing(text, lang, too_wide)
 	local p = highlighter(nil, languages[lang] and lang or "text")
-	local lines = {}
+	local lines, out = {}, {"\\nwlisting"}
 	for line in (text .. "\n"):gmatch("(.-)\n") do
 		table.insert(lines, {line})
 	end
-	return block(highlight_lines(p, lines, too_wide), "listing")
+	highlight_lines(p, lines, out, too_wide)
+	table.insert(out, "\\nwlistingend")
+	return table.concat(out, "\n")
 end
+function M.breakable(tex)
+	return (tex:gsub("/(%a)", "/\\nwbreak %1"))
+end
+
+function M.code(text)
+	return "\\nwcode{" .. M.breakable(M.escape(text)):gsub("(%a%-)(%a)",
+		"%1\\nwbreak %2") .. "}"
+end
+
 function M.quote(book, tokens)
-	local out, name = {}, nil
+	local out = {}
+	local mark
 	for _, t in ipairs(tokens) do
 		if type(t) == "table" and t.use then
-			name = t.use
+			mark = t.use
 		elseif type(t) == "table" and t.ref then
 			table.insert(out, M.reference(book, t.ref))
 		else
-			local e = name and chunks.definition(book, name)
-			table.insert(out, identifier(e, t))
-			name = nil
+			local e = mark and chunks.definition(book, mark)
+			table.insert(out, e and identifier(e, t) or M.escape(t))
+			mark = nil
 		end
 	end
-	return code(table.concat(out))
+	return "\\nwcode{" .. M.breakable(table.concat(out)) .. "}"
 end
 return M

@@ -37,11 +37,9 @@ local function new_page(h)
 	part = nil
 	return p
 end
-local in_headings = {Link = html.walker.Link, Span = html.walker.Span}
-
 local function heading(h)
 	local number, page = html.heading(h), pages[#pages]
-	local content = h.content:walk(in_headings)
+	local content = html.inlines(h.content)
 	if number ~= "" then
 		content:insert(1, pandoc.RawInline("html",
 			('<span class="n">%s</span> '):format(number)))
@@ -52,12 +50,21 @@ local function heading(h)
 		page.title, page.number = title, number
 	end
 	page.current = number ~= "" and number or page.current
-	html.current = page.current
 	search.add(title, page, h.identifier, "heading")
 	page.blocks:insert(pandoc.Header(h.level - page.level + 1, content,
 		pandoc.Attr(h.identifier)))
 end
-local walker = html.walker
+local walker = {Math = html.math, Inlines = html.inlines}
+
+function walker.RawBlock(r)
+	if html.is_tex(r) then return html.block(r.text) end
+end
+
+function walker.Span(s)
+	if s.identifier == "" then return s.content end
+	html.numbers[s.identifier] = pages[#pages].current
+	return pandoc.Span(s.content, pandoc.Attr(s.identifier))
+end
 function walker.DefinitionList(list)
 	for _, item in ipairs(list.content) do
 		local term = pandoc.utils.stringify(item[1])

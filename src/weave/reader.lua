@@ -114,15 +114,18 @@ end
 local function substitute(book, quotes)
 	local f = {}
 	function f.RawInline(r)
-		if r.format ~= "nwquote" then return nil end
-		return highlight.quote(book, quotes[tonumber(r.text)])
+		if r.format == "nwquote" then
+			return pandoc.RawInline("latex",
+				highlight.quote(book, quotes[tonumber(r.text)]))
+		end
 	end
 	function f.RawBlock(r)
-		if r.format ~= "nwchunk" then return nil end
-		return highlight.chunk(book, book.chunks[tonumber(r.text)], complain)
+		if r.format == "nwchunk" then
+			return pandoc.RawBlock("latex", highlight.chunk(book,
+				book.chunks[tonumber(r.text)], complain))
+		end
 	end
 	function f.Code(c)
-		if c.classes[1] == "marked" then return nil end
 		c.text = c.text:gsub("({[.#]%a[%w_:.%-]*) line=%d+", "%1")
 		return c
 	end

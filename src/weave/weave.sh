@@ -91,7 +91,7 @@ elif [ -n "${html-}" ]; then
 	summary "$(find "$out" -name '*.html' | wc -l)"
 	exit 0
 fi
-pandoc --quiet -f "$reader" -L "$here/filter.lua" -L "$here/latex.lua" -s \
+pandoc --quiet -f "$reader" -L "$here/filter.lua" -s \
 	--template "$here/template.tex" --top-level-division=chapter -t latex \
 	-V source-digest="${SOURCE_DIGEST:-none}" \
 	-o "$WEAVE_DIR/book.tex.new" "$source" || exit 1
