@@ -74,7 +74,7 @@ kernels: $(KERNEL_OBJECTS) ## compile all code for GPUs, for three of them; need
 experiments: $(HERE) ## run what is not up to date; one problem: make NAME | as all | 4 min
 writeup.pdf:  ## run the experiments, draw the figures, weave the document | pandoc, XeTeX, gnuplot | 5 min
 	@SOURCE_DIGEST=$$(bash src/weave/source-digest.sh) bash src/weave/weave.sh writeup.nw $@
-notes.pdf:    ## the notes alone: front matter, answers, glossary, index | as writeup.pdf | 4 min
+notes.pdf:    ## the notes alone, front matter and Part I; writeup.pdf makes it, too | as writeup.pdf | 4 min
 	@SOURCE_DIGEST=$$(bash src/weave/source-digest.sh) bash src/weave/weave.sh --notes writeup.nw $@
 html:         ## the same as pages for a browser, from html/index.html on | as writeup.pdf | 5 min
 html/index.html:
