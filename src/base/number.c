@@ -62,7 +62,7 @@ static inline float float_of_bits(uint32_t u)
 }
 
 /* the float bits u if choose, else v: one blend instruction in a loop */
-static inline uint32_t pick(uint32_t choose, uint32_t u, uint32_t v)
+static inline uint32_t select_bits(uint32_t choose, uint32_t u, uint32_t v)
 {
 	return choose ? u : v;
 }
@@ -102,10 +102,10 @@ static inline uint32_t fp16_round_bits(uint32_t u)
 	uint32_t normal = drop_bits(a, 13);
 	uint32_t small = float_bits((float_of_bits(a) + 0.5f) - 0.5f);
 	uint32_t nan = (a & ~UINT32_C(0x1fff)) | FP32_QUIET;
-	uint32_t finite = pick(a < FP16_NORMAL, small, normal);
-	uint32_t large = pick(a > FP32_INFINITY, nan, FP32_INFINITY);
+	uint32_t finite = select_bits(a < FP16_NORMAL, small, normal);
+	uint32_t large = select_bits(a > FP32_INFINITY, nan, FP32_INFINITY);
 	uint32_t overflows = (a > FP32_INFINITY) | (normal >= FP16_OVERFLOW);
-	return sign | pick(overflows, large, finite);
+	return sign | select_bits(overflows, large, finite);
 }
 uint16_t fp16_from_float(float x)
 {

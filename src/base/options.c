@@ -54,7 +54,7 @@ int options_choice(const char *choices, const char *name)
 	return -1;
 }
 
-static void store(const Option *o, const char *text)
+static void store_value(const Option *o, const char *text)
 {
 	char *end;
 	switch (o->kind) {
@@ -120,7 +120,7 @@ static void print_help(const Option *options, const char *about)
 		printf("\n        %s\n", o->help);
 	}
 }
-static void move_before(char **argv, int to, int from)
+static void move_argument(char **argv, int to, int from)
 {
 	char *argument = argv[from];
 	memmove(argv + to + 1, argv + to, (from - to) * sizeof *argv);
@@ -137,7 +137,7 @@ int options_parse(const Option *options, int argc, char **argv,
 	for (int i = 1; i < argc; i++) {
 		if (strncmp(argv[i], "--", 2) != 0)
 			continue;
-		move_before(argv, first++, i);
+		move_argument(argv, first++, i);
 		const char *word = argv[first - 1];
 		if (strcmp(word, "--") == 0)
 			return first;
@@ -153,9 +153,9 @@ int options_parse(const Option *options, int argc, char **argv,
 				usage_error("option --%s needs a value: %s", option->name,
 					option->expects);
 			text = argv[i];
-			move_before(argv, first++, i);
+			move_argument(argv, first++, i);
 		}
-		store(option, text);
+		store_value(option, text);
 	}
 	return first;
 }

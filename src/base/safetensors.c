@@ -15,16 +15,16 @@
 #include "base/file.h"
 #include "base/grow.h"
 
-typedef struct Entry {
+typedef struct TensorEntry {
 	TensorView view;
 	size_t begin, end;         /* of its data, in the data */
 	size_t at;                 /* of its name, in the file */
-} Entry;
+} TensorEntry;
 
-typedef struct Pair {
+typedef struct MetaPair {
 	char *key, *value;
 	size_t at;
-} Pair;
+} MetaPair;
 
 struct TensorFile {
 	const char *path;
@@ -32,8 +32,8 @@ struct TensorFile {
 	/* at: where the header parser stands; end: first byte after the header */
 	size_t nbytes, at, end;
 	int ntensors, nmeta;
-	Entry *tensors, **by_name; /* in the order of the file; sorted */
-	Pair *meta;                /* sorted by key */
+	TensorEntry *tensors, **by_name; /* in the order of the file; sorted */
+	MetaPair *meta;                /* sorted by key */
 };
 
 static _Noreturn void damaged(const TensorFile *f, size_t at,
@@ -42,7 +42,7 @@ static _Noreturn void damaged(const TensorFile *f, size_t at,
 	usage_error("%s: offset %zu: expected %s", f->path, at, expected);
 }
 
-static char peek(TensorFile *f)
+static char skip_blanks_and_peek(TensorFile *f)
 {
 	while (f->at < f->end && strchr(" \t\r\n", f->map[f->at]) && f->map[f->at])
 		f->at++;
@@ -52,14 +52,14 @@ static char peek(TensorFile *f)
 static void expect(TensorFile *f, char c)
 {
 	char text[] = { '\'', c, '\'', '\0' };
-	if (peek(f) != c)
+	if (skip_blanks_and_peek(f) != c)
 		damaged(f, f->at, text);
 	f->at++;
 }
 
 static bool accept(TensorFile *f, char c)
 {
-	bool found = peek(f) == c;
+	bool found = skip_blanks_and_peek(f) == c;
 	f->at += found;
 	return found;
 }
@@ -115,7 +115,7 @@ static char *scan_string(TensorFile *f)
 static size_t scan_size(TensorFile *f)
 {
 	size_t value = 0;
-	char c = peek(f);
+	char c = skip_blanks_and_peek(f);
 	if (c < '0' || c > '9' || (c == '0' && f->at + 1 < f->end
 		&& f->map[f->at + 1] >= '0' && f->map[f->at + 1] <= '9'))
 		damaged(f, f->at, "a number");
@@ -202,11 +202,11 @@ static void read_tensor(TensorFile *f, char *name, size_t at)
 	if ((uintptr_t)t.data % size != 0)
 		t.data = memcpy(need(malloc(nbytes + 1)), t.data, nbytes);
 	f->tensors = grow(f->tensors, f->ntensors, sizeof *f->tensors);
-	f->tensors[f->ntensors++] = (Entry){ t, offsets[0], offsets[1], at };
+	f->tensors[f->ntensors++] = (TensorEntry){ t, offsets[0], offsets[1], at };
 }
 static int by_key(const void *a, const void *b)
 {
-	return strcmp(((const Pair *)a)->key, ((const Pair *)b)->key);
+	return strcmp(((const MetaPair *)a)->key, ((const MetaPair *)b)->key);
 }
 
 static void read_metadata(TensorFile *f)
@@ -216,7 +216,7 @@ static void read_metadata(TensorFile *f)
 		return;
 	do {
 		f->meta = grow(f->meta, f->nmeta, sizeof *f->meta);
-		Pair *p = &f->meta[f->nmeta++];
+		MetaPair *p = &f->meta[f->nmeta++];
 		p->at = f->at;
 		p->key = scan_string(f);
 		expect(f, ':');
@@ -230,14 +230,14 @@ static void read_metadata(TensorFile *f)
 }
 static int by_offset(const void *a, const void *b)
 {
-	const Entry *x = *(Entry *const *)a, *y = *(Entry *const *)b;
+	const TensorEntry *x = *(TensorEntry *const *)a, *y = *(TensorEntry *const *)b;
 	return x->begin != y->begin ? (x->begin > y->begin) - (x->begin < y->begin)
 		: (x->end > y->end) - (x->end < y->end);
 }
 
 static int by_name(const void *a, const void *b)
 {
-	const Entry *x = *(Entry *const *)a, *y = *(Entry *const *)b;
+	const TensorEntry *x = *(TensorEntry *const *)a, *y = *(TensorEntry *const *)b;
 	return strcmp(x->view.name, y->view.name);
 }
 
@@ -284,7 +284,7 @@ static void read_header(TensorFile *f)
 	if (accept(f, '}'))
 		return;
 	do {
-		peek(f);
+		skip_blanks_and_peek(f);
 		size_t at = f->at;
 		char *name = scan_string(f);
 		expect(f, ':');
@@ -316,7 +316,7 @@ TensorFile *tensorfile_open(const char *path)
 	if (f->at == f->end || f->map[f->at] != '{')
 		damaged(f, f->at, "'{'");
 	read_header(f);
-	if (peek(f) != '\0' || f->at != f->end)
+	if (skip_blanks_and_peek(f) != '\0' || f->at != f->end)
 		damaged(f, f->at, "the end of the header");
 	check_entries(f);
 	return f;
@@ -344,7 +344,7 @@ void tensorfile_close(TensorFile **file)
 }
 const char *tensorfile_meta(const TensorFile *f, const char *key)
 {
-	const Pair wanted = { .key = (char *)key }, *found = f->nmeta == 0 ? NULL
+	const MetaPair wanted = { .key = (char *)key }, *found = f->nmeta == 0 ? NULL
 		: bsearch(&wanted, f->meta, f->nmeta, sizeof *f->meta, by_key);
 	return found ? found->value : NULL;
 }
@@ -362,7 +362,7 @@ const TensorView *tensorfile_at(const TensorFile *f, int i)
 
 const TensorView *tensorfile_find(const TensorFile *f, const char *name)
 {
-	const Entry wanted = { .view.name = name }, *at = &wanted,
+	const TensorEntry wanted = { .view.name = name }, *at = &wanted,
 		*const *found = bsearch(&at, f->by_name, f->ntensors,
 			sizeof *f->by_name, by_name);
 	return found ? &(*found)->view : NULL;

@@ -15,10 +15,10 @@
 #include "base/error.h"
 #include "base/grow.h"
 
-typedef struct Job {
+typedef struct QueuedCall {
 	void (*work)(void *arg);
 	void *arg;
-} Job;
+} QueuedCall;
 
 typedef struct Cpu {
 	double stamps_ms[NSTAMPS];
@@ -28,7 +28,7 @@ typedef struct Cpu {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	bool running, closing;
-	Job *jobs;                      /* job i is jobs[i % capacity] */
+	QueuedCall *jobs;                      /* job i is jobs[i % capacity] */
 	size_t capacity;
 	uint64_t queued, done;
 } Cpu;
@@ -114,7 +114,7 @@ static void *run_jobs(void *state)
 			pthread_cond_wait(&c->changed, &c->lock);
 		if (c->done == c->queued)
 			break;
-		Job job = c->jobs[c->done % c->capacity];
+		QueuedCall job = c->jobs[c->done % c->capacity];
 		pthread_mutex_unlock(&c->lock);
 		job.work(job.arg);
 		pthread_mutex_lock(&c->lock);
@@ -137,7 +137,7 @@ static void cpu_call(void *state, Queue queue, void (*work)(void *arg),
 	if (c->queued - c->done == c->capacity)
 		c->jobs = grow_ring(c->jobs, &c->capacity, c->done, c->queued,
 			sizeof *c->jobs);
-	c->jobs[c->queued++ % c->capacity] = (Job){ work, arg };
+	c->jobs[c->queued++ % c->capacity] = (QueuedCall){ work, arg };
 	pthread_cond_broadcast(&c->changed);
 	pthread_mutex_unlock(&c->lock);
 	if (!c->running && pthread_create(&c->thread, NULL, run_jobs, c) != 0)
@@ -188,11 +188,11 @@ static void cpu_close(void *state)
 	free(c->jobs);
 	free(c);
 }
-typedef struct Copy { void *to; const void *from; size_t nbytes; } Copy;
+typedef struct QueuedCopy { void *to; const void *from; size_t nbytes; } QueuedCopy;
 
-static void do_copy(void *arg)
+static void run_copy(void *arg)
 {
-	Copy *c = arg;
+	QueuedCopy *c = arg;
 	memcpy(c->to, c->from, c->nbytes);
 	free(c);
 }
@@ -200,9 +200,9 @@ static void do_copy(void *arg)
 static void cpu_copy(void *state, Queue queue, void *to, const void *from,
 	size_t nbytes)
 {
-	Copy *c = need(malloc(sizeof *c));
-	*c = (Copy){ to, from, nbytes };
-	cpu_call(state, queue, do_copy, c);
+	QueuedCopy *c = need(malloc(sizeof *c));
+	*c = (QueuedCopy){ to, from, nbytes };
+	cpu_call(state, queue, run_copy, c);
 }
 
 static void read_clock(void *ms)

@@ -69,7 +69,7 @@ typedef struct Device {
 	/* blocks, in use and free */
 	struct Pool *pool;
 	/* what device_keep made, the first first */
-	struct Kept *kept;
+	struct KeptObject *kept;
 	int nkept;
 	RangePath outside, *range;
 	/* is told where a range begins (its name) and ends (NULL) */
@@ -142,10 +142,10 @@ void   *device_host_alloc(Device *device, size_t nbytes);
 void    device_host_free(Device *device, void *p);
 /* p, which device_alloc gave, is in use until the event is reached, also after
  * device_free */
-void    device_uses(Device *device, void *p, Event event);
+void    device_hold_until(Device *device, void *p, Event event);
 /* queues what has been deferred; why: what comes next. Copies, calls, events,
  * stamps, graphs and the clock do so first; device_wait does not */
-void    device_settle(Device *device, const char *why);
+void    device_flush_deferred(Device *device, const char *why);
 /* work between the two is captured, not done, and nothing else may be asked of
 * the device but memory, ranges and stamps; device_graph_end returns a graph of it
  * and how many kernels it has */
@@ -166,9 +166,9 @@ typedef struct DeviceBlock {
 	const char *what;       /* it was last given out for */
 	bool used;              /* else it is free */
 } DeviceBlock;
-/* calls see(arg, block) for each block of the pool */
+/* calls visit(arg, block) for each block of the pool */
 void    device_blocks(const Device *device,
-	void (*see)(void *arg, const DeviceBlock *block), void *arg);
+	void (*visit)(void *arg, const DeviceBlock *block), void *arg);
 void    device_log_memory(Device *device, bool on);
 /* RANGE(device, "name") { ... }: a named part of the program, for the log of the
  * memory, profiles and tools from outside; the name is a literal. The block is

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 
-void device_settle(Device *d, const char *why)
+void device_flush_deferred(Device *d, const char *why)
 {
 	if (d->deferral)
 		d->deferral->flush(d->deferral, why);
@@ -14,7 +14,7 @@ void device_settle(Device *d, const char *why)
 Event device_event(Device *d, Queue queue)
 {
 	assert(!d->capturing);
-	device_settle(d, "an event follows");
+	device_flush_deferred(d, "an event follows");
 	return (Event){ queue, d->backend->event(d->state, queue) };
 }
 
@@ -33,7 +33,7 @@ bool device_reached(Device *d, Event event)
 void device_call(Device *d, Queue queue, void (*work)(void *arg), void *arg)
 {
 	assert(!d->capturing);
-	device_settle(d, "work of the host follows");
+	device_flush_deferred(d, "work of the host follows");
 	d->backend->call(d->state, queue, work, arg);
 }
 
@@ -41,7 +41,7 @@ void device_copy(Device *d, Queue queue, void *to, const void *from,
 	size_t nbytes)
 {
 	assert(!d->capturing);
-	device_settle(d, "a copy follows");
+	device_flush_deferred(d, "a copy follows");
 	d->backend->copy(d->state, queue, to, from, nbytes);
 }
 
@@ -71,7 +71,7 @@ void device_download(Device *d, void *on_host, const void *on_device,
 
 double device_now_ms(Device *d)
 {
-	device_settle(d, "the clock is read");
+	device_flush_deferred(d, "the clock is read");
 	for (int queue = 0; queue < NQUEUES; queue++)
 		d->backend->synchronize(d->state, queue);
 	return clock_ms() - d->start_ms;
@@ -81,7 +81,7 @@ void device_stamp(Device *d, Queue queue, int which)
 {
 	assert(which >= 0 && which < NSTAMPS);
 	assert(queue == COMPUTE || !d->capturing);
-	device_settle(d, "a stamp follows");
+	device_flush_deferred(d, "a stamp follows");
 	d->backend->stamp(d->state, queue, which);
 }
 

@@ -69,7 +69,7 @@ static const SgdStep sgd_step = { 0.1, 0.9, 0.5 };
 CALL(sgd_low, sgd(device, y[1], y[0], one_gradient(x[0]), y[2], NC, &sgd_step,
 	&never))
 CALL(sgd_sum, sgd(device, y[1], y[0], both_of(x), y[2], NC, &sgd_step, &never))
-static const struct Case {
+static const struct OperationCase {
 	const char *name;
 	void (*run)(const Array *outputs, const Array *inputs);
 	size_t in[5], out[4];           /* elements of each; 0 ends the list */
@@ -112,13 +112,13 @@ static const struct Case {
 	{ "sgd of a sum", sgd_sum, { NC, NC }, { NC, NC, NC }, 1, true },
 };
 enum { NCASES = sizeof cases / sizeof *cases };
-typedef struct Arrays {
+typedef struct CaseArrays {
 	Array in[5], out[4];
-} Arrays;
+} CaseArrays;
 
-static Arrays prepare(const struct Case *c)
+static CaseArrays prepare(const struct OperationCase *c)
 {
-	Arrays a = { 0 };
+	CaseArrays a = { 0 };
 	for (int k = 0; k < 5 && c->in[k]; k++)
 		a.in[k] = drawn(c->in[k], 10 + k, 0.5, 1);
 	for (int k = 0; k < 4 && c->out[k]; k++)
@@ -127,9 +127,9 @@ static Arrays prepare(const struct Case *c)
 	return a;
 }
 
-static Arrays run(const struct Case *c)
+static CaseArrays run(const struct OperationCase *c)
 {
-	Arrays a = prepare(c);
+	CaseArrays a = prepare(c);
 	c->run(a.out, a.in);
 	return a;
 }
@@ -137,12 +137,12 @@ static void threads_change_nothing(void **state)
 {
 	int before = omp_get_max_threads();
 	for (int i = 0; i < NCASES; i++) {
-		const struct Case *c = &cases[i];
+		const struct OperationCase *c = &cases[i];
 		omp_set_num_threads(1);
-		Arrays one = run(c);
+		CaseArrays one = run(c);
 		for (int threads = 2; threads <= 3; threads++) {
 			omp_set_num_threads(threads);
-			Arrays many = run(c);
+			CaseArrays many = run(c);
 			for (int k = 0; k < 4 && c->out[k]; k++)
 				expect_same(c->name, many.out[k], one.out[k], c->out[k]);
 		}
@@ -171,8 +171,8 @@ static void outputs_are_rounded(void **state)
 {
 	for (int i = 0; i < NCASES; i++)
 		for (Type type = BF16; type <= FP16; type++) {
-			const struct Case *c = &cases[i];
-			Arrays wide = run(c), low = prepare(c);
+			const struct OperationCase *c = &cases[i];
+			CaseArrays wide = run(c), low = prepare(c);
 			for (int k = 0; k < c->nrounded; k++)
 				low.out[k].type = type;
 			c->run(low.out, low.in);
@@ -184,7 +184,7 @@ static void outputs_are_rounded(void **state)
 			}
 		}
 }
-static bool shows_nan(const struct Case *c, const Arrays *a)
+static bool shows_nan(const struct OperationCase *c, const CaseArrays *a)
 {
 	for (int k = 0; k < 4 && c->out[k]; k++)
 		for (size_t j = 0; j < c->out[k]; j++)
@@ -193,10 +193,10 @@ static bool shows_nan(const struct Case *c, const Arrays *a)
 	return false;
 }
 
-static void plant_nans(const struct Case *c, int input)
+static void plant_nans(const struct OperationCase *c, int input)
 {
 	for (int end = 0; end < 2; end++) {
-		Arrays a = prepare(c);
+		CaseArrays a = prepare(c);
 		reals(a.in[input])[end ? c->in[input] - 1 : 0] = (real)NAN;
 		c->run(a.out, a.in);
 		if (!shows_nan(c, &a))
@@ -208,8 +208,8 @@ static void plant_nans(const struct Case *c, int input)
 static void nans_come_out(void **state)
 {
 	for (int i = 0; i < NCASES; i++) {
-		const struct Case *c = &cases[i];
-		Arrays clean = run(c);
+		const struct OperationCase *c = &cases[i];
+		CaseArrays clean = run(c);
 		if (shows_nan(c, &clean))
 			fail_msg("%s left part of an output unwritten", c->name);
 		for (int k = 0; k < 5 && c->in[k] && c->run != relu_back; k++)
@@ -229,9 +229,9 @@ static const struct Overlay {
 	{ loss_back, 0, 0 },
 };
 
-static void overlay(const struct Case *c, const struct Overlay *o)
+static void overlay(const struct OperationCase *c, const struct Overlay *o)
 {
-	Arrays apart = run(c), over = prepare(c);
+	CaseArrays apart = run(c), over = prepare(c);
 	over.out[o->out] = over.in[o->in];
 	c->run(over.out, over.in);
 	char what[64];
@@ -244,7 +244,7 @@ static void overlay(const struct Case *c, const struct Overlay *o)
 static void outputs_may_lie_over_inputs(void **state)
 {
 	for (size_t i = 0; i < sizeof overlays / sizeof *overlays; i++)
-		for (const struct Case *c = cases; c < cases + NCASES; c++)
+		for (const struct OperationCase *c = cases; c < cases + NCASES; c++)
 			if (c->run == overlays[i].run)
 				overlay(c, &overlays[i]);
 }

@@ -83,7 +83,7 @@ static const char *cuda_missing(int ordinal)
 	}
 	return cuda_text("CUDA fails: %s", cudaGetErrorString(error));
 }
-static Gpu *use(const void *state)
+static Gpu *make_current(const void *state)
 {
 	CUDA(cudaSetDevice(((const Gpu *)state)->ordinal));
 	return (Gpu *)state;
@@ -91,7 +91,7 @@ static Gpu *use(const void *state)
 
 cudaStream_t cuda_queue(const void *state, Queue queue)
 {
-	return use(state)->stream[queue];
+	return make_current(state)->stream[queue];
 }
 static const char *cuda_describe(void *state)
 {
@@ -139,7 +139,7 @@ static const char *cuda_bus(void *state)
 static size_t cuda_memory(void *state)
 {
 	size_t available, total;
-	use(state);
+	make_current(state);
 	CUDA(cudaMemGetInfo(&available, &total));
 	return total;
 }
@@ -153,7 +153,7 @@ static void *cuda_open(int ordinal)
 	Gpu *g = need(calloc(1, sizeof *g));
 	int priority[NQUEUES];
 	g->ordinal = ordinal;
-	use(g);
+	make_current(g);
 	CUDA(cudaDeviceGetStreamPriorityRange(&priority[COMPUTE], &priority[COMM]));
 	for (int queue = 0; queue < NQUEUES; queue++)
 		CUDA(cudaStreamCreateWithPriority(&g->stream[queue],
@@ -176,7 +176,7 @@ static void destroy_events(cudaEvent_t *events, int n)
 
 static void cuda_close(void *state)
 {
-	Gpu *g = use(state);
+	Gpu *g = make_current(state);
 	assert(!g->capturing);
 	for (int queue = 0; queue < NQUEUES; queue++) {
 		CUDA(cudaStreamDestroy(g->stream[queue]));
@@ -188,7 +188,7 @@ static void cuda_close(void *state)
 static size_t cuda_available(void *state)
 {
 	size_t available, total, reserve = (size_t)512 << 20;
-	use(state);
+	make_current(state);
 	CUDA(cudaMemGetInfo(&available, &total));
 	return available - (reserve < available / 8 ? reserve : available / 8);
 }
@@ -196,7 +196,7 @@ static size_t cuda_available(void *state)
 static void *cuda_alloc(void *state, size_t nbytes)
 {
 	void *p = NULL;
-	use(state);
+	make_current(state);
 	cudaError_t error = cudaMalloc(&p, nbytes);
 	if (error == cudaErrorMemoryAllocation) {
 		cudaGetLastError();               /* the caller deals with it */
@@ -208,20 +208,20 @@ static void *cuda_alloc(void *state, size_t nbytes)
 
 static void cuda_free(void *state, void *p)
 {
-	use(state);
+	make_current(state);
 	CUDA(cudaFree(p));
 }
 
 static void *cuda_host_alloc(void *state, size_t nbytes)
 {
 	void *p = NULL;
-	use(state);
+	make_current(state);
 	return cudaMallocHost(&p, nbytes) == cudaSuccess ? p : NULL;
 }
 
 static void cuda_host_free(void *state, void *p)
 {
-	use(state);
+	make_current(state);
 	CUDA(cudaFreeHost(p));
 }
 
@@ -243,15 +243,15 @@ static void cuda_call(void *state, Queue queue, void (*work)(void *arg),
 {
 	CUDA(cudaLaunchHostFunc(cuda_queue(state, queue), work, arg));
 }
-static cudaEvent_t *event_of(Gpu *g, Queue queue, uint64_t n)
+static cudaEvent_t *event_slot(Gpu *g, Queue queue, uint64_t n)
 {
 	return &g->events[queue][n % NEVENTS];
 }
 
 static uint64_t cuda_event(void *state, Queue queue)
 {
-	Gpu *g = use(state);
-	cudaEvent_t *event = event_of(g, queue, ++g->nevents[queue]);
+	Gpu *g = make_current(state);
+	cudaEvent_t *event = event_slot(g, queue, ++g->nevents[queue]);
 	if (*event == NULL)
 		CUDA(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
 	CUDA(cudaEventRecord(*event, g->stream[queue]));
@@ -260,13 +260,13 @@ static uint64_t cuda_event(void *state, Queue queue)
 
 static void cuda_wait(void *state, Queue queue, Queue of, uint64_t n)
 {
-	Gpu *g = use(state);
-	CUDA(cudaStreamWaitEvent(g->stream[queue], *event_of(g, of, n), 0));
+	Gpu *g = make_current(state);
+	CUDA(cudaStreamWaitEvent(g->stream[queue], *event_slot(g, of, n), 0));
 }
 
 static bool cuda_reached(void *state, Queue of, uint64_t n)
 {
-	cudaError_t error = cudaEventQuery(*event_of(use(state), of, n));
+	cudaError_t error = cudaEventQuery(*event_slot(make_current(state), of, n));
 	if (error != cudaErrorNotReady)
 		CUDA(error);
 	return error == cudaSuccess;
@@ -274,7 +274,7 @@ static bool cuda_reached(void *state, Queue of, uint64_t n)
 
 cudaStream_t cuda_replace_stream(void *state, cudaStream_t stream)
 {
-	Gpu *g = use(state);
+	Gpu *g = make_current(state);
 	cudaStream_t before = g->stream[COMPUTE];
 	uint64_t n = cuda_event(state, COMPUTE);
 	g->stream[COMPUTE] = stream;
@@ -291,7 +291,7 @@ static void cuda_range(void *state, const char *name)
 
 static void cuda_stamp(void *state, Queue queue, int which)
 {
-	Gpu *g = use(state);
+	Gpu *g = make_current(state);
 	if (g->stamps[which] == NULL)
 		CUDA(cudaEventCreate(&g->stamps[which]));
 	CUDA(cudaEventRecordWithFlags(g->stamps[which], g->stream[queue],
@@ -300,7 +300,7 @@ static void cuda_stamp(void *state, Queue queue, int which)
 
 static double cuda_stamped_ms(void *state, int from, int to)
 {
-	Gpu *g = use(state);
+	Gpu *g = make_current(state);
 	float ms;
 	CUDA(cudaEventSynchronize(g->stamps[to]));
 	CUDA(cudaEventElapsedTime(&ms, g->stamps[from], g->stamps[to]));
@@ -308,7 +308,7 @@ static double cuda_stamped_ms(void *state, int from, int to)
 }
 static void cuda_graph_begin(void *state)
 {
-	Gpu *g = use(state);
+	Gpu *g = make_current(state);
 	assert(!g->capturing);
 	CUDA(cudaStreamBeginCapture(g->stream[COMPUTE],
 		cudaStreamCaptureModeRelaxed));
@@ -339,7 +339,7 @@ static int count_kernels(cudaGraph_t graph)
 
 static void *cuda_graph_end(void *state, int *kernels)
 {
-	Gpu *g = use(state);
+	Gpu *g = make_current(state);
 	cudaGraph_t graph;
 	cudaGraphExec_t ready = NULL;
 	size_t nodes = 0;

@@ -40,7 +40,7 @@ static inline float exponential(float x) \
 EXPONENTIAL_OF_FLOAT
 #endif
 
-static inline real row_largest(const real *z, size_t n)
+static inline real row_max(const real *z, size_t n)
 {
 	real most = z[0];
 	#pragma omp simd reduction(max:most)
@@ -52,7 +52,7 @@ static inline real row_largest(const real *z, size_t n)
 /* returns the sum of exp(z - largest), and the largest of n logits */
 static inline double row_exponentials(const real *z, size_t n, real *largest)
 {
-	real most = row_largest(z, n);
+	real most = row_max(z, n);
 	double sum = 0;
 	#pragma omp simd reduction(+:sum)
 	for (size_t v = 0; v < n; v++)
