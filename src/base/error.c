@@ -32,11 +32,11 @@ static void print_escaped(const char *text)
 		fwrite(line, 1, length, stderr);
 	free(line);
 }
-
-/* is this thread the first, which ends the program? */
+/* prints the message unless another thread has printed one; returns whether
+ * this thread is the first, which ends the program */
 static bool print_first_line(const char *format, va_list args)
 {
-	static bool printed;                        /* guarded by the lock of stderr */
+	static bool printed;               /* guarded by the lock of stderr */
 	static pthread_t first;
 	char *text;
 	fflush(stdout);
@@ -53,7 +53,6 @@ static bool print_first_line(const char *format, va_list args)
 	free(text);
 	return is_first;
 }
-
 static _Noreturn void end_program(bool is_first, int status)
 {
 	while (!is_first)
@@ -79,7 +78,6 @@ void check_output_at_exit(void)
 		die("out of host memory");
 	done = true;
 }
-
 _Noreturn void die(const char *format, ...)
 {
 	va_list args;

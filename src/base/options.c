@@ -10,6 +10,8 @@
 
 #include "base/error.h"
 
+/* argument: the text behind the two dashes; the name ends at an equals sign or
+ * with the argument */
 static const Option *find_option(const Option *options, const char *argument)
 {
 	size_t length = strcspn(argument, "=");
@@ -53,7 +55,6 @@ int options_choice(const char *choices, const char *name)
 	}
 	return -1;
 }
-
 static void store_value(const Option *o, const char *text)
 {
 	char *end;
