@@ -42,14 +42,13 @@ static bool is_still_named(int fd, const char *name)
 		&& opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
-/* returns -1, and errno is error */
+/* closes fd; returns -1 with errno set to error, as a failed open does */
 static int close_with_errno(int fd, int error)
 {
 	close(fd);
 	errno = error;
 	return -1;
 }
-
 static int open_locked(const char *name)
 {
 	for (;;) {
@@ -63,7 +62,6 @@ static int open_locked(const char *name)
 		close(fd);
 	}
 }
-
 FILE *file_start(const char *path)
 {
 	char *name = file_partial(path);
@@ -115,7 +113,6 @@ static void make_folders(const char *path)
 	}
 	free(p);
 }
-
 bool file_begins(FILE *f, const char *text)
 {
 	while (*text && getc(f) == (unsigned char)*text)
@@ -136,7 +133,6 @@ static void refuse_foreign_file(const char *path, bool (*is_ours)(FILE *f))
 			"it)", path);
 	fclose(f);
 }
-
 void file_try(const char *path, bool (*is_ours)(FILE *f), bool force)
 {
 	struct stat s;

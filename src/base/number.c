@@ -60,7 +60,6 @@ static inline float float_of_bits(uint32_t u)
 	memcpy(&x, &u, sizeof x);
 	return x;
 }
-
 /* the float bits u if choose, else v: one blend instruction in a loop */
 static inline uint32_t select_bits(uint32_t choose, uint32_t u, uint32_t v)
 {
@@ -136,7 +135,6 @@ float round_to(Type t, float x)
 	default:   return x;
 	}
 }
-
 void round_array(Type t, real *x, size_t n)
 {
 	if (t == BF16) {
@@ -170,7 +168,6 @@ void pack_array(Type t, void *packed, const real *x, size_t n)
 		for (size_t i = 0; i < n; i++)
 			floats[i] = (float)x[i];
 }
-
 void unpack_array(Type t, real *x, const void *packed, size_t n)
 {
 	const uint16_t *bits = packed;

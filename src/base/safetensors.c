@@ -17,8 +17,8 @@
 
 typedef struct TensorEntry {
 	TensorView view;
-	size_t begin, end;         /* of its data, in the data */
-	size_t at;                 /* of its name, in the file */
+	size_t begin, end;         /* offsets of its data in the data */
+	size_t at;                 /* offset of its name in the file */
 } TensorEntry;
 
 typedef struct MetaPair {
@@ -29,7 +29,8 @@ typedef struct MetaPair {
 struct TensorFile {
 	const char *path;
 	const char *map;           /* the whole file */
-	/* at: where the header parser stands; end: first byte after the header */
+	/* at: offset of the byte that the parser of the header reads next; end: of
+	 * the first byte behind the header */
 	size_t nbytes, at, end;
 	int ntensors, nmeta;
 	TensorEntry *tensors, **by_name; /* in the order of the file; sorted */
@@ -41,7 +42,7 @@ static _Noreturn void damaged(const TensorFile *f, size_t at,
 {
 	usage_error("%s: offset %zu: expected %s", f->path, at, expected);
 }
-
+/* the character at f->at behind blanks, not taken; zero at the header's end */
 static char skip_blanks_and_peek(TensorFile *f)
 {
 	while (f->at < f->end && strchr(" \t\r\n", f->map[f->at]) && f->map[f->at])
@@ -49,6 +50,7 @@ static char skip_blanks_and_peek(TensorFile *f)
 	return f->at < f->end ? f->map[f->at] : '\0';
 }
 
+/* takes the character c; anything else is damage */
 static void expect(TensorFile *f, char c)
 {
 	char text[] = { '\'', c, '\'', '\0' };
@@ -57,13 +59,14 @@ static void expect(TensorFile *f, char c)
 	f->at++;
 }
 
+/* takes the next character if it is c; returns whether it was */
 static bool accept(TensorFile *f, char c)
 {
 	bool found = skip_blanks_and_peek(f) == c;
 	f->at += found;
 	return found;
 }
-/* how many bytes the character at s has, of n; 0: it is not UTF-8 */
+/* how many of the n bytes at s its first character has; 0: it is not UTF-8 */
 static size_t utf8_length(const unsigned char *s, size_t n)
 {
 	size_t length = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2
@@ -78,7 +81,6 @@ static size_t utf8_length(const unsigned char *s, size_t n)
 		|| (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f);
 	return wrong ? 0 : length;
 }
-
 /* moves past the characters of a string; returns their bytes without escapes */
 static size_t skip_string(TensorFile *f)
 {
@@ -111,7 +113,6 @@ static char *scan_string(TensorFile *f)
 	f->at++;
 	return s;
 }
-
 static size_t scan_size(TensorFile *f)
 {
 	size_t value = 0;
@@ -153,7 +154,6 @@ static size_t dtype_size(const char *dtype)
 			return known[i].size;
 	return 0;
 }
-
 static void read_fields(TensorFile *f, TensorView *t, size_t offsets[2])
 {
 	bool dtype = false, shape = false, place = false;
@@ -181,7 +181,6 @@ static void read_fields(TensorFile *f, TensorView *t, size_t offsets[2])
 	if (!dtype || !shape || !place)
 		damaged(f, f->at, "dtype, shape and data_offsets before here");
 }
-
 static void read_tensor(TensorFile *f, char *name, size_t at)
 {
 	TensorView t = { .name = name, .count = 1 };
@@ -240,7 +239,6 @@ static int by_name(const void *a, const void *b)
 	const TensorEntry *x = *(TensorEntry *const *)a, *y = *(TensorEntry *const *)b;
 	return strcmp(x->view.name, y->view.name);
 }
-
 static void check_entries(TensorFile *f)
 {
 	size_t end = 0;
@@ -276,7 +274,6 @@ static void map_file(TensorFile *f)
 		die("cannot map %s: %s", f->path, strerror(errno));
 	close(fd);
 }
-
 static void read_header(TensorFile *f)
 {
 	bool metadata = false;
@@ -300,7 +297,6 @@ static void read_header(TensorFile *f)
 	} while (accept(f, ','));
 	expect(f, '}');
 }
-
 TensorFile *tensorfile_open(const char *path)
 {
 	TensorFile *f = need(calloc(1, sizeof *f));
@@ -321,7 +317,6 @@ TensorFile *tensorfile_open(const char *path)
 	check_entries(f);
 	return f;
 }
-
 void tensorfile_close(TensorFile **file)
 {
 	TensorFile *f = *file;
@@ -348,7 +343,6 @@ const char *tensorfile_meta(const TensorFile *f, const char *key)
 		: bsearch(&wanted, f->meta, f->nmeta, sizeof *f->meta, by_key);
 	return found ? found->value : NULL;
 }
-
 int tensorfile_count(const TensorFile *f)
 {
 	return f->ntensors;
@@ -367,7 +361,6 @@ const TensorView *tensorfile_find(const TensorFile *f, const char *name)
 			sizeof *f->by_name, by_name);
 	return found ? &(*found)->view : NULL;
 }
-
 const TensorView *tensorfile_expect(const TensorFile *f, const char *name,
 	const char *dtype, size_t count)
 {
@@ -403,7 +396,6 @@ static void put_header(FILE *h, const TensorView *views, int n,
 	while (ftell(h) % 8 != 0)
 		fputc(' ', h);
 }
-
 bool tensorfile_recognised(FILE *f)
 {
 	struct stat s;
@@ -411,7 +403,6 @@ bool tensorfile_recognised(FILE *f)
 	return fread(&length, 8, 1, f) == 1 && getc(f) == '{'
 		&& fstat(fileno(f), &s) == 0 && length <= (uint64_t)s.st_size - 8;
 }
-
 size_t tensorfile_put_header(FILE *f, const TensorView *views, int n,
 	const char *const *meta)
 {
@@ -426,7 +417,6 @@ size_t tensorfile_put_header(FILE *f, const TensorView *views, int n,
 	free(header);
 	return 8 + header_bytes;
 }
-
 void tensorfile_write(const char *path, const TensorView *views, int n,
 	const char *const *meta)
 {

@@ -56,7 +56,6 @@ Table *table_new(const char *path, const char *columns, int nkeys)
 	assert(nkeys >= 1 && nkeys < t->ncolumns);
 	return t;
 }
-
 void table_wide(Table *t)
 {
 	t->wide = true;
@@ -89,8 +88,8 @@ bool table_has(const Table *t, const char *keys)
 {
 	size_t length = strlen(keys);
 	for (int i = 0; i < t->nrows; i++)
-		if (key_length(t->rows[i], t->nkeys) == length && strncmp(t->rows[i],
-			keys, length) == 0)
+		if (key_length(t->rows[i], t->nkeys) == length
+			&& strncmp(t->rows[i], keys, length) == 0)
 			return true;
 	return false;
 }
@@ -172,7 +171,7 @@ static char *read_text(const char *path)
 			"measures anew)", path);
 	return text;
 }
-/* the text behind a start, or NULL */
+/* the text behind `start`; NULL if text is NULL or does not begin with it */
 static const char *skip_prefix(const char *text, const char *start)
 {
 	size_t n = strlen(start);
@@ -184,7 +183,8 @@ static const char *next_line(const char *text)
 	return text ? skip_prefix(text + strcspn(text, "\n"), "\n") : NULL;
 }
 
-/* the value of a key in a head, or NULL; *columns: the line behind the head */
+/* the value of a key in a table's head, NULL if it is absent; *columns: the
+ * line behind the head */
 static const char *head_value(const char *line, const char *key,
 	const char **columns)
 {
@@ -209,8 +209,9 @@ static void refuse_foreign_table(const Table *t, const char *lines)
 	const char *columns;
 	const char *program = head_value(lines, "program", &columns);
 	const char *sweep = head_value(lines, "sweep", &columns);
-	if (has_same_meta(t, "program", program) && (sweep ? has_same_meta(t, "sweep", sweep)
-		: skip_prefix(skip_prefix(columns, t->header), "\n") != NULL))
+	if (has_same_meta(t, "program", program)
+		&& (sweep ? has_same_meta(t, "sweep", sweep)
+			: skip_prefix(skip_prefix(columns, t->header), "\n") != NULL))
 		return;
 	program = program ? program : "another program";
 	sweep = sweep ? sweep : "another";
@@ -221,7 +222,8 @@ static void refuse_foreign_table(const Table *t, const char *lines)
 static const char *rows_under_same_head(const Table *t, const char *line)
 {
 	for (int i = 0; i < t->nmeta; i++) {
-		line = skip_prefix(skip_prefix(skip_prefix(line, "# "), t->meta[i].key), ": ");
+		line = skip_prefix(skip_prefix(skip_prefix(line, "# "),
+			t->meta[i].key), ": ");
 		line = strcmp(t->meta[i].key, "date") == 0 ? next_line(line)
 			: skip_prefix(skip_prefix(line, t->meta[i].value), "\n");
 	}
@@ -270,7 +272,7 @@ void table_append(Table *t, const char *rows)
 
 enum { GAP = 2 };
 
-/* width 0: the column is hidden */
+/* prints the cells that have a width; width 0: the column is hidden */
 static void print_row(const char *row, const int *width)
 {
 	for (int c = 0;; c++) {
@@ -284,7 +286,6 @@ static void print_row(const char *row, const int *width)
 	}
 	putchar('\n');
 }
-
 static void widen_columns(int *width, const char *row)
 {
 	for (int c = 0; *row; c++) {
@@ -310,7 +311,8 @@ static const char *cell_at(const char *row, int c, int *length)
 	*length = (int)strcspn(row, "\t");
 	return row;
 }
-/* 0: a key, 1: measured, 2: may be missed */
+/* how soon a column may be hidden: 0 for a key, 1 for what was measured, 2 for
+ * what may be missed */
 static int column_rank(const Table *t, int c)
 {
 	static const char *const parts[] = { "_sd_", "_med_", "_min_", "_GFLOP",
@@ -365,7 +367,6 @@ static void print_aligned(const Table *t)
 			t->ncolumns);
 	free(width);
 }
-
 void table_close(Table *t, bool complete)
 {
 	if (t->path == NULL)
