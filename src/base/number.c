@@ -163,7 +163,8 @@ void pack_array(Type t, void *packed, const real *x, size_t n)
 		memcpy(packed, x, n * sizeof *x);
 	else if (t == BF16)
 		for (size_t i = 0; i < n; i++)
-			bits[i] = (uint16_t)(bf16_round_bits(float_bits((float)x[i])) >> 16);
+			bits[i]
+				= (uint16_t)(bf16_round_bits(float_bits((float)x[i])) >> 16);
 	else
 		for (size_t i = 0; i < n; i++)
 			floats[i] = (float)x[i];

@@ -229,14 +229,16 @@ static void read_metadata(TensorFile *f)
 }
 static int by_offset(const void *a, const void *b)
 {
-	const TensorEntry *x = *(TensorEntry *const *)a, *y = *(TensorEntry *const *)b;
+	const TensorEntry *x = *(TensorEntry *const *)a,
+		*y = *(TensorEntry *const *)b;
 	return x->begin != y->begin ? (x->begin > y->begin) - (x->begin < y->begin)
 		: (x->end > y->end) - (x->end < y->end);
 }
 
 static int by_name(const void *a, const void *b)
 {
-	const TensorEntry *x = *(TensorEntry *const *)a, *y = *(TensorEntry *const *)b;
+	const TensorEntry *x = *(TensorEntry *const *)a,
+		*y = *(TensorEntry *const *)b;
 	return strcmp(x->view.name, y->view.name);
 }
 static void check_entries(TensorFile *f)
@@ -339,8 +341,9 @@ void tensorfile_close(TensorFile **file)
 }
 const char *tensorfile_meta(const TensorFile *f, const char *key)
 {
-	const MetaPair wanted = { .key = (char *)key }, *found = f->nmeta == 0 ? NULL
-		: bsearch(&wanted, f->meta, f->nmeta, sizeof *f->meta, by_key);
+	const MetaPair wanted = { .key = (char *)key },
+		*found = f->nmeta == 0 ? NULL
+			: bsearch(&wanted, f->meta, f->nmeta, sizeof *f->meta, by_key);
 	return found ? found->value : NULL;
 }
 int tensorfile_count(const TensorFile *f)

@@ -22,17 +22,18 @@ typedef struct QueuedCall {
 
 typedef struct Cpu {
 	double stamps_ms[NSTAMPS];
-	uint64_t stamps_at[NSTAMPS];             /* calls of the queue until then */
+	/* calls that the communication queue had been given, this one included, when
+	 * the stamp was queued on it; 0 for the compute queue */
+	uint64_t stamps_at[NSTAMPS];
 	/* the communication queue; the thread runs from the first job on */
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	bool running, closing;
-	QueuedCall *jobs;                      /* job i is jobs[i % capacity] */
+	QueuedCall *jobs;               /* a ring: call i is jobs[i % capacity] */
 	size_t capacity;
 	uint64_t queued, done;
 } Cpu;
-
 static const char *cpu_missing(int ordinal)
 {
 	return ordinal == 0 ? NULL : "there is one CPU";
@@ -90,7 +91,6 @@ static size_t cpu_available(void *state)
 		available = group - used;
 	return available ? available : (size_t)1 << 30;
 }
-
 static size_t cpu_memory(void *state)
 {
 	return (size_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
@@ -124,7 +124,6 @@ static void *run_jobs(void *state)
 	pthread_mutex_unlock(&c->lock);
 	return NULL;
 }
-
 static void cpu_call(void *state, Queue queue, void (*work)(void *arg),
 	void *arg)
 {
@@ -157,7 +156,6 @@ static bool cpu_reached(void *state, Queue of, uint64_t n)
 	pthread_mutex_unlock(&c->lock);
 	return reached;
 }
-
 static void cpu_wait(void *state, Queue queue, Queue of, uint64_t n)
 {
 	Cpu *c = state;
@@ -173,7 +171,6 @@ static void cpu_synchronize(void *state, Queue queue)
 {
 	cpu_wait(state, COMPUTE, queue, cpu_event(state, queue));
 }
-
 static void cpu_close(void *state)
 {
 	Cpu *c = state;
@@ -188,7 +185,11 @@ static void cpu_close(void *state)
 	free(c->jobs);
 	free(c);
 }
-typedef struct QueuedCopy { void *to; const void *from; size_t nbytes; } QueuedCopy;
+typedef struct QueuedCopy {
+	void *to;
+	const void *from;
+	size_t nbytes;
+} QueuedCopy;
 
 static void run_copy(void *arg)
 {
@@ -204,7 +205,6 @@ static void cpu_copy(void *state, Queue queue, void *to, const void *from,
 	*c = (QueuedCopy){ to, from, nbytes };
 	cpu_call(state, queue, run_copy, c);
 }
-
 static void read_clock(void *ms)
 {
 	*(double *)ms = clock_ms();
@@ -228,7 +228,8 @@ static const char *better_kernels(void)
 {
 	if (strcmp(openblas_get_corename(), "Prescott") != 0)
 		return NULL;
-	if (__builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw"))
+	if (__builtin_cpu_supports("avx512vl")
+		&& __builtin_cpu_supports("avx512bw"))
 		return "SkylakeX";
 	return __builtin_cpu_supports("avx2") ? "Haswell" : NULL;
 }
@@ -237,8 +238,8 @@ static bool set_default(const char *name, const char *value)
 {
 	return value && !getenv(name) && setenv(name, value, 0) == 0;
 }
-
-/* or in a library that another program has loaded? */
+/* does this code lie in the program that was started, and not in a library that
+ * another program has loaded? */
 static bool in_program(void)
 {
 	Dl_info here, entry;
@@ -258,7 +259,6 @@ static void set_environment(int argc, char **argv)
 	if (changed)
 		execv("/proc/self/exe", argv);
 }
-
 const Backend cpu_backend = {
 	.name = "cpu", .missing = cpu_missing, .open = cpu_open, .close = cpu_close,
 	.describe = cpu_describe, .libraries = cpu_libraries, .memory = cpu_memory,

@@ -22,15 +22,14 @@ typedef struct PoolBlock {
 	const char *what;
 	Category category;
 	bool used;
-	bool kept;           /* a captured graph contains its address */
-	Event until;         /* the communication queue uses it */
+	bool kept;           /* a captured graph holds its address */
+	Event until;         /* the communication queue uses it until then */
 } PoolBlock;
 
 typedef struct Pool {
 	PoolBlock *blocks;
 	size_t n;
 } Pool;
-
 static PoolBlock *find_free_block(Device *d, size_t nbytes)
 {
 	PoolBlock *busy = NULL;
@@ -68,7 +67,6 @@ static void trim_pool(Device *d)
 	}
 	pool->n = kept;
 }
-
 static void *alloc_within_limit(Device *d, size_t nbytes)
 {
 	if (d->reserved + nbytes > d->limit)
@@ -79,7 +77,8 @@ static void *alloc_within_limit(Device *d, size_t nbytes)
 	return at;
 }
 
-/* NULL: there is no memory */
+/* adds a block to the pool, of new memory; NULL: there is none, even after what
+ * is free was returned */
 static PoolBlock *add_block(Device *d, size_t nbytes)
 {
 	Pool *pool = d->pool;
@@ -95,7 +94,6 @@ static PoolBlock *add_block(Device *d, size_t nbytes)
 	pool->blocks[pool->n] = (PoolBlock){ .at = at, .nbytes = nbytes };
 	return &pool->blocks[pool->n++];
 }
-
 static size_t round_up_to_lines(size_t nbytes)
 {
 	return (nbytes + 63) & ~(size_t)63;
@@ -123,7 +121,6 @@ static PoolBlock *take_block(Device *d, size_t nbytes, const char *what)
 	b->until.n = 0;
 	return b;
 }
-
 void device_hold_until(Device *d, void *p, Event event)
 {
 	PoolBlock *b = find_used_block(d->pool, p);
@@ -131,11 +128,11 @@ void device_hold_until(Device *d, void *p, Event event)
 	if (event.queue == COMM && event.n > b->until.n)
 		b->until = event;
 }
+/* an object that belongs to the device, and the function that frees what is in it */
 typedef struct KeptObject {
 	void *at;
 	void (*release)(Device *device, void *kept);
 } KeptObject;
-
 void *device_keep(Device *d, size_t nbytes,
 	void (*release)(Device *device, void *kept))
 {
@@ -162,7 +159,7 @@ static void die_of_oom(size_t need, size_t have, const char *what)
 		have >> 20);
 }
 
-/* the number in cuda:N; 0 where there is none, -1 for other names */
+/* the number in cuda:N; 0 for auto, cpu and cuda; -1 for any other name */
 static int ordinal_of(const char *name)
 {
 	char *end = "";
@@ -179,7 +176,6 @@ bool device_named(const char *name)
 {
 	return ordinal_of(name) >= 0;
 }
-
 static const Backend *choose_backend(const char *name, int ordinal)
 {
 	const char *missing = "this program was built without CUDA";
@@ -199,7 +195,6 @@ static const Backend *choose_backend(const char *name, int ordinal)
 			missing);
 	return &cpu_backend;
 }
-
 Device *device_open(const char *name)
 {
 	Device *d = need(calloc(1, sizeof *d));
@@ -224,7 +219,6 @@ static void free_paths(RangePath *inner)
 		inner = next;
 	}
 }
-
 void device_close(Device **device)
 {
 	Device *d = *device;
@@ -338,7 +332,6 @@ void *device_graph_end(Device *d, int *kernels)
 	d->graphs += graph != NULL;
 	return graph;
 }
-
 void *device_graph_capture(Device *d, void (*run)(void *arg), void *arg,
 	int *kernels)
 {
@@ -365,8 +358,8 @@ void device_graph_destroy(Device *d, void **graph)
 		for (size_t i = 0; i < d->pool->n; i++)
 			d->pool->blocks[i].kept = false;
 }
-void device_blocks(const Device *d, void (*visit)(void *arg,
-	const DeviceBlock *block), void *arg)
+void device_blocks(const Device *d,
+	void (*visit)(void *arg, const DeviceBlock *block), void *arg)
 {
 	for (size_t i = 0; i < d->pool->n; i++) {
 		const PoolBlock *b = &d->pool->blocks[i];
@@ -385,7 +378,6 @@ void device_log_memory(Device *d, bool on)
 {
 	d->recording = on;
 }
-
 static void announce_range(Device *d, const char *name)
 {
 	if (d->backend->range)
@@ -393,7 +385,6 @@ static void announce_range(Device *d, const char *name)
 	if (d->watch)
 		d->watch(d->watcher, name);
 }
-
 bool device_range_push(Device *d, const char *name)
 {
 	RangePath *in = d->range->inner;

@@ -29,7 +29,6 @@ bool device_reached(Device *d, Event event)
 {
 	return event.n == 0 || d->backend->reached(d->state, event.queue, event.n);
 }
-
 void device_call(Device *d, Queue queue, void (*work)(void *arg), void *arg)
 {
 	assert(!d->capturing);
@@ -44,7 +43,6 @@ void device_copy(Device *d, Queue queue, void *to, const void *from,
 	device_flush_deferred(d, "a copy follows");
 	d->backend->copy(d->state, queue, to, from, nbytes);
 }
-
 void *device_host_alloc(Device *d, size_t nbytes)
 {
 	return need(d->backend->host_alloc(d->state, (nbytes + 63) & ~(size_t)63));
@@ -68,7 +66,6 @@ void device_download(Device *d, void *on_host, const void *on_device,
 	device_copy(d, COMPUTE, on_host, on_device, nbytes);
 	d->backend->synchronize(d->state, COMPUTE);
 }
-
 double device_now_ms(Device *d)
 {
 	device_flush_deferred(d, "the clock is read");

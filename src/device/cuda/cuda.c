@@ -11,7 +11,8 @@
 
 #include "base/error.h"
 
-/* of the last events of a queue, as many can be waited for exactly */
+/* the number of events that a queue keeps: as many of the last ones can be
+ * waited for exactly */
 enum { NEVENTS = 1024 };
 
 typedef struct Gpu {
@@ -61,7 +62,8 @@ static const char *cuda_missing(int ordinal)
 	if (error == cudaErrorNoDevice || (error == cudaSuccess && count == 0))
 		return "the driver shows no GPU (see CUDA_VISIBLE_DEVICES)";
 	if (error == cudaSuccess && ordinal >= count)
-		return cuda_text("the driver shows %d (see CUDA_VISIBLE_DEVICES)", count);
+		return cuda_text("the driver shows %d (see CUDA_VISIBLE_DEVICES)",
+			count);
 	if (error == cudaSuccess)
 		error = cudaSetDevice(ordinal);
 	if (error == cudaSuccess)
@@ -100,8 +102,8 @@ static const char *cuda_describe(void *state)
 	return cuda_text("%s, sm_%d%d, %d SMs", p.name, p.major, p.minor,
 		p.multiProcessorCount);
 }
-
-/* " (580.95.05)", or nothing: the first word like a version in the file */
+/* writes " (580.95.05)", or nothing: the first word of the file that looks like
+ * a version */
 static void read_driver_version(char *text, size_t size)
 {
 	char word[40];
@@ -128,7 +130,6 @@ static const char *cuda_libraries(void *state)
 		runtime / 1000, runtime % 1000 / 10, driver / 1000, driver % 1000 / 10,
 		exact, blas / 10000, blas / 100 % 100, blas % 100);
 }
-
 static const char *cuda_bus(void *state)
 {
 	char bus[32];
@@ -166,7 +167,6 @@ static void *cuda_open(int ordinal)
 		cudaDevAttrMultiProcessorCount, ordinal));
 	return g;
 }
-
 static void destroy_events(cudaEvent_t *events, int n)
 {
 	for (int i = 0; i < n; i++)
@@ -192,7 +192,6 @@ static size_t cuda_available(void *state)
 	CUDA(cudaMemGetInfo(&available, &total));
 	return available - (reserve < available / 8 ? reserve : available / 8);
 }
-
 static void *cuda_alloc(void *state, size_t nbytes)
 {
 	void *p = NULL;
@@ -211,7 +210,6 @@ static void cuda_free(void *state, void *p)
 	make_current(state);
 	CUDA(cudaFree(p));
 }
-
 static void *cuda_host_alloc(void *state, size_t nbytes)
 {
 	void *p = NULL;
@@ -257,7 +255,6 @@ static uint64_t cuda_event(void *state, Queue queue)
 	CUDA(cudaEventRecord(*event, g->stream[queue]));
 	return g->nevents[queue];
 }
-
 static void cuda_wait(void *state, Queue queue, Queue of, uint64_t n)
 {
 	Gpu *g = make_current(state);
@@ -271,7 +268,6 @@ static bool cuda_reached(void *state, Queue of, uint64_t n)
 		CUDA(error);
 	return error == cudaSuccess;
 }
-
 cudaStream_t cuda_replace_stream(void *state, cudaStream_t stream)
 {
 	Gpu *g = make_current(state);
@@ -314,7 +310,6 @@ static void cuda_graph_begin(void *state)
 		cudaStreamCaptureModeRelaxed));
 	g->capturing = true;
 }
-
 static int count_kernels(cudaGraph_t graph)
 {
 	size_t n = 0;
@@ -356,7 +351,6 @@ static void *cuda_graph_end(void *state, int *kernels)
 	CUDA(cudaGraphUpload(ready, g->stream[COMPUTE]));
 	return ready;
 }
-
 static void cuda_graph_launch(void *state, void *graph)
 {
 	CUDA(cudaGraphLaunch(graph, cuda_queue(state, COMPUTE)));
