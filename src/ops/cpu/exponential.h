@@ -49,7 +49,8 @@ static inline real row_max(const real *z, size_t n)
 	return most;
 }
 
-/* returns the sum of exp(z - largest), and the largest of n logits */
+/* returns the sum of exp(z - *largest) over n logits; *largest: the largest of
+ * them */
 static inline double row_exponentials(const real *z, size_t n, real *largest)
 {
 	real most = row_max(z, n);

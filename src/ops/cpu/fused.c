@@ -14,7 +14,7 @@ static void copy_rows(real *to, size_t to_row, const real *from, size_t from_row
 		memcpy(to + i * to_row, from + i * from_row, C * sizeof *to);
 }
 
-/* a itself if row is C or 0, else a copy */
+/* a itself if its rows are dense (row is C or 0), else a dense copy */
 static Array pack_rows(Array a, size_t row, size_t rows, size_t C)
 {
 	if (row == 0 || row == C)
@@ -24,19 +24,20 @@ static Array pack_rows(Array a, size_t row, size_t rows, size_t C)
 	return dense;
 }
 
-/* if dense is a copy, back to a */
+/* if dense is a copy of a, copies it back to a's rows */
 static void unpack_rows(Array a, size_t row, Array dense, size_t rows, size_t C)
 {
 	if (dense.at != a.at)
 		copy_rows(a.at, row, dense.at, C, rows, C);
 }
 
+/* frees dense if it is a copy of a */
 static void free_if_copied(Array a, Array dense)
 {
 	if (dense.at != a.at)
 		free(dense.at);
 }
-/* y = g x rho */
+/* y = g x rho, for each row of x */
 static void recompute_output(Array y, Array x, Array rho, Array g, size_t rows,
 	size_t C)
 {
@@ -83,7 +84,6 @@ static Array rms_factors(Array x, size_t rows, size_t C, double eps)
 	}
 	return (Array){ rho, TYPE_REAL };
 }
-
 void cpu_fused_rmsnorm_backward(Device *d, NormBackward b, size_t rows, size_t C)
 {
 	Array sum = pack_rows(b.sum, b.x_row, rows, C);
