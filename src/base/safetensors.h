@@ -30,7 +30,7 @@ void              tensorfile_close(TensorFile **f);
 const char       *tensorfile_meta(const TensorFile *f, const char *key);
 /* the tensor of that name; NULL if there is none */
 const TensorView *tensorfile_find(const TensorFile *f, const char *name);
-/* how many tensors; tensorfile_at: number i of them, in the order of the header */
+/* how many tensors; tensorfile_at: number i of them, in the header's order */
 int               tensorfile_count(const TensorFile *f);
 const TensorView *tensorfile_at(const TensorFile *f, int i);
 /* the tensor of that name, whose dtype and number of elements must be these;

@@ -128,7 +128,7 @@ void device_hold_until(Device *d, void *p, Event event)
 	if (event.queue == COMM && event.n > b->until.n)
 		b->until = event;
 }
-/* an object that belongs to the device, and the function that frees what is in it */
+/* an object that belongs to the device, and what frees its contents */
 typedef struct KeptObject {
 	void *at;
 	void (*release)(Device *device, void *kept);
@@ -304,8 +304,8 @@ void device_free(Device *d, void *p)
 void device_count(Device *d, void *p, size_t nbytes, Category category,
 	const char *what, bool allocated)
 {
-	PoolBlock b = { .at = p, .nbytes = round_up_to_lines(nbytes), .category = category,
-		.what = what };
+	PoolBlock b = { .at = p, .nbytes = round_up_to_lines(nbytes),
+		.category = category, .what = what };
 	if (allocated)
 		count_in(d, &b);
 	else

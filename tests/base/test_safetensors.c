@@ -50,7 +50,6 @@ static void open_image(void *n)
 		(void)first, (void)last;
 	}
 }
-
 static void damage_is_refused(void **state)
 {
 	tensorfile_write(path, views, 2, meta);
@@ -68,7 +67,6 @@ static void damage_is_refused(void **state)
 		image[i] = whole;
 	}
 }
-
 #define T(NAME, COUNT, FROM, TO) "\"" NAME "\":{\"dtype\":\"U8\"," \
 	"\"shape\":[" COUNT "],\"data_offsets\":[" FROM "," TO "]}"
 #define META(PAIRS) "\"__metadata__\":{" PAIRS "}"
@@ -114,7 +112,6 @@ static const struct {
 	HEADER(" {}", 0, 2), HEADER("{}\0", 0, 2), HEADER("{},", 0, 2),
 	HEADER("{", 0, 2), HEADER("", 0, 2), HEADER("[]", 0, 2),
 };
-
 static void rules_are_kept(void **state)
 {
 	for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
@@ -155,7 +152,6 @@ static void edit(int file, uint32_t *at)
 		memmove(image + where, image + where + 1, --nbytes - where);
 	}
 }
-
 static void edits_do_no_harm(void **state)
 {
 	static char original[sizeof image];
