@@ -29,7 +29,6 @@ static void add_and_write(const char *place, uint64_t first, uint64_t last)
 	gemm_choices_free(&c);
 	assert_null(c);
 }
-
 static void expect_found(const char *place, uint64_t seed)
 {
 	GemmChoices *c = gemm_choices_read(path, place);
@@ -80,7 +79,6 @@ static void read_it(void *place)
 	GemmChoices *c = gemm_choices_read(path, place);
 	gemm_choices_free(&c);
 }
-
 static void damaged_files_are_refused(void **state)
 {
 	static const char *const places[] = { "here", "elsewhere" };

@@ -53,7 +53,6 @@ static double loss(const GradientProblem *p, double *magnitude)
 	}
 	return sum;
 }
-
 typedef struct LossAtPoint {
 	const GradientProblem *problem;
 	double magnitude;
@@ -290,7 +289,6 @@ static void swiglu_back(const GradientProblem *p)
 	ops->swiglu_backward(device, p->dx[0], p->dx[1], p->dy, p->x[0], p->x[1],
 		p->size[0]);
 }
-
 static void test_swiglu(void **state)
 {
 	for (int i = 0; i < NLENGTHS; i++) {

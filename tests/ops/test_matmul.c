@@ -25,6 +25,7 @@ static MatrixLayout matrix_layout(size_t rows, size_t columns, bool batched,
 	return l;
 }
 
+/* the index of an element: outer matrix o, inner matrix i, row and column */
 static size_t element_of(const MatrixLayout *l, size_t o, size_t i, size_t row,
 	size_t column)
 {
@@ -44,15 +45,14 @@ static Array drawn_layout(const MatrixLayout *l, size_t outer, size_t inner,
 				}
 	return a;
 }
-
 typedef struct MatmulCase {
 	Matmul shape;
 	MatrixLayout a, b, c;
-	Array A, B, C, before;          /* before: what C held */
+	Array A, B, C, before;          /* before: a copy of C as it was */
 } MatmulCase;
 
-static MatmulCase matmul_case(const size_t mnk[3], bool ta, bool tb, bool batched,
-	bool side_by_side, double beta)
+static MatmulCase matmul_case(const size_t mnk[3], bool ta, bool tb,
+	bool batched, bool side_by_side, double beta)
 {
 	size_t m = mnk[0], n = mnk[1], k = mnk[2];
 	size_t outer = batched ? OUTER : 1, inner = batched ? INNER : 1;
@@ -86,7 +86,6 @@ static double term_of_matmul(const MatmulCase *p, const size_t batch[2],
 	size_t b = element_of(&p->b, o, i, tb ? column : l, tb ? l : column);
 	return p->shape.alpha * reals(p->A)[a] * reals(p->B)[b];
 }
-
 static Expected naive_element(const MatmulCase *p, const size_t batch[2],
 	size_t row, size_t column)
 {
@@ -174,7 +173,8 @@ static void matmuls_round(void **state)
 	for (int i = 0; i < 8; i++) {
 		bool batched = i & 1;
 		Type type = i & 2 ? FP16 : BF16;
-		MatmulCase p = matmul_case(odd_sizes, false, true, batched, batched, i / 4);
+		MatmulCase p = matmul_case(odd_sizes, false, true, batched, batched,
+			i / 4);
 		Array low = copied(p.C, p.c.extent);
 		low.type = type;
 		ops->matmul(device, p.C, p.A, p.B, p.shape);

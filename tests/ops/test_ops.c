@@ -31,9 +31,8 @@ static void test_elementary(void **state)
 
 typedef struct Reductions {
 	double mean;
-	int32_t nonfinite, count;       /* count started at 5 */
+	int32_t nonfinite, count;       /* the count starts from five */
 } Reductions;
-
 static Reductions reduce(Array x, size_t n)
 {
 	Array mean = poisoned(1);
@@ -255,8 +254,8 @@ typedef struct ExpectedLoss {
 	Expected *loss, *lse, *gradient;
 } ExpectedLoss;
 
-static void expect_token(ExpectedLoss want, const real *z, size_t target, size_t V,
-	double scale)
+static void expect_token(ExpectedLoss want, const real *z, size_t target,
+	size_t V, double scale)
 {
 	double largest = z[0], sum = 0, spread = 0;
 	for (size_t v = 1; v < V; v++)

@@ -16,7 +16,6 @@ static Array random_array(size_t n, int stream, double mean, double deviation)
 		x[i] = (real)(mean + deviation * random_normal(1, stream, i));
 	return (Array){ x, TYPE_REAL };
 }
-
 typedef struct LayerNormProblem {
 	size_t rows, C;
 	Array x, g, b, weight;                  /* inputs; weight = dloss/dy */
@@ -34,7 +33,8 @@ static double loss(void *problem)
 		sum += (double)((real *)p->y.at)[i] * ((real *)p->weight.at)[i];
 	return sum;
 }
-static void check_gradient(LayerNormProblem *p, Array theta, Array gradient, size_t n)
+static void check_gradient(LayerNormProblem *p, Array theta, Array gradient,
+	size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		double want = slope_at(loss, p, (real *)theta.at + i, 1e-5),
@@ -63,7 +63,6 @@ static void try_shape(size_t rows, size_t C)
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		free(all[i].at);
 }
-
 static void test_layernorm(void **state)
 {
 	try_shape(3, 1);
