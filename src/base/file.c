@@ -34,7 +34,6 @@ char *file_partial(const char *path)
 		die("out of host memory");
 	return name;
 }
-
 static bool is_still_named(int fd, const char *name)
 {
 	struct stat opened, named;
@@ -70,7 +69,6 @@ FILE *file_start(const char *path)
 	errno = error;
 	return fd < 0 ? NULL : need(fdopen(fd, "w"));
 }
-
 const char *file_reason(int error)
 {
 	return error == EWOULDBLOCK ? "another program is writing it"

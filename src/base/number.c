@@ -33,7 +33,6 @@ double type_spacing(Type t, double x)
 		exponent = 1 - bias(t);         /* all subnormals share one spacing */
 	return ldexp(1, exponent - type_formats[t].fraction_bits);
 }
-
 double type_max(Type t)
 {
 	return ldexp(2 - ldexp(1, -type_formats[t].fraction_bits), bias(t));
@@ -82,7 +81,6 @@ static inline uint32_t bf16_round_bits(uint32_t u)
 	uint32_t nan = (u & FP32_MAGNITUDE) > FP32_INFINITY;
 	return nan ? (u & ~UINT32_C(0xffff)) | FP32_QUIET : drop_bits(u, 16);
 }
-
 uint16_t bf16_from_float(float x)
 {
 	return (uint16_t)(bf16_round_bits(float_bits(x)) >> 16);

@@ -110,7 +110,6 @@ static void print_default(const Option *o)
 	}
 	}
 }
-
 static void print_help(const Option *options, const char *about)
 {
 	printf("%s: %s\n\noptions [default]:\n", program_name, about);

@@ -49,7 +49,6 @@ ANYWHERE double random_uniform(uint64_t seed, uint64_t stream, uint64_t i)
 {
 	return random_unit(random_bits(seed, stream, i));
 }
-
 /* value i of a stream of normals of mean 0 and variance 1 */
 ANYWHERE double random_normal(uint64_t seed, uint64_t stream, uint64_t i)
 {

@@ -25,7 +25,6 @@ static size_t line_length(const char *line)
 	size_t n = strcspn(line, "\n");
 	return n + (line[n] == '\n');
 }
-
 /* dies of a text that is no table or is damaged; returns the line behind its
  * head */
 static char *check_head(char *text, const char *path)

@@ -99,7 +99,6 @@ static size_t skip_string(TensorFile *f)
 		damaged(f, f->end, "the end of a string");
 	return nbytes;
 }
-
 static char *scan_string(TensorFile *f)
 {
 	expect(f, '"');
@@ -127,7 +126,6 @@ static size_t scan_size(TensorFile *f)
 			damaged(f, f->at, "a number below 2^64");
 	return value;
 }
-
 static int scan_sizes(TensorFile *f, size_t *sizes, int most)
 {
 	int n = 0;
@@ -207,7 +205,6 @@ static int by_key(const void *a, const void *b)
 {
 	return strcmp(((const MetaPair *)a)->key, ((const MetaPair *)b)->key);
 }
-
 static void read_metadata(TensorFile *f)
 {
 	expect(f, '{');

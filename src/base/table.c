@@ -177,7 +177,6 @@ static const char *skip_prefix(const char *text, const char *start)
 	size_t n = strlen(start);
 	return text && strncmp(text, start, n) == 0 ? text + n : NULL;
 }
-
 static const char *next_line(const char *text)
 {
 	return text ? skip_prefix(text + strcspn(text, "\n"), "\n") : NULL;
@@ -203,7 +202,6 @@ static bool has_same_meta(const Table *t, const char *key, const char *value)
 			return skip_prefix(skip_prefix(value, t->meta[i].value), "\n");
 	return value == NULL;
 }
-
 static void refuse_foreign_table(const Table *t, const char *lines)
 {
 	const char *columns;
@@ -349,7 +347,6 @@ static int hide_columns(const Table *t, int *width, int columns)
 			}
 	return hidden;
 }
-
 static void print_aligned(const Table *t)
 {
 	int *width = need(calloc(t->ncolumns, sizeof *width));

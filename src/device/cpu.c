@@ -64,7 +64,6 @@ static const char *cpu_libraries(void *state)
 {
 	return openblas_get_config();
 }
-
 static size_t cpu_width(Type type)
 {
 	return sizeof(real);
@@ -81,7 +80,6 @@ static size_t read_size(const char *path, const char *format)
 		fclose(f);
 	return value;
 }
-
 static size_t cpu_available(void *state)
 {
 	size_t available = read_size("/proc/meminfo", "MemAvailable: %zu") << 10;
@@ -247,7 +245,6 @@ static bool in_program(void)
 		&& dladdr((void *)getauxval(AT_ENTRY), &entry)
 		&& here.dli_fbase == entry.dli_fbase;
 }
-
 __attribute__((constructor))
 static void set_environment(int argc, char **argv)
 {

@@ -43,7 +43,6 @@ static PoolBlock *find_free_block(Device *d, size_t nbytes)
 	}
 	return d->capturing ? NULL : busy;
 }
-
 static PoolBlock *find_used_block(Pool *pool, const void *p)
 {
 	for (size_t i = pool->n; i-- > 0;)
@@ -76,7 +75,6 @@ static void *alloc_within_limit(Device *d, size_t nbytes)
 	d->alloc_ms += clock_ms() - start;
 	return at;
 }
-
 /* adds a block to the pool, of new memory; NULL: there is none, even after what
  * is free was returned */
 static PoolBlock *add_block(Device *d, size_t nbytes)
@@ -347,7 +345,6 @@ void device_graph_launch(Device *d, void *graph)
 	device_flush_deferred(d, "a graph is launched");
 	d->backend->graph_launch(d->state, graph);
 }
-
 void device_graph_destroy(Device *d, void **graph)
 {
 	if (*graph == NULL)
@@ -400,7 +397,6 @@ bool device_range_push(Device *d, const char *name)
 	announce_range(d, name);
 	return true;
 }
-
 bool device_range_pop(Device *d)
 {
 	assert(d->range->outer && "a range has begun");

@@ -24,7 +24,6 @@ void device_wait(Device *d, Queue queue, Event event)
 	if (event.n > 0 && event.queue != queue)
 		d->backend->wait(d->state, queue, event.queue, event.n);
 }
-
 bool device_reached(Device *d, Event event)
 {
 	return event.n == 0 || d->backend->reached(d->state, event.queue, event.n);

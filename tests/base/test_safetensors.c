@@ -132,7 +132,6 @@ static uint32_t drawn(int file, uint32_t *at)
 {
 	return random_bits(1, file, (*at)++);
 }
-
 /* sets, inserts or removes a byte, most often in the header */
 static void edit(int file, uint32_t *at)
 {

@@ -66,7 +66,6 @@ static char *read_file(void)
 	fclose(f);
 	return text;
 }
-
 /* exits with 3 and the number of rows adopted on top */
 static void resume(void *adopt)
 {
@@ -107,7 +106,6 @@ static void resume_sweep(void *name)
 	table_meta(t, "sweep", "%s", (char *)name);
 	exit(3 + table_resume(t, true));
 }
-
 static void other_files_are_refused(void **state)
 {
 	static const char *const others[] = { "---\ntitle: x\n", "\n",

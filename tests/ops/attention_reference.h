@@ -33,7 +33,6 @@ static inline Heads heads_of(const Problem *p, int which)
 	size_t row = p->H * p->D + p->gap;
 	return (Heads){ .row = row, .head = p->D, .batch = n * row };
 }
-
 static inline size_t length_of(const Problem *p, int which)
 {
 	return p->B * heads_of(p, which).batch;
@@ -55,7 +54,6 @@ static inline Attention attention_on(const Problem *p, const Array *at, Array L)
 		.causal = p->causal, .q = x[Q], .k = x[K], .v = x[V], .o = x[O],
 		.L = L };
 }
-
 static inline AttentionGradient gradient_on(const Problem *p, const Array *at,
 	const Array angles[2])
 {
@@ -100,7 +98,6 @@ static inline double *zeros(size_t n)
 		x[i] = 0;
 	return x;
 }
-
 static inline double dot(const double *x, const double *y, size_t n)
 {
 	double sum = 0;
@@ -216,7 +213,6 @@ static inline void expect_outputs(const char *label, const Problem *p,
 			fail_msg("%s: a gap was written, or a row was not", what);
 	}
 }
-
 static inline void expect_attention(const char *label, const Problem *p,
 	const Reference *r, const Array *got, Array L, double bound, double score)
 {

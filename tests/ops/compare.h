@@ -32,7 +32,6 @@ static inline void *guarded(size_t nbytes)
 	blocks[nblocks++].nbytes = nbytes;
 	return at + GUARD;
 }
-
 /* how many bytes of all guards have been written to */
 static inline size_t damaged_guards(void)
 {
@@ -98,7 +97,6 @@ typedef struct Mismatch {
 	size_t count, worst;           /* elements out of bounds; the worst of them */
 	double excess;
 } Mismatch;
-
 /* a value that is wrong by at most so many roundings of that magnitude */
 static inline Expected rounded(double value, double magnitude, double roundings)
 {

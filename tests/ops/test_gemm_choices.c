@@ -17,7 +17,6 @@ static GemmChoice choice(uint64_t seed)
 		c.word[i] = UINT64_MAX / (seed + i);
 	return c;
 }
-
 static void add_and_write(const char *place, uint64_t first, uint64_t last)
 {
 	GemmChoices *c = gemm_choices_read(path, place);

@@ -114,7 +114,6 @@ static void embed_back(const GradientProblem *p)
 	ops->embedding_backward(device, p->dx[0], 1, p->dy, p->tokens, p->size[0],
 		p->size[1], p->size[2]);
 }
-
 static void test_embedding(void **state)
 {
 	for (int i = 0; i < NTRIPLES; i++) {
@@ -190,7 +189,6 @@ static void check_norm(GradientProblem norm, int parameters)
 		check_gradients(&p);
 	}
 }
-
 static void test_rmsnorm(void **state)
 {
 	check_norm((GradientProblem){ "rmsnorm", .forward = rmsnorm,

@@ -24,7 +24,6 @@ static MatrixLayout matrix_layout(size_t rows, size_t columns, bool batched,
 		l.extent += (OUTER - 1) * l.step[0] + (INNER - 1) * l.step[1];
 	return l;
 }
-
 /* the index of an element: outer matrix o, inner matrix i, row and column */
 static size_t element_of(const MatrixLayout *l, size_t o, size_t i, size_t row,
 	size_t column)

@@ -42,7 +42,6 @@ static Reductions reduce(Array x, size_t n)
 	r.mean = reals(mean)[0];
 	return r;
 }
-
 static void test_reductions(void **state)
 {
 	for (size_t n = 1; n < 70; n += 11) {
@@ -146,7 +145,6 @@ static void check_layernorm(size_t rows, size_t C, double center)
 	expect_close("layernorm's mean", mean, want.mean, rows);
 	expect_close("layernorm's factor", rstd, want.rstd, rows);
 }
-
 static void test_layernorm(void **state)
 {
 	for (int i = 0; i < NSHAPES; i++) {
@@ -292,7 +290,6 @@ static void check_loss(size_t N, size_t V, double sd)
 	ops->cross_entropy_backward(device, dz, z, lse, targets, 1.0 / N, N, V);
 	expect_close("the loss's gradient", dz, want[2], N * V);
 }
-
 static void test_cross_entropy(void **state)
 {
 	for (int i = 0; i < NSHAPES; i++) {

@@ -126,7 +126,6 @@ static CaseArrays prepare(const struct OperationCase *c)
 			: poisoned(c->out[k]);
 	return a;
 }
-
 static CaseArrays run(const struct OperationCase *c)
 {
 	CaseArrays a = prepare(c);
@@ -192,7 +191,6 @@ static bool shows_nan(const struct OperationCase *c, const CaseArrays *a)
 				return true;
 	return false;
 }
-
 static void plant_nans(const struct OperationCase *c, int input)
 {
 	for (int end = 0; end < 2; end++) {

@@ -91,7 +91,6 @@ static void assert_rounded(Array y, size_t n)
 	for (size_t i = 0; i < n; i++)
 		assert_true(v[i] == round_to(y.type, (float)v[i]));
 }
-
 static void test_output_type(void **state)
 {
 	size_t C = 50;

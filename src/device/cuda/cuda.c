@@ -284,7 +284,6 @@ static void cuda_range(void *state, const char *name)
 	else
 		nvtxRangePop();
 }
-
 static void cuda_stamp(void *state, Queue queue, int which)
 {
 	Gpu *g = make_current(state);
@@ -293,7 +292,6 @@ static void cuda_stamp(void *state, Queue queue, int which)
 	CUDA(cudaEventRecordWithFlags(g->stamps[which], g->stream[queue],
 		g->capturing ? cudaEventRecordExternal : cudaEventRecordDefault));
 }
-
 static double cuda_stamped_ms(void *state, int from, int to)
 {
 	Gpu *g = make_current(state);

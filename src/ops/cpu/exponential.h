@@ -48,7 +48,6 @@ static inline real row_max(const real *z, size_t n)
 		most = z[v] > most ? z[v] : most;
 	return most;
 }
-
 /* returns the sum of exp(z - *largest) over n logits; *largest: the largest of
  * them */
 static inline double row_exponentials(const real *z, size_t n, real *largest)

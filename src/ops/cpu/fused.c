@@ -13,7 +13,6 @@ static void copy_rows(real *to, size_t to_row, const real *from, size_t from_row
 	for (size_t i = 0; i < rows; i++)
 		memcpy(to + i * to_row, from + i * from_row, C * sizeof *to);
 }
-
 /* a itself if its rows are dense (row is C or 0), else a dense copy */
 static Array pack_rows(Array a, size_t row, size_t rows, size_t C)
 {
