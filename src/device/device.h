@@ -58,7 +58,8 @@ typedef struct Device {
 	/* bytes in use, by category */
 	size_t active[NCATEGORIES], peak[NCATEGORIES];
 	size_t total, total_peak;                            /* over all categories */
-	/* bytes of all blocks of the pool, in use or free */
+	/* bytes of all blocks of the pool, in use or free, and of what libraries
+	 * have allocated */
 	size_t reserved;
 	/* ms that the host has spent on opening the device, in the backend's alloc,
 	 * on having libraries choose algorithms, and in calls that load
@@ -195,8 +196,8 @@ void    device_log_memory(Device *device, bool on);
 #define RANGE(device, name)                                          \
 	for (bool inside_range = device_range_push((device), (name));    \
 		inside_range; inside_range = device_range_pop(device))
-bool    device_range_push(Device *device, const char *name);   /* true */
-bool    device_range_pop(Device *device);                      /* false */
+bool    device_range_push(Device *device, const char *name);  /* gives true */
+bool    device_range_pop(Device *device);                     /* gives false */
 
 #ifdef __cplusplus
 }
