@@ -14,7 +14,7 @@ const char *program_name = "systems";
 
 // print one line prefix: message
 /* written at once: lines of several ranks must not mix */
-static void print_plain(const char *text)
+static void print_escaped(const char *text)
 {
 	char *line = NULL;
 	size_t length = 0;
@@ -33,29 +33,28 @@ static void print_plain(const char *text)
 		fwrite(line, 1, length, stderr);
 	free(line);
 }
-
-/* is this thread the first, which ends the program? */
-static bool print_line(const char *format, va_list args)
+/* prints the message unless another thread has printed one; returns whether
+ * this thread is the first, which ends the program */
+static bool print_first_line(const char *format, va_list args)
 {
-	static bool said;                        /* guarded by the lock of stderr */
+	static bool printed;               /* guarded by the lock of stderr */
 	static pthread_t first;
 	char *text;
 	fflush(stdout);
 	if (vasprintf(&text, format, args) < 0)
 		text = NULL;
 	flockfile(stderr);
-	if (!said) {
-		print_plain(text ? text : "out of host memory");
+	if (!printed) {
+		print_escaped(text ? text : "out of host memory");
 		first = pthread_self();
 	}
-	said = true;
+	printed = true;
 	bool is_first = pthread_equal(first, pthread_self());
 	funlockfile(stderr);
 	free(text);
 	return is_first;
 }
-
-static _Noreturn void end(bool is_first, int status)
+static _Noreturn void end_program(bool is_first, int status)
 {
 	while (!is_first)
 		pause();
@@ -82,19 +81,18 @@ void check_output_at_exit(void)
 		die("out of host memory");
 	done = true;
 }
-
 _Noreturn void die(const char *format, ...)
 {
 	va_list args;
 	va_start(args, format);
-	end(print_line(format, args), 1);
+	end_program(print_first_line(format, args), 1);
 }
 
 _Noreturn void die_at_once(const char *format, ...)
 {
 	va_list args;
 	va_start(args, format);
-	print_line(format, args);
+	print_first_line(format, args);
 	_exit(1);
 }
 
@@ -102,7 +100,7 @@ _Noreturn void usage_error(const char *format, ...)
 {
 	va_list args;
 	va_start(args, format);
-	end(print_line(format, args), 2);
+	end_program(print_first_line(format, args), 2);
 }
 
 void *need(void *p)

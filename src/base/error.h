@@ -2,27 +2,31 @@
 #ifndef BASE_ERROR_H
 #define BASE_ERROR_H
 
-extern const char *program_name;   /* set by options_parse */
+/* the name before each message, without folders; options_parse sets it */
+extern const char *program_name;
 
-/* from now on a program that could not write all of its standard output does
- * not exit 0 but 1 */
+/* From now on a program whose standard output could not be written in full
+ * exits with status 1 instead of 0. */
 void check_output_at_exit(void);
 
-/* a failing machine: one line on stderr, exit 1. Of several threads that end the
- * program the first one prints its line, and the others wait for the end */
+/* A failing machine: prints one line on stderr and exits with status 1. Where
+ * several threads end the program, the first prints its line and the others
+ * wait until the process is gone. */
 _Noreturn void die(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));
 
-/* the same from any thread: the others are not waited for, no handler runs */
+/* As die, but leaves by _exit: waits for no other thread and runs no
+ * handler. */
 _Noreturn void die_at_once(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));
 
-/* bad input: one line on stderr that names it and what was expected, exit 2 */
+/* Bad input: prints one line that names it and what was expected, and exits
+ * with status 2. */
 _Noreturn void usage_error(const char *format,
 	...) __attribute__((format(printf, 1, 2)));
 
-/* p itself; dies when an allocation of ordinary (host, untracked) memory gave
- * NULL */
+/* Returns p, the result of an allocation of ordinary host memory; dies if it is
+ * NULL. */
 void *need(void *p);
 
 #endif

@@ -37,22 +37,20 @@ char *file_partial(const char *path)
 		die("out of host memory");
 	return name;
 }
-
-static bool is_named(int fd, const char *name)
+static bool is_still_named(int fd, const char *name)
 {
 	struct stat opened, named;
 	return fstat(fd, &opened) == 0 && stat(name, &named) == 0
 		&& opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
-/* returns -1, and errno is error */
-static int close_for(int fd, int error)
+/* closes fd; returns -1 with errno set to error, as a failed open does */
+static int close_with_errno(int fd, int error)
 {
 	close(fd);
 	errno = error;
 	return -1;
 }
-
 static int open_locked(const char *name)
 {
 	for (;;) {
@@ -60,13 +58,12 @@ static int open_locked(const char *name)
 		if (fd < 0)
 			return -1;
 		if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-			return close_for(fd, EWOULDBLOCK);
-		if (is_named(fd, name))
-			return ftruncate(fd, 0) != 0 ? close_for(fd, errno) : fd;
+			return close_with_errno(fd, EWOULDBLOCK);
+		if (is_still_named(fd, name))
+			return ftruncate(fd, 0) != 0 ? close_with_errno(fd, errno) : fd;
 		close(fd);
 	}
 }
-
 FILE *file_start(const char *path)
 {
 	char *name = file_partial(path);
@@ -75,7 +72,6 @@ FILE *file_start(const char *path)
 	errno = error;
 	return fd < 0 ? NULL : need(fdopen(fd, "w"));
 }
-
 const char *file_reason(int error)
 {
 	return error == EWOULDBLOCK ? "another program is writing it"
@@ -121,7 +117,6 @@ static void make_folders(const char *path)
 	}
 	free(p);
 }
-
 bool file_begins(FILE *f, const char *text)
 {
 	while (*text && getc(f) == (unsigned char)*text)
@@ -129,7 +124,7 @@ bool file_begins(FILE *f, const char *text)
 	return *text == '\0';
 }
 
-static void spare_others(const char *path, bool (*is_ours)(FILE *f))
+static void refuse_foreign_file(const char *path, bool (*is_ours)(FILE *f))
 {
 	FILE *f = fopen(path, "r");
 	if (f == NULL)
@@ -142,7 +137,6 @@ static void spare_others(const char *path, bool (*is_ours)(FILE *f))
 			"it)", path);
 	fclose(f);
 }
-
 void file_try(const char *path, bool (*is_ours)(FILE *f), bool force)
 {
 	struct stat s;
@@ -153,7 +147,7 @@ void file_try(const char *path, bool (*is_ours)(FILE *f), bool force)
 	if (exists && !S_ISREG(s.st_mode))
 		usage_error("cannot write %s: it is not a regular file", path);
 	if (exists && !force && is_ours)
-		spare_others(path, is_ours);
+		refuse_foreign_file(path, is_ours);
 	fclose(file_begin(path));
 	char *name = file_partial(path);
 	remove(name);

@@ -36,7 +36,6 @@ double type_spacing(Type t, double x)
 		exponent = 1 - bias(t);         /* all subnormals share one spacing */
 	return ldexp(1, exponent - type_formats[t].fraction_bits);
 }
-
 double type_max(Type t)
 {
 	return ldexp(2 - ldexp(1, -type_formats[t].fraction_bits), bias(t));
@@ -65,9 +64,8 @@ static inline float float_of_bits(uint32_t u)
 	memcpy(&x, &u, sizeof x);
 	return x;
 }
-
 /* the float bits u if choose, else v: one blend instruction in a loop */
-static inline uint32_t pick(uint32_t choose, uint32_t u, uint32_t v)
+static inline uint32_t select_bits(uint32_t choose, uint32_t u, uint32_t v)
 {
 	return choose ? u : v;
 }
@@ -92,7 +90,6 @@ static inline uint32_t bf16_round_bits(uint32_t u)
 	uint32_t nan = (u & FP32_MAGNITUDE) > FP32_INFINITY;
 	return nan ? (u & ~UINT32_C(0xffff)) | FP32_QUIET : drop_bits(u, 16);
 }
-
 uint16_t bf16_from_float(float x)
 {
 	return (uint16_t)(bf16_round_bits(float_bits(x)) >> 16);
@@ -113,10 +110,10 @@ static inline uint32_t fp16_round_bits(uint32_t u)
 	uint32_t normal = drop_bits(a, 13);
 	uint32_t small = float_bits((float_of_bits(a) + 0.5f) - 0.5f);
 	uint32_t nan = (a & ~UINT32_C(0x1fff)) | FP32_QUIET;
-	uint32_t finite = pick(a < FP16_NORMAL, small, normal);
-	uint32_t large = pick(a > FP32_INFINITY, nan, FP32_INFINITY);
+	uint32_t finite = select_bits(a < FP16_NORMAL, small, normal);
+	uint32_t large = select_bits(a > FP32_INFINITY, nan, FP32_INFINITY);
 	uint32_t overflows = (a > FP32_INFINITY) | (normal >= FP16_OVERFLOW);
-	return sign | pick(overflows, large, finite);
+	return sign | select_bits(overflows, large, finite);
 }
 
 // encode and decode fp16
@@ -151,7 +148,6 @@ float round_to(Type t, float x)
 	default:   return x;
 	}
 }
-
 void round_array(Type t, real *x, size_t n)
 {
 	if (t == BF16) {
@@ -185,12 +181,12 @@ void pack_array(Type t, void *packed, const real *x, size_t n)
 		memcpy(packed, x, n * sizeof *x);
 	else if (t == BF16)
 		for (size_t i = 0; i < n; i++)
-			bits[i] = (uint16_t)(bf16_round_bits(float_bits((float)x[i])) >> 16);
+			bits[i]
+				= (uint16_t)(bf16_round_bits(float_bits((float)x[i])) >> 16);
 	else
 		for (size_t i = 0; i < n; i++)
 			floats[i] = (float)x[i];
 }
-
 void unpack_array(Type t, real *x, const void *packed, size_t n)
 {
 	const uint16_t *bits = packed;

@@ -23,7 +23,8 @@ double type_spacing(Type t, double x);    /* from finite x to its neighbour */
 double type_max(Type t);                  /* largest finite value */
 double type_min_normal(Type t);           /* smallest normal value */
 
-/* NaN stays NaN and becomes quiet; too large becomes infinity */
+/* Round to nearest even. NaN stays NaN and becomes quiet; what is too large
+ * becomes infinity. */
 uint16_t fp16_from_float(float x);
 float    fp16_to_float(uint16_t h);       /* exact */
 uint16_t bf16_from_float(float x);
@@ -33,8 +34,8 @@ float round_to(Type t, float x);     /* nearest value of t; FP32, FP64: x */
 /* x[i] rounded to the nearest value of t, in place. In the double build BF16,
  * FP16 and TF32 round by way of float and FP32 to float; FP64 does nothing */
 void  round_array(Type t, real *x, size_t n);
-/* between an array and its elements of type_size(t) bytes; FP32 and BF16, and in
- * the double build FP64 */
+/* Convert between an array and n packed elements of type_size(t) bytes; t is
+ * FP32 or BF16, or in the double build FP64. Packing rounds. */
 void  pack_array(Type t, void *packed, const real *x, size_t n);
 void  unpack_array(Type t, real *x, const void *packed, size_t n);
 

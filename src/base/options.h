@@ -8,23 +8,26 @@ typedef struct Option {
 	/* "context", given as --context N; NULL ends the table */
 	const char *name;
 	OptionKind kind;
-	/* bool, long, double, const char *, int (a choice's index, -1: none); the
-	 * default */
+	/* points to a bool, long, double, const char * or int (the index of a
+	 * choice; -1: none chosen), in the order of OptionKind; what it holds
+	 * before parsing is the default */
 	void *value;
-	/* OPT_CHOICE: "fp32|bf16"; OPT_INT: "1..65536"; else a word for --help */
+	/* OPT_CHOICE: all choices, as "fp32|bf16"; OPT_INT: the range that is
+	 * accepted, as "1..65536"; else a word that stands for the value in
+	 * --help */
 	const char *expects;
 	const char *help;
 } Option;
 
-/* Accepts --name value and --name=value, integers with K, M or G. --help prints
- * the table and exits 0;
- * anything else that is not in the table exits 2. Moves the positional
- * arguments behind the options, in their order, and returns the index of the
- * first. Output that cannot be written is an error from now on */
+/* Parses argv and stores the values. Accepts --name value and --name=value, and
+ * integers with K, M or G for powers of 1024. --help prints the table and exits
+ * with status 0; what begins with two dashes and is not in the table exits with
+ * status 2. Moves the positional arguments behind the options, in their order,
+ * and returns the index of the first. Calls check_output_at_exit. */
 int options_parse(const Option *options, int argc, char **argv,
 	const char *about);
 
-/* position of name in "fp32|bf16|fp16", or -1 */
+/* the index of name in a list like "fp32|bf16|fp16"; -1 if it is not there */
 int options_choice(const char *choices, const char *name);
 
 #endif

@@ -14,7 +14,7 @@
 #define ANYWHERE static inline
 #endif
 
-/* counter words lo, lo>>32, hi, hi>>32 */
+/* hashes the 128-bit counter (hi, lo) under the key: out[0] .. out[3] */
 ANYWHERE void philox(uint32_t out[4], uint64_t key, uint64_t hi, uint64_t lo)
 {
 	uint32_t c0 = (uint32_t)lo, c1 = (uint32_t)(lo >> 32), c2 = (uint32_t)hi,
@@ -39,21 +39,19 @@ ANYWHERE uint64_t random_bits(uint64_t seed, uint64_t stream, uint64_t i)
 	philox(w, seed, stream, i);
 	return (uint64_t)w[1] << 32 | w[0];
 }
-
-/* in (0, 1) */
+/* uniform in the open interval (0, 1), from 64 random bits */
 ANYWHERE double random_unit(uint64_t bits)
 {
 	double u = ((double)(bits >> 11) + 0.5) * 0x1p-53;
 	return u < 1 ? u : 1 - 0x1p-53;
 }
 
-/* in (0, 1) */
+/* value i of a stream, uniform in the open interval (0, 1) */
 ANYWHERE double random_uniform(uint64_t seed, uint64_t stream, uint64_t i)
 {
 	return random_unit(random_bits(seed, stream, i));
 }
-
-/* mean 0, variance 1 */
+/* value i of a stream of normals of mean 0 and variance 1 */
 ANYWHERE double random_normal(uint64_t seed, uint64_t stream, uint64_t i)
 {
 	const double turn = 6.283185307179586;
@@ -63,8 +61,7 @@ ANYWHERE double random_normal(uint64_t seed, uint64_t stream, uint64_t i)
 		v = random_unit((uint64_t)w[3] << 32 | w[2]);
 	return sqrt(-2 * log(u)) * cos(turn * v);
 }
-
-/* normal given |z| <= bound */
+/* a normal under the condition |z| <= bound; bound > 0 */
 ANYWHERE double random_truncated(uint64_t seed, uint64_t stream, uint64_t i,
 	double bound)
 {

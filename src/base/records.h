@@ -6,21 +6,26 @@
 
 typedef struct Records Records;
 
-/* NULL: there is no file. One that is no table, or damaged: exit 2 */
+/* Reads the table at path. NULL: there is no such file. One that is no table or
+ * is damaged: exit 2. */
 Records    *records_read(const char *path);
+/* frees *r and sets it to NULL; *r may be NULL */
 void        records_free(Records **r);
+/* the number of rows */
 int         records_count(const Records *r);
-/* the value of the line "# key: value" of the head, up to the newline; NULL: no
- * such line */
+/* the value of the line "# key: value" in the head; it ends at a newline. NULL:
+ * there is no such line */
 const char *records_head(const Records *r, const char *key);
+/* has the head a line "# key: value" with just this value? */
 bool        records_head_is(const Records *r, const char *key,
 	const char *value);
-/* NULL: there is no such column */
+/* the text of a cell; NULL: there is no such column */
 const char *records_text(const Records *r, int row, const char *column);
-/* false: no such column, or another text */
+/* is this the text of the cell? false where there is no such column */
 bool        records_is(const Records *r, int row, const char *column,
 	const char *text);
-/* NaN: no such column, or no number */
+/* the number in a cell; NaN: there is no such column, or the cell is no
+ * number */
 double      records_number(const Records *r, int row, const char *column);
 
 #endif

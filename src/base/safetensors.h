@@ -13,36 +13,40 @@ typedef struct TensorFile TensorFile;
 
 typedef struct TensorView {
 	const char *name;
-	/* "F32" "F64" "I32" "I64" ("BF16", "F16" ... are listed, not read) */
+	/* as the format names it: "F32", "F64", "I32" and "I64" are what our
+	 * programs read; "BF16", "F16" and others are listed and not converted */
 	char dtype[8];
 	int ndim;
 	size_t shape[8], count;  /* count: product of the shape */
 	const void *data;        /* aligned to its dtype */
 } TensorView;
 
-/* maps the file and checks all that the format demands of it; a damaged one is
- * named with the offset of the damage: exit 2 */
+/* Maps the file and checks all that the format demands of it. A damaged file is
+ * named with the offset of the damage: exit 2. */
 TensorFile       *tensorfile_open(const char *path);
+/* frees *f with all its views, and sets it to NULL */
 void              tensorfile_close(TensorFile **f);
-/* NULL if absent */
+/* the value of a key of the metadata; NULL if there is none */
 const char       *tensorfile_meta(const TensorFile *f, const char *key);
-/* NULL if absent */
+/* the tensor of that name; NULL if there is none */
 const TensorView *tensorfile_find(const TensorFile *f, const char *name);
+/* how many tensors; tensorfile_at: number i of them, in the header's order */
 int               tensorfile_count(const TensorFile *f);
 const TensorView *tensorfile_at(const TensorFile *f, int i);
-/* the named tensor, whose dtype and element count must be these: otherwise exit
- * 2 */
+/* the tensor of that name, whose dtype and number of elements must be these;
+ * otherwise exit 2 */
 const TensorView *tensorfile_expect(const TensorFile *f, const char *name,
 	const char *dtype, size_t count);
 
-/* for file_try */
+/* does the file begin like one of this format? for file_try */
 bool tensorfile_recognised(FILE *f);
-/* writes the eight bytes and the header of views (name, dtype, shape) and of
- * metadata pairs {key, value, ..., NULL}; returns how many bytes these are. The
- * data of the views follow in their order. Errors stay with the stream */
+/* Writes the eight bytes and the header of views (name, dtype, shape) and of
+ * metadata {key, value, ..., NULL}; meta may be NULL. Returns how many bytes
+ * these are. The caller writes the data of the views behind them, in their
+ * order. Errors stay with the stream. */
 size_t tensorfile_put_header(FILE *f, const TensorView *views, int n,
 	const char *const *meta);
-/* header and data; replaces path atomically */
+/* writes header and data; replaces path atomically */
 void tensorfile_write(const char *path, const TensorView *views, int n,
 	const char *const *meta);
 

@@ -4,10 +4,11 @@
 
 typedef struct Stats {
 	int n;
-	/* sd: sample standard deviation, 0 when n = 1 */
+	/* in the unit of the sample; sd: sample standard deviation, 0 when n = 1 */
 	double mean, sd, min, median, max;
 } Stats;
 
-Stats stats_of(const double *x, int n);   /* n >= 1; x keeps its order */
+/* the statistics of x[0 .. n-1], n >= 1; x keeps its order */
+Stats stats_of(const double *x, int n);
 
 #endif

@@ -8,27 +8,32 @@
 
 typedef struct Table Table;
 
-/* columns: names separated by blanks; the first nkeys of them name a row's
- * configuration.
- * path NULL: rows go to stdout, aligned for reading; on a terminal as many
- * columns as fit, or all if wide */
+/* columns: their names, separated by blanks; the first nkeys name a row's
+ * configuration. path NULL: the rows go to stdout when the table is closed,
+ * aligned for reading; on a terminal only as many columns as fit. */
 Table *table_new(const char *path, const char *columns, int nkeys);
+/* shows all columns, also on a terminal */
 void   table_wide(Table *t);
+/* adds the line "# key: value" to the head; value as by printf */
 void   table_meta(Table *t, const char *key, const char *format,
 	...) __attribute__((format(printf, 3, 4)));
 
-/* adopts the rows of an earlier, unfinished or finished file whose columns
- * and metadata agree but for date and complete; returns the number adopted. A
- * file that is not a table of this program and sweep, that is damaged or that
- * another program is writing: exit 2. Not adopt: any file will be replaced */
+/* Adopts the rows of an earlier file at path, finished or not, whose columns
+ * and metadata agree with t's but for date and complete; returns how many. A
+ * file that is not a table of this program and sweep, is damaged, or is being
+ * written by another program: exit 2. With adopt false nothing is read, and any
+ * file may be replaced. */
 int  table_resume(Table *t, bool adopt);
-/* keys: the key cells, separated by tabs */
+/* is there a row with these key cells, which are separated by tabs? */
 bool table_has(const Table *t, const char *keys);
-/* rows, each ended by a newline, cells separated by tabs: all or none */
+/* Appends rows, each ended by a newline, with cells separated by tabs, and
+ * saves the file once: a reader finds all of them or none. */
 void table_append(Table *t, const char *rows);
-/* frees t; complete: the file has all its rows and says so */
+/* Frees t. complete: the file has all its rows, is saved once more and says
+ * so. */
 void table_close(Table *t, bool complete);
-/* of all that follows the first line of a file, which holds it */
+/* the checksum that a table's first line must hold, of the text that follows
+ * that line */
 uint64_t table_checksum(const char *text);
 
 #endif

@@ -24,9 +24,9 @@ double  comm_sent(const Comm *c, Collective kind);
 /* These go to the communication queue, which runs them one after another, and
  * return at once. What the memory needs to hold first, the caller has the queue
  * wait for (device_wait); the event says when the result is there, and until then
- * the memory must stay (device_uses). All ranks call the same, in one order, with
- * equal sizes. fp32, bf16, or TYPE_REAL; what and index name the array in
- * messages, and the text must stay */
+ * the memory must stay (device_hold_until). All ranks call the same, in one
+ * order, with equal sizes. fp32, bf16, or TYPE_REAL; what and index name the
+ * array in messages, and the text must stay */
 Event   comm_all_reduce(Comm *c, Array x, size_t n, const char *what, int index);
 /* n: elements of all shards (see ring.h). The rank's own shard ends with the sum,
  * the others with anything */

@@ -4,14 +4,15 @@
 
 #include "ops/types.h"
 
-/* contents arbitrary; device_free(device, a.at) frees it */
+/* n elements with arbitrary contents; device_free(device, a.at) frees them.
+ * what: a literal that names the tensor */
 Array array_new(Device *device, size_t n, Type type, Category category,
 	const char *what);
-/* the array that starts at element `offset` */
+/* the part of a that starts at element `offset`; it has a's memory */
 Array array_part(const Device *device, Array a, size_t offset);
-/* waits for the work that makes a */
+/* copies n elements to the host, after the work that makes them */
 void  array_read(Device *device, real *host, Array a, size_t n);
-/* values are rounded to a.type */
+/* copies n values to the device, each rounded to a.type */
 void  array_write(Device *device, Array a, const real *host, size_t n);
 
 #endif

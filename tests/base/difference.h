@@ -4,7 +4,7 @@
 
 #include "base/real.h"
 
-/* without the terms of h^2 and h^3; x is as before */
+/* df/dx with an error of order h^4; x has its old value afterwards */
 static inline double slope_at(double (*f)(void *), void *context, real *x,
 	double h)
 {

@@ -1,5 +1,5 @@
-/* exits.h: run f() in a child process and return its exit status (or -1 after a
- * signal), stderr silenced */
+/* exits.h: runs f(context) in a child process with stderr silenced and returns
+ * its exit status, or -1 after a signal */
 #ifndef TESTS_EXITS_H
 #define TESTS_EXITS_H
 
@@ -8,7 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ends the child before handlers registered earlier run: the leak check */
+/* registered last and so called first: ends the child before other handlers
+ * run, the leak check among them */
 static inline void leave_at_once(int status, void *context)
 {
 	fflush(NULL);

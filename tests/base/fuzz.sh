@@ -37,7 +37,6 @@ static void *copy_of_map(size_t n)
 }
 #define mmap(at, n, ...) copy_of_map(n)
 #define munmap(at, n) ((void)(at))
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	static char path[] = "file.XXXXXX";

@@ -9,7 +9,8 @@
 #include <cmocka.h>
 
 #define TESTS(...) TESTS_BETWEEN(NULL, NULL, __VA_ARGS__)
-/* begin(state) before the first, end(state) after the last; or NULL */
+/* begin(state) runs before the first test and end(state) after the last; either
+ * may be NULL */
 #define TESTS_BETWEEN(begin, end, ...)                             \
 	int main(void)                                             \
 	{                                                          \

@@ -69,13 +69,11 @@ static char *read_file(void)
 	fclose(f);
 	return text;
 }
-
 /* exits with 3 and the number of rows adopted on top */
 static void resume(void *adopt)
 {
 	exit(3 + table_resume(open_table(1), adopt != NULL));
 }
-
 #define HEAD "# seed: 1\n# date: x\n# complete: yes\n" \
 	"size\tcontext\tfwd_ms\tstatus\n"
 
@@ -113,7 +111,6 @@ static void resume_sweep(void *name)
 	table_meta(t, "sweep", "%s", (char *)name);
 	exit(3 + table_resume(t, true));
 }
-
 static void other_files_are_refused(void **state)
 {
 	static const char *const others[] = { "---\ntitle: x\n", "\n",
@@ -139,7 +136,6 @@ static void other_files_are_refused(void **state)
 	assert_int_equal(exit_status(resume, ""), 2);
 	remove(path);
 }
-
 static void append(void *unused)
 {
 	Table *t = open_table(1);
@@ -190,7 +186,6 @@ static char *shown_on(int terminal, int columns, bool wide)
 	close(ends[0]), close(screen);
 	return text;
 }
-
 static void terminals_get_what_fits(void **state)
 {
 	assert_string_equal(shown_on(true, 39, false),

@@ -79,7 +79,6 @@ static void exceed(void *context)
 	device_alloc(d, 64, MEM_ACTIVATION, "stays");
 	device_alloc(d, 1 << 20, MEM_ACTIVATION, "too much");
 }
-
 static void open_unknown(void *name)
 {
 	device_open(name);

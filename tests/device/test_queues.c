@@ -96,7 +96,7 @@ static void used_blocks_are_not_overwritten(void **state)
 			*b = device_alloc(d, BYTES, MEM_TEMPORARY, "b");
 		set(d, a, 1);
 		Event copied = copy_late(d, b, a);
-		device_uses(d, a, copied);
+		device_hold_until(d, a, copied);
 		device_free(d, a);
 		void *c = device_alloc(d, BYTES, MEM_TEMPORARY, "c");
 		assert_ptr_equal(c, a);             /* there is no other */
@@ -108,7 +108,7 @@ static void used_blocks_are_not_overwritten(void **state)
 		void *idle = device_alloc(d, BYTES, MEM_TEMPORARY, "idle");
 		device_call(d, COMM, nap, (void *)20000);
 		Event later = device_event(d, COMM);
-		device_uses(d, c, later);
+		device_hold_until(d, c, later);
 		device_free(d, idle);
 		device_free(d, c);
 		assert_ptr_equal(device_alloc(d, BYTES, MEM_TEMPORARY, "d"), idle);

@@ -23,6 +23,7 @@ enum { GUARD = 64, MAX_BLOCKS = 8192 };
 static struct { unsigned char *at; size_t nbytes; } blocks[MAX_BLOCKS];
 static size_t nblocks;
 
+/* nbytes of 0xff between two guards, freed by release */
 static inline void *guarded(size_t nbytes)
 {
 	assert_true(nblocks < MAX_BLOCKS);
@@ -32,7 +33,7 @@ static inline void *guarded(size_t nbytes)
 	blocks[nblocks++].nbytes = nbytes;
 	return at + GUARD;
 }
-
+/* how many bytes of all guards have been written to */
 static inline size_t damaged_guards(void)
 {
 	size_t damaged = 0;
@@ -61,11 +62,14 @@ static inline real *reals(Array a)
 	return a.at;
 }
 
+/* n elements, all NaN */
 static inline Array poisoned(size_t n)
 {
 	return (Array){ guarded(n * sizeof(real)), TYPE_REAL };
 }
 
+/* n elements, normal with this mean and standard deviation, cut at three of them;
+ * equal streams have equal numbers */
 static inline Array drawn(size_t n, int stream, double mean, double sd)
 {
 	Array a = poisoned(n);
@@ -95,15 +99,16 @@ typedef struct Expected {
 } Expected;
 
 typedef struct Mismatch {
-	size_t count, worst;           /* out of bounds; the one furthest out */
+	size_t count, worst;           /* elements out of bounds; the worst of them */
 	double excess;
 } Mismatch;
-
+/* a value that is wrong by at most so many roundings of that magnitude */
 static inline Expected rounded(double value, double magnitude, double roundings)
 {
 	return (Expected){ value, roundings * EPS * magnitude };
 }
 
+/* holds got[i] against want[i]; a NaN in either is a mismatch */
 static inline Mismatch compare(const real *got, const Expected *want, size_t n)
 {
 	Mismatch m = { 0 };

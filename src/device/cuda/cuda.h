@@ -17,10 +17,11 @@ typedef struct ChipFacts {
 	int multiprocessors;
 } ChipFacts;
 ChipFacts    cuda_chip(const void *state);
-/* the stream of a queue; the GPU becomes the one that CUDA's calls are for */
+/* Returns the stream of a queue, and makes this GPU the one that CUDA's calls
+ * of this thread are for. */
 cudaStream_t cuda_queue(const void *state, Queue queue);
-/* the stream takes the place of the compute queue's from now on, and begins
- * after what is queued there; returns the one before */
+/* Puts stream in the place of the compute queue's stream from now on, behind
+ * what is queued there; returns the former one, which stays open. */
 cudaStream_t cuda_replace_stream(void *state, cudaStream_t stream);
 
 /* ends the program, naming the call, unless error is cudaSuccess */
@@ -28,7 +29,8 @@ void         cuda_expect(cudaError_t error, const char *call, const char *file,
 	int line);
 #define CUDA(call) cuda_expect((call), #call, __FILE__, __LINE__)
 
-/* does the GPU run the kernels of this build? for cuda_backend.missing */
+/* Does the current GPU run the kernels of this build? cudaSuccess or the reason
+ * why not, for cuda_backend.missing. */
 cudaError_t  cuda_probe(void);
 
 #ifdef __cplusplus

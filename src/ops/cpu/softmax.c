@@ -12,7 +12,7 @@ void cpu_softmax_forward(Device *d, Array P, Array S, double scale,
 		const real *s = (const real *)S.at + row * T;
 		real *p = (real *)P.at + row * T, factor = (real)scale;
 		size_t n = row % T + 1;
-		real largest = row_largest(s, n);
+		real largest = row_max(s, n);
 		double sum = 0;
 		#pragma omp simd reduction(+:sum)
 		for (size_t j = 0; j < n; j++)
