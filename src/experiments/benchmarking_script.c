@@ -81,16 +81,17 @@ static Shape choose_shape(int which)
 			"--layers and --heads)", error);
 	return s;
 }
-typedef struct Config {
+typedef struct ScriptConfig {
 	int size;                        /* or CUSTOM */
 	long context, batch;
 	int precision, fusion;
 	long warmup;
-} Config;
+} ScriptConfig;
 #define SIZES_AND_CUSTOM SIZES "|custom"
-static const Key keys[] = { KEY(Config, size, SIZES_AND_CUSTOM),
-	KEY(Config, context), KEY(Config, batch), KEY(Config, precision, PRECISIONS),
-	KEY(Config, fusion, FUSIONS_AND_JIT), { 0 } };
+static const Key keys[] = { KEY(ScriptConfig, size, SIZES_AND_CUSTOM),
+	KEY(ScriptConfig, context), KEY(ScriptConfig, batch),
+	KEY(ScriptConfig, precision, PRECISIONS),
+	KEY(ScriptConfig, fusion, FUSIONS_AND_JIT), { 0 } };
 
 static void plan_grid(Plan *plan, int precision, int path)
 {
@@ -98,7 +99,7 @@ static void plan_grid(Plan *plan, int precision, int path)
 	int scale = harness_on_gpu() ? 1 : SCALE;
 	for (int i = 0; i < studied_sizes(); i++)
 		for (int c = 0; c < 4; c++)
-			plan_add(plan, &(Config){ i, contexts[c] / scale, batch, precision,
+			plan_add(plan, &(ScriptConfig){ i, contexts[c] / scale, batch, precision,
 				path, 0 });
 }
 
@@ -109,7 +110,7 @@ static void plan_one(Plan *plan)
 	choose_shape(which);
 	if (norm && fusion == FUSION_FUSED)
 		usage_error("--norm layernorm has no fused path: give --fusion eager");
-	plan_add(plan, &(Config){ which, context, batch, precision, fusion, 0 });
+	plan_add(plan, &(ScriptConfig){ which, context, batch, precision, fusion, 0 });
 }
 
 static void plan_sizes(Plan *plan)
@@ -133,12 +134,12 @@ static void plan_forward(Plan *plan)
 		plan_one(plan);
 	for (int c = 0; c < (gpu ? 4 : 3) && !one_model(); c++)
 		for (int p = 0; p <= gpu; p++)
-			plan_add(plan, &(Config){ NTRAINED, contexts[c] / (gpu ? 1 : SCALE),
+			plan_add(plan, &(ScriptConfig){ NTRAINED, contexts[c] / (gpu ? 1 : SCALE),
 				batch, p, 1, 0 });
 }
 
-static const Key warmup_keys[] = { KEY(Config, size, SIZES_AND_CUSTOM),
-	KEY(Config, context), KEY(Config, warmup), { 0 } };
+static const Key warmup_keys[] = { KEY(ScriptConfig, size, SIZES_AND_CUSTOM),
+	KEY(ScriptConfig, context), KEY(ScriptConfig, warmup), { 0 } };
 
 static void plan_warmup(Plan *plan)
 {
@@ -146,20 +147,20 @@ static void plan_warmup(Plan *plan)
 	long T = harness_on_gpu() ? 128 : 128 / SCALE;
 	for (int s = 0; s < (one_model() ? 1 : NTRAINED); s++)
 		for (int i = 0; i < 4; i++)
-			plan_add(plan, &(Config){ .size = size_or(s),
+			plan_add(plan, &(ScriptConfig){ .size = size_or(s),
 				.context = one_model() ? context : T, .warmup = counts[i] });
 }
 
-typedef struct Start { int start; } Start;
+typedef struct StartConfig { int start; } StartConfig;
 enum { COLD, KERNELS_FIRST };
-static const Key start_keys[] = { KEY(Start, start, "cold|kernels first"),
+static const Key start_keys[] = { KEY(StartConfig, start, "cold|kernels first"),
 	{ 0 } };
 
 static void plan_steps(Plan *plan)
 {
-	plan_add(plan, &(Start){ COLD });
+	plan_add(plan, &(StartConfig){ COLD });
 	if (harness_on_gpu())
-		plan_add(plan, &(Start){ KERNELS_FIRST });
+		plan_add(plan, &(StartConfig){ KERNELS_FIRST });
 }
 static void set_stats(Row *row, const char *phase, Stats s)
 {
@@ -185,7 +186,7 @@ static void set_shape(Row *row, const Shape *s)
 
 static void run_sizes(Row *row, const void *config)
 {
-	const Config *c = config;
+	const ScriptConfig *c = config;
 	Shape shape = choose_shape(c->size);
 	size_t B = c->batch, T = c->context;
 	shape.context = c->context;
@@ -274,7 +275,7 @@ static void time_start(Device *device, double *threads_ms, double *library_ms)
 static void run_steps(Row *row, const void *config)
 {
 	bool gpu = harness_on_gpu();
-	if (((const Start *)config)->start == KERNELS_FIRST)
+	if (((const StartConfig *)config)->start == KERNELS_FIRST)
 		setenv("CUDA_MODULE_LOADING", "EAGER", 1);
 	Shape shape = swept_shape();
 	Device *device = harness_device();
@@ -312,21 +313,21 @@ static void run_steps(Row *row, const void *config)
 		row_emit(row);
 	}
 }
-static const Key split_keys[] = { KEY(Config, size, SIZES),
-	KEY(Config, context), KEY(Config, precision, PRECISIONS), { 0 } };
+static const Key split_keys[] = { KEY(ScriptConfig, size, SIZES),
+	KEY(ScriptConfig, context), KEY(ScriptConfig, precision, PRECISIONS), { 0 } };
 
 static void plan_split(Plan *plan)
 {
 	bool gpu = harness_on_gpu();
 	for (int p = 0; p <= gpu; p++)
 		for (int i = 0; i < NTRAINED; i++)
-			plan_add(plan, &(Config){ .size = i,
+			plan_add(plan, &(ScriptConfig){ .size = i,
 				.context = gpu ? 512 : 512 / SCALE, .precision = p });
 }
 
 static void run_split(Row *row, const void *config)
 {
-	const Config *c = config;
+	const ScriptConfig *c = config;
 	static const char *const columns[NCLASSES] = { "linear_ms",
 		"attention_ms", "elementwise_ms", "optimizer_ms" };
 	Shape shape = choose_shape(c->size);
@@ -366,7 +367,7 @@ static void run_split(Row *row, const void *config)
 }
 static void run_warmup(Row *row, const void *config)
 {
-	const Config *c = config;
+	const ScriptConfig *c = config;
 	Shape shape = choose_shape(c->size);
 	shape.context = c->context;
 	Model *m = model_new(harness_device(), &shape, &policies[precision],

@@ -24,10 +24,10 @@ typedef struct Cluster {
 
 /* what a device has of an array: (rows, width), row-major; NULL: no elements,
  * sizes only */
-typedef struct Part {
+typedef struct ClusterArray {
 	double *at;
 	size_t rows, width;
-} Part;
+} ClusterArray;
 
 Cluster *cluster_new(size_t X, size_t Y, size_t element_nbytes);
 void     cluster_free(Cluster **c);
@@ -46,16 +46,17 @@ size_t   chunk_start(size_t rows, size_t N, size_t k);
 /* Collectives along an axis; part[d] is device d's, of one shape on each ring.
  * A device's own chunk is that of its rank on the ring */
 /* own chunks in, whole arrays out */
-void ring_all_gather(Cluster *c, Axis axis, Part *part);
+void ring_all_gather(Cluster *c, Axis axis, ClusterArray *part);
 /* whole arrays in, the own chunk of their sum out; the rest is NaN */
-void ring_reduce_scatter(Cluster *c, Axis axis, Part *part);
+void ring_reduce_scatter(Cluster *c, Axis axis, ClusterArray *part);
 /* whole arrays in, their sum out */
-void ring_all_reduce(Cluster *c, Axis axis, Part *part);
+void ring_all_reduce(Cluster *c, Axis axis, ClusterArray *part);
 /* the same by passing whole arrays round the ring */
-void alternate_ring_all_reduce(Cluster *c, Axis axis, Part *part);
+void alternate_ring_all_reduce(Cluster *c, Axis axis, ClusterArray *part);
 
 /* C = beta C + op(A) op(B) on one device, 2mnk FLOPs; beta is 0 or 1 */
-void cluster_matmul(Cluster *c, size_t device, Part C, double beta, Part A,
-	bool trans_a, Part B, bool trans_b);
+void cluster_matmul(Cluster *c, size_t device, ClusterArray C, double beta,
+	ClusterArray A,
+	bool trans_a, ClusterArray B, bool trans_b);
 
 #endif

@@ -46,7 +46,7 @@ size_t integers_wrong(const real *x, size_t at, size_t n, uint64_t salt,
 }
 enum { PIECE = 1 << 22 };
 
-typedef struct Span { size_t from, to; } Span;
+typedef struct ElementRange { size_t from, to; } ElementRange;
 
 static size_t piece_length(size_t at, size_t to)
 {
@@ -54,21 +54,21 @@ static size_t piece_length(size_t at, size_t to)
 }
 
 /* the elements that a rank has before; those of its shard where they are cut */
-static Span span_before(const CollectiveCase *c, int rank)
+static ElementRange elements_before(const CollectiveCase *c, int rank)
 {
 	int ranks = comm_ranks(c->comm);
 	if (c->collective == BROADCASTS)
-		return (Span){ 0, rank == 0 ? c->n : 0 };
+		return (ElementRange){ 0, rank == 0 ? c->n : 0 };
 	if (c->collective != ALL_GATHERS)
-		return (Span){ 0, c->n };
-	return (Span){ shard_begin(c->n, rank, ranks),
+		return (ElementRange){ 0, c->n };
+	return (ElementRange){ shard_begin(c->n, rank, ranks),
 		shard_begin(c->n, rank + 1, ranks) };
 }
 
 static void draw_array(const CollectiveCase *c, Array x)
 {
 	int rank = comm_rank(c->comm);
-	Span span = span_before(c, rank);
+	ElementRange span = elements_before(c, rank);
 	real *piece = need(malloc(PIECE * sizeof *piece));
 	ops_for(c->device)->fill(c->device, x, NAN, c->n);
 	for (size_t at = span.from; at < span.to; at += PIECE) {
@@ -93,7 +93,8 @@ static Event queue_collective(const CollectiveCase *c)
 	}
 }
 /* elements from ... to - 1 are the sums of ranks first ... end - 1 */
-static void check_span(const CollectiveCase *c, Span span, int first, int end)
+static void check_elements(const CollectiveCase *c, ElementRange span, int first,
+	int end)
 {
 	size_t wrong = 0;
 	real *piece = need(malloc(PIECE * sizeof *piece));
@@ -116,25 +117,25 @@ static void check_collective(CollectiveCase *c)
 	draw_array(c, c->x);
 	device_wait(c->device, COMM, device_event(c->device, COMPUTE));
 	device_wait(c->device, COMPUTE, queue_collective(c));
-	Span all = { 0, c->n }, own = { shard_begin(c->n, rank, ranks),
+	ElementRange all = { 0, c->n }, own = { shard_begin(c->n, rank, ranks),
 		shard_begin(c->n, rank + 1, ranks) };
 	if (c->collective == BROADCASTS)
-		check_span(c, all, 0, 1);
+		check_elements(c, all, 0, 1);
 	for (int r = 0; r < ranks && c->collective == ALL_GATHERS; r++)
-		check_span(c, span_before(c, r), r, r + 1);
+		check_elements(c, elements_before(c, r), r, r + 1);
 	if (c->collective == ALL_REDUCES || c->collective == REDUCE_SCATTERS)
-		check_span(c, c->collective == ALL_REDUCES ? all : own, 0, ranks);
+		check_elements(c, c->collective == ALL_REDUCES ? all : own, 0, ranks);
 }
 enum { WARMUP = 2, MOST_BATCH = 20, LEAST_RUNS = 3 };
 enum { BATCH_MS = 2, LONG_MS = 20, ROW_MS = 1500 };
 
-typedef struct Batch {
+typedef struct CallBatch {
 	bool led;                        /* by one that is not timed */
 	int n;
-} Batch;
+} CallBatch;
 
 /* ms of one collective on this rank */
-static double run_batch(const CollectiveCase *c, Batch batch)
+static double run_batch(const CollectiveCase *c, CallBatch batch)
 {
 	Device *d = c->device;
 	ops_for(d)->cast(d, c->x, c->drawn, c->n);
@@ -166,8 +167,8 @@ static CollectiveTime time_collective(CollectiveCase *c)
 	c->salt++;
 	draw_array(c, c->drawn);
 	for (int i = 0; i < WARMUP; i++)
-		ms = comm_max(c->comm, run_batch(c, (Batch){ true, 1 }));
-	Batch batch = { ms < LONG_MS, within(BATCH_MS / ms, 1, MOST_BATCH) };
+		ms = comm_max(c->comm, run_batch(c, (CallBatch){ true, 1 }));
+	CallBatch batch = { ms < LONG_MS, within(BATCH_MS / ms, 1, MOST_BATCH) };
 	int least = c->runs < LEAST_RUNS ? c->runs : LEAST_RUNS;
 	int runs = within(ROW_MS / (batch.n * ms), least, c->runs);
 	for (int i = 0; i < runs; i++)

@@ -7,13 +7,13 @@
 
 /* ms that the folder's cost_model-predicted.tsv has for the step; NaN: none, or
  * the step's table is not newer */
-double cost_predicted(int folder, const SeenStep *s);
+double prediction_before(int folder, const MeasuredStep *s);
 
-typedef struct Said {
+typedef struct PredictionErrors {
 	int predicted, n;                /* steps; those measured since */
 	double median, largest;          /* of the errors of these, without signs */
-} Said;
-Said   cost_said(int folder);
+} PredictionErrors;
+PredictionErrors   prediction_errors(int folder);
 /* emits several rows */
 void   run_predicted(Row *row, const void *config);
 

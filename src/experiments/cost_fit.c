@@ -8,7 +8,7 @@
 #include "base/stats.h"
 
 /* of the unknowns in the set, by elimination; false: singular or negative */
-static bool solve(double (*m)[MOST_UNKNOWN + 1], int set, double *x)
+static bool solve_equations(double (*m)[MOST_UNKNOWN + 1], int set, double *x)
 {
 	double a[MOST_UNKNOWN][MOST_UNKNOWN + 1];
 	int of[MOST_UNKNOWN], n = 0;
@@ -49,7 +49,7 @@ void fit_positive(int n, int unknowns, double (*a)[MOST_UNKNOWN], const double *
 		x[j] = 0;
 	for (int set = 1; set < 1 << unknowns; set++) {
 		double y[MOST_UNKNOWN], error = 0;
-		if (!solve(m, set, y))
+		if (!solve_equations(m, set, y))
 			continue;
 		for (int r = 0; r < n; r++) {
 			double sum = 0;
@@ -63,7 +63,7 @@ void fit_positive(int n, int unknowns, double (*a)[MOST_UNKNOWN], const double *
 		}
 	}
 }
-bool cost_fit_used(const CostFit *f, const SeenStep *s)
+bool cost_fit_used(const CostFit *f, const MeasuredStep *s)
 {
 	return !s->divided && strcmp(s->size, f->size) == 0
 		&& s->ranks == FIT_RANKS && strcmp(s->precision, f->precision) == 0
@@ -71,11 +71,11 @@ bool cost_fit_used(const CostFit *f, const SeenStep *s)
 }
 
 /* a flat row has all that the fit of one device needs */
-static const SeenStep *flat_row(const Seen *seen, const char *size)
+static const MeasuredStep *flat_row(const Measurements *seen, const char *size)
 {
 	const char *precision = seen->gpu ? "bf16" : "fp32";
 	for (int i = 0; i < seen->nsteps; i++) {
-		const SeenStep *s = &seen->steps[i];
+		const MeasuredStep *s = &seen->steps[i];
 		if (s->run.strategy == COST_FLAT && s->ranks == FIT_RANKS
 			&& strcmp(s->size, size) == 0 && s->run.fwd_ms > 0
 			&& strcmp(s->precision, precision) == 0)
@@ -84,7 +84,7 @@ static const SeenStep *flat_row(const Seen *seen, const char *size)
 	return NULL;
 }
 /* ms of both passes of one rank by the constants */
-static void passes(const CostMachine *m, CostRun r, double ms[2])
+static void passes_ms(const CostMachine *m, CostRun r, double ms[2])
 {
 	QueueSchedule s;
 	r.fwd_ms = r.bwd_ms = r.opt_ms = 0;
@@ -113,12 +113,12 @@ static void fit_device(CostMachine *m, const CostRun *r, double TFLOPs)
 	if (!(TFLOPs > 0)) {
 		/* no peak is known: the rate is what the forward pass reaches */
 		m->TFLOPs = INFINITY;
-		passes(m, *r, ms);
+		passes_ms(m, *r, ms);
 		bare = fmax(r->fwd_ms - ms[0], 1e-3 * r->fwd_ms);
 		m->TFLOPs = cost_forward_flops(&r->shape, r->context) * r->tokens
 			/ bare * 1e-9;
 	}
-	passes(m, *r, ms);
+	passes_ms(m, *r, ms);
 	m->forward_us = fmax(r->fwd_ms - ms[0], 0) / blocks * 1e3;
 	m->backward_us = fmax(r->bwd_ms - ms[1], 0) / blocks * 1e3;
 }
@@ -154,13 +154,13 @@ static void set_link(CostMachine *m, const double x[MOST_UNKNOWN])
 	m->pieces_us = x[ROOTS];
 }
 
-static void fit_alone(const Seen *seen, CostFit *f)
+static void fit_alone(const Measurements *seen, CostFit *f)
 {
 	double (*a)[MOST_UNKNOWN] = need(calloc(seen->nsteps + 1, sizeof *a)),
 		*b = need(calloc(seen->nsteps + 1, sizeof *b)), x[MOST_UNKNOWN], sum = 0;
 	int n = 0;
 	for (int i = 0; i < seen->nsteps; i++) {
-		const SeenStep *s = &seen->steps[i];
+		const MeasuredStep *s = &seen->steps[i];
 		if (!cost_fit_used(f, s) || !(s->alone_ms > 0) || s->run.data < 2)
 			continue;
 		for (int j = 0; j < MOST_UNKNOWN; j++) {
@@ -188,7 +188,7 @@ bool cost_fit_size(double nbytes)
 	return nbytes == 1e6 || nbytes == 1e7 || nbytes == 1e8 || nbytes == 1e9;
 }
 
-static bool fits_to(const SeenCollective *c, const SeenCollective *of)
+static bool is_of_fit(const MeasuredCollective *c, const MeasuredCollective *of)
 {
 	return c->what == of->what && c->ranks == FIT_RANKS
 		&& strcmp(c->device, of->device) == 0
@@ -196,15 +196,15 @@ static bool fits_to(const SeenCollective *c, const SeenCollective *of)
 		&& strcmp(c->dtype, "fp32") == 0 && cost_fit_size(c->nbytes);
 }
 
-bool cost_fit_collective(const Seen *seen, const SeenCollective *of,
+bool cost_fit_collective(const Measurements *seen, const MeasuredCollective *of,
 	CostMachine *m)
 {
 	double (*a)[MOST_UNKNOWN] = need(calloc(seen->ncollectives + 1, sizeof *a)),
 		*b = need(calloc(seen->ncollectives + 1, sizeof *b)), x[MOST_UNKNOWN];
 	int n = 0;
 	for (int i = 0; i < seen->ncollectives; i++) {
-		const SeenCollective *c = &seen->collectives[i];
-		if (!fits_to(c, of))
+		const MeasuredCollective *c = &seen->collectives[i];
+		if (!is_of_fit(c, of))
 			continue;
 		for (int j = 0; j < MOST_UNKNOWN; j++) {
 			CostMachine u = unit_machine(m, j);
@@ -227,13 +227,13 @@ static double stretch(double both, double longer)
 	return longer < both * (MOST - 1) / MOST ? both / (both - longer) : MOST;
 }
 
-static void fit_stretch(const Seen *seen, CostFit *f)
+static void fit_stretch(const Measurements *seen, CostFit *f)
 {
 	double *compute = need(malloc((seen->nsteps + 1) * sizeof *compute)),
 		*comm = need(malloc((seen->nsteps + 1) * sizeof *comm));
 	int n = 0;
 	for (int i = 0; i < seen->nsteps; i++) {
-		const SeenStep *s = &seen->steps[i];
+		const MeasuredStep *s = &seen->steps[i];
 		if (!cost_fit_used(f, s) || !(s->single_bwd_ms > 0)
 			|| (s->run.strategy != COST_OVERLAP
 			&& s->run.strategy != COST_BUCKETED))
@@ -256,7 +256,7 @@ static double pass_ms(const CostMachine *m, const CostRun *r, bool backward)
 
 /* of the whole's time in a pass, what the part takes, with the rate of matmuls at
  * which the whole takes ms */
-static double fraction(CostMachine m, const CostRun *whole, const CostRun *part,
+static double part_of_pass(CostMachine m, const CostRun *whole, const CostRun *part,
 	bool backward, double ms)
 {
 	double low = m.TFLOPs * 1e-3, high = m.TFLOPs * 1e3;
@@ -267,7 +267,7 @@ static double fraction(CostMachine m, const CostRun *whole, const CostRun *part,
 	return pass_ms(&m, part, backward) / pass_ms(&m, whole, backward);
 }
 
-CostRun cost_fit_run(const CostFit *f, const SeenStep *s)
+CostRun cost_fit_run(const CostFit *f, const MeasuredStep *s)
 {
 	CostRun r = s->run, part = r;
 	if (!s->divided || !(r.fwd_ms > 0))
@@ -277,17 +277,17 @@ CostRun cost_fit_run(const CostFit *f, const SeenStep *s)
 	whole.tokens *= whole.data;
 	whole.data = whole.tensor = 1;
 	whole.shape.heads = whole.shape.kv_heads = r.shape.d_model / r.shape.d_head;
-	r.fwd_ms *= fraction(f->machine, &whole, &part, false, r.fwd_ms);
-	r.bwd_ms *= fraction(f->machine, &whole, &part, true, r.bwd_ms);
+	r.fwd_ms *= part_of_pass(f->machine, &whole, &part, false, r.fwd_ms);
+	r.bwd_ms *= part_of_pass(f->machine, &whole, &part, true, r.bwd_ms);
 	r.opt_ms /= r.tensor;
 	return r;
 }
-static double step_rms(const Seen *seen, const CostFit *f)
+static double step_rms(const Measurements *seen, const CostFit *f)
 {
 	double sum = 0;
 	int n = 0;
 	for (int i = 0; i < seen->nsteps; i++) {
-		const SeenStep *s = &seen->steps[i];
+		const MeasuredStep *s = &seen->steps[i];
 		if (!cost_fit_used(f, s) || !(s->run.fwd_ms > 0))
 			continue;
 		double off = cost_step(&f->machine, &s->run).step_ms / s->step_ms - 1;
@@ -297,10 +297,10 @@ static double step_rms(const Seen *seen, const CostFit *f)
 	return n > 0 ? sqrt(sum / n) : 0;
 }
 
-CostFit cost_fit(const Seen *seen, const char *size)
+CostFit cost_fit(const Measurements *seen, const char *size)
 {
 	static const char *const sizes[] = { "medium", "large" };
-	const SeenStep *flat = size ? flat_row(seen, size) : NULL;
+	const MeasuredStep *flat = size ? flat_row(seen, size) : NULL;
 	for (int i = 0; i < 2 && size == NULL && flat == NULL; i++)
 		flat = flat_row(seen, sizes[i]);
 	if (flat == NULL)

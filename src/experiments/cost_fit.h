@@ -21,16 +21,16 @@ typedef struct CostFit {
 } CostFit;
 
 /* size: or NULL, then medium or else large, if there are flat rows of it */
-CostFit cost_fit(const Seen *seen, const char *size);
-bool    cost_fit_used(const CostFit *fit, const SeenStep *s);
+CostFit cost_fit(const Measurements *seen, const char *size);
+bool    cost_fit_used(const CostFit *fit, const MeasuredStep *s);
 /* the step's run; passes of a rank that has only a part are a fraction of one
  * rank's, which the constants give */
-CostRun cost_fit_run(const CostFit *fit, const SeenStep *s);
+CostRun cost_fit_run(const CostFit *fit, const MeasuredStep *s);
 /* of the sizes of collectives to which constants are fitted */
 bool    cost_fit_size(double nbytes);
 /* the constants of one collective of a transport, from those sizes on two ranks
  * in fp32; false: there are no rows */
-bool    cost_fit_collective(const Seen *seen, const SeenCollective *of,
+bool    cost_fit_collective(const Measurements *seen, const MeasuredCollective *of,
 	CostMachine *m);
 
 #endif

@@ -1,11 +1,11 @@
-/* cost_seen.h: steps and collectives of a machine's tables, as the cost model
+/* cost_measurements.h: steps and collectives of a machine's tables, as the cost model
  * takes them */
 #ifndef EXPERIMENTS_COST_SEEN_H
 #define EXPERIMENTS_COST_SEEN_H
 
 #include "model/cost.h"
 
-typedef struct SeenStep {
+typedef struct MeasuredStep {
 	const char *on;                  /* its machine: h200x4 */
 	const char *table, *size, *precision, *wire, *via;
 	const char *date;                /* of its table; 20 characters */
@@ -19,29 +19,29 @@ typedef struct SeenStep {
 	/* the batch is that of all ranks, which divide it or its model; the run's
 	 * passes are those of one rank with all of it */
 	bool divided;
-} SeenStep;
+} MeasuredStep;
 
-typedef struct SeenCollective {
+typedef struct MeasuredCollective {
 	const char *transport, *dtype, *device, *name;
 	CostCollective what;
 	long ranks;
 	double nbytes, time_ms;
-} SeenCollective;
+} MeasuredCollective;
 
-typedef struct Seen {
+typedef struct Measurements {
 	const char *folder, *machine;
 	bool gpu;
 	int nsteps, ncollectives;
-	SeenStep *steps;
-	SeenCollective *collectives;
+	MeasuredStep *steps;
+	MeasuredCollective *collectives;
 	double TFLOPs;                   /* measured peak of bf16; NaN: unknown */
 	struct Records *tables[64];      /* texts of rows point into them */
 	int ntables;
-} Seen;
+} Measurements;
 
 /* folders: tables/h200x2; after a + others of the same GPUs, of which only steps
  * of more ranks than the first's are taken, and of one. A folder without any of
  * the tables: exit 2. Never freed */
-Seen seen_read(const char *folders);
+Measurements measurements_read(const char *folders);
 
 #endif

@@ -16,17 +16,17 @@ static const Option options[] = {
 	{ 0 }
 };
 
-typedef struct Config {
+typedef struct CollectiveConfig {
 	int collective;
 	const char *device, *transport;
 	int dtype;
 	long ranks;
 	double most;                     /* bytes */
-} Config;
-#define COMMON_KEYS KEY(Config, device), KEY(Config, transport), \
-	KEY(Config, dtype, COLLECTIVE_DTYPES), KEY(Config, ranks)
+} CollectiveConfig;
+#define COMMON_KEYS KEY(CollectiveConfig, device), KEY(CollectiveConfig, transport), \
+	KEY(CollectiveConfig, dtype, COLLECTIVE_DTYPES), KEY(CollectiveConfig, ranks)
 static const Key keys[] = { COMMON_KEYS, { 0 } },
-	collective_keys[] = { KEY(Config, collective, COLLECTIVES), COMMON_KEYS,
+	collective_keys[] = { KEY(CollectiveConfig, collective, COLLECTIVES), COMMON_KEYS,
 	{ 0 } };
 
 typedef struct Carrier {
@@ -55,7 +55,7 @@ static bool is_nccl_tests(const char *transport)
 	return strncmp(transport, "nccl-tests", strlen("nccl-tests")) == 0;
 }
 
-static bool possible(const Carrier *c)
+static bool is_possible(const Carrier *c)
 {
 	if (is_cuda(c->device) && !harness_on_gpu())
 		return false;
@@ -83,7 +83,7 @@ static int plan_carrier(Plan *plan, int collective, const Carrier *c)
 			long ranks = asked ? asked : 2 * i;
 			if (!collective_wanted(c->transport, dtype, ranks))
 				continue;
-			plan_add(plan, &(Config){ collective, c->device, c->transport,
+			plan_add(plan, &(CollectiveConfig){ collective, c->device, c->transport,
 				dtype, ranks, c->most });
 			n++;
 		}
@@ -94,7 +94,7 @@ static void plan_device(Plan *plan, const char *device)
 {
 	int n = 0;
 	for (int i = 0; i < NCARRIERS; i++)
-		if (strcmp(carriers[i].device, device) == 0 && possible(&carriers[i]))
+		if (strcmp(carriers[i].device, device) == 0 && is_possible(&carriers[i]))
 			n += plan_carrier(plan, ALL_REDUCES, &carriers[i]);
 	collective_expect(n);
 }
@@ -109,7 +109,7 @@ static void plan_hosts(Plan *plan)
 	if (harness_on_gpu())
 		plan_device(plan, "cpu");
 	else
-		plan_add(plan, &(Config){ ALL_REDUCES, "cpu", "ring", 0, 2, 0 });
+		plan_add(plan, &(CollectiveConfig){ ALL_REDUCES, "cpu", "ring", 0, 2, 0 });
 }
 static void plan_collectives(Plan *plan)
 {
@@ -123,7 +123,7 @@ static void plan_collectives(Plan *plan)
 	}
 	collective_expect(n);
 }
-static bool is_peer(const Config *c)
+static bool is_peer(const CollectiveConfig *c)
 {
 	if (strcmp(c->transport, "mpi") == 0)
 		return !collective_in_job();
@@ -134,10 +134,10 @@ static bool is_peer(const Config *c)
 
 static int ranks_of(const void *config)
 {
-	return is_peer(config) ? 1 : (int)((const Config *)config)->ranks;
+	return is_peer(config) ? 1 : (int)((const CollectiveConfig *)config)->ranks;
 }
 
-static void run_again(Row *row, const Config *c, const PeerCase *peer)
+static void run_again(Row *row, const CollectiveConfig *c, const PeerCase *peer)
 {
 	char launcher[64] = "", arguments[96];
 	if (strcmp(c->transport, "mpi") == 0)
@@ -154,7 +154,7 @@ static void run_again(Row *row, const Config *c, const PeerCase *peer)
 
 static void run(Row *row, const void *config)
 {
-	const Config *c = config;
+	const CollectiveConfig *c = config;
 	if (!is_peer(c)) {
 		collective_run(row, c->collective, c->transport, c->dtype, c->most);
 		return;

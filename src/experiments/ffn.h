@@ -16,21 +16,21 @@ typedef struct Ffn {
 	                     * device has its part of F whole */
 } Ffn;
 
-typedef enum Pass { FORWARD, BACKWARD, PASSES } Pass;
+typedef enum FfnPass { FORWARD, BACKWARD, PASSES } FfnPass;
 
 /* FLOPs of the device that has most; along each axis the most bytes that any
  * device sends in a step, summed over steps */
-typedef struct Cost {
+typedef struct FfnCost {
 	double flops, nbytes[AXES];
-} Cost;
+} FfnCost;
 
 /* by formula: shares may be fractions of rows */
-Cost ffn_cost(const Ffn *f, Pass pass);
+FfnCost ffn_cost(const Ffn *f, FfnPass pass);
 /* counted, step by step, in whole rows and columns */
-void ffn_count(const Ffn *f, Cost cost[PASSES]);
+void ffn_count(const Ffn *f, FfnCost cost[PASSES]);
 /* counted while small integers are really computed with and sent; dies unless
  * each device has the output and the gradients that one device computes, and
  * unless those of one device are derivatives, by differences, if it is small */
-void ffn_run(const Ffn *f, Cost cost[PASSES]);
+void ffn_run(const Ffn *f, FfnCost cost[PASSES]);
 
 #endif

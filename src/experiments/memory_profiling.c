@@ -29,17 +29,17 @@ static long depth(void)
 	return (harness_on_gpu() ? s : scaled_down(s)).layers;
 }
 
-typedef struct Config {
+typedef struct MemoryConfig {
 	ModelConfig model;
 	int mode;
 	long layers;
-} Config;
+} MemoryConfig;
 enum { FORWARD, STEP };              /* modes */
 
 /* rows of one model: fp32 and bf16, if no precision is asked for, along both
  * paths, with each of the modes or numbers of layers */
 static void plan_model(Plan *plan, int which, int ncontexts,
-	const long *contexts, int nothers, const Config *others)
+	const long *contexts, int nothers, const MemoryConfig *others)
 {
 	for (int f = 0; f < 2; f++)
 		for (int p = 0; p < NAUTOCAST; p++)
@@ -49,7 +49,7 @@ static void plan_model(Plan *plan, int which, int ncontexts,
 					|| (precision >= 0 ? p != precision : p > 1))
 					continue;
 				for (int i = 0; i < nothers; i++) {
-					Config c = others[i];
+					MemoryConfig c = others[i];
 					c.model = (ModelConfig){ .size = which,
 						context ? context : T, p, f };
 					plan_add(plan, &c);
@@ -57,7 +57,7 @@ static void plan_model(Plan *plan, int which, int ncontexts,
 			}
 }
 
-static const Config modes[] = { { .mode = FORWARD }, { .mode = STEP } },
+static const MemoryConfig modes[] = { { .mode = FORWARD }, { .mode = STEP } },
 	one[] = { { .layers = 0 } };
 static const long contexts[] = { 128, 256, 512, 2048 }, at_512[] = { 512 },
 	of_sizes[] = { 128, 256, 512, 1024 };
@@ -80,7 +80,8 @@ static void plan_blocks(Plan *plan)
 
 static void plan_depths(Plan *plan)
 {
-	const Config layers[] = { { .layers = depth() }, { .layers = depth() - 1 } };
+	const MemoryConfig layers[] = { { .layers = depth() },
+		{ .layers = depth() - 1 } };
 	plan_model(plan, shown(), 1, at_512, 2, layers);
 }
 
@@ -93,18 +94,18 @@ static void plan_sizes(Plan *plan)
 static const char *const phases[] = { "forward", "backward", "optimizer" };
 enum { NPHASES = sizeof phases / sizeof *phases, MOST_RANGES = 1024 };
 
-typedef struct Logged {
+typedef struct MemoryLog {
 	Device *device;
 	ptrdiff_t before[NCATEGORIES];  /* bytes in use before the first event */
 	size_t starts[3];               /* first event of each step; the end */
 	/* first event of each block's range, and the one after its last */
 	size_t begins[MOST_RANGES], ends[MOST_RANGES];
 	int nranges, nested, at;        /* ranges around; where the block's is */
-} Logged;
+} MemoryLog;
 
 static void note_block(void *logged, const char *name)
 {
-	Logged *l = logged;
+	MemoryLog *l = logged;
 	if (name == NULL && l->nested-- == l->at) {
 		l->ends[l->nranges++] = l->device->nlog;
 		l->at = -1;
@@ -116,9 +117,9 @@ static void note_block(void *logged, const char *name)
 	}
 }
 
-static Logged *log_steps(Training *t, Mode mode)
+static MemoryLog *log_steps(Training *t, Mode mode)
 {
-	static Logged l;
+	static MemoryLog l;
 	Device *d = l.device = t->m->device;
 	for (int c = 0; c < NCATEGORIES; c++)
 		l.before[c] = (ptrdiff_t)d->active[c];
@@ -137,7 +138,7 @@ static Logged *log_steps(Training *t, Mode mode)
 }
 
 /* a forward pass that keeps nothing, or whole steps */
-static Logged *log_config(const Config *c)
+static MemoryLog *log_config(const MemoryConfig *c)
 {
 	bool train = c->mode == STEP;
 	Training t = training_of(&c->model, batch, train);
@@ -178,7 +179,7 @@ static void set_memory(Row *row, const char *total,
 }
 static void run_peaks(Row *row, const void *config)
 {
-	Logged *l = log_config(config);
+	MemoryLog *l = log_config(config);
 	ptrdiff_t active[NCATEGORIES], peak[NPHASES][NCATEGORIES];
 	memcpy(active, l->before, sizeof active);
 	for (int step = 0; step < 2; step++) {
@@ -208,7 +209,7 @@ static void run_peaks(Row *row, const void *config)
 static void run_timeline(Row *row, const void *config)
 {
 	enum { MOMENTS = 300 };
-	Logged *l = log_config(config);
+	MemoryLog *l = log_config(config);
 	const MemoryEvent *log = l->device->log;
 	ptrdiff_t active[NCATEGORIES], most[NCATEGORIES];
 	memcpy(active, l->before, sizeof active);
@@ -232,19 +233,20 @@ static void run_timeline(Row *row, const void *config)
 		row_emit(row);
 	}
 }
-typedef struct Tensor {
+typedef struct SavedTensor {
 	const char *what;
 	const RangePath *range;
 	Category category;
 	ptrdiff_t nbytes;
 	int allocations;
-} Tensor;
+} SavedTensor;
 
 static int by_size(const void *a, const void *b)
 {
-	ptrdiff_t x = ((const Tensor *)a)->nbytes, y = ((const Tensor *)b)->nbytes;
-	return x < y ? 1 : x > y ? -1 : strcmp(((const Tensor *)a)->what,
-		((const Tensor *)b)->what);
+	ptrdiff_t x = ((const SavedTensor *)a)->nbytes,
+		y = ((const SavedTensor *)b)->nbytes;
+	return x < y ? 1 : x > y ? -1 : strcmp(((const SavedTensor *)a)->what,
+		((const SavedTensor *)b)->what);
 }
 
 /* "forward, layer, attention" */
@@ -260,7 +262,7 @@ static void write_path(char *text, size_t n, const RangePath *range)
 		range->name);
 }
 
-static void set_tensor(Row *row, int rank, const Tensor *t)
+static void set_tensor(Row *row, int rank, const SavedTensor *t)
 {
 	char path[256];
 	write_path(path, sizeof path, t->range);
@@ -273,8 +275,8 @@ static void set_tensor(Row *row, int rank, const Tensor *t)
 static void run_tensors(Row *row, const void *config)
 {
 	enum { SHOWN = 40, MANY = 512 };
-	Logged *l = log_config(config);
-	Tensor tensors[MANY];
+	MemoryLog *l = log_config(config);
+	SavedTensor tensors[MANY];
 	int n = 0;
 	for (size_t i = l->starts[1]; i < l->starts[2]; i++) {
 		const MemoryEvent *e = &l->device->log[i];
@@ -287,7 +289,7 @@ static void run_tensors(Row *row, const void *config)
 		if (t == MANY)
 			die("a step has more than %d kinds of tensors", MANY);
 		if (t == n)
-			tensors[n++] = (Tensor){ e->what, e->range, e->category, e->nbytes,
+			tensors[n++] = (SavedTensor){ e->what, e->range, e->category, e->nbytes,
 				0 };
 		tensors[t].allocations++;
 	}
@@ -300,7 +302,7 @@ static void run_tensors(Row *row, const void *config)
 	}
 }
 /* is it freed between the events from and to? */
-static bool freed(const MemoryEvent *log, size_t from, size_t to)
+static bool is_freed(const MemoryEvent *log, size_t from, size_t to)
 {
 	for (size_t i = from + 1; i < to; i++)
 		if (log[i].address == log[from].address && log[i].nbytes < 0)
@@ -312,17 +314,17 @@ static void run_saved(Row *row, const void *config)
 {
 	enum { MANY = 64 };
 	Training t = training_of(config, batch, false);
-	Logged *l = log_steps(&t, MODE_FORWARD_BACKWARD);
+	MemoryLog *l = log_steps(&t, MODE_FORWARD_BACKWARD);
 	const MemoryEvent *log = l->device->log;
 	int layers = l->nranges / 4, block = 2 * layers + layers / 2, n = 0;
-	Tensor tensors[MANY];
+	SavedTensor tensors[MANY];
 	double all = 0;
 	for (size_t i = l->begins[block]; i < l->ends[block]; i++) {
-		if (log[i].nbytes < 0 || freed(log, i, l->begins[3 * layers]))
+		if (log[i].nbytes < 0 || is_freed(log, i, l->begins[3 * layers]))
 			continue;
 		if (n == MANY)
 			die("a block saves more than %d tensors", MANY);
-		tensors[n++] = (Tensor){ log[i].what, log[i].range, log[i].category,
+		tensors[n++] = (SavedTensor){ log[i].what, log[i].range, log[i].category,
 			log[i].nbytes, 1 };
 		all += log[i].nbytes;
 	}
@@ -335,7 +337,7 @@ static void run_saved(Row *row, const void *config)
 		row_emit(row);
 	}
 }
-static Training training_of_depth(const Config *c)
+static Training training_of_depth(const MemoryConfig *c)
 {
 	Shape shape = studied_shape(c->model.size, c->model.context);
 	shape.layers = c->layers;
@@ -348,7 +350,8 @@ static Training training_of_depth(const Config *c)
 }
 
 /* bytes more at the end of these events; of gradients only, or of everything */
-static double change(const Logged *l, size_t from, size_t to, bool gradients)
+static double memory_change(const MemoryLog *l, size_t from, size_t to,
+	bool gradients)
 {
 	double sum = 0;
 	for (size_t i = from; i < to; i++)
@@ -360,20 +363,20 @@ static double change(const Logged *l, size_t from, size_t to, bool gradients)
 static void run_blocks(Row *row, const void *config)
 {
 	Training t = training_of_depth(config);
-	Logged *l = log_steps(&t, MODE_FORWARD_BACKWARD);
+	MemoryLog *l = log_steps(&t, MODE_FORWARD_BACKWARD);
 	int layers = l->nranges / 4;
 	for (int pass = 0; pass < 2; pass++) {
 		double least = INFINITY, most = -INFINITY;
 		for (int i = 0; i < layers; i++) {
 			int block = (2 + pass) * layers + i;
-			double bytes = change(l, l->begins[block], l->ends[block], false);
+			double bytes = memory_change(l, l->begins[block], l->ends[block], false);
 			least = fmin(least, bytes), most = fmax(most, bytes);
 		}
 		set_MiB(row, pass ? "bwd" : "fwd", "_least", least);
 		set_MiB(row, pass ? "bwd" : "fwd", "_most", most);
 	}
-	set_MiB(row, "gradient", "", change(l, l->starts[0], l->starts[1], true));
-	set_MiB(row, "later", "_gradient", change(l, l->starts[1], l->starts[2],
+	set_MiB(row, "gradient", "", memory_change(l, l->starts[0], l->starts[1], true));
+	set_MiB(row, "later", "_gradient", memory_change(l, l->starts[1], l->starts[2],
 		true));
 }
 static void run_estimate(Row *row, const void *config)
@@ -410,8 +413,8 @@ static void run_estimate(Row *row, const void *config)
 	"optimizer_derived_MiB activation_derived_MiB temporary_derived_MiB"
 
 static const Key keys[] = { MODEL_KEYS, { 0 } },
-	mode_keys[] = { MODEL_KEYS, KEY(Config, mode, "forward|step"), { 0 } },
-	layers_keys[] = { MODEL_KEYS, KEY(Config, layers), { 0 } };
+	mode_keys[] = { MODEL_KEYS, KEY(MemoryConfig, mode, "forward|step"), { 0 } },
+	layers_keys[] = { MODEL_KEYS, KEY(MemoryConfig, layers), { 0 } };
 
 const Experiment experiment = {
 	.about = "memory in use, by phase, by moment and by tensor",

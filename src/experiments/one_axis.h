@@ -10,7 +10,7 @@ typedef struct OneAxis {
 	bool sharded;
 	bool forward;                   /* sends in the forward pass too */
 	/* closed form of the most devices on which a pass is compute-bound */
-	double (*most)(const Setting *s, Pass pass);
+	double (*most)(const BoundSetting *s, FfnPass pass);
 } OneAxis;
 extern const OneAxis one_axis;      /* the program's */
 

@@ -119,17 +119,17 @@ static void measure_write(Row *row)
 {
 	measure_traffic(row, queue_writes, 1, true);
 }
-typedef struct Gemm { Device *d; Array c, a, b; size_t n; } Gemm;
+typedef struct PeakGemm { Device *d; Array c, a, b; size_t n; } PeakGemm;
 
 static void queue_matmul(void *arg)
 {
-	const Gemm *p = arg;
+	const PeakGemm *p = arg;
 	ops_for(p->d)->matmul(p->d, p->c, p->a, p->b, (Matmul){ .m = p->n, .n = p->n,
 		.k = p->n, .trans_b = true, .lda = p->n, .ldb = p->n, .ldc = p->n,
 		.alpha = 1 });
 }
 
-static void check_element(Device *d, const Gemm *p, size_t i, size_t j,
+static void check_element(Device *d, const PeakGemm *p, size_t i, size_t j,
 	Type type)
 {
 	size_t n = p->n;
@@ -152,7 +152,7 @@ static void measure_matmul(Row *row, Type type)
 	Device *d = harness_device();
 	size_t n = dimension ? dimension : harness_on_gpu() ? 8192 : 2048;
 	Type stored = type == TF32 ? FP32 : type;
-	Gemm p = { d, array_new(d, n * n, stored, MEM_TEMPORARY, "C"),
+	PeakGemm p = { d, array_new(d, n * n, stored, MEM_TEMPORARY, "C"),
 		array_new(d, n * n, stored, MEM_TEMPORARY, "A"),
 		array_new(d, n * n, stored, MEM_TEMPORARY, "B"), n };
 	ops_for(d)->draw(d, p.a, n * n, 1, 4, harness_seed, 1, 0);
@@ -202,13 +202,13 @@ static void measure_queue(Row *row, bool recorded)
 
 static void measure_launch(Row *row) { measure_queue(row, false); }
 static void measure_replay(Row *row) { measure_queue(row, true); }
-typedef struct Quantity {
+typedef struct PeakQuantity {
 	const char *quantity;
 	bool gpu_only;
 	void (*measure)(Row *row);
-} Quantity;
-static const Key keys[] = { KEY(Quantity, quantity), { 0 } };
-static const Quantity quantities[] = {
+} PeakQuantity;
+static const Key keys[] = { KEY(PeakQuantity, quantity), { 0 } };
+static const PeakQuantity quantities[] = {
 	{ "copy", false, measure_copy }, { "memcpy", false, measure_memcpy },
 	{ "read", false, measure_read }, { "write", false, measure_write },
 	{ "fp32", false, measure_fp32 }, { "tf32", true, measure_tf32 },
@@ -226,7 +226,7 @@ static void plan(Plan *plan)
 
 static void run(Row *row, const void *config)
 {
-	((const Quantity *)config)->measure(row);
+	((const PeakQuantity *)config)->measure(row);
 }
 const Experiment experiment = {
 	.about = "what the machine can do: bandwidth, matmuls, launches",

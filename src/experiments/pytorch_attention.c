@@ -24,12 +24,13 @@ static const Option options[] = {
 
 static const long widths[] = { 16, 32, 64, 128 };
 
-typedef struct Config {
+typedef struct TorchAttentionConfig {
 	int dtype;
 	long batch, n, d;
-} Config;
-static const Key keys[] = { KEY(Config, dtype, PRECISIONS), KEY(Config, batch),
-	KEY(Config, n), KEY(Config, d), { 0 } };
+} TorchAttentionConfig;
+static const Key keys[] = { KEY(TorchAttentionConfig, dtype, PRECISIONS),
+	KEY(TorchAttentionConfig, batch),
+	KEY(TorchAttentionConfig, n), KEY(TorchAttentionConfig, d), { 0 } };
 
 static void plan(Plan *plan)
 {
@@ -37,7 +38,7 @@ static void plan(Plan *plan)
 	enum { LENGTHS = sizeof lengths / sizeof *lengths };
 	for (int w = 0; w < (width ? 1 : 4); w++)
 		for (int i = 0; i < (length ? 1 : LENGTHS); i++)
-			plan_add(plan, &(Config){ precision, batch,
+			plan_add(plan, &(TorchAttentionConfig){ precision, batch,
 				length ? length : harness_on_gpu() ? lengths[i]
 				: lengths[i] / 16, width ? width : widths[w] });
 }
@@ -50,22 +51,22 @@ static Device *device_of_case(void)
 	return d;
 }
 /* bytes: of one (B, n, D), one (B, n, n), and of an elementary step's scratch */
-typedef struct Sizes {
+typedef struct AttentionBytes {
 	double row, matrix, scratch;
-} Sizes;
+} AttentionBytes;
 
-static Sizes sizes_of(const Device *d, Type type, double n, double D)
+static AttentionBytes attention_bytes(const Device *d, Type type, double n, double D)
 {
 	double w = d->backend->width(type);
 	bool steps = harness_on_gpu();
-	return (Sizes){ batch * n * D * w, batch * n * n * w,
+	return (AttentionBytes){ batch * n * D * w, batch * n * n * w,
 		steps ? batch * n * n * 4 : 0 };
 }
 
 /* what a forward pass leaves; the most that a backward pass holds */
-static double left(Sizes s)  { return 4 * s.row + s.matrix; }
-static double back(Sizes s)  { return 8 * s.row + 2 * s.matrix + s.scratch; }
-static long passes_of(size_t n)
+static double left(AttentionBytes s)  { return 4 * s.row + s.matrix; }
+static double back(AttentionBytes s)  { return 8 * s.row + 2 * s.matrix + s.scratch; }
+static long passes_in_time(size_t n)
 {
 	return passes ? passes : !harness_on_gpu() ? 3 : n > 16384 ? 20 : 100;
 }
@@ -73,7 +74,7 @@ static long passes_of(size_t n)
 static Stats timed_passes(Device *d, void (*pass)(void *), AttentionCase *a)
 {
 	enum { WARMUP = 2 };
-	long times = passes_of(a->n);
+	long times = passes_in_time(a->n);
 	double *ms = need(malloc(times * sizeof *ms));
 	for (long i = -WARMUP; i < times; i++) {
 		device_now_ms(d);
@@ -111,14 +112,14 @@ static void clear(Row *row)
 
 static void run(Row *row, const void *config)
 {
-	const Config *c = config;
+	const TorchAttentionConfig *c = config;
 	Device *d = device_of_case();
 	Type type = policies[c->dtype].op[OP_SCORES].input;
 	double tolerance = type == BF16 ? 3e-2 : type == FP32 ? 2e-5 : 4e-3;
 	row_set(row, "pass", "forward");
 	AttentionCase a = attention_case(d, batch, 1, c->n, c->d, true, type,
 		harness_seed);
-	Sizes sizes = sizes_of(d, type, a.n, a.D);
+	AttentionBytes sizes = attention_bytes(d, type, a.n, a.D);
 	attention_case_forward(&a);
 	attention_case_check(&a, false, tolerance);
 	size_t workspace = d->active[MEM_TEMPORARY];
@@ -137,7 +138,7 @@ static void run(Row *row, const void *config)
 }
 static Row *failing;
 static Device *full;
-static Sizes wanted;
+static AttentionBytes wanted;
 
 /* bytes; NaN: the shapes do not say */
 static double derived_of(const char *tensor)
@@ -190,24 +191,25 @@ static _Noreturn void list_and_leave(size_t need, size_t have,
 	row_end(failing);
 }
 
-static const Key failing_keys[] = { KEY(Config, dtype, PRECISIONS),
-	KEY(Config, batch), KEY(Config, d), { 0 } };
+static const Key failing_keys[] = { KEY(TorchAttentionConfig, dtype, PRECISIONS),
+	KEY(TorchAttentionConfig, batch), KEY(TorchAttentionConfig, d), { 0 } };
 
 static void plan_failing(Plan *plan)
 {
-	plan_add(plan, &(Config){ precision, batch, .d = width ? width : 64 });
+	plan_add(plan, &(TorchAttentionConfig){ precision, batch,
+		.d = width ? width : 64 });
 }
 
 static void run_failing(Row *row, const void *config)
 {
-	const Config *c = config;
+	const TorchAttentionConfig *c = config;
 	Type type = policies[c->dtype].op[OP_SCORES].input;
 	long n = length ? length : 256, D = c->d;
 	failing = row;
 	full = device_of_case();
-	while (!length && back(sizes_of(full, type, n, D)) < full->limit)
+	while (!length && back(attention_bytes(full, type, n, D)) < full->limit)
 		n *= 2;
-	wanted = sizes_of(full, type, n, D);
+	wanted = attention_bytes(full, type, n, D);
 	row_set(row, "n", "%ld", n);
 	full->on_oom = list_and_leave;
 	device_log_memory(full, true);

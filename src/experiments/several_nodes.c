@@ -28,17 +28,17 @@ static const Option options[] = {
 };
 
 #define OVER_NODES "ddp|zero1|fsdp"
-typedef struct Config {
+typedef struct OverNodesConfig {
 	long nodes;
 	double Gbps;                     /* of the link, each way */
 	int strategy;                    /* of OVER_NODES */
-} Config;
+} OverNodesConfig;
 typedef struct BucketConfig {
-	Config link;                     /* first: its keys are ours */
+	OverNodesConfig link;                     /* first: its keys are ours */
 	double bucket_mb;
 } BucketConfig;
-#define LINK_KEYS KEY(Config, nodes), KEY(Config, Gbps, "%g")
-static const Key keys[] = { LINK_KEYS, KEY(Config, strategy, OVER_NODES),
+#define LINK_KEYS KEY(OverNodesConfig, nodes), KEY(OverNodesConfig, Gbps, "%g")
+static const Key keys[] = { LINK_KEYS, KEY(OverNodesConfig, strategy, OVER_NODES),
 	{ 0 } }, bucket_keys[] = { LINK_KEYS, KEY(BucketConfig, bucket_mb, "%g"),
 	{ 0 } };
 
@@ -61,13 +61,13 @@ static void plan(Plan *plan)
 {
 	static const struct { long nodes; double Gbps; } links[] = { { 2, 0.25 },
 		{ 2, 1 }, { 2, 10 }, { 4, 1 } };
-	cost_given.folders = folder;
-	cost_folders();
+	cost_options.folders = folder;
+	count_folders();
 	check_rate();
 	for (size_t i = 0; i < sizeof links / sizeof *links; i++)
 		for (int strategy = 0; strategy < 3; strategy++)
 			if (i == 0 || (asked_nodes == 0 && asked_Gbps == 0))
-				plan_add(plan, &(Config){
+				plan_add(plan, &(OverNodesConfig){
 					asked_nodes ? asked_nodes : links[i].nodes,
 					asked_Gbps > 0 ? asked_Gbps : links[i].Gbps, strategy });
 }
@@ -93,7 +93,7 @@ static int run_command(const char *command, char *said, size_t room)
 }
 
 /* the row of a program's table; NULL: the row of ours says why not */
-static Records *run_job(Row *row, const Config *c, const char *settings,
+static Records *run_job(Row *row, const OverNodesConfig *c, const char *settings,
 	const char *program, const char *arguments)
 {
 	char self[4096] = "", folder[] = "/tmp/nodes.XXXXXX", said[160], *command,
@@ -127,7 +127,7 @@ static Records *run_job(Row *row, const Config *c, const char *settings,
 }
 
 /* of several jobs the one with the shortest step, which is in this column */
-static Records *run_on_nodes(Row *row, const Config *c, const char *program,
+static Records *run_on_nodes(Row *row, const OverNodesConfig *c, const char *program,
 	const char *arguments, const char *step)
 {
 	enum { JOBS = 3 };
@@ -144,7 +144,7 @@ static Records *run_on_nodes(Row *row, const Config *c, const char *program,
 	return least;
 }
 /* ms of the collectives of a step that follows another */
-static double alone_in_step(const CostMachine *m, const CostRun *r)
+static double collectives_alone_in_step(const CostMachine *m, const CostRun *r)
 {
 	double ms[2];
 	for (int i = 0; i < 2; i++) {
@@ -155,22 +155,22 @@ static double alone_in_step(const CostMachine *m, const CostRun *r)
 	return ms[1] - ms[0];
 }
 
-static CostMachine over_link(const Config *c, const CostRun *r)
+static CostMachine link_of(const OverNodesConfig *c, const CostRun *r)
 {
 	CostMachine m = cost_fitted(0)->machine;
 	const double carried = 1448.0 / 1514;
-	double on_host = alone_in_step(&m, r), wire = c->Gbps / 8 * carried;
+	double on_host = collectives_alone_in_step(&m, r), wire = c->Gbps / 8 * carried;
 	m.node = 1;
 	m.far.GBps = fmin(m.near.GBps, wire);
 	for (int k = 0; k < COST_COLLECTIVES; k++)
 		m.byte_cost[k] = fmax(m.byte_cost[k] * m.far.GBps / m.near.GBps,
 			m.far.GBps / wire);
 	m.stretch.comm = 1 + (m.stretch.comm - 1) * fmin(1, on_host
-		/ fmax(alone_in_step(&m, r), 1e-9));
+		/ fmax(collectives_alone_in_step(&m, r), 1e-9));
 	return m;
 }
 
-static CostRun run_of(const Config *c, const Records *alone)
+static CostRun run_of(const OverNodesConfig *c, const Records *alone)
 {
 	static const CostStrategy strategies[] = { COST_BUCKETED, COST_ZERO1,
 		COST_FSDP };
@@ -190,7 +190,7 @@ static CostRun run_of(const Config *c, const Records *alone)
 static void run(Row *row, const void *config)
 {
 	static const char *const names[] = { "ddp", "zero1", "fsdp" };
-	const Config *c = config;
+	const OverNodesConfig *c = config;
 	char arguments[64];
 	row_set(row, "size", "%s", size_name());
 	Records *alone = run_on_nodes(row, c, "optimizer_state_sharding_accounting",
@@ -198,11 +198,11 @@ static void run(Row *row, const void *config)
 	if (alone == NULL)
 		return;
 	CostRun r = run_of(c, alone);
-	CostMachine m = over_link(c, &r);
+	CostMachine m = link_of(c, &r);
 	double predicted = cost_step(&m, &r).step_ms;
 	row_set(row, "single_ms", "%.3f", records_number(alone, 0, "period_ms"));
 	row_set(row, "predicted_ms", "%.3f", predicted);
-	row_set(row, "predicted_alone_ms", "%.3f", alone_in_step(&m, &r));
+	row_set(row, "predicted_alone_ms", "%.3f", collectives_alone_in_step(&m, &r));
 	records_free(&alone);
 	snprintf(arguments, sizeof arguments, "--strategy %s%s", names[c->strategy],
 		c->strategy == 2 ? " --prefetch 1" : "");

@@ -27,15 +27,15 @@ static const Option options[] = {
 	{ 0 }
 };
 
-static bool wanted(int only, int one)
+static bool is_wanted(int only, int one)
 {
 	return only < 0 || only == one;
 }
 
 /* on a CPU: one precision, and neither the fused path nor PyTorch */
-static bool possible(int policy, int by)
+static bool is_possible(int policy, int by)
 {
-	return wanted(precision, policy) && wanted(impl, by)
+	return is_wanted(precision, policy) && is_wanted(impl, by)
 		&& (harness_on_gpu() || (by < FUSED && (policy == POLICY_FP32
 		|| policy == precision)));
 }
@@ -103,23 +103,25 @@ static void count_groups(Row *row, Device *d, const char *phase, Work *work,
 		row_set(row, name, "%.10g", columns[i].value);
 	}
 }
-typedef struct Shaped {
+typedef struct CompiledAttentionConfig {
 	int dtype;
 	long batch, n, d;
 	int impl;
-} Shaped;
-static const Key shaped_keys[] = { KEY(Shaped, dtype, PRECISIONS),
-	KEY(Shaped, batch), KEY(Shaped, n), KEY(Shaped, d),
-	KEY(Shaped, impl, IMPLS), { 0 } };
+} CompiledAttentionConfig;
+static const Key shaped_keys[] = { KEY(CompiledAttentionConfig, dtype, PRECISIONS),
+	KEY(CompiledAttentionConfig, batch), KEY(CompiledAttentionConfig, n),
+	KEY(CompiledAttentionConfig, d),
+	KEY(CompiledAttentionConfig, impl, IMPLS), { 0 } };
 
 /* rows */
 static int plan_shape(Plan *plan, int dtype, long n, long d)
 {
 	int rows = 0;
 	for (int by = 0; by < NIMPLS; by++)
-		if (possible(dtype, by) && by != FUSED
+		if (is_possible(dtype, by) && by != FUSED
 			&& (by < PYTORCH_EAGER || d == 64 || d == width)) {
-			plan_add(plan, &(Shaped){ dtype, batch ? batch : 8, n, d, by });
+			plan_add(plan, &(CompiledAttentionConfig){ dtype, batch ? batch : 8, n,
+				d, by });
 			rows++;
 		}
 	return rows;
@@ -168,7 +170,7 @@ static void time_attention(Row *row, AttentionCase *a, bool counted)
 	row_set(row, "peak_MiB", "%.2f", d->total_peak / 1048576.0);
 }
 
-static void compile_attention(Row *row, const Shaped *c)
+static void compile_attention(Row *row, const CompiledAttentionConfig *c)
 {
 	Device *d = harness_device();
 	Type type = policies[c->dtype].op[OP_SCORES].input;
@@ -190,7 +192,7 @@ static void compile_attention(Row *row, const Shaped *c)
 static void run_attention(Row *row, const void *config)
 {
 	enum { LIMIT_S = 240 };
-	const Shaped *c = config;
+	const CompiledAttentionConfig *c = config;
 	if (c->impl < PYTORCH_EAGER)
 		compile_attention(row, c);
 	else
@@ -201,14 +203,15 @@ static void run_attention(Row *row, const void *config)
 			policies[c->dtype].name, c->batch, c->n, c->d,
 			(long)runs_of_attention(c->n));
 }
-typedef struct Trained {
+typedef struct CompiledModelConfig {
 	int size;
 	long context, batch;
 	int precision, impl;
-} Trained;
-static const Key trained_keys[] = { KEY(Trained, size, SIZES),
-	KEY(Trained, context), KEY(Trained, batch),
-	KEY(Trained, precision, PRECISIONS), KEY(Trained, impl, IMPLS), { 0 } };
+} CompiledModelConfig;
+static const Key trained_keys[] = { KEY(CompiledModelConfig, size, SIZES),
+	KEY(CompiledModelConfig, context), KEY(CompiledModelConfig, batch),
+	KEY(CompiledModelConfig, precision, PRECISIONS),
+		KEY(CompiledModelConfig, impl, IMPLS), { 0 } };
 
 static void plan_models(Plan *plan)
 {
@@ -218,8 +221,9 @@ static void plan_models(Plan *plan)
 	for (int p = 0; p < 2; p++)
 		for (int s = 0; s < NTRAINED; s++)
 			for (int by = 0; by < NIMPLS; by++)
-				if (possible(policy[p], by) && wanted(size, s)) {
-					plan_add(plan, &(Trained){ s, context, batch ? batch : 4,
+				if (is_possible(policy[p], by) && is_wanted(size, s)) {
+					plan_add(plan, &(CompiledModelConfig){ s, context,
+						batch ? batch : 4,
 						policy[p], by });
 					rows++;
 				}
@@ -232,7 +236,7 @@ static void one_step(void *training)
 	timed_step(t->m, &t->adamw, &t->batch, MODE_TRAIN);
 }
 
-static void compile_model(Row *row, const Trained *c)
+static void compile_model(Row *row, const CompiledModelConfig *c)
 {
 	enum { WARMUP = 2 };
 	Device *d = harness_device();
@@ -262,7 +266,7 @@ static void compile_model(Row *row, const Trained *c)
 static void run_model(Row *row, const void *config)
 {
 	enum { LIMIT_S = 420 };
-	const Trained *c = config;
+	const CompiledModelConfig *c = config;
 	if (c->impl < PYTORCH_EAGER)
 		compile_model(row, c);
 	else
@@ -274,28 +278,29 @@ static void run_model(Row *row, const void *config)
 			c->batch, policies[c->precision].name, steps ? steps : 10,
 			harness_seed);
 }
-typedef struct Grouped {
+typedef struct GroupsConfig {
 	long context, batch;
 	int precision;
-} Grouped;
-static const Key grouped_keys[] = { KEY(Grouped, context), KEY(Grouped, batch),
-	KEY(Grouped, precision, PRECISIONS), { 0 } };
+} GroupsConfig;
+static const Key grouped_keys[] = { KEY(GroupsConfig, context),
+	KEY(GroupsConfig, batch),
+	KEY(GroupsConfig, precision, PRECISIONS), { 0 } };
 
 static void plan_groups(Plan *plan)
 {
-	plan_add(plan, &(Grouped){ length ? length : harness_on_gpu() ? 512
+	plan_add(plan, &(GroupsConfig){ length ? length : harness_on_gpu() ? 512
 		: 512 / SCALE, batch ? batch : 4, precision < 0 ? 0 : precision });
 }
 
-typedef struct Listing {
+typedef struct GroupListing {
 	Row *row;
 	int number;
 	bool begun;
-} Listing;
+} GroupListing;
 
 static void list_group(void *listing, const JitGroup *g)
 {
-	Listing *l = listing;
+	GroupListing *l = listing;
 	if (!l->begun)
 		return;
 	row_set(l->row, "number", "%d", ++l->number);
@@ -311,9 +316,9 @@ static void list_group(void *listing, const JitGroup *g)
 
 static void run_groups(Row *row, const void *config)
 {
-	const Grouped *c = config;
+	const GroupsConfig *c = config;
 	Device *d = harness_device();
-	Listing list = { .row = row };
+	GroupListing list = { .row = row };
 	if (!jit_start(d, (JitSettings){ .cache = "build/jit",
 		.explain = list_group, .arg = &list })) {
 		row_set(row, "status", "skipped: nothing is compiled at run time");
