@@ -42,7 +42,6 @@ static int find_tensor(const char *name)
 			return i;
 	die("PyTorch has a tensor '%s', the toy model none", name);
 }
-
 /* returns the exit status of the script; "-" where it gave no type */
 static int ask_pytorch(PeerTypes types)
 {
@@ -79,7 +78,6 @@ static void set_types(Row *row, Toy *const toys[3], int which)
 		row_set(row, fits, "%s", type_names[narrowest(toys[p], which)]);
 	}
 }
-
 static void run_types(Row *row, const void *config)
 {
 	(void)config;
@@ -213,7 +211,6 @@ static void plan_layernorm(Plan *plan)
 			plan_add(plan, &(LayerNormConfig){ types[t], arrangements[i].name,
 				arrangements[i].narrow });
 }
-
 static void run_layernorm(Row *row, const void *config)
 {
 	const LayerNormConfig *c = config;

@@ -51,7 +51,6 @@ static bool one_model(void)
 }
 
 enum { CUSTOM = NSIZES };
-
 /* the size of the one model that the command line gives, or other */
 static int size_or(int other)
 {
@@ -92,7 +91,6 @@ static const Key keys[] = { KEY(ScriptConfig, size, SIZES_AND_CUSTOM),
 	KEY(ScriptConfig, context), KEY(ScriptConfig, batch),
 	KEY(ScriptConfig, precision, PRECISIONS),
 	KEY(ScriptConfig, fusion, FUSIONS_AND_JIT), { 0 } };
-
 static void plan_grid(Plan *plan, int precision, int path)
 {
 	static const long contexts[] = { 128, 256, 512, 1024 };
@@ -124,7 +122,6 @@ static void plan_sizes(Plan *plan)
 		plan_grid(plan, precision, 0);
 	}
 }
-
 /* of the size that does not train: its forward pass fits, and keeps nothing */
 static void plan_forward(Plan *plan)
 {
@@ -150,7 +147,6 @@ static void plan_warmup(Plan *plan)
 			plan_add(plan, &(ScriptConfig){ .size = size_or(s),
 				.context = one_model() ? context : T, .warmup = counts[i] });
 }
-
 typedef struct StartConfig { int start; } StartConfig;
 enum { COLD, KERNELS_FIRST };
 static const Key start_keys[] = { KEY(StartConfig, start, "cold|kernels first"),
@@ -183,7 +179,6 @@ static void set_shape(Row *row, const Shape *s)
 	row_set(row, "heads", "%ld", s->heads);
 	row_set(row, "parameters", "%zu", shape_count(s));
 }
-
 static void run_sizes(Row *row, const void *config)
 {
 	const ScriptConfig *c = config;
@@ -324,7 +319,6 @@ static void plan_split(Plan *plan)
 			plan_add(plan, &(ScriptConfig){ .size = i,
 				.context = gpu ? 512 : 512 / SCALE, .precision = p });
 }
-
 static void run_split(Row *row, const void *config)
 {
 	const ScriptConfig *c = config;
@@ -383,13 +377,11 @@ static void run_warmup(Row *row, const void *config)
 	set_stats(row, "step", stats_of(ms, (int)steps));
 	row_set(row, "first_ms", "%.4f", ms[0]);
 }
-
 static void run_forward(Row *row, const void *config)
 {
 	mode = MODE_FORWARD;
 	run_sizes(row, config);
 }
-
 #define STATS(P) P "_ms " P "_sd_ms " P "_med_ms " P "_min_ms"
 #define VALUES "d_model d_ff layers heads parameters fwd_GFLOP " \
 	STATS("fwd") " " STATS("bwd") " " STATS("opt") " " STATS("step") \

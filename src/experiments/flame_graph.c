@@ -29,7 +29,7 @@ enum { BOXES = 1024 };
 typedef struct FlameBox {
 	const char *name;
 	int under;                      /* the box below, or -1 */
-	double us;                      /* with all above it */
+	double us;                      /* including all boxes above it */
 	int calls;
 } FlameBox;
 
@@ -56,7 +56,6 @@ static int box_of_range(FlameTree *t, const Profile *p, int range)
 	int under = box_of_range(t, p, p->ranges[range].parent);
 	return box_on(t, under, p->ranges[range].name);
 }
-
 static void add_time(FlameTree *t, int box, double us)
 {
 	for (; box >= 0; box = t->boxes[box].under)
@@ -107,8 +106,7 @@ static void write_stack(char *text, size_t n, const FlameTree *t, int box)
 	snprintf(text + length, n - length, "%s%s", length ? ";" : "",
 		t->boxes[box].name);
 }
-
-/* boxes on `under`, from start_us on, the widest first */
+/* emits the boxes on `under`, from start_us on, the widest first */
 static void emit(Row *row, const FlameTree *t, int under, int depth,
 	double start_us, double all_us)
 {
@@ -137,7 +135,6 @@ static void emit(Row *row, const FlameTree *t, int under, int depth,
 		start_us += b->us;
 	}
 }
-
 static void run(Row *row, const void *config)
 {
 	Profile *p = profile_pass(config);

@@ -165,7 +165,7 @@ static void set_angles(Device *d, Array a, size_t n, double (*f)(double))
 	free(values);
 }
 
-/* what a holds before the first run; i: its index in the list */
+/* sets what argument i, a, holds before the first run */
 static void set_argument(Device *d, Array a, KernelArgument as,
 	const KernelSizes *s, int i)
 {
@@ -189,7 +189,6 @@ static void set_argument(Device *d, Array a, KernelArgument as,
 	if (as.extent == ATTENTION)
 		o->softmax_forward(d, a, a, 1, s->B * s->H, s->T);
 }
-
 void kernel_set_new(Device *d, Array *set, const Array *from,
 	const KernelOperation *op, const KernelSizes *s, Type low)
 {

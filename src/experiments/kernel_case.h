@@ -17,8 +17,7 @@ typedef enum {
 	WEIGHTS, SQUARES,      /* the optimizer's; not negative */
 	SCALARS                /* an AdamWStep */
 } ArgumentExtent;
-
-/* fp32; the row's precision; that, but absent when it is fp32 */
+/* fp32; the row's precision; the row's precision, but absent where that is fp32 */
 typedef enum { FULL, LOW, EXTRA } ArgumentType;
 enum { READ = 1, WRITE = 2, BOTH = READ | WRITE };
 
@@ -42,14 +41,17 @@ typedef struct KernelOperation {
 
 extern const KernelOperation kernel_operations[];   /* name NULL ends the list */
 
-/* of a batch of random tokens, which all sets made afterwards share */
+/* sizes of a batch of random tokens, which all sets made afterwards share */
 KernelSizes  kernel_sizes(const Shape *shape, size_t batch, size_t context,
 	size_t parameters);
-/* elements that are allocated; low: the row's precision */
+/* elements that are allocated for an argument of this extent */
 size_t kernel_length(ArgumentExtent e, const KernelSizes *s);
+/* the type of an argument's elements; low: the row's precision */
 Type   kernel_type(KernelArgument a, Type low);
+/* whether the operation goes without this argument in this precision */
 bool   kernel_lacks(KernelArgument a, Type low);
-/* new arrays; from: what they are copies of, or NULL: drawn */
+/* allocates the arrays of a set; from: a set whose numbers are copied, or NULL: they
+ * are drawn */
 void   kernel_set_new(Device *d, Array *set, const Array *from,
 	const KernelOperation *op, const KernelSizes *s, Type low);
 void   kernel_set_free(Device *d, Array *set);

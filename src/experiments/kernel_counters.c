@@ -60,7 +60,6 @@ static const CounterConfig cases[] = {
 	{ "attention backward", "split_fp16", IN_FP32, HEAD1 },
 };
 enum { NCASES = sizeof cases / sizeof *cases };
-
 static bool is_named(const CounterConfig *c, const char *name)
 {
 	size_t n = strlen(c->op);
@@ -88,7 +87,6 @@ static void launch(Device *d, Work *work, void *arg)
 			work(arg);
 	device_now_ms(d);
 }
-
 static void launch_attention(Device *d, const CounterConfig *c)
 {
 	bool backward = strcmp(c->op, "attention backward") == 0;
@@ -166,7 +164,6 @@ static const char run_ncu[] =
 	"--section MemoryWorkloadAnalysis_Tables --section WarpStateStats "
 	"--section Occupancy --section LaunchStats "
 	"'%s' --launch '%s:%s' '%s' 2>&1";
-
 /* all that the command prints; to be freed */
 static char *output_of_command(const char *command, int *status)
 {
@@ -209,7 +206,6 @@ static int count(const CounterConfig *c, KernelCounters *kernels)
 	free(command);
 	return n;
 }
-
 /* the highest clock that the driver allows; NaN: not known */
 static double boost_GHz(void)
 {
@@ -225,7 +221,6 @@ static bool can_count(void)
 {
 	return harness_on_gpu() || ncu;
 }
-
 static void plan(Plan *plan)
 {
 	const CounterConfig *named = only ? case_named(only) : NULL;
@@ -236,7 +231,6 @@ static void plan(Plan *plan)
 		if (named == NULL || named == &cases[i])
 			plan_copy(plan, &cases[i], sizeof cases[i]);
 }
-
 static void set_counter(Row *row, const char *column, double x)
 {
 	if (isnan(x))
@@ -305,7 +299,6 @@ static int launch_case(const char *name, const char *device)
 	printf("%s: launched %d times\n", name, LAUNCHES);
 	return 0;
 }
-
 int main(int argc, char **argv)
 {
 	if (argc == 4 && strcmp(argv[1], "--launch") == 0)

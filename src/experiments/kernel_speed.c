@@ -39,7 +39,7 @@ static size_t touched(ArgumentExtent e, const KernelSizes *s)
 	default: return kernel_length(e, s);
 	}
 }
-/* of one call at its bound; or, all: of a set of arguments */
+/* bytes that one call moves at its bound; all: bytes that a set of arguments takes */
 static double bytes_of(const Device *d, const KernelOperation *op,
 	const KernelSizes *s,
 	Type low, bool all)
@@ -66,7 +66,6 @@ static double error_of(const real *got, const real *want, size_t n)
 	}
 	return worst / most;
 }
-
 /* the largest error of the outputs in set, which op was run on once */
 static double check_set(Device *d, const Array *set, const KernelOperation *op,
 	const KernelSizes *s, Type low)

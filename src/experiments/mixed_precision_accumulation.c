@@ -73,7 +73,6 @@ static int walk_sum(const SumConfig *s, Binade walk[], float *x)
 	*x = round_to(s->stored, (float)s->value);
 	return walk_binades(s->accumulator, *x, s->steps, walk);
 }
-
 static void plan_binades(Plan *plan)
 {
 	Binade walk[MAX_BINADES];

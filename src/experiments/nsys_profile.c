@@ -24,7 +24,6 @@ static const Option options[] = {
 	{ "snapshot", OPT_TEXT, &snapshot, "FILE", "its memory, as PyTorch's" },
 	{ 0 }
 };
-
 static const long contexts[] = { 128, 256, 512, 1024 };
 enum { NCONTEXTS = 4, SHOWN = 2 };
 
@@ -57,7 +56,7 @@ static void plan(Plan *plan)
 				plan_one(plan, s, c, f);
 }
 
-/* of the fused path one context, unless another is asked for */
+/* the fused path has one context, unless another is asked for */
 static void plan_kernels(Plan *plan)
 {
 	try_files();
@@ -130,7 +129,6 @@ static const char *const class_names[NCLASSES] = { "matmul", "softmax", "norm",
 	"attention", "feed-forward", "optimizer", "rest" };
 #define CLASSES "matmul_ms softmax_ms norm_ms attention_ms ffn_ms " \
 	"optimizer_ms rest_ms"
-
 static bool is_matmul(const Activity *w)
 {
 	static const char *const parts[] = { "gemm", "nvjet", "cutlass", "splitK",
@@ -155,7 +153,6 @@ typedef struct RangeSum {
 	int activities, kernels, ranges;
 	double busy_us, projected_us, event_us, class_us[NCLASSES];
 } RangeSum;
-
 static void add_activities(RangeSum *sum, const Profile *p, const char *name,
 	const char *phase)
 {
@@ -180,8 +177,7 @@ static void add_activities(RangeSum *sum, const Profile *p, const char *name,
 		}
 	}
 }
-
-/* of the ranges of that name in a phase */
+/* sums over all ranges of that name that lie in the phase */
 static RangeSum sum_range(const Profiled *p, const char *name, const char *phase)
 {
 	RangeSum sum = { 0 };
@@ -216,7 +212,6 @@ static const struct { const char *label, *name, *phase; } ranges[] = {
 	{ "backward feed-forward", "feed-forward", "backward" },
 };
 enum { NRANGES = sizeof ranges / sizeof *ranges, NPHASES = 3 };
-
 static void set_activities(Row *row, const RangeSum *s)
 {
 	static const char *const columns[NCLASSES] = { "matmul_ms", "softmax_ms",
@@ -237,7 +232,6 @@ static void set_if(Row *row, const char *column, bool known, double ms)
 	else
 		row_set(row, column, "-");
 }
-
 static void run_ranges(Row *row, const void *config)
 {
 	Profiled p = profile_step(config);
@@ -265,14 +259,13 @@ typedef struct KernelTotal {
 	int calls;
 	double us, least, most;
 } KernelTotal;
-
 static int by_time(const void *a, const void *b)
 {
 	double x = ((const KernelTotal *)a)->us, y = ((const KernelTotal *)b)->us;
 	return x < y ? 1 : x > y ? -1 : 0;
 }
 
-/* totals[nactivities]; returns how many */
+/* totals: room for nactivities; returns how many different kernels there are */
 static int total_by_name(const Profile *p, const char *phase, KernelTotal *totals)
 {
 	int n = 0;
@@ -294,7 +287,6 @@ static int total_by_name(const Profile *p, const char *phase, KernelTotal *total
 	qsort(totals, n, sizeof *totals, by_time);
 	return n;
 }
-
 static void run_kernels(Row *row, const void *config)
 {
 	enum { LISTED = 12 };
@@ -333,7 +325,6 @@ static void set_interval(Row *row, int lane, const char *kind, const char *name,
 	row_set(row, "end_us", "%.2f", end_us);
 	row_emit(row);
 }
-
 static void run_timeline(Row *row, const void *config)
 {
 	enum { DEPTH = 6 };
@@ -377,7 +368,6 @@ static void plan_overhead(Plan *plan)
 	for (int i = 0; i < NCOSTS; i++)
 		plan_add(plan, &costs[i]);
 }
-
 static void repeat_call(Device *d, const OverheadConfig *cost, Array few, int n)
 {
 	const Ops *ops = ops_for(d);
@@ -388,7 +378,6 @@ static void repeat_call(Device *d, const OverheadConfig *cost, Array few, int n)
 	for (int i = 0; i < n && cost->allocation; i++)
 		device_free(d, device_alloc(d, 4096, MEM_TEMPORARY, "block"));
 }
-
 static void run_overhead(Row *row, const void *config)
 {
 	Device *d = harness_device();

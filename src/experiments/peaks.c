@@ -19,7 +19,6 @@ static const Option options[] = {
 	{ "runs", OPT_INT, &runs, "1..1000", "measured runs, after a few" },
 	{ 0 }
 };
-
 static size_t length(const Device *d)
 {
 	return mebibytes ? (size_t)mebibytes << 18 : copy_length(d);
@@ -34,7 +33,7 @@ static void set_figures(Row *row, const char *unit, Stats x)
 	row_set(row, "runs", "%ld", runs);
 }
 
-/* amount: what one run does, in the unit times a ms */
+/* amount: what one run does, in the unit times a millisecond */
 static void set_rate(Row *row, const char *unit, double amount, Timing t)
 {
 	double rate = amount / t.ms;

@@ -48,7 +48,6 @@ static int ranks_of(const void *config)
 	const DdpPeerConfig *c = config;
 	return is_ours(c) ? (int)c->ranks : 1;
 }
-
 typedef struct PeerForm { int precision; const char *impl; } PeerForm;
 
 /* returns how many rows */
@@ -77,7 +76,6 @@ static void plan_forms(Plan *plan, const PeerForm *forms, int first, int last)
 	if (n == 0)
 		usage_error("no row has this implementation, size and precision");
 }
-
 static void plan(Plan *plan)
 {
 	plan_forms(plan, (const PeerForm[]){

@@ -30,7 +30,6 @@ typedef struct PeerConfig {
 } PeerConfig;
 static const Key keys[] = { KEY(PeerConfig, impl), KEY(PeerConfig, size, SIZES),
 	KEY(PeerConfig, context), KEY(PeerConfig, precision, PRECISIONS), { 0 } };
-
 static void plan(Plan *plan)
 {
 	enum { SMALL = 2, ALL = NTRAINED };   /* sizes that are compiled as a whole */
