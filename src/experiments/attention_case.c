@@ -15,7 +15,7 @@ static Array drawn_array(AttentionCase *a, const char *what, uint64_t seed, int 
 	return x;
 }
 
-static Array new_zeros(AttentionCase *a, Category category, const char *what)
+static Array new_result(AttentionCase *a, Category category, const char *what)
 {
 	return array_new(a->device, a->B * a->n * a->H * a->D, a->type, category,
 		what);
@@ -29,18 +29,17 @@ AttentionCase attention_case(Device *device, size_t B, size_t H, size_t n,
 	a.q = drawn_array(&a, "queries", seed, 1);
 	a.k = drawn_array(&a, "keys", seed, 2);
 	a.v = drawn_array(&a, "values", seed, 3);
-	a.o = new_zeros(&a, MEM_ACTIVATION, "output");
+	a.o = new_result(&a, MEM_ACTIVATION, "output");
 	return a;
 }
 
 void attention_case_gradients(AttentionCase *a, uint64_t seed)
 {
 	a->dO = drawn_array(a, "d output", seed, 4);
-	a->dq = new_zeros(a, MEM_GRADIENT, "d queries");
-	a->dk = new_zeros(a, MEM_GRADIENT, "d keys");
-	a->dv = new_zeros(a, MEM_GRADIENT, "d values");
+	a->dq = new_result(a, MEM_GRADIENT, "d queries");
+	a->dk = new_result(a, MEM_GRADIENT, "d keys");
+	a->dv = new_result(a, MEM_GRADIENT, "d values");
 }
-
 void attention_case_free(AttentionCase *a)
 {
 	Array *const all[] = { &a->q, &a->k, &a->v, &a->o, &a->dO, &a->dq, &a->dk,
@@ -186,8 +185,7 @@ static double dot(const real *x, const real *y, size_t n)
 		sum += (double)x[i] * y[i];
 	return sum;
 }
-
-/* `size`: of the terms whose sums are wanted */
+/* size: a lower bound of what the tolerance is a fraction of */
 static void expect_element(ReferenceHead *h, const real *got, const double *want,
 	double size,
 	double tolerance, const char *what, size_t row)
@@ -211,7 +209,7 @@ static void expect_row(ReferenceHead *h, Array got, const double *want, double s
 	free(x);
 }
 
-/* p: the probabilities of row i, whose query is q */
+/* p: (keys), the probabilities of row i, whose query is q, (D) */
 static void check_gradients(ReferenceHead *h, size_t i, const double *p,
 	const real *q, double tolerance)
 {
@@ -264,7 +262,6 @@ static void check_row(ReferenceHead *h, size_t i, bool gradients, double toleran
 	free(p);
 	free(want);
 }
-
 double attention_case_check(const AttentionCase *a, bool gradients,
 	double tolerance)
 {

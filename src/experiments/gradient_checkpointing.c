@@ -24,7 +24,6 @@ typedef struct CheckpointingConfig {
 static const Key keys[] = { MODEL_KEYS, KEY(CheckpointingConfig, nested),
 	KEY(CheckpointingConfig, K),
 	{ 0 } };
-
 /* on a CPU few rows of a short context, which take seconds */
 static void plan(Plan *plan)
 {

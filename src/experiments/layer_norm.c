@@ -33,9 +33,9 @@ static void fused_rmsnorm_back(void *rows)
 		.dg = n->dg, .beta = 1, .dy = n->dy, .sum = n->x, .g = n->g,
 		.rho = n->rho }, n->rows, n->C);
 }
-static const struct Kind {
+static const struct NormPasses {
 	const char *name;
-	bool centers;                    /* about the mean, and shifts */
+	bool centers;                    /* subtracts the mean and adds a shift */
 	Work *forward, *backward;
 } kinds[] = {
 	{ "rmsnorm eager", false, norm_rows_rmsnorm, norm_rows_rmsnorm_back },
@@ -53,7 +53,6 @@ typedef struct NormConfig {
 enum { OURS, PYTORCH };
 static const Key norm_keys[] = { KEY(NormConfig, rows), KEY(NormConfig, width),
 	KEY(NormConfig, by, "ours|PyTorch"), { 0 } };
-
 static void plan_norms(Plan *plan)
 {
 	long count = rows ? rows : harness_on_gpu() ? 50000 : 1000;
@@ -65,7 +64,6 @@ static void plan_norms(Plan *plan)
 			break;
 	}
 }
-
 static void set_norm(Row *row, const char *direction, Timing t, double bytes,
 	double copy)
 {
@@ -117,7 +115,6 @@ static void time_pytorch_norms(Row *row, const NormConfig *s, double copy)
 		"pytorch_peer.py", "norms --rows %ld --width %ld --repeats %d --seed %ld "
 		"--copy %.2f", s->rows, s->width, runs_of_norm(), harness_seed, copy);
 }
-
 static void run_norms(Row *row, const void *config)
 {
 	const NormConfig *s = config;
@@ -131,14 +128,14 @@ static void run_norms(Row *row, const void *config)
 }
 static const Ops *whole;
 
-static void one_kernel_forward(Device *d, Array y, Array rho, Array x, Array g,
+static void fused_forward(Device *d, Array y, Array rho, Array x, Array g,
 	size_t rows, size_t C, double eps)
 {
 	whole->fused_rmsnorm_forward(d, (NormForward){ .y = y, .rho = rho, .x = x,
 		.g = g, .eps = eps }, rows, C);
 }
 
-static void one_kernel_backward(Device *d, Array dx, Array dg, Array dy,
+static void fused_backward(Device *d, Array dx, Array dg, Array dy,
 	Array x, Array g, Array rho, size_t rows, size_t C)
 {
 	whole->fused_rmsnorm_backward(d, (NormBackward){ .dsum = dx, .dg = dg,
@@ -149,8 +146,8 @@ static Ops with_fused_norm(const Ops *ops)
 {
 	Ops changed = *ops;
 	whole = ops;
-	changed.rmsnorm_forward = one_kernel_forward;
-	changed.rmsnorm_backward = one_kernel_backward;
+	changed.rmsnorm_forward = fused_forward;
+	changed.rmsnorm_backward = fused_backward;
 	return changed;
 }
 typedef struct NormModelConfig {
@@ -163,7 +160,6 @@ static const Key model_keys[] = { KEY(NormModelConfig, size, SIZES),
 	KEY(NormModelConfig, context), KEY(NormModelConfig, norm,
 	"rmsnorm eager|rmsnorm fused|layernorm"), KEY(NormModelConfig, fusion, FUSIONS),
 	{ 0 } };
-
 static void plan_models(Plan *plan)
 {
 	for (int i = 0; i < NTRAINED; i++) {
@@ -174,7 +170,6 @@ static void plan_models(Plan *plan)
 		plan_add(plan, &(NormModelConfig){ i, T, RMSNORM_FUSED, 1 });
 	}
 }
-
 static Model *model_with(const NormModelConfig *c, Device *d, Ops *ops)
 {
 	Shape shape = studied_shape(c->size, c->context);

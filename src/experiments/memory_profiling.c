@@ -17,15 +17,15 @@ static const Option options[] = {
 };
 
 /* the problem's model, unless another is asked for */
-static int shown(void)
+static int shown_size(void)
 {
 	return size < 0 ? SIZE_2_7B : size;
 }
 
-/* its blocks, as a row has them */
-static long depth(void)
+/* the number of its blocks, scaled down on a CPU */
+static long depth_of_shown(void)
 {
-	Shape s = model_sizes[shown()].shape;
+	Shape s = model_sizes[shown_size()].shape;
 	return (harness_on_gpu() ? s : scaled_down(s)).layers;
 }
 
@@ -35,7 +35,6 @@ typedef struct MemoryConfig {
 	long layers;
 } MemoryConfig;
 enum { FORWARD, STEP };              /* modes */
-
 /* rows of one model: fp32 and bf16, if no precision is asked for, along both
  * paths, with each of the modes or numbers of layers */
 static void plan_model(Plan *plan, int which, int ncontexts,
@@ -56,7 +55,6 @@ static void plan_model(Plan *plan, int which, int ncontexts,
 				}
 			}
 }
-
 static const MemoryConfig modes[] = { { .mode = FORWARD }, { .mode = STEP } },
 	one[] = { { .layers = 0 } };
 static const long contexts[] = { 128, 256, 512, 2048 }, at_512[] = { 512 },
@@ -65,24 +63,24 @@ static const long contexts[] = { 128, 256, 512, 2048 }, at_512[] = { 512 },
 static void plan(Plan *plan)
 {
 	/* a CPU takes long for the last */
-	plan_model(plan, shown(), harness_on_gpu() ? 4 : 3, contexts, 2, modes);
+	plan_model(plan, shown_size(), harness_on_gpu() ? 4 : 3, contexts, 2, modes);
 }
 
 static void plan_shown(Plan *plan)
 {
-	plan_model(plan, shown(), 1, at_512, 2, modes);
+	plan_model(plan, shown_size(), 1, at_512, 2, modes);
 }
 
 static void plan_blocks(Plan *plan)
 {
-	plan_model(plan, shown(), 1, at_512, 1, one);
+	plan_model(plan, shown_size(), 1, at_512, 1, one);
 }
 
 static void plan_depths(Plan *plan)
 {
-	const MemoryConfig layers[] = { { .layers = depth() },
-		{ .layers = depth() - 1 } };
-	plan_model(plan, shown(), 1, at_512, 2, layers);
+	const MemoryConfig layers[] = { { .layers = depth_of_shown() },
+		{ .layers = depth_of_shown() - 1 } };
+	plan_model(plan, shown_size(), 1, at_512, 2, layers);
 }
 
 static void plan_sizes(Plan *plan)
@@ -144,8 +142,7 @@ static MemoryLog *log_config(const MemoryConfig *c)
 	Training t = training_of(&c->model, batch, train);
 	return log_steps(&t, train ? MODE_TRAIN : MODE_FORWARD);
 }
-
-/* forward, backward, optimizer, or between them */
+/* forward, backward or optimizer; "between": none of them */
 static const char *phase_of(const MemoryEvent *e)
 {
 	for (const RangePath *at = e->range; at; at = at->outer)
@@ -154,7 +151,6 @@ static const char *phase_of(const MemoryEvent *e)
 				return phases[p];
 	return "between";
 }
-
 static ptrdiff_t total_of(const ptrdiff_t active[NCATEGORIES])
 {
 	ptrdiff_t total = 0;
@@ -248,7 +244,6 @@ static int by_size(const void *a, const void *b)
 	return x < y ? 1 : x > y ? -1 : strcmp(((const SavedTensor *)a)->what,
 		((const SavedTensor *)b)->what);
 }
-
 /* "forward, layer, attention" */
 static void write_path(char *text, size_t n, const RangePath *range)
 {
@@ -271,7 +266,6 @@ static void set_tensor(Row *row, int rank, const SavedTensor *t)
 	row_set(row, "ranges", "%s", path[0] ? path : "between");
 	row_set(row, "MiB", "%.3f", t->nbytes / 1048576.0);
 }
-
 static void run_tensors(Row *row, const void *config)
 {
 	enum { SHOWN = 40, MANY = 512 };
@@ -309,7 +303,6 @@ static bool is_freed(const MemoryEvent *log, size_t from, size_t to)
 			return true;
 	return false;
 }
-
 static void run_saved(Row *row, const void *config)
 {
 	enum { MANY = 64 };
@@ -348,8 +341,7 @@ static Training training_of_depth(const MemoryConfig *c)
 	t.batch = batch_random(batch, shape.context, shape.vocab, harness_seed);
 	return t;
 }
-
-/* bytes more at the end of these events; of gradients only, or of everything */
+/* by how many bytes memory grows in these events; gradients: of gradients alone */
 static double memory_change(const MemoryLog *l, size_t from, size_t to,
 	bool gradients)
 {

@@ -13,7 +13,6 @@ static Array drawn_array(Device *d, size_t n, Type type, int stream)
 	ops_for(d)->draw(d, a, n, 1, 4, harness_seed, stream, 0);
 	return a;
 }
-
 NormRowsCase norm_rows_new(Device *d, size_t rows, size_t C, Type type)
 {
 	size_t n = rows * C;
@@ -25,7 +24,6 @@ NormRowsCase norm_rows_new(Device *d, size_t rows, size_t C, Type type)
 		.mean = drawn_array(d, rows, FP32, 9),
 			.rho = drawn_array(d, rows, FP32, 10) };
 }
-
 void norm_rows_free(NormRowsCase *n)
 {
 	Array all[] = { n->x, n->y, n->dy, n->dx, n->g, n->b, n->dg, n->db, n->mean,
@@ -60,7 +58,7 @@ void norm_rows_layernorm_back(void *rows)
 	n->ops->layernorm_backward(n->device, n->dx, n->dg, n->db, n->dy, n->x, n->g,
 		n->mean, n->rho, n->rows, n->C);
 }
-/* what one row of x gives; dx and y: double[C] */
+/* y, dx: (C), what the norm and its gradient are of one row x, dy: (C) */
 static void norm_by_formula(double *y, double *dx, const real *x, const real *dy,
 	const real *g, const real *b, size_t C, bool centers)
 {
@@ -81,7 +79,6 @@ static void norm_by_formula(double *y, double *dx, const real *x, const real *dy
 		dx[j] = rho * ((double)g[j] * dy[j] - v_mean - unit * v_along);
 	}
 }
-
 static void expect_row(Device *d, Array got, const double *want, size_t row,
 	size_t C, const char *name)
 {
@@ -100,7 +97,6 @@ real *norm_row(Device *d, Array a, size_t row, size_t C)
 	array_read(d, values, array_part(d, a, row * C), C);
 	return values;
 }
-
 void norm_rows_check(const NormRowsCase *n, bool centers, const char *name)
 {
 	Device *d = n->device;

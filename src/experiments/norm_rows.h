@@ -13,20 +13,21 @@ typedef struct NormRowsCase {
 	Array g, b, dg, db;              /* (C) */
 	Array mean, rho;                 /* (rows) */
 } NormRowsCase;
-/* with random numbers in all arrays */
+/* allocates all arrays and draws random numbers in them */
 NormRowsCase norm_rows_new(Device *d, size_t rows, size_t C, Type type);
 void     norm_rows_free(NormRowsCase *n);
 
-/* passes over NormRowsCase, each a Work */
+/* eager passes over a NormRowsCase, each a Work */
 void  norm_rows_rmsnorm(void *rows);
 void  norm_rows_rmsnorm_back(void *rows);
 void  norm_rows_layernorm(void *rows);
 void  norm_rows_layernorm_back(void *rows);
 
-/* of y and dx, where dx was zero before one backward pass; dies of a wrong one.
- * centers: about the mean, and shifts */
+/* ends the program unless three rows of y and of dx, which was zero before one
+ * backward pass, are what the formulas say. centers: the norm subtracts the mean
+ * and adds a shift */
 void  norm_rows_check(const NormRowsCase *n, bool centers, const char *name);
-/* a row of an array; the caller frees it */
+/* a row of an array of rows of C, on the host; the caller frees it */
 real *norm_row(Device *d, Array a, size_t row, size_t C);
 
 #endif

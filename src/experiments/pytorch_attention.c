@@ -21,7 +21,6 @@ static const Option options[] = {
 		"more than 16384 queries; on a CPU 3" },
 	{ 0 }
 };
-
 static const long widths[] = { 16, 32, 64, 128 };
 
 typedef struct TorchAttentionConfig {
@@ -50,7 +49,7 @@ static Device *device_of_case(void)
 		d->limit = (size_t)1 << 28;
 	return d;
 }
-/* bytes: of one (B, n, D), one (B, n, n), and of an elementary step's scratch */
+/* bytes of one (B, n, D) array, one (B, n, n) matrix, and an elementary step's scratch */
 typedef struct AttentionBytes {
 	double row, matrix, scratch;
 } AttentionBytes;
@@ -64,8 +63,9 @@ static AttentionBytes attention_bytes(const Device *d, Type type, double n, doub
 }
 
 /* what a forward pass leaves; the most that a backward pass holds */
-static double left(AttentionBytes s)  { return 4 * s.row + s.matrix; }
-static double back(AttentionBytes s)  { return 8 * s.row + 2 * s.matrix + s.scratch; }
+static double bytes_left(AttentionBytes s)  { return 4 * s.row + s.matrix; }
+static double bytes_backward(AttentionBytes s)  { return 8 * s.row + 2 * s.matrix
+	+ s.scratch; }
 static long passes_in_time(size_t n)
 {
 	return passes ? passes : !harness_on_gpu() ? 3 : n > 16384 ? 20 : 100;
@@ -88,7 +88,6 @@ static Stats timed_passes(Device *d, void (*pass)(void *), AttentionCase *a)
 	free(ms);
 	return s;
 }
-
 static void set_pass(Row *row, const char *pass, Stats ms, double before,
 	double derived, double peak)
 {
@@ -102,14 +101,13 @@ static void set_pass(Row *row, const char *pass, Stats ms, double before,
 	row_emit(row);
 }
 
-static void clear(Row *row)
+static void clear_columns(Row *row)
 {
 	static const char *const columns[] = { "ms", "sd_ms", "min_ms",
 		"before_MiB", "derived_MiB", "peak_MiB" };
 	for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
 		row_set(row, columns[i], "-");
 }
-
 static void run(Row *row, const void *config)
 {
 	const TorchAttentionConfig *c = config;
@@ -125,15 +123,15 @@ static void run(Row *row, const void *config)
 	size_t workspace = d->active[MEM_TEMPORARY];
 	Stats forward = timed_passes(d, attention_case_forward, &a);
 	double left_bytes = d->total - workspace;
-	set_pass(row, "forward", forward, left_bytes, left(sizes),
+	set_pass(row, "forward", forward, left_bytes, bytes_left(sizes),
 		d->total_peak - workspace);
 	row_set(row, "pass", "backward");
-	clear(row);
+	clear_columns(row);
 	attention_case_gradients(&a, harness_seed);
 	attention_case_backward(&a);
 	attention_case_check(&a, true, tolerance);
 	set_pass(row, "backward", timed_passes(d, attention_case_backward, &a),
-		left_bytes, back(sizes), d->total_peak - workspace);
+		left_bytes, bytes_backward(sizes), d->total_peak - workspace);
 	attention_case_free(&a);
 }
 static Row *failing;
@@ -154,7 +152,6 @@ static double derived_of(const char *tensor)
 		|| strcmp(tensor, "gradient of scores") == 0;
 	return scratch ? wanted.scratch : wanted.row;
 }
-
 static void list_tensor(int order, const char *tensor, Category category,
 	double nbytes, double total, double free)
 {
@@ -168,8 +165,7 @@ static void list_tensor(int order, const char *tensor, Category category,
 	row_set(failing, "free_MiB", "%.2f", free / 1048576);
 	row_emit(failing);
 }
-
-/* what is in use, in the order in which it came, and what does not fit */
+/* lists what is in use in order of allocation, then what does not fit */
 static _Noreturn void list_and_leave(size_t need, size_t have,
 	const char *what)
 {
@@ -190,7 +186,6 @@ static _Noreturn void list_and_leave(size_t need, size_t have,
 	list_tensor(++order, what, MEM_TEMPORARY, need, total + need, have);
 	row_end(failing);
 }
-
 static const Key failing_keys[] = { KEY(TorchAttentionConfig, dtype, PRECISIONS),
 	KEY(TorchAttentionConfig, batch), KEY(TorchAttentionConfig, d), { 0 } };
 
@@ -207,7 +202,7 @@ static void run_failing(Row *row, const void *config)
 	long n = length ? length : 256, D = c->d;
 	failing = row;
 	full = device_of_case();
-	while (!length && back(attention_bytes(full, type, n, D)) < full->limit)
+	while (!length && bytes_backward(attention_bytes(full, type, n, D)) < full->limit)
 		n *= 2;
 	wanted = attention_bytes(full, type, n, D);
 	row_set(row, "n", "%ld", n);

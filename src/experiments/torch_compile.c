@@ -26,7 +26,6 @@ static const Option options[] = {
 	{ "steps", OPT_INT, &steps, "2..1000", "measured steps of a model" },
 	{ 0 }
 };
-
 static bool is_wanted(int only, int one)
 {
 	return only < 0 || only == one;
@@ -52,7 +51,8 @@ static bool recorded(int by)
 	return by == ALONE || by == JIT;
 }
 
-/* false: it cannot be recorded, and the row says so */
+/* starts recording for the implementations that compile; false: the device cannot,
+ * and the row says so */
 static bool record(Row *row, Device *d, int by)
 {
 	JitSettings settings = { .cache = FOLDER, .alone = by == ALONE };
@@ -83,7 +83,7 @@ static void start_twice(Row *row, Device *d, Work *work, void *arg)
 }
 #define COUNTS(P) P "_operations " P "_kernels " P "_eager_MB " P "_MB"
 
-/* of work that begins and ends with a group */
+/* counts the work between two calls that leave no group open */
 static void count_groups(Row *row, Device *d, const char *phase, Work *work,
 	void *arg)
 {
@@ -126,7 +126,6 @@ static int plan_shape(Plan *plan, int dtype, long n, long d)
 		}
 	return rows;
 }
-
 static void plan_attention(Plan *plan)
 {
 	static const int dtypes[] = { POLICY_FP32, POLICY_BF16 };
@@ -142,7 +141,6 @@ static void plan_attention(Plan *plan)
 					width ? width : gpu ? widths[w] : 64);
 	expect_some(rows);
 }
-
 static void both_passes(void *attention)
 {
 	attention_case_forward(attention);
@@ -169,7 +167,6 @@ static void time_attention(Row *row, AttentionCase *a, bool counted)
 	row_set_time(row, "bwd", (Stats){ .median = bwd.ms, .sd = bwd.sd_ms });
 	row_set(row, "peak_MiB", "%.2f", d->total_peak / 1048576.0);
 }
-
 static void compile_attention(Row *row, const CompiledAttentionConfig *c)
 {
 	Device *d = harness_device();
@@ -229,7 +226,6 @@ static void plan_models(Plan *plan)
 				}
 	expect_some(rows);
 }
-
 static void one_step(void *training)
 {
 	Training *t = training;
@@ -262,7 +258,6 @@ static void compile_model(Row *row, const CompiledModelConfig *c)
 	training_free(&t);
 	jit_stop(d);
 }
-
 static void run_model(Row *row, const void *config)
 {
 	enum { LIMIT_S = 420 };
@@ -291,7 +286,6 @@ static void plan_groups(Plan *plan)
 	plan_add(plan, &(GroupsConfig){ length ? length : harness_on_gpu() ? 512
 		: 512 / SCALE, batch ? batch : 4, precision < 0 ? 0 : precision });
 }
-
 typedef struct GroupListing {
 	Row *row;
 	int number;
@@ -313,7 +307,6 @@ static void list_group(void *listing, const JitGroup *g)
 	row_set(l->row, "closed", "%s", g->why);
 	row_emit(l->row);
 }
-
 static void run_groups(Row *row, const void *config)
 {
 	const GroupsConfig *c = config;
