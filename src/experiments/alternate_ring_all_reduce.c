@@ -34,8 +34,8 @@ static void plan_rings(Plan *plan)
 }
 typedef void AllReduce(Cluster *c, Axis axis, ClusterArray *part);
 
-/* all devices sum; the sums must be right. Counts elements whose bits are not
- * the same on all devices */
+/* sums on all devices, and ends the program if a sum is wrong. Returns how many
+ * elements have not the same bits on all devices */
 static size_t try_ring(Cluster *c, AllReduce *all_reduce, size_t n)
 {
 	size_t N = cluster_size(c), differ = 0;

@@ -12,7 +12,6 @@ static const Hardware sheets[MACHINES] = {
 	{ "TPU v5p", 460, 180 },        /* one axis of the torus, both ways */
 };
 enum { MOST_TRIED = 10000000 };
-
 static double TFLOPs = 0, GBps = 0;         /* 0: all machines */
 static long batch = 1 << 20, d_model = 2560, d_ff = 10240;
 
@@ -38,7 +37,6 @@ static void expect_few_devices(const Hardware *m)
 		usage_error("this machine and layer have bounds of up to %.3g "
 			"devices: too many to try", most);
 }
-
 int bounds_machines(Hardware machines[MACHINES])
 {
 	bool custom = TFLOPs != 0 || GBps != 0;
@@ -91,7 +89,6 @@ void schedule_plan(Plan *plan, const long (*meshes)[2], int nmeshes)
 				plan_add(plan, &(ScheduleConfig){ meshes[i][0], meshes[i][1],
 					shapes[s][0], shapes[s][1], shapes[s][2], pass });
 }
-
 void schedule_row(Row *row, const ScheduleConfig *s, bool sharded)
 {
 	FfnCost counted[PASSES];

@@ -17,16 +17,17 @@ typedef struct Hardware {
 } Hardware;
 
 extern const Option bounds_options[];
-/* those of data sheets, or that of the options, and their number; rates that
- * are no machine, and bounds too large to try, are usage errors */
+/* sets the machines of data sheets, or that of the options, and returns how many;
+ * rates that are no machine, and bounds too large to try, are usage errors */
 enum { MACHINES = 4 };
 int     bounds_machines(Hardware machines[MACHINES]);
-BoundSetting bounds_setting(Row *row, const Hardware *machine);  /* sets columns */
+/* the layer of the options on this machine; sets its columns */
+BoundSetting bounds_setting(Row *row, const Hardware *machine);
 
 /* seconds of computing; seconds of sending along both axes, overlapped or not */
 double  compute_time(const BoundSetting *s, FfnCost cost);
 double  send_time(const BoundSetting *s, FfnCost cost, bool overlapped);
-/* sending takes no longer than computing */
+/* whether sending takes no longer than computing */
 bool    compute_bound(const BoundSetting *s, FfnCost cost, bool overlapped);
 
 #define SETTING_VALUES "TFLOPs GBps batch d_model d_ff"

@@ -21,7 +21,6 @@ void cluster_free(Cluster **c)
 	free(*c);
 	*c = NULL;
 }
-
 size_t cluster_size(const Cluster *c)
 {
 	return c->length[AXIS_X] * c->length[AXIS_Y];

@@ -1,6 +1,5 @@
-/* cluster.h: devices that compute and send to one another in steps. What each
- * does is counted, nothing is timed. Arrays may be absent: then steps are
- * counted alone */
+/* cluster.h: devices that compute and send to one another in steps. Work and bytes
+ * are counted, nothing is timed. Arrays may be absent: then only counts are made */
 #ifndef EXPERIMENTS_CLUSTER_H
 #define EXPERIMENTS_CLUSTER_H
 
@@ -31,11 +30,11 @@ typedef struct ClusterArray {
 
 Cluster *cluster_new(size_t X, size_t Y, size_t element_nbytes);
 void     cluster_free(Cluster **c);
-size_t   cluster_size(const Cluster *c);
-/* along an axis: 0 ... length - 1 */
+size_t   cluster_size(const Cluster *c);    /* devices */
+/* the device's position on its ring along an axis: 0 ... length - 1 */
 size_t   cluster_rank(const Cluster *c, Axis axis, size_t device);
-void     cluster_reset(Cluster *c);         /* all counts are 0 */
-size_t   cluster_flops(const Cluster *c);   /* of the device that has most */
+void     cluster_reset(Cluster *c);         /* sets all counts to 0 */
+size_t   cluster_flops(const Cluster *c);   /* FLOPs of the busiest device */
 
 /* the scale of tables that are computed, on no particular machine */
 #define CLUSTER_SCALE "computed"
@@ -45,13 +44,13 @@ size_t   chunk_start(size_t rows, size_t N, size_t k);
 
 /* Collectives along an axis; part[d] is device d's, of one shape on each ring.
  * A device's own chunk is that of its rank on the ring */
-/* own chunks in, whole arrays out */
+/* part[d]: the own chunk is set; then the whole array is */
 void ring_all_gather(Cluster *c, Axis axis, ClusterArray *part);
-/* whole arrays in, the own chunk of their sum out; the rest is NaN */
+/* part[d]: the whole array is set; then the own chunk holds the sum, the rest NaN */
 void ring_reduce_scatter(Cluster *c, Axis axis, ClusterArray *part);
-/* whole arrays in, their sum out */
+/* part[d]: the whole array is set; then it holds the sum */
 void ring_all_reduce(Cluster *c, Axis axis, ClusterArray *part);
-/* the same by passing whole arrays round the ring */
+/* as ring_all_reduce, by passing whole arrays round the ring */
 void alternate_ring_all_reduce(Cluster *c, Axis axis, ClusterArray *part);
 
 /* C = beta C + op(A) op(B) on one device, 2mnk FLOPs; beta is 0 or 1 */

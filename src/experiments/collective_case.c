@@ -32,7 +32,6 @@ void integers_draw(real *to, size_t at, size_t n, uint64_t salt, int first,
 		}
 	}
 }
-
 size_t integers_wrong(const real *x, size_t at, size_t n, uint64_t salt,
 	int first, int end)
 {
@@ -53,7 +52,7 @@ static size_t piece_length(size_t at, size_t to)
 	return to - at < PIECE ? to - at : PIECE;
 }
 
-/* the elements that a rank has before; those of its shard where they are cut */
+/* the elements that a rank has before the collective: its shard, if it gathers */
 static ElementRange elements_before(const CollectiveCase *c, int rank)
 {
 	int ranks = comm_ranks(c->comm);
@@ -64,7 +63,6 @@ static ElementRange elements_before(const CollectiveCase *c, int rank)
 	return (ElementRange){ shard_begin(c->n, rank, ranks),
 		shard_begin(c->n, rank + 1, ranks) };
 }
-
 static void draw_array(const CollectiveCase *c, Array x)
 {
 	int rank = comm_rank(c->comm);
@@ -92,7 +90,7 @@ static Event queue_collective(const CollectiveCase *c)
 		return comm_broadcast(c->comm, c->x, c->n, 0, what, 0);
 	}
 }
-/* elements from ... to - 1 are the sums of ranks first ... end - 1 */
+/* ends the program unless elements from ... to - 1 are sums over ranks first ... end - 1 */
 static void check_elements(const CollectiveCase *c, ElementRange span, int first,
 	int end)
 {
@@ -109,7 +107,6 @@ static void check_elements(const CollectiveCase *c, ElementRange span, int first
 			comm_rank(c->comm), collective_name(c->collective), c->n, wrong,
 			span.to - span.from);
 }
-
 static void check_collective(CollectiveCase *c)
 {
 	int rank = comm_rank(c->comm), ranks = comm_ranks(c->comm);
@@ -130,11 +127,11 @@ enum { WARMUP = 2, MOST_BATCH = 20, LEAST_RUNS = 3 };
 enum { BATCH_MS = 2, LONG_MS = 20, ROW_MS = 1500 };
 
 typedef struct CallBatch {
-	bool led;                        /* by one that is not timed */
+	bool led;                        /* a collective before it is not timed */
 	int n;
 } CallBatch;
 
-/* ms of one collective on this rank */
+/* returns the milliseconds of one collective on this rank */
 static double run_batch(const CollectiveCase *c, CallBatch batch)
 {
 	Device *d = c->device;
@@ -198,7 +195,6 @@ double collective_factor(int collective, int ranks)
 	return collective == BROADCASTS ? 1
 		: collective == ALL_REDUCES ? 2 * part : part;
 }
-
 static void make_row(Row *row, CollectiveCase *c, double bytes)
 {
 	check_collective(c);
@@ -216,7 +212,6 @@ static void make_row(Row *row, CollectiveCase *c, double bytes)
 	row_set(row, "runs", "%d", t.ms.n);
 	row_emit(row);
 }
-
 void collective_rows(Row *row, CollectiveCase *c, const long *sizes, int nsizes)
 {
 	size_t width = c->type == BF16 ? 2 : 4, most = 0;

@@ -27,7 +27,7 @@ void gloo_rows(Row *row, const PeerCase *c)
 		"--device %s --dtype %s --ranks %ld --sizes %s --runs %ld", c->device,
 		c->dtype, c->ranks, sizes_text(c), c->runs);
 }
-/* a line of its table; false: it is another line */
+/* sets a row from a line of its table; false: the line holds none */
 static bool read_row_line(Row *row, const PeerCase *c, const char *line)
 {
 	long bytes;
@@ -53,7 +53,6 @@ static bool read_row_line(Row *row, const PeerCase *c, const char *line)
 	row_emit(row);
 	return true;
 }
-
 static bool sizes_covered(const PeerCase *c, int i)
 {
 	for (int j = 0; j < c->nsizes; j++)
@@ -70,7 +69,6 @@ static long largest(const PeerCase *c)
 		most = c->sizes[i] > most ? c->sizes[i] : most;
 	return most;
 }
-
 static const char run_all_reduce_perf[] =
 	"p='%s'/all_reduce_perf; [ -x $p ] || p='%s'/build/all_reduce_perf; g=%ld; "
 	"export NCCL_NVLS_ENABLE=0; if %s; then ldd $p | grep -q libmpi || exit 9; "

@@ -22,7 +22,6 @@ static const Option options[] = {
 	{ "links-y", OPT_INT, &links_y, "1..16", "axes that TP has: M_Y" },
 	{ 0 }
 };
-
 enum { MOST_TRIED = 10000000 };        /* devices or tokens, in turn */
 
 static void check_options(void)
@@ -33,7 +32,7 @@ static void check_options(void)
 			usage_error("memories and rates: expected 1e-9 to 1e9, not %g",
 				checked[i]);
 }
-/* of one block after another: both layers' weights, and both inputs */
+/* adds up the weights of both layers of one block after another */
 static double count_parameters(void)
 {
 	double sum = 0;
@@ -44,7 +43,7 @@ static double count_parameters(void)
 	return sum;
 }
 
-static double saved_per_token(void)
+static double saved_per_token(void)    /* bytes of both inputs in all blocks */
 {
 	double sum = 0;
 	for (long block = 0; block < blocks; block++) {
@@ -70,7 +69,6 @@ static void plan_memory(Plan *plan)
 	for (int i = 0; i < ITEMS; i++)
 		plan_add(plan, &items[i]);
 }
-
 static void run_memory(Row *row, const void *config)
 {
 	const MemoryItem *item = config;
@@ -98,12 +96,11 @@ static void plan_sharded(Plan *plan)
 		plan_add(plan, &(SequenceConfig){ tokens[i] });
 }
 
-/* bytes of a device of N, if half of what it saves is sharded */
+/* bytes on each of N devices, if half of the saved activations are sharded */
 static double device_nbytes(double N, double state, double saved)
 {
 	return (state + saved / 2) / N + saved / 2;
 }
-
 static void run_sharded(Row *row, const void *config)
 {
 	double state = 16 * count_parameters(), room = device_GB * 1e9, N = 1,
@@ -138,13 +135,12 @@ static void plan_batch(Plan *plan)
 		if (devices % X == 0)
 			plan_add(plan, &(MeshConfig){ X, devices / X });
 }
-
-/* how much of an array a collective sends: all, or all but a chunk in N */
+/* part of an array that a collective along X, along Y sends: 1, or (N - 1) / N */
 typedef struct RangeShare {
 	double x, y;
 } RangeShare;
 
-/* is the forward pass of a batch of B compute-bound? */
+/* whether the forward pass of a batch of B tokens is compute-bound */
 static bool is_compute_bound(double B, double X, double Y, RangeShare sent,
 	bool overlapped)
 {
@@ -154,8 +150,7 @@ static bool is_compute_bound(double B, double X, double Y, RangeShare sent,
 		y = sent.y * 4 * B * D / (X * W * links_y);
 	return (overlapped ? fmax(x, y) : x + y) <= compute * (1 + 1e-12);
 }
-
-/* the least batch, by trying; it must be that of the closed form */
+/* sets the least batch that is enough, found by trying; the closed form must agree */
 static void find_batch(Row *row, const char *column, double X, double Y,
 	RangeShare sent, bool overlapped)
 {

@@ -7,7 +7,8 @@
 #include "base/error.h"
 #include "base/stats.h"
 
-/* of the unknowns in the set, by elimination; false: singular or negative */
+/* solves the normal equations for the unknowns of the set, by elimination; false:
+ * they are singular, or an unknown is negative */
 static bool solve_equations(double (*m)[MOST_UNKNOWN + 1], int set, double *x)
 {
 	double a[MOST_UNKNOWN][MOST_UNKNOWN + 1];
@@ -34,7 +35,6 @@ static bool solve_equations(double (*m)[MOST_UNKNOWN + 1], int set, double *x)
 			return false;
 	return true;
 }
-
 void fit_positive(int n, int unknowns, double (*a)[MOST_UNKNOWN], const double *b,
 	double x[MOST_UNKNOWN])
 {
@@ -83,7 +83,7 @@ static const MeasuredStep *flat_row(const Measurements *seen, const char *size)
 	}
 	return NULL;
 }
-/* ms of both passes of one rank by the constants */
+/* sets ms[0], ms[1]: both passes of one rank, by the constants */
 static void passes_ms(const CostMachine *m, CostRun r, double ms[2])
 {
 	QueueSchedule s;
@@ -96,7 +96,6 @@ static void passes_ms(const CostMachine *m, CostRun r, double ms[2])
 		ms[i >= (s.n - 1) / 2] += s.tasks[i].ms;
 	schedule_free(&s);
 }
-
 static void fit_device(CostMachine *m, const CostRun *r, double TFLOPs)
 {
 	double ms[2], bare = INFINITY, blocks = r->shape.layers;
@@ -139,8 +138,8 @@ static CostMachine unit_machine(const CostMachine *m, int unknown)
 	u.pieces_us = unknown == ROOTS;
 	return u;
 }
-
-/* ms of a GB in a collective of which no row tells: as in those that have one */
+/* x: the solution; collectives without a row of their own cost as much per byte as
+ * those that have one */
 static void set_link(CostMachine *m, const double x[MOST_UNKNOWN])
 {
 	double whole = x[WHOLES] > 0 ? x[WHOLES] : x[HALVES];
@@ -153,7 +152,6 @@ static void set_link(CostMachine *m, const double x[MOST_UNKNOWN])
 	m->sum_ms_per_GB = x[ADDED];
 	m->pieces_us = x[ROOTS];
 }
-
 static void fit_alone(const Measurements *seen, CostFit *f)
 {
 	double (*a)[MOST_UNKNOWN] = need(calloc(seen->nsteps + 1, sizeof *a)),
@@ -182,7 +180,6 @@ static void fit_alone(const Measurements *seen, CostFit *f)
 	free(a);
 	free(b);
 }
-
 bool cost_fit_size(double nbytes)
 {
 	return nbytes == 1e6 || nbytes == 1e7 || nbytes == 1e8 || nbytes == 1e9;
@@ -226,7 +223,6 @@ static double stretch(double both, double longer)
 		return 1;
 	return longer < both * (MOST - 1) / MOST ? both / (both - longer) : MOST;
 }
-
 static void fit_stretch(const Measurements *seen, CostFit *f)
 {
 	double *compute = need(malloc((seen->nsteps + 1) * sizeof *compute)),
@@ -253,8 +249,7 @@ static double pass_ms(const CostMachine *m, const CostRun *r, bool backward)
 		+ cost_blocks(r) * cost_unit_ms(m, r, UNIT_BLOCK, backward)
 		+ cost_unit_ms(m, r, UNIT_HEAD, backward);
 }
-
-/* of the whole's time in a pass, what the part takes, with the rate of matmuls at
+/* time of the part over time of the whole in a pass, with the rate of matmuls at
  * which the whole takes ms */
 static double part_of_pass(CostMachine m, const CostRun *whole, const CostRun *part,
 	bool backward, double ms)
@@ -296,7 +291,6 @@ static double step_rms(const Measurements *seen, const CostFit *f)
 	}
 	return n > 0 ? sqrt(sum / n) : 0;
 }
-
 CostFit cost_fit(const Measurements *seen, const char *size)
 {
 	static const char *const sizes[] = { "medium", "large" };

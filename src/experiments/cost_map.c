@@ -76,7 +76,6 @@ static bool fits(const StrategySearch *s, const CostRun *r)
 	const double room = 0.9;         /* of memory, for tensors */
 	return cost_memory(r) <= room * s->m->memory_GB * 1e9;
 }
-
 static void try_run(StrategySearch *s, CostRun r)
 {
 	const double gain = 0.98;        /* for which one divides in more ways */
@@ -90,7 +89,6 @@ static void try_run(StrategySearch *s, CostRun r)
 	s->best.run = r;
 	s->best.step = step;
 }
-
 static void try_strategy(StrategySearch *s, CostRun r)
 {
 	long m = r.stages > 1 ? s->sequences : 1;
@@ -104,7 +102,6 @@ static void try_strategy(StrategySearch *s, CostRun r)
 	}
 	try_run(s, r);
 }
-
 static void try_division(StrategySearch *s, long data, long tensor, long stages)
 {
 	static const CostStrategy strategies[] = { COST_BUCKETED, COST_ZERO1,
@@ -126,7 +123,6 @@ static void try_division(StrategySearch *s, long data, long tensor, long stages)
 			}
 	}
 }
-
 CostChoice cost_choose(const CostMachine *m, const CostModel *model,
 	long devices, long sequences, bool pipeline)
 {

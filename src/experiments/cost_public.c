@@ -123,7 +123,6 @@ static const char *cited_by(const char *source)
 	assert(!"a source without a citation");
 	return "";
 }
-
 int published_count(void)
 {
 	return sizeof rows / sizeof *rows;

@@ -17,9 +17,9 @@ typedef struct PublishedRun {
 } PublishedRun;
 
 int       published_count(void);
-/* those of a source are adjacent */
+/* the runs of a source are adjacent */
 PublishedRun published_run(int i);
-/* what the source would have said of a step of so many ms */
+/* a step of so many ms in the unit in which the source states its value */
 double    published_value(const PublishedRun *p, double step_ms);
 
 #endif

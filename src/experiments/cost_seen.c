@@ -45,7 +45,6 @@ static Shape shape_of(const char *size, bool gpu, long context)
 	s.context = context;
 	return s;
 }
-
 static CostRun run_of(const Records *r, int row, bool gpu)
 {
 	bool mixed = !records_is(r, row, "precision", "fp32"),
@@ -128,7 +127,6 @@ static void divide_batch(MeasuredStep *s, const Records *r, int row, bool gpu)
 	shape->heads = shape->kv_heads = tp * ceil(shape->heads / tp);
 	s->peak_MiB = records_number(r, row, "peak_MiB");
 }
-
 static MeasuredStep step_of(const Records *r, int row, const char *on,
 	const char *table, bool gpu)
 {
@@ -169,8 +167,8 @@ static MeasuredStep step_of(const Records *r, int row, const char *on,
 	}
 	return s;
 }
-
-/* steps of more ranks than `beyond`, and of one; returns the number of all */
+/* adds steps of one rank and of more ranks than `beyond`; returns how many rows are
+ * usable in all */
 static int add_table(Measurements *seen, const char *folder, const char *name,
 	long beyond)
 {
@@ -210,7 +208,7 @@ static void add_collectives(Measurements *seen, const char *name)
 			records_number(r, row, "bytes"), records_number(r, row, "time_ms") };
 	}
 }
-/* of bf16, of this folder's machine or of one with the same multiprocessors */
+/* measured bf16 peak of this folder's GPU, or of one with the same multiprocessors */
 static double peak_of(const Measurements *seen)
 {
 	Records *r = open_table(seen->folder, "peaks");
@@ -223,7 +221,6 @@ static double peak_of(const Measurements *seen)
 	records_free(&r);
 	return TFLOPs;
 }
-
 static const char *const step_tables[] = { "naive_ddp_benchmarking",
 	"minimal_ddp_flat_benchmarking",
 	"ddp_overlap_individual_parameters_benchmarking",
@@ -249,7 +246,6 @@ static void add_steps(Measurements *seen, const char *folder, long beyond)
 	if (steps == 0)
 		usage_error("%s: no table of training steps", folder);
 }
-
 Measurements measurements_read(const char *folders)
 {
 	char *list = need(strdup(folders)), *folder = strsep(&list, "+");

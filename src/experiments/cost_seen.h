@@ -1,4 +1,4 @@
-/* cost_measurements.h: steps and collectives of a machine's tables, as the cost model
+/* measured steps and collectives: the rows of a machine's tables, as the cost model
  * takes them */
 #ifndef EXPERIMENTS_COST_SEEN_H
 #define EXPERIMENTS_COST_SEEN_H
@@ -11,13 +11,13 @@ typedef struct MeasuredStep {
 	const char *date;                /* of its table; 20 characters */
 	long context, batch, ranks;
 	CostRun run;                     /* with the passes of one rank alone */
-	/* from one step to the next; NaN: not in the table, as with all below */
+	/* from one step to the next; NaN, as in all fields below: not in the table */
 	double step_ms;
 	double bwd_ms, wait_ms, comm_ms, alone_ms;
 	double single_bwd_ms;            /* of one rank, in the same job */
 	double peak_MiB;                 /* without what libraries take */
-	/* the batch is that of all ranks, which divide it or its model; the run's
-	 * passes are those of one rank with all of it */
+	/* true: all ranks divide one batch or one model, and the run's passes are
+	 * those of one rank with all of it */
 	bool divided;
 } MeasuredStep;
 
@@ -39,9 +39,9 @@ typedef struct Measurements {
 	int ntables;
 } Measurements;
 
-/* folders: tables/h200x2; after a + others of the same GPUs, of which only steps
- * of more ranks than the first's are taken, and of one. A folder without any of
- * the tables: exit 2. Never freed */
+/* reads tables/h200x2; after a + more folders of the same GPUs, of which only steps
+ * of one rank and of more ranks than the first has are taken. A folder without
+ * any of the tables: exit 2. The result is never freed */
 Measurements measurements_read(const char *folders);
 
 #endif

@@ -41,7 +41,6 @@ static int plan_ranks(Plan *plan, HostLink link, const char *device,
 		}
 	return n;
 }
-
 static void plan(Plan *plan)
 {
 	int n = 0, most = collective_wish.full ? 8 : 4;

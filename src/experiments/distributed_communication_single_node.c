@@ -28,7 +28,6 @@ typedef struct CollectiveConfig {
 static const Key keys[] = { COMMON_KEYS, { 0 } },
 	collective_keys[] = { KEY(CollectiveConfig, collective, COLLECTIVES), COMMON_KEYS,
 	{ 0 } };
-
 typedef struct Carrier {
 	const char *device, *transport;
 	int dtypes;                      /* 1: fp32 alone */
@@ -64,8 +63,7 @@ static bool is_possible(const Carrier *c)
 	return strcmp(c->transport, "gloo") == 0
 		|| options_choice(TRANSPORTS, c->transport) >= 0;
 }
-
-/* how many ranks do we try? six share GPUs, which only Gloo does */
+/* how many numbers of ranks are tried; six ranks share GPUs, which only Gloo can */
 static int counts_of(const Carrier *c)
 {
 	bool all = collective_wish.full || harness_on_gpu();
@@ -98,7 +96,6 @@ static void plan_device(Plan *plan, const char *device)
 			n += plan_carrier(plan, ALL_REDUCES, &carriers[i]);
 	collective_expect(n);
 }
-
 static void plan_all_reduces(Plan *plan)
 {
 	plan_device(plan, harness_on_gpu() ? "cuda" : "cpu");
@@ -136,7 +133,6 @@ static int ranks_of(const void *config)
 {
 	return is_peer(config) ? 1 : (int)((const CollectiveConfig *)config)->ranks;
 }
-
 static void run_again(Row *row, const CollectiveConfig *c, const PeerCase *peer)
 {
 	char launcher[64] = "", arguments[96];
@@ -151,7 +147,6 @@ static void run_again(Row *row, const CollectiveConfig *c, const PeerCase *peer)
 			collective_name(c->collective));
 	collective_job_rows(row, peer, launcher, arguments);
 }
-
 static void run(Row *row, const void *config)
 {
 	const CollectiveConfig *c = config;
@@ -183,7 +178,6 @@ static bool full_scale(void)
 {
 	return collective_wish.full;
 }
-
 const Experiment experiment = {
 	.about = "collectives of the ranks of one host", .options = options,
 	.cpu_scale = "small (arrays up to 10 MB, two and four ranks)",

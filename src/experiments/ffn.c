@@ -28,7 +28,6 @@ typedef struct FfnLayer {
 	Cluster *c;
 	ClusterArray *part[NAMES];
 } FfnLayer;
-
 static double activation(double x) { return x * fabs(x); }
 static double slope(double x) { return 2 * fabs(x); }
 
@@ -45,7 +44,6 @@ static ClusterArray part_of(const Ffn *f, FfnMatrix name, size_t x, size_t y)
 		return (ClusterArray){ NULL, f->D, F };
 	}
 }
-
 static FfnLayer layer_new(const Ffn *f, bool data)
 {
 	FfnLayer l = { .f = f, .c = cluster_new(f->X, f->Y, NBYTES) };
@@ -149,12 +147,11 @@ void ffn_count(const Ffn *f, FfnCost cost[PASSES])
 	cost[BACKWARD] = counted_cost(l.c);
 	layer_free(&l);
 }
-/* element (row, column) of the whole array: -2 ... 2 */
+/* element (row, column) of the whole array, -2 ... 2 */
 static double matrix_element(FfnMatrix name, size_t row, size_t column)
 {
 	return (double)(random_bits(1, name, row << 20 | column) % 5) - 2;
 }
-
 /* what device d has of the whole array; of sharded weights, its rows alone */
 static void fill(FfnLayer *l, FfnMatrix name)
 {
@@ -175,7 +172,7 @@ static void fill(FfnLayer *l, FfnMatrix name)
 			}
 	}
 }
-/* of each device's part, what it must have in the end, against `one`'s */
+/* ends the program unless each device's part of an array is that of `one` */
 static void compare(const FfnLayer *l, const FfnLayer *one, FfnMatrix name)
 {
 	const Ffn *f = l->f;
@@ -209,7 +206,6 @@ static double loss(FfnLayer *one)
 		sum += y.at[i] * dy.at[i];
 	return sum;
 }
-
 static void check_derivatives(FfnLayer *one)
 {
 	static const FfnMatrix pairs[][2] = { { INPUT, DINPUT }, { W1, DW1 },
@@ -254,7 +250,6 @@ static void run(FfnLayer *l, FfnCost cost[PASSES])
 	backward(l);
 	cost[BACKWARD] = counted_cost(l->c);
 }
-
 void ffn_run(const Ffn *f, FfnCost cost[PASSES])
 {
 	const Ffn alone = { .B = f->B, .D = f->D, .F = f->F, .gated = f->gated,

@@ -24,13 +24,14 @@ typedef struct FfnCost {
 	double flops, nbytes[AXES];
 } FfnCost;
 
-/* by formula: shares may be fractions of rows */
+/* the cost of a pass by formula, in which shares may be fractions of rows */
 FfnCost ffn_cost(const Ffn *f, FfnPass pass);
-/* counted, step by step, in whole rows and columns */
+/* counts an explicit schedule, step by step, in whole rows and columns */
 void ffn_count(const Ffn *f, FfnCost cost[PASSES]);
-/* counted while small integers are really computed with and sent; dies unless
- * each device has the output and the gradients that one device computes, and
- * unless those of one device are derivatives, by differences, if it is small */
+/* as ffn_count, but small integers are really computed with and sent. Ends the
+ * program unless each device has the output and the gradients that one device
+ * computes and, for small layers, those of one device are derivatives by
+ * differences */
 void ffn_run(const Ffn *f, FfnCost cost[PASSES]);
 
 #endif

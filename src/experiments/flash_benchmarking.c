@@ -28,7 +28,6 @@ static const Option options[] = {
 	{ "runs", OPT_INT, &runs, "1..1000", "of each pass; a grid has its own" },
 	{ 0 }
 };
-
 typedef struct FlashConfig {
 	int dtype;
 	long batch, heads, n, d;
@@ -41,8 +40,7 @@ enum { OURS, PYTORCH };
 static const Key keys[] = { SHAPE_KEYS, { 0 } },
 	peer_keys[] = { SHAPE_KEYS, KEY(FlashConfig, by, "ours|PyTorch"), { 0 } },
 	dtype_keys[] = { KEY(FlashConfig, dtype, PRECISIONS), { 0 } };
-
-/* is a variant worth a row of this shape? */
+/* whether a variant has a row for this shape, unless --variant names one */
 static bool is_wanted_shape(const char *name, bool low, long B, long H, long n)
 {
 	if (variant >= 0)
@@ -97,7 +95,7 @@ static void attention_case_both(void *attention)
 	attention_case_backward(attention);
 }
 
-/* false: there is no kernel */
+/* false: no kernel of this name supports the shape */
 static bool attention_of_config(AttentionCase *a, Device *d, const FlashConfig *c,
 	const char *name)
 {
@@ -172,7 +170,6 @@ static void time_passes(Device *d, const FlashConfig *c, Row *row,
 	row_emit(row);
 	attention_case_free(&a);
 }
-
 static void run(Row *row, const void *config)
 {
 	const FlashConfig *c = config;
@@ -197,7 +194,6 @@ static void plan_peers(Plan *plan)
 				shapes[i].heads, harness_on_gpu() ? shapes[i].n
 				: shapes[i].n / 64, shapes[i].d, true, theirs ? PYTORCH : OURS });
 }
-
 static void run_peers(Row *row, const void *config)
 {
 	enum { LIMIT_S = 240 };
@@ -248,7 +244,6 @@ static void plan_grid(Plan *plan)
 				gpu ? shapes[i].n : shapes[i].n / 128, shapes[i].d,
 				shapes[i].causal, theirs ? PYTORCH : OURS });
 }
-
 static void set_timing(Row *row, const char *what, Timing t)
 {
 	char column[32];
@@ -257,7 +252,7 @@ static void set_timing(Row *row, const char *what, Timing t)
 	snprintf(column, sizeof column, "%s_sd_ms", what);
 	row_set(row, column, "%.5f", t.sd_ms);
 }
-/* by the kernel that the engine takes, or by it and atomics */
+/* times the kernel that the engine takes; atomic: its form that sums dQ by atomics */
 static void time_chosen(Device *d, const FlashConfig *c, Row *row, bool atomic)
 {
 	AttentionCase a;
@@ -281,7 +276,6 @@ static void time_chosen(Device *d, const FlashConfig *c, Row *row, bool atomic)
 	row_emit(row);
 	attention_case_free(&a);
 }
-
 static void run_grid(Row *row, const void *config)
 {
 	enum { LIMIT_S = 120 };
@@ -308,7 +302,6 @@ static const Key call_keys[] = { KEY(CallConfig, op, "attention|rmsnorm"),
 	KEY(CallConfig, tensors, "cpu|gpu"), KEY(CallConfig, dtype, PRECISIONS),
 	KEY(CallConfig, n), KEY(CallConfig, d), { 0 } };
 enum { ATTENTION, RMSNORM };
-
 static void plan_calls(Plan *plan)
 {
 	for (int op = ATTENTION; op <= RMSNORM; op++) {
@@ -319,7 +312,7 @@ static void plan_calls(Plan *plan)
 	}
 }
 
-/* and the number of threads, for what this process starts */
+/* sets the environment of the script: our library, and one thread */
 static void name_library(void)
 {
 	char self[4096], library[4096 + 32];
@@ -334,7 +327,6 @@ static void name_library(void)
 			|| setenv("OMP_NUM_THREADS", "1", true) != 0)
 		die("out of host memory");
 }
-
 static void run_calls(Row *row, const void *config)
 {
 	enum { LIMIT_S = 120 };
@@ -353,7 +345,6 @@ typedef struct FlashModelConfig {
 static const Key model_keys[] = { KEY(FlashModelConfig, size, SIZES),
 	KEY(FlashModelConfig, context), KEY(FlashModelConfig, precision, PRECISIONS),
 	KEY(FlashModelConfig, attention, ATTENTIONS), { 0 } };
-
 static void plan_model(Plan *plan)
 {
 	static const long contexts[] = { 512, 2048 };
@@ -365,7 +356,6 @@ static void plan_model(Plan *plan)
 						harness_on_gpu() ? contexts[c] : contexts[c] / SCALE, p,
 						flash });
 }
-
 static void run_model(Row *row, const void *config)
 {
 	enum { BATCH = 4 };

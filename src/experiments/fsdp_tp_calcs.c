@@ -40,7 +40,6 @@ static double try_boundary(double x, double y, bool overlapped)
 	}
 	return most;
 }
-
 /* the largest mesh of whole numbers that is compute-bound, by trying all */
 static Ffn try_meshes(const BoundSetting *s, RealMesh bound, bool overlapped)
 {
@@ -70,7 +69,6 @@ static void plan_bounds(Plan *plan)
 		for (int axes = 0; axes < 2; axes++)
 			plan_add(plan, &(MeshBoundConfig){ machines[i], axes, 0 });
 }
-
 static void run_bound(Row *row, const void *config)
 {
 	const MeshBoundConfig *c = config;
@@ -130,7 +128,6 @@ static void run_schedule(Row *row, const void *config)
 {
 	schedule_row(row, config, true);
 }
-
 const Experiment experiment = {
 	.about = "how many devices FSDP and tensor parallelism together keep busy",
 	.options = bounds_options, .cpu_scale = CLUSTER_SCALE, .cpu_only = true,

@@ -14,8 +14,8 @@ typedef struct OneAxisConfig {
 	FfnPass pass;
 	long N;
 } OneAxisConfig;
-/* the largest N that is compute-bound; dies unless all smaller ones are, and
- * none of the others up to twice the bound */
+/* returns the largest N that is compute-bound; ends the program unless all smaller
+ * ones are too, and none of the others up to twice the bound */
 static size_t scan(const BoundSetting *s, FfnPass pass, double bound)
 {
 	size_t largest = 0, end = (size_t)(2 * bound) + 8;
@@ -41,7 +41,6 @@ static void count_schedule(Row *row, const BoundSetting *s, Ffn f, FfnPass pass,
 	row_set(row, compute, "%.6g", compute_time(s, cost[pass]) * 1e3);
 	row_set(row, send, "%.6g", send_time(s, cost[pass], true) * 1e3);
 }
-
 static const Key bound_keys[] = { KEY(Hardware, hardware),
 	KEY(OneAxisConfig, pass, "forward|backward"), { 0 } };
 
@@ -104,7 +103,6 @@ static void run_schedule(Row *row, const void *config)
 {
 	schedule_row(row, config, one_axis.sharded);
 }
-
 const Sweep one_axis_sweeps[] = {
 	{ "bounds", bound_keys, SETTING_VALUES " bound N compute_ms send_ms "
 		"next_compute_ms next_send_ms", plan_bounds, run_bound },

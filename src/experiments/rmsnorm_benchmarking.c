@@ -32,10 +32,9 @@ typedef struct TimedNorm {
 
 typedef struct NormKind {
 	const char *name;
-	bool centers;                    /* about the mean, and shifts */
+	bool centers;                    /* subtracts the mean and adds a shift */
 	Work *forward, *backward;
 } NormKind;
-
 static void fused_forward(void *norm)
 {
 	const TimedNorm *n = norm;
@@ -78,7 +77,7 @@ static const struct NormVariant {
 };
 enum { NVARIANTS = sizeof variants / sizeof *variants, FIRST_VERSION = 4,
 	MOST_OF_LAYERNORM = 8192 };         /* elements of a row, on a GPU */
-/* of dg, which is want's within the errors of sums over rows */
+/* ends the program unless dg is `want`, within the errors of sums over rows */
 static void expect_gain(const NormRowsCase *n, const real *want, const char *name)
 {
 	real *got = norm_row(n->device, n->dg, 0, n->C);
@@ -89,7 +88,6 @@ static void expect_gain(const NormRowsCase *n, const real *want, const char *nam
 				(double)got[j], (double)want[j]);
 	free(got);
 }
-
 static void clear_outputs(const NormRowsCase *n)
 {
 	n->ops->fill(n->device, n->y, NAN, n->rows * n->C);
@@ -116,7 +114,6 @@ enum { OURS, PYTORCH };
 static const Key keys[] = { KEY(RmsnormConfig, rows), KEY(RmsnormConfig, width),
 	KEY(RmsnormConfig, precision, "fp32|bf16"),
 	KEY(RmsnormConfig, by, "ours|PyTorch"), { 0 } };
-
 static void pass_forward(void *n) { ((TimedNorm *)n)->kind->forward(n); }
 static void pass_backward(void *n) { ((TimedNorm *)n)->kind->backward(n); }
 static void pass_both(void *n)
@@ -125,8 +122,8 @@ static void pass_both(void *n)
 	pass_backward(n);
 }
 
-/* n elements; on a GPU 1000 for 50,000 rows 1024 wide, in as much time for
- * wider ones */
+/* how often a pass over n elements runs: on a GPU 1000 times for 50,000 rows of
+ * 1024, and so often that wider rows take as much time */
 static int runs_of_norm(double n)
 {
 	enum { MOST = 1000 };
@@ -135,7 +132,7 @@ static int runs_of_norm(double n)
 		: runs < MOST ? (int)runs : MOST;
 }
 
-/* arrays: that the pass must move */
+/* arrays: how many the pass must move */
 static void time_pass(Row *row, const char *pass, Work *work, TimedNorm *n,
 	int arrays, double copy)
 {
@@ -163,7 +160,6 @@ static bool has_plan(const TimedNorm *n, bool backward)
 	int pack = n->r.x.type == BF16 ? 8 : 4;
 	return norm_plan(n->version, backward, C, C % pack ? 1 : pack).threads;
 }
-
 static void time_variant(Row *row, TimedNorm *n, const struct NormVariant *v,
 	const real *gain, double copy)
 {
@@ -204,7 +200,6 @@ static void time_pytorch(Row *row, const RmsnormConfig *c, double copy)
 		"--copy %.2f", c->rows, c->width, c->precision ? "bf16" : "fp32",
 		runs_of_norm((double)c->rows * c->width), harness_seed, copy);
 }
-
 static void run_variants(Row *row, const RmsnormConfig *c, int first, int end)
 {
 	Device *d = harness_device();

@@ -26,7 +26,6 @@ static Array new_array(size_t n, int stream, double mean, double deviation)
 		               random_normal(harness_seed, stream, i));
 	return (Array){ at, TYPE_REAL };
 }
-
 static long double loss(const Ops *ops, const NormBatch *b)
 {
 	const real *y = b->y.at, *dy = b->dy.at;
@@ -77,8 +76,7 @@ typedef struct JvpConfig {
 } JvpConfig;
 static const Key keys[] = { KEY(JvpConfig, width), KEY(JvpConfig, step, "%.3g"),
 	{ 0 } }, width_keys[] = { KEY(JvpConfig, width), { 0 } };
-
-/* three digits: the step is the one that the table has */
+/* the step as the table prints it, of three digits: the row computes with that */
 static double listed_step(int k)
 {
 	char text[16];
@@ -105,7 +103,6 @@ static NormBatch new_batch(const Ops *ops, size_t H)
 	ops->rmsnorm_backward(NULL, b.dx, b.dg, b.dy, b.x, b.g, b.rho, ROWS, H);
 	return b;
 }
-
 static JvpErrors measure(const Ops *ops, const NormBatch *b, double h)
 {
 	const real *dg = b->dg.at;
@@ -137,7 +134,6 @@ static void plan_best(Plan *plan)
 	for (int w = 0; w < NWIDTHS; w++)
 		plan_add(plan, &(JvpConfig){ widths[w], 0 });
 }
-
 static void run_best(Row *row, const void *config)
 {
 	const JvpConfig *c = config;
