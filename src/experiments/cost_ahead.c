@@ -22,7 +22,6 @@ static Records *open_predicted(int folder)
 	free(path);
 	return r;
 }
-
 static bool is_row_of_step(const Records *r, int row, const MeasuredStep *s)
 {
 	return records_is(r, row, "size", s->size)
@@ -55,7 +54,6 @@ double prediction_before(int folder, const MeasuredStep *s)
 	records_free(&r);
 	return ms;
 }
-
 PredictionErrors prediction_errors(int folder)
 {
 	const Measurements *s = cost_measurements(folder);
@@ -87,7 +85,7 @@ static bool same_step(const MeasuredStep *a, const MeasuredStep *b)
 		&& a->run.bucket_mb == b->run.bucket_mb;
 }
 
-/* false: it has been measured. Adds the passes of one rank, if a row has them */
+/* whether no table has the step; adds the passes of one rank, if a row has them */
 static bool is_unmeasured(const Measurements *s, MeasuredStep *x)
 {
 	for (int i = 0; i < s->nsteps; i++) {
@@ -105,8 +103,7 @@ static bool is_unmeasured(const Measurements *s, MeasuredStep *x)
 	}
 	return true;
 }
-
-/* the date of the last table that the constants may be of */
+/* the date of the newest table that the constants may come from */
 static const char *newest_date(const Measurements *s)
 {
 	const char *date = "-";
@@ -156,7 +153,6 @@ static const PredictedSetting tensor_buckets[] = { { COST_FLAT, 0, 0 },
 	{ COST_ZERO1, 0, 0 }, { COST_FSDP, 0, 1 } };
 static const PredictedSetting copies = { COST_BUCKETED, 25, 0 },
 	group = { COST_SINGLE, 0, 0 };
-
 /* bytes of an element in matmuls, and of a gradient that travels */
 typedef struct StepWidths {
 	int low, wire;
@@ -180,7 +176,6 @@ static MeasuredStep step_of(const PredictedSetting *a, int size, StepWidths f,
 			.low = f.low, .gather = f.low, .wire = f.wire,
 			.gradient = f.wire, .mixed = f.low == 2, .flash = true } };
 }
-
 static void emit_predictions(Row *row, int folder, int size,
 	const PredictedSetting *list, int n)
 {
@@ -222,7 +217,6 @@ static void emit_grids(Row *row, int folder, int size, StepWidths f)
 		emit_prediction(row, folder, x);
 	}
 }
-
 void run_predicted(Row *row, const void *config)
 {
 	enum { SIZES_AHEAD = 5 };

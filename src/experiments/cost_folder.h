@@ -16,11 +16,11 @@ typedef struct MachineConfig {
 	int folder;
 } MachineConfig;
 
-/* of the option's folders; each is read once */
+/* how many folders --tables names; reads and fits them at the first call */
 int            count_folders(void);
 const Measurements    *cost_measurements(int folder);
 const CostFit *cost_fitted(int folder);
-/* the columns that say which step it is */
+/* sets the columns that say which step it is */
 void           cost_set_step(Row *row, const MeasuredStep *s);
 
 #endif

@@ -46,7 +46,6 @@ static void set_error(Row *row, const char *column, double predicted,
 {
 	row_set(row, column, "%.4f", predicted / measured - 1);
 }
-
 void run_collectives(Row *row, const void *config)
 {
 	const MachineConfig *c = config;
@@ -81,8 +80,7 @@ static void set_unfitted(Row *row, const CostFit *f, const MeasuredStep *s)
 	row_set(row, "unaided_ms", "%.4f", ms);
 	set_error(row, "unaided_error", ms, s->step_ms);
 }
-
-/* the collectives of a step that a table times alone: those of groups, if any */
+/* ms of the collectives that a table times alone; of groups those of the group */
 static double single_rank_ms(const CostMachine *m, const CostRun *r)
 {
 	if (r->tensor == 1)
@@ -92,7 +90,6 @@ static double single_rank_ms(const CostMachine *m, const CostRun *r)
 	schedule_free(&s);
 	return ms;
 }
-
 static void predict_step(Row *row, int folder, const MeasuredStep *s)
 {
 	const CostFit *f = cost_fitted(folder);
@@ -121,7 +118,6 @@ static void predict_step(Row *row, int folder, const MeasuredStep *s)
 		before / s->step_ms - 1);
 	row_emit(row);
 }
-
 void run_steps(Row *row, const void *config)
 {
 	int folder = ((const MachineConfig *)config)->folder;
@@ -163,7 +159,6 @@ static double published_as(const PublishedRun *p, double efficiency, CostStep *s
 		*step = s;
 	return published_value(p, s.step_ms);
 }
-
 static double efficiency_of(const PublishedRun *p)
 {
 	double low = 0.01, high = 100;
@@ -175,7 +170,6 @@ static double efficiency_of(const PublishedRun *p)
 	}
 	return sqrt(low * high);
 }
-
 static void set_published(Row *row, const PublishedRun *p, const CostStep *s)
 {
 	row_set(row, "cited", "%s", p->cited);
@@ -194,7 +188,6 @@ static void set_published(Row *row, const PublishedRun *p, const CostStep *s)
 	row_set(row, "bubble_ms", "%.1f", s->bubble_ms);
 	row_set(row, "GB", "%.1f", s->nbytes * 1e-9);
 }
-
 void run_published(Row *row, const void *config)
 {
 	static const char *const units[] = { "tokens/s", "TFLOP/s", "s" };

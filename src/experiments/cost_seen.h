@@ -1,5 +1,5 @@
-/* measured steps and collectives: the rows of a machine's tables, as the cost model
- * takes them */
+/* cost_seen.h: measured steps and collectives: the rows of a machine's tables, as
+ * the cost model takes them */
 #ifndef EXPERIMENTS_COST_SEEN_H
 #define EXPERIMENTS_COST_SEEN_H
 

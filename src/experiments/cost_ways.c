@@ -36,7 +36,6 @@ int search_sheets(CostSheet sheets[MAP_SHEETS])
 	memcpy(sheets, all, MAP_SHEETS * sizeof *sheets);
 	return MAP_SHEETS;
 }
-
 static CostModel custom_model(void)
 {
 	const SearchOptions *g = &search_options;
@@ -50,7 +49,6 @@ static CostModel custom_model(void)
 		g->d_ff, g->layers, g->heads, g->d_model / g->heads, kv, 3 },
 		g->context ? g->context : 512 };
 }
-
 int search_models(CostModel models[MOST_MODELS])
 {
 	const CostModel *all;
@@ -86,13 +84,11 @@ static MapPoint map_point_of(const SearchConfig *c)
 	return (MapPoint){ sheets[c->sheet], models[c->at],
 		cost_machine(&sheets[c->sheet], &reached) };
 }
-
 static const char *strategy_name(const CostRun *r)
 {
 	return r->data == 1 ? "single" : r->strategy == COST_BUCKETED ? "ddp"
 		: cost_names[r->strategy];
 }
-
 static void set_choice(Row *row, const MapPoint *p, const CostChoice *c,
 	double tokens, long devices)
 {
@@ -116,8 +112,7 @@ static void set_choice(Row *row, const MapPoint *p, const CostChoice *c,
 	row_set(row, "bubble", "%.4f", c->step.bubble_ms / c->step.step_ms);
 	row_set(row, "GB", "%.4g", c->step.nbytes * 1e-9);
 }
-
-/* cells stay from row to row */
+/* cells keep their values from row to row */
 static void set_no_choice(Row *row)
 {
 	static const char *const names[] = { "strategy", "tensor", "stages",
@@ -130,7 +125,7 @@ static void set_no_choice(Row *row)
 	row_set(row, "plain_way", "none");
 }
 
-/* the best of those that have no pipeline */
+/* sets the cells of the best choice without a pipeline */
 static void set_plain_choice(Row *row, const CostChoice *c)
 {
 	char text[64];
@@ -139,9 +134,8 @@ static void set_plain_choice(Row *row, const CostChoice *c)
 	row_set(row, "plain_tensor", "%ld", c->run.tensor);
 	row_set(row, "plain_ms", "%.5g", c->step.step_ms);
 }
-
-/* sets the cells of a row, and returns the rate of a device; 0: no way fits or
- * divides */
+/* sets the cells of a row and returns the tokens/ms of a device; 0: no strategy fits
+ * or divides */
 static double set_best_choice(Row *row, const MapPoint *p, long devices,
 	double tokens)
 {
@@ -209,8 +203,7 @@ static bool is_hidden(const CostMachine *m, CostRun r, double tokens)
 	return cost_step(m, &r).step_ms
 		<= 1.05 * cost_step(&free_links, &r).step_ms;
 }
-
-/* tokens of a device, by the bytes of weights and gradients alone */
+/* tokens of a device at which computing takes as long as its weights travel */
 static double hiding_formula(const MapPoint *p, const CostRun *r)
 {
 	CostGroup all = { r->data, p->machine.node };
@@ -220,7 +213,6 @@ static double hiding_formula(const MapPoint *p, const CostRun *r)
 	return m.TFLOPs * 1e9 * cost_collective(&m, COST_ALL_GATHER, all, 1e9)
 		* 1e-9 * r->gather / 2;
 }
-
 static void set_least_tokens(Row *row, const char *column, const CostMachine *m,
 	const CostRun *r)
 {
@@ -231,7 +223,6 @@ static void set_least_tokens(Row *row, const char *column, const CostMachine *m,
 	high = is_hidden(m, *r, 1) ? 1 : high;
 	row_set(row, column, high < most ? "%.0f" : "none", ceil(high));
 }
-
 void run_hiding(Row *row, const void *config)
 {
 	static const CostStrategy strategies[] = { COST_BUCKETED, COST_ZERO1,

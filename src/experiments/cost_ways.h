@@ -12,21 +12,21 @@ enum { MOST_MODELS = 9 };
 
 typedef struct SearchOptions {
 	int sheet, model;                /* -1: all */
-	CostSheet custom;                /* name NULL; rates of 0: none is given */
+	CostSheet custom;                /* name NULL; rates of 0: not given */
 	/* 0: not given */
 	long d_model, d_ff, layers, heads, kv_heads, vocab, context;
 	long devices, tokens;
 } SearchOptions;
 extern SearchOptions search_options;
 
-/* those that the options leave; a machine or a model that is given in part, or
- * has no sense, is a usage error */
+/* set the machines and the models that the options leave, and return how many; one
+ * that is given in part, or makes no sense, is a usage error */
 int  search_sheets(CostSheet sheets[MAP_SHEETS]);
 int  search_models(CostModel models[MOST_MODELS]);
 
 typedef struct SearchConfig {
 	const char *hardware, *model;
-	int sheet, at;                   /* of search_sheets, search_models */
+	int sheet, at;                   /* indices of search_sheets, search_models */
 } SearchConfig;
 
 #define SEARCH_VALUES "devices tokens way strategy tensor stages interleave " \

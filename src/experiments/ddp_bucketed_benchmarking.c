@@ -37,15 +37,13 @@ static void settle_bucket_sizes(void)
 	if (bucket_mb < 0)
 		usage_error("--bucket-mb %g: expected 0 or more", bucket_mb);
 }
-
 static DdpConfig default_config(int size, int precision, int wire)
 {
 	return (DdpConfig){ { given.size >= 0 ? given.size : size,
 		.precision = given.precision >= 0 ? given.precision : precision },
 		.wire = wire };
 }
-
-/* does the update sum, where nothing else is asked for? */
+/* whether the update sums gradients, where nothing else is asked for */
 static bool exchanges(void)
 {
 	return harness_on_gpu() && given.fusion && given.ranks <= MOST_GRADIENTS;
@@ -70,8 +68,7 @@ static void plan_buckets(Plan *plan)
 	if (given.sums > 0 || (given.sums < 0 && exchanges()))
 		plan_sums(plan, true);
 }
-
-/* w: bf16 with gradients of fp32 and of bf16 on the wire, then fp32 */
+/* w = 0, 1: bf16, with fp32 and with bf16 on the wire; 2: fp32 */
 static DdpConfig model_config(int size, int w)
 {
 	bool gpu = harness_on_gpu();
@@ -92,7 +89,7 @@ static void plan_models(Plan *plan)
 				ddp_plan(plan, &given, model_config(s, w));
 }
 
-/* by way of the host's memory, where a GPU finds a slow link */
+/* transports by way of the host's memory, which is a slow link to a GPU */
 static void plan_transports(Plan *plan)
 {
 	enum { RING = 1, OWNER };
@@ -116,7 +113,6 @@ static void plan_blocks(Plan *plan, DdpConfig ddp, long ctas, long spare)
 	ddp.ctas = ctas;
 	plan_add(plan, &(CtasConfig){ ddp, spare });
 }
-
 static void plan_ctas(Plan *plan)
 {
 	enum { NCCL_RING = 5, SYMMETRIC };
@@ -139,7 +135,6 @@ static void plan_ctas(Plan *plan)
 					plan_blocks(plan, c, tried[i].ctas, tried[i].spare);
 	}
 }
-
 static void run_ctas(Row *row, const void *config)
 {
 	const CtasConfig *c = config;
@@ -156,7 +151,6 @@ static void run_ctas(Row *row, const void *config)
 	ddp_case_close(&run);
 }
 typedef struct FittedLink { double o_ms, bytes_per_ms; } FittedLink;
-
 static double collective_ms(DdpCase *c, Array x, size_t n)
 {
 	enum { RUNS = 5 };
@@ -173,7 +167,6 @@ static double collective_ms(DdpCase *c, Array x, size_t n)
 	}
 	return comm_max(c->comm, stats_of(ms, RUNS).median);
 }
-
 static FittedLink fit_link(DdpCase *c)
 {
 	enum { SIZES_TRIED = 6 };
@@ -195,7 +188,8 @@ static FittedLink fit_link(DdpCase *c)
 		per_byte = (q * a - p * b) / (a * d - b * b);
 	return (FittedLink){ fmax(o, 0), 1 / fmax(per_byte, 1e-15) };
 }
-/* of each unit, ms after the backward pass began, if the pass takes bwd_ms */
+/* (units), ms: when each unit's gradients are there after the backward pass began,
+ * in a pass of bwd_ms; the caller frees it */
 static double *ready_times(DdpCase *c, double bwd_ms)
 {
 	int units = shape_nunits(&c->m->shape);
@@ -222,7 +216,6 @@ static double stretch_factor(double both, double longer)
 		return 1;
 	return longer < both * (MOST - 1) / MOST ? both / (both - longer) : MOST;
 }
-
 static OverlapStretch calibrate(DdpCase *c)
 {
 	ddp_case_begin(c, true, DDP_BUCKETED, scaled_mb(25));
@@ -236,7 +229,8 @@ static OverlapStretch calibrate(DdpCase *c)
 }
 typedef struct SimulatedBucket { double ready_ms, nbytes; } SimulatedBucket;
 
-/* buckets[as many as parameters]; most: elements. Returns how many */
+/* buckets: room for as many as there are parameters; most: elements that fit into
+ * one, of `width` bytes each. Returns how many buckets there are */
 static int form_buckets(const Shape *s, const double *ready, double most,
 	double width, SimulatedBucket *buckets)
 {
@@ -302,7 +296,6 @@ static void predict(Row *row, DdpCase *c, const double *ready, FittedLink link,
 	row_set(row, "formed", "%d", n);
 	free(buckets);
 }
-
 static void run_buckets(Row *row, const void *config)
 {
 	DdpCase *c = ddp_case(row, config);

@@ -25,7 +25,8 @@ typedef struct GoldenRun {
 	size_t B, T;
 } GoldenRun;
 
-/* sums of squares: of both errors, and of the reference; theirs < 0: not known */
+/* sums of squares: of our errors and PyTorch's, and of the reference; theirs < 0:
+ * the file has no numbers of PyTorch's */
 typedef struct Squares {
 	double ours, theirs, whole;
 } Squares;
@@ -50,7 +51,8 @@ static size_t stride_of(const GoldenRun *h, size_t n)
 {
 	return h->most ? ((n + h->most - 1) / h->most) | 1 : 1;
 }
-/* from: where both began, or NULL */
+/* adds the squares of a tensor of n elements; from: its values before training, or
+ * NULL */
 static void add_squares(const GoldenRun *h, Squares *s, Array a, size_t n,
 	const char *group, const char *name, const float *from)
 {
@@ -73,7 +75,6 @@ static void add_squares(const GoldenRun *h, Squares *s, Array a, size_t n,
 		s->theirs = -1;
 	free(ours);
 }
-
 static void emit(const GoldenRun *h, const char *what, const char *of, Squares s)
 {
 	Row *row = h->row;
@@ -112,7 +113,6 @@ static void emit_kinds(const GoldenRun *h, const char *what, const char *group,
 	for (int k = 0; k < NSORTS; k++)
 		emit(h, what, kinds[k], sums[k]);
 }
-
 static void emit_forward(const GoldenRun *h)
 {
 	double loss = model_forward(h->m, h->tokens, h->targets, h->B, h->T, false),
@@ -126,7 +126,6 @@ static void emit_forward(const GoldenRun *h)
 		"logits", NULL);
 	emit(h, "logits", "batch", logits);
 }
-
 static void emit_training(const GoldenRun *h)
 {
 	Optimizer adamw = adamw_new(h->m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
@@ -159,8 +158,7 @@ static const int32_t *read_batch(GoldenRun *h, const Shape *s, const char *path,
 				path, name, i, tokens[i], s->vocab);
 	return tokens;
 }
-
-/* opens the file, for the caller to close */
+/* opens the file, which the caller closes, and returns the model's shape */
 static Shape open_golden_run(GoldenRun *h, TensorFile **f, const char *path)
 {
 	h->file = *f = tensorfile_open(path);
@@ -182,7 +180,6 @@ void large_errors_shape(LargeConfig *to, const char *path)
 	to->context = h.T, to->batch = h.B;
 	tensorfile_close(&f);
 }
-
 void large_errors_run(Row *row, const LargeConfig *c, const char *path,
 	const int *policy, int npolicies)
 {

@@ -109,7 +109,6 @@ static int draw(const real *logits, double temperature, double u)
 			return v;
 	return 255;
 }
-
 static void sample(Model *m, Row *row)
 {
 	enum { LENGTH = 240 };

@@ -43,7 +43,6 @@ static void plan_kinds(Plan *plan, int format, int which, long ranks)
 		plan_add(plan, &(NaiveDdpConfig){ kind, format, transport ? transport : which,
 			ranks });
 }
-
 static void plan(Plan *plan)
 {
 	int usual = harness_on_gpu() ? AUTO : RING;
@@ -82,7 +81,6 @@ static TrainedWeights weights_of(Model *m, double first, double last)
 	array_read(m->device, t.weights, m->weights, m->extent);
 	return t;
 }
-
 static TrainedWeights train_together(Device *d, Comm *comm, const NaiveDdpConfig *c)
 {
 	int ranks = comm_ranks(comm), rank = comm_rank(comm);
@@ -103,7 +101,8 @@ static TrainedWeights train_together(Device *d, Comm *comm, const NaiveDdpConfig
 	model_free(&m);
 	return t;
 }
-/* sum: (extent) */
+/* sum, part: (extent); part holds one rank's gradients after another. Returns the
+ * mean loss */
 static double sum_gradients(Model *m, real *sum, real *part, int ranks,
 	long step, Type format)
 {
@@ -121,7 +120,6 @@ static double sum_gradients(Model *m, real *sum, real *part, int ranks,
 	round_array(format, sum, m->extent);
 	return loss;
 }
-
 static TrainedWeights train_alone(Device *d, int ranks, Type format)
 {
 	Model *m = new_model(d, 0);
@@ -156,8 +154,7 @@ static void set_difference(Row *row, Comm *comm, const TrainedWeights *a,
 	row_set(row, "most_difference", "%.3g", comm_max(comm, most));
 	row_set(row, "parameters", "%zu", shape_count(shape));
 }
-
-/* of ranks whose weights differ from this rank's */
+/* the number of ranks whose weights differ from this rank's */
 static int count_unequal_ranks(Comm *comm, const TrainedWeights *t, size_t n)
 {
 	int ranks = comm_ranks(comm), differ = 0;
@@ -170,7 +167,6 @@ static int count_unequal_ranks(Comm *comm, const TrainedWeights *t, size_t n)
 	free(all);
 	return differ;
 }
-
 static void run(Row *row, const void *config)
 {
 	const NaiveDdpConfig *c = config;

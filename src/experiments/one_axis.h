@@ -6,7 +6,6 @@
 #include "experiments/bounds.h"
 
 typedef struct OneAxis {
-typedef struct OneAxis {
 	Axis axis;
 	bool sharded;                   /* as in Ffn */
 	bool forward;                   /* the forward pass sends too */

@@ -26,7 +26,6 @@ static const Option options[] = {
 		"of the link; two nodes unless --nodes is given" },
 	{ 0 }
 };
-
 #define OVER_NODES "ddp|zero1|fsdp"
 typedef struct OverNodesConfig {
 	long nodes;
@@ -41,7 +40,6 @@ typedef struct BucketConfig {
 static const Key keys[] = { LINK_KEYS, KEY(OverNodesConfig, strategy, OVER_NODES),
 	{ 0 } }, bucket_keys[] = { LINK_KEYS, KEY(BucketConfig, bucket_mb, "%g"),
 	{ 0 } };
-
 static void check_rate(void)
 {
 	if (asked_Gbps != 0 && !(asked_Gbps >= 0.01 && asked_Gbps <= 1000))
@@ -76,7 +74,7 @@ static const char *size_name(void)
 	return model_sizes[size >= 0 ? size : SIZE_MEDIUM].name;
 }
 
-/* the first line of what a command says; its exit status */
+/* sets said to the first line of a command's output; returns as pclose */
 static int run_command(const char *command, char *said, size_t room)
 {
 	char *line = NULL;
@@ -91,8 +89,7 @@ static int run_command(const char *command, char *said, size_t room)
 	free(line);
 	return pclose(from);
 }
-
-/* the row of a program's table; NULL: the row of ours says why not */
+/* the one row of a program's table; NULL: the status of our row says why there is none */
 static Records *run_job(Row *row, const OverNodesConfig *c, const char *settings,
 	const char *program, const char *arguments)
 {
@@ -125,8 +122,7 @@ static Records *run_job(Row *row, const OverNodesConfig *c, const char *settings
 	free(command);
 	return r;
 }
-
-/* of several jobs the one with the shortest step, which is in this column */
+/* of several jobs the one whose step, in this column, is shortest */
 static Records *run_on_nodes(Row *row, const OverNodesConfig *c, const char *program,
 	const char *arguments, const char *step)
 {
@@ -143,7 +139,7 @@ static Records *run_on_nodes(Row *row, const OverNodesConfig *c, const char *pro
 	}
 	return least;
 }
-/* ms of the collectives of a step that follows another */
+/* ms of the collectives in a step that follows another */
 static double collectives_alone_in_step(const CostMachine *m, const CostRun *r)
 {
 	double ms[2];
@@ -154,7 +150,6 @@ static double collectives_alone_in_step(const CostMachine *m, const CostRun *r)
 	}
 	return ms[1] - ms[0];
 }
-
 static CostMachine link_of(const OverNodesConfig *c, const CostRun *r)
 {
 	CostMachine m = cost_fitted(0)->machine;
@@ -169,7 +164,6 @@ static CostMachine link_of(const OverNodesConfig *c, const CostRun *r)
 		/ fmax(collectives_alone_in_step(&m, r), 1e-9));
 	return m;
 }
-
 static CostRun run_of(const OverNodesConfig *c, const Records *alone)
 {
 	static const CostStrategy strategies[] = { COST_BUCKETED, COST_ZERO1,

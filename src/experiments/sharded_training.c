@@ -116,7 +116,6 @@ static void train(Row *row, Trainer *t, Comm *comm, const Text *text,
 	}
 	batch_free(&b);
 }
-
 static void run(Row *row, const void *config)
 {
 	const ResumeConfig *c = config;
@@ -140,7 +139,6 @@ static void check_resume(void)
 		usage_error("--steps %ld: the run in %s has had %ld", steps, resume,
 			step);
 }
-
 static void plan(Plan *plan)
 {
 	int rank, ranks;

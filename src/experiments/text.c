@@ -51,8 +51,7 @@ static void for_each_pair(const Text *t, Windows w,
 			f(state, at[k - 1], at[k]);
 	}
 }
-
-/* how often each byte follows each, and any; nats of what was scored with it */
+/* counts of each byte after each byte, and after any; nats of what they scored */
 typedef struct PairCounts {
 	double count[256][256], total[256], nats;
 } PairCounts;
@@ -69,7 +68,7 @@ static void score_pair(void *pairs, unsigned char before, unsigned char byte)
 	PairCounts *p = pairs;
 	p->nats -= log(p->count[before][byte] / p->total[before]);
 }
-/* all counts begin with `start` */
+/* sets all counts to `start` */
 static void begin_pairs(PairCounts *p, double start)
 {
 	p->nats = 0;
