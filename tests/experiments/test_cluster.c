@@ -41,7 +41,6 @@ static CollectiveTrial trial_new(size_t X, size_t Y, Axis axis, size_t rows,
 	}
 	return t;
 }
-
 static void free_arrays(CollectiveTrial *t)
 {
 	for (size_t d = 0; d < cluster_size(t->c); d++) {
@@ -56,14 +55,13 @@ static void trial_free(CollectiveTrial *t)
 	free(t->part);
 	cluster_free(&t->c);
 }
-/* element i of device d */
+/* element i that device d holds */
 typedef double Element(const CollectiveTrial *t, size_t d, size_t i);
 
 static double number(size_t ring, size_t rank, size_t i)
 {
 	return (double)((ring * 31 + rank * 17 + i * 7) % 101) - 50;
 }
-
 static double common(const CollectiveTrial *t, size_t d, size_t i)
 {
 	return number(ring(t, d), 0, i);
@@ -117,8 +115,7 @@ static size_t whole_array(size_t rows, size_t width, size_t N)
 	(void)N;
 	return rows * width;
 }
-
-/* what a collective makes of what, in trips of N - 1 steps */
+/* what a collective makes of which arrays, in trips of N - 1 steps */
 typedef struct CollectiveLaw {
 	void (*run)(Cluster *c, Axis axis, ClusterArray *part);
 	Element *before, *after;
@@ -191,7 +188,6 @@ static void chunks_cover_the_rows(void **state)
 			}
 		}
 }
-
 static void all_gather_completes_arrays(void **state)
 {
 	try_meshes(try_data, &laws[GATHER]);
@@ -216,7 +212,6 @@ static void expect_counts(const CollectiveTrial *t, size_t steps, size_t nbytes)
 	assert_int_equal(t->c->axis_nbytes[other], 0);
 	assert_int_equal(cluster_flops(t->c), 0);
 }
-
 static void try_counts(CollectiveTrial *t, const CollectiveLaw *law)
 {
 	size_t steps = law->trips * (t->N - 1), most = 0;
@@ -244,7 +239,7 @@ static double entry(size_t name, size_t row, size_t column)
 	return (double)((name * 5 + row * 3 + column * 7) % 11) - 5;
 }
 
-/* (rows, width), or stored transposed */
+/* a matrix of (rows, width), which may be stored transposed */
 static ClusterArray matrix(size_t name, size_t rows, size_t width, bool transposed)
 {
 	ClusterArray p = { need(malloc(rows * width * sizeof *p.at)), rows, width };
@@ -255,7 +250,6 @@ static ClusterArray matrix(size_t name, size_t rows, size_t width, bool transpos
 			p.at[transposed ? j * rows + i : i * width + j] = entry(name, i, j);
 	return p;
 }
-
 static void expect_product(ClusterArray C, double beta, size_t k)
 {
 	for (size_t i = 0; i < C.rows; i++)
@@ -270,7 +264,6 @@ static void expect_product(ClusterArray C, double beta, size_t k)
 typedef struct MatmulSizes {
 	size_t m, n, k;
 } MatmulSizes;
-
 static void try_matmul(MatmulSizes s, double beta, bool trans_a, bool trans_b)
 {
 	Cluster *c = cluster_new(2, 2, ELEMENT_NBYTES);
@@ -319,7 +312,6 @@ static void expect_costs(const Ffn *f, FfnCost got, FfnCost want)
 				f->sharded ? ", sharded" : "", cost_of(got, i), names[i],
 				cost_of(want, i));
 }
-
 static void costs_are_those_worked_by_hand(void **state)
 {
 	static const struct Known {
@@ -343,7 +335,6 @@ static void costs_are_those_worked_by_hand(void **state)
 		expect_costs(f, ffn_cost(f, BACKWARD), known[i].backward);
 	}
 }
-
 static void try_layout(const Ffn *f)
 {
 	FfnCost run[PASSES], count[PASSES];

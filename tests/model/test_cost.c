@@ -66,7 +66,6 @@ static void collectives_of_a_ring(void **state)
 			: gather + 3e-3 * sqrt(part * S * 1e-6), 1e-12, "in pieces");
 	}
 }
-
 /* 4 nodes of 2, 4 or 8 members, or of 1 */
 static void collectives_over_nodes(void **state)
 {
@@ -99,7 +98,6 @@ static void parameters_and_flops(void **state)
 			forward_flops(shape, 2, 512), 1e-12, "FLOPs");
 	}
 }
-
 static void check_memory(Device *d, int policy, int ranks, int stage, long ahead)
 {
 	const Shape shape = { 333, 64, 64, 160, 3 + (long)(4 * uniform()), 4, 16,
@@ -122,7 +120,6 @@ static void check_memory(Device *d, int policy, int ranks, int stage, long ahead
 	shard_map_free(&map);
 	model_free(&m);
 }
-
 static void memory_is_the_estimate(void **state)
 {
 	Device *d = device_open("cpu");
@@ -178,8 +175,7 @@ static void free_links_leave_one_device(void **state)
 			agree(cost_alone(&m, &r), 0, 0, "collectives alone");
 		}
 }
-
-/* with calls alone: as many as there are collectives, and nothing hides them */
+/* where only calls take time: as many as there are collectives, and none is hidden */
 static void latency_is_counted(void **state)
 {
 	CostMachine m = nothing;
@@ -201,8 +197,8 @@ static void latency_is_counted(void **state)
 			cost_names[r.strategy]);
 	}
 }
-/* passes of 3 and 6 ms, an update of 1 ms; without vocabulary and attention all
- * time is the blocks' */
+/* a run whose blocks take 3 ms forward and 6 ms backward, with an update of 1 ms;
+ * without vocabulary and attention all time is the blocks' */
 static CostRun by_hand(CostStrategy s, long blocks)
 {
 	CostRun r = any_run(s, 2);
