@@ -17,7 +17,8 @@ enum { MOST_RUNS = NSTAMPS - 1 };
 Timing timed(Device *d, Work *work, void *arg, int runs);
 /* as timed, but the work is called each time and never captured */
 Timing timed_calls(Device *d, Work *work, void *arg, int runs);
-/* bandwidth of a copy of n fp32 elements: bytes read and written, in 1e9 bytes/s */
+/* bandwidth of a copy of n fp32 elements: bytes read and written, in 1e9
+ * bytes/s */
 double copy_GBps(Device *d, size_t n, int runs);
 /* elements of a copy that measures a peak, far more than caches hold */
 size_t copy_length(const Device *d);

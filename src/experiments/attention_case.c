@@ -7,7 +7,8 @@
 #include "base/error.h"
 #include "ops/array.h"
 
-static Array drawn_array(AttentionCase *a, const char *what, uint64_t seed, int which)
+static Array drawn_array(AttentionCase *a, const char *what, uint64_t seed,
+	int which)
 {
 	size_t n = a->B * a->n * a->H * a->D;
 	Array x = array_new(a->device, n, a->type, MEM_PARAMETER, what);
@@ -166,7 +167,8 @@ typedef struct ReferenceHead {
 } ReferenceHead;
 
 /* rows first ... of x on the host, (count, D) */
-static real *read_rows(const ReferenceHead *h, Array x, size_t first, size_t count)
+static real *read_rows(const ReferenceHead *h, Array x, size_t first,
+	size_t count)
 {
 	const AttentionCase *a = h->of;
 	size_t row = a->H * a->D, at = (h->batch * a->n + first) * row
@@ -186,8 +188,8 @@ static double dot(const real *x, const real *y, size_t n)
 	return sum;
 }
 /* size: a lower bound of what the tolerance is a fraction of */
-static void expect_element(ReferenceHead *h, const real *got, const double *want,
-	double size,
+static void expect_element(ReferenceHead *h, const real *got,
+	const double *want, double size,
 	double tolerance, const char *what, size_t row)
 {
 	size_t D = h->of->D;
@@ -201,7 +203,8 @@ static void expect_element(ReferenceHead *h, const real *got, const double *want
 	}
 }
 
-static void expect_row(ReferenceHead *h, Array got, const double *want, double size,
+static void expect_row(ReferenceHead *h, Array got, const double *want,
+	double size,
 	double tolerance, const char *what, size_t row)
 {
 	real *x = read_rows(h, got, row, 1);
@@ -237,7 +240,8 @@ static void check_gradients(ReferenceHead *h, size_t i, const double *p,
 	free(dO);
 	free(want);
 }
-static void check_row(ReferenceHead *h, size_t i, bool gradients, double tolerance)
+static void check_row(ReferenceHead *h, size_t i, bool gradients,
+	double tolerance)
 {
 	const AttentionCase *a = h->of;
 	size_t D = a->D, keys = a->causal ? i + 1 : a->n;

@@ -25,8 +25,9 @@ void attention_case_free(AttentionCase *a);
 /* draws dO, and allocates dq, dk and dv */
 void attention_case_gradients(AttentionCase *a, uint64_t seed);
 
-/* names of variants. naive: two matmuls and a softmax by elementary steps, causal
- * only; -atomic at the end: dQ by atomics; the others are kernels of the device */
+/* names of variants. naive: two matmuls and a softmax by elementary steps,
+ * causal only; -atomic at the end: dQ by atomics; the others are kernels of the
+ * device */
 #define ATTENTION_VARIANTS "tiled|simt|mma_sync|split_fp16|wgmma|m64|" \
 	"multi_warpgroup|split_kv|warp_specialized|"                         \
 	"warp_specialized-atomic|naive"

@@ -110,8 +110,8 @@ static double in(Type t, int narrow, enum NormStep step, double x)
 	return narrow & 1 << step ? round_to(t, (float)x) : x;
 }
 
-static double sum_rounded(Type t, int narrow, enum NormStep step, const double *x,
-	int n)
+static double sum_rounded(Type t, int narrow, enum NormStep step,
+	const double *x, int n)
 {
 	double sum = 0;
 	if (narrow & PAIRS && n > 1)

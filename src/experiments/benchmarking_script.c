@@ -97,7 +97,8 @@ static void plan_grid(Plan *plan, int precision, int path)
 	int scale = harness_on_gpu() ? 1 : SCALE;
 	for (int i = 0; i < studied_sizes(); i++)
 		for (int c = 0; c < 4; c++)
-			plan_add(plan, &(ScriptConfig){ i, contexts[c] / scale, batch, precision,
+			plan_add(plan, &(ScriptConfig){ i, contexts[c] / scale, batch,
+				precision,
 				path, 0 });
 }
 
@@ -108,7 +109,8 @@ static void plan_one(Plan *plan)
 	choose_shape(which);
 	if (norm && fusion == FUSION_FUSED)
 		usage_error("--norm layernorm has no fused path: give --fusion eager");
-	plan_add(plan, &(ScriptConfig){ which, context, batch, precision, fusion, 0 });
+	plan_add(plan, &(ScriptConfig){ which, context, batch, precision, fusion,
+		0 });
 }
 
 static void plan_sizes(Plan *plan)
@@ -131,7 +133,8 @@ static void plan_forward(Plan *plan)
 		plan_one(plan);
 	for (int c = 0; c < (gpu ? 4 : 3) && !one_model(); c++)
 		for (int p = 0; p <= gpu; p++)
-			plan_add(plan, &(ScriptConfig){ NTRAINED, contexts[c] / (gpu ? 1 : SCALE),
+			plan_add(plan, &(ScriptConfig){ NTRAINED,
+				contexts[c] / (gpu ? 1 : SCALE),
 				batch, p, 1, 0 });
 }
 

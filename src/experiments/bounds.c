@@ -56,7 +56,8 @@ BoundSetting bounds_setting(Row *row, const Hardware *m)
 	row_set(row, "batch", "%ld", batch);
 	row_set(row, "d_model", "%ld", d_model);
 	row_set(row, "d_ff", "%ld", d_ff);
-	return (BoundSetting){ m->TFLOPs * 1e12, m->GBps * 1e9, batch, d_model, d_ff };
+	return (BoundSetting){ m->TFLOPs * 1e12, m->GBps * 1e9, batch, d_model,
+		d_ff };
 }
 double compute_time(const BoundSetting *s, FfnCost cost)
 {

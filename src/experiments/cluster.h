@@ -1,5 +1,6 @@
-/* cluster.h: devices that compute and send to one another in steps. Work and bytes
- * are counted, nothing is timed. Arrays may be absent: then only counts are made */
+/* cluster.h: devices that compute and send to one another in steps. Work and
+ * bytes are counted, nothing is timed. Arrays may be absent: then only counts
+ * are made */
 #ifndef EXPERIMENTS_CLUSTER_H
 #define EXPERIMENTS_CLUSTER_H
 
@@ -46,7 +47,8 @@ size_t   chunk_start(size_t rows, size_t N, size_t k);
  * A device's own chunk is that of its rank on the ring */
 /* part[d]: the own chunk is set; then the whole array is */
 void ring_all_gather(Cluster *c, Axis axis, ClusterArray *part);
-/* part[d]: the whole array is set; then the own chunk holds the sum, the rest NaN */
+/* part[d]: the whole array is set; then the own chunk holds the sum, the rest
+ * NaN */
 void ring_reduce_scatter(Cluster *c, Axis axis, ClusterArray *part);
 /* part[d]: the whole array is set; then it holds the sum */
 void ring_all_reduce(Cluster *c, Axis axis, ClusterArray *part);

@@ -90,9 +90,10 @@ static Event queue_collective(const CollectiveCase *c)
 		return comm_broadcast(c->comm, c->x, c->n, 0, what, 0);
 	}
 }
-/* ends the program unless elements from ... to - 1 are sums over ranks first ... end - 1 */
-static void check_elements(const CollectiveCase *c, ElementRange span, int first,
-	int end)
+/* ends the program unless elements from ... to - 1 are sums over ranks first ...
+ * end - 1 */
+static void check_elements(const CollectiveCase *c, ElementRange span,
+	int first, int end)
 {
 	size_t wrong = 0;
 	real *piece = need(malloc(PIECE * sizeof *piece));

@@ -21,7 +21,8 @@ void gloo_rows(Row *row, const PeerCase *c);
  * by_mpi: a process for each GPU, else one for all */
 void nccl_tests_rows(Row *row, const PeerCase *c, const char *folder,
 	bool by_mpi);
-/* rows of this program, started by the launcher as the ranks of a job (see job.h) */
+/* rows of this program, started by the launcher as the ranks of a job (see
+ * job.h) */
 void collective_job_rows(Row *row, const PeerCase *c, const char *launcher,
 	const char *arguments);
 

@@ -150,7 +150,8 @@ static bool is_compute_bound(double B, double X, double Y, RangeShare sent,
 		y = sent.y * 4 * B * D / (X * W * links_y);
 	return (overlapped ? fmax(x, y) : x + y) <= compute * (1 + 1e-12);
 }
-/* sets the least batch that is enough, found by trying; the closed form must agree */
+/* sets the least batch that is enough, found by trying; the closed form must
+ * agree */
 static void find_batch(Row *row, const char *column, double X, double Y,
 	RangeShare sent, bool overlapped)
 {

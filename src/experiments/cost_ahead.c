@@ -85,7 +85,8 @@ static bool same_step(const MeasuredStep *a, const MeasuredStep *b)
 		&& a->run.bucket_mb == b->run.bucket_mb;
 }
 
-/* whether no table has the step; adds the passes of one rank, if a row has them */
+/* whether no table has the step; adds the passes of one rank, if a row has
+ * them */
 static bool is_unmeasured(const Measurements *s, MeasuredStep *x)
 {
 	for (int i = 0; i < s->nsteps; i++) {
@@ -127,7 +128,8 @@ static void emit_prediction(Row *row, int folder, MeasuredStep x)
 	row_set(row, "bucket_mb", "%g", x.run.bucket_mb);
 	row_set(row, "wire", "%s", x.wire);
 	row_set(row, "aided", "%s", r.fwd_ms > 0 ? "yes" : "no");
-	row_set(row, "seen_until", "%.*s", DATE, newest_date(cost_measurements(folder)));
+	row_set(row, "seen_until", "%.*s", DATE,
+		newest_date(cost_measurements(folder)));
 	row_set(row, "predicted_ms", "%.4f", cost_step(&f->machine, &r).step_ms);
 	row_set(row, "predicted_MiB", "%.1f", cost_memory(&r) / 0x1p20);
 	row_emit(row);
@@ -138,7 +140,8 @@ typedef struct PredictedSetting {
 	double bucket_mb;
 	long prefetch;
 } PredictedSetting;
-static const PredictedSetting usual[] = { { COST_NAIVE, 0, 0 }, { COST_FLAT, 0, 0 },
+static const PredictedSetting usual[] = { { COST_NAIVE, 0, 0 },
+	{ COST_FLAT, 0, 0 },
 	{ COST_OVERLAP, 0, 0 }, { COST_BUCKETED, 1, 0 }, { COST_BUCKETED, 10, 0 },
 	{ COST_BUCKETED, 25, 0 }, { COST_BUCKETED, 100, 0 },
 	{ COST_BUCKETED, 1000, 0 }, { COST_SHARDED, 25, 0 }, { COST_ZERO1, 0, 0 },
@@ -193,7 +196,8 @@ static void emit_batches(Row *row, int folder, int size)
 		{ 512, 8 }, { 512, 16 }, { 256, 4 }, { 1024, 4 }, { 2048, 1 },
 		{ 2048, 4 } };
 	for (size_t b = 0; b < sizeof batches / sizeof *batches; b++)
-		for (size_t i = 0; i < sizeof tensor_buckets / sizeof *tensor_buckets; i++)
+		for (size_t i = 0; i < sizeof tensor_buckets
+			/ sizeof *tensor_buckets; i++)
 			emit_prediction(row, folder,
 				step_of(&tensor_buckets[i], size, widths[0], 2,
 				batches[b].context, batches[b].batch));

@@ -5,8 +5,8 @@
 
 #include "experiments/cost_folder.h"
 
-/* the prediction in ms that the folder's cost_model-predicted.tsv has for the step;
- * NaN: none, or the step's table is not newer than the prediction */
+/* the prediction in ms that the folder's cost_model-predicted.tsv has for the
+ * step; NaN: none, or the step's table is not newer than the prediction */
 double prediction_before(int folder, const MeasuredStep *s);
 
 typedef struct PredictionErrors {

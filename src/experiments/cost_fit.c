@@ -138,8 +138,8 @@ static CostMachine unit_machine(const CostMachine *m, int unknown)
 	u.pieces_us = unknown == ROOTS;
 	return u;
 }
-/* x: the solution; collectives without a row of their own cost as much per byte as
- * those that have one */
+/* x: the solution; collectives without a row of their own cost as much per byte
+ * as those that have one */
 static void set_link(CostMachine *m, const double x[MOST_UNKNOWN])
 {
 	double whole = x[WHOLES] > 0 ? x[WHOLES] : x[HALVES];
@@ -251,7 +251,8 @@ static double pass_ms(const CostMachine *m, const CostRun *r, bool backward)
 }
 /* time of the part over time of the whole in a pass, with the rate of matmuls at
  * which the whole takes ms */
-static double part_of_pass(CostMachine m, const CostRun *whole, const CostRun *part,
+static double part_of_pass(CostMachine m, const CostRun *whole,
+	const CostRun *part,
 	bool backward, double ms)
 {
 	double low = m.TFLOPs * 1e-3, high = m.TFLOPs * 1e3;

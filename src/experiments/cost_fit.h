@@ -6,9 +6,9 @@
 
 enum { FIT_RANKS = 2, MOST_UNKNOWN = 6 };
 
-/* sets x >= 0 to minimize sum_i (sum_j a[i][j] x[j] / b[i] - 1)^2 over n rows, b > 0.
- * Of unknowns that the rows do not tell apart, the first is used; x[j] = 0 for j
- * from `unknowns` on */
+/* sets x >= 0 to minimize sum_i (sum_j a[i][j] x[j] / b[i] - 1)^2 over n rows, b
+ * > 0. Of unknowns that the rows do not tell apart, the first is used; x[j] = 0
+ * for j from `unknowns` on */
 void fit_positive(int n, int unknowns, double (*a)[MOST_UNKNOWN], const double *b,
 	double x[MOST_UNKNOWN]);
 
@@ -20,8 +20,8 @@ typedef struct CostFit {
 	double alone_rms, step_rms;
 } CostFit;
 
-/* fits to steps of this size; NULL: of medium or else of large, whichever has rows
- * with flat gradients. No such row: exit 2 */
+/* fits to steps of this size; NULL: of medium or else of large, whichever has
+ * rows with flat gradients. No such row: exit 2 */
 CostFit cost_fit(const Measurements *seen, const char *size);
 /* whether a step is one of those that the constants were fitted to */
 bool    cost_fit_used(const CostFit *fit, const MeasuredStep *s);
@@ -30,9 +30,10 @@ bool    cost_fit_used(const CostFit *fit, const MeasuredStep *s);
 CostRun cost_fit_run(const CostFit *fit, const MeasuredStep *s);
 /* whether constants of collectives are fitted to arrays of so many bytes */
 bool    cost_fit_size(double nbytes);
-/* sets the constants of one collective of a transport, fitted to those sizes on two
- * ranks in fp32; false: there are no rows */
-bool    cost_fit_collective(const Measurements *seen, const MeasuredCollective *of,
+/* sets the constants of one collective of a transport, fitted to those sizes on
+ * two ranks in fp32; false: there are no rows */
+bool    cost_fit_collective(const Measurements *seen,
+	const MeasuredCollective *of,
 	CostMachine *m);
 
 #endif

@@ -6,7 +6,7 @@
 #include "experiments/cost_fit.h"
 
 typedef struct CostOptions {
-	const char *folders;             /* commas between; + as in measurements_read */
+	const char *folders; /* commas between; + as in measurements_read */
 	int size;                        /* of SIZES; -1: as cost_fit chooses */
 } CostOptions;
 extern CostOptions cost_options;

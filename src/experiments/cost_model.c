@@ -86,7 +86,8 @@ static void plan_search(Plan *plan)
 }
 static const Key machine_keys[] = { KEY(MachineConfig, machine), { 0 } },
 	source_keys[] = { KEY(SourceConfig, source), { 0 } },
-	ways_keys[] = { KEY(SearchConfig, hardware), KEY(SearchConfig, model), { 0 } };
+	ways_keys[] = { KEY(SearchConfig, hardware), KEY(SearchConfig, model),
+	{ 0 } };
 
 const Experiment experiment = {
 	.about = "what a step takes on many devices: constants, their proof, maps",

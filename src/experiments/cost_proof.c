@@ -132,8 +132,8 @@ void run_steps(Row *row, const void *config)
 }
 void run_memory(Row *row, const void *config)
 {
-	const Measurements *s =
-		cost_measurements(((const MachineConfig *)config)->folder);
+	const Measurements *s
+		= cost_measurements(((const MachineConfig *)config)->folder);
 	for (int i = 0; i < s->nsteps; i++) {
 		const MeasuredStep *x = &s->steps[i];
 		double MiB = cost_memory(&x->run) / 0x1p20;
@@ -148,7 +148,8 @@ void run_memory(Row *row, const void *config)
 	if (!row->emitted)
 		row_set(row, "status", "skipped: no table of memory");
 }
-static double published_as(const PublishedRun *p, double efficiency, CostStep *step)
+static double published_as(const PublishedRun *p, double efficiency,
+	CostStep *step)
 {
 	const CostFit *f = cost_fitted(0);
 	const CostReached reached = cost_reached(&f->machine, cost_sheet("H200"));

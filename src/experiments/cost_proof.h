@@ -9,7 +9,7 @@
 
 typedef struct SourceConfig {
 	const char *source;
-	int first;                       /* index of its first run for published_run */
+	int first; /* index of its first run for published_run */
 } SourceConfig;
 
 /* each emits several rows */

@@ -157,6 +157,7 @@ double published_value(const PublishedRun *p, double step_ms)
 		flops = r->recompute ? 4 * whole - head : 3 * causal;
 	if (p->unit == PUBLISHED_TOKENS)
 		return tokens / p->devices / step_ms * 1e3;
-	return p->unit == PUBLISHED_TFLOPS ? flops * tokens / p->devices / step_ms * 1e-9
+	return p->unit == PUBLISHED_TFLOPS ? flops * tokens / p->devices / step_ms
+		* 1e-9
 		: step_ms * 1e-3;
 }

@@ -6,7 +6,8 @@
 #include "model/cost.h"
 
 /* tokens/s and TFLOP/s of a device; seconds of a step */
-typedef enum { PUBLISHED_TOKENS, PUBLISHED_TFLOPS, PUBLISHED_SECONDS } PublishedUnit;
+typedef enum { PUBLISHED_TOKENS, PUBLISHED_TFLOPS,
+	PUBLISHED_SECONDS } PublishedUnit;
 typedef struct PublishedRun {
 	const char *source, *cited, *model;
 	const char *hardware;            /* of cost_sheets */

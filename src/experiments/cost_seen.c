@@ -24,7 +24,8 @@ static Records *open_table(const char *folder, const char *name)
 	return r;
 }
 
-static Records *keep_table(Measurements *seen, const char *folder, const char *name)
+static Records *keep_table(Measurements *seen, const char *folder,
+	const char *name)
 {
 	Records *r = open_table(folder, name);
 	assert(seen->ntables < (int)(sizeof seen->tables / sizeof *seen->tables));
@@ -167,8 +168,8 @@ static MeasuredStep step_of(const Records *r, int row, const char *on,
 	}
 	return s;
 }
-/* adds steps of one rank and of more ranks than `beyond`; returns how many rows are
- * usable in all */
+/* adds steps of one rank and of more ranks than `beyond`; returns how many rows
+ * are usable in all */
 static int add_table(Measurements *seen, const char *folder, const char *name,
 	long beyond)
 {
@@ -208,7 +209,8 @@ static void add_collectives(Measurements *seen, const char *name)
 			records_number(r, row, "bytes"), records_number(r, row, "time_ms") };
 	}
 }
-/* measured bf16 peak of this folder's GPU, or of one with the same multiprocessors */
+/* measured bf16 peak of this folder's GPU, or of one with the same
+ * multiprocessors */
 static double peak_of(const Measurements *seen)
 {
 	Records *r = open_table(seen->folder, "peaks");

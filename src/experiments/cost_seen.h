@@ -39,9 +39,9 @@ typedef struct Measurements {
 	int ntables;
 } Measurements;
 
-/* reads tables/h200x2; after a + more folders of the same GPUs, of which only steps
- * of one rank and of more ranks than the first has are taken. A folder without
- * any of the tables: exit 2. The result is never freed */
+/* reads tables/h200x2; after a + more folders of the same GPUs, of which only
+ * steps of one rank and of more ranks than the first has are taken. A folder
+ * without any of the tables: exit 2. The result is never freed */
 Measurements measurements_read(const char *folders);
 
 #endif

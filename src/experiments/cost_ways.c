@@ -134,8 +134,8 @@ static void set_plain_choice(Row *row, const CostChoice *c)
 	row_set(row, "plain_tensor", "%ld", c->run.tensor);
 	row_set(row, "plain_ms", "%.5g", c->step.step_ms);
 }
-/* sets the cells of a row and returns the tokens/ms of a device; 0: no strategy fits
- * or divides */
+/* sets the cells of a row and returns the tokens/ms of a device; 0: no strategy
+ * fits or divides */
 static double set_best_choice(Row *row, const MapPoint *p, long devices,
 	double tokens)
 {
@@ -233,7 +233,8 @@ void run_hiding(Row *row, const void *config)
 	apart.stretch = (QueueStretch){ 1, 1 };
 	for (int i = 0; i < 3 * 4; i++) {
 		CostRun r = { .shape = p.model.shape, .context = p.model.context,
-			.data = search_options.devices ? search_options.devices : devices[i % 4],
+			.data = search_options.devices ? search_options.devices
+			: devices[i % 4],
 			.tensor = 1, .parts = 1, .stages = 1, .microbatches = 1,
 			.interleave = 1, .strategy = strategies[i / 4], .bucket_mb = 100,
 			.prefetch = 1, .real = 4, .low = 2, .gradient = 2, .gather = 2,

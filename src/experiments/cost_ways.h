@@ -19,8 +19,8 @@ typedef struct SearchOptions {
 } SearchOptions;
 extern SearchOptions search_options;
 
-/* set the machines and the models that the options leave, and return how many; one
- * that is given in part, or makes no sense, is a usage error */
+/* set the machines and the models that the options leave, and return how many;
+ * one that is given in part, or makes no sense, is a usage error */
 int  search_sheets(CostSheet sheets[MAP_SHEETS]);
 int  search_models(CostModel models[MOST_MODELS]);
 

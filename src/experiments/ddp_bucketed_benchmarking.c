@@ -188,8 +188,8 @@ static FittedLink fit_link(DdpCase *c)
 		per_byte = (q * a - p * b) / (a * d - b * b);
 	return (FittedLink){ fmax(o, 0), 1 / fmax(per_byte, 1e-15) };
 }
-/* (units), ms: when each unit's gradients are there after the backward pass began,
- * in a pass of bwd_ms; the caller frees it */
+/* (units), ms: when each unit's gradients are there after the backward pass
+ * began, in a pass of bwd_ms; the caller frees it */
 static double *ready_times(DdpCase *c, double bwd_ms)
 {
 	int units = shape_nunits(&c->m->shape);
@@ -244,7 +244,8 @@ static int form_buckets(const Shape *s, const double *ready, double most,
 				end = p.offset + p.count;
 				n++;
 			}
-			buckets[n - 1] = (SimulatedBucket){ ready[u], (end - p.offset) * width };
+			buckets[n - 1] = (SimulatedBucket){ ready[u],
+				(end - p.offset) * width };
 		}
 	}
 	return n;
@@ -282,8 +283,8 @@ static void predict(Row *row, DdpCase *c, const double *ready, FittedLink link,
 	OverlapStretch s)
 {
 	Shape shape = studied_shape(c->config.model.size, c->config.model.context);
-	SimulatedBucket *buckets = need(malloc(shape_nparameters(&shape)
-		* sizeof *buckets));
+	SimulatedBucket *buckets
+		= need(malloc(shape_nparameters(&shape) * sizeof *buckets));
 	double width = c->config.wire ? 2 : 4;
 	int n = form_buckets(&shape, ready, c->config.bucket_mb * 1e6 / width,
 		width, buckets);

@@ -64,8 +64,8 @@ void ddp_given_settle(DdpGiven *given);
  * was given, and is not to be planned */
 bool ddp_settle(DdpConfig *c, const DdpGiven *given);
 void ddp_plan(Plan *plan, const DdpGiven *given, DdpConfig c);
-/* plans the first `kinds` kinds for every size, in bf16, and in fp32 too for xl or
- * the size that was asked for; on a CPU two sizes in fp32 */
+/* plans the first `kinds` kinds for every size, in bf16, and in fp32 too for xl
+ * or the size that was asked for; on a CPU two sizes in fp32 */
 void ddp_plan_kinds(Plan *plan, const DdpGiven *given, int kinds);
 enum { WATCH_COMM = 1, WATCH_UNITS = 2 };
 /* what a queue did between two stamps */
@@ -112,14 +112,15 @@ void     ddp_case_end(DdpCase *c);
 /* the two halves of ddp_case_begin: makes model and batch; bare: a model without
  * weights, which rank 0's seed draws later */
 void     ddp_case_model(DdpCase *c, bool bare);
-/* when the model has its hooks: sets what updates the weights; NULL: a new adamw */
+/* when the model has its hooks: sets what updates the weights; NULL: a new
+ * adamw */
 void     ddp_case_train(DdpCase *c, Optimizer *optimizer);
 
-/* medians over steps, of the slowest rank. bwd: until the last gradient is there;
- * wait: from then on until the optimizer may start; with WATCH_COMM comm:
- * collectives one after the other, and blocked: all waits of the compute queue for
- * them; period: from one step to the next by the host's clock; loss: of the last
- * step, on this rank */
+/* medians over steps, of the slowest rank. bwd: until the last gradient is
+ * there; wait: from then on until the optimizer may start; with WATCH_COMM comm:
+ * collectives one after the other, and blocked: all waits of the compute queue
+ * for them; period: from one step to the next by the host's clock; loss: of the
+ * last step, on this rank */
 typedef struct DdpTimes {
 	double fwd_ms, bwd_ms, wait_ms, opt_ms, comm_ms, blocked_ms, period_ms, loss;
 	Stats step;                      /* median and sd alone */
@@ -135,8 +136,8 @@ double   ddp_case_alone(DdpCase *c, int runs);
 void     ddp_case_check(DdpCase *c);
 double   ddp_case_ms(const DdpCase *c, int stamp);   /* since the step began */
 
-/* ddp_case_row sets DDP_VALUES for a DdpConfig. Its halves are ddp_case_single and
- * then ddp_case_summed; each leaves the model for ddp_case_end */
+/* ddp_case_row sets DDP_VALUES for a DdpConfig. Its halves are ddp_case_single
+ * and then ddp_case_summed; each leaves the model for ddp_case_end */
 #define DDP_VALUES "step_ms step_sd_ms fwd_ms bwd_ms wait_ms opt_ms comm_ms " \
 	"alone_ms single_ms single_bwd_ms overlap buckets "                   \
 	"gradient_MB peak_MiB loss via"

@@ -23,10 +23,12 @@ typedef struct CollectiveConfig {
 	long ranks;
 	double most;                     /* bytes */
 } CollectiveConfig;
-#define COMMON_KEYS KEY(CollectiveConfig, device), KEY(CollectiveConfig, transport), \
+#define COMMON_KEYS KEY(CollectiveConfig, device), \
+	KEY(CollectiveConfig, transport), \
 	KEY(CollectiveConfig, dtype, COLLECTIVE_DTYPES), KEY(CollectiveConfig, ranks)
 static const Key keys[] = { COMMON_KEYS, { 0 } },
-	collective_keys[] = { KEY(CollectiveConfig, collective, COLLECTIVES), COMMON_KEYS,
+	collective_keys[] = { KEY(CollectiveConfig, collective, COLLECTIVES),
+	COMMON_KEYS,
 	{ 0 } };
 typedef struct Carrier {
 	const char *device, *transport;
@@ -63,7 +65,8 @@ static bool is_possible(const Carrier *c)
 	return strcmp(c->transport, "gloo") == 0
 		|| options_choice(TRANSPORTS, c->transport) >= 0;
 }
-/* how many numbers of ranks are tried; six ranks share GPUs, which only Gloo can */
+/* how many numbers of ranks are tried; six ranks share GPUs, which only Gloo
+ * can */
 static int counts_of(const Carrier *c)
 {
 	bool all = collective_wish.full || harness_on_gpu();
@@ -81,7 +84,8 @@ static int plan_carrier(Plan *plan, int collective, const Carrier *c)
 			long ranks = asked ? asked : 2 * i;
 			if (!collective_wanted(c->transport, dtype, ranks))
 				continue;
-			plan_add(plan, &(CollectiveConfig){ collective, c->device, c->transport,
+			plan_add(plan, &(CollectiveConfig){ collective, c->device,
+				c->transport,
 				dtype, ranks, c->most });
 			n++;
 		}
@@ -106,7 +110,8 @@ static void plan_hosts(Plan *plan)
 	if (harness_on_gpu())
 		plan_device(plan, "cpu");
 	else
-		plan_add(plan, &(CollectiveConfig){ ALL_REDUCES, "cpu", "ring", 0, 2, 0 });
+		plan_add(plan, &(CollectiveConfig){ ALL_REDUCES, "cpu", "ring", 0, 2,
+			0 });
 }
 static void plan_collectives(Plan *plan)
 {

@@ -19,7 +19,8 @@ FfnCost ffn_cost(const Ffn *f, FfnPass pass)
 		.nbytes = { trips * (X - 1) / X * weights, 2 * (Y - 1) / Y * output },
 	};
 }
-typedef enum FfnMatrix { INPUT, W1, W2, W3, X1, X2, Z, OUTPUT, DOUTPUT, DZ, DX1, DX2,
+typedef enum FfnMatrix { INPUT, W1, W2, W3, X1, X2, Z, OUTPUT, DOUTPUT, DZ, DX1,
+	DX2,
 	DINPUT, DW1, DW2, DW3, NAMES } FfnMatrix;
 
 /* part[name][device]; W3 and DW3 are stored transposed, as (D, F) */
@@ -101,7 +102,8 @@ static void forward(FfnLayer *l)
 static void backward_on(FfnLayer *l, size_t d)
 {
 	Cluster *c = l->c;
-	ClusterArray input = l->part[INPUT][d], x1 = l->part[X1][d], x2 = l->part[X2][d],
+	ClusterArray input = l->part[INPUT][d], x1 = l->part[X1][d],
+		x2 = l->part[X2][d],
 		dy = l->part[DOUTPUT][d], dz = l->part[DZ][d], dx = l->part[DINPUT][d],
 		dx1 = l->part[DX1][d], dx2 = l->part[DX2][d];
 	cluster_matmul(c, d, dz, 0, dy, false, l->part[W3][d], false);

@@ -36,7 +36,8 @@ typedef struct FlashConfig {
 } FlashConfig;
 enum { OURS, PYTORCH };
 #define SHAPE_KEYS KEY(FlashConfig, dtype, PRECISIONS), KEY(FlashConfig, batch), \
-	KEY(FlashConfig, heads), KEY(FlashConfig, n), KEY(FlashConfig, d), KEY(FlashConfig, causal)
+	KEY(FlashConfig, heads), KEY(FlashConfig, n), KEY(FlashConfig, d), \
+	KEY(FlashConfig, causal)
 static const Key keys[] = { SHAPE_KEYS, { 0 } },
 	peer_keys[] = { SHAPE_KEYS, KEY(FlashConfig, by, "ours|PyTorch"), { 0 } },
 	dtype_keys[] = { KEY(FlashConfig, dtype, PRECISIONS), { 0 } };
@@ -252,7 +253,8 @@ static void set_timing(Row *row, const char *what, Timing t)
 	snprintf(column, sizeof column, "%s_sd_ms", what);
 	row_set(row, column, "%.5f", t.sd_ms);
 }
-/* times the kernel that the engine takes; atomic: its form that sums dQ by atomics */
+/* times the kernel that the engine takes; atomic: its form that sums dQ by
+ * atomics */
 static void time_chosen(Device *d, const FlashConfig *c, Row *row, bool atomic)
 {
 	AttentionCase a;

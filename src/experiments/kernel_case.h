@@ -17,11 +17,16 @@ typedef enum {
 	WEIGHTS, SQUARES,      /* the optimizer's; not negative */
 	SCALARS                /* an AdamWStep */
 } ArgumentExtent;
-/* fp32; the row's precision; the row's precision, but absent where that is fp32 */
+/* fp32; the row's precision; the row's precision, but absent where that is
+ * fp32 */
 typedef enum { FULL, LOW, EXTRA } ArgumentType;
 enum { READ = 1, WRITE = 2, BOTH = READ | WRITE };
 
-typedef struct KernelArgument { ArgumentExtent extent; ArgumentType kind; int use; } KernelArgument;
+typedef struct KernelArgument {
+	ArgumentExtent extent;
+	ArgumentType kind;
+	int use;
+} KernelArgument;
 enum { NARGUMENTS = 10 };
 
 typedef struct KernelSizes {
@@ -50,8 +55,8 @@ size_t kernel_length(ArgumentExtent e, const KernelSizes *s);
 Type   kernel_type(KernelArgument a, Type low);
 /* whether the operation goes without this argument in this precision */
 bool   kernel_lacks(KernelArgument a, Type low);
-/* allocates the arrays of a set; from: a set whose numbers are copied, or NULL: they
- * are drawn */
+/* allocates the arrays of a set; from: a set whose numbers are copied, or NULL:
+ * they are drawn */
 void   kernel_set_new(Device *d, Array *set, const Array *from,
 	const KernelOperation *op, const KernelSizes *s, Type low);
 void   kernel_set_free(Device *d, Array *set);

@@ -102,7 +102,11 @@ static void launch_attention(Device *d, const CounterConfig *c)
 	launch(d, backward ? attention_case_backward : attention_case_forward, &a);
 	attention_case_free(&a);
 }
-typedef struct CountedGemm { Device *device; Array c, a, b; const long *size; } CountedGemm;
+typedef struct CountedGemm {
+	Device *device;
+	Array c, a, b;
+	const long *size;
+} CountedGemm;
 
 static void queue_gemm(void *arg)
 {

@@ -39,7 +39,8 @@ static size_t touched(ArgumentExtent e, const KernelSizes *s)
 	default: return kernel_length(e, s);
 	}
 }
-/* bytes that one call moves at its bound; all: bytes that a set of arguments takes */
+/* bytes that one call moves at its bound; all: bytes that a set of arguments
+ * takes */
 static double bytes_of(const Device *d, const KernelOperation *op,
 	const KernelSizes *s,
 	Type low, bool all)

@@ -39,7 +39,8 @@ static const TensorView *find_tensor(const GoldenRun *h, const char *form,
 	return tensorfile_find(h->file, full);
 }
 
-static const float *floats(const GoldenRun *h, const char *form, const char *group,
+static const float *floats(const GoldenRun *h, const char *form,
+	const char *group,
 	const char *name, size_t count)
 {
 	const TensorView *v = find_tensor(h, form, group, name);
@@ -51,8 +52,8 @@ static size_t stride_of(const GoldenRun *h, size_t n)
 {
 	return h->most ? ((n + h->most - 1) / h->most) | 1 : 1;
 }
-/* adds the squares of a tensor of n elements; from: its values before training, or
- * NULL */
+/* adds the squares of a tensor of n elements; from: its values before training,
+ * or NULL */
 static void add_squares(const GoldenRun *h, Squares *s, Array a, size_t n,
 	const char *group, const char *name, const float *from)
 {

@@ -158,7 +158,8 @@ typedef struct NormModelConfig {
 enum { RMSNORM_EAGER, RMSNORM_FUSED, LAYERNORM };
 static const Key model_keys[] = { KEY(NormModelConfig, size, SIZES),
 	KEY(NormModelConfig, context), KEY(NormModelConfig, norm,
-	"rmsnorm eager|rmsnorm fused|layernorm"), KEY(NormModelConfig, fusion, FUSIONS),
+	"rmsnorm eager|rmsnorm fused|layernorm"),
+	KEY(NormModelConfig, fusion, FUSIONS),
 	{ 0 } };
 static void plan_models(Plan *plan)
 {

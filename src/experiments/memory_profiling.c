@@ -283,7 +283,8 @@ static void run_tensors(Row *row, const void *config)
 		if (t == MANY)
 			die("a step has more than %d kinds of tensors", MANY);
 		if (t == n)
-			tensors[n++] = (SavedTensor){ e->what, e->range, e->category, e->nbytes,
+			tensors[n++] = (SavedTensor){ e->what, e->range, e->category,
+				e->nbytes,
 				0 };
 		tensors[t].allocations++;
 	}
@@ -341,7 +342,8 @@ static Training training_of_depth(const MemoryConfig *c)
 	t.batch = batch_random(batch, shape.context, shape.vocab, harness_seed);
 	return t;
 }
-/* by how many bytes memory grows in these events; gradients: of gradients alone */
+/* by how many bytes memory grows in these events; gradients: of gradients
+ * alone */
 static double memory_change(const MemoryLog *l, size_t from, size_t to,
 	bool gradients)
 {
@@ -361,14 +363,17 @@ static void run_blocks(Row *row, const void *config)
 		double least = INFINITY, most = -INFINITY;
 		for (int i = 0; i < layers; i++) {
 			int block = (2 + pass) * layers + i;
-			double bytes = memory_change(l, l->begins[block], l->ends[block], false);
+			double bytes = memory_change(l, l->begins[block], l->ends[block],
+				false);
 			least = fmin(least, bytes), most = fmax(most, bytes);
 		}
 		set_MiB(row, pass ? "bwd" : "fwd", "_least", least);
 		set_MiB(row, pass ? "bwd" : "fwd", "_most", most);
 	}
-	set_MiB(row, "gradient", "", memory_change(l, l->starts[0], l->starts[1], true));
-	set_MiB(row, "later", "_gradient", memory_change(l, l->starts[1], l->starts[2],
+	set_MiB(row, "gradient", "", memory_change(l, l->starts[0], l->starts[1],
+		true));
+	set_MiB(row, "later", "_gradient",
+		memory_change(l, l->starts[1], l->starts[2],
 		true));
 }
 static void run_estimate(Row *row, const void *config)

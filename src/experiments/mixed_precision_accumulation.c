@@ -26,7 +26,8 @@ static SumConfig sum_of(int task, int format)
 	return (SumConfig){ .value = tasks[task].value, .steps = tasks[task].steps,
 		.accumulator = formats[format][0], .stored = formats[format][1] };
 }
-static const Key sum_keys[] = { KEY(SumConfig, value, "%g"), KEY(SumConfig, steps),
+static const Key sum_keys[] = { KEY(SumConfig, value, "%g"),
+	KEY(SumConfig, steps),
 	KEY(SumConfig, accumulator, TYPES), KEY(SumConfig, stored, TYPES),
 	KEY(SumConfig, cast),
 	{ 0 } };

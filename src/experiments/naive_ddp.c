@@ -40,7 +40,8 @@ static void plan_kinds(Plan *plan, int format, int which, long ranks)
 	if ((given_ranks && ranks != given_ranks) || (wire >= 0 && format != wire))
 		return;
 	for (int kind = 0; kind < NDDP; kind++)
-		plan_add(plan, &(NaiveDdpConfig){ kind, format, transport ? transport : which,
+		plan_add(plan, &(NaiveDdpConfig){ kind, format,
+			transport ? transport : which,
 			ranks });
 }
 static void plan(Plan *plan)
@@ -77,11 +78,13 @@ static Batch batch_of(const Model *m, int rank, long step)
 
 static TrainedWeights weights_of(Model *m, double first, double last)
 {
-	TrainedWeights t = { need(malloc(m->extent * sizeof *t.weights)), first, last };
+	TrainedWeights t = { need(malloc(m->extent * sizeof *t.weights)), first,
+		last };
 	array_read(m->device, t.weights, m->weights, m->extent);
 	return t;
 }
-static TrainedWeights train_together(Device *d, Comm *comm, const NaiveDdpConfig *c)
+static TrainedWeights train_together(Device *d, Comm *comm,
+	const NaiveDdpConfig *c)
 {
 	int ranks = comm_ranks(comm), rank = comm_rank(comm);
 	Model *m = new_model(d, rank);
@@ -178,7 +181,8 @@ static void run(Row *row, const void *config)
 	shape.context = context;
 	set_difference(row, comm, &many, &one, &shape);
 	row_set(row, "steps", "%ld", steps);
-	row_set(row, "strangers", "%.0f", comm_sum(comm, count_unequal_ranks(comm, &many,
+	row_set(row, "strangers", "%.0f",
+		comm_sum(comm, count_unequal_ranks(comm, &many,
 		shape_extent(&shape))));
 	row_set(row, "loss_first", "%.6f", many.first);
 	row_set(row, "loss_last", "%.6f", many.last);

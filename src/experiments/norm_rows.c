@@ -22,7 +22,7 @@ NormRowsCase norm_rows_new(Device *d, size_t rows, size_t C, Type type)
 		.g = drawn_array(d, C, FP32, 5), .b = drawn_array(d, C, FP32, 6),
 		.dg = drawn_array(d, C, FP32, 7), .db = drawn_array(d, C, FP32, 8),
 		.mean = drawn_array(d, rows, FP32, 9),
-			.rho = drawn_array(d, rows, FP32, 10) };
+		.rho = drawn_array(d, rows, FP32, 10) };
 }
 void norm_rows_free(NormRowsCase *n)
 {

@@ -14,8 +14,8 @@ typedef struct OneAxisConfig {
 	FfnPass pass;
 	long N;
 } OneAxisConfig;
-/* returns the largest N that is compute-bound; ends the program unless all smaller
- * ones are too, and none of the others up to twice the bound */
+/* returns the largest N that is compute-bound; ends the program unless all
+ * smaller ones are too, and none of the others up to twice the bound */
 static size_t scan(const BoundSetting *s, FfnPass pass, double bound)
 {
 	size_t largest = 0, end = (size_t)(2 * bound) + 8;

@@ -49,12 +49,14 @@ static Device *device_of_case(void)
 		d->limit = (size_t)1 << 28;
 	return d;
 }
-/* bytes of one (B, n, D) array, one (B, n, n) matrix, and an elementary step's scratch */
+/* bytes of one (B, n, D) array, one (B, n, n) matrix, and an elementary step's
+ * scratch */
 typedef struct AttentionBytes {
 	double row, matrix, scratch;
 } AttentionBytes;
 
-static AttentionBytes attention_bytes(const Device *d, Type type, double n, double D)
+static AttentionBytes attention_bytes(const Device *d, Type type, double n,
+	double D)
 {
 	double w = d->backend->width(type);
 	bool steps = harness_on_gpu();
@@ -62,10 +64,16 @@ static AttentionBytes attention_bytes(const Device *d, Type type, double n, doub
 		steps ? batch * n * n * 4 : 0 };
 }
 
-/* what a forward pass leaves; the most that a backward pass holds */
-static double bytes_left(AttentionBytes s)  { return 4 * s.row + s.matrix; }
-static double bytes_backward(AttentionBytes s)  { return 8 * s.row + 2 * s.matrix
-	+ s.scratch; }
+/* bytes that a forward pass leaves; the most that a backward pass holds */
+static double bytes_left(AttentionBytes s)
+{
+	return 4 * s.row + s.matrix;
+}
+
+static double bytes_backward(AttentionBytes s)
+{
+	return 8 * s.row + 2 * s.matrix + s.scratch;
+}
 static long passes_in_time(size_t n)
 {
 	return passes ? passes : !harness_on_gpu() ? 3 : n > 16384 ? 20 : 100;
@@ -202,7 +210,8 @@ static void run_failing(Row *row, const void *config)
 	long n = length ? length : 256, D = c->d;
 	failing = row;
 	full = device_of_case();
-	while (!length && bytes_backward(attention_bytes(full, type, n, D)) < full->limit)
+	while (!length && bytes_backward(attention_bytes(full, type, n,
+		D)) < full->limit)
 		n *= 2;
 	wanted = attention_bytes(full, type, n, D);
 	row_set(row, "n", "%ld", n);

@@ -34,7 +34,8 @@ typedef struct DdpPeerConfig {
 	long ranks;
 	double bucket_mb;
 } DdpPeerConfig;
-static const Key keys[] = { KEY(DdpPeerConfig, impl), KEY(DdpPeerConfig, size, SIZES),
+static const Key keys[] = { KEY(DdpPeerConfig, impl),
+	KEY(DdpPeerConfig, size, SIZES),
 	KEY(DdpPeerConfig, precision, PRECISIONS), KEY(DdpPeerConfig, ranks),
 	KEY(DdpPeerConfig, bucket_mb, "%g"), { 0 } };
 

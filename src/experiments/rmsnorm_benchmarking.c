@@ -24,7 +24,7 @@ static const Option options[] = {
 	{ 0 }
 };
 typedef struct TimedNorm {
-	NormRowsCase r;                      /* first: a pass over rows takes a TimedNorm */
+	NormRowsCase r; /* first: a pass over rows takes a TimedNorm */
 	const struct NormKind *kind;
 	NormVersion version;
 	bool again;
@@ -209,7 +209,8 @@ static void run_variants(Row *row, const RmsnormConfig *c, int first, int end)
 		time_pytorch(row, c, copy);
 		return;
 	}
-	TimedNorm n = { norm_rows_new(d, c->rows, c->width, c->precision ? BF16 : FP32) };
+	TimedNorm n = { norm_rows_new(d, c->rows, c->width,
+		c->precision ? BF16 : FP32) };
 	real *gain = eager_gain(&n.r);
 	row_set(row, "impl", "ours");
 	row_set(row, "timing", harness_on_gpu() ? "replay" : "calls");
@@ -255,7 +256,8 @@ static void plan_widths(Plan *plan)
 	for (int type = 0; type < 2; type++)
 		for (size_t i = 0; i < sizeof widths / sizeof *widths; i++)
 			if (is_wanted_type(type) && (width == 0 || width == widths[i]))
-				plan_add(plan, &(RmsnormConfig){ rows ? rows : elements / widths[i],
+				plan_add(plan,
+					&(RmsnormConfig){ rows ? rows : elements / widths[i],
 					widths[i], type, OURS });
 }
 

@@ -89,7 +89,8 @@ static int run_command(const char *command, char *said, size_t room)
 	free(line);
 	return pclose(from);
 }
-/* the one row of a program's table; NULL: the status of our row says why there is none */
+/* the one row of a program's table; NULL: the status of our row says why there
+ * is none */
 static Records *run_job(Row *row, const OverNodesConfig *c, const char *settings,
 	const char *program, const char *arguments)
 {
@@ -123,7 +124,8 @@ static Records *run_job(Row *row, const OverNodesConfig *c, const char *settings
 	return r;
 }
 /* of several jobs the one whose step, in this column, is shortest */
-static Records *run_on_nodes(Row *row, const OverNodesConfig *c, const char *program,
+static Records *run_on_nodes(Row *row, const OverNodesConfig *c,
+	const char *program,
 	const char *arguments, const char *step)
 {
 	enum { JOBS = 3 };
@@ -154,7 +156,8 @@ static CostMachine link_of(const OverNodesConfig *c, const CostRun *r)
 {
 	CostMachine m = cost_fitted(0)->machine;
 	const double carried = 1448.0 / 1514;
-	double on_host = collectives_alone_in_step(&m, r), wire = c->Gbps / 8 * carried;
+	double on_host = collectives_alone_in_step(&m, r),
+		wire = c->Gbps / 8 * carried;
 	m.node = 1;
 	m.far.GBps = fmin(m.near.GBps, wire);
 	for (int k = 0; k < COST_COLLECTIVES; k++)

@@ -59,7 +59,8 @@ static double learning_rate(long step)           /* 1 is the first */
 	const double peak = 3e-3, warmup = 20;
 	return peak * fmin(step / warmup, sqrt(warmup / step));
 }
-static void begin_training(Trainer *t, Device *d, Comm *comm, const ResumeConfig *c)
+static void begin_training(Trainer *t, Device *d, Comm *comm,
+	const ResumeConfig *c)
 {
 	const OptimizerSettings settings = { .beta1 = 0.9, .beta2 = 0.95,
 		.eps = 1e-8, .decay = 0.1 };

@@ -179,7 +179,8 @@ static double total_of(const ptrdiff_t active[NCATEGORIES])
 	return (double)total;
 }
 
-/* the part of the log from..to; active: bytes before it and, on return, after it */
+/* the part of the log from..to; active: bytes before it and, on return, after
+ * it */
 static Moment moment_of(const Device *d, size_t from, size_t to,
 	ptrdiff_t active[NCATEGORIES])
 {

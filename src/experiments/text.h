@@ -23,11 +23,12 @@ double text_unigram_nats(const Text *t, Windows w);
 double text_bigram_nats(const Text *t, Windows w);
 /* nats per byte by the best table of pairs, counted in the windows themselves */
 double text_bigram_bound_nats(const Text *t, Windows w);
-/* sets tokens and targets, (T) each: bytes from `at` on, and the byte after each */
+/* sets tokens and targets, (T) each: bytes from `at` on, and the byte after
+ * each */
 void   text_window(const Text *t, size_t at, size_t T, int32_t *tokens,
 	int32_t *targets);
-/* sets tokens and targets, (B, T) each: windows at positions in [first, last) that
- * are drawn from (seed, step) */
+/* sets tokens and targets, (B, T) each: windows at positions in [first, last)
+ * that are drawn from (seed, step) */
 void   text_windows(const Text *t, size_t first, size_t last, uint64_t seed,
 	uint64_t step, size_t B, size_t T,
 		int32_t *tokens, int32_t *targets);

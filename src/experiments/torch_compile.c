@@ -51,8 +51,8 @@ static bool recorded(int by)
 	return by == ALONE || by == JIT;
 }
 
-/* starts recording for the implementations that compile; false: the device cannot,
- * and the row says so */
+/* starts recording for the implementations that compile; false: the device
+ * cannot, and the row says so */
 static bool record(Row *row, Device *d, int by)
 {
 	JitSettings settings = { .cache = FOLDER, .alone = by == ALONE };
@@ -108,7 +108,8 @@ typedef struct CompiledAttentionConfig {
 	long batch, n, d;
 	int impl;
 } CompiledAttentionConfig;
-static const Key shaped_keys[] = { KEY(CompiledAttentionConfig, dtype, PRECISIONS),
+static const Key shaped_keys[] = { KEY(CompiledAttentionConfig, dtype,
+	PRECISIONS),
 	KEY(CompiledAttentionConfig, batch), KEY(CompiledAttentionConfig, n),
 	KEY(CompiledAttentionConfig, d),
 	KEY(CompiledAttentionConfig, impl, IMPLS), { 0 } };
@@ -120,8 +121,8 @@ static int plan_shape(Plan *plan, int dtype, long n, long d)
 	for (int by = 0; by < NIMPLS; by++)
 		if (is_possible(dtype, by) && by != FUSED
 			&& (by < PYTORCH_EAGER || d == 64 || d == width)) {
-			plan_add(plan, &(CompiledAttentionConfig){ dtype, batch ? batch : 8, n,
-				d, by });
+			plan_add(plan, &(CompiledAttentionConfig){ dtype, batch ? batch : 8,
+				n, d, by });
 			rows++;
 		}
 	return rows;
@@ -208,7 +209,7 @@ typedef struct CompiledModelConfig {
 static const Key trained_keys[] = { KEY(CompiledModelConfig, size, SIZES),
 	KEY(CompiledModelConfig, context), KEY(CompiledModelConfig, batch),
 	KEY(CompiledModelConfig, precision, PRECISIONS),
-		KEY(CompiledModelConfig, impl, IMPLS), { 0 } };
+	KEY(CompiledModelConfig, impl, IMPLS), { 0 } };
 
 static void plan_models(Plan *plan)
 {
@@ -219,8 +220,8 @@ static void plan_models(Plan *plan)
 		for (int s = 0; s < NTRAINED; s++)
 			for (int by = 0; by < NIMPLS; by++)
 				if (is_possible(policy[p], by) && is_wanted(size, s)) {
-					plan_add(plan, &(CompiledModelConfig){ s, context,
-						batch ? batch : 4,
+					plan_add(plan,
+						&(CompiledModelConfig){ s, context, batch ? batch : 4,
 						policy[p], by });
 					rows++;
 				}

@@ -35,7 +35,8 @@ static CollectiveTrial trial_new(size_t X, size_t Y, Axis axis, size_t rows,
 	t.part = need(malloc(X * Y * sizeof *t.part));
 	for (size_t d = 0; d < X * Y; d++) {
 		size_t own_rows = rows + (ring(&t, d) == 1 ? 5 : 0);
-		t.part[d] = (ClusterArray){ need(calloc(own_rows * width, sizeof(double))),
+		t.part[d] = (ClusterArray){ need(calloc(own_rows * width,
+			sizeof(double))),
 			own_rows, width };
 		assert_int_equal(cluster_rank(t.c, axis, d), rank(&t, axis, d));
 	}
@@ -240,7 +241,8 @@ static double entry(size_t name, size_t row, size_t column)
 }
 
 /* a matrix of (rows, width), which may be stored transposed */
-static ClusterArray matrix(size_t name, size_t rows, size_t width, bool transposed)
+static ClusterArray matrix(size_t name, size_t rows, size_t width,
+	bool transposed)
 {
 	ClusterArray p = { need(malloc(rows * width * sizeof *p.at)), rows, width };
 	if (transposed)
@@ -267,7 +269,8 @@ typedef struct MatmulSizes {
 static void try_matmul(MatmulSizes s, double beta, bool trans_a, bool trans_b)
 {
 	Cluster *c = cluster_new(2, 2, ELEMENT_NBYTES);
-	ClusterArray A = matrix(0, s.m, s.k, trans_a), B = matrix(1, s.k, s.n, trans_b),
+	ClusterArray A = matrix(0, s.m, s.k, trans_a),
+		B = matrix(1, s.k, s.n, trans_b),
 		C = matrix(2, s.m, s.n, false);
 	size_t flops = 2 * s.m * s.n * s.k;
 	if (beta == 0)

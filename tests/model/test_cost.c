@@ -175,7 +175,8 @@ static void free_links_leave_one_device(void **state)
 			agree(cost_alone(&m, &r), 0, 0, "collectives alone");
 		}
 }
-/* where only calls take time: as many as there are collectives, and none is hidden */
+/* where only calls take time: as many as there are collectives, and none is
+ * hidden */
 static void latency_is_counted(void **state)
 {
 	CostMachine m = nothing;

@@ -77,7 +77,8 @@ static int turn_of(const Play *p, const Block *b)
 /* has it added, been drawn, or been through already? */
 typedef enum Step { WAITS, RESTS, ADDED, THROUGH } Step;
 
-/* before: how many blocks have added to each tile of queries when the round begins */
+/* before: how many blocks have added to each tile of queries when the round
+ * begins */
 static Step step(const Play *p, Block *b, const int *before, int *added)
 {
 	static unsigned random = 1;
