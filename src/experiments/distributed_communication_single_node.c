@@ -16,19 +16,17 @@ static const Option options[] = {
 	{ 0 }
 };
 
-typedef struct CollectiveConfig {
+typedef struct CommConfig {
 	int collective;
 	const char *device, *transport;
 	int dtype;
 	long ranks;
 	double most;                     /* bytes */
-} CollectiveConfig;
-#define COMMON_KEYS KEY(CollectiveConfig, device), \
-	KEY(CollectiveConfig, transport), \
-	KEY(CollectiveConfig, dtype, COLLECTIVE_DTYPES), KEY(CollectiveConfig, ranks)
+} CommConfig;
+#define COMMON_KEYS KEY(CommConfig, device), KEY(CommConfig, transport), \
+	KEY(CommConfig, dtype, COLLECTIVE_DTYPES), KEY(CommConfig, ranks)
 static const Key keys[] = { COMMON_KEYS, { 0 } },
-	collective_keys[] = { KEY(CollectiveConfig, collective, COLLECTIVES),
-	COMMON_KEYS,
+	collective_keys[] = { KEY(CommConfig, collective, COLLECTIVES), COMMON_KEYS,
 	{ 0 } };
 typedef struct Carrier {
 	const char *device, *transport;
@@ -84,8 +82,7 @@ static int plan_carrier(Plan *plan, int collective, const Carrier *c)
 			long ranks = asked ? asked : 2 * i;
 			if (!collective_wanted(c->transport, dtype, ranks))
 				continue;
-			plan_add(plan, &(CollectiveConfig){ collective, c->device,
-				c->transport,
+			plan_add(plan, &(CommConfig){ collective, c->device, c->transport,
 				dtype, ranks, c->most });
 			n++;
 		}
@@ -110,8 +107,7 @@ static void plan_hosts(Plan *plan)
 	if (harness_on_gpu())
 		plan_device(plan, "cpu");
 	else
-		plan_add(plan, &(CollectiveConfig){ ALL_REDUCES, "cpu", "ring", 0, 2,
-			0 });
+		plan_add(plan, &(CommConfig){ ALL_REDUCES, "cpu", "ring", 0, 2, 0 });
 }
 static void plan_collectives(Plan *plan)
 {
@@ -125,7 +121,7 @@ static void plan_collectives(Plan *plan)
 	}
 	collective_expect(n);
 }
-static bool is_peer(const CollectiveConfig *c)
+static bool is_peer(const CommConfig *c)
 {
 	if (strcmp(c->transport, "mpi") == 0)
 		return !collective_in_job();
@@ -136,9 +132,9 @@ static bool is_peer(const CollectiveConfig *c)
 
 static int ranks_of(const void *config)
 {
-	return is_peer(config) ? 1 : (int)((const CollectiveConfig *)config)->ranks;
+	return is_peer(config) ? 1 : (int)((const CommConfig *)config)->ranks;
 }
-static void run_again(Row *row, const CollectiveConfig *c, const PeerCase *peer)
+static void run_again(Row *row, const CommConfig *c, const PeerCase *peer)
 {
 	char launcher[64] = "", arguments[96];
 	if (strcmp(c->transport, "mpi") == 0)
@@ -154,7 +150,7 @@ static void run_again(Row *row, const CollectiveConfig *c, const PeerCase *peer)
 }
 static void run(Row *row, const void *config)
 {
-	const CollectiveConfig *c = config;
+	const CommConfig *c = config;
 	if (!is_peer(c)) {
 		collective_run(row, c->collective, c->transport, c->dtype, c->most);
 		return;
