@@ -28,19 +28,18 @@ static const Option options[] = {
 	{ "runs", OPT_INT, &runs, "1..1000", "of each pass; a grid has its own" },
 	{ 0 }
 };
-typedef struct FlashRow {
+typedef struct AttnRow {
 	int dtype;
 	long batch, heads, n, d;
 	bool causal;                     /* not always in the grid */
 	int by;
-} FlashRow;
+} AttnRow;
 enum { OURS, PYTORCH };
-#define SHAPE_KEYS KEY(FlashRow, dtype, PRECISIONS), KEY(FlashRow, batch), \
-	KEY(FlashRow, heads), KEY(FlashRow, n), KEY(FlashRow, d), \
-	KEY(FlashRow, causal)
+#define SHAPE_KEYS KEY(AttnRow, dtype, PRECISIONS), KEY(AttnRow, batch), \
+	KEY(AttnRow, heads), KEY(AttnRow, n), KEY(AttnRow, d), KEY(AttnRow, causal)
 static const Key keys[] = { SHAPE_KEYS, { 0 } },
-	peer_keys[] = { SHAPE_KEYS, KEY(FlashRow, by, "ours|PyTorch"), { 0 } },
-	dtype_keys[] = { KEY(FlashRow, dtype, PRECISIONS), { 0 } };
+	peer_keys[] = { SHAPE_KEYS, KEY(AttnRow, by, "ours|PyTorch"), { 0 } },
+	dtype_keys[] = { KEY(AttnRow, dtype, PRECISIONS), { 0 } };
 /* whether a variant has a row for this shape, unless --variant names one */
 static bool is_wanted_shape(const char *name, bool low, long B, long H, long n)
 {
@@ -72,7 +71,7 @@ static void plan(Plan *plan)
 				if (precision < 0 ? !harness_on_gpu() && types[t] == POLICY_BF16
 					: precision != types[t])
 					continue;
-				plan_add(plan, &(FlashRow){ types[t], batch, heads, n,
+				plan_add(plan, &(AttnRow){ types[t], batch, heads, n,
 					width ? width : widths[w], true, OURS });
 			}
 }
@@ -86,7 +85,7 @@ static void plan_tilings(Plan *plan)
 	bool gpu = harness_on_gpu();
 	for (int d = 0; d < 5; d++)
 		for (int s = 0; s < 7; s++)
-			plan_add(plan, &(FlashRow){ gpu ? POLICY_BF16 : POLICY_FP32,
+			plan_add(plan, &(AttnRow){ gpu ? POLICY_BF16 : POLICY_FP32,
 				shapes[s].batch, shapes[s].heads,
 				gpu ? shapes[s].n : shapes[s].n / 64, widths[d], true, OURS });
 }
@@ -97,7 +96,7 @@ static void attention_case_both(void *attention)
 }
 
 /* false: no kernel of this name supports the shape */
-static bool attention_of_config(AttentionCase *a, Device *d, const FlashRow *c,
+static bool attention_of_config(AttentionCase *a, Device *d, const AttnRow *c,
 	const char *name)
 {
 	device_reset_peak(d);
@@ -108,7 +107,7 @@ static bool attention_of_config(AttentionCase *a, Device *d, const FlashRow *c,
 	attention_case_free(a);
 	return false;
 }
-static void time_tiling(Device *d, const FlashRow *c, Row *row,
+static void time_tiling(Device *d, const AttnRow *c, Row *row,
 	const char *name, const char *column)
 {
 	AttentionCase a;
@@ -132,7 +131,7 @@ static void run_tilings(Row *row, const void *config)
 	time_tiling(d, config, row, harness_on_gpu() ? "warp_specialized" : "tiled",
 		"chosen_ms");
 }
-static void time_passes(Device *d, const FlashRow *c, Row *row,
+static void time_passes(Device *d, const AttnRow *c, Row *row,
 	const char *name)
 {
 	AttentionCase a;
@@ -173,7 +172,7 @@ static void time_passes(Device *d, const FlashRow *c, Row *row,
 }
 static void run(Row *row, const void *config)
 {
-	const FlashRow *c = config;
+	const AttnRow *c = config;
 	Device *d = harness_device();
 	bool low = c->dtype == POLICY_BF16;
 	row_set(row, "status", "skipped: no kernel for these heads");   /* so far */
@@ -191,14 +190,14 @@ static void plan_peers(Plan *plan)
 		{ F32, 1, 16384, 128 }, { F32, 1, 1024, 64 } };
 	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
 		for (int theirs = 0; theirs <= harness_on_gpu(); theirs++)
-			plan_add(plan, &(FlashRow){ shapes[i].dtype, batch,
+			plan_add(plan, &(AttnRow){ shapes[i].dtype, batch,
 				shapes[i].heads, harness_on_gpu() ? shapes[i].n
 				: shapes[i].n / 64, shapes[i].d, true, theirs ? PYTORCH : OURS });
 }
 static void run_peers(Row *row, const void *config)
 {
 	enum { LIMIT_S = 240 };
-	const FlashRow *c = config;
+	const AttnRow *c = config;
 	bool low = c->dtype == POLICY_BF16, matrices = c->heads * c->n == 16384;
 	if (c->by == OURS)
 		run(row, config);
@@ -214,15 +213,15 @@ static void run_peers(Row *row, const void *config)
 static void plan_errors(Plan *plan)
 {
 	if (harness_on_gpu())
-		plan_add(plan, &(FlashRow){ .dtype = POLICY_BF16 });
-	plan_add(plan, &(FlashRow){ .dtype = POLICY_FP32 });
+		plan_add(plan, &(AttnRow){ .dtype = POLICY_BF16 });
+	plan_add(plan, &(AttnRow){ .dtype = POLICY_FP32 });
 }
 
 static void run_errors(Row *row, const void *config)
 {
 	enum { LIMIT_S = 120 };
 	peer_measure(row, ERRORS, LIMIT_S, "pytorch_sdpa.py", "errors --dtype %s",
-		policies[((const FlashRow *)config)->dtype].name);
+		policies[((const AttnRow *)config)->dtype].name);
 }
 #define GRID_VALUES "variant fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms " \
 	"fwd_replay_ms fwd_replay_sd_ms bwd_replay_ms bwd_replay_sd_ms runs error"
@@ -240,7 +239,7 @@ static void plan_grid(Plan *plan)
 	bool gpu = harness_on_gpu();
 	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
 		for (int theirs = 0; theirs <= gpu; theirs++)
-			plan_add(plan, &(FlashRow){ gpu ? POLICY_BF16 : POLICY_FP32,
+			plan_add(plan, &(AttnRow){ gpu ? POLICY_BF16 : POLICY_FP32,
 				shapes[i].batch, shapes[i].heads,
 				gpu ? shapes[i].n : shapes[i].n / 128, shapes[i].d,
 				shapes[i].causal, theirs ? PYTORCH : OURS });
@@ -255,7 +254,7 @@ static void set_timing(Row *row, const char *what, Timing t)
 }
 /* times the kernel that the engine takes; atomic: its form that sums dQ by
  * atomics */
-static void time_chosen(Device *d, const FlashRow *c, Row *row, bool atomic)
+static void time_chosen(Device *d, const AttnRow *c, Row *row, bool atomic)
 {
 	AttentionCase a;
 	if (!attention_of_config(&a, d, c, atomic ? "chosen-atomic" : "chosen")) {
@@ -281,7 +280,7 @@ static void time_chosen(Device *d, const FlashRow *c, Row *row, bool atomic)
 static void run_grid(Row *row, const void *config)
 {
 	enum { LIMIT_S = 120 };
-	const FlashRow *c = config;
+	const AttnRow *c = config;
 	if (c->by == PYTORCH) {
 		peer_measure(row, GRID_VALUES, LIMIT_S, "pytorch_sdpa.py", "grid "
 			"--backends cudnn,flash2 --dtype %s --batch %ld --heads %ld "
