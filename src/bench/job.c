@@ -36,7 +36,7 @@ void job_skip(Row *row, const char *who, int status, const char *said)
 	row_emit(row);
 }
 
-/* copies the rows of a table that has the row's own keys; returns how many */
+/* of a table with the row's own keys; returns how many */
 static int copy_rows(Row *row, const char *path)
 {
 	int n = 0;
@@ -68,6 +68,7 @@ static int hear(FILE *from, char *said, size_t room)
 	free(line);
 	return pclose(from);
 }
+
 void job_rows(Row *row, long ranks, long limit_s, const char *launcher,
 	const char *arguments, ...)
 {

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 
-/* constants of NVML: a kind of clock, a thermometer, reasons for a lower clock */
+/* of NVML: kinds of clocks and thermometers, why clocks are lower */
 enum { CLOCK_SM = 1, AT_THE_GPU = 0, PERIOD_MS = 20,
 	HELD_DOWN = 0x04 | 0x20 | 0x40 | 0x80 };  /* power; heat, twice; a brake */
 
@@ -61,6 +61,7 @@ static void add_reading(PowerWatch *w, int which, int status, double value)
 		w->n[which]++;
 	}
 }
+
 static void *read_on(void *watch)
 {
 	PowerWatch *w = watch;
@@ -81,6 +82,7 @@ static void *read_on(void *watch)
 	}
 	return NULL;
 }
+
 PowerWatch *power_watch(const Device *d)
 {
 	const char *bus = d->backend->bus ? d->backend->bus(d->state) : NULL;
@@ -95,6 +97,7 @@ PowerWatch *power_watch(const Device *d)
 		die("cannot start a thread that reads the clock of a GPU");
 	return w;
 }
+
 static double mean_of(const PowerWatch *w, int which)
 {
 	return w->n[which] ? w->sum[which] / w->n[which] : NAN;

@@ -10,7 +10,7 @@
 
 enum { WARMUP = 3 };
 
-/* graph: what is replayed; NULL: the work is called */
+/* graph NULL: the work is called */
 static Timing run_between_events(Device *d, Work *work, void *arg, void *graph,
 	int runs)
 {
@@ -57,6 +57,7 @@ size_t copy_length(const Device *d)
 {
 	return (size_t)1 << (strcmp(d->backend->name, "cuda") == 0 ? 28 : 25);
 }
+
 double copy_GBps(Device *d, size_t n, int runs)
 {
 	Copy c = { d, array_new(d, n, FP32, MEM_TEMPORARY, "copy"),

@@ -12,15 +12,13 @@ typedef struct Timing {
 } Timing;
 
 enum { MOST_RUNS = NSTAMPS - 1 };
-/* the time of one run of the work, over so many runs after a few for warm-up; the
- * work is captured as a graph and replayed where the device can, else called */
+/* of runs that follow a few more; recorded and replayed where the device can */
 Timing timed(Device *d, Work *work, void *arg, int runs);
-/* as timed, but the work is called each time and never captured */
+/* the same, but called each time */
 Timing timed_calls(Device *d, Work *work, void *arg, int runs);
-/* bandwidth of a copy of n fp32 elements: bytes read and written, in 1e9
- * bytes/s */
+/* bytes read and written in a copy of n fp32 numbers, in 1e9 a second */
 double copy_GBps(Device *d, size_t n, int runs);
-/* elements of a copy that measures a peak, far more than caches hold */
+/* the numbers in a copy that measures a peak */
 size_t copy_length(const Device *d);
 
 #endif

@@ -16,9 +16,8 @@ static const Option options[] = {
 	{ 0 }
 };
 
-typedef struct RingConfig { long N, elements; } RingConfig;
-static const Key ring_keys[] = { KEY(RingConfig, N), KEY(RingConfig, elements),
-	{ 0 } };
+typedef struct Ring { long N, elements; } Ring;
+static const Key ring_keys[] = { KEY(Ring, N), KEY(Ring, elements), { 0 } };
 
 static void plan_rings(Plan *plan)
 {
@@ -29,19 +28,19 @@ static void plan_rings(Plan *plan)
 			elements);
 	for (int j = 0; j < (elements ? 1 : 2); j++)
 		for (int i = 0; i < (devices ? 1 : 7); i++)
-			plan_add(plan, &(RingConfig){ devices ? devices : N[i],
+			plan_add(plan, &(Ring){ devices ? devices : N[i],
 				elements ? elements : n[j] });
 }
-typedef void AllReduce(Cluster *c, Axis axis, ClusterArray *part);
+typedef void AllReduce(Cluster *c, Axis axis, Part *part);
 
-/* sums on all devices, and ends the program if a sum is wrong. Returns how many
- * elements have not the same bits on all devices */
+/* all devices sum; the sums must be right. Counts elements whose bits are not
+ * the same on all devices */
 static size_t try_ring(Cluster *c, AllReduce *all_reduce, size_t n)
 {
 	size_t N = cluster_size(c), differ = 0;
-	ClusterArray *part = need(malloc(N * sizeof *part));
+	Part *part = need(malloc(N * sizeof *part));
 	for (size_t d = 0; d < N; d++) {
-		part[d] = (ClusterArray){ need(malloc(n * sizeof(double))), n, 1 };
+		part[d] = (Part){ need(malloc(n * sizeof(double))), n, 1 };
 		for (size_t i = 0; i < n; i++)
 			part[d].at[i] = random_normal(harness_seed, d, i);
 	}
@@ -66,7 +65,7 @@ static size_t try_ring(Cluster *c, AllReduce *all_reduce, size_t n)
 }
 static void run_ring(Row *row, const void *config)
 {
-	const RingConfig *ring = config;
+	const Ring *ring = config;
 	size_t N = ring->N, n = ring->elements;
 	double S = 2.0 * n;
 	Cluster *c = cluster_new(N, 1, 2);

@@ -42,6 +42,7 @@ static int find_tensor(const char *name)
 			return i;
 	die("PyTorch has a tensor '%s', the toy model none", name);
 }
+
 /* returns the exit status of the script; "-" where it gave no type */
 static int ask_pytorch(PeerTypes types)
 {
@@ -59,12 +60,12 @@ static int ask_pytorch(PeerTypes types)
 		}
 	return WEXITSTATUS(pclose(answer));
 }
-typedef struct ToyConfig { const char *model; } ToyConfig;
-static const Key type_keys[] = { KEY(ToyConfig, model), { 0 } };
+typedef struct Named { const char *model; } Named;
+static const Key type_keys[] = { KEY(Named, model), { 0 } };
 
 static void plan_types(Plan *plan)
 {
-	plan_add(plan, &(ToyConfig){ "toy" });
+	plan_add(plan, &(Named){ "toy" });
 }
 
 static void set_types(Row *row, Toy *const toys[3], int which)
@@ -78,6 +79,7 @@ static void set_types(Row *row, Toy *const toys[3], int which)
 		row_set(row, fits, "%s", type_names[narrowest(toys[p], which)]);
 	}
 }
+
 static void run_types(Row *row, const void *config)
 {
 	(void)config;
@@ -100,39 +102,38 @@ static void run_types(Row *row, const void *config)
 		row_emit(row);
 	}
 }
-enum NormStep {
+enum Step {
 	INPUT, MEAN, DEVIATION, SQUARE, VARIANCE, EPSILON, ROOT, OUTPUT, NSTEPS
 };
 enum { PAIRS = 1 << NSTEPS };        /* no step, but how the sums are made */
 
-static double in(Type t, int narrow, enum NormStep step, double x)
+static double in(Type t, int narrow, enum Step step, double x)
 {
 	return narrow & 1 << step ? round_to(t, (float)x) : x;
 }
 
-static double sum_rounded(Type t, int narrow, enum NormStep step,
-	const double *x, int n)
+static double sum_in(Type t, int narrow, enum Step step, const double *x, int n)
 {
 	double sum = 0;
 	if (narrow & PAIRS && n > 1)
-		return in(t, narrow, step, sum_rounded(t, narrow, step, x, n / 2) +
-		          sum_rounded(t, narrow, step, x + n / 2, n - n / 2));
+		return in(t, narrow, step, sum_in(t, narrow, step, x, n / 2) +
+		          sum_in(t, narrow, step, x + n / 2, n - n / 2));
 	for (int j = 0; j < n; j++)
 		sum = in(t, narrow, step, sum + x[j]);
 	return sum;
 }
-static void layernorm_rounded(Type t, int narrow, double *y, const double *x,
+static void layernorm_in(Type t, int narrow, double *y, const double *x,
                          const double *g, const double *b, int C)
 {
 	double d[WIDTH], square[WIDTH], mean;
 	for (int j = 0; j < C; j++)
 		d[j] = in(t, narrow, INPUT, x[j]);
-	mean = in(t, narrow, MEAN, sum_rounded(t, narrow, MEAN, d, C) / C);
+	mean = in(t, narrow, MEAN, sum_in(t, narrow, MEAN, d, C) / C);
 	for (int j = 0; j < C; j++) {
 		d[j] = in(t, narrow, DEVIATION, d[j] - mean);
 		square[j] = in(t, narrow, SQUARE, d[j] * d[j]);
 	}
-	double sum = sum_rounded(t, narrow, VARIANCE, square, C);
+	double sum = sum_in(t, narrow, VARIANCE, square, C);
 	double variance = in(t, narrow, VARIANCE, sum / C);
 	double v = in(t, narrow, EPSILON, variance + in(t, narrow, EPSILON, 1e-5));
 	double rho = in(t, narrow, ROOT, 1 / sqrt(v));
@@ -142,7 +143,7 @@ static void layernorm_rounded(Type t, int narrow, double *y, const double *x,
 		y[j] = in(t, narrow, OUTPUT, scaled + b[j]);
 	}
 }
-static const struct LayerNormInput {
+static const struct Case {
 	const char *column;
 	double mean, deviation;
 } cases[] = {
@@ -175,7 +176,7 @@ static void check_reference(const double *want, const double *x,
 		if (!(fabs(out[j] - want[j]) <= 1e-4))
 			die("layer norm [%zu]: %g, not %g", j, (double)out[j], want[j]);
 }
-static double output_error(Type t, int narrow, const struct LayerNormInput *c)
+static double output_error(Type t, int narrow, const struct Case *c)
 {
 	double x[WIDTH], g[WIDTH], b[WIDTH], want[WIDTH], got[WIDTH];
 	double error = 0, size = 0;
@@ -185,9 +186,9 @@ static double output_error(Type t, int narrow, const struct LayerNormInput *c)
 			g[j] = 1 + 0.1 * random_normal(harness_seed, ROWS, j);
 			b[j] = 0.1 * random_normal(harness_seed, ROWS + 1, j);
 		}
-		layernorm_rounded(FP64, 0, want, x, g, b, WIDTH);
+		layernorm_in(FP64, 0, want, x, g, b, WIDTH);
 		check_reference(want, x, g, b, WIDTH);
-		layernorm_rounded(t, narrow, got, x, g, b, WIDTH);
+		layernorm_in(t, narrow, got, x, g, b, WIDTH);
 		for (int j = 0; j < WIDTH; j++) {
 			error += (got[j] - want[j]) * (got[j] - want[j]);
 			size += (want[j] - b[j]) * (want[j] - b[j]);
@@ -195,25 +196,26 @@ static double output_error(Type t, int narrow, const struct LayerNormInput *c)
 	}
 	return sqrt(error / size);
 }
-typedef struct LayerNormConfig {
+typedef struct Config {
 	Type type;
 	const char *narrow;
 	int steps;                       /* a bit for each that is narrow */
-} LayerNormConfig;
-static const Key layernorm_keys[] = { KEY(LayerNormConfig, type, TYPES),
-	KEY(LayerNormConfig, narrow), { 0 } };
+} Config;
+static const Key layernorm_keys[] = { KEY(Config, type, TYPES),
+	KEY(Config, narrow), { 0 } };
 
 static void plan_layernorm(Plan *plan)
 {
 	static const Type types[] = { FP16, BF16 };
 	for (int t = 0; t < 2; t++)
 		for (int i = 0; i < NARRANGEMENTS; i++)
-			plan_add(plan, &(LayerNormConfig){ types[t], arrangements[i].name,
+			plan_add(plan, &(Config){ types[t], arrangements[i].name,
 				arrangements[i].narrow });
 }
+
 static void run_layernorm(Row *row, const void *config)
 {
-	const LayerNormConfig *c = config;
+	const Config *c = config;
 	for (int i = 0; i < 4; i++) {
 		double error = output_error(c->type, c->steps, &cases[i]);
 		row_set(row, cases[i].column, isnan(error) ? "nan" : "%.2e", error);

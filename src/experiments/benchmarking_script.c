@@ -51,6 +51,7 @@ static bool one_model(void)
 }
 
 enum { CUSTOM = NSIZES };
+
 /* the size of the one model that the command line gives, or other */
 static int size_or(int other)
 {
@@ -80,25 +81,24 @@ static Shape choose_shape(int which)
 			"--layers and --heads)", error);
 	return s;
 }
-typedef struct ScriptConfig {
+typedef struct Config {
 	int size;                        /* or CUSTOM */
 	long context, batch;
 	int precision, fusion;
 	long warmup;
-} ScriptConfig;
+} Config;
 #define SIZES_AND_CUSTOM SIZES "|custom"
-static const Key keys[] = { KEY(ScriptConfig, size, SIZES_AND_CUSTOM),
-	KEY(ScriptConfig, context), KEY(ScriptConfig, batch),
-	KEY(ScriptConfig, precision, PRECISIONS),
-	KEY(ScriptConfig, fusion, FUSIONS_AND_JIT), { 0 } };
+static const Key keys[] = { KEY(Config, size, SIZES_AND_CUSTOM),
+	KEY(Config, context), KEY(Config, batch), KEY(Config, precision, PRECISIONS),
+	KEY(Config, fusion, FUSIONS_AND_JIT), { 0 } };
+
 static void plan_grid(Plan *plan, int precision, int path)
 {
 	static const long contexts[] = { 128, 256, 512, 1024 };
 	int scale = harness_on_gpu() ? 1 : SCALE;
 	for (int i = 0; i < studied_sizes(); i++)
 		for (int c = 0; c < 4; c++)
-			plan_add(plan, &(ScriptConfig){ i, contexts[c] / scale, batch,
-				precision,
+			plan_add(plan, &(Config){ i, contexts[c] / scale, batch, precision,
 				path, 0 });
 }
 
@@ -109,8 +109,7 @@ static void plan_one(Plan *plan)
 	choose_shape(which);
 	if (norm && fusion == FUSION_FUSED)
 		usage_error("--norm layernorm has no fused path: give --fusion eager");
-	plan_add(plan, &(ScriptConfig){ which, context, batch, precision, fusion,
-		0 });
+	plan_add(plan, &(Config){ which, context, batch, precision, fusion, 0 });
 }
 
 static void plan_sizes(Plan *plan)
@@ -124,6 +123,7 @@ static void plan_sizes(Plan *plan)
 		plan_grid(plan, precision, 0);
 	}
 }
+
 /* of the size that does not train: its forward pass fits, and keeps nothing */
 static void plan_forward(Plan *plan)
 {
@@ -133,13 +133,12 @@ static void plan_forward(Plan *plan)
 		plan_one(plan);
 	for (int c = 0; c < (gpu ? 4 : 3) && !one_model(); c++)
 		for (int p = 0; p <= gpu; p++)
-			plan_add(plan, &(ScriptConfig){ NTRAINED,
-				contexts[c] / (gpu ? 1 : SCALE),
+			plan_add(plan, &(Config){ NTRAINED, contexts[c] / (gpu ? 1 : SCALE),
 				batch, p, 1, 0 });
 }
 
-static const Key warmup_keys[] = { KEY(ScriptConfig, size, SIZES_AND_CUSTOM),
-	KEY(ScriptConfig, context), KEY(ScriptConfig, warmup), { 0 } };
+static const Key warmup_keys[] = { KEY(Config, size, SIZES_AND_CUSTOM),
+	KEY(Config, context), KEY(Config, warmup), { 0 } };
 
 static void plan_warmup(Plan *plan)
 {
@@ -147,19 +146,20 @@ static void plan_warmup(Plan *plan)
 	long T = harness_on_gpu() ? 128 : 128 / SCALE;
 	for (int s = 0; s < (one_model() ? 1 : NTRAINED); s++)
 		for (int i = 0; i < 4; i++)
-			plan_add(plan, &(ScriptConfig){ .size = size_or(s),
+			plan_add(plan, &(Config){ .size = size_or(s),
 				.context = one_model() ? context : T, .warmup = counts[i] });
 }
-typedef struct StartConfig { int start; } StartConfig;
+
+typedef struct Start { int start; } Start;
 enum { COLD, KERNELS_FIRST };
-static const Key start_keys[] = { KEY(StartConfig, start, "cold|kernels first"),
+static const Key start_keys[] = { KEY(Start, start, "cold|kernels first"),
 	{ 0 } };
 
 static void plan_steps(Plan *plan)
 {
-	plan_add(plan, &(StartConfig){ COLD });
+	plan_add(plan, &(Start){ COLD });
 	if (harness_on_gpu())
-		plan_add(plan, &(StartConfig){ KERNELS_FIRST });
+		plan_add(plan, &(Start){ KERNELS_FIRST });
 }
 static void set_stats(Row *row, const char *phase, Stats s)
 {
@@ -182,9 +182,10 @@ static void set_shape(Row *row, const Shape *s)
 	row_set(row, "heads", "%ld", s->heads);
 	row_set(row, "parameters", "%zu", shape_count(s));
 }
+
 static void run_sizes(Row *row, const void *config)
 {
-	const ScriptConfig *c = config;
+	const Config *c = config;
 	Shape shape = choose_shape(c->size);
 	size_t B = c->batch, T = c->context;
 	shape.context = c->context;
@@ -273,7 +274,7 @@ static void time_start(Device *device, double *threads_ms, double *library_ms)
 static void run_steps(Row *row, const void *config)
 {
 	bool gpu = harness_on_gpu();
-	if (((const StartConfig *)config)->start == KERNELS_FIRST)
+	if (((const Start *)config)->start == KERNELS_FIRST)
 		setenv("CUDA_MODULE_LOADING", "EAGER", 1);
 	Shape shape = swept_shape();
 	Device *device = harness_device();
@@ -311,20 +312,21 @@ static void run_steps(Row *row, const void *config)
 		row_emit(row);
 	}
 }
-static const Key split_keys[] = { KEY(ScriptConfig, size, SIZES),
-	KEY(ScriptConfig, context), KEY(ScriptConfig, precision, PRECISIONS), { 0 } };
+static const Key split_keys[] = { KEY(Config, size, SIZES),
+	KEY(Config, context), KEY(Config, precision, PRECISIONS), { 0 } };
 
 static void plan_split(Plan *plan)
 {
 	bool gpu = harness_on_gpu();
 	for (int p = 0; p <= gpu; p++)
 		for (int i = 0; i < NTRAINED; i++)
-			plan_add(plan, &(ScriptConfig){ .size = i,
+			plan_add(plan, &(Config){ .size = i,
 				.context = gpu ? 512 : 512 / SCALE, .precision = p });
 }
+
 static void run_split(Row *row, const void *config)
 {
-	const ScriptConfig *c = config;
+	const Config *c = config;
 	static const char *const columns[NCLASSES] = { "linear_ms",
 		"attention_ms", "elementwise_ms", "optimizer_ms" };
 	Shape shape = choose_shape(c->size);
@@ -364,7 +366,7 @@ static void run_split(Row *row, const void *config)
 }
 static void run_warmup(Row *row, const void *config)
 {
-	const ScriptConfig *c = config;
+	const Config *c = config;
 	Shape shape = choose_shape(c->size);
 	shape.context = c->context;
 	Model *m = model_new(harness_device(), &shape, &policies[precision],
@@ -380,11 +382,13 @@ static void run_warmup(Row *row, const void *config)
 	set_stats(row, "step", stats_of(ms, (int)steps));
 	row_set(row, "first_ms", "%.4f", ms[0]);
 }
+
 static void run_forward(Row *row, const void *config)
 {
 	mode = MODE_FORWARD;
 	run_sizes(row, config);
 }
+
 #define STATS(P) P "_ms " P "_sd_ms " P "_med_ms " P "_min_ms"
 #define VALUES "d_model d_ff layers heads parameters fwd_GFLOP " \
 	STATS("fwd") " " STATS("bwd") " " STATS("opt") " " STATS("step") \

@@ -20,6 +20,7 @@ bool collective_wanted(const char *transport, int dtype, long ranks)
 		&& (w->dtype < 0 || w->dtype == dtype)
 		&& (w->ranks == 0 || w->ranks == ranks);
 }
+
 static int parse_sizes(long *sizes, const char *list)
 {
 	enum { LEAST = 4 };
@@ -39,6 +40,7 @@ static int parse_sizes(long *sizes, const char *list)
 	}
 	return n;
 }
+
 int collective_sizes(long sizes[MOST_SIZES], double most)
 {
 	static const double all[] = { 512e3, 1e6, 3e6, 10e6, 30e6, 50e6, 100e6, 300e6,
@@ -78,6 +80,7 @@ void collective_run(Row *row, int collective, const char *transport, int dtype,
 	comm_close(&comm);
 	device_close(&device);
 }
+
 PeerCase collective_peer_case(const char *device, int dtype, long ranks,
 	double most, long sizes[MOST_SIZES])
 {

@@ -16,13 +16,14 @@ static Records *open_predicted(int folder)
 {
 	char *path;
 	if (asprintf(&path, "%s/cost_model-predicted.tsv",
-		cost_measurements(folder)->folder) < 0)
+		cost_seen(folder)->folder) < 0)
 		die("out of host memory");
 	Records *r = records_read(path);
 	free(path);
 	return r;
 }
-static bool is_row_of_step(const Records *r, int row, const MeasuredStep *s)
+
+static bool is_of(const Records *r, int row, const SeenStep *s)
 {
 	return records_is(r, row, "size", s->size)
 		&& records_is(r, row, "precision", s->precision)
@@ -37,29 +38,30 @@ static bool is_row_of_step(const Records *r, int row, const MeasuredStep *s)
 		&& records_number(r, row, "bucket_mb") == s->run.bucket_mb;
 }
 
-static double find_predicted(const Records *r, const MeasuredStep *s)
+static double find_predicted(const Records *r, const SeenStep *s)
 {
 	const char *date = r ? records_head(r, "date") : NULL;
 	if (date && s->date && strncmp(date, s->date, DATE) < 0)
 		for (int i = 0; i < records_count(r); i++)
-			if (is_row_of_step(r, i, s))
+			if (is_of(r, i, s))
 				return records_number(r, i, "predicted_ms");
 	return NAN;
 }
 
-double prediction_before(int folder, const MeasuredStep *s)
+double cost_predicted(int folder, const SeenStep *s)
 {
 	Records *r = open_predicted(folder);
 	double ms = find_predicted(r, s);
 	records_free(&r);
 	return ms;
 }
-PredictionErrors prediction_errors(int folder)
+
+Said cost_said(int folder)
 {
-	const Measurements *s = cost_measurements(folder);
+	const Seen *s = cost_seen(folder);
 	double *errors = need(malloc((s->nsteps + 1) * sizeof *errors));
 	Records *r = open_predicted(folder);
-	PredictionErrors said = { .predicted = r ? records_count(r) : 0 };
+	Said said = { .predicted = r ? records_count(r) : 0 };
 	for (int i = 0; i < s->nsteps; i++) {
 		double ms = find_predicted(r, &s->steps[i]);
 		if (ms > 0)
@@ -74,7 +76,7 @@ PredictionErrors prediction_errors(int folder)
 	free(errors);
 	return said;
 }
-static bool same_step(const MeasuredStep *a, const MeasuredStep *b)
+static bool same_step(const SeenStep *a, const SeenStep *b)
 {
 	return strcmp(a->size, b->size) == 0 && a->context == b->context
 		&& strcmp(a->precision, b->precision) == 0 && a->batch == b->batch
@@ -85,12 +87,11 @@ static bool same_step(const MeasuredStep *a, const MeasuredStep *b)
 		&& a->run.bucket_mb == b->run.bucket_mb;
 }
 
-/* whether no table has the step; adds the passes of one rank, if a row has
- * them */
-static bool is_unmeasured(const Measurements *s, MeasuredStep *x)
+/* false: it has been measured. Adds the passes of one rank, if a row has them */
+static bool open_still(const Seen *s, SeenStep *x)
 {
 	for (int i = 0; i < s->nsteps; i++) {
-		const MeasuredStep *t = &s->steps[i];
+		const SeenStep *t = &s->steps[i];
 		if (same_step(t, x))
 			return false;
 		if (x->run.fwd_ms > 0 || !(t->run.fwd_ms > 0) || t->divided
@@ -104,8 +105,9 @@ static bool is_unmeasured(const Measurements *s, MeasuredStep *x)
 	}
 	return true;
 }
-/* the date of the newest table that the constants may come from */
-static const char *newest_date(const Measurements *s)
+
+/* the date of the last table that the constants may be of */
+static const char *newest(const Seen *s)
 {
 	const char *date = "-";
 	for (int i = 0; i < s->nsteps; i++)
@@ -114,10 +116,10 @@ static const char *newest_date(const Measurements *s)
 	return date;
 }
 
-static void emit_prediction(Row *row, int folder, MeasuredStep x)
+static void predict(Row *row, int folder, SeenStep x)
 {
 	const CostFit *f = cost_fitted(folder);
-	if (!is_unmeasured(cost_measurements(folder), &x))
+	if (!open_still(cost_seen(folder), &x))
 		return;
 	const CostRun r = cost_fit_run(f, &x);
 	if (cost_error(&r)
@@ -128,46 +130,42 @@ static void emit_prediction(Row *row, int folder, MeasuredStep x)
 	row_set(row, "bucket_mb", "%g", x.run.bucket_mb);
 	row_set(row, "wire", "%s", x.wire);
 	row_set(row, "aided", "%s", r.fwd_ms > 0 ? "yes" : "no");
-	row_set(row, "seen_until", "%.*s", DATE,
-		newest_date(cost_measurements(folder)));
+	row_set(row, "seen_until", "%.*s", DATE, newest(cost_seen(folder)));
 	row_set(row, "predicted_ms", "%.4f", cost_step(&f->machine, &r).step_ms);
 	row_set(row, "predicted_MiB", "%.1f", cost_memory(&r) / 0x1p20);
 	row_emit(row);
 }
 enum { CONTEXT = 512, BATCH = 4 };
-typedef struct PredictedSetting {
+typedef struct Ahead {
 	CostStrategy strategy;
 	double bucket_mb;
 	long prefetch;
-} PredictedSetting;
-static const PredictedSetting usual[] = { { COST_NAIVE, 0, 0 },
-	{ COST_FLAT, 0, 0 },
+} Ahead;
+static const Ahead usual[] = { { COST_NAIVE, 0, 0 }, { COST_FLAT, 0, 0 },
 	{ COST_OVERLAP, 0, 0 }, { COST_BUCKETED, 1, 0 }, { COST_BUCKETED, 10, 0 },
 	{ COST_BUCKETED, 25, 0 }, { COST_BUCKETED, 100, 0 },
 	{ COST_BUCKETED, 1000, 0 }, { COST_SHARDED, 25, 0 }, { COST_ZERO1, 0, 0 },
 	{ COST_ZERO2, 0, 0 }, { COST_FSDP, 0, 0 }, { COST_FSDP, 0, 1 },
 	{ COST_FSDP, 0, 2 } };
-static const PredictedSetting more_buckets[] = { { COST_BUCKETED, 2, 0 },
-	{ COST_BUCKETED, 5, 0 },
+static const Ahead others[] = { { COST_BUCKETED, 2, 0 }, { COST_BUCKETED, 5, 0 },
 	{ COST_BUCKETED, 50, 0 }, { COST_BUCKETED, 250, 0 },
 	{ COST_BUCKETED, 500, 0 }, { COST_FSDP, 0, 3 }, { COST_FSDP, 0, 4 } };
-static const PredictedSetting tensor_buckets[] = { { COST_FLAT, 0, 0 },
-	{ COST_BUCKETED, 25, 0 },
+static const Ahead few[] = { { COST_FLAT, 0, 0 }, { COST_BUCKETED, 25, 0 },
 	{ COST_ZERO1, 0, 0 }, { COST_FSDP, 0, 1 } };
-static const PredictedSetting copies = { COST_BUCKETED, 25, 0 },
+static const Ahead copies = { COST_BUCKETED, 25, 0 },
 	group = { COST_SINGLE, 0, 0 };
-/* bytes of an element in matmuls, and of a gradient that travels */
-typedef struct StepWidths {
-	int low, wire;
-} StepWidths;
-static const StepWidths widths[] = { { 2, 2 }, { 2, 4 }, { 4, 4 } };
 
-static MeasuredStep step_of(const PredictedSetting *a, int size, StepWidths f,
-	long ranks,
+/* bytes of an element in matmuls, and of a gradient that travels */
+typedef struct Widths {
+	int low, wire;
+} Widths;
+static const Widths widths[] = { { 2, 2 }, { 2, 4 }, { 4, 4 } };
+
+static SeenStep step_of(const Ahead *a, int size, Widths f, long ranks,
 	long context, long batch)
 {
 	const NamedShape *named = &model_sizes[size];
-	return (MeasuredStep){ .size = named->name,
+	return (SeenStep){ .size = named->name,
 		.precision = f.low == 2 ? "bf16" : "fp32",
 		.wire = f.wire == 2 ? "bf16" : "fp32", .context = context,
 		.batch = batch,
@@ -179,37 +177,35 @@ static MeasuredStep step_of(const PredictedSetting *a, int size, StepWidths f,
 			.low = f.low, .gather = f.low, .wire = f.wire,
 			.gradient = f.wire, .mixed = f.low == 2, .flash = true } };
 }
-static void emit_predictions(Row *row, int folder, int size,
-	const PredictedSetting *list, int n)
+
+static void predict_all(Row *row, int folder, int size, const Ahead *list, int n)
 {
 	for (long ranks = 2; ranks <= (list == usual ? 8 : 2); ranks *= 2)
 		for (int f = 0; f < 3; f++)
 			for (int i = 0; i < n; i++)
 				if (f != 1 || list[i].strategy <= COST_BUCKETED)
-					emit_prediction(row, folder, step_of(&list[i], size,
+					predict(row, folder, step_of(&list[i], size,
 						widths[f], ranks, CONTEXT, BATCH));
 }
 
-static void emit_batches(Row *row, int folder, int size)
+static void predict_batches(Row *row, int folder, int size)
 {
 	static const struct { long context, batch; } batches[] = { { 512, 2 },
 		{ 512, 8 }, { 512, 16 }, { 256, 4 }, { 1024, 4 }, { 2048, 1 },
 		{ 2048, 4 } };
 	for (size_t b = 0; b < sizeof batches / sizeof *batches; b++)
-		for (size_t i = 0; i < sizeof tensor_buckets
-			/ sizeof *tensor_buckets; i++)
-			emit_prediction(row, folder,
-				step_of(&tensor_buckets[i], size, widths[0], 2,
+		for (size_t i = 0; i < sizeof few / sizeof *few; i++)
+			predict(row, folder, step_of(&few[i], size, widths[0], 2,
 				batches[b].context, batches[b].batch));
 }
 
-static void emit_grids(Row *row, int folder, int size, StepWidths f)
+static void predict_grids(Row *row, int folder, int size, Widths f)
 {
 	static const struct { long tensor, data; } grids[] = { { 2, 1 }, { 1, 2 },
 		{ 4, 1 }, { 2, 2 }, { 1, 4 } };
 	for (size_t i = 0; i < sizeof grids / sizeof *grids; i++) {
 		long data = grids[i].data, tensor = grids[i].tensor;
-		MeasuredStep x = step_of(data > 1 ? &copies : &group, size, f,
+		SeenStep x = step_of(data > 1 ? &copies : &group, size, f,
 			data * tensor, CONTEXT, BATCH);
 		x.divided = true;
 		x.run.tensor = tensor;
@@ -218,23 +214,23 @@ static void emit_grids(Row *row, int folder, int size, StepWidths f)
 		x.run.norms = true;
 		x.run.shape.heads = x.run.shape.kv_heads
 			= tensor * ceil(x.run.shape.heads / tensor);
-		emit_prediction(row, folder, x);
+		predict(row, folder, x);
 	}
 }
+
 void run_predicted(Row *row, const void *config)
 {
 	enum { SIZES_AHEAD = 5 };
 	int folder = ((const MachineConfig *)config)->folder;
-	if (!cost_measurements(folder)->gpu) {
+	if (!cost_seen(folder)->gpu) {
 		row_set(row, "status", "skipped: GPUs only");
 		return;
 	}
 	for (int size = 0; size < SIZES_AHEAD; size++) {
-		emit_predictions(row, folder, size, usual, sizeof usual / sizeof *usual);
-		emit_predictions(row, folder, size, more_buckets,
-			sizeof more_buckets / sizeof *more_buckets);
-		emit_batches(row, folder, size);
-		emit_grids(row, folder, size, widths[0]);
-		emit_grids(row, folder, size, widths[2]);
+		predict_all(row, folder, size, usual, sizeof usual / sizeof *usual);
+		predict_all(row, folder, size, others, sizeof others / sizeof *others);
+		predict_batches(row, folder, size);
+		predict_grids(row, folder, size, widths[0]);
+		predict_grids(row, folder, size, widths[2]);
 	}
 }

@@ -7,9 +7,8 @@
 #include "base/error.h"
 #include "base/stats.h"
 
-/* solves the normal equations for the unknowns of the set, by elimination; false:
- * they are singular, or an unknown is negative */
-static bool solve_equations(double (*m)[MOST_UNKNOWN + 1], int set, double *x)
+/* of the unknowns in the set, by elimination; false: singular or negative */
+static bool solve(double (*m)[MOST_UNKNOWN + 1], int set, double *x)
 {
 	double a[MOST_UNKNOWN][MOST_UNKNOWN + 1];
 	int of[MOST_UNKNOWN], n = 0;
@@ -35,6 +34,7 @@ static bool solve_equations(double (*m)[MOST_UNKNOWN + 1], int set, double *x)
 			return false;
 	return true;
 }
+
 void fit_positive(int n, int unknowns, double (*a)[MOST_UNKNOWN], const double *b,
 	double x[MOST_UNKNOWN])
 {
@@ -49,7 +49,7 @@ void fit_positive(int n, int unknowns, double (*a)[MOST_UNKNOWN], const double *
 		x[j] = 0;
 	for (int set = 1; set < 1 << unknowns; set++) {
 		double y[MOST_UNKNOWN], error = 0;
-		if (!solve_equations(m, set, y))
+		if (!solve(m, set, y))
 			continue;
 		for (int r = 0; r < n; r++) {
 			double sum = 0;
@@ -63,7 +63,7 @@ void fit_positive(int n, int unknowns, double (*a)[MOST_UNKNOWN], const double *
 		}
 	}
 }
-bool cost_fit_used(const CostFit *f, const MeasuredStep *s)
+bool cost_fit_used(const CostFit *f, const SeenStep *s)
 {
 	return !s->divided && strcmp(s->size, f->size) == 0
 		&& s->ranks == FIT_RANKS && strcmp(s->precision, f->precision) == 0
@@ -71,11 +71,11 @@ bool cost_fit_used(const CostFit *f, const MeasuredStep *s)
 }
 
 /* a flat row has all that the fit of one device needs */
-static const MeasuredStep *flat_row(const Measurements *seen, const char *size)
+static const SeenStep *flat_row(const Seen *seen, const char *size)
 {
 	const char *precision = seen->gpu ? "bf16" : "fp32";
 	for (int i = 0; i < seen->nsteps; i++) {
-		const MeasuredStep *s = &seen->steps[i];
+		const SeenStep *s = &seen->steps[i];
 		if (s->run.strategy == COST_FLAT && s->ranks == FIT_RANKS
 			&& strcmp(s->size, size) == 0 && s->run.fwd_ms > 0
 			&& strcmp(s->precision, precision) == 0)
@@ -83,8 +83,8 @@ static const MeasuredStep *flat_row(const Measurements *seen, const char *size)
 	}
 	return NULL;
 }
-/* sets ms[0], ms[1]: both passes of one rank, by the constants */
-static void passes_ms(const CostMachine *m, CostRun r, double ms[2])
+/* ms of both passes of one rank by the constants */
+static void passes(const CostMachine *m, CostRun r, double ms[2])
 {
 	QueueSchedule s;
 	r.fwd_ms = r.bwd_ms = r.opt_ms = 0;
@@ -96,6 +96,7 @@ static void passes_ms(const CostMachine *m, CostRun r, double ms[2])
 		ms[i >= (s.n - 1) / 2] += s.tasks[i].ms;
 	schedule_free(&s);
 }
+
 static void fit_device(CostMachine *m, const CostRun *r, double TFLOPs)
 {
 	double ms[2], bare = INFINITY, blocks = r->shape.layers;
@@ -112,12 +113,12 @@ static void fit_device(CostMachine *m, const CostRun *r, double TFLOPs)
 	if (!(TFLOPs > 0)) {
 		/* no peak is known: the rate is what the forward pass reaches */
 		m->TFLOPs = INFINITY;
-		passes_ms(m, *r, ms);
+		passes(m, *r, ms);
 		bare = fmax(r->fwd_ms - ms[0], 1e-3 * r->fwd_ms);
 		m->TFLOPs = cost_forward_flops(&r->shape, r->context) * r->tokens
 			/ bare * 1e-9;
 	}
-	passes_ms(m, *r, ms);
+	passes(m, *r, ms);
 	m->forward_us = fmax(r->fwd_ms - ms[0], 0) / blocks * 1e3;
 	m->backward_us = fmax(r->bwd_ms - ms[1], 0) / blocks * 1e3;
 }
@@ -138,8 +139,8 @@ static CostMachine unit_machine(const CostMachine *m, int unknown)
 	u.pieces_us = unknown == ROOTS;
 	return u;
 }
-/* x: the solution; collectives without a row of their own cost as much per byte
- * as those that have one */
+
+/* ms of a GB in a collective of which no row tells: as in those that have one */
 static void set_link(CostMachine *m, const double x[MOST_UNKNOWN])
 {
 	double whole = x[WHOLES] > 0 ? x[WHOLES] : x[HALVES];
@@ -152,13 +153,14 @@ static void set_link(CostMachine *m, const double x[MOST_UNKNOWN])
 	m->sum_ms_per_GB = x[ADDED];
 	m->pieces_us = x[ROOTS];
 }
-static void fit_alone(const Measurements *seen, CostFit *f)
+
+static void fit_alone(const Seen *seen, CostFit *f)
 {
 	double (*a)[MOST_UNKNOWN] = need(calloc(seen->nsteps + 1, sizeof *a)),
 		*b = need(calloc(seen->nsteps + 1, sizeof *b)), x[MOST_UNKNOWN], sum = 0;
 	int n = 0;
 	for (int i = 0; i < seen->nsteps; i++) {
-		const MeasuredStep *s = &seen->steps[i];
+		const SeenStep *s = &seen->steps[i];
 		if (!cost_fit_used(f, s) || !(s->alone_ms > 0) || s->run.data < 2)
 			continue;
 		for (int j = 0; j < MOST_UNKNOWN; j++) {
@@ -180,12 +182,13 @@ static void fit_alone(const Measurements *seen, CostFit *f)
 	free(a);
 	free(b);
 }
+
 bool cost_fit_size(double nbytes)
 {
 	return nbytes == 1e6 || nbytes == 1e7 || nbytes == 1e8 || nbytes == 1e9;
 }
 
-static bool is_of_fit(const MeasuredCollective *c, const MeasuredCollective *of)
+static bool fits_to(const SeenCollective *c, const SeenCollective *of)
 {
 	return c->what == of->what && c->ranks == FIT_RANKS
 		&& strcmp(c->device, of->device) == 0
@@ -193,15 +196,15 @@ static bool is_of_fit(const MeasuredCollective *c, const MeasuredCollective *of)
 		&& strcmp(c->dtype, "fp32") == 0 && cost_fit_size(c->nbytes);
 }
 
-bool cost_fit_collective(const Measurements *seen, const MeasuredCollective *of,
+bool cost_fit_collective(const Seen *seen, const SeenCollective *of,
 	CostMachine *m)
 {
 	double (*a)[MOST_UNKNOWN] = need(calloc(seen->ncollectives + 1, sizeof *a)),
 		*b = need(calloc(seen->ncollectives + 1, sizeof *b)), x[MOST_UNKNOWN];
 	int n = 0;
 	for (int i = 0; i < seen->ncollectives; i++) {
-		const MeasuredCollective *c = &seen->collectives[i];
-		if (!is_of_fit(c, of))
+		const SeenCollective *c = &seen->collectives[i];
+		if (!fits_to(c, of))
 			continue;
 		for (int j = 0; j < MOST_UNKNOWN; j++) {
 			CostMachine u = unit_machine(m, j);
@@ -223,13 +226,14 @@ static double stretch(double both, double longer)
 		return 1;
 	return longer < both * (MOST - 1) / MOST ? both / (both - longer) : MOST;
 }
-static void fit_stretch(const Measurements *seen, CostFit *f)
+
+static void fit_stretch(const Seen *seen, CostFit *f)
 {
 	double *compute = need(malloc((seen->nsteps + 1) * sizeof *compute)),
 		*comm = need(malloc((seen->nsteps + 1) * sizeof *comm));
 	int n = 0;
 	for (int i = 0; i < seen->nsteps; i++) {
-		const MeasuredStep *s = &seen->steps[i];
+		const SeenStep *s = &seen->steps[i];
 		if (!cost_fit_used(f, s) || !(s->single_bwd_ms > 0)
 			|| (s->run.strategy != COST_OVERLAP
 			&& s->run.strategy != COST_BUCKETED))
@@ -249,10 +253,10 @@ static double pass_ms(const CostMachine *m, const CostRun *r, bool backward)
 		+ cost_blocks(r) * cost_unit_ms(m, r, UNIT_BLOCK, backward)
 		+ cost_unit_ms(m, r, UNIT_HEAD, backward);
 }
-/* time of the part over time of the whole in a pass, with the rate of matmuls at
+
+/* of the whole's time in a pass, what the part takes, with the rate of matmuls at
  * which the whole takes ms */
-static double part_of_pass(CostMachine m, const CostRun *whole,
-	const CostRun *part,
+static double fraction(CostMachine m, const CostRun *whole, const CostRun *part,
 	bool backward, double ms)
 {
 	double low = m.TFLOPs * 1e-3, high = m.TFLOPs * 1e3;
@@ -263,7 +267,7 @@ static double part_of_pass(CostMachine m, const CostRun *whole,
 	return pass_ms(&m, part, backward) / pass_ms(&m, whole, backward);
 }
 
-CostRun cost_fit_run(const CostFit *f, const MeasuredStep *s)
+CostRun cost_fit_run(const CostFit *f, const SeenStep *s)
 {
 	CostRun r = s->run, part = r;
 	if (!s->divided || !(r.fwd_ms > 0))
@@ -273,17 +277,17 @@ CostRun cost_fit_run(const CostFit *f, const MeasuredStep *s)
 	whole.tokens *= whole.data;
 	whole.data = whole.tensor = 1;
 	whole.shape.heads = whole.shape.kv_heads = r.shape.d_model / r.shape.d_head;
-	r.fwd_ms *= part_of_pass(f->machine, &whole, &part, false, r.fwd_ms);
-	r.bwd_ms *= part_of_pass(f->machine, &whole, &part, true, r.bwd_ms);
+	r.fwd_ms *= fraction(f->machine, &whole, &part, false, r.fwd_ms);
+	r.bwd_ms *= fraction(f->machine, &whole, &part, true, r.bwd_ms);
 	r.opt_ms /= r.tensor;
 	return r;
 }
-static double step_rms(const Measurements *seen, const CostFit *f)
+static double step_rms(const Seen *seen, const CostFit *f)
 {
 	double sum = 0;
 	int n = 0;
 	for (int i = 0; i < seen->nsteps; i++) {
-		const MeasuredStep *s = &seen->steps[i];
+		const SeenStep *s = &seen->steps[i];
 		if (!cost_fit_used(f, s) || !(s->run.fwd_ms > 0))
 			continue;
 		double off = cost_step(&f->machine, &s->run).step_ms / s->step_ms - 1;
@@ -292,10 +296,11 @@ static double step_rms(const Measurements *seen, const CostFit *f)
 	}
 	return n > 0 ? sqrt(sum / n) : 0;
 }
-CostFit cost_fit(const Measurements *seen, const char *size)
+
+CostFit cost_fit(const Seen *seen, const char *size)
 {
 	static const char *const sizes[] = { "medium", "large" };
-	const MeasuredStep *flat = size ? flat_row(seen, size) : NULL;
+	const SeenStep *flat = size ? flat_row(seen, size) : NULL;
 	for (int i = 0; i < 2 && size == NULL && flat == NULL; i++)
 		flat = flat_row(seen, sizes[i]);
 	if (flat == NULL)

@@ -7,16 +7,16 @@
 #include "base/error.h"
 
 enum { MOST_FOLDERS = 8 };
-CostOptions cost_options = { "tables/h200x2+tables/h200x4,tables/cpu", -1 };
-static Measurements seen[MOST_FOLDERS];
+CostGiven cost_given = { "tables/h200x2+tables/h200x4,tables/cpu", -1 };
+static Seen seen[MOST_FOLDERS];
 static CostFit fitted[MOST_FOLDERS];
 static int nfolders;
 
-int count_folders(void)
+int cost_folders(void)
 {
-	char *list = need(strdup(cost_options.folders)), *rest = list, *folder;
-	const char *size = cost_options.size >= 0
-		? model_sizes[cost_options.size].name : NULL;
+	char *list = need(strdup(cost_given.folders)), *rest = list, *folder;
+	const char *size = cost_given.size >= 0
+		? model_sizes[cost_given.size].name : NULL;
 	int commas = 0;
 	if (nfolders > 0) {
 		free(list);
@@ -26,7 +26,7 @@ int count_folders(void)
 		if (++commas == MOST_FOLDERS)
 			usage_error("--tables: more than %d folders", MOST_FOLDERS);
 	while ((folder = strsep(&rest, ","))) {
-		seen[nfolders] = measurements_read(folder);
+		seen[nfolders] = seen_read(folder);
 		fitted[nfolders] = cost_fit(&seen[nfolders], size);
 		nfolders++;
 	}
@@ -34,18 +34,18 @@ int count_folders(void)
 	return nfolders;
 }
 
-const Measurements *cost_measurements(int folder)
+const Seen *cost_seen(int folder)
 {
-	count_folders();
+	cost_folders();
 	return &seen[folder];
 }
 
 const CostFit *cost_fitted(int folder)
 {
-	count_folders();
+	cost_folders();
 	return &fitted[folder];
 }
-void cost_set_step(Row *row, const MeasuredStep *s)
+void cost_set_step(Row *row, const SeenStep *s)
 {
 	row_set(row, "size", "%s", s->size);
 	row_set(row, "context", "%ld", s->context);

@@ -11,20 +11,18 @@ typedef struct CostSheet {
 	long node;                       /* devices */
 } CostSheet;
 
-enum { MAP_SHEETS = 4 };             /* maps show the first ones */
-/* sets *sheets to the list; returns how many */
+enum { MAP_SHEETS = 4 };             /* the first ones are those of maps */
 int         cost_sheets(const CostSheet **sheets);
-/* NULL: no sheet has this name */
+/* NULL: no such name */
 const CostSheet *cost_sheet(const char *name);
 
 /* the parts of a sheet's rates that are reached */
 typedef struct CostReached {
 	double TFLOPs, GBps, link;
-	CostMachine constants;           /* the constants that are no rates */
+	CostMachine constants;           /* all that is no rate */
 } CostReached;
-/* fitted: constants of the machine that the sheet describes */
+/* fitted: on the machine of the sheet */
 CostReached cost_reached(const CostMachine *fitted, const CostSheet *sheet);
-/* a machine that reaches the same parts of another sheet's rates */
 CostMachine cost_machine(const CostSheet *sheet, const CostReached *reached);
 
 typedef struct CostModel {
@@ -32,7 +30,6 @@ typedef struct CostModel {
 	CostShape shape;
 	long context;
 } CostModel;
-/* sets *models to the list; returns how many */
 int         cost_models(const CostModel **models);
 
 typedef struct CostChoice {
@@ -41,11 +38,11 @@ typedef struct CostChoice {
 	CostStep step;
 	long tried;
 } CostChoice;
-/* the strategy with the shortest step. sequences: of the model's context, in a
- * step of all devices; pipeline: stages are tried too */
+/* sequences of the model's context in a step, of all devices; pipeline: ways may
+ * have stages */
 CostChoice  cost_choose(const CostMachine *m, const CostModel *model,
 	long devices, long sequences, bool pipeline);
-/* "fsdp tp8": strategy and other dimensions of the division; returns text */
+/* "fsdp tp8": strategy, and what else divides; returns text */
 const char *cost_choice_name(const CostRun *r, char text[64]);
 
 #endif

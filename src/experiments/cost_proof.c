@@ -11,7 +11,7 @@ void run_constants(Row *row, const void *config)
 	int folder = ((const MachineConfig *)config)->folder;
 	const CostFit *f = cost_fitted(folder);
 	const CostMachine *m = &f->machine;
-	const PredictionErrors said = prediction_errors(folder);
+	const Said said = cost_said(folder);
 	const struct { const char *name; double value; const char *unit; } all[] = {
 		{ "matmuls", m->TFLOPs, "TFLOP/s" }, { "memory", m->GBps, "GB/s" },
 		{ "forward", m->forward_us, "us a block" },
@@ -46,12 +46,13 @@ static void set_error(Row *row, const char *column, double predicted,
 {
 	row_set(row, column, "%.4f", predicted / measured - 1);
 }
+
 void run_collectives(Row *row, const void *config)
 {
 	const MachineConfig *c = config;
-	const Measurements *s = cost_measurements(c->folder);
+	const Seen *s = cost_seen(c->folder);
 	for (int i = 0; i < s->ncollectives; i++) {
-		const MeasuredCollective *x = &s->collectives[i];
+		const SeenCollective *x = &s->collectives[i];
 		CostMachine m = cost_fitted(c->folder)->machine;
 		bool used = x->ranks == FIT_RANKS && strcmp(x->dtype, "fp32") == 0
 			&& cost_fit_size(x->nbytes);
@@ -72,7 +73,7 @@ void run_collectives(Row *row, const void *config)
 		row_emit(row);
 	}
 }
-static void set_unfitted(Row *row, const CostFit *f, const MeasuredStep *s)
+static void set_unaided(Row *row, const CostFit *f, const SeenStep *s)
 {
 	CostRun r = s->run;
 	r.fwd_ms = r.bwd_ms = r.opt_ms = 0;
@@ -80,8 +81,9 @@ static void set_unfitted(Row *row, const CostFit *f, const MeasuredStep *s)
 	row_set(row, "unaided_ms", "%.4f", ms);
 	set_error(row, "unaided_error", ms, s->step_ms);
 }
-/* ms of the collectives that a table times alone; of groups those of the group */
-static double single_rank_ms(const CostMachine *m, const CostRun *r)
+
+/* the collectives of a step that a table times alone: those of groups, if any */
+static double alone_of(const CostMachine *m, const CostRun *r)
 {
 	if (r->tensor == 1)
 		return cost_alone(m, r);
@@ -90,12 +92,13 @@ static double single_rank_ms(const CostMachine *m, const CostRun *r)
 	schedule_free(&s);
 	return ms;
 }
-static void predict_step(Row *row, int folder, const MeasuredStep *s)
+
+static void predict_step(Row *row, int folder, const SeenStep *s)
 {
 	const CostFit *f = cost_fitted(folder);
 	const CostRun r = cost_fit_run(f, s);
 	double ms = cost_step(&f->machine, &r).step_ms,
-		before = prediction_before(folder, s);
+		before = cost_predicted(folder, s);
 	cost_set_step(row, s);
 	row_set(row, "on", "%s", s->on);
 	row_set(row, "of", "%s", s->table);
@@ -108,23 +111,24 @@ static void predict_step(Row *row, int folder, const MeasuredStep *s)
 	row_set(row, "predicted_ms", "%.4f", ms);
 	set_error(row, "error", ms, s->step_ms);
 	row_set(row, "alone_ms", s->alone_ms > 0 ? "%.4f" : "-", s->alone_ms);
-	row_set(row, "predicted_alone_ms", "%.4f", single_rank_ms(&f->machine, &r));
+	row_set(row, "predicted_alone_ms", "%.4f", alone_of(&f->machine, &r));
 	row_set(row, "unaided_ms", "-");
 	row_set(row, "unaided_error", "-");
 	if (strcmp(s->precision, f->precision) == 0)
-		set_unfitted(row, f, s);
+		set_unaided(row, f, s);
 	row_set(row, "ahead_ms", before > 0 ? "%.4f" : "-", before);
 	row_set(row, "ahead_error", before > 0 ? "%.4f" : "-",
 		before / s->step_ms - 1);
 	row_emit(row);
 }
+
 void run_steps(Row *row, const void *config)
 {
 	int folder = ((const MachineConfig *)config)->folder;
-	const Measurements *s = cost_measurements(folder);
+	const Seen *s = cost_seen(folder);
 	const CostFit *f = cost_fitted(folder);
 	for (int i = 0; i < s->nsteps; i++) {
-		const MeasuredStep *x = &s->steps[i];
+		const SeenStep *x = &s->steps[i];
 		if (x->run.fwd_ms > 0 && x->run.data * x->run.tensor > 1
 			&& (x->divided || strcmp(x->via, f->via) == 0))
 			predict_step(row, folder, x);
@@ -132,10 +136,9 @@ void run_steps(Row *row, const void *config)
 }
 void run_memory(Row *row, const void *config)
 {
-	const Measurements *s
-		= cost_measurements(((const MachineConfig *)config)->folder);
+	const Seen *s = cost_seen(((const MachineConfig *)config)->folder);
 	for (int i = 0; i < s->nsteps; i++) {
-		const MeasuredStep *x = &s->steps[i];
+		const SeenStep *x = &s->steps[i];
 		double MiB = cost_memory(&x->run) / 0x1p20;
 		if (!(x->peak_MiB > 0))
 			continue;
@@ -148,8 +151,7 @@ void run_memory(Row *row, const void *config)
 	if (!row->emitted)
 		row_set(row, "status", "skipped: no table of memory");
 }
-static double published_as(const PublishedRun *p, double efficiency,
-	CostStep *step)
+static double published_as(const PublicRun *p, double efficiency, CostStep *step)
 {
 	const CostFit *f = cost_fitted(0);
 	const CostReached reached = cost_reached(&f->machine, cost_sheet("H200"));
@@ -158,20 +160,22 @@ static double published_as(const PublishedRun *p, double efficiency,
 	CostStep s = cost_step(&m, &p->run);
 	if (step)
 		*step = s;
-	return published_value(p, s.step_ms);
+	return public_value(p, s.step_ms);
 }
-static double efficiency_of(const PublishedRun *p)
+
+static double efficiency_of(const PublicRun *p)
 {
 	double low = 0.01, high = 100;
 	for (int i = 0; i < 60; i++) {
 		double middle = sqrt(low * high), value = published_as(p, middle, NULL);
-		bool fast = p->unit == PUBLISHED_SECONDS ? value < p->value
+		bool fast = p->unit == PUBLIC_SECONDS ? value < p->value
 			: value > p->value;
 		*(fast ? &high : &low) = middle;
 	}
 	return sqrt(low * high);
 }
-static void set_published(Row *row, const PublishedRun *p, const CostStep *s)
+
+static void set_published(Row *row, const PublicRun *p, const CostStep *s)
 {
 	row_set(row, "cited", "%s", p->cited);
 	row_set(row, "model", "%s", p->model);
@@ -189,19 +193,20 @@ static void set_published(Row *row, const PublishedRun *p, const CostStep *s)
 	row_set(row, "bubble_ms", "%.1f", s->bubble_ms);
 	row_set(row, "GB", "%.1f", s->nbytes * 1e-9);
 }
-void run_published(Row *row, const void *config)
+
+void run_public(Row *row, const void *config)
 {
 	static const char *const units[] = { "tokens/s", "TFLOP/s", "s" };
 	const SourceConfig *c = config;
-	PublishedRun first = published_run(c->first);
+	PublicRun first = public_run(c->first);
 	int n = 1;
-	while (c->first + n < published_count()
-		&& strcmp(published_run(c->first + n).source, c->source) == 0)
+	while (c->first + n < public_count()
+		&& strcmp(public_run(c->first + n).source, c->source) == 0)
 		n++;
-	PublishedRun middle = published_run(c->first + n / 2);
+	PublicRun middle = public_run(c->first + n / 2);
 	double e = efficiency_of(&first), g = efficiency_of(&middle);
 	for (int i = 0; i < n; i++) {
-		PublishedRun p = published_run(c->first + i);
+		PublicRun p = public_run(c->first + i);
 		CostStep step;
 		double value = published_as(&p, e, &step),
 			other = published_as(&p, g, NULL);

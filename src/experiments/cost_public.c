@@ -5,7 +5,7 @@
 
 typedef enum { LLAMA_8B, LLAMA_70B, LLAMA_405B, LLAMA2_13B, LLAMA2_70B, GPT_1B,
 	GPT_3B, GPT_7B, GPT_18B, GPT_39B, GPT_76B, GPT_145B, GPT_310B, GPT_529B,
-	GPT_1008B, SCALE_175B } PublishedModel;
+	GPT_1008B, SCALE_175B } PublicModel;
 
 /* kv: heads of keys; GPTs have two matrices of four times the width */
 static const struct { const char *name; CostShape shape; } models[] = {
@@ -43,29 +43,29 @@ static const struct { const char *name; CostShape shape; } models[] = {
 	[SCALE_175B] = { "175B",
 		{ 64000, 12288, 49152, 96, 128, 96, 128, 2 } },
 };
-typedef struct PublishedRow {
+typedef struct PublicRow {
 	const char *source, *hardware;
-	PublishedModel model;
+	PublicModel model;
 	long devices, context, batch;    /* sequences in a step */
 	/* what divides a sequence's work, and runs of blocks on a stage */
 	long tensor, parts, stages, interleave;
 	CostStrategy strategy;
 	bool again;                      /* blocks are run again */
 	double value;
-	PublishedUnit unit;
-} PublishedRow;
+	PublicUnit unit;
+} PublicRow;
 
 #define TITAN(n, value) LLAMA_8B, n, 8192, 2 * (n), 1, 1, 1, 1, COST_FSDP,   \
-	false, value, PUBLISHED_TOKENS
+	false, value, PUBLIC_TOKENS
 #define TITAN_A100(model, T, batch, again, value) "TorchTitan, A100", "A100", \
-	model, 64, T, batch, 1, 1, 1, 1, COST_FSDP, again, value, PUBLISHED_TOKENS
+	model, 64, T, batch, 1, 1, 1, 1, COST_FSDP, again, value, PUBLIC_TOKENS
 #define MEGATRON(model, n, batch, t, p, v, value) "Megatron-LM, 2021", "A100", \
-	model, n, 2048, batch, t, 1, p, v, COST_FLAT, true, value, PUBLISHED_TFLOPS
+	model, n, 2048, batch, t, 1, p, v, COST_FLAT, true, value, PUBLIC_TFLOPS
 #define LLAMA(n, T, batch, parts, value) "Llama 3", "H100", LLAMA_405B, n, T, \
-	batch, 8, parts, 16, 7, COST_ZERO1, false, value, PUBLISHED_TFLOPS
+	batch, 8, parts, 16, 7, COST_ZERO1, false, value, PUBLIC_TFLOPS
 #define SCALE(n, batch, value) "A100", SCALE_175B, n, 2048, batch, 8, 1, 8, 6, \
-	COST_ZERO1, false, value, PUBLISHED_SECONDS
-static const PublishedRow rows[] = {
+	COST_ZERO1, false, value, PUBLIC_SECONDS
+static const PublicRow rows[] = {
 	{ "TorchTitan, eager", "H100 500 W", TITAN(8, 5762) },
 	{ "TorchTitan, eager", "H100 500 W", TITAN(128, 5605) },
 	{ "TorchTitan, compiled", "H100 500 W", TITAN(8, 6667) },
@@ -123,20 +123,21 @@ static const char *cited_by(const char *source)
 	assert(!"a source without a citation");
 	return "";
 }
-int published_count(void)
+
+int public_count(void)
 {
 	return sizeof rows / sizeof *rows;
 }
 
-PublishedRun published_run(int i)
+PublicRun public_run(int i)
 {
-	const PublishedRow *p = &rows[i];
+	const PublicRow *p = &rows[i];
 	bool whole = p->strategy == COST_FSDP;
 	long data = p->devices / (p->tensor * p->parts * p->stages),
 		sequences = p->batch / data;
 	assert(data * p->tensor * p->parts * p->stages == p->devices);
 	assert(sequences * data == p->batch);
-	return (PublishedRun){ p->source, cited_by(p->source), models[p->model].name,
+	return (PublicRun){ p->source, cited_by(p->source), models[p->model].name,
 		p->hardware, p->devices,
 		{ .shape = models[p->model].shape, .context = p->context,
 			.tokens = (double)p->context * (whole ? sequences : 1),
@@ -147,7 +148,7 @@ PublishedRun published_run(int i)
 			.gradient = 4, .wire = 4, .mixed = true, .flash = true,
 			.recompute = p->again }, p->value, p->unit };
 }
-double published_value(const PublishedRun *p, double step_ms)
+double public_value(const PublicRun *p, double step_ms)
 {
 	const CostRun *r = &p->run;
 	double tokens = r->tokens * r->microbatches * r->data,
@@ -155,9 +156,8 @@ double published_value(const PublishedRun *p, double step_ms)
 		whole = cost_forward_flops(&r->shape, 2 * r->context),
 		head = 2 * r->shape.vocab * r->shape.d_model,
 		flops = r->recompute ? 4 * whole - head : 3 * causal;
-	if (p->unit == PUBLISHED_TOKENS)
+	if (p->unit == PUBLIC_TOKENS)
 		return tokens / p->devices / step_ms * 1e3;
-	return p->unit == PUBLISHED_TFLOPS ? flops * tokens / p->devices / step_ms
-		* 1e-9
+	return p->unit == PUBLIC_TFLOPS ? flops * tokens / p->devices / step_ms * 1e-9
 		: step_ms * 1e-3;
 }

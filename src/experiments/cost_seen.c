@@ -24,8 +24,7 @@ static Records *open_table(const char *folder, const char *name)
 	return r;
 }
 
-static Records *keep_table(Measurements *seen, const char *folder,
-	const char *name)
+static Records *keep_table(Seen *seen, const char *folder, const char *name)
 {
 	Records *r = open_table(folder, name);
 	assert(seen->ntables < (int)(sizeof seen->tables / sizeof *seen->tables));
@@ -46,6 +45,7 @@ static Shape shape_of(const char *size, bool gpu, long context)
 	s.context = context;
 	return s;
 }
+
 static CostRun run_of(const Records *r, int row, bool gpu)
 {
 	bool mixed = !records_is(r, row, "precision", "fp32"),
@@ -73,19 +73,19 @@ static CostRun run_of(const Records *r, int row, bool gpu)
 		.gradient = gpu && travels ? wire : 4, .mixed = mixed,
 		.flash = true };
 }
-static bool same_model(const MeasuredStep *a, const MeasuredStep *b)
+static bool same_model(const SeenStep *a, const SeenStep *b)
 {
 	return strcmp(a->on, b->on) == 0 && strcmp(a->size, b->size) == 0
 		&& a->context == b->context
 		&& strcmp(a->precision, b->precision) == 0 && a->batch == b->batch;
 }
 
-static void find_alone(Measurements *seen)
+static void find_alone(Seen *seen)
 {
 	for (int i = 0; i < seen->nsteps; i++) {
-		MeasuredStep *s = &seen->steps[i];
+		SeenStep *s = &seen->steps[i];
 		for (int j = 0; j < seen->nsteps && !(s->run.fwd_ms > 0); j++) {
-			const MeasuredStep *t = &seen->steps[j];
+			const SeenStep *t = &seen->steps[j];
 			if (!(t->run.fwd_ms > 0) || !same_model(s, t) || (s->divided
 				? t->table != s->table || t->ranks > 1 : t->divided))
 				continue;
@@ -101,7 +101,7 @@ static const char *machine_of(const char *folder)
 	return slash ? slash + 1 : folder;
 }
 
-static bool is_usable(const Records *r, int row)
+static bool usable(const Records *r, int row)
 {
 	return records_is(r, row, "status", "ok")
 		&& records_is(r, row, "fusion", "fused")
@@ -110,7 +110,7 @@ static bool is_usable(const Records *r, int row)
 		&& options_choice(SIZES, text_of(r, row, "size")) >= 0;
 }
 
-static void divide_batch(MeasuredStep *s, const Records *r, int row, bool gpu)
+static void divide(SeenStep *s, const Records *r, int row, bool gpu)
 {
 	long tp = lrint(records_number(r, row, "tp")),
 		dp = lrint(records_number(r, row, "dp"));
@@ -128,13 +128,14 @@ static void divide_batch(MeasuredStep *s, const Records *r, int row, bool gpu)
 	shape->heads = shape->kv_heads = tp * ceil(shape->heads / tp);
 	s->peak_MiB = records_number(r, row, "peak_MiB");
 }
-static MeasuredStep step_of(const Records *r, int row, const char *on,
+
+static SeenStep step_of(const Records *r, int row, const char *on,
 	const char *table, bool gpu)
 {
 	double period = records_number(r, row, "period_ms"),
 		step = records_number(r, row, "step_ms"),
 		single = records_number(r, row, "single_ms");
-	MeasuredStep s = { on, table, text_of(r, row, "size"),
+	SeenStep s = { on, table, text_of(r, row, "size"),
 		text_of(r, row, "precision"),
 		text_of(r, row, "wire"), text_of(r, row, "via"),
 		records_head(r, "date"),
@@ -148,7 +149,7 @@ static MeasuredStep step_of(const Records *r, int row, const char *on,
 		strcmp(table, "fsdp_accounting") == 0
 			? records_number(r, row, "peak_MiB") : NAN, false };
 	if (records_text(r, row, "tp"))
-		divide_batch(&s, r, row, gpu);
+		divide(&s, r, row, gpu);
 	if (s.run.strategy == COST_SINGLE && s.run.tensor == 1) {
 		s.run.data = 1;
 		single = s.step_ms;
@@ -168,17 +169,17 @@ static MeasuredStep step_of(const Records *r, int row, const char *on,
 	}
 	return s;
 }
-/* adds steps of one rank and of more ranks than `beyond`; returns how many rows
- * are usable in all */
-static int add_table(Measurements *seen, const char *folder, const char *name,
+
+/* steps of more ranks than `beyond`, and of one; returns the number of all */
+static int add_table(Seen *seen, const char *folder, const char *name,
 	long beyond)
 {
 	const Records *r = keep_table(seen, folder, name);
 	int steps = 0;
 	for (int row = 0; r && row < records_count(r); row++) {
-		if (!is_usable(r, row))
+		if (!usable(r, row))
 			continue;
-		MeasuredStep s = step_of(r, row, machine_of(folder), name, seen->gpu);
+		SeenStep s = step_of(r, row, machine_of(folder), name, seen->gpu);
 		steps++;
 		if (s.ranks <= beyond && s.run.data * s.run.tensor > 1)
 			continue;
@@ -187,7 +188,7 @@ static int add_table(Measurements *seen, const char *folder, const char *name,
 	}
 	return steps;
 }
-static void add_collectives(Measurements *seen, const char *name)
+static void add_collectives(Seen *seen, const char *name)
 {
 	static const char *const names[] = { "all-reduce", "reduce-scatter",
 		"all-gather", "broadcast" };
@@ -202,16 +203,15 @@ static void add_collectives(Measurements *seen, const char *name)
 			continue;
 		seen->collectives = grow(seen->collectives, seen->ncollectives,
 			sizeof *seen->collectives);
-		seen->collectives[seen->ncollectives++] = (MeasuredCollective){
+		seen->collectives[seen->ncollectives++] = (SeenCollective){
 			text_of(r, row, "transport"), text_of(r, row, "dtype"),
 			text_of(r, row, "device"), names[kind], kind,
 			lrint(records_number(r, row, "ranks")),
 			records_number(r, row, "bytes"), records_number(r, row, "time_ms") };
 	}
 }
-/* measured bf16 peak of this folder's GPU, or of one with the same
- * multiprocessors */
-static double peak_of(const Measurements *seen)
+/* of bf16, of this folder's machine or of one with the same multiprocessors */
+static double peak_of(const Seen *seen)
 {
 	Records *r = open_table(seen->folder, "peaks");
 	if (r == NULL && seen->gpu)
@@ -223,6 +223,7 @@ static double peak_of(const Measurements *seen)
 	records_free(&r);
 	return TFLOPs;
 }
+
 static const char *const step_tables[] = { "naive_ddp_benchmarking",
 	"minimal_ddp_flat_benchmarking",
 	"ddp_overlap_individual_parameters_benchmarking",
@@ -231,7 +232,7 @@ static const char *const step_tables[] = { "naive_ddp_benchmarking",
 	"tensor_parallel" };
 enum { NSTEP_TABLES = sizeof step_tables / sizeof *step_tables };
 
-static long most_ranks(const Measurements *seen)
+static long most_ranks(const Seen *seen)
 {
 	long most = 0;
 	for (int i = 0; i < seen->nsteps; i++)
@@ -240,7 +241,7 @@ static long most_ranks(const Measurements *seen)
 	return most;
 }
 
-static void add_steps(Measurements *seen, const char *folder, long beyond)
+static void add_steps(Seen *seen, const char *folder, long beyond)
 {
 	int steps = 0;
 	for (int i = 0; i < NSTEP_TABLES; i++)
@@ -248,10 +249,11 @@ static void add_steps(Measurements *seen, const char *folder, long beyond)
 	if (steps == 0)
 		usage_error("%s: no table of training steps", folder);
 }
-Measurements measurements_read(const char *folders)
+
+Seen seen_read(const char *folders)
 {
 	char *list = need(strdup(folders)), *folder = strsep(&list, "+");
-	Measurements seen = { .folder = folder, .machine = machine_of(folder) };
+	Seen seen = { .folder = folder, .machine = machine_of(folder) };
 	for (int i = 0; i < NSTEP_TABLES; i++) {
 		Records *r = open_table(folder, step_tables[i]);
 		seen.gpu = seen.gpu || (r && records_head_is(r, "backend", "cuda"));

@@ -6,11 +6,11 @@
 #include "base/error.h"
 #include "experiments/cost_proof.h"
 
-SearchOptions search_options = { .sheet = -1, .model = -1 };
+WaysGiven ways_given = { .sheet = -1, .model = -1 };
 
-int search_sheets(CostSheet sheets[MAP_SHEETS])
+int ways_sheets(CostSheet sheets[MAP_SHEETS])
 {
-	const CostSheet *all, *c = &search_options.custom;
+	const CostSheet *all, *c = &ways_given.custom;
 	const double rates[] = { c->TFLOPs, c->GBps, c->memory_GB, c->near_GBps,
 		c->far_GBps };
 	int given = 0;
@@ -29,16 +29,17 @@ int search_sheets(CostSheet sheets[MAP_SHEETS])
 		return 1;
 	}
 	cost_sheets(&all);
-	if (search_options.sheet >= 0) {
-		sheets[0] = all[search_options.sheet];
+	if (ways_given.sheet >= 0) {
+		sheets[0] = all[ways_given.sheet];
 		return 1;
 	}
 	memcpy(sheets, all, MAP_SHEETS * sizeof *sheets);
 	return MAP_SHEETS;
 }
+
 static CostModel custom_model(void)
 {
-	const SearchOptions *g = &search_options;
+	const WaysGiven *g = &ways_given;
 	long kv = g->kv_heads ? g->kv_heads : g->heads;
 	if (g->d_model == 0 || g->d_ff == 0 || g->layers == 0 || g->heads == 0)
 		usage_error("a model needs --d-model, --d-ff, --layers and --heads");
@@ -49,10 +50,11 @@ static CostModel custom_model(void)
 		g->d_ff, g->layers, g->heads, g->d_model / g->heads, kv, 3 },
 		g->context ? g->context : 512 };
 }
-int search_models(CostModel models[MOST_MODELS])
+
+int ways_models(CostModel models[MOST_MODELS])
 {
 	const CostModel *all;
-	const SearchOptions *g = &search_options;
+	const WaysGiven *g = &ways_given;
 	int n = cost_models(&all);
 	if (g->d_model || g->d_ff || g->layers || g->heads || g->kv_heads
 		|| g->vocab) {
@@ -66,30 +68,32 @@ int search_models(CostModel models[MOST_MODELS])
 	}
 	return g->model >= 0 ? 1 : n;
 }
-typedef struct MapPoint {
+typedef struct Place {
 	CostSheet sheet;
 	CostModel model;
 	CostMachine machine;
-} MapPoint;
+} Place;
 
-static MapPoint map_point_of(const SearchConfig *c)
+static Place place_of(const WaysConfig *c)
 {
 	CostSheet sheets[MAP_SHEETS];
 	CostModel models[MOST_MODELS];
-	count_folders();
-	search_sheets(sheets);
-	search_models(models);
+	cost_folders();
+	ways_sheets(sheets);
+	ways_models(models);
 	const CostReached reached = cost_reached(&cost_fitted(0)->machine,
 		cost_sheet("H200"));
-	return (MapPoint){ sheets[c->sheet], models[c->at],
+	return (Place){ sheets[c->sheet], models[c->at],
 		cost_machine(&sheets[c->sheet], &reached) };
 }
+
 static const char *strategy_name(const CostRun *r)
 {
 	return r->data == 1 ? "single" : r->strategy == COST_BUCKETED ? "ddp"
 		: cost_names[r->strategy];
 }
-static void set_choice(Row *row, const MapPoint *p, const CostChoice *c,
+
+static void set_choice(Row *row, const Place *p, const CostChoice *c,
 	double tokens, long devices)
 {
 	const CostRun *r = &c->run;
@@ -112,8 +116,9 @@ static void set_choice(Row *row, const MapPoint *p, const CostChoice *c,
 	row_set(row, "bubble", "%.4f", c->step.bubble_ms / c->step.step_ms);
 	row_set(row, "GB", "%.4g", c->step.nbytes * 1e-9);
 }
-/* cells keep their values from row to row */
-static void set_no_choice(Row *row)
+
+/* cells stay from row to row */
+static void set_none(Row *row)
 {
 	static const char *const names[] = { "strategy", "tensor", "stages",
 		"interleave", "microbatches", "recompute", "step_ms", "tokens_per_s",
@@ -125,8 +130,8 @@ static void set_no_choice(Row *row)
 	row_set(row, "plain_way", "none");
 }
 
-/* sets the cells of the best choice without a pipeline */
-static void set_plain_choice(Row *row, const CostChoice *c)
+/* the best of those that have no pipeline */
+static void set_plain(Row *row, const CostChoice *c)
 {
 	char text[64];
 	row_set(row, "plain_way", "%s", cost_choice_name(&c->run, text));
@@ -134,16 +139,16 @@ static void set_plain_choice(Row *row, const CostChoice *c)
 	row_set(row, "plain_tensor", "%ld", c->run.tensor);
 	row_set(row, "plain_ms", "%.5g", c->step.step_ms);
 }
-/* sets the cells of a row and returns the tokens/ms of a device; 0: no strategy
- * fits or divides */
-static double set_best_choice(Row *row, const MapPoint *p, long devices,
-	double tokens)
+
+/* sets the cells of a row, and returns the rate of a device; 0: no way fits or
+ * divides */
+static double best_way(Row *row, const Place *p, long devices, double tokens)
 {
 	double sequences = tokens / p->model.context;
 	CostChoice c = { .found = false }, plain = c;
 	row_set(row, "devices", "%ld", devices);
 	row_set(row, "tokens", "%.0f", tokens);
-	set_no_choice(row);
+	set_none(row);
 	if (sequences >= 1 && sequences == floor(sequences)) {
 		c = cost_choose(&p->machine, &p->model, devices, (long)sequences, true);
 		plain = cost_choose(&p->machine, &p->model, devices, (long)sequences,
@@ -152,25 +157,25 @@ static double set_best_choice(Row *row, const MapPoint *p, long devices,
 	if (c.found)
 		set_choice(row, p, &c, tokens, devices);
 	if (plain.found)
-		set_plain_choice(row, &plain);
+		set_plain(row, &plain);
 	return c.found ? tokens / devices / c.step.step_ms : 0;
 }
 void run_regimes(Row *row, const void *config)
 {
-	const MapPoint p = map_point_of(config);
-	const SearchOptions *g = &search_options;
+	const Place p = place_of(config);
+	const WaysGiven *g = &ways_given;
 	for (long devices = 1; devices <= 1 << 16; devices *= 4)
 		for (long tokens = 1 << 18; tokens <= 1 << 26; tokens *= 4) {
 			if ((g->devices && devices > 1) || (g->tokens && tokens > 1 << 18))
 				continue;
-			set_best_choice(row, &p, g->devices ? g->devices : devices,
+			best_way(row, &p, g->devices ? g->devices : devices,
 				g->tokens ? g->tokens : tokens);
 			row_emit(row);
 		}
 }
-static void emit_scaling(Row *row, const MapPoint *p, bool weak)
+static void scale(Row *row, const Place *p, bool weak)
 {
-	const SearchOptions *g = &search_options;
+	const WaysGiven *g = &ways_given;
 	double first = 0;
 	for (long devices = 1; devices <= 1 << 17; devices *= 2) {
 		if (g->devices && devices > 1)
@@ -179,7 +184,7 @@ static void emit_scaling(Row *row, const MapPoint *p, bool weak)
 		double tokens = g->tokens ? g->tokens : 1 << 22;
 		tokens = weak ? 8192.0 * n : tokens;
 		row_set(row, "mode", "%s", weak ? "weak" : "strong");
-		double rate = set_best_choice(row, p, n, tokens);
+		double rate = best_way(row, p, n, tokens);
 		first = first > 0 ? first : rate;
 		row_set(row, "efficiency", rate > 0 ? "%.4f" : "-", rate / first);
 		row_emit(row);
@@ -188,11 +193,11 @@ static void emit_scaling(Row *row, const MapPoint *p, bool weak)
 
 void run_scaling(Row *row, const void *config)
 {
-	const MapPoint p = map_point_of(config);
-	emit_scaling(row, &p, false);
-	emit_scaling(row, &p, true);
+	const Place p = place_of(config);
+	scale(row, &p, false);
+	scale(row, &p, true);
 }
-static bool is_hidden(const CostMachine *m, CostRun r, double tokens)
+static bool hides(const CostMachine *m, CostRun r, double tokens)
 {
 	CostMachine free_links = *m;
 	const CostLink no_time = { INFINITY, 0 };
@@ -203,8 +208,9 @@ static bool is_hidden(const CostMachine *m, CostRun r, double tokens)
 	return cost_step(m, &r).step_ms
 		<= 1.05 * cost_step(&free_links, &r).step_ms;
 }
-/* tokens of a device at which computing takes as long as its weights travel */
-static double hiding_formula(const MapPoint *p, const CostRun *r)
+
+/* tokens of a device, by the bytes of weights and gradients alone */
+static double hiding_formula(const Place *p, const CostRun *r)
 {
 	CostGroup all = { r->data, p->machine.node };
 	CostMachine m = p->machine;
@@ -213,39 +219,40 @@ static double hiding_formula(const MapPoint *p, const CostRun *r)
 	return m.TFLOPs * 1e9 * cost_collective(&m, COST_ALL_GATHER, all, 1e9)
 		* 1e-9 * r->gather / 2;
 }
-static void set_least_tokens(Row *row, const char *column, const CostMachine *m,
+
+static void set_least(Row *row, const char *column, const CostMachine *m,
 	const CostRun *r)
 {
 	const double most = 0x1p24;
 	double low = 1, high = most;
 	for (int k = 0; k < 40; k++)
-		*(is_hidden(m, *r, sqrt(low * high)) ? &high : &low) = sqrt(low * high);
-	high = is_hidden(m, *r, 1) ? 1 : high;
+		*(hides(m, *r, sqrt(low * high)) ? &high : &low) = sqrt(low * high);
+	high = hides(m, *r, 1) ? 1 : high;
 	row_set(row, column, high < most ? "%.0f" : "none", ceil(high));
 }
+
 void run_hiding(Row *row, const void *config)
 {
 	static const CostStrategy strategies[] = { COST_BUCKETED, COST_ZERO1,
 		COST_FSDP };
 	static const long devices[] = { 2, 8, 64, 1024 };
-	const MapPoint p = map_point_of(config);
+	const Place p = place_of(config);
 	CostMachine apart = p.machine;
 	apart.stretch = (QueueStretch){ 1, 1 };
 	for (int i = 0; i < 3 * 4; i++) {
 		CostRun r = { .shape = p.model.shape, .context = p.model.context,
-			.data = search_options.devices ? search_options.devices
-			: devices[i % 4],
+			.data = ways_given.devices ? ways_given.devices : devices[i % 4],
 			.tensor = 1, .parts = 1, .stages = 1, .microbatches = 1,
 			.interleave = 1, .strategy = strategies[i / 4], .bucket_mb = 100,
 			.prefetch = 1, .real = 4, .low = 2, .gradient = 2, .gather = 2,
 			.wire = 2, .mixed = true, .flash = true };
-		if (search_options.devices && i % 4 > 0)
+		if (ways_given.devices && i % 4 > 0)
 			continue;
 		row_set(row, "strategy", "%s", i / 4 == 0 ? "ddp"
 			: cost_names[r.strategy]);
 		row_set(row, "devices", "%ld", r.data);
-		set_least_tokens(row, "tokens", &p.machine, &r);
-		set_least_tokens(row, "unstretched_tokens", &apart, &r);
+		set_least(row, "tokens", &p.machine, &r);
+		set_least(row, "unstretched_tokens", &apart, &r);
 		row_set(row, "formula_tokens", "%.0f", ceil(hiding_formula(&p, &r)));
 		row_emit(row);
 	}

@@ -31,19 +31,21 @@ static void plan_sizes_of_buckets(Plan *plan, DdpConfig c, int step)
 	}
 }
 
-static void settle_bucket_sizes(void)
+static void settle(void)
 {
 	ddp_given_settle(&given);
 	if (bucket_mb < 0)
 		usage_error("--bucket-mb %g: expected 0 or more", bucket_mb);
 }
-static DdpConfig default_config(int size, int precision, int wire)
+
+static DdpConfig usual(int size, int precision, int wire)
 {
 	return (DdpConfig){ { given.size >= 0 ? given.size : size,
 		.precision = given.precision >= 0 ? given.precision : precision },
 		.wire = wire };
 }
-/* whether the update sums gradients, where nothing else is asked for */
+
+/* does the update sum, where nothing else is asked for? */
 static bool exchanges(void)
 {
 	return harness_on_gpu() && given.fusion && given.ranks <= MOST_GRADIENTS;
@@ -53,7 +55,7 @@ static void plan_sums(Plan *plan, bool exchange)
 {
 	bool gpu = harness_on_gpu();
 	for (int wire = 0; wire < 2; wire++) {
-		DdpConfig c = default_config(gpu ? SIZE_XL : SIZE_MEDIUM,
+		DdpConfig c = usual(gpu ? SIZE_XL : SIZE_MEDIUM,
 			gpu ? POLICY_BF16 : POLICY_FP32, wire);
 		c.sums = exchange;
 		plan_sizes_of_buckets(plan, c, gpu ? 1 + exchange : 1 + 2 * wire);
@@ -62,13 +64,14 @@ static void plan_sums(Plan *plan, bool exchange)
 
 static void plan_buckets(Plan *plan)
 {
-	settle_bucket_sizes();
+	settle();
 	if (given.sums <= 0)
 		plan_sums(plan, false);
 	if (given.sums > 0 || (given.sums < 0 && exchanges()))
 		plan_sums(plan, true);
 }
-/* w = 0, 1: bf16, with fp32 and with bf16 on the wire; 2: fp32 */
+
+/* w: bf16 with gradients of fp32 and of bf16 on the wire, then fp32 */
 static DdpConfig model_config(int size, int w)
 {
 	bool gpu = harness_on_gpu();
@@ -82,20 +85,20 @@ static DdpConfig model_config(int size, int w)
 static void plan_models(Plan *plan)
 {
 	bool gpu = harness_on_gpu();
-	settle_bucket_sizes();
+	settle();
 	for (int s = 0; s < NSIZES; s++)
 		for (int w = gpu ? 0 : 2; w < 3; w++)
 			if (given.size == s || (s < NTRAINED && (gpu || s % 2 == 0)))
 				ddp_plan(plan, &given, model_config(s, w));
 }
 
-/* transports by way of the host's memory, which is a slow link to a GPU */
+/* by way of the host's memory, where a GPU finds a slow link */
 static void plan_transports(Plan *plan)
 {
 	enum { RING = 1, OWNER };
 	bool gpu = harness_on_gpu();
-	settle_bucket_sizes();
-	DdpConfig c = default_config(SIZE_SMALL, gpu ? POLICY_BF16 : POLICY_FP32,
+	settle();
+	DdpConfig c = usual(SIZE_SMALL, gpu ? POLICY_BF16 : POLICY_FP32,
 		given.wire > 0);
 	c.transport = given.transport ? 0 : gpu ? RING : OWNER;
 	plan_sizes_of_buckets(plan, c, gpu ? 1 : 2);
@@ -113,6 +116,7 @@ static void plan_blocks(Plan *plan, DdpConfig ddp, long ctas, long spare)
 	ddp.ctas = ctas;
 	plan_add(plan, &(CtasConfig){ ddp, spare });
 }
+
 static void plan_ctas(Plan *plan)
 {
 	enum { NCCL_RING = 5, SYMMETRIC };
@@ -122,9 +126,9 @@ static void plan_ctas(Plan *plan)
 	bool gpu = harness_on_gpu();
 	int only = given.transport, first = only || !gpu ? only : NCCL_RING,
 		last = only || !gpu ? only : SYMMETRIC;
-	settle_bucket_sizes();
+	settle();
 	for (int wire = 0; wire <= gpu; wire++) {
-		DdpConfig c = default_config(gpu ? SIZE_XL : SIZE_SMALL,
+		DdpConfig c = usual(gpu ? SIZE_XL : SIZE_SMALL,
 			gpu ? POLICY_BF16 : POLICY_FP32, gpu ? wire : given.wire > 0);
 		c.kind = DDP_BUCKETED;
 		c.bucket_mb = bucket_mb > 0 ? bucket_mb : scaled_mb(sizes_mb[MIDDLE]);
@@ -135,6 +139,7 @@ static void plan_ctas(Plan *plan)
 					plan_blocks(plan, c, tried[i].ctas, tried[i].spare);
 	}
 }
+
 static void run_ctas(Row *row, const void *config)
 {
 	const CtasConfig *c = config;
@@ -150,7 +155,8 @@ static void run_ctas(Row *row, const void *config)
 	ddp_case_end(run);
 	ddp_case_close(&run);
 }
-typedef struct FittedLink { double o_ms, bytes_per_ms; } FittedLink;
+typedef struct Fitted { double o_ms, bytes_per_ms; } Fitted;
+
 static double collective_ms(DdpCase *c, Array x, size_t n)
 {
 	enum { RUNS = 5 };
@@ -167,7 +173,8 @@ static double collective_ms(DdpCase *c, Array x, size_t n)
 	}
 	return comm_max(c->comm, stats_of(ms, RUNS).median);
 }
-static FittedLink fit_link(DdpCase *c)
+
+static Fitted fit(DdpCase *c)
 {
 	enum { SIZES_TRIED = 6 };
 	Type type = c->config.wire ? BF16 : FP32;
@@ -186,10 +193,9 @@ static FittedLink fit_link(DdpCase *c)
 	}
 	double o = (p * d - q * b) / (a * d - b * b),
 		per_byte = (q * a - p * b) / (a * d - b * b);
-	return (FittedLink){ fmax(o, 0), 1 / fmax(per_byte, 1e-15) };
+	return (Fitted){ fmax(o, 0), 1 / fmax(per_byte, 1e-15) };
 }
-/* (units), ms: when each unit's gradients are there after the backward pass
- * began, in a pass of bwd_ms; the caller frees it */
+/* of each unit, ms after the backward pass began, if the pass takes bwd_ms */
 static double *ready_times(DdpCase *c, double bwd_ms)
 {
 	int units = shape_nunits(&c->m->shape);
@@ -207,16 +213,17 @@ static double *ready_times(DdpCase *c, double bwd_ms)
 		ready[u] *= bwd_ms / last;
 	return ready;
 }
-typedef struct OverlapStretch { double compute, comm; } OverlapStretch;
+typedef struct Stretch { double compute, comm; } Stretch;
 
-static double stretch_factor(double both, double longer)
+static double stretch(double both, double longer)
 {
 	enum { MOST = 4 };
 	if (both <= 0 || longer <= 0)
 		return 1;
 	return longer < both * (MOST - 1) / MOST ? both / (both - longer) : MOST;
 }
-static OverlapStretch calibrate(DdpCase *c)
+
+static Stretch calibrate(DdpCase *c)
 {
 	ddp_case_begin(c, true, DDP_BUCKETED, scaled_mb(25));
 	DdpTimes t = ddp_case_steps(c, WATCH_COMM, c->config.warmup,
@@ -224,15 +231,14 @@ static OverlapStretch calibrate(DdpCase *c)
 	double alone = ddp_case_alone(c, (int)c->config.steps),
 		both = fmin(t.comm_ms - t.wait_ms, t.bwd_ms);
 	ddp_case_end(c);
-	return (OverlapStretch){ stretch_factor(both, t.bwd_ms - c->single_bwd_ms),
-		stretch_factor(both, t.comm_ms - alone) };
+	return (Stretch){ stretch(both, t.bwd_ms - c->single_bwd_ms),
+		stretch(both, t.comm_ms - alone) };
 }
-typedef struct SimulatedBucket { double ready_ms, nbytes; } SimulatedBucket;
+typedef struct Bucket { double ready_ms, nbytes; } Bucket;
 
-/* buckets: room for as many as there are parameters; most: elements that fit into
- * one, of `width` bytes each. Returns how many buckets there are */
+/* buckets[as many as parameters]; most: elements. Returns how many */
 static int form_buckets(const Shape *s, const double *ready, double most,
-	double width, SimulatedBucket *buckets)
+	double width, Bucket *buckets)
 {
 	int n = 0;
 	size_t end = 0;
@@ -244,16 +250,14 @@ static int form_buckets(const Shape *s, const double *ready, double most,
 				end = p.offset + p.count;
 				n++;
 			}
-			buckets[n - 1] = (SimulatedBucket){ ready[u],
-				(end - p.offset) * width };
+			buckets[n - 1] = (Bucket){ ready[u], (end - p.offset) * width };
 		}
 	}
 	return n;
 }
 /* ms from the start of the backward pass until both queues are done */
-static double simulate(const SimulatedBucket *b, int n, double bwd_ms,
-	FittedLink link,
-	OverlapStretch s)
+static double simulate(const Bucket *b, int n, double bwd_ms, Fitted link,
+	Stretch s)
 {
 	double now = 0, done = 0, left = 0;    /* of the pass; of the bucket */
 	for (int next = 0; done < bwd_ms || next < n || left > 0;) {
@@ -279,32 +283,31 @@ static double simulate(const SimulatedBucket *b, int n, double bwd_ms,
 	}
 	return now;
 }
-static void predict(Row *row, DdpCase *c, const double *ready, FittedLink link,
-	OverlapStretch s)
+static void predict(Row *row, DdpCase *c, const double *ready, Fitted link,
+	Stretch s)
 {
 	Shape shape = studied_shape(c->config.model.size, c->config.model.context);
-	SimulatedBucket *buckets
-		= need(malloc(shape_nparameters(&shape) * sizeof *buckets));
+	Bucket *buckets = need(malloc(shape_nparameters(&shape) * sizeof *buckets));
 	double width = c->config.wire ? 2 : 4;
 	int n = form_buckets(&shape, ready, c->config.bucket_mb * 1e6 / width,
 		width, buckets);
 	double rest = c->single_ms - c->single_bwd_ms,
-		ideal = simulate(buckets, n, c->single_bwd_ms, link,
-		(OverlapStretch){ 1, 1 }),
+		ideal = simulate(buckets, n, c->single_bwd_ms, link, (Stretch){ 1, 1 }),
 		real_one = simulate(buckets, n, c->single_bwd_ms, link, s);
 	row_set(row, "ideal_ms", "%.4f", rest + ideal);
 	row_set(row, "simulated_ms", "%.4f", rest + real_one);
 	row_set(row, "formed", "%d", n);
 	free(buckets);
 }
+
 static void run_buckets(Row *row, const void *config)
 {
 	DdpCase *c = ddp_case(row, config);
-	FittedLink link = fit_link(c);
+	Fitted link = fit(c);
 	ddp_case_single(row, c);
 	double *ready = ready_times(c, c->single_bwd_ms);
 	ddp_case_end(c);
-	OverlapStretch s = calibrate(c);
+	Stretch s = calibrate(c);
 	predict(row, c, ready, link, s);
 	row_set(row, "o_us", "%.3f", link.o_ms * 1e3);
 	row_set(row, "w_GBps", "%.4f", link.bytes_per_ms * 1e-6);

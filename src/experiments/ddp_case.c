@@ -14,7 +14,7 @@ int ddp_config_ranks(const void *config)
 	return (int)((const DdpConfig *)config)->ranks;
 }
 
-/* best for symmetric windows, in our own measurements */
+/* of symmetric windows, in our own measurements */
 enum { CTAS = 8 };
 
 void ddp_given_settle(DdpGiven *g)
@@ -99,6 +99,7 @@ DdpCase *ddp_case_over(Device *device, Comm *comm, const DdpConfig *config)
 	c->calls = need(malloc(NSTAMPS * sizeof *c->calls));
 	return c;
 }
+
 DdpCase *ddp_case(Row *row, const DdpConfig *config)
 {
 	Device *d = harness_device();
@@ -146,7 +147,8 @@ static void call_inner(const Hooks *h, const Action *a)
 	else if (a->kind == AFTER_UPDATE && h->after_update)
 		h->after_update(h->self);
 }
-/* the collective for which most bytes were queued since; NULL: none was queued */
+
+/* that most bytes were queued for since; NULL: none */
 static const char *collective_since(const DdpCase *c,
 	const double before[NCOLLECTIVES])
 {
@@ -165,6 +167,7 @@ static void read_sent(const DdpCase *c, double sent[NCOLLECTIVES])
 	for (int kind = 0; kind < NCOLLECTIVES; kind++)
 		sent[kind] = comm_sent(c->comm, kind);
 }
+
 static void watch_call(DdpCase *c, const char *name, Action a)
 {
 	double before[NCOLLECTIVES];
@@ -206,6 +209,7 @@ static void watch_after_update(void *self)
 	if (c->inner.after_update)
 		watch_call(c, "weights", (Action){ .kind = AFTER_UPDATE });
 }
+
 static void watch_before_unit(void *self, int unit, bool backward)
 {
 	DdpCase *c = self;
@@ -276,6 +280,7 @@ void ddp_case_train(DdpCase *c, Optimizer *optimizer)
 	if (optimizer == NULL)
 		c->adamw = adamw_new(c->m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
 }
+
 void ddp_case_begin(DdpCase *c, bool sum, int kind, double bucket_mb)
 {
 	ddp_case_model(c, false);
@@ -298,7 +303,7 @@ void ddp_case_end(DdpCase *c)
 }
 enum { FWD, BWD, WAIT, OPT, STEP, PERIOD, SUMMING, BLOCKED, NPARTS };
 
-/* ms of all collectives; waits: of all waits of the compute queue for them */
+/* all collectives, or all waits for them */
 static double watched_ms(const DdpCase *c, bool waits)
 {
 	double ms = 0;
@@ -310,6 +315,7 @@ static double watched_ms(const DdpCase *c, bool waits)
 	}
 	return ms;
 }
+
 static void one_step(DdpCase *c, Replay *replay, double ms[NPARTS], double *loss)
 {
 	double before[NCOLLECTIVES];
@@ -332,7 +338,8 @@ static void one_step(DdpCase *c, Replay *replay, double ms[NPARTS], double *loss
 		ms[BLOCKED] = watched_ms(c, true);
 	}
 }
-/* the largest over the ranks of the median of a part */
+
+/* the largest of the ranks' medians */
 static double slowest(DdpCase *c, double (*ms)[NPARTS], int part, int n,
 	double *sd)
 {
@@ -345,6 +352,7 @@ static double slowest(DdpCase *c, double (*ms)[NPARTS], int part, int n,
 		*sd = comm_max(c->comm, s.sd);
 	return comm_max(c->comm, s.median);
 }
+
 DdpTimes ddp_case_steps(DdpCase *c, int watch, long warmup, long steps)
 {
 	Replay replay = { 0 };
@@ -410,6 +418,7 @@ static uint64_t checksum(DdpCase *c)
 	free(piece);
 	return sum;
 }
+
 void ddp_case_check(DdpCase *c)
 {
 	int ranks = comm_ranks(c->comm), rank = comm_rank(c->comm);
@@ -440,6 +449,7 @@ void ddp_case_set_times(Row *row, const DdpTimes *t)
 	row_set_time(row, "step", t->step);
 	row_set(row, "loss", "%.6f", t->loss);
 }
+
 void ddp_case_summed(Row *row, DdpCase *c)
 {
 	ddp_case_begin(c, true, c->config.kind, c->config.bucket_mb);
@@ -457,6 +467,7 @@ void ddp_case_summed(Row *row, DdpCase *c)
 	row_set(row, "via", "%s", comm_transport(c->comm));
 	ddp_case_check(c);
 }
+
 void ddp_case_row(Row *row, const void *config)
 {
 	DdpCase *c = ddp_case(row, config);

@@ -49,6 +49,7 @@ static Profile *profile_step(DdpCase *c)
 	device_free(d, two);
 	return p;
 }
+
 static unsigned marked_stream(const Profile *p)
 {
 	for (size_t i = 0; i < p->nactivities; i++)
@@ -56,6 +57,7 @@ static unsigned marked_stream(const Profile *p)
 			return p->activities[i].stream;
 	die("the profile does not show the communication queue");
 }
+
 static int spans_of_profile(DdpCase *c, const Profile *p, TraceSpan *spans)
 {
 	static const char *const phases[] = { "forward", "backward", "optimizer" };

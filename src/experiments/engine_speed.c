@@ -63,17 +63,16 @@ static void run(Row *row, const void *config)
 	row_set(row, "derived_MiB", "%.2f",
 		memory_estimate(m, B, T, false).total / 1048576);
 }
-typedef struct EngineSpeedConfig {
+typedef struct Config {
 	int size;
 	long context, batch;
-} EngineSpeedConfig;
-static const Key keys[] = { KEY(EngineSpeedConfig, size, SIZES),
-	KEY(EngineSpeedConfig, context),
-	KEY(EngineSpeedConfig, batch), { 0 } };
+} Config;
+static const Key keys[] = { KEY(Config, size, SIZES), KEY(Config, context),
+	KEY(Config, batch), { 0 } };
 
 static void plan(Plan *plan)
 {
-	plan_add(plan, &(EngineSpeedConfig){ SIZE_SMALL, context, batch });
+	plan_add(plan, &(Config){ SIZE_SMALL, context, batch });
 }
 
 const Experiment experiment = {

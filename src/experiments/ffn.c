@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/random.h"
 
-FfnCost ffn_cost(const Ffn *f, FfnPass pass)
+Cost ffn_cost(const Ffn *f, Pass pass)
 {
 	const double B = f->B, D = f->D, F = f->F, X = f->X, Y = f->Y,
 		matrices = f->gated ? 3 : 2, weights = matrices * NBYTES * D * F / Y,
@@ -14,45 +14,46 @@ FfnCost ffn_cost(const Ffn *f, FfnPass pass)
 	/* gather W; gather W and scatter dW; all-reduce dW */
 	const double trips = f->sharded ? (pass == BACKWARD ? 2 : 1)
 		: pass == BACKWARD ? 2 : 0;
-	return (FfnCost){
+	return (Cost){
 		.flops = (pass == BACKWARD ? 2 : 1) * 2 * matrices * B * D * F / (X * Y),
 		.nbytes = { trips * (X - 1) / X * weights, 2 * (Y - 1) / Y * output },
 	};
 }
-typedef enum FfnMatrix { INPUT, W1, W2, W3, X1, X2, Z, OUTPUT, DOUTPUT, DZ, DX1,
-	DX2,
-	DINPUT, DW1, DW2, DW3, NAMES } FfnMatrix;
+typedef enum Name { INPUT, W1, W2, W3, X1, X2, Z, OUTPUT, DOUTPUT, DZ, DX1, DX2,
+	DINPUT, DW1, DW2, DW3, NAMES } Name;
 
 /* part[name][device]; W3 and DW3 are stored transposed, as (D, F) */
-typedef struct FfnLayer {
+typedef struct Layer {
 	const Ffn *f;
 	Cluster *c;
-	ClusterArray *part[NAMES];
-} FfnLayer;
+	Part *part[NAMES];
+} Layer;
+
 static double activation(double x) { return x * fabs(x); }
 static double slope(double x) { return 2 * fabs(x); }
 
-static ClusterArray part_of(const Ffn *f, FfnMatrix name, size_t x, size_t y)
+static Part part_of(const Ffn *f, Name name, size_t x, size_t y)
 {
 	size_t rows = chunk_start(f->B, f->X, x + 1) - chunk_start(f->B, f->X, x),
 		F = chunk_start(f->F, f->Y, y + 1) - chunk_start(f->F, f->Y, y);
 	switch (name) {
 	case INPUT: case OUTPUT: case DOUTPUT: case DINPUT:
-		return (ClusterArray){ NULL, rows, f->D };
+		return (Part){ NULL, rows, f->D };
 	case X1: case X2: case Z: case DZ: case DX1: case DX2:
-		return (ClusterArray){ NULL, rows, F };
+		return (Part){ NULL, rows, F };
 	default:
-		return (ClusterArray){ NULL, f->D, F };
+		return (Part){ NULL, f->D, F };
 	}
 }
-static FfnLayer layer_new(const Ffn *f, bool data)
+
+static Layer layer_new(const Ffn *f, bool data)
 {
-	FfnLayer l = { .f = f, .c = cluster_new(f->X, f->Y, NBYTES) };
+	Layer l = { .f = f, .c = cluster_new(f->X, f->Y, NBYTES) };
 	size_t devices = cluster_size(l.c);
-	for (FfnMatrix name = 0; name < NAMES; name++) {
+	for (Name name = 0; name < NAMES; name++) {
 		l.part[name] = need(malloc(devices * sizeof *l.part[name]));
 		for (size_t d = 0; d < devices; d++) {
-			ClusterArray p = part_of(f, name, d % f->X, d / f->X);
+			Part p = part_of(f, name, d % f->X, d / f->X);
 			size_t n = p.rows * p.width;
 			if (data) {
 				p.at = need(malloc((n + 1) * sizeof *p.at));
@@ -65,29 +66,29 @@ static FfnLayer layer_new(const Ffn *f, bool data)
 	return l;
 }
 
-static void layer_free(FfnLayer *l)
+static void layer_free(Layer *l)
 {
-	for (FfnMatrix name = 0; name < NAMES; name++) {
+	for (Name name = 0; name < NAMES; name++) {
 		for (size_t d = 0; d < cluster_size(l->c); d++)
 			free(l->part[name][d].at);
 		free(l->part[name]);
 	}
 	cluster_free(&l->c);
 }
-static void gather_weights(FfnLayer *l)
+static void gather_weights(Layer *l)
 {
 	if (l->f->sharded)
-		for (FfnMatrix w = W1; w <= W3; w++)
+		for (Name w = W1; w <= W3; w++)
 			if (w != W2 || l->f->gated)
 				ring_all_gather(l->c, AXIS_X, l->part[w]);
 }
 
-static void forward(FfnLayer *l)
+static void forward(Layer *l)
 {
 	Cluster *c = l->c;
 	gather_weights(l);
 	for (size_t d = 0; d < cluster_size(c); d++) {
-		ClusterArray input = l->part[INPUT][d], x1 = l->part[X1][d],
+		Part input = l->part[INPUT][d], x1 = l->part[X1][d],
 			x2 = l->part[X2][d], z = l->part[Z][d];
 		cluster_matmul(c, d, x1, 0, input, false, l->part[W1][d], false);
 		if (l->f->gated)
@@ -99,11 +100,10 @@ static void forward(FfnLayer *l)
 	}
 	ring_all_reduce(c, AXIS_Y, l->part[OUTPUT]);
 }
-static void backward_on(FfnLayer *l, size_t d)
+static void backward_on(Layer *l, size_t d)
 {
 	Cluster *c = l->c;
-	ClusterArray input = l->part[INPUT][d], x1 = l->part[X1][d],
-		x2 = l->part[X2][d],
+	Part input = l->part[INPUT][d], x1 = l->part[X1][d], x2 = l->part[X2][d],
 		dy = l->part[DOUTPUT][d], dz = l->part[DZ][d], dx = l->part[DINPUT][d],
 		dx1 = l->part[DX1][d], dx2 = l->part[DX2][d];
 	cluster_matmul(c, d, dz, 0, dy, false, l->part[W3][d], false);
@@ -121,46 +121,47 @@ static void backward_on(FfnLayer *l, size_t d)
 	cluster_matmul(c, d, l->part[DW1][d], 0, input, true, dx1, false);
 }
 
-static void backward(FfnLayer *l)
+static void backward(Layer *l)
 {
 	gather_weights(l);
 	for (size_t d = 0; d < cluster_size(l->c); d++)
 		backward_on(l, d);
 	ring_all_reduce(l->c, AXIS_Y, l->part[DINPUT]);
-	for (FfnMatrix w = DW1; w <= DW3; w++)
+	for (Name w = DW1; w <= DW3; w++)
 		if (w != DW2 || l->f->gated)
 			(l->f->sharded ? ring_reduce_scatter : ring_all_reduce)(l->c,
 				AXIS_X, l->part[w]);
 }
-static FfnCost counted_cost(Cluster *c)
+static Cost counted(Cluster *c)
 {
-	FfnCost cost = { cluster_flops(c),
+	Cost cost = { cluster_flops(c),
 		{ c->axis_nbytes[AXIS_X], c->axis_nbytes[AXIS_Y] } };
 	cluster_reset(c);
 	return cost;
 }
 
-void ffn_count(const Ffn *f, FfnCost cost[PASSES])
+void ffn_count(const Ffn *f, Cost cost[PASSES])
 {
-	FfnLayer l = layer_new(f, false);
+	Layer l = layer_new(f, false);
 	forward(&l);
-	cost[FORWARD] = counted_cost(l.c);
+	cost[FORWARD] = counted(l.c);
 	backward(&l);
-	cost[BACKWARD] = counted_cost(l.c);
+	cost[BACKWARD] = counted(l.c);
 	layer_free(&l);
 }
-/* element (row, column) of the whole array, -2 ... 2 */
-static double matrix_element(FfnMatrix name, size_t row, size_t column)
+/* element (row, column) of the whole array: -2 ... 2 */
+static double element(Name name, size_t row, size_t column)
 {
 	return (double)(random_bits(1, name, row << 20 | column) % 5) - 2;
 }
+
 /* what device d has of the whole array; of sharded weights, its rows alone */
-static void fill(FfnLayer *l, FfnMatrix name)
+static void fill(Layer *l, Name name)
 {
 	const Ffn *f = l->f;
 	bool weight = name >= W1 && name <= W3;
 	for (size_t d = 0; d < cluster_size(l->c); d++) {
-		ClusterArray p = l->part[name][d];
+		Part p = l->part[name][d];
 		size_t x = d % f->X, y = d / f->X,
 			row = weight ? 0 : chunk_start(f->B, f->X, x),
 			column = weight ? chunk_start(f->F, f->Y, y) : 0;
@@ -170,18 +171,18 @@ static void fill(FfnLayer *l, FfnMatrix name)
 					|| (i >= chunk_start(f->D, f->X, x)
 						&& i < chunk_start(f->D, f->X, x + 1));
 				p.at[i * p.width + j] = held
-					? matrix_element(name, row + i, column + j) : NAN;
+					? element(name, row + i, column + j) : NAN;
 			}
 	}
 }
-/* ends the program unless each device's part of an array is that of `one` */
-static void compare(const FfnLayer *l, const FfnLayer *one, FfnMatrix name)
+/* of each device's part, what it must have in the end, against `one`'s */
+static void compare(const Layer *l, const Layer *one, Name name)
 {
 	const Ffn *f = l->f;
 	bool weight = name >= DW1;
-	ClusterArray whole = one->part[name][0];
+	Part whole = one->part[name][0];
 	for (size_t d = 0; d < cluster_size(l->c); d++) {
-		ClusterArray p = l->part[name][d];
+		Part p = l->part[name][d];
 		size_t x = d % f->X, y = d / f->X, first = 0, end = p.rows,
 			row = weight ? 0 : chunk_start(f->B, f->X, x),
 			column = weight ? chunk_start(f->F, f->Y, y) : 0;
@@ -199,25 +200,26 @@ static void compare(const FfnLayer *l, const FfnLayer *one, FfnMatrix name)
 			}
 	}
 }
-static double loss(FfnLayer *one)
+static double loss(Layer *one)
 {
-	ClusterArray y = one->part[OUTPUT][0], dy = one->part[DOUTPUT][0];
+	Part y = one->part[OUTPUT][0], dy = one->part[DOUTPUT][0];
 	double sum = 0;
 	forward(one);
 	for (size_t i = 0; i < y.rows * y.width; i++)
 		sum += y.at[i] * dy.at[i];
 	return sum;
 }
-static void check_derivatives(FfnLayer *one)
+
+static void check_derivatives(Layer *one)
 {
-	static const FfnMatrix pairs[][2] = { { INPUT, DINPUT }, { W1, DW1 },
+	static const Name pairs[][2] = { { INPUT, DINPUT }, { W1, DW1 },
 		{ W2, DW2 }, { W3, DW3 } };
 	const double h = 0x1p-12;
 	enum { TRIED = 12, SMALL = 10000 };
 	if (one->f->B * one->f->D * one->f->F > SMALL)
 		return;
 	for (int p = 0; p < 4; p++) {
-		ClusterArray a = one->part[pairs[p][0]][0], d = one->part[pairs[p][1]][0];
+		Part a = one->part[pairs[p][0]][0], d = one->part[pairs[p][1]][0];
 		size_t n = a.rows * a.width;
 		double largest = 0;
 		if (pairs[p][0] == W2 && !one->f->gated)
@@ -238,31 +240,32 @@ static void check_derivatives(FfnLayer *one)
 		}
 	}
 	loss(one);
-	counted_cost(one->c);
+	counted(one->c);
 }
-static void run(FfnLayer *l, FfnCost cost[PASSES])
+static void run(Layer *l, Cost cost[PASSES])
 {
-	for (FfnMatrix name = INPUT; name <= W3; name++)
+	for (Name name = INPUT; name <= W3; name++)
 		fill(l, name);
 	fill(l, DOUTPUT);
 	forward(l);
-	cost[FORWARD] = counted_cost(l->c);
-	for (FfnMatrix name = W1; name <= W3; name++)
+	cost[FORWARD] = counted(l->c);
+	for (Name name = W1; name <= W3; name++)
 		fill(l, name);              /* what was gathered is dropped */
 	backward(l);
-	cost[BACKWARD] = counted_cost(l->c);
+	cost[BACKWARD] = counted(l->c);
 }
-void ffn_run(const Ffn *f, FfnCost cost[PASSES])
+
+void ffn_run(const Ffn *f, Cost cost[PASSES])
 {
 	const Ffn alone = { .B = f->B, .D = f->D, .F = f->F, .gated = f->gated,
 		.X = 1, .Y = 1 };
-	FfnLayer one = layer_new(&alone, true), l = layer_new(f, true);
+	Layer one = layer_new(&alone, true), l = layer_new(f, true);
 	run(&one, cost);
 	check_derivatives(&one);
 	run(&l, cost);
 	compare(&l, &one, OUTPUT);
 	compare(&l, &one, DINPUT);
-	for (FfnMatrix name = DW1; name <= DW3; name++)
+	for (Name name = DW1; name <= DW3; name++)
 		if (name != DW2 || f->gated)
 			compare(&l, &one, name);
 	layer_free(&one);

@@ -28,20 +28,22 @@ static const Option options[] = {
 	{ "runs", OPT_INT, &runs, "1..1000", "of each pass; a grid has its own" },
 	{ 0 }
 };
-typedef struct AttnRow {
+
+typedef struct Config {
 	int dtype;
 	long batch, heads, n, d;
 	bool causal;                     /* not always in the grid */
 	int by;
-} AttnRow;
+} Config;
 enum { OURS, PYTORCH };
-#define SHAPE_KEYS KEY(AttnRow, dtype, PRECISIONS), KEY(AttnRow, batch), \
-	KEY(AttnRow, heads), KEY(AttnRow, n), KEY(AttnRow, d), KEY(AttnRow, causal)
+#define SHAPE_KEYS KEY(Config, dtype, PRECISIONS), KEY(Config, batch), \
+	KEY(Config, heads), KEY(Config, n), KEY(Config, d), KEY(Config, causal)
 static const Key keys[] = { SHAPE_KEYS, { 0 } },
-	peer_keys[] = { SHAPE_KEYS, KEY(AttnRow, by, "ours|PyTorch"), { 0 } },
-	dtype_keys[] = { KEY(AttnRow, dtype, PRECISIONS), { 0 } };
-/* whether a variant has a row for this shape, unless --variant names one */
-static bool is_wanted_shape(const char *name, bool low, long B, long H, long n)
+	peer_keys[] = { SHAPE_KEYS, KEY(Config, by, "ours|PyTorch"), { 0 } },
+	dtype_keys[] = { KEY(Config, dtype, PRECISIONS), { 0 } };
+
+/* is a variant worth a row of this shape? */
+static bool wanted(const char *name, bool low, long B, long H, long n)
 {
 	if (variant >= 0)
 		return strcmp(name, attention_variants[variant]) == 0;
@@ -71,7 +73,7 @@ static void plan(Plan *plan)
 				if (precision < 0 ? !harness_on_gpu() && types[t] == POLICY_BF16
 					: precision != types[t])
 					continue;
-				plan_add(plan, &(AttnRow){ types[t], batch, heads, n,
+				plan_add(plan, &(Config){ types[t], batch, heads, n,
 					width ? width : widths[w], true, OURS });
 			}
 }
@@ -85,7 +87,7 @@ static void plan_tilings(Plan *plan)
 	bool gpu = harness_on_gpu();
 	for (int d = 0; d < 5; d++)
 		for (int s = 0; s < 7; s++)
-			plan_add(plan, &(AttnRow){ gpu ? POLICY_BF16 : POLICY_FP32,
+			plan_add(plan, &(Config){ gpu ? POLICY_BF16 : POLICY_FP32,
 				shapes[s].batch, shapes[s].heads,
 				gpu ? shapes[s].n : shapes[s].n / 64, widths[d], true, OURS });
 }
@@ -95,8 +97,8 @@ static void attention_case_both(void *attention)
 	attention_case_backward(attention);
 }
 
-/* false: no kernel of this name supports the shape */
-static bool attention_of_config(AttentionCase *a, Device *d, const AttnRow *c,
+/* false: there is no kernel */
+static bool case_of(AttentionCase *a, Device *d, const Config *c,
 	const char *name)
 {
 	device_reset_peak(d);
@@ -107,11 +109,11 @@ static bool attention_of_config(AttentionCase *a, Device *d, const AttnRow *c,
 	attention_case_free(a);
 	return false;
 }
-static void time_tiling(Device *d, const AttnRow *c, Row *row,
+static void time_tiling(Device *d, const Config *c, Row *row,
 	const char *name, const char *column)
 {
 	AttentionCase a;
-	if (!attention_of_config(&a, d, c, name))
+	if (!case_of(&a, d, c, name))
 		return;
 	attention_case_forward(&a);
 	attention_case_check(&a, false, a.type == FP32 ? 5e-5 : 5e-2);
@@ -131,12 +133,12 @@ static void run_tilings(Row *row, const void *config)
 	time_tiling(d, config, row, harness_on_gpu() ? "warp_specialized" : "tiled",
 		"chosen_ms");
 }
-static void time_passes(Device *d, const AttnRow *c, Row *row,
+static void time_passes(Device *d, const Config *c, Row *row,
 	const char *name)
 {
 	AttentionCase a;
 	row_set(row, "variant", "%s", name);
-	if (!attention_of_config(&a, d, c, name))
+	if (!case_of(&a, d, c, name))
 		return;
 	row_set(row, "status", "ok");
 	double H = a.H, n = a.n, D = a.D, w = d->backend->width(a.type);
@@ -170,14 +172,15 @@ static void time_passes(Device *d, const AttnRow *c, Row *row,
 	row_emit(row);
 	attention_case_free(&a);
 }
+
 static void run(Row *row, const void *config)
 {
-	const AttnRow *c = config;
+	const Config *c = config;
 	Device *d = harness_device();
 	bool low = c->dtype == POLICY_BF16;
 	row_set(row, "status", "skipped: no kernel for these heads");   /* so far */
 	for (int v = 0; v < NVARIANTS; v++)
-		if (is_wanted_shape(attention_variants[v], low, c->batch, c->heads, c->n))
+		if (wanted(attention_variants[v], low, c->batch, c->heads, c->n))
 			time_passes(d, c, row, attention_variants[v]);
 }
 static void plan_peers(Plan *plan)
@@ -190,14 +193,15 @@ static void plan_peers(Plan *plan)
 		{ F32, 1, 16384, 128 }, { F32, 1, 1024, 64 } };
 	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
 		for (int theirs = 0; theirs <= harness_on_gpu(); theirs++)
-			plan_add(plan, &(AttnRow){ shapes[i].dtype, batch,
+			plan_add(plan, &(Config){ shapes[i].dtype, batch,
 				shapes[i].heads, harness_on_gpu() ? shapes[i].n
 				: shapes[i].n / 64, shapes[i].d, true, theirs ? PYTORCH : OURS });
 }
+
 static void run_peers(Row *row, const void *config)
 {
 	enum { LIMIT_S = 240 };
-	const AttnRow *c = config;
+	const Config *c = config;
 	bool low = c->dtype == POLICY_BF16, matrices = c->heads * c->n == 16384;
 	if (c->by == OURS)
 		run(row, config);
@@ -213,15 +217,15 @@ static void run_peers(Row *row, const void *config)
 static void plan_errors(Plan *plan)
 {
 	if (harness_on_gpu())
-		plan_add(plan, &(AttnRow){ .dtype = POLICY_BF16 });
-	plan_add(plan, &(AttnRow){ .dtype = POLICY_FP32 });
+		plan_add(plan, &(Config){ .dtype = POLICY_BF16 });
+	plan_add(plan, &(Config){ .dtype = POLICY_FP32 });
 }
 
 static void run_errors(Row *row, const void *config)
 {
 	enum { LIMIT_S = 120 };
 	peer_measure(row, ERRORS, LIMIT_S, "pytorch_sdpa.py", "errors --dtype %s",
-		policies[((const AttnRow *)config)->dtype].name);
+		policies[((const Config *)config)->dtype].name);
 }
 #define GRID_VALUES "variant fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms " \
 	"fwd_replay_ms fwd_replay_sd_ms bwd_replay_ms bwd_replay_sd_ms runs error"
@@ -239,11 +243,12 @@ static void plan_grid(Plan *plan)
 	bool gpu = harness_on_gpu();
 	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
 		for (int theirs = 0; theirs <= gpu; theirs++)
-			plan_add(plan, &(AttnRow){ gpu ? POLICY_BF16 : POLICY_FP32,
+			plan_add(plan, &(Config){ gpu ? POLICY_BF16 : POLICY_FP32,
 				shapes[i].batch, shapes[i].heads,
 				gpu ? shapes[i].n : shapes[i].n / 128, shapes[i].d,
 				shapes[i].causal, theirs ? PYTORCH : OURS });
 }
+
 static void set_timing(Row *row, const char *what, Timing t)
 {
 	char column[32];
@@ -252,12 +257,11 @@ static void set_timing(Row *row, const char *what, Timing t)
 	snprintf(column, sizeof column, "%s_sd_ms", what);
 	row_set(row, column, "%.5f", t.sd_ms);
 }
-/* times the kernel that the engine takes; atomic: its form that sums dQ by
- * atomics */
-static void time_chosen(Device *d, const AttnRow *c, Row *row, bool atomic)
+/* by the kernel that the engine takes, or by it and atomics */
+static void time_chosen(Device *d, const Config *c, Row *row, bool atomic)
 {
 	AttentionCase a;
-	if (!attention_of_config(&a, d, c, atomic ? "chosen-atomic" : "chosen")) {
+	if (!case_of(&a, d, c, atomic ? "chosen-atomic" : "chosen")) {
 		row_set(row, "status", "skipped: no kernel for these heads");
 		return;
 	}
@@ -277,10 +281,11 @@ static void time_chosen(Device *d, const AttnRow *c, Row *row, bool atomic)
 	row_emit(row);
 	attention_case_free(&a);
 }
+
 static void run_grid(Row *row, const void *config)
 {
 	enum { LIMIT_S = 120 };
-	const AttnRow *c = config;
+	const Config *c = config;
 	if (c->by == PYTORCH) {
 		peer_measure(row, GRID_VALUES, LIMIT_S, "pytorch_sdpa.py", "grid "
 			"--backends cudnn,flash2 --dtype %s --batch %ld --heads %ld "
@@ -295,25 +300,26 @@ static void run_grid(Row *row, const void *config)
 }
 #define CALL_VALUES "impl fwd_call_us fwd_done_us both_call_us both_done_us"
 
-typedef struct CallConfig {
+typedef struct Caller {
 	int op, tensors, dtype;
 	long n, d;                       /* of a norm: rows, and their width */
-} CallConfig;
-static const Key call_keys[] = { KEY(CallConfig, op, "attention|rmsnorm"),
-	KEY(CallConfig, tensors, "cpu|gpu"), KEY(CallConfig, dtype, PRECISIONS),
-	KEY(CallConfig, n), KEY(CallConfig, d), { 0 } };
+} Caller;
+static const Key call_keys[] = { KEY(Caller, op, "attention|rmsnorm"),
+	KEY(Caller, tensors, "cpu|gpu"), KEY(Caller, dtype, PRECISIONS),
+	KEY(Caller, n), KEY(Caller, d), { 0 } };
 enum { ATTENTION, RMSNORM };
+
 static void plan_calls(Plan *plan)
 {
 	for (int op = ATTENTION; op <= RMSNORM; op++) {
-		plan_add(plan, &(CallConfig){ op, 0, POLICY_FP32, 1, 64 });
+		plan_add(plan, &(Caller){ op, 0, POLICY_FP32, 1, 64 });
 		if (harness_on_gpu())
-			plan_add(plan, &(CallConfig){ op, 1, POLICY_BF16, 1024,
+			plan_add(plan, &(Caller){ op, 1, POLICY_BF16, 1024,
 				op == ATTENTION ? 64 : 1024 });
 	}
 }
 
-/* sets the environment of the script: our library, and one thread */
+/* and the number of threads, for what this process starts */
 static void name_library(void)
 {
 	char self[4096], library[4096 + 32];
@@ -328,24 +334,26 @@ static void name_library(void)
 			|| setenv("OMP_NUM_THREADS", "1", true) != 0)
 		die("out of host memory");
 }
+
 static void run_calls(Row *row, const void *config)
 {
 	enum { LIMIT_S = 120 };
-	const CallConfig *c = config;
+	const Caller *c = config;
 	name_library();
 	peer_measure(row, CALL_VALUES, LIMIT_S, "pytorch_sdpa.py", "calls "
 		"--op %s --tensors %s --dtype %s --n %ld --d %ld",
 		c->op == ATTENTION ? "attention" : "rmsnorm", c->tensors ? "gpu" : "cpu",
 		policies[c->dtype].name, c->n, c->d);
 }
-typedef struct FlashModelConfig {
+typedef struct Trained {
 	int size;
 	long context;
 	int precision, attention;
-} FlashModelConfig;
-static const Key model_keys[] = { KEY(FlashModelConfig, size, SIZES),
-	KEY(FlashModelConfig, context), KEY(FlashModelConfig, precision, PRECISIONS),
-	KEY(FlashModelConfig, attention, ATTENTIONS), { 0 } };
+} Trained;
+static const Key model_keys[] = { KEY(Trained, size, SIZES),
+	KEY(Trained, context), KEY(Trained, precision, PRECISIONS),
+	KEY(Trained, attention, ATTENTIONS), { 0 } };
+
 static void plan_model(Plan *plan)
 {
 	static const long contexts[] = { 512, 2048 };
@@ -353,15 +361,16 @@ static void plan_model(Plan *plan)
 		for (int s = 0; s < NTRAINED; s++)
 			for (int c = 0; c <= p; c++)
 				for (int flash = 0; flash < 2; flash++)
-					plan_add(plan, &(FlashModelConfig){ s,
+					plan_add(plan, &(Trained){ s,
 						harness_on_gpu() ? contexts[c] : contexts[c] / SCALE, p,
 						flash });
 }
+
 static void run_model(Row *row, const void *config)
 {
 	enum { BATCH = 4 };
 	int warmup = harness_on_gpu() ? 2 : 1, steps = harness_on_gpu() ? 5 : 3;
-	const FlashModelConfig *c = config;
+	const Trained *c = config;
 	Training t = training_of(&(ModelConfig){ .size = c->size,
 		.context = c->context, .precision = c->precision, .fusion = 1 }, BATCH,
 		true);

@@ -32,6 +32,7 @@ static void plan(Plan *plan)
 	if (gpu && given.ddp.size < 0)
 		sharding_plan(plan, &largest, SIZE_10B, FSDP, FSDP, false);
 }
+
 static void run(Row *row, const void *config)
 {
 	ShardingCase *c = sharding_case(row, config);

@@ -16,14 +16,14 @@ static const Option options[] = {
 	{ 0 }
 };
 
-typedef struct CheckpointingConfig {
+typedef struct Config {
 	ModelConfig model;
 	bool nested;
 	long K;
-} CheckpointingConfig;
-static const Key keys[] = { MODEL_KEYS, KEY(CheckpointingConfig, nested),
-	KEY(CheckpointingConfig, K),
+} Config;
+static const Key keys[] = { MODEL_KEYS, KEY(Config, nested), KEY(Config, K),
 	{ 0 } };
+
 /* on a CPU few rows of a short context, which take seconds */
 static void plan(Plan *plan)
 {
@@ -42,14 +42,13 @@ static void plan(Plan *plan)
 			if (K > layers || (deep && checkpoint < 0 && !halves)
 				|| (checkpoint >= 0 && (i > 0 || deep != nested)))
 				continue;
-			plan_add(plan, &(CheckpointingConfig){ { .size = size, T, precision,
-				fusion },
+			plan_add(plan, &(Config){ { .size = size, T, precision, fusion },
 				deep, K });
 		}
 }
 static void run(Row *row, const void *config)
 {
-	const CheckpointingConfig *c = config;
+	const Config *c = config;
 	Training t = training_of(&c->model, batch, true);
 	Device *d = t.m->device;
 	model_recompute(t.m, (int)c->K, c->nested);

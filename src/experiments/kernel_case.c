@@ -11,7 +11,7 @@
 enum { FORWARD = 1 };
 #define EPS 1e-5
 #define QUEUES(NAME, CALL)                                      \
-	static void NAME(Device *d, const Array *a, const KernelSizes *s) \
+	static void NAME(Device *d, const Array *a, const Sizes *s) \
 	{                                                           \
 		ops_for(d)->CALL;                                       \
 	}
@@ -56,7 +56,7 @@ QUEUES(fused_loss, fused_cross_entropy(d, a[0], a[1], a[2], a[3].at, 1.0 / s->N,
 	s->N, s->V))
 QUEUES(fused_adamw, fused_adamw(d, a[0], a[1], one_gradient(a[2]), a[3], a[4],
 	s->parameters, a[5].at, NULL))
-const KernelOperation kernel_operations[] = {
+const Operation kernel_operations[] = {
 	{ "cast down", "eager", cast, LOW_ONLY, {
 		{ INNER, LOW, WRITE }, { INNER, FULL, READ } } },
 	{ "cast up", "eager", cast, LOW_ONLY, {
@@ -125,17 +125,17 @@ const KernelOperation kernel_operations[] = {
 		{ SQUARES, FULL, BOTH }, { SCALARS, FULL, READ } } },
 	{ 0 }
 };
-Type kernel_type(KernelArgument a, Type low)
+Type kernel_type(Argument a, Type low)
 {
 	return a.kind == FULL ? FP32 : low;
 }
 
-bool kernel_lacks(KernelArgument a, Type low)
+bool kernel_lacks(Argument a, Type low)
 {
 	return a.kind == EXTRA && low == FP32;
 }
 
-size_t kernel_length(ArgumentExtent e, const KernelSizes *s)
+size_t kernel_length(Extent e, const Sizes *s)
 {
 	switch (e) {
 	case HIDDEN: return s->N * s->C;
@@ -165,9 +165,8 @@ static void set_angles(Device *d, Array a, size_t n, double (*f)(double))
 	free(values);
 }
 
-/* sets what argument i, a, holds before the first run */
-static void set_argument(Device *d, Array a, KernelArgument as,
-	const KernelSizes *s, int i)
+/* what a holds before the first run; i: its index in the list */
+static void set_argument(Device *d, Array a, Argument as, const Sizes *s, int i)
 {
 	const Ops *o = ops_for(d);
 	size_t n = kernel_length(as.extent, s);
@@ -189,11 +188,12 @@ static void set_argument(Device *d, Array a, KernelArgument as,
 	if (as.extent == ATTENTION)
 		o->softmax_forward(d, a, a, 1, s->B * s->H, s->T);
 }
+
 void kernel_set_new(Device *d, Array *set, const Array *from,
-	const KernelOperation *op, const KernelSizes *s, Type low)
+	const Operation *op, const Sizes *s, Type low)
 {
 	for (int i = 0; op->arguments[i].extent; i++) {
-		KernelArgument as = op->arguments[i];
+		Argument as = op->arguments[i];
 		size_t n = kernel_length(as.extent, s);
 		set[i] = (Array){ NULL, kernel_type(as, low) };
 		if (kernel_lacks(as, low))
@@ -211,10 +211,10 @@ void kernel_set_free(Device *d, Array *set)
 	for (int i = 0; i < NARGUMENTS; i++)
 		device_free(d, set[i].at);
 }
-KernelSizes kernel_sizes(const Shape *shape, size_t batch, size_t context,
+Sizes kernel_sizes(const Shape *shape, size_t batch, size_t context,
 	size_t parameters)
 {
-	KernelSizes s = { .B = batch, .T = context, .C = shape->d_model,
+	Sizes s = { .B = batch, .T = context, .C = shape->d_model,
 		.F = shape->d_ff, .H = shape->heads, .V = shape->vocab,
 		.parameters = parameters };
 	s.N = s.B * s.T;

@@ -23,21 +23,21 @@ static const Option options[] = {
 		"percent of a case's time that a kernel takes to have a row" },
 	{ 0 }
 };
-typedef struct CounterConfig {
+typedef struct Config {
 	const char *op, *variant;
 	int dtype;
 	const char *shape;
 	long size[3];      /* heads, n, D; rows, columns, inner; of 2.7B: none */
-} CounterConfig;
+} Config;
 #define DTYPES "bf16|fp32"
-static const Key keys[] = { KEY(CounterConfig, op), KEY(CounterConfig, variant),
-	KEY(CounterConfig, dtype, DTYPES), KEY(CounterConfig, shape), { 0 } };
+static const Key keys[] = { KEY(Config, op), KEY(Config, variant),
+	KEY(Config, dtype, DTYPES), KEY(Config, shape), { 0 } };
 enum { IN_BF16, IN_FP32 };
 #define HEADS16 "16 heads n 16384 D 128", { 16, 16384, 128 }
 #define HEAD1 "1 head n 16384 D 128", { 1, 16384, 128 }
 #define SHORT1 "1 head n 8192 D 128", { 1, 8192, 128 }
 #define STEP "2.7B batch 4 context 512", { 0 }
-static const CounterConfig cases[] = {
+static const Config cases[] = {
 	{ "rmsnorm forward", "fused", IN_BF16, STEP },
 	{ "rmsnorm backward", "fused", IN_BF16, STEP },
 	{ "softmax forward", "fused", IN_BF16, STEP },
@@ -60,14 +60,15 @@ static const CounterConfig cases[] = {
 	{ "attention backward", "split_fp16", IN_FP32, HEAD1 },
 };
 enum { NCASES = sizeof cases / sizeof *cases };
-static bool is_named(const CounterConfig *c, const char *name)
+
+static bool is_named(const Config *c, const char *name)
 {
 	size_t n = strlen(c->op);
 	return strncmp(name, c->op, n) == 0 && name[n] == ':'
 		&& strcmp(name + n + 1, c->variant) == 0;
 }
 
-static const CounterConfig *case_named(const char *name)
+static const Config *case_named(const char *name)
 {
 	for (int i = 0; i < NCASES; i++)
 		if (is_named(&cases[i], name))
@@ -87,7 +88,8 @@ static void launch(Device *d, Work *work, void *arg)
 			work(arg);
 	device_now_ms(d);
 }
-static void launch_attention(Device *d, const CounterConfig *c)
+
+static void launch_attention(Device *d, const Config *c)
 {
 	bool backward = strcmp(c->op, "attention backward") == 0;
 	AttentionCase a = attention_case(d, 1, c->size[0], c->size[1], c->size[2],
@@ -102,56 +104,50 @@ static void launch_attention(Device *d, const CounterConfig *c)
 	launch(d, backward ? attention_case_backward : attention_case_forward, &a);
 	attention_case_free(&a);
 }
-typedef struct CountedGemm {
-	Device *device;
-	Array c, a, b;
-	const long *size;
-} CountedGemm;
+typedef struct Gemm { Device *device; Array c, a, b; const long *size; } Gemm;
 
 static void queue_gemm(void *arg)
 {
-	const CountedGemm *g = arg;
+	const Gemm *g = arg;
 	size_t m = g->size[0], n = g->size[1], k = g->size[2];
 	ops_for(g->device)->matmul(g->device, g->c, g->a, g->b, (Matmul){ .m = m,
 		.n = n, .k = k, .trans_b = true, .lda = k, .ldb = k, .ldc = n,
 		.alpha = 1 });
 }
 
-static Array filled_matrix(Device *d, size_t n, int which)
+static Array drawn(Device *d, size_t n, int which)
 {
 	Array x = array_new(d, n, BF16, MEM_TEMPORARY, "matrix");
 	ops_for(d)->draw(d, x, n, 1, 4, harness_seed, which, 0);
 	return x;
 }
 
-static void launch_matmul(Device *d, const CounterConfig *c)
+static void launch_matmul(Device *d, const Config *c)
 {
 	const long *size = c->size;
-	CountedGemm g = { d, filled_matrix(d, size[0] * size[1], 1),
-		filled_matrix(d, size[0] * size[2], 2),
-		filled_matrix(d, size[1] * size[2], 3), size };
+	Gemm g = { d, drawn(d, size[0] * size[1], 1), drawn(d, size[0] * size[2], 2),
+		drawn(d, size[1] * size[2], 3), size };
 	launch(d, queue_gemm, &g);
 	device_free(d, g.c.at);
 	device_free(d, g.a.at);
 	device_free(d, g.b.at);
 }
-typedef struct CountedOperation {
+typedef struct Listed {
 	Device *device;
-	const KernelOperation *op;
+	const Operation *op;
 	Array set[NARGUMENTS];
-	KernelSizes sizes;
-} CountedOperation;
+	Sizes sizes;
+} Listed;
 
 static void queue_listed(void *arg)
 {
-	const CountedOperation *l = arg;
+	const Listed *l = arg;
 	l->op->queue(l->device, l->set, &l->sizes);
 }
 
-static void launch_listed(Device *d, const CounterConfig *c)
+static void launch_listed(Device *d, const Config *c)
 {
-	CountedOperation l = { .device = d, .op = kernel_operations,
-		.sizes = kernel_sizes(
+	Listed l = { .device = d, .op = kernel_operations, .sizes = kernel_sizes(
 		&model_sizes[SIZE_2_7B].shape, 4, 512, (size_t)1 << 26) };
 	while (strcmp(l.op->name, c->op) != 0 || strcmp(l.op->path, c->variant) != 0)
 		l.op++;
@@ -168,8 +164,9 @@ static const char run_ncu[] =
 	"--section MemoryWorkloadAnalysis_Tables --section WarpStateStats "
 	"--section Occupancy --section LaunchStats "
 	"'%s' --launch '%s:%s' '%s' 2>&1";
+
 /* all that the command prints; to be freed */
-static char *output_of_command(const char *command, int *status)
+static char *said_by(const char *command, int *status)
 {
 	FILE *from = need(popen(command, "r"));
 	char *said = NULL, part[4096];
@@ -184,7 +181,7 @@ static char *output_of_command(const char *command, int *status)
 }
 enum { MOST_KERNELS = 32, NOT_FOUND = 127, TOO_LONG = 124 };
 
-static int count(const CounterConfig *c, KernelCounters *kernels)
+static int count(const Config *c, KernelCounters *kernels)
 {
 	char self[4096] = "", *command, why[256];
 	int status, n;
@@ -192,7 +189,7 @@ static int count(const CounterConfig *c, KernelCounters *kernels)
 		|| asprintf(&command, run_ncu, ncu ? ncu : "ncu", self, c->op, c->variant,
 		device_name) < 0)
 		die("no process for ncu could be made");
-	char *said = output_of_command(command, &status);
+	char *said = said_by(command, &status);
 	if (status == NOT_FOUND)
 		die("Nsight Compute is needed (ncu, of the package nsight-compute): "
 			"there is no '%s'", ncu ? ncu : "ncu");
@@ -210,11 +207,12 @@ static int count(const CounterConfig *c, KernelCounters *kernels)
 	free(command);
 	return n;
 }
+
 /* the highest clock that the driver allows; NaN: not known */
 static double boost_GHz(void)
 {
 	int status;
-	char *said = output_of_command("nvidia-smi --query-gpu=clocks.max.sm "
+	char *said = said_by("nvidia-smi --query-gpu=clocks.max.sm "
 		"--format=csv,noheader,nounits 2>/dev/null", &status);
 	double MHz;
 	bool good = status == 0 && sscanf(said, "%lf", &MHz) == 1;
@@ -225,9 +223,10 @@ static bool can_count(void)
 {
 	return harness_on_gpu() || ncu;
 }
+
 static void plan(Plan *plan)
 {
-	const CounterConfig *named = only ? case_named(only) : NULL;
+	const Config *named = only ? case_named(only) : NULL;
 	KernelCounters kernels[MOST_KERNELS];
 	if (can_count())
 		count(named ? named : &cases[0], kernels);
@@ -235,6 +234,7 @@ static void plan(Plan *plan)
 		if (named == NULL || named == &cases[i])
 			plan_copy(plan, &cases[i], sizeof cases[i]);
 }
+
 static void set_counter(Row *row, const char *column, double x)
 {
 	if (isnan(x))
@@ -291,7 +291,7 @@ const Experiment experiment = {
 };
 static int launch_case(const char *name, const char *device)
 {
-	const CounterConfig *c = case_named(name);
+	const Config *c = case_named(name);
 	Device *d = device_open(device);
 	if (strncmp(c->op, "attention", strlen("attention")) == 0)
 		launch_attention(d, c);
@@ -303,6 +303,7 @@ static int launch_case(const char *name, const char *device)
 	printf("%s: launched %d times\n", name, LAUNCHES);
 	return 0;
 }
+
 int main(int argc, char **argv)
 {
 	if (argc == 4 && strcmp(argv[1], "--launch") == 0)

@@ -29,7 +29,7 @@ static int count_runs(void)
 	return runs ? (int)runs : harness_on_gpu() ? 21 : 11;
 }
 /* elements that must be touched */
-static size_t touched(ArgumentExtent e, const KernelSizes *s)
+static size_t touched(Extent e, const Sizes *s)
 {
 	switch (e) {
 	case TRIANGLE: case ATTENTION:
@@ -39,14 +39,12 @@ static size_t touched(ArgumentExtent e, const KernelSizes *s)
 	default: return kernel_length(e, s);
 	}
 }
-/* bytes that one call moves at its bound; all: bytes that a set of arguments
- * takes */
-static double bytes_of(const Device *d, const KernelOperation *op,
-	const KernelSizes *s,
+/* of one call at its bound; or, all: of a set of arguments */
+static double bytes_of(const Device *d, const Operation *op, const Sizes *s,
 	Type low, bool all)
 {
 	double bytes = 0;
-	for (const KernelArgument *a = op->arguments; a->extent; a++) {
+	for (const Argument *a = op->arguments; a->extent; a++) {
 		int passes = all ? 1 : a->use == BOTH ? 2 : 1;
 		size_t n = all ? kernel_length(a->extent, s) : touched(a->extent, s);
 		if (!kernel_lacks(*a, low))
@@ -67,9 +65,10 @@ static double error_of(const real *got, const real *want, size_t n)
 	}
 	return worst / most;
 }
+
 /* the largest error of the outputs in set, which op was run on once */
-static double check_set(Device *d, const Array *set, const KernelOperation *op,
-	const KernelSizes *s, Type low)
+static double check_set(Device *d, const Array *set, const Operation *op,
+	const Sizes *s, Type low)
 {
 	Device *cpu = device_open("cpu");
 	Array wanted[NARGUMENTS] = { 0 };
@@ -96,17 +95,17 @@ static double check_set(Device *d, const Array *set, const KernelOperation *op,
 }
 enum { MOST_SETS = 256, FEWEST_CALLS = 32 };
 
-typedef struct CallRound {
+typedef struct Round {
 	Device *device;
-	const KernelOperation *op;
-	const KernelSizes *sizes;
+	const Operation *op;
+	const Sizes *sizes;
 	Array (*sets)[NARGUMENTS];
 	int nsets, ncalls;
-} CallRound;
+} Round;
 
 static void queue_round(void *arg)
 {
-	const CallRound *t = arg;
+	const Round *t = arg;
 	for (int i = 0; i < t->ncalls; i++)
 		t->op->queue(t->device, t->sets[i % t->nsets], t->sizes);
 }
@@ -116,8 +115,8 @@ static int count_sets(double nbytes)
 	double n = ceil(footprint * 1048576.0 / nbytes);
 	return n < 1 ? 1 : n > MOST_SETS ? MOST_SETS : (int)n;
 }
-static void time_operation(Row *row, Device *d, const KernelOperation *op,
-	const KernelSizes *s, Type low, double copy)
+static void time_operation(Row *row, Device *d, const Operation *op,
+	const Sizes *s, Type low, double copy)
 {
 	static Array sets[MOST_SETS][NARGUMENTS];
 	int nsets = count_sets(bytes_of(d, op, s, low, true)), rounds = 1;
@@ -127,7 +126,7 @@ static void time_operation(Row *row, Device *d, const KernelOperation *op,
 	kernel_set_new(d, sets[0], NULL, op, s, low);
 	for (int i = 1; i < nsets; i++)
 		kernel_set_new(d, sets[i], sets[0], op, s, low);
-	CallRound round = { d, op, s, sets, nsets, 1 };
+	Round round = { d, op, s, sets, nsets, 1 };
 	queue_round(&round);
 	if (harness_on_gpu())
 		row_set(row, "error", "%.3g", check_set(d, sets[0], op, s, low));
@@ -152,15 +151,15 @@ static void time_operation(Row *row, Device *d, const KernelOperation *op,
 	row_set(row, "copy_GBps", "%.2f", copy);
 	row_emit(row);
 }
-typedef struct KernelSpeedConfig { int size, precision; } KernelSpeedConfig;
-static const Key keys[] = { KEY(KernelSpeedConfig, size, SIZES),
-	KEY(KernelSpeedConfig, precision, PRECISIONS), { 0 } };
+typedef struct Config { int size, precision; } Config;
+static const Key keys[] = { KEY(Config, size, SIZES),
+	KEY(Config, precision, PRECISIONS), { 0 } };
 
 static void plan_size(Plan *plan, int which)
 {
-	plan_add(plan, &(KernelSpeedConfig){ which, POLICY_FP32 });
+	plan_add(plan, &(Config){ which, POLICY_FP32 });
 	if (harness_on_gpu())
-		plan_add(plan, &(KernelSpeedConfig){ which, POLICY_BF16 });
+		plan_add(plan, &(Config){ which, POLICY_BF16 });
 }
 
 static void plan(Plan *plan)
@@ -173,15 +172,15 @@ static void plan(Plan *plan)
 }
 static void run(Row *row, const void *config)
 {
-	const KernelSpeedConfig *c = config;
+	const Config *c = config;
 	Device *d = harness_device();
 	Type low = c->precision == POLICY_BF16 ? BF16 : FP32;
 	bool gpu = harness_on_gpu();
-	KernelSizes s = kernel_sizes(&model_sizes[c->size].shape, batch,
+	Sizes s = kernel_sizes(&model_sizes[c->size].shape, batch,
 		context ? context : gpu ? 512 : 128,
 		parameters ? parameters : 1 << (gpu ? 26 : 24));
 	double copy = copy_GBps(d, copy_length(d), count_runs());
-	for (const KernelOperation *op = kernel_operations; op->name; op++)
+	for (const Operation *op = kernel_operations; op->name; op++)
 		if (op->when == ANY || (op->when == FP32_ONLY) == (low == FP32))
 			time_operation(row, d, op, &s, low, copy);
 }

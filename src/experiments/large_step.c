@@ -39,6 +39,7 @@ static DdpCase *open_ranks(Row *row, const StepConfig *c)
 	run->unrecorded = true;
 	return run;
 }
+
 static void make_model(LargeStep *s)
 {
 	const StepConfig *c = &s->config;
@@ -74,6 +75,7 @@ static Sharding sharding_of(const LargeStep *s)
 		s->config.strategy - ZERO1 + 1, s->config.strategy == FSDP,
 		run->config.wire ? BF16 : FP32, s->config.sums, s->config.update };
 }
+
 static void fit_memory(LargeStep *s)
 {
 	DdpCase *run = s->run;
@@ -110,6 +112,7 @@ static void choose_algorithms(LargeStep *s, const char *path)
 	if (choices && comm_rank(run->comm) == 0)
 		gemm_choices_write(choices);
 }
+
 static void time_steps(Row *row, LargeStep *s, const StepLength *length)
 {
 	DdpCase *run = s->run;
@@ -207,6 +210,7 @@ static double mean_loss(Comm *comm, double loss)
 	free(all);
 	return sum / ranks;
 }
+
 void large_step_learn(Row *row, const StepConfig *c, const TextRun *how)
 {
 	LargeStep s = { *c, open_ranks(row, c), NULL };

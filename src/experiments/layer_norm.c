@@ -21,21 +21,21 @@ static const Option options[] = {
 };
 static void fused_rmsnorm(void *rows)
 {
-	const NormRowsCase *n = rows;
+	const NormRows *n = rows;
 	n->ops->fused_rmsnorm_forward(n->device, (NormForward){ .y = n->y,
 		.rho = n->rho, .x = n->x, .g = n->g, .eps = ROWS_EPS }, n->rows, n->C);
 }
 
 static void fused_rmsnorm_back(void *rows)
 {
-	const NormRowsCase *n = rows;
+	const NormRows *n = rows;
 	n->ops->fused_rmsnorm_backward(n->device, (NormBackward){ .dsum = n->dx,
 		.dg = n->dg, .beta = 1, .dy = n->dy, .sum = n->x, .g = n->g,
 		.rho = n->rho }, n->rows, n->C);
 }
-static const struct NormPasses {
+static const struct Kind {
 	const char *name;
-	bool centers;                    /* subtracts the mean and adds a shift */
+	bool centers;                    /* about the mean, and shifts */
 	Work *forward, *backward;
 } kinds[] = {
 	{ "rmsnorm eager", false, norm_rows_rmsnorm, norm_rows_rmsnorm_back },
@@ -46,24 +46,26 @@ enum { NKINDS_OF_NORM = sizeof kinds / sizeof *kinds };
 #define NORM_VALUES "impl norm fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms fwd_GBps " \
 	"bwd_GBps fwd_fraction bwd_fraction fwd_kernels bwd_kernels copy_GBps"
 
-typedef struct NormConfig {
+typedef struct Shaped {
 	long rows, width;
 	int by;
-} NormConfig;
+} Shaped;
 enum { OURS, PYTORCH };
-static const Key norm_keys[] = { KEY(NormConfig, rows), KEY(NormConfig, width),
-	KEY(NormConfig, by, "ours|PyTorch"), { 0 } };
+static const Key norm_keys[] = { KEY(Shaped, rows), KEY(Shaped, width),
+	KEY(Shaped, by, "ours|PyTorch"), { 0 } };
+
 static void plan_norms(Plan *plan)
 {
 	long count = rows ? rows : harness_on_gpu() ? 50000 : 1000;
 	for (long C = width ? width : 1024; C <= 8192; C *= 2) {
-		plan_add(plan, &(NormConfig){ count, C, OURS });
+		plan_add(plan, &(Shaped){ count, C, OURS });
 		if (harness_on_gpu())
-			plan_add(plan, &(NormConfig){ count, C, PYTORCH });
+			plan_add(plan, &(Shaped){ count, C, PYTORCH });
 		if (width)
 			break;
 	}
 }
+
 static void set_norm(Row *row, const char *direction, Timing t, double bytes,
 	double copy)
 {
@@ -86,10 +88,10 @@ static int runs_of_norm(void)
 	return repeats ? (int)repeats : harness_on_gpu() ? 1000 : 10;
 }
 
-static void time_our_norms(Row *row, const NormConfig *s, Device *d, double copy)
+static void time_our_norms(Row *row, const Shaped *s, Device *d, double copy)
 {
 	int runs = runs_of_norm();
-	NormRowsCase n = norm_rows_new(d, s->rows, s->width, FP32);
+	NormRows n = norm_rows_new(d, s->rows, s->width, FP32);
 	size_t size = n.rows * n.C;
 	double bytes = 2.0 * size * d->backend->width(FP32);
 	row_set(row, "impl", "ours");
@@ -106,7 +108,7 @@ static void time_our_norms(Row *row, const NormConfig *s, Device *d, double copy
 		row_emit(row);
 	}
 }
-static void time_pytorch_norms(Row *row, const NormConfig *s, double copy)
+static void time_pytorch_norms(Row *row, const Shaped *s, double copy)
 {
 	enum { LIMIT_S = 240 };
 	row_set(row, "impl", "pytorch");
@@ -115,9 +117,10 @@ static void time_pytorch_norms(Row *row, const NormConfig *s, double copy)
 		"pytorch_peer.py", "norms --rows %ld --width %ld --repeats %d --seed %ld "
 		"--copy %.2f", s->rows, s->width, runs_of_norm(), harness_seed, copy);
 }
+
 static void run_norms(Row *row, const void *config)
 {
-	const NormConfig *s = config;
+	const Shaped *s = config;
 	Device *d = harness_device();
 	double copy = copy_GBps(d, copy_length(d), 21);
 	row_set(row, "copy_GBps", "%.2f", copy);
@@ -128,14 +131,14 @@ static void run_norms(Row *row, const void *config)
 }
 static const Ops *whole;
 
-static void fused_forward(Device *d, Array y, Array rho, Array x, Array g,
+static void one_kernel_forward(Device *d, Array y, Array rho, Array x, Array g,
 	size_t rows, size_t C, double eps)
 {
 	whole->fused_rmsnorm_forward(d, (NormForward){ .y = y, .rho = rho, .x = x,
 		.g = g, .eps = eps }, rows, C);
 }
 
-static void fused_backward(Device *d, Array dx, Array dg, Array dy,
+static void one_kernel_backward(Device *d, Array dx, Array dg, Array dy,
 	Array x, Array g, Array rho, size_t rows, size_t C)
 {
 	whole->fused_rmsnorm_backward(d, (NormBackward){ .dsum = dx, .dg = dg,
@@ -146,32 +149,33 @@ static Ops with_fused_norm(const Ops *ops)
 {
 	Ops changed = *ops;
 	whole = ops;
-	changed.rmsnorm_forward = fused_forward;
-	changed.rmsnorm_backward = fused_backward;
+	changed.rmsnorm_forward = one_kernel_forward;
+	changed.rmsnorm_backward = one_kernel_backward;
 	return changed;
 }
-typedef struct NormModelConfig {
+typedef struct Config {
 	int size;
 	long context;
 	int norm, fusion;
-} NormModelConfig;
+} Config;
 enum { RMSNORM_EAGER, RMSNORM_FUSED, LAYERNORM };
-static const Key model_keys[] = { KEY(NormModelConfig, size, SIZES),
-	KEY(NormModelConfig, context), KEY(NormModelConfig, norm,
-	"rmsnorm eager|rmsnorm fused|layernorm"),
-	KEY(NormModelConfig, fusion, FUSIONS),
+static const Key model_keys[] = { KEY(Config, size, SIZES),
+	KEY(Config, context), KEY(Config, norm,
+	"rmsnorm eager|rmsnorm fused|layernorm"), KEY(Config, fusion, FUSIONS),
 	{ 0 } };
+
 static void plan_models(Plan *plan)
 {
 	for (int i = 0; i < NTRAINED; i++) {
 		long T = harness_on_gpu() ? 512 : 512 / SCALE;
-		plan_add(plan, &(NormModelConfig){ i, T, RMSNORM_EAGER, 0 });
-		plan_add(plan, &(NormModelConfig){ i, T, RMSNORM_FUSED, 0 });
-		plan_add(plan, &(NormModelConfig){ i, T, LAYERNORM, 0 });
-		plan_add(plan, &(NormModelConfig){ i, T, RMSNORM_FUSED, 1 });
+		plan_add(plan, &(Config){ i, T, RMSNORM_EAGER, 0 });
+		plan_add(plan, &(Config){ i, T, RMSNORM_FUSED, 0 });
+		plan_add(plan, &(Config){ i, T, LAYERNORM, 0 });
+		plan_add(plan, &(Config){ i, T, RMSNORM_FUSED, 1 });
 	}
 }
-static Model *model_with(const NormModelConfig *c, Device *d, Ops *ops)
+
+static Model *model_with(const Config *c, Device *d, Ops *ops)
 {
 	Shape shape = studied_shape(c->size, c->context);
 	Model *m = model_new(d, &shape, &policies[0], harness_seed);

@@ -67,6 +67,7 @@ static const Option options[] = {
 	{ "rate", OPT_REAL, &text_run.rate, "R",
 		"learning rate of that; otherwise 1e-4, on a CPU 3e-3" },
 	{ 0 } };
+
 static void settle_shape(const long of_gpu[6], const long of_cpu[6])
 {
 	long *const to[] = { &given.vocabulary, &given.d_model, &given.d_ff,
@@ -145,6 +146,7 @@ static void measure_steps(StepProbe *p, Sustained *s, double seconds)
 		s->n++;
 	} while (clock_ms() - start < seconds * 1e3 && s->n < MOST_STEPS);
 }
+
 static void emit_part(Row *row, const Sustained *s, int i, double flops)
 {
 	Stats ms = stats_of(s->ms[i], s->n);
@@ -156,6 +158,7 @@ static void emit_part(Row *row, const Sustained *s, int i, double flops)
 	row_set(row, "steps", "%d", s->n);
 	row_emit(row);
 }
+
 static void run_probe(Row *row, const void *config)
 {
 	const ProbeConfig *c = config;
@@ -221,6 +224,7 @@ static void plan_steps(Plan *plan)
 				plan_add(plan, &c);
 		}
 }
+
 static void run_step(Row *row, const void *config)
 {
 	large_step_run(row, config, &length);
@@ -237,6 +241,7 @@ static void plan_errors(Plan *plan)
 	settle_options();
 	plan_add(plan, &given);
 }
+
 /* returns the exit status of the script */
 static int make_golden(const LargeConfig *c, const char *path)
 {
@@ -251,6 +256,7 @@ static int make_golden(const LargeConfig *c, const char *path)
 	free(command);
 	return WEXITSTATUS(status);
 }
+
 static void run_errors(Row *row, const void *config)
 {
 	static const int usual[] = { POLICY_FP32, POLICY_BF16, POLICY_BF16_STREAM,

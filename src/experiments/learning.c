@@ -55,15 +55,15 @@ static double held_out_loss(Model *m, const Text *t, Batch *b)
 	}
 	return sum / PASSES;
 }
-typedef struct LearningConfig { int precision; } LearningConfig;
-static const Key keys[] = { KEY(LearningConfig, precision, PRECISIONS), { 0 } };
+typedef struct Config { int precision; } Config;
+static const Key keys[] = { KEY(Config, precision, PRECISIONS), { 0 } };
 
 static void sample(Model *m, Row *row);
 
 static void run(Row *row, const void *config)
 {
 	steps = steps ? steps : harness_on_gpu() ? 500 : 300;
-	const LearningConfig *c = config;
+	const Config *c = config;
 	Text text = text_read(path, 16 * (shape.context + 1));
 	Model *m = model_new(harness_device(), &shape, &policies[c->precision],
 		harness_seed);
@@ -109,6 +109,7 @@ static int draw(const real *logits, double temperature, double u)
 			return v;
 	return 255;
 }
+
 static void sample(Model *m, Row *row)
 {
 	enum { LENGTH = 240 };
@@ -138,7 +139,7 @@ static void plan(Plan *plan)
 	text_free(&text);
 	if (save)
 		file_try(save, tensorfile_recognised, harness_forced());
-	plan_add(plan, &(LearningConfig){ precision });
+	plan_add(plan, &(Config){ precision });
 }
 
 const Experiment experiment = {

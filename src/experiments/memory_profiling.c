@@ -17,28 +17,29 @@ static const Option options[] = {
 };
 
 /* the problem's model, unless another is asked for */
-static int shown_size(void)
+static int shown(void)
 {
 	return size < 0 ? SIZE_2_7B : size;
 }
 
-/* the number of its blocks, scaled down on a CPU */
-static long depth_of_shown(void)
+/* its blocks, as a row has them */
+static long depth(void)
 {
-	Shape s = model_sizes[shown_size()].shape;
+	Shape s = model_sizes[shown()].shape;
 	return (harness_on_gpu() ? s : scaled_down(s)).layers;
 }
 
-typedef struct MemoryConfig {
+typedef struct Config {
 	ModelConfig model;
 	int mode;
 	long layers;
-} MemoryConfig;
+} Config;
 enum { FORWARD, STEP };              /* modes */
+
 /* rows of one model: fp32 and bf16, if no precision is asked for, along both
  * paths, with each of the modes or numbers of layers */
 static void plan_model(Plan *plan, int which, int ncontexts,
-	const long *contexts, int nothers, const MemoryConfig *others)
+	const long *contexts, int nothers, const Config *others)
 {
 	for (int f = 0; f < 2; f++)
 		for (int p = 0; p < NAUTOCAST; p++)
@@ -48,14 +49,15 @@ static void plan_model(Plan *plan, int which, int ncontexts,
 					|| (precision >= 0 ? p != precision : p > 1))
 					continue;
 				for (int i = 0; i < nothers; i++) {
-					MemoryConfig c = others[i];
+					Config c = others[i];
 					c.model = (ModelConfig){ .size = which,
 						context ? context : T, p, f };
 					plan_add(plan, &c);
 				}
 			}
 }
-static const MemoryConfig modes[] = { { .mode = FORWARD }, { .mode = STEP } },
+
+static const Config modes[] = { { .mode = FORWARD }, { .mode = STEP } },
 	one[] = { { .layers = 0 } };
 static const long contexts[] = { 128, 256, 512, 2048 }, at_512[] = { 512 },
 	of_sizes[] = { 128, 256, 512, 1024 };
@@ -63,24 +65,23 @@ static const long contexts[] = { 128, 256, 512, 2048 }, at_512[] = { 512 },
 static void plan(Plan *plan)
 {
 	/* a CPU takes long for the last */
-	plan_model(plan, shown_size(), harness_on_gpu() ? 4 : 3, contexts, 2, modes);
+	plan_model(plan, shown(), harness_on_gpu() ? 4 : 3, contexts, 2, modes);
 }
 
 static void plan_shown(Plan *plan)
 {
-	plan_model(plan, shown_size(), 1, at_512, 2, modes);
+	plan_model(plan, shown(), 1, at_512, 2, modes);
 }
 
 static void plan_blocks(Plan *plan)
 {
-	plan_model(plan, shown_size(), 1, at_512, 1, one);
+	plan_model(plan, shown(), 1, at_512, 1, one);
 }
 
 static void plan_depths(Plan *plan)
 {
-	const MemoryConfig layers[] = { { .layers = depth_of_shown() },
-		{ .layers = depth_of_shown() - 1 } };
-	plan_model(plan, shown_size(), 1, at_512, 2, layers);
+	const Config layers[] = { { .layers = depth() }, { .layers = depth() - 1 } };
+	plan_model(plan, shown(), 1, at_512, 2, layers);
 }
 
 static void plan_sizes(Plan *plan)
@@ -92,18 +93,18 @@ static void plan_sizes(Plan *plan)
 static const char *const phases[] = { "forward", "backward", "optimizer" };
 enum { NPHASES = sizeof phases / sizeof *phases, MOST_RANGES = 1024 };
 
-typedef struct MemoryLog {
+typedef struct Logged {
 	Device *device;
 	ptrdiff_t before[NCATEGORIES];  /* bytes in use before the first event */
 	size_t starts[3];               /* first event of each step; the end */
 	/* first event of each block's range, and the one after its last */
 	size_t begins[MOST_RANGES], ends[MOST_RANGES];
 	int nranges, nested, at;        /* ranges around; where the block's is */
-} MemoryLog;
+} Logged;
 
 static void note_block(void *logged, const char *name)
 {
-	MemoryLog *l = logged;
+	Logged *l = logged;
 	if (name == NULL && l->nested-- == l->at) {
 		l->ends[l->nranges++] = l->device->nlog;
 		l->at = -1;
@@ -115,9 +116,9 @@ static void note_block(void *logged, const char *name)
 	}
 }
 
-static MemoryLog *log_steps(Training *t, Mode mode)
+static Logged *log_steps(Training *t, Mode mode)
 {
-	static MemoryLog l;
+	static Logged l;
 	Device *d = l.device = t->m->device;
 	for (int c = 0; c < NCATEGORIES; c++)
 		l.before[c] = (ptrdiff_t)d->active[c];
@@ -136,13 +137,14 @@ static MemoryLog *log_steps(Training *t, Mode mode)
 }
 
 /* a forward pass that keeps nothing, or whole steps */
-static MemoryLog *log_config(const MemoryConfig *c)
+static Logged *log_config(const Config *c)
 {
 	bool train = c->mode == STEP;
 	Training t = training_of(&c->model, batch, train);
 	return log_steps(&t, train ? MODE_TRAIN : MODE_FORWARD);
 }
-/* forward, backward or optimizer; "between": none of them */
+
+/* forward, backward, optimizer, or between them */
 static const char *phase_of(const MemoryEvent *e)
 {
 	for (const RangePath *at = e->range; at; at = at->outer)
@@ -151,6 +153,7 @@ static const char *phase_of(const MemoryEvent *e)
 				return phases[p];
 	return "between";
 }
+
 static ptrdiff_t total_of(const ptrdiff_t active[NCATEGORIES])
 {
 	ptrdiff_t total = 0;
@@ -175,7 +178,7 @@ static void set_memory(Row *row, const char *total,
 }
 static void run_peaks(Row *row, const void *config)
 {
-	MemoryLog *l = log_config(config);
+	Logged *l = log_config(config);
 	ptrdiff_t active[NCATEGORIES], peak[NPHASES][NCATEGORIES];
 	memcpy(active, l->before, sizeof active);
 	for (int step = 0; step < 2; step++) {
@@ -205,7 +208,7 @@ static void run_peaks(Row *row, const void *config)
 static void run_timeline(Row *row, const void *config)
 {
 	enum { MOMENTS = 300 };
-	MemoryLog *l = log_config(config);
+	Logged *l = log_config(config);
 	const MemoryEvent *log = l->device->log;
 	ptrdiff_t active[NCATEGORIES], most[NCATEGORIES];
 	memcpy(active, l->before, sizeof active);
@@ -229,21 +232,21 @@ static void run_timeline(Row *row, const void *config)
 		row_emit(row);
 	}
 }
-typedef struct SavedTensor {
+typedef struct Tensor {
 	const char *what;
 	const RangePath *range;
 	Category category;
 	ptrdiff_t nbytes;
 	int allocations;
-} SavedTensor;
+} Tensor;
 
 static int by_size(const void *a, const void *b)
 {
-	ptrdiff_t x = ((const SavedTensor *)a)->nbytes,
-		y = ((const SavedTensor *)b)->nbytes;
-	return x < y ? 1 : x > y ? -1 : strcmp(((const SavedTensor *)a)->what,
-		((const SavedTensor *)b)->what);
+	ptrdiff_t x = ((const Tensor *)a)->nbytes, y = ((const Tensor *)b)->nbytes;
+	return x < y ? 1 : x > y ? -1 : strcmp(((const Tensor *)a)->what,
+		((const Tensor *)b)->what);
 }
+
 /* "forward, layer, attention" */
 static void write_path(char *text, size_t n, const RangePath *range)
 {
@@ -257,7 +260,7 @@ static void write_path(char *text, size_t n, const RangePath *range)
 		range->name);
 }
 
-static void set_tensor(Row *row, int rank, const SavedTensor *t)
+static void set_tensor(Row *row, int rank, const Tensor *t)
 {
 	char path[256];
 	write_path(path, sizeof path, t->range);
@@ -266,11 +269,12 @@ static void set_tensor(Row *row, int rank, const SavedTensor *t)
 	row_set(row, "ranges", "%s", path[0] ? path : "between");
 	row_set(row, "MiB", "%.3f", t->nbytes / 1048576.0);
 }
+
 static void run_tensors(Row *row, const void *config)
 {
 	enum { SHOWN = 40, MANY = 512 };
-	MemoryLog *l = log_config(config);
-	SavedTensor tensors[MANY];
+	Logged *l = log_config(config);
+	Tensor tensors[MANY];
 	int n = 0;
 	for (size_t i = l->starts[1]; i < l->starts[2]; i++) {
 		const MemoryEvent *e = &l->device->log[i];
@@ -283,8 +287,7 @@ static void run_tensors(Row *row, const void *config)
 		if (t == MANY)
 			die("a step has more than %d kinds of tensors", MANY);
 		if (t == n)
-			tensors[n++] = (SavedTensor){ e->what, e->range, e->category,
-				e->nbytes,
+			tensors[n++] = (Tensor){ e->what, e->range, e->category, e->nbytes,
 				0 };
 		tensors[t].allocations++;
 	}
@@ -297,28 +300,29 @@ static void run_tensors(Row *row, const void *config)
 	}
 }
 /* is it freed between the events from and to? */
-static bool is_freed(const MemoryEvent *log, size_t from, size_t to)
+static bool freed(const MemoryEvent *log, size_t from, size_t to)
 {
 	for (size_t i = from + 1; i < to; i++)
 		if (log[i].address == log[from].address && log[i].nbytes < 0)
 			return true;
 	return false;
 }
+
 static void run_saved(Row *row, const void *config)
 {
 	enum { MANY = 64 };
 	Training t = training_of(config, batch, false);
-	MemoryLog *l = log_steps(&t, MODE_FORWARD_BACKWARD);
+	Logged *l = log_steps(&t, MODE_FORWARD_BACKWARD);
 	const MemoryEvent *log = l->device->log;
 	int layers = l->nranges / 4, block = 2 * layers + layers / 2, n = 0;
-	SavedTensor tensors[MANY];
+	Tensor tensors[MANY];
 	double all = 0;
 	for (size_t i = l->begins[block]; i < l->ends[block]; i++) {
-		if (log[i].nbytes < 0 || is_freed(log, i, l->begins[3 * layers]))
+		if (log[i].nbytes < 0 || freed(log, i, l->begins[3 * layers]))
 			continue;
 		if (n == MANY)
 			die("a block saves more than %d tensors", MANY);
-		tensors[n++] = (SavedTensor){ log[i].what, log[i].range, log[i].category,
+		tensors[n++] = (Tensor){ log[i].what, log[i].range, log[i].category,
 			log[i].nbytes, 1 };
 		all += log[i].nbytes;
 	}
@@ -331,7 +335,7 @@ static void run_saved(Row *row, const void *config)
 		row_emit(row);
 	}
 }
-static Training training_of_depth(const MemoryConfig *c)
+static Training training_of_depth(const Config *c)
 {
 	Shape shape = studied_shape(c->model.size, c->model.context);
 	shape.layers = c->layers;
@@ -342,10 +346,9 @@ static Training training_of_depth(const MemoryConfig *c)
 	t.batch = batch_random(batch, shape.context, shape.vocab, harness_seed);
 	return t;
 }
-/* by how many bytes memory grows in these events; gradients: of gradients
- * alone */
-static double memory_change(const MemoryLog *l, size_t from, size_t to,
-	bool gradients)
+
+/* bytes more at the end of these events; of gradients only, or of everything */
+static double change(const Logged *l, size_t from, size_t to, bool gradients)
 {
 	double sum = 0;
 	for (size_t i = from; i < to; i++)
@@ -357,23 +360,20 @@ static double memory_change(const MemoryLog *l, size_t from, size_t to,
 static void run_blocks(Row *row, const void *config)
 {
 	Training t = training_of_depth(config);
-	MemoryLog *l = log_steps(&t, MODE_FORWARD_BACKWARD);
+	Logged *l = log_steps(&t, MODE_FORWARD_BACKWARD);
 	int layers = l->nranges / 4;
 	for (int pass = 0; pass < 2; pass++) {
 		double least = INFINITY, most = -INFINITY;
 		for (int i = 0; i < layers; i++) {
 			int block = (2 + pass) * layers + i;
-			double bytes = memory_change(l, l->begins[block], l->ends[block],
-				false);
+			double bytes = change(l, l->begins[block], l->ends[block], false);
 			least = fmin(least, bytes), most = fmax(most, bytes);
 		}
 		set_MiB(row, pass ? "bwd" : "fwd", "_least", least);
 		set_MiB(row, pass ? "bwd" : "fwd", "_most", most);
 	}
-	set_MiB(row, "gradient", "", memory_change(l, l->starts[0], l->starts[1],
-		true));
-	set_MiB(row, "later", "_gradient",
-		memory_change(l, l->starts[1], l->starts[2],
+	set_MiB(row, "gradient", "", change(l, l->starts[0], l->starts[1], true));
+	set_MiB(row, "later", "_gradient", change(l, l->starts[1], l->starts[2],
 		true));
 }
 static void run_estimate(Row *row, const void *config)
@@ -410,8 +410,8 @@ static void run_estimate(Row *row, const void *config)
 	"optimizer_derived_MiB activation_derived_MiB temporary_derived_MiB"
 
 static const Key keys[] = { MODEL_KEYS, { 0 } },
-	mode_keys[] = { MODEL_KEYS, KEY(MemoryConfig, mode, "forward|step"), { 0 } },
-	layers_keys[] = { MODEL_KEYS, KEY(MemoryConfig, layers), { 0 } };
+	mode_keys[] = { MODEL_KEYS, KEY(Config, mode, "forward|step"), { 0 } },
+	layers_keys[] = { MODEL_KEYS, KEY(Config, layers), { 0 } };
 
 const Experiment experiment = {
 	.about = "memory in use, by phase, by moment and by tensor",

@@ -25,6 +25,7 @@ typedef struct NodesConfig {
 } NodesConfig;
 static const Key nodes_keys[] = { KEY(NodesConfig, link, HOST_LINKS), DDP_KEYS,
 	{ 0 } };
+
 static void plan_nodes(Plan *plan)
 {
 	enum { NCCL = 5 };                      /* of TRANSPORTS */
@@ -53,6 +54,7 @@ static int ranks_of(const void *config)
 {
 	return starts_job() ? 1 : ddp_config_ranks(config);
 }
+
 static void run_nodes(Row *row, const void *config)
 {
 	enum { LIMIT_S = 240 };

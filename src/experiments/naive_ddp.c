@@ -21,18 +21,18 @@ static const Option options[] = {
 	{ 0 }
 };
 
-typedef struct NaiveDdpConfig {
+typedef struct Config {
 	int kind, wire, transport;
 	long ranks;
-} NaiveDdpConfig;
-static const Key keys[] = { KEY(NaiveDdpConfig, kind, DDP_KINDS),
-	KEY(NaiveDdpConfig, wire, WIRES), KEY(NaiveDdpConfig, transport, TRANSPORTS),
-	KEY(NaiveDdpConfig, ranks), { 0 } };
+} Config;
+static const Key keys[] = { KEY(Config, kind, DDP_KINDS),
+	KEY(Config, wire, WIRES), KEY(Config, transport, TRANSPORTS),
+	KEY(Config, ranks), { 0 } };
 enum { AUTO, RING, OWNER };
 
 static int ranks_of(const void *config)
 {
-	return (int)((const NaiveDdpConfig *)config)->ranks;
+	return (int)((const Config *)config)->ranks;
 }
 
 static void plan_kinds(Plan *plan, int format, int which, long ranks)
@@ -40,10 +40,10 @@ static void plan_kinds(Plan *plan, int format, int which, long ranks)
 	if ((given_ranks && ranks != given_ranks) || (wire >= 0 && format != wire))
 		return;
 	for (int kind = 0; kind < NDDP; kind++)
-		plan_add(plan, &(NaiveDdpConfig){ kind, format,
-			transport ? transport : which,
+		plan_add(plan, &(Config){ kind, format, transport ? transport : which,
 			ranks });
 }
+
 static void plan(Plan *plan)
 {
 	int usual = harness_on_gpu() ? AUTO : RING;
@@ -55,10 +55,10 @@ static void plan(Plan *plan)
 	plan_kinds(plan, 0, OWNER, 3);
 	plan_kinds(plan, 0, RING, 3);
 }
-typedef struct TrainedWeights {
+typedef struct Trained {
 	real *weights;                   /* (extent) */
 	double first, last;              /* losses, means over all parts */
-} TrainedWeights;
+} Trained;
 
 static Model *new_model(Device *d, int rank)
 {
@@ -76,15 +76,14 @@ static Batch batch_of(const Model *m, int rank, long step)
 		harness_seed + 1000 * step + rank);
 }
 
-static TrainedWeights weights_of(Model *m, double first, double last)
+static Trained weights_of(Model *m, double first, double last)
 {
-	TrainedWeights t = { need(malloc(m->extent * sizeof *t.weights)), first,
-		last };
+	Trained t = { need(malloc(m->extent * sizeof *t.weights)), first, last };
 	array_read(m->device, t.weights, m->weights, m->extent);
 	return t;
 }
-static TrainedWeights train_together(Device *d, Comm *comm,
-	const NaiveDdpConfig *c)
+
+static Trained train_together(Device *d, Comm *comm, const Config *c)
 {
 	int ranks = comm_ranks(comm), rank = comm_rank(comm);
 	Model *m = new_model(d, rank);
@@ -98,14 +97,13 @@ static TrainedWeights train_together(Device *d, Comm *comm,
 		first = step ? first : last;
 		batch_free(&b);
 	}
-	TrainedWeights t = weights_of(m, first, last);
+	Trained t = weights_of(m, first, last);
 	ddp_free(&ddp);
 	optimizer_free(&adamw);
 	model_free(&m);
 	return t;
 }
-/* sum, part: (extent); part holds one rank's gradients after another. Returns the
- * mean loss */
+/* sum: (extent) */
 static double sum_gradients(Model *m, real *sum, real *part, int ranks,
 	long step, Type format)
 {
@@ -123,7 +121,8 @@ static double sum_gradients(Model *m, real *sum, real *part, int ranks,
 	round_array(format, sum, m->extent);
 	return loss;
 }
-static TrainedWeights train_alone(Device *d, int ranks, Type format)
+
+static Trained train_alone(Device *d, int ranks, Type format)
 {
 	Model *m = new_model(d, 0);
 	Optimizer adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
@@ -137,13 +136,13 @@ static TrainedWeights train_alone(Device *d, int ranks, Type format)
 		update_weights(m, &adamw);
 	}
 	free(sum);
-	TrainedWeights t = weights_of(m, first, last);
+	Trained t = weights_of(m, first, last);
 	optimizer_free(&adamw);
 	model_free(&m);
 	return t;
 }
-static void set_difference(Row *row, Comm *comm, const TrainedWeights *a,
-	const TrainedWeights *b, const Shape *shape)
+static void set_difference(Row *row, Comm *comm, const Trained *a,
+	const Trained *b, const Shape *shape)
 {
 	double differ = 0, most = 0;
 	for (int i = 0; i < shape_nparameters(shape); i++) {
@@ -157,8 +156,9 @@ static void set_difference(Row *row, Comm *comm, const TrainedWeights *a,
 	row_set(row, "most_difference", "%.3g", comm_max(comm, most));
 	row_set(row, "parameters", "%zu", shape_count(shape));
 }
-/* the number of ranks whose weights differ from this rank's */
-static int count_unequal_ranks(Comm *comm, const TrainedWeights *t, size_t n)
+
+/* of ranks whose weights differ from this rank's */
+static int strangers(Comm *comm, const Trained *t, size_t n)
 {
 	int ranks = comm_ranks(comm), differ = 0;
 	real *all = need(calloc(ranks * n, sizeof *all)),
@@ -170,19 +170,19 @@ static int count_unequal_ranks(Comm *comm, const TrainedWeights *t, size_t n)
 	free(all);
 	return differ;
 }
+
 static void run(Row *row, const void *config)
 {
-	const NaiveDdpConfig *c = config;
+	const Config *c = config;
 	Device *d = harness_device();
 	Comm *comm = ddp_comm(row, d, &(DdpConfig){ .transport = c->transport });
-	TrainedWeights many = train_together(d, comm, c),
+	Trained many = train_together(d, comm, c),
 		one = train_alone(d, comm_ranks(comm), c->wire ? BF16 : FP32);
 	Shape shape = scaled_down(model_sizes[SIZE_SMALL].shape);
 	shape.context = context;
 	set_difference(row, comm, &many, &one, &shape);
 	row_set(row, "steps", "%ld", steps);
-	row_set(row, "strangers", "%.0f",
-		comm_sum(comm, count_unequal_ranks(comm, &many,
+	row_set(row, "strangers", "%.0f", comm_sum(comm, strangers(comm, &many,
 		shape_extent(&shape))));
 	row_set(row, "loss_first", "%.6f", many.first);
 	row_set(row, "loss_last", "%.6f", many.last);

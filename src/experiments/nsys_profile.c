@@ -24,6 +24,7 @@ static const Option options[] = {
 	{ "snapshot", OPT_TEXT, &snapshot, "FILE", "its memory, as PyTorch's" },
 	{ 0 }
 };
+
 static const long contexts[] = { 128, 256, 512, 1024 };
 enum { NCONTEXTS = 4, SHOWN = 2 };
 
@@ -56,7 +57,7 @@ static void plan(Plan *plan)
 				plan_one(plan, s, c, f);
 }
 
-/* the fused path has one context, unless another is asked for */
+/* of the fused path one context, unless another is asked for */
 static void plan_kernels(Plan *plan)
 {
 	try_files();
@@ -118,17 +119,18 @@ static Profiled profile_step(const ModelConfig *c)
 	return p;
 }
 
-static void free_profile(Profiled *p)
+static void forget(Profiled *p)
 {
 	profile_free(&p->events);
 	profile_free(&p->activities);
 }
 typedef enum { MATMUL, SOFTMAX, NORM, ATTENTION, FEED_FORWARD, OPTIMIZER, REST,
-	NCLASSES } KernelClass;
+	NCLASSES } Class;
 static const char *const class_names[NCLASSES] = { "matmul", "softmax", "norm",
 	"attention", "feed-forward", "optimizer", "rest" };
 #define CLASSES "matmul_ms softmax_ms norm_ms attention_ms ffn_ms " \
 	"optimizer_ms rest_ms"
+
 static bool is_matmul(const Activity *w)
 {
 	static const char *const parts[] = { "gemm", "nvjet", "cutlass", "splitK",
@@ -139,21 +141,22 @@ static bool is_matmul(const Activity *w)
 	return false;
 }
 
-static KernelClass class_of(const Profile *p, const Activity *w)
+static Class class_of(const Profile *p, const Activity *w)
 {
 	if (is_matmul(w))
 		return MATMUL;
 	for (int s = w->range; s >= 0; s = p->ranges[s].parent)
-		for (KernelClass c = SOFTMAX; c < REST; c++)
+		for (Class c = SOFTMAX; c < REST; c++)
 			if (strcmp(p->ranges[s].name, class_names[c]) == 0)
 				return c;
 	return REST;
 }
-typedef struct RangeSum {
+typedef struct Sum {
 	int activities, kernels, ranges;
 	double busy_us, projected_us, event_us, class_us[NCLASSES];
-} RangeSum;
-static void add_activities(RangeSum *sum, const Profile *p, const char *name,
+} Sum;
+
+static void add_activities(Sum *sum, const Profile *p, const char *name,
 	const char *phase)
 {
 	int range = -1;
@@ -177,10 +180,11 @@ static void add_activities(RangeSum *sum, const Profile *p, const char *name,
 		}
 	}
 }
-/* sums over all ranges of that name that lie in the phase */
-static RangeSum sum_range(const Profiled *p, const char *name, const char *phase)
+
+/* of the ranges of that name in a phase */
+static Sum sum_range(const Profiled *p, const char *name, const char *phase)
 {
-	RangeSum sum = { 0 };
+	Sum sum = { 0 };
 	add_activities(&sum, p->activities, name, phase);
 	for (int s = 0; s < p->events->nranges; s++) {
 		const Range *range = &p->events->ranges[s];
@@ -212,7 +216,8 @@ static const struct { const char *label, *name, *phase; } ranges[] = {
 	{ "backward feed-forward", "feed-forward", "backward" },
 };
 enum { NRANGES = sizeof ranges / sizeof *ranges, NPHASES = 3 };
-static void set_activities(Row *row, const RangeSum *s)
+
+static void set_activities(Row *row, const Sum *s)
 {
 	static const char *const columns[NCLASSES] = { "matmul_ms", "softmax_ms",
 		"norm_ms", "attention_ms", "ffn_ms", "optimizer_ms", "rest_ms" };
@@ -221,7 +226,7 @@ static void set_activities(Row *row, const RangeSum *s)
 	row_set(row, "busy_ms", "%.4f", s->busy_us * 1e-3);
 	row_set(row, "projected_ms", "%.4f", s->projected_us * 1e-3);
 	row_set(row, "busy_fraction", "%.4f", s->busy_us / s->projected_us);
-	for (KernelClass c = 0; c < NCLASSES; c++)
+	for (Class c = 0; c < NCLASSES; c++)
 		row_set(row, columns[c], "%.4f", s->class_us[c] * 1e-3);
 }
 
@@ -232,6 +237,7 @@ static void set_if(Row *row, const char *column, bool known, double ms)
 	else
 		row_set(row, column, "-");
 }
+
 static void run_ranges(Row *row, const void *config)
 {
 	Profiled p = profile_step(config);
@@ -240,7 +246,7 @@ static void run_ranges(Row *row, const void *config)
 		p.unprofiled.opt_ms }, profiled[NRANGES] = { p.profiled.fwd_ms,
 		p.profiled.bwd_ms, p.profiled.opt_ms };
 	for (int r = 0; r < NRANGES; r++) {
-		RangeSum s = sum_range(&p, ranges[r].name, ranges[r].phase);
+		Sum s = sum_range(&p, ranges[r].name, ranges[r].phase);
 		if (s.ranges == 0)
 			continue;                   /* the path has no such range */
 		row_set(row, "range", "%s", ranges[r].label);
@@ -251,22 +257,23 @@ static void run_ranges(Row *row, const void *config)
 			set_activities(row, &s);
 		row_emit(row);
 	}
-	free_profile(&p);
+	forget(&p);
 }
-typedef struct KernelTotal {
+typedef struct Total {
 	const char *name;
-	KernelClass class;
+	Class class;
 	int calls;
 	double us, least, most;
-} KernelTotal;
+} Total;
+
 static int by_time(const void *a, const void *b)
 {
-	double x = ((const KernelTotal *)a)->us, y = ((const KernelTotal *)b)->us;
+	double x = ((const Total *)a)->us, y = ((const Total *)b)->us;
 	return x < y ? 1 : x > y ? -1 : 0;
 }
 
-/* totals: room for nactivities; returns how many different kernels there are */
-static int total_by_name(const Profile *p, const char *phase, KernelTotal *totals)
+/* totals[nactivities]; returns how many */
+static int total_by_name(const Profile *p, const char *phase, Total *totals)
 {
 	int n = 0;
 	for (size_t i = 0; i < p->nactivities; i++) {
@@ -278,7 +285,7 @@ static int total_by_name(const Profile *p, const char *phase, KernelTotal *total
 			t++;
 		double us = w->end_us - w->start_us;
 		if (t == n)
-			totals[n++] = (KernelTotal){ w->name, class_of(p, w), 0, 0, us, us };
+			totals[n++] = (Total){ w->name, class_of(p, w), 0, 0, us, us };
 		totals[t].calls++;
 		totals[t].us += us;
 		totals[t].least = us < totals[t].least ? us : totals[t].least;
@@ -287,11 +294,12 @@ static int total_by_name(const Profile *p, const char *phase, KernelTotal *total
 	qsort(totals, n, sizeof *totals, by_time);
 	return n;
 }
+
 static void run_kernels(Row *row, const void *config)
 {
 	enum { LISTED = 12 };
 	Profiled p = profile_step(config);
-	KernelTotal *totals =
+	Total *totals =
 		need(malloc((p.activities->nactivities + 1) * sizeof *totals));
 	for (int r = 0; r < NPHASES; r++) {
 		int n = total_by_name(p.activities, ranges[r].name, totals);
@@ -313,7 +321,7 @@ static void run_kernels(Row *row, const void *config)
 		}
 	}
 	free(totals);
-	free_profile(&p);
+	forget(&p);
 }
 static void set_interval(Row *row, int lane, const char *kind, const char *name,
 	double start_us, double end_us)
@@ -325,6 +333,7 @@ static void set_interval(Row *row, int lane, const char *kind, const char *name,
 	row_set(row, "end_us", "%.2f", end_us);
 	row_emit(row);
 }
+
 static void run_timeline(Row *row, const void *config)
 {
 	enum { DEPTH = 6 };
@@ -339,20 +348,20 @@ static void run_timeline(Row *row, const void *config)
 	}
 	for (size_t i = 0; i < p->nactivities; i++) {
 		const Activity *w = &p->activities[i];
-		KernelClass class = class_of(p, w);
+		Class class = class_of(p, w);
 		set_interval(row, DEPTH + class, class_names[class], w->name,
 			w->start_us - zero, w->end_us - zero);
 	}
-	free_profile(&profiled);
+	forget(&profiled);
 }
-typedef struct OverheadConfig {
+typedef struct Cost {
 	const char *what;
 	bool range, launch, allocation;
 	bool events, kernels, log;
-} OverheadConfig;
-static const Key cost_keys[] = { KEY(OverheadConfig, what), { 0 } };
+} Cost;
+static const Key cost_keys[] = { KEY(Cost, what), { 0 } };
 
-static const OverheadConfig costs[] = {
+static const Cost costs[] = {
 	{ "range", .range = true },
 	{ "range, events", .range = true, .events = true },
 	{ "range, kernels", .range = true, .kernels = true },
@@ -368,7 +377,8 @@ static void plan_overhead(Plan *plan)
 	for (int i = 0; i < NCOSTS; i++)
 		plan_add(plan, &costs[i]);
 }
-static void repeat_call(Device *d, const OverheadConfig *cost, Array few, int n)
+
+static void repeat(Device *d, const Cost *cost, Array few, int n)
 {
 	const Ops *ops = ops_for(d);
 	for (int i = 0; i < n && cost->range; i++)
@@ -378,22 +388,23 @@ static void repeat_call(Device *d, const OverheadConfig *cost, Array few, int n)
 	for (int i = 0; i < n && cost->allocation; i++)
 		device_free(d, device_alloc(d, 4096, MEM_TEMPORARY, "block"));
 }
+
 static void run_overhead(Row *row, const void *config)
 {
 	Device *d = harness_device();
-	const OverheadConfig *cost = config;
+	const Cost *cost = config;
 	int n = cost->allocation || (cost->range && !cost->events && !cost->kernels)
 		? 1000000 : 4000;
 	void *blocks[BLOCKS];
 	Array few = array_new(d, 32, FP32, MEM_TEMPORARY, "few");
 	for (int i = 0; i < BLOCKS; i++)
 		blocks[i] = device_alloc(d, 64 * (i + 100), MEM_TEMPORARY, "others");
-	repeat_call(d, cost, few, 100);
+	repeat(d, cost, few, 100);
 	Profile *p = cost->events || cost->kernels
 		? profile_start(d, cost->kernels) : NULL;
 	device_log_memory(d, cost->log);
 	double start = device_now_ms(d);
-	repeat_call(d, cost, few, n);
+	repeat(d, cost, few, n);
 	double ms = device_now_ms(d) - start;
 	device_log_memory(d, false);
 	if (p)

@@ -44,11 +44,12 @@ static struct Bounds choose_bounds(const Device *device, const Policy *policy)
 		return (struct Bounds){ 1e-5, 1e-4, 1e-4, 1e-5, 2e-4, false };
 	return (struct Bounds){ 1e-6, 2e-5, 2e-5, 1e-6, 5e-5, false };
 }
+
 typedef struct Difference {
 	double absolute, relative;
 } Difference;
 
-/* the larger of both; NaN if either is NaN */
+/* the larger, or NaN if either is NaN */
 static double worse(double a, double b)
 {
 	return isnan(a) || b <= a ? a : b;
@@ -70,6 +71,7 @@ static Difference compare(const Model *m, Array a, double unscale,
 	return (Difference){ largest, norm > 0 ? sqrt(square / norm)
 		: sqrt(square) };
 }
+
 static bool report(const char *group, const char *worst, double error,
 	double bound)
 {
@@ -119,6 +121,7 @@ static Difference worst_of(const Model *m, const TensorFile *f,
 	}
 	return worst;
 }
+
 static bool check_training(Model *m, const TensorFile *f)
 {
 	char name[128];

@@ -19,6 +19,7 @@ static const Option options[] = {
 	{ "runs", OPT_INT, &runs, "1..1000", "measured runs, after a few" },
 	{ 0 }
 };
+
 static size_t length(const Device *d)
 {
 	return mebibytes ? (size_t)mebibytes << 18 : copy_length(d);
@@ -33,7 +34,7 @@ static void set_figures(Row *row, const char *unit, Stats x)
 	row_set(row, "runs", "%ld", runs);
 }
 
-/* amount: what one run does, in the unit times a millisecond */
+/* amount: what one run does, in the unit times a ms */
 static void set_rate(Row *row, const char *unit, double amount, Timing t)
 {
 	double rate = amount / t.ms;
@@ -118,17 +119,17 @@ static void measure_write(Row *row)
 {
 	measure_traffic(row, queue_writes, 1, true);
 }
-typedef struct PeakGemm { Device *d; Array c, a, b; size_t n; } PeakGemm;
+typedef struct Gemm { Device *d; Array c, a, b; size_t n; } Gemm;
 
 static void queue_matmul(void *arg)
 {
-	const PeakGemm *p = arg;
+	const Gemm *p = arg;
 	ops_for(p->d)->matmul(p->d, p->c, p->a, p->b, (Matmul){ .m = p->n, .n = p->n,
 		.k = p->n, .trans_b = true, .lda = p->n, .ldb = p->n, .ldc = p->n,
 		.alpha = 1 });
 }
 
-static void check_element(Device *d, const PeakGemm *p, size_t i, size_t j,
+static void check_element(Device *d, const Gemm *p, size_t i, size_t j,
 	Type type)
 {
 	size_t n = p->n;
@@ -151,7 +152,7 @@ static void measure_matmul(Row *row, Type type)
 	Device *d = harness_device();
 	size_t n = dimension ? dimension : harness_on_gpu() ? 8192 : 2048;
 	Type stored = type == TF32 ? FP32 : type;
-	PeakGemm p = { d, array_new(d, n * n, stored, MEM_TEMPORARY, "C"),
+	Gemm p = { d, array_new(d, n * n, stored, MEM_TEMPORARY, "C"),
 		array_new(d, n * n, stored, MEM_TEMPORARY, "A"),
 		array_new(d, n * n, stored, MEM_TEMPORARY, "B"), n };
 	ops_for(d)->draw(d, p.a, n * n, 1, 4, harness_seed, 1, 0);
@@ -201,13 +202,13 @@ static void measure_queue(Row *row, bool recorded)
 
 static void measure_launch(Row *row) { measure_queue(row, false); }
 static void measure_replay(Row *row) { measure_queue(row, true); }
-typedef struct PeakQuantity {
+typedef struct Quantity {
 	const char *quantity;
 	bool gpu_only;
 	void (*measure)(Row *row);
-} PeakQuantity;
-static const Key keys[] = { KEY(PeakQuantity, quantity), { 0 } };
-static const PeakQuantity quantities[] = {
+} Quantity;
+static const Key keys[] = { KEY(Quantity, quantity), { 0 } };
+static const Quantity quantities[] = {
 	{ "copy", false, measure_copy }, { "memcpy", false, measure_memcpy },
 	{ "read", false, measure_read }, { "write", false, measure_write },
 	{ "fp32", false, measure_fp32 }, { "tf32", true, measure_tf32 },
@@ -225,7 +226,7 @@ static void plan(Plan *plan)
 
 static void run(Row *row, const void *config)
 {
-	((const PeakQuantity *)config)->measure(row);
+	((const Quantity *)config)->measure(row);
 }
 const Experiment experiment = {
 	.about = "what the machine can do: bandwidth, matmuls, launches",

@@ -21,15 +21,15 @@ static const Option options[] = {
 		"more than 16384 queries; on a CPU 3" },
 	{ 0 }
 };
+
 static const long widths[] = { 16, 32, 64, 128 };
 
-typedef struct TorchAttentionConfig {
+typedef struct Config {
 	int dtype;
 	long batch, n, d;
-} TorchAttentionConfig;
-static const Key keys[] = { KEY(TorchAttentionConfig, dtype, PRECISIONS),
-	KEY(TorchAttentionConfig, batch),
-	KEY(TorchAttentionConfig, n), KEY(TorchAttentionConfig, d), { 0 } };
+} Config;
+static const Key keys[] = { KEY(Config, dtype, PRECISIONS), KEY(Config, batch),
+	KEY(Config, n), KEY(Config, d), { 0 } };
 
 static void plan(Plan *plan)
 {
@@ -37,7 +37,7 @@ static void plan(Plan *plan)
 	enum { LENGTHS = sizeof lengths / sizeof *lengths };
 	for (int w = 0; w < (width ? 1 : 4); w++)
 		for (int i = 0; i < (length ? 1 : LENGTHS); i++)
-			plan_add(plan, &(TorchAttentionConfig){ precision, batch,
+			plan_add(plan, &(Config){ precision, batch,
 				length ? length : harness_on_gpu() ? lengths[i]
 				: lengths[i] / 16, width ? width : widths[w] });
 }
@@ -49,32 +49,23 @@ static Device *device_of_case(void)
 		d->limit = (size_t)1 << 28;
 	return d;
 }
-/* bytes of one (B, n, D) array, one (B, n, n) matrix, and an elementary step's
- * scratch */
-typedef struct AttentionBytes {
+/* bytes: of one (B, n, D), one (B, n, n), and of an elementary step's scratch */
+typedef struct Sizes {
 	double row, matrix, scratch;
-} AttentionBytes;
+} Sizes;
 
-static AttentionBytes attention_bytes(const Device *d, Type type, double n,
-	double D)
+static Sizes sizes_of(const Device *d, Type type, double n, double D)
 {
 	double w = d->backend->width(type);
 	bool steps = harness_on_gpu();
-	return (AttentionBytes){ batch * n * D * w, batch * n * n * w,
+	return (Sizes){ batch * n * D * w, batch * n * n * w,
 		steps ? batch * n * n * 4 : 0 };
 }
 
-/* bytes that a forward pass leaves; the most that a backward pass holds */
-static double bytes_left(AttentionBytes s)
-{
-	return 4 * s.row + s.matrix;
-}
-
-static double bytes_backward(AttentionBytes s)
-{
-	return 8 * s.row + 2 * s.matrix + s.scratch;
-}
-static long passes_in_time(size_t n)
+/* what a forward pass leaves; the most that a backward pass holds */
+static double left(Sizes s)  { return 4 * s.row + s.matrix; }
+static double back(Sizes s)  { return 8 * s.row + 2 * s.matrix + s.scratch; }
+static long passes_of(size_t n)
 {
 	return passes ? passes : !harness_on_gpu() ? 3 : n > 16384 ? 20 : 100;
 }
@@ -82,7 +73,7 @@ static long passes_in_time(size_t n)
 static Stats timed_passes(Device *d, void (*pass)(void *), AttentionCase *a)
 {
 	enum { WARMUP = 2 };
-	long times = passes_in_time(a->n);
+	long times = passes_of(a->n);
 	double *ms = need(malloc(times * sizeof *ms));
 	for (long i = -WARMUP; i < times; i++) {
 		device_now_ms(d);
@@ -96,6 +87,7 @@ static Stats timed_passes(Device *d, void (*pass)(void *), AttentionCase *a)
 	free(ms);
 	return s;
 }
+
 static void set_pass(Row *row, const char *pass, Stats ms, double before,
 	double derived, double peak)
 {
@@ -109,42 +101,43 @@ static void set_pass(Row *row, const char *pass, Stats ms, double before,
 	row_emit(row);
 }
 
-static void clear_columns(Row *row)
+static void clear(Row *row)
 {
 	static const char *const columns[] = { "ms", "sd_ms", "min_ms",
 		"before_MiB", "derived_MiB", "peak_MiB" };
 	for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
 		row_set(row, columns[i], "-");
 }
+
 static void run(Row *row, const void *config)
 {
-	const TorchAttentionConfig *c = config;
+	const Config *c = config;
 	Device *d = device_of_case();
 	Type type = policies[c->dtype].op[OP_SCORES].input;
 	double tolerance = type == BF16 ? 3e-2 : type == FP32 ? 2e-5 : 4e-3;
 	row_set(row, "pass", "forward");
 	AttentionCase a = attention_case(d, batch, 1, c->n, c->d, true, type,
 		harness_seed);
-	AttentionBytes sizes = attention_bytes(d, type, a.n, a.D);
+	Sizes sizes = sizes_of(d, type, a.n, a.D);
 	attention_case_forward(&a);
 	attention_case_check(&a, false, tolerance);
 	size_t workspace = d->active[MEM_TEMPORARY];
 	Stats forward = timed_passes(d, attention_case_forward, &a);
 	double left_bytes = d->total - workspace;
-	set_pass(row, "forward", forward, left_bytes, bytes_left(sizes),
+	set_pass(row, "forward", forward, left_bytes, left(sizes),
 		d->total_peak - workspace);
 	row_set(row, "pass", "backward");
-	clear_columns(row);
+	clear(row);
 	attention_case_gradients(&a, harness_seed);
 	attention_case_backward(&a);
 	attention_case_check(&a, true, tolerance);
 	set_pass(row, "backward", timed_passes(d, attention_case_backward, &a),
-		left_bytes, bytes_backward(sizes), d->total_peak - workspace);
+		left_bytes, back(sizes), d->total_peak - workspace);
 	attention_case_free(&a);
 }
 static Row *failing;
 static Device *full;
-static AttentionBytes wanted;
+static Sizes wanted;
 
 /* bytes; NaN: the shapes do not say */
 static double derived_of(const char *tensor)
@@ -160,6 +153,7 @@ static double derived_of(const char *tensor)
 		|| strcmp(tensor, "gradient of scores") == 0;
 	return scratch ? wanted.scratch : wanted.row;
 }
+
 static void list_tensor(int order, const char *tensor, Category category,
 	double nbytes, double total, double free)
 {
@@ -173,7 +167,8 @@ static void list_tensor(int order, const char *tensor, Category category,
 	row_set(failing, "free_MiB", "%.2f", free / 1048576);
 	row_emit(failing);
 }
-/* lists what is in use in order of allocation, then what does not fit */
+
+/* what is in use, in the order in which it came, and what does not fit */
 static _Noreturn void list_and_leave(size_t need, size_t have,
 	const char *what)
 {
@@ -194,26 +189,25 @@ static _Noreturn void list_and_leave(size_t need, size_t have,
 	list_tensor(++order, what, MEM_TEMPORARY, need, total + need, have);
 	row_end(failing);
 }
-static const Key failing_keys[] = { KEY(TorchAttentionConfig, dtype, PRECISIONS),
-	KEY(TorchAttentionConfig, batch), KEY(TorchAttentionConfig, d), { 0 } };
+
+static const Key failing_keys[] = { KEY(Config, dtype, PRECISIONS),
+	KEY(Config, batch), KEY(Config, d), { 0 } };
 
 static void plan_failing(Plan *plan)
 {
-	plan_add(plan, &(TorchAttentionConfig){ precision, batch,
-		.d = width ? width : 64 });
+	plan_add(plan, &(Config){ precision, batch, .d = width ? width : 64 });
 }
 
 static void run_failing(Row *row, const void *config)
 {
-	const TorchAttentionConfig *c = config;
+	const Config *c = config;
 	Type type = policies[c->dtype].op[OP_SCORES].input;
 	long n = length ? length : 256, D = c->d;
 	failing = row;
 	full = device_of_case();
-	while (!length && bytes_backward(attention_bytes(full, type, n,
-		D)) < full->limit)
+	while (!length && back(sizes_of(full, type, n, D)) < full->limit)
 		n *= 2;
-	wanted = attention_bytes(full, type, n, D);
+	wanted = sizes_of(full, type, n, D);
 	row_set(row, "n", "%ld", n);
 	full->on_oom = list_and_leave;
 	device_log_memory(full, true);

@@ -53,6 +53,8 @@ def stepper(module, args, batch):
 		return loss
 
 	return step
+
+
 def timed_steps(step, args, name):
 	"""a clock of measured steps"""
 	clock = Clock()
@@ -65,6 +67,8 @@ def timed_steps(step, args, name):
 	if math.isfinite(clock.loss) and not clock.loss < first:
 		sys.exit(f"training did not lower the loss: {first}, then {clock.loss}")
 	return clock
+
+
 def slowest(clock, name):
 	"""columns: the median of the slowest rank, and its deviation"""
 	ms = clock.ms[name]
@@ -103,6 +107,8 @@ def class_of(event):
 		if any(word in name for word in words):
 			return kind
 	return "elementwise"
+
+
 def covered(spans):
 	"""us in which at least one of the spans, in order of their begins, runs"""
 	total, end = 0, -math.inf
@@ -124,6 +130,8 @@ def profiled(step):
 			events = json.load(trace)["traceEvents"]
 	return sorted((e["ts"], e["ts"] + e["dur"], class_of(e)) for e in events
 		if e.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset"))
+
+
 def print_classes(step, run):
 	"""a line for each class, from a few steps of rank 0; all ranks take them"""
 	us, calls = {}, {}
@@ -151,6 +159,8 @@ def fresh(args):
 def weights_of(module):
 	with torch.no_grad():
 		return sum(p.double().sum().item() for p in module.parameters())
+
+
 def measure(args, rank):
 	set_precision(args.precision)
 	torch._dynamo.config.optimize_ddp = not (args.whole or args.blocks)
@@ -192,6 +202,8 @@ def rank_main(rank, args):
 		print(*(f"{key}={value}" for key, value in row.items()),
 			f"ratio={ratio:.6f}", "status=ok", flush=True)
 	dist.destroy_process_group()
+
+
 def main():
 	parser = argparse.ArgumentParser(prog="pytorch_ddp", description=__doc__)
 	parser.add_argument("--size", choices=SIZES, default="small")

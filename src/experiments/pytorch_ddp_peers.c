@@ -28,31 +28,31 @@ static const Option options[] = {
 };
 enum { GROUP_LIMIT_S = 3660 };           /* more than any --limit */
 
-typedef struct DdpPeerConfig {
+typedef struct Config {
 	const char *impl;
 	int size, precision;
 	long ranks;
 	double bucket_mb;
-} DdpPeerConfig;
-static const Key keys[] = { KEY(DdpPeerConfig, impl),
-	KEY(DdpPeerConfig, size, SIZES),
-	KEY(DdpPeerConfig, precision, PRECISIONS), KEY(DdpPeerConfig, ranks),
-	KEY(DdpPeerConfig, bucket_mb, "%g"), { 0 } };
+} Config;
+static const Key keys[] = { KEY(Config, impl), KEY(Config, size, SIZES),
+	KEY(Config, precision, PRECISIONS), KEY(Config, ranks),
+	KEY(Config, bucket_mb, "%g"), { 0 } };
 
-static bool is_ours(const DdpPeerConfig *c)
+static bool is_ours(const Config *c)
 {
 	return strncmp(c->impl, "ours", strlen("ours")) == 0;
 }
 
 static int ranks_of(const void *config)
 {
-	const DdpPeerConfig *c = config;
+	const Config *c = config;
 	return is_ours(c) ? (int)c->ranks : 1;
 }
-typedef struct PeerForm { int precision; const char *impl; } PeerForm;
+
+typedef struct Form { int precision; const char *impl; } Form;
 
 /* returns how many rows */
-static int plan_form(Plan *plan, PeerForm f, int first, int last)
+static int plan_form(Plan *plan, Form f, int first, int last)
 {
 	enum { OUR_MB = 100 };
 	int n = 0;
@@ -62,24 +62,25 @@ static int plan_form(Plan *plan, PeerForm f, int first, int last)
 			policies[f.precision].name)
 			|| (!gpu && (ours || f.precision != POLICY_FP32)))
 			continue;
-		plan_add(plan, &(DdpPeerConfig){ f.impl, size, f.precision, gpus,
+		plan_add(plan, &(Config){ f.impl, size, f.precision, gpus,
 			ours ? OUR_MB : bucket_mb });
 		n++;
 	}
 	return n;
 }
 
-static void plan_forms(Plan *plan, const PeerForm *forms, int first, int last)
+static void plan_forms(Plan *plan, const Form *forms, int first, int last)
 {
 	int n = 0;
-	for (const PeerForm *f = forms; f->impl; f++)
+	for (const Form *f = forms; f->impl; f++)
 		n += plan_form(plan, *f, first, last);
 	if (n == 0)
 		usage_error("no row has this implementation, size and precision");
 }
+
 static void plan(Plan *plan)
 {
-	plan_forms(plan, (const PeerForm[]){
+	plan_forms(plan, (const Form[]){
 		{ POLICY_BF16, "ours" }, { POLICY_BF16, "ours-bf16-wire" },
 		{ POLICY_FP32, "ours" },
 		{ POLICY_BF16, "pytorch-eager" }, { POLICY_FP32, "pytorch-eager" },
@@ -91,12 +92,11 @@ static void plan(Plan *plan)
 
 static void plan_classes(Plan *plan)
 {
-	plan_forms(plan, (const PeerForm[]){ { POLICY_BF16, "pytorch-compiled" },
+	plan_forms(plan, (const Form[]){ { POLICY_BF16, "pytorch-compiled" },
 		{ POLICY_BF16, "pytorch-eager" }, { POLICY_FP32, "pytorch-eager" },
 		{ 0 } }, only.size ? 0 : SIZE_XL, only.size ? NTRAINED - 1 : SIZE_XL);
 }
-static void ask_pytorch(Row *row, const DdpPeerConfig *c, const char *columns,
-	const char *how)
+static void ask(Row *row, const Config *c, const char *columns, const char *how)
 {
 	const char *form = c->impl + strlen("pytorch-"),
 		*parts = strstr(form, "-blocks") ? " --blocks"
@@ -108,7 +108,7 @@ static void ask_pytorch(Row *row, const DdpPeerConfig *c, const char *columns,
 		policies[c->precision].name, c->ranks, c->bucket_mb, context, batch,
 		warmup, steps, harness_seed);
 }
-static void train_ours(Row *row, const DdpPeerConfig *c)
+static void train(Row *row, const Config *c)
 {
 	DdpConfig config = { { c->size, context, c->precision, .fusion = 1 },
 		.batch = batch, .kind = DDP_BUCKETED, .bucket_mb = c->bucket_mb,
@@ -131,16 +131,16 @@ static void train_ours(Row *row, const DdpPeerConfig *c)
 
 static void run(Row *row, const void *config)
 {
-	const DdpPeerConfig *c = config;
+	const Config *c = config;
 	if (is_ours(c))
-		train_ours(row, c);
+		train(row, c);
 	else
-		ask_pytorch(row, c, COLUMNS, "");
+		ask(row, c, COLUMNS, "");
 }
 
 static void run_classes(Row *row, const void *config)
 {
-	ask_pytorch(row, config, CLASS_COLUMNS, " --classes");
+	ask(row, config, CLASS_COLUMNS, " --classes");
 }
 
 const Experiment experiment = {

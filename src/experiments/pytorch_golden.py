@@ -29,6 +29,8 @@ def save(path, tensors, metadata):
 		for name in names:
 			t = tensors[name]
 			f.write((ctypes.c_char * t.nbytes).from_address(t.data_ptr()))
+
+
 def load(path):
 	"""tensors that lie in the mapped file, and the metadata"""
 	with open(path, "rb") as f:
@@ -54,6 +56,8 @@ def adamw_step(weights, m, v, t):
 
 def on_host(t):
 	return t.detach().cpu().clone()
+
+
 def vectors(model, tokens, targets, keep=on_host,
 		cast=contextlib.nullcontext()):
 	"""what the model makes of weights and batch, which it trains on"""
@@ -97,6 +101,8 @@ def described(shape, **more):
 	return {name: str(value) for name, value in (shape | more).items()} | {
 		"rope_theta": "10000", "torch": torch.__version__,
 		"source": "pytorch_golden.py"}
+
+
 def command_gold(args):
 	set_precision("fp32")
 	torch.manual_seed(args.seed)
@@ -141,6 +147,8 @@ def model_in(form, shape, weights, device):
 	torch.set_default_dtype(torch.float32)
 	model.load_state_dict(weights)
 	return model.to(torch.bfloat16) if form == "bf16" else model
+
+
 def command_errors(args):
 	set_precision("fp32")
 	torch.manual_seed(args.seed)

@@ -30,6 +30,8 @@ def forms(width, dtype):
 		("native", "rmsnorm", rms, [gain]), ("native", "layernorm", layer, both),
 		("compiled", "layernorm", torch.compile(lambda x: F.layer_norm(x,
 			(width,), *both, EPS)), both))
+
+
 def agree(norm, eager, x, gain, dy, centers):
 	inputs = [x - x.mean(-1, keepdim=True) if centers else x, gain]
 	wants = [eager(inputs[0])]
@@ -41,6 +43,8 @@ def agree(norm, eager, x, gain, dy, centers):
 	for a, b in zip(got[:count], wants):
 		error = (a.double() - b.double()).norm() / b.double().norm()
 		assert error < tolerance, error.item()
+
+
 def time_norms(args):
 	torch.manual_seed(args.seed)
 	set_precision("fp32")

@@ -44,6 +44,8 @@ class Embedding(nn.Module):
 
 	def forward(self, tokens):
 		return self.weight[tokens]
+
+
 class RMSNorm(nn.Module):
 	def __init__(self, d_model):
 		super().__init__()
@@ -68,6 +70,8 @@ class Rope(nn.Module):
 		even, odd = x[..., 0::2], x[..., 1::2]
 		turned = (cos * even - sin * odd, sin * even + cos * odd)
 		return torch.stack(turned, dim=-1).flatten(-2)
+
+
 def softmax(x):
 	e = torch.exp(x - x.amax(dim=-1, keepdim=True))
 	return e / e.sum(dim=-1, keepdim=True)
@@ -83,6 +87,8 @@ def attention(q, k, v):
 def library_attention(q, k, v):
 	return F.scaled_dot_product_attention(q.to(v.dtype), k.to(v.dtype), v,
 		is_causal=True)
+
+
 class Attention(nn.Module):
 	def __init__(self, shape, attend):
 		super().__init__()
@@ -120,6 +126,8 @@ class Block(nn.Module):
 	def forward(self, x):
 		x = x + self.attn(self.ln1(x))
 		return x + self.ffn(self.ln2(x))
+
+
 class Transformer(nn.Module):
 	def __init__(self, shape, attend=attention):
 		super().__init__()

@@ -22,14 +22,15 @@ static const Option options[] = {
 	{ 0 }
 };
 
-typedef struct PeerConfig {
+typedef struct Config {
 	const char *impl;
 	int size;
 	long context;
 	int precision;
-} PeerConfig;
-static const Key keys[] = { KEY(PeerConfig, impl), KEY(PeerConfig, size, SIZES),
-	KEY(PeerConfig, context), KEY(PeerConfig, precision, PRECISIONS), { 0 } };
+} Config;
+static const Key keys[] = { KEY(Config, impl), KEY(Config, size, SIZES),
+	KEY(Config, context), KEY(Config, precision, PRECISIONS), { 0 } };
+
 static void plan(Plan *plan)
 {
 	enum { SMALL = 2, ALL = NTRAINED };   /* sizes that are compiled as a whole */
@@ -55,13 +56,13 @@ static void plan(Plan *plan)
 				policies[p].name) || (!gpu && p != POLICY_FP32))
 				continue;
 			any = true;
-			plan_add(plan, &(PeerConfig){ forms[f].impl, i,
+			plan_add(plan, &(Config){ forms[f].impl, i,
 				gpu ? context : context / SCALE, p });
 		}
 	if (!any)
 		usage_error("no row has this implementation, size and precision");
 }
-static void time_ours(Row *row, const PeerConfig *c)
+static void time_ours(Row *row, const Config *c)
 {
 	bool fused = strcmp(c->impl, "ours") == 0;
 	Shape shape = studied_shape(c->size, c->context);
@@ -82,7 +83,7 @@ static void time_ours(Row *row, const PeerConfig *c)
 	row_set(row, "peak_MiB", "%.1f", device->total_peak / 1048576.0);
 	row_set(row, "loss", "%.6f", s.loss);
 }
-static void time_theirs(Row *row, const PeerConfig *c, const char *form)
+static void time_theirs(Row *row, const Config *c, const char *form)
 {
 	const char *how = strstr(form, "-blocks") ? " --blocks"
 		: strstr(form, "-graphs") ? " --graphs" : "";
@@ -96,7 +97,7 @@ static void time_theirs(Row *row, const PeerConfig *c, const char *form)
 
 static void run(Row *row, const void *config)
 {
-	const PeerConfig *c = config;
+	const Config *c = config;
 	if (strncmp(c->impl, "ours", 4) == 0)
 		time_ours(row, c);
 	else

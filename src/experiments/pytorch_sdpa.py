@@ -106,6 +106,8 @@ def worst_error(o, gradients, q, k, v, g, causal):
 			judge(dk[i], ds[i] * q[i], 0.05)
 			judge(dv[i], p[i] * g[i], 0.05)
 	return math.nan if any(map(math.isnan, errors)) else max(errors)
+
+
 def grid_columns(attention_of, leaves, g, causal, stream):
 	"""each pass by calls and by replays, and the error, as key=value"""
 	o = attention_of(*leaves)
@@ -203,6 +205,8 @@ def us_of_calls(work, calls, wait):
 	wait()
 	return [1e6 * (end - start) / calls for end in (returned,
 		time.perf_counter())]
+
+
 def callees(op, on_gpu):
 	"""what is called, and in which context, by name"""
 	nothing = contextlib.nullcontext
@@ -216,6 +220,8 @@ def callees(op, on_gpu):
 		return found | {"pytorch": (theirs, nothing)}
 	return found | {"pytorch-" + name: (theirs, lambda name=name:
 		kernels_of(name)) for name in ("cudnn", "flash2")}
+
+
 def round_of_calls(run, leaves, g, calls, wait):
 	"""as key=value's pairs: forward, and both passes"""
 	passes = {"fwd": lambda: run(*leaves),

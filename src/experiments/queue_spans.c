@@ -20,6 +20,7 @@ static void name_span(const DdpCase *c, const Interval *i, TraceSpan *s)
 	else
 		snprintf(s->name, sizeof s->name, "block %d", i->number - 1);
 }
+
 int queue_spans(DdpCase *c, bool waits, TraceSpan *spans)
 {
 	int n = 0;
@@ -52,6 +53,7 @@ static void emit(Row *row, const TraceSpan *spans, int n)
 		row_emit(row);
 	}
 }
+
 void queue_spans_record(Row *row, Comm *comm, const TraceSpan *spans, int n,
 	const char *trace)
 {

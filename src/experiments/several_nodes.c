@@ -26,20 +26,22 @@ static const Option options[] = {
 		"of the link; two nodes unless --nodes is given" },
 	{ 0 }
 };
+
 #define OVER_NODES "ddp|zero1|fsdp"
-typedef struct OverNodesConfig {
+typedef struct Config {
 	long nodes;
 	double Gbps;                     /* of the link, each way */
 	int strategy;                    /* of OVER_NODES */
-} OverNodesConfig;
+} Config;
 typedef struct BucketConfig {
-	OverNodesConfig link;                     /* first: its keys are ours */
+	Config link;                     /* first: its keys are ours */
 	double bucket_mb;
 } BucketConfig;
-#define LINK_KEYS KEY(OverNodesConfig, nodes), KEY(OverNodesConfig, Gbps, "%g")
-static const Key keys[] = { LINK_KEYS, KEY(OverNodesConfig, strategy, OVER_NODES),
+#define LINK_KEYS KEY(Config, nodes), KEY(Config, Gbps, "%g")
+static const Key keys[] = { LINK_KEYS, KEY(Config, strategy, OVER_NODES),
 	{ 0 } }, bucket_keys[] = { LINK_KEYS, KEY(BucketConfig, bucket_mb, "%g"),
 	{ 0 } };
+
 static void check_rate(void)
 {
 	if (asked_Gbps != 0 && !(asked_Gbps >= 0.01 && asked_Gbps <= 1000))
@@ -59,13 +61,13 @@ static void plan(Plan *plan)
 {
 	static const struct { long nodes; double Gbps; } links[] = { { 2, 0.25 },
 		{ 2, 1 }, { 2, 10 }, { 4, 1 } };
-	cost_options.folders = folder;
-	count_folders();
+	cost_given.folders = folder;
+	cost_folders();
 	check_rate();
 	for (size_t i = 0; i < sizeof links / sizeof *links; i++)
 		for (int strategy = 0; strategy < 3; strategy++)
 			if (i == 0 || (asked_nodes == 0 && asked_Gbps == 0))
-				plan_add(plan, &(OverNodesConfig){
+				plan_add(plan, &(Config){
 					asked_nodes ? asked_nodes : links[i].nodes,
 					asked_Gbps > 0 ? asked_Gbps : links[i].Gbps, strategy });
 }
@@ -74,7 +76,7 @@ static const char *size_name(void)
 	return model_sizes[size >= 0 ? size : SIZE_MEDIUM].name;
 }
 
-/* sets said to the first line of a command's output; returns as pclose */
+/* the first line of what a command says; its exit status */
 static int run_command(const char *command, char *said, size_t room)
 {
 	char *line = NULL;
@@ -89,9 +91,9 @@ static int run_command(const char *command, char *said, size_t room)
 	free(line);
 	return pclose(from);
 }
-/* the one row of a program's table; NULL: the status of our row says why there
- * is none */
-static Records *run_job(Row *row, const OverNodesConfig *c, const char *settings,
+
+/* the row of a program's table; NULL: the row of ours says why not */
+static Records *run_job(Row *row, const Config *c, const char *settings,
 	const char *program, const char *arguments)
 {
 	char self[4096] = "", folder[] = "/tmp/nodes.XXXXXX", said[160], *command,
@@ -123,9 +125,9 @@ static Records *run_job(Row *row, const OverNodesConfig *c, const char *settings
 	free(command);
 	return r;
 }
-/* of several jobs the one whose step, in this column, is shortest */
-static Records *run_on_nodes(Row *row, const OverNodesConfig *c,
-	const char *program,
+
+/* of several jobs the one with the shortest step, which is in this column */
+static Records *run_on_nodes(Row *row, const Config *c, const char *program,
 	const char *arguments, const char *step)
 {
 	enum { JOBS = 3 };
@@ -141,8 +143,8 @@ static Records *run_on_nodes(Row *row, const OverNodesConfig *c,
 	}
 	return least;
 }
-/* ms of the collectives in a step that follows another */
-static double collectives_alone_in_step(const CostMachine *m, const CostRun *r)
+/* ms of the collectives of a step that follows another */
+static double alone_in_step(const CostMachine *m, const CostRun *r)
 {
 	double ms[2];
 	for (int i = 0; i < 2; i++) {
@@ -152,22 +154,23 @@ static double collectives_alone_in_step(const CostMachine *m, const CostRun *r)
 	}
 	return ms[1] - ms[0];
 }
-static CostMachine link_of(const OverNodesConfig *c, const CostRun *r)
+
+static CostMachine over_link(const Config *c, const CostRun *r)
 {
 	CostMachine m = cost_fitted(0)->machine;
 	const double carried = 1448.0 / 1514;
-	double on_host = collectives_alone_in_step(&m, r),
-		wire = c->Gbps / 8 * carried;
+	double on_host = alone_in_step(&m, r), wire = c->Gbps / 8 * carried;
 	m.node = 1;
 	m.far.GBps = fmin(m.near.GBps, wire);
 	for (int k = 0; k < COST_COLLECTIVES; k++)
 		m.byte_cost[k] = fmax(m.byte_cost[k] * m.far.GBps / m.near.GBps,
 			m.far.GBps / wire);
 	m.stretch.comm = 1 + (m.stretch.comm - 1) * fmin(1, on_host
-		/ fmax(collectives_alone_in_step(&m, r), 1e-9));
+		/ fmax(alone_in_step(&m, r), 1e-9));
 	return m;
 }
-static CostRun run_of(const OverNodesConfig *c, const Records *alone)
+
+static CostRun run_of(const Config *c, const Records *alone)
 {
 	static const CostStrategy strategies[] = { COST_BUCKETED, COST_ZERO1,
 		COST_FSDP };
@@ -187,7 +190,7 @@ static CostRun run_of(const OverNodesConfig *c, const Records *alone)
 static void run(Row *row, const void *config)
 {
 	static const char *const names[] = { "ddp", "zero1", "fsdp" };
-	const OverNodesConfig *c = config;
+	const Config *c = config;
 	char arguments[64];
 	row_set(row, "size", "%s", size_name());
 	Records *alone = run_on_nodes(row, c, "optimizer_state_sharding_accounting",
@@ -195,11 +198,11 @@ static void run(Row *row, const void *config)
 	if (alone == NULL)
 		return;
 	CostRun r = run_of(c, alone);
-	CostMachine m = link_of(c, &r);
+	CostMachine m = over_link(c, &r);
 	double predicted = cost_step(&m, &r).step_ms;
 	row_set(row, "single_ms", "%.3f", records_number(alone, 0, "period_ms"));
 	row_set(row, "predicted_ms", "%.3f", predicted);
-	row_set(row, "predicted_alone_ms", "%.3f", collectives_alone_in_step(&m, &r));
+	row_set(row, "predicted_alone_ms", "%.3f", alone_in_step(&m, &r));
 	records_free(&alone);
 	snprintf(arguments, sizeof arguments, "--strategy %s%s", names[c->strategy],
 		c->strategy == 2 ? " --prefetch 1" : "");

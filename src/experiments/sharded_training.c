@@ -10,17 +10,17 @@
 #include "experiments/ddp_case.h"
 #include "experiments/text.h"
 
-typedef enum { DDP, SHARDED, ZERO1, ZERO2, FSDP } ResumeStrategy;
+typedef enum { DDP, SHARDED, ZERO1, ZERO2, FSDP } Strategy;
 #define STRATEGIES "ddp|sharded|zero1|zero2|fsdp"
-typedef struct ResumeConfig {
+typedef struct Config {
 	int strategy, precision, transport;
 	long batch, ranks;               /* batch: sequences of all ranks */
-} ResumeConfig;
-static const Key keys[] = { KEY(ResumeConfig, strategy, STRATEGIES),
-	KEY(ResumeConfig, precision, WIRES), KEY(ResumeConfig, transport, TRANSPORTS),
-	KEY(ResumeConfig, batch), KEY(ResumeConfig, ranks), { 0 } };
+} Config;
+static const Key keys[] = { KEY(Config, strategy, STRATEGIES),
+	KEY(Config, precision, WIRES), KEY(Config, transport, TRANSPORTS),
+	KEY(Config, batch), KEY(Config, ranks), { 0 } };
 
-static ResumeConfig given = { .strategy = FSDP, .batch = 12, .ranks = 2 };
+static Config given = { .strategy = FSDP, .batch = 12, .ranks = 2 };
 static const char *path = "writeup.nw", *save, *resume;
 static long steps = 60, every = 10, save_every, head_chunk;
 static int update;
@@ -59,8 +59,7 @@ static double learning_rate(long step)           /* 1 is the first */
 	const double peak = 3e-3, warmup = 20;
 	return peak * fmin(step / warmup, sqrt(warmup / step));
 }
-static void begin_training(Trainer *t, Device *d, Comm *comm,
-	const ResumeConfig *c)
+static void begin(Trainer *t, Device *d, Comm *comm, const Config *c)
 {
 	const OptimizerSettings settings = { .beta1 = 0.9, .beta2 = 0.95,
 		.eps = 1e-8, .decay = 0.1 };
@@ -117,14 +116,15 @@ static void train(Row *row, Trainer *t, Comm *comm, const Text *text,
 	}
 	batch_free(&b);
 }
+
 static void run(Row *row, const void *config)
 {
-	const ResumeConfig *c = config;
+	const Config *c = config;
 	Text text = text_read(path, 16 * (shape.context + 1));
 	Device *d = harness_device();
 	Comm *comm = ddp_comm(row, d, &(DdpConfig){ .transport = c->transport });
 	Trainer t = { 0 };
-	begin_training(&t, d, comm, c);
+	begin(&t, d, comm, c);
 	train(row, &t, comm, &text, c->batch);
 	trainer_free(&t);
 	comm_close(&comm);
@@ -140,6 +140,7 @@ static void check_resume(void)
 		usage_error("--steps %ld: the run in %s has had %ld", steps, resume,
 			step);
 }
+
 static void plan(Plan *plan)
 {
 	int rank, ranks;
@@ -161,7 +162,7 @@ static void plan(Plan *plan)
 
 static int ranks_of(const void *config)
 {
-	return (int)((const ResumeConfig *)config)->ranks;
+	return (int)((const Config *)config)->ranks;
 }
 
 const Experiment experiment = {

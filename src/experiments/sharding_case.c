@@ -15,6 +15,7 @@ void sharding_given_settle(ShardingGiven *g)
 	if (p == POLICY_FP16 || (p == POLICY_TF32 && !harness_on_gpu()))
 		usage_error("--precision %s: expected fp32 or bf16", policies[p].name);
 }
+
 static void plan_strategy(Plan *plan, const ShardingGiven *g, ShardingConfig c)
 {
 	double bucket_mb = harness_on_gpu() ? 25 : 0.25;
@@ -31,6 +32,7 @@ static void plan_strategy(Plan *plan, const ShardingGiven *g, ShardingConfig c)
 	for (c.prefetch = first; c.prefetch <= last; c.prefetch++)
 		plan_add(plan, &c);
 }
+
 void sharding_plan(Plan *plan, const ShardingGiven *g, int size,
 	Strategy first, Strategy last, bool both)
 {
@@ -78,6 +80,7 @@ static void begin_zero(ShardingCase *c)
 		&adamw_kind, settings);
 	ddp_case_train(run, zero_optimizer(c->zero));
 }
+
 static void begin_sharded(ShardingCase *c)
 {
 	DdpCase *run = c->run;
@@ -88,6 +91,7 @@ static void begin_sharded(ShardingCase *c)
 	c->sharded = sharded_model_new(run->m, run->comm, &adamw_kind, settings);
 	ddp_case_train(run, sharded_model_optimizer(c->sharded));
 }
+
 void sharding_case_begin(ShardingCase *c)
 {
 	Strategy s = c->config.strategy;
@@ -111,8 +115,8 @@ void sharding_case_close(ShardingCase **c)
 	free(*c);
 	*c = NULL;
 }
-/* bytes of the groups from `first` on: as weights that are read; wire > 0: of
- * elements of so many bytes */
+/* of groups from `first` on, as they are read, or of elements of `wire` > 0
+ * bytes */
 static double group_bytes(const ShardingCase *c, int first, double wire)
 {
 	const ShardMap *map = zero_map(c->zero);
@@ -125,6 +129,7 @@ static double group_bytes(const ShardingCase *c, int first, double wire)
 		sum += map->groups[k].extent * (wire > 0 ? wire : k ? low : wide);
 	return sum;
 }
+
 static double derived_bytes(const ShardingCase *c)
 {
 	const Model *m = c->run->m;
@@ -143,6 +148,7 @@ static double derived_bytes(const ShardingCase *c)
 	}
 	return sum * (ranks - 1) / ranks;
 }
+
 static void set_sent(Row *row, const ShardingCase *c)
 {
 	const double *sent = c->run->sent;
@@ -155,6 +161,7 @@ static void set_sent(Row *row, const ShardingCase *c)
 	row_set(row, "sent_derived_MB", "%.4f", derived_bytes(c) * 1e-6);
 	row_set(row, "weights_MB", "%.4f", c->run->m->count * 4e-6);
 }
+
 void sharding_case_time(Row *row, ShardingCase *c)
 {
 	DdpCase *run = c->run;
@@ -179,8 +186,7 @@ static double total_of(const ptrdiff_t active[NCATEGORIES])
 	return (double)total;
 }
 
-/* the part of the log from..to; active: bytes before it and, on return, after
- * it */
+/* active: before the first event, and, on return, after the last */
 static Moment moment_of(const Device *d, size_t from, size_t to,
 	ptrdiff_t active[NCATEGORIES])
 {
@@ -198,6 +204,7 @@ static Moment moment_of(const Device *d, size_t from, size_t to,
 	m.workspace = (double)active[MEM_TEMPORARY];
 	return m;
 }
+
 static void leave_out(Moment *m, double workspace)
 {
 	m->workspace = workspace;
@@ -205,6 +212,7 @@ static void leave_out(Moment *m, double workspace)
 	m->peak -= workspace;
 	m->active -= workspace;
 }
+
 void moments_of_steps(DdpCase *run, void (*begin)(void *arg), void *arg,
 	Moment moments[NMOMENTS])
 {
@@ -240,6 +248,7 @@ void sharding_case_memory(ShardingCase *c, Moment moments[NMOMENTS])
 {
 	moments_of_steps(c->run, begin_case, c, moments);
 }
+
 void sharding_case_set_memory(Row *row, const Moment *m,
 	const MemoryEstimate *derived)
 {
@@ -281,6 +290,7 @@ static MemoryEstimate estimate_step(const ShardingCase *c)
 	e.category[MEM_OPTIMIZER] = moments;
 	return e;
 }
+
 MemoryEstimate sharding_case_estimate(const ShardingCase *c, int moment)
 {
 	MemoryEstimate e = estimate_step(c);

@@ -23,8 +23,8 @@ double step_part_flops(const Shape *s, size_t batch, int part)
 	default:             return 2 * N * L * (4 * C * C + 3 * C * F);
 	}
 }
-/* (N, C): x, y, o, dy, d_o, dx; (N, 3C): qkv, dqkv; (N, 2F): gate_up, whose first
- * half is SwiGLU's output too; (N, F): dh; dw: as large as the largest weight */
+/* (N, C): x, y, o, dy, d_o, dx; (N, 3C): qkv, dqkv; (N, 2F): gate_up, of which
+ * the first half serves as SwiGLU's output too; (N, F): dh; dw: of any weight */
 enum { X, Y, O, DY, D_O, DX, QKV, DQKV, GATE_UP, DH, LOGITS, LSE, W_QKV, W_OUTPUT,
 	W_GATE_UP, W_DOWN, W_HEAD, DW, DW_HEAD, NBUFFERS };
 
@@ -39,7 +39,7 @@ struct StepProbe {
 	int nstamps;
 	unsigned char part[NSTAMPS];
 };
-/* allocates a buffer; sd > 0: and draws it; 0: it is written before it is read */
+/* sd 0: it is written before it is read */
 static void make(StepProbe *p, int which, size_t n, Type type, double sd,
 	uint64_t seed)
 {
@@ -48,6 +48,7 @@ static void make(StepProbe *p, int which, size_t n, Type type, double sd,
 		p->ops->draw(p->device, a, n, sd, 4, seed, which, 0);
 	p->buffers[which] = a;
 }
+
 static void make_buffers(StepProbe *p, Type type, uint64_t seed)
 {
 	size_t N = p->N, C = p->C, F = p->F, V = p->shape.vocab;
@@ -68,6 +69,7 @@ static void make_buffers(StepProbe *p, Type type, uint64_t seed)
 	make(p, DW, (2 * F > 3 * C ? 2 * F : 3 * C) * C, type, 0, seed);
 	make(p, DW_HEAD, V * C, FP32, 0, seed);
 }
+
 StepProbe *step_probe(Device *d, const Shape *s, const ProbeSettings *settings)
 {
 	StepProbe *p = need(calloc(1, sizeof *p));
@@ -86,7 +88,7 @@ void step_probe_free(StepProbe **p)
 	free(*p);
 	*p = NULL;
 }
-/* work that is queued from now on belongs to this part */
+/* what is queued from now on belongs to this part */
 static void begin_part(StepProbe *p, int part)
 {
 	if (p->nstamps + 1 >= NSTAMPS)
@@ -94,6 +96,7 @@ static void begin_part(StepProbe *p, int part)
 	device_stamp(p->device, COMPUTE, p->nstamps);
 	p->part[p->nstamps++] = (unsigned char)part;
 }
+
 static void forward(StepProbe *p, Array y, Array x, int w, size_t N,
 	size_t rows, size_t columns)
 {
@@ -117,7 +120,7 @@ static void backward_weight(StepProbe *p, Array dw, double beta, Array dy,
 		.k = N, .trans_a = true, .lda = rows, .ldb = columns, .ldc = columns,
 		.alpha = 1, .beta = beta });
 }
-/* stands for operations that read or write n elements */
+/* n: elements that are read or written */
 static void copy(StepProbe *p, size_t n)
 {
 	size_t most = p->N * p->C;
@@ -145,6 +148,7 @@ static Attention attention(const StepProbe *p)
 		.v = heads_of(p, QKV, 2, 3 * C), .o = heads_of(p, O, 0, C),
 		.L = p->buffers[LSE] };
 }
+
 static void block_forward(StepProbe *p)
 {
 	Array *b = p->buffers;
@@ -159,6 +163,7 @@ static void block_forward(StepProbe *p)
 	forward(p, b[Y], b[GATE_UP], W_DOWN, N, C, F);
 	copy(p, N * (12 * C + 3 * F));
 }
+
 static void block_backward(StepProbe *p)
 {
 	Array *b = p->buffers;
@@ -232,6 +237,7 @@ static void check_element(const StepProbe *p, size_t i, size_t j)
 	free(h);
 	free(w);
 }
+
 void step_probe_check(const StepProbe *p)
 {
 	const struct { int which; size_t n; } results[] = { { DX, p->N * p->C },

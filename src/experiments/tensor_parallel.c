@@ -46,6 +46,7 @@ static int ranks_of(const void *config)
 	const TensorConfig *c = config;
 	return (int)(c->tp * c->dp);
 }
+
 /* NULL, or why these ranks cannot share the batch */
 static const char *grid_error(const TensorConfig *c)
 {
@@ -58,11 +59,12 @@ static const char *grid_error(const TensorConfig *c)
 	return group_error(&s, &policies[m->precision], (int)c->tp);
 }
 
-/* thread blocks of a group's collectives, for which matmuls wait */
+/* of the collectives of a group, which matmuls wait for */
 static int group_ctas(void)
 {
 	return harness_on_gpu() ? 16 : 0;
 }
+
 static void plan_grid(Plan *plan, TensorConfig c)
 {
 	bool asked = c.tp == tp && c.dp == dp;
@@ -77,6 +79,7 @@ static void plan_grid(Plan *plan, TensorConfig c)
 	if (!error)
 		plan_add(plan, &c);
 }
+
 static void plan_grids(Plan *plan, int size, int precision)
 {
 	TensorConfig c = { .ddp = { .model = { .size = size,
@@ -100,6 +103,7 @@ static void plan_grids(Plan *plan, int size, int precision)
 			plan_grid(plan, c);
 	}
 }
+
 static void plan(Plan *plan)
 {
 	bool gpu = harness_on_gpu();
@@ -124,10 +128,10 @@ enum { MOST_WATCHED = NSTAMPS / 2 - 8, FIRST_WATCHED = 8 };
 typedef struct TensorCase {
 	TensorConfig config;
 	DdpCase *run;
-	Link *whole;                     /* all ranks; NULL unless tp and dp > 1 */
+	Link *whole;                     /* of all ranks, where there are two parts */
 	Comm *group;                     /* NULL: the rank has the whole model */
 	TensorGroup ranks;
-	RankGroup watching;              /* what the model calls: watches `ranks` */
+	RankGroup watching;              /* what the model sees of them */
 	/* of the last step that was watched: the group's collectives, and the kinds
 	 * of those that the compute queue waited for, one after another */
 	bool watch;
@@ -159,6 +163,7 @@ static void open_ranks(TensorCase *c, Row *row, Device *d, DdpConfig *own)
 		: open_over(copies, d, own, (int)own->ctas), own);
 	c->run->unrecorded = !config->graphs;
 }
+
 static TensorCase *open_case(Row *row, const TensorConfig *config)
 {
 	TensorCase *c = need(calloc(1, sizeof *c));
@@ -207,6 +212,7 @@ static void watch_join(void *self, GroupSlot slot)
 	c->ranks.group.join(c->ranks.group.self, slot);
 	device_stamp(d, COMPUTE, from + 1);
 }
+
 static void make_group(TensorCase *c)
 {
 	tensor_group(&c->ranks, c->run->device, c->group);
@@ -225,6 +231,7 @@ static Batch batch_of_copy(const TensorCase *c, const Shape *s)
 	b.B = B;
 	return b;
 }
+
 static void begin_case(void *arg)
 {
 	TensorCase *c = arg;
@@ -265,6 +272,7 @@ static double width_of(const Model *m, OpKind kind)
 {
 	return (double)type_size(m->policy->op[kind].output);
 }
+
 /* bytes that a rank sends to its group in a step */
 static double derived_bytes(const TensorCase *c)
 {
@@ -282,7 +290,7 @@ static double derived_bytes(const TensorCase *c)
 	"gather_ms scatter_ms reduce_ms alone_ms collectives group_MB "       \
 	"group_derived_MB copies_MB weights_MB loss via"
 
-/* the largest over all ranks of the grid */
+/* of the slowest rank */
 static double slowest(const TensorCase *c, double x)
 {
 	x = comm_max(c->run->comm, x);
@@ -296,6 +304,7 @@ static double sent(const Comm *comm)
 		sum += comm ? comm_sent(comm, kind) : 0;
 	return sum * 1e-6;
 }
+
 static void time_steps(Row *row, TensorCase *c)
 {
 	DdpCase *run = c->run;
@@ -329,6 +338,7 @@ static double waited_ms(const TensorCase *c, GroupKind kind)
 				FIRST_WATCHED + 2 * i + 1);
 	return ms;
 }
+
 static void time_collectives(Row *row, TensorCase *c)
 {
 	static const char *const columns[NGROUP_KINDS] = { "gather_ms",
@@ -350,6 +360,7 @@ static void time_collectives(Row *row, TensorCase *c)
 	row_set(row, "collectives", "%d", c->nops);
 	free(ms);
 }
+
 static void time_alone(Row *row, TensorCase *c)
 {
 	Device *d = c->run->device;
@@ -375,6 +386,7 @@ static void time_alone(Row *row, TensorCase *c)
 	device_free(d, x.at);
 	free(ms);
 }
+
 static void run(Row *row, const void *config)
 {
 	TensorCase *c = open_case(row, config);

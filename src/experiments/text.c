@@ -51,25 +51,26 @@ static void for_each_pair(const Text *t, Windows w,
 			f(state, at[k - 1], at[k]);
 	}
 }
-/* counts of each byte after each byte, and after any; nats of what they scored */
-typedef struct PairCounts {
+
+/* how often each byte follows each, and any; nats of what was scored with it */
+typedef struct Pairs {
 	double count[256][256], total[256], nats;
-} PairCounts;
+} Pairs;
 
 static void count_pair(void *pairs, unsigned char before, unsigned char byte)
 {
-	PairCounts *p = pairs;
+	Pairs *p = pairs;
 	p->count[before][byte]++;
 	p->total[before]++;
 }
 
 static void score_pair(void *pairs, unsigned char before, unsigned char byte)
 {
-	PairCounts *p = pairs;
+	Pairs *p = pairs;
 	p->nats -= log(p->count[before][byte] / p->total[before]);
 }
-/* sets all counts to `start` */
-static void begin_pairs(PairCounts *p, double start)
+/* all counts begin with `start` */
+static void begin_pairs(Pairs *p, double start)
 {
 	p->nats = 0;
 	for (int a = 0; a < 256; a++) {
@@ -79,7 +80,7 @@ static void begin_pairs(PairCounts *p, double start)
 	}
 }
 
-static double score(PairCounts *p, const Text *t, Windows w)
+static double score(Pairs *p, const Text *t, Windows w)
 {
 	for_each_pair(t, w, score_pair, p);
 	return p->nats / (w.n * w.T);
@@ -87,7 +88,7 @@ static double score(PairCounts *p, const Text *t, Windows w)
 
 double text_unigram_nats(const Text *t, Windows w)
 {
-	static PairCounts p;
+	static Pairs p;
 	begin_pairs(&p, 1);
 	for (size_t i = 0; i < t->ntrain; i++)
 		count_pair(&p, 0, t->bytes[i]);
@@ -100,7 +101,7 @@ double text_unigram_nats(const Text *t, Windows w)
 
 double text_bigram_nats(const Text *t, Windows w)
 {
-	static PairCounts p;
+	static Pairs p;
 	begin_pairs(&p, 1);
 	for (size_t i = 1; i < t->ntrain; i++)
 		count_pair(&p, t->bytes[i - 1], t->bytes[i]);
@@ -109,7 +110,7 @@ double text_bigram_nats(const Text *t, Windows w)
 
 double text_bigram_bound_nats(const Text *t, Windows w)
 {
-	static PairCounts p;
+	static Pairs p;
 	begin_pairs(&p, 0);
 	for_each_pair(t, w, count_pair, &p);
 	return score(&p, t, w);

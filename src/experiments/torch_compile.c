@@ -26,15 +26,16 @@ static const Option options[] = {
 	{ "steps", OPT_INT, &steps, "2..1000", "measured steps of a model" },
 	{ 0 }
 };
-static bool is_wanted(int only, int one)
+
+static bool wanted(int only, int one)
 {
 	return only < 0 || only == one;
 }
 
 /* on a CPU: one precision, and neither the fused path nor PyTorch */
-static bool is_possible(int policy, int by)
+static bool possible(int policy, int by)
 {
-	return is_wanted(precision, policy) && is_wanted(impl, by)
+	return wanted(precision, policy) && wanted(impl, by)
 		&& (harness_on_gpu() || (by < FUSED && (policy == POLICY_FP32
 		|| policy == precision)));
 }
@@ -51,8 +52,7 @@ static bool recorded(int by)
 	return by == ALONE || by == JIT;
 }
 
-/* starts recording for the implementations that compile; false: the device
- * cannot, and the row says so */
+/* false: it cannot be recorded, and the row says so */
 static bool record(Row *row, Device *d, int by)
 {
 	JitSettings settings = { .cache = FOLDER, .alone = by == ALONE };
@@ -83,7 +83,7 @@ static void start_twice(Row *row, Device *d, Work *work, void *arg)
 }
 #define COUNTS(P) P "_operations " P "_kernels " P "_eager_MB " P "_MB"
 
-/* counts the work between two calls that leave no group open */
+/* of work that begins and ends with a group */
 static void count_groups(Row *row, Device *d, const char *phase, Work *work,
 	void *arg)
 {
@@ -103,30 +103,28 @@ static void count_groups(Row *row, Device *d, const char *phase, Work *work,
 		row_set(row, name, "%.10g", columns[i].value);
 	}
 }
-typedef struct CompiledAttentionConfig {
+typedef struct Shaped {
 	int dtype;
 	long batch, n, d;
 	int impl;
-} CompiledAttentionConfig;
-static const Key shaped_keys[] = { KEY(CompiledAttentionConfig, dtype,
-	PRECISIONS),
-	KEY(CompiledAttentionConfig, batch), KEY(CompiledAttentionConfig, n),
-	KEY(CompiledAttentionConfig, d),
-	KEY(CompiledAttentionConfig, impl, IMPLS), { 0 } };
+} Shaped;
+static const Key shaped_keys[] = { KEY(Shaped, dtype, PRECISIONS),
+	KEY(Shaped, batch), KEY(Shaped, n), KEY(Shaped, d),
+	KEY(Shaped, impl, IMPLS), { 0 } };
 
 /* rows */
 static int plan_shape(Plan *plan, int dtype, long n, long d)
 {
 	int rows = 0;
 	for (int by = 0; by < NIMPLS; by++)
-		if (is_possible(dtype, by) && by != FUSED
+		if (possible(dtype, by) && by != FUSED
 			&& (by < PYTORCH_EAGER || d == 64 || d == width)) {
-			plan_add(plan, &(CompiledAttentionConfig){ dtype, batch ? batch : 8,
-				n, d, by });
+			plan_add(plan, &(Shaped){ dtype, batch ? batch : 8, n, d, by });
 			rows++;
 		}
 	return rows;
 }
+
 static void plan_attention(Plan *plan)
 {
 	static const int dtypes[] = { POLICY_FP32, POLICY_BF16 };
@@ -142,6 +140,7 @@ static void plan_attention(Plan *plan)
 					width ? width : gpu ? widths[w] : 64);
 	expect_some(rows);
 }
+
 static void both_passes(void *attention)
 {
 	attention_case_forward(attention);
@@ -168,7 +167,8 @@ static void time_attention(Row *row, AttentionCase *a, bool counted)
 	row_set_time(row, "bwd", (Stats){ .median = bwd.ms, .sd = bwd.sd_ms });
 	row_set(row, "peak_MiB", "%.2f", d->total_peak / 1048576.0);
 }
-static void compile_attention(Row *row, const CompiledAttentionConfig *c)
+
+static void compile_attention(Row *row, const Shaped *c)
 {
 	Device *d = harness_device();
 	Type type = policies[c->dtype].op[OP_SCORES].input;
@@ -190,7 +190,7 @@ static void compile_attention(Row *row, const CompiledAttentionConfig *c)
 static void run_attention(Row *row, const void *config)
 {
 	enum { LIMIT_S = 240 };
-	const CompiledAttentionConfig *c = config;
+	const Shaped *c = config;
 	if (c->impl < PYTORCH_EAGER)
 		compile_attention(row, c);
 	else
@@ -201,15 +201,14 @@ static void run_attention(Row *row, const void *config)
 			policies[c->dtype].name, c->batch, c->n, c->d,
 			(long)runs_of_attention(c->n));
 }
-typedef struct CompiledModelConfig {
+typedef struct Trained {
 	int size;
 	long context, batch;
 	int precision, impl;
-} CompiledModelConfig;
-static const Key trained_keys[] = { KEY(CompiledModelConfig, size, SIZES),
-	KEY(CompiledModelConfig, context), KEY(CompiledModelConfig, batch),
-	KEY(CompiledModelConfig, precision, PRECISIONS),
-	KEY(CompiledModelConfig, impl, IMPLS), { 0 } };
+} Trained;
+static const Key trained_keys[] = { KEY(Trained, size, SIZES),
+	KEY(Trained, context), KEY(Trained, batch),
+	KEY(Trained, precision, PRECISIONS), KEY(Trained, impl, IMPLS), { 0 } };
 
 static void plan_models(Plan *plan)
 {
@@ -219,21 +218,21 @@ static void plan_models(Plan *plan)
 	for (int p = 0; p < 2; p++)
 		for (int s = 0; s < NTRAINED; s++)
 			for (int by = 0; by < NIMPLS; by++)
-				if (is_possible(policy[p], by) && is_wanted(size, s)) {
-					plan_add(plan,
-						&(CompiledModelConfig){ s, context, batch ? batch : 4,
+				if (possible(policy[p], by) && wanted(size, s)) {
+					plan_add(plan, &(Trained){ s, context, batch ? batch : 4,
 						policy[p], by });
 					rows++;
 				}
 	expect_some(rows);
 }
+
 static void one_step(void *training)
 {
 	Training *t = training;
 	timed_step(t->m, &t->adamw, &t->batch, MODE_TRAIN);
 }
 
-static void compile_model(Row *row, const CompiledModelConfig *c)
+static void compile_model(Row *row, const Trained *c)
 {
 	enum { WARMUP = 2 };
 	Device *d = harness_device();
@@ -259,10 +258,11 @@ static void compile_model(Row *row, const CompiledModelConfig *c)
 	training_free(&t);
 	jit_stop(d);
 }
+
 static void run_model(Row *row, const void *config)
 {
 	enum { LIMIT_S = 420 };
-	const CompiledModelConfig *c = config;
+	const Trained *c = config;
 	if (c->impl < PYTORCH_EAGER)
 		compile_model(row, c);
 	else
@@ -274,28 +274,28 @@ static void run_model(Row *row, const void *config)
 			c->batch, policies[c->precision].name, steps ? steps : 10,
 			harness_seed);
 }
-typedef struct GroupsConfig {
+typedef struct Grouped {
 	long context, batch;
 	int precision;
-} GroupsConfig;
-static const Key grouped_keys[] = { KEY(GroupsConfig, context),
-	KEY(GroupsConfig, batch),
-	KEY(GroupsConfig, precision, PRECISIONS), { 0 } };
+} Grouped;
+static const Key grouped_keys[] = { KEY(Grouped, context), KEY(Grouped, batch),
+	KEY(Grouped, precision, PRECISIONS), { 0 } };
 
 static void plan_groups(Plan *plan)
 {
-	plan_add(plan, &(GroupsConfig){ length ? length : harness_on_gpu() ? 512
+	plan_add(plan, &(Grouped){ length ? length : harness_on_gpu() ? 512
 		: 512 / SCALE, batch ? batch : 4, precision < 0 ? 0 : precision });
 }
-typedef struct GroupListing {
+
+typedef struct Listing {
 	Row *row;
 	int number;
 	bool begun;
-} GroupListing;
+} Listing;
 
 static void list_group(void *listing, const JitGroup *g)
 {
-	GroupListing *l = listing;
+	Listing *l = listing;
 	if (!l->begun)
 		return;
 	row_set(l->row, "number", "%d", ++l->number);
@@ -308,11 +308,12 @@ static void list_group(void *listing, const JitGroup *g)
 	row_set(l->row, "closed", "%s", g->why);
 	row_emit(l->row);
 }
+
 static void run_groups(Row *row, const void *config)
 {
-	const GroupsConfig *c = config;
+	const Grouped *c = config;
 	Device *d = harness_device();
-	GroupListing list = { .row = row };
+	Listing list = { .row = row };
 	if (!jit_start(d, (JitSettings){ .cache = "build/jit",
 		.explain = list_group, .arg = &list })) {
 		row_set(row, "status", "skipped: nothing is compiled at run time");

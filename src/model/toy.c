@@ -19,6 +19,7 @@ const char *const toy_names[NTOY] = {
 	[TOY_DGAIN] = "grad of ln.weight", [TOY_DSHIFT] = "grad of ln.bias",
 	[TOY_DFC1_W] = "grad of fc1.weight",
 };
+
 size_t toy_count(const Toy *t, ToyTensor which)
 {
 	switch (which) {
@@ -90,6 +91,7 @@ Toy *toy_new(Device *device, const Policy *policy, uint64_t seed)
 	draw(t, TOY_FC2_W, 0, sqrt(2.0 / (t->hidden + t->classes)), seed);
 	return t;
 }
+
 void toy_free(Toy **toy)
 {
 	Toy *t = *toy;

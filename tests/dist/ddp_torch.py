@@ -65,6 +65,8 @@ def five_steps(model, whole, rank, ranks, device):
 		for a, b in zip(model.module.parameters(), whole.parameters()):
 			assert torch.allclose(a, b, rtol=1e-5, atol=1e-7), (a - b).abs().max()
 	return [p.detach().clone() for p in model.parameters()]
+
+
 def case_trains(rank, ranks, device):
 	for kind in (Toy, Tied):
 		ends = {}
@@ -130,6 +132,8 @@ def case_refuses(rank, ranks, device):
 	raises(RuntimeError, "given in this step already",
 		lambda: model(torch.ones(2, device=device)).sum().backward())
 	model.finish_gradient_synchronization()
+
+
 def case_rounds_once(rank, ranks, device):
 	model = DDPBucketed(nn.Linear(64, 64).bfloat16().to(device), 0.001)
 	torch.manual_seed(3)

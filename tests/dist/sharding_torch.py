@@ -35,6 +35,8 @@ def steps(model, whole, optimizer, reference):
 			o.step()
 		for a, b in zip(model.parameters(), whole.parameters()):
 			assert torch.equal(a, b), (step, (a - b).abs().max())
+
+
 def case_optimizer(rank, ranks):
 	for kind, settings in ((torch.optim.AdamW, {"weight_decay": 0.1}),
 			(torch.optim.SGD, {"momentum": 0.9})):
@@ -68,6 +70,8 @@ class Toy(nn.Module):
 		for up in (self.up, self.again):
 			x = x + self.down(torch.tanh(up(x)))
 		return self.one(x).squeeze(-1) * self.scale
+
+
 def low(dtype):
 	return torch.autocast("cpu", enabled=dtype is not None, dtype=dtype)
 
@@ -100,6 +104,8 @@ def trained(rank, ranks, dtype, prefetch):
 	for name in want:
 		assert torch.allclose(got[name], want[name], **close), name
 	return got
+
+
 def case_fsdp(rank, ranks):
 	for dtype in (None, torch.bfloat16):
 		ends = [trained(rank, ranks, dtype, ahead) for ahead in (0, 1, 2)]

@@ -39,6 +39,7 @@ static void there_is_no_job(void **state)
 	for (int32_t i = -1; i < 12; i++)
 		assert_true(strlen(dist_status(i)) > 3);
 }
+
 static void no_such_job(void **state)
 {
 	static const struct { int rank, ranks, port, limit; } bad[] = {
@@ -210,6 +211,7 @@ static bool rank_is_right(int rank, int ranks, int port)
 	}
 	return right & (dist_close() == DIST_OK);
 }
+
 static void every_rank_is_right(bool (*is_right)(int rank, int ranks, int port))
 {
 	for (int ranks = 1; ranks <= 4; ranks++) {
@@ -248,6 +250,7 @@ static bool gathers(int rank, int ranks, const int64_t *n, int arrays)
 	}
 	return right;
 }
+
 static bool scatters(int rank, int ranks, const int64_t *n, int arrays)
 {
 	int32_t requests[ARRAYS];
@@ -270,6 +273,7 @@ static bool scatters(int rank, int ranks, const int64_t *n, int arrays)
 	}
 	return right;
 }
+
 static bool ranges_are_right(int rank, int ranks, int port)
 {
 	static const int64_t n[] = { 1, 700, 33, 2, 256 };

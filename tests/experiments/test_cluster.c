@@ -9,40 +9,39 @@
 enum { ELEMENT_NBYTES = 3 };
 
 /* rings along one axis of a mesh; those of ring 1 have longer arrays */
-typedef struct CollectiveTrial {
+typedef struct Trial {
 	Cluster *c;
 	Axis axis;
 	size_t N;
-	ClusterArray *part;
-} CollectiveTrial;
+	Part *part;
+} Trial;
 
-static size_t rank(const CollectiveTrial *t, Axis axis, size_t d)
+static size_t rank(const Trial *t, Axis axis, size_t d)
 {
 	size_t X = t->c->length[AXIS_X];
 	return axis == AXIS_X ? d % X : d / X;
 }
 
-static size_t ring(const CollectiveTrial *t, size_t d)
+static size_t ring(const Trial *t, size_t d)
 {
 	return rank(t, t->axis == AXIS_X ? AXIS_Y : AXIS_X, d);
 }
 
-static CollectiveTrial trial_new(size_t X, size_t Y, Axis axis, size_t rows,
-	size_t width)
+static Trial trial_new(size_t X, size_t Y, Axis axis, size_t rows, size_t width)
 {
-	CollectiveTrial t = { .c = cluster_new(X, Y, ELEMENT_NBYTES), .axis = axis };
+	Trial t = { .c = cluster_new(X, Y, ELEMENT_NBYTES), .axis = axis };
 	t.N = t.c->length[axis];
 	t.part = need(malloc(X * Y * sizeof *t.part));
 	for (size_t d = 0; d < X * Y; d++) {
 		size_t own_rows = rows + (ring(&t, d) == 1 ? 5 : 0);
-		t.part[d] = (ClusterArray){ need(calloc(own_rows * width,
-			sizeof(double))),
+		t.part[d] = (Part){ need(calloc(own_rows * width, sizeof(double))),
 			own_rows, width };
 		assert_int_equal(cluster_rank(t.c, axis, d), rank(&t, axis, d));
 	}
 	return t;
 }
-static void free_arrays(CollectiveTrial *t)
+
+static void free_arrays(Trial *t)
 {
 	for (size_t d = 0; d < cluster_size(t->c); d++) {
 		free(t->part[d].at);
@@ -50,30 +49,31 @@ static void free_arrays(CollectiveTrial *t)
 	}
 }
 
-static void trial_free(CollectiveTrial *t)
+static void trial_free(Trial *t)
 {
 	free_arrays(t);
 	free(t->part);
 	cluster_free(&t->c);
 }
-/* element i that device d holds */
-typedef double Element(const CollectiveTrial *t, size_t d, size_t i);
+/* element i of device d */
+typedef double Element(const Trial *t, size_t d, size_t i);
 
 static double number(size_t ring, size_t rank, size_t i)
 {
 	return (double)((ring * 31 + rank * 17 + i * 7) % 101) - 50;
 }
-static double common(const CollectiveTrial *t, size_t d, size_t i)
+
+static double common(const Trial *t, size_t d, size_t i)
 {
 	return number(ring(t, d), 0, i);
 }
 
-static double addend(const CollectiveTrial *t, size_t d, size_t i)
+static double addend(const Trial *t, size_t d, size_t i)
 {
 	return number(ring(t, d), rank(t, t->axis, d), i);
 }
 
-static double sum(const CollectiveTrial *t, size_t d, size_t i)
+static double sum(const Trial *t, size_t d, size_t i)
 {
 	double all = 0;
 	for (size_t k = 0; k < t->N; k++)
@@ -81,7 +81,7 @@ static double sum(const CollectiveTrial *t, size_t d, size_t i)
 	return all;
 }
 
-static bool own(const CollectiveTrial *t, size_t d, size_t i)
+static bool own(const Trial *t, size_t d, size_t i)
 {
 	size_t rows = t->part[d].rows, row = i / t->part[d].width,
 		k = rank(t, t->axis, d);
@@ -89,12 +89,12 @@ static bool own(const CollectiveTrial *t, size_t d, size_t i)
 		&& row < chunk_start(rows, t->N, k + 1);
 }
 
-static double own_common(const CollectiveTrial *t, size_t d, size_t i)
+static double own_common(const Trial *t, size_t d, size_t i)
 {
 	return own(t, d, i) ? common(t, d, i) : NAN;
 }
 
-static double own_sum(const CollectiveTrial *t, size_t d, size_t i)
+static double own_sum(const Trial *t, size_t d, size_t i)
 {
 	return own(t, d, i) ? sum(t, d, i) : NAN;
 }
@@ -116,15 +116,16 @@ static size_t whole_array(size_t rows, size_t width, size_t N)
 	(void)N;
 	return rows * width;
 }
-/* what a collective makes of which arrays, in trips of N - 1 steps */
-typedef struct CollectiveLaw {
-	void (*run)(Cluster *c, Axis axis, ClusterArray *part);
+
+/* what a collective makes of what, in trips of N - 1 steps */
+typedef struct Law {
+	void (*run)(Cluster *c, Axis axis, Part *part);
 	Element *before, *after;
 	size_t trips;
 	Sent *sent;
-} CollectiveLaw;
+} Law;
 
-static const CollectiveLaw laws[] = {
+static const Law laws[] = {
 	{ ring_all_gather, own_common, common, 1, rows_of_chunk },
 	{ ring_reduce_scatter, addend, own_sum, 1, rows_of_chunk },
 	{ ring_all_reduce, addend, sum, 2, elements_of_chunk },
@@ -132,9 +133,9 @@ static const CollectiveLaw laws[] = {
 };
 enum { GATHER, SCATTER, REDUCE, ALTERNATE, LAWS };
 
-static void expect_array(const CollectiveTrial *t, size_t d, Element *element)
+static void expect_array(const Trial *t, size_t d, Element *element)
 {
-	ClusterArray p = t->part[d];
+	Part p = t->part[d];
 	for (size_t i = 0; i < p.rows * p.width; i++) {
 		double want = element(t, d, i);
 		if (isnan(want) ? !isnan(p.at[i]) : p.at[i] != want)
@@ -144,7 +145,7 @@ static void expect_array(const CollectiveTrial *t, size_t d, Element *element)
 	}
 }
 
-static void try_data(CollectiveTrial *t, const CollectiveLaw *law)
+static void try_data(Trial *t, const Law *law)
 {
 	size_t devices = cluster_size(t->c);
 	for (size_t d = 0; d < devices; d++)
@@ -154,20 +155,20 @@ static void try_data(CollectiveTrial *t, const CollectiveLaw *law)
 	for (size_t d = 0; d < devices; d++)
 		expect_array(t, d, law->after);
 }
-typedef void Attempt(CollectiveTrial *t, const CollectiveLaw *law);
+typedef void Attempt(Trial *t, const Law *law);
 
 static void try_mesh(size_t X, size_t Y, Axis axis, Attempt *attempt,
-	const CollectiveLaw *law)
+	const Law *law)
 {
 	for (size_t rows = 1; rows <= 20; rows++)
 		for (size_t width = 1; width <= 3; width++) {
-			CollectiveTrial t = trial_new(X, Y, axis, rows, width);
+			Trial t = trial_new(X, Y, axis, rows, width);
 			attempt(&t, law);
 			trial_free(&t);
 		}
 }
 
-static void try_meshes(Attempt *attempt, const CollectiveLaw *law)
+static void try_meshes(Attempt *attempt, const Law *law)
 {
 	for (size_t N = 1; N <= 9; N++) {
 		try_mesh(N, 1, AXIS_X, attempt, law);
@@ -189,6 +190,7 @@ static void chunks_cover_the_rows(void **state)
 			}
 		}
 }
+
 static void all_gather_completes_arrays(void **state)
 {
 	try_meshes(try_data, &laws[GATHER]);
@@ -204,7 +206,7 @@ static void all_reduces_agree(void **state)
 	try_meshes(try_data, &laws[REDUCE]);
 	try_meshes(try_data, &laws[ALTERNATE]);
 }
-static void expect_counts(const CollectiveTrial *t, size_t steps, size_t nbytes)
+static void expect_counts(const Trial *t, size_t steps, size_t nbytes)
 {
 	Axis other = t->axis == AXIS_X ? AXIS_Y : AXIS_X;
 	assert_int_equal(t->c->steps[t->axis], steps);
@@ -213,7 +215,8 @@ static void expect_counts(const CollectiveTrial *t, size_t steps, size_t nbytes)
 	assert_int_equal(t->c->axis_nbytes[other], 0);
 	assert_int_equal(cluster_flops(t->c), 0);
 }
-static void try_counts(CollectiveTrial *t, const CollectiveLaw *law)
+
+static void try_counts(Trial *t, const Law *law)
 {
 	size_t steps = law->trips * (t->N - 1), most = 0;
 	for (size_t d = 0; d < cluster_size(t->c); d++) {
@@ -240,11 +243,10 @@ static double entry(size_t name, size_t row, size_t column)
 	return (double)((name * 5 + row * 3 + column * 7) % 11) - 5;
 }
 
-/* a matrix of (rows, width), which may be stored transposed */
-static ClusterArray matrix(size_t name, size_t rows, size_t width,
-	bool transposed)
+/* (rows, width), or stored transposed */
+static Part matrix(size_t name, size_t rows, size_t width, bool transposed)
 {
-	ClusterArray p = { need(malloc(rows * width * sizeof *p.at)), rows, width };
+	Part p = { need(malloc(rows * width * sizeof *p.at)), rows, width };
 	if (transposed)
 		p.rows = width, p.width = rows;
 	for (size_t i = 0; i < rows; i++)
@@ -252,7 +254,8 @@ static ClusterArray matrix(size_t name, size_t rows, size_t width,
 			p.at[transposed ? j * rows + i : i * width + j] = entry(name, i, j);
 	return p;
 }
-static void expect_product(ClusterArray C, double beta, size_t k)
+
+static void expect_product(Part C, double beta, size_t k)
 {
 	for (size_t i = 0; i < C.rows; i++)
 		for (size_t j = 0; j < C.width; j++) {
@@ -263,14 +266,14 @@ static void expect_product(ClusterArray C, double beta, size_t k)
 		}
 }
 
-typedef struct MatmulSizes {
+typedef struct Sizes {
 	size_t m, n, k;
-} MatmulSizes;
-static void try_matmul(MatmulSizes s, double beta, bool trans_a, bool trans_b)
+} Sizes;
+
+static void try_matmul(Sizes s, double beta, bool trans_a, bool trans_b)
 {
 	Cluster *c = cluster_new(2, 2, ELEMENT_NBYTES);
-	ClusterArray A = matrix(0, s.m, s.k, trans_a),
-		B = matrix(1, s.k, s.n, trans_b),
+	Part A = matrix(0, s.m, s.k, trans_a), B = matrix(1, s.k, s.n, trans_b),
 		C = matrix(2, s.m, s.n, false);
 	size_t flops = 2 * s.m * s.n * s.k;
 	if (beta == 0)
@@ -280,9 +283,9 @@ static void try_matmul(MatmulSizes s, double beta, bool trans_a, bool trans_b)
 	for (size_t d = 0; d < 4; d++)
 		assert_int_equal(c->flops[d], d == 2 ? flops : 0);
 	for (int i = 0; i < 2; i++)
-		cluster_matmul(c, 1, (ClusterArray){ NULL, s.m, s.n }, beta,
-			(ClusterArray){ NULL, A.rows, A.width }, trans_a,
-			(ClusterArray){ NULL, B.rows, B.width }, trans_b);
+		cluster_matmul(c, 1, (Part){ NULL, s.m, s.n }, beta,
+			(Part){ NULL, A.rows, A.width }, trans_a,
+			(Part){ NULL, B.rows, B.width }, trans_b);
 	assert_int_equal(c->flops[1], 2 * flops);
 	assert_int_equal(cluster_flops(c), 2 * flops);
 	cluster_reset(c);
@@ -293,18 +296,18 @@ static void try_matmul(MatmulSizes s, double beta, bool trans_a, bool trans_b)
 
 static void matmul_multiplies_and_counts(void **state)
 {
-	static const MatmulSizes sizes[] = { { 1, 1, 1 }, { 2, 3, 4 }, { 5, 1, 2 },
+	static const Sizes sizes[] = { { 1, 1, 1 }, { 2, 3, 4 }, { 5, 1, 2 },
 		{ 1, 4, 3 }, { 4, 4, 4 }, { 3, 2, 1 } };
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
 		for (int how = 0; how < 8; how++)
 			try_matmul(sizes[i], how >> 2, how & 2, how & 1);
 }
-static double cost_of(FfnCost cost, int i)
+static double cost_of(Cost cost, int i)
 {
 	return i == 0 ? cost.flops : cost.nbytes[i - 1];
 }
 
-static void expect_costs(const Ffn *f, FfnCost got, FfnCost want)
+static void expect_costs(const Ffn *f, Cost got, Cost want)
 {
 	static const char *const names[] = { "FLOPs", "bytes along X",
 		"bytes along Y" };
@@ -315,11 +318,12 @@ static void expect_costs(const Ffn *f, FfnCost got, FfnCost want)
 				f->sharded ? ", sharded" : "", cost_of(got, i), names[i],
 				cost_of(want, i));
 }
+
 static void costs_are_those_worked_by_hand(void **state)
 {
 	static const struct Known {
 		Ffn f;
-		FfnCost forward, backward;
+		Cost forward, backward;
 	} known[] = {
 		{ { 60, 60, 12, true, 4, 1, true }, { 64800, { 3240, 0 } },
 			{ 129600, { 6480, 0 } } },
@@ -338,15 +342,16 @@ static void costs_are_those_worked_by_hand(void **state)
 		expect_costs(f, ffn_cost(f, BACKWARD), known[i].backward);
 	}
 }
+
 static void try_layout(const Ffn *f)
 {
-	FfnCost run[PASSES], count[PASSES];
+	Cost run[PASSES], count[PASSES];
 	ffn_run(f, run);
 	ffn_count(f, count);
 	bool divides = f->B % f->X == 0 && f->D % f->X == 0 && f->F % f->Y == 0
 		&& f->B / f->X * f->D % f->Y == 0;
-	for (FfnPass pass = FORWARD; pass < PASSES; pass++) {
-		FfnCost formula = ffn_cost(f, pass);
+	for (Pass pass = FORWARD; pass < PASSES; pass++) {
+		Cost formula = ffn_cost(f, pass);
 		expect_costs(f, run[pass], count[pass]);
 		if (divides)
 			expect_costs(f, count[pass], formula);

@@ -54,6 +54,7 @@ static void what_made_the_rows_is_found(void **state)
 					(unsigned long)seed, j, y[j], x[j]);
 	}
 }
+
 /* no other point nearby that is allowed is better */
 static void no_unknown_is_negative(void **state)
 {

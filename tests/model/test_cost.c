@@ -66,6 +66,7 @@ static void collectives_of_a_ring(void **state)
 			: gather + 3e-3 * sqrt(part * S * 1e-6), 1e-12, "in pieces");
 	}
 }
+
 /* 4 nodes of 2, 4 or 8 members, or of 1 */
 static void collectives_over_nodes(void **state)
 {
@@ -98,6 +99,7 @@ static void parameters_and_flops(void **state)
 			forward_flops(shape, 2, 512), 1e-12, "FLOPs");
 	}
 }
+
 static void check_memory(Device *d, int policy, int ranks, int stage, long ahead)
 {
 	const Shape shape = { 333, 64, 64, 160, 3 + (long)(4 * uniform()), 4, 16,
@@ -120,6 +122,7 @@ static void check_memory(Device *d, int policy, int ranks, int stage, long ahead
 	shard_map_free(&map);
 	model_free(&m);
 }
+
 static void memory_is_the_estimate(void **state)
 {
 	Device *d = device_open("cpu");
@@ -175,8 +178,8 @@ static void free_links_leave_one_device(void **state)
 			agree(cost_alone(&m, &r), 0, 0, "collectives alone");
 		}
 }
-/* where only calls take time: as many as there are collectives, and none is
- * hidden */
+
+/* with calls alone: as many as there are collectives, and nothing hides them */
 static void latency_is_counted(void **state)
 {
 	CostMachine m = nothing;
@@ -198,8 +201,8 @@ static void latency_is_counted(void **state)
 			cost_names[r.strategy]);
 	}
 }
-/* a run whose blocks take 3 ms forward and 6 ms backward, with an update of 1 ms;
- * without vocabulary and attention all time is the blocks' */
+/* passes of 3 and 6 ms, an update of 1 ms; without vocabulary and attention all
+ * time is the blocks' */
 static CostRun by_hand(CostStrategy s, long blocks)
 {
 	CostRun r = any_run(s, 2);

@@ -35,6 +35,7 @@ static void one_queue_adds_up(void **state)
 	assert_true(schedule_sum(&s, COMPUTE_QUEUE) == 0);
 	schedule_free(&s);
 }
+
 static void queues_run_side_by_side(void **state)
 {
 	QueueSchedule s = { 0 };
@@ -72,6 +73,7 @@ static void tensor_queue_stretches_too(void **state)
 	assert_true(close_to(schedule_run(&s, (QueueStretch){ 1.5, 2 }), 6));
 	schedule_free(&s);
 }
+
 static void equal_buckets_by_formula(void **state)
 {
 	for (int trial = 0; trial < 50; trial++) {
@@ -89,7 +91,7 @@ static void equal_buckets_by_formula(void **state)
 }
 enum { TASKS = 24 };
 
-/* returns when the last task ends, in steps of dt */
+/* when the last task ends, in steps of dt */
 static double in_small_steps(const QueueSchedule *s, QueueStretch stretch,
 	double dt)
 {
@@ -119,6 +121,7 @@ static double in_small_steps(const QueueSchedule *s, QueueStretch stretch,
 	}
 	return now;
 }
+
 static void random_tasks_in_small_steps(void **state)
 {
 	const double dt = 1e-4;

@@ -21,6 +21,7 @@ static void check_parameter(Toy *t, ToyTensor parameter, ToyTensor gradient)
 			         got, want);
 	}
 }
+
 static void test_gradients(void **state)
 {
 	Device *device = device_open("cpu");

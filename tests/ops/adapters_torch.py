@@ -92,6 +92,8 @@ def case_layouts(kind, device):
 					error = (a.double() - b).norm() / max(b.norm(), least)
 					assert a.dtype == dtype and error < BOUNDS[dtype], (name,
 						dtype, error.item())
+
+
 def case_empty(kind, device):
 	if isinstance(kind, Attention):
 		shapes = (((0, 3, 5, 16),) * 3, ((2, 3, 0, 16), *((2, 3, 5, 16),) * 2),
@@ -158,6 +160,8 @@ def same_as_cast(kind, device, given, dtype):
 		for a, b in zip(got[1:], want[1:]):
 			assert a.dtype == given
 			assert torch.allclose(a, b.to(given), atol=1e-2, rtol=2e-2), used
+
+
 def compiled(function, device):
 	return torch.compile(function, fullgraph=True,
 		backend="aot_eager" if device == "cpu" else "inductor")
@@ -212,6 +216,8 @@ def repeat(kind, device, calls, wrong):
 			got = both_passes(kind.ours, leaves, arguments)
 		bad += sum((a != b).sum() for a, b in zip(got, want))
 		yield
+
+
 def case_threads(kind, device):
 	"""a thread for each GPU, or two"""
 	torch.use_deterministic_algorithms(True)
@@ -228,6 +234,8 @@ def case_threads(kind, device):
 		thread.join()
 	assert calls == [400] * len(places), calls
 	assert not any(bad.item() for bad in wrong), wrong
+
+
 def case_streams(kind, device):
 	"""calls take turns on two streams"""
 	torch.use_deterministic_algorithms(True)
@@ -253,6 +261,8 @@ def case_devices(kind, device):
 		results.append([x.cpu() for x in got])
 		assert torch.cuda.current_device() == 0
 	assert all(torch.allclose(a, b, atol=1e-5) for a, b in zip(*results))
+
+
 def case_captures(kind, device):
 	"""a call on a captured stream, or after one on a stream that is captured"""
 	leaves, _ = kind.inputs(device, torch.bfloat16)

@@ -44,6 +44,7 @@ static inline void place(int a, size_t rows, size_t C, size_t row, Type type,
 	array_write(norm_device, p.whole, reals(p.host) - NORM_MARGIN - skew, n);
 	placed[a] = p;
 }
+
 static inline void place_norm(const NormCase *c)
 {
 	size_t row = c->C + c->apart;
@@ -84,6 +85,7 @@ static inline Expected norm_limit(Type type, double value, double limit)
 		limit += type_spacing(type, value);
 	return (Expected){ value, limit };
 }
+
 static inline void want_row(const NormCase *c, NormWanted *w, double *dg,
 	size_t i)
 {
@@ -104,6 +106,7 @@ static inline void want_row(const NormCase *c, NormWanted *w, double *dg,
 		dg[j] += dy * xhat;
 	}
 }
+
 static inline NormWanted want_norm(const NormCase *c)
 {
 	NormWanted w = { { [Y] = expected(c->rows * c->C),
@@ -148,6 +151,7 @@ static inline int release_norm(void **state)
 	}
 	return release(state);
 }
+
 static inline void follow_the_formulas(const NormCase *c)
 {
 	static const char *const names[] = { [Y] = "y", [DX] = "dx", [DG] = "dg",

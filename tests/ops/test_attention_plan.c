@@ -24,6 +24,7 @@ static void expect_tiles(int heads, int tiles, int together)
 	}
 	free(number);
 }
+
 static void every_number_is_another_tile(void **state)
 {
 	for (int heads = 1; heads < 20; heads++)
@@ -74,11 +75,11 @@ static int turn_of(const Play *p, const Block *b)
 		p->causal);
 	return p->backwards ? p->tiles - 1 - turn : turn;
 }
+
 /* has it added, been drawn, or been through already? */
 typedef enum Step { WAITS, RESTS, ADDED, THROUGH } Step;
 
-/* before: how many blocks have added to each tile of queries when the round
- * begins */
+/* before: how many have added to a tile of queries when the round begins */
 static Step step(const Play *p, Block *b, const int *before, int *added)
 {
 	static unsigned random = 1;
@@ -95,6 +96,7 @@ static Step step(const Play *p, Block *b, const int *before, int *added)
 	b->next++;
 	return b->next >= query_tiles(p) ? THROUGH : ADDED;
 }
+
 /* rounds until all are through; -1: all that have a place wait */
 static int rounds_of(const Play *p, Block *running, int *before, int *added)
 {
@@ -148,6 +150,7 @@ static void all_blocks_have_their_turn(void **state)
 		assert_true(play(&p) > 0);
 	}
 }
+
 static void turns_against_the_numbers_are_found(void **state)
 {
 	Play p = { .heads = 3, .queries = 512, .tiles = 8, .M = 64, .N = 128,
@@ -186,6 +189,7 @@ static double schedule(const QueryTiles *t, size_t queries, size_t keys,
 	free(busy);
 	return last * t->relative_cost;
 }
+
 static void no_schedule_beats_the_estimate(void **state)
 {
 	static const QueryTiles tiles[] = { { 192, 128, 1, 1 },
