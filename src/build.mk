@@ -267,6 +267,7 @@ $(foreach target,$(TARGETS),$(eval $(call \
 SINGLE := $(filter-out $(TARGETS),$(TABLES))
 .PHONY: $(SINGLE)
 $(SINGLE): %: tables/$(MACHINE)/%.tsv
+writeup.pdf: notes.pdf
 writeup.pdf notes.pdf html/index.html: writeup.nw $(HERE) $(RECORDED) \
 	$(wildcard src/weave/* src/plots/*) build/recorded.text
 build/recorded.text: TEXT = $(RECORDED)

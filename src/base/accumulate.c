@@ -48,6 +48,7 @@ static Binade cross_binade(Type t, double x, double sum, long left)
 	return b;
 }
 
+// walk through the binades of a sum
 int walk_binades(Type accumulator, float x, long steps, Binade walk[])
 {
 	assert(x > 0 && steps >= 1 && round_to(accumulator, x) == x);

@@ -33,6 +33,8 @@ static void print_escaped(const char *text)
 		fwrite(line, 1, length, stderr);
 	free(line);
 }
+
+// let the first thread that ends the program print
 /* prints the message unless another thread has printed one; returns whether
  * this thread is the first, which ends the program */
 static bool print_first_line(const char *format, va_list args)
@@ -54,6 +56,7 @@ static bool print_first_line(const char *format, va_list args)
 	free(text);
 	return is_first;
 }
+
 static _Noreturn void end_program(bool is_first, int status)
 {
 	while (!is_first)
@@ -81,6 +84,8 @@ void check_output_at_exit(void)
 		die("out of host memory");
 	done = true;
 }
+
+// end the program with a message
 _Noreturn void die(const char *format, ...)
 {
 	va_list args;

@@ -37,6 +37,7 @@ char *file_partial(const char *path)
 		die("out of host memory");
 	return name;
 }
+
 static bool is_still_named(int fd, const char *name)
 {
 	struct stat opened, named;
@@ -51,6 +52,7 @@ static int close_with_errno(int fd, int error)
 	errno = error;
 	return -1;
 }
+
 static int open_locked(const char *name)
 {
 	for (;;) {
@@ -64,6 +66,7 @@ static int open_locked(const char *name)
 		close(fd);
 	}
 }
+
 FILE *file_start(const char *path)
 {
 	char *name = file_partial(path);
@@ -72,6 +75,7 @@ FILE *file_start(const char *path)
 	errno = error;
 	return fd < 0 ? NULL : need(fdopen(fd, "w"));
 }
+
 const char *file_reason(int error)
 {
 	return error == EWOULDBLOCK ? "another program is writing it"
@@ -117,6 +121,8 @@ static void make_folders(const char *path)
 	}
 	free(p);
 }
+
+// recognise our own kind of file
 bool file_begins(FILE *f, const char *text)
 {
 	while (*text && getc(f) == (unsigned char)*text)
@@ -137,6 +143,8 @@ static void refuse_foreign_file(const char *path, bool (*is_ours)(FILE *f))
 			"it)", path);
 	fclose(f);
 }
+
+// try a path before the work
 void file_try(const char *path, bool (*is_ours)(FILE *f), bool force)
 {
 	struct stat s;

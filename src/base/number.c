@@ -36,6 +36,7 @@ double type_spacing(Type t, double x)
 		exponent = 1 - bias(t);         /* all subnormals share one spacing */
 	return ldexp(1, exponent - type_formats[t].fraction_bits);
 }
+
 double type_max(Type t)
 {
 	return ldexp(2 - ldexp(1, -type_formats[t].fraction_bits), bias(t));
@@ -64,6 +65,7 @@ static inline float float_of_bits(uint32_t u)
 	memcpy(&x, &u, sizeof x);
 	return x;
 }
+
 /* the float bits u if choose, else v: one blend instruction in a loop */
 static inline uint32_t select_bits(uint32_t choose, uint32_t u, uint32_t v)
 {
@@ -90,6 +92,7 @@ static inline uint32_t bf16_round_bits(uint32_t u)
 	uint32_t nan = (u & FP32_MAGNITUDE) > FP32_INFINITY;
 	return nan ? (u & ~UINT32_C(0xffff)) | FP32_QUIET : drop_bits(u, 16);
 }
+
 uint16_t bf16_from_float(float x)
 {
 	return (uint16_t)(bf16_round_bits(float_bits(x)) >> 16);
@@ -148,6 +151,7 @@ float round_to(Type t, float x)
 	default:   return x;
 	}
 }
+
 void round_array(Type t, real *x, size_t n)
 {
 	if (t == BF16) {
@@ -187,6 +191,7 @@ void pack_array(Type t, void *packed, const real *x, size_t n)
 		for (size_t i = 0; i < n; i++)
 			floats[i] = (float)x[i];
 }
+
 void unpack_array(Type t, real *x, const void *packed, size_t n)
 {
 	const uint16_t *bits = packed;

@@ -18,6 +18,7 @@ extern const char *const type_names[NTYPES];
 #define TYPES "fp32|bf16|fp16|fp64|tf32"  /* the same, in order */
 extern const Format type_formats[NTYPES];
 
+// declare the functions on number formats
 size_t type_size(Type t);                 /* bytes of one element as stored */
 double type_spacing(Type t, double x);    /* from finite x to its neighbour */
 double type_max(Type t);                  /* largest finite value */

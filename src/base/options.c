@@ -11,6 +11,8 @@
 #include "base/error.h"
 
 // find the option that argument names
+/* argument: the text behind the two dashes; the name ends at an equals sign or
+ * with the argument */
 static const Option *find_option(const Option *options, const char *argument)
 {
 	size_t length = strcspn(argument, "=");
@@ -59,7 +61,7 @@ int options_choice(const char *choices, const char *name)
 	return -1;
 }
 
-static void store(const Option *o, const char *text)
+static void store_value(const Option *o, const char *text)
 {
 	char *end;
 	switch (o->kind) {
@@ -129,7 +131,7 @@ static void print_help(const Option *options, const char *about)
 }
 
 // move one argument before others
-static void move_before(char **argv, int to, int from)
+static void move_argument(char **argv, int to, int from)
 {
 	char *argument = argv[from];
 	memmove(argv + to + 1, argv + to, (from - to) * sizeof *argv);
@@ -146,7 +148,7 @@ int options_parse(const Option *options, int argc, char **argv,
 	for (int i = 1; i < argc; i++) {
 		if (strncmp(argv[i], "--", 2) != 0)
 			continue;
-		move_before(argv, first++, i);
+		move_argument(argv, first++, i);
 		// stop at --, answer --help
 		const char *word = argv[first - 1];
 		if (strcmp(word, "--") == 0)
@@ -164,9 +166,9 @@ int options_parse(const Option *options, int argc, char **argv,
 				usage_error("option --%s needs a value: %s", option->name,
 					option->expects);
 			text = argv[i];
-			move_before(argv, first++, i);
+			move_argument(argv, first++, i);
 		}
-		store(option, text);
+		store_value(option, text);
 	}
 	return first;
 }

@@ -39,6 +39,8 @@ ANYWHERE uint64_t random_bits(uint64_t seed, uint64_t stream, uint64_t i)
 	philox(w, seed, stream, i);
 	return (uint64_t)w[1] << 32 | w[0];
 }
+
+// map bits to uniforms and normals
 /* uniform in the open interval (0, 1), from 64 random bits */
 ANYWHERE double random_unit(uint64_t bits)
 {
@@ -51,6 +53,7 @@ ANYWHERE double random_uniform(uint64_t seed, uint64_t stream, uint64_t i)
 {
 	return random_unit(random_bits(seed, stream, i));
 }
+
 /* value i of a stream of normals of mean 0 and variance 1 */
 ANYWHERE double random_normal(uint64_t seed, uint64_t stream, uint64_t i)
 {
@@ -61,6 +64,8 @@ ANYWHERE double random_normal(uint64_t seed, uint64_t stream, uint64_t i)
 		v = random_unit((uint64_t)w[3] << 32 | w[2]);
 	return sqrt(-2 * log(u)) * cos(turn * v);
 }
+
+// redraw a normal until it is in bounds
 /* a normal under the condition |z| <= bound; bound > 0 */
 ANYWHERE double random_truncated(uint64_t seed, uint64_t stream, uint64_t i,
 	double bound)

@@ -26,6 +26,7 @@ static size_t line_length(const char *line)
 	size_t n = strcspn(line, "\n");
 	return n + (line[n] == '\n');
 }
+
 /* dies of a text that is no table or is damaged; returns the line behind its
  * head */
 static char *check_head(char *text, const char *path)
@@ -58,6 +59,7 @@ static void split_line(Records *r, char *line, const char *path)
 	r->ncolumns = n;
 	r->nrows += most > 0;
 }
+
 Records *records_read(const char *path)
 {
 	size_t length;
@@ -73,6 +75,7 @@ Records *records_read(const char *path)
 		usage_error("%s: no columns", path);
 	return r;
 }
+
 void records_free(Records **r)
 {
 	if (*r) {
@@ -104,6 +107,7 @@ bool records_head_is(const Records *r, const char *key, const char *value)
 	size_t n = strlen(value);
 	return found && strncmp(found, value, n) == 0 && found[n] == '\n';
 }
+
 const char *records_text(const Records *r, int row, const char *column)
 {
 	for (int c = 0; c < r->ncolumns; c++)

@@ -15,25 +15,27 @@
 #include "base/file.h"
 #include "base/grow.h"
 
-typedef struct Entry {
+// define an open tensor file
+typedef struct TensorEntry {
 	TensorView view;
-	size_t begin, end;         /* of its data, in the data */
-	size_t at;                 /* of its name, in the file */
-} Entry;
+	size_t begin, end;         /* offsets of its data in the data */
+	size_t at;                 /* offset of its name in the file */
+} TensorEntry;
 
-typedef struct Pair {
+typedef struct MetaPair {
 	char *key, *value;
 	size_t at;
-} Pair;
+} MetaPair;
 
 struct TensorFile {
 	const char *path;
 	const char *map;           /* the whole file */
-	/* at: where the header parser stands; end: first byte after the header */
+	/* at: offset of the byte that the parser of the header reads next; end: of
+	 * the first byte behind the header */
 	size_t nbytes, at, end;
 	int ntensors, nmeta;
-	Entry *tensors, **by_name; /* in the order of the file; sorted */
-	Pair *meta;                /* sorted by key */
+	TensorEntry *tensors, **by_name; /* in the order of the file; sorted */
+	MetaPair *meta;                /* sorted by key */
 };
 
 // scan the tokens of JSON
@@ -43,29 +45,32 @@ static _Noreturn void damaged(const TensorFile *f, size_t at,
 	usage_error("%s: offset %zu: expected %s", f->path, at, expected);
 }
 
-static char peek(TensorFile *f)
+/* the character at f->at behind blanks, not taken; zero at the header's end */
+static char skip_blanks_and_peek(TensorFile *f)
 {
 	while (f->at < f->end && strchr(" \t\r\n", f->map[f->at]) && f->map[f->at])
 		f->at++;
 	return f->at < f->end ? f->map[f->at] : '\0';
 }
 
+/* takes the character c; anything else is damage */
 static void expect(TensorFile *f, char c)
 {
 	char text[] = { '\'', c, '\'', '\0' };
-	if (peek(f) != c)
+	if (skip_blanks_and_peek(f) != c)
 		damaged(f, f->at, text);
 	f->at++;
 }
 
+/* takes the next character if it is c; returns whether it was */
 static bool accept(TensorFile *f, char c)
 {
-	bool found = peek(f) == c;
+	bool found = skip_blanks_and_peek(f) == c;
 	f->at += found;
 	return found;
 }
 
-/* how many bytes the character at s has, of n; 0: it is not UTF-8 */
+/* how many of the n bytes at s its first character has; 0: it is not UTF-8 */
 static size_t utf8_length(const unsigned char *s, size_t n)
 {
 	size_t length = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2
@@ -81,6 +86,7 @@ static size_t utf8_length(const unsigned char *s, size_t n)
 	return wrong ? 0 : length;
 }
 
+// scan a string
 /* moves past the characters of a string; returns their bytes without escapes */
 static size_t skip_string(TensorFile *f)
 {
@@ -114,10 +120,11 @@ static char *scan_string(TensorFile *f)
 	return s;
 }
 
+// scan a size and a list of sizes
 static size_t scan_size(TensorFile *f)
 {
 	size_t value = 0;
-	char c = peek(f);
+	char c = skip_blanks_and_peek(f);
 	if (c < '0' || c > '9' || (c == '0' && f->at + 1 < f->end
 		&& f->map[f->at + 1] >= '0' && f->map[f->at + 1] <= '9'))
 		damaged(f, f->at, "a number");
@@ -158,6 +165,7 @@ static size_t dtype_size(const char *dtype)
 	return 0;
 }
 
+// read the fields of an entry
 static void read_fields(TensorFile *f, TensorView *t, size_t offsets[2])
 {
 	bool dtype = false, shape = false, place = false;
@@ -186,6 +194,7 @@ static void read_fields(TensorFile *f, TensorView *t, size_t offsets[2])
 		damaged(f, f->at, "dtype, shape and data_offsets before here");
 }
 
+// check an entry against the length of its data
 static void read_tensor(TensorFile *f, char *name, size_t at)
 {
 	TensorView t = { .name = name, .count = 1 };
@@ -206,13 +215,13 @@ static void read_tensor(TensorFile *f, char *name, size_t at)
 	if ((uintptr_t)t.data % size != 0)
 		t.data = memcpy(need(malloc(nbytes + 1)), t.data, nbytes);
 	f->tensors = grow(f->tensors, f->ntensors, sizeof *f->tensors);
-	f->tensors[f->ntensors++] = (Entry){ t, offsets[0], offsets[1], at };
+	f->tensors[f->ntensors++] = (TensorEntry){ t, offsets[0], offsets[1], at };
 }
 
 // read the metadata
 static int by_key(const void *a, const void *b)
 {
-	return strcmp(((const Pair *)a)->key, ((const Pair *)b)->key);
+	return strcmp(((const MetaPair *)a)->key, ((const MetaPair *)b)->key);
 }
 
 static void read_metadata(TensorFile *f)
@@ -222,7 +231,7 @@ static void read_metadata(TensorFile *f)
 		return;
 	do {
 		f->meta = grow(f->meta, f->nmeta, sizeof *f->meta);
-		Pair *p = &f->meta[f->nmeta++];
+		MetaPair *p = &f->meta[f->nmeta++];
 		p->at = f->at;
 		p->key = scan_string(f);
 		expect(f, ':');
@@ -238,14 +247,16 @@ static void read_metadata(TensorFile *f)
 // check the offsets and the names of all tensors
 static int by_offset(const void *a, const void *b)
 {
-	const Entry *x = *(Entry *const *)a, *y = *(Entry *const *)b;
+	const TensorEntry *x = *(TensorEntry *const *)a,
+		*y = *(TensorEntry *const *)b;
 	return x->begin != y->begin ? (x->begin > y->begin) - (x->begin < y->begin)
 		: (x->end > y->end) - (x->end < y->end);
 }
 
 static int by_name(const void *a, const void *b)
 {
-	const Entry *x = *(Entry *const *)a, *y = *(Entry *const *)b;
+	const TensorEntry *x = *(TensorEntry *const *)a,
+		*y = *(TensorEntry *const *)b;
 	return strcmp(x->view.name, y->view.name);
 }
 
@@ -287,6 +298,7 @@ static void map_file(TensorFile *f)
 	close(fd);
 }
 
+// walk the header
 static void read_header(TensorFile *f)
 {
 	bool metadata = false;
@@ -294,7 +306,7 @@ static void read_header(TensorFile *f)
 	if (accept(f, '}'))
 		return;
 	do {
-		peek(f);
+		skip_blanks_and_peek(f);
 		size_t at = f->at;
 		char *name = scan_string(f);
 		expect(f, ':');
@@ -311,6 +323,7 @@ static void read_header(TensorFile *f)
 	expect(f, '}');
 }
 
+// open and close a tensor file
 TensorFile *tensorfile_open(const char *path)
 {
 	TensorFile *f = need(calloc(1, sizeof *f));
@@ -326,7 +339,7 @@ TensorFile *tensorfile_open(const char *path)
 	if (f->at == f->end || f->map[f->at] != '{')
 		damaged(f, f->at, "'{'");
 	read_header(f);
-	if (peek(f) != '\0' || f->at != f->end)
+	if (skip_blanks_and_peek(f) != '\0' || f->at != f->end)
 		damaged(f, f->at, "the end of the header");
 	check_entries(f);
 	return f;
@@ -356,8 +369,9 @@ void tensorfile_close(TensorFile **file)
 // look tensors up
 const char *tensorfile_meta(const TensorFile *f, const char *key)
 {
-	const Pair wanted = { .key = (char *)key }, *found = f->nmeta == 0 ? NULL
-		: bsearch(&wanted, f->meta, f->nmeta, sizeof *f->meta, by_key);
+	const MetaPair wanted = { .key = (char *)key },
+		*found = f->nmeta == 0 ? NULL
+			: bsearch(&wanted, f->meta, f->nmeta, sizeof *f->meta, by_key);
 	return found ? found->value : NULL;
 }
 
@@ -374,7 +388,7 @@ const TensorView *tensorfile_at(const TensorFile *f, int i)
 
 const TensorView *tensorfile_find(const TensorFile *f, const char *name)
 {
-	const Entry wanted = { .view.name = name }, *at = &wanted,
+	const TensorEntry wanted = { .view.name = name }, *at = &wanted,
 		*const *found = bsearch(&at, f->by_name, f->ntensors,
 			sizeof *f->by_name, by_name);
 	return found ? &(*found)->view : NULL;

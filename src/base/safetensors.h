@@ -21,6 +21,7 @@ typedef struct TensorView {
 	const void *data;        /* aligned to its dtype */
 } TensorView;
 
+// declare how tensors are read
 /* Maps the file and checks all that the format demands of it. A damaged file is
  * named with the offset of the damage: exit 2. */
 TensorFile       *tensorfile_open(const char *path);
@@ -38,6 +39,7 @@ const TensorView *tensorfile_at(const TensorFile *f, int i);
 const TensorView *tensorfile_expect(const TensorFile *f, const char *name,
 	const char *dtype, size_t count);
 
+// declare how tensors are written
 /* does the file begin like one of this format? for file_try */
 bool tensorfile_recognised(FILE *f);
 /* Writes the eight bytes and the header of views (name, dtype, shape) and of

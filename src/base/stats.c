@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 
+// compare two numbers for sorting
 static int ascending(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;

@@ -20,6 +20,7 @@
 #include "base/file.h"
 #include "base/grow.h"
 
+// define what a table holds
 struct Table {
 	char *path;                        /* NULL: stdout */
 	int lock;                          /* on the file at path, or -1 */
@@ -92,14 +93,14 @@ bool table_has(const Table *t, const char *keys)
 {
 	size_t length = strlen(keys);
 	for (int i = 0; i < t->nrows; i++)
-		if (key_length(t->rows[i], t->nkeys) == length && strncmp(t->rows[i],
-			keys, length) == 0)
+		if (key_length(t->rows[i], t->nkeys) == length
+			&& strncmp(t->rows[i], keys, length) == 0)
 			return true;
 	return false;
 }
 
 // keep other programs off the file
-static void hold(Table *t)
+static void lock_file(Table *t)
 {
 	struct stat held, there;
 	int fd = open(t->path, O_RDONLY | O_CLOEXEC);
@@ -127,7 +128,7 @@ uint64_t table_checksum(const char *text)
 	return hash_bytes(HASH_START, text, strlen(text));
 }
 
-static char *text_of(const Table *t, bool complete)
+static char *table_text(const Table *t, bool complete)
 {
 	char *text;
 	size_t size;
@@ -142,12 +143,12 @@ static char *text_of(const Table *t, bool complete)
 	return text;
 }
 
-static void save(Table *t, bool complete)
+static void save_table(Table *t, bool complete)
 {
 	if (t->path == NULL)
 		return;
-	char *text = text_of(t, complete);
-	hold(t);
+	char *text = table_text(t, complete);
+	lock_file(t);
 	FILE *f = file_begin(t->path);
 	fprintf(f, CHECKSUM "%016" PRIx64 "\n%s", table_checksum(text), text);
 	free(text);
@@ -183,8 +184,8 @@ static char *read_text(const char *path)
 }
 
 // refuse a table of another program or sweep
-/* the text behind a start, or NULL */
-static const char *after(const char *text, const char *start)
+/* the text behind `start`; NULL if text is NULL or does not begin with it */
+static const char *skip_prefix(const char *text, const char *start)
 {
 	size_t n = strlen(start);
 	return text && strncmp(text, start, n) == 0 ? text + n : NULL;
@@ -192,36 +193,38 @@ static const char *after(const char *text, const char *start)
 
 static const char *next_line(const char *text)
 {
-	return text ? after(text + strcspn(text, "\n"), "\n") : NULL;
+	return text ? skip_prefix(text + strcspn(text, "\n"), "\n") : NULL;
 }
 
-/* the value of a key in a head, or NULL; *columns: the line behind the head */
+/* the value of a key in a table's head, NULL if it is absent; *columns: the
+ * line behind the head */
 static const char *head_value(const char *line, const char *key,
 	const char **columns)
 {
 	const char *found = NULL;
-	for (; after(line, "# "); line = next_line(line))
-		if (after(after(after(line, "# "), key), ": "))
+	for (; skip_prefix(line, "# "); line = next_line(line))
+		if (skip_prefix(skip_prefix(skip_prefix(line, "# "), key), ": "))
 			found = line + strlen("# : ") + strlen(key);
 	*columns = line;
 	return found;
 }
 
-static bool same(const Table *t, const char *key, const char *value)
+static bool has_same_meta(const Table *t, const char *key, const char *value)
 {
 	for (int i = 0; i < t->nmeta; i++)
 		if (strcmp(t->meta[i].key, key) == 0)
-			return after(after(value, t->meta[i].value), "\n");
+			return skip_prefix(skip_prefix(value, t->meta[i].value), "\n");
 	return value == NULL;
 }
 
-static void refuse_others(const Table *t, const char *lines)
+static void refuse_foreign_table(const Table *t, const char *lines)
 {
 	const char *columns;
 	const char *program = head_value(lines, "program", &columns);
 	const char *sweep = head_value(lines, "sweep", &columns);
-	if (same(t, "program", program) && (sweep ? same(t, "sweep", sweep)
-		: after(after(columns, t->header), "\n") != NULL))
+	if (has_same_meta(t, "program", program)
+		&& (sweep ? has_same_meta(t, "sweep", sweep)
+			: skip_prefix(skip_prefix(columns, t->header), "\n") != NULL))
 		return;
 	program = program ? program : "another program";
 	sweep = sweep ? sweep : "another";
@@ -231,15 +234,16 @@ static void refuse_others(const Table *t, const char *lines)
 }
 
 // find the rows of a table that says the same
-static const char *agreeing_rows(const Table *t, const char *line)
+static const char *rows_under_same_head(const Table *t, const char *line)
 {
 	for (int i = 0; i < t->nmeta; i++) {
-		line = after(after(after(line, "# "), t->meta[i].key), ": ");
+		line = skip_prefix(skip_prefix(skip_prefix(line, "# "),
+			t->meta[i].key), ": ");
 		line = strcmp(t->meta[i].key, "date") == 0 ? next_line(line)
-			: after(after(line, t->meta[i].value), "\n");
+			: skip_prefix(skip_prefix(line, t->meta[i].value), "\n");
 	}
-	line = next_line(after(line, "# complete: "));
-	return after(after(line, t->header), "\n");
+	line = next_line(skip_prefix(line, "# complete: "));
+	return skip_prefix(skip_prefix(line, t->header), "\n");
 }
 
 static void add_row(Table *t, const char *row, size_t length)
@@ -253,13 +257,13 @@ int table_resume(Table *t, bool adopt)
 {
 	if (t->path == NULL)
 		return 0;
-	hold(t);
+	lock_file(t);
 	char *text = adopt ? read_text(t->path) : NULL;
 	if (text == NULL)
 		return 0;
 	const char *lines = strchr(text, '\n') + 1;
-	refuse_others(t, lines);
-	const char *row = agreeing_rows(t, lines);
+	refuse_foreign_table(t, lines);
+	const char *row = rows_under_same_head(t, lines);
 	for (size_t n; row && *row; row += n + 1) {
 		n = strcspn(row, "\n");
 		add_row(t, row, n);
@@ -281,13 +285,13 @@ void table_append(Table *t, const char *rows)
 		free(row);
 	}
 	assert(*rows == '\0');
-	save(t, false);
+	save_table(t, false);
 }
 
 // print the rows in aligned columns
 enum { GAP = 2 };
 
-/* width 0: the column is hidden */
+/* prints the cells that have a width; width 0: the column is hidden */
 static void print_row(const char *row, const int *width)
 {
 	for (int c = 0;; c++) {
@@ -302,7 +306,7 @@ static void print_row(const char *row, const int *width)
 	putchar('\n');
 }
 
-static void widen(int *width, const char *row)
+static void widen_columns(int *width, const char *row)
 {
 	for (int c = 0; *row; c++) {
 		int n = (int)strcspn(row, "\t");
@@ -321,7 +325,7 @@ static int terminal_width(void)
 		? size.ws_col : 80;
 }
 
-static const char *cell(const char *row, int c, int *length)
+static const char *cell_at(const char *row, int c, int *length)
 {
 	while (c-- > 0)
 		row += strcspn(row, "\t") + 1;
@@ -329,20 +333,21 @@ static const char *cell(const char *row, int c, int *length)
 	return row;
 }
 
-/* 0: a key, 1: measured, 2: may be missed */
-static int rank_of(const Table *t, int c)
+/* how soon a column may be hidden: 0 for a key, 1 for what was measured, 2 for
+ * what may be missed */
+static int column_rank(const Table *t, int c)
 {
 	static const char *const parts[] = { "_sd_", "_med_", "_min_", "_GFLOP",
 		"_MB" };
 	int n;
-	const char *name = cell(t->header, c, &n);
+	const char *name = cell_at(t->header, c, &n);
 	if (c < t->nkeys)
 		return 0;
 	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
 		if (memmem(name, n, parts[i], strlen(parts[i])))
 			return 2;
 	for (int i = 0; i < t->nrows; i++) {
-		const char *value = cell(t->rows[i], c, &n);
+		const char *value = cell_at(t->rows[i], c, &n);
 		if ((int)strspn(value, "-0123456789") < n)
 			return 1;
 	}
@@ -356,11 +361,11 @@ static int hide_columns(const Table *t, int *width, int columns)
 		all += GAP + width[c];
 	if (all <= columns)
 		return 0;
-	cell(t->header, last, &width[last]);
+	cell_at(t->header, last, &width[last]);
 	columns -= width[0] + GAP + width[last];
 	for (int rank = 0; rank < 3; rank++)
 		for (int c = 1; c < last; c++)
-			if (rank_of(t, c) == rank && (columns -= GAP + width[c]) < 0) {
+			if (column_rank(t, c) == rank && (columns -= GAP + width[c]) < 0) {
 				columns = 0;
 				width[c] = 0;
 				hidden++;
@@ -368,12 +373,13 @@ static int hide_columns(const Table *t, int *width, int columns)
 	return hidden;
 }
 
+// print the rows in aligned columns
 static void print_aligned(const Table *t)
 {
 	int *width = need(calloc(t->ncolumns, sizeof *width));
-	widen(width, t->header);
+	widen_columns(width, t->header);
 	for (int i = 0; i < t->nrows; i++)
-		widen(width, t->rows[i]);
+		widen_columns(width, t->rows[i]);
 	int hidden = t->wide ? 0 : hide_columns(t, width, terminal_width());
 	for (int i = 0; i < t->nmeta; i++)
 		printf("# %s: %s\n", t->meta[i].key, t->meta[i].value);
@@ -386,12 +392,13 @@ static void print_aligned(const Table *t)
 	free(width);
 }
 
+// close a table
 void table_close(Table *t, bool complete)
 {
 	if (t->path == NULL)
 		print_aligned(t);
 	else if (complete)
-		save(t, true);
+		save_table(t, true);
 	for (int i = 0; i < t->nmeta; i++) {
 		free(t->meta[i].key);
 		free(t->meta[i].value);

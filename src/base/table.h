@@ -18,6 +18,7 @@ void   table_wide(Table *t);
 void   table_meta(Table *t, const char *key, const char *format,
 	...) __attribute__((format(printf, 3, 4)));
 
+// declare how rows are kept
 /* Adopts the rows of an earlier file at path, finished or not, whose columns
  * and metadata agree with t's but for date and complete; returns how many. A
  * file that is not a table of this program and sweep, is damaged, or is being

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "bench/harness.h"
 
+// start a command, or say how it ended
 static char *text_of(const char *format, va_list args)
 {
 	char *text;
@@ -37,7 +38,7 @@ void job_skip(Row *row, const char *who, int status, const char *said)
 }
 
 // copy the rows of a job
-/* of a table with the row's own keys; returns how many */
+/* copies the rows of a table that has the row's own keys; returns how many */
 static int copy_rows(Row *row, const char *path)
 {
 	int n = 0;
@@ -72,6 +73,7 @@ static int hear(FILE *from, char *said, size_t room)
 	return pclose(from);
 }
 
+// start the ranks of a job, and copy their rows
 void job_rows(Row *row, long ranks, long limit_s, const char *launcher,
 	const char *arguments, ...)
 {

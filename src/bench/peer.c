@@ -22,6 +22,7 @@ bool peer_wanted(const PeerFilter *only, const char *impl, const char *size,
 		&& fits(only->precision, precision);
 }
 
+// read words and numbers of an answer
 static bool has_word(const char *words, const char *word)
 {
 	size_t n = strlen(word);
@@ -49,6 +50,7 @@ static void empty(Row *row, const char *columns)
 	}
 }
 
+// set columns from a line of an answer
 /* true: the line was an answer; columns that it leaves out are empty */
 static bool take_answer(Row *row, const char *columns, char *line)
 {
@@ -75,6 +77,7 @@ static bool take_answer(Row *row, const char *columns, char *line)
 	return any;
 }
 
+// run the script and emit its rows
 void peer_measure(Row *row, const char *columns, long limit_s,
 	const char *script, const char *arguments, ...)
 {

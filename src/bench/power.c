@@ -9,11 +9,11 @@
 
 #include "base/error.h"
 
-/* of NVML: kinds of clocks and thermometers, why clocks are lower */
+/* constants of NVML: a kind of clock, a thermometer, reasons for a lower clock */
 enum { CLOCK_SM = 1, AT_THE_GPU = 0, PERIOD_MS = 20,
 	HELD_DOWN = 0x04 | 0x20 | 0x40 | 0x80 };  /* power; heat, twice; a brake */
 
-// find the functions of NVML
+// declare the functions of NVML that we call
 typedef struct Nvml {
 	void *library, *gpu;
 	int (*init)(void);
@@ -65,6 +65,7 @@ static void add_reading(PowerWatch *w, int which, int status, double value)
 	}
 }
 
+// read clock, power and heat until told to stop
 static void *read_on(void *watch)
 {
 	PowerWatch *w = watch;
@@ -86,6 +87,7 @@ static void *read_on(void *watch)
 	return NULL;
 }
 
+// begin to watch a GPU
 PowerWatch *power_watch(const Device *d)
 {
 	const char *bus = d->backend->bus ? d->backend->bus(d->state) : NULL;
@@ -101,6 +103,7 @@ PowerWatch *power_watch(const Device *d)
 	return w;
 }
 
+// end a watch and take means
 static double mean_of(const PowerWatch *w, int which)
 {
 	return w->n[which] ? w->sum[which] / w->n[which] : NAN;

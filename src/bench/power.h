@@ -14,12 +14,13 @@ typedef struct PowerFacts {
 	                                  * held the clock down */
 } PowerFacts;
 
-/* begins to read; NULL: there is nothing to be read of this device */
+/* starts a thread that reads the GPU; NULL: nothing can be read of this device */
 PowerWatch *power_watch(const Device *d);
-/* ends it; a watch of NULL gives NaN */
+/* stops the thread, frees the watch and returns the means; NULL: all are NaN */
 PowerFacts  power_read(PowerWatch **w);
 
 #define POWER_VALUES "sm_MHz watts joules_per_step capped celsius"
+/* sets the columns POWER_VALUES, but for those that are NaN */
 void        row_set_power(Row *row, const PowerFacts *p, int steps);
 
 #endif

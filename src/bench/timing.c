@@ -11,7 +11,7 @@
 enum { WARMUP = 3 };
 
 // run the work between events
-/* graph NULL: the work is called */
+/* graph: what is replayed; NULL: the work is called */
 static Timing run_between_events(Device *d, Work *work, void *arg, void *graph,
 	int runs)
 {
@@ -65,6 +65,7 @@ size_t copy_length(const Device *d)
 	return (size_t)1 << (strcmp(d->backend->name, "cuda") == 0 ? 28 : 25);
 }
 
+// time a copy of drawn numbers
 double copy_GBps(Device *d, size_t n, int runs)
 {
 	Copy c = { d, array_new(d, n, FP32, MEM_TEMPORARY, "copy"),

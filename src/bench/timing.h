@@ -12,13 +12,15 @@ typedef struct Timing {
 } Timing;
 
 enum { MOST_RUNS = NSTAMPS - 1 };
-/* of runs that follow a few more; recorded and replayed where the device can */
+/* the time of one run of the work, over so many runs after a few for warm-up; the
+ * work is captured as a graph and replayed where the device can, else called */
 Timing timed(Device *d, Work *work, void *arg, int runs);
-/* the same, but called each time */
+/* as timed, but the work is called each time and never captured */
 Timing timed_calls(Device *d, Work *work, void *arg, int runs);
-/* bytes read and written in a copy of n fp32 numbers, in 1e9 a second */
+/* bandwidth of a copy of n fp32 elements: bytes read and written, in 1e9
+ * bytes/s */
 double copy_GBps(Device *d, size_t n, int runs);
-/* the numbers in a copy that measures a peak */
+/* elements of a copy that measures a peak, far more than caches hold */
 size_t copy_length(const Device *d);
 
 #endif

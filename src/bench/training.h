@@ -5,7 +5,7 @@
 #include "bench/harness.h"
 #include "train/step.h"
 
-/* a configuration, or how one begins */
+/* a row's model; also the first field of larger configurations */
 typedef struct ModelConfig {
 	int size;                        /* of SIZES */
 	long context;
@@ -14,7 +14,7 @@ typedef struct ModelConfig {
 } ModelConfig;
 #define MODEL_KEYS KEY(ModelConfig, size, SIZES), KEY(ModelConfig, context), \
 	KEY(ModelConfig, precision, PRECISIONS), KEY(ModelConfig, fusion, FUSIONS)
-/* options of programs that measure such models, and where each is kept */
+/* entries of a table of options; TO: the variable that an option sets */
 #define SIZE_OPTION(TO)      { "size", OPT_CHOICE, TO, SIZES, "model" }
 #define CONTEXT_OPTION(TO) \
 	{ "context", OPT_INT, TO, "1..65536", "tokens in a sequence" }
@@ -28,25 +28,26 @@ typedef struct ModelConfig {
 	{ "warmup", OPT_INT, TO, "1..1000", "steps before measuring" }
 #define STEPS_OPTION(TO)   { "steps", OPT_INT, TO, "1..1000", "measured steps" }
 
-/* a model as its configuration has it, its optimizer, and a batch */
+/* a model as its configuration has it, its optimizer, and a batch of tokens */
 typedef struct Training {
 	Model *m;
-	Optimizer adamw;                     /* if it was asked for */
+	Optimizer adamw;                     /* all zeros unless with_adamw */
 	Batch batch;
 } Training;
+/* on the harness's device; B: sequences in the batch */
 Training training_of(const ModelConfig *c, size_t B, bool with_adamw);
-/* on a device that is there, instead of the harness's next one */
+/* as training_of, on a device that is already open */
 Training training_on(Device *device, const ModelConfig *c, size_t B,
 	bool with_adamw);
 void     training_free(Training *t);
 
-/* sweeps on a CPU divide contexts by it, and widths, depths and vocabulary by
+/* sweeps on a CPU divide contexts by SCALE, and widths, depths and vocabulary by
  * half of it */
 enum { SCALE = 16 };
 #define SCALED "small (widths, depths, vocabulary divided by 8, contexts by 16)"
 /* sizes that train on one GPU: all but 10B */
 enum { NTRAINED = NSIZES - 1 };
-/* sizes that a sweep takes: on a GPU all, on a CPU NTRAINED */
+/* how many sizes a sweep takes: on a GPU all, on a CPU NTRAINED */
 int      studied_sizes(void);
 Shape    scaled_down(Shape s);
 /* one of SIZES, on a CPU scaled down; the context is as given */
@@ -54,7 +55,7 @@ Shape    studied_shape(int size, long context);
 
 /* sets phase_ms, the median, and phase_sd_ms */
 void     row_set_time(Row *row, const char *phase, Stats ms);
-/* of the forward and the backward pass, and of the step */
+/* sets the times of forward pass, backward pass and step */
 void     row_set_steps(Row *row, const StepStats *s);
 
 #endif

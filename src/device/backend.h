@@ -8,35 +8,41 @@
 
 #include "base/number.h"
 
-/* each does its work in order; they run side by side */
+/* A queue does its work in order; the two run side by side. */
 typedef enum { COMPUTE, COMM, NQUEUES } Queue;
 enum { NSTAMPS = 8192 };
 
 typedef struct Backend {
 	const char *name;
-	/* NULL when there is such a device, else why not */
+	/* NULL if there is a device of this number, else a text that says why
+	 * not */
 	const char *(*missing)(int ordinal);
+	/* the state of an open device, the first argument of what follows */
 	void  *(*open)(int ordinal);
 	void   (*close)(void *state);
 	// declare what a backend says of itself
-	/* model and size, one line; libraries with versions; bytes of memory */
+	/* one line with the model and its size; one line with the libraries and their
+	 * versions */
 	const char *(*describe)(void *state);
 	const char *(*libraries)(void *state);
-	/* its place on the PCI bus, as its driver's tools know it; NULL: none */
+	/* the address on the PCI bus as the driver's tools write it; NULL: this
+	 * function is missing where a device has none */
 	const char *(*bus)(void *state);
+	/* all memory of the device, in bytes */
 	size_t (*memory)(void *state);
-	/* tells tools from outside where a range begins (its name) or ends (NULL);
-	 * NULL: there are none */
+	/* tells tools from outside where a range begins (name) or ends (name NULL);
+	 * NULL: there are no such tools */
 	void   (*range)(void *state, const char *name);
 	// declare what a backend does with memory
-	/* bytes that can be allocated now; bytes of an element as stored */
+	/* available: bytes that can be allocated now; width: bytes of an element of
+	 * this type as the device stores it */
 	size_t (*available)(void *state);
 	size_t (*width)(Type type);
-	/* NULL when there is no memory */
+	/* returns NULL when there is no memory */
 	void  *(*alloc)(void *state, size_t nbytes);
 	void   (*free)(void *state, void *p);
-	/* memory of the host that queued copies read and write when they run; NULL when
-	 * there is none */
+	/* memory of the host that queued copies may read and write when they run; NULL
+	 * when there is none */
 	void  *(*host_alloc)(void *state, size_t nbytes);
 	void   (*host_free)(void *state, void *p);
 	/* queues a copy from host to device, back, or within the device */
@@ -47,19 +53,21 @@ typedef struct Backend {
 	void   (*call)(void *state, Queue queue, void (*work)(void *arg), void *arg);
 	/* the host waits for all that is queued */
 	void   (*synchronize)(void *state, Queue queue);
-	/* a number for the point that the queue has been filled to; 0: all work was
-	 * done when it was queued */
+	/* returns the number of the point that the queue has been filled to; 0: all its
+	 * work was done when it was queued */
 	uint64_t (*event)(void *state, Queue queue);
-	/* `queue` takes up what comes next only when `of` has reached event n */
+	/* `queue` starts what it is given from now on only when queue `of` has reached
+	 * event n; reached: has it? */
 	void   (*wait)(void *state, Queue queue, Queue of, uint64_t n);
 	bool   (*reached)(void *state, Queue of, uint64_t n);
-	/* notes the time at which the work before it is done; ms between two */
+	/* stamp notes the time at which the work so far is done; stamped_ms returns the
+	 * ms between two stamps */
 	void   (*stamp)(void *state, Queue queue, int which);
 	double (*stamped_ms)(void *state, int from, int to);
 	// declare what a backend does with graphs
-	/* compute work after graph_begin is captured, not done; graph_end returns a
-	 * graph of it and how many kernels it has, NULL if there is none. The functions
-	 * are NULL where a device cannot */
+	/* Compute work after graph_begin is captured and not done; graph_end returns a
+	 * graph of it and the number of its kernels, NULL if there was none. The
+	 * functions are NULL where a device has no graphs. */
 	void   (*graph_begin)(void *state);
 	void  *(*graph_end)(void *state, int *kernels);
 	void   (*graph_launch)(void *state, void *graph);

@@ -16,24 +16,27 @@
 #include "base/grow.h"
 
 // describe the state of the CPU backend
-typedef struct Job {
+typedef struct QueuedCall {
 	void (*work)(void *arg);
 	void *arg;
-} Job;
+} QueuedCall;
 
 typedef struct Cpu {
 	double stamps_ms[NSTAMPS];
-	uint64_t stamps_at[NSTAMPS];             /* calls of the queue until then */
+	/* calls that the communication queue had been given, this one included, when
+	 * the stamp was queued on it; 0 for the compute queue */
+	uint64_t stamps_at[NSTAMPS];
 	/* the communication queue; the thread runs from the first job on */
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	bool running, closing;
-	Job *jobs;                      /* job i is jobs[i % capacity] */
+	QueuedCall *jobs;               /* a ring: call i is jobs[i % capacity] */
 	size_t capacity;
 	uint64_t queued, done;
 } Cpu;
 
+// open the CPU backend
 static const char *cpu_missing(int ordinal)
 {
 	return ordinal == 0 ? NULL : "there is one CPU";
@@ -121,7 +124,7 @@ static void *run_jobs(void *state)
 			pthread_cond_wait(&c->changed, &c->lock);
 		if (c->done == c->queued)
 			break;
-		Job job = c->jobs[c->done % c->capacity];
+		QueuedCall job = c->jobs[c->done % c->capacity];
 		pthread_mutex_unlock(&c->lock);
 		job.work(job.arg);
 		pthread_mutex_lock(&c->lock);
@@ -144,7 +147,7 @@ static void cpu_call(void *state, Queue queue, void (*work)(void *arg),
 	if (c->queued - c->done == c->capacity)
 		c->jobs = grow_ring(c->jobs, &c->capacity, c->done, c->queued,
 			sizeof *c->jobs);
-	c->jobs[c->queued++ % c->capacity] = (Job){ work, arg };
+	c->jobs[c->queued++ % c->capacity] = (QueuedCall){ work, arg };
 	pthread_cond_broadcast(&c->changed);
 	pthread_mutex_unlock(&c->lock);
 	if (!c->running && pthread_create(&c->thread, NULL, run_jobs, c) != 0)
@@ -198,11 +201,15 @@ static void cpu_close(void *state)
 }
 
 // copy, call, stamp on the CPU
-typedef struct Copy { void *to; const void *from; size_t nbytes; } Copy;
+typedef struct QueuedCopy {
+	void *to;
+	const void *from;
+	size_t nbytes;
+} QueuedCopy;
 
-static void do_copy(void *arg)
+static void run_copy(void *arg)
 {
-	Copy *c = arg;
+	QueuedCopy *c = arg;
 	memcpy(c->to, c->from, c->nbytes);
 	free(c);
 }
@@ -210,9 +217,9 @@ static void do_copy(void *arg)
 static void cpu_copy(void *state, Queue queue, void *to, const void *from,
 	size_t nbytes)
 {
-	Copy *c = need(malloc(sizeof *c));
-	*c = (Copy){ to, from, nbytes };
-	cpu_call(state, queue, do_copy, c);
+	QueuedCopy *c = need(malloc(sizeof *c));
+	*c = (QueuedCopy){ to, from, nbytes };
+	cpu_call(state, queue, run_copy, c);
 }
 
 static void read_clock(void *ms)
@@ -240,7 +247,8 @@ static const char *better_kernels(void)
 {
 	if (strcmp(openblas_get_corename(), "Prescott") != 0)
 		return NULL;
-	if (__builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw"))
+	if (__builtin_cpu_supports("avx512vl")
+		&& __builtin_cpu_supports("avx512bw"))
 		return "SkylakeX";
 	return __builtin_cpu_supports("avx2") ? "Haswell" : NULL;
 }
@@ -250,7 +258,8 @@ static bool set_default(const char *name, const char *value)
 	return value && !getenv(name) && setenv(name, value, 0) == 0;
 }
 
-/* or in a library that another program has loaded? */
+/* does this code lie in the program that was started, and not in a library that
+ * another program has loaded? */
 static bool in_program(void)
 {
 	Dl_info here, entry;
@@ -271,6 +280,7 @@ static void set_environment(int argc, char **argv)
 		execv("/proc/self/exe", argv);
 }
 
+// list the functions of the CPU backend
 const Backend cpu_backend = {
 	.name = "cpu", .missing = cpu_missing, .open = cpu_open, .close = cpu_close,
 	.describe = cpu_describe, .libraries = cpu_libraries, .memory = cpu_memory,

@@ -17,26 +17,26 @@ const char *const category_names[NCATEGORIES] = { "parameter", "gradient",
 	"optimizer", "activation", "temporary" };
 
 // keep blocks in a pool
-typedef struct Block {
+typedef struct PoolBlock {
 	void *at;
 	size_t nbytes;
 	const char *what;
 	Category category;
 	bool used;
-	bool kept;           /* a captured graph contains its address */
-	Event until;         /* the communication queue uses it */
-} Block;
+	bool kept;           /* a captured graph holds its address */
+	Event until;         /* the communication queue uses it until then */
+} PoolBlock;
 
 typedef struct Pool {
-	Block *blocks;
+	PoolBlock *blocks;
 	size_t n;
 } Pool;
 
-static Block *find_free(Device *d, size_t nbytes)
+static PoolBlock *find_free_block(Device *d, size_t nbytes)
 {
-	Block *busy = NULL;
+	PoolBlock *busy = NULL;
 	for (size_t i = d->pool->n; i-- > 0;) {
-		Block *b = &d->pool->blocks[i];
+		PoolBlock *b = &d->pool->blocks[i];
 		if (b->used || b->nbytes != nbytes || (b->kept && !d->capturing))
 			continue;
 		if (device_reached(d, b->until))
@@ -46,7 +46,7 @@ static Block *find_free(Device *d, size_t nbytes)
 	return d->capturing ? NULL : busy;
 }
 
-static Block *find_used(Pool *pool, const void *p)
+static PoolBlock *find_used_block(Pool *pool, const void *p)
 {
 	for (size_t i = pool->n; i-- > 0;)
 		if (pool->blocks[i].at == p && pool->blocks[i].used)
@@ -71,7 +71,7 @@ static void trim_pool(Device *d)
 	pool->n = kept;
 }
 
-static void *take_memory(Device *d, size_t nbytes)
+static void *alloc_within_limit(Device *d, size_t nbytes)
 {
 	if (d->reserved + nbytes > d->limit)
 		return NULL;
@@ -81,42 +81,43 @@ static void *take_memory(Device *d, size_t nbytes)
 	return at;
 }
 
-/* NULL: there is no memory */
-static Block *add_block(Device *d, size_t nbytes)
+/* adds a block to the pool, of new memory; NULL: there is none, even after what
+ * is free was returned */
+static PoolBlock *add_block(Device *d, size_t nbytes)
 {
 	Pool *pool = d->pool;
-	void *at = take_memory(d, nbytes);
+	void *at = alloc_within_limit(d, nbytes);
 	if (at == NULL) {
 		trim_pool(d);           /* pages may be larger than blocks */
-		at = take_memory(d, nbytes);
+		at = alloc_within_limit(d, nbytes);
 	}
 	if (at == NULL)
 		return NULL;
 	pool->blocks = grow(pool->blocks, pool->n, sizeof *pool->blocks);
 	d->reserved += nbytes;
-	pool->blocks[pool->n] = (Block){ .at = at, .nbytes = nbytes };
+	pool->blocks[pool->n] = (PoolBlock){ .at = at, .nbytes = nbytes };
 	return &pool->blocks[pool->n++];
 }
 
-static size_t whole_lines(size_t nbytes)
+static size_t round_up_to_lines(size_t nbytes)
 {
 	return (nbytes + 63) & ~(size_t)63;
 }
 
 bool device_reserve(Device *d, size_t nbytes)
 {
-	nbytes = whole_lines(nbytes);
-	return nbytes == 0 || find_free(d, nbytes) || add_block(d, nbytes);
+	nbytes = round_up_to_lines(nbytes);
+	return nbytes == 0 || find_free_block(d, nbytes) || add_block(d, nbytes);
 }
 
-static Block *take_block(Device *d, size_t nbytes, const char *what)
+static PoolBlock *take_block(Device *d, size_t nbytes, const char *what)
 {
-	Block *b = find_free(d, nbytes);
+	PoolBlock *b = find_free_block(d, nbytes);
 	if (b == NULL)
 		b = add_block(d, nbytes);
 	if (b == NULL && d->deferral) {         /* it may have freed memory */
-		device_settle(d, "memory is needed");
-		b = find_free(d, nbytes);
+		device_flush_deferred(d, "memory is needed");
+		b = find_free_block(d, nbytes);
 		b = b ? b : add_block(d, nbytes);
 	}
 	if (b == NULL)
@@ -127,19 +128,20 @@ static Block *take_block(Device *d, size_t nbytes, const char *what)
 	return b;
 }
 
-void device_uses(Device *d, void *p, Event event)
+void device_hold_until(Device *d, void *p, Event event)
 {
-	Block *b = find_used(d->pool, p);
+	PoolBlock *b = find_used_block(d->pool, p);
 	assert(b && "memory that is used was allocated");
 	if (event.queue == COMM && event.n > b->until.n)
 		b->until = event;
 }
 
 // keep what operations make for the device
-typedef struct Kept {
+/* an object that belongs to the device, and what frees its contents */
+typedef struct KeptObject {
 	void *at;
 	void (*release)(Device *device, void *kept);
-} Kept;
+} KeptObject;
 
 void *device_keep(Device *d, size_t nbytes,
 	void (*release)(Device *device, void *kept))
@@ -148,14 +150,14 @@ void *device_keep(Device *d, size_t nbytes,
 		if (d->kept[i].release == release)
 			return d->kept[i].at;
 	d->kept = grow(d->kept, d->nkept, sizeof *d->kept);
-	d->kept[d->nkept] = (Kept){ need(calloc(1, nbytes)), release };
+	d->kept[d->nkept] = (KeptObject){ need(calloc(1, nbytes)), release };
 	return d->kept[d->nkept++].at;
 }
 
 static void release_kept(Device *d)
 {
 	while (d->nkept > 0) {
-		Kept *last = &d->kept[--d->nkept];
+		KeptObject *last = &d->kept[--d->nkept];
 		last->release(d, last->at);
 		free(last->at);
 	}
@@ -169,7 +171,7 @@ static void die_of_oom(size_t need, size_t have, const char *what)
 		have >> 20);
 }
 
-/* the number in cuda:N; 0 where there is none, -1 for other names */
+/* the number in cuda:N; 0 for auto, cpu and cuda; -1 for any other name */
 static int ordinal_of(const char *name)
 {
 	char *end = "";
@@ -237,7 +239,7 @@ void device_close(Device **device)
 {
 	Device *d = *device;
 	assert(d->graphs == 0 && "every graph is forgotten");
-	device_settle(d, "the device is closed");
+	device_flush_deferred(d, "the device is closed");
 	for (int queue = 0; queue < NQUEUES; queue++)
 		d->backend->synchronize(d->state, queue);
 	release_kept(d);
@@ -253,7 +255,7 @@ void device_close(Device **device)
 }
 
 // allocate and free, with bookkeeping
-static void log_event(Device *d, const Block *b, bool allocated)
+static void log_event(Device *d, const PoolBlock *b, bool allocated)
 {
 	if (!d->recording)
 		return;
@@ -270,7 +272,7 @@ static void log_event(Device *d, const Block *b, bool allocated)
 	};
 }
 
-static void count_in(Device *d, const Block *b)
+static void count_in(Device *d, const PoolBlock *b)
 {
 	d->total += b->nbytes;
 	d->active[b->category] += b->nbytes;
@@ -281,7 +283,7 @@ static void count_in(Device *d, const Block *b)
 	log_event(d, b, true);
 }
 
-static void count_out(Device *d, const Block *b)
+static void count_out(Device *d, const PoolBlock *b)
 {
 	log_event(d, b, false);
 	d->total -= b->nbytes;
@@ -292,8 +294,8 @@ void *device_alloc(Device *d, size_t nbytes, Category category,
 	const char *what)
 {
 	assert(nbytes > 0 && category < NCATEGORIES);
-	nbytes = whole_lines(nbytes);
-	Block *b = take_block(d, nbytes, what);
+	nbytes = round_up_to_lines(nbytes);
+	PoolBlock *b = take_block(d, nbytes, what);
 	b->used = true;
 	b->kept |= d->capturing;
 	b->category = category;
@@ -306,7 +308,7 @@ void device_free(Device *d, void *p)
 {
 	if (p == NULL)
 		return;
-	Block *b = find_used(d->pool, p);
+	PoolBlock *b = find_used_block(d->pool, p);
 	if (b == NULL && d->deferral && d->deferral->frees(d->deferral, p, 0))
 		return;                     /* there was never any memory */
 	assert(b && "freed memory was allocated");
@@ -320,8 +322,8 @@ void device_free(Device *d, void *p)
 void device_count(Device *d, void *p, size_t nbytes, Category category,
 	const char *what, bool allocated)
 {
-	Block b = { .at = p, .nbytes = whole_lines(nbytes), .category = category,
-		.what = what };
+	PoolBlock b = { .at = p, .nbytes = round_up_to_lines(nbytes),
+		.category = category, .what = what };
 	if (allocated)
 		count_in(d, &b);
 	else
@@ -337,14 +339,14 @@ bool device_has_graphs(const Device *d)
 
 void device_graph_begin(Device *d)
 {
-	device_settle(d, "a graph begins");
+	device_flush_deferred(d, "a graph begins");
 	d->capturing = true;
 	d->backend->graph_begin(d->state);
 }
 
 void *device_graph_end(Device *d, int *kernels)
 {
-	device_settle(d, "a graph ends");
+	device_flush_deferred(d, "a graph ends");
 	d->capturing = false;
 	void *graph = d->backend->graph_end(d->state, kernels);
 	d->graphs += graph != NULL;
@@ -363,7 +365,7 @@ void *device_graph_capture(Device *d, void (*run)(void *arg), void *arg,
 
 void device_graph_launch(Device *d, void *graph)
 {
-	device_settle(d, "a graph is launched");
+	device_flush_deferred(d, "a graph is launched");
 	d->backend->graph_launch(d->state, graph);
 }
 
@@ -379,13 +381,13 @@ void device_graph_destroy(Device *d, void **graph)
 }
 
 // reset peaks, switch the log, push and pop ranges
-void device_blocks(const Device *d, void (*see)(void *arg,
-	const DeviceBlock *block), void *arg)
+void device_blocks(const Device *d,
+	void (*visit)(void *arg, const DeviceBlock *block), void *arg)
 {
 	for (size_t i = 0; i < d->pool->n; i++) {
-		const Block *b = &d->pool->blocks[i];
+		const PoolBlock *b = &d->pool->blocks[i];
 		DeviceBlock block = { b->at, b->nbytes, b->what, b->used };
-		see(arg, &block);
+		visit(arg, &block);
 	}
 }
 
@@ -400,7 +402,7 @@ void device_log_memory(Device *d, bool on)
 	d->recording = on;
 }
 
-static void tell(Device *d, const char *name)
+static void announce_range(Device *d, const char *name)
 {
 	if (d->backend->range)
 		d->backend->range(d->state, name);
@@ -420,7 +422,7 @@ bool device_range_push(Device *d, const char *name)
 		d->range->inner = in;
 	}
 	d->range = in;
-	tell(d, name);
+	announce_range(d, name);
 	return true;
 }
 
@@ -428,6 +430,6 @@ bool device_range_pop(Device *d)
 {
 	assert(d->range->outer && "a range has begun");
 	d->range = d->range->outer;
-	tell(d, NULL);
+	announce_range(d, NULL);
 	return false;
 }

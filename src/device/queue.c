@@ -6,7 +6,7 @@
 #include "base/error.h"
 
 // order the work of queues
-void device_settle(Device *d, const char *why)
+void device_flush_deferred(Device *d, const char *why)
 {
 	if (d->deferral)
 		d->deferral->flush(d->deferral, why);
@@ -15,7 +15,7 @@ void device_settle(Device *d, const char *why)
 Event device_event(Device *d, Queue queue)
 {
 	assert(!d->capturing);
-	device_settle(d, "an event follows");
+	device_flush_deferred(d, "an event follows");
 	return (Event){ queue, d->backend->event(d->state, queue) };
 }
 
@@ -31,10 +31,11 @@ bool device_reached(Device *d, Event event)
 	return event.n == 0 || d->backend->reached(d->state, event.queue, event.n);
 }
 
+// queue host functions and copies
 void device_call(Device *d, Queue queue, void (*work)(void *arg), void *arg)
 {
 	assert(!d->capturing);
-	device_settle(d, "work of the host follows");
+	device_flush_deferred(d, "work of the host follows");
 	d->backend->call(d->state, queue, work, arg);
 }
 
@@ -42,7 +43,7 @@ void device_copy(Device *d, Queue queue, void *to, const void *from,
 	size_t nbytes)
 {
 	assert(!d->capturing);
-	device_settle(d, "a copy follows");
+	device_flush_deferred(d, "a copy follows");
 	d->backend->copy(d->state, queue, to, from, nbytes);
 }
 
@@ -74,7 +75,7 @@ void device_download(Device *d, void *on_host, const void *on_device,
 
 double device_now_ms(Device *d)
 {
-	device_settle(d, "the clock is read");
+	device_flush_deferred(d, "the clock is read");
 	for (int queue = 0; queue < NQUEUES; queue++)
 		d->backend->synchronize(d->state, queue);
 	return clock_ms() - d->start_ms;
@@ -84,7 +85,7 @@ void device_stamp(Device *d, Queue queue, int which)
 {
 	assert(which >= 0 && which < NSTAMPS);
 	assert(queue == COMPUTE || !d->capturing);
-	device_settle(d, "a stamp follows");
+	device_flush_deferred(d, "a stamp follows");
 	d->backend->stamp(d->state, queue, which);
 }
 

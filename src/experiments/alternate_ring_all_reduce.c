@@ -17,8 +17,9 @@ static const Option options[] = {
 	{ 0 }
 };
 
-typedef struct Ring { long N, elements; } Ring;
-static const Key ring_keys[] = { KEY(Ring, N), KEY(Ring, elements), { 0 } };
+typedef struct RingConfig { long N, elements; } RingConfig;
+static const Key ring_keys[] = { KEY(RingConfig, N), KEY(RingConfig, elements),
+	{ 0 } };
 
 static void plan_rings(Plan *plan)
 {
@@ -29,25 +30,27 @@ static void plan_rings(Plan *plan)
 			elements);
 	for (int j = 0; j < (elements ? 1 : 2); j++)
 		for (int i = 0; i < (devices ? 1 : 7); i++)
-			plan_add(plan, &(Ring){ devices ? devices : N[i],
+			plan_add(plan, &(RingConfig){ devices ? devices : N[i],
 				elements ? elements : n[j] });
 }
 
 // sum on a ring, and compare all devices
-typedef void AllReduce(Cluster *c, Axis axis, Part *part);
+typedef void AllReduce(Cluster *c, Axis axis, ClusterArray *part);
 
-/* all devices sum; the sums must be right. Counts elements whose bits are not
- * the same on all devices */
+/* sums on all devices, and ends the program if a sum is wrong. Returns how many
+ * elements have not the same bits on all devices */
 static size_t try_ring(Cluster *c, AllReduce *all_reduce, size_t n)
 {
 	size_t N = cluster_size(c), differ = 0;
-	Part *part = need(malloc(N * sizeof *part));
+	ClusterArray *part = need(malloc(N * sizeof *part));
+	// give each device an array of random numbers
 	for (size_t d = 0; d < N; d++) {
-		part[d] = (Part){ need(malloc(n * sizeof(double))), n, 1 };
+		part[d] = (ClusterArray){ need(malloc(n * sizeof(double))), n, 1 };
 		for (size_t i = 0; i < n; i++)
 			part[d].at[i] = random_normal(harness_seed, d, i);
 	}
 	all_reduce(c, AXIS_X, part);
+	// compare the sums of all devices
 	for (size_t i = 0; i < n; i++) {
 		bool same = true;
 		long double sum = 0;
@@ -70,7 +73,7 @@ static size_t try_ring(Cluster *c, AllReduce *all_reduce, size_t n)
 // run both all-reduces
 static void run_ring(Row *row, const void *config)
 {
-	const Ring *ring = config;
+	const RingConfig *ring = config;
 	size_t N = ring->N, n = ring->elements;
 	double S = 2.0 * n;
 	Cluster *c = cluster_new(N, 1, 2);

@@ -8,7 +8,8 @@
 #include "ops/array.h"
 
 // make and free a case of attention
-static Array drawn(AttentionCase *a, const char *what, uint64_t seed, int which)
+static Array drawn_array(AttentionCase *a, const char *what, uint64_t seed,
+	int which)
 {
 	size_t n = a->B * a->n * a->H * a->D;
 	Array x = array_new(a->device, n, a->type, MEM_PARAMETER, what);
@@ -16,7 +17,7 @@ static Array drawn(AttentionCase *a, const char *what, uint64_t seed, int which)
 	return x;
 }
 
-static Array room(AttentionCase *a, Category category, const char *what)
+static Array new_result(AttentionCase *a, Category category, const char *what)
 {
 	return array_new(a->device, a->B * a->n * a->H * a->D, a->type, category,
 		what);
@@ -27,21 +28,22 @@ AttentionCase attention_case(Device *device, size_t B, size_t H, size_t n,
 {
 	AttentionCase a = { .device = device, .ops = ops_for(device), .B = B,
 		.H = H, .n = n, .D = D, .causal = causal, .type = type };
-	a.q = drawn(&a, "queries", seed, 1);
-	a.k = drawn(&a, "keys", seed, 2);
-	a.v = drawn(&a, "values", seed, 3);
-	a.o = room(&a, MEM_ACTIVATION, "output");
+	a.q = drawn_array(&a, "queries", seed, 1);
+	a.k = drawn_array(&a, "keys", seed, 2);
+	a.v = drawn_array(&a, "values", seed, 3);
+	a.o = new_result(&a, MEM_ACTIVATION, "output");
 	return a;
 }
 
 void attention_case_gradients(AttentionCase *a, uint64_t seed)
 {
-	a->dO = drawn(a, "d output", seed, 4);
-	a->dq = room(a, MEM_GRADIENT, "d queries");
-	a->dk = room(a, MEM_GRADIENT, "d keys");
-	a->dv = room(a, MEM_GRADIENT, "d values");
+	a->dO = drawn_array(a, "d output", seed, 4);
+	a->dq = new_result(a, MEM_GRADIENT, "d queries");
+	a->dk = new_result(a, MEM_GRADIENT, "d keys");
+	a->dv = new_result(a, MEM_GRADIENT, "d values");
 }
 
+// free a case of attention
 void attention_case_free(AttentionCase *a)
 {
 	Array *const all[] = { &a->q, &a->k, &a->v, &a->o, &a->dO, &a->dq, &a->dk,
@@ -107,7 +109,7 @@ static Heads heads(const AttentionCase *a, Array x)
 	return (Heads){ x, a->n * row, row, a->D };
 }
 
-static Attention described(const AttentionCase *a)
+static Attention attention_of(const AttentionCase *a)
 {
 	return (Attention){ .B = a->B, .H = a->H, .seqlen_q = a->n,
 		.seqlen_k = a->n,
@@ -121,12 +123,12 @@ static void flash_forward(AttentionCase *a)
 	if (a->L.at == NULL)
 		a->L = array_new(a->device, a->B * a->H * a->n, TYPE_REAL,
 			MEM_ACTIVATION, "logsumexp");
-	a->kernel->forward(a->device, described(a));
+	a->kernel->forward(a->device, attention_of(a));
 }
 
 static void flash_backward(AttentionCase *a)
 {
-	a->kernel->backward(a->device, described(a),
+	a->kernel->backward(a->device, attention_of(a),
 		(AttentionGradient){ .d_o = heads(a, a->dO),
 		.dq = heads(a, a->dq), .dk = heads(a, a->dk), .dv = heads(a, a->dv),
 		.deterministic = a->deterministic });
@@ -146,7 +148,7 @@ bool attention_case_take(AttentionCase *a, const char *variant)
 	if (strcmp(variant, "naive") == 0)
 		return a->causal;
 	bool any = strncmp(variant, "chosen", length) == 0;     /* the last of them */
-	Attention asked = described(a);
+	Attention asked = attention_of(a);
 	for (const AttentionKernel *k = a->ops->attention_kernels; k->name; k++)
 		if ((any || (strlen(k->name) == length && memcmp(k->name, variant,
 				length) == 0)) && k->supports(a->device, &asked, NULL))
@@ -166,17 +168,18 @@ void attention_case_backward(void *attention)
 	(a->kernel ? flash_backward : naive_backward)(a);
 }
 
-// check rows of attention
+// read rows of a head to the host
 /* the head that is checked */
-typedef struct Head {
+typedef struct ReferenceHead {
 	const AttentionCase *of;
 	size_t batch, head;
 	real *k, *v;                     /* (n, D) */
 	double worst;                    /* difference of an element, as a fraction */
-} Head;
+} ReferenceHead;
 
 /* rows first ... of x on the host, (count, D) */
-static real *read_rows(const Head *h, Array x, size_t first, size_t count)
+static real *read_rows(const ReferenceHead *h, Array x, size_t first,
+	size_t count)
 {
 	const AttentionCase *a = h->of;
 	size_t row = a->H * a->D, at = (h->batch * a->n + first) * row
@@ -196,8 +199,10 @@ static double dot(const real *x, const real *y, size_t n)
 	return sum;
 }
 
-/* `size`: of the terms whose sums are wanted */
-static void expect(Head *h, const real *got, const double *want, double size,
+// expect rows to be what is wanted
+/* size: a lower bound of what the tolerance is a fraction of */
+static void expect_element(ReferenceHead *h, const real *got,
+	const double *want, double size,
 	double tolerance, const char *what, size_t row)
 {
 	size_t D = h->of->D;
@@ -211,23 +216,25 @@ static void expect(Head *h, const real *got, const double *want, double size,
 	}
 }
 
-static void expect_row(Head *h, Array got, const double *want, double size,
+static void expect_row(ReferenceHead *h, Array got, const double *want,
+	double size,
 	double tolerance, const char *what, size_t row)
 {
 	real *x = read_rows(h, got, row, 1);
-	expect(h, x, want, size, tolerance, what, row);
+	expect_element(h, x, want, size, tolerance, what, row);
 	free(x);
 }
 
 // check the gradients of a row
-/* p: the probabilities of row i, whose query is q */
-static void check_gradients(Head *h, size_t i, const double *p,
+/* p: (keys), the probabilities of row i, whose query is q, (D) */
+static void check_gradients(ReferenceHead *h, size_t i, const double *p,
 	const real *q, double tolerance)
 {
 	const AttentionCase *a = h->of;
 	size_t D = a->D, keys = a->causal ? i + 1 : a->n, n = a->n;
 	double delta = 0, terms = 0, *want = need(calloc(3 * D, sizeof *want));
 	real *dO = read_rows(h, a->dO, i, 1);
+	// sum the gradient of the query over its keys
 	for (size_t j = 0; j < keys; j++)
 		delta += p[j] * dot(dO, h->v + j * D, D);
 	for (size_t j = 0; j < keys; j++) {
@@ -250,7 +257,8 @@ static void check_gradients(Head *h, size_t i, const double *p,
 }
 
 // check a row
-static void check_row(Head *h, size_t i, bool gradients, double tolerance)
+static void check_row(ReferenceHead *h, size_t i, bool gradients,
+	double tolerance)
 {
 	const AttentionCase *a = h->of;
 	size_t D = a->D, keys = a->causal ? i + 1 : a->n;
@@ -276,11 +284,12 @@ static void check_row(Head *h, size_t i, bool gradients, double tolerance)
 	free(want);
 }
 
+// check three rows of one head
 double attention_case_check(const AttentionCase *a, bool gradients,
 	double tolerance)
 {
 	size_t rows[] = { 0, a->n / 3, a->n - 1 };
-	Head h = { a, a->B - 1, a->H / 2, NULL, NULL, 0 };
+	ReferenceHead h = { a, a->B - 1, a->H / 2, NULL, NULL, 0 };
 	h.k = read_rows(&h, a->k, 0, a->n);
 	h.v = read_rows(&h, a->v, 0, a->n);
 	for (int i = 0; i < 3; i++)

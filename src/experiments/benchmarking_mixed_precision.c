@@ -46,6 +46,7 @@ static int find_tensor(const char *name)
 	die("PyTorch has a tensor '%s', the toy model none", name);
 }
 
+// run the script and take its types
 /* returns the exit status of the script; "-" where it gave no type */
 static int ask_pytorch(PeerTypes types)
 {
@@ -65,12 +66,12 @@ static int ask_pytorch(PeerTypes types)
 }
 
 // plan and run the types
-typedef struct Named { const char *model; } Named;
-static const Key type_keys[] = { KEY(Named, model), { 0 } };
+typedef struct ToyConfig { const char *model; } ToyConfig;
+static const Key type_keys[] = { KEY(ToyConfig, model), { 0 } };
 
 static void plan_types(Plan *plan)
 {
-	plan_add(plan, &(Named){ "toy" });
+	plan_add(plan, &(ToyConfig){ "toy" });
 }
 
 static void set_types(Row *row, Toy *const toys[3], int which)
@@ -85,6 +86,7 @@ static void set_types(Row *row, Toy *const toys[3], int which)
 	}
 }
 
+// train each toy model once and list its types
 static void run_types(Row *row, const void *config)
 {
 	(void)config;
@@ -109,39 +111,40 @@ static void run_types(Row *row, const void *config)
 }
 
 // compute layer norm with some steps narrow
-enum Step {
+enum NormStep {
 	INPUT, MEAN, DEVIATION, SQUARE, VARIANCE, EPSILON, ROOT, OUTPUT, NSTEPS
 };
 enum { PAIRS = 1 << NSTEPS };        /* no step, but how the sums are made */
 
-static double in(Type t, int narrow, enum Step step, double x)
+static double in(Type t, int narrow, enum NormStep step, double x)
 {
 	return narrow & 1 << step ? round_to(t, (float)x) : x;
 }
 
-static double sum_in(Type t, int narrow, enum Step step, const double *x, int n)
+static double sum_rounded(Type t, int narrow, enum NormStep step,
+	const double *x, int n)
 {
 	double sum = 0;
 	if (narrow & PAIRS && n > 1)
-		return in(t, narrow, step, sum_in(t, narrow, step, x, n / 2) +
-		          sum_in(t, narrow, step, x + n / 2, n - n / 2));
+		return in(t, narrow, step, sum_rounded(t, narrow, step, x, n / 2) +
+		          sum_rounded(t, narrow, step, x + n / 2, n - n / 2));
 	for (int j = 0; j < n; j++)
 		sum = in(t, narrow, step, sum + x[j]);
 	return sum;
 }
 
-static void layernorm_in(Type t, int narrow, double *y, const double *x,
+static void layernorm_rounded(Type t, int narrow, double *y, const double *x,
                          const double *g, const double *b, int C)
 {
 	double d[WIDTH], square[WIDTH], mean;
 	for (int j = 0; j < C; j++)
 		d[j] = in(t, narrow, INPUT, x[j]);
-	mean = in(t, narrow, MEAN, sum_in(t, narrow, MEAN, d, C) / C);
+	mean = in(t, narrow, MEAN, sum_rounded(t, narrow, MEAN, d, C) / C);
 	for (int j = 0; j < C; j++) {
 		d[j] = in(t, narrow, DEVIATION, d[j] - mean);
 		square[j] = in(t, narrow, SQUARE, d[j] * d[j]);
 	}
-	double sum = sum_in(t, narrow, VARIANCE, square, C);
+	double sum = sum_rounded(t, narrow, VARIANCE, square, C);
 	double variance = in(t, narrow, VARIANCE, sum / C);
 	double v = in(t, narrow, EPSILON, variance + in(t, narrow, EPSILON, 1e-5));
 	double rho = in(t, narrow, ROOT, 1 / sqrt(v));
@@ -153,7 +156,7 @@ static void layernorm_in(Type t, int narrow, double *y, const double *x,
 }
 
 // list the kinds of rows, and which steps are narrow
-static const struct Case {
+static const struct LayerNormInput {
 	const char *column;
 	double mean, deviation;
 } cases[] = {
@@ -190,7 +193,7 @@ static void check_reference(const double *want, const double *x,
 }
 
 // measure the error of the output
-static double output_error(Type t, int narrow, const struct Case *c)
+static double output_error(Type t, int narrow, const struct LayerNormInput *c)
 {
 	double x[WIDTH], g[WIDTH], b[WIDTH], want[WIDTH], got[WIDTH];
 	double error = 0, size = 0;
@@ -200,9 +203,9 @@ static double output_error(Type t, int narrow, const struct Case *c)
 			g[j] = 1 + 0.1 * random_normal(harness_seed, ROWS, j);
 			b[j] = 0.1 * random_normal(harness_seed, ROWS + 1, j);
 		}
-		layernorm_in(FP64, 0, want, x, g, b, WIDTH);
+		layernorm_rounded(FP64, 0, want, x, g, b, WIDTH);
 		check_reference(want, x, g, b, WIDTH);
-		layernorm_in(t, narrow, got, x, g, b, WIDTH);
+		layernorm_rounded(t, narrow, got, x, g, b, WIDTH);
 		for (int j = 0; j < WIDTH; j++) {
 			error += (got[j] - want[j]) * (got[j] - want[j]);
 			size += (want[j] - b[j]) * (want[j] - b[j]);
@@ -212,26 +215,27 @@ static double output_error(Type t, int narrow, const struct Case *c)
 }
 
 // plan and run layer norm
-typedef struct Config {
+typedef struct LayerNormConfig {
 	Type type;
 	const char *narrow;
 	int steps;                       /* a bit for each that is narrow */
-} Config;
-static const Key layernorm_keys[] = { KEY(Config, type, TYPES),
-	KEY(Config, narrow), { 0 } };
+} LayerNormConfig;
+static const Key layernorm_keys[] = { KEY(LayerNormConfig, type, TYPES),
+	KEY(LayerNormConfig, narrow), { 0 } };
 
 static void plan_layernorm(Plan *plan)
 {
 	static const Type types[] = { FP16, BF16 };
 	for (int t = 0; t < 2; t++)
 		for (int i = 0; i < NARRANGEMENTS; i++)
-			plan_add(plan, &(Config){ types[t], arrangements[i].name,
+			plan_add(plan, &(LayerNormConfig){ types[t], arrangements[i].name,
 				arrangements[i].narrow });
 }
 
+// run layer norm on every kind of rows
 static void run_layernorm(Row *row, const void *config)
 {
-	const Config *c = config;
+	const LayerNormConfig *c = config;
 	for (int i = 0; i < 4; i++) {
 		double error = output_error(c->type, c->steps, &cases[i]);
 		row_set(row, cases[i].column, isnan(error) ? "nan" : "%.2e", error);

@@ -21,6 +21,7 @@ static Shape given;
 static long context = 128, batch = 4, warmup = 5, steps = 10;
 static int mode = MODE_TRAIN, precision, fusion = 1, attention = 1, norm;
 
+// list the options of the benchmark
 static const Option options[] = {
 	{ "size", OPT_CHOICE, &size, SIZES, "one model, not scaled down" },
 	{ "d-model", OPT_INT, &given.d_model, "1..65536", "width of the model" },
@@ -55,6 +56,7 @@ static bool one_model(void)
 
 enum { CUSTOM = NSIZES };
 
+// put a shape together
 /* the size of the one model that the command line gives, or other */
 static int size_or(int other)
 {
@@ -86,24 +88,27 @@ static Shape choose_shape(int which)
 }
 
 // list the configurations
-typedef struct Config {
+typedef struct ScriptConfig {
 	int size;                        /* or CUSTOM */
 	long context, batch;
 	int precision, fusion;
 	long warmup;
-} Config;
+} ScriptConfig;
 #define SIZES_AND_CUSTOM SIZES "|custom"
-static const Key keys[] = { KEY(Config, size, SIZES_AND_CUSTOM),
-	KEY(Config, context), KEY(Config, batch), KEY(Config, precision, PRECISIONS),
-	KEY(Config, fusion, FUSIONS_AND_JIT), { 0 } };
+static const Key keys[] = { KEY(ScriptConfig, size, SIZES_AND_CUSTOM),
+	KEY(ScriptConfig, context), KEY(ScriptConfig, batch),
+	KEY(ScriptConfig, precision, PRECISIONS),
+	KEY(ScriptConfig, fusion, FUSIONS_AND_JIT), { 0 } };
 
+// plan grids of sizes and contexts
 static void plan_grid(Plan *plan, int precision, int path)
 {
 	static const long contexts[] = { 128, 256, 512, 1024 };
 	int scale = harness_on_gpu() ? 1 : SCALE;
 	for (int i = 0; i < studied_sizes(); i++)
 		for (int c = 0; c < 4; c++)
-			plan_add(plan, &(Config){ i, contexts[c] / scale, batch, precision,
+			plan_add(plan, &(ScriptConfig){ i, contexts[c] / scale, batch,
+				precision,
 				path, 0 });
 }
 
@@ -114,7 +119,8 @@ static void plan_one(Plan *plan)
 	choose_shape(which);
 	if (norm && fusion == FUSION_FUSED)
 		usage_error("--norm layernorm has no fused path: give --fusion eager");
-	plan_add(plan, &(Config){ which, context, batch, precision, fusion, 0 });
+	plan_add(plan, &(ScriptConfig){ which, context, batch, precision, fusion,
+		0 });
 }
 
 static void plan_sizes(Plan *plan)
@@ -129,6 +135,7 @@ static void plan_sizes(Plan *plan)
 	}
 }
 
+// plan forward passes and warm-ups
 /* of the size that does not train: its forward pass fits, and keeps nothing */
 static void plan_forward(Plan *plan)
 {
@@ -138,12 +145,13 @@ static void plan_forward(Plan *plan)
 		plan_one(plan);
 	for (int c = 0; c < (gpu ? 4 : 3) && !one_model(); c++)
 		for (int p = 0; p <= gpu; p++)
-			plan_add(plan, &(Config){ NTRAINED, contexts[c] / (gpu ? 1 : SCALE),
+			plan_add(plan, &(ScriptConfig){ NTRAINED,
+				contexts[c] / (gpu ? 1 : SCALE),
 				batch, p, 1, 0 });
 }
 
-static const Key warmup_keys[] = { KEY(Config, size, SIZES_AND_CUSTOM),
-	KEY(Config, context), KEY(Config, warmup), { 0 } };
+static const Key warmup_keys[] = { KEY(ScriptConfig, size, SIZES_AND_CUSTOM),
+	KEY(ScriptConfig, context), KEY(ScriptConfig, warmup), { 0 } };
 
 static void plan_warmup(Plan *plan)
 {
@@ -151,20 +159,21 @@ static void plan_warmup(Plan *plan)
 	long T = harness_on_gpu() ? 128 : 128 / SCALE;
 	for (int s = 0; s < (one_model() ? 1 : NTRAINED); s++)
 		for (int i = 0; i < 4; i++)
-			plan_add(plan, &(Config){ .size = size_or(s),
+			plan_add(plan, &(ScriptConfig){ .size = size_or(s),
 				.context = one_model() ? context : T, .warmup = counts[i] });
 }
 
-typedef struct Start { int start; } Start;
+// plan the first steps
+typedef struct StartConfig { int start; } StartConfig;
 enum { COLD, KERNELS_FIRST };
-static const Key start_keys[] = { KEY(Start, start, "cold|kernels first"),
+static const Key start_keys[] = { KEY(StartConfig, start, "cold|kernels first"),
 	{ 0 } };
 
 static void plan_steps(Plan *plan)
 {
-	plan_add(plan, &(Start){ COLD });
+	plan_add(plan, &(StartConfig){ COLD });
 	if (harness_on_gpu())
-		plan_add(plan, &(Start){ KERNELS_FIRST });
+		plan_add(plan, &(StartConfig){ KERNELS_FIRST });
 }
 
 // time one configuration
@@ -190,9 +199,10 @@ static void set_shape(Row *row, const Shape *s)
 	row_set(row, "parameters", "%zu", shape_count(s));
 }
 
+// train one configuration
 static void run_sizes(Row *row, const void *config)
 {
-	const Config *c = config;
+	const ScriptConfig *c = config;
 	Shape shape = choose_shape(c->size);
 	size_t B = c->batch, T = c->context;
 	shape.context = c->context;
@@ -287,7 +297,7 @@ static void time_start(Device *device, double *threads_ms, double *library_ms)
 static void run_steps(Row *row, const void *config)
 {
 	bool gpu = harness_on_gpu();
-	if (((const Start *)config)->start == KERNELS_FIRST)
+	if (((const StartConfig *)config)->start == KERNELS_FIRST)
 		setenv("CUDA_MODULE_LOADING", "EAGER", 1);
 	Shape shape = swept_shape();
 	Device *device = harness_device();
@@ -299,6 +309,7 @@ static void run_steps(Row *row, const void *config)
 	Model *m = model_new(device, &shape, &policies[precision], harness_seed);
 	Optimizer adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
 	Batch b = batch_random(batch, shape.context, shape.vocab, harness_seed);
+	// give a row for each of the first steps
 	for (int step = 1; step <= 12; step++) {
 		long before = faults_so_far();
 		double alloc_ms = device->alloc_ms, choice_ms = device->choice_ms,
@@ -327,21 +338,22 @@ static void run_steps(Row *row, const void *config)
 }
 
 // time the classes, then a step without events
-static const Key split_keys[] = { KEY(Config, size, SIZES),
-	KEY(Config, context), KEY(Config, precision, PRECISIONS), { 0 } };
+static const Key split_keys[] = { KEY(ScriptConfig, size, SIZES),
+	KEY(ScriptConfig, context), KEY(ScriptConfig, precision, PRECISIONS), { 0 } };
 
 static void plan_split(Plan *plan)
 {
 	bool gpu = harness_on_gpu();
 	for (int p = 0; p <= gpu; p++)
 		for (int i = 0; i < NTRAINED; i++)
-			plan_add(plan, &(Config){ .size = i,
+			plan_add(plan, &(ScriptConfig){ .size = i,
 				.context = gpu ? 512 : 512 / SCALE, .precision = p });
 }
 
+// time a step with stamps and one without
 static void run_split(Row *row, const void *config)
 {
-	const Config *c = config;
+	const ScriptConfig *c = config;
 	static const char *const columns[NCLASSES] = { "linear_ms",
 		"attention_ms", "elementwise_ms", "optimizer_ms" };
 	Shape shape = choose_shape(c->size);
@@ -353,6 +365,7 @@ static void run_split(Row *row, const void *config)
 	Batch b = batch_random(B, T, shape.vocab, harness_seed);
 	double *ms = need(malloc((NCLASSES + 1) * steps * sizeof *ms));
 	double classes[NCLASSES];
+	// take steps with and without stamps
 	for (int timed = 1; timed >= 0; timed--) {
 		Replay replay = { 0 };
 		watch_classes(device, timed);
@@ -372,6 +385,7 @@ static void run_split(Row *row, const void *config)
 	for (int k = 0; k < NCLASSES; k++)
 		row_set(row, columns[k], "%.4f",
 			stats_of(ms + k * steps, (int)steps).median);
+	// set the FLOPs of both classes of matmuls
 	double attention = 12.0 * B * T * T * shape.heads * shape.d_head
 		* shape.layers;
 	row_set(row, "attention_GFLOP", "%.3f", attention * 1e-9);
@@ -383,7 +397,7 @@ static void run_split(Row *row, const void *config)
 // describe the sweeps to the harness
 static void run_warmup(Row *row, const void *config)
 {
-	const Config *c = config;
+	const ScriptConfig *c = config;
 	Shape shape = choose_shape(c->size);
 	shape.context = c->context;
 	Model *m = model_new(harness_device(), &shape, &policies[precision],
@@ -400,12 +414,14 @@ static void run_warmup(Row *row, const void *config)
 	row_set(row, "first_ms", "%.4f", ms[0]);
 }
 
+// run forward passes alone
 static void run_forward(Row *row, const void *config)
 {
 	mode = MODE_FORWARD;
 	run_sizes(row, config);
 }
 
+// name the columns and the sweeps
 #define STATS(P) P "_ms " P "_sd_ms " P "_med_ms " P "_min_ms"
 #define VALUES "d_model d_ff layers heads parameters fwd_GFLOP " \
 	STATS("fwd") " " STATS("bwd") " " STATS("opt") " " STATS("step") \

@@ -14,6 +14,7 @@ static const Hardware sheets[MACHINES] = {
 };
 enum { MOST_TRIED = 10000000 };
 
+// name the options of bounds
 static double TFLOPs = 0, GBps = 0;         /* 0: all machines */
 static long batch = 1 << 20, d_model = 2560, d_ff = 10240;
 
@@ -42,6 +43,7 @@ static void expect_few_devices(const Hardware *m)
 			"devices: too many to try", most);
 }
 
+// list the machines that are asked for
 int bounds_machines(Hardware machines[MACHINES])
 {
 	bool custom = TFLOPs != 0 || GBps != 0;
@@ -54,29 +56,30 @@ int bounds_machines(Hardware machines[MACHINES])
 	return custom ? 1 : MACHINES;
 }
 
-Setting bounds_setting(Row *row, const Hardware *m)
+BoundSetting bounds_setting(Row *row, const Hardware *m)
 {
 	row_set(row, "TFLOPs", "%g", m->TFLOPs);
 	row_set(row, "GBps", "%g", m->GBps);
 	row_set(row, "batch", "%ld", batch);
 	row_set(row, "d_model", "%ld", d_model);
 	row_set(row, "d_ff", "%ld", d_ff);
-	return (Setting){ m->TFLOPs * 1e12, m->GBps * 1e9, batch, d_model, d_ff };
+	return (BoundSetting){ m->TFLOPs * 1e12, m->GBps * 1e9, batch, d_model,
+		d_ff };
 }
 
 // compare sending with computing
-double compute_time(const Setting *s, Cost cost)
+double compute_time(const BoundSetting *s, FfnCost cost)
 {
 	return cost.flops / s->C;
 }
 
-double send_time(const Setting *s, Cost cost, bool overlapped)
+double send_time(const BoundSetting *s, FfnCost cost, bool overlapped)
 {
 	double x = cost.nbytes[AXIS_X] / s->W, y = cost.nbytes[AXIS_Y] / s->W;
 	return overlapped ? fmax(x, y) : x + y;
 }
 
-bool compute_bound(const Setting *s, Cost cost, bool overlapped)
+bool compute_bound(const BoundSetting *s, FfnCost cost, bool overlapped)
 {
 	/* equal times count as compute-bound, whatever their last bits */
 	return send_time(s, cost, overlapped) <= compute_time(s, cost)*(1 + 1e-12);
@@ -85,26 +88,28 @@ bool compute_bound(const Setting *s, Cost cost, bool overlapped)
 // run small layers
 /* shapes that every mesh here divides, and some that it does not */
 static const long shapes[][3] = { { 120, 60, 120 }, { 7, 10, 13 } };
-const Key schedule_keys[] = { KEY(Schedule, X), KEY(Schedule, Y),
-	KEY(Schedule, batch), KEY(Schedule, d_model), KEY(Schedule, d_ff),
-	KEY(Schedule, pass, "forward|backward"), { 0 } };
+const Key schedule_keys[] = { KEY(ScheduleConfig, X), KEY(ScheduleConfig, Y),
+	KEY(ScheduleConfig, batch), KEY(ScheduleConfig, d_model),
+	KEY(ScheduleConfig, d_ff),
+	KEY(ScheduleConfig, pass, "forward|backward"), { 0 } };
 
 void schedule_plan(Plan *plan, const long (*meshes)[2], int nmeshes)
 {
 	for (int s = 0; s < 2; s++)
 		for (int i = 0; i < nmeshes; i++)
-			for (Pass pass = FORWARD; pass < PASSES; pass++)
-				plan_add(plan, &(Schedule){ meshes[i][0], meshes[i][1],
+			for (FfnPass pass = FORWARD; pass < PASSES; pass++)
+				plan_add(plan, &(ScheduleConfig){ meshes[i][0], meshes[i][1],
 					shapes[s][0], shapes[s][1], shapes[s][2], pass });
 }
 
-void schedule_row(Row *row, const Schedule *s, bool sharded)
+// run a small layer and compare its counts
+void schedule_row(Row *row, const ScheduleConfig *s, bool sharded)
 {
-	Cost counted[PASSES];
+	FfnCost counted[PASSES];
 	const Ffn f = { .B = s->batch, .D = s->d_model, .F = s->d_ff,
 		.gated = true, .X = s->X, .Y = s->Y, .sharded = sharded };
 	ffn_run(&f, counted);
-	Cost formula = ffn_cost(&f, s->pass), count = counted[s->pass];
+	FfnCost formula = ffn_cost(&f, s->pass), count = counted[s->pass];
 	bool divides = f.B % f.X == 0 && f.D % f.X == 0 && f.F % f.Y == 0
 		&& f.B / f.X * f.D % f.Y == 0;
 	if (divides && (fabs(formula.flops - count.flops) > 0.5

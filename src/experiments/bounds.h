@@ -6,10 +6,10 @@
 #include "experiments/ffn.h"
 #include "bench/harness.h"
 
-typedef struct Setting {
+typedef struct BoundSetting {
 	double C, W;                    /* FLOP/s; egress of a device, bytes/s */
 	long B, D, F;
-} Setting;
+} BoundSetting;
 
 typedef struct Hardware {
 	const char *hardware;           /* its name: a key */
@@ -17,28 +17,29 @@ typedef struct Hardware {
 } Hardware;
 
 extern const Option bounds_options[];
-/* those of data sheets, or that of the options, and their number; rates that
- * are no machine, and bounds too large to try, are usage errors */
+/* sets the machines of data sheets, or that of the options, and returns how many;
+ * rates that are no machine, and bounds too large to try, are usage errors */
 enum { MACHINES = 4 };
 int     bounds_machines(Hardware machines[MACHINES]);
-Setting bounds_setting(Row *row, const Hardware *machine);  /* sets columns */
+/* the layer of the options on this machine; sets its columns */
+BoundSetting bounds_setting(Row *row, const Hardware *machine);
 
 /* seconds of computing; seconds of sending along both axes, overlapped or not */
-double  compute_time(const Setting *s, Cost cost);
-double  send_time(const Setting *s, Cost cost, bool overlapped);
-/* sending takes no longer than computing */
-bool    compute_bound(const Setting *s, Cost cost, bool overlapped);
+double  compute_time(const BoundSetting *s, FfnCost cost);
+double  send_time(const BoundSetting *s, FfnCost cost, bool overlapped);
+/* whether sending takes no longer than computing */
+bool    compute_bound(const BoundSetting *s, FfnCost cost, bool overlapped);
 
 #define SETTING_VALUES "TFLOPs GBps batch d_model d_ff"
 /* small layers on meshes, run with data */
-typedef struct Schedule {
+typedef struct ScheduleConfig {
 	long X, Y, batch, d_model, d_ff;
-	Pass pass;
-} Schedule;
+	FfnPass pass;
+} ScheduleConfig;
 extern const Key schedule_keys[];
 #define SCHEDULE_VALUES "flops flops_counted x_nbytes x_counted y_nbytes " \
 	"y_counted"
 void    schedule_plan(Plan *plan, const long (*meshes)[2], int nmeshes);
-void    schedule_row(Row *row, const Schedule *s, bool sharded);
+void    schedule_row(Row *row, const ScheduleConfig *s, bool sharded);
 
 #endif

@@ -23,6 +23,7 @@ void cluster_free(Cluster **c)
 	*c = NULL;
 }
 
+// find a device's place on its rings
 size_t cluster_size(const Cluster *c)
 {
 	return c->length[AXIS_X] * c->length[AXIS_Y];
@@ -77,12 +78,12 @@ size_t chunk_start(size_t rows, size_t N, size_t k)
 }
 
 /* every device sends the chunk `back` ranks before its own to the next */
-static void ring_step(Cluster *c, Axis axis, Part *part, size_t back,
+static void ring_step(Cluster *c, Axis axis, ClusterArray *part, size_t back,
 	Receive *receive)
 {
 	size_t N = c->length[axis], most = 0;
 	for (size_t d = 0; d < cluster_size(c); d++) {
-		const Part *p = &part[d], *next = &part[next_on_ring(c, axis, d)];
+		const ClusterArray *p = &part[d], *next = &part[next_on_ring(c, axis, d)];
 		size_t k = (cluster_rank(c, axis, d) + N - back) % N,
 			first = chunk_start(p->rows, N, k) * p->width,
 			n = chunk_start(p->rows, N, k + 1) * p->width - first,
@@ -96,14 +97,14 @@ static void ring_step(Cluster *c, Axis axis, Part *part, size_t back,
 }
 
 // gather and sum on rings
-void ring_all_gather(Cluster *c, Axis axis, Part *part)
+void ring_all_gather(Cluster *c, Axis axis, ClusterArray *part)
 {
 	for (size_t t = 1; t < c->length[axis]; t++)
 		ring_step(c, axis, part, t - 1, store);
 }
 
 /* a device has added its part to all chunks that it sends but the first */
-static void ring_sum(Cluster *c, Axis axis, Part *part)
+static void ring_sum(Cluster *c, Axis axis, ClusterArray *part)
 {
 	for (size_t t = 1; t < c->length[axis]; t++)
 		ring_step(c, axis, part, t, add);
@@ -111,23 +112,23 @@ static void ring_sum(Cluster *c, Axis axis, Part *part)
 
 // reduce and scatter on rings
 /* nobody keeps a chunk, so arrays are cut between any two elements */
-void ring_all_reduce(Cluster *c, Axis axis, Part *part)
+void ring_all_reduce(Cluster *c, Axis axis, ClusterArray *part)
 {
 	size_t devices = cluster_size(c);
-	Part *flat = need(malloc(devices * sizeof *flat));
+	ClusterArray *flat = need(malloc(devices * sizeof *flat));
 	for (size_t d = 0; d < devices; d++)
-		flat[d] = (Part){ part[d].at, part[d].rows * part[d].width, 1 };
+		flat[d] = (ClusterArray){ part[d].at, part[d].rows * part[d].width, 1 };
 	ring_sum(c, axis, flat);
 	ring_all_gather(c, axis, flat);
 	free(flat);
 }
 
-void ring_reduce_scatter(Cluster *c, Axis axis, Part *part)
+void ring_reduce_scatter(Cluster *c, Axis axis, ClusterArray *part)
 {
 	size_t N = c->length[axis];
 	ring_sum(c, axis, part);
 	for (size_t d = 0; d < cluster_size(c); d++) {
-		Part p = part[d];
+		ClusterArray p = part[d];
 		size_t k = cluster_rank(c, axis, d),
 			first = chunk_start(p.rows, N, k) * p.width,
 			end = chunk_start(p.rows, N, k + 1) * p.width;
@@ -138,7 +139,7 @@ void ring_reduce_scatter(Cluster *c, Axis axis, Part *part)
 }
 
 // pass whole arrays round rings
-void alternate_ring_all_reduce(Cluster *c, Axis axis, Part *part)
+void alternate_ring_all_reduce(Cluster *c, Axis axis, ClusterArray *part)
 {
 	size_t N = c->length[axis], devices = cluster_size(c);
 	double **passing = need(calloc(2 * devices, sizeof *passing)),
@@ -168,8 +169,9 @@ void alternate_ring_all_reduce(Cluster *c, Axis axis, Part *part)
 }
 
 // multiply on one device
-void cluster_matmul(Cluster *c, size_t device, Part C, double beta, Part A,
-	bool trans_a, Part B, bool trans_b)
+void cluster_matmul(Cluster *c, size_t device, ClusterArray C, double beta,
+	ClusterArray A,
+	bool trans_a, ClusterArray B, bool trans_b)
 {
 	size_t m = C.rows, n = C.width, k = trans_a ? A.rows : A.width;
 	assert(m == (trans_a ? A.width : A.rows));

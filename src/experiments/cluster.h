@@ -1,6 +1,6 @@
-/* cluster.h: devices that compute and send to one another in steps. What each
- * does is counted, nothing is timed. Arrays may be absent: then steps are
- * counted alone */
+/* cluster.h: devices that compute and send to one another in steps. Work and
+ * bytes are counted, nothing is timed. Arrays may be absent: then only counts
+ * are made */
 #ifndef EXPERIMENTS_CLUSTER_H
 #define EXPERIMENTS_CLUSTER_H
 
@@ -24,18 +24,18 @@ typedef struct Cluster {
 
 /* what a device has of an array: (rows, width), row-major; NULL: no elements,
  * sizes only */
-typedef struct Part {
+typedef struct ClusterArray {
 	double *at;
 	size_t rows, width;
-} Part;
+} ClusterArray;
 
 Cluster *cluster_new(size_t X, size_t Y, size_t element_nbytes);
 void     cluster_free(Cluster **c);
-size_t   cluster_size(const Cluster *c);
-/* along an axis: 0 ... length - 1 */
+size_t   cluster_size(const Cluster *c);    /* devices */
+/* the device's position on its ring along an axis: 0 ... length - 1 */
 size_t   cluster_rank(const Cluster *c, Axis axis, size_t device);
-void     cluster_reset(Cluster *c);         /* all counts are 0 */
-size_t   cluster_flops(const Cluster *c);   /* of the device that has most */
+void     cluster_reset(Cluster *c);         /* sets all counts to 0 */
+size_t   cluster_flops(const Cluster *c);   /* FLOPs of the busiest device */
 
 /* the scale of tables that are computed, on no particular machine */
 #define CLUSTER_SCALE "computed"
@@ -45,17 +45,19 @@ size_t   chunk_start(size_t rows, size_t N, size_t k);
 
 /* Collectives along an axis; part[d] is device d's, of one shape on each ring.
  * A device's own chunk is that of its rank on the ring */
-/* own chunks in, whole arrays out */
-void ring_all_gather(Cluster *c, Axis axis, Part *part);
-/* whole arrays in, the own chunk of their sum out; the rest is NaN */
-void ring_reduce_scatter(Cluster *c, Axis axis, Part *part);
-/* whole arrays in, their sum out */
-void ring_all_reduce(Cluster *c, Axis axis, Part *part);
-/* the same by passing whole arrays round the ring */
-void alternate_ring_all_reduce(Cluster *c, Axis axis, Part *part);
+/* part[d]: the own chunk is set; then the whole array is */
+void ring_all_gather(Cluster *c, Axis axis, ClusterArray *part);
+/* part[d]: the whole array is set; then the own chunk holds the sum, the rest
+ * NaN */
+void ring_reduce_scatter(Cluster *c, Axis axis, ClusterArray *part);
+/* part[d]: the whole array is set; then it holds the sum */
+void ring_all_reduce(Cluster *c, Axis axis, ClusterArray *part);
+/* as ring_all_reduce, by passing whole arrays round the ring */
+void alternate_ring_all_reduce(Cluster *c, Axis axis, ClusterArray *part);
 
 /* C = beta C + op(A) op(B) on one device, 2mnk FLOPs; beta is 0 or 1 */
-void cluster_matmul(Cluster *c, size_t device, Part C, double beta, Part A,
-	bool trans_a, Part B, bool trans_b);
+void cluster_matmul(Cluster *c, size_t device, ClusterArray C, double beta,
+	ClusterArray A,
+	bool trans_a, ClusterArray B, bool trans_b);
 
 #endif

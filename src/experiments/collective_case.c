@@ -34,6 +34,7 @@ void integers_draw(real *to, size_t at, size_t n, uint64_t salt, int first,
 	}
 }
 
+// count elements that are wrong
 size_t integers_wrong(const real *x, size_t at, size_t n, uint64_t salt,
 	int first, int end)
 {
@@ -49,29 +50,30 @@ size_t integers_wrong(const real *x, size_t at, size_t n, uint64_t salt,
 // give each rank its part of a case
 enum { PIECE = 1 << 22 };
 
-typedef struct Span { size_t from, to; } Span;
+typedef struct ElementRange { size_t from, to; } ElementRange;
 
 static size_t piece_length(size_t at, size_t to)
 {
 	return to - at < PIECE ? to - at : PIECE;
 }
 
-/* the elements that a rank has before; those of its shard where they are cut */
-static Span span_before(const CollectiveCase *c, int rank)
+/* the elements that a rank has before the collective: its shard, if it gathers */
+static ElementRange elements_before(const CollectiveCase *c, int rank)
 {
 	int ranks = comm_ranks(c->comm);
 	if (c->collective == BROADCASTS)
-		return (Span){ 0, rank == 0 ? c->n : 0 };
+		return (ElementRange){ 0, rank == 0 ? c->n : 0 };
 	if (c->collective != ALL_GATHERS)
-		return (Span){ 0, c->n };
-	return (Span){ shard_begin(c->n, rank, ranks),
+		return (ElementRange){ 0, c->n };
+	return (ElementRange){ shard_begin(c->n, rank, ranks),
 		shard_begin(c->n, rank + 1, ranks) };
 }
 
+// draw what a rank has before a collective
 static void draw_array(const CollectiveCase *c, Array x)
 {
 	int rank = comm_rank(c->comm);
-	Span span = span_before(c, rank);
+	ElementRange span = elements_before(c, rank);
 	real *piece = need(malloc(PIECE * sizeof *piece));
 	ops_for(c->device)->fill(c->device, x, NAN, c->n);
 	for (size_t at = span.from; at < span.to; at += PIECE) {
@@ -99,8 +101,10 @@ static Event queue_collective(const CollectiveCase *c)
 }
 
 // check a collective
-/* elements from ... to - 1 are the sums of ranks first ... end - 1 */
-static void check_span(const CollectiveCase *c, Span span, int first, int end)
+/* ends the program unless elements from ... to - 1 are sums over ranks first ...
+ * end - 1 */
+static void check_elements(const CollectiveCase *c, ElementRange span,
+	int first, int end)
 {
 	size_t wrong = 0;
 	real *piece = need(malloc(PIECE * sizeof *piece));
@@ -116,6 +120,7 @@ static void check_span(const CollectiveCase *c, Span span, int first, int end)
 			span.to - span.from);
 }
 
+// draw, run a collective and check its elements
 static void check_collective(CollectiveCase *c)
 {
 	int rank = comm_rank(c->comm), ranks = comm_ranks(c->comm);
@@ -123,27 +128,27 @@ static void check_collective(CollectiveCase *c)
 	draw_array(c, c->x);
 	device_wait(c->device, COMM, device_event(c->device, COMPUTE));
 	device_wait(c->device, COMPUTE, queue_collective(c));
-	Span all = { 0, c->n }, own = { shard_begin(c->n, rank, ranks),
+	ElementRange all = { 0, c->n }, own = { shard_begin(c->n, rank, ranks),
 		shard_begin(c->n, rank + 1, ranks) };
 	if (c->collective == BROADCASTS)
-		check_span(c, all, 0, 1);
+		check_elements(c, all, 0, 1);
 	for (int r = 0; r < ranks && c->collective == ALL_GATHERS; r++)
-		check_span(c, span_before(c, r), r, r + 1);
+		check_elements(c, elements_before(c, r), r, r + 1);
 	if (c->collective == ALL_REDUCES || c->collective == REDUCE_SCATTERS)
-		check_span(c, c->collective == ALL_REDUCES ? all : own, 0, ranks);
+		check_elements(c, c->collective == ALL_REDUCES ? all : own, 0, ranks);
 }
 
 // time a collective
 enum { WARMUP = 2, MOST_BATCH = 20, LEAST_RUNS = 3 };
 enum { BATCH_MS = 2, LONG_MS = 20, ROW_MS = 1500 };
 
-typedef struct Batch {
-	bool led;                        /* by one that is not timed */
+typedef struct CallBatch {
+	bool led;                        /* a collective before it is not timed */
 	int n;
-} Batch;
+} CallBatch;
 
-/* ms of one collective on this rank */
-static double run_batch(const CollectiveCase *c, Batch batch)
+/* returns the milliseconds of one collective on this rank */
+static double run_batch(const CollectiveCase *c, CallBatch batch)
 {
 	Device *d = c->device;
 	ops_for(d)->cast(d, c->x, c->drawn, c->n);
@@ -166,6 +171,7 @@ static int within(double x, int least, int most)
 	return x < least ? least : x > most ? most : (int)ceil(x);
 }
 
+// take the slowest rank's time of each run
 typedef struct CollectiveTime { Stats ms; int batch; } CollectiveTime;
 
 static CollectiveTime time_collective(CollectiveCase *c)
@@ -176,12 +182,13 @@ static CollectiveTime time_collective(CollectiveCase *c)
 	c->salt++;
 	draw_array(c, c->drawn);
 	for (int i = 0; i < WARMUP; i++)
-		ms = comm_max(c->comm, run_batch(c, (Batch){ true, 1 }));
-	Batch batch = { ms < LONG_MS, within(BATCH_MS / ms, 1, MOST_BATCH) };
+		ms = comm_max(c->comm, run_batch(c, (CallBatch){ true, 1 }));
+	CallBatch batch = { ms < LONG_MS, within(BATCH_MS / ms, 1, MOST_BATCH) };
 	int least = c->runs < LEAST_RUNS ? c->runs : LEAST_RUNS;
 	int runs = within(ROW_MS / (batch.n * ms), least, c->runs);
 	for (int i = 0; i < runs; i++)
 		mine[i] = run_batch(c, batch);
+	// gather the times of all ranks, and keep the largest
 	double *all = need(malloc(ranks * runs * sizeof *all));
 	for (int i = 0; i < runs; i++)
 		all[comm_rank(c->comm) * runs + i] = mine[i];
@@ -210,6 +217,7 @@ double collective_factor(int collective, int ranks)
 		: collective == ALL_REDUCES ? 2 * part : part;
 }
 
+// check, time and check again
 static void make_row(Row *row, CollectiveCase *c, double bytes)
 {
 	check_collective(c);
@@ -228,6 +236,7 @@ static void make_row(Row *row, CollectiveCase *c, double bytes)
 	row_emit(row);
 }
 
+// make a row for each size
 void collective_rows(Row *row, CollectiveCase *c, const long *sizes, int nsizes)
 {
 	size_t width = c->type == BF16 ? 2 : 4, most = 0;

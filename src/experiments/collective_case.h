@@ -20,23 +20,23 @@ typedef struct CollectiveCase {
 	Type type;                       /* FP32 or BF16 */
 	int runs;                        /* measured, at most */
 	uint64_t salt;                   /* of the integers */
-	size_t n;                        /* set by what follows */
-	Array x, drawn;
+	size_t n;                        /* elements; set by collective_rows */
+	Array x, drawn;                  /* (n) each; set by collective_rows */
 } CollectiveCase;
 
 /* emits a row for each of nsizes sizes, in bytes on the wire; ends the program
  * when an element is wrong */
 void collective_rows(Row *row, CollectiveCase *c, const long *sizes, int nsizes);
 
-/* its name among COLLECTIVES */
+/* the name of one of COLLECTIVES */
 const char *collective_name(int collective);
-/* what a rank must have sent, over the bytes of the array */
+/* the bytes that a rank must send, as a multiple of the bytes of the array */
 double collective_factor(int collective, int ranks);
-/* to[i] = the sum of the integers of ranks first ... end - 1 for element at + i,
- * -4 ... 3 each */
+/* to: (n); to[i] = the sum of the integers, -4 ... 3 each, that ranks first ...
+ * end - 1 draw for element at + i */
 void   integers_draw(real *to, size_t at, size_t n, uint64_t salt, int first,
 	int end);
-/* how many of x are not exactly these */
+/* how many of x, (n), are not exactly what integers_draw gives */
 size_t integers_wrong(const real *x, size_t at, size_t n, uint64_t salt,
 	int first, int end);
 

@@ -30,8 +30,8 @@ void gloo_rows(Row *row, const PeerCase *c)
 }
 
 // start nccl-tests
-/* a line of its table; false: it is another line */
-static bool take_line(Row *row, const PeerCase *c, const char *line)
+/* sets a row from a line of its table; false: the line holds none */
+static bool read_row_line(Row *row, const PeerCase *c, const char *line)
 {
 	long bytes;
 	double us, algbw, busbw;
@@ -57,7 +57,8 @@ static bool take_line(Row *row, const PeerCase *c, const char *line)
 	return true;
 }
 
-static bool covered(const PeerCase *c, int i)
+// choose the runs that cover all sizes
+static bool sizes_covered(const PeerCase *c, int i)
 {
 	for (int j = 0; j < c->nsizes; j++)
 		for (long size = c->sizes[j]; size <= c->sizes[i]; size *= 10)
@@ -74,6 +75,7 @@ static long largest(const PeerCase *c)
 	return most;
 }
 
+// run nccl-tests and read its table
 static const char run_all_reduce_perf[] =
 	"p='%s'/all_reduce_perf; [ -x $p ] || p='%s'/build/all_reduce_perf; g=%ld; "
 	"export NCCL_NVLS_ENABLE=0; if %s; then ldd $p | grep -q libmpi || exit 9; "
@@ -88,14 +90,14 @@ void nccl_tests_rows(Row *row, const PeerCase *c, const char *folder,
 	char *line = NULL;
 	size_t capacity = 0;
 	for (int i = 0; i < c->nsizes && any; i++) {
-		if (covered(c, i))
+		if (sizes_covered(c, i))
 			continue;
 		FILE *from = job_start(run_all_reduce_perf, folder, folder, c->ranks,
 			by_mpi ? "true" : "false", c->limit_s, low ? "bfloat16" : "float",
 			c->sizes[i], largest(c), c->runs);
 		any = false;
 		while (getline(&line, &capacity, from) > 0)
-			any |= take_line(row, c, line);
+			any |= read_row_line(row, c, line);
 		int status = pclose(from);
 		if (!any)
 			job_skip(row, "nccl-tests", status, WEXITSTATUS(status) == 9

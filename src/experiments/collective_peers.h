@@ -7,21 +7,22 @@
 
 #include "bench/row.h"
 
-/* what is asked of a peer */
+/* what a peer is to measure */
 typedef struct PeerCase {
 	const char *device, *dtype;      /* "cpu" or "cuda", "fp32" or "bf16" */
 	long ranks, runs, limit_s;
-	const long *sizes;               /* in bytes */
+	const long *sizes;               /* (nsizes), in bytes */
 	int nsizes;
 } PeerCase;
 
-/* PyTorch, on the CPU's or a GPU's tensors */
+/* all-reduces of PyTorch with Gloo, on tensors of the CPU or of GPUs */
 void gloo_rows(Row *row, const PeerCase *c);
-/* all_reduce_perf in the folder or in its build/; by_mpi: a process for each
- * GPU, not one for all */
+/* all-reduces of nccl-tests: all_reduce_perf in the folder or in its build/;
+ * by_mpi: a process for each GPU, else one for all */
 void nccl_tests_rows(Row *row, const PeerCase *c, const char *folder,
 	bool by_mpi);
-/* this program, started by the launcher as the ranks of a job (see job.h) */
+/* rows of this program, started by the launcher as the ranks of a job (see
+ * job.h) */
 void collective_job_rows(Row *row, const PeerCase *c, const char *launcher,
 	const char *arguments);
 

@@ -22,6 +22,7 @@ bool collective_wanted(const char *transport, int dtype, long ranks)
 		&& (w->ranks == 0 || w->ranks == ranks);
 }
 
+// read a list of sizes
 static int parse_sizes(long *sizes, const char *list)
 {
 	enum { LEAST = 4 };
@@ -42,6 +43,7 @@ static int parse_sizes(long *sizes, const char *list)
 	return n;
 }
 
+// list the sizes of a table
 int collective_sizes(long sizes[MOST_SIZES], double most)
 {
 	static const double all[] = { 512e3, 1e6, 3e6, 10e6, 30e6, 50e6, 100e6, 300e6,
@@ -57,6 +59,7 @@ int collective_sizes(long sizes[MOST_SIZES], double most)
 	return n;
 }
 
+// refuse a plan without rows
 void collective_expect(int n)
 {
 	long sizes[MOST_SIZES];
@@ -85,6 +88,7 @@ void collective_run(Row *row, int collective, const char *transport, int dtype,
 	device_close(&device);
 }
 
+// describe a configuration to a peer
 PeerCase collective_peer_case(const char *device, int dtype, long ranks,
 	double most, long sizes[MOST_SIZES])
 {

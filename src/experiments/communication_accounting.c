@@ -24,6 +24,7 @@ static const Option options[] = {
 	{ 0 }
 };
 
+// refuse options without sense
 enum { MOST_TRIED = 10000000 };        /* devices or tokens, in turn */
 
 static void check_options(void)
@@ -36,7 +37,7 @@ static void check_options(void)
 }
 
 // count parameters and what is saved
-/* of one block after another: both layers' weights, and both inputs */
+/* adds up the weights of both layers of one block after another */
 static double count_parameters(void)
 {
 	double sum = 0;
@@ -47,7 +48,7 @@ static double count_parameters(void)
 	return sum;
 }
 
-static double saved_per_token(void)
+static double saved_per_token(void)    /* bytes of both inputs in all blocks */
 {
 	double sum = 0;
 	for (long block = 0; block < blocks; block++) {
@@ -58,12 +59,12 @@ static double saved_per_token(void)
 }
 
 // list what memory holds
-typedef struct Item {
+typedef struct MemoryItem {
 	const char *what;
 	double nbytes;                  /* for each parameter */
-} Item;
-static const Key item_keys[] = { KEY(Item, what), { 0 } };
-static const Item items[] = {
+} MemoryItem;
+static const Key item_keys[] = { KEY(MemoryItem, what), { 0 } };
+static const MemoryItem items[] = {
 	{ "master weights", 4 }, { "gradients", 4 }, { "AdamW's moments", 8 },
 	{ "all three", 16 }, { "saved for one token", 0 },
 };
@@ -76,9 +77,10 @@ static void plan_memory(Plan *plan)
 		plan_add(plan, &items[i]);
 }
 
+// set the memory of an item
 static void run_memory(Row *row, const void *config)
 {
-	const Item *item = config;
+	const MemoryItem *item = config;
 	double P = 2.0 * blocks * d_model * d_ff,
 		saved = 2.0 * blocks * (d_model + d_ff);
 	if (fabs(P - count_parameters()) > 1e-9 * P
@@ -94,27 +96,28 @@ static void run_memory(Row *row, const void *config)
 }
 
 // find how many devices hold it
-typedef struct Sequence { long tokens; } Sequence;
-static const Key sequence_keys[] = { KEY(Sequence, tokens), { 0 } };
+typedef struct SequenceConfig { long tokens; } SequenceConfig;
+static const Key sequence_keys[] = { KEY(SequenceConfig, tokens), { 0 } };
 
 static void plan_sharded(Plan *plan)
 {
 	static const long tokens[] = { 0, 1024, 2048, 4096, 8192, 10827, 10828 };
 	check_options();
 	for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++)
-		plan_add(plan, &(Sequence){ tokens[i] });
+		plan_add(plan, &(SequenceConfig){ tokens[i] });
 }
 
-/* bytes of a device of N, if half of what it saves is sharded */
+/* bytes on each of N devices, if half of the saved activations are sharded */
 static double device_nbytes(double N, double state, double saved)
 {
 	return (state + saved / 2) / N + saved / 2;
 }
 
+// find how many devices a sequence needs
 static void run_sharded(Row *row, const void *config)
 {
 	double state = 16 * count_parameters(), room = device_GB * 1e9, N = 1,
-		saved = saved_per_token() * ((const Sequence *)config)->tokens,
+		saved = saved_per_token() * ((const SequenceConfig *)config)->tokens,
 		bound = (state + saved / 2) / (room - saved / 2);
 	row_set(row, "whole_GB", "%.6g", saved / 2 / 1e9);
 	if (saved / 2 >= room) {
@@ -137,24 +140,26 @@ static void run_sharded(Row *row, const void *config)
 }
 
 // find the least batch
-typedef struct Mesh { long X, Y; } Mesh;
-static const Key mesh_keys[] = { KEY(Mesh, X), KEY(Mesh, Y), { 0 } };
+typedef struct MeshConfig { long X, Y; } MeshConfig;
+static const Key mesh_keys[] = { KEY(MeshConfig, X), KEY(MeshConfig, Y), { 0 } };
 
 static void plan_batch(Plan *plan)
 {
 	check_options();
 	for (long X = 1; X <= devices; X++)
 		if (devices % X == 0)
-			plan_add(plan, &(Mesh){ X, devices / X });
+			plan_add(plan, &(MeshConfig){ X, devices / X });
 }
 
-/* how much of an array a collective sends: all, or all but a chunk in N */
-typedef struct Reading {
+// decide whether a batch is large enough
+/* part of an array that a collective along X, along Y sends: 1, or (N - 1) / N */
+typedef struct RangeShare {
 	double x, y;
-} Reading;
+} RangeShare;
 
-/* is the forward pass of a batch of B compute-bound? */
-static bool holds(double B, double X, double Y, Reading sent, bool overlapped)
+/* whether the forward pass of a batch of B tokens is compute-bound */
+static bool is_compute_bound(double B, double X, double Y, RangeShare sent,
+	bool overlapped)
 {
 	double D = d_model, F = d_ff, C = TFLOPs * 1e12, W = GBps * 1e9,
 		compute = 4 * B * D * F / (X * Y * C),
@@ -163,9 +168,11 @@ static bool holds(double B, double X, double Y, Reading sent, bool overlapped)
 	return (overlapped ? fmax(x, y) : x + y) <= compute * (1 + 1e-12);
 }
 
-/* the least batch, by trying; it must be that of the closed form */
+// find the least batch by trying
+/* sets the least batch that is enough, found by trying; the closed form must
+ * agree */
 static void find_batch(Row *row, const char *column, double X, double Y,
-	Reading sent, bool overlapped)
+	RangeShare sent, bool overlapped)
 {
 	double alpha = TFLOPs * 1e12 / (GBps * 1e9),
 		x = sent.x * X * alpha / links_x,       /* needed against FSDP */
@@ -179,7 +186,7 @@ static void find_batch(Row *row, const char *column, double X, double Y,
 		row_set(row, column, "above %d", MOST_TRIED);
 		return;
 	}
-	while (!holds(B, X, Y, sent, overlapped))
+	while (!is_compute_bound(B, X, Y, sent, overlapped))
 		B++;
 	if (B != fmax(1, ceil(bound * (1 - 1e-12))))
 		die("tried in turn, %g tokens are enough, not %g", B, bound);
@@ -189,9 +196,9 @@ static void find_batch(Row *row, const char *column, double X, double Y,
 // run one mesh
 static void run_batch(Row *row, const void *config)
 {
-	const Mesh *mesh = config;
+	const MeshConfig *mesh = config;
 	double X = mesh->X, Y = mesh->Y;
-	const Reading whole = { 1, 1 }, ring = { (X - 1) / X, (Y - 1) / Y };
+	const RangeShare whole = { 1, 1 }, ring = { (X - 1) / X, (Y - 1) / Y };
 	find_batch(row, "overlapped", X, Y, whole, true);
 	find_batch(row, "summed", X, Y, whole, false);
 	find_batch(row, "ring_overlapped", X, Y, ring, true);
@@ -199,7 +206,7 @@ static void run_batch(Row *row, const void *config)
 	/* the formulas' bytes are those of an explicit schedule */
 	const Ffn f = { 840 * devices, d_model, d_ff, .X = (size_t)X,
 		.Y = (size_t)Y, .sharded = true };
-	Cost formula = ffn_cost(&f, FORWARD), counted[PASSES];
+	FfnCost formula = ffn_cost(&f, FORWARD), counted[PASSES];
 	ffn_count(&f, counted);
 	row_set(row, "x_nbytes", "%.10g", formula.nbytes[AXIS_X]);
 	row_set(row, "x_counted", "%.10g", counted[FORWARD].nbytes[AXIS_X]);

@@ -17,14 +17,15 @@ static Records *open_predicted(int folder)
 {
 	char *path;
 	if (asprintf(&path, "%s/cost_model-predicted.tsv",
-		cost_seen(folder)->folder) < 0)
+		cost_measurements(folder)->folder) < 0)
 		die("out of host memory");
 	Records *r = records_read(path);
 	free(path);
 	return r;
 }
 
-static bool is_of(const Records *r, int row, const SeenStep *s)
+// match a row with a step
+static bool is_row_of_step(const Records *r, int row, const MeasuredStep *s)
 {
 	return records_is(r, row, "size", s->size)
 		&& records_is(r, row, "precision", s->precision)
@@ -39,17 +40,17 @@ static bool is_of(const Records *r, int row, const SeenStep *s)
 		&& records_number(r, row, "bucket_mb") == s->run.bucket_mb;
 }
 
-static double find_predicted(const Records *r, const SeenStep *s)
+static double find_predicted(const Records *r, const MeasuredStep *s)
 {
 	const char *date = r ? records_head(r, "date") : NULL;
 	if (date && s->date && strncmp(date, s->date, DATE) < 0)
 		for (int i = 0; i < records_count(r); i++)
-			if (is_of(r, i, s))
+			if (is_row_of_step(r, i, s))
 				return records_number(r, i, "predicted_ms");
 	return NAN;
 }
 
-double cost_predicted(int folder, const SeenStep *s)
+double prediction_before(int folder, const MeasuredStep *s)
 {
 	Records *r = open_predicted(folder);
 	double ms = find_predicted(r, s);
@@ -57,12 +58,13 @@ double cost_predicted(int folder, const SeenStep *s)
 	return ms;
 }
 
-Said cost_said(int folder)
+// collect the errors of earlier predictions
+PredictionErrors prediction_errors(int folder)
 {
-	const Seen *s = cost_seen(folder);
+	const Measurements *s = cost_measurements(folder);
 	double *errors = need(malloc((s->nsteps + 1) * sizeof *errors));
 	Records *r = open_predicted(folder);
-	Said said = { .predicted = r ? records_count(r) : 0 };
+	PredictionErrors said = { .predicted = r ? records_count(r) : 0 };
 	for (int i = 0; i < s->nsteps; i++) {
 		double ms = find_predicted(r, &s->steps[i]);
 		if (ms > 0)
@@ -79,7 +81,7 @@ Said cost_said(int folder)
 }
 
 // predict a step that has not been measured
-static bool same_step(const SeenStep *a, const SeenStep *b)
+static bool same_step(const MeasuredStep *a, const MeasuredStep *b)
 {
 	return strcmp(a->size, b->size) == 0 && a->context == b->context
 		&& strcmp(a->precision, b->precision) == 0 && a->batch == b->batch
@@ -90,11 +92,12 @@ static bool same_step(const SeenStep *a, const SeenStep *b)
 		&& a->run.bucket_mb == b->run.bucket_mb;
 }
 
-/* false: it has been measured. Adds the passes of one rank, if a row has them */
-static bool open_still(const Seen *s, SeenStep *x)
+/* whether no table has the step; adds the passes of one rank, if a row has
+ * them */
+static bool is_unmeasured(const Measurements *s, MeasuredStep *x)
 {
 	for (int i = 0; i < s->nsteps; i++) {
-		const SeenStep *t = &s->steps[i];
+		const MeasuredStep *t = &s->steps[i];
 		if (same_step(t, x))
 			return false;
 		if (x->run.fwd_ms > 0 || !(t->run.fwd_ms > 0) || t->divided
@@ -109,8 +112,9 @@ static bool open_still(const Seen *s, SeenStep *x)
 	return true;
 }
 
-/* the date of the last table that the constants may be of */
-static const char *newest(const Seen *s)
+// emit a prediction
+/* the date of the newest table that the constants may come from */
+static const char *newest_date(const Measurements *s)
 {
 	const char *date = "-";
 	for (int i = 0; i < s->nsteps; i++)
@@ -119,10 +123,10 @@ static const char *newest(const Seen *s)
 	return date;
 }
 
-static void predict(Row *row, int folder, SeenStep x)
+static void emit_prediction(Row *row, int folder, MeasuredStep x)
 {
 	const CostFit *f = cost_fitted(folder);
-	if (!open_still(cost_seen(folder), &x))
+	if (!is_unmeasured(cost_measurements(folder), &x))
 		return;
 	const CostRun r = cost_fit_run(f, &x);
 	if (cost_error(&r)
@@ -133,7 +137,8 @@ static void predict(Row *row, int folder, SeenStep x)
 	row_set(row, "bucket_mb", "%g", x.run.bucket_mb);
 	row_set(row, "wire", "%s", x.wire);
 	row_set(row, "aided", "%s", r.fwd_ms > 0 ? "yes" : "no");
-	row_set(row, "seen_until", "%.*s", DATE, newest(cost_seen(folder)));
+	row_set(row, "seen_until", "%.*s", DATE,
+		newest_date(cost_measurements(folder)));
 	row_set(row, "predicted_ms", "%.4f", cost_step(&f->machine, &r).step_ms);
 	row_set(row, "predicted_MiB", "%.1f", cost_memory(&r) / 0x1p20);
 	row_emit(row);
@@ -141,36 +146,41 @@ static void predict(Row *row, int folder, SeenStep x)
 
 // choose steps to predict
 enum { CONTEXT = 512, BATCH = 4 };
-typedef struct Ahead {
+typedef struct PredictedSetting {
 	CostStrategy strategy;
 	double bucket_mb;
 	long prefetch;
-} Ahead;
-static const Ahead usual[] = { { COST_NAIVE, 0, 0 }, { COST_FLAT, 0, 0 },
+} PredictedSetting;
+static const PredictedSetting usual[] = { { COST_NAIVE, 0, 0 },
+	{ COST_FLAT, 0, 0 },
 	{ COST_OVERLAP, 0, 0 }, { COST_BUCKETED, 1, 0 }, { COST_BUCKETED, 10, 0 },
 	{ COST_BUCKETED, 25, 0 }, { COST_BUCKETED, 100, 0 },
 	{ COST_BUCKETED, 1000, 0 }, { COST_SHARDED, 25, 0 }, { COST_ZERO1, 0, 0 },
 	{ COST_ZERO2, 0, 0 }, { COST_FSDP, 0, 0 }, { COST_FSDP, 0, 1 },
 	{ COST_FSDP, 0, 2 } };
-static const Ahead others[] = { { COST_BUCKETED, 2, 0 }, { COST_BUCKETED, 5, 0 },
+static const PredictedSetting more_buckets[] = { { COST_BUCKETED, 2, 0 },
+	{ COST_BUCKETED, 5, 0 },
 	{ COST_BUCKETED, 50, 0 }, { COST_BUCKETED, 250, 0 },
 	{ COST_BUCKETED, 500, 0 }, { COST_FSDP, 0, 3 }, { COST_FSDP, 0, 4 } };
-static const Ahead few[] = { { COST_FLAT, 0, 0 }, { COST_BUCKETED, 25, 0 },
+static const PredictedSetting tensor_buckets[] = { { COST_FLAT, 0, 0 },
+	{ COST_BUCKETED, 25, 0 },
 	{ COST_ZERO1, 0, 0 }, { COST_FSDP, 0, 1 } };
-static const Ahead copies = { COST_BUCKETED, 25, 0 },
+static const PredictedSetting copies = { COST_BUCKETED, 25, 0 },
 	group = { COST_SINGLE, 0, 0 };
 
+// describe a step that was not measured
 /* bytes of an element in matmuls, and of a gradient that travels */
-typedef struct Widths {
+typedef struct StepWidths {
 	int low, wire;
-} Widths;
-static const Widths widths[] = { { 2, 2 }, { 2, 4 }, { 4, 4 } };
+} StepWidths;
+static const StepWidths widths[] = { { 2, 2 }, { 2, 4 }, { 4, 4 } };
 
-static SeenStep step_of(const Ahead *a, int size, Widths f, long ranks,
+static MeasuredStep step_of(const PredictedSetting *a, int size, StepWidths f,
+	long ranks,
 	long context, long batch)
 {
 	const NamedShape *named = &model_sizes[size];
-	return (SeenStep){ .size = named->name,
+	return (MeasuredStep){ .size = named->name,
 		.precision = f.low == 2 ? "bf16" : "fp32",
 		.wire = f.wire == 2 ? "bf16" : "fp32", .context = context,
 		.batch = batch,
@@ -183,34 +193,38 @@ static SeenStep step_of(const Ahead *a, int size, Widths f, long ranks,
 			.gradient = f.wire, .mixed = f.low == 2, .flash = true } };
 }
 
-static void predict_all(Row *row, int folder, int size, const Ahead *list, int n)
+// emit predictions of settings, batches and groups
+static void emit_predictions(Row *row, int folder, int size,
+	const PredictedSetting *list, int n)
 {
 	for (long ranks = 2; ranks <= (list == usual ? 8 : 2); ranks *= 2)
 		for (int f = 0; f < 3; f++)
 			for (int i = 0; i < n; i++)
 				if (f != 1 || list[i].strategy <= COST_BUCKETED)
-					predict(row, folder, step_of(&list[i], size,
+					emit_prediction(row, folder, step_of(&list[i], size,
 						widths[f], ranks, CONTEXT, BATCH));
 }
 
-static void predict_batches(Row *row, int folder, int size)
+static void emit_batches(Row *row, int folder, int size)
 {
 	static const struct { long context, batch; } batches[] = { { 512, 2 },
 		{ 512, 8 }, { 512, 16 }, { 256, 4 }, { 1024, 4 }, { 2048, 1 },
 		{ 2048, 4 } };
 	for (size_t b = 0; b < sizeof batches / sizeof *batches; b++)
-		for (size_t i = 0; i < sizeof few / sizeof *few; i++)
-			predict(row, folder, step_of(&few[i], size, widths[0], 2,
+		for (size_t i = 0; i < sizeof tensor_buckets
+			/ sizeof *tensor_buckets; i++)
+			emit_prediction(row, folder,
+				step_of(&tensor_buckets[i], size, widths[0], 2,
 				batches[b].context, batches[b].batch));
 }
 
-static void predict_grids(Row *row, int folder, int size, Widths f)
+static void emit_grids(Row *row, int folder, int size, StepWidths f)
 {
 	static const struct { long tensor, data; } grids[] = { { 2, 1 }, { 1, 2 },
 		{ 4, 1 }, { 2, 2 }, { 1, 4 } };
 	for (size_t i = 0; i < sizeof grids / sizeof *grids; i++) {
 		long data = grids[i].data, tensor = grids[i].tensor;
-		SeenStep x = step_of(data > 1 ? &copies : &group, size, f,
+		MeasuredStep x = step_of(data > 1 ? &copies : &group, size, f,
 			data * tensor, CONTEXT, BATCH);
 		x.divided = true;
 		x.run.tensor = tensor;
@@ -219,23 +233,25 @@ static void predict_grids(Row *row, int folder, int size, Widths f)
 		x.run.norms = true;
 		x.run.shape.heads = x.run.shape.kv_heads
 			= tensor * ceil(x.run.shape.heads / tensor);
-		predict(row, folder, x);
+		emit_prediction(row, folder, x);
 	}
 }
 
+// predict what no table has
 void run_predicted(Row *row, const void *config)
 {
 	enum { SIZES_AHEAD = 5 };
 	int folder = ((const MachineConfig *)config)->folder;
-	if (!cost_seen(folder)->gpu) {
+	if (!cost_measurements(folder)->gpu) {
 		row_set(row, "status", "skipped: GPUs only");
 		return;
 	}
 	for (int size = 0; size < SIZES_AHEAD; size++) {
-		predict_all(row, folder, size, usual, sizeof usual / sizeof *usual);
-		predict_all(row, folder, size, others, sizeof others / sizeof *others);
-		predict_batches(row, folder, size);
-		predict_grids(row, folder, size, widths[0]);
-		predict_grids(row, folder, size, widths[2]);
+		emit_predictions(row, folder, size, usual, sizeof usual / sizeof *usual);
+		emit_predictions(row, folder, size, more_buckets,
+			sizeof more_buckets / sizeof *more_buckets);
+		emit_batches(row, folder, size);
+		emit_grids(row, folder, size, widths[0]);
+		emit_grids(row, folder, size, widths[2]);
 	}
 }

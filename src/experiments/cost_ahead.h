@@ -5,16 +5,16 @@
 
 #include "experiments/cost_folder.h"
 
-/* ms that the folder's cost_model-predicted.tsv has for the step; NaN: none, or
- * the step's table is not newer */
-double cost_predicted(int folder, const SeenStep *s);
+/* the prediction in ms that the folder's cost_model-predicted.tsv has for the
+ * step; NaN: none, or the step's table is not newer than the prediction */
+double prediction_before(int folder, const MeasuredStep *s);
 
-typedef struct Said {
-	int predicted, n;                /* steps; those measured since */
-	double median, largest;          /* of the errors of these, without signs */
-} Said;
-Said   cost_said(int folder);
-/* emits several rows */
+typedef struct PredictionErrors {
+	int predicted, n;                /* steps predicted; those measured since */
+	double median, largest;          /* of the n relative errors, without signs */
+} PredictionErrors;
+PredictionErrors   prediction_errors(int folder);
+/* emits a row for each step that no table has */
 void   run_predicted(Row *row, const void *config);
 
 #endif

@@ -8,11 +8,13 @@
 #include "base/stats.h"
 
 // solve least squares with unknowns at least 0
-/* of the unknowns in the set, by elimination; false: singular or negative */
-static bool solve(double (*m)[MOST_UNKNOWN + 1], int set, double *x)
+/* solves the normal equations for the unknowns of the set, by elimination; false:
+ * they are singular, or an unknown is negative */
+static bool solve_equations(double (*m)[MOST_UNKNOWN + 1], int set, double *x)
 {
 	double a[MOST_UNKNOWN][MOST_UNKNOWN + 1];
 	int of[MOST_UNKNOWN], n = 0;
+	// copy the equations of the unknowns in the set
 	for (int j = 0; j < MOST_UNKNOWN; j++)
 		if (set >> j & 1)
 			of[n++] = j;
@@ -21,6 +23,7 @@ static bool solve(double (*m)[MOST_UNKNOWN + 1], int set, double *x)
 			a[i][j] = m[of[i]][of[j]];
 		a[i][n] = m[of[i]][MOST_UNKNOWN];
 	}
+	// eliminate one unknown after another
 	for (int i = 0; i < n; i++) {
 		if (a[i][i] <= 1e-9 * m[of[i]][of[i]])
 			return false;
@@ -36,10 +39,12 @@ static bool solve(double (*m)[MOST_UNKNOWN + 1], int set, double *x)
 	return true;
 }
 
+// try every set of unknowns
 void fit_positive(int n, int unknowns, double (*a)[MOST_UNKNOWN], const double *b,
 	double x[MOST_UNKNOWN])
 {
 	double m[MOST_UNKNOWN][MOST_UNKNOWN + 1] = { { 0 } }, best = INFINITY;
+	// form the normal equations
 	for (int r = 0; r < n; r++)
 		for (int i = 0; i < MOST_UNKNOWN; i++) {
 			for (int j = 0; j < MOST_UNKNOWN; j++)
@@ -50,8 +55,9 @@ void fit_positive(int n, int unknowns, double (*a)[MOST_UNKNOWN], const double *
 		x[j] = 0;
 	for (int set = 1; set < 1 << unknowns; set++) {
 		double y[MOST_UNKNOWN], error = 0;
-		if (!solve(m, set, y))
+		if (!solve_equations(m, set, y))
 			continue;
+		// keep the set if its error is least
 		for (int r = 0; r < n; r++) {
 			double sum = 0;
 			for (int j = 0; j < MOST_UNKNOWN; j++)
@@ -66,7 +72,7 @@ void fit_positive(int n, int unknowns, double (*a)[MOST_UNKNOWN], const double *
 }
 
 // choose the rows of a fit
-bool cost_fit_used(const CostFit *f, const SeenStep *s)
+bool cost_fit_used(const CostFit *f, const MeasuredStep *s)
 {
 	return !s->divided && strcmp(s->size, f->size) == 0
 		&& s->ranks == FIT_RANKS && strcmp(s->precision, f->precision) == 0
@@ -74,11 +80,11 @@ bool cost_fit_used(const CostFit *f, const SeenStep *s)
 }
 
 /* a flat row has all that the fit of one device needs */
-static const SeenStep *flat_row(const Seen *seen, const char *size)
+static const MeasuredStep *flat_row(const Measurements *seen, const char *size)
 {
 	const char *precision = seen->gpu ? "bf16" : "fp32";
 	for (int i = 0; i < seen->nsteps; i++) {
-		const SeenStep *s = &seen->steps[i];
+		const MeasuredStep *s = &seen->steps[i];
 		if (s->run.strategy == COST_FLAT && s->ranks == FIT_RANKS
 			&& strcmp(s->size, size) == 0 && s->run.fwd_ms > 0
 			&& strcmp(s->precision, precision) == 0)
@@ -88,8 +94,8 @@ static const SeenStep *flat_row(const Seen *seen, const char *size)
 }
 
 // fit what one device does
-/* ms of both passes of one rank by the constants */
-static void passes(const CostMachine *m, CostRun r, double ms[2])
+/* sets ms[0], ms[1]: both passes of one rank, by the constants */
+static void passes_ms(const CostMachine *m, CostRun r, double ms[2])
 {
 	QueueSchedule s;
 	r.fwd_ms = r.bwd_ms = r.opt_ms = 0;
@@ -102,6 +108,7 @@ static void passes(const CostMachine *m, CostRun r, double ms[2])
 	schedule_free(&s);
 }
 
+// find the rates of a device from a row
 static void fit_device(CostMachine *m, const CostRun *r, double TFLOPs)
 {
 	double ms[2], bare = INFINITY, blocks = r->shape.layers;
@@ -118,12 +125,12 @@ static void fit_device(CostMachine *m, const CostRun *r, double TFLOPs)
 	if (!(TFLOPs > 0)) {
 		/* no peak is known: the rate is what the forward pass reaches */
 		m->TFLOPs = INFINITY;
-		passes(m, *r, ms);
+		passes_ms(m, *r, ms);
 		bare = fmax(r->fwd_ms - ms[0], 1e-3 * r->fwd_ms);
 		m->TFLOPs = cost_forward_flops(&r->shape, r->context) * r->tokens
 			/ bare * 1e-9;
 	}
-	passes(m, *r, ms);
+	passes_ms(m, *r, ms);
 	m->forward_us = fmax(r->fwd_ms - ms[0], 0) / blocks * 1e3;
 	m->backward_us = fmax(r->bwd_ms - ms[1], 0) / blocks * 1e3;
 }
@@ -147,7 +154,9 @@ static CostMachine unit_machine(const CostMachine *m, int unknown)
 	return u;
 }
 
-/* ms of a GB in a collective of which no row tells: as in those that have one */
+// turn a solution into constants
+/* x: the solution; collectives without a row of their own cost as much per byte
+ * as those that have one */
 static void set_link(CostMachine *m, const double x[MOST_UNKNOWN])
 {
 	double whole = x[WHOLES] > 0 ? x[WHOLES] : x[HALVES];
@@ -161,13 +170,14 @@ static void set_link(CostMachine *m, const double x[MOST_UNKNOWN])
 	m->pieces_us = x[ROOTS];
 }
 
-static void fit_alone(const Seen *seen, CostFit *f)
+// fit collectives that were timed alone
+static void fit_alone(const Measurements *seen, CostFit *f)
 {
 	double (*a)[MOST_UNKNOWN] = need(calloc(seen->nsteps + 1, sizeof *a)),
 		*b = need(calloc(seen->nsteps + 1, sizeof *b)), x[MOST_UNKNOWN], sum = 0;
 	int n = 0;
 	for (int i = 0; i < seen->nsteps; i++) {
-		const SeenStep *s = &seen->steps[i];
+		const MeasuredStep *s = &seen->steps[i];
 		if (!cost_fit_used(f, s) || !(s->alone_ms > 0) || s->run.data < 2)
 			continue;
 		for (int j = 0; j < MOST_UNKNOWN; j++) {
@@ -190,12 +200,13 @@ static void fit_alone(const Seen *seen, CostFit *f)
 	free(b);
 }
 
+// fit one collective of a transport
 bool cost_fit_size(double nbytes)
 {
 	return nbytes == 1e6 || nbytes == 1e7 || nbytes == 1e8 || nbytes == 1e9;
 }
 
-static bool fits_to(const SeenCollective *c, const SeenCollective *of)
+static bool is_of_fit(const MeasuredCollective *c, const MeasuredCollective *of)
 {
 	return c->what == of->what && c->ranks == FIT_RANKS
 		&& strcmp(c->device, of->device) == 0
@@ -203,15 +214,15 @@ static bool fits_to(const SeenCollective *c, const SeenCollective *of)
 		&& strcmp(c->dtype, "fp32") == 0 && cost_fit_size(c->nbytes);
 }
 
-bool cost_fit_collective(const Seen *seen, const SeenCollective *of,
+bool cost_fit_collective(const Measurements *seen, const MeasuredCollective *of,
 	CostMachine *m)
 {
 	double (*a)[MOST_UNKNOWN] = need(calloc(seen->ncollectives + 1, sizeof *a)),
 		*b = need(calloc(seen->ncollectives + 1, sizeof *b)), x[MOST_UNKNOWN];
 	int n = 0;
 	for (int i = 0; i < seen->ncollectives; i++) {
-		const SeenCollective *c = &seen->collectives[i];
-		if (!fits_to(c, of))
+		const MeasuredCollective *c = &seen->collectives[i];
+		if (!is_of_fit(c, of))
 			continue;
 		for (int j = 0; j < MOST_UNKNOWN; j++) {
 			CostMachine u = unit_machine(m, j);
@@ -236,13 +247,14 @@ static double stretch(double both, double longer)
 	return longer < both * (MOST - 1) / MOST ? both / (both - longer) : MOST;
 }
 
-static void fit_stretch(const Seen *seen, CostFit *f)
+// take the median stretch of overlapping steps
+static void fit_stretch(const Measurements *seen, CostFit *f)
 {
 	double *compute = need(malloc((seen->nsteps + 1) * sizeof *compute)),
 		*comm = need(malloc((seen->nsteps + 1) * sizeof *comm));
 	int n = 0;
 	for (int i = 0; i < seen->nsteps; i++) {
-		const SeenStep *s = &seen->steps[i];
+		const MeasuredStep *s = &seen->steps[i];
 		if (!cost_fit_used(f, s) || !(s->single_bwd_ms > 0)
 			|| (s->run.strategy != COST_OVERLAP
 			&& s->run.strategy != COST_BUCKETED))
@@ -265,9 +277,11 @@ static double pass_ms(const CostMachine *m, const CostRun *r, bool backward)
 		+ cost_unit_ms(m, r, UNIT_HEAD, backward);
 }
 
-/* of the whole's time in a pass, what the part takes, with the rate of matmuls at
+// find the part of a pass that a rank takes
+/* time of the part over time of the whole in a pass, with the rate of matmuls at
  * which the whole takes ms */
-static double fraction(CostMachine m, const CostRun *whole, const CostRun *part,
+static double part_of_pass(CostMachine m, const CostRun *whole,
+	const CostRun *part,
 	bool backward, double ms)
 {
 	double low = m.TFLOPs * 1e-3, high = m.TFLOPs * 1e3;
@@ -278,7 +292,7 @@ static double fraction(CostMachine m, const CostRun *whole, const CostRun *part,
 	return pass_ms(&m, part, backward) / pass_ms(&m, whole, backward);
 }
 
-CostRun cost_fit_run(const CostFit *f, const SeenStep *s)
+CostRun cost_fit_run(const CostFit *f, const MeasuredStep *s)
 {
 	CostRun r = s->run, part = r;
 	if (!s->divided || !(r.fwd_ms > 0))
@@ -288,19 +302,19 @@ CostRun cost_fit_run(const CostFit *f, const SeenStep *s)
 	whole.tokens *= whole.data;
 	whole.data = whole.tensor = 1;
 	whole.shape.heads = whole.shape.kv_heads = r.shape.d_model / r.shape.d_head;
-	r.fwd_ms *= fraction(f->machine, &whole, &part, false, r.fwd_ms);
-	r.bwd_ms *= fraction(f->machine, &whole, &part, true, r.bwd_ms);
+	r.fwd_ms *= part_of_pass(f->machine, &whole, &part, false, r.fwd_ms);
+	r.bwd_ms *= part_of_pass(f->machine, &whole, &part, true, r.bwd_ms);
 	r.opt_ms /= r.tensor;
 	return r;
 }
 
 // fit a machine
-static double step_rms(const Seen *seen, const CostFit *f)
+static double step_rms(const Measurements *seen, const CostFit *f)
 {
 	double sum = 0;
 	int n = 0;
 	for (int i = 0; i < seen->nsteps; i++) {
-		const SeenStep *s = &seen->steps[i];
+		const MeasuredStep *s = &seen->steps[i];
 		if (!cost_fit_used(f, s) || !(s->run.fwd_ms > 0))
 			continue;
 		double off = cost_step(&f->machine, &s->run).step_ms / s->step_ms - 1;
@@ -310,10 +324,11 @@ static double step_rms(const Seen *seen, const CostFit *f)
 	return n > 0 ? sqrt(sum / n) : 0;
 }
 
-CostFit cost_fit(const Seen *seen, const char *size)
+// fit all constants of a machine
+CostFit cost_fit(const Measurements *seen, const char *size)
 {
 	static const char *const sizes[] = { "medium", "large" };
-	const SeenStep *flat = size ? flat_row(seen, size) : NULL;
+	const MeasuredStep *flat = size ? flat_row(seen, size) : NULL;
 	for (int i = 0; i < 2 && size == NULL && flat == NULL; i++)
 		flat = flat_row(seen, sizes[i]);
 	if (flat == NULL)

@@ -6,9 +6,9 @@
 
 enum { FIT_RANKS = 2, MOST_UNKNOWN = 6 };
 
-/* min sum_i (sum_j a[i][j] x[j] / b[i] - 1)^2 over x[j] >= 0, for n rows, b > 0.
- * Of unknowns that the rows do not tell apart, the first; those from `unknowns`
- * on are 0 */
+/* sets x >= 0 to minimize sum_i (sum_j a[i][j] x[j] / b[i] - 1)^2 over n rows, b
+ * > 0. Of unknowns that the rows do not tell apart, the first is used; x[j] = 0
+ * for j from `unknowns` on */
 void fit_positive(int n, int unknowns, double (*a)[MOST_UNKNOWN], const double *b,
 	double x[MOST_UNKNOWN]);
 
@@ -20,17 +20,20 @@ typedef struct CostFit {
 	double alone_rms, step_rms;
 } CostFit;
 
-/* size: or NULL, then medium or else large, if there are flat rows of it */
-CostFit cost_fit(const Seen *seen, const char *size);
-bool    cost_fit_used(const CostFit *fit, const SeenStep *s);
-/* the step's run; passes of a rank that has only a part are a fraction of one
- * rank's, which the constants give */
-CostRun cost_fit_run(const CostFit *fit, const SeenStep *s);
-/* of the sizes of collectives to which constants are fitted */
+/* fits to steps of this size; NULL: of medium or else of large, whichever has
+ * rows with flat gradients. No such row: exit 2 */
+CostFit cost_fit(const Measurements *seen, const char *size);
+/* whether a step is one of those that the constants were fitted to */
+bool    cost_fit_used(const CostFit *fit, const MeasuredStep *s);
+/* the step's run; passes of a rank that has only a part of the model or the batch
+ * are that part, by the constants, of one rank's passes */
+CostRun cost_fit_run(const CostFit *fit, const MeasuredStep *s);
+/* whether constants of collectives are fitted to arrays of so many bytes */
 bool    cost_fit_size(double nbytes);
-/* the constants of one collective of a transport, from those sizes on two ranks
- * in fp32; false: there are no rows */
-bool    cost_fit_collective(const Seen *seen, const SeenCollective *of,
+/* sets the constants of one collective of a transport, fitted to those sizes on
+ * two ranks in fp32; false: there are no rows */
+bool    cost_fit_collective(const Measurements *seen,
+	const MeasuredCollective *of,
 	CostMachine *m);
 
 #endif

@@ -6,18 +6,18 @@
 
 #include "base/error.h"
 
-// read and fit folders once
+// read and fit the folders of --tables
 enum { MOST_FOLDERS = 8 };
-CostGiven cost_given = { "tables/h200x2+tables/h200x4,tables/cpu", -1 };
-static Seen seen[MOST_FOLDERS];
+CostOptions cost_options = { "tables/h200x2+tables/h200x4,tables/cpu", -1 };
+static Measurements seen[MOST_FOLDERS];
 static CostFit fitted[MOST_FOLDERS];
 static int nfolders;
 
-int cost_folders(void)
+int count_folders(void)
 {
-	char *list = need(strdup(cost_given.folders)), *rest = list, *folder;
-	const char *size = cost_given.size >= 0
-		? model_sizes[cost_given.size].name : NULL;
+	char *list = need(strdup(cost_options.folders)), *rest = list, *folder;
+	const char *size = cost_options.size >= 0
+		? model_sizes[cost_options.size].name : NULL;
 	int commas = 0;
 	if (nfolders > 0) {
 		free(list);
@@ -27,7 +27,7 @@ int cost_folders(void)
 		if (++commas == MOST_FOLDERS)
 			usage_error("--tables: more than %d folders", MOST_FOLDERS);
 	while ((folder = strsep(&rest, ","))) {
-		seen[nfolders] = seen_read(folder);
+		seen[nfolders] = measurements_read(folder);
 		fitted[nfolders] = cost_fit(&seen[nfolders], size);
 		nfolders++;
 	}
@@ -35,20 +35,20 @@ int cost_folders(void)
 	return nfolders;
 }
 
-const Seen *cost_seen(int folder)
+const Measurements *cost_measurements(int folder)
 {
-	cost_folders();
+	count_folders();
 	return &seen[folder];
 }
 
 const CostFit *cost_fitted(int folder)
 {
-	cost_folders();
+	count_folders();
 	return &fitted[folder];
 }
 
 // say which step a row is of
-void cost_set_step(Row *row, const SeenStep *s)
+void cost_set_step(Row *row, const MeasuredStep *s)
 {
 	row_set(row, "size", "%s", s->size);
 	row_set(row, "context", "%ld", s->context);

@@ -5,22 +5,22 @@
 #include "bench/harness.h"
 #include "experiments/cost_fit.h"
 
-typedef struct CostGiven {
-	const char *folders;             /* commas between; + as in seen_read */
+typedef struct CostOptions {
+	const char *folders; /* commas between; + as in measurements_read */
 	int size;                        /* of SIZES; -1: as cost_fit chooses */
-} CostGiven;
-extern CostGiven cost_given;
+} CostOptions;
+extern CostOptions cost_options;
 
 typedef struct MachineConfig {
 	const char *machine;
 	int folder;
 } MachineConfig;
 
-/* of the option's folders; each is read once */
-int            cost_folders(void);
-const Seen    *cost_seen(int folder);
+/* how many folders --tables names; reads and fits them at the first call */
+int            count_folders(void);
+const Measurements    *cost_measurements(int folder);
 const CostFit *cost_fitted(int folder);
-/* the columns that say which step it is */
-void           cost_set_step(Row *row, const SeenStep *s);
+/* sets the columns that say which step it is */
+void           cost_set_step(Row *row, const MeasuredStep *s);
 
 #endif

@@ -71,20 +71,21 @@ int cost_models(const CostModel **list)
 }
 
 // try all ways to divide a step
-typedef struct Search {
+typedef struct StrategySearch {
 	const CostMachine *m;
 	const CostModel *model;
 	long sequences;                  /* of a rank of data parallelism */
 	CostChoice best;
-} Search;
+} StrategySearch;
 
-static bool fits(const Search *s, const CostRun *r)
+static bool fits(const StrategySearch *s, const CostRun *r)
 {
 	const double room = 0.9;         /* of memory, for tensors */
 	return cost_memory(r) <= room * s->m->memory_GB * 1e9;
 }
 
-static void try_run(Search *s, CostRun r)
+// keep a run that is faster
+static void try_run(StrategySearch *s, CostRun r)
 {
 	const double gain = 0.98;        /* for which one divides in more ways */
 	if (cost_error(&r) || !fits(s, &r))
@@ -98,7 +99,8 @@ static void try_run(Search *s, CostRun r)
 	s->best.step = step;
 }
 
-static void try_strategy(Search *s, CostRun r)
+// try a strategy with microbatches that fit
+static void try_strategy(StrategySearch *s, CostRun r)
 {
 	long m = r.stages > 1 ? s->sequences : 1;
 	for (;; m *= 2) {
@@ -112,7 +114,8 @@ static void try_strategy(Search *s, CostRun r)
 	try_run(s, r);
 }
 
-static void try_division(Search *s, long data, long tensor, long stages)
+// try the strategies of a division
+static void try_division(StrategySearch *s, long data, long tensor, long stages)
 {
 	static const CostStrategy strategies[] = { COST_BUCKETED, COST_ZERO1,
 		COST_FSDP };
@@ -134,11 +137,12 @@ static void try_division(Search *s, long data, long tensor, long stages)
 	}
 }
 
+// try all divisions of the devices
 CostChoice cost_choose(const CostMachine *m, const CostModel *model,
 	long devices, long sequences, bool pipeline)
 {
 	enum { MOST_TENSOR = 8, MOST_STAGES = 64 };
-	Search s = { .m = m, .model = model };
+	StrategySearch s = { .m = m, .model = model };
 	for (long stages = 1; stages <= (pipeline ? MOST_STAGES : 1); stages *= 2)
 		for (long tensor = 1; tensor <= MOST_TENSOR && tensor <= m->node;
 			tensor *= 2) {

@@ -11,18 +11,20 @@ typedef struct CostSheet {
 	long node;                       /* devices */
 } CostSheet;
 
-enum { MAP_SHEETS = 4 };             /* the first ones are those of maps */
+enum { MAP_SHEETS = 4 };             /* maps show the first ones */
+/* sets *sheets to the list; returns how many */
 int         cost_sheets(const CostSheet **sheets);
-/* NULL: no such name */
+/* NULL: no sheet has this name */
 const CostSheet *cost_sheet(const char *name);
 
 /* the parts of a sheet's rates that are reached */
 typedef struct CostReached {
 	double TFLOPs, GBps, link;
-	CostMachine constants;           /* all that is no rate */
+	CostMachine constants;           /* the constants that are no rates */
 } CostReached;
-/* fitted: on the machine of the sheet */
+/* fitted: constants of the machine that the sheet describes */
 CostReached cost_reached(const CostMachine *fitted, const CostSheet *sheet);
+/* a machine that reaches the same parts of another sheet's rates */
 CostMachine cost_machine(const CostSheet *sheet, const CostReached *reached);
 
 typedef struct CostModel {
@@ -30,6 +32,7 @@ typedef struct CostModel {
 	CostShape shape;
 	long context;
 } CostModel;
+/* sets *models to the list; returns how many */
 int         cost_models(const CostModel **models);
 
 typedef struct CostChoice {
@@ -38,11 +41,11 @@ typedef struct CostChoice {
 	CostStep step;
 	long tried;
 } CostChoice;
-/* sequences of the model's context in a step, of all devices; pipeline: ways may
- * have stages */
+/* the strategy with the shortest step. sequences: of the model's context, in a
+ * step of all devices; pipeline: stages are tried too */
 CostChoice  cost_choose(const CostMachine *m, const CostModel *model,
 	long devices, long sequences, bool pipeline);
-/* "fsdp tp8": strategy, and what else divides; returns text */
+/* "fsdp tp8": strategy and other dimensions of the division; returns text */
 const char *cost_choice_name(const CostRun *r, char text[64]);
 
 #endif

@@ -10,39 +10,41 @@
 
 // options of the cost model
 static const Option options[] = {
-	{ "tables", OPT_TEXT, &cost_given.folders, "FOLDERS",
+	{ "tables", OPT_TEXT, &cost_options.folders, "FOLDERS",
 		"of recorded tables, commas between, + before more of the same GPUs; "
 		"maps take the first's constants" },
-	{ "fit-size", OPT_CHOICE, &cost_given.size, SIZES,
+	{ "fit-size", OPT_CHOICE, &cost_options.size, SIZES,
 		"fit to this model; else to medium, or large" },
-	{ "hardware", OPT_CHOICE, &ways_given.sheet, WAYS_SHEETS,
+	// list the options of another machine
+	{ "hardware", OPT_CHOICE, &search_options.sheet, SEARCH_SHEETS,
 		"maps of this machine only" },
-	{ "TFLOPs", OPT_REAL, &ways_given.custom.TFLOPs, "RATE",
+	{ "TFLOPs", OPT_REAL, &search_options.custom.TFLOPs, "RATE",
 		"of matmuls of another machine, by its data sheet" },
-	{ "memory-GBps", OPT_REAL, &ways_given.custom.GBps, "RATE", "its memory's" },
-	{ "memory-GB", OPT_REAL, &ways_given.custom.memory_GB, "GB", "its memory" },
-	{ "near-GBps", OPT_REAL, &ways_given.custom.near_GBps, "RATE",
+	{ "memory-GBps", OPT_REAL, &search_options.custom.GBps, "RATE", "its memory's" },
+	{ "memory-GB", OPT_REAL, &search_options.custom.memory_GB, "GB", "its memory" },
+	{ "near-GBps", OPT_REAL, &search_options.custom.near_GBps, "RATE",
 		"what it sends inside a node" },
-	{ "far-GBps", OPT_REAL, &ways_given.custom.far_GBps, "RATE",
+	{ "far-GBps", OPT_REAL, &search_options.custom.far_GBps, "RATE",
 		"what it sends to other nodes" },
-	{ "node", OPT_INT, &ways_given.custom.node, "1..1048576",
+	{ "node", OPT_INT, &search_options.custom.node, "1..1048576",
 		"devices of a node" },
-	{ "model", OPT_CHOICE, &ways_given.model, WAYS_MODELS,
+	// list the options of another model
+	{ "model", OPT_CHOICE, &search_options.model, SEARCH_MODELS,
 		"maps of this model only" },
-	{ "d-model", OPT_INT, &ways_given.d_model, "1..1048576",
+	{ "d-model", OPT_INT, &search_options.d_model, "1..1048576",
 		"width of another model" },
-	{ "d-ff", OPT_INT, &ways_given.d_ff, "1..4194304",
+	{ "d-ff", OPT_INT, &search_options.d_ff, "1..4194304",
 		"width of its feed-forward layers" },
-	{ "layers", OPT_INT, &ways_given.layers, "1..10000", "its blocks" },
-	{ "heads", OPT_INT, &ways_given.heads, "1..4096", "heads of a block" },
-	{ "kv-heads", OPT_INT, &ways_given.kv_heads, "1..4096",
+	{ "layers", OPT_INT, &search_options.layers, "1..10000", "its blocks" },
+	{ "heads", OPT_INT, &search_options.heads, "1..4096", "heads of a block" },
+	{ "kv-heads", OPT_INT, &search_options.kv_heads, "1..4096",
 		"heads of keys and values" },
-	{ "vocab", OPT_INT, &ways_given.vocab, "1..10000000", "its vocabulary" },
-	{ "context", OPT_INT, &ways_given.context, "1..16777216",
+	{ "vocab", OPT_INT, &search_options.vocab, "1..10000000", "its vocabulary" },
+	{ "context", OPT_INT, &search_options.context, "1..16777216",
 		"tokens of a sequence of it" },
-	{ "devices", OPT_INT, &ways_given.devices, "1..1048576",
+	{ "devices", OPT_INT, &search_options.devices, "1..1048576",
 		"maps at this number only" },
-	{ "tokens", OPT_INT, &ways_given.tokens, "1..1099511627776",
+	{ "tokens", OPT_INT, &search_options.tokens, "1..1099511627776",
 		"maps at this batch only, of all devices" },
 	{ 0 }
 };
@@ -50,16 +52,16 @@ static const Option options[] = {
 // plan a row of tables for each machine
 static void plan_machines(Plan *plan)
 {
-	for (int i = 0, n = cost_folders(); i < n; i++)
-		plan_add(plan, &(MachineConfig){ cost_seen(i)->machine, i });
+	for (int i = 0, n = count_folders(); i < n; i++)
+		plan_add(plan, &(MachineConfig){ cost_measurements(i)->machine, i });
 }
 
 static void plan_collectives(Plan *plan)
 {
 	int planned = 0;
-	for (int i = 0, n = cost_folders(); i < n; i++)
-		if (cost_seen(i)->ncollectives > 0) {
-			plan_add(plan, &(MachineConfig){ cost_seen(i)->machine, i });
+	for (int i = 0, n = count_folders(); i < n; i++)
+		if (cost_measurements(i)->ncollectives > 0) {
+			plan_add(plan, &(MachineConfig){ cost_measurements(i)->machine, i });
 			planned++;
 		}
 	if (planned == 0)
@@ -67,35 +69,36 @@ static void plan_collectives(Plan *plan)
 }
 
 // plan public runs
-static void plan_public(Plan *plan)
+static void plan_published(Plan *plan)
 {
-	for (int i = 0, n = public_count(); i < n; i++) {
-		PublicRun p = public_run(i);
-		if (i == 0 || strcmp(public_run(i - 1).source, p.source) != 0)
+	for (int i = 0, n = published_count(); i < n; i++) {
+		PublishedRun p = published_run(i);
+		if (i == 0 || strcmp(published_run(i - 1).source, p.source) != 0)
 			plan_add(plan, &(SourceConfig){ p.source, i });
 	}
 }
 
 // plan maps
-static void plan_ways(Plan *plan)
+static void plan_search(Plan *plan)
 {
 	CostSheet sheets[MAP_SHEETS];
 	CostModel models[MOST_MODELS];
-	int nsheets = ways_sheets(sheets), nmodels = ways_models(models);
-	cost_folders();
-	if (!cost_seen(0)->gpu)
+	int nsheets = search_sheets(sheets), nmodels = search_models(models);
+	count_folders();
+	if (!cost_measurements(0)->gpu)
 		usage_error("--tables: maps take constants of GPUs, and %s has none",
-			cost_seen(0)->folder);
+			cost_measurements(0)->folder);
 	for (int s = 0; s < nsheets; s++)
 		for (int m = 0; m < nmodels; m++)
-			plan_add(plan, &(WaysConfig){ sheets[s].name, models[m].name, s,
+			plan_add(plan, &(SearchConfig){ sheets[s].name, models[m].name, s,
 				m });
 }
 
-// describe the cost model to the harness
+// name the keys of the cost model's tables
 static const Key machine_keys[] = { KEY(MachineConfig, machine), { 0 } },
 	source_keys[] = { KEY(SourceConfig, source), { 0 } },
-	ways_keys[] = { KEY(WaysConfig, hardware), KEY(WaysConfig, model), { 0 } };
+	ways_keys[] = { KEY(SearchConfig, hardware), KEY(SearchConfig, model),
+	{ 0 } };
 
 const Experiment experiment = {
 	.about = "what a step takes on many devices: constants, their proof, maps",
@@ -120,11 +123,11 @@ const Experiment experiment = {
 		{ "public", source_keys, "cited role model hardware devices data tensor "
 			"parts stages microbatches unit value first_efficiency predicted "
 			"error middle_efficiency middle_predicted middle_error step_ms "
-			"compute_ms comm_ms bubble_ms GB", plan_public, run_public },
-		{ "regimes", ways_keys, WAYS_VALUES, plan_ways, run_regimes },
-		{ "scaling", ways_keys, "mode " WAYS_VALUES " efficiency", plan_ways,
+			"compute_ms comm_ms bubble_ms GB", plan_published, run_published },
+		{ "regimes", ways_keys, SEARCH_VALUES, plan_search, run_regimes },
+		{ "scaling", ways_keys, "mode " SEARCH_VALUES " efficiency", plan_search,
 			run_scaling },
 		{ "hiding", ways_keys,
 			"strategy devices tokens unstretched_tokens formula_tokens",
-			plan_ways, run_hiding }),
+			plan_search, run_hiding }),
 };

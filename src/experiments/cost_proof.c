@@ -12,7 +12,7 @@ void run_constants(Row *row, const void *config)
 	int folder = ((const MachineConfig *)config)->folder;
 	const CostFit *f = cost_fitted(folder);
 	const CostMachine *m = &f->machine;
-	const Said said = cost_said(folder);
+	const PredictionErrors said = prediction_errors(folder);
 	const struct { const char *name; double value; const char *unit; } all[] = {
 		{ "matmuls", m->TFLOPs, "TFLOP/s" }, { "memory", m->GBps, "GB/s" },
 		{ "forward", m->forward_us, "us a block" },
@@ -50,12 +50,13 @@ static void set_error(Row *row, const char *column, double predicted,
 	row_set(row, column, "%.4f", predicted / measured - 1);
 }
 
+// predict each collective of a machine
 void run_collectives(Row *row, const void *config)
 {
 	const MachineConfig *c = config;
-	const Seen *s = cost_seen(c->folder);
+	const Measurements *s = cost_measurements(c->folder);
 	for (int i = 0; i < s->ncollectives; i++) {
-		const SeenCollective *x = &s->collectives[i];
+		const MeasuredCollective *x = &s->collectives[i];
 		CostMachine m = cost_fitted(c->folder)->machine;
 		bool used = x->ranks == FIT_RANKS && strcmp(x->dtype, "fp32") == 0
 			&& cost_fit_size(x->nbytes);
@@ -78,7 +79,7 @@ void run_collectives(Row *row, const void *config)
 }
 
 // predict steps
-static void set_unaided(Row *row, const CostFit *f, const SeenStep *s)
+static void set_unfitted(Row *row, const CostFit *f, const MeasuredStep *s)
 {
 	CostRun r = s->run;
 	r.fwd_ms = r.bwd_ms = r.opt_ms = 0;
@@ -87,8 +88,9 @@ static void set_unaided(Row *row, const CostFit *f, const SeenStep *s)
 	set_error(row, "unaided_error", ms, s->step_ms);
 }
 
-/* the collectives of a step that a table times alone: those of groups, if any */
-static double alone_of(const CostMachine *m, const CostRun *r)
+// find the time of a step's collectives alone
+/* ms of the collectives that a table times alone; of groups those of the group */
+static double single_rank_ms(const CostMachine *m, const CostRun *r)
 {
 	if (r->tensor == 1)
 		return cost_alone(m, r);
@@ -98,12 +100,13 @@ static double alone_of(const CostMachine *m, const CostRun *r)
 	return ms;
 }
 
-static void predict_step(Row *row, int folder, const SeenStep *s)
+// predict one step
+static void predict_step(Row *row, int folder, const MeasuredStep *s)
 {
 	const CostFit *f = cost_fitted(folder);
 	const CostRun r = cost_fit_run(f, s);
 	double ms = cost_step(&f->machine, &r).step_ms,
-		before = cost_predicted(folder, s);
+		before = prediction_before(folder, s);
 	cost_set_step(row, s);
 	row_set(row, "on", "%s", s->on);
 	row_set(row, "of", "%s", s->table);
@@ -116,24 +119,25 @@ static void predict_step(Row *row, int folder, const SeenStep *s)
 	row_set(row, "predicted_ms", "%.4f", ms);
 	set_error(row, "error", ms, s->step_ms);
 	row_set(row, "alone_ms", s->alone_ms > 0 ? "%.4f" : "-", s->alone_ms);
-	row_set(row, "predicted_alone_ms", "%.4f", alone_of(&f->machine, &r));
+	row_set(row, "predicted_alone_ms", "%.4f", single_rank_ms(&f->machine, &r));
 	row_set(row, "unaided_ms", "-");
 	row_set(row, "unaided_error", "-");
 	if (strcmp(s->precision, f->precision) == 0)
-		set_unaided(row, f, s);
+		set_unfitted(row, f, s);
 	row_set(row, "ahead_ms", before > 0 ? "%.4f" : "-", before);
 	row_set(row, "ahead_error", before > 0 ? "%.4f" : "-",
 		before / s->step_ms - 1);
 	row_emit(row);
 }
 
+// predict each step of a machine
 void run_steps(Row *row, const void *config)
 {
 	int folder = ((const MachineConfig *)config)->folder;
-	const Seen *s = cost_seen(folder);
+	const Measurements *s = cost_measurements(folder);
 	const CostFit *f = cost_fitted(folder);
 	for (int i = 0; i < s->nsteps; i++) {
-		const SeenStep *x = &s->steps[i];
+		const MeasuredStep *x = &s->steps[i];
 		if (x->run.fwd_ms > 0 && x->run.data * x->run.tensor > 1
 			&& (x->divided || strcmp(x->via, f->via) == 0))
 			predict_step(row, folder, x);
@@ -143,9 +147,10 @@ void run_steps(Row *row, const void *config)
 // predict memory
 void run_memory(Row *row, const void *config)
 {
-	const Seen *s = cost_seen(((const MachineConfig *)config)->folder);
+	const Measurements *s
+		= cost_measurements(((const MachineConfig *)config)->folder);
 	for (int i = 0; i < s->nsteps; i++) {
-		const SeenStep *x = &s->steps[i];
+		const MeasuredStep *x = &s->steps[i];
 		double MiB = cost_memory(&x->run) / 0x1p20;
 		if (!(x->peak_MiB > 0))
 			continue;
@@ -160,7 +165,8 @@ void run_memory(Row *row, const void *config)
 }
 
 // predict public runs
-static double published_as(const PublicRun *p, double efficiency, CostStep *step)
+static double published_as(const PublishedRun *p, double efficiency,
+	CostStep *step)
 {
 	const CostFit *f = cost_fitted(0);
 	const CostReached reached = cost_reached(&f->machine, cost_sheet("H200"));
@@ -169,22 +175,24 @@ static double published_as(const PublicRun *p, double efficiency, CostStep *step
 	CostStep s = cost_step(&m, &p->run);
 	if (step)
 		*step = s;
-	return public_value(p, s.step_ms);
+	return published_value(p, s.step_ms);
 }
 
-static double efficiency_of(const PublicRun *p)
+// find the efficiency that meets a published value
+static double efficiency_of(const PublishedRun *p)
 {
 	double low = 0.01, high = 100;
 	for (int i = 0; i < 60; i++) {
 		double middle = sqrt(low * high), value = published_as(p, middle, NULL);
-		bool fast = p->unit == PUBLIC_SECONDS ? value < p->value
+		bool fast = p->unit == PUBLISHED_SECONDS ? value < p->value
 			: value > p->value;
 		*(fast ? &high : &low) = middle;
 	}
 	return sqrt(low * high);
 }
 
-static void set_published(Row *row, const PublicRun *p, const CostStep *s)
+// set the cells of a published run
+static void set_published(Row *row, const PublishedRun *p, const CostStep *s)
 {
 	row_set(row, "cited", "%s", p->cited);
 	row_set(row, "model", "%s", p->model);
@@ -203,19 +211,20 @@ static void set_published(Row *row, const PublicRun *p, const CostStep *s)
 	row_set(row, "GB", "%.1f", s->nbytes * 1e-9);
 }
 
-void run_public(Row *row, const void *config)
+// predict all runs of a source
+void run_published(Row *row, const void *config)
 {
 	static const char *const units[] = { "tokens/s", "TFLOP/s", "s" };
 	const SourceConfig *c = config;
-	PublicRun first = public_run(c->first);
+	PublishedRun first = published_run(c->first);
 	int n = 1;
-	while (c->first + n < public_count()
-		&& strcmp(public_run(c->first + n).source, c->source) == 0)
+	while (c->first + n < published_count()
+		&& strcmp(published_run(c->first + n).source, c->source) == 0)
 		n++;
-	PublicRun middle = public_run(c->first + n / 2);
+	PublishedRun middle = published_run(c->first + n / 2);
 	double e = efficiency_of(&first), g = efficiency_of(&middle);
 	for (int i = 0; i < n; i++) {
-		PublicRun p = public_run(c->first + i);
+		PublishedRun p = published_run(c->first + i);
 		CostStep step;
 		double value = published_as(&p, e, &step),
 			other = published_as(&p, g, NULL);

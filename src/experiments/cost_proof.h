@@ -9,7 +9,7 @@
 
 typedef struct SourceConfig {
 	const char *source;
-	int first;                       /* of public_run */
+	int first; /* index of its first run for published_run */
 } SourceConfig;
 
 /* each emits several rows */
@@ -17,6 +17,6 @@ void run_constants(Row *row, const void *config);
 void run_collectives(Row *row, const void *config);
 void run_steps(Row *row, const void *config);
 void run_memory(Row *row, const void *config);
-void run_public(Row *row, const void *config);
+void run_published(Row *row, const void *config);
 
 #endif

@@ -6,9 +6,11 @@
 // shapes of public models
 typedef enum { LLAMA_8B, LLAMA_70B, LLAMA_405B, LLAMA2_13B, LLAMA2_70B, GPT_1B,
 	GPT_3B, GPT_7B, GPT_18B, GPT_39B, GPT_76B, GPT_145B, GPT_310B, GPT_529B,
-	GPT_1008B, SCALE_175B } PublicModel;
+	GPT_1008B, SCALE_175B } PublishedModel;
 
 /* kv: heads of keys; GPTs have two matrices of four times the width */
+
+// list the shapes of published models
 static const struct { const char *name; CostShape shape; } models[] = {
 	/* vocab, d_model, d_ff, layers, heads, d_head, kv, matrices */
 	[LLAMA_8B] = { "Llama 3 8B",
@@ -46,29 +48,30 @@ static const struct { const char *name; CostShape shape; } models[] = {
 };
 
 // public runs
-typedef struct PublicRow {
+typedef struct PublishedRow {
 	const char *source, *hardware;
-	PublicModel model;
+	PublishedModel model;
 	long devices, context, batch;    /* sequences in a step */
 	/* what divides a sequence's work, and runs of blocks on a stage */
 	long tensor, parts, stages, interleave;
 	CostStrategy strategy;
 	bool again;                      /* blocks are run again */
 	double value;
-	PublicUnit unit;
-} PublicRow;
+	PublishedUnit unit;
+} PublishedRow;
 
+// abbreviate the rows of a source
 #define TITAN(n, value) LLAMA_8B, n, 8192, 2 * (n), 1, 1, 1, 1, COST_FSDP,   \
-	false, value, PUBLIC_TOKENS
+	false, value, PUBLISHED_TOKENS
 #define TITAN_A100(model, T, batch, again, value) "TorchTitan, A100", "A100", \
-	model, 64, T, batch, 1, 1, 1, 1, COST_FSDP, again, value, PUBLIC_TOKENS
+	model, 64, T, batch, 1, 1, 1, 1, COST_FSDP, again, value, PUBLISHED_TOKENS
 #define MEGATRON(model, n, batch, t, p, v, value) "Megatron-LM, 2021", "A100", \
-	model, n, 2048, batch, t, 1, p, v, COST_FLAT, true, value, PUBLIC_TFLOPS
+	model, n, 2048, batch, t, 1, p, v, COST_FLAT, true, value, PUBLISHED_TFLOPS
 #define LLAMA(n, T, batch, parts, value) "Llama 3", "H100", LLAMA_405B, n, T, \
-	batch, 8, parts, 16, 7, COST_ZERO1, false, value, PUBLIC_TFLOPS
+	batch, 8, parts, 16, 7, COST_ZERO1, false, value, PUBLISHED_TFLOPS
 #define SCALE(n, batch, value) "A100", SCALE_175B, n, 2048, batch, 8, 1, 8, 6, \
-	COST_ZERO1, false, value, PUBLIC_SECONDS
-static const PublicRow rows[] = {
+	COST_ZERO1, false, value, PUBLISHED_SECONDS
+static const PublishedRow rows[] = {
 	{ "TorchTitan, eager", "H100 500 W", TITAN(8, 5762) },
 	{ "TorchTitan, eager", "H100 500 W", TITAN(128, 5605) },
 	{ "TorchTitan, compiled", "H100 500 W", TITAN(8, 6667) },
@@ -129,20 +132,21 @@ static const char *cited_by(const char *source)
 	return "";
 }
 
-int public_count(void)
+// turn a row into a run of the cost model
+int published_count(void)
 {
 	return sizeof rows / sizeof *rows;
 }
 
-PublicRun public_run(int i)
+PublishedRun published_run(int i)
 {
-	const PublicRow *p = &rows[i];
+	const PublishedRow *p = &rows[i];
 	bool whole = p->strategy == COST_FSDP;
 	long data = p->devices / (p->tensor * p->parts * p->stages),
 		sequences = p->batch / data;
 	assert(data * p->tensor * p->parts * p->stages == p->devices);
 	assert(sequences * data == p->batch);
-	return (PublicRun){ p->source, cited_by(p->source), models[p->model].name,
+	return (PublishedRun){ p->source, cited_by(p->source), models[p->model].name,
 		p->hardware, p->devices,
 		{ .shape = models[p->model].shape, .context = p->context,
 			.tokens = (double)p->context * (whole ? sequences : 1),
@@ -155,7 +159,7 @@ PublicRun public_run(int i)
 }
 
 // speak as a source does
-double public_value(const PublicRun *p, double step_ms)
+double published_value(const PublishedRun *p, double step_ms)
 {
 	const CostRun *r = &p->run;
 	double tokens = r->tokens * r->microbatches * r->data,
@@ -163,8 +167,9 @@ double public_value(const PublicRun *p, double step_ms)
 		whole = cost_forward_flops(&r->shape, 2 * r->context),
 		head = 2 * r->shape.vocab * r->shape.d_model,
 		flops = r->recompute ? 4 * whole - head : 3 * causal;
-	if (p->unit == PUBLIC_TOKENS)
+	if (p->unit == PUBLISHED_TOKENS)
 		return tokens / p->devices / step_ms * 1e3;
-	return p->unit == PUBLIC_TFLOPS ? flops * tokens / p->devices / step_ms * 1e-9
+	return p->unit == PUBLISHED_TFLOPS ? flops * tokens / p->devices / step_ms
+		* 1e-9
 		: step_ms * 1e-3;
 }

@@ -6,20 +6,21 @@
 #include "model/cost.h"
 
 /* tokens/s and TFLOP/s of a device; seconds of a step */
-typedef enum { PUBLIC_TOKENS, PUBLIC_TFLOPS, PUBLIC_SECONDS } PublicUnit;
-typedef struct PublicRun {
+typedef enum { PUBLISHED_TOKENS, PUBLISHED_TFLOPS,
+	PUBLISHED_SECONDS } PublishedUnit;
+typedef struct PublishedRun {
 	const char *source, *cited, *model;
 	const char *hardware;            /* of cost_sheets */
 	long devices;
 	CostRun run;
 	double value;
-	PublicUnit unit;
-} PublicRun;
+	PublishedUnit unit;
+} PublishedRun;
 
-int       public_count(void);
-/* those of a source are adjacent */
-PublicRun public_run(int i);
-/* what the source would have said of a step of so many ms */
-double    public_value(const PublicRun *p, double step_ms);
+int       published_count(void);
+/* the runs of a source are adjacent */
+PublishedRun published_run(int i);
+/* a step of so many ms in the unit in which the source states its value */
+double    published_value(const PublishedRun *p, double step_ms);
 
 #endif

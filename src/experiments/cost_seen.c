@@ -25,7 +25,8 @@ static Records *open_table(const char *folder, const char *name)
 	return r;
 }
 
-static Records *keep_table(Seen *seen, const char *folder, const char *name)
+static Records *keep_table(Measurements *seen, const char *folder,
+	const char *name)
 {
 	Records *r = open_table(folder, name);
 	assert(seen->ntables < (int)(sizeof seen->tables / sizeof *seen->tables));
@@ -49,6 +50,7 @@ static Shape shape_of(const char *size, bool gpu, long context)
 	return s;
 }
 
+// describe a step as a run of the cost model
 static CostRun run_of(const Records *r, int row, bool gpu)
 {
 	bool mixed = !records_is(r, row, "precision", "fp32"),
@@ -56,6 +58,7 @@ static CostRun run_of(const Records *r, int row, bool gpu)
 	const char *name = text_of(r, row, "strategy");
 	double prefetch = records_number(r, row, "prefetch"),
 		low = mixed ? 2 : 4, wire = half ? 2 : 4;
+	// find the strategy of a row
 	if (records_text(r, row, "tp"))
 		name = records_number(r, row, "dp") > 1 ? "bucketed" : "single";
 	else if (strcmp(name, "-") == 0)
@@ -78,19 +81,19 @@ static CostRun run_of(const Records *r, int row, bool gpu)
 }
 
 // find what one rank takes alone
-static bool same_model(const SeenStep *a, const SeenStep *b)
+static bool same_model(const MeasuredStep *a, const MeasuredStep *b)
 {
 	return strcmp(a->on, b->on) == 0 && strcmp(a->size, b->size) == 0
 		&& a->context == b->context
 		&& strcmp(a->precision, b->precision) == 0 && a->batch == b->batch;
 }
 
-static void find_alone(Seen *seen)
+static void find_alone(Measurements *seen)
 {
 	for (int i = 0; i < seen->nsteps; i++) {
-		SeenStep *s = &seen->steps[i];
+		MeasuredStep *s = &seen->steps[i];
 		for (int j = 0; j < seen->nsteps && !(s->run.fwd_ms > 0); j++) {
-			const SeenStep *t = &seen->steps[j];
+			const MeasuredStep *t = &seen->steps[j];
 			if (!(t->run.fwd_ms > 0) || !same_model(s, t) || (s->divided
 				? t->table != s->table || t->ranks > 1 : t->divided))
 				continue;
@@ -108,7 +111,7 @@ static const char *machine_of(const char *folder)
 	return slash ? slash + 1 : folder;
 }
 
-static bool usable(const Records *r, int row)
+static bool is_usable(const Records *r, int row)
 {
 	return records_is(r, row, "status", "ok")
 		&& records_is(r, row, "fusion", "fused")
@@ -118,7 +121,7 @@ static bool usable(const Records *r, int row)
 }
 
 // divide one batch between ranks
-static void divide(SeenStep *s, const Records *r, int row, bool gpu)
+static void divide_batch(MeasuredStep *s, const Records *r, int row, bool gpu)
 {
 	long tp = lrint(records_number(r, row, "tp")),
 		dp = lrint(records_number(r, row, "dp"));
@@ -137,13 +140,14 @@ static void divide(SeenStep *s, const Records *r, int row, bool gpu)
 	s->peak_MiB = records_number(r, row, "peak_MiB");
 }
 
-static SeenStep step_of(const Records *r, int row, const char *on,
+// read a step from a row
+static MeasuredStep step_of(const Records *r, int row, const char *on,
 	const char *table, bool gpu)
 {
 	double period = records_number(r, row, "period_ms"),
 		step = records_number(r, row, "step_ms"),
 		single = records_number(r, row, "single_ms");
-	SeenStep s = { on, table, text_of(r, row, "size"),
+	MeasuredStep s = { on, table, text_of(r, row, "size"),
 		text_of(r, row, "precision"),
 		text_of(r, row, "wire"), text_of(r, row, "via"),
 		records_head(r, "date"),
@@ -157,7 +161,8 @@ static SeenStep step_of(const Records *r, int row, const char *on,
 		strcmp(table, "fsdp_accounting") == 0
 			? records_number(r, row, "peak_MiB") : NAN, false };
 	if (records_text(r, row, "tp"))
-		divide(&s, r, row, gpu);
+		divide_batch(&s, r, row, gpu);
+	// take a step of one rank as its own reference
 	if (s.run.strategy == COST_SINGLE && s.run.tensor == 1) {
 		s.run.data = 1;
 		single = s.step_ms;
@@ -179,16 +184,18 @@ static SeenStep step_of(const Records *r, int row, const char *on,
 	return s;
 }
 
-/* steps of more ranks than `beyond`, and of one; returns the number of all */
-static int add_table(Seen *seen, const char *folder, const char *name,
+// add the steps of a table
+/* adds steps of one rank and of more ranks than `beyond`; returns how many rows
+ * are usable in all */
+static int add_table(Measurements *seen, const char *folder, const char *name,
 	long beyond)
 {
 	const Records *r = keep_table(seen, folder, name);
 	int steps = 0;
 	for (int row = 0; r && row < records_count(r); row++) {
-		if (!usable(r, row))
+		if (!is_usable(r, row))
 			continue;
-		SeenStep s = step_of(r, row, machine_of(folder), name, seen->gpu);
+		MeasuredStep s = step_of(r, row, machine_of(folder), name, seen->gpu);
 		steps++;
 		if (s.ranks <= beyond && s.run.data * s.run.tensor > 1)
 			continue;
@@ -199,7 +206,7 @@ static int add_table(Seen *seen, const char *folder, const char *name,
 }
 
 // collect collectives
-static void add_collectives(Seen *seen, const char *name)
+static void add_collectives(Measurements *seen, const char *name)
 {
 	static const char *const names[] = { "all-reduce", "reduce-scatter",
 		"all-gather", "broadcast" };
@@ -214,7 +221,7 @@ static void add_collectives(Seen *seen, const char *name)
 			continue;
 		seen->collectives = grow(seen->collectives, seen->ncollectives,
 			sizeof *seen->collectives);
-		seen->collectives[seen->ncollectives++] = (SeenCollective){
+		seen->collectives[seen->ncollectives++] = (MeasuredCollective){
 			text_of(r, row, "transport"), text_of(r, row, "dtype"),
 			text_of(r, row, "device"), names[kind], kind,
 			lrint(records_number(r, row, "ranks")),
@@ -223,8 +230,9 @@ static void add_collectives(Seen *seen, const char *name)
 }
 
 // read a machine's tables
-/* of bf16, of this folder's machine or of one with the same multiprocessors */
-static double peak_of(const Seen *seen)
+/* measured bf16 peak of this folder's GPU, or of one with the same
+ * multiprocessors */
+static double peak_of(const Measurements *seen)
 {
 	Records *r = open_table(seen->folder, "peaks");
 	if (r == NULL && seen->gpu)
@@ -237,6 +245,7 @@ static double peak_of(const Seen *seen)
 	return TFLOPs;
 }
 
+// list the tables of steps, and add them all
 static const char *const step_tables[] = { "naive_ddp_benchmarking",
 	"minimal_ddp_flat_benchmarking",
 	"ddp_overlap_individual_parameters_benchmarking",
@@ -245,7 +254,7 @@ static const char *const step_tables[] = { "naive_ddp_benchmarking",
 	"tensor_parallel" };
 enum { NSTEP_TABLES = sizeof step_tables / sizeof *step_tables };
 
-static long most_ranks(const Seen *seen)
+static long most_ranks(const Measurements *seen)
 {
 	long most = 0;
 	for (int i = 0; i < seen->nsteps; i++)
@@ -254,7 +263,7 @@ static long most_ranks(const Seen *seen)
 	return most;
 }
 
-static void add_steps(Seen *seen, const char *folder, long beyond)
+static void add_steps(Measurements *seen, const char *folder, long beyond)
 {
 	int steps = 0;
 	for (int i = 0; i < NSTEP_TABLES; i++)
@@ -263,10 +272,11 @@ static void add_steps(Seen *seen, const char *folder, long beyond)
 		usage_error("%s: no table of training steps", folder);
 }
 
-Seen seen_read(const char *folders)
+// read the tables of all folders
+Measurements measurements_read(const char *folders)
 {
 	char *list = need(strdup(folders)), *folder = strsep(&list, "+");
-	Seen seen = { .folder = folder, .machine = machine_of(folder) };
+	Measurements seen = { .folder = folder, .machine = machine_of(folder) };
 	for (int i = 0; i < NSTEP_TABLES; i++) {
 		Records *r = open_table(folder, step_tables[i]);
 		seen.gpu = seen.gpu || (r && records_head_is(r, "backend", "cuda"));

@@ -7,11 +7,11 @@
 #include "experiments/cost_proof.h"
 
 // settle machines and models of maps
-WaysGiven ways_given = { .sheet = -1, .model = -1 };
+SearchOptions search_options = { .sheet = -1, .model = -1 };
 
-int ways_sheets(CostSheet sheets[MAP_SHEETS])
+int search_sheets(CostSheet sheets[MAP_SHEETS])
 {
-	const CostSheet *all, *c = &ways_given.custom;
+	const CostSheet *all, *c = &search_options.custom;
 	const double rates[] = { c->TFLOPs, c->GBps, c->memory_GB, c->near_GBps,
 		c->far_GBps };
 	int given = 0;
@@ -30,17 +30,18 @@ int ways_sheets(CostSheet sheets[MAP_SHEETS])
 		return 1;
 	}
 	cost_sheets(&all);
-	if (ways_given.sheet >= 0) {
-		sheets[0] = all[ways_given.sheet];
+	if (search_options.sheet >= 0) {
+		sheets[0] = all[search_options.sheet];
 		return 1;
 	}
 	memcpy(sheets, all, MAP_SHEETS * sizeof *sheets);
 	return MAP_SHEETS;
 }
 
+// put a custom model together
 static CostModel custom_model(void)
 {
-	const WaysGiven *g = &ways_given;
+	const SearchOptions *g = &search_options;
 	long kv = g->kv_heads ? g->kv_heads : g->heads;
 	if (g->d_model == 0 || g->d_ff == 0 || g->layers == 0 || g->heads == 0)
 		usage_error("a model needs --d-model, --d-ff, --layers and --heads");
@@ -52,10 +53,11 @@ static CostModel custom_model(void)
 		g->context ? g->context : 512 };
 }
 
-int ways_models(CostModel models[MOST_MODELS])
+// list the models of maps
+int search_models(CostModel models[MOST_MODELS])
 {
 	const CostModel *all;
-	const WaysGiven *g = &ways_given;
+	const SearchOptions *g = &search_options;
 	int n = cost_models(&all);
 	if (g->d_model || g->d_ff || g->layers || g->heads || g->kv_heads
 		|| g->vocab) {
@@ -71,32 +73,34 @@ int ways_models(CostModel models[MOST_MODELS])
 }
 
 // find the best way of a row
-typedef struct Place {
+typedef struct MapPoint {
 	CostSheet sheet;
 	CostModel model;
 	CostMachine machine;
-} Place;
+} MapPoint;
 
-static Place place_of(const WaysConfig *c)
+static MapPoint map_point_of(const SearchConfig *c)
 {
 	CostSheet sheets[MAP_SHEETS];
 	CostModel models[MOST_MODELS];
-	cost_folders();
-	ways_sheets(sheets);
-	ways_models(models);
+	count_folders();
+	search_sheets(sheets);
+	search_models(models);
 	const CostReached reached = cost_reached(&cost_fitted(0)->machine,
 		cost_sheet("H200"));
-	return (Place){ sheets[c->sheet], models[c->at],
+	return (MapPoint){ sheets[c->sheet], models[c->at],
 		cost_machine(&sheets[c->sheet], &reached) };
 }
 
+// name the strategy of a run
 static const char *strategy_name(const CostRun *r)
 {
 	return r->data == 1 ? "single" : r->strategy == COST_BUCKETED ? "ddp"
 		: cost_names[r->strategy];
 }
 
-static void set_choice(Row *row, const Place *p, const CostChoice *c,
+// set the cells of a choice
+static void set_choice(Row *row, const MapPoint *p, const CostChoice *c,
 	double tokens, long devices)
 {
 	const CostRun *r = &c->run;
@@ -120,8 +124,9 @@ static void set_choice(Row *row, const Place *p, const CostChoice *c,
 	row_set(row, "GB", "%.4g", c->step.nbytes * 1e-9);
 }
 
-/* cells stay from row to row */
-static void set_none(Row *row)
+// empty the cells of a choice
+/* cells keep their values from row to row */
+static void set_no_choice(Row *row)
 {
 	static const char *const names[] = { "strategy", "tensor", "stages",
 		"interleave", "microbatches", "recompute", "step_ms", "tokens_per_s",
@@ -133,8 +138,8 @@ static void set_none(Row *row)
 	row_set(row, "plain_way", "none");
 }
 
-/* the best of those that have no pipeline */
-static void set_plain(Row *row, const CostChoice *c)
+/* sets the cells of the best choice without a pipeline */
+static void set_plain_choice(Row *row, const CostChoice *c)
 {
 	char text[64];
 	row_set(row, "plain_way", "%s", cost_choice_name(&c->run, text));
@@ -143,15 +148,17 @@ static void set_plain(Row *row, const CostChoice *c)
 	row_set(row, "plain_ms", "%.5g", c->step.step_ms);
 }
 
-/* sets the cells of a row, and returns the rate of a device; 0: no way fits or
- * divides */
-static double best_way(Row *row, const Place *p, long devices, double tokens)
+// set the best choice of a row
+/* sets the cells of a row and returns the tokens/ms of a device; 0: no strategy
+ * fits or divides */
+static double set_best_choice(Row *row, const MapPoint *p, long devices,
+	double tokens)
 {
 	double sequences = tokens / p->model.context;
 	CostChoice c = { .found = false }, plain = c;
 	row_set(row, "devices", "%ld", devices);
 	row_set(row, "tokens", "%.0f", tokens);
-	set_none(row);
+	set_no_choice(row);
 	if (sequences >= 1 && sequences == floor(sequences)) {
 		c = cost_choose(&p->machine, &p->model, devices, (long)sequences, true);
 		plain = cost_choose(&p->machine, &p->model, devices, (long)sequences,
@@ -160,29 +167,29 @@ static double best_way(Row *row, const Place *p, long devices, double tokens)
 	if (c.found)
 		set_choice(row, p, &c, tokens, devices);
 	if (plain.found)
-		set_plain(row, &plain);
+		set_plain_choice(row, &plain);
 	return c.found ? tokens / devices / c.step.step_ms : 0;
 }
 
 // map regimes
 void run_regimes(Row *row, const void *config)
 {
-	const Place p = place_of(config);
-	const WaysGiven *g = &ways_given;
+	const MapPoint p = map_point_of(config);
+	const SearchOptions *g = &search_options;
 	for (long devices = 1; devices <= 1 << 16; devices *= 4)
 		for (long tokens = 1 << 18; tokens <= 1 << 26; tokens *= 4) {
 			if ((g->devices && devices > 1) || (g->tokens && tokens > 1 << 18))
 				continue;
-			best_way(row, &p, g->devices ? g->devices : devices,
+			set_best_choice(row, &p, g->devices ? g->devices : devices,
 				g->tokens ? g->tokens : tokens);
 			row_emit(row);
 		}
 }
 
 // map scaling
-static void scale(Row *row, const Place *p, bool weak)
+static void emit_scaling(Row *row, const MapPoint *p, bool weak)
 {
-	const WaysGiven *g = &ways_given;
+	const SearchOptions *g = &search_options;
 	double first = 0;
 	for (long devices = 1; devices <= 1 << 17; devices *= 2) {
 		if (g->devices && devices > 1)
@@ -191,7 +198,7 @@ static void scale(Row *row, const Place *p, bool weak)
 		double tokens = g->tokens ? g->tokens : 1 << 22;
 		tokens = weak ? 8192.0 * n : tokens;
 		row_set(row, "mode", "%s", weak ? "weak" : "strong");
-		double rate = best_way(row, p, n, tokens);
+		double rate = set_best_choice(row, p, n, tokens);
 		first = first > 0 ? first : rate;
 		row_set(row, "efficiency", rate > 0 ? "%.4f" : "-", rate / first);
 		row_emit(row);
@@ -200,13 +207,13 @@ static void scale(Row *row, const Place *p, bool weak)
 
 void run_scaling(Row *row, const void *config)
 {
-	const Place p = place_of(config);
-	scale(row, &p, false);
-	scale(row, &p, true);
+	const MapPoint p = map_point_of(config);
+	emit_scaling(row, &p, false);
+	emit_scaling(row, &p, true);
 }
 
 // map where communication hides
-static bool hides(const CostMachine *m, CostRun r, double tokens)
+static bool is_hidden(const CostMachine *m, CostRun r, double tokens)
 {
 	CostMachine free_links = *m;
 	const CostLink no_time = { INFINITY, 0 };
@@ -218,8 +225,9 @@ static bool hides(const CostMachine *m, CostRun r, double tokens)
 		<= 1.05 * cost_step(&free_links, &r).step_ms;
 }
 
-/* tokens of a device, by the bytes of weights and gradients alone */
-static double hiding_formula(const Place *p, const CostRun *r)
+// estimate by bytes and FLOPs alone
+/* tokens of a device at which computing takes as long as its weights travel */
+static double hiding_formula(const MapPoint *p, const CostRun *r)
 {
 	CostGroup all = { r->data, p->machine.node };
 	CostMachine m = p->machine;
@@ -229,39 +237,42 @@ static double hiding_formula(const Place *p, const CostRun *r)
 		* 1e-9 * r->gather / 2;
 }
 
-static void set_least(Row *row, const char *column, const CostMachine *m,
+// find the least batch that hides communication
+static void set_least_tokens(Row *row, const char *column, const CostMachine *m,
 	const CostRun *r)
 {
 	const double most = 0x1p24;
 	double low = 1, high = most;
 	for (int k = 0; k < 40; k++)
-		*(hides(m, *r, sqrt(low * high)) ? &high : &low) = sqrt(low * high);
-	high = hides(m, *r, 1) ? 1 : high;
+		*(is_hidden(m, *r, sqrt(low * high)) ? &high : &low) = sqrt(low * high);
+	high = is_hidden(m, *r, 1) ? 1 : high;
 	row_set(row, column, high < most ? "%.0f" : "none", ceil(high));
 }
 
+// find it for each strategy and number of devices
 void run_hiding(Row *row, const void *config)
 {
 	static const CostStrategy strategies[] = { COST_BUCKETED, COST_ZERO1,
 		COST_FSDP };
 	static const long devices[] = { 2, 8, 64, 1024 };
-	const Place p = place_of(config);
+	const MapPoint p = map_point_of(config);
 	CostMachine apart = p.machine;
 	apart.stretch = (QueueStretch){ 1, 1 };
 	for (int i = 0; i < 3 * 4; i++) {
 		CostRun r = { .shape = p.model.shape, .context = p.model.context,
-			.data = ways_given.devices ? ways_given.devices : devices[i % 4],
+			.data = search_options.devices ? search_options.devices
+			: devices[i % 4],
 			.tensor = 1, .parts = 1, .stages = 1, .microbatches = 1,
 			.interleave = 1, .strategy = strategies[i / 4], .bucket_mb = 100,
 			.prefetch = 1, .real = 4, .low = 2, .gradient = 2, .gather = 2,
 			.wire = 2, .mixed = true, .flash = true };
-		if (ways_given.devices && i % 4 > 0)
+		if (search_options.devices && i % 4 > 0)
 			continue;
 		row_set(row, "strategy", "%s", i / 4 == 0 ? "ddp"
 			: cost_names[r.strategy]);
 		row_set(row, "devices", "%ld", r.data);
-		set_least(row, "tokens", &p.machine, &r);
-		set_least(row, "unstretched_tokens", &apart, &r);
+		set_least_tokens(row, "tokens", &p.machine, &r);
+		set_least_tokens(row, "unstretched_tokens", &apart, &r);
 		row_set(row, "formula_tokens", "%.0f", ceil(hiding_formula(&p, &r)));
 		row_emit(row);
 	}

@@ -6,30 +6,30 @@
 #include "bench/harness.h"
 #include "experiments/cost_map.h"
 
-#define WAYS_SHEETS "H100|H200|B200|TPU v5p"
-#define WAYS_MODELS "small|medium|large|xl|2.7B|8B|70B|405B|XXL"
+#define SEARCH_SHEETS "H100|H200|B200|TPU v5p"
+#define SEARCH_MODELS "small|medium|large|xl|2.7B|8B|70B|405B|XXL"
 enum { MOST_MODELS = 9 };
 
-typedef struct WaysGiven {
+typedef struct SearchOptions {
 	int sheet, model;                /* -1: all */
-	CostSheet custom;                /* name NULL; rates of 0: none is given */
+	CostSheet custom;                /* name NULL; rates of 0: not given */
 	/* 0: not given */
 	long d_model, d_ff, layers, heads, kv_heads, vocab, context;
 	long devices, tokens;
-} WaysGiven;
-extern WaysGiven ways_given;
+} SearchOptions;
+extern SearchOptions search_options;
 
-/* those that the options leave; a machine or a model that is given in part, or
- * has no sense, is a usage error */
-int  ways_sheets(CostSheet sheets[MAP_SHEETS]);
-int  ways_models(CostModel models[MOST_MODELS]);
+/* set the machines and the models that the options leave, and return how many;
+ * one that is given in part, or makes no sense, is a usage error */
+int  search_sheets(CostSheet sheets[MAP_SHEETS]);
+int  search_models(CostModel models[MOST_MODELS]);
 
-typedef struct WaysConfig {
+typedef struct SearchConfig {
 	const char *hardware, *model;
-	int sheet, at;                   /* of ways_sheets, ways_models */
-} WaysConfig;
+	int sheet, at;                   /* indices of search_sheets, search_models */
+} SearchConfig;
 
-#define WAYS_VALUES "devices tokens way strategy tensor stages interleave " \
+#define SEARCH_VALUES "devices tokens way strategy tensor stages interleave " \
 	"microbatches recompute step_ms tokens_per_s mfu hidden bubble GB " \
 	"plain_way plain_strategy plain_tensor plain_ms"
 void run_regimes(Row *row, const void *config);

@@ -1,6 +1,6 @@
 #include "experiments/one_axis.h"
 
-static double most(const Setting *s, Pass pass)
+static double most(const BoundSetting *s, FfnPass pass)
 {
 	return 1 + s->B * s->W / s->C;
 }

@@ -32,21 +32,23 @@ static void plan_sizes_of_buckets(Plan *plan, DdpConfig c, int step)
 	}
 }
 
-static void settle(void)
+static void settle_bucket_sizes(void)
 {
 	ddp_given_settle(&given);
 	if (bucket_mb < 0)
 		usage_error("--bucket-mb %g: expected 0 or more", bucket_mb);
 }
 
-static DdpConfig usual(int size, int precision, int wire)
+// choose the configuration of a sweep
+static DdpConfig default_config(int size, int precision, int wire)
 {
 	return (DdpConfig){ { given.size >= 0 ? given.size : size,
 		.precision = given.precision >= 0 ? given.precision : precision },
 		.wire = wire };
 }
 
-/* does the update sum, where nothing else is asked for? */
+// plan buckets summed by collectives or by the update
+/* whether the update sums gradients, where nothing else is asked for */
 static bool exchanges(void)
 {
 	return harness_on_gpu() && given.fusion && given.ranks <= MOST_GRADIENTS;
@@ -56,7 +58,7 @@ static void plan_sums(Plan *plan, bool exchange)
 {
 	bool gpu = harness_on_gpu();
 	for (int wire = 0; wire < 2; wire++) {
-		DdpConfig c = usual(gpu ? SIZE_XL : SIZE_MEDIUM,
+		DdpConfig c = default_config(gpu ? SIZE_XL : SIZE_MEDIUM,
 			gpu ? POLICY_BF16 : POLICY_FP32, wire);
 		c.sums = exchange;
 		plan_sizes_of_buckets(plan, c, gpu ? 1 + exchange : 1 + 2 * wire);
@@ -65,14 +67,15 @@ static void plan_sums(Plan *plan, bool exchange)
 
 static void plan_buckets(Plan *plan)
 {
-	settle();
+	settle_bucket_sizes();
 	if (given.sums <= 0)
 		plan_sums(plan, false);
 	if (given.sums > 0 || (given.sums < 0 && exchanges()))
 		plan_sums(plan, true);
 }
 
-/* w: bf16 with gradients of fp32 and of bf16 on the wire, then fp32 */
+// plan sizes of models, and slow transports
+/* w = 0, 1: bf16, with fp32 and with bf16 on the wire; 2: fp32 */
 static DdpConfig model_config(int size, int w)
 {
 	bool gpu = harness_on_gpu();
@@ -86,20 +89,20 @@ static DdpConfig model_config(int size, int w)
 static void plan_models(Plan *plan)
 {
 	bool gpu = harness_on_gpu();
-	settle();
+	settle_bucket_sizes();
 	for (int s = 0; s < NSIZES; s++)
 		for (int w = gpu ? 0 : 2; w < 3; w++)
 			if (given.size == s || (s < NTRAINED && (gpu || s % 2 == 0)))
 				ddp_plan(plan, &given, model_config(s, w));
 }
 
-/* by way of the host's memory, where a GPU finds a slow link */
+/* transports by way of the host's memory, which is a slow link to a GPU */
 static void plan_transports(Plan *plan)
 {
 	enum { RING = 1, OWNER };
 	bool gpu = harness_on_gpu();
-	settle();
-	DdpConfig c = usual(SIZE_SMALL, gpu ? POLICY_BF16 : POLICY_FP32,
+	settle_bucket_sizes();
+	DdpConfig c = default_config(SIZE_SMALL, gpu ? POLICY_BF16 : POLICY_FP32,
 		given.wire > 0);
 	c.transport = given.transport ? 0 : gpu ? RING : OWNER;
 	plan_sizes_of_buckets(plan, c, gpu ? 1 : 2);
@@ -120,6 +123,7 @@ static void plan_blocks(Plan *plan, DdpConfig ddp, long ctas, long spare)
 	plan_add(plan, &(CtasConfig){ ddp, spare });
 }
 
+// plan blocks and spare multiprocessors
 static void plan_ctas(Plan *plan)
 {
 	enum { NCCL_RING = 5, SYMMETRIC };
@@ -129,9 +133,9 @@ static void plan_ctas(Plan *plan)
 	bool gpu = harness_on_gpu();
 	int only = given.transport, first = only || !gpu ? only : NCCL_RING,
 		last = only || !gpu ? only : SYMMETRIC;
-	settle();
+	settle_bucket_sizes();
 	for (int wire = 0; wire <= gpu; wire++) {
-		DdpConfig c = usual(gpu ? SIZE_XL : SIZE_SMALL,
+		DdpConfig c = default_config(gpu ? SIZE_XL : SIZE_SMALL,
 			gpu ? POLICY_BF16 : POLICY_FP32, gpu ? wire : given.wire > 0);
 		c.kind = DDP_BUCKETED;
 		c.bucket_mb = bucket_mb > 0 ? bucket_mb : scaled_mb(sizes_mb[MIDDLE]);
@@ -143,6 +147,7 @@ static void plan_ctas(Plan *plan)
 	}
 }
 
+// time a step with spare multiprocessors
 static void run_ctas(Row *row, const void *config)
 {
 	const CtasConfig *c = config;
@@ -160,8 +165,9 @@ static void run_ctas(Row *row, const void *config)
 }
 
 // fit the link
-typedef struct Fitted { double o_ms, bytes_per_ms; } Fitted;
+typedef struct FittedLink { double o_ms, bytes_per_ms; } FittedLink;
 
+// time one collective of a step
 static double collective_ms(DdpCase *c, Array x, size_t n)
 {
 	enum { RUNS = 5 };
@@ -179,7 +185,8 @@ static double collective_ms(DdpCase *c, Array x, size_t n)
 	return comm_max(c->comm, stats_of(ms, RUNS).median);
 }
 
-static Fitted fit(DdpCase *c)
+// fit two constants to several sizes
+static FittedLink fit_link(DdpCase *c)
 {
 	enum { SIZES_TRIED = 6 };
 	Type type = c->config.wire ? BF16 : FP32;
@@ -198,11 +205,12 @@ static Fitted fit(DdpCase *c)
 	}
 	double o = (p * d - q * b) / (a * d - b * b),
 		per_byte = (q * a - p * b) / (a * d - b * b);
-	return (Fitted){ fmax(o, 0), 1 / fmax(per_byte, 1e-15) };
+	return (FittedLink){ fmax(o, 0), 1 / fmax(per_byte, 1e-15) };
 }
 
 // find when gradients are there
-/* of each unit, ms after the backward pass began, if the pass takes bwd_ms */
+/* (units), ms: when each unit's gradients are there after the backward pass
+ * began, in a pass of bwd_ms; the caller frees it */
 static double *ready_times(DdpCase *c, double bwd_ms)
 {
 	int units = shape_nunits(&c->m->shape);
@@ -222,9 +230,9 @@ static double *ready_times(DdpCase *c, double bwd_ms)
 }
 
 // find how work on both queues stretches
-typedef struct Stretch { double compute, comm; } Stretch;
+typedef struct OverlapStretch { double compute, comm; } OverlapStretch;
 
-static double stretch(double both, double longer)
+static double stretch_factor(double both, double longer)
 {
 	enum { MOST = 4 };
 	if (both <= 0 || longer <= 0)
@@ -232,7 +240,8 @@ static double stretch(double both, double longer)
 	return longer < both * (MOST - 1) / MOST ? both / (both - longer) : MOST;
 }
 
-static Stretch calibrate(DdpCase *c)
+// train with buckets of one size
+static OverlapStretch calibrate(DdpCase *c)
 {
 	ddp_case_begin(c, true, DDP_BUCKETED, scaled_mb(25));
 	DdpTimes t = ddp_case_steps(c, WATCH_COMM, c->config.warmup,
@@ -240,16 +249,17 @@ static Stretch calibrate(DdpCase *c)
 	double alone = ddp_case_alone(c, (int)c->config.steps),
 		both = fmin(t.comm_ms - t.wait_ms, t.bwd_ms);
 	ddp_case_end(c);
-	return (Stretch){ stretch(both, t.bwd_ms - c->single_bwd_ms),
-		stretch(both, t.comm_ms - alone) };
+	return (OverlapStretch){ stretch_factor(both, t.bwd_ms - c->single_bwd_ms),
+		stretch_factor(both, t.comm_ms - alone) };
 }
 
 // form the buckets of a step
-typedef struct Bucket { double ready_ms, nbytes; } Bucket;
+typedef struct SimulatedBucket { double ready_ms, nbytes; } SimulatedBucket;
 
-/* buckets[as many as parameters]; most: elements. Returns how many */
+/* buckets: room for as many as there are parameters; most: elements that fit into
+ * one, of `width` bytes each. Returns how many buckets there are */
 static int form_buckets(const Shape *s, const double *ready, double most,
-	double width, Bucket *buckets)
+	double width, SimulatedBucket *buckets)
 {
 	int n = 0;
 	size_t end = 0;
@@ -261,7 +271,8 @@ static int form_buckets(const Shape *s, const double *ready, double most,
 				end = p.offset + p.count;
 				n++;
 			}
-			buckets[n - 1] = (Bucket){ ready[u], (end - p.offset) * width };
+			buckets[n - 1] = (SimulatedBucket){ ready[u],
+				(end - p.offset) * width };
 		}
 	}
 	return n;
@@ -269,8 +280,9 @@ static int form_buckets(const Shape *s, const double *ready, double most,
 
 // simulate the queue of buckets
 /* ms from the start of the backward pass until both queues are done */
-static double simulate(const Bucket *b, int n, double bwd_ms, Fitted link,
-	Stretch s)
+static double simulate(const SimulatedBucket *b, int n, double bwd_ms,
+	FittedLink link,
+	OverlapStretch s)
 {
 	double now = 0, done = 0, left = 0;    /* of the pass; of the bucket */
 	for (int next = 0; done < bwd_ms || next < n || left > 0;) {
@@ -297,17 +309,19 @@ static double simulate(const Bucket *b, int n, double bwd_ms, Fitted link,
 	return now;
 }
 
-// predict a step, then measure it
-static void predict(Row *row, DdpCase *c, const double *ready, Fitted link,
-	Stretch s)
+// predict a step by both stretches
+static void predict(Row *row, DdpCase *c, const double *ready, FittedLink link,
+	OverlapStretch s)
 {
 	Shape shape = studied_shape(c->config.model.size, c->config.model.context);
-	Bucket *buckets = need(malloc(shape_nparameters(&shape) * sizeof *buckets));
+	SimulatedBucket *buckets
+		= need(malloc(shape_nparameters(&shape) * sizeof *buckets));
 	double width = c->config.wire ? 2 : 4;
 	int n = form_buckets(&shape, ready, c->config.bucket_mb * 1e6 / width,
 		width, buckets);
 	double rest = c->single_ms - c->single_bwd_ms,
-		ideal = simulate(buckets, n, c->single_bwd_ms, link, (Stretch){ 1, 1 }),
+		ideal = simulate(buckets, n, c->single_bwd_ms, link,
+		(OverlapStretch){ 1, 1 }),
 		real_one = simulate(buckets, n, c->single_bwd_ms, link, s);
 	row_set(row, "ideal_ms", "%.4f", rest + ideal);
 	row_set(row, "simulated_ms", "%.4f", rest + real_one);
@@ -315,14 +329,15 @@ static void predict(Row *row, DdpCase *c, const double *ready, Fitted link,
 	free(buckets);
 }
 
+// measure the link, predict, and measure the step
 static void run_buckets(Row *row, const void *config)
 {
 	DdpCase *c = ddp_case(row, config);
-	Fitted link = fit(c);
+	FittedLink link = fit_link(c);
 	ddp_case_single(row, c);
 	double *ready = ready_times(c, c->single_bwd_ms);
 	ddp_case_end(c);
-	Stretch s = calibrate(c);
+	OverlapStretch s = calibrate(c);
 	predict(row, c, ready, link, s);
 	row_set(row, "o_us", "%.3f", link.o_ms * 1e3);
 	row_set(row, "w_GBps", "%.4f", link.bytes_per_ms * 1e-6);

@@ -15,7 +15,7 @@ int ddp_config_ranks(const void *config)
 	return (int)((const DdpConfig *)config)->ranks;
 }
 
-/* of symmetric windows, in our own measurements */
+/* best for symmetric windows, in our own measurements */
 enum { CTAS = 8 };
 
 void ddp_given_settle(DdpGiven *g)
@@ -31,6 +31,7 @@ void ddp_given_settle(DdpGiven *g)
 		usage_error("--sums optimizer is for %d ranks at most", MOST_GRADIENTS);
 }
 
+// set what was given in a configuration
 bool ddp_settle(DdpConfig *c, const DdpGiven *g)
 {
 	if ((g->size >= 0 && c->model.size != g->size)
@@ -58,6 +59,7 @@ void ddp_plan(Plan *plan, const DdpGiven *g, DdpConfig c)
 		plan_add(plan, &c);
 }
 
+// plan kinds at each size
 static void plan_precisions(Plan *plan, const DdpGiven *g, DdpConfig c)
 {
 	bool gpu = harness_on_gpu(), any = g->precision < 0,
@@ -105,6 +107,7 @@ DdpCase *ddp_case_over(Device *device, Comm *comm, const DdpConfig *config)
 	return c;
 }
 
+// open a case with its communicator, and close it
 DdpCase *ddp_case(Row *row, const DdpConfig *config)
 {
 	Device *d = harness_device();
@@ -124,6 +127,7 @@ void ddp_case_close(DdpCase **c)
 // watch a step
 enum { WAITING = 4, FIRST_STAMP };
 
+// stamp the ends of an interval
 static int begin(DdpCase *c, Queue queue, const char *class, const char *name,
 	const Action *a)
 {
@@ -142,6 +146,7 @@ static void end(DdpCase *c, int interval)
 	device_stamp(c->device, i->queue, i->to);
 }
 
+// watch a step
 static void call_inner(const Hooks *h, const Action *a)
 {
 	if (a->kind == BEFORE_UNIT && h->before_unit)
@@ -156,7 +161,8 @@ static void call_inner(const Hooks *h, const Action *a)
 		h->after_update(h->self);
 }
 
-/* that most bytes were queued for since; NULL: none */
+// find out what a call has sent
+/* the collective for which most bytes were queued since; NULL: none was queued */
 static const char *collective_since(const DdpCase *c,
 	const double before[NCOLLECTIVES])
 {
@@ -176,6 +182,7 @@ static void read_sent(const DdpCase *c, double sent[NCOLLECTIVES])
 		sent[kind] = comm_sent(c->comm, kind);
 }
 
+// call a hook and watch what it does
 static void watch_call(DdpCase *c, const char *name, Action a)
 {
 	double before[NCOLLECTIVES];
@@ -219,6 +226,7 @@ static void watch_after_update(void *self)
 		watch_call(c, "weights", (Action){ .kind = AFTER_UPDATE });
 }
 
+// watch units and install the hooks
 static void watch_before_unit(void *self, int unit, bool backward)
 {
 	DdpCase *c = self;
@@ -292,6 +300,7 @@ void ddp_case_train(DdpCase *c, Optimizer *optimizer)
 		c->adamw = adamw_new(c->m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
 }
 
+// begin training with gradients that are summed
 void ddp_case_begin(DdpCase *c, bool sum, int kind, double bucket_mb)
 {
 	ddp_case_model(c, false);
@@ -316,7 +325,7 @@ void ddp_case_end(DdpCase *c)
 // time steps part by part
 enum { FWD, BWD, WAIT, OPT, STEP, PERIOD, SUMMING, BLOCKED, NPARTS };
 
-/* all collectives, or all waits for them */
+/* ms of all collectives; waits: of all waits of the compute queue for them */
 static double watched_ms(const DdpCase *c, bool waits)
 {
 	double ms = 0;
@@ -329,6 +338,7 @@ static double watched_ms(const DdpCase *c, bool waits)
 	return ms;
 }
 
+// take one step and read its parts
 static void one_step(DdpCase *c, Replay *replay, double ms[NPARTS], double *loss)
 {
 	double before[NCOLLECTIVES];
@@ -352,7 +362,8 @@ static void one_step(DdpCase *c, Replay *replay, double ms[NPARTS], double *loss
 	}
 }
 
-/* the largest of the ranks' medians */
+// take the slowest rank's median of each part
+/* the largest over the ranks of the median of a part */
 static double slowest(DdpCase *c, double (*ms)[NPARTS], int part, int n,
 	double *sd)
 {
@@ -366,6 +377,7 @@ static double slowest(DdpCase *c, double (*ms)[NPARTS], int part, int n,
 	return comm_max(c->comm, s.median);
 }
 
+// time many steps
 DdpTimes ddp_case_steps(DdpCase *c, int watch, long warmup, long steps)
 {
 	Replay replay = { 0 };
@@ -382,6 +394,7 @@ DdpTimes ddp_case_steps(DdpCase *c, int watch, long warmup, long steps)
 		before = now;
 	}
 	replay_free(&replay, c->device);
+	// reduce the parts over steps and ranks
 	DdpTimes t = { .loss = loss };
 	t.fwd_ms = slowest(c, ms, FWD, n, NULL);
 	t.bwd_ms = slowest(c, ms, BWD, n, NULL);
@@ -436,6 +449,7 @@ static uint64_t checksum(DdpCase *c)
 	return sum;
 }
 
+// gather the checksums of all ranks
 void ddp_case_check(DdpCase *c)
 {
 	int ranks = comm_ranks(c->comm), rank = comm_rank(c->comm);
@@ -469,6 +483,7 @@ void ddp_case_set_times(Row *row, const DdpTimes *t)
 	row_set(row, "loss", "%.6f", t->loss);
 }
 
+// time training with sums, and its collectives alone
 void ddp_case_summed(Row *row, DdpCase *c)
 {
 	ddp_case_begin(c, true, c->config.kind, c->config.bucket_mb);
@@ -487,6 +502,7 @@ void ddp_case_summed(Row *row, DdpCase *c)
 	ddp_case_check(c);
 }
 
+// fill a whole row
 void ddp_case_row(Row *row, const void *config)
 {
 	DdpCase *c = ddp_case(row, config);

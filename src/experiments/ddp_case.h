@@ -6,7 +6,7 @@
 #include "dist/ddp.h"
 
 #define WIRES "fp32|bf16"
-/* who sums: collectives; or the optimizer, after exchanges */
+/* who sums gradients: collectives; or the optimizer, after exchanges */
 #define SUMS "comm|optimizer"
 typedef struct DdpConfig {
 	ModelConfig model;
@@ -14,7 +14,7 @@ typedef struct DdpConfig {
 	int kind;                        /* of DDP_KINDS */
 	double bucket_mb;                /* 0 unless bucketed */
 	int wire, transport, sums;       /* of WIRES, TRANSPORTS, SUMS */
-	/* blocks of a collective's kernel, 0: as the transport likes; as many
+	/* thread blocks of a collective's kernel, 0: as the transport likes; as many
 	 * multiprocessors are left to it */
 	long ctas;
 	long ranks;
@@ -28,7 +28,7 @@ typedef struct DdpConfig {
 int ddp_config_ranks(const void *config);
 
 // declare the options of programs on data parallelism
-/* as the command line has it; -1 or 0 where it says nothing */
+/* what the command line says; -1 or 0 where it says nothing */
 typedef struct DdpGiven {
 	int size, precision, fusion, wire, transport, sums;
 	long context, batch, ctas, ranks, warmup, steps;
@@ -59,13 +59,14 @@ typedef struct DdpGiven {
 	{ "wire", OPT_CHOICE, &(given).wire, WIRES, "gradients that travel" },   \
 	{ "sums", OPT_CHOICE, &(given).sums, SUMS, "who sums gradients" },   \
 	DDP_STEPS_OPTIONS(given)
+/* sets defaults that depend on the device; refuses what cannot be */
 void ddp_given_settle(DdpGiven *given);
-/* sets what was given in the place of what c has. False if it is of another size,
- * precision or wire than was given, and is not to be planned */
+/* sets in c what was given. False if c is of another size, precision or wire than
+ * was given, and is not to be planned */
 bool ddp_settle(DdpConfig *c, const DdpGiven *given);
 void ddp_plan(Plan *plan, const DdpGiven *given, DdpConfig c);
-/* the first `kinds` kinds for every size, in bf16, and of xl or of the size that
- * was asked for in fp32 too; on a CPU two sizes in fp32 */
+/* plans the first `kinds` kinds for every size, in bf16, and in fp32 too for xl
+ * or the size that was asked for; on a CPU two sizes in fp32 */
 void ddp_plan_kinds(Plan *plan, const DdpGiven *given, int kinds);
 
 // declare a case
@@ -73,8 +74,8 @@ enum { WATCH_COMM = 1, WATCH_UNITS = 2 };
 /* what a queue did between two stamps */
 typedef struct Interval {
 	Queue queue;
-	/* forward, backward; wait: the compute queue's for a collective; else which
-	 * collective, or NULL: none */
+	/* class: "forward" or "backward"; "wait", of the compute queue for a
+	 * collective; else the collective's name, or NULL: no collective */
 	const char *class, *name;
 	int number;
 	bool backward;
@@ -86,11 +87,11 @@ typedef struct DdpCase {
 	Device *device;
 	Comm *comm;
 	Model *m;
-	Optimizer adamw, *optimizer;     /* adamw, or that of a strategy */
+	Optimizer adamw, *optimizer;     /* optimizer: &adamw, or a strategy's */
 	Batch batch;
-	Ddp *ddp;                        /* NULL: the rank trains without */
-	Hooks inner;                     /* those of ddp, or of a strategy */
-	int spare_sms;                   /* left to collectives; as the config says */
+	Ddp *ddp;                        /* NULL: gradients are not summed */
+	Hooks inner;                     /* hooks of ddp, or of a strategy */
+	int spare_sms;                   /* multiprocessors left to collectives */
 	bool unrecorded;                 /* steps run as they are, not as graphs */
 	int watch;
 	double sent[NCOLLECTIVES];       /* bytes of the last step, as comm_sent */
@@ -98,53 +99,55 @@ typedef struct DdpCase {
 	Interval *intervals;
 	Action *calls;
 	int nintervals, ncalls;
-	int open;                        /* the interval of the unit */
+	int open;                        /* index of the interval of the unit */
 	size_t update_at;                /* d->nlog when the optimizer began */
 	double single_ms, single_bwd_ms;         /* found by ddp_case_single */
 } DdpCase;
 
+// declare what a case does
 Comm    *ddp_comm(Row *row, Device *d, const DdpConfig *config);
-/* opens device and communicator; all ranks of the row call these alike */
+/* opens device and communicator; all ranks of the row call this alike */
 DdpCase *ddp_case(Row *row, const DdpConfig *config);
-/* with those that the caller has opened, which are the case's from now on */
+/* takes over a device and a communicator that the caller has opened */
 DdpCase *ddp_case_over(Device *device, Comm *comm, const DdpConfig *config);
 void     ddp_case_close(DdpCase **c);
-/* a new model, batch and optimizer; sum: ranks sum their gradients */
+/* makes a model, a batch and an optimizer; sum: ranks sum their gradients */
 void     ddp_case_begin(DdpCase *c, bool sum, int kind, double bucket_mb);
 void     ddp_case_end(DdpCase *c);
-/* its two halves: model and batch, or a model without weights, which rank 0's
- * seed draws later; then, when the model has its hooks, what updates the weights,
- * at NULL a new adamw */
+/* the two halves of ddp_case_begin: makes model and batch; bare: a model without
+ * weights, which rank 0's seed draws later */
 void     ddp_case_model(DdpCase *c, bool bare);
+/* when the model has its hooks: sets what updates the weights; NULL: a new
+ * adamw */
 void     ddp_case_train(DdpCase *c, Optimizer *optimizer);
 
-/* medians, of the slowest rank. bwd: until the last gradient is there; wait: from
- * then on until the optimizer may start; comm: collectives one after the other,
- * and blocked: all that the compute queue waits for them, with WATCH_COMM;
- * period: from one step to the next by the host's clock; loss: of the last step,
- * on this rank */
+/* medians over steps, of the slowest rank. bwd: until the last gradient is
+ * there; wait: from then on until the optimizer may start; with WATCH_COMM comm:
+ * collectives one after the other, and blocked: all waits of the compute queue
+ * for them; period: from one step to the next by the host's clock; loss: of the
+ * last step, on this rank */
 typedef struct DdpTimes {
 	double fwd_ms, bwd_ms, wait_ms, opt_ms, comm_ms, blocked_ms, period_ms, loss;
 	Stats step;                      /* median and sd alone */
 } DdpTimes;
 DdpTimes ddp_case_steps(DdpCase *c, int watch, long warmup, long steps);
-/* for steps that are not timed: the case's hooks are the model's */
+/* gives the model the case's hooks, for steps that are not timed */
 void     ddp_case_hook(DdpCase *c);
-/* parts of a step, the step, and the loss */
+/* sets the parts of a step, the step, and the loss */
 void     ddp_case_set_times(Row *row, const DdpTimes *t);
-/* the collectives of a step, with nothing to compute meanwhile, ms */
+/* ms of the collectives of a step, with nothing to compute meanwhile */
 double   ddp_case_alone(DdpCase *c, int runs);
 /* ends the program unless all ranks have equal weights */
 void     ddp_case_check(DdpCase *c);
 double   ddp_case_ms(const DdpCase *c, int stamp);   /* since the step began */
 
-/* the whole row, DDP_VALUES, of a DdpConfig; or its two halves, which leave the
- * model for ddp_case_end; the second needs the first */
+/* ddp_case_row sets DDP_VALUES for a DdpConfig. Its halves are ddp_case_single
+ * and then ddp_case_summed; each leaves the model for ddp_case_end */
 #define DDP_VALUES "step_ms step_sd_ms fwd_ms bwd_ms wait_ms opt_ms comm_ms " \
 	"alone_ms single_ms single_bwd_ms overlap buckets "                   \
 	"gradient_MB peak_MiB loss via"
 void     ddp_case_row(Row *row, const void *config);
-/* one of a program's sweeps: such rows */
+/* a sweep of a program whose rows are such */
 #define DDP_SWEEP(NAME, PLAN) { NAME, ddp_keys, DDP_VALUES, PLAN, ddp_case_row, \
 	.ranks = ddp_config_ranks }
 extern const Key ddp_keys[];

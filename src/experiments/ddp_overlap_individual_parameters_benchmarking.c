@@ -53,6 +53,7 @@ static Profile *profile_step(DdpCase *c)
 	return p;
 }
 
+// find the communication queue in a profile
 static unsigned marked_stream(const Profile *p)
 {
 	for (size_t i = 0; i < p->nactivities; i++)
@@ -61,6 +62,7 @@ static unsigned marked_stream(const Profile *p)
 	die("the profile does not show the communication queue");
 }
 
+// make a span of each activity
 static int spans_of_profile(DdpCase *c, const Profile *p, TraceSpan *spans)
 {
 	static const char *const phases[] = { "forward", "backward", "optimizer" };

@@ -14,17 +14,18 @@ static const Option options[] = { COLLECTIVE_OPTIONS, { 0 } };
 // plan two nodes
 enum { NODES = 2 };
 
-typedef struct Config {
+typedef struct TwoNodesConfig {
 	int link;                        /* of HOST_LINKS */
 	const char *device, *transport;
 	int dtype;
 	long nodes, ranks;               /* of both nodes */
-} Config;
-static const Key keys[] = { KEY(Config, link, HOST_LINKS), KEY(Config, device),
-	KEY(Config, transport), KEY(Config, dtype, COLLECTIVE_DTYPES),
-	KEY(Config, nodes), KEY(Config, ranks), { 0 } };
+} TwoNodesConfig;
+static const Key keys[] = { KEY(TwoNodesConfig, link, HOST_LINKS),
+	KEY(TwoNodesConfig, device),
+	KEY(TwoNodesConfig, transport), KEY(TwoNodesConfig, dtype, COLLECTIVE_DTYPES),
+	KEY(TwoNodesConfig, nodes), KEY(TwoNodesConfig, ranks), { 0 } };
 
-static double most_bytes(const Config *c)
+static double most_bytes(const TwoNodesConfig *c)
 {
 	return c->link == WIRE ? 10e6 : c->link == SOCKET ? 100e6 : 1e9;
 }
@@ -35,12 +36,14 @@ static int plan_ranks(Plan *plan, HostLink link, const char *device,
 	int n = 0;
 	for (long ranks = NODES; ranks <= most; ranks *= 2)
 		if (collective_wanted(transport, 0, ranks)) {
-			plan_add(plan, &(Config){ link, device, transport, 0, NODES, ranks });
+			plan_add(plan, &(TwoNodesConfig){ link, device, transport, 0, NODES,
+				ranks });
 			n++;
 		}
 	return n;
 }
 
+// plan the links of a device
 static void plan(Plan *plan)
 {
 	int n = 0, most = collective_wish.full ? 8 : 4;
@@ -54,19 +57,19 @@ static void plan(Plan *plan)
 }
 
 // run on two nodes
-static bool is_peer(const Config *c)
+static bool is_peer(const TwoNodesConfig *c)
 {
 	return strcmp(c->device, "cpu") == 0 && !collective_in_job();
 }
 
 static int ranks_of(const void *config)
 {
-	return is_peer(config) ? 1 : (int)((const Config *)config)->ranks;
+	return is_peer(config) ? 1 : (int)((const TwoNodesConfig *)config)->ranks;
 }
 
 static void run(Row *row, const void *config)
 {
-	const Config *c = config;
+	const TwoNodesConfig *c = config;
 	if (!is_peer(c)) {
 		if (strcmp(c->transport, "nccl") == 0)
 			two_hosts_pretend(row, c->link);

@@ -17,19 +17,20 @@ static const Option options[] = {
 };
 
 // list transports, and plan their all-reduces
-typedef struct Config {
+typedef struct CommConfig {
 	int collective;
 	const char *device, *transport;
 	int dtype;
 	long ranks;
 	double most;                     /* bytes */
-} Config;
-#define COMMON_KEYS KEY(Config, device), KEY(Config, transport), \
-	KEY(Config, dtype, COLLECTIVE_DTYPES), KEY(Config, ranks)
+} CommConfig;
+#define COMMON_KEYS KEY(CommConfig, device), KEY(CommConfig, transport), \
+	KEY(CommConfig, dtype, COLLECTIVE_DTYPES), KEY(CommConfig, ranks)
 static const Key keys[] = { COMMON_KEYS, { 0 } },
-	collective_keys[] = { KEY(Config, collective, COLLECTIVES), COMMON_KEYS,
+	collective_keys[] = { KEY(CommConfig, collective, COLLECTIVES), COMMON_KEYS,
 	{ 0 } };
 
+// list who can carry a collective
 typedef struct Carrier {
 	const char *device, *transport;
 	int dtypes;                      /* 1: fp32 alone */
@@ -56,7 +57,7 @@ static bool is_nccl_tests(const char *transport)
 	return strncmp(transport, "nccl-tests", strlen("nccl-tests")) == 0;
 }
 
-static bool possible(const Carrier *c)
+static bool is_possible(const Carrier *c)
 {
 	if (is_cuda(c->device) && !harness_on_gpu())
 		return false;
@@ -66,7 +67,9 @@ static bool possible(const Carrier *c)
 		|| options_choice(TRANSPORTS, c->transport) >= 0;
 }
 
-/* how many ranks do we try? six share GPUs, which only Gloo does */
+// plan the configurations of a carrier
+/* how many numbers of ranks are tried; six ranks share GPUs, which only Gloo
+ * can */
 static int counts_of(const Carrier *c)
 {
 	bool all = collective_wish.full || harness_on_gpu();
@@ -84,7 +87,7 @@ static int plan_carrier(Plan *plan, int collective, const Carrier *c)
 			long ranks = asked ? asked : 2 * i;
 			if (!collective_wanted(c->transport, dtype, ranks))
 				continue;
-			plan_add(plan, &(Config){ collective, c->device, c->transport,
+			plan_add(plan, &(CommConfig){ collective, c->device, c->transport,
 				dtype, ranks, c->most });
 			n++;
 		}
@@ -95,11 +98,12 @@ static void plan_device(Plan *plan, const char *device)
 {
 	int n = 0;
 	for (int i = 0; i < NCARRIERS; i++)
-		if (strcmp(carriers[i].device, device) == 0 && possible(&carriers[i]))
+		if (strcmp(carriers[i].device, device) == 0 && is_possible(&carriers[i]))
 			n += plan_carrier(plan, ALL_REDUCES, &carriers[i]);
 	collective_expect(n);
 }
 
+// plan all-reduces on GPUs and on the host
 static void plan_all_reduces(Plan *plan)
 {
 	plan_device(plan, harness_on_gpu() ? "cuda" : "cpu");
@@ -110,7 +114,7 @@ static void plan_hosts(Plan *plan)
 	if (harness_on_gpu())
 		plan_device(plan, "cpu");
 	else
-		plan_add(plan, &(Config){ ALL_REDUCES, "cpu", "ring", 0, 2, 0 });
+		plan_add(plan, &(CommConfig){ ALL_REDUCES, "cpu", "ring", 0, 2, 0 });
 }
 
 // plan the other collectives
@@ -128,7 +132,7 @@ static void plan_collectives(Plan *plan)
 }
 
 // run a transport or a peer
-static bool is_peer(const Config *c)
+static bool is_peer(const CommConfig *c)
 {
 	if (strcmp(c->transport, "mpi") == 0)
 		return !collective_in_job();
@@ -139,10 +143,11 @@ static bool is_peer(const Config *c)
 
 static int ranks_of(const void *config)
 {
-	return is_peer(config) ? 1 : (int)((const Config *)config)->ranks;
+	return is_peer(config) ? 1 : (int)((const CommConfig *)config)->ranks;
 }
 
-static void run_again(Row *row, const Config *c, const PeerCase *peer)
+// start this program again for a row
+static void run_again(Row *row, const CommConfig *c, const PeerCase *peer)
 {
 	char launcher[64] = "", arguments[96];
 	if (strcmp(c->transport, "mpi") == 0)
@@ -157,9 +162,10 @@ static void run_again(Row *row, const Config *c, const PeerCase *peer)
 	collective_job_rows(row, peer, launcher, arguments);
 }
 
+// run a transport, or start a peer
 static void run(Row *row, const void *config)
 {
-	const Config *c = config;
+	const CommConfig *c = config;
 	if (!is_peer(c)) {
 		collective_run(row, c->collective, c->transport, c->dtype, c->most);
 		return;
@@ -191,6 +197,7 @@ static bool full_scale(void)
 	return collective_wish.full;
 }
 
+// name the sweeps of collectives
 const Experiment experiment = {
 	.about = "collectives of the ranks of one host", .options = options,
 	.cpu_scale = "small (arrays up to 10 MB, two and four ranks)",

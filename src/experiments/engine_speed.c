@@ -69,16 +69,17 @@ static void run(Row *row, const void *config)
 }
 
 // describe the experiment of speed
-typedef struct Config {
+typedef struct EngineSpeedConfig {
 	int size;
 	long context, batch;
-} Config;
-static const Key keys[] = { KEY(Config, size, SIZES), KEY(Config, context),
-	KEY(Config, batch), { 0 } };
+} EngineSpeedConfig;
+static const Key keys[] = { KEY(EngineSpeedConfig, size, SIZES),
+	KEY(EngineSpeedConfig, context),
+	KEY(EngineSpeedConfig, batch), { 0 } };
 
 static void plan(Plan *plan)
 {
-	plan_add(plan, &(Config){ SIZE_SMALL, context, batch });
+	plan_add(plan, &(EngineSpeedConfig){ SIZE_SMALL, context, batch });
 }
 
 const Experiment experiment = {

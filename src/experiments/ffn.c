@@ -7,7 +7,7 @@
 #include "base/random.h"
 
 // find the cost of a pass by formula
-Cost ffn_cost(const Ffn *f, Pass pass)
+FfnCost ffn_cost(const Ffn *f, FfnPass pass)
 {
 	const double B = f->B, D = f->D, F = f->F, X = f->X, Y = f->Y,
 		matrices = f->gated ? 3 : 2, weights = matrices * NBYTES * D * F / Y,
@@ -15,48 +15,51 @@ Cost ffn_cost(const Ffn *f, Pass pass)
 	/* gather W; gather W and scatter dW; all-reduce dW */
 	const double trips = f->sharded ? (pass == BACKWARD ? 2 : 1)
 		: pass == BACKWARD ? 2 : 0;
-	return (Cost){
+	return (FfnCost){
 		.flops = (pass == BACKWARD ? 2 : 1) * 2 * matrices * B * D * F / (X * Y),
 		.nbytes = { trips * (X - 1) / X * weights, 2 * (Y - 1) / Y * output },
 	};
 }
 
 // lay out the arrays of a layer
-typedef enum Name { INPUT, W1, W2, W3, X1, X2, Z, OUTPUT, DOUTPUT, DZ, DX1, DX2,
-	DINPUT, DW1, DW2, DW3, NAMES } Name;
+typedef enum FfnMatrix { INPUT, W1, W2, W3, X1, X2, Z, OUTPUT, DOUTPUT, DZ, DX1,
+	DX2,
+	DINPUT, DW1, DW2, DW3, NAMES } FfnMatrix;
 
 /* part[name][device]; W3 and DW3 are stored transposed, as (D, F) */
-typedef struct Layer {
+typedef struct FfnLayer {
 	const Ffn *f;
 	Cluster *c;
-	Part *part[NAMES];
-} Layer;
+	ClusterArray *part[NAMES];
+} FfnLayer;
 
+// find the part of a device
 static double activation(double x) { return x * fabs(x); }
 static double slope(double x) { return 2 * fabs(x); }
 
-static Part part_of(const Ffn *f, Name name, size_t x, size_t y)
+static ClusterArray part_of(const Ffn *f, FfnMatrix name, size_t x, size_t y)
 {
 	size_t rows = chunk_start(f->B, f->X, x + 1) - chunk_start(f->B, f->X, x),
 		F = chunk_start(f->F, f->Y, y + 1) - chunk_start(f->F, f->Y, y);
 	switch (name) {
 	case INPUT: case OUTPUT: case DOUTPUT: case DINPUT:
-		return (Part){ NULL, rows, f->D };
+		return (ClusterArray){ NULL, rows, f->D };
 	case X1: case X2: case Z: case DZ: case DX1: case DX2:
-		return (Part){ NULL, rows, F };
+		return (ClusterArray){ NULL, rows, F };
 	default:
-		return (Part){ NULL, f->D, F };
+		return (ClusterArray){ NULL, f->D, F };
 	}
 }
 
-static Layer layer_new(const Ffn *f, bool data)
+// allocate and free the arrays of a layer
+static FfnLayer layer_new(const Ffn *f, bool data)
 {
-	Layer l = { .f = f, .c = cluster_new(f->X, f->Y, NBYTES) };
+	FfnLayer l = { .f = f, .c = cluster_new(f->X, f->Y, NBYTES) };
 	size_t devices = cluster_size(l.c);
-	for (Name name = 0; name < NAMES; name++) {
+	for (FfnMatrix name = 0; name < NAMES; name++) {
 		l.part[name] = need(malloc(devices * sizeof *l.part[name]));
 		for (size_t d = 0; d < devices; d++) {
-			Part p = part_of(f, name, d % f->X, d / f->X);
+			ClusterArray p = part_of(f, name, d % f->X, d / f->X);
 			size_t n = p.rows * p.width;
 			if (data) {
 				p.at = need(malloc((n + 1) * sizeof *p.at));
@@ -69,9 +72,9 @@ static Layer layer_new(const Ffn *f, bool data)
 	return l;
 }
 
-static void layer_free(Layer *l)
+static void layer_free(FfnLayer *l)
 {
-	for (Name name = 0; name < NAMES; name++) {
+	for (FfnMatrix name = 0; name < NAMES; name++) {
 		for (size_t d = 0; d < cluster_size(l->c); d++)
 			free(l->part[name][d].at);
 		free(l->part[name]);
@@ -80,20 +83,20 @@ static void layer_free(Layer *l)
 }
 
 // run a layer forward on a mesh
-static void gather_weights(Layer *l)
+static void gather_weights(FfnLayer *l)
 {
 	if (l->f->sharded)
-		for (Name w = W1; w <= W3; w++)
+		for (FfnMatrix w = W1; w <= W3; w++)
 			if (w != W2 || l->f->gated)
 				ring_all_gather(l->c, AXIS_X, l->part[w]);
 }
 
-static void forward(Layer *l)
+static void forward(FfnLayer *l)
 {
 	Cluster *c = l->c;
 	gather_weights(l);
 	for (size_t d = 0; d < cluster_size(c); d++) {
-		Part input = l->part[INPUT][d], x1 = l->part[X1][d],
+		ClusterArray input = l->part[INPUT][d], x1 = l->part[X1][d],
 			x2 = l->part[X2][d], z = l->part[Z][d];
 		cluster_matmul(c, d, x1, 0, input, false, l->part[W1][d], false);
 		if (l->f->gated)
@@ -107,10 +110,11 @@ static void forward(Layer *l)
 }
 
 // run a layer backward on a mesh
-static void backward_on(Layer *l, size_t d)
+static void backward_on(FfnLayer *l, size_t d)
 {
 	Cluster *c = l->c;
-	Part input = l->part[INPUT][d], x1 = l->part[X1][d], x2 = l->part[X2][d],
+	ClusterArray input = l->part[INPUT][d], x1 = l->part[X1][d],
+		x2 = l->part[X2][d],
 		dy = l->part[DOUTPUT][d], dz = l->part[DZ][d], dx = l->part[DINPUT][d],
 		dx1 = l->part[DX1][d], dx2 = l->part[DX2][d];
 	cluster_matmul(c, d, dz, 0, dy, false, l->part[W3][d], false);
@@ -128,51 +132,52 @@ static void backward_on(Layer *l, size_t d)
 	cluster_matmul(c, d, l->part[DW1][d], 0, input, true, dx1, false);
 }
 
-static void backward(Layer *l)
+static void backward(FfnLayer *l)
 {
 	gather_weights(l);
 	for (size_t d = 0; d < cluster_size(l->c); d++)
 		backward_on(l, d);
 	ring_all_reduce(l->c, AXIS_Y, l->part[DINPUT]);
-	for (Name w = DW1; w <= DW3; w++)
+	for (FfnMatrix w = DW1; w <= DW3; w++)
 		if (w != DW2 || l->f->gated)
 			(l->f->sharded ? ring_reduce_scatter : ring_all_reduce)(l->c,
 				AXIS_X, l->part[w]);
 }
 
 // count a schedule
-static Cost counted(Cluster *c)
+static FfnCost counted_cost(Cluster *c)
 {
-	Cost cost = { cluster_flops(c),
+	FfnCost cost = { cluster_flops(c),
 		{ c->axis_nbytes[AXIS_X], c->axis_nbytes[AXIS_Y] } };
 	cluster_reset(c);
 	return cost;
 }
 
-void ffn_count(const Ffn *f, Cost cost[PASSES])
+void ffn_count(const Ffn *f, FfnCost cost[PASSES])
 {
-	Layer l = layer_new(f, false);
+	FfnLayer l = layer_new(f, false);
 	forward(&l);
-	cost[FORWARD] = counted(l.c);
+	cost[FORWARD] = counted_cost(l.c);
 	backward(&l);
-	cost[BACKWARD] = counted(l.c);
+	cost[BACKWARD] = counted_cost(l.c);
 	layer_free(&l);
 }
 
 // fill what devices hold
-/* element (row, column) of the whole array: -2 ... 2 */
-static double element(Name name, size_t row, size_t column)
+/* element (row, column) of the whole array, -2 ... 2 */
+static double matrix_element(FfnMatrix name, size_t row, size_t column)
 {
 	return (double)(random_bits(1, name, row << 20 | column) % 5) - 2;
 }
 
+// fill the parts of a device
 /* what device d has of the whole array; of sharded weights, its rows alone */
-static void fill(Layer *l, Name name)
+static void fill(FfnLayer *l, FfnMatrix name)
 {
 	const Ffn *f = l->f;
 	bool weight = name >= W1 && name <= W3;
 	for (size_t d = 0; d < cluster_size(l->c); d++) {
-		Part p = l->part[name][d];
+		ClusterArray p = l->part[name][d];
 		size_t x = d % f->X, y = d / f->X,
 			row = weight ? 0 : chunk_start(f->B, f->X, x),
 			column = weight ? chunk_start(f->F, f->Y, y) : 0;
@@ -182,20 +187,20 @@ static void fill(Layer *l, Name name)
 					|| (i >= chunk_start(f->D, f->X, x)
 						&& i < chunk_start(f->D, f->X, x + 1));
 				p.at[i * p.width + j] = held
-					? element(name, row + i, column + j) : NAN;
+					? matrix_element(name, row + i, column + j) : NAN;
 			}
 	}
 }
 
 // compare with one device
-/* of each device's part, what it must have in the end, against `one`'s */
-static void compare(const Layer *l, const Layer *one, Name name)
+/* ends the program unless each device's part of an array is that of `one` */
+static void compare(const FfnLayer *l, const FfnLayer *one, FfnMatrix name)
 {
 	const Ffn *f = l->f;
 	bool weight = name >= DW1;
-	Part whole = one->part[name][0];
+	ClusterArray whole = one->part[name][0];
 	for (size_t d = 0; d < cluster_size(l->c); d++) {
-		Part p = l->part[name][d];
+		ClusterArray p = l->part[name][d];
 		size_t x = d % f->X, y = d / f->X, first = 0, end = p.rows,
 			row = weight ? 0 : chunk_start(f->B, f->X, x),
 			column = weight ? chunk_start(f->F, f->Y, y) : 0;
@@ -215,9 +220,9 @@ static void compare(const Layer *l, const Layer *one, Name name)
 }
 
 // compare gradients with differences
-static double loss(Layer *one)
+static double loss(FfnLayer *one)
 {
-	Part y = one->part[OUTPUT][0], dy = one->part[DOUTPUT][0];
+	ClusterArray y = one->part[OUTPUT][0], dy = one->part[DOUTPUT][0];
 	double sum = 0;
 	forward(one);
 	for (size_t i = 0; i < y.rows * y.width; i++)
@@ -225,22 +230,24 @@ static double loss(Layer *one)
 	return sum;
 }
 
-static void check_derivatives(Layer *one)
+// hold gradients against differences
+static void check_derivatives(FfnLayer *one)
 {
-	static const Name pairs[][2] = { { INPUT, DINPUT }, { W1, DW1 },
+	static const FfnMatrix pairs[][2] = { { INPUT, DINPUT }, { W1, DW1 },
 		{ W2, DW2 }, { W3, DW3 } };
 	const double h = 0x1p-12;
 	enum { TRIED = 12, SMALL = 10000 };
 	if (one->f->B * one->f->D * one->f->F > SMALL)
 		return;
 	for (int p = 0; p < 4; p++) {
-		Part a = one->part[pairs[p][0]][0], d = one->part[pairs[p][1]][0];
+		ClusterArray a = one->part[pairs[p][0]][0], d = one->part[pairs[p][1]][0];
 		size_t n = a.rows * a.width;
 		double largest = 0;
 		if (pairs[p][0] == W2 && !one->f->gated)
 			continue;
 		for (size_t i = 0; i < n; i++)
 			largest = fmax(largest, fabs(d.at[i]));
+		// compare some elements with central differences
 		for (int k = 0; k < TRIED; k++) {
 			double *x = &a.at[k * (n - 1) / (TRIED - 1)], kept = *x,
 				want = d.at[x - a.at];
@@ -255,34 +262,35 @@ static void check_derivatives(Layer *one)
 		}
 	}
 	loss(one);
-	counted(one->c);
+	counted_cost(one->c);
 }
 
 // run with data
-static void run(Layer *l, Cost cost[PASSES])
+static void run(FfnLayer *l, FfnCost cost[PASSES])
 {
-	for (Name name = INPUT; name <= W3; name++)
+	for (FfnMatrix name = INPUT; name <= W3; name++)
 		fill(l, name);
 	fill(l, DOUTPUT);
 	forward(l);
-	cost[FORWARD] = counted(l->c);
-	for (Name name = W1; name <= W3; name++)
+	cost[FORWARD] = counted_cost(l->c);
+	for (FfnMatrix name = W1; name <= W3; name++)
 		fill(l, name);              /* what was gathered is dropped */
 	backward(l);
-	cost[BACKWARD] = counted(l->c);
+	cost[BACKWARD] = counted_cost(l->c);
 }
 
-void ffn_run(const Ffn *f, Cost cost[PASSES])
+// run a layer on a mesh and on one device
+void ffn_run(const Ffn *f, FfnCost cost[PASSES])
 {
 	const Ffn alone = { .B = f->B, .D = f->D, .F = f->F, .gated = f->gated,
 		.X = 1, .Y = 1 };
-	Layer one = layer_new(&alone, true), l = layer_new(f, true);
+	FfnLayer one = layer_new(&alone, true), l = layer_new(f, true);
 	run(&one, cost);
 	check_derivatives(&one);
 	run(&l, cost);
 	compare(&l, &one, OUTPUT);
 	compare(&l, &one, DINPUT);
-	for (Name name = DW1; name <= DW3; name++)
+	for (FfnMatrix name = DW1; name <= DW3; name++)
 		if (name != DW2 || f->gated)
 			compare(&l, &one, name);
 	layer_free(&one);

@@ -16,21 +16,22 @@ typedef struct Ffn {
 	                     * device has its part of F whole */
 } Ffn;
 
-typedef enum Pass { FORWARD, BACKWARD, PASSES } Pass;
+typedef enum FfnPass { FORWARD, BACKWARD, PASSES } FfnPass;
 
 /* FLOPs of the device that has most; along each axis the most bytes that any
  * device sends in a step, summed over steps */
-typedef struct Cost {
+typedef struct FfnCost {
 	double flops, nbytes[AXES];
-} Cost;
+} FfnCost;
 
-/* by formula: shares may be fractions of rows */
-Cost ffn_cost(const Ffn *f, Pass pass);
-/* counted, step by step, in whole rows and columns */
-void ffn_count(const Ffn *f, Cost cost[PASSES]);
-/* counted while small integers are really computed with and sent; dies unless
- * each device has the output and the gradients that one device computes, and
- * unless those of one device are derivatives, by differences, if it is small */
-void ffn_run(const Ffn *f, Cost cost[PASSES]);
+/* the cost of a pass by formula, in which shares may be fractions of rows */
+FfnCost ffn_cost(const Ffn *f, FfnPass pass);
+/* counts an explicit schedule, step by step, in whole rows and columns */
+void ffn_count(const Ffn *f, FfnCost cost[PASSES]);
+/* as ffn_count, but small integers are really computed with and sent. Ends the
+ * program unless each device has the output and the gradients that one device
+ * computes and, for small layers, those of one device are derivatives by
+ * differences */
+void ffn_run(const Ffn *f, FfnCost cost[PASSES]);
 
 #endif

@@ -29,30 +29,30 @@ static void plan(Plan *plan)
 // grow the tree of a profile
 enum { BOXES = 1024 };
 
-typedef struct Box {
+typedef struct FlameBox {
 	const char *name;
 	int under;                      /* the box below, or -1 */
-	double us;                      /* with all above it */
+	double us;                      /* including all boxes above it */
 	int calls;
-} Box;
+} FlameBox;
 
-typedef struct Tree {
-	Box boxes[BOXES];               /* a box comes after the one below it */
+typedef struct FlameTree {
+	FlameBox boxes[BOXES];               /* a box comes after the one below it */
 	int n;
-} Tree;
+} FlameTree;
 
-static int box_on(Tree *t, int under, const char *name)
+static int box_on(FlameTree *t, int under, const char *name)
 {
 	for (int b = 0; b < t->n; b++)
 		if (t->boxes[b].under == under && strcmp(t->boxes[b].name, name) == 0)
 			return b;
 	if (t->n == BOXES)
 		die("a profile has more than %d different stacks", BOXES);
-	t->boxes[t->n] = (Box){ .name = name, .under = under };
+	t->boxes[t->n] = (FlameBox){ .name = name, .under = under };
 	return t->n++;
 }
 
-static int box_of_range(Tree *t, const Profile *p, int range)
+static int box_of_range(FlameTree *t, const Profile *p, int range)
 {
 	if (range < 0)
 		return -1;
@@ -60,16 +60,17 @@ static int box_of_range(Tree *t, const Profile *p, int range)
 	return box_on(t, under, p->ranges[range].name);
 }
 
-static void add_time(Tree *t, int box, double us)
+// add the time of kernels to their stacks
+static void add_time(FlameTree *t, int box, double us)
 {
 	for (; box >= 0; box = t->boxes[box].under)
 		t->boxes[box].us += us;
 }
 
-static void grow_tree(Tree *t, const Profile *p)
+static void grow_tree(FlameTree *t, const Profile *p)
 {
 	for (int s = 0; s < p->nranges; s++) {
-		Box *box = &t->boxes[box_of_range(t, p, s)];
+		FlameBox *box = &t->boxes[box_of_range(t, p, s)];
 		box->calls++;
 		if (!p->sees_activities)
 			box->us += p->ranges[s].device_us;
@@ -104,7 +105,7 @@ static Profile *profile_pass(const ModelConfig *c)
 }
 
 // give a row for each box
-static void write_stack(char *text, size_t n, const Tree *t, int box)
+static void write_stack(char *text, size_t n, const FlameTree *t, int box)
 {
 	size_t length = 0;
 	if (t->boxes[box].under >= 0) {
@@ -115,8 +116,9 @@ static void write_stack(char *text, size_t n, const Tree *t, int box)
 		t->boxes[box].name);
 }
 
-/* boxes on `under`, from start_us on, the widest first */
-static void emit(Row *row, const Tree *t, int under, int depth,
+// emit boxes from the bottom up
+/* emits the boxes on `under`, from start_us on, the widest first */
+static void emit(Row *row, const FlameTree *t, int under, int depth,
 	double start_us, double all_us)
 {
 	bool done[BOXES] = { false };
@@ -128,7 +130,7 @@ static void emit(Row *row, const Tree *t, int under, int depth,
 				widest = b;
 		if (widest < 0)
 			return;
-		const Box *b = &t->boxes[widest];
+		const FlameBox *b = &t->boxes[widest];
 		char stack[512];
 		write_stack(stack, sizeof stack, t, widest);
 		row_set(row, "box", "%s", b->name);
@@ -145,10 +147,11 @@ static void emit(Row *row, const Tree *t, int under, int depth,
 	}
 }
 
+// give a row for each box of a pass
 static void run(Row *row, const void *config)
 {
 	Profile *p = profile_pass(config);
-	Tree *t = need(calloc(1, sizeof *t));
+	FlameTree *t = need(calloc(1, sizeof *t));
 	grow_tree(t, p);
 	double all = 0;
 	for (int i = 0; i < t->n; i++)

@@ -30,21 +30,22 @@ static const Option options[] = {
 	{ 0 }
 };
 
-typedef struct Config {
+// describe a shape and who computes it
+typedef struct AttnRow {
 	int dtype;
 	long batch, heads, n, d;
 	bool causal;                     /* not always in the grid */
 	int by;
-} Config;
+} AttnRow;
 enum { OURS, PYTORCH };
-#define SHAPE_KEYS KEY(Config, dtype, PRECISIONS), KEY(Config, batch), \
-	KEY(Config, heads), KEY(Config, n), KEY(Config, d), KEY(Config, causal)
+#define SHAPE_KEYS KEY(AttnRow, dtype, PRECISIONS), KEY(AttnRow, batch), \
+	KEY(AttnRow, heads), KEY(AttnRow, n), KEY(AttnRow, d), KEY(AttnRow, causal)
 static const Key keys[] = { SHAPE_KEYS, { 0 } },
-	peer_keys[] = { SHAPE_KEYS, KEY(Config, by, "ours|PyTorch"), { 0 } },
-	dtype_keys[] = { KEY(Config, dtype, PRECISIONS), { 0 } };
+	peer_keys[] = { SHAPE_KEYS, KEY(AttnRow, by, "ours|PyTorch"), { 0 } },
+	dtype_keys[] = { KEY(AttnRow, dtype, PRECISIONS), { 0 } };
 
-/* is a variant worth a row of this shape? */
-static bool wanted(const char *name, bool low, long B, long H, long n)
+/* whether a variant has a row for this shape, unless --variant names one */
+static bool is_wanted_shape(const char *name, bool low, long B, long H, long n)
 {
 	if (variant >= 0)
 		return strcmp(name, attention_variants[variant]) == 0;
@@ -62,6 +63,7 @@ static bool wanted(const char *name, bool low, long B, long H, long n)
 	return harness_on_gpu() && low != (strcmp(name, "split_fp16") == 0);
 }
 
+// plan one head at many lengths
 static void plan(Plan *plan)
 {
 	static const long widths[] = { 16, 32, 64, 128 };
@@ -74,12 +76,12 @@ static void plan(Plan *plan)
 				if (precision < 0 ? !harness_on_gpu() && types[t] == POLICY_BF16
 					: precision != types[t])
 					continue;
-				plan_add(plan, &(Config){ types[t], batch, heads, n,
+				plan_add(plan, &(AttnRow){ types[t], batch, heads, n,
 					width ? width : widths[w], true, OURS });
 			}
 }
 
-// time a shape by a variant
+// plan shapes for the tile configurations
 static void plan_tilings(Plan *plan)
 {
 	static const struct { long batch, heads, n; } shapes[] = { { 1, 1, 1024 },
@@ -89,19 +91,20 @@ static void plan_tilings(Plan *plan)
 	bool gpu = harness_on_gpu();
 	for (int d = 0; d < 5; d++)
 		for (int s = 0; s < 7; s++)
-			plan_add(plan, &(Config){ gpu ? POLICY_BF16 : POLICY_FP32,
+			plan_add(plan, &(AttnRow){ gpu ? POLICY_BF16 : POLICY_FP32,
 				shapes[s].batch, shapes[s].heads,
 				gpu ? shapes[s].n : shapes[s].n / 64, widths[d], true, OURS });
 }
 
+// make the case of a row
 static void attention_case_both(void *attention)
 {
 	attention_case_forward(attention);
 	attention_case_backward(attention);
 }
 
-/* false: there is no kernel */
-static bool case_of(AttentionCase *a, Device *d, const Config *c,
+/* false: no kernel of this name supports the shape */
+static bool attention_of_config(AttentionCase *a, Device *d, const AttnRow *c,
 	const char *name)
 {
 	device_reset_peak(d);
@@ -113,11 +116,12 @@ static bool case_of(AttentionCase *a, Device *d, const Config *c,
 	return false;
 }
 
-static void time_tiling(Device *d, const Config *c, Row *row,
+// time the forward pass of each tile configuration
+static void time_tiling(Device *d, const AttnRow *c, Row *row,
 	const char *name, const char *column)
 {
 	AttentionCase a;
-	if (!case_of(&a, d, c, name))
+	if (!attention_of_config(&a, d, c, name))
 		return;
 	attention_case_forward(&a);
 	attention_case_check(&a, false, a.type == FP32 ? 5e-5 : 5e-2);
@@ -138,12 +142,13 @@ static void run_tilings(Row *row, const void *config)
 		"chosen_ms");
 }
 
-static void time_passes(Device *d, const Config *c, Row *row,
+// check a shape, then time its passes
+static void time_passes(Device *d, const AttnRow *c, Row *row,
 	const char *name)
 {
 	AttentionCase a;
 	row_set(row, "variant", "%s", name);
-	if (!case_of(&a, d, c, name))
+	if (!attention_of_config(&a, d, c, name))
 		return;
 	row_set(row, "status", "ok");
 	double H = a.H, n = a.n, D = a.D, w = d->backend->width(a.type);
@@ -157,6 +162,7 @@ static void time_passes(Device *d, const Config *c, Row *row,
 		fmin(runs, enough_ms / timed_calls(d, attention_case_both, &a, 1).ms));
 	Timing f = timed_calls(d, attention_case_forward, &a, times),
 		b = timed_calls(d, attention_case_backward, &a, times);
+	// time passes by calls and by replays
 	row_set(row, "fwd_ms", "%.5f", f.ms);
 	row_set(row, "fwd_sd_ms", "%.5f", f.sd_ms);
 	row_set(row, "bwd_ms", "%.5f", b.ms);
@@ -167,6 +173,7 @@ static void time_passes(Device *d, const Config *c, Row *row,
 		timed(d, attention_case_forward, &a, times).ms);
 	row_set(row, "bwd_replay_ms", "%.5f", timed(d, attention_case_backward, &a,
 		times).ms);
+	// set FLOPs and bytes of both passes
 	/* matmuls of the half that the mask leaves; arrays read and written once */
 	double pairs = a.B * H * n * (n + 1) / 2, array = a.B * H * n * D * w / 1e6;
 	row_set(row, "fwd_GFLOP", "%.6g", 4 * D * pairs / 1e9);
@@ -178,14 +185,15 @@ static void time_passes(Device *d, const Config *c, Row *row,
 	attention_case_free(&a);
 }
 
+// time all variants of a shape
 static void run(Row *row, const void *config)
 {
-	const Config *c = config;
+	const AttnRow *c = config;
 	Device *d = harness_device();
 	bool low = c->dtype == POLICY_BF16;
 	row_set(row, "status", "skipped: no kernel for these heads");   /* so far */
 	for (int v = 0; v < NVARIANTS; v++)
-		if (wanted(attention_variants[v], low, c->batch, c->heads, c->n))
+		if (is_wanted_shape(attention_variants[v], low, c->batch, c->heads, c->n))
 			time_passes(d, c, row, attention_variants[v]);
 }
 
@@ -200,15 +208,16 @@ static void plan_peers(Plan *plan)
 		{ F32, 1, 16384, 128 }, { F32, 1, 1024, 64 } };
 	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
 		for (int theirs = 0; theirs <= harness_on_gpu(); theirs++)
-			plan_add(plan, &(Config){ shapes[i].dtype, batch,
+			plan_add(plan, &(AttnRow){ shapes[i].dtype, batch,
 				shapes[i].heads, harness_on_gpu() ? shapes[i].n
 				: shapes[i].n / 64, shapes[i].d, true, theirs ? PYTORCH : OURS });
 }
 
+// time a shape by us or by PyTorch
 static void run_peers(Row *row, const void *config)
 {
 	enum { LIMIT_S = 240 };
-	const Config *c = config;
+	const AttnRow *c = config;
 	bool low = c->dtype == POLICY_BF16, matrices = c->heads * c->n == 16384;
 	if (c->by == OURS)
 		run(row, config);
@@ -219,20 +228,22 @@ static void run_peers(Row *row, const void *config)
 			? ",compiled,eager" : "", policies[c->dtype].name, c->batch,
 			c->heads, c->n, c->d, runs);
 }
+
+// compare the errors of ours and PyTorch's
 #define ERRORS "data d o dq dk dv peer_o peer_dq peer_dk peer_dv"
 
 static void plan_errors(Plan *plan)
 {
 	if (harness_on_gpu())
-		plan_add(plan, &(Config){ .dtype = POLICY_BF16 });
-	plan_add(plan, &(Config){ .dtype = POLICY_FP32 });
+		plan_add(plan, &(AttnRow){ .dtype = POLICY_BF16 });
+	plan_add(plan, &(AttnRow){ .dtype = POLICY_FP32 });
 }
 
 static void run_errors(Row *row, const void *config)
 {
 	enum { LIMIT_S = 120 };
 	peer_measure(row, ERRORS, LIMIT_S, "pytorch_sdpa.py", "errors --dtype %s",
-		policies[((const Config *)config)->dtype].name);
+		policies[((const AttnRow *)config)->dtype].name);
 }
 
 // time a grid of shapes beside PyTorch
@@ -252,12 +263,13 @@ static void plan_grid(Plan *plan)
 	bool gpu = harness_on_gpu();
 	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
 		for (int theirs = 0; theirs <= gpu; theirs++)
-			plan_add(plan, &(Config){ gpu ? POLICY_BF16 : POLICY_FP32,
+			plan_add(plan, &(AttnRow){ gpu ? POLICY_BF16 : POLICY_FP32,
 				shapes[i].batch, shapes[i].heads,
 				gpu ? shapes[i].n : shapes[i].n / 128, shapes[i].d,
 				shapes[i].causal, theirs ? PYTORCH : OURS });
 }
 
+// set a time and its deviation
 static void set_timing(Row *row, const char *what, Timing t)
 {
 	char column[32];
@@ -267,11 +279,13 @@ static void set_timing(Row *row, const char *what, Timing t)
 	row_set(row, column, "%.5f", t.sd_ms);
 }
 
-/* by the kernel that the engine takes, or by it and atomics */
-static void time_chosen(Device *d, const Config *c, Row *row, bool atomic)
+// time the chosen kernel and its atomic form
+/* times the kernel that the engine takes; atomic: its form that sums dQ by
+ * atomics */
+static void time_chosen(Device *d, const AttnRow *c, Row *row, bool atomic)
 {
 	AttentionCase a;
-	if (!case_of(&a, d, c, atomic ? "chosen-atomic" : "chosen")) {
+	if (!attention_of_config(&a, d, c, atomic ? "chosen-atomic" : "chosen")) {
 		row_set(row, "status", "skipped: no kernel for these heads");
 		return;
 	}
@@ -292,10 +306,11 @@ static void time_chosen(Device *d, const Config *c, Row *row, bool atomic)
 	attention_case_free(&a);
 }
 
+// time a shape of the grid by us or by PyTorch
 static void run_grid(Row *row, const void *config)
 {
 	enum { LIMIT_S = 120 };
-	const Config *c = config;
+	const AttnRow *c = config;
 	if (c->by == PYTORCH) {
 		peer_measure(row, GRID_VALUES, LIMIT_S, "pytorch_sdpa.py", "grid "
 			"--backends cudnn,flash2 --dtype %s --batch %ld --heads %ld "
@@ -312,26 +327,27 @@ static void run_grid(Row *row, const void *config)
 // time calls from PyTorch
 #define CALL_VALUES "impl fwd_call_us fwd_done_us both_call_us both_done_us"
 
-typedef struct Caller {
+typedef struct CallConfig {
 	int op, tensors, dtype;
 	long n, d;                       /* of a norm: rows, and their width */
-} Caller;
-static const Key call_keys[] = { KEY(Caller, op, "attention|rmsnorm"),
-	KEY(Caller, tensors, "cpu|gpu"), KEY(Caller, dtype, PRECISIONS),
-	KEY(Caller, n), KEY(Caller, d), { 0 } };
+} CallConfig;
+static const Key call_keys[] = { KEY(CallConfig, op, "attention|rmsnorm"),
+	KEY(CallConfig, tensors, "cpu|gpu"), KEY(CallConfig, dtype, PRECISIONS),
+	KEY(CallConfig, n), KEY(CallConfig, d), { 0 } };
 enum { ATTENTION, RMSNORM };
 
+// plan calls on a CPU and on a GPU
 static void plan_calls(Plan *plan)
 {
 	for (int op = ATTENTION; op <= RMSNORM; op++) {
-		plan_add(plan, &(Caller){ op, 0, POLICY_FP32, 1, 64 });
+		plan_add(plan, &(CallConfig){ op, 0, POLICY_FP32, 1, 64 });
 		if (harness_on_gpu())
-			plan_add(plan, &(Caller){ op, 1, POLICY_BF16, 1024,
+			plan_add(plan, &(CallConfig){ op, 1, POLICY_BF16, 1024,
 				op == ATTENTION ? 64 : 1024 });
 	}
 }
 
-/* and the number of threads, for what this process starts */
+/* sets the environment of the script: our library, and one thread */
 static void name_library(void)
 {
 	char self[4096], library[4096 + 32];
@@ -347,10 +363,11 @@ static void name_library(void)
 		die("out of host memory");
 }
 
+// have PyTorch time the calls
 static void run_calls(Row *row, const void *config)
 {
 	enum { LIMIT_S = 120 };
-	const Caller *c = config;
+	const CallConfig *c = config;
 	name_library();
 	peer_measure(row, CALL_VALUES, LIMIT_S, "pytorch_sdpa.py", "calls "
 		"--op %s --tensors %s --dtype %s --n %ld --d %ld",
@@ -359,15 +376,16 @@ static void run_calls(Row *row, const void *config)
 }
 
 // time the model with either attention
-typedef struct Trained {
+typedef struct FlashModelConfig {
 	int size;
 	long context;
 	int precision, attention;
-} Trained;
-static const Key model_keys[] = { KEY(Trained, size, SIZES),
-	KEY(Trained, context), KEY(Trained, precision, PRECISIONS),
-	KEY(Trained, attention, ATTENTIONS), { 0 } };
+} FlashModelConfig;
+static const Key model_keys[] = { KEY(FlashModelConfig, size, SIZES),
+	KEY(FlashModelConfig, context), KEY(FlashModelConfig, precision, PRECISIONS),
+	KEY(FlashModelConfig, attention, ATTENTIONS), { 0 } };
 
+// plan models with either attention
 static void plan_model(Plan *plan)
 {
 	static const long contexts[] = { 512, 2048 };
@@ -375,16 +393,17 @@ static void plan_model(Plan *plan)
 		for (int s = 0; s < NTRAINED; s++)
 			for (int c = 0; c <= p; c++)
 				for (int flash = 0; flash < 2; flash++)
-					plan_add(plan, &(Trained){ s,
+					plan_add(plan, &(FlashModelConfig){ s,
 						harness_on_gpu() ? contexts[c] : contexts[c] / SCALE, p,
 						flash });
 }
 
+// time the steps of a model
 static void run_model(Row *row, const void *config)
 {
 	enum { BATCH = 4 };
 	int warmup = harness_on_gpu() ? 2 : 1, steps = harness_on_gpu() ? 5 : 3;
-	const Trained *c = config;
+	const FlashModelConfig *c = config;
 	Training t = training_of(&(ModelConfig){ .size = c->size,
 		.context = c->context, .precision = c->precision, .fusion = 1 }, BATCH,
 		true);

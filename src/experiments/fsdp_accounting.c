@@ -34,6 +34,7 @@ static void plan(Plan *plan)
 		sharding_plan(plan, &largest, SIZE_10B, FSDP, FSDP, false);
 }
 
+// measure memory, then time
 static void run(Row *row, const void *config)
 {
 	ShardingCase *c = sharding_case(row, config);

@@ -5,27 +5,27 @@
 #include "base/error.h"
 
 // find the best mesh
-static Ffn layout(const Setting *s, size_t X, size_t Y)
+static Ffn layout(const BoundSetting *s, size_t X, size_t Y)
 {
 	return (Ffn){ s->B, s->D, s->F, .gated = true, .X = X, .Y = Y,
 		.sharded = true };
 }
 
 /* real numbers of FSDP and of TP ranks */
-typedef struct Mesh {
+typedef struct RealMesh {
 	double X, Y;
-} Mesh;
+} RealMesh;
 
 /* (1 + x)(1 + y): x and y each up to its own bound, or sharing it */
-static Mesh best_mesh(double x, double y, bool overlapped)
+static RealMesh best_mesh(double x, double y, bool overlapped)
 {
 	if (overlapped)
-		return (Mesh){ 1 + x, 1 + y };
-	Mesh m = { (1 + x + x / y) / 2, (1 + y + y / x) / 2 };
+		return (RealMesh){ 1 + x, 1 + y };
+	RealMesh m = { (1 + x + x / y) / 2, (1 + y + y / x) / 2 };
 	if (m.X < 1)
-		m = (Mesh){ 1, 1 + y };
+		m = (RealMesh){ 1, 1 + y };
 	if (m.Y < 1)
-		m = (Mesh){ 1 + x, 1 };
+		m = (RealMesh){ 1 + x, 1 };
 	return m;
 }
 
@@ -44,8 +44,9 @@ static double try_boundary(double x, double y, bool overlapped)
 	return most;
 }
 
+// try all meshes of whole numbers
 /* the largest mesh of whole numbers that is compute-bound, by trying all */
-static Ffn try_meshes(const Setting *s, Mesh bound, bool overlapped)
+static Ffn try_meshes(const BoundSetting *s, RealMesh bound, bool overlapped)
 {
 	Ffn best = layout(s, 1, 1);
 	for (size_t X = 1; X <= bound.X + 1; X++)
@@ -60,34 +61,35 @@ static Ffn try_meshes(const Setting *s, Mesh bound, bool overlapped)
 }
 
 // run one bound of two axes
-typedef struct Config {
+typedef struct MeshBoundConfig {
 	Hardware machine;
 	int axes;
 	long percent;
-} Config;
+} MeshBoundConfig;
 static const Key bound_keys[] = { KEY(Hardware, hardware),
-	KEY(Config, axes, "overlapped|summed"), { 0 } };
+	KEY(MeshBoundConfig, axes, "overlapped|summed"), { 0 } };
 
 static void plan_bounds(Plan *plan)
 {
 	Hardware machines[MACHINES];
 	for (int i = 0, n = bounds_machines(machines); i < n; i++)
 		for (int axes = 0; axes < 2; axes++)
-			plan_add(plan, &(Config){ machines[i], axes, 0 });
+			plan_add(plan, &(MeshBoundConfig){ machines[i], axes, 0 });
 }
 
+// find the best mesh of a machine
 static void run_bound(Row *row, const void *config)
 {
-	const Config *c = config;
-	const Setting s = bounds_setting(row, &c->machine);
+	const MeshBoundConfig *c = config;
+	const BoundSetting s = bounds_setting(row, &c->machine);
 	bool overlapped = c->axes == 0;
 	double x = s.B * s.W / s.C, y = 1.5 * s.F * s.W / s.C;
-	Mesh m = best_mesh(x, y, overlapped), most = { 1 + x, 1 + y };
+	RealMesh m = best_mesh(x, y, overlapped), most = { 1 + x, 1 + y };
 	double N = m.X * m.Y, tried = try_boundary(x, y, overlapped);
 	if (tried > N * (1 + 1e-12) || tried < N * (1 - 1e-9))
 		die("at most %g devices were found by trying, not %g", tried, N);
 	Ffn f = try_meshes(&s, most, overlapped);
-	Cost cost = ffn_cost(&f, FORWARD);
+	FfnCost cost = ffn_cost(&f, FORWARD);
 	if (f.X * f.Y > N * (1 + 1e-12))
 		die("a mesh of %zu x %zu goes beyond the bound %g", f.X, f.Y, N);
 	row_set(row, "bound", "%.6g", N);
@@ -103,26 +105,26 @@ static void run_bound(Row *row, const void *config)
 // trace the region
 /* the edge of the region in which a forward pass is compute-bound */
 static const Key region_keys[] = { KEY(Hardware, hardware),
-	KEY(Config, percent), { 0 } };
+	KEY(MeshBoundConfig, percent), { 0 } };
 
 static void plan_region(Plan *plan)
 {
 	Hardware machines[MACHINES];
 	for (int i = 0, n = bounds_machines(machines); i < n; i++)
 		for (long percent = 0; percent <= 100; percent += 5)
-			plan_add(plan, &(Config){ machines[i], 0, percent });
+			plan_add(plan, &(MeshBoundConfig){ machines[i], 0, percent });
 }
 
 static void run_region(Row *row, const void *config)
 {
-	const Config *c = config;
-	const Setting s = bounds_setting(row, &c->machine);
+	const MeshBoundConfig *c = config;
+	const BoundSetting s = bounds_setting(row, &c->machine);
 	double x = s.B * s.W / s.C, y = 1.5 * s.F * s.W / s.C,
 		u = c->percent / 100.0;
 	row_set(row, "X", "%.6g", 1 + u * x);
 	row_set(row, "Y_overlapped", "%.6g", 1 + y);
 	row_set(row, "Y_summed", "%.6g", 1 + y * (1 - u));
-	Mesh a = best_mesh(x, y, true), b = best_mesh(x, y, false);
+	RealMesh a = best_mesh(x, y, true), b = best_mesh(x, y, false);
 	row_set(row, "Y_of_most_overlapped", "%.6g", a.X * a.Y / (1 + u * x));
 	row_set(row, "Y_of_most_summed", "%.6g", b.X * b.Y / (1 + u * x));
 }
@@ -140,6 +142,7 @@ static void run_schedule(Row *row, const void *config)
 	schedule_row(row, config, true);
 }
 
+// name the sweeps of meshes
 const Experiment experiment = {
 	.about = "how many devices FSDP and tensor parallelism together keep busy",
 	.options = bounds_options, .cpu_scale = CLUSTER_SCALE, .cpu_only = true,

@@ -17,14 +17,17 @@ static const Option options[] = {
 	{ 0 }
 };
 
-typedef struct Config {
+// describe a row of checkpointing
+typedef struct CheckpointingConfig {
 	ModelConfig model;
 	bool nested;
 	long K;
-} Config;
-static const Key keys[] = { MODEL_KEYS, KEY(Config, nested), KEY(Config, K),
+} CheckpointingConfig;
+static const Key keys[] = { MODEL_KEYS, KEY(CheckpointingConfig, nested),
+	KEY(CheckpointingConfig, K),
 	{ 0 } };
 
+// plan group sizes, nested or not
 /* on a CPU few rows of a short context, which take seconds */
 static void plan(Plan *plan)
 {
@@ -43,7 +46,8 @@ static void plan(Plan *plan)
 			if (K > layers || (deep && checkpoint < 0 && !halves)
 				|| (checkpoint >= 0 && (i > 0 || deep != nested)))
 				continue;
-			plan_add(plan, &(Config){ { .size = size, T, precision, fusion },
+			plan_add(plan, &(CheckpointingConfig){ { .size = size, T, precision,
+				fusion },
 				deep, K });
 		}
 }
@@ -51,7 +55,7 @@ static void plan(Plan *plan)
 // time steps that run blocks again
 static void run(Row *row, const void *config)
 {
-	const Config *c = config;
+	const CheckpointingConfig *c = config;
 	Training t = training_of(&c->model, batch, true);
 	Device *d = t.m->device;
 	model_recompute(t.m, (int)c->K, c->nested);

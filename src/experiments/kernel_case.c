@@ -12,7 +12,7 @@
 enum { FORWARD = 1 };
 #define EPS 1e-5
 #define QUEUES(NAME, CALL)                                      \
-	static void NAME(Device *d, const Array *a, const Sizes *s) \
+	static void NAME(Device *d, const Array *a, const KernelSizes *s) \
 	{                                                           \
 		ops_for(d)->CALL;                                       \
 	}
@@ -39,6 +39,7 @@ QUEUES(swiglu_back, swiglu_backward(d, a[0], a[1], a[2], a[3], a[4],
 QUEUES(adamw, adamw(d, a[0], (Array){ NULL, FP32 }, a[1], a[2], a[3],
 	s->parameters, a[4].at, NULL))
 
+// call fused operations on lists of arguments
 QUEUES(fused_norm, fused_rmsnorm_forward(d, (NormForward){ .y = a[0],
 	.rho = a[1], .sum = a[2], .x = a[3], .branch = a[4], .g = a[5],
 	.eps = EPS }, s->N, s->C))
@@ -60,7 +61,7 @@ QUEUES(fused_adamw, fused_adamw(d, a[0], a[1], one_gradient(a[2]), a[3], a[4],
 	s->parameters, a[5].at, NULL))
 
 // list the operations and their arguments
-const Operation kernel_operations[] = {
+const KernelOperation kernel_operations[] = {
 	{ "cast down", "eager", cast, LOW_ONLY, {
 		{ INNER, LOW, WRITE }, { INNER, FULL, READ } } },
 	{ "cast up", "eager", cast, LOW_ONLY, {
@@ -133,17 +134,17 @@ const Operation kernel_operations[] = {
 };
 
 // count elements
-Type kernel_type(Argument a, Type low)
+Type kernel_type(KernelArgument a, Type low)
 {
 	return a.kind == FULL ? FP32 : low;
 }
 
-bool kernel_lacks(Argument a, Type low)
+bool kernel_lacks(KernelArgument a, Type low)
 {
 	return a.kind == EXTRA && low == FP32;
 }
 
-size_t kernel_length(Extent e, const Sizes *s)
+size_t kernel_length(ArgumentExtent e, const KernelSizes *s)
 {
 	switch (e) {
 	case HIDDEN: return s->N * s->C;
@@ -166,6 +167,7 @@ size_t kernel_length(Extent e, const Sizes *s)
 // make a set of arguments
 static int32_t *tokens;
 
+// set angles
 static void set_angles(Device *d, Array a, size_t n, double (*f)(double))
 {
 	real *values = need(malloc(n * sizeof *values));
@@ -175,8 +177,9 @@ static void set_angles(Device *d, Array a, size_t n, double (*f)(double))
 	free(values);
 }
 
-/* what a holds before the first run; i: its index in the list */
-static void set_argument(Device *d, Array a, Argument as, const Sizes *s, int i)
+/* sets what argument i, a, holds before the first run */
+static void set_argument(Device *d, Array a, KernelArgument as,
+	const KernelSizes *s, int i)
 {
 	const Ops *o = ops_for(d);
 	size_t n = kernel_length(as.extent, s);
@@ -199,11 +202,12 @@ static void set_argument(Device *d, Array a, Argument as, const Sizes *s, int i)
 		o->softmax_forward(d, a, a, 1, s->B * s->H, s->T);
 }
 
+// allocate and free a set
 void kernel_set_new(Device *d, Array *set, const Array *from,
-	const Operation *op, const Sizes *s, Type low)
+	const KernelOperation *op, const KernelSizes *s, Type low)
 {
 	for (int i = 0; op->arguments[i].extent; i++) {
-		Argument as = op->arguments[i];
+		KernelArgument as = op->arguments[i];
 		size_t n = kernel_length(as.extent, s);
 		set[i] = (Array){ NULL, kernel_type(as, low) };
 		if (kernel_lacks(as, low))
@@ -223,10 +227,10 @@ void kernel_set_free(Device *d, Array *set)
 }
 
 // draw the tokens of a batch
-Sizes kernel_sizes(const Shape *shape, size_t batch, size_t context,
+KernelSizes kernel_sizes(const Shape *shape, size_t batch, size_t context,
 	size_t parameters)
 {
-	Sizes s = { .B = batch, .T = context, .C = shape->d_model,
+	KernelSizes s = { .B = batch, .T = context, .C = shape->d_model,
 		.F = shape->d_ff, .H = shape->heads, .V = shape->vocab,
 		.parameters = parameters };
 	s.N = s.B * s.T;

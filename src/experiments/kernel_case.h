@@ -17,42 +17,51 @@ typedef enum {
 	TABLE, ENTRIES,        /* (V, C); the rows of it that tokens name */
 	WEIGHTS, SQUARES,      /* the optimizer's; not negative */
 	SCALARS                /* an AdamWStep */
-} Extent;
+} ArgumentExtent;
 
-/* fp32; the row's precision; that, but absent when it is fp32 */
-typedef enum { FULL, LOW, EXTRA } Kind;
+// describe an operation and its arguments
+/* fp32; the row's precision; the row's precision, but absent where that is
+ * fp32 */
+typedef enum { FULL, LOW, EXTRA } ArgumentType;
 enum { READ = 1, WRITE = 2, BOTH = READ | WRITE };
 
-typedef struct Argument { Extent extent; Kind kind; int use; } Argument;
+typedef struct KernelArgument {
+	ArgumentExtent extent;
+	ArgumentType kind;
+	int use;
+} KernelArgument;
 enum { NARGUMENTS = 10 };
 
-typedef struct Sizes {
+typedef struct KernelSizes {
 	size_t B, T, N, C, F, H, D, V;
 	size_t distinct;                     /* tokens in the batch */
 	size_t parameters;
-} Sizes;
+} KernelSizes;
 
-typedef enum { ANY, FP32_ONLY, LOW_ONLY } When;
+typedef enum { ANY, FP32_ONLY, LOW_ONLY } SupportedTypes;
 
-typedef struct Operation {
+typedef struct KernelOperation {
 	const char *name, *path;             /* "rmsnorm forward", "fused" */
-	void (*queue)(Device *d, const Array *a, const Sizes *s);
-	When when;
-	Argument arguments[NARGUMENTS];
-} Operation;
+	void (*queue)(Device *d, const Array *a, const KernelSizes *s);
+	SupportedTypes when;
+	KernelArgument arguments[NARGUMENTS];
+} KernelOperation;
 
-extern const Operation kernel_operations[];   /* name NULL ends the list */
+extern const KernelOperation kernel_operations[];   /* name NULL ends the list */
 
-/* of a batch of random tokens, which all sets made afterwards share */
-Sizes  kernel_sizes(const Shape *shape, size_t batch, size_t context,
+/* sizes of a batch of random tokens, which all sets made afterwards share */
+KernelSizes  kernel_sizes(const Shape *shape, size_t batch, size_t context,
 	size_t parameters);
-/* elements that are allocated; low: the row's precision */
-size_t kernel_length(Extent e, const Sizes *s);
-Type   kernel_type(Argument a, Type low);
-bool   kernel_lacks(Argument a, Type low);
-/* new arrays; from: what they are copies of, or NULL: drawn */
+/* elements that are allocated for an argument of this extent */
+size_t kernel_length(ArgumentExtent e, const KernelSizes *s);
+/* the type of an argument's elements; low: the row's precision */
+Type   kernel_type(KernelArgument a, Type low);
+/* whether the operation goes without this argument in this precision */
+bool   kernel_lacks(KernelArgument a, Type low);
+/* allocates the arrays of a set; from: a set whose numbers are copied, or NULL:
+ * they are drawn */
 void   kernel_set_new(Device *d, Array *set, const Array *from,
-	const Operation *op, const Sizes *s, Type low);
+	const KernelOperation *op, const KernelSizes *s, Type low);
 void   kernel_set_free(Device *d, Array *set);
 
 #endif

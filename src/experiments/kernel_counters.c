@@ -26,22 +26,23 @@ static const Option options[] = {
 };
 
 // list the cases whose kernels are counted
-typedef struct Config {
+typedef struct CounterConfig {
 	const char *op, *variant;
 	int dtype;
 	const char *shape;
 	long size[3];      /* heads, n, D; rows, columns, inner; of 2.7B: none */
-} Config;
+} CounterConfig;
 #define DTYPES "bf16|fp32"
-static const Key keys[] = { KEY(Config, op), KEY(Config, variant),
-	KEY(Config, dtype, DTYPES), KEY(Config, shape), { 0 } };
+static const Key keys[] = { KEY(CounterConfig, op), KEY(CounterConfig, variant),
+	KEY(CounterConfig, dtype, DTYPES), KEY(CounterConfig, shape), { 0 } };
 enum { IN_BF16, IN_FP32 };
 #define HEADS16 "16 heads n 16384 D 128", { 16, 16384, 128 }
 #define HEAD1 "1 head n 16384 D 128", { 1, 16384, 128 }
 #define SHORT1 "1 head n 8192 D 128", { 1, 8192, 128 }
 #define STEP "2.7B batch 4 context 512", { 0 }
 
-static const Config cases[] = {
+// name each case
+static const CounterConfig cases[] = {
 	{ "rmsnorm forward", "fused", IN_BF16, STEP },
 	{ "rmsnorm backward", "fused", IN_BF16, STEP },
 	{ "softmax forward", "fused", IN_BF16, STEP },
@@ -65,14 +66,15 @@ static const Config cases[] = {
 };
 enum { NCASES = sizeof cases / sizeof *cases };
 
-static bool is_named(const Config *c, const char *name)
+// find a case by its name
+static bool is_named(const CounterConfig *c, const char *name)
 {
 	size_t n = strlen(c->op);
 	return strncmp(name, c->op, n) == 0 && name[n] == ':'
 		&& strcmp(name + n + 1, c->variant) == 0;
 }
 
-static const Config *case_named(const char *name)
+static const CounterConfig *case_named(const char *name)
 {
 	for (int i = 0; i < NCASES; i++)
 		if (is_named(&cases[i], name))
@@ -95,7 +97,8 @@ static void launch(Device *d, Work *work, void *arg)
 	device_now_ms(d);
 }
 
-static void launch_attention(Device *d, const Config *c)
+// launch a kernel of attention
+static void launch_attention(Device *d, const CounterConfig *c)
 {
 	bool backward = strcmp(c->op, "attention backward") == 0;
 	AttentionCase a = attention_case(d, 1, c->size[0], c->size[1], c->size[2],
@@ -111,51 +114,59 @@ static void launch_attention(Device *d, const Config *c)
 	attention_case_free(&a);
 }
 
-typedef struct Gemm { Device *device; Array c, a, b; const long *size; } Gemm;
+// launch a matmul
+typedef struct CountedGemm {
+	Device *device;
+	Array c, a, b;
+	const long *size;
+} CountedGemm;
 
 static void queue_gemm(void *arg)
 {
-	const Gemm *g = arg;
+	const CountedGemm *g = arg;
 	size_t m = g->size[0], n = g->size[1], k = g->size[2];
 	ops_for(g->device)->matmul(g->device, g->c, g->a, g->b, (Matmul){ .m = m,
 		.n = n, .k = k, .trans_b = true, .lda = k, .ldb = k, .ldc = n,
 		.alpha = 1 });
 }
 
-static Array drawn(Device *d, size_t n, int which)
+static Array filled_matrix(Device *d, size_t n, int which)
 {
 	Array x = array_new(d, n, BF16, MEM_TEMPORARY, "matrix");
 	ops_for(d)->draw(d, x, n, 1, 4, harness_seed, which, 0);
 	return x;
 }
 
-static void launch_matmul(Device *d, const Config *c)
+static void launch_matmul(Device *d, const CounterConfig *c)
 {
 	const long *size = c->size;
-	Gemm g = { d, drawn(d, size[0] * size[1], 1), drawn(d, size[0] * size[2], 2),
-		drawn(d, size[1] * size[2], 3), size };
+	CountedGemm g = { d, filled_matrix(d, size[0] * size[1], 1),
+		filled_matrix(d, size[0] * size[2], 2),
+		filled_matrix(d, size[1] * size[2], 3), size };
 	launch(d, queue_gemm, &g);
 	device_free(d, g.c.at);
 	device_free(d, g.a.at);
 	device_free(d, g.b.at);
 }
 
-typedef struct Listed {
+// launch an operation bound by memory
+typedef struct CountedOperation {
 	Device *device;
-	const Operation *op;
+	const KernelOperation *op;
 	Array set[NARGUMENTS];
-	Sizes sizes;
-} Listed;
+	KernelSizes sizes;
+} CountedOperation;
 
 static void queue_listed(void *arg)
 {
-	const Listed *l = arg;
+	const CountedOperation *l = arg;
 	l->op->queue(l->device, l->set, &l->sizes);
 }
 
-static void launch_listed(Device *d, const Config *c)
+static void launch_listed(Device *d, const CounterConfig *c)
 {
-	Listed l = { .device = d, .op = kernel_operations, .sizes = kernel_sizes(
+	CountedOperation l = { .device = d, .op = kernel_operations,
+		.sizes = kernel_sizes(
 		&model_sizes[SIZE_2_7B].shape, 4, 512, (size_t)1 << 26) };
 	while (strcmp(l.op->name, c->op) != 0 || strcmp(l.op->path, c->variant) != 0)
 		l.op++;
@@ -175,8 +186,9 @@ static const char run_ncu[] =
 	"--section Occupancy --section LaunchStats "
 	"'%s' --launch '%s:%s' '%s' 2>&1";
 
+// collect what a command prints
 /* all that the command prints; to be freed */
-static char *said_by(const char *command, int *status)
+static char *output_of_command(const char *command, int *status)
 {
 	FILE *from = need(popen(command, "r"));
 	char *said = NULL, part[4096];
@@ -190,9 +202,10 @@ static char *said_by(const char *command, int *status)
 	return said;
 }
 
+// count the kernels of a case
 enum { MOST_KERNELS = 32, NOT_FOUND = 127, TOO_LONG = 124 };
 
-static int count(const Config *c, KernelCounters *kernels)
+static int count(const CounterConfig *c, KernelCounters *kernels)
 {
 	char self[4096] = "", *command, why[256];
 	int status, n;
@@ -200,7 +213,7 @@ static int count(const Config *c, KernelCounters *kernels)
 		|| asprintf(&command, run_ncu, ncu ? ncu : "ncu", self, c->op, c->variant,
 		device_name) < 0)
 		die("no process for ncu could be made");
-	char *said = said_by(command, &status);
+	char *said = output_of_command(command, &status);
 	if (status == NOT_FOUND)
 		die("Nsight Compute is needed (ncu, of the package nsight-compute): "
 			"there is no '%s'", ncu ? ncu : "ncu");
@@ -219,11 +232,12 @@ static int count(const Config *c, KernelCounters *kernels)
 	return n;
 }
 
+// ask for the highest clock
 /* the highest clock that the driver allows; NaN: not known */
 static double boost_GHz(void)
 {
 	int status;
-	char *said = said_by("nvidia-smi --query-gpu=clocks.max.sm "
+	char *said = output_of_command("nvidia-smi --query-gpu=clocks.max.sm "
 		"--format=csv,noheader,nounits 2>/dev/null", &status);
 	double MHz;
 	bool good = status == 0 && sscanf(said, "%lf", &MHz) == 1;
@@ -237,9 +251,10 @@ static bool can_count(void)
 	return harness_on_gpu() || ncu;
 }
 
+// plan the cases
 static void plan(Plan *plan)
 {
-	const Config *named = only ? case_named(only) : NULL;
+	const CounterConfig *named = only ? case_named(only) : NULL;
 	KernelCounters kernels[MOST_KERNELS];
 	if (can_count())
 		count(named ? named : &cases[0], kernels);
@@ -248,6 +263,7 @@ static void plan(Plan *plan)
 			plan_copy(plan, &cases[i], sizeof cases[i]);
 }
 
+// set the counters of a kernel
 static void set_counter(Row *row, const char *column, double x)
 {
 	if (isnan(x))
@@ -273,6 +289,7 @@ static void set_kernel(Row *row, const KernelCounters *k, double share)
 	}
 }
 
+// run a case
 static void run(Row *row, const void *config)
 {
 	if (!can_count()) {
@@ -309,7 +326,7 @@ const Experiment experiment = {
 // launch a case, or be an experiment
 static int launch_case(const char *name, const char *device)
 {
-	const Config *c = case_named(name);
+	const CounterConfig *c = case_named(name);
 	Device *d = device_open(device);
 	if (strncmp(c->op, "attention", strlen("attention")) == 0)
 		launch_attention(d, c);
@@ -322,6 +339,7 @@ static int launch_case(const char *name, const char *device)
 	return 0;
 }
 
+// choose between a launch and an experiment
 int main(int argc, char **argv)
 {
 	if (argc == 4 && strcmp(argv[1], "--launch") == 0)

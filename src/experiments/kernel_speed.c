@@ -32,7 +32,7 @@ static int count_runs(void)
 
 // count bytes
 /* elements that must be touched */
-static size_t touched(Extent e, const Sizes *s)
+static size_t touched(ArgumentExtent e, const KernelSizes *s)
 {
 	switch (e) {
 	case TRIANGLE: case ATTENTION:
@@ -43,12 +43,15 @@ static size_t touched(Extent e, const Sizes *s)
 	}
 }
 
-/* of one call at its bound; or, all: of a set of arguments */
-static double bytes_of(const Device *d, const Operation *op, const Sizes *s,
+// count the bytes of a call or of a set
+/* bytes that one call moves at its bound; all: bytes that a set of arguments
+ * takes */
+static double bytes_of(const Device *d, const KernelOperation *op,
+	const KernelSizes *s,
 	Type low, bool all)
 {
 	double bytes = 0;
-	for (const Argument *a = op->arguments; a->extent; a++) {
+	for (const KernelArgument *a = op->arguments; a->extent; a++) {
 		int passes = all ? 1 : a->use == BOTH ? 2 : 1;
 		size_t n = all ? kernel_length(a->extent, s) : touched(a->extent, s);
 		if (!kernel_lacks(*a, low))
@@ -72,9 +75,10 @@ static double error_of(const real *got, const real *want, size_t n)
 	return worst / most;
 }
 
+// check the outputs of a set
 /* the largest error of the outputs in set, which op was run on once */
-static double check_set(Device *d, const Array *set, const Operation *op,
-	const Sizes *s, Type low)
+static double check_set(Device *d, const Array *set, const KernelOperation *op,
+	const KernelSizes *s, Type low)
 {
 	Device *cpu = device_open("cpu");
 	Array wanted[NARGUMENTS] = { 0 };
@@ -103,17 +107,17 @@ static double check_set(Device *d, const Array *set, const Operation *op,
 // time an operation over its sets
 enum { MOST_SETS = 256, FEWEST_CALLS = 32 };
 
-typedef struct Round {
+typedef struct CallRound {
 	Device *device;
-	const Operation *op;
-	const Sizes *sizes;
+	const KernelOperation *op;
+	const KernelSizes *sizes;
 	Array (*sets)[NARGUMENTS];
 	int nsets, ncalls;
-} Round;
+} CallRound;
 
 static void queue_round(void *arg)
 {
-	const Round *t = arg;
+	const CallRound *t = arg;
 	for (int i = 0; i < t->ncalls; i++)
 		t->op->queue(t->device, t->sets[i % t->nsets], t->sizes);
 }
@@ -124,8 +128,8 @@ static int count_sets(double nbytes)
 	return n < 1 ? 1 : n > MOST_SETS ? MOST_SETS : (int)n;
 }
 
-static void time_operation(Row *row, Device *d, const Operation *op,
-	const Sizes *s, Type low, double copy)
+static void time_operation(Row *row, Device *d, const KernelOperation *op,
+	const KernelSizes *s, Type low, double copy)
 {
 	static Array sets[MOST_SETS][NARGUMENTS];
 	int nsets = count_sets(bytes_of(d, op, s, low, true)), rounds = 1;
@@ -135,7 +139,7 @@ static void time_operation(Row *row, Device *d, const Operation *op,
 	kernel_set_new(d, sets[0], NULL, op, s, low);
 	for (int i = 1; i < nsets; i++)
 		kernel_set_new(d, sets[i], sets[0], op, s, low);
-	Round round = { d, op, s, sets, nsets, 1 };
+	CallRound round = { d, op, s, sets, nsets, 1 };
 	queue_round(&round);
 	if (harness_on_gpu())
 		row_set(row, "error", "%.3g", check_set(d, sets[0], op, s, low));
@@ -163,15 +167,15 @@ static void time_operation(Row *row, Device *d, const Operation *op,
 }
 
 // plan and run all operations of a size
-typedef struct Config { int size, precision; } Config;
-static const Key keys[] = { KEY(Config, size, SIZES),
-	KEY(Config, precision, PRECISIONS), { 0 } };
+typedef struct KernelSpeedConfig { int size, precision; } KernelSpeedConfig;
+static const Key keys[] = { KEY(KernelSpeedConfig, size, SIZES),
+	KEY(KernelSpeedConfig, precision, PRECISIONS), { 0 } };
 
 static void plan_size(Plan *plan, int which)
 {
-	plan_add(plan, &(Config){ which, POLICY_FP32 });
+	plan_add(plan, &(KernelSpeedConfig){ which, POLICY_FP32 });
 	if (harness_on_gpu())
-		plan_add(plan, &(Config){ which, POLICY_BF16 });
+		plan_add(plan, &(KernelSpeedConfig){ which, POLICY_BF16 });
 }
 
 static void plan(Plan *plan)
@@ -183,17 +187,18 @@ static void plan(Plan *plan)
 		plan_size(plan, sizes[i]);
 }
 
+// run all operations of a size
 static void run(Row *row, const void *config)
 {
-	const Config *c = config;
+	const KernelSpeedConfig *c = config;
 	Device *d = harness_device();
 	Type low = c->precision == POLICY_BF16 ? BF16 : FP32;
 	bool gpu = harness_on_gpu();
-	Sizes s = kernel_sizes(&model_sizes[c->size].shape, batch,
+	KernelSizes s = kernel_sizes(&model_sizes[c->size].shape, batch,
 		context ? context : gpu ? 512 : 128,
 		parameters ? parameters : 1 << (gpu ? 26 : 24));
 	double copy = copy_GBps(d, copy_length(d), count_runs());
-	for (const Operation *op = kernel_operations; op->name; op++)
+	for (const KernelOperation *op = kernel_operations; op->name; op++)
 		if (op->when == ANY || (op->when == FP32_ONLY) == (low == FP32))
 			time_operation(row, d, op, &s, low, copy);
 }

@@ -15,7 +15,7 @@ static const char *const forms[NPOLICIES] = { [POLICY_FP32] = "fp32",
 	[POLICY_BF16] = "autocast", [POLICY_BF16_STREAM] = "bf16",
 	[POLICY_BF16_STATE] = "bf16" };
 
-typedef struct Held {
+typedef struct GoldenRun {
 	Row *row;
 	const TensorFile *file;
 	const char *form;
@@ -23,15 +23,16 @@ typedef struct Held {
 	Model *m;
 	const int32_t *tokens, *targets;
 	size_t B, T;
-} Held;
+} GoldenRun;
 
-/* sums of squares: of both errors, and of the reference; theirs < 0: not known */
+/* sums of squares: of our errors and PyTorch's, and of the reference; theirs < 0:
+ * the file has no numbers of PyTorch's */
 typedef struct Squares {
 	double ours, theirs, whole;
 } Squares;
 
 // find what the file has of a tensor
-static const TensorView *find(const Held *h, const char *form,
+static const TensorView *find_tensor(const GoldenRun *h, const char *form,
 	const char *group, const char *name)
 {
 	char full[160];
@@ -39,22 +40,24 @@ static const TensorView *find(const Held *h, const char *form,
 	return tensorfile_find(h->file, full);
 }
 
-static const float *floats(const Held *h, const char *form, const char *group,
+static const float *floats(const GoldenRun *h, const char *form,
+	const char *group,
 	const char *name, size_t count)
 {
-	const TensorView *v = find(h, form, group, name);
+	const TensorView *v = find_tensor(h, form, group, name);
 	return v ? tensorfile_expect(h->file, v->name, "F32", count)->data : NULL;
 }
 
 /* the file has elements 0, stride, 2 * stride ... of n */
-static size_t stride_of(const Held *h, size_t n)
+static size_t stride_of(const GoldenRun *h, size_t n)
 {
 	return h->most ? ((n + h->most - 1) / h->most) | 1 : 1;
 }
 
 // add the squares of a tensor
-/* from: where both began, or NULL */
-static void add_squares(const Held *h, Squares *s, Array a, size_t n,
+/* adds the squares of a tensor of n elements; from: its values before training,
+ * or NULL */
+static void add_squares(const GoldenRun *h, Squares *s, Array a, size_t n,
 	const char *group, const char *name, const float *from)
 {
 	size_t stride = stride_of(h, n), count = (n + stride - 1) / stride;
@@ -77,7 +80,8 @@ static void add_squares(const Held *h, Squares *s, Array a, size_t n,
 	free(ours);
 }
 
-static void emit(const Held *h, const char *what, const char *of, Squares s)
+// emit an error of a kind
+static void emit(const GoldenRun *h, const char *what, const char *of, Squares s)
 {
 	Row *row = h->row;
 	row_set(row, "precision", "%s", h->m->policy->name);
@@ -103,7 +107,7 @@ static int kind_of(const Parameter *p)
 		: strstr(p->name, "lm_head") ? HEAD : EMBEDDING;
 }
 
-static void emit_kinds(const Held *h, const char *what, const char *group,
+static void emit_kinds(const GoldenRun *h, const char *what, const char *group,
 	Array (*get)(const Model *, int))
 {
 	Squares sums[NSORTS] = { 0 };
@@ -118,7 +122,8 @@ static void emit_kinds(const Held *h, const char *what, const char *group,
 		emit(h, what, kinds[k], sums[k]);
 }
 
-static void emit_forward(const Held *h)
+// emit the errors of loss and logits
+static void emit_forward(const GoldenRun *h)
 {
 	double loss = model_forward(h->m, h->tokens, h->targets, h->B, h->T, false),
 		want = *(const double *)tensorfile_expect(h->file, "loss64", "F64",
@@ -132,7 +137,8 @@ static void emit_forward(const Held *h)
 	emit(h, "logits", "batch", logits);
 }
 
-static void emit_training(const Held *h)
+// emit the errors of gradients and updates
+static void emit_training(const GoldenRun *h)
 {
 	Optimizer adamw = adamw_new(h->m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
 	for (int step = 1; step <= 3; step++) {
@@ -147,7 +153,7 @@ static void emit_training(const Held *h)
 }
 
 // hold policies against a file
-static const int32_t *read_batch(Held *h, const Shape *s, const char *path,
+static const int32_t *read_batch(GoldenRun *h, const Shape *s, const char *path,
 	const char *name)
 {
 	const TensorView *v = tensorfile_find(h->file, name);
@@ -167,8 +173,9 @@ static const int32_t *read_batch(Held *h, const Shape *s, const char *path,
 	return tokens;
 }
 
-/* opens the file, for the caller to close */
-static Shape open_held(Held *h, TensorFile **f, const char *path)
+// open golden vectors and read their shape
+/* opens the file, which the caller closes, and returns the model's shape */
+static Shape open_golden_run(GoldenRun *h, TensorFile **f, const char *path)
 {
 	h->file = *f = tensorfile_open(path);
 	Shape shape = checkpoint_shape(*f, path);
@@ -181,21 +188,22 @@ static Shape open_held(Held *h, TensorFile **f, const char *path)
 
 void large_errors_shape(LargeConfig *to, const char *path)
 {
-	Held h = { 0 };
+	GoldenRun h = { 0 };
 	TensorFile *f;
-	Shape s = open_held(&h, &f, path);
+	Shape s = open_golden_run(&h, &f, path);
 	to->vocabulary = s.vocab, to->d_model = s.d_model, to->d_ff = s.d_ff;
 	to->layers = s.layers, to->heads = s.heads;
 	to->context = h.T, to->batch = h.B;
 	tensorfile_close(&f);
 }
 
+// measure each policy against the file
 void large_errors_run(Row *row, const LargeConfig *c, const char *path,
 	const int *policy, int npolicies)
 {
-	Held h = { .row = row };
+	GoldenRun h = { .row = row };
 	TensorFile *f;
-	Shape shape = open_held(&h, &f, path);
+	Shape shape = open_golden_run(&h, &f, path);
 	Device *d = harness_device();
 	for (int i = 0; i < npolicies; i++) {
 		h.form = forms[policy[i]];

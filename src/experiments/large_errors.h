@@ -7,9 +7,9 @@
 #include "experiments/large_step.h"
 
 #define ERROR_VALUES "precision beside what of error pytorch_error"
-/* the shape and batch of the file; exits 2 if it holds no golden vectors */
+/* sets shape and batch from the file; exits 2 if it holds no golden vectors */
 void large_errors_shape(LargeConfig *to, const char *path);
-/* emits the rows of each of these policies; c: chunks of the head */
+/* emits the errors of each policy; c: tokens of a chunk of the head */
 void large_errors_run(Row *row, const LargeConfig *c, const char *path,
 	const int *policy, int npolicies);
 

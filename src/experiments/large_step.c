@@ -41,6 +41,7 @@ static DdpCase *open_ranks(Row *row, const StepConfig *c)
 	return run;
 }
 
+// make the model of a large step
 static void make_model(LargeStep *s)
 {
 	const StepConfig *c = &s->config;
@@ -79,6 +80,7 @@ static Sharding sharding_of(const LargeStep *s)
 		run->config.wire ? BF16 : FP32, s->config.sums, s->config.update };
 }
 
+// choose what to drop
 static void fit_memory(LargeStep *s)
 {
 	DdpCase *run = s->run;
@@ -118,6 +120,7 @@ static void choose_algorithms(LargeStep *s, const char *path)
 		gemm_choices_write(choices);
 }
 
+// time steps for seconds
 static void time_steps(Row *row, LargeStep *s, const StepLength *length)
 {
 	DdpCase *run = s->run;
@@ -224,6 +227,7 @@ static double mean_loss(Comm *comm, double loss)
 	return sum / ranks;
 }
 
+// train a large model on a text
 void large_step_learn(Row *row, const StepConfig *c, const TextRun *how)
 {
 	LargeStep s = { *c, open_ranks(row, c), NULL };

@@ -34,8 +34,8 @@ typedef struct StepConfig {
 	KEY(StepConfig, recompute), KEY(StepConfig, memory_MiB),             \
 	KEY(StepConfig, deterministic)
 
-/* seconds of steps before measuring, and measured; a file of matmuls' algorithms,
- * or NULL */
+/* seconds of steps before measuring, and measured; gemms: a file of matmuls'
+ * algorithms, or NULL */
 typedef struct StepLength {
 	double warmup_s, measured_s;
 	const char *gemms;
@@ -45,21 +45,21 @@ typedef struct StepLength {
 	"linear_ms attention_ms elementwise_ms optimizer_ms comm_ms blocked_ms " \
 	"TFLOP TFLOP_per_s first_loss loss drop_gate_up drop_qkv peak_MiB "      \
 	"derived_MiB workspace_MiB sent_MB via " POWER_VALUES
-/* fills the row */
+/* sets STEP_VALUES; all ranks of the row call it */
 void large_step_run(Row *row, const StepConfig *c, const StepLength *length);
 
 typedef struct TextRun {
-	const char *path;                /* of a text, whose bytes are the tokens */
-	double rate;                     /* of AdamW, from the first step on */
+	const char *path;                /* a text, whose bytes are the tokens */
+	double rate;                     /* learning rate of all steps */
 	long steps;
 } TextRun;
 #define LEARN_VALUES "step loss rate bytes"
-/* bytes that such a text has at least */
+/* the least number of bytes of such a text */
 static inline size_t text_least(const LargeConfig *c)
 {
 	return 16 * (c->context + 1);
 }
-/* a row for each step, and one after the last */
+/* emits a row for each step, and one for the loss after the last */
 void large_step_learn(Row *row, const StepConfig *c, const TextRun *how);
 
 #endif

@@ -24,22 +24,22 @@ static const Option options[] = {
 // name three norms
 static void fused_rmsnorm(void *rows)
 {
-	const NormRows *n = rows;
+	const NormRowsCase *n = rows;
 	n->ops->fused_rmsnorm_forward(n->device, (NormForward){ .y = n->y,
 		.rho = n->rho, .x = n->x, .g = n->g, .eps = ROWS_EPS }, n->rows, n->C);
 }
 
 static void fused_rmsnorm_back(void *rows)
 {
-	const NormRows *n = rows;
+	const NormRowsCase *n = rows;
 	n->ops->fused_rmsnorm_backward(n->device, (NormBackward){ .dsum = n->dx,
 		.dg = n->dg, .beta = 1, .dy = n->dy, .sum = n->x, .g = n->g,
 		.rho = n->rho }, n->rows, n->C);
 }
 
-static const struct Kind {
+static const struct NormPasses {
 	const char *name;
-	bool centers;                    /* about the mean, and shifts */
+	bool centers;                    /* subtracts the mean and adds a shift */
 	Work *forward, *backward;
 } kinds[] = {
 	{ "rmsnorm eager", false, norm_rows_rmsnorm, norm_rows_rmsnorm_back },
@@ -52,26 +52,28 @@ enum { NKINDS_OF_NORM = sizeof kinds / sizeof *kinds };
 #define NORM_VALUES "impl norm fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms fwd_GBps " \
 	"bwd_GBps fwd_fraction bwd_fraction fwd_kernels bwd_kernels copy_GBps"
 
-typedef struct Shaped {
+typedef struct NormConfig {
 	long rows, width;
 	int by;
-} Shaped;
+} NormConfig;
 enum { OURS, PYTORCH };
-static const Key norm_keys[] = { KEY(Shaped, rows), KEY(Shaped, width),
-	KEY(Shaped, by, "ours|PyTorch"), { 0 } };
+static const Key norm_keys[] = { KEY(NormConfig, rows), KEY(NormConfig, width),
+	KEY(NormConfig, by, "ours|PyTorch"), { 0 } };
 
+// plan widths of norms
 static void plan_norms(Plan *plan)
 {
 	long count = rows ? rows : harness_on_gpu() ? 50000 : 1000;
 	for (long C = width ? width : 1024; C <= 8192; C *= 2) {
-		plan_add(plan, &(Shaped){ count, C, OURS });
+		plan_add(plan, &(NormConfig){ count, C, OURS });
 		if (harness_on_gpu())
-			plan_add(plan, &(Shaped){ count, C, PYTORCH });
+			plan_add(plan, &(NormConfig){ count, C, PYTORCH });
 		if (width)
 			break;
 	}
 }
 
+// set the cells of a norm's pass
 static void set_norm(Row *row, const char *direction, Timing t, double bytes,
 	double copy)
 {
@@ -90,15 +92,16 @@ static void set_norm(Row *row, const char *direction, Timing t, double bytes,
 		row_set(row, name, "%d", t.kernels);
 }
 
+// time and check our norms
 static int runs_of_norm(void)
 {
 	return repeats ? (int)repeats : harness_on_gpu() ? 1000 : 10;
 }
 
-static void time_our_norms(Row *row, const Shaped *s, Device *d, double copy)
+static void time_our_norms(Row *row, const NormConfig *s, Device *d, double copy)
 {
 	int runs = runs_of_norm();
-	NormRows n = norm_rows_new(d, s->rows, s->width, FP32);
+	NormRowsCase n = norm_rows_new(d, s->rows, s->width, FP32);
 	size_t size = n.rows * n.C;
 	double bytes = 2.0 * size * d->backend->width(FP32);
 	row_set(row, "impl", "ours");
@@ -117,7 +120,7 @@ static void time_our_norms(Row *row, const Shaped *s, Device *d, double copy)
 }
 
 // time PyTorch's norms
-static void time_pytorch_norms(Row *row, const Shaped *s, double copy)
+static void time_pytorch_norms(Row *row, const NormConfig *s, double copy)
 {
 	enum { LIMIT_S = 240 };
 	row_set(row, "impl", "pytorch");
@@ -127,9 +130,10 @@ static void time_pytorch_norms(Row *row, const Shaped *s, double copy)
 		"--copy %.2f", s->rows, s->width, runs_of_norm(), harness_seed, copy);
 }
 
+// time the norms of one side
 static void run_norms(Row *row, const void *config)
 {
-	const Shaped *s = config;
+	const NormConfig *s = config;
 	Device *d = harness_device();
 	double copy = copy_GBps(d, copy_length(d), 21);
 	row_set(row, "copy_GBps", "%.2f", copy);
@@ -142,14 +146,14 @@ static void run_norms(Row *row, const void *config)
 // replace the norm of a model
 static const Ops *whole;
 
-static void one_kernel_forward(Device *d, Array y, Array rho, Array x, Array g,
+static void fused_forward(Device *d, Array y, Array rho, Array x, Array g,
 	size_t rows, size_t C, double eps)
 {
 	whole->fused_rmsnorm_forward(d, (NormForward){ .y = y, .rho = rho, .x = x,
 		.g = g, .eps = eps }, rows, C);
 }
 
-static void one_kernel_backward(Device *d, Array dx, Array dg, Array dy,
+static void fused_backward(Device *d, Array dx, Array dg, Array dy,
 	Array x, Array g, Array rho, size_t rows, size_t C)
 {
 	whole->fused_rmsnorm_backward(d, (NormBackward){ .dsum = dx, .dg = dg,
@@ -160,35 +164,38 @@ static Ops with_fused_norm(const Ops *ops)
 {
 	Ops changed = *ops;
 	whole = ops;
-	changed.rmsnorm_forward = one_kernel_forward;
-	changed.rmsnorm_backward = one_kernel_backward;
+	changed.rmsnorm_forward = fused_forward;
+	changed.rmsnorm_backward = fused_backward;
 	return changed;
 }
 
 // time models with either norm
-typedef struct Config {
+typedef struct NormModelConfig {
 	int size;
 	long context;
 	int norm, fusion;
-} Config;
+} NormModelConfig;
 enum { RMSNORM_EAGER, RMSNORM_FUSED, LAYERNORM };
-static const Key model_keys[] = { KEY(Config, size, SIZES),
-	KEY(Config, context), KEY(Config, norm,
-	"rmsnorm eager|rmsnorm fused|layernorm"), KEY(Config, fusion, FUSIONS),
+static const Key model_keys[] = { KEY(NormModelConfig, size, SIZES),
+	KEY(NormModelConfig, context), KEY(NormModelConfig, norm,
+	"rmsnorm eager|rmsnorm fused|layernorm"),
+	KEY(NormModelConfig, fusion, FUSIONS),
 	{ 0 } };
 
+// plan models with each norm
 static void plan_models(Plan *plan)
 {
 	for (int i = 0; i < NTRAINED; i++) {
 		long T = harness_on_gpu() ? 512 : 512 / SCALE;
-		plan_add(plan, &(Config){ i, T, RMSNORM_EAGER, 0 });
-		plan_add(plan, &(Config){ i, T, RMSNORM_FUSED, 0 });
-		plan_add(plan, &(Config){ i, T, LAYERNORM, 0 });
-		plan_add(plan, &(Config){ i, T, RMSNORM_FUSED, 1 });
+		plan_add(plan, &(NormModelConfig){ i, T, RMSNORM_EAGER, 0 });
+		plan_add(plan, &(NormModelConfig){ i, T, RMSNORM_FUSED, 0 });
+		plan_add(plan, &(NormModelConfig){ i, T, LAYERNORM, 0 });
+		plan_add(plan, &(NormModelConfig){ i, T, RMSNORM_FUSED, 1 });
 	}
 }
 
-static Model *model_with(const Config *c, Device *d, Ops *ops)
+// make a model with a norm
+static Model *model_with(const NormModelConfig *c, Device *d, Ops *ops)
 {
 	Shape shape = studied_shape(c->size, c->context);
 	Model *m = model_new(d, &shape, &policies[0], harness_seed);

@@ -25,6 +25,8 @@ static const char *gold;
 #define REFERENCES "fp64|fp32"
 static int reference;
 static TextRun text_run = { .path = "writeup.nw", .steps = 20 };
+
+// list the options of leaderboard
 static const Option options[] = {
 	{ "vocabulary", OPT_INT, &given.vocabulary, "1..1048576", "tokens" },
 	{ "d-model", OPT_INT, &given.d_model, "1..65536", "width" },
@@ -69,6 +71,7 @@ static const Option options[] = {
 		"learning rate of that; otherwise 1e-4, on a CPU 3e-3" },
 	{ 0 } };
 
+// settle the options by the device
 static void settle_shape(const long of_gpu[6], const long of_cpu[6])
 {
 	long *const to[] = { &given.vocabulary, &given.d_model, &given.d_ff,
@@ -153,6 +156,7 @@ static void measure_steps(StepProbe *p, Sustained *s, double seconds)
 	} while (clock_ms() - start < seconds * 1e3 && s->n < MOST_STEPS);
 }
 
+// emit the times of a part
 static void emit_part(Row *row, const Sustained *s, int i, double flops)
 {
 	Stats ms = stats_of(s->ms[i], s->n);
@@ -165,6 +169,7 @@ static void emit_part(Row *row, const Sustained *s, int i, double flops)
 	row_emit(row);
 }
 
+// run a probe for seconds
 static void run_probe(Row *row, const void *config)
 {
 	const ProbeConfig *c = config;
@@ -177,6 +182,7 @@ static void run_probe(Row *row, const void *config)
 		c->of.head_tokens, policies[c->of.precision].op[OP_LINEAR].input,
 		c->deterministic, c->copies, harness_seed });
 	Sustained *s = need(malloc(sizeof *s));
+	// repeat steps until every matmul has its algorithm
 	int steps = 0;
 	do {
 		if (steps++ == MOST_STEPS_OF_CHOICE)
@@ -190,6 +196,7 @@ static void run_probe(Row *row, const void *config)
 	measure_steps(p, s, length.measured_s);
 	PowerFacts power = power_read(&watch);
 	step_probe_check(p);
+	// emit the parts and the step
 	double all = 0;
 	row_set_power(row, &power, s->n);
 	for (int i = 0; i < NPARTS_OF_STEP - !c->copies; i++) {
@@ -233,6 +240,7 @@ static void plan_steps(Plan *plan)
 		}
 }
 
+// run a large step of a row
 static void run_step(Row *row, const void *config)
 {
 	large_step_run(row, config, &length);
@@ -252,6 +260,7 @@ static void plan_errors(Plan *plan)
 	plan_add(plan, &given);
 }
 
+// have PyTorch make golden vectors
 /* returns the exit status of the script */
 static int make_golden(const LargeConfig *c, const char *path)
 {
@@ -267,6 +276,7 @@ static int make_golden(const LargeConfig *c, const char *path)
 	return WEXITSTATUS(status);
 }
 
+// compare errors with a file of golden vectors
 static void run_errors(Row *row, const void *config)
 {
 	static const int usual[] = { POLICY_FP32, POLICY_BF16, POLICY_BF16_STREAM,

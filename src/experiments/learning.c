@@ -60,20 +60,21 @@ static double held_out_loss(Model *m, const Text *t, Batch *b)
 }
 
 // train and record the curve
-typedef struct Config { int precision; } Config;
-static const Key keys[] = { KEY(Config, precision, PRECISIONS), { 0 } };
+typedef struct LearningConfig { int precision; } LearningConfig;
+static const Key keys[] = { KEY(LearningConfig, precision, PRECISIONS), { 0 } };
 
 static void sample(Model *m, Row *row);
 
 static void run(Row *row, const void *config)
 {
 	steps = steps ? steps : harness_on_gpu() ? 500 : 300;
-	const Config *c = config;
+	const LearningConfig *c = config;
 	Text text = text_read(path, 16 * (shape.context + 1));
 	Model *m = model_new(harness_device(), &shape, &policies[c->precision],
 		harness_seed);
 	Optimizer adamw = adamw_new(m, peak_lr, 0.9, 0.95, 1e-8, 0.1);
 	Batch b = batch_random(BATCH, shape.context, shape.vocab, harness_seed);
+	// set the baselines of the text
 	row_set(row, "bytes", "%zu", text.n);
 	row_set(row, "parameters", "%zu", m->count);
 	row_set(row, "uniform_nats", "%.6f", log(256));
@@ -118,6 +119,7 @@ static int draw(const real *logits, double temperature, double u)
 	return 255;
 }
 
+// draw a sample byte by byte
 static void sample(Model *m, Row *row)
 {
 	enum { LENGTH = 240 };
@@ -149,7 +151,7 @@ static void plan(Plan *plan)
 	text_free(&text);
 	if (save)
 		file_try(save, tensorfile_recognised, harness_forced());
-	plan_add(plan, &(Config){ precision });
+	plan_add(plan, &(LearningConfig){ precision });
 }
 
 const Experiment experiment = {

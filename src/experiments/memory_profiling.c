@@ -18,29 +18,30 @@ static const Option options[] = {
 };
 
 /* the problem's model, unless another is asked for */
-static int shown(void)
+static int shown_size(void)
 {
 	return size < 0 ? SIZE_2_7B : size;
 }
 
-/* its blocks, as a row has them */
-static long depth(void)
+/* the number of its blocks, scaled down on a CPU */
+static long depth_of_shown(void)
 {
-	Shape s = model_sizes[shown()].shape;
+	Shape s = model_sizes[shown_size()].shape;
 	return (harness_on_gpu() ? s : scaled_down(s)).layers;
 }
 
-typedef struct Config {
+typedef struct MemoryConfig {
 	ModelConfig model;
 	int mode;
 	long layers;
-} Config;
+} MemoryConfig;
 enum { FORWARD, STEP };              /* modes */
 
+// plan rows of one model
 /* rows of one model: fp32 and bf16, if no precision is asked for, along both
  * paths, with each of the modes or numbers of layers */
 static void plan_model(Plan *plan, int which, int ncontexts,
-	const long *contexts, int nothers, const Config *others)
+	const long *contexts, int nothers, const MemoryConfig *others)
 {
 	for (int f = 0; f < 2; f++)
 		for (int p = 0; p < NAUTOCAST; p++)
@@ -50,7 +51,7 @@ static void plan_model(Plan *plan, int which, int ncontexts,
 					|| (precision >= 0 ? p != precision : p > 1))
 					continue;
 				for (int i = 0; i < nothers; i++) {
-					Config c = others[i];
+					MemoryConfig c = others[i];
 					c.model = (ModelConfig){ .size = which,
 						context ? context : T, p, f };
 					plan_add(plan, &c);
@@ -58,7 +59,8 @@ static void plan_model(Plan *plan, int which, int ncontexts,
 			}
 }
 
-static const Config modes[] = { { .mode = FORWARD }, { .mode = STEP } },
+// plan each sweep over the memory of a model
+static const MemoryConfig modes[] = { { .mode = FORWARD }, { .mode = STEP } },
 	one[] = { { .layers = 0 } };
 static const long contexts[] = { 128, 256, 512, 2048 }, at_512[] = { 512 },
 	of_sizes[] = { 128, 256, 512, 1024 };
@@ -66,23 +68,24 @@ static const long contexts[] = { 128, 256, 512, 2048 }, at_512[] = { 512 },
 static void plan(Plan *plan)
 {
 	/* a CPU takes long for the last */
-	plan_model(plan, shown(), harness_on_gpu() ? 4 : 3, contexts, 2, modes);
+	plan_model(plan, shown_size(), harness_on_gpu() ? 4 : 3, contexts, 2, modes);
 }
 
 static void plan_shown(Plan *plan)
 {
-	plan_model(plan, shown(), 1, at_512, 2, modes);
+	plan_model(plan, shown_size(), 1, at_512, 2, modes);
 }
 
 static void plan_blocks(Plan *plan)
 {
-	plan_model(plan, shown(), 1, at_512, 1, one);
+	plan_model(plan, shown_size(), 1, at_512, 1, one);
 }
 
 static void plan_depths(Plan *plan)
 {
-	const Config layers[] = { { .layers = depth() }, { .layers = depth() - 1 } };
-	plan_model(plan, shown(), 1, at_512, 2, layers);
+	const MemoryConfig layers[] = { { .layers = depth_of_shown() },
+		{ .layers = depth_of_shown() - 1 } };
+	plan_model(plan, shown_size(), 1, at_512, 2, layers);
 }
 
 static void plan_sizes(Plan *plan)
@@ -96,18 +99,19 @@ static void plan_sizes(Plan *plan)
 static const char *const phases[] = { "forward", "backward", "optimizer" };
 enum { NPHASES = sizeof phases / sizeof *phases, MOST_RANGES = 1024 };
 
-typedef struct Logged {
+typedef struct MemoryLog {
 	Device *device;
 	ptrdiff_t before[NCATEGORIES];  /* bytes in use before the first event */
 	size_t starts[3];               /* first event of each step; the end */
 	/* first event of each block's range, and the one after its last */
 	size_t begins[MOST_RANGES], ends[MOST_RANGES];
 	int nranges, nested, at;        /* ranges around; where the block's is */
-} Logged;
+} MemoryLog;
 
+// note where a block begins and ends
 static void note_block(void *logged, const char *name)
 {
-	Logged *l = logged;
+	MemoryLog *l = logged;
 	if (name == NULL && l->nested-- == l->at) {
 		l->ends[l->nranges++] = l->device->nlog;
 		l->at = -1;
@@ -119,9 +123,10 @@ static void note_block(void *logged, const char *name)
 	}
 }
 
-static Logged *log_steps(Training *t, Mode mode)
+// log two steps
+static MemoryLog *log_steps(Training *t, Mode mode)
 {
-	static Logged l;
+	static MemoryLog l;
 	Device *d = l.device = t->m->device;
 	for (int c = 0; c < NCATEGORIES; c++)
 		l.before[c] = (ptrdiff_t)d->active[c];
@@ -140,14 +145,15 @@ static Logged *log_steps(Training *t, Mode mode)
 }
 
 /* a forward pass that keeps nothing, or whole steps */
-static Logged *log_config(const Config *c)
+static MemoryLog *log_config(const MemoryConfig *c)
 {
 	bool train = c->mode == STEP;
 	Training t = training_of(&c->model, batch, train);
 	return log_steps(&t, train ? MODE_TRAIN : MODE_FORWARD);
 }
 
-/* forward, backward, optimizer, or between them */
+// find the phase of an event
+/* forward, backward or optimizer; "between": none of them */
 static const char *phase_of(const MemoryEvent *e)
 {
 	for (const RangePath *at = e->range; at; at = at->outer)
@@ -157,6 +163,7 @@ static const char *phase_of(const MemoryEvent *e)
 	return "between";
 }
 
+// set bytes by category
 static ptrdiff_t total_of(const ptrdiff_t active[NCATEGORIES])
 {
 	ptrdiff_t total = 0;
@@ -183,12 +190,13 @@ static void set_memory(Row *row, const char *total,
 // give a row for each phase
 static void run_peaks(Row *row, const void *config)
 {
-	Logged *l = log_config(config);
+	MemoryLog *l = log_config(config);
 	ptrdiff_t active[NCATEGORIES], peak[NPHASES][NCATEGORIES];
 	memcpy(active, l->before, sizeof active);
 	for (int step = 0; step < 2; step++) {
 		int allocations[NPHASES] = { 0 };
 		memset(peak, 0, sizeof peak);
+		// replay the log of a step and keep each phase's peak
 		for (size_t i = l->starts[step]; i < l->starts[step + 1]; i++) {
 			const MemoryEvent *e = &l->device->log[i];
 			active[e->category] += e->nbytes;
@@ -215,7 +223,7 @@ static void run_peaks(Row *row, const void *config)
 static void run_timeline(Row *row, const void *config)
 {
 	enum { MOMENTS = 300 };
-	Logged *l = log_config(config);
+	MemoryLog *l = log_config(config);
 	const MemoryEvent *log = l->device->log;
 	ptrdiff_t active[NCATEGORIES], most[NCATEGORIES];
 	memcpy(active, l->before, sizeof active);
@@ -241,21 +249,23 @@ static void run_timeline(Row *row, const void *config)
 }
 
 // give a row for each tensor
-typedef struct Tensor {
+typedef struct SavedTensor {
 	const char *what;
 	const RangePath *range;
 	Category category;
 	ptrdiff_t nbytes;
 	int allocations;
-} Tensor;
+} SavedTensor;
 
 static int by_size(const void *a, const void *b)
 {
-	ptrdiff_t x = ((const Tensor *)a)->nbytes, y = ((const Tensor *)b)->nbytes;
-	return x < y ? 1 : x > y ? -1 : strcmp(((const Tensor *)a)->what,
-		((const Tensor *)b)->what);
+	ptrdiff_t x = ((const SavedTensor *)a)->nbytes,
+		y = ((const SavedTensor *)b)->nbytes;
+	return x < y ? 1 : x > y ? -1 : strcmp(((const SavedTensor *)a)->what,
+		((const SavedTensor *)b)->what);
 }
 
+// set the cells of a tensor
 /* "forward, layer, attention" */
 static void write_path(char *text, size_t n, const RangePath *range)
 {
@@ -269,7 +279,7 @@ static void write_path(char *text, size_t n, const RangePath *range)
 		range->name);
 }
 
-static void set_tensor(Row *row, int rank, const Tensor *t)
+static void set_tensor(Row *row, int rank, const SavedTensor *t)
 {
 	char path[256];
 	write_path(path, sizeof path, t->range);
@@ -279,11 +289,12 @@ static void set_tensor(Row *row, int rank, const Tensor *t)
 	row_set(row, "MiB", "%.3f", t->nbytes / 1048576.0);
 }
 
+// list the tensors of a step by size
 static void run_tensors(Row *row, const void *config)
 {
 	enum { SHOWN = 40, MANY = 512 };
-	Logged *l = log_config(config);
-	Tensor tensors[MANY];
+	MemoryLog *l = log_config(config);
+	SavedTensor tensors[MANY];
 	int n = 0;
 	for (size_t i = l->starts[1]; i < l->starts[2]; i++) {
 		const MemoryEvent *e = &l->device->log[i];
@@ -296,7 +307,8 @@ static void run_tensors(Row *row, const void *config)
 		if (t == MANY)
 			die("a step has more than %d kinds of tensors", MANY);
 		if (t == n)
-			tensors[n++] = (Tensor){ e->what, e->range, e->category, e->nbytes,
+			tensors[n++] = (SavedTensor){ e->what, e->range, e->category,
+				e->nbytes,
 				0 };
 		tensors[t].allocations++;
 	}
@@ -311,7 +323,7 @@ static void run_tensors(Row *row, const void *config)
 
 // give a row for each tensor that a block saves
 /* is it freed between the events from and to? */
-static bool freed(const MemoryEvent *log, size_t from, size_t to)
+static bool is_freed(const MemoryEvent *log, size_t from, size_t to)
 {
 	for (size_t i = from + 1; i < to; i++)
 		if (log[i].address == log[from].address && log[i].nbytes < 0)
@@ -319,21 +331,22 @@ static bool freed(const MemoryEvent *log, size_t from, size_t to)
 	return false;
 }
 
+// list what a block in the middle saves
 static void run_saved(Row *row, const void *config)
 {
 	enum { MANY = 64 };
 	Training t = training_of(config, batch, false);
-	Logged *l = log_steps(&t, MODE_FORWARD_BACKWARD);
+	MemoryLog *l = log_steps(&t, MODE_FORWARD_BACKWARD);
 	const MemoryEvent *log = l->device->log;
 	int layers = l->nranges / 4, block = 2 * layers + layers / 2, n = 0;
-	Tensor tensors[MANY];
+	SavedTensor tensors[MANY];
 	double all = 0;
 	for (size_t i = l->begins[block]; i < l->ends[block]; i++) {
-		if (log[i].nbytes < 0 || freed(log, i, l->begins[3 * layers]))
+		if (log[i].nbytes < 0 || is_freed(log, i, l->begins[3 * layers]))
 			continue;
 		if (n == MANY)
 			die("a block saves more than %d tensors", MANY);
-		tensors[n++] = (Tensor){ log[i].what, log[i].range, log[i].category,
+		tensors[n++] = (SavedTensor){ log[i].what, log[i].range, log[i].category,
 			log[i].nbytes, 1 };
 		all += log[i].nbytes;
 	}
@@ -348,7 +361,7 @@ static void run_saved(Row *row, const void *config)
 }
 
 // give a row for each depth
-static Training training_of_depth(const Config *c)
+static Training training_of_depth(const MemoryConfig *c)
 {
 	Shape shape = studied_shape(c->model.size, c->model.context);
 	shape.layers = c->layers;
@@ -360,8 +373,11 @@ static Training training_of_depth(const Config *c)
 	return t;
 }
 
-/* bytes more at the end of these events; of gradients only, or of everything */
-static double change(const Logged *l, size_t from, size_t to, bool gradients)
+// measure what a block adds and frees
+/* by how many bytes memory grows in these events; gradients: of gradients
+ * alone */
+static double memory_change(const MemoryLog *l, size_t from, size_t to,
+	bool gradients)
 {
 	double sum = 0;
 	for (size_t i = from; i < to; i++)
@@ -373,20 +389,23 @@ static double change(const Logged *l, size_t from, size_t to, bool gradients)
 static void run_blocks(Row *row, const void *config)
 {
 	Training t = training_of_depth(config);
-	Logged *l = log_steps(&t, MODE_FORWARD_BACKWARD);
+	MemoryLog *l = log_steps(&t, MODE_FORWARD_BACKWARD);
 	int layers = l->nranges / 4;
 	for (int pass = 0; pass < 2; pass++) {
 		double least = INFINITY, most = -INFINITY;
 		for (int i = 0; i < layers; i++) {
 			int block = (2 + pass) * layers + i;
-			double bytes = change(l, l->begins[block], l->ends[block], false);
+			double bytes = memory_change(l, l->begins[block], l->ends[block],
+				false);
 			least = fmin(least, bytes), most = fmax(most, bytes);
 		}
 		set_MiB(row, pass ? "bwd" : "fwd", "_least", least);
 		set_MiB(row, pass ? "bwd" : "fwd", "_most", most);
 	}
-	set_MiB(row, "gradient", "", change(l, l->starts[0], l->starts[1], true));
-	set_MiB(row, "later", "_gradient", change(l, l->starts[1], l->starts[2],
+	set_MiB(row, "gradient", "", memory_change(l, l->starts[0], l->starts[1],
+		true));
+	set_MiB(row, "later", "_gradient",
+		memory_change(l, l->starts[1], l->starts[2],
 		true));
 }
 
@@ -401,6 +420,7 @@ static void run_estimate(Row *row, const void *config)
 	set_MiB(row, "derived", "", a.total);
 	for (int c = 0; c < NCATEGORIES; c++)
 		set_MiB(row, category_names[c], "_derived", a.category[c]);
+	// measure a forward pass, then a step
 	for (int i = 0; i < 2; i++) {
 		device_reset_peak(d);
 		timed_step(t.m, NULL, &t.batch, MODE_FORWARD);
@@ -419,14 +439,15 @@ static void run_estimate(Row *row, const void *config)
 			- (c == MEM_TEMPORARY ? workspace : 0));
 }
 
+// name the columns and keys of the memory's profile
 #define CATEGORIES "parameter_MiB gradient_MiB optimizer_MiB activation_MiB " \
 	"temporary_MiB"
 #define DERIVED "parameter_derived_MiB gradient_derived_MiB " \
 	"optimizer_derived_MiB activation_derived_MiB temporary_derived_MiB"
 
 static const Key keys[] = { MODEL_KEYS, { 0 } },
-	mode_keys[] = { MODEL_KEYS, KEY(Config, mode, "forward|step"), { 0 } },
-	layers_keys[] = { MODEL_KEYS, KEY(Config, layers), { 0 } };
+	mode_keys[] = { MODEL_KEYS, KEY(MemoryConfig, mode, "forward|step"), { 0 } },
+	layers_keys[] = { MODEL_KEYS, KEY(MemoryConfig, layers), { 0 } };
 
 const Experiment experiment = {
 	.about = "memory in use, by phase, by moment and by tensor",

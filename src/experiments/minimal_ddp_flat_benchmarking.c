@@ -27,6 +27,7 @@ typedef struct NodesConfig {
 static const Key nodes_keys[] = { KEY(NodesConfig, link, HOST_LINKS), DDP_KEYS,
 	{ 0 } };
 
+// plan both kinds at each size
 static void plan_nodes(Plan *plan)
 {
 	enum { NCCL = 5 };                      /* of TRANSPORTS */
@@ -58,6 +59,7 @@ static int ranks_of(const void *config)
 	return starts_job() ? 1 : ddp_config_ranks(config);
 }
 
+// start a job on two nodes, or train in it
 static void run_nodes(Row *row, const void *config)
 {
 	enum { LIMIT_S = 240 };

@@ -15,29 +15,31 @@ static const Type formats[][2] = {          /* accumulator, stored addend */
 };
 enum { NTASKS = 2, NFORMATS = 5 };
 
-typedef struct Sum {
+typedef struct SumConfig {
 	double value;
 	long steps, exponent;            /* of 2, of a binade */
 	Type accumulator, stored;
 	bool cast;
-} Sum;
+} SumConfig;
 
-static Sum sum_of(int task, int format)
+static SumConfig sum_of(int task, int format)
 {
-	return (Sum){ .value = tasks[task].value, .steps = tasks[task].steps,
+	return (SumConfig){ .value = tasks[task].value, .steps = tasks[task].steps,
 		.accumulator = formats[format][0], .stored = formats[format][1] };
 }
 
 // plan the rows of sums
-static const Key sum_keys[] = { KEY(Sum, value, "%g"), KEY(Sum, steps),
-	KEY(Sum, accumulator, TYPES), KEY(Sum, stored, TYPES), KEY(Sum, cast),
+static const Key sum_keys[] = { KEY(SumConfig, value, "%g"),
+	KEY(SumConfig, steps),
+	KEY(SumConfig, accumulator, TYPES), KEY(SumConfig, stored, TYPES),
+	KEY(SumConfig, cast),
 	{ 0 } };
 
 static void plan_sums(Plan *plan)
 {
 	for (int i = 0; i < NTASKS; i++)
 		for (int k = 0; k < NFORMATS; k++) {
-			Sum s = sum_of(i, k);
+			SumConfig s = sum_of(i, k);
 			plan_add(plan, &s);
 			s.cast = true;
 			if (s.accumulator != s.stored)
@@ -48,7 +50,7 @@ static void plan_sums(Plan *plan)
 // run one row of sums
 static void run_sums(Row *row, const void *config)
 {
-	const Sum *s = config;
+	const SumConfig *s = config;
 	float x = round_to(s->stored, (float)s->value);
 	if (s->cast)
 		x = round_to(s->accumulator, x);
@@ -70,23 +72,25 @@ static void run_sums(Row *row, const void *config)
 }
 
 // plan the rows of binades
-static const Key binade_keys[] = { KEY(Sum, value, "%g"),
-	KEY(Sum, accumulator, TYPES), KEY(Sum, stored, TYPES), KEY(Sum, exponent),
+static const Key binade_keys[] = { KEY(SumConfig, value, "%g"),
+	KEY(SumConfig, accumulator, TYPES), KEY(SumConfig, stored, TYPES),
+	KEY(SumConfig, exponent),
 	{ 0 } };
 
-static int walk_sum(const Sum *s, Binade walk[], float *x)
+static int walk_sum(const SumConfig *s, Binade walk[], float *x)
 {
 	*x = round_to(s->stored, (float)s->value);
 	return walk_binades(s->accumulator, *x, s->steps, walk);
 }
 
+// plan a row for each binade
 static void plan_binades(Plan *plan)
 {
 	Binade walk[MAX_BINADES];
 	float x;
 	for (int i = 0; i < NTASKS; i++)
 		for (int k = 0; k < NFORMATS; k++) {
-			Sum s = sum_of(i, k);
+			SumConfig s = sum_of(i, k);
 			for (int b = 0, n = walk_sum(&s, walk, &x); b < n; b++) {
 				s.exponent = walk[b].exponent;
 				plan_add(plan, &s);
@@ -97,7 +101,7 @@ static void plan_binades(Plan *plan)
 // run one row of binades
 static void run_binades(Row *row, const void *config)
 {
-	const Sum *s = config;
+	const SumConfig *s = config;
 	Binade walk[MAX_BINADES], *b = walk;
 	float x;
 	walk_sum(s, walk, &x);
@@ -114,13 +118,13 @@ static void run_binades(Row *row, const void *config)
 }
 
 // plan and run the trace
-typedef struct Trace { long step; } Trace;
-static const Key trace_keys[] = { KEY(Trace, step), { 0 } };
+typedef struct TraceConfig { long step; } TraceConfig;
+static const Key trace_keys[] = { KEY(TraceConfig, step), { 0 } };
 
 static void plan_trace(Plan *plan)
 {
 	for (long step = 10; step <= tasks[0].steps; step += 10)
-		plan_add(plan, &(Trace){ step });
+		plan_add(plan, &(TraceConfig){ step });
 }
 
 static void run_trace(Row *row, const void *config)
@@ -128,7 +132,7 @@ static void run_trace(Row *row, const void *config)
 	static const char *const columns[NFORMATS] = {
 		"fp32", "fp16", "fp32_fp16", "bf16", "fp32_bf16",
 	};
-	long step = ((const Trace *)config)->step, stall;
+	long step = ((const TraceConfig *)config)->step, stall;
 	row_set(row, "exact", "%.10g", step * tasks[0].value);
 	for (int k = 0; k < NFORMATS; k++) {
 		float x = round_to(formats[k][1], (float)tasks[0].value);
@@ -138,20 +142,20 @@ static void run_trace(Row *row, const void *config)
 }
 
 // plan and run the facts about formats
-typedef struct Listed { Type format; } Listed;
-static const Key format_keys[] = { KEY(Listed, format, TYPES), { 0 } };
+typedef struct FormatConfig { Type format; } FormatConfig;
+static const Key format_keys[] = { KEY(FormatConfig, format, TYPES), { 0 } };
 
 static void plan_formats(Plan *plan)
 {
-	plan_add(plan, &(Listed){ FP32 });
-	plan_add(plan, &(Listed){ TF32 });
-	plan_add(plan, &(Listed){ BF16 });
-	plan_add(plan, &(Listed){ FP16 });
+	plan_add(plan, &(FormatConfig){ FP32 });
+	plan_add(plan, &(FormatConfig){ TF32 });
+	plan_add(plan, &(FormatConfig){ BF16 });
+	plan_add(plan, &(FormatConfig){ FP16 });
 }
 
 static void run_formats(Row *row, const void *config)
 {
-	Type t = ((const Listed *)config)->format;
+	Type t = ((const FormatConfig *)config)->format;
 	int E = type_formats[t].exponent_bits, M = type_formats[t].fraction_bits;
 	row_set(row, "bytes", "%zu", type_size(t));
 	row_set(row, "exponent_bits", "%d", E);

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "experiments/ddp_case.h"
 
+// list the options of naive_ddp
 static long given_ranks, steps = 20, context = 8, batch = 2;
 static int transport, wire = -1;
 static const Option options[] = {
@@ -21,19 +22,20 @@ static const Option options[] = {
 	{ 0 }
 };
 
-typedef struct Config {
+// describe a row of naive_ddp
+typedef struct NaiveDdpConfig {
 	int kind, wire, transport;
 	long ranks;
-} Config;
-static const Key keys[] = { KEY(Config, kind, DDP_KINDS),
-	KEY(Config, wire, WIRES), KEY(Config, transport, TRANSPORTS),
-	KEY(Config, ranks), { 0 } };
+} NaiveDdpConfig;
+static const Key keys[] = { KEY(NaiveDdpConfig, kind, DDP_KINDS),
+	KEY(NaiveDdpConfig, wire, WIRES), KEY(NaiveDdpConfig, transport, TRANSPORTS),
+	KEY(NaiveDdpConfig, ranks), { 0 } };
 enum { AUTO, RING, OWNER };
 
 // list what is compared with one process
 static int ranks_of(const void *config)
 {
-	return (int)((const Config *)config)->ranks;
+	return (int)((const NaiveDdpConfig *)config)->ranks;
 }
 
 static void plan_kinds(Plan *plan, int format, int which, long ranks)
@@ -41,10 +43,12 @@ static void plan_kinds(Plan *plan, int format, int which, long ranks)
 	if ((given_ranks && ranks != given_ranks) || (wire >= 0 && format != wire))
 		return;
 	for (int kind = 0; kind < NDDP; kind++)
-		plan_add(plan, &(Config){ kind, format, transport ? transport : which,
+		plan_add(plan, &(NaiveDdpConfig){ kind, format,
+			transport ? transport : which,
 			ranks });
 }
 
+// plan wires, transports and numbers of ranks
 static void plan(Plan *plan)
 {
 	int usual = harness_on_gpu() ? AUTO : RING;
@@ -58,10 +62,10 @@ static void plan(Plan *plan)
 }
 
 // train on several ranks
-typedef struct Trained {
+typedef struct TrainedWeights {
 	real *weights;                   /* (extent) */
 	double first, last;              /* losses, means over all parts */
-} Trained;
+} TrainedWeights;
 
 static Model *new_model(Device *d, int rank)
 {
@@ -79,14 +83,17 @@ static Batch batch_of(const Model *m, int rank, long step)
 		harness_seed + 1000 * step + rank);
 }
 
-static Trained weights_of(Model *m, double first, double last)
+static TrainedWeights weights_of(Model *m, double first, double last)
 {
-	Trained t = { need(malloc(m->extent * sizeof *t.weights)), first, last };
+	TrainedWeights t = { need(malloc(m->extent * sizeof *t.weights)), first,
+		last };
 	array_read(m->device, t.weights, m->weights, m->extent);
 	return t;
 }
 
-static Trained train_together(Device *d, Comm *comm, const Config *c)
+// train with the other ranks
+static TrainedWeights train_together(Device *d, Comm *comm,
+	const NaiveDdpConfig *c)
 {
 	int ranks = comm_ranks(comm), rank = comm_rank(comm);
 	Model *m = new_model(d, rank);
@@ -100,7 +107,7 @@ static Trained train_together(Device *d, Comm *comm, const Config *c)
 		first = step ? first : last;
 		batch_free(&b);
 	}
-	Trained t = weights_of(m, first, last);
+	TrainedWeights t = weights_of(m, first, last);
 	ddp_free(&ddp);
 	optimizer_free(&adamw);
 	model_free(&m);
@@ -108,7 +115,8 @@ static Trained train_together(Device *d, Comm *comm, const Config *c)
 }
 
 // train in one process
-/* sum: (extent) */
+/* sum, part: (extent); part holds one rank's gradients after another. Returns the
+ * mean loss */
 static double sum_gradients(Model *m, real *sum, real *part, int ranks,
 	long step, Type format)
 {
@@ -127,7 +135,8 @@ static double sum_gradients(Model *m, real *sum, real *part, int ranks,
 	return loss;
 }
 
-static Trained train_alone(Device *d, int ranks, Type format)
+// train on the parts of all ranks
+static TrainedWeights train_alone(Device *d, int ranks, Type format)
 {
 	Model *m = new_model(d, 0);
 	Optimizer adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
@@ -141,15 +150,15 @@ static Trained train_alone(Device *d, int ranks, Type format)
 		update_weights(m, &adamw);
 	}
 	free(sum);
-	Trained t = weights_of(m, first, last);
+	TrainedWeights t = weights_of(m, first, last);
 	optimizer_free(&adamw);
 	model_free(&m);
 	return t;
 }
 
 // compare the two trainings
-static void set_difference(Row *row, Comm *comm, const Trained *a,
-	const Trained *b, const Shape *shape)
+static void set_difference(Row *row, Comm *comm, const TrainedWeights *a,
+	const TrainedWeights *b, const Shape *shape)
 {
 	double differ = 0, most = 0;
 	for (int i = 0; i < shape_nparameters(shape); i++) {
@@ -164,8 +173,9 @@ static void set_difference(Row *row, Comm *comm, const Trained *a,
 	row_set(row, "parameters", "%zu", shape_count(shape));
 }
 
-/* of ranks whose weights differ from this rank's */
-static int strangers(Comm *comm, const Trained *t, size_t n)
+// count ranks with other weights
+/* the number of ranks whose weights differ from this rank's */
+static int count_unequal_ranks(Comm *comm, const TrainedWeights *t, size_t n)
 {
 	int ranks = comm_ranks(comm), differ = 0;
 	real *all = need(calloc(ranks * n, sizeof *all)),
@@ -178,18 +188,20 @@ static int strangers(Comm *comm, const Trained *t, size_t n)
 	return differ;
 }
 
+// train both ways and compare
 static void run(Row *row, const void *config)
 {
-	const Config *c = config;
+	const NaiveDdpConfig *c = config;
 	Device *d = harness_device();
 	Comm *comm = ddp_comm(row, d, &(DdpConfig){ .transport = c->transport });
-	Trained many = train_together(d, comm, c),
+	TrainedWeights many = train_together(d, comm, c),
 		one = train_alone(d, comm_ranks(comm), c->wire ? BF16 : FP32);
 	Shape shape = scaled_down(model_sizes[SIZE_SMALL].shape);
 	shape.context = context;
 	set_difference(row, comm, &many, &one, &shape);
 	row_set(row, "steps", "%ld", steps);
-	row_set(row, "strangers", "%.0f", comm_sum(comm, strangers(comm, &many,
+	row_set(row, "strangers", "%.0f",
+		comm_sum(comm, count_unequal_ranks(comm, &many,
 		shape_extent(&shape))));
 	row_set(row, "loss_first", "%.6f", many.first);
 	row_set(row, "loss_last", "%.6f", many.last);

@@ -8,25 +8,28 @@
 #include "ops/array.h"
 
 // draw rows for norms
-static Array drawn(Device *d, size_t n, Type type, int stream)
+static Array drawn_array(Device *d, size_t n, Type type, int stream)
 {
 	Array a = array_new(d, n, type, MEM_TEMPORARY, "norm");
 	ops_for(d)->draw(d, a, n, 1, 4, harness_seed, stream, 0);
 	return a;
 }
 
-NormRows norm_rows_new(Device *d, size_t rows, size_t C, Type type)
+// allocate rows for norms
+NormRowsCase norm_rows_new(Device *d, size_t rows, size_t C, Type type)
 {
 	size_t n = rows * C;
-	return (NormRows){ .device = d, .ops = ops_for(d), .rows = rows, .C = C,
-		.x = drawn(d, n, type, 1), .y = drawn(d, n, type, 2),
-		.dy = drawn(d, n, type, 3), .dx = drawn(d, n, type, 4),
-		.g = drawn(d, C, FP32, 5), .b = drawn(d, C, FP32, 6),
-		.dg = drawn(d, C, FP32, 7), .db = drawn(d, C, FP32, 8),
-		.mean = drawn(d, rows, FP32, 9), .rho = drawn(d, rows, FP32, 10) };
+	return (NormRowsCase){ .device = d, .ops = ops_for(d), .rows = rows, .C = C,
+		.x = drawn_array(d, n, type, 1), .y = drawn_array(d, n, type, 2),
+		.dy = drawn_array(d, n, type, 3), .dx = drawn_array(d, n, type, 4),
+		.g = drawn_array(d, C, FP32, 5), .b = drawn_array(d, C, FP32, 6),
+		.dg = drawn_array(d, C, FP32, 7), .db = drawn_array(d, C, FP32, 8),
+		.mean = drawn_array(d, rows, FP32, 9),
+		.rho = drawn_array(d, rows, FP32, 10) };
 }
 
-void norm_rows_free(NormRows *n)
+// free rows for norms
+void norm_rows_free(NormRowsCase *n)
 {
 	Array all[] = { n->x, n->y, n->dy, n->dx, n->g, n->b, n->dg, n->db, n->mean,
 		n->rho };
@@ -37,35 +40,35 @@ void norm_rows_free(NormRows *n)
 // pass over rows by the eager norms
 void norm_rows_rmsnorm(void *rows)
 {
-	const NormRows *n = rows;
+	const NormRowsCase *n = rows;
 	n->ops->rmsnorm_forward(n->device, n->y, n->rho, n->x, n->g, n->rows, n->C,
 		ROWS_EPS);
 }
 
 void norm_rows_rmsnorm_back(void *rows)
 {
-	const NormRows *n = rows;
+	const NormRowsCase *n = rows;
 	n->ops->rmsnorm_backward(n->device, n->dx, n->dg, n->dy, n->x, n->g, n->rho,
 		n->rows, n->C);
 }
 
 void norm_rows_layernorm(void *rows)
 {
-	const NormRows *n = rows;
+	const NormRowsCase *n = rows;
 	n->ops->layernorm_forward(n->device, n->y, n->mean, n->rho, n->x, n->g, n->b,
 		n->rows, n->C, ROWS_EPS);
 }
 
 void norm_rows_layernorm_back(void *rows)
 {
-	const NormRows *n = rows;
+	const NormRowsCase *n = rows;
 	n->ops->layernorm_backward(n->device, n->dx, n->dg, n->db, n->dy, n->x, n->g,
 		n->mean, n->rho, n->rows, n->C);
 }
 
 // compare rows with the formulas of a norm
-/* what one row of x gives; dx and y: double[C] */
-static void work_out(double *y, double *dx, const real *x, const real *dy,
+/* y, dx: (C), what the norm and its gradient are of one row x, dy: (C) */
+static void norm_by_formula(double *y, double *dx, const real *x, const real *dy,
 	const real *g, const real *b, size_t C, bool centers)
 {
 	double mean = 0, square = 0, v_mean = 0, v_along = 0;
@@ -86,6 +89,7 @@ static void work_out(double *y, double *dx, const real *x, const real *dy,
 	}
 }
 
+// expect a row to be what the formula says
 static void expect_row(Device *d, Array got, const double *want, size_t row,
 	size_t C, const char *name)
 {
@@ -106,7 +110,8 @@ real *norm_row(Device *d, Array a, size_t row, size_t C)
 	return values;
 }
 
-void norm_rows_check(const NormRows *n, bool centers, const char *name)
+// check three rows of a norm
+void norm_rows_check(const NormRowsCase *n, bool centers, const char *name)
 {
 	Device *d = n->device;
 	const size_t C = n->C, some[] = { 0, n->rows / 2, n->rows - 1 };
@@ -115,7 +120,7 @@ void norm_rows_check(const NormRows *n, bool centers, const char *name)
 	for (int i = 0; i < 3; i++) {
 		real *x = norm_row(d, n->x, some[i], C);
 		real *dy = norm_row(d, n->dy, some[i], C);
-		work_out(y, dx, x, dy, g, b, C, centers);
+		norm_by_formula(y, dx, x, dy, g, b, C, centers);
 		expect_row(d, n->y, y, some[i], C, name);
 		expect_row(d, n->dx, dx, some[i], C, name);
 		free(x);

@@ -26,6 +26,7 @@ static const Option options[] = {
 	{ 0 }
 };
 
+// plan what is profiled
 static const long contexts[] = { 128, 256, 512, 1024 };
 enum { NCONTEXTS = 4, SHOWN = 2 };
 
@@ -58,7 +59,7 @@ static void plan(Plan *plan)
 				plan_one(plan, s, c, f);
 }
 
-/* of the fused path one context, unless another is asked for */
+/* the fused path has one context, unless another is asked for */
 static void plan_kernels(Plan *plan)
 {
 	try_files();
@@ -123,7 +124,7 @@ static Profiled profile_step(const ModelConfig *c)
 	return p;
 }
 
-static void forget(Profiled *p)
+static void free_profile(Profiled *p)
 {
 	profile_free(&p->events);
 	profile_free(&p->activities);
@@ -131,12 +132,13 @@ static void forget(Profiled *p)
 
 // tell kernels apart by class
 typedef enum { MATMUL, SOFTMAX, NORM, ATTENTION, FEED_FORWARD, OPTIMIZER, REST,
-	NCLASSES } Class;
+	NCLASSES } KernelClass;
 static const char *const class_names[NCLASSES] = { "matmul", "softmax", "norm",
 	"attention", "feed-forward", "optimizer", "rest" };
 #define CLASSES "matmul_ms softmax_ms norm_ms attention_ms ffn_ms " \
 	"optimizer_ms rest_ms"
 
+// find the class of a kernel
 static bool is_matmul(const Activity *w)
 {
 	static const char *const parts[] = { "gemm", "nvjet", "cutlass", "splitK",
@@ -147,24 +149,25 @@ static bool is_matmul(const Activity *w)
 	return false;
 }
 
-static Class class_of(const Profile *p, const Activity *w)
+static KernelClass class_of(const Profile *p, const Activity *w)
 {
 	if (is_matmul(w))
 		return MATMUL;
 	for (int s = w->range; s >= 0; s = p->ranges[s].parent)
-		for (Class c = SOFTMAX; c < REST; c++)
+		for (KernelClass c = SOFTMAX; c < REST; c++)
 			if (strcmp(p->ranges[s].name, class_names[c]) == 0)
 				return c;
 	return REST;
 }
 
 // sum the kernels of a range
-typedef struct Sum {
+typedef struct RangeSum {
 	int activities, kernels, ranges;
 	double busy_us, projected_us, event_us, class_us[NCLASSES];
-} Sum;
+} RangeSum;
 
-static void add_activities(Sum *sum, const Profile *p, const char *name,
+// add up the kernels that ran in a range
+static void add_activities(RangeSum *sum, const Profile *p, const char *name,
 	const char *phase)
 {
 	int range = -1;
@@ -189,10 +192,11 @@ static void add_activities(Sum *sum, const Profile *p, const char *name,
 	}
 }
 
-/* of the ranges of that name in a phase */
-static Sum sum_range(const Profiled *p, const char *name, const char *phase)
+// add up the entries of a range
+/* sums over all ranges of that name that lie in the phase */
+static RangeSum sum_range(const Profiled *p, const char *name, const char *phase)
 {
-	Sum sum = { 0 };
+	RangeSum sum = { 0 };
 	add_activities(&sum, p->activities, name, phase);
 	for (int s = 0; s < p->events->nranges; s++) {
 		const Range *range = &p->events->ranges[s];
@@ -227,7 +231,8 @@ static const struct { const char *label, *name, *phase; } ranges[] = {
 };
 enum { NRANGES = sizeof ranges / sizeof *ranges, NPHASES = 3 };
 
-static void set_activities(Row *row, const Sum *s)
+// set the cells of a range
+static void set_activities(Row *row, const RangeSum *s)
 {
 	static const char *const columns[NCLASSES] = { "matmul_ms", "softmax_ms",
 		"norm_ms", "attention_ms", "ffn_ms", "optimizer_ms", "rest_ms" };
@@ -236,7 +241,7 @@ static void set_activities(Row *row, const Sum *s)
 	row_set(row, "busy_ms", "%.4f", s->busy_us * 1e-3);
 	row_set(row, "projected_ms", "%.4f", s->projected_us * 1e-3);
 	row_set(row, "busy_fraction", "%.4f", s->busy_us / s->projected_us);
-	for (Class c = 0; c < NCLASSES; c++)
+	for (KernelClass c = 0; c < NCLASSES; c++)
 		row_set(row, columns[c], "%.4f", s->class_us[c] * 1e-3);
 }
 
@@ -248,6 +253,7 @@ static void set_if(Row *row, const char *column, bool known, double ms)
 		row_set(row, column, "-");
 }
 
+// give a row for each range of a step
 static void run_ranges(Row *row, const void *config)
 {
 	Profiled p = profile_step(config);
@@ -256,7 +262,7 @@ static void run_ranges(Row *row, const void *config)
 		p.unprofiled.opt_ms }, profiled[NRANGES] = { p.profiled.fwd_ms,
 		p.profiled.bwd_ms, p.profiled.opt_ms };
 	for (int r = 0; r < NRANGES; r++) {
-		Sum s = sum_range(&p, ranges[r].name, ranges[r].phase);
+		RangeSum s = sum_range(&p, ranges[r].name, ranges[r].phase);
 		if (s.ranges == 0)
 			continue;                   /* the path has no such range */
 		row_set(row, "range", "%s", ranges[r].label);
@@ -267,25 +273,26 @@ static void run_ranges(Row *row, const void *config)
 			set_activities(row, &s);
 		row_emit(row);
 	}
-	forget(&p);
+	free_profile(&p);
 }
 
 // give a row for each kernel
-typedef struct Total {
+typedef struct KernelTotal {
 	const char *name;
-	Class class;
+	KernelClass class;
 	int calls;
 	double us, least, most;
-} Total;
+} KernelTotal;
 
+// sort the kernels of a phase by their time
 static int by_time(const void *a, const void *b)
 {
-	double x = ((const Total *)a)->us, y = ((const Total *)b)->us;
+	double x = ((const KernelTotal *)a)->us, y = ((const KernelTotal *)b)->us;
 	return x < y ? 1 : x > y ? -1 : 0;
 }
 
-/* totals[nactivities]; returns how many */
-static int total_by_name(const Profile *p, const char *phase, Total *totals)
+/* totals: room for nactivities; returns how many different kernels there are */
+static int total_by_name(const Profile *p, const char *phase, KernelTotal *totals)
 {
 	int n = 0;
 	for (size_t i = 0; i < p->nactivities; i++) {
@@ -297,7 +304,7 @@ static int total_by_name(const Profile *p, const char *phase, Total *totals)
 			t++;
 		double us = w->end_us - w->start_us;
 		if (t == n)
-			totals[n++] = (Total){ w->name, class_of(p, w), 0, 0, us, us };
+			totals[n++] = (KernelTotal){ w->name, class_of(p, w), 0, 0, us, us };
 		totals[t].calls++;
 		totals[t].us += us;
 		totals[t].least = us < totals[t].least ? us : totals[t].least;
@@ -307,11 +314,12 @@ static int total_by_name(const Profile *p, const char *phase, Total *totals)
 	return n;
 }
 
+// list the kernels that take longest
 static void run_kernels(Row *row, const void *config)
 {
 	enum { LISTED = 12 };
 	Profiled p = profile_step(config);
-	Total *totals =
+	KernelTotal *totals =
 		need(malloc((p.activities->nactivities + 1) * sizeof *totals));
 	for (int r = 0; r < NPHASES; r++) {
 		int n = total_by_name(p.activities, ranges[r].name, totals);
@@ -333,7 +341,7 @@ static void run_kernels(Row *row, const void *config)
 		}
 	}
 	free(totals);
-	forget(&p);
+	free_profile(&p);
 }
 
 // give a row for each range and each kernel
@@ -348,6 +356,7 @@ static void set_interval(Row *row, int lane, const char *kind, const char *name,
 	row_emit(row);
 }
 
+// give an interval to each range and kernel
 static void run_timeline(Row *row, const void *config)
 {
 	enum { DEPTH = 6 };
@@ -362,22 +371,22 @@ static void run_timeline(Row *row, const void *config)
 	}
 	for (size_t i = 0; i < p->nactivities; i++) {
 		const Activity *w = &p->activities[i];
-		Class class = class_of(p, w);
+		KernelClass class = class_of(p, w);
 		set_interval(row, DEPTH + class, class_names[class], w->name,
 			w->start_us - zero, w->end_us - zero);
 	}
-	forget(&profiled);
+	free_profile(&profiled);
 }
 
 // time the recording of events
-typedef struct Cost {
+typedef struct OverheadConfig {
 	const char *what;
 	bool range, launch, allocation;
 	bool events, kernels, log;
-} Cost;
-static const Key cost_keys[] = { KEY(Cost, what), { 0 } };
+} OverheadConfig;
+static const Key cost_keys[] = { KEY(OverheadConfig, what), { 0 } };
 
-static const Cost costs[] = {
+static const OverheadConfig costs[] = {
 	{ "range", .range = true },
 	{ "range, events", .range = true, .events = true },
 	{ "range, kernels", .range = true, .kernels = true },
@@ -394,7 +403,8 @@ static void plan_overhead(Plan *plan)
 		plan_add(plan, &costs[i]);
 }
 
-static void repeat(Device *d, const Cost *cost, Array few, int n)
+// repeat a call that may be recorded
+static void repeat_call(Device *d, const OverheadConfig *cost, Array few, int n)
 {
 	const Ops *ops = ops_for(d);
 	for (int i = 0; i < n && cost->range; i++)
@@ -405,22 +415,23 @@ static void repeat(Device *d, const Cost *cost, Array few, int n)
 		device_free(d, device_alloc(d, 4096, MEM_TEMPORARY, "block"));
 }
 
+// time repeated calls with and without recording
 static void run_overhead(Row *row, const void *config)
 {
 	Device *d = harness_device();
-	const Cost *cost = config;
+	const OverheadConfig *cost = config;
 	int n = cost->allocation || (cost->range && !cost->events && !cost->kernels)
 		? 1000000 : 4000;
 	void *blocks[BLOCKS];
 	Array few = array_new(d, 32, FP32, MEM_TEMPORARY, "few");
 	for (int i = 0; i < BLOCKS; i++)
 		blocks[i] = device_alloc(d, 64 * (i + 100), MEM_TEMPORARY, "others");
-	repeat(d, cost, few, 100);
+	repeat_call(d, cost, few, 100);
 	Profile *p = cost->events || cost->kernels
 		? profile_start(d, cost->kernels) : NULL;
 	device_log_memory(d, cost->log);
 	double start = device_now_ms(d);
-	repeat(d, cost, few, n);
+	repeat_call(d, cost, few, n);
 	double ms = device_now_ms(d) - start;
 	device_log_memory(d, false);
 	if (p)

@@ -3,23 +3,23 @@
 #include "base/error.h"
 
 // split a layer over one axis
-static Ffn layout(const Setting *s, size_t N)
+static Ffn layout(const BoundSetting *s, size_t N)
 {
 	bool x = one_axis.axis == AXIS_X;
 	return (Ffn){ s->B, s->D, s->F, .gated = true, .X = x ? N : 1,
 		.Y = x ? 1 : N, .sharded = one_axis.sharded };
 }
 
-typedef struct Config {
+typedef struct OneAxisConfig {
 	Hardware machine;
-	Pass pass;
+	FfnPass pass;
 	long N;
-} Config;
+} OneAxisConfig;
 
 // try every number of devices
-/* the largest N that is compute-bound; dies unless all smaller ones are, and
- * none of the others up to twice the bound */
-static size_t scan(const Setting *s, Pass pass, double bound)
+/* returns the largest N that is compute-bound; ends the program unless all
+ * smaller ones are too, and none of the others up to twice the bound */
+static size_t scan(const BoundSetting *s, FfnPass pass, double bound)
 {
 	size_t largest = 0, end = (size_t)(2 * bound) + 8;
 	for (size_t N = 1; N <= end; N++) {
@@ -36,33 +36,34 @@ static size_t scan(const Setting *s, Pass pass, double bound)
 // count at the bound
 enum { MOST_COUNTED = 4096 };       /* devices: sends grow as their square */
 
-static void count_schedule(Row *row, const Setting *s, Ffn f, Pass pass,
+static void count_schedule(Row *row, const BoundSetting *s, Ffn f, FfnPass pass,
 	const char *compute, const char *send)
 {
 	if (f.X * f.Y > MOST_COUNTED)
 		return;
-	Cost cost[PASSES];
+	FfnCost cost[PASSES];
 	ffn_count(&f, cost);
 	row_set(row, compute, "%.6g", compute_time(s, cost[pass]) * 1e3);
 	row_set(row, send, "%.6g", send_time(s, cost[pass], true) * 1e3);
 }
 
+// find the bound of each machine and pass
 static const Key bound_keys[] = { KEY(Hardware, hardware),
-	KEY(Config, pass, "forward|backward"), { 0 } };
+	KEY(OneAxisConfig, pass, "forward|backward"), { 0 } };
 
 static void plan_bounds(Plan *plan)
 {
 	Hardware machines[MACHINES];
 	for (int i = 0, n = bounds_machines(machines); i < n; i++)
-		for (Pass p = one_axis.forward ? FORWARD : BACKWARD; p < PASSES; p++)
-			plan_add(plan, &(Config){ machines[i], p, 0 });
+		for (FfnPass p = one_axis.forward ? FORWARD : BACKWARD; p < PASSES; p++)
+			plan_add(plan, &(OneAxisConfig){ machines[i], p, 0 });
 }
 
 static void run_bound(Row *row, const void *config)
 {
-	const Config *c = config;
-	const Setting s = bounds_setting(row, &c->machine);
-	Pass pass = c->pass;
+	const OneAxisConfig *c = config;
+	const BoundSetting s = bounds_setting(row, &c->machine);
+	FfnPass pass = c->pass;
 	double bound = one_axis.most(&s, pass);
 	size_t N = scan(&s, pass, bound);
 	if (N != (size_t)(bound * (1 + 1e-12)))
@@ -76,23 +77,23 @@ static void run_bound(Row *row, const void *config)
 
 // find times against devices
 static const Key curve_keys[] = { KEY(Hardware, hardware),
-	KEY(Config, pass, "forward|backward"), KEY(Config, N), { 0 } };
+	KEY(OneAxisConfig, pass, "forward|backward"), KEY(OneAxisConfig, N), { 0 } };
 
 static void plan_curve(Plan *plan)
 {
 	Hardware machines[MACHINES];
 	for (int i = 0, n = bounds_machines(machines); i < n; i++)
-		for (Pass p = one_axis.forward ? FORWARD : BACKWARD; p < PASSES; p++)
+		for (FfnPass p = one_axis.forward ? FORWARD : BACKWARD; p < PASSES; p++)
 			for (long N = 1; N <= 4096; N *= 2)
-				plan_add(plan, &(Config){ machines[i], p, N });
+				plan_add(plan, &(OneAxisConfig){ machines[i], p, N });
 }
 
 static void run_curve(Row *row, const void *config)
 {
-	const Config *c = config;
-	const Setting s = bounds_setting(row, &c->machine);
+	const OneAxisConfig *c = config;
+	const BoundSetting s = bounds_setting(row, &c->machine);
 	const Ffn f = layout(&s, (size_t)c->N);
-	Cost cost = ffn_cost(&f, c->pass);
+	FfnCost cost = ffn_cost(&f, c->pass);
 	row_set(row, "compute_ms", "%.6g", compute_time(&s, cost) * 1e3);
 	row_set(row, "send_ms", "%.6g", send_time(&s, cost, true) * 1e3);
 }
@@ -114,6 +115,7 @@ static void run_schedule(Row *row, const void *config)
 	schedule_row(row, config, one_axis.sharded);
 }
 
+// name the sweeps of one axis
 const Sweep one_axis_sweeps[] = {
 	{ "bounds", bound_keys, SETTING_VALUES " bound N compute_ms send_ms "
 		"next_compute_ms next_send_ms", plan_bounds, run_bound },

@@ -7,12 +7,12 @@
 
 typedef struct OneAxis {
 	Axis axis;
-	bool sharded;
-	bool forward;                   /* sends in the forward pass too */
-	/* closed form of the most devices on which a pass is compute-bound */
-	double (*most)(const Setting *s, Pass pass);
+	bool sharded;                   /* as in Ffn */
+	bool forward;                   /* the forward pass sends too */
+	/* closed form: the most devices on which a pass is compute-bound */
+	double (*most)(const BoundSetting *s, FfnPass pass);
 } OneAxis;
-extern const OneAxis one_axis;      /* the program's */
+extern const OneAxis one_axis;      /* defined by the program */
 
 /* the closed form against every N from 1 to beyond it, which must agree, with
  * the times of an explicit schedule at the largest N and at N + 1, left out

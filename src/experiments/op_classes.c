@@ -5,6 +5,7 @@
 enum { FIRST = 4 };                /* the step takes stamps of its own before */
 static int class_of[NSTAMPS], nsegments = FIRST;
 
+// stamp the device where the class changes
 static const struct { const char *range; int class; } operations[] = {
 	{ "linear", LINEAR }, { "rope", ATTENTION }, { "flash", ATTENTION },
 	{ "scores", ATTENTION }, { "softmax", ATTENTION }, { "values", ATTENTION },
@@ -33,6 +34,7 @@ void watch_classes(Device *d, bool on)
 	d->watcher = d;
 }
 
+// add up the segments of each class
 void sum_classes(Device *d, double ms[NCLASSES])
 {
 	for (int c = 0; c < NCLASSES; c++)

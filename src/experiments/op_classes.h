@@ -6,11 +6,10 @@
 
 enum { LINEAR, ATTENTION, ELEMENTWISE, OPTIMIZER, NCLASSES };
 
-/* the device's ranges take stamps from now on, or no more; of one device at a
- * time */
+/* has ranges of d take stamps from now on, or no more; one device at a time */
 void watch_classes(Device *d, bool on);
-/* of the last step, which is over; a replayed one has the stamps that were
- * recorded with it */
+/* sets the milliseconds of each class in the last step, which is over; a replayed
+ * step has the stamps that were recorded with it */
 void sum_classes(Device *d, double ms[NCLASSES]);
 
 #endif

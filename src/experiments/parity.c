@@ -48,11 +48,12 @@ static struct Bounds choose_bounds(const Device *device, const Policy *policy)
 	return (struct Bounds){ 1e-6, 2e-5, 2e-5, 1e-6, 5e-5, false };
 }
 
+// measure the difference of two arrays
 typedef struct Difference {
 	double absolute, relative;
 } Difference;
 
-/* the larger, or NaN if either is NaN */
+/* the larger of both; NaN if either is NaN */
 static double worse(double a, double b)
 {
 	return isnan(a) || b <= a ? a : b;
@@ -75,6 +76,7 @@ static Difference compare(const Model *m, Array a, double unscale,
 		: sqrt(square) };
 }
 
+// print an error beside its bound
 static bool report(const char *group, const char *worst, double error,
 	double bound)
 {
@@ -129,6 +131,7 @@ static Difference worst_of(const Model *m, const TensorFile *f,
 	return worst;
 }
 
+// compare gradients, then three steps
 static bool check_training(Model *m, const TensorFile *f)
 {
 	char name[128];
@@ -168,6 +171,7 @@ static void print_group(void *unused, const JitGroup *g)
 		g->bytes_eager, g->why, g->source);
 }
 
+// read the command line of parity
 int main(int argc, char **argv)
 {
 	static const char *device_name = "auto";

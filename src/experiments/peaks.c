@@ -21,6 +21,7 @@ static const Option options[] = {
 	{ 0 }
 };
 
+// choose the length of the arrays
 static size_t length(const Device *d)
 {
 	return mebibytes ? (size_t)mebibytes << 18 : copy_length(d);
@@ -37,7 +38,7 @@ static void set_figures(Row *row, const char *unit, Stats x)
 	row_set(row, "runs", "%ld", runs);
 }
 
-/* amount: what one run does, in the unit times a ms */
+/* amount: what one run does, in the unit times a millisecond */
 static void set_rate(Row *row, const char *unit, double amount, Timing t)
 {
 	double rate = amount / t.ms;
@@ -77,6 +78,7 @@ static void queue_writes(void *arg)
 	ops_for(t->device)->fill(t->device, t->b, 1.5, t->n);
 }
 
+// measure a bandwidth and check its work
 /* passes: how many arrays are read or written */
 static void measure_traffic(Row *row, Work *work, int passes, bool recorded)
 {
@@ -128,17 +130,17 @@ static void measure_write(Row *row)
 }
 
 // measure matmuls
-typedef struct Gemm { Device *d; Array c, a, b; size_t n; } Gemm;
+typedef struct PeakGemm { Device *d; Array c, a, b; size_t n; } PeakGemm;
 
 static void queue_matmul(void *arg)
 {
-	const Gemm *p = arg;
+	const PeakGemm *p = arg;
 	ops_for(p->d)->matmul(p->d, p->c, p->a, p->b, (Matmul){ .m = p->n, .n = p->n,
 		.k = p->n, .trans_b = true, .lda = p->n, .ldb = p->n, .ldc = p->n,
 		.alpha = 1 });
 }
 
-static void check_element(Device *d, const Gemm *p, size_t i, size_t j,
+static void check_element(Device *d, const PeakGemm *p, size_t i, size_t j,
 	Type type)
 {
 	size_t n = p->n;
@@ -157,12 +159,13 @@ static void check_element(Device *d, const Gemm *p, size_t i, size_t j,
 	free(b);
 }
 
+// measure a matmul by its format
 static void measure_matmul(Row *row, Type type)
 {
 	Device *d = harness_device();
 	size_t n = dimension ? dimension : harness_on_gpu() ? 8192 : 2048;
 	Type stored = type == TF32 ? FP32 : type;
-	Gemm p = { d, array_new(d, n * n, stored, MEM_TEMPORARY, "C"),
+	PeakGemm p = { d, array_new(d, n * n, stored, MEM_TEMPORARY, "C"),
 		array_new(d, n * n, stored, MEM_TEMPORARY, "A"),
 		array_new(d, n * n, stored, MEM_TEMPORARY, "B"), n };
 	ops_for(d)->draw(d, p.a, n * n, 1, 4, harness_seed, 1, 0);
@@ -216,13 +219,13 @@ static void measure_launch(Row *row) { measure_queue(row, false); }
 static void measure_replay(Row *row) { measure_queue(row, true); }
 
 // list the quantities
-typedef struct Quantity {
+typedef struct PeakQuantity {
 	const char *quantity;
 	bool gpu_only;
 	void (*measure)(Row *row);
-} Quantity;
-static const Key keys[] = { KEY(Quantity, quantity), { 0 } };
-static const Quantity quantities[] = {
+} PeakQuantity;
+static const Key keys[] = { KEY(PeakQuantity, quantity), { 0 } };
+static const PeakQuantity quantities[] = {
 	{ "copy", false, measure_copy }, { "memcpy", false, measure_memcpy },
 	{ "read", false, measure_read }, { "write", false, measure_write },
 	{ "fp32", false, measure_fp32 }, { "tf32", true, measure_tf32 },
@@ -240,7 +243,7 @@ static void plan(Plan *plan)
 
 static void run(Row *row, const void *config)
 {
-	((const Quantity *)config)->measure(row);
+	((const PeakQuantity *)config)->measure(row);
 }
 
 // describe the experiment of the peaks

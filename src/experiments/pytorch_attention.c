@@ -23,14 +23,16 @@ static const Option options[] = {
 	{ 0 }
 };
 
+// plan lengths and head sizes
 static const long widths[] = { 16, 32, 64, 128 };
 
-typedef struct Config {
+typedef struct TorchAttentionConfig {
 	int dtype;
 	long batch, n, d;
-} Config;
-static const Key keys[] = { KEY(Config, dtype, PRECISIONS), KEY(Config, batch),
-	KEY(Config, n), KEY(Config, d), { 0 } };
+} TorchAttentionConfig;
+static const Key keys[] = { KEY(TorchAttentionConfig, dtype, PRECISIONS),
+	KEY(TorchAttentionConfig, batch),
+	KEY(TorchAttentionConfig, n), KEY(TorchAttentionConfig, d), { 0 } };
 
 static void plan(Plan *plan)
 {
@@ -38,7 +40,7 @@ static void plan(Plan *plan)
 	enum { LENGTHS = sizeof lengths / sizeof *lengths };
 	for (int w = 0; w < (width ? 1 : 4); w++)
 		for (int i = 0; i < (length ? 1 : LENGTHS); i++)
-			plan_add(plan, &(Config){ precision, batch,
+			plan_add(plan, &(TorchAttentionConfig){ precision, batch,
 				length ? length : harness_on_gpu() ? lengths[i]
 				: lengths[i] / 16, width ? width : widths[w] });
 }
@@ -52,25 +54,34 @@ static Device *device_of_case(void)
 }
 
 // derive what naive attention holds
-/* bytes: of one (B, n, D), one (B, n, n), and of an elementary step's scratch */
-typedef struct Sizes {
+/* bytes of one (B, n, D) array, one (B, n, n) matrix, and an elementary step's
+ * scratch */
+typedef struct AttentionBytes {
 	double row, matrix, scratch;
-} Sizes;
+} AttentionBytes;
 
-static Sizes sizes_of(const Device *d, Type type, double n, double D)
+static AttentionBytes attention_bytes(const Device *d, Type type, double n,
+	double D)
 {
 	double w = d->backend->width(type);
 	bool steps = harness_on_gpu();
-	return (Sizes){ batch * n * D * w, batch * n * n * w,
+	return (AttentionBytes){ batch * n * D * w, batch * n * n * w,
 		steps ? batch * n * n * 4 : 0 };
 }
 
-/* what a forward pass leaves; the most that a backward pass holds */
-static double left(Sizes s)  { return 4 * s.row + s.matrix; }
-static double back(Sizes s)  { return 8 * s.row + 2 * s.matrix + s.scratch; }
+/* bytes that a forward pass leaves; the most that a backward pass holds */
+static double bytes_left(AttentionBytes s)
+{
+	return 4 * s.row + s.matrix;
+}
+
+static double bytes_backward(AttentionBytes s)
+{
+	return 8 * s.row + 2 * s.matrix + s.scratch;
+}
 
 // time passes of naive attention
-static long passes_of(size_t n)
+static long passes_in_time(size_t n)
 {
 	return passes ? passes : !harness_on_gpu() ? 3 : n > 16384 ? 20 : 100;
 }
@@ -78,7 +89,7 @@ static long passes_of(size_t n)
 static Stats timed_passes(Device *d, void (*pass)(void *), AttentionCase *a)
 {
 	enum { WARMUP = 2 };
-	long times = passes_of(a->n);
+	long times = passes_in_time(a->n);
 	double *ms = need(malloc(times * sizeof *ms));
 	for (long i = -WARMUP; i < times; i++) {
 		device_now_ms(d);
@@ -93,6 +104,7 @@ static Stats timed_passes(Device *d, void (*pass)(void *), AttentionCase *a)
 	return s;
 }
 
+// set the cells of a pass
 static void set_pass(Row *row, const char *pass, Stats ms, double before,
 	double derived, double peak)
 {
@@ -106,7 +118,7 @@ static void set_pass(Row *row, const char *pass, Stats ms, double before,
 	row_emit(row);
 }
 
-static void clear(Row *row)
+static void clear_columns(Row *row)
 {
 	static const char *const columns[] = { "ms", "sd_ms", "min_ms",
 		"before_MiB", "derived_MiB", "peak_MiB" };
@@ -114,37 +126,38 @@ static void clear(Row *row)
 		row_set(row, columns[i], "-");
 }
 
+// time and check both passes of a shape
 static void run(Row *row, const void *config)
 {
-	const Config *c = config;
+	const TorchAttentionConfig *c = config;
 	Device *d = device_of_case();
 	Type type = policies[c->dtype].op[OP_SCORES].input;
 	double tolerance = type == BF16 ? 3e-2 : type == FP32 ? 2e-5 : 4e-3;
 	row_set(row, "pass", "forward");
 	AttentionCase a = attention_case(d, batch, 1, c->n, c->d, true, type,
 		harness_seed);
-	Sizes sizes = sizes_of(d, type, a.n, a.D);
+	AttentionBytes sizes = attention_bytes(d, type, a.n, a.D);
 	attention_case_forward(&a);
 	attention_case_check(&a, false, tolerance);
 	size_t workspace = d->active[MEM_TEMPORARY];
 	Stats forward = timed_passes(d, attention_case_forward, &a);
 	double left_bytes = d->total - workspace;
-	set_pass(row, "forward", forward, left_bytes, left(sizes),
+	set_pass(row, "forward", forward, left_bytes, bytes_left(sizes),
 		d->total_peak - workspace);
 	row_set(row, "pass", "backward");
-	clear(row);
+	clear_columns(row);
 	attention_case_gradients(&a, harness_seed);
 	attention_case_backward(&a);
 	attention_case_check(&a, true, tolerance);
 	set_pass(row, "backward", timed_passes(d, attention_case_backward, &a),
-		left_bytes, back(sizes), d->total_peak - workspace);
+		left_bytes, bytes_backward(sizes), d->total_peak - workspace);
 	attention_case_free(&a);
 }
 
 // list what was allocated before it failed
 static Row *failing;
 static Device *full;
-static Sizes wanted;
+static AttentionBytes wanted;
 
 /* bytes; NaN: the shapes do not say */
 static double derived_of(const char *tensor)
@@ -161,6 +174,7 @@ static double derived_of(const char *tensor)
 	return scratch ? wanted.scratch : wanted.row;
 }
 
+// list a tensor
 static void list_tensor(int order, const char *tensor, Category category,
 	double nbytes, double total, double free)
 {
@@ -175,7 +189,8 @@ static void list_tensor(int order, const char *tensor, Category category,
 	row_emit(failing);
 }
 
-/* what is in use, in the order in which it came, and what does not fit */
+// list what is in use and end the row
+/* lists what is in use in order of allocation, then what does not fit */
 static _Noreturn void list_and_leave(size_t need, size_t have,
 	const char *what)
 {
@@ -197,24 +212,27 @@ static _Noreturn void list_and_leave(size_t need, size_t have,
 	row_end(failing);
 }
 
-static const Key failing_keys[] = { KEY(Config, dtype, PRECISIONS),
-	KEY(Config, batch), KEY(Config, d), { 0 } };
+// let a pass run out of memory
+static const Key failing_keys[] = { KEY(TorchAttentionConfig, dtype, PRECISIONS),
+	KEY(TorchAttentionConfig, batch), KEY(TorchAttentionConfig, d), { 0 } };
 
 static void plan_failing(Plan *plan)
 {
-	plan_add(plan, &(Config){ precision, batch, .d = width ? width : 64 });
+	plan_add(plan, &(TorchAttentionConfig){ precision, batch,
+		.d = width ? width : 64 });
 }
 
 static void run_failing(Row *row, const void *config)
 {
-	const Config *c = config;
+	const TorchAttentionConfig *c = config;
 	Type type = policies[c->dtype].op[OP_SCORES].input;
 	long n = length ? length : 256, D = c->d;
 	failing = row;
 	full = device_of_case();
-	while (!length && back(sizes_of(full, type, n, D)) < full->limit)
+	while (!length && bytes_backward(attention_bytes(full, type, n,
+		D)) < full->limit)
 		n *= 2;
-	wanted = sizes_of(full, type, n, D);
+	wanted = attention_bytes(full, type, n, D);
 	row_set(row, "n", "%ld", n);
 	full->on_oom = list_and_leave;
 	device_log_memory(full, true);

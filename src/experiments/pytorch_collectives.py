@@ -20,6 +20,7 @@ BATCH_MS, LONG_MS, ROW_MS = 2, 20, 1500
 TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
 
+# define a case of an all-reduce by Gloo
 class Case:
 	def __init__(self, args, rank, nbytes):
 		self.args, self.rank = args, rank
@@ -67,6 +68,7 @@ class Case:
 		return (time.perf_counter() - start) * 1e3 / batch
 
 
+# measure a size on all ranks
 def slowest(times):
 	times = torch.tensor(times, dtype=torch.float64)
 	dist.all_reduce(times, op=dist.ReduceOp.MAX)
@@ -102,6 +104,7 @@ def run_rank(rank, args, meeting):
 	dist.destroy_process_group()
 
 
+# read the command line of PyTorch's collectives
 def main():
 	parser = argparse.ArgumentParser(prog="pytorch_collectives",
 		description=__doc__)

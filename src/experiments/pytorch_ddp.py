@@ -57,7 +57,7 @@ def stepper(module, args, batch):
 
 	return step
 
-
+# time steps that must lower the loss
 def timed_steps(step, args, name):
 	"""a clock of measured steps"""
 	clock = Clock()
@@ -71,7 +71,7 @@ def timed_steps(step, args, name):
 		sys.exit(f"training did not lower the loss: {first}, then {clock.loss}")
 	return clock
 
-
+# take the slowest rank's median
 def slowest(clock, name):
 	"""columns: the median of the slowest rank, and its deviation"""
 	ms = clock.ms[name]
@@ -115,7 +115,7 @@ def class_of(event):
 			return kind
 	return "elementwise"
 
-
+# find the time that spans cover
 def covered(spans):
 	"""us in which at least one of the spans, in order of their begins, runs"""
 	total, end = 0, -math.inf
@@ -138,7 +138,7 @@ def profiled(step):
 	return sorted((e["ts"], e["ts"] + e["dur"], class_of(e)) for e in events
 		if e.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset"))
 
-
+# print the classes of a few steps
 def print_classes(step, run):
 	"""a line for each class, from a few steps of rank 0; all ranks take them"""
 	us, calls = {}, {}
@@ -169,7 +169,7 @@ def weights_of(module):
 	with torch.no_grad():
 		return sum(p.double().sum().item() for p in module.parameters())
 
-
+# measure one rank, then all
 def measure(args, rank):
 	set_precision(args.precision)
 	torch._dynamo.config.optimize_ddp = not (args.whole or args.blocks)
@@ -214,7 +214,7 @@ def rank_main(rank, args):
 			f"ratio={ratio:.6f}", "status=ok", flush=True)
 	dist.destroy_process_group()
 
-
+# read the command line and spawn the ranks
 def main():
 	parser = argparse.ArgumentParser(prog="pytorch_ddp", description=__doc__)
 	parser.add_argument("--size", choices=SIZES, default="small")

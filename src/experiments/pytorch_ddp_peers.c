@@ -13,6 +13,7 @@ static long gpus = 2, batch = 4, context = 512, warmup = 5, steps = 10,
 	limit_s = 900;
 static double bucket_mb = 25;
 
+// list the options of pytorch_ddp_peers
 static const Option options[] = {
 	PEER_OPTIONS(only, "ours, ours-bf16-wire, pytorch-eager, pytorch-compiled, "
 		"pytorch-compiled-whole, pytorch-compiled-blocks or "
@@ -28,32 +29,35 @@ static const Option options[] = {
 };
 enum { GROUP_LIMIT_S = 3660 };           /* more than any --limit */
 
-typedef struct Config {
+// describe a row of pytorch_ddp_peers
+typedef struct DdpPeerConfig {
 	const char *impl;
 	int size, precision;
 	long ranks;
 	double bucket_mb;
-} Config;
-static const Key keys[] = { KEY(Config, impl), KEY(Config, size, SIZES),
-	KEY(Config, precision, PRECISIONS), KEY(Config, ranks),
-	KEY(Config, bucket_mb, "%g"), { 0 } };
+} DdpPeerConfig;
+static const Key keys[] = { KEY(DdpPeerConfig, impl),
+	KEY(DdpPeerConfig, size, SIZES),
+	KEY(DdpPeerConfig, precision, PRECISIONS), KEY(DdpPeerConfig, ranks),
+	KEY(DdpPeerConfig, bucket_mb, "%g"), { 0 } };
 
 // plan rows of data parallelism
-static bool is_ours(const Config *c)
+static bool is_ours(const DdpPeerConfig *c)
 {
 	return strncmp(c->impl, "ours", strlen("ours")) == 0;
 }
 
 static int ranks_of(const void *config)
 {
-	const Config *c = config;
+	const DdpPeerConfig *c = config;
 	return is_ours(c) ? (int)c->ranks : 1;
 }
 
-typedef struct Form { int precision; const char *impl; } Form;
+// plan the forms of a step by size and precision
+typedef struct PeerForm { int precision; const char *impl; } PeerForm;
 
 /* returns how many rows */
-static int plan_form(Plan *plan, Form f, int first, int last)
+static int plan_form(Plan *plan, PeerForm f, int first, int last)
 {
 	enum { OUR_MB = 100 };
 	int n = 0;
@@ -63,25 +67,26 @@ static int plan_form(Plan *plan, Form f, int first, int last)
 			policies[f.precision].name)
 			|| (!gpu && (ours || f.precision != POLICY_FP32)))
 			continue;
-		plan_add(plan, &(Config){ f.impl, size, f.precision, gpus,
+		plan_add(plan, &(DdpPeerConfig){ f.impl, size, f.precision, gpus,
 			ours ? OUR_MB : bucket_mb });
 		n++;
 	}
 	return n;
 }
 
-static void plan_forms(Plan *plan, const Form *forms, int first, int last)
+static void plan_forms(Plan *plan, const PeerForm *forms, int first, int last)
 {
 	int n = 0;
-	for (const Form *f = forms; f->impl; f++)
+	for (const PeerForm *f = forms; f->impl; f++)
 		n += plan_form(plan, *f, first, last);
 	if (n == 0)
 		usage_error("no row has this implementation, size and precision");
 }
 
+// plan the tables of steps and of classes
 static void plan(Plan *plan)
 {
-	plan_forms(plan, (const Form[]){
+	plan_forms(plan, (const PeerForm[]){
 		{ POLICY_BF16, "ours" }, { POLICY_BF16, "ours-bf16-wire" },
 		{ POLICY_FP32, "ours" },
 		{ POLICY_BF16, "pytorch-eager" }, { POLICY_FP32, "pytorch-eager" },
@@ -93,13 +98,14 @@ static void plan(Plan *plan)
 
 static void plan_classes(Plan *plan)
 {
-	plan_forms(plan, (const Form[]){ { POLICY_BF16, "pytorch-compiled" },
+	plan_forms(plan, (const PeerForm[]){ { POLICY_BF16, "pytorch-compiled" },
 		{ POLICY_BF16, "pytorch-eager" }, { POLICY_FP32, "pytorch-eager" },
 		{ 0 } }, only.size ? 0 : SIZE_XL, only.size ? NTRAINED - 1 : SIZE_XL);
 }
 
 // have PyTorch train on several GPUs
-static void ask(Row *row, const Config *c, const char *columns, const char *how)
+static void ask_pytorch(Row *row, const DdpPeerConfig *c, const char *columns,
+	const char *how)
 {
 	const char *form = c->impl + strlen("pytorch-"),
 		*parts = strstr(form, "-blocks") ? " --blocks"
@@ -113,7 +119,7 @@ static void ask(Row *row, const Config *c, const char *columns, const char *how)
 }
 
 // train on several GPUs ourselves
-static void train(Row *row, const Config *c)
+static void train_ours(Row *row, const DdpPeerConfig *c)
 {
 	DdpConfig config = { { c->size, context, c->precision, .fusion = 1 },
 		.batch = batch, .kind = DDP_BUCKETED, .bucket_mb = c->bucket_mb,
@@ -136,16 +142,16 @@ static void train(Row *row, const Config *c)
 
 static void run(Row *row, const void *config)
 {
-	const Config *c = config;
+	const DdpPeerConfig *c = config;
 	if (is_ours(c))
-		train(row, c);
+		train_ours(row, c);
 	else
-		ask(row, c, COLUMNS, "");
+		ask_pytorch(row, c, COLUMNS, "");
 }
 
 static void run_classes(Row *row, const void *config)
 {
-	ask(row, config, CLASS_COLUMNS, " --classes");
+	ask_pytorch(row, config, CLASS_COLUMNS, " --classes");
 }
 
 const Experiment experiment = {

@@ -31,7 +31,7 @@ def save(path, tensors, metadata):
 			t = tensors[name]
 			f.write((ctypes.c_char * t.nbytes).from_address(t.data_ptr()))
 
-
+# map a tensor file
 def load(path):
 	"""tensors that lie in the mapped file, and the metadata"""
 	with open(path, "rb") as f:
@@ -60,7 +60,7 @@ def adamw_step(weights, m, v, t):
 def on_host(t):
 	return t.detach().cpu().clone()
 
-
+# train three steps and keep what a test compares
 def vectors(model, tokens, targets, keep=on_host,
 		cast=contextlib.nullcontext()):
 	"""what the model makes of weights and batch, which it trains on"""
@@ -107,7 +107,7 @@ def described(shape, **more):
 		"rope_theta": "10000", "torch": torch.__version__,
 		"source": "pytorch_golden.py"}
 
-
+# write a file of golden vectors
 def command_gold(args):
 	set_precision("fp32")
 	torch.manual_seed(args.seed)
@@ -157,7 +157,7 @@ def model_in(form, shape, weights, device):
 	model.load_state_dict(weights)
 	return model.to(torch.bfloat16) if form == "bf16" else model
 
-
+# write errors in three forms of PyTorch
 def command_errors(args):
 	set_precision("fp32")
 	torch.manual_seed(args.seed)

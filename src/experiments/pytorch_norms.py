@@ -7,6 +7,7 @@ from pytorch_peer import (EPS, F, WARMUP, RMSNorm, graph_of, nn, queued_ms,
 from torch._functorch import config as compiling
 
 
+# record or call a pass, and time it
 def pass_ms(work, runs, stream):
 	"""milliseconds of each run, and how they were timed"""
 	with torch.cuda.stream(stream):
@@ -32,7 +33,7 @@ def forms(width, dtype):
 		("compiled", "layernorm", torch.compile(lambda x: F.layer_norm(x,
 			(width,), *both, EPS)), both))
 
-
+# compare a norm's gradients with the eager ones
 def agree(norm, eager, x, gain, dy, centers):
 	inputs = [x - x.mean(-1, keepdim=True) if centers else x, gain]
 	wants = [eager(inputs[0])]
@@ -45,7 +46,7 @@ def agree(norm, eager, x, gain, dy, centers):
 		error = (a.double() - b.double()).norm() / b.double().norm()
 		assert error < tolerance, error.item()
 
-
+# time each norm's passes on one stream
 def time_norms(args):
 	torch.manual_seed(args.seed)
 	set_precision("fp32")
@@ -80,6 +81,7 @@ def time_norms(args):
 			flush=True)
 
 
+# read the command line of PyTorch's norms
 def main():
 	parser = argparse.ArgumentParser(prog="pytorch_norms", description=__doc__)
 	for name, default in (("rows", 50000), ("width", 1024), ("repeats", 1000),

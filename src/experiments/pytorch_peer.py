@@ -48,7 +48,7 @@ class Embedding(nn.Module):
 	def forward(self, tokens):
 		return self.weight[tokens]
 
-
+# normalize rows in fp32
 class RMSNorm(nn.Module):
 	def __init__(self, d_model):
 		super().__init__()
@@ -76,7 +76,7 @@ class Rope(nn.Module):
 		turned = (cos * even - sin * odd, sin * even + cos * odd)
 		return torch.stack(turned, dim=-1).flatten(-2)
 
-
+# define attention by a softmax and by the library
 def softmax(x):
 	e = torch.exp(x - x.amax(dim=-1, keepdim=True))
 	return e / e.sum(dim=-1, keepdim=True)
@@ -93,7 +93,7 @@ def library_attention(q, k, v):
 	return F.scaled_dot_product_attention(q.to(v.dtype), k.to(v.dtype), v,
 		is_causal=True)
 
-
+# project, rotate and attend
 class Attention(nn.Module):
 	def __init__(self, shape, attend):
 		super().__init__()
@@ -134,7 +134,7 @@ class Block(nn.Module):
 		x = x + self.attn(self.ln1(x))
 		return x + self.ffn(self.ln2(x))
 
-
+# define the Transformer and its loss
 class Transformer(nn.Module):
 	def __init__(self, shape, attend=attention):
 		super().__init__()
@@ -188,6 +188,7 @@ class Clock:
 		return {f"{name}_ms": f"{statistics.median(ms):.4f}",
 			f"{name}_sd_ms": f"{sd:.4f}"}
 
+# build the model, the optimizer and the forward pass
 def prepare(args):
 	"""functions: the loss of the batch; one step of the optimizer"""
 	torch.manual_seed(args.seed)
@@ -225,6 +226,7 @@ def prepare(args):
 
 	return forward, optimizer
 
+# measure phases, whole steps and forward passes
 def measure(args):
 	forward, optimizer = prepare(args)
 	clocks = [Clock(), Clock()]                      # warm-up's, and ours
@@ -264,6 +266,7 @@ def measure(args):
 		row |= clocks[1].columns(name)
 	return row | {"peak_MiB": f"{peak:.1f}", "loss": f"{last:.6f}"}
 
+# print a row of one configuration
 def command_time(args):
 	row = {name: getattr(args, name) for name in ("impl", "size", "context",
 		"batch", "precision")}
@@ -315,6 +318,7 @@ def replay_ms(work, runs):
 		raise RuntimeError("PyTorch could not record the work as a graph")
 	return queued_ms(replay, runs)
 
+# print a row of each norm
 @torch.no_grad()
 def command_norms(args):
 	torch.manual_seed(args.seed)

@@ -8,6 +8,7 @@
 static PeerFilter only;
 static long batch = 4, context = 512, warmup = 5, steps = 10, limit_s = 420;
 
+// list the options of pytorch_peers
 static const Option options[] = {
 	PEER_OPTIONS(only, "ours, ours-eager, pytorch-eager, pytorch-compiled or "
 		"pytorch-best; the last two also with -blocks at the end, the last also "
@@ -23,15 +24,16 @@ static const Option options[] = {
 };
 
 // list who is compared
-typedef struct Config {
+typedef struct PeerConfig {
 	const char *impl;
 	int size;
 	long context;
 	int precision;
-} Config;
-static const Key keys[] = { KEY(Config, impl), KEY(Config, size, SIZES),
-	KEY(Config, context), KEY(Config, precision, PRECISIONS), { 0 } };
+} PeerConfig;
+static const Key keys[] = { KEY(PeerConfig, impl), KEY(PeerConfig, size, SIZES),
+	KEY(PeerConfig, context), KEY(PeerConfig, precision, PRECISIONS), { 0 } };
 
+// plan rows of both implementations
 static void plan(Plan *plan)
 {
 	enum { SMALL = 2, ALL = NTRAINED };   /* sizes that are compiled as a whole */
@@ -57,7 +59,7 @@ static void plan(Plan *plan)
 				policies[p].name) || (!gpu && p != POLICY_FP32))
 				continue;
 			any = true;
-			plan_add(plan, &(Config){ forms[f].impl, i,
+			plan_add(plan, &(PeerConfig){ forms[f].impl, i,
 				gpu ? context : context / SCALE, p });
 		}
 	if (!any)
@@ -65,7 +67,7 @@ static void plan(Plan *plan)
 }
 
 // time our step
-static void time_ours(Row *row, const Config *c)
+static void time_ours(Row *row, const PeerConfig *c)
 {
 	bool fused = strcmp(c->impl, "ours") == 0;
 	Shape shape = studied_shape(c->size, c->context);
@@ -88,7 +90,7 @@ static void time_ours(Row *row, const Config *c)
 }
 
 // ask PyTorch for its time
-static void time_theirs(Row *row, const Config *c, const char *form)
+static void time_theirs(Row *row, const PeerConfig *c, const char *form)
 {
 	const char *how = strstr(form, "-blocks") ? " --blocks"
 		: strstr(form, "-graphs") ? " --graphs" : "";
@@ -100,9 +102,10 @@ static void time_theirs(Row *row, const Config *c, const char *form)
 		policies[c->precision].name, warmup, steps, harness_seed);
 }
 
+// time a row by its implementation
 static void run(Row *row, const void *config)
 {
-	const Config *c = config;
+	const PeerConfig *c = config;
 	if (strncmp(c->impl, "ours", 4) == 0)
 		time_ours(row, c);
 	else

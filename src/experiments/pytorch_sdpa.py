@@ -12,6 +12,7 @@ from pytorch_peer import (EPS, F, Clock, attention, command_line, graph_of,
 from torch._functorch import config as compiling
 
 
+# choose PyTorch's kernels of attention
 def attention_by(backend, causal=True):
 	"""attention of PyTorch: naive (eager or compiled), or one of its libraries"""
 	if backend == "eager":
@@ -32,6 +33,7 @@ def kernels_of(backend):
 		"efficient": "EFFICIENT_ATTENTION"}[backend]))
 
 
+# time PyTorch's attention by events
 def command_time(args):
 	set_precision("fp32")
 	torch.manual_seed(args.seed)
@@ -108,7 +110,7 @@ def worst_error(o, gradients, q, k, v, g, causal):
 			judge(dv[i], p[i] * g[i], 0.05)
 	return math.nan if any(map(math.isnan, errors)) else max(errors)
 
-
+# time both passes by calls and by replays
 def grid_columns(attention_of, leaves, g, causal, stream):
 	"""each pass by calls and by replays, and the error, as key=value"""
 	o = attention_of(*leaves)
@@ -130,6 +132,7 @@ def grid_columns(attention_of, leaves, g, causal, stream):
 				answers[name + "_sd_ms"] = f"{statistics.stdev(ms):.5f}"
 	answers["status"] = "ok" if right or math.isnan(error) else "wrong"
 	return " ".join(f"{key}={value}" for key, value in answers.items())
+# print a row for each back end
 
 
 def command_grid(args):
@@ -155,6 +158,7 @@ def command_grid(args):
 			print(f"variant=pytorch-{backend}", answer, flush=True)
 
 
+# compute attention in wide precision
 def attention_wide(q, k, v, g, wide):
 	"""O, dQ, dK, dV by the formulas; what softmax sums is in wide precision"""
 	scale, n = q.shape[-1] ** -0.5, q.shape[-2]
@@ -187,6 +191,7 @@ class Wide(torch.autograd.Function):
 		return attention_wide(*ctx.saved_tensors, g, torch.double)[1:]
 
 
+# load our functions for PyTorch
 def ours(module, name):
 	sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../ops"))
 	return getattr(importlib.import_module(module), name).apply
@@ -208,7 +213,7 @@ def us_of_calls(work, calls, wait):
 	return [1e6 * (end - start) / calls for end in (returned,
 		time.perf_counter())]
 
-
+# list what is called
 def callees(op, on_gpu):
 	"""what is called, and in which context, by name"""
 	nothing = contextlib.nullcontext
@@ -223,13 +228,14 @@ def callees(op, on_gpu):
 	return found | {"pytorch-" + name: (theirs, lambda name=name:
 		kernels_of(name)) for name in ("cudnn", "flash2")}
 
-
+# time a round of calls
 def round_of_calls(run, leaves, g, calls, wait):
 	"""as key=value's pairs: forward, and both passes"""
 	passes = {"fwd": lambda: run(*leaves),
 		"both": lambda: torch.autograd.grad(run(*leaves), leaves, g)}
 	return {f"{name}_{end}_us": us for name, work in passes.items()
 		for end, us in zip(("call", "done"), us_of_calls(work, calls, wait))}
+# take turns and keep the least
 
 
 def command_calls(args):
@@ -262,6 +268,7 @@ def command_calls(args):
 			flush=True)
 
 
+# print the errors of ours and of a peer
 def command_errors(args):
 	"""errors of our attention and of another's, on the same inputs"""
 	our = our_attention()
@@ -285,6 +292,7 @@ def command_errors(args):
 				"peer_dv"), ours + theirs)), "status=ok", flush=True)
 
 
+# read the command line of PyTorch's attention
 def main():
 	parser, add = command_line("pytorch_sdpa", __doc__)
 

@@ -22,6 +22,7 @@ static void name_span(const DdpCase *c, const Interval *i, TraceSpan *s)
 		snprintf(s->name, sizeof s->name, "block %d", i->number - 1);
 }
 
+// take a watched step and read its spans
 int queue_spans(DdpCase *c, bool waits, TraceSpan *spans)
 {
 	int n = 0;
@@ -57,6 +58,7 @@ static void emit(Row *row, const TraceSpan *spans, int n)
 	}
 }
 
+// gather the spans of all ranks
 void queue_spans_record(Row *row, Comm *comm, const TraceSpan *spans, int n,
 	const char *trace)
 {

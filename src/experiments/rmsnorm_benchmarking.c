@@ -26,46 +26,48 @@ static const Option options[] = {
 };
 
 // list the variants of a norm
-typedef struct Norm {
-	NormRows r;                      /* first: a pass over rows takes a Norm */
-	const struct Kind *kind;
+typedef struct TimedNorm {
+	NormRowsCase r; /* first: a pass over rows takes a TimedNorm */
+	const struct NormKind *kind;
 	NormVersion version;
 	bool again;
-} Norm;
+} TimedNorm;
 
-typedef struct Kind {
+typedef struct NormKind {
 	const char *name;
-	bool centers;                    /* about the mean, and shifts */
+	bool centers;                    /* subtracts the mean and adds a shift */
 	Work *forward, *backward;
-} Kind;
+} NormKind;
 
-static void one_kernel(void *norm)
+// run a version of the fused norm
+static void fused_forward(void *norm)
 {
-	const Norm *n = norm;
-	const NormRows *r = &n->r;
+	const TimedNorm *n = norm;
+	const NormRowsCase *r = &n->r;
 	r->ops->fused_rmsnorm_forward(r->device, (NormForward){ .y = r->y,
 		.rho = r->rho, .x = r->x, .g = r->g, .eps = ROWS_EPS,
 		.version = n->version }, r->rows, r->C);
 }
 
-static void one_kernel_back(void *norm)
+static void fused_backward(void *norm)
 {
-	const Norm *n = norm;
-	const NormRows *r = &n->r;
+	const TimedNorm *n = norm;
+	const NormRowsCase *r = &n->r;
 	r->ops->fused_rmsnorm_backward(r->device, (NormBackward){ .dsum = r->dx,
 		.fresh = true, .dg = r->dg, .dy = r->dy, .sum = r->x, .g = r->g,
 		.rho = n->again ? (Array){ NULL, FP32 } : r->rho, .eps = ROWS_EPS,
 		.version = n->version }, r->rows, r->C);
 }
 
-static const Kind by_steps = { "rmsnorm", false, norm_rows_rmsnorm,
+// list the variants in the order of the option's
+static const NormKind by_steps = { "rmsnorm", false, norm_rows_rmsnorm,
 		norm_rows_rmsnorm_back },
-	in_one = { "rmsnorm", false, one_kernel, one_kernel_back },
+	in_one = { "rmsnorm", false, fused_forward, fused_backward },
 	centered = { "layernorm", true, norm_rows_layernorm,
 		norm_rows_layernorm_back };
-static const struct Variant {
+static const struct NormVariant {
 	const char *name;
-	const Kind *kind;
+	const NormKind *kind;
 	NormVersion version;
 	bool again;
 } variants[] = {                     /* in the order of the option's */
@@ -84,8 +86,8 @@ enum { NVARIANTS = sizeof variants / sizeof *variants, FIRST_VERSION = 4,
 	MOST_OF_LAYERNORM = 8192 };         /* elements of a row, on a GPU */
 
 // compare a variant's gradient of the gain
-/* of dg, which is want's within the errors of sums over rows */
-static void expect_gain(const NormRows *n, const real *want, const char *name)
+/* ends the program unless dg is `want`, within the errors of sums over rows */
+static void expect_gain(const NormRowsCase *n, const real *want, const char *name)
 {
 	real *got = norm_row(n->device, n->dg, 0, n->C);
 	double bound = 1e-4 * sqrt(n->rows);
@@ -96,16 +98,17 @@ static void expect_gain(const NormRows *n, const real *want, const char *name)
 	free(got);
 }
 
-static void clear(const NormRows *n)
+// compute the eager gradient of the gain
+static void clear_outputs(const NormRowsCase *n)
 {
 	n->ops->fill(n->device, n->y, NAN, n->rows * n->C);
 	n->ops->fill(n->device, n->dx, 0, n->rows * n->C);
 	n->ops->fill(n->device, n->dg, 0, n->C);
 }
 
-static real *eager_gain(NormRows *n)
+static real *eager_gain(NormRowsCase *n)
 {
-	clear(n);
+	clear_outputs(n);
 	norm_rows_rmsnorm(n);
 	norm_rows_rmsnorm_back(n);
 	return norm_row(n->device, n->dg, 0, n->C);
@@ -116,24 +119,26 @@ static real *eager_gain(NormRows *n)
 	"fwd_fraction bwd_fraction both_fraction timing"
 #define VALUES "impl norm variant " PASSES " fwd_kernels bwd_kernels copy_GBps"
 
-typedef struct Config {
+typedef struct RmsnormConfig {
 	long rows, width;
 	int precision, by;
-} Config;
+} RmsnormConfig;
 enum { OURS, PYTORCH };
-static const Key keys[] = { KEY(Config, rows), KEY(Config, width),
-	KEY(Config, precision, "fp32|bf16"), KEY(Config, by, "ours|PyTorch"), { 0 } };
+static const Key keys[] = { KEY(RmsnormConfig, rows), KEY(RmsnormConfig, width),
+	KEY(RmsnormConfig, precision, "fp32|bf16"),
+	KEY(RmsnormConfig, by, "ours|PyTorch"), { 0 } };
 
-static void pass_forward(void *n) { ((Norm *)n)->kind->forward(n); }
-static void pass_backward(void *n) { ((Norm *)n)->kind->backward(n); }
+// time one pass of a variant
+static void pass_forward(void *n) { ((TimedNorm *)n)->kind->forward(n); }
+static void pass_backward(void *n) { ((TimedNorm *)n)->kind->backward(n); }
 static void pass_both(void *n)
 {
 	pass_forward(n);
 	pass_backward(n);
 }
 
-/* n elements; on a GPU 1000 for 50,000 rows 1024 wide, in as much time for
- * wider ones */
+/* how often a pass over n elements runs: on a GPU 1000 times for 50,000 rows of
+ * 1024, and so often that wider rows take as much time */
 static int runs_of_norm(double n)
 {
 	enum { MOST = 1000 };
@@ -142,8 +147,8 @@ static int runs_of_norm(double n)
 		: runs < MOST ? (int)runs : MOST;
 }
 
-/* arrays: that the pass must move */
-static void time_pass(Row *row, const char *pass, Work *work, Norm *n,
+/* arrays: how many the pass must move */
+static void time_pass(Row *row, const char *pass, Work *work, TimedNorm *n,
 	int arrays, double copy)
 {
 	char name[32];
@@ -165,14 +170,15 @@ static void time_pass(Row *row, const char *pass, Work *work, Norm *n,
 }
 
 // time the passes that a variant has
-static bool has_plan(const Norm *n, bool backward)
+static bool has_plan(const TimedNorm *n, bool backward)
 {
 	const size_t C = n->r.C;
 	int pack = n->r.x.type == BF16 ? 8 : 4;
 	return norm_plan(n->version, backward, C, C % pack ? 1 : pack).threads;
 }
 
-static void time_variant(Row *row, Norm *n, const struct Variant *v,
+// check a variant, then time it
+static void time_variant(Row *row, TimedNorm *n, const struct NormVariant *v,
 	const real *gain, double copy)
 {
 	n->kind = v->kind;
@@ -184,7 +190,7 @@ static void time_variant(Row *row, Norm *n, const struct Variant *v,
 		"both_ms", "both_sd_ms", "both_fraction" };
 	for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
 		row_set(row, columns[i], "-");
-	clear(&n->r);
+	clear_outputs(&n->r);
 	n->version = forward ? v->version : NORM_BY_WIDTH;
 	n->kind->forward(n);
 	n->version = backward ? v->version : NORM_BY_WIDTH;
@@ -205,7 +211,7 @@ static void time_variant(Row *row, Norm *n, const struct Variant *v,
 }
 
 // time PyTorch's forms of a norm
-static void time_pytorch(Row *row, const Config *c, double copy)
+static void time_pytorch(Row *row, const RmsnormConfig *c, double copy)
 {
 	enum { LIMIT_S = 300 };
 	row_set(row, "impl", "pytorch");
@@ -215,7 +221,8 @@ static void time_pytorch(Row *row, const Config *c, double copy)
 		runs_of_norm((double)c->rows * c->width), harness_seed, copy);
 }
 
-static void run_variants(Row *row, const Config *c, int first, int end)
+// run the variants that take a width
+static void run_variants(Row *row, const RmsnormConfig *c, int first, int end)
 {
 	Device *d = harness_device();
 	double copy = copy_GBps(d, copy_length(d), harness_on_gpu() ? 21 : 5);
@@ -224,12 +231,13 @@ static void run_variants(Row *row, const Config *c, int first, int end)
 		time_pytorch(row, c, copy);
 		return;
 	}
-	Norm n = { norm_rows_new(d, c->rows, c->width, c->precision ? BF16 : FP32) };
+	TimedNorm n = { norm_rows_new(d, c->rows, c->width,
+		c->precision ? BF16 : FP32) };
 	real *gain = eager_gain(&n.r);
 	row_set(row, "impl", "ours");
 	row_set(row, "timing", harness_on_gpu() ? "replay" : "calls");
 	for (int i = first; i < end; i++) {
-		const struct Variant *v = &variants[i];
+		const struct NormVariant *v = &variants[i];
 		n.version = v->version;
 		bool takes = has_plan(&n, false) || has_plan(&n, true);
 		if (v->kind == &centered && harness_on_gpu())
@@ -246,7 +254,8 @@ static void run_norms(Row *row, const void *config)
 	run_variants(row, config, 0, harness_on_gpu() ? NVARIANTS : FIRST_VERSION);
 }
 
-static bool wanted(int type)
+// plan the widths of the problem
+static bool is_wanted_type(int type)
 {
 	return precision < 0 || precision == type;
 }
@@ -255,10 +264,10 @@ static void plan_norms(Plan *plan)
 {
 	long count = rows ? rows : harness_on_gpu() ? 50000 : 1000;
 	for (int type = 0; type < 2; type++)
-		for (long C = width ? width : 1024; wanted(type); C *= 2) {
-			plan_add(plan, &(Config){ count, C, type, OURS });
+		for (long C = width ? width : 1024; is_wanted_type(type); C *= 2) {
+			plan_add(plan, &(RmsnormConfig){ count, C, type, OURS });
 			if (harness_on_gpu() && variant < 0)
-				plan_add(plan, &(Config){ count, C, type, PYTORCH });
+				plan_add(plan, &(RmsnormConfig){ count, C, type, PYTORCH });
 			if (width || C == 8192)
 				break;
 		}
@@ -272,8 +281,9 @@ static void plan_widths(Plan *plan)
 	long elements = harness_on_gpu() ? (long)1 << 27 : 1 << 19;
 	for (int type = 0; type < 2; type++)
 		for (size_t i = 0; i < sizeof widths / sizeof *widths; i++)
-			if (wanted(type) && (width == 0 || width == widths[i]))
-				plan_add(plan, &(Config){ rows ? rows : elements / widths[i],
+			if (is_wanted_type(type) && (width == 0 || width == widths[i]))
+				plan_add(plan,
+					&(RmsnormConfig){ rows ? rows : elements / widths[i],
 					widths[i], type, OURS });
 }
 

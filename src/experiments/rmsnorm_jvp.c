@@ -12,12 +12,12 @@
 enum { ROWS = 2 };
 static const double EPS = 1e-5;
 
-typedef struct Batch {
+typedef struct NormBatch {
 	size_t H;
 	Array x, g, dy;          /* (ROWS, H), (H), (ROWS, H) */
 	Array y, rho;            /* (ROWS, H), (ROWS) */
 	Array dx, dg;
-} Batch;
+} NormBatch;
 
 static Array new_array(size_t n, int stream, double mean, double deviation)
 {
@@ -28,7 +28,8 @@ static Array new_array(size_t n, int stream, double mean, double deviation)
 	return (Array){ at, TYPE_REAL };
 }
 
-static long double loss(const Ops *ops, const Batch *b)
+// sum a loss that is linear in the output
+static long double loss(const Ops *ops, const NormBatch *b)
 {
 	const real *y = b->y.at, *dy = b->dy.at;
 	long double sum = 0;
@@ -39,7 +40,7 @@ static long double loss(const Ops *ops, const Batch *b)
 }
 
 // compare a gradient with central differences
-static double difference_error(const Ops *ops, const Batch *b, Array theta,
+static double difference_error(const Ops *ops, const NormBatch *b, Array theta,
                                const real *gradient, size_t n, double h)
 {
 	real *t = theta.at;
@@ -58,7 +59,7 @@ static double difference_error(const Ops *ops, const Batch *b, Array theta,
 }
 
 // find the norm of the gradient before the projection
-static double norm_of_v(const Batch *b)
+static double norm_of_v(const NormBatch *b)
 {
 	const real *g = b->g.at, *dy = b->dy.at, *rho = b->rho.at;
 	double sum = 0;
@@ -78,14 +79,15 @@ static double step_size(int k)             /* 10 down to 1e-11, two a decade */
 	return pow(10, 1 - k / 2.0);
 }
 
-typedef struct Config {
+typedef struct JvpConfig {
 	long width;
 	double step;
-} Config;
-static const Key keys[] = { KEY(Config, width), KEY(Config, step, "%.3g"),
-	{ 0 } }, width_keys[] = { KEY(Config, width), { 0 } };
+} JvpConfig;
+static const Key keys[] = { KEY(JvpConfig, width), KEY(JvpConfig, step, "%.3g"),
+	{ 0 } }, width_keys[] = { KEY(JvpConfig, width), { 0 } };
 
-/* three digits: the step is the one that the table has */
+// plan a row for each width and step
+/* the step as the table prints it, of three digits: the row computes with that */
 static double listed_step(int k)
 {
 	char text[16];
@@ -97,16 +99,16 @@ static void plan_steps(Plan *plan)
 {
 	for (int w = 0; w < NWIDTHS; w++)
 		for (int k = 0; k < NSTEPS; k++)
-			plan_add(plan, &(Config){ widths[w], listed_step(k) });
+			plan_add(plan, &(JvpConfig){ widths[w], listed_step(k) });
 }
 
 // measure the errors of both gradients at one step
-typedef struct Errors { double dx, dg; } Errors;
+typedef struct JvpErrors { double dx, dg; } JvpErrors;
 
-static Batch new_batch(const Ops *ops, size_t H)
+static NormBatch new_batch(const Ops *ops, size_t H)
 {
 	size_t n = ROWS * H;
-	Batch b = { H, new_array(n, 1, 0, 1), new_array(H, 2, 1, 0.5),
+	NormBatch b = { H, new_array(n, 1, 0, 1), new_array(H, 2, 1, 0.5),
 		new_array(n, 3, 0, 1), new_array(n, 4, 0, 0),
 		new_array(ROWS, 5, 0, 0), new_array(n, 6, 0, 0),
 		new_array(H, 7, 0, 0) };
@@ -115,13 +117,14 @@ static Batch new_batch(const Ops *ops, size_t H)
 	return b;
 }
 
-static Errors measure(const Ops *ops, const Batch *b, double h)
+// measure both gradients at one step
+static JvpErrors measure(const Ops *ops, const NormBatch *b, double h)
 {
 	const real *dg = b->dg.at;
 	double size = 0, scale = norm_of_v(b);
 	for (size_t j = 0; j < b->H; j++)
 		size += dg[j] * dg[j];
-	return (Errors){
+	return (JvpErrors){
 		difference_error(ops, b, b->x, b->dx.at, ROWS * b->H, h) / scale,
 		difference_error(ops, b, b->g, b->dg.at, b->H, h) / sqrt(size),
 	};
@@ -132,12 +135,12 @@ static const double U = 0x1p-53;
 
 static void run_step(Row *row, const void *config)
 {
-	const Config *c = config;
+	const JvpConfig *c = config;
 	omp_set_num_threads(1);         /* two rows are not worth waking others */
 	const Ops *ops = ops_for(harness_device());
 	double H = c->width, h = c->step;
-	Batch b = new_batch(ops, (size_t)H);
-	Errors e = measure(ops, &b, h);
+	NormBatch b = new_batch(ops, (size_t)H);
+	JvpErrors e = measure(ops, &b, h);
 	row_set(row, "dx_error", "%.3e", e.dx);
 	row_set(row, "dg_error", "%.3e", e.dg);
 	row_set(row, "truncation", "%.3e", h * h / (2 * H));
@@ -148,19 +151,20 @@ static void run_step(Row *row, const void *config)
 static void plan_best(Plan *plan)
 {
 	for (int w = 0; w < NWIDTHS; w++)
-		plan_add(plan, &(Config){ widths[w], 0 });
+		plan_add(plan, &(JvpConfig){ widths[w], 0 });
 }
 
+// try all steps and keep the best
 static void run_best(Row *row, const void *config)
 {
-	const Config *c = config;
+	const JvpConfig *c = config;
 	omp_set_num_threads(1);
 	const Ops *ops = ops_for(harness_device());
 	double H = c->width, best_step = 0;
-	Errors best = { INFINITY, INFINITY };
-	Batch b = new_batch(ops, (size_t)H);
+	JvpErrors best = { INFINITY, INFINITY };
+	NormBatch b = new_batch(ops, (size_t)H);
 	for (int k = 0; k < NSTEPS; k++) {
-		Errors e = measure(ops, &b, step_size(k));
+		JvpErrors e = measure(ops, &b, step_size(k));
 		if (e.dx < best.dx) {
 			best.dx = e.dx;
 			best_step = step_size(k);

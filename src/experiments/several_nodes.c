@@ -28,21 +28,23 @@ static const Option options[] = {
 	{ 0 }
 };
 
+// describe a row of several nodes
 #define OVER_NODES "ddp|zero1|fsdp"
-typedef struct Config {
+typedef struct OverNodesConfig {
 	long nodes;
 	double Gbps;                     /* of the link, each way */
 	int strategy;                    /* of OVER_NODES */
-} Config;
+} OverNodesConfig;
 typedef struct BucketConfig {
-	Config link;                     /* first: its keys are ours */
+	OverNodesConfig link;                     /* first: its keys are ours */
 	double bucket_mb;
 } BucketConfig;
-#define LINK_KEYS KEY(Config, nodes), KEY(Config, Gbps, "%g")
-static const Key keys[] = { LINK_KEYS, KEY(Config, strategy, OVER_NODES),
+#define LINK_KEYS KEY(OverNodesConfig, nodes), KEY(OverNodesConfig, Gbps, "%g")
+static const Key keys[] = { LINK_KEYS, KEY(OverNodesConfig, strategy, OVER_NODES),
 	{ 0 } }, bucket_keys[] = { LINK_KEYS, KEY(BucketConfig, bucket_mb, "%g"),
 	{ 0 } };
 
+// plan steps and buckets over links
 static void check_rate(void)
 {
 	if (asked_Gbps != 0 && !(asked_Gbps >= 0.01 && asked_Gbps <= 1000))
@@ -62,13 +64,13 @@ static void plan(Plan *plan)
 {
 	static const struct { long nodes; double Gbps; } links[] = { { 2, 0.25 },
 		{ 2, 1 }, { 2, 10 }, { 4, 1 } };
-	cost_given.folders = folder;
-	cost_folders();
+	cost_options.folders = folder;
+	count_folders();
 	check_rate();
 	for (size_t i = 0; i < sizeof links / sizeof *links; i++)
 		for (int strategy = 0; strategy < 3; strategy++)
 			if (i == 0 || (asked_nodes == 0 && asked_Gbps == 0))
-				plan_add(plan, &(Config){
+				plan_add(plan, &(OverNodesConfig){
 					asked_nodes ? asked_nodes : links[i].nodes,
 					asked_Gbps > 0 ? asked_Gbps : links[i].Gbps, strategy });
 }
@@ -79,7 +81,7 @@ static const char *size_name(void)
 	return model_sizes[size >= 0 ? size : SIZE_MEDIUM].name;
 }
 
-/* the first line of what a command says; its exit status */
+/* sets said to the first line of a command's output; returns as pclose */
 static int run_command(const char *command, char *said, size_t room)
 {
 	char *line = NULL;
@@ -95,8 +97,10 @@ static int run_command(const char *command, char *said, size_t room)
 	return pclose(from);
 }
 
-/* the row of a program's table; NULL: the row of ours says why not */
-static Records *run_job(Row *row, const Config *c, const char *settings,
+// run a program as a job on the nodes
+/* the one row of a program's table; NULL: the status of our row says why there
+ * is none */
+static Records *run_job(Row *row, const OverNodesConfig *c, const char *settings,
 	const char *program, const char *arguments)
 {
 	char self[4096] = "", folder[] = "/tmp/nodes.XXXXXX", said[160], *command,
@@ -129,8 +133,10 @@ static Records *run_job(Row *row, const Config *c, const char *settings,
 	return r;
 }
 
-/* of several jobs the one with the shortest step, which is in this column */
-static Records *run_on_nodes(Row *row, const Config *c, const char *program,
+// keep the shortest of several jobs
+/* of several jobs the one whose step, in this column, is shortest */
+static Records *run_on_nodes(Row *row, const OverNodesConfig *c,
+	const char *program,
 	const char *arguments, const char *step)
 {
 	enum { JOBS = 3 };
@@ -148,8 +154,8 @@ static Records *run_on_nodes(Row *row, const Config *c, const char *program,
 }
 
 // predict a step over a link
-/* ms of the collectives of a step that follows another */
-static double alone_in_step(const CostMachine *m, const CostRun *r)
+/* ms of the collectives in a step that follows another */
+static double collectives_alone_in_step(const CostMachine *m, const CostRun *r)
 {
 	double ms[2];
 	for (int i = 0; i < 2; i++) {
@@ -160,22 +166,25 @@ static double alone_in_step(const CostMachine *m, const CostRun *r)
 	return ms[1] - ms[0];
 }
 
-static CostMachine over_link(const Config *c, const CostRun *r)
+// replace the link by a slow one
+static CostMachine link_of(const OverNodesConfig *c, const CostRun *r)
 {
 	CostMachine m = cost_fitted(0)->machine;
 	const double carried = 1448.0 / 1514;
-	double on_host = alone_in_step(&m, r), wire = c->Gbps / 8 * carried;
+	double on_host = collectives_alone_in_step(&m, r),
+		wire = c->Gbps / 8 * carried;
 	m.node = 1;
 	m.far.GBps = fmin(m.near.GBps, wire);
 	for (int k = 0; k < COST_COLLECTIVES; k++)
 		m.byte_cost[k] = fmax(m.byte_cost[k] * m.far.GBps / m.near.GBps,
 			m.far.GBps / wire);
 	m.stretch.comm = 1 + (m.stretch.comm - 1) * fmin(1, on_host
-		/ fmax(alone_in_step(&m, r), 1e-9));
+		/ fmax(collectives_alone_in_step(&m, r), 1e-9));
 	return m;
 }
 
-static CostRun run_of(const Config *c, const Records *alone)
+// describe the measured job as a run
+static CostRun run_of(const OverNodesConfig *c, const Records *alone)
 {
 	static const CostStrategy strategies[] = { COST_BUCKETED, COST_ZERO1,
 		COST_FSDP };
@@ -197,19 +206,20 @@ static CostRun run_of(const Config *c, const Records *alone)
 static void run(Row *row, const void *config)
 {
 	static const char *const names[] = { "ddp", "zero1", "fsdp" };
-	const Config *c = config;
+	const OverNodesConfig *c = config;
 	char arguments[64];
+	// measure a step of one rank
 	row_set(row, "size", "%s", size_name());
 	Records *alone = run_on_nodes(row, c, "optimizer_state_sharding_accounting",
 		"--sweep times --strategy single", "period_ms");
 	if (alone == NULL)
 		return;
 	CostRun r = run_of(c, alone);
-	CostMachine m = over_link(c, &r);
+	CostMachine m = link_of(c, &r);
 	double predicted = cost_step(&m, &r).step_ms;
 	row_set(row, "single_ms", "%.3f", records_number(alone, 0, "period_ms"));
 	row_set(row, "predicted_ms", "%.3f", predicted);
-	row_set(row, "predicted_alone_ms", "%.3f", alone_in_step(&m, &r));
+	row_set(row, "predicted_alone_ms", "%.3f", collectives_alone_in_step(&m, &r));
 	records_free(&alone);
 	snprintf(arguments, sizeof arguments, "--strategy %s%s", names[c->strategy],
 		c->strategy == 2 ? " --prefetch 1" : "");

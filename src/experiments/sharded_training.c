@@ -10,17 +10,18 @@
 #include "experiments/ddp_case.h"
 #include "experiments/text.h"
 
-typedef enum { DDP, SHARDED, ZERO1, ZERO2, FSDP } Strategy;
+typedef enum { DDP, SHARDED, ZERO1, ZERO2, FSDP } ResumeStrategy;
 #define STRATEGIES "ddp|sharded|zero1|zero2|fsdp"
-typedef struct Config {
+typedef struct ResumeConfig {
 	int strategy, precision, transport;
 	long batch, ranks;               /* batch: sequences of all ranks */
-} Config;
-static const Key keys[] = { KEY(Config, strategy, STRATEGIES),
-	KEY(Config, precision, WIRES), KEY(Config, transport, TRANSPORTS),
-	KEY(Config, batch), KEY(Config, ranks), { 0 } };
+} ResumeConfig;
+static const Key keys[] = { KEY(ResumeConfig, strategy, STRATEGIES),
+	KEY(ResumeConfig, precision, WIRES), KEY(ResumeConfig, transport, TRANSPORTS),
+	KEY(ResumeConfig, batch), KEY(ResumeConfig, ranks), { 0 } };
 
-static Config given = { .strategy = FSDP, .batch = 12, .ranks = 2 };
+// list the options of sharded_training
+static ResumeConfig given = { .strategy = FSDP, .batch = 12, .ranks = 2 };
 static const char *path = "writeup.nw", *save, *resume;
 static long steps = 60, every = 10, save_every, head_chunk;
 static int update;
@@ -62,7 +63,8 @@ static double learning_rate(long step)           /* 1 is the first */
 }
 
 // train by one of the strategies
-static void begin(Trainer *t, Device *d, Comm *comm, const Config *c)
+static void begin_training(Trainer *t, Device *d, Comm *comm,
+	const ResumeConfig *c)
 {
 	const OptimizerSettings settings = { .beta1 = 0.9, .beta2 = 0.95,
 		.eps = 1e-8, .decay = 0.1 };
@@ -124,14 +126,15 @@ static void train(Row *row, Trainer *t, Comm *comm, const Text *text,
 	batch_free(&b);
 }
 
+// train on a row's ranks
 static void run(Row *row, const void *config)
 {
-	const Config *c = config;
+	const ResumeConfig *c = config;
 	Text text = text_read(path, 16 * (shape.context + 1));
 	Device *d = harness_device();
 	Comm *comm = ddp_comm(row, d, &(DdpConfig){ .transport = c->transport });
 	Trainer t = { 0 };
-	begin(&t, d, comm, c);
+	begin_training(&t, d, comm, c);
 	train(row, &t, comm, &text, c->batch);
 	trainer_free(&t);
 	comm_close(&comm);
@@ -150,6 +153,7 @@ static void check_resume(void)
 			step);
 }
 
+// plan a run that can go on
 static void plan(Plan *plan)
 {
 	int rank, ranks;
@@ -171,7 +175,7 @@ static void plan(Plan *plan)
 
 static int ranks_of(const void *config)
 {
-	return (int)((const Config *)config)->ranks;
+	return (int)((const ResumeConfig *)config)->ranks;
 }
 
 const Experiment experiment = {

@@ -17,6 +17,7 @@ void sharding_given_settle(ShardingGiven *g)
 		usage_error("--precision %s: expected fp32 or bf16", policies[p].name);
 }
 
+// plan the prefetches of a strategy
 static void plan_strategy(Plan *plan, const ShardingGiven *g, ShardingConfig c)
 {
 	double bucket_mb = harness_on_gpu() ? 25 : 0.25;
@@ -34,6 +35,7 @@ static void plan_strategy(Plan *plan, const ShardingGiven *g, ShardingConfig c)
 		plan_add(plan, &c);
 }
 
+// plan strategies of a size
 void sharding_plan(Plan *plan, const ShardingGiven *g, int size,
 	Strategy first, Strategy last, bool both)
 {
@@ -84,6 +86,7 @@ static void begin_zero(ShardingCase *c)
 	ddp_case_train(run, zero_optimizer(c->zero));
 }
 
+// begin with a sharded optimizer
 static void begin_sharded(ShardingCase *c)
 {
 	DdpCase *run = c->run;
@@ -95,6 +98,7 @@ static void begin_sharded(ShardingCase *c)
 	ddp_case_train(run, sharded_model_optimizer(c->sharded));
 }
 
+// begin and close the case of any strategy
 void sharding_case_begin(ShardingCase *c)
 {
 	Strategy s = c->config.strategy;
@@ -120,8 +124,8 @@ void sharding_case_close(ShardingCase **c)
 }
 
 // time a strategy
-/* of groups from `first` on, as they are read, or of elements of `wire` > 0
- * bytes */
+/* bytes of the groups from `first` on: as weights that are read; wire > 0: of
+ * elements of so many bytes */
 static double group_bytes(const ShardingCase *c, int first, double wire)
 {
 	const ShardMap *map = zero_map(c->zero);
@@ -135,6 +139,7 @@ static double group_bytes(const ShardingCase *c, int first, double wire)
 	return sum;
 }
 
+// derive what a rank sends
 static double derived_bytes(const ShardingCase *c)
 {
 	const Model *m = c->run->m;
@@ -154,6 +159,7 @@ static double derived_bytes(const ShardingCase *c)
 	return sum * (ranks - 1) / ranks;
 }
 
+// set what was sent, beside the formula
 static void set_sent(Row *row, const ShardingCase *c)
 {
 	const double *sent = c->run->sent;
@@ -167,6 +173,7 @@ static void set_sent(Row *row, const ShardingCase *c)
 	row_set(row, "weights_MB", "%.4f", c->run->m->count * 4e-6);
 }
 
+// time a case
 void sharding_case_time(Row *row, ShardingCase *c)
 {
 	DdpCase *run = c->run;
@@ -184,7 +191,7 @@ void sharding_case_time(Row *row, ShardingCase *c)
 		ddp_case_check(run);
 }
 
-// find the memory of a strategy
+// add up bytes in use
 static double total_of(const ptrdiff_t active[NCATEGORIES])
 {
 	ptrdiff_t total = 0;
@@ -193,7 +200,8 @@ static double total_of(const ptrdiff_t active[NCATEGORIES])
 	return (double)total;
 }
 
-/* active: before the first event, and, on return, after the last */
+/* the part of the log from..to; active: bytes before it and, on return, after
+ * it */
 static Moment moment_of(const Device *d, size_t from, size_t to,
 	ptrdiff_t active[NCATEGORIES])
 {
@@ -212,6 +220,7 @@ static Moment moment_of(const Device *d, size_t from, size_t to,
 	return m;
 }
 
+// take workspaces out of a moment
 static void leave_out(Moment *m, double workspace)
 {
 	m->workspace = workspace;
@@ -220,6 +229,7 @@ static void leave_out(Moment *m, double workspace)
 	m->active -= workspace;
 }
 
+// log a run and cut it into moments
 void moments_of_steps(DdpCase *run, void (*begin)(void *arg), void *arg,
 	Moment moments[NMOMENTS])
 {
@@ -256,6 +266,7 @@ void sharding_case_memory(ShardingCase *c, Moment moments[NMOMENTS])
 	moments_of_steps(c->run, begin_case, c, moments);
 }
 
+// set the memory of a moment
 void sharding_case_set_memory(Row *row, const Moment *m,
 	const MemoryEstimate *derived)
 {
@@ -300,6 +311,7 @@ static MemoryEstimate estimate_step(const ShardingCase *c)
 	return e;
 }
 
+// estimate a moment of a case
 MemoryEstimate sharding_case_estimate(const ShardingCase *c, int moment)
 {
 	MemoryEstimate e = estimate_step(c);

@@ -35,8 +35,8 @@ typedef struct ShardingGiven {
 		"units that fsdp gathers ahead; -1: 0, 1 and 2" }
 /* as ddp_given_settle; refuses what ZeRO does not have */
 void sharding_given_settle(ShardingGiven *given);
-/* a size under the strategies from first to last, as far as they were not ruled
- * out; both: on a GPU in fp32 besides bf16, on a CPU in bf16 besides fp32 */
+/* plans a size under the strategies from first to last that the options leave;
+ * both: on a GPU in fp32 besides bf16, on a CPU in bf16 besides fp32 */
 void sharding_plan(Plan *plan, const ShardingGiven *given, int size,
 	Strategy first, Strategy last, bool both);
 
@@ -44,41 +44,42 @@ void sharding_plan(Plan *plan, const ShardingGiven *given, int size,
 typedef struct ShardingCase {
 	ShardingConfig config;
 	DdpCase *run;
-	struct ShardedModel *sharded;    /* sharded */
-	struct Zero *zero;               /* zero1, zero2, fsdp */
+	struct ShardedModel *sharded;    /* NULL unless strategy is SHARDED */
+	struct Zero *zero;               /* NULL before ZERO1 */
 } ShardingCase;
 
 ShardingCase *sharding_case(Row *row, const ShardingConfig *config);
-/* a new model, batch and optimizer under the strategy of the configuration */
+/* makes model, batch and optimizer under the strategy of the configuration */
 void     sharding_case_begin(ShardingCase *c);
-/* with these */
+/* frees them and the case */
 void     sharding_case_close(ShardingCase **c);
 
 #define SHARDING_TIMES "period_ms step_ms step_sd_ms fwd_ms bwd_ms wait_ms " \
 	"opt_ms comm_ms blocked_ms alone_ms all_reduce_MB reduce_scatter_MB " \
 	"exchange_MB all_gather_MB broadcast_MB sent_derived_MB weights_MB loss via"
-/* once begun */
+/* times steps of a case that has begun, and sets SHARDING_TIMES */
 void     sharding_case_time(Row *row, ShardingCase *c);
 
-/* a part of the run: until the model, the strategy and the optimizer are there;
- * of a step, until the optimizer begins; until its end */
+/* parts of the run: until model, strategy and optimizer are there; of a step,
+ * until the optimizer begins; until the step's end */
 enum { MOMENT_INIT, MOMENT_BEFORE, MOMENT_AFTER, NMOMENTS };
 typedef struct Moment {
-	/* bytes: where all together have most, by category; at the end of the part.
-	 * Without workspaces of libraries and transports, but for workspace */
+	/* bytes: peak of the part, by category and in all; active at its end.
+	 * Workspaces of libraries and transports are in `workspace` alone */
 	double at_peak[NCATEGORIES], peak, active, workspace;
 } Moment;
-/* begin(arg), which makes the run's model and optimizer, and two steps, of which
- * the second counts */
+/* calls begin(arg), which makes the run's model and optimizer, and takes two
+ * steps, of which the second counts */
 void     moments_of_steps(DdpCase *run, void (*begin)(void *arg), void *arg,
 	Moment moments[NMOMENTS]);
-/* the same of a case, which it begins */
+/* the moments of a case, which it begins */
 void     sharding_case_memory(ShardingCase *c, Moment moments[NMOMENTS]);
-/* the same by formula; category[]: where each has most */
+/* the memory of a moment by formula; category[]: the most that each takes */
 MemoryEstimate sharding_case_estimate(const ShardingCase *c, int moment);
 #define SHARDING_MEMORY "peak_MiB parameter_MiB gradient_MiB optimizer_MiB " \
 	"activation_MiB temporary_MiB active_MiB workspace_MiB derived_MiB " \
 	"parameter_derived_MiB gradient_derived_MiB optimizer_derived_MiB"
+/* sets SHARDING_MEMORY */
 void     sharding_case_set_memory(Row *row, const Moment *m,
 	const MemoryEstimate *derived);
 #endif

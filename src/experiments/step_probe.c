@@ -26,8 +26,8 @@ double step_part_flops(const Shape *s, size_t batch, int part)
 }
 
 // declare the probe's buffers
-/* (N, C): x, y, o, dy, d_o, dx; (N, 3C): qkv, dqkv; (N, 2F): gate_up, of which
- * the first half serves as SwiGLU's output too; (N, F): dh; dw: of any weight */
+/* (N, C): x, y, o, dy, d_o, dx; (N, 3C): qkv, dqkv; (N, 2F): gate_up, whose first
+ * half is SwiGLU's output too; (N, F): dh; dw: as large as the largest weight */
 enum { X, Y, O, DY, D_O, DX, QKV, DQKV, GATE_UP, DH, LOGITS, LSE, W_QKV, W_OUTPUT,
 	W_GATE_UP, W_DOWN, W_HEAD, DW, DW_HEAD, NBUFFERS };
 
@@ -44,7 +44,7 @@ struct StepProbe {
 };
 
 // make and free the probe
-/* sd 0: it is written before it is read */
+/* allocates a buffer; sd > 0: and draws it; 0: it is written before it is read */
 static void make(StepProbe *p, int which, size_t n, Type type, double sd,
 	uint64_t seed)
 {
@@ -54,6 +54,7 @@ static void make(StepProbe *p, int which, size_t n, Type type, double sd,
 	p->buffers[which] = a;
 }
 
+// allocate the buffers of the probe
 static void make_buffers(StepProbe *p, Type type, uint64_t seed)
 {
 	size_t N = p->N, C = p->C, F = p->F, V = p->shape.vocab;
@@ -75,6 +76,7 @@ static void make_buffers(StepProbe *p, Type type, uint64_t seed)
 	make(p, DW_HEAD, V * C, FP32, 0, seed);
 }
 
+// make and free a probe for a shape
 StepProbe *step_probe(Device *d, const Shape *s, const ProbeSettings *settings)
 {
 	StepProbe *p = need(calloc(1, sizeof *p));
@@ -95,7 +97,7 @@ void step_probe_free(StepProbe **p)
 }
 
 // queue the matmuls of a linear layer
-/* what is queued from now on belongs to this part */
+/* work that is queued from now on belongs to this part */
 static void begin_part(StepProbe *p, int part)
 {
 	if (p->nstamps + 1 >= NSTAMPS)
@@ -104,6 +106,7 @@ static void begin_part(StepProbe *p, int part)
 	p->part[p->nstamps++] = (unsigned char)part;
 }
 
+// queue the three matmuls of a layer
 static void forward(StepProbe *p, Array y, Array x, int w, size_t N,
 	size_t rows, size_t columns)
 {
@@ -129,7 +132,7 @@ static void backward_weight(StepProbe *p, Array dw, double beta, Array dy,
 }
 
 // copy as much as other operations move
-/* n: elements that are read or written */
+/* stands for operations that read or write n elements */
 static void copy(StepProbe *p, size_t n)
 {
 	size_t most = p->N * p->C;
@@ -158,6 +161,7 @@ static Attention attention(const StepProbe *p)
 		.L = p->buffers[LSE] };
 }
 
+// queue a block forward
 static void block_forward(StepProbe *p)
 {
 	Array *b = p->buffers;
@@ -173,6 +177,7 @@ static void block_forward(StepProbe *p)
 	copy(p, N * (12 * C + 3 * F));
 }
 
+// queue a block backward
 static void block_backward(StepProbe *p)
 {
 	Array *b = p->buffers;
@@ -253,6 +258,7 @@ static void check_element(const StepProbe *p, size_t i, size_t j)
 	free(w);
 }
 
+// check that results are finite, and some elements
 void step_probe_check(const StepProbe *p)
 {
 	const struct { int which; size_t n; } results[] = { { DX, p->N * p->C },

@@ -7,7 +7,7 @@
 #include "dist/tensor.h"
 #include "experiments/sharding_case.h"
 
-// plan groups and copies
+// describe a row of tensor_parallel
 typedef struct TensorConfig {
 	/* batch: sequences of all ranks together; ctas: of the copies' collectives,
 	 * or of the group's where there is one copy */
@@ -23,6 +23,7 @@ static const Key keys[] = { MODEL_KEYS, KEY(DdpConfig, batch),
 	KEY(TensorConfig, norms, NORMS), KEY(TensorConfig, graphs, YES_NO),
 	{ 0 } };
 
+// list the options of tensor_parallel
 static DdpGiven given = DDP_GIVEN;
 static long tp, dp;
 static int norms = 1, graphs = 1;
@@ -48,6 +49,7 @@ static int ranks_of(const void *config)
 	return (int)(c->tp * c->dp);
 }
 
+// find out whether ranks can share a batch
 /* NULL, or why these ranks cannot share the batch */
 static const char *grid_error(const TensorConfig *c)
 {
@@ -60,12 +62,13 @@ static const char *grid_error(const TensorConfig *c)
 	return group_error(&s, &policies[m->precision], (int)c->tp);
 }
 
-/* of the collectives of a group, which matmuls wait for */
+/* thread blocks of a group's collectives, for which matmuls wait */
 static int group_ctas(void)
 {
 	return harness_on_gpu() ? 16 : 0;
 }
 
+// plan one grid of ranks
 static void plan_grid(Plan *plan, TensorConfig c)
 {
 	bool asked = c.tp == tp && c.dp == dp;
@@ -81,6 +84,7 @@ static void plan_grid(Plan *plan, TensorConfig c)
 		plan_add(plan, &c);
 }
 
+// plan the grids of a model
 static void plan_grids(Plan *plan, int size, int precision)
 {
 	TensorConfig c = { .ddp = { .model = { .size = size,
@@ -105,6 +109,7 @@ static void plan_grids(Plan *plan, int size, int precision)
 	}
 }
 
+// plan sizes and precisions
 static void plan(Plan *plan)
 {
 	bool gpu = harness_on_gpu();
@@ -131,10 +136,10 @@ enum { MOST_WATCHED = NSTAMPS / 2 - 8, FIRST_WATCHED = 8 };
 typedef struct TensorCase {
 	TensorConfig config;
 	DdpCase *run;
-	Link *whole;                     /* of all ranks, where there are two parts */
+	Link *whole;                     /* all ranks; NULL unless tp and dp > 1 */
 	Comm *group;                     /* NULL: the rank has the whole model */
 	TensorGroup ranks;
-	RankGroup watching;              /* what the model sees of them */
+	RankGroup watching;              /* what the model calls: watches `ranks` */
 	/* of the last step that was watched: the group's collectives, and the kinds
 	 * of those that the compute queue waited for, one after another */
 	bool watch;
@@ -169,6 +174,7 @@ static void open_ranks(TensorCase *c, Row *row, Device *d, DdpConfig *own)
 	c->run->unrecorded = !config->graphs;
 }
 
+// open and close a case of a grid
 static TensorCase *open_case(Row *row, const TensorConfig *config)
 {
 	TensorCase *c = need(calloc(1, sizeof *c));
@@ -220,6 +226,7 @@ static void watch_join(void *self, GroupSlot slot)
 	device_stamp(d, COMPUTE, from + 1);
 }
 
+// put the watcher between model and group
 static void make_group(TensorCase *c)
 {
 	tensor_group(&c->ranks, c->run->device, c->group);
@@ -241,6 +248,7 @@ static Batch batch_of_copy(const TensorCase *c, const Shape *s)
 	return b;
 }
 
+// make the model of a rank
 static void begin_case(void *arg)
 {
 	TensorCase *c = arg;
@@ -284,6 +292,7 @@ static double width_of(const Model *m, OpKind kind)
 	return (double)type_size(m->policy->op[kind].output);
 }
 
+// derive what a rank sends to its group
 /* bytes that a rank sends to its group in a step */
 static double derived_bytes(const TensorCase *c)
 {
@@ -303,7 +312,7 @@ static double derived_bytes(const TensorCase *c)
 	"gather_ms scatter_ms reduce_ms alone_ms collectives group_MB "       \
 	"group_derived_MB copies_MB weights_MB loss via"
 
-/* of the slowest rank */
+/* the largest over all ranks of the grid */
 static double slowest(const TensorCase *c, double x)
 {
 	x = comm_max(c->run->comm, x);
@@ -318,6 +327,7 @@ static double sent(const Comm *comm)
 	return sum * 1e-6;
 }
 
+// time steps and count what they send
 static void time_steps(Row *row, TensorCase *c)
 {
 	DdpCase *run = c->run;
@@ -353,6 +363,7 @@ static double waited_ms(const TensorCase *c, GroupKind kind)
 	return ms;
 }
 
+// time what the compute queue waits for
 static void time_collectives(Row *row, TensorCase *c)
 {
 	static const char *const columns[NGROUP_KINDS] = { "gather_ms",
@@ -375,6 +386,7 @@ static void time_collectives(Row *row, TensorCase *c)
 	free(ms);
 }
 
+// time the collectives of a group alone
 static void time_alone(Row *row, TensorCase *c)
 {
 	Device *d = c->run->device;
@@ -401,6 +413,7 @@ static void time_alone(Row *row, TensorCase *c)
 	free(ms);
 }
 
+// measure a grid
 static void run(Row *row, const void *config)
 {
 	TensorCase *c = open_case(row, config);

@@ -55,26 +55,28 @@ static void for_each_pair(const Text *t, Windows w,
 	}
 }
 
-/* how often each byte follows each, and any; nats of what was scored with it */
-typedef struct Pairs {
+// count and score pairs of bytes
+/* counts of each byte after each byte, and after any; nats of what they scored */
+typedef struct PairCounts {
 	double count[256][256], total[256], nats;
-} Pairs;
+} PairCounts;
 
 static void count_pair(void *pairs, unsigned char before, unsigned char byte)
 {
-	Pairs *p = pairs;
+	PairCounts *p = pairs;
 	p->count[before][byte]++;
 	p->total[before]++;
 }
 
 static void score_pair(void *pairs, unsigned char before, unsigned char byte)
 {
-	Pairs *p = pairs;
+	PairCounts *p = pairs;
 	p->nats -= log(p->count[before][byte] / p->total[before]);
 }
 
-/* all counts begin with `start` */
-static void begin_pairs(Pairs *p, double start)
+// score unigrams, bigrams and their bound
+/* sets all counts to `start` */
+static void begin_pairs(PairCounts *p, double start)
 {
 	p->nats = 0;
 	for (int a = 0; a < 256; a++) {
@@ -84,7 +86,7 @@ static void begin_pairs(Pairs *p, double start)
 	}
 }
 
-static double score(Pairs *p, const Text *t, Windows w)
+static double score(PairCounts *p, const Text *t, Windows w)
 {
 	for_each_pair(t, w, score_pair, p);
 	return p->nats / (w.n * w.T);
@@ -92,7 +94,7 @@ static double score(Pairs *p, const Text *t, Windows w)
 
 double text_unigram_nats(const Text *t, Windows w)
 {
-	static Pairs p;
+	static PairCounts p;
 	begin_pairs(&p, 1);
 	for (size_t i = 0; i < t->ntrain; i++)
 		count_pair(&p, 0, t->bytes[i]);
@@ -105,7 +107,7 @@ double text_unigram_nats(const Text *t, Windows w)
 
 double text_bigram_nats(const Text *t, Windows w)
 {
-	static Pairs p;
+	static PairCounts p;
 	begin_pairs(&p, 1);
 	for (size_t i = 1; i < t->ntrain; i++)
 		count_pair(&p, t->bytes[i - 1], t->bytes[i]);
@@ -114,7 +116,7 @@ double text_bigram_nats(const Text *t, Windows w)
 
 double text_bigram_bound_nats(const Text *t, Windows w)
 {
-	static Pairs p;
+	static PairCounts p;
 	begin_pairs(&p, 0);
 	for_each_pair(t, w, count_pair, &p);
 	return score(&p, t, w);

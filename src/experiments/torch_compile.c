@@ -28,15 +28,16 @@ static const Option options[] = {
 	{ 0 }
 };
 
-static bool wanted(int only, int one)
+// choose which rows are wanted
+static bool is_wanted(int only, int one)
 {
 	return only < 0 || only == one;
 }
 
 /* on a CPU: one precision, and neither the fused path nor PyTorch */
-static bool possible(int policy, int by)
+static bool is_possible(int policy, int by)
 {
-	return wanted(precision, policy) && wanted(impl, by)
+	return is_wanted(precision, policy) && is_wanted(impl, by)
 		&& (harness_on_gpu() || (by < FUSED && (policy == POLICY_FP32
 		|| policy == precision)));
 }
@@ -55,7 +56,8 @@ static bool recorded(int by)
 	return by == ALONE || by == JIT;
 }
 
-/* false: it cannot be recorded, and the row says so */
+/* starts recording for the implementations that compile; false: the device
+ * cannot, and the row says so */
 static bool record(Row *row, Device *d, int by)
 {
 	JitSettings settings = { .cache = FOLDER, .alone = by == ALONE };
@@ -90,7 +92,7 @@ static void start_twice(Row *row, Device *d, Work *work, void *arg)
 // set what groups move
 #define COUNTS(P) P "_operations " P "_kernels " P "_eager_MB " P "_MB"
 
-/* of work that begins and ends with a group */
+/* counts the work between two calls that leave no group open */
 static void count_groups(Row *row, Device *d, const char *phase, Work *work,
 	void *arg)
 {
@@ -112,28 +114,32 @@ static void count_groups(Row *row, Device *d, const char *phase, Work *work,
 }
 
 // compile attention
-typedef struct Shaped {
+typedef struct CompiledAttentionConfig {
 	int dtype;
 	long batch, n, d;
 	int impl;
-} Shaped;
-static const Key shaped_keys[] = { KEY(Shaped, dtype, PRECISIONS),
-	KEY(Shaped, batch), KEY(Shaped, n), KEY(Shaped, d),
-	KEY(Shaped, impl, IMPLS), { 0 } };
+} CompiledAttentionConfig;
+static const Key shaped_keys[] = { KEY(CompiledAttentionConfig, dtype,
+	PRECISIONS),
+	KEY(CompiledAttentionConfig, batch), KEY(CompiledAttentionConfig, n),
+	KEY(CompiledAttentionConfig, d),
+	KEY(CompiledAttentionConfig, impl, IMPLS), { 0 } };
 
 /* rows */
 static int plan_shape(Plan *plan, int dtype, long n, long d)
 {
 	int rows = 0;
 	for (int by = 0; by < NIMPLS; by++)
-		if (possible(dtype, by) && by != FUSED
+		if (is_possible(dtype, by) && by != FUSED
 			&& (by < PYTORCH_EAGER || d == 64 || d == width)) {
-			plan_add(plan, &(Shaped){ dtype, batch ? batch : 8, n, d, by });
+			plan_add(plan, &(CompiledAttentionConfig){ dtype, batch ? batch : 8,
+				n, d, by });
 			rows++;
 		}
 	return rows;
 }
 
+// plan the grid of shapes
 static void plan_attention(Plan *plan)
 {
 	static const int dtypes[] = { POLICY_FP32, POLICY_BF16 };
@@ -150,6 +156,7 @@ static void plan_attention(Plan *plan)
 	expect_some(rows);
 }
 
+// time both passes of attention
 static void both_passes(void *attention)
 {
 	attention_case_forward(attention);
@@ -177,7 +184,8 @@ static void time_attention(Row *row, AttentionCase *a, bool counted)
 	row_set(row, "peak_MiB", "%.2f", d->total_peak / 1048576.0);
 }
 
-static void compile_attention(Row *row, const Shaped *c)
+// compile, check and time attention
+static void compile_attention(Row *row, const CompiledAttentionConfig *c)
 {
 	Device *d = harness_device();
 	Type type = policies[c->dtype].op[OP_SCORES].input;
@@ -199,7 +207,7 @@ static void compile_attention(Row *row, const Shaped *c)
 static void run_attention(Row *row, const void *config)
 {
 	enum { LIMIT_S = 240 };
-	const Shaped *c = config;
+	const CompiledAttentionConfig *c = config;
 	if (c->impl < PYTORCH_EAGER)
 		compile_attention(row, c);
 	else
@@ -212,14 +220,15 @@ static void run_attention(Row *row, const void *config)
 }
 
 // compile models
-typedef struct Trained {
+typedef struct CompiledModelConfig {
 	int size;
 	long context, batch;
 	int precision, impl;
-} Trained;
-static const Key trained_keys[] = { KEY(Trained, size, SIZES),
-	KEY(Trained, context), KEY(Trained, batch),
-	KEY(Trained, precision, PRECISIONS), KEY(Trained, impl, IMPLS), { 0 } };
+} CompiledModelConfig;
+static const Key trained_keys[] = { KEY(CompiledModelConfig, size, SIZES),
+	KEY(CompiledModelConfig, context), KEY(CompiledModelConfig, batch),
+	KEY(CompiledModelConfig, precision, PRECISIONS),
+	KEY(CompiledModelConfig, impl, IMPLS), { 0 } };
 
 static void plan_models(Plan *plan)
 {
@@ -229,21 +238,23 @@ static void plan_models(Plan *plan)
 	for (int p = 0; p < 2; p++)
 		for (int s = 0; s < NTRAINED; s++)
 			for (int by = 0; by < NIMPLS; by++)
-				if (possible(policy[p], by) && wanted(size, s)) {
-					plan_add(plan, &(Trained){ s, context, batch ? batch : 4,
+				if (is_possible(policy[p], by) && is_wanted(size, s)) {
+					plan_add(plan,
+						&(CompiledModelConfig){ s, context, batch ? batch : 4,
 						policy[p], by });
 					rows++;
 				}
 	expect_some(rows);
 }
 
+// compile and time the steps of a model
 static void one_step(void *training)
 {
 	Training *t = training;
 	timed_step(t->m, &t->adamw, &t->batch, MODE_TRAIN);
 }
 
-static void compile_model(Row *row, const Trained *c)
+static void compile_model(Row *row, const CompiledModelConfig *c)
 {
 	enum { WARMUP = 2 };
 	Device *d = harness_device();
@@ -252,6 +263,7 @@ static void compile_model(Row *row, const Trained *c)
 	const ModelConfig config = { .size = c->size, c->context, c->precision,
 		c->impl == FUSED ? FUSION_FUSED : recorded(c->impl) ? FUSION_JIT
 		: FUSION_EAGER };
+	// make the model, and count what it compiles
 	Training t = training_on(d, &config, c->batch, true);
 	if (recorded(c->impl)) {
 		start_twice(row, d, one_step, &t);
@@ -270,10 +282,11 @@ static void compile_model(Row *row, const Trained *c)
 	jit_stop(d);
 }
 
+// time a model by an implementation
 static void run_model(Row *row, const void *config)
 {
 	enum { LIMIT_S = 420 };
-	const Trained *c = config;
+	const CompiledModelConfig *c = config;
 	if (c->impl < PYTORCH_EAGER)
 		compile_model(row, c);
 	else
@@ -287,28 +300,30 @@ static void run_model(Row *row, const void *config)
 }
 
 // list the groups of a forward pass
-typedef struct Grouped {
+typedef struct GroupsConfig {
 	long context, batch;
 	int precision;
-} Grouped;
-static const Key grouped_keys[] = { KEY(Grouped, context), KEY(Grouped, batch),
-	KEY(Grouped, precision, PRECISIONS), { 0 } };
+} GroupsConfig;
+static const Key grouped_keys[] = { KEY(GroupsConfig, context),
+	KEY(GroupsConfig, batch),
+	KEY(GroupsConfig, precision, PRECISIONS), { 0 } };
 
 static void plan_groups(Plan *plan)
 {
-	plan_add(plan, &(Grouped){ length ? length : harness_on_gpu() ? 512
+	plan_add(plan, &(GroupsConfig){ length ? length : harness_on_gpu() ? 512
 		: 512 / SCALE, batch ? batch : 4, precision < 0 ? 0 : precision });
 }
 
-typedef struct Listing {
+// list a group when it closes
+typedef struct GroupListing {
 	Row *row;
 	int number;
 	bool begun;
-} Listing;
+} GroupListing;
 
 static void list_group(void *listing, const JitGroup *g)
 {
-	Listing *l = listing;
+	GroupListing *l = listing;
 	if (!l->begun)
 		return;
 	row_set(l->row, "number", "%d", ++l->number);
@@ -322,11 +337,12 @@ static void list_group(void *listing, const JitGroup *g)
 	row_emit(l->row);
 }
 
+// run a forward pass of one block
 static void run_groups(Row *row, const void *config)
 {
-	const Grouped *c = config;
+	const GroupsConfig *c = config;
 	Device *d = harness_device();
-	Listing list = { .row = row };
+	GroupListing list = { .row = row };
 	if (!jit_start(d, (JitSettings){ .cache = "build/jit",
 		.explain = list_group, .arg = &list })) {
 		row_set(row, "status", "skipped: nothing is compiled at run time");

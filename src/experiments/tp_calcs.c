@@ -1,6 +1,6 @@
 #include "experiments/one_axis.h"
 
-static double most(const Setting *s, Pass pass)
+static double most(const BoundSetting *s, FfnPass pass)
 {
 	return 1 + (pass == BACKWARD ? 3 : 1.5) * s->F * s->W / s->C;
 }

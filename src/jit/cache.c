@@ -13,26 +13,29 @@
 #include "base/grow.h"
 
 // the head of a cached kernel
-typedef struct Head {
+typedef struct CacheHeader {
 	char magic[16];
-	uint64_t identity, source, bytes, sum;   /* lengths; checksum of the rest */
-} Head;
+	/* lengths of the parts that follow; checksum of header and parts */
+	uint64_t identity, source, bytes, sum;
+} CacheHeader;
 
 static const char magic[16] = "fused kernel 1";
 
-static Head head_of(const char *identity, const char *source, Bytes b)
+static CacheHeader cache_header(const char *identity, const char *source,
+	Bytes b)
 {
-	Head h = { .identity = strlen(identity), .source = strlen(source),
+	CacheHeader h = { .identity = strlen(identity), .source = strlen(source),
 		.bytes = b.n };
 	memcpy(h.magic, magic, sizeof magic);
-	h.sum = hash_bytes(HASH_START, &h, offsetof(Head, sum));
+	h.sum = hash_bytes(HASH_START, &h, offsetof(CacheHeader, sum));
 	h.sum = hash_bytes(h.sum, identity, h.identity);
 	h.sum = hash_bytes(h.sum, source, h.source);
 	h.sum = hash_bytes(h.sum, b.at, b.n);
 	return h;
 }
 
-static char *file_of(const char *folder, const char *identity,
+// name the file of a cached kernel
+static char *cache_path(const char *folder, const char *identity,
 	const char *source, const char *suffix)
 {
 	uint64_t hash = hash_bytes(HASH_START, identity, strlen(identity) + 1);
@@ -44,8 +47,8 @@ static char *file_of(const char *folder, const char *identity,
 }
 
 // read a cached kernel
-/* NULL where the file has no such bytes next */
-static char *next(FILE *f, uint64_t n)
+/* the next n bytes and a zero; NULL if the file has fewer */
+static char *read_text(FILE *f, uint64_t n)
 {
 	char *text = need(malloc(n + 1));
 	text[n] = '\0';
@@ -55,9 +58,10 @@ static char *next(FILE *f, uint64_t n)
 	return NULL;
 }
 
-static Bytes read_from(FILE *f, const char *identity, const char *source)
+// read and check an entry
+static Bytes read_entry(FILE *f, const char *identity, const char *source)
 {
-	Head h, want;
+	CacheHeader h, want;
 	struct stat s;
 	Bytes b = { NULL, 0 };
 	char *i = NULL, *text = NULL;
@@ -65,14 +69,14 @@ static Bytes read_from(FILE *f, const char *identity, const char *source)
 		|| h.identity != strlen(identity) || h.source != strlen(source)
 		|| h.bytes != (uint64_t)s.st_size - sizeof h - h.identity - h.source)
 		return b;
-	if ((i = next(f, h.identity)) && strcmp(i, identity) == 0
-		&& (text = next(f, h.source)) && strcmp(text, source) == 0)
-		b = (Bytes){ (unsigned char *)next(f, h.bytes), h.bytes };
+	if ((i = read_text(f, h.identity)) && strcmp(i, identity) == 0
+		&& (text = read_text(f, h.source)) && strcmp(text, source) == 0)
+		b = (Bytes){ (unsigned char *)read_text(f, h.bytes), h.bytes };
 	free(i);
 	free(text);
 	if (b.at == NULL)
 		return b;
-	want = head_of(identity, source, b);
+	want = cache_header(identity, source, b);
 	if (memcmp(&h, &want, sizeof h) != 0) {
 		free(b.at);
 		b.at = NULL;
@@ -82,13 +86,13 @@ static Bytes read_from(FILE *f, const char *identity, const char *source)
 
 Bytes cache_read(const char *folder, const char *identity, const char *source)
 {
-	char *path = file_of(folder, identity, source, ".kernel");
+	char *path = cache_path(folder, identity, source, ".kernel");
 	FILE *f = fopen(path, "re");
 	Bytes b = { NULL, 0 };
 	free(path);
 	if (f == NULL)
 		return b;
-	b = read_from(f, identity, source);
+	b = read_entry(f, identity, source);
 	fclose(f);
 	return b;
 }
@@ -98,10 +102,10 @@ bool cache_write(const char *folder, const char *identity, const char *source,
 	Bytes b)
 {
 	char suffix[64];
-	Head h = head_of(identity, source, b);
+	CacheHeader h = cache_header(identity, source, b);
 	snprintf(suffix, sizeof suffix, ".%ld.partial", (long)getpid());
-	char *path = file_of(folder, identity, source, ".kernel"),
-		*partial = file_of(folder, identity, source, suffix);
+	char *path = cache_path(folder, identity, source, ".kernel"),
+		*partial = cache_path(folder, identity, source, suffix);
 	mkdir(folder, 0777);
 	FILE *f = fopen(partial, "we");
 	bool done = false;

@@ -6,12 +6,14 @@
 
 #include "jit/compiler.h"
 
-/* at NULL: it is not there, or is not whole */
+/* the kernel's bytes, at freed by the caller; at is NULL if there is no such
+ * entry or it is damaged */
 Bytes cache_read(const char *folder, const char *identity, const char *source);
-/* did it succeed? */
+/* keeps a kernel, and makes the folder if necessary; returns whether it
+ * could */
 bool  cache_write(const char *folder, const char *identity, const char *source,
 	Bytes bytes);
-/* removes the kernels, and the folder if it holds nothing else */
+/* removes all kernels, and the folder if nothing else is in it */
 void  cache_remove(const char *folder);
 
 #endif

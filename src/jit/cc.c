@@ -24,6 +24,7 @@ static const char options[] =
 	"-fno-trapping-math -fPIC -shared";
 
 // run a program
+/* an open file in memory that holds the text, positioned at its start */
 static int memory_file(const char *text)
 {
 	int fd = memfd_create("jit", MFD_CLOEXEC);
@@ -34,8 +35,8 @@ static int memory_file(const char *text)
 	return fd;
 }
 
-/* at NULL: none */
-static Bytes contents(int fd)
+/* all bytes of the file, followed by a zero; at is NULL if it cannot be read */
+static Bytes read_all(int fd)
 {
 	Bytes b = { NULL, 0 };
 	off_t n = lseek(fd, 0, SEEK_END);
@@ -49,9 +50,10 @@ static Bytes contents(int fd)
 	return b;
 }
 
-/* what the command of the shell says, with the text on its input; *status: not 0
- * where it failed */
-static char *run(const char *command, const char *input, int *status)
+// run a command of the shell
+/* runs the command with `input` on its standard input and returns what it
+ * prints, which the caller frees; *status is not 0 if it fails */
+static char *run_command(const char *command, const char *input, int *status)
 {
 	char *const arguments[] = { "sh", "-c", (char *)command, NULL };
 	posix_spawn_file_actions_t files;
@@ -66,7 +68,7 @@ static char *run(const char *command, const char *input, int *status)
 	if (*status == 0)
 		while (waitpid(child, status, 0) < 0 && errno == EINTR)
 			;
-	char *said = (char *)contents(out).at;
+	char *said = (char *)read_all(out).at;
 	close(in);
 	close(out);
 	return said;
@@ -76,7 +78,7 @@ static char *run(const char *command, const char *input, int *status)
 static char *cc_identify(const Device *d, const char **why)
 {
 	int status;
-	char *said = run("exec cc --version", NULL, &status), *identity;
+	char *said = run_command("exec cc --version", NULL, &status), *identity;
 	if (said)
 		said[strcspn(said, "\n")] = '\0';
 	if (said == NULL || status != 0) {
@@ -93,7 +95,7 @@ static char *cc_identify(const Device *d, const char **why)
 }
 
 // compile C
-static void cc_write(FILE *f, const Plan *p)
+static void cc_write(FILE *f, const KernelPlan *p)
 {
 	source_c_prelude(f);
 	source_c(f, p, "fused");
@@ -109,10 +111,10 @@ static Bytes cc_compile(const Device *d, const char *source, char **complaint)
 	snprintf(path, sizeof path, "%s/kernel.so", folder);
 	snprintf(command, sizeof command, "exec cc %s -o %s -x c - -lm", options,
 		path);
-	*complaint = run(command, source, &status);
+	*complaint = run_command(command, source, &status);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (status == 0 && fd >= 0)
-		b = contents(fd);
+		b = read_all(fd);
 	if (fd >= 0)
 		close(fd);
 	unlink(path);
@@ -125,14 +127,15 @@ static Bytes cc_compile(const Device *d, const char *source, char **complaint)
 }
 
 // load a shared object
-typedef void Run(size_t first, size_t last, size_t rows, size_t slabs,
+typedef void KernelFunction(size_t first, size_t last, size_t rows,
+	size_t slabs,
 	void *const *at, const double *numbers, float (*round)(int, float));
 
-typedef struct Loaded {
+typedef struct SharedObject {
 	void *library;
-	Run *run;
+	KernelFunction *run;
 	int fd;
-} Loaded;
+} SharedObject;
 
 static void *cc_load(Bytes b)
 {
@@ -141,7 +144,8 @@ static void *cc_load(Bytes b)
 	if (fd < 0 || write(fd, b.at, b.n) != (ssize_t)b.n)
 		die("no memory for a kernel: %s", strerror(errno));
 	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-	Loaded l = { .library = dlopen(path, RTLD_NOW | RTLD_LOCAL), .fd = fd };
+	SharedObject l = { .library = dlopen(path, RTLD_NOW | RTLD_LOCAL),
+		.fd = fd };
 	if (l.library)
 		*(void **)&l.run = dlsym(l.library, "fused");
 	if (l.run == NULL) {
@@ -150,15 +154,15 @@ static void *cc_load(Bytes b)
 		close(fd);
 		return NULL;
 	}
-	Loaded *kept = need(malloc(sizeof *kept));
+	SharedObject *kept = need(malloc(sizeof *kept));
 	*kept = l;
 	return kept;
 }
 
 static void cc_unload(void *kernel)
 {
-	dlclose(((Loaded *)kernel)->library);
-	close(((Loaded *)kernel)->fd);
+	dlclose(((SharedObject *)kernel)->library);
+	close(((SharedObject *)kernel)->fd);
 	free(kernel);
 }
 
@@ -168,10 +172,11 @@ static float round_as(int type, float x)
 	return round_to((Type)type, x);
 }
 
-static void cc_launch(Device *d, void *kernel, const Plan *p, void *const *at,
+static void cc_launch(Device *d, void *kernel, const KernelPlan *p,
+	void *const *at,
 	const double *numbers)
 {
-	Run *run = ((Loaded *)kernel)->run;
+	KernelFunction *run = ((SharedObject *)kernel)->run;
 	size_t slabs = p->columns ? row_slabs(p->rows, p->C) : 0;
 	size_t all = p->shape == FLAT ? p->g.n : p->columns ? slabs : p->rows;
 	size_t parts = (size_t)omp_get_max_threads();

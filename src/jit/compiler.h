@@ -7,25 +7,29 @@
 #include "jit/plan.h"
 
 typedef struct Bytes {
-	unsigned char *at;              /* malloc's; NULL: there are none */
+	unsigned char *at;              /* from malloc; NULL: there are no bytes */
 	size_t n;
 } Bytes;
 
 typedef struct Compiler {
-	/* what else decides on the bytes: versions, options, machine; to be freed.
-	 * NULL: there is no compiler, and *why says so */
+	/* what decides about the bytes besides the source: versions, options,
+	 * machine; the caller frees it. NULL: there is no compiler, and *why
+	 * says so */
 	char  *(*identify)(const Device *d, const char **why);
-	/* a whole program */
-	void   (*write)(FILE *f, const Plan *p);
-	/* at NULL: it does not compile, and *complaint, to be freed, says where */
+	/* writes the plan as a whole program */
+	void   (*write)(FILE *f, const KernelPlan *p);
+	/* bytes.at is NULL if the source does not compile; then *complaint,
+	 * which the caller frees, says where */
 	Bytes  (*compile)(const Device *d, const char *source, char **complaint);
-	/* NULL: they are no program */
+	/* makes bytes callable; NULL: they are no program */
 	void  *(*load)(Bytes bytes);
 	void   (*unload)(void *kernel);
-	/* pointers and numbers as plan_pointers and plan_numbers have them */
-	void   (*launch)(Device *d, void *kernel, const Plan *p, void *const *at,
+	/* queues the kernel; pointers and numbers in the order of plan_pointers and
+	 * plan_numbers */
+	void   (*launch)(Device *d, void *kernel, const KernelPlan *p,
+		void *const *at,
 		const double *numbers);
-	/* y (C) += the sum of the rows of partial (slabs, C) */
+	/* y (C) += the sum over the rows of partial (slabs, C), in their order */
 	void   (*add_slabs)(Device *d, Array y, void *partial, size_t slabs,
 		size_t C);
 } Compiler;
@@ -34,9 +38,10 @@ extern const Compiler c_compiler;
 #ifdef HAVE_NVRTC
 extern const Compiler nvrtc_compiler;
 #endif
-/* the device's; NULL: there is none, and *why says so */
+/* the compiler of the device's kind; NULL: there is none, and *why says so */
 const Compiler *compiler_for(const Device *d, const char **why);
-/* ends the program with the source; complaint: or NULL */
+/* prints the source and the compiler's complaint (or NULL), and ends the
+ * program */
 _Noreturn void  compiler_failed(const char *source, const char *complaint);
 
 #endif

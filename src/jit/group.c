@@ -10,12 +10,12 @@ bool access_same(const Access *a, const Access *b)
 {
 	return a->at == b->at && a->type == b->type && a->ints == b->ints
 		&& same_index(&a->index, &b->index)
-		&& (a->ints == NULL || same_index(&a->who, &b->who));
+		&& (a->ints == NULL || same_index(&a->ints_index, &b->ints_index));
 }
 
 // may two accesses meet at different elements?
-/* may element i of one be another element of the other? */
-static bool meet(const Group *g, const Access *a, const Access *b)
+/* may element i of one access be element j of the other, with j not i? */
+static bool may_overlap(const FusionGroup *g, const Access *a, const Access *b)
 {
 	if (a->at >= b->at + b->nbytes || b->at >= a->at + a->nbytes
 		|| access_same(a, b))
@@ -29,7 +29,7 @@ static bool meet(const Group *g, const Access *a, const Access *b)
 }
 
 // rewrite an index in elements of the group
-static Index rewritten(const Group *g, const Index *x, size_t by_row)
+static Index element_index(const FusionGroup *g, const Index *x, size_t by_row)
 {
 	Index y = { 0 };
 	for (int k = 0; k < x->n; k++) {
@@ -43,8 +43,9 @@ static Index rewritten(const Group *g, const Index *x, size_t by_row)
 	return y;
 }
 
-/* elements up to the last; *count: those that are touched */
-static size_t extent(const Group *g, const Index *x, size_t *count)
+/* elements from the first to the last one touched; *count: how many different
+ * elements are touched */
+static size_t index_extent(const FusionGroup *g, const Index *x, size_t *count)
 {
 	size_t last = 0;
 	*count = 1;
@@ -59,10 +60,12 @@ static size_t extent(const Group *g, const Index *x, size_t *count)
 	return last + 1;
 }
 
-static Access access_to(const Group *g, Array a, const Index *x, size_t by_row)
+static Access access_to(const FusionGroup *g, Array a, const Index *x,
+	size_t by_row)
 {
-	Access to = { .at = a.at, .type = a.type, .index = rewritten(g, x, by_row) };
-	to.nbytes = extent(g, &to.index, &to.moved) * g->width(a.type);
+	Access to = { .at = a.at, .type = a.type, .index = element_index(g, x,
+		by_row) };
+	to.nbytes = index_extent(g, &to.index, &to.moved) * g->width(a.type);
 	to.moved *= g->width(a.type);
 	return to;
 }
@@ -90,8 +93,9 @@ static bool same_node(const Node *a, const Node *b)
 		&& same_index(&a->compare.than, &b->compare.than);
 }
 
-/* MOST_NODES where there is no room */
-static int add_node(Group *g, Node node)
+/* the number of the node, which is added if it is not there; MOST_NODES: the
+ * group has no room for it */
+static int add_node(FusionGroup *g, Node node)
 {
 	for (int v = 0; v < g->nnodes; v++)
 		if (same_node(&g->nodes[v], &node))
@@ -103,7 +107,7 @@ static int add_node(Group *g, Node node)
 }
 
 // add the operands of an operation
-static int arrays(const Group *g)
+static int count_arrays(const FusionGroup *g)
 {
 	int n = 0;
 	for (int v = 0; v < g->nnodes; v++)
@@ -113,11 +117,13 @@ static int arrays(const Group *g)
 	return n;
 }
 
-static int add_load(Group *g, Access from, const char **why)
+/* the node of a load, or of the value that the group has stored there; *why is
+ * set if the group cannot read it */
+static int add_load(FusionGroup *g, Access from, const char **why)
 {
 	for (int s = g->nstores; s-- > 0;) {
 		const Store *made = &g->stores[s];
-		if (meet(g, &made->to, &from))
+		if (may_overlap(g, &made->to, &from))
 			*why = "it reads what the group writes, at another place";
 		else if (made->columns && access_same(&made->to, &from))
 			*why = "it reads a sum of columns";
@@ -129,7 +135,7 @@ static int add_load(Group *g, Access from, const char **why)
 	return add_node(g, (Node){ LOAD, .from = from });
 }
 
-static int add_operand(Group *g, const Operand *x, size_t by_row,
+static int add_operand(FusionGroup *g, const Operand *x, size_t by_row,
 	const char **why)
 {
 	Node node = { .kind = CONSTANT, .number = x->number };
@@ -138,7 +144,8 @@ static int add_operand(Group *g, const Operand *x, size_t by_row,
 		Access from = access_to(g, x->a, &x->at, by_row);
 		if (x->ints) {
 			from.ints = x->ints;
-			from.who = rewritten(g, &(Index){ 1, { { 1, 0, 1 } } }, by_row);
+			from.ints_index = element_index(g, &(Index){ 1, { { 1, 0, 1 } } },
+				by_row);
 			from.nbytes = x->extent * g->width(x->a.type);
 		}
 		g->bytes += (double)from.moved;
@@ -146,17 +153,17 @@ static int add_operand(Group *g, const Operand *x, size_t by_row,
 	} else {
 		if (x->kind != NUMBER)
 			node = (Node){ COMPARISON, .compare = { x->kind, .ints = x->ints,
-				.at = rewritten(g, &x->at, by_row),
-				.than = rewritten(g, &x->than, by_row) } };
+				.at = element_index(g, &x->at, by_row),
+				.than = element_index(g, &x->than, by_row) } };
 		v = add_node(g, node);
 	}
-	if (*why == NULL && (v == MOST_NODES || arrays(g) > MOST_ARRAYS))
+	if (*why == NULL && (v == MOST_NODES || count_arrays(g) > MOST_ARRAYS))
 		*why = "the group is full";
 	return v;
 }
 
 // add a store
-static const char *add_store(Group *g, const Elementary *e, int node,
+static const char *add_store(FusionGroup *g, const Elementary *e, int node,
 	size_t by_row)
 {
 	bool columns = e->fold == FOLD_COLUMNS;
@@ -170,17 +177,19 @@ static const char *add_store(Group *g, const Elementary *e, int node,
 				+ (g->nodes[node].kind == FOLDED) });
 	if (made.node == MOST_NODES || g->nstores == MOST_STORES)
 		return "the group is full";
+	// refuse a store that meets what the group touches elsewhere
 	for (int v = 0; v < g->nnodes; v++)
-		if (g->nodes[v].kind == LOAD && meet(g, &g->nodes[v].from, &made.to))
+		if (g->nodes[v].kind == LOAD && may_overlap(g, &g->nodes[v].from,
+			&made.to))
 			return "it writes what the group reads, at another place";
 	for (int s = 0; s < g->nstores; s++) {
 		const Store *before = &g->stores[s];
-		if (meet(g, &before->to, &made.to)
+		if (may_overlap(g, &before->to, &made.to)
 			|| (access_same(&before->to, &made.to)
 				&& (columns || before->columns)))
 			return "it writes what the group writes, at another place";
 	}
-	if (arrays(g) == MOST_ARRAYS)
+	if (count_arrays(g) == MOST_ARRAYS)
 		return "the group is full";
 	for (int s = 0; s < g->nstores; s++)
 		g->stores[s].dead |= access_same(&g->stores[s].to, &made.to);
@@ -188,15 +197,16 @@ static const char *add_store(Group *g, const Elementary *e, int node,
 	return NULL;
 }
 
-void group_init(Group *g, size_t (*width)(Type type), Type native)
+// empty a group
+void fusion_init(FusionGroup *g, size_t (*width)(Type type), Type native)
 {
-	memset(g, 0, offsetof(Group, nodes));
+	memset(g, 0, offsetof(FusionGroup, nodes));
 	g->width = width;
 	g->native = native;
 }
 
 // say why the sizes do not fit
-static const char *fit(Group *g, const Elementary *e)
+static const char *size_mismatch(FusionGroup *g, const Elementary *e)
 {
 	if (g->noperations == 0) {
 		g->n = e->n;
@@ -218,9 +228,10 @@ static const char *fit(Group *g, const Elementary *e)
 	return NULL;
 }
 
-static const char *add(Group *g, const Elementary *e)
+// try to add an operation
+static const char *add_operation(FusionGroup *g, const Elementary *e)
 {
-	const char *why = fit(g, e);
+	const char *why = size_mismatch(g, e);
 	if (why)
 		return why;
 	// add nodes and store of the operation
@@ -246,57 +257,62 @@ static const char *add(Group *g, const Elementary *e)
 	return why;
 }
 
-const char *group_join(Group *g, const Elementary *e)
+// add an operation, or leave the group as it was
+const char *fusion_join(FusionGroup *g, const Elementary *e)
 {
-	char counts[offsetof(Group, nodes)];
+	char counts[offsetof(FusionGroup, nodes)];
 	memcpy(counts, g, sizeof counts);
-	const char *why = add(g, e);
+	const char *why = add_operation(g, e);
 	if (why)
 		memcpy(g, counts, sizeof counts);
 	return why;
 }
 
 // forget stores to freed memory
-static bool inside(const void *p, const char *from, size_t nbytes)
+/* does p point into the nbytes from `from` on? */
+static bool address_inside(const void *p, const char *from, size_t nbytes)
 {
 	return (const char *)p >= from && (const char *)p < from + nbytes;
 }
 
-static bool touches(const Group *g, const void *at)
+static bool touches_address(const FusionGroup *g, const void *at)
 {
 	bool found = false;
 	for (int v = 0; v < g->nnodes; v++) {
 		const Node *node = &g->nodes[v];
 		found |= node->kind == LOAD && node->from.index.n > 0
-			&& inside(at, node->from.at, node->from.nbytes);
+			&& address_inside(at, node->from.at, node->from.nbytes);
 	}
 	for (int s = 0; s < g->nstores; s++)
-		found |= inside(at, g->stores[s].to.at, g->stores[s].to.nbytes);
+		found |= address_inside(at, g->stores[s].to.at, g->stores[s].to.nbytes);
 	return found;
 }
 
-bool group_shares(const Group *g, const Elementary *e)
+// ask whether an operation shares an array with the group
+bool fusion_shares(const FusionGroup *g, const Elementary *e)
 {
-	bool found = touches(g, e->y.at);
+	bool found = touches_address(g, e->y.at);
 	for (int k = 0; k < opcode_operands(e->op); k++)
-		found |= e->in[k].kind == MEMORY && touches(g, e->in[k].a.at);
+		found |= e->in[k].kind == MEMORY && touches_address(g, e->in[k].a.at);
 	return found;
 }
 
-bool group_drop(Group *g, const void *at, size_t nbytes)
+// drop the stores to memory that is freed
+bool fusion_drop(FusionGroup *g, const void *at, size_t nbytes)
 {
-	bool touched = g->noperations > 0 && inside(g->skip, at, nbytes);
+	bool touched = g->noperations > 0 && address_inside(g->skip, at, nbytes);
 	for (int s = 0; s < g->nstores; s++) {
-		bool gone = inside(g->stores[s].to.at, at, nbytes);
+		bool gone = address_inside(g->stores[s].to.at, at, nbytes);
 		touched |= gone;
 		g->stores[s].dead |= gone;
 	}
 	for (int v = 0; v < g->nnodes; v++) {
 		const Node *node = &g->nodes[v];
-		touched |= node->kind == LOAD && (inside(node->from.at, at, nbytes)
-			|| inside(node->from.ints, at, nbytes));
+		touched |= node->kind == LOAD && (address_inside(node->from.at, at,
+			nbytes)
+			|| address_inside(node->from.ints, at, nbytes));
 		touched |= node->kind == COMPARISON
-			&& inside(node->compare.ints, at, nbytes);
+			&& address_inside(node->compare.ints, at, nbytes);
 	}
 	return touched;
 }

@@ -5,19 +5,20 @@
 #include "ops/elementary.h"
 
 enum { MOST_NODES = 64, MOST_STORES = 32, MOST_ARRAYS = 16, MOST_STAGES = 8,
-	LONGEST_HELD = 32768,           /* elements of a row */
-	LONGEST_SUMMED = 16384 };       /* and of one whose columns are summed */
+	LONGEST_HELD = 32768,           /* elements of a row that is held */
+	LONGEST_SUMMED = 16384 };       /* of a row whose columns are summed */
 
 // declare an access to memory
 typedef struct Access {
 	char *at;               /* of element 0 */
 	Type type;
 	Index index;            /* from an element of the group */
-	/* to be added to it, each of them one of ints, at index who; NULL: none */
+	/* an integer to be added to that index, for element i ints[ints_index(i)];
+	 * NULL: none */
 	const int32_t *ints;
-	Index who;
-	size_t nbytes;          /* from `at`, all that may be touched */
-	size_t moved;           /* bytes of the elements that are */
+	Index ints_index;
+	size_t nbytes;          /* from `at` to the end of the last element */
+	size_t moved;           /* bytes of the elements that are touched */
 } Access;
 
 /* the same element of memory for every element of the group? */
@@ -46,27 +47,30 @@ typedef struct Store {
 } Store;
 
 // declare a group
-typedef struct Group {
-	size_t n, C;                    /* elements; columns, 0: no row is known */
+typedef struct FusionGroup {
+	size_t n, C;                    /* elements; columns, 0: no fold yet */
 	int noperations, nnodes, nstores;
 	const int32_t *skip;
 	size_t (*width)(Type type);     /* bytes of an element */
-	Type native;                    /* of what is computed: is not rounded */
-	double bytes;                   /* that the operations move one at a time */
+	Type native;                    /* of arithmetic: needs no rounding */
+	double bytes;                   /* moved if operations ran one at a time */
 	Node nodes[MOST_NODES];
 	Store stores[MOST_STORES];
-} Group;
+} FusionGroup;
 
 /* an empty group */
-void        group_init(Group *g, size_t (*width)(Type type), Type native);
-/* adds an operation, or says why it cannot be added; NULL: it was. What an empty
- * group does not take has to be done alone: sums of columns of rows longer than
- * LONGEST_SUMMED, and results that overlap an operand at another place */
-const char *group_join(Group *g, const Elementary *e);
-/* does it read or write an array of the group? Single numbers that it reads
+void        fusion_init(FusionGroup *g, size_t (*width)(Type type),
+	Type native);
+/* adds an operation and returns NULL, or returns why it cannot be added and
+ * leaves the group as it was. An operation that even an empty group refuses
+ * has to be done alone: sums of columns of rows longer than LONGEST_SUMMED,
+ * and results that overlap an operand at another place */
+const char *fusion_join(FusionGroup *g, const Elementary *e);
+/* does the operation read or write an array of the group? Scalars that it reads
  * do not count */
-bool        group_shares(const Group *g, const Elementary *e);
-/* memory that is freed need not be written; does the group touch it? */
-bool        group_drop(Group *g, const void *at, size_t nbytes);
+bool        fusion_shares(const FusionGroup *g, const Elementary *e);
+/* stores to these nbytes are dropped, as the memory is being freed; returns
+ * whether the group reads or writes there */
+bool        fusion_drop(FusionGroup *g, const void *at, size_t nbytes);
 
 #endif

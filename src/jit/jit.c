@@ -15,18 +15,18 @@
 #include "ops/elementary.h"
 
 // the state of the recorder
-typedef struct Kernel {
+typedef struct LoadedKernel {
 	char *source;
 	void *loaded;
-} Kernel;
+} LoadedKernel;
 
-typedef struct Scratch {
-	char *at;                       /* what the operations were told */
+typedef struct LazyScratch {
+	char *at;                       /* the address that operations were given */
 	size_t nbytes;
 	const char *what;
 	void *real;                     /* NULL: there is no memory yet */
 	bool freed;                     /* but the open group reads it */
-} Scratch;
+} LazyScratch;
 
 typedef struct Jit {
 	Deferral deferral;
@@ -36,13 +36,13 @@ typedef struct Jit {
 	const Compiler *compiler;
 	JitSettings settings;
 	char *identity;
-	Group open;
+	FusionGroup open;
 	char *text;                     /* the source written last */
 	size_t ntext;
 	/* by hash of the source, the capacity a power of two */
-	Kernel *kernels;
+	LoadedKernel *kernels;
 	size_t nkernels, capacity;
-	Scratch *scratch;
+	LazyScratch *scratch;
 	size_t nscratch;
 	char *next;                     /* address of the next scratch */
 	bool begins;                    /* a formula, with the next operation */
@@ -51,23 +51,24 @@ typedef struct Jit {
 	JitCounts counts;
 } Jit;
 
-static void release(Device *d, void *kept);
+// find the recorder of a device, and begin a group
+static void jit_release(Device *d, void *kept);
 
 static Jit *jit_of(Device *d)
 {
-	return device_keep(d, sizeof(Jit), release);
+	return device_keep(d, sizeof(Jit), jit_release);
 }
 
-static void empty(Jit *j)
+static void begin_group(Jit *j)
 {
-	group_init(&j->open, j->device->backend->width,
+	fusion_init(&j->open, j->device->backend->width,
 		j->device->backend->width(BF16) == sizeof(real) ? TYPE_REAL : FP32);
 }
 
 // scratch memory that may never be made
 #define NOWHERE ((char *)(UINT64_C(1) << 60))
 
-/* is a formula under way? */
+/* does a formula still hold scratch memory that it has not freed? */
 static bool holds_scratch(const Jit *j)
 {
 	for (size_t k = 0; k < j->nscratch; k++)
@@ -76,32 +77,33 @@ static bool holds_scratch(const Jit *j)
 	return false;
 }
 
-static void *new_scratch(Deferral *self, size_t nbytes, const char *what)
+static void *promise_scratch(Deferral *self, size_t nbytes, const char *what)
 {
 	Jit *j = (Jit *)self;
 	j->begins |= !holds_scratch(j);
 	j->scratch = grow(j->scratch, j->nscratch, sizeof *j->scratch);
-	j->scratch[j->nscratch++] = (Scratch){ .at = j->next, .nbytes = nbytes,
+	j->scratch[j->nscratch++] = (LazyScratch){ .at = j->next, .nbytes = nbytes,
 		.what = what };
 	void *at = j->next;
 	j->next += (nbytes + 127) / 64 * 64;
 	return at;
 }
 
-static Scratch *scratch_of(const Jit *j, const void *p)
+// make scratch memory when a group stores to it
+static LazyScratch *scratch_of(const Jit *j, const void *p)
 {
 	for (size_t k = j->nscratch; k-- > 0;) {
-		Scratch *s = &j->scratch[k];
+		LazyScratch *s = &j->scratch[k];
 		if ((char *)p >= s->at && (char *)p < s->at + s->nbytes)
 			return s;
 	}
 	return NULL;
 }
 
-/* where in memory it is */
-static void *located(Jit *j, void *p)
+/* the real address of p; makes the scratch array's memory if p lies in one */
+static void *real_address(Jit *j, void *p)
 {
-	Scratch *s = scratch_of(j, p);
+	LazyScratch *s = scratch_of(j, p);
 	if (s == NULL)
 		return p;
 	if (s->real == NULL)
@@ -109,47 +111,50 @@ static void *located(Jit *j, void *p)
 	return (char *)s->real + ((char *)p - s->at);
 }
 
+// free what the open group may still read
 static void free_later(Jit *j, void *p)
 {
 	j->freed = grow(j->freed, j->nfreed, sizeof *j->freed);
 	j->freed[j->nfreed++] = p;
 }
 
-static void end_scratch(Jit *j, Scratch *s)
+static void drop_scratch(Jit *j, LazyScratch *s)
 {
 	void *real = s->real;
 	*s = j->scratch[--j->nscratch];
 	device_free(j->device, real);
 }
 
-static bool frees(Deferral *self, void *p, size_t nbytes)
+static bool free_or_delay(Deferral *self, void *p, size_t nbytes)
 {
 	Jit *j = (Jit *)self;
-	Scratch *s = scratch_of(j, p);
+	LazyScratch *s = scratch_of(j, p);
 	if (s == NULL) {
-		bool touched = group_drop(&j->open, p, nbytes);
+		bool touched = fusion_drop(&j->open, p, nbytes);
 		if (touched)
 			free_later(j, p);
 		return touched;
 	}
 	s->freed = true;
-	if (!group_drop(&j->open, s->at, s->nbytes))
-		end_scratch(j, s);
+	if (!fusion_drop(&j->open, s->at, s->nbytes))
+		drop_scratch(j, s);
 	return true;
 }
 
-static void free_what_was_read(Jit *j)
+static void free_delayed(Jit *j)
 {
 	for (size_t k = 0; k < j->nfreed; k++)
 		device_free(j->device, j->freed[k]);
 	j->nfreed = 0;
 	for (size_t k = j->nscratch; k-- > 0;)
 		if (j->scratch[k].freed)
-			end_scratch(j, &j->scratch[k]);
+			drop_scratch(j, &j->scratch[k]);
 }
 
 // find or compile a kernel
-static Kernel *slot_of(Kernel *kernels, size_t capacity, const char *source)
+/* the kernel of this source, or the empty slot where it belongs */
+static LoadedKernel *kernel_slot(LoadedKernel *kernels, size_t capacity,
+	const char *source)
 {
 	size_t k = hash_bytes(HASH_START, source, strlen(source)) % capacity;
 	while (kernels[k].source && strcmp(kernels[k].source, source) != 0)
@@ -157,20 +162,21 @@ static Kernel *slot_of(Kernel *kernels, size_t capacity, const char *source)
 	return &kernels[k];
 }
 
-static void make_room(Jit *j)
+static void grow_table(Jit *j)
 {
 	if (2 * (j->nkernels + 1) <= j->capacity)
 		return;
 	size_t capacity = j->capacity ? 2 * j->capacity : 64;
-	Kernel *more = need(calloc(capacity, sizeof *more));
+	LoadedKernel *more = need(calloc(capacity, sizeof *more));
 	for (size_t k = 0; k < j->capacity; k++)
 		if (j->kernels[k].source)
-			*slot_of(more, capacity, j->kernels[k].source) = j->kernels[k];
+			*kernel_slot(more, capacity, j->kernels[k].source) = j->kernels[k];
 	free(j->kernels);
 	j->kernels = more;
 	j->capacity = capacity;
 }
 
+// read a kernel from disk, or compile it
 static void *load_from_disk(Jit *j, const char *source)
 {
 	double start = clock_ms();
@@ -200,11 +206,12 @@ static void *compile(Jit *j, const char *source)
 	return loaded;
 }
 
-/* takes the source */
+// look a kernel up by its source
+/* the kernel of the source, which is freed or kept */
 static void *kernel_for(Jit *j, char *source)
 {
-	make_room(j);
-	Kernel *k = slot_of(j->kernels, j->capacity, source);
+	grow_table(j);
+	LoadedKernel *k = kernel_slot(j->kernels, j->capacity, source);
 	if (k->source) {
 		free(source);
 		return k->loaded;
@@ -218,7 +225,7 @@ static void *kernel_for(Jit *j, char *source)
 }
 
 // explain a group
-static void explain(const Jit *j, const Plan *p, const char *why,
+static void explain(const Jit *j, const KernelPlan *p, const char *why,
 	const char *source)
 {
 	static const char *const shapes[] = { "flat", "held rows", "looped rows" };
@@ -229,8 +236,9 @@ static void explain(const Jit *j, const Plan *p, const char *why,
 }
 
 // launch a group
-/* sums of columns go to slabs first */
-static void make_slabs(Jit *j, Plan *p, Access columns[MOST_STORES])
+/* points stores of sums of columns to new slabs, and keeps their old
+ * accesses */
+static void redirect_columns(Jit *j, KernelPlan *p, Access columns[MOST_STORES])
 {
 	size_t slabs = p->columns ? row_slabs(p->rows, p->C) : 0;
 	for (int s = 0; s < p->g.nstores; s++) {
@@ -243,32 +251,34 @@ static void make_slabs(Jit *j, Plan *p, Access columns[MOST_STORES])
 	}
 }
 
-static void add_slabs(Jit *j, const Plan *p, const Access *columns)
+static void add_slabs(Jit *j, const KernelPlan *p, const Access *columns)
 {
 	size_t slabs = p->columns ? row_slabs(p->rows, p->C) : 0;
 	for (int s = 0; s < p->g.nstores; s++) {
 		const Store *made = &p->g.stores[s];
 		if (!made->columns || made->dead)
 			continue;
-		Array y = { located(j, columns[s].at), columns[s].type };
+		Array y = { real_address(j, columns[s].at), columns[s].type };
 		j->counts.kernels++;
 		j->compiler->add_slabs(j->device, y, made->to.at, slabs, p->C);
 		device_free(j->device, made->to.at);
 	}
 }
 
-static void locate(Jit *j, Plan *p)
+// give scratch memory its real addresses
+static void resolve_addresses(Jit *j, KernelPlan *p)
 {
 	for (int v = 0; v < p->g.nnodes; v++)
 		if (plan_has(p->live, v) && p->g.nodes[v].kind == LOAD)
-			p->g.nodes[v].from.at = located(j, p->g.nodes[v].from.at);
+			p->g.nodes[v].from.at = real_address(j, p->g.nodes[v].from.at);
 	for (int s = 0; s < p->g.nstores; s++)
 		if (!p->g.stores[s].dead)
-			p->g.stores[s].to.at = located(j, p->g.stores[s].to.at);
+			p->g.stores[s].to.at = real_address(j, p->g.stores[s].to.at);
 }
 
-/* to be freed */
-static char *source_of(Jit *j, const Plan *p)
+// write the source of a group, and launch its kernel
+/* the kernel's source, which the caller frees */
+static char *text_of_kernel(Jit *j, const KernelPlan *p)
 {
 	FILE *f = need(open_memstream(&j->text, &j->ntext));
 	j->compiler->write(f, p);
@@ -277,16 +287,16 @@ static char *source_of(Jit *j, const Plan *p)
 	return j->text;
 }
 
-static void launch(Jit *j, Plan *p, const char *why)
+static void launch(Jit *j, KernelPlan *p, const char *why)
 {
 	void *at[MOST_POINTERS];
 	double numbers[MOST_NODES];
 	Access columns[MOST_STORES];
-	make_slabs(j, p, columns);
-	locate(j, p);
+	redirect_columns(j, p, columns);
+	resolve_addresses(j, p);
 	plan_pointers(p, at);
 	plan_numbers(p, numbers);
-	char *source = source_of(j, p);
+	char *source = text_of_kernel(j, p);
 	explain(j, p, why, source);
 	void *kernel = kernel_for(j, source);
 	j->compiler->launch(j->device, kernel, p, at, numbers);
@@ -299,18 +309,18 @@ static void close_group(Jit *j, const char *why)
 {
 	if (j->open.noperations == 0)
 		return;
-	Plan *p = need(malloc(sizeof *p));
+	KernelPlan *p = need(malloc(sizeof *p));
 	plan_make(p, &j->open);
 	j->counts.operations += j->open.noperations;
 	j->counts.bytes_eager += j->open.bytes;
 	j->counts.bytes += p->live ? plan_bytes(p) : 0;
-	empty(j);
+	begin_group(j);
 	if (p->live) {
 		j->counts.groups++;
 		launch(j, p, why);
 	}
 	free(p);
-	free_what_was_read(j);
+	free_delayed(j);
 }
 
 static void flush(Deferral *self, const char *why)
@@ -319,38 +329,39 @@ static void flush(Deferral *self, const char *why)
 }
 
 // take an operation
-/* an operation that no group takes */
-static void do_alone(Jit *j, const Elementary *e)
+/* does at once an operation that no group takes */
+static void run_alone(Jit *j, const Elementary *e)
 {
 	Elementary here = *e;
-	here.y.at = located(j, e->y.at);
+	here.y.at = real_address(j, e->y.at);
 	for (int k = 0; k < opcode_operands(e->op); k++)
 		if (e->in[k].kind == MEMORY)
-			here.in[k].a.at = located(j, e->in[k].a.at);
+			here.in[k].a.at = real_address(j, e->in[k].a.at);
 	j->eager->elementary(j->device, &here);
 	j->counts.operations++;
 	j->counts.kernels += e->fold == FOLD_COLUMNS ? 2 : 1;
 }
 
-static void take(Deferral *self, const Elementary *e)
+static void record_operation(Deferral *self, const Elementary *e)
 {
 	Jit *j = (Jit *)self;
-	if (j->begins && !group_shares(&j->open, e))
+	if (j->begins && !fusion_shares(&j->open, e))
 		close_group(j, "a formula follows that shares nothing with it");
 	j->begins = false;
-	const char *why = group_join(&j->open, e);
+	const char *why = fusion_join(&j->open, e);
 	if (why) {
 		close_group(j, why);
-		if (group_join(&j->open, e))
-			do_alone(j, e);
+		if (fusion_join(&j->open, e))
+			run_alone(j, e);
 	}
 	if (j->settings.alone)
 		close_group(j, "no other may join it");
 }
 
 // operations that end a group
-/* the operations that do it, after all that was recorded */
-static const Ops *after(Device *d, const char *what)
+/* queues all that was recorded, and returns the eager operations; what: the
+ * reason */
+static const Ops *flushed_ops(Device *d, const char *what)
 {
 	Jit *j = jit_of(d);
 	close_group(j, what);
@@ -360,67 +371,72 @@ static const Ops *after(Device *d, const char *what)
 static void jit_draw(Device *d, Array y, size_t n, double sd, double bound,
 	uint64_t seed, uint64_t stream, uint64_t first)
 {
-	after(d, "a draw follows")->draw(d, y, n, sd, bound, seed, stream, first);
+	flushed_ops(d, "a draw follows")->draw(d, y, n, sd, bound, seed, stream,
+		first);
 }
 
 static void jit_mean(Device *d, Array mean, int32_t *nonfinite, Array x,
 	size_t n)
 {
-	after(d, "a mean follows")->mean(d, mean, nonfinite, x, n);
+	flushed_ops(d, "a mean follows")->mean(d, mean, nonfinite, x, n);
 }
 
 static void jit_count_nonfinite(Device *d, int32_t *count, Array x, size_t n)
 {
-	after(d, "a count follows")->count_nonfinite(d, count, x, n);
+	flushed_ops(d, "a count follows")->count_nonfinite(d, count, x, n);
 }
 
 static void jit_matmul(Device *d, Array C, Array A, Array B, Matmul shape)
 {
-	after(d, "a matmul follows")->matmul(d, C, A, B, shape);
+	flushed_ops(d, "a matmul follows")->matmul(d, C, A, B, shape);
 }
 
 static void jit_embedding_forward(Device *d, Array x, Array table,
 	const int32_t *tokens, size_t N, size_t C)
 {
-	after(d, "an embedding follows")->embedding_forward(d, x, table, tokens, N,
+	flushed_ops(d, "an embedding follows")->embedding_forward(d, x, table,
+		tokens, N,
 		C);
 }
 
 static void jit_embedding_backward(Device *d, Array dtable, double beta,
 	Array dx, const int32_t *tokens, size_t N, size_t C, size_t V)
 {
-	after(d, "an embedding follows")->embedding_backward(d, dtable, beta, dx,
+	flushed_ops(d, "an embedding follows")->embedding_backward(d, dtable, beta,
+		dx,
 		tokens, N, C, V);
 }
 
 static void jit_layernorm_forward(Device *d, Array y, Array mean, Array rstd,
 	Array x, Array g, Array b, size_t rows, size_t C, double eps)
 {
-	after(d, "LayerNorm follows")->layernorm_forward(d, y, mean, rstd, x, g, b,
+	flushed_ops(d, "LayerNorm follows")->layernorm_forward(d, y, mean, rstd, x,
+		g, b,
 		rows, C, eps);
 }
 
 static void jit_layernorm_backward(Device *d, Array dx, Array dg, Array db,
 	Array dy, Array x, Array g, Array mean, Array rstd, size_t rows, size_t C)
 {
-	after(d, "LayerNorm follows")->layernorm_backward(d, dx, dg, db, dy, x, g,
+	flushed_ops(d, "LayerNorm follows")->layernorm_backward(d, dx, dg, db, dy,
+		x, g,
 		mean, rstd, rows, C);
 }
 
 static void jit_sgd(Device *d, Array w, Array low, Gradients g, Array velocity,
 	size_t n, const SgdStep *step, const int32_t *skip)
 {
-	after(d, "SGD follows")->sgd(d, w, low, g, velocity, n, step, skip);
+	flushed_ops(d, "SGD follows")->sgd(d, w, low, g, velocity, n, step, skip);
 }
 
 static void jit_add_squares(Device *d, Array sum, Gradients g, size_t n)
 {
-	after(d, "a norm of gradients follows")->add_squares(d, sum, g, n);
+	flushed_ops(d, "a norm of gradients follows")->add_squares(d, sum, g, n);
 }
 
 static void jit_clip(Device *d, real *factor, Array squares, double most)
 {
-	after(d, "a clip follows")->clip(d, factor, squares, most);
+	flushed_ops(d, "a clip follows")->clip(d, factor, squares, most);
 }
 
 // start and stop recording
@@ -456,8 +472,9 @@ bool jit_start(Device *d, JitSettings settings)
 	j->eager = ops_for(d);
 	j->ops = recorded_ops(j->eager);
 	j->next = j->next ? j->next : NOWHERE;
-	j->deferral = (Deferral){ flush, frees, take, new_scratch, &j->ops };
-	empty(j);
+	j->deferral = (Deferral){ flush, free_or_delay, record_operation,
+		promise_scratch, &j->ops };
+	begin_group(j);
 	d->deferral = &j->deferral;
 	return true;
 }
@@ -476,6 +493,7 @@ JitCounts jit_counts(Device *d)
 	return jit_of(d)->counts;
 }
 
+// forget all kernels
 static void unload_all(Jit *j)
 {
 	for (size_t k = 0; k < j->capacity; k++)
@@ -495,7 +513,7 @@ void jit_forget(Device *d)
 	unload_all(jit_of(d));
 }
 
-static void release(Device *d, void *kept)
+static void jit_release(Device *d, void *kept)
 {
 	Jit *j = kept;
 	assert(j->nscratch == 0 && "scratch memory is freed");

@@ -4,18 +4,18 @@
 
 #include "ops/ops.h"
 
-/* what became of a group */
+/* a group as it is explained to the user */
 typedef struct JitGroup {
 	int operations;
 	const char *shape;              /* flat, held rows, looped rows */
 	size_t rows, C;                 /* flat: C is 0, and rows counts elements */
 	double bytes_eager, bytes;      /* as in JitCounts */
-	const char *why, *source;       /* why it was closed; its kernel's */
+	const char *why, *source;       /* why it was closed; the kernel's source */
 } JitGroup;
 
 typedef struct JitSettings {
 	const char *cache;              /* a folder; NULL: nothing is kept on disk */
-	/* is told of every group before it is launched; NULL: nobody */
+	/* called with every group before its launch; NULL: not called */
 	void (*explain)(void *arg, const JitGroup *group);
 	void *arg;
 	bool alone;                     /* every operation is a group of its own */
@@ -24,21 +24,21 @@ typedef struct JitSettings {
 typedef struct JitCounts {
 	long operations, groups;        /* recorded; done together */
 	long kernels;                   /* also of operations in no group */
-	/* that the operations of groups move one at a time; that the groups move,
-	 * but for partial sums of columns */
+	/* bytes that the operations of groups would move one at a time, and that
+	 * the groups' kernels move, without partial sums of columns */
 	double bytes_eager, bytes;
 	long compiled, read;            /* kernels: by the compiler, from disk */
 	double compile_ms, load_ms;     /* load_ms: reading and loading */
 } JitCounts;
 
-/* from now on ops_for(device) gives operations that are recorded: those of the
- * eager path and of its optimizers; the members of all others are NULL. False
- * where the machine has no compiler, which is said on standard error */
+/* from now on ops_for(device) returns operations that are recorded: those of
+ * the eager path and of its optimizers; all others are NULL. Returns false,
+ * with a message on standard error, if the machine has no compiler */
 bool      jit_start(Device *device, JitSettings settings);
-/* queues what is recorded; operations are done at once again */
+/* queues what is recorded; from now on operations are done at once */
 void      jit_stop(Device *device);
-/* kernels in memory are forgotten, as at the start of a program; those on disk
- * are not. No graph may be left that launches one */
+/* unloads all kernels from memory, as at the start of a program; files stay. No
+ * graph that launches one of them may exist */
 void      jit_forget(Device *device);
 JitCounts jit_counts(Device *device);
 

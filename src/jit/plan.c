@@ -4,7 +4,7 @@
 #include <string.h>
 
 // find levels
-static Level index_level(const Plan *p, const Index *x)
+static Level index_level(const KernelPlan *p, const Index *x)
 {
 	Level level = LEVEL_ALL;
 	for (int k = 0; k < x->n; k++) {
@@ -16,71 +16,73 @@ static Level index_level(const Plan *p, const Index *x)
 	return level;
 }
 
-static Level higher(Level a, Level b)
+static Level higher_level(Level a, Level b)
 {
 	return a > b ? a : b;
 }
 
-static void find_levels(Plan *p)
+static void find_levels(KernelPlan *p)
 {
 	for (int v = 0; v < p->g.nnodes; v++) {
 		const Node *node = &p->g.nodes[v];
 		Level level = node->kind == FOLDED ? LEVEL_ROW : LEVEL_ALL;
 		if (node->kind == LOAD)
-			level = higher(index_level(p, &node->from.index),
-				node->from.ints ? index_level(p, &node->from.who) : LEVEL_ALL);
+			level = higher_level(index_level(p, &node->from.index),
+				node->from.ints ? index_level(p, &node->from.ints_index)
+				: LEVEL_ALL);
 		else if (node->kind == COMPARISON)
-			level = higher(index_level(p, &node->compare.at),
+			level = higher_level(index_level(p, &node->compare.at),
 				index_level(p, &node->compare.than));
 		else if (node->kind != FOLDED)
 			for (int k = 0; k < node->n; k++)
-				level = higher(level, p->level[node->in[k]]);
+				level = higher_level(level, p->level[node->in[k]]);
 		p->level[v] = level;
 	}
 }
 
 // find what is live
-static uint64_t bit(int v)
+static uint64_t node_bit(int v)
 {
 	return (uint64_t)1 << v;
 }
 
-/* the nodes of the set, and all that they depend on, but nothing that was found
- * by a fold if stop */
-static uint64_t closure(const Plan *p, uint64_t set, bool stop)
+/* the nodes of the set and all that they depend on; if stop, operands of folds
+ * are not followed */
+static uint64_t closure(const KernelPlan *p, uint64_t set, bool stop)
 {
 	for (int v = p->g.nnodes; v-- > 0;) {
 		const Node *node = &p->g.nodes[v];
 		if (!plan_has(set, v) || (stop && node->kind == FOLDED))
 			continue;
 		for (int k = 0; k < node->n; k++)
-			set |= bit(node->in[k]);
+			set |= node_bit(node->in[k]);
 	}
 	return set;
 }
 
-static void find_live(Plan *p)
+static void find_live(KernelPlan *p)
 {
 	for (int s = 0; s < p->g.nstores; s++)
 		if (!p->g.stores[s].dead)
-			p->live |= bit(p->g.stores[s].node);
+			p->live |= node_bit(p->g.stores[s].node);
 	p->live = closure(p, p->live, false);
 	for (int s = 0; s < p->g.nstores; s++)
 		p->columns |= p->g.stores[s].columns && !p->g.stores[s].dead;
 }
 
-static bool row_store(const Plan *p, const Store *s)
+static bool row_store(const KernelPlan *p, const Store *s)
 {
 	return p->shape != FLAT && !s->columns
 		&& index_level(p, &s->to.index) < LEVEL_ELEMENT;
 }
 
-static int stage_of(const Plan *p, int v)
+/* the first loop in which node v's value is known */
+static int stage_of(const KernelPlan *p, int v)
 {
 	return p->g.nodes[v].stage + (p->g.nodes[v].kind == FOLDED);
 }
 
-static void find_store_loops(Plan *p)
+static void find_store_loops(KernelPlan *p)
 {
 	p->nloops = 0;
 	for (int v = 0; v < p->g.nnodes; v++)
@@ -99,15 +101,15 @@ static void find_store_loops(Plan *p)
 }
 
 // find the loop of each node
-static bool in_loops(const Plan *p, int v)
+static bool in_loops(const KernelPlan *p, int v)
 {
 	NodeKind kind = p->g.nodes[v].kind;
 	return plan_has(p->live, v) && p->level[v] == LEVEL_ELEMENT
 		&& kind != FOLDED && kind != CONSTANT;
 }
 
-/* first[v]: the first loop that needs node v */
-static void find_first(const Plan *p, int first[MOST_NODES])
+/* first[v]: the first loop that needs node v; nloops: none does */
+static void first_needed(const KernelPlan *p, int first[MOST_NODES])
 {
 	for (int v = 0; v < p->g.nnodes; v++)
 		first[v] = p->nloops;
@@ -126,8 +128,9 @@ static void find_first(const Plan *p, int first[MOST_NODES])
 	}
 }
 
-/* did a store have to wait? */
-static bool wait_for_loads(Plan *p, const int first[MOST_NODES])
+// let stores wait for later loads of the same element
+/* returns whether a store was moved to a later loop */
+static bool wait_for_loads(KernelPlan *p, const int first[MOST_NODES])
 {
 	bool moved = false;
 	for (int s = 0; s < p->g.nstores; s++)
@@ -144,20 +147,21 @@ static bool wait_for_loads(Plan *p, const int first[MOST_NODES])
 	return moved;
 }
 
-static void find_loops(Plan *p)
+// assign nodes to loops until no store moves
+static void find_loops(KernelPlan *p)
 {
 	int first[MOST_NODES];
 	do
-		find_first(p, first);
+		first_needed(p, first);
 	while (wait_for_loads(p, first));
 	for (int v = 0; v < p->g.nnodes; v++)
 		if (in_loops(p, v) && first[v] < p->nloops)
-			p->loop[first[v]] |= bit(v);
+			p->loop[first[v]] |= node_bit(v);
 }
 
 // find what is held
-/* element nodes that the loop's formulas, folds and stores read */
-static uint64_t read_in(const Plan *p, int loop)
+/* the nodes that the loop's formulas, folds and stores read */
+static uint64_t read_in(const KernelPlan *p, int loop)
 {
 	uint64_t read = 0;
 	for (int v = 0; v < p->g.nnodes; v++) {
@@ -165,25 +169,27 @@ static uint64_t read_in(const Plan *p, int loop)
 		bool folds = node->kind == FOLDED && plan_has(p->live, v)
 			&& node->stage == loop;
 		for (int k = 0; k < node->n && (folds || plan_has(p->loop[loop], v)); k++)
-			read |= bit(node->in[k]);
+			read |= node_bit(node->in[k]);
 	}
 	for (int s = 0; s < p->g.nstores; s++)
 		if (!p->g.stores[s].dead && p->store_loop[s] == loop)
-			read |= bit(p->g.stores[s].node);
+			read |= node_bit(p->g.stores[s].node);
 	return read;
 }
 
-static uint64_t comparisons(const Plan *p)
+// count the values that are held at a time
+static uint64_t element_comparisons(const KernelPlan *p)
 {
 	uint64_t set = 0;
 	for (int v = 0; v < p->g.nnodes; v++)
 		if (p->g.nodes[v].kind == COMPARISON && in_loops(p, v))
-			set |= bit(v);
+			set |= node_bit(v);
 	return set;
 }
 
-/* the most values of one element that are held from a loop to the next */
-static size_t most_held(const Plan *p)
+/* the largest number of values of one element that are alive between two
+ * loops */
+static size_t most_held(const KernelPlan *p)
 {
 	size_t most = 0;
 	for (int loop = 1; loop < p->nloops; loop++) {
@@ -200,11 +206,12 @@ static size_t most_held(const Plan *p)
 	return most;
 }
 
-/* false: that is too much */
-static bool find_held(Plan *p)
+// decide what a row holds
+/* false: the registers of a thread do not suffice */
+static bool find_held(KernelPlan *p)
 {
 	enum { MOST_HELD = 48 };
-	uint64_t compared = comparisons(p), made = 0;
+	uint64_t compared = element_comparisons(p), made = 0;
 	for (int loop = 0; loop < p->nloops; loop++) {
 		uint64_t read = read_in(p, loop);
 		p->taken[loop] = read & made & ~compared;
@@ -217,31 +224,32 @@ static bool find_held(Plan *p)
 	return p->columns || most_held(p) * each <= MOST_HELD;
 }
 
-static void find_looped(Plan *p)
+// find the loops of a looped row
+static void find_looped(KernelPlan *p)
 {
 	for (int loop = 0; loop < p->nloops; loop++) {
 		uint64_t set = closure(p, read_in(p, loop), true);
 		for (int v = 0; v < p->g.nnodes; v++)
 			if (plan_has(set, v) && in_loops(p, v))
-				p->loop[loop] |= bit(v);
+				p->loop[loop] |= node_bit(v);
 	}
 }
 
 // find the guards of loads
 enum { UNUSED = -2, ALWAYS = -1 };
 
-static void guard_by(int *guard, int by)
+static void merge_guard(int *guard, int by)
 {
 	*guard = *guard == UNUSED || *guard == by ? by : ALWAYS;
 }
 
-static void find_guards(Plan *p)
+static void find_guards(KernelPlan *p)
 {
 	for (int v = 0; v < p->g.nnodes; v++)
 		p->guard[v] = UNUSED;
 	for (int s = 0; s < p->g.nstores; s++)
 		if (!p->g.stores[s].dead)
-			guard_by(&p->guard[p->g.stores[s].node], ALWAYS);
+			merge_guard(&p->guard[p->g.stores[s].node], ALWAYS);
 	for (int v = p->g.nnodes; v-- > 0;) {
 		const Node *node = &p->g.nodes[v];
 		if (!plan_has(p->live, v))
@@ -250,7 +258,7 @@ static void find_guards(Plan *p)
 			&& p->g.nodes[node->in[1]].kind == COMPARISON;
 		int guard = node->kind == FOLDED ? ALWAYS : p->guard[v];
 		for (int k = 0; k < node->n; k++)
-			guard_by(&p->guard[node->in[k]],
+			merge_guard(&p->guard[node->in[k]],
 				selects && k == 0 ? node->in[1] : guard);
 	}
 	for (int v = 0; v < p->g.nnodes; v++) {
@@ -259,12 +267,12 @@ static void find_guards(Plan *p)
 		p->guard[v] = guarded ? p->guard[v] : ALWAYS;
 		for (int loop = 0; loop < p->nloops && guarded; loop++)
 			if (plan_has(p->loop[loop], v))
-				p->loop[loop] |= bit(p->guard[v]);
+				p->loop[loop] |= node_bit(p->guard[v]);
 	}
 }
 
 // list a plan's arguments
-int plan_pointers(const Plan *p, void *at[MOST_POINTERS])
+int plan_pointers(const KernelPlan *p, void *at[MOST_POINTERS])
 {
 	int n = 0;
 	for (int v = 0; v < p->g.nnodes; v++) {
@@ -286,7 +294,8 @@ int plan_pointers(const Plan *p, void *at[MOST_POINTERS])
 	return n;
 }
 
-int plan_numbers(const Plan *p, double x[MOST_NODES])
+// list the numbers of a plan
+int plan_numbers(const KernelPlan *p, double x[MOST_NODES])
 {
 	int n = 0;
 	for (int v = 0; v < p->g.nnodes; v++)
@@ -295,7 +304,8 @@ int plan_numbers(const Plan *p, double x[MOST_NODES])
 	return n;
 }
 
-double plan_bytes(const Plan *p)
+// count the bytes that a plan moves
+double plan_bytes(const KernelPlan *p)
 {
 	double bytes = 0;
 	for (int v = 0; v < p->g.nnodes; v++) {
@@ -313,7 +323,8 @@ double plan_bytes(const Plan *p)
 	return bytes;
 }
 
-static void begin(Plan *p, const Group *g, KernelShape shape)
+// copy the group and do the passes that all shapes share
+static void plan_begin(KernelPlan *p, const FusionGroup *g, KernelShape shape)
 {
 	memset(p, 0, sizeof *p);
 	p->g = *g;
@@ -325,20 +336,22 @@ static void begin(Plan *p, const Group *g, KernelShape shape)
 	find_store_loops(p);
 }
 
-void plan_make_looped(Plan *p, const Group *g)
+// plan rows that are looped
+void plan_make_looped(KernelPlan *p, const FusionGroup *g)
 {
-	begin(p, g, LOOPED_ROW);
+	plan_begin(p, g, LOOPED_ROW);
 	find_looped(p);
 	find_guards(p);
 }
 
-void plan_make(Plan *p, const Group *g)
+// plan a group
+void plan_make(KernelPlan *p, const FusionGroup *g)
 {
 	if (g->C > LONGEST_HELD) {
 		plan_make_looped(p, g);
 		return;
 	}
-	begin(p, g, g->C ? HELD_ROW : FLAT);
+	plan_begin(p, g, g->C ? HELD_ROW : FLAT);
 	find_loops(p);
 	if (find_held(p))
 		find_guards(p);

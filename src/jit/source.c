@@ -19,6 +19,8 @@ void source_line(const Writer *w, const char *format, ...)
 	fputc('\n', w->f);
 }
 
+// write an index
+/* in terms of row and j, the column, or of i, the element */
 static void put_index(const Writer *w, const Index *x)
 {
 	size_t C = w->p->C;
@@ -39,19 +41,19 @@ static void put_index(const Writer *w, const Index *x)
 		fputc('0', w->f);
 }
 
-void source_place(const Writer *w, char array, int number, const Access *a)
+void source_access(const Writer *w, char array, int number, const Access *a)
 {
 	fprintf(w->f, "%c%d[", array, number);
 	put_index(w, &a->index);
 	if (a->ints) {
 		fprintf(w->f, " + (size_t)t%d[", number);
-		put_index(w, &a->who);
+		put_index(w, &a->ints_index);
 		fputc(']', w->f);
 	}
 	fputc(']', w->f);
 }
 
-const char *source_name(const Plan *p, int v, char name[16])
+const char *source_name(const KernelPlan *p, int v, char name[16])
 {
 	bool constant = p->g.nodes[v].kind == CONSTANT;
 	snprintf(name, 16, "%c%d", constant ? 'n' : 'v', v);
@@ -65,6 +67,7 @@ static const char *const opcode_names[NOPCODES] = {
 #undef OPCODE
 };
 
+// write a load
 static void put_load(const Writer *w, int v)
 {
 	const Access *from = &w->p->g.nodes[v].from;
@@ -75,11 +78,12 @@ static void put_load(const Writer *w, int v)
 	if (w->packed[v])
 		fprintf(w->f, "p%d.at[k]", v);
 	else
-		source_place(w, 'a', v, from);
+		source_access(w, 'a', v, from);
 	if (w->cuda)
 		fputc(')', w->f);
 }
 
+// write a comparison
 void source_comparison(const Writer *w, int v)
 {
 	const Operand *x = &w->p->g.nodes[v].compare;
@@ -92,9 +96,10 @@ void source_comparison(const Writer *w, int v)
 		fputc(']', w->f);
 }
 
+// write a formula or a rounding
 static void put_formula(const Writer *w, int v)
 {
-	const Plan *p = w->p;
+	const KernelPlan *p = w->p;
 	const Node *node = &p->g.nodes[v];
 	char name[16];
 	bool shared = w->cuda && node->op == E_DIVIDE
@@ -116,6 +121,7 @@ static void put_rounded(const Writer *w, const Node *node)
 		fprintf(w->f, "round_to(%d, (float)%s)", node->type, name);
 }
 
+// write a node as a variable
 static void put_node(const Writer *w, int v)
 {
 	const Node *node = &w->p->g.nodes[v];
@@ -134,7 +140,7 @@ static void put_node(const Writer *w, int v)
 // write what is computed for a row
 void source_row(const Writer *w, int stage)
 {
-	const Plan *p = w->p;
+	const KernelPlan *p = w->p;
 	for (int v = 0; v < p->g.nnodes; v++) {
 		const Node *node = &p->g.nodes[v];
 		if (plan_has(p->live, v) && p->level[v] < LEVEL_ELEMENT
@@ -145,7 +151,7 @@ void source_row(const Writer *w, int stage)
 }
 
 // write what is computed for an element
-bool source_stored(const Plan *p, int s, int loop)
+bool source_stored(const KernelPlan *p, int s, int loop)
 {
 	return !p->g.stores[s].dead && p->store_loop[s] == loop;
 }
@@ -163,12 +169,13 @@ void source_stores(const Writer *w, int loop, void (*put)(const Writer *w, int s
 	}
 }
 
-bool source_folds(const Plan *p, int v, int loop)
+bool source_folds(const KernelPlan *p, int v, int loop)
 {
 	return plan_has(p->live, v) && p->g.nodes[v].kind == FOLDED
 		&& p->g.nodes[v].stage == loop;
 }
 
+// write the body of a loop
 static void put_nodes(const Writer *w, int loop, bool comparisons)
 {
 	for (int v = 0; v < w->p->g.nnodes; v++)
@@ -180,7 +187,7 @@ static void put_nodes(const Writer *w, int loop, bool comparisons)
 void source_element(const Writer *w, int loop, const char *into,
 	const char *held)
 {
-	const Plan *p = w->p;
+	const KernelPlan *p = w->p;
 	char name[16];
 	for (int v = 0; v < p->g.nnodes; v++)
 		if (plan_has(p->taken[loop], v))

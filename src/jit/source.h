@@ -6,53 +6,58 @@
 
 #include "jit/plan.h"
 
-/* what all kernels in C share */
+/* writes the definitions that all kernels in C share */
 void source_c_prelude(FILE *f);
-/* void name(first, last, rows, slabs, pointers, numbers, round_to): rows first to
- * last; of a FLAT plan elements, of one with sums of columns slabs */
-void source_c(FILE *f, const Plan *p, const char *name);
-/* a whole program with the kernel `fused`, whose arguments are the number of rows
- * (FLAT: of elements), the pointers, the numbers; its type is size_t, or
- * unsigned if source_short */
-void source_cuda(FILE *f, const Plan *p);
-/* do 32 bits hold every index? */
-bool source_short(const Plan *p);
-/* packs of a row that a thread has, of T threads */
-size_t source_packs(const Plan *p);
+/* writes void name(first, last, rows, slabs, pointers, numbers, round_to),
+ * which does rows first to last - 1; of a FLAT plan elements, of a plan with
+ * sums of columns slabs of rows */
+void source_c(FILE *f, const KernelPlan *p, const char *name);
+/* writes a whole CUDA program with the kernel `fused`. Its arguments are the
+ * number of rows (FLAT: of elements), the pointers, the numbers. The first is
+ * unsigned if source_has_short_index, else size_t */
+void source_cuda(FILE *f, const KernelPlan *p);
+/* do 32 bits hold every index of the kernel? */
+bool source_has_short_index(const KernelPlan *p);
+/* packs of a row that each of its row_threads(C) threads has */
+size_t source_packs(const KernelPlan *p);
 
 // declare the writer
 typedef struct Writer {
 	FILE *f;
-	const Plan *p;
+	const KernelPlan *p;
 	bool cuda;
 	int depth;                      /* of the lines' indentation */
-	/* CUDA: moved in packs */
+	/* CUDA: loads of nodes and stores that move four elements at once */
 	bool packed[MOST_NODES], store_packed[MOST_STORES];
 } Writer;
 
 void source_indent(const Writer *w);
-/* a line */
+/* writes one line at the present depth */
 void source_line(const Writer *w, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* the nodes of a row, or of all, that can be computed after `stage` loops */
+/* writes the nodes of a row, or of the kernel, that are known after `stage`
+ * loops */
 void source_row(const Writer *w, int stage);
-/* for element i: what the loop computes, and what it adds to folds, which are
- * called r, the fold's number, and `into`. Held values stand at `held` of arrays
- * called h and their number; the loop takes some, and keeps some of its own */
+/* writes what the loop computes for element i and adds to its folds. The
+ * fold of node v is the variable r, v, and `into`. A held value of node v is
+ * element `held` of the array h, v; the loop reads some of these and writes
+ * its own */
 void source_element(const Writer *w, int loop, const char *into,
 	const char *held);
-/* where element i of an access is: a or s, its number, and an index */
-void source_place(const Writer *w, char array, int number, const Access *a);
-/* the name of a node's value */
-const char *source_name(const Plan *p, int v, char name[16]);
-/* the condition of a comparison */
+/* writes the address expression of element i: array (a or s), number,
+ * [index] */
+void source_access(const Writer *w, char array, int number, const Access *a);
+/* writes the variable of node v to name, and returns name */
+const char *source_name(const KernelPlan *p, int v, char name[16]);
+/* writes the condition of comparison v */
 void source_comparison(const Writer *w, int v);
-bool source_stored(const Plan *p, int s, int loop);
-/* what a loop stores: each store, with its number and the name of its value, by
- * put, which ends the line */
+/* does the loop make store s? */
+bool source_stored(const KernelPlan *p, int s, int loop);
+/* calls put for each store of the loop, with the store's number and the name of
+ * its value; put writes the rest of the line */
 void source_stores(const Writer *w, int loop, void (*put)(const Writer *w, int s,
 	const Store *made, const char *name));
-/* live folds of rows that the loop completes */
-bool source_folds(const Plan *p, int v, int loop);
+/* is node v a live fold of rows that the loop completes? */
+bool source_folds(const KernelPlan *p, int v, int loop);
 
 #endif

@@ -34,7 +34,7 @@ void source_c_prelude(FILE *f)
 // write the arguments in C
 static void put_arguments(const Writer *w)
 {
-	const Plan *p = w->p;
+	const KernelPlan *p = w->p;
 	int n = 0, k = 0;
 	for (int v = 0; v < p->g.nnodes; v++) {
 		const Node *node = &p->g.nodes[v];
@@ -61,15 +61,16 @@ static void put_store(const Writer *w, int s, const Store *made, const char *nam
 	if (made->columns)
 		fprintf(w->f, "s%d[slab * %zu + j] += %s;\n", s, w->p->C, name);
 	else {
-		source_place(w, 's', s, &made->to);
+		source_access(w, 's', s, &made->to);
 		fprintf(w->f, " = %s;\n", name);
 	}
 }
 
-/* elements first ... first + n of a row, n at most LANES */
+/* writes the loop over elements first to first + n - 1 of a row; n is at most
+ * LANES. first: an expression */
 static void put_lanes(Writer *w, int loop, const char *first, size_t n)
 {
-	const Plan *p = w->p;
+	const KernelPlan *p = w->p;
 	source_line(w, "for (index l = 0; l < %zu; l++) {", n);
 	w->depth++;
 	source_line(w, "const index j = %s + l, i = row * %zu + j;", first, p->C);
@@ -98,7 +99,7 @@ static void put_loop(Writer *w, int loop)
 // write the rows in C
 static void put_folds(const Writer *w, int loop, bool begin)
 {
-	const Plan *p = w->p;
+	const KernelPlan *p = w->p;
 	for (int v = 0; v < p->g.nnodes; v++) {
 		bool sum = p->g.nodes[v].fold == FOLD_SUM;
 		if (!source_folds(p, v, loop))
@@ -117,9 +118,10 @@ static void put_folds(const Writer *w, int loop, bool begin)
 	}
 }
 
+// write the loop over rows in C
 static void put_rows(Writer *w, const char *first, const char *last)
 {
-	const Plan *p = w->p;
+	const KernelPlan *p = w->p;
 	source_line(w, "for (index row = %s; row < %s; row++) {", first, last);
 	w->depth++;
 	for (int v = 0; v < p->g.nnodes; v++)
@@ -138,6 +140,7 @@ static void put_rows(Writer *w, const char *first, const char *last)
 	source_line(w, "}");
 }
 
+// write the loop over slabs in C
 static void put_slabs(Writer *w)
 {
 	source_line(w, "for (index slab = first; slab < last; slab++) {");
@@ -163,7 +166,8 @@ static void put_flat(Writer *w)
 	source_line(w, "}");
 }
 
-void source_c(FILE *f, const Plan *p, const char *name)
+// write a kernel in C
+void source_c(FILE *f, const KernelPlan *p, const char *name)
 {
 	Writer writer = { .f = f, .p = p, .depth = 1 }, *w = &writer;
 	fprintf(f, "void %s(size_t first, size_t last, size_t rows, size_t slabs,\n"

@@ -1,7 +1,7 @@
 #include "jit/source.h"
 
 // find what can move in packs
-bool source_short(const Plan *p)
+bool source_has_short_index(const KernelPlan *p)
 {
 	size_t most = p->g.n;
 	for (int v = 0; v < p->g.nnodes; v++)
@@ -13,13 +13,15 @@ bool source_short(const Plan *p)
 	return most < (size_t)1 << 31;
 }
 
-size_t source_packs(const Plan *p)
+size_t source_packs(const KernelPlan *p)
 {
 	size_t T = row_threads(p->C);
 	return (p->C + T * PACK - 1) / (T * PACK);
 }
 
-static bool packs(const Plan *p, const Access *a)
+// decide which accesses move in packs
+/* can four neighbours be loaded or stored by one aligned instruction? */
+static bool moves_in_packs(const KernelPlan *p, const Access *a)
 {
 	int contiguous = 0;
 	for (int k = 0; k < a->index.n; k++) {
@@ -36,13 +38,14 @@ static bool packs(const Plan *p, const Access *a)
 
 static void find_packs(Writer *w)
 {
-	const Plan *p = w->p;
+	const KernelPlan *p = w->p;
 	for (int v = 0; v < p->g.nnodes; v++)
 		w->packed[v] = p->g.nodes[v].kind == LOAD
-			&& p->level[v] == LEVEL_ELEMENT && packs(p, &p->g.nodes[v].from);
+			&& p->level[v] == LEVEL_ELEMENT && moves_in_packs(p,
+			&p->g.nodes[v].from);
 	for (int s = 0; s < p->g.nstores; s++)
 		w->store_packed[s] = !p->g.stores[s].columns && p->store_loop[s] >= 0
-			&& packs(p, &p->g.stores[s].to);
+			&& moves_in_packs(p, &p->g.stores[s].to);
 }
 
 // write the prelude in CUDA
@@ -95,6 +98,7 @@ static const char prelude[] =
 	"\tq = __fmaf_rn(__fmaf_rn(-b, q, a), y, q);\n"
 	"\treturn __fmaf_rn(__fmaf_rn(-b, q, a), y, q);\n}\n";
 
+// the text of folds over the threads of a row
 static const char folding[] =
 	"#define WHOLE(fold, none) \\\n"
 	"DEVICE float whole_##fold(float x) \\\n"
@@ -116,11 +120,12 @@ static const char folding[] =
 	"WHOLE(sum, 0)\n"
 	"WHOLE(maximum, -INFINITE)\n";
 
+// write the definitions that a kernel in CUDA needs
 static void put_prelude(const Writer *w)
 {
-	const Plan *p = w->p;
+	const KernelPlan *p = w->p;
 	fputs(prelude, w->f);
-	fprintf(w->f, "typedef %s index;\n", source_short(p) ? "unsigned"
+	fprintf(w->f, "typedef %s index;\n", source_has_short_index(p) ? "unsigned"
 		: "unsigned long long");
 #define OPCODE(NAME, OPERANDS, FORMULA) \
 	fputs("DEVICE float op_" #NAME \
@@ -143,7 +148,7 @@ static const char *stored_as(Type type)
 
 static void put_arguments(const Writer *w)
 {
-	const Plan *p = w->p;
+	const KernelPlan *p = w->p;
 	bool flat = p->shape == FLAT;
 	fprintf(w->f, "extern \"C\" __global__ void __launch_bounds__(%s)\n"
 		"fused(const index %s", flat ? "256" : "T * ROWS", flat ? "n" : "rows");
@@ -170,18 +175,20 @@ static void put_arguments(const Writer *w)
 }
 
 // write packs
+/* writes the pack that begins at element i of an access, as an lvalue */
 static void put_address(const Writer *w, char array, int number,
 	const Access *a)
 {
 	fprintf(w->f, "*(%spack%d *)&", array == 'a' ? "const " : "",
 		8 * (int)w->p->g.width(a->type));
-	source_place(w, array, number, a);
+	source_access(w, array, number, a);
 }
 
-/* at index i0 of the first element */
+// write the loads of a pack
+/* writes the loads of a loop's packs; i is the first element of the pack */
 static void put_pack_loads(const Writer *w, int loop)
 {
-	const Plan *p = w->p;
+	const KernelPlan *p = w->p;
 	for (int v = 0; v < p->g.nnodes; v++) {
 		const Access *from = &p->g.nodes[v].from;
 		if (!plan_has(p->loop[loop], v) || !w->packed[v])
@@ -201,6 +208,7 @@ static void put_pack_loads(const Writer *w, int loop)
 				8 * (int)p->g.width(p->g.stores[s].to.type), s);
 }
 
+// write the stores of a pack
 static void put_pack_stores(const Writer *w, int loop)
 {
 	for (int s = 0; s < w->p->g.nstores; s++)
@@ -211,6 +219,7 @@ static void put_pack_stores(const Writer *w, int loop)
 		}
 }
 
+// write the store of an element in CUDA
 static void put_store(const Writer *w, int s, const Store *made, const char *name)
 {
 	if (made->columns)
@@ -219,13 +228,14 @@ static void put_store(const Writer *w, int s, const Store *made, const char *nam
 		if (w->store_packed[s])
 			fprintf(w->f, "q%d.at[k]", s);
 		else
-			source_place(w, 's', s, &made->to);
+			source_access(w, 's', s, &made->to);
 		fprintf(w->f, " = to_%s(%s);\n", type_names[made->to.type], name);
 	}
 }
 
 // write one loop in CUDA
-static bool guards(const Plan *p, int loop, int comparison)
+/* does the comparison guard a load of the loop? */
+static bool is_guard_of_loop(const KernelPlan *p, int loop, int comparison)
 {
 	for (int v = 0; v < p->g.nnodes; v++)
 		if (plan_has(p->loop[loop], v) && p->guard[v] == comparison)
@@ -239,12 +249,13 @@ static void put_element_index(const Writer *w, const char *indent)
 		w->p->C ? ", j = j0 + k" : "");
 }
 
-/* the elements of one pack; `bound`: an element is there if so */
+// write the elements of a pack
+/* writes one pack; bound: "", or the condition under which element k exists */
 static void put_pack(Writer *w, int loop, const char *bound)
 {
-	const Plan *p = w->p;
+	const KernelPlan *p = w->p;
 	for (int v = 0; v < p->g.nnodes; v++)
-		if (guards(p, loop, v)) {
+		if (is_guard_of_loop(p, loop, v)) {
 			source_line(w, "bool any%d = false;", v);
 			source_line(w, "for (int k = 0; k < 4; k++) {");
 			put_element_index(w, "\t");
@@ -267,9 +278,10 @@ static void put_pack(Writer *w, int loop, const char *bound)
 	put_pack_stores(w, loop);
 }
 
+// write the loop over a thread's packs
 static void put_loop(Writer *w, int loop)
 {
-	const Plan *p = w->p;
+	const KernelPlan *p = w->p;
 	source_line(w, "#pragma unroll%s", p->shape == HELD_ROW ? "" : " 1");
 	source_line(w, "for (int pack = 0; pack < PACKS; pack++) {");
 	w->depth++;
@@ -303,9 +315,10 @@ static void put_row_stores(Writer *w)
 	source_line(w, "}");
 }
 
+// write the loops of a row in CUDA
 static void put_row(Writer *w)
 {
-	const Plan *p = w->p;
+	const KernelPlan *p = w->p;
 	for (int v = 0; v < p->g.nnodes; v++)
 		if (plan_has(p->held, v))
 			source_line(w, "real h%d[PACKS * 4];", v);
@@ -326,9 +339,11 @@ static void put_row(Writer *w)
 	put_row_stores(w);
 }
 
-static void put_sums(const Writer *w, bool begin)
+// write the sums of columns in CUDA
+/* writes the declaration of the sums if begin, else their stores */
+static void put_column_sums(const Writer *w, bool begin)
 {
-	const Plan *p = w->p;
+	const KernelPlan *p = w->p;
 	for (int s = 0; s < p->g.nstores; s++) {
 		if (!p->g.stores[s].columns || p->g.stores[s].dead)
 			continue;
@@ -346,10 +361,11 @@ static void put_sums(const Writer *w, bool begin)
 	}
 }
 
+// write the loop over rows in CUDA
 static void put_rows(Writer *w)
 {
 	bool columns = w->p->columns;
-	put_sums(w, true);
+	put_column_sums(w, true);
 	if (columns) {
 		source_line(w, "const size_t slab = blockIdx.x, slabs = gridDim.x;");
 		source_line(w, "for (index row = slab * rows / slabs;");
@@ -364,7 +380,7 @@ static void put_rows(Writer *w)
 	put_row(w);
 	w->depth--;
 	source_line(w, "}");
-	put_sums(w, false);
+	put_column_sums(w, false);
 }
 
 // write the elements of a flat plan in CUDA
@@ -381,7 +397,7 @@ static void put_flat(Writer *w)
 	source_line(w, "}");
 }
 
-void source_cuda(FILE *f, const Plan *p)
+void source_cuda(FILE *f, const KernelPlan *p)
 {
 	Writer writer = { .f = f, .p = p, .cuda = true, .depth = 1 }, *w = &writer;
 	find_packs(w);

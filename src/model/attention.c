@@ -26,7 +26,7 @@ bool scores_fit(const Model *m)
 }
 
 // compute attention on packed projections
-/* the heads of a part of an array of rows of `width` elements */
+/* the heads of part 0, 1 or 2 of an array whose rows have `width` elements */
 static Heads heads_of(const Model *m, Array x, size_t part, size_t width)
 {
 	size_t D = m->shape.d_head, A = m->shape.heads * D;
@@ -89,6 +89,7 @@ static void attention_probabilities(Model *m, Activations *s,
 			m->B * H, T);
 }
 
+// rotate, and attend
 void fused_attention_rotate(Model *m, Array qkv, int direction)
 {
 	RANGE(m->device, "rope")
@@ -126,6 +127,7 @@ static void naive_attention_backward(Model *m, Activations *s, Array dqkv,
 	Matmul transposed = h.rows, values = h.rows;
 	transposed.trans_a = values.trans_a = true;
 	values.ldb = A, values.step_b[0] = T * A;
+	// find the gradients of V and P of packed projections
 	RANGE(m->device, "values") {
 		attention_matmul(m, d.v, s->P, scores, dO, N * A, values);
 		attention_matmul(m, dP, dO, N * A, h.v, elements_to_end(m, 2), (Matmul){
@@ -146,6 +148,7 @@ static void naive_attention_backward(Model *m, Activations *s, Array dqkv,
 	array_drop(m, &dP);
 }
 
+// propagate through attention on packed projections
 Array fused_attention_backward(Model *m, Activations *s, Array dO)
 {
 	size_t N = m->B * m->T, H = m->shape.heads, D = m->shape.d_head, A = H * D;

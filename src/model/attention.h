@@ -4,13 +4,16 @@
 
 #include "model/state.h"
 
-/* will P of all blocks fit, with what else a step needs? */
+/* does P of all blocks fit into the device's memory with all else of a step? */
 bool  scores_fit(const Model *m);
-/* queries and keys of qkv (B, T, 3, H, D), in place; direction as for rope */
+/* rotates queries and keys of qkv (B, T, 3, H, D) in place; direction: 1, or
+ * -1 to rotate back */
 void  fused_attention_rotate(Model *m, Array qkv, int direction);
-/* reads s->qkv, rotated; leaves s->o, and s->L or s->P */
+/* reads s->qkv, whose queries and keys are rotated; sets s->o and s->L or
+ * s->P */
 void  fused_attention_forward(Model *m, Activations *s);
-/* reads these, drops s->L or s->P; the gradient of s->qkv before its rotation */
+/* reads the same and frees s->L or s->P. Returns the gradient of s->qkv as
+ * it was before its rotation. dO: (N, H D) */
 Array fused_attention_backward(Model *m, Activations *s, Array dO);
 
 #endif

@@ -8,22 +8,22 @@
 // declare what a step takes
 typedef struct CostStep {
 	double step_ms;                  /* from one step to the next */
-	double compute_ms, comm_ms;      /* of it, each alone */
-	double bubble_ms;                /* of the pipeline */
-	double nbytes;                   /* that a device holds at most */
+	double compute_ms, comm_ms;      /* computing and collectives, each alone */
+	double bubble_ms;                /* idle time of the pipeline */
+	double nbytes;                   /* the most memory that a device needs */
 } CostStep;
 
-/* NULL, or why there is no such run */
+/* NULL, or why such a run is impossible */
 const char *cost_error(const CostRun *r);
 CostStep cost_step(const CostMachine *m, const CostRun *r);
-/* the same by a device's tasks: steps of them, in the order of its queues; the
- * caller frees the tasks */
+/* the tasks of a device in several steps; the caller frees them by
+ * schedule_free */
 QueueSchedule cost_schedule(const CostMachine *m, const CostRun *r, int steps);
-/* collectives of data parallelism in a step, with nothing to compute meanwhile */
+/* ms of a step's collectives of data parallelism with nothing beside them */
 double   cost_alone(const CostMachine *m, const CostRun *r);
 double   cost_memory(const CostRun *r);
-/* a pipeline of one forward one backward: t is what both passes of a microbatch
- * take on a stage */
+/* ms of a pipeline that alternates one forward and one backward pass (1F1B);
+ * t: ms of both passes of a microbatch on one stage */
 double   cost_pipeline(double t, long stages, long microbatches, long interleave);
 
 #endif

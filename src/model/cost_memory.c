@@ -3,9 +3,10 @@
 #include <math.h>
 
 // count what stays
-/* slots for units 0, 1, ... in turn, of which the embedding's has elements of
- * another width */
-static double slots_of(const CostRun *r, int slots, double first, double rest)
+/* bytes of `slots` slots that units 0, 1, ... use in turn. An element of the
+ * embedding has `first` bytes, of all other units `rest` */
+static double slot_nbytes(const CostRun *r, int slots, double first,
+	double rest)
 {
 	const CostShape *s = &r->shape;
 	int units = cost_blocks(r) + 2;
@@ -22,7 +23,7 @@ static double slots_of(const CostRun *r, int slots, double first, double rest)
 	return sum;
 }
 
-static double weights_of(const CostRun *r)
+static double weight_nbytes(const CostRun *r)
 {
 	const CostShape *s = &r->shape;
 	double all = cost_elements(r), n = r->data,
@@ -31,19 +32,19 @@ static double weights_of(const CostRun *r)
 	if (r->strategy <= COST_SHARDED)
 		return all * (r->real + (r->mixed ? r->low : 0));
 	if (r->strategy == COST_FSDP)
-		return slots_of(r, (int)r->prefetch + 1, r->real, low)
+		return slot_nbytes(r, (int)r->prefetch + 1, r->real, low)
 			+ all * r->real / n + (r->mixed ? (all - table) * low / n : 0);
 	return (all - table) * low + table * r->real
 		+ (r->mixed ? (all - table) * r->real / n : 0);
 }
 
-static double kept_by(const CostRun *r)
+static double state_nbytes(const CostRun *r)
 {
 	double all = cost_elements(r), moments = 2 * all * r->real,
 		n = r->strategy >= COST_SHARDED ? r->data : 1,
 		gradients = r->strategy >= COST_ZERO2 ? all * r->gradient / n
-			+ slots_of(r, 2, r->gradient, r->gradient) : all * r->gradient;
-	return weights_of(r) + moments / n + gradients
+			+ slot_nbytes(r, 2, r->gradient, r->gradient) : all * r->gradient;
+	return weight_nbytes(r) + moments / n + gradients
 		+ r->real * r->context * r->shape.d_head;
 }
 
@@ -59,8 +60,8 @@ static double saved_by_block(const CostRun *r, double N)
 		* r->low + scores);
 }
 
-/* bytes of activations and temporaries where they have most */
-static double made_by(const CostRun *r)
+/* the most bytes that activations and temporaries take together */
+static double activation_nbytes(const CostRun *r)
 {
 	const CostShape *s = &r->shape;
 	/* microbatches under way on the first stage */
@@ -84,5 +85,5 @@ static double made_by(const CostRun *r)
 
 double cost_memory(const CostRun *r)
 {
-	return kept_by(r) + made_by(r);
+	return state_nbytes(r) + activation_nbytes(r);
 }

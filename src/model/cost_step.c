@@ -37,30 +37,33 @@ const char *cost_error(const CostRun *r)
 }
 
 // build a step from tasks
-typedef struct Builder {
+typedef struct StepBuilder {
 	const CostMachine *m;
 	const CostRun *r;
 	QueueSchedule s;
 	CostGroup group;
-	int units, computed, sent;   /* how many; each queue's last task, or -1 */
-	int wait, tensor;                /* what computing waits for next */
-	double bucket;                   /* elements */
+	/* how many units; each queue's last task, or -1 */
+	int units, computed, sent;
+	int wait, tensor;                /* tasks that computing waits for next */
+	double bucket;                   /* elements of the open bucket */
 	int bucket_after;
-	int *gathered;                   /* of each unit */
-	int freed[2];                    /* of the slots of gradients */
-	/* of slots of weights: which unit's, and since which task */
+	int *gathered;                   /* the gather of each unit */
+	int freed[2];                    /* the scatter that frees a gradient slot */
+	/* of slots of weights: the unit that a slot holds, and the gather that
+	 * fills it */
 	int *holds, *ready;
-	int at, current;                 /* in the order of units */
-} Builder;
+	int at, current;                 /* place in the order of units; the unit */
+} StepBuilder;
 
-static CostUnit kind_of(const Builder *b, int unit)
+// count the elements of a unit
+static CostUnit kind_of(const StepBuilder *b, int unit)
 {
 	return unit == 0 ? UNIT_EMBEDDING : unit == b->units - 1 ? UNIT_HEAD
 		: UNIT_BLOCK;
 }
 
 /* elements of a unit on the device, without gains */
-static double unit_elements(const Builder *b, int unit)
+static double unit_elements(const StepBuilder *b, int unit)
 {
 	const CostShape *s = &b->r->shape;
 	bool block = kind_of(b, unit) == UNIT_BLOCK;
@@ -69,46 +72,49 @@ static double unit_elements(const Builder *b, int unit)
 		: s->vocab * s->d_model / b->r->tensor / b->r->stages;
 }
 
-static void compute(Builder *b, double ms)
+// queue computing and collectives
+static void queue_compute(StepBuilder *b, double ms)
 {
 	b->computed = schedule_add(&b->s, COMPUTE_QUEUE, ms, b->wait, b->tensor);
 }
 
-static int send_after(Builder *b, CostCollective what, double nbytes, int after)
+static int queue_collective_after(StepBuilder *b, CostCollective what,
+	double nbytes, int after)
 {
 	double ms = cost_collective(b->m, what, b->group, nbytes);
 	b->sent = schedule_add(&b->s, COMM_QUEUE, ms, after, -1);
 	return b->sent;
 }
 
-static int send(Builder *b, CostCollective what, double nbytes)
+static int queue_collective(StepBuilder *b, CostCollective what, double nbytes)
 {
-	return send_after(b, what, nbytes, b->computed);
+	return queue_collective_after(b, what, nbytes, b->computed);
 }
 
-static void wait_for(Builder *b, int task)
+static void wait_for(StepBuilder *b, int task)
 {
 	b->wait = task > b->wait ? task : b->wait;
 }
 
-static void pass_unit(Builder *b, int unit, bool backward)
+static void queue_unit_pass(StepBuilder *b, int unit, bool backward)
 {
 	CostUnit kind = kind_of(b, unit);
 	double tensor_ms = cost_tensor_ms(b->m, b->r, kind, backward);
-	compute(b, cost_unit_ms(b->m, b->r, kind, backward));
+	queue_compute(b, cost_unit_ms(b->m, b->r, kind, backward));
 	if (tensor_ms > 0)
 		b->tensor = schedule_add(&b->s, TENSOR_QUEUE, tensor_ms, b->computed, -1);
 }
 
 // send gradients by parameter or by bucket
-static void close_bucket(Builder *b)
+static void close_bucket(StepBuilder *b)
 {
 	if (b->bucket > 0)
-		send_after(b, COST_ALL_REDUCE, b->bucket * b->r->wire, b->bucket_after);
+		queue_collective_after(b, COST_ALL_REDUCE, b->bucket * b->r->wire,
+			b->bucket_after);
 	b->bucket = 0;
 }
 
-static void add_tensor(Builder *b, double n)
+static void add_tensor(StepBuilder *b, double n)
 {
 	CostStrategy s = b->r->strategy;
 	double most = s == COST_BUCKETED || s == COST_SHARDED
@@ -119,8 +125,10 @@ static void add_tensor(Builder *b, double n)
 	b->bucket_after = b->computed;
 }
 
-/* elements of tensor i of a unit, counted as the gradients appear; -1: no more */
-static double tensor_of(const Builder *b, int unit, int i)
+// walk through the gradients of a unit
+/* elements of tensor i of a unit in the order in which gradients appear; -1:
+ * there is no tensor i */
+static double tensor_elements(const StepBuilder *b, int unit, int i)
 {
 	const CostShape *s = &b->r->shape;
 	double tensors[COST_TENSORS], table = unit_elements(b, unit);
@@ -137,33 +145,36 @@ static double tensor_of(const Builder *b, int unit, int i)
 	}
 }
 
-static void add_unit(Builder *b, int unit)
+static void add_unit(StepBuilder *b, int unit)
 {
 	double n;
-	for (int i = 0; (n = tensor_of(b, unit, i)) >= 0; i++)
+	for (int i = 0; (n = tensor_elements(b, unit, i)) >= 0; i++)
 		add_tensor(b, n);
 }
 
-/* the course's sharded optimizer: owners send what they have updated */
-static void broadcast_all(Builder *b)
+// broadcast what owners have updated
+/* the course's sharded optimizer: every owner broadcasts the parameters that
+ * it has updated */
+static void broadcast_all(StepBuilder *b)
 {
 	double n;
 	for (int u = 0; u < b->units; u++)
-		for (int i = 0; (n = tensor_of(b, u, i)) >= 0; i++)
-			send(b, COST_BROADCAST, n * b->r->real);
+		for (int i = 0; (n = tensor_elements(b, u, i)) >= 0; i++)
+			queue_collective(b, COST_BROADCAST, n * b->r->real);
 	wait_for(b, b->sent);
-	compute(b, 0);
+	queue_compute(b, 0);
 }
 
 // gather weights ahead
-/* unit i of both passes: 0 ... units - 1 ... 0 */
-static int in_order(const Builder *b, int i)
+/* unit number i in the order of both passes, 0 ... units - 1 ... 0 */
+static int unit_in_order(const StepBuilder *b, int i)
 {
 	return i < b->units ? i : 2 * (b->units - 1) - i;
 }
 
-/* into a slot a rank first copies its own part */
-static void gather(Builder *b, int unit)
+/* queues the gather of a unit. FSDP first copies the rank's own part to the
+ * slot */
+static void gather(StepBuilder *b, int unit)
 {
 	const CostRun *r = b->r;
 	bool table = kind_of(b, unit) == UNIT_EMBEDDING;
@@ -171,11 +182,13 @@ static void gather(Builder *b, int unit)
 		? 2 * n / r->data * (table ? r->real : r->low) : 0;
 	if (own > 0)
 		schedule_add(&b->s, COMM_QUEUE, own / b->m->GBps * 1e-6, b->computed, -1);
-	b->gathered[unit] = send(b, COST_ALL_GATHER, n * (table ? r->real
+	b->gathered[unit] = queue_collective(b, COST_ALL_GATHER, n * (table
+		? r->real
 		: r->gather));
 }
 
-static void fetch(Builder *b, int unit)
+// gather units into slots
+static void gather_into_slot(StepBuilder *b, int unit)
 {
 	int slot = unit % (b->r->prefetch + 1);
 	if (b->holds[slot] == unit)
@@ -185,46 +198,47 @@ static void fetch(Builder *b, int unit)
 	b->holds[slot] = unit;
 }
 
-static void fetch_ahead(Builder *b, int most)
+static void gather_ahead(StepBuilder *b, int most)
 {
 	int last = 2 * b->units - 1;
 	for (int i = b->at; i < last && i < b->at + most; i++)
-		fetch(b, in_order(b, i));
+		gather_into_slot(b, unit_in_order(b, i));
 }
 
-static void enter_unit(Builder *b, int unit)
+// fetch the weights of a unit and of the next ones
+static void enter_fsdp_unit(StepBuilder *b, int unit)
 {
 	if (unit != b->current) {
 		b->at++;
 		b->current = unit;
 	}
-	fetch(b, unit);
-	fetch_ahead(b, (int)b->r->prefetch);
+	gather_into_slot(b, unit);
+	gather_ahead(b, (int)b->r->prefetch);
 	wait_for(b, b->ready[unit % (b->r->prefetch + 1)]);
 }
 
-static void give_up_slots(Builder *b)
+static void invalidate_slots(StepBuilder *b)
 {
 	for (int i = 0; i <= b->r->prefetch; i++)
 		b->holds[i] = -1;
 	b->at = 0;
 	b->current = -1;
-	fetch_ahead(b, (int)b->r->prefetch + 1);
+	gather_ahead(b, (int)b->r->prefetch + 1);
 }
 
 // sum gradients of a unit to their owners
-static void scatter_unit(Builder *b, int unit)
+static void scatter_unit(StepBuilder *b, int unit)
 {
 	const CostShape *s = &b->r->shape;
 	double gains = s->heads > 0 ? (2 * cost_blocks(b->r) + 1) * s->d_model : 0;
 	if (unit == 1)
-		send(b, COST_ALL_REDUCE, gains * b->r->wire);
-	b->freed[unit % 2] = send(b, COST_REDUCE_SCATTER,
+		queue_collective(b, COST_ALL_REDUCE, gains * b->r->wire);
+	b->freed[unit % 2] = queue_collective(b, COST_REDUCE_SCATTER,
 		unit_elements(b, unit) * b->r->wire);
 }
 
 // queue one microbatch
-static void forward_unit(Builder *b, int unit)
+static void forward_unit(StepBuilder *b, int unit)
 {
 	CostStrategy s = b->r->strategy;
 	if (s == COST_FSDP && unit == 0) {
@@ -232,20 +246,20 @@ static void forward_unit(Builder *b, int unit)
 		b->current = -1;
 	}
 	if (s == COST_FSDP)
-		enter_unit(b, unit);
+		enter_fsdp_unit(b, unit);
 	else if (s == COST_ZERO1 || s == COST_ZERO2)
 		wait_for(b, b->gathered[unit]);
-	pass_unit(b, unit, false);
+	queue_unit_pass(b, unit, false);
 }
 
-static void backward_unit(Builder *b, int unit, bool last)
+static void backward_unit(StepBuilder *b, int unit, bool last)
 {
 	CostStrategy s = b->r->strategy;
 	if (s == COST_FSDP)
-		enter_unit(b, unit);
+		enter_fsdp_unit(b, unit);
 	if (s == COST_FSDP || s == COST_ZERO2)
 		wait_for(b, b->freed[unit % 2]);
-	pass_unit(b, unit, true);
+	queue_unit_pass(b, unit, true);
 	if (!last && s != COST_FSDP)
 		return;
 	if (s >= COST_ZERO1)
@@ -254,9 +268,10 @@ static void backward_unit(Builder *b, int unit, bool last)
 		add_unit(b, unit);
 }
 
-/* the passes of all microbatches but the first forward and the last backward, and
- * the bubble, in one piece */
-static void queue_between(Builder *b, double bubble_ms)
+// queue the microbatches in between
+/* queues, as one task, all passes but the first microbatch's forward pass
+ * and the last one's backward pass, and the bubble */
+static void queue_between(StepBuilder *b, double bubble_ms)
 {
 	double ms = 0, tensor_ms = 0, times = b->r->microbatches - 1;
 	for (int u = 0; u < b->units; u++)
@@ -265,13 +280,13 @@ static void queue_between(Builder *b, double bubble_ms)
 			tensor_ms += cost_tensor_ms(b->m, b->r, kind_of(b, u), backward);
 		}
 	if (times * ms + bubble_ms > 0)
-		compute(b, times * ms + bubble_ms);
+		queue_compute(b, times * ms + bubble_ms);
 	if (times * tensor_ms > 0)
 		b->tensor = schedule_add(&b->s, TENSOR_QUEUE, times * tensor_ms,
 			b->computed, -1);
 }
 
-static void queue_passes(Builder *b, double bubble_ms)
+static void queue_passes(StepBuilder *b, double bubble_ms)
 {
 	long whole = b->r->strategy == COST_FSDP ? b->r->microbatches : 1;
 	for (long i = 0; i < whole; i++) {
@@ -285,7 +300,7 @@ static void queue_passes(Builder *b, double bubble_ms)
 }
 
 // queue a step, and time it
-static double microbatch_ms(const Builder *b)
+static double microbatch_ms(const StepBuilder *b)
 {
 	double ms = 0;
 	for (int u = 0; u < b->units; u++)
@@ -295,8 +310,9 @@ static double microbatch_ms(const Builder *b)
 	return ms;
 }
 
-/* a microbatch passes from stage to stage in both directions */
-static double bubble_of(const Builder *b)
+/* ms of the pipeline's bubble, with the time to pass a microbatch from stage
+ * to stage in both directions */
+static double bubble_time(const StepBuilder *b)
 {
 	const CostRun *r = b->r;
 	double hop = r->stages > 1 ? 2 * (b->m->far.step_us * 1e-3 + r->tokens
@@ -306,7 +322,8 @@ static double bubble_of(const Builder *b)
 		- t * r->microbatches;
 }
 
-static void queue_step(Builder *b, double bubble_ms)
+// queue the tasks of a step
+static void queue_step(StepBuilder *b, double bubble_ms)
 {
 	CostStrategy s = b->r->strategy;
 	queue_passes(b, bubble_ms);
@@ -315,19 +332,19 @@ static void queue_step(Builder *b, double bubble_ms)
 			add_unit(b, u);
 	close_bucket(b);
 	wait_for(b, b->sent);
-	compute(b, cost_update_ms(b->m, b->r));
+	queue_compute(b, cost_update_ms(b->m, b->r));
 	if (s == COST_SHARDED)
 		broadcast_all(b);
 	for (int u = 0; u < b->units && (s == COST_ZERO1 || s == COST_ZERO2); u++)
 		gather(b, u);
 	if (s == COST_FSDP)
-		give_up_slots(b);
+		invalidate_slots(b);
 }
 
-static Builder builder_new(const CostMachine *m, const CostRun *r)
+static StepBuilder builder_new(const CostMachine *m, const CostRun *r)
 {
 	int units = cost_blocks(r) + 2, slots = (int)r->prefetch + 1;
-	Builder b = { .m = m, .r = r, .group = cost_data_group(m, r),
+	StepBuilder b = { .m = m, .r = r, .group = cost_data_group(m, r),
 		.units = units, .computed = -1, .sent = -1, .wait = -1, .tensor = -1,
 		.bucket_after = -1, .freed = { -1, -1 }, .current = -1 };
 	b.gathered = need(malloc(units * sizeof *b.gathered));
@@ -340,12 +357,13 @@ static Builder builder_new(const CostMachine *m, const CostRun *r)
 	return b;
 }
 
+// queue several steps
 /* ends[i]: the last task of step i that computes */
 static QueueSchedule queue_steps(const CostMachine *m, const CostRun *r,
 	int steps, int *ends, double *bubble_ms)
 {
-	Builder b = builder_new(m, r);
-	*bubble_ms = bubble_of(&b);
+	StepBuilder b = builder_new(m, r);
+	*bubble_ms = bubble_time(&b);
 	for (int i = 0; i < steps; i++) {
 		queue_step(&b, *bubble_ms);
 		ends[i] = b.computed;
@@ -365,6 +383,7 @@ QueueSchedule cost_schedule(const CostMachine *m, const CostRun *r, int steps)
 	return s;
 }
 
+// simulate steps, and take the last one
 static CostStep simulate_step(const CostMachine *m, const CostRun *r)
 {
 	enum { STEPS = 4 };
@@ -381,7 +400,8 @@ static CostStep simulate_step(const CostMachine *m, const CostRun *r)
 	return step;
 }
 
-/* microbatches that each gather all weights are alike from the second on */
+// extrapolate over microbatches
+/* the step of a run; FSDP's microbatches are alike from the second on */
 CostStep cost_step(const CostMachine *m, const CostRun *r)
 {
 	enum { ENOUGH = 4 };

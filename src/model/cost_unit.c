@@ -70,7 +70,8 @@ double cost_forward_flops(const CostShape *s, double context)
 }
 
 // find what a pass over a unit takes
-/* ms of matmuls on a device of those that share a layer */
+/* ms of matmuls with `weights` bytes of weights, on one of the devices that
+ * share a layer */
 static double matmul_ms(const CostMachine *m, double flops, double weights)
 {
 	return fmax(flops / m->TFLOPs * 1e-9, weights / m->GBps * 1e-6);
@@ -115,6 +116,7 @@ int cost_blocks(const CostRun *r)
 	return (int)ceil(r->shape.layers / r->stages);
 }
 
+// scale a pass over a unit to what was measured
 double cost_unit_ms(const CostMachine *m, const CostRun *r, CostUnit unit,
 	bool backward)
 {
@@ -127,6 +129,7 @@ double cost_unit_ms(const CostMachine *m, const CostRun *r, CostUnit unit,
 	return given > 0 && all > 0 ? parts[unit] * given / all : parts[unit];
 }
 
+// place the ranks of a group on nodes
 static long in_node(const CostMachine *m, long taken, long n)
 {
 	long left = m->node / taken;
@@ -138,8 +141,9 @@ CostGroup cost_data_group(const CostMachine *m, const CostRun *r)
 	return (CostGroup){ r->data, in_node(m, r->tensor * r->parts, r->data) };
 }
 
-/* the collectives for which a block waits: gather, scatter, gather, scatter of
- * tensor parallelism; keys and values of the other parts of a sequence */
+// find what a unit waits for in tensor parallelism
+/* ms of the collectives for which a unit waits: gathers and scatters of tensor
+ * parallelism, and the keys and values of the other parts of a sequence */
 double cost_tensor_ms(const CostMachine *m, const CostRun *r, CostUnit unit,
 	bool backward)
 {

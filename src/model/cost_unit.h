@@ -1,5 +1,6 @@
-/* cost_unit.h: devices, links, models and runs of the cost model, and what one
- * unit of a model takes. Times are in ms, rates in 1e12 FLOP/s and 1e9 bytes/s */
+/* cost_unit.h: devices, links, models and runs of the cost model, and what
+ * one unit of a model takes. Times are in ms, rates in 1e12 FLOP/s and 1e9
+ * bytes/s */
 #ifndef MODEL_COST_UNIT_H
 #define MODEL_COST_UNIT_H
 
@@ -20,43 +21,46 @@ typedef enum { COST_ALL_REDUCE, COST_REDUCE_SCATTER, COST_ALL_GATHER,
 typedef struct CostMachine {
 	double TFLOPs, GBps;             /* of matmuls; of memory */
 	double memory_GB;
-	/* of a block, besides what its FLOPs and bytes take */
+	/* for each block, in addition to the time of its FLOPs and bytes */
 	double forward_us, backward_us;
-	double call_us;                  /* alpha: a collective, whatever its size */
-	double broadcast_us;             /* and besides, of a broadcast */
+	double call_us;                  /* alpha: of any collective */
+	double broadcast_us;             /* of a broadcast, in addition */
 	double sum_ms_per_GB;            /* gamma: a GB that arrives and is added */
-	/* of the square root of the MB that a device sends: an array travels in
-	 * pieces, more and larger ones the larger it is */
+	/* for each square root of a MB that a device sends: a larger array
+	 * travels in more and larger pieces */
 	double pieces_us;
 	CostLink near, far;              /* inside a node; between nodes */
-	/* of a byte in each collective, relative to an all-reduce; 0: the same, less:
-	 * no time */
+	/* cost of a byte in each collective, relative to an all-reduce; 0: the
+	 * same as there; negative: none */
 	double byte_cost[COST_COLLECTIVES];
 	long node;                       /* devices of a node */
 	QueueStretch stretch;
 } CostMachine;
 
+// declare what a collective costs
 /* n devices that take part in a collective, `node` of them on each node */
 typedef struct CostGroup {
 	long n, node;
 } CostGroup;
 
-/* of an array of nbytes, all of it. One device, or no bytes: 0 */
+/* ms of a collective on an array of nbytes in all; 0 for one device or no
+ * bytes */
 double cost_collective(const CostMachine *m, CostCollective what, CostGroup g,
 	double nbytes);
 
 // declare the shape of a model
-/* as model/shape.h, and those of others: keys and values may be narrower than
- * queries, and a feed-forward layer may have two matrices. No heads: neither
- * attention nor norms; no vocabulary: neither embedding nor head */
+/* shapes of our models and of others. Keys and values may be narrower than
+ * queries (kv_heads), and a feed-forward layer may have two matrices or
+ * three. heads = 0: no attention and no norms; vocab = 0: no embedding and
+ * no head */
 typedef struct CostShape {
 	double vocab, d_model, d_ff, layers, heads, d_head, kv_heads, matrices;
 } CostShape;
 
 CostShape cost_shape(const Shape *shape);
 double cost_parameters(const CostShape *s);
-/* FLOPs of a token in the forward pass: matmuls, and causal attention to half of
- * `context`; backward takes twice as many */
+/* FLOPs of a token's forward pass: matmuls, and causal attention to half of
+ * `context` on average; the backward pass takes twice as many */
 double cost_forward_flops(const CostShape *s, double context);
 
 // declare a run
@@ -68,7 +72,7 @@ extern const char *const cost_names[NCOST];
 
 typedef struct CostRun {
 	CostShape shape;
-	/* of a rank in a microbatch; of a sequence */
+	/* tokens of a rank in a microbatch; tokens of a sequence */
 	double tokens, context;
 	/* ranks of data parallelism, of tensor parallelism, parts of a sequence,
 	 * stages of a pipeline: their product is the number of devices */
@@ -77,15 +81,17 @@ typedef struct CostRun {
 	CostStrategy strategy;
 	double bucket_mb;                /* of COST_BUCKETED */
 	long prefetch;                   /* of COST_FSDP */
-	/* bytes of an element in memory: masters and the stream; between matmuls, and
-	 * weights that these read; gradients. And of one that travels: weights of
-	 * matmuls, gradients */
+	/* bytes of an element in memory: real, of masters and the stream; low,
+	 * of arrays between matmuls and of the weights that these read;
+	 * gradient. Bytes of an element that travels: gather, of weights; wire,
+	 * of gradients */
 	double real, low, gradient, gather, wire;
 	bool mixed;                      /* matmuls read copies of the masters */
 	bool flash;                      /* attention keeps no scores */
 	bool recompute;                  /* blocks keep their inputs, and run again */
-	bool norms;                      /* a tensor-parallel rank keeps them whole */
-	/* one device's own passes and update, measured; 0: from the constants */
+	bool norms;                      /* tensor-parallel ranks keep whole norms */
+	/* measured passes and update of one device; 0: they follow from the
+	 * constants */
 	double fwd_ms, bwd_ms, opt_ms;
 } CostRun;
 
@@ -93,19 +99,20 @@ typedef struct CostRun {
 enum { COST_TENSORS = 9 };           /* of a block, as in model/shape.h */
 typedef enum { UNIT_EMBEDDING, UNIT_BLOCK, UNIT_HEAD } CostUnit;
 
-/* elements of a block; of its tensors, 0: absent. tensors: or NULL */
+/* elements of a block; sets the elements of each of its tensors, 0 for one
+ * that is absent, unless tensors is NULL */
 double cost_block_tensors(const CostShape *s, double tensors[COST_TENSORS]);
-/* of a device: its blocks, its elements, a pass over a unit, and the collectives
- * that the pass waits for */
+/* of one device: how many blocks and elements it has; ms of a pass over a
+ * unit; ms of the collectives that the pass waits for */
 int    cost_blocks(const CostRun *r);
 double cost_elements(const CostRun *r);
 double cost_unit_ms(const CostMachine *m, const CostRun *r, CostUnit unit,
 	bool backward);
 double cost_tensor_ms(const CostMachine *m, const CostRun *r, CostUnit unit,
 	bool backward);
-/* the optimizer's part of a step. r->opt_ms > 0: m is not read */
+/* ms of the optimizer; m is not read if r->opt_ms > 0 */
 double cost_update_ms(const CostMachine *m, const CostRun *r);
-/* those that sum gradients with it */
+/* the devices that sum gradients with one another */
 CostGroup cost_data_group(const CostMachine *m, const CostRun *r);
 
 #endif

@@ -11,7 +11,8 @@ static void new_losses(Model *m)
 		m->lse = activation(m, N, OP_LOSS, "logsumexp");
 }
 
-/* z: the logits of n tokens from `first` on, which may get their gradient */
+/* finds the losses of n tokens from `first` on with logits z; gradient: z
+ * becomes the gradient of the logits */
 static void head_losses(Model *m, Array z, bool gradient, size_t first,
 	size_t n)
 {

@@ -4,14 +4,15 @@
 
 #include "model/state.h"
 
-/* are the logits of the loaded batch never there all at once? */
+/* does the loaded batch go through the head in chunks of tokens? */
 bool head_in_chunks(const Model *m);
-/* norm: (N, C), dropped unless it is the model's and still needed. Leaves
- * logits, or their gradient (model_run), and losses; in chunks m->dnorm and
- * m->dhead, if keep */
+/* from the last norm's output, (N, C), to losses. norm is freed unless it is
+ * m->norm and still needed. Leaves losses and either logits, or with keep in
+ * the fused path their gradient; a head in chunks with keep leaves m->dnorm
+ * and m->dhead instead */
 void head_forward(Model *m, Array *norm, bool keep);
-/* after a pass in chunks: the weights' gradient, times beta, plus m->dhead,
- * which is dropped; announces it */
+/* after a pass in chunks: adds m->dhead to beta times the gradient of lm_head,
+ * frees m->dhead and announces the gradient */
 void head_gradient(Model *m, double beta);
 
 #endif

@@ -1,7 +1,8 @@
-/* hooks.h: what whoever trains a model is told during a step. Pointers may be
- * NULL. A hook may queue work on either queue, make the compute queue wait, and
- * point parameters elsewhere. When a step is replayed, so are its hooks, and
- * gradient_ready comes with the end of its unit, or a collective before it */
+/* hooks.h: callbacks from the model to a trainer (DDP, ZeRO, FSDP) during a
+ * step. Each may be NULL. A callback may queue work on either queue, make
+ * the compute queue wait, and point parameters elsewhere. When a step is
+ * replayed, so are its callbacks; then gradient_ready comes at the end of
+ * its unit, or earlier, at a collective */
 #ifndef MODEL_HOOKS_H
 #define MODEL_HOOKS_H
 

@@ -1,41 +1,41 @@
 #include "model/linear.h"
 
 // take the weights of a span of parameters
-typedef struct Weights {
+typedef struct CastWeights {
 	size_t rows, columns, count;
 	Array master, w;
-} Weights;
+} CastWeights;
 
-static Weights take_weights(Model *m, ParamSpan W)
+static CastWeights cast_weights(Model *m, ParamSpan W)
 {
 	const Param *p = &m->params[W.first];
-	Weights taken = { p->about.rows * W.count, p->about.columns,
+	CastWeights taken = { p->about.rows * W.count, p->about.columns,
 		p->about.count * W.count, p->weight, p->compute };
 	if (taken.w.at == NULL)
-		taken.w = take_as(m, p->weight, taken.count,
+		taken.w = cast_if_needed(m, p->weight, taken.count,
 			m->policy->op[OP_LINEAR].input);
 	return taken;
 }
 
-static void return_weights(Model *m, ParamSpan W, Weights *taken)
+static void release_weights(Model *m, ParamSpan W, CastWeights *taken)
 {
 	if (m->params[W.first].compute.at == NULL)
-		give_back(m, &taken->w, taken->master);
+		release_cast(m, &taken->w, taken->master);
 }
 
 // apply a linear layer
 void linear_forward(Model *m, Array Y, Array X, ParamSpan W, size_t N)
 {
 	size_t columns = m->params[W.first].about.columns;
-	Array x = take_as(m, X, N * columns, m->policy->op[OP_LINEAR].input);
-	Weights p = take_weights(m, W);
+	Array x = cast_if_needed(m, X, N * columns, m->policy->op[OP_LINEAR].input);
+	CastWeights p = cast_weights(m, W);
 	RANGE(m->device, "linear")
 		m->ops->matmul(m->device, Y, x, p.w, (Matmul){
 			.m = N, .n = p.rows, .k = p.columns, .trans_b = true,
 			.lda = p.columns, .ldb = p.columns, .ldc = p.rows, .alpha = 1,
 		});
-	return_weights(m, W, &p);
-	give_back(m, &x, X);
+	release_weights(m, W, &p);
+	release_cast(m, &x, X);
 }
 
 // propagate gradients through a linear layer
@@ -43,16 +43,16 @@ void linear_backward_input(Model *m, Array dX, double beta, Array dY,
 	ParamSpan W, size_t N)
 {
 	size_t rows = m->params[W.first].about.rows * W.count;
-	Array dy = take_as(m, dY, N * rows, m->policy->op[OP_LINEAR].input);
-	Weights p = take_weights(m, W);
+	Array dy = cast_if_needed(m, dY, N * rows, m->policy->op[OP_LINEAR].input);
+	CastWeights p = cast_weights(m, W);
 	RANGE(m->device, "linear")
 		m->ops->matmul(m->device, dX, dy, p.w, (Matmul){
 			.m = N, .n = p.columns, .k = p.rows,
 			.lda = p.rows, .ldb = p.columns, .ldc = p.columns,
 			.alpha = 1, .beta = beta,
 		});
-	return_weights(m, W, &p);
-	give_back(m, &dy, dY);
+	release_weights(m, W, &p);
+	release_cast(m, &dy, dY);
 }
 
 void linear_weight_gradient(Model *m, Array dW, Array dY, Array X, ParamSpan W,
@@ -61,16 +61,16 @@ void linear_weight_gradient(Model *m, Array dW, Array dY, Array X, ParamSpan W,
 	const Parameter *p = &m->params[W.first].about;
 	size_t rows = p->rows * W.count;
 	Type type = m->policy->op[OP_LINEAR].input;
-	Array dy = take_as(m, dY, N * rows, type);
-	Array x = take_as(m, X, N * p->columns, type);
+	Array dy = cast_if_needed(m, dY, N * rows, type);
+	Array x = cast_if_needed(m, X, N * p->columns, type);
 	RANGE(m->device, "linear")
 		m->ops->matmul(m->device, dW, dy, x, (Matmul){
 			.m = rows, .n = p->columns, .k = N, .trans_a = true,
 			.lda = rows, .ldb = p->columns, .ldc = p->columns,
 			.alpha = 1, .beta = beta,
 		});
-	give_back(m, &x, X);
-	give_back(m, &dy, dY);
+	release_cast(m, &x, X);
+	release_cast(m, &dy, dY);
 }
 
 void linear_backward_weight(Model *m, Array dY, Array X, ParamSpan W,
@@ -85,8 +85,9 @@ void attention_matmul(Model *m, Array C, Array A, size_t nA, Array B,
 	size_t nB, Matmul shape)
 {
 	Type type = m->policy->op[OP_SCORES].input;
-	Array a = take_as(m, A, nA, type), b = take_as(m, B, nB, type);
+	Array a = cast_if_needed(m, A, nA, type), b = cast_if_needed(m, B, nB,
+		type);
 	m->ops->matmul(m->device, C, a, b, shape);
-	give_back(m, &b, B);
-	give_back(m, &a, A);
+	release_cast(m, &b, B);
+	release_cast(m, &a, A);
 }

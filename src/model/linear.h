@@ -4,7 +4,8 @@
 
 #include "model/state.h"
 
-/* W: `count` adjacent parameters of equal width, one below the other */
+/* `count` adjacent parameters of equal width, used as one weight W (rows,
+ * columns) whose rows are those of all, one parameter below the other */
 typedef struct ParamSpan {
 	int first, count;
 } ParamSpan;
@@ -14,13 +15,14 @@ void linear_forward(Model *m, Array Y, Array X, ParamSpan W, size_t N);
 /* dX (N, columns) = dY W + beta dX */
 void linear_backward_input(Model *m, Array dX, double beta, Array dY,
 	ParamSpan W, size_t N);
-/* dW = dY^T X + beta dW, where the caller wants it */
+/* dW = dY^T X + beta dW, to the caller's array */
 void linear_weight_gradient(Model *m, Array dW, Array dY, Array X, ParamSpan W,
 	double beta, size_t N);
-/* the same to where gradients are, and announces it */
+/* the same to the gradients of W, which are announced */
 void linear_backward_weight(Model *m, Array dY, Array X, ParamSpan W,
 	double beta, size_t N);
-/* C = A B of attention: nA, nB elements */
+/* C = A B for a batch of matmuls of attention; A and B have nA and nB
+ * elements */
 void attention_matmul(Model *m, Array C, Array A, size_t nA, Array B,
 	size_t nB, Matmul shape);
 

@@ -10,17 +10,18 @@ typedef struct MemoryEstimate {
 	double total;                    /* bytes, where all together have most */
 } MemoryEstimate;
 
-/* of forward and backward of B sequences of T tokens, and AdamW's if `train`.
- * Left out: workspaces of libraries, scalars, and partial sums of columns */
+/* of a forward and backward pass of B sequences of T tokens, with AdamW's
+ * update if `train`. Left out: workspaces of libraries, scalars, partial
+ * sums of columns */
 MemoryEstimate memory_estimate(const Model *m, size_t B, size_t T, bool train);
-/* a rank of those that train by ZeRO (dist/zero.h) */
+/* a rank of a job that trains by ZeRO, with the settings of dist/zero.h */
 typedef struct Sharding {
 	const ShardMap *map;
 	int rank, stage, prefetch;
-	Type wire;                       /* of gradients */
+	Type wire;                       /* in which gradients travel */
 	bool exchange, early;
 } Sharding;
-/* the same of a rank, with AdamW's */
+/* of a step of one such rank, with AdamW's update */
 MemoryEstimate memory_estimate_sharded(const Model *m, size_t B, size_t T,
 	const Sharding *s);
 /* total bytes of a forward pass that keeps nothing, without AdamW's */

@@ -82,6 +82,7 @@ void model_view_params(Model *m)
 	}
 }
 
+// give gradients their memory
 void model_set_gradients(Model *m, Array gradients)
 {
 	assert(gradients.at == NULL || m->gradients.at == NULL);
@@ -97,7 +98,7 @@ void model_set_gradient_type(Model *m, Type type)
 }
 
 // list the spans of a model
-static bool follows(const Device *d, Array end, size_t n, Array next)
+static bool is_adjacent(const Device *d, Array end, size_t n, Array next)
 {
 	return next.at == (end.at ? array_part(d, end, n).at : NULL);
 }
@@ -119,9 +120,9 @@ int model_spans(const Model *m, Span *spans)
 			compute.at = NULL;
 		Span *last = n ? &spans[n - 1] : NULL;
 		if (may_join(m, i) && last
-			&& follows(d, last->weight, last->n, p->weight)
-			&& follows(d, last->compute, last->n, compute)
-			&& follows(d, last->gradient, last->n, p->gradient))
+			&& is_adjacent(d, last->weight, last->n, p->weight)
+			&& is_adjacent(d, last->compute, last->n, compute)
+			&& is_adjacent(d, last->gradient, last->n, p->gradient))
 			last->n += p->about.count;
 		else
 			spans[n++] = (Span){ p->weight, compute, p->gradient,
@@ -161,6 +162,7 @@ static Model *new_bare(Device *device, const Shape *whole, const Policy *policy,
 	return m;
 }
 
+// make a model with its weights
 Model *model_new_bare(Device *device, const Shape *shape, const Policy *policy,
 	uint64_t seed)
 {
@@ -184,6 +186,7 @@ Model *model_new(Device *device, const Shape *shape, const Policy *policy,
 	return model_new_part(device, shape, policy, seed, NULL);
 }
 
+// free a model
 void model_free(Model **model)
 {
 	Model *m = *model;
@@ -200,6 +203,7 @@ void model_free(Model **model)
 	*model = NULL;
 }
 
+// choose how a model runs
 const char *const fusion_names[] = { "eager", "fused" };
 
 void model_set_attention(Model *m, bool flash)
@@ -229,6 +233,7 @@ void model_fuse(Model *m)
 	model_keep_compute(m);
 }
 
+// choose what is run again
 void model_recompute(Model *m, int K, bool nested)
 {
 	assert(K >= 0 && K <= m->shape.layers && (K > 0 || !nested));
@@ -358,6 +363,7 @@ static void refuse_nonfinite(Model *m, Array a, size_t n, const char *where,
 			"%zu elements)", where, what, (int)bad, n);
 }
 
+// look through weights and activations in their order
 static _Noreturn void name_first_nonfinite(Model *m, size_t N)
 {
 	size_t C = m->shape.d_model, F = m->shape.d_ff,
@@ -369,6 +375,7 @@ static _Noreturn void name_first_nonfinite(Model *m, size_t N)
 	}
 	for (int layer = 0; layer < m->shape.layers; layer++) {
 		const Activations *s = &m->activations[layer];
+		// list a block's tensors in the order in which they are computed
 		const struct { Array a; size_t n; const char *what; } order[] = {
 			{ s->x, own * C, "input" }, { s->norm1, N * C, "ln1" },
 			{ s->q, N * A, "attn.q" }, { s->k, N * A, "attn.k" },

@@ -5,83 +5,96 @@
 #include "model/state.h"
 
 /* weights are drawn from (seed, index of the tensor, index of the element) */
+
+// declare how a model is made
 Model *model_new(Device *device, const Shape *shape, const Policy *policy,
 	uint64_t seed);
-/* this rank's part of it, which may be split so (group_error); the group stays
- * until the model is freed. To be fused before its first pass */
+/* this rank's part of a model that group_error allows to be split. The group
+ * has to outlive the model, and model_fuse has to be called before the first
+ * pass */
 Model *model_new_part(Device *device, const Shape *whole, const Policy *policy,
 	uint64_t seed, const RankGroup *group);
-/* has no memory for weights: whoever shards it points its parameters at some. Its
- * weights would be those of model_new */
+/* a model without memory for weights, for a trainer that shards them and points
+ * the parameters at its own memory. Its weights are to be those of model_new */
 Model *model_new_bare(Device *device, const Shape *shape, const Policy *policy,
 	uint64_t seed);
-/* n elements of parameter i, from element `first` on, as model_new draws them */
+/* n elements of parameter i, from element `first` on, as model_new draws
+ * them */
 void   model_draw(const Model *m, Array to, int i, size_t first, size_t n);
 void   model_free(Model **model);
+
+// declare how a model is run
 #define FUSIONS "eager|fused"
-/* of programs that record the eager path, too (jit/jit.h) */
+/* for programs that can also record the eager path (jit/jit.h) */
 #define FUSIONS_AND_JIT FUSIONS "|jit"
 enum { FUSION_EAGER, FUSION_FUSED, FUSION_JIT };
 extern const char *const fusion_names[];
 /* takes the fused path from now on, with FlashAttention where there is any */
 void   model_fuse(Model *m);
-/* linear layers of the eager path read weights that are cast when they change,
- * not for each matmul; the fused path's always do. Same bits */
+/* keeps weights in the format of matmuls, cast when they change and not for
+ * each matmul. The fused path always does so. The bits of all results are
+ * the same */
 void   model_keep_compute(Model *m);
 #define ATTENTIONS "naive|flash"
 /* the fused path uses FlashAttention, if it can, or naive attention */
 void   model_set_attention(Model *m, bool flash);
-/* from now on K blocks at a time are run again in the backward pass; nested: from
- * the inputs of halves of halves, few of them saved at a time. K = 0: none */
+/* from now on the backward pass runs K blocks at a time again; K = 0: none.
+ * nested: the blocks are halved repeatedly, and few inputs are saved at a
+ * time */
 void   model_recompute(Model *m, int K, bool nested);
-/* from the next forward pass on. What it drops belongs to the fused path, where
- * no blocks are run again */
+/* applies a plan from the next forward pass on. Dropping is for the fused
+ * path, and not together with model_recompute */
 void   model_follow(Model *m, const ModelPlan *plan);
-/* after weights were written other than by an optimizer */
+/* to be called after weights were written by anything but an optimizer */
 void   model_weights_changed(Model *m);
 
 /* points all parameters at the model's own buffers */
 void   model_view_params(Model *m);
-/* before the first backward pass: gradients go to the caller's memory, zeros for
- * m->extent elements. At NULL: they leave it, and have a's type later */
+/* before the first backward pass: gradients go to a, the caller's memory of
+ * m->extent zeros. a.at NULL: detaches them, and the next backward pass makes a
+ * buffer of a.type */
 void   model_set_gradients(Model *m, Array a);
-/* gradients are stored as this type, and not as policy->gradient; before the
- * first backward pass. On a GPU BF16 belongs to policies whose matmuls read
- * bf16: from operands of another type the library does not multiply to it, and
- * cuda_matmul_fallback takes its place, slowly */
+/* before the first backward pass: stores gradients in this type and not in
+ * policy->gradient. On a GPU BF16 needs a policy whose matmuls read bf16: the
+ * library has no matmul from other operands to bf16, and cuda_matmul_fallback,
+ * which is slow, takes its place */
 void   model_set_gradient_type(Model *m, Type type);
 
 // declare a span
-/* n elements: weights, what matmuls read of them (at NULL: the weights),
- * gradients */
+/* n elements: master weights; the copy that matmuls read, whose at is NULL
+ * if they read the weights themselves; gradients */
 typedef struct Span {
 	Array weight, compute, gradient;
 	size_t n;
 } Span;
 
-/* of the whole model, in order; spans has room for shape_nparameters. The eager
- * path has one for each parameter, as an optimizer that walks a list of them, or
- * after model_keep_compute for each unit; the fused path has as few as there can
- * be. Returns how many */
+/* lists the spans of the whole model, in order, and returns how many there
+ * are; spans has room for shape_nparameters. The eager path has one for each
+ * parameter, as an optimizer that walks a list of them, or after
+ * model_keep_compute one for each unit; the fused path has as few as
+ * possible */
 int     model_spans(const Model *m, Span *spans);
 
-/* brings a batch to the device. tokens, targets: host, (B, T), each below
- * vocab; targets may be NULL: no loss. All ranks of a group have the same batch;
- * ends the program if its tokens do not split evenly over them */
+/* copies a batch to the device. tokens, targets: on the host, (B, T), each
+ * below vocab. targets NULL: no loss is computed. All ranks of a group pass
+ * the same batch; ends the program if its tokens do not split evenly over
+ * them */
 void   model_load(Model *m, const int32_t *tokens, const int32_t *targets,
 	size_t B, size_t T);
-/* queues the forward pass of the loaded batch. keep: save activations for
- * model_backward. Logits stay in m->logits until the next pass; when the fused
- * path keeps, their gradient is there instead */
+/* queues the forward pass of the loaded batch. keep: saves activations for
+ * model_backward. Logits stay in m->logits until the next pass, except that
+ * with keep the fused path puts their gradient there */
 void   model_run(Model *m, bool keep);
-/* waits; the mean loss of the last pass. Ends the program if it is not finite */
+/* waits for the last pass and returns its mean loss. Ends the program if
+ * that is not finite */
 double model_loss(Model *m);
-/* all three; without targets returns 0 */
+/* model_load, model_run and model_loss; returns 0 without targets */
 double model_forward(Model *m, const int32_t *tokens, const int32_t *targets,
 	size_t B, size_t T, bool keep);
-/* queues the gradients of the mean loss; overwrites the last ones, or adds */
+/* queues the backward pass of the mean loss; adds to the gradients if
+ * accumulate, else overwrites them */
 void   model_backward(Model *m, bool accumulate);
-/* drops activations and logits that a forward pass left */
+/* frees the activations and logits that a forward pass left */
 void   model_clear(Model *m);
 
 #endif

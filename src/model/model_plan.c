@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+// estimate a step under a plan
 double model_plan_bytes(const Model *m, size_t B, size_t T, const Sharding *by,
 	const ModelPlan *plan)
 {
@@ -12,7 +13,8 @@ double model_plan_bytes(const Model *m, size_t B, size_t T, const Sharding *by,
 }
 
 // find how little blocks must drop
-/* false: none fits */
+/* sets how many blocks drop what, so that the plan fits and drops least;
+ * returns false if none fits */
 static bool drop_least(const Model *m, size_t B, size_t T, const Sharding *by,
 	double nbytes, ModelPlan *plan)
 {
@@ -34,6 +36,7 @@ static bool drop_least(const Model *m, size_t B, size_t T, const Sharding *by,
 	return found;
 }
 
+// try chunks from the longest to the shortest
 bool model_plan(const Model *m, size_t B, size_t T, const Sharding *by,
 	double nbytes, long chunk, ModelPlan *plan)
 {

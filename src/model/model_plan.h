@@ -4,14 +4,14 @@
 
 #include "model/memory_estimate.h"
 
-/* a plan whose step, with AdamW, takes at most nbytes by the estimate: of those
- * with its chunk the one that computes least again. by: the rank's, or NULL on
- * one device; chunk: tokens of which there are logits at a time, 0: the first
- * of a few lengths, from the longest on, with which a plan fits. The model is
- * fused and runs no blocks again. false: none fits */
+/* finds a plan whose step, with AdamW, takes at most nbytes by the estimate,
+ * and which computes as little again as possible; returns false if none
+ * fits. by: the rank's shards, or NULL on one device. chunk: tokens whose
+ * logits exist at a time, or 0 to try a few lengths, the longest first. The
+ * model has to be fused and must not run blocks again */
 bool model_plan(const Model *m, size_t B, size_t T, const Sharding *by,
 	double nbytes, long chunk, ModelPlan *plan);
-/* bytes of a step under the plan, by the same estimate */
+/* estimated bytes of a step under the plan */
 double model_plan_bytes(const Model *m, size_t B, size_t T, const Sharding *by,
 	const ModelPlan *plan);
 

@@ -5,9 +5,10 @@
 #include "model/state.h"
 
 typedef struct Path {
-	/* of the loaded batch, from the embedding to the losses of tokens */
+	/* runs the loaded batch from the embedding to the losses of its tokens */
 	void (*forward)(Model *m, bool keep);
-	/* gradients: beta times what they hold, 0 or 1, plus those of the loss */
+	/* gradients become beta (0 or 1) times what they hold plus those of the
+	 * loss */
 	void (*backward)(Model *m, double beta);
 } Path;
 

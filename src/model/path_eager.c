@@ -7,7 +7,7 @@
 #include "model/recompute.h"
 
 // drop a tensor unless it is kept
-static void unless_kept(Model *m, bool keep, Array *a)
+static void drop_unless_kept(Model *m, bool keep, Array *a)
 {
 	if (!keep)
 		array_drop(m, a);
@@ -34,7 +34,7 @@ static void attention_forward(Model *m, int layer, Activations *s, bool keep)
 		linear_forward(m, *projections[i], s->norm1,
 			(ParamSpan){ in_block(m, layer, P_Q + i), 1 }, N);
 	}
-	unless_kept(m, keep, &s->norm1);
+	drop_unless_kept(m, keep, &s->norm1);
 	m->ops->rope(m->device, s->q, s->q, m->cosine, m->sine, B, T, H, D, 1);
 	m->ops->rope(m->device, s->k, s->k, m->cosine, m->sine, B, T, H, D, 1);
 	// compute P and P V
@@ -53,10 +53,10 @@ static void attention_forward(Model *m, int layer, Activations *s, bool keep)
 	s->o = activation(m, N * A, OP_VALUES, "attn.values");
 	RANGE(m->device, "values")
 		attention_matmul(m, s->o, s->P, N * H * T, s->v, N * A, values);
-	unless_kept(m, keep, &s->q);
-	unless_kept(m, keep, &s->k);
-	unless_kept(m, keep, &s->v);
-	unless_kept(m, keep, &s->P);
+	drop_unless_kept(m, keep, &s->q);
+	drop_unless_kept(m, keep, &s->k);
+	drop_unless_kept(m, keep, &s->v);
+	drop_unless_kept(m, keep, &s->P);
 }
 
 // run one block forward
@@ -87,7 +87,7 @@ static Array add_residual(Model *m, Array x, Array branch, size_t n,
 }
 
 /* X W^T of a layer whose output has d_model columns */
-static Array linear_of(Model *m, Array X, int parameter, const char *what)
+static Array linear_branch(Model *m, Array X, int parameter, const char *what)
 {
 	size_t N = m->B * m->T;
 	Array branch = temporary(m, N * m->shape.d_model,
@@ -108,14 +108,15 @@ static Array block_forward(Model *m, int layer, Array x, bool keep,
 	Array branch = { NULL, FP32 };
 	RANGE(m->device, "attention") {
 		attention_forward(m, layer, s, keep);
-		branch = linear_of(m, s->o, in_block(m, layer, P_OUTPUT), "attn.output");
-		unless_kept(m, keep, &s->o);
+		branch = linear_branch(m, s->o, in_block(m, layer, P_OUTPUT),
+			"attn.output");
+		drop_unless_kept(m, keep, &s->o);
 	}
 	s->x_mid = add_residual(m, s->x, branch, N * C, "residual after attention");
 	array_drop(m, &branch);
-	unless_kept(m, keep || save_input, &s->x);
-	unless_kept(m, keep, &s->rho1);
-	unless_kept(m, keep, &s->mu1);
+	drop_unless_kept(m, keep || save_input, &s->x);
+	drop_unless_kept(m, keep, &s->rho1);
+	drop_unless_kept(m, keep, &s->mu1);
 	// normalise, gate, add to the residual stream
 	normalise(m, &s->norm2, &s->rho2, &s->mu2, s->x_mid,
 		in_block(m, layer, P_LN2), "ln2");
@@ -126,22 +127,23 @@ static Array block_forward(Model *m, int layer, Array x, bool keep,
 			(ParamSpan){ in_block(m, layer, P_W1), 1 }, N);
 		linear_forward(m, s->up, s->norm2,
 			(ParamSpan){ in_block(m, layer, P_W3), 1 }, N);
-		unless_kept(m, keep, &s->norm2);
+		drop_unless_kept(m, keep, &s->norm2);
 		s->h = activation(m, N * F, OP_SWIGLU, "ffn.swiglu");
 		m->ops->swiglu_forward(m->device, s->h, s->gate, s->up, N * F);
-		unless_kept(m, keep, &s->gate);
-		unless_kept(m, keep, &s->up);
-		branch = linear_of(m, s->h, in_block(m, layer, P_W2), "ffn.w2");
-		unless_kept(m, keep, &s->h);
+		drop_unless_kept(m, keep, &s->gate);
+		drop_unless_kept(m, keep, &s->up);
+		branch = linear_branch(m, s->h, in_block(m, layer, P_W2), "ffn.w2");
+		drop_unless_kept(m, keep, &s->h);
 	}
 	Array out = add_residual(m, s->x_mid, branch, N * C, "residual after ffn");
 	array_drop(m, &branch);
-	unless_kept(m, keep, &s->x_mid);
-	unless_kept(m, keep, &s->rho2);
-	unless_kept(m, keep, &s->mu2);
+	drop_unless_kept(m, keep, &s->x_mid);
+	drop_unless_kept(m, keep, &s->rho2);
+	drop_unless_kept(m, keep, &s->mu2);
 	return out;
 }
 
+// run one block forward
 static Array blocks_forward(Model *m, int first, int n, Array x, bool keep,
 	bool save_input, bool output)
 {
@@ -184,10 +186,10 @@ static void linear_backward(Model *m, Array dX, double beta, Array dY, Array X,
 {
 	ParamSpan W = { parameter, 1 };
 	size_t rows = m->params[parameter].about.rows;
-	Array dy = take_as(m, dY, N * rows, m->policy->op[OP_LINEAR].input);
+	Array dy = cast_if_needed(m, dY, N * rows, m->policy->op[OP_LINEAR].input);
 	linear_backward_input(m, dX, beta, dy, W, N);
 	linear_backward_weight(m, dy, X, W, beta_w, N);
-	give_back(m, &dy, dY);
+	release_cast(m, &dy, dY);
 }
 
 static void norm_backward(Model *m, Array dx, Array dy, Array x, int gain,
@@ -215,6 +217,7 @@ static void heads_backward(Model *m, Activations *s, Array dq, Array dk,
 		A = H * D;
 	Type type = m->policy->op[OP_SCORES].output;
 	Array dP = temporary(m, B * H * T * T, type, "d attn.softmax");
+	// describe the matmuls of P with values of a head
 	const Matmul probabilities_by_rows = {    /* (T, T) times (T, D) */
 		.m = T, .n = D, .k = T, .lda = T, .ldb = A, .ldc = A, .alpha = 1,
 			.outer = B, .inner = H,
@@ -224,6 +227,7 @@ static void heads_backward(Model *m, Activations *s, Array dq, Array dk,
 	Matmul transposed = probabilities_by_rows;
 	transposed.trans_a = true;
 	size_t n = B * T * A, nP = B * H * T * T;
+	// find the gradients of V and P
 	RANGE(m->device, "values") {
 		attention_matmul(m, dv, s->P, nP, dO, n, transposed);
 		attention_matmul(m, dP, dO, n, s->v, n, (Matmul){
@@ -243,6 +247,7 @@ static void heads_backward(Model *m, Activations *s, Array dq, Array dk,
 	m->ops->rope(m->device, dk, dk, m->cosine, m->sine, B, T, H, D, -1);
 }
 
+// propagate through attention
 static void attention_backward(Model *m, int layer, Array dnorm, Array dx,
 	double beta)
 {
@@ -295,15 +300,15 @@ static void ffn_backward(Model *m, int layer, Array dnorm, Array dx,
 }
 
 // propagate through one block
-typedef struct Eager {
+typedef struct EagerGradient {
 	Array dx;
 	double beta;
-} Eager;
+} EagerGradient;
 
 static void block_backward(Model *m, int layer, void *gradient)
 {
-	Array dx = ((const Eager *)gradient)->dx;
-	double beta = ((const Eager *)gradient)->beta;
+	Array dx = ((const EagerGradient *)gradient)->dx;
+	double beta = ((const EagerGradient *)gradient)->beta;
 	size_t N = m->B * m->T, C = m->shape.d_model;
 	Activations *s = &m->activations[layer];
 	int ln1 = in_block(m, layer, P_LN1), ln2 = in_block(m, layer, P_LN2);
@@ -346,7 +351,7 @@ static void eager_backward(Model *m, double beta)
 	array_drop(m, &m->x);
 	leave_unit(m, head, true);
 	const Blocks eager = { blocks_forward, block_backward };
-	blocks_backward(m, &eager, &(Eager){ dx, beta });
+	blocks_backward(m, &eager, &(EagerGradient){ dx, beta });
 	enter_unit(m, 0, true);
 	m->ops->embedding_backward(m->device, model_gradient(m, 0), beta, dx,
 		m->tokens, N, C, V);

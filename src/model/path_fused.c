@@ -5,21 +5,24 @@
 #include "model/linear.h"
 #include "model/recompute.h"
 
-/* N: tokens of the batch; the stream has only own_tokens of them, and so has the
- * branch, as own_rows of its array */
+/* the residual stream as two summands. N counts the tokens of the batch; of the
+ * stream, and of the rows of the branch that count, a rank has own_tokens */
 typedef struct Stream {
-	Array *x;            /* where it is kept; owned by the model */
-	Array branch;        /* (N, C) still to be added, or at NULL */
-	int last;            /* the block whose last branch nobody wants; -1: none */
+	Array *x;            /* the sum so far; points into the model */
+	Array branch;        /* (N, C), still to be added; at is NULL: none */
+	int last;            /* the block whose last branch is not run; -1: none */
 } Stream;
 
 // add the branch to the stream and normalise
-/* where the norm's output stays; NULL: nowhere */
+/* the place of the model in which a norm's output is saved; NULL: it is not */
 static Array *norm_place(const Model *m, Array *place, bool keep)
 {
 	return keep && m->group && m->group->keep_norms ? place : NULL;
 }
 
+/* sum: set to stream plus branch, which becomes the stream. rho: set to the
+ * norm's factors. saved: where the result is kept, or NULL. Returns the norm
+ * (N, C) */
 static Array add_and_normalise(Model *m, Stream *s, Array *sum, Array *rho,
 	int gain, bool keep, Array *saved)
 {
@@ -63,6 +66,7 @@ static Array through_w2(Model *m, Activations *s, int first, bool keep)
 	return branch;
 }
 
+// run both halves of a block
 static void run_block(Model *m, int layer, Stream *stream, bool keep,
 	bool save_input, bool keep_scores)
 {
@@ -73,6 +77,7 @@ static void run_block(Model *m, int layer, Stream *stream, bool keep,
 	int first = in_block(m, layer, P_LN1);
 	Array *place = norm_place(m, &s->norm1, keep), norm = add_and_normalise(m,
 		stream, &s->x, &s->rho1, first, keep, place);
+	// project, attend, project back
 	RANGE(m->device, "attention") {
 		s->qkv = activation(m, 3 * N * A, OP_LINEAR, "attn.qkv");
 		linear_forward(m, s->qkv, norm, (ParamSpan){ first + P_Q, 3 }, N);
@@ -99,6 +104,7 @@ static void run_block(Model *m, int layer, Stream *stream, bool keep,
 	place = norm_place(m, &s->norm2, keep);
 	norm = add_and_normalise(m, stream, &s->x_mid, &s->rho2, first + P_LN2,
 		keep || save_input, place);
+	// apply gate and up, and go through W2
 	RANGE(m->device, "feed-forward") {
 		s->gate_up = activation(m, 2 * N * F, OP_LINEAR, "ffn.w1 and w3");
 		linear_forward(m, s->gate_up, norm, (ParamSpan){ first + P_W1, 2 }, N);
@@ -112,6 +118,7 @@ static void run_block(Model *m, int layer, Stream *stream, bool keep,
 		array_drop(m, &s->rho2);
 }
 
+// run a block of the fused path in its range
 static void block_forward(Model *m, int layer, Stream *stream, bool keep,
 	bool save_input, bool keep_scores)
 {
@@ -121,6 +128,7 @@ static void block_forward(Model *m, int layer, Stream *stream, bool keep,
 	leave_unit(m, 1 + layer, false);
 }
 
+// run the fused path forward
 static void fused_forward(Model *m, bool keep)
 {
 	size_t N = m->B * m->T, C = m->shape.d_model;
@@ -159,7 +167,8 @@ static Array norm_again(Model *m, Array sum, int gain)
 	return y;
 }
 
-/* (B*T, width), from a norm's output, which at NULL is made again too */
+/* the result (B*T, width) of a linear layer on a norm's output; if norm->at
+ * is NULL the norm is computed again first, and stays in *norm */
 static Array linear_again(Model *m, Array *norm, Array sum, int gain,
 	ParamSpan weights, size_t width, const char *name)
 {
@@ -191,8 +200,12 @@ static void qkv_again(Model *m, Activations *s, int first)
 
 // propagate through a block of the fused path
 typedef struct Gradient {
-	Array dx, low;       /* (own tokens, C) of the stream; low.at may be dx.at */
-	Array all;           /* (N, C), of which low is the own rows */
+	/* gradient of the stream: dx, of own tokens (own_tokens, C), in the
+	 * stream's format; dx_low, the same in the format of matmuls, which may
+	 * be the same array as dx; dx_all, of all tokens (N, C), of which dx_low
+	 * is the own rows */
+	Array dx, dx_low;
+	Array dx_all;
 	double beta;
 } Gradient;
 
@@ -206,12 +219,16 @@ static void add_gain(Model *m, Array addend, int gain, double beta)
 }
 
 // propagate through a norm, beside collectives
-/* the addend of the gain's gradient, where a group sums it; gather: dnorm
- * becomes the norm's output of all tokens */
-static Array through_norm(Model *m, Gradient g, Array dnorm, Array sum,
+/* propagates from dnorm (N, C) through a norm to the stream, beside a
+ * group's collectives. sum, rho: the norm's input and factors. gather: dnorm
+ * becomes the norm's output of all tokens. Returns the gain's gradient, or
+ * this rank's addend */
+static Array norm_backward_overlapped(Model *m, Gradient g, Array dnorm,
+	Array sum,
 	Array rho, int gain, bool gather)
 {
-	Array copy = g.low, dy = own_rows(m, dnorm), dg = model_gradient(m, gain);
+	Array copy = g.dx_low, dy = own_rows(m, dnorm), dg = model_gradient(m,
+		gain);
 	bool more = gain != in_block(m, 0, P_LN1),
 		fresh = gain == shape_nparameters(&m->shape) - 2;
 	size_t C = m->shape.d_model;
@@ -219,6 +236,7 @@ static Array through_norm(Model *m, Gradient g, Array dnorm, Array sum,
 		copy.at = NULL;
 	if (m->group)
 		dg = temporary(m, C, TYPE_REAL, "addend of a gain");
+	// wait for the sums, and propagate through the norm
 	join_group(m, SLOT_NORM);
 	RANGE(m->device, "norm")
 		m->ops->fused_rmsnorm_backward(m->device, (NormBackward){
@@ -227,10 +245,11 @@ static Array through_norm(Model *m, Gradient g, Array dnorm, Array sum,
 			.y = { gather ? dy.at : NULL, dy.type },
 			.g = model_weight(m, gain), .rho = rho,
 		}, own_tokens(m), C);
+	// start the collectives after a norm
 	if (gather)
 		start_gather(m, dnorm, "norm", SLOT_NORM);
 	if (more)
-		start_gather(m, g.all, "d residual", SLOT_STREAM);
+		start_gather(m, g.dx_all, "d residual", SLOT_STREAM);
 	if (m->group)
 		m->group->start(m->group->self, &(GroupOp){ GROUP_REDUCE, dg, C, "gain" },
 			SLOT_GAIN);
@@ -241,8 +260,11 @@ static Array through_norm(Model *m, Gradient g, Array dnorm, Array sum,
 	return dg;
 }
 
-/* a matmul that need not wait for what a group has on its way */
-static void weight_beside(Model *m, Array dY, Array X, ParamSpan W, double beta)
+// propagate through a norm, beside collectives
+/* the gradient of the weights, by a matmul that runs beside the group's
+ * collectives and leaves them some multiprocessors */
+static void weight_gradient_overlapped(Model *m, Array dY, Array X, ParamSpan W,
+	double beta)
 {
 	Device *d = m->device;
 	int spare = d->spare_sms;
@@ -267,17 +289,19 @@ static void block_backward(Model *m, int layer, void *gradient)
 		Array dh = temporary(m, N * F, m->policy->op[OP_SWIGLU].output,
 			"d ffn.swiglu");
 		join_group(m, SLOT_STREAM);
-		linear_backward_input(m, dh, 0, g.all, w2, N);
+		linear_backward_input(m, dh, 0, g.dx_all, w2, N);
 		RANGE(m->device, "swiglu")
 			m->ops->fused_swiglu_backward(m->device, s->gate_up, dh, dh, s->gate_up, N,
 				F);
 		linear_backward_input(m, dnorm, 0, s->gate_up, gate_up, N);
 		start_scatter(m, dnorm, "d norm", SLOT_NORM);
-		weight_beside(m, g.all, dh, w2, g.beta);                  /* dh holds h */
+		weight_gradient_overlapped(m, g.dx_all, dh, w2, g.beta);   /* dh holds h */
 		array_drop(m, &dh);
-		Array dgain = through_norm(m, g, dnorm, s->x_mid, s->rho2, first + P_LN2,
+		Array dgain = norm_backward_overlapped(m, g, dnorm, s->x_mid, s->rho2,
+			first + P_LN2,
 			!s->norm2.at);
-		weight_beside(m, s->gate_up, s->norm2.at ? s->norm2 : dnorm, gate_up, g.beta);
+		weight_gradient_overlapped(m, s->gate_up, s->norm2.at ? s->norm2 : dnorm,
+			gate_up, g.beta);
 		array_drop(m, &s->norm2);
 		add_gain(m, dgain, first + P_LN2, g.beta);
 		array_drop(m, &s->gate_up);
@@ -289,18 +313,20 @@ static void block_backward(Model *m, int layer, void *gradient)
 			m->policy->op[OP_VALUES].output,
 			"d attn.values");
 		join_group(m, SLOT_STREAM);
-		linear_backward_input(m, dO, 0, g.all, output, N);
+		linear_backward_input(m, dO, 0, g.dx_all, output, N);
 		qkv_again(m, s, first);
 		Array dqkv = fused_attention_backward(m, s, dO);
 		array_drop(m, &dO);
 		array_drop(m, &s->qkv);
 		linear_backward_input(m, dnorm, 0, dqkv, qkv, N);
 		start_scatter(m, dnorm, "d norm", SLOT_NORM);
-		weight_beside(m, g.all, s->o, output, g.beta);
+		weight_gradient_overlapped(m, g.dx_all, s->o, output, g.beta);
 		array_drop(m, &s->o);
-		Array dgain = through_norm(m, g, dnorm, s->x, s->rho1, first + P_LN1,
+		Array dgain = norm_backward_overlapped(m, g, dnorm, s->x, s->rho1,
+			first + P_LN1,
 			!s->norm1.at);
-		weight_beside(m, dqkv, s->norm1.at ? s->norm1 : dnorm, qkv, g.beta);
+		weight_gradient_overlapped(m, dqkv, s->norm1.at ? s->norm1 : dnorm, qkv,
+			g.beta);
 		array_drop(m, &s->norm1);
 		add_gain(m, dgain, first + P_LN1, g.beta);
 		array_drop(m, &dqkv);
@@ -318,11 +344,11 @@ static Gradient new_gradient(Model *m, double beta)
 	Gradient g = { .beta = beta };
 	if (wide != type)
 		g.dx = temporary(m, own_tokens(m) * C, wide, "d residual");
-	g.all = temporary(m, n, type, wide == type ? "d residual"
+	g.dx_all = temporary(m, n, type, wide == type ? "d residual"
 		: "d residual, low");
-	g.low = own_rows(m, g.all);
+	g.dx_low = own_rows(m, g.dx_all);
 	if (wide == type)
-		g.dx = g.low;
+		g.dx = g.dx_low;
 	return g;
 }
 
@@ -330,9 +356,9 @@ static Gradient new_gradient(Model *m, double beta)
 static Array whole_gradient(Model *m, Gradient *g)
 {
 	size_t C = m->shape.d_model;
-	Array dx = g->all;
-	if (g->dx.at != g->low.at) {
-		array_drop(m, &g->all);
+	Array dx = g->dx_all;
+	if (g->dx.at != g->dx_low.at) {
+		array_drop(m, &g->dx_all);
 		dx = g->dx;
 		if (m->group) {
 			dx = temporary(m, m->B * m->T * C, dx.type, "d residual");
@@ -363,6 +389,7 @@ static Array blocks_forward(Model *m, int first, int n, Array x, bool keep,
 	return sum;
 }
 
+// propagate through the fused path
 static void fused_backward(Model *m, double beta)
 {
 	size_t N = m->B * m->T, C = m->shape.d_model;
@@ -379,11 +406,13 @@ static void fused_backward(Model *m, double beta)
 	}
 	Gradient g = new_gradient(m, beta);
 	start_scatter(m, dnorm, "d norm", SLOT_NORM);
-	Array dgain = through_norm(m, g, dnorm, m->x, m->rho, last - 1, again);
+	Array dgain = norm_backward_overlapped(m, g, dnorm, m->x, m->rho, last - 1,
+		again);
 	if (done)
 		head_gradient(m, beta);
 	else
-		weight_beside(m, m->logits, again ? dnorm : m->norm, weights, beta);
+		weight_gradient_overlapped(m, m->logits, again ? dnorm : m->norm, weights,
+			beta);
 	add_gain(m, dgain, last - 1, beta);
 	array_drop(m, &dnorm);
 	m->dnorm.at = NULL;

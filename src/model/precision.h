@@ -13,7 +13,8 @@ typedef enum {
 
 typedef struct Policy {
 	const char *name;
-	/* masters, of whose type an optimizer's state is; their gradients */
+	/* formats of the master weights, which is also that of an optimizer's
+	 * state, and of the gradients */
 	Type parameter, gradient;
 	struct { Type input, output; } op[NKINDS];
 } Policy;

@@ -10,17 +10,18 @@ static inline bool saves_input(const Model *m, bool keep, int layer)
 	return keep && m->checkpoint_every > 0 && layer % m->checkpoint_every == 0;
 }
 
-/* how a path goes through blocks. forward: n blocks from first on, whose input is
- * x; it is kept if save_input, and all the rest if keep. output: the sum after
- * the last block is returned. backward: through one block, all of which is
- * saved */
+/* how a path runs blocks. forward: runs blocks first to first + n - 1 on the
+ * input x, which is saved if save_input; all else is saved if keep. Returns
+ * the stream after the last block if output. backward: propagates through
+ * one block whose activations are all saved; gradient: the path's own */
 typedef struct Blocks {
 	Array (*forward)(Model *m, int first, int n, Array x, bool keep,
 		bool save_input, bool output);
 	void  (*backward)(Model *m, int layer, void *gradient);
 } Blocks;
 
-/* through all blocks; runs again those of which only an input is saved */
+/* propagates through all blocks, and first runs those again of which only an
+ * input was saved */
 void blocks_backward(Model *m, const Blocks *blocks, void *gradient);
 
 #endif

@@ -32,23 +32,24 @@ void schedule_free(QueueSchedule *s)
 }
 
 // advance to the next event
-typedef struct Head { int task; double left; bool runs; } Head;
+typedef struct QueueHead { int task; double left; bool runs; } QueueHead;
 
 static bool ended(const QueueSchedule *s, int task)
 {
 	return task < 0 || !isnan(s->tasks[task].end_ms);
 }
 
-/* the queue's next task from `from` on; s->n: none */
-static Head head_from(const QueueSchedule *s, int queue, int from)
+/* the queue's next task, number `from` or later; task is s->n if there is
+ * none */
+static QueueHead head_from(const QueueSchedule *s, int queue, int from)
 {
 	while (from < s->n && s->tasks[from].queue != queue)
 		from++;
-	return (Head){ from, from < s->n ? s->tasks[from].ms : 0, false };
+	return (QueueHead){ from, from < s->n ? s->tasks[from].ms : 0, false };
 }
 
-/* which tasks run; returns how many */
-static int start_tasks(QueueSchedule *s, Head *heads, double now)
+/* decides which heads run now, and returns how many */
+static int start_tasks(QueueSchedule *s, QueueHead *heads, double now)
 {
 	int n = 0;
 	for (int q = 0; q < SCHEDULE_QUEUES; q++) {
@@ -65,7 +66,7 @@ static int start_tasks(QueueSchedule *s, Head *heads, double now)
 // run a schedule
 double schedule_run(QueueSchedule *s, QueueStretch stretch)
 {
-	Head heads[SCHEDULE_QUEUES];
+	QueueHead heads[SCHEDULE_QUEUES];
 	double now = 0;
 	for (int i = 0; i < s->n; i++)
 		s->tasks[i].start_ms = s->tasks[i].end_ms = NAN;
@@ -74,15 +75,17 @@ double schedule_run(QueueSchedule *s, QueueStretch stretch)
 	for (int running; (running = start_tasks(s, heads, now)) > 0;) {
 		bool computes = heads[COMPUTE_QUEUE].runs, both = computes && running > 1;
 		double rate[SCHEDULE_QUEUES], dt = INFINITY;
+		// find each queue's rate and the time to the next event
 		for (int q = 0; q < SCHEDULE_QUEUES; q++) {
 			rate[q] = !both ? 1 : q == COMPUTE_QUEUE ? 1 / stretch.compute
 				: 1 / stretch.comm;
 			if (heads[q].runs)
 				dt = fmin(dt, heads[q].left / rate[q]);
 		}
+		// advance the queues by that time
 		now += dt;
 		for (int q = 0; q < SCHEDULE_QUEUES; q++) {
-			Head *h = &heads[q];
+			QueueHead *h = &heads[q];
 			if (!h->runs)
 				continue;
 			bool done = h->left / rate[q] <= dt * (1 + 1e-12);

@@ -9,8 +9,8 @@ enum { MOST_AFTER = 2 };
 
 typedef struct QueueTask {
 	int queue;
-	double ms;                       /* alone */
-	int after[MOST_AFTER];           /* earlier tasks, or -1 */
+	double ms;                       /* duration with nothing beside it */
+	int after[MOST_AFTER];           /* tasks to wait for, or -1 */
 	double start_ms, end_ms;         /* found by schedule_run */
 } QueueTask;
 
@@ -19,18 +19,20 @@ typedef struct QueueSchedule {
 	int n;
 } QueueSchedule;
 
-/* by which factor a task takes longer while the other side is busy: computing
- * beside any other queue, and any other queue beside computing; at least 1 */
+/* the factors, at least 1, by which tasks take longer beside others:
+ * computing while any other queue is busy, and any other queue while
+ * computing is busy */
 typedef struct QueueStretch {
 	double compute, comm;
 } QueueStretch;
 
-/* a queue's tasks run in the order in which they are added. after, also: tasks
- * that were added before, or -1. Returns the task's number */
+/* adds a task to a queue, which runs its tasks in the order in which they
+ * are added. after, also: earlier tasks to wait for, or -1. Returns the
+ * task's number */
 int    schedule_add(QueueSchedule *s, int queue, double ms, int after, int also);
-/* returns when the last task ends, ms from the start */
+/* runs all tasks and returns when the last one ends, in ms from the start */
 double schedule_run(QueueSchedule *s, QueueStretch stretch);
-/* the sum of the tasks of a queue, alone */
+/* the sum of ms over the tasks of a queue */
 double schedule_sum(const QueueSchedule *s, int queue);
 void   schedule_free(QueueSchedule *s);
 

@@ -13,6 +13,7 @@ const NamedShape model_sizes[NSIZES] = {
 	{ "10B",    { 10000, 512,    4608,  12288, 50,    36,   128,   10000 } },
 };
 
+// split a width into heads
 const char *shape_split_heads(Shape *s)
 {
 	if (s->heads > 0 && s->d_model % s->heads != 0)
@@ -21,6 +22,7 @@ const char *shape_split_heads(Shape *s)
 	return NULL;
 }
 
+// say why a shape is impossible
 const char *shape_error(const Shape *s)
 {
 	if (s->vocab < 1 || s->context < 1 || s->d_model < 1 || s->d_ff < 1
@@ -48,12 +50,13 @@ int shape_nunits(const Shape *s)
 	return (int)s->layers + 2;
 }
 
+// count the elements of units
 static size_t aligned(size_t n)
 {
 	return (n + UNIT_ALIGN - 1) / UNIT_ALIGN * UNIT_ALIGN;
 }
 
-/* elements of a unit of each kind */
+/* elements of a unit of each kind, without padding */
 static size_t embedding_count(const Shape *s)
 {
 	return (size_t)s->vocab * s->d_model;
@@ -75,6 +78,7 @@ size_t shape_count(const Shape *s)
 	return embedding_count(s) + s->layers * block_count(s) + head_count(s);
 }
 
+// find the offset of each unit
 Unit shape_unit(const Shape *s, int unit)
 {
 	size_t embedding = aligned(embedding_count(s)),
@@ -122,6 +126,7 @@ static Parameter block_parameter(const Shape *s, int layer, int which)
 	return p;
 }
 
+// describe a parameter by its index
 Parameter shape_parameter(const Shape *s, int i)
 {
 	size_t C = s->d_model, V = s->vocab;

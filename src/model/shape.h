@@ -1,5 +1,5 @@
-/* shape.h: the hyper-parameters of a model, the course's six sizes, and the list
- * of parameters */
+/* shape.h: the hyper-parameters of a model, the course's six sizes, and the
+ * list of parameters */
 #ifndef MODEL_SHAPE_H
 #define MODEL_SHAPE_H
 
@@ -11,6 +11,7 @@ typedef struct Shape {
 	double theta;                    /* base of the rotary embedding */
 } Shape;
 
+/* one of the course's models */
 typedef struct NamedShape {
 	const char *name;
 	Shape shape;
@@ -36,19 +37,21 @@ typedef struct Parameter {
 	bool gain;                       /* of a norm: one row */
 } Parameter;
 
-int       shape_nparameters(const Shape *shape);                  /* tensors */
-size_t    shape_count(const Shape *shape);                        /* elements */
-/* elements of the flat buffer, those between units included */
+/* how many tensors, and how many elements in all of them together */
+int       shape_nparameters(const Shape *shape);
+size_t    shape_count(const Shape *shape);
+/* elements of the flat buffer, gaps between units included */
 size_t    shape_extent(const Shape *shape);
-/* 0: embedding ... */
+/* parameter i of the list; 0 is the embedding */
 Parameter shape_parameter(const Shape *shape, int i);
-/* its index */
+/* the index of a block's parameter in the list */
 int       shape_block_parameter(const Shape *shape, int layer,
 	BlockParameter which);
 
+// declare units
 enum { UNIT_ALIGN = 64 };            /* elements */
-/* adjacent parameters: unit 0 is the embedding, unit 1 + i block i, the last one
- * the head */
+/* adjacent parameters: unit 0 is the embedding, unit 1 + i block i, the last
+ * one the head */
 typedef struct Unit {
 	int first, count;                /* parameters */
 	size_t offset, extent;           /* in the flat buffer */
@@ -57,9 +60,9 @@ typedef struct Unit {
 int       shape_nunits(const Shape *shape);
 Unit      shape_unit(const Shape *shape, int unit);
 
-/* d_head = d_model / heads, as in all sizes here; NULL, or why not */
+/* sets d_head = d_model / heads; returns NULL, or why that is impossible */
 const char *shape_split_heads(Shape *shape);
-/* NULL, or why no model has this shape */
+/* returns NULL, or why no model can have this shape */
 const char *shape_error(const Shape *shape);
 
 /* FLOPs of the matmuls in one forward pass of the eager path over N = B T

@@ -24,7 +24,7 @@ void array_drop(Model *m, Array *a)
 	a->at = NULL;
 }
 
-Array take_as(Model *m, Array x, size_t n, Type type)
+Array cast_if_needed(Model *m, Array x, size_t n, Type type)
 {
 	if (m->ops->reads(m->device, x.type, type))
 		return (Array){ x.at, type };
@@ -33,7 +33,7 @@ Array take_as(Model *m, Array x, size_t n, Type type)
 	return copy;
 }
 
-void give_back(Model *m, Array *copy, Array x)
+void release_cast(Model *m, Array *copy, Array x)
 {
 	if (copy->at != x.at)
 		array_drop(m, copy);

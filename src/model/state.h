@@ -12,12 +12,12 @@
 // declare a parameter as a view
 typedef struct Param {
 	Parameter about;
-	Array weight;        /* the master */
-	/* what matmuls read: the weight itself or a copy of another type; at NULL
-	 * in the eager path, which casts when it needs to, but for
-	 * model_keep_compute */
+	Array weight;        /* the master weight */
+	/* what matmuls read: the weight or a copy of another type. at is NULL in
+	 * the eager path, which casts for each matmul, unless model_keep_compute
+	 * was called */
 	Array compute;
-	Array gradient;      /* at NULL until the first backward pass */
+	Array gradient;      /* at is NULL until the first backward pass */
 } Param;
 
 // declare the saved activations of a block
@@ -36,31 +36,31 @@ typedef struct Activations {
 
 // declare how a pass saves memory
 typedef struct ModelPlan {
-	/* with targets, logits are there for so many tokens at a time, and a pass
-	 * leaves none. 0: for all at once */
+	/* tokens whose logits exist at a time, in a pass with targets, which then
+	 * leaves no logits. 0: all tokens at once */
 	long head_chunk;
-	/* so many blocks, the first ones, do not keep gate and up, or queries, keys
-	 * and values: the backward pass makes them again */
+	/* how many of the first blocks drop gate and up, and how many drop queries,
+	 * keys and values; the backward pass computes them again */
 	int drop_gate_up, drop_qkv;
 } ModelPlan;
 
+// declare a model
 typedef struct Model {
 	Shape shape;
-	/* NULL: the model is on one device. Else shape is that of this rank's part of
-	 * it; the fused path only */
+	/* the ranks that share the model; shape is that of this rank's part.
+	 * NULL: the whole model is on one device. The fused path only */
 	const RankGroup *group;
 	Shape whole;                     /* of all ranks' parts together */
 	const Policy *policy;
 	Device *device;
 	const Ops *ops;
-	/* the fused path; else one eager operation after another */
+	/* true: the fused path. false: the eager path */
 	bool fused;
-	/* the fused path uses FlashAttention and has no P; it adds up the parts of
-	 * the gradients of queries as they come, and not in a fixed order */
+	/* flash: the fused path uses FlashAttention and stores no P. atomic:
+	 * parts of dQ are added in any order, not deterministically */
 	bool flash, atomic;
-	/* of every `checkpoint_every` blocks only the first's input is saved, 0:
-	 * everything of every block; backward, `recompute_blocks` blocks at a time
-	 * are run again */
+	/* of each checkpoint_every blocks only the input of the first is saved, and
+	 * backward runs recompute_blocks blocks at a time again; 0: all is saved */
 	int checkpoint_every, recompute_blocks;
 	ModelPlan plan;
 	/* LayerNorm without shift in RMSNorm's place; eager path only */
@@ -69,10 +69,10 @@ typedef struct Model {
 	Param *params;                   /* in the order of shape_parameter */
 	Hooks hooks;
 	// declare the model's own buffers of parameters
-	size_t extent;                   /* elements of each, shape_extent */
-	uint64_t seed;                   /* of the weights */
-	/* weights.at is NULL where others have them, sharded. gradients.at is NULL until
-	 * the first backward pass; its type is there before
+	size_t extent;                   /* elements of each buffer (shape_extent) */
+	uint64_t seed;                   /* from which the initial weights are drawn */
+	/* weights.at is NULL where others have them, sharded. gradients.at is NULL
+	 * until the first backward pass; its type is there before
 	 * (model_set_gradient_type) */
 	Array weights, gradients;
 	/* of the fused path, and after model_keep_compute: the weights as matmuls read
@@ -80,17 +80,20 @@ typedef struct Model {
 	Array compute_weights;
 	Array cosine, sine;              /* (context, D/2) */
 	Activations *activations;        /* one for each block */
-	/* last block's output, its final norm (N, C), and the norm's factor and, of
-	 * LayerNorm, mean (N) */
+	/* the last block's output and its norm (N, C); the norm's factor rho
+	 * and, of LayerNorm, the mean mu (N) */
 	Array x, norm, rho, mu;
 	Array logits, losses, lse;       /* (N, V), (N), (N) */
-	/* of a head in chunks: gradients of norm and of the head's weights */
+	/* left by a head in chunks: gradients of norm (N, C) and of lm_head (V,
+	 * C) */
 	Array dnorm, dhead;
 	Array loss;                      /* (1), mean of losses */
-	/* not 0: the loss, or a gradient under fp16, is infinite or NaN */
+	/* on the device; not 0: the loss, or a gradient under fp16, is not
+	 * finite */
 	int32_t *nonfinite;
-	/* gradients are those of loss_scale share times the loss. The scale is 1 but
-	 * under fp16; share: of the loss of all ranks, set before a forward pass */
+	/* gradients are those of loss_scale * share * loss. loss_scale is 1
+	 * except under fp16. share: this loss's part of the mean over all ranks,
+	 * set before a forward pass */
 	double loss_scale, share;
 	long good_steps;                 /* since it changed */
 	int32_t *tokens, *targets;       /* (N), on the device */
@@ -102,17 +105,19 @@ typedef struct Model {
 #define NORM_EPS 1e-5   /* of every RMSNorm, as in the staff model */
 
 Array temporary(Model *m, size_t n, Type type, const char *what);
-/* of the type that the policy gives to kind */
+/* n elements of the type that the policy gives to results of this kind */
 Array activation(Model *m, size_t n, OpKind kind, const char *what);
-/* what a row is saved by, never rounded */
+/* n statistics of rows (a norm's factor, a logsumexp), of TYPE_REAL */
 Array statistic(Model *m, size_t n, const char *what);
+/* frees the array, if there is one, and sets at to NULL */
 void  array_drop(Model *m, Array *a);
-/* x itself when matmuls can read it as that type, else a temporary copy;
- * give_back frees only a copy */
-Array take_as(Model *m, Array x, size_t n, Type type);
-void  give_back(Model *m, Array *copy, Array x);
+/* x itself if matmuls can read it as that type, else a temporary copy of n
+ * elements; release_cast frees the copy, if one was made of x */
+Array cast_if_needed(Model *m, Array x, size_t n, Type type);
+void  release_cast(Model *m, Array *copy, Array x);
 
-/* of parameter i; the gradient is there after the first backward pass */
+/* the arrays of parameter i; the gradient exists from the first backward
+ * pass on */
 Array model_weight(const Model *m, int i);
 Array model_gradient(const Model *m, int i);
 /* the index of a block's parameter */
@@ -121,12 +126,12 @@ static inline int in_block(const Model *m, int layer, BlockParameter which)
 	return shape_block_parameter(&m->shape, layer, which);
 }
 
-/* these call the model's hooks */
+/* these call the model's hooks, where there are any */
 void  enter_unit(Model *m, int unit, bool backward);
 void  leave_unit(Model *m, int unit, bool backward);
 void  announce_gradients(Model *m, int first, int count);
-/* parameter i's gradient: beta, 0 or 1, times itself, plus the addend, which is
- * dropped; announces it */
+/* sets parameter i's gradient to beta (0 or 1) times itself plus the addend,
+ * frees the addend, and announces the gradient */
 void  take_gradient(Model *m, int i, Array *addend, double beta);
 
 // declare the steps of a group

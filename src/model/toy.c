@@ -21,6 +21,7 @@ const char *const toy_names[NTOY] = {
 	[TOY_DFC1_W] = "grad of fc1.weight",
 };
 
+// say how large each tensor is from its name
 size_t toy_count(const Toy *t, ToyTensor which)
 {
 	switch (which) {
@@ -99,6 +100,7 @@ Toy *toy_new(Device *device, const Policy *policy, uint64_t seed)
 	return t;
 }
 
+// free a toy model
 void toy_free(Toy **toy)
 {
 	Toy *t = *toy;

@@ -1,4 +1,5 @@
-/* elementary.h: elementary operations: maps and folds of arrays, one at a time */
+/* elementary.h: elementary operations: maps and folds of arrays, one at a
+ * time */
 #ifndef OPS_ELEMENTARY_H
 #define OPS_ELEMENTARY_H
 
@@ -18,7 +19,7 @@ enum { MOST_OPERANDS = 3, MOST_TERMS = 2 };
 
 // declare an index
 typedef struct Term {
-	size_t div, mod, stride;        /* mod 0: none is taken */
+	size_t div, mod, stride;        /* mod 0: no remainder is taken */
 } Term;
 
 typedef struct Index {
@@ -26,6 +27,7 @@ typedef struct Index {
 	Term term[MOST_TERMS];
 } Index;
 
+/* the position in an array, in elements, of element i of an operation */
 static inline size_t index_of(const Index *x, size_t i)
 {
 	size_t at = 0;
@@ -36,6 +38,7 @@ static inline size_t index_of(const Index *x, size_t i)
 	return at;
 }
 
+/* element i lies at i times stride */
 static inline Index index_every(size_t stride)
 {
 	return (Index){ 1, { { 1, 0, stride } } };
@@ -47,7 +50,8 @@ typedef enum { NUMBER, MEMORY, AT_MOST, EQUALS } OperandKind;
 typedef struct Operand {
 	OperandKind kind;
 	double number;
-	/* MEMORY: element at(i) of a, or at(i) + ints[i]; all are among extent */
+	/* MEMORY: element at(i) of a or, if ints is given, element at(i) + ints[i];
+	 * a has `extent` elements from a.at on */
 	Array a;
 	Index at;
 	const int32_t *ints;
@@ -56,6 +60,7 @@ typedef struct Operand {
 	Index than;
 } Operand;
 
+// construct operands
 #ifndef __cplusplus
 static inline Operand number(double x)
 {
@@ -72,17 +77,19 @@ static inline Operand element(Array a)
 	return element_at(a, index_every(1));
 }
 
-/* one number for each row, each column of C, for all */
+/* an array with one element for each row of C */
 static inline Operand per_row(Array a, size_t C)
 {
 	return element_at(a, (Index){ 1, { { C, 0, 1 } } });
 }
 
+/* an array with one element for each of the C columns */
 static inline Operand per_column(Array a, size_t C)
 {
 	return element_at(a, (Index){ 1, { { 1, C, 1 } } });
 }
 
+/* one number in the device's memory, the same for all elements */
 static inline Operand scalar(const real *x)
 {
 	return element_at((Array){ (void *)x, TYPE_REAL }, (Index){ 0 });
@@ -92,10 +99,11 @@ static inline Operand scalar(const real *x)
 // declare an elementary operation
 typedef enum { FOLD_NONE, FOLD_SUM, FOLD_MAXIMUM, FOLD_COLUMNS } Fold;
 
-/* FOLD_NONE: y[out(i)] = op(in ...) for i < n. FOLD_SUM, FOLD_MAXIMUM: y[row], in
- * each row of C of the n. FOLD_COLUMNS: y[column] += the sum over all rows.
- * y may be an operand at the same index. A map does nothing when *skip is not 0;
- * skip may be NULL, and is for folds */
+/* FOLD_NONE: y[out(i)] = op(in ...) for i < n. FOLD_SUM, FOLD_MAXIMUM:
+ * y[out(row)] is the sum or maximum of op(in ...) over the C elements of a
+ * row, of which there are n / C. FOLD_COLUMNS: y[column] += the sum of op(in
+ * ...) over all rows. y may be an operand at the same index. A map does
+ * nothing when *skip is not 0; skip may be NULL, and is NULL for folds */
 typedef struct Elementary {
 	Opcode op;
 	Fold fold;
@@ -107,9 +115,10 @@ typedef struct Elementary {
 } Elementary;
 
 int  opcode_operands(Opcode op);
-/* does it now, or hands it to who has deferred the work of the device */
+/* does the operation now, or hands it to the device's deferral */
 void elementary(Device *d, const Elementary *e);
-/* of TYPE_REAL, for one operation, to be freed by device_free */
+/* n elements of TYPE_REAL for the steps of one formula; the caller frees
+ * them by device_free. Under a deferral they may never get memory */
 Array elementary_scratch(Device *d, size_t n, const char *what);
 
 // declare how rows are shared out to threads

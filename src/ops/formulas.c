@@ -6,6 +6,7 @@
 #include "ops/elementary.h"
 
 // call an elementary operation like a function
+/* y[out(i)] = op(in ...) for i < n, unless *skip */
 static void map_in(Device *d, Array y, Index out, size_t n, Opcode op,
 	const Operand *in, const int32_t *skip)
 {

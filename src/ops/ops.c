@@ -24,6 +24,7 @@ static const Ops cuda_ops = {
 };
 #endif
 
+// choose the operations of a device
 const Ops *ops_for(const Device *device)
 {
 	if (device->deferral)

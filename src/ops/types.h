@@ -16,42 +16,46 @@
 #endif
 
 typedef struct Array {
-	void *at;      /* on the CPU: real[] */
+	void *at;      /* in the device's memory; on the CPU: real[] */
 	Type type;     /* the format to which the values are rounded */
 } Array;
 struct Elementary;     /* ops/elementary.h */
 
 // declare the shape of a matmul
-/* C = alpha op(A) op(B) + beta C for outer*inner matrices; op(A): m x k, op(B):
- * k x n, C: m x n */
+/* C = alpha op(A) op(B) + beta C for outer * inner matrices each; op transposes
+ * or does nothing. op(A): m x k, op(B): k x n, C: m x n. With beta = 0 C is not
+ * read, so it may hold NaN */
 typedef struct Matmul {
 	size_t m, n, k;
 	bool trans_a, trans_b;
-	/* elements from one row to the next, as stored */
+	/* elements from the start of a row to that of the next, as the matrix is
+	 * stored */
 	size_t lda, ldb, ldc;
 	double alpha, beta;
 	size_t outer, inner;            /* counts of matrices; 0 means 1 */
-	/* elements to the next outer, inner matrix */
+	/* elements to the next outer matrix [0] and to the next inner one [1] */
 	size_t step_a[2], step_b[2], step_c[2];
 } Matmul;
 
 // declare the arguments of an optimizer
-/* what one step needs, in the device's memory, so that a captured step can be
- * launched again with new values */
+/* what one step of AdamW needs. It lies in the device's memory, so that a
+ * captured step can be launched again with other values */
 typedef struct AdamWStep {
-	/* 1 - lr decay; lr sqrt(1 - beta2^t) / (1 - beta1^t) */
+	/* keep: 1 - lr decay; rate: lr sqrt(1 - beta2^t) / (1 - beta1^t), at step
+	 * t */
 	real keep, rate;
 	real beta1, beta2, one_minus_beta1, one_minus_beta2, eps;
 	real unscale;                   /* gradients are multiplied by it */
 } AdamWStep;
-/* of SGD; momentum is read where there is a velocity */
+/* the same for SGD; momentum is read only where there is a velocity */
 typedef struct SgdStep {
 	real rate, momentum, unscale;
 } SgdStep;
 
 // declare the gradients that an update sums
 enum { MOST_GRADIENTS = 8 };
-/* summed in this order, in fp32 or wider, by the operation that takes them */
+/* gradients of one array, which the operation that takes them sums in this
+ * order, in fp32 or wider */
 typedef struct Gradients {
 	int n;                          /* at least 1 */
 	Array at[MOST_GRADIENTS];       /* of one type */
@@ -84,8 +88,8 @@ typedef struct Attention {
 typedef struct AttentionGradient {
 	Heads d_o;              /* given */
 	Heads dq, dk, dv;       /* overwritten */
-	/* (positions, D/2): q and k are rotated back by these angles; at NULL:
-	 * no */
+	/* (positions, D/2): dq and dk are rotated back by these angles; cosine.at
+	 * NULL: not rotated */
 	Array cosine, sine;
 	/* else parts of dq may be added by atomics, in any order: faster on some
 	 * kernels, and other last bits on every run */
@@ -105,35 +109,39 @@ typedef struct AttentionKernel {
 } AttentionKernel;
 
 // declare the arguments of a norm
-/* kernels of RMSNorm on a GPU, see ops/norm_plan.h; on a CPU all are one */
+/* which kernel of RMSNorm a GPU uses, see ops/norm_plan.h; on a CPU all are
+ * one */
 typedef enum NormVersion { NORM_BY_WIDTH, NORM_TWO_READS, NORM_HELD, NORM_PACKS,
 	NORM_AHEAD, NORM_WARP, NORM_LOOPED, NORM_VERSIONS } NormVersion;
 
-/* sum = x + branch; rho = 1/sqrt(mean(sum^2) + eps); y = g sum rho; rows of C */
+/* The forward pass: sum = x + branch, rho = 1/sqrt(mean(sum^2) + eps), y = g
+ * sum rho, for rows of C elements. */
 typedef struct NormForward {
 	Array y;
-	Array rho;      /* (rows) TYPE_REAL; at NULL: not kept */
+	Array rho;      /* (rows) TYPE_REAL; rho.at NULL: not kept */
 	Array sum;      /* in x.type; written if there is a branch */
 	Array x;        /* TYPE_REAL, or the type of y */
-	Array branch;   /* in y.type; at NULL: sum is x */
+	Array branch;   /* in y.type; branch.at NULL: none, and sum is not written */
 	Array g;        /* (C) TYPE_REAL, or the type of y */
-	size_t x_row, y_row;    /* elements from a row to the next; 0: C */
+	size_t x_row, y_row;    /* elements between the starts of rows; 0: C */
 	double eps;
-	NormVersion version;    /* one that norm_plan has a plan for */
+	NormVersion version;    /* NORM_BY_WIDTH, or one that norm_plan has for C */
 } NormForward;
 
-/* backward of it */
+/* The backward pass of it. */
 typedef struct NormBackward {
 	Array dsum;     /* (rows, C) += the gradient that comes through the norm */
 	bool fresh;     /* dsum holds nothing yet and is overwritten */
-	Array copy;     /* (rows, C) dsum once more, in the type of dy; at NULL: no */
+	Array copy;     /* (rows, C) a copy of dsum in dy.type; copy.at NULL: none */
 	Array dg;       /* (C) = beta dg + ...; beta is 0 or 1 */
 	double beta;
-	Array y;        /* (rows, C) the forward's output; may be dy; at NULL: no */
+	/* (rows, C) the forward's output made again, may lie over dy; y.at NULL:
+	 * not wanted */
+	Array y;
 	Array dy, sum;  /* dsum and sum: TYPE_REAL, or all in the type of dy */
 	Array g;        /* (C) TYPE_REAL, or the type of dy */
-	Array rho;      /* (rows) TYPE_REAL; at NULL: it is computed again */
-	double eps;     /* if so */
+	Array rho;      /* (rows) TYPE_REAL; rho.at NULL: computed from sum */
+	double eps;     /* read only where rho is computed */
 	size_t x_row, dy_row, dx_row;   /* of sum, dy and dsum; 0: C */
 	NormVersion version;
 } NormBackward;

@@ -1,12 +1,12 @@
 # allocation_sizes.gp: the largest allocations of a forward pass, and where
 height = 108
 load "src/plots/style.gp"
-rows(f) = sprintf("<awk -F'\t' 'BEGIN { print \"name\tMiB\tcount\" } \
-	/^#/ { next } !head++ { for (i = 1; i <= NF; i++) at[$i] = i; next } \
-	$at[\"fusion\"] == \"%s\" && $at[\"precision\"] == \"fp32\" && \
-	$at[\"mode\"] == \"forward\" && n++ < 12 { p = $at[\"ranges\"]; \
-	gsub(/, layer/, \"\", p); print $at[\"tensor\"] \" (\" p \")\t\" \
-	$at[\"MiB\"] \"\t\" $at[\"allocations\"] }' %s", f, table)
+load "src/plots/rows.gp"
+largest(f) = rows("name\tMiB\tcount", sprintf("c(\"fusion\") == \"%s\" && \
+	c(\"precision\") == \"fp32\" && c(\"mode\") == \"forward\" && \
+	n++ < 12 { p = c(\"ranges\"); gsub(/, layer/, \"\", p); \
+	print c(\"tensor\") \" (\" p \")\", c(\"MiB\"), c(\"allocations\") }", \
+	f)).table
 unset grid
 set grid xtics
 set key off
@@ -16,11 +16,12 @@ set multiplot layout 2,1 margins 0.47, 0.95, 0.09, 0.94 spacing 0, 0.2
 do for [f in "eager fused"] {
 	set autoscale
 	set title f eq "eager" ? "eager path" : "fused path"
-	stats rows(f) using "MiB" nooutput
+	stats largest(f) using "MiB" nooutput
 	set yrange [-11.6:0.6]
 	set xrange [0:STATS_max*1.15]
-	plot rows(f) using (column("MiB")/2):(-$0):(0):"MiB":(-$0 - 0.38): \
-		(-$0 + 0.38):ytic(1) with boxxyerror lc rgb "#1b3560", \
+	plot largest(f) using (column("MiB")/2):(-$0):(0):"MiB":(-$0 - 0.38): \
+		(-$0 + 0.38):ytic(stringcolumn("name")) with boxxyerror \
+		lc rgb "#1b3560", \
 		"" using "MiB":(-$0):(sprintf(" x %d", column("count"))) \
 		with labels left font ",7"
 }

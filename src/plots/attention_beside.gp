@@ -1,21 +1,19 @@
 # attention_beside.gp: time of cuDNN over ours on long shapes, bf16, one run
 height = 62
 load "src/plots/style.gp"
+load "src/plots/rows.gp"
 # a line for each shape: cuDNN's time over ours
-shapes = "<awk -F'\t' -v OFS='\t' ' \
-	BEGIN { print \"shape\", \"fwd\", \"replay\", \"atomic\", \"det\" } \
-	/^#/ { next } \
-	!at[\"n\"] { for (i = 1; i <= NF; i++) at[$i] = i; next } \
-	{ n = $at[\"n\"]; v = $at[\"variant\"]; b = $at[\"bwd_ms\"] } \
-	$at[\"dtype\"] != \"bf16\" || n <= 1024 { next } \
-	{ h = $at[\"heads\"]; h = h \" head\" (h > 1 ? \"s\" : \"\") } \
-	{ s = h \", \" n/1024 \" k\\\\nD = \" $at[\"d\"] } \
-	v == \"warp_specialized\" { f[s] = $at[\"fwd_ms\"]; det[s] = b } \
-	v == \"warp_specialized\" { r[s] = $at[\"fwd_replay_ms\"] } \
+shapes = rows("shape\tfwd\treplay\tatomic\tdet", " \
+	{ n = c(\"n\"); v = c(\"variant\"); b = c(\"bwd_ms\") } \
+	c(\"dtype\") != \"bf16\" || n <= 1024 { next } \
+	{ h = c(\"heads\"); h = h \" head\" (h > 1 ? \"s\" : \"\") } \
+	{ s = h \", \" n/1024 \" k\\\\nD = \" c(\"d\") } \
+	v == \"warp_specialized\" { f[s] = c(\"fwd_ms\"); det[s] = b } \
+	v == \"warp_specialized\" { r[s] = c(\"fwd_replay_ms\") } \
 	v == \"warp_specialized-atomic\" { any[s] = b } \
-	v == \"pytorch-cudnn\" { c = $at[\"fwd_ms\"] } \
-	v == \"pytorch-cudnn\" { print s, c/f[s], c/r[s], b/any[s], b/det[s] } \
-	' " . table
+	v == \"pytorch-cudnn\" { x = c(\"fwd_ms\") } \
+	v == \"pytorch-cudnn\" { print s, x/f[s], x/r[s], b/any[s], b/det[s] }") \
+	.table
 set ylabel "time of cuDNN / ours"
 set yrange [0:2.1]
 set xrange [-0.5:*]
@@ -23,7 +21,7 @@ set xtics scale 0 font ",7"
 w = 0.26
 plot shapes using ($0 - w):"fwd":(w) with boxes \
 	lc rgb colour_forward title "forward", \
-	"" using 0:"atomic":(w):xtic(1) with boxes \
+	"" using ($0):"atomic":(w):xtic(stringcolumn("shape")) with boxes \
 	lc rgb colour_backward fs solid 0.5 title "backward, atomic", \
 	"" using ($0 + w):"det":(w) with boxes lc rgb colour_backward \
 	title "backward, deterministic", \

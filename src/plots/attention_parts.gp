@@ -1,22 +1,20 @@
 # attention_parts.gp: softmax and the matmuls around it, against context
 height = 62
 load "src/plots/style.gp"
+load "src/plots/rows.gp"
 # context, and by size: softmax, both matmuls; ms
-parts(size) = sprintf("<awk -F'\t' '/^#/ { next } !head++ { for (i = 1; \
-	i <= NF; i++) at[$i] = i; print \"context\tsoftmax\tmatmuls\"; next } \
-	$at[\"size\"] == \"%s\" && $at[\"fusion\"] == \"eager\" && \
-	$at[\"status\"] == \"ok\" { r = $at[\"range\"]; T = $at[\"context\"]; \
-	seen[T]; if (r == \"forward softmax\") s[T] = $at[\"busy_ms\"]; \
+parts(size) = rows("context\tsoftmax\tmatmuls", sprintf("\
+	c(\"size\") == \"%s\" && c(\"fusion\") == \"eager\" && \
+	c(\"status\") == \"ok\" { r = c(\"range\"); T = c(\"context\"); \
+	seen[T]; if (r == \"forward softmax\") s[T] = c(\"busy_ms\"); \
 	if (r == \"forward scores\" || r == \"forward values\") \
-	p[T] += $at[\"busy_ms\"] } END { for (T in seen) print T \"\t\" s[T] \
-	\"\t\" p[T] | \"sort -n\" }' %s", size, table)
+	p[T] += c(\"busy_ms\") } \
+	END { for (T in seen) print T, s[T], p[T] | \"sort -n\" }", size)).table
 sizes = "small medium large xl 2.7B"
 # the bounds: 48 bytes for a score by its 4D FLOPs, D = 64
-rate(name) = sprintf("<awk -F'\t' '$1 == \"%s\" { print \"x\"; print $2 }' %s", \
-	name, table2)
-stats rate("copy") using 1 nooutput
+stats table2 using (column("value")*only("quantity", "copy")) nooutput
 copy = STATS_max
-stats rate("fp32") using 1 nooutput
+stats table2 using (column("value")*only("quantity", "fp32")) nooutput
 bound = 48/copy*STATS_max*1e3/256
 set multiplot layout 1,2
 set logscale xy

@@ -21,9 +21,10 @@ shade(name) = hex(class_of(name))
 ink(name) = class_of(name) eq colour_matmul || class_of(name) eq colour_norm \
 	? 0xffffff : 0
 # a line for each block: its number, and the time from the block before it
-blocks(f) = sprintf("<awk -F'\t' 'BEGIN { print \"block\tstart\tperiod\" } \
-	$4 == \"%s\" && $6 == \"layer\" { n++; print n \"\t\" $7 \"\t\" \
-	(n > 1 ? $7 - last : \"NaN\"); last = $7 }' %s", f, table)
+load "src/plots/rows.gp"
+blocks(f) = rows("block\tstart\tperiod", sprintf("c(\"fusion\") == \"%s\" && \
+	c(\"range\") == \"layer\" { x = c(\"start_ms\"); \
+	print ++n, x, (n > 1 ? x - last : \"NaN\"); last = x }", f)).table
 set macros
 boxes = 'table using (left("eager")):(level(0)):(left("eager")): \
 	(right("eager")):(level(0) - 0.48):(level(0) + 0.48): \
@@ -32,9 +33,9 @@ stats blocks("eager") using "start" nooutput
 n = STATS_records
 first = n > 22 ? 20 : 1
 last = first + 2 > n ? n : first + 2
-stats blocks("eager") using ($1 == first ? column("start") : NaN) nooutput
+stats blocks("eager") using (column("start")*is("block", first)) nooutput
 from = STATS_min
-stats blocks("eager") using ($1 == last ? column("start") : NaN) nooutput
+stats blocks("eager") using (column("start")*is("block", last)) nooutput
 to = STATS_max
 stats table using (right("eager")) nooutput
 all = STATS_max

@@ -21,9 +21,8 @@ filled(i) = int(word("7 5 9 13 11 15 7", i))
 shown = ""
 do for [k=1:words(known)] {
 	s = word(known, k)
-	stats table using (mine(s)*column("time_ms")) nooutput
-	if (!exists("STATS_records")) { continue }
-	if (STATS_records < 4) { continue }
+	stats table using (mine(s) == 1 ? 1 : 0) nooutput
+	if (STATS_sum < 4) { continue }
 	shown = shown." ".s
 	i = words(shown)
 	stats table using (u(s)):(v(s)) nooutput

@@ -1,8 +1,9 @@
 # cost_steps.gp: the model's over the measured time of steps, by role
 height = 66
 load "src/plots/style.gp"
-machines = system("awk -F'\t' '!/^#/ && $1 != \"machine\" && !seen[$1]++ " \
-	."{ print $1 }' ".table)
+load "src/plots/rows.gp"
+machines = system(by_name."!seen[c(\"machine\")]++ { print c(\"machine\") }' " \
+	.table)
 off(machine, role) = column("predicted_ms")/column("measured_ms") \
 	*only("machine", machine)*only("role", role)
 said(machine) = column("ahead_ms")/column("measured_ms") \

@@ -2,9 +2,9 @@
 # and a later step
 height = 52
 load "src/plots/style.gp"
-taken(step, name) = real(system(sprintf("awk -F'\t' '/^#/ { next } !n++ { \
-	for (i = 1; i <= NF; i++) at[$i] = i; next } $1 == \"cold\" && \
-	$2 == %d { print $at[\"%s\"] }' %s", step, name, table)))
+load "src/plots/rows.gp"
+taken(step, name) = real(system(by_name.sprintf("c(\"start\") == \"cold\" && \
+	c(\"step\") == %d { print c(\"%s\") }' %s", step, name, table)))
 opened = taken(1, "open_ms")
 whole = taken(1, "step_ms")
 set yrange [0.3:3.7]

@@ -27,14 +27,15 @@ set multiplot layout 3,1
 set xlabel "ms"
 set yrange [-0.5:5.6]
 # in time: from the start of one block to the end of the second after it
-block(n, what) = real(system(sprintf("awk -F'\t' '$4 == \"eager\" && \
-	$6 == \"layer\" && ++n == %d { print $%d }' %s", n, what, table2)))
-count = int(system(sprintf("awk -F'\t' '$4 == \"eager\" && $6 == \"layer\" \
-	{ n++ } END { print n }' %s", table2)))
+load "src/plots/rows.gp"
+layer = "c(\"fusion\") == \"eager\" && c(\"range\") == \"layer\" "
+block(n, what) = real(system(by_name.layer.sprintf("&& ++n == %d { \
+	print c(\"%s\") }' %s", n, what, table2)))
+count = int(system(by_name.layer."{ n++ } END { print n }' ".table2))
 first = count > 22 ? 20 : 1
 blocks = count > 22 ? 3 : count > 2 ? 2 : 1
-begin = block(first, 7)
-end = block(first + blocks - 1, 8)
+begin = block(first, "start_ms")
+end = block(first + blocks - 1, "end_ms")
 inside(x) = x < begin ? begin : x > end ? end : x
 low(dummy) = inside(column("start_ms"))*only("fusion", "eager")
 high(dummy) = inside(column("end_ms"))*only("fusion", "eager")

@@ -4,20 +4,24 @@ load "src/plots/style.gp"
 load "src/plots/sizes.gp"
 names = "matmul attention softmax norm ffn optimizer rest"
 labels = "matmul attention softmax norm feed-forward optimizer rest"
-# fraction of each class in the first n phases, a line for each size
-shares(f, n) = sprintf("<awk -F'\t' '/^#/ { next } !head++ { for (i = 1; \
-	i <= NF; i++) at[$i] = i; m = split(\"%s\", c, \" \"); split(\"small \
-	medium large xl 2.7B\", sizes, \" \"); for (i in sizes) place[sizes[i]] = i; \
-	next } $at[\"fusion\"] == \"%s\" && $at[\"context\"] == \"%d\" && \
-	$at[\"status\"] == \"ok\" && \
-	index(\"forward backward optimizer\", $at[\"range\"]) && \
-	(%d > 1 || $at[\"range\"] == \"forward\") && \
-	(%d > 2 || $at[\"range\"] != \"optimizer\") { s = place[$at[\"size\"]]; \
-	for (i = 1; i <= m; i++) { x = $at[c[i] \"_ms\"]; t[s, i] += x; \
-	all[s] += x } } END { print \"size\t\" \"sums\"; for (s = 1; s <= 5; s++) \
+load "src/plots/rows.gp"
+# by size: for each class the fraction of it and of those before it, in the
+# first n phases
+columns = "size"
+do for [name in names] { columns = columns."\t".name }
+shares(f, n) = rows(columns, sprintf("\
+	BEGIN { m = split(\"%s\", names, \" \"); split(\"%s\", sizes, \" \"); \
+	for (i in sizes) place[sizes[i]] = i } \
+	c(\"fusion\") == \"%s\" && c(\"context\") == \"%d\" && \
+	c(\"status\") == \"ok\" && \
+	index(\"forward backward optimizer\", c(\"range\")) && \
+	(%d > 1 || c(\"range\") == \"forward\") && \
+	(%d > 2 || c(\"range\") != \"optimizer\") { s = place[c(\"size\")]; \
+	for (i = 1; i <= m; i++) { x = c(names[i] \"_ms\"); t[s, i] += x; \
+	all[s] += x } } END { for (s = 1; s <= 5; s++) \
 	if (all[s]) { line = s; sum = 0; for (i = 1; i <= m; i++) { \
-	sum += t[s, i]; line = line \"\t\" sum/all[s] } print line } }' %s", \
-	names, f, middle, n, n, table)
+	sum += t[s, i]; line = line \"\t\" sum/all[s] } print line } }", \
+	names, sizes, f, middle, n, n)).table
 stats table using "context" nooutput
 middle = STATS_max >= 512 ? 512 : STATS_max
 set multiplot layout 1,3 margins 0.1, 0.98, 0.19, 0.84 spacing 0.06, 0
@@ -36,7 +40,8 @@ do for [i=1:7] {
 }
 do for [n=1:3] {
 	set title n == 1 ? "forward" : n == 2 ? "forward and backward" : "step"
-	plot for [i=7:1:-1] shares("eager", n) using 1:(column(i + 1)) with boxes \
+	plot for [i=7:1:-1] shares("eager", n) using "size": \
+		(column(word(names, i))) with boxes \
 		fc rgb word(colours, i) fs solid 0.85 border lc rgb "white" lw 0.4
 	unset object
 	unset label

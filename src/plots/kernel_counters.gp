@@ -1,7 +1,9 @@
 # kernel_counters.gp: how busy units are in each version of attention; without
 # recorded counters a line that says so
-rows = int(system("grep -c '\tok$' ".table." || true"))
-height = rows > 0 ? 120 : 14
+load "src/plots/rows.gp"
+counted = int(system(by_name."c(\"status\") == \"ok\" { n++ } \
+	END { print n + 0 }' ".table))
+height = counted > 0 ? 120 : 14
 load "src/plots/style.gp"
 versions = "simt mma_sync wgmma warp_specialized split_fp16"
 units = "tensor_pct xu_pct fp32_pct smem_pct l2_pct dram_pct"
@@ -13,16 +15,15 @@ unset tics
 unset grid
 set xrange [0:100]
 set yrange [0:1]
-if (rows == 0) {
+if (counted == 0) {
 	set label "No counters are recorded yet." at 50, 0.5 center
 	plot NaN notitle
 	exit
 }
 # the first kernel of a version in the table takes the most of its time
-share(op, variant, unit) = real(system(sprintf("awk -F'\t' '/^#/ { next } \
-	!n { for (n = 1; $n != \"%s\"; n++); next } $1 == \"attention %s\" && \
-	$2 == \"%s\" { x = $n; exit } END { print x + 0 }' %s", unit, op, \
-	variant, table)))
+share(op, variant, unit) = real(system(by_name.sprintf(" \
+	c(\"op\") == \"attention %s\" && c(\"variant\") == \"%s\" { \
+	x = c(\"%s\"); exit } END { print x + 0 }' %s", op, variant, unit, table)))
 set border 3
 set xtics 0, 20, 100 nomirror out scale 0.5
 set grid xtics lc rgb "#dddddd" lw 0.4 dt solid

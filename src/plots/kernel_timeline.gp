@@ -8,9 +8,10 @@ high(f) = column("end_us")*1e-3*of(f)
 middle(f) = (low(f) + high(f))/2
 row(dummy) = -column("lane")
 # times of the nth range of a name
-times(f, name, n) = sprintf("<awk -F'\t' 'BEGIN { print \"start\tend\" } \
-	$4 == \"%s\" && $6 == \"range\" && $7 == \"%s\" && ++n == %d { print \
-	$8/1000 \"\t\" $9/1000 }' %s", f, name, n, table)
+load "src/plots/rows.gp"
+times(f, name, n) = rows("start\tend", sprintf("c(\"fusion\") == \"%s\" && \
+	c(\"kind\") == \"range\" && c(\"name\") == \"%s\" && ++n == %d { \
+	print c(\"start_us\")/1000, c(\"end_us\")/1000 }", f, name, n)).table
 set ytics ("step" 0, "phase" -1, "layer" -2, "part" -3, "inside" -4, \
 	"matmul" -6, "softmax" -7, "norm" -8, "attention" -9, \
 	"feed-forward" -10, "optimizer" -11, "rest" -12) scale 0
@@ -27,11 +28,11 @@ phase_colours = colour_forward." ".colour_backward." ".colour_optimizer
 do for [shows in "step block"] {
 	set title shows eq "step" ? "one step" : "its sixth block, forward"
 	set autoscale
-	stats times(f, "step", 1) using 1:2 nooutput
+	stats times(f, "step", 1) using "start":"end" nooutput
 	from = STATS_min_x
 	to = STATS_max_y
 	if (shows eq "block") {
-		stats times(f, "layer", 6) using 1:2 nooutput
+		stats times(f, "layer", 6) using "start":"end" nooutput
 		from = STATS_min_x
 		to = STATS_max_y
 	}

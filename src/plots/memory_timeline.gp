@@ -9,11 +9,10 @@ colours = colour_parameters." ".colour_gradients." ".colour_state." " \
 upto(n) = sum [i=1:n] column(word(names, i)."_MiB")/1024
 of(f, p, m) = only("fusion", f)*only("precision", p)*only("mode", m)
 x(f, p, m) = column("event")*of(f, p, m)
-begins(f, p, name) = sprintf("<awk -F'\t' 'BEGIN { print \"event\" } \
-	/^#/ { next } !head++ { for (i = 1; i <= NF; i++) at[$i] = i; next } \
-	$at[\"fusion\"] == \"%s\" && $at[\"precision\"] == \"%s\" && \
-	$at[\"mode\"] == \"step\" && $at[\"phase\"] == \"%s\" && !n++ { \
-	print $at[\"event\"] }' %s", f, p, name, table)
+load "src/plots/rows.gp"
+begins(f, p, name) = rows("event", sprintf("c(\"fusion\") == \"%s\" && \
+	c(\"precision\") == \"%s\" && c(\"mode\") == \"step\" && \
+	c(\"phase\") == \"%s\" && !n++ { print c(\"event\") }", f, p, name)).table
 do for [i=1:5] {
 	set object i rect at screen i*0.17, 0.975 size screen 0.022, 0.018 \
 		fc rgb word(colours, i)
@@ -36,7 +35,7 @@ do for [f in "eager fused"] {
 		unset arrow
 		do for [i=11:13] { unset label i }
 		if (m eq "step") {
-			stats begins(f, "fp32", "backward") using 1 nooutput
+			stats begins(f, "fp32", "backward") using "event" nooutput
 			set arrow from STATS_min, graph 0 to STATS_min, graph 1 nohead front \
 				lc rgb "#444444" dt (4, 3)
 			set label 11 "forward" at STATS_min*0.5, graph 0.07 center front \
@@ -44,7 +43,7 @@ do for [f in "eager fused"] {
 			set label 12 "backward" at STATS_min*(f eq "eager" ? 1.9 : 1.6), \
 				graph 0.07 center front textcolor rgb "white"
 			if (f eq "eager") {
-				stats begins(f, "fp32", "optimizer") using 1 nooutput
+				stats begins(f, "fp32", "optimizer") using "event" nooutput
 				set arrow from STATS_min, graph 0 to STATS_min, graph 1 \
 					nohead front lc rgb "#444444" dt (4, 3)
 				set label 13 "optimizer" at (STATS_min + last)/2, graph 0.07 \

@@ -2,15 +2,15 @@
 # what our kernels reach (2.7B, bf16)
 height = 92
 load "src/plots/style.gp"
-measured(q) = sprintf("<awk -F'\t' 'BEGIN { print \"value\" } \
-	$1 == \"%s\" { print $2 }' %s", q, table)
-stats measured("copy") using 1 nooutput
+load "src/plots/rows.gp"
+measured(name) = column("value")*only("quantity", name)
+stats table using (measured("copy")) nooutput
 copy = STATS_max/1000                            # TB/s
-stats measured("bf16") using 1 nooutput
+stats table using (measured("bf16")) nooutput
 bf16 = STATS_max
-stats measured("tf32") using 1 nooutput
+stats table using (measured("tf32")) nooutput
 tf32 = STATS_max
-stats measured("fp32") using 1 nooutput
+stats table using (measured("fp32")) nooutput
 fp32 = STATS_max
 roof(x, peak) = x*copy < peak ? x*copy : peak
 flat(x, peak) = x*copy < peak ? NaN : peak
@@ -26,16 +26,17 @@ FLOPs = sprintf("%g %g %g %g %g %g", 5*N*C, 14*2**26, 6*N*C, 5*N*F, 3*N*T*H, \
 backward = "'rmsnorm backward' 'swiglu backward' 'softmax backward'"
 backward_FLOPs = sprintf("%g %g %g", 14*N*C, 12*N*F, 2.5*N*T*H)
 # bytes and us of one kernel; TFLOP/s of FlashAttention and of linear layers
-kernel(name, c) = real(system(sprintf("awk -F'\t' '$1 == \"2.7B\" && \
-	$2 == \"bf16\" && $3 == \"%s\" && $4 == \"fused\" { print $%d }' %s", \
-	name, c, table2)))
-pass(FLOPs, variant, c) = real(system(sprintf("awk -F'\t' '$3 == 16 && \
-	$4 == 16384 && $5 == 128 && $8 == \"%s\" { print \
-	%d*16384^2*128*16/$%d/1e9 }' %s", variant, FLOPs, c, table3)))
-flash(variant) = pass(2, variant, 9)
-flash_backward = pass(5, "warp_specialized", 11)
-all_linear = real(system(sprintf("awk -F'\t' '$1 == \"2.7B\" && \
-	$3 == \"bf16\" { print $10/$4 }' %s", table4)))
+large = "c(\"size\") == \"2.7B\" && c(\"precision\") == \"bf16\" "
+kernel(name, value) = real(system(by_name.large.sprintf("&& \
+	c(\"op\") == \"%s\" && c(\"path\") == \"fused\" { print c(\"%s\") }' %s", \
+	name, value, table2)))
+pass(FLOPs, variant, ms) = real(system(by_name.sprintf("c(\"heads\") == 16 && \
+	c(\"n\") == 16384 && c(\"d\") == 128 && c(\"variant\") == \"%s\" { \
+	print %d*16384^2*128*16/c(\"%s\")/1e9 }' %s", variant, FLOPs, ms, table3)))
+flash(variant) = pass(2, variant, "fwd_ms")
+flash_backward = pass(5, "warp_specialized", "bwd_ms")
+all_linear = real(system(by_name.large."{ \
+	print c(\"linear_GFLOP\")/c(\"linear_ms\") }' ".table4))
 set logscale xy
 set xrange [0.08:20000]
 set yrange [0.3:1500]
@@ -52,8 +53,8 @@ set arrow from 0.08, bf16 to bf16/copy, bf16 nohead lt 9
 array reached[6]
 array intensity[6]
 do for [i=1:6] {
-	intensity[i] = real(word(FLOPs, i))/kernel(word(names, i), 5)
-	reached[i] = real(word(FLOPs, i))/kernel(word(names, i), 7)/1e6
+	intensity[i] = real(word(FLOPs, i))/kernel(word(names, i), "bytes")
+	reached[i] = real(word(FLOPs, i))/kernel(word(names, i), "us")/1e6
 	if (word("1 0 1 0 1 0", i) + 0) {
 		set label word(titles, i) at intensity[i]*1.15, reached[i]*0.84 left
 	} else {
@@ -64,9 +65,9 @@ array back_reached[3]
 array back_intensity[3]
 do for [i=1:3] {
 	back_intensity[i] = real(word(backward_FLOPs, i)) \
-		/kernel(word(backward, i), 5)
+		/kernel(word(backward, i), "bytes")
 	back_reached[i] = real(word(backward_FLOPs, i)) \
-		/kernel(word(backward, i), 7)/1e6
+		/kernel(word(backward, i), "us")/1e6
 }
 set label "v4" at 6400, flash_backward left font ",7"
 set label "scores" at scores*1.2, roof(scores, bf16)*0.75 left

@@ -1,18 +1,19 @@
 # sharding_memory.gp: memory of a rank by category and strategy, and predictions
 height = 74
 load "src/plots/style.gp"
-unset datafile columnheaders
+load "src/plots/rows.gp"
 # strategy, five categories, prediction; of the first size
-stacks(p) = sprintf("<awk -F'\t' '/^#/ { next } \
-	!head++ { for (i = 1; i <= NF; i++) at[$i] = i; next } \
-	!size { size = $at[\"size\"] } \
-	$at[\"size\"] == size && $at[\"precision\"] == \"%s\" && $NF == \"ok\" { \
-	s = $at[\"strategy\"]; if (s == \"fsdp\") s = s \" \" $at[\"prefetch\"]; \
-	if ($at[\"sums\"] == \"optimizer\") s = s \", AdamW\"; \
-	n = split(\"parameter gradient optimizer activation temporary derived\", w, \
-	\" \"); for (i = 1; i <= n; i++) s = s \"\t\" $at[w[i] \"_MiB\"]; \
-	print s }' %s", \
-	p, table)
+held = "parameter gradient optimizer activation temporary derived"
+columns = "strategy"
+do for [name in held] { columns = columns."\t".name }
+stacks(p) = rows(columns, sprintf("!size { size = c(\"size\") } \
+	c(\"size\") == size && c(\"precision\") == \"%s\" && \
+	c(\"status\") == \"ok\" { \
+	s = c(\"strategy\"); if (s == \"fsdp\") s = s \" \" c(\"prefetch\"); \
+	if (c(\"sums\") == \"optimizer\") s = s \", AdamW\"; \
+	n = split(\"%s\", w, \" \"); \
+	for (i = 1; i <= n; i++) s = s \"\t\" c(w[i] \"_MiB\"); \
+	print s }", p, held)).table
 set style data histogram
 set style histogram rowstacked
 set boxwidth 0.7 relative
@@ -21,9 +22,8 @@ set offsets 0, 0, graph 0.04, 0
 set xtics rotate by 40 right scale 0 font ",7"
 set key at screen 0.12, screen 0.99 left top maxrows 2 width 0
 set tmargin at screen 0.78
-found = system(sprintf("awk -F'\t' '/^#/ { next } \
-	!head++ { for (i = 1; i <= NF; i++) if ($i == \"precision\") c = i; next } \
-	!seen[$c]++ { printf \"%%s \", $c }' %s", table))
+found = system(by_name."!seen[c(\"precision\")]++ { \
+	printf \"%s \", c(\"precision\") }' ".table)
 set multiplot layout 1,words(found)
 titles = "parameters gradients moments activations temporaries"
 colours = colour_parameters." ".colour_gradients." ".colour_state." " \
@@ -31,9 +31,10 @@ colours = colour_parameters." ".colour_gradients." ".colour_state." " \
 do for [p in found] {
 	set title p
 	set ylabel p eq word(found, 1) ? "peak of a rank (MiB)" : ""
-	plot for [c=2:6] stacks(p) using c:xtic(1) lc rgb word(colours, c - 1) \
-		title word(titles, c - 1), \
-		stacks(p) using 0:7 with points pt 7 ps 0.5 lc rgb "black" \
+	plot for [k=1:5] stacks(p) using (column(word(held, k))): \
+		xtic(stringcolumn("strategy")) lc rgb word(colours, k) \
+		title word(titles, k), \
+		stacks(p) using ($0):"derived" with points pt 7 ps 0.5 lc rgb "black" \
 		title "predicted"
 	unset key
 }

@@ -2,16 +2,15 @@
 # rank alone
 height = 62
 load "src/plots/style.gp"
-unset datafile columnheaders
+load "src/plots/rows.gp"
 # size and precision; ddp, sharded and zero1 over single
-ratios = sprintf("<awk -F'\t' '/^#/ { next } \
-	!head++ { for (i = 1; i <= NF; i++) at[$i] = i; next } $NF == \"ok\" { \
-	s = $at[\"size\"] \" \" $at[\"precision\"]; if (!(s in seen)) o[++n] = s; \
-	seen[s] = 1; k = $at[\"strategy\"]; if ($at[\"sums\"] == \"optimizer\") \
-	k = \"zero1+\"; t[s, k] = $at[\"period_ms\"] } \
+ratios = rows("model\tddp\tsharded\tzero1\tzero1+", "c(\"status\") == \"ok\" { \
+	s = c(\"size\") \" \" c(\"precision\"); if (!(s in seen)) o[++n] = s; \
+	seen[s] = 1; k = c(\"strategy\"); if (c(\"sums\") == \"optimizer\") \
+	k = \"zero1+\"; t[s, k] = c(\"period_ms\") } \
 	END { for (i = 1; i <= n; i++) { a = t[o[i], \"single\"]; if (a > 0) \
-	print o[i] \"\t\" t[o[i], \"ddp\"]/a \"\t\" t[o[i], \"sharded\"]/a \"\t\" \
-	t[o[i], \"zero1\"]/a \"\t\" t[o[i], \"zero1+\"]/a } }' %s", table)
+	print o[i], t[o[i], \"ddp\"]/a, t[o[i], \"sharded\"]/a, \
+	t[o[i], \"zero1\"]/a, t[o[i], \"zero1+\"]/a } }").table
 set style data histogram
 set style histogram clustered gap 1.5
 set yrange [0:*]
@@ -20,5 +19,7 @@ set xtics rotate by 30 right scale 0
 set ylabel "step / step of one rank"
 titles = "ddp sharded zero1 'zero1, sums in AdamW'"
 colours = colour_ddp." #c4c8ce ".colour_zero." #8fc0b3"
-plot for [c=2:5] ratios using c:xtic(1) lc rgb word(colours, c - 1) \
-	title word(titles, c - 1), 1 with lines lt 9 notitle
+strategies = "ddp sharded zero1 zero1+"
+plot for [k=1:4] ratios using (column(word(strategies, k))): \
+	xtic(stringcolumn("model")) lc rgb word(colours, k) \
+	title word(titles, k), 1 with lines lt 9 notitle

@@ -2,20 +2,19 @@
 height = 66
 load "src/plots/style.gp"
 load "src/plots/sizes.gp"
-rate(q) = sprintf("<awk -F'\t' 'BEGIN { print \"rate\" } \
-	$1 == \"%s\" { print $2 }' %s", q, table2)
-stats rate("copy") using 1 nooutput
+load "src/plots/rows.gp"
+rate(name) = column("value")*only("quantity", name)
+stats table2 using (rate("copy")) nooutput
 copy = STATS_max
-stats rate("bf16") using 1 nooutput
+stats table2 using (rate("bf16")) nooutput
 low = STATS_max
-stats rate("fp16") using 1 nooutput
+stats table2 using (rate("fp16")) nooutput
 split = STATS_max/3
-stats rate("fp32") using 1 nooutput
+stats table2 using (rate("fp32")) nooutput
 total(dummy) = column("linear_ms") + column("attention_ms") \
 	+ column("elementwise_ms") + column("optimizer_ms")
-shape(name, size) = real(system(sprintf("awk -F'\t' '/^#/ { next } !n++ { \
-	for (i = 1; i <= NF; i++) at[$i] = i; next } $1 == \"%s\" && !m++ { \
-	print $at[\"%s\"] }' %s", size, name, table3)))
+shape(name, size) = real(system(by_name.sprintf("c(\"size\") == \"%s\" && \
+	!m++ { print c(\"%s\") }' %s", size, name, table3)))
 array C[5]
 array F[5]
 array L[5]

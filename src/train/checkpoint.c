@@ -29,6 +29,7 @@ static long meta_integer(const TensorFile *f, const char *path, const char *key)
 	return metadata_integer(f, path, key, 1, 1 << 24);
 }
 
+// refuse tensors that do not fit the shape
 const TensorView *checkpoint_expect(const TensorFile *f, const char *name,
 	const Parameter *p)
 {
@@ -43,8 +44,9 @@ const TensorView *checkpoint_expect(const TensorFile *f, const char *name,
 
 enum { MOST_ANGLES = 1 << 26 };         /* of RoPE: context times D/2 */
 
-/* the file has the tensors of such a model: so their sizes are not larger than
- * the file, and no sum of them overflows */
+/* exits 2 unless the file has all tensors of such a model. As they lie in
+ * the file, their sizes are bounded by its length, and no sum of them
+ * overflows */
 static void check_parameters(const TensorFile *f, const char *path,
 	const Shape *s)
 {
@@ -60,6 +62,7 @@ static void check_parameters(const TensorFile *f, const char *path,
 	}
 }
 
+// read and check a shape
 Shape checkpoint_shape(const TensorFile *f, const char *path)
 {
 	const char *theta = tensorfile_meta(f, "rope_theta");

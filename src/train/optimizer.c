@@ -104,6 +104,7 @@ void optimizer_free(Optimizer *o)
 	*o = (Optimizer){ 0 };
 }
 
+// make an optimizer for all parameters of a model
 static Optimizer of_model(const Model *m, const OptimizerKind *kind,
 	OptimizerSettings settings)
 {
@@ -176,6 +177,7 @@ static void add_squares_of_group(const Optimizer *o, Array squares)
 		"squared norm" });
 }
 
+// clip the norm of the gradients
 void optimizer_clip(const Optimizer *o, const Span *spans, int nspans)
 {
 	const Ops *ops = ops_for(o->device);
@@ -215,6 +217,7 @@ void optimizer_apply_one(const Optimizer *o, const Span *spans, int i,
 	update_span(o, &spans[i], done, skip);
 }
 
+// update each span with its part of the state
 void optimizer_apply(const Optimizer *o, const Span *spans, int nspans,
 	const int32_t *skip)
 {

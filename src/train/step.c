@@ -43,6 +43,7 @@ static void after_update(Model *m)
 		m->hooks.after_update(m->hooks.self);
 }
 
+// queue the update of the model
 static void queue_update(Model *m, const Optimizer *o)
 {
 	if (o->spans) {
@@ -62,7 +63,8 @@ static void queue_update(Model *m, const Optimizer *o)
 	free(spans);
 }
 
-/* waits under fp16 */
+// adapt the loss scale
+/* under fp16 waits for the device and changes the scale; else does nothing */
 static void adapt_loss_scale(Model *m, Optimizer *o)
 {
 	enum { PATIENCE = 2000 };
@@ -165,7 +167,8 @@ typedef struct Recorder {
 } Recorder;
 
 // do an action and remember it
-static void act(Device *d, const Hooks *h, const RankGroup *g, const Action *a)
+static void perform(Device *d, const Hooks *h, const RankGroup *g,
+	const Action *a)
 {
 	switch (a->kind) {
 	case LAUNCH:
@@ -202,35 +205,36 @@ static Action *append(Action *list, int *n, Action a)
 	return list;
 }
 
-static void act_and_remember(Recorder *c, Action a)
+static void perform_and_record(Recorder *c, Action a)
 {
-	act(c->device, &c->hooks, c->group, &a);
+	perform(c->device, &c->hooks, c->group, &a);
 	c->r->actions = append(c->r->actions, &c->r->nactions, a);
 }
 
 // cut the recording at hooks
-static void cut(Recorder *c)
+static void end_graph(Recorder *c)
 {
 	int kernels = 0;
 	void *graph = device_graph_end(c->device, &kernels);
 	c->r->kernels += kernels;
 	if (graph)
-		act_and_remember(c, (Action){ .kind = LAUNCH, .graph = graph });
+		perform_and_record(c, (Action){ .kind = LAUNCH, .graph = graph });
 	for (int i = 0; i < c->nannounced; i++)
-		act_and_remember(c, c->announced[i]);
+		perform_and_record(c, c->announced[i]);
 	c->nannounced = 0;
 }
 
-static void cut_and_act(Recorder *c, Action a)
+static void end_graph_and_perform(Recorder *c, Action a)
 {
-	cut(c);
-	act_and_remember(c, a);
+	end_graph(c);
+	perform_and_record(c, a);
 	device_graph_begin(c->device);
 }
 
+// hooks that end a graph
 static void record_before_unit(void *self, int unit, bool backward)
 {
-	cut_and_act(self, (Action){ .kind = BEFORE_UNIT, .first = unit,
+	end_graph_and_perform(self, (Action){ .kind = BEFORE_UNIT, .first = unit,
 		.backward = backward });
 }
 
@@ -238,10 +242,10 @@ static void record_after_unit(void *self, int unit, bool backward)
 {
 	Recorder *c = self;
 	if (c->hooks.after_unit) {
-		cut_and_act(c, (Action){ .kind = AFTER_UNIT, .first = unit,
+		end_graph_and_perform(c, (Action){ .kind = AFTER_UNIT, .first = unit,
 			.backward = backward });
 	} else if (c->nannounced > 0) {
-		cut(c);
+		end_graph(c);
 		device_graph_begin(c->device);
 	}
 }
@@ -255,14 +259,15 @@ static void record_gradient_ready(void *self, int first, int count)
 
 static void record_before_update(void *self)
 {
-	cut_and_act(self, (Action){ .kind = BEFORE_UPDATE });
+	end_graph_and_perform(self, (Action){ .kind = BEFORE_UPDATE });
 }
 
 static void record_after_update(void *self)
 {
-	cut_and_act(self, (Action){ .kind = AFTER_UPDATE });
+	end_graph_and_perform(self, (Action){ .kind = AFTER_UPDATE });
 }
 
+// put recording hooks in the place of the model's
 static Hooks recording_hooks(Recorder *c)
 {
 	const Hooks *h = &c->hooks;
@@ -279,12 +284,13 @@ static Hooks recording_hooks(Recorder *c)
 // cut the recording at collectives of a group
 static void record_start(void *self, const GroupOp *op, GroupSlot slot)
 {
-	cut_and_act(self, (Action){ .kind = GROUP_START, .op = *op, .slot = slot });
+	end_graph_and_perform(self, (Action){ .kind = GROUP_START, .op = *op,
+		.slot = slot });
 }
 
 static void record_join(void *self, GroupSlot slot)
 {
-	cut_and_act(self, (Action){ .kind = GROUP_JOIN, .slot = slot });
+	end_graph_and_perform(self, (Action){ .kind = GROUP_JOIN, .slot = slot });
 }
 
 static RankGroup recording_group(Recorder *c)
@@ -298,7 +304,8 @@ static RankGroup recording_group(Recorder *c)
 	return g;
 }
 
-static void record(Replay *r, Step *s)
+// record a step
+static void record_step(Replay *r, Step *s)
 {
 	Recorder recorder = { r, s->m->device, s->m->hooks, s->m->group, NULL, 0 };
 	RankGroup group = recording_group(&recorder);
@@ -306,7 +313,7 @@ static void record(Replay *r, Step *s)
 	s->m->group = recorder.group ? &group : NULL;
 	device_graph_begin(s->m->device);
 	queue_phases(s);
-	cut(&recorder);
+	end_graph(&recorder);
 	free(recorder.announced);
 	s->m->hooks = recorder.hooks;
 	s->m->group = recorder.group;
@@ -327,15 +334,16 @@ StepTime replayed_step(Replay *r, Model *m, Optimizer *o, const Batch *b,
 		if (r->loss_scale != m->loss_scale)
 			replay_free(r, m->device);
 		if (r->nactions == 0)
-			record(r, &s);
+			record_step(r, &s);
 		else
 			for (int i = 0; i < r->nactions; i++)
-				act(m->device, &m->hooks, m->group, &r->actions[i]);
+				perform(m->device, &m->hooks, m->group, &r->actions[i]);
 		t = finish(&s);
 	}
 	return t;
 }
 
+// free a replay
 void replay_free(Replay *r, Device *device)
 {
 	for (int i = 0; i < r->nactions; i++)
@@ -346,6 +354,7 @@ void replay_free(Replay *r, Device *device)
 	r->nactions = r->kernels = 0;
 }
 
+// count the kernels of a step
 int step_kernels(Model *m, Optimizer *o, Mode mode)
 {
 	Step s = { m, o, mode };

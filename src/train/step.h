@@ -5,6 +5,7 @@
 #include "base/stats.h"
 #include "train/optimizer.h"
 
+// declare batches and the time of a step
 typedef enum { MODE_FORWARD, MODE_FORWARD_BACKWARD, MODE_TRAIN } Mode;
 #define MODES "forward|forward-backward|train"
 
@@ -28,19 +29,22 @@ void     update_weights(Model *m, Optimizer *o);
 // declare a step that is replayed
 typedef enum { LAUNCH, BEFORE_UNIT, AFTER_UNIT, GRADIENT_READY, BEFORE_UPDATE,
 	AFTER_UPDATE, GROUP_START, GROUP_JOIN } ActionKind;
+
+// declare an action of a replayed step
 typedef struct Action {
 	ActionKind kind;
 	void *graph;                     /* LAUNCH */
-	int first, count;                /* unit; parameters */
+	int first, count;                /* the unit, or the parameters */
 	bool backward;
-	GroupOp op;                      /* GROUP_START */
-	GroupSlot slot;                  /* and GROUP_JOIN */
+	GroupOp op;                      /* of GROUP_START */
+	GroupSlot slot;                  /* of GROUP_START and GROUP_JOIN */
 } Action;
 
-/* a step that is recorded once and replayed. The first call runs it as it is,
- * to fill the pool; the second records; where a device cannot, all run as is */
+/* a step that is recorded once and then replayed. The first call runs it
+ * without recording, which fills the memory pool; the second records. On a
+ * device without graphs no call records. Initialised with zeros */
 typedef struct Replay {
-	Action *actions;                 /* starts at zero */
+	Action *actions;
 	int nactions;
 	bool warm;
 	int kernels;                     /* launched by a step; 0: not known */
@@ -49,16 +53,17 @@ typedef struct Replay {
 StepTime replayed_step(Replay *r, Model *m, Optimizer *o, const Batch *batch,
 	Mode mode);
 void     replay_free(Replay *r, Device *device);
-/* kernels of a step of the loaded batch, which is recorded and not done; the
- * model has no hooks */
+/* counts the kernels of a step of the loaded batch by recording it, without
+ * running it; the model must have no hooks */
 int      step_kernels(Model *m, Optimizer *o, Mode mode);
 
+// declare the statistics of steps
 typedef struct StepStats {
 	Stats fwd, bwd, opt, step;       /* ms */
 	double loss;                     /* of the last step */
 } StepStats;
-/* of steps of one batch after warmup others; replay: are they recorded? Ends
- * the program if their losses are wrong */
+/* times `steps` steps of one batch after `warmup` others. replay: steps are
+ * recorded and replayed. Ends the program if the losses are wrong */
 StepStats timed_steps(Model *m, Optimizer *o, const Batch *batch, Mode mode,
 	bool replay, long warmup, long steps);
 #endif

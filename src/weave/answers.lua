@@ -1,6 +1,6 @@
 -- answers.lua: every part of every question has an answer; answers at a glance
 local report, registry = require "report", require "registry"
-local highlight = require "highlight"
+local tabular = require "tabular"
 local M = {list = {}, asked = {}}
 
 -- note what a question asks
@@ -36,7 +36,7 @@ function M.give(div, content, line)
 	end}
 	if not problem then
 		report.at(line, "an answer outside a problem's section")
-		return ""
+		return "", ""
 	end
 	if not short then
 		report.at(line, "an answer needs a sentence [...]{.glance}")
@@ -45,8 +45,7 @@ function M.give(div, content, line)
 	table.insert(M.list, {problem = problem, part = part, short = short,
 		edition = a.edition, label = label, line = line})
 	return (part ~= "" and " (" .. part .. ")" or "")
-		.. (a.edition and ", edition " .. a.edition or "")
-		.. "\\label{" .. label .. "}"
+		.. (a.edition and ", edition " .. a.edition or ""), label
 end
 
 -- complain about questions without an answer
@@ -80,21 +79,17 @@ end
 -- list the answers at a glance
 function M.at_a_glance()
 	local out, last = pandoc.Blocks {}, nil
-	local function raw(s) return pandoc.RawInline("latex", s) end
 	for _, a in ipairs(M.list) do
 		if a.problem ~= last then
 			local title = a.problem.title:gsub("^Problem %b(): ", "")
-			out:insert(pandoc.RawBlock("latex",
-				("\\nwglanced{%s}{%s}{%s}"):format(a.problem.id,
-				highlight.escape(a.problem.id), highlight.escape(title))))
+			out:insert(pandoc.Div({tabular.row {
+				{pandoc.Link({pandoc.Code(a.problem.id)}, "#" .. a.problem.id)},
+				title}}, {class = "answered"}))
 		end
 		last = a.problem
-		local which = a.part ~= "" and "(" .. a.part .. ")" or ""
-		local line = pandoc.Inlines {raw(("\\nwglance{%s}{%s}{%s}{"):format(
-			which, a.edition or "", a.label))}
-		line:extend(a.short or {})
-		line:insert(raw "}")
-		out:insert(pandoc.Plain(line))
+		out:insert(pandoc.Div({pandoc.Plain(a.short or {})}, pandoc.Attr("",
+			{"short"}, {part = a.part ~= "" and "(" .. a.part .. ")" or "",
+			edition = a.edition or "", to = a.label})))
 	end
 	return out
 end

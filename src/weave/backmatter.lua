@@ -6,29 +6,39 @@ local kinds = {}
 
 -- sort without regard to case
 local function by_name(a, b)
-	local x, y = a.name:lower():gsub("%W", ""), b.name:lower():gsub("%W", "")
-	if x ~= y then return x < y end
+	if a.key ~= b.key then return a.key < b.key end
 	if a.name ~= b.name then return a.name < b.name end
 	return (a.lang or "") < (b.lang or "")
 end
 
-local function index(list, entry)
+local function sort(list)
+	for _, e in ipairs(list) do e.key = e.name:lower():gsub("%W", "") end
 	table.sort(list, by_name)
-	return "\\begin{nwindex}\n" .. table.concat(list:map(function(e)
-		return ("\\nwentry{%s}{%s}{%s}"):format(entry(e))
-	end), "\n") .. "\n\\end{nwindex}"
+end
+
+-- make an index
+local function entry(what, defs, uses)
+	if defs == "" and uses == "" then return nil end
+	return pandoc.Plain {what, pandoc.Span({}, pandoc.Attr("", {"places"},
+		{defs = defs, uses = uses}))}
+end
+
+local function index(list, make)
+	sort(list)
+	local out = pandoc.Blocks {}
+	for _, e in ipairs(list) do out:insert(make(e)) end
+	return pandoc.Div(out, {class = "index"})
 end
 
 -- list files or chunks
 local function names(book, roots)
-	local list = pandoc.List {}
+	local list = {}
 	for _, e in ipairs(book.order) do
-		if e.root == roots then list:insert(e) end
+		if e.root == roots then table.insert(list, e) end
 	end
 	return index(list, function(e)
-		local link = highlight.reference(book, e.name)
-		return highlight.breakable(link:gsub("\\nwref", "\\nwlisted")), "",
-			highlight.ids(e.parts)
+		return entry(pandoc.Code(highlight.reference(book, e.name, "l"),
+			{class = "marked name"}), "", highlight.ids(e.parts))
 	end)
 end
 kinds["file-index"] = function(book) return names(book, true) end
@@ -36,20 +46,20 @@ kinds["chunk-index"] = function(book) return names(book, false) end
 
 -- list identifiers
 kinds["identifier-index"] = function(book)
-	local list = pandoc.List {}
+	local list = {}
 	for _, entries in pairs(book.index) do
-		for _, e in pairs(entries) do list:insert(e) end
+		for _, e in pairs(entries) do table.insert(list, e) end
 	end
 	return index(list, function(e)
-		return ("\\nwtarget{%s.%s}"):format(e.lang, e.name:gsub("[^%w]", "-"))
-			.. highlight.code(e.name), highlight.ids(e.defs),
-			highlight.ids(e.uses)
+		local label = e.lang .. "." .. e.name:gsub("[^%w]", "-")
+		return entry(pandoc.Code(e.name, {id = label}),
+			highlight.ids(e.defs), highlight.ids(e.uses))
 	end)
 end
 
 function M.index(book, div)
 	local kind = kinds[div.classes[1]]
-	if kind then return pandoc.RawBlock("latex", kind(book)) end
+	if kind then return kind(book) end
 end
 
 return M

@@ -43,15 +43,17 @@ expect() { # expect PDF NAME
 	[ "$digest" = "$sources" ] || fail "$2 was woven from other sources" \
 		"(${digest:-without a digest}, now $sources); make writeup.pdf"
 }
-if [ -f writeup.pdf ]; then
-	expect writeup.pdf writeup.pdf
-else
-	fail 'writeup.pdf is missing; make writeup.pdf'
-fi
-if [ $committed = 1 ]; then
-	git show HEAD:writeup.pdf >"$work/pdf" 2>/dev/null
-	expect "$work/pdf" 'the committed writeup.pdf'
-fi
+for pdf in writeup.pdf notes.pdf; do
+	if [ -f $pdf ]; then
+		expect $pdf $pdf
+	else
+		fail "$pdf is missing; make writeup.pdf"
+	fi
+	if [ $committed = 1 ]; then
+		git show HEAD:$pdf >"$work/pdf" 2>/dev/null
+		expect "$work/pdf" "the committed $pdf"
+	fi
+done
 if command -v pandoc >/dev/null; then
 	bash src/weave/weave.sh --lint writeup.nw || fail 'the lint complains'
 else

@@ -57,21 +57,21 @@ function M.connect(book)
 end
 
 -- give every chunk the language of its root
-local function spread(book, entry, lang)
+local function spread(book, entry, lang, file)
 	if entry.lang then return end
 	entry.lang = lang
 	for _, p in ipairs(entry.parts) do
-		p.lang = lang
+		p.lang, p.file = lang, file
 		for _, t in ipairs(references(p)) do
 			local target = book.named[t.ref]
-			if target then spread(book, target, lang) end
+			if target then spread(book, target, lang, file) end
 		end
 	end
 end
 
 function M.spread_languages(book)
 	for _, e in ipairs(book.order) do
-		if e.root then spread(book, e, M.language(e.name)) end
+		if e.root then spread(book, e, M.language(e.name), e.name) end
 	end
 	for _, p in ipairs(book.chunks) do p.lang = p.lang or "text" end
 end

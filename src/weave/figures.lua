@@ -6,7 +6,8 @@ local M = {draw = true, drawn = {}}
 -- run gnuplot
 local function is_serious(line)
 	return line:find("[Ss]kipping") or line:find("undefined")
-		or line:find("no valid points") or line:find("[Cc]annot")
+		or line:find("[Nn]o valid") or line:find("[Cc]annot")
+		or line:find("no column with header")
 end
 
 local function gnuplot(script, settings)
@@ -87,14 +88,9 @@ local function choose(names, line)
 end
 
 -- set out a figure and its caption
-local function float(path, caption, label, framed)
-	local raw = function(s) return pandoc.RawInline("latex", s) end
-	local env = framed and "nwfigurehere" or "nwfigure"
-	caption:insert(1, raw(("\\begin{%s}\\nwgraphic{%s}\n\\caption{"):format(env,
-		path)))
-	caption:insert(raw("}" .. (label ~= "" and "\\label{" .. label .. "}"
-		or "") .. "\\end{" .. env .. "}"))
-	return pandoc.Plain(caption)
+local function figure(path, caption, label, framed)
+	return pandoc.Div({pandoc.Plain(caption)}, pandoc.Attr(label, {"figure"},
+		{src = path, floats = framed and "no" or "yes"}))
 end
 
 -- place a figure on the page
@@ -114,9 +110,8 @@ function M.show(image, line, framed)
 		return nil
 	end
 	local caption = pandoc.Inlines(image.caption)
-	caption:insert(pandoc.Space())
-	caption:extend(provenance.caption(tables))
-	return float(path, caption, image.identifier, framed)
+	caption:extend {pandoc.Space(), provenance.caption(tables)}
+	return figure(path, caption, image.identifier, framed)
 end
 
 -- place a drawing on the page
@@ -127,6 +122,6 @@ function M.drawing(div, caption, line, framed)
 		return nil
 	end
 	local path = drawings.add(div.identifier:gsub("^fig:", ""), picture, line)
-	return float(path, pandoc.Inlines(caption), div.identifier, framed)
+	return figure(path, pandoc.Inlines(caption), div.identifier, framed)
 end
 return M

@@ -8,10 +8,10 @@ local tables, figures = require "tables", require "figures"
 local drawings = require "drawings"
 local registry, lists = require "registry", require "lists"
 local answers, highlight = require "answers", require "highlight"
-local judge = require "judge"
+local laws = require "laws"
 
-local state = {line = 1, ids = {}}
-local raw = function(s) return pandoc.RawInline("latex", s) end
+local state = {line = 1, ids = {}, away = {}}
+local mode = os.getenv("WEAVE_MODE")
 
 -- collect identifiers
 local function collect(element, kind, default)
@@ -60,31 +60,37 @@ local names = {chapter = "Chapter", section = "Section", table = "Table",
 
 local inlines = {}
 
+-- refer to what is left out
+local function elsewhere(link, id)
+	local number = "\u{a0}" .. state.away[id]
+	if link.classes:includes("page") then return pandoc.Str("§" .. number) end
+	local where = "Section" .. number .. " of the whole document"
+	if #link.content == 0 then return pandoc.Str(where) end
+	local out = link.content:walk(inlines)
+	out:insert(pandoc.Str(" (" .. where .. ")"))
+	return out
+end
+
 local function reference(link)
 	local id = link.target:match("^#(.+)$")
 	if not id then return nil end
 	local target = state.ids[id]
+	if not target and state.away[id] then return elsewhere(link, id) end
 	if not target then
 		local line = tonumber(link.attributes.line)
 			or report.locate("(#" .. id .. ")", state.line)
 		report.at(line, "nothing has the label " .. id)
 		return pandoc.Str("??")
 	end
-	if link.classes:includes("page") then
-		return raw("\\pageref{" .. id .. "}")
-	end
-	if #link.content == 0 then
-		return raw(("\\nwto{%s}{%s}"):format(names[target.kind], id))
-	end
-	local out = {raw("\\hyperref[" .. id .. "]{")}
-	for _, i in ipairs(link.content:walk(inlines)) do table.insert(out, i) end
-	table.insert(out, raw "}")
-	return out
+	local class = link.classes:includes("page") and "page"
+		or #link.content == 0 and "to" or "text"
+	return pandoc.Link(link.content:walk(inlines), link.target, "",
+		pandoc.Attr("", {class}, {what = names[target.kind]}))
 end
 
 -- evaluate inline elements
 local function mark(place)
-	return raw(place and "\\nwmark{" .. highlight.escape(place) .. "}" or "")
+	return pandoc.Span(place and {pandoc.Str(place)} or {}, {class = "machine"})
 end
 
 local function value(code)
@@ -115,7 +121,7 @@ end
 
 local function solution(span)
 	for name in (span.attributes.problem or "none"):gmatch("%S+") do
-		local known = state.ids[name]
+		local known = state.ids[name] or state.away[name] and {kind = "section"}
 		if not known or known.kind ~= "section" then
 			report.at(tonumber(span.attributes.line) or state.line,
 				"a chunk solves " .. name .. ", which is no problem here")
@@ -126,20 +132,16 @@ end
 
 function inlines.Code(c)
 	if c.classes:includes("lua") then return value(c) end
-	return raw(highlight.code(c.text))
-end
-function inlines.Math(m)
-	if m.text:find("\\label{", 1, true) then
-		return raw("\\begin{equation}" .. m.text .. "\\end{equation}")
-	end
 end
 function inlines.Link(l) return reference(l) end
 local other = {html = "paper", latex = "web"}
+local edition = mode == "notes" and "whole" or "notes"
 
 function inlines.Span(s)
 	if s.classes:includes("claim") then return claim(s) end
 	if s.classes:includes("solves") then return solution(s) end
-	if other[FORMAT] and s.classes:includes(other[FORMAT]) then return {} end
+	if other[FORMAT] and s.classes:includes(other[FORMAT])
+		or s.classes:includes(edition) then return {} end
 end
 inlines.traverse = "topdown"
 
@@ -154,9 +156,7 @@ local function walked(block)
 end
 
 function blocks.RawBlock(r)
-	if r.format ~= "nwline" then return nil end
-	state.line = tonumber(r.text)
-	return pandoc.RawBlock("latex", "%nw " .. r.text)
+	if r.format == "nwline" then state.line = tonumber(r.text) end
 end
 
 function blocks.CodeBlock(c)
@@ -165,11 +165,10 @@ function blocks.CodeBlock(c)
 		evaluate.define(c.text, line)
 		return {}
 	end
-	return pandoc.RawBlock("latex", highlight.listing(c.text, c.classes[1],
-		function(_, width)
-			report.at(line or state.line, ("code line of %d columns, %d fit")
-				:format(width, highlight.columns))
-		end))
+	return highlight.listing(c.text, c.classes[1], function(_, width)
+		report.at(line or state.line, ("code line of %d columns, %d fit")
+			:format(width, highlight.columns))
+	end)
 end
 
 function blocks.Para(p)
@@ -191,8 +190,24 @@ end
 local frames = {question = "Question", answer = "Answer",
 	predict = "Prediction", note = "Note"}
 
+local function frame(d, class, line)
+	state.framed = true
+	local content = d.content:walk(blocks)
+	state.framed = false
+	local label, id = frames[class], ""
+	if class == "question" then answers.ask(d, line) end
+	if class == "answer" then
+		local which
+		which, id = answers.give(d, content, line)
+		label = label .. which
+	end
+	return pandoc.Div(content, pandoc.Attr(id, {"frame"}, {label = label}))
+end
+
 function blocks.Div(d)
 	local line = tonumber(d.attributes.line) or state.line
+	local class = d.classes[1]
+	if class == "chunk" or class == "index" then return d, false end
 	if d.classes:includes("table") then
 		return walked(tables.show(d, line, state.framed)), false
 	end
@@ -200,37 +215,23 @@ function blocks.Div(d)
 		return walked(figures.drawing(d, tables.caption(d.content), line,
 			state.framed)), false
 	end
-	for class, label in pairs(frames) do
-		if d.classes:includes(class) then
-			state.framed = true
-			local content = d.content:walk(blocks)
-			state.framed = false
-			if class == "question" then answers.ask(d, line) end
-			if class == "answer" then
-				label = label .. answers.give(d, content, line)
-			end
-			local first = pandoc.RawBlock("latex",
-				"\\begin{nwframe}{" .. label .. "}")
-			content:insert(1, first)
-			content:insert(pandoc.RawBlock("latex", "\\end{nwframe}"))
-			return content, false
-		end
+	for name in pairs(frames) do
+		if d.classes:includes(name) then return frame(d, name, line), false end
 	end
 end
 
 -- show a problem's heading
-local in_headings = {traverse = "topdown", Link = inlines.Link}
-function in_headings.Code(c)
-	if c.classes:includes("lua") then return value(c) end
-end
+local in_headings = {traverse = "topdown", Link = inlines.Link,
+	Code = inlines.Code}
 
 function blocks.Header(h)
 	local p = registry.enter(h)
 	h.content = h.content:walk(in_headings)
 	if not p then return h, false end
-	return {pandoc.RawBlock("latex", "\\nwneeds{13\\baselineskip}"), h,
-		pandoc.RawBlock("latex", ("\\nwproblem{%s}{%s}{%s}"):format(
-		p.asked and p.points or "", highlight.escape(p.id), h.level))}, false
+	h.classes:insert("evidence")
+	return {h, pandoc.Div({}, pandoc.Attr("", {"make"}, {problem = p.id,
+		points = p.asked and tostring(p.points) or "",
+		level = tostring(h.level)}))}, false
 end
 
 -- take over the reader's complaints
@@ -240,7 +241,11 @@ local function take_over(meta)
 		report.at(tonumber(pandoc.utils.stringify(c.line)),
 			pandoc.utils.stringify(c.text), true)
 	end
+	for id, number in pairs(meta["weave-away"] or {}) do
+		state.away[id] = pandoc.utils.stringify(number)
+	end
 	meta["weave-file"], meta["weave-complaints"] = nil, nil
+	meta["weave-away"] = nil
 end
 
 -- filter the document
@@ -256,11 +261,11 @@ end
 
 function Pandoc(doc)
 	take_over(doc.meta)
-	figures.draw = os.getenv("WEAVE_MODE") ~= "lint"
+	figures.draw = mode ~= "lint"
 	drawings.draw = figures.draw
 	data.scan()
-	if os.getenv("WEAVE_MODE") == "laws" then
-		judge.all()
+	if mode == "laws" then
+		laws.all()
 		os.exit(report.print() == 0 and 0 or 1)
 	end
 	doc.blocks:walk(collector)
@@ -272,8 +277,10 @@ function Pandoc(doc)
 	doc.meta = walk_meta(doc.meta)
 	drawings.finish()
 	answers.check()
-	judge.all()
-	registry.write()
+	if mode ~= "notes" then
+		laws.all()
+		registry.write()
+	end
 	if report.print() > 0 then os.exit(1) end
 	doc.blocks = doc.blocks:walk {Div = function(d)
 		if d.classes:includes("experiments") then return lists.experiments() end

@@ -1,5 +1,6 @@
--- highlight.lua: chunks as LaTeX: bold keywords, grey comments, links
-local chunks = require "chunks"
+-- highlight.lua: chunks as marked text: keywords, comments, strings, links
+local chunks, marks = require "chunks", require "marks"
+local mark = marks.mark
 local M = {columns = 82}
 
 -- describe the languages
@@ -41,53 +42,41 @@ languages.py = {line = "#", quotes = "\"'", keywords = words [[and as assert
 languages.tex = {line = "%", quotes = "", keywords = {}}
 languages.text = {quotes = "", keywords = {}}
 
--- write text so that TeX prints it verbatim
-local special = {["\\"] = "\\nwbs{}", ["{"] = "\\{", ["}"] = "\\}",
-	["$"] = "\\$", ["&"] = "\\&", ["#"] = "\\#", ["%"] = "\\%",
-	["_"] = "\\_", ["^"] = "\\nwhat{}", ["~"] = "\\nwtilde{}"}
-
-function M.escape(s)
-	s = s:gsub("[\\{}$&#%%_^~]", special)
-	return (s:gsub(" ", "\\ "))
-end
-
--- print names and links
+-- mark names and links
 function M.name(name)
-	local out = name:gsub("(.-)%[%[(.-)%]%]", function(before, code)
-		return M.escape(before) .. "\1" .. M.escape(code) .. "\2"
-	end)
-	local done, rest = out:match("^(.*\2)(.*)$")
-	out = done and done .. M.escape(rest) or M.escape(name)
-	out = out:gsub("\1", "\\nwcode{"):gsub("\2", "}")
-	if not name:find(" ") then out = "\\nwcode{" .. out .. "}" end
-	return out
+	if not name:find(" ") then return mark("q", "", name) end
+	return (name:gsub("%[%[(.-)%]%]", function(code)
+		return mark("q", "", code)
+	end))
 end
 
-function M.reference(book, name)
+function M.reference(book, name, kind)
 	local e = book.named[name]
 	if not e then return M.name(name) end
-	return ("\\nwref{%d}{%s}"):format(e.parts[1].id, M.name(name))
+	local first = e.parts[1]
+	if first.away then return mark("a", first.away, M.name(name)) end
+	return mark(kind or "r", first.id, M.name(name))
 end
 
 local function identifier(e, text)
-	if not e or #e.defs == 0 then return M.escape(text) end
-	return ("\\nwid{%d}{%s}"):format(e.defs[1].id, M.escape(text))
+	if not e or #e.defs == 0 or e.defs[1].away then return text end
+	return mark("i", e.defs[1].id, text)
 end
 
 -- join the tokens of a line
 local function join(tokens)
-	local text, refs, marks = "", {}, {}
+	local text, refs, names = "", {}, {}
 	for _, t in ipairs(tokens) do
 		if type(t) == "string" then
 			text = text .. t
 		elseif t.ref then
-			text = text .. "\1"
+			text = text .. "\4"
 			refs[#text] = t.ref
 		elseif t.use then
-			marks[#text + 1] = t.use
+			names[#text + 1] = t.use
 		end
 	end
-	return text, refs, marks
+	return text, refs, names
 end
 
 -- take a note for the margin
@@ -106,24 +95,25 @@ end
 local function note(p)
 	local e = table.remove(p.notes, 1)
 	if not e then return "" end
-	return ("\\nwm{%d}{%s}"):format(e.defs[1].id, M.escape(e.name))
+	local from = e.defs[1]
+	return mark(from.away and "m" or "n", from.away or from.id, e.name)
 end
 
 -- highlight comments and strings
 local function comment(p, i)
 	local text, lang = p.text, p.lang
 	local two, stop = text:sub(i, i + 1)
-	local style = p.inside or two == lang.open and "comment"
-		or two == lang.long and "string"
+	local style = p.inside or two == lang.open and "c"
+		or two == lang.long and "s"
 	if style then
 		local _, e = text:find(lang.close, p.inside and i or i + 2, true)
 		stop, p.inside = e or #text, not e and style or nil
 	elseif lang.line and text:sub(i, i + #lang.line - 1) == lang.line
 		and (not lang.blank or i == 1 or text:sub(i - 1, i - 1) == " ") then
-		stop, style = #text, "comment"
+		stop, style = #text, "c"
 	end
 	if not stop then return end
-	return "\\nw" .. style .. "{" .. p.plain(i, stop) .. "}", stop + 1
+	return mark(style, "", p.plain(i, stop)), stop + 1
 end
 
 local function string_literal(p, i)
@@ -133,7 +123,7 @@ local function string_literal(p, i)
 	while j <= #p.text do
 		local c = p.text:sub(j, j)
 		if c == "\\" then j = j + 1
-		elseif c == q then return "\\nwstring{" .. p.plain(i, j) .. "}", j + 1
+		elseif c == q then return mark("s", "", p.plain(i, j)), j + 1
 		end
 		j = j + 1
 	end
@@ -141,47 +131,44 @@ end
 
 -- highlight words
 local function word(p, i)
-	local mark = p.marks[i]
-	if mark then
-		local e = chunks.definition(p.book, mark, p.family)
+	local name = p.names[i]
+	if name then
+		local e = chunks.definition(p.book, name, p.family)
 		if e then
 			remember(p, e)
-			return identifier(e, mark), i + #mark
+			return identifier(e, name), i + #name
 		end
 	end
 	local w = p.text:match("^[%a_][%w_]*", i)
-	if w and p.lang.keywords[w] then
-		return "\\nwkeyword{" .. M.escape(w) .. "}", i + #w
-	elseif w then
-		return M.escape(w), i + #w
+	if w then
+		return p.lang.keywords[w] and mark("k", "", w) or w, i + #w
 	end
 	if p.lang.hash then
 		local d = p.text:match("^#%s*%a+", i)
 		if d and p.text:sub(1, i - 1):match("^%s*$") then
-			return "\\nwkeyword{" .. M.escape(d) .. "}", i + #d
+			return mark("k", "", d), i + #d
 		end
 	end
 end
 
 -- highlight one line
 local function highlight_line(p, tokens)
-	p.text, p.refs, p.marks = join(tokens)
+	p.text, p.refs, p.names = join(tokens)
 	local out, i = {}, 1
 	while i <= #p.text do
-		local tex, after
+		local found, after
 		if p.refs[i] then
-			tex, after = M.reference(p.book, p.refs[i]), i + 1
+			found, after = M.reference(p.book, p.refs[i]), i + 1
 		else
-			tex, after = comment(p, i)
-			if not tex then tex, after = string_literal(p, i) end
-			if not tex then tex, after = word(p, i) end
+			found, after = comment(p, i)
+			if not found then found, after = string_literal(p, i) end
+			if not found then found, after = word(p, i) end
 		end
-		if not tex then
-			local run = p.text:match("^[^%a_\"'/#%%\1[-]+", i)
-				or p.text:sub(i, i)
-			tex, after = M.escape(run), i + #run
+		if not found then
+			found = p.text:match("^[^%a_\"'/#%%\4[-]+", i) or p.text:sub(i, i)
+			after = i + #found
 		end
-		table.insert(out, tex)
+		out[#out + 1] = found
 		i = after
 	end
 	return table.concat(out)
@@ -191,14 +178,10 @@ local function highlighter(book, lang, piece)
 	local p = {book = book, family = lang, lang = languages[lang or "c"],
 		piece = piece, notes = {}}
 	function p.plain(i, j)
-		local out = M.escape(p.text:sub(i, j))
-		for at = i, j do
-			if p.refs[at] then
-				local ref = M.reference(p.book, p.refs[at])
-				out = out:gsub("\1", function() return ref end, 1)
-			end
-		end
-		return out
+		local at = i - 1
+		return (p.text:sub(i, j):gsub("()\4", function(k)
+			return M.reference(p.book, p.refs[at + k])
+		end))
 	end
 	return p
 end
@@ -224,107 +207,105 @@ local function expand(tokens)
 end
 
 -- highlight a list of lines
-local function highlight_lines(p, lines, out, too_wide)
+local function highlight_lines(p, lines, too_wide)
+	local out = {}
 	for k, line in ipairs(lines) do
 		local tokens, width = expand(line)
 		if width > M.columns then too_wide(line.n, width) end
-		local first = type(tokens[1]) == "string" and tokens[1] or ""
-		local indent = #first:match("^ *")
-		if indent > 0 then tokens[1] = first:sub(indent + 1) end
-		local keep = (k <= 2 or k >= #lines - 1) and "k" or ""
-		table.insert(out, ("\\nwl%s{%d}{%s%s}"):format(keep, indent,
-			highlight_line(p, tokens), note(p)))
+		local blanks, rest = "", tokens[1]
+		if type(rest) == "string" then
+			blanks, tokens[1] = rest:match("^( *)(.*)$")
+		end
+		out[k] = blanks .. highlight_line(p, tokens) .. note(p)
 	end
+	return out
 end
 
 -- write the footer of a chunk
 function M.ids(pieces, first)
-	local ids = pandoc.List.map(pieces, function(p) return p.id end)
-	return table.concat(ids, ",", first or 1)
+	local ids = {}
+	for k = first or 1, #pieces do
+		if not pieces[k].away then ids[#ids + 1] = pieces[k].id end
+	end
+	return table.concat(ids, ",")
+end
+
+local function span(class, content, ids)
+	return pandoc.Span(content, pandoc.Attr("", {class}, {chunks = ids}))
 end
 
 local function footer(book, e, piece)
-	local out = {}
+	local out = pandoc.List {}
 	if piece == e.parts[1] then
 		local seen = {}
 		for _, user in ipairs(e.used_in) do
 			if not seen[user.name] then
 				seen[user.name] = true
-				table.insert(out, "\\nwusedin{" ..
-					M.reference(book, user.name) .. "}")
+				out:insert(span("usedin", {pandoc.Code(
+					M.reference(book, user.name), {class = "marked"})}))
 			end
 		end
 		local rest = M.ids(e.parts, 2)
-		if rest ~= "" then table.insert(out, "\\nwcontinued{" .. rest .. "}") end
+		if rest ~= "" then out:insert(span("continued", {}, rest)) end
 	else
-		table.insert(out, ("\\nwbegun{%d}"):format(e.parts[1].id))
+		out:insert(span("begun", {}, M.ids {e.parts[1]}))
 	end
-	if #piece.defs > 0 then
-		local names = {}
-		for _, d in ipairs(piece.defs) do
-			table.insert(names, ("\\nwix{%s.%s}{%s}"):format(piece.lang,
-				d:gsub("[^%w]", "-"), M.escape(d)))
-		end
-		table.insert(out, "\\nwdefines{" .. table.concat(names, ", ") .. "}")
+	local names = pandoc.List {}
+	for k, d in ipairs(piece.defs) do
+		if k > 1 then names:extend {pandoc.Str ",", pandoc.Space()} end
+		local label = piece.lang .. "." .. d:gsub("[^%w]", "-")
+		names:insert(pandoc.Code(mark("d", label, d), {class = "marked"}))
 	end
-	if #out == 0 then return "\\nwend" end
-	return "\\nwfoot{" .. table.concat(out, "\\nwsep ") .. "}"
+	if #names > 0 then out:insert(span("defines", names)) end
+	return out
+end
+local function code(text) return pandoc.Code(text, {class = "marked"}) end
+local function block(lines, class)
+	return pandoc.CodeBlock(table.concat(lines, "\n"),
+		pandoc.Attr("", {"marked", class}))
 end
 
 function M.chunk(book, piece, complain)
 	local e = book.named[piece.name]
-	local p = highlighter(book, piece.lang, piece)
-	local out = {("%%nw %d\n\\nwhead{%d}{%s}{%s}{%d}"):format(piece.line,
-		piece.id, M.name(piece.name), piece == e.parts[1] and "" or "+",
-		piece.line)}
 	while #piece.lines > 0 and #piece.lines[#piece.lines] <= 1
 		and (piece.lines[#piece.lines][1] or "") == "" do
 		table.remove(piece.lines)
 	end
-	highlight_lines(p, piece.lines, out, function(n, width)
+	local p = highlighter(book, piece.lang, piece)
+	local lines = highlight_lines(p, piece.lines, function(n, width)
 		complain(n, ("code line of %d columns, %d fit"):format(width,
 			M.columns))
 	end)
-	table.insert(out, footer(book, e, piece))
-	return table.concat(out, "\n")
+	return pandoc.Div({pandoc.Plain {code(M.name(piece.name))}, block(lines),
+		pandoc.Plain(footer(book, e, piece))}, pandoc.Attr("", {"chunk"}, {
+		chunk = tostring(piece.id), line = tostring(piece.line),
+		file = piece.file or "", first = piece == e.parts[1] and "yes" or "no"}))
 end
 
 -- highlight a chunk
 function M.listing(text, lang, too_wide)
 	local p = highlighter(nil, languages[lang] and lang or "text")
-	local lines, out = {}, {"\\nwlisting"}
+	local lines = {}
 	for line in (text .. "\n"):gmatch("(.-)\n") do
 		table.insert(lines, {line})
 	end
-	highlight_lines(p, lines, out, too_wide)
-	table.insert(out, "\\nwlistingend")
-	return table.concat(out, "\n")
+	return block(highlight_lines(p, lines, too_wide), "listing")
 end
 
--- highlight a quotation
-function M.breakable(tex)
-	return (tex:gsub("/(%a)", "/\\nwbreak %1"))
-end
-
-function M.code(text)
-	return "\\nwcode{" .. M.breakable(M.escape(text)):gsub("(%a%-)(%a)",
-		"%1\\nwbreak %2") .. "}"
-end
-
+-- mark a quotation
 function M.quote(book, tokens)
-	local out = {}
-	local mark
+	local out, name = {}, nil
 	for _, t in ipairs(tokens) do
 		if type(t) == "table" and t.use then
-			mark = t.use
+			name = t.use
 		elseif type(t) == "table" and t.ref then
 			table.insert(out, M.reference(book, t.ref))
 		else
-			local e = mark and chunks.definition(book, mark)
-			table.insert(out, e and identifier(e, t) or M.escape(t))
-			mark = nil
+			local e = name and chunks.definition(book, name)
+			table.insert(out, identifier(e, t))
+			name = nil
 		end
 	end
-	return "\\nwcode{" .. M.breakable(table.concat(out)) .. "}"
+	return code(table.concat(out))
 end
 return M

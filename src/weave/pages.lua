@@ -43,9 +43,11 @@ local function new_page(h)
 	return p
 end
 
+local in_headings = {Link = html.walker.Link, Span = html.walker.Span}
+
 local function heading(h)
 	local number, page = html.heading(h), pages[#pages]
-	local content = html.inlines(h.content)
+	local content = h.content:walk(in_headings)
 	if number ~= "" then
 		content:insert(1, pandoc.RawInline("html",
 			('<span class="n">%s</span> '):format(number)))
@@ -56,23 +58,14 @@ local function heading(h)
 		page.title, page.number = title, number
 	end
 	page.current = number ~= "" and number or page.current
+	html.current = page.current
 	search.add(title, page, h.identifier, "heading")
 	page.blocks:insert(pandoc.Header(h.level - page.level + 1, content,
 		pandoc.Attr(h.identifier)))
 end
 
 -- translate the blocks of a page
-local walker = {Math = html.math, Inlines = html.inlines}
-
-function walker.RawBlock(r)
-	if html.is_tex(r) then return html.block(r.text) end
-end
-
-function walker.Span(s)
-	if s.identifier == "" then return s.content end
-	html.numbers[s.identifier] = pages[#pages].current
-	return pandoc.Span(s.content, pandoc.Attr(s.identifier))
-end
+local walker = html.walker
 
 function walker.DefinitionList(list)
 	for _, item in ipairs(list.content) do

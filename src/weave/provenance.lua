@@ -30,7 +30,7 @@ function M.caption(tables)
 		if not seen[text] then table.insert(out, text .. ".") end
 		seen[text] = true
 	end
-	return {pandoc.RawInline("latex", "\\nwprovenance{"),
-		pandoc.Str(table.concat(out, " ")), pandoc.RawInline("latex", "}")}
+	return pandoc.Span({pandoc.Str(table.concat(out, " "))},
+		{class = "provenance"})
 end
 return M

@@ -87,6 +87,33 @@ function close_block(s)
 	s.fence = nil
 end
 
+-- leave out what the notes do not have
+local notes = os.getenv("WEAVE_MODE") == "notes"
+
+local function follow_outline(s, text)
+	if text:match("^\\part{") then s.parts = s.parts + 1 end
+	local level, rest = text:match("^(#+) (.*)$")
+	if s.was_fence or not level or #level > 3 then return end
+	level = #level
+	local class = rest:match("{([^{}]*)}%s*$") or ""
+	if not class:find("%.unnumbered") then
+		s.count[level] = (s.count[level] or 0) + 1
+		for k = level + 1, 3 do s.count[k] = 0 end
+		s.number = table.concat(s.count, ".", 1, level)
+	end
+	if level == 1 then
+		s.chapter_out = s.parts > 1 and not class:find("%.notes")
+		s.out = s.chapter_out
+	elseif level == 2 then
+		s.out = s.chapter_out or class:find("%.whole") ~= nil
+	end
+end
+
+local function note_labels(s, text)
+	for id in text:gmatch("[{ ]#(%a[%w:_.-]*)") do s.away[id] = s.number end
+	for id in text:gmatch("\\label{([^}]*)}") do s.away[id] = s.number end
+end
+
 -- write prose with placeholders
 local function plain_text(tokens)
 	local out = {}
@@ -112,8 +139,17 @@ local function write_line(s, line, quotes, chapters)
 		end
 	end
 	step(s, text, line.n)
+	follow_outline(s, text)
+	if notes and s.out then return note_labels(s, text) end
 	if not s.was_fence and text:match("^# ") then table.insert(chapters, {}) end
 	local out = chapters[#chapters]
+	if notes and s.parts > 1 then
+		if text:match("^\\part{") then text = "" end
+		if not s.was_fence and text:match("^# ") then
+			table.insert(out, ("```{=nwchapter}\n%d\n```\n"):format(
+				s.count[1] - 1))
+		end
+	end
 	if s.at_start then
 		table.insert(out, ("```{=nwline}\n%d\n```\n"):format(line.n))
 	end
@@ -125,18 +161,15 @@ end
 local function substitute(book, quotes)
 	local f = {}
 	function f.RawInline(r)
-		if r.format == "nwquote" then
-			return pandoc.RawInline("latex",
-				highlight.quote(book, quotes[tonumber(r.text)]))
-		end
+		if r.format ~= "nwquote" then return nil end
+		return highlight.quote(book, quotes[tonumber(r.text)])
 	end
 	function f.RawBlock(r)
-		if r.format == "nwchunk" then
-			return pandoc.RawBlock("latex", highlight.chunk(book,
-				book.chunks[tonumber(r.text)], complain))
-		end
+		if r.format ~= "nwchunk" then return nil end
+		return highlight.chunk(book, book.chunks[tonumber(r.text)], complain)
 	end
 	function f.Code(c)
+		if c.classes[1] == "marked" then return nil end
 		c.text = c.text:gsub("({[.#]%a[%w_:.%-]*) line=%d+", "%1")
 		return c
 	end
@@ -162,7 +195,7 @@ local function plain_headings(quotes)
 end
 
 -- pass the complaints on to the filter
-local function hand_over(doc, file)
+local function hand_over(doc, file, away)
 	local list = {}
 	for _, c in ipairs(complaints) do
 		table.insert(list, pandoc.MetaMap {line = tostring(c.line),
@@ -170,6 +203,7 @@ local function hand_over(doc, file)
 	end
 	doc.meta["weave-complaints"] = pandoc.MetaList(list)
 	doc.meta["weave-file"] = pandoc.MetaString(file)
+	doc.meta["weave-away"] = pandoc.MetaMap(away)
 	return doc
 end
 
@@ -196,9 +230,12 @@ function Reader(_, _)
 	chunks.connect(book)
 	chunks.spread_languages(book)
 	chunks.index(book)
-	local chapters, quotes, state = {{}}, {}, {blank = true, open = {}}
+	local chapters, quotes = {{}}, {}
+	local state = {blank = true, open = {}, parts = 0, count = {}, away = {}}
 	for _, p in ipairs(pieces) do
-		if p.kind == "code" then
+		if p.kind == "code" and notes and state.out then
+			p.away, state.blank = state.number, true
+		elseif p.kind == "code" then
 			close_block(state)
 			table.insert(chapters[#chapters],
 				("\n```{=nwchunk}\n%d\n```\n"):format(p.id))
@@ -212,5 +249,5 @@ function Reader(_, _)
 	close_all(state)
 	local doc = read_chapters(chapters)
 	doc = doc:walk(plain_headings(quotes)):walk(substitute(book, quotes))
-	return hand_over(doc, file)
+	return hand_over(doc, file, state.away)
 end

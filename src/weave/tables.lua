@@ -89,10 +89,8 @@ function M.show(div, line, framed)
 	x.head, x.framed = headlines(x.columns), framed
 	x.caption = M.caption(div.content)
 	if #x.caption > 0 then table.insert(x.caption, pandoc.Space()) end
-	for _, i in ipairs(provenance.caption {x.table}) do
-		table.insert(x.caption, i)
-	end
-	x.label = div.identifier ~= "" and div.identifier or nil
+	table.insert(x.caption, provenance.caption {x.table})
+	x.label = div.identifier
 	return tabular.layout(x)
 end
 

@@ -1,10 +1,10 @@
 #!/bin/bash
-# weave.sh FILE.nw OUT.pdf, or weave.sh --html FILE.nw FOLDER,
+# weave.sh [--notes] FILE.nw OUT.pdf, or weave.sh --html FILE.nw FOLDER,
 # or weave.sh --lint FILE.nw, or weave.sh --laws FILE.nw
 set -u -o pipefail
 export LC_ALL=C.UTF-8
 usage() {
-	echo "usage: weave.sh FILE.nw OUT.pdf" >&2
+	echo "usage: weave.sh [--notes] FILE.nw OUT.pdf" >&2
 	echo "       weave.sh --html FILE.nw FOLDER" >&2
 	echo "       weave.sh --lint FILE.nw" >&2
 	echo "       weave.sh --laws FILE.nw" >&2
@@ -14,6 +14,7 @@ here=$(dirname "$0")
 export WEAVE_DIR=${WEAVE_DIR:-build/weave} WEAVE_MODE=full
 case ${1-} in
 --html) html=yes; shift;;
+--notes) notes=yes WEAVE_MODE=notes WEAVE_DIR=$WEAVE_DIR/notes; shift;;
 --lint) WEAVE_MODE=lint; shift; set -- "$@" -;;
 --laws) WEAVE_MODE=laws; shift; set -- "$@" -;;
 -*) usage;;
@@ -62,10 +63,12 @@ summary() {	# summary PAGES
 		END {
 			for (i = 1; i <= n; i++)
 				list = list (i > 1 ? ", " : " (") from[order[i]] " " order[i]
+			if (!NR) { print out ": " pages " pages"; exit }
 			printf "%s: %d pages; tables: %d measured here, %d recorded%s%s\n",
 				out, pages, here, recorded, list (n ? ")" : ""),
 				stale ? "; " stale " made with earlier code" : ""
-		}' "$WEAVE_DIR/tables.tsv"
+		}' "$([ "${notes-}" ] && echo /dev/null ||
+			echo "$WEAVE_DIR/tables.tsv")"
 }
 if [ $WEAVE_MODE = lint ]; then
 	pandoc --quiet -f "$reader" -L "$here/filter.lua" -t native \
@@ -91,22 +94,26 @@ elif [ -n "${html-}" ]; then
 	summary "$(find "$out" -name '*.html' | wc -l)"
 	exit 0
 fi
-pandoc --quiet -f "$reader" -L "$here/filter.lua" -s \
+pandoc --quiet -f "$reader" -L "$here/filter.lua" -L "$here/latex.lua" -s \
 	--template "$here/template.tex" --top-level-division=chapter -t latex \
-	-V source-digest="${SOURCE_DIGEST:-none}" \
+	-V source-digest="${SOURCE_DIGEST:-none}" ${notes:+-V notes=yes} \
 	-o "$WEAVE_DIR/book.tex.new" "$source" || exit 1
 mv "$WEAVE_DIR/book.tex.new" "$WEAVE_DIR/book.tex"
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-1767225600} FORCE_SOURCE_DATE=1
 moving() { cat "$WEAVE_DIR"/book.{aux,toc} 2>/dev/null | cksum; }
-tex() {
+tex() {	# tex book|draft
 	max_print_line=1000 xelatex -no-pdf -interaction=nonstopmode \
-		-file-line-error -output-directory="$WEAVE_DIR" "$WEAVE_DIR/book.tex" \
-		>"$WEAVE_DIR/xelatex.out" 2>&1
+		-file-line-error -output-directory="$WEAVE_DIR" -jobname=book \
+		"$WEAVE_DIR/$1.tex" >"$WEAVE_DIR/xelatex.out" 2>&1
 }
 moves() { [ -z "${failed-}" ] && [ "$before" != "$(moving)" ]; }
+awk '/^\\nwlk?\{/ { sub(/\{.*/, "{0}{}") } !/^\\nwentry\{\\nwtarget/' \
+	"$WEAVE_DIR/book.tex" >"$WEAVE_DIR/draft.tex"
+[ -s "$WEAVE_DIR/book.aux" ] || tex draft
+tex draft
 for pass in 1 2 3 4 5; do
 	before=$(moving)
-	tex || failed=1
+	tex book || failed=1
 	moves || break
 done
 settled=${failed-yes}

@@ -18,6 +18,7 @@ static inline int make_folder(void **state)
 	return 0;
 }
 
+// clear the folder of a test away
 static inline int remove_folder(void **state)
 {
 	char command[64];

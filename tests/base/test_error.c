@@ -12,6 +12,7 @@
 enum { THREADS = 8, TIMES = 20 };
 static pthread_barrier_t together;
 
+// end the program in eight threads at once
 static void leave_slowly(int status, void *context)
 {
 	usleep(10000);
@@ -35,6 +36,7 @@ static void end_in_threads(FILE *said)
 	end_program((void *)(intptr_t)(THREADS - 1));
 }
 
+// test that several threads leave one line
 static void several_threads_leave_one_line(void **state)
 {
 	for (int i = 0; i < TIMES; i++) {

@@ -3,6 +3,7 @@
 #include "base/grow.h"
 #include "tests/base/program.h"
 
+// test that a list keeps its elements
 static void a_list_keeps_its_elements(void **state)
 {
 	int *list = NULL;
@@ -15,6 +16,7 @@ static void a_list_keeps_its_elements(void **state)
 	free(list);
 }
 
+// test that a ring keeps what is between its ends
 static void a_ring_keeps_what_is_between_its_ends(void **state)
 {
 	int *ring = NULL;
@@ -32,6 +34,7 @@ static void a_ring_keeps_what_is_between_its_ends(void **state)
 	free(ring);
 }
 
+// test that the hash is the published one
 static void the_hash_is_published(void **state)
 {
 	assert_true(hash_bytes(HASH_START, "foobar", 6)

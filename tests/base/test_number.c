@@ -43,6 +43,7 @@ static double formula(Type t, unsigned magnitude)
 	int e = (int)(magnitude >> M), m = (int)(magnitude & ((1u << M) - 1));
 	return e ? ldexp(1 + ldexp(m, -M), e - b) : ldexp(m, 1 - b - M);
 }
+
 static void test_formula(void **state)
 {
 	for (int k = 0; k < 2; k++)
@@ -125,6 +126,7 @@ static float spread(uint32_t i)
 	memcpy(&x, &u, sizeof x);
 	return x;
 }
+
 static void test_rounding(void **state)
 {
 	for (int k = 0; k < 2; k++) {
@@ -161,6 +163,7 @@ static void check_nearest(const Narrow *f, double exact, float got)
 	if (error == below || error == above)
 		assert_int_equal(h & 1, 0);
 }
+
 static void test_sums(void **state)
 {
 	static const float addends[12] = { 0.01f, 0.001f, 1, -1, 3.14159f, -100,

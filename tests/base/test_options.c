@@ -50,6 +50,7 @@ static void values_arrive(void **state)
 	assert_int_equal(parse("--context=7 -- --rate"), -1);
 	assert_int_equal(context, 7);
 }
+
 static void options_stand_anywhere(void **state)
 {
 	char *argv[] = { "program", "a", "--context", "9", "b", "--force", "-c",

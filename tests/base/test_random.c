@@ -4,6 +4,7 @@
 #include "base/random.h"
 #include "tests/base/program.h"
 
+// test the vectors that are published
 static void published_vectors(void **state)
 {
 	uint32_t w[4];
@@ -20,6 +21,7 @@ static void published_vectors(void **state)
 	assert_memory_equal(w, digits, sizeof w);
 }
 
+// test the moments of the distributions
 static void moments(void **state)
 {
 	enum { N = 200000 };
@@ -40,6 +42,7 @@ static void moments(void **state)
 	assert_true(fabs(truncated - 0.97334) < 1.5 * tolerance);
 }
 
+// test the ends of the uniforms
 static void units_lie_between(void **state)
 {
 	assert_true(random_unit(0) == 0x1p-54);
@@ -52,6 +55,7 @@ static void units_lie_between(void **state)
 	}
 }
 
+// test that streams differ
 static void streams_differ(void **state)
 {
 	assert_true(random_bits(1, 0, 0) == random_bits(1, 0, 0));

@@ -51,7 +51,7 @@ static void read_it(void *unused)
 	records_free(&r);
 }
 
-/* at: of the byte that is changed; -1: the last is cut off */
+/* changes the byte at `at`; -1: cuts off the last one */
 static void damage(long at)
 {
 	FILE *f = fopen(path, "r+");

@@ -119,6 +119,7 @@ static const struct {
 	HEADER("{", 0, 2), HEADER("", 0, 2), HEADER("[]", 0, 2),
 };
 
+// test that the rules of the format are kept
 static void rules_are_kept(void **state)
 {
 	for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
@@ -162,6 +163,7 @@ static void edit(int file, uint32_t *at)
 	}
 }
 
+// test that random edits do no harm
 static void edits_do_no_harm(void **state)
 {
 	static char original[sizeof image];

@@ -3,6 +3,7 @@
 #include "base/stats.h"
 #include "tests/base/program.h"
 
+// test a sample whose statistics are known
 static void known_sample(void **state)
 {
 	const double x[] = { 9, 2, 4, 4, 5, 5, 7, 4 };
@@ -12,6 +13,7 @@ static void known_sample(void **state)
 	assert_true(x[0] == 9);
 }
 
+// test a sample of one value
 static void one_value_has_no_spread(void **state)
 {
 	double x = 3;

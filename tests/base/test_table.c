@@ -14,6 +14,7 @@
 
 static char path[] = "/tmp/test_table.XXXXXX/deep/t.tsv";
 
+// open a table with a seed in its head
 static Table *open_table(int seed)
 {
 	Table *t = table_new(path, "size context fwd_ms status", 2);
@@ -69,11 +70,13 @@ static char *read_file(void)
 	fclose(f);
 	return text;
 }
+
 /* exits with 3 and the number of rows adopted on top */
 static void resume(void *adopt)
 {
 	exit(3 + table_resume(open_table(1), adopt != NULL));
 }
+
 #define HEAD "# seed: 1\n# date: x\n# complete: yes\n" \
 	"size\tcontext\tfwd_ms\tstatus\n"
 
@@ -111,6 +114,7 @@ static void resume_sweep(void *name)
 	table_meta(t, "sweep", "%s", (char *)name);
 	exit(3 + table_resume(t, true));
 }
+
 static void other_files_are_refused(void **state)
 {
 	static const char *const others[] = { "---\ntitle: x\n", "\n",
@@ -136,6 +140,7 @@ static void other_files_are_refused(void **state)
 	assert_int_equal(exit_status(resume, ""), 2);
 	remove(path);
 }
+
 static void append(void *unused)
 {
 	Table *t = open_table(1);
@@ -186,6 +191,7 @@ static char *shown_on(int terminal, int columns, bool wide)
 	close(ends[0]), close(screen);
 	return text;
 }
+
 static void terminals_get_what_fits(void **state)
 {
 	assert_string_equal(shown_on(true, 39, false),
@@ -205,6 +211,7 @@ static void terminals_get_what_fits(void **state)
 	assert_true(strstr(text, all) && strstr(text, "                 status\n"));
 }
 
+// run the tests of tables in a folder of their own
 int main(void)
 {
 	path[strlen("/tmp/test_table.XXXXXX")] = '\0';

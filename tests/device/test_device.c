@@ -7,6 +7,7 @@
 #include "tests/base/exits.h"
 #include "tests/base/program.h"
 
+// test totals, peaks and the log
 static void totals(void **state)
 {
 	Device *d = device_open("cpu");
@@ -51,6 +52,7 @@ static void totals(void **state)
 	assert_null(d);
 }
 
+// test that the log is bounded
 static void log_is_bounded(void **state)
 {
 	Device *d = device_open("cpu");
@@ -79,6 +81,7 @@ static void exceed(void *context)
 	device_alloc(d, 64, MEM_ACTIVATION, "stays");
 	device_alloc(d, 1 << 20, MEM_ACTIVATION, "too much");
 }
+
 static void open_unknown(void *name)
 {
 	device_open(name);

@@ -69,7 +69,7 @@ def five_steps(model, whole, rank, ranks, device):
 			assert torch.allclose(a, b, rtol=1e-5, atol=1e-7), (a - b).abs().max()
 	return [p.detach().clone() for p in model.parameters()]
 
-
+# train every container beside the whole batch
 def case_trains(rank, ranks, device):
 	for kind in (Toy, Tied):
 		ends = {}
@@ -142,7 +142,7 @@ def case_refuses(rank, ranks, device):
 		lambda: model(torch.ones(2, device=device)).sum().backward())
 	model.finish_gradient_synchronization()
 
-
+# round a sum of bf16 once
 def case_rounds_once(rank, ranks, device):
 	model = DDPBucketed(nn.Linear(64, 64).bfloat16().to(device), 0.001)
 	torch.manual_seed(3)

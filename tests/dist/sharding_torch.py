@@ -37,7 +37,7 @@ def steps(model, whole, optimizer, reference):
 		for a, b in zip(model.parameters(), whole.parameters()):
 			assert torch.equal(a, b), (step, (a - b).abs().max())
 
-
+# compare a sharded optimizer with a whole one
 def case_optimizer(rank, ranks):
 	for kind, settings in ((torch.optim.AdamW, {"weight_decay": 0.1}),
 			(torch.optim.SGD, {"momentum": 0.9})):
@@ -74,7 +74,7 @@ class Toy(nn.Module):
 			x = x + self.down(torch.tanh(up(x)))
 		return self.one(x).squeeze(-1) * self.scale
 
-
+# train one model with shards and one whole
 def low(dtype):
 	return torch.autocast("cpu", enabled=dtype is not None, dtype=dtype)
 
@@ -108,7 +108,7 @@ def trained(rank, ranks, dtype, prefetch):
 		assert torch.allclose(got[name], want[name], **close), name
 	return got
 
-
+# see that prefetch changes no bit
 def case_fsdp(rank, ranks):
 	for dtype in (None, torch.bfloat16):
 		ends = [trained(rank, ranks, dtype, ahead) for ahead in (0, 1, 2)]

@@ -41,6 +41,7 @@ static void there_is_no_job(void **state)
 		assert_true(strlen(dist_status(i)) > 3);
 }
 
+// test that there is no such job
 static void no_such_job(void **state)
 {
 	static const struct { int rank, ranks, port, limit; } bad[] = {
@@ -221,6 +222,7 @@ static bool rank_is_right(int rank, int ranks, int port)
 	return right & (dist_close() == DIST_OK);
 }
 
+// fork ranks and see that each is right
 static void every_rank_is_right(bool (*is_right)(int rank, int ranks, int port))
 {
 	for (int ranks = 1; ranks <= 4; ranks++) {
@@ -262,6 +264,7 @@ static bool gathers(int rank, int ranks, const int64_t *n, int arrays)
 	return right;
 }
 
+// scatter sums of arrays
 static bool scatters(int rank, int ranks, const int64_t *n, int arrays)
 {
 	int32_t requests[ARRAYS];
@@ -285,6 +288,7 @@ static bool scatters(int rank, int ranks, const int64_t *n, int arrays)
 	return right;
 }
 
+// fork ranks that gather and scatter
 static bool ranges_are_right(int rank, int ranks, int port)
 {
 	static const int64_t n[] = { 1, 700, 33, 2, 256 };

@@ -30,6 +30,7 @@ static void expect_near(double got, double wanted, const char *what,
 			by->map->ranks, by->stage, by->prefetch, what, got, wanted);
 }
 
+// compare a rank's memory with the estimate
 static void check_stage(Device *d, Comm *c, const Scenario *s, int stage,
 	int prefetch, bool exchange, bool early)
 {
@@ -61,6 +62,7 @@ static void check_stage(Device *d, Comm *c, const Scenario *s, int stage,
 	model_free(&m);
 }
 
+// try every stage of a scenario
 static void check_stages(Device *d, Comm *c, void *scenario)
 {
 	static const int plans[][4] = { { 1, 0, 0 }, { 2, 0, 0 }, { 3, 0, 0 },

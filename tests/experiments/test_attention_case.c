@@ -9,6 +9,7 @@
 
 enum { CAUSAL = 1, SPOIL = 2 };
 
+// run a case by every variant
 static void run_case(size_t B, size_t H, size_t n, size_t D, int how)
 {
 	Device *d = device_open("cpu");
@@ -40,6 +41,7 @@ static void run_case(size_t B, size_t H, size_t n, size_t D, int how)
 	device_close(&d);
 }
 
+// check variants, and a spoilt element
 static void variants_agree_with_formulas(void **state)
 {
 	for (int how = 0; how <= CAUSAL; how++) {

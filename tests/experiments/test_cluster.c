@@ -10,39 +10,42 @@ enum { ELEMENT_NBYTES = 3 };
 
 // make rings along one axis of a mesh
 /* rings along one axis of a mesh; those of ring 1 have longer arrays */
-typedef struct Trial {
+typedef struct CollectiveTrial {
 	Cluster *c;
 	Axis axis;
 	size_t N;
-	Part *part;
-} Trial;
+	ClusterArray *part;
+} CollectiveTrial;
 
-static size_t rank(const Trial *t, Axis axis, size_t d)
+static size_t rank(const CollectiveTrial *t, Axis axis, size_t d)
 {
 	size_t X = t->c->length[AXIS_X];
 	return axis == AXIS_X ? d % X : d / X;
 }
 
-static size_t ring(const Trial *t, size_t d)
+static size_t ring(const CollectiveTrial *t, size_t d)
 {
 	return rank(t, t->axis == AXIS_X ? AXIS_Y : AXIS_X, d);
 }
 
-static Trial trial_new(size_t X, size_t Y, Axis axis, size_t rows, size_t width)
+static CollectiveTrial trial_new(size_t X, size_t Y, Axis axis, size_t rows,
+	size_t width)
 {
-	Trial t = { .c = cluster_new(X, Y, ELEMENT_NBYTES), .axis = axis };
+	CollectiveTrial t = { .c = cluster_new(X, Y, ELEMENT_NBYTES), .axis = axis };
 	t.N = t.c->length[axis];
 	t.part = need(malloc(X * Y * sizeof *t.part));
 	for (size_t d = 0; d < X * Y; d++) {
 		size_t own_rows = rows + (ring(&t, d) == 1 ? 5 : 0);
-		t.part[d] = (Part){ need(calloc(own_rows * width, sizeof(double))),
+		t.part[d] = (ClusterArray){ need(calloc(own_rows * width,
+			sizeof(double))),
 			own_rows, width };
 		assert_int_equal(cluster_rank(t.c, axis, d), rank(&t, axis, d));
 	}
 	return t;
 }
 
-static void free_arrays(Trial *t)
+// free the arrays of a trial
+static void free_arrays(CollectiveTrial *t)
 {
 	for (size_t d = 0; d < cluster_size(t->c); d++) {
 		free(t->part[d].at);
@@ -50,7 +53,7 @@ static void free_arrays(Trial *t)
 	}
 }
 
-static void trial_free(Trial *t)
+static void trial_free(CollectiveTrial *t)
 {
 	free_arrays(t);
 	free(t->part);
@@ -58,25 +61,26 @@ static void trial_free(Trial *t)
 }
 
 // say what a device holds before and after
-/* element i of device d */
-typedef double Element(const Trial *t, size_t d, size_t i);
+/* element i that device d holds */
+typedef double Element(const CollectiveTrial *t, size_t d, size_t i);
 
 static double number(size_t ring, size_t rank, size_t i)
 {
 	return (double)((ring * 31 + rank * 17 + i * 7) % 101) - 50;
 }
 
-static double common(const Trial *t, size_t d, size_t i)
+// say what is common, added, or a device's own
+static double common(const CollectiveTrial *t, size_t d, size_t i)
 {
 	return number(ring(t, d), 0, i);
 }
 
-static double addend(const Trial *t, size_t d, size_t i)
+static double addend(const CollectiveTrial *t, size_t d, size_t i)
 {
 	return number(ring(t, d), rank(t, t->axis, d), i);
 }
 
-static double sum(const Trial *t, size_t d, size_t i)
+static double sum(const CollectiveTrial *t, size_t d, size_t i)
 {
 	double all = 0;
 	for (size_t k = 0; k < t->N; k++)
@@ -84,7 +88,7 @@ static double sum(const Trial *t, size_t d, size_t i)
 	return all;
 }
 
-static bool own(const Trial *t, size_t d, size_t i)
+static bool own(const CollectiveTrial *t, size_t d, size_t i)
 {
 	size_t rows = t->part[d].rows, row = i / t->part[d].width,
 		k = rank(t, t->axis, d);
@@ -92,12 +96,12 @@ static bool own(const Trial *t, size_t d, size_t i)
 		&& row < chunk_start(rows, t->N, k + 1);
 }
 
-static double own_common(const Trial *t, size_t d, size_t i)
+static double own_common(const CollectiveTrial *t, size_t d, size_t i)
 {
 	return own(t, d, i) ? common(t, d, i) : NAN;
 }
 
-static double own_sum(const Trial *t, size_t d, size_t i)
+static double own_sum(const CollectiveTrial *t, size_t d, size_t i)
 {
 	return own(t, d, i) ? sum(t, d, i) : NAN;
 }
@@ -122,15 +126,16 @@ static size_t whole_array(size_t rows, size_t width, size_t N)
 	return rows * width;
 }
 
-/* what a collective makes of what, in trips of N - 1 steps */
-typedef struct Law {
-	void (*run)(Cluster *c, Axis axis, Part *part);
+// run a collective with data by its law
+/* what a collective makes of which arrays, in trips of N - 1 steps */
+typedef struct CollectiveLaw {
+	void (*run)(Cluster *c, Axis axis, ClusterArray *part);
 	Element *before, *after;
 	size_t trips;
 	Sent *sent;
-} Law;
+} CollectiveLaw;
 
-static const Law laws[] = {
+static const CollectiveLaw laws[] = {
 	{ ring_all_gather, own_common, common, 1, rows_of_chunk },
 	{ ring_reduce_scatter, addend, own_sum, 1, rows_of_chunk },
 	{ ring_all_reduce, addend, sum, 2, elements_of_chunk },
@@ -138,9 +143,9 @@ static const Law laws[] = {
 };
 enum { GATHER, SCATTER, REDUCE, ALTERNATE, LAWS };
 
-static void expect_array(const Trial *t, size_t d, Element *element)
+static void expect_array(const CollectiveTrial *t, size_t d, Element *element)
 {
-	Part p = t->part[d];
+	ClusterArray p = t->part[d];
 	for (size_t i = 0; i < p.rows * p.width; i++) {
 		double want = element(t, d, i);
 		if (isnan(want) ? !isnan(p.at[i]) : p.at[i] != want)
@@ -150,7 +155,7 @@ static void expect_array(const Trial *t, size_t d, Element *element)
 	}
 }
 
-static void try_data(Trial *t, const Law *law)
+static void try_data(CollectiveTrial *t, const CollectiveLaw *law)
 {
 	size_t devices = cluster_size(t->c);
 	for (size_t d = 0; d < devices; d++)
@@ -162,20 +167,20 @@ static void try_data(Trial *t, const Law *law)
 }
 
 // test: collectives on rings and meshes
-typedef void Attempt(Trial *t, const Law *law);
+typedef void Attempt(CollectiveTrial *t, const CollectiveLaw *law);
 
 static void try_mesh(size_t X, size_t Y, Axis axis, Attempt *attempt,
-	const Law *law)
+	const CollectiveLaw *law)
 {
 	for (size_t rows = 1; rows <= 20; rows++)
 		for (size_t width = 1; width <= 3; width++) {
-			Trial t = trial_new(X, Y, axis, rows, width);
+			CollectiveTrial t = trial_new(X, Y, axis, rows, width);
 			attempt(&t, law);
 			trial_free(&t);
 		}
 }
 
-static void try_meshes(Attempt *attempt, const Law *law)
+static void try_meshes(Attempt *attempt, const CollectiveLaw *law)
 {
 	for (size_t N = 1; N <= 9; N++) {
 		try_mesh(N, 1, AXIS_X, attempt, law);
@@ -198,6 +203,7 @@ static void chunks_cover_the_rows(void **state)
 		}
 }
 
+// try each collective on all meshes
 static void all_gather_completes_arrays(void **state)
 {
 	try_meshes(try_data, &laws[GATHER]);
@@ -215,7 +221,7 @@ static void all_reduces_agree(void **state)
 }
 
 // test: steps and bytes
-static void expect_counts(const Trial *t, size_t steps, size_t nbytes)
+static void expect_counts(const CollectiveTrial *t, size_t steps, size_t nbytes)
 {
 	Axis other = t->axis == AXIS_X ? AXIS_Y : AXIS_X;
 	assert_int_equal(t->c->steps[t->axis], steps);
@@ -225,7 +231,8 @@ static void expect_counts(const Trial *t, size_t steps, size_t nbytes)
 	assert_int_equal(cluster_flops(t->c), 0);
 }
 
-static void try_counts(Trial *t, const Law *law)
+// compare counts with and without data
+static void try_counts(CollectiveTrial *t, const CollectiveLaw *law)
 {
 	size_t steps = law->trips * (t->N - 1), most = 0;
 	for (size_t d = 0; d < cluster_size(t->c); d++) {
@@ -254,10 +261,11 @@ static double entry(size_t name, size_t row, size_t column)
 	return (double)((name * 5 + row * 3 + column * 7) % 11) - 5;
 }
 
-/* (rows, width), or stored transposed */
-static Part matrix(size_t name, size_t rows, size_t width, bool transposed)
+/* a matrix of (rows, width), which may be stored transposed */
+static ClusterArray matrix(size_t name, size_t rows, size_t width,
+	bool transposed)
 {
-	Part p = { need(malloc(rows * width * sizeof *p.at)), rows, width };
+	ClusterArray p = { need(malloc(rows * width * sizeof *p.at)), rows, width };
 	if (transposed)
 		p.rows = width, p.width = rows;
 	for (size_t i = 0; i < rows; i++)
@@ -266,7 +274,8 @@ static Part matrix(size_t name, size_t rows, size_t width, bool transposed)
 	return p;
 }
 
-static void expect_product(Part C, double beta, size_t k)
+// expect a matrix to be the product
+static void expect_product(ClusterArray C, double beta, size_t k)
 {
 	for (size_t i = 0; i < C.rows; i++)
 		for (size_t j = 0; j < C.width; j++) {
@@ -277,14 +286,16 @@ static void expect_product(Part C, double beta, size_t k)
 		}
 }
 
-typedef struct Sizes {
+typedef struct MatmulSizes {
 	size_t m, n, k;
-} Sizes;
+} MatmulSizes;
 
-static void try_matmul(Sizes s, double beta, bool trans_a, bool trans_b)
+// multiply matrices stored either way
+static void try_matmul(MatmulSizes s, double beta, bool trans_a, bool trans_b)
 {
 	Cluster *c = cluster_new(2, 2, ELEMENT_NBYTES);
-	Part A = matrix(0, s.m, s.k, trans_a), B = matrix(1, s.k, s.n, trans_b),
+	ClusterArray A = matrix(0, s.m, s.k, trans_a),
+		B = matrix(1, s.k, s.n, trans_b),
 		C = matrix(2, s.m, s.n, false);
 	size_t flops = 2 * s.m * s.n * s.k;
 	if (beta == 0)
@@ -294,9 +305,9 @@ static void try_matmul(Sizes s, double beta, bool trans_a, bool trans_b)
 	for (size_t d = 0; d < 4; d++)
 		assert_int_equal(c->flops[d], d == 2 ? flops : 0);
 	for (int i = 0; i < 2; i++)
-		cluster_matmul(c, 1, (Part){ NULL, s.m, s.n }, beta,
-			(Part){ NULL, A.rows, A.width }, trans_a,
-			(Part){ NULL, B.rows, B.width }, trans_b);
+		cluster_matmul(c, 1, (ClusterArray){ NULL, s.m, s.n }, beta,
+			(ClusterArray){ NULL, A.rows, A.width }, trans_a,
+			(ClusterArray){ NULL, B.rows, B.width }, trans_b);
 	assert_int_equal(c->flops[1], 2 * flops);
 	assert_int_equal(cluster_flops(c), 2 * flops);
 	cluster_reset(c);
@@ -307,7 +318,7 @@ static void try_matmul(Sizes s, double beta, bool trans_a, bool trans_b)
 
 static void matmul_multiplies_and_counts(void **state)
 {
-	static const Sizes sizes[] = { { 1, 1, 1 }, { 2, 3, 4 }, { 5, 1, 2 },
+	static const MatmulSizes sizes[] = { { 1, 1, 1 }, { 2, 3, 4 }, { 5, 1, 2 },
 		{ 1, 4, 3 }, { 4, 4, 4 }, { 3, 2, 1 } };
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
 		for (int how = 0; how < 8; how++)
@@ -315,12 +326,12 @@ static void matmul_multiplies_and_counts(void **state)
 }
 
 // test: costs and results of the layer
-static double cost_of(Cost cost, int i)
+static double cost_of(FfnCost cost, int i)
 {
 	return i == 0 ? cost.flops : cost.nbytes[i - 1];
 }
 
-static void expect_costs(const Ffn *f, Cost got, Cost want)
+static void expect_costs(const Ffn *f, FfnCost got, FfnCost want)
 {
 	static const char *const names[] = { "FLOPs", "bytes along X",
 		"bytes along Y" };
@@ -332,11 +343,12 @@ static void expect_costs(const Ffn *f, Cost got, Cost want)
 				cost_of(want, i));
 }
 
+// try layouts worked out by hand
 static void costs_are_those_worked_by_hand(void **state)
 {
 	static const struct Known {
 		Ffn f;
-		Cost forward, backward;
+		FfnCost forward, backward;
 	} known[] = {
 		{ { 60, 60, 12, true, 4, 1, true }, { 64800, { 3240, 0 } },
 			{ 129600, { 6480, 0 } } },
@@ -356,15 +368,16 @@ static void costs_are_those_worked_by_hand(void **state)
 	}
 }
 
+// run layouts, and count them without data
 static void try_layout(const Ffn *f)
 {
-	Cost run[PASSES], count[PASSES];
+	FfnCost run[PASSES], count[PASSES];
 	ffn_run(f, run);
 	ffn_count(f, count);
 	bool divides = f->B % f->X == 0 && f->D % f->X == 0 && f->F % f->Y == 0
 		&& f->B / f->X * f->D % f->Y == 0;
-	for (Pass pass = FORWARD; pass < PASSES; pass++) {
-		Cost formula = ffn_cost(f, pass);
+	for (FfnPass pass = FORWARD; pass < PASSES; pass++) {
+		FfnCost formula = ffn_cost(f, pass);
 		expect_costs(f, run[pass], count[pass]);
 		if (divides)
 			expect_costs(f, count[pass], formula);

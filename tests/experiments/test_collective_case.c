@@ -8,6 +8,7 @@
 
 enum { N = 101, AT = 23, SALT = 7, RANKS = 5 };
 
+// compare integers of ranks with their sums
 static void sums_are_those_of_single_ranks(void **state)
 {
 	real sum[N], one[N];
@@ -41,6 +42,7 @@ static void a_part_is_part_of_the_whole(void **state)
 	assert_true(same < N / 2);
 }
 
+// count wrong elements, and check factors
 static void wrong_elements_are_counted(void **state)
 {
 	real x[N];

@@ -58,6 +58,7 @@ static void what_made_the_rows_is_found(void **state)
 	}
 }
 
+// test that no unknown is negative
 /* no other point nearby that is allowed is better */
 static void no_unknown_is_negative(void **state)
 {

@@ -43,6 +43,7 @@ static double nats(bool before, bool own)
 	return sum / (windows.n * T);
 }
 
+// test that counts are scored on windows
 static void counts_are_scored_on_windows(void **state)
 {
 	for (int first = 2; first < 40; first += 9) {

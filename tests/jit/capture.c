@@ -5,6 +5,7 @@
 
 #include "ops/formulas.h"
 
+// close a captured group
 static void close_capture(Deferral *self, const char *why)
 {
 	Capture *c = (Capture *)self;
@@ -15,20 +16,22 @@ static void close_capture(Deferral *self, const char *why)
 	c->groups += c->last.live != 0;
 	if (c->see && c->last.live)
 		c->see(c, &c->last);
-	group_init(&c->open, type_size, FP32);
+	fusion_init(&c->open, type_size, FP32);
 }
 
+// capture an operation
 static void take(Deferral *self, const Elementary *e)
 {
 	Capture *c = (Capture *)self;
-	const char *why = group_join(&c->open, e);
+	const char *why = fusion_join(&c->open, e);
 	if (why == NULL)
 		return;
 	close_capture(self, why);
-	if (group_join(&c->open, e))
+	if (fusion_join(&c->open, e))
 		c->groups += 1000;              /* it cannot be joined at all */
 }
 
+// give out scratch memory that is nowhere
 static void *new_scratch(Deferral *self, size_t nbytes, const char *what)
 {
 	Capture *c = (Capture *)self;
@@ -39,16 +42,18 @@ static void *new_scratch(Deferral *self, size_t nbytes, const char *what)
 	return c->scratch[c->n - 1];
 }
 
+// notice freed scratch memory
 static bool frees(Deferral *self, void *p, size_t nbytes)
 {
 	Capture *c = (Capture *)self;
 	for (int k = 0; k < c->n; k++)
 		if (c->scratch[k] == p)
-			group_drop(&c->open, p, c->nbytes[k]);
+			fusion_drop(&c->open, p, c->nbytes[k]);
 	return true;
 }
 
-void capture_begin(Capture *c, void (*see)(Capture *c, const Plan *plan))
+// open a device that captures
+void capture_begin(Capture *c, void (*see)(Capture *c, const KernelPlan *plan))
 {
 	*c = (Capture){ .deferral = { close_capture, frees, take, new_scratch,
 		NULL }, .device = device_open("cpu"), .see = see,
@@ -57,7 +62,7 @@ void capture_begin(Capture *c, void (*see)(Capture *c, const Plan *plan))
 	c->backend.width = type_size;
 	c->device->backend = &c->backend;
 	c->device->deferral = &c->deferral;
-	group_init(&c->open, type_size, FP32);
+	fusion_init(&c->open, type_size, FP32);
 }
 
 void capture_flush(Capture *c)
@@ -106,6 +111,7 @@ static void record_loss(Capture *c, size_t rows, size_t C, Type type)
 	formula_cross_entropy_backward(c->device, dz, z, lse, targets, 0.1, rows, C);
 }
 
+// record an operation by its number
 void record(Capture *c, int what, size_t rows, size_t C, Type type)
 {
 	size_t n = rows * C;

@@ -1,4 +1,5 @@
-/* capture.h: a device that records, and makes plans for a GPU that is nowhere */
+/* capture.h: a device that records, and makes plans for a GPU that is
+ * nowhere */
 #ifndef TESTS_JIT_CAPTURE_H
 #define TESTS_JIT_CAPTURE_H
 
@@ -8,22 +9,23 @@ typedef struct Capture {
 	Deferral deferral;
 	Device *device;
 	Backend backend;
-	Group open;
+	FusionGroup open;
 	char *next;
 	size_t nbytes[64];              /* of scratch memory */
 	char *scratch[64];
 	int n;
 	int groups;
 	const char *why;                /* the first group was closed */
-	void (*see)(struct Capture *c, const Plan *plan);
-	Plan last;
+	void (*see)(struct Capture *c, const KernelPlan *plan);
+	KernelPlan last;
 } Capture;
 
-/* see may be NULL */
-void  capture_begin(Capture *c, void (*see)(Capture *c, const Plan *plan));
+/* see: called with each plan, or NULL */
+void  capture_begin(Capture *c, void (*see)(Capture *c,
+	const KernelPlan *plan));
 void  capture_flush(Capture *c);
 void  capture_end(Capture *c);
-/* an array that is nowhere */
+/* an array with an address and no memory */
 Array capture_array(Capture *c, size_t n, Type type);
 
 // name what is recorded

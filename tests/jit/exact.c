@@ -30,6 +30,7 @@ static Bounded bounded(double x, double error)
 	return (Bounded){ x, sure ? error : INFINITY };
 }
 
+// evaluate an opcode at the corners of its operands
 static Bounded apply(Opcode op, const Bounded in[3])
 {
 	static const int corners[] = { 1, 3, 9, 27 };
@@ -95,7 +96,8 @@ static void put(const Exact *x, Array y, size_t at, Bounded b)
 	x->error[at] = b.error;
 }
 
-/* elements first, first + step ... of the operation */
+// fold with a bound
+/* folds elements first, first + step, ... (n of them) of the operation */
 static Bounded fold(const Exact *x, const Elementary *e, size_t first,
 	size_t step, size_t n, Bounded start)
 {
@@ -113,6 +115,7 @@ static Bounded fold(const Exact *x, const Elementary *e, size_t first,
 	return bounded(sum, error + 2 * (double)n * EPS * (all + fabs(start.x)));
 }
 
+// evaluate a line
 static void evaluate_line(const Exact *x, const Elementary *e)
 {
 	static Bounded result[POOL];
@@ -132,6 +135,7 @@ static void evaluate_line(const Exact *x, const Elementary *e)
 		put(x, e->y, index_of(&e->out, i), result[i]);
 }
 
+// run a program in double precision
 void program_exact(const Program *p, double *value, double *error)
 {
 	Exact x = { p, value, error };

@@ -10,7 +10,7 @@
 enum { MOST_ELEMENTS = 256 };
 
 typedef struct Machine {
-	const Plan *p;
+	const KernelPlan *p;
 	size_t row;
 	real v[MOST_NODES][MOST_ELEMENTS];      /* a row's values: in element 0 */
 	real lanes[MOST_NODES][LANES];
@@ -33,6 +33,7 @@ static real formula(Opcode op, real a, real b, real c)
 	}
 }
 
+// read a value as a kernel would
 static real get(const Machine *m, int v, size_t j)
 {
 	if (m->p->g.nodes[v].kind == CONSTANT)
@@ -46,7 +47,8 @@ static real load(const Machine *m, int v, size_t i, size_t j)
 	size_t at = index_of(&a->index, i);
 	if (m->p->guard[v] >= 0 && !get(m, m->p->guard[v], j))
 		return 0;
-	return ((real *)a->at)[a->ints ? at + a->ints[index_of(&a->who, i)] : at];
+	return ((real *)a->at)[a->ints ? at + a->ints[index_of(&a->ints_index,
+		i)] : at];
 }
 
 static real interpret_node(const Machine *m, int v, size_t i, size_t j)
@@ -88,7 +90,7 @@ static real joined(Fold fold, real a, real b)
 
 static void interpret_element(Machine *m, int loop, size_t i, size_t j)
 {
-	const Plan *p = m->p;
+	const KernelPlan *p = m->p;
 	for (int pass = 0; pass < 2; pass++)
 		for (int v = 0; v < p->g.nnodes; v++)
 			if (plan_has(p->loop[loop], v)
@@ -120,7 +122,7 @@ static void finish_folds(Machine *m, int loop)
 // interpret a plan
 static void interpret_rows_nodes(Machine *m, int stage, size_t i)
 {
-	const Plan *p = m->p;
+	const KernelPlan *p = m->p;
 	for (int v = 0; v < p->g.nnodes; v++)
 		if (plan_has(p->live, v) && p->level[v] < LEVEL_ELEMENT
 			&& p->g.nodes[v].kind != FOLDED && p->g.nodes[v].kind != CONSTANT
@@ -128,10 +130,11 @@ static void interpret_rows_nodes(Machine *m, int stage, size_t i)
 			m->v[v][0] = interpret_node(m, v, i, 0);
 }
 
-/* elements first ... first + n, which are a row, or all */
+// interpret a row
+/* interprets elements first to first + n - 1: a row, or all of a flat plan */
 static void interpret_row(Machine *m, size_t first, size_t n)
 {
-	const Plan *p = m->p;
+	const KernelPlan *p = m->p;
 	memset(m->v, 0xff, sizeof m->v);
 	for (int v = 0; v < p->g.nnodes; v++)
 		for (int l = 0; l < LANES; l++)
@@ -150,7 +153,7 @@ static void interpret_row(Machine *m, size_t first, size_t n)
 	store_all(m, -1, first, 0);
 }
 
-void plan_interpret(const Plan *p)
+void plan_interpret(const KernelPlan *p)
 {
 	static Machine m;
 	size_t slabs = p->columns ? row_slabs(p->rows, p->C) : 1;

@@ -194,9 +194,9 @@ void program_print(const Program *p)
 // run a program one operation at a time
 static bool meaningless(const Elementary *e)
 {
-	Group g;
-	group_init(&g, cpu_backend.width, TYPE_REAL);
-	return group_join(&g, e) != NULL;
+	FusionGroup g;
+	fusion_init(&g, cpu_backend.width, TYPE_REAL);
+	return fusion_join(&g, e) != NULL;
 }
 
 static void begin(Program *p)
@@ -221,33 +221,34 @@ void program_eager(Program *p)
 }
 
 // run a program in groups
-static void close_into(Group *g, void (*run)(void *arg, const Plan *plan),
+static void close_into(FusionGroup *g, void (*run)(void *arg,
+	const KernelPlan *plan),
 	void *arg)
 {
-	static Plan plan;
+	static KernelPlan plan;
 	if (g->noperations > 0) {
 		plan_make(&plan, g);
 		if (plan.live)
 			run(arg, &plan);
 	}
-	group_init(g, cpu_backend.width, TYPE_REAL);
+	fusion_init(g, cpu_backend.width, TYPE_REAL);
 }
 
-void program_fused(Program *p, void (*run)(void *arg, const Plan *plan),
+void program_fused(Program *p, void (*run)(void *arg, const KernelPlan *plan),
 	void *arg)
 {
-	static Group g;
+	static FusionGroup g;
 	begin(p);
-	group_init(&g, cpu_backend.width, TYPE_REAL);
+	fusion_init(&g, cpu_backend.width, TYPE_REAL);
 	for (int k = 0; k < p->n; k++) {
 		const Line *l = &p->line[k];
 		if (p->left_out[k])
 			continue;
 		if (l->frees) {
-			group_drop(&g, l->at, l->n * sizeof(real));
-		} else if (group_join(&g, &l->e)) {
+			fusion_drop(&g, l->at, l->n * sizeof(real));
+		} else if (fusion_join(&g, &l->e)) {
 			close_into(&g, run, arg);
-			group_join(&g, &l->e);
+			fusion_join(&g, &l->e);
 		}
 	}
 	close_into(&g, run, arg);

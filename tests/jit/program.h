@@ -6,7 +6,7 @@
 
 enum { MOST_STEPS = 40, POOL = 1 << 14 };
 
-/* an operation, or the end of an array */
+/* one line of a program: an operation, or the freeing of n elements at `at` */
 typedef struct Line {
 	bool frees;
 	Elementary e;
@@ -18,24 +18,24 @@ typedef struct Program {
 	size_t rows, C;
 	int n;
 	Line line[MOST_STEPS];
-	bool left_out[MOST_STEPS];      /* while a failure is made smaller */
+	bool left_out[MOST_STEPS];      /* lines that are not run */
 	int32_t targets[64];
-	real first[POOL], pool[POOL];   /* memory at the beginning; memory */
-	bool dead[POOL];                /* was freed */
+	real first[POOL], pool[POOL];   /* memory at the beginning, and now */
+	bool dead[POOL];                /* elements that were freed */
 } Program;
 
 void program_draw(Program *p, uint64_t seed);
 void program_print(const Program *p);
-/* one operation at a time */
+/* runs the program one operation at a time */
 void program_eager(Program *p);
-/* in double precision: the value of each element, and a bound on the error that
- * program_eager may make; infinite: it may be anything */
+/* runs it in double precision: sets each element's value and a bound on the
+ * error that program_eager may make; an infinite bound allows anything */
 void program_exact(const Program *p, double *value, double *error);
-/* in groups: calls run(arg, plan) for each of them */
-void program_fused(Program *p, void (*run)(void *arg, const Plan *plan),
+/* runs it in groups: calls run(arg, plan) for each group */
+void program_fused(Program *p, void (*run)(void *arg, const KernelPlan *plan),
 	void *arg);
-/* a plan element by element, as its kernel would do it; what a kernel would not
- * have at hand is NaN */
-void plan_interpret(const Plan *p);
+/* runs a plan element by element, as its kernel would; a value that the
+ * kernel would not have at hand is NaN */
+void plan_interpret(const KernelPlan *p);
 
 #endif

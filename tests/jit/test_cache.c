@@ -76,6 +76,7 @@ static void damage_is_noticed(void **state)
 	assert_true(is_read());
 }
 
+// test that entries of other sources are told apart
 /* puts another kernel's file in the place of ours, the only one */
 static void expect_other_refused(const char *compiler, const char *text)
 {

@@ -1,5 +1,5 @@
-/* groups of the model's operations: how many there are, what they move, why they
- * end */
+/* groups of the model's operations: how many there are, what they move, why
+ * they end */
 #include "ops/formulas.h"
 #include "tests/jit/capture.h"
 #include "tests/ops/compare.h"
@@ -17,7 +17,7 @@ static void operations_become_kernels(void **state)
 		capture_begin(&capture, NULL);
 		record(&capture, what, rows, C, FP32);
 		capture_flush(&capture);
-		const Plan *p = &capture.last;
+		const KernelPlan *p = &capture.last;
 		print_message("%s: %d groups, %d operations, %.2f and %.2f bytes\n",
 			recorded_names[what], capture.groups, p->g.noperations,
 			p->g.bytes / n, plan_bytes(p) / n);
@@ -66,6 +66,7 @@ static void groups_say_why_they_end(void **state)
 	capture_end(&capture);
 }
 
+// test that dropped stores and long rows are planned
 static void removed_stores_have_no_memory(void **state)
 {
 	capture_begin(&capture, NULL);

@@ -194,6 +194,7 @@ static void scratch_needs_no_memory(void **state)
 	assert_int_equal(device->total, 0);
 }
 
+// test that readers find results
 static void readers_find_results(void **state)
 {
 	real got[3];
@@ -216,6 +217,7 @@ static void readers_find_results(void **state)
 	jit_stop(device);
 }
 
+// test that each operation can be a group of its own
 static void operations_can_be_alone(void **state)
 {
 	Case c = { 8, 64, BF16, .run = run_swiglu };
@@ -241,6 +243,7 @@ static void operations_can_be_alone(void **state)
 	assert_int_equal(device->total, 0);
 }
 
+// test that kernels are shared by shapes
 static void kernels_are_shared(void **state)
 {
 	jit_start(device, (JitSettings){ 0 });

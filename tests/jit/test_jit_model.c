@@ -36,7 +36,8 @@ static void *scratch(Deferral *self, size_t nbytes, const char *what)
 // train a model
 enum { STEPS = 3 };
 
-/* once: weights are cast once a step */
+/* trains for STEPS steps and returns the losses; once: weights are cast once
+ * a step. weights: set to the model's weights in the end */
 static double *train(Device *d, const Policy *policy, bool once, real *weights)
 {
 	double *loss = guarded(STEPS * sizeof *loss);
@@ -55,6 +56,7 @@ static double *train(Device *d, const Policy *policy, bool once, real *weights)
 	return loss;
 }
 
+// test that recorded training has equal bits
 static void training_agrees(void **state)
 {
 	size_t n = shape_extent(&tiny);
@@ -80,7 +82,9 @@ static void training_agrees(void **state)
 	device_close(&d);
 }
 
-/* though the second update would find room for its first operations */
+// test that each update of AdamW is one kernel
+/* each update is one group, though the first group has room for some
+ * operations of the second update */
 static void the_optimizer_is_one_kernel(void **state)
 {
 	Device *d = device_open("cpu");

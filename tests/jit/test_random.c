@@ -14,12 +14,12 @@ static Program program;
 static real eager[POOL];
 
 // compare two runs of a program
-static void interpret(void *unused, const Plan *p)
+static void interpret(void *unused, const KernelPlan *p)
 {
 	plan_interpret(p);
 }
 
-/* the first element that differs, or -1 */
+/* the first element that differs between the two runs; -1: none */
 static long difference(const Program *p)
 {
 	for (long i = 0; i < POOL; i++)
@@ -29,7 +29,8 @@ static long difference(const Program *p)
 	return -1;
 }
 
-static long run_twice(Program *p, void (*run)(void *arg, const Plan *plan),
+static long run_twice(Program *p, void (*run)(void *arg,
+	const KernelPlan *plan),
 	void *arg)
 {
 	program_eager(p);
@@ -38,7 +39,9 @@ static long run_twice(Program *p, void (*run)(void *arg, const Plan *plan),
 	return difference(p);
 }
 
-/* elements whose value is known; fails if one is further off than it may be */
+// compare the reference with double precision
+/* fails if an element is further off than its bound; returns how many
+ * elements have a useful bound */
 static size_t close_to_exact(Program *p)
 {
 	static double value[POOL], error[POOL];
@@ -57,7 +60,7 @@ static size_t close_to_exact(Program *p)
 }
 
 // make a failure smaller
-static void shrink(Program *p, void (*run)(void *arg, const Plan *plan),
+static void shrink(Program *p, void (*run)(void *arg, const KernelPlan *plan),
 	void *arg)
 {
 	for (bool smaller = true; smaller;) {
@@ -73,7 +76,7 @@ static void shrink(Program *p, void (*run)(void *arg, const Plan *plan),
 }
 
 static void expect_agreement(Program *p, uint64_t seed,
-	void (*run)(void *arg, const Plan *plan), void *arg)
+	void (*run)(void *arg, const KernelPlan *plan), void *arg)
 {
 	if (run_twice(p, run, arg) < 0)
 		return;
@@ -91,7 +94,7 @@ typedef struct Counts {
 	long groups, operations, folds, held;
 } Counts;
 
-static void count(void *counts, const Plan *p)
+static void count(void *counts, const KernelPlan *p)
 {
 	Counts *n = counts;
 	n->groups++;
@@ -100,6 +103,7 @@ static void count(void *counts, const Plan *p)
 	n->held += p->held != 0;
 }
 
+// test programs in groups
 static void grouped_programs_agree(void **state)
 {
 	size_t known = 0, all = 0;
@@ -119,9 +123,10 @@ static void grouped_programs_agree(void **state)
 	assert_true(known > 4 * all);           /* of some eight arrays each */
 }
 
-static void interpret_looped(void *arg, const Plan *p)
+// test programs whose rows are looped
+static void interpret_looped(void *arg, const KernelPlan *p)
 {
-	static Plan looped;
+	static KernelPlan looped;
 	looped = *p;
 	if (p->shape == HELD_ROW && !p->columns)
 		plan_make_looped(&looped, &p->g);
@@ -138,19 +143,21 @@ static void looped_programs_agree(void **state)
 }
 
 // test that compiled programs do what they say
-typedef void Run(size_t first, size_t last, size_t rows, size_t slabs,
+typedef void KernelFunction(size_t first, size_t last, size_t rows,
+	size_t slabs,
 	void *const *at, const double *numbers, float (*round)(int, float));
 enum { PROGRAMS = 60 };
 
-typedef struct Batch {
+typedef struct KernelBatch {
 	FILE *f;                        /* or the kernels are run */
 	void *library;
 	int n;
-} Batch;
+} KernelBatch;
 
-static void write_kernel(void *arg, const Plan *p)
+// write and run the kernels of a batch
+static void write_kernel(void *arg, const KernelPlan *p)
 {
-	Batch *b = arg;
+	KernelBatch *b = arg;
 	char name[32];
 	snprintf(name, sizeof name, "k%d", b->n++);
 	source_c(b->f, p, name);
@@ -162,11 +169,12 @@ static float round_as(int type, float x)
 	return round_to((Type)type, x);
 }
 
-static void run_kernel(void *arg, const Plan *plan)
+// run a compiled kernel of a batch
+static void run_kernel(void *arg, const KernelPlan *plan)
 {
-	Batch *b = arg;
+	KernelBatch *b = arg;
 	char name[32];
-	Plan *p = need(malloc(sizeof *p));
+	KernelPlan *p = need(malloc(sizeof *p));
 	void *at[MOST_POINTERS];
 	double numbers[MOST_NODES];
 	Access columns[MOST_STORES];
@@ -180,7 +188,7 @@ static void run_kernel(void *arg, const Plan *plan)
 	plan_pointers(p, at);
 	plan_numbers(p, numbers);
 	snprintf(name, sizeof name, "k%d", b->n++);
-	Run *run;
+	KernelFunction *run;
 	*(void **)&run = dlsym(b->library, name);
 	run(0, p->shape == FLAT ? p->g.n : p->columns ? slabs : p->rows, p->rows,
 		slabs, at, numbers, round_as);
@@ -194,6 +202,7 @@ static void run_kernel(void *arg, const Plan *plan)
 	free(p);
 }
 
+// compile a batch of kernels
 static void *load_batch(const char *source)
 {
 	char *complaint = NULL, path[64];
@@ -210,11 +219,12 @@ static void *load_batch(const char *source)
 	return library;
 }
 
+// test compiled programs
 static void compiled_programs_agree(void **state)
 {
 	char *source = NULL;
 	size_t n;
-	Batch writing = { .f = open_memstream(&source, &n) };
+	KernelBatch writing = { .f = open_memstream(&source, &n) };
 	source_c_prelude(writing.f);
 	for (uint64_t seed = 0; seed < PROGRAMS; seed++) {
 		memset(&program, 0, sizeof program);
@@ -222,7 +232,7 @@ static void compiled_programs_agree(void **state)
 		program_fused(&program, write_kernel, &writing);
 	}
 	fclose(writing.f);
-	Batch running = { .library = load_batch(source) };
+	KernelBatch running = { .library = load_batch(source) };
 	for (uint64_t seed = 0; seed < PROGRAMS; seed++) {
 		memset(&program, 0, sizeof program);
 		program_draw(&program, seed);

@@ -70,6 +70,7 @@ static void collectives_of_a_ring(void **state)
 	}
 }
 
+// test collectives over nodes
 /* 4 nodes of 2, 4 or 8 members, or of 1 */
 static void collectives_over_nodes(void **state)
 {
@@ -105,6 +106,7 @@ static void parameters_and_flops(void **state)
 	}
 }
 
+// hold the memory of a stage against the estimate
 static void check_memory(Device *d, int policy, int ranks, int stage, long ahead)
 {
 	const Shape shape = { 333, 64, 64, 160, 3 + (long)(4 * uniform()), 4, 16,
@@ -128,6 +130,7 @@ static void check_memory(Device *d, int policy, int ranks, int stage, long ahead
 	model_free(&m);
 }
 
+// hold memory against the estimate
 static void memory_is_the_estimate(void **state)
 {
 	Device *d = device_open("cpu");
@@ -186,7 +189,9 @@ static void free_links_leave_one_device(void **state)
 		}
 }
 
-/* with calls alone: as many as there are collectives, and nothing hides them */
+// test that every call is counted
+/* where only calls take time: as many as there are collectives, and none is
+ * hidden */
 static void latency_is_counted(void **state)
 {
 	CostMachine m = nothing;
@@ -210,8 +215,8 @@ static void latency_is_counted(void **state)
 }
 
 // steps by hand
-/* passes of 3 and 6 ms, an update of 1 ms; without vocabulary and attention all
- * time is the blocks' */
+/* a run whose blocks take 3 ms forward and 6 ms backward, with an update of 1 ms;
+ * without vocabulary and attention all time is the blocks' */
 static CostRun by_hand(CostStrategy s, long blocks)
 {
 	CostRun r = any_run(s, 2);

@@ -12,6 +12,7 @@ static void expect_near(double got, double wanted, const char *what,
 		fail_msg("%s, %s: %.0f bytes, derived %.0f", path, what, got, wanted);
 }
 
+// compare a path's memory with the estimate
 static void check_path(Device *d, int policy, bool fused, int K, bool nested,
 	size_t chunk)
 {
@@ -47,6 +48,7 @@ static void check_path(Device *d, int policy, bool fused, int K, bool nested,
 	model_free(&m);
 }
 
+// test the estimate on all paths
 static void estimate_is_met(void **state)
 {
 	Device *d = device_open("cpu");

@@ -28,25 +28,25 @@ static Model *rough_model(const Shape *shape)
 }
 
 // draw a batch
-typedef struct Batch {
+typedef struct DrawnBatch {
 	size_t B, T;
 	int32_t *tokens, *targets;
-} Batch;
+} DrawnBatch;
 
-static Batch batch(size_t B, size_t T, int stream)
+static DrawnBatch batch(size_t B, size_t T, int stream)
 {
 	size_t V = tiny.vocab;
-	return (Batch){ B, T, drawn_tokens(B * T, stream, V),
+	return (DrawnBatch){ B, T, drawn_tokens(B * T, stream, V),
 		drawn_tokens(B * T, stream + 1, V) };
 }
 
-static double forward(Model *m, const Batch *b, bool keep)
+static double forward(Model *m, const DrawnBatch *b, bool keep)
 {
 	return model_forward(m, b->tokens, b->targets, b->B, b->T, keep);
 }
 
 /* a copy of the gradients that a forward and a backward pass leave */
-static Array gradients(Model *m, const Batch *b, bool accumulate)
+static Array gradients(Model *m, const DrawnBatch *b, bool accumulate)
 {
 	forward(m, b, true);
 	model_backward(m, accumulate);
@@ -56,7 +56,7 @@ static Array gradients(Model *m, const Batch *b, bool accumulate)
 // test the gradient of every tensor
 typedef struct Loss {
 	Model *m;
-	const Batch *b;
+	const DrawnBatch *b;
 } Loss;
 
 static double loss_of(void *context)
@@ -65,14 +65,15 @@ static double loss_of(void *context)
 	return forward(l->m, l->b, false);
 }
 
-static Expected loss_difference(Model *m, const Batch *b, size_t at)
+static Expected loss_difference(Model *m, const DrawnBatch *b, size_t at)
 {
 	Loss l = { m, b };
 	return (Expected){ slope_at(loss_of, &l, reals(m->weights) + at, 0x1p-10),
 		0x1p-30 };
 }
 
-static void check_tensor(Model *m, const Batch *b, int tensor, Array gradient)
+static void check_tensor(Model *m, const DrawnBatch *b, int tensor,
+	Array gradient)
 {
 	enum { SAMPLES = 5 };
 	Parameter p = shape_parameter(&m->shape, tensor);
@@ -93,7 +94,7 @@ static void gradients_are_differences(void **state)
 	Model *m = rough_model(&tiny);
 	static const size_t sizes[][2] = { { 1, 1 }, { 3, 1 }, { 1, 7 }, { 3, 7 } };
 	for (int i = 0; i < 4; i++) {
-		Batch b = batch(sizes[i][0], sizes[i][1], 1);
+		DrawnBatch b = batch(sizes[i][0], sizes[i][1], 1);
 		if (m->gradients.at)
 			memset(m->gradients.at, 0xff, m->extent * sizeof(real));
 		Array gradient = gradients(m, &b, false);
@@ -115,7 +116,7 @@ static void expect_sum(const char *what, Array got, Array a, Array b, size_t n)
 static void gradients_accumulate(void **state)
 {
 	Model *m = rough_model(&tiny);
-	Batch one = batch(3, 7, 1), two = batch(2, 5, 3);
+	DrawnBatch one = batch(3, 7, 1), two = batch(2, 5, 3);
 	Array first = gradients(m, &one, true);
 	Array second = gradients(m, &two, false);
 	Array again = gradients(m, &one, false);
@@ -133,12 +134,12 @@ static void a_batch_is_the_mean(void **state)
 {
 	enum { SEQUENCES = 3, LENGTH = 7 };
 	Model *m = rough_model(&tiny);
-	Batch all = batch(SEQUENCES, LENGTH, 1);
+	DrawnBatch all = batch(SEQUENCES, LENGTH, 1);
 	double loss = forward(m, &all, true), mean = 0;
 	Array together = gradients(m, &all, false), sum = { 0 };
 	for (int i = 0; i < SEQUENCES; i++) {
 		size_t start = i * LENGTH;
-		Batch b = { 1, LENGTH, all.tokens + start, all.targets + start };
+		DrawnBatch b = { 1, LENGTH, all.tokens + start, all.targets + start };
 		mean += forward(m, &b, false) / SEQUENCES;
 		sum = gradients(m, &b, i > 0);
 	}
@@ -151,7 +152,7 @@ static void a_batch_is_the_mean(void **state)
 }
 
 // test that no position sees a later one
-static void change_token(Model *m, const Batch *b, size_t at, Array logits)
+static void change_token(Model *m, const DrawnBatch *b, size_t at, Array logits)
 {
 	size_t V = tiny.vocab, start = at / b->T * b->T, end = start + b->T;
 	int32_t kept = b->tokens[at];
@@ -170,7 +171,7 @@ static void change_token(Model *m, const Batch *b, size_t at, Array logits)
 static void no_position_sees_a_later_one(void **state)
 {
 	Model *m = rough_model(&tiny);
-	Batch b = batch(3, 7, 1);
+	DrawnBatch b = batch(3, 7, 1);
 	size_t N = b.B * b.T, n = N * tiny.vocab;
 	forward(m, &b, true);
 	Array logits = copied(m->logits, n);
@@ -187,9 +188,10 @@ static size_t padded(size_t elements)
 	return (elements * sizeof(real) + 63) / 64 * 64;
 }
 
-typedef enum { EAGER, NAIVE, FLASH } Path;
+typedef enum { EAGER, NAIVE, FLASH } PathKind;
 
-static size_t saved_bytes(long layers, const Batch *b, bool keep, Path path)
+static size_t saved_bytes(long layers, const DrawnBatch *b, bool keep,
+	PathKind path)
 {
 	Shape shape = tiny;
 	shape.layers = layers;
@@ -222,8 +224,8 @@ static void activations_are_as_derived(void **state)
 	static const size_t sizes[][2] = { { 2, 8 }, { 3, 7 }, { 1, 1 } };
 	for (int i = 0; i < 9; i++) {
 		size_t B = sizes[i / 3][0], T = sizes[i / 3][1], N = B * T;
-		Path path = i % 3;
-		Batch b = batch(B, T, 1);
+		PathKind path = i % 3;
+		DrawnBatch b = batch(B, T, 1);
 		size_t block = saved_bytes(3, &b, true, path)
 			- saved_bytes(2, &b, true, path);
 		size_t weights = path == FLASH ? H : H * T;
@@ -247,7 +249,7 @@ static void peak_is_as_derived(void **state)
 	size_t T = shape.context, N = SEQUENCES * T, V = shape.vocab;
 	size_t before = device->total;
 	Model *m = model_new(device, &shape, &policies[0], 1);
-	Batch b = batch(SEQUENCES, T, 1);
+	DrawnBatch b = batch(SEQUENCES, T, 1);
 	gradients(m, &b, false);
 	device_reset_peak(device);
 	gradients(m, &b, false);
@@ -282,7 +284,7 @@ static void paths_agree(void **state)
 		model_fuse(fused);
 		assert_true(fused->flash);
 		fused->flash = i < 3 * NPOLICIES;
-		Batch b = batch(sizes[i % 3][0], sizes[i % 3][1], i);
+		DrawnBatch b = batch(sizes[i % 3][0], sizes[i % 3][1], i);
 		size_t n = b.B * b.T * tiny.vocab;
 		double bound = bounds[i / 3 % NPOLICIES],
 			loss = forward(eager, &b, false);
@@ -301,7 +303,8 @@ static void paths_agree(void **state)
 	}
 }
 
-static void expect_chunks(Model *m, size_t chunk, const Batch *b, double bound)
+static void expect_chunks(Model *m, size_t chunk, const DrawnBatch *b,
+	double bound)
 {
 	model_follow(m, &(ModelPlan){ 0 });
 	double loss = forward(m, b, false);
@@ -333,7 +336,7 @@ static void a_head_in_chunks_is_the_whole_head(void **state)
 		Model *m = rough_under(&policies[i / 16], &tiny);
 		if (i % 2)
 			model_fuse(m);
-		Batch b = batch(3, 7, 1);
+		DrawnBatch b = batch(3, 7, 1);
 		m->share = 0.25;
 		expect_chunks(m, chunks[i / 2 % 8], &b, bounds[i / 16]);
 		model_load(m, b.tokens, NULL, b.B, b.T);
@@ -344,7 +347,7 @@ static void a_head_in_chunks_is_the_whole_head(void **state)
 }
 
 /* of the gradients, from those of the same weights in fp32 */
-static double error_under(int policy, bool fused, const Batch *b)
+static double error_under(int policy, bool fused, const DrawnBatch *b)
 {
 	Model *m = rough_under(&policies[policy], &tiny),
 		*exact = model_new(device, &tiny, &policies[POLICY_FP32], 5);
@@ -364,7 +367,7 @@ static double error_under(int policy, bool fused, const Batch *b)
 
 static void a_stream_in_bf16_is_about_as_exact(void **state)
 {
-	Batch b = batch(3, 7, 1);
+	DrawnBatch b = batch(3, 7, 1);
 	for (int i = 0; i < 4; i++) {
 		int policy = i / 2 ? POLICY_BF16_STATE : POLICY_BF16_STREAM;
 		double usual = error_under(POLICY_BF16, i % 2, &b),
@@ -382,7 +385,7 @@ static void what_blocks_drop_is_made_again(void **state)
 		{ 4, 4 } };
 	for (int i = 0; i < 2 * NPOLICIES * 5; i++) {
 		Model *m = rough_under(&policies[i / 10], &deep);
-		Batch b = batch(2, 8, 1);
+		DrawnBatch b = batch(2, 8, 1);
 		model_fuse(m);
 		m->flash = i % 2;
 		const int *d = drops[i / 2 % 5];
@@ -411,7 +414,7 @@ static void scores_can_be_made_again(void **state)
 	Model *m = model_new(device, &tiny, &policies[0], 5);
 	model_fuse(m);
 	m->flash = false;
-	Batch b = batch(2, 8, 1);
+	DrawnBatch b = batch(2, 8, 1);
 	Array want = gradients(m, &b, false);
 	device_reset_peak(device);
 	forward(m, &b, true);
@@ -425,10 +428,11 @@ static void scores_can_be_made_again(void **state)
 	model_free(&m);
 }
 
+// test that blocks can be run again
 static void blocks_can_be_run_again(void **state)
 {
 	const Shape deep = { 50, 8, 16, 24, 7, 2, 8, 10000 };
-	Batch b = batch(2, 8, 1);
+	DrawnBatch b = batch(2, 8, 1);
 	for (int i = 0; i < 3 * NPOLICIES; i++)
 		for (int K = 1; K <= deep.layers; K++) {
 			Model *m = model_new(device, &deep, &policies[i / 3], 5);

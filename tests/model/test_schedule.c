@@ -37,6 +37,7 @@ static void one_queue_adds_up(void **state)
 	schedule_free(&s);
 }
 
+// test queues that run side by side and stretch
 static void queues_run_side_by_side(void **state)
 {
 	QueueSchedule s = { 0 };
@@ -75,6 +76,7 @@ static void tensor_queue_stretches_too(void **state)
 	schedule_free(&s);
 }
 
+// test equal buckets by formula
 static void equal_buckets_by_formula(void **state)
 {
 	for (int trial = 0; trial < 50; trial++) {
@@ -94,7 +96,7 @@ static void equal_buckets_by_formula(void **state)
 // simulate in small steps
 enum { TASKS = 24 };
 
-/* when the last task ends, in steps of dt */
+/* returns when the last task ends, in steps of dt */
 static double in_small_steps(const QueueSchedule *s, QueueStretch stretch,
 	double dt)
 {
@@ -125,6 +127,7 @@ static double in_small_steps(const QueueSchedule *s, QueueStretch stretch,
 	return now;
 }
 
+// compare random tasks with small steps
 static void random_tasks_in_small_steps(void **state)
 {
 	const double dt = 1e-4;

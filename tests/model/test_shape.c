@@ -4,6 +4,7 @@
 #include "model/shape.h"
 #include "tests/base/program.h"
 
+// test the counts and names of the sizes
 static void sizes_have_their_counts(void **state)
 {
 	const size_t known[NSIZES] = { 128625408, 423183360, 969411840, 1998235200,
@@ -28,6 +29,7 @@ static void sizes_have_their_names(void **state)
 	assert_string_equal(model_sizes[SIZE_2_7B].name, "2.7B");
 }
 
+// test that parameters tile the buffer
 static void parameters_tile_the_buffer(void **state)
 {
 	Shape s = { 101, 8, 12, 20, 3, 2, 6, 10000 };
@@ -58,6 +60,7 @@ static void parameters_tile_the_buffer(void **state)
 	assert_string_equal(w3.name, "layers.2.ffn.w3.weight");
 }
 
+// test that impossible shapes are refused
 static void impossible_shapes_are_named(void **state)
 {
 	Shape odd_pairs = { 10, 8, 6, 8, 1, 2, 3, 10000 };

@@ -23,6 +23,7 @@ static void check_parameter(Toy *t, ToyTensor parameter, ToyTensor gradient)
 	}
 }
 
+// compare the toy's gradients after two passes
 static void test_gradients(void **state)
 {
 	Device *device = device_open("cpu");

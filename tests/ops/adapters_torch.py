@@ -96,7 +96,7 @@ def case_layouts(kind, device):
 					assert a.dtype == dtype and error < BOUNDS[dtype], (name,
 						dtype, error.item())
 
-
+# call with tensors without elements
 def case_empty(kind, device):
 	if isinstance(kind, Attention):
 		shapes = (((0, 3, 5, 16),) * 3, ((2, 3, 0, 16), *((2, 3, 5, 16),) * 2),
@@ -168,7 +168,7 @@ def same_as_cast(kind, device, given, dtype):
 			assert a.dtype == given
 			assert torch.allclose(a, b.to(given), atol=1e-2, rtol=2e-2), used
 
-
+# compile programs that call our functions
 def compiled(function, device):
 	return torch.compile(function, fullgraph=True,
 		backend="aot_eager" if device == "cpu" else "inductor")
@@ -226,7 +226,7 @@ def repeat(kind, device, calls, wrong):
 		bad += sum((a != b).sum() for a, b in zip(got, want))
 		yield
 
-
+# call from several threads
 def case_threads(kind, device):
 	"""a thread for each GPU, or two"""
 	torch.use_deterministic_algorithms(True)
@@ -244,7 +244,7 @@ def case_threads(kind, device):
 	assert calls == [400] * len(places), calls
 	assert not any(bad.item() for bad in wrong), wrong
 
-
+# take turns on two streams and on all GPUs
 def case_streams(kind, device):
 	"""calls take turns on two streams"""
 	torch.use_deterministic_algorithms(True)
@@ -271,7 +271,7 @@ def case_devices(kind, device):
 		assert torch.cuda.current_device() == 0
 	assert all(torch.allclose(a, b, atol=1e-5) for a, b in zip(*results))
 
-
+# call on streams that are captured
 def case_captures(kind, device):
 	"""a call on a captured stream, or after one on a stream that is captured"""
 	leaves, _ = kind.inputs(device, torch.bfloat16)

@@ -5,6 +5,7 @@
 
 #include "tests/ops/compare.h"
 
+// describe a problem of attention
 typedef struct Problem {
 	size_t B, H, seqlen_q, seqlen_k, D;
 	bool causal;
@@ -13,6 +14,7 @@ typedef struct Problem {
 	bool heads_first;               /* (B, H, rows, D), not (B, rows, H, D) */
 	bool rotated;                    /* are gradients rotated back? D is even */
 } Problem;
+
 enum { Q, K, V, DO, INPUTS, O = INPUTS, DQ, DK, DV, ARRAYS };
 static const char *const array_names[ARRAYS] = { "Q", "K", "V", "dO", "O", "dQ",
 	"dK", "dV" };
@@ -33,6 +35,7 @@ static inline Heads heads_of(const Problem *p, int which)
 	size_t row = p->H * p->D + p->gap;
 	return (Heads){ .row = row, .head = p->D, .batch = n * row };
 }
+
 static inline size_t length_of(const Problem *p, int which)
 {
 	return p->B * heads_of(p, which).batch;
@@ -44,6 +47,7 @@ static inline size_t place_of(const Problem *p, int which, size_t head,
 	Heads x = heads_of(p, which);
 	return head / p->H * x.batch + head % p->H * x.head + row * x.row + d;
 }
+
 static inline Attention attention_on(const Problem *p, const Array *at, Array L)
 {
 	Heads x[ARRAYS];
@@ -54,6 +58,7 @@ static inline Attention attention_on(const Problem *p, const Array *at, Array L)
 		.causal = p->causal, .q = x[Q], .k = x[K], .v = x[V], .o = x[O],
 		.L = L };
 }
+
 static inline AttentionGradient gradient_on(const Problem *p, const Array *at,
 	const Array angles[2])
 {
@@ -66,6 +71,7 @@ static inline AttentionGradient gradient_on(const Problem *p, const Array *at,
 		g.cosine = angles[0], g.sine = angles[1];
 	return g;
 }
+
 static inline size_t angles_of(const Problem *p)
 {
 	return (p->seqlen_q > p->seqlen_k ? p->seqlen_q : p->seqlen_k) * (p->D / 2);
@@ -99,6 +105,7 @@ static inline double *zeros(size_t n)
 		x[i] = 0;
 	return x;
 }
+
 static inline double dot(const double *x, const double *y, size_t n)
 {
 	double sum = 0;
@@ -112,6 +119,7 @@ static inline void add(double *y, double a, const double *x, size_t n)
 	for (size_t i = 0; i < n; i++)
 		y[i] += a * x[i];
 }
+
 static inline void reference_row(const Problem *p, const Reference *r,
 	size_t head, size_t i, double *p_row)
 {
@@ -140,6 +148,7 @@ static inline void reference_row(const Problem *p, const Reference *r,
 		add(r->at[DQ] + row * D, ds, k + j * D, D);
 	}
 }
+
 static inline void rope_backward(const Problem *p, double *x, size_t rows)
 {
 	for (size_t i = 0; i < p->B * p->H * rows * p->D && p->rotated; i += 2) {
@@ -148,6 +157,7 @@ static inline void rope_backward(const Problem *p, double *x, size_t rows)
 		x[i + 1] = cos(a) * x[i + 1] - sin(a) * even;
 	}
 }
+
 /* draws the inputs, rounded to `type`, into at[], and returns the reference;
  * arrays that are no inputs stay poisoned */
 static inline Reference reference_of(const Problem *p, Type type, Array *at)
@@ -184,6 +194,7 @@ static inline double largest_of(const double *x, size_t n)
 		largest = fmax(largest, fabs(x[i]));
 	return largest;
 }
+
 /* got[a], for a from O and below end, are on the host. Outside of its rows an
  * output must still be NaN */
 static inline void expect_outputs(const char *label, const Problem *p,
@@ -216,6 +227,7 @@ static inline void expect_outputs(const char *label, const Problem *p,
 			fail_msg("%s: a gap was written, or a row was not", what);
 	}
 }
+
 static inline void expect_attention(const char *label, const Problem *p,
 	const Reference *r, const Array *got, Array L, double bound, double score)
 {

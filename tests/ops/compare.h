@@ -33,6 +33,7 @@ static inline void *guarded(size_t nbytes)
 	blocks[nblocks++].nbytes = nbytes;
 	return at + GUARD;
 }
+
 /* how many bytes of all guards have been written to */
 static inline size_t damaged_guards(void)
 {
@@ -70,6 +71,7 @@ static inline Array poisoned(size_t n)
 
 /* n elements, normal with this mean and standard deviation, cut at three of them;
  * equal streams have equal numbers */
+
 static inline Array drawn(size_t n, int stream, double mean, double sd)
 {
 	Array a = poisoned(n);
@@ -102,6 +104,7 @@ typedef struct Mismatch {
 	size_t count, worst;           /* elements out of bounds; the worst of them */
 	double excess;
 } Mismatch;
+
 /* a value that is wrong by at most so many roundings of that magnitude */
 static inline Expected rounded(double value, double magnitude, double roundings)
 {

@@ -46,6 +46,7 @@ static inline void place(int a, size_t rows, size_t C, size_t row, Type type,
 	placed[a] = p;
 }
 
+// place the arrays of a norm, and run it
 static inline void place_norm(const NormCase *c)
 {
 	size_t row = c->C + c->apart;
@@ -89,6 +90,7 @@ static inline Expected norm_limit(Type type, double value, double limit)
 	return (Expected){ value, limit };
 }
 
+// compute one row and its limits
 static inline void want_row(const NormCase *c, NormWanted *w, double *dg,
 	size_t i)
 {
@@ -110,6 +112,7 @@ static inline void want_row(const NormCase *c, NormWanted *w, double *dg,
 	}
 }
 
+// compute all rows of a norm
 static inline NormWanted want_norm(const NormCase *c)
 {
 	NormWanted w = { { [Y] = expected(c->rows * c->C),
@@ -157,6 +160,7 @@ static inline int release_norm(void **state)
 	return release(state);
 }
 
+// run a norm and compare it
 static inline void follow_the_formulas(const NormCase *c)
 {
 	static const char *const names[] = { [Y] = "y", [DX] = "dx", [DG] = "dg",

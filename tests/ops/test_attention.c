@@ -3,6 +3,7 @@
 
 #include "tests/ops/attention_reference.h"
 
+// list problems and tiles
 static const Problem problems[] = {
 	{ 1, 1, 1, 1, 1, true, 1, 0, false, false },
 	{ 1, 2, 17, 17, 3, true, 1, 0, false, false },
@@ -18,6 +19,7 @@ static const size_t tiles[][2] = { { 16, 16 }, { 64, 64 }, { 16, 48 },
 enum { NPROBLEMS = sizeof problems / sizeof *problems,
 	NTILES = sizeof tiles / sizeof *tiles };
 
+// test that the forward pass follows the formulas
 static void forward_follows_the_formulas(void **state)
 {
 	for (int i = 0; i < NPROBLEMS * NTILES; i++) {
@@ -35,6 +37,7 @@ static void forward_follows_the_formulas(void **state)
 	}
 }
 
+// test that both passes follow the formulas
 static void tiles_follow_the_formulas(void **state)
 {
 	for (int i = 0; i < NPROBLEMS * NTILES; i++) {
@@ -55,6 +58,7 @@ static void tiles_follow_the_formulas(void **state)
 	}
 }
 
+// test that attention rounds its outputs
 static void outputs_are_rounded(void **state)
 {
 	const Problem p = { 2, 2, 40, 40, 8, true, 1, 2, false, true };
@@ -75,6 +79,7 @@ static void outputs_are_rounded(void **state)
 	}
 }
 
+// test that threads change no bit of attention
 static void threads_change_no_bit(void **state)
 {
 	const Problem *p = &problems[2];

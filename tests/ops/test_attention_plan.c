@@ -26,6 +26,7 @@ static void expect_tiles(int heads, int tiles, int together)
 	free(number);
 }
 
+// see that numbers are tiles for all shapes
 static void every_number_is_another_tile(void **state)
 {
 	for (int heads = 1; heads < 20; heads++)
@@ -79,10 +80,12 @@ static int turn_of(const Play *p, const Block *b)
 	return p->backwards ? p->tiles - 1 - turn : turn;
 }
 
+// let a block add when it is its turn
 /* has it added, been drawn, or been through already? */
 typedef enum Step { WAITS, RESTS, ADDED, THROUGH } Step;
 
-/* before: how many have added to a tile of queries when the round begins */
+/* before: how many blocks have added to each tile of queries when the round
+ * begins */
 static Step step(const Play *p, Block *b, const int *before, int *added)
 {
 	static unsigned random = 1;
@@ -100,6 +103,7 @@ static Step step(const Play *p, Block *b, const int *before, int *added)
 	return b->next >= query_tiles(p) ? THROUGH : ADDED;
 }
 
+// play rounds until all blocks are through
 /* rounds until all are through; -1: all that have a place wait */
 static int rounds_of(const Play *p, Block *running, int *before, int *added)
 {
@@ -156,6 +160,7 @@ static void all_blocks_have_their_turn(void **state)
 	}
 }
 
+// see that a wrong order waits for ever
 static void turns_against_the_numbers_are_found(void **state)
 {
 	Play p = { .heads = 3, .queries = 512, .tiles = 8, .M = 64, .N = 128,
@@ -197,6 +202,7 @@ static double schedule(const QueryTiles *t, size_t queries, size_t keys,
 	return last * t->relative_cost;
 }
 
+// see that no schedule beats the estimate
 static void no_schedule_beats_the_estimate(void **state)
 {
 	static const QueryTiles tiles[] = { { 192, 128, 1, 1 },

@@ -3,6 +3,7 @@
 #include "ops/cpu/exponential.h"
 #include "tests/base/program.h"
 
+// test the exponential over its range
 static void close_everywhere(void **state)
 {
 	double worst = 0;
@@ -15,6 +16,7 @@ static void close_everywhere(void **state)
 	assert_true(worst > 0x1p-26);
 }
 
+// test the ends of the exponential
 static void special_values(void **state)
 {
 	assert_true(exponential(0) == 1 && exponential(-0.0f) == 1);

@@ -6,6 +6,7 @@
 
 enum { B = 2, HEADS = 3, QUERIES = 37, KEYS = 53, SIZE = 24 };
 
+// describe a small shape and its arrays
 static FlashShape shape_of(bool causal)
 {
 	return (FlashShape){ .batch = B, .heads = HEADS, .seqlen_q = QUERIES,
@@ -28,6 +29,7 @@ enum { NQ = B * HEADS * QUERIES * SIZE, NK = B * HEADS * KEYS * SIZE };
 static real q[NQ], k[NK], v[NK], o[NQ], dO[NQ], dq[NQ], dk[NK], dv[NK];
 static float L[B * HEADS * QUERIES];
 
+// hold gradients against differences of the forward pass
 /* sum of dO O, in double precision, with element `at` of x moved by h */
 static double moved(const FlashShape *s, real *x, int at, double h)
 {
@@ -123,6 +125,7 @@ static void threads_take_turns(void **state)
 	assert_memory_equal(o, o3, sizeof o);
 }
 
+// refuse bad arguments
 static void bad_arguments_are_refused(void **state)
 {
 	const FlashArray Q = array(q, QUERIES), K = array(k, KEYS), none = { 0 };

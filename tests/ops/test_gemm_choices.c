@@ -18,6 +18,7 @@ static GemmChoice choice(uint64_t seed)
 		c.word[i] = UINT64_MAX / (seed + i);
 	return c;
 }
+
 static void add_and_write(const char *place, uint64_t first, uint64_t last)
 {
 	GemmChoices *c = gemm_choices_read(path, place);
@@ -29,6 +30,7 @@ static void add_and_write(const char *place, uint64_t first, uint64_t last)
 	gemm_choices_free(&c);
 	assert_null(c);
 }
+
 static void expect_found(const char *place, uint64_t seed)
 {
 	GemmChoices *c = gemm_choices_read(path, place);
@@ -83,6 +85,7 @@ static void read_it(void *place)
 	GemmChoices *c = gemm_choices_read(path, place);
 	gemm_choices_free(&c);
 }
+
 static void damaged_files_are_refused(void **state)
 {
 	static const char *const places[] = { "here", "elsewhere" };

@@ -8,11 +8,11 @@
 
 
 // describe an operation and its gradients
-typedef struct Problem {
+typedef struct GradientProblem {
 	const char *name;
 	size_t size[4];                     /* the sizes that the operation takes */
-	void (*forward)(const struct Problem *);
-	void (*backward)(const struct Problem *);
+	void (*forward)(const struct GradientProblem *);
+	void (*backward)(const struct GradientProblem *);
 	int ninputs;
 	Array x[3], dx[3], before[3];       /* inputs, gradients, their start */
 	size_t n[3];
@@ -21,9 +21,9 @@ typedef struct Problem {
 	size_t ny;
 	Array kept[2];                      /* left by forward, or constants */
 	const int32_t *tokens;
-} Problem;
+} GradientProblem;
 
-static void add_input(Problem *p, size_t n, bool adds)
+static void add_input(GradientProblem *p, size_t n, bool adds)
 {
 	int k = p->ninputs++;
 	p->n[k] = n;
@@ -35,7 +35,7 @@ static void add_input(Problem *p, size_t n, bool adds)
 	p->dx[k] = adds ? copied(p->before[k], n) : poisoned(n);
 }
 
-static void set_output(Problem *p, size_t n)
+static void set_output(GradientProblem *p, size_t n)
 {
 	p->ny = n;
 	p->y = poisoned(n);
@@ -43,7 +43,7 @@ static void set_output(Problem *p, size_t n)
 }
 
 // difference the loss at one element
-static double loss(const Problem *p, double *magnitude)
+static double loss(const GradientProblem *p, double *magnitude)
 {
 	memset(p->y.at, 0xff, p->ny * sizeof(real));
 	p->forward(p);
@@ -57,26 +57,26 @@ static double loss(const Problem *p, double *magnitude)
 	return sum;
 }
 
-typedef struct Loss {
-	const Problem *problem;
+typedef struct LossAtPoint {
+	const GradientProblem *problem;
 	double magnitude;
-} Loss;
+} LossAtPoint;
 
-static double loss_of(void *context)
+static double loss_at_point(void *context)
 {
-	Loss *l = context;
+	LossAtPoint *l = context;
 	return loss(l->problem, &l->magnitude);
 }
 
-static Expected difference(const Problem *p, real *x)
+static Expected difference(const GradientProblem *p, real *x)
 {
-	Loss l = { p };
-	double slope = slope_at(loss_of, &l, x, 0x1p-10);
+	LossAtPoint l = { p };
+	double slope = slope_at(loss_at_point, &l, x, 0x1p-10);
 	return (Expected){ slope, 0x1p-30 + 0x1p-36 * l.magnitude };
 }
 
 // check every gradient of a problem
-static void check_gradient(const Problem *p, int k)
+static void check_gradient(const GradientProblem *p, int k)
 {
 	enum { SAMPLES = 100 };
 	size_t n = p->n[k];
@@ -96,7 +96,7 @@ static void check_gradient(const Problem *p, int k)
 	expect_close(what, p->dx[k], want, n);
 }
 
-static void check_gradients(const Problem *p)
+static void check_gradients(const GradientProblem *p)
 {
 	double magnitude;
 	loss(p, &magnitude);
@@ -111,13 +111,13 @@ static const size_t triples[][3] = {
 };
 enum { NTRIPLES = sizeof triples / sizeof *triples };
 
-static void embed(const Problem *p)
+static void embed(const GradientProblem *p)
 {
 	ops->embedding_forward(device, p->y, p->x[0], p->tokens, p->size[0],
 		p->size[1]);
 }
 
-static void embed_back(const Problem *p)
+static void embed_back(const GradientProblem *p)
 {
 	ops->embedding_backward(device, p->dx[0], 1, p->dy, p->tokens, p->size[0],
 		p->size[1], p->size[2]);
@@ -127,7 +127,7 @@ static void test_embedding(void **state)
 {
 	for (int i = 0; i < NTRIPLES; i++) {
 		size_t N = triples[i][0], C = triples[i][1], V = triples[i][2];
-		Problem p = { "embedding", { N, C, V }, embed, embed_back };
+		GradientProblem p = { "embedding", { N, C, V }, embed, embed_back };
 		add_input(&p, V * C, true);
 		set_output(&p, N * C);
 		p.tokens = drawn_tokens(N, 3, V);
@@ -135,14 +135,14 @@ static void test_embedding(void **state)
 	}
 }
 
-static void linear(const Problem *p)
+static void linear(const GradientProblem *p)
 {
 	size_t N = p->size[0], K = p->size[1], M = p->size[2];
 	ops->matmul(device, p->y, p->x[0], p->x[1], (Matmul){ .m = N, .n = M, .k = K,
 		.trans_b = true, .lda = K, .ldb = K, .ldc = M, .alpha = 1 });
 }
 
-static void linear_back(const Problem *p)
+static void linear_back(const GradientProblem *p)
 {
 	size_t N = p->size[0], K = p->size[1], M = p->size[2];
 	ops->matmul(device, p->dx[0], p->dy, p->x[1], (Matmul){ .m = N, .n = K,
@@ -156,7 +156,7 @@ static void test_linear(void **state)
 {
 	for (int i = 0; i < NTRIPLES; i++) {
 		size_t N = triples[i][0], K = triples[i][1], M = triples[i][2];
-		Problem p = { "linear", { N, K, M }, linear, linear_back };
+		GradientProblem p = { "linear", { N, K, M }, linear, linear_back };
 		add_input(&p, N * K, false);
 		add_input(&p, M * K, true);
 		set_output(&p, N * M);
@@ -170,24 +170,24 @@ static const size_t row_shapes[][2] = {
 };
 enum { NROW_SHAPES = sizeof row_shapes / sizeof *row_shapes };
 
-static void rmsnorm(const Problem *p)
+static void rmsnorm(const GradientProblem *p)
 {
 	ops->rmsnorm_forward(device, p->y, p->kept[0], p->x[0], p->x[1], p->size[0],
 		p->size[1], EPSILON);
 }
 
-static void rmsnorm_back(const Problem *p)
+static void rmsnorm_back(const GradientProblem *p)
 {
 	ops->rmsnorm_backward(device, p->dx[0], p->dx[1], p->dy, p->x[0], p->x[1],
 		p->kept[0], p->size[0], p->size[1]);
 }
 
 /* a norm keeps as many numbers of a row as it has parameters of a column */
-static void check_norm(Problem norm, int parameters)
+static void check_norm(GradientProblem norm, int parameters)
 {
 	for (int i = 0; i < NROW_SHAPES; i++) {
 		size_t rows = row_shapes[i][0], C = row_shapes[i][1];
-		Problem p = norm;
+		GradientProblem p = norm;
 		p.size[0] = rows, p.size[1] = C;
 		add_input(&p, rows * C, true);
 		for (int k = 0; k < parameters; k++)
@@ -201,17 +201,17 @@ static void check_norm(Problem norm, int parameters)
 
 static void test_rmsnorm(void **state)
 {
-	check_norm((Problem){ "rmsnorm", .forward = rmsnorm,
+	check_norm((GradientProblem){ "rmsnorm", .forward = rmsnorm,
 		.backward = rmsnorm_back }, 1);
 }
 
-static void layernorm(const Problem *p)
+static void layernorm(const GradientProblem *p)
 {
 	ops->layernorm_forward(device, p->y, p->kept[0], p->kept[1], p->x[0], p->x[1],
 		p->x[2], p->size[0], p->size[1], EPSILON);
 }
 
-static void layernorm_back(const Problem *p)
+static void layernorm_back(const GradientProblem *p)
 {
 	ops->layernorm_backward(device, p->dx[0], p->dx[1], p->dx[2], p->dy, p->x[0],
 		p->x[1], p->kept[0], p->kept[1], p->size[0], p->size[1]);
@@ -219,18 +219,18 @@ static void layernorm_back(const Problem *p)
 
 static void test_layernorm(void **state)
 {
-	check_norm((Problem){ "layernorm", .forward = layernorm,
+	check_norm((GradientProblem){ "layernorm", .forward = layernorm,
 		.backward = layernorm_back }, 2);
 }
 
 // test the gradients of attention's parts
-static void rotate(const Problem *p)
+static void rotate(const GradientProblem *p)
 {
 	ops->rope(device, p->y, p->x[0], p->kept[0], p->kept[1], p->size[0],
 		p->size[1], p->size[2], p->size[3], 1);
 }
 
-static void rotate_back(const Problem *p)
+static void rotate_back(const GradientProblem *p)
 {
 	ops->rope(device, p->dx[0], p->dy, p->kept[0], p->kept[1], p->size[0],
 		p->size[1], p->size[2], p->size[3], -1);
@@ -244,7 +244,7 @@ static void test_rope(void **state)
 		size_t B = shapes[i][0], T = shapes[i][1];
 		size_t H = shapes[i][2], D = shapes[i][3];
 		size_t angles = (T + 2) * D / 2;
-		Problem p = { "rope", { B, T, H, D }, rotate, rotate_back };
+		GradientProblem p = { "rope", { B, T, H, D }, rotate, rotate_back };
 		p.kept[0] = drawn(angles, 1, 0, 3);
 		p.kept[1] = copied(p.kept[0], angles);
 		for (size_t j = 0; j < angles; j++) {
@@ -257,12 +257,12 @@ static void test_rope(void **state)
 	}
 }
 
-static void softmax(const Problem *p)
+static void softmax(const GradientProblem *p)
 {
 	ops->softmax_forward(device, p->y, p->x[0], 0.7, p->size[0], p->size[1]);
 }
 
-static void softmax_back(const Problem *p)
+static void softmax_back(const GradientProblem *p)
 {
 	size_t rows = p->size[0] * p->size[1], T = p->size[1];
 	Array dy = copied(p->dy, p->ny), y = copied(p->y, p->ny);
@@ -280,7 +280,7 @@ static void test_softmax(void **state)
 		{ 1, 65 } };
 	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
 		size_t matrices = shapes[i][0], T = shapes[i][1], n = matrices * T * T;
-		Problem p = { "softmax", { matrices, T }, softmax, softmax_back };
+		GradientProblem p = { "softmax", { matrices, T }, softmax, softmax_back };
 		add_input(&p, n, false);
 		set_output(&p, n);
 		check_gradients(&p);
@@ -291,12 +291,12 @@ static void test_softmax(void **state)
 static const size_t lengths[] = { 1, 7, 65 };
 enum { NLENGTHS = sizeof lengths / sizeof *lengths };
 
-static void swiglu(const Problem *p)
+static void swiglu(const GradientProblem *p)
 {
 	ops->swiglu_forward(device, p->y, p->x[0], p->x[1], p->size[0]);
 }
 
-static void swiglu_back(const Problem *p)
+static void swiglu_back(const GradientProblem *p)
 {
 	ops->swiglu_backward(device, p->dx[0], p->dx[1], p->dy, p->x[0], p->x[1],
 		p->size[0]);
@@ -305,7 +305,7 @@ static void swiglu_back(const Problem *p)
 static void test_swiglu(void **state)
 {
 	for (int i = 0; i < NLENGTHS; i++) {
-		Problem p = { "swiglu", { lengths[i] }, swiglu, swiglu_back };
+		GradientProblem p = { "swiglu", { lengths[i] }, swiglu, swiglu_back };
 		add_input(&p, lengths[i], false);
 		add_input(&p, lengths[i], false);
 		set_output(&p, lengths[i]);
@@ -313,12 +313,12 @@ static void test_swiglu(void **state)
 	}
 }
 
-static void relu(const Problem *p)
+static void relu(const GradientProblem *p)
 {
 	ops->relu_forward(device, p->y, p->x[0], p->size[0]);
 }
 
-static void relu_back(const Problem *p)
+static void relu_back(const GradientProblem *p)
 {
 	ops->relu_backward(device, p->dx[0], p->dy, p->x[0], p->size[0]);
 }
@@ -326,7 +326,7 @@ static void relu_back(const Problem *p)
 static void test_relu(void **state)
 {
 	for (int i = 0; i < NLENGTHS; i++) {
-		Problem p = { "relu", { lengths[i] }, relu, relu_back };
+		GradientProblem p = { "relu", { lengths[i] }, relu, relu_back };
 		add_input(&p, lengths[i], false);
 		set_output(&p, lengths[i]);
 		check_gradients(&p);
@@ -334,13 +334,13 @@ static void test_relu(void **state)
 }
 
 // test the gradient of the loss
-static void cross_entropy(const Problem *p)
+static void cross_entropy(const GradientProblem *p)
 {
 	ops->cross_entropy_forward(device, p->y, p->kept[0], p->x[0], p->tokens,
 		p->size[0], p->size[1]);
 }
 
-static void cross_entropy_back(const Problem *p)
+static void cross_entropy_back(const GradientProblem *p)
 {
 	ops->cross_entropy_backward(device, p->dx[0], p->x[0], p->kept[0], p->tokens,
 		1.0 / p->size[0], p->size[0], p->size[1]);
@@ -352,7 +352,7 @@ static void test_cross_entropy(void **state)
 		{ 65, 13 } };
 	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
 		size_t N = shapes[i][0], V = shapes[i][1];
-		Problem p = { "cross-entropy", { N, V }, cross_entropy,
+		GradientProblem p = { "cross-entropy", { N, V }, cross_entropy,
 			cross_entropy_back };
 		add_input(&p, N * V, false);
 		set_output(&p, N);

@@ -7,15 +7,15 @@
 // lay out the matrices of a batch
 enum { OUTER = 2, INNER = 3, GAP = 3 };
 
-typedef struct Layout {
+typedef struct MatrixLayout {
 	size_t rows, columns;           /* as stored */
 	size_t ld, step[2], extent;     /* extent: elements in all */
-} Layout;
+} MatrixLayout;
 
-static Layout layout(size_t rows, size_t columns, bool batched,
+static MatrixLayout matrix_layout(size_t rows, size_t columns, bool batched,
 	bool side_by_side)
 {
-	Layout l = { rows, columns, columns + GAP, { 0, 0 }, 0 };
+	MatrixLayout l = { rows, columns, columns + GAP, { 0, 0 }, 0 };
 	if (side_by_side)
 		l.ld = INNER * columns + GAP;
 	l.step[1] = side_by_side ? columns : rows * l.ld + GAP;
@@ -26,13 +26,14 @@ static Layout layout(size_t rows, size_t columns, bool batched,
 	return l;
 }
 
-static size_t place(const Layout *l, size_t o, size_t i, size_t row,
+/* the index of an element: outer matrix o, inner matrix i, row and column */
+static size_t element_of(const MatrixLayout *l, size_t o, size_t i, size_t row,
 	size_t column)
 {
 	return o * l->step[0] + i * l->step[1] + row * l->ld + column;
 }
 
-static Array drawn_layout(const Layout *l, size_t outer, size_t inner,
+static Array drawn_layout(const MatrixLayout *l, size_t outer, size_t inner,
 	int stream)
 {
 	Array a = poisoned(l->extent), values = drawn(l->extent, stream, 0, 1);
@@ -40,29 +41,29 @@ static Array drawn_layout(const Layout *l, size_t outer, size_t inner,
 		for (size_t i = 0; i < inner; i++)
 			for (size_t r = 0; r < l->rows; r++)
 				for (size_t c = 0; c < l->columns; c++) {
-					size_t at = place(l, o, i, r, c);
+					size_t at = element_of(l, o, i, r, c);
 					reals(a)[at] = reals(values)[at];
 				}
 	return a;
 }
 
-typedef struct Gemm {
+typedef struct MatmulCase {
 	Matmul shape;
-	Layout a, b, c;
-	Array A, B, C, before;          /* before: what C held */
-} Gemm;
+	MatrixLayout a, b, c;
+	Array A, B, C, before;          /* before: a copy of C as it was */
+} MatmulCase;
 
-static Gemm gemm(const size_t mnk[3], bool ta, bool tb, bool batched,
-	bool side_by_side, double beta)
+static MatmulCase matmul_case(const size_t mnk[3], bool ta, bool tb,
+	bool batched, bool side_by_side, double beta)
 {
 	size_t m = mnk[0], n = mnk[1], k = mnk[2];
 	size_t outer = batched ? OUTER : 1, inner = batched ? INNER : 1;
-	Gemm p = {
+	MatmulCase p = {
 		.shape = { .m = m, .n = n, .k = k, .trans_a = ta, .trans_b = tb,
 			.alpha = 0.5, .beta = beta, .outer = outer, .inner = inner },
-		.a = layout(ta ? k : m, ta ? m : k, batched, side_by_side),
-		.b = layout(tb ? n : k, tb ? k : n, batched, side_by_side),
-		.c = layout(m, n, batched, side_by_side),
+		.a = matrix_layout(ta ? k : m, ta ? m : k, batched, side_by_side),
+		.b = matrix_layout(tb ? n : k, tb ? k : n, batched, side_by_side),
+		.c = matrix_layout(m, n, batched, side_by_side),
 	};
 	if (!batched)
 		p.shape.outer = p.shape.inner = 0;      /* which means one */
@@ -80,17 +81,17 @@ static Gemm gemm(const size_t mnk[3], bool ta, bool tb, bool batched,
 }
 
 // multiply naively, in double
-static double term_of_matmul(const Gemm *p, const size_t batch[2],
+static double term_of_matmul(const MatmulCase *p, const size_t batch[2],
 	size_t row, size_t column, size_t l)
 {
 	bool ta = p->shape.trans_a, tb = p->shape.trans_b;
 	size_t o = batch[0], i = batch[1];
-	size_t a = place(&p->a, o, i, ta ? l : row, ta ? row : l);
-	size_t b = place(&p->b, o, i, tb ? column : l, tb ? l : column);
+	size_t a = element_of(&p->a, o, i, ta ? l : row, ta ? row : l);
+	size_t b = element_of(&p->b, o, i, tb ? column : l, tb ? l : column);
 	return p->shape.alpha * reals(p->A)[a] * reals(p->B)[b];
 }
 
-static Expected naive_element(const Gemm *p, const size_t batch[2],
+static Expected naive_element(const MatmulCase *p, const size_t batch[2],
 	size_t row, size_t column)
 {
 	double sum = 0, magnitude = 0;
@@ -100,7 +101,7 @@ static Expected naive_element(const Gemm *p, const size_t batch[2],
 		magnitude += fabs(term);
 	}
 	if (p->shape.beta != 0) {
-		size_t at = place(&p->c, batch[0], batch[1], row, column);
+		size_t at = element_of(&p->c, batch[0], batch[1], row, column);
 		sum += p->shape.beta * reals(p->before)[at];
 		magnitude += fabs(p->shape.beta * reals(p->before)[at]);
 	}
@@ -108,7 +109,7 @@ static Expected naive_element(const Gemm *p, const size_t batch[2],
 }
 
 // compare one matmul with the naive one
-static void check_matmul(const Gemm *p)
+static void check_matmul(const MatmulCase *p)
 {
 	const Matmul *s = &p->shape;
 	Expected *want = expected(p->c.extent);
@@ -118,7 +119,7 @@ static void check_matmul(const Gemm *p)
 		for (size_t i = 0; i < inner; i++)
 			for (size_t r = 0; r < s->m; r++)
 				for (size_t c = 0; c < s->n; c++) {
-					size_t at = place(&p->c, o, i, r, c);
+					size_t at = element_of(&p->c, o, i, r, c);
 					want[at] = naive_element(p, (size_t[]){ o, i }, r, c);
 					inside[at] = 1;
 				}
@@ -148,7 +149,7 @@ static void matmuls_are_right(void **state)
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
 		for (int bits = 0; bits < 32; bits++) {
 			bool batched = bits & 4;
-			Gemm p = gemm(sizes[i], bits & 1, bits & 2, batched,
+			MatmulCase p = matmul_case(sizes[i], bits & 1, bits & 2, batched,
 				batched && (bits & 8), bits & 16 ? 1 : 0);
 			check_matmul(&p);
 		}
@@ -160,8 +161,8 @@ static void bits_repeat(void **state)
 	int threads = omp_get_max_threads();
 	const size_t long_sums[3] = { 257, 129, 301 };
 	const size_t a_head[3] = { 65, 33, 17 };
-	Gemm large = gemm(long_sums, false, true, false, false, 0);
-	Gemm heads = gemm(a_head, false, true, true, true, 0);
+	MatmulCase large = matmul_case(long_sums, false, true, false, false, 0);
+	MatmulCase heads = matmul_case(a_head, false, true, true, true, 0);
 	for (int run = 0; run < 4; run++) {
 		Array once = copied(large.C, large.c.extent);
 		Array batch = copied(heads.C, heads.c.extent);
@@ -186,7 +187,8 @@ static void matmuls_round(void **state)
 	for (int i = 0; i < 8; i++) {
 		bool batched = i & 1;
 		Type type = i & 2 ? FP16 : BF16;
-		Gemm p = gemm(odd_sizes, false, true, batched, batched, i / 4);
+		MatmulCase p = matmul_case(odd_sizes, false, true, batched, batched,
+			i / 4);
 		Array low = copied(p.C, p.c.extent);
 		low.type = type;
 		ops->matmul(device, p.C, p.A, p.B, p.shape);
@@ -201,13 +203,13 @@ static void matmuls_round(void **state)
 static void nans_reach_the_matmul(void **state)
 {
 	for (int i = 0; i < 4; i++) {
-		Gemm p = gemm(odd_sizes, false, false, false, false, 1);
-		const Layout *l = i < 2 ? &p.a : &p.b;
-		size_t last = place(l, 0, 0, l->rows - 1, l->columns - 1);
+		MatmulCase p = matmul_case(odd_sizes, false, false, false, false, 1);
+		const MatrixLayout *l = i < 2 ? &p.a : &p.b;
+		size_t last = element_of(l, 0, 0, l->rows - 1, l->columns - 1);
 		reals(i < 2 ? p.A : p.B)[i % 2 ? last : 0] = (real)NAN;
 		ops->matmul(device, p.C, p.A, p.B, p.shape);
 		size_t row = i == 1 ? 6 : 0, column = i == 3 ? 64 : 0;
-		assert_true(isnan(reals(p.C)[place(&p.c, 0, 0, row, column)]));
+		assert_true(isnan(reals(p.C)[element_of(&p.c, 0, 0, row, column)]));
 	}
 }
 

@@ -25,6 +25,7 @@ static void expect_plan(NormVersion version, bool backward, size_t C, int pack)
 	assert_int_equal(p.ahead > 0, backward && !scalar && p.version != NORM_PACKS);
 }
 
+// try a plan for every width and pack
 static size_t after(size_t C)
 {
 	return C < 20000 ? C + 1 : C * 3;
@@ -43,6 +44,7 @@ static void every_width_has_a_plan(void **state)
 						expect_plan(v, backward, C, packs[p]);
 }
 
+// see where rows begin to be read twice
 static void wide_rows_are_read_twice(void **state)
 {
 	const struct { bool backward; int pack; size_t held; } most[] = {

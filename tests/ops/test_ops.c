@@ -30,15 +30,15 @@ static void test_elementary(void **state)
 	expect_close("relu", relu, want, n);
 }
 
-typedef struct Reduced {
+typedef struct Reductions {
 	double mean;
-	int32_t nonfinite, count;       /* count started at 5 */
-} Reduced;
+	int32_t nonfinite, count;       /* the count starts from five */
+} Reductions;
 
-static Reduced reduce(Array x, size_t n)
+static Reductions reduce(Array x, size_t n)
 {
 	Array mean = poisoned(1);
-	Reduced r = { .nonfinite = -1, .count = 5 };
+	Reductions r = { .nonfinite = -1, .count = 5 };
 	ops->mean(device, mean, &r.nonfinite, x, n);
 	ops->count_nonfinite(device, &r.count, x, n);
 	r.mean = reals(mean)[0];
@@ -52,7 +52,7 @@ static void test_reductions(void **state)
 		double sum = 0;
 		for (size_t i = 0; i < n; i++)
 			sum += reals(x)[i];
-		Reduced r = reduce(x, n);
+		Reductions r = reduce(x, n);
 		assert_true(fabs(r.mean - sum / n) <= 4 * EPS && !r.nonfinite);
 		assert_int_equal(r.count, 5);
 		reals(x)[n / 2] = (real)-INFINITY;
@@ -262,12 +262,12 @@ static void test_swiglu(void **state)
 }
 
 // test the values of the loss and of its gradient
-typedef struct Loss {
+typedef struct ExpectedLoss {
 	Expected *loss, *lse, *gradient;
-} Loss;
+} ExpectedLoss;
 
-static void expect_token(Loss want, const real *z, size_t target, size_t V,
-	double scale)
+static void expect_token(ExpectedLoss want, const real *z, size_t target,
+	size_t V, double scale)
 {
 	double largest = z[0], sum = 0, spread = 0;
 	for (size_t v = 1; v < V; v++)
@@ -296,7 +296,7 @@ static void check_loss(size_t N, size_t V, double sd)
 	int32_t *targets = drawn_tokens(N, 2, V);
 	Expected *want[3] = { expected(N), expected(N), expected(N * V) };
 	for (size_t i = 0; i < N; i++)
-		expect_token((Loss){ want[0] + i, want[1] + i, want[2] + i * V },
+		expect_token((ExpectedLoss){ want[0] + i, want[1] + i, want[2] + i * V },
 			reals(z) + i * V, targets[i], V, 1.0 / N);
 	ops->cross_entropy_forward(device, losses, lse, z, targets, N, V);
 	expect_close("the loss", losses, want[0], N);

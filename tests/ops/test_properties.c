@@ -49,6 +49,7 @@ CALL(loss_back,
 	cross_entropy_backward(device, y[0], x[0], x[1], tokens, 1.0 / N, N, V))
 CALL(adamw, adamw(device, y[0], (Array){ NULL, FP32 }, x[0], y[1], y[2], NC,
 	&step, &never))
+
 CALL(norm, fused_rmsnorm_forward(device, (NormForward){ .y = y[0], .rho = y[1],
 	.sum = y[2], .x = x[0], .branch = x[1], .g = x[2], .eps = 1e-5 }, N, C))
 CALL(norm_back, fused_rmsnorm_backward(device, (NormBackward){ .dsum = y[2],
@@ -72,13 +73,14 @@ CALL(sgd_low, sgd(device, y[1], y[0], one_gradient(x[0]), y[2], NC, &sgd_step,
 CALL(sgd_sum, sgd(device, y[1], y[0], both_of(x), y[2], NC, &sgd_step, &never))
 
 // list the operations
-static const struct Case {
+static const struct OperationCase {
 	const char *name;
 	void (*run)(const Array *outputs, const Array *inputs);
 	size_t in[5], out[4];           /* elements of each; 0 ends the list */
 	int nrounded;                   /* outputs that are rounded to their type */
 	bool adds;                      /* to what the outputs hold */
 } cases[] = {
+	// describe each operation's arrays
 	{ "fill", fill, { 0 }, { NC }, 1, false },
 	{ "cast", cast, { NC }, { NC }, 1, false },
 	{ "add", add, { NC, NC }, { NC }, 1, false },
@@ -117,13 +119,13 @@ static const struct Case {
 enum { NCASES = sizeof cases / sizeof *cases };
 
 // prepare an operation's arrays and run it
-typedef struct Arrays {
+typedef struct CaseArrays {
 	Array in[5], out[4];
-} Arrays;
+} CaseArrays;
 
-static Arrays prepare(const struct Case *c)
+static CaseArrays prepare(const struct OperationCase *c)
 {
-	Arrays a = { 0 };
+	CaseArrays a = { 0 };
 	for (int k = 0; k < 5 && c->in[k]; k++)
 		a.in[k] = drawn(c->in[k], 10 + k, 0.5, 1);
 	for (int k = 0; k < 4 && c->out[k]; k++)
@@ -132,9 +134,9 @@ static Arrays prepare(const struct Case *c)
 	return a;
 }
 
-static Arrays run(const struct Case *c)
+static CaseArrays run(const struct OperationCase *c)
 {
-	Arrays a = prepare(c);
+	CaseArrays a = prepare(c);
 	c->run(a.out, a.in);
 	return a;
 }
@@ -144,12 +146,12 @@ static void threads_change_nothing(void **state)
 {
 	int before = omp_get_max_threads();
 	for (int i = 0; i < NCASES; i++) {
-		const struct Case *c = &cases[i];
+		const struct OperationCase *c = &cases[i];
 		omp_set_num_threads(1);
-		Arrays one = run(c);
+		CaseArrays one = run(c);
 		for (int threads = 2; threads <= 3; threads++) {
 			omp_set_num_threads(threads);
-			Arrays many = run(c);
+			CaseArrays many = run(c);
 			for (int k = 0; k < 4 && c->out[k]; k++)
 				expect_same(c->name, many.out[k], one.out[k], c->out[k]);
 		}
@@ -180,8 +182,8 @@ static void outputs_are_rounded(void **state)
 {
 	for (int i = 0; i < NCASES; i++)
 		for (Type type = BF16; type <= FP16; type++) {
-			const struct Case *c = &cases[i];
-			Arrays wide = run(c), low = prepare(c);
+			const struct OperationCase *c = &cases[i];
+			CaseArrays wide = run(c), low = prepare(c);
 			for (int k = 0; k < c->nrounded; k++)
 				low.out[k].type = type;
 			c->run(low.out, low.in);
@@ -195,7 +197,7 @@ static void outputs_are_rounded(void **state)
 }
 
 // test that NaNs come out
-static bool shows_nan(const struct Case *c, const Arrays *a)
+static bool shows_nan(const struct OperationCase *c, const CaseArrays *a)
 {
 	for (int k = 0; k < 4 && c->out[k]; k++)
 		for (size_t j = 0; j < c->out[k]; j++)
@@ -204,10 +206,10 @@ static bool shows_nan(const struct Case *c, const Arrays *a)
 	return false;
 }
 
-static void plant_nans(const struct Case *c, int input)
+static void plant_nans(const struct OperationCase *c, int input)
 {
 	for (int end = 0; end < 2; end++) {
-		Arrays a = prepare(c);
+		CaseArrays a = prepare(c);
 		reals(a.in[input])[end ? c->in[input] - 1 : 0] = (real)NAN;
 		c->run(a.out, a.in);
 		if (!shows_nan(c, &a))
@@ -219,8 +221,8 @@ static void plant_nans(const struct Case *c, int input)
 static void nans_come_out(void **state)
 {
 	for (int i = 0; i < NCASES; i++) {
-		const struct Case *c = &cases[i];
-		Arrays clean = run(c);
+		const struct OperationCase *c = &cases[i];
+		CaseArrays clean = run(c);
 		if (shows_nan(c, &clean))
 			fail_msg("%s left part of an output unwritten", c->name);
 		for (int k = 0; k < 5 && c->in[k] && c->run != relu_back; k++)
@@ -242,9 +244,9 @@ static const struct Overlay {
 	{ loss_back, 0, 0 },
 };
 
-static void overlay(const struct Case *c, const struct Overlay *o)
+static void overlay(const struct OperationCase *c, const struct Overlay *o)
 {
-	Arrays apart = run(c), over = prepare(c);
+	CaseArrays apart = run(c), over = prepare(c);
 	over.out[o->out] = over.in[o->in];
 	c->run(over.out, over.in);
 	char what[64];
@@ -257,7 +259,7 @@ static void overlay(const struct Case *c, const struct Overlay *o)
 static void outputs_may_lie_over_inputs(void **state)
 {
 	for (size_t i = 0; i < sizeof overlays / sizeof *overlays; i++)
-		for (const struct Case *c = cases; c < cases + NCASES; c++)
+		for (const struct OperationCase *c = cases; c < cases + NCASES; c++)
 			if (c->run == overlays[i].run)
 				overlay(c, &overlays[i]);
 }

@@ -48,6 +48,7 @@ static void bad_norms_are_refused(void **state)
 	Array y = poisoned(ROWS * WIDTH), dg = poisoned(WIDTH);
 	const RmsnormShape s = { .rows = ROWS, .width = WIDTH, .x_row = WIDTH,
 		.y_row = WIDTH, .eps = 1e-5 };
+	// give bad shapes, types and versions
 	RmsnormShape bad[9];
 	for (int i = 0; i < 9; i++)
 		bad[i] = s;

@@ -18,15 +18,15 @@ static Array random_array(size_t n, int stream, double mean, double deviation)
 	return (Array){ x, TYPE_REAL };
 }
 
-typedef struct Problem {
+typedef struct LayerNormProblem {
 	size_t rows, C;
 	Array x, g, b, weight;                  /* inputs; weight = dloss/dy */
 	Array y, mean, rstd;
-} Problem;
+} LayerNormProblem;
 
 static double loss(void *problem)
 {
-	const Problem *p = problem;
+	const LayerNormProblem *p = problem;
 	memset(p->y.at, 0xff, p->rows * p->C * sizeof(real));
 	cpu_layernorm_forward(NULL, p->y, p->mean, p->rstd, p->x, p->g, p->b,
 	                      p->rows, p->C, 1e-5);
@@ -37,7 +37,8 @@ static double loss(void *problem)
 }
 
 // compare a gradient with differences of the loss
-static void check_gradient(Problem *p, Array theta, Array gradient, size_t n)
+static void check_gradient(LayerNormProblem *p, Array theta, Array gradient,
+	size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		double want = slope_at(loss, p, (real *)theta.at + i, 1e-5),
@@ -51,7 +52,7 @@ static void check_gradient(Problem *p, Array theta, Array gradient, size_t n)
 static void try_shape(size_t rows, size_t C)
 {
 	size_t n = rows * C;
-	Problem p = { rows, C, random_array(n, 1, 0.5, 2),
+	LayerNormProblem p = { rows, C, random_array(n, 1, 0.5, 2),
 		random_array(C, 2, 1, 0.5), random_array(C, 3, 0, 1),
 		random_array(n, 4, 0, 1), random_array(n, 5, 0, 1),
 		random_array(rows, 6, 0, 1), random_array(rows, 7, 0, 1) };

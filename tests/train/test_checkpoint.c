@@ -11,6 +11,7 @@
 
 static const Shape shape = { 13, 5, 12, 20, 2, 3, 4, 10000 };
 
+// test that weights return from a file
 static void weights_return(void **state)
 {
 	Device *d = device_open("cpu");
@@ -65,7 +66,6 @@ static int status_of(const Shape *s, int n, const char *const *meta)
 	tensorfile_write(path, views, n, meta);
 	return exit_status(read_shape, NULL);
 }
-
 static void metadata_are_held_against_tensors(void **state)
 {
 	static const Shape one = { 1, 1, 1, 1, 1, 1, 1, 10000 },
@@ -91,7 +91,6 @@ static void metadata_are_held_against_tensors(void **state)
 		assert_int_equal(status_of(&least, shape_nparameters(&least), meta), 2);
 	}
 }
-
 int main(void)
 {
 	omp_set_num_threads(1);     /* children of a process with threads may hang */

@@ -1,7 +1,7 @@
 -- alter.lua: alters numbers of tables, one at a time, and counts what laws name
 local root = PANDOC_SCRIPT_FILE:match("^(.*)/tests/weave/")
 package.path = root .. "/src/weave/?.lua;" .. package.path
-local data, judge = require "data", require "judge"
+local data, judge = require "data", require "laws"
 local trials = 120
 
 -- judge the tables as they are

@@ -146,6 +146,10 @@ else not_ok "a plot's table counts"; fi
 
 make_document; echo 'plot nonsense' >>src/plots/curve.gp; pdf
 expect "a broken figure script" 1 "$(line_of curve)" "curve.gp: .*nonsense"
+make_document
+sed -i 's/"bwd_ms"/&, "" using "fwd_ms":"none_ms"/' src/plots/curve.gp; pdf
+expect "a column that a figure's table lacks" 1 "$(line_of curve)" \
+	'no column with header "none_ms"'
 
 make_document; add 'An error: \nosuchcommand here.'; pdf
 expect "an error of TeX" 1 "$(line_of nosuchcommand)" "Undefined control"

@@ -11,7 +11,8 @@
 
 #include "base/error.h"
 
-/* of the last events of a queue, as many can be waited for exactly */
+/* the number of events that a queue keeps: as many of the last ones can be
+ * waited for exactly */
 enum { NEVENTS = 1024 };
 
 typedef struct Gpu {
@@ -66,7 +67,8 @@ static const char *cuda_missing(int ordinal)
 	if (error == cudaErrorNoDevice || (error == cudaSuccess && count == 0))
 		return "the driver shows no GPU (see CUDA_VISIBLE_DEVICES)";
 	if (error == cudaSuccess && ordinal >= count)
-		return cuda_text("the driver shows %d (see CUDA_VISIBLE_DEVICES)", count);
+		return cuda_text("the driver shows %d (see CUDA_VISIBLE_DEVICES)",
+			count);
 	if (error == cudaSuccess)
 		error = cudaSetDevice(ordinal);
 	if (error == cudaSuccess)
@@ -91,7 +93,7 @@ static const char *cuda_missing(int ordinal)
 }
 
 // find the stream of a queue
-static Gpu *use(const void *state)
+static Gpu *make_current(const void *state)
 {
 	CUDA(cudaSetDevice(((const Gpu *)state)->ordinal));
 	return (Gpu *)state;
@@ -99,7 +101,7 @@ static Gpu *use(const void *state)
 
 cudaStream_t cuda_queue(const void *state, Queue queue)
 {
-	return use(state)->stream[queue];
+	return make_current(state)->stream[queue];
 }
 
 // describe the GPU and the libraries
@@ -112,7 +114,8 @@ static const char *cuda_describe(void *state)
 }
 
 // read the version of the driver
-/* " (580.95.05)", or nothing: the first word like a version in the file */
+/* writes " (580.95.05)", or nothing: the first word of the file that looks like
+ * a version */
 static void read_driver_version(char *text, size_t size)
 {
 	char word[40];
@@ -140,6 +143,7 @@ static const char *cuda_libraries(void *state)
 		exact, blas / 10000, blas / 100 % 100, blas % 100);
 }
 
+// describe the GPU and the libraries
 static const char *cuda_bus(void *state)
 {
 	char bus[32];
@@ -150,7 +154,7 @@ static const char *cuda_bus(void *state)
 static size_t cuda_memory(void *state)
 {
 	size_t available, total;
-	use(state);
+	make_current(state);
 	CUDA(cudaMemGetInfo(&available, &total));
 	return total;
 }
@@ -166,7 +170,7 @@ static void *cuda_open(int ordinal)
 	Gpu *g = need(calloc(1, sizeof *g));
 	int priority[NQUEUES];
 	g->ordinal = ordinal;
-	use(g);
+	make_current(g);
 	CUDA(cudaDeviceGetStreamPriorityRange(&priority[COMPUTE], &priority[COMM]));
 	for (int queue = 0; queue < NQUEUES; queue++)
 		CUDA(cudaStreamCreateWithPriority(&g->stream[queue],
@@ -189,7 +193,7 @@ static void destroy_events(cudaEvent_t *events, int n)
 
 static void cuda_close(void *state)
 {
-	Gpu *g = use(state);
+	Gpu *g = make_current(state);
 	assert(!g->capturing);
 	for (int queue = 0; queue < NQUEUES; queue++) {
 		CUDA(cudaStreamDestroy(g->stream[queue]));
@@ -203,7 +207,7 @@ static void cuda_close(void *state)
 static size_t cuda_available(void *state)
 {
 	size_t available, total, reserve = (size_t)512 << 20;
-	use(state);
+	make_current(state);
 	CUDA(cudaMemGetInfo(&available, &total));
 	return available - (reserve < available / 8 ? reserve : available / 8);
 }
@@ -211,7 +215,7 @@ static size_t cuda_available(void *state)
 static void *cuda_alloc(void *state, size_t nbytes)
 {
 	void *p = NULL;
-	use(state);
+	make_current(state);
 	cudaError_t error = cudaMalloc(&p, nbytes);
 	if (error == cudaErrorMemoryAllocation) {
 		cudaGetLastError();               /* the caller deals with it */
@@ -223,20 +227,20 @@ static void *cuda_alloc(void *state, size_t nbytes)
 
 static void cuda_free(void *state, void *p)
 {
-	use(state);
+	make_current(state);
 	CUDA(cudaFree(p));
 }
 
 static void *cuda_host_alloc(void *state, size_t nbytes)
 {
 	void *p = NULL;
-	use(state);
+	make_current(state);
 	return cudaMallocHost(&p, nbytes) == cudaSuccess ? p : NULL;
 }
 
 static void cuda_host_free(void *state, void *p)
 {
-	use(state);
+	make_current(state);
 	CUDA(cudaFreeHost(p));
 }
 
@@ -261,15 +265,15 @@ static void cuda_call(void *state, Queue queue, void (*work)(void *arg),
 }
 
 // order the streams
-static cudaEvent_t *event_of(Gpu *g, Queue queue, uint64_t n)
+static cudaEvent_t *event_slot(Gpu *g, Queue queue, uint64_t n)
 {
 	return &g->events[queue][n % NEVENTS];
 }
 
 static uint64_t cuda_event(void *state, Queue queue)
 {
-	Gpu *g = use(state);
-	cudaEvent_t *event = event_of(g, queue, ++g->nevents[queue]);
+	Gpu *g = make_current(state);
+	cudaEvent_t *event = event_slot(g, queue, ++g->nevents[queue]);
 	if (*event == NULL)
 		CUDA(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
 	CUDA(cudaEventRecord(*event, g->stream[queue]));
@@ -278,13 +282,13 @@ static uint64_t cuda_event(void *state, Queue queue)
 
 static void cuda_wait(void *state, Queue queue, Queue of, uint64_t n)
 {
-	Gpu *g = use(state);
-	CUDA(cudaStreamWaitEvent(g->stream[queue], *event_of(g, of, n), 0));
+	Gpu *g = make_current(state);
+	CUDA(cudaStreamWaitEvent(g->stream[queue], *event_slot(g, of, n), 0));
 }
 
 static bool cuda_reached(void *state, Queue of, uint64_t n)
 {
-	cudaError_t error = cudaEventQuery(*event_of(use(state), of, n));
+	cudaError_t error = cudaEventQuery(*event_slot(make_current(state), of, n));
 	if (error != cudaErrorNotReady)
 		CUDA(error);
 	return error == cudaSuccess;
@@ -292,7 +296,7 @@ static bool cuda_reached(void *state, Queue of, uint64_t n)
 
 cudaStream_t cuda_replace_stream(void *state, cudaStream_t stream)
 {
-	Gpu *g = use(state);
+	Gpu *g = make_current(state);
 	cudaStream_t before = g->stream[COMPUTE];
 	uint64_t n = cuda_event(state, COMPUTE);
 	g->stream[COMPUTE] = stream;
@@ -311,7 +315,7 @@ static void cuda_range(void *state, const char *name)
 
 static void cuda_stamp(void *state, Queue queue, int which)
 {
-	Gpu *g = use(state);
+	Gpu *g = make_current(state);
 	if (g->stamps[which] == NULL)
 		CUDA(cudaEventCreate(&g->stamps[which]));
 	CUDA(cudaEventRecordWithFlags(g->stamps[which], g->stream[queue],
@@ -320,7 +324,7 @@ static void cuda_stamp(void *state, Queue queue, int which)
 
 static double cuda_stamped_ms(void *state, int from, int to)
 {
-	Gpu *g = use(state);
+	Gpu *g = make_current(state);
 	float ms;
 	CUDA(cudaEventSynchronize(g->stamps[to]));
 	CUDA(cudaEventElapsedTime(&ms, g->stamps[from], g->stamps[to]));
@@ -330,7 +334,7 @@ static double cuda_stamped_ms(void *state, int from, int to)
 // capture work as a graph, and launch it
 static void cuda_graph_begin(void *state)
 {
-	Gpu *g = use(state);
+	Gpu *g = make_current(state);
 	assert(!g->capturing);
 	CUDA(cudaStreamBeginCapture(g->stream[COMPUTE],
 		cudaStreamCaptureModeRelaxed));
@@ -362,7 +366,7 @@ static int count_kernels(cudaGraph_t graph)
 
 static void *cuda_graph_end(void *state, int *kernels)
 {
-	Gpu *g = use(state);
+	Gpu *g = make_current(state);
 	cudaGraph_t graph;
 	cudaGraphExec_t ready = NULL;
 	size_t nodes = 0;
@@ -380,6 +384,7 @@ static void *cuda_graph_end(void *state, int *kernels)
 	return ready;
 }
 
+// capture work as a graph, and launch it
 static void cuda_graph_launch(void *state, void *graph)
 {
 	CUDA(cudaGraphLaunch(graph, cuda_queue(state, COMPUTE)));
@@ -391,6 +396,7 @@ static void cuda_graph_destroy(void *state, void *graph)
 	CUDA(cudaGraphExecDestroy(graph));
 }
 
+// list the functions of the CUDA backend
 const Backend cuda_backend = {
 	.name = "cuda", .missing = cuda_missing, .open = cuda_open,
 	.close = cuda_close, .describe = cuda_describe,

@@ -12,6 +12,7 @@ extern "C" {
 
 extern const Backend cuda_backend;
 
+// declare what kernels and libraries ask the GPU
 typedef struct ChipFacts {
 	int major, minor;                   /* sm_90: 9, 0 */
 	int multiprocessors;

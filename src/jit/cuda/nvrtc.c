@@ -13,12 +13,12 @@
 #include "ops/cuda/stream.h"
 
 // compile CUDA
-static void expect(nvrtcResult result, const char *call)
+static void check_nvrtc(nvrtcResult result, const char *call)
 {
 	if (result != NVRTC_SUCCESS)
 		die("%s: %s", call, nvrtcGetErrorString(result));
 }
-#define NVRTC(call) expect((call), #call)
+#define NVRTC(call) check_nvrtc((call), #call)
 
 static const char exact[] = "--fmad=false", standard[] = "--std=c++17";
 
@@ -46,6 +46,7 @@ Bytes nvrtc_compile(const char *source, const char *architecture,
 	return b;
 }
 
+// compile for the architecture of the device
 static void architecture_of(const Device *d, char name[16])
 {
 	ChipFacts chip = cuda_chip(d->state);
@@ -73,33 +74,33 @@ static Bytes nvrtc_for_device(const Device *d, const char *source,
 }
 
 // load machine code
-typedef struct Loaded {
+typedef struct CudaKernel {
 	cudaLibrary_t library;
 	cudaKernel_t kernel;
-} Loaded;
+} CudaKernel;
 
 static void *nvrtc_load(Bytes b)
 {
-	Loaded l;
+	CudaKernel l;
 	if (cudaLibraryLoadData(&l.library, b.at, NULL, NULL, 0, NULL, NULL, 0)
 		!= cudaSuccess) {
 		cudaGetLastError();             /* the caller compiles again */
 		return NULL;
 	}
 	CUDA(cudaLibraryGetKernel(&l.kernel, l.library, "fused"));
-	Loaded *kept = need(malloc(sizeof *kept));
+	CudaKernel *kept = need(malloc(sizeof *kept));
 	*kept = l;
 	return kept;
 }
 
 static void nvrtc_unload(void *kernel)
 {
-	CUDA(cudaLibraryUnload(((Loaded *)kernel)->library));
+	CUDA(cudaLibraryUnload(((CudaKernel *)kernel)->library));
 	free(kernel);
 }
 
 // launch a kernel
-static dim3 grid_of(const Plan *p, dim3 *block)
+static dim3 launch_grid(const KernelPlan *p, dim3 *block)
 {
 	unsigned T = p->C ? row_threads(p->C) : 256;
 	bool many = p->shape != FLAT && T == 32 && !p->columns;
@@ -110,7 +111,7 @@ static dim3 grid_of(const Plan *p, dim3 *block)
 	return (dim3){ (unsigned)blocks, 1, 1 };
 }
 
-static void nvrtc_launch(Device *d, void *kernel, const Plan *p,
+static void nvrtc_launch(Device *d, void *kernel, const KernelPlan *p,
 	void *const *at, const double *numbers)
 {
 	void *pointers[MOST_POINTERS], *arguments[MOST_POINTERS + MOST_NODES + 1];
@@ -120,15 +121,17 @@ static void nvrtc_launch(Device *d, void *kernel, const Plan *p,
 		nnumbers = plan_numbers(p, unused);
 	size_t count = p->shape == FLAT ? p->g.n : p->rows;
 	unsigned brief = (unsigned)count;
-	dim3 block, grid = grid_of(p, &block);
-	arguments[n++] = source_short(p) ? (void *)&brief : (void *)&count;
+	dim3 block, grid = launch_grid(p, &block);
+	arguments[n++] = source_has_short_index(p) ? (void *)&brief
+		: (void *)&count;
 	for (int k = 0; k < npointers; k++)
 		arguments[n++] = (void *)&at[k];
 	for (int k = 0; k < nnumbers; k++) {
 		narrow[k] = (float)numbers[k];
 		arguments[n++] = &narrow[k];
 	}
-	CUDA(cudaLaunchKernel((const void *)((Loaded *)kernel)->kernel, grid, block,
+	CUDA(cudaLaunchKernel((const void *)((CudaKernel *)kernel)->kernel, grid,
+		block,
 		arguments, 0, cuda_stream(d)));
 }
 

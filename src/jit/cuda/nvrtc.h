@@ -4,7 +4,9 @@
 
 #include "jit/compiler.h"
 
-/* machine code for "sm_90" and the like; at NULL: *complaint says why not */
+/* machine code for an architecture such as "sm_90"; bytes.at is NULL if the
+ * source does not compile, and then *complaint, which the caller frees, says
+ * why */
 Bytes nvrtc_compile(const char *source, const char *architecture,
 	char **complaint);
 

@@ -27,6 +27,7 @@ void cpu_add_squares(Device *d, Array sum, Gradients g, size_t n)
 		free(summed.at);
 }
 
+// shrink the factor of the gradients
 void cpu_clip(Device *d, real *factor, Array squares, double most)
 {
 	double norm = fabs(*factor) * sqrt(*(const real *)squares.at),

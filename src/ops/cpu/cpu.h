@@ -5,9 +5,9 @@
 
 #include "ops/types.h"
 
-/* rounds n elements to y.type; nothing to do for the native type */
+/* rounds n elements to y.type in place; does nothing for the type of real */
 void   cpu_round(Array y, size_t n);
-/* the array that starts at element `offset` */
+/* the part of a, on the CPU, that starts at element `offset` */
 static inline Array array_at(Array a, size_t offset)
 {
 	return (Array){ (real *)a.at + offset, a.type };
@@ -23,17 +23,19 @@ static inline Array array_at(Array a, size_t offset)
 #undef OPERATION
 
 // declare the CPU kernels
-/* in a new array, unless there is only one gradient */
+/* the sum of the gradients, in a new array that the caller frees; if there is
+ * only one, that array itself */
 Array  cpu_sum_gradients(Device *d, Gradients g, size_t n);
 
 extern const AttentionKernel cpu_attention_kernels[];
-/* in tiles of so many queries and keys */
+/* attention in tiles of `rows` queries and `columns` keys */
 void   cpu_attention_forward_tiled(Device *d, Attention a, size_t rows,
 	size_t columns);
 void   cpu_attention_backward_tiled(Device *d, Attention a, AttentionGradient g,
 	size_t rows, size_t columns);
 
-/* y (C) += the sum of the rows of partial (slabs, C), in order */
+/* y[j] += partial[0][j] + partial[1][j] + ..., where partial is (slabs, C);
+ * y is rounded to its type afterwards */
 void   cpu_add_slabs(Array y, const real *partial, size_t slabs, size_t C);
 
 #endif

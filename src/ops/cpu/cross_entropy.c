@@ -17,6 +17,7 @@ void cpu_cross_entropy_forward(Device *d, Array losses, Array lse, Array logits,
 	}
 }
 
+// write the gradient of the loss
 void cpu_cross_entropy_backward(Device *d, Array dlogits, Array logits, Array lse,
 	const int32_t *targets, double scale, size_t N,
 	size_t V)

@@ -29,6 +29,7 @@ void cpu_draw(Device *d, Array y, size_t n, double sd, double bound,
 	cpu_round(y, n);
 }
 
+// copy, convert and add arrays
 bool cpu_reads(Device *d, Type stored, Type wanted)
 {
 	return stored == wanted;

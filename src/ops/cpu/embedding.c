@@ -16,6 +16,7 @@ void cpu_embedding_forward(Device *d, Array x, Array table, const int32_t *token
 	cpu_round(x, N * C);
 }
 
+// add the gradients of tokens to the table
 void cpu_embedding_backward(Device *d, Array dtable, double beta, Array dx,
 	const int32_t *tokens, size_t N, size_t C, size_t V)
 {

@@ -43,7 +43,7 @@ EXPONENTIAL_OF_FLOAT
 #endif
 
 // sum the exponentials of a row
-static inline real row_largest(const real *z, size_t n)
+static inline real row_max(const real *z, size_t n)
 {
 	real most = z[0];
 	#pragma omp simd reduction(max:most)
@@ -52,10 +52,11 @@ static inline real row_largest(const real *z, size_t n)
 	return most;
 }
 
-/* returns the sum of exp(z - largest), and the largest of n logits */
+/* returns the sum of exp(z - *largest) over n logits; *largest: the largest of
+ * them */
 static inline double row_exponentials(const real *z, size_t n, real *largest)
 {
-	real most = row_largest(z, n);
+	real most = row_max(z, n);
 	double sum = 0;
 	#pragma omp simd reduction(+:sum)
 	for (size_t v = 0; v < n; v++)

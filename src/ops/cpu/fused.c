@@ -7,7 +7,7 @@
 #include "base/error.h"
 
 // copy rows that are apart
-static void move_rows(real *to, size_t to_row, const real *from, size_t from_row,
+static void copy_rows(real *to, size_t to_row, const real *from, size_t from_row,
 	size_t rows, size_t C)
 {
 	#pragma omp parallel for schedule(static)
@@ -15,31 +15,32 @@ static void move_rows(real *to, size_t to_row, const real *from, size_t from_row
 		memcpy(to + i * to_row, from + i * from_row, C * sizeof *to);
 }
 
-/* a itself if row is C or 0, else a copy */
-static Array dense_rows(Array a, size_t row, size_t rows, size_t C)
+/* a itself if its rows are dense (row is C or 0), else a dense copy */
+static Array pack_rows(Array a, size_t row, size_t rows, size_t C)
 {
 	if (row == 0 || row == C)
 		return a;
 	Array dense = { need(malloc(rows * C * sizeof(real))), a.type };
-	move_rows(dense.at, C, a.at, row, rows, C);
+	copy_rows(dense.at, C, a.at, row, rows, C);
 	return dense;
 }
 
-/* if dense is a copy, back to a */
-static void spread_rows(Array a, size_t row, Array dense, size_t rows, size_t C)
+/* if dense is a copy of a, copies it back to a's rows */
+static void unpack_rows(Array a, size_t row, Array dense, size_t rows, size_t C)
 {
 	if (dense.at != a.at)
-		move_rows(a.at, row, dense.at, C, rows, C);
+		copy_rows(a.at, row, dense.at, C, rows, C);
 }
 
-static void drop_rows(Array a, Array dense)
+/* frees dense if it is a copy of a */
+static void free_if_copied(Array a, Array dense)
 {
 	if (dense.at != a.at)
 		free(dense.at);
 }
 
-/* y = g x rho */
-static void normalise_again(Array y, Array x, Array rho, Array g, size_t rows,
+/* y = g x rho, for each row of x */
+static void recompute_output(Array y, Array x, Array rho, Array g, size_t rows,
 	size_t C)
 {
 	const real *in = x.at, *gain = g.at, *r = rho.at;
@@ -59,8 +60,8 @@ size_t cpu_rmsnorm_scratch(Device *d, const NormBackward *b, size_t rows,
 
 void cpu_fused_rmsnorm_forward(Device *d, NormForward f, size_t rows, size_t C)
 {
-	Array x = dense_rows(f.x, f.x_row, rows, C);
-	Array y = dense_rows(f.y, f.y_row, rows, C), rho = f.rho;
+	Array x = pack_rows(f.x, f.x_row, rows, C);
+	Array y = pack_rows(f.y, f.y_row, rows, C), rho = f.rho;
 	if (rho.at == NULL)
 		rho = (Array){ need(malloc(rows * sizeof(real))), TYPE_REAL };
 	if (f.branch.at)
@@ -68,13 +69,13 @@ void cpu_fused_rmsnorm_forward(Device *d, NormForward f, size_t rows, size_t C)
 	cpu_rmsnorm_forward(d, y, rho, f.branch.at ? f.sum : x, f.g, rows, C, f.eps);
 	if (f.rho.at == NULL)
 		free(rho.at);
-	spread_rows(f.y, f.y_row, y, rows, C);
-	drop_rows(f.x, x);
-	drop_rows(f.y, y);
+	unpack_rows(f.y, f.y_row, y, rows, C);
+	free_if_copied(f.x, x);
+	free_if_copied(f.y, y);
 }
 
 // propagate through the norm of rows
-static Array factors_of(Array x, size_t rows, size_t C, double eps)
+static Array rms_factors(Array x, size_t rows, size_t C, double eps)
 {
 	real *rho = need(malloc(rows * sizeof *rho));
 	#pragma omp parallel for schedule(static)
@@ -90,10 +91,10 @@ static Array factors_of(Array x, size_t rows, size_t C, double eps)
 
 void cpu_fused_rmsnorm_backward(Device *d, NormBackward b, size_t rows, size_t C)
 {
-	Array sum = dense_rows(b.sum, b.x_row, rows, C);
-	Array dy = dense_rows(b.dy, b.dy_row, rows, C);
-	Array dsum = dense_rows(b.dsum, b.dx_row, rows, C);
-	Array rho = b.rho.at ? b.rho : factors_of(sum, rows, C, b.eps);
+	Array sum = pack_rows(b.sum, b.x_row, rows, C);
+	Array dy = pack_rows(b.dy, b.dy_row, rows, C);
+	Array dsum = pack_rows(b.dsum, b.dx_row, rows, C);
+	Array rho = b.rho.at ? b.rho : rms_factors(sum, rows, C, b.eps);
 	if (b.fresh)
 		cpu_fill(d, dsum, 0, rows * C);
 	if (b.beta == 0)
@@ -102,11 +103,11 @@ void cpu_fused_rmsnorm_backward(Device *d, NormBackward b, size_t rows, size_t C
 	if (b.copy.at)
 		cpu_cast(d, b.copy, dsum, rows * C);
 	if (b.y.at)
-		normalise_again(b.y, sum, rho, b.g, rows, C);
-	spread_rows(b.dsum, b.dx_row, dsum, rows, C);
-	drop_rows(b.sum, sum);
-	drop_rows(b.dy, dy);
-	drop_rows(b.dsum, dsum);
+		recompute_output(b.y, sum, rho, b.g, rows, C);
+	unpack_rows(b.dsum, b.dx_row, dsum, rows, C);
+	free_if_copied(b.sum, sum);
+	free_if_copied(b.dy, dy);
+	free_if_copied(b.dsum, dsum);
 	if (b.rho.at == NULL)
 		free(rho.at);
 }

@@ -48,6 +48,7 @@ static real operand(const Operand *x, size_t i)
 	}
 }
 
+// compute and store one element of an operation
 static real value(const Elementary *e, size_t i)
 {
 	real x[MOST_OPERANDS] = { 0 };
@@ -56,6 +57,7 @@ static real value(const Elementary *e, size_t i)
 	return compute(e->op, x[0], x[1], x[2]);
 }
 
+// store one element, rounded to the format of its array
 static void store(const Elementary *e, size_t at, real x)
 {
 	((real *)e->y.at)[at] = e->y.type == TYPE_REAL ? x
@@ -108,6 +110,7 @@ static void fold_columns(const Elementary *e)
 	free(partial);
 }
 
+// interpret an elementary operation on the CPU
 void cpu_elementary(Device *d, const Elementary *e)
 {
 	if (e->skip && *e->skip)

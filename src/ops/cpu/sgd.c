@@ -15,6 +15,8 @@ Array cpu_sum_gradients(Device *d, Gradients g, size_t n)
 		cpu_add(d, sum, sum, g.at[k], n);
 	return sum;
 }
+
+// update weights by SGD
 void cpu_sgd(Device *d, Array w, Array low, Gradients g, Array velocity, size_t n,
 	const SgdStep *step, const int32_t *skip)
 {

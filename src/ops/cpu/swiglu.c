@@ -17,6 +17,7 @@ void cpu_swiglu_forward(Device *d, Array h, Array a, Array b, size_t n)
 	cpu_round(h, n);
 }
 
+// propagate gradients through SwiGLU
 void cpu_swiglu_backward(Device *d, Array da, Array db, Array dh, Array a,
 	Array b, size_t n)
 {

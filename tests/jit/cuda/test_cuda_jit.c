@@ -19,7 +19,8 @@ typedef struct Work {
 
 typedef void Call(const Ops *ops, const Work *w, Array *a);
 
-/* what is in the arrays after the call */
+/* draws the arrays, makes the call, and returns what is in the arrays
+ * afterwards */
 static void run_on_gpu(const Work *w, Call *call, const Ops *ops, Array *after)
 {
 	size_t n = w->rows * w->C;
@@ -99,6 +100,7 @@ static void loss(const Ops *o, const Work *w, Array *a)
 		w->C);
 }
 
+// test compiled kernels on a GPU
 static void kernels_agree(void **state)
 {
 	static const Type types[] = { FP32, BF16, FP16, TF32 };

@@ -7,7 +7,8 @@
 
 static Capture capture;
 
-static Bytes compiled(const Plan *p, const char *architecture)
+// compile a plan for an architecture
+static Bytes compiled(const KernelPlan *p, const char *architecture)
 {
 	char *text = NULL, *complaint = NULL;
 	size_t n;
@@ -21,13 +22,14 @@ static Bytes compiled(const Plan *p, const char *architecture)
 	return b;
 }
 
-static void see(Capture *c, const Plan *p)
+static void see(Capture *c, const KernelPlan *p)
 {
 	Bytes b = compiled(p, "sm_90a");
 	assert_true(b.n > 500);
 	free(b.at);
 }
 
+// test that all operations compile
 static void operations_compile(void **state)
 {
 	static const size_t widths[] = { 512, 50, 20000 };
@@ -42,6 +44,7 @@ static void operations_compile(void **state)
 	}
 }
 
+// test that older chips and errors are known
 static void older_chips_compile(void **state)
 {
 	capture_begin(&capture, NULL);

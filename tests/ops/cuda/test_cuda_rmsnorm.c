@@ -12,6 +12,7 @@ static const Type types[][2] = { { FP32, FP32 }, { FP32, BF16 }, { FP32, FP16 },
 	{ BF16, BF16 }, { FP16, FP16 } };
 enum { NTYPE_PAIRS = 5 };
 
+// choose types and layouts of a shape
 /* whatever the addresses allow */
 static bool has_plan(NormVersion v, bool backward, size_t C)
 {
@@ -35,6 +36,7 @@ static void try_types(NormCase c)
 		}
 }
 
+// run all shapes by one version
 static void version_follows_the_formulas(void **state)
 {
 	NormVersion v = *(const NormVersion *)*state;

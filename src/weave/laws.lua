@@ -1,8 +1,8 @@
--- judge.lua: hold the rows of all tables against the laws
+-- laws.lua: hold the rows of all tables against the laws
 local report, files = require "report", require "files"
 local data, query = require "data", require "query"
-local format, neighbours = require "format", require "neighbours"
-local M = {laws = {}, uses = neighbours.uses}
+local format, law_words = require "format", require "law_words"
+local M = {laws = {}, uses = law_words.uses}
 local scope
 
 -- read the laws
@@ -22,7 +22,7 @@ local function add(name, ...)
 		scope = scope, fits = 0})
 end
 
-local here = package.searchpath("judge", package.path):match("^(.*)/")
+local here = package.searchpath("laws", package.path):match("^(.*)/")
 local _, found = files.run("ls '%s'/laws/*.lua", here)
 for path in found:gmatch("[^\n]+") do
 	assert(loadfile(path, "t", {tables = begin, law = add}))()
@@ -30,10 +30,10 @@ end
 
 -- compile a test
 local env = setmetatable({}, {__index = function(_, name)
-	local now = neighbours.now
+	local now = law_words.now
 	local i = now.t.at[name]
-	if i then return neighbours.number(now.row[i]) end
-	local word = neighbours.words[name] or format[name]
+	if i then return law_words.number(now.row[i]) end
+	local word = law_words.words[name] or format[name]
 	if word == nil then query.fail("%s has no column %s", now.t.path, name) end
 	return word
 end})
@@ -52,7 +52,7 @@ end
 -- find the rows that break a law
 local function broken_rows(law, t, test)
 	local f, now, broken = compile(test), {t = t, law = law}, {}
-	neighbours.now = now
+	law_words.now = now
 	for _, row in ipairs(t.rows) do
 		now.row = row
 		local ok, verdict = pcall(f)
@@ -60,7 +60,7 @@ local function broken_rows(law, t, test)
 			table.insert(broken, row)
 		elseif ok and verdict ~= true then
 			query.fail("it is neither true nor false")
-		elseif not ok and verdict ~= neighbours.skip then
+		elseif not ok and verdict ~= law_words.skip then
 			error(verdict, 0)
 		end
 	end

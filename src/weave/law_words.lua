@@ -1,4 +1,4 @@
--- neighbours.lua: what the test of a law may say of other rows and tables
+-- law_words.lua: what the test of a law may say of other rows and tables
 local data, query = require "data", require "query"
 local words, skip = {}, {}
 local M = {words = words, skip = skip, uses = {}, now = nil}
