@@ -100,6 +100,7 @@ typedef struct Device {
 	double start_ms;
 } Device;
 
+// declare how a device is opened
 #define DEVICES "auto|cpu|cuda"
 /* Opens one of DEVICES, or cuda:N, the GPU of that number; cuda is the first
  * GPU. auto: a GPU if there is one. cuda where there is none: prints why, and

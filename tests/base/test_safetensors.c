@@ -94,6 +94,7 @@ static const struct {
 	HEADER("{" T("a", "2", "0", "2") "," T("b", "2", "1", "3") "}", 3, 2),
 	HEADER("{" T("a", "2", "0", "2") "," T("b", "2", "0", "2") "}", 2, 2),
 	HEADER("{" T("a", "1", "0", "1") "," T("a", "1", "1", "2") "}", 2, 2),
+	// headers with metadata, and with fields that are wrong
 	HEADER("{" META("\"k\":\"v\"") "}", 0, 0),
 	HEADER("{" META("\"k\":\"v\",\"k\":\"w\"") "}", 0, 2),
 	HEADER("{" META("") "," META("") "}", 0, 2),

@@ -31,6 +31,7 @@ static void totals(void **state)
 	assert_int_equal(d->peak[MEM_ACTIVATION], 64);
 	device_reset_peak(d);
 	assert_int_equal(d->total_peak, 1024);
+	// count memory that a library has allocated, and take it off
 	size_t reserved = d->reserved;
 	device_count(d, &d, 65, MEM_GRADIENT, "a library's", true);
 	assert_int_equal(d->active[MEM_GRADIENT], 128);
@@ -42,6 +43,7 @@ static void totals(void **state)
 	assert_ptr_equal(device_alloc(d, 60, MEM_TEMPORARY, "c"), b);
 	device_free(d, b);
 	device_free(d, a);
+	// check what the log has
 	assert_int_equal(d->nlog, 8);
 	assert_true(d->log[1].nbytes == 64 && d->log[2].nbytes == -64
 		&& strcmp(d->log[1].range->name, "forward") == 0

@@ -221,6 +221,7 @@ static inline void expect_outputs(const char *label, const Problem *p,
 		}
 		snprintf(what, sizeof what, "%s: %s", label, array_names[a]);
 		expect_close(what, packed, want, count);
+		// check that rows were written and gaps were not
 		for (size_t i = 0; i < length; i++)
 			unset += isnan(reals(got[a])[i]);
 		if (unset != length - count)
@@ -228,6 +229,7 @@ static inline void expect_outputs(const char *label, const Problem *p,
 	}
 }
 
+// compare all that attention wrote
 static inline void expect_attention(const char *label, const Problem *p,
 	const Reference *r, const Array *got, Array L, double bound, double score)
 {

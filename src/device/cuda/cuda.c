@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 
+// define an open GPU
 /* the number of events that a queue keeps: as many of the last ones can be
  * waited for exactly */
 enum { NEVENTS = 1024 };

@@ -22,12 +22,12 @@ static void multiply(real *c, size_t ldc, const real *a, size_t lda,
 		(Array){ (real *)b, TYPE_REAL }, s);
 }
 
-typedef struct Tile {
+typedef struct AttentionTile {
 	size_t i, rows, j, columns;     /* queries i ..., keys j ... */
-} Tile;
+} AttentionTile;
 
 /* how many columns row r of the tile sees */
-static size_t seen(const Attention *a, Tile t, size_t r)
+static size_t visible_columns(const Attention *a, AttentionTile t, size_t r)
 {
 	size_t all = t.columns, last = t.i + r + 1;
 	if (a->causal && last < t.j + all)
@@ -35,13 +35,14 @@ static size_t seen(const Attention *a, Tile t, size_t r)
 	return all;
 }
 
-static size_t least(size_t x, size_t y)
+static size_t min_size(size_t x, size_t y)
 {
 	return x < y ? x : y;
 }
 
 /* s (rows, columns) = scale Q K^T */
-static void score(const Attention *a, size_t head, Tile t, real *s)
+static void compute_scores(const Attention *a, size_t head, AttentionTile t,
+	real *s)
 {
 	multiply(s, t.columns, row_of(a->q, head, a->H, t.i), a->q.row,
 		row_of(a->k, head, a->H, t.j), a->k.row, (Matmul){ .m = t.rows,
@@ -57,21 +58,21 @@ static void round_rows(const Attention *a, Heads x, size_t head, size_t i,
 }
 
 // compute attention of a tile of queries
-typedef struct Sums {
+typedef struct RunningSoftmax {
 	real largest;
 	double sum;
-} Sums;
+} RunningSoftmax;
 
 /* turns scores into probabilities; o shrinks as the maximum grows */
-static void online_softmax(const Attention *a, Tile t, Sums *sums, real *s,
-	real *o)
+static void online_softmax(const Attention *a, AttentionTile t,
+	RunningSoftmax *sums, real *s, real *o)
 {
 	for (size_t r = 0; r < t.rows; r++) {
-		size_t n = seen(a, t, r);
+		size_t n = visible_columns(a, t, r);
 		real *x = s + r * t.columns, largest = sums[r].largest;
 		for (size_t c = 0; c < n; c++)
 			largest = x[c] > largest ? x[c] : largest;
-		real shrink = exponential(sums[r].largest - largest);
+		real rescale = exponential(sums[r].largest - largest);
 		double sum = 0;
 		#pragma omp simd reduction(+:sum)
 		for (size_t c = 0; c < n; c++)
@@ -79,22 +80,22 @@ static void online_softmax(const Attention *a, Tile t, Sums *sums, real *s,
 		for (size_t c = n; c < t.columns; c++)
 			x[c] = 0;
 		for (size_t d = 0; d < a->D && t.j > 0; d++)
-			o[r * a->o.row + d] *= shrink;
-		sums[r].sum = sums[r].sum * shrink + sum;
+			o[r * a->o.row + d] *= rescale;
+		sums[r].sum = sums[r].sum * rescale + sum;
 		sums[r].largest = largest;
 	}
 }
 
-static void attention_head(const Attention *a, size_t head, Tile t,
-	size_t columns, Sums *sums, real *s)
+static void attention_head(const Attention *a, size_t head, AttentionTile t,
+	size_t columns, RunningSoftmax *sums, real *s)
 {
 	real *o = row_of(a->o, head, a->H, t.i);
-	size_t end = a->causal ? least(a->seqlen_k, t.i + t.rows) : a->seqlen_k;
+	size_t end = a->causal ? min_size(a->seqlen_k, t.i + t.rows) : a->seqlen_k;
 	for (size_t r = 0; r < t.rows; r++)
-		sums[r] = (Sums){ -INFINITY, 0 };
+		sums[r] = (RunningSoftmax){ -INFINITY, 0 };
 	for (t.j = 0; t.j < end; t.j += columns) {
-		t.columns = least(columns, end - t.j);
-		score(a, head, t, s);
+		t.columns = min_size(columns, end - t.j);
+		compute_scores(a, head, t, s);
 		online_softmax(a, t, sums, s, o);
 		multiply(o, a->o.row, s, t.columns, row_of(a->v, head, a->H, t.j),
 			a->v.row, (Matmul){ .m = t.rows, .n = a->D, .k = t.columns,
@@ -117,12 +118,12 @@ void cpu_attention_forward_tiled(Device *d, Attention a, size_t rows,
 	#pragma omp parallel
 	{
 		real *s = need(malloc(rows * columns * sizeof *s));
-		Sums *sums = need(malloc(rows * sizeof *sums));
+		RunningSoftmax *sums = need(malloc(rows * sizeof *sums));
 		#pragma omp for schedule(dynamic)
 		for (size_t i = 0; i < a.B * a.H * tiles; i++) {
 			size_t first = i % tiles * rows;
-			attention_head(&a, i / tiles, (Tile){ .i = first,
-				.rows = least(rows, a.seqlen_q - first) }, columns, sums, s);
+			attention_head(&a, i / tiles, (AttentionTile){ .i = first,
+				.rows = min_size(rows, a.seqlen_q - first) }, columns, sums, s);
 		}
 		free(sums);
 		free(s);
@@ -130,23 +131,23 @@ void cpu_attention_forward_tiled(Device *d, Attention a, size_t rows,
 }
 
 // propagate through the attention of a head
-typedef struct Scratch {
+typedef struct BackwardScratch {
 	real *p, *dp, *delta;   /* (rows, columns) twice, (queries) */
-} Scratch;
+} BackwardScratch;
 
-static void propagate(const Attention *a, const AttentionGradient *g,
-	size_t head, Tile t, Scratch w)
+static void backward_tile(const Attention *a, const AttentionGradient *g,
+	size_t head, AttentionTile t, BackwardScratch w)
 {
 	size_t H = a->H, D = a->D;
 	const real *dO = row_of(g->d_o, head, H, t.i), *L = (const real *)a->L.at
 		+ head * a->seqlen_q + t.i;
-	score(a, head, t, w.p);
+	compute_scores(a, head, t, w.p);
 	multiply(w.dp, t.columns, dO, g->d_o.row, row_of(a->v, head, H, t.j),
 		a->v.row, (Matmul){ .m = t.rows, .n = t.columns, .k = D,
 		.trans_b = true, .alpha = 1 });
 	for (size_t r = 0; r < t.rows; r++) {
 		real *p = w.p + r * t.columns, *dp = w.dp + r * t.columns;
-		size_t n = seen(a, t, r);
+		size_t n = visible_columns(a, t, r);
 		real l = L[r], delta = w.delta[t.i + r];
 		#pragma omp simd
 		for (size_t c = 0; c < n; c++) {
@@ -185,7 +186,7 @@ static void rope_backward(const Attention *a, const AttentionGradient *g,
 }
 
 static void propagate_head(const Attention *a, const AttentionGradient *g,
-	size_t head, size_t rows, size_t columns, Scratch w)
+	size_t head, size_t rows, size_t columns, BackwardScratch w)
 {
 	clear_rows(a, g->dq, head, a->seqlen_q);
 	clear_rows(a, g->dk, head, a->seqlen_k);
@@ -198,12 +199,13 @@ static void propagate_head(const Attention *a, const AttentionGradient *g,
 			sum += (double)o[d] * dO[d];
 		w.delta[i] = (real)sum;
 	}
-	for (Tile t = { 0 }; t.i < a->seqlen_q; t.i += rows) {
-		t.rows = least(rows, a->seqlen_q - t.i);
-		size_t end = a->causal ? least(a->seqlen_k, t.i + t.rows) : a->seqlen_k;
+	for (AttentionTile t = { 0 }; t.i < a->seqlen_q; t.i += rows) {
+		t.rows = min_size(rows, a->seqlen_q - t.i);
+		size_t end = a->causal ? min_size(a->seqlen_k, t.i + t.rows)
+			: a->seqlen_k;
 		for (t.j = 0; t.j < end; t.j += columns) {
-			t.columns = least(columns, end - t.j);
-			propagate(a, g, head, t, w);
+			t.columns = min_size(columns, end - t.j);
+			backward_tile(a, g, head, t, w);
 		}
 	}
 	rope_backward(a, g, g->dq, head, a->seqlen_q);
@@ -218,7 +220,7 @@ void cpu_attention_backward_tiled(Device *d, Attention a, AttentionGradient g,
 {
 	#pragma omp parallel
 	{
-		Scratch w = { .p = need(malloc(rows * columns * sizeof *w.p)),
+		BackwardScratch w = { .p = need(malloc(rows * columns * sizeof *w.p)),
 			.dp = need(malloc(rows * columns * sizeof *w.dp)),
 			.delta = need(malloc(a.seqlen_q * sizeof *w.delta)) };
 		#pragma omp for schedule(dynamic)
