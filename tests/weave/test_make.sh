@@ -4,7 +4,7 @@
 mkdir -p src/weave src/experiments src/ops build
 cp "$root/Makefile" .
 cp "$root/src/build.mk" "$root/src/configure.sh" src
-cp "$root"/src/weave/{problems,unwritten,digest}.awk \
+cp "$root"/src/weave/{problems,unwritten,items,digest}.awk \
 	"$root"/src/weave/{attempt,compile,digest}.sh src/weave
 cp "$root/build/config.mk" build
 printf '## Problem {#%s .problem points=1 tables="%s"}\n' \
