@@ -41,7 +41,6 @@ static int count_cells(const char *line)
 		n += *line == '\t';
 	return n;
 }
-
 Table *table_new(const char *path, const char *columns, int nkeys)
 {
 	if (path)
