@@ -107,6 +107,7 @@ _Noreturn void usage_error(const char *format, ...)
 	va_start(args, format);
 	end_program(print_first_line(format, args), 2);
 }
+
 void *need(void *p)
 {
 	if (p == NULL)

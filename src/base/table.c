@@ -41,6 +41,7 @@ static int count_cells(const char *line)
 		n += *line == '\t';
 	return n;
 }
+
 Table *table_new(const char *path, const char *columns, int nkeys)
 {
 	if (path)

@@ -74,9 +74,9 @@ OPERATION(void, swiglu_backward, (Device *d, Array da, Array db, Array dh,
  * rstd (reciprocal deviation): (rows); b.at, db.at NULL: no shift */
 OPERATION(void, layernorm_forward, (Device *d, Array y, Array mean, Array rstd,
 	Array x, Array g, Array b, size_t rows, size_t C, double eps))
+/* adds to dx (rows, C), dg (C) and db (C) */
 OPERATION(void, layernorm_backward, (Device *d, Array dx, Array dg, Array db,
 	Array dy, Array x, Array g, Array mean, Array rstd, size_t rows, size_t C))
-		                                           /* dx += dg += db += */
 
 // declare the loss and the optimizer
 /* losses, lse (log of the sum of exponentials): (N); logits, dlogits: (N, V);

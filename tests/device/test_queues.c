@@ -11,11 +11,11 @@
 
 static const char *const devices[] = { "cpu", "auto" };
 enum { NDEVICES = sizeof devices / sizeof *devices };
-typedef struct QueuedNote { int *list, *n, value; } QueuedNote;
+typedef struct Note { int *list, *n, value; } Note;
 
 static void take_down(void *note)
 {
-	QueuedNote *a = note;
+	Note *a = note;
 	usleep(1000);
 	a->list[(*a->n)++] = a->value;
 }
@@ -26,10 +26,10 @@ static void work_keeps_its_order(void **state)
 		// queue all notes, and look at them afterwards
 		Device *d = device_open(devices[i]);
 		int list[MANY], n = 0;
-		QueuedNote notes[MANY];
+		Note notes[MANY];
 		Event events[MANY];
 		for (int k = 0; k < MANY; k++) {
-			notes[k] = (QueuedNote){ list, &n, k };
+			notes[k] = (Note){ list, &n, k };
 			device_call(d, COMM, take_down, &notes[k]);
 			events[k] = device_event(d, COMM);
 		}

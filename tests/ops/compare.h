@@ -69,9 +69,8 @@ static inline Array poisoned(size_t n)
 	return (Array){ guarded(n * sizeof(real)), TYPE_REAL };
 }
 
-/* n elements, normal with this mean and standard deviation, cut at three of them;
- * equal streams have equal numbers */
-
+/* n elements, normal with this mean and standard deviation, cut at three of
+ * those; equal streams have equal numbers */
 static inline Array drawn(size_t n, int stream, double mean, double sd)
 {
 	Array a = poisoned(n);
