@@ -1,5 +1,5 @@
 # The driver of writeup.nw: `make help` lists what can be made.  The rules for objects, programs and
-# tables are in src/build.mk, tangled from the chapter "How this document is built".
+# tables are in src/make/build.mk, tangled from the chapter "How this document is built".
 # Settings: MACHINE=slug (where measurements go)  SANITIZE=1  DEBUG=1  CC=clang
 #           CUDA=1 (code for GPUs on a machine without one)  ARCH=sm_90a
 # A make goes through this file up to three times: for several goals, one after another; then for
@@ -21,7 +21,7 @@ endif
 	skeleton skeleton-check FORCE
 
 deps:         ## install the packages of Debian or Ubuntu that are missing | apt, root or sudo | 2 min
-	@bash src/weave/deps.sh
+	@bash src/make/deps.sh
 clean:        ## remove build/ and html/; measurements stay | - | 1 s
 	@mkdir -p build; flock -F build/make.lock rm -rf build html
 
@@ -46,7 +46,7 @@ alone:
 # Third: the work.
 else
 ifneq (,$(filter-out check help tangle dist,$(GOALS)))
--include src/build.mk
+-include src/make/build.mk
 endif
 ifneq (,$(filter-out check help,$(GOALS)))
 ifneq (,$(wildcard $(NOWEB)/markup))
@@ -59,7 +59,7 @@ include build/tangled.mk
 MISSING := $(filter-out $(wildcard $(TANGLED)),$(TANGLED))
 build/tangled.mk: writeup.nw $(if $(MISSING)$(SPOILED),FORCE)
 	@mkdir -p build
-	@notangle -t8 -Rsrc/weave/tangle.sh $< >build/tangle.sh && bash build/tangle.sh $<
+	@notangle -t8 -Rsrc/make/tangle.sh $< >build/tangle.sh && bash build/tangle.sh $<
 else
 $(if $(MAKE_RESTARTS),,$(info noweb is not installed: src/ and tests/ are used as they were committed))
 endif
@@ -73,12 +73,12 @@ kernels: $(KERNEL_OBJECTS) ## compile all code for GPUs, for three of them; need
 	$(CHECK_KERNELS)
 experiments: $(HERE) ## run what is not up to date; one problem: make NAME | as all | 4 min
 writeup.pdf:  ## run the experiments, draw the figures, weave the document | pandoc, XeTeX, gnuplot | 5 min
-	@SOURCE_DIGEST=$$(bash src/weave/source-digest.sh) bash src/weave/weave.sh writeup.nw $@
+	@SOURCE_DIGEST=$$(bash src/make/source-digest.sh) bash src/weave/weave.sh writeup.nw $@
 notes.pdf:    ## the notes alone, front matter and Part I; writeup.pdf makes it, too | as writeup.pdf | 4 min
-	@SOURCE_DIGEST=$$(bash src/weave/source-digest.sh) bash src/weave/weave.sh --notes writeup.nw $@
+	@SOURCE_DIGEST=$$(bash src/make/source-digest.sh) bash src/weave/weave.sh --notes writeup.nw $@
 html:         ## the same as pages for a browser, from html/index.html on | as writeup.pdf | 5 min
 html/index.html:
-	@SOURCE_DIGEST=$$(bash src/weave/source-digest.sh) bash src/weave/weave.sh --html writeup.nw html
+	@SOURCE_DIGEST=$$(bash src/make/source-digest.sh) bash src/weave/weave.sh --html writeup.nw html
 dist:         ## pack what a node without git needs into build/writeup.tar.gz | tar | 1 s
 	@mkdir -p build; tar -czf build/writeup.tar.gz --sort=name --owner=0 --group=0 \
 		--exclude=tables/local --transform='s,^,writeup/,' \
@@ -89,14 +89,14 @@ test: $(PROGRAMS) $(TEST_PROGRAMS) $(SHARED) ## run every test; SANITIZE=1: unde
 fuzz: tangle  ## let libFuzzer search for a file that breaks a reader; SECONDS=60 | clang | 1 min
 	@bash tests/base/fuzz.sh $(or $(SECONDS),60)
 check:        ## is everything that is committed made from this writeup.nw? | noweb, pandoc, poppler | 1 min
-	@NOWEB=$(NOWEB) bash src/weave/check.sh
+	@NOWEB=$(NOWEB) bash src/make/check.sh
 grade: build/test-results.tsv ## score each problem: its tests, tables and claims | as writeup.pdf | 1 min
 	@$(MAKE) -k experiments || :; woven=yes; $(MAKE) writeup.pdf || woven=no; \
-	bash src/weave/grade.sh $$woven
+	bash src/make/grade.sh $$woven
 skeleton: tangle ## this document without its solutions; DIR=folder KEEP='problem ...' | noweb | 2 s
-	@bash src/weave/skeleton.sh '$(DIR)' '$(KEEP)'
+	@bash src/make/skeleton.sh '$(DIR)' '$(KEEP)'
 skeleton-check: tangle ## put solutions back one problem after the other; TRY='problem ...' | as test | 20 min
-	@+MAKE='$(MAKE)' bash src/weave/skeleton-check.sh $(TRY)
+	@+MAKE='$(MAKE)' bash src/make/skeleton-check.sh $(TRY)
 help:         ## this list | - | 1 s
-	@awk -f src/weave/help.awk Makefile; awk -v list=1 -f src/weave/problems.awk writeup.nw
+	@awk -f src/make/help.awk Makefile; awk -v list=1 -f src/make/problems.awk writeup.nw
 endif

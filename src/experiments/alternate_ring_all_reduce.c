@@ -1,4 +1,4 @@
-#include "experiments/cluster.h"
+#include "cases/cluster.h"
 #include "bench/harness.h"
 
 #include <math.h>

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/stats.h"
 #include "bench/training.h"
-#include "experiments/op_classes.h"
+#include "cases/op_classes.h"
 #include "jit/jit.h"
 
 // state the options of the benchmark

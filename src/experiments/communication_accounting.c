@@ -1,4 +1,4 @@
-#include "experiments/ffn.h"
+#include "cases/ffn.h"
 #include "bench/harness.h"
 
 #include <math.h>

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "experiments/cost_ahead.h"
-#include "experiments/cost_proof.h"
-#include "experiments/cost_ways.h"
+#include "cases/cost_predictions.h"
+#include "cases/cost_validation.h"
+#include "cases/cost_search.h"
 
 // options of the cost model
 static const Option options[] = {

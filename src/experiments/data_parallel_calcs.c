@@ -1,4 +1,4 @@
-#include "experiments/one_axis.h"
+#include "cases/one_axis.h"
 
 static double most(const BoundSetting *s, FfnPass pass)
 {

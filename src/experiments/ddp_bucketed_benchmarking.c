@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "experiments/ddp_case.h"
+#include "cases/ddp_case.h"
 #include "ops/ops.h"
 
 static DdpGiven given = DDP_GIVEN;

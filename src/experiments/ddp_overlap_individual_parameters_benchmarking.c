@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "experiments/queue_spans.h"
+#include "cases/queue_spans.h"
 #include "profile/profile.h"
 
 static DdpGiven given = DDP_GIVEN;

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "bench/two_hosts.h"
-#include "experiments/collective_plan.h"
+#include "cases/collective_plan.h"
 
 static const Option options[] = { COLLECTIVE_OPTIONS, { 0 } };
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "experiments/collective_plan.h"
+#include "cases/collective_plan.h"
 
 static const char *nccl_tests;
 static int only = -1;

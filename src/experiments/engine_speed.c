@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "bench/training.h"
-#include "model/memory_estimate.h"
+#include "estimate/memory_estimate.h"
 
 static long context = 128, batch = 4, steps = 3;
 static const Option options[] = {

@@ -10,7 +10,7 @@
 #include "bench/peer.h"
 #include "bench/timing.h"
 #include "bench/training.h"
-#include "experiments/attention_case.h"
+#include "cases/attention_case.h"
 
 #define VALUES "variant fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms both_ms " \
 	"fwd_replay_ms bwd_replay_ms fwd_GFLOP bwd_GFLOP fwd_MB bwd_MB peak_MiB"

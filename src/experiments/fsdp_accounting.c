@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "experiments/queue_spans.h"
-#include "experiments/sharding_case.h"
+#include "cases/queue_spans.h"
+#include "cases/sharding_case.h"
 
 static ShardingGiven given = SHARDING_GIVEN;
 static const char *trace;

@@ -1,4 +1,4 @@
-#include "experiments/bounds.h"
+#include "cases/bounds.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* gradient_checkpointing: memory and time against how many blocks run again */
 #include "base/error.h"
 #include "bench/training.h"
-#include "model/memory_estimate.h"
+#include "estimate/memory_estimate.h"
 
 // read the options of checkpointing
 static int size = SIZE_2_7B, precision = POLICY_BF16, fusion = 1;

@@ -9,8 +9,8 @@
 #include "base/error.h"
 #include "bench/harness.h"
 #include "bench/timing.h"
-#include "experiments/attention_case.h"
-#include "experiments/kernel_case.h"
+#include "cases/attention_case.h"
+#include "cases/kernel_case.h"
 #include "profile/counters.h"
 
 // read the options of kernel counters

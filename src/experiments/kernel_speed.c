@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "bench/timing.h"
 #include "bench/training.h"
-#include "experiments/kernel_case.h"
+#include "cases/kernel_case.h"
 #include "model/precision.h"
 
 // read the options of kernel speed

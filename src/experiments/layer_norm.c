@@ -7,7 +7,7 @@
 #include "bench/peer.h"
 #include "bench/timing.h"
 #include "bench/training.h"
-#include "experiments/norm_rows.h"
+#include "cases/norm_rows.h"
 #include "ops/array.h"
 
 // read the options of the norms

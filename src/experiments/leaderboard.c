@@ -9,10 +9,10 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/stats.h"
-#include "experiments/large_errors.h"
-#include "experiments/large_step.h"
-#include "experiments/step_probe.h"
-#include "experiments/text.h"
+#include "cases/large_errors.h"
+#include "cases/large_step.h"
+#include "cases/step_probe.h"
+#include "cases/text.h"
 #include "ops/gemm_choices.h"
 
 // state the model of the task

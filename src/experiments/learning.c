@@ -11,7 +11,7 @@
 #include "base/random.h"
 #include "bench/harness.h"
 #include "train/step.h"
-#include "experiments/text.h"
+#include "cases/text.h"
 #include "train/checkpoint.h"
 #include "ops/array.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "bench/training.h"
-#include "model/memory_estimate.h"
+#include "estimate/memory_estimate.h"
 
 // read the options of the memory's profile
 static int size = -1, precision = -1, fusion = -1;

@@ -4,7 +4,7 @@
 
 #include "bench/job.h"
 #include "bench/two_hosts.h"
-#include "experiments/ddp_case.h"
+#include "cases/ddp_case.h"
 
 static DdpGiven given = DDP_GIVEN;
 static int only = -1;

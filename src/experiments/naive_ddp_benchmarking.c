@@ -1,5 +1,5 @@
 /* naive_ddp_benchmarking: a step whose gradients are summed one after another */
-#include "experiments/ddp_case.h"
+#include "cases/ddp_case.h"
 
 static DdpGiven given = DDP_GIVEN;
 static const Option options[] = { DDP_OPTIONS(given), { 0 } };

@@ -1,6 +1,6 @@
 /* optimizer_state_sharding_accounting: memory, time and volume with the state of
  * the optimizer on every rank, and with a share on each */
-#include "experiments/sharding_case.h"
+#include "cases/sharding_case.h"
 
 static ShardingGiven given = SHARDING_GIVEN;
 static const Option options[] = { SHARDING_OPTIONS(given), { 0 } };

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/stats.h"
 #include "bench/harness.h"
-#include "experiments/attention_case.h"
+#include "cases/attention_case.h"
 #include "model/precision.h"
 
 // read the options of naive attention

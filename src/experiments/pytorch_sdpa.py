@@ -193,7 +193,7 @@ class Wide(torch.autograd.Function):
 
 # load our functions for PyTorch
 def ours(module, name):
-	sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../ops"))
+	sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../python"))
 	return getattr(importlib.import_module(module), name).apply
 
 

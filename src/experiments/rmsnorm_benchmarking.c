@@ -7,7 +7,7 @@
 #include "bench/harness.h"
 #include "bench/peer.h"
 #include "bench/timing.h"
-#include "experiments/norm_rows.h"
+#include "cases/norm_rows.h"
 #include "ops/array.h"
 #include "ops/norm_plan.h"
 

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/records.h"
 #include "bench/training.h"
-#include "experiments/cost_proof.h"
+#include "cases/cost_validation.h"
 
 // options and rows of several nodes
 static int size = -1;

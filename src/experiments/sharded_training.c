@@ -7,8 +7,8 @@
 #include "base/file.h"
 #include "dist/ddp.h"
 #include "dist/resume.h"
-#include "experiments/ddp_case.h"
-#include "experiments/text.h"
+#include "cases/ddp_case.h"
+#include "cases/text.h"
 
 typedef enum { DDP, SHARDED, ZERO1, ZERO2, FSDP } ResumeStrategy;
 #define STRATEGIES "ddp|sharded|zero1|zero2|fsdp"

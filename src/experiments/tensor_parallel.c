@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "dist/tensor.h"
-#include "experiments/sharding_case.h"
+#include "cases/sharding_case.h"
 
 // describe a row of tensor_parallel
 typedef struct TensorConfig {

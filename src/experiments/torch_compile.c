@@ -5,7 +5,7 @@
 #include "bench/peer.h"
 #include "bench/timing.h"
 #include "bench/training.h"
-#include "experiments/attention_case.h"
+#include "cases/attention_case.h"
 #include "jit/cache.h"
 #include "jit/jit.h"
 

@@ -115,8 +115,6 @@ typedef struct Elementary {
 } Elementary;
 
 int  opcode_operands(Opcode op);
-/* does the operation now, or hands it to the device's deferral */
-void elementary(Device *d, const Elementary *e);
 /* n elements of TYPE_REAL for the steps of one formula; the caller frees
  * them by device_free. Under a deferral they may never get memory */
 Array elementary_scratch(Device *d, size_t n, const char *what);

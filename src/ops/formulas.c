@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "ops/array.h"
+#include "ops/dispatch.h"
 #include "ops/elementary.h"
 
 // call an elementary operation like a function

@@ -11,20 +11,10 @@
 #ifndef OPS_OPS_H
 #define OPS_OPS_H
 
-#include "ops/types.h"
+#include "ops/dispatch.h"
 
-/* a function for each operation of ops/list.h */
-typedef struct Ops {
-#define OPERATION(TYPE, NAME, PARAMETERS) TYPE (*NAME) PARAMETERS;
-#include "ops/list.h"
-#undef OPERATION
-	/* the kernels of attention, the simplest first; attention_forward and
-	 * attention_backward take the last one that can do what is asked */
-	const AttentionKernel *attention_kernels;
-} Ops;
 
 /* the operations of a device; while work is deferred, those that record it */
-const Ops *ops_for(const Device *device);
 /* replaces operations of a table by those that are written as formulas
  * (ops/formulas.h) */
 void       ops_by_formulas(Ops *ops);

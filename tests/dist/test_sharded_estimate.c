@@ -1,7 +1,7 @@
 /* the memory estimate of a rank that holds shards, against the device's */
 #define _GNU_SOURCE
 #include "dist/zero.h"
-#include "model/memory_estimate.h"
+#include "estimate/memory_estimate.h"
 #include "tests/ops/compare.h"
 #include "tests/dist/job.h"
 #include "train/step.h"

@@ -1,6 +1,6 @@
 /* the memory estimate of a rank that has a part, against the device's */
 #define _GNU_SOURCE
-#include "model/memory_estimate.h"
+#include "estimate/memory_estimate.h"
 #include "tests/dist/parts.h"
 
 enum { LONG = 48 };

@@ -1,7 +1,7 @@
 # expect.sh: sourced by tests; runs programs, and looks at what they say
 out=$(mktemp -d) || exit 1
 trap 'rm -rf "$out"' EXIT
-. tests/weave/check.sh
+. tests/base/check.sh
 expect() { # expect NAME STATUS PATTERN PROGRAM ARGUMENTS...
 	local name=$1 status=$2 pattern=$3 program=${BUILD:-build}/$4 got=0
 	shift 4

@@ -2,8 +2,8 @@
 #include "tests/ops/cuda/both.h"
 
 #include "train/step.h"
-#include "experiments/text.h"
-#include "model/memory_estimate.h"
+#include "cases/text.h"
+#include "estimate/memory_estimate.h"
 #include "ops/cuda/cuda.h"
 
 // take the loss, logits and gradients of a model

@@ -1,0 +1,115 @@
+#define _GNU_SOURCE
+#include "cases/collective_peers.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/error.h"
+#include "bench/job.h"
+#include "bench/peer.h"
+#include "cases/collective_case.h"
+
+// start PyTorch
+static const char *sizes_text(const PeerCase *c)
+{
+	static char text[512];
+	size_t n = 0;
+	for (int i = 0; i < c->nsizes; i++)
+		n += snprintf(text + n, sizeof text - n, "%s%ld", i ? "," : "",
+			c->sizes[i]);
+	return text;
+}
+
+void gloo_rows(Row *row, const PeerCase *c)
+{
+	peer_measure(row, COLLECTIVE_VALUES, c->limit_s, "pytorch_collectives.py",
+		"--device %s --dtype %s --ranks %ld --sizes %s --runs %ld", c->device,
+		c->dtype, c->ranks, sizes_text(c), c->runs);
+}
+
+// start nccl-tests
+/* sets a row from a line of its table; false: the line holds none */
+static bool read_row_line(Row *row, const PeerCase *c, const char *line)
+{
+	long bytes;
+	double us, algbw, busbw;
+	char wrong[16];
+	if (sscanf(line, "%ld %*s %*s %*s %*s %*s %*s %*s %*s %lf %lf %lf %15s",
+		&bytes, &us, &algbw, &busbw, wrong) != 5)
+		return false;
+	if (strcmp(wrong, "0") != 0)
+		die("nccl-tests: %s elements of %ld bytes are wrong", wrong, bytes);
+	bool asked = false;
+	for (int i = 0; i < c->nsizes; i++)
+		asked = asked || c->sizes[i] == bytes;
+	if (!asked)
+		return false;
+	row_set(row, "bytes", "%ld", bytes);
+	row_set(row, "time_ms", "%.5g", us * 1e-3);
+	row_set(row, "algbw_GBps", "%.5g", bytes / us * 1e-3);
+	row_set(row, "busbw_GBps", "%.5g",
+		bytes / us * 1e-3 * collective_factor(ALL_REDUCES, (int)c->ranks));
+	row_set(row, "batch", "%ld", c->runs);
+	row_set(row, "runs", "1");
+	row_emit(row);
+	return true;
+}
+
+// choose the runs that cover all sizes
+static bool sizes_covered(const PeerCase *c, int i)
+{
+	for (int j = 0; j < c->nsizes; j++)
+		for (long size = c->sizes[j]; size <= c->sizes[i]; size *= 10)
+			if (size == c->sizes[i] && (j < i || size > c->sizes[j]))
+				return true;
+	return false;
+}
+
+static long largest(const PeerCase *c)
+{
+	long most = 0;
+	for (int i = 0; i < c->nsizes; i++)
+		most = c->sizes[i] > most ? c->sizes[i] : most;
+	return most;
+}
+
+// run nccl-tests and read its table
+static const char run_all_reduce_perf[] =
+	"p='%s'/all_reduce_perf; [ -x $p ] || p='%s'/build/all_reduce_perf; g=%ld; "
+	"export NCCL_NVLS_ENABLE=0; if %s; then ldd $p | grep -q libmpi || exit 9; "
+	"export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; "
+	"p=\"mpirun --bind-to none --oversubscribe -n $g $p\"; g=1; fi; "
+	"timeout %ld $p -g $g -d %s -b %ld -e %ld -f 10 -w 5 -n %ld -c 1";
+
+void nccl_tests_rows(Row *row, const PeerCase *c, const char *folder,
+	bool by_mpi)
+{
+	bool low = strcmp(c->dtype, "bf16") == 0, any = true;
+	char *line = NULL;
+	size_t capacity = 0;
+	for (int i = 0; i < c->nsizes && any; i++) {
+		if (sizes_covered(c, i))
+			continue;
+		FILE *from = job_start(run_all_reduce_perf, folder, folder, c->ranks,
+			by_mpi ? "true" : "false", c->limit_s, low ? "bfloat16" : "float",
+			c->sizes[i], largest(c), c->runs);
+		any = false;
+		while (getline(&line, &capacity, from) > 0)
+			any |= read_row_line(row, c, line);
+		int status = pclose(from);
+		if (!any)
+			job_skip(row, "nccl-tests", status, WEXITSTATUS(status) == 9
+				? "built without MPI" : "");
+	}
+	free(line);
+}
+
+// start this program again for collectives
+void collective_job_rows(Row *row, const PeerCase *c, const char *launcher,
+	const char *arguments)
+{
+	job_rows(row, c->ranks, c->limit_s, launcher, "--dtype %s --bytes %s "
+		"--runs %ld %s", c->dtype, sizes_text(c), c->runs, arguments);
+}

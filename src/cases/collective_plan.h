@@ -1,0 +1,51 @@
+/* collective_plan.h: what the programs that time collectives have in common:
+ * options, sizes, and the run of a configuration */
+#ifndef CASES_COLLECTIVE_PLAN_H
+#define CASES_COLLECTIVE_PLAN_H
+
+#include "bench/harness.h"
+#include "cases/collective_case.h"
+#include "cases/collective_peers.h"
+
+#define COLLECTIVE_DTYPES "fp32|bf16"
+enum { MOST_SIZES = 16 };
+
+/* what the options ask for; 0, NULL or -1: everything */
+typedef struct CollectiveWish {
+	const char *transport, *bytes;
+	int dtype;
+	long ranks, runs;
+	bool full;
+} CollectiveWish;
+extern CollectiveWish collective_wish;
+#define COLLECTIVE_OPTIONS                                                     \
+	{ "transport", OPT_TEXT, &collective_wish.transport, "NAME",               \
+		"this one only: of " TRANSPORTS ", or a peer" },                       \
+	{ "dtype", OPT_CHOICE, &collective_wish.dtype, COLLECTIVE_DTYPES,          \
+		"this format only" },                                                  \
+	{ "ranks", OPT_INT, &collective_wish.ranks, "1..64", "so many ranks only" }, \
+	{ "bytes", OPT_TEXT, &collective_wish.bytes, "LIST",                       \
+		"sizes of the array, commas between" },                                \
+	{ "full", OPT_FLAG, &collective_wish.full, "",                             \
+		"also on a CPU: sizes up to 1 GB, 2, 4 and 6 ranks" },                 \
+	{ "runs", OPT_INT, &collective_wish.runs, "1..1000",                       \
+		"measured runs of a size, at most" }
+
+/* whether mpirun or srun started this process */
+bool collective_in_job(void);
+/* whether the options leave a configuration of this kind */
+bool collective_wanted(const char *transport, int dtype, long ranks);
+/* exits 2 when n, the number of planned configurations, is 0, or when the sizes
+ * asked for are none */
+void collective_expect(int n);
+/* sets the sizes of --bytes as they were given; else ours, ascending, of at most
+ * so many bytes each; returns how many */
+int  collective_sizes(long sizes[MOST_SIZES], double most);
+/* emits all rows of a configuration; called by a process for each rank */
+void collective_run(Row *row, int collective, const char *transport, int dtype,
+	double most);
+/* what a peer is asked for; sizes: room for them, used as long as the case is */
+PeerCase collective_peer_case(const char *device, int dtype, long ranks,
+	double most, long sizes[MOST_SIZES]);
+
+#endif

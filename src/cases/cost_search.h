@@ -1,0 +1,39 @@
+/* cost_search.h: rows of maps: the best way to divide a step, by machine,
+ * model, number of devices and batch */
+#ifndef CASES_COST_SEARCH_H
+#define CASES_COST_SEARCH_H
+
+#include "bench/harness.h"
+#include "estimate/cost_map.h"
+
+#define SEARCH_SHEETS "H100|H200|B200|TPU v5p"
+#define SEARCH_MODELS "small|medium|large|xl|2.7B|8B|70B|405B|XXL"
+enum { MOST_MODELS = 9 };
+
+typedef struct SearchOptions {
+	int sheet, model;                /* -1: all */
+	CostSheet custom;                /* name NULL; rates of 0: not given */
+	/* 0: not given */
+	long d_model, d_ff, layers, heads, kv_heads, vocab, context;
+	long devices, tokens;
+} SearchOptions;
+extern SearchOptions search_options;
+
+/* set the machines and the models that the options leave, and return how many;
+ * one that is given in part, or makes no sense, is a usage error */
+int  search_sheets(CostSheet sheets[MAP_SHEETS]);
+int  search_models(CostModel models[MOST_MODELS]);
+
+typedef struct SearchConfig {
+	const char *hardware, *model;
+	int sheet, at;                   /* indices of search_sheets, search_models */
+} SearchConfig;
+
+#define SEARCH_VALUES "devices tokens way strategy tensor stages interleave " \
+	"microbatches recompute step_ms tokens_per_s mfu hidden bubble GB " \
+	"plain_way plain_strategy plain_tensor plain_ms"
+void run_regimes(Row *row, const void *config);
+void run_scaling(Row *row, const void *config);
+void run_hiding(Row *row, const void *config);
+
+#endif

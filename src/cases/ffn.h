@@ -1,0 +1,37 @@
+/* ffn.h: a feed-forward layer on a mesh of devices: what a pass computes and
+ * sends, by formulas and counted on an explicit schedule */
+#ifndef CASES_FFN_H
+#define CASES_FFN_H
+
+#include "cases/cluster.h"
+
+enum { NBYTES = 2 };                /* of a weight or an activation: bf16 */
+
+/* y = (f(x W1) * x W2) W3, without a gate y = f(x W1) W3; x: (B, D) */
+typedef struct Ffn {
+	size_t B, D, F;
+	bool gated;
+	size_t X, Y;        /* the batch is split along X, F along Y */
+	bool sharded;       /* weights are split along X too (FSDP); else each
+	                     * device has its part of F whole */
+} Ffn;
+
+typedef enum FfnPass { FORWARD, BACKWARD, PASSES } FfnPass;
+
+/* FLOPs of the device that has most; along each axis the most bytes that any
+ * device sends in a step, summed over steps */
+typedef struct FfnCost {
+	double flops, nbytes[AXES];
+} FfnCost;
+
+/* the cost of a pass by formula, in which shares may be fractions of rows */
+FfnCost ffn_cost(const Ffn *f, FfnPass pass);
+/* counts an explicit schedule, step by step, in whole rows and columns */
+void ffn_count(const Ffn *f, FfnCost cost[PASSES]);
+/* as ffn_count, but small integers are really computed with and sent. Ends the
+ * program unless each device has the output and the gradients that one device
+ * computes and, for small layers, those of one device are derivatives by
+ * differences */
+void ffn_run(const Ffn *f, FfnCost cost[PASSES]);
+
+#endif

@@ -1,0 +1,15 @@
+/* op_classes.h: the time of a step on the fused path, by class of operation */
+#ifndef CASES_OP_CLASSES_H
+#define CASES_OP_CLASSES_H
+
+#include "device/device.h"
+
+enum { LINEAR, ATTENTION, ELEMENTWISE, OPTIMIZER, NCLASSES };
+
+/* has ranges of d take stamps from now on, or no more; one device at a time */
+void watch_classes(Device *d, bool on);
+/* sets the milliseconds of each class in the last step, which is over; a replayed
+ * step has the stamps that were recorded with it */
+void sum_classes(Device *d, double ms[NCLASSES]);
+
+#endif

@@ -1,0 +1,16 @@
+# scratch.sh: sourced by tests; makes an empty folder and goes there
+set -u
+. tests/base/check.sh
+root=$PWD
+work=$(mktemp -d) || exit 1	# cd "" would stay here
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+unset MAKEFLAGS MAKELEVEL MFLAGS MAKEOVERRIDES SANITIZE DEBUG MACHINE
+not() { ! "$@"; }
+need_noweb() {
+	[ -x "${NOWEB:-/usr/lib/noweb}/markup" ] || exit 77
+}
+document() { # noweb on standard input, with braces for the angle brackets
+	sed 's/{{/<</g
+	s/}}/>>/g' >writeup.nw
+}

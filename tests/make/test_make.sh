@@ -1,0 +1,164 @@
+#!/usr/bin/env bash
+# test_make.sh: what make does again after which change
+. tests/make/scratch.sh
+mkdir -p src/make src/experiments src/ops build
+cp "$root/Makefile" .
+cp "$root/src/make/build.mk" "$root/src/make/configure.sh" src/make
+cp "$root"/src/make/{problems,unwritten,items,digest}.awk \
+	"$root"/src/make/{attempt,compile,digest}.sh src/make
+cp "$root/build/config.mk" build
+printf '## Problem {#%s .problem points=1 tables="%s"}\n' \
+	one 'one one-more' two two >writeup.nw
+printf 'double op(double x);\n' >src/ops/ops.h
+printf '#include "ops/ops.h"\ndouble op(double x) { return 2 * x; }\n' \
+	>src/ops/op.c
+echo '{ global: op; };' >src/ops/exports.map
+cat >src/experiments/one.c <<'END'
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <utime.h>
+#include "ops/ops.h"
+int main(int argc, char **argv)
+{
+	FILE *log = fopen("log", "a"), *out = fopen(argv[argc > 2 ? 2 : 0], "w");
+	if (!log || !out)
+		return 1;
+	fprintf(log, "%s\n", argv[2] + 13);
+	fprintf(out, "# complete: %s\n", getenv("DIE") ? "no" : "yes");
+	fprintf(out, "x\n%g\n", op(1));
+	fclose(out);
+	poll(NULL, 0, 100); /* ms */
+	puts("  end");
+	if (getenv("LACKS") && (log = fopen(getenv("UNWRITTEN_LOG"), "a")))
+		return fputs("not yet written: f (problem p)\n", log) > 0;
+	if (getenv("DIE"))
+		return utime(argv[2], &(struct utimbuf){ 0, 0 }) + 1;
+	return 0;
+}
+END
+sed '/ops/d; s/op(1)/1.0/' src/experiments/one.c >src/experiments/two.c
+make() { command make NOWEB=/nonexistent CFLAGS= "$@" >said 2>&1; }
+mkdir bin
+printf 'echo 4\n' >bin/nproc
+cat >bin/both.sh <<'END'
+for name in one two; do
+	[[ "$*" != *" src/experiments/$name.c" ]] || touch met-$name
+done
+[[ "$*" != *" src/experiments/"* ]] || for ((i = 0; i < 40; i++)); do
+	[ ! -e met-one ] || [ ! -e met-two ] || break
+	sleep 0.05
+done
+[[ "$*" != *" src/experiments/"* ]] || [ -e met-one -a -e met-two ] || exit 1
+exec cc "$@"
+END
+chmod +x bin/nproc
+meet() { rm -f met-*; PATH=$work/bin:$PATH make CC='bash bin/both.sh' "$@" all; }
+check 'told -j1, make compiles one at a time' not meet -j1
+check 'or else on all cores' meet
+runs() { # runs NAMES: make, and these programs ran, in this order
+	rm -f log
+	make experiments || return 1
+	[ "$(cat log 2>/dev/null | tr '\n' ' ')" = "$1" ]
+}
+in_turn() {
+	rm -rf tables log
+	make -j4 experiments
+	[ "$(grep -o '^  run\|^  end' said | tr -d ' \n')" = runendrunendrunend ]
+}
+check 'experiments are announced when they start' in_turn
+rm -rf tables log build/two
+make two one
+check 'several goals are made in their order' \
+	[ "$(cat log | tr '\n' ' ')" = 'two.tsv one.tsv one-more.tsv ' ]
+rm -r tables
+check 'at first all runs' runs 'one.tsv one-more.tsv two.tsv '
+check 'then nothing' runs ''
+touch src/ops/op.c
+sed -i '1s,$, // new,' src/ops/op.c
+check 'a comment is compiled' eval 'make all; grep -q op.c said'
+check 'and runs nothing' runs ''
+sed -i 's/2 \* x/3 * x/' src/ops/op.c
+check 'a constant runs the programs that use it' runs 'one.tsv one-more.tsv '
+echo 'More prose.' >>writeup.nw
+check 'prose runs nothing' runs ''
+mkdir tables/far
+echo x >tables/far/one.tsv
+export MAKEFLAGS='READS_two=$$(RECORDED)'
+check 'what another machine recorded runs what reads it' runs 'two.tsv '
+check 'once' runs ''
+unset MAKEFLAGS
+rm -r tables/far
+rm src/experiments/two.c
+sed -i '/#two/d' writeup.nw
+check 'a program can be removed' runs ''
+rm -rf build/f32 build/one
+exec 8>build/make.lock
+flock 8
+waiting() { cat said-* 2>/dev/null | grep -c '^make: waiting'; }
+for i in 1 2; do
+	command make NOWEB=/nonexistent CFLAGS= build/one >said-$i 2>&1 8>&- &
+	pids[i]=$!
+done
+for ((i = 0; i < 100 && $(waiting) < 2; i++)); do sleep 0.1; done
+check 'two makes wait' [ "$(waiting)" = 2 ]
+within() { MAKE_LOCKED=$PWD make src/ops/op.c; }
+check 'a make within make does not' within
+exec 8>&-
+check 'then one succeeds' wait "${pids[1]}"
+check 'and the other' wait "${pids[2]}"
+check 'one compiles' [ "$(cat said-* | grep -c 'cc .*op.c')" = 1 ]
+sed -i 's/3 \* x/4 * x/' src/ops/op.c
+export DIE=1
+rm -f log
+check 'a failing program stops make' not make one
+check 'its table stays' grep -q 'complete: no' tables/local/one.tsv
+check 'no other program runs' [ "$(cat log)" = one.tsv ]
+check 'unless make is told to go on' eval 'not make -k one && grep -q more log'
+unset DIE
+check 'and is made again' runs 'one.tsv one-more.tsv '
+printf '/*\n\tunwritten("f",\n\t\t"p");\n*/\n' >src/ops/f.c
+touch writeup.nw
+rm tables/local/*.tsv
+check 'what is not written stops no experiment' eval 'LACKS=1 make one'
+check 'is named' grep -q 'waits build/one: not yet written: f (problem p)$' said
+check 'and leaves no table' [ ! -e tables/local/one.tsv ]
+rm src/ops/f.c
+touch writeup.nw
+check 'which is made later' runs 'one.tsv one-more.tsv '
+sed -i 's/double op(double x) {/& oops/' src/ops/op.c
+check 'an error stops make' not make all
+check 'it names the source' grep -q '^src/ops/op.c:2:' said
+if [ -x "${NOWEB:-/usr/lib/noweb}/markup" ]; then
+	cp "$root/src/make/tangle.sh" src/make
+	for file in src/ops/op.[ch] src/ops/ops.h; do
+		[ ! -f $file ] || { echo "{{$file}}="; cat $file; echo '@'; }
+	done | document
+	bash src/make/compile.sh src/ops/op.c gcc -Isrc -c -o op.o src/ops/op.c \
+		>said 2>&1
+	check 'or the line of the document' grep -q '^writeup.nw:3:' said
+fi
+serialised() { # as a compiler of kernels that makes each wgmma wait
+	touch "$2"
+	echo "ptxas info    : (C7510) wgmma.mma_async is serialized" >&2
+}
+export -f serialised
+check 'a wgmma that waits is an error' not bash src/make/compile.sh k.cu \
+	bash -c 'serialised "$@"' nvcc -o k.o 2>said
+check 'and leaves nothing' [ ! -e k.o ]
+cd "$root" || exit 1
+in_help() { sed -n 's/^\([a-z._-]*\):.*## .*| *\([^|]*\)$/\1 \2/p' Makefile; }
+in_table() {
+	local cells='[^|]*|[^|]*|[^|]*|'
+	sed -n "s/^| .make \([a-z._-]*\)$cells *\([^|;]*[^|; ]\) *[;|].*/\1 \2/p" \
+		README.md
+}
+[ ! -f README.md ] || check 'README and help agree on times' \
+	diff <(in_help | sort) <(in_table | sort)
+mapped() {
+	for folder in src/*/; do
+		grep -q "^| .${folder#src/}" src/README.md || return 1
+	done
+}
+check 'the map names every folder' mapped
+exit $failed
