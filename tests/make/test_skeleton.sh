@@ -55,6 +55,8 @@ tangled() { # tangled DOCUMENT: its only file
 skeleton ''
 check 'contracts stay, helpers and steps go' diff - <(tangled kept.nw) <<'END'
 #include "t.h"
+
+// work
 typedef struct Pair {
 	int a, b;
 } Pair;
@@ -69,6 +71,7 @@ int twice(Pair *p,
 {
 	unwritten("twice", "one two");
 }
+
 #include "base/unwritten.h"
 
 static int needed(int x)
