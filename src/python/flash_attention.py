@@ -19,7 +19,7 @@ class Array(ctypes.Structure):
 		("row", ctypes.c_int64), ("head", ctypes.c_int64)]
 
 
-class Shape(ctypes.Structure):
+class AttentionShape(ctypes.Structure):
 	_fields_ = [(name, ctypes.c_int64) for name in ("batch", "heads", "seqlen_q",
 		"seqlen_k", "head_size")] + [("scale", ctypes.c_double)] + [(name,
 		ctypes.c_int32) for name in ("causal", "type", "on_gpu", "gpu",
@@ -27,7 +27,7 @@ class Shape(ctypes.Structure):
 
 
 class Call(ctypes.Structure):
-	_fields_ = [("shape", Shape), ("arrays", Array * 8)]
+	_fields_ = [("shape", AttentionShape), ("arrays", Array * 8)]
 
 
 TYPES = {torch.float32: 0, torch.bfloat16: 2, torch.float16: 3}
@@ -82,7 +82,7 @@ def prepare(function, arrays, results, causal, deterministic, stream):
 		rows = dense + found
 	else:                                  # O is the first in FlashCall
 		rows = found[3:4] + found[:3] + found[4:] + dense
-	call = Call(Shape(batch, heads, n, K.shape[-2], d, 0, causal, TYPES[Q.dtype],
+	call = Call(AttentionShape(batch, heads, n, K.shape[-2], d, 0, causal, TYPES[Q.dtype],
 		Q.is_cuda, max(Q.get_device(), 0), deterministic, stream),
 		(Array * 8)(*(Array(None, *strides) for strides in rows)))
 	empty = Q.numel() == 0 or K.numel() == 0

@@ -13,7 +13,7 @@ from torch_calls import (Prepared, library, merged_stride, operator, raw_stream,
 	refuse)
 
 # load the library's norm
-class Shape(ctypes.Structure):
+class NormShape(ctypes.Structure):
 	_fields_ = [(name, ctypes.c_int64) for name in ("rows", "width", "x_row",
 		"y_row")] + [("eps", ctypes.c_double)] + [(name, ctypes.c_int32)
 		for name in ("type", "version", "on_gpu", "gpu")] + [("stream",
@@ -60,7 +60,7 @@ def prepare(function, x, g, other, eps, version, stream):
 	check(x, g, other)
 	width, rows = x.shape[-1], math.prod(x.shape[:-1])
 	steps = [row_stride(x), width if other is None else row_stride(other)]
-	shape = Shape(rows, width, *(step or width for step in steps), eps,
+	shape = NormShape(rows, width, *(step or width for step in steps), eps,
 		TYPES[x.dtype], version, x.is_cuda, max(x.get_device(), 0), stream)
 	return (function if x.numel() else None, bytes(shape), not steps[0],
 		not steps[1], rows)

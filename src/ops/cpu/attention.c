@@ -131,12 +131,12 @@ void cpu_attention_forward_tiled(Device *d, Attention a, size_t rows,
 }
 
 // propagate through the attention of a head
-typedef struct BackwardScratch {
+typedef struct ScoreGradients {
 	real *p, *dp, *delta;   /* (rows, columns) twice, (queries) */
-} BackwardScratch;
+} ScoreGradients;
 
 static void backward_tile(const Attention *a, const AttentionGradient *g,
-	size_t head, AttentionTile t, BackwardScratch w)
+	size_t head, AttentionTile t, ScoreGradients w)
 {
 	size_t H = a->H, D = a->D;
 	const real *dO = row_of(g->d_o, head, H, t.i), *L = (const real *)a->L.at
@@ -186,7 +186,7 @@ static void rope_backward(const Attention *a, const AttentionGradient *g,
 }
 
 static void propagate_head(const Attention *a, const AttentionGradient *g,
-	size_t head, size_t rows, size_t columns, BackwardScratch w)
+	size_t head, size_t rows, size_t columns, ScoreGradients w)
 {
 	clear_rows(a, g->dq, head, a->seqlen_q);
 	clear_rows(a, g->dk, head, a->seqlen_k);
@@ -220,7 +220,7 @@ void cpu_attention_backward_tiled(Device *d, Attention a, AttentionGradient g,
 {
 	#pragma omp parallel
 	{
-		BackwardScratch w = { .p = need(malloc(rows * columns * sizeof *w.p)),
+		ScoreGradients w = { .p = need(malloc(rows * columns * sizeof *w.p)),
 			.dp = need(malloc(rows * columns * sizeof *w.dp)),
 			.delta = need(malloc(a.seqlen_q * sizeof *w.delta)) };
 		#pragma omp for schedule(dynamic)
