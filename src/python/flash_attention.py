@@ -82,8 +82,8 @@ def prepare(function, arrays, results, causal, deterministic, stream):
 		rows = dense + found
 	else:                                  # O is the first in FlashCall
 		rows = found[3:4] + found[:3] + found[4:] + dense
-	call = Call(AttentionShape(batch, heads, n, K.shape[-2], d, 0, causal, TYPES[Q.dtype],
-		Q.is_cuda, max(Q.get_device(), 0), deterministic, stream),
+	call = Call(AttentionShape(batch, heads, n, K.shape[-2], d, 0, causal,
+		TYPES[Q.dtype], Q.is_cuda, max(Q.get_device(), 0), deterministic, stream),
 		(Array * 8)(*(Array(None, *strides) for strides in rows)))
 	empty = Q.numel() == 0 or K.numel() == 0
 	L = torch.empty(Q.shape[:-1], device="meta")
