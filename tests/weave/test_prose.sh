@@ -111,6 +111,19 @@ if [ $status -eq 1 ] && cmp -s first.pdf writeup.pdf; then
 	ok "a failed weave leaves the old PDF"
 else not_ok "a failed weave leaves the old PDF"; fi
 make_document
+edit '1i ```{=latex}\n\\part{First}\n```\n'
+add 'The rest is in [](#sec-rest).' '```{=latex}' '\part{Second}' '```' \
+	'# Another {#sec-other}' 'Away.' '# The rest {#sec-rest}' 'Away, too.'
+bash "$weave" --notes writeup.nw notes.pdf 2>said >told; status=$?
+expect_good "the notes are made"
+pdftotext notes.pdf notes.txt
+if grep -q 'Section 3 of the whole document' notes.txt
+then ok "a reference into the rest has its number there"
+else not_ok "a reference into the rest has its number there"; fi
+if grep -q 'Away' notes.txt
+then not_ok "and the rest is left out"
+else ok "and the rest is left out"; fi
+make_document
 mkdir -p src/drawings
 echo '\begin{tikzpicture}\node{\Rows};\end{tikzpicture}' >src/drawings/box.tex
 add '::: {.drawing #fig:box src=box values="{Rows=64}"}' 'A box.' ':::' ''
