@@ -2,6 +2,9 @@
 # used after items.awk
 { load($0) }
 END {
+	split("7 11", first, " ")
+	split("1000003 999983", factor, " ")
+	split("2147483629 2147483587", prime, " ")
 	for (n = 33; n < 127; n++)
 		code_of[sprintf("%c", n)] = n
 	for (n = 1; n <= files; n++)
@@ -223,25 +226,15 @@ function kept(entry, n, promised,    part, i, f, found) {
 }
 
 # hash an item without its names
-function fold1(h, x) { return (h * 1000003 + x) % 2147483629 }
-function fold2(h, x) { return (h * 999983 + x) % 2147483587 }
-function hash1(t,    i, h) {
-	if (!(t in known1)) {
-		h = 7
+function fold(w, h, x) { return (h * factor[w] + x) % prime[w] }
+function hash(w, t,    i, h) {
+	if (!((w, t) in known)) {
+		h = first[w]
 		for (i = 1; i <= length(t); i++)
-			h = fold1(h, code_of[substr(t, i, 1)] + 0)
-		known1[t] = h
+			h = fold(w, h, code_of[substr(t, i, 1)] + 0)
+		known[w, t] = h
 	}
-	return known1[t]
-}
-function hash2(t,    i, h) {
-	if (!(t in known2)) {
-		h = 11
-		for (i = 1; i <= length(t); i++)
-			h = fold2(h, code_of[substr(t, i, 1)] + 0)
-		known2[t] = h
-	}
-	return known2[t]
+	return known[w, t]
 }
 
 function link(id,    k, t, h, g, field, key, num, f, to) {
@@ -252,14 +245,14 @@ function link(id,    k, t, h, g, field, key, num, f, to) {
 	for (k = 1; k <= len[id]; k++) {
 		t = tok[id, k]
 		if (!is_name(t)) {
-			h = fold1(h, hash1(t))
-			g = fold2(g, hash2(t))
+			h = fold(1, h, hash(1, t))
+			g = fold(2, g, hash(2, t))
 			continue
 		}
 		field = tok[id, k - 1] ~ /^(\.|->|::)$/
 		if ((id, t) in own && (!field || (id, t) in own_field)) {
-			h = fold1(h, own[id, t])
-			g = fold2(g, own[id, t])
+			h = fold(1, h, own[id, t])
+			g = fold(2, g, own[id, t])
 			continue
 		}
 		key = field t
@@ -275,8 +268,8 @@ function link(id,    k, t, h, g, field, key, num, f, to) {
 			if (num[key] > 0)
 				ref[id, refs[id]] = to
 		}
-		h = fold1(h, num[key] ? 1000 + num[key] : hash1(t))
-		g = fold2(g, num[key] ? 1000 + num[key] : hash2(t))
+		h = fold(1, h, num[key] ? 1000 + num[key] : hash(1, t))
+		g = fold(2, g, num[key] ? 1000 + num[key] : hash(2, t))
 	}
 	shape1[id] = h
 	shape2[id] = g
@@ -309,15 +302,15 @@ function mix(backend, to,    target, part, n, i, sum1, sum2) {
 	for (i = 1; i <= n; i++) {
 		split(target[i], part, ":")
 		if (part[1] == "affix") {
-			sum1 += hash1(part[2])
-			sum2 += hash2(part[2])
+			sum1 += hash(1, part[2])
+			sum2 += hash(2, part[2])
 		} else if (backend == "cuda" || in_file[part[1]] !~ /\/cuda\//) {
-			sum1 += fold1(color1[part[1]], part[2])
-			sum2 += fold2(color2[part[1]], part[2])
+			sum1 += fold(1, color1[part[1]], part[2])
+			sum2 += fold(2, color2[part[1]], part[2])
 		}
 	}
-	h = fold1(h, sum1 % 2147483629)
-	g = fold2(g, sum2 % 2147483587)
+	h = fold(1, h, sum1 % prime[1])
+	g = fold(2, g, sum2 % prime[2])
 }
 
 # choose the sources of a program
