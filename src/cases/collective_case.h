@@ -9,10 +9,6 @@
 #define COLLECTIVES "all-reduce|reduce-scatter|all-gather|broadcast"
 enum { ALL_REDUCES, REDUCE_SCATTERS, ALL_GATHERS, BROADCASTS };
 
-/* columns that collective_rows sets, in a row for each size */
-#define COLLECTIVE_VALUES "bytes time_ms time_sd_ms time_min_ms algbw_GBps " \
-	"busbw_GBps batch runs"
-
 typedef struct CollectiveCase {
 	Comm *comm;
 	Device *device;

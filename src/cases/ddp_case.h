@@ -141,14 +141,11 @@ double   ddp_case_alone(DdpCase *c, int runs);
 void     ddp_case_check(DdpCase *c);
 double   ddp_case_ms(const DdpCase *c, int stamp);   /* since the step began */
 
-/* ddp_case_row sets DDP_VALUES for a DdpConfig. Its halves are ddp_case_single
+/* ddp_case_row fills the row of a DdpConfig. Its halves are ddp_case_single
  * and then ddp_case_summed; each leaves the model for ddp_case_end */
-#define DDP_VALUES "step_ms step_sd_ms fwd_ms bwd_ms wait_ms opt_ms comm_ms " \
-	"alone_ms single_ms single_bwd_ms overlap buckets "                   \
-	"gradient_MB peak_MiB loss via"
 void     ddp_case_row(Row *row, const void *config);
 /* a sweep of a program whose rows are such */
-#define DDP_SWEEP(NAME, PLAN) { NAME, ddp_keys, DDP_VALUES, PLAN, ddp_case_row, \
+#define DDP_SWEEP(NAME, PLAN) { NAME, ddp_keys, PLAN, ddp_case_row, \
 	.ranks = ddp_config_ranks }
 extern const Key ddp_keys[];
 void     ddp_case_single(Row *row, DdpCase *c);

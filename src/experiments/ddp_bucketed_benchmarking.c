@@ -350,17 +350,15 @@ static void run_buckets(Row *row, const void *config)
 }
 
 // describe the sweeps of buckets to the harness
-#define PREDICTED " ideal_ms simulated_ms o_us w_GBps stretch comm_stretch formed"
 const Experiment experiment = {
 	.about = "times steps that sum gradients bucket by bucket",
 	.options = options, .cpu_scale = "small (widths, depths, vocabulary divided "
 		"by 8, contexts by 16, buckets by 100)",
 	.sweeps = SWEEPS(
-		{ "buckets", ddp_keys, DDP_VALUES PREDICTED, plan_buckets, run_buckets,
+		{ "buckets", ddp_keys, plan_buckets, run_buckets,
 			.ranks = ddp_config_ranks },
 		DDP_SWEEP("sizes", plan_models),
-		{ "transports", ddp_keys, DDP_VALUES PREDICTED, plan_transports,
-			run_buckets, .ranks = ddp_config_ranks },
-		{ "ctas", ctas_keys, DDP_VALUES, plan_ctas, run_ctas,
+		{ "transports", ddp_keys, plan_transports, run_buckets, .ranks = ddp_config_ranks },
+		{ "ctas", ctas_keys, plan_ctas, run_ctas,
 			.ranks = ddp_config_ranks }),
 };

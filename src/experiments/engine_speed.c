@@ -85,6 +85,5 @@ static void plan(Plan *plan)
 const Experiment experiment = {
 	.about = "forward and backward of small against the rate of sgemm",
 	.options = options, .cpu_only = true, .sweeps = SWEEPS(
-		{ "speed", keys, "sgemm_GFlops layer_GFlops step_GFLOP fwd_ms bwd_ms "
-			"rate_GFlops fraction peak_MiB derived_MiB", plan, run }),
+		{ "speed", keys, plan, run }),
 };

@@ -184,7 +184,6 @@ const Experiment experiment = {
 	.about = "a forward pass as a tree of ranges and kernels", .options = options,
 	.cpu_scale = SCALED,
 	.sweeps = SWEEPS(
-		{ "boxes", keys, "box depth start_ms width_ms fraction calls stack", plan,
-			run },
-		{ "timeline", keys, "depth range start_ms end_ms", plan, run_timeline }),
+		{ "boxes", keys, plan, run },
+		{ "timeline", keys, plan, run_timeline }),
 };

@@ -12,9 +12,6 @@
 #include "bench/training.h"
 #include "cases/attention_case.h"
 
-#define VALUES "variant fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms both_ms " \
-	"fwd_replay_ms bwd_replay_ms fwd_GFLOP bwd_GFLOP fwd_MB bwd_MB peak_MiB"
-
 // read the options of attention
 static int precision = -1;
 static long length, width, heads = 1, batch = 1, runs = 20;
@@ -117,12 +114,15 @@ static bool attention_of_config(AttentionCase *a, Device *d, const AttnRow *c,
 }
 
 // time the forward pass of each tile configuration
+/* name NULL: the device has no such kernel */
 static void time_tiling(Device *d, const AttnRow *c, Row *row,
 	const char *name, const char *column)
 {
 	AttentionCase a;
-	if (!attention_of_config(&a, d, c, name))
+	if (name == NULL || !attention_of_config(&a, d, c, name)) {
+		row_set(row, column, "-");
 		return;
+	}
 	attention_case_forward(&a);
 	attention_case_check(&a, false, a.type == FP32 ? 5e-5 : 5e-2);
 	row_set(row, column, "%.5f",
@@ -133,13 +133,12 @@ static void time_tiling(Device *d, const AttnRow *c, Row *row,
 static void run_tilings(Row *row, const void *config)
 {
 	Device *d = harness_device();
-	if (harness_on_gpu()) {
-		time_tiling(d, config, row, "m64", "m64_ms");
-		time_tiling(d, config, row, "multi_warpgroup", "multi_warpgroup_ms");
-		time_tiling(d, config, row, "split_kv", "split_kv_ms");
-	}
-	time_tiling(d, config, row, harness_on_gpu() ? "warp_specialized" : "tiled",
-		"chosen_ms");
+	bool gpu = harness_on_gpu();
+	time_tiling(d, config, row, gpu ? "m64" : NULL, "m64_ms");
+	time_tiling(d, config, row, gpu ? "multi_warpgroup" : NULL,
+		"multi_warpgroup_ms");
+	time_tiling(d, config, row, gpu ? "split_kv" : NULL, "split_kv_ms");
+	time_tiling(d, config, row, gpu ? "warp_specialized" : "tiled", "chosen_ms");
 }
 
 // check a shape, then time its passes
@@ -222,7 +221,7 @@ static void run_peers(Row *row, const void *config)
 	if (c->by == OURS)
 		run(row, config);
 	else
-		peer_measure(row, VALUES, LIMIT_S, "pytorch_sdpa.py", "time "
+		peer_measure(row, LIMIT_S, "pytorch_sdpa.py", "time "
 			"--backends %sefficient%s --dtype %s --batch %ld --heads %ld "
 			"--n %ld --d %ld --runs %ld", low ? "cudnn,flash2," : "", matrices
 			? ",compiled,eager" : "", policies[c->dtype].name, c->batch,
@@ -230,8 +229,6 @@ static void run_peers(Row *row, const void *config)
 }
 
 // compare the errors of ours and PyTorch's
-#define ERRORS "data d o dq dk dv peer_o peer_dq peer_dk peer_dv"
-
 static void plan_errors(Plan *plan)
 {
 	if (harness_on_gpu())
@@ -242,14 +239,11 @@ static void plan_errors(Plan *plan)
 static void run_errors(Row *row, const void *config)
 {
 	enum { LIMIT_S = 120 };
-	peer_measure(row, ERRORS, LIMIT_S, "pytorch_sdpa.py", "errors --dtype %s",
+	peer_measure(row, LIMIT_S, "pytorch_sdpa.py", "errors --dtype %s",
 		policies[((const AttnRow *)config)->dtype].name);
 }
 
 // time a grid of shapes beside PyTorch
-#define GRID_VALUES "variant fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms " \
-	"fwd_replay_ms fwd_replay_sd_ms bwd_replay_ms bwd_replay_sd_ms runs error"
-
 static void plan_grid(Plan *plan)
 {
 	static const struct { bool causal; long batch, heads, n, d; } shapes[] = {
@@ -292,16 +286,16 @@ static void time_chosen(Device *d, const AttnRow *c, Row *row, bool atomic)
 	row_set(row, "variant", "%s%s", a.kernel->name, atomic ? "-atomic" : "");
 	attention_case_gradients(&a, harness_seed);
 	attention_case_both(&a);
-	row_set(row, "error", "%.3g", attention_case_check(&a, true,
-		a.type == FP32 ? 5e-5 : 5e-2));
+	double error = attention_case_check(&a, true, a.type == FP32 ? 5e-5 : 5e-2);
 	bool gpu = harness_on_gpu();
 	double once_ms = timed_calls(d, attention_case_both, &a, 1).ms;
 	int times = (int)fmax(gpu ? 10 : 3, fmin(200, (gpu ? 200 : 20) / once_ms));
-	row_set(row, "runs", "%d", times);
 	set_timing(row, "fwd", timed_calls(d, attention_case_forward, &a, times));
 	set_timing(row, "bwd", timed_calls(d, attention_case_backward, &a, times));
 	set_timing(row, "fwd_replay", timed(d, attention_case_forward, &a, times));
 	set_timing(row, "bwd_replay", timed(d, attention_case_backward, &a, times));
+	row_set(row, "runs", "%d", times);
+	row_set(row, "error", "%.3g", error);
 	row_emit(row);
 	attention_case_free(&a);
 }
@@ -312,7 +306,7 @@ static void run_grid(Row *row, const void *config)
 	enum { LIMIT_S = 120 };
 	const AttnRow *c = config;
 	if (c->by == PYTORCH) {
-		peer_measure(row, GRID_VALUES, LIMIT_S, "pytorch_sdpa.py", "grid "
+		peer_measure(row, LIMIT_S, "pytorch_sdpa.py", "grid "
 			"--backends cudnn,flash2 --dtype %s --batch %ld --heads %ld "
 			"--n %ld --d %ld%s", policies[c->dtype].name, c->batch, c->heads,
 			c->n, c->d, c->causal ? " --causal" : "");
@@ -325,8 +319,6 @@ static void run_grid(Row *row, const void *config)
 }
 
 // time calls from PyTorch
-#define CALL_VALUES "impl fwd_call_us fwd_done_us both_call_us both_done_us"
-
 typedef struct CallConfig {
 	int op, tensors, dtype;
 	long n, d;                       /* of a norm: rows, and their width */
@@ -369,7 +361,7 @@ static void run_calls(Row *row, const void *config)
 	enum { LIMIT_S = 120 };
 	const CallConfig *c = config;
 	name_library();
-	peer_measure(row, CALL_VALUES, LIMIT_S, "pytorch_sdpa.py", "calls "
+	peer_measure(row, LIMIT_S, "pytorch_sdpa.py", "calls "
 		"--op %s --tensors %s --dtype %s --n %ld --d %ld",
 		c->op == ATTENTION ? "attention" : "rmsnorm", c->tensors ? "gpu" : "cpu",
 		policies[c->dtype].name, c->n, c->d);
@@ -419,14 +411,11 @@ const Experiment experiment = {
 	.options = options, .cpu_scale = "small (lengths up to 1024; models: widths, "
 		"depths, vocabulary divided by 8, contexts by 16)",
 	.sweeps = SWEEPS(
-		{ "lengths", keys, VALUES, plan, run },
-		{ "tiles", keys, "m64_ms multi_warpgroup_ms split_kv_ms chosen_ms",
-			plan_tilings, run_tilings },
-		{ "peers", peer_keys, VALUES, plan_peers, run_peers },
-		{ "grid", peer_keys, GRID_VALUES, plan_grid, run_grid },
-		{ "calls", call_keys, CALL_VALUES, plan_calls, run_calls },
-		{ "errors", dtype_keys, ERRORS, plan_errors, run_errors },
-		{ "model", model_keys,
-			"fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms step_ms step_sd_ms peak_MiB",
-			plan_model, run_model }),
+		{ "lengths", keys, plan, run },
+		{ "tiles", keys, plan_tilings, run_tilings },
+		{ "peers", peer_keys, plan_peers, run_peers },
+		{ "grid", peer_keys, plan_grid, run_grid },
+		{ "calls", call_keys, plan_calls, run_calls },
+		{ "errors", dtype_keys, plan_errors, run_errors },
+		{ "model", model_keys, plan_model, run_model }),
 };

@@ -147,12 +147,7 @@ const Experiment experiment = {
 	.about = "how many devices FSDP and tensor parallelism together keep busy",
 	.options = bounds_options, .cpu_scale = CLUSTER_SCALE, .cpu_only = true,
 	.sweeps = SWEEPS(
-		{ "bounds", bound_keys,
-			SETTING_VALUES " bound bound_X bound_Y N X Y compute_ms send_ms",
-			plan_bounds, run_bound },
-		{ "region", region_keys, SETTING_VALUES " X Y_overlapped Y_summed "
-				"Y_of_most_overlapped Y_of_most_summed", plan_region,
-			run_region },
-		{ "schedule", schedule_keys, SCHEDULE_VALUES, plan_schedules,
-			run_schedule }),
+		{ "bounds", bound_keys, plan_bounds, run_bound },
+		{ "region", region_keys, plan_region, run_region },
+		{ "schedule", schedule_keys, plan_schedules, run_schedule }),
 };

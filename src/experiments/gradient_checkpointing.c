@@ -76,6 +76,5 @@ const Experiment experiment = {
 	.options = options, .cpu_scale = "small (widths, depths, vocabulary divided "
 		"by 8, contexts by 32)",
 	.sweeps = SWEEPS(
-		{ "blocks", keys, "fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms step_ms step_sd_ms "
-			"peak_MiB derived_MiB workspace_MiB loss", plan, run }),
+		{ "blocks", keys, plan, run }),
 };

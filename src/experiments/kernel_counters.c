@@ -266,10 +266,7 @@ static void plan(Plan *plan)
 // set the counters of a kernel
 static void set_counter(Row *row, const char *column, double x)
 {
-	if (isnan(x))
-		row_set(row, column, "-");
-	else
-		row_set(row, column, "%.5g", x);
+	row_set(row, column, isnan(x) ? "-" : "%.5g", x);
 }
 
 static void set_kernel(Row *row, const KernelCounters *k, double share)
@@ -317,10 +314,7 @@ const Experiment experiment = {
 	.about = "what the units of a GPU do while our kernels run",
 	.options = options, .cpu_scale = "none (counters are a GPU's)",
 	.sweeps = SWEEPS(
-		{ "kernels", keys, "kernel launches share launch_us SM_GHz boost_GHz "
-			"tensor_pct fp32_pct xu_pct smem_pct l2_pct dram_pct dram_GBps "
-			"occupancy_pct registers stall1 stall1_pct stall2 stall2_pct stall3 "
-			"stall3_pct", plan, run }),
+		{ "kernels", keys, plan, run }),
 };
 
 // launch a case, or be an experiment

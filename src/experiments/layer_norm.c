@@ -49,9 +49,6 @@ static const struct NormPasses {
 enum { NKINDS_OF_NORM = sizeof kinds / sizeof *kinds };
 
 // time a norm in both directions
-#define NORM_VALUES "impl norm fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms fwd_GBps " \
-	"bwd_GBps fwd_fraction bwd_fraction fwd_kernels bwd_kernels copy_GBps"
-
 typedef struct NormConfig {
 	long rows, width;
 	int by;
@@ -88,8 +85,7 @@ static void set_norm(Row *row, const char *direction, Timing t, double bytes,
 		row_set(row, name, "%.6g", columns[i].value);
 	}
 	snprintf(name, sizeof name, "%s_kernels", direction);
-	if (t.kernels)
-		row_set(row, name, "%d", t.kernels);
+	row_set(row, name, t.kernels ? "%d" : "-", t.kernels);
 }
 
 // time and check our norms
@@ -123,10 +119,7 @@ static void time_our_norms(Row *row, const NormConfig *s, Device *d, double copy
 static void time_pytorch_norms(Row *row, const NormConfig *s, double copy)
 {
 	enum { LIMIT_S = 240 };
-	row_set(row, "impl", "pytorch");
-	peer_measure(row, "impl norm fwd_ms fwd_sd_ms fwd_GBps fwd_fraction",
-		LIMIT_S,
-		"pytorch_peer.py", "norms --rows %ld --width %ld --repeats %d --seed %ld "
+	peer_measure(row, LIMIT_S, "pytorch_peer.py", "norms --rows %ld --width %ld --repeats %d --seed %ld "
 		"--copy %.2f", s->rows, s->width, runs_of_norm(), harness_seed, copy);
 }
 
@@ -231,7 +224,6 @@ const Experiment experiment = {
 	.cpu_scale = "small (1000 rows, 10 passes; models: widths, depths, "
 		"vocabulary divided by 8, contexts by 16)",
 	.sweeps = SWEEPS(
-		{ "norms", norm_keys, NORM_VALUES, plan_norms, run_norms },
-		{ "model", model_keys, "fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms peak_MiB loss",
-			plan_models, run_model }),
+		{ "norms", norm_keys, plan_norms, run_norms },
+		{ "model", model_keys, plan_models, run_model }),
 };

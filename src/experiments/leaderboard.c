@@ -157,7 +157,8 @@ static void measure_steps(StepProbe *p, Sustained *s, double seconds)
 }
 
 // emit the times of a part
-static void emit_part(Row *row, const Sustained *s, int i, double flops)
+static void emit_part(Row *row, const Sustained *s, int i, double flops,
+	const PowerFacts *power)
 {
 	Stats ms = stats_of(s->ms[i], s->n);
 	row_set(row, "part", "%s", i < NPARTS_OF_STEP ? step_parts[i] : "step");
@@ -166,6 +167,7 @@ static void emit_part(Row *row, const Sustained *s, int i, double flops)
 	row_set(row, "part_sd_ms", "%.4f", ms.sd);
 	row_set(row, "TFLOP_per_s", "%.6g", flops / ms.median * 1e-9);
 	row_set(row, "steps", "%d", s->n);
+	row_set_power(row, power, s->n);
 	row_emit(row);
 }
 
@@ -198,13 +200,12 @@ static void run_probe(Row *row, const void *config)
 	step_probe_check(p);
 	// emit the parts and the step
 	double all = 0;
-	row_set_power(row, &power, s->n);
 	for (int i = 0; i < NPARTS_OF_STEP - !c->copies; i++) {
 		double flops = step_part_flops(&shape, batch, i);
 		all += flops;
-		emit_part(row, s, i, flops);
+		emit_part(row, s, i, flops, &power);
 	}
-	emit_part(row, s, NPARTS_OF_STEP, all);
+	emit_part(row, s, NPARTS_OF_STEP, all, &power);
 	gemm_choices_free(&d->gemms);
 	step_probe_free(&p);
 	free(s);
@@ -324,12 +325,10 @@ const Experiment experiment = {
 	.options = options, .cpu_scale = "small (widths and vocabulary divided by "
 		"16 to 64, context by 256; 4 layers)",
 	.sweeps = SWEEPS(
-		{ "step", step_keys, STEP_VALUES, plan_steps, run_step,
+		{ "step", step_keys, plan_steps, run_step,
 			.ranks = step_ranks },
-		{ "probe", probe_keys,
-			"part TFLOP part_ms part_sd_ms TFLOP_per_s steps " POWER_VALUES,
-			plan_probes, run_probe },
-		{ "errors", error_keys, ERROR_VALUES, plan_errors, run_errors },
-		{ "learn", step_keys, LEARN_VALUES, plan_learning, run_learning,
+		{ "probe", probe_keys, plan_probes, run_probe },
+		{ "errors", error_keys, plan_errors, run_errors },
+		{ "learn", step_keys, plan_learning, run_learning,
 			.ranks = step_ranks }),
 };

@@ -157,7 +157,5 @@ static void plan(Plan *plan)
 const Experiment experiment = {
 	.about = "train a small byte-level model on a text", .options = options,
 	.sweeps = SWEEPS(
-		{ "curve", keys, "step train_nats held_out_nats step_ms bytes parameters "
-			"uniform_nats unigram_nats bigram_nats bigram_bound_nats sample",
-			plan, run }),
+		{ "curve", keys, plan, run }),
 };

@@ -85,6 +85,6 @@ const Experiment experiment = {
 	.about = "times steps that sum gradients one after another, or all at once",
 	.options = options, .cpu_scale = SCALED, .sweeps = SWEEPS(
 		DDP_SWEEP("kinds", plan),
-		{ "nodes", nodes_keys, DDP_VALUES, plan_nodes, run_nodes,
+		{ "nodes", nodes_keys, plan_nodes, run_nodes,
 			.ranks = ranks_of, .limit_s = 300 }),
 };

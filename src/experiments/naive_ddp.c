@@ -218,7 +218,6 @@ static void run(Row *row, const void *config)
 const Experiment experiment = {
 	.about = "trains on several ranks and in one process, and compares",
 	.options = options, .sweeps = SWEEPS(
-		{ "kinds", keys, "steps parameters loss_first alone_first loss_last "
-			"alone_last differ most_difference strangers via", plan, run,
+		{ "kinds", keys, plan, run,
 			.ranks = ranks_of }),
 };

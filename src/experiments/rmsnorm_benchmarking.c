@@ -115,10 +115,6 @@ static real *eager_gain(NormRowsCase *n)
 }
 
 // time a variant
-#define PASSES "fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms both_ms both_sd_ms " \
-	"fwd_fraction bwd_fraction both_fraction timing"
-#define VALUES "impl norm variant " PASSES " fwd_kernels bwd_kernels copy_GBps"
-
 typedef struct RmsnormConfig {
 	long rows, width;
 	int precision, by;
@@ -163,10 +159,9 @@ static void time_pass(Row *row, const char *pass, Work *work, TimedNorm *n,
 	row_set(row, name, "%.6g", t.sd_ms);
 	snprintf(name, sizeof name, "%s_fraction", pass);
 	row_set(row, name, "%.6g", GBps / copy);
-	if (t.kernels && arrays < 5) {
-		snprintf(name, sizeof name, "%s_kernels", pass);
-		row_set(row, name, "%d", t.kernels);
-	}
+	snprintf(name, sizeof name, "%s_kernels", pass);
+	if (arrays < 5)
+		row_set(row, name, t.kernels ? "%d" : "-", t.kernels);
 }
 
 // time the passes that a variant has
@@ -185,11 +180,9 @@ static void time_variant(Row *row, TimedNorm *n, const struct NormVariant *v,
 	n->version = v->version;
 	n->again = v->again;
 	bool forward = has_plan(n, false), backward = has_plan(n, true);
-	static const char *const columns[] = { "fwd_ms", "fwd_sd_ms", "fwd_fraction",
-		"fwd_kernels", "bwd_ms", "bwd_sd_ms", "bwd_fraction", "bwd_kernels",
-		"both_ms", "both_sd_ms", "both_fraction" };
-	for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
-		row_set(row, columns[i], "-");
+	int common = row->n;
+	row_set(row, "norm", "%s", n->kind->name);
+	row_set(row, "variant", "%s", v->name);
 	clear_outputs(&n->r);
 	n->version = forward ? v->version : NORM_BY_WIDTH;
 	n->kind->forward(n);
@@ -205,17 +198,15 @@ static void time_variant(Row *row, TimedNorm *n, const struct NormVariant *v,
 		time_pass(row, "bwd", pass_backward, n, 3, copy);
 	if (forward && backward)
 		time_pass(row, "both", pass_both, n, 5, copy);
-	row_set(row, "norm", "%s", n->kind->name);
-	row_set(row, "variant", "%s", v->name);
 	row_emit(row);
+	row_forget(row, common);
 }
 
 // time PyTorch's forms of a norm
 static void time_pytorch(Row *row, const RmsnormConfig *c, double copy)
 {
 	enum { LIMIT_S = 300 };
-	row_set(row, "impl", "pytorch");
-	peer_measure(row, "impl norm variant " PASSES, LIMIT_S, "pytorch_norms.py",
+	peer_measure(row, LIMIT_S, "pytorch_norms.py",
 		"--rows %ld --width %ld --precision %s --repeats %d --seed %ld "
 		"--copy %.2f", c->rows, c->width, c->precision ? "bf16" : "fp32",
 		runs_of_norm((double)c->rows * c->width), harness_seed, copy);
@@ -297,6 +288,6 @@ const Experiment experiment = {
 	.about = "RMSNorm's kernels, forward and backward, and their peers",
 	.options = options, .cpu_scale = "small (1000 rows, 10 passes; one version)",
 	.sweeps = SWEEPS(
-		{ "norms", keys, VALUES, plan_norms, run_norms },
-		{ "widths", keys, VALUES, plan_widths, run_widths }),
+		{ "norms", keys, plan_norms, run_norms },
+		{ "widths", keys, plan_widths, run_widths }),
 };

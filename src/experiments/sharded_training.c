@@ -181,6 +181,6 @@ static int ranks_of(const void *config)
 const Experiment experiment = {
 	.about = "train over several ranks; stop, and go on at any number of them",
 	.options = options, .sweeps = SWEEPS(
-		{ "curve", keys, "step position lr loss_nats", plan, run,
+		{ "curve", keys, plan, run,
 			.ranks = ranks_of }),
 };

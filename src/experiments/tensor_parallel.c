@@ -308,10 +308,6 @@ static double derived_bytes(const TensorCase *c)
 }
 
 // time the steps of a grid
-#define VALUES "period_ms step_ms step_sd_ms fwd_ms bwd_ms wait_ms opt_ms " \
-	"gather_ms scatter_ms reduce_ms alone_ms collectives group_MB "       \
-	"group_derived_MB copies_MB weights_MB loss via"
-
 /* the largest over all ranks of the grid */
 static double slowest(const TensorCase *c, double x)
 {
@@ -430,6 +426,6 @@ static void run(Row *row, const void *config)
 const Experiment experiment = {
 	.about = "steps, memory and traffic of tensor-parallel groups of ranks",
 	.options = options, .cpu_scale = SCALED, .sweeps = SWEEPS(
-		{ "groups", keys, SHARDING_MEMORY " " VALUES, plan, run,
+		{ "groups", keys, plan, run,
 			.ranks = ranks_of }),
 };
