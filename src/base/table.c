@@ -332,8 +332,9 @@ static void add_columns(Table *t, const char *row)
 {
 	int before = t->nkeys - 1;
 	for (row += key_length(row, t->nkeys); *row; row += strcspn(row, "\t")) {
-		size_t n = strcspn(++row, "=");
+		size_t n = strcspn(++row, "=\t");
 		int at = column_at(t, row, n);
+		assert(row[n] == '=');
 		if (at >= 0 && at < t->nkeys)
 			die("a row sets %.*s, which is one of its keys", (int)n, row);
 		if (at < 0)

@@ -75,7 +75,7 @@ static void damaged_files_are_refused(void **state)
 {
 	static const long places[] = { 0, 2, 20, 32, 40, 90, -1 };
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-		write_table("small\t128\t1.5\tok\n");
+		write_table("small\t128\tfwd_ms=1.5\tstatus=ok\n");
 		assert_int_equal(exit_status(read_it, NULL), 0);
 		damage(places[i]);
 		assert_int_equal(exit_status(read_it, NULL), 2);

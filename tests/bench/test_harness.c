@@ -276,6 +276,7 @@ static void columns_come_with_rows(void **state)
 		"0\t-\t-\t-\t-\toom: far too much");
 	expect(table_path, "\n1\t1\t-\t10\t-\tok\n2\t2\ta=b\t20\t-\tok\n"
 		"3\t3\t-\t-\tlate\tok\n");
+	unlink(table_path);
 }
 
 // test groups of ranks
@@ -398,11 +399,11 @@ static int name_count(void **state)
 }
 
 TESTS_BETWEEN(name_count, remove_folder,
+	cmocka_unit_test(columns_come_with_rows),
 	cmocka_unit_test(every_outcome_has_its_row),
 	cmocka_unit_test(finished_rows_are_kept),
 	cmocka_unit_test(sweeps_have_their_columns),
 	cmocka_unit_test(keys_are_written_by_kind),
-	cmocka_unit_test(columns_come_with_rows),
 	cmocka_unit_test(bad_options_exit_2),
 	cmocka_unit_test(groups_end_together),
 	cmocka_unit_test(killed_runs_are_resumed),
