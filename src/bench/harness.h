@@ -3,7 +3,7 @@
 #ifndef BENCH_HARNESS_H
 #define BENCH_HARNESS_H
 
-#include "base/options.h"
+#include "bench/option_rows.h"
 #include "bench/row.h"
 #include "device/device.h"
 

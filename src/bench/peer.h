@@ -2,6 +2,7 @@
 #ifndef BENCH_PEER_H
 #define BENCH_PEER_H
 
+#include "base/choices.h"
 #include "bench/row.h"
 
 /* runs the script with these arguments for limit_s seconds at most; a line of
@@ -11,6 +12,11 @@
  * or took too long */
 void peer_measure(Row *row, long limit_s, const char *script,
 	const char *arguments, ...) __attribute__((format(printf, 4, 5)));
+
+/* who computes a row */
+#define SIDES_OF(FIRST, NEXT) FIRST(OURS, "ours") NEXT(PYTORCH, "PyTorch")
+#define SIDES CHOICES(SIDES_OF)
+enum { CHOICE_IDS(SIDES_OF) };
 
 /* which rows of training steps are wanted; NULL: all */
 typedef struct PeerFilter { const char *impl, *size, *precision; } PeerFilter;

@@ -6,8 +6,12 @@
 #include "bench/row.h"
 #include "dist/comm.h"
 
-#define COLLECTIVES "all-reduce|reduce-scatter|all-gather|broadcast"
-enum { ALL_REDUCES, REDUCE_SCATTERS, ALL_GATHERS, BROADCASTS };
+#define COLLECTIVES_OF(FIRST, NEXT) \
+	FIRST(ALL_REDUCES, "all-reduce") \
+	NEXT(REDUCE_SCATTERS, "reduce-scatter") \
+	NEXT(ALL_GATHERS, "all-gather") NEXT(BROADCASTS, "broadcast")
+#define COLLECTIVES CHOICES(COLLECTIVES_OF)
+enum { CHOICE_IDS(COLLECTIVES_OF) MEASURED_COLLECTIVES };
 
 typedef struct CollectiveCase {
 	Comm *comm;

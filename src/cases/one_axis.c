@@ -51,7 +51,7 @@ static void count_schedule(Row *row, const BoundSetting *s, Ffn f, FfnPass pass,
 
 // find the bound of each machine and pass
 static const Key bound_keys[] = { KEY(Hardware, hardware),
-	KEY(OneAxisConfig, pass, "forward|backward"), { 0 } };
+	KEY(OneAxisConfig, pass, FFN_PASSES), { 0 } };
 
 static void plan_bounds(Plan *plan)
 {
@@ -79,7 +79,7 @@ static void run_bound(Row *row, const void *config)
 
 // find times against devices
 static const Key curve_keys[] = { KEY(Hardware, hardware),
-	KEY(OneAxisConfig, pass, "forward|backward"), KEY(OneAxisConfig, N), { 0 } };
+	KEY(OneAxisConfig, pass, FFN_PASSES), KEY(OneAxisConfig, N), { 0 } };
 
 static void plan_curve(Plan *plan)
 {

@@ -6,15 +6,17 @@
 #include "cases/ddp_case.h"
 #include "estimate/memory_estimate.h"
 
-typedef enum { SINGLE, DDP, SHARDED, ZERO1, ZERO2, FSDP } Strategy;
-#define STRATEGIES "single|ddp|sharded|zero1|zero2|fsdp"
+#define STRATEGIES_OF(FIRST, NEXT) \
+	FIRST(SINGLE, "single") NEXT(DDP, "ddp") NEXT(SHARDED, "sharded") \
+	NEXT(ZERO1, "zero1") NEXT(ZERO2, "zero2") NEXT(FSDP, "fsdp")
+#define STRATEGIES CHOICES(STRATEGIES_OF)
+typedef enum { CHOICE_IDS(STRATEGIES_OF) NSTRATEGIES } Strategy;
 typedef struct ShardingConfig {
 	DdpConfig ddp;                   /* its kind is not used */
 	int strategy;
 	long prefetch;                   /* 0 unless fsdp */
 	int update;                      /* of UPDATES; early: zero2 only */
 } ShardingConfig;
-#define UPDATES "late|early"
 #define SHARDING_KEYS MODEL_KEYS, KEY(DdpConfig, batch),                      \
 	KEY(ShardingConfig, strategy, STRATEGIES),                            \
 	KEY(ShardingConfig, prefetch), KEY(DdpConfig, bucket_mb, "%g"),       \

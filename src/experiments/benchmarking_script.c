@@ -19,25 +19,26 @@
 static int size = -1;
 static Shape given;
 static long context = 128, batch = 4, warmup = 5, steps = 10;
-static int mode = MODE_TRAIN, precision, fusion = 1, attention = 1, norm;
+static int mode = MODE_TRAIN, precision, fusion = FUSION_FUSED,
+	attention = ATTENTION_FLASH, norm;
 
 // list the options of the benchmark
 static const Option options[] = {
-	{ "size", OPT_CHOICE, &size, SIZES, "one model, not scaled down" },
-	{ "d-model", OPT_INT, &given.d_model, "1..65536", "width of the model" },
-	{ "d-ff", OPT_INT, &given.d_ff, "1..262144",
-		"width of the feed-forward layer" },
+	SIZE_OPTION_FOR(&size, "one model, not scaled down"),
+	D_MODEL_OPTION(&given.d_model, "1..65536", "width of the model"),
+	D_FF_OPTION(&given.d_ff, "1..262144",
+		"width of the feed-forward layer"),
 	{ "layers", OPT_INT, &given.layers, "1..1024", "number of blocks" },
 	{ "heads", OPT_INT, &given.heads, "1..1024", "number of heads" },
 	{ "vocab", OPT_INT, &given.vocab, "1..16777216", "size of the vocabulary" },
-	{ "context", OPT_INT, &context, "1..1048576", "tokens in a sequence" },
-	{ "batch", OPT_INT, &batch, "1..65536", "sequences in a batch" },
+	CONTEXT_OPTION_IN(&context, "1..1048576", "tokens in a sequence"),
+	BATCH_OPTION_IN(&batch, "1..65536", "sequences in a batch"),
 	{ "mode", OPT_CHOICE, &mode, MODES, "the phases to run" },
-	{ "warmup", OPT_INT, &warmup, "0..1000000",
-		"steps before the measured ones" },
-	{ "steps", OPT_INT, &steps, "1..1000000", "measured steps" },
-	{ "precision", OPT_CHOICE, &precision, PRECISIONS,
-		"fp32, or mixed precision with a low format" },
+	WARMUP_OPTION_IN(&warmup, "0..1000000",
+		"steps before the measured ones"),
+	STEPS_OPTION_IN(&steps, "1..1000000", "measured steps"),
+	PRECISION_OPTION_FOR(&precision,
+		"fp32, or mixed precision with a low format"),
 	{ "fusion", OPT_CHOICE, &fusion, FUSIONS_AND_JIT,
 		"eager: one operation after another; fused by hand, or at run time" },
 	{ "attention", OPT_CHOICE, &attention, ATTENTIONS,
@@ -165,8 +166,10 @@ static void plan_warmup(Plan *plan)
 
 // plan the first steps
 typedef struct StartConfig { int start; } StartConfig;
-enum { COLD, KERNELS_FIRST };
-static const Key start_keys[] = { KEY(StartConfig, start, "cold|kernels first"),
+#define STARTS_OF(FIRST, NEXT) \
+	FIRST(COLD, "cold") NEXT(KERNELS_FIRST, "kernels first")
+enum { CHOICE_IDS(STARTS_OF) };
+static const Key start_keys[] = { KEY(StartConfig, start, CHOICES(STARTS_OF)),
 	{ 0 } };
 
 static void plan_steps(Plan *plan)
@@ -219,7 +222,7 @@ static void run_sizes(Row *row, const void *config)
 	Model *m = model_new(device, &shape, &policies[c->precision], harness_seed);
 	if (c->fusion == FUSION_FUSED) {
 		model_fuse(m);
-		model_set_attention(m, attention == 1);
+		model_set_attention(m, attention == ATTENTION_FLASH);
 	} else if (c->fusion == FUSION_JIT)
 		model_keep_compute(m);
 	m->layernorm = norm;

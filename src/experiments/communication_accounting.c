@@ -11,8 +11,8 @@ static long d_model = 16384, d_ff = 53248, blocks = 126, devices = 64,
 static double device_GB = 95, gpu_GB = 80, TFLOPs = 460, GBps = 180;
 
 static const Option options[] = {
-	{ "d-model", OPT_INT, &d_model, "1..1048576", "width of the model" },
-	{ "d-ff", OPT_INT, &d_ff, "1..1048576", "width of the layer" },
+	D_MODEL_OPTION(&d_model, "1..1048576", "width of the model"),
+	D_FF_OPTION(&d_ff, "1..1048576", "width of the layer"),
 	{ "blocks", OPT_INT, &blocks, "1..100000", "of two linear layers each" },
 	{ "gpu-GB", OPT_REAL, &gpu_GB, "GB", "memory of a GPU in (a)" },
 	{ "device-GB", OPT_REAL, &device_GB, "GB", "memory of a device in (b)" },

@@ -99,12 +99,12 @@ static void plan_models(Plan *plan)
 /* transports by way of the host's memory, which is a slow link to a GPU */
 static void plan_transports(Plan *plan)
 {
-	enum { RING = 1, OWNER };
 	bool gpu = harness_on_gpu();
 	settle_bucket_sizes();
 	DdpConfig c = default_config(SIZE_SMALL, gpu ? POLICY_BF16 : POLICY_FP32,
 		given.wire > 0);
-	c.transport = given.transport ? 0 : gpu ? RING : OWNER;
+	c.transport = given.transport ? TRANSPORT_AUTO : gpu ? TRANSPORT_RING
+		: TRANSPORT_OWNER;
 	plan_sizes_of_buckets(plan, c, gpu ? 1 : 2);
 }
 
@@ -126,13 +126,12 @@ static void plan_blocks(Plan *plan, DdpConfig ddp, long ctas, long spare)
 // plan blocks and spare multiprocessors
 static void plan_ctas(Plan *plan)
 {
-	enum { NCCL_RING = 5, SYMMETRIC };
 	static const struct { long ctas, spare; } tried[] = { { 0, 0 }, { 2, 2 },
 		{ 4, 4 }, { 8, 0 }, { 8, 8 }, { 12, 12 }, { 16, 0 }, { 16, 16 },
 		{ 24, 24 } };
 	bool gpu = harness_on_gpu();
-	int only = given.transport, first = only || !gpu ? only : NCCL_RING,
-		last = only || !gpu ? only : SYMMETRIC;
+	int only = given.transport, first = only || !gpu ? only : TRANSPORT_NCCL,
+		last = only || !gpu ? only : TRANSPORT_SYMMETRIC;
 	settle_bucket_sizes();
 	for (int wire = 0; wire <= gpu; wire++) {
 		DdpConfig c = default_config(gpu ? SIZE_XL : SIZE_SMALL,
@@ -142,7 +141,7 @@ static void plan_ctas(Plan *plan)
 		for (c.transport = first; c.transport <= last; c.transport++)
 			for (size_t i = 0; i < (gpu ? sizeof tried / sizeof *tried : 1);
 				i++)
-				if (c.transport != NCCL_RING || i % 4 == 0)
+				if (c.transport != TRANSPORT_NCCL || i % 4 == 0)
 					plan_blocks(plan, c, tried[i].ctas, tried[i].spare);
 	}
 }

@@ -10,7 +10,7 @@
 static long context = 128, batch = 4, steps = 3;
 static const Option options[] = {
 	CONTEXT_OPTION(&context), BATCH_OPTION(&batch),
-	{ "steps", OPT_INT, &steps, "1..1000", "measured steps, after one" },
+	STEPS_OPTION_IN(&steps, "1..1000", "measured steps, after one"),
 	{ 0 }
 };
 

@@ -13,7 +13,7 @@ static long context = 512, batch = 4, warmup = 2;
 static const Option options[] = {
 	SIZE_OPTION(&size), CONTEXT_OPTION(&context), BATCH_OPTION(&batch),
 	PRECISION_OPTION(&precision), FUSION_OPTION(&fusion),
-	{ "warmup", OPT_INT, &warmup, "0..1000", "passes before the profile" },
+	WARMUP_OPTION_IN(&warmup, "0..1000", "passes before the profile"),
 	{ 0 }
 };
 

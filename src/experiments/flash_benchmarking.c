@@ -17,11 +17,11 @@ static int precision = -1;
 static long length, width, heads = 1, batch = 1, runs = 20;
 static int variant = -1;
 static const Option options[] = {
-	{ "precision", OPT_CHOICE, &precision, PRECISIONS, "this format only" },
-	{ "n", OPT_INT, &length, "1..1048576", "this length only" },
-	{ "d", OPT_INT, &width, "1..256", "this head size only" },
+	PRECISION_OPTION_FOR(&precision, "this format only"),
+	LENGTH_OPTION(&length),
+	HEAD_SIZE_OPTION(&width),
 	{ "heads", OPT_INT, &heads, "1..1024", "heads of a sequence" },
-	{ "batch", OPT_INT, &batch, "1..1024", "sequences" },
+	BATCH_OPTION_IN(&batch, "1..1024", "sequences"),
 	{ "variant", OPT_CHOICE, &variant, ATTENTION_VARIANTS, "this kernel only" },
 	{ "runs", OPT_INT, &runs, "1..1000", "of each pass; a grid has its own" },
 	{ 0 }
@@ -34,11 +34,10 @@ typedef struct AttnRow {
 	bool causal;                     /* not always in the grid */
 	int by;
 } AttnRow;
-enum { OURS, PYTORCH };
 #define SHAPE_KEYS KEY(AttnRow, dtype, PRECISIONS), KEY(AttnRow, batch), \
 	KEY(AttnRow, heads), KEY(AttnRow, n), KEY(AttnRow, d), KEY(AttnRow, causal)
 static const Key keys[] = { SHAPE_KEYS, { 0 } },
-	peer_keys[] = { SHAPE_KEYS, KEY(AttnRow, by, "ours|PyTorch"), { 0 } },
+	peer_keys[] = { SHAPE_KEYS, KEY(AttnRow, by, SIDES), { 0 } },
 	dtype_keys[] = { KEY(AttnRow, dtype, PRECISIONS), { 0 } };
 
 /* whether a variant has a row for this shape, unless --variant names one */
@@ -323,10 +322,12 @@ typedef struct CallConfig {
 	int op, tensors, dtype;
 	long n, d;                       /* of a norm: rows, and their width */
 } CallConfig;
-static const Key call_keys[] = { KEY(CallConfig, op, "attention|rmsnorm"),
+#define CALLED_OF(FIRST, NEXT) \
+	FIRST(ATTENTION, "attention") NEXT(RMSNORM, "rmsnorm")
+enum { CHOICE_IDS(CALLED_OF) };
+static const Key call_keys[] = { KEY(CallConfig, op, CHOICES(CALLED_OF)),
 	KEY(CallConfig, tensors, "cpu|gpu"), KEY(CallConfig, dtype, PRECISIONS),
 	KEY(CallConfig, n), KEY(CallConfig, d), { 0 } };
-enum { ATTENTION, RMSNORM };
 
 // plan calls on a CPU and on a GPU
 static void plan_calls(Plan *plan)
@@ -397,9 +398,10 @@ static void run_model(Row *row, const void *config)
 	int warmup = harness_on_gpu() ? 2 : 1, steps = harness_on_gpu() ? 5 : 3;
 	const FlashModelConfig *c = config;
 	Training t = training_of(&(ModelConfig){ .size = c->size,
-		.context = c->context, .precision = c->precision, .fusion = 1 }, BATCH,
+		.context = c->context, .precision = c->precision,
+		.fusion = FUSION_FUSED }, BATCH,
 		true);
-	model_set_attention(t.m, c->attention == 1);
+	model_set_attention(t.m, c->attention == ATTENTION_FLASH);
 	StepStats s = timed_steps(t.m, &t.adamw, &t.batch, MODE_TRAIN, true, warmup,
 		steps);
 	row_set_steps(row, &s);

@@ -4,7 +4,7 @@
 #include "estimate/memory_estimate.h"
 
 // read the options of checkpointing
-static int size = SIZE_2_7B, precision = POLICY_BF16, fusion = 1;
+static int size = SIZE_2_7B, precision = POLICY_BF16, fusion = FUSION_FUSED;
 static long context = 2048, batch = 4, warmup = 2, steps = 5, checkpoint = -1;
 static bool nested;
 static const Option options[] = {

@@ -18,7 +18,7 @@ static const Option options[] = {
 		"elements of the optimizer's arrays" },
 	{ "footprint", OPT_INT, &footprint, "1..16384",
 		"MiB that the sets of arguments take together, at least" },
-	{ "runs", OPT_INT, &runs, "1..1000", "measured runs, after a few" },
+	RUNS_OPTION(&runs),
 	{ 0 }
 };
 

@@ -13,11 +13,11 @@
 // read the options of the norms
 static long rows, width, repeats, steps = 4;
 static const Option options[] = {
-	{ "rows", OPT_INT, &rows, "1..1048576", "rows that are normalised" },
+	ROWS_OPTION(&rows),
 	{ "width", OPT_INT, &width, "1..8192", "numbers in a row: only this width" },
 	{ "repeats", OPT_INT, &repeats, "1..2000",
 		"passes forward, and as many backward" },
-	{ "steps", OPT_INT, &steps, "1..1000", "measured steps of a model" },
+	STEPS_OPTION_IN(&steps, "1..1000", "measured steps of a model"),
 	{ 0 }
 };
 
@@ -53,9 +53,8 @@ typedef struct NormConfig {
 	long rows, width;
 	int by;
 } NormConfig;
-enum { OURS, PYTORCH };
 static const Key norm_keys[] = { KEY(NormConfig, rows), KEY(NormConfig, width),
-	KEY(NormConfig, by, "ours|PyTorch"), { 0 } };
+	KEY(NormConfig, by, SIDES), { 0 } };
 
 // plan widths of norms
 static void plan_norms(Plan *plan)
@@ -168,10 +167,12 @@ typedef struct NormModelConfig {
 	long context;
 	int norm, fusion;
 } NormModelConfig;
-enum { RMSNORM_EAGER, RMSNORM_FUSED, LAYERNORM };
+#define NORMS_OF(FIRST, NEXT) FIRST(RMSNORM_EAGER, "rmsnorm eager") \
+	NEXT(RMSNORM_FUSED, "rmsnorm fused") NEXT(LAYERNORM, "layernorm")
+enum { CHOICE_IDS(NORMS_OF) };
 static const Key model_keys[] = { KEY(NormModelConfig, size, SIZES),
 	KEY(NormModelConfig, context), KEY(NormModelConfig, norm,
-	"rmsnorm eager|rmsnorm fused|layernorm"),
+	CHOICES(NORMS_OF)),
 	KEY(NormModelConfig, fusion, FUSIONS),
 	{ 0 } };
 

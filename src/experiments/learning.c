@@ -19,11 +19,11 @@ static const char *path = "writeup.nw", *save;
 static long steps;
 static int precision;
 static const Option options[] = {
-	{ "text", OPT_TEXT, &path, "FILE", "what to learn" },
-	{ "steps", OPT_INT, &steps, "1..1000000",
-		"training steps: 500, on a CPU 300" },
-	{ "precision", OPT_CHOICE, &precision, PRECISIONS,
-		"fp32, or mixed precision with a low format" },
+	TEXT_OPTION(&path),
+	STEPS_OPTION_IN(&steps, "1..1000000",
+		"training steps: 500, on a CPU 300"),
+	PRECISION_OPTION_FOR(&precision,
+		"fp32, or mixed precision with a low format"),
 	{ "save", OPT_TEXT, &save, "FILE", "write the trained weights there" },
 	{ 0 }
 };

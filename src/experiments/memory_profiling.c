@@ -35,7 +35,8 @@ typedef struct MemoryConfig {
 	int mode;
 	long layers;
 } MemoryConfig;
-enum { FORWARD, STEP };              /* modes */
+#define MEMORY_MODES_OF(FIRST, NEXT) FIRST(FORWARD, "forward") NEXT(STEP, "step")
+enum { CHOICE_IDS(MEMORY_MODES_OF) };
 
 // plan rows of one model
 /* rows of one model: fp32 and bf16, if no precision is asked for, along both
@@ -441,7 +442,8 @@ static void run_estimate(Row *row, const void *config)
 
 // name the keys of the memory's profile
 static const Key keys[] = { MODEL_KEYS, { 0 } },
-	mode_keys[] = { MODEL_KEYS, KEY(MemoryConfig, mode, "forward|step"), { 0 } },
+	mode_keys[] = { MODEL_KEYS, KEY(MemoryConfig, mode,
+		CHOICES(MEMORY_MODES_OF)), { 0 } },
 	layers_keys[] = { MODEL_KEYS, KEY(MemoryConfig, layers), { 0 } };
 
 const Experiment experiment = {

@@ -30,7 +30,6 @@ static const Key nodes_keys[] = { KEY(NodesConfig, link, HOST_LINKS), DDP_KEYS,
 // plan both kinds at each size
 static void plan_nodes(Plan *plan)
 {
-	enum { NCCL = 5 };                      /* of TRANSPORTS */
 	bool gpu = harness_on_gpu();
 	given.warmup = gpu && given.warmup == 0 ? 2 : given.warmup;
 	given.steps = gpu && given.steps == 0 ? 3 : given.steps;
@@ -39,7 +38,7 @@ static void plan_nodes(Plan *plan)
 		for (int kind = DDP_NAIVE; kind <= DDP_FLAT; kind++) {
 			NodesConfig c = { { { s, .precision = gpu ? POLICY_BF16
 				: POLICY_FP32 }, .kind = kind, .wire = given.wire > 0,
-				.transport = gpu ? NCCL : 0 }, gpu ? SOCKETS : WIRE };
+				.transport = gpu ? TRANSPORT_NCCL : 0 }, gpu ? SOCKETS : WIRE };
 			bool wanted = (only < 0 || only == kind) && (gpu || given.size >= 0
 				|| s == SIZE_SMALL || s == SIZE_LARGE);
 			if (wanted && ddp_settle(&c.ddp, &given))

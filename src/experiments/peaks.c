@@ -17,7 +17,7 @@ static const Option options[] = {
 	{ "dimension", OPT_INT, &dimension, "1..65536",
 		"rows and columns of the matrices" },
 	{ "launches", OPT_INT, &launches, "1..100000", "kernels in a queue" },
-	{ "runs", OPT_INT, &runs, "1..1000", "measured runs, after a few" },
+	RUNS_OPTION(&runs),
 	{ 0 }
 };
 

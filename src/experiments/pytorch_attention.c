@@ -14,10 +14,10 @@
 static int precision;
 static long batch = 8, length, width, passes;
 static const Option options[] = {
-	{ "precision", OPT_CHOICE, &precision, PRECISIONS, "number format" },
-	{ "batch", OPT_INT, &batch, "1..1024", "sequences, of one head each" },
-	{ "n", OPT_INT, &length, "1..1048576", "this length only" },
-	{ "d", OPT_INT, &width, "1..256", "this head size only" },
+	PRECISION_OPTION_FOR(&precision, "number format"),
+	BATCH_OPTION_IN(&batch, "1..1024", "sequences, of one head each"),
+	LENGTH_OPTION(&length),
+	HEAD_SIZE_OPTION(&width),
 	{ "passes", OPT_INT, &passes, "1..1000", "of either kind: 100, but 20 of "
 		"more than 16384 queries; on a CPU 3" },
 	{ 0 }

@@ -18,7 +18,7 @@ static const Option options[] = {
 	{ "gpus", OPT_INT, &gpus, "2..64", "ranks, a GPU each" },
 	{ "bucket-mb", OPT_REAL, &bucket_mb, "MB",
 		"megabytes in a bucket of PyTorch" },
-	{ "batch", OPT_INT, &batch, "1..1024", "sequences in a rank's batch" },
+	BATCH_OPTION_IN(&batch, "1..1024", "sequences in a rank's batch"),
 	CONTEXT_OPTION(&context), WARMUP_OPTION(&warmup), STEPS_OPTION(&steps),
 	{ "limit", OPT_INT, &limit_s, "1..3600",
 		"seconds that one row of PyTorch may take" },
@@ -117,7 +117,7 @@ static void ask_pytorch(Row *row, const DdpPeerConfig *c, const char *how)
 // train on several GPUs ourselves
 static void train_ours(Row *row, const DdpPeerConfig *c)
 {
-	DdpConfig config = { { c->size, context, c->precision, .fusion = 1 },
+	DdpConfig config = { { c->size, context, c->precision, FUSION_FUSED },
 		.batch = batch, .kind = DDP_BUCKETED, .bucket_mb = c->bucket_mb,
 		.wire = strstr(c->impl, "bf16-wire") != NULL, .sums = 1,
 		.ranks = c->ranks, .warmup = warmup, .steps = steps };

@@ -13,10 +13,10 @@ static const Option options[] = {
 	PEER_OPTIONS(only, "ours, ours-eager, pytorch-eager, pytorch-compiled or "
 		"pytorch-best; the last two also with -blocks at the end, the last also "
 		"with -graphs"),
-	{ "batch", OPT_INT, &batch, "1..1024", "sequences in a batch" },
-	{ "context", OPT_INT, &context, "1..65536",
-		"tokens in a sequence (on a CPU, divided by 16)" },
-	{ "warmup", OPT_INT, &warmup, "2..1000", "steps before the measured ones" },
+	BATCH_OPTION_IN(&batch, "1..1024", "sequences in a batch"),
+	CONTEXT_OPTION_IN(&context, "1..65536",
+		"tokens in a sequence (on a CPU, divided by 16)"),
+	WARMUP_OPTION_IN(&warmup, "2..1000", "steps before the measured ones"),
 	STEPS_OPTION(&steps),
 	{ "limit", OPT_INT, &limit_s, "1..86400",
 		"seconds that one row of PyTorch may take" },

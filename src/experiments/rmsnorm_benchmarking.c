@@ -12,16 +12,31 @@
 #include "ops/norm_plan.h"
 
 // read the options of RMSNorm's benchmark
+/* name, kind, version, and whether the backward pass computes rho again; a CPU
+ * has those before the versions */
+#define VARIANTS_OF(FIRST, NEXT)                                         \
+	FIRST(EAGER, "eager", &by_steps, NORM_BY_WIDTH, false)           \
+	NEXT(BY_WIDTH, "by_width", &in_one, NORM_BY_WIDTH, false)        \
+	NEXT(AGAIN, "again", &in_one, NORM_BY_WIDTH, true)               \
+	NEXT(NATIVE, "native", &centered, NORM_BY_WIDTH, false)          \
+	NEXT(TWO_READS, "two_reads", &in_one, NORM_TWO_READS, false)     \
+	NEXT(HELD, "held", &in_one, NORM_HELD, false)                    \
+	NEXT(PACKS, "packs", &in_one, NORM_PACKS, false)                 \
+	NEXT(AHEAD, "ahead", &in_one, NORM_AHEAD, false)                 \
+	NEXT(WARP, "warp", &in_one, NORM_WARP, false)                    \
+	NEXT(LOOPED, "looped", &in_one, NORM_LOOPED, false)
+enum { CHOICE_IDS(VARIANTS_OF) NVARIANTS, FIRST_VERSION = TWO_READS };
+
 static long rows, width, repeats;
 static int precision = -1, variant = -1;
 static const Option options[] = {
-	{ "rows", OPT_INT, &rows, "1..1048576", "rows that are normalised" },
+	ROWS_OPTION(&rows),
 	{ "width", OPT_INT, &width, "1..1048576",
 		"numbers in a row: only this width" },
 	{ "repeats", OPT_INT, &repeats, "1..2000", "passes of each kind" },
 	{ "precision", OPT_CHOICE, &precision, "fp32|bf16", "only this format" },
-	{ "variant", OPT_CHOICE, &variant, "eager|by_width|again|native|two_reads|"
-		"held|packs|ahead|warp|looped", "only this variant of ours" },
+	{ "variant", OPT_CHOICE, &variant, CHOICES(VARIANTS_OF),
+		"only this variant of ours" },
 	{ 0 }
 };
 
@@ -59,7 +74,7 @@ static void fused_backward(void *norm)
 		.version = n->version }, r->rows, r->C);
 }
 
-// list the variants in the order of the option's
+// describe the variants of a norm
 static const NormKind by_steps = { "rmsnorm", false, norm_rows_rmsnorm,
 		norm_rows_rmsnorm_back },
 	in_one = { "rmsnorm", false, fused_forward, fused_backward },
@@ -70,20 +85,11 @@ static const struct NormVariant {
 	const NormKind *kind;
 	NormVersion version;
 	bool again;
-} variants[] = {                     /* in the order of the option's */
-	{ "eager", &by_steps, NORM_BY_WIDTH, false },
-	{ "by_width", &in_one, NORM_BY_WIDTH, false },
-	{ "again", &in_one, NORM_BY_WIDTH, true },
-	{ "native", &centered, NORM_BY_WIDTH, false },
-	{ "two_reads", &in_one, NORM_TWO_READS, false },
-	{ "held", &in_one, NORM_HELD, false },
-	{ "packs", &in_one, NORM_PACKS, false },
-	{ "ahead", &in_one, NORM_AHEAD, false },
-	{ "warp", &in_one, NORM_WARP, false },
-	{ "looped", &in_one, NORM_LOOPED, false },
+} variants[] = {
+#define VARIANT_OF(id, name, ...) { name, __VA_ARGS__ },
+	VARIANTS_OF(VARIANT_OF, VARIANT_OF)
 };
-enum { NVARIANTS = sizeof variants / sizeof *variants, FIRST_VERSION = 4,
-	MOST_OF_LAYERNORM = 8192 };         /* elements of a row, on a GPU */
+enum { MOST_OF_LAYERNORM = 8192 };      /* elements of a row, on a GPU */
 
 // compare a variant's gradient of the gain
 /* ends the program unless dg is `want`, within the errors of sums over rows */
@@ -119,10 +125,9 @@ typedef struct RmsnormConfig {
 	long rows, width;
 	int precision, by;
 } RmsnormConfig;
-enum { OURS, PYTORCH };
 static const Key keys[] = { KEY(RmsnormConfig, rows), KEY(RmsnormConfig, width),
 	KEY(RmsnormConfig, precision, "fp32|bf16"),
-	KEY(RmsnormConfig, by, "ours|PyTorch"), { 0 } };
+	KEY(RmsnormConfig, by, SIDES), { 0 } };
 
 // time one pass of a variant
 static void pass_forward(void *n) { ((TimedNorm *)n)->kind->forward(n); }
@@ -242,7 +247,8 @@ static void run_variants(Row *row, const RmsnormConfig *c, int first, int end)
 
 static void run_norms(Row *row, const void *config)
 {
-	run_variants(row, config, 0, harness_on_gpu() ? NVARIANTS : FIRST_VERSION);
+	run_variants(row, config, EAGER, harness_on_gpu() ? NVARIANTS
+		: FIRST_VERSION);
 }
 
 // plan the widths of the problem
@@ -280,7 +286,7 @@ static void plan_widths(Plan *plan)
 
 static void run_widths(Row *row, const void *config)
 {
-	run_variants(row, config, 0, 2);
+	run_variants(row, config, EAGER, BY_WIDTH + 1);
 }
 
 // describe RMSNorm's benchmark

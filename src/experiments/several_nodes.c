@@ -20,7 +20,7 @@ static double asked_Gbps;
 static const Option options[] = {
 	{ "tables", OPT_TEXT, &folder, "FOLDER",
 		"of this host: constants of the model" },
-	{ "size", OPT_CHOICE, &size, SIZES, "of the model; else medium" },
+	SIZE_OPTION_FOR(&size, "of the model; else medium"),
 	{ "nodes", OPT_INT, &asked_nodes, "2..9",
 		"so many; the link has 0.25 Gbit/s unless --Gbps is given" },
 	{ "Gbps", OPT_REAL, &asked_Gbps, "RATE",
@@ -29,7 +29,10 @@ static const Option options[] = {
 };
 
 // describe a row of several nodes
-#define OVER_NODES "ddp|zero1|fsdp"
+#define OVER_NODES_OF(FIRST, NEXT) FIRST(OVER_DDP, "ddp", COST_BUCKETED) \
+	NEXT(OVER_ZERO1, "zero1", COST_ZERO1) NEXT(OVER_FSDP, "fsdp", COST_FSDP)
+#define OVER_NODES CHOICES(OVER_NODES_OF)
+enum { CHOICE_IDS(OVER_NODES_OF) NOVER_NODES };
 typedef struct OverNodesConfig {
 	long nodes;
 	double Gbps;                     /* of the link, each way */
@@ -68,7 +71,7 @@ static void plan(Plan *plan)
 	count_folders();
 	check_rate();
 	for (size_t i = 0; i < sizeof links / sizeof *links; i++)
-		for (int strategy = 0; strategy < 3; strategy++)
+		for (int strategy = 0; strategy < NOVER_NODES; strategy++)
 			if (i == 0 || (asked_nodes == 0 && asked_Gbps == 0))
 				plan_add(plan, &(OverNodesConfig){
 					asked_nodes ? asked_nodes : links[i].nodes,
@@ -186,8 +189,8 @@ static CostMachine link_of(const OverNodesConfig *c, const CostRun *r)
 // describe the measured job as a run
 static CostRun run_of(const OverNodesConfig *c, const Records *alone)
 {
-	static const CostStrategy strategies[] = { COST_BUCKETED, COST_ZERO1,
-		COST_FSDP };
+#define COST_OF(id, name, cost) cost,
+	static const CostStrategy strategies[] = { OVER_NODES_OF(COST_OF, COST_OF) };
 	Shape shape = scaled_down(model_sizes[size >= 0 ? size
 		: SIZE_MEDIUM].shape);
 	double context = records_number(alone, 0, "context"),
@@ -205,7 +208,7 @@ static CostRun run_of(const OverNodesConfig *c, const Records *alone)
 // measure a step over nodes
 static void run(Row *row, const void *config)
 {
-	static const char *const names[] = { "ddp", "zero1", "fsdp" };
+	static const char *const names[] = { CHOICE_NAMES(OVER_NODES_OF) };
 	const OverNodesConfig *c = config;
 	char arguments[64];
 	// measure a step of one rank
@@ -222,7 +225,7 @@ static void run(Row *row, const void *config)
 	row_set(row, "predicted_alone_ms", "%.3f", collectives_alone_in_step(&m, &r));
 	records_free(&alone);
 	snprintf(arguments, sizeof arguments, "--strategy %s%s", names[c->strategy],
-		c->strategy == 2 ? " --prefetch 1" : "");
+		c->strategy == OVER_FSDP ? " --prefetch 1" : "");
 	Records *steps = run_on_nodes(row, c, "fsdp_accounting", arguments,
 		"period_ms");
 	if (steps == NULL)

@@ -29,14 +29,14 @@ static long tp, dp;
 static int norms = 1, graphs = 1;
 static const Option options[] = {
 	SIZE_OPTION(&given.size), CONTEXT_OPTION(&given.context),
-	{ "batch", OPT_INT, &given.batch, "1..4096", "sequences of all ranks" },
+	BATCH_OPTION_IN(&given.batch, "1..4096", "sequences of all ranks"),
 	PRECISION_OPTION(&given.precision),
 	{ "ranks", OPT_INT, &given.ranks, "1..64", "most processes of a job" },
 	{ "tp", OPT_INT, &tp, "0..64",
 		"ranks of a group; 0: 1, 2, 4 and so on, and all --ranks" },
 	{ "dp", OPT_INT, &dp, "0..64", "groups; 0: 1 and what fits --ranks" },
 	DDP_COMM_OPTIONS(given),
-	{ "wire", OPT_CHOICE, &given.wire, WIRES, "gradients that copies sum" },
+	WIRE_OPTION(&given.wire, "gradients that copies sum"),
 	{ "norms", OPT_CHOICE, &norms, NORMS,
 		"what a group does with the norms' outputs of all tokens" },
 	{ "graphs", OPT_CHOICE, &graphs, YES_NO,

@@ -12,18 +12,22 @@
 // read what is to be compiled
 static int precision = -1, impl = -1, size = -1;
 static long batch, length, width, runs, steps;
-#define IMPLS "eager|alone|jit|fused|pytorch-eager|pytorch-compiled"
-enum { EAGER, ALONE, JIT, FUSED, PYTORCH_EAGER, PYTORCH_COMPILED, NIMPLS };
+#define IMPLS_OF(FIRST, NEXT) \
+	FIRST(EAGER, "eager") NEXT(ALONE, "alone") NEXT(JIT, "jit") \
+	NEXT(FUSED, "fused") NEXT(PYTORCH_EAGER, "pytorch-eager") \
+	NEXT(PYTORCH_COMPILED, "pytorch-compiled")
+#define IMPLS CHOICES(IMPLS_OF)
+enum { CHOICE_IDS(IMPLS_OF) NIMPLS };
 static const Option options[] = {
 	{ "impl", OPT_CHOICE, &impl, IMPLS, "only this implementation" },
 	PRECISION_OPTION(&precision),
-	{ "batch", OPT_INT, &batch, "1..1024", "sequences: 8 of attention, of one "
-		"head each, and 4 of a model" },
+	BATCH_OPTION_IN(&batch, "1..1024", "sequences: 8 of attention, of one "
+		"head each, and 4 of a model"),
 	{ "n", OPT_INT, &length, "1..65536", "only this length, or context" },
 	{ "d", OPT_INT, &width, "1..256", "only this head size of attention" },
 	SIZE_OPTION(&size),
 	{ "runs", OPT_INT, &runs, "1..1000", "measured passes of attention" },
-	{ "steps", OPT_INT, &steps, "2..1000", "measured steps of a model" },
+	STEPS_OPTION_IN(&steps, "2..1000", "measured steps of a model"),
 	{ 0 }
 };
 
