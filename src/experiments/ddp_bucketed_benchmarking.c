@@ -4,7 +4,8 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "cases/ddp_case.h"
+#include "cases/ddp_plan.h"
+#include "cases/ddp_steps.h"
 #include "ops/ops.h"
 
 static DdpGiven given = DDP_GIVEN;

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "bench/peer.h"
-#include "cases/ddp_case.h"
+#include "cases/ddp_steps.h"
 
 #define COLUMNS "single_ms single_sd_ms step_ms step_sd_ms ratio peak_MiB"
 #define CLASS_COLUMNS "run class ms calls"

@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "dist/ddp.h"
 #include "dist/resume.h"
-#include "cases/ddp_case.h"
+#include "cases/ddp_steps.h"
 #include "cases/text.h"
 
 typedef enum { DDP, SHARDED, ZERO1, ZERO2, FSDP } ResumeStrategy;

@@ -110,7 +110,7 @@ in_name = $(strip $(foreach word,$1,$(findstring $(word),$<)))
 FLAGS_OF_KERNEL = $(if $(call in_name,warp_specialized wgmma split_fp16),\
 	-Xptxas -warn-spills -Xptxas -Werror) \
 	$(if $(call in_name,opcodes),-fmad=false)
-KERNEL_TESTS := $(addprefix build/cuda/tests/,profile/cuda/test_names \
+KERNEL_TESTS := $(addprefix build/cuda/tests/,profile/cuda/test_kernel_names \
 	$(if $(HAVE_NVRTC),jit/cuda/test_nvrtc))
 ifdef HAVE_CUDA
 KERNEL_OBJECTS := $(foreach arch,$(KERNEL_ARCHS),$(call kernels_for,$(arch)))
@@ -141,7 +141,7 @@ F64_PROGRAMS += tests/ops/test_gradients
 F64_PROGRAMS += tests/ops/test_formulas
 F64_PROGRAMS += tests/model/test_model
 F64_PROGRAMS += tests/dist/test_tensor_parallel
-F64_PROGRAMS += tests/model/test_toy tests/ops/test_toy
+F64_PROGRAMS += tests/model/test_toy tests/ops/test_relu_layernorm
 F64_PROGRAMS += rmsnorm_jvp tests/ops/test_rmsnorm_jvp
 # F64_PROGRAMS += problem tests/folder/test_module
 real_of = $(if $(filter $1,$(F64_PROGRAMS)),f64,f32)

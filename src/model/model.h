@@ -2,7 +2,7 @@
 #ifndef MODEL_MODEL_H
 #define MODEL_MODEL_H
 
-#include "model/state.h"
+#include "model/parameters.h"
 
 /* weights are drawn from (seed, index of the tensor, index of the element) */
 
