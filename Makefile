@@ -59,7 +59,7 @@ include build/tangled.mk
 MISSING := $(filter-out $(wildcard $(TANGLED)),$(TANGLED))
 build/tangled.mk: writeup.nw $(if $(MISSING)$(SPOILED),FORCE)
 	@mkdir -p build
-	@notangle -t8 -Rsrc/make/tangle.sh $< >build/tangle.sh && bash build/tangle.sh $<
+	@'$(NOWEB)/markup' -t $< | '$(NOWEB)/nt' -t8 -Rsrc/make/tangle.sh >build/tangle.sh && bash build/tangle.sh $<
 else
 $(if $(MAKE_RESTARTS),,$(info noweb is not installed: src/ and tests/ are used as they were committed))
 endif

@@ -11,7 +11,8 @@ local function is_serious(line)
 end
 
 local function gnuplot(script, settings)
-	local ok, text = files.run("gnuplot -e \"%s\" %s 2>&1", settings, script)
+	local ok, text = files.run("env -u GNUTERM gnuplot -d -e \"%s\" %s 2>&1",
+		settings, script)
 	local lines = {}
 	for l in text:gmatch("[^\n]+") do
 		if l:find("%w") and not l:find("^Fontconfig")
@@ -45,6 +46,20 @@ local function is_from(path, key)
 	return text and #text > 20 and ("key " .. key):sub(1, #text) == text
 end
 
+-- look for cells that are no numbers
+local function not_finite(t, script)
+	script = ("\n" .. script):gsub("\n#[^\n]*", "")
+	for i, name in ipairs(t.columns) do
+		local named = script:find("%f[%w_]" .. name .. "%f[^%w_]")
+		for _, row in ipairs(named and t.rows or {}) do
+			local cell = row[i]:lower():match("^[-+]?(%a+)$")
+			if cell == "nan" or cell == "inf" then
+				return ("%s:%d: %s is %s"):format(t.path, row.line, name, row[i])
+			end
+		end
+	end
+end
+
 -- draw a figure if its key has changed
 function M.update(name, script, tables, more)
 	local folder = "figures/" .. tables[1].machine
@@ -55,6 +70,8 @@ function M.update(name, script, tables, more)
 	end
 	table.insert(source, more)
 	for k, t in ipairs(tables) do
+		local gap = not_finite(t, source[1] .. more)
+		if gap then return nil, gap end
 		table.insert(source, files.read(t.path))
 		table.insert(settings, ("table%s='%s'"):format(k > 1 and k or "",
 			t.path))
