@@ -24,26 +24,20 @@ local function gnuplot(script, settings)
 	return nil, table.concat(lines, "; "):sub(1, 300)
 end
 
--- remove the date and add the key
-local producer = "(/Producer %()(.-)(%)%s*/Creat)"
-
+-- fix the date and add the key
 local function finish(out, key)
 	local pdf = files.read(out .. ".new")
 	if not pdf or #pdf == 0 then return nil, "the script wrote no figure" end
 	pdf = pdf:gsub("/CreationDate %(D:%d%d%d%d%d%d%d%d%d%d%d%d%d%d",
 		"/CreationDate (D:20000101000000")
-	pdf = pdf:gsub(producer, function(before, text, after)
-		return before .. ("key " .. key .. (" "):rep(#text)):sub(1, #text)
-			.. after
-	end)
-	files.write(out .. ".new", pdf)
+	files.write(out .. ".new", (pdf:gsub("startxref%s+%d+%s+%%%%EOF%s*$",
+		"%% key " .. key .. "\n%0")))
 	os.rename(out .. ".new", out)
 	return true
 end
 
 local function is_from(path, key)
-	local _, text = (files.read(path) or ""):match(producer)
-	return text and #text > 20 and ("key " .. key):sub(1, #text) == text
+	return (files.read(path) or ""):find("% key " .. key, 1, true) ~= nil
 end
 
 -- look for cells that are no numbers

@@ -194,6 +194,7 @@ else not_ok "a new value is drawn"; fi
 edit 's/{Rows=65}/{Lines=65}/'; pdf
 expect "an error in a drawing" 1 "$(line_of Lines)" \
 	"drawing box: Undefined control"
+mkdir bin
 make_document; pdf; touch -d '2 days ago' figures/cpu/curve.pdf; pdf
 if ! drawn cpu/curve
 then ok "an unchanged plot is not drawn again"
@@ -207,6 +208,17 @@ edit 's/\t60.0\t/\t61.0\t/' tables/cpu/bench.tsv; pdf
 if drawn cpu/curve
 then ok "a plot's table counts"
 else not_ok "a plot's table counts"; fi
+
+# a gnuplot whose library writes nothing that can be read, and no TeX
+printf '#!/bin/sh\necho >>runs\n%s "$@"\nsed -i s/Producer/Recudorp/ %s\n' \
+	"$(command -v gnuplot)" 'figures/*/*.new' >bin/gnuplot
+printf '#!/bin/sh\nexit 1\n' >bin/xelatex
+chmod +x bin/gnuplot bin/xelatex
+rm -r figures
+for k in 1 2; do (PATH=$PWD/bin:$PATH pdf); done
+if [ "$(grep -c '' runs)" = 1 ]
+then ok "nor one that a newer library has written"
+else not_ok "nor one that a newer library has written"; fi
 
 make_document; echo 'plot nonsense' >>src/plots/curve.gp; pdf
 expect "a broken figure script" 1 "$(line_of curve)" "curve.gp: .*nonsense"
