@@ -2,6 +2,7 @@
 # tables are in src/make/build.mk, tangled from the chapter "How this document is built".
 # Settings: MACHINE=slug (where measurements go)  SANITIZE=1  DEBUG=1  CC=clang
 #           CUDA=1 (code for GPUs on a machine without one)  ARCH=sm_90a
+#           NOWEB=/usr/lib/noweb
 # A make goes through this file up to three times: for several goals, one after another; then for
 # one goal, which takes a lock; then under the lock, where the work is done.
 

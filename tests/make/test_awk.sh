@@ -16,7 +16,8 @@ everything() { # everything FOLDER: with the awk in FOLDER/bin
 		awk -f "$root/src/make/help.awk" "$root/Makefile" >help
 		find "$root/src" -name '*.c' | sort | xargs \
 			awk -v device=cpu -f "$root/src/make/unwritten.awk" >unwritten
-		[ -s problems ] && [ -s list ] && [ -s help ] && [ -s digest/tp_calcs.cpu ]
+		[ -s problems ] && [ -s list ] && [ -s help ] &&
+			[ -s digest/tp_calcs.cpu ]
 	)
 }
 first=
