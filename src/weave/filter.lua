@@ -5,7 +5,7 @@ local report, data = require "report", require "data"
 local lint, claims = require "lint", require "claims"
 local evaluate = require "evaluate"
 local tables, figures = require "tables", require "figures"
-local drawings = require "drawings"
+local tabular, drawings = require "tabular", require "drawings"
 local registry, lists = require "registry", require "lists"
 local answers, highlight = require "answers", require "highlight"
 local laws, exercises = require "laws", require "exercises"
@@ -42,8 +42,8 @@ function collector.Div(d)
 	collect(d, d.classes:includes("drawing") and "figure" or "table")
 end
 function collector.Table(t)
-	local id = tables.label(pandoc.utils.to_simple_table(t).caption)
-	if id then collect({identifier = id, attributes = {}}, "table") end
+	local id, line = tables.label(t)
+	if id then collect({identifier = id, attributes = {line = line}}, "table") end
 end
 function collector.Image(i) collect(i, "figure") end
 function collector.Span(s) collect(s, "section") end
@@ -100,7 +100,7 @@ local function value(code)
 	if type(v) == "table" and v.math then
 		return {pandoc.Math("InlineMath", v.math), mark(place)}
 	elseif math.type(v) == "integer" or type(v) == "string" then
-		return {pandoc.Str(tostring(v)), mark(place)}
+		return {tabular.text(tostring(v)), mark(place)}
 	end
 	report.at(line, ("`%s` is %s; print it with a formatter"):format(code.text,
 		type(v) == "number" and "a bare number" or "not text"))
