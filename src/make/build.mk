@@ -86,7 +86,8 @@ KERNEL_FLAGS := build/kernel-flags.text
 $(KERNEL_FLAGS): TEXT = $(NVCC) $(NVCCFLAGS)
 OBJECTS_f32 := $(LIBRARY:%.c=$(B)/f32/%.o)
 OBJECTS_f64 := $(patsubst %.c,$(B)/f64/%.o,$(call without_cuda,$(LIBRARY)))
-OLDER = $(if $(findstring /cuda/,$<),-D_GNU_SOURCE= -include device/cuda/older.h)
+OLDER = $(if $(findstring /cuda/,$<),\
+	-D_GNU_SOURCE= -include device/cuda/older.h)
 compile = echo "  cc    $< ($1)"; mkdir -p $(@D); bash src/make/compile.sh $< \
 	$(CC) $(CFLAGS_ALL) $(CFLAGS_$1) $(OLDER) -MMD -MP -c -o $@ $<
 $(B)/f32/%.o: $(S)%.c $(FLAGS)

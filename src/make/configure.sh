@@ -172,16 +172,17 @@ find_cuda() {
 	record GPUS "$(echo /dev/nvidia[0-9]*)"
 }
 record_cuda() {
-	local newest
+	local newest gpu_says
 	newest=$("$nvcc" --list-gpu-arch | sed -n 's/^compute_//p' | sort -n |
 		tail -n 1)
 	if [ -z "$gpu" ]; then
-		report CUDA "$nvcc, $release; no GPU: only make kernels compiles kernels"
+		gpu_says='; no GPU: only make kernels compiles kernels'
 	elif "$work/try"; then
-		report CUDA "$nvcc, $release, $ARCH, $gpu"
+		gpu_says=", $ARCH, $gpu"
 	else
-		report CUDA "$nvcc, $release, $ARCH; kernels fail on $gpu: is its driver too old?"
+		gpu_says=", $ARCH; kernels fail on $gpu: is its driver too old?"
 	fi
+	report CUDA "$nvcc, $release$gpu_says"
 	record HAVE_CUDA 1
 	record NVCC "$nvcc"
 	record NVCC_RELEASE "$release"

@@ -19,7 +19,7 @@ fetch() {
 	for folder in wheels/all/nvidia/*/include; do
 		cp -r "$folder/." "$cache.new/include"
 	done
-	for library in wheels/all/nvidia/*/lib/lib{cudart,nvrtc,cupti,nccl,cublasLt}.so.*; do
+	for library in wheels/all/nvidia/*/lib/lib*.so.*; do
 		nm -D --defined-only "$library" | awk '{ sub(/@.*/, "", $3); print $3 }'
 		case $library in *cublas*) continue ;; esac
 		cp "$library" "$cache.new/lib64" || return 1
