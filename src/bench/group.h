@@ -1,5 +1,4 @@
-/* group.h: a group of processes that work together: what they write, and how
- * they end */
+/* group.h: processes that work together: what they write, and how they end */
 #ifndef BENCH_GROUP_H
 #define BENCH_GROUP_H
 

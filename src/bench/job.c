@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/records.h"
+#include "base/table_reader.h"
 #include "bench/harness.h"
 
 // start a command, or say how it ended

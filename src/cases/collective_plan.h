@@ -38,9 +38,6 @@ bool collective_wanted(const char *transport, int dtype, long ranks);
 /* exits 2 when n, the number of planned configurations, is 0, or when the sizes
  * asked for are none */
 void collective_expect(int n);
-/* sets the sizes of --bytes as they were given; else ours, ascending, of at most
- * so many bytes each; returns how many */
-int  collective_sizes(long sizes[MOST_SIZES], double most);
 /* emits all rows of a configuration; called by a process for each rank */
 void collective_run(Row *row, int collective, const char *transport, int dtype,
 	double most);

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/grow.h"
 #include "base/options.h"
-#include "base/records.h"
+#include "base/table_reader.h"
 #include "bench/training.h"
 #include "cases/collective_case.h"
 

@@ -2,7 +2,7 @@
 #ifndef CASES_QUEUE_SPANS_H
 #define CASES_QUEUE_SPANS_H
 
-#include "cases/ddp_case.h"
+#include "cases/ddp_steps.h"
 #include "profile/trace.h"
 
 /* takes one step, after two that warm up, and sets spans, which has room for

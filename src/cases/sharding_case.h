@@ -3,7 +3,8 @@
 #ifndef CASES_SHARDING_CASE_H
 #define CASES_SHARDING_CASE_H
 
-#include "cases/ddp_case.h"
+#include "cases/ddp_plan.h"
+#include "cases/ddp_steps.h"
 #include "estimate/memory_estimate.h"
 
 #define STRATEGIES_OF(FIRST, NEXT) \

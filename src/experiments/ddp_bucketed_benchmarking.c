@@ -4,7 +4,8 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "cases/ddp_case.h"
+#include "cases/ddp_plan.h"
+#include "cases/ddp_steps.h"
 #include "ops/ops.h"
 
 static DdpGiven given = DDP_GIVEN;
@@ -357,7 +358,8 @@ const Experiment experiment = {
 		{ "buckets", ddp_keys, plan_buckets, run_buckets,
 			.ranks = ddp_config_ranks },
 		DDP_SWEEP("sizes", plan_models),
-		{ "transports", ddp_keys, plan_transports, run_buckets, .ranks = ddp_config_ranks },
+		{ "transports", ddp_keys, plan_transports, run_buckets,
+			.ranks = ddp_config_ranks },
 		{ "ctas", ctas_keys, plan_ctas, run_ctas,
 			.ranks = ddp_config_ranks }),
 };

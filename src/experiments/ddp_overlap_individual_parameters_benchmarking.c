@@ -9,6 +9,8 @@
 #include "cases/queue_spans.h"
 #include "profile/profile.h"
 
+#include "cases/ddp_plan.h"
+
 static DdpGiven given = DDP_GIVEN;
 static const char *trace;
 static const Option options[] = { DDP_OPTIONS(given),

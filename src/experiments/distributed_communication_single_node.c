@@ -207,5 +207,6 @@ const Experiment experiment = {
 			.ranks = ranks_of },
 		{ "hosts", keys, plan_hosts, run_hosts,
 			.ranks = ranks_of },
-		{ "collectives", collective_keys, plan_collectives, run, .ranks = ranks_of }),
+		{ "collectives", collective_keys, plan_collectives, run,
+			.ranks = ranks_of }),
 };

@@ -34,7 +34,8 @@ typedef struct CounterConfig {
 } CounterConfig;
 #define DTYPES_OF(FIRST, NEXT) FIRST(IN_BF16, "bf16") NEXT(IN_FP32, "fp32")
 static const Key keys[] = { KEY(CounterConfig, op), KEY(CounterConfig, variant),
-	KEY(CounterConfig, dtype, CHOICES(DTYPES_OF)), KEY(CounterConfig, shape), { 0 } };
+	KEY(CounterConfig, dtype, CHOICES(DTYPES_OF)), KEY(CounterConfig, shape),
+	{ 0 } };
 enum { CHOICE_IDS(DTYPES_OF) };
 #define HEADS16 "16 heads n 16384 D 128", { 16, 16384, 128 }
 #define HEAD1 "1 head n 16384 D 128", { 1, 16384, 128 }

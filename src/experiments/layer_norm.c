@@ -118,8 +118,9 @@ static void time_our_norms(Row *row, const NormConfig *s, Device *d, double copy
 static void time_pytorch_norms(Row *row, const NormConfig *s, double copy)
 {
 	enum { LIMIT_S = 240 };
-	peer_measure(row, LIMIT_S, "pytorch_peer.py", "norms --rows %ld --width %ld --repeats %d --seed %ld "
-		"--copy %.2f", s->rows, s->width, runs_of_norm(), harness_seed, copy);
+	peer_measure(row, LIMIT_S, "pytorch_peer.py", "norms --rows %ld --width %ld "
+		"--repeats %d --seed %ld --copy %.2f", s->rows, s->width,
+		runs_of_norm(), harness_seed, copy);
 }
 
 // time the norms of one side

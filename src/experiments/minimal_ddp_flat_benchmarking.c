@@ -4,7 +4,8 @@
 
 #include "bench/job.h"
 #include "bench/two_hosts.h"
-#include "cases/ddp_case.h"
+#include "cases/ddp_plan.h"
+#include "cases/ddp_steps.h"
 
 static DdpGiven given = DDP_GIVEN;
 static int only = -1;

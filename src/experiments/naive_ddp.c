@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "cases/ddp_case.h"
+#include "cases/ddp_steps.h"
 
 // list the options of naive_ddp
 static long given_ranks, steps = 20, context = 8, batch = 2;

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "bench/peer.h"
-#include "cases/ddp_case.h"
+#include "cases/ddp_steps.h"
 
 static PeerFilter only;
 static long gpus = 2, batch = 4, context = 512, warmup = 5, steps = 10,

@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "dist/ddp.h"
 #include "dist/resume.h"
-#include "cases/ddp_case.h"
+#include "cases/ddp_steps.h"
 #include "cases/text.h"
 
 #define STRATEGIES_OF(FIRST, NEXT) \

@@ -6,8 +6,8 @@
 #include "bench/timing.h"
 #include "bench/training.h"
 #include "cases/attention_case.h"
-#include "jit/cache.h"
 #include "jit/jit.h"
+#include "jit/kernel_cache.h"
 
 // read what is to be compiled
 static int precision = -1, impl = -1, size = -1;

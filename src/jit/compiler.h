@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "jit/plan.h"
+#include "jit/kernel_plan.h"
 
 typedef struct Bytes {
 	unsigned char *at;              /* from malloc; NULL: there are no bytes */

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "model/buffers.h"
 #include "model/path.h"
+#include "model/rank_rows.h"
 
 // draw the initial weights
 static double initial_sd(int i, const Parameter *p)

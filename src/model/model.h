@@ -3,7 +3,7 @@
 #define MODEL_MODEL_H
 
 #include "base/choices.h"
-#include "model/state.h"
+#include "model/parameters.h"
 
 /* weights are drawn from (seed, index of the tensor, index of the element) */
 

@@ -1,5 +1,4 @@
-/* precision.h: which number format each kind of operation takes and gives (what
- * autocast does, as a table) */
+/* precision.h: the formats of each kind of operation, as autocast sets them */
 #ifndef MODEL_PRECISION_H
 #define MODEL_PRECISION_H
 

@@ -114,6 +114,10 @@ rm -r src && mv src.saved src
 edit src/base/table.c '/^static int first/{h;d};/^static int second/G'
 check 'another order of functions changes nothing' same
 cp saved src/base/table.c
+edit src/ops/list.h 's|.*(fill, .*|#include "ops/list_fills.h"|; /fused_fill/d'
+grep fill saved >src/ops/list_fills.h
+check 'a list in parts changes nothing' same
+rm src/ops/list_fills.h && cp saved src/ops/list.h
 changed() { # changed NAME FILE SCRIPT
 	edit "$2" "$3"
 	check "$1 counts" not same

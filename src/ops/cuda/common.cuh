@@ -8,7 +8,7 @@
 #include <cuda_fp16.h>
 
 #include "ops/cuda/cuda.h"
-#include "ops/cuda/stream.h"
+#include "ops/cuda/launch_context.h"
 
 using bf16 = __nv_bfloat16;
 using fp16 = __half;

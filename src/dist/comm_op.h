@@ -1,0 +1,32 @@
+/* comm_op.h: a collective or a message in the communication queue */
+#ifndef DIST_COMM_OP_H
+#define DIST_COMM_OP_H
+
+#include "ops/array.h"
+
+typedef enum { ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, EXCHANGE, ALL_TO_ALL,
+	BROADCAST, SEND, RECEIVE, NCOLLECTIVES } Collective;
+extern const char *const collective_names[NCOLLECTIVES];
+#define MESSAGES ((uint64_t)1 << 63)
+
+typedef struct CommOp {
+	Collective kind;
+	Array x;
+	size_t n;
+	int peer;                        /* root, destination or source */
+	const char *what;
+	int index;
+	/* of collectives 1, 2, ...; of the messages from one rank to another
+	 * MESSAGES + 1, ... */
+	uint64_t number;
+	/* of exchanges and all-to-alls: where rank 0's array begins; bytes from one
+	 * to the next; from the beginning of each to where data arrive */
+	char *parts;
+	size_t stride, skipped;
+} CommOp;
+
+/* "all-reduce 17 (bucket 3, 25 MB)"; the same on all ranks that take part */
+enum { OPERATION_TEXT = 96 };
+void operation_text(char text[OPERATION_TEXT], const CommOp *op, int rank);
+
+#endif
