@@ -105,25 +105,24 @@ static void set_choice(Row *row, const MapPoint *p, const CostChoice *c,
 {
 	const CostRun *r = &c->run;
 	char text[64];
-	row_set(row, "way", "%s", c->found ? cost_choice_name(r, text) : "none");
-	if (!c->found)
-		return;
+	bool any = c->found;
 	double rate = tokens / devices / c->step.step_ms * 1e3,
 		flops = 3 * cost_forward_flops(&p->model.shape, p->model.context);
-	row_set(row, "strategy", "%s", strategy_name(r));
-	row_set(row, "tensor", "%ld", r->tensor);
-	row_set(row, "stages", "%ld", r->stages);
-	row_set(row, "interleave", "%ld", r->interleave);
-	row_set(row, "microbatches", "%ld", r->microbatches);
-	row_set(row, "recompute", "%s", r->recompute ? "yes" : "no");
-	row_set(row, "step_ms", "%.5g", c->step.step_ms);
-	row_set(row, "tokens_per_s", "%.5g", rate);
-	row_set(row, "mfu", "%.4f", rate * flops * 1e-12 / p->sheet.TFLOPs);
-	row_set(row, "hidden", "%.4f", c->step.comm_ms > 0 ? fmax(0, 1
+	row_set(row, "way", "%s", any ? cost_choice_name(r, text) : "none");
+	row_set(row, "strategy", "%s", any ? strategy_name(r) : "-");
+	row_set(row, "tensor", any ? "%ld" : "-", r->tensor);
+	row_set(row, "stages", any ? "%ld" : "-", r->stages);
+	row_set(row, "interleave", any ? "%ld" : "-", r->interleave);
+	row_set(row, "microbatches", any ? "%ld" : "-", r->microbatches);
+	row_set(row, "recompute", !any ? "-" : r->recompute ? "yes" : "no");
+	row_set(row, "step_ms", any ? "%.5g" : "-", c->step.step_ms);
+	row_set(row, "tokens_per_s", any ? "%.5g" : "-", rate);
+	row_set(row, "mfu", any ? "%.4f" : "-", rate * flops * 1e-12 / p->sheet.TFLOPs);
+	row_set(row, "hidden", any ? "%.4f" : "-", c->step.comm_ms > 0 ? fmax(0, 1
 		- (c->step.step_ms - c->step.compute_ms - c->step.bubble_ms)
 		/ c->step.comm_ms) : 1);
-	row_set(row, "bubble", "%.4f", c->step.bubble_ms / c->step.step_ms);
-	row_set(row, "GB", "%.4g", c->step.nbytes * 1e-9);
+	row_set(row, "bubble", any ? "%.4f" : "-", c->step.bubble_ms / c->step.step_ms);
+	row_set(row, "GB", any ? "%.4g" : "-", c->step.nbytes * 1e-9);
 }
 
 // set the cells of a choice without a pipeline
@@ -131,13 +130,11 @@ static void set_choice(Row *row, const MapPoint *p, const CostChoice *c,
 static void set_plain_choice(Row *row, const CostChoice *c)
 {
 	char text[64];
-	row_set(row, "plain_way", "%s", c->found ? cost_choice_name(&c->run, text)
-		: "none");
-	if (!c->found)
-		return;
-	row_set(row, "plain_strategy", "%s", strategy_name(&c->run));
-	row_set(row, "plain_tensor", "%ld", c->run.tensor);
-	row_set(row, "plain_ms", "%.5g", c->step.step_ms);
+	bool any = c->found;
+	row_set(row, "plain_way", "%s", any ? cost_choice_name(&c->run, text) : "none");
+	row_set(row, "plain_strategy", "%s", any ? strategy_name(&c->run) : "-");
+	row_set(row, "plain_tensor", any ? "%ld" : "-", c->run.tensor);
+	row_set(row, "plain_ms", any ? "%.5g" : "-", c->step.step_ms);
 }
 
 // set the best choice of a row
@@ -169,7 +166,6 @@ void run_regimes(Row *row, const void *config)
 		for (long tokens = 1 << 18; tokens <= 1 << 26; tokens *= 4) {
 			if ((g->devices && devices > 1) || (g->tokens && tokens > 1 << 18))
 				continue;
-			row_forget(row, 1);
 			set_best_choice(row, &p, g->devices ? g->devices : devices,
 				g->tokens ? g->tokens : tokens);
 			row_emit(row);
@@ -187,7 +183,6 @@ static void emit_scaling(Row *row, const MapPoint *p, bool weak)
 		long n = g->devices ? g->devices : devices;
 		double tokens = g->tokens ? g->tokens : 1 << 22;
 		tokens = weak ? 8192.0 * n : tokens;
-		row_forget(row, 1);
 		row_set(row, "mode", "%s", weak ? "weak" : "strong");
 		double rate = set_best_choice(row, p, n, tokens);
 		first = first > 0 ? first : rate;

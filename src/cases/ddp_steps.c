@@ -404,11 +404,11 @@ void ddp_case_single(Row *row, DdpCase *c)
 
 void ddp_case_set_times(Row *row, const DdpTimes *t)
 {
+	row_set_time(row, "step", t->step);
 	row_set(row, "fwd_ms", "%.4f", t->fwd_ms);
 	row_set(row, "bwd_ms", "%.4f", t->bwd_ms);
 	row_set(row, "wait_ms", "%.4f", t->wait_ms);
 	row_set(row, "opt_ms", "%.4f", t->opt_ms);
-	row_set_time(row, "step", t->step);
 	row_set(row, "loss", "%.6f", t->loss);
 }
 

@@ -65,9 +65,9 @@ static void run(Row *row, const void *config)
 	/* of temporaries, a step leaves the library's workspace */
 	double workspace = d->active[MEM_TEMPORARY];
 	row_set(row, "peak_MiB", "%.1f", (d->total_peak - workspace) / 1048576);
-	row_set(row, "workspace_MiB", "%.1f", workspace / 1048576);
 	row_set(row, "derived_MiB", "%.1f", memory_estimate(t.m, batch, t.batch.T,
 		true).total / 1048576);
+	row_set(row, "workspace_MiB", "%.1f", workspace / 1048576);
 	row_set(row, "loss", "%.6f", s.loss);
 }
 

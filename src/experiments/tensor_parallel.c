@@ -338,8 +338,8 @@ static void time_steps(Row *row, TensorCase *c)
 	for (size_t i = 0; i < sizeof times / sizeof *times; i++)
 		*times[i] = slowest(c, *times[i]);
 	t.loss = comm_sum(run->comm, loss) / comm_ranks(run->comm);
-	ddp_case_set_times(row, &t);
 	row_set(row, "period_ms", "%.4f", t.period_ms);
+	ddp_case_set_times(row, &t);
 	row_set(row, "group_MB", "%.4f", group);
 	row_set(row, "group_derived_MB", "%.4f", c->group ? derived_bytes(c) * 1e-6
 		: 0);
