@@ -14,7 +14,7 @@ typedef struct Problem {
 	bool heads_first;               /* (B, H, rows, D), not (B, rows, H, D) */
 	bool rotated;                    /* are gradients rotated back? D is even */
 	/* the first keys of each head whose scores are -inf: their first element is
-	 * `far`, all other keys' is 0, and all queries' is 32 */
+	 * `far`, all other keys' is 0, and all queries' is 8 */
 	size_t lost;
 	double far;
 } Problem;
@@ -180,7 +180,7 @@ static inline Reference reference_of(const Problem *p, Type type, Array *at)
 		for (size_t i = 0; i < p->B * p->H * n * D && a < INPUTS; i++) {
 			double x = (a == Q ? p->size : 1) * random_truncated(1, a, i, 3);
 			if (p->lost > 0 && a <= K && i % D == 0)
-				x = a == Q ? 32 : i / D % n < p->lost ? p->far : 0;
+				x = a == Q ? 8 : i / D % n < p->lost ? p->far : 0;
 			x = (real)x;
 			if (type != TYPE_REAL && type != TF32)
 				x = round_to(type, (float)x);
