@@ -63,7 +63,8 @@ WARNINGS += $(if $(findstring clang,$(CC)),-Wno-pass-failed)
 # helpers of an assignment's solutions are not called until those are written
 WARNINGS += $(if $(wildcard assignment.tsv),-Wno-unused-function)
 CFLAGS_ALL = $(WARNINGS) $(OPTIMIZE) -march=native -fopenmp -fPIC \
-	-fno-math-errno -fno-trapping-math -I$(S)src -I$(or $(S),.) \
+	-ffp-contract=off -fno-math-errno -fno-trapping-math \
+	-I$(S)src -I$(or $(S),.) \
 	$(BLAS_CFLAGS) $(CMOCKA_CFLAGS) $(CFLAGS)
 CFLAGS_f64 := -DREAL_IS_DOUBLE
 CFLAGS_f32 := $(if $(HAVE_MPI),-DHAVE_MPI $(MPI_CFLAGS))
