@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/process.h"
 #include "jit/source.h"
 #include "ops/cpu/cpu.h"
 
@@ -103,14 +104,14 @@ static void cc_write(FILE *f, const KernelPlan *p)
 
 static Bytes cc_compile(const Device *d, const char *source, char **complaint)
 {
-	char folder[] = "/tmp/jit.XXXXXX", path[64], command[512];
+	char *folder = process_folder("jit"), *path, *command;
 	Bytes b = { NULL, 0 };
 	int status;
-	if (mkdtemp(folder) == NULL)
-		die("cannot make a folder in /tmp: %s", strerror(errno));
-	snprintf(path, sizeof path, "%s/kernel.so", folder);
-	snprintf(command, sizeof command, "exec cc %s -o %s -x c - -lm", options,
-		path);
+	if (asprintf(&path, "%s/kernel.so", folder) < 0)
+		die("out of host memory");
+	char *out = process_word(path);
+	if (asprintf(&command, "exec cc %s -o %s -x c - -lm", options, out) < 0)
+		die("out of host memory");
 	*complaint = run_command(command, source, &status);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (status == 0 && fd >= 0)
@@ -119,6 +120,9 @@ static Bytes cc_compile(const Device *d, const char *source, char **complaint)
 		close(fd);
 	unlink(path);
 	rmdir(folder);
+	char *const used[] = { folder, path, out, command };
+	for (size_t i = 0; i < sizeof used / sizeof *used; i++)
+		free(used[i]);
 	if (b.at) {
 		free(*complaint);
 		*complaint = NULL;
