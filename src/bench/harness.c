@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/grow.h"
+#include "base/process.h"
 #include "base/table.h"
 #include "bench/group.h"
 #include "dist/comm.h"
@@ -215,15 +216,7 @@ static int ranks_of(const Sweep *s, const Planned *p)
 static char *read_digest(const char *backend)
 {
 	static char digest[64] = "unknown";
-	char self[4096], *path;
-	// name the file of the digest
-	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-	if (n < 0)
-		return digest;
-	self[n] = '\0';
-	if (asprintf(&path, "%s/digest/%s.%s", dirname(self), program_name,
-		backend) < 0)
-		die("out of host memory");
+	char *path = process_beside("digest/%s.%s", program_name, backend);
 	FILE *f = fopen(path, "r");
 	if (f && fscanf(f, "%63s", digest) != 1)
 		die("%s: expected a digest", path);
