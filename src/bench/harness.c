@@ -511,6 +511,16 @@ static void close_table(Table *t, const Plan *plan, int failures)
 }
 
 // run an experiment
+static void expect_configuration(const Plan *plan, int ranks)
+{
+	for (int i = 0; i < plan->n; i++)
+		if (ranks_of(plan->sweep, &plan->planned[i]) == ranks)
+			return;
+	if (plan->n > 0)
+		usage_error("%d ranks were started, and no configuration takes as many: "
+			"the first takes %d", ranks, ranks_of(plan->sweep, plan->planned));
+}
+
 int harness_main(const Experiment *e, int argc, char **argv)
 {
 	int nkeys, rank = 0, ranks = 1;
@@ -523,14 +533,16 @@ int harness_main(const Experiment *e, int argc, char **argv)
 	Table *t = launched && rank > 0 ? NULL : table_new(out, columns, nkeys);
 	probe_device(e->cpu_only ? "cpu" : device_name, record_machine, &machine,
 		sizeof machine);
+	plan.sweep->plan(&plan);
+	if (launched)
+		expect_configuration(&plan, ranks);
 	// join the job that a launcher started
 	if (launched)
 		count_gpus();
 	job = link_mpi();
 	if (job)
 		bind_rank_to_device(job->local_rank, job->local_ranks);
-	// list the configurations, and take over finished rows
-	plan.sweep->plan(&plan);
+	// describe the table, and take over finished rows
 	if (t) {
 		if (wide)
 			table_wide(t);
