@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/process.h"
+#include "base/table_reader.h"
 #include "bench/harness.h"
 
 // start a command, or say how it ended
@@ -42,21 +43,16 @@ void job_skip(Row *row, const char *who, int status, const char *said)
 /* copies the rows of a table that has the row's own keys; returns how many */
 static int copy_rows(Row *row, const char *path)
 {
-	int n = 0;
-	char *line = NULL;
-	size_t capacity = 0;
-	FILE *f = fopen(path, "r");
-	while (f && getline(&line, &capacity, f) > 0) {
-		if (*line == '#' || strncmp(line, row->columns,
-			strcspn(row->columns, " ")) == 0)
-			continue;
-		fputs(line, row->to);
-		n++;
+	int nkeys = 1, n = 0;
+	Records *r = records_read(path);
+	for (const char *c = row->keys; *c; c++)
+		nkeys += *c == '\t';
+	for (; r && n < records_count(r); n++) {
+		for (int c = nkeys; c < records_columns(r); c++)
+			row_set(row, records_column(r, c), "%s", records_cell(r, n, c));
+		row_emit(row);
 	}
-	if (f)
-		fclose(f);
-	free(line);
-	row->emitted = row->emitted || n > 0;
+	records_free(&r);
 	return n;
 }
 

@@ -14,20 +14,6 @@ typedef struct ModelConfig {
 } ModelConfig;
 #define MODEL_KEYS KEY(ModelConfig, size, SIZES), KEY(ModelConfig, context), \
 	KEY(ModelConfig, precision, PRECISIONS), KEY(ModelConfig, fusion, FUSIONS)
-/* entries of a table of options; TO: the variable that an option sets */
-#define SIZE_OPTION(TO)      { "size", OPT_CHOICE, TO, SIZES, "model" }
-#define CONTEXT_OPTION(TO) \
-	{ "context", OPT_INT, TO, "1..65536", "tokens in a sequence" }
-#define BATCH_OPTION(TO)   \
-	{ "batch", OPT_INT, TO, "1..4096", "sequences in a batch" }
-#define PRECISION_OPTION(TO) \
-	{ "precision", OPT_CHOICE, TO, PRECISIONS, "number formats" }
-#define FUSION_OPTION(TO)  \
-	{ "fusion", OPT_CHOICE, TO, FUSIONS, "path" }
-#define WARMUP_OPTION(TO) \
-	{ "warmup", OPT_INT, TO, "1..1000", "steps before measuring" }
-#define STEPS_OPTION(TO)   { "steps", OPT_INT, TO, "1..1000", "measured steps" }
-
 /* a model as its configuration has it, its optimizer, and a batch of tokens */
 typedef struct Training {
 	Model *m;

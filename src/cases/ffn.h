@@ -3,6 +3,7 @@
 #ifndef CASES_FFN_H
 #define CASES_FFN_H
 
+#include "base/choices.h"
 #include "cases/cluster.h"
 
 enum { NBYTES = 2 };                /* of a weight or an activation: bf16 */
@@ -16,7 +17,10 @@ typedef struct Ffn {
 	                     * device has its part of F whole */
 } Ffn;
 
-typedef enum FfnPass { FORWARD, BACKWARD, PASSES } FfnPass;
+#define FFN_PASSES_OF(FIRST, NEXT) \
+	FIRST(FORWARD, "forward") NEXT(BACKWARD, "backward")
+#define FFN_PASSES CHOICES(FFN_PASSES_OF)
+typedef enum FfnPass { CHOICE_IDS(FFN_PASSES_OF) PASSES } FfnPass;
 
 /* FLOPs of the device that has most; along each axis the most bytes that any
  * device sends in a step, summed over steps */

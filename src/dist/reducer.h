@@ -8,8 +8,11 @@
 /* when gradients are summed. NAIVE: one parameter after the other, FLAT: all at
  * once, both after the backward pass; OVERLAP: each as soon as it is there;
  * BUCKETED: bucket by bucket */
-typedef enum { DDP_NAIVE, DDP_FLAT, DDP_OVERLAP, DDP_BUCKETED, NDDP } DdpKind;
-#define DDP_KINDS "naive|flat|overlap|bucketed"
+#define DDP_KINDS_OF(FIRST, NEXT) \
+	FIRST(DDP_NAIVE, "naive") NEXT(DDP_FLAT, "flat") \
+	NEXT(DDP_OVERLAP, "overlap") NEXT(DDP_BUCKETED, "bucketed")
+#define DDP_KINDS CHOICES(DDP_KINDS_OF)
+typedef enum { CHOICE_IDS(DDP_KINDS_OF) NDDP } DdpKind;
 extern const char *const ddp_names[NDDP];
 
 typedef struct DdpSettings {
