@@ -86,9 +86,8 @@ void job_rows(Row *row, long ranks, long limit_s, const char *launcher,
 	va_start(args, arguments);
 	char *asked = text_of(arguments, args);
 	va_end(args);
-	int status = hear(job_start("OMPI_ALLOW_RUN_AS_ROOT=1 "
-		"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=%d "
-		"timeout -k 5 %ld %s %s --device cpu --ranks %ld --seed %ld --out %s %s "
+	int status = hear(job_start(MPIRUN_VARIABLES
+		" OMPI_MCA_mpi_yield_when_idle=%d timeout -k 5 %ld %s %s --device cpu --ranks %ld --seed %ld --out %s %s "
 		"2>&1", ranks > sysconf(_SC_NPROCESSORS_ONLN), limit_s, launcher, self,
 		ranks, harness_seed, table, asked), said, sizeof said);
 	if (copy_rows(row, table) == 0)

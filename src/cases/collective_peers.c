@@ -79,8 +79,8 @@ static long largest(const PeerCase *c)
 static const char run_all_reduce_perf[] =
 	"p='%s'/all_reduce_perf; [ -x $p ] || p='%s'/build/all_reduce_perf; g=%ld; "
 	"export NCCL_NVLS_ENABLE=0; if %s; then ldd $p | grep -q libmpi || exit 9; "
-	"export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; "
-	"p=\"mpirun --bind-to none --oversubscribe -n $g $p\"; g=1; fi; "
+	"export " MPIRUN_VARIABLES "; "
+	"p=\"" MPIRUN " --bind-to none -n $g $p\"; g=1; fi; "
 	"timeout %ld $p -g $g -d %s -b %ld -e %ld -f 10 -w 5 -n %ld -c 1";
 
 void nccl_tests_rows(Row *row, const PeerCase *c, const char *folder,
