@@ -83,10 +83,10 @@ void job_rows(Row *row, long ranks, long limit_s, const char *launcher,
 	char *asked = text_of(arguments, args), *program = process_word(self),
 		*out = process_word(table);
 	va_end(args);
-	int status = hear(job_start("OMPI_ALLOW_RUN_AS_ROOT=1 "
-		"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=%d "
-		"timeout -k 5 %ld %s %s --device cpu --ranks %ld --seed %ld --out %s %s "
-		"2>&1", ranks > sysconf(_SC_NPROCESSORS_ONLN), limit_s, launcher, program,
+	int status = hear(job_start(MPIRUN_VARIABLES
+		" OMPI_MCA_mpi_yield_when_idle=%d timeout -k 5 %ld %s %s --device cpu "
+		"--ranks %ld --seed %ld --out %s %s 2>&1",
+		ranks > sysconf(_SC_NPROCESSORS_ONLN), limit_s, launcher, program,
 		ranks, harness_seed, out, asked), said, sizeof said);
 	if (copy_rows(row, table) == 0)
 		job_skip(row, launcher, status, said);

@@ -83,7 +83,8 @@ string_of_c = "$(subst ",\",$(subst \,\\,$1))"
 word_of_shell = '$(subst ','\'',$(string_of_c))'
 CFLAGS_f64 := -DREAL_IS_DOUBLE -DC_COMPILER=$(call word_of_shell,$(COMPILER))
 CFLAGS_f32 := -DC_COMPILER=$(call word_of_shell,$(COMPILER))
-CFLAGS_f32 += $(if $(HAVE_MPI),-DHAVE_MPI $(MPI_CFLAGS))
+CFLAGS_f32 += $(if $(HAVE_MPI),-DHAVE_MPI $(MPI_CFLAGS) \
+	-DMPIRUN=$(call word_of_shell,$(MPIRUN)))
 LDLIBS := $(BLAS_LIBS) -Wl,--as-needed $(MPI_LIBS) -lm
 ifdef CUDA
 CFLAGS_f32 += -DHAVE_CUDA -DCUDA_ARCH_BUILT='"$(ARCH)"' \

@@ -92,7 +92,7 @@ split_compiler() { # into the words of the array cc
 	for compiler in gcc clang cc; do
 		[ -n "${CC-}" ] || ! command -v $compiler >/dev/null || CC=$compiler
 	done
-	if [ -f "${CC-}" ] && [ -x "$CC" ]; then
+	if [[ ${CC-} == */* && -f $CC && -x $CC ]]; then
 		cc=("$CC")
 	else
 		eval "cc=(${CC-})"
@@ -151,22 +151,51 @@ find_cmocka() {
 		report cmocka 'not found (libcmocka-dev); the tests are not built'
 	fi
 }
+ask_mpi() { # sets cflags and libs to what $mpi adds to our compiler
+	local words word options=
+	read -r -a words <<<"$("$mpi" -show 2>/dev/null || true)"
+	cflags=() libs=()
+	for word in "${words[@]}"; do
+		case $word in
+		-I* | -D* | -pthread) cflags+=("$word") ;;
+		-*) libs+=("$word") options=1 ;;
+		*) [ -z "$options" ] || libs+=("$word") ;;
+		esac
+	done
+}
 find_mpi() {
-	local cflags libs mpi
-	if ! mpi=$(command -v mpicc); then
-		report MPI 'not found (libopenmpi-dev openmpi-bin); not used'
+	local cflags libs mpi mpirun
+	if ! mpi=$(command -v "${MPICC:-mpicc}"); then
+		report MPI "no ${MPICC:-mpicc} (libopenmpi-dev openmpi-bin); not used"
 		return
 	fi
-	cflags=$(mpicc --showme:compile 2>/dev/null || true)
-	libs=$(mpicc --showme:link 2>/dev/null || true)
-	# shellcheck disable=SC2086
-	if offers MPI mpi.h 'MPI_Init(NULL, NULL) || MPI_Finalize()' $cflags $libs
-	then
-		record MPI_CFLAGS "$cflags"
-		record MPI_LIBS "$libs"
-	else
-		report MPI "$mpi builds no working program; not used"
+	ask_mpi
+	if ! try "${cflags[@]}" "${libs[@]}" <<'END'; then
+#include <mpi.h>
+#include <stdio.h>
+#include <string.h>
+int main(void)
+{
+	char name[MPI_MAX_LIBRARY_VERSION_STRING];
+	int n;
+	if (MPI_Init(NULL, NULL) != MPI_SUCCESS)
+		return 1;
+	MPI_Get_library_version(name, &n);
+	name[strcspn(name, ",\n")] = '\0';
+	puts(name);
+	return MPI_Finalize();
+}
+END
+		report MPI "$mpi: no working program, not used: $(head -n 1 "$work/log")"
+		return
 	fi
+	mpirun=${mpi%/*}/$(sed 's/.*mpicc/mpirun/' <<<"${mpi##*/}")
+	[ -x "$mpirun" ] || mpirun=mpirun
+	report MPI "$(library libmpi) ($(tr -s ' \t' ' ' <<<"$said"), $mpirun)"
+	record HAVE_MPI 1
+	record MPI_CFLAGS "${cflags[*]}"
+	record MPI_LIBS "${libs[*]}"
+	record MPIRUN "$(printf %q "$mpirun")"
 }
 find_cuda() {
 	local nvcc gpu home split
