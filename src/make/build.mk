@@ -127,7 +127,7 @@ $(foreach arch,$(sort $(ARCH) $(KERNEL_ARCHS)),$(eval \
 	$(call kernel_rule,$(arch))))
 -include $(shell find $K/sm_* -name '*.d' 2>/dev/null)
 in_name = $(strip $(foreach word,$1,$(findstring $(word),$<)))
-NO_SPILLS := $(if $(filter 13.0,$(NVCC_RELEASE)),\
+NO_SPILLS := $(if $(filter 13.0 13.5,$(NVCC_RELEASE)),\
 	-Xptxas -warn-spills -Xptxas -Werror)
 FLAGS_OF_KERNEL = $(if $(call in_name,warp_specialized wgmma split_fp16),\
 	$(NO_SPILLS)) \
