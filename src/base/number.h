@@ -15,12 +15,12 @@ typedef enum { FP32, BF16, FP16, FP64, TF32, NTYPES } Type;
 typedef struct Format { int exponent_bits, fraction_bits; } Format;
 
 extern const char *const type_names[NTYPES];
-#define TYPES "fp32|bf16|fp16|fp64|tf32"  /* the same, in order */
+#define TYPES "fp32|bf16|fp16|fp64|tf32"  /* names of Type, in order */
 extern const Format type_formats[NTYPES];
 
 // declare the functions on number formats
 size_t type_size(Type t);                 /* bytes of one element as stored */
-double type_spacing(Type t, double x);    /* from finite x to its neighbour */
+double type_spacing(Type t, double x);    /* gap between x and the next value */
 double type_max(Type t);                  /* largest finite value */
 double type_min_normal(Type t);           /* smallest normal value */
 

@@ -25,7 +25,7 @@ void   model_free(Model **model);
 
 // declare how a model is run
 #define FUSIONS "eager|fused"
-/* for programs that can also record the eager path (jit/jit.h) */
+/* choices of programs that can also record the eager path (jit/jit.h) */
 #define FUSIONS_AND_JIT FUSIONS "|jit"
 enum { FUSION_EAGER, FUSION_FUSED, FUSION_JIT };
 extern const char *const fusion_names[];
@@ -38,14 +38,13 @@ void   model_keep_compute(Model *m);
 #define ATTENTIONS "naive|flash"
 /* the fused path uses FlashAttention, if it can, or naive attention */
 void   model_set_attention(Model *m, bool flash);
-/* from now on the backward pass runs K blocks at a time again; K = 0: none.
- * nested: the blocks are halved repeatedly, and few inputs are saved at a
- * time */
+/* makes the backward pass run K blocks at a time again; K = 0: none. nested:
+ * the blocks are halved repeatedly, and few inputs are saved at a time */
 void   model_recompute(Model *m, int K, bool nested);
 /* applies a plan from the next forward pass on. Dropping is for the fused
  * path, and not together with model_recompute */
 void   model_follow(Model *m, const ModelPlan *plan);
-/* to be called after weights were written by anything but an optimizer */
+/* tells the model that something other than an optimizer has written weights */
 void   model_weights_changed(Model *m);
 
 /* points all parameters at the model's own buffers */
