@@ -35,6 +35,8 @@ typedef struct Compiler {
 } Compiler;
 
 extern const Compiler c_compiler;
+/* words of the shell: the command that compiled this program */
+extern const char *c_compiler_command;
 #ifdef HAVE_NVRTC
 extern const Compiler nvrtc_compiler;
 #endif

@@ -21,7 +21,10 @@ library() { # library NAME: the path of a library that the last program uses
 	ldd "$work/try" | awk -v name="$1" 'index($1, name) { print $3; exit }'
 }
 report() { printf '%-10s %s\n' "$1" "$2"; } # for the reader
-record() { printf '%s := %s\n' "$1" "$2" >>"$config"; } # for make
+record() { # record NAME VALUE: for make
+	local value=${2//\$/\$\$}
+	printf '%s := %s\n' "$1" "${value//\#/\\#}" >>"$config"
+}
 offers() { # offers NAME HEADERS CALL FLAGS...: is there this library?
 	local headers=$2
 	{
@@ -84,14 +87,25 @@ int main(void)
 }
 END
 }
-find_compiler() {
-	local compiler package=gcc
+split_compiler() { # into the words of the array cc
+	local compiler
 	for compiler in gcc clang cc; do
 		[ -n "${CC-}" ] || ! command -v $compiler >/dev/null || CC=$compiler
 	done
-	read -r -a cc <<<"${CC-}"
+	if [ -f "${CC-}" ] && [ -x "$CC" ]; then
+		cc=("$CC")
+	else
+		eval "cc=(${CC-})"
+	fi 2>"$work/log" || missing "C compiler ($CC)" gcc
 	[ ${#cc[@]} -gt 0 ] || missing 'C compiler' gcc
-	[[ $CC != *clang* ]] || package=libomp-dev
+	[[ ${cc[0]} != [!/]*/* ]] || cc[0]=$PWD/${cc[0]}
+}
+find_compiler() {
+	local package=gcc clang= cc_words
+	split_compiler
+	if "${cc[@]}" -dM -E -xc /dev/null 2>/dev/null | grep -q __clang__; then
+		clang=1 package=libomp-dev
+	fi
 	try -fopenmp <<'END' || missing "C compiler with OpenMP ($CC)" $package
 #include <omp.h>
 #include <stdio.h>
@@ -99,7 +113,9 @@ int main(void) { printf("%d", omp_get_max_threads()); return 0; }
 END
 	report compiler "$("${cc[@]}" --version | head -n 1)"
 	report target "$("${cc[@]}" -dumpmachine), OpenMP with $said threads"
-	record CC "$CC"
+	printf -v cc_words '%q ' "${cc[@]}"
+	record COMPILER "${cc_words% }"
+	record IS_CLANG "$clang"
 }
 find_openblas() {
 	local cflags libs
@@ -282,6 +298,12 @@ find_ncu() {
 		record HAVE_COUNTERS 1
 	fi
 }
+for name in ${SETTINGS-}; do
+	before=$(sed -n "/^ASKED_$name := /{s///; s/[$][$]/$/g; s/\\\\#/#/g; p;}" \
+		build/config.mk 2>/dev/null || true)
+	[ -n "${!name-}" ] || [ -z "$before" ] || declare "$name=$before"
+	[ -z "${!name-}" ] || record "ASKED_$name" "${!name}"
+done
 find_compiler
 find_openblas
 find_cmocka
