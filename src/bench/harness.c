@@ -115,7 +115,7 @@ static int first_gpu(void)
 static void record_gpu_count(const Device *d, void *to)
 {
 	int n = first_gpu();
-	while (d->backend->missing(n) == NULL)
+	while (d->backend->why_missing(n) == NULL)
 		n++;
 	*(int *)to = n - first_gpu();
 }
