@@ -316,15 +316,15 @@ function is_answer(first, all) {
 		return 1                        # a paragraph about what went
 	if (reads_solution(first, all) || derived && is_derivation(first))
 		return 1
-	if (first ~ /^(:::+ *\{\.(question|predict|note|drawing)|```|~~~|#)/)
+	if (first ~ /^(:::+ *\{\.(question|predict|note|drawing|rule|exercise)|```|~~~|#)/)
 		return 0
-	return first ~ /^::: *\{\.(answer|table)/ || \
+	return first ~ /^::: *\{\.(answer|table|solution)/ || \
 		all ~ /\{\.claim|`\{\.lua|\.plot[ }]/
 }
 
 # under a heading of the class derived the text is the answer
 function is_derivation(first) {
-	return first !~ /^(::: *\{\.(question|drawing)|```|~~~|#|\[\]\{\.solves)/ && \
+	return first !~ /^(::: *\{\.(question|drawing|rule|exercise)|```|~~~|#|\[\]\{\.solves)/ && \
 		first !~ /^([ \t]*$|Program:|\*\*Sources\.)/ || \
 		first ~ /\{\.drawing .*values=/
 }

@@ -36,6 +36,36 @@ expect "an answer to no question" 1 "$(line_of 'part="c"')" "(c) was not asked"
 make_document
 add "::: {.question}" "Which edition?" "" "(2026) The new one." ":::"; lint
 expect "an item without a letter" 1 "$(line_of .question)" "(a) to (z)"
+long() {	# long ANSWER...
+	make_document
+	add '::: {.question sentences="a=1 b=2"}' "(a) Which?" "" "(b) Why?" ":::" \
+		'::: {.answer part="b"}' "[No.]{.glance}" ":::" \
+		'::: {.answer part="a"}' "$@" ":::"
+	lint
+}
+long "[See p. [7.5]{.given}, i.e. here.]{.glance} And there."
+expect_good "an answer with one sentence more than asked for"
+long "[One.]{.glance} Two." "" "Three."
+expect "an answer that is too long" 1 "$(line_of 'part="a"')" \
+	"bench has 3 sentences, and 1 are asked for"
+make_document
+add "::: {.exercise}" "Why?" ":::" "::: {.solution}" "So." ":::" \
+	"::: {.rule}" "Measure." ":::" "::: {.rules}" ":::" "::: {.solutions}" ":::"
+lint
+expect_good "an exercise with its solution, and a rule"
+make_document; add "::: {.exercise}" "Why?" ":::"; lint
+expect "an exercise without a solution" 1 "$(line_of .exercise)" "needs a solution"
+make_document; add "::: {.solution}" "So." ":::"; lint
+expect "a solution without an exercise" 1 "$(line_of .solution)" "without an exercise"
+mkdir -p src/values
+make_document
+printf 'twice = 2*small.fwd_ms\n\nthrice = three()\n' >src/values/sec-later.lua
+add "## Later {#sec-later}" 'It takes `ms(twice)`{.lua}.'; lint
+expect "a fault in a file of values" 1 "$(line_of '{#sec-later}')" \
+	"src/values/sec-later.lua:3: "
+echo 'twice = 2*small.fwd_ms' >src/values/sec-later.lua; lint
+expect_good "a file of values"
+rm -r src/values
 make_document; add "The pass" "takes 3.5 times" "as long."; lint
 expect "a typed number" 1 "$(line_of '3.5')" "typed number 3.5"
 
