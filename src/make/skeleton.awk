@@ -309,6 +309,7 @@ function end_block(    i, all) {
 	nblock = open = 0
 }
 
+function framed(classes) { return "^:::+ *\\{\\.(" classes ")" }
 function is_answer(first, all) {
 	if (first ~ /^: / && removed)           # the caption of a table that went
 		return 1
