@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # test_configure.sh: which releases of NVIDIA's tools are taken, and what is said
 . tests/make/scratch.sh
-home=$work/cuda
+home=$(mktemp -d)
+trap 'rm -rf "$work" "$home"' EXIT
 library() { # library NAME TEXT
 	echo "$2" | cc -shared -fPIC -x c - -o "$home/lib64/lib$1.so"
 }
