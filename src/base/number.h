@@ -24,7 +24,7 @@ extern const Format type_formats[NTYPES];
 
 // declare the functions on number formats
 size_t type_size(Type t);                 /* bytes of one element as stored */
-double type_spacing(Type t, double x);    /* from finite x to its neighbour */
+double type_spacing(Type t, double x);    /* gap between x and the next value */
 double type_max(Type t);                  /* largest finite value */
 double type_min_normal(Type t);           /* smallest normal value */
 

@@ -29,7 +29,7 @@ void row_set(Row *row, const char *column, const char *format,
 	...) __attribute__((format(printf, 3, 4)));
 /* forgets all but the first n columns */
 void row_forget(Row *row, int n);
-/* for a run that makes several rows; else the row is emitted at its end */
+/* emits a row of a run that has several; else the run's end emits it */
 void row_emit(Row *row);
 /* ends the process in the middle of a run, with its row, as the run's end
  * would */

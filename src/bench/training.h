@@ -20,9 +20,9 @@ typedef struct Training {
 	Optimizer adamw;                     /* all zeros unless with_adamw */
 	Batch batch;
 } Training;
-/* on the harness's device; B: sequences in the batch */
+/* a training on the harness's device; B: sequences in the batch */
 Training training_of(const ModelConfig *c, size_t B, bool with_adamw);
-/* as training_of, on a device that is already open */
+/* a training as training_of makes it, on a device that is open already */
 Training training_on(Device *device, const ModelConfig *c, size_t B,
 	bool with_adamw);
 void     training_free(Training *t);

@@ -41,10 +41,10 @@ void attention_case_gradients(AttentionCase *a, uint64_t seed);
 #define ATTENTION_VARIANTS CHOICES(ATTENTION_VARIANTS_OF)
 enum { CHOICE_IDS(ATTENTION_VARIANTS_OF) NVARIANTS };
 extern const char *const attention_variants[NVARIANTS];
-/* has the passes below be computed by a variant, or by "chosen", the one that the
- * engine takes; false: it does not support this case */
+/* chooses the variant of the passes below; "chosen": the one that the engine
+ * takes. False: it does not support this case */
 bool attention_case_take(AttentionCase *a, const char *variant);
-/* each a Work of an AttentionCase */
+/* the passes; each is a Work of an AttentionCase */
 void attention_case_forward(void *attention_case);
 void attention_case_backward(void *attention_case);
 

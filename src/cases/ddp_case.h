@@ -7,7 +7,8 @@
 #include "dist/ddp.h"
 
 #define WIRES "fp32|bf16"
-/* who sums gradients: collectives; or the optimizer, after exchanges */
+/* the place where gradients are summed: collectives; or the optimizer, after
+ * exchanges */
 #define SUMS "comm|optimizer"
 #define UPDATES "late|early"
 typedef struct DdpConfig {
@@ -24,7 +25,7 @@ typedef struct DdpConfig {
 } DdpConfig;
 
 // declare the options of programs on data parallelism
-/* what the command line says; -1 or 0 where it says nothing */
+/* the options of the command line; -1 or 0: not given */
 typedef struct DdpGiven {
 	int size, precision, fusion, wire, transport, sums;
 	long context, batch, ctas, ranks, warmup, steps;
@@ -67,7 +68,7 @@ void ddp_case_row(Row *row, const void *config);
 	.ranks = ddp_config_ranks }
 
 // declare a case
-/* what a queue did between two stamps */
+/* the work of a queue between two stamps */
 typedef struct Interval {
 	Queue queue;
 	/* class: "forward" or "backward"; "wait", of the compute queue for a
@@ -91,7 +92,8 @@ typedef struct DdpCase {
 	bool unrecorded;                 /* steps run as they are, not as graphs */
 	int watch;
 	double sent[NCOLLECTIVES];       /* bytes of the last step, as comm_sent */
-	/* of the last step: what was watched, and all calls of hooks */
+	/* the intervals that were watched in the last step, and all its calls
+	 * of hooks */
 	Interval *intervals;
 	Action *calls;
 	int nintervals, ncalls;

@@ -32,10 +32,9 @@ typedef struct FfnCost {
 FfnCost ffn_cost(const Ffn *f, FfnPass pass);
 /* counts an explicit schedule, step by step, in whole rows and columns */
 void ffn_count(const Ffn *f, FfnCost cost[PASSES]);
-/* as ffn_count, but small integers are really computed with and sent. Ends the
- * program unless each device has the output and the gradients that one device
- * computes and, for small layers, those of one device are derivatives by
- * differences */
+/* counts as ffn_count does, and computes and sends small integers. Ends the
+ * program unless each device has the output and the gradients of one device
+ * alone and, for small layers, these are derivatives by differences */
 void ffn_run(const Ffn *f, FfnCost cost[PASSES]);
 
 #endif

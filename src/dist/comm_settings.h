@@ -4,6 +4,8 @@
 
 #include <stdbool.h>
 
+#include "base/choices.h"
+
 /* auto: symmetric between GPUs, or push (CommSettings), else the ring. ring,
  * owner, alternate: over the link, by way of the host's memory; mpi: MPI's
  * own collectives; nccl: NCCL's; symmetric: NCCL's, on arrays of comm_array

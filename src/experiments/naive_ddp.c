@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/stats.h"
 #include "cases/ddp_steps.h"
 
 // list the options of naive_ddp
@@ -163,7 +164,8 @@ static void set_difference(Row *row, Comm *comm, const TrainedWeights *a,
 		Parameter p = shape_parameter(shape, i);
 		for (size_t k = p.offset; k < p.offset + p.count; k++) {
 			differ += memcmp(&a->weights[k], &b->weights[k], sizeof(real)) != 0;
-			most = fmax(most, fabs((double)a->weights[k] - b->weights[k]));
+			most = max_or_nan(most,
+				fabs((double)a->weights[k] - b->weights[k]));
 		}
 	}
 	row_set(row, "differ", "%.0f", comm_max(comm, differ));

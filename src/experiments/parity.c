@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/stats.h"
 #include "bench/option_rows.h"
 #include "jit/jit.h"
 #include "train/step.h"
@@ -53,12 +54,6 @@ typedef struct Difference {
 	double absolute, relative;
 } Difference;
 
-/* the larger of both; NaN if either is NaN */
-static double worse(double a, double b)
-{
-	return isnan(a) || b <= a ? a : b;
-}
-
 static Difference compare(const Model *m, Array a, double unscale,
 	const float *reference, size_t n)
 {
@@ -67,7 +62,7 @@ static Difference compare(const Model *m, Array a, double unscale,
 	double largest = 0, square = 0, norm = 0;
 	for (size_t i = 0; i < n; i++) {
 		double d = fabs(host[i] * unscale - reference[i]);
-		largest = worse(largest, d);
+		largest = max_or_nan(largest, d);
 		square += d * d;
 		norm += (double)reference[i] * reference[i];
 	}
@@ -123,10 +118,10 @@ static Difference worst_of(const Model *m, const TensorFile *f,
 		Difference d = compare(m, get(m, i),
 			get == model_gradient ? 1 / m->loss_scale : 1, want, p.count);
 		if (!isnan(worst.relative)
-			&& worse(worst.relative, d.relative) != worst.relative)
+			&& max_or_nan(worst.relative, d.relative) != worst.relative)
 			snprintf(name, size, "%s", p.name);
-		worst.relative = worse(worst.relative, d.relative);
-		worst.absolute = worse(worst.absolute, d.absolute);
+		worst.relative = max_or_nan(worst.relative, d.relative);
+		worst.absolute = max_or_nan(worst.absolute, d.absolute);
 	}
 	return worst;
 }

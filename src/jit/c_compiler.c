@@ -14,10 +14,16 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/process.h"
 #include "jit/source.h"
 #include "ops/cpu/cpu.h"
 
 extern char **environ;
+
+#ifndef C_COMPILER
+#define C_COMPILER "cc"
+#endif
+const char *c_compiler_command = C_COMPILER;
 
 static const char options[] =
 	"-std=c11 -O3 -march=native -ffp-contract=off -fno-math-errno "
@@ -74,16 +80,29 @@ static char *run_command(const char *command, const char *input, int *status)
 	return said;
 }
 
+static char *run_compiler(const char *arguments, const char *input, int *status)
+{
+	char *command;
+	if (asprintf(&command, "exec %s %s", c_compiler_command, arguments) < 0)
+		die("out of host memory");
+	char *said = run_command(command, input, status);
+	free(command);
+	return said;
+}
+
 // identify the C compiler
 static char *cc_identify(const Device *d, const char **why)
 {
 	int status;
-	char *said = run_command("exec cc --version", NULL, &status), *identity;
+	static char missing[300];
+	char *said = run_compiler("--version", NULL, &status), *identity;
 	if (said)
 		said[strcspn(said, "\n")] = '\0';
 	if (said == NULL || status != 0) {
 		free(said);
-		*why = "there is no C compiler (cc)";
+		snprintf(missing, sizeof missing, "there is no C compiler (%s)",
+			c_compiler_command);
+		*why = missing;
 		return NULL;
 	}
 	const char *machine = d->backend->describe(d->state);
@@ -103,15 +122,15 @@ static void cc_write(FILE *f, const KernelPlan *p)
 
 static Bytes cc_compile(const Device *d, const char *source, char **complaint)
 {
-	char folder[] = "/tmp/jit.XXXXXX", path[64], command[512];
+	char *folder = process_folder("jit"), *path, *arguments;
 	Bytes b = { NULL, 0 };
 	int status;
-	if (mkdtemp(folder) == NULL)
-		die("cannot make a folder in /tmp: %s", strerror(errno));
-	snprintf(path, sizeof path, "%s/kernel.so", folder);
-	snprintf(command, sizeof command, "exec cc %s -o %s -x c - -lm", options,
-		path);
-	*complaint = run_command(command, source, &status);
+	if (asprintf(&path, "%s/kernel.so", folder) < 0)
+		die("out of host memory");
+	char *out = process_word(path);
+	if (asprintf(&arguments, "%s -o %s -x c - -lm", options, out) < 0)
+		die("out of host memory");
+	*complaint = run_compiler(arguments, source, &status);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (status == 0 && fd >= 0)
 		b = read_all(fd);
@@ -119,6 +138,9 @@ static Bytes cc_compile(const Device *d, const char *source, char **complaint)
 		close(fd);
 	unlink(path);
 	rmdir(folder);
+	char *const used[] = { folder, path, out, arguments };
+	for (size_t i = 0; i < sizeof used / sizeof *used; i++)
+		free(used[i]);
 	if (b.at) {
 		free(*complaint);
 		*complaint = NULL;

@@ -21,7 +21,10 @@ library() { # library NAME: the path of a library that the last program uses
 	ldd "$work/try" | awk -v name="$1" 'index($1, name) { print $3; exit }'
 }
 report() { printf '%-10s %s\n' "$1" "$2"; } # for the reader
-record() { printf '%s := %s\n' "$1" "$2" >>"$config"; } # for make
+record() { # record NAME VALUE: for make
+	local value=${2//\$/\$\$}
+	printf '%s := %s\n' "$1" "${value//\#/\\#}" >>"$config"
+}
 offers() { # offers NAME HEADERS CALL FLAGS...: is there this library?
 	local headers=$2
 	{
@@ -84,14 +87,25 @@ int main(void)
 }
 END
 }
-find_compiler() {
-	local compiler package=gcc
+split_compiler() { # into the words of the array cc
+	local compiler
 	for compiler in gcc clang cc; do
 		[ -n "${CC-}" ] || ! command -v $compiler >/dev/null || CC=$compiler
 	done
-	read -r -a cc <<<"${CC-}"
+	if [[ ${CC-} == */* && -f $CC && -x $CC ]]; then
+		cc=("$CC")
+	else
+		eval "cc=(${CC-})"
+	fi 2>"$work/log" || missing "C compiler ($CC)" gcc
 	[ ${#cc[@]} -gt 0 ] || missing 'C compiler' gcc
-	[[ $CC != *clang* ]] || package=libomp-dev
+	[[ ${cc[0]} != [!/]*/* ]] || cc[0]=$PWD/${cc[0]}
+}
+find_compiler() {
+	local package=gcc clang= cc_words
+	split_compiler
+	if "${cc[@]}" -dM -E -xc /dev/null 2>/dev/null | grep -q __clang__; then
+		clang=1 package=libomp-dev
+	fi
 	try -fopenmp <<'END' || missing "C compiler with OpenMP ($CC)" $package
 #include <omp.h>
 #include <stdio.h>
@@ -99,7 +113,9 @@ int main(void) { printf("%d", omp_get_max_threads()); return 0; }
 END
 	report compiler "$("${cc[@]}" --version | head -n 1)"
 	report target "$("${cc[@]}" -dumpmachine), OpenMP with $said threads"
-	record CC "$CC"
+	printf -v cc_words '%q ' "${cc[@]}"
+	record COMPILER "${cc_words% }"
+	record IS_CLANG "$clang"
 }
 find_openblas() {
 	local cflags libs
@@ -135,22 +151,51 @@ find_cmocka() {
 		report cmocka 'not found (libcmocka-dev); the tests are not built'
 	fi
 }
+ask_mpi() { # sets cflags and libs to what $mpi adds to our compiler
+	local words word options=
+	read -r -a words <<<"$("$mpi" -show 2>/dev/null || true)"
+	cflags=() libs=()
+	for word in "${words[@]}"; do
+		case $word in
+		-I* | -D* | -pthread) cflags+=("$word") ;;
+		-*) libs+=("$word") options=1 ;;
+		*) [ -z "$options" ] || libs+=("$word") ;;
+		esac
+	done
+}
 find_mpi() {
-	local cflags libs mpi
-	if ! mpi=$(command -v mpicc); then
-		report MPI 'not found (libopenmpi-dev openmpi-bin); not used'
+	local cflags libs mpi mpirun
+	if ! mpi=$(command -v "${MPICC:-mpicc}"); then
+		report MPI "no ${MPICC:-mpicc} (libopenmpi-dev openmpi-bin); not used"
 		return
 	fi
-	cflags=$(mpicc --showme:compile 2>/dev/null || true)
-	libs=$(mpicc --showme:link 2>/dev/null || true)
-	# shellcheck disable=SC2086
-	if offers MPI mpi.h 'MPI_Init(NULL, NULL) || MPI_Finalize()' $cflags $libs
-	then
-		record MPI_CFLAGS "$cflags"
-		record MPI_LIBS "$libs"
-	else
-		report MPI "$mpi builds no working program; not used"
+	ask_mpi
+	if ! try "${cflags[@]}" "${libs[@]}" <<'END'; then
+#include <mpi.h>
+#include <stdio.h>
+#include <string.h>
+int main(void)
+{
+	char name[MPI_MAX_LIBRARY_VERSION_STRING];
+	int n;
+	if (MPI_Init(NULL, NULL) != MPI_SUCCESS)
+		return 1;
+	MPI_Get_library_version(name, &n);
+	name[strcspn(name, ",\n")] = '\0';
+	puts(name);
+	return MPI_Finalize();
+}
+END
+		report MPI "$mpi: no working program, not used: $(head -n 1 "$work/log")"
+		return
 	fi
+	mpirun=${mpi%/*}/$(sed 's/.*mpicc/mpirun/' <<<"${mpi##*/}")
+	[ -x "$mpirun" ] || mpirun=mpirun
+	report MPI "$(library libmpi) ($(tr -s ' \t' ' ' <<<"$said"), $mpirun)"
+	record HAVE_MPI 1
+	record MPI_CFLAGS "${cflags[*]}"
+	record MPI_LIBS "${libs[*]}"
+	record MPIRUN "$(printf %q "$mpirun")"
 }
 find_cuda() {
 	local nvcc gpu home split
@@ -182,6 +227,7 @@ record_cuda() {
 	else
 		gpu_says=", $ARCH; kernels fail on $gpu: is its driver too old?"
 	fi
+	[[ $said = *" $release" ]] || gpu_says+="; $said"
 	report CUDA "$nvcc, $release$gpu_says"
 	record HAVE_CUDA 1
 	record NVCC "$nvcc"
@@ -282,6 +328,12 @@ find_ncu() {
 		record HAVE_COUNTERS 1
 	fi
 }
+for name in ${SETTINGS-}; do
+	before=$(sed -n "/^ASKED_$name := /{s///; s/[$][$]/$/g; s/\\\\#/#/g; p;}" \
+		build/config.mk 2>/dev/null || true)
+	[ -n "${!name-}" ] || [ -z "$before" ] || declare "$name=$before"
+	[ -z "${!name-}" ] || record "ASKED_$name" "${!name}"
+done
 find_compiler
 find_openblas
 find_cmocka

@@ -46,14 +46,13 @@ void   model_keep_compute(Model *m);
 enum { CHOICE_IDS(ATTENTIONS_OF) NATTENTIONS };
 /* the fused path uses FlashAttention, if it can, or naive attention */
 void   model_set_attention(Model *m, bool flash);
-/* from now on the backward pass runs K blocks at a time again; K = 0: none.
- * nested: the blocks are halved repeatedly, and few inputs are saved at a
- * time */
+/* makes the backward pass run K blocks at a time again; K = 0: none. nested:
+ * the blocks are halved repeatedly, and few inputs are saved at a time */
 void   model_recompute(Model *m, int K, bool nested);
 /* applies a plan from the next forward pass on. Dropping is for the fused
  * path, and not together with model_recompute */
 void   model_follow(Model *m, const ModelPlan *plan);
-/* to be called after weights were written by anything but an optimizer */
+/* tells the model that something other than an optimizer has written weights */
 void   model_weights_changed(Model *m);
 
 /* points all parameters at the model's own buffers */

@@ -11,8 +11,9 @@ typedef struct Heads {
 } Heads;
 
 /* O = softmax(scale Q K^T) V in each head; causal: query i sees keys 0 ... i.
- * q, k, v are finite; else rows of O that share a tile with the others may be
- * NaN */
+ * On a CPU a score of -inf counts nothing, and a row all of whose scores are
+ * -inf has O = 0, L = -inf and no gradient. Otherwise q, k, v and scores are
+ * finite; else rows of O that share a tile with the others may be NaN */
 typedef struct Attention {
 	size_t B, H, seqlen_q, seqlen_k, D;
 	double scale;           /* > 0 */
@@ -29,8 +30,8 @@ typedef struct AttentionGradient {
 	/* (positions, D/2): dq and dk are rotated back by these angles; cosine.at
 	 * NULL: not rotated */
 	Array cosine, sine;
-	/* else parts of dq may be added by atomics, in any order: faster on some
-	 * kernels, and other last bits on every run */
+	/* false: parts of dq may be added by atomics, in any order, which is
+	 * faster on some kernels and gives other last bits on every run */
 	bool deterministic;
 } AttentionGradient;
 
@@ -38,8 +39,9 @@ typedef struct AttentionGradient {
 /* one version of FlashAttention */
 typedef struct AttentionKernel {
 	const char *name;       /* NULL ends a list of them */
-	/* does it take these sizes, type, strides and alignment? g NULL: asked for
-	 * the forward pass alone; a size of 0: for some size, of this type and D */
+	/* whether the kernel takes these sizes, type, strides and alignment. g
+	 * NULL: the forward pass alone; a size of 0: some size of this type and
+	 * D */
 	bool (*supports)(Device *d, const Attention *a, const AttentionGradient *g);
 	void (*forward)(Device *d, Attention a);
 	void (*backward)(Device *d, Attention a, AttentionGradient g);

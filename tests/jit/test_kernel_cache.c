@@ -5,12 +5,13 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "jit/compiler.h"
 #include "jit/jit.h"
 #include "jit/kernel_cache.h"
 #include "tests/base/exits.h"
+#include "tests/base/folder.h"
 #include "tests/ops/compare.h"
 
-static char folder[] = "/tmp/test_kernel_cache.XXXXXX";
 static char file[256];
 
 // one cached kernel, and its file
@@ -209,7 +210,7 @@ static void forgotten_kernels_are_read(void **state)
 static void without_compiler(void *unused)
 {
 	Device *d = device_open("cpu");
-	setenv("PATH", "/nowhere", 1);
+	c_compiler_command = "/nowhere/cc";
 	if (jit_start(d, (JitSettings){ 0 }))
 		exit(5);
 	Array x = drawn(10, 1, 0, 1), y = poisoned(10);
@@ -226,13 +227,16 @@ static void no_compiler(void **state)
 static void with_bad_compiler(void *out)
 {
 	char path[300];
-	snprintf(path, sizeof path, "%s/cc", folder);
+	static char command[320];
+	snprintf(path, sizeof path, "%s/bad cc", folder);
+	snprintf(command, sizeof command, "'%s' -m64", path);
 	FILE *f = fopen(path, "w");
-	fprintf(f, "#!/bin/sh\n[ \"$1\" = --version ] && echo bad cc && exit 0\n"
+	fprintf(f, "#!/bin/sh\n[ \"$1\" = -m64 ] || exit 2\n"
+		"[ \"$2\" = --version ] && echo bad cc && exit 0\n"
 		"echo '<stdin>:3:1: error: nonsense'\nexit 1\n");
 	fclose(f);
 	chmod(path, 0700);
-	setenv("PATH", folder, 1);
+	c_compiler_command = command;
 	if (freopen(out, "w", stderr) == NULL)
 		exit(8);
 	Device *d = device_open("cpu");
@@ -263,10 +267,5 @@ int main(void)
 		checked(no_program),
 	};
 	omp_set_num_threads(1);         /* a child has no other threads */
-	if (mkdtemp(folder) == NULL)
-		return 1;
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	char command[256];
-	snprintf(command, sizeof command, "rm -rf %s", folder);
-	return system(command) != 0 || failed;
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
