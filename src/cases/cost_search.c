@@ -117,11 +117,13 @@ static void set_choice(Row *row, const MapPoint *p, const CostChoice *c,
 	row_set(row, "recompute", !any ? "-" : r->recompute ? "yes" : "no");
 	row_set(row, "step_ms", any ? "%.5g" : "-", c->step.step_ms);
 	row_set(row, "tokens_per_s", any ? "%.5g" : "-", rate);
-	row_set(row, "mfu", any ? "%.4f" : "-", rate * flops * 1e-12 / p->sheet.TFLOPs);
+	row_set(row, "mfu", any ? "%.4f" : "-",
+		rate * flops * 1e-12 / p->sheet.TFLOPs);
 	row_set(row, "hidden", any ? "%.4f" : "-", c->step.comm_ms > 0 ? fmax(0, 1
 		- (c->step.step_ms - c->step.compute_ms - c->step.bubble_ms)
 		/ c->step.comm_ms) : 1);
-	row_set(row, "bubble", any ? "%.4f" : "-", c->step.bubble_ms / c->step.step_ms);
+	row_set(row, "bubble", any ? "%.4f" : "-",
+		c->step.bubble_ms / c->step.step_ms);
 	row_set(row, "GB", any ? "%.4g" : "-", c->step.nbytes * 1e-9);
 }
 
@@ -131,7 +133,8 @@ static void set_plain_choice(Row *row, const CostChoice *c)
 {
 	char text[64];
 	bool any = c->found;
-	row_set(row, "plain_way", "%s", any ? cost_choice_name(&c->run, text) : "none");
+	row_set(row, "plain_way", "%s", any ? cost_choice_name(&c->run, text)
+		: "none");
 	row_set(row, "plain_strategy", "%s", any ? strategy_name(&c->run) : "-");
 	row_set(row, "plain_tensor", any ? "%ld" : "-", c->run.tensor);
 	row_set(row, "plain_ms", any ? "%.5g" : "-", c->step.step_ms);
