@@ -4,6 +4,7 @@
 #define DIST_COMM_H
 
 #include "dist/transport.h"
+#include "ops/types.h"
 
 // declare the communicator's life
 typedef struct Comm Comm;

@@ -65,7 +65,7 @@ int main(int n, char **arguments)
 			printf("%d\n", exit_status(open_file, arguments[i]));
 }
 END
-read -r -a cc <<<"$(sed -n 's/^CC := //p' build/config.mk)"
+eval "cc=($(sed -n 's/^COMPILER := //p' build/config.mk))"
 "${cc[@]}" -std=c11 -D_GNU_SOURCE= -Isrc -I. -o "$work/ours" "$work/ours.c" \
 	src/base/{safetensors,error,file,grow}.c -lm -pthread
 cat >"$work/compare.py" <<'END'
