@@ -69,7 +69,8 @@ static void sum_rows(void *arg)
 static double largest_error(Device *d, Array sums, Array x, const SumsConfig *c)
 {
 	size_t n = (size_t)c->rows * c->width;
-	real *got = need(malloc(c->rows * sizeof *got)), *from = need(malloc(n * sizeof *from));
+	real *got = need(malloc(c->rows * sizeof *got)),
+		*from = need(malloc(n * sizeof *from));
 	double most = 0;
 	array_read(d, got, sums, c->rows);
 	array_read(d, from, x, n);
@@ -175,7 +176,8 @@ static void measure_latency(Row *row, Device *d, const LevelConfig *c)
 	size_t n = (size_t)c->KiB << 8, steps = steps_of(c->level);
 	uint32_t *chain = chain_new(n), *next = device_alloc(d, n * sizeof *next,
 		MEM_TEMPORARY, "chain");
-	Chase got = { 0 }, *chase = device_alloc(d, sizeof got, MEM_TEMPORARY, "chase");
+	Chase got = { 0 }, *chase = device_alloc(d, sizeof got, MEM_TEMPORARY,
+		"chase");
 	double *ns = need(calloc(runs, sizeof *ns)), clocks = 0;
 	device_upload(d, next, chain, n * sizeof *next);
 	device_upload(d, chase, &got, sizeof got);

@@ -317,7 +317,8 @@ function is_answer(first, all) {
 		return 1                        # a paragraph about what went
 	if (reads_solution(first, all) || derived && is_derivation(first))
 		return 1
-	if (first ~ /^(:::+ *\{\.(question|predict|note|drawing|rule|exercise)|```|~~~|#)/)
+	if (first ~ framed("question|predict|note|drawing|rule|exercise") || \
+		first ~ /^(```|~~~|#)/)
 		return 0
 	return first ~ /^::: *\{\.(answer|table|solution)/ || \
 		all ~ /\{\.claim|`\{\.lua|\.plot[ }]/
@@ -325,7 +326,8 @@ function is_answer(first, all) {
 
 # under a heading of the class derived the text is the answer
 function is_derivation(first) {
-	return first !~ /^(::: *\{\.(question|drawing|rule|exercise)|```|~~~|#|\[\]\{\.solves)/ && \
+	return first !~ framed("question|drawing|rule|exercise") && \
+		first !~ /^(```|~~~|#|\[\]\{\.solves)/ && \
 		first !~ /^([ \t]*$|Program:|\*\*Sources\.)/ || \
 		first ~ /\{\.drawing .*values=/
 }

@@ -54,9 +54,9 @@ add "::: {.exercise}" "Why?" ":::" "::: {.solution}" "So." ":::" \
 lint
 expect_good "an exercise with its solution, and a rule"
 make_document; add "::: {.exercise}" "Why?" ":::"; lint
-expect "an exercise without a solution" 1 "$(line_of .exercise)" "needs a solution"
+expect "an exercise alone" 1 "$(line_of .exercise)" "needs a solution"
 make_document; add "::: {.solution}" "So." ":::"; lint
-expect "a solution without an exercise" 1 "$(line_of .solution)" "without an exercise"
+expect "a solution alone" 1 "$(line_of .solution)" "without an exercise"
 mkdir -p src/values
 make_document
 printf 'twice = 2*small.fwd_ms\n\nthrice = three()\n' >src/values/sec-later.lua
