@@ -404,7 +404,8 @@ static void read_metadata(TensorFile *f)
 		return;
 	}
 	read_pairs(f);
-	qsort(f->meta, f->nmeta, sizeof *f->meta, by_key);
+	if (f->nmeta > 0)               /* qsort takes no NULL */
+		qsort(f->meta, f->nmeta, sizeof *f->meta, by_key);
 	for (int i = 1; i < f->nmeta; i++)
 		if (by_key(&f->meta[i - 1], &f->meta[i]) == 0)
 			damaged(f, f->meta[i].at, "a key of its own");

@@ -28,6 +28,7 @@ cat >"$work/fuzz.c" <<'END'
 static jmp_buf refused;
 static const uint8_t *image;
 static void *copy;
+const char *program_name = "fuzz";
 
 void usage_error(const char *format, ...)
 {

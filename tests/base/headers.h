@@ -40,7 +40,7 @@ static const struct {
 	// headers with metadata, and with fields that are wrong
 	HEADER("{" META("\"k\":\"v\"") "}", 0, 0),
 	STRICTER("{" META("\"k\":\"v\",\"k\":\"w\"") "}", 0),
-	HEADER("{" META("") "," META("") "}", 0, 2),
+	HEADER("{" META("") "}", 0, 0), HEADER("{" META("") "," META("") "}", 0, 2),
 	HEADER("{" META("") ",\"\\u005f_metadata__\":{}}", 0, 2),
 	HEADER("{\"__metadata__\":null}", 0, 0),
 	HEADER("{\"__metadata__\":nul}", 0, 2),

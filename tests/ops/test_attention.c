@@ -22,7 +22,7 @@ static const Problem lost_keys[] = {
 	{ 1, 1, 5, 200, 16, false, 1, 0, false, true, .lost = 199 },
 	{ 1, 1, 17, 200, 16, false, 1, 0, false, true, .lost = 200 },
 	{ 2, 2, 70, 70, 16, true, 1, 0, false, true, .lost = 5 },
-	{ 1, 1, 150, 130, 16, true, 1, 0, false, false, .lost = 129 },
+	{ 1, 1, 131, 130, 16, true, 1, 0, false, false, .lost = 129 },
 };
 static const size_t tiles[][2] = { { 16, 16 }, { 64, 64 }, { 16, 48 },
 	{ 33, 17 }, { 128, 20 }, { 1, 128 } };
