@@ -16,16 +16,13 @@ typedef struct CommOp {
 	int peer;                        /* root, destination or source */
 	const char *what;
 	int index;
-	/* collectives are numbered 1, 2, ...; the messages from one rank to
-	 * another MESSAGES + 1, ... */
+	/* collectives: 1, 2, ...; messages between two ranks: MESSAGES + 1, ... */
 	uint64_t number;
-	/* exchanges and all-to-alls: the start of rank 0's array; the bytes
-	 * from one array to the next, and from its start to the place of the
-	 * data */
+	/* exchanges and all-to-alls: the start of rank 0's array; bytes from one
+	 * array to the next; bytes from an array's start to the data */
 	char *parts;
 	size_t stride, skipped;
 } CommOp;
-
 /* "all-reduce 17 (bucket 3, 25 MB)"; the same on all ranks that take part */
 enum { OPERATION_TEXT = 96 };
 void operation_text(char text[OPERATION_TEXT], const CommOp *op, int rank);

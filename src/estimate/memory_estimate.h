@@ -9,7 +9,6 @@ typedef struct MemoryEstimate {
 	double category[NCATEGORIES];    /* bytes of each, where it has most */
 	double total;                    /* bytes, where all together have most */
 } MemoryEstimate;
-
 /* a forward and a backward pass of B sequences of T tokens, and AdamW's update if
  * `train`; workspaces, scalars and partial sums are left out */
 MemoryEstimate memory_estimate(const Model *m, size_t B, size_t T, bool train);
