@@ -18,6 +18,10 @@ FILE *file_begin(const char *path);
 /* the name of the file that is written until file_end renames it; the caller
  * frees it */
 char *file_partial(const char *path);
+/* Locks a file against other programs until it is closed; false: one holds it.
+ * Where the file system has no locks this succeeds, and the first time a line on
+ * stderr says so. */
+bool  file_lock(int fd);
 /* Closes f and renames it to path. If it could not be written in full it is
  * removed, path stays as it was, and the program ends with status 1. */
 void  file_end(FILE *f, const char *path);

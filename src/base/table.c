@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -113,7 +112,7 @@ static void lock_file(Table *t)
 		close(fd);
 		return;
 	}
-	if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+	if (!file_lock(fd))
 		usage_error("cannot write %s: another program is writing it", t->path);
 	if (t->lock >= 0)
 		close(t->lock);

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/grow.h"
+#include "base/process.h"
 #include "base/table.h"
 #include "bench/group.h"
 #include "dist/comm.h"
@@ -215,15 +216,7 @@ static int ranks_of(const Sweep *s, const Planned *p)
 static char *read_digest(const char *backend)
 {
 	static char digest[64] = "unknown";
-	char self[4096], *path;
-	// name the file of the digest
-	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-	if (n < 0)
-		return digest;
-	self[n] = '\0';
-	if (asprintf(&path, "%s/digest/%s.%s", dirname(self), program_name,
-		backend) < 0)
-		die("out of host memory");
+	char *path = process_beside("digest/%s.%s", program_name, backend);
 	FILE *f = fopen(path, "r");
 	if (f && fscanf(f, "%63s", digest) != 1)
 		die("%s: expected a digest", path);
@@ -518,6 +511,16 @@ static void close_table(Table *t, const Plan *plan, int failures)
 }
 
 // run an experiment
+static void expect_configuration(const Plan *plan, int ranks)
+{
+	for (int i = 0; i < plan->n; i++)
+		if (ranks_of(plan->sweep, &plan->planned[i]) == ranks)
+			return;
+	if (plan->n > 0)
+		usage_error("%d ranks were started, and no configuration takes as many: "
+			"the first takes %d", ranks, ranks_of(plan->sweep, plan->planned));
+}
+
 int harness_main(const Experiment *e, int argc, char **argv)
 {
 	int nkeys, rank = 0, ranks = 1;
@@ -530,14 +533,16 @@ int harness_main(const Experiment *e, int argc, char **argv)
 	Table *t = launched && rank > 0 ? NULL : table_new(out, columns, nkeys);
 	probe_device(e->cpu_only ? "cpu" : device_name, record_machine, &machine,
 		sizeof machine);
+	plan.sweep->plan(&plan);
+	if (launched)
+		expect_configuration(&plan, ranks);
 	// join the job that a launcher started
 	if (launched)
 		count_gpus();
 	job = link_mpi();
 	if (job)
 		bind_rank_to_device(job->local_rank, job->local_ranks);
-	// list the configurations, and take over finished rows
-	plan.sweep->plan(&plan);
+	// describe the table, and take over finished rows
 	if (t) {
 		if (wide)
 			table_wide(t);

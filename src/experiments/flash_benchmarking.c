@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/process.h"
 #include "bench/peer.h"
 #include "bench/timing.h"
 #include "bench/training.h"
@@ -350,17 +351,11 @@ static void plan_calls(Plan *plan)
 /* sets the environment of the script: our library, and one thread */
 static void name_library(void)
 {
-	char self[4096], library[4096 + 32];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-	self[n < 0 ? 0 : n] = '\0';
-	char *last = strrchr(self, '/');
-	if (last == NULL)
-		die("the program does not know where it is");
-	snprintf(library, sizeof library, "%.*s/libsystems.so", (int)(last - self),
-		self);
+	char *library = process_beside("libsystems.so");
 	if (setenv("LIBSYSTEMS", library, false) != 0
 			|| setenv("OMP_NUM_THREADS", "1", true) != 0)
 		die("out of host memory");
+	free(library);
 }
 
 // have PyTorch time the calls

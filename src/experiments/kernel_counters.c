@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/process.h"
 #include "bench/harness.h"
 #include "bench/timing.h"
 #include "cases/attention_case.h"
@@ -178,13 +179,13 @@ static void launch_listed(Device *d, const CounterConfig *c)
 // run ncu on a process that launches a case
 static const char run_ncu[] =
 	"export LC_ALL=C PATH=\"$PATH:${CUDA_HOME:-/usr/local/cuda}/bin\"; "
-	"timeout 600 '%s' --csv --page raw --print-units base "
+	"timeout 600 %s --csv --page raw --print-units base "
 	"--print-kernel-base function --clock-control none "
 	"--nvtx --nvtx-include counted/ --section SpeedOfLight "
 	"--section ComputeWorkloadAnalysis --section MemoryWorkloadAnalysis "
 	"--section MemoryWorkloadAnalysis_Tables --section WarpStateStats "
 	"--section Occupancy --section LaunchStats "
-	"'%s' --launch '%s:%s' '%s' 2>&1";
+	"%s --launch '%s:%s' %s 2>&1";
 
 // collect what a command prints
 /* all that the command prints; to be freed */
@@ -207,12 +208,12 @@ enum { MOST_KERNELS = 32, NOT_FOUND = 127, TOO_LONG = 124 };
 
 static int count(const CounterConfig *c, KernelCounters *kernels)
 {
-	char self[4096] = "", *command, why[256];
+	char *self = process_file(), *words[] = { process_word(ncu ? ncu : "ncu"),
+		process_word(self), process_word(device_name) }, *command, why[256];
 	int status, n;
-	if (readlink("/proc/self/exe", self, sizeof self - 1) < 0
-		|| asprintf(&command, run_ncu, ncu ? ncu : "ncu", self, c->op, c->variant,
-		device_name) < 0)
-		die("no process for ncu could be made");
+	if (asprintf(&command, run_ncu, words[0], words[1], c->op, c->variant,
+		words[2]) < 0)
+		die("out of host memory");
 	char *said = output_of_command(command, &status);
 	if (status == NOT_FOUND)
 		die("Nsight Compute is needed (ncu, of the package nsight-compute): "
@@ -227,6 +228,9 @@ static int count(const CounterConfig *c, KernelCounters *kernels)
 	if (n < 0 || status != 0)
 		die("%s:%s: %s (ncu ended with %d)", c->op, c->variant,
 			n < 0 ? why : "ncu failed", status);
+	for (int i = 0; i < 3; i++)
+		free(words[i]);
+	free(self);
 	free(said);
 	free(command);
 	return n;

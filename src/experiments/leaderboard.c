@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/process.h"
 #include "base/stats.h"
 #include "cases/large_errors.h"
 #include "cases/large_step.h"
@@ -264,15 +265,16 @@ static void plan_errors(Plan *plan)
 /* returns the exit status of the script */
 static int make_golden(const LargeConfig *c, const char *path)
 {
-	char *command;
+	char *command, *out = process_word(path);
 	if (asprintf(&command, "exec python3 src/experiments/pytorch_golden.py "
 		"errors --out %s --vocabulary %ld --d-model %ld --d-ff %ld --layers %ld "
-		"--heads %ld --context %ld --batch %ld --seed %ld --reference %s", path,
+		"--heads %ld --context %ld --batch %ld --seed %ld --reference %s", out,
 		c->vocabulary, c->d_model, c->d_ff, c->layers, c->heads, c->context,
 		c->batch, harness_seed, reference ? "fp32" : "fp64") < 0)
 		die("out of host memory");
 	int status = system(command);
 	free(command);
+	free(out);
 	return WEXITSTATUS(status);
 }
 
@@ -281,12 +283,10 @@ static void run_errors(Row *row, const void *config)
 {
 	static const int usual[] = { POLICY_FP32, POLICY_BF16, POLICY_BF16_STREAM,
 		POLICY_BF16_STATE };
-	char made[] = "/tmp/golden-XXXXXX";
-	int failed = 0, file = gold ? -1 : mkstemp(made);
-	if (!gold && file < 0)
-		die("cannot make a file in /tmp");
-	if (!gold)
-		failed = make_golden(config, made);
+	char *folder = gold ? NULL : process_folder("golden"), *made = NULL;
+	if (folder && asprintf(&made, "%s/vectors", folder) < 0)
+		die("out of host memory");
+	int failed = gold ? 0 : make_golden(config, made);
 	if (failed)
 		row_set(row, "status", "skipped: PyTorch could not run (exit %d)",
 			failed);
@@ -294,9 +294,11 @@ static void run_errors(Row *row, const void *config)
 		large_errors_run(row, config, gold ? gold : made, given.precision < 0
 			? usual : &given.precision, given.precision < 0 ? 4 : 1);
 	if (!gold) {
-		close(file);
 		unlink(made);
+		rmdir(folder);
 	}
+	free(made);
+	free(folder);
 }
 
 // plan and run what learns a text

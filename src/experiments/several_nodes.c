@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/process.h"
 #include "base/table_reader.h"
 #include "bench/training.h"
 #include "cases/cost_validation.h"
@@ -103,20 +104,19 @@ static int run_command(const char *command, char *said, size_t room)
 static Records *run_job(Row *row, const OverNodesConfig *c, const char *settings,
 	const char *program, const char *arguments)
 {
-	char self[4096] = "", folder[] = "/tmp/nodes.XXXXXX", said[160], *command,
-		*table;
-	if (readlink("/proc/self/exe", self, sizeof self - 1) < 0
-		|| mkdtemp(folder) == NULL)
-		die("cannot start %s", program);
-	*strrchr(self, '/') = '\0';
-	if (asprintf(&table, "%s/t.tsv", folder) < 0 || asprintf(&command,
+	char *folder = process_folder("nodes"), *self = process_beside("%s", program),
+		*words[] = { process_word(self), NULL }, said[160], *command, *table;
+	if (asprintf(&table, "%s/t.tsv", folder) < 0)
+		die("out of host memory");
+	words[1] = process_word(table);
+	if (asprintf(&command,
 		"OMPI_MCA_mpi_yield_when_idle=%d %s timeout -k 5 120 bash "
-		"src/bench/two_nodes.sh --nodes %ld --rate %.0fkbit 1 %s/%s --device "
+		"src/bench/two_nodes.sh --nodes %ld --rate %.0fkbit 1 %s --device "
 		"cpu --ranks %ld --seed %ld --size %s --precision fp32 --warmup 2 "
 		"--steps 5 %s --out %s 2>&1",
 		2 * c->nodes > sysconf(_SC_NPROCESSORS_ONLN), settings, c->nodes,
-		c->Gbps * 1e6, self, program, c->nodes, harness_seed, size_name(),
-		arguments, table) < 0)
+		c->Gbps * 1e6, words[0], c->nodes, harness_seed, size_name(),
+		arguments, words[1]) < 0)
 		die("out of host memory");
 	int status = run_command(command, said, sizeof said);
 	Records *r = records_read(table);
@@ -128,8 +128,9 @@ static Records *run_job(Row *row, const OverNodesConfig *c, const char *settings
 	}
 	unlink(table);
 	rmdir(folder);
-	free(table);
-	free(command);
+	char *const used[] = { folder, self, words[0], words[1], table, command };
+	for (size_t i = 0; i < sizeof used / sizeof *used; i++)
+		free(used[i]);
 	return r;
 }
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/process.h"
 #include "jit/source.h"
 #include "ops/cpu/cpu.h"
 
@@ -121,13 +122,14 @@ static void cc_write(FILE *f, const KernelPlan *p)
 
 static Bytes cc_compile(const Device *d, const char *source, char **complaint)
 {
-	char folder[] = "/tmp/jit.XXXXXX", path[64], arguments[256];
+	char *folder = process_folder("jit"), *path, *arguments;
 	Bytes b = { NULL, 0 };
 	int status;
-	if (mkdtemp(folder) == NULL)
-		die("cannot make a folder in /tmp: %s", strerror(errno));
-	snprintf(path, sizeof path, "%s/kernel.so", folder);
-	snprintf(arguments, sizeof arguments, "%s -o %s -x c - -lm", options, path);
+	if (asprintf(&path, "%s/kernel.so", folder) < 0)
+		die("out of host memory");
+	char *out = process_word(path);
+	if (asprintf(&arguments, "%s -o %s -x c - -lm", options, out) < 0)
+		die("out of host memory");
 	*complaint = run_compiler(arguments, source, &status);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (status == 0 && fd >= 0)
@@ -136,6 +138,9 @@ static Bytes cc_compile(const Device *d, const char *source, char **complaint)
 		close(fd);
 	unlink(path);
 	rmdir(folder);
+	char *const used[] = { folder, path, out, arguments };
+	for (size_t i = 0; i < sizeof used / sizeof *used; i++)
+		free(used[i]);
 	if (b.at) {
 		free(*complaint);
 		*complaint = NULL;

@@ -10,9 +10,7 @@
 
 #include "base/table.h"
 #include "tests/base/exits.h"
-#include "tests/base/program.h"
-
-static char path[] = "/tmp/test_table.XXXXXX/deep/t.tsv";
+#include "tests/base/folder.h"
 
 // open a table with a seed in its head
 static Table *open_table(int seed)
@@ -214,10 +212,9 @@ static void terminals_get_what_fits(void **state)
 // run the tests of tables in a folder of their own
 int main(void)
 {
-	path[strlen("/tmp/test_table.XXXXXX")] = '\0';
-	if (!mkdtemp(path))
+	if (make_folder(NULL) != 0)
 		return 1;
-	path[strlen(path)] = '/';
+	snprintf(path, sizeof path, "%s/deep/t.tsv", folder);
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(unfinished_run_is_resumed),
 		cmocka_unit_test(damaged_tables_are_refused),
@@ -225,5 +222,5 @@ int main(void)
 		cmocka_unit_test(one_program_writes_a_table),
 		cmocka_unit_test(terminals_get_what_fits),
 	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, NULL, remove_folder);
 }

@@ -9,9 +9,9 @@
 #include "jit/jit.h"
 #include "jit/kernel_cache.h"
 #include "tests/base/exits.h"
+#include "tests/base/folder.h"
 #include "tests/ops/compare.h"
 
-static char folder[] = "/tmp/test_kernel_cache.XXXXXX";
 static char file[256];
 
 // one cached kernel, and its file
@@ -267,10 +267,5 @@ int main(void)
 		checked(no_program),
 	};
 	omp_set_num_threads(1);         /* a child has no other threads */
-	if (mkdtemp(folder) == NULL)
-		return 1;
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	char command[256];
-	snprintf(command, sizeof command, "rm -rf %s", folder);
-	return system(command) != 0 || failed;
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -66,7 +66,8 @@ cp "$root/build/config.mk" build
 rm -r 'a bin' src/experiments/three.c build/three
 mkdir src/ops/cuda
 touch src/ops/cuda/k.cu
-printf '%s\n' 'HAVE_CUDA := 1' 'DEVICE := cuda' >>build/config.mk
+printf '%s\n' 'HAVE_CUDA := 1' 'DEVICE := cuda' 'ARCH ?= sm_90a' \
+	>>build/config.mk
 check 'a GPU is used' eval 'make -n all; grep -q HAVE_CUDA said'
 check 'CUDA=0 leaves it' eval 'make CUDA=0 -n all; not grep -q HAVE_CUDA said'
 normal() { # the last make is that of the normal variant
@@ -75,7 +76,7 @@ normal() { # the last make is that of the normal variant
 }
 for setting in DEBUG SANITIZE; do
 	check "$setting=0 is none" eval "make $setting=0 -n all; normal"
-	check 'in the environment' eval "$setting=0 make -n all; normal"
+	check "$setting=0 in the environment" eval "$setting=0 make -n all; normal"
 done
 check 'another counts' eval 'make DEBUG=1 -n all; grep -q build/debug/ said'
 cp "$root/build/config.mk" build

@@ -9,9 +9,10 @@ root=$(pwd)
 weave=$root/src/weave/weave.sh
 plots=$(pwd)/src/plots
 tiny=$(pwd)/tests/weave/tiny.nw
-folder=$(mktemp -d) || exit 1	# cd "" would stay here
-trap 'rm -rf "$folder"' EXIT
-cd "$folder" || exit 1
+scratch=$(mktemp -d) || exit 1	# cd "" would stay here
+trap 'rm -rf "$scratch"' EXIT
+folder=$scratch/"o'b \$x&y #1 %d \"z, (1)~\`;"
+mkdir "$folder" && cd "$folder" || exit 1
 failed=0
 make_table() {	# make_table MACHINE SCALE FWD
 	mkdir -p "tables/$1"
