@@ -13,6 +13,10 @@ MACHINE     ?= local
 NOWEB       ?= /usr/lib/noweb
 GOALS       := $(or $(MAKECMDGOALS),all)
 CORES       := $(shell nproc)
+ifneq (,$(shell [ -z "$${TMPDIR-}" ] || [ -d "$$TMPDIR" -a -w "$$TMPDIR" ] || echo bad))
+$(info make: there is no TMPDIR ($(TMPDIR)) to write in; /tmp is used)
+export TMPDIR := /tmp
+endif
 FOLDER      := $(shell stat -c %d:%i .)
 # What a shell, grep or tar of the user's does otherwise for these variables, a rule does not expect.
 unexport BASH_ENV CDPATH ENV GREP_OPTIONS POSIXLY_CORRECT TAR_OPTIONS
@@ -28,6 +32,7 @@ endif
 # Where a file system has no locks, flock fails with a status other than 1.
 lock = mkdir -p build; exec 9>build/$1.lock; \
 	why=$$(flock -n 9 2>&1) || { [ $$? = 1 ] && $2 flock 9; } || \
+	[ "$${MAKE_LOCKED-}" ] || \
 	echo "make: warning: no locks here ($$why); run one make at a time" >&2;
 
 deps:         ## install the packages of Debian or Ubuntu that are missing | apt, root or sudo | 2 min

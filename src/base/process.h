@@ -17,7 +17,7 @@ void  process_again(void);
  * is used from then on, by programs that are started too. Dies if there can be
  * none at all. The caller removes the folder and frees its name. */
 char *process_folder(const char *name);
-/* text as one word of a shell's command, whatever is in it; the caller frees it */
+/* text as one word of a shell, whatever is in it; the caller frees it */
 char *process_word(const char *text);
 
 #endif

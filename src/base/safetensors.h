@@ -13,8 +13,8 @@ typedef struct TensorFile TensorFile;
 
 typedef struct TensorView {
 	const char *name;
-	/* as the format names it: "F32", "F64", "I32" and "I64" are what our
-	 * programs read; "BF16", "F16" and others are listed and not converted */
+	/* the format's name: our programs read "F32", "F64", "I32" and "I64";
+	 * "BF16", "F16" and others are listed and not converted */
 	char dtype[12];
 	int ndim;                /* any number; shape has the first eight */
 	size_t shape[8], count;  /* count: product of all dimensions */

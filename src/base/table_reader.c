@@ -108,11 +108,26 @@ bool records_head_is(const Records *r, const char *key, const char *value)
 	return found && strncmp(found, value, n) == 0 && found[n] == '\n';
 }
 
+int records_columns(const Records *r)
+{
+	return r->ncolumns;
+}
+
+const char *records_column(const Records *r, int column)
+{
+	return r->cells[column];
+}
+
+const char *records_cell(const Records *r, int row, int column)
+{
+	return r->cells[(size_t)(row + 1) * r->ncolumns + column];
+}
+
 const char *records_text(const Records *r, int row, const char *column)
 {
 	for (int c = 0; c < r->ncolumns; c++)
 		if (strcmp(r->cells[c], column) == 0)
-			return r->cells[(size_t)(row + 1) * r->ncolumns + c];
+			return records_cell(r, row, c);
 	return NULL;
 }
 

@@ -19,6 +19,10 @@ const char *records_head(const Records *r, const char *key);
 /* has the head a line "# key: value" with just this value? */
 bool        records_head_is(const Records *r, const char *key,
 	const char *value);
+/* the number of columns, the name of one, and a cell of it */
+int         records_columns(const Records *r);
+const char *records_column(const Records *r, int column);
+const char *records_cell(const Records *r, int row, int column);
 /* the text of a cell; NULL: there is no such column */
 const char *records_text(const Records *r, int row, const char *column);
 /* is this the text of the cell? false where there is no such column */

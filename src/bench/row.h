@@ -8,25 +8,28 @@
 #include "bench/key.h"
 
 // declare rows
-enum { MOST_COLUMNS = 48 };
+typedef struct Cell { char *column, *text; } Cell;
 typedef struct Row {
 	/* this process among those that measure the configuration together; the table
 	 * has the rows of rank 0 */
 	int rank, ranks;
-	const char *columns;      /* names, blanks between */
+	const char *keys;         /* the cells of the keys, tabs between */
 	int n;
-	char *cells[MOST_COLUMNS];
+	Cell *cells;              /* the first one is the status */
 	FILE *to;
 	bool emitted;
 } Row;
 
-/* cells: of the keys, the first columns; the other columns read -, and
- * status ok */
-Row  row_new(const char *columns, const char *cells);
+/* keys: their cells, which the row does not copy; status reads ok */
+Row  row_new(const char *keys);
 void row_free(Row *row);
+/* sets a column, a new one behind those that are set already; "-": there is no
+ * value */
 void row_set(Row *row, const char *column, const char *format,
 	...) __attribute__((format(printf, 3, 4)));
-/* for a run that makes several rows; else the row is emitted at its end */
+/* forgets all but the first n columns */
+void row_forget(Row *row, int n);
+/* emits a row of a run that has several; else the run's end emits it */
 void row_emit(Row *row);
 /* ends the process in the middle of a run, with its row, as the run's end
  * would */

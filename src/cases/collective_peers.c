@@ -25,7 +25,7 @@ static const char *sizes_text(const PeerCase *c)
 
 void gloo_rows(Row *row, const PeerCase *c)
 {
-	peer_measure(row, COLLECTIVE_VALUES, c->limit_s, "pytorch_collectives.py",
+	peer_measure(row, c->limit_s, "pytorch_collectives.py",
 		"--device %s --dtype %s --ranks %ld --sizes %s --runs %ld", c->device,
 		c->dtype, c->ranks, sizes_text(c), c->runs);
 }

@@ -10,7 +10,7 @@
 #define COLLECTIVE_DTYPES "fp32|bf16"
 enum { MOST_SIZES = 16 };
 
-/* what the options ask for; 0, NULL or -1: everything */
+/* the choice of the options; 0, NULL or -1: everything */
 typedef struct CollectiveWish {
 	const char *transport, *bytes;
 	int dtype;
@@ -41,7 +41,7 @@ void collective_expect(int n);
 /* emits all rows of a configuration; called by a process for each rank */
 void collective_run(Row *row, int collective, const char *transport, int dtype,
 	double most);
-/* what a peer is asked for; sizes: room for them, used as long as the case is */
+/* the case for a peer; sizes: room that is used as long as the case is */
 PeerCase collective_peer_case(const char *device, int dtype, long ranks,
 	double most, long sizes[MOST_SIZES]);
 

@@ -7,8 +7,10 @@
 #include "dist/ddp.h"
 
 #define WIRES "fp32|bf16"
-/* who sums gradients: collectives; or the optimizer, after exchanges */
+/* the place where gradients are summed: collectives; or the optimizer, after
+ * exchanges */
 #define SUMS "comm|optimizer"
+#define UPDATES "late|early"
 typedef struct DdpConfig {
 	ModelConfig model;
 	long batch;                      /* sequences of a rank */
@@ -23,36 +25,32 @@ typedef struct DdpConfig {
 } DdpConfig;
 
 // declare the options of programs on data parallelism
-/* what the command line says; -1 or 0 where it says nothing */
+/* the options of the command line; -1 or 0: not given */
 typedef struct DdpGiven {
 	int size, precision, fusion, wire, transport, sums;
 	long context, batch, ctas, ranks, warmup, steps;
 } DdpGiven;
-#define DDP_GIVEN { .size = -1, .precision = -1, .fusion = 1, .wire = -1, \
-	.batch = 4, .ctas = -1, .sums = -1, .ranks = 2 }
+#define DDP_GIVEN { .size = -1, .precision = -1, .fusion = FUSION_FUSED,     \
+	.wire = -1, .batch = 4, .ctas = -1, .sums = -1, .ranks = 2 }
 #define DDP_COMM_OPTIONS(given)                                              \
-	{ "transport", OPT_CHOICE, &(given).transport, TRANSPORTS,           \
-		"what carries collectives" },                                \
+	TRANSPORT_OPTION(&(given).transport),                                \
 	{ "ctas", OPT_INT, &(given).ctas, "-1..64",                          \
 		"blocks of their kernels; -1: our choice, 0: the library's" }
 #define DDP_STEPS_OPTIONS(given)                                             \
-	{ "warmup", OPT_INT, &(given).warmup, "0..1000",                     \
-		"steps before measuring; 0: 5, on a CPU 1" },                \
-	{ "steps", OPT_INT, &(given).steps, "0..1000",                       \
-		"measured steps; 0: 10, on a CPU 3" }
+	WARMUP_OPTION_IN(&(given).warmup, "0..1000",                         \
+		"steps before measuring; 0: 5, on a CPU 1"),                 \
+	STEPS_OPTION_IN(&(given).steps, "0..1000",                           \
+		"measured steps; 0: 10, on a CPU 3")
 #define DDP_OPTIONS(given)                                                   \
-	{ "size", OPT_CHOICE, &(given).size, SIZES, "this model only" },     \
-	{ "context", OPT_INT, &(given).context, "1..65536",                  \
-		"tokens in a sequence" },                                    \
-	{ "batch", OPT_INT, &(given).batch, "1..4096",                       \
-		"sequences of a rank" },                                     \
-	{ "precision", OPT_CHOICE, &(given).precision, PRECISIONS,           \
-		"this precision only" },                                     \
+	SIZE_OPTION_FOR(&(given).size, "this model only"),                   \
+	CONTEXT_OPTION(&(given).context),                                    \
+	BATCH_OPTION_IN(&(given).batch, "1..4096", "sequences of a rank"),   \
+	PRECISION_OPTION_FOR(&(given).precision, "this precision only"),     \
 	{ "fusion", OPT_CHOICE, &(given).fusion, FUSIONS, "which path" },    \
-	{ "ranks", OPT_INT, &(given).ranks, "1..64", "processes of a job" }, \
+	RANKS_OPTION(&(given).ranks),                                        \
 	DDP_COMM_OPTIONS(given),                                             \
-	{ "wire", OPT_CHOICE, &(given).wire, WIRES, "gradients that travel" },   \
-	{ "sums", OPT_CHOICE, &(given).sums, SUMS, "who sums gradients" },   \
+	WIRE_OPTION(&(given).wire, "gradients that travel"),                 \
+	SUMS_OPTION(&(given).sums),                                          \
 	DDP_STEPS_OPTIONS(given)
 
 // declare the rows of data parallelism
@@ -61,19 +59,16 @@ typedef struct DdpGiven {
 	KEY(DdpConfig, wire, WIRES), KEY(DdpConfig, transport, TRANSPORTS), \
 	KEY(DdpConfig, ctas), KEY(DdpConfig, sums, SUMS),                   \
 	KEY(DdpConfig, ranks)
-/* ddp_case_row sets these values for a DdpConfig */
-#define DDP_VALUES "step_ms step_sd_ms fwd_ms bwd_ms wait_ms opt_ms comm_ms " \
-	"alone_ms single_ms single_bwd_ms overlap buckets "                   \
-	"gradient_MB peak_MiB loss via"
 extern const Key ddp_keys[];
 int  ddp_config_ranks(const void *config);
+/* fills the row of a DdpConfig */
 void ddp_case_row(Row *row, const void *config);
 /* a sweep of a program whose rows are such */
-#define DDP_SWEEP(NAME, PLAN) { NAME, ddp_keys, DDP_VALUES, PLAN, ddp_case_row, \
+#define DDP_SWEEP(NAME, PLAN) { NAME, ddp_keys, PLAN, ddp_case_row, \
 	.ranks = ddp_config_ranks }
 
 // declare a case
-/* what a queue did between two stamps */
+/* the work of a queue between two stamps */
 typedef struct Interval {
 	Queue queue;
 	/* class: "forward" or "backward"; "wait", of the compute queue for a
@@ -97,7 +92,8 @@ typedef struct DdpCase {
 	bool unrecorded;                 /* steps run as they are, not as graphs */
 	int watch;
 	double sent[NCOLLECTIVES];       /* bytes of the last step, as comm_sent */
-	/* of the last step: what was watched, and all calls of hooks */
+	/* the intervals that were watched in the last step, and all its calls
+	 * of hooks */
 	Interval *intervals;
 	Action *calls;
 	int nintervals, ncalls;

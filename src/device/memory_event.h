@@ -24,7 +24,7 @@ typedef struct MemoryEvent {
 	const RangePath *range;
 	void *address;
 } MemoryEvent;
-/* that a log holds: a million blocks allocated and freed */
+/* the most events of a log: a million blocks allocated and freed */
 enum { LOG_EVENTS = 1 << 21 };
 
 #endif

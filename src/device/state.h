@@ -28,7 +28,7 @@ typedef struct Device {
 	size_t nlog, unlogged;
 	/* blocks, in use and free */
 	struct Pool *pool;
-	/* what device_keep made, the first first */
+	/* the objects of device_keep, the oldest first */
 	struct KeptObject *kept;
 	int nkept;
 	// declare what watches and steers the work

@@ -16,11 +16,12 @@ typedef struct CommOp {
 	int peer;                        /* root, destination or source */
 	const char *what;
 	int index;
-	/* of collectives 1, 2, ...; of the messages from one rank to another
-	 * MESSAGES + 1, ... */
+	/* collectives are numbered 1, 2, ...; the messages from one rank to
+	 * another MESSAGES + 1, ... */
 	uint64_t number;
-	/* of exchanges and all-to-alls: where rank 0's array begins; bytes from one
-	 * to the next; from the beginning of each to where data arrive */
+	/* exchanges and all-to-alls: the start of rank 0's array; the bytes
+	 * from one array to the next, and from its start to the place of the
+	 * data */
 	char *parts;
 	size_t stride, skipped;
 } CommOp;

@@ -17,12 +17,12 @@ typedef enum { COST_ALL_REDUCE, COST_REDUCE_SCATTER, COST_ALL_GATHER,
 typedef struct CostMachine {
 	double TFLOPs, GBps;             /* of matmuls; of memory */
 	double memory_GB;
-	/* for each block, in addition to the time of its FLOPs and bytes */
+	/* overhead of a block, beside the time of its FLOPs and bytes */
 	double forward_us, backward_us;
 	double call_us;                  /* alpha: of any collective */
 	double broadcast_us;             /* of a broadcast, in addition */
 	double sum_ms_per_GB;            /* gamma: a GB that arrives and is added */
-	/* for each square root of a MB that a device sends: a larger array
+	/* time for each square root of a MB that a device sends: a larger array
 	 * travels in more and larger pieces */
 	double pieces_us;
 	CostLink near, far;              /* inside a node; between nodes */

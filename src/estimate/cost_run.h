@@ -4,12 +4,17 @@
 
 #include <stdbool.h>
 
+#include "base/choices.h"
 #include "estimate/cost_shape.h"
 
-typedef enum { COST_SINGLE, COST_NAIVE, COST_FLAT, COST_OVERLAP, COST_BUCKETED,
-	COST_SHARDED, COST_ZERO1, COST_ZERO2, COST_FSDP, NCOST } CostStrategy;
-#define COST_STRATEGIES "single|naive|flat|overlap|bucketed|sharded|zero1|" \
-	"zero2|fsdp"
+#define COST_STRATEGIES_OF(FIRST, NEXT) \
+	FIRST(COST_SINGLE, "single") NEXT(COST_NAIVE, "naive") \
+	NEXT(COST_FLAT, "flat") NEXT(COST_OVERLAP, "overlap") \
+	NEXT(COST_BUCKETED, "bucketed") NEXT(COST_SHARDED, "sharded") \
+	NEXT(COST_ZERO1, "zero1") NEXT(COST_ZERO2, "zero2") \
+	NEXT(COST_FSDP, "fsdp")
+#define COST_STRATEGIES CHOICES(COST_STRATEGIES_OF)
+typedef enum { CHOICE_IDS(COST_STRATEGIES_OF) NCOST } CostStrategy;
 extern const char *const cost_names[NCOST];
 
 typedef struct CostRun {

@@ -6,14 +6,14 @@
 #include "estimate/cost_run.h"
 
 // declare the units of a run
-enum { COST_TENSORS = 9 };           /* of a block, as in model/shape.h */
+enum { COST_TENSORS = 9 };           /* tensors of a block, as in model/shape.h */
 typedef enum { UNIT_EMBEDDING, UNIT_BLOCK, UNIT_HEAD } CostUnit;
 
 /* elements of a block; sets the elements of each of its tensors, 0 for one
  * that is absent, unless tensors is NULL */
 double cost_block_tensors(const CostShape *s, double tensors[COST_TENSORS]);
-/* of one device: how many blocks and elements it has; ms of a pass over a
- * unit; ms of the collectives that the pass waits for */
+/* blocks and elements of one device; ms of its pass over a unit; ms of the
+ * collectives that the pass waits for */
 int    cost_blocks(const CostRun *r);
 double cost_elements(const CostRun *r);
 double cost_unit_ms(const CostMachine *m, const CostRun *r, CostUnit unit,

@@ -114,6 +114,6 @@ const Experiment experiment = {
 	.about = "times steps that sum each gradient as soon as it is there",
 	.options = options, .cpu_scale = SCALED, .sweeps = SWEEPS(
 		DDP_SWEEP("kinds", plan),
-		{ "timeline", ddp_keys, QUEUE_SPAN_VALUES, plan_timeline, run_timeline,
+		{ "timeline", ddp_keys, plan_timeline, run_timeline,
 			.ranks = ddp_config_ranks }),
 };

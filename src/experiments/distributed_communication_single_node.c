@@ -204,10 +204,10 @@ const Experiment experiment = {
 	.cpu_scale = "small (arrays up to 10 MB, two and four ranks)",
 	.full_scale = full_scale,
 	.sweeps = SWEEPS(
-		{ "all_reduce", keys, COLLECTIVE_VALUES, plan_all_reduces, run,
+		{ "all_reduce", keys, plan_all_reduces, run,
 			.ranks = ranks_of },
-		{ "hosts", keys, COLLECTIVE_VALUES, plan_hosts, run_hosts,
+		{ "hosts", keys, plan_hosts, run_hosts,
 			.ranks = ranks_of },
-		{ "collectives", collective_keys, COLLECTIVE_VALUES, plan_collectives,
-			run, .ranks = ranks_of }),
+		{ "collectives", collective_keys, plan_collectives, run,
+			.ranks = ranks_of }),
 };

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/options.h"
 #include "base/stats.h"
+#include "bench/option_rows.h"
 #include "jit/jit.h"
 #include "train/step.h"
 #include "train/checkpoint.h"
@@ -170,13 +170,12 @@ static void print_group(void *unused, const JitGroup *g)
 int main(int argc, char **argv)
 {
 	static const char *device_name = "auto";
-	static int precision, fusion, attention = 1;
+	static int precision, fusion, attention = ATTENTION_FLASH;
 	static bool explain;
 	const Option options[] = {
-		{ "device", OPT_TEXT, &device_name, DEVICES "|cuda:N",
-			"where to run; auto: on a GPU if there is one" },
-		{ "precision", OPT_CHOICE, &precision, PRECISIONS,
-			"policy; the bounds follow it" },
+		DEVICE_OPTION(&device_name),
+		PRECISION_OPTION_FOR(&precision,
+			"policy; the bounds follow it"),
 		{ "fusion", OPT_CHOICE, &fusion, FUSIONS_AND_JIT,
 			"eager path, fused path, or eager path fused at run time" },
 		{ "explain", OPT_FLAG, &explain, NULL,
@@ -199,7 +198,7 @@ int main(int argc, char **argv)
 	Model *m = model_new(device, &shape, &policies[precision], 0);
 	if (fusion == FUSION_FUSED) {
 		model_fuse(m);
-		model_set_attention(m, attention == 1);
+		model_set_attention(m, attention == ATTENTION_FLASH);
 	} else if (fusion == FUSION_JIT)
 		model_keep_compute(m);
 	bounds = choose_bounds(device, m->policy);

@@ -17,7 +17,7 @@ typedef struct Access {
 	 * NULL: none */
 	const int32_t *ints;
 	Index ints_index;
-	size_t nbytes;          /* from `at` to the end of the last element */
+	size_t nbytes;          /* from `at` to the last element's end */
 	size_t moved;           /* bytes of the elements that are touched */
 } Access;
 
@@ -52,7 +52,7 @@ typedef struct FusionGroup {
 	int noperations, nnodes, nstores;
 	const int32_t *skip;
 	size_t (*width)(Type type);     /* bytes of an element */
-	Type native;                    /* of arithmetic: needs no rounding */
+	Type native;                    /* type of arithmetic, unrounded */
 	double bytes;                   /* moved if operations ran one at a time */
 	Node nodes[MOST_NODES];
 	Store stores[MOST_STORES];

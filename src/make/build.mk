@@ -127,7 +127,7 @@ $(foreach arch,$(sort $(ARCH) $(KERNEL_ARCHS)),$(eval \
 	$(call kernel_rule,$(arch))))
 -include $(shell find $K/sm_* -name '*.d' 2>/dev/null)
 in_name = $(strip $(foreach word,$1,$(findstring $(word),$<)))
-NO_SPILLS := $(if $(filter 13.0,$(NVCC_RELEASE)),\
+NO_SPILLS := $(if $(filter 13.0 13.5,$(NVCC_RELEASE)),\
 	-Xptxas -warn-spills -Xptxas -Werror)
 FLAGS_OF_KERNEL = $(if $(call in_name,warp_specialized wgmma split_fp16),\
 	$(NO_SPILLS)) \
@@ -231,7 +231,7 @@ tables/$(MACHINE)/$1.tsv: build/digest/$2.$(BACKEND) $(READS_$2) \
 		| build/$2 $(SETTLED)
 	@$$(if $$(filter $(READS_$2),$$?),rm -f $$@)
 	@echo "  run   build/$2 --out $$@ $(sweep)"; mkdir -p $$(@D)
-	@$(ALONE) $(ATTEMPT) build/$2 --out $$@ $(sweep) $(FEWER_$2)
+	@$$(ALONE) $(ATTEMPT) build/$2 --out $$@ $(sweep) $(FEWER_$2)
 	@$(MAY_WAIT) { grep -q '^# complete: yes' $$@ && touch $$@; } || \
 		{ echo "$$@ is not complete" >&2; exit 1; }
 endef
@@ -248,7 +248,7 @@ ifneq (,$(UNWRITTEN))
 ATTEMPT := bash src/make/attempt.sh
 MAY_WAIT = [ ! -e $$@ ] ||
 endif
-ALONE := flock -F build/measure.lock
+ALONE = $(call lock,measure)
 ALL_TABLES := $(filter experiments writeup.pdf notes.pdf html,$(GOALS))
 WANTED := $(or $(TABLES_$(GOALS)),$(if $(ALL_TABLES),$(MADE_HERE)))
 ifneq (,$(filter $(TARGETS) $(TABLES),$(GOALS)))
@@ -298,8 +298,8 @@ export UBSAN_OPTIONS ?= print_stacktrace=1
 SKIPPED := $(patsubst %.c,%,$(filter-out $(TEST_MAINS),$(TEST_ALL)))
 NO_TESTS := echo 'make: no cmocka, no tests (libcmocka-dev; make deps)' >&2
 RUN_TESTS = $(if $(HAVE_CMOCKA),,$(NO_TESTS); exit 2;) \
-	SKIPPED='$(SKIPPED)' OMP_WAIT_POLICY=passive \
-	$(ALONE) bash src/make/test.sh $(B) $(TEST_PROGRAMS) $(TEST_SCRIPTS)
+	$(ALONE) SKIPPED='$(SKIPPED)' OMP_WAIT_POLICY=passive \
+	bash src/make/test.sh $(B) $(TEST_PROGRAMS) $(TEST_SCRIPTS)
 build/test-results.tsv: $(PROGRAMS) $(TEST_PROGRAMS) $(SHARED) \
 		$(foreach kind,sh py,$(call below,tests,*.$(kind))) \
 		$(call below,src,*.py) $(wildcard src/make/* src/weave/*)

@@ -227,6 +227,7 @@ record_cuda() {
 	else
 		gpu_says=", $ARCH; kernels fail on $gpu: is its driver too old?"
 	fi
+	[[ $said = *" $release" ]] || gpu_says+="; $said"
 	report CUDA "$nvcc, $release$gpu_says"
 	record HAVE_CUDA 1
 	record NVCC "$nvcc"

@@ -206,7 +206,7 @@ void model_free(Model **model)
 }
 
 // choose how a model runs
-const char *const fusion_names[] = { "eager", "fused" };
+const char *const fusion_names[NFUSIONS] = { CHOICE_NAMES(ALL_FUSIONS_OF) };
 
 void model_set_attention(Model *m, bool flash)
 {

@@ -14,7 +14,7 @@ static inline int in_block(const Model *m, int layer, BlockParameter which)
 	return shape_block_parameter(&m->shape, layer, which);
 }
 
-/* these call the model's hooks, where there are any */
+/* calls of the model's hooks, where there are any */
 void  enter_unit(Model *m, int unit, bool backward);
 void  leave_unit(Model *m, int unit, bool backward);
 void  announce_gradients(Model *m, int first, int count);

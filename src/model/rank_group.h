@@ -50,7 +50,7 @@ Shape  group_shape(const Shape *whole, const RankGroup *g);
  * is where this rank's end */
 size_t group_begin(long n, int rank, int ranks);
 
-/* where the rank's part of a parameter lies in that of the whole */
+/* the place of the rank's part of a parameter in that of the whole */
 typedef struct ParameterSlice {
 	size_t row, column, rows, columns;
 	size_t whole_rows, whole_columns;

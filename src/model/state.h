@@ -13,9 +13,9 @@
 typedef struct Param {
 	Parameter about;
 	Array weight;        /* the master weight */
-	/* what matmuls read: the weight or a copy of another type. at is NULL in
-	 * the eager path, which casts for each matmul, unless model_keep_compute
-	 * was called */
+	/* the array that matmuls read: the weight or a copy of another type. at
+	 * is NULL in the eager path, which casts for each matmul, unless
+	 * model_keep_compute was called */
 	Array compute;
 	Array gradient;      /* at is NULL until the first backward pass */
 } Param;
@@ -61,8 +61,8 @@ typedef struct Model {
 	 * until the first backward pass; its type is there before
 	 * (model_set_gradient_type) */
 	Array weights, gradients;
-	/* of the fused path, and after model_keep_compute: the weights as matmuls read
-	 * them */
+	/* the weights as matmuls read them, in the fused path and after
+	 * model_keep_compute */
 	Array compute_weights;
 	Array cosine, sine;              /* (context, D/2) */
 	Activations *activations;        /* one for each block */
@@ -74,8 +74,8 @@ typedef struct Model {
 	 * C) */
 	Array dnorm, dhead;
 	Array loss;                      /* (1), mean of losses */
-	/* on the device; not 0: the loss, or a gradient under fp16, is not
-	 * finite */
+	/* a flag on the device; not 0: the loss, or a gradient under fp16, is
+	 * not finite */
 	int32_t *nonfinite;
 	/* gradients are those of loss_scale * share * loss. loss_scale is 1
 	 * except under fp16. share: this loss's part of the mean over all ranks,

@@ -30,8 +30,8 @@ typedef struct AttentionGradient {
 	/* (positions, D/2): dq and dk are rotated back by these angles; cosine.at
 	 * NULL: not rotated */
 	Array cosine, sine;
-	/* else parts of dq may be added by atomics, in any order: faster on some
-	 * kernels, and other last bits on every run */
+	/* false: parts of dq may be added by atomics, in any order, which is
+	 * faster on some kernels and gives other last bits on every run */
 	bool deterministic;
 } AttentionGradient;
 
@@ -39,8 +39,9 @@ typedef struct AttentionGradient {
 /* one version of FlashAttention */
 typedef struct AttentionKernel {
 	const char *name;       /* NULL ends a list of them */
-	/* does it take these sizes, type, strides and alignment? g NULL: asked for
-	 * the forward pass alone; a size of 0: for some size, of this type and D */
+	/* whether the kernel takes these sizes, type, strides and alignment. g
+	 * NULL: the forward pass alone; a size of 0: some size of this type and
+	 * D */
 	bool (*supports)(Device *d, const Attention *a, const AttentionGradient *g);
 	void (*forward)(Device *d, Attention a);
 	void (*backward)(Device *d, Attention a, AttentionGradient g);

@@ -24,8 +24,8 @@ OPERATION(void, fused_swiglu_backward, (Device *d, Array dab, Array h, Array dh,
  * dlogits.at NULL: no gradient */
 OPERATION(void, fused_cross_entropy, (Device *d, Array losses, Array dlogits,
 	Array logits, const int32_t *targets, double scale, size_t N, size_t V))
-/* as adamw, with gradients that are summed; low: a copy of w in low.type,
- * low.at NULL: no copy */
+/* adamw with gradients that are summed; low: a copy of w in low.type, low.at
+ * NULL: no copy */
 OPERATION(void, fused_adamw, (Device *d, Array w, Array low, Gradients g,
 	Array m, Array v, size_t n, const AdamWStep *step, const int32_t *skip))
 

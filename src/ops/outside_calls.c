@@ -31,7 +31,7 @@ static ServedDevice *served_device(bool gpu, int number)
 	ServedDevice **found = gpu ? &gpus[number] : &cpu, *served;
 	pthread_mutex_lock(&opening);
 #ifdef HAVE_CUDA
-	bool missing = gpu && *found == NULL && cuda_backend.missing(number);
+	bool missing = gpu && *found == NULL && cuda_backend.why_missing(number);
 #else
 	bool missing = gpu;
 #endif

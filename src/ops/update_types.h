@@ -4,7 +4,7 @@
 
 #include "base/real.h"
 
-/* what one step of AdamW needs. It lies in the device's memory, so that a
+/* the scalars of one step of AdamW. They lie in the device's memory, so that a
  * captured step can be launched again with other values */
 typedef struct AdamWStep {
 	/* keep: 1 - lr decay; rate: lr sqrt(1 - beta2^t) / (1 - beta1^t), at step
@@ -13,7 +13,8 @@ typedef struct AdamWStep {
 	real beta1, beta2, one_minus_beta1, one_minus_beta2, eps;
 	real unscale;                   /* gradients are multiplied by it */
 } AdamWStep;
-/* the same for SGD; momentum is read only where there is a velocity */
+/* the scalars of one step of SGD; momentum is read only where there is a
+ * velocity */
 typedef struct SgdStep {
 	real rate, momentum, unscale;
 } SgdStep;

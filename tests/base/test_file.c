@@ -43,5 +43,6 @@ static void files_are_written_without_locks(void **state)
 	fclose(said);
 }
 
-TESTS_BETWEEN(make_folder, no_other_file_is_left,
-	cmocka_unit_test(files_are_written_without_locks))
+TESTS_BETWEEN(make_folder, NULL,
+	cmocka_unit_test(files_are_written_without_locks),
+	cmocka_unit_test(no_other_file_is_left))

@@ -13,7 +13,7 @@
 // test: cells are found
 static void write_table(const char *rows)
 {
-	Table *t = table_new(path, "size context fwd_ms status", 2);
+	Table *t = table_new(path, "size context status", 2);
 	table_meta(t, "backend", "cpu");
 	table_resume(t, false);
 	table_append(t, rows);
@@ -22,8 +22,11 @@ static void write_table(const char *rows)
 
 static void cells_are_found(void **state)
 {
-	write_table("small\t128\t1.5\tok\nxl\t\t-\toom: 3\n");
+	write_table("small\t128\tfwd_ms=1.5\tstatus=ok\nxl\t\tstatus=oom: 3\n");
 	Records *r = records_read(path);
+	assert_int_equal(records_columns(r), 4);
+	assert_string_equal(records_column(r, 2), "fwd_ms");
+	assert_string_equal(records_cell(r, 1, 3), "oom: 3");
 	assert_int_equal(records_count(r), 2);
 	assert_true(records_head_is(r, "backend", "cpu"));
 	assert_false(records_head_is(r, "backend", "cp"));
@@ -72,7 +75,7 @@ static void damaged_files_are_refused(void **state)
 {
 	static const long places[] = { 0, 2, 20, 32, 40, 90, -1 };
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-		write_table("small\t128\t1.5\tok\n");
+		write_table("small\t128\tfwd_ms=1.5\tstatus=ok\n");
 		assert_int_equal(exit_status(read_it, NULL), 0);
 		damage(places[i]);
 		assert_int_equal(exit_status(read_it, NULL), 2);

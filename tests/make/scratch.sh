@@ -2,7 +2,7 @@
 set -u
 . tests/base/check.sh
 root=$PWD
-scratch=$(mktemp -d) || exit 1	# cd "" would stay here
+scratch=$(mktemp -d || mktemp -d -p /tmp) || exit 1	# cd "" would stay here
 trap 'rm -rf "$scratch"' EXIT
 work=$scratch/"o'b \$x&y #1 %d \"z, (1)~\`;"
 mkdir "$work" && cd "$work" || exit 1

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # test_configure.sh: which releases of NVIDIA's tools are taken, and what is said
 . tests/make/scratch.sh
-home=$work/cuda
+home=$(mktemp -d)
+trap 'rm -rf "$work" "$home"' EXIT
 library() { # library NAME TEXT
 	echo "$2" | cc -shared -fPIC -x c - -o "$home/lib64/lib$1.so"
 }
@@ -62,11 +63,12 @@ check 'CUPTI that does not answer is taken' takes HAVE_CUPTI 1
 
 toolkit 13000 13000 13010 22809 22707 split 130001
 check 'a newer library is taken' takes HAVE_CUDA 1
+check 'and is named' grep -q '^CUDA .*, 13\.0.* libcudart is of 13\.1$' said
 check 'an option that nvcc knows is used' takes NVCC_SPLIT -split-compile=0
 check 'an older NCCL is not' not takes HAVE_NCCL 1
-check 'and is named' grep -q '^NCCL .*2\.27\.7, headers of 2\.28\.9; not' said
+check 'which is named' grep -q '^NCCL .*2\.27\.7, headers of 2\.28\.9; not' said
 check 'CUPTI of another release is not' not takes HAVE_CUPTI 1
-check 'and is named, too' \
+check 'which is named, too' \
 	grep -q '^CUPTI .*version 130000, headers of 130001; not' said
 
 toolkit 12040 13000 13000 22005 22005

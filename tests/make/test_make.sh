@@ -145,12 +145,45 @@ for i in 1 2; do
 done
 for ((i = 0; i < 100 && $(waiting) < 2; i++)); do sleep 0.1; done
 check 'two makes wait' [ "$(waiting)" = 2 ]
-within() { MAKE_LOCKED=$PWD make src/ops/op.c; }
+within() { MAKE_LOCKED=$(stat -c %d:%i .) make src/ops/op.c; }
 check 'a make within make does not' within
 exec 8>&-
 check 'then one succeeds' wait "${pids[1]}"
 check 'and the other' wait "${pids[2]}"
 check 'one compiles' [ "$(cat said-* | grep -c 'cc .*op.c')" = 1 ]
+mkdir dumb
+printf 'echo "flock: 9: No locks available" >&2\nexit 71\n' >dumb/flock
+chmod +x dumb/flock
+rm -f tables/local/one.tsv
+check 'without locks make goes on' eval 'PATH=$work/dumb:$PATH make one'
+check 'with one warning' [ "$(grep -c 'no locks here (flock: 9: No' said)" = 1 ]
+check 'and makes the table' [ -e tables/local/one.tsv ]
+ahead() { # ahead FILES: files of the next hour are made of, or anew
+	touch -d '1 hour' "$@"
+	timeout 60 make NOWEB=/nonexistent CFLAGS= all >said 2>&1
+}
+check 'sources of the next hour' ahead writeup.nw src/ops/op.c \
+	src/make/configure.sh
+check 'are named' grep -q 'the clock was behind the times of 3 files' said
+check 'once' eval 'make all; ! grep -q "clock\|cc " said'
+sed -i 's/3 \* x/5 * x/' src/ops/op.c
+check 'and programs are made anew' eval \
+	'ahead build/one build/f32/src/ops/op.o; grep -q "cc .*op.c" said'
+sed -i 's/5 \* x/3 * x/' src/ops/op.c
+no_byte_changes() {
+	git init -q ours && cp "$root"/{.gitattributes,Makefile} ours || return 1
+	for kind in nw c sh gp lua tsv svg pdf png st safetensors; do
+		printf 'one\ntwo\n' >"ours/x.$kind"
+	done
+	printf 'one\r\ntwo\n' |
+		tee ours/y.pdf ours/y.png ours/y.st >ours/y.safetensors
+	git -C ours add . 2>said && git -C ours -c user.name=x -c user.email=x@y \
+		commit -qm x && git clone -q -c core.autocrlf=true ours theirs &&
+		diff -r -x .git ours theirs
+}
+if [ -e "$root/.gitattributes" ] && command -v git >/dev/null; then
+	check 'git changes no byte' no_byte_changes
+fi
 sed -i 's/3 \* x/4 * x/' src/ops/op.c
 export DIE=1
 rm -f log

@@ -51,4 +51,71 @@ nm -u build/cuda/f32/src/*/cuda/*.o | awk '{ print $2 }' |
 check 'it asks the libraries for something' [ "$(wc -l <asked)" -gt 40 ]
 missing=$(comm -23 asked "$cache/symbols")
 check "and for nothing that they lack: $missing" [ -z "$missing" ]
+cat >older.c <<'END'
+#include "device/cuda/older.h"
+#include <stdlib.h>
+#include <string.h>
+#define EXPECT(what) do { if (!(what)) exit(__LINE__ % 255 + 1); } while (0)
+
+static char code[] = "code", library[1], kernel[1], stream[1];
+static void *arguments[1];
+
+static CUresult load(CUlibrary *l, const void *at, CUjit_option *jit,
+	void **values, unsigned njit, CUlibraryOption *options, void **of, unsigned n)
+{
+	EXPECT(at == code && !jit && !values && !njit && !options && !of && !n);
+	*l = (CUlibrary)library;
+	return CUDA_SUCCESS;
+}
+static CUresult get(CUkernel *k, CUlibrary l, const char *name)
+{
+	EXPECT(l == (CUlibrary)library && strcmp(name, "fused") == 0);
+	*k = (CUkernel)kernel;
+	return CUDA_SUCCESS;
+}
+static CUresult launch(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
+	unsigned bx, unsigned by, unsigned bz, unsigned shared, CUstream s, void **at,
+	void **extra)
+{
+	EXPECT(f == (CUfunction)kernel && s == (CUstream)stream && shared == 7);
+	EXPECT(gx == 1 && gy == 2 && gz == 3 && bx == 4 && by == 5 && bz == 6);
+	EXPECT(at == arguments && extra == NULL);
+	return CUDA_SUCCESS;
+}
+static CUresult unload(CUlibrary l)
+{
+	EXPECT(l == (CUlibrary)library);
+	return CUDA_ERROR_INVALID_HANDLE;
+}
+cudaError_t cudaGetDriverEntryPoint(const char *name, void **function,
+	unsigned long long flags, enum cudaDriverEntryPointQueryResult *found)
+{
+	static int unloads;
+	*found = cudaDriverEntryPointSuccess;
+	*function = strcmp(name, "cuLibraryLoadData") == 0 ? (void *)load
+		: strcmp(name, "cuLibraryGetKernel") == 0 ? (void *)get
+		: strcmp(name, "cuLaunchKernel") == 0 ? (void *)launch
+		: strcmp(name, "cuLibraryUnload") == 0 && !unloads++ ? (void *)unload
+		: NULL;
+	return cudaSuccess;
+}
+
+int main(void)
+{
+	cudaLibrary_t l;
+	cudaKernel_t k;
+	dim3 grid = { 1, 2, 3 }, block = { 4, 5, 6 };
+	EXPECT(!cudaLibraryLoadData(&l, code, NULL, NULL, 0, NULL, NULL, 0));
+	EXPECT(!cudaLibraryGetKernel(&k, l, "fused"));
+	EXPECT(!cudaLaunchKernel((const void *)k, grid, block, arguments, 7,
+		(cudaStream_t)stream));
+	EXPECT(cudaLibraryUnload(l) == cudaErrorInvalidResourceHandle);
+	EXPECT(cudaLibraryUnload(l) == cudaErrorCallRequiresNewerDriver);
+	return 0;
+}
+END
+launches() {
+	cc -std=c11 -Isrc "-I$cache/include" older.c -o older && ./older
+}
+check 'a kernel is loaded and launched by the driver' launches
 exit $failed

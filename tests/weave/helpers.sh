@@ -9,7 +9,7 @@ root=$(pwd)
 weave=$root/src/weave/weave.sh
 plots=$(pwd)/src/plots
 tiny=$(pwd)/tests/weave/tiny.nw
-scratch=$(mktemp -d) || exit 1	# cd "" would stay here
+scratch=$(mktemp -d || mktemp -d -p /tmp) || exit 1	# cd "" would stay here
 trap 'rm -rf "$scratch"' EXIT
 folder=$scratch/"o'b \$x&y #1 %d \"z, (1)~\`;"
 mkdir "$folder" && cd "$folder" || exit 1

@@ -205,6 +205,22 @@ if grep -q 'Away' notes.txt
 then not_ok "and the rest is left out"
 else ok "and the rest is left out"; fi
 make_document
+edit '1i ```{=latex}\n\\part{First}\n```\n'
+{
+	printf '\n```{=latex}\n\\part{Second}\n```\n# Code {#sec-code}\n'
+	for k in {1..40}; do
+		printf '\nA chunk of some lines.\n\n<<tests/%d.c>>=\n' $k
+		seq -f 'line(%g);' $((6 + k * 7 % 23))
+		echo @
+	done
+} >>writeup.nw
+pdf; expect_good "much code"
+pdftotext -bbox writeup.pdf words.xml
+if awk -F '"' '/>line\([0-9]+\);</ { n++; if ($8 > 239 / 25.4 * 72) low = $8 }
+	END { exit low > 0 || n < 600 }' words.xml
+then ok "stays on its pages"
+else not_ok "stays on its pages"; fi
+make_document
 mkdir -p src/drawings
 echo '\begin{tikzpicture}\node{\Rows};\end{tikzpicture}' >src/drawings/box.tex
 add '::: {.drawing #fig:box src=box values="{Rows=64}"}' 'A box.' ':::' ''

@@ -201,7 +201,7 @@ static inline unsigned blocks_for(size_t n, size_t each)
 	return (unsigned)blocks;
 }
 
-/* whole warps, at most `most` threads, for n pieces of work */
+/* threads for n pieces of work: whole warps, at most `most` */
 static inline unsigned threads_for(size_t n, unsigned most)
 {
 	return n >= most ? most : (unsigned)(n + 31) / 32 * 32;
