@@ -7,7 +7,7 @@ nodes() { timeout -k 5 60 bash src/bench/two_nodes.sh "$@" >"$out/said" 2>&1; }
 says() { # says STATUS PATTERN ARGUMENTS...
 	local got=0
 	nodes "${@:3}" || got=$?
-	[ $got = "$1" ] && grep -q -e "$2" "$out/said"
+	[ $got = "$1" ] && { [ -z "$2" ] || grep -q -e "$2" "$out/said"; }
 }
 check 'without a number of ranks' says 2 usage hostname
 if ! nodes 1 true; then
@@ -51,7 +51,9 @@ else
 		'^two_nodes.sh: no switch' "$out/said"
 	echo 'ok - four nodes # SKIP no bridge'
 fi
-if ldd "$program" 2>/dev/null | grep -q mpi; then
+if is_mpich; then
+	echo 'ok - sums over two nodes # SKIP UCX of MPICH refuses namespaces'
+elif has_mpi "$program"; then
 	"$program" --device cpu --sweep sums --out "$out/forked.tsv"
 	columns() { grep -P "^$1\t" "$2" | grep -v mpi | cut -f 1-6; }
 	same_sums() { # same_sums RANKS
