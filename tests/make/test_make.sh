@@ -51,12 +51,12 @@ uses() { # uses COMMAND: it compiled and linked, and is what three prints
 	[ "$(build/three)" = "$1" ] && grep -q ' -c ' calls && grep -q try.c calls &&
 		grep -q -- '-o build/three' calls && rm calls
 }
-check 'a path with a blank' eval 'make CC="a bin/cc" build/three &&
-	uses "${work// /\\ }/a\ bin/cc"'
-check 'arguments' eval 'make CC="\"$work/a bin/cc\" -m64" build/three &&
-	grep -q "^-m64 .*three.c" calls && uses "$work/a\ bin/cc -m64"'
-check 'a wrapper, from the environment' eval 'CC="env X=1 a\ bin/cc" make \
-	build/three && uses "env X=1 a\ bin/cc"'
+printf -v own %q "$work/a bin/cc"
+check 'a path with a blank' eval 'make CC="a bin/cc" build/three && uses "$own"'
+check 'arguments' eval 'make CC="a\\ bin/cc -m64" build/three &&
+	grep -q "^-m64 .*three.c" calls && uses "$own -m64"'
+check 'a wrapper, from the environment' eval 'CC="env X=1 a\\ bin/cc" make \
+	build/three && uses "env X=1 a\\ bin/cc"'
 check 'which is remembered' eval 'touch src/experiments/three.c &&
 	make build/three && not grep -q try.c calls'
 check 'what is no compiler is named' not make CC="a compiler" build/three
