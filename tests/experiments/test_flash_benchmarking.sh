@@ -50,8 +50,9 @@ if python3 -c 'import torch' 2>/dev/null \
 	rm "$out/table.tsv"
 	LIBSYSTEMS=/dev/null check 'calls without the library' calls
 fi
-rows_are status 'skipped: PyTorch could not run (exit 1)'
-rows_are impl -
+command -v python3 >/dev/null && code=1 || code=127
+rows_are status "skipped: PyTorch could not run (exit $code)"
+check 'nothing was called' [ -z "$(column impl | tr -d '\n-')" ]
 expect 'two passes of naive attention' 0 '^ *fp32 .* backward .* ok$' \
 	pytorch_attention --device cpu --n 33 --d 16 --batch 2 --passes 2
 exit $failed
