@@ -22,7 +22,9 @@ refuse() {
 	echo "two_nodes.sh: $1" >&2
 	exit 1
 }
-for tool in mpirun:openmpi-bin ip:iproute2 tc:iproute2 hostname:hostname \
+eval "mpirun=$(sed -n 's/^MPIRUN := //p' build/config.mk 2>/dev/null || true)"
+mpirun=${mpirun:-mpirun}
+for tool in "$mpirun":openmpi-bin ip:iproute2 tc:iproute2 hostname:hostname \
 	unshare:util-linux nsenter:util-linux; do
 	command -v "${tool%:*}" >/dev/null ||
 		refuse "no ${tool%:*}; the Debian package is ${tool#*:} (make deps)"
@@ -93,16 +95,22 @@ exec nsenter -t "\${pids[node]}" --net --uts --ipc --mount \\
 	bash -c "cd $(printf %q "$PWD") && \$*"
 END
 chmod +x "$work/on"
+case $("$mpirun" --version 2>&1) in
+*HYDRA*) # of MPICH
+	slots=: options=(-launcher rsh -launcher-exec "$work/on" -iface veth0) ;;
+*)
+	slots=' slots=' options=(--mca plm_rsh_agent "$work/on"
+		--mca oob_tcp_if_include 10.0.0.0/24
+		--mca btl_tcp_if_include 10.0.0.0/24
+		--mca btl_vader_single_copy_mechanism none) ;;
+esac
 for node in $(seq 1 $nodes); do
-	echo "10.0.0.$node slots=$ranks"
+	echo "10.0.0.$node$slots$ranks"
 done >"$work/hosts"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_btl_tcp_eager_limit=${OMPI_MCA_btl_tcp_eager_limit:-8388608}
-"$work/on" 10.0.0.1 "exec $(printf '%q ' mpirun -n $((nodes * ranks)) \
-	--hostfile "$work/hosts" --bind-to none \
-	--mca plm_rsh_agent "$work/on" --mca oob_tcp_if_include 10.0.0.0/24 \
-	--mca btl_tcp_if_include 10.0.0.0/24 \
-	--mca btl_vader_single_copy_mechanism none "$@")" 3>&- &
+"$work/on" 10.0.0.1 "exec $(printf '%q ' "$mpirun" -n $((nodes * ranks)) \
+	--hostfile "$work/hosts" --bind-to none "${options[@]}" "$@")" 3>&- &
 pids+=($!)
 status=0
 wait $! || status=$?

@@ -1,14 +1,13 @@
 #!/usr/bin/env bash
 # test_launchers.sh: what the README says of Slurm and of hostfiles
 . tests/experiments/expect.sh
+. tests/bench/mpi.sh
 program=${BUILD:-build}/fsdp_accounting
-if ! command -v mpirun >/dev/null || ! ldd "$program" | grep -q mpi; then
+if ! has_mpi "$program"; then
 	echo 'ok - launchers # SKIP no MPI'
 	exit 0
 fi
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1
-export ASAN_OPTIONS=detect_leaks=0
+export OMPI_MCA_mpi_yield_when_idle=1
 from_readme() { # from_readme PATTERN PATTERN: lines between, without indent
 	sed -n "/^    $1/,/^    $2/s/^    //p" README.md |
 		sed "s#build/fsdp_accounting#$program#; s#fsdp.tsv#$out/table.tsv#"
@@ -39,6 +38,7 @@ done
 from_readme '10.0.0.1' '10.0.0.2' >"$out/hosts"
 check 'the README has a hostfile' [ "$(grep -c 'slots=8$' "$out/hosts")" = 2 ]
 sed -i 's/^10.0.0.1 slots=8/localhost slots=2/; /^10/d' "$out/hosts"
+! is_mpich || sed -i 's/ slots=/:/' "$out/hosts"
 line=$(from_readme 'mpirun -n 16 --hostfile' 'mpirun -n 16' | head -n 1)
 line=${line/-n 16/-n 2}
 line=${line/--ranks 16/--ranks 2}

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # test_two_nodes.sh: a job on two nodes that are namespaces of this host
 . tests/experiments/expect.sh
+. tests/bench/mpi.sh
 program=${BUILD:-build}/tests/bench/test_ranks
 nodes() { timeout -k 5 60 bash src/bench/two_nodes.sh "$@" >"$out/said" 2>&1; }
 says() { # says STATUS PATTERN ARGUMENTS...
 	local got=0
 	nodes "${@:3}" || got=$?
-	[ $got = "$1" ] && grep -q -e "$2" "$out/said"
+	[ $got = "$1" ] && { [ -z "$2" ] || grep -q -e "$2" "$out/said"; }
 }
 check 'without a number of ranks' says 2 usage hostname
 if ! nodes 1 true; then
@@ -50,7 +51,9 @@ else
 		'^two_nodes.sh: no switch' "$out/said"
 	echo 'ok - four nodes # SKIP no bridge'
 fi
-if ldd "$program" 2>/dev/null | grep -q mpi; then
+if is_mpich; then
+	echo 'ok - sums over two nodes # SKIP UCX of MPICH refuses namespaces'
+elif has_mpi "$program"; then
 	"$program" --device cpu --sweep sums --out "$out/forked.tsv"
 	columns() { grep -P "^$1\t" "$2" | grep -v mpi | cut -f 1-6; }
 	same_sums() { # same_sums RANKS
@@ -71,7 +74,8 @@ cat >"$out/meet.c" <<'END'
 #include "dist/link.h"
 int main(int argc, char **argv)
 {
-	int rank = atoi(getenv("OMPI_COMM_WORLD_RANK")), sum = 0, other;
+	const char *open = getenv("OMPI_COMM_WORLD_RANK"), *pmi = getenv("PMI_RANK");
+	int rank = atoi(open ? open : pmi), sum = 0, other;
 	Meeting m = { "", 29600, -1 };
 	strcpy(m.host, rank < 2 ? argv[1] : argv[2]);
 	Link *l = link_tcp(rank, 4, &m, 8);
@@ -83,7 +87,7 @@ int main(int argc, char **argv)
 	return sum != 6 || l->local_ranks != 2 || l->local_rank != rank % 2;
 }
 END
-$(sed -n 's/^CC := //p' build/config.mk) -std=gnu11 -Isrc -o "$out/meet" \
+"${cc[@]}" -std=gnu11 -Isrc -o "$out/meet" \
 	"$out/meet.c" src/dist/tcp.c src/base/error.c src/base/clock.c -lm
 for own in localhost 127.0.1.1 10.0.0.1; do
 	check "ranks meet at $own and at its address" \

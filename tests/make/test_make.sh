@@ -51,12 +51,12 @@ uses() { # uses COMMAND: it compiled and linked, and is what three prints
 	[ "$(build/three)" = "$1" ] && grep -q ' -c ' calls && grep -q try.c calls &&
 		grep -q -- '-o build/three' calls && rm calls
 }
-check 'a path with a blank' eval 'make CC="a bin/cc" build/three &&
-	uses "${work// /\\ }/a\ bin/cc"'
-check 'arguments' eval 'make CC="\"$work/a bin/cc\" -m64" build/three &&
-	grep -q "^-m64 .*three.c" calls && uses "$work/a\ bin/cc -m64"'
-check 'a wrapper, from the environment' eval 'CC="env X=1 a\ bin/cc" make \
-	build/three && uses "env X=1 a\ bin/cc"'
+printf -v own %q "$work/a bin/cc"
+check 'a path with a blank' eval 'make CC="a bin/cc" build/three && uses "$own"'
+check 'arguments' eval 'make CC="a\\ bin/cc -m64" build/three &&
+	grep -q "^-m64 .*three.c" calls && uses "$own -m64"'
+check 'a wrapper, from the environment' eval 'CC="env X=1 a\\ bin/cc" make \
+	build/three && uses "env X=1 a\\ bin/cc"'
 check 'which is remembered' eval 'touch src/experiments/three.c &&
 	make build/three && not grep -q try.c calls'
 check 'what is no compiler is named' not make CC="a compiler" build/three
@@ -66,7 +66,8 @@ cp "$root/build/config.mk" build
 rm -r 'a bin' src/experiments/three.c build/three
 mkdir src/ops/cuda
 touch src/ops/cuda/k.cu
-printf '%s\n' 'HAVE_CUDA := 1' 'DEVICE := cuda' >>build/config.mk
+printf '%s\n' 'HAVE_CUDA := 1' 'DEVICE := cuda' 'ARCH ?= sm_90a' \
+	>>build/config.mk
 check 'a GPU is used' eval 'make -n all; grep -q HAVE_CUDA said'
 check 'CUDA=0 leaves it' eval 'make CUDA=0 -n all; not grep -q HAVE_CUDA said'
 normal() { # the last make is that of the normal variant
@@ -75,7 +76,7 @@ normal() { # the last make is that of the normal variant
 }
 for setting in DEBUG SANITIZE; do
 	check "$setting=0 is none" eval "make $setting=0 -n all; normal"
-	check 'in the environment' eval "$setting=0 make -n all; normal"
+	check "$setting=0 in the environment" eval "$setting=0 make -n all; normal"
 done
 check 'another counts' eval 'make DEBUG=1 -n all; grep -q build/debug/ said'
 cp "$root/build/config.mk" build
