@@ -103,7 +103,7 @@ check 'and in one of srun --pty' forks "$out/pty.tsv" "${allocated[@]:1}" \
 check 'srun without PMIx' refused 2 '' 1 env SLURM_PROCID=0 \
 	SLURM_STEP_NUM_TASKS=2 "$program" --sweep sums
 check 'names the option' grep -q \
-	'^test_ranks: srun started 2 tasks without PMIx.*: srun --mpi=pmix$' \
+	'^test_ranks: 2 processes were started without PMIx.*: srun --mpi=pmix$' \
 	"$out/said"
 check 'a launcher of another MPI' refused 1 \
 	'2 processes were started, and MPI sees 1' 1 env PMI_RANK=0 PMI_SIZE=2 \
