@@ -2,6 +2,7 @@
 # tables are in src/make/build.mk, tangled from the chapter "How this document is built".
 # Settings: MACHINE=slug (where measurements go)  SANITIZE=1  DEBUG=1  CC=clang
 #           CUDA=1 (code for GPUs on a machine without one)  ARCH=sm_90a
+#           NOWEB=/usr/lib/noweb
 # A make goes through this file up to three times: for several goals, one after another; then for
 # one goal, which takes a lock; then under the lock, where the work is done.
 
@@ -12,6 +13,13 @@ MACHINE     ?= local
 NOWEB       ?= /usr/lib/noweb
 GOALS       := $(or $(MAKECMDGOALS),all)
 CORES       := $(shell nproc)
+ifneq (,$(shell [ -z "$${TMPDIR-}" ] || [ -d "$$TMPDIR" -a -w "$$TMPDIR" ] || echo bad))
+$(info make: there is no TMPDIR ($(TMPDIR)) to write in; /tmp is used)
+export TMPDIR := /tmp
+endif
+FOLDER      := $(shell stat -c %d:%i .)
+# What a shell, grep or tar of the user's does otherwise for these variables, a rule does not expect.
+unexport BASH_ENV CDPATH ENV GREP_OPTIONS POSIXLY_CORRECT TAR_OPTIONS
 ifeq (0,$(MAKELEVEL)$(filter -j%,$(MAKEFLAGS))) # -j on the command line counts more
 MAKEFLAGS   += -j$(CORES)
 endif
@@ -20,10 +28,17 @@ endif
 .PHONY: deps tangle all kernels experiments html dist test fuzz check grade clean help \
 	skeleton skeleton-check FORCE
 
+# $(call lock,NAME,FIRST): one shell at a time comes past this; one that has to wait does FIRST before.
+# Where a file system has no locks, flock fails with a status other than 1.
+lock = mkdir -p build; exec 9>build/$1.lock; \
+	why=$$(flock -n 9 2>&1) || { [ $$? = 1 ] && $2 flock 9; } || \
+	[ "$${MAKE_LOCKED-}" ] || \
+	echo "make: warning: no locks here ($$why); run one make at a time" >&2;
+
 deps:         ## install the packages of Debian or Ubuntu that are missing | apt, root or sudo | 2 min
 	@bash src/make/deps.sh
 clean:        ## remove build/ and html/; measurements stay | - | 1 s
-	@mkdir -p build; flock -F build/make.lock rm -rf build html
+	@$(call lock,make) rm -rf build html
 
 # First: goals are made one after another, deps and clean before the others.  Each starts afresh and
 # sees what has changed.
@@ -34,17 +49,23 @@ $(sort $(filter-out deps clean,$(GOALS))): $(filter deps clean,$(GOALS))
 	@+$(MAKE) $@
 
 # Second: one make at a time, as two would compile the same objects at once, or beside a measurement.
-# A make that another one starts under its lock has MAKE_LOCKED in its environment.
-else ifneq ($(CURDIR),$(if $(filter-out check help,$(GOALS)),$(MAKE_LOCKED),$(CURDIR)))
+# A make that another one starts under its lock has MAKE_LOCKED, the folder, in its environment.
+else ifneq ($(FOLDER),$(if $(filter-out check help,$(GOALS)),$(MAKE_LOCKED),$(FOLDER)))
 .PHONY: $(GOALS) alone
 $(GOALS): alone ; @+:
 alone:
-	@+mkdir -p build; \
-	flock -n build/make.lock true || echo 'make: waiting for another make in this folder' >&2; \
-	MAKE_LOCKED='$(CURDIR)' flock -F build/make.lock $(MAKE) $(GOALS)
+	@+$(call lock,make,echo 'make: waiting for another make in this folder' >&2 &&) \
+	MAKE_LOCKED=$(FOLDER) $(MAKE) $(GOALS)
 
-# Third: the work.
+# Third: the work.  A time ahead of the clock would have it done without end, or never: sources are
+# of now, and what is made of them is old.
 else
+ahead = $(shell find -H $(wildcard $1) -type f -newermt '5 seconds' -print -exec touch -d $2 {} + 2>&1)
+AHEAD := $(call ahead,Makefile writeup.nw src tests tables,now)
+AHEAD += $(call ahead,build html notes.pdf writeup.pdf,@0)
+$(if $(filter touch:,$(AHEAD)),$(error the clock is behind the times of files: $(AHEAD)))
+$(if $(strip $(AHEAD)),$(info make: the clock was behind the times of $(words $(AHEAD)) files, \
+	$(firstword $(AHEAD)) among them; they are set anew))
 ifneq (,$(filter-out check help tangle dist,$(GOALS)))
 -include src/make/build.mk
 endif
@@ -59,7 +80,7 @@ include build/tangled.mk
 MISSING := $(filter-out $(wildcard $(TANGLED)),$(TANGLED))
 build/tangled.mk: writeup.nw $(if $(MISSING)$(SPOILED),FORCE)
 	@mkdir -p build
-	@notangle -t8 -Rsrc/make/tangle.sh $< >build/tangle.sh && bash build/tangle.sh $<
+	@'$(NOWEB)/markup' -t $< | '$(NOWEB)/nt' -t8 -Rsrc/make/tangle.sh >build/tangle.sh && bash build/tangle.sh $<
 else
 $(if $(MAKE_RESTARTS),,$(info noweb is not installed: src/ and tests/ are used as they were committed))
 endif

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -53,13 +54,26 @@ static int close_with_errno(int fd, int error)
 	return -1;
 }
 
+bool file_lock(int fd)
+{
+	static atomic_flag told = ATOMIC_FLAG_INIT;
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+		return true;
+	if (errno == EWOULDBLOCK)
+		return false;
+	if (!atomic_flag_test_and_set(&told))
+		fprintf(stderr, "%s: no file can be locked here (%s); let no other "
+			"program write the same one\n", program_name, strerror(errno));
+	return true;
+}
+
 static int open_locked(const char *name)
 {
 	for (;;) {
 		int fd = open(name, O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0666);
 		if (fd < 0)
 			return -1;
-		if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+		if (!file_lock(fd))
 			return close_with_errno(fd, EWOULDBLOCK);
 		if (is_still_named(fd, name))
 			return ftruncate(fd, 0) != 0 ? close_with_errno(fd, errno) : fd;

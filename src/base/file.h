@@ -10,7 +10,7 @@
  * may be replaced; with is_ours NULL or with force any regular file may. A path
  * that cannot be replaced, or holds something else: exit 2. */
 void  file_try(const char *path, bool (*is_ours)(FILE *f), bool force);
-/* does what is left of f begin with text? */
+/* does the rest of f begin with text? */
 bool  file_begins(FILE *f, const char *text);
 /* Opens FILE.partial beside path for writing, emptied and locked; exit 2 if
  * that fails, as it does while another program writes it. */
@@ -18,6 +18,10 @@ FILE *file_begin(const char *path);
 /* the name of the file that is written until file_end renames it; the caller
  * frees it */
 char *file_partial(const char *path);
+/* Locks a file against other programs until it is closed; false: one holds it.
+ * Where the file system has no locks this succeeds, and the first time a line on
+ * stderr says so. */
+bool  file_lock(int fd);
 /* Closes f and renames it to path. If it could not be written in full it is
  * removed, path stays as it was, and the program ends with status 1. */
 void  file_end(FILE *f, const char *path);

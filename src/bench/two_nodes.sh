@@ -30,7 +30,7 @@ done
 unshare --net --uts --ipc --mount mount -t tmpfs tmpfs /dev/shm 2>/dev/null ||
 	refuse "namespaces are not permitted: it takes root, in a container \
 CAP_SYS_ADMIN and CAP_NET_ADMIN"
-work=$(mktemp -d)
+work=$(mktemp -d || mktemp -d -p /tmp)
 pids=()
 trap 'kill "${pids[@]}" 2>/dev/null || true; rm -rf "$work"' EXIT
 trap 'exit 130' INT

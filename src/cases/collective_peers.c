@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include "base/error.h"
+#include "base/process.h"
 #include "bench/job.h"
 #include "bench/peer.h"
 #include "cases/collective_case.h"
@@ -24,7 +25,7 @@ static const char *sizes_text(const PeerCase *c)
 
 void gloo_rows(Row *row, const PeerCase *c)
 {
-	peer_measure(row, COLLECTIVE_VALUES, c->limit_s, "pytorch_collectives.py",
+	peer_measure(row, c->limit_s, "pytorch_collectives.py",
 		"--device %s --dtype %s --ranks %ld --sizes %s --runs %ld", c->device,
 		c->dtype, c->ranks, sizes_text(c), c->runs);
 }
@@ -77,22 +78,23 @@ static long largest(const PeerCase *c)
 
 // run nccl-tests and read its table
 static const char run_all_reduce_perf[] =
-	"p='%s'/all_reduce_perf; [ -x $p ] || p='%s'/build/all_reduce_perf; g=%ld; "
-	"export NCCL_NVLS_ENABLE=0; if %s; then ldd $p | grep -q libmpi || exit 9; "
-	"export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; "
-	"p=\"mpirun --bind-to none --oversubscribe -n $g $p\"; g=1; fi; "
-	"timeout %ld $p -g $g -d %s -b %ld -e %ld -f 10 -w 5 -n %ld -c 1";
+	"set -- %s/all_reduce_perf %s/build/all_reduce_perf; [ -x \"$1\" ] || shift; "
+	"p=$1; g=%ld; set -- \"$p\"; export NCCL_NVLS_ENABLE=0; "
+	"if %s; then ldd \"$p\" | grep -q libmpi || exit 9; "
+	"export " MPIRUN_VARIABLES "; "
+	"set -- " MPIRUN " --bind-to none -n $g \"$p\"; g=1; fi; "
+	"timeout %ld \"$@\" -g $g -d %s -b %ld -e %ld -f 10 -w 5 -n %ld -c 1";
 
 void nccl_tests_rows(Row *row, const PeerCase *c, const char *folder,
 	bool by_mpi)
 {
 	bool low = strcmp(c->dtype, "bf16") == 0, any = true;
-	char *line = NULL;
+	char *line = NULL, *word = process_word(folder);
 	size_t capacity = 0;
 	for (int i = 0; i < c->nsizes && any; i++) {
 		if (sizes_covered(c, i))
 			continue;
-		FILE *from = job_start(run_all_reduce_perf, folder, folder, c->ranks,
+		FILE *from = job_start(run_all_reduce_perf, word, word, c->ranks,
 			by_mpi ? "true" : "false", c->limit_s, low ? "bfloat16" : "float",
 			c->sizes[i], largest(c), c->runs);
 		any = false;
@@ -103,6 +105,7 @@ void nccl_tests_rows(Row *row, const PeerCase *c, const char *folder,
 			job_skip(row, "nccl-tests", status, WEXITSTATUS(status) == 9
 				? "built without MPI" : "");
 	}
+	free(word);
 	free(line);
 }
 

@@ -105,47 +105,39 @@ static void set_choice(Row *row, const MapPoint *p, const CostChoice *c,
 {
 	const CostRun *r = &c->run;
 	char text[64];
+	bool any = c->found;
 	double rate = tokens / devices / c->step.step_ms * 1e3,
 		flops = 3 * cost_forward_flops(&p->model.shape, p->model.context);
-	row_set(row, "way", "%s", cost_choice_name(r, text));
-	row_set(row, "strategy", "%s", strategy_name(r));
-	row_set(row, "tensor", "%ld", r->tensor);
-	row_set(row, "stages", "%ld", r->stages);
-	row_set(row, "interleave", "%ld", r->interleave);
-	row_set(row, "microbatches", "%ld", r->microbatches);
-	row_set(row, "recompute", "%s", r->recompute ? "yes" : "no");
-	row_set(row, "step_ms", "%.5g", c->step.step_ms);
-	row_set(row, "tokens_per_s", "%.5g", rate);
-	row_set(row, "mfu", "%.4f", rate * flops * 1e-12 / p->sheet.TFLOPs);
-	row_set(row, "hidden", "%.4f", c->step.comm_ms > 0 ? fmax(0, 1
+	row_set(row, "way", "%s", any ? cost_choice_name(r, text) : "none");
+	row_set(row, "strategy", "%s", any ? strategy_name(r) : "-");
+	row_set(row, "tensor", any ? "%ld" : "-", r->tensor);
+	row_set(row, "stages", any ? "%ld" : "-", r->stages);
+	row_set(row, "interleave", any ? "%ld" : "-", r->interleave);
+	row_set(row, "microbatches", any ? "%ld" : "-", r->microbatches);
+	row_set(row, "recompute", !any ? "-" : r->recompute ? "yes" : "no");
+	row_set(row, "step_ms", any ? "%.5g" : "-", c->step.step_ms);
+	row_set(row, "tokens_per_s", any ? "%.5g" : "-", rate);
+	row_set(row, "mfu", any ? "%.4f" : "-",
+		rate * flops * 1e-12 / p->sheet.TFLOPs);
+	row_set(row, "hidden", any ? "%.4f" : "-", c->step.comm_ms > 0 ? fmax(0, 1
 		- (c->step.step_ms - c->step.compute_ms - c->step.bubble_ms)
 		/ c->step.comm_ms) : 1);
-	row_set(row, "bubble", "%.4f", c->step.bubble_ms / c->step.step_ms);
-	row_set(row, "GB", "%.4g", c->step.nbytes * 1e-9);
+	row_set(row, "bubble", any ? "%.4f" : "-",
+		c->step.bubble_ms / c->step.step_ms);
+	row_set(row, "GB", any ? "%.4g" : "-", c->step.nbytes * 1e-9);
 }
 
-// empty the cells of a choice
-/* cells keep their values from row to row */
-static void set_no_choice(Row *row)
-{
-	static const char *const names[] = { "strategy", "tensor", "stages",
-		"interleave", "microbatches", "recompute", "step_ms", "tokens_per_s",
-		"mfu", "hidden", "bubble", "GB", "plain_strategy", "plain_tensor",
-		"plain_ms" };
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		row_set(row, names[i], "-");
-	row_set(row, "way", "none");
-	row_set(row, "plain_way", "none");
-}
-
+// set the cells of a choice without a pipeline
 /* sets the cells of the best choice without a pipeline */
 static void set_plain_choice(Row *row, const CostChoice *c)
 {
 	char text[64];
-	row_set(row, "plain_way", "%s", cost_choice_name(&c->run, text));
-	row_set(row, "plain_strategy", "%s", strategy_name(&c->run));
-	row_set(row, "plain_tensor", "%ld", c->run.tensor);
-	row_set(row, "plain_ms", "%.5g", c->step.step_ms);
+	bool any = c->found;
+	row_set(row, "plain_way", "%s", any ? cost_choice_name(&c->run, text)
+		: "none");
+	row_set(row, "plain_strategy", "%s", any ? strategy_name(&c->run) : "-");
+	row_set(row, "plain_tensor", any ? "%ld" : "-", c->run.tensor);
+	row_set(row, "plain_ms", any ? "%.5g" : "-", c->step.step_ms);
 }
 
 // set the best choice of a row
@@ -158,16 +150,13 @@ static double set_best_choice(Row *row, const MapPoint *p, long devices,
 	CostChoice c = { .found = false }, plain = c;
 	row_set(row, "devices", "%ld", devices);
 	row_set(row, "tokens", "%.0f", tokens);
-	set_no_choice(row);
 	if (sequences >= 1 && sequences == floor(sequences)) {
 		c = cost_choose(&p->machine, &p->model, devices, (long)sequences, true);
 		plain = cost_choose(&p->machine, &p->model, devices, (long)sequences,
 			false);
 	}
-	if (c.found)
-		set_choice(row, p, &c, tokens, devices);
-	if (plain.found)
-		set_plain_choice(row, &plain);
+	set_choice(row, p, &c, tokens, devices);
+	set_plain_choice(row, &plain);
 	return c.found ? tokens / devices / c.step.step_ms : 0;
 }
 

@@ -82,10 +82,11 @@ void run_collectives(Row *row, const void *config)
 static void set_unfitted(Row *row, const CostFit *f, const MeasuredStep *s)
 {
 	CostRun r = s->run;
+	bool any = strcmp(s->precision, f->precision) == 0;
 	r.fwd_ms = r.bwd_ms = r.opt_ms = 0;
-	double ms = cost_step(&f->machine, &r).step_ms;
-	row_set(row, "unaided_ms", "%.4f", ms);
-	set_error(row, "unaided_error", ms, s->step_ms);
+	double ms = any ? cost_step(&f->machine, &r).step_ms : 0;
+	row_set(row, "unaided_ms", any ? "%.4f" : "-", ms);
+	row_set(row, "unaided_error", any ? "%.4f" : "-", ms / s->step_ms - 1);
 }
 
 // find the time of a step's collectives alone
@@ -107,9 +108,9 @@ static void predict_step(Row *row, int folder, const MeasuredStep *s)
 	const CostRun r = cost_fit_run(f, s);
 	double ms = cost_step(&f->machine, &r).step_ms,
 		before = prediction_before(folder, s);
-	cost_set_step(row, s);
 	row_set(row, "on", "%s", s->on);
 	row_set(row, "of", "%s", s->table);
+	cost_set_step(row, s);
 	row_set(row, "bucket_mb", "%g", s->run.bucket_mb);
 	row_set(row, "wire", "%s", s->wire);
 	row_set(row, "role", "%s", cost_fit_used(f, s) ? "fitted"
@@ -120,10 +121,7 @@ static void predict_step(Row *row, int folder, const MeasuredStep *s)
 	set_error(row, "error", ms, s->step_ms);
 	row_set(row, "alone_ms", s->alone_ms > 0 ? "%.4f" : "-", s->alone_ms);
 	row_set(row, "predicted_alone_ms", "%.4f", single_rank_ms(&f->machine, &r));
-	row_set(row, "unaided_ms", "-");
-	row_set(row, "unaided_error", "-");
-	if (strcmp(s->precision, f->precision) == 0)
-		set_unfitted(row, f, s);
+	set_unfitted(row, f, s);
 	row_set(row, "ahead_ms", before > 0 ? "%.4f" : "-", before);
 	row_set(row, "ahead_error", before > 0 ? "%.4f" : "-",
 		before / s->step_ms - 1);
@@ -192,9 +190,11 @@ static double efficiency_of(const PublishedRun *p)
 }
 
 // set the cells of a published run
-static void set_published(Row *row, const PublishedRun *p, const CostStep *s)
+static void set_published(Row *row, const PublishedRun *p, bool first)
 {
+	static const char *const units[] = { "tokens/s", "TFLOP/s", "s" };
 	row_set(row, "cited", "%s", p->cited);
+	row_set(row, "role", "%s", first ? "fitted" : "checked");
 	row_set(row, "model", "%s", p->model);
 	row_set(row, "hardware", "%s", p->hardware);
 	row_set(row, "devices", "%ld", p->devices);
@@ -203,7 +203,12 @@ static void set_published(Row *row, const PublishedRun *p, const CostStep *s)
 	row_set(row, "parts", "%ld", p->run.parts);
 	row_set(row, "stages", "%ld", p->run.stages);
 	row_set(row, "microbatches", "%ld", p->run.microbatches);
+	row_set(row, "unit", "%s", units[p->unit]);
 	row_set(row, "value", "%g", p->value);
+}
+
+static void set_published_step(Row *row, const CostStep *s)
+{
 	row_set(row, "step_ms", "%.1f", s->step_ms);
 	row_set(row, "compute_ms", "%.1f", s->compute_ms);
 	row_set(row, "comm_ms", "%.1f", s->comm_ms);
@@ -214,7 +219,6 @@ static void set_published(Row *row, const PublishedRun *p, const CostStep *s)
 // predict all runs of a source
 void run_published(Row *row, const void *config)
 {
-	static const char *const units[] = { "tokens/s", "TFLOP/s", "s" };
 	const SourceConfig *c = config;
 	PublishedRun first = published_run(c->first);
 	int n = 1;
@@ -228,15 +232,14 @@ void run_published(Row *row, const void *config)
 		CostStep step;
 		double value = published_as(&p, e, &step),
 			other = published_as(&p, g, NULL);
-		set_published(row, &p, &step);
-		row_set(row, "role", "%s", i == 0 ? "fitted" : "checked");
-		row_set(row, "unit", "%s", units[p.unit]);
+		set_published(row, &p, i == 0);
 		row_set(row, "first_efficiency", "%.4f", e);
 		row_set(row, "predicted", "%.5g", value);
 		set_error(row, "error", value, p.value);
 		row_set(row, "middle_efficiency", "%.4f", g);
 		row_set(row, "middle_predicted", "%.5g", other);
 		set_error(row, "middle_error", other, p.value);
+		set_published_step(row, &step);
 		row_emit(row);
 	}
 }

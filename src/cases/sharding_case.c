@@ -179,8 +179,8 @@ void sharding_case_time(Row *row, ShardingCase *c)
 	DdpCase *run = c->run;
 	long steps = run->config.steps;
 	DdpTimes t = ddp_case_steps(run, 0, run->config.warmup, steps);
-	ddp_case_set_times(row, &t);
 	row_set(row, "period_ms", "%.4f", t.period_ms);
+	ddp_case_set_times(row, &t);
 	t = ddp_case_steps(run, WATCH_COMM, 1, steps);
 	row_set(row, "comm_ms", "%.4f", t.comm_ms);
 	row_set(row, "blocked_ms", "%.4f", t.blocked_ms);
@@ -272,6 +272,7 @@ void sharding_case_set_memory(Row *row, const Moment *m,
 {
 	const double MiB = 1 << 20;
 	char column[64];
+	row_set(row, "peak_MiB", "%.3f", m->peak / MiB);
 	for (int k = 0; k < NCATEGORIES; k++) {
 		snprintf(column, sizeof column, "%s_MiB", category_names[k]);
 		row_set(row, column, "%.3f", m->at_peak[k] / MiB);
@@ -280,7 +281,6 @@ void sharding_case_set_memory(Row *row, const Moment *m,
 		snprintf(column, sizeof column, "%s_derived_MiB", category_names[k]);
 		row_set(row, column, "%.3f", derived->category[k] / MiB);
 	}
-	row_set(row, "peak_MiB", "%.3f", m->peak / MiB);
 	row_set(row, "active_MiB", "%.3f", m->active / MiB);
 	row_set(row, "workspace_MiB", "%.3f", m->workspace / MiB);
 	row_set(row, "derived_MiB", "%.3f", derived->total / MiB);

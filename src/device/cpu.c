@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/grow.h"
+#include "base/process.h"
 
 // describe the state of the CPU backend
 typedef struct QueuedCall {
@@ -269,20 +270,20 @@ static bool in_program(void)
 }
 
 __attribute__((constructor))
-static void set_environment(int argc, char **argv)
+static void set_environment(void)
 {
-	(void)argc;
 	if (!in_program())
 		return;
 	bool changed = set_default("OPENBLAS_CORETYPE", better_kernels());
 	changed |= set_default("OMP_WAIT_POLICY", "passive");
 	if (changed)
-		execv("/proc/self/exe", argv);
+		process_again();
 }
 
 // list the functions of the CPU backend
 const Backend cpu_backend = {
-	.name = "cpu", .missing = cpu_missing, .open = cpu_open, .close = cpu_close,
+	.name = "cpu", .why_missing = cpu_missing, .open = cpu_open,
+	.close = cpu_close,
 	.describe = cpu_describe, .libraries = cpu_libraries, .memory = cpu_memory,
 	.available = cpu_available, .width = cpu_width, .alloc = cpu_alloc,
 	.free = cpu_free, .host_alloc = cpu_alloc, .host_free = cpu_free,

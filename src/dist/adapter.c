@@ -6,10 +6,10 @@
 
 #include "base/error.h"
 #include "base/grow.h"
+#include "dist/owners.h"
 #include "dist/reducer.h"
 #include "dist/ring.h"
-#include "dist/shares.h"
-#include "ops/caller.h"
+#include "ops/outside_calls.h"
 
 /* a reducer of the caller's */
 typedef struct CallerReducer {

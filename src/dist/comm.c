@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/grow.h"
 #include "base/random.h"
+#include "base/stats.h"
 #include "dist/ring.h"
 
 enum { LIMIT_S = 30, DOING = 96 };
@@ -309,8 +310,7 @@ double comm_max(Comm *c, double x)
 {
 	double *all = gather_double(c, x, "maximum"), max = all[0];
 	for (int r = 1; r < c->link->ranks; r++)
-		if (!(all[r] <= max))
-			max = all[r];
+		max = max_or_nan(max, all[r]);
 	free(all);
 	return max;
 }

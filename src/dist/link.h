@@ -30,7 +30,7 @@ typedef struct Link {
 } Link;
 
 // declare where ranks meet
-/* where ranks meet: rank 0 listens, the others know the port */
+/* the meeting place of the ranks: rank 0 listens, the others know the port */
 typedef struct Meeting {
 	char host[256];                  /* of rank 0: a name or an address */
 	int port;

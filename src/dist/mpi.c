@@ -43,6 +43,7 @@ bool link_launched(int *rank, int *ranks)
 #include <string.h>
 
 #include "base/grow.h"
+#include "dist/host_transport.h"
 #include "dist/ring.h"
 #include "dist/transport.h"
 

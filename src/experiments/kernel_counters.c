@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/process.h"
 #include "bench/harness.h"
 #include "bench/timing.h"
 #include "cases/attention_case.h"
@@ -32,10 +33,11 @@ typedef struct CounterConfig {
 	const char *shape;
 	long size[3];      /* heads, n, D; rows, columns, inner; of 2.7B: none */
 } CounterConfig;
-#define DTYPES "bf16|fp32"
+#define DTYPES_OF(FIRST, NEXT) FIRST(IN_BF16, "bf16") NEXT(IN_FP32, "fp32")
 static const Key keys[] = { KEY(CounterConfig, op), KEY(CounterConfig, variant),
-	KEY(CounterConfig, dtype, DTYPES), KEY(CounterConfig, shape), { 0 } };
-enum { IN_BF16, IN_FP32 };
+	KEY(CounterConfig, dtype, CHOICES(DTYPES_OF)), KEY(CounterConfig, shape),
+	{ 0 } };
+enum { CHOICE_IDS(DTYPES_OF) };
 #define HEADS16 "16 heads n 16384 D 128", { 16, 16384, 128 }
 #define HEAD1 "1 head n 16384 D 128", { 1, 16384, 128 }
 #define SHORT1 "1 head n 8192 D 128", { 1, 8192, 128 }
@@ -178,13 +180,13 @@ static void launch_listed(Device *d, const CounterConfig *c)
 // run ncu on a process that launches a case
 static const char run_ncu[] =
 	"export LC_ALL=C PATH=\"$PATH:${CUDA_HOME:-/usr/local/cuda}/bin\"; "
-	"timeout 600 '%s' --csv --page raw --print-units base "
+	"timeout 600 %s --csv --page raw --print-units base "
 	"--print-kernel-base function --clock-control none "
 	"--nvtx --nvtx-include counted/ --section SpeedOfLight "
 	"--section ComputeWorkloadAnalysis --section MemoryWorkloadAnalysis "
 	"--section MemoryWorkloadAnalysis_Tables --section WarpStateStats "
 	"--section Occupancy --section LaunchStats "
-	"'%s' --launch '%s:%s' '%s' 2>&1";
+	"%s --launch '%s:%s' %s 2>&1";
 
 // collect what a command prints
 /* all that the command prints; to be freed */
@@ -207,12 +209,12 @@ enum { MOST_KERNELS = 32, NOT_FOUND = 127, TOO_LONG = 124 };
 
 static int count(const CounterConfig *c, KernelCounters *kernels)
 {
-	char self[4096] = "", *command, why[256];
+	char *self = process_file(), *words[] = { process_word(ncu ? ncu : "ncu"),
+		process_word(self), process_word(device_name) }, *command, why[256];
 	int status, n;
-	if (readlink("/proc/self/exe", self, sizeof self - 1) < 0
-		|| asprintf(&command, run_ncu, ncu ? ncu : "ncu", self, c->op, c->variant,
-		device_name) < 0)
-		die("no process for ncu could be made");
+	if (asprintf(&command, run_ncu, words[0], words[1], c->op, c->variant,
+		words[2]) < 0)
+		die("out of host memory");
 	char *said = output_of_command(command, &status);
 	if (status == NOT_FOUND)
 		die("Nsight Compute is needed (ncu, of the package nsight-compute): "
@@ -227,6 +229,9 @@ static int count(const CounterConfig *c, KernelCounters *kernels)
 	if (n < 0 || status != 0)
 		die("%s:%s: %s (ncu ended with %d)", c->op, c->variant,
 			n < 0 ? why : "ncu failed", status);
+	for (int i = 0; i < 3; i++)
+		free(words[i]);
+	free(self);
 	free(said);
 	free(command);
 	return n;
@@ -266,10 +271,7 @@ static void plan(Plan *plan)
 // set the counters of a kernel
 static void set_counter(Row *row, const char *column, double x)
 {
-	if (isnan(x))
-		row_set(row, column, "-");
-	else
-		row_set(row, column, "%.5g", x);
+	row_set(row, column, isnan(x) ? "-" : "%.5g", x);
 }
 
 static void set_kernel(Row *row, const KernelCounters *k, double share)
@@ -317,10 +319,7 @@ const Experiment experiment = {
 	.about = "what the units of a GPU do while our kernels run",
 	.options = options, .cpu_scale = "none (counters are a GPU's)",
 	.sweeps = SWEEPS(
-		{ "kernels", keys, "kernel launches share launch_us SM_GHz boost_GHz "
-			"tensor_pct fp32_pct xu_pct smem_pct l2_pct dram_pct dram_GBps "
-			"occupancy_pct registers stall1 stall1_pct stall2 stall2_pct stall3 "
-			"stall3_pct", plan, run }),
+		{ "kernels", keys, plan, run }),
 };
 
 // launch a case, or be an experiment

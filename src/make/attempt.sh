@@ -2,7 +2,7 @@
 # attempt.sh PROGRAM --out TABLE ARGUMENT...: runs an experiment of an assignment;
 # one that meets a function that is not written leaves no table, and is no failure
 set -u
-log=$(mktemp)
+log=$(mktemp build/attempt.XXXXXX)
 trap 'rm -f "$log"' EXIT
 UNWRITTEN_LOG=$log "$@"
 status=$?

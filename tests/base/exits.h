@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,6 +31,12 @@ static inline int exit_status(void (*f)(void *), void *context)
 	int status = 0;
 	waitpid(child, &status, 0);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* a file without a name, which a child writes and its parent reads */
+static inline FILE *memory_file(void)
+{
+	return fdopen(memfd_create("said", 0), "w+");
 }
 
 #endif

@@ -42,7 +42,7 @@ static void several_threads_leave_one_line(void **state)
 	for (int i = 0; i < TIMES; i++) {
 		char text[4096], want[80];
 		int thread, status;
-		FILE *said = tmpfile();
+		FILE *said = memory_file();
 		fflush(NULL);
 		pid_t child = fork();
 		if (child == 0)

@@ -74,7 +74,7 @@ static inline void run_ranks(int ranks, Ended *ended, Body *body,
 	fflush(NULL);
 	for (int r = 0; r < ranks; r++) {
 		place.rank = r;
-		said[r] = tmpfile();
+		said[r] = memory_file();
 		pid[r] = fork_rank(body, &place, said[r]);
 	}
 	meeting_close(&place.meeting);

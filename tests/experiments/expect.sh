@@ -1,5 +1,5 @@
 # expect.sh: sourced by tests; runs programs, and looks at what they say
-out=$(mktemp -d) || exit 1
+out=$(mktemp -d || mktemp -d -p /tmp) || exit 1
 trap 'rm -rf "$out"' EXIT
 . tests/base/check.sh
 expect() { # expect NAME STATUS PATTERN PROGRAM ARGUMENTS...

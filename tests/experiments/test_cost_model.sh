@@ -19,7 +19,7 @@ while IFS='|' read -r name pattern arguments; do
 done <<END
 constants|cpu call|constants
 a step|cpu cpu fsdp_accounting large 32 fp32 4 fsdp 1|steps
-more ranks|h200x2 h200x4 $whole xl 512 bf16 4 zero1 0 0 bf16 4 1|steps
+more ranks|h200x2 h200x4 $whole xl 512 bf16 4 zero1 0 4 1 0 bf16|steps
 memory|cpu large 32 bf16 4 zero2 0 2|memory
 the first row is met|$first -*0.0000|public
 one device|H200 small 1 1048576 single single 1 1 1|$small

@@ -53,6 +53,12 @@ for peer in mpi gloo; do
 	expect "$peer, or why not" 0 "cpu *$peer *fp32 *2 .*\(ok\|skipped: .*\)$" \
 		$single $tiny --transport $peer --ranks 2 --wide
 done
+place=$out/"o'b \$x&y #1 %d \"z, (1)~\`;"
+mkdir "$place"
+cp "${BUILD:-build}/$single" "$place"
+rows_of_mpi() { "$1/$single" $tiny --transport mpi --ranks 2 | grep -c 'ok$'; }
+check 'and as many rows of a program in an odd place' \
+	[ "$(rows_of_mpi "${BUILD:-build}")" = "$(rows_of_mpi "$place")" ]
 expect 'no GPU, no other arrays' 0 'skipped: without GPUs the sweep all_reduce' \
 	$single $tiny --sweep hosts
 expect 'two nodes, or why not' 0 "ring *fp32 *2 *2 .*\(ok\|skipped: .*\)$" \

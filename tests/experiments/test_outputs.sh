@@ -92,4 +92,17 @@ expect 'a name over two lines' 2 'no\\nsuch\\x1b' parity $'no\nsuch\e[2J'
 one_line 'a name over two lines'
 ring 'an unknown option over two' 2 'a\\nb' $'--a\nb'
 one_line 'an option over two lines'
+loader=$(ldd "$build/tp_calcs" | sed -n 's,^[ \t]*\(/[^ ]*/ld[^ ]*\).*,\1,p')
+started() { env -u OMP_WAIT_POLICY "$@" >"$out/told" 2>"$out/said"; }
+if [ -x "$loader" ]; then
+	check 'the loader starts a program' started "$loader" "$build/tp_calcs" \
+		--out "$out/loaded.tsv"
+	check 'which knows its digest' grep -q "^# digest: $(cat \
+		"$build/digest/tp_calcs.cpu" 2>/dev/null || echo unknown)" \
+		"$out/loaded.tsv"
+fi
+if command -v valgrind >/dev/null && [[ $build != *asan* ]]; then
+	check 'valgrind starts a program' started valgrind "$build/tp_calcs" --help
+	check 'and keeps it' grep -q 'ERROR SUMMARY' "$out/said"
+fi
 exit $failed

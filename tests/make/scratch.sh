@@ -2,9 +2,10 @@
 set -u
 . tests/base/check.sh
 root=$PWD
-work=$(mktemp -d) || exit 1	# cd "" would stay here
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+scratch=$(mktemp -d || mktemp -d -p /tmp) || exit 1	# cd "" would stay here
+trap 'rm -rf "$scratch"' EXIT
+work=$scratch/"o'b \$x&y #1 %d \"z, (1)~\`;"
+mkdir "$work" && cd "$work" || exit 1
 unset MAKEFLAGS MAKELEVEL MFLAGS MAKEOVERRIDES SANITIZE DEBUG MACHINE
 not() { ! "$@"; }
 need_noweb() {

@@ -39,6 +39,47 @@ int main(int argc, char **argv)
 END
 sed '/ops/d; s/op(1)/1.0/' src/experiments/one.c >src/experiments/two.c
 make() { command make NOWEB=/nonexistent CFLAGS= "$@" >said 2>&1; }
+compiler=$(sed -n 's/^COMPILER := //p' build/config.mk)
+mkdir 'a bin'
+printf '#!/bin/sh\necho "$*" >>calls\nexec %s "$@"\n' "$compiler" >'a bin/cc'
+chmod +x 'a bin/cc'
+cat >src/experiments/three.c <<'END'
+#include <stdio.h>
+int main(void) { return puts(C_COMPILER) < 0; }
+END
+uses() { # uses COMMAND: it compiled and linked, and is what three prints
+	[ "$(build/three)" = "$1" ] && grep -q ' -c ' calls && grep -q try.c calls &&
+		grep -q -- '-o build/three' calls && rm calls
+}
+check 'a path with a blank' eval 'make CC="a bin/cc" build/three &&
+	uses "${work// /\\ }/a\ bin/cc"'
+check 'arguments' eval 'make CC="\"$work/a bin/cc\" -m64" build/three &&
+	grep -q "^-m64 .*three.c" calls && uses "$work/a\ bin/cc -m64"'
+check 'a wrapper, from the environment' eval 'CC="env X=1 a\ bin/cc" make \
+	build/three && uses "env X=1 a\ bin/cc"'
+check 'which is remembered' eval 'touch src/experiments/three.c &&
+	make build/three && not grep -q try.c calls'
+check 'what is no compiler is named' not make CC="a compiler" build/three
+check 'by its words' grep -q 'no working C compiler.*(a compiler)' said
+check 'nor are unfinished words' not make CC="a 'compiler" build/three
+cp "$root/build/config.mk" build
+rm -r 'a bin' src/experiments/three.c build/three
+mkdir src/ops/cuda
+touch src/ops/cuda/k.cu
+printf '%s\n' 'HAVE_CUDA := 1' 'DEVICE := cuda' >>build/config.mk
+check 'a GPU is used' eval 'make -n all; grep -q HAVE_CUDA said'
+check 'CUDA=0 leaves it' eval 'make CUDA=0 -n all; not grep -q HAVE_CUDA said'
+normal() { # the last make is that of the normal variant
+	grep -q ' build/one' said &&
+		not grep -q 'build/debug\|build/asan\|fsanitize\|-O0' said
+}
+for setting in DEBUG SANITIZE; do
+	check "$setting=0 is none" eval "make $setting=0 -n all; normal"
+	check 'in the environment' eval "$setting=0 make -n all; normal"
+done
+check 'another counts' eval 'make DEBUG=1 -n all; grep -q build/debug/ said'
+cp "$root/build/config.mk" build
+rm -r src/ops/cuda
 mkdir bin
 printf 'echo 4\n' >bin/nproc
 cat >bin/both.sh <<'END'
@@ -56,6 +97,7 @@ chmod +x bin/nproc
 meet() { rm -f met-*; PATH=$work/bin:$PATH make CC='bash bin/both.sh' "$@" all; }
 check 'told -j1, make compiles one at a time' not meet -j1
 check 'or else on all cores' meet
+cp "$root/build/config.mk" build
 runs() { # runs NAMES: make, and these programs ran, in this order
 	rm -f log
 	make experiments || return 1
@@ -102,12 +144,45 @@ for i in 1 2; do
 done
 for ((i = 0; i < 100 && $(waiting) < 2; i++)); do sleep 0.1; done
 check 'two makes wait' [ "$(waiting)" = 2 ]
-within() { MAKE_LOCKED=$PWD make src/ops/op.c; }
+within() { MAKE_LOCKED=$(stat -c %d:%i .) make src/ops/op.c; }
 check 'a make within make does not' within
 exec 8>&-
 check 'then one succeeds' wait "${pids[1]}"
 check 'and the other' wait "${pids[2]}"
 check 'one compiles' [ "$(cat said-* | grep -c 'cc .*op.c')" = 1 ]
+mkdir dumb
+printf 'echo "flock: 9: No locks available" >&2\nexit 71\n' >dumb/flock
+chmod +x dumb/flock
+rm -f tables/local/one.tsv
+check 'without locks make goes on' eval 'PATH=$work/dumb:$PATH make one'
+check 'with one warning' [ "$(grep -c 'no locks here (flock: 9: No' said)" = 1 ]
+check 'and makes the table' [ -e tables/local/one.tsv ]
+ahead() { # ahead FILES: files of the next hour are made of, or anew
+	touch -d '1 hour' "$@"
+	timeout 60 make NOWEB=/nonexistent CFLAGS= all >said 2>&1
+}
+check 'sources of the next hour' ahead writeup.nw src/ops/op.c \
+	src/make/configure.sh
+check 'are named' grep -q 'the clock was behind the times of 3 files' said
+check 'once' eval 'make all; ! grep -q "clock\|cc " said'
+sed -i 's/3 \* x/5 * x/' src/ops/op.c
+check 'and programs are made anew' eval \
+	'ahead build/one build/f32/src/ops/op.o; grep -q "cc .*op.c" said'
+sed -i 's/5 \* x/3 * x/' src/ops/op.c
+no_byte_changes() {
+	git init -q ours && cp "$root"/{.gitattributes,Makefile} ours || return 1
+	for kind in nw c sh gp lua tsv svg pdf png st safetensors; do
+		printf 'one\ntwo\n' >"ours/x.$kind"
+	done
+	printf 'one\r\ntwo\n' |
+		tee ours/y.pdf ours/y.png ours/y.st >ours/y.safetensors
+	git -C ours add . 2>said && git -C ours -c user.name=x -c user.email=x@y \
+		commit -qm x && git clone -q -c core.autocrlf=true ours theirs &&
+		diff -r -x .git ours theirs
+}
+if [ -e "$root/.gitattributes" ] && command -v git >/dev/null; then
+	check 'git changes no byte' no_byte_changes
+fi
 sed -i 's/3 \* x/4 * x/' src/ops/op.c
 export DIE=1
 rm -f log

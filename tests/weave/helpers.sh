@@ -1,6 +1,7 @@
 # helpers.sh: a tiny document, ways to break it, and checks of what is said
 set -u
-for tool in "${NOWEB_LIB:-/usr/lib/noweb}/markup" pandoc; do
+[ -z "${PANDOC-}" ] || PATH=$(realpath "${PANDOC%/*}"):$PATH
+for tool in "${NOWEB:-/usr/lib/noweb}/markup" pandoc; do
 	command -v "$tool" >/dev/null || exit 77
 done
 unset WEAVE_DIR WEAVE_MODE SOURCE_DIGEST SOURCE_DATE_EPOCH
@@ -8,9 +9,10 @@ root=$(pwd)
 weave=$root/src/weave/weave.sh
 plots=$(pwd)/src/plots
 tiny=$(pwd)/tests/weave/tiny.nw
-folder=$(mktemp -d) || exit 1	# cd "" would stay here
-trap 'rm -rf "$folder"' EXIT
-cd "$folder" || exit 1
+scratch=$(mktemp -d || mktemp -d -p /tmp) || exit 1	# cd "" would stay here
+trap 'rm -rf "$scratch"' EXIT
+folder=$scratch/"o'b \$x&y #1 %d \"z, (1)~\`;"
+mkdir "$folder" && cd "$folder" || exit 1
 failed=0
 make_table() {	# make_table MACHINE SCALE FWD
 	mkdir -p "tables/$1"

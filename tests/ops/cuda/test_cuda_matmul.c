@@ -2,9 +2,8 @@
 #define _GNU_SOURCE
 #include "tests/ops/cuda/both.h"
 
-#include <unistd.h>
-
 #include "ops/gemm_choices.h"
+#include "tests/base/folder.h"
 
 // lay out a batch of matrices
 typedef enum Batch { SINGLE, STACKED, SIDE_BY_SIDE, NBATCHES } Batch;
@@ -152,13 +151,11 @@ static int choices_after(const char *path)
 
 static void proposals_are_timed(void **state)
 {
-	char path[] = "/tmp/test_cuda_gemms.XXXXXX";
 	Device *first = gpu;
-	close(mkstemp(path));
-	remove(path);
+	assert_int_equal(make_folder(state), 0);
 	assert_int_equal(choices_after(path), 1);
 	assert_int_equal(choices_after(path), 0);
-	remove(path);
+	no_other_file_is_left(state);
 	gpu = first;
 }
 
