@@ -4,7 +4,8 @@
 program=${BUILD:-build}/tests/bench/test_ranks
 echo 'void *link_mpi(void); int main(void) { return link_mpi() != 0; }' \
 	>"$out/alone.c"
-$(sed -n 's/^CC := //p' build/config.mk) -std=gnu11 -Isrc -o "$out/alone" \
+eval "cc=($(sed -n 's/^COMPILER := //p' build/config.mk))"
+"${cc[@]}" -std=gnu11 -Isrc -o "$out/alone" \
 	"$out/alone.c" src/dist/mpi.c src/base/error.c
 without_mpi() {
 	local got=0

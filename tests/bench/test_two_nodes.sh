@@ -83,7 +83,8 @@ int main(int argc, char **argv)
 	return sum != 6 || l->local_ranks != 2 || l->local_rank != rank % 2;
 }
 END
-$(sed -n 's/^CC := //p' build/config.mk) -std=gnu11 -Isrc -o "$out/meet" \
+eval "cc=($(sed -n 's/^COMPILER := //p' build/config.mk))"
+"${cc[@]}" -std=gnu11 -Isrc -o "$out/meet" \
 	"$out/meet.c" src/dist/tcp.c src/base/error.c src/base/clock.c -lm
 for own in localhost 127.0.1.1 10.0.0.1; do
 	check "ranks meet at $own and at its address" \
