@@ -49,7 +49,8 @@ said=$(bash src/bench/two_nodes.sh 1 true 2>&1) || refuse "$said"
 unshare --pid --fork --mount-proc true || refuse 'no namespace of processes'
 work=$(mktemp -d)
 nodes=
-trap 'kill $nodes 2>/dev/null || true; rm -rf "$work"' EXIT
+trap 'kill -KILL $nodes 2>/dev/null || true; rm -rf "$work"' EXIT
+trap 'exit 143' TERM HUP INT
 mkdir "$work/state" "$work/node0" "$work/node1"
 (umask 077 && head -c 1024 /dev/urandom >"$work/key")
 for gpu in $(seq 0 7); do

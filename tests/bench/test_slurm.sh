@@ -11,9 +11,26 @@ if [ "${1-}" != started ]; then
 	ldd "$program" 2>/dev/null | grep -q mpi || skip 'no MPI'
 	case $program in *asan*) skip 'sanitizers' ;; esac
 	status=0
-	timeout -k 5 280 bash tests/bench/slurm.sh bash "$0" started || status=$?
+	timeout --foreground 240 bash tests/bench/slurm.sh bash "$0" started ||
+		status=$?
 	[ $status != 77 ] || skip 'no Slurm, or no namespaces'
-	exit $status
+	[ $status = 0 ] || exit $status
+	left() { grep -lsz ' [2]7183$' /proc/[0-9]*/cmdline | wc -l; }
+	within_20_s() { # within_20_s COMMAND...: does it come true?
+		for _ in $(seq 200); do
+			! "$@" || return 0
+			sleep 0.1
+		done
+		return 1
+	}
+	none_left() { [ "$(left)" = 0 ]; }
+	bash tests/bench/slurm.sh bash -c "touch $out/started; sleep 27183" \
+		>/dev/null 2>&1 &
+	script=$!
+	check 'a Slurm that lasts has started' within_20_s [ -e "$out/started" ]
+	kill -TERM $script
+	check 'and ends with its script' within_20_s none_left
+	exit $failed
 fi
 . tests/bench/readme.sh
 export OMPI_MCA_mpi_yield_when_idle=1 OMP_NUM_THREADS=1
