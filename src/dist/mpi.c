@@ -121,8 +121,8 @@ static void expect_pmix(int ranks)
 {
 #ifdef OPEN_MPI
 	if (getenv("SLURM_PROCID") && getenv("PMIX_RANK") == NULL)
-		usage_error("srun started %d tasks without PMIx, by which Open MPI joins "
-			"them: srun --mpi=pmix", ranks);
+		usage_error("%d processes were started without PMIx, by which Open MPI "
+			"joins them: srun --mpi=pmix", ranks);
 #endif
 }
 

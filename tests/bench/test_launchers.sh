@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# test_launchers.sh: what the README says of Slurm and of hostfiles
+# test_launchers.sh: what the README says of hostfiles
 . tests/experiments/expect.sh
 . tests/bench/mpi.sh
 program=${BUILD:-build}/fsdp_accounting
@@ -8,33 +8,7 @@ if ! has_mpi "$program"; then
 	exit 0
 fi
 export OMPI_MCA_mpi_yield_when_idle=1
-from_readme() { # from_readme PATTERN PATTERN: lines between, without indent
-	sed -n "/^    $1/,/^    $2/s/^    //p" README.md |
-		sed "s#build/fsdp_accounting#$program#; s#fsdp.tsv#$out/table.tsv#"
-}
-few=(--device cpu --size small --precision fp32 --strategy fsdp --steps 1)
-rows() { grep -c '^small.*	ok$' "$1" || true; }
-
-from_readme '#!' srun >"$out/job.sh"
-check 'the README has a batch file' grep -q '^#SBATCH --nodes=2 ' "$out/job.sh"
-cat >"$out/srun" <<'END'
-#!/usr/bin/env bash
-[ "$1" = --mpi=pmix ] || exit 9
-shift
-exec timeout -k 5 60 mpirun -n "$SLURM_NTASKS" --bind-to none "$@"
-END
-chmod +x "$out/srun"
-for tasks in 2 3; do
-	rm -f "$out/table.tsv"
-	batch() {
-		PATH="$out:$PATH" SLURM_NTASKS=$tasks bash "$out/job.sh" "${few[@]}" \
-			>"$out/said" 2>&1
-	}
-	check "a batch file of $tasks tasks" batch
-	check "$tasks ranks have run" [ "$(rows "$out/table.tsv")" -ge 1 ]
-	check "as $tasks ranks" [ "$(column ranks | sort -u)" = $tasks ]
-done
-
+. tests/bench/readme.sh
 from_readme '10.0.0.1' '10.0.0.2' >"$out/hosts"
 check 'the README has a hostfile' [ "$(grep -c 'slots=8$' "$out/hosts")" = 2 ]
 sed -i 's/^10.0.0.1 slots=8/localhost slots=2/; /^10/d' "$out/hosts"

@@ -100,7 +100,7 @@ check 'ranks are forked in a shell of salloc' forks "$out/salloc.tsv" \
 check 'and in one of srun --pty' forks "$out/pty.tsv" "${allocated[@]:1}" \
 	SLURM_STEP_NUM_TASKS=4 SLURM_PTY_PORT=40001 SLURM_TASK_PID=$$
 task=(env SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=2 "$program" --sweep sums)
-names='^test_ranks: srun started 2 tasks without PMIx.*: srun --mpi=pmix$'
+names='^test_ranks: 2 processes were started without PMIx.*: srun --mpi=pmix$'
 is_mpich || check 'srun without PMIx' refused 2 '' 1 "${task[@]}"
 is_mpich || check 'names the option' grep -q "$names" "$out/said"
 check 'a launcher of another MPI' refused 1 \
