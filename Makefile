@@ -2,6 +2,7 @@
 # tables are in src/make/build.mk, tangled from the chapter "How this document is built".
 # Settings: MACHINE=slug (where measurements go)  SANITIZE=1  DEBUG=1  CC=clang
 #           CUDA=1 (code for GPUs on a machine without one)  ARCH=sm_90a
+#           NOWEB=/usr/lib/noweb
 # A make goes through this file up to three times: for several goals, one after another; then for
 # one goal, which takes a lock; then under the lock, where the work is done.
 
@@ -79,7 +80,7 @@ include build/tangled.mk
 MISSING := $(filter-out $(wildcard $(TANGLED)),$(TANGLED))
 build/tangled.mk: writeup.nw $(if $(MISSING)$(SPOILED),FORCE)
 	@mkdir -p build
-	@notangle -t8 -Rsrc/make/tangle.sh $< >build/tangle.sh && bash build/tangle.sh $<
+	@'$(NOWEB)/markup' -t $< | '$(NOWEB)/nt' -t8 -Rsrc/make/tangle.sh >build/tangle.sh && bash build/tangle.sh $<
 else
 $(if $(MAKE_RESTARTS),,$(info noweb is not installed: src/ and tests/ are used as they were committed))
 endif

@@ -17,7 +17,7 @@ typedef struct Binade {
 
 enum { MAX_BINADES = 64 };
 
-/* the same sum, x > 0, binade by binade; returns how many binades there are
- * (at most MAX_BINADES).  The last one's `last` is the sum */
+/* adds x > 0 `steps` times, binade by binade; returns the number of binades, at
+ * most MAX_BINADES. The last one's `last` is the sum */
 int walk_binades(Type accumulator, float x, long steps, Binade walk[]);
 #endif

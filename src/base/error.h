@@ -15,8 +15,7 @@ void check_output_at_exit(void);
 _Noreturn void die(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));
 
-/* As die, but leaves by _exit: waits for no other thread and runs no
- * handler. */
+/* As die, by _exit: waits for no other thread and runs no handler. */
 _Noreturn void die_at_once(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));
 
@@ -25,8 +24,7 @@ _Noreturn void die_at_once(const char *format, ...)
 _Noreturn void usage_error(const char *format,
 	...) __attribute__((format(printf, 1, 2)));
 
-/* Returns p, the result of an allocation of ordinary host memory; dies if it is
- * NULL. */
+/* Returns p, fresh memory of the host; dies if it is NULL. */
 void *need(void *p);
 
 #endif

@@ -10,7 +10,7 @@
  * may be replaced; with is_ours NULL or with force any regular file may. A path
  * that cannot be replaced, or holds something else: exit 2. */
 void  file_try(const char *path, bool (*is_ours)(FILE *f), bool force);
-/* does what is left of f begin with text? */
+/* does the rest of f begin with text? */
 bool  file_begins(FILE *f, const char *text);
 /* Opens FILE.partial beside path for writing, emptied and locked; exit 2 if
  * that fails, as it does while another program writes it. */

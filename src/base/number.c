@@ -6,10 +6,7 @@
 enum { LONG_ARRAY = 1 << 16 };      /* elements that pay for waking threads */
 
 // name the formats and state their layouts
-const char *const type_names[NTYPES] = {
-	[FP32] = "fp32", [BF16] = "bf16", [FP16] = "fp16", [FP64] = "fp64",
-	[TF32] = "tf32",
-};
+const char *const type_names[NTYPES] = { CHOICE_NAMES(TYPES_OF) };
 const Format type_formats[NTYPES] = {
 	[FP32] = { 8, 23 }, [BF16] = { 8, 7 },
 	[FP16] = { 5, 10 }, [FP64] = { 11, 52 }, [TF32] = { 8, 10 },

@@ -3,6 +3,7 @@
 #define BASE_NUMBER_H
 #include <stddef.h>
 #include <stdint.h>
+#include "base/choices.h"
 #include "base/real.h"
 
 #ifdef __cplusplus
@@ -10,17 +11,20 @@ extern "C" {
 #endif
 
 // declare the number formats
-typedef enum { FP32, BF16, FP16, FP64, TF32, NTYPES } Type;
+#define TYPES_OF(FIRST, NEXT) \
+	FIRST(FP32, "fp32") NEXT(BF16, "bf16") NEXT(FP16, "fp16") \
+	NEXT(FP64, "fp64") NEXT(TF32, "tf32")
+#define TYPES CHOICES(TYPES_OF)
+typedef enum { CHOICE_IDS(TYPES_OF) NTYPES } Type;
 
 typedef struct Format { int exponent_bits, fraction_bits; } Format;
 
 extern const char *const type_names[NTYPES];
-#define TYPES "fp32|bf16|fp16|fp64|tf32"  /* the same, in order */
 extern const Format type_formats[NTYPES];
 
 // declare the functions on number formats
 size_t type_size(Type t);                 /* bytes of one element as stored */
-double type_spacing(Type t, double x);    /* from finite x to its neighbour */
+double type_spacing(Type t, double x);    /* gap between x and the next value */
 double type_max(Type t);                  /* largest finite value */
 double type_min_normal(Type t);           /* smallest normal value */
 

@@ -5,24 +5,21 @@
 typedef enum { OPT_FLAG, OPT_INT, OPT_REAL, OPT_TEXT, OPT_CHOICE } OptionKind;
 
 typedef struct Option {
-	/* "context", given as --context N; NULL ends the table */
-	const char *name;
+	const char *name;  /* "context", given as --context N; NULL ends the table */
 	OptionKind kind;
 	/* points to a bool, long, double, const char * or int (the index of a
 	 * choice; -1: none chosen), in the order of OptionKind; what it holds
 	 * before parsing is the default */
 	void *value;
-	/* OPT_CHOICE: all choices, as "fp32|bf16"; OPT_INT: the range that is
-	 * accepted, as "1..65536"; else a word that stands for the value in
-	 * --help */
+	/* OPT_CHOICE: all choices, as "fp32|bf16"; OPT_INT: the accepted range, as
+	 * "1..65536"; else a word for the value in --help */
 	const char *expects;
 	const char *help;
 } Option;
 
 /* Parses argv and stores the values. Accepts --name value and --name=value, and
- * integers with K, M or G for powers of 1024. --help prints the table and exits
- * with status 0; what begins with two dashes and is not in the table exits with
- * status 2. Moves the positional arguments behind the options, in their order,
+ * integers with K, M or G for powers of 1024. --help prints the table: exit 0.
+ * An unknown option: exit 2. Moves the positional arguments behind the options
  * and returns the index of the first. Calls check_output_at_exit. */
 int options_parse(const Option *options, int argc, char **argv,
 	const char *about);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,6 +17,8 @@
 #include "base/grow.h"
 
 // define an open tensor file
+enum { MOST_DIMENSIONS = 8, DEEPEST = 127, LONGEST_HEADER = 100000000 };
+
 typedef struct TensorEntry {
 	TensorView view;
 	size_t begin, end;         /* offsets of its data in the data */
@@ -86,41 +89,99 @@ static size_t utf8_length(const unsigned char *s, size_t n)
 	return wrong ? 0 : length;
 }
 
-// scan a string
-/* moves past the characters of a string; returns their bytes without escapes */
-static size_t skip_string(TensorFile *f)
+// scan an escape
+static uint32_t scan_four_digits(TensorFile *f)
 {
-	size_t nbytes = 0, length;
-	for (; f->at < f->end && f->map[f->at] != '"'; f->at += length) {
-		if (f->map[f->at] == '\\' && (++f->at >= f->end
-			|| !memchr("\"\\/", f->map[f->at], 3)))
-			damaged(f, f->at, "a plain character");
-		length = utf8_length((const unsigned char *)f->map + f->at,
-			f->end - f->at);
-		if (length == 0 || (unsigned char)f->map[f->at] < ' ')
-			damaged(f, f->at, "a plain character in UTF-8");
-		nbytes += length;
+	uint32_t code = 0;
+	for (int i = 0; i < 4; i++, f->at++) {
+		const char *digits = "0123456789abcdef0123456789ABCDEF", *digit = NULL;
+		if (f->at < f->end && f->map[f->at])
+			digit = strchr(digits, f->map[f->at]);
+		if (digit == NULL)
+			damaged(f, f->at, "a hexadecimal digit");
+		code = code * 16 + (uint32_t)(digit - digits) % 16;
 	}
-	if (f->at >= f->end)
-		damaged(f, f->end, "the end of a string");
-	return nbytes;
+	return code;
 }
 
+/* the character of a \u escape, whose u has been taken */
+static uint32_t scan_code(TensorFile *f)
+{
+	size_t at = f->at - 2;
+	uint32_t high = scan_four_digits(f), low = 0;
+	if (high < 0xd800 || high > 0xdfff)
+		return high;
+	if (high < 0xdc00 && f->end - f->at > 2 && f->map[f->at] == '\\'
+		&& f->map[f->at + 1] == 'u') {
+		f->at += 2;
+		low = scan_four_digits(f);
+	}
+	if (low < 0xdc00 || low > 0xdfff)
+		damaged(f, at, "a pair of surrogates");
+	return 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
+}
+
+/* the character of the escape at f->at, which is taken */
+static uint32_t scan_escape(TensorFile *f)
+{
+	static const char letters[] = "\"\\/bfnrtu", meant[] = "\"\\/\b\f\n\r\t";
+	const char *letter = NULL;
+	f->at++;
+	if (f->at < f->end && f->map[f->at])
+		letter = strchr(letters, f->map[f->at]);
+	if (letter == NULL)
+		damaged(f, f->at, "one of \"\\/bfnrtu behind a backslash");
+	f->at++;
+	return *letter == 'u' ? scan_code(f) : (uint32_t)meant[letter - letters];
+}
+
+/* writes the character to s and returns how many bytes it takes */
+static size_t put_utf8(char *s, uint32_t code)
+{
+	size_t n = code > 0 && code < 0x80 ? 1 : code < 0x800 ? 2
+		: code < 0x10000 ? 3 : 4;
+	static const unsigned char marks[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
+	for (size_t i = n; i-- > 1; code >>= 6)
+		s[i] = (char)(0x80 | (code & 0x3f));
+	s[0] = (char)(marks[n] | code);
+	return n;
+}
+
+// scan a string
+/* how many bytes stand before the quote that ends the string at f->at */
+static size_t string_length(const TensorFile *f)
+{
+	size_t n = 0;
+	while (f->at + n < f->end && f->map[f->at + n] != '"')
+		n += f->map[f->at + n] == '\\' ? 2 : 1;
+	if (f->at + n >= f->end)
+		damaged(f, f->end, "the end of a string");
+	return n;
+}
+
+/* the string at f->at as UTF-8, which the caller frees */
 static char *scan_string(TensorFile *f)
 {
 	expect(f, '"');
-	size_t from = f->at, nbytes = skip_string(f);
-	char *s = need(malloc(nbytes + 1));
-	for (size_t i = 0; i < nbytes; i++) {
-		from += f->map[from] == '\\';
-		s[i] = f->map[from++];
+	char *s = need(malloc(string_length(f) + 1)), *to = s;
+	while (f->map[f->at] != '"') {
+		if (f->map[f->at] == '\\') {
+			to += put_utf8(to, scan_escape(f));
+			continue;
+		}
+		size_t n = utf8_length((const unsigned char *)f->map + f->at,
+			f->end - f->at);
+		if (n == 0 || (unsigned char)f->map[f->at] < ' ')
+			damaged(f, f->at, "a plain character in UTF-8");
+		memcpy(to, f->map + f->at, n);
+		to += n, f->at += n;
 	}
-	s[nbytes] = '\0';
+	*to = '\0';
 	f->at++;
 	return s;
 }
 
-// scan a size and a list of sizes
+// scan a size and a shape
 static size_t scan_size(TensorFile *f)
 {
 	size_t value = 0;
@@ -136,84 +197,180 @@ static size_t scan_size(TensorFile *f)
 	return value;
 }
 
-static int scan_sizes(TensorFile *f, size_t *sizes, int most)
+static void scan_shape(TensorFile *f, TensorView *t)
 {
-	int n = 0;
 	expect(f, '[');
-	while (!accept(f, ']')) {
-		if (n > 0)
+	for (t->ndim = 0, t->count = 1; !accept(f, ']'); t->ndim++) {
+		if (t->ndim > 0)
 			expect(f, ',');
-		if (n == most)
-			damaged(f, f->at, "fewer dimensions");
-		sizes[n++] = scan_size(f);
+		size_t at = f->at, size = scan_size(f);
+		if (__builtin_mul_overflow(t->count, size, &t->count))
+			damaged(f, at, "a smaller shape");
+		if (t->ndim < MOST_DIMENSIONS)
+			t->shape[t->ndim] = size;
 	}
-	return n;
+}
+
+static void scan_offsets(TensorFile *f, size_t offsets[2])
+{
+	expect(f, '[');
+	offsets[0] = scan_size(f);
+	expect(f, ',');
+	offsets[1] = scan_size(f);
+	expect(f, ']');
+}
+
+// skip a value of any kind
+static bool skip_digits(TensorFile *f)
+{
+	size_t from = f->at;
+	while (f->at < f->end && f->map[f->at] >= '0' && f->map[f->at] <= '9')
+		f->at++;
+	return f->at > from;
+}
+
+/* takes the character at f->at, blanks not skipped, if it is one of these */
+static bool take_one_of(TensorFile *f, const char *these)
+{
+	bool found = f->at < f->end && f->map[f->at]
+		&& strchr(these, f->map[f->at]);
+	f->at += found;
+	return found;
+}
+
+static void skip_number(TensorFile *f)
+{
+	size_t at = f->at;
+	take_one_of(f, "-");
+	bool whole = take_one_of(f, "0") || skip_digits(f),
+		fraction = !take_one_of(f, ".") || skip_digits(f);
+	if (take_one_of(f, "eE")) {
+		take_one_of(f, "+-");
+		fraction &= skip_digits(f);
+	}
+	if (!whole || !fraction || f->at == f->end
+		|| !memchr(" \t\r\n,]}", f->map[f->at], 7)
+		|| !isfinite(strtod(f->map + at, NULL)))
+		damaged(f, at, "a value");
+}
+
+static void skip_value(TensorFile *f, int depth);
+
+/* the rest of a list or an object, whose bracket has been taken */
+static void skip_members(TensorFile *f, char end, int depth)
+{
+	if (depth > DEEPEST)
+		damaged(f, f->at, "fewer lists inside lists");
+	if (accept(f, end))
+		return;
+	do {
+		if (end == '}') {
+			free(scan_string(f));
+			expect(f, ':');
+		}
+		skip_value(f, depth);
+	} while (accept(f, ','));
+	expect(f, end);
+}
+
+/* depth: how many lists and objects the value stands in */
+static void skip_value(TensorFile *f, int depth)
+{
+	static const char *const words[] = { "true", "false", "null" };
+	char c = skip_blanks_and_peek(f);
+	for (int i = 0; i < 3; i++)
+		if (f->end - f->at >= strlen(words[i])
+			&& memcmp(f->map + f->at, words[i], strlen(words[i])) == 0) {
+			f->at += strlen(words[i]);
+			return;
+		}
+	if (c == '"')
+		free(scan_string(f));
+	else if (accept(f, '[') || accept(f, '{'))
+		skip_members(f, c == '[' ? ']' : '}', depth + 1);
+	else
+		skip_number(f);
 }
 
 // read one tensor's entry
-static size_t dtype_size(const char *dtype)
+/* how many bits an element has; 0: the format has no such dtype */
+static size_t dtype_bits(const char *dtype)
 {
-	static const struct { const char *name; size_t size; } known[] = {
-		{ "F64", 8 }, { "I64", 8 }, { "U64", 8 }, { "F32", 4 }, { "I32", 4 },
-			{ "U32", 4 }, { "F16", 2 }, { "BF16", 2 },
-		{ "I16", 2 }, { "U16", 2 }, { "I8", 1 }, { "U8", 1 }, { "BOOL", 1 },
-			{ "F8_E4M3", 1 }, { "F8_E5M2", 1 },
+	static const struct { const char *name; size_t bits; } known[] = {
+		{ "F64", 64 }, { "I64", 64 }, { "U64", 64 }, { "C64", 64 },
+		{ "F32", 32 }, { "I32", 32 }, { "U32", 32 }, { "F16", 16 },
+		{ "BF16", 16 }, { "I16", 16 }, { "U16", 16 }, { "I8", 8 }, { "U8", 8 },
+		{ "BOOL", 8 }, { "F8_E4M3", 8 }, { "F8_E5M2", 8 }, { "F8_E8M0", 8 },
+		{ "F8_E4M3FNUZ", 8 }, { "F8_E5M2FNUZ", 8 }, { "F6_E2M3", 6 },
+		{ "F6_E3M2", 6 }, { "F4", 4 },
 	};
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
 		if (strcmp(known[i].name, dtype) == 0)
-			return known[i].size;
+			return known[i].bits;
 	return 0;
 }
 
+/* of an element, in bytes: 1 for what is smaller than a byte */
+static size_t dtype_alignment(const char *dtype)
+{
+	return (dtype_bits(dtype) + 7) / 8;
+}
+
 // read the fields of an entry
+static void read_field(TensorFile *f, const char *key, TensorView *t,
+	size_t offsets[2])
+{
+	if (strcmp(key, "shape") == 0) {
+		scan_shape(f, t);
+	} else if (strcmp(key, "data_offsets") == 0) {
+		scan_offsets(f, offsets);
+	} else if (strcmp(key, "dtype") == 0) {
+		char *name = scan_string(f);
+		snprintf(t->dtype, sizeof t->dtype, "%s",
+			dtype_bits(name) ? name : "");
+		free(name);
+	} else {
+		skip_value(f, 2);
+	}
+}
+
 static void read_fields(TensorFile *f, TensorView *t, size_t offsets[2])
 {
-	bool dtype = false, shape = false, place = false;
+	static const char *const fields[] = { "dtype", "shape", "data_offsets" };
+	int seen[3] = { 0 };
 	expect(f, '{');
 	do {
 		size_t at = f->at;
 		char *key = scan_string(f);
 		expect(f, ':');
-		if (strcmp(key, "dtype") == 0 && !dtype) {
-			char *name = scan_string(f);
-			int length = snprintf(t->dtype, sizeof t->dtype, "%s", name);
-			dtype = length < (int)sizeof t->dtype;
-			free(name);
-		} else if (strcmp(key, "shape") == 0 && !shape) {
-			t->ndim = scan_sizes(f, t->shape, 8);
-			shape = true;
-		} else if (strcmp(key, "data_offsets") == 0 && !place) {
-			place = scan_sizes(f, offsets, 2) == 2;
-		} else {
-			damaged(f, at, "dtype, shape and data_offsets, once each");
-		}
+		read_field(f, key, t, offsets);
+		for (int i = 0; i < 3; i++)
+			if (strcmp(key, fields[i]) == 0 && ++seen[i] > 1)
+				damaged(f, at, "dtype, shape and data_offsets, once each");
 		free(key);
 	} while (accept(f, ','));
 	expect(f, '}');
-	if (!dtype || !shape || !place)
+	if (!seen[0] || !seen[1] || !seen[2])
 		damaged(f, f->at, "dtype, shape and data_offsets before here");
 }
 
 // check an entry against the length of its data
 static void read_tensor(TensorFile *f, char *name, size_t at)
 {
-	TensorView t = { .name = name, .count = 1 };
-	size_t start = f->at, offsets[2] = { 0, 0 }, nbytes;
+	TensorView t = { .name = name };
+	size_t start = f->at, offsets[2] = { 0, 0 }, nbits;
 	read_fields(f, &t, offsets);
-	size_t size = dtype_size(t.dtype);
-	if (size == 0)
+	if (dtype_bits(t.dtype) == 0)
 		damaged(f, start, "a known dtype");
-	for (int d = 0; d < t.ndim; d++)
-		if (__builtin_mul_overflow(t.count, t.shape[d], &t.count))
-			damaged(f, start, "a smaller shape");
-	if (__builtin_mul_overflow(t.count, size, &nbytes)
-		|| offsets[1] < offsets[0] || offsets[1] - offsets[0] != nbytes)
+	if (__builtin_mul_overflow(t.count, dtype_bits(t.dtype), &nbits)
+		|| nbits % 8 != 0 || offsets[1] < offsets[0]
+		|| offsets[1] - offsets[0] != nbits / 8)
 		damaged(f, start, "data_offsets as long as shape and dtype say");
 	if (offsets[1] > f->nbytes - f->end)
 		damaged(f, start, "a tensor that ends inside the file");
 	t.data = f->map + f->end + offsets[0];
-	if ((uintptr_t)t.data % size != 0)
-		t.data = memcpy(need(malloc(nbytes + 1)), t.data, nbytes);
+	if ((uintptr_t)t.data % dtype_alignment(t.dtype) != 0)
+		t.data = memcpy(need(malloc(nbits / 8 + 1)), t.data, nbits / 8);
 	f->tensors = grow(f->tensors, f->ntensors, sizeof *f->tensors);
 	f->tensors[f->ntensors++] = (TensorEntry){ t, offsets[0], offsets[1], at };
 }
@@ -224,7 +381,7 @@ static int by_key(const void *a, const void *b)
 	return strcmp(((const MetaPair *)a)->key, ((const MetaPair *)b)->key);
 }
 
-static void read_metadata(TensorFile *f)
+static void read_pairs(TensorFile *f)
 {
 	expect(f, '{');
 	if (accept(f, '}'))
@@ -238,6 +395,15 @@ static void read_metadata(TensorFile *f)
 		p->value = scan_string(f);
 	} while (accept(f, ','));
 	expect(f, '}');
+}
+
+static void read_metadata(TensorFile *f)
+{
+	if (skip_blanks_and_peek(f) == 'n') {
+		skip_value(f, 1);
+		return;
+	}
+	read_pairs(f);
 	qsort(f->meta, f->nmeta, sizeof *f->meta, by_key);
 	for (int i = 1; i < f->nmeta; i++)
 		if (by_key(&f->meta[i - 1], &f->meta[i]) == 0)
@@ -334,6 +500,9 @@ TensorFile *tensorfile_open(const char *path)
 	if (length > f->nbytes - 8)
 		usage_error("%s: offset 0: header length %" PRIu64 " exceeds the file",
 			path, length);
+	if (length > LONGEST_HEADER)
+		usage_error("%s: offset 0: header length %" PRIu64 " exceeds the "
+			"format's %d", path, length, LONGEST_HEADER);
 	f->at = 8;
 	f->end = 8 + length;
 	if (f->at == f->end || f->map[f->at] != '{')
@@ -408,24 +577,61 @@ const TensorView *tensorfile_expect(const TensorFile *f, const char *name,
 }
 
 // write a tensor file
+static void put_string(FILE *h, const char *s)
+{
+	fputc('"', h);
+	for (; *s; s++) {
+		bool nul = s[0] == '\xc0' && s[1] == '\x80';
+		if (nul || (unsigned char)*s < ' ')
+			fprintf(h, "\\u%04x", nul ? 0 : *s);
+		else
+			fprintf(h, "%s%c", strchr("\"\\", *s) ? "\\" : "", *s);
+		s += nul;
+	}
+	fputc('"', h);
+}
+
+static void put_metadata(FILE *h, const char *const *meta)
+{
+	fprintf(h, "\"__metadata__\":{");
+	for (int i = 0; meta && meta[i]; i += 2) {
+		fprintf(h, "%s", i ? "," : "");
+		put_string(h, meta[i]);
+		fputc(':', h);
+		put_string(h, meta[i + 1]);
+	}
+	fputc('}', h);
+}
+
+static size_t data_bytes(const TensorView *t)
+{
+	size_t bits = dtype_bits(t->dtype);
+	assert(bits > 0 && t->count * bits % 8 == 0);
+	return t->count * bits / 8;
+}
+
+static void put_entry(FILE *h, const TensorView *t, size_t offset)
+{
+	assert(t->ndim <= MOST_DIMENSIONS);
+	fputc(',', h);
+	put_string(h, t->name);
+	fprintf(h, ":{\"dtype\":\"%s\",\"shape\":[", t->dtype);
+	for (int d = 0; d < t->ndim; d++)
+		fprintf(h, "%s%zu", d ? "," : "", t->shape[d]);
+	fprintf(h, "],\"data_offsets\":[%zu,%zu]}", offset,
+		offset + data_bytes(t));
+}
+
 static void put_header(FILE *h, const TensorView *views, int n,
 	const char *const *meta)
 {
-	fprintf(h, "{\"__metadata__\":{");
-	for (int i = 0; meta && meta[i]; i += 2)
-		fprintf(h, "%s\"%s\":\"%s\"", i ? "," : "", meta[i], meta[i + 1]);
-	fprintf(h, "}");
 	size_t offset = 0;
+	fputc('{', h);
+	put_metadata(h, meta);
 	for (int i = 0; i < n; i++) {
-		size_t size = dtype_size(views[i].dtype);
-		assert(size > 0 && offset % size == 0);
-		fprintf(h, ",\"%s\":{\"dtype\":\"%s\",\"shape\":[", views[i].name,
-			views[i].dtype);
-		for (int d = 0; d < views[i].ndim; d++)
-			fprintf(h, "%s%zu", d ? "," : "", views[i].shape[d]);
-		fprintf(h, "],\"data_offsets\":[%zu,%zu]}", offset,
-			offset + views[i].count * size);
-		offset += views[i].count * size;
+		put_entry(h, &views[i], offset);
+		assert(offset % dtype_alignment(views[i].dtype) == 0);
+		offset += data_bytes(&views[i]);
 	}
 	fprintf(h, "}");
 	while (ftell(h) % 8 != 0)
@@ -462,8 +668,8 @@ void tensorfile_write(const char *path, const TensorView *views, int n,
 	tensorfile_put_header(f, views, n, meta);
 	bool ok = !ferror(f);
 	for (int i = 0; i < n && ok; i++)
-		ok = fwrite(views[i].data, dtype_size(views[i].dtype), views[i].count,
-			f) == views[i].count;
+		ok = fwrite(views[i].data, 1, data_bytes(&views[i]), f)
+			== data_bytes(&views[i]);
 	if (ok && fflush(f) == 0 && fsync(fileno(f)) != 0)
 		die("cannot write %s: %s", path, strerror(errno));
 	file_end(f, path);

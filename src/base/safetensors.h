@@ -13,11 +13,11 @@ typedef struct TensorFile TensorFile;
 
 typedef struct TensorView {
 	const char *name;
-	/* as the format names it: "F32", "F64", "I32" and "I64" are what our
-	 * programs read; "BF16", "F16" and others are listed and not converted */
-	char dtype[8];
-	int ndim;
-	size_t shape[8], count;  /* count: product of the shape */
+	/* the format's name: our programs read "F32", "F64", "I32" and "I64";
+	 * "BF16", "F16" and others are listed and not converted */
+	char dtype[12];
+	int ndim;                /* any number; shape has the first eight */
+	size_t shape[8], count;  /* count: product of all dimensions */
 	const void *data;        /* aligned to its dtype */
 } TensorView;
 
@@ -43,9 +43,9 @@ const TensorView *tensorfile_expect(const TensorFile *f, const char *name,
 /* does the file begin like one of this format? for file_try */
 bool tensorfile_recognised(FILE *f);
 /* Writes the eight bytes and the header of views (name, dtype, shape) and of
- * metadata {key, value, ..., NULL}; meta may be NULL. Returns how many bytes
- * these are. The caller writes the data of the views behind them, in their
- * order. Errors stay with the stream. */
+ * metadata {key, value, ..., NULL}; meta may be NULL. All strings are UTF-8.
+ * Returns how many bytes these are. The caller writes the data of the views
+ * behind them, in their order. Errors stay with the stream. */
 size_t tensorfile_put_header(FILE *f, const TensorView *views, int n,
 	const char *const *meta);
 /* writes header and data; replaces path atomically */

@@ -208,6 +208,12 @@ static const char *head_value(const char *line, const char *key,
 	return found;
 }
 
+static bool has_same_keys(const Table *t, const char *columns)
+{
+	size_t n = key_length(t->header, t->nkeys);
+	return columns && strncmp(columns, t->header, n) == 0 && columns[n] == '\t';
+}
+
 static bool has_same_meta(const Table *t, const char *key, const char *value)
 {
 	for (int i = 0; i < t->nmeta; i++)
@@ -223,7 +229,7 @@ static void refuse_foreign_table(const Table *t, const char *lines)
 	const char *sweep = head_value(lines, "sweep", &columns);
 	if (has_same_meta(t, "program", program)
 		&& (sweep ? has_same_meta(t, "sweep", sweep)
-			: skip_prefix(skip_prefix(columns, t->header), "\n") != NULL))
+			: has_same_keys(t, columns)))
 		return;
 	program = program ? program : "another program";
 	sweep = sweep ? sweep : "another";
@@ -233,7 +239,7 @@ static void refuse_foreign_table(const Table *t, const char *lines)
 }
 
 // find the rows of a table that says the same
-static const char *rows_under_same_head(const Table *t, const char *line)
+static const char *columns_under_same_head(const Table *t, const char *line)
 {
 	for (int i = 0; i < t->nmeta; i++) {
 		line = skip_prefix(skip_prefix(skip_prefix(line, "# "),
@@ -242,7 +248,7 @@ static const char *rows_under_same_head(const Table *t, const char *line)
 			: skip_prefix(skip_prefix(line, t->meta[i].value), "\n");
 	}
 	line = next_line(skip_prefix(line, "# complete: "));
-	return skip_prefix(skip_prefix(line, t->header), "\n");
+	return has_same_keys(t, line) ? line : NULL;
 }
 
 static void add_row(Table *t, const char *row, size_t length)
@@ -252,6 +258,17 @@ static void add_row(Table *t, const char *row, size_t length)
 }
 
 // read an earlier file
+/* line: that of the columns; returns the one behind it */
+static const char *adopt_columns(Table *t, const char *line)
+{
+	if (line == NULL)
+		return NULL;
+	free(t->header);
+	t->header = need(strndup(line, strcspn(line, "\n")));
+	t->ncolumns = count_cells(t->header);
+	return next_line(line);
+}
+
 int table_resume(Table *t, bool adopt)
 {
 	if (t->path == NULL)
@@ -262,7 +279,7 @@ int table_resume(Table *t, bool adopt)
 		return 0;
 	const char *lines = strchr(text, '\n') + 1;
 	refuse_foreign_table(t, lines);
-	const char *row = rows_under_same_head(t, lines);
+	const char *row = adopt_columns(t, columns_under_same_head(t, lines));
 	for (size_t n; row && *row; row += n + 1) {
 		n = strcspn(row, "\n");
 		add_row(t, row, n);
@@ -274,13 +291,85 @@ int table_resume(Table *t, bool adopt)
 	return t->nrows;
 }
 
-// append and close
+// find a column, or add it to the table
+/* the position of the column of this name, which has n letters; -1: there is
+ * none */
+static int column_at(const Table *t, const char *name, size_t n)
+{
+	const char *c = t->header;
+	for (int at = 0; at < t->ncolumns; at++, c++) {
+		size_t length = strcspn(c, "\t");
+		if (length == n && strncmp(c, name, n) == 0)
+			return at;
+		c += length;
+	}
+	return -1;
+}
+
+/* the line with one more cell, behind its first ncells; frees the line */
+static char *insert_cell(char *line, int ncells, const char *cell, size_t n)
+{
+	char *end = line + strcspn(line, "\t"), *longer;
+	for (int i = 1; i < ncells; i++)
+		end += 1 + strcspn(end + 1, "\t");
+	if (asprintf(&longer, "%.*s\t%.*s%s", (int)(end - line), line, (int)n, cell,
+		end) < 0)
+		die("out of host memory");
+	free(line);
+	return longer;
+}
+
+static void insert_column(Table *t, int at, const char *name, size_t n)
+{
+	t->header = insert_cell(t->header, at, name, n);
+	for (int i = 0; i < t->nrows; i++)
+		t->rows[i] = insert_cell(t->rows[i], at, "-", 1);
+	t->ncolumns++;
+}
+
+static void add_columns(Table *t, const char *row)
+{
+	int before = t->nkeys - 1;
+	for (row += key_length(row, t->nkeys); *row; row += strcspn(row, "\t")) {
+		size_t n = strcspn(++row, "=\t");
+		int at = column_at(t, row, n);
+		assert(row[n] == '=');
+		if (at >= 0 && at < t->nkeys)
+			die("a row sets %.*s, which is one of its keys", (int)n, row);
+		if (at < 0)
+			insert_column(t, at = before + 1, row, n);
+		before = at;
+	}
+}
+
+// append rows
+/* a new line with the row's cells in the order of columns; cuts the row up */
+static char *cells_in_order(const Table *t, char *row)
+{
+	char **cells = need(calloc(t->ncolumns, sizeof *cells)), *cell, *line;
+	size_t size;
+	for (int i = 0; (cell = strsep(&row, "\t")); i++) {
+		char *value = i < t->nkeys ? cell : strchr(cell, '=') + 1;
+		cells[i < t->nkeys ? i : column_at(t, cell, value - 1 - cell)] = value;
+	}
+	FILE *f = need(open_memstream(&line, &size));
+	for (int i = 0; i < t->ncolumns; i++)
+		fprintf(f, "%s%s", i ? "\t" : "", cells[i] ? cells[i] : "-");
+	if (fclose(f) != 0)
+		die("out of host memory");
+	free(cells);
+	return line;
+}
+
 void table_append(Table *t, const char *rows)
 {
 	for (const char *end; (end = strchr(rows, '\n')); rows = end + 1) {
 		char *row = need(strndup(rows, end - rows));
-		assert(count_cells(row) == t->ncolumns);
-		add_row(t, row, strlen(row));
+		assert(count_cells(row) > t->nkeys);
+		add_columns(t, row);
+		char *line = cells_in_order(t, row);
+		add_row(t, line, strlen(line));
+		free(line);
 		free(row);
 	}
 	assert(*rows == '\0');

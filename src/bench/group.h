@@ -1,5 +1,4 @@
-/* group.h: a group of processes that work together: what they write, and how
- * they end */
+/* group.h: processes that work together: what they write, and how they end */
 #ifndef BENCH_GROUP_H
 #define BENCH_GROUP_H
 
@@ -14,13 +13,13 @@ typedef struct Outcome {
 	End end;
 	int rank;                 /* the rank that did not end well */
 	char how[160];            /* FAILED: "signal 9, in all-reduce 17" */
-	/* whole lines that rank 0 wrote, and behind them the last one of another
-	 * rank that ran out of memory; the caller frees them */
+	/* whole lines of rank 0, and behind them the last line of another rank
+	 * that ran out of memory; the caller frees them */
 	char *lines;
 } Outcome;
 
-/* what a process of the group runs; into the DOING bytes at `doing` it may write
- * what it does */
+/* the body of each process, which may write what it does into the DOING bytes
+ * at `doing` */
 typedef void GroupBody(void *arg, int rank, char *doing, FILE *to);
 
 /* calls body in `ranks` processes and waits for them. They end well if each

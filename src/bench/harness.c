@@ -115,7 +115,7 @@ static int first_gpu(void)
 static void record_gpu_count(const Device *d, void *to)
 {
 	int n = first_gpu();
-	while (d->backend->missing(n) == NULL)
+	while (d->backend->why_missing(n) == NULL)
 		n++;
 	*(int *)to = n - first_gpu();
 }
@@ -339,10 +339,9 @@ static bool run_group(const Sweep *s, const Planned *p, Table *t, Row *row)
 }
 
 // run one planned configuration
-static bool run_planned(const Sweep *s, const Planned *p, Table *t,
-	const char *columns)
+static bool run_planned(const Sweep *s, const Planned *p, Table *t)
 {
-	Row row = row_new(columns, p->cells);
+	Row row = row_new(p->cells);
 	bool done = true;
 	row.ranks = ranks_of(s, p);
 	if (lacks_gpus(&row))
@@ -366,12 +365,11 @@ static bool is_wanted(const Planned *p, const Table *t)
 	return wanted;
 }
 
-static void run_in_job(const Sweep *s, const Planned *p, Table *t,
-	const char *columns)
+static void run_in_job(const Sweep *s, const Planned *p, Table *t)
 {
 	char *lines;
 	size_t n;
-	Row row = row_new(columns, p->cells);
+	Row row = row_new(p->cells);
 	row.rank = job->rank;
 	row.ranks = job->ranks;
 	row.to = need(open_memstream(&lines, &n));
@@ -412,8 +410,7 @@ static Option *join_options(const Experiment *e)
 		{ "sweep", OPT_CHOICE, &sweep_choice, sweeps, "which table to make" },
 		{ "out", OPT_TEXT, &out, "FILE",
 			"write the table there and resume it; else print the table" },
-		{ "device", OPT_TEXT, &device_name, DEVICES "|cuda:N",
-			"where to run; auto: on a GPU if there is one" },
+		DEVICE_OPTION(&device_name),
 		{ "seed", OPT_INT, &harness_seed, "0..4294967295",
 			"of all random numbers" },
 		{ "force", OPT_FLAG, &force, "",
@@ -449,25 +446,26 @@ static void parse_options(const Experiment *e, int argc, char **argv)
 }
 
 // run the plan
-/* returns the names of the table's columns, blanks between; sets how many
- * are keys */
-static char *join_columns(const Sweep *s, int *nkeys)
+/* a table that has the sweep's keys and the status */
+static Table *table_of_sweep(const Sweep *s)
 {
 	char *columns;
 	size_t n;
+	int nkeys = 0;
 	FILE *to = need(open_memstream(&columns, &n));
-	*nkeys = 0;
-	for (const Key *key = s->keys; key->name; key++, ++*nkeys)
+	for (const Key *key = s->keys; key->name; key++, nkeys++)
 		fprintf(to, "%s ", key->name);
-	fprintf(to, "%s status", s->values);
+	fprintf(to, "status");
 	fclose(to);
-	return columns;
+	Table *t = table_new(out, columns, nkeys);
+	free(columns);
+	return t;
 }
 
 // run what is missing of the plan
 /* t: the table on rank 0, NULL on other ranks; returns how many configurations
  * failed */
-static int run_plan(const Plan *plan, Table *t, const char *columns)
+static int run_plan(const Plan *plan, Table *t)
 {
 	int failures = 0;
 	double start = clock_ms();
@@ -482,9 +480,9 @@ static int run_plan(const Plan *plan, Table *t, const char *columns)
 		if (!is_wanted(p, t))
 			continue;
 		if (job)
-			run_in_job(plan->sweep, p, t, columns);
+			run_in_job(plan->sweep, p, t);
 		else
-			failures += !run_planned(plan->sweep, p, t, columns);
+			failures += !run_planned(plan->sweep, p, t);
 	}
 	if (t)
 		report_progress(plan->n, plan->n, 0, "");
@@ -511,37 +509,47 @@ static void close_table(Table *t, const Plan *plan, int failures)
 }
 
 // run an experiment
+static void expect_configuration(const Plan *plan, int ranks)
+{
+	for (int i = 0; i < plan->n; i++)
+		if (ranks_of(plan->sweep, &plan->planned[i]) == ranks)
+			return;
+	if (plan->n > 0)
+		usage_error("%d ranks were started, and no configuration takes as many: "
+			"the first takes %d", ranks, ranks_of(plan->sweep, plan->planned));
+}
+
 int harness_main(const Experiment *e, int argc, char **argv)
 {
-	int nkeys, rank = 0, ranks = 1;
+	int rank = 0, ranks = 1;
 	bool launched = link_launched(&rank, &ranks);
 	if (launched && rank > 0 && freopen("/dev/null", "w", stdout) == NULL)
 		die("cannot write /dev/null: %s", strerror(errno));
 	parse_options(e, argc, argv);
 	Plan plan = { .sweep = &e->sweeps[sweep_choice] };
-	char *columns = join_columns(plan.sweep, &nkeys);
-	Table *t = launched && rank > 0 ? NULL : table_new(out, columns, nkeys);
+	Table *t = launched && rank > 0 ? NULL : table_of_sweep(plan.sweep);
 	probe_device(e->cpu_only ? "cpu" : device_name, record_machine, &machine,
 		sizeof machine);
+	plan.sweep->plan(&plan);
+	if (launched)
+		expect_configuration(&plan, ranks);
 	// join the job that a launcher started
 	if (launched)
 		count_gpus();
 	job = link_mpi();
 	if (job)
 		bind_rank_to_device(job->local_rank, job->local_ranks);
-	// list the configurations, and take over finished rows
-	plan.sweep->plan(&plan);
+	// describe the table, and take over finished rows
 	if (t) {
 		if (wide)
 			table_wide(t);
 		describe_table(t, e, argc, argv);
 		table_resume(t, !force);
 	}
-	int failures = run_plan(&plan, t, columns);
+	int failures = run_plan(&plan, t);
 	if (t)
 		close_table(t, &plan, failures);
 	link_close(&job);
 	plan_free(&plan);
-	free(columns);
 	return failures ? 1 : 0;
 }

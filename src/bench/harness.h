@@ -3,7 +3,7 @@
 #ifndef BENCH_HARNESS_H
 #define BENCH_HARNESS_H
 
-#include "base/options.h"
+#include "bench/option_rows.h"
 #include "bench/row.h"
 #include "device/device.h"
 
@@ -23,10 +23,9 @@ void plan_copy(Plan *plan, const void *config, size_t size);
 typedef struct Sweep {
 	const char *name;         /* --sweep NAME; NULL ends a list of sweeps */
 	const Key *keys;          /* columns that name a configuration: its fields */
-	const char *values;       /* "fwd_ms fwd_sd_ms": columns that run() fills;
-	                           * the harness adds a last one, status */
 	void (*plan)(Plan *plan);
-	/* fills a row, or several; a table has all rows of a configuration or none */
+	/* fills a row, or several, whose columns stand behind the keys, and before
+	 * status; a table has all rows of a configuration or none */
 	void (*run)(Row *row, const void *config);
 	/* how many processes measure a configuration together; NULL: one. Their run
 	 * frees what it took, also communicator and device: a process that mpirun

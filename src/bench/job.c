@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/process.h"
+#include "base/table_reader.h"
 #include "bench/harness.h"
 
 // start a command, or say how it ended
@@ -42,21 +43,16 @@ void job_skip(Row *row, const char *who, int status, const char *said)
 /* copies the rows of a table that has the row's own keys; returns how many */
 static int copy_rows(Row *row, const char *path)
 {
-	int n = 0;
-	char *line = NULL;
-	size_t capacity = 0;
-	FILE *f = fopen(path, "r");
-	while (f && getline(&line, &capacity, f) > 0) {
-		if (*line == '#' || strncmp(line, row->columns,
-			strcspn(row->columns, " ")) == 0)
-			continue;
-		fputs(line, row->to);
-		n++;
+	int nkeys = 1, n = 0;
+	Records *r = records_read(path);
+	for (const char *c = row->keys; *c; c++)
+		nkeys += *c == '\t';
+	for (; r && n < records_count(r); n++) {
+		for (int c = nkeys; c < records_columns(r); c++)
+			row_set(row, records_column(r, c), "%s", records_cell(r, n, c));
+		row_emit(row);
 	}
-	if (f)
-		fclose(f);
-	free(line);
-	row->emitted = row->emitted || n > 0;
+	records_free(&r);
 	return n;
 }
 
@@ -87,10 +83,10 @@ void job_rows(Row *row, long ranks, long limit_s, const char *launcher,
 	char *asked = text_of(arguments, args), *program = process_word(self),
 		*out = process_word(table);
 	va_end(args);
-	int status = hear(job_start("OMPI_ALLOW_RUN_AS_ROOT=1 "
-		"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=%d "
-		"timeout -k 5 %ld %s %s --device cpu --ranks %ld --seed %ld --out %s %s "
-		"2>&1", ranks > sysconf(_SC_NPROCESSORS_ONLN), limit_s, launcher, program,
+	int status = hear(job_start(MPIRUN_VARIABLES
+		" OMPI_MCA_mpi_yield_when_idle=%d timeout -k 5 %ld %s %s --device cpu "
+		"--ranks %ld --seed %ld --out %s %s 2>&1",
+		ranks > sysconf(_SC_NPROCESSORS_ONLN), limit_s, launcher, program,
 		ranks, harness_seed, out, asked), said, sizeof said);
 	if (copy_rows(row, table) == 0)
 		job_skip(row, launcher, status, said);

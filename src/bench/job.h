@@ -4,6 +4,15 @@
 
 #include "bench/row.h"
 
+/* words of the shell: mpirun of the MPI that we are built with, and variables
+ * by which any mpirun lets root start more ranks than there are processors */
+#ifndef MPIRUN
+#define MPIRUN "mpirun"
+#endif
+#define MPIRUN_VARIABLES "OMPI_ALLOW_RUN_AS_ROOT=1 " \
+	"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 " \
+	"PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe"
+
 /* starts a command of the shell; the caller reads its output and calls pclose */
 FILE *job_start(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* emits a row that says that a command ended with this status of pclose; said:

@@ -22,16 +22,7 @@ bool peer_wanted(const PeerFilter *only, const char *impl, const char *size,
 		&& fits(only->precision, precision);
 }
 
-// read words and numbers of an answer
-static bool has_word(const char *words, const char *word)
-{
-	size_t n = strlen(word);
-	for (const char *at = words; (at = strstr(at, word)); at += n)
-		if ((at == words || at[-1] == ' ') && (at[n] == ' ' || at[n] == '\0'))
-			return true;
-	return false;
-}
-
+// tell whether a number is finite
 /* inf, or not a number */
 static bool is_not_finite(const char *value)
 {
@@ -40,24 +31,15 @@ static bool is_not_finite(const char *value)
 	return end != value && *end == '\0' && !isfinite(x);
 }
 
-static void empty(Row *row, const char *columns)
-{
-	char column[64];
-	for (const char *at = columns; *at; at += strcspn(at, " "),
-		at += strspn(at, " ")) {
-		snprintf(column, sizeof column, "%.*s", (int)strcspn(at, " "), at);
-		row_set(row, column, "-");
-	}
-}
-
 // set columns from a line of an answer
-/* true: the line was an answer; columns that it leaves out are empty */
-static bool take_answer(Row *row, const char *columns, char *line)
+/* true: the line was an answer; of the columns before it, n are kept */
+static bool take_answer(Row *row, int n, char *line)
 {
 	char diverged[64] = "";
-	bool any = false, ok = false;
-	if (strstr(line, "status="))
-		empty(row, columns);
+	bool ok = false;
+	if (strstr(line, "status=") == NULL)
+		return false;
+	row_forget(row, n);
 	for (char *pair = strtok(line, " \n"); pair; pair = strtok(NULL, " \n")) {
 		char *value = strchr(pair, '=');
 		if (value == NULL)
@@ -65,25 +47,22 @@ static bool take_answer(Row *row, const char *columns, char *line)
 		*value++ = '\0';
 		if (*diverged == '\0' && is_not_finite(value))
 			snprintf(diverged, sizeof diverged, "%s is %s", pair, value);
-		bool is_status = strcmp(pair, "status") == 0;
-		if (!is_status && !has_word(columns, pair))
-			continue;
+		ok |= strcmp(pair, "status") == 0 && strcmp(value, "ok") == 0;
 		row_set(row, pair, "%s", value);
-		ok |= is_status && strcmp(value, "ok") == 0;
-		any = true;
 	}
 	if (ok && *diverged)
 		row_set(row, "status", "diverged: %s", diverged);
-	return any;
+	return true;
 }
 
 // run the script and emit its rows
-void peer_measure(Row *row, const char *columns, long limit_s,
-	const char *script, const char *arguments, ...)
+void peer_measure(Row *row, long limit_s, const char *script,
+	const char *arguments, ...)
 {
 	char *tail, *command, *line = NULL;
 	size_t capacity = 0;
 	bool answered = false;
+	int n = row->n;
 	va_list list;
 	va_start(list, arguments);
 	if (vasprintf(&tail, arguments, list) < 0 || asprintf(&command,
@@ -92,13 +71,13 @@ void peer_measure(Row *row, const char *columns, long limit_s,
 	va_end(list);
 	FILE *answer = need(popen(command, "r"));
 	while (getline(&line, &capacity, answer) > 0)
-		if (take_answer(row, columns, line)) {
+		if (take_answer(row, n, line)) {
 			row_emit(row);
 			answered = true;
 		}
 	int status = pclose(answer), code = WEXITSTATUS(status);
 	if (code || !answered) {
-		empty(row, columns);
+		row_forget(row, n);
 		if (code == 124)
 			row_set(row, "status", "skipped: took more than %ld s", limit_s);
 		else

@@ -2,16 +2,21 @@
 #ifndef BENCH_PEER_H
 #define BENCH_PEER_H
 
+#include "base/choices.h"
 #include "bench/row.h"
 
 /* runs the script with these arguments for limit_s seconds at most; a line of
- * its answer sets columns (blanks between) and the status, as column=value, and
- * is a row. One whose status would be ok, but with a number that is not finite,
- * in a column or not, has diverged, and its status says so. There is a row too
- * when it could not run, ended early or took too long */
-void peer_measure(Row *row, const char *columns, long limit_s,
-	const char *script, const char *arguments, ...)
-	__attribute__((format(printf, 5, 6)));
+ * its answer that sets columns and the status, as column=value, is a row. One
+ * whose status would be ok, but with a number that is not finite, has diverged,
+ * and its status says so. There is a row too when it could not run, ended early
+ * or took too long */
+void peer_measure(Row *row, long limit_s, const char *script,
+	const char *arguments, ...) __attribute__((format(printf, 4, 5)));
+
+/* who computes a row */
+#define SIDES_OF(FIRST, NEXT) FIRST(OURS, "ours") NEXT(PYTORCH, "PyTorch")
+#define SIDES CHOICES(SIDES_OF)
+enum { CHOICE_IDS(SIDES_OF) };
 
 /* which rows of training steps are wanted; NULL: all */
 typedef struct PeerFilter { const char *impl, *size, *precision; } PeerFilter;

@@ -131,8 +131,7 @@ PowerFacts power_read(PowerWatch **watch)
 static void set_known(Row *row, const char *column, const char *format,
 	double value)
 {
-	if (!isnan(value))
-		row_set(row, column, format, value);
+	row_set(row, column, isnan(value) ? "-" : format, value);
 }
 
 void row_set_power(Row *row, const PowerFacts *p, int steps)

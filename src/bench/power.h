@@ -19,8 +19,8 @@ PowerWatch *power_watch(const Device *d);
 /* stops the thread, frees the watch and returns the means; NULL: all are NaN */
 PowerFacts  power_read(PowerWatch **w);
 
-#define POWER_VALUES "sm_MHz watts joules_per_step capped celsius"
-/* sets the columns POWER_VALUES, but for those that are NaN */
+/* sets the columns sm_MHz, watts, joules_per_step, capped and celsius; of what
+ * is NaN to - */
 void        row_set_power(Row *row, const PowerFacts *p, int steps);
 
 #endif

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/grow.h"
 
 // write the key cells of a configuration
 static void write_choice(FILE *to, const char *choices, int index)
@@ -75,55 +76,59 @@ char *key_cells(const Key *keys, const void *config)
 }
 
 // set and emit rows
-static int column_index(const Row *row, const char *name)
+static Cell *cell_of(Row *row, const char *column)
 {
-	int i = 0;
-	size_t length = strlen(name);
-	for (const char *c = row->columns; *c; c += strcspn(c, " "), c += *c == ' ',
-		i++)
-		if (strcspn(c, " ") == length && strncmp(c, name, length) == 0)
-			return i;
-	die("the experiment has no column %s", name);
+	for (int i = 0; i < row->n; i++)
+		if (strcmp(row->cells[i].column, column) == 0)
+			return &row->cells[i];
+	row->cells = grow(row->cells, row->n, sizeof *row->cells);
+	row->cells[row->n] = (Cell){ need(strdup(column)), NULL };
+	return &row->cells[row->n++];
 }
 
 void row_set(Row *row, const char *column, const char *format, ...)
 {
-	int i = column_index(row, column);
+	Cell *cell = cell_of(row, column);
 	va_list args;
 	va_start(args, format);
-	free(row->cells[i]);
-	if (vasprintf(&row->cells[i], format, args) < 0)
+	free(cell->text);
+	if (vasprintf(&cell->text, format, args) < 0)
 		die("out of host memory");
 	va_end(args);
-	keep_cell_whole(row->cells[i]);
+	keep_cell_whole(cell->text);
 }
 
 // make and free a row
-Row row_new(const char *columns, const char *cells)
+Row row_new(const char *keys)
 {
-	Row row = { .columns = columns, .ranks = 1 };
-	for (const char *c = columns; *c; c += strcspn(c, " "), c += *c == ' ') {
-		size_t length = strcspn(cells, "\t");
-		assert(row.n < MOST_COLUMNS);
-		row.cells[row.n++] = need(length ? strndup(cells, length)
-			: strdup("-"));
-		cells += length + (cells[length] == '\t');
-	}
+	Row row = { .keys = keys, .ranks = 1 };
 	row_set(&row, "status", "ok");
 	return row;
 }
 
+void row_forget(Row *row, int n)
+{
+	while (row->n > n) {
+		free(row->cells[--row->n].column);
+		free(row->cells[row->n].text);
+	}
+}
+
 void row_free(Row *row)
 {
-	for (int i = 0; i < row->n; i++)
-		free(row->cells[i]);
+	row_forget(row, 0);
+	free(row->cells);
 }
 
 // emit a row, and end a run
 void row_emit(Row *row)
 {
-	for (int i = 0; i < row->n; i++)
-		fprintf(row->to, "%s%c", row->cells[i], i + 1 < row->n ? '\t' : '\n');
+	fputs(row->keys, row->to);
+	for (int i = 1; i <= row->n; i++) {
+		const Cell *cell = &row->cells[i % row->n];
+		fprintf(row->to, "\t%s=%s", cell->column, cell->text);
+	}
+	fputc('\n', row->to);
 	fflush(row->to);
 	row->emitted = true;
 }

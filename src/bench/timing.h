@@ -15,7 +15,7 @@ enum { MOST_RUNS = NSTAMPS - 1 };
 /* the time of one run of the work, over so many runs after a few for warm-up; the
  * work is captured as a graph and replayed where the device can, else called */
 Timing timed(Device *d, Work *work, void *arg, int runs);
-/* as timed, but the work is called each time and never captured */
+/* times as timed does, but calls the work each time and never captures it */
 Timing timed_calls(Device *d, Work *work, void *arg, int runs);
 /* bandwidth of a copy of n fp32 elements: bytes read and written, in 1e9
  * bytes/s */

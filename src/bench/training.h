@@ -14,29 +14,15 @@ typedef struct ModelConfig {
 } ModelConfig;
 #define MODEL_KEYS KEY(ModelConfig, size, SIZES), KEY(ModelConfig, context), \
 	KEY(ModelConfig, precision, PRECISIONS), KEY(ModelConfig, fusion, FUSIONS)
-/* entries of a table of options; TO: the variable that an option sets */
-#define SIZE_OPTION(TO)      { "size", OPT_CHOICE, TO, SIZES, "model" }
-#define CONTEXT_OPTION(TO) \
-	{ "context", OPT_INT, TO, "1..65536", "tokens in a sequence" }
-#define BATCH_OPTION(TO)   \
-	{ "batch", OPT_INT, TO, "1..4096", "sequences in a batch" }
-#define PRECISION_OPTION(TO) \
-	{ "precision", OPT_CHOICE, TO, PRECISIONS, "number formats" }
-#define FUSION_OPTION(TO)  \
-	{ "fusion", OPT_CHOICE, TO, FUSIONS, "path" }
-#define WARMUP_OPTION(TO) \
-	{ "warmup", OPT_INT, TO, "1..1000", "steps before measuring" }
-#define STEPS_OPTION(TO)   { "steps", OPT_INT, TO, "1..1000", "measured steps" }
-
 /* a model as its configuration has it, its optimizer, and a batch of tokens */
 typedef struct Training {
 	Model *m;
 	Optimizer adamw;                     /* all zeros unless with_adamw */
 	Batch batch;
 } Training;
-/* on the harness's device; B: sequences in the batch */
+/* a training on the harness's device; B: sequences in the batch */
 Training training_of(const ModelConfig *c, size_t B, bool with_adamw);
-/* as training_of, on a device that is already open */
+/* a training as training_of makes it, on a device that is open already */
 Training training_on(Device *device, const ModelConfig *c, size_t B,
 	bool with_adamw);
 void     training_free(Training *t);

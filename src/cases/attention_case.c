@@ -135,9 +135,8 @@ static void flash_backward(AttentionCase *a)
 }
 
 // compute attention by a variant
-const char *const attention_variants[] = { "tiled", "simt", "mma_sync",
-	"split_fp16", "wgmma", "m64", "multi_warpgroup", "split_kv",
-	"warp_specialized", "warp_specialized-atomic", "naive" };
+const char *const attention_variants[] = {
+	CHOICE_NAMES(ATTENTION_VARIANTS_OF) };
 
 bool attention_case_take(AttentionCase *a, const char *variant)
 {

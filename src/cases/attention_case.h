@@ -28,15 +28,23 @@ void attention_case_gradients(AttentionCase *a, uint64_t seed);
 /* names of variants. naive: two matmuls and a softmax by elementary steps,
  * causal only; -atomic at the end: dQ by atomics; the others are kernels of the
  * device */
-#define ATTENTION_VARIANTS "tiled|simt|mma_sync|split_fp16|wgmma|m64|" \
-	"multi_warpgroup|split_kv|warp_specialized|"                         \
-	"warp_specialized-atomic|naive"
-enum { NVARIANTS = 11 };
+#define ATTENTION_VARIANTS_OF(FIRST, NEXT) \
+	FIRST(VARIANT_TILED, "tiled") NEXT(VARIANT_SIMT, "simt") \
+	NEXT(VARIANT_MMA_SYNC, "mma_sync") \
+	NEXT(VARIANT_SPLIT_FP16, "split_fp16") NEXT(VARIANT_WGMMA, "wgmma") \
+	NEXT(VARIANT_M64, "m64") \
+	NEXT(VARIANT_MULTI_WARPGROUP, "multi_warpgroup") \
+	NEXT(VARIANT_SPLIT_KV, "split_kv") \
+	NEXT(VARIANT_WARP_SPECIALIZED, "warp_specialized") \
+	NEXT(VARIANT_WARP_SPECIALIZED_ATOMIC, "warp_specialized-atomic") \
+	NEXT(VARIANT_NAIVE, "naive")
+#define ATTENTION_VARIANTS CHOICES(ATTENTION_VARIANTS_OF)
+enum { CHOICE_IDS(ATTENTION_VARIANTS_OF) NVARIANTS };
 extern const char *const attention_variants[NVARIANTS];
-/* has the passes below be computed by a variant, or by "chosen", the one that the
- * engine takes; false: it does not support this case */
+/* chooses the variant of the passes below; "chosen": the one that the engine
+ * takes. False: it does not support this case */
 bool attention_case_take(AttentionCase *a, const char *variant);
-/* each a Work of an AttentionCase */
+/* the passes; each is a Work of an AttentionCase */
 void attention_case_forward(void *attention_case);
 void attention_case_backward(void *attention_case);
 

@@ -22,9 +22,9 @@ const Option bounds_options[] = {
 	{ "TFLOPs", OPT_REAL, &TFLOPs, "RATE",
 		"of one device, with --GBps: this machine alone" },
 	{ "GBps", OPT_REAL, &GBps, "RATE", "egress bandwidth of one device" },
-	{ "batch", OPT_INT, &batch, "1..1099511627776", "rows (tokens) in all" },
-	{ "d-model", OPT_INT, &d_model, "1..1048576", "width of the model" },
-	{ "d-ff", OPT_INT, &d_ff, "1..1048576", "width of the layer" },
+	BATCH_OPTION_IN(&batch, "1..1099511627776", "rows (tokens) in all"),
+	D_MODEL_OPTION(&d_model, "1..1048576", "width of the model"),
+	D_FF_OPTION(&d_ff, "1..1048576", "width of the layer"),
 	{ 0 }
 };
 
@@ -91,7 +91,7 @@ static const long shapes[][3] = { { 120, 60, 120 }, { 7, 10, 13 } };
 const Key schedule_keys[] = { KEY(ScheduleConfig, X), KEY(ScheduleConfig, Y),
 	KEY(ScheduleConfig, batch), KEY(ScheduleConfig, d_model),
 	KEY(ScheduleConfig, d_ff),
-	KEY(ScheduleConfig, pass, "forward|backward"), { 0 } };
+	KEY(ScheduleConfig, pass, FFN_PASSES), { 0 } };
 
 void schedule_plan(Plan *plan, const long (*meshes)[2], int nmeshes)
 {

@@ -30,15 +30,12 @@ double  send_time(const BoundSetting *s, FfnCost cost, bool overlapped);
 /* whether sending takes no longer than computing */
 bool    compute_bound(const BoundSetting *s, FfnCost cost, bool overlapped);
 
-#define SETTING_VALUES "TFLOPs GBps batch d_model d_ff"
 /* small layers on meshes, run with data */
 typedef struct ScheduleConfig {
 	long X, Y, batch, d_model, d_ff;
 	FfnPass pass;
 } ScheduleConfig;
 extern const Key schedule_keys[];
-#define SCHEDULE_VALUES "flops flops_counted x_nbytes x_counted y_nbytes " \
-	"y_counted"
 void    schedule_plan(Plan *plan, const long (*meshes)[2], int nmeshes);
 void    schedule_row(Row *row, const ScheduleConfig *s, bool sharded);
 

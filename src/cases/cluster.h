@@ -22,8 +22,7 @@ typedef struct Cluster {
 	size_t steps[AXES];
 } Cluster;
 
-/* what a device has of an array: (rows, width), row-major; NULL: no elements,
- * sizes only */
+/* a device's part of an array: (rows, width), row-major; NULL: sizes only */
 typedef struct ClusterArray {
 	double *at;
 	size_t rows, width;
@@ -52,7 +51,7 @@ void ring_all_gather(Cluster *c, Axis axis, ClusterArray *part);
 void ring_reduce_scatter(Cluster *c, Axis axis, ClusterArray *part);
 /* part[d]: the whole array is set; then it holds the sum */
 void ring_all_reduce(Cluster *c, Axis axis, ClusterArray *part);
-/* as ring_all_reduce, by passing whole arrays round the ring */
+/* an all-reduce that passes whole arrays round the ring */
 void alternate_ring_all_reduce(Cluster *c, Axis axis, ClusterArray *part);
 
 /* C = beta C + op(A) op(B) on one device, 2mnk FLOPs; beta is 0 or 1 */

@@ -205,8 +205,7 @@ static CollectiveTime time_collective(CollectiveCase *c)
 // make the rows of a case
 const char *collective_name(int collective)
 {
-	static const char *const names[] = { "all-reduce", "reduce-scatter",
-		"all-gather", "broadcast" };
+	static const char *const names[] = { CHOICE_NAMES(COLLECTIVES_OF) };
 	return names[collective];
 }
 

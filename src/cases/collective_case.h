@@ -6,12 +6,12 @@
 #include "bench/row.h"
 #include "dist/comm.h"
 
-#define COLLECTIVES "all-reduce|reduce-scatter|all-gather|broadcast"
-enum { ALL_REDUCES, REDUCE_SCATTERS, ALL_GATHERS, BROADCASTS };
-
-/* columns that collective_rows sets, in a row for each size */
-#define COLLECTIVE_VALUES "bytes time_ms time_sd_ms time_min_ms algbw_GBps " \
-	"busbw_GBps batch runs"
+#define COLLECTIVES_OF(FIRST, NEXT) \
+	FIRST(ALL_REDUCES, "all-reduce") \
+	NEXT(REDUCE_SCATTERS, "reduce-scatter") \
+	NEXT(ALL_GATHERS, "all-gather") NEXT(BROADCASTS, "broadcast")
+#define COLLECTIVES CHOICES(COLLECTIVES_OF)
+enum { CHOICE_IDS(COLLECTIVES_OF) MEASURED_COLLECTIVES };
 
 typedef struct CollectiveCase {
 	Comm *comm;

@@ -25,7 +25,7 @@ static const char *sizes_text(const PeerCase *c)
 
 void gloo_rows(Row *row, const PeerCase *c)
 {
-	peer_measure(row, COLLECTIVE_VALUES, c->limit_s, "pytorch_collectives.py",
+	peer_measure(row, c->limit_s, "pytorch_collectives.py",
 		"--device %s --dtype %s --ranks %ld --sizes %s --runs %ld", c->device,
 		c->dtype, c->ranks, sizes_text(c), c->runs);
 }
@@ -81,8 +81,8 @@ static const char run_all_reduce_perf[] =
 	"set -- %s/all_reduce_perf %s/build/all_reduce_perf; [ -x \"$1\" ] || shift; "
 	"p=$1; g=%ld; set -- \"$p\"; export NCCL_NVLS_ENABLE=0; "
 	"if %s; then ldd \"$p\" | grep -q libmpi || exit 9; "
-	"export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; "
-	"set -- mpirun --bind-to none --oversubscribe -n $g \"$p\"; g=1; fi; "
+	"export " MPIRUN_VARIABLES "; "
+	"set -- " MPIRUN " --bind-to none -n $g \"$p\"; g=1; fi; "
 	"timeout %ld \"$@\" -g $g -d %s -b %ld -e %ld -f 10 -w 5 -n %ld -c 1";
 
 void nccl_tests_rows(Row *row, const PeerCase *c, const char *folder,

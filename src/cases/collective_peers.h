@@ -7,7 +7,7 @@
 
 #include "bench/row.h"
 
-/* what a peer is to measure */
+/* the measurement that a peer is asked for */
 typedef struct PeerCase {
 	const char *device, *dtype;      /* "cpu" or "cuda", "fp32" or "bf16" */
 	long ranks, runs, limit_s;

@@ -44,7 +44,9 @@ static int parse_sizes(long *sizes, const char *list)
 }
 
 // list the sizes of a table
-int collective_sizes(long sizes[MOST_SIZES], double most)
+/* sets the sizes of --bytes as they were given; else ours, ascending, of at most
+ * so many bytes each; returns how many */
+static int collective_sizes(long sizes[MOST_SIZES], double most)
 {
 	static const double all[] = { 512e3, 1e6, 3e6, 10e6, 30e6, 50e6, 100e6, 300e6,
 		500e6, 1e9 };

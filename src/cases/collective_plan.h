@@ -10,7 +10,7 @@
 #define COLLECTIVE_DTYPES "fp32|bf16"
 enum { MOST_SIZES = 16 };
 
-/* what the options ask for; 0, NULL or -1: everything */
+/* the choice of the options; 0, NULL or -1: everything */
 typedef struct CollectiveWish {
 	const char *transport, *bytes;
 	int dtype;
@@ -38,13 +38,10 @@ bool collective_wanted(const char *transport, int dtype, long ranks);
 /* exits 2 when n, the number of planned configurations, is 0, or when the sizes
  * asked for are none */
 void collective_expect(int n);
-/* sets the sizes of --bytes as they were given; else ours, ascending, of at most
- * so many bytes each; returns how many */
-int  collective_sizes(long sizes[MOST_SIZES], double most);
 /* emits all rows of a configuration; called by a process for each rank */
 void collective_run(Row *row, int collective, const char *transport, int dtype,
 	double most);
-/* what a peer is asked for; sizes: room for them, used as long as the case is */
+/* the case for a peer; sizes: room that is used as long as the case is */
 PeerCase collective_peer_case(const char *device, int dtype, long ranks,
 	double most, long sizes[MOST_SIZES]);
 

@@ -10,8 +10,9 @@
 #include "base/error.h"
 #include "base/grow.h"
 #include "base/options.h"
-#include "base/records.h"
+#include "base/table_reader.h"
 #include "bench/training.h"
+#include "cases/collective_case.h"
 
 // open a table of a folder
 /* NULL: there is no such table */
@@ -208,8 +209,7 @@ static int add_table(Measurements *seen, const char *folder, const char *name,
 // collect collectives
 static void add_collectives(Measurements *seen, const char *name)
 {
-	static const char *const names[] = { "all-reduce", "reduce-scatter",
-		"all-gather", "broadcast" };
+	static const char *const names[] = { CHOICE_NAMES(COLLECTIVES_OF) };
 	const Records *r = keep_table(seen, seen->folder, name);
 	for (int row = 0; r && row < records_count(r); row++) {
 		const char *what = text_of(r, row, "collective");

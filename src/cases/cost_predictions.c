@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/records.h"
 #include "base/stats.h"
+#include "base/table_reader.h"
 
 // find what was predicted
 enum { DATE = sizeof "2026-01-01T00:00:00Z" - 1 };

@@ -105,9 +105,11 @@ static void set_choice(Row *row, const MapPoint *p, const CostChoice *c,
 {
 	const CostRun *r = &c->run;
 	char text[64];
+	row_set(row, "way", "%s", c->found ? cost_choice_name(r, text) : "none");
+	if (!c->found)
+		return;
 	double rate = tokens / devices / c->step.step_ms * 1e3,
 		flops = 3 * cost_forward_flops(&p->model.shape, p->model.context);
-	row_set(row, "way", "%s", cost_choice_name(r, text));
 	row_set(row, "strategy", "%s", strategy_name(r));
 	row_set(row, "tensor", "%ld", r->tensor);
 	row_set(row, "stages", "%ld", r->stages);
@@ -124,25 +126,15 @@ static void set_choice(Row *row, const MapPoint *p, const CostChoice *c,
 	row_set(row, "GB", "%.4g", c->step.nbytes * 1e-9);
 }
 
-// empty the cells of a choice
-/* cells keep their values from row to row */
-static void set_no_choice(Row *row)
-{
-	static const char *const names[] = { "strategy", "tensor", "stages",
-		"interleave", "microbatches", "recompute", "step_ms", "tokens_per_s",
-		"mfu", "hidden", "bubble", "GB", "plain_strategy", "plain_tensor",
-		"plain_ms" };
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		row_set(row, names[i], "-");
-	row_set(row, "way", "none");
-	row_set(row, "plain_way", "none");
-}
-
+// set the cells of a choice without a pipeline
 /* sets the cells of the best choice without a pipeline */
 static void set_plain_choice(Row *row, const CostChoice *c)
 {
 	char text[64];
-	row_set(row, "plain_way", "%s", cost_choice_name(&c->run, text));
+	row_set(row, "plain_way", "%s", c->found ? cost_choice_name(&c->run, text)
+		: "none");
+	if (!c->found)
+		return;
 	row_set(row, "plain_strategy", "%s", strategy_name(&c->run));
 	row_set(row, "plain_tensor", "%ld", c->run.tensor);
 	row_set(row, "plain_ms", "%.5g", c->step.step_ms);
@@ -158,16 +150,13 @@ static double set_best_choice(Row *row, const MapPoint *p, long devices,
 	CostChoice c = { .found = false }, plain = c;
 	row_set(row, "devices", "%ld", devices);
 	row_set(row, "tokens", "%.0f", tokens);
-	set_no_choice(row);
 	if (sequences >= 1 && sequences == floor(sequences)) {
 		c = cost_choose(&p->machine, &p->model, devices, (long)sequences, true);
 		plain = cost_choose(&p->machine, &p->model, devices, (long)sequences,
 			false);
 	}
-	if (c.found)
-		set_choice(row, p, &c, tokens, devices);
-	if (plain.found)
-		set_plain_choice(row, &plain);
+	set_choice(row, p, &c, tokens, devices);
+	set_plain_choice(row, &plain);
 	return c.found ? tokens / devices / c.step.step_ms : 0;
 }
 
@@ -180,6 +169,7 @@ void run_regimes(Row *row, const void *config)
 		for (long tokens = 1 << 18; tokens <= 1 << 26; tokens *= 4) {
 			if ((g->devices && devices > 1) || (g->tokens && tokens > 1 << 18))
 				continue;
+			row_forget(row, 1);
 			set_best_choice(row, &p, g->devices ? g->devices : devices,
 				g->tokens ? g->tokens : tokens);
 			row_emit(row);
@@ -197,6 +187,7 @@ static void emit_scaling(Row *row, const MapPoint *p, bool weak)
 		long n = g->devices ? g->devices : devices;
 		double tokens = g->tokens ? g->tokens : 1 << 22;
 		tokens = weak ? 8192.0 * n : tokens;
+		row_forget(row, 1);
 		row_set(row, "mode", "%s", weak ? "weak" : "strong");
 		double rate = set_best_choice(row, p, n, tokens);
 		first = first > 0 ? first : rate;

@@ -29,9 +29,6 @@ typedef struct SearchConfig {
 	int sheet, at;                   /* indices of search_sheets, search_models */
 } SearchConfig;
 
-#define SEARCH_VALUES "devices tokens way strategy tensor stages interleave " \
-	"microbatches recompute step_ms tokens_per_s mfu hidden bubble GB " \
-	"plain_way plain_strategy plain_tensor plain_ms"
 void run_regimes(Row *row, const void *config);
 void run_scaling(Row *row, const void *config);
 void run_hiding(Row *row, const void *config);

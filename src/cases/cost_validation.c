@@ -82,10 +82,11 @@ void run_collectives(Row *row, const void *config)
 static void set_unfitted(Row *row, const CostFit *f, const MeasuredStep *s)
 {
 	CostRun r = s->run;
+	bool any = strcmp(s->precision, f->precision) == 0;
 	r.fwd_ms = r.bwd_ms = r.opt_ms = 0;
-	double ms = cost_step(&f->machine, &r).step_ms;
-	row_set(row, "unaided_ms", "%.4f", ms);
-	set_error(row, "unaided_error", ms, s->step_ms);
+	double ms = any ? cost_step(&f->machine, &r).step_ms : 0;
+	row_set(row, "unaided_ms", any ? "%.4f" : "-", ms);
+	row_set(row, "unaided_error", any ? "%.4f" : "-", ms / s->step_ms - 1);
 }
 
 // find the time of a step's collectives alone
@@ -120,10 +121,7 @@ static void predict_step(Row *row, int folder, const MeasuredStep *s)
 	set_error(row, "error", ms, s->step_ms);
 	row_set(row, "alone_ms", s->alone_ms > 0 ? "%.4f" : "-", s->alone_ms);
 	row_set(row, "predicted_alone_ms", "%.4f", single_rank_ms(&f->machine, &r));
-	row_set(row, "unaided_ms", "-");
-	row_set(row, "unaided_error", "-");
-	if (strcmp(s->precision, f->precision) == 0)
-		set_unfitted(row, f, s);
+	set_unfitted(row, f, s);
 	row_set(row, "ahead_ms", before > 0 ? "%.4f" : "-", before);
 	row_set(row, "ahead_error", before > 0 ? "%.4f" : "-",
 		before / s->step_ms - 1);

@@ -12,7 +12,7 @@ typedef struct SourceConfig {
 	int first; /* index of its first run for published_run */
 } SourceConfig;
 
-/* each emits several rows */
+/* sweeps whose runs emit several rows each */
 void run_constants(Row *row, const void *config);
 void run_collectives(Row *row, const void *config);
 void run_steps(Row *row, const void *config);

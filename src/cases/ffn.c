@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "base/stats.h"
 
 // find the cost of a pass by formula
 FfnCost ffn_cost(const Ffn *f, FfnPass pass)
@@ -246,7 +247,7 @@ static void check_derivatives(FfnLayer *one)
 		if (pairs[p][0] == W2 && !one->f->gated)
 			continue;
 		for (size_t i = 0; i < n; i++)
-			largest = fmax(largest, fabs(d.at[i]));
+			largest = max_or_nan(largest, fabs(d.at[i]));
 		// compare some elements with central differences
 		for (int k = 0; k < TRIED; k++) {
 			double *x = &a.at[k * (n - 1) / (TRIED - 1)], kept = *x,

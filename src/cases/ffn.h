@@ -3,6 +3,7 @@
 #ifndef CASES_FFN_H
 #define CASES_FFN_H
 
+#include "base/choices.h"
 #include "cases/cluster.h"
 
 enum { NBYTES = 2 };                /* of a weight or an activation: bf16 */
@@ -16,7 +17,10 @@ typedef struct Ffn {
 	                     * device has its part of F whole */
 } Ffn;
 
-typedef enum FfnPass { FORWARD, BACKWARD, PASSES } FfnPass;
+#define FFN_PASSES_OF(FIRST, NEXT) \
+	FIRST(FORWARD, "forward") NEXT(BACKWARD, "backward")
+#define FFN_PASSES CHOICES(FFN_PASSES_OF)
+typedef enum FfnPass { CHOICE_IDS(FFN_PASSES_OF) PASSES } FfnPass;
 
 /* FLOPs of the device that has most; along each axis the most bytes that any
  * device sends in a step, summed over steps */
@@ -28,10 +32,9 @@ typedef struct FfnCost {
 FfnCost ffn_cost(const Ffn *f, FfnPass pass);
 /* counts an explicit schedule, step by step, in whole rows and columns */
 void ffn_count(const Ffn *f, FfnCost cost[PASSES]);
-/* as ffn_count, but small integers are really computed with and sent. Ends the
- * program unless each device has the output and the gradients that one device
- * computes and, for small layers, those of one device are derivatives by
- * differences */
+/* counts as ffn_count does, and computes and sends small integers. Ends the
+ * program unless each device has the output and the gradients of one device
+ * alone and, for small layers, these are derivatives by differences */
 void ffn_run(const Ffn *f, FfnCost cost[PASSES]);
 
 #endif

@@ -89,9 +89,8 @@ static void emit(const GoldenRun *h, const char *what, const char *of, Squares s
 	row_set(row, "what", "%s", what);
 	row_set(row, "of", "%s", of);
 	row_set(row, "error", "%.4e", sqrt(s.ours / s.whole));
-	row_set(row, "pytorch_error", "-");
-	if (s.theirs >= 0)
-		row_set(row, "pytorch_error", "%.4e", sqrt(s.theirs / s.whole));
+	row_set(row, "pytorch_error", s.theirs >= 0 ? "%.4e" : "-",
+		sqrt(s.theirs / s.whole));
 	row_emit(row);
 }
 

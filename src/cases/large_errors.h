@@ -6,7 +6,6 @@
 #include "bench/row.h"
 #include "cases/large_step.h"
 
-#define ERROR_VALUES "precision beside what of error pytorch_error"
 /* sets shape and batch from the file; exits 2 if it holds no golden vectors */
 void large_errors_shape(LargeConfig *to, const char *path);
 /* emits the errors of each policy; c: tokens of a chunk of the head */

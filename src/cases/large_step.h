@@ -41,11 +41,7 @@ typedef struct StepLength {
 	const char *gemms;
 } StepLength;
 
-#define STEP_VALUES "step_ms step_sd_ms steps fwd_ms bwd_ms wait_ms opt_ms "   \
-	"linear_ms attention_ms elementwise_ms optimizer_ms comm_ms blocked_ms " \
-	"TFLOP TFLOP_per_s first_loss loss drop_gate_up drop_qkv peak_MiB "      \
-	"derived_MiB workspace_MiB sent_MB via " POWER_VALUES
-/* sets STEP_VALUES; all ranks of the row call it */
+/* fills the row of a step; all ranks of the row call it */
 void large_step_run(Row *row, const StepConfig *c, const StepLength *length);
 
 typedef struct TextRun {
@@ -53,7 +49,6 @@ typedef struct TextRun {
 	double rate;                     /* learning rate of all steps */
 	long steps;
 } TextRun;
-#define LEARN_VALUES "step loss rate bytes"
 /* the least number of bytes of such a text */
 static inline size_t text_least(const LargeConfig *c)
 {

@@ -39,17 +39,19 @@ enum { MOST_COUNTED = 4096 };       /* devices: sends grow as their square */
 static void count_schedule(Row *row, const BoundSetting *s, Ffn f, FfnPass pass,
 	const char *compute, const char *send)
 {
-	if (f.X * f.Y > MOST_COUNTED)
-		return;
-	FfnCost cost[PASSES];
-	ffn_count(&f, cost);
-	row_set(row, compute, "%.6g", compute_time(s, cost[pass]) * 1e3);
-	row_set(row, send, "%.6g", send_time(s, cost[pass], true) * 1e3);
+	FfnCost cost[PASSES] = { 0 };
+	bool counted = f.X * f.Y <= MOST_COUNTED;
+	if (counted)
+		ffn_count(&f, cost);
+	row_set(row, compute, counted ? "%.6g" : "-",
+		compute_time(s, cost[pass]) * 1e3);
+	row_set(row, send, counted ? "%.6g" : "-",
+		send_time(s, cost[pass], true) * 1e3);
 }
 
 // find the bound of each machine and pass
 static const Key bound_keys[] = { KEY(Hardware, hardware),
-	KEY(OneAxisConfig, pass, "forward|backward"), { 0 } };
+	KEY(OneAxisConfig, pass, FFN_PASSES), { 0 } };
 
 static void plan_bounds(Plan *plan)
 {
@@ -77,7 +79,7 @@ static void run_bound(Row *row, const void *config)
 
 // find times against devices
 static const Key curve_keys[] = { KEY(Hardware, hardware),
-	KEY(OneAxisConfig, pass, "forward|backward"), KEY(OneAxisConfig, N), { 0 } };
+	KEY(OneAxisConfig, pass, FFN_PASSES), KEY(OneAxisConfig, N), { 0 } };
 
 static void plan_curve(Plan *plan)
 {
@@ -117,10 +119,8 @@ static void run_schedule(Row *row, const void *config)
 
 // name the sweeps of one axis
 const Sweep one_axis_sweeps[] = {
-	{ "bounds", bound_keys, SETTING_VALUES " bound N compute_ms send_ms "
-		"next_compute_ms next_send_ms", plan_bounds, run_bound },
-	{ "curve", curve_keys, SETTING_VALUES " compute_ms send_ms", plan_curve,
-		run_curve },
-	{ "schedule", schedule_keys, SCHEDULE_VALUES, plan_schedules, run_schedule },
+	{ "bounds", bound_keys, plan_bounds, run_bound },
+	{ "curve", curve_keys, plan_curve, run_curve },
+	{ "schedule", schedule_keys, plan_schedules, run_schedule },
 	{ 0 }
 };

@@ -6,7 +6,7 @@
 
 enum { LINEAR, ATTENTION, ELEMENTWISE, OPTIMIZER, NCLASSES };
 
-/* has ranges of d take stamps from now on, or no more; one device at a time */
+/* starts or stops stamps at the ranges of d; one device at a time */
 void watch_classes(Device *d, bool on);
 /* sets the milliseconds of each class in the last step, which is over; a replayed
  * step has the stamps that were recorded with it */

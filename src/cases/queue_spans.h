@@ -2,13 +2,12 @@
 #ifndef CASES_QUEUE_SPANS_H
 #define CASES_QUEUE_SPANS_H
 
-#include "cases/ddp_case.h"
+#include "cases/ddp_steps.h"
 #include "profile/trace.h"
 
 /* takes one step, after two that warm up, and sets spans, which has room for
  * NSTAMPS; waits: those of the compute queue too. Returns how many there are */
 int  queue_spans(DdpCase *c, bool waits, TraceSpan *spans);
-#define QUEUE_SPAN_VALUES "queue class name start_us end_us"
 /* emits a row for each of the first rank's n spans, and writes all ranks' spans
  * as a trace into a file; NULL: into none */
 void queue_spans_record(Row *row, Comm *comm, const TraceSpan *spans, int n,

@@ -3,18 +3,21 @@
 #ifndef CASES_SHARDING_CASE_H
 #define CASES_SHARDING_CASE_H
 
-#include "cases/ddp_case.h"
+#include "cases/ddp_plan.h"
+#include "cases/ddp_steps.h"
 #include "estimate/memory_estimate.h"
 
-typedef enum { SINGLE, DDP, SHARDED, ZERO1, ZERO2, FSDP } Strategy;
-#define STRATEGIES "single|ddp|sharded|zero1|zero2|fsdp"
+#define STRATEGIES_OF(FIRST, NEXT) \
+	FIRST(SINGLE, "single") NEXT(DDP, "ddp") NEXT(SHARDED, "sharded") \
+	NEXT(ZERO1, "zero1") NEXT(ZERO2, "zero2") NEXT(FSDP, "fsdp")
+#define STRATEGIES CHOICES(STRATEGIES_OF)
+typedef enum { CHOICE_IDS(STRATEGIES_OF) NSTRATEGIES } Strategy;
 typedef struct ShardingConfig {
 	DdpConfig ddp;                   /* its kind is not used */
 	int strategy;
 	long prefetch;                   /* 0 unless fsdp */
 	int update;                      /* of UPDATES; early: zero2 only */
 } ShardingConfig;
-#define UPDATES "late|early"
 #define SHARDING_KEYS MODEL_KEYS, KEY(DdpConfig, batch),                      \
 	KEY(ShardingConfig, strategy, STRATEGIES),                            \
 	KEY(ShardingConfig, prefetch), KEY(DdpConfig, bucket_mb, "%g"),       \
@@ -54,10 +57,7 @@ void     sharding_case_begin(ShardingCase *c);
 /* frees them and the case */
 void     sharding_case_close(ShardingCase **c);
 
-#define SHARDING_TIMES "period_ms step_ms step_sd_ms fwd_ms bwd_ms wait_ms " \
-	"opt_ms comm_ms blocked_ms alone_ms all_reduce_MB reduce_scatter_MB " \
-	"exchange_MB all_gather_MB broadcast_MB sent_derived_MB weights_MB loss via"
-/* times steps of a case that has begun, and sets SHARDING_TIMES */
+/* times steps of a case that has begun, and sets times and volumes */
 void     sharding_case_time(Row *row, ShardingCase *c);
 
 /* parts of the run: until model, strategy and optimizer are there; of a step,
@@ -76,10 +76,7 @@ void     moments_of_steps(DdpCase *run, void (*begin)(void *arg), void *arg,
 void     sharding_case_memory(ShardingCase *c, Moment moments[NMOMENTS]);
 /* the memory of a moment by formula; category[]: the most that each takes */
 MemoryEstimate sharding_case_estimate(const ShardingCase *c, int moment);
-#define SHARDING_MEMORY "peak_MiB parameter_MiB gradient_MiB optimizer_MiB " \
-	"activation_MiB temporary_MiB active_MiB workspace_MiB derived_MiB " \
-	"parameter_derived_MiB gradient_derived_MiB optimizer_derived_MiB"
-/* sets SHARDING_MEMORY */
+/* sets the memory of a moment, by category, and what is derived of it */
 void     sharding_case_set_memory(Row *row, const Moment *m,
 	const MemoryEstimate *derived);
 #endif

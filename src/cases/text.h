@@ -14,9 +14,9 @@ typedef struct Text {
 /* reads a text; exits 2 unless the file has `least` bytes */
 Text   text_read(const char *path, size_t least);
 void   text_free(Text *t);
-/* what is scored: n windows of T bytes, and the byte after each of these */
+/* the scored bytes: n windows of T bytes, and the byte after each of these */
 typedef struct Windows { size_t n, T; } Windows;
-/* where window i begins; windows are spread evenly over the held-out part */
+/* the start of window i; windows are spread evenly over the held-out part */
 size_t text_held_out(const Text *t, Windows w, size_t i);
 /* nats per byte of the windows, by counts from the training part */
 double text_unigram_nats(const Text *t, Windows w);

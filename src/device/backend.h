@@ -16,7 +16,7 @@ typedef struct Backend {
 	const char *name;
 	/* NULL if there is a device of this number, else a text that says why
 	 * not */
-	const char *(*missing)(int ordinal);
+	const char *(*why_missing)(int ordinal);
 	/* the state of an open device, the first argument of what follows */
 	void  *(*open)(int ordinal);
 	void   (*close)(void *state);

@@ -282,7 +282,8 @@ static void set_environment(void)
 
 // list the functions of the CPU backend
 const Backend cpu_backend = {
-	.name = "cpu", .missing = cpu_missing, .open = cpu_open, .close = cpu_close,
+	.name = "cpu", .why_missing = cpu_missing, .open = cpu_open,
+	.close = cpu_close,
 	.describe = cpu_describe, .libraries = cpu_libraries, .memory = cpu_memory,
 	.available = cpu_available, .width = cpu_width, .alloc = cpu_alloc,
 	.free = cpu_free, .host_alloc = cpu_alloc, .host_free = cpu_free,

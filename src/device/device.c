@@ -197,7 +197,7 @@ static const Backend *choose_backend(const char *name, int ordinal)
 	if (strcmp(name, "cpu") == 0)
 		return &cpu_backend;
 #ifdef HAVE_CUDA
-	missing = cuda_backend.missing(ordinal);
+	missing = cuda_backend.why_missing(ordinal);
 	if (missing == NULL)
 		return &cuda_backend;
 #endif

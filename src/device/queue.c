@@ -1,9 +1,11 @@
-#include "device/device.h"
+#include "device/queue.h"
 
 #include <assert.h>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "device/copy.h"
+#include "device/stamp.h"
 
 // order the work of queues
 void device_flush_deferred(Device *d, const char *why)

@@ -6,10 +6,10 @@
 
 #include "base/error.h"
 #include "base/grow.h"
+#include "dist/owners.h"
 #include "dist/reducer.h"
 #include "dist/ring.h"
-#include "dist/shares.h"
-#include "ops/caller.h"
+#include "ops/outside_calls.h"
 
 /* a reducer of the caller's */
 typedef struct CallerReducer {
@@ -42,9 +42,9 @@ int32_t dist_open(int32_t rank, int32_t ranks, const char *address,
 	if (job.comm)
 		return DIST_INSIDE;
 	if (rank < 0 || rank >= ranks || port < 1 || port > 65535 || limit_s < 1
-		|| address == NULL || strlen(address) >= sizeof at.address)
+		|| address == NULL || strlen(address) >= sizeof at.host)
 		return DIST_BAD_JOB;
-	strcpy(at.address, address);
+	strcpy(at.host, address);
 	job.device = device_open("cpu");
 	job.comm = comm_open(link_tcp(rank, ranks, &at, limit_s), job.device,
 		&(CommSettings){ .transport = "ring", .limit_s = limit_s });

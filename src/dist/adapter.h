@@ -18,7 +18,7 @@ typedef enum {
 	DIST_OK,
 	DIST_BAD_JOB,           /* rank, ranks, address, port or limit */
 	DIST_INSIDE,            /* the process is in a job already */
-	DIST_OUTSIDE,           /* it is in none, or has no such reducer or request */
+	DIST_OUTSIDE,           /* no job, or no such reducer or request */
 	DIST_NULL,              /* a pointer to an array is NULL */
 	DIST_BAD_KIND,          /* no such kind, or buckets that hold nothing */
 	DIST_BAD_TYPE,

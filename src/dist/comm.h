@@ -4,6 +4,7 @@
 #define DIST_COMM_H
 
 #include "dist/transport.h"
+#include "ops/types.h"
 
 // declare the communicator's life
 typedef struct Comm Comm;
@@ -57,6 +58,7 @@ void    comm_barrier(Comm *c);
  * of the other ranks are filled in */
 void    comm_gather_host(Comm *c, void *all, size_t nbytes);
 double  comm_sum(Comm *c, double x);
+/* NaN on all ranks if x is NaN on any */
 double  comm_max(Comm *c, double x);
 /* ends the program unless all ranks have queued the same collectives so far */
 void    comm_check_order(Comm *c);

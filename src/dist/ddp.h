@@ -15,8 +15,8 @@ Ddp    *ddp_new(Model *m, Comm *c, const DdpSettings *settings);
 void    ddp_free(Ddp **ddp);
 /* off: gradients stay as they are, for passes that only accumulate */
 void    ddp_sync(Ddp *ddp, bool on);
-/* has the model's optimizer sum what DdpSettings.exchange leaves unsummed; before
- * the first step */
+/* lets the model's optimizer sum the gradients that DdpSettings.exchange leaves
+ * unsummed; called before the first step */
 void    ddp_bind(const Ddp *ddp, Optimizer *o);
 int     ddp_buckets(const Ddp *ddp);
 

@@ -30,9 +30,9 @@ typedef struct Link {
 } Link;
 
 // declare where ranks meet
-/* where ranks meet: rank 0 listens, the others know the port */
+/* the meeting place of the ranks: rank 0 listens, the others know the port */
 typedef struct Meeting {
-	char address[64];                /* of rank 0's host */
+	char host[256];                  /* of rank 0: a name or an address */
 	int port;
 	int listener;                    /* a listening socket; -1: rank 0 makes it */
 } Meeting;

@@ -3,6 +3,7 @@
 #include "dist/link.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/error.h"
 
@@ -13,6 +14,12 @@ static int number_in(const char *name)
 	return text ? atoi(text) : -1;
 }
 
+/* do the variables of Slurm belong to the shell that started us? */
+static bool typed_in_shell(void)
+{
+	return getenv("SLURM_PTY_PORT") && number_in("SLURM_TASK_PID") != getpid();
+}
+
 bool link_launched(int *rank, int *ranks)
 {
 	static const char *const names[][2] = {
@@ -20,7 +27,8 @@ bool link_launched(int *rank, int *ranks)
 		{ "PMI_RANK", "PMI_SIZE" },
 		{ "SLURM_PROCID", "SLURM_STEP_NUM_TASKS" },
 	};
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+	size_t n = sizeof names / sizeof *names - typed_in_shell();
+	for (size_t i = 0; i < n; i++) {
 		*rank = number_in(names[i][0]);
 		*ranks = number_in(names[i][1]);
 		if (*rank >= 0 && *ranks > 0)
@@ -35,6 +43,7 @@ bool link_launched(int *rank, int *ranks)
 #include <string.h>
 
 #include "base/grow.h"
+#include "dist/host_transport.h"
 #include "dist/ring.h"
 #include "dist/transport.h"
 
@@ -108,11 +117,21 @@ static void mpi_close(Link *l)
 }
 
 // start MPI once
+static void expect_pmix(int ranks)
+{
+#ifdef OPEN_MPI
+	if (getenv("SLURM_PROCID") && getenv("PMIX_RANK") == NULL)
+		usage_error("srun started %d tasks without PMIx, by which Open MPI joins "
+			"them: srun --mpi=pmix", ranks);
+#endif
+}
+
 static void start_mpi(int ranks)
 {
 	int level, seen;
 	if (mpi_links++ > 0)
 		return;
+	expect_pmix(ranks);
 	MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level);
 	if (level < MPI_THREAD_MULTIPLE)
 		die("this MPI does not let two threads call it");

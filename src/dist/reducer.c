@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "ops/ops.h"
 
-const char *const ddp_names[NDDP] = { "naive", "flat", "overlap", "bucketed" };
+const char *const ddp_names[NDDP] = { CHOICE_NAMES(DDP_KINDS_OF) };
 
 // declare the reducer
 typedef struct GradientBucket {

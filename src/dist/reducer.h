@@ -8,8 +8,11 @@
 /* when gradients are summed. NAIVE: one parameter after the other, FLAT: all at
  * once, both after the backward pass; OVERLAP: each as soon as it is there;
  * BUCKETED: bucket by bucket */
-typedef enum { DDP_NAIVE, DDP_FLAT, DDP_OVERLAP, DDP_BUCKETED, NDDP } DdpKind;
-#define DDP_KINDS "naive|flat|overlap|bucketed"
+#define DDP_KINDS_OF(FIRST, NEXT) \
+	FIRST(DDP_NAIVE, "naive") NEXT(DDP_FLAT, "flat") \
+	NEXT(DDP_OVERLAP, "overlap") NEXT(DDP_BUCKETED, "bucketed")
+#define DDP_KINDS CHOICES(DDP_KINDS_OF)
+typedef enum { CHOICE_IDS(DDP_KINDS_OF) NDDP } DdpKind;
 extern const char *const ddp_names[NDDP];
 
 typedef struct DdpSettings {
@@ -21,9 +24,9 @@ typedef struct DdpSettings {
 } DdpSettings;
 
 // declare the reducer's interface
-/* where the gradient of a parameter lies among all gradients, in elements;
- * parts ascend and do not overlap. count = 0: the parameter is frozen,
- * without gradient */
+/* the place of a parameter's gradient among all gradients, in elements; parts
+ * ascend and do not overlap. count = 0: the parameter is frozen, without
+ * gradient */
 typedef struct GradientPart {
 	size_t offset, count;
 	int uses;                        /* announcements in a step; 2 where tied */
@@ -35,9 +38,10 @@ typedef struct Reducer Reducer;
  * equal arguments. The parts are copied */
 Reducer *reducer_new(Device *device, Comm *comm, const DdpSettings *settings,
 	const GradientPart *parts, int nparts, size_t extent, Type type);
-/* not while a step is between its first announcement and reducer_finish */
+/* frees the reducer; not between a step's first announcement and
+ * reducer_finish */
 void     reducer_free(Reducer **reducer);
-/* where the rank's gradients go, and where the sums are after reducer_finish,
+/* the array of the rank's gradients, which holds the sums after reducer_finish,
  * unless there are reducer_sums */
 Array    reducer_gradients(const Reducer *r);
 /* says that the gradients of `count` parameters from `first` on are there

@@ -138,7 +138,7 @@ static long load_owned(const TensorFile *f, const char *path, const Model *m,
 }
 
 // save and load a sharded model
-void zero_save(Zero *z, const char *path, long position)
+static void zero_save(Zero *z, const char *path, long position)
 {
 	ZeroPiece *owned = need(malloc(shape_nparameters(&z->m->shape)
 		* sizeof *owned));
@@ -150,7 +150,7 @@ void zero_save(Zero *z, const char *path, long position)
 	free(owned);
 }
 
-long zero_load(Zero *z, const TensorFile *f, const char *path)
+static long zero_load(Zero *z, const TensorFile *f, const char *path)
 {
 	ZeroPiece *owned = need(malloc(shape_nparameters(&z->m->shape)
 		* sizeof *owned));
@@ -226,7 +226,9 @@ static Optimizer with_kind(ShardedModel *s)
 	return o;
 }
 
-void owners_save(ShardedModel *s, Model *m, Comm *c, const char *path,
+/* each rank has the whole model, and owners have the state; m and c are those
+ * of the sharded model */
+static void owners_save(ShardedModel *s, Model *m, Comm *c, const char *path,
 	long position)
 {
 	Optimizer o = with_kind(s);
@@ -239,7 +241,7 @@ void owners_save(ShardedModel *s, Model *m, Comm *c, const char *path,
 	free(owned);
 }
 
-long owners_load(ShardedModel *s, Model *m, const TensorFile *f,
+static long owners_load(ShardedModel *s, Model *m, const TensorFile *f,
 	const char *path)
 {
 	Optimizer o = with_kind(s);

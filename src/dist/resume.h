@@ -12,19 +12,11 @@
  * the caller counts it, 0 to MOST_POSITION; loading returns it. The optimizer's
  * settings stay as they are. A file of another model or optimizer exits 2 */
 #define MOST_POSITION (1L << 53)
-void zero_save(Zero *z, const char *path, long position);
-long zero_load(Zero *z, const TensorFile *f, const char *path);
 /* replica: each rank has the whole model and its optimizer's state, under data
  * parallelism; or there is one process, which may load without a communicator */
 void replica_save(Model *m, Optimizer *o, Comm *c, const char *path,
 	long position);
 long replica_load(Model *m, Optimizer *o, const TensorFile *f, const char *path);
-/* owners: each rank has the whole model, and owners have the state; m and c are
- * those of the sharded model */
-void owners_save(ShardedModel *s, Model *m, Comm *c, const char *path,
-	long position);
-long owners_load(ShardedModel *s, Model *m, const TensorFile *f,
-	const char *path);
 /* checks that a run can go on: the file is of this model, but for the context,
  * and has this optimizer's state; else exit 2. Returns the last step's number */
 long resume_step(const TensorFile *f, const char *path, const Shape *shape,

@@ -13,8 +13,8 @@ ShardedModel *sharded_model_new(Model *m, Comm *c, const OptimizerKind *kind,
 	OptimizerSettings settings);
 /* gives back the hooks; before ddp_free */
 void       sharded_model_free(ShardedModel **s);
-/* for timed_step, replayed_step and update_weights. Has no state of its own; its
- * settings may be changed between steps */
+/* the optimizer for timed_step, replayed_step and update_weights. It has no
+ * state of its own; its settings may be changed between steps */
 Optimizer *sharded_model_optimizer(ShardedModel *s);
 const ShardedOptimizer *sharded_model_shares(const ShardedModel *s);
 /* after weights and state were loaded: goes on behind step t */

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/grow.h"
-#include "dist/shares.h"
+#include "dist/owners.h"
 
 typedef struct OwnedParam {
 	Span span;

@@ -8,7 +8,7 @@
 
 // declare a parameter of the sharded optimizer
 typedef struct ShardedParam {
-	Span span;                       /* its gradient is passed with each step */
+	Span span;                       /* the weight, without its gradient */
 	/* a frozen parameter is never updated, has no owner, and travels nowhere */
 	bool frozen;
 } ShardedParam;
@@ -27,7 +27,7 @@ void   sharded_free(ShardedOptimizer **o);
 int    sharded_add_group(ShardedOptimizer *o, const OptimizerKind *kind,
 	OptimizerSettings settings, const ShardedParam *params, int n);
 OptimizerSettings sharded_settings(const ShardedOptimizer *o, int group);
-/* from the next step on */
+/* changes the settings from the next step on */
 void   sharded_set(ShardedOptimizer *o, int group, OptimizerSettings settings);
 /* queues a step, after which all ranks have the owners' weights. gradients:
  * of all parameters so far, in the order in which they were added; NULL on

@@ -1,9 +1,9 @@
-/* a link over TCP (IPv4), for ranks of one kind of processor */
+/* a link over TCP, for ranks of one kind of processor */
 #define _GNU_SOURCE
 #include "dist/link.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
+#include <math.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -23,11 +23,11 @@ typedef struct Tcp {
 } Tcp;
 
 /* what a rank says of itself when it connects: to rank 0 first, and rank 0
- * passes it on to all */
+ * passes it on to all, with the rank's address; "": that of rank 0 */
 typedef struct RankHello {
 	uint32_t magic;
 	int32_t rank, ranks, port;       /* port: where the rank listens */
-	char address[16], host[64];
+	char address[64], host[256];
 } RankHello;
 
 enum { HELLO = 0x6c6c6568, RETRY_MS = 20, PATIENCE_MS = 2000 };
@@ -70,56 +70,88 @@ static void disable_nagle(int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
 }
 
-typedef struct sockaddr_in SocketAddress;
+typedef union SocketAddress {
+	struct sockaddr_in6 v6;          /* the largest: { 0 } clears all */
+	struct sockaddr_in v4;
+	struct sockaddr any;
+} SocketAddress;
 
-static bool resolve_address(const char *address, int port, SocketAddress *place)
+/* returns a listening socket; -1, with errno: there is none */
+static int try_listen(const SocketAddress *place, socklen_t size)
 {
-	struct addrinfo *found, ask = { .ai_family = AF_INET,
-		.ai_socktype = SOCK_STREAM };
-	if (getaddrinfo(address, NULL, &ask, &found) != 0)
-		return false;
-	*place = *(SocketAddress *)(void *)found->ai_addr;
-	place->sin_port = htons((uint16_t)port);
-	freeaddrinfo(found);
-	return true;
-}
-
-static SocketAddress local_address(int fd)
-{
-	SocketAddress place = { 0 };
-	getsockname(fd, (struct sockaddr *)&place, &(socklen_t){ sizeof place });
-	return place;
-}
-
-static int listen_at(int rank, SocketAddress place)
-{
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int fd = socket(place->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK
+		| SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -1;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int));
-	if (fd < 0 || bind(fd, (struct sockaddr *)&place, sizeof place) != 0
-		|| listen(fd, SOMAXCONN) != 0)
-		die("rank %d: cannot listen at %s:%d: %s", rank,
-			inet_ntoa(place.sin_addr), ntohs(place.sin_port),
+	setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &(int){ 0 }, sizeof(int));
+	if (bind(fd, &place->any, size) == 0 && listen(fd, SOMAXCONN) == 0)
+		return fd;
+	int error = errno;
+	close(fd);
+	errno = error;
+	return -1;
+}
+
+static int expect_listener(int fd, int rank, int port)
+{
+	if (fd < 0)
+		die("rank %d: cannot listen at port %d: %s", rank, port,
 			strerror(errno));
 	return fd;
 }
 
-/* returns a connected socket; -1, with errno: it cannot be reached now */
-static int try_connect(const SocketAddress *place, double end_ms)
+static int listen_everywhere(int rank, int port)
 {
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	int error = 0;
+	SocketAddress all = { .v6 = { .sin6_family = AF_INET6,
+		.sin6_port = htons((uint16_t)port), .sin6_addr = in6addr_any } },
+		all_v4 = { .v4 = { .sin_family = AF_INET,
+			.sin_port = htons((uint16_t)port) } };
+	int fd = try_listen(&all, sizeof all.v6);
+	if (fd < 0 && (errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL))
+		fd = try_listen(&all_v4, sizeof all_v4.v4);
+	return expect_listener(fd, rank, port);
+}
+
+static int listen_here(int rank)
+{
+	SocketAddress here = { .v4 = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) } };
+	return expect_listener(try_listen(&here, sizeof here.v4), rank, 0);
+}
+
+typedef struct Ends { SocketAddress own, peer; } Ends;
+
+/* an end that is not connected is all zeros */
+static Ends ends_of(int fd)
+{
+	Ends e = { { { 0 } }, { { 0 } } };
+	getsockname(fd, &e.own.any, &(socklen_t){ sizeof e.own });
+	getpeername(fd, &e.peer.any, &(socklen_t){ sizeof e.peer });
+	return e;
+}
+
+static int port_of(int fd)
+{
+	return ntohs(ends_of(fd).own.v4.sin_port);
+}
+
+/* returns a connected socket; -1, with errno: it cannot be reached now */
+static int try_connect(const struct addrinfo *place, double end_ms)
+{
+	int fd = socket(place->ai_family, SOCK_STREAM | SOCK_NONBLOCK
+		| SOCK_CLOEXEC, 0), error = 0;
 	if (fd < 0)
-		die("socket: %s", strerror(errno));
-	if (connect(fd, (const struct sockaddr *)place, sizeof *place) != 0)
+		return -1;
+	if (connect(fd, place->ai_addr, place->ai_addrlen) != 0)
 		error = errno;
 	if (error == EINPROGRESS && wait_ready(fd, POLLOUT, end_ms))
 		getsockopt(fd, SOL_SOCKET, SO_ERROR, &error,
 			&(socklen_t){ sizeof error });
 	// refuse a connection of the socket to itself
-	SocketAddress own = local_address(fd);
-	if (error == 0 && own.sin_port == place->sin_port
-		&& own.sin_addr.s_addr == place->sin_addr.s_addr)
-		error = ECONNREFUSED;               /* connected to itself */
+	Ends ends = ends_of(fd);
+	if (error == 0 && memcmp(&ends.own, &ends.peer, sizeof ends.own) == 0)
+		error = ECONNREFUSED;
 	if (error == 0) {
 		disable_nagle(fd);
 		return fd;
@@ -130,19 +162,31 @@ static int try_connect(const SocketAddress *place, double end_ms)
 }
 
 // wait for sockets, listen and connect
-static int connect_to(int rank, int other, const char *address, int port,
+static struct addrinfo *find_host(const char *name, int port)
+{
+	char number[8];
+	struct addrinfo *found, ask = { .ai_family = AF_UNSPEC,
+		.ai_socktype = SOCK_STREAM };
+	snprintf(number, sizeof number, "%d", port);
+	return getaddrinfo(name, number, &ask, &found) == 0 ? found : NULL;
+}
+
+static int connect_to(int rank, int other, const char *host, int port,
 	double end_ms)
 {
-	SocketAddress place;
+	struct addrinfo *places = find_host(host, port), *at = places;
 	int fd;
-	if (!resolve_address(address, port, &place))
-		die("rank %d: there is no host '%s'", rank, address);
-	while ((fd = try_connect(&place, end_ms)) < 0) {
+	if (places == NULL)
+		die("rank %d: there is no host '%s'", rank, host);
+	while ((fd = try_connect(at, fmin(end_ms, clock_ms() + PATIENCE_MS))) < 0) {
 		if (ms_left(end_ms) == 0)
-			die("rank %d: cannot reach rank %d at %s:%d: %s", rank, other,
-				address, port, strerror(errno));
-		usleep(RETRY_MS * 1000);
+			die("rank %d: cannot reach rank %d at %s, port %d: %s", rank, other,
+				host, port, strerror(errno));
+		at = at->ai_next ? at->ai_next : places;
+		if (at == places)
+			usleep(RETRY_MS * 1000);
 	}
+	freeaddrinfo(places);
 	return fd;
 }
 
@@ -182,6 +226,27 @@ static void check_hello(const RankHello *h, const RankHello *table, int ranks)
 			ranks, h->rank > 0 && h->rank < ranks ? ", as another did" : "");
 }
 
+static void write_address(char *text, size_t room, const SocketAddress *place)
+{
+	static const char prefix[] = "::ffff:";
+	size_t n = strlen(prefix);
+	*text = '\0';
+	getnameinfo(&place->any, sizeof *place, text, (socklen_t)room, NULL, 0,
+		NI_NUMERICHOST);
+	if (strncmp(text, prefix, n) == 0)
+		memmove(text, text + n, strlen(text + n) + 1);
+}
+
+static void note_address(RankHello *h, int fd)
+{
+	char own[sizeof h->address];
+	Ends ends = ends_of(fd);
+	write_address(own, sizeof own, &ends.own);
+	write_address(h->address, sizeof h->address, &ends.peer);
+	if (strcmp(own, h->address) == 0 || strncmp(h->address, "127.", 4) == 0)
+		*h->address = '\0';
+}
+
 static void accept_ranks(Tcp *t, RankHello *table, int listener, int limit_s)
 {
 	double end_ms = clock_ms() + limit_s * 1e3;
@@ -196,7 +261,8 @@ static void accept_ranks(Tcp *t, RankHello *table, int listener, int limit_s)
 			close(fd);
 			continue;
 		}
-		h.host[sizeof h.host - 1] = h.address[sizeof h.address - 1] = '\0';
+		h.host[sizeof h.host - 1] = '\0';
+		note_address(&h, fd);
 		check_hello(&h, table, t->link.ranks);
 		table[h.rank] = h;
 		t->sockets[h.rank] = fd;
@@ -212,15 +278,13 @@ static int join_rank_0(Tcp *t, RankHello *table, RankHello h, const Meeting *m,
 	int limit_s)
 {
 	double end_ms = clock_ms() + limit_s * 1e3;
-	int fd = connect_to(h.rank, 0, m->address, m->port, end_ms);
-	SocketAddress own = local_address(fd);
-	own.sin_port = 0;
-	int listener = listen_at(h.rank, own);
-	inet_ntop(AF_INET, &own.sin_addr, h.address, sizeof h.address);
-	h.port = ntohs(local_address(listener).sin_port);
+	int fd = connect_to(h.rank, 0, m->host, m->port, end_ms),
+		listener = m->listener >= 0 ? listen_here(h.rank)
+			: listen_everywhere(h.rank, 0);
+	h.port = port_of(listener);
 	if (!transfer_all(fd, &h, sizeof h, true, end_ms)
 		|| !transfer_all(fd, table, h.ranks * sizeof *table, false, end_ms))
-		die("rank %d: rank 0 at %s:%d %s", h.rank, m->address, m->port,
+		die("rank %d: rank 0 at %s, port %d, %s", h.rank, m->host, m->port,
 			ms_left(end_ms) > 0 ? "has ended while the ranks met"
 			: "does not answer: ranks are missing");
 	t->sockets[0] = fd;
@@ -229,14 +293,14 @@ static int join_rank_0(Tcp *t, RankHello *table, RankHello h, const Meeting *m,
 
 // connect each rank with each
 static void connect_all(Tcp *t, const RankHello *table, int listener,
-	int limit_s)
+	const Meeting *m, int limit_s)
 {
 	double end_ms = clock_ms() + limit_s * 1e3;
 	int rank = t->link.rank;
 	int32_t other = rank;
 	for (int r = 1; r < rank; r++) {
-		t->sockets[r] = connect_to(rank, r, table[r].address, table[r].port,
-			end_ms);
+		t->sockets[r] = connect_to(rank, r, *table[r].address
+			? table[r].address : m->host, table[r].port, end_ms);
 		transfer_all(t->sockets[r], &other, sizeof other, true, end_ms);
 	}
 	// accept the ranks above
@@ -355,10 +419,8 @@ static void tcp_exchange(Link *link, int to, const void *out, size_t nout,
 Meeting meeting_here(void)
 {
 	Meeting m = { "127.0.0.1", 0, -1 };
-	SocketAddress place = { .sin_family = AF_INET,
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	m.listener = listen_at(0, place);
-	m.port = ntohs(local_address(m.listener).sin_port);
+	m.listener = listen_here(0);
+	m.port = port_of(m.listener);
 	return m;
 }
 
@@ -367,16 +429,6 @@ void meeting_close(Meeting *m)
 	if (m->listener >= 0)
 		close(m->listener);
 	m->listener = -1;
-}
-
-static int open_listener(const Meeting *m)
-{
-	SocketAddress place;
-	if (m->listener >= 0)
-		return m->listener;
-	if (!resolve_address(m->address, m->port, &place))
-		die("rank 0: there is no host '%s'", m->address);
-	return listen_at(0, place);
 }
 
 static void count_local(Link *link, const RankHello *table)
@@ -429,13 +481,14 @@ Link *link_tcp(int rank, int ranks, const Meeting *meeting, int limit_s)
 	// meet the other ranks and connect to them
 	int listener;
 	if (rank == 0) {
-		listener = open_listener(meeting);
+		listener = meeting->listener >= 0 ? meeting->listener
+			: listen_everywhere(0, meeting->port);
 		accept_ranks(t, table, listener, limit_s);
 	} else {
 		if (meeting->listener >= 0)
 			close(meeting->listener);
 		listener = join_rank_0(t, table, table[rank], meeting, limit_s);
-		connect_all(t, table, listener, limit_s);
+		connect_all(t, table, listener, meeting, limit_s);
 	}
 	close(listener);
 	count_local(&t->link, table);

@@ -3,7 +3,7 @@
 #define DIST_TENSOR_H
 
 #include "dist/comm.h"
-#include "model/group.h"
+#include "model/rank_group.h"
 
 /* the ranks of a communicator, as model_new_part takes them; stays where it is,
  * with the communicator, until the model is freed */

@@ -31,8 +31,7 @@ void operation_text(char text[OPERATION_TEXT], const CommOp *op, int rank)
 }
 
 // collect the transports in an array
-const char *const transport_names[] = { "auto", "ring", "owner", "alternate",
-	"mpi", "nccl", "symmetric", "push" };
+const char *const transport_names[] = { CHOICE_NAMES(TRANSPORTS_OF) };
 
 static const Transport *const transports[] = {
 #ifdef HAVE_MPI

@@ -14,7 +14,8 @@ Zero     *zero_new(Model *m, Comm *c, const ZeroSettings *settings,
 	const OptimizerKind *kind, OptimizerSettings optimizer);
 /* before the model and the communicator are freed; the model is bare again */
 void      zero_free(Zero **zero);
-/* for timed_step and the others. Only settings and t may be changed */
+/* the optimizer for timed_step and the others. Only settings and t may be
+ * changed */
 Optimizer *zero_optimizer(Zero *z);
 /* off: gradients stay as they are, for passes that only accumulate: all passes of
  * a step but the last. In stages 2 and 3, and with exchange, such a step needs
@@ -23,8 +24,8 @@ void      zero_sync(Zero *z, bool on);
 const ShardMap *zero_map(const Zero *z);
 
 // declare the pieces that a rank owns
-/* what the rank owns of a parameter: n elements from element `begin` of the
- * tensor on. A gain is whole and replicated: all ranks have the same */
+/* the rank's part of a parameter: n elements from element `begin` of the tensor
+ * on. A gain is whole and replicated on all ranks */
 typedef struct ZeroPiece {
 	const Parameter *about;
 	size_t begin, n;

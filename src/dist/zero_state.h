@@ -8,8 +8,8 @@
 
 // declare the settings of ZeRO
 typedef struct ZeroSettings {
-	/* what is sharded. 1: masters and the optimizer's state; 2: gradients as
-	 * well; 3: weights as well */
+	/* the sharded arrays. 1: masters and the optimizer's state; 2:
+	 * gradients as well; 3: weights as well */
 	int stage;
 	/* stage 3: groups that are gathered before they are needed, 0 to
 	 * MOST_PREFETCH; they take prefetch + 1 slots */

@@ -27,8 +27,7 @@ double cost_collective(const CostMachine *m, CostCollective what, CostGroup g,
 }
 
 // count a model's parameters and FLOPs
-const char *const cost_names[NCOST] = { "single", "naive", "flat", "overlap",
-	"bucketed", "sharded", "zero1", "zero2", "fsdp" };
+const char *const cost_names[NCOST] = { CHOICE_NAMES(COST_STRATEGIES_OF) };
 
 CostShape cost_shape(const Shape *s)
 {

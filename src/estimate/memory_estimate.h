@@ -10,18 +10,17 @@ typedef struct MemoryEstimate {
 	double total;                    /* bytes, where all together have most */
 } MemoryEstimate;
 
-/* of a forward and backward pass of B sequences of T tokens, with AdamW's
- * update if `train`. Left out: workspaces of libraries, scalars, partial
- * sums of columns */
+/* a forward and a backward pass of B sequences of T tokens, and AdamW's update if
+ * `train`; workspaces, scalars and partial sums are left out */
 MemoryEstimate memory_estimate(const Model *m, size_t B, size_t T, bool train);
 /* a rank of a job that trains by ZeRO, with the settings of dist/zero.h */
 typedef struct Sharding {
 	const ShardMap *map;
 	int rank, stage, prefetch;
-	Type wire;                       /* in which gradients travel */
+	Type wire;                       /* of gradients */
 	bool exchange, early;
 } Sharding;
-/* of a step of one such rank, with AdamW's update */
+/* the bytes of a step of one such rank, with AdamW's update */
 MemoryEstimate memory_estimate_sharded(const Model *m, size_t B, size_t T,
 	const Sharding *s);
 /* total bytes of a forward pass that keeps nothing, without AdamW's */

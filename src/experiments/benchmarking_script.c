@@ -19,25 +19,26 @@
 static int size = -1;
 static Shape given;
 static long context = 128, batch = 4, warmup = 5, steps = 10;
-static int mode = MODE_TRAIN, precision, fusion = 1, attention = 1, norm;
+static int mode = MODE_TRAIN, precision, fusion = FUSION_FUSED,
+	attention = ATTENTION_FLASH, norm;
 
 // list the options of the benchmark
 static const Option options[] = {
-	{ "size", OPT_CHOICE, &size, SIZES, "one model, not scaled down" },
-	{ "d-model", OPT_INT, &given.d_model, "1..65536", "width of the model" },
-	{ "d-ff", OPT_INT, &given.d_ff, "1..262144",
-		"width of the feed-forward layer" },
+	SIZE_OPTION_FOR(&size, "one model, not scaled down"),
+	D_MODEL_OPTION(&given.d_model, "1..65536", "width of the model"),
+	D_FF_OPTION(&given.d_ff, "1..262144",
+		"width of the feed-forward layer"),
 	{ "layers", OPT_INT, &given.layers, "1..1024", "number of blocks" },
 	{ "heads", OPT_INT, &given.heads, "1..1024", "number of heads" },
 	{ "vocab", OPT_INT, &given.vocab, "1..16777216", "size of the vocabulary" },
-	{ "context", OPT_INT, &context, "1..1048576", "tokens in a sequence" },
-	{ "batch", OPT_INT, &batch, "1..65536", "sequences in a batch" },
+	CONTEXT_OPTION_IN(&context, "1..1048576", "tokens in a sequence"),
+	BATCH_OPTION_IN(&batch, "1..65536", "sequences in a batch"),
 	{ "mode", OPT_CHOICE, &mode, MODES, "the phases to run" },
-	{ "warmup", OPT_INT, &warmup, "0..1000000",
-		"steps before the measured ones" },
-	{ "steps", OPT_INT, &steps, "1..1000000", "measured steps" },
-	{ "precision", OPT_CHOICE, &precision, PRECISIONS,
-		"fp32, or mixed precision with a low format" },
+	WARMUP_OPTION_IN(&warmup, "0..1000000",
+		"steps before the measured ones"),
+	STEPS_OPTION_IN(&steps, "1..1000000", "measured steps"),
+	PRECISION_OPTION_FOR(&precision,
+		"fp32, or mixed precision with a low format"),
 	{ "fusion", OPT_CHOICE, &fusion, FUSIONS_AND_JIT,
 		"eager: one operation after another; fused by hand, or at run time" },
 	{ "attention", OPT_CHOICE, &attention, ATTENTIONS,
@@ -165,8 +166,10 @@ static void plan_warmup(Plan *plan)
 
 // plan the first steps
 typedef struct StartConfig { int start; } StartConfig;
-enum { COLD, KERNELS_FIRST };
-static const Key start_keys[] = { KEY(StartConfig, start, "cold|kernels first"),
+#define STARTS_OF(FIRST, NEXT) \
+	FIRST(COLD, "cold") NEXT(KERNELS_FIRST, "kernels first")
+enum { CHOICE_IDS(STARTS_OF) };
+static const Key start_keys[] = { KEY(StartConfig, start, CHOICES(STARTS_OF)),
 	{ 0 } };
 
 static void plan_steps(Plan *plan)
@@ -177,7 +180,7 @@ static void plan_steps(Plan *plan)
 }
 
 // time one configuration
-static void set_stats(Row *row, const char *phase, Stats s)
+static void set_stats(Row *row, const char *phase, bool any, Stats s)
 {
 	const struct { const char *suffix; double value; } columns[] = {
 		{ "ms", s.mean }, { "sd_ms", s.sd }, { "med_ms", s.median },
@@ -186,7 +189,7 @@ static void set_stats(Row *row, const char *phase, Stats s)
 	for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
 		char name[32];
 		snprintf(name, sizeof name, "%s_%s", phase, columns[i].suffix);
-		row_set(row, name, "%.4f", columns[i].value);
+		row_set(row, name, any ? "%.4f" : "-", columns[i].value);
 	}
 }
 
@@ -219,7 +222,7 @@ static void run_sizes(Row *row, const void *config)
 	Model *m = model_new(device, &shape, &policies[c->precision], harness_seed);
 	if (c->fusion == FUSION_FUSED) {
 		model_fuse(m);
-		model_set_attention(m, attention == 1);
+		model_set_attention(m, attention == ATTENTION_FLASH);
 	} else if (c->fusion == FUSION_JIT)
 		model_keep_compute(m);
 	m->layernorm = norm;
@@ -230,16 +233,15 @@ static void run_sizes(Row *row, const void *config)
 	StepStats s = timed_steps(m, &adamw, &b, mode,
 		c->fusion != FUSION_EAGER, warmup, steps);
 	// fill the row from the times of the steps
-	set_stats(row, "fwd", s.fwd);
-	if (mode >= MODE_FORWARD_BACKWARD)
-		set_stats(row, "bwd", s.bwd);
-	if (mode == MODE_TRAIN)
-		set_stats(row, "opt", s.opt);
-	set_stats(row, "step", s.step);
+	set_stats(row, "fwd", true, s.fwd);
+	set_stats(row, "bwd", mode >= MODE_FORWARD_BACKWARD, s.bwd);
+	set_stats(row, "opt", mode == MODE_TRAIN, s.opt);
+	set_stats(row, "step", true, s.step);
 	row_set(row, "peak_MiB", "%.1f", device->total_peak / 1048576.0);
 	row_set(row, "loss", "%.6f", s.loss);
-	if (harness_on_gpu())
-		row_set(row, "kernels", "%d", step_kernels(m, &adamw, mode));
+	bool gpu = harness_on_gpu();
+	row_set(row, "kernels", gpu ? "%d" : "-",
+		gpu ? step_kernels(m, &adamw, mode) : 0);
 }
 
 // time the first steps one after the other
@@ -331,8 +333,7 @@ static void run_steps(Row *row, const void *config)
 		for (size_t i = 0; i < sizeof times / sizeof *times; i++)
 			row_set(row, times[i].column, "%.4f", times[i].ms);
 		row_set(row, "faults", "%ld", faults);
-		if (!gpu)
-			row_set(row, "faults_ms", "%.4f", faults * fault_ms);
+		row_set(row, "faults_ms", gpu ? "-" : "%.4f", faults * fault_ms);
 		row_emit(row);
 	}
 }
@@ -364,7 +365,7 @@ static void run_split(Row *row, const void *config)
 	Optimizer adamw = adamw_new(m, 1e-4, 0.9, 0.999, 1e-8, 0.01);
 	Batch b = batch_random(B, T, shape.vocab, harness_seed);
 	double *ms = need(malloc((NCLASSES + 1) * steps * sizeof *ms));
-	double classes[NCLASSES];
+	double classes[NCLASSES], median[2];
 	// take steps with and without stamps
 	for (int timed = 1; timed >= 0; timed--) {
 		Replay replay = { 0 };
@@ -379,8 +380,7 @@ static void run_split(Row *row, const void *config)
 				ms[NCLASSES * steps + i] = t.step_ms;
 		}
 		replay_free(&replay, device);
-		row_set(row, timed ? "event_ms" : "step_ms", "%.4f",
-			stats_of(ms + NCLASSES * steps, (int)steps).median);
+		median[timed] = stats_of(ms + NCLASSES * steps, (int)steps).median;
 	}
 	for (int k = 0; k < NCLASSES; k++)
 		row_set(row, columns[k], "%.4f",
@@ -388,9 +388,11 @@ static void run_split(Row *row, const void *config)
 	// set the FLOPs of both classes of matmuls
 	double attention = 12.0 * B * T * T * shape.heads * shape.d_head
 		* shape.layers;
-	row_set(row, "attention_GFLOP", "%.3f", attention * 1e-9);
+	row_set(row, "event_ms", "%.4f", median[1]);
+	row_set(row, "step_ms", "%.4f", median[0]);
 	row_set(row, "linear_GFLOP", "%.3f",
 		(3 * forward_flops(&shape, B, T) - attention) * 1e-9);
+	row_set(row, "attention_GFLOP", "%.3f", attention * 1e-9);
 	row_set(row, "parameters", "%zu", m->count);
 }
 
@@ -410,7 +412,7 @@ static void run_warmup(Row *row, const void *config)
 		if (i >= 0)
 			ms[i] = t.step_ms;
 	}
-	set_stats(row, "step", stats_of(ms, (int)steps));
+	set_stats(row, "step", true, stats_of(ms, (int)steps));
 	row_set(row, "first_ms", "%.4f", ms[0]);
 }
 
@@ -421,25 +423,15 @@ static void run_forward(Row *row, const void *config)
 	run_sizes(row, config);
 }
 
-// name the columns and the sweeps
-#define STATS(P) P "_ms " P "_sd_ms " P "_med_ms " P "_min_ms"
-#define VALUES "d_model d_ff layers heads parameters fwd_GFLOP " \
-	STATS("fwd") " " STATS("bwd") " " STATS("opt") " " STATS("step") \
-	" peak_MiB loss kernels"
-
+// name the sweeps
 const Experiment experiment = {
 	.about = "time forward, backward and optimizer of models", .options = options,
 	.cpu_scale = "small (widths, depths, vocabulary divided by 8, contexts by 16 "
 		"or 4)", .full_scale = one_model,
 	.sweeps = SWEEPS(
-		{ "sizes", keys, VALUES, plan_sizes, run_sizes },
-		{ "forward", keys, VALUES, plan_forward, run_forward },
-		{ "warmup", warmup_keys, STATS("step") " first_ms", plan_warmup,
-			run_warmup },
-		{ "split", split_keys, "linear_ms attention_ms elementwise_ms "
-			"optimizer_ms event_ms step_ms linear_GFLOP attention_GFLOP "
-			"parameters", plan_split, run_split },
-		{ "steps", start_keys, "step open_ms threads_ms choice_ms library_ms "
-			"alloc_ms fwd_ms bwd_ms opt_ms step_ms faults faults_ms", plan_steps,
-			run_steps }),
+		{ "sizes", keys, plan_sizes, run_sizes },
+		{ "forward", keys, plan_forward, run_forward },
+		{ "warmup", warmup_keys, plan_warmup, run_warmup },
+		{ "split", split_keys, plan_split, run_split },
+		{ "steps", start_keys, plan_steps, run_steps }),
 };

@@ -11,8 +11,8 @@ static long d_model = 16384, d_ff = 53248, blocks = 126, devices = 64,
 static double device_GB = 95, gpu_GB = 80, TFLOPs = 460, GBps = 180;
 
 static const Option options[] = {
-	{ "d-model", OPT_INT, &d_model, "1..1048576", "width of the model" },
-	{ "d-ff", OPT_INT, &d_ff, "1..1048576", "width of the layer" },
+	D_MODEL_OPTION(&d_model, "1..1048576", "width of the model"),
+	D_FF_OPTION(&d_ff, "1..1048576", "width of the layer"),
 	{ "blocks", OPT_INT, &blocks, "1..100000", "of two linear layers each" },
 	{ "gpu-GB", OPT_REAL, &gpu_GB, "GB", "memory of a GPU in (a)" },
 	{ "device-GB", OPT_REAL, &device_GB, "GB", "memory of a device in (b)" },
@@ -113,30 +113,33 @@ static double device_nbytes(double N, double state, double saved)
 	return (state + saved / 2) / N + saved / 2;
 }
 
+/* sets the least number that is enough, if there is any, and if it was tried */
+static void set_tried(Row *row, const char *column, bool any, bool tried,
+	double least)
+{
+	if (tried)
+		row_set(row, column, "%.0f", least);
+	else
+		row_set(row, column, any ? "above %d" : "none", MOST_TRIED);
+}
+
 // find how many devices a sequence needs
 static void run_sharded(Row *row, const void *config)
 {
 	double state = 16 * count_parameters(), room = device_GB * 1e9, N = 1,
 		saved = saved_per_token() * ((const SequenceConfig *)config)->tokens,
 		bound = (state + saved / 2) / (room - saved / 2);
-	row_set(row, "whole_GB", "%.6g", saved / 2 / 1e9);
-	if (saved / 2 >= room) {
-		row_set(row, "N", "none");
-		return;
-	}
-	if (bound > MOST_TRIED) {
-		row_set(row, "N", "above %d", MOST_TRIED);
-		return;
-	}
-	while (device_nbytes(N, state, saved) >= room)
+	bool any = saved / 2 < room, tried = any && bound <= MOST_TRIED;
+	while (tried && device_nbytes(N, state, saved) >= room)
 		N++;
-	if (N != floor(bound) + 1)
+	if (tried && N != floor(bound) + 1)
 		die("tried in turn, %g devices are enough, not %g", N, bound);
-	row_set(row, "N", "%.0f", N);
-	row_set(row, "device_GB", "%.5g", device_nbytes(N, state, saved) / 1e9);
-	if (N > 1)
-		row_set(row, "one_less_GB", "%.5g",
-			device_nbytes(N - 1, state, saved) / 1e9);
+	row_set(row, "whole_GB", "%.6g", saved / 2 / 1e9);
+	set_tried(row, "N", any, tried, N);
+	row_set(row, "device_GB", tried ? "%.5g" : "-",
+		device_nbytes(N, state, saved) / 1e9);
+	row_set(row, "one_less_GB", tried && N > 1 ? "%.5g" : "-",
+		device_nbytes(N - 1, state, saved) / 1e9);
 }
 
 // find the least batch
@@ -178,19 +181,13 @@ static void find_batch(Row *row, const char *column, double X, double Y,
 		x = sent.x * X * alpha / links_x,       /* needed against FSDP */
 		y = sent.y * Y * alpha / links_y / d_ff,    /* TP's over computing */
 		bound = overlapped ? x : x / (1 - y), B = 1;
-	if (overlapped ? y > 1 + 1e-12 : y >= 1) {
-		row_set(row, column, "none");
-		return;
-	}
-	if (bound > MOST_TRIED) {
-		row_set(row, column, "above %d", MOST_TRIED);
-		return;
-	}
-	while (!is_compute_bound(B, X, Y, sent, overlapped))
+	bool any = overlapped ? y <= 1 + 1e-12 : y < 1,
+		tried = any && bound <= MOST_TRIED;
+	while (tried && !is_compute_bound(B, X, Y, sent, overlapped))
 		B++;
-	if (B != fmax(1, ceil(bound * (1 - 1e-12))))
+	if (tried && B != fmax(1, ceil(bound * (1 - 1e-12))))
 		die("tried in turn, %g tokens are enough, not %g", B, bound);
-	row_set(row, column, "%.0f", B);
+	set_tried(row, column, any, tried, B);
 }
 
 // run one mesh
@@ -224,11 +221,7 @@ const Experiment experiment = {
 	.about = "what a very large model needs of a cluster", .options = options,
 	.cpu_scale = CLUSTER_SCALE, .cpu_only = true,
 	.sweeps = SWEEPS(
-		{ "memory", item_keys, "parameters nbytes GB GiB gpus", plan_memory,
-			run_memory },
-		{ "sharded", sequence_keys, "whole_GB N device_GB one_less_GB",
-			plan_sharded, run_sharded },
-		{ "batch", mesh_keys, "overlapped summed ring_overlapped ring_summed "
-			"x_nbytes x_counted y_nbytes y_counted TFLOPs GBps d_ff links_x "
-			"links_y", plan_batch, run_batch }),
+		{ "memory", item_keys, plan_memory, run_memory },
+		{ "sharded", sequence_keys, plan_sharded, run_sharded },
+		{ "batch", mesh_keys, plan_batch, run_batch }),
 };

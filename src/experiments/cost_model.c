@@ -31,17 +31,17 @@ static const Option options[] = {
 	// list the options of another model
 	{ "model", OPT_CHOICE, &search_options.model, SEARCH_MODELS,
 		"maps of this model only" },
-	{ "d-model", OPT_INT, &search_options.d_model, "1..1048576",
-		"width of another model" },
-	{ "d-ff", OPT_INT, &search_options.d_ff, "1..4194304",
-		"width of its feed-forward layers" },
+	D_MODEL_OPTION(&search_options.d_model, "1..1048576",
+		"width of another model"),
+	D_FF_OPTION(&search_options.d_ff, "1..4194304",
+		"width of its feed-forward layers"),
 	{ "layers", OPT_INT, &search_options.layers, "1..10000", "its blocks" },
 	{ "heads", OPT_INT, &search_options.heads, "1..4096", "heads of a block" },
 	{ "kv-heads", OPT_INT, &search_options.kv_heads, "1..4096",
 		"heads of keys and values" },
 	{ "vocab", OPT_INT, &search_options.vocab, "1..10000000", "its vocabulary" },
-	{ "context", OPT_INT, &search_options.context, "1..16777216",
-		"tokens of a sequence of it" },
+	CONTEXT_OPTION_IN(&search_options.context, "1..16777216",
+		"tokens of a sequence of it"),
 	{ "devices", OPT_INT, &search_options.devices, "1..1048576",
 		"maps at this number only" },
 	{ "tokens", OPT_INT, &search_options.tokens, "1..1099511627776",
@@ -104,30 +104,13 @@ const Experiment experiment = {
 	.about = "what a step takes on many devices: constants, their proof, maps",
 	.options = options, .cpu_scale = CLUSTER_SCALE, .cpu_only = true,
 	.sweeps = SWEEPS(
-		{ "constants", machine_keys,
-			"constant value unit size precision via rows", plan_machines,
-			run_constants },
-		{ "collectives", machine_keys, "device transport collective dtype ranks "
-			"bytes role measured_ms predicted_ms error", plan_collectives,
-			run_collectives },
-		{ "steps", machine_keys, "on of size context precision batch strategy "
-			"prefetch bucket_mb wire ranks tensor role single_ms measured_ms "
-			"predicted_ms error alone_ms predicted_alone_ms unaided_ms "
-			"unaided_error ahead_ms ahead_error", plan_machines, run_steps },
-		{ "predicted", machine_keys, "size context precision batch strategy "
-			"prefetch ranks tensor divided bucket_mb wire aided seen_until "
-			"predicted_ms predicted_MiB", plan_machines, run_predicted },
-		{ "memory", machine_keys, "size context precision batch strategy "
-			"prefetch ranks tensor measured_MiB predicted_MiB error",
-			plan_machines, run_memory },
-		{ "public", source_keys, "cited role model hardware devices data tensor "
-			"parts stages microbatches unit value first_efficiency predicted "
-			"error middle_efficiency middle_predicted middle_error step_ms "
-			"compute_ms comm_ms bubble_ms GB", plan_published, run_published },
-		{ "regimes", ways_keys, SEARCH_VALUES, plan_search, run_regimes },
-		{ "scaling", ways_keys, "mode " SEARCH_VALUES " efficiency", plan_search,
-			run_scaling },
-		{ "hiding", ways_keys,
-			"strategy devices tokens unstretched_tokens formula_tokens",
-			plan_search, run_hiding }),
+		{ "constants", machine_keys, plan_machines, run_constants },
+		{ "collectives", machine_keys, plan_collectives, run_collectives },
+		{ "steps", machine_keys, plan_machines, run_steps },
+		{ "predicted", machine_keys, plan_machines, run_predicted },
+		{ "memory", machine_keys, plan_machines, run_memory },
+		{ "public", source_keys, plan_published, run_published },
+		{ "regimes", ways_keys, plan_search, run_regimes },
+		{ "scaling", ways_keys, plan_search, run_scaling },
+		{ "hiding", ways_keys, plan_search, run_hiding }),
 };

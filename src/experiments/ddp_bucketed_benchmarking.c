@@ -4,7 +4,8 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "cases/ddp_case.h"
+#include "cases/ddp_plan.h"
+#include "cases/ddp_steps.h"
 #include "ops/ops.h"
 
 static DdpGiven given = DDP_GIVEN;
@@ -99,12 +100,12 @@ static void plan_models(Plan *plan)
 /* transports by way of the host's memory, which is a slow link to a GPU */
 static void plan_transports(Plan *plan)
 {
-	enum { RING = 1, OWNER };
 	bool gpu = harness_on_gpu();
 	settle_bucket_sizes();
 	DdpConfig c = default_config(SIZE_SMALL, gpu ? POLICY_BF16 : POLICY_FP32,
 		given.wire > 0);
-	c.transport = given.transport ? 0 : gpu ? RING : OWNER;
+	c.transport = given.transport ? TRANSPORT_AUTO : gpu ? TRANSPORT_RING
+		: TRANSPORT_OWNER;
 	plan_sizes_of_buckets(plan, c, gpu ? 1 : 2);
 }
 
@@ -126,13 +127,12 @@ static void plan_blocks(Plan *plan, DdpConfig ddp, long ctas, long spare)
 // plan blocks and spare multiprocessors
 static void plan_ctas(Plan *plan)
 {
-	enum { NCCL_RING = 5, SYMMETRIC };
 	static const struct { long ctas, spare; } tried[] = { { 0, 0 }, { 2, 2 },
 		{ 4, 4 }, { 8, 0 }, { 8, 8 }, { 12, 12 }, { 16, 0 }, { 16, 16 },
 		{ 24, 24 } };
 	bool gpu = harness_on_gpu();
-	int only = given.transport, first = only || !gpu ? only : NCCL_RING,
-		last = only || !gpu ? only : SYMMETRIC;
+	int only = given.transport, first = only || !gpu ? only : TRANSPORT_NCCL,
+		last = only || !gpu ? only : TRANSPORT_SYMMETRIC;
 	settle_bucket_sizes();
 	for (int wire = 0; wire <= gpu; wire++) {
 		DdpConfig c = default_config(gpu ? SIZE_XL : SIZE_SMALL,
@@ -142,7 +142,7 @@ static void plan_ctas(Plan *plan)
 		for (c.transport = first; c.transport <= last; c.transport++)
 			for (size_t i = 0; i < (gpu ? sizeof tried / sizeof *tried : 1);
 				i++)
-				if (c.transport != NCCL_RING || i % 4 == 0)
+				if (c.transport != TRANSPORT_NCCL || i % 4 == 0)
 					plan_blocks(plan, c, tried[i].ctas, tried[i].spare);
 	}
 }
@@ -350,17 +350,16 @@ static void run_buckets(Row *row, const void *config)
 }
 
 // describe the sweeps of buckets to the harness
-#define PREDICTED " ideal_ms simulated_ms o_us w_GBps stretch comm_stretch formed"
 const Experiment experiment = {
 	.about = "times steps that sum gradients bucket by bucket",
 	.options = options, .cpu_scale = "small (widths, depths, vocabulary divided "
 		"by 8, contexts by 16, buckets by 100)",
 	.sweeps = SWEEPS(
-		{ "buckets", ddp_keys, DDP_VALUES PREDICTED, plan_buckets, run_buckets,
+		{ "buckets", ddp_keys, plan_buckets, run_buckets,
 			.ranks = ddp_config_ranks },
 		DDP_SWEEP("sizes", plan_models),
-		{ "transports", ddp_keys, DDP_VALUES PREDICTED, plan_transports,
-			run_buckets, .ranks = ddp_config_ranks },
-		{ "ctas", ctas_keys, DDP_VALUES, plan_ctas, run_ctas,
+		{ "transports", ddp_keys, plan_transports, run_buckets,
+			.ranks = ddp_config_ranks },
+		{ "ctas", ctas_keys, plan_ctas, run_ctas,
 			.ranks = ddp_config_ranks }),
 };

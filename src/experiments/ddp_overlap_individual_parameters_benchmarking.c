@@ -9,6 +9,8 @@
 #include "cases/queue_spans.h"
 #include "profile/profile.h"
 
+#include "cases/ddp_plan.h"
+
 static DdpGiven given = DDP_GIVEN;
 static const char *trace;
 static const Option options[] = { DDP_OPTIONS(given),
@@ -112,6 +114,6 @@ const Experiment experiment = {
 	.about = "times steps that sum each gradient as soon as it is there",
 	.options = options, .cpu_scale = SCALED, .sweeps = SWEEPS(
 		DDP_SWEEP("kinds", plan),
-		{ "timeline", ddp_keys, QUEUE_SPAN_VALUES, plan_timeline, run_timeline,
+		{ "timeline", ddp_keys, plan_timeline, run_timeline,
 			.ranks = ddp_config_ranks }),
 };

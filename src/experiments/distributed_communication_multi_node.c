@@ -92,5 +92,5 @@ const Experiment experiment = {
 	.options = options,
 	.cpu_scale = "small (arrays up to 10 MB, a link of 1 Gbit/s)",
 	.sweeps = SWEEPS(
-		{ "all_reduce", keys, COLLECTIVE_VALUES, plan, run, .ranks = ranks_of }),
+		{ "all_reduce", keys, plan, run, .ranks = ranks_of }),
 };

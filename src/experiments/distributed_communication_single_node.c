@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "bench/job.h"
 #include "cases/collective_plan.h"
 
 static const char *nccl_tests;
@@ -149,10 +150,10 @@ static int ranks_of(const void *config)
 // start this program again for a row
 static void run_again(Row *row, const CommConfig *c, const PeerCase *peer)
 {
-	char launcher[64] = "", arguments[96];
+	char launcher[1024] = "", arguments[96];
 	if (strcmp(c->transport, "mpi") == 0)
-		snprintf(launcher, sizeof launcher, "mpirun --bind-to none "
-			"--oversubscribe -n %ld", c->ranks);
+		snprintf(launcher, sizeof launcher, MPIRUN " --bind-to none -n %ld",
+			c->ranks);
 	if (c->collective == ALL_REDUCES)
 		snprintf(arguments, sizeof arguments, "--transport %s", c->transport);
 	else
@@ -203,10 +204,10 @@ const Experiment experiment = {
 	.cpu_scale = "small (arrays up to 10 MB, two and four ranks)",
 	.full_scale = full_scale,
 	.sweeps = SWEEPS(
-		{ "all_reduce", keys, COLLECTIVE_VALUES, plan_all_reduces, run,
+		{ "all_reduce", keys, plan_all_reduces, run,
 			.ranks = ranks_of },
-		{ "hosts", keys, COLLECTIVE_VALUES, plan_hosts, run_hosts,
+		{ "hosts", keys, plan_hosts, run_hosts,
 			.ranks = ranks_of },
-		{ "collectives", collective_keys, COLLECTIVE_VALUES, plan_collectives,
-			run, .ranks = ranks_of }),
+		{ "collectives", collective_keys, plan_collectives, run,
+			.ranks = ranks_of }),
 };

@@ -10,7 +10,7 @@
 static long context = 128, batch = 4, steps = 3;
 static const Option options[] = {
 	CONTEXT_OPTION(&context), BATCH_OPTION(&batch),
-	{ "steps", OPT_INT, &steps, "1..1000", "measured steps, after one" },
+	STEPS_OPTION_IN(&steps, "1..1000", "measured steps, after one"),
 	{ 0 }
 };
 
@@ -85,6 +85,5 @@ static void plan(Plan *plan)
 const Experiment experiment = {
 	.about = "forward and backward of small against the rate of sgemm",
 	.options = options, .cpu_only = true, .sweeps = SWEEPS(
-		{ "speed", keys, "sgemm_GFlops layer_GFlops step_GFLOP fwd_ms bwd_ms "
-			"rate_GFlops fraction peak_MiB derived_MiB", plan, run }),
+		{ "speed", keys, plan, run }),
 };

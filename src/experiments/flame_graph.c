@@ -13,7 +13,7 @@ static long context = 512, batch = 4, warmup = 2;
 static const Option options[] = {
 	SIZE_OPTION(&size), CONTEXT_OPTION(&context), BATCH_OPTION(&batch),
 	PRECISION_OPTION(&precision), FUSION_OPTION(&fusion),
-	{ "warmup", OPT_INT, &warmup, "0..1000", "passes before the profile" },
+	WARMUP_OPTION_IN(&warmup, "0..1000", "passes before the profile"),
 	{ 0 }
 };
 
@@ -184,7 +184,6 @@ const Experiment experiment = {
 	.about = "a forward pass as a tree of ranges and kernels", .options = options,
 	.cpu_scale = SCALED,
 	.sweeps = SWEEPS(
-		{ "boxes", keys, "box depth start_ms width_ms fraction calls stack", plan,
-			run },
-		{ "timeline", keys, "depth range start_ms end_ms", plan, run_timeline }),
+		{ "boxes", keys, plan, run },
+		{ "timeline", keys, plan, run_timeline }),
 };

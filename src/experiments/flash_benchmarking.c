@@ -13,19 +13,16 @@
 #include "bench/training.h"
 #include "cases/attention_case.h"
 
-#define VALUES "variant fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms both_ms " \
-	"fwd_replay_ms bwd_replay_ms fwd_GFLOP bwd_GFLOP fwd_MB bwd_MB peak_MiB"
-
 // read the options of attention
 static int precision = -1;
 static long length, width, heads = 1, batch = 1, runs = 20;
 static int variant = -1;
 static const Option options[] = {
-	{ "precision", OPT_CHOICE, &precision, PRECISIONS, "this format only" },
-	{ "n", OPT_INT, &length, "1..1048576", "this length only" },
-	{ "d", OPT_INT, &width, "1..256", "this head size only" },
+	PRECISION_OPTION_FOR(&precision, "this format only"),
+	LENGTH_OPTION(&length),
+	HEAD_SIZE_OPTION(&width),
 	{ "heads", OPT_INT, &heads, "1..1024", "heads of a sequence" },
-	{ "batch", OPT_INT, &batch, "1..1024", "sequences" },
+	BATCH_OPTION_IN(&batch, "1..1024", "sequences"),
 	{ "variant", OPT_CHOICE, &variant, ATTENTION_VARIANTS, "this kernel only" },
 	{ "runs", OPT_INT, &runs, "1..1000", "of each pass; a grid has its own" },
 	{ 0 }
@@ -38,11 +35,10 @@ typedef struct AttnRow {
 	bool causal;                     /* not always in the grid */
 	int by;
 } AttnRow;
-enum { OURS, PYTORCH };
 #define SHAPE_KEYS KEY(AttnRow, dtype, PRECISIONS), KEY(AttnRow, batch), \
 	KEY(AttnRow, heads), KEY(AttnRow, n), KEY(AttnRow, d), KEY(AttnRow, causal)
 static const Key keys[] = { SHAPE_KEYS, { 0 } },
-	peer_keys[] = { SHAPE_KEYS, KEY(AttnRow, by, "ours|PyTorch"), { 0 } },
+	peer_keys[] = { SHAPE_KEYS, KEY(AttnRow, by, SIDES), { 0 } },
 	dtype_keys[] = { KEY(AttnRow, dtype, PRECISIONS), { 0 } };
 
 /* whether a variant has a row for this shape, unless --variant names one */
@@ -118,12 +114,15 @@ static bool attention_of_config(AttentionCase *a, Device *d, const AttnRow *c,
 }
 
 // time the forward pass of each tile configuration
+/* name NULL: the device has no such kernel */
 static void time_tiling(Device *d, const AttnRow *c, Row *row,
 	const char *name, const char *column)
 {
 	AttentionCase a;
-	if (!attention_of_config(&a, d, c, name))
+	if (name == NULL || !attention_of_config(&a, d, c, name)) {
+		row_set(row, column, "-");
 		return;
+	}
 	attention_case_forward(&a);
 	attention_case_check(&a, false, a.type == FP32 ? 5e-5 : 5e-2);
 	row_set(row, column, "%.5f",
@@ -134,13 +133,12 @@ static void time_tiling(Device *d, const AttnRow *c, Row *row,
 static void run_tilings(Row *row, const void *config)
 {
 	Device *d = harness_device();
-	if (harness_on_gpu()) {
-		time_tiling(d, config, row, "m64", "m64_ms");
-		time_tiling(d, config, row, "multi_warpgroup", "multi_warpgroup_ms");
-		time_tiling(d, config, row, "split_kv", "split_kv_ms");
-	}
-	time_tiling(d, config, row, harness_on_gpu() ? "warp_specialized" : "tiled",
-		"chosen_ms");
+	bool gpu = harness_on_gpu();
+	time_tiling(d, config, row, gpu ? "m64" : NULL, "m64_ms");
+	time_tiling(d, config, row, gpu ? "multi_warpgroup" : NULL,
+		"multi_warpgroup_ms");
+	time_tiling(d, config, row, gpu ? "split_kv" : NULL, "split_kv_ms");
+	time_tiling(d, config, row, gpu ? "warp_specialized" : "tiled", "chosen_ms");
 }
 
 // check a shape, then time its passes
@@ -223,7 +221,7 @@ static void run_peers(Row *row, const void *config)
 	if (c->by == OURS)
 		run(row, config);
 	else
-		peer_measure(row, VALUES, LIMIT_S, "pytorch_sdpa.py", "time "
+		peer_measure(row, LIMIT_S, "pytorch_sdpa.py", "time "
 			"--backends %sefficient%s --dtype %s --batch %ld --heads %ld "
 			"--n %ld --d %ld --runs %ld", low ? "cudnn,flash2," : "", matrices
 			? ",compiled,eager" : "", policies[c->dtype].name, c->batch,
@@ -231,8 +229,6 @@ static void run_peers(Row *row, const void *config)
 }
 
 // compare the errors of ours and PyTorch's
-#define ERRORS "data d o dq dk dv peer_o peer_dq peer_dk peer_dv"
-
 static void plan_errors(Plan *plan)
 {
 	if (harness_on_gpu())
@@ -243,14 +239,11 @@ static void plan_errors(Plan *plan)
 static void run_errors(Row *row, const void *config)
 {
 	enum { LIMIT_S = 120 };
-	peer_measure(row, ERRORS, LIMIT_S, "pytorch_sdpa.py", "errors --dtype %s",
+	peer_measure(row, LIMIT_S, "pytorch_sdpa.py", "errors --dtype %s",
 		policies[((const AttnRow *)config)->dtype].name);
 }
 
 // time a grid of shapes beside PyTorch
-#define GRID_VALUES "variant fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms " \
-	"fwd_replay_ms fwd_replay_sd_ms bwd_replay_ms bwd_replay_sd_ms runs error"
-
 static void plan_grid(Plan *plan)
 {
 	static const struct { bool causal; long batch, heads, n, d; } shapes[] = {
@@ -293,16 +286,16 @@ static void time_chosen(Device *d, const AttnRow *c, Row *row, bool atomic)
 	row_set(row, "variant", "%s%s", a.kernel->name, atomic ? "-atomic" : "");
 	attention_case_gradients(&a, harness_seed);
 	attention_case_both(&a);
-	row_set(row, "error", "%.3g", attention_case_check(&a, true,
-		a.type == FP32 ? 5e-5 : 5e-2));
+	double error = attention_case_check(&a, true, a.type == FP32 ? 5e-5 : 5e-2);
 	bool gpu = harness_on_gpu();
 	double once_ms = timed_calls(d, attention_case_both, &a, 1).ms;
 	int times = (int)fmax(gpu ? 10 : 3, fmin(200, (gpu ? 200 : 20) / once_ms));
-	row_set(row, "runs", "%d", times);
 	set_timing(row, "fwd", timed_calls(d, attention_case_forward, &a, times));
 	set_timing(row, "bwd", timed_calls(d, attention_case_backward, &a, times));
 	set_timing(row, "fwd_replay", timed(d, attention_case_forward, &a, times));
 	set_timing(row, "bwd_replay", timed(d, attention_case_backward, &a, times));
+	row_set(row, "runs", "%d", times);
+	row_set(row, "error", "%.3g", error);
 	row_emit(row);
 	attention_case_free(&a);
 }
@@ -313,7 +306,7 @@ static void run_grid(Row *row, const void *config)
 	enum { LIMIT_S = 120 };
 	const AttnRow *c = config;
 	if (c->by == PYTORCH) {
-		peer_measure(row, GRID_VALUES, LIMIT_S, "pytorch_sdpa.py", "grid "
+		peer_measure(row, LIMIT_S, "pytorch_sdpa.py", "grid "
 			"--backends cudnn,flash2 --dtype %s --batch %ld --heads %ld "
 			"--n %ld --d %ld%s", policies[c->dtype].name, c->batch, c->heads,
 			c->n, c->d, c->causal ? " --causal" : "");
@@ -326,16 +319,16 @@ static void run_grid(Row *row, const void *config)
 }
 
 // time calls from PyTorch
-#define CALL_VALUES "impl fwd_call_us fwd_done_us both_call_us both_done_us"
-
 typedef struct CallConfig {
 	int op, tensors, dtype;
 	long n, d;                       /* of a norm: rows, and their width */
 } CallConfig;
-static const Key call_keys[] = { KEY(CallConfig, op, "attention|rmsnorm"),
+#define CALLED_OF(FIRST, NEXT) \
+	FIRST(ATTENTION, "attention") NEXT(RMSNORM, "rmsnorm")
+enum { CHOICE_IDS(CALLED_OF) };
+static const Key call_keys[] = { KEY(CallConfig, op, CHOICES(CALLED_OF)),
 	KEY(CallConfig, tensors, "cpu|gpu"), KEY(CallConfig, dtype, PRECISIONS),
 	KEY(CallConfig, n), KEY(CallConfig, d), { 0 } };
-enum { ATTENTION, RMSNORM };
 
 // plan calls on a CPU and on a GPU
 static void plan_calls(Plan *plan)
@@ -364,7 +357,7 @@ static void run_calls(Row *row, const void *config)
 	enum { LIMIT_S = 120 };
 	const CallConfig *c = config;
 	name_library();
-	peer_measure(row, CALL_VALUES, LIMIT_S, "pytorch_sdpa.py", "calls "
+	peer_measure(row, LIMIT_S, "pytorch_sdpa.py", "calls "
 		"--op %s --tensors %s --dtype %s --n %ld --d %ld",
 		c->op == ATTENTION ? "attention" : "rmsnorm", c->tensors ? "gpu" : "cpu",
 		policies[c->dtype].name, c->n, c->d);
@@ -400,9 +393,10 @@ static void run_model(Row *row, const void *config)
 	int warmup = harness_on_gpu() ? 2 : 1, steps = harness_on_gpu() ? 5 : 3;
 	const FlashModelConfig *c = config;
 	Training t = training_of(&(ModelConfig){ .size = c->size,
-		.context = c->context, .precision = c->precision, .fusion = 1 }, BATCH,
+		.context = c->context, .precision = c->precision,
+		.fusion = FUSION_FUSED }, BATCH,
 		true);
-	model_set_attention(t.m, c->attention == 1);
+	model_set_attention(t.m, c->attention == ATTENTION_FLASH);
 	StepStats s = timed_steps(t.m, &t.adamw, &t.batch, MODE_TRAIN, true, warmup,
 		steps);
 	row_set_steps(row, &s);
@@ -414,14 +408,11 @@ const Experiment experiment = {
 	.options = options, .cpu_scale = "small (lengths up to 1024; models: widths, "
 		"depths, vocabulary divided by 8, contexts by 16)",
 	.sweeps = SWEEPS(
-		{ "lengths", keys, VALUES, plan, run },
-		{ "tiles", keys, "m64_ms multi_warpgroup_ms split_kv_ms chosen_ms",
-			plan_tilings, run_tilings },
-		{ "peers", peer_keys, VALUES, plan_peers, run_peers },
-		{ "grid", peer_keys, GRID_VALUES, plan_grid, run_grid },
-		{ "calls", call_keys, CALL_VALUES, plan_calls, run_calls },
-		{ "errors", dtype_keys, ERRORS, plan_errors, run_errors },
-		{ "model", model_keys,
-			"fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms step_ms step_sd_ms peak_MiB",
-			plan_model, run_model }),
+		{ "lengths", keys, plan, run },
+		{ "tiles", keys, plan_tilings, run_tilings },
+		{ "peers", peer_keys, plan_peers, run_peers },
+		{ "grid", peer_keys, plan_grid, run_grid },
+		{ "calls", call_keys, plan_calls, run_calls },
+		{ "errors", dtype_keys, plan_errors, run_errors },
+		{ "model", model_keys, plan_model, run_model }),
 };

@@ -71,8 +71,8 @@ static void run_timeline(Row *row, const void *config)
 const Experiment experiment = {
 	.about = "memory and time as more is sharded, and timelines of gathers",
 	.options = options, .cpu_scale = SCALED, .sweeps = SWEEPS(
-		{ "strategies", keys, SHARDING_MEMORY " " SHARDING_TIMES, plan, run,
+		{ "strategies", keys, plan, run,
 			.ranks = ddp_config_ranks },
-		{ "timeline", keys, QUEUE_SPAN_VALUES, plan_timeline, run_timeline,
+		{ "timeline", keys, plan_timeline, run_timeline,
 			.ranks = ddp_config_ranks }),
 };

@@ -66,14 +66,17 @@ typedef struct MeshBoundConfig {
 	int axes;
 	long percent;
 } MeshBoundConfig;
+#define AXES_OF(FIRST, NEXT) \
+	FIRST(OVERLAPPED, "overlapped") NEXT(SUMMED, "summed")
+enum { CHOICE_IDS(AXES_OF) };
 static const Key bound_keys[] = { KEY(Hardware, hardware),
-	KEY(MeshBoundConfig, axes, "overlapped|summed"), { 0 } };
+	KEY(MeshBoundConfig, axes, CHOICES(AXES_OF)), { 0 } };
 
 static void plan_bounds(Plan *plan)
 {
 	Hardware machines[MACHINES];
 	for (int i = 0, n = bounds_machines(machines); i < n; i++)
-		for (int axes = 0; axes < 2; axes++)
+		for (int axes = OVERLAPPED; axes <= SUMMED; axes++)
 			plan_add(plan, &(MeshBoundConfig){ machines[i], axes, 0 });
 }
 
@@ -82,7 +85,7 @@ static void run_bound(Row *row, const void *config)
 {
 	const MeshBoundConfig *c = config;
 	const BoundSetting s = bounds_setting(row, &c->machine);
-	bool overlapped = c->axes == 0;
+	bool overlapped = c->axes == OVERLAPPED;
 	double x = s.B * s.W / s.C, y = 1.5 * s.F * s.W / s.C;
 	RealMesh m = best_mesh(x, y, overlapped), most = { 1 + x, 1 + y };
 	double N = m.X * m.Y, tried = try_boundary(x, y, overlapped);
@@ -147,12 +150,7 @@ const Experiment experiment = {
 	.about = "how many devices FSDP and tensor parallelism together keep busy",
 	.options = bounds_options, .cpu_scale = CLUSTER_SCALE, .cpu_only = true,
 	.sweeps = SWEEPS(
-		{ "bounds", bound_keys,
-			SETTING_VALUES " bound bound_X bound_Y N X Y compute_ms send_ms",
-			plan_bounds, run_bound },
-		{ "region", region_keys, SETTING_VALUES " X Y_overlapped Y_summed "
-				"Y_of_most_overlapped Y_of_most_summed", plan_region,
-			run_region },
-		{ "schedule", schedule_keys, SCHEDULE_VALUES, plan_schedules,
-			run_schedule }),
+		{ "bounds", bound_keys, plan_bounds, run_bound },
+		{ "region", region_keys, plan_region, run_region },
+		{ "schedule", schedule_keys, plan_schedules, run_schedule }),
 };

@@ -33,10 +33,11 @@ typedef struct CounterConfig {
 	const char *shape;
 	long size[3];      /* heads, n, D; rows, columns, inner; of 2.7B: none */
 } CounterConfig;
-#define DTYPES "bf16|fp32"
+#define DTYPES_OF(FIRST, NEXT) FIRST(IN_BF16, "bf16") NEXT(IN_FP32, "fp32")
 static const Key keys[] = { KEY(CounterConfig, op), KEY(CounterConfig, variant),
-	KEY(CounterConfig, dtype, DTYPES), KEY(CounterConfig, shape), { 0 } };
-enum { IN_BF16, IN_FP32 };
+	KEY(CounterConfig, dtype, CHOICES(DTYPES_OF)), KEY(CounterConfig, shape),
+	{ 0 } };
+enum { CHOICE_IDS(DTYPES_OF) };
 #define HEADS16 "16 heads n 16384 D 128", { 16, 16384, 128 }
 #define HEAD1 "1 head n 16384 D 128", { 1, 16384, 128 }
 #define SHORT1 "1 head n 8192 D 128", { 1, 8192, 128 }
@@ -270,10 +271,7 @@ static void plan(Plan *plan)
 // set the counters of a kernel
 static void set_counter(Row *row, const char *column, double x)
 {
-	if (isnan(x))
-		row_set(row, column, "-");
-	else
-		row_set(row, column, "%.5g", x);
+	row_set(row, column, isnan(x) ? "-" : "%.5g", x);
 }
 
 static void set_kernel(Row *row, const KernelCounters *k, double share)
@@ -321,10 +319,7 @@ const Experiment experiment = {
 	.about = "what the units of a GPU do while our kernels run",
 	.options = options, .cpu_scale = "none (counters are a GPU's)",
 	.sweeps = SWEEPS(
-		{ "kernels", keys, "kernel launches share launch_us SM_GHz boost_GHz "
-			"tensor_pct fp32_pct xu_pct smem_pct l2_pct dram_pct dram_GBps "
-			"occupancy_pct registers stall1 stall1_pct stall2 stall2_pct stall3 "
-			"stall3_pct", plan, run }),
+		{ "kernels", keys, plan, run }),
 };
 
 // launch a case, or be an experiment

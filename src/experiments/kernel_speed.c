@@ -10,9 +10,6 @@
 #include "model/precision.h"
 
 // read the options of kernel speed
-#define VALUES "op path bytes copy_us us sd_us min_us GBps fraction error sets " \
-	"kernels copy_GBps"
-
 static int size = -1;
 static long context, batch = 4, runs, parameters, footprint = 256;
 static const Option options[] = {
@@ -21,7 +18,7 @@ static const Option options[] = {
 		"elements of the optimizer's arrays" },
 	{ "footprint", OPT_INT, &footprint, "1..16384",
 		"MiB that the sets of arguments take together, at least" },
-	{ "runs", OPT_INT, &runs, "1..1000", "measured runs, after a few" },
+	RUNS_OPTION(&runs),
 	{ 0 }
 };
 
@@ -141,8 +138,8 @@ static void time_operation(Row *row, Device *d, const KernelOperation *op,
 		kernel_set_new(d, sets[i], sets[0], op, s, low);
 	CallRound round = { d, op, s, sets, nsets, 1 };
 	queue_round(&round);
-	if (harness_on_gpu())
-		row_set(row, "error", "%.3g", check_set(d, sets[0], op, s, low));
+	bool gpu = harness_on_gpu();
+	double error = gpu ? check_set(d, sets[0], op, s, low) : 0;
 	round.ncalls = nsets * rounds;
 	Timing t = timed(d, queue_round, &round, count_runs());
 	for (int i = 0; i < nsets; i++)
@@ -159,9 +156,9 @@ static void time_operation(Row *row, Device *d, const KernelOperation *op,
 	row_set(row, "min_us", "%.3f", us * t.min_ms);
 	row_set(row, "GBps", "%.2f", rate);
 	row_set(row, "fraction", "%.4f", rate / copy);
+	row_set(row, "error", gpu ? "%.3g" : "-", error);
 	row_set(row, "sets", "%d", nsets);
-	if (t.kernels)
-		row_set(row, "kernels", "%d", t.kernels / round.ncalls);
+	row_set(row, "kernels", t.kernels ? "%d" : "-", t.kernels / round.ncalls);
 	row_set(row, "copy_GBps", "%.2f", copy);
 	row_emit(row);
 }
@@ -209,5 +206,5 @@ const Experiment experiment = {
 	.options = options, .cpu_scale = "small (one model, context 128, a quarter "
 		"of the parameters, fp32)",
 	.sweeps = SWEEPS(
-		{ "operations", keys, VALUES, plan, run }),
+		{ "operations", keys, plan, run }),
 };

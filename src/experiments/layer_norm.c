@@ -13,11 +13,11 @@
 // read the options of the norms
 static long rows, width, repeats, steps = 4;
 static const Option options[] = {
-	{ "rows", OPT_INT, &rows, "1..1048576", "rows that are normalised" },
+	ROWS_OPTION(&rows),
 	{ "width", OPT_INT, &width, "1..8192", "numbers in a row: only this width" },
 	{ "repeats", OPT_INT, &repeats, "1..2000",
 		"passes forward, and as many backward" },
-	{ "steps", OPT_INT, &steps, "1..1000", "measured steps of a model" },
+	STEPS_OPTION_IN(&steps, "1..1000", "measured steps of a model"),
 	{ 0 }
 };
 
@@ -49,16 +49,12 @@ static const struct NormPasses {
 enum { NKINDS_OF_NORM = sizeof kinds / sizeof *kinds };
 
 // time a norm in both directions
-#define NORM_VALUES "impl norm fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms fwd_GBps " \
-	"bwd_GBps fwd_fraction bwd_fraction fwd_kernels bwd_kernels copy_GBps"
-
 typedef struct NormConfig {
 	long rows, width;
 	int by;
 } NormConfig;
-enum { OURS, PYTORCH };
 static const Key norm_keys[] = { KEY(NormConfig, rows), KEY(NormConfig, width),
-	KEY(NormConfig, by, "ours|PyTorch"), { 0 } };
+	KEY(NormConfig, by, SIDES), { 0 } };
 
 // plan widths of norms
 static void plan_norms(Plan *plan)
@@ -88,8 +84,7 @@ static void set_norm(Row *row, const char *direction, Timing t, double bytes,
 		row_set(row, name, "%.6g", columns[i].value);
 	}
 	snprintf(name, sizeof name, "%s_kernels", direction);
-	if (t.kernels)
-		row_set(row, name, "%d", t.kernels);
+	row_set(row, name, t.kernels ? "%d" : "-", t.kernels);
 }
 
 // time and check our norms
@@ -123,11 +118,9 @@ static void time_our_norms(Row *row, const NormConfig *s, Device *d, double copy
 static void time_pytorch_norms(Row *row, const NormConfig *s, double copy)
 {
 	enum { LIMIT_S = 240 };
-	row_set(row, "impl", "pytorch");
-	peer_measure(row, "impl norm fwd_ms fwd_sd_ms fwd_GBps fwd_fraction",
-		LIMIT_S,
-		"pytorch_peer.py", "norms --rows %ld --width %ld --repeats %d --seed %ld "
-		"--copy %.2f", s->rows, s->width, runs_of_norm(), harness_seed, copy);
+	peer_measure(row, LIMIT_S, "pytorch_peer.py", "norms --rows %ld --width %ld "
+		"--repeats %d --seed %ld --copy %.2f", s->rows, s->width,
+		runs_of_norm(), harness_seed, copy);
 }
 
 // time the norms of one side
@@ -175,10 +168,12 @@ typedef struct NormModelConfig {
 	long context;
 	int norm, fusion;
 } NormModelConfig;
-enum { RMSNORM_EAGER, RMSNORM_FUSED, LAYERNORM };
+#define NORMS_OF(FIRST, NEXT) FIRST(RMSNORM_EAGER, "rmsnorm eager") \
+	NEXT(RMSNORM_FUSED, "rmsnorm fused") NEXT(LAYERNORM, "layernorm")
+enum { CHOICE_IDS(NORMS_OF) };
 static const Key model_keys[] = { KEY(NormModelConfig, size, SIZES),
 	KEY(NormModelConfig, context), KEY(NormModelConfig, norm,
-	"rmsnorm eager|rmsnorm fused|layernorm"),
+	CHOICES(NORMS_OF)),
 	KEY(NormModelConfig, fusion, FUSIONS),
 	{ 0 } };
 
@@ -231,7 +226,6 @@ const Experiment experiment = {
 	.cpu_scale = "small (1000 rows, 10 passes; models: widths, depths, "
 		"vocabulary divided by 8, contexts by 16)",
 	.sweeps = SWEEPS(
-		{ "norms", norm_keys, NORM_VALUES, plan_norms, run_norms },
-		{ "model", model_keys, "fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms peak_MiB loss",
-			plan_models, run_model }),
+		{ "norms", norm_keys, plan_norms, run_norms },
+		{ "model", model_keys, plan_models, run_model }),
 };

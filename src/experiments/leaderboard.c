@@ -30,24 +30,23 @@ static TextRun text_run = { .path = "writeup.nw", .steps = 20 };
 // list the options of leaderboard
 static const Option options[] = {
 	{ "vocabulary", OPT_INT, &given.vocabulary, "1..1048576", "tokens" },
-	{ "d-model", OPT_INT, &given.d_model, "1..65536", "width" },
-	{ "d-ff", OPT_INT, &given.d_ff, "1..262144", "hidden width" },
+	D_MODEL_OPTION(&given.d_model, "1..65536", "width"),
+	D_FF_OPTION(&given.d_ff, "1..262144", "hidden width"),
 	{ "layers", OPT_INT, &given.layers, "1..512", "blocks" },
 	{ "heads", OPT_INT, &given.heads, "1..1024", "heads of attention" },
-	{ "context", OPT_INT, &given.context, "1..262144",
-		"tokens in a sequence" },
-	{ "batch", OPT_INT, &given.batch, "1..4096", "sequences of all ranks" },
-	{ "precision", OPT_CHOICE, &given.precision, PRECISIONS,
+	CONTEXT_OPTION_IN(&given.context, "1..262144",
+		"tokens in a sequence"),
+	BATCH_OPTION_IN(&given.batch, "1..4096", "sequences of all ranks"),
+	PRECISION_OPTION_FOR(&given.precision,
 		"number format; otherwise bf16-state and bf16-stream, on a CPU fp32 "
-		"and bf16-state, and of a probe bf16, on a CPU fp32" },
-	{ "ranks", OPT_INT, &given.ranks, "1..64", "processes of a job" },
+		"and bf16-state, and of a probe bf16, on a CPU fp32"),
+	RANKS_OPTION(&given.ranks),
 	{ "head-tokens", OPT_INT, &given.head_tokens, "0..262144",
 		"of which there are logits at a time; 0: an eighth of a sequence" },
 	{ "strategy", OPT_CHOICE, &how.strategy, STRATEGIES,
 		"zero2 or fsdp; otherwise both" },
-	{ "transport", OPT_CHOICE, &how.transport, TRANSPORTS,
-		"what carries collectives" },
-	{ "sums", OPT_CHOICE, &how.sums, SUMS, "who sums gradients" },
+	TRANSPORT_OPTION(&how.transport),
+	SUMS_OPTION(&how.sums),
 	{ "update", OPT_CHOICE, &how.update, UPDATES,
 		"of zero2: behind the backward pass, or inside; otherwise early" },
 	{ "recompute", OPT_INT, &how.recompute, "0..512",
@@ -67,7 +66,7 @@ static const Option options[] = {
 		"of golden vectors and PyTorch's errors; otherwise PyTorch makes one" },
 	{ "reference", OPT_CHOICE, &reference, REFERENCES,
 		"what PyTorch makes golden vectors with" },
-	{ "text", OPT_TEXT, &text_run.path, "FILE", "what to learn" },
+	TEXT_OPTION(&text_run.path),
 	{ "rate", OPT_REAL, &text_run.rate, "R",
 		"learning rate of that; otherwise 1e-4, on a CPU 3e-3" },
 	{ 0 } };
@@ -158,7 +157,8 @@ static void measure_steps(StepProbe *p, Sustained *s, double seconds)
 }
 
 // emit the times of a part
-static void emit_part(Row *row, const Sustained *s, int i, double flops)
+static void emit_part(Row *row, const Sustained *s, int i, double flops,
+	const PowerFacts *power)
 {
 	Stats ms = stats_of(s->ms[i], s->n);
 	row_set(row, "part", "%s", i < NPARTS_OF_STEP ? step_parts[i] : "step");
@@ -167,6 +167,7 @@ static void emit_part(Row *row, const Sustained *s, int i, double flops)
 	row_set(row, "part_sd_ms", "%.4f", ms.sd);
 	row_set(row, "TFLOP_per_s", "%.6g", flops / ms.median * 1e-9);
 	row_set(row, "steps", "%d", s->n);
+	row_set_power(row, power, s->n);
 	row_emit(row);
 }
 
@@ -199,13 +200,12 @@ static void run_probe(Row *row, const void *config)
 	step_probe_check(p);
 	// emit the parts and the step
 	double all = 0;
-	row_set_power(row, &power, s->n);
 	for (int i = 0; i < NPARTS_OF_STEP - !c->copies; i++) {
 		double flops = step_part_flops(&shape, batch, i);
 		all += flops;
-		emit_part(row, s, i, flops);
+		emit_part(row, s, i, flops, &power);
 	}
-	emit_part(row, s, NPARTS_OF_STEP, all);
+	emit_part(row, s, NPARTS_OF_STEP, all, &power);
 	gemm_choices_free(&d->gemms);
 	step_probe_free(&p);
 	free(s);
@@ -326,12 +326,10 @@ const Experiment experiment = {
 	.options = options, .cpu_scale = "small (widths and vocabulary divided by "
 		"16 to 64, context by 256; 4 layers)",
 	.sweeps = SWEEPS(
-		{ "step", step_keys, STEP_VALUES, plan_steps, run_step,
+		{ "step", step_keys, plan_steps, run_step,
 			.ranks = step_ranks },
-		{ "probe", probe_keys,
-			"part TFLOP part_ms part_sd_ms TFLOP_per_s steps " POWER_VALUES,
-			plan_probes, run_probe },
-		{ "errors", error_keys, ERROR_VALUES, plan_errors, run_errors },
-		{ "learn", step_keys, LEARN_VALUES, plan_learning, run_learning,
+		{ "probe", probe_keys, plan_probes, run_probe },
+		{ "errors", error_keys, plan_errors, run_errors },
+		{ "learn", step_keys, plan_learning, run_learning,
 			.ranks = step_ranks }),
 };

@@ -19,11 +19,11 @@ static const char *path = "writeup.nw", *save;
 static long steps;
 static int precision;
 static const Option options[] = {
-	{ "text", OPT_TEXT, &path, "FILE", "what to learn" },
-	{ "steps", OPT_INT, &steps, "1..1000000",
-		"training steps: 500, on a CPU 300" },
-	{ "precision", OPT_CHOICE, &precision, PRECISIONS,
-		"fp32, or mixed precision with a low format" },
+	TEXT_OPTION(&path),
+	STEPS_OPTION_IN(&steps, "1..1000000",
+		"training steps: 500, on a CPU 300"),
+	PRECISION_OPTION_FOR(&precision,
+		"fp32, or mixed precision with a low format"),
 	{ "save", OPT_TEXT, &save, "FILE", "write the trained weights there" },
 	{ 0 }
 };
@@ -157,7 +157,5 @@ static void plan(Plan *plan)
 const Experiment experiment = {
 	.about = "train a small byte-level model on a text", .options = options,
 	.sweeps = SWEEPS(
-		{ "curve", keys, "step train_nats held_out_nats step_ms bytes parameters "
-			"uniform_nats unigram_nats bigram_nats bigram_bound_nats sample",
-			plan, run }),
+		{ "curve", keys, plan, run }),
 };

@@ -35,7 +35,8 @@ typedef struct MemoryConfig {
 	int mode;
 	long layers;
 } MemoryConfig;
-enum { FORWARD, STEP };              /* modes */
+#define MEMORY_MODES_OF(FIRST, NEXT) FIRST(FORWARD, "forward") NEXT(STEP, "step")
+enum { CHOICE_IDS(MEMORY_MODES_OF) };
 
 // plan rows of one model
 /* rows of one model: fp32 and bf16, if no precision is asked for, along both
@@ -439,32 +440,19 @@ static void run_estimate(Row *row, const void *config)
 			- (c == MEM_TEMPORARY ? workspace : 0));
 }
 
-// name the columns and keys of the memory's profile
-#define CATEGORIES "parameter_MiB gradient_MiB optimizer_MiB activation_MiB " \
-	"temporary_MiB"
-#define DERIVED "parameter_derived_MiB gradient_derived_MiB " \
-	"optimizer_derived_MiB activation_derived_MiB temporary_derived_MiB"
-
+// name the keys of the memory's profile
 static const Key keys[] = { MODEL_KEYS, { 0 } },
-	mode_keys[] = { MODEL_KEYS, KEY(MemoryConfig, mode, "forward|step"), { 0 } },
+	mode_keys[] = { MODEL_KEYS, KEY(MemoryConfig, mode,
+		CHOICES(MEMORY_MODES_OF)), { 0 } },
 	layers_keys[] = { MODEL_KEYS, KEY(MemoryConfig, layers), { 0 } };
 
 const Experiment experiment = {
 	.about = "memory in use, by phase, by moment and by tensor",
 	.options = options, .cpu_scale = SCALED, .sweeps = SWEEPS(
-		{ "peaks", mode_keys, "step phase peak_MiB " CATEGORIES " allocations",
-			plan, run_peaks },
-		{ "timeline", mode_keys, "event ms phase total_MiB " CATEGORIES,
-			plan_shown, run_timeline },
-		{ "tensors", mode_keys, "rank tensor ranges category MiB allocations",
-			plan_shown, run_tensors },
-		{ "saved", keys,
-			"rank tensor ranges MiB fraction_pct block_MiB derived_MiB",
-			plan_blocks, run_saved },
-		{ "blocks", layers_keys, "fwd_least_MiB fwd_most_MiB bwd_least_MiB "
-			"bwd_most_MiB gradient_MiB later_gradient_MiB", plan_depths,
-			run_blocks },
-		{ "estimate", keys, "forward_MiB forward_derived_MiB peak_MiB "
-			"derived_MiB workspace_MiB " CATEGORIES " " DERIVED, plan_sizes,
-			run_estimate }),
+		{ "peaks", mode_keys, plan, run_peaks },
+		{ "timeline", mode_keys, plan_shown, run_timeline },
+		{ "tensors", mode_keys, plan_shown, run_tensors },
+		{ "saved", keys, plan_blocks, run_saved },
+		{ "blocks", layers_keys, plan_depths, run_blocks },
+		{ "estimate", keys, plan_sizes, run_estimate }),
 };

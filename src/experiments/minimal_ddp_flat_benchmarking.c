@@ -4,7 +4,8 @@
 
 #include "bench/job.h"
 #include "bench/two_hosts.h"
-#include "cases/ddp_case.h"
+#include "cases/ddp_plan.h"
+#include "cases/ddp_steps.h"
 
 static DdpGiven given = DDP_GIVEN;
 static int only = -1;
@@ -30,7 +31,6 @@ static const Key nodes_keys[] = { KEY(NodesConfig, link, HOST_LINKS), DDP_KEYS,
 // plan both kinds at each size
 static void plan_nodes(Plan *plan)
 {
-	enum { NCCL = 5 };                      /* of TRANSPORTS */
 	bool gpu = harness_on_gpu();
 	given.warmup = gpu && given.warmup == 0 ? 2 : given.warmup;
 	given.steps = gpu && given.steps == 0 ? 3 : given.steps;
@@ -39,7 +39,7 @@ static void plan_nodes(Plan *plan)
 		for (int kind = DDP_NAIVE; kind <= DDP_FLAT; kind++) {
 			NodesConfig c = { { { s, .precision = gpu ? POLICY_BF16
 				: POLICY_FP32 }, .kind = kind, .wire = given.wire > 0,
-				.transport = gpu ? NCCL : 0 }, gpu ? SOCKETS : WIRE };
+				.transport = gpu ? TRANSPORT_NCCL : 0 }, gpu ? SOCKETS : WIRE };
 			bool wanted = (only < 0 || only == kind) && (gpu || given.size >= 0
 				|| s == SIZE_SMALL || s == SIZE_LARGE);
 			if (wanted && ddp_settle(&c.ddp, &given))
@@ -85,6 +85,6 @@ const Experiment experiment = {
 	.about = "times steps that sum gradients one after another, or all at once",
 	.options = options, .cpu_scale = SCALED, .sweeps = SWEEPS(
 		DDP_SWEEP("kinds", plan),
-		{ "nodes", nodes_keys, DDP_VALUES, plan_nodes, run_nodes,
+		{ "nodes", nodes_keys, plan_nodes, run_nodes,
 			.ranks = ranks_of, .limit_s = 300 }),
 };

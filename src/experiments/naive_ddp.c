@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "cases/ddp_case.h"
+#include "base/stats.h"
+#include "cases/ddp_steps.h"
 
 // list the options of naive_ddp
 static long given_ranks, steps = 20, context = 8, batch = 2;
@@ -13,12 +14,11 @@ static int transport, wire = -1;
 static const Option options[] = {
 	{ "ranks", OPT_INT, &given_ranks, "0..16",
 		"processes of a job; 0: 2, on a CPU also 3" },
-	{ "transport", OPT_CHOICE, &transport, TRANSPORTS,
-		"what carries collectives" },
-	{ "wire", OPT_CHOICE, &wire, WIRES, "gradients that travel" },
-	{ "steps", OPT_INT, &steps, "2..10000", "steps of training" },
-	{ "context", OPT_INT, &context, "1..1024", "tokens in a sequence" },
-	{ "batch", OPT_INT, &batch, "1..1024", "sequences of a rank" },
+	TRANSPORT_OPTION(&transport),
+	WIRE_OPTION(&wire, "gradients that travel"),
+	STEPS_OPTION_IN(&steps, "2..10000", "steps of training"),
+	CONTEXT_OPTION_IN(&context, "1..1024", "tokens in a sequence"),
+	BATCH_OPTION_IN(&batch, "1..1024", "sequences of a rank"),
 	{ 0 }
 };
 
@@ -30,7 +30,6 @@ typedef struct NaiveDdpConfig {
 static const Key keys[] = { KEY(NaiveDdpConfig, kind, DDP_KINDS),
 	KEY(NaiveDdpConfig, wire, WIRES), KEY(NaiveDdpConfig, transport, TRANSPORTS),
 	KEY(NaiveDdpConfig, ranks), { 0 } };
-enum { AUTO, RING, OWNER };
 
 // list what is compared with one process
 static int ranks_of(const void *config)
@@ -51,14 +50,14 @@ static void plan_kinds(Plan *plan, int format, int which, long ranks)
 // plan wires, transports and numbers of ranks
 static void plan(Plan *plan)
 {
-	int usual = harness_on_gpu() ? AUTO : RING;
+	int usual = harness_on_gpu() ? TRANSPORT_AUTO : TRANSPORT_RING;
 	long ranks = given_ranks ? given_ranks : 2;
 	plan_kinds(plan, 0, usual, ranks);
 	plan_kinds(plan, 1, usual, ranks);
 	if (given_ranks || harness_on_gpu() || transport)
 		return;
-	plan_kinds(plan, 0, OWNER, 3);
-	plan_kinds(plan, 0, RING, 3);
+	plan_kinds(plan, 0, TRANSPORT_OWNER, 3);
+	plan_kinds(plan, 0, TRANSPORT_RING, 3);
 }
 
 // train on several ranks
@@ -165,7 +164,8 @@ static void set_difference(Row *row, Comm *comm, const TrainedWeights *a,
 		Parameter p = shape_parameter(shape, i);
 		for (size_t k = p.offset; k < p.offset + p.count; k++) {
 			differ += memcmp(&a->weights[k], &b->weights[k], sizeof(real)) != 0;
-			most = fmax(most, fabs((double)a->weights[k] - b->weights[k]));
+			most = max_or_nan(most,
+				fabs((double)a->weights[k] - b->weights[k]));
 		}
 	}
 	row_set(row, "differ", "%.0f", comm_max(comm, differ));
@@ -218,7 +218,6 @@ static void run(Row *row, const void *config)
 const Experiment experiment = {
 	.about = "trains on several ranks and in one process, and compares",
 	.options = options, .sweeps = SWEEPS(
-		{ "kinds", keys, "steps parameters loss_first alone_first loss_last "
-			"alone_last differ most_difference strangers via", plan, run,
+		{ "kinds", keys, plan, run,
 			.ranks = ranks_of }),
 };

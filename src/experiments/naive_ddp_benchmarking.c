@@ -1,5 +1,6 @@
 /* naive_ddp_benchmarking: a step whose gradients are summed one after another */
-#include "cases/ddp_case.h"
+#include "cases/ddp_plan.h"
+#include "cases/ddp_steps.h"
 
 static DdpGiven given = DDP_GIVEN;
 static const Option options[] = { DDP_OPTIONS(given), { 0 } };

@@ -19,7 +19,7 @@ static const char *trace, *folded, *snapshot;
 static const Option options[] = {
 	SIZE_OPTION(&size), CONTEXT_OPTION(&context), BATCH_OPTION(&batch),
 	PRECISION_OPTION(&precision), FUSION_OPTION(&fusion),
-	{ "warmup", OPT_INT, &warmup, "0..1000", "steps before the profile" },
+	WARMUP_OPTION_IN(&warmup, "0..1000", "steps before the profile"),
 	{ "trace", OPT_TEXT, &trace, "FILE", "the last step for ui.perfetto.dev" },
 	{ "folded", OPT_TEXT, &folded, "FILE", "the last step as folded stacks" },
 	{ "snapshot", OPT_TEXT, &snapshot, "FILE", "its memory, as PyTorch's" },
@@ -135,8 +135,6 @@ typedef enum { MATMUL, SOFTMAX, NORM, ATTENTION, FEED_FORWARD, OPTIMIZER, REST,
 	NCLASSES } KernelClass;
 static const char *const class_names[NCLASSES] = { "matmul", "softmax", "norm",
 	"attention", "feed-forward", "optimizer", "rest" };
-#define CLASSES "matmul_ms softmax_ms norm_ms attention_ms ffn_ms " \
-	"optimizer_ms rest_ms"
 
 // find the class of a kernel
 static bool is_matmul(const Activity *w)
@@ -232,31 +230,27 @@ static const struct { const char *label, *name, *phase; } ranges[] = {
 enum { NRANGES = sizeof ranges / sizeof *ranges, NPHASES = 3 };
 
 // set the cells of a range
-static void set_activities(Row *row, const RangeSum *s)
+static void set_if(Row *row, const char *column, bool known, double value)
+{
+	row_set(row, column, known ? "%.4f" : "-", value);
+}
+
+static void set_busy(Row *row, const RangeSum *s, bool seen)
 {
 	static const char *const columns[NCLASSES] = { "matmul_ms", "softmax_ms",
 		"norm_ms", "attention_ms", "ffn_ms", "optimizer_ms", "rest_ms" };
-	row_set(row, "activities", "%d", s->activities);
-	row_set(row, "kernels", "%d", s->kernels);
-	row_set(row, "busy_ms", "%.4f", s->busy_us * 1e-3);
-	row_set(row, "projected_ms", "%.4f", s->projected_us * 1e-3);
-	row_set(row, "busy_fraction", "%.4f", s->busy_us / s->projected_us);
+	set_if(row, "busy_ms", seen, s->busy_us * 1e-3);
+	set_if(row, "projected_ms", seen, s->projected_us * 1e-3);
+	set_if(row, "busy_fraction", seen, s->busy_us / s->projected_us);
 	for (KernelClass c = 0; c < NCLASSES; c++)
-		row_set(row, columns[c], "%.4f", s->class_us[c] * 1e-3);
-}
-
-static void set_if(Row *row, const char *column, bool known, double ms)
-{
-	if (known)
-		row_set(row, column, "%.4f", ms);
-	else
-		row_set(row, column, "-");
+		set_if(row, columns[c], seen, s->class_us[c] * 1e-3);
 }
 
 // give a row for each range of a step
 static void run_ranges(Row *row, const void *config)
 {
 	Profiled p = profile_step(config);
+	bool seen = p.activities->sees_activities;
 	const double unprofiled[NRANGES] = { p.unprofiled.fwd_ms,
 		p.unprofiled.bwd_ms,
 		p.unprofiled.opt_ms }, profiled[NRANGES] = { p.profiled.fwd_ms,
@@ -266,11 +260,12 @@ static void run_ranges(Row *row, const void *config)
 		if (s.ranges == 0)
 			continue;                   /* the path has no such range */
 		row_set(row, "range", "%s", ranges[r].label);
+		row_set(row, "activities", seen ? "%d" : "-", s.activities);
+		row_set(row, "kernels", seen ? "%d" : "-", s.kernels);
 		set_if(row, "unprofiled_ms", r < NPHASES, unprofiled[r]);
 		set_if(row, "profiled_ms", r < NPHASES, profiled[r]);
-		row_set(row, "event_ms", "%.4f", s.event_us * 1e-3);
-		if (p.activities->sees_activities)
-			set_activities(row, &s);
+		set_if(row, "event_ms", true, s.event_us * 1e-3);
+		set_busy(row, &s, seen);
 		row_emit(row);
 	}
 	free_profile(&p);
@@ -321,6 +316,8 @@ static void run_kernels(Row *row, const void *config)
 	Profiled p = profile_step(config);
 	KernelTotal *totals =
 		need(malloc((p.activities->nactivities + 1) * sizeof *totals));
+	if (!p.activities->sees_activities)
+		row_set(row, "status", "skipped: the device does not tell its kernels");
 	for (int r = 0; r < NPHASES; r++) {
 		int n = total_by_name(p.activities, ranges[r].name, totals);
 		double all = 0;
@@ -449,12 +446,8 @@ static const Key keys[] = { MODEL_KEYS, { 0 } };
 const Experiment experiment = {
 	.about = "kernels of a training step, by range and by name",
 	.options = options, .cpu_scale = SCALED, .sweeps = SWEEPS(
-		{ "ranges", keys, "range activities kernels unprofiled_ms profiled_ms "
-			"event_ms busy_ms projected_ms busy_fraction " CLASSES, plan,
-			run_ranges },
-		{ "kernels", keys, "range rank kernel class fraction total_ms calls "
-			"mean_us min_us max_us", plan_kernels, run_kernels },
-		{ "timeline", keys, "lane kind name start_us end_us", plan_shown,
-			run_timeline },
-		{ "overhead", cost_keys, "count each_ns", plan_overhead, run_overhead }),
+		{ "ranges", keys, plan, run_ranges },
+		{ "kernels", keys, plan_kernels, run_kernels },
+		{ "timeline", keys, plan_shown, run_timeline },
+		{ "overhead", cost_keys, plan_overhead, run_overhead }),
 };

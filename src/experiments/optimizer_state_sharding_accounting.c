@@ -48,8 +48,8 @@ static void run_times(Row *row, const void *config)
 const Experiment experiment = {
 	.about = "memory, time and volume of steps with sharded optimizer state",
 	.options = options, .cpu_scale = SCALED, .sweeps = SWEEPS(
-		{ "memory", keys, "moment " SHARDING_MEMORY, plan, run_memory,
+		{ "memory", keys, plan, run_memory,
 			.ranks = ddp_config_ranks },
-		{ "times", keys, SHARDING_TIMES, plan_times, run_times,
+		{ "times", keys, plan_times, run_times,
 			.ranks = ddp_config_ranks }),
 };

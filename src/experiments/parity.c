@@ -7,7 +7,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/options.h"
+#include "base/stats.h"
+#include "bench/option_rows.h"
 #include "jit/jit.h"
 #include "train/step.h"
 #include "train/checkpoint.h"
@@ -53,12 +54,6 @@ typedef struct Difference {
 	double absolute, relative;
 } Difference;
 
-/* the larger of both; NaN if either is NaN */
-static double worse(double a, double b)
-{
-	return isnan(a) || b <= a ? a : b;
-}
-
 static Difference compare(const Model *m, Array a, double unscale,
 	const float *reference, size_t n)
 {
@@ -67,7 +62,7 @@ static Difference compare(const Model *m, Array a, double unscale,
 	double largest = 0, square = 0, norm = 0;
 	for (size_t i = 0; i < n; i++) {
 		double d = fabs(host[i] * unscale - reference[i]);
-		largest = worse(largest, d);
+		largest = max_or_nan(largest, d);
 		square += d * d;
 		norm += (double)reference[i] * reference[i];
 	}
@@ -123,10 +118,10 @@ static Difference worst_of(const Model *m, const TensorFile *f,
 		Difference d = compare(m, get(m, i),
 			get == model_gradient ? 1 / m->loss_scale : 1, want, p.count);
 		if (!isnan(worst.relative)
-			&& worse(worst.relative, d.relative) != worst.relative)
+			&& max_or_nan(worst.relative, d.relative) != worst.relative)
 			snprintf(name, size, "%s", p.name);
-		worst.relative = worse(worst.relative, d.relative);
-		worst.absolute = worse(worst.absolute, d.absolute);
+		worst.relative = max_or_nan(worst.relative, d.relative);
+		worst.absolute = max_or_nan(worst.absolute, d.absolute);
 	}
 	return worst;
 }
@@ -175,13 +170,12 @@ static void print_group(void *unused, const JitGroup *g)
 int main(int argc, char **argv)
 {
 	static const char *device_name = "auto";
-	static int precision, fusion, attention = 1;
+	static int precision, fusion, attention = ATTENTION_FLASH;
 	static bool explain;
 	const Option options[] = {
-		{ "device", OPT_TEXT, &device_name, DEVICES "|cuda:N",
-			"where to run; auto: on a GPU if there is one" },
-		{ "precision", OPT_CHOICE, &precision, PRECISIONS,
-			"policy; the bounds follow it" },
+		DEVICE_OPTION(&device_name),
+		PRECISION_OPTION_FOR(&precision,
+			"policy; the bounds follow it"),
 		{ "fusion", OPT_CHOICE, &fusion, FUSIONS_AND_JIT,
 			"eager path, fused path, or eager path fused at run time" },
 		{ "explain", OPT_FLAG, &explain, NULL,
@@ -204,7 +198,7 @@ int main(int argc, char **argv)
 	Model *m = model_new(device, &shape, &policies[precision], 0);
 	if (fusion == FUSION_FUSED) {
 		model_fuse(m);
-		model_set_attention(m, attention == 1);
+		model_set_attention(m, attention == ATTENTION_FLASH);
 	} else if (fusion == FUSION_JIT)
 		model_keep_compute(m);
 	bounds = choose_bounds(device, m->policy);

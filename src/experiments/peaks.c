@@ -17,7 +17,7 @@ static const Option options[] = {
 	{ "dimension", OPT_INT, &dimension, "1..65536",
 		"rows and columns of the matrices" },
 	{ "launches", OPT_INT, &launches, "1..100000", "kernels in a queue" },
-	{ "runs", OPT_INT, &runs, "1..1000", "measured runs, after a few" },
+	RUNS_OPTION(&runs),
 	{ 0 }
 };
 
@@ -32,9 +32,9 @@ static void set_figures(Row *row, const char *unit, Stats x)
 {
 	row_set(row, "value", "%.6g", x.median);
 	row_set(row, "unit", "%s", unit);
+	row_set(row, "sd", "%.3g", x.sd);
 	row_set(row, "min", "%.6g", x.min);
 	row_set(row, "max", "%.6g", x.max);
-	row_set(row, "sd", "%.3g", x.sd);
 	row_set(row, "runs", "%ld", runs);
 }
 
@@ -252,5 +252,5 @@ const Experiment experiment = {
 	.options = options, .cpu_scale = "small (arrays and matrices a quarter as "
 		"long; no formats but fp32)",
 	.sweeps = SWEEPS(
-		{ "peaks", keys, "value unit sd min max runs detail", plan, run }),
+		{ "peaks", keys, plan, run }),
 };

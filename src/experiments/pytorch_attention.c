@@ -14,10 +14,10 @@
 static int precision;
 static long batch = 8, length, width, passes;
 static const Option options[] = {
-	{ "precision", OPT_CHOICE, &precision, PRECISIONS, "number format" },
-	{ "batch", OPT_INT, &batch, "1..1024", "sequences, of one head each" },
-	{ "n", OPT_INT, &length, "1..1048576", "this length only" },
-	{ "d", OPT_INT, &width, "1..256", "this head size only" },
+	PRECISION_OPTION_FOR(&precision, "number format"),
+	BATCH_OPTION_IN(&batch, "1..1024", "sequences, of one head each"),
+	LENGTH_OPTION(&length),
+	HEAD_SIZE_OPTION(&width),
 	{ "passes", OPT_INT, &passes, "1..1000", "of either kind: 100, but 20 of "
 		"more than 16384 queries; on a CPU 3" },
 	{ 0 }
@@ -105,10 +105,16 @@ static Stats timed_passes(Device *d, void (*pass)(void *), AttentionCase *a)
 }
 
 // set the cells of a pass
-static void set_pass(Row *row, const char *pass, Stats ms, double before,
-	double derived, double peak)
+/* begins a row: one that fails says in which pass */
+static void begin_pass(Row *row, const char *pass)
 {
+	row_forget(row, 1);
 	row_set(row, "pass", "%s", pass);
+}
+
+static void set_pass(Row *row, Stats ms, double before, double derived,
+	double peak)
+{
 	row_set(row, "ms", "%.4f", ms.mean);
 	row_set(row, "sd_ms", "%.4f", ms.sd);
 	row_set(row, "min_ms", "%.4f", ms.min);
@@ -118,14 +124,6 @@ static void set_pass(Row *row, const char *pass, Stats ms, double before,
 	row_emit(row);
 }
 
-static void clear_columns(Row *row)
-{
-	static const char *const columns[] = { "ms", "sd_ms", "min_ms",
-		"before_MiB", "derived_MiB", "peak_MiB" };
-	for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
-		row_set(row, columns[i], "-");
-}
-
 // time and check both passes of a shape
 static void run(Row *row, const void *config)
 {
@@ -133,7 +131,7 @@ static void run(Row *row, const void *config)
 	Device *d = device_of_case();
 	Type type = policies[c->dtype].op[OP_SCORES].input;
 	double tolerance = type == BF16 ? 3e-2 : type == FP32 ? 2e-5 : 4e-3;
-	row_set(row, "pass", "forward");
+	begin_pass(row, "forward");
 	AttentionCase a = attention_case(d, batch, 1, c->n, c->d, true, type,
 		harness_seed);
 	AttentionBytes sizes = attention_bytes(d, type, a.n, a.D);
@@ -142,14 +140,13 @@ static void run(Row *row, const void *config)
 	size_t workspace = d->active[MEM_TEMPORARY];
 	Stats forward = timed_passes(d, attention_case_forward, &a);
 	double left_bytes = d->total - workspace;
-	set_pass(row, "forward", forward, left_bytes, bytes_left(sizes),
+	set_pass(row, forward, left_bytes, bytes_left(sizes),
 		d->total_peak - workspace);
-	row_set(row, "pass", "backward");
-	clear_columns(row);
+	begin_pass(row, "backward");
 	attention_case_gradients(&a, harness_seed);
 	attention_case_backward(&a);
 	attention_case_check(&a, true, tolerance);
-	set_pass(row, "backward", timed_passes(d, attention_case_backward, &a),
+	set_pass(row, timed_passes(d, attention_case_backward, &a),
 		left_bytes, bytes_backward(sizes), d->total_peak - workspace);
 	attention_case_free(&a);
 }
@@ -248,9 +245,6 @@ const Experiment experiment = {
 	.about = "attention as two matmuls and a softmax", .options = options,
 	.cpu_scale = "small (lengths divided by 16, in 256 MiB)",
 	.sweeps = SWEEPS(
-		{ "passes", keys, "pass ms sd_ms min_ms before_MiB derived_MiB peak_MiB",
-			plan, run },
-		{ "failing", failing_keys,
-			"n order tensor category derived_MiB MiB total_MiB free_MiB",
-			plan_failing, run_failing }),
+		{ "passes", keys, plan, run },
+		{ "failing", failing_keys, plan_failing, run_failing }),
 };

@@ -201,7 +201,8 @@ def measure(args, rank):
 	dist.all_gather_object(weights, weights_of(module))
 	if len(set(map(str, weights))) > 1:
 		sys.exit(f"the ranks' weights differ: {weights}")
-	return row | {"peak_MiB": f"{peak:.1f}", "loss": f"{clock.loss:.6f}"}
+	return row | {"peak_MiB": f"{peak:.1f}",
+		"status": "ok" if math.isfinite(clock.loss) else "diverged"}
 
 # start the ranks
 def rank_main(rank, args):
@@ -210,8 +211,8 @@ def rank_main(rank, args):
 	row = measure(args, rank)
 	if rank == 0 and not args.classes:
 		ratio = float(row["step_ms"]) / float(row["single_ms"])
-		print(*(f"{key}={value}" for key, value in row.items()),
-			f"ratio={ratio:.6f}", "status=ok", flush=True)
+		print(f"ratio={ratio:.6f}", *(f"{key}={value}" for key, value
+			in row.items()), flush=True)
 	dist.destroy_process_group()
 
 # read the command line and spawn the ranks

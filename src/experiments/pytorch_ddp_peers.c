@@ -3,10 +3,7 @@
 
 #include "base/error.h"
 #include "bench/peer.h"
-#include "cases/ddp_case.h"
-
-#define COLUMNS "single_ms single_sd_ms step_ms step_sd_ms ratio peak_MiB"
-#define CLASS_COLUMNS "run class ms calls"
+#include "cases/ddp_steps.h"
 
 static PeerFilter only;
 static long gpus = 2, batch = 4, context = 512, warmup = 5, steps = 10,
@@ -21,7 +18,7 @@ static const Option options[] = {
 	{ "gpus", OPT_INT, &gpus, "2..64", "ranks, a GPU each" },
 	{ "bucket-mb", OPT_REAL, &bucket_mb, "MB",
 		"megabytes in a bucket of PyTorch" },
-	{ "batch", OPT_INT, &batch, "1..1024", "sequences in a rank's batch" },
+	BATCH_OPTION_IN(&batch, "1..1024", "sequences in a rank's batch"),
 	CONTEXT_OPTION(&context), WARMUP_OPTION(&warmup), STEPS_OPTION(&steps),
 	{ "limit", OPT_INT, &limit_s, "1..3600",
 		"seconds that one row of PyTorch may take" },
@@ -104,13 +101,12 @@ static void plan_classes(Plan *plan)
 }
 
 // have PyTorch train on several GPUs
-static void ask_pytorch(Row *row, const DdpPeerConfig *c, const char *columns,
-	const char *how)
+static void ask_pytorch(Row *row, const DdpPeerConfig *c, const char *how)
 {
 	const char *form = c->impl + strlen("pytorch-"),
 		*parts = strstr(form, "-blocks") ? " --blocks"
 		: strstr(form, "-whole") ? " --whole" : "";
-	peer_measure(row, columns, limit_s, "pytorch_ddp.py", "--impl %.*s%s%s "
+	peer_measure(row, limit_s, "pytorch_ddp.py", "--impl %.*s%s%s "
 		"--size %s --precision %s --ranks %ld --bucket_mb %g --context %ld "
 		"--batch %ld --warmup %ld --steps %ld --seed %ld",
 		(int)strcspn(form, "-"), form, parts, how, model_sizes[c->size].name,
@@ -121,7 +117,7 @@ static void ask_pytorch(Row *row, const DdpPeerConfig *c, const char *columns,
 // train on several GPUs ourselves
 static void train_ours(Row *row, const DdpPeerConfig *c)
 {
-	DdpConfig config = { { c->size, context, c->precision, .fusion = 1 },
+	DdpConfig config = { { c->size, context, c->precision, FUSION_FUSED },
 		.batch = batch, .kind = DDP_BUCKETED, .bucket_mb = c->bucket_mb,
 		.wire = strstr(c->impl, "bf16-wire") != NULL, .sums = 1,
 		.ranks = c->ranks, .warmup = warmup, .steps = steps };
@@ -146,18 +142,18 @@ static void run(Row *row, const void *config)
 	if (is_ours(c))
 		train_ours(row, c);
 	else
-		ask_pytorch(row, c, COLUMNS, "");
+		ask_pytorch(row, c, "");
 }
 
 static void run_classes(Row *row, const void *config)
 {
-	ask_pytorch(row, config, CLASS_COLUMNS, " --classes");
+	ask_pytorch(row, config, " --classes");
 }
 
 const Experiment experiment = {
 	.about = "PyTorch's data parallelism and ours, and their steps on one GPU",
 	.options = options, .cpu_scale = SCALED, .sweeps = SWEEPS(
-		{ "step", keys, COLUMNS, plan, run, .ranks = ranks_of,
+		{ "step", keys, plan, run, .ranks = ranks_of,
 			.limit_s = GROUP_LIMIT_S },
-		{ "classes", keys, CLASS_COLUMNS, plan_classes, run_classes }),
+		{ "classes", keys, plan_classes, run_classes }),
 };

@@ -257,23 +257,23 @@ def measure(args):
 	for i in range(args.steps):
 		last = clocks[1].time("step", whole_step).item()
 	peak = torch.cuda.max_memory_allocated() / 2**20
-	for i in range(-args.warmup, args.steps):
-		clocks[i >= 0].time("fwd_only", forward_only)
+	names = ("fwd", "bwd", "opt", "step")
+	if args.forward:
+		names = ("fwd_only", *names)
+		for i in range(-args.warmup, args.steps):
+			clocks[i >= 0].time("fwd_only", forward_only)
 	if math.isfinite(last) and not last < first:
 		sys.exit(f"training did not lower the loss: {first}, then {last}")
-	row = {}
-	for name in ("fwd", "bwd", "opt", "step", "fwd_only"):
-		row |= clocks[1].columns(name)
+	row = {key: value for name in names for key, value
+		in clocks[1].columns(name).items()
+		if name == "step" or not key.endswith("_sd_ms")}
 	return row | {"peak_MiB": f"{peak:.1f}", "loss": f"{last:.6f}"}
 
 # print a row of one configuration
 def command_time(args):
-	row = {name: getattr(args, name) for name in ("impl", "size", "context",
-		"batch", "precision")}
-	row["torch"] = torch.__version__
+	row = {}
 	try:
-		row |= measure(args)
-		row["status"] = "ok"
+		row = measure(args) | {"status": "ok"}
 	except RuntimeError as error:        # OutOfMemoryError is one of them
 		text = str(error)
 		if "out of memory" not in text and "ALLOC_FAILED" not in text:
@@ -401,7 +401,7 @@ def main():
 	timing.add_argument("--size", choices=SIZES, default="small")
 	timing.add_argument("--impl", choices=("eager", "compiled", "best"),
 		default="eager")
-	for form in ("blocks", "graphs"):
+	for form in ("forward", "blocks", "graphs"):
 		timing.add_argument("--" + form, action="store_true")
 	timing.add_argument("--precision", choices=("fp32", "tf32", "bf16"),
 		default="fp32")

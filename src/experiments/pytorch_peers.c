@@ -13,10 +13,10 @@ static const Option options[] = {
 	PEER_OPTIONS(only, "ours, ours-eager, pytorch-eager, pytorch-compiled or "
 		"pytorch-best; the last two also with -blocks at the end, the last also "
 		"with -graphs"),
-	{ "batch", OPT_INT, &batch, "1..1024", "sequences in a batch" },
-	{ "context", OPT_INT, &context, "1..65536",
-		"tokens in a sequence (on a CPU, divided by 16)" },
-	{ "warmup", OPT_INT, &warmup, "2..1000", "steps before the measured ones" },
+	BATCH_OPTION_IN(&batch, "1..1024", "sequences in a batch"),
+	CONTEXT_OPTION_IN(&context, "1..65536",
+		"tokens in a sequence (on a CPU, divided by 16)"),
+	WARMUP_OPTION_IN(&warmup, "2..1000", "steps before the measured ones"),
 	STEPS_OPTION(&steps),
 	{ "limit", OPT_INT, &limit_s, "1..86400",
 		"seconds that one row of PyTorch may take" },
@@ -94,8 +94,7 @@ static void time_theirs(Row *row, const PeerConfig *c, const char *form)
 {
 	const char *how = strstr(form, "-blocks") ? " --blocks"
 		: strstr(form, "-graphs") ? " --graphs" : "";
-	peer_measure(row, "fwd_only_ms fwd_ms bwd_ms opt_ms step_ms step_sd_ms "
-		"peak_MiB loss", limit_s, "pytorch_peer.py", "time --impl %.*s%s "
+	peer_measure(row, limit_s, "pytorch_peer.py", "time --forward --impl %.*s%s "
 		"--size %s --context %ld --batch %ld --precision %s --warmup %ld "
 		"--steps %ld --seed %ld", (int)strcspn(form, "-"), form, how,
 		model_sizes[c->size].name, c->context, batch,
@@ -115,7 +114,5 @@ static void run(Row *row, const void *config)
 const Experiment experiment = {
 	.about = "one training step, ours and PyTorch's, side by side",
 	.options = options, .cpu_scale = SCALED, .sweeps = SWEEPS(
-		{ "step", keys,
-			"fwd_only_ms fwd_ms bwd_ms opt_ms step_ms step_sd_ms peak_MiB loss",
-			plan, run }),
+		{ "step", keys, plan, run }),
 };

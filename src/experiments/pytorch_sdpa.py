@@ -34,21 +34,32 @@ def kernels_of(backend):
 
 
 # time PyTorch's attention by events
-def command_time(args):
+def drawn(args):
+	"""queries, keys and values, and the gradient of the output"""
 	set_precision("fp32")
 	torch.manual_seed(args.seed)
 	dtype = torch.bfloat16 if args.dtype == "bf16" else torch.float32
 	shape = (args.batch, args.heads, args.n, args.d)
 	q, k, v, g = (torch.randn(shape, device="cuda", dtype=dtype)
 		for _ in range(4))
-	leaves = [x.requires_grad_() for x in (q, k, v)]
+	return [x.requires_grad_() for x in (q, k, v)], g
+
+
+def command_time(args):
+	leaves, g = drawn(args)
 	for backend in args.backends.split(","):
 		print(f"variant=pytorch-{backend}", time_attention(attention_by(backend),
-			leaves, g, args.runs), flush=True)
+			leaves, g, args.runs, True), flush=True)
 
 
-def time_attention(attention_of, leaves, g, runs):
-	"""both passes apart and together, as key=value"""
+def command_passes(args):
+	"""a row of one back end, without both passes together"""
+	print(time_attention(attention_by(args.backend), *drawn(args), args.runs,
+		False))
+
+
+def time_attention(attention_of, leaves, g, runs, together):
+	"""both passes apart, and perhaps together, as key=value"""
 	def mark():
 		event = torch.cuda.Event(enable_timing=True)
 		event.record()
@@ -77,9 +88,10 @@ def time_attention(attention_of, leaves, g, runs):
 	# long passes are repeated less often
 	clock = passes(max(3, min(runs, int(400 / both))))
 	peak = torch.cuda.max_memory_allocated() / 2**20
-	answers = {"peak_MiB": f"{peak:.2f}"}
-	for name in ("fwd", "bwd", "both"):
-		answers |= clock.columns(name)
+	answers = clock.columns("fwd") | clock.columns("bwd")
+	if together:
+		answers["both_ms"] = clock.columns("both")["both_ms"]
+	answers["peak_MiB"] = f"{peak:.2f}"
 	return " ".join(f"{key}={value}" for key, value in answers.items()) \
 		+ " status=ok"
 
@@ -301,6 +313,8 @@ def main():
 		p.add_argument("--dtype", choices=("fp32", "bf16"), default="bf16")
 		return p
 
+	command("passes", command_passes, batch=1, heads=1, n=1024, d=64, runs=20) \
+		.add_argument("--backend", default="eager")
 	command("time", command_time, batch=1, heads=1, n=1024, d=64, runs=20) \
 		.add_argument("--backends", default="cudnn", metavar="LIST",
 		help="of eager, compiled, cudnn, flash2, efficient; commas between")

@@ -12,16 +12,31 @@
 #include "ops/norm_plan.h"
 
 // read the options of RMSNorm's benchmark
+/* name, kind, version, and whether the backward pass computes rho again; a CPU
+ * has those before the versions */
+#define VARIANTS_OF(FIRST, NEXT)                                         \
+	FIRST(EAGER, "eager", &by_steps, NORM_BY_WIDTH, false)           \
+	NEXT(BY_WIDTH, "by_width", &in_one, NORM_BY_WIDTH, false)        \
+	NEXT(AGAIN, "again", &in_one, NORM_BY_WIDTH, true)               \
+	NEXT(NATIVE, "native", &centered, NORM_BY_WIDTH, false)          \
+	NEXT(TWO_READS, "two_reads", &in_one, NORM_TWO_READS, false)     \
+	NEXT(HELD, "held", &in_one, NORM_HELD, false)                    \
+	NEXT(PACKS, "packs", &in_one, NORM_PACKS, false)                 \
+	NEXT(AHEAD, "ahead", &in_one, NORM_AHEAD, false)                 \
+	NEXT(WARP, "warp", &in_one, NORM_WARP, false)                    \
+	NEXT(LOOPED, "looped", &in_one, NORM_LOOPED, false)
+enum { CHOICE_IDS(VARIANTS_OF) NVARIANTS, FIRST_VERSION = TWO_READS };
+
 static long rows, width, repeats;
 static int precision = -1, variant = -1;
 static const Option options[] = {
-	{ "rows", OPT_INT, &rows, "1..1048576", "rows that are normalised" },
+	ROWS_OPTION(&rows),
 	{ "width", OPT_INT, &width, "1..1048576",
 		"numbers in a row: only this width" },
 	{ "repeats", OPT_INT, &repeats, "1..2000", "passes of each kind" },
 	{ "precision", OPT_CHOICE, &precision, "fp32|bf16", "only this format" },
-	{ "variant", OPT_CHOICE, &variant, "eager|by_width|again|native|two_reads|"
-		"held|packs|ahead|warp|looped", "only this variant of ours" },
+	{ "variant", OPT_CHOICE, &variant, CHOICES(VARIANTS_OF),
+		"only this variant of ours" },
 	{ 0 }
 };
 
@@ -59,7 +74,7 @@ static void fused_backward(void *norm)
 		.version = n->version }, r->rows, r->C);
 }
 
-// list the variants in the order of the option's
+// describe the variants of a norm
 static const NormKind by_steps = { "rmsnorm", false, norm_rows_rmsnorm,
 		norm_rows_rmsnorm_back },
 	in_one = { "rmsnorm", false, fused_forward, fused_backward },
@@ -70,20 +85,11 @@ static const struct NormVariant {
 	const NormKind *kind;
 	NormVersion version;
 	bool again;
-} variants[] = {                     /* in the order of the option's */
-	{ "eager", &by_steps, NORM_BY_WIDTH, false },
-	{ "by_width", &in_one, NORM_BY_WIDTH, false },
-	{ "again", &in_one, NORM_BY_WIDTH, true },
-	{ "native", &centered, NORM_BY_WIDTH, false },
-	{ "two_reads", &in_one, NORM_TWO_READS, false },
-	{ "held", &in_one, NORM_HELD, false },
-	{ "packs", &in_one, NORM_PACKS, false },
-	{ "ahead", &in_one, NORM_AHEAD, false },
-	{ "warp", &in_one, NORM_WARP, false },
-	{ "looped", &in_one, NORM_LOOPED, false },
+} variants[] = {
+#define VARIANT_OF(id, name, ...) { name, __VA_ARGS__ },
+	VARIANTS_OF(VARIANT_OF, VARIANT_OF)
 };
-enum { NVARIANTS = sizeof variants / sizeof *variants, FIRST_VERSION = 4,
-	MOST_OF_LAYERNORM = 8192 };         /* elements of a row, on a GPU */
+enum { MOST_OF_LAYERNORM = 8192 };      /* elements of a row, on a GPU */
 
 // compare a variant's gradient of the gain
 /* ends the program unless dg is `want`, within the errors of sums over rows */
@@ -115,18 +121,13 @@ static real *eager_gain(NormRowsCase *n)
 }
 
 // time a variant
-#define PASSES "fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms both_ms both_sd_ms " \
-	"fwd_fraction bwd_fraction both_fraction timing"
-#define VALUES "impl norm variant " PASSES " fwd_kernels bwd_kernels copy_GBps"
-
 typedef struct RmsnormConfig {
 	long rows, width;
 	int precision, by;
 } RmsnormConfig;
-enum { OURS, PYTORCH };
 static const Key keys[] = { KEY(RmsnormConfig, rows), KEY(RmsnormConfig, width),
 	KEY(RmsnormConfig, precision, "fp32|bf16"),
-	KEY(RmsnormConfig, by, "ours|PyTorch"), { 0 } };
+	KEY(RmsnormConfig, by, SIDES), { 0 } };
 
 // time one pass of a variant
 static void pass_forward(void *n) { ((TimedNorm *)n)->kind->forward(n); }
@@ -163,10 +164,9 @@ static void time_pass(Row *row, const char *pass, Work *work, TimedNorm *n,
 	row_set(row, name, "%.6g", t.sd_ms);
 	snprintf(name, sizeof name, "%s_fraction", pass);
 	row_set(row, name, "%.6g", GBps / copy);
-	if (t.kernels && arrays < 5) {
-		snprintf(name, sizeof name, "%s_kernels", pass);
-		row_set(row, name, "%d", t.kernels);
-	}
+	snprintf(name, sizeof name, "%s_kernels", pass);
+	if (arrays < 5)
+		row_set(row, name, t.kernels ? "%d" : "-", t.kernels);
 }
 
 // time the passes that a variant has
@@ -185,11 +185,9 @@ static void time_variant(Row *row, TimedNorm *n, const struct NormVariant *v,
 	n->version = v->version;
 	n->again = v->again;
 	bool forward = has_plan(n, false), backward = has_plan(n, true);
-	static const char *const columns[] = { "fwd_ms", "fwd_sd_ms", "fwd_fraction",
-		"fwd_kernels", "bwd_ms", "bwd_sd_ms", "bwd_fraction", "bwd_kernels",
-		"both_ms", "both_sd_ms", "both_fraction" };
-	for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
-		row_set(row, columns[i], "-");
+	int common = row->n;
+	row_set(row, "norm", "%s", n->kind->name);
+	row_set(row, "variant", "%s", v->name);
 	clear_outputs(&n->r);
 	n->version = forward ? v->version : NORM_BY_WIDTH;
 	n->kind->forward(n);
@@ -205,17 +203,15 @@ static void time_variant(Row *row, TimedNorm *n, const struct NormVariant *v,
 		time_pass(row, "bwd", pass_backward, n, 3, copy);
 	if (forward && backward)
 		time_pass(row, "both", pass_both, n, 5, copy);
-	row_set(row, "norm", "%s", n->kind->name);
-	row_set(row, "variant", "%s", v->name);
 	row_emit(row);
+	row_forget(row, common);
 }
 
 // time PyTorch's forms of a norm
 static void time_pytorch(Row *row, const RmsnormConfig *c, double copy)
 {
 	enum { LIMIT_S = 300 };
-	row_set(row, "impl", "pytorch");
-	peer_measure(row, "impl norm variant " PASSES, LIMIT_S, "pytorch_norms.py",
+	peer_measure(row, LIMIT_S, "pytorch_norms.py",
 		"--rows %ld --width %ld --precision %s --repeats %d --seed %ld "
 		"--copy %.2f", c->rows, c->width, c->precision ? "bf16" : "fp32",
 		runs_of_norm((double)c->rows * c->width), harness_seed, copy);
@@ -251,7 +247,8 @@ static void run_variants(Row *row, const RmsnormConfig *c, int first, int end)
 
 static void run_norms(Row *row, const void *config)
 {
-	run_variants(row, config, 0, harness_on_gpu() ? NVARIANTS : FIRST_VERSION);
+	run_variants(row, config, EAGER, harness_on_gpu() ? NVARIANTS
+		: FIRST_VERSION);
 }
 
 // plan the widths of the problem
@@ -289,7 +286,7 @@ static void plan_widths(Plan *plan)
 
 static void run_widths(Row *row, const void *config)
 {
-	run_variants(row, config, 0, 2);
+	run_variants(row, config, EAGER, BY_WIDTH + 1);
 }
 
 // describe RMSNorm's benchmark
@@ -297,6 +294,6 @@ const Experiment experiment = {
 	.about = "RMSNorm's kernels, forward and backward, and their peers",
 	.options = options, .cpu_scale = "small (1000 rows, 10 passes; one version)",
 	.sweeps = SWEEPS(
-		{ "norms", keys, VALUES, plan_norms, run_norms },
-		{ "widths", keys, VALUES, plan_widths, run_widths }),
+		{ "norms", keys, plan_norms, run_norms },
+		{ "widths", keys, plan_widths, run_widths }),
 };

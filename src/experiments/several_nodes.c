@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/process.h"
-#include "base/records.h"
+#include "base/table_reader.h"
 #include "bench/training.h"
 #include "cases/cost_validation.h"
 
@@ -21,7 +21,7 @@ static double asked_Gbps;
 static const Option options[] = {
 	{ "tables", OPT_TEXT, &folder, "FOLDER",
 		"of this host: constants of the model" },
-	{ "size", OPT_CHOICE, &size, SIZES, "of the model; else medium" },
+	SIZE_OPTION_FOR(&size, "of the model; else medium"),
 	{ "nodes", OPT_INT, &asked_nodes, "2..9",
 		"so many; the link has 0.25 Gbit/s unless --Gbps is given" },
 	{ "Gbps", OPT_REAL, &asked_Gbps, "RATE",
@@ -30,7 +30,10 @@ static const Option options[] = {
 };
 
 // describe a row of several nodes
-#define OVER_NODES "ddp|zero1|fsdp"
+#define OVER_NODES_OF(FIRST, NEXT) FIRST(OVER_DDP, "ddp", COST_BUCKETED) \
+	NEXT(OVER_ZERO1, "zero1", COST_ZERO1) NEXT(OVER_FSDP, "fsdp", COST_FSDP)
+#define OVER_NODES CHOICES(OVER_NODES_OF)
+enum { CHOICE_IDS(OVER_NODES_OF) NOVER_NODES };
 typedef struct OverNodesConfig {
 	long nodes;
 	double Gbps;                     /* of the link, each way */
@@ -69,7 +72,7 @@ static void plan(Plan *plan)
 	count_folders();
 	check_rate();
 	for (size_t i = 0; i < sizeof links / sizeof *links; i++)
-		for (int strategy = 0; strategy < 3; strategy++)
+		for (int strategy = 0; strategy < NOVER_NODES; strategy++)
 			if (i == 0 || (asked_nodes == 0 && asked_Gbps == 0))
 				plan_add(plan, &(OverNodesConfig){
 					asked_nodes ? asked_nodes : links[i].nodes,
@@ -187,8 +190,8 @@ static CostMachine link_of(const OverNodesConfig *c, const CostRun *r)
 // describe the measured job as a run
 static CostRun run_of(const OverNodesConfig *c, const Records *alone)
 {
-	static const CostStrategy strategies[] = { COST_BUCKETED, COST_ZERO1,
-		COST_FSDP };
+#define COST_OF(id, name, cost) cost,
+	static const CostStrategy strategies[] = { OVER_NODES_OF(COST_OF, COST_OF) };
 	Shape shape = scaled_down(model_sizes[size >= 0 ? size
 		: SIZE_MEDIUM].shape);
 	double context = records_number(alone, 0, "context"),
@@ -206,7 +209,7 @@ static CostRun run_of(const OverNodesConfig *c, const Records *alone)
 // measure a step over nodes
 static void run(Row *row, const void *config)
 {
-	static const char *const names[] = { "ddp", "zero1", "fsdp" };
+	static const char *const names[] = { CHOICE_NAMES(OVER_NODES_OF) };
 	const OverNodesConfig *c = config;
 	char arguments[64];
 	// measure a step of one rank
@@ -223,7 +226,7 @@ static void run(Row *row, const void *config)
 	row_set(row, "predicted_alone_ms", "%.3f", collectives_alone_in_step(&m, &r));
 	records_free(&alone);
 	snprintf(arguments, sizeof arguments, "--strategy %s%s", names[c->strategy],
-		c->strategy == 2 ? " --prefetch 1" : "");
+		c->strategy == OVER_FSDP ? " --prefetch 1" : "");
 	Records *steps = run_on_nodes(row, c, "fsdp_accounting", arguments,
 		"period_ms");
 	if (steps == NULL)
@@ -245,25 +248,21 @@ static void run(Row *row, const void *config)
 }
 
 // time buckets over nodes
-#define BUCKET_VALUES "size buckets single_ms single_bwd_ms o_us w_GBps " \
-	"gradient_MB ideal_ms simulated_ms step_ms step_sd_ms"
-
 static void run_buckets(Row *row, const void *config)
 {
+	static const char *const columns[] = { "size", "buckets", "single_ms",
+		"single_bwd_ms", "o_us", "w_GBps", "gradient_MB", "ideal_ms",
+		"simulated_ms", "step_ms", "step_sd_ms" };
 	const BucketConfig *c = config;
-	char arguments[64], column[16];
+	char arguments[64];
 	snprintf(arguments, sizeof arguments, "--sweep buckets --wire fp32 "
 		"--bucket-mb %g", c->bucket_mb);
 	Records *r = run_on_nodes(row, &c->link, "ddp_bucketed_benchmarking",
 		arguments, "step_ms");
 	if (r == NULL)
 		return;
-	for (const char *at = BUCKET_VALUES; *at; at += strspn(at, " ")) {
-		size_t n = strcspn(at, " ");
-		snprintf(column, sizeof column, "%.*s", (int)n, at);
-		row_set(row, column, "%s", records_text(r, 0, column));
-		at += n;
-	}
+	for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+		row_set(row, columns[i], "%s", records_text(r, 0, columns[i]));
 	records_free(&r);
 }
 
@@ -271,9 +270,8 @@ static void run_buckets(Row *row, const void *config)
 const Experiment experiment = {
 	.about = "training steps over nodes that are namespaces, and predictions",
 	.options = options, .cpu_scale = SCALED, .cpu_only = true, .sweeps = SWEEPS(
-		{ "steps", keys, "size single_ms predicted_ms measured_ms error alone_ms "
-			"predicted_alone_ms rendezvous_ms sent_MB", plan, run,
+		{ "steps", keys, plan, run,
 			.limit_s = 300 },
-		{ "buckets", bucket_keys, BUCKET_VALUES, plan_buckets, run_buckets,
+		{ "buckets", bucket_keys, plan_buckets, run_buckets,
 			.limit_s = 300 }),
 };

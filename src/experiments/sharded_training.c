@@ -7,11 +7,14 @@
 #include "base/file.h"
 #include "dist/ddp.h"
 #include "dist/resume.h"
-#include "cases/ddp_case.h"
+#include "cases/ddp_steps.h"
 #include "cases/text.h"
 
-typedef enum { DDP, SHARDED, ZERO1, ZERO2, FSDP } ResumeStrategy;
-#define STRATEGIES "ddp|sharded|zero1|zero2|fsdp"
+#define STRATEGIES_OF(FIRST, NEXT) \
+	FIRST(DDP, "ddp") NEXT(SHARDED, "sharded") NEXT(ZERO1, "zero1") \
+	NEXT(ZERO2, "zero2") NEXT(FSDP, "fsdp")
+#define STRATEGIES CHOICES(STRATEGIES_OF)
+typedef enum { CHOICE_IDS(STRATEGIES_OF) NSTRATEGIES } ResumeStrategy;
 typedef struct ResumeConfig {
 	int strategy, precision, transport;
 	long batch, ranks;               /* batch: sequences of all ranks */
@@ -26,24 +29,23 @@ static const char *path = "writeup.nw", *save, *resume;
 static long steps = 60, every = 10, save_every, head_chunk;
 static int update;
 static const Option options[] = {
-	{ "text", OPT_TEXT, &path, "FILE", "what to learn" },
+	TEXT_OPTION(&path),
 	{ "strategy", OPT_CHOICE, &given.strategy, STRATEGIES,
 		"what ranks share out" },
 	{ "precision", OPT_CHOICE, &given.precision, WIRES,
 		"of matmuls, and of gradients that travel" },
-	{ "transport", OPT_CHOICE, &given.transport, TRANSPORTS,
-		"what carries collectives" },
-	{ "batch", OPT_INT, &given.batch, "1..4096",
-		"sequences of all ranks together" },
+	TRANSPORT_OPTION(&given.transport),
+	BATCH_OPTION_IN(&given.batch, "1..4096",
+		"sequences of all ranks together"),
 	{ "ranks", OPT_INT, &given.ranks, "1..64", "processes of the job" },
-	{ "steps", OPT_INT, &steps, "1..1000000",
-		"number of the last step, those before --resume counted" },
+	STEPS_OPTION_IN(&steps, "1..1000000",
+		"number of the last step, those before --resume counted"),
 	{ "every", OPT_INT, &every, "1..1000000", "steps from row to row" },
 	{ "save", OPT_TEXT, &save, "FILE", "write the run there at its end" },
 	{ "save-every", OPT_INT, &save_every, "0..1000000",
 		"and after so many steps; 0: no" },
 	{ "resume", OPT_TEXT, &resume, "FILE", "go on with the run saved there" },
-	{ "update", OPT_CHOICE, &update, "late|early",
+	{ "update", OPT_CHOICE, &update, UPDATES,
 		"after the backward pass, or, zero2, in it; equal bits" },
 	{ "head-chunk", OPT_INT, &head_chunk, "0..1000000",
 		"tokens whose logits are there at a time; 0: all" },
@@ -181,6 +183,6 @@ static int ranks_of(const void *config)
 const Experiment experiment = {
 	.about = "train over several ranks; stop, and go on at any number of them",
 	.options = options, .sweeps = SWEEPS(
-		{ "curve", keys, "step position lr loss_nats", plan, run,
+		{ "curve", keys, plan, run,
 			.ranks = ranks_of }),
 };

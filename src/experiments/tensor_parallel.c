@@ -29,14 +29,14 @@ static long tp, dp;
 static int norms = 1, graphs = 1;
 static const Option options[] = {
 	SIZE_OPTION(&given.size), CONTEXT_OPTION(&given.context),
-	{ "batch", OPT_INT, &given.batch, "1..4096", "sequences of all ranks" },
+	BATCH_OPTION_IN(&given.batch, "1..4096", "sequences of all ranks"),
 	PRECISION_OPTION(&given.precision),
 	{ "ranks", OPT_INT, &given.ranks, "1..64", "most processes of a job" },
 	{ "tp", OPT_INT, &tp, "0..64",
 		"ranks of a group; 0: 1, 2, 4 and so on, and all --ranks" },
 	{ "dp", OPT_INT, &dp, "0..64", "groups; 0: 1 and what fits --ranks" },
 	DDP_COMM_OPTIONS(given),
-	{ "wire", OPT_CHOICE, &given.wire, WIRES, "gradients that copies sum" },
+	WIRE_OPTION(&given.wire, "gradients that copies sum"),
 	{ "norms", OPT_CHOICE, &norms, NORMS,
 		"what a group does with the norms' outputs of all tokens" },
 	{ "graphs", OPT_CHOICE, &graphs, YES_NO,
@@ -308,10 +308,6 @@ static double derived_bytes(const TensorCase *c)
 }
 
 // time the steps of a grid
-#define VALUES "period_ms step_ms step_sd_ms fwd_ms bwd_ms wait_ms opt_ms " \
-	"gather_ms scatter_ms reduce_ms alone_ms collectives group_MB "       \
-	"group_derived_MB copies_MB weights_MB loss via"
-
 /* the largest over all ranks of the grid */
 static double slowest(const TensorCase *c, double x)
 {
@@ -430,6 +426,6 @@ static void run(Row *row, const void *config)
 const Experiment experiment = {
 	.about = "steps, memory and traffic of tensor-parallel groups of ranks",
 	.options = options, .cpu_scale = SCALED, .sweeps = SWEEPS(
-		{ "groups", keys, SHARDING_MEMORY " " VALUES, plan, run,
+		{ "groups", keys, plan, run,
 			.ranks = ranks_of }),
 };

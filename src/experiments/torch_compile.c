@@ -6,25 +6,28 @@
 #include "bench/timing.h"
 #include "bench/training.h"
 #include "cases/attention_case.h"
-#include "jit/cache.h"
 #include "jit/jit.h"
+#include "jit/kernel_cache.h"
 
 // read what is to be compiled
-#define PASSES "fwd_ms fwd_sd_ms bwd_ms bwd_sd_ms peak_MiB"
 static int precision = -1, impl = -1, size = -1;
 static long batch, length, width, runs, steps;
-#define IMPLS "eager|alone|jit|fused|pytorch-eager|pytorch-compiled"
-enum { EAGER, ALONE, JIT, FUSED, PYTORCH_EAGER, PYTORCH_COMPILED, NIMPLS };
+#define IMPLS_OF(FIRST, NEXT) \
+	FIRST(EAGER, "eager") NEXT(ALONE, "alone") NEXT(JIT, "jit") \
+	NEXT(FUSED, "fused") NEXT(PYTORCH_EAGER, "pytorch-eager") \
+	NEXT(PYTORCH_COMPILED, "pytorch-compiled")
+#define IMPLS CHOICES(IMPLS_OF)
+enum { CHOICE_IDS(IMPLS_OF) NIMPLS };
 static const Option options[] = {
 	{ "impl", OPT_CHOICE, &impl, IMPLS, "only this implementation" },
 	PRECISION_OPTION(&precision),
-	{ "batch", OPT_INT, &batch, "1..1024", "sequences: 8 of attention, of one "
-		"head each, and 4 of a model" },
+	BATCH_OPTION_IN(&batch, "1..1024", "sequences: 8 of attention, of one "
+		"head each, and 4 of a model"),
 	{ "n", OPT_INT, &length, "1..65536", "only this length, or context" },
 	{ "d", OPT_INT, &width, "1..256", "only this head size of attention" },
 	SIZE_OPTION(&size),
 	{ "runs", OPT_INT, &runs, "1..1000", "measured passes of attention" },
-	{ "steps", OPT_INT, &steps, "2..1000", "measured steps of a model" },
+	STEPS_OPTION_IN(&steps, "2..1000", "measured steps of a model"),
 	{ 0 }
 };
 
@@ -69,8 +72,6 @@ static bool record(Row *row, Device *d, int by)
 }
 
 // start cold and warm
-#define STARTS "compiled cold_ms warm_ms"
-
 static void start_twice(Row *row, Device *d, Work *work, void *arg)
 {
 	JitCounts count[3];
@@ -85,13 +86,11 @@ static void start_twice(Row *row, Device *d, Work *work, void *arg)
 	cache_remove(FOLDER);
 	row_set(row, "compiled", "%ld", count[1].compiled - count[0].compiled);
 	row_set(row, "cold_ms", "%.3f", count[1].compile_ms - count[0].compile_ms);
-	if (count[2].compiled == count[1].compiled)
-		row_set(row, "warm_ms", "%.3f", count[2].load_ms - count[1].load_ms);
+	row_set(row, "warm_ms", count[2].compiled == count[1].compiled ? "%.3f" : "-",
+		count[2].load_ms - count[1].load_ms);
 }
 
 // set what groups move
-#define COUNTS(P) P "_operations " P "_kernels " P "_eager_MB " P "_MB"
-
 /* counts the work between two calls that leave no group open */
 static void count_groups(Row *row, Device *d, const char *phase, Work *work,
 	void *arg)
@@ -211,8 +210,8 @@ static void run_attention(Row *row, const void *config)
 	if (c->impl < PYTORCH_EAGER)
 		compile_attention(row, c);
 	else
-		peer_measure(row, PASSES, LIMIT_S, "pytorch_sdpa.py", "time "
-			"--backends %s --dtype %s --batch %ld --heads 1 --n %ld --d %ld "
+		peer_measure(row, LIMIT_S, "pytorch_sdpa.py", "passes "
+			"--backend %s --dtype %s --batch %ld --heads 1 --n %ld --d %ld "
 			"--runs %ld",
 			c->impl == PYTORCH_EAGER ? "eager" : "compiled",
 			policies[c->dtype].name, c->batch, c->n, c->d,
@@ -290,8 +289,7 @@ static void run_model(Row *row, const void *config)
 	if (c->impl < PYTORCH_EAGER)
 		compile_model(row, c);
 	else
-		peer_measure(row, "fwd_ms bwd_ms opt_ms step_ms step_sd_ms peak_MiB "
-			"loss", LIMIT_S, "pytorch_peer.py", "time --impl %s --size %s "
+		peer_measure(row, LIMIT_S, "pytorch_peer.py", "time --impl %s --size %s "
 			"--context %ld --batch %ld --precision %s --warmup 5 --steps %ld "
 			"--seed %ld", c->impl == PYTORCH_EAGER ? "eager"
 			: "compiled --blocks", model_sizes[c->size].name, c->context,
@@ -363,12 +361,7 @@ static void run_groups(Row *row, const void *config)
 const Experiment experiment = {
 	.about = "attention and models, their operations joined at run time",
 	.options = options, .cpu_scale = SCALED, .sweeps = SWEEPS(
-		{ "attention", shaped_keys,
-			PASSES " " COUNTS("fwd") " " COUNTS("bwd") " " STARTS, plan_attention,
-			run_attention },
-		{ "model", trained_keys, PASSES " opt_ms opt_sd_ms step_ms step_sd_ms "
-				"loss " COUNTS("step") " " STARTS, plan_models, run_model },
-		{ "groups", grouped_keys,
-			"number operations shape rows columns eager_MB MB closed",
-			plan_groups, run_groups }),
+		{ "attention", shaped_keys, plan_attention, run_attention },
+		{ "model", trained_keys, plan_models, run_model },
+		{ "groups", grouped_keys, plan_groups, run_groups }),
 };

@@ -4,17 +4,17 @@
 
 #include <stdio.h>
 
-#include "jit/plan.h"
+#include "jit/kernel_plan.h"
 
 typedef struct Bytes {
-	unsigned char *at;              /* from malloc; NULL: there are no bytes */
+	unsigned char *at;              /* by malloc; NULL: no bytes */
 	size_t n;
 } Bytes;
 
 typedef struct Compiler {
-	/* what decides about the bytes besides the source: versions, options,
-	 * machine; the caller frees it. NULL: there is no compiler, and *why
-	 * says so */
+	/* all that decides about the bytes besides the source: versions,
+	 * options, machine; the caller frees it. NULL: there is no compiler,
+	 * and *why says so */
 	char  *(*identify)(const Device *d, const char **why);
 	/* writes the plan as a whole program */
 	void   (*write)(FILE *f, const KernelPlan *p);
@@ -35,6 +35,8 @@ typedef struct Compiler {
 } Compiler;
 
 extern const Compiler c_compiler;
+/* words of the shell: the command that compiled this program */
+extern const char *c_compiler_command;
 #ifdef HAVE_NVRTC
 extern const Compiler nvrtc_compiler;
 #endif

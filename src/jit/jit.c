@@ -9,8 +9,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/grow.h"
-#include "jit/cache.h"
 #include "jit/compiler.h"
+#include "jit/kernel_cache.h"
 #include "ops/array.h"
 #include "ops/elementary.h"
 

@@ -23,7 +23,7 @@ typedef struct JitSettings {
 
 typedef struct JitCounts {
 	long operations, groups;        /* recorded; done together */
-	long kernels;                   /* also of operations in no group */
+	long kernels;                   /* launched, also outside groups */
 	/* bytes that the operations of groups would move one at a time, and that
 	 * the groups' kernels move, without partial sums of columns */
 	double bytes_eager, bytes;
@@ -31,9 +31,9 @@ typedef struct JitCounts {
 	double compile_ms, load_ms;     /* load_ms: reading and loading */
 } JitCounts;
 
-/* from now on ops_for(device) returns operations that are recorded: those of
- * the eager path and of its optimizers; all others are NULL. Returns false,
- * with a message on standard error, if the machine has no compiler */
+/* makes ops_for(device) return operations that are recorded: those of the eager
+ * path and of its optimizers; all others are NULL. False, with a message on
+ * standard error: the machine has no compiler */
 bool      jit_start(Device *device, JitSettings settings);
 /* queues what is recorded; from now on operations are done at once */
 void      jit_stop(Device *device);

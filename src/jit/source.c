@@ -53,7 +53,8 @@ void source_access(const Writer *w, char array, int number, const Access *a)
 	fputc(']', w->f);
 }
 
-const char *source_name(const KernelPlan *p, int v, char name[16])
+/* writes the variable of node v to name, and returns name */
+static const char *source_name(const KernelPlan *p, int v, char name[16])
 {
 	bool constant = p->g.nodes[v].kind == CONSTANT;
 	snprintf(name, 16, "%c%d", constant ? 'n' : 'v', v);

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "jit/plan.h"
+#include "jit/kernel_plan.h"
 
 /* writes the definitions that all kernels in C share */
 void source_c_prelude(FILE *f);
@@ -47,8 +47,6 @@ void source_element(const Writer *w, int loop, const char *into,
 /* writes the address expression of element i: array (a or s), number,
  * [index] */
 void source_access(const Writer *w, char array, int number, const Access *a);
-/* writes the variable of node v to name, and returns name */
-const char *source_name(const KernelPlan *p, int v, char name[16]);
 /* writes the condition of comparison v */
 void source_comparison(const Writer *w, int v);
 /* does the loop make store s? */

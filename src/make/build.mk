@@ -1,8 +1,17 @@
 # The rules behind the Makefile: objects, programs, digests, tables.
+SETTINGS := CC MPICC NVCC BLAS_CFLAGS BLAS_LIBS CMOCKA_CFLAGS CMOCKA_LIBS
+given = $(if $(filter environment command,$(origin $1)),$($1))
+$(foreach name,$(SETTINGS),$(eval GIVEN_$(name) := $$(call given,$(name))))
+differ = $(subst x$1,,x$2)$(subst x$2,,x$1)
+changed = $(if $(GIVEN_$(name)),\
+	$(call differ,$(GIVEN_$(name)),$(ASKED_$(name))))
 include build/config.mk
 build/config.mk: src/make/configure.sh
-	@bash $<
+	@SETTINGS='$(SETTINGS)' bash $<
 ifneq ($(GPUS),$(sort $(wildcard /dev/nvidia[0-9]*)))
+build/config.mk: FORCE
+endif
+ifneq (,$(if $(MAKE_RESTARTS),,$(strip $(foreach name,$(SETTINGS),$(changed)))))
 build/config.mk: FORCE
 endif
 ifneq (,$(wildcard $(NOWEB)/markup))
@@ -11,11 +20,15 @@ src/make/configure.sh $(addprefix src/make/,problems.awk digest.sh items.awk \
 	| build/tangled.mk ;
 build/digests.mk: | build/tangled.mk
 endif
+OFF := 0 no off false
+override SANITIZE := $(filter-out $(OFF),$(SANITIZE))
+override DEBUG := $(filter-out $(OFF),$(DEBUG))
 # files so far below a folder: $(call below,src,*.c)
 below = $(wildcard $1/*/$2 $1/*/*/$2 $1/*/*/*/$2)
 KERNELS := $(call below,src,*.cu)
 # not empty if code for GPUs is compiled: where one can run it, or with CUDA=1
 CUDA := $(filter cuda,$(DEVICE))
+override CUDA := $(filter-out $(OFF),$(CUDA))
 ifneq (yes,$(and $(HAVE_CUDA),$(KERNELS),$(if $(SANITIZE),,yes)))
 override CUDA := # there is nothing to compile, or nothing to compile it with
 endif
@@ -59,14 +72,19 @@ LIBRARY := $(call here,$(filter-out $(EXPERIMENTS) $(LEFT_OUT),\
 WARNINGS := -std=c11 -Wall -Wextra -Werror
 WARNINGS += -Wno-unused-parameter -Wno-missing-field-initializers
 # clang would make an error of a loop that it cannot vectorise as asked
-WARNINGS += $(if $(findstring clang,$(CC)),-Wno-pass-failed)
+WARNINGS += $(if $(IS_CLANG),-Wno-pass-failed)
 # helpers of an assignment's solutions are not called until those are written
 WARNINGS += $(if $(wildcard assignment.tsv),-Wno-unused-function)
 CFLAGS_ALL = $(WARNINGS) $(OPTIMIZE) -march=native -fopenmp -fPIC \
-	-fno-math-errno -fno-trapping-math -I$(S)src -I$(or $(S),.) \
+	-ffp-contract=off -fno-math-errno -fno-trapping-math \
+	-I$(S)src -I$(or $(S),.) \
 	$(BLAS_CFLAGS) $(CMOCKA_CFLAGS) $(CFLAGS)
-CFLAGS_f64 := -DREAL_IS_DOUBLE
-CFLAGS_f32 := $(if $(HAVE_MPI),-DHAVE_MPI $(MPI_CFLAGS))
+string_of_c = "$(subst ",\",$(subst \,\\,$1))"
+word_of_shell = '$(subst ','\'',$(string_of_c))'
+CFLAGS_f64 := -DREAL_IS_DOUBLE -DC_COMPILER=$(call word_of_shell,$(COMPILER))
+CFLAGS_f32 := -DC_COMPILER=$(call word_of_shell,$(COMPILER))
+CFLAGS_f32 += $(if $(HAVE_MPI),-DHAVE_MPI $(MPI_CFLAGS) \
+	-DMPIRUN=$(call word_of_shell,$(MPIRUN)))
 LDLIBS := $(BLAS_LIBS) -Wl,--as-needed $(MPI_LIBS) -lm
 ifdef CUDA
 CFLAGS_f32 += -DHAVE_CUDA -DCUDA_ARCH_BUILT='"$(ARCH)"' \
@@ -77,17 +95,19 @@ LDLIBS += -L$(CUDA_HOME)/lib64 -Wl,-rpath,$(CUDA_HOME)/lib64 \
 	-lcublasLt -lcudart -lstdc++
 endif
 NVCCFLAGS = -std=c++17 -O3 -lineinfo --extended-lambda -I$(S)src \
-	-split-compile=0 -Xcompiler -Wall,-Wextra,-Wno-unused-parameter,-Werror,-fPIC
+	$(NVCC_SPLIT) -Xcompiler -Wall,-Wextra,-Wno-unused-parameter,-Werror,-fPIC
 # $(call code_for,sm_90a): machine code for one architecture, nothing else
 code_for = -gencode arch=$(1:sm_%=compute_%),code=$1
 FLAGS := build/flags$V.text
-$(FLAGS): TEXT = $(CC) $(CFLAGS_ALL) $(CFLAGS_f32)
+$(FLAGS): TEXT = $(COMPILER) $(CFLAGS_ALL) $(CFLAGS_f32)
 KERNEL_FLAGS := build/kernel-flags.text
 $(KERNEL_FLAGS): TEXT = $(NVCC) $(NVCCFLAGS)
 OBJECTS_f32 := $(LIBRARY:%.c=$(B)/f32/%.o)
 OBJECTS_f64 := $(patsubst %.c,$(B)/f64/%.o,$(call without_cuda,$(LIBRARY)))
+OLDER = $(if $(findstring /cuda/,$<),\
+	-D_GNU_SOURCE= -include device/cuda/older.h)
 compile = echo "  cc    $< ($1)"; mkdir -p $(@D); bash src/make/compile.sh $< \
-	$(CC) $(CFLAGS_ALL) $(CFLAGS_$1) -MMD -MP -c -o $@ $<
+	$(COMPILER) $(CFLAGS_ALL) $(CFLAGS_$1) $(OLDER) -MMD -MP -c -o $@ $<
 $(B)/f32/%.o: $(S)%.c $(FLAGS)
 	@$(call compile,f32)
 $(B)/f64/%.o: $(S)%.c $(FLAGS)
@@ -107,10 +127,12 @@ $(foreach arch,$(sort $(ARCH) $(KERNEL_ARCHS)),$(eval \
 	$(call kernel_rule,$(arch))))
 -include $(shell find $K/sm_* -name '*.d' 2>/dev/null)
 in_name = $(strip $(foreach word,$1,$(findstring $(word),$<)))
+NO_SPILLS := $(if $(filter 13.0 13.5,$(NVCC_RELEASE)),\
+	-Xptxas -warn-spills -Xptxas -Werror)
 FLAGS_OF_KERNEL = $(if $(call in_name,warp_specialized wgmma split_fp16),\
-	-Xptxas -warn-spills -Xptxas -Werror) \
+	$(NO_SPILLS)) \
 	$(if $(call in_name,opcodes),-fmad=false)
-KERNEL_TESTS := $(addprefix build/cuda/tests/,profile/cuda/test_names \
+KERNEL_TESTS := $(addprefix build/cuda/tests/,profile/cuda/test_kernel_names \
 	$(if $(HAVE_NVRTC),jit/cuda/test_nvrtc))
 ifdef HAVE_CUDA
 KERNEL_OBJECTS := $(foreach arch,$(KERNEL_ARCHS),$(call kernels_for,$(arch)))
@@ -135,13 +157,13 @@ OBJECTS_shared := $(filter-out $(B)/f32/src/bench/% \
 	$(B)/f32/src/cases/% $(B)/f32/src/estimate/%,$(OBJECTS_f32))
 $(B)/libsystems.so: $(OBJECTS_shared) src/ops/exports.map
 	@echo "  link  $@"; mkdir -p $(@D)
-	@$(CC) $(OPTIMIZE) -fopenmp -shared -Wl,--version-script=src/ops/exports.map \
-		-o $@ $(OBJECTS_shared) $(LDLIBS)
+	@$(COMPILER) $(OPTIMIZE) -fopenmp -shared \
+		-Wl,--version-script=src/ops/exports.map -o $@ $(OBJECTS_shared) $(LDLIBS)
 F64_PROGRAMS += tests/ops/test_gradients
 F64_PROGRAMS += tests/ops/test_formulas
 F64_PROGRAMS += tests/model/test_model
 F64_PROGRAMS += tests/dist/test_tensor_parallel
-F64_PROGRAMS += tests/model/test_toy tests/ops/test_toy
+F64_PROGRAMS += tests/model/test_toy tests/ops/test_relu_layernorm
 F64_PROGRAMS += rmsnorm_jvp tests/ops/test_rmsnorm_jvp
 # F64_PROGRAMS += problem tests/folder/test_module
 real_of = $(if $(filter $1,$(F64_PROGRAMS)),f64,f32)
@@ -160,7 +182,7 @@ $(foreach source,$(TEST_MAINS),$(eval $(call link_rule,$(basename \
 $(TEST_PROGRAMS): TEST_LIBS := $(CMOCKA_LIBS)
 $(PROGRAMS) $(TEST_PROGRAMS):
 	@echo "  link  $@"; mkdir -p $(@D)
-	@$(CC) $(OPTIMIZE) -fopenmp -o $@ $^ $(TEST_LIBS) $(LDLIBS)
+	@$(COMPILER) $(OPTIMIZE) -fopenmp -o $@ $^ $(TEST_LIBS) $(LDLIBS)
 build/objects-f32$V.text: TEXT = $(OBJECTS_f32)
 build/objects-f64$V.text: TEXT = $(OBJECTS_f64)
 $(B)/libf32.a: $(OBJECTS_f32) build/objects-f32$V.text

@@ -8,16 +8,23 @@ mkdir -p build
 work=$(mktemp -d build/configure.XXXXXX)
 trap 'rm -rf "$work"' EXIT
 config=$work/config.mk
-try() { # try FLAGS...: does the program on standard input work?
+links() { # links FLAGS...: can the program on standard input be built?
+	said=
 	cat >"$work/try.c"
 	"${cc[@]}" -std=c11 -D_GNU_SOURCE "$work/try.c" -o "$work/try" "$@" \
-		>"$work/log" 2>&1 && said=$("$work/try" 2>>"$work/log")
+		>"$work/log" 2>&1
+}
+try() { # try FLAGS...: does it work?
+	links "$@" && said=$("$work/try" 2>>"$work/log")
 }
 library() { # library NAME: the path of a library that the last program uses
 	ldd "$work/try" | awk -v name="$1" 'index($1, name) { print $3; exit }'
 }
 report() { printf '%-10s %s\n' "$1" "$2"; } # for the reader
-record() { printf '%s := %s\n' "$1" "$2" >>"$config"; } # for make
+record() { # record NAME VALUE: for make
+	local value=${2//\$/\$\$}
+	printf '%s := %s\n' "$1" "${value//\#/\\#}" >>"$config"
+}
 offers() { # offers NAME HEADERS CALL FLAGS...: is there this library?
 	local headers=$2
 	{
@@ -37,7 +44,6 @@ find_gpu() { # prints name and compute capability of the first one
 		grep -m 1 ', [0-9]*\.[0-9]*$' || true
 }
 compile_kernel() {
-	home=$(dirname "$(dirname "$(readlink -f "$nvcc")")")
 	if [ -z "${ARCH-}" ]; then
 		ARCH=sm_$(sed 's/.*, *//; s/\.//' <<<"$gpu")
 		case $ARCH in sm_ | sm_90) ARCH=sm_90a ;; esac
@@ -51,17 +57,55 @@ int main(void)
 	return cublasLtGetVersion() == 0 || cudaDeviceSynchronize() != cudaSuccess;
 }
 END
-	"$nvcc" -gencode "arch=compute_${ARCH#sm_},code=$ARCH" "$work/try.cu" \
-		-o "$work/try" -lcublasLt -Xlinker "-rpath,$home/lib64" >"$work/log" 2>&1
+	split=-split-compile=0
+	run_nvcc && ! grep -q split-compile "$work/log" || { split= && run_nvcc; }
 }
-find_compiler() {
-	local compiler package=gcc
+run_nvcc() {
+	# shellcheck disable=SC2086
+	"$nvcc" $split -gencode "arch=compute_${ARCH#sm_},code=$ARCH" \
+		"$work/try.cu" -o "$work/try" -lcublasLt \
+		-Xlinker "-rpath,$home/lib64" >"$work/log" 2>&1
+}
+runtime_fits() { # sets home and release
+	home=$(dirname "$(dirname "$(readlink -f "$nvcc")")")
+	release=$("$nvcc" --version | sed -n 's/.*release \([0-9.]*\),.*/\1/p')
+	try "-DNVCC=${release/./ * 1000 + 10 * }" "-I$home/include" \
+		"-L$home/lib64" "-Wl,-rpath,$home/lib64" -lcudart <<'END'
+#include <cuda_runtime_api.h>
+#include <stdio.h>
+int main(void)
+{
+	int nvcc = NVCC, headers = CUDART_VERSION, library = 0;
+	cudaRuntimeGetVersion(&library);
+	printf("nvcc is of CUDA %d.%d, headers are of %d.%d, libcudart is of %d.%d",
+		nvcc / 1000, nvcc % 1000 / 10, headers / 1000, headers % 1000 / 10,
+		library / 1000, library % 1000 / 10);
+	if (nvcc < 12040)
+		printf("; 12.4 is the oldest that the sources take");
+	return nvcc < 12040 || nvcc != headers || library < headers
+		|| library / 1000 != headers / 1000;
+}
+END
+}
+split_compiler() { # into the words of the array cc
+	local compiler
 	for compiler in gcc clang cc; do
 		[ -n "${CC-}" ] || ! command -v $compiler >/dev/null || CC=$compiler
 	done
-	read -r -a cc <<<"${CC-}"
+	if [[ ${CC-} == */* && -f $CC && -x $CC ]]; then
+		cc=("$CC")
+	else
+		eval "cc=(${CC-})"
+	fi 2>"$work/log" || missing "C compiler ($CC)" gcc
 	[ ${#cc[@]} -gt 0 ] || missing 'C compiler' gcc
-	[[ $CC != *clang* ]] || package=libomp-dev
+	[[ ${cc[0]} != [!/]*/* ]] || cc[0]=$PWD/${cc[0]}
+}
+find_compiler() {
+	local package=gcc clang= cc_words
+	split_compiler
+	if "${cc[@]}" -dM -E -xc /dev/null 2>/dev/null | grep -q __clang__; then
+		clang=1 package=libomp-dev
+	fi
 	try -fopenmp <<'END' || missing "C compiler with OpenMP ($CC)" $package
 #include <omp.h>
 #include <stdio.h>
@@ -69,7 +113,9 @@ int main(void) { printf("%d", omp_get_max_threads()); return 0; }
 END
 	report compiler "$("${cc[@]}" --version | head -n 1)"
 	report target "$("${cc[@]}" -dumpmachine), OpenMP with $said threads"
-	record CC "$CC"
+	printf -v cc_words '%q ' "${cc[@]}"
+	record COMPILER "${cc_words% }"
+	record IS_CLANG "$clang"
 }
 find_openblas() {
 	local cflags libs
@@ -105,30 +151,61 @@ find_cmocka() {
 		report cmocka 'not found (libcmocka-dev); the tests are not built'
 	fi
 }
+ask_mpi() { # sets cflags and libs to what $mpi adds to our compiler
+	local words word options=
+	read -r -a words <<<"$("$mpi" -show 2>/dev/null || true)"
+	cflags=() libs=()
+	for word in "${words[@]}"; do
+		case $word in
+		-I* | -D* | -pthread) cflags+=("$word") ;;
+		-*) libs+=("$word") options=1 ;;
+		*) [ -z "$options" ] || libs+=("$word") ;;
+		esac
+	done
+}
 find_mpi() {
-	local cflags libs mpi
-	if ! mpi=$(command -v mpicc); then
-		report MPI 'not found (libopenmpi-dev openmpi-bin); not used'
+	local cflags libs mpi mpirun
+	if ! mpi=$(command -v "${MPICC:-mpicc}"); then
+		report MPI "no ${MPICC:-mpicc} (libopenmpi-dev openmpi-bin); not used"
 		return
 	fi
-	cflags=$(mpicc --showme:compile 2>/dev/null || true)
-	libs=$(mpicc --showme:link 2>/dev/null || true)
-	# shellcheck disable=SC2086
-	if offers MPI mpi.h 'MPI_Init(NULL, NULL) || MPI_Finalize()' $cflags $libs
-	then
-		record MPI_CFLAGS "$cflags"
-		record MPI_LIBS "$libs"
-	else
-		report MPI "$mpi builds no working program; not used"
+	ask_mpi
+	if ! try "${cflags[@]}" "${libs[@]}" <<'END'; then
+#include <mpi.h>
+#include <stdio.h>
+#include <string.h>
+int main(void)
+{
+	char name[MPI_MAX_LIBRARY_VERSION_STRING];
+	int n;
+	if (MPI_Init(NULL, NULL) != MPI_SUCCESS)
+		return 1;
+	MPI_Get_library_version(name, &n);
+	name[strcspn(name, ",\n")] = '\0';
+	puts(name);
+	return MPI_Finalize();
+}
+END
+		report MPI "$mpi: no working program, not used: $(head -n 1 "$work/log")"
+		return
 	fi
+	mpirun=${mpi%/*}/$(sed 's/.*mpicc/mpirun/' <<<"${mpi##*/}")
+	[ -x "$mpirun" ] || mpirun=mpirun
+	report MPI "$(library libmpi) ($(tr -s ' \t' ' ' <<<"$said"), $mpirun)"
+	record HAVE_MPI 1
+	record MPI_CFLAGS "${cflags[*]}"
+	record MPI_LIBS "${libs[*]}"
+	record MPIRUN "$(printf %q "$mpirun")"
 }
 find_cuda() {
-	local nvcc gpu home
+	local nvcc gpu home split
 	cuda= # the folder of CUDA, if it can be used
 	nvcc=${NVCC:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
 	gpu=$(find_gpu)
 	if [ ! -x "$nvcc" ]; then
 		report CUDA 'nvcc not found; no code for GPUs can be compiled'
+	elif ! runtime_fits; then
+		report CUDA "$nvcc is not used: ${said:-$(head -n 1 "$work/log")}"
 	elif compile_kernel; then
 		cuda=$home
 		record_cuda
@@ -140,34 +217,77 @@ find_cuda() {
 	record GPUS "$(echo /dev/nvidia[0-9]*)"
 }
 record_cuda() {
-	local newest
+	local newest gpu_says
 	newest=$("$nvcc" --list-gpu-arch | sed -n 's/^compute_//p' | sort -n |
 		tail -n 1)
 	if [ -z "$gpu" ]; then
-		report CUDA "$nvcc; no GPU: kernels are compiled by make kernels alone"
+		gpu_says='; no GPU: only make kernels compiles kernels'
 	elif "$work/try"; then
-		report CUDA "$nvcc, $ARCH, $gpu"
+		gpu_says=", $ARCH, $gpu"
 	else
-		report CUDA "$nvcc, $ARCH; kernels fail on $gpu: is its driver too old?"
+		gpu_says=", $ARCH; kernels fail on $gpu: is its driver too old?"
 	fi
+	[[ $said = *" $release" ]] || gpu_says+="; $said"
+	report CUDA "$nvcc, $release$gpu_says"
 	record HAVE_CUDA 1
 	record NVCC "$nvcc"
+	record NVCC_RELEASE "$release"
+	record NVCC_SPLIT "$split"
 	record CUDA_HOME "$cuda"
 	echo "ARCH ?= $ARCH" >>"$config"
 	record ARCH_NEWEST "sm_$newest"
 }
-beside_cuda() { # beside_cuda NAME HEADER CALL FLAGS...
-	[ -n "$cuda" ] && offers "$1" "$2" "$3" "-I$cuda/include" \
-		"-L$cuda/lib64" "-Wl,-rpath,$cuda/lib64" "${@:4}"
+beside_cuda() { # beside_cuda links|try FLAGS...: with CUDA's headers, libraries
+	said=
+	[ -n "$cuda" ] && "$1" "-I$cuda/include" "${@:2}" \
+		"-L$cuda/lib64" "-Wl,-rpath,$cuda/lib64"
+}
+found() { # found NAME LIBS [SAYING]
+	report "$1" "$(library "lib${1,,}")${3:+ ($3)}"
+	record "HAVE_$1" 1
+	record "$1_LIBS" "$2"
 }
 find_nccl() {
-	beside_cuda NCCL nccl.h 'ncclGetVersion(&version)' -lnccl -lcudart &&
-		record NCCL_LIBS -lnccl || report NCCL 'not found; not used'
+	if beside_cuda try -lnccl -lcudart <<'END'; then
+#include <nccl.h>
+#include <stdio.h>
+int main(void)
+{
+	int v = 0, headers = NCCL_VERSION_CODE;
+	if (ncclGetVersion(&v) != ncclSuccess)
+		return 1;
+	printf("%d.%d.%d", v / 10000, v / 100 % 100, v % 100);
+	if (v / 100 != headers / 100)
+		printf(", headers of %d.%d.%d", NCCL_MAJOR, NCCL_MINOR, NCCL_PATCH);
+	if (headers < NCCL_VERSION(2, 20, 0))
+		printf("; 2.20 is the oldest that the sources take");
+	else if (headers < NCCL_VERSION(2, 27, 0))
+		printf("; no windows, transport 'symmetric' does as 'nccl'");
+	return headers < NCCL_VERSION(2, 20, 0) || v / 100 < headers / 100;
+}
+END
+		found NCCL -lnccl "$said"
+	else
+		report NCCL "${said:-not found}; not used"
+	fi
 }
 find_nvrtc() {
-	beside_cuda NVRTC nvrtc.h 'nvrtcVersion(&version, &minor)' -lnvrtc &&
-		record NVRTC_LIBS -lnvrtc ||
+	if beside_cuda try -lnvrtc <<'END'; then
+#include <nvrtc.h>
+#include <stdio.h>
+int main(void)
+{
+	int major = 0, minor = 0;
+	nvrtcResult result = nvrtcVersion(&major, &minor);
+	printf("%d.%d", major, minor);
+	return result != NVRTC_SUCCESS;
+}
+END
+		[ "$said" = "$release" ] || said+=", nvcc is of $release"
+		found NVRTC -lnvrtc "$said"
+	else
 		report NVRTC 'not found; nothing is compiled for GPUs at run time'
+	fi
 }
 find_cupti() {
 	local folder flags libs
@@ -175,12 +295,25 @@ find_cupti() {
 		flags=-I$folder/include
 		libs="-L$folder/lib64 -Wl,-rpath,$folder/lib64 -lcupti"
 		# shellcheck disable=SC2086
-		beside_cuda CUPTI cupti.h 'cuptiGetVersion(&version)' \
-			"$flags" $libs || continue
+		beside_cuda links "$flags" $libs <<'END' || continue
+#include <cupti.h>
+#include <stdio.h>
+int main(void)
+{
+	uint32_t version = 0;
+	if (cuptiGetVersion(&version) == CUPTI_SUCCESS
+		&& version != CUPTI_API_VERSION)
+		printf("version %u, headers of %d", version, CUPTI_API_VERSION);
+	return 0;
+}
+END
+		said=$({ "$work/try"; } 2>/dev/null) || :
+		[ -z "$said" ] || break
+		found CUPTI "$libs"
 		record CUPTI_FLAGS "$flags"
-		record CUPTI_LIBS "$libs"
-		break
+		return
 	done
+	report CUPTI "${said:-not found}; not used, nothing is recorded on a GPU"
 }
 find_ncu() {
 	local ncu
@@ -195,6 +328,12 @@ find_ncu() {
 		record HAVE_COUNTERS 1
 	fi
 }
+for name in ${SETTINGS-}; do
+	before=$(sed -n "/^ASKED_$name := /{s///; s/[$][$]/$/g; s/\\\\#/#/g; p;}" \
+		build/config.mk 2>/dev/null || true)
+	[ -n "${!name-}" ] || [ -z "$before" ] || declare "$name=$before"
+	[ -z "${!name-}" ] || record "ASKED_$name" "${!name}"
+done
 find_compiler
 find_openblas
 find_cmocka

@@ -8,7 +8,11 @@ END {
 	for (n = 33; n < 127; n++)
 		code_of[sprintf("%c", n)] = n
 	for (n = 1; n <= files; n++)
-		parse(file[n])
+		if (is_list(file[n]))
+			note_parts(file[n])
+	for (n = 1; n <= files; n++)
+		if (!(file[n] in part_of_list))
+			parse(file[n])
 	for (id = 1; id <= items; id++)
 		export(id)
 	for (n = 1; n <= files; n++)

@@ -3,11 +3,12 @@
 # build/code/PROGRAM.BACKEND lists what it covers: hash, file, name of each item
 set -euo pipefail
 export LC_ALL=C
-command -v gcc >/dev/null || { echo 'digest: gcc not found' >&2; exit 2; }
 tools=$(dirname "$0")
 mkdir -p build/code build/digest
 find src -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' | sort >build/code/list
 sed 's,^,build/code/,; s,/[^/]*$,,' build/code/list | sort -u | xargs -r mkdir -p
+begins='"([^"\\]|\\.)*"|'\''([^'\''\\]|\\.)*'\''|\/\/|\/\*'
+begins=${begins//\\/\\\\}         # awk -v takes one of two backslashes away
 token='#?[A-Za-z_][A-Za-z0-9_]*'
 token+='|\.?[0-9]([eEpP][-+]|[A-Za-z0-9_.])*'
 token+='|"([^"\\]|\\.)*"|'\''([^'\''\\]|\\.)*'\'
@@ -15,7 +16,27 @@ token+='|<<=|>>=|\.\.\.|[-+*\/%&|^!=<>]=|&&|\|\||<<|>>|->|\+\+|--|::|##'
 token+='|[^ \t]'
 while read -r file; do
 	[ "build/code/$file" -nt "$file" ] || echo "$file"
-done <build/code/list | xargs -r gcc -w -fpreprocessed -dD -E -x c |
+done <build/code/list | xargs -r awk -v begins="$begins" '
+		FNR == 1 { printf "# 1 \"%s\"\n", FILENAME; inside = 0 }
+		{ print without_comments() }
+		function without_comments(    out, start) {
+			for (;;) {
+				if (inside && !(start = index($0, "*/")))
+					return out
+				if (inside)
+					$0 = substr($0, start + 2)
+				inside = 0
+				if (!match($0, begins))
+					return out $0
+				start = substr($0, RSTART, 2)
+				inside = start == "/*"
+				out = out substr($0, 1, RSTART - 1)
+				if (start == "//")
+					return out
+				out = out (inside ? " " : substr($0, RSTART, RLENGTH))
+				$0 = substr($0, RSTART + RLENGTH)
+			}
+		}' |
 	awk '
 		/^# [0-9]+ "/ { print; next }
 		/\\$/ { line = line substr($0, 1, length($0) - 1) " "; next }

@@ -39,6 +39,14 @@ function find(f, name,    beside) {
 	return beside in count ? beside : "src/" name in count ? "src/" name : ""
 }
 function is_list(f) { return f ~ /\.h$/ && !guarded[f] }
+function note_parts(f,    i, g) {
+	for (i = 1; i < count[f]; i++)
+		if (T[f, i] == "#include" && T[f, i + 1] ~ /^"/) {
+			g = find(f, substr(T[f, i + 1], 2, length(T[f, i + 1]) - 2))
+			if (g && is_list(g))
+				part_of_list[g] = 1
+		}
+}
 
 # cut a source into items
 function parse(f) {

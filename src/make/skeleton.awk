@@ -309,6 +309,7 @@ function end_block(    i, all) {
 	nblock = open = 0
 }
 
+function framed(classes) { return "^:::+ *\\{\\.(" classes ")" }
 function is_answer(first, all) {
 	if (first ~ /^: / && removed)           # the caption of a table that went
 		return 1
@@ -316,15 +317,17 @@ function is_answer(first, all) {
 		return 1                        # a paragraph about what went
 	if (reads_solution(first, all) || derived && is_derivation(first))
 		return 1
-	if (first ~ /^(:::+ *\{\.(question|predict|note|drawing)|```|~~~|#)/)
+	if (first ~ framed("question|predict|note|drawing|rule|exercise") || \
+		first ~ /^(```|~~~|#)/)
 		return 0
-	return first ~ /^::: *\{\.(answer|table)/ || \
+	return first ~ /^::: *\{\.(answer|table|solution)/ || \
 		all ~ /\{\.claim|`\{\.lua|\.plot[ }]/
 }
 
 # under a heading of the class derived the text is the answer
 function is_derivation(first) {
-	return first !~ /^(::: *\{\.(question|drawing)|```|~~~|#|\[\]\{\.solves)/ && \
+	return first !~ framed("question|drawing|rule|exercise") && \
+		first !~ /^(```|~~~|#|\[\]\{\.solves)/ && \
 		first !~ /^([ \t]*$|Program:|\*\*Sources\.)/ || \
 		first ~ /\{\.drawing .*values=/
 }

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "model/buffers.h"
 #include "model/linear.h"
 
 // decide whether P is kept

@@ -1,6 +1,9 @@
 #include "model/head.h"
 
+#include "model/buffers.h"
 #include "model/linear.h"
+#include "model/parameters.h"
+#include "model/rank_rows.h"
 
 // find the losses of some tokens and, if it is wanted, the gradient of their logits
 static void new_losses(Model *m)

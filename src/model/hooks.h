@@ -17,7 +17,7 @@ typedef struct Hooks {
 	void (*gradient_ready)(void *self, int first, int count);
 	/* multiprocessors of a GPU that the backward pass leaves to collectives */
 	int spare_sms;
-	/* of the training step, around the optimizer */
+	/* calls of the training step, around the optimizer */
 	void (*before_update)(void *self);
 	void (*after_update)(void *self);
 } Hooks;

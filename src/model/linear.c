@@ -1,5 +1,8 @@
 #include "model/linear.h"
 
+#include "model/buffers.h"
+#include "model/parameters.h"
+
 // take the weights of a span of parameters
 typedef struct CastWeights {
 	size_t rows, columns, count;

@@ -18,7 +18,7 @@ void linear_backward_input(Model *m, Array dX, double beta, Array dY,
 /* dW = dY^T X + beta dW, to the caller's array */
 void linear_weight_gradient(Model *m, Array dW, Array dY, Array X, ParamSpan W,
 	double beta, size_t N);
-/* the same to the gradients of W, which are announced */
+/* adds to the gradients of W and announces them */
 void linear_backward_weight(Model *m, Array dY, Array X, ParamSpan W,
 	double beta, size_t N);
 /* C = A B for a batch of matmuls of attention; A and B have nA and nB

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "model/buffers.h"
 #include "model/path.h"
+#include "model/rank_rows.h"
 
 // draw the initial weights
 static double initial_sd(int i, const Parameter *p)
@@ -204,7 +206,7 @@ void model_free(Model **model)
 }
 
 // choose how a model runs
-const char *const fusion_names[] = { "eager", "fused" };
+const char *const fusion_names[NFUSIONS] = { CHOICE_NAMES(ALL_FUSIONS_OF) };
 
 void model_set_attention(Model *m, bool flash)
 {

@@ -2,7 +2,8 @@
 #ifndef MODEL_MODEL_H
 #define MODEL_MODEL_H
 
-#include "model/state.h"
+#include "base/choices.h"
+#include "model/parameters.h"
 
 /* weights are drawn from (seed, index of the tensor, index of the element) */
 
@@ -24,28 +25,34 @@ void   model_draw(const Model *m, Array to, int i, size_t first, size_t n);
 void   model_free(Model **model);
 
 // declare how a model is run
-#define FUSIONS "eager|fused"
+#define FUSIONS_OF(FIRST, NEXT) \
+	FIRST(FUSION_EAGER, "eager") NEXT(FUSION_FUSED, "fused")
 /* for programs that can also record the eager path (jit/jit.h) */
-#define FUSIONS_AND_JIT FUSIONS "|jit"
-enum { FUSION_EAGER, FUSION_FUSED, FUSION_JIT };
-extern const char *const fusion_names[];
+#define ALL_FUSIONS_OF(FIRST, NEXT) \
+	FUSIONS_OF(FIRST, NEXT) NEXT(FUSION_JIT, "jit")
+#define FUSIONS CHOICES(FUSIONS_OF)
+#define FUSIONS_AND_JIT CHOICES(ALL_FUSIONS_OF)
+enum { CHOICE_IDS(ALL_FUSIONS_OF) NFUSIONS };
+extern const char *const fusion_names[NFUSIONS];
 /* takes the fused path from now on, with FlashAttention where there is any */
 void   model_fuse(Model *m);
 /* keeps weights in the format of matmuls, cast when they change and not for
  * each matmul. The fused path always does so. The bits of all results are
  * the same */
 void   model_keep_compute(Model *m);
-#define ATTENTIONS "naive|flash"
+#define ATTENTIONS_OF(FIRST, NEXT) \
+	FIRST(ATTENTION_NAIVE, "naive") NEXT(ATTENTION_FLASH, "flash")
+#define ATTENTIONS CHOICES(ATTENTIONS_OF)
+enum { CHOICE_IDS(ATTENTIONS_OF) NATTENTIONS };
 /* the fused path uses FlashAttention, if it can, or naive attention */
 void   model_set_attention(Model *m, bool flash);
-/* from now on the backward pass runs K blocks at a time again; K = 0: none.
- * nested: the blocks are halved repeatedly, and few inputs are saved at a
- * time */
+/* makes the backward pass run K blocks at a time again; K = 0: none. nested:
+ * the blocks are halved repeatedly, and few inputs are saved at a time */
 void   model_recompute(Model *m, int K, bool nested);
 /* applies a plan from the next forward pass on. Dropping is for the fused
  * path, and not together with model_recompute */
 void   model_follow(Model *m, const ModelPlan *plan);
-/* to be called after weights were written by anything but an optimizer */
+/* tells the model that something other than an optimizer has written weights */
 void   model_weights_changed(Model *m);
 
 /* points all parameters at the model's own buffers */

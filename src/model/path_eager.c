@@ -2,8 +2,10 @@
 
 #include <math.h>
 
+#include "model/buffers.h"
 #include "model/head.h"
 #include "model/linear.h"
+#include "model/parameters.h"
 #include "model/recompute.h"
 
 // drop a tensor unless it is kept

@@ -1,8 +1,11 @@
 #include "model/path.h"
 
 #include "model/attention.h"
+#include "model/buffers.h"
 #include "model/head.h"
 #include "model/linear.h"
+#include "model/parameters.h"
+#include "model/rank_rows.h"
 #include "model/recompute.h"
 
 /* the residual stream as two summands. N counts the tokens of the batch; of the

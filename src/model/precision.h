@@ -1,5 +1,4 @@
-/* precision.h: which number format each kind of operation takes and gives (what
- * autocast does, as a table) */
+/* precision.h: the formats of each kind of operation, as autocast sets them */
 #ifndef MODEL_PRECISION_H
 #define MODEL_PRECISION_H
 
@@ -23,7 +22,7 @@ extern const char *const op_kind_names[NKINDS];
 #define PRECISIONS "fp32|bf16|fp16|tf32|bf16-stream|bf16-state"
 enum { POLICY_FP32, POLICY_BF16, POLICY_FP16, POLICY_TF32, POLICY_BF16_STREAM,
 	POLICY_BF16_STATE, NPOLICIES };
-/* those that PyTorch has, by autocast or its setting for TF32, come first */
+/* the policies of PyTorch, by autocast or its setting for TF32, come first */
 enum { NAUTOCAST = POLICY_BF16_STREAM };
 /* in the order of PRECISIONS */
 extern const Policy policies[NPOLICIES];

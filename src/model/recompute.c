@@ -1,5 +1,7 @@
 #include "model/recompute.h"
 
+#include "model/parameters.h"
+
 // propagate through all blocks
 static void propagate_one(Model *m, const Blocks *b, int layer, void *gradient)
 {

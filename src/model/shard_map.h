@@ -28,9 +28,10 @@ typedef struct ShardMap {
  * embedding is one of its own */
 ShardMap shard_map_new(const Shape *shape, int ranks, size_t most);
 void     shard_map_free(ShardMap *map);
-/* where a parameter begins: a matrix in its group, a gain among the gains */
+/* the start of a parameter: of a matrix in its group, of a gain among the
+ * gains */
 size_t   shard_map_place(const ShardMap *map, int parameter);
-/* what a rank owns of a parameter that is no gain: elements begin to end - 1 of
+/* a rank's part of a parameter that is no gain: elements begin to end - 1 of
  * the tensor; begin = end: nothing */
 typedef struct ShardRange {
 	size_t begin, end;

@@ -2,7 +2,23 @@
 #ifndef OPS_ARRAY_H
 #define OPS_ARRAY_H
 
-#include "ops/types.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/number.h"
+#include "device/device.h"
+
+#ifdef REAL_IS_DOUBLE
+#define TYPE_REAL FP64
+#else
+#define TYPE_REAL FP32
+#endif
+
+typedef struct Array {
+	void *at;      /* in the device's memory; on the CPU: real[] */
+	Type type;     /* the format to which the values are rounded */
+} Array;
 
 /* n elements with arbitrary contents; device_free(device, a.at) frees them.
  * what: a literal that names the tensor */

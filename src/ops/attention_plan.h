@@ -41,14 +41,15 @@ static inline int heads_together(size_t heads, size_t nbytes)
 }
 
 // count the tiles of keys that add before
-/* of a head's `tiles` tiles of N keys, those that add to tile j of M queries */
+/* the number of a head's `tiles` tiles of N keys that add to tile j of M
+ * queries */
 ANYWHERE int key_tiles_of(int j, int tiles, int M, int N, bool causal)
 {
 	const int end = ((j + 1) * M + N - 1) / N;
 	return causal && end < tiles ? end : tiles;
 }
 
-/* of these, those that add before `tile` */
+/* the number of these that add before `tile` */
 ANYWHERE int key_tiles_before(int tile, int tiles, int j, int M, int N,
 	bool causal)
 {

@@ -2,8 +2,8 @@
 
 #include <math.h>
 
-#include "ops/caller.h"
 #include "ops/ops.h"
+#include "ops/outside_calls.h"
 
 // refuse what is not supported
 static Type type_of(const FlashShape *s)

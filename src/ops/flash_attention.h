@@ -61,8 +61,8 @@ int32_t flash_attention_backward(const FlashShape *shape, FlashArray dq,
 	FlashArray dk, FlashArray dv, FlashArray q, FlashArray k, FlashArray v,
 	FlashArray o, const float *L, FlashArray dO);
 
-/* what stays the same from call to call. No array's `at` is read; the forward
- * pass does not read the last four arrays */
+/* the arguments that stay from call to call. No array's `at` is read; the
+ * forward pass does not read the last four arrays */
 typedef struct FlashCall {
 	FlashShape shape;
 	FlashArray o, q, k, v, d_o, dq, dk, dv;
@@ -72,7 +72,7 @@ typedef struct FlashCall {
  * structures */
 int32_t flash_attention_forward_at(const FlashCall *call, void *const at[5]);
 int32_t flash_attention_backward_at(const FlashCall *call, void *const at[9]);
-/* what a status means, in one line of English */
+/* the meaning of a status, in one line of English */
 const char *flash_attention_status(int32_t status);
 
 #endif

@@ -17,7 +17,7 @@ typedef struct NormPlan {
 } NormPlan;
 
 // hold a row with as few packs a thread as allowed
-/* whole warps for so many packs, one each */
+/* threads for so many packs, one each, in whole warps */
 static inline unsigned norm_threads(size_t packs, unsigned most)
 {
 	return packs >= most ? most : (unsigned)(packs + 31) / 32 * 32;

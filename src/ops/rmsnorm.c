@@ -2,9 +2,9 @@
 
 #include <math.h>
 
-#include "ops/caller.h"
 #include "ops/norm_plan.h"
 #include "ops/ops.h"
+#include "ops/outside_calls.h"
 
 // refuse norms that are not supported
 static Type type_of(const RmsnormShape *s)

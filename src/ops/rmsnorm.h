@@ -31,7 +31,7 @@ typedef struct RmsnormShape {
 	double eps;
 	int32_t type;           /* a RmsnormType: of x, y and their gradients */
 	int32_t version;        /* 0: the kernel for this width; else a NormVersion
-	                         * of ops/types.h. On a CPU all are one */
+	                         * of ops/norm_types.h. On a CPU all are one */
 	/* are the arrays in a GPU's memory? 0: in the host's */
 	int32_t on_gpu;
 	int32_t gpu;            /* the GPU's number, from 0, as CUDA counts */
@@ -50,7 +50,7 @@ int32_t rmsnorm_forward(const RmsnormShape *shape, void *y, float *rho,
  * computed again from x */
 int32_t rmsnorm_backward(const RmsnormShape *shape, void *dx, float *dg,
 	const void *dy, const void *x, const float *g, const float *rho);
-/* what a status means, in one line of English */
+/* the meaning of a status, in one line of English */
 const char *rmsnorm_status(int32_t status);
 
 #endif

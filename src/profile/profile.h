@@ -15,8 +15,9 @@ void     profile_free(Profile **profile);
 int      profile_within(const Profile *profile, int s, const char *name);
 /* the number of ranges that s lies in */
 int      profile_depth(const Profile *profile, int s);
-/* from the start of the first activity that was queued in range s to the end of
- * the last; for a range without activities, its own times on the host */
+/* the time from the start of the first activity that was queued in range s to
+ * the end of the last; for a range without activities, its own times on the
+ * host */
 void     profile_interval(const Profile *profile, int s, double *start_us,
 	double *end_us);
 

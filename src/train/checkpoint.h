@@ -24,8 +24,8 @@ enum { MOST_METADATA = 24 };
 typedef struct Metadata {
 	int n;                                       /* entries; starts at 0 */
 	char values[MOST_METADATA][32];
-	/* for tensorfile_write: key, value, ..., NULL. They point to values, so the
-	 * struct stays where it is */
+	/* the argument of tensorfile_write: key, value, ..., NULL. The pointers
+	 * lead to values, so the struct stays where it is */
 	const char *pairs[2 * MOST_METADATA + 1];
 } Metadata;
 void  metadata_text(Metadata *to, const char *key, const char *value);

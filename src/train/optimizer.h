@@ -30,10 +30,10 @@ typedef struct Optimizer {
 	/* (n), one span after the other, of the type of the weights */
 	Array state[MOST_STATES];
 	void *scalars;                   /* on the device, of the last step */
-	/* where the update sums several gradients: buffers that are each laid
-	 * out like `gradients`, the buffer into which the spans' gradients
-	 * point. sums.n = 0: the spans' gradients alone. A recorded step keeps
-	 * the buffers that it was recorded with. Unfused AdamW cannot sum */
+	/* the buffers that the update sums, each laid out like `gradients`,
+	 * into which the spans' gradients point. sums.n = 0: the spans'
+	 * gradients alone. A recorded step keeps the buffers that it was
+	 * recorded with. Unfused AdamW cannot sum */
 	Gradients sums;
 	Array gradients;
 	/* a model that a group of ranks shares, so that clipping needs the norm

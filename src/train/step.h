@@ -6,8 +6,12 @@
 #include "train/optimizer.h"
 
 // declare batches and the time of a step
-typedef enum { MODE_FORWARD, MODE_FORWARD_BACKWARD, MODE_TRAIN } Mode;
-#define MODES "forward|forward-backward|train"
+#define MODES_OF(FIRST, NEXT) \
+	FIRST(MODE_FORWARD, "forward") \
+	NEXT(MODE_FORWARD_BACKWARD, "forward-backward") \
+	NEXT(MODE_TRAIN, "train")
+#define MODES CHOICES(MODES_OF)
+typedef enum { CHOICE_IDS(MODES_OF) NMODES } Mode;
 
 typedef struct Batch {
 	size_t B, T;

@@ -4,6 +4,11 @@ local tabular = require "tabular"
 local M = {list = {}, asked = {}}
 
 -- note what a question asks
+local function asked_of(sentences, part)
+	return tonumber(sentences) or part ~= ""
+		and tonumber((" " .. sentences):match(" " .. part .. "=(%d+)")) or nil
+end
+
 function M.ask(div, line)
 	local problem, parts, lettered = registry.current, {}, true
 	if not problem then
@@ -24,7 +29,32 @@ function M.ask(div, line)
 	if not lettered then return end
 	if #parts == 0 then parts[1] = "" end
 	for _, part in ipairs(parts) do
-		table.insert(M.asked, {problem = problem, part = part, line = line})
+		table.insert(M.asked, {problem = problem, part = part, line = line,
+			sentences = asked_of(div.attributes.sentences or "", part)})
+	end
+end
+
+-- complain about a long answer
+local function sentences(content)
+	local n = 0
+	local function count(block)
+		local text = pandoc.utils.stringify(block)
+		text = text:gsub("%f[%w]%l%.", "") .. " "    -- p. 7, i.e.
+		n = n + select(2, text:gsub("[.!?][\"\u{201d})]*%s", ""))
+		if not text:match("[.!?:][\"\u{201d})]*%s$") then n = n + 1 end
+	end
+	content:walk {Para = count, Plain = count, Table = function() return {} end,
+		traverse = "topdown"}
+	return n
+end
+
+local function check_length(problem, part, content, line)
+	for _, q in ipairs(M.asked) do
+		local most = q.problem == problem and q.part == part and q.sentences
+		if most and sentences(content) > most + 1 then
+			report.at(line, ("%s has %d sentences, and %d are asked for"):format(
+				problem.id, sentences(content), most))
+		end
 	end
 end
 
@@ -42,6 +72,7 @@ function M.give(div, content, line)
 		report.at(line, "an answer needs a sentence [...]{.glance}")
 	end
 	local part, label = a.part or "", ("ans:%d"):format(#M.list + 1)
+	check_length(problem, part, content, line)
 	table.insert(M.list, {problem = problem, part = part, short = short,
 		edition = a.edition, label = label, line = line})
 	return (part ~= "" and " (" .. part .. ")" or "")

@@ -16,6 +16,22 @@ function M.scan()
 	end
 end
 
+-- add the columns that failed rows lack
+local function any_failed(t)
+	for _, row in ipairs(t.rows) do
+		if row[t.at.status or 0] ~= "ok" then return true end
+	end
+end
+
+local function add_columns(t)
+	if not any_failed(t) then return end
+	for _, other in pairs(M.tables[t.name]) do
+		for _, column in ipairs(tsv.columns(other.path)) do
+			if not t.at[column] then tsv.add_column(t, column) end
+		end
+	end
+end
+
 -- load a table once
 function M.known() error({known = true}, 0) end
 
@@ -29,6 +45,7 @@ function M.load(c, line)
 			M.known()
 		end
 		c.data = t
+		add_columns(t)
 		for _, text in ipairs(tsv.below_bound(t)) do report.at(line, text) end
 		for _, text in ipairs(tsv.altered(t)) do report.at(line, text) end
 	end

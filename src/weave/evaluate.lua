@@ -134,7 +134,7 @@ local function names_in(code)
 	return found
 end
 
-function M.define(code, line)
+function M.define(code, line, file, first)
 	local succeeded = {}
 	for _, world in ipairs {M.recorded, M.shown} do
 		world.fresh = {}
@@ -154,7 +154,12 @@ function M.define(code, line)
 					world.from[name] = place
 				end
 			else
-				if err.text then report.at(line + 1 + err.offset, err.text) end
+				if err.text and file then
+					report.at(line, ("%s:%d: %s"):format(file,
+						first + err.offset, err.text))
+				elseif err.text then
+					report.at(line + 1 + err.offset, err.text)
+				end
 				for name in pairs(lost) do world.lost[name] = true end
 			end
 		end

@@ -11,7 +11,8 @@ local function is_serious(line)
 end
 
 local function gnuplot(script, settings)
-	local ok, text = files.run("gnuplot -e \"%s\" %s 2>&1", settings, script)
+	local ok, text = files.run("env -u GNUTERM gnuplot -d -e \"%s\" %s 2>&1",
+		settings, script)
 	local lines = {}
 	for l in text:gmatch("[^\n]+") do
 		if l:find("%w") and not l:find("^Fontconfig")
@@ -23,26 +24,34 @@ local function gnuplot(script, settings)
 	return nil, table.concat(lines, "; "):sub(1, 300)
 end
 
--- remove the date and add the key
-local producer = "(/Producer %()(.-)(%)%s*/Creat)"
-
+-- fix the date and add the key
 local function finish(out, key)
 	local pdf = files.read(out .. ".new")
 	if not pdf or #pdf == 0 then return nil, "the script wrote no figure" end
 	pdf = pdf:gsub("/CreationDate %(D:%d%d%d%d%d%d%d%d%d%d%d%d%d%d",
 		"/CreationDate (D:20000101000000")
-	pdf = pdf:gsub(producer, function(before, text, after)
-		return before .. ("key " .. key .. (" "):rep(#text)):sub(1, #text)
-			.. after
-	end)
-	files.write(out .. ".new", pdf)
+	files.write(out .. ".new", (pdf:gsub("startxref%s+%d+%s+%%%%EOF%s*$",
+		"%% key " .. key .. "\n%0")))
 	os.rename(out .. ".new", out)
 	return true
 end
 
 local function is_from(path, key)
-	local _, text = (files.read(path) or ""):match(producer)
-	return text and #text > 20 and ("key " .. key):sub(1, #text) == text
+	return (files.read(path) or ""):find("% key " .. key, 1, true) ~= nil
+end
+
+-- look for cells that are no numbers
+local function not_finite(t, script)
+	script = ("\n" .. script):gsub("\n#[^\n]*", "")
+	for i, name in ipairs(t.columns) do
+		local named = script:find("%f[%w_]" .. name .. "%f[^%w_]")
+		for _, row in ipairs(named and t.rows or {}) do
+			local cell = row[i]:lower():match("^[-+]?(%a+)$")
+			if cell == "nan" or cell == "inf" then
+				return ("%s:%d: %s is %s"):format(t.path, row.line, name, row[i])
+			end
+		end
+	end
 end
 
 -- draw a figure if its key has changed
@@ -55,6 +64,8 @@ function M.update(name, script, tables, more)
 	end
 	table.insert(source, more)
 	for k, t in ipairs(tables) do
+		local gap = not_finite(t, source[1] .. more)
+		if gap then return nil, gap end
 		table.insert(source, files.read(t.path))
 		table.insert(settings, ("table%s='%s'"):format(k > 1 and k or "",
 			t.path))

@@ -5,10 +5,10 @@ local report, data = require "report", require "data"
 local lint, claims = require "lint", require "claims"
 local evaluate = require "evaluate"
 local tables, figures = require "tables", require "figures"
-local drawings = require "drawings"
+local tabular, drawings = require "tabular", require "drawings"
 local registry, lists = require "registry", require "lists"
 local answers, highlight = require "answers", require "highlight"
-local laws = require "laws"
+local laws, exercises = require "laws", require "exercises"
 
 local state = {line = 1, ids = {}, away = {}}
 local mode = os.getenv("WEAVE_MODE")
@@ -42,8 +42,8 @@ function collector.Div(d)
 	collect(d, d.classes:includes("drawing") and "figure" or "table")
 end
 function collector.Table(t)
-	local id = tables.label(pandoc.utils.to_simple_table(t).caption)
-	if id then collect({identifier = id, attributes = {}}, "table") end
+	local id, line = tables.label(t)
+	if id then collect({identifier = id, attributes = {line = line}}, "table") end
 end
 function collector.Image(i) collect(i, "figure") end
 function collector.Span(s) collect(s, "section") end
@@ -100,7 +100,7 @@ local function value(code)
 	if type(v) == "table" and v.math then
 		return {pandoc.Math("InlineMath", v.math), mark(place)}
 	elseif math.type(v) == "integer" or type(v) == "string" then
-		return {pandoc.Str(tostring(v)), mark(place)}
+		return {tabular.text(tostring(v)), mark(place)}
 	end
 	report.at(line, ("`%s` is %s; print it with a formatter"):format(code.text,
 		type(v) == "number" and "a bare number" or "not text"))
@@ -187,8 +187,8 @@ function blocks.Table(t)
 end
 
 -- frame questions and answers
-local frames = {question = "Question", answer = "Answer",
-	predict = "Prediction", note = "Note"}
+local frames = {question = "Question", answer = "Answer", rule = "Rule",
+	predict = "Prediction", note = "Note", exercise = "Exercise"}
 
 local function frame(d, class, line)
 	state.framed = true
@@ -201,6 +201,8 @@ local function frame(d, class, line)
 		which, id = answers.give(d, content, line)
 		label = label .. which
 	end
+	if class == "rule" then id = exercises.remember(content) end
+	if class == "exercise" then label, id = exercises.set(line) end
 	return pandoc.Div(content, pandoc.Attr(id, {"frame"}, {label = label}))
 end
 
@@ -215,17 +217,38 @@ function blocks.Div(d)
 		return walked(figures.drawing(d, tables.caption(d.content), line,
 			state.framed)), false
 	end
-	for name in pairs(frames) do
-		if d.classes:includes(name) then return frame(d, name, line), false end
+	if class == "solution" then
+		exercises.solve(d.content:walk(blocks), line)
+		return {}, false
 	end
+	if frames[class] then return frame(d, class, line), false end
 end
 
 -- show a problem's heading
+local function take_values(id, line)
+	local file = "src/values/" .. id .. ".lua"
+	local f = id ~= "" and io.open(file)
+	local code, first, n = {}, 1, 0
+	local function take()
+		if #code > 0 then
+			evaluate.define(table.concat(code, "\n"), line, file, first)
+		end
+		code, first = {}, n + 1
+	end
+	for text in f and f:lines() or function() end do
+		n = n + 1
+		if text == "" then take() else table.insert(code, text) end
+	end
+	take()
+	if f then f:close() end
+end
+
 local in_headings = {traverse = "topdown", Link = inlines.Link,
 	Code = inlines.Code}
 
 function blocks.Header(h)
 	local p = registry.enter(h)
+	take_values(h.identifier, tonumber(h.attributes.line) or state.line)
 	h.content = h.content:walk(in_headings)
 	if not p then return h, false end
 	h.classes:insert("evidence")
@@ -277,6 +300,7 @@ function Pandoc(doc)
 	doc.meta = walk_meta(doc.meta)
 	drawings.finish()
 	answers.check()
+	exercises.check()
 	if mode ~= "notes" then
 		laws.all()
 		registry.write()
@@ -286,6 +310,8 @@ function Pandoc(doc)
 		if d.classes:includes("experiments") then return lists.experiments() end
 		if d.classes:includes("provenance") then return lists.provenance() end
 		if d.classes:includes("glance") then return answers.at_a_glance() end
+		if d.classes:includes("rules") then return exercises.rules() end
+		if d.classes:includes("solutions") then return exercises.solutions() end
 	end}
 	return doc
 end

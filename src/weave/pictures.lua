@@ -19,12 +19,12 @@ local function small(svg)
 	end)
 	for line in svg:gmatch("[^\n]+") do
 		local style, path = line:match(
-			'^<path style="([^"]*)" d="([^"]*) M [%d. -]+"/>$')
+			'^<path (.*)d="([^"]*) M [%d. -]+"/>$')
 		if style and style == last then
 			table.insert(out, " " .. path)
 		else
 			table.insert(out, (last and '"/>\n' or "") .. (style
-				and '<path style="' .. style .. '" d="' .. path
+				and "<path " .. style .. 'd="' .. path
 				or line .. "\n"))
 		end
 		last = style

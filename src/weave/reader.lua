@@ -11,7 +11,7 @@ end
 
 -- run noweb on the file
 local function run_noweb(file)
-	local lib = os.getenv("NOWEB_LIB") or "/usr/lib/noweb"
+	local lib = os.getenv("NOWEB") or "/usr/lib/noweb"
 	local command = "set -o pipefail; '%s/markup' -t '%s' | "
 		.. "awk -f '%s/launch.awk' | '%s/finduses'"
 	local ok, out = files.run(command, lib, file, here, lib)

@@ -95,14 +95,24 @@ function M.show(div, line, framed)
 end
 
 -- show a Markdown table
-function M.label(caption)
-	return pandoc.utils.stringify(caption):match("{#([%w:_.-]+)[^{}]*}$")
+function M.label(element)
+	local a = element.attr
+	if a.identifier ~= "" then
+		return a.identifier, tonumber(a.attributes.line)
+	end
+	local s = pandoc.utils.to_simple_table(element)
+	local id, rest = pandoc.utils.stringify(s.caption):match(
+		"{#([%w:_.-]+)([^{}]*)}$")
+	return id, id and tonumber(rest:match("line=(%d+)"))
 end
 
 local function unlabelled(caption)
 	local out = pandoc.Inlines {}
 	for _, i in ipairs(caption) do
-		if i.t == "Str" and i.text:find("^{#") then break end
+		if i.t == "Str" and i.text:find("^{#") then
+			out:remove()	-- the blank before it
+			break
+		end
 		out:insert(i)
 	end
 	return out
@@ -120,9 +130,7 @@ function M.plain(element, framed)
 		x.rows[i] = {}
 		for j, c in ipairs(r) do x.rows[i][j] = M.caption(c) end
 	end
-	if #s.caption > 0 then
-		x.label, x.caption = M.label(s.caption), unlabelled(s.caption)
-	end
+	x.label, x.caption = M.label(element), unlabelled(s.caption)
 	return tabular.layout(x)
 end
 return M

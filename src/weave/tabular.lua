@@ -25,8 +25,10 @@ local function alignment(x)
 end
 
 -- put the cells of one row together
+function M.text(s) return pandoc.Str((s:gsub("'", "’"))) end
+
 local function cell(c)
-	if type(c) == "string" then c = {pandoc.Str(c)}
+	if type(c) == "string" then c = {M.text(c)}
 	elseif c.math then c = {pandoc.Math("InlineMath", c.math)} end
 	return pandoc.Span(c, {class = "cell"})
 end

@@ -85,6 +85,20 @@ local function check_header(t)
 	end
 end
 
+-- add a column
+function M.columns(path)
+	for line in (files.read(path) or ""):gmatch("[^\n]+") do
+		if line:sub(1, 1) ~= "#" then return split(line) end
+	end
+	return {}
+end
+
+function M.add_column(t, column)
+	table.insert(t.columns, column)
+	t.at[column] = #t.columns
+	for _, row in ipairs(t.rows) do row[#t.columns] = "-" end
+end
+
 -- check bounds
 function M.below_bound(t)
 	local found = {}

@@ -29,7 +29,7 @@ need() {	# need COMMAND PACKAGE
 	echo "weave.sh: $1 not found; install the package $2" >&2
 	missing=2
 }
-need "${NOWEB_LIB:-/usr/lib/noweb}/markup" noweb
+need "${NOWEB:-/usr/lib/noweb}/markup" noweb
 need pandoc pandoc
 need awk mawk
 if [ $WEAVE_MODE != lint ] && [ $WEAVE_MODE != laws ]; then
@@ -53,6 +53,7 @@ fi
 reader=$WEAVE_DIR/reader.lua
 printf 'PANDOC_SCRIPT_FILE = [[%s]]\ndofile(PANDOC_SCRIPT_FILE)\n' \
 	"$here/reader.lua" >"$reader" || exit 2
+pandoc() { command pandoc --data-dir="$WEAVE_DIR/none" "$@"; }
 summary() {	# summary PAGES
 	awk -F '\t' -v out="$out" -v pages="$1" '
 		NR == 1 || $2 == "-" { next }

@@ -8,6 +8,11 @@ mkdir "$work/corpus"
 cp tests/golden/tiny.safetensors "$work/corpus"
 head -c 9000 tests/golden/tiny.safetensors >"$work/corpus/short"
 printf '\x02\0\0\0\0\0\0\0{}' >"$work/corpus/empty"
+header='{"__metadata__":{"\u00e9\n":"\ud83d\ude00\\\u0000"},"f\t":{"dtype"'
+header+=':"F6_E2M3","of":[{"a":-1.5e+3},[true,null,"\/"]],"shape":[1,1,1,1,1,1,1,'
+header+='1,4],"data_offsets":[0,3]}}'
+printf "\\x$(printf %x ${#header})\\0\\0\\0\\0\\0\\0\\0%sabc" "$header" \
+	>"$work/corpus/rare"
 cat >"$work/fuzz.c" <<'END'
 #include <setjmp.h>
 #include <stdint.h>
@@ -53,10 +58,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 			const TensorView *v = tensorfile_at(t, i);
 			if (tensorfile_find(t, v->name) != v)
 				abort();
-			const char *bits = strpbrk(v->dtype, "0123456789");
-			size_t size = bits ? (size_t)atoi(bits) / 8 : 1;
+			const char *digits = strpbrk(v->dtype, "123456789");
+			size_t bits = digits ? strtoul(digits, NULL, 10) : 8;
 			volatile char last = v->count
-				? ((const char *)v->data)[v->count * size - 1] : 0;
+				? ((const char *)v->data)[v->count * bits / 8 - 1] : 0;
 			(void)last;
 		}
 		tensorfile_close(&t);

@@ -2,6 +2,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/choices.h"
 #include "base/options.h"
 #include "tests/base/exits.h"
 #include "tests/base/program.h"
@@ -81,7 +82,23 @@ static void bad_options_exit_2(void **state)
 	assert_int_equal(exit_status(parse_void, "--context 65536"), 0);
 }
 
+// test that choices come of one list
+#define FRUITS_OF(FIRST, NEXT) FIRST(APPLE, "apple") NEXT(PEAR, "a pear", 2) \
+	NEXT(FIG, "fig")
+enum { CHOICE_IDS(FRUITS_OF) NFRUITS };
+
+static void choices_come_of_one_list(void **state)
+{
+	static const char *const names[] = { CHOICE_NAMES(FRUITS_OF) };
+	assert_string_equal(CHOICES(FRUITS_OF), "apple|a pear|fig");
+	assert_true(APPLE == 0 && PEAR == 1 && FIG == 2 && NFRUITS == 3);
+	assert_int_equal(sizeof names / sizeof *names, NFRUITS);
+	for (int i = 0; i < NFRUITS; i++)
+		assert_int_equal(options_choice(CHOICES(FRUITS_OF), names[i]), i);
+}
+
 TESTS(
 	cmocka_unit_test(values_arrive),
 	cmocka_unit_test(options_stand_anywhere),
+	cmocka_unit_test(choices_come_of_one_list),
 	cmocka_unit_test(bad_options_exit_2))

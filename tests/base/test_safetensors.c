@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -8,6 +9,7 @@
 #include "base/safetensors.h"
 #include "tests/base/exits.h"
 #include "tests/base/folder.h"
+#include "tests/base/headers.h"
 #include "tests/base/program.h"
 
 static const float weights[6] = { 1, 2, 3, 4, 5, 6 };
@@ -40,6 +42,13 @@ static void round_trip(void **state)
 static char image[4096];
 static size_t nbytes;
 
+/* by the digits of its name, of which BOOL has none */
+static size_t element_bits(const char *dtype)
+{
+	const char *digits = strpbrk(dtype, "123456789");
+	return digits ? strtoul(digits, NULL, 10) : 8;
+}
+
 static void open_image(void *n)
 {
 	FILE *f = fopen(path, "wb");
@@ -48,8 +57,9 @@ static void open_image(void *n)
 	TensorFile *t = tensorfile_open(path);
 	for (int i = 0; i < tensorfile_count(t); i++) {
 		const TensorView *v = tensorfile_at(t, i);
-		volatile char first = v->count ? *(const char *)v->data : 0,
-			last = v->count ? ((const char *)v->data)[v->count - 1] : 0;
+		size_t n = (v->count * element_bits(v->dtype) + 7) / 8;
+		volatile char first = n ? *(const char *)v->data : 0,
+			last = n ? ((const char *)v->data)[n - 1] : 0;
 		(void)first, (void)last;
 	}
 }
@@ -72,54 +82,6 @@ static void damage_is_refused(void **state)
 	}
 }
 
-// read headers that are nearly right
-#define T(NAME, COUNT, FROM, TO) "\"" NAME "\":{\"dtype\":\"U8\"," \
-	"\"shape\":[" COUNT "],\"data_offsets\":[" FROM "," TO "]}"
-#define META(PAIRS) "\"__metadata__\":{" PAIRS "}"
-#define HEADER(TEXT, DATA, STATUS) { TEXT, sizeof TEXT - 1, DATA, STATUS }
-
-static const struct {
-	const char *text;
-	size_t nbytes, data_nbytes;
-	int status;
-} headers[] = {
-	HEADER("{}", 0, 0), HEADER("{}", 1, 2), HEADER("{}  ", 0, 0),
-	HEADER("{" T("a", "4", "0", "4") "}", 4, 0),
-	HEADER("{" T("a", "", "0", "1") "," T("b", "0", "1", "1") "}", 1, 0),
-	HEADER("{" T("b", "1", "1", "2") "," T("a", "1", "0", "1") "}", 2, 0),
-	HEADER("{" T("a", "4", "0", "4") "}", 5, 2),           /* left over */
-	HEADER("{" T("a", "4", "0", "4") "}", 3, 2),
-	HEADER("{" T("a", "4", "1", "5") "}", 5, 2),           /* a hole */
-	HEADER("{" T("a", "1", "0", "1") "," T("b", "1", "2", "3") "}", 3, 2),
-	HEADER("{" T("a", "2", "0", "2") "," T("b", "2", "1", "3") "}", 3, 2),
-	HEADER("{" T("a", "2", "0", "2") "," T("b", "2", "0", "2") "}", 2, 2),
-	HEADER("{" T("a", "1", "0", "1") "," T("a", "1", "1", "2") "}", 2, 2),
-	// headers with metadata, and with fields that are wrong
-	HEADER("{" META("\"k\":\"v\"") "}", 0, 0),
-	HEADER("{" META("\"k\":\"v\",\"k\":\"w\"") "}", 0, 2),
-	HEADER("{" META("") "," META("") "}", 0, 2),
-	HEADER("{" META("\"k\":1") "}", 0, 2),
-	HEADER("{\"a\":{\"dtype\":\"U8\",\"dtype\":\"U8\",\"shape\":[1],"
-		"\"data_offsets\":[0,1]}}", 1, 2),
-	HEADER("{\"a\":{\"dtype\":\"U8\",\"shape\":[1]}}", 1, 2),
-	HEADER("{\"a\":{\"dtype\":\"U7\",\"shape\":[1],"
-		"\"data_offsets\":[0,1]}}", 1, 2),
-	HEADER("{" T("a", "01", "0", "1") "}", 1, 2),
-	HEADER("{" T("a", "+1", "0", "1") "}", 1, 2),
-	HEADER("{" T("a", "4294967296,4294967296", "0", "0") "}", 0, 2),
-	HEADER("{" T("caf\303\251", "1", "0", "1") "}", 1, 0),
-	HEADER("{" T("a\377", "1", "0", "1") "}", 1, 2),        /* not UTF-8 */
-	HEADER("{" T("\300\257", "1", "0", "1") "}", 1, 2),
-	HEADER("{" T("\355\240\200", "1", "0", "1") "}", 1, 2),
-	HEADER("{" T("a\303", "1", "0", "1") "}", 1, 2),
-	HEADER("{" T("a\0b", "1", "0", "1") "}", 1, 2),
-	HEADER("{" T("a\tb", "1", "0", "1") "}", 1, 2),
-	HEADER("{" T("a\\\0", "1", "0", "1") "}", 1, 2),
-	HEADER("{" T("a\\u0041", "1", "0", "1") "}", 1, 2),
-	HEADER(" {}", 0, 2), HEADER("{}\0", 0, 2), HEADER("{},", 0, 2),
-	HEADER("{", 0, 2), HEADER("", 0, 2), HEADER("[]", 0, 2),
-};
-
 // test that the rules of the format are kept
 static void rules_are_kept(void **state)
 {
@@ -134,6 +96,74 @@ static void rules_are_kept(void **state)
 			fail_msg("%s with %zu bytes: exit status %d", headers[i].text,
 				headers[i].data_nbytes, status);
 	}
+}
+
+// test that escapes are read and written
+static void write_text(const char *header, size_t data_nbytes)
+{
+	uint64_t length = strlen(header);
+	FILE *f = fopen(path, "wb");
+	fwrite(&length, 8, 1, f);
+	fwrite(header, 1, length, f);
+	for (size_t i = 0; i < data_nbytes; i++)
+		fputc(7, f);
+	fclose(f);
+}
+
+static void escapes_are_read(void **state)
+{
+	write_text("{" META("\"k\\n\":\"\\ud83d\\ude00\\u00e9\\u20AC\\u0041\","
+		"\"b\":\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u001f\"") ","
+		T("a", "1", "0", "1") "," T("a\\u0000b", "2", "1", "3") ","
+		T("caf\\u00e9", "3", "3", "6") "}", 6);
+	TensorFile *f = tensorfile_open(path);
+	assert_string_equal(tensorfile_meta(f, "k\n"),
+		"\360\237\230\200\303\251\342\202\254A");
+	assert_string_equal(tensorfile_meta(f, "b"), "\"\\/\b\f\n\r\t\037");
+	assert_int_equal(tensorfile_find(f, "a")->count, 1);
+	assert_int_equal(tensorfile_find(f, "a\300\200b")->count, 2);
+	assert_int_equal(tensorfile_find(f, "caf\303\251")->count, 3);
+	tensorfile_close(&f);
+}
+
+static void escapes_are_written(void **state)
+{
+	char all[160] = "\300\200";
+	for (int c = 1; c < 128; c++)
+		all[1 + c] = (char)c;
+	strcat(all, "\303\251\342\202\254\360\237\230\200");
+	TensorView v = views[1];
+	v.name = all;
+	tensorfile_write(path, &v, 1, (const char *const[]){ all, all, NULL });
+	TensorFile *f = tensorfile_open(path);
+	assert_string_equal(tensorfile_meta(f, all), all);
+	assert_string_equal(tensorfile_at(f, 0)->name, all);
+	assert_memory_equal(tensorfile_expect(f, all, "F32", 6)->data, weights,
+		sizeof weights);
+	tensorfile_close(&f);
+}
+
+// test that unasked tensors are no fault
+static void expect_first(void *name)
+{
+	TensorFile *f = tensorfile_open(path);
+	tensorfile_expect(f, name, "F32", tensorfile_find(f, name)->count);
+}
+
+static void unasked_tensors_are_no_fault(void **state)
+{
+	write_text("{" E("w", "\"F32\"", "1", "0", "4", "") ","
+		E("six", "\"F6_E2M3\"", "4", "4", "7", "") ","
+		E("scale", "\"F8_E8M0\"", "1,1,1,1,1,1,1,1,2", "7", "9", "") "}", 9);
+	assert_int_equal(exit_status(expect_first, "w"), 0);
+	assert_int_equal(exit_status(expect_first, "six"), 2);
+	assert_int_equal(exit_status(expect_first, "scale"), 2);
+	TensorFile *f = tensorfile_open(path);
+	const TensorView *v = tensorfile_find(f, "scale");
+	assert_string_equal(v->dtype, "F8_E8M0");
+	assert_true(v->ndim == 9 && v->shape[7] == 1 && v->count == 2);
+	assert_int_equal(tensorfile_find(f, "six")->count, 4);
+	tensorfile_close(&f);
 }
 
 // edit files at random
@@ -203,5 +233,8 @@ TESTS_BETWEEN(make_folder, remove_folder,
 	cmocka_unit_test(round_trip),
 	cmocka_unit_test(damage_is_refused),
 	cmocka_unit_test(rules_are_kept),
+	cmocka_unit_test(escapes_are_read),
+	cmocka_unit_test(escapes_are_written),
+	cmocka_unit_test(unasked_tensors_are_no_fault),
 	cmocka_unit_test(edits_do_no_harm),
 	cmocka_unit_test(wrong_expectations_are_refused))

@@ -21,6 +21,16 @@ static void one_value_has_no_spread(void **state)
 	assert_true(s.mean == 3 && s.sd == 0 && s.median == 3);
 }
 
+// test the maximum of numbers and NaN
+static void maximum_keeps_nan(void **state)
+{
+	assert_true(max_or_nan(1, 2) == 2 && max_or_nan(2, 1) == 2);
+	assert_true(max_or_nan(-INFINITY, -3) == -3);
+	assert_true(isnan(max_or_nan(NAN, 1)) && isnan(max_or_nan(1, NAN)));
+	assert_true(isnan(max_or_nan(NAN, INFINITY)));
+}
+
 TESTS(
 	cmocka_unit_test(known_sample),
-	cmocka_unit_test(one_value_has_no_spread))
+	cmocka_unit_test(one_value_has_no_spread),
+	cmocka_unit_test(maximum_keeps_nan))

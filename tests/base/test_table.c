@@ -15,7 +15,7 @@
 // open a table with a seed in its head
 static Table *open_table(int seed)
 {
-	Table *t = table_new(path, "size context fwd_ms status", 2);
+	Table *t = table_new(path, "size context status", 2);
 	table_meta(t, "seed", "%d", seed);
 	table_meta(t, "date", "%ld", (long)getpid());
 	return t;
@@ -27,14 +27,15 @@ static void unfinished_run_is_resumed(void **state)
 	struct stat s;
 	Table *t = open_table(1);
 	assert_int_equal(table_resume(t, true), 0);
-	table_append(t, "small\t128\t1.5\tok\nsmall\t256\t2.5\tok\n");
+	table_append(t, "small\t128\tfwd_ms=1.5\tstatus=ok\n"
+		"small\t256\tfwd_ms=2.5\tstatus=ok\n");
 	assert_true(stat(path, &s) == 0 && s.st_mtime == 0);
 	table_close(t, false);
 	t = open_table(1);
 	assert_int_equal(table_resume(t, true), 2);
 	assert_true(table_has(t, "small\t256") && !table_has(t, "small\t25")
 		&& !table_has(t, "small\t2567"));
-	table_append(t, "small\t512\t3.5\tok\n");
+	table_append(t, "small\t512\tfwd_ms=3.5\tstatus=ok\n");
 	table_close(t, true);
 	assert_true(stat(path, &s) == 0 && s.st_mtime > 0);
 	t = open_table(1);
@@ -142,21 +143,52 @@ static void other_files_are_refused(void **state)
 static void append(void *unused)
 {
 	Table *t = open_table(1);
-	table_append(t, "small\t128\t1.5\tok\n");
+	table_append(t, "small\t128\tfwd_ms=1.5\tstatus=ok\n");
 }
 
 static void one_program_writes_a_table(void **state)
 {
 	remove(path);
 	Table *first = open_table(1), *second = open_table(1);
-	table_append(first, "small\t128\t1.5\tok\n");
+	table_append(first, "small\t128\tfwd_ms=1.5\tstatus=ok\n");
 	assert_int_equal(exit_status(resume, ""), 2);
 	assert_int_equal(exit_status(append, NULL), 2);
-	table_append(first, "small\t256\t1.5\tok\n");
+	table_append(first, "small\t256\tfwd_ms=1.5\tstatus=ok\n");
 	table_close(first, true);
 	assert_int_equal(exit_status(resume, ""), 5);
 	assert_int_equal(table_resume(second, true), 2);
 	table_close(second, false);
+}
+
+// set a key in a row
+static void append_a_key(void *unused)
+{
+	Table *t = open_table(2);
+	table_append(t, "small\t128\tcontext=256\tstatus=ok\n");
+}
+
+// test that rows bring their columns
+static void rows_bring_columns(void **state)
+{
+	remove(path);
+	Table *t = open_table(1);
+	table_append(t, "small\t1\tstatus=oom: a = b\n");
+	assert_non_null(strstr(read_file(), "no\nsize\tcontext\tstatus\n"
+		"small\t1\toom: a = b\n"));
+	table_append(t, "small\t2\tfwd_ms=1\tloss=3\tstatus=ok\n");
+	table_append(t, "small\t3\tfwd_ms=4\tbwd_ms=5\tloss=-\tstatus=ok\n");
+	table_close(t, false);
+	t = open_table(1);
+	assert_int_equal(table_resume(t, true), 3);
+	table_append(t, "small\t4\tloss=6\tpeak_MiB=7\tfwd_ms=8\tstatus=ok\n");
+	table_close(t, true);
+	assert_non_null(strstr(read_file(), "yes\n"
+		"size\tcontext\tfwd_ms\tbwd_ms\tloss\tpeak_MiB\tstatus\n"
+		"small\t1\t-\t-\t-\t-\toom: a = b\n"
+		"small\t2\t1\t-\t3\t-\tok\n"
+		"small\t3\t4\t5\t-\t-\tok\n"
+		"small\t4\t8\t-\t6\t7\tok\n"));
+	assert_int_equal(exit_status(append_a_key, NULL), 1);
 }
 
 // test what a terminal shows
@@ -172,10 +204,10 @@ static char *shown_on(int terminal, int columns, bool wide)
 	fflush(stdout);
 	int kept = dup(STDOUT_FILENO);
 	dup2(ends[1], STDOUT_FILENO);
-	Table *t = table_new(NULL, "size context layers fwd_ms fwd_sd_ms bwd_ms "
-		"opt_ms step_ms status", 2);
-	table_append(t, "small\t128\t12\t1.5\t0.1\t2.5\t-\t4.0\tok\n");
-	table_append(t, "xl\t128\t48\t-\t-\t-\t-\t-\toom: it needs 1000 MiB\n");
+	Table *t = table_new(NULL, "size context status", 2);
+	table_append(t, "small\t128\tlayers=12\tfwd_ms=1.5\tfwd_sd_ms=0.1\t"
+		"bwd_ms=2.5\topt_ms=-\tstep_ms=4.0\tstatus=ok\n");
+	table_append(t, "xl\t128\tlayers=48\tstatus=oom: it needs 1000 MiB\n");
 	if (wide)
 		table_wide(t);
 	table_close(t, true);
@@ -217,6 +249,7 @@ int main(void)
 	snprintf(path, sizeof path, "%s/deep/t.tsv", folder);
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(unfinished_run_is_resumed),
+		cmocka_unit_test(rows_bring_columns),
 		cmocka_unit_test(damaged_tables_are_refused),
 		cmocka_unit_test(other_files_are_refused),
 		cmocka_unit_test(one_program_writes_a_table),

@@ -145,15 +145,41 @@ static void run_many(Row *row, const void *config)
 	}
 }
 
+// a sweep whose rows differ in their columns
+typedef struct Grown { long config; } Grown;
+static const Key grown_keys[] = { KEY(Grown, config), { 0 } };
+
+static void plan_grown(Plan *p)
+{
+	for (long i = 0; i < 4; i++)
+		plan_add(p, &(Grown){ i });
+}
+
+static void run_grown(Row *row, const void *config)
+{
+	long i = ((const Grown *)config)->config;
+	if (i == 0)
+		run_out_of_memory();
+	row_set(row, "first", "%ld", i);
+	if (i == 2 && crash)
+		abort();
+	if (i == 2)
+		row_set(row, "second", "a=b");
+	row_set(row, "third", i == 3 ? "-" : "%ld", 10 * i);
+	if (i == 3)
+		row_set(row, "fourth", "%s", "late");
+}
+
 // list the sweeps of the trial
 static const Experiment trial = {
 	.about = "a test",
 	.sweeps = SWEEPS(
-		{ "cases", outcome_keys, "x_ms", plan, run },
-		{ "kinds", kind_keys, "y", plan_kinds, run_kinds },
-		{ "groups", group_keys, "rank_of", plan_groups, run_group,
+		{ "cases", outcome_keys, plan, run },
+		{ "kinds", kind_keys, plan_kinds, run_kinds },
+		{ "groups", group_keys, plan_groups, run_group,
 			.ranks = ranks_of, .limit_s = 1 },
-		{ "many", many_keys, "row", plan_many, run_many }),
+		{ "many", many_keys, plan_many, run_many },
+		{ "grown", grown_keys, plan_grown, run_grown }),
 };
 
 // count how often it ran
@@ -228,6 +254,29 @@ static void bad_options_exit_2(void **state)
 	assert_int_equal(exit_status(run_with, "--out=/proc/x/y.tsv"), 2);
 	assert_int_equal(exit_status(run_with, "--out=/tmp"), 2);
 	assert_int_equal(exit_status(run_with, "stray"), 2);
+}
+
+// test that a table grows columns
+static void columns_come_with_rows(void **state)
+{
+	unlink(table_path);
+	crash = 1;
+	assert_int_equal(run_silently(&trial, "grown"), 1);
+	expect(table_path, "no\nconfig\tfirst\tthird\tfourth\tstatus\n"
+		"0\t-\t-\t-\toom: far too much");
+	crash = 0;
+	assert_int_equal(run_trial(&trial, "grown"), 0);
+	expect(table_path, "yes\nconfig\tfirst\tsecond\tthird\tfourth\tstatus\n"
+		"0\t-\t-\t-\t-\toom: far too much");
+	expect(table_path, "\n1\t1\t-\t10\t-\tok\n3\t3\t-\t-\tlate\tok\n"
+		"2\t2\ta=b\t20\t-\tok\n");
+	unlink(table_path);
+	assert_int_equal(run_trial(&trial, "grown"), 0);
+	expect(table_path, "yes\nconfig\tfirst\tsecond\tthird\tfourth\tstatus\n"
+		"0\t-\t-\t-\t-\toom: far too much");
+	expect(table_path, "\n1\t1\t-\t10\t-\tok\n2\t2\ta=b\t20\t-\tok\n"
+		"3\t3\t-\t-\tlate\tok\n");
+	unlink(table_path);
 }
 
 // test groups of ranks
@@ -350,6 +399,7 @@ static int name_count(void **state)
 }
 
 TESTS_BETWEEN(name_count, remove_folder,
+	cmocka_unit_test(columns_come_with_rows),
 	cmocka_unit_test(every_outcome_has_its_row),
 	cmocka_unit_test(finished_rows_are_kept),
 	cmocka_unit_test(sweeps_have_their_columns),

@@ -2,10 +2,18 @@
 # test_mpirun.sh: ranks that mpirun starts measure what forked ranks do
 . tests/experiments/expect.sh
 program=${BUILD:-build}/tests/bench/test_ranks
-export OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2
-expect 'without MPI a launched rank says what it takes' 2 libopenmpi-dev \
-	rmsnorm_jvp
-unset OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE
+echo 'void *link_mpi(void); int main(void) { return link_mpi() != 0; }' \
+	>"$out/alone.c"
+$(sed -n 's/^CC := //p' build/config.mk) -std=gnu11 -Isrc -o "$out/alone" \
+	"$out/alone.c" src/dist/mpi.c src/base/error.c
+without_mpi() {
+	local got=0
+	"$@" "$out/alone" 2>"$out/said" || got=$?
+	[ $got = 2 ] && grep -q 'one of 2 processes.*libopenmpi-dev' "$out/said"
+}
+check 'without MPI a program runs alone' "$out/alone"
+check 'without MPI a launched rank says what it takes' without_mpi \
+	env OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2
 if ! command -v mpirun >/dev/null || ! ldd "$program" 2>/dev/null | grep -q mpi
 then
 	echo 'ok - ranks of mpirun # SKIP Open MPI or the program is missing'
@@ -53,7 +61,51 @@ check 'a rank that is stopped' lose stopped \
 	'rank [01]: all-reduce 12 (round 10, .*has not ended after 1 s'
 check 'a rank without memory' lose 'runs out' \
 	'rank 2: out of memory: far too much needs'
-export SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=2
-expect 'a launcher of another MPI' 1 '2 processes were started, and MPI sees 1' \
-	tests/bench/test_ranks --sweep sums
+refused() { # refused STATUS PATTERN LINES COMMAND...: with the line, and not more
+	local got=0
+	"${@:4}" >"$out/said" 2>&1 || got=$?
+	[ $got = "$1" ] && [ "$(grep -c -e "$2" "$out/said")" = "$3" ]
+}
+started() { timeout -k 5 60 mpirun --bind-to none --oversubscribe "$@"; }
+check 'a job of another number of ranks' refused 2 \
+	'^test_ranks: 2 ranks were started, and no .*: the first takes 3$' 2 \
+	started -n 2 "$program" --device cpu --sweep fates --out "$out/none.tsv"
+check 'leaves no table' [ ! -e "$out/none.tsv" ]
+check 'a job of a program without ranks' refused 2 \
+	'2 ranks were started, and no configuration takes as many' 2 \
+	started -n 2 "${BUILD:-build}/fsdp_tp_calcs"
+cat >"$out/as_mpich" <<'END'
+#!/usr/bin/env bash
+export PMI_RANK=$OMPI_COMM_WORLD_RANK PMI_SIZE=$OMPI_COMM_WORLD_SIZE
+unset OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE
+exec "$@"
+END
+chmod +x "$out/as_mpich"
+allocated=(env SLURM_JOB_ID=7 SLURM_NTASKS=4 SLURM_NPROCS=4 SLURM_PROCID=0)
+two_ranks() { # two_ranks FILE COMMAND...: measures as two ranks
+	started -n 2 "${@:2}" "$program" --device cpu --sweep sums \
+		--out "$1" >"$out/said" 2>&1 && cmp <(rows 2 ring "$1") \
+		<(rows 2 ring "$out/forked.tsv")
+}
+check 'two ranks of mpirun in an allocation of four' two_ranks "$out/two.tsv" \
+	"${allocated[@]}"
+check 'two ranks of another mpirun there' two_ranks "$out/too.tsv" \
+	"${allocated[@]}" "$out/as_mpich"
+forks() { # forks FILE VARIABLE...: does the program fork its ranks?
+	env "${@:2}" "$program" --device cpu --sweep sums --out "$1" \
+		>"$out/said" 2>&1 && cmp <(rows . ring "$1") \
+		<(rows . ring "$out/forked.tsv")
+}
+check 'ranks are forked in a shell of salloc' forks "$out/salloc.tsv" \
+	"${allocated[@]:1}"
+check 'and in one of srun --pty' forks "$out/pty.tsv" "${allocated[@]:1}" \
+	SLURM_STEP_NUM_TASKS=4 SLURM_PTY_PORT=40001 SLURM_TASK_PID=$$
+check 'srun without PMIx' refused 2 '' 1 env SLURM_PROCID=0 \
+	SLURM_STEP_NUM_TASKS=2 "$program" --sweep sums
+check 'names the option' grep -q \
+	'^test_ranks: srun started 2 tasks without PMIx.*: srun --mpi=pmix$' \
+	"$out/said"
+check 'a launcher of another MPI' refused 1 \
+	'2 processes were started, and MPI sees 1' 1 env PMI_RANK=0 PMI_SIZE=2 \
+	"$program" --sweep sums
 exit $failed

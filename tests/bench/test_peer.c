@@ -15,22 +15,24 @@ static const char stand_in[] = "#!/bin/sh\n"
 	"well) echo compiling; echo step_ms=1.5 name=nano loss=2.25 status=ok;;\n"
 	"nan) echo step_ms=1.5 loss=nan status=ok;;\n"
 	"inf) echo status=ok loss=-inf step_ms=inf;;\n"
-	"beside) echo step_ms=1.5 norm=nan status=ok;;\n"
 	"oom) echo loss=nan status=oom;;\n"
-	"two) echo loss=nan status=ok; echo loss=1 status=ok;;\n"
+	"two) echo loss=nan status=ok; echo norm=1 status=ok;;\n"
 	"late) echo loss=1 status=ok; sleep 9;;\n"
 	"early) echo loss=1 status=ok; exit 3;;\n"
 	"*) exit 3;;\n"
 	"esac\n";
 
 // expect the rows of an answer
+#define OURS "1\tsize=xl\t"
+
 static void expect(const char *asked, const char *wanted)
 {
 	char *rows;
 	size_t n;
-	Row row = row_new("step_ms loss status", "");
+	Row row = row_new("1");
+	row_set(&row, "size", "xl");
 	row.to = open_memstream(&rows, &n);
-	peer_measure(&row, "step_ms loss", 1, "none.py", "%s", asked);
+	peer_measure(&row, 1, "none.py", "%s", asked);
 	fclose(row.to);
 	assert_string_equal(rows, wanted);
 	row_free(&row);
@@ -40,19 +42,22 @@ static void expect(const char *asked, const char *wanted)
 // test answers and divergence
 static void answers_are_rows(void **state)
 {
-	expect("well", "1.5\t2.25\tok\n");
-	expect("late", "-\t1\tok\n-\t-\tskipped: took more than 1 s\n");
-	expect("early", "-\t1\tok\n-\t-\tskipped: PyTorch ended early (exit 3)\n");
-	expect("silent", "-\t-\tskipped: PyTorch could not run (exit 3)\n");
+	expect("well", OURS "step_ms=1.5\tname=nano\tloss=2.25\tstatus=ok\n");
+	expect("late", OURS "loss=1\tstatus=ok\n"
+		OURS "status=skipped: took more than 1 s\n");
+	expect("early", OURS "loss=1\tstatus=ok\n"
+		OURS "status=skipped: PyTorch ended early (exit 3)\n");
+	expect("silent", OURS "status=skipped: PyTorch could not run (exit 3)\n");
 }
 
 static void divergence_has_its_status(void **state)
 {
-	expect("nan", "1.5\tnan\tdiverged: loss is nan\n");
-	expect("inf", "inf\t-inf\tdiverged: loss is -inf\n");
-	expect("beside", "1.5\t-\tdiverged: norm is nan\n");
-	expect("oom", "-\tnan\toom\n");
-	expect("two", "-\tnan\tdiverged: loss is nan\n-\t1\tok\n");
+	expect("nan", OURS "step_ms=1.5\tloss=nan\tstatus=diverged: loss is nan\n");
+	expect("inf", OURS "loss=-inf\tstep_ms=inf\t"
+		"status=diverged: loss is -inf\n");
+	expect("oom", OURS "loss=nan\tstatus=oom\n");
+	expect("two", OURS "loss=nan\tstatus=diverged: loss is nan\n"
+		OURS "norm=1\tstatus=ok\n");
 }
 
 // put the stand-in in front of the path

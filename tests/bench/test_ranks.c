@@ -153,9 +153,8 @@ static void run_fates(Row *row, const void *config)
 static const Experiment trial = {
 	.about = "a test", .options = options,
 	.sweeps = SWEEPS(
-		{ "sums", sum_keys, "reduced scattered broadcast threads", plan_sums,
-			run_sums, .ranks = ranks_of },
-		{ "fates", fate_keys, "sum", plan_fates, run_fates, .ranks = ranks_of }),
+		{ "sums", sum_keys, plan_sums, run_sums, .ranks = ranks_of },
+		{ "fates", fate_keys, plan_fates, run_fates, .ranks = ranks_of }),
 };
 
 // test sums over ranks

@@ -69,6 +69,30 @@ if ldd "$program" 2>/dev/null | grep -q mpi; then
 else
 	echo 'ok - sums over two nodes # SKIP the program has no MPI'
 fi
+cat >"$out/meet.c" <<'END'
+#include <stdlib.h>
+#include <string.h>
+#include "dist/link.h"
+int main(int argc, char **argv)
+{
+	int rank = atoi(getenv("OMPI_COMM_WORLD_RANK")), sum = 0, other;
+	Meeting m = { "", 29600, -1 };
+	strcpy(m.host, rank < 2 ? argv[1] : argv[2]);
+	Link *l = link_tcp(rank, 4, &m, 8);
+	for (int r = 0; r < 4; r++, sum += other)
+		if (r == rank)
+			other = r;
+		else
+			l->exchange(l, r, &rank, sizeof rank, r, &other, sizeof other);
+	return sum != 6 || l->local_ranks != 2 || l->local_rank != rank % 2;
+}
+END
+$(sed -n 's/^CC := //p' build/config.mk) -std=gnu11 -Isrc -o "$out/meet" \
+	"$out/meet.c" src/dist/tcp.c src/base/error.c src/base/clock.c -lm
+for own in localhost 127.0.1.1 10.0.0.1; do
+	check "ranks meet at $own and at its address" \
+		nodes 2 "$out/meet" $own 10.0.0.1
+done
 sleepers() { # how many processes of the job sleep
 	local n=0 name
 	for name in $(grep -lsx sleep /proc/[0-9]*/comm); do

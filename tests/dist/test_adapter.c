@@ -47,12 +47,15 @@ static void no_such_job(void **state)
 	static const struct { int rank, ranks, port, limit; } bad[] = {
 		{ -1, 2, 999, 9 }, { 2, 2, 999, 9 }, { 0, 0, 999, 9 }, { 0, 1, 0, 9 },
 		{ 0, 1, 65536, 9 }, { 0, 1, 999, 0 } };
-	char longer[100] = "";
+	char longer[257] = "";                   /* a name has 255 letters at most */
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
 		assert_int_equal(dist_open(bad[i].rank, bad[i].ranks, "127.0.0.1",
 			bad[i].port, bad[i].limit), DIST_BAD_JOB);
 	memset(longer, '1', sizeof longer - 1);
 	assert_int_equal(dist_open(0, 1, longer, 999, 9), DIST_BAD_JOB);
+	longer[255] = '\0';
+	assert_int_equal(dist_open(0, 1, longer, free_port(), 9), DIST_OK);
+	assert_int_equal(dist_close(), DIST_OK);
 	assert_int_equal(dist_open(0, 1, NULL, 999, 9), DIST_BAD_JOB);
 }
 

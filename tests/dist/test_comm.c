@@ -181,6 +181,9 @@ static void exchange_values(const Place *p)
 			die("a wrong sum");
 		if (comm_max(c, -p->rank) != 0 || comm_max(c, p->rank) != ranks - 1)
 			die("a wrong maximum");
+		for (int r = 0; r < p->ranks; r++)
+			if (!isnan(comm_max(c, p->rank == r ? NAN : p->rank)))
+				die("the maximum lost the NaN of rank %d", r);
 	}
 	leave(c, d);
 }

@@ -1,5 +1,6 @@
 /* collectives over a link: sums, bits, shards, odd sizes */
 #define _GNU_SOURCE
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -215,9 +216,44 @@ static void shards_and_copies(void **state)
 	all_well(scatter_and_copy, NULL);
 }
 
+// test: names of hosts
+static bool has_ipv6(void)
+{
+	struct sockaddr_in6 here = { .sin6_family = AF_INET6,
+		.sin6_addr = in6addr_loopback };
+	int fd = socket(AF_INET6, SOCK_STREAM, 0);
+	bool can = fd >= 0
+		&& bind(fd, (struct sockaddr *)&here, sizeof here) == 0;
+	close(fd);
+	return can;
+}
+
+static void meet_by_names(const Place *p)
+{
+	static const char *const names[] = { "localhost", "127.0.1.1",
+		"000000000000000000000000000000000000000000000000000000000000177.0.0.1",
+		"::1" };
+	Meeting m = { .port = *(const int *)p->context, .listener = -1 };
+	bool plain = p->rank == 3 && !has_ipv6();
+	strcpy(m.host, names[plain ? 0 : p->rank]);
+	Link *link = link_tcp(p->rank, p->ranks, &m, 20);
+	try_copies(link, 1000, FP32, p->ranks - 1);
+	link_close(&link);
+}
+
+static void names_of_one_host_lead_to_it(void **state)
+{
+	Meeting m = meeting_here();
+	meeting_close(&m);
+	all_well(meet_by_names, &m.port);
+}
+
 static void play_two_hosts(const Place *p)
 {
-	setenv("DIST_HOST", p->rank % 2 ? "odd" : "even", 1);
+	static char name[70];
+	memset(name, 'h', sizeof name - 2);
+	name[sizeof name - 2] = p->rank % 2 ? '1' : '2';
+	setenv("DIST_HOST", name, 1);
 	Link *link = meet(p);
 	if (link->local_rank != p->rank / 2
 		|| link->local_ranks != (p->ranks + !(p->rank % 2)) / 2)
@@ -236,4 +272,5 @@ TESTS(
 	cmocka_unit_test(owners_add_in_order),
 	cmocka_unit_test(ranks_have_equal_bits),
 	cmocka_unit_test(shards_and_copies),
+	cmocka_unit_test(names_of_one_host_lead_to_it),
 	cmocka_unit_test(hosts_are_told_apart))

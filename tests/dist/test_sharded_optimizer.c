@@ -1,7 +1,7 @@
 /* a sharded optimizer gives the bits of a whole one, with a share of its state */
 #define _GNU_SOURCE
+#include "dist/owners.h"
 #include "dist/resume.h"
-#include "dist/shares.h"
 #include "tests/ops/compare.h"
 #include "tests/dist/job.h"
 #include "train/step.h"

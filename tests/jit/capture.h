@@ -3,7 +3,7 @@
 #ifndef TESTS_JIT_CAPTURE_H
 #define TESTS_JIT_CAPTURE_H
 
-#include "jit/plan.h"
+#include "jit/kernel_plan.h"
 
 typedef struct Capture {
 	Deferral deferral;

@@ -2,7 +2,7 @@
 #ifndef TESTS_JIT_PROGRAM_H
 #define TESTS_JIT_PROGRAM_H
 
-#include "jit/plan.h"
+#include "jit/kernel_plan.h"
 
 enum { MOST_STEPS = 40, POOL = 1 << 14 };
 

@@ -39,6 +39,47 @@ int main(int argc, char **argv)
 END
 sed '/ops/d; s/op(1)/1.0/' src/experiments/one.c >src/experiments/two.c
 make() { command make NOWEB=/nonexistent CFLAGS= "$@" >said 2>&1; }
+compiler=$(sed -n 's/^COMPILER := //p' build/config.mk)
+mkdir 'a bin'
+printf '#!/bin/sh\necho "$*" >>calls\nexec %s "$@"\n' "$compiler" >'a bin/cc'
+chmod +x 'a bin/cc'
+cat >src/experiments/three.c <<'END'
+#include <stdio.h>
+int main(void) { return puts(C_COMPILER) < 0; }
+END
+uses() { # uses COMMAND: it compiled and linked, and is what three prints
+	[ "$(build/three)" = "$1" ] && grep -q ' -c ' calls && grep -q try.c calls &&
+		grep -q -- '-o build/three' calls && rm calls
+}
+check 'a path with a blank' eval 'make CC="a bin/cc" build/three &&
+	uses "${work// /\\ }/a\ bin/cc"'
+check 'arguments' eval 'make CC="\"$work/a bin/cc\" -m64" build/three &&
+	grep -q "^-m64 .*three.c" calls && uses "$work/a\ bin/cc -m64"'
+check 'a wrapper, from the environment' eval 'CC="env X=1 a\ bin/cc" make \
+	build/three && uses "env X=1 a\ bin/cc"'
+check 'which is remembered' eval 'touch src/experiments/three.c &&
+	make build/three && not grep -q try.c calls'
+check 'what is no compiler is named' not make CC="a compiler" build/three
+check 'by its words' grep -q 'no working C compiler.*(a compiler)' said
+check 'nor are unfinished words' not make CC="a 'compiler" build/three
+cp "$root/build/config.mk" build
+rm -r 'a bin' src/experiments/three.c build/three
+mkdir src/ops/cuda
+touch src/ops/cuda/k.cu
+printf '%s\n' 'HAVE_CUDA := 1' 'DEVICE := cuda' >>build/config.mk
+check 'a GPU is used' eval 'make -n all; grep -q HAVE_CUDA said'
+check 'CUDA=0 leaves it' eval 'make CUDA=0 -n all; not grep -q HAVE_CUDA said'
+normal() { # the last make is that of the normal variant
+	grep -q ' build/one' said &&
+		not grep -q 'build/debug\|build/asan\|fsanitize\|-O0' said
+}
+for setting in DEBUG SANITIZE; do
+	check "$setting=0 is none" eval "make $setting=0 -n all; normal"
+	check 'in the environment' eval "$setting=0 make -n all; normal"
+done
+check 'another counts' eval 'make DEBUG=1 -n all; grep -q build/debug/ said'
+cp "$root/build/config.mk" build
+rm -r src/ops/cuda
 mkdir bin
 printf 'echo 4\n' >bin/nproc
 cat >bin/both.sh <<'END'
@@ -56,6 +97,7 @@ chmod +x bin/nproc
 meet() { rm -f met-*; PATH=$work/bin:$PATH make CC='bash bin/both.sh' "$@" all; }
 check 'told -j1, make compiles one at a time' not meet -j1
 check 'or else on all cores' meet
+cp "$root/build/config.mk" build
 runs() { # runs NAMES: make, and these programs ran, in this order
 	rm -f log
 	make experiments || return 1

@@ -257,13 +257,13 @@ compiled=build/f32/tests/ops/test_attention.o
 [ -z "${SANITIZE-}" ] && [ -f $compiled ] || exit $failed
 setting() { sed -n "s/^$1 := //p" build/config.mk; }
 read -r -a libs <<<"$(setting BLAS_LIBS) $(setting CMOCKA_LIBS) -lm"
-cc=$(setting CC)
+eval "cc=($(setting COMPILER))"
 try() { # try FOLDER: the output of its attention's test
 	local object=$work/attention.o
-	$cc -std=c11 -Wall -Wextra -Wno-unused-parameter -Werror -O1 -fopenmp \
+	"${cc[@]}" -std=c11 -Wall -Wextra -Wno-unused-parameter -Werror -O1 -fopenmp \
 		-I"$1/src" -c -o "$object" "$1/src/ops/cpu/attention.c" &&
-	$cc -fopenmp -o "$work/test" $compiled build/f32/tests/base/unwritten.o \
-		"$object" build/libf32.a "${libs[@]}" &&
+	"${cc[@]}" -fopenmp -o "$work/test" $compiled \
+		build/f32/tests/base/unwritten.o "$object" build/libf32.a "${libs[@]}" &&
 	OMP_WAIT_POLICY=passive "$work/test" >"$work/log" 2>&1
 }
 check 'the test fails without the solutions' not try "$work/none"
@@ -299,7 +299,7 @@ int main(void)
 END
 late() {
 	local status=0
-	$cc -std=c11 -Isrc -o "$work/late" "$work/late.c" \
+	"${cc[@]}" -std=c11 -Isrc -o "$work/late" "$work/late.c" \
 		build/f32/tests/base/unwritten.o build/libf32.a "${libs[@]}" &&
 	{ "$work/late" >"$work/log" 2>&1 || status=$?; }
 	[ $status -ne 134 ] && [ "$(grep -c 'left before: not yet written: f (' \

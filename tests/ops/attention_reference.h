@@ -13,6 +13,10 @@ typedef struct Problem {
 	size_t gap;                     /* elements between rows */
 	bool heads_first;               /* (B, H, rows, D), not (B, rows, H, D) */
 	bool rotated;                    /* are gradients rotated back? D is even */
+	/* the first keys of each head whose scores are -inf: their first element is
+	 * `far`, all other keys' is 0, and all queries' is 8 */
+	size_t lost;
+	double far;
 } Problem;
 
 enum { Q, K, V, DO, INPUTS, O = INPUTS, DQ, DK, DV, ARRAYS };
@@ -128,8 +132,13 @@ static inline void reference_row(const Problem *p, const Reference *r,
 	const double *k = r->at[K] + head * nk * D, *v = r->at[V] + head * nk * D;
 	double largest = -INFINITY, sum = 0, mean = 0, scale = 1 / sqrt(D);
 	for (size_t j = 0; j < seen; j++) {
-		p_row[j] = scale * dot(r->at[Q] + row * D, k + j * D, D);
+		p_row[j] = j < p->lost ? -INFINITY
+			: scale * dot(r->at[Q] + row * D, k + j * D, D);
 		largest = fmax(largest, p_row[j]);
+	}
+	if (largest == -INFINITY) {              /* O and gradients are zero */
+		r->L[row] = -INFINITY;
+		return;
 	}
 	for (size_t j = 0; j < seen; j++)
 		sum += exp(p_row[j] - largest);
@@ -170,6 +179,8 @@ static inline Reference reference_of(const Problem *p, Type type, Array *at)
 		at[a].type = type;
 		for (size_t i = 0; i < p->B * p->H * n * D && a < INPUTS; i++) {
 			double x = (a == Q ? p->size : 1) * random_truncated(1, a, i, 3);
+			if (p->lost > 0 && a <= K && i % D == 0)
+				x = a == Q ? 8 : i / D % n < p->lost ? p->far : 0;
 			x = (real)x;
 			if (type != TYPE_REAL && type != TF32)
 				x = round_to(type, (float)x);
@@ -191,7 +202,7 @@ static inline double largest_of(const double *x, size_t n)
 {
 	double largest = 0;
 	for (size_t i = 0; i < n; i++)
-		largest = fmax(largest, fabs(x[i]));
+		largest = isinf(x[i]) ? largest : fmax(largest, fabs(x[i]));
 	return largest;
 }
 

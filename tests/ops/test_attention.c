@@ -14,9 +14,20 @@ static const Problem problems[] = {
 	{ 1, 1, 33, 100, 16, false, 1, 3, true, false },
 	{ 1, 1, 70, 70, 16, true, 200, 0, false, false },
 };
+/* keys that are lost: few, as many as a tile has, all but one, and all */
+static const Problem lost_keys[] = {
+	{ 1, 2, 40, 200, 16, false, 1, 0, false, true, .lost = 1 },
+	{ 1, 2, 40, 200, 16, false, 1, 3, true, false, .lost = 64 },
+	{ 1, 1, 33, 200, 8, false, 1, 0, false, false, .lost = 65 },
+	{ 1, 1, 5, 200, 16, false, 1, 0, false, true, .lost = 199 },
+	{ 1, 1, 17, 200, 16, false, 1, 0, false, true, .lost = 200 },
+	{ 2, 2, 70, 70, 16, true, 1, 0, false, true, .lost = 5 },
+	{ 1, 1, 150, 130, 16, true, 1, 0, false, false, .lost = 129 },
+};
 static const size_t tiles[][2] = { { 16, 16 }, { 64, 64 }, { 16, 48 },
 	{ 33, 17 }, { 128, 20 }, { 1, 128 } };
 enum { NPROBLEMS = sizeof problems / sizeof *problems,
+	NLOST = sizeof lost_keys / sizeof *lost_keys,
 	NTILES = sizeof tiles / sizeof *tiles };
 
 // test that the forward pass follows the formulas
@@ -56,6 +67,39 @@ static void tiles_follow_the_formulas(void **state)
 		expect_attention(label, p, &r, at, L, 16 * EPS, 16 * EPS);
 		assert_int_equal(release(NULL), 0);
 	}
+}
+
+// test scores of minus infinity
+static void try_lost_keys(double far, int end)
+{
+	for (int i = 0; i < NLOST * NTILES; i++) {
+		Problem p = lost_keys[i / NTILES];
+		const size_t *tile = tiles[i % NTILES];
+		p.far = far;
+		Array at[ARRAYS], angles[2], L = poisoned(p.B * p.H * p.seqlen_q);
+		fill_angles(&p, angles);
+		Reference r = reference_of(&p, TYPE_REAL, at);
+		Attention a = attention_on(&p, at, L);
+		char label[100];
+		snprintf(label, sizeof label, "%zu lost keys of %g, tiles of %zu x %zu",
+			p.lost, far, tile[0], tile[1]);
+		cpu_attention_forward_tiled(NULL, a, tile[0], tile[1]);
+		if (end > DQ)
+			cpu_attention_backward_tiled(NULL, a, gradient_on(&p, at, angles),
+				tile[0], tile[1]);
+		expect_outputs(label, &p, &r, at, end, L, 16 * EPS, 16 * EPS);
+		assert_int_equal(release(NULL), 0);
+	}
+}
+
+static void overflowing_scores_count_nothing(void **state)
+{
+	try_lost_keys(-3e38, ARRAYS);
+}
+
+static void infinite_keys_count_nothing(void **state)
+{
+	try_lost_keys(-INFINITY, DQ);
 }
 
 // test that attention rounds its outputs
@@ -102,4 +146,6 @@ static void threads_change_no_bit(void **state)
 
 TESTS(
 	checked(forward_follows_the_formulas), checked(tiles_follow_the_formulas),
+	checked(overflowing_scores_count_nothing),
+	checked(infinite_keys_count_nothing),
 	checked(outputs_are_rounded), checked(threads_change_no_bit))

@@ -242,6 +242,21 @@ static void test_softmax(void **state)
 	}
 }
 
+static void test_infinite_scores(void **state)
+{
+	enum { T = 65 };
+	Array S = poisoned(T * T), P = poisoned(T * T);
+	Expected *want = expected(T * T);
+	for (size_t i = 0; i < T * T; i++) {
+		size_t row = i / T, j = i % T;
+		bool finite = row % 3 && j == row / 2;
+		reals(S)[i] = finite ? 5 : (real)-INFINITY;
+		want[i] = (Expected){ finite, 0 };
+	}
+	ops->softmax_forward(device, P, S, 0.125, 1, T);
+	expect_close("softmax of infinite scores", P, want, T * T);
+}
+
 // test the values of SwiGLU
 static void test_swiglu(void **state)
 {
@@ -305,6 +320,22 @@ static void check_loss(size_t N, size_t V, double sd)
 	expect_close("the loss's gradient", dz, want[2], N * V);
 }
 
+static void test_infinite_logits(void **state)
+{
+	enum { N = 3, V = 65 };
+	Array z = poisoned(N * V), dz = poisoned(N * V), losses = poisoned(N),
+		lse = poisoned(N);
+	int32_t targets[N] = { 7, 8, 7 };
+	for (int i = 0; i < N * V; i++)
+		reals(z)[i] = i % V == 7 && i / V < 2 ? 5 : (real)-INFINITY;
+	ops->cross_entropy_forward(device, losses, lse, z, targets, N, V);
+	ops->cross_entropy_backward(device, dz, z, lse, targets, 1, N, V);
+	assert_true(reals(losses)[0] == 0 && reals(losses)[1] == INFINITY);
+	assert_true(isnan(reals(losses)[2]) && isnan(reals(dz)[2 * V + 7]));
+	for (int i = 0; i < 2 * V; i++)
+		assert_true(reals(dz)[i] == (i == V + 7) - (i == V + 8));
+}
+
 static void test_cross_entropy(void **state)
 {
 	for (int i = 0; i < NSHAPES; i++) {
@@ -319,6 +350,7 @@ int main(void)
 		checked(test_elementary), checked(test_reductions),
 		checked(test_embedding), checked(test_rmsnorm),
 		checked(test_layernorm), checked(test_rope), checked(test_softmax),
+		checked(test_infinite_scores), checked(test_infinite_logits),
 		checked(test_swiglu), checked(test_cross_entropy),
 	};
 	return run_on_cpu(tests);

@@ -1,6 +1,7 @@
 # helpers.sh: a tiny document, ways to break it, and checks of what is said
 set -u
-for tool in "${NOWEB_LIB:-/usr/lib/noweb}/markup" pandoc; do
+[ -z "${PANDOC-}" ] || PATH=$(realpath "${PANDOC%/*}"):$PATH
+for tool in "${NOWEB:-/usr/lib/noweb}/markup" pandoc; do
 	command -v "$tool" >/dev/null || exit 77
 done
 unset WEAVE_DIR WEAVE_MODE SOURCE_DIGEST SOURCE_DATE_EPOCH

@@ -30,7 +30,9 @@ write() {
 		'See [](#fig:d), [](#tbl:bench), [](#eq:one), page [](#sec-one){.page}.' \
 		'\begin{equation}x = 2\Bigl(y_1\Bigr)\label{eq:one}\end{equation}' \
 		'word' ':   It has a meaning. [](#sec-more){.page}' \
-		'[On paper]{.paper}[In a window]{.web} it is so, and [[f]] is called.'
+		'[On paper]{.paper}[In a window]{.web} it is so, and [[f]] is called.' \
+		"The machine's \`text(\"own user's\")\`{.lua} word."
+	edit "s/^large/the large's/" tables/cpu/bench.tsv
 	{
 		printf '\n| a | b |\n|:--|--:|\n'
 		for k in {1001..1040}; do
@@ -66,6 +68,8 @@ holds "code is folded and linked" '<a href="#c1">f</a>(<span' sec-more.html
 holds "text for a browser" 'In a window it is' sec-more.html
 holds "a reference and a formula in the words of a picture" \
 	'alt="As Figure 1.1, α₁."' sec-more.html
+holds "the apostrophe of a value" '>The machine’s own user’s word' sec-more.html
+holds "and of a cell" '<td>the large’s' bench.html
 holds "a formula" '<msub><mi>y</mi><mn>1</mn></msub>' sec-more.html
 holds "the search knows a heading" '^\["2 Two",3,"two","h"\]' search.js
 holds "the search knows a term" '^\["word",2,"term-word","t"\]' search.js
@@ -79,6 +83,27 @@ awk '/`};$/ { exit }
 holds "the search knows the words" '^meaning C$' words
 holds "the search knows their pages" '^measured BA$' words
 rm html/words
+mkdir -p bin
+printf '#!/bin/sh\ncp "$SVG" "$3"\n' >bin/pdftocairo
+chmod +x bin/pdftocairo
+boxes() {	# boxes ATTRIBUTES
+	printf '<svg>\n'
+	for x in 1 5; do
+		printf '<path %s d="M %d.123456 2 L %d 2 L %d 4 L %d.123456 4 Z ' "$1" \
+			$x $((x + 2)) $((x + 2)) $x
+		printf 'M %d.123456 2 "/>\n' $x
+	done
+	printf '</svg>\n'
+}
+for style in 'style=" stroke:none;fill:red;"' \
+	'fill-rule="nonzero" fill="red" fill-opacity="1"'; do
+	boxes "$style" >boxes.svg
+	SVG=boxes.svg PATH=$PWD/bin:$PATH pages
+	holds "boxes in one path" \
+		"^<path $style d=\"M1.12 2H3V4H1.12Z M5.12 2H7V4H5.12Z\"/>$" \
+		figures/cpu-curve.svg
+done
+pages
 break_page() {	# break_page NAME SED_SCRIPT COMPLAINT
 	cp -r html/. bad
 	sed -i "$2" bad/bench.html bad/sec-more.html

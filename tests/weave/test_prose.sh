@@ -36,6 +36,36 @@ expect "an answer to no question" 1 "$(line_of 'part="c"')" "(c) was not asked"
 make_document
 add "::: {.question}" "Which edition?" "" "(2026) The new one." ":::"; lint
 expect "an item without a letter" 1 "$(line_of .question)" "(a) to (z)"
+long() {	# long ANSWER...
+	make_document
+	add '::: {.question sentences="a=1 b=2"}' "(a) Which?" "" "(b) Why?" ":::" \
+		'::: {.answer part="b"}' "[No.]{.glance}" ":::" \
+		'::: {.answer part="a"}' "$@" ":::"
+	lint
+}
+long "[See p. [7.5]{.given}, i.e. here.]{.glance} And there."
+expect_good "an answer with one sentence more than asked for"
+long "[One.]{.glance} Two." "" "Three."
+expect "an answer that is too long" 1 "$(line_of 'part="a"')" \
+	"bench has 3 sentences, and 1 are asked for"
+make_document
+add "::: {.exercise}" "Why?" ":::" "::: {.solution}" "So." ":::" \
+	"::: {.rule}" "Measure." ":::" "::: {.rules}" ":::" "::: {.solutions}" ":::"
+lint
+expect_good "an exercise with its solution, and a rule"
+make_document; add "::: {.exercise}" "Why?" ":::"; lint
+expect "an exercise alone" 1 "$(line_of .exercise)" "needs a solution"
+make_document; add "::: {.solution}" "So." ":::"; lint
+expect "a solution alone" 1 "$(line_of .solution)" "without an exercise"
+mkdir -p src/values
+make_document
+printf 'twice = 2*small.fwd_ms\n\nthrice = three()\n' >src/values/sec-later.lua
+add "## Later {#sec-later}" 'It takes `ms(twice)`{.lua}.'; lint
+expect "a fault in a file of values" 1 "$(line_of '{#sec-later}')" \
+	"src/values/sec-later.lua:3: "
+echo 'twice = 2*small.fwd_ms' >src/values/sec-later.lua; lint
+expect_good "a file of values"
+rm -r src/values
 make_document; add "The pass" "takes 3.5 times" "as long."; lint
 expect "a typed number" 1 "$(line_of '3.5')" "typed number 3.5"
 
@@ -76,11 +106,49 @@ make_document
 printf '\n| a | b |\n|:--|--:|\n| x | y |\n\n: All. {#tbl:all}\n' >>writeup.nw
 add 'See [](#tbl:all).'; lint
 expect_good "a label of a table in Markdown"
+add '# More {#tbl:all}'; lint
+expect "and one that stands twice" 1 "$(line_of '# More')" \
+	"first on line $(line_of '{#tbl:all}')"
+cat >newer.lua <<'END'
+package.path = os.getenv("WEAVE") .. "/?.lua;" .. package.path
+local tables = require "tables"
+function Table(t)
+	t.attr = pandoc.Attr("tbl:new", {}, {line = "7"})
+	print(tables.label(t))
+end
+END
+if printf '| a |\n|:--|\n| x |\n\n: All.\n' | WEAVE=${weave%/*} pandoc \
+	-f markdown -L newer.lua -t native -o /dev/null 2>said |
+	grep -qx 'tbl:new.7'
+then ok "a label that the table has"
+else not_ok "a label that the table has"; fi
+with_gain() {	# with_gain GAIN: of the second row
+	make_document
+	edit "s/\tok/\t1.5\tok/; s/\tstatus/\tgain\tstatus/
+		\$s/1.5/$1/" tables/cpu/bench.tsv
+}
+for bad in nan -nan NaN inf; do
+	with_gain $bad; edit 's/"bwd_ms"/"gain"/' src/plots/curve.gp; lint
+	expect "a point at $bad" 1 "$(line_of curve)" \
+		"tables/cpu/bench.tsv:11: gain is $bad"
+done
+with_gain nan; lint
+expect_good "not a number where nothing is drawn"
 make_document; printf '\n<<a.c>>=\n%090d\n@\n' 0 >>writeup.nw; lint
 expect "a line that is too long" 1 "$(line_of 0000)" "90 columns"
 
 make_document; add 'a << b'; lint
 expect "chunk brackets in prose" 2 "$(line_of 'a <<')" "unescaped"
+mkdir noweb
+for tool in markup finduses; do
+	printf '#!/bin/sh\necho %s >>used\nexec %s/%s "$@"\n' $tool \
+		"${NOWEB:-/usr/lib/noweb}" $tool >noweb/$tool
+	chmod +x noweb/$tool
+done
+make_document; NOWEB=$PWD/noweb lint
+if [ $status -eq 0 ] && [ "$(sort used | tr '\n' ' ')" = "finduses markup " ]
+then ok "noweb in another folder"
+else not_ok "noweb in another folder"; fi
 if ! command -v xelatex >/dev/null || ! command -v gnuplot >/dev/null; then
 	echo "ok - the whole weave # SKIP xelatex or gnuplot is missing"
 	finish
@@ -105,6 +173,19 @@ mv writeup.pdf first.pdf
 rm -rf build/weave figures; pdf
 if cmp -s first.pdf writeup.pdf; then ok "and again, byte for byte"
 else not_ok "and again, byte for byte"; fi
+mkdir -p home/.local/share/pandoc
+printf '%s\n' 'set decimalsign ","' 'set logscale x 10' 'set title "mine"' \
+	'set locale' >home/.gnuplot
+echo 'error "this is read"' >home/.local/share/pandoc/init.lua
+rm -rf build/weave figures
+(
+	export HOME=$PWD/home GNUTERM=dumb
+	unset XDG_DATA_HOME
+	pdf
+	exit $status
+)
+if cmp -s first.pdf writeup.pdf; then ok "and for a user with settings"
+else not_ok "and for a user with settings"; fi
 
 edit 's/, 2, 0.1)/, 3, 0.1)/'; pdf
 if [ $status -eq 1 ] && cmp -s first.pdf writeup.pdf; then
@@ -123,6 +204,22 @@ else not_ok "a reference into the rest has its number there"; fi
 if grep -q 'Away' notes.txt
 then not_ok "and the rest is left out"
 else ok "and the rest is left out"; fi
+make_document
+edit '1i ```{=latex}\n\\part{First}\n```\n'
+{
+	printf '\n```{=latex}\n\\part{Second}\n```\n# Code {#sec-code}\n'
+	for k in {1..40}; do
+		printf '\nA chunk of some lines.\n\n<<tests/%d.c>>=\n' $k
+		seq -f 'line(%g);' $((6 + k * 7 % 23))
+		echo @
+	done
+} >>writeup.nw
+pdf; expect_good "much code"
+pdftotext -bbox writeup.pdf words.xml
+if awk -F '"' '/>line\([0-9]+\);</ { n++; if ($8 > 239 / 25.4 * 72) low = $8 }
+	END { exit low > 0 || n < 600 }' words.xml
+then ok "stays on its pages"
+else not_ok "stays on its pages"; fi
 make_document
 mkdir -p src/drawings
 echo '\begin{tikzpicture}\node{\Rows};\end{tikzpicture}' >src/drawings/box.tex
@@ -143,6 +240,7 @@ else not_ok "a new value is drawn"; fi
 edit 's/{Rows=65}/{Lines=65}/'; pdf
 expect "an error in a drawing" 1 "$(line_of Lines)" \
 	"drawing box: Undefined control"
+mkdir bin
 make_document; pdf; touch -d '2 days ago' figures/cpu/curve.pdf; pdf
 if ! drawn cpu/curve
 then ok "an unchanged plot is not drawn again"
@@ -156,6 +254,17 @@ edit 's/\t60.0\t/\t61.0\t/' tables/cpu/bench.tsv; pdf
 if drawn cpu/curve
 then ok "a plot's table counts"
 else not_ok "a plot's table counts"; fi
+
+# a gnuplot whose library writes nothing that can be read, and no TeX
+printf '#!/bin/sh\necho >>runs\n%s "$@"\nsed -i s/Producer/Recudorp/ %s\n' \
+	"$(command -v gnuplot)" 'figures/*/*.new' >bin/gnuplot
+printf '#!/bin/sh\nexit 1\n' >bin/xelatex
+chmod +x bin/gnuplot bin/xelatex
+rm -r figures
+for k in 1 2; do (PATH=$PWD/bin:$PATH pdf); done
+if [ "$(grep -c '' runs)" = 1 ]
+then ok "nor one that a newer library has written"
+else not_ok "nor one that a newer library has written"; fi
 
 make_document; echo 'plot nonsense' >>src/plots/curve.gp; pdf
 expect "a broken figure script" 1 "$(line_of curve)" "curve.gp: .*nonsense"

@@ -399,7 +399,7 @@ static void cuda_graph_destroy(void *state, void *graph)
 
 // list the functions of the CUDA backend
 const Backend cuda_backend = {
-	.name = "cuda", .missing = cuda_missing, .open = cuda_open,
+	.name = "cuda", .why_missing = cuda_missing, .open = cuda_open,
 	.close = cuda_close, .describe = cuda_describe,
 	.libraries = cuda_libraries, .bus = cuda_bus, .memory = cuda_memory,
 	.range = cuda_range, .available = cuda_available, .width = type_size,

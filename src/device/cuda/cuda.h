@@ -31,7 +31,7 @@ void         cuda_expect(cudaError_t error, const char *call, const char *file,
 #define CUDA(call) cuda_expect((call), #call, __FILE__, __LINE__)
 
 /* Does the current GPU run the kernels of this build? cudaSuccess or the reason
- * why not, for cuda_backend.missing. */
+ * why not, for cuda_backend.why_missing. */
 cudaError_t  cuda_probe(void);
 
 #ifdef __cplusplus

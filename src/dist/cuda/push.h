@@ -18,9 +18,8 @@ typedef struct Sources {
 	int count;                       /* > 0 */
 } Sources;
 
-/* to[i] = the sum of at[r][i] over the sources r, in their order and in fp32, for
- * i < n; `to` may be one of the sources. All are of the type of `to`, FP32 or
- * BF16. The kernel has at most `blocks` blocks */
+/* to[i] = the sum of at[r][i] over the sources, in their order and in fp32;
+ * i < n; `to` may be a source. FP32 or BF16. The kernel has at most `blocks` */
 void push_sum(Array to, const Sources *from, size_t n, int blocks,
 	cudaStream_t stream);
 

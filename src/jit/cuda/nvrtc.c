@@ -10,7 +10,7 @@
 #include "jit/cuda/nvrtc.h"
 #include "jit/source.h"
 #include "ops/cuda/cuda.h"
-#include "ops/cuda/stream.h"
+#include "ops/cuda/launch_context.h"
 
 // compile CUDA
 static void check_nvrtc(nvrtcResult result, const char *call)

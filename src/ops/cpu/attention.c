@@ -72,11 +72,12 @@ static void online_softmax(const Attention *a, AttentionTile t,
 		real *x = s + r * t.columns, largest = sums[r].largest;
 		for (size_t c = 0; c < n; c++)
 			largest = x[c] > largest ? x[c] : largest;
-		real rescale = exponential(sums[r].largest - largest);
+		real base = finite_base(largest);
+		real rescale = exponential(sums[r].largest - base);
 		double sum = 0;
 		#pragma omp simd reduction(+:sum)
 		for (size_t c = 0; c < n; c++)
-			sum += x[c] = exponential(x[c] - largest);
+			sum += x[c] = exponential(x[c] - base);
 		for (size_t c = n; c < t.columns; c++)
 			x[c] = 0;
 		for (size_t d = 0; d < a->D && t.j > 0; d++)
@@ -102,8 +103,9 @@ static void attention_head(const Attention *a, size_t head, AttentionTile t,
 			.alpha = 1, .beta = t.j > 0 });
 	}
 	for (size_t r = 0; r < t.rows; r++) {
+		real sum = sums[r].sum == 0 ? 1 : (real)sums[r].sum;
 		for (size_t d = 0; d < a->D; d++)
-			o[r * a->o.row + d] /= (real)sums[r].sum;
+			o[r * a->o.row + d] /= sum;
 		((real *)a->L.at)[head * a->seqlen_q + t.i + r] =
 			sums[r].largest + (real)log(sums[r].sum);
 	}
@@ -148,7 +150,7 @@ static void backward_tile(const Attention *a, const AttentionGradient *g,
 	for (size_t r = 0; r < t.rows; r++) {
 		real *p = w.p + r * t.columns, *dp = w.dp + r * t.columns;
 		size_t n = visible_columns(a, t, r);
-		real l = L[r], delta = w.delta[t.i + r];
+		real l = finite_base(L[r]), delta = w.delta[t.i + r];
 		#pragma omp simd
 		for (size_t c = 0; c < n; c++) {
 			p[c] = exponential(p[c] - l);

@@ -52,15 +52,21 @@ static inline real row_max(const real *z, size_t n)
 	return most;
 }
 
-/* returns the sum of exp(z - *largest) over n logits; *largest: the largest of
- * them */
+/* what exponentials of a row are taken relative to; most: its maximum */
+static inline real finite_base(real most)
+{
+	return most == -INFINITY ? 0 : most;
+}
+
+/* returns the sum of exp(z - *largest) over n logits, 0 if all are -inf;
+ * *largest: the largest of them */
 static inline double row_exponentials(const real *z, size_t n, real *largest)
 {
-	real most = row_max(z, n);
+	real most = row_max(z, n), base = finite_base(most);
 	double sum = 0;
 	#pragma omp simd reduction(+:sum)
 	for (size_t v = 0; v < n; v++)
-		sum += exponential(z[v] - most);
+		sum += exponential(z[v] - base);
 	*largest = most;
 	return sum;
 }

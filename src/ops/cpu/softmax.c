@@ -13,11 +13,12 @@ void cpu_softmax_forward(Device *d, Array P, Array S, double scale,
 		real *p = (real *)P.at + row * T, factor = (real)scale;
 		size_t n = row % T + 1;
 		real largest = row_max(s, n);
+		largest = finite_base(largest);
 		double sum = 0;
 		#pragma omp simd reduction(+:sum)
 		for (size_t j = 0; j < n; j++)
 			sum += p[j] = exponential((s[j] - largest) * factor);
-		real inverse = (real)(1 / sum);
+		real inverse = sum == 0 ? 0 : (real)(1 / sum);
 		for (size_t j = 0; j < T; j++)
 			p[j] = j < n ? p[j] * inverse : 0;
 	}

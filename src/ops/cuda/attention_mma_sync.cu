@@ -1,6 +1,6 @@
 /* attention_mma_sync.cu: attention tile by tile, forward and backward, on
  * tensor cores */
-#include "ops/cuda/tile.cuh"
+#include "ops/cuda/mma_tiles.cuh"
 
 // compute attention of 64 queries
 /* what a block of threads that owns queries reads, and where its keys end */

@@ -1,5 +1,5 @@
 /* attention_simt.cu: attention by the formulas, four threads to a row */
-#include "ops/cuda/tile.cuh"
+#include "ops/cuda/mma_tiles.cuh"
 
 enum { TEAM = 4, ROWS = 32, THREADS = ROWS * TEAM };
 

@@ -3,7 +3,7 @@
  * multiply them where they lie, in shared memory */
 #include "ops/cuda/hopper.cuh"
 #include "ops/cuda/hopper.h"
-#include "ops/cuda/tile.cuh"
+#include "ops/cuda/mma_tiles.cuh"
 
 /* warpgroups and threads of a block; rows of its own part, 64 for each
  * warpgroup */

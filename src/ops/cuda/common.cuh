@@ -8,7 +8,7 @@
 #include <cuda_fp16.h>
 
 #include "ops/cuda/cuda.h"
-#include "ops/cuda/stream.h"
+#include "ops/cuda/launch_context.h"
 
 using bf16 = __nv_bfloat16;
 using fp16 = __half;
@@ -201,7 +201,7 @@ static inline unsigned blocks_for(size_t n, size_t each)
 	return (unsigned)blocks;
 }
 
-/* whole warps, at most `most` threads, for n pieces of work */
+/* threads for n pieces of work: whole warps, at most `most` */
 static inline unsigned threads_for(size_t n, unsigned most)
 {
 	return n >= most ? most : (unsigned)(n + 31) / 32 * 32;

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "ops/cuda/hopper.h"
-#include "ops/cuda/stream.h"
+#include "ops/cuda/launch_context.h"
 
 // ask whether the GPU is a Hopper, and heads are aligned
 bool hopper_present(Device *d)

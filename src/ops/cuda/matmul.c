@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/grow.h"
 #include "base/stats.h"
-#include "ops/cuda/stream.h"
+#include "ops/cuda/launch_context.h"
 #include "ops/gemm_choices.h"
 
 // end the program when a call to cuBLASLt fails

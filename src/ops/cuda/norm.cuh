@@ -46,7 +46,7 @@ template <class T> struct Gains {
 };
 
 // sum over the threads of a row
-/* of all threads that have the row; the same for each */
+/* returns the sum over all threads of the row, to each of them */
 __device__ inline float sum_of_row(float x)
 {
 	return blockDim.x == 32 ? warp_sum(x) : block_sum(x);

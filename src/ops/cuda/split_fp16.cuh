@@ -9,7 +9,7 @@
 #define OPS_CUDA_SPLIT_FP16_CUH
 
 #include "ops/cuda/hopper.cuh"
-#include "ops/cuda/tile.cuh"
+#include "ops/cuda/mma_tiles.cuh"
 
 /* rows of a tile, and of the accumulators of a warpgroup */
 enum { ROWS = 64 };

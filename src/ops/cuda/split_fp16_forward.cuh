@@ -12,15 +12,15 @@ struct SplitForward {
 	bool wide;                      /* may O be written in pairs? */
 };
 
-/* of a thread's two rows: the largest score, and the sum of this thread's
- * exponentials relative to it, in P_UNIT */
+/* the largest score of each of a thread's two rows, and the sum of this
+ * thread's exponentials relative to it, in P_UNIT */
 struct SplitRowStats {
 	float largest[2], sum[2];
 };
 
 // exponentiate scores against the largest so far
 /* turns scores into exponentials relative to the largest so far, in P_UNIT;
- * shrink: the factor by which earlier sums are rescaled */
+ * rescale: the factor by which earlier sums are rescaled */
 __device__ __forceinline__ void online_softmax(float (&s)[32], SplitRowStats &w,
 	float (&rescale)[2], float scale)
 {

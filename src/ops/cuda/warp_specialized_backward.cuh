@@ -28,7 +28,8 @@ struct BackwardScratch {
 	int seqlen_q, rows;
 };
 
-/* where query c of 16 stands, so that a thread's four queries are side by side */
+/* the position of query c of 16, by which a thread's four queries are
+ * neighbours */
 __device__ inline int row_stats_position(int c)
 {
 	return c % 8 / 2 * 4 + c / 8 * 2 + c % 2;

@@ -38,7 +38,8 @@ struct TileConfig {
 	/* a tile of 64 queries, a tile of keys, all tiles of keys and values */
 	static constexpr int Q_NBYTES = 64 * W::ROW, K_NBYTES = N * W::ROW,
 		RING_NBYTES = 2 * STAGES * K_NBYTES;
-	/* what a warpgroup stores for the first one: O, maximum and sum of two rows */
+	/* the results that a warpgroup stores for the first one: O, maximum and sum of
+	 * two rows */
 	static constexpr int ACC = D / 2 + 4, ACC_NBYTES = ACC * 4 * WARPGROUP,
 		ACC_ALL = (STRIDE - 1) * ACC_NBYTES;
 	/* a block may have 232448; a multiprocessor has 233472, of which each block takes
@@ -231,9 +232,9 @@ __device__ inline void produce(const ForwardShared<C> &shared,
 }
 
 // exponentiate scores on Hopper
-/* of a thread's two rows, low = 0 or 1: maximum of the scores in the log2 domain,
- * up to 8 behind; sum of this thread's exponentials; the factor by which earlier
- * sums are rescaled */
+/* for each of a thread's two rows, low = 0 or 1: maximum of the scores in the
+ * log2 domain, up to 8 behind; sum of this thread's exponentials; the factor by
+ * which earlier sums are rescaled */
 struct RowState {
 	float row_max[2], sum[2], rescale[2];
 };
@@ -249,9 +250,9 @@ __device__ __forceinline__ void apply_mask(float (&s)[R], const int (&last)[2])
 			s[i] = -INFINITY;
 }
 
-// raise the base of a warp's rows
-/* raises the base where a score exceeds it by more than 8; true: sums of this
- * warp must be rescaled */
+// raise the maximum of a warp's rows
+/* raises a row's maximum where a score exceeds it by more than 8; true: sums of
+ * this warp must be rescaled */
 template <bool MASKED, int R>
 __device__ __forceinline__ bool update_row_max(const float (&s)[R],
 	RowState &rows, float base2)
@@ -282,8 +283,8 @@ __device__ __forceinline__ bool update_row_max(const float (&s)[R],
 	return true;
 }
 
-// exponentiate scores against the base
-/* turns scores s into 2^(base2 s - base), and adds them to the rows' sums */
+// exponentiate scores against the row maximum
+/* turns scores s into 2^(base2 s - row_max), and adds them to the rows' sums */
 template <bool MASKED, int R>
 __device__ __forceinline__ void exp_scores(float (&s)[R], RowState &rows,
 	float base2)

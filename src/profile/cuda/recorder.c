@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/grow.h"
-#include "profile/cuda/names.h"
+#include "profile/cuda/kernel_names.h"
 
 #define CUPTI(call) cupti_expect((call), #call, __LINE__)
 

@@ -343,7 +343,7 @@ static inline void run_on_gpu(void **test)
 
 static inline int open_both(void **state)
 {
-	const char *missing = cuda_backend.missing(0);
+	const char *missing = cuda_backend.why_missing(0);
 	cpu = device_open("cpu");
 	if (missing)
 		print_message("no GPU, so nothing is tested here: %s\n", missing);

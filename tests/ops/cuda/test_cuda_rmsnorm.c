@@ -56,7 +56,7 @@ static void version_follows_the_formulas(void **state)
 // run a version of each norm
 static int open_gpu(void **state)
 {
-	const char *missing = cuda_backend.missing(0);
+	const char *missing = cuda_backend.why_missing(0);
 	if (missing)
 		print_message("no GPU, so nothing is tested here: %s\n", missing);
 	else

@@ -1,0 +1,48 @@
+/* option_rows.h: rows of tables of options that several programs have; TO: the
+ * variable that an option sets; RANGE: "1..65536" */
+#ifndef BENCH_OPTION_ROWS_H
+#define BENCH_OPTION_ROWS_H
+
+#include "base/choices.h"
+#include "base/options.h"
+
+// name the options of a model's shape
+#define SIZE_OPTION(TO) SIZE_OPTION_FOR(TO, "model")
+#define SIZE_OPTION_FOR(TO, HELP) { "size", OPT_CHOICE, TO, SIZES, HELP }
+#define D_MODEL_OPTION(TO, RANGE, HELP) { "d-model", OPT_INT, TO, RANGE, HELP }
+#define D_FF_OPTION(TO, RANGE, HELP) { "d-ff", OPT_INT, TO, RANGE, HELP }
+#define CONTEXT_OPTION(TO) \
+	CONTEXT_OPTION_IN(TO, "1..65536", "tokens in a sequence")
+#define CONTEXT_OPTION_IN(TO, RANGE, HELP) { "context", OPT_INT, TO, RANGE, HELP }
+#define BATCH_OPTION(TO) BATCH_OPTION_IN(TO, "1..4096", "sequences in a batch")
+#define BATCH_OPTION_IN(TO, RANGE, HELP) { "batch", OPT_INT, TO, RANGE, HELP }
+/* of attention, and of a norm, by itself */
+#define LENGTH_OPTION(TO) \
+	{ "n", OPT_INT, TO, "1..1048576", "this length only" }
+#define HEAD_SIZE_OPTION(TO) { "d", OPT_INT, TO, "1..256", "this head size only" }
+#define ROWS_OPTION(TO) \
+	{ "rows", OPT_INT, TO, "1..1048576", "rows that are normalised" }
+
+// name the options of a run
+#define PRECISION_OPTION(TO) PRECISION_OPTION_FOR(TO, "number formats")
+#define PRECISION_OPTION_FOR(TO, HELP) \
+	{ "precision", OPT_CHOICE, TO, PRECISIONS, HELP }
+#define FUSION_OPTION(TO) { "fusion", OPT_CHOICE, TO, FUSIONS, "path" }
+#define WARMUP_OPTION(TO) \
+	WARMUP_OPTION_IN(TO, "1..1000", "steps before measuring")
+#define WARMUP_OPTION_IN(TO, RANGE, HELP) { "warmup", OPT_INT, TO, RANGE, HELP }
+#define STEPS_OPTION(TO) STEPS_OPTION_IN(TO, "1..1000", "measured steps")
+#define STEPS_OPTION_IN(TO, RANGE, HELP) { "steps", OPT_INT, TO, RANGE, HELP }
+#define RUNS_OPTION(TO) \
+	{ "runs", OPT_INT, TO, "1..1000", "measured runs, after a few" }
+#define TEXT_OPTION(TO) { "text", OPT_TEXT, TO, "FILE", "what to learn" }
+#define RANKS_OPTION(TO) { "ranks", OPT_INT, TO, "1..64", "processes of a job" }
+#define TRANSPORT_OPTION(TO) \
+	{ "transport", OPT_CHOICE, TO, TRANSPORTS, "what carries collectives" }
+#define WIRE_OPTION(TO, HELP) { "wire", OPT_CHOICE, TO, WIRES, HELP }
+#define DEVICE_OPTION(TO) \
+	{ "device", OPT_TEXT, TO, DEVICES "|cuda:N", \
+		"where to run; auto: on a GPU if there is one" }
+#define SUMS_OPTION(TO) { "sums", OPT_CHOICE, TO, SUMS, "who sums gradients" }
+
+#endif

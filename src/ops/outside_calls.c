@@ -1,0 +1,124 @@
+#include "ops/outside_calls.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#ifdef HAVE_CUDA
+#include "device/cuda/cuda.h"
+#endif
+
+// open a device for callers
+/* a device that serves callers */
+typedef struct ServedDevice {
+	pthread_mutex_t lock;   /* held during a call */
+	Device *device;
+	void *stream;           /* of the call before */
+	bool called;
+} ServedDevice;
+
+/* the entry of the CPU or of a GPU, opened at the first call; NULL: there is no
+ * such GPU */
+static ServedDevice *served_device(bool gpu, int number)
+{
+	enum { MOST = 64 };
+	static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+	static ServedDevice *cpu, *gpus[MOST];
+	char name[16] = "cpu";
+	if (gpu && (number < 0 || number >= MOST))
+		return NULL;
+	ServedDevice **found = gpu ? &gpus[number] : &cpu, *served;
+	pthread_mutex_lock(&opening);
+#ifdef HAVE_CUDA
+	bool missing = gpu && *found == NULL && cuda_backend.why_missing(number);
+#else
+	bool missing = gpu;
+#endif
+	if (*found == NULL && !missing) {
+		if (gpu)
+			snprintf(name, sizeof name, "cuda:%d", number);
+		*found = need(calloc(1, sizeof **found));
+		pthread_mutex_init(&(*found)->lock, NULL);
+		(*found)->device = device_open(name);
+	}
+	served = *found;
+	pthread_mutex_unlock(&opening);
+	return served;
+}
+
+// make a GPU current, with the caller's stream
+#ifdef HAVE_CUDA
+static void restore_gpu(int before, int now)
+{
+	if (before != now)
+		CUDA(cudaSetDevice(before));
+}
+
+/* is the stream being captured into a CUDA graph? */
+static bool is_capturing(void *stream)
+{
+	enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+	if (stream && cudaStreamIsCapturing(stream, &status) != cudaSuccess)
+		cudaGetLastError();               /* it has been dealt with */
+	return status != cudaStreamCaptureStatusNone;
+}
+
+/* queues what follows on `stream`, after the work of the call before; false: the
+ * stream of that call is being captured */
+static bool follow_stream(ServedDevice *served, void *stream)
+{
+	if (served->called && served->stream == stream)
+		return true;
+	if (is_capturing(served->stream))
+		return false;
+	cuda_replace_stream(served->device->state, stream);
+	served->called = true;
+	served->stream = stream;
+	return true;
+}
+#endif
+
+// begin and end a call from outside
+CallerStatus caller_enter(Caller *c, bool gpu, int number, void *stream)
+{
+	c->before = -1;
+#ifdef HAVE_CUDA
+	if (gpu && is_capturing(stream))
+		return CALLER_CAPTURES;
+	if (gpu && cudaGetDevice(&c->before) != cudaSuccess)
+		return CALLER_NO_GPU;
+#endif
+	c->served = served_device(gpu, number);
+	if (c->served) {
+		c->device = c->served->device;
+		pthread_mutex_lock(&c->served->lock);
+	}
+#ifdef HAVE_CUDA
+	if (gpu && c->served) {
+		CUDA(cudaSetDevice(number));
+		if (!follow_stream(c->served, stream)) {
+			caller_leave(c);
+			return CALLER_CAPTURES;
+		}
+	} else if (gpu) {
+		restore_gpu(c->before, -1);
+	}
+#endif
+	return c->served ? CALLER_OK : CALLER_NO_GPU;
+}
+
+void caller_leave(Caller *c)
+{
+#ifdef HAVE_CUDA
+	int now = c->before;
+	if (c->before >= 0 && cudaGetDevice(&now) == cudaSuccess)
+		restore_gpu(c->before, now);
+#endif
+	pthread_mutex_unlock(&c->served->lock);
+}
+
+const char *caller_text(const char *const *texts, int n, int32_t status)
+{
+	return status >= 0 && status < n ? texts[status] : "no such status";
+}
