@@ -32,7 +32,8 @@ done
 unshare --net --uts --ipc --mount mount -t tmpfs tmpfs /dev/shm 2>/dev/null ||
 	refuse "namespaces are not permitted: it takes root, in a container \
 CAP_SYS_ADMIN and CAP_NET_ADMIN"
-work=$(mktemp -d || mktemp -d -p /tmp)
+mkdir -p build
+work=$(mktemp -d build/two_nodes.XXXXXX)
 pids=()
 trap 'kill "${pids[@]}" 2>/dev/null || true; rm -rf "$work"' EXIT
 trap 'exit 130' INT
@@ -92,7 +93,7 @@ first=\$((node * $ranks))
 export OMP_NUM_THREADS=$((threads > 0 ? threads : 1))
 export CUDA_VISIBLE_DEVICES=\$(seq -s , \$first \$((first + $ranks - 1)))
 exec nsenter -t "\${pids[node]}" --net --uts --ipc --mount \\
-	bash -c "cd $(printf %q "$PWD") && \$*"
+	bash -c 'cd "\$0" && eval "\$*"' $(printf %q "$PWD") "\$@"
 END
 chmod +x "$work/on"
 case $("$mpirun" --version 2>&1) in

@@ -92,7 +92,7 @@ function M.finish()
 	end
 	files.write(work .. "/drawings.tex", table.concat(book)
 		.. "\\end{document}\n")
-	local ok, text = files.run("%s", table.concat(run))
+	local ok, text = files.run(table.concat(run))
 	if ok then return end
 	local name, what = text:match("drawing%-([^\n]-)%.tex:%d+: ([^\n]*)")
 	for _, d in ipairs(M.stale) do

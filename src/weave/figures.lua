@@ -11,7 +11,7 @@ local function is_serious(line)
 end
 
 local function gnuplot(script, settings)
-	local ok, text = files.run("env -u GNUTERM gnuplot -d -e \"%s\" %s 2>&1",
+	local ok, text = files.run('env -u GNUTERM gnuplot -d -e "$1" "$2" 2>&1',
 		settings, script)
 	local lines = {}
 	for l in text:gmatch("[^\n]+") do
@@ -76,7 +76,7 @@ function M.update(name, script, tables, more)
 	end
 	M.drawn[out] = key
 	if not M.draw or is_from(out, key) then return out end
-	files.run("mkdir -p " .. folder)
+	files.run('mkdir -p "$1"', folder)
 	table.insert(settings, ("out='%s.new'"):format(out))
 	if more ~= "" then table.insert(settings, more) end
 	local ok, err = gnuplot(script, table.concat(settings, "; "))

@@ -15,8 +15,9 @@ function M.write(path, text)
 	f:close()
 end
 
-function M.run(command, ...)
-	local ok, out = pcall(pandoc.pipe, "bash", {"-c", command:format(...)}, "")
+function M.run(command, ...)	-- what follows the command is its $1, $2 ...
+	local ok, out = pcall(pandoc.pipe, "bash", {"-c", command, "weave", ...},
+		"")
 	return ok, ok and out or type(out) == "table" and out.output
 		or tostring(out)
 end

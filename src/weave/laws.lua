@@ -23,7 +23,7 @@ local function add(name, ...)
 end
 
 local here = package.searchpath("laws", package.path):match("^(.*)/")
-local _, found = files.run("ls '%s'/laws/*.lua", here)
+local _, found = files.run('ls "$1"/laws/*.lua', here)
 for path in found:gmatch("[^\n]+") do
 	assert(loadfile(path, "t", {tables = begin, law = add}))()
 end

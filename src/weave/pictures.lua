@@ -33,10 +33,10 @@ local function small(svg)
 end
 
 function M.finish(out)
-	files.run("mkdir -p '%s/figures'", out)
+	files.run('mkdir -p "$1/figures"', out)
 	for pdf, name in pairs(M.taken) do
 		local svg = out .. "/" .. name
-		local ok, why = files.run("pdftocairo -svg '%s' '%s' 2>&1", pdf, svg)
+		local ok, why = files.run('pdftocairo -svg "$1" "$2" 2>&1', pdf, svg)
 		if not ok then error(pdf .. ": " .. why, 0) end
 		files.write(svg, small(files.read(svg)))
 	end

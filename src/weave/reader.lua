@@ -12,9 +12,11 @@ end
 -- run noweb on the file
 local function run_noweb(file)
 	local lib = os.getenv("NOWEB") or "/usr/lib/noweb"
-	local command = "set -o pipefail; '%s/markup' -t '%s' | "
-		.. "awk -f '%s/launch.awk' | '%s/finduses'"
-	local ok, out = files.run(command, lib, file, here, lib)
+	local command = [[set -eo pipefail
+		"$1/markup" -t "$2" | awk -f "$3/launch.awk" >"$4/stream"
+		sed -n 's/^@index defn //p' "$4/stream" >"$4/names"
+		exec "$1/finduses" "$4/names" <"$4/stream"]]
+	local ok, out = files.run(command, lib, file, here, files.work)
 	if not ok or out:find("\n@fatal ") then
 		io.stderr:write(file, ": noweb could not read the file\n")
 		os.exit(1)

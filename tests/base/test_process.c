@@ -46,11 +46,14 @@ static void ask_for_nothing(void *unused)
 	setenv("TMPDIR", "/nonexistent", 1);
 	char *made = process_folder("x");
 	bool there = strncmp(made, "/tmp/x.", 7) == 0;
-	_exit(rmdir(made) != 0 ? 3 : !there ? 4 : strcmp(getenv("TMPDIR"), "/tmp"));
+	_exit(rmdir(made) != 0 ? 3 : !there ? 4
+		: strcmp(getenv("TMPDIR"), "/tmp") != 0);
 }
 
 static void without_a_folder_there_is_another(void **state)
 {
+	if (access("/tmp", W_OK) != 0)
+		skip();
 	assert_int_equal(exit_status(ask_for_nothing, NULL), 0);
 }
 

@@ -17,20 +17,24 @@ if ! nodes 1 true; then
 	exit $failed
 fi
 export ASAN_OPTIONS=detect_leaks=0
-mkdir -m 777 "$out/tmp"
-TMPDIR=$out/tmp check 'two hosts' nodes 2 hostname
+place=$out/"o'b \$x&y #1 %d \"z, (1)~\`;" script=$PWD/src/bench/two_nodes.sh
+mkdir -m 777 "$place" "$place/tmp"
+there() { (cd "$place" && timeout 60 bash "$script" "$@" >"$out/said" 2>&1); }
+TMPDIR=$place/tmp check 'two hosts' there 2 hostname
 check 'with two ranks each' [ \
 	"$(grep '^node' "$out/said" | sort | uniq -c | tr -d ' \n')" = 2node02node1 ]
-check 'nothing is left behind' [ -z "$(ls -A "$out/tmp")" ]
+check 'nothing is left behind' [ -z "$(ls -A "$place/tmp" "$place/build" |
+	grep -v :)" ]
+check 'words of a command' there 1 test "a  'b" = "a  'b"
 if setpriv --reuid=65534 --clear-groups true 2>/dev/null; then
 	refused() {
-		! TMPDIR=$out/tmp setpriv --reuid=65534 --clear-groups --inh-caps=-all \
-			--no-new-privs bash src/bench/two_nodes.sh 1 touch "$out/tmp/ran" \
+		! TMPDIR=$place/tmp setpriv --reuid=65534 --clear-groups --inh-caps=-all \
+			--no-new-privs bash src/bench/two_nodes.sh 1 touch "$place/tmp/ran" \
 			>"$out/said" 2>&1 && [ "$(wc -l <"$out/said")" = 1 ]
 	}
 	check 'one line where namespaces are not permitted' refused
 	check 'which says so' grep -q 'namespaces are not permitted' "$out/said"
-	check 'nothing has run or is left' [ -z "$(ls -A "$out/tmp")" ]
+	check 'nothing has run or is left' [ -z "$(ls -A "$place/tmp")" ]
 fi
 check 'a link of a rate' nodes --rate 1gbit 1 tc qdisc show dev veth0
 check 'at both ends' [ "$(grep -c 'tbf.* rate 1Gbit' "$out/said")" = 2 ]

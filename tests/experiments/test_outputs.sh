@@ -15,15 +15,16 @@ cp "$out/build.mk" "$out/kept"
 profile='nsys_profile --size small --context 64'
 while read -r command; do
 	name="another kind for ${command%% *} ${command##* --}"
-	expect "${name% *}" 2 '(--force replaces it)' $command
+	expect "${name% *}" 2 '(--force replaces it)' ${command% *} \
+		"$out/${command##* }"
 	one_line "${name% *}"
 done <<END
-alternate_ring_all_reduce --out $out/build.mk
-$profile --trace $out/build.mk
-$profile --sweep kernels --folded $out/build.mk
-$profile --sweep timeline --folded $out/list
-$profile --snapshot $out/build.mk
-learning --save $out/build.mk
+alternate_ring_all_reduce --out build.mk
+$profile --trace build.mk
+$profile --sweep kernels --folded build.mk
+$profile --sweep timeline --folded list
+$profile --snapshot build.mk
+learning --save build.mk
 END
 ln -s loop "$out/loop"
 expect 'a link to itself' 2 'cannot write' learning --save "$out/loop"

@@ -141,12 +141,13 @@ make_document; add 'a << b'; lint
 expect "chunk brackets in prose" 2 "$(line_of 'a <<')" "unescaped"
 mkdir noweb
 for tool in markup finduses; do
-	printf '#!/bin/sh\necho %s >>used\nexec %s/%s "$@"\n' $tool \
+	printf '#!/bin/sh\necho %s $# >>used\nexec %s/%s "$@"\n' $tool \
 		"${NOWEB:-/usr/lib/noweb}" $tool >noweb/$tool
 	chmod +x noweb/$tool
 done
 make_document; NOWEB=$PWD/noweb lint
-if [ $status -eq 0 ] && [ "$(sort used | tr '\n' ' ')" = "finduses markup " ]
+if [ $status -eq 0 ] &&
+	[ "$(sort used | tr '\n' ' ')" = "finduses 1 markup 2 " ]
 then ok "noweb in another folder"
 else not_ok "noweb in another folder"; fi
 if ! command -v xelatex >/dev/null || ! command -v gnuplot >/dev/null; then
