@@ -68,12 +68,23 @@ sed "s|^|$tree/|; s|/[^/]*\$||" "$work/files" | sort -u | xargs mkdir -p
 		printf "@begin code 0\n@defn %s\n@nl\n@text %s\n@nl\n", $0, last
 		print "@end code 0"
 	}' "$work/files"
-} | if [ $lines = 1 ]; then
-	awk '/^@defn .*\.(c|cu|h|cuh)$/ { $0 = $0 "*" } 1'
+} >"$work/marked"
+write() { # write FLAGS...: the files whose names are on standard input
+	mapfile -t names
+	[ ${#names[@]} = 0 ] ||
+		"$noweb/nt" -t8 "$@" "${names[@]/#/-R}" <"$work/marked" |
+		(cd "$tree" && awk -v last="$last" -v names="${names[*]}" '
+			BEGIN { split(names, file, " "); n = 1 }
+			{ print >file[n] }
+			$0 == last { close(file[n++]) }')
+}
+if [ $lines = 1 ]; then
+	{ grep -E '\.(c|cu|h|cuh)$' "$work/files" || true; } | write -L
+	{ grep -vE '\.(c|cu|h|cuh)$' "$work/files" || true; } | write
 else
-	cat
-fi | (cd "$tree" && "$noweb/mnt" -t8 -L -all)
-whole=$( (cd "$tree" && xargs sed -s -n '$p') <"$work/files" |
+	write <"$work/files"
+fi
+whole=$( (cd "$tree" && xargs sed -s -n '$p' 2>&1) <"$work/files" |
 	grep -cFx "$last" || true)
 if [ "$whole" != "$(wc -l <"$work/files")" ]; then
 	echo "tangle: files could not be written whole (is the disk full?)" >&2

@@ -25,9 +25,9 @@ check 'the files are listed' grep -qx 'TANGLED += src/a/kernel.cu' \
 	build/tangled.mk
 mkdir full
 ln -s "${NOWEB:-/usr/lib/noweb}/markup" full/markup
-printf '#!/bin/sh\n%s/mnt "$@"; echo >src/run.sh\n' \
-	"${NOWEB:-/usr/lib/noweb}" >full/mnt
-chmod +x full/mnt
+printf '#!/bin/sh\n%s/nt "$@" | head -n 3\n' \
+	"${NOWEB:-/usr/lib/noweb}" >full/nt
+chmod +x full/nt
 full_disk() { NOWEB=$PWD/full tangle writeup.nw; }
 check 'a file that was not written whole stops it' not full_disk
 check 'it says so' grep -q 'could not be written whole' said
@@ -43,8 +43,7 @@ cp "$root/Makefile" elsewhere
 printf '%s\n' '{{src/make/tangle.sh}}=' 'echo >build/tangled.mk' '@' | document
 mv writeup.nw elsewhere
 other_noweb() {
-	PATH=$PWD/elsewhere/bin:$PATH make -C elsewhere NOWEB="$PWD/elsewhere/noweb" \
-		tangle >said 2>&1
+	PATH=$PWD/elsewhere/bin:$PATH make -C elsewhere NOWEB=noweb tangle >said 2>&1
 }
 check 'make uses the noweb that it is told' other_noweb
 check 'and runs what the document has' \
