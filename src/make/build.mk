@@ -73,8 +73,9 @@ WARNINGS := -std=c11 -Wall -Wextra -Werror
 WARNINGS += -Wno-unused-parameter -Wno-missing-field-initializers
 # clang would make an error of a loop that it cannot vectorise as asked
 WARNINGS += $(if $(IS_CLANG),-Wno-pass-failed)
-# helpers of an assignment's solutions are not called until those are written
-WARNINGS += $(if $(wildcard assignment.tsv),-Wno-unused-function)
+# what serves an assignment's solutions is not used until those are written
+WARNINGS += $(if $(wildcard assignment.tsv),-Wno-unused-function \
+	-Wno-unused-const-variable)
 CFLAGS_ALL = $(WARNINGS) $(OPTIMIZE) -march=native -fopenmp -fPIC \
 	-ffp-contract=off -fno-math-errno -fno-trapping-math \
 	-I$(S)src -I$(or $(S),.) \
