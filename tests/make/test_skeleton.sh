@@ -270,7 +270,7 @@ check 'the test fails without the solutions' not try "$work/none"
 check 'each case with the line of a function' [ "$(grep -c \
 	'not yet written: cpu_attention_forward_tiled (problem flash_forward)' \
 	"$work/log")" -ge 4 ]
-check 'and reports them' grep -q '^\[  FAILED  \] .*4 test(s)' \
+check 'and reports them' grep -q '^\[  FAILED  \] .*[4-9] test(s)' \
 	"$work/log"
 bash src/make/skeleton.sh "$work/one" flash_forward >/dev/null
 check 'with one it fails for the other' not try "$work/one"
