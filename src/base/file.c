@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -56,12 +55,12 @@ static int close_with_errno(int fd, int error)
 
 bool file_lock(int fd)
 {
-	static atomic_flag told = ATOMIC_FLAG_INIT;
+	static bool told;
 	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
 		return true;
 	if (errno == EWOULDBLOCK)
 		return false;
-	if (!atomic_flag_test_and_set(&told))
+	if (!__atomic_exchange_n(&told, true, __ATOMIC_RELAXED))
 		fprintf(stderr, "%s: no file can be locked here (%s); let no other "
 			"program write the same one\n", program_name, strerror(errno));
 	return true;

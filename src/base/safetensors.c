@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,282 +14,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/grow.h"
-
-// define an open tensor file
-enum { MOST_DIMENSIONS = 8, DEEPEST = 127, LONGEST_HEADER = 100000000 };
-
-typedef struct TensorEntry {
-	TensorView view;
-	size_t begin, end;         /* offsets of its data in the data */
-	size_t at;                 /* offset of its name in the file */
-} TensorEntry;
-
-typedef struct MetaPair {
-	char *key, *value;
-	size_t at;
-} MetaPair;
-
-struct TensorFile {
-	const char *path;
-	const char *map;           /* the whole file */
-	/* at: offset of the byte that the parser of the header reads next; end: of
-	 * the first byte behind the header */
-	size_t nbytes, at, end;
-	int ntensors, nmeta;
-	TensorEntry *tensors, **by_name; /* in the order of the file; sorted */
-	MetaPair *meta;                /* sorted by key */
-};
-
-// scan the tokens of JSON
-static _Noreturn void damaged(const TensorFile *f, size_t at,
-	const char *expected)
-{
-	usage_error("%s: offset %zu: expected %s", f->path, at, expected);
-}
-
-/* the character at f->at behind blanks, not taken; zero at the header's end */
-static char skip_blanks_and_peek(TensorFile *f)
-{
-	while (f->at < f->end && strchr(" \t\r\n", f->map[f->at]) && f->map[f->at])
-		f->at++;
-	return f->at < f->end ? f->map[f->at] : '\0';
-}
-
-/* takes the character c; anything else is damage */
-static void expect(TensorFile *f, char c)
-{
-	char text[] = { '\'', c, '\'', '\0' };
-	if (skip_blanks_and_peek(f) != c)
-		damaged(f, f->at, text);
-	f->at++;
-}
-
-/* takes the next character if it is c; returns whether it was */
-static bool accept(TensorFile *f, char c)
-{
-	bool found = skip_blanks_and_peek(f) == c;
-	f->at += found;
-	return found;
-}
-
-/* how many of the n bytes at s its first character has; 0: it is not UTF-8 */
-static size_t utf8_length(const unsigned char *s, size_t n)
-{
-	size_t length = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2
-		: s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;
-	if (length > n)
-		return 0;
-	for (size_t i = 1; i < length; i++)
-		if (s[i] >> 6 != 2)
-			return 0;
-	/* no surrogates, nothing longer than needed, nothing above 0x10ffff */
-	bool wrong = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f)
-		|| (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f);
-	return wrong ? 0 : length;
-}
-
-// scan an escape
-static uint32_t scan_four_digits(TensorFile *f)
-{
-	uint32_t code = 0;
-	for (int i = 0; i < 4; i++, f->at++) {
-		const char *digits = "0123456789abcdef0123456789ABCDEF", *digit = NULL;
-		if (f->at < f->end && f->map[f->at])
-			digit = strchr(digits, f->map[f->at]);
-		if (digit == NULL)
-			damaged(f, f->at, "a hexadecimal digit");
-		code = code * 16 + (uint32_t)(digit - digits) % 16;
-	}
-	return code;
-}
-
-/* the character of a \u escape, whose u has been taken */
-static uint32_t scan_code(TensorFile *f)
-{
-	size_t at = f->at - 2;
-	uint32_t high = scan_four_digits(f), low = 0;
-	if (high < 0xd800 || high > 0xdfff)
-		return high;
-	if (high < 0xdc00 && f->end - f->at > 2 && f->map[f->at] == '\\'
-		&& f->map[f->at + 1] == 'u') {
-		f->at += 2;
-		low = scan_four_digits(f);
-	}
-	if (low < 0xdc00 || low > 0xdfff)
-		damaged(f, at, "a pair of surrogates");
-	return 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
-}
-
-/* the character of the escape at f->at, which is taken */
-static uint32_t scan_escape(TensorFile *f)
-{
-	static const char letters[] = "\"\\/bfnrtu", meant[] = "\"\\/\b\f\n\r\t";
-	const char *letter = NULL;
-	f->at++;
-	if (f->at < f->end && f->map[f->at])
-		letter = strchr(letters, f->map[f->at]);
-	if (letter == NULL)
-		damaged(f, f->at, "one of \"\\/bfnrtu behind a backslash");
-	f->at++;
-	return *letter == 'u' ? scan_code(f) : (uint32_t)meant[letter - letters];
-}
-
-/* writes the character to s and returns how many bytes it takes */
-static size_t put_utf8(char *s, uint32_t code)
-{
-	size_t n = code > 0 && code < 0x80 ? 1 : code < 0x800 ? 2
-		: code < 0x10000 ? 3 : 4;
-	static const unsigned char marks[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
-	for (size_t i = n; i-- > 1; code >>= 6)
-		s[i] = (char)(0x80 | (code & 0x3f));
-	s[0] = (char)(marks[n] | code);
-	return n;
-}
-
-// scan a string
-/* how many bytes stand before the quote that ends the string at f->at */
-static size_t string_length(const TensorFile *f)
-{
-	size_t n = 0;
-	while (f->at + n < f->end && f->map[f->at + n] != '"')
-		n += f->map[f->at + n] == '\\' ? 2 : 1;
-	if (f->at + n >= f->end)
-		damaged(f, f->end, "the end of a string");
-	return n;
-}
-
-/* the string at f->at as UTF-8, which the caller frees */
-static char *scan_string(TensorFile *f)
-{
-	expect(f, '"');
-	char *s = need(malloc(string_length(f) + 1)), *to = s;
-	while (f->map[f->at] != '"') {
-		if (f->map[f->at] == '\\') {
-			to += put_utf8(to, scan_escape(f));
-			continue;
-		}
-		size_t n = utf8_length((const unsigned char *)f->map + f->at,
-			f->end - f->at);
-		if (n == 0 || (unsigned char)f->map[f->at] < ' ')
-			damaged(f, f->at, "a plain character in UTF-8");
-		memcpy(to, f->map + f->at, n);
-		to += n, f->at += n;
-	}
-	*to = '\0';
-	f->at++;
-	return s;
-}
-
-// scan a size and a shape
-static size_t scan_size(TensorFile *f)
-{
-	size_t value = 0;
-	char c = skip_blanks_and_peek(f);
-	if (c < '0' || c > '9' || (c == '0' && f->at + 1 < f->end
-		&& f->map[f->at + 1] >= '0' && f->map[f->at + 1] <= '9'))
-		damaged(f, f->at, "a number");
-	for (; f->at < f->end && f->map[f->at] >= '0' && f->map[f->at] <= '9';
-		f->at++)
-		if (__builtin_mul_overflow(value, 10, &value)
-			|| __builtin_add_overflow(value, f->map[f->at] - '0', &value))
-			damaged(f, f->at, "a number below 2^64");
-	return value;
-}
-
-static void scan_shape(TensorFile *f, TensorView *t)
-{
-	expect(f, '[');
-	for (t->ndim = 0, t->count = 1; !accept(f, ']'); t->ndim++) {
-		if (t->ndim > 0)
-			expect(f, ',');
-		size_t at = f->at, size = scan_size(f);
-		if (__builtin_mul_overflow(t->count, size, &t->count))
-			damaged(f, at, "a smaller shape");
-		if (t->ndim < MOST_DIMENSIONS)
-			t->shape[t->ndim] = size;
-	}
-}
-
-static void scan_offsets(TensorFile *f, size_t offsets[2])
-{
-	expect(f, '[');
-	offsets[0] = scan_size(f);
-	expect(f, ',');
-	offsets[1] = scan_size(f);
-	expect(f, ']');
-}
-
-// skip a value of any kind
-static bool skip_digits(TensorFile *f)
-{
-	size_t from = f->at;
-	while (f->at < f->end && f->map[f->at] >= '0' && f->map[f->at] <= '9')
-		f->at++;
-	return f->at > from;
-}
-
-/* takes the character at f->at, blanks not skipped, if it is one of these */
-static bool take_one_of(TensorFile *f, const char *these)
-{
-	bool found = f->at < f->end && f->map[f->at]
-		&& strchr(these, f->map[f->at]);
-	f->at += found;
-	return found;
-}
-
-static void skip_number(TensorFile *f)
-{
-	size_t at = f->at;
-	take_one_of(f, "-");
-	bool whole = take_one_of(f, "0") || skip_digits(f),
-		fraction = !take_one_of(f, ".") || skip_digits(f);
-	if (take_one_of(f, "eE")) {
-		take_one_of(f, "+-");
-		fraction &= skip_digits(f);
-	}
-	if (!whole || !fraction || f->at == f->end
-		|| !memchr(" \t\r\n,]}", f->map[f->at], 7)
-		|| !isfinite(strtod(f->map + at, NULL)))
-		damaged(f, at, "a value");
-}
-
-static void skip_value(TensorFile *f, int depth);
-
-/* the rest of a list or an object, whose bracket has been taken */
-static void skip_members(TensorFile *f, char end, int depth)
-{
-	if (depth > DEEPEST)
-		damaged(f, f->at, "fewer lists inside lists");
-	if (accept(f, end))
-		return;
-	do {
-		if (end == '}') {
-			free(scan_string(f));
-			expect(f, ':');
-		}
-		skip_value(f, depth);
-	} while (accept(f, ','));
-	expect(f, end);
-}
-
-/* depth: how many lists and objects the value stands in */
-static void skip_value(TensorFile *f, int depth)
-{
-	static const char *const words[] = { "true", "false", "null" };
-	char c = skip_blanks_and_peek(f);
-	for (int i = 0; i < 3; i++)
-		if (f->end - f->at >= strlen(words[i])
-			&& memcmp(f->map + f->at, words[i], strlen(words[i])) == 0) {
-			f->at += strlen(words[i]);
-			return;
-		}
-	if (c == '"')
-		free(scan_string(f));
-	else if (accept(f, '[') || accept(f, '{'))
-		skip_members(f, c == '[' ? ']' : '}', depth + 1);
-	else
-		skip_number(f);
-}
+#include "base/tensor_json.h"
 
 // read one tensor's entry
 /* how many bits an element has; 0: the format has no such dtype */
@@ -321,16 +45,16 @@ static void read_field(TensorFile *f, const char *key, TensorView *t,
 	size_t offsets[2])
 {
 	if (strcmp(key, "shape") == 0) {
-		scan_shape(f, t);
+		json_shape(f, t);
 	} else if (strcmp(key, "data_offsets") == 0) {
-		scan_offsets(f, offsets);
+		json_offsets(f, offsets);
 	} else if (strcmp(key, "dtype") == 0) {
-		char *name = scan_string(f);
+		char *name = json_string(f);
 		snprintf(t->dtype, sizeof t->dtype, "%s",
 			dtype_bits(name) ? name : "");
 		free(name);
 	} else {
-		skip_value(f, 2);
+		json_skip(f, 2);
 	}
 }
 
@@ -338,20 +62,20 @@ static void read_fields(TensorFile *f, TensorView *t, size_t offsets[2])
 {
 	static const char *const fields[] = { "dtype", "shape", "data_offsets" };
 	int seen[3] = { 0 };
-	expect(f, '{');
+	json_expect(f, '{');
 	do {
 		size_t at = f->at;
-		char *key = scan_string(f);
-		expect(f, ':');
+		char *key = json_string(f);
+		json_expect(f, ':');
 		read_field(f, key, t, offsets);
 		for (int i = 0; i < 3; i++)
 			if (strcmp(key, fields[i]) == 0 && ++seen[i] > 1)
-				damaged(f, at, "dtype, shape and data_offsets, once each");
+				json_damaged(f, at, "dtype, shape and data_offsets, once each");
 		free(key);
-	} while (accept(f, ','));
-	expect(f, '}');
+	} while (json_accept(f, ','));
+	json_expect(f, '}');
 	if (!seen[0] || !seen[1] || !seen[2])
-		damaged(f, f->at, "dtype, shape and data_offsets before here");
+		json_damaged(f, f->at, "dtype, shape and data_offsets before here");
 }
 
 // check an entry against the length of its data
@@ -361,13 +85,13 @@ static void read_tensor(TensorFile *f, char *name, size_t at)
 	size_t start = f->at, offsets[2] = { 0, 0 }, nbits;
 	read_fields(f, &t, offsets);
 	if (dtype_bits(t.dtype) == 0)
-		damaged(f, start, "a known dtype");
+		json_damaged(f, start, "a known dtype");
 	if (__builtin_mul_overflow(t.count, dtype_bits(t.dtype), &nbits)
 		|| nbits % 8 != 0 || offsets[1] < offsets[0]
 		|| offsets[1] - offsets[0] != nbits / 8)
-		damaged(f, start, "data_offsets as long as shape and dtype say");
+		json_damaged(f, start, "data_offsets as long as shape and dtype say");
 	if (offsets[1] > f->nbytes - f->end)
-		damaged(f, start, "a tensor that ends inside the file");
+		json_damaged(f, start, "a tensor that ends inside the file");
 	t.data = f->map + f->end + offsets[0];
 	if ((uintptr_t)t.data % dtype_alignment(t.dtype) != 0)
 		t.data = memcpy(need(malloc(nbits / 8 + 1)), t.data, nbits / 8);
@@ -383,24 +107,24 @@ static int by_key(const void *a, const void *b)
 
 static void read_pairs(TensorFile *f)
 {
-	expect(f, '{');
-	if (accept(f, '}'))
+	json_expect(f, '{');
+	if (json_accept(f, '}'))
 		return;
 	do {
 		f->meta = grow(f->meta, f->nmeta, sizeof *f->meta);
 		MetaPair *p = &f->meta[f->nmeta++];
 		p->at = f->at;
-		p->key = scan_string(f);
-		expect(f, ':');
-		p->value = scan_string(f);
-	} while (accept(f, ','));
-	expect(f, '}');
+		p->key = json_string(f);
+		json_expect(f, ':');
+		p->value = json_string(f);
+	} while (json_accept(f, ','));
+	json_expect(f, '}');
 }
 
 static void read_metadata(TensorFile *f)
 {
-	if (skip_blanks_and_peek(f) == 'n') {
-		skip_value(f, 1);
+	if (json_peek(f) == 'n') {
+		json_skip(f, 1);
 		return;
 	}
 	read_pairs(f);
@@ -408,7 +132,7 @@ static void read_metadata(TensorFile *f)
 		qsort(f->meta, f->nmeta, sizeof *f->meta, by_key);
 	for (int i = 1; i < f->nmeta; i++)
 		if (by_key(&f->meta[i - 1], &f->meta[i]) == 0)
-			damaged(f, f->meta[i].at, "a key of its own");
+			json_damaged(f, f->meta[i].at, "a key of its own");
 }
 
 // check the offsets and the names of all tensors
@@ -436,16 +160,16 @@ static void check_entries(TensorFile *f)
 	qsort(f->by_name, f->ntensors, sizeof *f->by_name, by_offset);
 	for (int i = 0; i < f->ntensors; i++) {
 		if (f->by_name[i]->begin != end)
-			damaged(f, f->by_name[i]->at, "a tensor that begins where the one "
-				"before it in the data ends");
+			json_damaged(f, f->by_name[i]->at,
+				"a tensor that begins where the one before it in the data ends");
 		end = f->by_name[i]->end;
 	}
 	if (end != f->nbytes - f->end)
-		damaged(f, f->end + end, "the end of the file");
+		json_damaged(f, f->end + end, "the end of the file");
 	qsort(f->by_name, f->ntensors, sizeof *f->by_name, by_name);
 	for (int i = 1; i < f->ntensors; i++)
 		if (by_name(&f->by_name[i - 1], &f->by_name[i]) == 0)
-			damaged(f, f->by_name[i]->at, "a name of its own");
+			json_damaged(f, f->by_name[i]->at, "a name of its own");
 }
 
 // map the file and walk its header
@@ -469,25 +193,25 @@ static void map_file(TensorFile *f)
 static void read_header(TensorFile *f)
 {
 	bool metadata = false;
-	expect(f, '{');
-	if (accept(f, '}'))
+	json_expect(f, '{');
+	if (json_accept(f, '}'))
 		return;
 	do {
-		skip_blanks_and_peek(f);
+		json_peek(f);
 		size_t at = f->at;
-		char *name = scan_string(f);
-		expect(f, ':');
+		char *name = json_string(f);
+		json_expect(f, ':');
 		if (strcmp(name, "__metadata__") != 0) {
 			read_tensor(f, name, at);
 			continue;
 		}
 		if (metadata)
-			damaged(f, at, "metadata once");
+			json_damaged(f, at, "metadata once");
 		metadata = true;
 		read_metadata(f);
 		free(name);
-	} while (accept(f, ','));
-	expect(f, '}');
+	} while (json_accept(f, ','));
+	json_expect(f, '}');
 }
 
 // open and close a tensor file
@@ -507,10 +231,10 @@ TensorFile *tensorfile_open(const char *path)
 	f->at = 8;
 	f->end = 8 + length;
 	if (f->at == f->end || f->map[f->at] != '{')
-		damaged(f, f->at, "'{'");
+		json_damaged(f, f->at, "'{'");
 	read_header(f);
-	if (skip_blanks_and_peek(f) != '\0' || f->at != f->end)
-		damaged(f, f->at, "the end of the header");
+	if (json_peek(f) != '\0' || f->at != f->end)
+		json_damaged(f, f->at, "the end of the header");
 	check_entries(f);
 	return f;
 }

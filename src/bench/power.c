@@ -131,7 +131,9 @@ PowerFacts power_read(PowerWatch **watch)
 static void set_known(Row *row, const char *column, const char *format,
 	double value)
 {
-	row_set(row, column, isnan(value) ? "-" : format, value);
+	char text[32];
+	snprintf(text, sizeof text, format, value);
+	row_set(row, column, "%s", isnan(value) ? "-" : text);
 }
 
 void row_set_power(Row *row, const PowerFacts *p, int steps)

@@ -23,7 +23,7 @@ cat >"$work/fuzz.c" <<'END'
 #include "base/error.h"
 #include "base/file.c"
 #include "base/grow.c"
-#include "base/safetensors.h"
+#include "base/tensor_json.c"
 
 static jmp_buf refused;
 static const uint8_t *image;

@@ -4,7 +4,8 @@
 if bash src/bench/two_nodes.sh 1 true >/dev/null 2>&1; then
 	expect 'a step over two nodes' 0 '^ *2  *10  *zero1  *small  *.* ok$' \
 		several_nodes --nodes 2 --Gbps 10 --size small --wide
-	check 'what is sent is derived' grep -q '  1.55[0-9]  *[0-9.]*  *ok$' "$out/said"
+	check 'what is sent is derived' \
+		grep -q '  1.55[0-9]  *[0-9.]*  *ok$' "$out/said"
 	expect 'buckets over two nodes' 0 '^ *2  *10  *5  *small  *1  *.* ok$' \
 		several_nodes --nodes 2 --Gbps 10 --size small --sweep buckets --wide
 	check 'of all sizes' test "$(grep -c ' ok$' "$out/said")" = 7
