@@ -14,7 +14,53 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/grow.h"
-#include "base/tensor_json.h"
+#include "base/json.h"
+
+// define an open tensor file
+enum { MOST_DIMENSIONS = 8, LONGEST_HEADER = 100000000 };
+
+typedef struct TensorEntry {
+	TensorView view;
+	size_t begin, end;         /* offsets of its data in the data */
+	size_t at;                 /* offset of its name in the file */
+} TensorEntry;
+
+typedef struct MetaPair {
+	char *key, *value;
+	size_t at;
+} MetaPair;
+
+struct TensorFile {
+	Json json;                 /* the whole file, up to the header's end */
+	size_t nbytes;
+	int ntensors, nmeta;
+	TensorEntry *tensors, **by_name; /* in the order of the file; sorted */
+	MetaPair *meta;                /* sorted by key */
+};
+
+// read a shape and offsets
+static void read_shape(TensorFile *f, TensorView *t)
+{
+	json_expect(&f->json, '[');
+	for (t->ndim = 0, t->count = 1; !json_accept(&f->json, ']'); t->ndim++) {
+		if (t->ndim > 0)
+			json_expect(&f->json, ',');
+		size_t at = f->json.at, size = json_size(&f->json);
+		if (__builtin_mul_overflow(t->count, size, &t->count))
+			json_damaged(&f->json, at, "a smaller shape");
+		if (t->ndim < MOST_DIMENSIONS)
+			t->shape[t->ndim] = size;
+	}
+}
+
+static void read_offsets(TensorFile *f, size_t offsets[2])
+{
+	json_expect(&f->json, '[');
+	offsets[0] = json_size(&f->json);
+	json_expect(&f->json, ',');
+	offsets[1] = json_size(&f->json);
+	json_expect(&f->json, ']');
+}
 
 // read one tensor's entry
 /* how many bits an element has; 0: the format has no such dtype */
@@ -45,16 +91,16 @@ static void read_field(TensorFile *f, const char *key, TensorView *t,
 	size_t offsets[2])
 {
 	if (strcmp(key, "shape") == 0) {
-		json_shape(f, t);
+		read_shape(f, t);
 	} else if (strcmp(key, "data_offsets") == 0) {
-		json_offsets(f, offsets);
+		read_offsets(f, offsets);
 	} else if (strcmp(key, "dtype") == 0) {
-		char *name = json_string(f);
+		char *name = json_string(&f->json);
 		snprintf(t->dtype, sizeof t->dtype, "%s",
 			dtype_bits(name) ? name : "");
 		free(name);
 	} else {
-		json_skip(f, 2);
+		json_skip(&f->json, 2);
 	}
 }
 
@@ -62,37 +108,38 @@ static void read_fields(TensorFile *f, TensorView *t, size_t offsets[2])
 {
 	static const char *const fields[] = { "dtype", "shape", "data_offsets" };
 	int seen[3] = { 0 };
-	json_expect(f, '{');
+	json_expect(&f->json, '{');
 	do {
-		size_t at = f->at;
-		char *key = json_string(f);
-		json_expect(f, ':');
+		size_t at = f->json.at;
+		char *key = json_string(&f->json);
+		json_expect(&f->json, ':');
 		read_field(f, key, t, offsets);
 		for (int i = 0; i < 3; i++)
 			if (strcmp(key, fields[i]) == 0 && ++seen[i] > 1)
-				json_damaged(f, at, "dtype, shape and data_offsets, once each");
+				json_damaged(&f->json, at, "dtype, shape and data_offsets, once each");
 		free(key);
-	} while (json_accept(f, ','));
-	json_expect(f, '}');
+	} while (json_accept(&f->json, ','));
+	json_expect(&f->json, '}');
 	if (!seen[0] || !seen[1] || !seen[2])
-		json_damaged(f, f->at, "dtype, shape and data_offsets before here");
+		json_damaged(&f->json, f->json.at,
+			"dtype, shape and data_offsets before here");
 }
 
 // check an entry against the length of its data
 static void read_tensor(TensorFile *f, char *name, size_t at)
 {
 	TensorView t = { .name = name };
-	size_t start = f->at, offsets[2] = { 0, 0 }, nbits;
+	size_t start = f->json.at, offsets[2] = { 0, 0 }, nbits;
 	read_fields(f, &t, offsets);
 	if (dtype_bits(t.dtype) == 0)
-		json_damaged(f, start, "a known dtype");
+		json_damaged(&f->json, start, "a known dtype");
 	if (__builtin_mul_overflow(t.count, dtype_bits(t.dtype), &nbits)
 		|| nbits % 8 != 0 || offsets[1] < offsets[0]
 		|| offsets[1] - offsets[0] != nbits / 8)
-		json_damaged(f, start, "data_offsets as long as shape and dtype say");
-	if (offsets[1] > f->nbytes - f->end)
-		json_damaged(f, start, "a tensor that ends inside the file");
-	t.data = f->map + f->end + offsets[0];
+		json_damaged(&f->json, start, "data_offsets as long as shape and dtype say");
+	if (offsets[1] > f->nbytes - f->json.end)
+		json_damaged(&f->json, start, "a tensor that ends inside the file");
+	t.data = f->json.map + f->json.end + offsets[0];
 	if ((uintptr_t)t.data % dtype_alignment(t.dtype) != 0)
 		t.data = memcpy(need(malloc(nbits / 8 + 1)), t.data, nbits / 8);
 	f->tensors = grow(f->tensors, f->ntensors, sizeof *f->tensors);
@@ -107,24 +154,24 @@ static int by_key(const void *a, const void *b)
 
 static void read_pairs(TensorFile *f)
 {
-	json_expect(f, '{');
-	if (json_accept(f, '}'))
+	json_expect(&f->json, '{');
+	if (json_accept(&f->json, '}'))
 		return;
 	do {
 		f->meta = grow(f->meta, f->nmeta, sizeof *f->meta);
 		MetaPair *p = &f->meta[f->nmeta++];
-		p->at = f->at;
-		p->key = json_string(f);
-		json_expect(f, ':');
-		p->value = json_string(f);
-	} while (json_accept(f, ','));
-	json_expect(f, '}');
+		p->at = f->json.at;
+		p->key = json_string(&f->json);
+		json_expect(&f->json, ':');
+		p->value = json_string(&f->json);
+	} while (json_accept(&f->json, ','));
+	json_expect(&f->json, '}');
 }
 
 static void read_metadata(TensorFile *f)
 {
-	if (json_peek(f) == 'n') {
-		json_skip(f, 1);
+	if (json_peek(&f->json) == 'n') {
+		json_skip(&f->json, 1);
 		return;
 	}
 	read_pairs(f);
@@ -132,7 +179,7 @@ static void read_metadata(TensorFile *f)
 		qsort(f->meta, f->nmeta, sizeof *f->meta, by_key);
 	for (int i = 1; i < f->nmeta; i++)
 		if (by_key(&f->meta[i - 1], &f->meta[i]) == 0)
-			json_damaged(f, f->meta[i].at, "a key of its own");
+			json_damaged(&f->json, f->meta[i].at, "a key of its own");
 }
 
 // check the offsets and the names of all tensors
@@ -160,32 +207,32 @@ static void check_entries(TensorFile *f)
 	qsort(f->by_name, f->ntensors, sizeof *f->by_name, by_offset);
 	for (int i = 0; i < f->ntensors; i++) {
 		if (f->by_name[i]->begin != end)
-			json_damaged(f, f->by_name[i]->at,
+			json_damaged(&f->json, f->by_name[i]->at,
 				"a tensor that begins where the one before it in the data ends");
 		end = f->by_name[i]->end;
 	}
-	if (end != f->nbytes - f->end)
-		json_damaged(f, f->end + end, "the end of the file");
+	if (end != f->nbytes - f->json.end)
+		json_damaged(&f->json, f->json.end + end, "the end of the file");
 	qsort(f->by_name, f->ntensors, sizeof *f->by_name, by_name);
 	for (int i = 1; i < f->ntensors; i++)
 		if (by_name(&f->by_name[i - 1], &f->by_name[i]) == 0)
-			json_damaged(f, f->by_name[i]->at, "a name of its own");
+			json_damaged(&f->json, f->by_name[i]->at, "a name of its own");
 }
 
 // map the file and walk its header
 static void map_file(TensorFile *f)
 {
 	struct stat s;
-	int fd = open(f->path, O_RDONLY | O_NONBLOCK);     /* it may be a FIFO */
+	int fd = open(f->json.path, O_RDONLY | O_NONBLOCK);     /* it may be a FIFO */
 	if (fd < 0 || fstat(fd, &s) != 0)
-		usage_error("cannot read %s: %s", f->path, strerror(errno));
+		usage_error("cannot read %s: %s", f->json.path, strerror(errno));
 	if (!S_ISREG(s.st_mode) || s.st_size < 8)
 		usage_error("%s: offset 0: expected a safetensors file (it starts with "
-			"eight bytes of header length)", f->path);
+			"eight bytes of header length)", f->json.path);
 	f->nbytes = s.st_size;
-	f->map = mmap(NULL, f->nbytes, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (f->map == MAP_FAILED)
-		die("cannot map %s: %s", f->path, strerror(errno));
+	f->json.map = mmap(NULL, f->nbytes, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (f->json.map == MAP_FAILED)
+		die("cannot map %s: %s", f->json.path, strerror(errno));
 	close(fd);
 }
 
@@ -193,48 +240,48 @@ static void map_file(TensorFile *f)
 static void read_header(TensorFile *f)
 {
 	bool metadata = false;
-	json_expect(f, '{');
-	if (json_accept(f, '}'))
+	json_expect(&f->json, '{');
+	if (json_accept(&f->json, '}'))
 		return;
 	do {
-		json_peek(f);
-		size_t at = f->at;
-		char *name = json_string(f);
-		json_expect(f, ':');
+		json_peek(&f->json);
+		size_t at = f->json.at;
+		char *name = json_string(&f->json);
+		json_expect(&f->json, ':');
 		if (strcmp(name, "__metadata__") != 0) {
 			read_tensor(f, name, at);
 			continue;
 		}
 		if (metadata)
-			json_damaged(f, at, "metadata once");
+			json_damaged(&f->json, at, "metadata once");
 		metadata = true;
 		read_metadata(f);
 		free(name);
-	} while (json_accept(f, ','));
-	json_expect(f, '}');
+	} while (json_accept(&f->json, ','));
+	json_expect(&f->json, '}');
 }
 
 // open and close a tensor file
 TensorFile *tensorfile_open(const char *path)
 {
 	TensorFile *f = need(calloc(1, sizeof *f));
-	f->path = path;
+	f->json.path = path;
 	map_file(f);
 	uint64_t length;
-	memcpy(&length, f->map, 8);
+	memcpy(&length, f->json.map, 8);
 	if (length > f->nbytes - 8)
 		usage_error("%s: offset 0: header length %" PRIu64 " exceeds the file",
 			path, length);
 	if (length > LONGEST_HEADER)
 		usage_error("%s: offset 0: header length %" PRIu64 " exceeds the "
 			"format's %d", path, length, LONGEST_HEADER);
-	f->at = 8;
-	f->end = 8 + length;
-	if (f->at == f->end || f->map[f->at] != '{')
-		json_damaged(f, f->at, "'{'");
+	f->json.at = 8;
+	f->json.end = 8 + length;
+	if (f->json.at == f->json.end || f->json.map[f->json.at] != '{')
+		json_damaged(&f->json, f->json.at, "'{'");
 	read_header(f);
-	if (json_peek(f) != '\0' || f->at != f->end)
-		json_damaged(f, f->at, "the end of the header");
+	if (json_peek(&f->json) != '\0' || f->json.at != f->json.end)
+		json_damaged(&f->json, f->json.at, "the end of the header");
 	check_entries(f);
 	return f;
 }
@@ -244,7 +291,7 @@ void tensorfile_close(TensorFile **file)
 	TensorFile *f = *file;
 	for (int i = 0; i < f->ntensors; i++) {
 		const char *data = f->tensors[i].view.data;
-		if (data < f->map || data > f->map + f->nbytes)
+		if (data < f->json.map || data > f->json.map + f->nbytes)
 			free((char *)data);
 		free((char *)f->tensors[i].view.name);
 	}
@@ -252,7 +299,7 @@ void tensorfile_close(TensorFile **file)
 		free(f->meta[i].key);
 		free(f->meta[i].value);
 	}
-	munmap((void *)f->map, f->nbytes);
+	munmap((void *)f->json.map, f->nbytes);
 	free(f->tensors);
 	free(f->by_name);
 	free(f->meta);
@@ -293,10 +340,10 @@ const TensorView *tensorfile_expect(const TensorFile *f, const char *name,
 {
 	const TensorView *t = tensorfile_find(f, name);
 	if (t == NULL)
-		usage_error("%s: has no tensor %s", f->path, name);
+		usage_error("%s: has no tensor %s", f->json.path, name);
 	if (strcmp(t->dtype, dtype) != 0 || t->count != count)
 		usage_error("%s: tensor %s holds %zu elements of %s, expected %zu of "
-			"%s", f->path, name, t->count, t->dtype,
+			"%s", f->json.path, name, t->count, t->dtype,
 			count, dtype);
 	return t;
 }

@@ -23,7 +23,8 @@ cat >"$work/fuzz.c" <<'END'
 #include "base/error.h"
 #include "base/file.c"
 #include "base/grow.c"
-#include "base/tensor_json.c"
+#include "base/json.c"
+#include "base/safetensors.h"
 
 static jmp_buf refused;
 static const uint8_t *image;

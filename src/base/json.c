@@ -1,21 +1,23 @@
-#include "base/tensor_json.h"
+#include "base/json.h"
 
-#include <inttypes.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 
+enum { DEEPEST = 127 };
+
 // scan the tokens of JSON
-_Noreturn void json_damaged(const TensorFile *f, size_t at,
+_Noreturn void json_damaged(const Json *f, size_t at,
 	const char *expected)
 {
 	usage_error("%s: offset %zu: expected %s", f->path, at, expected);
 }
 
 /* the character at f->at behind blanks, not taken; zero at the header's end */
-char json_peek(TensorFile *f)
+char json_peek(Json *f)
 {
 	while (f->at < f->end && strchr(" \t\r\n", f->map[f->at]) && f->map[f->at])
 		f->at++;
@@ -23,7 +25,7 @@ char json_peek(TensorFile *f)
 }
 
 /* takes the character c; anything else is damage */
-void json_expect(TensorFile *f, char c)
+void json_expect(Json *f, char c)
 {
 	char text[] = { '\'', c, '\'', '\0' };
 	if (json_peek(f) != c)
@@ -32,7 +34,7 @@ void json_expect(TensorFile *f, char c)
 }
 
 /* takes the next character if it is c; returns whether it was */
-bool json_accept(TensorFile *f, char c)
+bool json_accept(Json *f, char c)
 {
 	bool found = json_peek(f) == c;
 	f->at += found;
@@ -56,7 +58,7 @@ static size_t utf8_length(const unsigned char *s, size_t n)
 }
 
 // scan an escape
-static uint32_t scan_four_digits(TensorFile *f)
+static uint32_t scan_four_digits(Json *f)
 {
 	uint32_t code = 0;
 	for (int i = 0; i < 4; i++, f->at++) {
@@ -71,7 +73,7 @@ static uint32_t scan_four_digits(TensorFile *f)
 }
 
 /* the character of a \u escape, whose u has been taken */
-static uint32_t scan_code(TensorFile *f)
+static uint32_t scan_code(Json *f)
 {
 	size_t at = f->at - 2;
 	uint32_t high = scan_four_digits(f), low = 0;
@@ -88,7 +90,7 @@ static uint32_t scan_code(TensorFile *f)
 }
 
 /* the character of the escape at f->at, which is taken */
-static uint32_t scan_escape(TensorFile *f)
+static uint32_t scan_escape(Json *f)
 {
 	static const char letters[] = "\"\\/bfnrtu", meant[] = "\"\\/\b\f\n\r\t";
 	const char *letter = NULL;
@@ -115,7 +117,7 @@ static size_t put_utf8(char *s, uint32_t code)
 
 // scan a string
 /* how many bytes stand before the quote that ends the string at f->at */
-static size_t string_length(const TensorFile *f)
+static size_t string_length(const Json *f)
 {
 	size_t n = 0;
 	while (f->at + n < f->end && f->map[f->at + n] != '"')
@@ -126,7 +128,7 @@ static size_t string_length(const TensorFile *f)
 }
 
 /* the string at f->at as UTF-8, which the caller frees */
-char *json_string(TensorFile *f)
+char *json_string(Json *f)
 {
 	json_expect(f, '"');
 	char *s = need(malloc(string_length(f) + 1)), *to = s;
@@ -147,8 +149,8 @@ char *json_string(TensorFile *f)
 	return s;
 }
 
-// scan a size and a shape
-static size_t json_size(TensorFile *f)
+// scan a size
+size_t json_size(Json *f)
 {
 	size_t value = 0;
 	char c = json_peek(f);
@@ -163,31 +165,8 @@ static size_t json_size(TensorFile *f)
 	return value;
 }
 
-void json_shape(TensorFile *f, TensorView *t)
-{
-	json_expect(f, '[');
-	for (t->ndim = 0, t->count = 1; !json_accept(f, ']'); t->ndim++) {
-		if (t->ndim > 0)
-			json_expect(f, ',');
-		size_t at = f->at, size = json_size(f);
-		if (__builtin_mul_overflow(t->count, size, &t->count))
-			json_damaged(f, at, "a smaller shape");
-		if (t->ndim < MOST_DIMENSIONS)
-			t->shape[t->ndim] = size;
-	}
-}
-
-void json_offsets(TensorFile *f, size_t offsets[2])
-{
-	json_expect(f, '[');
-	offsets[0] = json_size(f);
-	json_expect(f, ',');
-	offsets[1] = json_size(f);
-	json_expect(f, ']');
-}
-
 // skip a value of any kind
-static bool skip_digits(TensorFile *f)
+static bool skip_digits(Json *f)
 {
 	size_t from = f->at;
 	while (f->at < f->end && f->map[f->at] >= '0' && f->map[f->at] <= '9')
@@ -196,7 +175,7 @@ static bool skip_digits(TensorFile *f)
 }
 
 /* takes the character at f->at, blanks not skipped, if it is one of these */
-static bool take_one_of(TensorFile *f, const char *these)
+static bool take_one_of(Json *f, const char *these)
 {
 	bool found = f->at < f->end && f->map[f->at]
 		&& strchr(these, f->map[f->at]);
@@ -204,7 +183,7 @@ static bool take_one_of(TensorFile *f, const char *these)
 	return found;
 }
 
-static void skip_number(TensorFile *f)
+static void skip_number(Json *f)
 {
 	size_t at = f->at;
 	take_one_of(f, "-");
@@ -221,7 +200,7 @@ static void skip_number(TensorFile *f)
 }
 
 /* the rest of a list or an object, whose bracket has been taken */
-static void json_skip_members(TensorFile *f, char end, int depth)
+static void json_skip_members(Json *f, char end, int depth)
 {
 	if (depth > DEEPEST)
 		json_damaged(f, f->at, "fewer lists inside lists");
@@ -238,7 +217,7 @@ static void json_skip_members(TensorFile *f, char end, int depth)
 }
 
 /* depth: how many lists and objects the value stands in */
-void json_skip(TensorFile *f, int depth)
+void json_skip(Json *f, int depth)
 {
 	static const char *const words[] = { "true", "false", "null" };
 	char c = json_peek(f);
