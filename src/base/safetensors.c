@@ -116,7 +116,8 @@ static void read_fields(TensorFile *f, TensorView *t, size_t offsets[2])
 		read_field(f, key, t, offsets);
 		for (int i = 0; i < 3; i++)
 			if (strcmp(key, fields[i]) == 0 && ++seen[i] > 1)
-				json_damaged(&f->json, at, "dtype, shape and data_offsets, once each");
+				json_damaged(&f->json, at,
+					"dtype, shape and data_offsets, once each");
 		free(key);
 	} while (json_accept(&f->json, ','));
 	json_expect(&f->json, '}');
@@ -136,7 +137,8 @@ static void read_tensor(TensorFile *f, char *name, size_t at)
 	if (__builtin_mul_overflow(t.count, dtype_bits(t.dtype), &nbits)
 		|| nbits % 8 != 0 || offsets[1] < offsets[0]
 		|| offsets[1] - offsets[0] != nbits / 8)
-		json_damaged(&f->json, start, "data_offsets as long as shape and dtype say");
+		json_damaged(&f->json, start,
+			"data_offsets as long as shape and dtype say");
 	if (offsets[1] > f->nbytes - f->json.end)
 		json_damaged(&f->json, start, "a tensor that ends inside the file");
 	t.data = f->json.map + f->json.end + offsets[0];
