@@ -305,7 +305,8 @@ function Pandoc(doc)
 		laws.all()
 		registry.write()
 	end
-	if report.print() > 0 then os.exit(1) end
+	local faults = report.print()
+	if faults > 0 or mode == "lint" then os.exit(faults == 0 and 0 or 1) end
 	doc.blocks = doc.blocks:walk {Div = function(d)
 		if d.classes:includes("experiments") then return lists.experiments() end
 		if d.classes:includes("provenance") then return lists.provenance() end

@@ -265,6 +265,22 @@ local function block(lines, class)
 		pandoc.Attr("", {"marked", class}))
 end
 
+local function too_wide(complain)
+	return function(n, width)
+		complain(n, ("code line of %d columns, %d fit"):format(width,
+			M.columns))
+	end
+end
+
+-- a chunk that is only checked
+function M.measure(piece, complain)
+	for _, line in ipairs(piece.lines) do
+		local _, width = expand(line)
+		if width > M.columns then too_wide(complain)(line.n, width) end
+	end
+	return {}
+end
+
 function M.chunk(book, piece, complain)
 	local e = book.named[piece.name]
 	while #piece.lines > 0 and #piece.lines[#piece.lines] <= 1
@@ -272,10 +288,7 @@ function M.chunk(book, piece, complain)
 		table.remove(piece.lines)
 	end
 	local p = highlighter(book, piece.lang, piece)
-	local lines = highlight_lines(p, piece.lines, function(n, width)
-		complain(n, ("code line of %d columns, %d fit"):format(width,
-			M.columns))
-	end)
+	local lines = highlight_lines(p, piece.lines, too_wide(complain))
 	return pandoc.Div({pandoc.Plain {code(M.name(piece.name))}, block(lines),
 		pandoc.Plain(footer(book, e, piece))}, pandoc.Attr("", {"chunk"}, {
 		chunk = tostring(piece.id), line = tostring(piece.line),

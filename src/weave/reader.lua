@@ -90,7 +90,8 @@ function close_block(s)
 end
 
 -- leave out what the notes do not have
-local notes = os.getenv("WEAVE_MODE") == "notes"
+local mode = os.getenv("WEAVE_MODE")
+local notes, lint = mode == "notes", mode == "lint"
 
 local function follow_outline(s, text)
 	if text:match("^\\part{") then s.parts = s.parts + 1 end
@@ -168,7 +169,9 @@ local function substitute(book, quotes)
 	end
 	function f.RawBlock(r)
 		if r.format ~= "nwchunk" then return nil end
-		return highlight.chunk(book, book.chunks[tonumber(r.text)], complain)
+		local piece = book.chunks[tonumber(r.text)]
+		if lint then return highlight.measure(piece, complain) end
+		return highlight.chunk(book, piece, complain)
 	end
 	function f.Code(c)
 		if c.classes[1] == "marked" then return nil end
