@@ -23,11 +23,16 @@ range_of = function(list, n)
 	return ratio(min(list), n or 2) .. " to " .. ratio(max(list), n or 2)
 end
 
-rms_peer = function(impl, norm, pass)
-	return range_of(map(rms{impl=impl, norm=norm, status="ok"}, function(r)
-		return r[pass .. "_ms"]/chosen(r.precision, r.width)[pass .. "_ms"]
-	end), 3)
+-- a form of PyTorch's over our kernel
+rms_peer = function(precision, impl, norm, pass)
+	return map(rms{precision=precision, impl=impl, norm=norm}, function(r)
+		return r[pass .. "_ms"]/chosen(precision, r.width)[pass .. "_ms"]
+	end)
 end
+compiled_off = max(map(rms{impl="pytorch-compiled", norm="rmsnorm"}, function(r)
+	local of = chosen(r.precision, r.width)
+	return max{abs(r.fwd_ms/of.fwd_ms - 1), abs(r.both_ms/of.both_ms - 1)}
+end))
 
 -- are the smallest fractions of a copy those of the narrowest rows?
 rms_narrow = all(rms_chosen, function(r)
