@@ -140,32 +140,11 @@ mixed_alone = on("h100").benchmarking_script_forward{size="10B", context=512}
 mixed_ten_gain = mixed_alone{precision="fp32"}.fwd_med_ms
 	/mixed_alone{precision="bf16"}.fwd_med_ms
 
--- fp16 beside bf16: what is outside of the two passes, and the passes
-outside = function(r) return r.step_ms - r.fwd_ms - r.bwd_ms end
-other16 = function(r) return mixed_rows{size=r.size, precision="fp16"} end
-mixed_b = mixed_rows{precision="bf16"}
-fp16_steps = map(mixed_b, function(b)
-	return other16(b).step_ms/b.step_ms - 1
+fp16_steps = map(mixed_rows{precision="bf16"}, function(b)
+	return mixed_rows{size=b.size, precision="fp16"}.step_ms/b.step_ms - 1
 end)
-rest_match = all(mixed_b, function(b)
-	local P = split32{size=b.size}.parameters
-	return near(outside(other16(b)) - outside(b),
-		4*P/gemm_peak("read")*1e-6, 0.05)
-end)
-passes_in_spread = all(mixed_b{size={"large", "xl", "2.7B"}}, function(b)
-	local a = other16(b)
-	return both_of(a) - both_of(b) < max(a.step_sd_ms, b.step_sd_ms)
-end)
-
 peak_gains = speedups(mixed_rows, "bf16", function(r) return r.peak_MiB end)
 memory_turns = peak_gains[1] > 1 and peak_gains[nsizes] < 1
-loss32 = mixed_rows{size="small", precision="fp32"}.loss
-loss_b = mixed_rows{size="small", precision="bf16"}.loss
-loss_on_path = function(fusion)
-	return on("h100").benchmarking_script{size="2.7B", context=512,
-		precision="fp32", fusion=fusion}.loss
-end
-losses_apart = abs(loss_on_path("eager") - loss_on_path("fused")) > 0.3
 
 -- the largest relative difference to speed-ups of two other processes
 other_runs = {on("h100").benchmarking_script{context=512, fusion="fused",

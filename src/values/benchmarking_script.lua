@@ -47,26 +47,6 @@ expected_gain = function(size)
 	return step_bound(r_of(size, "fp32"))/step_bound(r_of(size, "bf16"))
 end
 
--- ms of the three matmuls of n linear layers of K inputs and M outputs
-linear_passes = function(N, K, M, n)
-	local flops = 2*N*K*M/rate("bf16")*1e-9
-	local bytes = 2*(N*K + N*M + K*M)/copy*1e-6
-	local gradient = 2*(N*K + N*M + 2*K*M)/copy*1e-6
-	return n*(2*math.max(flops, bytes) + math.max(flops, gradient))
-end
-passes_bound = function(size, T)
-	local s, N = shapes[size], 4*T
-	return linear_passes(N, s.C, 3*s.C, s.L) + linear_passes(N, s.C, s.C, s.L)
-		+ linear_passes(N, s.C, 2*s.F, s.L) + linear_passes(N, s.F, s.C, s.L)
-		+ linear_passes(N, s.C, vocabulary, 1)
-		+ element_bytes(size, N)/copy*1e-6
-		+ math.max(flash_FLOP(size, N, T)/rate("bf16")*1e-9,
-			flash_bytes(size, N)/copy*1e-6)
-end
-expected_growth = function(size)
-	return passes_bound(size, 1024)/passes_bound(size, 128)
-end
-
 bench = on("h100").benchmarking_script
 good = bench{status="ok"}
 half = good{context=512}
@@ -104,9 +84,6 @@ passes_grow = function(size)
 	return (b.fwd_ms + b.bwd_ms)/(a.fwd_ms + a.bwd_ms)
 end
 growth = map(short, function(r) return passes_grow(r.size) end)
-grows_less = all(short, function(r)
-	return passes_grow(r.size) < 0.9*expected_growth(r.size)
-end)
 
 failed = bench(function(r) return r.size ~= "10B" and r.status ~= "ok" end)
 failed_is = failed.size == "2.7B" and failed.context == 1024
@@ -238,12 +215,3 @@ most_stretched = all(split, function(r)
 	return stretch_of(r) <= stretch_of(small)
 end)
 
-cpu_both = map(on("cpu").benchmarking_script_split, function(r)
-	return (r.linear_ms + r.attention_ms)
-		/(r.linear_ms + r.attention_ms + r.elementwise_ms + r.optimizer_ms)
-end)
-touched = on("cpu").benchmarking_script_steps{start="cold"}
-fresh = touched{step=1}
-late = touched{step=function(s) return s > 4 end}
-faults_lead = fresh.faults > 100 and fresh.faults_ms > fresh.threads_ms
-	and fresh.faults_ms > fresh.library_ms + fresh.alloc_ms
