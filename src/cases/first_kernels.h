@@ -37,9 +37,8 @@ typedef struct Chase {
 void cuda_chase(Device *d, MemoryLevel level, Chase *chase, const uint32_t *next,
 	size_t n, size_t warmup, size_t steps);
 enum { LEVEL_THREADS = 1024 };
-/* each block reads n elements of its own, or for LEVEL_L2 all read the same n,
- * `passes` times; n is a multiple of 4 LEVEL_THREADS. x (blocks, n) or (n); sums
- * (blocks, LEVEL_THREADS): what a thread has read, added */
+/* each block reads its row of x (blocks, n) `passes` times; n is a multiple of
+ * 4 LEVEL_THREADS. sums (blocks, LEVEL_THREADS): what a thread has read, added */
 void cuda_read_level(Device *d, MemoryLevel level, float *sums, const float *x,
 	size_t n, int passes);
 unsigned cuda_level_blocks(const Device *d);

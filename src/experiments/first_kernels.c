@@ -115,7 +115,7 @@ static const Key level_keys[] = { KEY(LevelConfig, level, LEVELS),
 
 static void plan_levels(Plan *plan)
 {
-	static const long gpu[NLEVELS] = { 32, 64, 8192, 1 << 20 },
+	static const long gpu[NLEVELS] = { 32, 64, 1 << 14, 1 << 20 },
 		cpu[NLEVELS] = { 0, 16, 256, 1 << 17 };
 	for (int level = 0; level < NLEVELS; level++)
 		if (harness_on_gpu() || cpu[level])
@@ -220,14 +220,14 @@ static void read_level(void *arg)
 }
 
 // check what the threads have read
-/* x (n) or, with `own`, (blocks, n): small integers, whose sums are exact */
-static void check_reads(const LevelReads *r, const real *x, bool own)
+/* x (blocks, n): small integers, whose sums are exact */
+static void check_reads(const LevelReads *r, const real *x)
 {
 	size_t threads = (size_t)cuda_level_blocks(r->d) * LEVEL_THREADS;
 	real *got = need(malloc(threads * sizeof *got));
 	array_read(r->d, got, (Array){ r->sums, FP32 }, threads);
 	for (size_t i = 0; i < threads; i++) {
-		const real *from = x + (own ? i / LEVEL_THREADS * r->n : 0);
+		const real *from = x + i / LEVEL_THREADS * r->n;
 		real sum = 0;
 		for (size_t k = i % LEVEL_THREADS * 4; k < r->n; k += 4 * LEVEL_THREADS)
 			sum += from[k] + from[k + 1] + from[k + 2] + from[k + 3];
@@ -241,13 +241,12 @@ static void check_reads(const LevelReads *r, const real *x, bool own)
 // set the bandwidth of a level
 static double measure_bandwidth(Device *d, const LevelConfig *c)
 {
-	static const int passes[NLEVELS] = { 2048, 2048, 16, 1 };
+	static const int passes[NLEVELS] = { 2048, 2048, 1024, 1 };
 	size_t n = (size_t)c->KiB << 8, blocks = cuda_level_blocks(d),
 		threads = blocks * LEVEL_THREADS, step = 4 * LEVEL_THREADS;
-	bool own = c->level != LEVEL_L2;
 	LevelReads r = { d, c->level, passes[c->level],
-		.n = c->level == LEVEL_MEMORY ? n / blocks / step * step : n };
-	n = own ? blocks * r.n : r.n;
+		.n = c->level < LEVEL_L2 ? n : n / blocks / step * step };
+	n = blocks * r.n;
 	real *x = need(malloc(n * sizeof *x));
 	for (size_t i = 0; i < n; i++)
 		x[i] = random_bits(harness_seed, 3, i) % 4;
@@ -259,7 +258,7 @@ static double measure_bandwidth(Device *d, const LevelConfig *c)
 	r.sums = sums.at;
 	// time the reading and check it
 	Timing t = timed(d, read_level, &r, (int)runs);
-	check_reads(&r, x, own);
+	check_reads(&r, x);
 	free(x);
 	device_free(d, from.at);
 	device_free(d, sums.at);

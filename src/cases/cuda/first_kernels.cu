@@ -208,22 +208,18 @@ __global__ __launch_bounds__(LEVEL_THREADS) void read_kernel(float *sums,
 	const float4 *x, size_t packs, int passes)
 {
 	extern __shared__ float4 held[];
-	constexpr bool OWN = LEVEL != LEVEL_L2;
-	const float4 *from = x + (OWN ? blockIdx.x * packs : 0);
+	const float4 *from = x + blockIdx.x * packs;
 	if (LEVEL == LEVEL_SHARED) {
 		for (size_t i = threadIdx.x; i < packs; i += LEVEL_THREADS)
 			held[i] = from[i];
 		__syncthreads();
 		from = held;
 	}
-	const size_t first = OWN ? 0 : packs / gridDim.x * blockIdx.x
-		/ LEVEL_THREADS * LEVEL_THREADS;
 	float sum = 0;
 	for (int pass = 0; pass < passes; pass++) {
 		#pragma unroll 4
 		for (size_t i = 0; i < packs; i += LEVEL_THREADS) {
-			const size_t at = first + i < packs ? first + i : first + i - packs;
-			const float4 v = read_pack<LEVEL>(from + at + threadIdx.x);
+			const float4 v = read_pack<LEVEL>(from + i + threadIdx.x);
 			sum += (v.x + v.y) + (v.z + v.w);
 		}
 	}
