@@ -23,6 +23,7 @@ set ylabel "GiB"
 set key off
 do for [f in "eager fused"] {
 	do for [m in "forward step"] {
+		set yrange [*:*]
 		stats table using (x(f, "fp32", m)) nooutput
 		last = STATS_max
 		set xrange [0:last]
