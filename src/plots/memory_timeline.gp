@@ -23,6 +23,7 @@ set ylabel "GiB"
 set key off
 do for [f in "eager fused"] {
 	do for [m in "forward step"] {
+		set yrange [*:*]
 		stats table using (x(f, "fp32", m)) nooutput
 		last = STATS_max
 		set xrange [0:last]
@@ -38,7 +39,7 @@ do for [f in "eager fused"] {
 			stats begins(f, "fp32", "backward") using "ms" nooutput
 			set arrow from STATS_min, graph 0 to STATS_min, graph 1 nohead front \
 				lc rgb "#444444" dt (4, 3)
-			set label 11 "forward" at STATS_min*0.5, graph 0.13 center front \
+			set label 11 "forward" at STATS_min*0.5, graph 0.25 center front \
 				textcolor rgb "white" rotate by 90
 			set label 12 "backward" at STATS_min*(f eq "eager" ? 3.9 : 3), \
 				graph 0.07 center front textcolor rgb "white"
