@@ -46,6 +46,11 @@ large_alike = function(wire)
 	return spread < sd
 end
 
+all_alike = function(wire)                   -- within the largest deviation
+	local steps = h200_bucket(wire).step_ms
+	return max(steps) - min(steps) < max(h200_bucket(wire).step_sd_ms)
+end
+
 waits_longest = function(wire)
 	return all(h200_bucket(wire), function(r)
 		return r.wait_ms <= h200_at(wire, 1000).wait_ms
