@@ -27,6 +27,7 @@ static void finish(void *self)
 		reducer_finish(ddp->reducer);
 }
 
+// announce all gradients, and finish
 static void announce_all_and_finish(void *self)
 {
 	Ddp *ddp = self;
@@ -34,6 +35,7 @@ static void announce_all_and_finish(void *self)
 	finish(ddp);
 }
 
+// switch announcements, and bind sums
 void ddp_sync(Ddp *ddp, bool on)
 {
 	ddp->sync = on;
@@ -50,7 +52,7 @@ int ddp_buckets(const Ddp *ddp)
 	return reducer_buckets(ddp->reducer);
 }
 
-// take the hooks of a model
+// make a reducer for a model
 static Reducer *reducer_of(const Model *m, Comm *c, const DdpSettings *settings)
 {
 	Type type = m->policy->op[OP_LINEAR].input == settings->wire ? settings->wire
@@ -65,6 +67,7 @@ static Reducer *reducer_of(const Model *m, Comm *c, const DdpSettings *settings)
 	return r;
 }
 
+// broadcast the weights of the first rank
 static void broadcast_weights(Model *m, Comm *c)
 {
 	device_wait(m->device, COMM, device_event(m->device, COMPUTE));
@@ -73,6 +76,7 @@ static void broadcast_weights(Model *m, Comm *c)
 	model_weights_changed(m);
 }
 
+// take the hooks of a model
 Ddp *ddp_new(Model *m, Comm *c, const DdpSettings *settings)
 {
 	bool early = settings->kind == DDP_OVERLAP || settings->kind == DDP_BUCKETED;
@@ -87,6 +91,7 @@ Ddp *ddp_new(Model *m, Comm *c, const DdpSettings *settings)
 	return ddp;
 }
 
+// give the hooks back
 void ddp_free(Ddp **ddp)
 {
 	Model *m = (*ddp)->m;

@@ -9,7 +9,7 @@
 
 const char *const ddp_names[NDDP] = { CHOICE_NAMES(DDP_KINDS_OF) };
 
-// declare the reducer
+// declare a bucket
 typedef struct GradientBucket {
 	int first;                       /* lowest of its parts */
 	size_t offset, n;
@@ -29,6 +29,7 @@ struct Reducer {
 	Gradients sums;
 	GradientBucket *buckets;         /* in the order in which they are sent */
 	int nbuckets;
+	// declare how far a step has come
 	/* of this step: announcements of each part; all parts from `next` on are
 	 * complete; buckets sent, and the event after the last one */
 	int *announced, next, sent;
@@ -124,12 +125,13 @@ int reducer_buckets(const Reducer *r)
 	return r->nbuckets;
 }
 
-// send a bucket
+// ask whether gradients are cast for the wire
 static bool casts(const Reducer *r)
 {
 	return r->gradients.at != r->wire.at;
 }
 
+// send a bucket
 static void send_bucket(Reducer *r, Event when)
 {
 	static const char *const names[NDDP] = { "gradient", "gradients", "gradient",
@@ -163,6 +165,7 @@ static void send_full(Reducer *r, Event when)
 		send_bucket(r, when);
 }
 
+// count announcements, and send what is full
 void reducer_ready(Reducer *r, int first, int count, Event when)
 {
 	assert(first >= 0 && count >= 0 && first + count <= r->nparts);

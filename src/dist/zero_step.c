@@ -72,7 +72,7 @@ static void gather_groups(Zero *z, int first, int n)
 	}
 }
 
-// gather weights into slots, ahead of use
+// gather a group into its slot
 static WeightSlot *slot_of(Zero *z, int k)
 {
 	return &z->slots[k % (z->settings.prefetch + 1)];
@@ -96,6 +96,7 @@ static void gather_into_slot(Zero *z, int k)
 	s->holds = k;
 }
 
+// gather weights into slots, ahead of use
 static bool slot_needed_earlier(Zero *z, int i)
 {
 	int k = z->order[i];
@@ -121,6 +122,7 @@ static void begin_pass(Zero *z)
 	z->current = -1;
 }
 
+// enter a group
 static void enter_group(Zero *z, int k)
 {
 	if (k != z->current) {
@@ -138,7 +140,7 @@ static void enter_group(Zero *z, int k)
 	device_wait(z->device, COMPUTE, slot_of(z, k)->ready);
 }
 
-// gather weights into slots, ahead of use
+// gather anew after an update
 /* after the weights have changed: no slot holds valid weights */
 static void invalidate_slots(Zero *z)
 {

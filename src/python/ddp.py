@@ -134,21 +134,6 @@ class Container(torch.nn.Module):
 			copy.numel(), TYPES[copy.dtype])
 		self.given.add(index)
 
-	def take(self, index, x):
-		copy = torch.empty(x.shape, dtype=x.dtype)
-		call("reducer_mean", self.reducer, index, copy.data_ptr(),
-			copy.numel(), TYPES[copy.dtype])
-		x.copy_(copy)
-
-	@contextlib.contextmanager
-	def no_sync(self):
-		"""backward passes inside only accumulate"""
-		self.syncing, before = False, self.syncing
-		try:
-			yield
-		finally:
-			self.syncing = before
-
 	@torch.no_grad()
 	def finish_gradient_synchronization(self):
 		"""gradients are means over the ranks; after the backward pass"""
@@ -165,6 +150,21 @@ class Container(torch.nn.Module):
 				if p.grad is None:
 					p.grad = torch.empty_like(p)
 				self.take(index, p.grad)
+
+	def take(self, index, x):
+		copy = torch.empty(x.shape, dtype=x.dtype)
+		call("reducer_mean", self.reducer, index, copy.data_ptr(),
+			copy.numel(), TYPES[copy.dtype])
+		x.copy_(copy)
+
+	@contextlib.contextmanager
+	def no_sync(self):
+		"""backward passes inside only accumulate"""
+		self.syncing, before = False, self.syncing
+		try:
+			yield
+		finally:
+			self.syncing = before
 
 # name the containers
 class DDP(Container):

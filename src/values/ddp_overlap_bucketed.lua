@@ -1,0 +1,14 @@
+-- one loss for each wire and each value of a column?
+same_loss = function(rows, column)
+	local loss, same_of = {}, true
+	for _, r in ipairs(each(ok_of(rows))) do
+		local key = r.wire .. " " .. r[column]
+		loss[key] = loss[key] or r.loss
+		same_of = same_of and loss[key] == r.loss
+	end
+	return same_of
+end
+
+reserved_least, reserved_most = over_all(
+	ok_of(h200.ddp_bucketed_benchmarking_ctas, {wire="bf16"}),
+	function(r) return r.loss end)

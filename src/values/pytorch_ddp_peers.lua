@@ -1,0 +1,8 @@
+ddp_peer = function(impl, precision)
+	return h200.pytorch_ddp_peers{size="xl", impl=impl, precision=precision}
+end
+
+ddp_added = function(impl, precision)        -- ms of a step
+	local r = ddp_peer(impl, precision or "bf16")
+	return r.step_ms - r.single_ms
+end
