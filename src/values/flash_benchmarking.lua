@@ -10,7 +10,7 @@ predicted_gain = naive_bound_ms/(flash_bound(ours64(65536), "fwd")
 
 -- forward, backward and both in ms, for the table of the answer
 both_cells = function(r)
-	return {ms(r.fwd_ms, 3), ms(r.bwd_ms, 3), ms(r.both_ms, 3)}
+	return {ratio(r.fwd_ms, 3), ratio(r.bwd_ms, 3), ratio(r.both_ms, 3)}
 end
 naive_cells = function(n, dtype)
 	return both_cells(flash_alone("naive", n, 64, dtype))

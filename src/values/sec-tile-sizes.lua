@@ -14,3 +14,4 @@ takes_wide = all(many_queries, function(r)
 		and r.multi_warpgroup_ms < r.m64_ms
 		and r.multi_warpgroup_ms < r.split_kv_ms
 end)
+head_of_128 = tiling{heads=1, batch=1, n=16384, d=128}
