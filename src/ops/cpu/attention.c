@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "ops/cpu/exponential.h"
 
-// look at a tile
+// find and multiply rows of a head
 static real *row_of(Heads x, size_t head, size_t H, size_t row)
 {
 	return (real *)x.x.at + head / H * x.batch + head % H * x.head + row * x.row;
@@ -22,6 +22,7 @@ static void multiply(real *c, size_t ldc, const real *a, size_t lda,
 		(Array){ (real *)b, TYPE_REAL }, s);
 }
 
+// look at a tile
 typedef struct AttentionTile {
 	size_t i, rows, j, columns;     /* queries i ..., keys j ... */
 } AttentionTile;
@@ -35,11 +36,13 @@ static size_t visible_columns(const Attention *a, AttentionTile t, size_t r)
 	return all;
 }
 
+// take the smaller of two sizes
 static size_t min_size(size_t x, size_t y)
 {
 	return x < y ? x : y;
 }
 
+// compute the scores of a tile
 /* s (rows, columns) = scale Q K^T */
 static void compute_scores(const Attention *a, size_t head, AttentionTile t,
 	real *s)
@@ -49,6 +52,7 @@ static void compute_scores(const Attention *a, size_t head, AttentionTile t,
 		.n = t.columns, .k = a->D, .trans_b = true, .alpha = a->scale });
 }
 
+// round rows of a head
 /* rounds rows i ... of x to its type */
 static void round_rows(const Attention *a, Heads x, size_t head, size_t i,
 	size_t n)
@@ -112,6 +116,7 @@ static void attention_head(const Attention *a, size_t head, AttentionTile t,
 	round_rows(a, a->o, head, t.i, t.rows);
 }
 
+// share tiles of queries among threads
 void cpu_attention_forward_tiled(Device *d, Attention a, size_t rows,
 	size_t columns)
 {
@@ -170,6 +175,7 @@ static void backward_tile(const Attention *a, const AttentionGradient *g,
 		.k = t.columns, .alpha = 1, .beta = 1 });
 }
 
+// clear gradients, and rotate them back
 static void clear_rows(const Attention *a, Heads x, size_t head, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -193,6 +199,7 @@ static void propagate_head(const Attention *a, const AttentionGradient *g,
 	clear_rows(a, g->dq, head, a->seqlen_q);
 	clear_rows(a, g->dk, head, a->seqlen_k);
 	clear_rows(a, g->dv, head, a->seqlen_k);
+	// find delta of each query
 	for (size_t i = 0; i < a->seqlen_q; i++) {
 		const real *o = row_of(a->o, head, a->H, i),
 			*dO = row_of(g->d_o, head, a->H, i);
@@ -210,6 +217,7 @@ static void propagate_head(const Attention *a, const AttentionGradient *g,
 			backward_tile(a, g, head, t, w);
 		}
 	}
+	// rotate the gradients of a head back, and round them
 	rope_backward(a, g, g->dq, head, a->seqlen_q);
 	rope_backward(a, g, g->dk, head, a->seqlen_k);
 	round_rows(a, g->dq, head, 0, a->seqlen_q);
@@ -217,6 +225,7 @@ static void propagate_head(const Attention *a, const AttentionGradient *g,
 	round_rows(a, g->dv, head, 0, a->seqlen_k);
 }
 
+// share heads among threads
 void cpu_attention_backward_tiled(Device *d, Attention a, AttentionGradient g,
 	size_t rows, size_t columns)
 {

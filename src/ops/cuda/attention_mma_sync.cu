@@ -43,6 +43,7 @@ void mma_sync_forward(Attention a, bool wide)
 	fetch_tile(q, Q, first, wide);
 	fetch_tile(k, K, 0, wide);
 	cp_async_commit_group();
+	// visit tiles of keys, and multiply by mma.sync
 	for (int j = 0; j < end; j += N) {
 		fetch_tile(v, V, j, wide);
 		cp_async_commit_group();

@@ -10,6 +10,7 @@ __device__ inline int column_of(int i)
 	return (i / 2 * TEAM + threadIdx.x % TEAM) * 2 + i % 2;
 }
 
+// read and write parts of rows, and load tiles
 template <int D, class T>
 __device__ inline void read_part(float (&x)[D / TEAM], HeadRows<const T> from,
 	int row)
@@ -155,6 +156,7 @@ __global__ void simt_dq(Attention a, AttentionGradient g, float *deltas)
 		load_shared<D>(k, K, first);
 		load_shared<D>(v, V, first);
 		__syncthreads();
+		// add what each key gives to dQ
 		for (int j = 0; j < ROWS; j++) {
 			const bool seen = first + j < K.n && !(a.causal && first + j > row);
 			const float p = expf(dot<D>(q, k[j]) * scale - L),
@@ -166,6 +168,7 @@ __global__ void simt_dq(Attention a, AttentionGradient g, float *deltas)
 	write_part<D>(rows_of<T>(g.dq, a.seqlen_q, a.H), row, dq);
 }
 
+// propagate through attention row by row
 /* dK and dV of 32 keys
  * grid: (B H, keys / 32), block: four threads for each key */
 template <class T, int D>
@@ -188,6 +191,7 @@ __global__ void simt_dkv(Attention a, AttentionGradient g, const float *deltas)
 		load_shared<D>(q, Q, first);
 		load_shared<D>(d, dO, first);
 		__syncthreads();
+		// add what each query gives to dK and dV
 		for (int i = 0; i < min(ROWS, Q.n - first); i++) {
 			const bool seen = !(a.causal && row > first + i);
 			const float score = dot<D>(k, q[i]) * scale,

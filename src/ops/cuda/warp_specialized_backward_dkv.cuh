@@ -284,6 +284,7 @@ __device__ __forceinline__ void next_tile(BackwardRegisters<S> &h,
 	pin(p_operand);
 	const int stage = r.at.at;
 	r.at.step();
+	// start a part of dQ of tile i - 2, and free the stage of i - 1
 	if constexpr (!S::HELPER) {
 		if (i > 1)
 			barrier_wait(&r.bars->ds_full[r.dq.at], r.dq.parity);
@@ -294,6 +295,7 @@ __device__ __forceinline__ void next_tile(BackwardRegisters<S> &h,
 	}
 	start_scores<S>(h, r);
 	wgmma_wait<1>();                        /* all but S is there */
+	// hand over the part of dQ
 	if constexpr (S::HELPER) {
 		pin(ds_operand);
 		free_stage<S>(r, stage);

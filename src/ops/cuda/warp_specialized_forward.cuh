@@ -160,6 +160,7 @@ __device__ inline void load_tile(unsigned to, const CUtensorMap *map,
 			i * C::W::WIDTH / 2, first, h, b);
 }
 
+// start to load a tile of keys once its slot is free
 /* starts the copy of the next tile of keys or values, once its stage is empty */
 template <class C>
 __device__ inline void load_keys(unsigned ring, RingPosition<C::STAGES> &at,
@@ -173,6 +174,7 @@ __device__ inline void load_keys(unsigned ring, RingPosition<C::STAGES> &at,
 	at.step();
 }
 
+// produce tiles
 /* starts the copy of a tile of queries, once its buffer is empty; tile -1: tells
  * the consumers that there are no more */
 template <class C>
