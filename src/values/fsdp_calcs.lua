@@ -34,5 +34,5 @@ state_heights = function(P)
 	end
 	return table.concat(list, ",")
 end
-state_bars = {Decade=13, Limit=fixed(state_mm(80), 2),
+state_bars = {Decade=13, Limit=("%.2f"):format(state_mm(80)),
 	XXL=state_heights(xxl_P), Eight=state_heights(large_P)}

@@ -63,6 +63,7 @@ end
 
 -- positions in mm: an octave of tokens from 128 on, a decade of the ratio
 roof_mm = function(ratio) return 20*log(ratio)/log(10) end
+roof_text = function(ratio) return ("%.2f"):format(roof_mm(ratio)) end
 roof_points = function(of, N, shift)
 	local list = {}
 	for i, size in ipairs {"xl", "2.7B"} do
@@ -72,12 +73,12 @@ roof_points = function(of, N, shift)
 	return table.concat(list, ",")
 end
 roof_picture = {Octave="13.5", Decade=20, Top=22, Bottom=24,
-	DataTwo=fixed(roof_mm(roof_data(2, 128)), 2),
-	DataTwoEnd=fixed(roof_mm(roof_data(2, 2^15)), 2),
-	DataFour=fixed(roof_mm(roof_data(4, 128)), 2),
-	DataFourEnd=fixed(roof_mm(roof_data(4, 2^15)), 2),
-	GroupTwo=fixed(roof_mm(roof_group("2.7B", 2)), 2),
-	GroupFour=fixed(roof_mm(roof_group("2.7B", 4)), 2),
+	DataTwo=roof_text(roof_data(2, 128)),
+	DataTwoEnd=roof_text(roof_data(2, 2^15)),
+	DataFour=roof_text(roof_data(4, 128)),
+	DataFourEnd=roof_text(roof_data(4, 2^15)),
+	GroupTwo=roof_text(roof_group("2.7B", 2)),
+	GroupFour=roof_text(roof_group("2.7B", 4)),
 	Ddp=roof_points(roof_ddp, 2, -6), DdpFour=roof_points(roof_ddp, 4, -6),
 	Fsdp=roof_points(roof_fsdp, 2, -1.2),
 	FsdpFour=roof_points(roof_fsdp, 4, -1.2),
