@@ -58,7 +58,7 @@ size_t cluster_flops(const Cluster *c)
 	return most;
 }
 
-// step all rings of an axis
+// store or add what arrives
 typedef void Receive(double *to, const double *from, size_t n);
 
 static void store(double *to, const double *from, size_t n)
@@ -110,7 +110,7 @@ static void ring_sum(Cluster *c, Axis axis, ClusterArray *part)
 		ring_step(c, axis, part, t, add);
 }
 
-// reduce and scatter on rings
+// sum everywhere on rings
 /* nobody keeps a chunk, so arrays are cut between any two elements */
 void ring_all_reduce(Cluster *c, Axis axis, ClusterArray *part)
 {
@@ -123,6 +123,7 @@ void ring_all_reduce(Cluster *c, Axis axis, ClusterArray *part)
 	free(flat);
 }
 
+// sum on rings and keep the own chunk
 void ring_reduce_scatter(Cluster *c, Axis axis, ClusterArray *part)
 {
 	size_t N = c->length[axis];

@@ -110,7 +110,7 @@ static void forward(FfnLayer *l)
 	ring_all_reduce(c, AXIS_Y, l->part[OUTPUT]);
 }
 
-// run a layer backward on a mesh
+// run a layer backward on one device
 static void backward_on(FfnLayer *l, size_t d)
 {
 	Cluster *c = l->c;

@@ -61,6 +61,7 @@ static void make_model(LargeStep *s)
 	ddp_case_train(run, zero_optimizer(s->zero));
 }
 
+// free the model of a large step
 static void free_ranks(LargeStep *s)
 {
 	DdpCase *run = s->run;

@@ -11,7 +11,7 @@ law("a token saves two bytes of each input",
 	"what ~= 'saved for one token' or nbytes == 2 * 126 * (16384 + 53248) and",
 	"parameters == 2 * 126 * 16384 * 53248")
 tables("communication_accounting-sharded", "tokens")
-law("a device keeps half of what its tokens save",
+law("half of what the batch saves stays whole",
 	"close(whole_GB, tokens * of('communication_accounting', {what = 'saved for",
 	"one token'}).GB / 2, 1e-4)")
 law("a device holds its part",

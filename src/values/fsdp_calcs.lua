@@ -1,0 +1,38 @@
+-- fsdp_calcs.lua: bounds of FSDP, and what a rank holds under each strategy
+fs = fsdp_calcs
+fs_exact = all(fsdp_calcs_schedule(divided), counted)
+fs_more = all(fsdp_calcs_schedule, more)
+nvlink_fs = fs{hardware="H100 NVLink", pass="forward"}
+fs_rows = math.ceil(nvlink_fs.d_model/nvlink_fs.N)*nvlink_fs.N
+	/nvlink_fs.d_model - 1
+fs_uneven = nvlink_fs.send_ms > nvlink_fs.compute_ms
+	and near(nvlink_fs.send_ms/dp{hardware="H100 NVLink"}.send_ms*2,
+		1 + fs_rows, 0.01)
+
+-- bytes of a parameter on one of N ranks, in bf16: weights that matmuls read,
+-- masters, gradients, moments
+xxl_P = communication_accounting{what="all three"}.parameters
+state_left = function(strategy, N)
+	return ({ddp=16, zero1=4 + 12/N, zero2=2 + 14/N, zero3=16/N})[strategy]
+end
+state_fits = function(strategy, P)           -- the fewest ranks, or 0
+	for n = 0, 6 do
+		if state_left(strategy, 2^n)*P < 80e9 then return 2^n end
+	end
+	return 0
+end
+
+-- bars: number of the ranks, of the strategy, height in mm; from 1 GB on
+state_mm = function(GB) return 13*log(GB)/log(10) end
+state_heights = function(P)
+	local list = {}
+	for n = 0, 6 do
+		for s, strategy in ipairs {"ddp", "zero1", "zero2", "zero3"} do
+			table.insert(list, ("%d/%d/%.2f"):format(n, s - 1,
+				state_mm(state_left(strategy, 2^n)*P*1e-9)))
+		end
+	end
+	return table.concat(list, ",")
+end
+state_bars = {Decade=13, Limit=("%.2f"):format(state_mm(80)),
+	XXL=state_heights(xxl_P), Eight=state_heights(large_P)}
