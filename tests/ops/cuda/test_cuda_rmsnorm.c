@@ -75,6 +75,8 @@ int main(void)
 {
 	static const char *const names[] = { "by width", "two reads", "held",
 		"packs", "ahead", "warp", "looped" };
+	_Static_assert(sizeof names / sizeof *names == NORM_VERSIONS,
+		"each version has a name");
 	static NormVersion versions[NORM_VERSIONS];
 	struct CMUnitTest tests[NORM_VERSIONS];
 	for (int v = 0; v < NORM_VERSIONS; v++) {
