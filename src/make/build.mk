@@ -291,7 +291,7 @@ SINGLE := $(filter-out $(TARGETS),$(TABLES))
 $(SINGLE): %: tables/$(MACHINE)/%.tsv
 writeup.pdf: notes.pdf
 writeup.pdf notes.pdf html/index.html: writeup.nw $(HERE) $(RECORDED) \
-	$(wildcard src/weave/* src/plots/*) build/recorded.text
+	$(wildcard src/weave/* src/plots/* src/values/*) build/recorded.text
 build/recorded.text: TEXT = $(RECORDED)
 html: html/index.html
 export ASAN_OPTIONS ?= detect_leaks=1
@@ -303,5 +303,5 @@ RUN_TESTS = $(if $(HAVE_CMOCKA),,$(NO_TESTS); exit 2;) \
 	bash src/make/test.sh $(B) $(TEST_PROGRAMS) $(TEST_SCRIPTS)
 build/test-results.tsv: $(PROGRAMS) $(TEST_PROGRAMS) $(SHARED) \
 		$(foreach kind,sh py,$(call below,tests,*.$(kind))) \
-		$(call below,src,*.py) $(wildcard src/make/* src/weave/*)
+		$(call below,src,*.py) $(wildcard src/make/* src/weave/* src/values/*)
 	-@$(RUN_TESTS)
