@@ -92,7 +92,8 @@ check 'another library' run_made late --limit 4
 check 'is another build' eval '[ ${#of_one} = 12 ] &&
 	[[ $(column build) =~ ^[0-9a-f]{12}$ ]] && [ "$(column build)" != "$of_one" ]'
 if python3 -c 'import pytest' 2>/dev/null; then
-	check 'a test that hangs' [ "$(column status)" = 'failed: took more than 4 s' ]
+	check 'a test that hangs' \
+		[ "$(column status)" = 'failed: took more than 4 s' ]
 	check 'is ended' gone
 	"${BUILD:-build}/course_tests" --course "$out/late" --device cpu \
 		>"$out/said" 2>&1 &
@@ -121,7 +122,8 @@ LIBSYSTEMS=/nowhere expect 'no library' 2 '/nowhere is not there' course_tests \
 unset LIBSYSTEMS
 not_failed() { # but for the one that asks for bits
 	rm -f "$out/table.tsv"
-	COURSE=$given "${BUILD:-build}/course_tests" --out "$out/table.tsv" || return 1
+	COURSE=$given "${BUILD:-build}/course_tests" --out "$out/table.tsv" ||
+		return 1
 	paste <(column test) <(column status) | grep -P '\tfailed' |
 		grep -v '^test_fsdp_correctness\[fp32\]' >"$out/lost"
 	! cat "$out/lost" | grep .
