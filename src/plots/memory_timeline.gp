@@ -8,11 +8,11 @@ colours = colour_parameters." ".colour_gradients." ".colour_state." " \
 	.colour_activations." ".colour_temporary
 upto(n) = sum [i=1:n] column(word(names, i)."_MiB")/1024
 of(f, p, m) = only("fusion", f)*only("precision", p)*only("mode", m)
-x(f, p, m) = column("event")*of(f, p, m)
+x(f, p, m) = column("ms")*of(f, p, m)
 load "src/plots/rows.gp"
-begins(f, p, name) = rows("event", sprintf("c(\"fusion\") == \"%s\" && \
+begins(f, p, name) = rows("ms", sprintf("c(\"fusion\") == \"%s\" && \
 	c(\"precision\") == \"%s\" && c(\"mode\") == \"step\" && \
-	c(\"phase\") == \"%s\" && !n++ { print c(\"event\") }", f, p, name)).table
+	c(\"phase\") == \"%s\" && !n++ { print c(\"ms\") }", f, p, name)).table
 do for [i=1:5] {
 	set object i rect at screen i*0.17, 0.975 size screen 0.022, 0.018 \
 		fc rgb word(colours, i)
@@ -23,10 +23,11 @@ set ylabel "GiB"
 set key off
 do for [f in "eager fused"] {
 	do for [m in "forward step"] {
+		set yrange [*:*]
 		stats table using (x(f, "fp32", m)) nooutput
 		last = STATS_max
 		set xrange [0:last]
-		set xtics ceil(last/4000)*1000/(m eq "step" ? 1 : 2)
+		set xtics autofreq
 		set ytics m eq "step" ? 10 : 0.1
 		set format y m eq "step" ? "%.0f" : "%.1f"
 		set yrange [m eq "step" ? 0 : 12.6:*]
@@ -35,22 +36,22 @@ do for [f in "eager fused"] {
 		unset arrow
 		do for [i=11:13] { unset label i }
 		if (m eq "step") {
-			stats begins(f, "fp32", "backward") using "event" nooutput
+			stats begins(f, "fp32", "backward") using "ms" nooutput
 			set arrow from STATS_min, graph 0 to STATS_min, graph 1 nohead front \
 				lc rgb "#444444" dt (4, 3)
-			set label 11 "forward" at STATS_min*0.5, graph 0.07 center front \
-				textcolor rgb "white"
-			set label 12 "backward" at STATS_min*(f eq "eager" ? 1.9 : 1.6), \
+			set label 11 "forward" at STATS_min*0.5, graph 0.25 center front \
+				textcolor rgb "white" rotate by 90
+			set label 12 "backward" at STATS_min*(f eq "eager" ? 3.9 : 3), \
 				graph 0.07 center front textcolor rgb "white"
 			if (f eq "eager") {
-				stats begins(f, "fp32", "optimizer") using "event" nooutput
+				stats begins(f, "fp32", "optimizer") using "ms" nooutput
 				set arrow from STATS_min, graph 0 to STATS_min, graph 1 \
 					nohead front lc rgb "#444444" dt (4, 3)
 				set label 13 "optimizer" at (STATS_min + last)/2, graph 0.07 \
 					center front textcolor rgb "white" font ",7"
 			}
 		}
-		set xlabel "events of the allocator"
+		set xlabel "time of the host (ms)"
 		plot for [i=5:1:-1] table using (x(f, "fp32", m)):(upto(i)) \
 			with filledcurves x1 fc rgb word(colours, i)
 		unset object

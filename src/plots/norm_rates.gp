@@ -1,5 +1,5 @@
 # norm_rates.gp: bandwidth of norms against width, as a fraction of a copy
-height = 74
+height = 55
 load "src/plots/style.gp"
 set datafile missing NaN
 of(pass, impl, norm) = column(pass."_fraction")*only("impl", impl) \

@@ -1,5 +1,5 @@
 # rmsnorm_differences.gp: errors of finite differences against the step
-height = 85
+height = 55
 load 'src/plots/style.gp'
 set logscale xy
 set format x '10^{%T}'

@@ -43,8 +43,10 @@ local function sentences(content)
 		n = n + select(2, text:gsub("[.!?][\"\u{201d})]*%s", ""))
 		if not text:match("[.!?:][\"\u{201d})]*%s$") then n = n + 1 end
 	end
-	content:walk {Para = count, Plain = count, Table = function() return {} end,
-		traverse = "topdown"}
+	content:walk {traverse = "topdown", Para = count, Plain = count,
+		Div = function(d)
+			if d.classes:includes "grid" then return {}, false end
+		end}
 	return n
 end
 

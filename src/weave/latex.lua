@@ -166,7 +166,7 @@ end
 -- choose how the code of a file is set
 local consulted = {"^tests/", "^src/experiments/", "^src/cases/",
 	"^src/bench/", "^src/weave/", "^src/make/", "^src/python/", "^src/plots/",
-	"^src/drawings/", "^src/[^/]*$"}
+	"^src/drawings/", "^src/values/", "^src/[^/]*$"}
 local parts = 0
 
 local function is_consulted(file)

@@ -8,6 +8,15 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+// names that cmocka 2 has taken back or taken
+#undef assert_in_range
+#undef assert_not_in_range
+#undef assert_in_set
+#undef assert_not_in_set
+#undef stop
+#pragma GCC poison assert_in_range assert_not_in_range assert_in_set
+#pragma GCC poison assert_not_in_set stop
+
 #define TESTS(...) TESTS_BETWEEN(NULL, NULL, __VA_ARGS__)
 /* begin(state) runs before the first test and end(state) after the last; either
  * may be NULL */

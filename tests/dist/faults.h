@@ -13,7 +13,7 @@ static inline void be_killed(int signal)
 	kill(getpid(), SIGKILL);
 }
 
-static inline void stop(int signal)
+static inline void be_stopped(int signal)
 {
 	kill(getpid(), SIGSTOP);
 }

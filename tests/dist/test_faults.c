@@ -116,7 +116,7 @@ static void killed_ranks_are_named(void **state)
 
 static void stopped_ranks_are_named(void **state)
 {
-	try_fault(stop, -SIGSTOP, "ring", KINDS, true);
+	try_fault(be_stopped, -SIGSTOP, "ring", KINDS, true);
 }
 
 static void ranks_that_leave_are_named(void **state)

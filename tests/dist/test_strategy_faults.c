@@ -25,7 +25,7 @@ static void ranks_that_leave_end_every_strategy(void **state)
 
 static void stopped_ranks_end_every_strategy(void **state)
 {
-	try_strategies(stop, 1, -SIGSTOP, "has not ended after 1 s");
+	try_strategies(be_stopped, 1, -SIGSTOP, "has not ended after 1 s");
 }
 
 static void skipped_collectives_end_every_strategy(void **state)

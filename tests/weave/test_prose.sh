@@ -43,8 +43,9 @@ long() {	# long ANSWER...
 		'::: {.answer part="a"}' "$@" ":::"
 	lint
 }
-long "[See p. [7.5]{.given}, i.e. here.]{.glance} And there."
-expect_good "an answer with one sentence more than asked for"
+long "[See p. [7.5]{.given}, i.e. here.]{.glance} And there." "" \
+	"| size | time |" "|:--|--:|" "| one | short |" "" ": Two. Columns."
+expect_good "an answer with one sentence more than asked for, and a table"
 long "[One.]{.glance} Two." "" "Three."
 expect "an answer that is too long" 1 "$(line_of 'part="a"')" \
 	"bench has 3 sentences, and 1 are asked for"
