@@ -18,3 +18,6 @@ course_passed = function(...)                  -- "4 of 4"
 	return ("%d of %d"):format(course_ended("ok", ...), course_ran(...))
 end
 course_end = function(status) return status:match("^%a+") end
+course_test = function(id)
+	return (id:gsub("^test_", ""):gsub("DistributedDataParallel", "DDP"))
+end
