@@ -221,6 +221,9 @@ endif
 ifeq ($(MACHINE),local)
 NOT_HERE += several_nodes several_nodes-buckets
 endif
+ifeq (,$(strip $(COURSE))) # no copy of the course's repository
+NOT_HERE += course_tests
+endif
 MADE_HERE := $(filter-out $(NOT_HERE),$(TABLES))
 HERE := $(MADE_HERE:%=tables/$(MACHINE)/%.tsv)
 RECORDED := $(filter-out tables/local/%,$(wildcard tables/*/*.tsv))
@@ -260,8 +263,8 @@ endif
 ifeq ($(B),build) # only programs of the normal build measure
 $(foreach table,$(TABLES),$(eval \
 	$(call table_rule,$(table),$(call program,$(table)))))
-$(patsubst %,tables/$(MACHINE)/flash_benchmarking-%.tsv,errors calls): \
-	| $(SHARED)
+$(patsubst %,tables/$(MACHINE)/%.tsv,flash_benchmarking-errors \
+	flash_benchmarking-calls course_tests): | $(SHARED)
 define after # $1: table
 tables/$(MACHINE)/$1.tsv: | $(BEFORE)
 BEFORE := tables/$(MACHINE)/$1.tsv

@@ -125,6 +125,14 @@ sed -i 's/2 \* x/3 * x/' src/ops/op.c
 check 'a constant runs the programs that use it' runs 'one.tsv one-more.tsv '
 echo 'More prose.' >>writeup.nw
 check 'prose runs nothing' runs ''
+printf '## Tests {#course_tests tables="course_tests"}\n' >>writeup.nw
+cp src/experiments/one.c src/experiments/course_tests.c
+check "the course's tests are left out" runs ''
+export COURSE=there
+check 'where they are they run' runs 'course_tests.tsv '
+unset COURSE
+rm src/experiments/course_tests.c
+sed -i '/#course_tests/d' writeup.nw
 mkdir tables/far
 echo x >tables/far/one.tsv
 export MAKEFLAGS='READS_two=$$(RECORDED)'

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# test_ddp_torch.sh: data parallelism in PyTorch, through libsystems.so;
-# COURSE='DIR ...': the course's tests too, in copies of these folders
+# test_ddp_torch.sh: data parallelism in PyTorch, through libsystems.so
 . tests/python/torch.sh
 ranks() { # ranks CASE RANKS [DEVICE]
 	python3 tests/python/ddp_torch.py "$@"
@@ -21,5 +20,4 @@ if python3 -c 'import sys, torch; sys.exit(not torch.cuda.is_available())'; then
 	check 'two ranks train on the GPU' ranks trains 2 cuda
 	check 'parameters without gradient on the GPU' ranks leaves_out 2 cuda
 fi
-course_tests tests/python/course_parallel.py 'tests/test_ddp*.py'
 exit $failed

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# test_rmsnorm_torch.sh: RMSNorm in PyTorch, through libsystems.so;
-# COURSE='DIR ...': the course's tests too, in copies of these folders
+# test_rmsnorm_torch.sh: RMSNorm in PyTorch, through libsystems.so
 . tests/python/torch.sh
 . tests/python/adapters.sh
 agrees() { # agrees DEVICE TYPE BOUND
@@ -80,5 +79,4 @@ if python3 -c 'import sys, torch; sys.exit(not torch.cuda.is_available())'; then
 	check 'fp16 on the GPU' agrees cuda float16 2e-3
 	adapters rmsnorm cuda
 fi
-course_tests tests/python/course_kernels.py tests/test_rmsnorm.py
 exit $failed

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # test_sharding_torch.sh: sharded optimizers and FSDP in PyTorch, through
-# libsystems.so; COURSE='DIR ...': the course's tests too, in copies of these
-# folders
+# libsystems.so
 . tests/python/torch.sh
 ranks() { # ranks CASE RANKS
 	python3 tests/python/sharding_torch.py "$@"
@@ -12,8 +11,4 @@ check 'two ranks train with sharded weights' ranks fsdp 2
 check 'three ranks train with sharded weights' ranks fsdp 3
 check 'whole weights are few' ranks memory 2
 check 'mistakes are refused' ranks refuses 2
-python3 -c 'import einx, einops, jaxtyping' 2>/dev/null || exit $failed
-course_tests tests/python/course_parallel.py \
-	'tests/test_sharded_optimizer.py tests/test_fsdp.py' \
-	--deselect 'tests/test_fsdp.py::test_fsdp_correctness[fp32]'
 exit $failed

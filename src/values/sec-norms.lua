@@ -1,0 +1,23 @@
+-- course tests: how many of a file ("test_fsdp") ended so (ok, failed, skipped);
+-- test: only those whose name begins so
+course_ended = function(how, edition, file, test)
+	local n = 0
+	for _, r in ipairs(each(course_tests{edition=edition, file=file .. ".py"})) do
+		local asked = not test or tostring(r.test):sub(1, #test) == test
+		if asked and r.status:match("^%a+") == how then n = n + 1 end
+	end
+	return n
+end
+course_ran = function(...)
+	return course_ended("ok", ...) + course_ended("failed", ...)
+end
+course_all = function(...)
+	return course_ended("ok", ...) > 0 and course_ended("failed", ...) == 0
+end
+course_passed = function(...)                  -- "4 of 4"
+	return ("%d of %d"):format(course_ended("ok", ...), course_ran(...))
+end
+course_end = function(status) return status:match("^%a+") end
+course_test = function(id)
+	return (id:gsub("^test_", ""):gsub("DistributedDataParallel", "DDP"))
+end
