@@ -6,14 +6,14 @@
 # not: loads of one line by several SMs that are under way at the same time are
 # joined between the SMs and the L2.  Counters show it.  All bytes that were asked
 # for arrive at the SMs (l1tex__m_xbar2l1tex_read_bytes), no load hits the L1, and
-# yet the L2 answers requests for a third less (lts__t_sectors_srcunit_tex).  The
+# yet the L2 answers requests for half of them (lts__t_sectors_srcunit_tex).  The
 # blocks start at different places of the array, 31 KiB apart, and it happens all
 # the same.  Where each block reads an array of its own that stays in the L2, both
-# counters agree, and the rate is lower by a third.
+# counters agree, and the rate is half.
 #
 # Seen, 264 blocks of 1,024 threads, medians of 21 launches:
-#     one array of 8 MiB: 10990 GB/s at the SMs, the L2 delivers 0.68 of it
-#     arrays of their own, 13 MB in all: 7670 GB/s, the L2 delivers 1.00 of it
+#     one array of 8 MiB: 14703 GB/s at the SMs, the L2 delivers 0.51 of it
+#     arrays of their own: 7577 GB/s at the SMs, the L2 delivers 1.00 of it
 #
 # Needs an H100, nvcc and ncu, and leave to read counters; otherwise it exits
 # with 77.  Downloads nothing.
@@ -97,7 +97,7 @@ for row in rows:
 share = {k: 32 * total[k, "lts"] / total[k, "l1tex"] for k in rates}
 for kind, name in ("shared", "one array of 8 MiB"), ("own", "arrays of their own"):
     print(f"{name}: {rates[kind]:.0f} GB/s at the SMs, the L2 delivers {share[kind]:.2f} of it")
-assert 0.5 < share["shared"] < 0.85, "loads of one array are not joined any more"
+assert 0.3 < share["shared"] < 0.85, "loads of one array are not joined any more"
 assert 0.97 < share["own"] < 1.05, "loads of different arrays are joined"
 assert rates["own"] < 0.85 * rates["shared"], "the rates are alike"
 END
