@@ -43,8 +43,8 @@ long() {	# long ANSWER...
 		'::: {.answer part="a"}' "$@" ":::"
 	lint
 }
-long "[See p. [7.5]{.given}, i.e. here.]{.glance} And there." "" \
-	"| size | time |" "|:--|--:|" "| one | short |" "" ": Two. Columns."
+long "[See p. [7.5]{.given}, i.e. here.]{.glance} And there." \
+	$'| size | time |\n|:--|--:|\n| one | short |\n\n: Two. Columns.'
 expect_good "an answer with one sentence more than asked for, and a table"
 long "[One.]{.glance} Two." "" "Three."
 expect "an answer that is too long" 1 "$(line_of 'part="a"')" \
