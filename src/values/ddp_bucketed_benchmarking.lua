@@ -51,6 +51,11 @@ all_alike = function(wire)                   -- within the largest deviation
 	return max(steps) - min(steps) < max(h200_bucket(wire).step_sd_ms)
 end
 
+bucket_middle = function(wire)
+	local at = function(mb) return h200_at(wire, mb).step_ms end
+	return max {at(50), at(100), at(500)} < min {at(1), at(5), at(10)}
+end
+
 waits_longest = function(wire)
 	return all(h200_bucket(wire), function(r)
 		return r.wait_ms <= h200_at(wire, 1000).wait_ms

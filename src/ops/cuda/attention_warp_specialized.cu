@@ -110,8 +110,7 @@ template <class C> struct Consumer {
 
 	// step to the next tile of keys
 	/* P of the tile before; S of tile j, and beside it O += P V; S becomes P.
-	 * P V is awaited in the next step only: the loop's end keeps the compiler from
-	 * doing so before P is there */
+	 * P V is awaited at the start of the next step */
 	template <bool MASKED>
 	__device__ __forceinline__ void step(ForwardRegisters<C> &x, int j)
 	{
