@@ -52,4 +52,7 @@ settled && /^LaTeX Warning: .* undefined on input line [0-9]+/ {
 		print source ":" line[at] ": warning: text is " width \
 			" pt too wide"
 }
+/^Shrunk table on line [0-9]+/ {
+	print source ":" line[$NF] ": warning: a table is too wide to be read"
+}
 END { exit bad }

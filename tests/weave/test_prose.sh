@@ -279,6 +279,13 @@ make_document; add 'An error: \nosuchcommand here.'; pdf
 expect "an error of TeX" 1 "$(line_of nosuchcommand)" "Undefined control"
 
 make_document
+add $'| a | b |\n|:--|:---|\n'"| c | $(printf 'word %.0s' {1..70})|"
+pdf
+if [ $status -eq 0 ] && grep -q 'warning: a table is too wide to be read$' said
+then ok "a table that nobody can read"
+else not_ok "a table that nobody can read"; fi
+
+make_document
 add '```{=latex}' '\makeatletter\ifdefined\moved\else\gdef\moved{0}\fi' \
 	'\immediate\write\@auxout{\gdef\string\moved{\the\numexpr\moved+1}}' \
 	'\makeatother' '```'; pdf
