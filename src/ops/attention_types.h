@@ -11,9 +11,9 @@ typedef struct Heads {
 } Heads;
 
 /* O = softmax(scale Q K^T) V in each head; causal: query i sees keys 0 ... i.
- * On a CPU a score of -inf counts nothing, and a row all of whose scores are
- * -inf has O = 0, L = -inf and no gradient. Otherwise q, k, v and scores are
- * finite; else rows of O that share a tile with the others may be NaN */
+ * A score of -inf counts nothing, and a row all of whose scores are -inf has
+ * O = 0, L = -inf and no gradient. The elements of q, k and v are finite; else
+ * rows of O that share a tile with the others may be NaN */
 typedef struct Attention {
 	size_t B, H, seqlen_q, seqlen_k, D;
 	double scale;           /* > 0 */

@@ -180,7 +180,7 @@ static inline Reference reference_of(const Problem *p, Type type, Array *at)
 		for (size_t i = 0; i < p->B * p->H * n * D && a < INPUTS; i++) {
 			double x = (a == Q ? p->size : 1) * random_truncated(1, a, i, 3);
 			if (p->lost > 0 && a <= K && i % D == 0)
-				x = a == Q ? 8 : i / D % n < p->lost ? p->far : 0;
+				x = a == Q ? 16 : i / D % n < p->lost ? p->far : 0;
 			x = (real)x;
 			if (type != TYPE_REAL && type != TF32)
 				x = round_to(type, (float)x);

@@ -38,7 +38,7 @@ void mma_sync_forward(Attention a, bool wide)
 	auto &k = *(PaddedTile<T, N, D> *)(&q + 1), &v = *(&k + 1);
 	const auto [Q, K, V, first, warp_row, top, end, scale] = query_block_of<T>(a);
 	MmaBlock s[N / 16], o[D / 16] = {};
-	float largest[2] = { -INFINITY, -INFINITY }, sum[2] = { 0, 0 };
+	float largest[2] = { -FLT_MAX, -FLT_MAX }, sum[2] = { 0, 0 };
 	// start the copies of Q and the first K
 	fetch_tile(q, Q, first, wide);
 	fetch_tile(k, K, 0, wide);
@@ -92,7 +92,7 @@ __global__ __launch_bounds__(32 * WARPS) void mma_sync_dq(Attention a,
 	for (int low = 0; low < 2; low++) {
 		const int row = top + low * 8 + threadIdx.x % 32 / 4;
 		const size_t at = blockIdx.x * (size_t)Q.n + row;
-		L[low] = row < Q.n ? ((const float *)a.L.at)[at] : 0;
+		L[low] = row < Q.n ? finite_L(((const float *)a.L.at)[at]) : 0;
 		if (row < Q.n && threadIdx.x % 4 == 0)
 			deltas[at] = delta[low];
 	}
@@ -175,7 +175,7 @@ __global__ __launch_bounds__(32 * WARPS) void mma_sync_dkv(Attention a,
 		// turn scores into P, masked
 		each(p, [&](float &x, int, int i, int column) {
 			const bool hidden = a.causal && j + column < top + i;
-			x = hidden ? 0 : exp2_approx((x * scale - L[column]) * LOG2_E);
+			x = hidden ? 0 : exp2_approx((x * scale - finite_L(L[column])) * LOG2_E);
 		});
 		matmul_add<F>(dv, p, d);
 		// turn P and dP into dS

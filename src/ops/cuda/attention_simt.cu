@@ -74,7 +74,7 @@ __global__ void simt_forward(Attention a)
 	const int row = blockIdx.y * ROWS + threadIdx.x / TEAM,
 		end = a.causal ? min(K.n, (int)(blockIdx.y + 1) * ROWS) : K.n;
 	const float scale = (float)a.scale;
-	float q[D / TEAM], o[D / TEAM] = {}, largest = -INFINITY, sum = 0;
+	float q[D / TEAM], o[D / TEAM] = {}, largest = -FLT_MAX, sum = 0;
 	read_part<D>(q, Q, row);
 	for (int first = 0; first < end; first += ROWS) {
 		__syncthreads();                /* all are done with the last keys */
@@ -102,7 +102,7 @@ __global__ void simt_forward(Attention a)
 	}
 	#pragma unroll
 	for (int i = 0; i < D / TEAM; i++)
-		o[i] /= sum;
+		o[i] *= inverse_sum(sum);
 	write_part<D>(rows_of<T>(a.o, a.seqlen_q, a.H), row, o);
 	if (row < Q.n && threadIdx.x % TEAM == 0)
 		((float *)a.L.at)[blockIdx.x * (size_t)Q.n + row] = largest + logf(sum);
@@ -140,7 +140,7 @@ __global__ void simt_dq(Attention a, AttentionGradient g, float *deltas)
 		end = a.causal ? min(K.n, (int)(blockIdx.y + 1) * ROWS) : K.n;
 	const size_t at = blockIdx.x * (size_t)Q.n + row;
 	const float scale = (float)a.scale,
-		L = row < Q.n ? ((const float *)a.L.at)[at] : 0;
+		L = row < Q.n ? finite_L(((const float *)a.L.at)[at]) : 0;
 	float q[D / TEAM], d[D / TEAM], o[D / TEAM], dq[D / TEAM] = {}, delta = 0;
 	read_part<D>(q, Q, row);
 	read_part<D>(d, dO, row);
@@ -195,7 +195,7 @@ __global__ void simt_dkv(Attention a, AttentionGradient g, const float *deltas)
 		for (int i = 0; i < min(ROWS, Q.n - first); i++) {
 			const bool seen = !(a.causal && row > first + i);
 			const float score = dot<D>(k, q[i]) * scale,
-				p = seen ? expf(score - L[first + i]) : 0,
+				p = seen ? expf(score - finite_L(L[first + i])) : 0,
 				ds = p * (dot<D>(v, d[i]) - deltas[before + first + i]) * scale;
 			add_times<D>(dv, p, d[i]);
 			add_times<D>(dk, ds, q[i]);

@@ -87,8 +87,8 @@ template <class C> struct Consumer {
 		k.template step<C::STRIDE>();
 		if (!clear)
 			apply_mask_in(x.s, j);
-		update_row_max<true>(x.s, x.rows, p.base2);     /* there is no O yet */
-		exp_scores<true>(x.s, x.rows, p.base2);
+		update_row_max(x.s, x.rows, p.base2);     /* there is no O yet */
+		exp_scores(x.s, x.rows, p.base2);
 		pin(x.s);
 	}
 	/* waits until no matmul reads the last P, and rounds the exponentials in S to P,
@@ -134,8 +134,8 @@ template <class C> struct Consumer {
 		k.template step<C::STRIDE>();
 		if (MASKED)
 			apply_mask_in(x.s, j);
-		x.must_rescale = update_row_max<MASKED>(x.s, x.rows, p.base2);
-		exp_scores<MASKED>(x.s, x.rows, p.base2);
+		x.must_rescale = update_row_max(x.s, x.rows, p.base2);
+		exp_scores(x.s, x.rows, p.base2);
 		x.pv_in_flight = true;
 		pin(x.s);
 	}
@@ -219,7 +219,7 @@ template <class C> struct Consumer {
 			if (threadIdx.x % 4 == 0 && i < p.seqlen_q)
 				p.L[(size_t)head * p.seqlen_q + i] =
 					(x.rows.row_max[low] + log2f(sum)) * LN_2;
-			x.rows.rescale[low] = 1 / sum;
+			x.rows.rescale[low] = inverse_sum(sum);
 		}
 		rescale_accumulators(x.o, x.rows);
 	}
@@ -279,7 +279,7 @@ template <class C> struct Consumer {
 			/ C::N;
 		row = first + threadIdx.x % WARPGROUP / 32 * 16 + threadIdx.x % 32 / 4;
 		ForwardRegisters<C> x;
-		x.rows = { { -INFINITY, -INFINITY }, { 0, 0 }, { 1, 1 } };
+		x.rows = { { -FLT_MAX, -FLT_MAX }, { 0, 0 }, { 1, 1 } };
 		x.must_rescale = x.pv_in_flight = false;
 		// begin with zeros
 		#pragma unroll

@@ -74,8 +74,8 @@ __global__ __launch_bounds__(128) void backward_preprocess(BackwardScratch w,
 		const size_t to = (size_t)bh * w.rows + t / 16 * 16 + row_stats_position(t % 16);
 		if (c == 0) {
 			w.delta[to] = sum;
-			w.L[to] = t < w.seqlen_q ? L[(size_t)bh * w.seqlen_q + t] * LOG2_E
-				: INFINITY;
+			w.L[to] = t < w.seqlen_q
+				? finite_L(L[(size_t)bh * w.seqlen_q + t] * LOG2_E) : INFINITY;
 		}
 	}
 #endif

@@ -173,7 +173,7 @@ void wgmma_forward(Attention a, const __grid_constant__ WgmmaMaps maps)
 	const QueryRows at = query_rows_of(a);
 	MmaBlock s[N / 16], o[D / 16] = {};
 	unsigned p[N / 4];
-	float largest[2] = { -INFINITY, -INFINITY }, sum[2] = { 0, 0 };
+	float largest[2] = { -FLT_MAX, -FLT_MAX }, sum[2] = { 0, 0 };
 	// fetch keys and values when they are asked for
 	const auto fetch_keys = [&](int j, int stage) {
 		fetch_both(shared.visited[stage], maps.k, maps.v, j, a.H,
@@ -240,7 +240,7 @@ void wgmma_dq(Attention a, AttentionGradient g,
 		const int row = at.top + low * 8 + threadIdx.x % 32 / 4;
 		const float *from = (const float *)a.L.at + blockIdx.x * (size_t)at.n;
 		float *to = row_stats + blockIdx.x * 2 * padded(at.n) + row;
-		L[low] = row < at.n ? from[row] * LOG2_E : 0;
+		L[low] = row < at.n ? finite_L(from[row] * LOG2_E) : 0;
 		if (threadIdx.x % 4 == 0) {
 			to[0] = L[low];
 			to[padded(at.n)] = delta[low];

@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <float.h>
 
 #include "ops/cuda/cuda.h"
 #include "ops/cuda/launch_context.h"
@@ -183,6 +184,18 @@ __device__ inline float quad_max(float x)
 {
 	x = fmaxf(x, __shfl_xor_sync(0xffffffff, x, 1));
 	return fmaxf(x, __shfl_xor_sync(0xffffffff, x, 2));
+}
+
+/* one over the sum of a row's exponentials; 1: it has none */
+__device__ __forceinline__ float inverse_sum(float sum)
+{
+	return sum == 0 ? 1 : 1 / sum;
+}
+
+/* L as it is subtracted from scores: that of a row without scores is finite */
+__device__ __forceinline__ float finite_L(float L)
+{
+	return L < -FLT_MAX ? -FLT_MAX : L;
 }
 
 __device__ inline float exp2_approx(float x)

@@ -13,7 +13,7 @@ __global__ __launch_bounds__(THREADS) void partial_loss(float *terms,
 	const size_t rows = gridDim.x, row = blockIdx.x;
 	const E *z = logits + row * V;
 	const int32_t target = targets[row];
-	float largest = -INFINITY, sum = 0;
+	float largest = -FLT_MAX, sum = 0;
 	for (size_t v = threadIdx.x; v < V; v += THREADS)
 		largest = fmaxf(largest, widen(z[v]));
 	largest = block_max(largest);
@@ -49,7 +49,7 @@ __global__ __launch_bounds__(THREADS) void joined_loss(float *losses,
 	const size_t rows = gridDim.x, row = blockIdx.x;
 	const float *t = terms + row;
 	const int32_t target = targets[row];
-	float largest = -INFINITY, sum = 0, wanted = 0, out[1];
+	float largest = -FLT_MAX, sum = 0, wanted = 0, out[1];
 	// join the terms of the row in the order of ranks
 	for (int r = 0; r < ranks; r++)
 		largest = fmaxf(largest, t[3 * rows * r]);

@@ -15,7 +15,7 @@ __global__ __launch_bounds__(THREADS, 3) void cross_entropy(float *losses,
 	const size_t row = blockIdx.x * V, stride = THREADS * N;
 	const size_t first = threadIdx.x * N, target = targets[blockIdx.x];
 	const float wanted = widen(logits[row + target]);
-	float held[HELD / N][N], rest[N], largest = -INFINITY, sum;
+	float held[HELD / N][N], rest[N], largest = -FLT_MAX, sum;
 	// find the largest logit
 	#pragma unroll
 	for (int k = 0; k < HELD / N; k++) {

@@ -210,7 +210,7 @@ __device__ inline void divide_by_sums(MmaBlock (&o)[C], const float (&largest)[2
 	for (int low = 0; low < 2; low++) {
 		const int row = top + low * 8 + threadIdx.x % 32 / 4;
 		const float total = quad_sum(sum[low]);
-		inverse[low] = 1 / total;
+		inverse[low] = inverse_sum(total);
 		if (row < n && threadIdx.x % 4 == 0)
 			L[row] = largest[low] * scale + logf(total);
 	}

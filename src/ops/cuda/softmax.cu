@@ -19,7 +19,7 @@ __global__ __launch_bounds__(32 * ROWS) void softmax(E *P, const E *S,
 	const E *s = S + row * T;
 	E *p = P + row * T;
 	const float base = scale * 1.44269504f;             /* log2(e) */
-	float held[HELD / N][N], rest[N], largest = -INFINITY, sum;
+	float held[HELD / N][N], rest[N], largest = -FLT_MAX, sum;
 	// find the largest score
 	#pragma unroll
 	for (int k = 0; k < HELD / N; k++)
@@ -49,7 +49,7 @@ __global__ __launch_bounds__(32 * ROWS) void softmax(E *P, const E *S,
 		for (int i = 0; i < N; i++)
 			sum += j + i <= last ? exp2f((rest[i] - largest) * base) : 0;
 	}
-	const float inverse = 1 / warp_sum(sum);
+	const float inverse = inverse_sum(warp_sum(sum));
 	// write P
 	#pragma unroll
 	for (int k = 0; k < HELD / N; k++) {

@@ -44,7 +44,7 @@ __global__ __launch_bounds__(FINDERS) void split_fp16_delta(
 			for (int k = 0; k < 8; k++)
 				sum += x[k] * y[k];
 		}
-		L = ((const float *)b.a.L.at)[head * (size_t)n + row];
+		L = finite_L(((const float *)b.a.L.at)[head * (size_t)n + row]);
 	}
 	#pragma unroll
 	for (int lane = TEAM / 2; lane > 0; lane /= 2)

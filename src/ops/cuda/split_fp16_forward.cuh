@@ -90,7 +90,7 @@ __device__ inline void finish_queries(float (&o)[D / 2], const SplitRowStats &w,
 	for (int low = 0; low < 2; low++) {
 		const int row = first + 8 * low;
 		const float total = quad_sum(w.sum[low]);
-		inverse[low] = 1 / total;
+		inverse[low] = inverse_sum(total);
 		if (row < n && threadIdx.x % 4 == 0)
 			((float *)f.a.L.at)[p.head * (size_t)n + row] =
 				(float)(w.largest[low] + log((double)total * P_UNIT));
@@ -112,7 +112,7 @@ __device__ inline void forward_group(const SplitForward &f, const BlockTile &p,
 	const float scale = (float)f.a.scale * *f.q.unit(p.head, p.tile);
 	float s[32], o[D / 2], t[D / 2], rescale[2];
 	unsigned high[16], low[16];
-	SplitRowStats w = { { -INFINITY, -INFINITY }, { 0, 0 } };
+	SplitRowStats w = { { -FLT_MAX, -FLT_MAX }, { 0, 0 } };
 	#pragma unroll
 	for (int i = 0; i < D / 2; i++)
 		o[i] = 0;

@@ -190,10 +190,11 @@ __device__ __forceinline__ bool needs_mask(int queries_tile, int keys_tile,
 		|| (causal && keys_tile >= queries_tile);
 }
 
-/* the factor of scores; above 0, so that -inf stays -inf */
+/* the factor of scores; above 0, so that -inf stays -inf, and finite, so that 0
+ * stays 0 */
 __device__ __forceinline__ float scale_of(float scale, float unit)
 {
-	return fmaxf(scale * unit, FLT_MIN);
+	return fminf(fmaxf(scale * unit, FLT_MIN), FLT_MAX);
 }
 
 /* exp(scale score - L) in P_UNIT; the difference is rounded once */

@@ -255,7 +255,7 @@ __device__ __forceinline__ void apply_mask(float (&s)[R], const int (&last)[2])
 // raise the maximum of a warp's rows
 /* raises a row's maximum where a score exceeds it by more than 8; true: sums of
  * this warp must be rescaled */
-template <bool MASKED, int R>
+template <int R>
 __device__ __forceinline__ bool update_row_max(const float (&s)[R],
 	RowState &rows, float base2)
 {
@@ -276,9 +276,7 @@ __device__ __forceinline__ bool update_row_max(const float (&s)[R],
 	#pragma unroll
 	for (int low = 0; low < 2; low++) {
 		const float next = fmaxf(rows.row_max[low], top[low][0]);
-		/* a row that has seen no key so far keeps -inf */
-		rows.rescale[low] = MASKED && next == -INFINITY ? 1
-			: exp2_approx(rows.row_max[low] - next);
+		rows.rescale[low] = exp2_approx(rows.row_max[low] - next);
 		rows.row_max[low] = next;
 		rows.sum[low] *= rows.rescale[low];
 	}
@@ -287,17 +285,14 @@ __device__ __forceinline__ bool update_row_max(const float (&s)[R],
 
 // exponentiate scores against the row maximum
 /* turns scores s into 2^(base2 s - row_max), and adds them to the rows' sums */
-template <bool MASKED, int R>
+template <int R>
 __device__ __forceinline__ void exp_scores(float (&s)[R], RowState &rows,
 	float base2)
 {
 	float sum[2][2] = {};
-	const float from[2] = {
-		MASKED && rows.row_max[0] == -INFINITY ? 0 : -rows.row_max[0],
-		MASKED && rows.row_max[1] == -INFINITY ? 0 : -rows.row_max[1] };
 	#pragma unroll
 	for (int i = 0; i < R; i++) {
-		s[i] = exp2_approx(fmaf(s[i], base2, from[i / 2 % 2]));
+		s[i] = exp2_approx(fmaf(s[i], base2, -rows.row_max[i / 2 % 2]));
 		sum[i / 2 % 2][i % 2] += s[i];
 	}
 	rows.sum[0] += sum[0][0] + sum[0][1];
