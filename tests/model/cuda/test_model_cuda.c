@@ -92,7 +92,7 @@ static void add_gradients(Device *device, bool fused, bool rounds, real *to[2])
 		to[pass] = reals(poisoned(m->extent));
 		array_read(device, to[pass], m->gradients, m->extent);
 	}
-	if (e.category[MEM_GRADIENT] != (double)nbytes
+	if (e.category[MEM_GRADIENT] != (double)device->active[MEM_GRADIENT]
 		|| device->active[MEM_GRADIENT] < nbytes
 		|| device->active[MEM_GRADIENT] >= nbytes + 4096)
 		fail_msg("gradients take %zu bytes, derived %g, not %zu",
