@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -86,15 +87,8 @@ static bool ended_well(const RankProcess *m)
 }
 
 // watch the group until all have ended, or one badly
-/* milliseconds as poll takes them; -1: any time */
-static int time_left(double end_ms)
-{
-	double left = end_ms - clock_ms();
-	return end_ms == 0 ? -1 : left > 0 ? (int)left + 1 : 0;
-}
-
 /* reads what members write; false: it is too late, or all have ended */
-static bool wait_for_output(RankProcess *members, int ranks, double end_ms)
+static bool wait_for_output(RankProcess *members, int ranks, Patience *p)
 {
 	struct pollfd pipes[MOST_RANKS];
 	int running = 0;
@@ -104,23 +98,23 @@ static bool wait_for_output(RankProcess *members, int ranks, double end_ms)
 	}
 	if (running == 0)
 		return false;
-	int ready = poll(pipes, ranks, time_left(end_ms));
+	int ready = poll(pipes, ranks, patience_poll_ms(p));
 	if (ready < 0 && errno != EINTR)
 		die("poll: %s", strerror(errno));
 	for (int i = 0; i < ranks && ready > 0; i++)
 		if (pipes[i].revents)
 			read_output(&members[i]);
-	return ready != 0 && time_left(end_ms) != 0;
+	return patience_left(p) > 0;
 }
 
 /* returns the first process that ended badly, or has not ended in time; NULL: all
  * have ended well */
 static RankProcess *watch_group(RankProcess *members, int ranks, int limit_s)
 {
-	double end_ms = limit_s ? clock_ms() + limit_s * 1e3 : 0;
+	Patience p = patience_of(limit_s ? limit_s * 1e3 : INFINITY);
 	bool more = true;
 	while (more) {
-		more = wait_for_output(members, ranks, end_ms);
+		more = wait_for_output(members, ranks, &p);
 		for (RankProcess *m = members; m < members + ranks; m++)
 			if (m->pipe < 0 && !ended_well(m))
 				return m;
@@ -163,9 +157,9 @@ static RankProcess *find_culprit(RankProcess *members, int ranks,
 	RankProcess *first)
 {
 	enum { A_MOMENT_MS = 500 };
-	double end_ms = clock_ms() + A_MOMENT_MS;
+	Patience p = patience_of(A_MOMENT_MS);
 	RankProcess *culprit = first;
-	while (first->pipe < 0 && wait_for_output(members, ranks, end_ms))
+	while (first->pipe < 0 && wait_for_output(members, ranks, &p))
 		;
 	for (RankProcess *m = members; m < members + ranks; m++)
 		if (suspicion(m, first) > suspicion(culprit, first))

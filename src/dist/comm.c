@@ -49,8 +49,9 @@ struct Comm {
 	/* operation i is pending[i % capacity] */
 	Pending *pending;
 	size_t capacity, first, end;
-	double since_ms;                 /* the first is the oldest */
-	double lost_ms;                  /* a closed end was first seen then; or 0 */
+	Patience patience;               /* with the first, which is the oldest */
+	bool lost;                       /* a closed end was seen, */
+	Patience grace;                  /* and this is left until that is said */
 	bool closing;
 	pthread_t watchdog;
 	pthread_mutex_t lock;
@@ -86,7 +87,7 @@ static void drop_ended(Comm *c)
 		c->first++;
 	}
 	if (c->first > first)
-		c->since_ms = clock_ms();
+		c->patience = patience_of(c->settings.limit_s * 1e3);
 	if (c->settings.doing)
 		snprintf(c->settings.doing, DOING, "%s", c->first == c->end ? ""
 			: c->pending[c->first % c->capacity].text);
@@ -99,7 +100,7 @@ static void add_pending(Comm *c, Event event, bool held, const char *text)
 		c->pending = grow_ring(c->pending, &c->capacity, c->first, c->end,
 			sizeof *c->pending);
 	if (c->first == c->end)
-		c->since_ms = clock_ms();
+		c->patience = patience_of(c->settings.limit_s * 1e3);
 	Pending *p = &c->pending[c->end++ % c->capacity];
 	*p = (Pending){ event, held, "" };
 	snprintf(p->text, sizeof p->text, "%s", text);
@@ -120,9 +121,10 @@ static void check_lost(Comm *c)
 		r++;
 	if (r == c->link->ranks)
 		return;
-	if (c->lost_ms == 0)
-		c->lost_ms = clock_ms();
-	if (clock_ms() - c->lost_ms >= GRACE_MS)
+	if (!c->lost)
+		c->grace = patience_of(GRACE_MS);
+	c->lost = true;
+	if (patience_left(&c->grace) == 0)
 		die_at_once("rank %d: lost rank %d in %s", c->link->rank, r,
 			c->pending[c->first % c->capacity].text);
 }
@@ -133,7 +135,7 @@ static void check_oldest(Comm *c)
 	if (c->first == c->end)
 		return;
 	check_lost(c);
-	if (clock_ms() - c->since_ms < c->settings.limit_s * 1e3)
+	if (patience_left(&c->patience) > 0)
 		return;
 	die_at_once("rank %d: %s has not ended after %d s", c->link->rank,
 		c->pending[c->first % c->capacity].text, c->settings.limit_s);
@@ -146,7 +148,7 @@ static void *run_watchdog(void *comm)
 	while (!c->closing) {
 		struct timespec next;
 		clock_gettime(CLOCK_REALTIME, &next);
-		next.tv_nsec += 250000000;
+		next.tv_nsec += LOOK_MS * 1000000;
 		next.tv_sec += next.tv_nsec / 1000000000;
 		next.tv_nsec %= 1000000000;
 		pthread_cond_timedwait(&c->changed, &c->lock, &next);

@@ -33,23 +33,18 @@ typedef struct RankHello {
 enum { HELLO = 0x6c6c6568, RETRY_MS = 20, PATIENCE_MS = 2000 };
 
 // wait for sockets, listen and connect
-static double ms_left(double end_ms)
+static bool wait_ready(int fd, short events, Patience *p)
 {
-	double left = end_ms - clock_ms();
-	return left > 0 ? left : 0;
-}
-
-static bool wait_ready(int fd, short events, double end_ms)
-{
-	struct pollfd p = { fd, events, 0 };
+	struct pollfd f = { fd, events, 0 };
 	int n;
-	while ((n = poll(&p, 1, (int)ms_left(end_ms) + 1)) < 0 && errno == EINTR)
-		;
+	do
+		n = poll(&f, 1, patience_poll_ms(p));
+	while ((n == 0 && patience_left(p) > 0) || (n < 0 && errno == EINTR));
 	return n > 0;
 }
 
 /* moves all n bytes. false: the other end is closed, or the time is over */
-static bool transfer_all(int fd, void *at, size_t n, bool out, double end_ms)
+static bool transfer_all(int fd, void *at, size_t n, bool out, Patience *p)
 {
 	for (size_t done = 0; done < n;) {
 		char *rest = (char *)at + done;
@@ -59,7 +54,7 @@ static bool transfer_all(int fd, void *at, size_t n, bool out, double end_ms)
 			done += (size_t)k;
 		else if (k == 0 || (errno != EAGAIN && errno != EINTR))
 			return false;
-		else if (!wait_ready(fd, out ? POLLOUT : POLLIN, end_ms))
+		else if (!wait_ready(fd, out ? POLLOUT : POLLIN, p))
 			return false;
 	}
 	return true;
@@ -137,7 +132,7 @@ static int port_of(int fd)
 }
 
 /* returns a connected socket; -1, with errno: it cannot be reached now */
-static int try_connect(const struct addrinfo *place, double end_ms)
+static int try_connect(const struct addrinfo *place, Patience *p)
 {
 	int fd = socket(place->ai_family, SOCK_STREAM | SOCK_NONBLOCK
 		| SOCK_CLOEXEC, 0), error = 0;
@@ -145,7 +140,7 @@ static int try_connect(const struct addrinfo *place, double end_ms)
 		return -1;
 	if (connect(fd, place->ai_addr, place->ai_addrlen) != 0)
 		error = errno;
-	if (error == EINPROGRESS && wait_ready(fd, POLLOUT, end_ms))
+	if (error == EINPROGRESS && wait_ready(fd, POLLOUT, p))
 		getsockopt(fd, SOL_SOCKET, SO_ERROR, &error,
 			&(socklen_t){ sizeof error });
 	// refuse a connection of the socket to itself
@@ -172,14 +167,17 @@ static struct addrinfo *find_host(const char *name, int port)
 }
 
 static int connect_to(int rank, int other, const char *host, int port,
-	double end_ms)
+	Patience *p)
 {
 	struct addrinfo *places = find_host(host, port), *at = places;
 	int fd;
 	if (places == NULL)
 		die("rank %d: there is no host '%s'", rank, host);
-	while ((fd = try_connect(at, fmin(end_ms, clock_ms() + PATIENCE_MS))) < 0) {
-		if (ms_left(end_ms) == 0)
+	for (;;) {
+		Patience one = patience_of(fmin(PATIENCE_MS, patience_left(p)));
+		if ((fd = try_connect(at, &one)) >= 0)
+			break;
+		if (patience_left(p) == 0)
 			die("rank %d: cannot reach rank %d at %s, port %d: %s", rank, other,
 				host, port, strerror(errno));
 		at = at->ai_next ? at->ai_next : places;
@@ -190,7 +188,7 @@ static int connect_to(int rank, int other, const char *host, int port,
 	return fd;
 }
 
-static int accept_one(int listener, double end_ms)
+static int accept_one(int listener, Patience *p)
 {
 	for (;;) {
 		int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -198,7 +196,7 @@ static int accept_one(int listener, double end_ms)
 			disable_nagle(fd);
 			return fd;
 		}
-		if (ms_left(end_ms) == 0 || !wait_ready(listener, POLLIN, end_ms))
+		if (patience_left(p) == 0 || !wait_ready(listener, POLLIN, p))
 			return -1;
 	}
 }
@@ -249,14 +247,15 @@ static void note_address(RankHello *h, int fd)
 
 static void accept_ranks(Tcp *t, RankHello *table, int listener, int limit_s)
 {
-	double end_ms = clock_ms() + limit_s * 1e3;
+	Patience p = patience_of(limit_s * 1e3);
 	for (int come = 1; come < t->link.ranks;) {
 		RankHello h;
-		int fd = accept_one(listener, end_ms);
+		int fd = accept_one(listener, &p);
 		if (fd < 0)
 			name_missing(table, t->link.ranks, limit_s);
 		// pass over a connection that sends no hello
-		if (!transfer_all(fd, &h, sizeof h, false, clock_ms() + PATIENCE_MS)
+		Patience one = patience_of(PATIENCE_MS);
+		if (!transfer_all(fd, &h, sizeof h, false, &one)
 			|| h.magic != HELLO) {
 			close(fd);
 			continue;
@@ -270,22 +269,22 @@ static void accept_ranks(Tcp *t, RankHello *table, int listener, int limit_s)
 	}
 	for (int r = 1; r < t->link.ranks; r++)
 		transfer_all(t->sockets[r], table, t->link.ranks * sizeof *table, true,
-			end_ms);
+			&p);
 }
 
 // let the ranks meet at the first
 static int join_rank_0(Tcp *t, RankHello *table, RankHello h, const Meeting *m,
 	int limit_s)
 {
-	double end_ms = clock_ms() + limit_s * 1e3;
-	int fd = connect_to(h.rank, 0, m->host, m->port, end_ms),
+	Patience p = patience_of(limit_s * 1e3);
+	int fd = connect_to(h.rank, 0, m->host, m->port, &p),
 		listener = m->listener >= 0 ? listen_here(h.rank)
 			: listen_everywhere(h.rank, 0);
 	h.port = port_of(listener);
-	if (!transfer_all(fd, &h, sizeof h, true, end_ms)
-		|| !transfer_all(fd, table, h.ranks * sizeof *table, false, end_ms))
+	if (!transfer_all(fd, &h, sizeof h, true, &p)
+		|| !transfer_all(fd, table, h.ranks * sizeof *table, false, &p))
 		die("rank %d: rank 0 at %s, port %d, %s", h.rank, m->host, m->port,
-			ms_left(end_ms) > 0 ? "has ended while the ranks met"
+			patience_left(&p) > 0 ? "has ended while the ranks met"
 			: "does not answer: ranks are missing");
 	t->sockets[0] = fd;
 	return listener;
@@ -295,22 +294,22 @@ static int join_rank_0(Tcp *t, RankHello *table, RankHello h, const Meeting *m,
 static void connect_all(Tcp *t, const RankHello *table, int listener,
 	const Meeting *m, int limit_s)
 {
-	double end_ms = clock_ms() + limit_s * 1e3;
+	Patience p = patience_of(limit_s * 1e3);
 	int rank = t->link.rank;
 	int32_t other = rank;
 	for (int r = 1; r < rank; r++) {
 		t->sockets[r] = connect_to(rank, r, *table[r].address
-			? table[r].address : m->host, table[r].port, end_ms);
-		transfer_all(t->sockets[r], &other, sizeof other, true, end_ms);
+			? table[r].address : m->host, table[r].port, &p);
+		transfer_all(t->sockets[r], &other, sizeof other, true, &p);
 	}
 	// accept the ranks above
 	for (int missing = t->link.ranks - 1 - rank; missing > 0;) {
-		int fd = accept_one(listener, end_ms);
+		int fd = accept_one(listener, &p);
 		if (fd < 0)
 			die("rank %d: after %d s %d of the ranks above it have not connected",
 				rank, limit_s, missing);
-		if (!transfer_all(fd, &other, sizeof other, false,
-				clock_ms() + PATIENCE_MS)
+		Patience one = patience_of(PATIENCE_MS);
+		if (!transfer_all(fd, &other, sizeof other, false, &one)
 			|| other <= rank || other >= t->link.ranks
 			|| t->sockets[other] >= 0) {
 			close(fd);

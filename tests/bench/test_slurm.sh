@@ -50,7 +50,7 @@ ends() { # ends STATE: does the job end so, and leave no process behind?
 	done
 	scontrol show job "$job" >"$out/job"
 	grep -q "JobState=$1 " "$out/job" && [ "$(running)" = 0 ] ||
-		{ cat "$out/job" "$out/said"; return 1; }
+		{ head -n 20 "$out/said"; grep -o 'JobState=.*' "$out/job"; return 1; }
 }
 running() { # how many processes of steps there are
 	grep -lsz '^SLURM_STEP_NUM_TASKS=' /proc/[0-9]*/environ | wc -l

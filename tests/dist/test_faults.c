@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -123,6 +124,59 @@ static void ranks_that_leave_are_named(void **state)
 {
 	try_fault(walk_out, 0, "ring", KINDS, false);
 	try_fault(walk_out, 0, "owner", 2, false);
+}
+
+// test: the machine stands still
+enum { STILL_S = 6, PATIENCE_S = 4, STEPS = 6 };
+
+static void wait_for_rank_0(const Place *p)
+{
+	Device *d = open_device("cpu", p->rank);
+	Comm *c = comm_open(meet_all(p, d), d, &(CommSettings){
+		.transport = "ring", .limit_s = PATIENCE_S });
+	for (int i = 0; i < STEPS; i++) {
+		clock_t end = clock() + CLOCKS_PER_SEC / 2;
+		while (p->rank == 0 && clock() < end)
+			;
+		comm_barrier(c);
+	}
+	leave(c, d);
+}
+
+static void meet_only(const Place *p)
+{
+	Link *l = link_tcp(p->rank, p->ranks, &p->meeting, PATIENCE_S);
+	l->close(l);
+}
+
+static void fork_some(Body *body, const Meeting *at, pid_t *pid, int begin,
+	int end)
+{
+	for (int r = begin; r < end; r++)
+		pid[r] = fork_rank(body, &(Place){ r, 3, *at, NULL }, stderr);
+}
+
+static void machines_that_stand_still_go_on(void **state)
+{
+	Meeting first = meeting_here(), second = meeting_here();
+	pid_t pid[6];
+	int status;
+	fflush(NULL);
+	fork_some(wait_for_rank_0, &first, pid, 0, 3);
+	fork_some(meet_only, &second, pid + 3, 0, 2);
+	usleep(1200000);
+	for (int i = 0; i < 5; i++)
+		kill(pid[i], SIGSTOP);
+	sleep(STILL_S);
+	for (int i = 0; i < 5; i++)
+		kill(pid[i], SIGCONT);
+	fork_some(meet_only, &second, pid + 3, 2, 3);
+	for (int i = 0; i < 6; i++) {
+		waitpid(pid[i], &status, 0);
+		assert_int_equal(status, 0);
+	}
+	meeting_close(&first);
+	meeting_close(&second);
 }
 
 // test: a rank does not do as the others
@@ -250,6 +304,7 @@ TESTS(
 	cmocka_unit_test(killed_ranks_are_named),
 	cmocka_unit_test(stopped_ranks_are_named),
 	cmocka_unit_test(ranks_that_leave_are_named),
+	cmocka_unit_test(machines_that_stand_still_go_on),
 	cmocka_unit_test(other_collectives_are_named),
 	cmocka_unit_test(meetings_that_fail_say_why),
 	cmocka_unit_test(closed_ends_are_seen))

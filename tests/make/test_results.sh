@@ -26,6 +26,21 @@ check 'a test can be skipped' gives "$(cases 77 </dev/null)" '(all) skipped '
 check 'scripts are read too' gives \
 	"$(printf '%s\n' 'ok - x y' 'not ok 2 - z' 'ok - w # SKIP no GPU' |
 	cases 1)" 'x y passed z failed w skipped '
+mkdir built
+cat >built/stands.sh <<'END'
+[ ! -e "$BUILD/stood" ] || exit 0
+touch "$BUILD/stood"
+kill -STOP -- -$GROUP
+sleep 8
+kill -CONT -- -$GROUP
+exit 1
+END
+echo 'echo tried >>"$BUILD/tries"; exit 1' >built/fails.sh
+(cd "$root" && built=$work/built setsid -w bash -c 'GROUP=$$ exec bash \
+	src/make/test.sh "$built" "$built/stands.sh" "$built/fails.sh"') >said 2>&1
+check 'a standstill excuses a failure' grep -q 'again *stands: the machine' said
+check 'and the test counts once' grep -q '^1 passed, 1 failed$' said
+check 'a failure by itself is one' gives "$(wc -l <built/tries)" 1
 document <<'END'
 # Not one {#sec-intro}
 ## Problem (p): {braces} {#p .problem tables="p p-more" tests="tests/t"}
