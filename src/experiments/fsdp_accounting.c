@@ -46,6 +46,7 @@ static void run(Row *row, const void *config)
 	sharding_case_close(&c);
 }
 
+// measure memory without a machine
 static void run_dry(Row *row, const void *config)
 {
 	ShardingCase *c = sharding_case(row, config);
