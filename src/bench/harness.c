@@ -19,11 +19,13 @@
 #include "base/table.h"
 #include "bench/group.h"
 #include "dist/comm.h"
+#include "dist/dry.h"
 #include "dist/ring.h"
+#include "ops/dry.h"
 
 long harness_seed = 1;
 static const char *out;
-static bool force, wide;
+static bool force, wide, dry;
 static const char *device_name = "auto";
 static int sweep_choice;
 static Link *job;                /* of ranks that mpirun started; NULL: none */
@@ -143,7 +145,7 @@ static void bind_rank_to_device(int local_rank, int local_ranks)
 /* does the row need more GPUs than there are? Then sets its status */
 static bool lacks_gpus(Row *row)
 {
-	if (row->ranks == 1 || !harness_on_gpu())
+	if (row->ranks == 1 || !harness_on_gpu() || dry)
 		return false;
 	count_gpus();
 	if (gpus < row->ranks)
@@ -180,6 +182,8 @@ Device *harness_device(void)
 {
 	char name[24];
 	snprintf(name, sizeof name, "cuda:%d", ordinal);
+	if (dry)
+		return dry_device(machine.backend);
 	Device *d = device_open(!harness_on_gpu() ? "cpu" : ordinal < 0
 		? device_name : name);
 	d->on_oom = end_as_oom;
@@ -197,6 +201,8 @@ static char *doing;              /* seen by the parent; NULL: there is none */
 
 Link *harness_link(Row *row)                                 /* within 60 s */
 {
+	if (dry)
+		return link_dry(row->rank, row->ranks);
 	return job ? link_mpi() : link_tcp(row->rank, row->ranks, &meeting, 60);
 }
 
@@ -290,8 +296,9 @@ static void run_rank(void *arg, int rank, char *doing_here, FILE *to)
 	current->rank = rank;
 	current->to = to;
 	doing = doing_here;
-	bind_rank_to_device(rank, current->ranks);
-	task->sweep->run(current, task->config);
+	if (!dry)
+		bind_rank_to_device(rank, current->ranks);
+	(dry ? task->sweep->dry : task->sweep->run)(current, task->config);
 	row_end(current);
 }
 
@@ -314,8 +321,8 @@ static bool run_group(const Sweep *s, const Planned *p, Table *t, Row *row)
 {
 	if (s->ranks)
 		meeting = meeting_here();
-	Outcome o = group_run(row->ranks, s->limit_s ? s->limit_s : s->ranks ? 600
-		: 0, run_rank, &(Task){ s, p->config, row });
+	Outcome o = group_run(dry ? 1 : row->ranks, s->limit_s ? s->limit_s
+		: s->ranks ? 600 : 0, run_rank, &(Task){ s, p->config, row });
 	if (s->ranks)
 		meeting_close(&meeting);
 	row->rank = o.rank;
@@ -399,6 +406,9 @@ static void report_progress(int done, int total, double seconds,
 }
 
 // join the program's options with the harness's
+static const Option dry_option = { "dry", OPT_FLAG, &dry, "",
+	"say what memory it takes, without the devices and the ranks" };
+
 static Option *join_options(const Experiment *e)
 {
 	static char sweeps[256];
@@ -422,10 +432,14 @@ static Option *join_options(const Experiment *e)
 	int n = 0;
 	while (e->options && e->options[n].name)
 		n++;
-	Option *all = need(calloc(n + sizeof common / sizeof *common, sizeof *all));
+	Option *all = need(calloc(n + sizeof common / sizeof *common + 1,
+		sizeof *all));
 	if (n)
 		memcpy(all, e->options, n * sizeof *all);
-	memcpy(all + n, common, sizeof common);
+	for (const Sweep *s = e->sweeps; s->name && !all[n].name; s++)
+		if (s->dry)
+			all[n] = dry_option;
+	memcpy(all + n + (all[n].name != NULL), common, sizeof common);
 	return all;
 }
 
@@ -442,6 +456,11 @@ static void parse_options(const Experiment *e, int argc, char **argv)
 	if (!device_named(device_name))
 		usage_error("option --device: '%s' is not one of " DEVICES "|cuda:N",
 			device_name);
+	if (dry && out)
+		usage_error("option --dry: prints a table, and takes no --out");
+	if (dry && e->sweeps[sweep_choice].dry == NULL)
+		usage_error("option --dry: sweep '%s' has no dry run",
+			e->sweeps[sweep_choice].name);
 	free(options);
 }
 
@@ -519,6 +538,30 @@ static void expect_configuration(const Plan *plan, int ranks)
 			"the first takes %d", ranks, ranks_of(plan->sweep, plan->planned));
 }
 
+static void look_at_machine(const Experiment *e)
+{
+	if (dry) {
+		Device *d = dry_device(strcmp(device_name, "cpu") == 0 ? "cpu"
+			: "cuda");
+		record_machine(d, &machine);
+		device_close(&d);
+		return;
+	}
+	probe_device(e->cpu_only ? "cpu" : device_name, record_machine, &machine,
+		sizeof machine);
+}
+
+/* launched: the processes of a job that a launcher started; 0: there is none */
+static void expect_ranks(const Plan *plan, int launched)
+{
+	if (launched && !dry)
+		expect_configuration(plan, launched);
+	for (int i = 0; i < plan->n && !dry && !launched; i++)
+		if (ranks_of(plan->sweep, &plan->planned[i]) > MOST_RANKS)
+			usage_error("option --ranks: at most %d processes are started here "
+				"(--dry starts none)", MOST_RANKS);
+}
+
 int harness_main(const Experiment *e, int argc, char **argv)
 {
 	int rank = 0, ranks = 1;
@@ -528,15 +571,13 @@ int harness_main(const Experiment *e, int argc, char **argv)
 	parse_options(e, argc, argv);
 	Plan plan = { .sweep = &e->sweeps[sweep_choice] };
 	Table *t = launched && rank > 0 ? NULL : table_of_sweep(plan.sweep);
-	probe_device(e->cpu_only ? "cpu" : device_name, record_machine, &machine,
-		sizeof machine);
+	look_at_machine(e);
 	plan.sweep->plan(&plan);
-	if (launched)
-		expect_configuration(&plan, ranks);
+	expect_ranks(&plan, launched ? ranks : 0);
 	// join the job that a launcher started
-	if (launched)
+	if (launched && !dry)
 		count_gpus();
-	job = link_mpi();
+	job = dry ? NULL : link_mpi();
 	if (job)
 		bind_rank_to_device(job->local_rank, job->local_ranks);
 	// describe the table, and take over finished rows

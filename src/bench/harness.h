@@ -33,6 +33,9 @@ typedef struct Sweep {
 	int  (*ranks)(const void *config);
 	/* seconds that a configuration may take; 0: 600 with ranks, else no limit */
 	int  limit_s;
+	/* fills a row with what memory it would take, on harness_device, which then
+	 * is a dry one, as rank 0 of ranks that do not exist. NULL: no --dry */
+	void (*dry)(Row *row, const void *config);
 } Sweep;
 /* an experiment's, with what ends their list */
 #define SWEEPS(...) (const Sweep[]){ __VA_ARGS__, { 0 } }

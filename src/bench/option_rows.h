@@ -36,7 +36,8 @@
 #define RUNS_OPTION(TO) \
 	{ "runs", OPT_INT, TO, "1..1000", "measured runs, after a few" }
 #define TEXT_OPTION(TO) { "text", OPT_TEXT, TO, "FILE", "what to learn" }
-#define RANKS_OPTION(TO) { "ranks", OPT_INT, TO, "1..64", "processes of a job" }
+#define RANKS_OPTION(TO) \
+	{ "ranks", OPT_INT, TO, "1..65536", "processes of a job" }
 #define TRANSPORT_OPTION(TO) \
 	{ "transport", OPT_CHOICE, TO, TRANSPORTS, "what carries collectives" }
 #define WIRE_OPTION(TO, HELP) { "wire", OPT_CHOICE, TO, WIRES, HELP }

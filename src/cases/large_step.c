@@ -42,6 +42,14 @@ static DdpCase *open_ranks(Row *row, const StepConfig *c)
 }
 
 // make the model of a large step
+static ZeroSettings zero_settings(const LargeStep *s)
+{
+	const StepConfig *c = &s->config;
+	return (ZeroSettings){ .stage = c->strategy - ZERO1 + 1,
+		.prefetch = c->strategy == FSDP, .wire = s->run->config.wire ? BF16
+		: FP32, .exchange = c->sums, .early = c->update };
+}
+
 static void make_model(LargeStep *s)
 {
 	const StepConfig *c = &s->config;
@@ -54,10 +62,8 @@ static void make_model(LargeStep *s)
 	run->m->atomic = !c->deterministic;
 	run->batch = batch_random(run->config.batch, shape.context, shape.vocab,
 		harness_seed + comm_rank(run->comm));
-	s->zero = zero_new(run->m, run->comm, &(ZeroSettings){
-		.stage = c->strategy - ZERO1 + 1, .prefetch = c->strategy == FSDP,
-		.wire = run->config.wire ? BF16 : FP32, .exchange = c->sums,
-		.early = c->update }, &adamw_kind, settings);
+	ZeroSettings shards = zero_settings(s);
+	s->zero = zero_new(run->m, run->comm, &shards, &adamw_kind, settings);
 	ddp_case_train(run, zero_optimizer(s->zero));
 }
 
@@ -76,9 +82,8 @@ static void free_ranks(LargeStep *s)
 static Sharding sharding_of(const LargeStep *s)
 {
 	const DdpCase *run = s->run;
-	return (Sharding){ zero_map(s->zero), comm_rank(run->comm),
-		s->config.strategy - ZERO1 + 1, s->config.strategy == FSDP,
-		run->config.wire ? BF16 : FP32, s->config.sums, s->config.update };
+	return (Sharding){ comm_rank(run->comm), comm_ranks(run->comm),
+		zero_settings(s) };
 }
 
 // choose what to drop
@@ -204,6 +209,20 @@ void large_step_run(Row *row, const StepConfig *c, const StepLength *length)
 	time_classes(row, &s);
 	free_ranks(&s);
 	gemm_choices_free(&choices);
+}
+
+void large_step_dry(Row *row, const StepConfig *c)
+{
+	LargeStep s = { *c, open_ranks(row, c), NULL };
+	DdpCase *run = s.run;
+	make_model(&s);
+	fit_memory(&s);
+	for (int i = 0; i < 2; i++) {
+		device_reset_peak(run->device);
+		timed_step(run->m, run->optimizer, &run->batch, MODE_TRAIN);
+	}
+	set_memory(row, &s);
+	free_ranks(&s);
 }
 
 // train on a text

@@ -43,6 +43,8 @@ typedef struct StepLength {
 
 /* fills the row of a step; all ranks of the row call it */
 void large_step_run(Row *row, const StepConfig *c, const StepLength *length);
+/* the same, of its memory alone */
+void large_step_dry(Row *row, const StepConfig *c);
 
 typedef struct TextRun {
 	const char *path;                /* a text, whose bytes are the tokens */

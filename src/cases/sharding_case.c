@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "dist/dry.h"
 #include "dist/sharded_model.h"
 #include "dist/zero.h"
+#include "ops/dry.h"
 
 // plan strategies
 void sharding_given_settle(ShardingGiven *g)
@@ -276,51 +278,43 @@ void sharding_case_set_memory(Row *row, const Moment *m,
 	for (int k = 0; k < NCATEGORIES; k++) {
 		snprintf(column, sizeof column, "%s_MiB", category_names[k]);
 		row_set(row, column, "%.3f", m->at_peak[k] / MiB);
-		if (k > MEM_OPTIMIZER)
+		if (k > MEM_OPTIMIZER || derived == NULL)
 			continue;
 		snprintf(column, sizeof column, "%s_derived_MiB", category_names[k]);
 		row_set(row, column, "%.3f", derived->category[k] / MiB);
 	}
 	row_set(row, "active_MiB", "%.3f", m->active / MiB);
 	row_set(row, "workspace_MiB", "%.3f", m->workspace / MiB);
-	row_set(row, "derived_MiB", "%.3f", derived->total / MiB);
+	if (derived)
+		row_set(row, "derived_MiB", "%.3f", derived->total / MiB);
 }
 
 // derive the memory of a strategy
-static MemoryEstimate estimate_step(const ShardingCase *c)
+static ShardingCase *dry_case(const ShardingCase *c)
 {
+	const DdpConfig *config = &c->config.ddp;
 	const DdpCase *run = c->run;
-	const Model *m = run->m;
-	const DdpConfig *config = &run->config;
-	size_t B = config->batch, T = config->model.context;
-	Type wire = config->wire ? BF16 : FP32;
-	int rank = comm_rank(run->comm);
-	if (c->zero)
-		return memory_estimate_sharded(m, B, T, &(Sharding){
-			zero_map(c->zero), rank, c->config.strategy - ZERO1 + 1,
-			(int)c->config.prefetch, wire, config->sums,
-			c->config.update });
-	MemoryEstimate e = memory_estimate(m, B, T, true);
-	double twice = run->ddp && m->gradients.type != wire ? m->extent
-		* (double)type_size(wire) : 0, moments = c->sharded ? 2 * sizeof(real)
-		* (double)sharded_load(sharded_model_shares(c->sharded), rank)
-		: e.category[MEM_OPTIMIZER];
-	e.total += twice + moments - e.category[MEM_OPTIMIZER];
-	e.category[MEM_GRADIENT] += twice;
-	e.category[MEM_OPTIMIZER] = moments;
-	return e;
+	ShardingCase *twin = need(calloc(1, sizeof *twin));
+	Device *d = dry_device(run->device->backend->name);
+	Link *link = link_dry(comm_rank(run->comm), comm_ranks(run->comm));
+	twin->config = c->config;
+	twin->run = ddp_case_over(d, comm_open(link, d, &(CommSettings){
+		.transport = transport_names[config->transport],
+		.pushes = config->sums }), config);
+	return twin;
 }
 
 // estimate a moment of a case
 MemoryEstimate sharding_case_estimate(const ShardingCase *c, int moment)
 {
-	MemoryEstimate e = estimate_step(c);
-	if (moment == MOMENT_BEFORE)
-		return e;
-	if (moment == MOMENT_INIT && c->config.strategy == SINGLE)
-		e.category[MEM_GRADIENT] = 0;
-	e.category[MEM_ACTIVATION] = e.category[MEM_TEMPORARY] = e.total = 0;
+	ShardingCase *dry = dry_case(c);
+	Moment moments[NMOMENTS];
+	sharding_case_memory(dry, moments);
+	sharding_case_close(&dry);
+	const Moment *m = &moments[moment];
+	MemoryEstimate e = { .total = moment == MOMENT_BEFORE ? m->peak
+		: m->active };
 	for (int k = 0; k < NCATEGORIES; k++)
-		e.total += e.category[k];
+		e.category[k] = m->at_peak[k];
 	return e;
 }

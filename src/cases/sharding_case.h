@@ -74,9 +74,10 @@ void     moments_of_steps(DdpCase *run, void (*begin)(void *arg), void *arg,
 	Moment moments[NMOMENTS]);
 /* the moments of a case, which it begins */
 void     sharding_case_memory(ShardingCase *c, Moment moments[NMOMENTS]);
-/* the memory of a moment by formula; category[]: the most that each takes */
+/* the memory of a moment by a dry run, by category where all take most */
 MemoryEstimate sharding_case_estimate(const ShardingCase *c, int moment);
-/* sets the memory of a moment, by category, and what is derived of it */
+/* sets the memory of a moment, by category, and what is derived of it; derived
+ * NULL: nothing is */
 void     sharding_case_set_memory(Row *row, const Moment *m,
 	const MemoryEstimate *derived);
 #endif

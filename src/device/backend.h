@@ -14,6 +14,8 @@ enum { NSTAMPS = 8192 };
 
 typedef struct Backend {
 	const char *name;
+	/* allocations count, and there is neither memory nor work behind them */
+	bool dry;
 	/* NULL if there is a device of this number, else a text that says why
 	 * not */
 	const char *(*why_missing)(int ordinal);

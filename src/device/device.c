@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/grow.h"
 #include "device/cpu.h"
+#include "device/dry.h"
 #ifdef HAVE_CUDA
 #include "device/cuda/cuda.h"
 #endif
@@ -209,12 +210,11 @@ static const Backend *choose_backend(const char *name, int ordinal)
 	return &cpu_backend;
 }
 
-Device *device_open(const char *name)
+static Device *open_on(const Backend *backend, int ordinal, double start_ms)
 {
 	Device *d = need(calloc(1, sizeof *d));
-	int ordinal = ordinal_of(name);
-	d->start_ms = clock_ms();
-	d->backend = choose_backend(name, ordinal);
+	d->start_ms = start_ms;
+	d->backend = backend;
 	d->pool = need(calloc(1, sizeof *d->pool));
 	d->state = d->backend->open(ordinal);
 	d->limit = d->backend->available(d->state);
@@ -223,6 +223,19 @@ Device *device_open(const char *name)
 	d->outside.name = "";
 	d->range = &d->outside;
 	return d;
+}
+
+Device *device_open(const char *name)
+{
+	int ordinal = ordinal_of(name);
+	double start_ms = clock_ms();
+	return open_on(choose_backend(name, ordinal), ordinal, start_ms);
+}
+
+Device *device_open_dry(const char *like)
+{
+	return open_on(strcmp(like, "cpu") == 0 ? &dry_cpu_backend
+		: &dry_cuda_backend, 0, clock_ms());
 }
 
 static void free_paths(RangePath *inner)

@@ -16,6 +16,9 @@
  * GPU. auto: a GPU if there is one. cuda where there is none: prints why, and
  * opens the CPU. An unknown name, or a number that no GPU has: exit 2. */
 Device *device_open(const char *name);
+/* A device that counts allocations and does no work; like: "cpu", else a GPU
+ * like the H100. Its memory is without end and reads as 0 */
+Device *device_open_dry(const char *like);
 /* would device_open accept the name on some machine? */
 bool    device_named(const char *name);
 /* waits for all work, asserts that nothing is in use, frees the device and sets

@@ -47,6 +47,8 @@ typedef struct Device {
 	 * NULL: those that the library proposes first. Set before the first matmul */
 	struct GemmChoices *gemms;
 	Deferral *deferral;                /* NULL: all work has been queued */
+	/* operations in place of the backend's; NULL: the backend's */
+	const struct Ops *ops;
 	double start_ms;
 } Device;
 

@@ -57,9 +57,21 @@ static const Transport *find_transport(const char *name)
 }
 
 // choose a transport
+static const Transport *choose_dry(const Device *device,
+	const CommSettings *settings)
+{
+	const char *name = settings->transport;
+	bool any = name == NULL || strcmp(name, "auto") == 0,
+		pushes = any ? settings->pushes : strcmp(name, "push") == 0;
+	return pushes && strcmp(device->backend->name, "cuda") == 0
+		? &dry_push_transport : &dry_transport;
+}
+
 const Transport *transport_choose(const Link *link, const Device *device,
 	const CommSettings *settings)
 {
+	if (device->backend->dry)
+		return choose_dry(device, settings);
 	const char *const best[] = { settings->pushes ? "push" : "symmetric",
 		"symmetric", "ring" }, *name = settings->transport;
 	for (int i = 0; i < 3 && (name == NULL || strcmp(name, "auto") == 0); i++) {

@@ -9,6 +9,13 @@
 // declare what a transport does
 /* bytes in which the memory of a GPU is shared with other processes */
 enum { SHARED_UNIT = 2 << 20 };
+/* bytes that pushes take on a rank: slots for each other rank, and flags */
+enum { PUSH_SLOT = 16 << 20, PUSH_SLOTS = 4, PUSH_BOX = PUSH_SLOTS * PUSH_SLOT,
+	PUSH_FLAGS = 2 << 20 };
+static inline size_t push_arena_nbytes(int ranks)
+{
+	return (size_t)(ranks - 1) * PUSH_BOX + PUSH_FLAGS;
+}
 
 typedef struct Transport {
 	const char *name;
@@ -35,6 +42,8 @@ typedef struct Transport {
 
 // list the transports of this build
 extern const Transport ring_transport, owner_transport, alternate_transport;
+/* of dry devices: like all others but push, and like push */
+extern const Transport dry_transport, dry_push_transport;
 #ifdef HAVE_MPI
 extern const Transport mpi_transport;
 #endif

@@ -1,59 +1,105 @@
 #include "estimate/model_plan.h"
 
 #include <assert.h>
+#include <math.h>
 
 // estimate a step under a plan
+static bool fits(DryRun *r, const ModelPlan *plan, double nbytes)
+{
+	return dry_run_step(r, plan).total <= nbytes;
+}
+
 double model_plan_bytes(const Model *m, size_t B, size_t T, const Sharding *by,
 	const ModelPlan *plan)
 {
-	Model planned = *m;
-	planned.plan = *plan;
-	return by ? memory_estimate_sharded(&planned, B, T, by).total
-		: memory_estimate(&planned, B, T, true).total;
+	DryRun *r = dry_run_new(m, B, T, MODE_TRAIN, by);
+	double nbytes = dry_run_step(r, plan).total;
+	dry_run_free(&r);
+	return nbytes;
 }
 
 // find how little blocks must drop
+/* the fewest blocks that drop q, k and v under which the plan fits; one more
+ * than there are: none do */
+static int fewest_qkv(DryRun *r, int layers, double nbytes, ModelPlan p)
+{
+	int low = 0, high = layers - 1;
+	p.drop_qkv = high;
+	if (!fits(r, &p, nbytes)) {
+		p.drop_qkv = layers;
+		return layers + !fits(r, &p, nbytes);
+	}
+	while (low < high) {
+		p.drop_qkv = (low + high) / 2;
+		if (fits(r, &p, nbytes))
+			high = p.drop_qkv;
+		else
+			low = p.drop_qkv + 1;
+	}
+	return low;
+}
+
 /* sets how many blocks drop what, so that the plan fits and drops least;
  * returns false if none fits */
-static bool drop_least(const Model *m, size_t B, size_t T, const Sharding *by,
-	double nbytes, ModelPlan *plan)
+static bool drop_least(DryRun *r, const Shape *shape, double nbytes,
+	ModelPlan *plan)
 {
-	int L = (int)m->shape.layers;
-	double gate_up = 2.0 * m->shape.d_ff,
-		qkv = 3.0 * m->shape.heads * m->shape.d_head, least = 0;
+	int L = (int)shape->layers;
+	double gate_up = 2.0 * shape->d_ff,
+		qkv = 3.0 * shape->heads * shape->d_head, least = INFINITY;
 	ModelPlan p = *plan;
-	bool found = false;
-	for (p.drop_gate_up = 0; p.drop_gate_up <= L; p.drop_gate_up++)
-		for (p.drop_qkv = 0; p.drop_qkv <= L; p.drop_qkv++) {
-			double dropped = p.drop_gate_up * gate_up + p.drop_qkv * qkv;
-			if ((found && dropped >= least)
-				|| model_plan_bytes(m, B, T, by, &p) > nbytes)
-				continue;
-			*plan = p;
-			least = dropped;
-			found = true;
-		}
-	return found;
+	for (p.drop_gate_up = 0; p.drop_gate_up <= L
+		&& p.drop_gate_up * gate_up < least; p.drop_gate_up++) {
+		p.drop_qkv = fewest_qkv(r, L, nbytes, p);
+		double dropped = p.drop_gate_up * gate_up + p.drop_qkv * qkv;
+		if (p.drop_qkv > L || dropped >= least)
+			continue;
+		*plan = p;
+		least = dropped;
+	}
+	return least < INFINITY;
 }
 
 // try chunks from the longest to the shortest
-bool model_plan(const Model *m, size_t B, size_t T, const Sharding *by,
-	double nbytes, long chunk, ModelPlan *plan)
+static bool find_plan(DryRun *r, const Shape *shape, long N, double nbytes,
+	long chunk, ModelPlan *plan)
 {
 	static const long usual[] = { 4096, 1024, 256, 64 };
-	const long *chunks = chunk ? &chunk : usual, N = (long)(B * T);
+	const long *chunks = chunk ? &chunk : usual;
 	int n = chunk ? 1 : 4;
-	assert(m->fused && m->checkpoint_every == 0);
 	*plan = (ModelPlan){ .head_chunk = chunk };
-	if (model_plan_bytes(m, B, T, by, plan) <= nbytes)
+	if (fits(r, plan, nbytes))
 		return true;
 	for (int i = 0; i < n; i++) {
 		*plan = (ModelPlan){ .head_chunk = chunks[i] };
-		if (chunks[i] < N && drop_least(m, B, T, by, nbytes, plan))
+		if (chunks[i] < N && drop_least(r, shape, nbytes, plan))
 			return true;
 	}
 	if (N > chunks[n - 1])
 		return false;
 	*plan = (ModelPlan){ 0 };
-	return drop_least(m, B, T, by, nbytes, plan);
+	return drop_least(r, shape, nbytes, plan);
+}
+
+bool model_plan(const Model *m, size_t B, size_t T, const Sharding *by,
+	double nbytes, long chunk, ModelPlan *plan)
+{
+	assert(m->fused && m->checkpoint_every == 0);
+	DryRun *r = dry_run_new(m, B, T, MODE_TRAIN, by);
+	bool found = find_plan(r, &m->shape, (long)(B * T), nbytes, chunk, plan);
+	dry_run_free(&r);
+	return found;
+}
+
+// decide whether probabilities are kept
+void model_fit_scores(Model *m, size_t B, size_t T, Mode mode)
+{
+	m->plan.drop_scores = false;
+	if (!m->fused || m->flash)
+		return;
+	DryRun *r = dry_run_new(m, B, T, mode, NULL);
+	MemoryEstimate e = dry_run_step(r, &m->plan);
+	dry_run_free(&r);
+	m->plan.drop_scores = e.total + e.workspace
+		> m->device->limit / 64.0 * 63;
 }

@@ -14,5 +14,8 @@ bool model_plan(const Model *m, size_t B, size_t T, const Sharding *by,
 /* estimated bytes of a step under the plan */
 double model_plan_bytes(const Model *m, size_t B, size_t T, const Sharding *by,
 	const ModelPlan *plan);
+/* has naive attention drop P along the fused path, if a step of mode that keeps
+ * it does not fit into the device with a margin of a sixty-fourth */
+void   model_fit_scores(Model *m, size_t B, size_t T, Mode mode);
 
 #endif

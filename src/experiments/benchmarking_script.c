@@ -12,6 +12,7 @@
 #include "base/stats.h"
 #include "bench/training.h"
 #include "cases/op_classes.h"
+#include "estimate/model_plan.h"
 #include "jit/jit.h"
 
 // state the options of the benchmark
@@ -223,6 +224,7 @@ static void run_sizes(Row *row, const void *config)
 	if (c->fusion == FUSION_FUSED) {
 		model_fuse(m);
 		model_set_attention(m, attention == ATTENTION_FLASH);
+		model_fit_scores(m, B, T, mode);
 	} else if (c->fusion == FUSION_JIT)
 		model_keep_compute(m);
 	m->layernorm = norm;

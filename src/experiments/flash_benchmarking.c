@@ -12,6 +12,7 @@
 #include "bench/timing.h"
 #include "bench/training.h"
 #include "cases/attention_case.h"
+#include "estimate/model_plan.h"
 
 // read the options of attention
 static int precision = -1;
@@ -397,6 +398,7 @@ static void run_model(Row *row, const void *config)
 		.fusion = FUSION_FUSED }, BATCH,
 		true);
 	model_set_attention(t.m, c->attention == ATTENTION_FLASH);
+	model_fit_scores(t.m, BATCH, (size_t)c->context, MODE_TRAIN);
 	StepStats s = timed_steps(t.m, &t.adamw, &t.batch, MODE_TRAIN, true, warmup,
 		steps);
 	row_set_steps(row, &s);

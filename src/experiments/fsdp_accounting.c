@@ -46,6 +46,16 @@ static void run(Row *row, const void *config)
 	sharding_case_close(&c);
 }
 
+// measure memory without a machine
+static void run_dry(Row *row, const void *config)
+{
+	ShardingCase *c = sharding_case(row, config);
+	Moment moments[NMOMENTS];
+	sharding_case_memory(c, moments);
+	sharding_case_set_memory(row, &moments[MOMENT_BEFORE], NULL);
+	sharding_case_close(&c);
+}
+
 // record timelines of FSDP
 static void plan_timeline(Plan *plan)
 {
@@ -72,7 +82,7 @@ const Experiment experiment = {
 	.about = "memory and time as more is sharded, and timelines of gathers",
 	.options = options, .cpu_scale = SCALED, .sweeps = SWEEPS(
 		{ "strategies", keys, plan, run,
-			.ranks = ddp_config_ranks },
+			.ranks = ddp_config_ranks, .dry = run_dry },
 		{ "timeline", keys, plan_timeline, run_timeline,
 			.ranks = ddp_config_ranks }),
 };

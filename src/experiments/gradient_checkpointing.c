@@ -71,10 +71,20 @@ static void run(Row *row, const void *config)
 	row_set(row, "loss", "%.6f", s.loss);
 }
 
+static void run_dry(Row *row, const void *config)
+{
+	const CheckpointingConfig *c = config;
+	Training t = training_of(&c->model, batch, false);
+	model_recompute(t.m, (int)c->K, c->nested);
+	MemoryEstimate e = memory_estimate(t.m, batch, t.batch.T, true);
+	row_set(row, "peak_MiB", "%.1f", e.total / 1048576);
+	row_set(row, "workspace_MiB", "%.1f", e.workspace / 1048576);
+}
+
 const Experiment experiment = {
 	.about = "memory and time of a step that runs blocks again",
 	.options = options, .cpu_scale = "small (widths, depths, vocabulary divided "
 		"by 8, contexts by 32)",
 	.sweeps = SWEEPS(
-		{ "blocks", keys, plan, run }),
+		{ "blocks", keys, plan, run, .dry = run_dry }),
 };

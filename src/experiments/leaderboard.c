@@ -247,6 +247,11 @@ static void run_step(Row *row, const void *config)
 	large_step_run(row, config, &length);
 }
 
+static void dry_step(Row *row, const void *config)
+{
+	large_step_dry(row, config);
+}
+
 // have golden vectors made, and plan their comparison
 static const Key error_keys[] = { LARGE_SHAPE, KEY(LargeConfig, head_tokens),
 	{ 0 } };
@@ -327,7 +332,7 @@ const Experiment experiment = {
 		"16 to 64, context by 256; 4 layers)",
 	.sweeps = SWEEPS(
 		{ "step", step_keys, plan_steps, run_step,
-			.ranks = step_ranks },
+			.ranks = step_ranks, .dry = dry_step },
 		{ "probe", probe_keys, plan_probes, run_probe },
 		{ "errors", error_keys, plan_errors, run_errors },
 		{ "learn", step_keys, plan_learning, run_learning,

@@ -449,10 +449,13 @@ static const Key keys[] = { MODEL_KEYS, { 0 } },
 const Experiment experiment = {
 	.about = "memory in use, by phase, by moment and by tensor",
 	.options = options, .cpu_scale = SCALED, .sweeps = SWEEPS(
-		{ "peaks", mode_keys, plan, run_peaks },
+		{ "peaks", mode_keys, plan, run_peaks, .dry = run_peaks },
 		{ "timeline", mode_keys, plan_shown, run_timeline },
-		{ "tensors", mode_keys, plan_shown, run_tensors },
-		{ "saved", keys, plan_blocks, run_saved },
-		{ "blocks", layers_keys, plan_depths, run_blocks },
-		{ "estimate", keys, plan_sizes, run_estimate }),
+		{ "tensors", mode_keys, plan_shown, run_tensors,
+			.dry = run_tensors },
+		{ "saved", keys, plan_blocks, run_saved, .dry = run_saved },
+		{ "blocks", layers_keys, plan_depths, run_blocks,
+			.dry = run_blocks },
+		{ "estimate", keys, plan_sizes, run_estimate,
+			.dry = run_estimate }),
 };

@@ -49,7 +49,7 @@ const Experiment experiment = {
 	.about = "memory, time and volume of steps with sharded optimizer state",
 	.options = options, .cpu_scale = SCALED, .sweeps = SWEEPS(
 		{ "memory", keys, plan, run_memory,
-			.ranks = ddp_config_ranks },
+			.ranks = ddp_config_ranks, .dry = run_memory },
 		{ "times", keys, plan_times, run_times,
 			.ranks = ddp_config_ranks }),
 };

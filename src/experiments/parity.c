@@ -9,8 +9,8 @@
 #include "base/error.h"
 #include "base/stats.h"
 #include "bench/option_rows.h"
+#include "estimate/model_plan.h"
 #include "jit/jit.h"
-#include "train/step.h"
 #include "train/checkpoint.h"
 #include "ops/array.h"
 
@@ -93,6 +93,7 @@ static bool check_forward(Model *m, const TensorFile *f, const char *path)
 	const float *logits = tensorfile_expect(f, "logits", "F32", n)->data;
 	double reference = *(const double *)tensorfile_expect(f, "loss64", "F64",
 		1)->data;
+	model_fit_scores(m, B, T, MODE_TRAIN);
 	double loss = model_forward(m, tokens, targets, B, T, false);
 	bool ok = report("loss, relative", "",
 		fabs(loss - reference) / fabs(reference), bounds.loss);

@@ -5,27 +5,6 @@
 #include "model/buffers.h"
 #include "model/linear.h"
 
-// decide whether P is kept
-bool scores_fit(const Model *m)
-{
-	const Device *d = m->device;
-	size_t r = d->backend->width(TYPE_REAL),
-		x = d->backend->width(m->policy->op[OP_RESIDUAL].output),
-		w = d->backend->width(m->policy->op[OP_LINEAR].output);
-	size_t N = m->B * m->T, C = m->shape.d_model, F = m->shape.d_ff,
-		A = m->shape.heads * m->shape.d_head, V = m->shape.vocab,
-		L = m->shape.layers;
-	size_t scores = N * m->T * m->shape.heads * w;
-	size_t block = N * (2 * (C * x + r) + (4 * A + 2 * F) * w) + scores;
-	size_t top = N * (2 * C * x + C * w) + (m->plan.head_chunk
-		? m->plan.head_chunk * V * w + V * C * r : N * V * w),
-		working = N * (2 * F + C + 4 * A) * w + scores;
-	size_t gradients = m->params[0].gradient.at ? 0
-		: m->extent * d->backend->width(m->gradients.type);
-	size_t slack = d->limit / 64;
-	return d->total + gradients + L * block + top + working + slack <= d->limit;
-}
-
 // compute attention on packed projections
 /* the heads of part 0, 1 or 2 of an array whose rows have `width` elements */
 static Heads heads_of(const Model *m, Array x, size_t part, size_t width)

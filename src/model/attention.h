@@ -4,8 +4,6 @@
 
 #include "model/state.h"
 
-/* does P of all blocks fit into the device's memory with all else of a step? */
-bool  scores_fit(const Model *m);
 /* rotates queries and keys of qkv (B, T, 3, H, D) in place; direction: 1, or
  * -1 to rotate back */
 void  fused_attention_rotate(Model *m, Array qkv, int direction);

@@ -35,25 +35,34 @@ void model_draw(const Model *m, Array to, int i, size_t first, size_t n)
 }
 
 // tabulate the rotary embedding
+/* an angle's function in a table (context, half) */
+typedef struct Angles {
+	size_t half;
+	double theta;
+	float (*function)(float angle);
+} Angles;
+
+static void tabulate_angles(const void *arg, real *to, size_t n)
+{
+	const Angles *a = arg;
+	for (size_t i = 0; i < a->half; i++) {
+		float frequency = powf((float)a->theta,
+			-((float)(2 * i) / (float)(2 * a->half)));
+		for (size_t t = 0; t < n / a->half; t++)
+			to[t * a->half + i] = a->function((float)t * frequency);
+	}
+}
+
 static void tabulate_rope(Model *m)
 {
 	size_t half = m->shape.d_head / 2, n = m->shape.context * half;
-	real *cosine = need(malloc(n * sizeof *cosine)),
-		*sine = need(malloc(n * sizeof *sine));
-	for (long t = 0; t < m->shape.context; t++)
-		for (size_t i = 0; i < half; i++) {
-			float frequency = powf((float)m->shape.theta,
-				-((float)(2 * i) / (float)(2 * half)));
-			cosine[t * half + i] = cosf((float)t * frequency);
-			sine[t * half + i] = sinf((float)t * frequency);
-		}
 	Device *d = m->device;
 	m->cosine = array_new(d, n, TYPE_REAL, MEM_PARAMETER, "rope cosine");
 	m->sine = array_new(d, n, TYPE_REAL, MEM_PARAMETER, "rope sine");
-	array_write(d, m->cosine, cosine, n);
-	array_write(d, m->sine, sine, n);
-	free(cosine);
-	free(sine);
+	array_tabulate(d, m->cosine, n, tabulate_angles,
+		&(Angles){ half, m->shape.theta, cosf });
+	array_tabulate(d, m->sine, n, tabulate_angles,
+		&(Angles){ half, m->shape.theta, sinf });
 }
 
 // point parameters at the model's buffers

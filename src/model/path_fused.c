@@ -138,7 +138,7 @@ static void fused_forward(Model *m, bool keep)
 	int last = shape_nparameters(&m->shape) - 1,
 		head = shape_nunits(&m->shape) - 1;
 	bool whole = keep && m->checkpoint_every == 0, scores = whole && !m->flash
-		&& scores_fit(m);
+		&& !m->plan.drop_scores;
 	enter_unit(m, 0, false);
 	Array embedded = activation(m, N * C, OP_EMBEDDING, "embedding");
 	RANGE(m->device, "embedding")
@@ -378,7 +378,7 @@ static Array blocks_forward(Model *m, int first, int n, Array x, bool keep,
 {
 	size_t count = own_tokens(m) * m->shape.d_model;
 	Stream s = { &x, { NULL, FP32 }, output ? -1 : first + n - 1 };
-	bool scores = keep && !m->flash && scores_fit(m);
+	bool scores = keep && !m->flash && !m->plan.drop_scores;
 	for (int layer = first; layer < first + n; layer++)
 		block_forward(m, layer, &s, keep, save_input && layer == first, scores);
 	Array sum = { NULL, FP32 };

@@ -28,6 +28,8 @@ typedef struct ModelPlan {
 	/* how many of the first blocks drop gate and up, and how many drop queries,
 	 * keys and values; the backward pass computes them again */
 	int drop_gate_up, drop_qkv;
+	/* naive attention keeps no P along the fused path, and makes it again */
+	bool drop_scores;
 } ModelPlan;
 
 // declare a model

@@ -50,3 +50,14 @@ void array_write(Device *d, Array a, const real *host, size_t n)
 	device_upload(d, a.at, bits, n * sizeof *bits);
 	free(bits);
 }
+
+void array_tabulate(Device *d, Array a, size_t n,
+	void (*tabulate)(const void *arg, real *host, size_t n), const void *arg)
+{
+	if (d->backend->dry)
+		return;
+	real *host = need(malloc(n * sizeof *host));
+	tabulate(arg, host, n);
+	array_write(d, a, host, n);
+	free(host);
+}

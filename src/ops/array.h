@@ -30,5 +30,9 @@ Array array_part(const Device *device, Array a, size_t offset);
 void  array_read(Device *device, real *host, Array a, size_t n);
 /* copies n values to the device, each rounded to a.type */
 void  array_write(Device *device, Array a, const real *host, size_t n);
+/* the same for values that `tabulate` writes to the host's memory, given arg; on
+ * a dry device it is not called */
+void  array_tabulate(Device *device, Array a, size_t n,
+	void (*tabulate)(const void *arg, real *host, size_t n), const void *arg);
 
 #endif

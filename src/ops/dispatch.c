@@ -28,6 +28,8 @@ const Ops *ops_for(const Device *device)
 {
 	if (device->deferral)
 		return device->deferral->ops;
+	if (device->ops)
+		return device->ops;
 #ifdef HAVE_CUDA
 	if (strcmp(device->backend->name, "cuda") == 0)
 		return &cuda_ops;

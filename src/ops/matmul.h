@@ -20,4 +20,15 @@ typedef struct Matmul {
 	size_t step_a[2], step_b[2], step_c[2];
 } Matmul;
 
+#ifdef __cplusplus
+extern "C"
+#endif
+/* the same matmul with `outer` calls, each for a batch of `inner` matrices */
+Matmul matmul_with_few_calls(Matmul s);
+
+/* bytes of the workspace of a GPU's library, and of that of each of the streams
+ * on which outer matrices are multiplied side by side */
+enum { GEMM_SIDES = 4, GEMM_WORKSPACE = 32 << 20,
+	GEMM_SIDE_WORKSPACE = 4 << 20 };
+
 #endif

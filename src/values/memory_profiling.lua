@@ -1,11 +1,7 @@
 -- memory_profiling.lua: what `2.7B` holds, in MiB unless stated otherwise
 mem_shape = shapes["2.7B"]
 mem_saved = function(T, r, w, path)       -- by one block, batch 4
-	local s = mem_shape
-	local per_token = path ~= "fused"
-		and 2*(s.C + 1)*r + (6*s.C + 3*s.F)*w + s.H*T*w
-		or 2*(s.C + 1)*r + (4*s.C + 2*s.F)*w + s.H*r
-	return 4*T*per_token/2^20
+	return 1024*saved_GiB("2.7B", T, r, w, path)/mem_shape.L
 end
 mem_scores_part = function(T)             -- of P in it, eager, fp32
 	return 4*T*mem_shape.H*T*4/2^20/mem_saved(T, 4, 4, "eager")

@@ -61,6 +61,11 @@ saved_GiB = function(size, T, r, w, path)
 		or 2*(s.C + 1)*r + (4*s.C + 2*s.F)*w + s.H*r
 	return s.L*N*per_token/2^30
 end
+saved_met = max(map(on("h100").memory_profiling_saved, function(r)
+	local w = r.precision == "bf16" and 2 or 4
+	return abs(r.block_MiB*shapes[r.size].L/1024
+		/saved_GiB(r.size, r.context, 4, w, r.fusion) - 1)
+end))
 
 -- bytes an element in fp32, counted from the eager kernels
 moved = {["rmsnorm forward"]=28, ["rmsnorm backward"]=88,

@@ -6,11 +6,11 @@
 enum { LONG = 48 };
 static const Shape part_shape = { 50, LONG, 64, 161, 8, 5, 16, 10000 };
 
-// end the program unless bytes are near
-static void expect_near(double got, double wanted, const char *what,
+// end the program unless bytes are equal
+static void expect_equal(double got, double wanted, const char *what,
 	const Parts *p, int rank)
 {
-	if (!(fabs(got - wanted) <= 0.01 * wanted))
+	if (got != wanted)
 		die("rank %d of %d, %s, %d blocks again, naive %d, %s: %.0f bytes, "
 			"derived %.0f", rank, p->ranks, policies[p->policy].name,
 			p->recompute, p->naive, what, got, wanted);
@@ -33,9 +33,9 @@ static void check_memory(Device *d, Comm *c, void *parts)
 	timed_step(m, &o, &b, MODE_TRAIN);
 	MemoryEstimate e = memory_estimate(m, p->B, p->T, true);
 	for (int k = 0; k < NCATEGORIES; k++)
-		expect_near(d->peak[k] - before[k], e.category[k], category_names[k], p,
+		expect_equal(d->peak[k] - before[k], e.category[k], category_names[k], p,
 			comm_rank(c));
-	expect_near(d->total_peak - total, e.total, "total", p, comm_rank(c));
+	expect_equal(d->total_peak - total, e.total, "total", p, comm_rank(c));
 	batch_free(&b);
 	optimizer_free(&o);
 	model_free(&m);

@@ -121,12 +121,10 @@ static void check_memory(Device *d, int policy, int ranks, int stage, long ahead
 	r.prefetch = ahead;
 	r.low = r.gradient = 4;
 	r.mixed = policy == POLICY_BF16;
-	ShardMap map = shard_map_new(&shape, ranks, 0);
-	Sharding by = { .map = &map, .stage = stage, .prefetch = (int)ahead,
-		.wire = r.mixed ? BF16 : FP32 };
+	Sharding by = { .ranks = ranks, .settings = { .stage = stage,
+		.prefetch = (int)ahead, .wire = r.mixed ? BF16 : FP32 } };
 	agree(cost_memory(&r), memory_estimate_sharded(m, B, shape.context,
 		&by).total, 0.01, "bytes of a rank");
-	shard_map_free(&map);
 	model_free(&m);
 }
 

@@ -83,8 +83,8 @@ static void a_large_model_is_planned(void **state)
 	Device *d = device_open("cpu");
 	Model *m = model_new_bare(d, &shape, &policies[POLICY_BF16_STATE], 1);
 	model_fuse(m);
-	ShardMap map = shard_map_new(&shape, 2, 0);
-	Sharding by = { &map, 0, 2, 0, BF16, true, true };
+	Sharding by = { 0, 2, { .stage = 2, .wire = BF16, .exchange = true,
+		.early = true } };
 	for (int i = 0; i < 12; i++) {
 		const Sharding *of = i % 2 ? &by : NULL;
 		double all = model_plan_bytes(m, 1, 32768, of,
@@ -98,7 +98,29 @@ static void a_large_model_is_planned(void **state)
 				cases[i / 2].less, plan.drop_gate_up, plan.drop_qkv);
 		assert_true(i > 1 || !model_plan(m, 1, 32768, of, all - 1e12, 0, &plan));
 	}
-	shard_map_free(&map);
+	model_free(&m);
+	device_close(&d);
+}
+
+// test where probabilities are dropped
+static void probabilities_are_dropped_where_they_do_not_fit(void **state)
+{
+	const Shape shape = { 700, T, 64, 160, 4, 4, 16, 10000 };
+	Device *d = device_open("cpu");
+	Model *m = model_new(d, &shape, &policies[POLICY_FP32], 1);
+	model_fuse(m);
+	model_fit_scores(m, B, T, MODE_TRAIN);
+	assert_false(m->plan.drop_scores);
+	model_set_attention(m, false);
+	double all = memory_estimate(m, B, T, true).total, limit = d->limit;
+	d->limit = (size_t)(all / 63 * 64) + 64;
+	model_fit_scores(m, B, T, MODE_TRAIN);
+	assert_false(m->plan.drop_scores);
+	d->limit -= 128;
+	model_fit_scores(m, B, T, MODE_TRAIN);
+	assert_true(m->plan.drop_scores);
+	assert_true(memory_estimate(m, B, T, true).total < all);
+	d->limit = (size_t)limit;
 	model_free(&m);
 	device_close(&d);
 }
@@ -107,6 +129,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		checked(plans_fit_and_drop_least), checked(a_large_model_is_planned),
+		checked(probabilities_are_dropped_where_they_do_not_fit),
 	};
 	omp_set_num_threads(1);
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,8 +15,8 @@
 #include "dist/transport.h"
 
 // lay out the arena of slots
-enum { SLOT = 16 << 20, SLOTS = 4, BOX = SLOTS * SLOT, LINE = 64,
-	FLAGS = 2 << 20, DEFAULT_CTAS = 8 };
+enum { SLOT = PUSH_SLOT, SLOTS = PUSH_SLOTS, BOX = PUSH_BOX, LINE = 64,
+	FLAGS = PUSH_FLAGS, DEFAULT_CTAS = 8 };
 enum { FULL, FREED, FULL_OUT, FREED_OUT, READY, CAME, READY_OUT, CAME_OUT,
 	NFLAGS };
 
@@ -53,11 +53,6 @@ typedef struct Push {
 } Push;
 
 // lay out the arena of slots
-static size_t arena_size(int ranks)
-{
-	return (size_t)(ranks - 1) * BOX + FLAGS;
-}
-
 /* slots for the peer in the arena of rank `of` */
 static char *box_in(char *arena, int of, int peer)
 {
@@ -151,7 +146,7 @@ static void *push_open(Link *link, Device *device, const CommSettings *s)
 		"cuStreamWaitValue32");
 			p->write = (PFN_cuStreamWriteValue32_v11070)driver_function(
 		"cuStreamWriteValue32");
-			p->arena = device_alloc(device, arena_size(p->ranks), MEM_TEMPORARY,
+			p->arena = device_alloc(device, push_arena_nbytes(p->ranks), MEM_TEMPORARY,
 		"slots of pushes");
 	// make the stream of the pushes and its events
 	cuda_queue(device->state, COMM);        /* the GPU is the current one */

@@ -54,7 +54,6 @@ typedef struct PreparedGemm {
 } PreparedGemm;
 
 // keep what matmuls share: handle, algorithms, workspaces, side streams
-enum { NSIDES = 4, WORKSPACE = 32 << 20, SIDE_WORKSPACE = 4 << 20 };
 /* proposals of one matmul, and rounds in which each of them is timed once */
 enum { PROPOSALS = 8, ROUNDS = 5 };
 /* how parts of a sum may be added: in a fixed order, in fp32 */
@@ -72,7 +71,7 @@ typedef struct Library {
 	PreparedGemm *gemms;
 	size_t ngemms, fallbacks;
 	cudaEvent_t fork;                   /* NULL until the first loop */
-	SideStream sides[NSIDES];
+	SideStream sides[GEMM_SIDES];
 	cudaEvent_t before, after;          /* events around a call that is timed */
 } Library;
 
@@ -89,7 +88,7 @@ static void close_library(Device *d, void *kept)
 	free(l->gemms);
 	CUDA(cudaEventDestroy(l->before));
 	CUDA(cudaEventDestroy(l->after));
-	for (size_t i = 0; l->fork && i < NSIDES; i++) {
+	for (size_t i = 0; l->fork && i < GEMM_SIDES; i++) {
 		CUDA(cudaStreamDestroy(l->sides[i].stream));
 		CUDA(cudaEventDestroy(l->sides[i].join));
 		device_free(d, l->sides[i].workspace);
@@ -106,7 +105,7 @@ static Library *library_of(Device *d)
 	if (l->handle)
 		return l;
 	assert(type_size(TF32) == type_size(FP32) && "TF32 is stored as fp32");
-	l->workspace = cuda_scratch(d, WORKSPACE, "cuBLASLt workspace");
+	l->workspace = cuda_scratch(d, GEMM_WORKSPACE, "cuBLASLt workspace");
 	cuda_stream(d);                     /* the handle is for this GPU */
 	CUBLAS(cublasLtCreate(&l->handle));
 	CUDA(cudaEventCreate(&l->before));
@@ -123,8 +122,9 @@ static void open_side_streams(Device *d, Library *l)
 {
 	if (l->fork)
 		return;
-	for (SideStream *side = l->sides; side < l->sides + NSIDES; side++) {
-		side->workspace = cuda_scratch(d, SIDE_WORKSPACE, "cuBLASLt workspace");
+	for (SideStream *side = l->sides; side < l->sides + GEMM_SIDES; side++) {
+		side->workspace = cuda_scratch(d, GEMM_SIDE_WORKSPACE,
+			"cuBLASLt workspace");
 		CUDA(cudaStreamCreateWithFlags(&side->stream, cudaStreamNonBlocking));
 		CUDA(cudaEventCreateWithFlags(&side->join, cudaEventDisableTiming));
 	}
@@ -152,12 +152,12 @@ static void multiply_side_by_side(Device *d, Library *library,
 	const PreparedGemm *gemm, Array C, Array A, Array B, const Matmul *s)
 {
 	open_side_streams(d, library);
-	size_t sides = s->outer < NSIDES ? s->outer : NSIDES;
+	size_t sides = s->outer < GEMM_SIDES ? s->outer : GEMM_SIDES;
 	CUDA(cudaEventRecord(library->fork, cuda_stream(d)));
 	for (size_t i = 0; i < sides; i++)
 		CUDA(cudaStreamWaitEvent(library->sides[i].stream, library->fork, 0));
 	for (size_t o = 0; o < s->outer; o++) {
-		SideStream *side = &library->sides[o % NSIDES];
+		SideStream *side = &library->sides[o % GEMM_SIDES];
 		multiply(library, gemm, C, A, B, s, o, side->workspace,
 			side->stream);
 	}
@@ -387,7 +387,7 @@ static GemmKey key_of(Array C, Array A, Array B, const Matmul *s)
 		.align_c = alignment(C.at, calls * out * s->step_c[0],
 			batch * out * s->step_c[1]),
 		.input = A.type, .output = C.type,
-		.workspace = calls ? SIDE_WORKSPACE : WORKSPACE,
+		.workspace = calls ? GEMM_SIDE_WORKSPACE : GEMM_WORKSPACE,
 		.adds = s->beta != 0,
 	};
 }
@@ -400,8 +400,7 @@ static void swap_steps(size_t step[2])
 	step[1] = first;
 }
 
-/* the same matmul with `outer` calls, each for a batch of `inner` matrices */
-static Matmul with_few_calls(Matmul s)
+Matmul matmul_with_few_calls(Matmul s)
 {
 	s.outer = s.outer ? s.outer : 1;
 	s.inner = s.inner ? s.inner : 1;
@@ -429,7 +428,7 @@ void cuda_matmul(Device *d, Array C, Array A, Array B, Matmul s)
 	double start = clock_ms();
 	Library *library = library_of(d);
 	size_t known = library->ngemms;
-	s = with_few_calls(s);
+	s = matmul_with_few_calls(s);
 	double opened = clock_ms();
 	GemmKey key = key_of(C, A, B, &s);
 	if (d->spare_sms > 0)

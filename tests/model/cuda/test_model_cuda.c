@@ -5,6 +5,8 @@
 #include "cases/text.h"
 #include "estimate/memory_estimate.h"
 #include "ops/cuda/cuda.h"
+#include "ops/cuda/hopper.h"
+#include "ops/dry.h"
 
 // take the loss, logits and gradients of a model
 typedef struct Answer {
@@ -92,7 +94,7 @@ static void add_gradients(Device *device, bool fused, bool rounds, real *to[2])
 		to[pass] = reals(poisoned(m->extent));
 		array_read(device, to[pass], m->gradients, m->extent);
 	}
-	if (e.category[MEM_GRADIENT] != (double)nbytes
+	if (e.category[MEM_GRADIENT] != (double)device->active[MEM_GRADIENT]
 		|| device->active[MEM_GRADIENT] < nbytes
 		|| device->active[MEM_GRADIENT] >= nbytes + 4096)
 		fail_msg("gradients take %zu bytes, derived %g, not %zu",
@@ -334,10 +336,71 @@ static void library_takes_all_matmuls(void **state)
 	}
 }
 
+// hold a dry GPU to this one
+static void expect_as_dry(int policy, bool fused)
+{
+	const Shape shape = { 1000, 64, 256, 704, 3, 4, 64, 10000 };
+	Model *m = model_new(gpu, &shape, &policies[policy], 3);
+	if (fused)
+		model_fuse(m);
+	Optimizer adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
+	Batch b = batch_random(8, 64, shape.vocab, 1);
+	MemoryEstimate e = memory_estimate(m, b.B, b.T, true);
+	timed_step(m, &adamw, &b, MODE_TRAIN);
+	double before = (double)gpu->active[MEM_TEMPORARY];
+	device_reset_peak(gpu);
+	timed_step(m, &adamw, &b, MODE_TRAIN);
+	double peak = (double)gpu->total_peak - before;
+	if (!(fabs(e.total / peak - 1) <= 0.01))
+		fail_msg("%s, %s: %.0f bytes, dry %.0f", policies[policy].name,
+			fusion_names[fused], peak, e.total);
+	for (int k = 0; k < MEM_TEMPORARY; k++)
+		assert_true(e.category[k] == (double)gpu->peak[k]);
+	batch_free(&b);
+	optimizer_free(&adamw);
+	model_free(&m);
+}
+
+static void dry_steps_take_as_much(void **state)
+{
+	for (int policy = 0; policy < NPOLICIES; policy++)
+		for (int fused = 0; fused < 2; fused++)
+			expect_as_dry(policy, fused);
+}
+
+static Attention attention_of_width(Type type, size_t D, size_t T)
+{
+	Heads heads = { { NULL, type }, T * 2 * D, 2 * D, D };
+	return (Attention){ .B = 3, .H = 2, .seqlen_q = T, .seqlen_k = T, .D = D,
+		.causal = true, .q = heads, .k = heads, .v = heads, .o = heads };
+}
+
+static void dry_attention_takes_as_much(void **state)
+{
+	static const Type types[] = { FP32, TF32, BF16, FP16 };
+	static const size_t widths[] = { 16, 32, 64, 80, 128 },
+		lengths[] = { 1, 64, 65, 192, 1000 };
+	if (!hopper_present(gpu))
+		skip();
+	Device *d = dry_device("cuda");
+	for (int i = 0; i < 100; i++) {
+		Attention a = attention_of_width(types[i % 4], widths[i / 4 % 5],
+			lengths[i / 20]);
+		AttentionGradient g = { a.o, a.q, a.k, a.v };
+		assert_int_equal(d->ops->attention_scratch(d, &a, NULL),
+			cuda_attention_scratch(gpu, &a, NULL));
+		assert_int_equal(d->ops->attention_scratch(d, &a, &g),
+			cuda_attention_scratch(gpu, &a, &g));
+	}
+	assert_false(d->ops->supports_attention(d, BF16, 48));
+	device_close(&d);
+}
+
 TESTS_BETWEEN(open_both, close_both,
 	on_gpu(models_agree), on_gpu(bf16_gradients_are_near),
 	on_gpu(heads_in_chunks_agree),
 	on_gpu(plans_change_no_bit),
 	on_gpu(blocks_run_again_with_equal_bits),
 	on_gpu(training_repeats), on_gpu(curves_coincide),
-	on_gpu(library_takes_all_matmuls))
+	on_gpu(library_takes_all_matmuls),
+	on_gpu(dry_steps_take_as_much), on_gpu(dry_attention_takes_as_much))
