@@ -21,6 +21,7 @@ import torch
 OVERLAP, BUCKETED = 2, 3
 TYPES = {torch.float32: 0, torch.bfloat16: 1, torch.float16: 2}
 UNBOUNDED = 1e9                          # megabytes
+HOST = torch.device("cpu")
 _one_at_a_time = threading.Lock()
 _job = None
 
@@ -42,16 +43,38 @@ def library():
 			("range", [i64, pointer, pointer]),
 			("gather", [pointer, pointer, i64, i32]),
 			("reduce_scatter", [pointer, pointer, i64, i32]),
-			("take", [i32, pointer, i64])):
+			("take", [i32, pointer, i64]), ("place", [i32, pointer])):
 		getattr(shared, "dist_" + name).argtypes = types
 	return shared
 
-def call(name, *arguments):
+def call(name, *arguments, at=HOST):
+	"""calls dist_name for arrays in the memory of that device"""
 	with _one_at_a_time:
-		status = getattr(library(), "dist_" + name)(*arguments)
+		status = enter(at) or getattr(library(), "dist_" + name)(*arguments)
+		if at.type == "cuda":
+			library().dist_place(-1, None)
 	if status:
 		text = library().dist_status(status).decode()
 		raise RuntimeError(f"ddp: {name}: {text}")
+
+
+def enter(at):
+	"""the status of telling the library where arrays lie"""
+	if at.type != "cuda":
+		return 0
+	stream = torch.cuda.current_stream(at).cuda_stream
+	return library().dist_place(at.index, stream)
+
+def home_of(tensors):
+	"""where collectives of these tensors are done: on their GPU, or the host"""
+	devices = {x.device for x in tensors}
+	device = devices.pop()
+	if devices or device.type != "cuda":
+		return HOST
+	with _one_at_a_time:
+		status = enter(device)
+		library().dist_place(-1, None)
+	return HOST if status else device
 
 # join the job
 def described():
@@ -84,14 +107,16 @@ def leave():
 		call("close")
 
 # copy a tensor from rank 0
-def on_host(x):
-	return x.detach().cpu().contiguous()
+def packed(x, home):
+	"""x in one piece, in the memory of that device"""
+	return x.detach().to(home).contiguous()
 
 
 @torch.no_grad()
 def broadcast(x, root=0):
-	copy = on_host(x)
-	call("broadcast", copy.data_ptr(), copy.nbytes, root)
+	home = home_of([x])
+	copy = packed(x, home)
+	call("broadcast", copy.data_ptr(), copy.nbytes, root, at=home)
 	first = tuple(slice(None if step else 1) for step in x.stride())
 	x[first].copy_(copy[first])
 
@@ -131,11 +156,12 @@ class Container(torch.nn.Module):
 		join()
 		for x in (*module.parameters(), *module.buffers()):
 			broadcast(x)
+		self.home = home_of(self.shared)
 		counts = [self.flags().numel()] + [p.numel() for p in self.shared]
 		number = ctypes.c_int32()
 		call("reducer_new", ctypes.byref(number),
 			(ctypes.c_int64 * len(counts))(*counts), len(counts), kind,
-			bucket_size_mb)
+			bucket_size_mb, at=self.home)
 		self.reducer, self.syncing = number.value, True
 		for index, p in enumerate(self.shared, 1):
 			p.register_post_accumulate_grad_hook(
@@ -157,9 +183,10 @@ class Container(torch.nn.Module):
 
 	def give(self, index, x):
 		self.given[index] = x, x._version
-		copy = on_host((x.to_dense() if x.is_sparse else x).float())
+		x = x.to_dense() if x.is_sparse else x
+		copy = packed(x.float(), self.home)
 		call("reducer_ready", self.reducer, index, copy.data_ptr(),
-			copy.numel(), TYPES[copy.dtype])
+			copy.numel(), TYPES[copy.dtype], at=self.home)
 
 	def changed(self):
 		"""is a gradient that was sent not the parameter's any more?"""
@@ -172,12 +199,12 @@ class Container(torch.nn.Module):
 		flags = self.flags()
 		self.give_rest()
 		self.give(0, flags)
-		call("reducer_wait", self.reducer)
+		call("reducer_wait", self.reducer, at=self.home)
 		self.take(0, flags)
 		self.given.clear()
 		if flags[0] > 0:
 			self.give_rest()
-			call("reducer_wait", self.reducer)
+			call("reducer_wait", self.reducer, at=self.home)
 			self.given.clear()
 		n = 1 + 2 * len(self.shared)
 		facts, rows = flags[1:n].view(-1, 2).tolist(), flags[n:]
@@ -211,9 +238,9 @@ class Container(torch.nn.Module):
 		return torch.cat([torch.tensor(facts).float(), *rows])
 
 	def take(self, index, x):
-		copy = torch.empty(x.shape)
+		copy = torch.empty(x.shape, device=self.home)
 		call("reducer_mean", self.reducer, index, copy.data_ptr(),
-			copy.numel(), TYPES[copy.dtype])
+			copy.numel(), TYPES[copy.dtype], at=self.home)
 		x.copy_(copy)
 
 	def take_gradient(self, index, p):

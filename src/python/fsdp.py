@@ -14,7 +14,7 @@ import ctypes
 
 import torch
 
-from ddp import DDP, broadcast, call, described, join, on_host
+from ddp import DDP, broadcast, call, described, home_of, join, packed
 
 SHARDED = "Linear", "Embedding"          # classes of layers, whosoever's
 TYPES = {torch.float32: 0, torch.bfloat16: 1, torch.float16: 2}
@@ -34,6 +34,7 @@ class Weight:
 		broadcast(p)
 		self.range = slice(begin.value, end.value)
 		p.data = p.detach().flatten()[self.range].clone()
+		self.home = home_of([p])
 		self.whole = self.gathering = self.gradient = self.kept = None
 		self.scattering = []
 		self.last = p.new_empty(0).requires_grad_()
@@ -41,14 +42,15 @@ class Weight:
 # gather a weight's range, and take the whole
 	def start(self, dtype=None):
 		"""begins to gather it, in that or its own type"""
-		number, shard = ctypes.c_int32(), on_host(self.p.to(dtype or self.dtype))
+		number = ctypes.c_int32()
+		shard = packed(self.p.to(dtype or self.dtype), self.home)
 		call("gather", ctypes.byref(number), shard.data_ptr(), self.count,
-			TYPES[shard.dtype])
+			TYPES[shard.dtype], at=self.home)
 		return number.value
 
 	def end(self, number, dtype=None):
-		x = torch.empty(self.shape, dtype=dtype or self.dtype)
-		call("take", number, x.data_ptr(), self.count)
+		x = torch.empty(self.shape, dtype=dtype or self.dtype, device=self.home)
+		call("take", number, x.data_ptr(), self.count, at=self.home)
 		return x.to(self.p.device)
 
 	def fetch(self):
@@ -88,9 +90,10 @@ class Weight:
 		self.drop()
 
 	def scatter(self):
-		number, x = ctypes.c_int32(), on_host(self.kept)
+		number, x = ctypes.c_int32(), packed(self.kept, self.home)
+		x = x.float() if x.dtype == torch.float16 else x
 		call("reduce_scatter", ctypes.byref(number), x.data_ptr(), self.count,
-			TYPES[x.dtype])
+			TYPES[x.dtype], at=self.home)
 		self.scattering.append(number.value)
 		self.kept = None
 
@@ -100,8 +103,8 @@ class Weight:
 			self.scatter()
 		if self.scattering:
 			for number in self.scattering:
-				x = torch.empty(self.p.shape)
-				call("take", number, x.data_ptr(), x.numel())
+				x = torch.empty(self.p.shape, device=self.home)
+				call("take", number, x.data_ptr(), x.numel(), at=self.home)
 				x = x.to(self.p)
 				self.p.grad = x if self.p.grad is None else self.p.grad + x
 			for hook in (self.p._post_accumulate_grad_hooks or {}).values():
