@@ -9,6 +9,8 @@
 #include "dist/owners.h"
 #include "dist/reducer.h"
 #include "dist/ring.h"
+#include "ops/elementary.h"
+#include "ops/ops.h"
 #include "ops/outside_calls.h"
 
 /* a reducer of the caller's */
@@ -18,55 +20,187 @@ typedef struct CallerReducer {
 	bool *given;                     /* was array i given in this step? */
 	int n;
 	bool done;                       /* sums are there */
+	int place;
 } CallerReducer;
 
+/* where arrays lie, and what carries them */
+enum { HOST, GPU, PLACES };
+
 static struct {
-	Device *device;
-	Comm *comm;                      /* NULL: outside */
+	Meeting at;
+	int limit_s, gpu;
+	int place;                       /* that of the call */
+	Device *devices[PLACES];
+	Comm *comms[PLACES];             /* of the host, NULL: outside */
+	Caller caller;                   /* while a GPU is the place */
+	Device *device;                  /* of the place */
+	Comm *comm;
 	CallerReducer *sums;
 	int n;
 	struct Request *requests;
 	int nrequests;
 } job;
 
-static void drop_requests(void);
+static void drop_requests(int place);
 
 _Static_assert((int)DIST_OVERLAP == DDP_OVERLAP
 	&& (int)DIST_BUCKETED == DDP_BUCKETED, "kinds have one order");
+
+// change the place of arrays
+static void move_to(int place)
+{
+	job.place = place;
+	job.device = job.devices[place];
+	job.comm = job.comms[place];
+}
+
+static void open_place(int place, int rank, int ranks, Device *device,
+	const char *transport)
+{
+	job.devices[place] = device;
+	job.comms[place] = comm_open(link_tcp(rank, ranks, &job.at, job.limit_s),
+		device, &(CommSettings){ .transport = transport,
+		.limit_s = job.limit_s });
+	move_to(place);
+}
+
+static void leave_gpu(void)
+{
+	if (job.place == GPU)
+		caller_leave(&job.caller);
+	move_to(HOST);
+}
+
+int32_t dist_place(int32_t gpu, void *stream)
+{
+	if (job.comms[HOST] == NULL)
+		return DIST_OUTSIDE;
+	leave_gpu();
+	if (gpu < 0)
+		return DIST_OK;
+	if (job.comms[GPU] && gpu != job.gpu)
+		return DIST_NO_GPU;
+	if (caller_enter(&job.caller, true, gpu, stream) != CALLER_OK)
+		return DIST_NO_GPU;
+	job.gpu = gpu;
+	if (job.comms[GPU] == NULL)
+		open_place(GPU, comm_rank(job.comm), comm_ranks(job.comm),
+			job.caller.device, "auto");
+	move_to(GPU);
+	return DIST_OK;
+}
 
 // enter and leave a job
 int32_t dist_open(int32_t rank, int32_t ranks, const char *address,
 	int32_t port, int32_t limit_s)
 {
-	Meeting at = { .port = port, .listener = -1 };
 	if (job.comm)
 		return DIST_INSIDE;
+	job.at = (Meeting){ .port = port, .listener = -1 };
 	if (rank < 0 || rank >= ranks || port < 1 || port > 65535 || limit_s < 1
-		|| address == NULL || strlen(address) >= sizeof at.host)
+		|| address == NULL || strlen(address) >= sizeof job.at.host)
 		return DIST_BAD_JOB;
-	strcpy(at.host, address);
-	job.device = device_open("cpu");
-	job.comm = comm_open(link_tcp(rank, ranks, &at, limit_s), job.device,
-		&(CommSettings){ .transport = "ring", .limit_s = limit_s });
+	strcpy(job.at.host, address);
+	job.limit_s = limit_s;
+	open_place(HOST, rank, ranks, device_open("cpu"), "ring");
 	return DIST_OK;
+}
+
+static void close_place(int place)
+{
+	for (int i = 0; i < job.n; i++) {
+		CallerReducer *s = &job.sums[i];
+		if (s->place != place)
+			continue;
+		reducer_free(&s->reducer);
+		free(s->parts);
+		free(s->given);
+	}
+	drop_requests(place);
+	comm_close(&job.comms[place]);
 }
 
 int32_t dist_close(void)
 {
-	if (job.comm == NULL)
+	if (job.comms[HOST] == NULL)
 		return DIST_OK;
-	for (int i = 0; i < job.n; i++) {
-		reducer_free(&job.sums[i].reducer);
-		free(job.sums[i].parts);
-		free(job.sums[i].given);
-	}
+	if (job.comms[GPU] && dist_place(job.gpu, NULL) == DIST_OK)
+		close_place(GPU);
+	leave_gpu();
+	close_place(HOST);
+	device_close(&job.devices[HOST]);
+	// forget reducers and requests
 	free(job.sums);
+	free(job.requests);
 	job.sums = NULL;
-	job.n = 0;
-	drop_requests();
-	comm_close(&job.comm);
-	device_close(&job.device);
+	job.requests = NULL;
+	job.n = job.nrequests = 0;
+	move_to(HOST);
 	return DIST_OK;
+}
+
+// copy to and from the caller's arrays
+static bool as_it_lies(int32_t type)
+{
+	return job.place == GPU
+		|| (type == DIST_FP32 && sizeof(real) == sizeof(float));
+}
+
+static Array of_caller(const void *x, int32_t type)
+{
+	return (Array){ (void *)x, type == DIST_FP32 ? FP32 : BF16 };
+}
+
+static real value_of(const void *x, size_t i, int32_t type)
+{
+	if (type == DIST_FP32)
+		return ((const float *)x)[i];
+	uint16_t bits = ((const uint16_t *)x)[i];
+	return type == DIST_BF16 ? bf16_to_float(bits) : fp16_to_float(bits);
+}
+
+/* queues: to = x, n numbers of a type */
+static void take_in(Array to, const void *x, size_t n, int32_t type)
+{
+	if (n == 0)
+		return;
+	if (as_it_lies(type))
+		ops_for(job.device)->cast(job.device, to, of_caller(x, type), n);
+	else
+		for (size_t i = 0; i < n; i++)
+			((real *)to.at)[i] = value_of(x, i, type);
+}
+
+static void set_value(void *x, size_t i, float value, int32_t type)
+{
+	if (type == DIST_FP32)
+		((float *)x)[i] = value;
+	else
+		((uint16_t *)x)[i] = type == DIST_BF16 ? bf16_from_float(value)
+			: fp16_from_float(value);
+}
+
+/* queues: x = from / divisor, n numbers of a type */
+static void give_out(void *x, Array from, size_t n, int32_t type, int divisor)
+{
+	if (n == 0)
+		return;
+	if (as_it_lies(type))
+		elementary(job.device, &(Elementary){ .op = E_DIVIDE, .n = n,
+			.y = of_caller(x, type), .out = index_every(1),
+			.in = { element(from), number(divisor) } });
+	else
+		for (size_t i = 0; i < n; i++)
+			set_value(x, i, (float)(((real *)from.at)[i] / divisor), type);
+}
+
+/* queues the same for bits that were gathered */
+static void copy_bits(Array to, const void *x, size_t n, int32_t type)
+{
+	if (n > 0 && as_it_lies(type))
+		device_copy(job.device, COMPUTE, to.at, x, n * type_size(to.type));
+	else
+		take_in(to, x, n, type == DIST_FP32 ? type : DIST_BF16);
 }
 
 // copy bytes from the root
@@ -81,14 +215,16 @@ int32_t dist_broadcast(void *x, int64_t nbytes, int32_t root)
 	if (nbytes == 0 || x == NULL)
 		return nbytes == 0 ? DIST_OK : DIST_NULL;
 	// broadcast whole words, and copy back
-	size_t words = (nbytes + sizeof(real) - 1) / sizeof(real);
-	Array copy = array_new(job.device, words, FP32, MEM_PARAMETER, "weights");
-	memset(copy.at, 0, words * sizeof(real));
-	memcpy(copy.at, x, nbytes);
-	comm_broadcast(job.comm, copy, words, root, "weights", 0);
-	device_now_ms(job.device);       /* waits */
-	memcpy(x, copy.at, nbytes);
-	device_free(job.device, copy.at);
+	Device *d = job.device;
+	size_t words = (nbytes + sizeof(float) - 1) / sizeof(float);
+	Array copy = array_new(d, words, FP32, MEM_PARAMETER, "weights");
+	ops_for(d)->fill(d, array_part(d, copy, words - 1), 0, 1);
+	device_copy(d, COMPUTE, copy.at, x, nbytes);
+	device_wait(d, COMM, device_event(d, COMPUTE));
+	device_wait(d, COMPUTE, comm_broadcast(job.comm, copy, words, root, "weights",
+		0));
+	device_copy(d, COMPUTE, x, copy.at, nbytes);
+	device_free(d, copy.at);
 	return DIST_OK;
 }
 
@@ -118,7 +254,7 @@ int32_t dist_reducer_new(int32_t *reducer, const int64_t *counts, int32_t n,
 	job.sums[job.n] = (CallerReducer){ reducer_new(job.device, job.comm,
 		&(DdpSettings){ (DdpKind)kind, bucket_mb, FP32, false }, parts, n, extent,
 		FP32), parts,
-		need(calloc(n, sizeof(bool))), n, false };
+		need(calloc(n, sizeof(bool))), n, false, job.place };
 	*reducer = job.n++;
 	return DIST_OK;
 }
@@ -141,20 +277,22 @@ static int32_t argument_error(int32_t reducer, int32_t index, const void *x,
 	if (job.comm == NULL || reducer < 0 || reducer >= job.n)
 		return DIST_OUTSIDE;
 	const CallerReducer *s = &job.sums[reducer];
+	if (s->place != job.place)
+		return DIST_ELSEWHERE;
 	if (index < 0 || index >= s->n)
 		return DIST_BAD_INDEX;
 	if (count < 0 || (size_t)count != s->parts[index].count)
 		return DIST_BAD_COUNT;
-	if (type != DIST_FP32 && type != DIST_BF16)
+	if (type < DIST_FP32 || type > (s->place == GPU ? DIST_BF16 : DIST_FP16))
 		return DIST_BAD_TYPE;
 	return x == NULL && count > 0 ? DIST_NULL : DIST_OK;
 }
 
 // take a gradient, give its mean
-/* where the array begins, in the memory of the host */
-static real *part_of(const CallerReducer *s, int index)
+static Array part_of(const CallerReducer *s, int index)
 {
-	return (real *)reducer_gradients(s->reducer).at + s->parts[index].offset;
+	return array_part(job.device, reducer_gradients(s->reducer),
+		s->parts[index].offset);
 }
 
 int32_t dist_reducer_ready(int32_t reducer, int32_t index, const void *x,
@@ -166,10 +304,7 @@ int32_t dist_reducer_ready(int32_t reducer, int32_t index, const void *x,
 	CallerReducer *s = &job.sums[reducer];
 	if (s->given[index])
 		return DIST_TWICE;
-	real *to = part_of(s, index);
-	for (int64_t i = 0; i < count; i++)
-		to[i] = type == DIST_FP32 ? ((const float *)x)[i]
-			: bf16_to_float(((const uint16_t *)x)[i]);
+	take_in(part_of(s, index), x, (size_t)count, type);
 	s->given[index] = true;
 	s->done = false;
 	if (count > 0)
@@ -182,8 +317,9 @@ int32_t dist_reducer_wait(int32_t reducer)
 	if (job.comm == NULL || reducer < 0 || reducer >= job.n)
 		return DIST_OUTSIDE;
 	CallerReducer *s = &job.sums[reducer];
+	if (s->place != job.place)
+		return DIST_ELSEWHERE;
 	reducer_finish(s->reducer);
-	device_now_ms(job.device);       /* waits */
 	memset(s->given, 0, s->n * sizeof *s->given);
 	s->done = true;
 	return DIST_OK;
@@ -198,12 +334,7 @@ int32_t dist_reducer_mean(int32_t reducer, int32_t index, void *x,
 	CallerReducer *s = &job.sums[reducer];
 	if (!s->done)
 		return DIST_EARLY;
-	const real *sum = part_of(s, index), ranks = comm_ranks(job.comm);
-	for (int64_t i = 0; i < count; i++)
-		if (type == DIST_FP32)
-			((float *)x)[i] = (float)(sum[i] / ranks);
-		else
-			((uint16_t *)x)[i] = bf16_from_float((float)(sum[i] / ranks));
+	give_out(x, part_of(s, index), (size_t)count, type, comm_ranks(job.comm));
 	return DIST_OK;
 }
 
@@ -213,16 +344,15 @@ typedef struct Request {
 	size_t count;
 	int32_t type;
 	bool gathers;
+	int place;
 	Event done;
 } Request;
 
-static void drop_requests(void)
+static void drop_requests(int place)
 {
 	for (int i = 0; i < job.nrequests; i++)
-		device_free(job.device, job.requests[i].x.at);
-	free(job.requests);
-	job.requests = NULL;
-	job.nrequests = 0;
+		if (job.requests[i].place == place)
+			device_free(job.device, job.requests[i].x.at);
 }
 
 static void range_of(size_t count, size_t *begin, size_t *end)
@@ -245,14 +375,6 @@ static int32_t array_argument_error(const int32_t *request, int64_t count,
 }
 
 // start a gather
-static real value_of(const void *x, size_t i, int32_t type)
-{
-	if (type == DIST_FP32)
-		return ((const float *)x)[i];
-	uint16_t bits = ((const uint16_t *)x)[i];
-	return type == DIST_BF16 ? bf16_to_float(bits) : fp16_to_float(bits);
-}
-
 /* keeps a request, under the number of one that was taken if there is one */
 static int32_t new_request(Request r)
 {
@@ -263,6 +385,7 @@ static int32_t new_request(Request r)
 		job.requests = grow(job.requests, job.nrequests++,
 			sizeof *job.requests);
 	r.x = array_new(job.device, r.count, r.x.type, MEM_TEMPORARY, "shards");
+	r.place = job.place;
 	job.requests[i] = r;
 	return i;
 }
@@ -281,9 +404,8 @@ int32_t dist_gather(int32_t *request, const void *x, int64_t count,
 		.x.type = type == DIST_FP32 ? FP32 : BF16, .count = (size_t)count,
 		.type = type, .gathers = true });
 	Request *r = &job.requests[*request];
-	for (size_t i = begin; i < end; i++)
-		((real *)r->x.at)[i] = value_of(x, i - begin,
-			type == DIST_FP32 ? DIST_FP32 : DIST_BF16);
+	copy_bits(array_part(job.device, r->x, begin), x, end - begin, type);
+	device_wait(job.device, COMM, device_event(job.device, COMPUTE));
 	r->done = comm_all_gather(job.comm, r->x, r->count, "weights", *request);
 	return DIST_OK;
 }
@@ -295,14 +417,16 @@ int32_t dist_reduce_scatter(int32_t *request, const void *x, int64_t count,
 	int32_t status = array_argument_error(request, count, type);
 	if (status != DIST_OK)
 		return status;
+	if (job.place == GPU && type == DIST_FP16)
+		return DIST_BAD_TYPE;
 	if (x == NULL)
 		return DIST_NULL;
 	*request = new_request((Request){
 		.x.type = type == DIST_BF16 ? BF16 : FP32, .count = (size_t)count,
 		.type = DIST_FP32 });
 	Request *r = &job.requests[*request];
-	for (size_t i = 0; i < r->count; i++)
-		((real *)r->x.at)[i] = value_of(x, i, type);
+	take_in(r->x, x, r->count, type);
+	device_wait(job.device, COMM, device_event(job.device, COMPUTE));
 	r->done = comm_reduce_scatter(job.comm, r->x, r->count, "gradients",
 		*request);
 	return DIST_OK;
@@ -316,6 +440,8 @@ int32_t dist_take(int32_t request, void *x, int64_t count)
 		|| job.requests[request].x.at == NULL)
 		return DIST_OUTSIDE;
 	Request *r = &job.requests[request];
+	if (r->place != job.place)
+		return DIST_ELSEWHERE;
 	range_of(r->count, &begin, &end);
 	if (r->gathers)
 		begin = 0, end = r->count;
@@ -323,19 +449,17 @@ int32_t dist_take(int32_t request, void *x, int64_t count)
 		return DIST_BAD_COUNT;
 	if (x == NULL && count > 0)
 		return DIST_NULL;
-	real *all = need(malloc(r->count * sizeof *all)),
-		ranks = comm_ranks(job.comm);
 	device_wait(job.device, COMPUTE, r->done);
-	array_read(job.device, all, r->x, r->count);
 	// convert the result to the caller's type
-	for (size_t i = begin; i < end; i++)
-		if (!r->gathers)
-			((float *)x)[i - begin] = (float)(all[i] / ranks);
-		else if (r->type == DIST_FP32)
-			((float *)x)[i] = (float)all[i];
-		else
-			((uint16_t *)x)[i] = bf16_from_float((float)all[i]);
-	free(all);
+	Array part = array_part(job.device, r->x, begin);
+	if (!r->gathers)
+		give_out(x, part, end - begin, DIST_FP32, comm_ranks(job.comm));
+	else if (as_it_lies(r->type) && count > 0)
+		device_copy(job.device, COMPUTE, x, part.at,
+			(size_t)count * type_size(part.type));
+	else
+		give_out(x, part, end - begin,
+			r->type == DIST_FP32 ? DIST_FP32 : DIST_BF16, 1);
 	device_free(job.device, r->x.at);
 	r->x.at = NULL;
 	return DIST_OK;
@@ -407,6 +531,9 @@ const char *dist_status(int32_t status)
 		[DIST_BAD_COUNT] = "this is not the array's number of elements",
 		[DIST_TWICE] = "the array was given in this step already",
 		[DIST_EARLY] = "the sums are not there yet",
+		[DIST_NO_GPU] = "no GPU of this number, another than before, or its "
+			"stream is being captured",
+		[DIST_ELSEWHERE] = "the array lies elsewhere than the reducer or request",
 	};
 	return caller_text(texts, sizeof texts / sizeof *texts, status);
 }

@@ -6,7 +6,8 @@
 #include <stdint.h>
 
 // declare types, kinds and statuses
-/* number formats of arrays; reducers take the first two */
+/* number formats of arrays; reducers of the host take all, those of a GPU the
+ * first two */
 typedef enum { DIST_FP32, DIST_BF16, DIST_FP16 } DistType;
 
 /* when gradients are summed: NAIVE each by itself and FLAT all at once, both
@@ -26,6 +27,8 @@ typedef enum {
 	DIST_BAD_COUNT,         /* negative, or not that of the array */
 	DIST_TWICE,             /* the array was given in this step already */
 	DIST_EARLY,             /* no sums yet: dist_reducer_wait comes first */
+	DIST_NO_GPU,            /* no such GPU, another than before, or capturing */
+	DIST_ELSEWHERE,         /* the reducer or request is of another place */
 } DistStatus;
 
 // declare jobs, broadcasts and reducers
@@ -40,6 +43,13 @@ int32_t dist_open(int32_t rank, int32_t ranks, const char *address,
 /* leaves it, and frees all reducers and requests; does nothing outside of a
  * job */
 int32_t dist_close(void);
+/* The arrays of the calls that follow, up to the next of these, lie on GPU
+ * number gpu, or with -1, as at first, in the memory of the host. Their work is
+ * queued on the stream, and the calls do not wait for it. A reducer or request
+ * stays where it was made. The first call with a GPU is made by all ranks, each
+ * with a GPU, and opens NCCL, or a way over the host where ranks share a GPU.
+ * Until the call with -1 the thread has this GPU for itself */
+int32_t dist_place(int32_t gpu, void *stream);
 /* all ranks get root's bytes */
 int32_t dist_broadcast(void *x, int64_t nbytes, int32_t root);
 /* makes a reducer for n arrays with counts[i] elements; sets *reducer, a number.
@@ -72,7 +82,8 @@ int32_t dist_owners(int32_t *owners, const int64_t *counts, int32_t n,
 int32_t dist_range(int64_t count, int64_t *begin, int64_t *end);
 
 /* These copy an array of `count` elements, start a collective, and set
- * *request. An array of fp16 is gathered bit by bit, and summed in fp32 */
+ * *request. An array of fp16 is gathered bit by bit, and summed in fp32, which on
+ * a GPU is DIST_BAD_TYPE */
 
 /* x: the rank's range, which may be empty */
 int32_t dist_gather(int32_t *request, const void *x, int64_t count,

@@ -4,19 +4,24 @@ model = DDP(model)                      # or DDPBucketed(model, bucket_size_mb=2
 loss_of(model(x), y).backward()         # gradients are summed meanwhile
 model.finish_gradient_synchronization() # and averaged over the ranks
 optimizer.step()
+
+Gradients of several backward passes before finish_gradient_synchronization() add
+up; all but the last belong into `with model.no_sync():`, or they are sent twice
 """
 import atexit
 import contextlib
 import ctypes
 import functools
+import io
 import os
 import threading
 
 import torch
 
 OVERLAP, BUCKETED = 2, 3
-TYPES = {torch.float32: 0, torch.bfloat16: 1}
+TYPES = {torch.float32: 0, torch.bfloat16: 1, torch.float16: 2}
 UNBOUNDED = 1e9                          # megabytes
+HOST = torch.device("cpu")
 _one_at_a_time = threading.Lock()
 _job = None
 
@@ -38,16 +43,38 @@ def library():
 			("range", [i64, pointer, pointer]),
 			("gather", [pointer, pointer, i64, i32]),
 			("reduce_scatter", [pointer, pointer, i64, i32]),
-			("take", [i32, pointer, i64])):
+			("take", [i32, pointer, i64]), ("place", [i32, pointer])):
 		getattr(shared, "dist_" + name).argtypes = types
 	return shared
 
-def call(name, *arguments):
+def call(name, *arguments, at=HOST):
+	"""calls dist_name for arrays in the memory of that device"""
 	with _one_at_a_time:
-		status = getattr(library(), "dist_" + name)(*arguments)
+		status = enter(at) or getattr(library(), "dist_" + name)(*arguments)
+		if at.type == "cuda":
+			library().dist_place(-1, None)
 	if status:
 		text = library().dist_status(status).decode()
 		raise RuntimeError(f"ddp: {name}: {text}")
+
+
+def enter(at):
+	"""the status of telling the library where arrays lie"""
+	if at.type != "cuda":
+		return 0
+	stream = torch.cuda.current_stream(at).cuda_stream
+	return library().dist_place(at.index, stream)
+
+def home_of(tensors):
+	"""where collectives of these tensors are done: on their GPU, or the host"""
+	devices = {x.device for x in tensors}
+	device = devices.pop()
+	if devices or device.type != "cuda":
+		return HOST
+	with _one_at_a_time:
+		status = enter(device)
+		library().dist_place(-1, None)
+	return HOST if status else device
 
 # join the job
 def described():
@@ -80,17 +107,41 @@ def leave():
 		call("close")
 
 # copy a tensor from rank 0
-def on_host(x):
-	return x.detach().cpu().contiguous()
+def packed(x, home):
+	"""x in one piece, in the memory of that device"""
+	return x.detach().to(home).contiguous()
 
 
 @torch.no_grad()
 def broadcast(x, root=0):
-	copy = on_host(x)
-	call("broadcast", copy.data_ptr(), copy.nbytes, root)
-	x.copy_(copy)
+	home = home_of([x])
+	copy = packed(x, home)
+	call("broadcast", copy.data_ptr(), copy.nbytes, root, at=home)
+	first = tuple(slice(None if step else 1) for step in x.stride())
+	x[first].copy_(copy[first])
+
+def broadcast_object(x, root, to):
+	"""root's object on rank `to`, its tensors on the host; elsewhere None"""
+	rank, saved = described()[0], io.BytesIO()
+	if rank == root:
+		torch.save(x, saved)
+	size = torch.tensor([saved.tell()])
+	broadcast(size, root)
+	content = bytearray(saved.getvalue()) if rank == root \
+		else bytearray(size.item())
+	broadcast(torch.frombuffer(content, dtype=torch.uint8), root)
+	if rank == to:
+		return torch.load(io.BytesIO(content), map_location="cpu",
+			weights_only=False)
 
 # wrap a module
+def sparse_tables(module):
+	"""weights of embeddings that ask for sparse gradients"""
+	kinds = torch.nn.Embedding, torch.nn.EmbeddingBag
+	return {layer.weight for layer in module.modules()
+		if isinstance(layer, kinds) and layer.sparse}
+
+
 class Container(torch.nn.Module):
 	def __init__(self, module, kind, bucket_size_mb):
 		super().__init__()
@@ -101,15 +152,17 @@ class Container(torch.nn.Module):
 				raise TypeError(f"ddp: {p.dtype} is not supported")
 		if not self.shared:
 			raise ValueError("ddp: the module has nothing to train")
+		self.tables, self.given = sparse_tables(module), {}
 		join()
 		for x in (*module.parameters(), *module.buffers()):
 			broadcast(x)
-		counts = [len(self.shared)] + [p.numel() for p in self.shared]
+		self.home = home_of(self.shared)
+		counts = [self.flags().numel()] + [p.numel() for p in self.shared]
 		number = ctypes.c_int32()
 		call("reducer_new", ctypes.byref(number),
 			(ctypes.c_int64 * len(counts))(*counts), len(counts), kind,
-			bucket_size_mb)
-		self.reducer, self.given, self.syncing = number.value, set(), True
+			bucket_size_mb, at=self.home)
+		self.reducer, self.syncing = number.value, True
 		for index, p in enumerate(self.shared, 1):
 			p.register_post_accumulate_grad_hook(
 				functools.partial(self.announce, index))
@@ -125,37 +178,75 @@ class Container(torch.nn.Module):
 
 # announce gradients, and average them
 	def announce(self, index, p):
-		if self.syncing:
+		if self.syncing and index not in self.given:
 			self.give(index, p.grad)
 
 	def give(self, index, x):
-		copy = on_host(x)
+		self.given[index] = x, x._version
+		x = x.to_dense() if x.is_sparse else x
+		copy = packed(x.float(), self.home)
 		call("reducer_ready", self.reducer, index, copy.data_ptr(),
-			copy.numel(), TYPES[copy.dtype])
-		self.given.add(index)
+			copy.numel(), TYPES[copy.dtype], at=self.home)
+
+	def changed(self):
+		"""is a gradient that was sent not the parameter's any more?"""
+		return any(self.shared[index - 1].grad is not x or x._version != version
+			for index, (x, version) in self.given.items())
 
 	@torch.no_grad()
 	def finish_gradient_synchronization(self):
-		"""gradients are means over the ranks; after the backward pass"""
-		there = torch.tensor([float(p.grad is not None) for p in self.shared])
+		"""gradients are means over the ranks; after the backward passes"""
+		flags = self.flags()
+		self.give_rest()
+		self.give(0, flags)
+		call("reducer_wait", self.reducer, at=self.home)
+		self.take(0, flags)
+		self.given.clear()
+		if flags[0] > 0:
+			self.give_rest()
+			call("reducer_wait", self.reducer, at=self.home)
+			self.given.clear()
+		n = 1 + 2 * len(self.shared)
+		facts, rows = flags[1:n].view(-1, 2).tolist(), flags[n:]
+		for index, (p, (whole, by_rows)) in enumerate(zip(self.shared, facts), 1):
+			if whole or by_rows:
+				self.take_gradient(index, p)
+			if p in self.tables:
+				if by_rows and not whole:
+					there = rows[:len(p)].nonzero().T.to(p.device)
+					with torch.sparse.check_sparse_tensor_invariants(False):
+						p.grad = torch.sparse_coo_tensor(there, p.grad[there[0]],
+							p.shape, is_coalesced=True)
+				rows = rows[len(p):]
+
+	def give_rest(self):
 		for index, p in enumerate(self.shared, 1):
 			if p.grad is not None and index not in self.given:
 				self.give(index, p.grad)
-		self.give(0, there)
-		call("reducer_wait", self.reducer)
-		self.given.clear()
-		self.take(0, there)
-		for index, p in enumerate(self.shared, 1):
-			if there[index - 1] > 0:
-				if p.grad is None:
-					p.grad = torch.empty_like(p)
-				self.take(index, p.grad)
+
+	def flags(self):
+		"""was a gradient changed after it was sent? is each there, whole, or by
+		rows? which rows of tables are there?"""
+		facts, rows = [self.changed()], []
+		for p in self.shared:
+			here = p.grad is not None and p in self.tables and p.grad.is_sparse
+			facts += [p.grad is not None and not here, here]
+			if p in self.tables:
+				rows.append(torch.zeros(len(p)))
+			if here:
+				rows[-1][p.grad.coalesce().indices()[0].cpu()] = 1
+		return torch.cat([torch.tensor(facts).float(), *rows])
 
 	def take(self, index, x):
-		copy = torch.empty(x.shape, dtype=x.dtype)
+		copy = torch.empty(x.shape, device=self.home)
 		call("reducer_mean", self.reducer, index, copy.data_ptr(),
-			copy.numel(), TYPES[copy.dtype])
+			copy.numel(), TYPES[copy.dtype], at=self.home)
 		x.copy_(copy)
+
+	def take_gradient(self, index, p):
+		if p.grad is None or p.grad.is_sparse:
+			p.grad = torch.empty_like(p)
+		self.take(index, p.grad)
 
 	@contextlib.contextmanager
 	def no_sync(self):

@@ -4,12 +4,17 @@ model = FSDP(model, compute_dtype=torch.bfloat16)
 loss_of(model(x), y).backward()          # gathers, and sums gradients
 model.finish_gradient_synchronization()  # gradients are means over the ranks
 optimizer.step()                         # of ranges, in fp32
+
+Gradients of several backward passes before finish_gradient_synchronization() add
+up. Passes in `with model.no_sync():` send nothing, and keep whole gradients.
+All ranks run the same layers in the same order
 """
+import contextlib
 import ctypes
 
 import torch
 
-from ddp import DDP, broadcast, call, join, on_host
+from ddp import DDP, broadcast, call, described, home_of, join, packed
 
 SHARDED = "Linear", "Embedding"          # classes of layers, whosoever's
 TYPES = {torch.float32: 0, torch.bfloat16: 1, torch.float16: 2}
@@ -27,21 +32,25 @@ class Weight:
 		begin, end = ctypes.c_int64(), ctypes.c_int64()
 		call("range", self.count, ctypes.byref(begin), ctypes.byref(end))
 		broadcast(p)
-		p.data = p.detach().flatten()[begin.value:end.value].clone()
-		self.whole = self.gradient = self.gathering = None
-		self.uses, self.scattering = 0, []
+		self.range = slice(begin.value, end.value)
+		p.data = p.detach().flatten()[self.range].clone()
+		self.home = home_of([p])
+		self.whole = self.gathering = self.gradient = self.kept = None
+		self.scattering = []
+		self.last = p.new_empty(0).requires_grad_()
 
 # gather a weight's range, and take the whole
 	def start(self, dtype=None):
 		"""begins to gather it, in that or its own type"""
-		number, shard = ctypes.c_int32(), on_host(self.p.to(dtype or self.dtype))
+		number = ctypes.c_int32()
+		shard = packed(self.p.to(dtype or self.dtype), self.home)
 		call("gather", ctypes.byref(number), shard.data_ptr(), self.count,
-			TYPES[shard.dtype])
+			TYPES[shard.dtype], at=self.home)
 		return number.value
 
 	def end(self, number, dtype=None):
-		x = torch.empty(self.shape, dtype=dtype or self.dtype)
-		call("take", number, x.data_ptr(), self.count)
+		x = torch.empty(self.shape, dtype=dtype or self.dtype, device=self.home)
+		call("take", number, x.data_ptr(), self.count, at=self.home)
 		return x.to(self.p.device)
 
 	def fetch(self):
@@ -61,43 +70,59 @@ class Weight:
 
 # reduce a weight's gradient
 	def add(self, gradient):
-		"""of one of its uses; the last sends the sum"""
+		"""of one of its uses"""
+		gradient = gradient.to_dense() if gradient.is_sparse else gradient
 		self.gradient = gradient if self.gradient is None \
 			else self.gradient + gradient
-		self.uses -= 1
-		if self.uses == 0:
-			self.scatter()
 
-	def scatter(self):
-		if self.gradient is not None:
-			number, x = ctypes.c_int32(), on_host(self.gradient)
-			call("reduce_scatter", ctypes.byref(number), x.data_ptr(),
-				self.count, TYPES[x.dtype])
-			self.scattering.append(number.value)
-		self.gradient, self.uses = None, 0
+	def pass_ended(self, syncing):
+		"""the gradient of a backward pass is complete"""
+		for hook in (self.p._backward_hooks or {}).values():
+			changed = hook(self.gradient)
+			self.gradient = self.gradient if changed is None else changed
+		self.kept = self.gradient if self.kept is None \
+			else self.kept + self.gradient
+		self.gradient = None
+		if syncing:
+			self.scatter()
+		else:
+			self.kept = self.kept.to(self.p.dtype)
 		self.drop()
 
+	def scatter(self):
+		number, x = ctypes.c_int32(), packed(self.kept, self.home)
+		x = x.float() if x.dtype == torch.float16 else x
+		call("reduce_scatter", ctypes.byref(number), x.data_ptr(), self.count,
+			TYPES[x.dtype], at=self.home)
+		self.scattering.append(number.value)
+		self.kept = None
+
 	def finish(self):
-		self.scatter()
-		for number in self.scattering:
-			x = torch.empty(self.p.shape)
-			call("take", number, x.data_ptr(), x.numel())
-			x = x.to(self.p)
-			self.p.grad = x if self.p.grad is None else self.p.grad + x
+		self.drop()
+		if self.kept is not None:
+			self.scatter()
+		if self.scattering:
+			for number in self.scattering:
+				x = torch.empty(self.p.shape, device=self.home)
+				call("take", number, x.data_ptr(), x.numel(), at=self.home)
+				x = x.to(self.p)
+				self.p.grad = x if self.p.grad is None else self.p.grad + x
+			for hook in (self.p._post_accumulate_grad_hooks or {}).values():
+				hook(self.p)
 		self.scattering = []
 
 # gather a weight in autograd
 class Gathered(torch.autograd.Function):
 	"""the whole weight of a range"""
 	@staticmethod
-	def forward(ctx, shard, weight):
+	def forward(ctx, last, weight):
 		ctx.weight = weight
 		return weight.get().detach()
 
 	@staticmethod
 	def backward(ctx, gradient):
 		ctx.weight.add(gradient)
-		return None, None
+		return torch.zeros_like(ctx.weight.last), None
 
 # contain a module whose weights are sharded
 class FSDP(torch.nn.Module):
@@ -105,6 +130,7 @@ class FSDP(torch.nn.Module):
 		super().__init__()
 		join()
 		self.module, self.prefetch, self.weights = module, prefetch, {}
+		self.syncing = True
 		for layer in module.modules():
 			if type(layer).__name__ in SHARDED:
 				self.shard(layer, compute_dtype)
@@ -119,9 +145,12 @@ class FSDP(torch.nn.Module):
 
 # gather a layer's weight around its forward pass
 	def shard(self, layer, compute_dtype):
-		if layer.weight not in self.weights:
-			self.weights[layer.weight] = Weight(layer.weight, compute_dtype)
-		weight = self.weights[layer.weight]
+		weight = self.weights.get(layer.weight)
+		if weight is None:
+			weight = Weight(layer.weight, compute_dtype)
+			self.weights[layer.weight] = weight
+			weight.last.register_post_accumulate_grad_hook(
+				lambda last: weight.pass_ended(self.syncing))
 		layer.register_forward_pre_hook(
 			lambda layer, inputs: self.enter(layer, weight))
 		layer.register_forward_hook(
@@ -133,12 +162,24 @@ class FSDP(torch.nn.Module):
 		self.now.append(weight)
 		for ahead in self.order[len(self.now):][:self.prefetch]:
 			ahead.fetch()
-		weight.uses += torch.is_grad_enabled() and weight.p.requires_grad
-		layer.__dict__["weight"] = Gathered.apply(weight.p, weight)
+		layer.__dict__["weight"] = Gathered.apply(
+			weight.last if weight.p.requires_grad else None, weight)
 
 	def leave(self, layer, weight):
 		if layer.__dict__.pop("weight", None) is not None:
 			weight.drop()
+
+	@contextlib.contextmanager
+	def no_sync(self):
+		"""backward passes inside only accumulate, whole gradients"""
+		self.syncing, before = False, self.syncing
+		with contextlib.ExitStack() as both:
+			for others in self.others:
+				both.enter_context(others.no_sync())
+			try:
+				yield
+			finally:
+				self.syncing = before
 
 # replace saved weights by notes
 	def note(self, x):
@@ -158,7 +199,10 @@ class FSDP(torch.nn.Module):
 		weight.fetch()
 		for ahead in self.saved[max(0, end - 1 - self.prefetch):end - 1][::-1]:
 			ahead.fetch()
-		return weight.get().as_strided(size, stride, offset)
+		whole = weight.get().as_strided(size, stride, offset)
+		if not weight.p.requires_grad:
+			weight.drop()
+		return whole
 
 # run the module, and finish its gradients
 	def forward(self, *arguments, **named):
@@ -180,6 +224,22 @@ class FSDP(torch.nn.Module):
 		self.saved = []
 
 	@torch.no_grad()
+	def clip_grad_norm_(self, max_norm, norm_type=2.0):
+		"""as torch.nn.utils.clip_grad_norm_, by the norm of all gradients, whole;
+		after they were finished, on all ranks"""
+		norm, params = torch.nn.utils.get_total_norm, list(self.parameters())
+		grads = [p for p in params if p.grad is not None and p.grad.numel()]
+		cut, whole = ([p.grad for p in grads if (p in self.weights) == sharded]
+			for sharded in (True, False))
+		own, number = norm(cut, norm_type).cpu().float(), ctypes.c_int32()
+		norms = torch.empty(described()[1])
+		call("gather", ctypes.byref(number), own.data_ptr(), len(norms), 0)
+		call("take", number, norms.data_ptr(), len(norms))
+		total = norm([norms, norm(whole, norm_type).cpu()], norm_type)
+		torch.nn.utils.clip_grads_with_norm_(params, max_norm, total)
+		return total
+
+	@torch.no_grad()
 	def gather_full_params(self):
 		"""all parameters by name, whole"""
 		named = {}
@@ -188,3 +248,10 @@ class FSDP(torch.nn.Module):
 			named[name] = p.detach().clone() if weight is None \
 				else weight.end(weight.start(p.dtype), p.dtype)
 		return named
+
+	@torch.no_grad()
+	def load_full_params(self, named):
+		"""the inverse: takes this rank's part of whole parameters, by name"""
+		for name, p in self.module.named_parameters():
+			weight, x = self.weights.get(p), named[name]
+			p.copy_(x if weight is None else x.flatten()[weight.range])

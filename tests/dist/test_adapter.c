@@ -37,7 +37,8 @@ static void there_is_no_job(void **state)
 	assert_int_equal(dist_gather(&n, &x, 1, DIST_FP32), DIST_OUTSIDE);
 	assert_int_equal(dist_reduce_scatter(&n, &x, 1, DIST_FP32), DIST_OUTSIDE);
 	assert_int_equal(dist_take(0, &x, 1), DIST_OUTSIDE);
-	for (int32_t i = -1; i < 12; i++)
+	assert_int_equal(dist_place(-1, NULL), DIST_OUTSIDE);
+	for (int32_t i = -1; i < 14; i++)
 		assert_true(strlen(dist_status(i)) > 3);
 }
 
@@ -115,6 +116,7 @@ static void mistakes_have_a_status(void **state)
 		assert_int_equal(dist_open(0, 1, "127.0.0.1", port, 9), DIST_OK);
 		assert_int_equal(dist_open(0, 1, "127.0.0.1", port, 9), DIST_INSIDE);
 		// try wrong reducers
+		assert_int_equal(dist_place(9999, NULL), DIST_NO_GPU);     /* the host is left */
 		assert_int_equal(dist_broadcast(x, -1, 0), DIST_BAD_COUNT);
 		assert_int_equal(dist_broadcast(x, 4, 1), DIST_BAD_INDEX);
 		assert_int_equal(dist_broadcast(NULL, 4, 0), DIST_NULL);
@@ -132,7 +134,7 @@ static void mistakes_have_a_status(void **state)
 		assert_int_equal(dist_reducer_ready(r, 3, x, 2, DIST_FP32), DIST_BAD_INDEX);
 		assert_int_equal(dist_reducer_ready(r, -1, x, 2, DIST_FP32), DIST_BAD_INDEX);
 		assert_int_equal(dist_reducer_ready(r, 0, x, 3, DIST_FP32), DIST_BAD_COUNT);
-		assert_int_equal(dist_reducer_ready(r, 0, x, 2, 2), DIST_BAD_TYPE);
+		assert_int_equal(dist_reducer_ready(r, 0, x, 2, 3), DIST_BAD_TYPE);
 		assert_int_equal(dist_reducer_ready(r, 0, NULL, 2, DIST_FP32), DIST_NULL);
 		assert_int_equal(dist_reducer_mean(r, 0, y, 2, DIST_FP32), DIST_EARLY);
 		for (int step = 0; step < 2; step++) {
@@ -146,6 +148,11 @@ static void mistakes_have_a_status(void **state)
 			assert_int_equal(dist_reducer_mean(r, 0, y, 2, DIST_FP32), DIST_OK);
 			assert_true(y[0] == 0 && y[1] == 0);            /* it was not given */
 		}
+		uint16_t half[] = { 0x3C00, 0xC001 }, mean[2];
+		assert_int_equal(dist_reducer_ready(r, 0, half, 2, DIST_FP16), DIST_OK);
+		assert_int_equal(dist_reducer_wait(r), DIST_OK);
+		assert_int_equal(dist_reducer_mean(r, 0, mean, 2, DIST_FP16), DIST_OK);
+		assert_memory_equal(half, mean, sizeof half);
 		ranges_have_a_status(x, y);
 		assert_int_equal(dist_close(), DIST_OK);
 		assert_int_equal(dist_reducer_wait(r), DIST_OUTSIDE);
