@@ -1,30 +1,16 @@
 h200_over = h200.ddp_overlap_individual_parameters_benchmarking
-
-over_at = function(size, kind)
-	return h200_over{size=size, precision="bf16", kind=kind}
-end
-
-over_long = function(kind)
-	return h200_over{size="xl", precision="fp32", kind=kind}
-end
-
+over_at = by(h200_over{precision="bf16"}, "size, kind")
+over_long = by(h200_over{size="xl", precision="fp32"}, "kind")
 -- of the time in which collectives run, the part under the backward pass
-hidden = function(wait_ms, comm_ms) return math.max(0, 1 - wait_ms/comm_ms) end
-
+hidden = function(wait_ms, comm_ms) return max(0, 1 - wait_ms/comm_ms) end
 hidden_of = function(r) return hidden(r.wait_ms, r.comm_ms) end
-
 hidden_least = over_all(ok_of(h200_over, {precision="bf16", kind="overlap"}),
 	hidden_of)
-
-gain_least, gain_most = over_all(ok_of(h200_over, {precision="bf16",
-	kind="overlap"}), function(r) return r.overlap end)
-
+gain_least, gain_most = over_all(ok_of(h200_over,
+	{precision="bf16", kind="overlap"}), "overlap")
 over_shortest = all(ok_of(h200_over, {precision="bf16", kind="overlap"}),
-	function(r)
-		return r.step_ms < over_at(r.size, "naive").step_ms
-			and r.step_ms < over_at(r.size, "flat").step_ms
-	end)
-
+	"step_ms < over_at(size, 'naive').step_ms and step_ms < over_at(size, \z
+	'flat').step_ms")
 -- of a timeline: us of collectives before the backward pass ends, and of all
 ddp_spans = ddp_overlap_individual_parameters_benchmarking_timeline
 over_span = function(kind)
@@ -33,7 +19,7 @@ over_span = function(kind)
 	local inside, total = 0, 0
 	for _, r in ipairs(each(mine{queue="communication"})) do
 		total = total + r.end_us - r.start_us
-		inside = inside + math.max(0, math.min(r.end_us, ends) - r.start_us)
+		inside = inside + max(0, min(r.end_us, ends) - r.start_us)
 	end
 	return {inside=inside, total=total, ends=ends}
 end

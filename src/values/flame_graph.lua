@@ -2,11 +2,9 @@
 xl_row = timed_row("xl", 512)
 head_GFLOP = 2*xl_row.batch*xl_row.context*xl_row.d_model*vocabulary/1e9
 block_bound = ((xl_row.fwd_GFLOP - head_GFLOP)/gemm_rate
-	+ softmax_bound("xl", 512) + swiglu_bound("xl", 512)
-	+ rope_bound("xl", 512) + norm_bound("xl", 512))/xl_layers
+	+ softmax_bound("xl", 512) + swiglu_bound("xl", 512) + rope_bound("xl", 512)
+	+ norm_bound("xl", 512))/xl_layers
 by_flops = 7/48*softmax_GB("xl", 512)/xl_row.fwd_GFLOP
-missed_ms = matmul_ms(xl_forward) - matmul_bound("xl", 512)
-
 -- FLOPs of one block at context 512, and the head's fraction of linear layers
 block_FLOP = function(size)
 	local s = shapes[size]
@@ -16,12 +14,9 @@ head_part = function(blocks)
 	local s = shapes.small
 	return vocabulary*s.C/(vocabulary*s.C + blocks*(4*s.C^2 + 3*s.C*s.F))
 end
-
 flame = on("h100").flame_graph{size="xl", context=512, precision="fp32"}
 boxes = flame{fusion="eager"}
-part = function(fusion, stack)
-	return flame{fusion=fusion, stack=stack}
-end
+part = by(flame, "fusion, stack")
 ffn_box = part("eager", "step;forward;layer;feed-forward")
 attention_box = part("eager", "step;forward;layer;attention")
 softmax_box = part("eager", "step;forward;layer;attention;softmax")
@@ -38,8 +33,6 @@ gemm_share = function(half)
 		and s:find("gemm", 1, true) ~= nil end}.width_ms)
 		/part("eager", stack).width_ms
 end
-fused_smaller = norm_share("fused") < norm_share("eager")
-	and tiles_box.fraction < 0.5*softmax_box.fraction
 -- GB/s of an elementwise step of the norms, which moves 8 bytes an element
 norm_step = function(step)
 	local r = boxes{depth=4, box="rmsnorm_forward: " .. step}
@@ -47,18 +40,15 @@ norm_step = function(step)
 end
 norm_steps = {norm_step("map #1 of Array"), norm_step("map #1 of Array, PerRow"),
 	norm_step("map #2 of Array, PerColumn")}
-shares_above_flops = min{norm_share("eager"), softmax_box.fraction} > 5*by_flops
 shares_near_bytes = near(softmax_box.width_ms, softmax_bound("xl", 512), 0.1)
 	and between(norm_width/norm_bound("xl", 512), 0.75, 1)
-
 in_time = on("h100").flame_graph_timeline{size="xl", context=512}
 cycles = count(in_time{fusion="eager", range="layer"})
 -- from the start of each block to the start of the next
 periods = function(fusion)
-	local list, blocks = {}, each(in_time{fusion=fusion, range="layer"})
-	for i = 2, #blocks do
-		list[i - 1] = blocks[i].start_ms - blocks[i - 1].start_ms
-	end
+	local list = {}
+	local starts = in_time{fusion=fusion, range="layer"}.start_ms
+	for i = 2, #starts do list[i - 1] = starts[i] - starts[i - 1] end
 	return list
 end
 period = function(fusion) return median(periods(fusion)) end
