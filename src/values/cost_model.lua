@@ -45,7 +45,7 @@ cost_steady = max(cost_titan, max(cost_rest({"Llama 3", "MegaScale",
 cost_hide = by(cost_model_hiding{hardware="H100"}, "model, strategy, devices")
 -- tokens without stretch over the formula's, and with stretch over without
 cost_eight = cost_model_hiding{hardware="H100", devices=8, model={"8B", "405B"}}
-cost_formula_least, cost_formula_most = over_all(cost_eight,
+cost_formula_least, cost_formula_most = ends(cost_eight,
 	"unstretched_tokens/formula_tokens")
 -- where more than data parallelism wins
 cost_split = function(model) return cost_model_regimes{hardware="H100",

@@ -9,5 +9,5 @@ same_loss = function(rows, column)
 	return same_of
 end
 reserved_least,
-	reserved_most = over_all(ok_of(h200.ddp_bucketed_benchmarking_ctas,
+	reserved_most = ends(ok_of(h200.ddp_bucketed_benchmarking_ctas,
 	{wire="bf16"}), "loss")

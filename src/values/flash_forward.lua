@@ -46,8 +46,6 @@ end
 -- the same row timed by graph replays
 flash_replayed = of("{heads=heads, n=n, d=d, dtype=dtype, fwd_ms=fwd_replay_ms, \z
 	bwd_ms=bwd_replay_ms}")
--- other rows of v4 on the shape of r, in the tables of peers, grid and tiles
--- a quantity of v4 by calls and by replays, over all tables with the shape of r
 flash_both_ways = function(of_row, r, pass, print)
 	local same, list = "causal == 'yes' and batch == 1 and heads == r.heads \z
 		and n == r.n and d == r.d and (not variants or variants[variant])", {}

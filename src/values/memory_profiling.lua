@@ -1,17 +1,12 @@
 -- memory_profiling.lua: what `2.7B` holds, in MiB unless stated otherwise
 mem_shape = shapes["2.7B"]
-mem_saved = function(T, r, w, path)       -- by one block, batch 4
-	local s = mem_shape
-	local per_token = path ~= "fused"
-		and 2*(s.C + 1)*r + (6*s.C + 3*s.F)*w + s.H*T*w
-		or 2*(s.C + 1)*r + (4*s.C + 2*s.F)*w + s.H*r
-	return 4*T*per_token/2^20
+mem_saved = function(T, r, w, path)          -- by one block, batch 4
+	return saved_GiB("2.7B", T, r, w, path)*1024/mem_shape.L
 end
 -- of P in it, eager, fp32
 mem_scores_part = function(T) return 4*T*mem_shape.H*T*4/2^20/mem_saved(T, 4, 4,
 	"eager") end
-mem_block_gradient = 4*(4*mem_shape.C^2 + 3*mem_shape.C*mem_shape.F
-	+ 2*mem_shape.C)/2^20
+mem_block_gradient = 4*(block_weights(mem_shape) + 2*mem_shape.C)/2^20
 mem_parameters = 4*params("2.7B")/2^20
 mem_device = tonumber(meta(on("h100").memory_profiling, "memory_MiB"))
 mem = on("h100").memory_profiling{size="2.7B"}
@@ -64,7 +59,6 @@ forward_rows = on("h100").memory_profiling_estimate{context=512, precision="fp32
 forward_peak = by(forward_rows, "size", "forward_MiB")
 forward_more = map(forward_rows, "(forward_MiB \z
 	- parameter_derived_MiB)/parameter_derived_MiB")
--- logits, their scratch, the last stream and its norm, of 2048 tokens
 -- of bf16 against fp32, at 512
 mem_saving = function(path, mode) return 1 - mem_peak(512, "bf16", path, mode)
 	/mem_peak(512, "fp32", path, mode) end

@@ -6,5 +6,5 @@ call_us = function(size)
 	local naive, flat = flat_row(size, "naive"), flat_row(size, "flat")
 	return 1e3*(naive.alone_ms - flat.alone_ms)/(naive.buckets - 1)
 end
-call_least, call_most = over_all(ok_of(h200.minimal_ddp_flat_benchmarking,
+call_least, call_most = ends(ok_of(h200.minimal_ddp_flat_benchmarking,
 	{kind="flat", precision="bf16"}), "call_us(size)")

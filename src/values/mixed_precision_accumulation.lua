@@ -25,12 +25,5 @@ four32, eight32 = binade("fp32", 2), binade("fp32", 3)
 -- by which part of a spacing the addend is rounded up
 up4, up8 = 1 - four32.addend_ulps % 1, 1 - eight32.addend_ulps % 1
 -- the step at which the sum in fp16 is farthest above the exact one
-farthest = function()
-	local best
-	for _, r in ipairs(each(mixed_precision_accumulation_trace)) do
-		if not best or r.fp16 - r.exact > best.fp16 - best.exact then best = r end
-	end
-	return best
-end
-worst16 = farthest()
+worst16 = argmax(mixed_precision_accumulation_trace, "fp16 - exact")
 t16, tb = sum_case("fp16", "fp16", 0.001), sum_case("bf16", "bf16", 0.001)

@@ -12,8 +12,6 @@ state_broadcasts = state_more("period_ms")/state_more("alone_ms")
 state_zero = h200_times{strategy="zero1", sums="comm"}
 state_blocked = max(state_zero, "blocked_ms/period_ms")
 state_forward = max(state_zero, "fwd_ms/state_time('single', size).fwd_ms")
--- of the step of xl: what no pass and no update of half can be, and blocked
--- MB
 sent_of = of("all_reduce_MB + reduce_scatter_MB + exchange_MB + all_gather_MB \z
 	+ broadcast_MB")
 state_sent = function(strategy) return sent_of(state_time(strategy)) end

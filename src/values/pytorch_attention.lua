@@ -14,13 +14,10 @@ exponent = function(column, d, pass, from, to)
 		pass)[column], to/from)
 end
 naive_over = map(fits{n=16384}, "ms/naive_bound(n, d, pass)")
-backward_of = function(n, d, column)
-	local r = on("h100").pytorch_attention{n=n, d=d, pass="backward"}
-	return r.status == "ok" and r[column] or "oom"
-end
-short_is_launches = 9*attention_rate("launch")/1000
-	> 2*naive_bound(256, 64, "forward") and 9*attention_rate("launch")/1000
-	< attention_pass(256, 64, "forward").ms
+backward_of = function(n, d, column) return cell(on("h100").pytorch_attention{
+	n=n, d=d, pass="backward"}, column) end
+short_is_launches = between(9*attention_rate("launch")/1000,
+	2*naive_bound(256, 64, "forward"), attention_pass(256, 64, "forward").ms)
 -- the length that is lost, in bytes and by the formula of the peak
 lost = on("h100").pytorch_attention_failing
 lost_limit = (lost{order=1}.free_MiB + lost{order=1}.MiB)*2^20

@@ -45,8 +45,8 @@ cost_wider = cost_model_public{source="Megatron-LM, 2021"}("devices ~= 1024")
 cost_formula = of("unstretched_tokens/formula_tokens")
 cost_megatron_worst = argmin(cost_rest("Megatron-LM, 2021"), "error")
 cost_later = cost_rest("Megatron-LM, 2021")("devices > 256")
-cost_later_least, cost_later_most = over_all(cost_later, "abs(error)")
-cost_later_small, cost_later_large = over_all(cost_later,  -- billions
+cost_later_least, cost_later_most = ends(cost_later, "abs(error)")
+cost_later_small, cost_later_large = ends(cost_later,  -- billions
 	"tonumber(model:match('^[%d.]+'))")
 cost_one = function(name, devices, column, model) return cost_model_public{
 	source=name, devices=devices, model=model}[column] end

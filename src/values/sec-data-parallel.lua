@@ -5,7 +5,3 @@ ok_of = function(rows, conditions)
 	all.status = "ok"
 	return rows(all)
 end
-over_all = function(rows, f)                 -- least and most of f
-	local values = map(rows, f)
-	return min(values), max(values)
-end

@@ -24,12 +24,11 @@ format_cells = function(formats)
 	return table.concat(out)
 end
 format_row = by(mixed_precision_accumulation_formats, "format")
-format_list = {}
-for i, name in ipairs {"fp32", "tf32", "bf16", "fp16"} do
+format_list = map({"fp32", "tf32", "bf16", "fp16"}, function(name)
 	local f = format_row(name)
-	format_list[i] = {name, math.tointeger(f.exponent_bits),
+	return {name, math.tointeger(f.exponent_bits),
 		math.tointeger(f.fraction_bits)}
-end
+end)
 format_picture = {Wide=format_list[1][2], Long=format_list[1][3],
 	Cells=format_cells(format_list)}
 bf16_range = near(format_row("bf16").smallest_normal,

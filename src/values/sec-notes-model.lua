@@ -4,21 +4,16 @@ shapes = {small={C=768, F=3072, L=12, H=12}, medium={C=1024, F=4096, L=24, H=16}
 	["2.7B"]={C=2560, F=10240, L=32, H=32}, ["10B"]={C=4608, F=12288, L=50, H=36}}
 vocabulary = 10000
 block_weights = of("4*C^2 + 3*C*F")
-params = function(size)
-	local s = shapes[size]
-	return 2*vocabulary*s.C + s.L*(block_weights(s) + 2*s.C) + s.C
-end
+params = function(size) return 2*vocabulary*shapes[size].C + shapes[size].C
+	+ shapes[size].L*(block_weights(shapes[size]) + 2*shapes[size].C) end
 state_GiB = function(size) return 16*params(size)/2^30 end
 -- FLOPs and bytes of both passes over N tokens
-linear_FLOP = function(size, N)
-	local s = shapes[size]
-	return 6*N*(s.L*block_weights(s) + vocabulary*s.C)
-end
+linear_FLOP = function(size, N) return 6*N*(vocabulary*shapes[size].C
+	+ shapes[size].L*block_weights(shapes[size])) end
 flash_FLOP = function(size, N, T) return 7*N*T*shapes[size].C*shapes[size].L end
 flash_bytes = function(size, N) return 24*N*shapes[size].C*shapes[size].L end
 element_bytes = function(size, N)
-	local s = shapes[size]
-	return N*s.L*(68*s.C + 18*s.F)
+	return N*shapes[size].L*(68*shapes[size].C + 18*shapes[size].F)
 end
 linear_ms = function(size) return linear_FLOP(size, 2048)/rate("bf16")*1e-9 end
 flash_ms = function(size) return max(flash_FLOP(size, 2048, 512)
@@ -34,10 +29,10 @@ linear_share = function(size) return linear_ms(size)/bound_ms(size) end
 counted = on("h100").benchmarking_script_split{precision="bf16"}
 -- GiB that the blocks save for the backward pass of four sequences
 saved_GiB = function(size, T, r, w, path)
-	local s, N = shapes[size], 4*T
-	local per_token = path == "eager" and 2*(s.C + 1)*r + (6*s.C + 3*s.F)*w
-		+ s.H*T*w or 2*(s.C + 1)*r + (4*s.C + 2*s.F)*w + s.H*r
-	return s.L*N*per_token/2^30
+	local of_path = path == "eager"
+		and "2*(C + 1)*r + (6*C + 3*F)*w + H*T*w"
+		or "2*(C + 1)*r + (4*C + 2*F)*w + H*r"
+	return shapes[size].L*4*T/2^30*of(of_path, {r=r, w=w, T=T})(shapes[size])
 end
 -- bytes an element in fp32, counted from the eager kernels
 moved = {["rmsnorm forward"]=28, ["rmsnorm backward"]=88, ["softmax forward"]=48,
