@@ -8,7 +8,6 @@ same_loss = function(rows, column)
 	end
 	return same_of
 end
-
-reserved_least, reserved_most = over_all(
-	ok_of(h200.ddp_bucketed_benchmarking_ctas, {wire="bf16"}),
-	function(r) return r.loss end)
+reserved_least,
+	reserved_most = ends(ok_of(h200.ddp_bucketed_benchmarking_ctas,
+	{wire="bf16"}), "loss")

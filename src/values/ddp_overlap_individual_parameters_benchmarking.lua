@@ -1,45 +1,24 @@
 h200_over = h200.ddp_overlap_individual_parameters_benchmarking
-
-over_at = function(size, kind)
-	return h200_over{size=size, precision="bf16", kind=kind}
-end
-
-over_long = function(kind)
-	return h200_over{size="xl", precision="fp32", kind=kind}
-end
-
+over_at = by(h200_over{precision="bf16"}, "size, kind")
+over_long = by(h200_over{size="xl", precision="fp32"}, "kind")
+over_rows = h200_over{status="ok", precision="bf16", kind="overlap"}
 -- of the time in which collectives run, the part under the backward pass
-hidden = function(wait_ms, comm_ms) return math.max(0, 1 - wait_ms/comm_ms) end
-
-hidden_of = function(r) return hidden(r.wait_ms, r.comm_ms) end
-
-hidden_least = over_all(ok_of(h200_over, {precision="bf16", kind="overlap"}),
-	hidden_of)
-
-gain_least, gain_most = over_all(ok_of(h200_over, {precision="bf16",
-	kind="overlap"}), function(r) return r.overlap end)
-
-over_shortest = all(ok_of(h200_over, {precision="bf16", kind="overlap"}),
-	function(r)
-		return r.step_ms < over_at(r.size, "naive").step_ms
-			and r.step_ms < over_at(r.size, "flat").step_ms
-	end)
-
+hidden = function(wait_ms, comm_ms) return max(0, 1 - wait_ms/comm_ms) end
+hidden_of = of("hidden(wait_ms, comm_ms)")
+hidden_least = min(over_rows, hidden_of)
+gain_least, gain_most = ends(over_rows, "overlap")
+over_shortest = all(over_rows, "step_ms < over_at(size, 'naive').step_ms \z
+	and step_ms < over_at(size, 'flat').step_ms")
 -- of a timeline: us of collectives before the backward pass ends, and of all
 ddp_spans = ddp_overlap_individual_parameters_benchmarking_timeline
 over_span = function(kind)
-	local mine = ddp_spans{kind=kind}
-	local ends = max(mine{class="backward"}.end_us)
-	local inside, total = 0, 0
-	for _, r in ipairs(each(mine{queue="communication"})) do
-		total = total + r.end_us - r.start_us
-		inside = inside + math.max(0, math.min(r.end_us, ends) - r.start_us)
-	end
-	return {inside=inside, total=total, ends=ends}
+	local sent = ddp_spans{kind=kind, queue="communication"}
+	local last = max(ddp_spans{kind=kind, class="backward"}.end_us)
+	return {ends=last, total=sum(sent, "end_us - start_us"), inside=sum(sent,
+		"max(0, min(end_us, last) - start_us)", {last=last})}
 end
 over_inside = function(kind)
-	local s = over_span(kind)
-	return s.inside/s.total
+	return over_span(kind).inside/over_span(kind).total
 end
 over_first = function(kind)
 	return min(ddp_spans{kind=kind, queue="communication"}.start_us)

@@ -1,13 +1,7 @@
-sockets = function(n, bytes)
-	return h200.distributed_communication_multi_node{status="ok",
-		link=n == 1 and "1 socket" or n .. " sockets", bytes=bytes}
-end
-
-cable_reduce = function(transport, ranks, bytes)
-	return on("cpu").distributed_communication_multi_node{status="ok",
-		link="1 Gbit/s", transport=transport, ranks=ranks, bytes=bytes}
-end
-
+sockets = function(n, bytes) return h200.distributed_communication_multi_node{
+	status="ok", link=n == 1 and "1 socket" or n .. " sockets", bytes=bytes} end
+cable_reduce = by(on("cpu").distributed_communication_multi_node{status="ok",
+	link="1 Gbit/s"}, "transport, ranks, bytes")
 cable_over = function(transport, ranks)      -- of the bound of a ring, 10 MB
 	local bound = 2*(ranks - 1)/ranks*1e7/0.125e9*1e3
 	return cable_reduce(transport, ranks, 1e7).time_ms/bound

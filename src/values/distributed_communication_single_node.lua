@@ -1,16 +1,8 @@
 gpu_reduces = ok_of(h200.distributed_communication_single_node,
 	{dtype="fp32", device="cuda"})
-
-gpu_reduce = function(transport, ranks, bytes)
-	return gpu_reduces{transport=transport, ranks=ranks, bytes=bytes}
-end
-
-host_reduce = function(transport, ranks, bytes)
-	return on("cpu").distributed_communication_single_node{status="ok",
-		device="cpu", dtype="fp32", transport=transport, ranks=ranks,
-		bytes=bytes}
-end
-
+gpu_reduce = by(gpu_reduces, "transport, ranks, bytes")
+host_reduce = by(on("cpu").distributed_communication_single_node{status="ok",
+	device="cpu", dtype="fp32"}, "transport, ranks, bytes")
 -- of t = a + b s, with the least squares of relative errors; a is not negative
 line_through = function(points)
 	local uu, uv, vv, u, v = 0, 0, 0, 0, 0
@@ -23,9 +15,7 @@ line_through = function(points)
 	if a < 0 then a, b = 0, v/vv end
 	return a, b
 end
-
 held_out = {[3e6]=true, [30e6]=true, [300e6]=true}
-
 -- us, GB/s of the bus, MB where both terms are equal; the largest error held out
 fit = function(transport, ranks)
 	local points, held = {}, {}
@@ -36,34 +26,19 @@ fit = function(transport, ranks)
 	local a, b = line_through(points)
 	local worst = 0
 	for _, p in ipairs(held) do
-		worst = math.max(worst, abs((a + b*p.bytes)/p.ms - 1))
+		worst = max(worst, abs((a + b*p.bytes)/p.ms - 1))
 	end
 	return {o_us=a*1e3, w_GBps=2*(ranks - 1)/ranks/b*1e-6, equal_MB=a/b*1e-6,
 		error=worst}
 end
-
-fit_worst = max(map(gpu_reduces{bytes=1e7}, function(r)
-	return fit(r.transport, r.ranks).error
-end))
-
+fit_worst = max(gpu_reduces{bytes=1e7}, "fit(transport, ranks).error")
 nccl_widest = all(gpu_reduces{bytes=1e9, ranks=2,
-	transport={"symmetric", "push", "ring", "gloo"}}, function(r)
-		return r.busbw_GBps < gpu_reduce("nccl", 2, 1e9).busbw_GBps
-	end)
-
-symmetric_first = all(gpu_reduces{bytes=1e7}, function(r)
-	return r.time_ms >= gpu_reduce("symmetric", 2, 1e7).time_ms
-end)
-
-host_way = min(gpu_reduces{bytes=1e9, ranks=2,
-	transport={"ring", "gloo"}}.time_ms)/gpu_reduce("nccl", 2, 1e9).time_ms
-
+	transport={"symmetric", "push", "ring", "gloo"}}, "busbw_GBps \z
+	< gpu_reduce('nccl', 2, 1e9).busbw_GBps")
+symmetric_first = all(gpu_reduces{bytes=1e7}, "time_ms \z
+	>= gpu_reduce('symmetric', 2, 1e7).time_ms")
 ring_bus = function(ranks) return host_reduce("ring", ranks, 1e7).busbw_GBps end
-
-alternate_over = function(ranks)
-	return host_reduce("alternate", ranks, 1e7).time_ms
-		/host_reduce("ring", ranks, 1e7).time_ms
-end
-
+alternate_over = function(ranks) return host_reduce("alternate", ranks,
+	1e7).time_ms/host_reduce("ring", ranks, 1e7).time_ms end
 -- both halves of an all-reduce on two H200, one after the other
 h200_reduce = gpu_reduce("nccl", 2, 1e9).busbw_GBps

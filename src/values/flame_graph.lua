@@ -2,63 +2,47 @@
 xl_row = timed_row("xl", 512)
 head_GFLOP = 2*xl_row.batch*xl_row.context*xl_row.d_model*vocabulary/1e9
 block_bound = ((xl_row.fwd_GFLOP - head_GFLOP)/gemm_rate
-	+ softmax_bound("xl", 512) + swiglu_bound("xl", 512)
-	+ rope_bound("xl", 512) + norm_bound("xl", 512))/xl_layers
+	+ softmax_bound("xl", 512) + swiglu_bound("xl", 512) + rope_bound("xl", 512)
+	+ norm_bound("xl", 512))/xl_layers
 by_flops = 7/48*softmax_GB("xl", 512)/xl_row.fwd_GFLOP
-missed_ms = matmul_ms(xl_forward) - matmul_bound("xl", 512)
-
 -- FLOPs of one block at context 512, and the head's fraction of linear layers
 block_FLOP = function(size)
-	local s = shapes[size]
-	return 2048*(2*(4*s.C^2 + 3*s.C*s.F) + 4*512*s.C)
+	return 2048*(2*block_weights(shapes[size]) + 4*512*shapes[size].C)
 end
-head_part = function(blocks)
-	local s = shapes.small
-	return vocabulary*s.C/(vocabulary*s.C + blocks*(4*s.C^2 + 3*s.C*s.F))
-end
-
+head_part = function(blocks) return vocabulary*shapes.small.C
+	/(vocabulary*shapes.small.C + blocks*block_weights(shapes.small)) end
 flame = on("h100").flame_graph{size="xl", context=512, precision="fp32"}
 boxes = flame{fusion="eager"}
-part = function(fusion, stack)
-	return flame{fusion=fusion, stack=stack}
-end
+part = by(flame, "fusion, stack")
 ffn_box = part("eager", "step;forward;layer;feed-forward")
 attention_box = part("eager", "step;forward;layer;attention")
 softmax_box = part("eager", "step;forward;layer;attention;softmax")
 layer_box = part("eager", "step;forward;layer")
 tiles_box = part("fused", "step;forward;layer;attention;flash")
-norm_share = function(fusion)
-	return sum(flame{fusion=fusion, box="norm"}.fraction)
-end
+norm_share = by(flame{box="norm"}, "fusion", "sum(it.fraction)")
 norm_width = sum(boxes{box="norm"}.width_ms)
 -- fraction of matmuls in a half of all blocks
 gemm_share = function(half)
-	local stack = "step;forward;layer;" .. half
-	return sum(boxes{stack=function(s) return s:find(stack, 1, true) == 1
-		and s:find("gemm", 1, true) ~= nil end}.width_ms)
-		/part("eager", stack).width_ms
+	local inside = "step;forward;layer;" .. half
+	return sum(boxes("stack:find(inside, 1, true) == 1 and stack:find('gemm')",
+		{inside=inside}).width_ms)/part("eager", inside).width_ms
 end
-fused_smaller = norm_share("fused") < norm_share("eager")
-	and tiles_box.fraction < 0.5*softmax_box.fraction
 -- GB/s of an elementwise step of the norms, which moves 8 bytes an element
 norm_step = function(step)
 	local r = boxes{depth=4, box="rmsnorm_forward: " .. step}
 	return 8/28*norm_GB("xl", 512)*r.calls/(2*xl_layers + 1)/r.width_ms*1e3
 end
-norm_steps = {norm_step("map #1 of Array"), norm_step("map #1 of Array, PerRow"),
-	norm_step("map #2 of Array, PerColumn")}
-shares_above_flops = min{norm_share("eager"), softmax_box.fraction} > 5*by_flops
+norm_steps = map({"map #1 of Array", "map #1 of Array, PerRow",
+	"map #2 of Array, PerColumn"}, norm_step)
 shares_near_bytes = near(softmax_box.width_ms, softmax_bound("xl", 512), 0.1)
 	and between(norm_width/norm_bound("xl", 512), 0.75, 1)
-
 in_time = on("h100").flame_graph_timeline{size="xl", context=512}
 cycles = count(in_time{fusion="eager", range="layer"})
 -- from the start of each block to the start of the next
 periods = function(fusion)
-	local list, blocks = {}, each(in_time{fusion=fusion, range="layer"})
-	for i = 2, #blocks do
-		list[i - 1] = blocks[i].start_ms - blocks[i - 1].start_ms
-	end
+	local list = {}
+	local starts = in_time{fusion=fusion, range="layer"}.start_ms
+	for i = 2, #starts do list[i - 1] = starts[i] - starts[i - 1] end
 	return list
 end
 period = function(fusion) return median(periods(fusion)) end
@@ -67,8 +51,5 @@ off_median = function(fusion)
 	return max(max(list) - period(fusion), period(fusion) - min(list))
 		/period(fusion)
 end
-forward_ms = function(fusion)
-	local r = in_time{fusion=fusion, range="forward"}
-	return r.end_ms - r.start_ms
-end
+forward_ms = by(in_time{range="forward"}, "fusion", "end_ms - start_ms")
 first_excess = periods("eager")[1]/period("eager") - 1

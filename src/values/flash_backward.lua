@@ -8,13 +8,8 @@ backward_part = function(variant, n, heads)
 	end
 	return tensor_part(5, heads or 16, n or 16384, clocks)
 end
-
-flash_back_steps = function()
-	return flash_16("mma_sync").bwd_ms > flash_16("wgmma").bwd_ms
-		and flash_16("wgmma").bwd_ms > flash_lead.bwd_ms
-end
 flash_one_kernel = flash_16("wgmma").bwd_ms > flash_lead.bwd_ms
 	and flash_16("wgmma").bwd_ms > flash_16("warp_specialized-atomic").bwd_ms
 	and flash_16("wgmma").bwd_replay_ms > flash_lead.bwd_replay_ms
 	and flash_16("wgmma").bwd_replay_ms
-		> flash_16("warp_specialized-atomic").bwd_replay_ms
+	> flash_16("warp_specialized-atomic").bwd_replay_ms

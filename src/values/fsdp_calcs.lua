@@ -1,14 +1,7 @@
 -- fsdp_calcs.lua: bounds of FSDP, and what a rank holds under each strategy
 fs = fsdp_calcs
-fs_exact = all(fsdp_calcs_schedule(divided), counted)
-fs_more = all(fsdp_calcs_schedule, more)
 nvlink_fs = fs{hardware="H100 NVLink", pass="forward"}
-fs_rows = math.ceil(nvlink_fs.d_model/nvlink_fs.N)*nvlink_fs.N
-	/nvlink_fs.d_model - 1
-fs_uneven = nvlink_fs.send_ms > nvlink_fs.compute_ms
-	and near(nvlink_fs.send_ms/dp{hardware="H100 NVLink"}.send_ms*2,
-		1 + fs_rows, 0.01)
-
+fs_rows = ceil(nvlink_fs.d_model/nvlink_fs.N)*nvlink_fs.N/nvlink_fs.d_model - 1
 -- bytes of a parameter on one of N ranks, in bf16: weights that matmuls read,
 -- masters, gradients, moments
 xxl_P = communication_accounting{what="all three"}.parameters
@@ -21,13 +14,12 @@ state_fits = function(strategy, P)           -- the fewest ranks, or 0
 	end
 	return 0
 end
-
 -- bars: number of the ranks, of the strategy, height in mm; from 1 GB on
 state_mm = function(GB) return 13*log(GB)/log(10) end
 state_heights = function(P)
 	local list = {}
 	for n = 0, 6 do
-		for s, strategy in ipairs {"ddp", "zero1", "zero2", "zero3"} do
+		for s, strategy in ipairs{"ddp", "zero1", "zero2", "zero3"} do
 			table.insert(list, ("%d/%d/%.2f"):format(n, s - 1,
 				state_mm(state_left(strategy, 2^n)*P*1e-9)))
 		end

@@ -1,10 +1,9 @@
 counter_label = function(variant, kernel)
 	local part = kernel:match("_d[kvq]+$")
 	return flash_label(variant):gsub("^split_fp16$", "v5 split_fp16")
-		.. (part and part:gsub("_", ": ")
-		or kernel == "split_tiles" and ": splitting" or "")
+		.. (part and part:gsub("_", ": ") or kernel == "split_tiles"
+		and ": splitting" or "")
 end
-
 -- bytes of shared memory that we count, in clocks, over the clocks of the matmuls
 -- meanwhile; and what the counter says over that count
 smem_read = {mma_sync={9, 4}, wgmma={3, 4}, warp_specialized={5, 8}}
@@ -14,17 +13,11 @@ smem_over_count = function(variant)
 end
 smem_ratios = {smem_over_count("mma_sync"), smem_over_count("wgmma"),
 	smem_over_count("warp_specialized")}
-
 -- clocks of the tensor pipe over those that the FLOPs should take
 mma_clocks = v2_fwd.tensor_pct/100/flop_part(v2_fwd, 2)
 wgmma_clocks = {v3_fwd.tensor_pct/100/flop_part(v3_fwd, 2),
 	v4_fwd.tensor_pct/100/flop_part(v4_fwd, 2)}
-
 -- percent of the time in which tensor pipe and SFU are both busy, at least
 both3 = v3_fwd.tensor_pct + v3_fwd.xu_pct - 100
 both4 = v4_fwd.tensor_pct + v4_fwd.xu_pct - 100
-
-is_stall = function(r, reason)
-	return r.stall1 == reason or r.stall2 == reason or r.stall3 == reason
-end
 ncu_over_calls = v4_bwd.launch_us/v4_bwd.share/1e3/flash_lead.bwd_ms

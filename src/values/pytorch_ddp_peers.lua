@@ -1,7 +1,4 @@
-ddp_peer = function(impl, precision)
-	return h200.pytorch_ddp_peers{size="xl", impl=impl, precision=precision}
-end
-
+ddp_peer = by(h200.pytorch_ddp_peers{size="xl"}, "impl, precision")
 ddp_added = function(impl, precision)        -- ms of a step
 	local r = ddp_peer(impl, precision or "bf16")
 	return r.step_ms - r.single_ms

@@ -7,7 +7,6 @@ rings_narrow = {ring_over("fp32", 1024), ring_over("bf16", 1024),
 	ring_over("bf16", 2048)}
 rings_wide = {ring_over("fp32", 4096), ring_over("fp32", 8192),
 	ring_over("bf16", 8192)}
-
 -- bf16 over fp32
 norm_back_of = function(column)
 	local of = on("h100").kernel_speed{size="2.7B", path="fused",

@@ -3,12 +3,9 @@ rms = on("h100").rmsnorm_benchmarking
 rms_widths = on("h100").rmsnorm_benchmarking_widths
 norm_fwd = counters_of("rmsnorm forward")
 norm_back = counters_of("rmsnorm backward")
-
-blocks_that_fit = function(threads, registers)   -- which come in eights
-	return math.floor(65536/(threads*8*math.ceil(registers/8)))
-end
+-- which come in eights
+blocks_that_fit = function(threads, registers) return floor(65536
+	/(threads*8*ceil(registers/8))) end
 norm_blocks = function(n) return blocks_that_fit(n, norm_fwd.registers) end
 back_blocks = function(n) return blocks_that_fit(n, norm_back.registers) end
-rms_at = function(width)
-	return rms_widths{precision="fp32", width=width, variant="by_width"}
-end
+rms_at = by(rms_widths{precision="fp32", variant="by_width"}, "width")

@@ -1,6 +1,5 @@
 -- sec-cluster-setting.lua: the machines of the bounds
 dp = data_parallel_calcs
-
 -- FLOPs that a device computes in the time of one byte sent
 ridge_of_link = function(hardware)
 	local r = dp{hardware=hardware}

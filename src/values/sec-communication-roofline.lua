@@ -6,7 +6,6 @@ roof_group = function(size, N)
 	local s = shapes[size]
 	return 8/3*(N - 1)*roof_rho/(4*s.C + 3*s.F)
 end
-
 -- rows of the step of one GPU, and of a strategy with collectives isolated
 roof_of = function(N) return on(N == 4 and "h200x4" or "h200x2") end
 roof_row = function(N, size, strategy)
@@ -17,14 +16,11 @@ roof_row = function(N, size, strategy)
 	end
 	return times{size=size, precision="bf16", strategy=strategy, sums="comm"}
 end
-roof_tp = function(N, size, tp)
-	return roof_of(N).tensor_parallel{size=size, precision="bf16", tp=tp, dp=1}
-end
-
+roof_tp = function(N, size, tp) return roof_of(N).tensor_parallel{size=size,
+	precision="bf16", tp=tp, dp=1} end
 -- measured ratios
-roof_ddp = function(N, size)
-	return roof_row(N, size, "ddp").alone_ms/roof_row(N, size, "single").bwd_ms
-end
+roof_ddp = function(N, size) return roof_row(N, size, "ddp").alone_ms
+	/roof_row(N, size, "single").bwd_ms end
 roof_fsdp = function(N, size)
 	local one = roof_row(N, size, "single")
 	return roof_row(N, size, "fsdp").alone_ms/(one.fwd_ms + one.bwd_ms)
@@ -33,9 +29,15 @@ roof_tensor = function(N, size)
 	local one = roof_tp(N, size, 1)
 	return roof_tp(N, size, N).alone_ms/((one.fwd_ms + one.bwd_ms)/N)
 end
-
 -- how far the points are from their lines, and how high they are
-roof_data_off, roof_drawn, roof_group_off = 0, 0, {}
+roof_cases = {{2, "xl"}, {2, "2.7B"}, {4, "xl"}, {4, "2.7B"}}
+roof_data_off = max(roof_cases,
+	"max(abs(roof_ddp(it[1], it[2])/roof_data(it[1], 2048) - 1), \z
+	abs(roof_fsdp(it[1], it[2])/roof_data(it[1], 2048) - 1))")
+roof_group_off = map(roof_cases,
+	"roof_tensor(it[1], it[2])/roof_group(it[2], it[1])")
+roof_drawn = max(roof_tensor(2, "2.7B"), roof_tensor(4, "2.7B"),
+	max(roof_cases, "max(roof_ddp(it[1], it[2]), roof_fsdp(it[1], it[2]))"))
 for _, N in ipairs {2, 4} do
 	for _, size in ipairs {"xl", "2.7B"} do
 		for _, found in ipairs {roof_ddp(N, size), roof_fsdp(N, size)} do
@@ -47,7 +49,6 @@ for _, N in ipairs {2, 4} do
 	end
 	roof_drawn = math.max(roof_drawn, roof_tensor(N, "2.7B"))
 end
-
 -- passes of one GPU over the FLOPs of linear layers at the data sheet's rate
 roof_slow = function(size)
 	local s, one = shapes[size], roof_row(2, size, "single")
@@ -60,13 +61,12 @@ roof_link = function(way, size)
 	return (way == "ddp" and ddp.sent_derived_MB/ddp.alone_ms
 		or group.group_MB/group.alone_ms)/450
 end
-
 -- positions in mm: an octave of tokens from 128 on, a decade of the ratio
 roof_mm = function(ratio) return 20*log(ratio)/log(10) end
 roof_text = function(ratio) return ("%.2f"):format(roof_mm(ratio)) end
 roof_points = function(of, N, shift)
 	local list = {}
-	for i, size in ipairs {"xl", "2.7B"} do
+	for i, size in ipairs{"xl", "2.7B"} do
 		list[i] = ("%.2f/%.2f"):format(4*13.5 + shift + (i - 1)*2.4,
 			roof_mm(of(N, size)))
 	end
@@ -78,9 +78,8 @@ roof_picture = {Octave="13.5", Decade=20, Top=22, Bottom=24,
 	DataFour=roof_text(roof_data(4, 128)),
 	DataFourEnd=roof_text(roof_data(4, 2^15)),
 	GroupTwo=roof_text(roof_group("2.7B", 2)),
-	GroupFour=roof_text(roof_group("2.7B", 4)),
-	Ddp=roof_points(roof_ddp, 2, -6), DdpFour=roof_points(roof_ddp, 4, -6),
-	Fsdp=roof_points(roof_fsdp, 2, -1.2),
+	GroupFour=roof_text(roof_group("2.7B", 4)), Ddp=roof_points(roof_ddp, 2, -6),
+	DdpFour=roof_points(roof_ddp, 4, -6), Fsdp=roof_points(roof_fsdp, 2, -1.2),
 	FsdpFour=roof_points(roof_fsdp, 4, -1.2),
 	Group=("%.2f/%.2f"):format(58.5, roof_mm(roof_tensor(2, "2.7B"))),
 	GroupFourMeasured=("%.2f/%.2f"):format(58.5, roof_mm(roof_tensor(4, "2.7B")))}

@@ -1,20 +1,11 @@
-nvlink_GBps = 450
-
-ddp_floor_ms = function(size, width)         -- two ranks, one H100's NVLink
-	return timed_row(size, 512).parameters*width/nvlink_GBps*1e-6
-end
-
-ddp_window_ms = function(size, precision)
-	return on("h100").benchmarking_script{size=size, context=512,
-		precision=precision, fusion="fused"}.bwd_med_ms
-end
-
-ddp_share = function(size, precision, width)
-	return ddp_floor_ms(size, width)/ddp_window_ms(size, precision)
-end
-
+-- two ranks, one H100's NVLink
+ddp_floor_ms = function(size, width) return timed_row(size, 512).parameters*width
+	/450*1e-6 end
+ddp_window_ms = by(on("h100").benchmarking_script{context=512, fusion="fused"},
+	"size, precision", "bwd_med_ms")
+ddp_share = function(size, precision, width) return ddp_floor_ms(size, width)
+	/ddp_window_ms(size, precision) end
 xl_C, xl_F = shapes.xl.C, shapes.xl.F
-
 -- elements of all parameters, in the order of the buffer
 gradient_counts = function(size)
 	local s = shapes[size]
@@ -27,7 +18,6 @@ gradient_counts = function(size)
 	table.insert(counts, vocabulary*s.C)
 	return counts
 end
-
 -- how many buckets of at most so many MB, with so many bytes a gradient
 buckets_of = function(size, most, width)
 	local n, filled, counts = 0, math.huge, gradient_counts(size)

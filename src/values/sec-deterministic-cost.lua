@@ -6,17 +6,13 @@ for _, r in ipairs(each(flash_rows{variant="warp_specialized-atomic",
 	table.insert(det_costs, fixed_order.bwd_ms/r.bwd_ms - 1)
 	table.insert(det_costs, fixed_order.bwd_replay_ms/r.bwd_replay_ms - 1)
 end
-
 -- of one head, by calls; where it is most
-det_alone = function(r)
-	return flash_alone("warp_specialized", r.n, r.d).bwd_ms/r.bwd_ms - 1
-end
+det_alone = of("flash_alone('warp_specialized', n, d).bwd_ms/bwd_ms - 1")
 det_rows = flash_grid{variant="warp_specialized-atomic"}
 det_worst = argmax(det_rows, "bwd_ms")
 for _, r in ipairs(each(det_rows)) do
 	if det_alone(r) > det_alone(det_worst) then det_worst = r end
 end
-
 -- units of time in which 132 SMs work off tiles of 1, 2, ... units of one head,
 -- each taken by whichever SM is free first, the shortest or the longest first
 makespan = function(tiles, shortest)
@@ -28,8 +24,6 @@ makespan = function(tiles, shortest)
 	end
 	return max(free)
 end
-order_cost = makespan(256, true)/makespan(256, false)
-
 -- what the order adds to the clocks of a launch, and to those in which an SM has
 -- a block, as the tensor pipe's clocks are the same in both
 added_clocks = v4_bwd.launch_us*v4_bwd.SM_GHz

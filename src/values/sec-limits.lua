@@ -5,32 +5,16 @@ limit_flash = function(pass)
 	return flash_both_ways(function(...) return 1/flash_fraction(...) end,
 		flash_lead, pass, function(x) return ratio(x, 3) end)
 end
-
-limit_naive = ratio(max(naive_over), 3)
-limit_norms = on("h100").layer_norm{norm="rmsnorm fused"}
-limit_norm = ratio(1/min(limit_norms.bwd_fraction), 3)
-limit_reduce = ratio(450/h200_reduce, 3)
-
 limit_hidden, limit_open = over_at("xl", "overlap"), over_at("xl", "naive")
 limit_waits = h200_over{size="2.7B", precision="bf16", kind="overlap"}
 limit_tp = h200_group("2.7B", 2)
-
-limit_longer = function(r)                   -- backward pass, of the step
-	return (r.bwd_ms - r.single_bwd_ms)/r.step_ms
-end
-
+-- backward pass, of the step
+limit_longer = of("(bwd_ms - single_bwd_ms)/step_ms")
 limit_jit = function(size)
 	local of = on("h100").torch_compile_model{size=size, precision="bf16"}
 	return of{impl="jit"}.step_ms/of{impl="fused"}.step_ms
 end
-
 limit_calls = on("h100").flash_benchmarking_calls{op="attention", tensors="gpu"}
-limit_call = limit_calls{impl="ours"}.both_call_us
-	- min(limit_calls(function(r) return r.impl ~= "ours" end).both_call_us)
-
-limit_push = four_row(2, "2.7B", "fsdp", "optimizer")
-	/four_row(2, "2.7B", "fsdp", "comm")
-limit_pass = function(sums)                  -- backward, to that of one GPU
-	return four_row(2, "2.7B", "fsdp", sums, "bwd_ms")
-		/four_row(2, "2.7B", "single", "comm", "bwd_ms")
-end
+-- backward, to that of one GPU
+limit_pass = function(sums) return four_row(2, "2.7B", "fsdp", sums, "bwd_ms")
+	/four_row(2, "2.7B", "single", "comm", "bwd_ms") end

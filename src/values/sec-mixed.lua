@@ -1,12 +1,12 @@
 -- values of [](#sec-formats)
 -- the bits of a positive number in a format of E and M, rounded to nearest
 bits_of = function(x, E, M)
-	local e = math.floor(math.log(x, 2))
-	local m = math.floor((x/2.0^e - 1)*2.0^M + 0.5)
+	local e = floor(log(x, 2))
+	local m = floor((x/2.0^e - 1)*2.0^M + 0.5)
 	if m == 2^M then e, m = e + 1, 0 end
 	local n, out = (e + 2^(E - 1) - 1)*2^M + m, {}
 	for k = E + M, 0, -1 do
-		table.insert(out, math.floor(n/2.0^k) % 2 == 1 and "1" or "0")
+		table.insert(out, floor(n/2.0^k) % 2 == 1 and "1" or "0")
 	end
 	return out
 end
@@ -23,19 +23,14 @@ format_cells = function(formats)
 	end
 	return table.concat(out)
 end
-format_row = function(name)
-	return mixed_precision_accumulation_formats{format=name}
-end
-format_list = {}
-for i, name in ipairs {"fp32", "tf32", "bf16", "fp16"} do
+format_row = by(mixed_precision_accumulation_formats, "format")
+format_list = map({"fp32", "tf32", "bf16", "fp16"}, function(name)
 	local f = format_row(name)
-	format_list[i] = {name, math.tointeger(f.exponent_bits),
+	return {name, math.tointeger(f.exponent_bits),
 		math.tointeger(f.fraction_bits)}
-end
+end)
 format_picture = {Wide=format_list[1][2], Long=format_list[1][3],
 	Cells=format_cells(format_list)}
 bf16_range = near(format_row("bf16").smallest_normal,
 	format_row("fp32").smallest_normal, 0)
 	and near(format_row("bf16").largest, format_row("fp32").largest, 0.01)
-bf16_eighth = near(format_row("bf16").spacing_at_one,
-	8*format_row("fp16").spacing_at_one, 0.001)

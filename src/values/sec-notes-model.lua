@@ -1,93 +1,61 @@
 -- values of [](#sec-notes-model): sizes, and the cost of a step
-shapes = {
-	small={C=768, F=3072, L=12, H=12}, medium={C=1024, F=4096, L=24, H=16},
+shapes = {small={C=768, F=3072, L=12, H=12}, medium={C=1024, F=4096, L=24, H=16},
 	large={C=1280, F=5120, L=36, H=20}, xl={C=1600, F=6400, L=48, H=25},
-	["2.7B"]={C=2560, F=10240, L=32, H=32},
-	["10B"]={C=4608, F=12288, L=50, H=36}}
+	["2.7B"]={C=2560, F=10240, L=32, H=32}, ["10B"]={C=4608, F=12288, L=50, H=36}}
 vocabulary = 10000
-block_weights = function(s) return 4*s.C^2 + 3*s.C*s.F end
-params = function(size)
-	local s = shapes[size]
-	return 2*vocabulary*s.C + s.L*(block_weights(s) + 2*s.C) + s.C
-end
+block_weights = of("4*C^2 + 3*C*F")
+params = function(size) return 2*vocabulary*shapes[size].C + shapes[size].C
+	+ shapes[size].L*(block_weights(shapes[size]) + 2*shapes[size].C) end
 state_GiB = function(size) return 16*params(size)/2^30 end
-
-timed_sizes = on("h100").benchmarking_script{context=512, fusion="eager",
-	precision="fp32"}
-agrees = function(r) return params(r.size) == r.parameters end
-
 -- FLOPs and bytes of both passes over N tokens
-linear_FLOP = function(size, N)
-	local s = shapes[size]
-	return 6*N*(s.L*block_weights(s) + vocabulary*s.C)
-end
-flash_FLOP = function(size, N, T)
-	return 7*N*T*shapes[size].C*shapes[size].L
-end
-flash_bytes = function(size, N)
-	return 24*N*shapes[size].C*shapes[size].L
-end
+linear_FLOP = function(size, N) return 6*N*(vocabulary*shapes[size].C
+	+ shapes[size].L*block_weights(shapes[size])) end
+flash_FLOP = function(size, N, T) return 7*N*T*shapes[size].C*shapes[size].L end
+flash_bytes = function(size, N) return 24*N*shapes[size].C*shapes[size].L end
 element_bytes = function(size, N)
-	local s = shapes[size]
-	return N*s.L*(68*s.C + 18*s.F)
+	return N*shapes[size].L*(68*shapes[size].C + 18*shapes[size].F)
 end
 linear_ms = function(size) return linear_FLOP(size, 2048)/rate("bf16")*1e-9 end
-flash_ms = function(size)
-	return math.max(flash_FLOP(size, 2048, 512)/rate("bf16")*1e-9,
-		flash_bytes(size, 2048)/rate("copy")*1e-6)
-end
-element_ms = function(size)
-	return element_bytes(size, 2048)/rate("copy")*1e-6
-end
+flash_ms = function(size) return max(flash_FLOP(size, 2048, 512)
+	/rate("bf16")*1e-9, flash_bytes(size, 2048)/rate("copy")*1e-6) end
+element_ms = function(size) return element_bytes(size, 2048)/rate("copy")*1e-6 end
 adamw_ms = function(size) return 30*params(size)/rate("copy")*1e-6 end
-bound_ms = function(size)
-	return linear_ms(size) + flash_ms(size) + element_ms(size) + adamw_ms(size)
-end
-quarter_ms = function(size)          -- of a quarter of the tokens
-	return (bound_ms(size) - adamw_ms(size))/4 + adamw_ms(size)
-end
+bound_ms = function(size) return linear_ms(size) + flash_ms(size)
+	+ element_ms(size) + adamw_ms(size) end
+-- of a quarter of the tokens
+quarter_ms = function(size) return (bound_ms(size) - adamw_ms(size))/4
+	+ adamw_ms(size) end
 linear_share = function(size) return linear_ms(size)/bound_ms(size) end
-
 counted = on("h100").benchmarking_script_split{precision="bf16"}
-same_FLOP = function(r)
-	return near(linear_FLOP(r.size, 2048), 1e9*r.linear_GFLOP, 1e-5)
-end
-
 -- GiB that the blocks save for the backward pass of four sequences
 saved_GiB = function(size, T, r, w, path)
-	local s, N = shapes[size], 4*T
-	local per_token = path == "eager"
-		and 2*(s.C + 1)*r + (6*s.C + 3*s.F)*w + s.H*T*w
-		or 2*(s.C + 1)*r + (4*s.C + 2*s.F)*w + s.H*r
-	return s.L*N*per_token/2^30
+	local of_path = path == "eager"
+		and "2*(C + 1)*r + (6*C + 3*F)*w + H*T*w"
+		or "2*(C + 1)*r + (4*C + 2*F)*w + H*r"
+	return shapes[size].L*4*T/2^30*of(of_path, {r=r, w=w, T=T})(shapes[size])
 end
 saved_met = max(map(on("h100").memory_profiling_saved, function(r)
 	local w = r.precision == "bf16" and 2 or 4
 	return abs(r.block_MiB*shapes[r.size].L/1024
 		/saved_GiB(r.size, r.context, 4, w, r.fusion) - 1)
 end))
-
 -- bytes an element in fp32, counted from the eager kernels
-moved = {["rmsnorm forward"]=28, ["rmsnorm backward"]=88,
-	["softmax forward"]=48, ["softmax backward"]=60, ["swiglu forward"]=32,
-	["swiglu backward"]=96, adamw=132}
+moved = {["rmsnorm forward"]=28, ["rmsnorm backward"]=88, ["softmax forward"]=48,
+	["softmax backward"]=60, ["swiglu forward"]=32, ["swiglu backward"]=96,
+	adamw=132}
 elements = {["rmsnorm forward"]=2048*2560, ["softmax forward"]=2048*512*32,
 	["swiglu forward"]=2048*10240, adamw=2^26}
 for _, name in ipairs {"rmsnorm", "softmax", "swiglu"} do
 	elements[name .. " backward"] = elements[name .. " forward"]
 end
 both_paths = on("h100").kernel_speed{size="2.7B", precision="fp32"}
-fused_of = function(op) return both_paths{op=op, path="fused"} end
+fused_of = by(both_paths{path="fused"}, "op")
 fused_bytes = function(op) return fused_of(op).bytes/elements[op] end
-eager_copies = map(both_paths(function(r)
-	return r.path == "eager" and moved[r.op] ~= nil end),
+eager_copies = map(both_paths("path == 'eager' and moved[op] ~= nil"),
 	function(r) return moved[r.op]*elements[r.op]/r.us*1e-3/rate("copy") end)
-step_kernels = function(path)
-	return on("h100").benchmarking_script{size="small", context=512,
-		precision="fp32", fusion=path}.kernels
-end
-
-eager_kernels = function(op) return both_paths{op=op, path="eager"}.kernels end
+step_kernels = by(on("h100").benchmarking_script{size="small", context=512,
+	precision="fp32"}, "fusion", "kernels")
+eager_kernels = by(both_paths{path="eager"}, "op", "kernels")
 block_part = function(range)
 	return on("h100").nsys_profile{size="xl", context=512, precision="fp32",
 		fusion="eager", range="forward " .. range}.kernels/shapes.xl.L
@@ -104,18 +72,13 @@ fused_pass = on("h100").nsys_profile{size="xl", context=512, precision="fp32",
 	fusion="fused", range="forward"}.kernels
 -- less embedding, last norm, head and loss, which is two
 block_kernels.FusedAll = (fused_pass - 5)//shapes.xl.L
-
 saved_by_block = on("h100").memory_profiling_saved{precision="fp32"}
 saved_MiB = function(path, ...)
 	return sum(saved_by_block{fusion=path, tensor={...}}.MiB)
 end
-block_MiB = function(path)
-	return saved_by_block{fusion=path, rank=1}.block_MiB
-end
-fused_saves_of = block_MiB("fused")/block_MiB("eager")
+block_MiB = by(saved_by_block{rank=1}, "fusion", "block_MiB")
 block_saved = {EagerX=saved_MiB("eager", "residual after ffn"),
-	FusedX=saved_MiB("fused", "residual")/2,
-	EagerNorm=saved_MiB("eager", "ln1"),
+	FusedX=saved_MiB("fused", "residual")/2, EagerNorm=saved_MiB("eager", "ln1"),
 	EagerQkv=saved_MiB("eager", "attn.q", "attn.k", "attn.v"),
 	FusedQkv=saved_MiB("fused", "attn.qkv"),
 	EagerP=saved_MiB("eager", "attn.softmax"),

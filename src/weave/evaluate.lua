@@ -1,7 +1,7 @@
 -- evaluate.lua: evaluate expressions against recorded and shown tables
 local report, data = require "report", require "data"
 local query, format = require "query", require "format"
-local M = {}
+local M = {defined = {}}
 
 -- resolve a name
 function M.use(world, t)
@@ -12,6 +12,7 @@ end
 
 local function resolve(world, name)
 	if format[name] ~= nil then return format[name] end
+	world.asked[name] = true
 	if world.defs[name] ~= nil then
 		world.borrowed = world.borrowed or world.from[name]
 		for _, t in ipairs(world.sources[name] or {}) do
@@ -35,11 +36,19 @@ end
 -- make the two worlds
 local function make(shown)
 	local world = {shown = shown, used = {}, lost = {}, defs = {},
-		sources = {}, fresh = {}, from = {}, env = {}}
+		sources = {}, fresh = {}, from = {}, asked = {}, env = {}}
 	local function assign(_, name, value)
 		if format[name] ~= nil then
 			query.fail("%s is a word of the vocabulary; choose another name",
 				name)
+		end
+		if value == nil then query.fail("%s has no value", name) end
+		if type(value) == "function" then
+			local i = debug.getinfo(value, "S")
+			if i.what == "Lua" and i.lastlinedefined - i.linedefined >= 25 then
+				query.fail("%s has %d lines, and 25 are allowed", name,
+					i.lastlinedefined - i.linedefined + 1)
+			end
 		end
 		world.defs[name] = value
 		table.insert(world.fresh, name)
@@ -76,7 +85,7 @@ end
 function M.run(world, code, line)
 	world.used, world.borrowed = {}, nil
 	world.line, M.line = line, line
-	format.last = nil
+	format.last, query.names = nil, world.env
 	local f, err = load(code, "=expression", "t", world.env)
 	if f then return xpcall(f, explain) end
 	local at, text = err:match("^expression:(%d+): (.*)$")
@@ -141,6 +150,7 @@ function M.define(code, line, file, first)
 		local ok, err = M.run(world, code, line)
 		for _, name in ipairs(world.fresh) do
 			world.sources[name] = {table.unpack(world.used)}
+			M.defined[name] = {line = line, file = file, first = first}
 		end
 		succeeded[world] = ok
 		if not ok then
@@ -162,6 +172,17 @@ function M.define(code, line, file, first)
 				end
 				for name in pairs(lost) do world.lost[name] = true end
 			end
+		end
+	end
+end
+
+-- carry out definitions
+function M.unused()
+	if #report.list > 0 then return end
+	for name, d in pairs(M.defined) do
+		if not M.recorded.asked[name] and not M.shown.asked[name] then
+			local where = d.file and ("%s:%d: "):format(d.file, d.first) or ""
+			report.at(d.line, where .. name .. " is used nowhere")
 		end
 	end
 end

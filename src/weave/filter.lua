@@ -236,8 +236,9 @@ local function take_values(id, line)
 		code, first = {}, n + 1
 	end
 	for text in f and f:lines() or function() end do
+		if text:match("^%a") and not text:match("^end%f[%W]") then take() end
 		n = n + 1
-		if text == "" then take() else table.insert(code, text) end
+		table.insert(code, text)
 	end
 	take()
 	if f then f:close() end
@@ -302,6 +303,7 @@ function Pandoc(doc)
 	answers.check()
 	exercises.check()
 	if mode ~= "notes" then
+		evaluate.unused()
 		laws.all()
 		registry.write()
 	end

@@ -14,8 +14,11 @@ local function number(x, who)
 		or tostring(x))
 end
 
-local function numbers(who, x, ...)
-	local list = type(x) == "table" and not query.is(x) and x or {x, ...}
+local function numbers(who, x, f, ...)
+	if type(f) == "string" or type(f) == "function" then
+		x = M.map(x, f, ...)
+	end
+	local list = type(x) == "table" and not query.is(x) and x or {x, f, ...}
 	if #list == 0 then fail("%s of nothing", who) end
 	for _, v in ipairs(list) do number(v, who) end
 	return list
@@ -42,8 +45,15 @@ end
 
 function M.min(...) return math.min(table.unpack(numbers("min", ...))) end
 function M.max(...) return math.max(table.unpack(numbers("max", ...))) end
+function M.ends(...) return M.min(...), M.max(...) end
 
-function M.count(x)
+function M.count(x, f, with)
+	if f then
+		local n = 0
+		f = query.expression(f, with)
+		for _, r in ipairs(M.each(x)) do n = n + (f(r) and 1 or 0) end
+		return n
+	end
 	if query.is(x) then return #query.inside(x).rows end
 	return type(x) == "table" and #x or 1
 end
@@ -65,8 +75,8 @@ function M.near(x, y, relative)
 	return math.abs(x - y) <= relative * math.abs(y)
 end
 
-function M.increasing(list)
-	numbers("increasing", list)
+function M.increasing(...)
+	local list = numbers("increasing", ...)
 	for i = 2, #list do
 		if not (list[i] > list[i - 1]) then return false end
 	end
@@ -74,11 +84,12 @@ function M.increasing(list)
 end
 
 -- look at single rows
-local function extreme(s, column, better)
+local function extreme(s, text, better)
 	if not query.is(s) then fail("argmin and argmax need rows") end
 	local best, value
+	local f = query.expression(text)
 	for _, r in ipairs(query.each(s)) do
-		local v = number(r[column], "argmin")
+		local v = number(f(r), "argmin")
 		if not best or better(v, value) then best, value = r, v end
 	end
 	return best
@@ -92,17 +103,44 @@ function M.argmax(s, column)
 	return extreme(s, column, function(a, b) return a > b end)
 end
 
-function M.all(s, f)
-	for _, r in ipairs(query.each(s)) do
+function M.each(s) return query.is(s) and query.each(s) or s end
+
+function M.all(s, f, with)
+	f = query.expression(f, with)
+	for _, r in ipairs(M.each(s)) do
 		if not f(r) then return false end
 	end
 	return true
 end
 
-function M.each(s) return query.each(s) end
+M.of = query.expression
 
-function M.map(s, f)
-	return pandoc.List.map(query.each(s), function(r) return f(r) end)
+function M.map(s, f, with)
+	f = query.expression(f, with)
+	return pandoc.List.map(M.each(s), function(r) return f(r) end)
+end
+
+function M.pick(s, f, with)
+	f = query.expression(f, with)
+	local list = pandoc.List {}
+	for _, r in ipairs(M.each(s)) do
+		if f(r) then list:insert(r) end
+	end
+	return list
+end
+
+function M.by(s, columns, text)
+	return function(...)
+		local wanted, values = {}, {...}
+		for column in columns:gmatch("[%w_]+") do
+			table.insert(wanted, column)
+		end
+		local conditions = {}
+		for i, column in ipairs(wanted) do conditions[column] = values[i] end
+		local r = s(conditions)
+		if text then return query.expression(text)(r) end
+		return r
+	end
 end
 
 function M.known(row, column)
@@ -161,6 +199,20 @@ function M.pct(x, n)
 end
 
 function M.ratio(x, n) return digits(x, n or 3) end
+
+function M.range(n, ...)
+	local print = type(n) == "function" and n or function(x)
+		if type(n) == "string" then return M.fixed(x, n) end
+		return digits(x, n)
+	end
+	local low, high = print(M.min(...)), print(M.max(...))
+	return low == high and low or low .. " to " .. high
+end
+
+function M.cell(r, column, places)
+	if r.status ~= "ok" then return "oom" end
+	return places and M.fixed(r[column], places) or r[column]
+end
 function M.fixed(x, n) return commas(("%." .. n .. "f"):format(x)) end
 function M.text(v) return tostring(v) end
 
@@ -176,6 +228,7 @@ function M.sci(x, n)
 end
 
 function M.pm(x, sd, n)
+	if query.is(x) then return M.pm(x[sd .. "_ms"], x[sd .. "_sd_ms"], n) end
 	local function decimals(s) return #(s:match("%.(%d*)") or "") end
 	local places = math.max(decimals(digits(number(x, "pm"), n)),
 		decimals(digits(number(sd, "pm"), 1)))

@@ -33,7 +33,8 @@ kinds.w = function() return "\\nwwrapped{}", "" end
 local function marked(text) return marks.translate(text, escape, kinds) end
 
 local function breakable(s)
-	return (escape(s):gsub("/(%a)", "/\\nwbreak %1"))
+	s = s:gsub("%f[%w_]_+", function(run) return ("\5"):rep(#run) end)
+	return (escape(s):gsub("\5", "\\nwus{}"):gsub("/(%a)", "/\\nwbreak %1"))
 end
 
 local function code(text)
@@ -164,7 +165,8 @@ local function foot(spans)
 end
 
 -- choose how the code of a file is set
-local consulted = {"^tests/", "^src/experiments/", "^src/cases/",
+local consulted = {"^tests/", "^src/base/", "^src/dist/", "^src/estimate/",
+	"^src/profile/", "^src/train/", "^src/experiments/", "^src/cases/",
 	"^src/bench/", "^src/weave/", "^src/make/", "^src/python/", "^src/plots/",
 	"^src/drawings/", "^src/values/", "^src/[^/]*$"}
 local parts = 0

@@ -59,6 +59,34 @@ local function describe(conditions)
 	return table.concat(parts, ", ")
 end
 
+-- read an expression over a row
+function M.expression(text, with)
+	if type(text) ~= "string" then return text end
+	local names, row = M.names, nil
+	local function like(other, ...)
+		local same = {}
+		for _, column in ipairs {...} do same[column] = row[column] end
+		return other(same)
+	end
+	local env = setmetatable({like = like}, {__index = function(_, name)
+		if with and with[name] ~= nil then return with[name] end
+		if name == "it" then return row end
+		local t = M.is(row) and inner[row].table.at
+			or type(row) == "table" and row
+		if t and t[name] ~= nil then return row[name] end
+		return names[name]
+	end})
+	local f, err = load("return " .. text, "=text", "t", env)
+	if not f then M.fail("%s (in `%s`)", err:gsub("^text:%d+: ", ""), text) end
+	return function(r)
+		local outer = row
+		row = r
+		local value = f()
+		row = outer
+		return value
+	end
+end
+
 -- select rows
 function M.new(t, rows)
 	local s = setmetatable({}, meta)
@@ -66,8 +94,9 @@ function M.new(t, rows)
 	return s
 end
 
-function meta.__call(s, conditions)
+function meta.__call(s, conditions, with)
 	local t, rows = inner[s].table, {}
+	conditions = M.expression(conditions, with)
 	if type(conditions) ~= "table" and type(conditions) ~= "function" then
 		M.fail("select rows with braces, %s{column = value}, or a function",
 			t.name)

@@ -58,15 +58,6 @@ make_document; add "::: {.exercise}" "Why?" ":::"; lint
 expect "an exercise alone" 1 "$(line_of .exercise)" "needs a solution"
 make_document; add "::: {.solution}" "So." ":::"; lint
 expect "a solution alone" 1 "$(line_of .solution)" "without an exercise"
-mkdir -p src/values
-make_document
-printf 'twice = 2*small.fwd_ms\n\nthrice = three()\n' >src/values/sec-later.lua
-add "## Later {#sec-later}" 'It takes `ms(twice)`{.lua}.'; lint
-expect "a fault in a file of values" 1 "$(line_of '{#sec-later}')" \
-	"src/values/sec-later.lua:3: "
-echo 'twice = 2*small.fwd_ms' >src/values/sec-later.lua; lint
-expect_good "a file of values"
-rm -r src/values
 make_document; add "The pass" "takes 3.5 times" "as long."; lint
 expect "a typed number" 1 "$(line_of '3.5')" "typed number 3.5"
 
@@ -167,10 +158,13 @@ edit 's/^# digest: .*/# digest: 1/' tables/local/bench.tsv; pdf
 if grep -qx "${made}1 measured here, 0 recorded; 1 made with earlier code" told
 then ok "and whose tables are shown"
 else cat told >>said; not_ok "and whose tables are shown"; fi
-rm -r tables/local; pdf
+rm -r tables/local; add 'Call `__wait_all()`.'; pdf
 if grep -q 'nwto{Chapter}{sec-one}, page .pageref{sec-one}\.' build/weave/book.tex
 then ok "a reference, and a page alone"
 else not_ok "a reference, and a page alone"; fi
+if grep -q 'nwcode{.nwus{}.nwus{}wait._all' build/weave/book.tex
+then ok "a name is not broken where it begins"
+else not_ok "a name is not broken where it begins"; fi
 mv writeup.pdf first.pdf
 rm -rf build/weave figures; pdf
 if cmp -s first.pdf writeup.pdf; then ok "and again, byte for byte"
