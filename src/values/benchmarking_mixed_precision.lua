@@ -67,8 +67,7 @@ all_grow = all({"tf32", "fp16", "bf16"}, "all({'fwd_ms', 'bwd_ms', 'step_ms'}, \
 step_less = all(mixed_rows{precision="bf16"},
 	"like(mixed_rows{precision='fp32'}, 'size').step_ms/step_ms \z
 	< both_of(like(mixed_rows{precision='fp32'}, 'size'))/both_of(it)")
-near_bound = {}
-for i, gained in ipairs(gain_both) do near_bound[i] = gained/bf16_bounds[i] end
+near_bound = map({1, 2, 3, 4, 5}, "gain_both[it]/bf16_bounds[it]")
 mixed_ten = on("h100").benchmarking_mixed_precision{size="10B"}
 mixed_alone = on("h100").benchmarking_script_forward{size="10B", context=512}
 fp16_steps = map(mixed_rows{precision="bf16"}, "mixed_rows{size=size, \z

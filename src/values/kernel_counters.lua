@@ -11,12 +11,10 @@ smem_over_count = function(variant)
 	local r, count = counters_of("attention forward", variant), smem_read[variant]
 	return r.smem_pct/100/(flop_part(r, 2)*count[1]/count[2])
 end
-smem_ratios = {smem_over_count("mma_sync"), smem_over_count("wgmma"),
-	smem_over_count("warp_specialized")}
+smem_ratios = map({"mma_sync", "wgmma", "warp_specialized"}, smem_over_count)
 -- clocks of the tensor pipe over those that the FLOPs should take
 mma_clocks = v2_fwd.tensor_pct/100/flop_part(v2_fwd, 2)
-wgmma_clocks = {v3_fwd.tensor_pct/100/flop_part(v3_fwd, 2),
-	v4_fwd.tensor_pct/100/flop_part(v4_fwd, 2)}
+wgmma_clocks = map({v3_fwd, v4_fwd}, "tensor_pct/100/flop_part(it, 2)")
 -- percent of the time in which tensor pipe and SFU are both busy, at least
 both3 = v3_fwd.tensor_pct + v3_fwd.xu_pct - 100
 both4 = v4_fwd.tensor_pct + v4_fwd.xu_pct - 100

@@ -1,8 +1,6 @@
 naive_row = by(h200.naive_ddp_benchmarking, "size, precision")
-naive_share = function(size, precision)
-	local r = naive_row(size, precision)
-	return r.wait_ms/r.step_ms
-end
+naive_share = by(h200.naive_ddp_benchmarking, "size, precision",
+	"wait_ms/step_ms")
 -- T_1 and the isolated collectives, against the step
 naive_off = max(ok_of(h200.naive_ddp_benchmarking), "abs((single_ms \z
 	+ alone_ms)/step_ms - 1)")

@@ -1,5 +1,4 @@
-cudnn_long = flash_rows{variant="pytorch-cudnn",
-	n=function(n) return n > 1024 end}
+cudnn_long = flash_rows{variant="pytorch-cudnn"}("n > 1024")
 -- shapes on which cuDNN takes longer (sign 1) or less (-1) than a kernel, beyond
 -- the sum of both deviations and both by calls and by replays
 apart = function(variant, pass, sign)
@@ -16,10 +15,8 @@ end
 never_behind = apart("warp_specialized", "bwd", -1) == 0
 	and apart("warp_specialized-atomic", "bwd", -1) == 0
 forward_leads = function(heads)
-	return map(cudnn_long(function(c) return (c.heads == 1) == (heads == 1) end),
-		function(c)
-			return c.fwd_ms/flash_on("warp_specialized", c.heads, c.n, c.d).fwd_ms
-		end)
+	return map(cudnn_long("(heads == 1) == one", {one=heads == 1}),
+		"fwd_ms/flash_on('warp_specialized', heads, n, d).fwd_ms")
 end
 exact_ours = flash_on("split_fp16", 1, 16384, 128, "fp32")
 exact_theirs = flash_on("pytorch-efficient", 1, 16384, 128, "fp32")

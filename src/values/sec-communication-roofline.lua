@@ -22,12 +22,10 @@ roof_tp = function(N, size, tp) return roof_of(N).tensor_parallel{size=size,
 roof_ddp = function(N, size) return roof_row(N, size, "ddp").alone_ms
 	/roof_row(N, size, "single").bwd_ms end
 roof_fsdp = function(N, size)
-	local one = roof_row(N, size, "single")
-	return roof_row(N, size, "fsdp").alone_ms/(one.fwd_ms + one.bwd_ms)
+	return roof_row(N, size, "fsdp").alone_ms/both_of(roof_row(N, size, "single"))
 end
 roof_tensor = function(N, size)
-	local one = roof_tp(N, size, 1)
-	return roof_tp(N, size, N).alone_ms/((one.fwd_ms + one.bwd_ms)/N)
+	return roof_tp(N, size, N).alone_ms/(both_of(roof_tp(N, size, 1))/N)
 end
 -- how far the points are from their lines, and how high they are
 roof_cases = {{2, "xl"}, {2, "2.7B"}, {4, "xl"}, {4, "2.7B"}}
@@ -38,23 +36,9 @@ roof_group_off = map(roof_cases,
 	"roof_tensor(it[1], it[2])/roof_group(it[2], it[1])")
 roof_drawn = max(roof_tensor(2, "2.7B"), roof_tensor(4, "2.7B"),
 	max(roof_cases, "max(roof_ddp(it[1], it[2]), roof_fsdp(it[1], it[2]))"))
-for _, N in ipairs {2, 4} do
-	for _, size in ipairs {"xl", "2.7B"} do
-		for _, found in ipairs {roof_ddp(N, size), roof_fsdp(N, size)} do
-			roof_drawn = math.max(roof_drawn, found)
-			roof_data_off = math.max(roof_data_off,
-				abs(found/roof_data(N, 2048) - 1))
-		end
-		table.insert(roof_group_off, roof_tensor(N, size)/roof_group(size, N))
-	end
-	roof_drawn = math.max(roof_drawn, roof_tensor(N, "2.7B"))
-end
 -- passes of one GPU over the FLOPs of linear layers at the data sheet's rate
-roof_slow = function(size)
-	local s, one = shapes[size], roof_row(2, size, "single")
-	local P = s.L*(4*s.C^2 + 3*s.C*s.F) + vocabulary*s.C
-	return (one.fwd_ms + one.bwd_ms)/(6*2048*P/989e12*1e3)
-end
+roof_slow = function(size) return both_of(roof_row(2, size, "single"))
+	/(linear_FLOP(size, 2048)/989e12*1e3) end
 -- bytes that a rank of two sends over the time of its collectives, of W
 roof_link = function(way, size)
 	local ddp, group = roof_row(2, size, "ddp"), roof_tp(2, size, 2)

@@ -1,18 +1,13 @@
 -- what the order adds to a backward pass, by calls and by replays
-det_costs = {}
-for _, r in ipairs(each(flash_rows{variant="warp_specialized-atomic",
-		heads={16, 32}})) do
-	local fixed_order = flash_on("warp_specialized", r.heads, r.n, r.d)
-	table.insert(det_costs, fixed_order.bwd_ms/r.bwd_ms - 1)
-	table.insert(det_costs, fixed_order.bwd_replay_ms/r.bwd_replay_ms - 1)
+det_cost = function(column)
+	return map(flash_rows{variant="warp_specialized-atomic", heads={16, 32}},
+		"flash_on('warp_specialized', heads, n, d)[c]/it[c] - 1", {c=column})
 end
+det_costs = det_cost("bwd_ms") .. det_cost("bwd_replay_ms")
 -- of one head, by calls; where it is most
 det_alone = of("flash_alone('warp_specialized', n, d).bwd_ms/bwd_ms - 1")
 det_rows = flash_grid{variant="warp_specialized-atomic"}
-det_worst = argmax(det_rows, "bwd_ms")
-for _, r in ipairs(each(det_rows)) do
-	if det_alone(r) > det_alone(det_worst) then det_worst = r end
-end
+det_worst = argmax(det_rows, "det_alone(it)")
 -- units of time in which 132 SMs work off tiles of 1, 2, ... units of one head,
 -- each taken by whichever SM is free first, the shortest or the longest first
 makespan = function(tiles, shortest)

@@ -1,12 +1,9 @@
 -- course tests: how many of a file ("test_fsdp") ended so (ok, failed, skipped);
 -- test: only those whose name begins so
 course_ended = function(how, edition, file, test)
-	local n = 0
-	for _, r in ipairs(each(course_tests{edition=edition, file=file .. ".py"})) do
-		local asked = not test or tostring(r.test):sub(1, #test) == test
-		if asked and r.status:match("^%a+") == how then n = n + 1 end
-	end
-	return n
+	return count(course_tests{edition=edition, file=file .. ".py"},
+		"status:match('^%a+') == how and tostring(test):sub(1, #start) == start",
+		{how=how, start=test or ""})
 end
 course_ran = function(...) return course_ended("ok", ...)
 	+ course_ended("failed", ...) end
