@@ -160,6 +160,20 @@ $(B)/libsystems.so: $(OBJECTS_shared) src/ops/exports.map
 	@echo "  link  $@"; mkdir -p $(@D)
 	@$(COMPILER) $(OPTIMIZE) -fopenmp -shared \
 		-Wl,--version-script=src/ops/exports.map -o $@ $(OBJECTS_shared) $(LDLIBS)
+SHARED64 := $(if $(SANITIZE),,$(B)/libsystems64.so)
+OBJECTS_shared64 := $(filter-out $(B)/f64/src/bench/% \
+	$(B)/f64/src/cases/% $(B)/f64/src/estimate/%,$(OBJECTS_f64))
+$(B)/libsystems64.so: $(OBJECTS_shared64) src/ops/exports.map
+	@echo "  link  $@"; mkdir -p $(@D)
+	@$(COMPILER) $(OPTIMIZE) -fopenmp -shared \
+		-Wl,--version-script=src/ops/exports.map -o $@ $(OBJECTS_shared64) \
+		$(LDLIBS)
+ifdef SHARED
+build/package/libsystems.pc: $(SHARED) $(SHARED64) src/make/package.sh \
+		$(addprefix src/,ops/flash_attention.h ops/rmsnorm.h ops/library.h \
+		dist/adapter.h)
+	@bash src/make/package.sh $(@D) $(SHARED) $(SHARED64)
+endif
 F64_PROGRAMS += tests/ops/test_gradients
 F64_PROGRAMS += tests/ops/test_formulas
 F64_PROGRAMS += tests/model/test_model

@@ -7,7 +7,7 @@ import ctypes
 
 import torch
 
-from ddp import broadcast, call, described, join
+from .ddp import broadcast, call, described, join
 
 
 class ShardedOptimizer(torch.optim.Optimizer):

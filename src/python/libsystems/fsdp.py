@@ -9,7 +9,7 @@ import ctypes
 
 import torch
 
-from ddp import DDP, broadcast, call, join, on_host
+from .ddp import DDP, broadcast, call, join, on_host
 
 SHARDED = "Linear", "Embedding"          # classes of layers, whosoever's
 TYPES = {torch.float32: 0, torch.bfloat16: 1, torch.float16: 2}
