@@ -25,7 +25,7 @@ MAKEFLAGS   += -j$(CORES)
 endif
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
-.PHONY: deps tangle all kernels experiments html dist test fuzz check grade clean help \
+.PHONY: deps tangle all kernels experiments package wheel html dist test fuzz check grade clean help \
 	skeleton skeleton-check FORCE
 
 # $(call lock,NAME,FIRST): one shell at a time comes past this; one that has to wait does FIRST before.
@@ -92,6 +92,10 @@ all: $(PROGRAMS) $(TEST_PROGRAMS) $(SHARED) ## compile every program and test | 
 compile_commands.json: ## how each source is compiled, for editors and clangd | C compiler | 1 s
 kernels: $(KERNEL_OBJECTS) ## compile all code for GPUs, for three of them; needs none | nvcc | 6 min
 	$(CHECK_KERNELS)
+package: build/package/libsystems.pc ## libraries, headers, a file for pkg-config in build/package | as all | 1 min
+wheel: package ## the package for PyTorch in build/wheel; pip install ./python does without | pip, PyTorch | 2 min
+	@python3 -m pip wheel ./python --no-deps --quiet --wheel-dir build/wheel
+	@ls build/wheel/*.whl
 experiments: $(HERE) ## run what is not up to date; one problem: make NAME | as all | 4 min
 writeup.pdf:  ## run the experiments, draw the figures, weave the document | pandoc, XeTeX, gnuplot | 5 min
 	@SOURCE_DIGEST=$$(bash src/make/source-digest.sh) bash src/weave/weave.sh writeup.nw $@
@@ -102,8 +106,8 @@ html/index.html:
 	@SOURCE_DIGEST=$$(bash src/make/source-digest.sh) bash src/weave/weave.sh --html writeup.nw html
 dist:         ## pack what a node without git needs into build/writeup.tar.gz | tar | 1 s
 	@mkdir -p build; tar -czf build/writeup.tar.gz --sort=name --owner=0 --group=0 \
-		--exclude=tables/local --transform='s,^,writeup/,' \
-		Makefile $(wildcard README.md LICENSE tables) src tests writeup.nw
+		--exclude=tables/local --transform='s,^,writeup/,S' \
+		Makefile $(wildcard README.md LICENSE tables python) src tests writeup.nw
 	@echo "build/writeup.tar.gz: there, tar xf writeup.tar.gz && cd writeup && make experiments"
 test: $(PROGRAMS) $(TEST_PROGRAMS) $(SHARED) ## run every test; SANITIZE=1: under ASan and UBSan | as all | 5 min
 	@$(RUN_TESTS)

@@ -160,6 +160,18 @@ $(B)/libsystems.so: $(OBJECTS_shared) src/ops/exports.map
 	@echo "  link  $@"; mkdir -p $(@D)
 	@$(COMPILER) $(OPTIMIZE) -fopenmp -shared \
 		-Wl,--version-script=src/ops/exports.map -o $@ $(OBJECTS_shared) $(LDLIBS)
+SHARED64 := $(if $(SANITIZE),,$(B)/libsystems64.so)
+OBJECTS_shared64 := $(filter-out $(B)/f64/src/bench/% \
+	$(B)/f64/src/cases/% $(B)/f64/src/estimate/%,$(OBJECTS_f64))
+$(B)/libsystems64.so: $(OBJECTS_shared64) src/ops/exports.map
+	@echo "  link  $@"; mkdir -p $(@D)
+	@$(COMPILER) $(OPTIMIZE) -fopenmp -shared \
+		-Wl,--version-script=src/ops/exports.map -o $@ $(OBJECTS_shared64) \
+		$(LDLIBS)
+ifdef SHARED
+build/package/libsystems.pc: $(SHARED) $(SHARED64) FORCE # also of another B
+	@bash src/make/package.sh $(@D) $(SHARED) $(SHARED64)
+endif
 F64_PROGRAMS += tests/ops/test_gradients
 F64_PROGRAMS += tests/ops/test_formulas
 F64_PROGRAMS += tests/model/test_model

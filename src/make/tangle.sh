@@ -103,7 +103,7 @@ fi
 	}
 	END { finish() }
 	function comment(file) {
-		return file ~ /\.(c|cu|h|cuh)$/ ? "//" : file ~ /\.(awk|py)$/ ? "#" : \
+		return file ~ /\.(c|cc|cu|h|cuh)$/ ? "//" : file ~ /\.(awk|py)$/ ? "#" : \
 			file ~ /\.lua$/ ? "--" : ""
 	}
 	function heading(mark, next_line,    indent, name, gap) {

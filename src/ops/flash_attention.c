@@ -8,7 +8,7 @@
 // refuse what is not supported
 static Type type_of(const FlashShape *s)
 {
-	static const Type types[] = { FP32, TF32, BF16, FP16 };
+	static const Type types[] = { TYPE_REAL, TF32, BF16, FP16 };
 	return types[s->type];
 }
 
@@ -54,7 +54,7 @@ static Attention attention_of(const FlashShape *s, FlashArray q, FlashArray k,
 		.seqlen_k = s->seqlen_k, .D = s->head_size, .causal = s->causal != 0,
 		.scale = s->scale > 0 ? s->scale : 1 / sqrt(s->head_size),
 		.q = heads_of(s, q), .k = heads_of(s, k), .v = heads_of(s, v),
-		.o = heads_of(s, o), .L = { L, FP32 } };
+		.o = heads_of(s, o), .L = { L, TYPE_REAL } };
 }
 
 // compute attention on the caller's stream

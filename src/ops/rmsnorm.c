@@ -9,7 +9,7 @@
 // refuse norms that are not supported
 static Type type_of(const RmsnormShape *s)
 {
-	static const Type types[] = { FP32, BF16, FP16 };
+	static const Type types[] = { TYPE_REAL, BF16, FP16 };
 	return types[s->type];
 }
 
@@ -62,8 +62,8 @@ int32_t rmsnorm_forward(const RmsnormShape *s, void *y, float *rho,
 		return status;
 	Type type = type_of(s);
 	ops_for(c.device)->fused_rmsnorm_forward(c.device, (NormForward){
-		.y = { y, type }, .rho = { rho, FP32 }, .x = { (void *)x, type },
-		.g = { (void *)g, FP32 }, .x_row = s->x_row, .y_row = s->y_row,
+		.y = { y, type }, .rho = { rho, TYPE_REAL }, .x = { (void *)x, type },
+		.g = { (void *)g, TYPE_REAL }, .x_row = s->x_row, .y_row = s->y_row,
 		.eps = s->eps, .version = s->version }, s->rows, s->width);
 	caller_leave(&c);
 	return RMSNORM_OK;
@@ -81,9 +81,9 @@ int32_t rmsnorm_backward(const RmsnormShape *s, void *dx, float *dg,
 	const Ops *o = ops_for(c.device);
 	Type type = type_of(s);
 	const NormBackward b = { .dsum = { dx, type }, .fresh = true,
-		.dg = { dg, FP32 }, .dy = { (void *)dy, type },
-		.sum = { (void *)x, type }, .g = { (void *)g, FP32 },
-		.rho = { (void *)rho, FP32 }, .eps = s->eps, .x_row = s->x_row,
+		.dg = { dg, TYPE_REAL }, .dy = { (void *)dy, type },
+		.sum = { (void *)x, type }, .g = { (void *)g, TYPE_REAL },
+		.rho = { (void *)rho, TYPE_REAL }, .eps = s->eps, .x_row = s->x_row,
 		.dy_row = s->y_row, .version = s->version };
 	if (device_reserve(c.device, o->rmsnorm_scratch(c.device, &b, s->rows,
 		s->width)))

@@ -1,12 +1,12 @@
 """course_adapters: what the course's tests call, of all editions; in the place of
 their tests/adapters.py"""
-from ddp import DDP, DDPBucketed
+from libsystems.ddp import DDP, DDPBucketed
 from flash_attention import FlashAttention
-from fsdp import FSDP
+from libsystems.fsdp import FSDP
 from rmsnorm import RMSNorm
 from rmsnorm import rmsnorm_backward_g as rmsnorm_backward_g_pytorch
 from rmsnorm import rmsnorm_backward_x as rmsnorm_backward_x_pytorch
-from sharded_optimizer import ShardedOptimizer
+from libsystems.sharded_optimizer import ShardedOptimizer
 
 
 # name attention and RMSNorm as the course does

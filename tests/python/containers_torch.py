@@ -20,9 +20,9 @@ from torch.distributed.tensor import DTensor
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.checkpoint import checkpoint
 
-from ddp import DDP, DDPBucketed
-from fsdp import FSDP
-from sharded_optimizer import ShardedOptimizer
+from libsystems.ddp import DDP, DDPBucketed
+from libsystems.fsdp import FSDP
+from libsystems.sharded_optimizer import ShardedOptimizer
 
 
 # define small models for all containers

@@ -11,7 +11,7 @@ import torch
 import torch.multiprocessing as mp
 from torch import nn
 
-from ddp import DDP, DDPBucketed
+from libsystems.ddp import DDP, DDPBucketed
 from raises import raises
 
 BATCH = 24

@@ -12,10 +12,10 @@ import torch
 import torch.multiprocessing as mp
 from torch import nn
 
-import fsdp
-from fsdp import FSDP
+from libsystems import fsdp
+from libsystems.fsdp import FSDP
+from libsystems.sharded_optimizer import ShardedOptimizer
 from raises import raises
-from sharded_optimizer import ShardedOptimizer
 
 
 # train with a sharded optimizer

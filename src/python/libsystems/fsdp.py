@@ -14,7 +14,7 @@ import ctypes
 
 import torch
 
-from ddp import DDP, broadcast, call, described, home_of, join, packed
+from .ddp import DDP, broadcast, call, described, home_of, join, packed
 
 SHARDED = "Linear", "Embedding"          # classes of layers, whosoever's
 TYPES = {torch.float32: 0, torch.bfloat16: 1, torch.float16: 2}

@@ -18,6 +18,8 @@ import threading
 
 import torch
 
+from .shared import path
+
 OVERLAP, BUCKETED = 2, 3
 TYPES = {torch.float32: 0, torch.bfloat16: 1, torch.float16: 2}
 UNBOUNDED = 1e9                          # megabytes
@@ -28,9 +30,7 @@ _job = None
 # call the library, or raise an error
 @functools.cache
 def library():
-	here = os.path.dirname(os.path.abspath(__file__))
-	shared = ctypes.CDLL(os.environ.get("LIBSYSTEMS",
-		os.path.join(here, "../../build/libsystems.so")))
+	shared = ctypes.CDLL(path())
 	i32, i64, pointer = ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p
 	array = [i32, i32, pointer, i64, i32]
 	shared.dist_status.restype = ctypes.c_char_p

@@ -12,7 +12,7 @@ import ctypes
 
 import torch
 
-from ddp import broadcast, broadcast_object, call, described, join
+from .ddp import broadcast, broadcast_object, call, described, join
 
 
 def settings_of(group):

@@ -1,0 +1,20 @@
+#include "ops/library.h"
+
+int32_t libsystems_version(void)
+{
+	return LIBSYSTEMS_VERSION;
+}
+
+const char *libsystems_compiler(void)
+{
+	return C_COMPILER " (" __VERSION__ ")";
+}
+
+const char *libsystems_gpus(void)
+{
+#ifdef CUDA_ARCH_BUILT
+	return CUDA_ARCH_BUILT;
+#else
+	return "";
+#endif
+}

@@ -1,0 +1,182 @@
+/* autograd.cc: the gradients of attention and RMSNorm as nodes of autograd, for
+ * the version of PyTorch against which this is compiled */
+#include <ATen/Context.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/functions/basic_ops.h>
+#include <torch/csrc/autograd/functions/utils.h>
+#include <torch/csrc/autograd/saved_variable.h>
+#include <torch/library.h>
+
+namespace {
+
+using namespace torch::autograd;
+using at::Tensor;
+using Two = std::tuple<Tensor, Tensor>;
+using Three = std::tuple<Tensor, Tensor, Tensor>;
+using Keys = c10::DispatchKeySet;
+
+// find an operator of this library
+template <class F> c10::TypedOperatorHandle<F> find(const char *name)
+{
+	return c10::Dispatcher::singleton().findSchemaOrThrow(name, "").typed<F>();
+}
+
+using Attend = Two (const Tensor &, const Tensor &, const Tensor &, bool, double);
+using AttendBackward = Three (const Tensor &, const Tensor &, const Tensor &,
+	const Tensor &, const Tensor &, const Tensor &, bool, double, bool);
+using Norm = Two (const Tensor &, const Tensor &, double);
+using NormBackwards = Two (const Tensor &, const Tensor &, const Tensor &,
+	const Tensor &, double);
+
+/* calls the kernels below autograd */
+template <class F, class... X> auto below(const c10::TypedOperatorHandle<F> &op,
+	Keys keys, const X &...x)
+{
+	at::AutoDispatchBelowADInplaceOrView guard;
+	return op.redispatch(keys & c10::after_autograd_keyset, x...);
+}
+
+// make a node, unless nothing needs it
+template <class N> auto new_node()
+{
+	if constexpr (std::is_same_v<decltype(Edge::function), std::shared_ptr<Node>>)
+		return std::shared_ptr<N>(new N(), [](N *node) { deleteNode(node); });
+	else
+		return c10::make_intrusive<N>();
+}
+
+template <class N, class... X> auto node_for(const X &...inputs)
+{
+	decltype(new_node<N>()) node;
+	TORCH_CHECK_NOT_IMPLEMENTED(!(isFwGradDefined(inputs) || ...),
+		"libsystems: derivatives in forward mode are not supported");
+	if (!compute_requires_grad(inputs...))
+		return node;
+	node = new_node<N>();
+	node->set_next_edges(collect_next_edges(inputs...));
+	return node;
+}
+
+// say that there is no second derivative
+struct NoSecond : Error {
+	NoSecond() : Error("libsystems: second derivatives are not supported") { }
+};
+
+// differentiate attention
+struct LibsystemsAttentionBackward : Node {
+	SavedVariable q, k, v, o, l;
+	bool causal;
+	double scale;
+
+	variable_list apply(variable_list &&gradients) override
+	{
+		static const auto op = find<AttendBackward>(
+			"libsystems::attention_backward");
+		if (!gradients[0].defined())
+			return variable_list(3);
+		auto [dq, dk, dv] = op.call(gradients[0], q.unpack(), k.unpack(),
+			v.unpack(), o.unpack(getptr()), l.unpack(), causal, scale,
+			at::globalContext().deterministicAlgorithms());
+		return variable_list{ dq, dk, dv };
+	}
+	void release_variables() override
+	{
+		for (SavedVariable *x : { &q, &k, &v, &o, &l })
+			x->reset_data();
+	}
+	std::string name() const override { return "LibsystemsAttentionBackward"; }
+};
+
+Two attention(Keys keys, const Tensor &q, const Tensor &k, const Tensor &v,
+	bool causal, double scale)
+{
+	static const auto op = find<Attend>("libsystems::attention");
+	auto node = node_for<LibsystemsAttentionBackward>(q, k, v);
+	auto [o, l] = below(op, keys, q, k, v, causal, scale);
+	if (node) {
+		set_history(o, node);
+		node->q = SavedVariable(q, false);
+		node->k = SavedVariable(k, false);
+		node->v = SavedVariable(v, false);
+		node->o = SavedVariable(o, true);
+		node->l = SavedVariable(l, false);
+		node->causal = causal;
+		node->scale = scale;
+	}
+	return { o, l };
+}
+
+Three attention_backward(Keys keys, const Tensor &d_o, const Tensor &q,
+	const Tensor &k, const Tensor &v, const Tensor &o, const Tensor &l,
+	bool causal, double scale, bool deterministic)
+{
+	static const auto op = find<AttendBackward>("libsystems::attention_backward");
+	auto node = node_for<NoSecond>(d_o, q, k, v, o, l);
+	auto [dq, dk, dv] = below(op, keys, d_o, q, k, v, o, l, causal, scale,
+		deterministic);
+	for (const Tensor &x : { dq, dk, dv })
+		if (node)
+			set_history(x, node);
+	return { dq, dk, dv };
+}
+
+// differentiate the norm
+struct LibsystemsRmsNormBackward : Node {
+	SavedVariable x, g, rho;
+	double eps;
+
+	variable_list apply(variable_list &&gradients) override
+	{
+		static const auto op = find<NormBackwards>(
+			"libsystems::rms_norm_backward");
+		if (!gradients[0].defined())
+			return variable_list(2);
+		auto [dx, dg] = op.call(gradients[0], x.unpack(), g.unpack(),
+			rho.unpack(), eps);
+		return { dx, dg };
+	}
+	void release_variables() override
+	{
+		for (SavedVariable *saved : { &x, &g, &rho })
+			saved->reset_data();
+	}
+	std::string name() const override { return "LibsystemsRmsNormBackward"; }
+};
+
+Two norm(Keys keys, const Tensor &x, const Tensor &g, double eps)
+{
+	static const auto op = find<Norm>("libsystems::rms_norm");
+	auto node = node_for<LibsystemsRmsNormBackward>(x, g);
+	auto [y, rho] = below(op, keys, x, g, eps);
+	if (node) {
+		set_history(y, node);
+		node->x = SavedVariable(x, false);
+		node->g = SavedVariable(g, false);
+		node->rho = SavedVariable(rho, false);
+		node->eps = eps;
+	}
+	return { y, rho };
+}
+
+Two norm_backward(Keys keys, const Tensor &dy, const Tensor &x, const Tensor &g,
+	const Tensor &rho, double eps)
+{
+	static const auto op = find<NormBackwards>("libsystems::rms_norm_backward");
+	auto node = node_for<NoSecond>(dy, x, g, rho);
+	auto [dx, dg] = below(op, keys, dy, x, g, rho, eps);
+	for (const Tensor &d : { dx, dg })
+		if (node)
+			set_history(d, node);
+	return { dx, dg };
+}
+
+}
+
+TORCH_LIBRARY_IMPL(libsystems, Autograd, m)
+{
+	m.impl("attention", TORCH_FN(attention));
+	m.impl("attention_backward", TORCH_FN(attention_backward));
+	m.impl("rms_norm", TORCH_FN(norm));
+	m.impl("rms_norm_backward", TORCH_FN(norm_backward));
+}
