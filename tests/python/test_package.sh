@@ -4,13 +4,16 @@
 export TESTS=$PWD/tests/python
 ready() {
 	python3 - <<'END'
+import importlib.util
 import sys
 import setuptools
 import pip
 import torch
 sys.exit(not hasattr(torch.library, "register_vmap")
 	or tuple(map(int, torch.__version__.split(".")[:2])) < (2, 9)
-	or int(setuptools.__version__.split(".")[0]) < 61)
+	or int(setuptools.__version__.split(".")[0]) < 61
+	or not any(map(importlib.util.find_spec,
+	("setuptools.command.bdist_wheel", "wheel"))))
 END
 }
 ready 2>/dev/null || exit 77
