@@ -166,6 +166,7 @@ end
 
 -- choose how the code of a file is set
 local consulted = {"^tests/", "^src/base/", "^src/dist/", "^src/estimate/",
+	"^src/device/", "^src/jit/", "^src/ops/[^/]*$", "^src/ops/dry/",
 	"^src/profile/", "^src/train/", "^src/experiments/", "^src/cases/",
 	"^src/bench/", "^src/weave/", "^src/make/", "^src/python/", "^src/plots/",
 	"^src/drawings/", "^src/values/", "^src/[^/]*$"}
