@@ -14,10 +14,10 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/grow.h"
 #include "base/process.h"
 #include "base/table.h"
 #include "bench/group.h"
+#include "bench/plan.h"
 #include "dist/comm.h"
 #include "dist/dry.h"
 #include "dist/ring.h"
@@ -29,35 +29,6 @@ static bool force, wide, dry;
 static const char *device_name = "auto";
 static int sweep_choice;
 static Link *job;                /* of ranks that mpirun started; NULL: none */
-
-// list the configurations of a sweep
-typedef struct Planned {
-	void *config;
-	char *cells;                     /* of its keys */
-} Planned;
-
-struct Plan {
-	const Sweep *sweep;
-	int n;
-	Planned *planned;
-};
-
-void plan_copy(Plan *plan, const void *config, size_t size)
-{
-	plan->planned = grow(plan->planned, plan->n, sizeof *plan->planned);
-	Planned *p = &plan->planned[plan->n++];
-	p->config = memcpy(need(malloc(size)), config, size);
-	p->cells = key_cells(plan->sweep->keys, config);
-}
-
-static void plan_free(Plan *plan)
-{
-	for (int i = 0; i < plan->n; i++) {
-		free(plan->planned[i].config);
-		free(plan->planned[i].cells);
-	}
-	free(plan->planned);
-}
 
 // find out where we run
 /* what the table says of the machine */

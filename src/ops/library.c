@@ -5,6 +5,9 @@ int32_t libsystems_version(void)
 	return LIBSYSTEMS_VERSION;
 }
 
+#ifndef C_COMPILER
+#define C_COMPILER "cc"
+#endif
 const char *libsystems_compiler(void)
 {
 	return C_COMPILER " (" __VERSION__ ")";
