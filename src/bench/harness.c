@@ -540,7 +540,8 @@ int harness_main(const Experiment *e, int argc, char **argv)
 	if (launched && rank > 0 && freopen("/dev/null", "w", stdout) == NULL)
 		die("cannot write /dev/null: %s", strerror(errno));
 	parse_options(e, argc, argv);
-	Plan plan = { .sweep = &e->sweeps[sweep_choice] };
+	const Sweep *sweep = &e->sweeps[sweep_choice];
+	Plan plan = { .sweep = sweep, .keys = sweep->keys };
 	Table *t = launched && rank > 0 ? NULL : table_of_sweep(plan.sweep);
 	look_at_machine(e);
 	plan.sweep->plan(&plan);

@@ -4,19 +4,14 @@
 #define BENCH_HARNESS_H
 
 #include "bench/option_rows.h"
+#include "bench/plan.h"
 #include "bench/row.h"
 #include "device/device.h"
 
-// declare the plan of a sweep
+// declare what ranks are joined by
 struct Comm;                     /* dist/comm.h */
 struct CommSettings;
 struct Link;
-typedef struct Plan Plan;
-/* plan_add(plan, &(Config){ ... }): one more configuration, of the type whose
- * fields are the sweep's keys; it is copied, what it points at is not */
-#define plan_add(plan, ...) \
-	plan_copy(plan, __VA_ARGS__, sizeof *(__VA_ARGS__))
-void plan_copy(Plan *plan, const void *config, size_t size);
 
 // declare a sweep
 /* one table that the program can make */

@@ -11,7 +11,7 @@ void plan_copy(Plan *plan, const void *config, size_t size)
 	plan->planned = grow(plan->planned, plan->n, sizeof *plan->planned);
 	Planned *p = &plan->planned[plan->n++];
 	p->config = memcpy(need(malloc(size)), config, size);
-	p->cells = key_cells(plan->sweep->keys, config);
+	p->cells = key_cells(plan->keys, config);
 }
 
 void plan_free(Plan *plan)
