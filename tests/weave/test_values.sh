@@ -42,7 +42,7 @@ add "[It does not hold.]{.claim test=\"all(bench, 'fwd_ms < 20')\"}"; lint
 expect "an expression that does not hold" 1 "$(line_of 'It does not')" \
 	"claim is false"
 rm -rf src tables build
-ln -s "$root/src" . && cp -R "$root/tables" .
+ln -s "$root/src" . && cp -R "$root/tables" . && rm -rf tables/local
 awk '/^<[<].*>>= *$/ { code = 1 } !code
 	code && /^@( |$)/ { code = 0; print "" }' "$root/writeup.nw" |
 	sed 's/](#[^)]*)/]/g' | awk '
