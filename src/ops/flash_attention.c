@@ -117,30 +117,6 @@ int32_t flash_attention_backward(const FlashShape *s, FlashArray dq,
 	return run_attention(s, &a, &g);
 }
 
-// call again with other addresses
-static FlashArray at_address(FlashArray x, void *at)
-{
-	x.at = at;
-	return x;
-}
-
-int32_t flash_attention_forward_at(const FlashCall *c, void *const at[5])
-{
-	return flash_attention_forward(&c->shape, at_address(c->o, at[0]), at[4],
-		at_address(c->q, at[1]), at_address(c->k, at[2]), at_address(c->v,
-			at[3]));
-}
-
-int32_t flash_attention_backward_at(const FlashCall *c, void *const at[9])
-{
-	return flash_attention_backward(&c->shape, at_address(c->dq, at[6]),
-		at_address(c->dk, at[7]), at_address(c->dv, at[8]), at_address(c->q,
-			at[1]),
-		at_address(c->k, at[2]), at_address(c->v, at[3]), at_address(c->o,
-			at[0]), at[4],
-		at_address(c->d_o, at[5]));
-}
-
 // say what a status of attention means
 const char *flash_attention_status(int32_t status)
 {

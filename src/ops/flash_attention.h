@@ -65,18 +65,6 @@ int32_t flash_attention_forward(const FlashShape *shape, FlashArray o, float *L,
 int32_t flash_attention_backward(const FlashShape *shape, FlashArray dq,
 	FlashArray dk, FlashArray dv, FlashArray q, FlashArray k, FlashArray v,
 	FlashArray o, const float *L, FlashArray dO);
-
-/* the arguments that stay from call to call. No array's `at` is read; the
- * forward pass does not read the last four arrays */
-typedef struct FlashCall {
-	FlashShape shape;
-	FlashArray o, q, k, v, d_o, dq, dk, dv;
-} FlashCall;
-/* flash_attention_forward and _backward with the addresses of o, q, k, v, L and,
- * backward, d_o, dq, dk, dv: few arguments, for languages that take long to pass
- * structures */
-int32_t flash_attention_forward_at(const FlashCall *call, void *const at[5]);
-int32_t flash_attention_backward_at(const FlashCall *call, void *const at[9]);
 /* the meaning of a status, in one line of English */
 const char *flash_attention_status(int32_t status);
 

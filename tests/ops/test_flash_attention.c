@@ -72,40 +72,14 @@ static void gradients_are_differences(void **state)
 	}
 }
 
-// test: a call again with other addresses
-static FlashCall call_of(bool causal)
-{
-	const FlashArray queries = array(NULL, QUERIES), keys = array(NULL, KEYS);
-	return (FlashCall){ .shape = shape_of(causal), .o = queries, .q = queries,
-		.k = keys, .v = keys, .d_o = queries, .dq = queries, .dk = keys,
-		.dv = keys };
-}
-
-static void calls_are_repeated_elsewhere(void **state)
-{
-	static real o2[NQ], dq2[NQ], dk2[NK], dv2[NK];
-	static float L2[B * HEADS * QUERIES];
-	const FlashShape s = shape_of(true);
-	const FlashCall c = call_of(true);
-	void *const at[] = { o2, q, k, v, L2, dO, dq2, dk2, dv2 };
-	both_passes(&s);
-	assert_int_equal(flash_attention_forward_at(&c, at), FLASH_OK);
-	assert_int_equal(flash_attention_backward_at(&c, at), FLASH_OK);
-	assert_memory_equal(o, o2, sizeof o);
-	assert_memory_equal(L, L2, sizeof L);
-	assert_memory_equal(dq, dq2, sizeof dq);
-	assert_memory_equal(dk, dk2, sizeof dk);
-	assert_memory_equal(dv, dv2, sizeof dv);
-}
-
 // test: calls from two threads
 static void *call_often(void *o)
 {
 	static float sums[B * HEADS * QUERIES];      /* alike for both */
-	const FlashCall c = call_of(false);
-	void *const at[] = { o, q, k, v, sums };
+	const FlashShape s = shape_of(false);
 	for (int i = 0; i < 50; i++)
-		if (flash_attention_forward_at(&c, at) != FLASH_OK)
+		if (flash_attention_forward(&s, array(o, QUERIES), sums, array(q, QUERIES),
+			array(k, KEYS), array(v, KEYS)) != FLASH_OK)
 			return NULL;
 	return o;
 }
@@ -154,6 +128,5 @@ static void bad_arguments_are_refused(void **state)
 
 TESTS(
 	checked(gradients_are_differences),
-	checked(calls_are_repeated_elsewhere),
 	checked(threads_take_turns),
 	checked(bad_arguments_are_refused))
