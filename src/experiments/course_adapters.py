@@ -11,11 +11,12 @@ from libsystems.sharded_optimizer import ShardedOptimizer
 class FlashAttention(torch.autograd.Function):
 	@staticmethod
 	def forward(q, k, v, is_causal=False):
-		return operators.attention(q, k, v, is_causal, 0.)
+		return operators.attention(q, k, v, int(is_causal), 0.)
 
 	@staticmethod
 	def setup_context(ctx, inputs, output):
-		operators.keep_attention(ctx, (*inputs, 0.), output)
+		*arrays, is_causal = inputs
+		operators.keep_attention(ctx, (*arrays, int(is_causal), 0.), output)
 
 	@staticmethod
 	def backward(ctx, d_o, d_l):

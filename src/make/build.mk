@@ -280,7 +280,7 @@ ifeq ($(B),build) # only programs of the normal build measure
 $(foreach table,$(TABLES),$(eval \
 	$(call table_rule,$(table),$(call program,$(table)))))
 $(patsubst %,tables/$(MACHINE)/%.tsv,flash_benchmarking-errors \
-	flash_benchmarking-calls course_tests): | $(SITE)
+	flash_benchmarking-calls pytorch_ddp_peers course_tests): | $(SITE)
 define after # $1: table
 tables/$(MACHINE)/$1.tsv: | $(BEFORE)
 BEFORE := tables/$(MACHINE)/$1.tsv

@@ -28,6 +28,8 @@ static int32_t refusal(const FlashShape *s, const FlashArray *arrays, int n,
 {
 	if (s->batch < 1 || s->heads < 1 || s->seqlen_q < 1 || s->seqlen_k < 1
 		|| s->head_size < 1 || !isfinite(s->scale) || s->scale < 0
+		|| s->kv_heads < 0 || (s->kv_heads > 0 && s->heads % s->kv_heads)
+		|| s->causal < FLASH_FULL || s->causal > FLASH_CAUSAL_BOTTOM_RIGHT
 		|| too_large(s))
 		return FLASH_BAD_SHAPE;
 	if (s->type < FLASH_FP32 || s->type > FLASH_FP16
@@ -40,21 +42,31 @@ static int32_t refusal(const FlashShape *s, const FlashArray *arrays, int n,
 }
 
 // describe a caller's arrays
-static Heads heads_of(const FlashShape *s, FlashArray x)
+static int64_t kv_heads(const FlashShape *s)
+{
+	return s->kv_heads > 0 ? s->kv_heads : s->heads;
+}
+
+/* of an array with so many heads */
+static Heads heads_of(const FlashShape *s, FlashArray x, int64_t heads)
 {
 	enum { ANY = 1024 };    /* a stride that is never used, but copies well */
 	return (Heads){ { x.at, type_of(s) }, s->batch == 1 ? ANY : x.batch, x.row,
-		s->heads == 1 ? ANY : x.head };
+		heads == 1 ? ANY : x.head };
 }
 
 static Attention attention_of(const FlashShape *s, FlashArray q, FlashArray k,
 	FlashArray v, FlashArray o, float *L)
 {
-	return (Attention){ .B = s->batch, .H = s->heads, .seqlen_q = s->seqlen_q,
-		.seqlen_k = s->seqlen_k, .D = s->head_size, .causal = s->causal != 0,
+	int64_t shared = kv_heads(s);
+	return (Attention){ .B = s->batch, .H = s->heads, .group = s->heads / shared,
+		.seqlen_q = s->seqlen_q, .seqlen_k = s->seqlen_k, .D = s->head_size,
+		.causal = s->causal != FLASH_FULL,
+		.bottom_right = s->causal == FLASH_CAUSAL_BOTTOM_RIGHT,
 		.scale = s->scale > 0 ? s->scale : 1 / sqrt(s->head_size),
-		.q = heads_of(s, q), .k = heads_of(s, k), .v = heads_of(s, v),
-		.o = heads_of(s, o), .L = { L, TYPE_REAL } };
+		.q = heads_of(s, q, s->heads), .k = heads_of(s, k, shared),
+		.v = heads_of(s, v, shared), .o = heads_of(s, o, s->heads),
+		.L = { L, TYPE_REAL } };
 }
 
 // compute attention on the caller's stream
@@ -111,8 +123,9 @@ int32_t flash_attention_backward(const FlashShape *s, FlashArray dq,
 	if (status != FLASH_OK)
 		return status;
 	const Attention a = attention_of(s, q, k, v, o, (float *)L);
-	const AttentionGradient g = { .d_o = heads_of(s, dO), .dq = heads_of(s, dq),
-		.dk = heads_of(s, dk), .dv = heads_of(s, dv),
+	const AttentionGradient g = { .d_o = heads_of(s, dO, s->heads),
+		.dq = heads_of(s, dq, s->heads), .dk = heads_of(s, dk, kv_heads(s)),
+		.dv = heads_of(s, dv, kv_heads(s)),
 		.deterministic = s->deterministic != 0 };
 	return run_attention(s, &a, &g);
 }
@@ -122,8 +135,9 @@ const char *flash_attention_status(int32_t status)
 {
 	static const char *const texts[] = {
 		CALLER_TEXTS(FLASH),
-		[FLASH_BAD_SHAPE] = "a size is not positive or too large, or the scale "
-			"negative or not finite",
+		[FLASH_BAD_SHAPE] = "a size is not positive or too large, heads do not "
+			"divide, the scale is negative or not finite, or there is no such "
+			"mask",
 		[FLASH_BAD_HEAD_SIZE] = "heads of this size are not supported: 16, 32, "
 			"64, 80 and 128 are",
 	};

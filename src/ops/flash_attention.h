@@ -8,12 +8,15 @@
 // name the types and the statuses of attention
 typedef enum { FLASH_FP32, FLASH_TF32, FLASH_BF16, FLASH_FP16 } FlashType;
 
+/* which keys query i sees: all; 0 ... i; 0 ... i + seqlen_k - seqlen_q */
+typedef enum { FLASH_FULL, FLASH_CAUSAL, FLASH_CAUSAL_BOTTOM_RIGHT } FlashMask;
+
 typedef enum {
 	FLASH_OK,
 	FLASH_BAD_SHAPE,        /* a size is not positive or too large (more than
 	                         * 4 million queries or keys, or in all more than a
-	                         * GPU's grids take), or scale is negative or not
-	                         * finite */
+	                         * GPU's grids take), kv_heads divides not heads,
+	                         * scale is negative or not finite, or no such mask */
 	FLASH_BAD_TYPE,         /* no such type, or not on a CPU, which has FP32 */
 	FLASH_BAD_HEAD_SIZE,    /* the GPU's kernels are for 16, 32, 64, 80 and 128 */
 	FLASH_NULL,             /* an array is NULL */
@@ -34,9 +37,11 @@ typedef struct FlashArray {
 
 typedef struct FlashShape {
 	int64_t batch, heads, seqlen_q, seqlen_k, head_size;
+	int64_t kv_heads;       /* of K, V and their gradients, a divisor of heads: as
+	                         * many share one; 0: heads */
 	double scale;           /* of scores, before the softmax; 0: the usual one,
 	                         * 1/sqrt(head_size) */
-	int32_t causal;         /* query i sees keys 0 ... i */
+	int32_t causal;         /* a FlashMask */
 	int32_t type;           /* a FlashType: of all arrays but L */
 	/* are the arrays in a GPU's memory? 0: in the host's */
 	int32_t on_gpu;

@@ -18,6 +18,7 @@ typedef struct Caller {
 	Device *device;
 	struct ServedDevice *served;
 	bool lent;              /* memory by the caller */
+	void *block;            /* the device's, lent to it for this call */
 	void *own;              /* the device's stream until then */
 	int before;             /* the thread's current GPU, or -1 */
 } Caller;

@@ -13,6 +13,11 @@ static const Problem problems[] = {
 	{ 1, 2, 100, 33, 16, true, 1, 0, false, false },
 	{ 1, 1, 33, 100, 16, false, 1, 3, true, false },
 	{ 1, 1, 70, 70, 16, true, 200, 0, false, false },
+	{ 2, 6, 65, 40, 16, true, 1, 3, false, true, .group = 3 },
+	{ 1, 4, 33, 100, 8, false, 1, 0, true, false, .group = 4 },
+	{ 2, 1, 33, 100, 16, true, 1, 1, false, true, .bottom_right = true },
+	{ 1, 4, 20, 70, 16, true, 1, 0, true, true, 2, true },
+	{ 1, 2, 100, 33, 16, true, 1, 0, false, false, .bottom_right = true },
 };
 /* keys that are lost: few, as many as a tile has, all but one, and all */
 static const Problem lost_keys[] = {
@@ -105,7 +110,7 @@ static void infinite_keys_count_nothing(void **state)
 // test that attention rounds its outputs
 static void outputs_are_rounded(void **state)
 {
-	const Problem p = { 2, 2, 40, 40, 8, true, 1, 2, false, true };
+	const Problem p = { 2, 2, 40, 40, 8, true, 1, 2, false, true, .group = 2 };
 	Array at[ARRAYS], angles[2], L = poisoned(p.B * p.H * p.seqlen_q);
 	fill_angles(&p, angles);
 	reference_of(&p, BF16, at);
@@ -119,7 +124,7 @@ static void outputs_are_rounded(void **state)
 			written += !isnan(x);
 			assert_true(isnan(x) || x == round_to(BF16, x));
 		}
-		assert_int_equal(written, p.B * p.H * rows_of(&p, i) * p.D);
+		assert_int_equal(written, p.B * heads_in(&p, i) * rows_of(&p, i) * p.D);
 	}
 }
 

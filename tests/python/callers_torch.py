@@ -18,7 +18,7 @@ WIDTH = 16
 
 # the two functions and their inputs
 class Attention:
-	operator, settings = operators.attention, (True, 0.)
+	operator, settings = operators.attention, (1, 0.)
 
 	def ours(self, q, k, v):
 		return libsystems.flash_attention(q, k, v, causal=True)
@@ -32,7 +32,7 @@ class Attention:
 	def backward(self, inputs, results):
 		"""the operator of the backward pass, and what it takes"""
 		o, l = results
-		return operators.attention_backward, (torch.sin(o), *inputs, o, l, True,
+		return operators.attention_backward, (torch.sin(o), *inputs, o, l, 1,
 			0., False)
 
 	def inputs(self, device, dtype, shape=(2, 3, 33, WIDTH), view=lambda x: x):

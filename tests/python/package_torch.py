@@ -29,6 +29,9 @@ def gradients():
 		few = [x.detach()[:1, :2, :, :4].requires_grad_() for x in three(n, m)]
 		assert torch.autograd.gradcheck(lambda *x: libsystems.flash_attention(
 			*x, causal, scale), few)
+		few[1:] = [x.detach()[:, :1].requires_grad_() for x in few[1:]]
+		assert torch.autograd.gradcheck(lambda *x: libsystems.flash_attention(
+			*x, causal, scale, bottom_right=True), few)
 	assert torch.autograd.gradcheck(libsystems.rms_norm, rows())
 	x, _ = rows()
 	assert torch.autograd.gradcheck(libsystems.rms_norm, [x])
@@ -102,7 +105,8 @@ def graphs():
 	def passes(f, x):
 		return [f(x), *torch.autograd.grad(torch.sin(f(x)).sum(),
 			[x, *block.parameters()])]
-	want = [passes(block, x) for x in (xs := inputs(4))]
+	xs = inputs(4)
+	want = [passes(block, x) for x in xs]
 	graphed = torch.cuda.make_graphed_callables(block, tuple(inputs(1)))
 	twin = Block().cuda()
 	twin.load_state_dict(block.state_dict())
@@ -144,15 +148,17 @@ def refuses():
 			("do not fit", ValueError, attend, (x, x, x[:, :8])),
 			("do not fit", ValueError, attend, (x, x[:1], x[:1])),
 			("do not fit", ValueError, attend, (x[0, 0], x[0, 0], x[0, 0])),
+			("do not fit", ValueError, attend, (x[None], *[x.repeat(2, 1, 1)
+				[None]] * 2)),
 			("scale is", ValueError, attend, (x, x, x, False, -1.)),
 			("int64 is not supported", TypeError, norm, (x.long(), g.long())),
 			("do not fit", ValueError, norm, (x, g[:3])),
 			("types or devices", ValueError, norm, (x, g.half())),
 			("eps is", ValueError, norm, (x, g, -1.))):
 		raises(error, text, lambda: function(*inputs))
-	o, l = operators.attention(x, x, x, True, 0.)
+	o, l = operators.attention(x, x, x, 1, 0.)
 	raises(RuntimeError, "shapes of gradients", lambda:
-		operators.attention_backward(o[:1], x, x, x, o, l, True, 0., False))
+		operators.attention_backward(o[:1], x, x, x, o, l, 1, 0., False))
 	leaf = x.clone().requires_grad_()
 	first, = torch.autograd.grad(torch.sin(attend(leaf, x, x)).sum(), leaf,
 		create_graph=True)

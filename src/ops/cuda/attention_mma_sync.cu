@@ -7,8 +7,8 @@
 template <class T> struct QueryBlock {
 	HeadRows<const T> Q, K, V;
 	/* rows: the block's first in the head, the warp's first in the block and in
-	 * the head; the key after the last */
-	int first, warp_row, top, end;
+	 * the head; the last key that the warp's first sees; the key after the last */
+	int first, warp_row, top, seen, end;
 	float scale;
 };
 
@@ -16,12 +16,13 @@ template <class T>
 __device__ inline QueryBlock<T> query_block_of(const Attention &a)
 {
 	const int first = (gridDim.y - 1 - blockIdx.y) * M,
-		warp_row = threadIdx.x / 32 * 16, seqlen_k = (int)a.seqlen_k;
+		warp_row = threadIdx.x / 32 * 16, diagonal = mask_diagonal(&a);
 	return { rows_of<const T>(a.q, a.seqlen_q, a.H),
-		rows_of<const T>(a.k, a.seqlen_k, a.H),
-		rows_of<const T>(a.v, a.seqlen_k, a.H),
-		first, warp_row, first + warp_row, a.causal ? min(seqlen_k, first + M)
-		: seqlen_k, (float)a.scale };
+		rows_of<const T>(a.k, a.seqlen_k, a.H, a.group),
+		rows_of<const T>(a.v, a.seqlen_k, a.H, a.group),
+		first, warp_row, first + warp_row, first + warp_row + diagonal,
+		keys_seen(first + M, (int)a.seqlen_k, a.causal, diagonal),
+		(float)a.scale };
 }
 
 /* O = softmax(scale Q K^T) V and L of 64 queries, keys in tiles of N
@@ -36,7 +37,8 @@ void mma_sync_forward(Attention a, bool wide)
 	extern __shared__ __align__(16) char memory[];
 	auto &q = *(PaddedTile<T, M, D> *)memory;
 	auto &k = *(PaddedTile<T, N, D> *)(&q + 1), &v = *(&k + 1);
-	const auto [Q, K, V, first, warp_row, top, end, scale] = query_block_of<T>(a);
+	const auto [Q, K, V, first, warp_row, top, seen, end, scale] =
+		query_block_of<T>(a);
 	MmaBlock s[N / 16], o[D / 16] = {};
 	float largest[2] = { -FLT_MAX, -FLT_MAX }, sum[2] = { 0, 0 };
 	// start the copies of Q and the first K
@@ -53,7 +55,7 @@ void mma_sync_forward(Attention a, bool wide)
 		if (j + N < end)
 			fetch_tile(k, K, j + N, wide);
 		cp_async_commit_group();
-		apply_mask(s, top, j, K.n, a.causal);
+		apply_mask(s, seen, j, K.n, a.causal);
 		online_softmax(s, o, largest, sum, scale);
 		cp_async_wait_and_sync<1>();
 		matmul_add<F>(o, s, v);
@@ -76,7 +78,8 @@ __global__ __launch_bounds__(32 * WARPS) void mma_sync_dq(Attention a,
 	extern __shared__ __align__(16) char memory[];
 	auto &q = *(PaddedTile<T, M, D> *)memory, &d = *(&q + 1);
 	auto &k = *(PaddedTile<T, N, D> *)(&d + 1), &v = *(&k + 1);
-	const auto [Q, K, V, first, warp_row, top, end, scale] = query_block_of<T>(a);
+	const auto [Q, K, V, first, warp_row, top, seen, end, scale] =
+		query_block_of<T>(a);
 	const auto dO = rows_of<const T>(g.d_o, a.seqlen_q, a.H);
 	MmaBlock p[N / 16], ds[N / 16], dq[D / 16] = {};
 	float L[2], delta[2];
@@ -108,7 +111,7 @@ __global__ __launch_bounds__(32 * WARPS) void mma_sync_dq(Attention a,
 		// multiply Q by K, and mask the scores
 		cp_async_wait_and_sync<1>();
 		matmul_nt<F>(p, q.at + warp_row * q.stride, k);
-		apply_mask(p, top, j, K.n, a.causal);
+		apply_mask(p, seen, j, K.n, a.causal);
 		// turn scores and dP into dS
 		#pragma unroll
 		for (int i = 0; i < N / 2; i++) {
@@ -151,10 +154,11 @@ __global__ __launch_bounds__(32 * WARPS) void mma_sync_dkv(Attention a,
 	// find the rows of these keys, and the first queries that see them
 	const auto Q = rows_of<const T>(a.q, a.seqlen_q, a.H),
 		dO = rows_of<const T>(g.d_o, a.seqlen_q, a.H),
-		K = rows_of<const T>(a.k, a.seqlen_k, a.H),
-		V = rows_of<const T>(a.v, a.seqlen_k, a.H);
+		K = rows_of<const T>(a.k, a.seqlen_k, a.H, a.group),
+		V = rows_of<const T>(a.v, a.seqlen_k, a.H, a.group);
 	const int first = blockIdx.y * M, warp_row = threadIdx.x / 32 * 16,
-		top = first + warp_row, start = a.causal ? first / N * N : 0;
+		top = first + warp_row, diagonal = mask_diagonal(&a),
+		start = first_query_of(first, a.causal, diagonal) / N * N;
 	const float scale = (float)a.scale;
 	const size_t before = blockIdx.x * (size_t)Q.n;
 	MmaBlock p[N / 16], ds[N / 16], dk[D / 16] = {}, dv[D / 16] = {};
@@ -174,7 +178,7 @@ __global__ __launch_bounds__(32 * WARPS) void mma_sync_dkv(Attention a,
 		matmul_nt<F>(p, k.at + warp_row * k.stride, q);
 		// turn scores into P, masked
 		each(p, [&](float &x, int, int i, int column) {
-			const bool hidden = a.causal && j + column < top + i;
+			const bool hidden = a.causal && j + column + diagonal < top + i;
 			x = hidden ? 0 : exp2_approx((x * scale - finite_L(L[column])) * LOG2_E);
 		});
 		matmul_add<F>(dv, p, d);

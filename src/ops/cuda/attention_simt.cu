@@ -69,10 +69,11 @@ __global__ void simt_forward(Attention a)
 {
 	__shared__ float k[ROWS][D], v[ROWS][D];
 	const auto Q = rows_of<const T>(a.q, a.seqlen_q, a.H),
-		K = rows_of<const T>(a.k, a.seqlen_k, a.H),
-		V = rows_of<const T>(a.v, a.seqlen_k, a.H);
+		K = rows_of<const T>(a.k, a.seqlen_k, a.H, a.group),
+		V = rows_of<const T>(a.v, a.seqlen_k, a.H, a.group);
 	const int row = blockIdx.y * ROWS + threadIdx.x / TEAM,
-		end = a.causal ? min(K.n, (int)(blockIdx.y + 1) * ROWS) : K.n;
+		diagonal = mask_diagonal(&a),
+		end = keys_seen((blockIdx.y + 1) * ROWS, K.n, a.causal, diagonal);
 	const float scale = (float)a.scale;
 	float q[D / TEAM], o[D / TEAM] = {}, largest = -FLT_MAX, sum = 0;
 	read_part<D>(q, Q, row);
@@ -83,7 +84,8 @@ __global__ void simt_forward(Attention a)
 		__syncthreads();
 		float s[ROWS], most = largest;
 		for (int j = 0; j < ROWS; j++) {
-			const bool seen = first + j < K.n && !(a.causal && first + j > row);
+			const bool seen = first + j < K.n
+		&& !(a.causal && first + j > row + diagonal);
 			s[j] = dot<D>(q, k[j]) * scale;
 			s[j] = seen ? s[j] : -INFINITY;
 			most = fmaxf(most, s[j]);
@@ -132,12 +134,13 @@ __global__ void simt_dq(Attention a, AttentionGradient g, float *deltas)
 {
 	__shared__ float k[ROWS][D], v[ROWS][D];
 	const auto Q = rows_of<const T>(a.q, a.seqlen_q, a.H),
-		K = rows_of<const T>(a.k, a.seqlen_k, a.H),
-		V = rows_of<const T>(a.v, a.seqlen_k, a.H),
+		K = rows_of<const T>(a.k, a.seqlen_k, a.H, a.group),
+		V = rows_of<const T>(a.v, a.seqlen_k, a.H, a.group),
 		O = rows_of<const T>(a.o, a.seqlen_q, a.H),
 		dO = rows_of<const T>(g.d_o, a.seqlen_q, a.H);
 	const int row = blockIdx.y * ROWS + threadIdx.x / TEAM,
-		end = a.causal ? min(K.n, (int)(blockIdx.y + 1) * ROWS) : K.n;
+		diagonal = mask_diagonal(&a),
+		end = keys_seen((blockIdx.y + 1) * ROWS, K.n, a.causal, diagonal);
 	const size_t at = blockIdx.x * (size_t)Q.n + row;
 	const float scale = (float)a.scale,
 		L = row < Q.n ? finite_L(((const float *)a.L.at)[at]) : 0;
@@ -158,7 +161,8 @@ __global__ void simt_dq(Attention a, AttentionGradient g, float *deltas)
 		__syncthreads();
 		// add what each key gives to dQ
 		for (int j = 0; j < ROWS; j++) {
-			const bool seen = first + j < K.n && !(a.causal && first + j > row);
+			const bool seen = first + j < K.n
+				&& !(a.causal && first + j > row + diagonal);
 			const float p = expf(dot<D>(q, k[j]) * scale - L),
 				ds = p * (dot<D>(d, v[j]) - delta) * scale;
 			add_times<D>(dq, seen ? ds : 0, k[j]);
@@ -176,11 +180,12 @@ __global__ void simt_dkv(Attention a, AttentionGradient g, const float *deltas)
 {
 	__shared__ float q[ROWS][D], d[ROWS][D];
 	const auto Q = rows_of<const T>(a.q, a.seqlen_q, a.H),
-		K = rows_of<const T>(a.k, a.seqlen_k, a.H),
-		V = rows_of<const T>(a.v, a.seqlen_k, a.H),
+		K = rows_of<const T>(a.k, a.seqlen_k, a.H, a.group),
+		V = rows_of<const T>(a.v, a.seqlen_k, a.H, a.group),
 		dO = rows_of<const T>(g.d_o, a.seqlen_q, a.H);
 	const int row = blockIdx.y * ROWS + threadIdx.x / TEAM,
-		start = a.causal ? blockIdx.y * ROWS : 0;
+		diagonal = mask_diagonal(&a),
+		start = first_query_of(blockIdx.y * ROWS, a.causal, diagonal);
 	const size_t before = blockIdx.x * (size_t)Q.n;
 	const float scale = (float)a.scale, *L = (const float *)a.L.at + before;
 	float k[D / TEAM], v[D / TEAM], dk[D / TEAM] = {}, dv[D / TEAM] = {};
@@ -193,7 +198,7 @@ __global__ void simt_dkv(Attention a, AttentionGradient g, const float *deltas)
 		__syncthreads();
 		// add what each query gives to dK and dV
 		for (int i = 0; i < min(ROWS, Q.n - first); i++) {
-			const bool seen = !(a.causal && row > first + i);
+			const bool seen = !(a.causal && row > first + i + diagonal);
 			const float score = dot<D>(k, q[i]) * scale,
 				p = seen ? expf(score - finite_L(L[first + i])) : 0,
 				ds = p * (dot<D>(v, d[i]) - deltas[before + first + i]) * scale;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "ops/attention_plan.h"
 #include "ops/cuda/hopper.h"
 #include "ops/cuda/launch_context.h"
 
@@ -47,6 +48,13 @@ bool hopper_supports(Device *d, const Attention *a, const AttentionGradient *g)
 	return (a->B == 0 || moves)
 		&& (g == NULL || (tma_aligned(g->d_o) && tma_aligned(g->dq)
 		&& tma_aligned(g->dk) && tma_aligned(g->dv)));
+}
+
+bool cuda_warp_specialized_supports(Device *d, const Attention *a,
+	const AttentionGradient *g)
+{
+	return hopper_supports(d, a, g)
+		&& !(g && a->causal && mask_diagonal(a) != 0);
 }
 
 // find the function that encodes tensor maps

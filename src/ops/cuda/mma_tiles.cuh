@@ -2,6 +2,7 @@
 #ifndef OPS_CUDA_MMA_TILES_CUH
 #define OPS_CUDA_MMA_TILES_CUH
 
+#include "ops/attention_plan.h"
 #include "ops/cuda/mma.cuh"
 
 /* warps of a block of threads, and the rows that stay with it, 16 a warp */
@@ -15,10 +16,13 @@ template <class T> struct HeadRows {
 	int n;
 };
 
+/* of the block's head; of K and V, which `group` heads share */
 template <class T>
-__device__ inline HeadRows<T> rows_of(Heads x, size_t n, size_t H)
+__device__ inline HeadRows<T> rows_of(Heads x, size_t n, size_t H,
+	size_t group = 1)
 {
-	const size_t batch = blockIdx.x / H, head = blockIdx.x % H;
+	const size_t own = blockIdx.x / group, batch = own / (H / group),
+		head = own % (H / group);
 	return { (T *)x.x.at + batch * x.batch + head * x.head, x.row, (int)n };
 }
 
@@ -134,8 +138,8 @@ __device__ inline void each(MmaBlock (&x)[C], Each f)
 	}
 }
 
-/* masks keys after the diagonal or after the last; (row, key): the upper left
- * corner of s */
+/* masks keys after the diagonal or after the last; row: the last key that the
+ * first row of s sees; key: of its first column */
 template <int C>
 __device__ inline void apply_mask(MmaBlock (&s)[C], int row, int key,
 	int seqlen_k,

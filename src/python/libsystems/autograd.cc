@@ -22,9 +22,10 @@ template <class F> c10::TypedOperatorHandle<F> find(const char *name)
 	return c10::Dispatcher::singleton().findSchemaOrThrow(name, "").typed<F>();
 }
 
-using Attend = Two (const Tensor &, const Tensor &, const Tensor &, bool, double);
+using Attend = Two (const Tensor &, const Tensor &, const Tensor &, int64_t,
+	double);
 using AttendBackward = Three (const Tensor &, const Tensor &, const Tensor &,
-	const Tensor &, const Tensor &, const Tensor &, bool, double, bool);
+	const Tensor &, const Tensor &, const Tensor &, int64_t, double, bool);
 using Norm = Two (const Tensor &, const Tensor &, double);
 using NormBackwards = Two (const Tensor &, const Tensor &, const Tensor &,
 	const Tensor &, double);
@@ -66,7 +67,7 @@ struct NoSecond : Error {
 // differentiate attention
 struct LibsystemsAttentionBackward : Node {
 	SavedVariable q, k, v, o, l;
-	bool causal;
+	int64_t mask;
 	double scale;
 
 	variable_list apply(variable_list &&gradients) override
@@ -76,7 +77,7 @@ struct LibsystemsAttentionBackward : Node {
 		if (!gradients[0].defined())
 			return variable_list(3);
 		auto [dq, dk, dv] = op.call(gradients[0], q.unpack(), k.unpack(),
-			v.unpack(), o.unpack(getptr()), l.unpack(), causal, scale,
+			v.unpack(), o.unpack(getptr()), l.unpack(), mask, scale,
 			at::globalContext().deterministicAlgorithms());
 		return variable_list{ dq, dk, dv };
 	}
@@ -89,11 +90,11 @@ struct LibsystemsAttentionBackward : Node {
 };
 
 Two attention(Keys keys, const Tensor &q, const Tensor &k, const Tensor &v,
-	bool causal, double scale)
+	int64_t mask, double scale)
 {
 	static const auto op = find<Attend>("libsystems::attention");
 	auto node = node_for<LibsystemsAttentionBackward>(q, k, v);
-	auto [o, l] = below(op, keys, q, k, v, causal, scale);
+	auto [o, l] = below(op, keys, q, k, v, mask, scale);
 	if (node) {
 		set_history(o, node);
 		node->q = SavedVariable(q, false);
@@ -101,7 +102,7 @@ Two attention(Keys keys, const Tensor &q, const Tensor &k, const Tensor &v,
 		node->v = SavedVariable(v, false);
 		node->o = SavedVariable(o, true);
 		node->l = SavedVariable(l, false);
-		node->causal = causal;
+		node->mask = mask;
 		node->scale = scale;
 	}
 	return { o, l };
@@ -109,11 +110,11 @@ Two attention(Keys keys, const Tensor &q, const Tensor &k, const Tensor &v,
 
 Three attention_backward(Keys keys, const Tensor &d_o, const Tensor &q,
 	const Tensor &k, const Tensor &v, const Tensor &o, const Tensor &l,
-	bool causal, double scale, bool deterministic)
+	int64_t mask, double scale, bool deterministic)
 {
 	static const auto op = find<AttendBackward>("libsystems::attention_backward");
 	auto node = node_for<NoSecond>(d_o, q, k, v, o, l);
-	auto [dq, dk, dv] = below(op, keys, d_o, q, k, v, o, l, causal, scale,
+	auto [dq, dk, dv] = below(op, keys, d_o, q, k, v, o, l, mask, scale,
 		deterministic);
 	for (const Tensor &x : { dq, dk, dv })
 		if (node)

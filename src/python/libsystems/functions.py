@@ -26,14 +26,18 @@ def _autocast(x):
 
 # call attention
 def flash_attention(q: Tensor, k: Tensor, v: Tensor, causal: bool = False,
-		scale: Optional[float] = None) -> Tensor:
+		scale: Optional[float] = None, bottom_right: bool = False) -> Tensor:
 	"""softmax(scale q k^T) v, exactly, without the matrix of scores in memory.
 
-	q: (..., n, D), of any strides; k, v: (..., m, D) with the same dimensions
-	before, at most one of which counts heads. The result is like q, dense.
+	q: (..., heads, n, D), of any strides; k, v: (..., kv_heads, m, D). kv_heads
+	divides heads: query head h reads head h // (heads // kv_heads) of k and v.
+	Of three dimensions the first counts sequences, of one head. The result is
+	like q, dense.
 	Types: float32, bfloat16 or float16, equal for all; on a CPU float64 as well.
 	Without a GPU D is any; a GPU's kernels take 16, 32, 64, 80 and 128.
-	causal: query i sees keys 0 ... i. scale: 1/sqrt(D), if it is None.
+	causal: query i sees keys 0 ... i or, with bottom_right, 0 ... i + m - n, so
+	that the last query sees all; a query that sees no key gets zeros. scale:
+	1/sqrt(D), if it is None.
 
 	Differentiable once with respect to q, k and v. Gradients have equal bits on
 	every run if torch.use_deterministic_algorithms is on, and on a CPU.
@@ -44,8 +48,9 @@ def flash_attention(q: Tensor, k: Tensor, v: Tensor, causal: bool = False,
 	if (dtype := _autocast(q)) is not None:
 		q, k, v = q.to(dtype), k.to(dtype), v.to(dtype)
 	scale = 0. if scale is None else scale
+	mask = (2 if bottom_right else 1) if causal else 0
 	try:
-		return operators.attention(q, k, v, causal, scale)[0]
+		return operators.attention(q, k, v, mask, scale)[0]
 	except RuntimeError as error:
 		failure = error
 	raise _explain(failure, operators.check_attention, q, k, v, scale)

@@ -329,11 +329,14 @@ void check_attention(const Look &q, const Look &k, const Look &v)
 	if (k.dtype != q.dtype || v.dtype != q.dtype || !k.beside(q) || !v.beside(q))
 		refuse("attention: types or devices differ");
 	if (q.dim < 2 || k.dim != q.dim || v.dim != q.dim || !k.fits(v, k.dim)
-		|| !q.fits(k, q.dim - 2) || q.sizes[q.dim - 1] != k.sizes[k.dim - 1])
+		|| !q.fits(k, q.dim - (q.dim > 3 ? 3 : 2))
+		|| q.sizes[q.dim - 1] != k.sizes[k.dim - 1])
 		refuse("attention: shapes do not fit");
+	if (heads_of(k) ? heads_of(q) % heads_of(k) : heads_of(q))
+		refuse("attention: heads of keys do not divide those of queries");
 }
 
-FlashShape shape_of(const Look &q, const Look &k, const Types &t, bool causal,
+FlashShape shape_of(const Look &q, const Look &k, const Types &t, int64_t mask,
 	double scale)
 {
 	if (!(scale >= 0) || std::isinf(scale))
@@ -341,11 +344,12 @@ FlashShape shape_of(const Look &q, const Look &k, const Types &t, bool causal,
 	FlashShape s = { };
 	s.batch = batch_of(q);
 	s.heads = heads_of(q);
+	s.kv_heads = heads_of(k);
 	s.seqlen_q = q.sizes[q.dim - 2];
 	s.seqlen_k = k.sizes[k.dim - 2];
 	s.head_size = q.sizes[q.dim - 1];
 	s.scale = scale;
-	s.causal = causal;
+	s.causal = static_cast<int32_t>(mask);
 	s.type = t.attention;
 	s.on_gpu = q.on_gpu();
 	s.gpu = std::max(q.gpu, 0);
@@ -355,12 +359,12 @@ FlashShape shape_of(const Look &q, const Look &k, const Types &t, bool causal,
 
 using Two = std::pair<Tensor, Tensor>;
 
-Two attention(const Look &q, const Look &k, const Look &v, bool causal,
+Two attention(const Look &q, const Look &k, const Look &v, int64_t mask,
 	double scale)
 {
 	check_attention(q, k, v);
 	const Types t = types_of(q);
-	FlashShape shape = shape_of(q, k, t, causal, scale);
+	FlashShape shape = shape_of(q, k, t, mask, scale);
 	Tensor o = like(q, t.working), l = dense(q, q.dim - 1, q.sizes, t.sums);
 	if (q.numel == 0 || k.numel == 0)
 		return { as(filled(o, 0), t.outside), filled(l, -INFINITY) };
@@ -381,7 +385,7 @@ Two attention(const Look &q, const Look &k, const Look &v, bool causal,
 struct Three { Tensor q, k, v; };
 
 Three attention_backward(const Look &d_o, const Look &q, const Look &k,
-	const Look &v, const Look &o, const Look &l, bool causal, double scale,
+	const Look &v, const Look &o, const Look &l, int64_t mask, double scale,
 	bool deterministic)
 {
 	check_attention(q, k, v);
@@ -392,7 +396,7 @@ Three attention_backward(const Look &d_o, const Look &q, const Look &k,
 	if (d_o.dim != q.dim || o.dim != q.dim || l.dim != q.dim - 1
 		|| !d_o.fits(q, q.dim) || !o.fits(q, q.dim) || !l.fits(q, l.dim))
 		refuse("attention: shapes of gradients do not fit");
-	FlashShape shape = shape_of(q, k, t, causal, scale);
+	FlashShape shape = shape_of(q, k, t, mask, scale);
 	shape.deterministic = deterministic;
 	Three d = { like(q, t.working), like(k, t.working), like(v, t.working) };
 	if (q.numel == 0 || k.numel == 0)
@@ -502,7 +506,8 @@ Two norm_backward(const Look &dy, const Look &x, const Look &g, const Look &rho,
 void attention_op(StableIValue *s, uint64_t, uint64_t)
 {
 	Look q(tensor(s[0])), k(tensor(s[1])), v(tensor(s[2]));
-	auto [o, l] = attention(q, k, v, value<bool>(s[3]), value<double>(s[4]));
+	auto [o, l] = attention(q, k, v, value<int64_t>(s[3]),
+		value<double>(s[4]));
 	s[0] = word(o), s[1] = word(l);
 }
 
@@ -511,7 +516,7 @@ void attention_backward_op(StableIValue *s, uint64_t, uint64_t)
 	Look d_o(tensor(s[0])), q(tensor(s[1])), k(tensor(s[2])), v(tensor(s[3])),
 		o(tensor(s[4])), l(tensor(s[5]));
 	auto [dq, dk, dv] = attention_backward(d_o, q, k, v, o, l,
-		value<bool>(s[6]), value<double>(s[7]), value<bool>(s[8]));
+		value<int64_t>(s[6]), value<double>(s[7]), value<bool>(s[8]));
 	s[0] = word(dq), s[1] = word(dk), s[2] = word(dv);
 }
 

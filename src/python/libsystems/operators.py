@@ -17,13 +17,21 @@ def takes(name, x):
 		raise ValueError(f"{name}: {x.device} is not supported")
 
 
+def heads_fit(q, k):
+	"""are q's heads a multiple of k's? Of three dimensions none counts heads"""
+	own, shared = ((*x.shape[:-2], 1, 1)[-3 if x.dim() > 3 else 0]
+		for x in (q, k))
+	return own == shared or q.dim() > 3 and shared > 0 and own % shared == 0
+
+
 def check_attention(q, k, v, scale):
 	takes("flash_attention", q)
 	if any(x.dtype != q.dtype or x.device != q.device for x in (k, v)):
 		raise ValueError("flash_attention: types or devices differ: " + ", ".join(
 			f"{x.dtype} on {x.device}" for x in (q, k, v)))
 	if (min(q.dim(), k.dim()) < 2 or k.shape != v.shape
-			or k.shape[:-2] != q.shape[:-2] or k.shape[-1] != q.shape[-1]):
+			or q.dim() != k.dim() or k.shape[-1] != q.shape[-1]
+			or k.shape[:-3] != q.shape[:-3] or not heads_fit(q, k)):
 		raise ValueError("flash_attention: shapes do not fit: " + ", ".join(
 			str(tuple(x.shape)) for x in (q, k, v)))
 	if not 0 <= scale < math.inf:
@@ -50,10 +58,10 @@ def define(schema):
 	return getattr(torch.ops.libsystems, schema[:schema.index("(")]).default
 
 
-attention = define("attention(Tensor q, Tensor k, Tensor v, bool causal, "
+attention = define("attention(Tensor q, Tensor k, Tensor v, int mask, "
 	"float scale) -> (Tensor, Tensor)")
 attention_backward = define("attention_backward(Tensor d_o, Tensor q, Tensor k, "
-	"Tensor v, Tensor o, Tensor l, bool causal, float scale, "
+	"Tensor v, Tensor o, Tensor l, int mask, float scale, "
 	"bool deterministic) -> (Tensor, Tensor, Tensor)")
 norm = define("rms_norm(Tensor x, Tensor g, float eps) -> (Tensor, Tensor)")
 norm_backward = define("rms_norm_backward(Tensor dy, Tensor x, Tensor g, "
@@ -86,13 +94,13 @@ def fake(name):
 
 
 @fake("attention")
-def _(q, k, v, causal, scale):
+def _(q, k, v, mask, scale):
 	check_attention(q, k, v, scale)
 	return like(q), q.new_empty(q.shape[:-1], dtype=sums_type(q))
 
 
 @fake("attention_backward")
-def _(d_o, q, k, v, o, l, causal, scale, deterministic):
+def _(d_o, q, k, v, o, l, mask, scale, deterministic):
 	return like(q), like(k), like(v)
 
 
@@ -119,13 +127,13 @@ def no_second(ctx, *gradients):
 
 
 def keep_attention(ctx, inputs, output):
-	*arrays, ctx.causal, ctx.scale = inputs
+	*arrays, ctx.mask, ctx.scale = inputs
 	ctx.save_for_backward(*arrays, *output)
 	ctx.mark_non_differentiable(output[1])
 
 
 def differentiate_attention(ctx, d_o, d_l):
-	return *attention_backward(d_o, *ctx.saved_tensors, ctx.causal, ctx.scale,
+	return *attention_backward(d_o, *ctx.saved_tensors, ctx.mask, ctx.scale,
 		torch.are_deterministic_algorithms_enabled()), None, None
 
 

@@ -129,6 +129,26 @@ static void attention_follows_the_formulas(void **state)
 	}
 }
 
+/* two or four heads share one of K and V, and masks are aligned at the end */
+static void shapes_of_decoders_follow_the_formulas(void **state)
+{
+	static const Problem shapes[] = {
+		{ 2, 4, 129, 191, .group = 2 }, { 1, 8, 300, 300, .group = 4 },
+		{ 2, 4, 129, 191, .causal = true, .group = 2, .gap = 8 },
+		{ 2, 2, 130, 400, .causal = true, .bottom_right = true },
+		{ 1, 4, 1, 300, .causal = true, .group = 4, .bottom_right = true },
+		{ 1, 4, 193, 257, .causal = true, .group = 2, .bottom_right = true,
+			.heads_first = true, .gap = 3 },
+		{ 2, 2, 300, 130, .causal = true, .bottom_right = true } };
+	for (int i = 0; i < 7 * NTYPES_HERE * NWIDTHS; i++) {
+		Problem p = shapes[i / NTYPES_HERE / NWIDTHS];
+		p.D = widths[i / NTYPES_HERE % NWIDTHS];
+		p.size = 1, p.rotated = i % 2;
+		if (p.D >= 64 || getenv("QUICK") == NULL)
+			follow_the_formulas(&p, i % NTYPES_HERE);
+	}
+}
+
 static void large_scores_do_no_harm(void **state)
 {
 	for (int t = 0; t < NTYPES_HERE; t++) {
@@ -345,6 +365,7 @@ static void other_heads_are_declined(void **state)
 
 TESTS_BETWEEN(open_both, close_both,
 	on_gpu(attention_follows_the_formulas),
+	on_gpu(shapes_of_decoders_follow_the_formulas),
 	on_gpu(large_scores_do_no_harm),
 	on_gpu(lost_keys_count_nothing),
 	on_gpu(persistent_blocks_take_tiles),
