@@ -21,7 +21,13 @@ typedef struct Attention {
 	bool causal, bottom_right;      /* the second: aligned at the end */
 	/* (B, seqlen_q or seqlen_k, H, D), stored alike; K and V have H / group heads */
 	Heads q, k, v, o;
-	Array L;              /* (B, H, seqlen_q) of TYPE_REAL: scores' logsumexp */
+	/* B sequences packed one after the other: where each begins, B + 1 rows, the
+	 * last total_q or total_k; seqlen_q and seqlen_k are at least the longest.
+	 * NULL: all are as long; total_q is 0 */
+	const int *starts_q, *starts_k;
+	size_t total_q, total_k;
+	/* scores' logsumexp: (B, H, seqlen_q) or, packed, (H, total_q), TYPE_REAL */
+	Array L;
 } Attention;
 
 

@@ -23,6 +23,13 @@ static bool too_large(const FlashShape *s)
 		|| s->batch * s->heads > INT32_MAX / tiles;
 }
 
+/* have packed sequences all that they need, and others nothing? */
+static bool fit_together(const FlashShape *s)
+{
+	return s->cu_seqlens_q ? s->cu_seqlens_k && s->total_q > 0 && s->total_k > 0
+		: !s->cu_seqlens_k && !s->total_q && !s->total_k;
+}
+
 static int32_t refusal(const FlashShape *s, const FlashArray *arrays, int n,
 	const float *L)
 {
@@ -30,7 +37,7 @@ static int32_t refusal(const FlashShape *s, const FlashArray *arrays, int n,
 		|| s->head_size < 1 || !isfinite(s->scale) || s->scale < 0
 		|| s->kv_heads < 0 || (s->kv_heads > 0 && s->heads % s->kv_heads)
 		|| s->causal < FLASH_FULL || s->causal > FLASH_CAUSAL_BOTTOM_RIGHT
-		|| too_large(s))
+		|| too_large(s) || !fit_together(s))
 		return FLASH_BAD_SHAPE;
 	if (s->type < FLASH_FP32 || s->type > FLASH_FP16
 		|| (!s->on_gpu && s->type != FLASH_FP32))
@@ -66,7 +73,8 @@ static Attention attention_of(const FlashShape *s, FlashArray q, FlashArray k,
 		.scale = s->scale > 0 ? s->scale : 1 / sqrt(s->head_size),
 		.q = heads_of(s, q, s->heads), .k = heads_of(s, k, shared),
 		.v = heads_of(s, v, shared), .o = heads_of(s, o, s->heads),
-		.L = { L, TYPE_REAL } };
+		.starts_q = s->cu_seqlens_q, .starts_k = s->cu_seqlens_k,
+		.total_q = s->total_q, .total_k = s->total_k, .L = { L, TYPE_REAL } };
 }
 
 // compute attention on the caller's stream

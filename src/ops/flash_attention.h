@@ -16,7 +16,8 @@ typedef enum {
 	FLASH_BAD_SHAPE,        /* a size is not positive or too large (more than
 	                         * 4 million queries or keys, or in all more than a
 	                         * GPU's grids take), kv_heads divides not heads,
-	                         * scale is negative or not finite, or no such mask */
+	                         * scale is negative or not finite, no such mask, or a
+	                         * part of what packed sequences need is missing */
 	FLASH_BAD_TYPE,         /* no such type, or not on a CPU, which has FP32 */
 	FLASH_BAD_HEAD_SIZE,    /* the GPU's kernels are for 16, 32, 64, 80 and 128 */
 	FLASH_NULL,             /* an array is NULL */
@@ -39,6 +40,12 @@ typedef struct FlashShape {
 	int64_t batch, heads, seqlen_q, seqlen_k, head_size;
 	int64_t kv_heads;       /* of K, V and their gradients, a divisor of heads: as
 	                         * many share one; 0: heads */
+	/* sequences packed one after the other: where each begins, batch + 1 rows, the
+	 * last total_q or total_k, and in the memory of the arrays; seqlen_q and
+	 * seqlen_k are at least the longest, and L is (heads, total_q). NULL: all
+	 * sequences are as long */
+	const int32_t *cu_seqlens_q, *cu_seqlens_k;
+	int64_t total_q, total_k;
 	double scale;           /* of scores, before the softmax; 0: the usual one,
 	                         * 1/sqrt(head_size) */
 	int32_t causal;         /* a FlashMask */

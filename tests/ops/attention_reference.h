@@ -220,6 +220,46 @@ static inline Reference reference_of(const Problem *p, Type type, Array *at)
 	return r;
 }
 
+// compute packed sequences, and each by itself
+/* where sequences begin: one has no queries, one no keys */
+enum { SEQUENCES = 4 };
+static const int starts_q[] = { 0, 37, 37, 102, 230 },
+	starts_k[] = { 0, 53, 70, 70, 171 };
+
+/* all rows as one sequence; D, types, heads and masks are p's */
+static inline Problem packed_rows(Problem p)
+{
+	p.B = 1, p.heads_first = false, p.seqlen_q = starts_q[SEQUENCES];
+	p.seqlen_k = starts_k[SEQUENCES];
+	return p;
+}
+
+/* q, k: starts, where the device has them */
+static inline Attention packed_on(const Problem *p, const Array *at, Array L,
+	const int *q, const int *k)
+{
+	Attention a = attention_on(p, at, L);
+	a.B = SEQUENCES, a.starts_q = q, a.starts_k = k;
+	a.total_q = p->seqlen_q, a.total_k = p->seqlen_k;
+	a.seqlen_q = 128, a.seqlen_k = 101;
+	return a;
+}
+
+/* sequence b alone, and its parts of arrays `at` of the device d; NULL: of the
+ * host */
+static inline Problem one_of_packed(const Device *d, const Problem *p, int b,
+	const Array *at, Array *parts)
+{
+	Problem one = *p;
+	one.seqlen_q = starts_q[b + 1] - starts_q[b];
+	one.seqlen_k = starts_k[b + 1] - starts_k[b];
+	for (int a = 0; a < ARRAYS; a++) {
+		size_t first = heads_of(p, a).row * (of_keys(a) ? starts_k : starts_q)[b];
+		parts[a] = d ? array_part(d, at[a], first) : array_at(at[a], first);
+	}
+	return one;
+}
+
 // compare all that attention wrote
 static inline double largest_of(const double *x, size_t n)
 {

@@ -149,8 +149,40 @@ static void threads_change_no_bit(void **state)
 	}
 }
 
+// test that packed sequences are as alone
+static void packed_sequences_are_as_alone(void **state)
+{
+	for (int i = 0; i < 4; i++) {
+		const Problem p = packed_rows((Problem){ .H = 4, .D = 8, .size = 1,
+			.causal = i > 0, .gap = 3, .rotated = true, .group = 2,
+			.bottom_right = i > 1 });
+		Array at[ARRAYS], alone[ARRAYS], angles[2], L = poisoned(p.H
+			* p.seqlen_q), part[ARRAYS];
+		fill_angles(&p, angles);
+		reference_of(&p, i == 3 ? BF16 : TYPE_REAL, at);
+		reference_of(&p, i == 3 ? BF16 : TYPE_REAL, alone);
+		Attention a = packed_on(&p, at, L, starts_q, starts_k);
+		cpu_attention_forward(NULL, a);
+		cpu_attention_backward(NULL, a, gradient_on(&p, at, angles));
+		for (int b = 0; b < SEQUENCES; b++) {
+			Problem one = one_of_packed(NULL, &p, b, alone, part);
+			Array one_L = poisoned(one.H * one.seqlen_q);
+			Attention own = attention_on(&one, part, one_L);
+			cpu_attention_forward(NULL, own);
+			cpu_attention_backward(NULL, own, gradient_on(&one, part, angles));
+			for (size_t h = 0; h < one.H; h++)
+				expect_same("L", array_at(L, h * p.seqlen_q + starts_q[b]),
+					array_at(one_L, h * one.seqlen_q), one.seqlen_q);
+		}
+		for (int o = O; o < ARRAYS; o++)
+			expect_same(array_names[o], at[o], alone[o], length_of(&p, o));
+		assert_int_equal(release(NULL), 0);
+	}
+}
+
 TESTS(
 	checked(forward_follows_the_formulas), checked(tiles_follow_the_formulas),
 	checked(overflowing_scores_count_nothing),
 	checked(infinite_keys_count_nothing),
-	checked(outputs_are_rounded), checked(threads_change_no_bit))
+	checked(outputs_are_rounded), checked(threads_change_no_bit),
+	checked(packed_sequences_are_as_alone))

@@ -21,6 +21,13 @@ static real *shared_row_of(const Attention *a, Heads x, size_t head, size_t row)
 	return row_of(x, head / a->group, a->H / a->group, row);
 }
 
+/* L of a head, counted over sequences, from query i on */
+static real *L_of(const Attention *a, size_t head, size_t i)
+{
+	size_t queries = a->total_q ? a->total_q : a->seqlen_q;
+	return (real *)a->L.at + head * queries + i;
+}
+
 static void multiply(real *c, size_t ldc, const real *a, size_t lda,
 	const real *b, size_t ldb, Matmul s)
 {
@@ -111,6 +118,8 @@ static void attention_head(const Attention *a, size_t head, AttentionTile t,
 	size_t end = last_key(a, t.i + t.rows);
 	for (size_t r = 0; r < t.rows; r++)
 		sums[r] = (RunningSoftmax){ -INFINITY, 0 };
+	for (size_t i = 0; i < t.rows * a->D && end == 0; i++)
+		o[i / a->D * a->o.row + i % a->D] = 0;      /* there is no key */
 	for (t.j = 0; t.j < end; t.j += columns) {
 		t.columns = min_size(columns, end - t.j);
 		compute_scores(a, head, t, s);
@@ -123,8 +132,7 @@ static void attention_head(const Attention *a, size_t head, AttentionTile t,
 		real sum = sums[r].sum == 0 ? 1 : (real)sums[r].sum;
 		for (size_t d = 0; d < a->D; d++)
 			o[r * a->o.row + d] /= sum;
-		((real *)a->L.at)[head * a->seqlen_q + t.i + r] =
-			sums[r].largest + (real)log(sums[r].sum);
+		*L_of(a, head, t.i + r) = sums[r].largest + (real)log(sums[r].sum);
 	}
 	round_rows(a, a->o, head, a->H, t.i, t.rows);
 }
@@ -133,7 +141,7 @@ static void attention_head(const Attention *a, size_t head, AttentionTile t,
 void cpu_attention_forward_tiled(Device *d, Attention a, size_t rows,
 	size_t columns)
 {
-	assert(a.seqlen_k > 0 && a.scale > 0);
+	assert(a.scale > 0 && a.starts_q == NULL);
 	size_t tiles = (a.seqlen_q + rows - 1) / rows;
 	#pragma omp parallel
 	{
@@ -159,8 +167,7 @@ static void backward_tile(const Attention *a, const AttentionGradient *g,
 	size_t head, AttentionTile t, ScoreGradients w)
 {
 	size_t H = a->H, D = a->D;
-	const real *dO = row_of(g->d_o, head, H, t.i), *L = (const real *)a->L.at
-		+ head * a->seqlen_q + t.i;
+	const real *dO = row_of(g->d_o, head, H, t.i), *L = L_of(a, head, t.i);
 	compute_scores(a, head, t, w.p);
 	multiply(w.dp, t.columns, dO, g->d_o.row, shared_row_of(a, a->v, head, t.j),
 		a->v.row, (Matmul){ .m = t.rows, .n = t.columns, .k = D,
@@ -274,16 +281,59 @@ bool cpu_supports_attention(Device *d, Type type, size_t D)
 
 enum { TILE = 64 };                     /* queries, and keys, of a tile */
 
+// take packed sequences apart
+/* one for all sequences, or one for each, if they are packed */
+static size_t problems_of(const Attention *a)
+{
+	return a->starts_q ? a->B : 1;
+}
+
+static Heads from_row(Heads x, const int *starts, size_t b)
+{
+	x.x = array_at(x.x, starts[b] * x.row);
+	return x;
+}
+
+static Attention sequence_of(const Attention *a, size_t b)
+{
+	Attention one = *a;
+	const int *q = a->starts_q, *k = a->starts_k;
+	if (q == NULL)
+		return one;
+	one.B = 1, one.starts_q = one.starts_k = NULL;
+	one.seqlen_q = q[b + 1] - q[b], one.seqlen_k = k[b + 1] - k[b];
+	one.q = from_row(a->q, q, b), one.o = from_row(a->o, q, b);
+	one.k = from_row(a->k, k, b), one.v = from_row(a->v, k, b);
+	one.L = array_at(a->L, q[b]);
+	return one;
+}
+
+static AttentionGradient gradient_of_sequence(const Attention *a,
+	const AttentionGradient *g, size_t b)
+{
+	AttentionGradient one = *g;
+	const int *q = a->starts_q, *k = a->starts_k;
+	if (q == NULL)
+		return one;
+	one.d_o = from_row(g->d_o, q, b), one.dq = from_row(g->dq, q, b);
+	one.dk = from_row(g->dk, k, b), one.dv = from_row(g->dv, k, b);
+	return one;
+}
+
 void cpu_attention_forward(Device *d, Attention a)
 {
-	cpu_attention_forward_tiled(d, a, TILE, TILE);
+	for (size_t b = 0; b < problems_of(&a); b++)
+		cpu_attention_forward_tiled(d, sequence_of(&a, b), TILE, TILE);
 }
 
 void cpu_attention_backward(Device *d, Attention a, AttentionGradient g)
 {
-	cpu_attention_backward_tiled(d, a, g, TILE, TILE);
+	for (size_t b = 0; b < problems_of(&a); b++)
+		cpu_attention_backward_tiled(d, sequence_of(&a, b),
+			gradient_of_sequence(&a, &g, b), TILE, TILE);
 }
 
+// list the attention kernel of the CPU
 static bool supports_all(Device *d, const Attention *a,
 	const AttentionGradient *g)
 {

@@ -32,13 +32,14 @@ static void add_groups(Device *d, const Attention &a, Heads to, const void *from
 {
 	const bool wide = packs(to.x, EACH) && to.batch % EACH == 0
 		&& to.row % EACH == 0 && to.head % EACH == 0;
-	const size_t packs = a.B * a.H / a.group * a.seqlen_k * a.D / EACH;
+	const size_t n = a.total_k ? a.total_k : a.seqlen_k,
+		B = a.total_k ? 1 : a.B, packs = B * a.H / a.group * n * a.D / EACH;
 	with_type(to.x.type, [&](auto stored) {
 		using T = decltype(stored);
 		const auto kernel = wide ? sum_over_groups<T, EACH>
 			: sum_over_groups<T, 1>;
 		kernel<<<blocks_for(packs, THREADS), THREADS, 0, cuda_stream(d)>>>(to,
-			(const T *)from, packs, a.seqlen_k, a.H, a.group, a.D);
+			(const T *)from, packs, n, a.H, a.group, a.D);
 	});
 	LAUNCHED();
 }
@@ -47,7 +48,7 @@ static void add_groups(Device *d, const Attention &a, Heads to, const void *from
 /* bytes of dK, or dV, of each head of Q, a multiple of 256 */
 static size_t own_nbytes(const Attention &a)
 {
-	const size_t n = a.B * a.H * a.seqlen_k * a.D;
+	const size_t n = a.H * (a.total_k ? a.total_k : a.B * a.seqlen_k) * a.D;
 	return (n * type_size(a.k.x.type) + 255) / 256 * 256;
 }
 
@@ -59,7 +60,8 @@ extern "C" size_t cuda_group_scratch(const Attention *a,
 
 static Heads own_heads(const Attention &a, void *at, Type type)
 {
-	return { { at, type }, a.H * a.seqlen_k * a.D, a.D, a.seqlen_k * a.D };
+	const size_t n = a.total_k ? a.total_k : a.seqlen_k;
+	return { { at, type }, a.H * n * a.D, a.D, n * a.D };
 }
 
 extern "C" void cuda_sum_over_groups(Device *d, Attention a, AttentionGradient g,

@@ -15,14 +15,14 @@ template <class T> struct QueryBlock {
 template <class T>
 __device__ inline QueryBlock<T> query_block_of(const Attention &a)
 {
+	const auto Q = query_rows<const T>(a.q, a);
+	const auto K = key_rows<const T>(a.k, a), V = key_rows<const T>(a.v, a);
 	const int first = (gridDim.y - 1 - blockIdx.y) * M,
-		warp_row = threadIdx.x / 32 * 16, diagonal = mask_diagonal(&a);
-	return { rows_of<const T>(a.q, a.seqlen_q, a.H),
-		rows_of<const T>(a.k, a.seqlen_k, a.H, a.group),
-		rows_of<const T>(a.v, a.seqlen_k, a.H, a.group),
-		first, warp_row, first + warp_row, first + warp_row + diagonal,
-		keys_seen(first + M, (int)a.seqlen_k, a.causal, diagonal),
-		(float)a.scale };
+		warp_row = threadIdx.x / 32 * 16,
+		diagonal = a.bottom_right ? K.n - Q.n : 0;
+	return { Q, K, V, first, warp_row, first + warp_row,
+		first + warp_row + diagonal,
+		keys_seen(first + M, K.n, a.causal, diagonal), (float)a.scale };
 }
 
 /* O = softmax(scale Q K^T) V and L of 64 queries, keys in tiles of N
@@ -41,6 +41,8 @@ void mma_sync_forward(Attention a, bool wide)
 		query_block_of<T>(a);
 	MmaBlock s[N / 16], o[D / 16] = {};
 	float largest[2] = { -FLT_MAX, -FLT_MAX }, sum[2] = { 0, 0 };
+	if (first >= Q.n)               /* a packed sequence is shorter */
+		return;
 	// start the copies of Q and the first K
 	fetch_tile(q, Q, first, wide);
 	fetch_tile(k, K, 0, wide);
@@ -61,9 +63,9 @@ void mma_sync_forward(Attention a, bool wide)
 		matmul_add<F>(o, s, v);
 		__syncthreads();
 	}
-	divide_by_sums(o, largest, sum, (float *)a.L.at + blockIdx.x * (size_t)Q.n,
-		top, Q.n, scale);
-	write_rows(rows_of<T>(a.o, a.seqlen_q, a.H), top, o, wide);
+	divide_by_sums(o, largest, sum, (float *)a.L.at + rows_before(a), top, Q.n,
+		scale);
+	write_rows(query_rows<T>(a.o, a), top, o, wide);
 }
 
 // find the gradient of 64 queries
@@ -80,21 +82,23 @@ __global__ __launch_bounds__(32 * WARPS) void mma_sync_dq(Attention a,
 	auto &k = *(PaddedTile<T, N, D> *)(&d + 1), &v = *(&k + 1);
 	const auto [Q, K, V, first, warp_row, top, seen, end, scale] =
 		query_block_of<T>(a);
-	const auto dO = rows_of<const T>(g.d_o, a.seqlen_q, a.H);
+	const auto dO = query_rows<const T>(g.d_o, a);
 	MmaBlock p[N / 16], ds[N / 16], dq[D / 16] = {};
 	float L[2], delta[2];
+	if (first >= Q.n)
+		return;
 	// start the copies of Q, dO and the first V
 	fetch_tile(q, Q, first, wide);
 	fetch_tile(d, dO, first, wide);
 	fetch_tile(v, V, 0, wide);
 	cp_async_commit_group();
 	// find delta of the queries, and read L
-	find_delta<D, 1>(delta, rows_of<const T>(a.o, a.seqlen_q, a.H), dO, top,
+	find_delta<D, 1>(delta, query_rows<const T>(a.o, a), dO, top,
 		scale);
 	#pragma unroll
 	for (int low = 0; low < 2; low++) {
 		const int row = top + low * 8 + threadIdx.x % 32 / 4;
-		const size_t at = blockIdx.x * (size_t)Q.n + row;
+		const size_t at = rows_before(a) + row;
 		L[low] = row < Q.n ? finite_L(((const float *)a.L.at)[at]) : 0;
 		if (row < Q.n && threadIdx.x % 4 == 0)
 			deltas[at] = delta[low];
@@ -125,7 +129,7 @@ __global__ __launch_bounds__(32 * WARPS) void mma_sync_dq(Attention a,
 		__syncthreads();
 	}
 	rope_backward(dq, g, top, Q.n);
-	write_rows(rows_of<T>(g.dq, a.seqlen_q, a.H), top, dq, wide);
+	write_rows(query_rows<T>(g.dq, a), top, dq, wide);
 }
 
 // find the gradients of 64 keys and values
@@ -152,16 +156,18 @@ __global__ __launch_bounds__(32 * WARPS) void mma_sync_dkv(Attention a,
 	auto &q = *(PaddedTile<T, N, D> *)(&v + 1), &d = *(&q + 1);
 	float *L = (float *)(&d + 1), *delta = L + N;
 	// find the rows of these keys, and the first queries that see them
-	const auto Q = rows_of<const T>(a.q, a.seqlen_q, a.H),
-		dO = rows_of<const T>(g.d_o, a.seqlen_q, a.H),
-		K = rows_of<const T>(a.k, a.seqlen_k, a.H, a.group),
-		V = rows_of<const T>(a.v, a.seqlen_k, a.H, a.group);
+	const auto Q = query_rows<const T>(a.q, a),
+		dO = query_rows<const T>(g.d_o, a),
+		K = key_rows<const T>(a.k, a),
+		V = key_rows<const T>(a.v, a);
 	const int first = blockIdx.y * M, warp_row = threadIdx.x / 32 * 16,
-		top = first + warp_row, diagonal = mask_diagonal(&a),
+		top = first + warp_row, diagonal = a.bottom_right ? K.n - Q.n : 0,
 		start = first_query_of(first, a.causal, diagonal) / N * N;
 	const float scale = (float)a.scale;
-	const size_t before = blockIdx.x * (size_t)Q.n;
+	const size_t before = rows_before(a);
 	MmaBlock p[N / 16], ds[N / 16], dk[D / 16] = {}, dv[D / 16] = {};
+	if (first >= K.n)
+		return;
 	// start the copies of K, V and the first dO
 	fetch_tile(k, K, first, wide);
 	fetch_tile(v, V, first, wide);
@@ -200,8 +206,8 @@ __global__ __launch_bounds__(32 * WARPS) void mma_sync_dkv(Attention a,
 		__syncthreads();
 	}
 	rope_backward(dk, g, top, K.n);
-	write_rows(rows_of<T>(g.dk, a.seqlen_k, a.H), top, dk, wide);
-	write_rows(rows_of<T>(g.dv, a.seqlen_k, a.H), top, dv, wide);
+	write_rows(own_key_rows<T>(g.dk, a), top, dk, wide);
+	write_rows(own_key_rows<T>(g.dv, a), top, dv, wide);
 }
 
 // launch attention
@@ -280,11 +286,12 @@ extern "C" void cuda_mma_sync_forward(Device *d, Attention a)
 	assert(done && "cuda_mma_sync_supports was asked");
 }
 
-/* bytes for delta, (B, H, queries) fp32: mma_sync_dq leaves it to mma_sync_dkv */
+/* bytes for delta, fp32, stored as L is: mma_sync_dq leaves it to mma_sync_dkv */
 extern "C" size_t cuda_mma_sync_scratch(Device *d, const Attention *a,
 	const AttentionGradient *g)
 {
-	return g ? a->B * a->H * a->seqlen_q * sizeof(float) : 0;
+	const size_t rows = a->total_q ? a->total_q : a->B * a->seqlen_q;
+	return g ? a->H * rows * sizeof(float) : 0;
 }
 
 extern "C" void cuda_mma_sync_backward(Device *d, Attention a,

@@ -68,11 +68,11 @@ template <class T, int D>
 __global__ void simt_forward(Attention a)
 {
 	__shared__ float k[ROWS][D], v[ROWS][D];
-	const auto Q = rows_of<const T>(a.q, a.seqlen_q, a.H),
-		K = rows_of<const T>(a.k, a.seqlen_k, a.H, a.group),
-		V = rows_of<const T>(a.v, a.seqlen_k, a.H, a.group);
+	const auto Q = query_rows<const T>(a.q, a),
+		K = key_rows<const T>(a.k, a),
+		V = key_rows<const T>(a.v, a);
 	const int row = blockIdx.y * ROWS + threadIdx.x / TEAM,
-		diagonal = mask_diagonal(&a),
+		diagonal = a.bottom_right ? K.n - Q.n : 0,
 		end = keys_seen((blockIdx.y + 1) * ROWS, K.n, a.causal, diagonal);
 	const float scale = (float)a.scale;
 	float q[D / TEAM], o[D / TEAM] = {}, largest = -FLT_MAX, sum = 0;
@@ -105,9 +105,9 @@ __global__ void simt_forward(Attention a)
 	#pragma unroll
 	for (int i = 0; i < D / TEAM; i++)
 		o[i] *= inverse_sum(sum);
-	write_part<D>(rows_of<T>(a.o, a.seqlen_q, a.H), row, o);
+	write_part<D>(query_rows<T>(a.o, a), row, o);
 	if (row < Q.n && threadIdx.x % TEAM == 0)
-		((float *)a.L.at)[blockIdx.x * (size_t)Q.n + row] = largest + logf(sum);
+		((float *)a.L.at)[rows_before(a) + row] = largest + logf(sum);
 }
 
 // propagate through attention row by row
@@ -133,15 +133,15 @@ template <class T, int D>
 __global__ void simt_dq(Attention a, AttentionGradient g, float *deltas)
 {
 	__shared__ float k[ROWS][D], v[ROWS][D];
-	const auto Q = rows_of<const T>(a.q, a.seqlen_q, a.H),
-		K = rows_of<const T>(a.k, a.seqlen_k, a.H, a.group),
-		V = rows_of<const T>(a.v, a.seqlen_k, a.H, a.group),
-		O = rows_of<const T>(a.o, a.seqlen_q, a.H),
-		dO = rows_of<const T>(g.d_o, a.seqlen_q, a.H);
+	const auto Q = query_rows<const T>(a.q, a),
+		K = key_rows<const T>(a.k, a),
+		V = key_rows<const T>(a.v, a),
+		O = query_rows<const T>(a.o, a),
+		dO = query_rows<const T>(g.d_o, a);
 	const int row = blockIdx.y * ROWS + threadIdx.x / TEAM,
-		diagonal = mask_diagonal(&a),
+		diagonal = a.bottom_right ? K.n - Q.n : 0,
 		end = keys_seen((blockIdx.y + 1) * ROWS, K.n, a.causal, diagonal);
-	const size_t at = blockIdx.x * (size_t)Q.n + row;
+	const size_t at = rows_before(a) + row;
 	const float scale = (float)a.scale,
 		L = row < Q.n ? finite_L(((const float *)a.L.at)[at]) : 0;
 	float q[D / TEAM], d[D / TEAM], o[D / TEAM], dq[D / TEAM] = {}, delta = 0;
@@ -169,7 +169,7 @@ __global__ void simt_dq(Attention a, AttentionGradient g, float *deltas)
 		}
 	}
 	rope_backward<D>(dq, g, row, Q.n);
-	write_part<D>(rows_of<T>(g.dq, a.seqlen_q, a.H), row, dq);
+	write_part<D>(query_rows<T>(g.dq, a), row, dq);
 }
 
 // propagate through attention row by row
@@ -179,14 +179,14 @@ template <class T, int D>
 __global__ void simt_dkv(Attention a, AttentionGradient g, const float *deltas)
 {
 	__shared__ float q[ROWS][D], d[ROWS][D];
-	const auto Q = rows_of<const T>(a.q, a.seqlen_q, a.H),
-		K = rows_of<const T>(a.k, a.seqlen_k, a.H, a.group),
-		V = rows_of<const T>(a.v, a.seqlen_k, a.H, a.group),
-		dO = rows_of<const T>(g.d_o, a.seqlen_q, a.H);
+	const auto Q = query_rows<const T>(a.q, a),
+		K = key_rows<const T>(a.k, a),
+		V = key_rows<const T>(a.v, a),
+		dO = query_rows<const T>(g.d_o, a);
 	const int row = blockIdx.y * ROWS + threadIdx.x / TEAM,
-		diagonal = mask_diagonal(&a),
+		diagonal = a.bottom_right ? K.n - Q.n : 0,
 		start = first_query_of(blockIdx.y * ROWS, a.causal, diagonal);
-	const size_t before = blockIdx.x * (size_t)Q.n;
+	const size_t before = rows_before(a);
 	const float scale = (float)a.scale, *L = (const float *)a.L.at + before;
 	float k[D / TEAM], v[D / TEAM], dk[D / TEAM] = {}, dv[D / TEAM] = {};
 	read_part<D>(k, K, row);
@@ -207,8 +207,8 @@ __global__ void simt_dkv(Attention a, AttentionGradient g, const float *deltas)
 		}
 	}
 	rope_backward<D>(dk, g, row, K.n);
-	write_part<D>(rows_of<T>(g.dk, a.seqlen_k, a.H), row, dk);
-	write_part<D>(rows_of<T>(g.dv, a.seqlen_k, a.H), row, dv);
+	write_part<D>(own_key_rows<T>(g.dk, a), row, dk);
+	write_part<D>(own_key_rows<T>(g.dv, a), row, dv);
 }
 
 // launch attention row by row

@@ -16,7 +16,8 @@ extern "C" bool cuda_split_fp16_supports(Device *d, const Attention *a,
 	const AttentionGradient *)
 {
 	return a->q.x.type == FP32 && with_width(a->D, [](auto) { })
-		&& !(a->causal && mask_diagonal(a)) && hopper_present(d);
+		&& a->starts_q == NULL && !(a->causal && mask_diagonal(a))
+		&& hopper_present(d);
 }
 
 static bool heads_movable(Heads x, size_t N)

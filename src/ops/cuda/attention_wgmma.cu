@@ -201,7 +201,7 @@ void wgmma_forward(Attention a, const __grid_constant__ WgmmaMaps maps)
 	});
 	divide_by_sums(o, largest, sum, (float *)a.L.at + blockIdx.x * (size_t)at.n,
 		at.top, at.n, at.scale);
-	write_rows(rows_of<T>(a.o, a.seqlen_q, a.H), at.top, o, true);
+	write_rows(query_rows<T>(a.o, a), at.top, o, true);
 #endif
 }
 
@@ -239,8 +239,8 @@ void wgmma_dq(Attention a, AttentionGradient g,
 		fetch_keys(0, 0);
 	}
 	// store L and delta of 128 queries
-	find_delta<D, 8>(delta, rows_of<const T>(a.o, a.seqlen_q, a.H),
-		rows_of<const T>(g.d_o, a.seqlen_q, a.H), at.top, at.scale);
+	find_delta<D, 8>(delta, query_rows<const T>(a.o, a),
+		query_rows<const T>(g.d_o, a), at.top, at.scale);
 	#pragma unroll
 	for (int low = 0; low < 2; low++) {
 		const int row = at.top + low * 8 + threadIdx.x % 32 / 4;
@@ -272,7 +272,7 @@ void wgmma_dq(Attention a, AttentionGradient g,
 		wait_and_pin<0>(dq, left);
 	});
 	rope_backward(dq, g, at.top, at.n);
-	write_rows(rows_of<T>(g.dq, a.seqlen_q, a.H), at.top, dq, true);
+	write_rows(query_rows<T>(g.dq, a), at.top, dq, true);
 #endif
 }
 
@@ -339,8 +339,8 @@ void wgmma_dkv(Attention a, AttentionGradient g,
 		wait_and_pin<0>(dv, dk, p_operand, ds_operand);
 	});
 	rope_backward(dk, g, top, (int)a.seqlen_k);
-	write_rows(rows_of<T>(g.dk, a.seqlen_k, a.H), top, dk, true);
-	write_rows(rows_of<T>(g.dv, a.seqlen_k, a.H), top, dv, true);
+	write_rows(own_key_rows<T>(g.dk, a), top, dk, true);
+	write_rows(own_key_rows<T>(g.dv, a), top, dv, true);
 #endif
 }
 

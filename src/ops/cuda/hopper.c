@@ -41,7 +41,7 @@ static bool has_kernels(Type type, size_t D)
 
 bool hopper_supports(Device *d, const Attention *a, const AttentionGradient *g)
 {
-	if (!hopper_present(d) || !has_kernels(a->q.x.type, a->D))
+	if (!hopper_present(d) || !has_kernels(a->q.x.type, a->D) || a->starts_q)
 		return false;
 	const bool moves = tma_aligned(a->q) && tma_aligned(a->k)
 		&& tma_aligned(a->v) && tma_aligned(a->o);

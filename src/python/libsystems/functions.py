@@ -55,6 +55,32 @@ def flash_attention(q: Tensor, k: Tensor, v: Tensor, causal: bool = False,
 		failure = error
 	raise _explain(failure, operators.check_attention, q, k, v, scale)
 
+# call attention of packed sequences
+def flash_attention_varlen(q: Tensor, k: Tensor, v: Tensor,
+		cu_seqlens_q: Tensor, cu_seqlens_k: Tensor, max_seqlen_q: int,
+		max_seqlen_k: int, causal: bool = False, scale: Optional[float] = None,
+		bottom_right: bool = False) -> Tensor:
+	"""flash_attention of sequences that are packed one after the other.
+
+	q: (total_q, heads, D); k, v: (total_k, kv_heads, D), of any strides; the
+	result is like q, dense. cu_seqlens_q, cu_seqlens_k: (batch + 1), int32, dense
+	and on the same device: 0, then where each sequence ends. They are not
+	looked at on the host, and must increase. max_seqlen_q, max_seqlen_k: at least
+	the longest sequence's. Sequences may be empty. The rest, and errors, as for
+	flash_attention; masks are those of each sequence. On a GPU the kernels are
+	those that need no tensor maps, which are slower.
+	"""
+	if (dtype := _autocast(q)) is not None:
+		q, k, v = q.to(dtype), k.to(dtype), v.to(dtype)
+	scale = 0. if scale is None else scale
+	mask = (2 if bottom_right else 1) if causal else 0
+	inputs = q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k
+	try:
+		return operators.packed_attention(*inputs, mask, scale)[0]
+	except RuntimeError as error:
+		failure = error
+	raise _explain(failure, operators.check_packed, *inputs, scale)
+
 # call the norm
 def rms_norm(x: Tensor, weight: Optional[Tensor] = None,
 		eps: float = 1e-5) -> Tensor:

@@ -38,6 +38,21 @@ def check_attention(q, k, v, scale):
 		raise ValueError(f"flash_attention: scale is {scale}")
 
 
+def check_packed(q, k, v, starts_q, starts_k, max_q, max_k, scale):
+	name = "flash_attention_varlen"
+	if any(x.dim() != 3 for x in (q, k, v)):
+		raise ValueError(f"{name}: q, k and v have not three dimensions")
+	check_attention(*(x.transpose(0, 1)[None] for x in (q, k, v)), scale)
+	for starts in starts_q, starts_k:
+		if starts.dtype != torch.int32 or starts.device != q.device:
+			raise ValueError(f"{name}: cu_seqlens is {starts.dtype} on "
+				f"{starts.device}, not int32 on {q.device}")
+		if starts.dim() != 1 or starts.numel() < 2 or starts.stride(0) != 1:
+			raise ValueError(f"{name}: cu_seqlens has not one dimension, dense")
+	if starts_q.shape != starts_k.shape or min(max_q, max_k) < 1:
+		raise ValueError(f"{name}: numbers or lengths of sequences do not fit")
+
+
 def check_norm(x, g, eps):
 	takes("rms_norm", x)
 	if x.device != g.device or g.dtype not in (x.dtype, sums_type(x)):
@@ -62,6 +77,13 @@ attention = define("attention(Tensor q, Tensor k, Tensor v, int mask, "
 	"float scale) -> (Tensor, Tensor)")
 attention_backward = define("attention_backward(Tensor d_o, Tensor q, Tensor k, "
 	"Tensor v, Tensor o, Tensor l, int mask, float scale, "
+	"bool deterministic) -> (Tensor, Tensor, Tensor)")
+packed_attention = define("packed_attention(Tensor q, Tensor k, Tensor v, "
+	"Tensor starts_q, Tensor starts_k, int max_q, int max_k, int mask, "
+	"float scale) -> (Tensor, Tensor)")
+packed_attention_backward = define("packed_attention_backward(Tensor d_o, "
+	"Tensor q, Tensor k, Tensor v, Tensor o, Tensor l, Tensor starts_q, "
+	"Tensor starts_k, int max_q, int max_k, int mask, float scale, "
 	"bool deterministic) -> (Tensor, Tensor, Tensor)")
 norm = define("rms_norm(Tensor x, Tensor g, float eps) -> (Tensor, Tensor)")
 norm_backward = define("rms_norm_backward(Tensor dy, Tensor x, Tensor g, "
@@ -104,6 +126,17 @@ def _(d_o, q, k, v, o, l, mask, scale, deterministic):
 	return like(q), like(k), like(v)
 
 
+@fake("packed_attention")
+def _(q, k, v, starts_q, starts_k, max_q, max_k, mask, scale):
+	check_packed(q, k, v, starts_q, starts_k, max_q, max_k, scale)
+	return like(q), q.new_empty((q.shape[1], q.shape[0]), dtype=sums_type(q))
+
+
+@fake("packed_attention_backward")
+def _(d_o, q, k, v, *settings):
+	return like(q), like(k), like(v)
+
+
 @fake("rms_norm")
 def _(x, g, eps):
 	check_norm(x, g, eps)
@@ -137,8 +170,22 @@ def differentiate_attention(ctx, d_o, d_l):
 		torch.are_deterministic_algorithms_enabled()), None, None
 
 
+def keep_packed(ctx, inputs, output):
+	*arrays, starts_q, starts_k, _, _, _, _ = inputs
+	ctx.settings = inputs[5:]
+	ctx.save_for_backward(*arrays, *output, starts_q, starts_k)
+	ctx.mark_non_differentiable(output[1])
+
+
+def differentiate_packed(ctx, d_o, d_l):
+	return *packed_attention_backward(d_o, *ctx.saved_tensors, *ctx.settings,
+		torch.are_deterministic_algorithms_enabled()), *[None] * 6
+
+
 formula("attention", differentiate_attention, keep_attention)
 formula("attention_backward", no_second)
+formula("packed_attention", differentiate_packed, keep_packed)
+formula("packed_attention_backward", no_second)
 
 # name the gradients of the norm
 def keep_norm(ctx, inputs, output):
