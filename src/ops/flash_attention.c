@@ -147,7 +147,7 @@ const char *flash_attention_status(int32_t status)
 			"divide, the scale is negative or not finite, or there is no such "
 			"mask",
 		[FLASH_BAD_HEAD_SIZE] = "heads of this size are not supported: 16, 32, "
-			"64, 80 and 128 are",
+			"64, 80, 96, 128 and 256 are",
 	};
 	return caller_text(texts, sizeof texts / sizeof *texts, status);
 }

@@ -19,7 +19,8 @@ typedef enum {
 	                         * scale is negative or not finite, no such mask, or a
 	                         * part of what packed sequences need is missing */
 	FLASH_BAD_TYPE,         /* no such type, or not on a CPU, which has FP32 */
-	FLASH_BAD_HEAD_SIZE,    /* the GPU's kernels are for 16, 32, 64, 80 and 128 */
+	FLASH_BAD_HEAD_SIZE,    /* the GPU's kernels are for 16, 32, 64, 80, 96,
+	                         * 128 and 256 */
 	FLASH_NULL,             /* an array is NULL */
 	FLASH_NO_GPU,           /* no GPU of this number, or the build has no
 	                         * kernels for it */

@@ -229,7 +229,12 @@ constexpr int shared_bytes(int fixed, int numbers)
 template <class F> static bool with_heads(Type type, size_t D, F f)
 {
 	const auto with = [&](auto operands) {
-		return with_width(D, [&](auto width) { f(operands, width); });
+		const auto call = [&](auto width) { f(operands, width); };
+		switch (D) {
+		case 96:  call(Constant<96>()); return true;
+		case 256: call(Constant<256>()); return true;
+		default:  return with_width(D, call);
+		}
 	};
 	switch (type) {
 	case FP32: return with(OperandsOf<FP32>::OperandClass());

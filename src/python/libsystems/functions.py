@@ -34,7 +34,8 @@ def flash_attention(q: Tensor, k: Tensor, v: Tensor, causal: bool = False,
 	Of three dimensions the first counts sequences, of one head. The result is
 	like q, dense.
 	Types: float32, bfloat16 or float16, equal for all; on a CPU float64 as well.
-	Without a GPU D is any; a GPU's kernels take 16, 32, 64, 80 and 128.
+	Without a GPU D is any; a GPU's kernels take 16, 32, 64, 80 and 128 and, more
+	slowly, 96 and 256.
 	causal: query i sees keys 0 ... i or, with bottom_right, 0 ... i + m - n, so
 	that the last query sees all; a query that sees no key gets zeros. scale:
 	1/sqrt(D), if it is None.

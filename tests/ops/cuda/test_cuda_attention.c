@@ -5,10 +5,10 @@
 static const Type types[] = { FP32, TF32, BF16, FP16 };
 static const double bounds[] = { 4e-6, 2e-3, 8e-3, 1.5e-3 };
 static const double scores[] = { 2e-6, 1e-3, 2e-6, 2e-6 };  /* of scores */
-static const size_t widths[] = { 16, 32, 64, 80, 128 };
+static const size_t widths[] = { 16, 32, 64, 80, 96, 128, 256 };
 static const size_t lengths[][2] = { { 1, 1 }, { 63, 65 }, { 64, 64 },
 	{ 129, 191 }, { 193, 64 }, { 17, 300 }, { 1000, 1000 } };
-enum { NTYPES_HERE = 4, NWIDTHS = 5, NLENGTHS = 7 };
+enum { NTYPES_HERE = 4, NWIDTHS = 7, NLENGTHS = 7 };
 
 static Array no_angles[2] = { { NULL, FP32 }, { NULL, FP32 } };
 static Array on_gpu_of_rows[2][ARRAYS + 1];     /* packed sequences, twice; L */
@@ -452,7 +452,8 @@ static void rings_never_skip_a_round(void **state)
 static void other_heads_are_declined(void **state)
 {
 	bool (*supported)(Device *, Type, size_t) = ops_for(gpu)->supports_attention;
-	assert_true(supported(gpu, BF16, 80) && supported(gpu, FP32, 128));
+	assert_true(supported(gpu, BF16, 80) && supported(gpu, FP32, 128)
+		&& supported(gpu, BF16, 256) && supported(gpu, TF32, 96));
 	assert_false(supported(gpu, BF16, 48) || supported(gpu, FP32, 0)
 		|| supported(gpu, FP64, 64));
 }
