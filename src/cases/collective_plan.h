@@ -23,13 +23,12 @@ extern CollectiveWish collective_wish;
 		"this one only: of " TRANSPORTS ", or a peer" },                       \
 	{ "dtype", OPT_CHOICE, &collective_wish.dtype, COLLECTIVE_DTYPES,          \
 		"this format only" },                                                  \
-	{ "ranks", OPT_INT, &collective_wish.ranks, "1..64", "so many ranks only" }, \
+	RANKS_OPTION_IN(&collective_wish.ranks, "1..64", "so many ranks only"),    \
 	{ "bytes", OPT_TEXT, &collective_wish.bytes, "LIST",                       \
 		"sizes of the array, commas between" },                                \
 	{ "full", OPT_FLAG, &collective_wish.full, "",                             \
 		"also on a CPU: sizes up to 1 GB, 2, 4 and 6 ranks" },                 \
-	{ "runs", OPT_INT, &collective_wish.runs, "1..1000",                       \
-		"measured runs of a size, at most" }
+	RUNS_OPTION_FOR(&collective_wish.runs, "measured runs of a size, at most")
 
 /* whether mpirun or srun started this process */
 bool collective_in_job(void);

@@ -46,7 +46,7 @@ typedef struct DdpGiven {
 	CONTEXT_OPTION(&(given).context),                                    \
 	BATCH_OPTION_IN(&(given).batch, "1..4096", "sequences of a rank"),   \
 	PRECISION_OPTION_FOR(&(given).precision, "this precision only"),     \
-	{ "fusion", OPT_CHOICE, &(given).fusion, FUSIONS, "which path" },    \
+	FUSION_OPTION(&(given).fusion),                                      \
 	RANKS_OPTION(&(given).ranks),                                        \
 	DDP_COMM_OPTIONS(given),                                             \
 	WIRE_OPTION(&(given).wire, "gradients that travel"),                 \

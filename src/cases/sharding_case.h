@@ -32,8 +32,7 @@ typedef struct ShardingGiven {
 } ShardingGiven;
 #define SHARDING_GIVEN { DDP_GIVEN, -1, -1 }
 #define SHARDING_OPTIONS(given) DDP_OPTIONS((given).ddp),                     \
-	{ "strategy", OPT_CHOICE, &(given).strategy, STRATEGIES,              \
-		"this strategy only" },                                       \
+	STRATEGY_OPTION(&(given).strategy, STRATEGIES, "this strategy only"), \
 	{ "prefetch", OPT_INT, &(given).prefetch, "-1..4",                    \
 		"units that fsdp gathers ahead; -1: 0, 1 and 2" }
 /* as ddp_given_settle; refuses what ZeRO does not have */

@@ -11,8 +11,7 @@
 static DdpGiven given = DDP_GIVEN;
 static double bucket_mb;
 static const Option options[] = { DDP_OPTIONS(given),
-	{ "bucket-mb", OPT_REAL, &bucket_mb, "MB",
-		"1e6 bytes on the wire, at most; 0: several" },
+	BUCKET_OPTION(&bucket_mb, "1e6 bytes on the wire, at most; 0: several"),
 	{ 0 } };
 
 // list bucket sizes, model sizes and transports

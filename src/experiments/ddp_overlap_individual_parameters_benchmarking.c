@@ -14,7 +14,7 @@
 static DdpGiven given = DDP_GIVEN;
 static const char *trace;
 static const Option options[] = { DDP_OPTIONS(given),
-	{ "trace", OPT_TEXT, &trace, "FILE", "the timeline for ui.perfetto.dev" },
+	TRACE_OPTION(&trace, "the timeline"),
 	{ 0 } };
 
 // plan kinds, and two timelines

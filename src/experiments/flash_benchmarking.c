@@ -22,10 +22,10 @@ static const Option options[] = {
 	PRECISION_OPTION_FOR(&precision, "this format only"),
 	LENGTH_OPTION(&length),
 	HEAD_SIZE_OPTION(&width),
-	{ "heads", OPT_INT, &heads, "1..1024", "heads of a sequence" },
+	HEADS_OPTION(&heads, "1..1024", "heads of a sequence"),
 	BATCH_OPTION_IN(&batch, "1..1024", "sequences"),
 	{ "variant", OPT_CHOICE, &variant, ATTENTION_VARIANTS, "this kernel only" },
-	{ "runs", OPT_INT, &runs, "1..1000", "of each pass; a grid has its own" },
+	RUNS_OPTION_FOR(&runs, "of each pass; a grid has its own"),
 	{ 0 }
 };
 

@@ -14,9 +14,8 @@
 static long rows, width, repeats, steps = 4;
 static const Option options[] = {
 	ROWS_OPTION(&rows),
-	{ "width", OPT_INT, &width, "1..8192", "numbers in a row: only this width" },
-	{ "repeats", OPT_INT, &repeats, "1..2000",
-		"passes forward, and as many backward" },
+	WIDTH_OPTION(&width, "1..8192"),
+	REPEATS_OPTION(&repeats),
 	STEPS_OPTION_IN(&steps, "1..1000", "measured steps of a model"),
 	{ 0 }
 };

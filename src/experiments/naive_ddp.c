@@ -12,8 +12,8 @@
 static long given_ranks, steps = 20, context = 8, batch = 2;
 static int transport, wire = -1;
 static const Option options[] = {
-	{ "ranks", OPT_INT, &given_ranks, "0..16",
-		"processes of a job; 0: 2, on a CPU also 3" },
+	RANKS_OPTION_IN(&given_ranks, "0..16",
+		"processes of a job; 0: 2, on a CPU also 3"),
 	TRANSPORT_OPTION(&transport),
 	WIRE_OPTION(&wire, "gradients that travel"),
 	STEPS_OPTION_IN(&steps, "2..10000", "steps of training"),

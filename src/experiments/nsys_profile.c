@@ -20,7 +20,7 @@ static const Option options[] = {
 	SIZE_OPTION(&size), CONTEXT_OPTION(&context), BATCH_OPTION(&batch),
 	PRECISION_OPTION(&precision), FUSION_OPTION(&fusion),
 	WARMUP_OPTION_IN(&warmup, "0..1000", "steps before the profile"),
-	{ "trace", OPT_TEXT, &trace, "FILE", "the last step for ui.perfetto.dev" },
+	TRACE_OPTION(&trace, "the last step"),
 	{ "folded", OPT_TEXT, &folded, "FILE", "the last step as folded stacks" },
 	{ "snapshot", OPT_TEXT, &snapshot, "FILE", "its memory, as PyTorch's" },
 	{ 0 }

@@ -31,9 +31,8 @@ static long rows, width, repeats;
 static int precision = -1, variant = -1;
 static const Option options[] = {
 	ROWS_OPTION(&rows),
-	{ "width", OPT_INT, &width, "1..1048576",
-		"numbers in a row: only this width" },
-	{ "repeats", OPT_INT, &repeats, "1..2000", "passes of each kind" },
+	WIDTH_OPTION(&width, "1..1048576"),
+	REPEATS_OPTION(&repeats),
 	{ "precision", OPT_CHOICE, &precision, "fp32|bf16", "only this format" },
 	{ "variant", OPT_CHOICE, &variant, CHOICES(VARIANTS_OF),
 		"only this variant of ours" },

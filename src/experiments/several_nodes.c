@@ -19,8 +19,8 @@ static const char *folder = "tables/cpu";
 static long asked_nodes;
 static double asked_Gbps;
 static const Option options[] = {
-	{ "tables", OPT_TEXT, &folder, "FOLDER",
-		"of this host: constants of the model" },
+	TABLES_OPTION(&folder, "FOLDER",
+		"of this host: constants of the model"),
 	SIZE_OPTION_FOR(&size, "of the model; else medium"),
 	{ "nodes", OPT_INT, &asked_nodes, "2..9",
 		"so many; the link has 0.25 Gbit/s unless --Gbps is given" },

@@ -31,7 +31,7 @@ static const Option options[] = {
 	SIZE_OPTION(&given.size), CONTEXT_OPTION(&given.context),
 	BATCH_OPTION_IN(&given.batch, "1..4096", "sequences of all ranks"),
 	PRECISION_OPTION(&given.precision),
-	{ "ranks", OPT_INT, &given.ranks, "1..64", "most processes of a job" },
+	RANKS_OPTION_IN(&given.ranks, "1..64", "most processes of a job"),
 	{ "tp", OPT_INT, &tp, "0..64",
 		"ranks of a group; 0: 1, 2, 4 and so on, and all --ranks" },
 	{ "dp", OPT_INT, &dp, "0..64", "groups; 0: 1 and what fits --ranks" },
