@@ -64,7 +64,7 @@
 #define RANKS_OPTION_IN(TO, RANGE, HELP) { "ranks", OPT_INT, TO, RANGE, HELP }
 #define TRANSPORT_OPTION(TO) \
 	{ "transport", OPT_CHOICE, TO, TRANSPORTS, "what carries collectives" }
-#define WIRE_OPTION(TO, HELP) { "wire", OPT_CHOICE, TO, WIRES, HELP }
+#define WIRE_OPTION(TO, HELP) { "wire", OPT_CHOICE, TO, COMMON_TYPES, HELP }
 #define SUMS_OPTION(TO) { "sums", OPT_CHOICE, TO, SUMS, "who sums gradients" }
 #define BUCKET_OPTION(TO, HELP) { "bucket-mb", OPT_REAL, TO, "MB", HELP }
 #define STRATEGY_OPTION(TO, CHOICES, HELP) \

@@ -6,17 +6,23 @@
 #include "bench/training.h"
 #include "dist/ddp.h"
 
-#define WIRES "fp32|bf16"
 /* the place where gradients are summed: collectives; or the optimizer, after
  * exchanges */
-#define SUMS "comm|optimizer"
-#define UPDATES "late|early"
+#define SUMS_OF(FIRST, NEXT) \
+	FIRST(SUMS_BY_COMM, "comm") NEXT(SUMS_BY_OPTIMIZER, "optimizer")
+#define SUMS CHOICES(SUMS_OF)
+enum { CHOICE_IDS(SUMS_OF) };
+/* weights are updated after the backward pass, or during it */
+#define UPDATES_OF(FIRST, NEXT) \
+	FIRST(UPDATE_LATE, "late") NEXT(UPDATE_EARLY, "early")
+#define UPDATES CHOICES(UPDATES_OF)
+enum { CHOICE_IDS(UPDATES_OF) };
 typedef struct DdpConfig {
 	ModelConfig model;
 	long batch;                      /* sequences of a rank */
 	int kind;                        /* of DDP_KINDS */
 	double bucket_mb;                /* 0 unless bucketed */
-	int wire, transport, sums;       /* of WIRES, TRANSPORTS, SUMS */
+	int wire, transport, sums;       /* of COMMON_TYPES, TRANSPORTS, SUMS */
 	/* thread blocks of a collective's kernel, 0: as the transport likes; as many
 	 * multiprocessors are left to it */
 	long ctas;
@@ -32,6 +38,11 @@ typedef struct DdpGiven {
 } DdpGiven;
 #define DDP_GIVEN { .size = -1, .precision = -1, .fusion = FUSION_FUSED,     \
 	.wire = -1, .batch = 4, .ctas = -1, .sums = -1, .ranks = 2 }
+/* the format of gradients on the wire; not given: fp32 */
+static inline Type ddp_wire(const DdpGiven *g)
+{
+	return g->wire < 0 ? FP32 : (Type)g->wire;
+}
 #define DDP_COMM_OPTIONS(given)                                              \
 	TRANSPORT_OPTION(&(given).transport),                                \
 	{ "ctas", OPT_INT, &(given).ctas, "-1..64",                          \
@@ -56,7 +67,8 @@ typedef struct DdpGiven {
 // declare the rows of data parallelism
 #define DDP_KEYS MODEL_KEYS, KEY(DdpConfig, batch),                         \
 	KEY(DdpConfig, kind, DDP_KINDS), KEY(DdpConfig, bucket_mb, "%g"),   \
-	KEY(DdpConfig, wire, WIRES), KEY(DdpConfig, transport, TRANSPORTS), \
+	KEY(DdpConfig, wire, COMMON_TYPES),                                 \
+	KEY(DdpConfig, transport, TRANSPORTS),                              \
 	KEY(DdpConfig, ctas), KEY(DdpConfig, sums, SUMS),                   \
 	KEY(DdpConfig, ranks)
 extern const Key ddp_keys[];

@@ -21,7 +21,8 @@ typedef struct ShardingConfig {
 #define SHARDING_KEYS MODEL_KEYS, KEY(DdpConfig, batch),                      \
 	KEY(ShardingConfig, strategy, STRATEGIES),                            \
 	KEY(ShardingConfig, prefetch), KEY(DdpConfig, bucket_mb, "%g"),       \
-	KEY(DdpConfig, wire, WIRES), KEY(DdpConfig, transport, TRANSPORTS),   \
+	KEY(DdpConfig, wire, COMMON_TYPES),                                   \
+	KEY(DdpConfig, transport, TRANSPORTS),                                \
 	KEY(DdpConfig, ctas), KEY(DdpConfig, sums, SUMS), KEY(DdpConfig, ranks)
 
 // declare the options of programs on sharding

@@ -4,8 +4,13 @@
 
 #include <stddef.h>
 
-typedef enum { MEM_PARAMETER, MEM_GRADIENT, MEM_OPTIMIZER, MEM_ACTIVATION,
-	MEM_TEMPORARY, NCATEGORIES } Category;
+#include "base/choices.h"
+
+#define CATEGORIES_OF(FIRST, NEXT) \
+	FIRST(MEM_PARAMETER, "parameter") NEXT(MEM_GRADIENT, "gradient") \
+	NEXT(MEM_OPTIMIZER, "optimizer") NEXT(MEM_ACTIVATION, "activation") \
+	NEXT(MEM_TEMPORARY, "temporary")
+typedef enum { CHOICE_IDS(CATEGORIES_OF) NCATEGORIES } Category;
 extern const char *const category_names[NCATEGORIES];
 
 /* a range inside others; equal nestings are one path, which lives as long as the

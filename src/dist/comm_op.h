@@ -4,8 +4,12 @@
 
 #include "ops/array.h"
 
-typedef enum { ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, EXCHANGE, ALL_TO_ALL,
-	BROADCAST, SEND, RECEIVE, NCOLLECTIVES } Collective;
+#define COMM_OPS_OF(FIRST, NEXT) \
+	FIRST(ALL_REDUCE, "all-reduce") NEXT(REDUCE_SCATTER, "reduce-scatter") \
+	NEXT(ALL_GATHER, "all-gather") NEXT(EXCHANGE, "exchange") \
+	NEXT(ALL_TO_ALL, "all-to-all") NEXT(BROADCAST, "broadcast") \
+	NEXT(SEND, "send") NEXT(RECEIVE, "receive")
+typedef enum { CHOICE_IDS(COMM_OPS_OF) NCOLLECTIVES } Collective;
 extern const char *const collective_names[NCOLLECTIVES];
 #define MESSAGES ((uint64_t)1 << 63)
 

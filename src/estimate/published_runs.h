@@ -10,7 +10,7 @@ typedef enum { PUBLISHED_TOKENS, PUBLISHED_TFLOPS,
 	PUBLISHED_SECONDS } PublishedUnit;
 typedef struct PublishedRun {
 	const char *source, *cited, *model;
-	const char *hardware;            /* of cost_sheets */
+	const char *hardware;            /* a name of cost_sheets */
 	long devices;
 	CostRun run;
 	double value;

@@ -22,6 +22,9 @@ static Shape given;
 static long context = 128, batch = 4, warmup = 5, steps = 10;
 static int mode = MODE_TRAIN, precision, fusion = FUSION_FUSED,
 	attention = ATTENTION_FLASH, norm;
+#define NORMS_OF(FIRST, NEXT) \
+	FIRST(RMSNORM, "rmsnorm") NEXT(LAYERNORM, "layernorm")
+enum { CHOICE_IDS(NORMS_OF) };
 
 // list the options of the benchmark
 static const Option options[] = {
@@ -42,7 +45,7 @@ static const Option options[] = {
 		"fp32, or mixed precision with a low format"),
 	FUSION_OR_JIT_OPTION(&fusion),
 	ATTENTION_OPTION(&attention),
-	{ "norm", OPT_CHOICE, &norm, "rmsnorm|layernorm",
+	{ "norm", OPT_CHOICE, &norm, CHOICES(NORMS_OF),
 		"the norm of the model; layernorm has no fused path" },
 	{ 0 }
 };
@@ -117,7 +120,7 @@ static void plan_one(Plan *plan)
 	int which = size_or(CUSTOM);
 	/* refuses impossible shapes before anything runs */
 	choose_shape(which);
-	if (norm && fusion == FUSION_FUSED)
+	if (norm == LAYERNORM && fusion == FUSION_FUSED)
 		usage_error("--norm layernorm has no fused path: give --fusion eager");
 	plan_add(plan, &(ScriptConfig){ which, context, batch, precision, fusion,
 		0 });
@@ -225,7 +228,7 @@ static void run_sizes(Row *row, const void *config)
 		model_fit_scores(m, B, T, mode);
 	} else if (c->fusion == FUSION_JIT)
 		model_keep_compute(m);
-	m->layernorm = norm;
+	m->layernorm = norm == LAYERNORM;
 	Optimizer adamw = { 0 };
 	if (mode == MODE_TRAIN)
 		adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
@@ -355,8 +358,6 @@ static void plan_split(Plan *plan)
 static void run_split(Row *row, const void *config)
 {
 	const ScriptConfig *c = config;
-	static const char *const columns[NCLASSES] = { "linear_ms",
-		"attention_ms", "elementwise_ms", "optimizer_ms" };
 	Shape shape = choose_shape(c->size);
 	size_t B = batch, T = shape.context = c->context;
 	Device *device = harness_device();
@@ -383,7 +384,7 @@ static void run_split(Row *row, const void *config)
 		median[timed] = stats_of(ms + NCLASSES * steps, (int)steps).median;
 	}
 	for (int k = 0; k < NCLASSES; k++)
-		row_set(row, columns[k], "%.4f",
+		row_set(row, class_columns[k], "%.4f",
 			stats_of(ms + k * steps, (int)steps).median);
 	// set the FLOPs of both classes of matmuls
 	double attention = 12.0 * B * T * T * shape.heads * shape.d_head

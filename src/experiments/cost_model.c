@@ -16,7 +16,7 @@ static const Option options[] = {
 	{ "fit-size", OPT_CHOICE, &cost_options.size, SIZES,
 		"fit to this model; else to medium, or large" },
 	// list the options of another machine
-	{ "hardware", OPT_CHOICE, &search_options.sheet, SEARCH_SHEETS,
+	{ "hardware", OPT_CHOICE, &search_options.sheet, CHOICES(MAP_SHEETS_OF),
 		"maps of this machine only" },
 	TFLOPS_OPTION(&search_options.custom.TFLOPs,
 		"of matmuls of another machine, by its data sheet"),
@@ -29,7 +29,7 @@ static const Option options[] = {
 	{ "node", OPT_INT, &search_options.custom.node, "1..1048576",
 		"devices of a node" },
 	// list the options of another model
-	{ "model", OPT_CHOICE, &search_options.model, SEARCH_MODELS,
+	{ "model", OPT_CHOICE, &search_options.model, CHOICES(MAP_MODELS_OF),
 		"maps of this model only" },
 	D_MODEL_OPTION(&search_options.d_model, "1..1048576",
 		"width of another model"),
@@ -82,7 +82,7 @@ static void plan_published(Plan *plan)
 static void plan_search(Plan *plan)
 {
 	CostSheet sheets[MAP_SHEETS];
-	CostModel models[MOST_MODELS];
+	CostModel models[MAP_MODELS];
 	int nsheets = search_sheets(sheets), nmodels = search_models(models);
 	count_folders();
 	if (!cost_measurements(0)->gpu)

@@ -36,7 +36,7 @@ static void plan_timeline(Plan *plan)
 			: gpu ? POLICY_BF16 : POLICY_FP32;
 	for (int k = 0; k < 2; k++)
 		ddp_plan(plan, &given, (DdpConfig){ { size, .precision = precision },
-			.kind = kinds[k], .wire = given.wire > 0 });
+			.kind = kinds[k], .wire = ddp_wire(&given) });
 }
 
 // make spans from a profile

@@ -326,18 +326,21 @@ typedef struct CallConfig {
 } CallConfig;
 #define CALLED_OF(FIRST, NEXT) \
 	FIRST(ATTENTION, "attention") NEXT(RMSNORM, "rmsnorm")
+#define TENSORS_OF(FIRST, NEXT) FIRST(ON_CPU, "cpu") NEXT(ON_GPU, "gpu")
 enum { CHOICE_IDS(CALLED_OF) };
+enum { CHOICE_IDS(TENSORS_OF) };
 static const Key call_keys[] = { KEY(CallConfig, op, CHOICES(CALLED_OF)),
-	KEY(CallConfig, tensors, "cpu|gpu"), KEY(CallConfig, dtype, PRECISIONS),
+	KEY(CallConfig, tensors, CHOICES(TENSORS_OF)),
+	KEY(CallConfig, dtype, PRECISIONS),
 	KEY(CallConfig, n), KEY(CallConfig, d), { 0 } };
 
 // plan calls on a CPU and on a GPU
 static void plan_calls(Plan *plan)
 {
 	for (int op = ATTENTION; op <= RMSNORM; op++) {
-		plan_add(plan, &(CallConfig){ op, 0, POLICY_FP32, 1, 64 });
+		plan_add(plan, &(CallConfig){ op, ON_CPU, POLICY_FP32, 1, 64 });
 		if (harness_on_gpu())
-			plan_add(plan, &(CallConfig){ op, 1, POLICY_BF16, 1024,
+			plan_add(plan, &(CallConfig){ op, ON_GPU, POLICY_BF16, 1024,
 				op == ATTENTION ? 64 : 1024 });
 	}
 }
@@ -356,12 +359,13 @@ static void name_library(void)
 static void run_calls(Row *row, const void *config)
 {
 	enum { LIMIT_S = 120 };
+	static const char *const ops[] = { CHOICE_NAMES(CALLED_OF) },
+		*const tensors[] = { CHOICE_NAMES(TENSORS_OF) };
 	const CallConfig *c = config;
 	name_library();
 	peer_measure(row, LIMIT_S, "pytorch_sdpa.py", "calls "
 		"--op %s --tensors %s --dtype %s --n %ld --d %ld",
-		c->op == ATTENTION ? "attention" : "rmsnorm", c->tensors ? "gpu" : "cpu",
-		policies[c->dtype].name, c->n, c->d);
+		ops[c->op], tensors[c->tensors], policies[c->dtype].name, c->n, c->d);
 }
 
 // time the model with either attention

@@ -118,7 +118,8 @@ static void train_ours(Row *row, const DdpPeerConfig *c)
 {
 	DdpConfig config = { { c->size, context, c->precision, FUSION_FUSED },
 		.batch = batch, .kind = DDP_BUCKETED, .bucket_mb = c->bucket_mb,
-		.wire = strstr(c->impl, "bf16-wire") != NULL, .sums = 1,
+		.wire = strstr(c->impl, "bf16-wire") ? BF16 : FP32,
+		.sums = SUMS_BY_OPTIMIZER,
 		.ranks = c->ranks, .warmup = warmup, .steps = steps };
 	DdpCase *run = ddp_case(row, &config);
 	ddp_case_begin(run, false, 0, 0);

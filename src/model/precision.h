@@ -18,7 +18,6 @@ typedef struct Policy {
 	struct { Type input, output; } op[NKINDS];
 } Policy;
 
-extern const char *const op_kind_names[NKINDS];
 #define PRECISIONS "fp32|bf16|fp16|tf32|bf16-stream|bf16-state"
 enum { POLICY_FP32, POLICY_BF16, POLICY_FP16, POLICY_TF32, POLICY_BF16_STREAM,
 	POLICY_BF16_STATE, NPOLICIES };

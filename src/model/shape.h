@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/choices.h"
+
 typedef struct Shape {
 	long vocab, context, d_model, d_ff, layers, heads, d_head;
 	double theta;                    /* base of the rotary embedding */
@@ -17,10 +19,17 @@ typedef struct NamedShape {
 	Shape shape;
 } NamedShape;
 
-enum { SIZE_SMALL, SIZE_MEDIUM, SIZE_LARGE, SIZE_XL, SIZE_2_7B, SIZE_10B,
-	NSIZES };
-#define SIZES "small|medium|large|xl|2.7B|10B"
-/* in the order of SIZES, at the course's vocabulary and context */
+#define SIZES_OF(FIRST, NEXT) \
+	/*                 vocab  context d_model d_ff layers heads d_head theta */ \
+	FIRST(SIZE_SMALL, "small", 10000, 512,  768,  3072, 12, 12,  64, 10000) \
+	NEXT(SIZE_MEDIUM, "medium", 10000, 512, 1024, 4096, 24, 16,  64, 10000) \
+	NEXT(SIZE_LARGE, "large", 10000, 512, 1280,  5120, 36, 20,  64, 10000) \
+	NEXT(SIZE_XL, "xl",       10000, 512, 1600,  6400, 48, 25,  64, 10000) \
+	NEXT(SIZE_2_7B, "2.7B",   10000, 512, 2560, 10240, 32, 32,  80, 10000) \
+	NEXT(SIZE_10B, "10B",     10000, 512, 4608, 12288, 50, 36, 128, 10000)
+#define SIZES CHOICES(SIZES_OF)
+enum { CHOICE_IDS(SIZES_OF) NSIZES };
+/* at the course's vocabulary and context */
 extern const NamedShape model_sizes[NSIZES];
 
 // declare the list of parameters
