@@ -131,10 +131,12 @@ static void plan_sizes(Plan *plan)
 	if (one_model()) {
 		plan_one(plan);
 	} else if (harness_on_gpu()) {
-		for (int p = 0; p < 4; p++)
-			plan_grid(plan, p / 2 ? POLICY_BF16 : POLICY_FP32, p % 2);
+		for (int path = FUSION_EAGER; path <= FUSION_FUSED; path++)
+			plan_grid(plan, POLICY_FP32, path);
+		for (int path = FUSION_EAGER; path <= FUSION_FUSED; path++)
+			plan_grid(plan, POLICY_BF16, path);
 	} else {
-		plan_grid(plan, precision, 0);
+		plan_grid(plan, precision, FUSION_EAGER);
 	}
 }
 
@@ -148,9 +150,9 @@ static void plan_forward(Plan *plan)
 		plan_one(plan);
 	for (int c = 0; c < (gpu ? 4 : 3) && !one_model(); c++)
 		for (int p = 0; p <= gpu; p++)
-			plan_add(plan, &(ScriptConfig){ NTRAINED,
-				contexts[c] / (gpu ? 1 : SCALE),
-				batch, p, 1, 0 });
+			plan_add(plan, &(ScriptConfig){ SIZE_10B,
+				contexts[c] / (gpu ? 1 : SCALE), batch,
+				p ? POLICY_BF16 : POLICY_FP32, FUSION_FUSED, 0 });
 }
 
 static const Key warmup_keys[] = { KEY(ScriptConfig, size, SIZES_AND_CUSTOM),
@@ -351,7 +353,8 @@ static void plan_split(Plan *plan)
 	for (int p = 0; p <= gpu; p++)
 		for (int i = 0; i < NTRAINED; i++)
 			plan_add(plan, &(ScriptConfig){ .size = i,
-				.context = gpu ? 512 : 512 / SCALE, .precision = p });
+				.context = gpu ? 512 : 512 / SCALE,
+				.precision = p ? POLICY_BF16 : POLICY_FP32 });
 }
 
 // time a step with stamps and one without

@@ -192,7 +192,7 @@ static void plan_models(Plan *plan)
 static Model *model_with(const NormModelConfig *c, Device *d, Ops *ops)
 {
 	Shape shape = studied_shape(c->size, c->context);
-	Model *m = model_new(d, &shape, &policies[0], harness_seed);
+	Model *m = model_new(d, &shape, &policies[POLICY_FP32], harness_seed);
 	m->layernorm = c->norm == LAYERNORM;
 	if (c->fusion) {
 		model_fuse(m);
