@@ -159,7 +159,7 @@ void run_memory(Row *row, const void *config)
 		row_emit(row);
 	}
 	if (!row->emitted)
-		row_set(row, "status", "skipped: no table of memory");
+		row_skip(row, "no table of memory");
 }
 
 // predict public runs

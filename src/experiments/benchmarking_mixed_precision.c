@@ -107,8 +107,7 @@ static void run_types(Row *row, const void *config)
 		row_set(row, "pytorch_bf16", "%s", theirs[i][PEER_BF16]);
 		row_set(row, "pytorch_fp16", "%s", theirs[i][PEER_FP16]);
 		if (failed)
-			row_set(row, "status", "skipped: PyTorch could not run (exit %d)",
-				failed);
+			row_skip(row, "PyTorch could not run (exit %d)", failed);
 		row_emit(row);
 	}
 }

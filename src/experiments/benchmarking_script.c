@@ -220,7 +220,7 @@ static void run_sizes(Row *row, const void *config)
 		device->on_oom(8 * B * T, device->limit, "batch");
 	if (c->fusion == FUSION_JIT
 		&& !jit_start(device, (JitSettings){ .cache = "build/jit" })) {
-		row_set(row, "status", "skipped: nothing is compiled at run time");
+		row_skip(row, "nothing is compiled at run time");
 		return;
 	}
 	Model *m = model_new(device, &shape, &policies[c->precision], harness_seed);

@@ -155,7 +155,7 @@ static void run_ctas(Row *row, const void *config)
 {
 	const CtasConfig *c = config;
 	if (!harness_on_gpu()) {
-		row_set(row, "status", "skipped: collectives have no blocks on a CPU");
+		row_skip(row, "collectives have no blocks on a CPU");
 		return;
 	}
 	DdpCase *run = ddp_case(row, &c->ddp);

@@ -189,8 +189,7 @@ static void run_hosts(Row *row, const void *config)
 	if (harness_on_gpu())
 		run(row, config);
 	else
-		row_set(row, "status", "skipped: without GPUs the sweep all_reduce has "
-			"these arrays");
+		row_skip(row, "without GPUs the sweep all_reduce has these arrays");
 }
 
 static bool full_scale(void)

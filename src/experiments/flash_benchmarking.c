@@ -150,7 +150,7 @@ static void time_passes(Device *d, const AttnRow *c, Row *row,
 	row_set(row, "variant", "%s", name);
 	if (!attention_of_config(&a, d, c, name))
 		return;
-	row_set(row, "status", "ok");
+	row_status(row, "ok");
 	double H = a.H, n = a.n, D = a.D, w = d->backend->width(a.type);
 	attention_case_gradients(&a, harness_seed);
 	attention_case_both(&a);
@@ -191,7 +191,7 @@ static void run(Row *row, const void *config)
 	const AttnRow *c = config;
 	Device *d = harness_device();
 	bool low = c->dtype == POLICY_BF16;
-	row_set(row, "status", "skipped: no kernel for these heads");   /* so far */
+	row_skip(row, "no kernel for these heads");                     /* so far */
 	for (int v = 0; v < NVARIANTS; v++)
 		if (is_wanted_shape(attention_variants[v], low, c->batch, c->heads, c->n))
 			time_passes(d, c, row, attention_variants[v]);
@@ -281,7 +281,7 @@ static void time_chosen(Device *d, const AttnRow *c, Row *row, bool atomic)
 {
 	AttentionCase a;
 	if (!attention_of_config(&a, d, c, atomic ? "chosen-atomic" : "chosen")) {
-		row_set(row, "status", "skipped: no kernel for these heads");
+		row_skip(row, "no kernel for these heads");
 		return;
 	}
 	row_set(row, "variant", "%s%s", a.kernel->name, atomic ? "-atomic" : "");

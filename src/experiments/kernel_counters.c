@@ -293,7 +293,7 @@ static void set_kernel(Row *row, const KernelCounters *k, double share)
 static void run(Row *row, const void *config)
 {
 	if (!can_count()) {
-		row_set(row, "status", "skipped: only a GPU has these counters");
+		row_skip(row, "only a GPU has these counters");
 		return;
 	}
 	KernelCounters kernels[MOST_KERNELS];

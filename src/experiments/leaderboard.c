@@ -299,8 +299,7 @@ static void run_errors(Row *row, const void *config)
 		die("out of host memory");
 	int failed = gold ? 0 : make_golden(config, made);
 	if (failed)
-		row_set(row, "status", "skipped: PyTorch could not run (exit %d)",
-			failed);
+		row_skip(row, "PyTorch could not run (exit %d)", failed);
 	else
 		large_errors_run(row, config, gold ? gold : made, given.precision < 0
 			? usual : &given.precision, given.precision < 0 ? 4 : 1);

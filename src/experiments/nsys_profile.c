@@ -324,7 +324,7 @@ static void run_kernels(Row *row, const void *config)
 	KernelTotal *totals =
 		need(malloc((p.activities->nactivities + 1) * sizeof *totals));
 	if (!p.activities->sees_activities)
-		row_set(row, "status", "skipped: the device does not tell its kernels");
+		row_skip(row, "the device does not tell its kernels");
 	for (int r = 0; r < NPHASES; r++) {
 		int n = total_by_name(p.activities, ranges[r].name, totals);
 		double all = 0;

@@ -123,10 +123,11 @@ static Records *run_job(Row *row, const OverNodesConfig *c, const char *settings
 		die("out of host memory");
 	int status = run_command(command, said, sizeof said);
 	Records *r = records_read(table);
-	if (r == NULL || records_count(r) == 0 || !records_is(r, 0, "status", "ok")) {
-		row_set(row, "status", "skipped: %s", *said ? said : "no row");
+	if (r == NULL || records_count(r) == 0
+		|| !records_is(r, 0, ROW_STATUS, "ok")) {
+		row_skip(row, "%s", *said ? said : "no row");
 		if (status == 0)
-			row_set(row, "status", "skipped: %s said nothing", program);
+			row_skip(row, "%s said nothing", program);
 		records_free(&r);
 	}
 	unlink(table);

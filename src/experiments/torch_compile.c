@@ -67,7 +67,7 @@ static bool record(Row *row, Device *d, int by)
 	cache_remove(FOLDER);
 	if (!recorded(by) || jit_start(d, settings))
 		return true;
-	row_set(row, "status", "skipped: nothing is compiled at run time");
+	row_skip(row, "nothing is compiled at run time");
 	return false;
 }
 
@@ -343,7 +343,7 @@ static void run_groups(Row *row, const void *config)
 	GroupListing list = { .row = row };
 	if (!jit_start(d, (JitSettings){ .cache = "build/jit",
 		.explain = list_group, .arg = &list })) {
-		row_set(row, "status", "skipped: nothing is compiled at run time");
+		row_skip(row, "nothing is compiled at run time");
 		return;
 	}
 	Shape shape = studied_shape(SIZE_SMALL, c->context);
