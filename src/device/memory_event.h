@@ -4,14 +4,7 @@
 
 #include <stddef.h>
 
-#include "base/choices.h"
-
-#define CATEGORIES_OF(FIRST, NEXT) \
-	FIRST(MEM_PARAMETER, "parameter") NEXT(MEM_GRADIENT, "gradient") \
-	NEXT(MEM_OPTIMIZER, "optimizer") NEXT(MEM_ACTIVATION, "activation") \
-	NEXT(MEM_TEMPORARY, "temporary")
-typedef enum { CHOICE_IDS(CATEGORIES_OF) NCATEGORIES } Category;
-extern const char *const category_names[NCATEGORIES];
+#include "device/category.h"
 
 /* a range inside others; equal nestings are one path, which lives as long as the
  * device */

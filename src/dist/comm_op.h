@@ -2,15 +2,9 @@
 #ifndef DIST_COMM_OP_H
 #define DIST_COMM_OP_H
 
+#include "dist/collective.h"
 #include "ops/array.h"
 
-#define COMM_OPS_OF(FIRST, NEXT) \
-	FIRST(ALL_REDUCE, "all-reduce") NEXT(REDUCE_SCATTER, "reduce-scatter") \
-	NEXT(ALL_GATHER, "all-gather") NEXT(EXCHANGE, "exchange") \
-	NEXT(ALL_TO_ALL, "all-to-all") NEXT(BROADCAST, "broadcast") \
-	NEXT(SEND, "send") NEXT(RECEIVE, "receive")
-typedef enum { CHOICE_IDS(COMM_OPS_OF) NCOLLECTIVES } Collective;
-extern const char *const collective_names[NCOLLECTIVES];
 #define MESSAGES ((uint64_t)1 << 63)
 
 typedef struct CommOp {

@@ -5,6 +5,7 @@
 #include "dist/comm_op.h"
 #include "dist/comm_settings.h"
 #include "dist/link.h"
+#include "dist/transport_names.h"
 
 // declare what a transport does
 /* bytes in which the memory of a GPU is shared with other processes */

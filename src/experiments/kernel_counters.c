@@ -12,6 +12,7 @@
 #include "bench/timing.h"
 #include "cases/attention_case.h"
 #include "cases/kernel_case.h"
+#include "model/sizes.h"
 #include "profile/counters.h"
 
 // read the options of kernel counters

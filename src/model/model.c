@@ -9,6 +9,7 @@
 #include "model/buffers.h"
 #include "model/path.h"
 #include "model/rank_rows.h"
+#include "model/span.h"
 
 // draw the initial weights
 static double initial_sd(int i, const Parameter *p)

@@ -3,11 +3,6 @@
 #include <assert.h>
 #include <stdio.h>
 
-const NamedShape model_sizes[NSIZES] = {
-#define SHAPE_OF(id, name, ...) { name, { __VA_ARGS__ } },
-	SIZES_OF(SHAPE_OF, SHAPE_OF)
-};
-
 // split a width into heads
 const char *shape_split_heads(Shape *s)
 {

@@ -1,36 +1,14 @@
-/* shape.h: the hyper-parameters of a model, the course's six sizes, and the
- * list of parameters */
+/* shape.h: the hyper-parameters of a model, and the list of parameters */
 #ifndef MODEL_SHAPE_H
 #define MODEL_SHAPE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/choices.h"
-
 typedef struct Shape {
 	long vocab, context, d_model, d_ff, layers, heads, d_head;
 	double theta;                    /* base of the rotary embedding */
 } Shape;
-
-/* one of the course's models */
-typedef struct NamedShape {
-	const char *name;
-	Shape shape;
-} NamedShape;
-
-#define SIZES_OF(FIRST, NEXT) \
-	/*                 vocab  context d_model d_ff layers heads d_head theta */ \
-	FIRST(SIZE_SMALL, "small", 10000, 512,  768,  3072, 12, 12,  64, 10000) \
-	NEXT(SIZE_MEDIUM, "medium", 10000, 512, 1024, 4096, 24, 16,  64, 10000) \
-	NEXT(SIZE_LARGE, "large", 10000, 512, 1280,  5120, 36, 20,  64, 10000) \
-	NEXT(SIZE_XL, "xl",       10000, 512, 1600,  6400, 48, 25,  64, 10000) \
-	NEXT(SIZE_2_7B, "2.7B",   10000, 512, 2560, 10240, 32, 32,  80, 10000) \
-	NEXT(SIZE_10B, "10B",     10000, 512, 4608, 12288, 50, 36, 128, 10000)
-#define SIZES CHOICES(SIZES_OF)
-enum { CHOICE_IDS(SIZES_OF) NSIZES };
-/* at the course's vocabulary and context */
-extern const NamedShape model_sizes[NSIZES];
 
 // declare the list of parameters
 /* per block, in this order; the blocks follow the embedding, then come ln_final
