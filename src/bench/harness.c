@@ -21,6 +21,7 @@
 #include "dist/comm.h"
 #include "dist/dry.h"
 #include "dist/ring.h"
+#include "dist/transports.h"
 #include "ops/dry.h"
 
 long harness_seed = 1;

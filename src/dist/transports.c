@@ -1,4 +1,4 @@
-#include "dist/transport.h"
+#include "dist/transports.h"
 
 #include <assert.h>
 #include <stdio.h>
