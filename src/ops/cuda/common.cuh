@@ -205,6 +205,15 @@ __device__ inline float exp2_approx(float x)
 	return y;
 }
 
+/* 2^x, where only rounding can have left x above 0, and then far above it if it
+ * is the difference of huge numbers: at most 1. NaN stays NaN */
+__device__ __forceinline__ float exp2_capped(float x)
+{
+	float y;
+	asm("min.NaN.f32 %0, %1, 0f00000000;" : "=f"(y) : "f"(x));
+	return exp2_approx(y);
+}
+
 // count blocks, check a launch
 /* blocks for n pieces of work, `each` of them in a block */
 static inline unsigned blocks_for(size_t n, size_t each)
