@@ -36,7 +36,7 @@ static void buckets_are_filled_within_the_bound(void **state)
 		}
 		check_cut(offset, count, 0);
 		check_cut(offset, count, at * random_uniform(seed, 5, draws++));
-		check_cut(offset, count, at);
+		check_cut(offset, count, offset[PARTS - 1] + count[PARTS - 1]);
 	}
 }
 
