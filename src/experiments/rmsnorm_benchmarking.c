@@ -24,7 +24,8 @@
 	NEXT(PACKS, "packs", &in_one, NORM_PACKS, false)                 \
 	NEXT(AHEAD, "ahead", &in_one, NORM_AHEAD, false)                 \
 	NEXT(WARP, "warp", &in_one, NORM_WARP, false)                    \
-	NEXT(LOOPED, "looped", &in_one, NORM_LOOPED, false)
+	NEXT(LOOPED, "looped", &in_one, NORM_LOOPED, false)              \
+	NEXT(CLUSTER, "cluster", &in_one, NORM_CLUSTER, false)
 enum { CHOICE_IDS(VARIANTS_OF) NVARIANTS, FIRST_VERSION = TWO_READS };
 
 static long rows, width, repeats;
