@@ -11,15 +11,16 @@ typedef struct Heads {
 } Heads;
 
 /* O = softmax(scale Q K^T) V in each head; causal: query i sees keys 0 ... i or,
- * if the mask is aligned at the end, 0 ... i + seqlen_k - seqlen_q. A score of -inf counts nothing, and a row all of whose scores are -inf has
- * O = 0, L = -inf and no gradient. The elements of q, k and v are finite; else
- * rows of O that share a tile with the others may be NaN */
+ * if the mask is aligned at the end, 0 ... i + seqlen_k - seqlen_q. A score of
+ * -inf counts nothing, and a row all of whose scores are -inf has O = 0, L = -inf
+ * and no gradient. The elements of q, k and v are finite; else rows of O that
+ * share a tile with the others may be NaN */
 typedef struct Attention {
 	size_t B, H, seqlen_q, seqlen_k, D;
 	size_t group;           /* heads of Q, O that share one of K, V; divides H */
 	double scale;           /* > 0 */
 	bool causal, bottom_right;      /* the second: aligned at the end */
-	/* (B, seqlen_q or seqlen_k, H, D), stored alike; K and V have H / group heads */
+	/* (B, seqlen_q or seqlen_k, H, D), stored alike; K, V have H / group heads */
 	Heads q, k, v, o;
 	/* B sequences packed one after the other: where each begins, B + 1 rows, the
 	 * last total_q or total_k; seqlen_q and seqlen_k are at least the longest.

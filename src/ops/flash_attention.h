@@ -41,8 +41,8 @@ typedef struct FlashShape {
 	int64_t batch, heads, seqlen_q, seqlen_k, head_size;
 	int64_t kv_heads;       /* of K, V and their gradients, a divisor of heads: as
 	                         * many share one; 0: heads */
-	/* sequences packed one after the other: where each begins, batch + 1 rows, the
-	 * last total_q or total_k, and in the memory of the arrays; seqlen_q and
+	/* sequences packed one after the other: where each begins, batch + 1 rows,
+	 * the last total_q or total_k, in the memory of the arrays; seqlen_q and
 	 * seqlen_k are at least the longest, and L is (heads, total_q). NULL: all
 	 * sequences are as long */
 	const int32_t *cu_seqlens_q, *cu_seqlens_k;

@@ -21,9 +21,11 @@ typedef struct Problem {
 	double far;
 } Problem;
 
-enum { Q, K, V, DO, INPUTS, O = INPUTS, DQ, DK, DV, ARRAYS };
-static const char *const array_names[ARRAYS] = { "Q", "K", "V", "dO", "O", "dQ",
-	"dK", "dV" };
+#define ARRAYS_OF(FIRST, NEXT) \
+	FIRST(Q, "Q") NEXT(K, "K") NEXT(V, "V") NEXT(DO, "dO") NEXT(O, "O") \
+	NEXT(DQ, "dQ") NEXT(DK, "dK") NEXT(DV, "dV")
+enum { CHOICE_IDS(ARRAYS_OF) ARRAYS, INPUTS = O };
+static const char *const array_names[ARRAYS] = { CHOICE_NAMES(ARRAYS_OF) };
 
 static inline bool of_keys(int which)
 {
@@ -77,8 +79,8 @@ static inline Attention attention_on(const Problem *p, const Array *at, Array L)
 	return (Attention){ .B = p->B, .H = p->H, .seqlen_q = p->seqlen_q,
 		.seqlen_k = p->seqlen_k, .D = p->D, .group = group_of(p),
 		.scale = 1 / sqrt(p->D), .causal = p->causal,
-		.bottom_right = p->bottom_right, .q = x[Q], .k = x[K], .v = x[V], .o = x[O],
-		.L = L };
+		.bottom_right = p->bottom_right, .q = x[Q], .k = x[K], .v = x[V],
+		.o = x[O], .L = L };
 }
 
 static inline AttentionGradient gradient_on(const Problem *p, const Array *at,

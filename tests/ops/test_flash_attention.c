@@ -80,8 +80,8 @@ static void *call_often(void *o)
 	static float sums[B * HEADS * QUERIES];      /* alike for both */
 	const FlashShape s = shape_of(FLASH_FULL);
 	for (int i = 0; i < 50; i++)
-		if (flash_attention_forward(&s, array(o, QUERIES), sums, array(q, QUERIES),
-			array(k, KEYS), array(v, KEYS)) != FLASH_OK)
+		if (flash_attention_forward(&s, array(o, QUERIES), sums,
+			array(q, QUERIES), array(k, KEYS), array(v, KEYS)) != FLASH_OK)
 			return NULL;
 	return o;
 }

@@ -191,8 +191,8 @@ static void backward_tile(const Attention *a, const AttentionGradient *g,
 	multiply(shared_row_of(a, g->dk, head, t.j), g->dk.row, w.dp, t.columns,
 		row_of(a->q, head, H, t.i), a->q.row, down);
 	multiply(row_of(g->dq, head, H, t.i), g->dq.row, w.dp, t.columns,
-		shared_row_of(a, a->k, head, t.j), a->k.row, (Matmul){ .m = t.rows, .n = D,
-		.k = t.columns, .alpha = 1, .beta = 1 });
+		shared_row_of(a, a->k, head, t.j), a->k.row, (Matmul){ .m = t.rows,
+		.n = D, .k = t.columns, .alpha = 1, .beta = 1 });
 }
 
 // clear gradients, and rotate them back

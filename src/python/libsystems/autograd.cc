@@ -29,8 +29,8 @@ using AttendBackward = Three (const Tensor &, const Tensor &, const Tensor &,
 using AttendPacked = Two (const Tensor &, const Tensor &, const Tensor &,
 	const Tensor &, const Tensor &, int64_t, int64_t, int64_t, double);
 using AttendPackedBackward = Three (const Tensor &, const Tensor &,
-	const Tensor &, const Tensor &, const Tensor &, const Tensor &, const Tensor &,
-	const Tensor &, int64_t, int64_t, int64_t, double, bool);
+	const Tensor &, const Tensor &, const Tensor &, const Tensor &,
+	const Tensor &, const Tensor &, int64_t, int64_t, int64_t, double, bool);
 using Norm = Two (const Tensor &, const Tensor &, double);
 using NormBackwards = Two (const Tensor &, const Tensor &, const Tensor &,
 	const Tensor &, double);

@@ -342,8 +342,8 @@ void attention_backward_op(StableIValue *s, uint64_t, uint64_t)
 
 void packed_attention_op(StableIValue *s, uint64_t, uint64_t)
 {
-	Look q(tensor(s[0])), k(tensor(s[1])), v(tensor(s[2])), starts_q(tensor(s[3])),
-		starts_k(tensor(s[4]));
+	Look q(tensor(s[0])), k(tensor(s[1])), v(tensor(s[2])),
+		starts_q(tensor(s[3])), starts_k(tensor(s[4]));
 	auto [o, l] = packed_attention(q, k, v, { starts_q, starts_k,
 		value<int64_t>(s[5]), value<int64_t>(s[6]) }, value<int64_t>(s[7]),
 		value<double>(s[8]));

@@ -4,6 +4,7 @@
 #include "train/step.h"
 #include "cases/text.h"
 #include "estimate/memory_estimate.h"
+#include "model/sizes.h"
 #include "ops/cuda/cuda.h"
 #include "ops/cuda/hopper.h"
 #include "ops/dry.h"
@@ -410,7 +411,8 @@ static Attention attention_of_width(Type type, size_t D, size_t T)
 {
 	Heads heads = { { NULL, type }, T * 2 * D, 2 * D, D };
 	return (Attention){ .B = 3, .H = 2, .seqlen_q = T, .seqlen_k = T, .D = D,
-		.group = 1, .causal = true, .q = heads, .k = heads, .v = heads, .o = heads };
+		.group = 1, .causal = true, .q = heads, .k = heads, .v = heads,
+		.o = heads };
 }
 
 static void dry_attention_takes_as_much(void **state)
