@@ -42,7 +42,7 @@ typedef struct CostModel {
 } CostModel;
 /* the models of maps */
 #define MAP_MODELS_OF(FIRST, NEXT) \
-	/* context, vocab, d_model, d_ff, layers, heads, d_head, kv_heads, matrices */ \
+	/* context, then the fields of a CostShape in their order */ \
 	FIRST(MODEL_SMALL, "small", 512, 10000, 768, 3072, 12, 12, 64, 12, 3) \
 	NEXT(MODEL_MEDIUM, "medium", 512, 10000, 1024, 4096, 24, 16, 64, 16, 3) \
 	NEXT(MODEL_LARGE, "large", 512, 10000, 1280, 5120, 36, 20, 64, 20, 3) \
