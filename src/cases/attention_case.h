@@ -12,9 +12,9 @@ typedef struct AttentionCase {
 	Type type;
 	/* (B, n, H, D) each; dq, dk and dv are NULL until gradients are asked for */
 	Array q, k, v, o, dO, dq, dk, dv;
-	Array P, dP;                     /* (B, H, n, n), naive */
+	Array P;                         /* (B, H, n, n), naive */
 	Array L;                         /* (B, H, n), FlashAttention */
-	const AttentionKernel *kernel;         /* NULL: naive */
+	const AttentionKernel *kernel;
 	bool deterministic;              /* AttentionGradient's */
 } AttentionCase;
 

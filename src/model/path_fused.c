@@ -30,8 +30,8 @@ static Array add_and_normalise(Model *m, Stream *s, Array *sum, Array *rho,
 	int gain, bool keep, Array *saved)
 {
 	size_t own = own_tokens(m), C = m->shape.d_model, n = m->B * m->T * C;
-	Array y = saved ? activation(m, n, OP_NORM, "norm") : temporary(m, n,
-		m->policy->op[OP_NORM].output, "norm");
+	Array y = saved ? activation(m, n, OP_LINEAR, "norm") : temporary(m, n,
+		m->policy->op[OP_LINEAR].output, "norm");
 	if (saved)
 		*saved = y;
 	*rho = statistic(m, own, "norm's factor");
@@ -160,7 +160,7 @@ static void fused_forward(Model *m, bool keep)
 static Array norm_again(Model *m, Array sum, int gain)
 {
 	size_t own = own_tokens(m), C = m->shape.d_model;
-	Array y = activation(m, m->B * m->T * C, OP_NORM, "norm");
+	Array y = activation(m, m->B * m->T * C, OP_LINEAR, "norm");
 	RANGE(m->device, "norm")
 		m->ops->fused_rmsnorm_forward(m->device, (NormForward){
 			.y = own_rows(m, y), .rho = { NULL, TYPE_REAL }, .x = sum,
@@ -285,7 +285,7 @@ static void block_backward(Model *m, int layer, void *gradient)
 	int first = in_block(m, layer, P_LN1);
 	ParamSpan qkv = { first + P_Q, 3 }, output = { first + P_OUTPUT, 1 },
 		gate_up = { first + P_W1, 2 }, w2 = { first + P_W2, 1 };
-	Array dnorm = temporary(m, N * C, m->policy->op[OP_NORM].output, "d norm");
+	Array dnorm = temporary(m, N * C, m->policy->op[OP_LINEAR].output, "d norm");
 	RANGE(m->device, "feed-forward") {
 		// propagate through the feed-forward half
 		gate_up_again(m, s, first);
@@ -404,7 +404,7 @@ static void fused_backward(Model *m, double beta)
 	bool done = head_in_chunks(m), again = !done && !m->norm.at;
 	Array dnorm = m->dnorm;
 	if (!done) {
-		dnorm = temporary(m, N * C, m->policy->op[OP_NORM].output, "d norm");
+		dnorm = temporary(m, N * C, m->policy->op[OP_LINEAR].output, "d norm");
 		linear_backward_input(m, dnorm, 0, m->logits, weights, N);
 	}
 	Gradient g = new_gradient(m, beta);
