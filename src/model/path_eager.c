@@ -178,7 +178,7 @@ static Array blocks_forward(Model *m, int first, int n, Array x, bool keep,
 	return x;
 }
 
-// run the eager path forward
+// drop the casts of weights
 /* at the end of the region: drops casts that the backward pass does not read */
 static void end_casts(Model *m, bool keep)
 {
@@ -189,6 +189,7 @@ static void end_casts(Model *m, bool keep)
 		linear_drop_casts(m, head, 1);
 }
 
+// run the eager path forward
 static void eager_forward(Model *m, bool keep)
 {
 	size_t N = m->B * m->T, C = m->shape.d_model;
