@@ -12,23 +12,21 @@ typedef struct CastWeights {
 static CastWeights cast_weights(Model *m, ParamSpan W)
 {
 	Param *p = &m->params[W.first];
+	Type type = m->policy->op[OP_LINEAR].input;
 	CastWeights taken = { p->about.rows * W.count, p->about.columns, p->compute };
-	if (taken.w.at == NULL && p->cast.at == NULL)
-		p->cast = cast_if_needed(m, p->weight, p->about.count * W.count,
-			m->policy->op[OP_LINEAR].input);
-	if (taken.w.at == NULL)
-		taken.w = p->cast;
+	if (taken.w.at)
+		return taken;
+	bool reads = m->ops->reads(m->device, p->weight.type, type);
+	if (!reads && p->cast.at == NULL)
+		p->cast = cast_if_needed(m, p->weight, p->about.count * W.count, type);
+	taken.w = reads ? (Array){ p->weight.at, type } : p->cast;
 	return taken;
 }
 
 void linear_drop_casts(Model *m, int first, int count)
 {
-	for (int i = first; i < first + count; i++) {
-		Param *p = &m->params[i];
-		if (p->cast.at)
-			release_cast(m, &p->cast, p->weight);
-		p->cast.at = NULL;
-	}
+	for (int i = first; i < first + count; i++)
+		array_drop(m, &m->params[i].cast);
 }
 
 static void release_weights(Model *m, ParamSpan W)

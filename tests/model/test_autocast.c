@@ -56,8 +56,7 @@ static int casts_of(const Model *m)
 {
 	int n = 0;
 	for (int i = 0; i < shape_nparameters(&tiny); i++)
-		n += m->params[i].cast.at && m->params[i].cast.at
-			!= m->params[i].weight.at;
+		n += m->params[i].cast.at != NULL;
 	return n;
 }
 
