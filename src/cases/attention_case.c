@@ -28,6 +28,7 @@ AttentionCase attention_case(Device *device, size_t B, size_t H, size_t n,
 {
 	AttentionCase a = { .device = device, .ops = ops_for(device), .B = B,
 		.H = H, .n = n, .D = D, .causal = causal, .type = type };
+	a.kernel = a.ops->attention_kernels;
 	a.q = drawn_array(&a, "queries", seed, 1);
 	a.k = drawn_array(&a, "keys", seed, 2);
 	a.v = drawn_array(&a, "values", seed, 3);

@@ -18,7 +18,8 @@ typedef struct AttentionCase {
 	bool deterministic;              /* AttentionGradient's */
 } AttentionCase;
 
-/* allocates and draws queries, keys and values, and allocates the output */
+/* allocates and draws queries, keys and values, and allocates the output; the
+ * variant is the first kernel, naive */
 AttentionCase attention_case(Device *device, size_t B, size_t H, size_t n,
 	size_t D, bool causal, Type type, uint64_t seed);
 void attention_case_free(AttentionCase *a);
