@@ -70,9 +70,11 @@ static void attention_forward(Model *m, int layer, Activations *s, bool keep)
 	for (int i = 0; i < 2; i++)
 		rotate(m, projections[i], names[i]);
 	s->P = activation(m, N * H * m->T, OP_SOFTMAX, "attn.softmax");
-	s->o = activation(m, N * A, OP_VALUES, "attn.values");
+	s->o = (Array){ NULL, m->policy->op[OP_VALUES].output };
 	Attention a = take_attention(m, s);
-	naive_attention_forward(m->device, a);
+	naive_probabilities(m->device, &a, false);
+	a.o.x = s->o = activation(m, N * A, OP_VALUES, "attn.values");
+	naive_values(m->device, &a);
 	release_attention(m, &a, s);
 	for (int i = 0; i < 3; i++)
 		drop_unless_kept(m, keep, projections[i]);
