@@ -110,7 +110,7 @@ void naive_gradients(Device *d, const Attention *a, const AttentionGradient *g,
 }
 
 // make naive attention an attention kernel
-/* do the rows of heads of a token lie side by side, and tokens after each other? */
+/* do heads of a token lie side by side, and tokens one after the other? */
 static bool is_dense(const Attention *a, const Heads *x)
 {
 	return x->head == a->D && x->row == a->H * a->D

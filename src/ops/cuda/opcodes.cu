@@ -60,7 +60,7 @@ struct KernelOperand {
 	KernelIndex at, than;
 };
 
-/* Elementary, for at most this many operands; what is not there is the number 0 */
+/* Elementary, for at most this many operands; one that is not there is 0 */
 template <int OPERANDS> struct KernelOperation {
 	size_t n, C;
 	Array y;
