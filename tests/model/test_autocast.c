@@ -87,13 +87,24 @@ static void counting_cast(Device *d, Array y, Array x, size_t n)
 	ops->cast(d, y, x, n);
 }
 
+static void expect_casts_gone(void *model, int unit, bool backward)
+{
+	int blocks = unit < 1 ? 0 : unit <= tiny.layers ? unit - 1 : 3;
+	if (backward)
+		assert_int_equal(casts_of(model), 7 * blocks);
+}
+
 static void each_weight_is_cast_once(void **state)
 {
 	Ops counting = *ops;
 	counting.cast = counting_cast;
 	device->ops = &counting;
 	Model *m = after_forward(device, &tiny, POLICY_BF16, true);
+	m->hooks = (Hooks){ .self = m, .after_unit = expect_casts_gone };
 	assert_int_equal(casts, 3 * (7 + 5 + 3) + 2);
+	casts = 0;
+	model_backward(m, false);
+	assert_int_equal(casts, 3 * (5 + 3 + 2) + 1);
 	model_free(&m);
 	device->ops = NULL;
 }
