@@ -197,8 +197,9 @@ static FittedLink fit_link(DdpCase *c)
 	enum { SIZES_TRIED = 6 };
 	Type type = c->config.wire;
 	size_t most = harness_on_gpu() ? 1 << 25 : 1 << 20;
-	Array x = c->config.sums == SUMS_BY_OPTIMIZER ? comm_parts(c->comm, most, type, MEM_TEMPORARY,
-		"trial").at[comm_rank(c->comm)]
+	Array x = c->config.sums == SUMS_BY_OPTIMIZER
+		? comm_parts(c->comm, most, type, MEM_TEMPORARY,
+			"trial").at[comm_rank(c->comm)]
 		: comm_array(c->comm, most, type, MEM_TEMPORARY, "trial");
 	ops_for(c->device)->draw(c->device, x, most, 1, 4, 1, 1, 0);
 	device_wait(c->device, COMM, device_event(c->device, COMPUTE));

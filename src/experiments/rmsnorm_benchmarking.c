@@ -34,9 +34,9 @@ static const Option options[] = {
 	ROWS_OPTION(&rows),
 	WIDTH_OPTION(&width, "1..1048576"),
 	REPEATS_OPTION(&repeats),
-	{ "precision", OPT_CHOICE, &precision, COMMON_TYPES, "only this format" },
-	{ "variant", OPT_CHOICE, &variant, CHOICES(VARIANTS_OF),
-		"only this variant of ours" },
+	PRECISION_OPTION_OF(&precision, COMMON_TYPES, "only this format"),
+	VARIANT_OPTION(&variant, CHOICES(VARIANTS_OF),
+		"only this variant of ours"),
 	{ 0 }
 };
 

@@ -27,8 +27,9 @@ typedef struct Attention {
 	 * NULL: all are as long; total_q is 0 */
 	const int *starts_q, *starts_k;
 	size_t total_q, total_k;
-	/* scores' logsumexp: (B, H, seqlen_q) or, packed, (H, total_q), TYPE_REAL */
-	Array L;
+	/* what a kernel saves: L, (B, H, seqlen_q) or, packed, (H, total_q), of
+	 * TYPE_REAL, the scores' logsumexp, or P, (B, H, seqlen_q, seqlen_k) */
+	Array L, P;
 } Attention;
 
 
@@ -45,7 +46,7 @@ typedef struct AttentionGradient {
 } AttentionGradient;
 
 // declare a version of FlashAttention
-/* one version of FlashAttention */
+/* one version of attention */
 typedef struct AttentionKernel {
 	const char *name;       /* NULL ends a list of them */
 	/* whether the kernel takes these sizes, type, strides and alignment. g
@@ -56,6 +57,7 @@ typedef struct AttentionKernel {
 	void (*backward)(Device *d, Attention a, AttentionGradient g);
 	/* bytes of scratch memory that it takes, in one block; g NULL: forward */
 	size_t (*scratch)(Device *d, const Attention *a, const AttentionGradient *g);
+	bool saves_P;           /* and no L; attention_forward never takes it */
 } AttentionKernel;
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "ops/cuda/cuda.h"
 #include "ops/cuda/hopper.h"
+#include "ops/naive_attention.h"
 
 // sum the gradients of shared heads
 #define SUMMED(NAME) \
@@ -28,6 +29,8 @@ static void simt_backward(Device *d, Attention a, AttentionGradient g)
 
 // list the attention kernels of a GPU
 const AttentionKernel cuda_attention_kernels[] = {
+	{ "naive", naive_attention_supports, naive_attention_forward,
+		naive_attention_backward, naive_attention_scratch, true },
 	{ "simt", cuda_simt_supports, cuda_simt_forward, simt_backward,
 		mma_sync_scratch },
 	{ "mma_sync", cuda_mma_sync_supports, cuda_mma_sync_forward,
@@ -57,7 +60,7 @@ static const AttentionKernel *last_supported(Device *d, const Attention *a,
 	const AttentionKernel *last = NULL;
 	for (const AttentionKernel *kernel = cuda_attention_kernels; kernel->name;
 		kernel++)
-		if (kernel->supports(d, a, g))
+		if (!kernel->saves_P && kernel->supports(d, a, g))
 			last = kernel;
 	return last;
 }
