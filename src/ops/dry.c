@@ -24,15 +24,20 @@ static size_t ceil_div(size_t n, size_t by)
 static void dry_rmsnorm_backward(Device *d, NormBackward b, size_t rows,
 	size_t C)
 {
-	enum { THREADS = 1280, STRETCH = 512 };
-	const size_t chip = DRY_MULTIPROCESSORS;
+	enum { STRETCH = 512, SHARED = 225 << 10 };
+	const size_t chip = DRY_MULTIPROCESSORS, dy = type_size(b.dy.type),
+		each = type_size(b.sum.type) * (b.fresh ? 1 : 2) + dy;
 	int pack = type_size(b.sum.type) == 2 ? 8 : 4;
 	NormPlan plan = norm_plan(b.version, true, C, C % pack ? 1 : pack);
-	size_t worth = (rows / 4 + chip) / (2 * chip), fit = THREADS
-		/ plan.threads, each = worth < fit ? worth : fit, blocks;
-	each = each ? each : 1;
-	blocks = plan.per ? ceil_div(rows, ceil_div(rows, each * chip))
-		: ceil_div(rows, STRETCH);
+	size_t blocks = ceil_div(rows, STRETCH);
+	if (plan.slots > 0) {
+		size_t part = (size_t)plan.per * plan.pack * plan.threads;
+		size_t ring = norm_slots(&plan, part * each, SHARED)
+			* ceil_div(C, plan.blocks) * each;
+		size_t most = norm_blocks(&plan, ring, dy == 2, rows, chip) * chip
+			/ plan.blocks;
+		blocks = ceil_div(rows, ceil_div(rows, most));
+	}
 	Array partial = array_new(d, blocks * C, FP32, MEM_TEMPORARY,
 		"norm's gain gradient");
 	device_free(d, partial.at);
