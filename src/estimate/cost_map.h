@@ -2,7 +2,9 @@
 #ifndef ESTIMATE_COST_MAP_H
 #define ESTIMATE_COST_MAP_H
 
+#include "base/choices.h"
 #include "estimate/cost.h"
+#include "model/sizes.h"
 
 typedef struct CostSheet {
 	const char *name;
@@ -11,9 +13,16 @@ typedef struct CostSheet {
 	long node;                       /* devices */
 } CostSheet;
 
-enum { MAP_SHEETS = 4 };             /* maps show the first ones */
-/* sets *sheets to the list; returns how many */
-int         cost_sheets(const CostSheet **sheets);
+/* the machines of maps */
+#define MAP_SHEETS_OF(FIRST, NEXT) \
+	/*                        TFLOP/s GB/s  GB near  far node */ \
+	FIRST(SHEET_H100, "H100",      989, 3350,  80, 450, 50, 8) \
+	NEXT(SHEET_H200, "H200",       989, 4800, 141, 450, 50, 8) \
+	NEXT(SHEET_B200, "B200",      2250, 8000, 180, 900, 50, 8) \
+	NEXT(SHEET_V5P, "TPU v5p",     459, 2765,  95, 180, 6.25, 8960)
+enum { CHOICE_IDS(MAP_SHEETS_OF) MAP_SHEETS };
+/* these come first; others follow, on which published runs were */
+extern const CostSheet cost_sheets[];
 /* NULL: no sheet has this name */
 const CostSheet *cost_sheet(const char *name);
 
@@ -29,11 +38,20 @@ CostMachine cost_machine(const CostSheet *sheet, const CostReached *reached);
 
 typedef struct CostModel {
 	const char *name;
-	CostShape shape;
 	long context;
+	CostShape shape;
 } CostModel;
-/* sets *models to the list; returns how many */
-int         cost_models(const CostModel **models);
+/* models of others: context, then the fields of a CostShape in their order */
+#define OTHER_MODELS_OF(FIRST, NEXT) \
+	FIRST(MODEL_8B, "8B", 8192, 128256, 4096, 14336, 32, 32, 128, 8, 3) \
+	NEXT(MODEL_70B, "70B", 8192, 128256, 8192, 28672, 80, 64, 128, 8, 3) \
+	NEXT(MODEL_405B, "405B", 8192, 128256, 16384, 53248, 126, 128, 128, 8, 3) \
+	NEXT(MODEL_XXL, "XXL", 8192, 0, 16384, 53248, 126, 0, 0, 0, 2)
+enum { CHOICE_IDS(OTHER_MODELS_OF) NOTHERS };
+/* the models of maps: the course's that train on one device, then others */
+#define MAP_MODELS CHOICES(TRAINED_SIZES_OF) "|" CHOICES(OTHER_MODELS_OF)
+enum { NMAP_MODELS = NTRAINED + NOTHERS };
+CostModel   cost_model(int which);
 
 typedef struct CostChoice {
 	bool found;                      /* false: nothing fits or divides */

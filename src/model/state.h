@@ -4,6 +4,7 @@
 
 #include "model/activations.h"
 #include "model/hooks.h"
+#include "model/memory_plan.h"
 #include "model/precision.h"
 #include "model/rank_group.h"
 #include "model/shape.h"
@@ -14,23 +15,13 @@ typedef struct Param {
 	Parameter about;
 	Array weight;        /* the master weight */
 	/* the array that matmuls read: the weight or a copy of another type. at
-	 * is NULL in the eager path, which casts for each matmul, unless
-	 * model_keep_compute was called */
+	 * is NULL in the eager path, unless model_keep_compute was called */
 	Array compute;
+	/* a copy as matmuls read it, from its first matmul in a pass on until
+	 * nothing in the pass reads it; at NULL: there is none */
+	Array cast;
 	Array gradient;      /* at is NULL until the first backward pass */
 } Param;
-
-// declare how a pass saves memory
-typedef struct ModelPlan {
-	/* tokens whose logits exist at a time, in a pass with targets, which then
-	 * leaves no logits. 0: all tokens at once */
-	long head_chunk;
-	/* how many of the first blocks drop gate and up, and how many drop queries,
-	 * keys and values; the backward pass computes them again */
-	int drop_gate_up, drop_qkv;
-	/* naive attention keeps no P along the fused path, and makes it again */
-	bool drop_scores;
-} ModelPlan;
 
 // declare a model
 typedef struct Model {

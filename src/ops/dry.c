@@ -5,6 +5,7 @@
 
 #include "device/dry.h"
 #include "ops/cpu/cpu.h"
+#include "ops/elementary.h"
 #include "ops/norm_plan.h"
 
 #define OPERATION(TYPE, NAME, PARAMETERS) \
@@ -39,6 +40,20 @@ static void dry_rmsnorm_backward(Device *d, NormBackward b, size_t rows,
 	}
 	Array partial = array_new(d, blocks * C, FP32, MEM_TEMPORARY,
 		"norm's gain gradient");
+	device_free(d, partial.at);
+}
+
+static void dry_elementary(Device *d, const Elementary *e)
+{
+	enum { SLAB = 2048 };
+	if (e->fold != FOLD_COLUMNS)
+		return;
+	size_t slabs = row_slabs(e->n / e->C, e->C), more = ceil_div(slabs, SLAB);
+	Array partial = array_new(d, slabs * e->C, FP32, MEM_TEMPORARY,
+		"sums of columns");
+	if (more > 1)
+		device_free(d, device_alloc(d, more * e->C * sizeof(float),
+			MEM_TEMPORARY, "slabs"));
 	device_free(d, partial.at);
 }
 
@@ -148,6 +163,7 @@ static Ops with_answers_of_cpu(Ops ops)
 static Ops with_memory_of_gpu(Ops ops)
 {
 	ops_by_formulas(&ops);
+	ops.elementary = dry_elementary;
 	ops.reads = dry_reads;
 	ops.matmul = dry_matmul;
 	ops.fused_rmsnorm_backward = dry_rmsnorm_backward;

@@ -234,6 +234,32 @@ __device__ inline float exp2_approx(float x)
 	return y;
 }
 
+/* 2^x, where only rounding can have left x above `most`, and then far above it if
+ * it is the difference of huge numbers: at most 2^most. NaN stays NaN */
+__device__ __forceinline__ float exp2_capped(float x, float most = 0)
+{
+	float y;
+	asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(x), "f"(most));
+	return exp2_approx(y);
+}
+
+/* is a maximum of these two rows, or of those of the warp's other lanes, so large
+ * that scores must be rounded as it was? */
+__device__ __forceinline__ bool huge_scores(float row_max, float other)
+{
+	return __any_sync(0xffffffff,
+		fmaxf(fabsf(row_max), fabsf(other)) >= 0x1p20f);
+}
+
+/* score scale - offset, ROUNDED: the product is rounded before the difference */
+template <bool ROUNDED>
+__device__ __forceinline__ float scaled_difference(float score, float scale,
+	float offset)
+{
+	return ROUNDED ? __fadd_rn(__fmul_rn(score, scale), -offset)
+		: fmaf(score, scale, -offset);
+}
+
 // count blocks, check a launch
 /* blocks for n pieces of work, `each` of them in a block */
 static inline unsigned blocks_for(size_t n, size_t each)
