@@ -2,6 +2,8 @@
 #ifndef MODEL_PRECISION_H
 #define MODEL_PRECISION_H
 
+#include <stdbool.h>
+
 #include "base/number.h"
 
 typedef enum {
@@ -16,12 +18,13 @@ typedef struct Policy {
 	 * state, and of the gradients */
 	Type parameter, gradient;
 	struct { Type input, output; } op[NKINDS];
+	bool fp8;                        /* linear layers of the blocks multiply so */
 } Policy;
 
 extern const char *const op_kind_names[NKINDS];
-#define PRECISIONS "fp32|bf16|fp16|tf32|bf16-stream|bf16-state"
+#define PRECISIONS "fp32|bf16|fp16|tf32|bf16-stream|bf16-state|fp8"
 enum { POLICY_FP32, POLICY_BF16, POLICY_FP16, POLICY_TF32, POLICY_BF16_STREAM,
-	POLICY_BF16_STATE, NPOLICIES };
+	POLICY_BF16_STATE, POLICY_FP8, NPOLICIES };
 /* the policies of PyTorch, by autocast or its setting for TF32, come first */
 enum { NAUTOCAST = POLICY_BF16_STREAM };
 /* in the order of PRECISIONS */

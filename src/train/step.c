@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/grow.h"
 #include "base/random.h"
+#include "model/fp8.h"
 
 // make a random batch
 Batch batch_random(size_t B, size_t T, long vocab, uint64_t seed)
@@ -46,6 +47,7 @@ static void after_update(Model *m)
 // queue the update of the model
 static void queue_update(Model *m, const Optimizer *o)
 {
+	fp8_advance(m);
 	if (o->spans) {
 		assert(!scales_loss(m));
 		optimizer_apply(o, o->spans, o->nspans, m->nonfinite);
