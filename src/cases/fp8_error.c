@@ -40,7 +40,8 @@ static double sharing(Fp8Scaling scaling, double rows, double k)
 static double operand_square(Type type, Fp8Scaling scaling, double sd,
 	double outlier, double rows, double k)
 {
-	double n = sharing(scaling, rows, k), beside = n / (rows * k);
+	double n = sharing(scaling, rows, k), own = scaling == FP8_BLOCK
+		? fmin(k, FP8_TILE) : k, beside = (n - own) / (rows * k);
 	if (type == BF16)
 		return rounding_square(type, sd, 1);
 	double usual = rounding_square(type, sd, fp8_scale(type,
