@@ -285,7 +285,7 @@ static void plan_errors(Plan *plan)
 	static const struct { const char *name; double sd, outlier; } data[] = {
 		{ "normal", 1, 0 }, { "outlier", 1, 1e4 },
 		{ "outlier among small", 1e-3, 1e4 } };
-	static const char *const names[] = { "-", "tensor", "row", "block" };
+	static const char *const names[] = { "none", "tensor", "row", "block" };
 	bool gpu = harness_on_gpu();
 	for (int i = 0; i < 3; i++) {
 		Fp8ErrorCase of = { gpu ? 2048 : 256, gpu ? 2560 : 192, gpu ? 2560 : 768,
@@ -338,7 +338,7 @@ static void plan_learning(Plan *plan)
 {
 	for (int s = 0; s < (size < 0 && harness_on_gpu() ? 2 : 1); s++)
 		for (int seed = 0; seed < SEEDS; seed++) {
-			LearnConfig c = { size >= 0 ? size : s, "bf16", "-", "-",
+			LearnConfig c = { size >= 0 ? size : s, "bf16", "none", "none",
 				harness_seed + seed };
 			plan_add(plan, &c);
 			for_each_fp8(plan, &c, add_learning);

@@ -17,11 +17,11 @@ law("a ratio is the measured error over the predicted one",
 law("errors are what the model of rounding predicts, about",
 	"between(of_predicted, 0.6, 1.6)")
 law("no format of eight bits is as exact as bf16",
-	"left == 'bf16' or measured > 5 * other{left = 'bf16', scaling = '-'}",
-	".measured")
+	"left == 'bf16' or measured > 5 * other{left = 'bf16', scaling =",
+	"'none'}.measured")
 tables("fp8_training-learning", "size precision scaling gradient seed")
 law("losses are not negative and below those of equal odds",
-	"between(held_out_nats, 0, math.log(256)) and train_nats > 0")
+	"between(held_out_nats, 0, log(256)) and train_nats > 0")
 law("FP8 is near bf16 from the same seed",
-	"near(held_out_nats, other{precision = 'bf16', scaling = '-', gradient =",
-	"'-'}.held_out_nats, 0.1)")
+	"close(held_out_nats, other{precision = 'bf16', scaling = 'none', gradient =",
+	"'none'}.held_out_nats, 0.1)")
