@@ -139,13 +139,13 @@ static Fp8Matrix new_matrix(Model *m, size_t rows, size_t k, Type type,
 }
 
 /* x (rows, columns) in one form or both */
-static void cast(Model *m, Array x, size_t rows, size_t columns, int site,
+static void cast(Model *m, Fp8Input x, size_t rows, size_t columns, int site,
 	const Fp8Matrix *straight, const Fp8Matrix *turned)
 {
 	Fp8State *s = m->fp8;
 	bool given = fp8_delays(m) && s->ready;
-	Fp8Cast c = { .x = x, .rows = rows, .columns = columns,
-		.scaling = s->settings.scaling, .given = given };
+	Fp8Cast c = { .source = x.source, .ab = x.ab, .x = x.x, .rows = rows,
+		.columns = columns, .scaling = s->settings.scaling, .given = given };
 	if (straight)
 		c.straight = *straight;
 	if (turned)
@@ -176,12 +176,13 @@ static void cast_weights(Model *m, Array w, ParamSpan W)
 			MEM_PARAMETER);
 	if (turned->codes.at == NULL && m->has_activations)
 		*turned = new_matrix(m, p->columns, rows, E4M3, false, MEM_PARAMETER);
-	cast(m, w, rows, p->columns, site_of(W, FP8_W), straight,
+	cast(m, (Fp8Input){ w }, rows, p->columns, site_of(W, FP8_W), straight,
 		m->has_activations ? turned : NULL);
 }
 
 /* dY straight (N, rows), or turned; the other form waits in rest */
-static Fp8Matrix take_dy(Model *m, Array dy, ParamSpan W, size_t N, bool turned)
+static Fp8Matrix take_dy(Model *m, Fp8Input dy, ParamSpan W, size_t N,
+	bool turned)
 {
 	Fp8Matrix *rest = &m->fp8->rest[W.first], taken = *rest;
 	size_t rows = m->params[W.first].about.rows * W.count;
@@ -205,7 +206,7 @@ static void multiply(Model *m, Array C, Fp8Matrix A, Fp8Matrix B, double beta)
 		m->ops->fp8_matmul(m->device, C, A, B, beta);
 }
 
-void fp8_forward(Model *m, Array Y, Array x, Array w, ParamSpan W, size_t N)
+void fp8_forward(Model *m, Array Y, Fp8Input x, Array w, ParamSpan W, size_t N)
 {
 	size_t columns = m->params[W.first].about.columns;
 	Fp8Matrix X = new_matrix(m, N, columns, E4M3, true, MEM_TEMPORARY);
@@ -215,16 +216,16 @@ void fp8_forward(Model *m, Array Y, Array x, Array w, ParamSpan W, size_t N)
 	drop_matrix(m, &X);
 }
 
-void fp8_backward_input(Model *m, Array dX, double beta, Array dy, ParamSpan W,
-	size_t N)
+void fp8_backward_input(Model *m, Array dX, double beta, Fp8Input dy,
+	ParamSpan W, size_t N)
 {
 	Fp8Matrix dY = take_dy(m, dy, W, N, false);
 	multiply(m, dX, dY, m->fp8->turned[W.first], beta);
 	drop_matrix(m, &dY);
 }
 
-void fp8_weight_gradient(Model *m, Array dW, Array dy, Array x, ParamSpan W,
-	double beta, size_t N)
+void fp8_weight_gradient(Model *m, Array dW, Fp8Input dy, Fp8Input x,
+	ParamSpan W, double beta, size_t N)
 {
 	size_t columns = m->params[W.first].about.columns;
 	Fp8Matrix dY = take_dy(m, dy, W, N, true),

@@ -42,12 +42,19 @@ void fp8_set(Model *m, Fp8Settings settings);
 /* is this a layer in FP8? */
 bool fp8_multiplies(const Model *m, ParamSpan W);
 
-/* as the functions of linear.h; x, dy, w: in the format of matmuls (bf16) */
-void fp8_forward(Model *m, Array Y, Array x, Array w, ParamSpan W, size_t N);
-void fp8_backward_input(Model *m, Array dX, double beta, Array dy, ParamSpan W,
-	size_t N);
-void fp8_weight_gradient(Model *m, Array dW, Array dy, Array x, ParamSpan W,
-	double beta, size_t N);
+/* what a matmul reads, in bf16, or how it is computed (Fp8Cast) */
+typedef struct Fp8Input {
+	Array x;
+	Fp8Source source;
+	Array ab;
+} Fp8Input;
+/* as the functions of linear.h; w: in the format of matmuls (bf16) */
+void fp8_forward(Model *m, Array Y, Fp8Input x, Array w, ParamSpan W, size_t N);
+void fp8_backward_input(Model *m, Array dX, double beta, Fp8Input dy,
+	ParamSpan W, size_t N);
+/* dy is not read if fp8_backward_input came first */
+void fp8_weight_gradient(Model *m, Array dW, Fp8Input dy, Fp8Input x,
+	ParamSpan W, double beta, size_t N);
 
 // after a step, and with other ranks
 /* has the model maxima of earlier steps, or will it have them? */

@@ -33,7 +33,7 @@ void linear_forward(Model *m, Array Y, Array X, ParamSpan W, size_t N)
 	Array x = cast_if_needed(m, X, N * columns, m->policy->op[OP_LINEAR].input);
 	CastWeights p = cast_weights(m, W);
 	if (fp8_multiplies(m, W))
-		fp8_forward(m, Y, x, p.w, W, N);
+		fp8_forward(m, Y, (Fp8Input){ x }, p.w, W, N);
 	else RANGE(m->device, "linear")
 		m->ops->matmul(m->device, Y, x, p.w, (Matmul){
 			.m = N, .n = p.rows, .k = p.columns, .trans_b = true,
@@ -50,7 +50,7 @@ void linear_backward_input(Model *m, Array dX, double beta, Array dY,
 	size_t rows = m->params[W.first].about.rows * W.count;
 	Array dy = cast_if_needed(m, dY, N * rows, m->policy->op[OP_LINEAR].input);
 	if (fp8_multiplies(m, W)) {
-		fp8_backward_input(m, dX, beta, dy, W, N);
+		fp8_backward_input(m, dX, beta, (Fp8Input){ dy }, W, N);
 		release_cast(m, &dy, dY);
 		return;
 	}
@@ -74,7 +74,7 @@ void linear_weight_gradient(Model *m, Array dW, Array dY, Array X, ParamSpan W,
 	Array dy = cast_if_needed(m, dY, N * rows, type);
 	Array x = cast_if_needed(m, X, N * p->columns, type);
 	if (fp8_multiplies(m, W))
-		fp8_weight_gradient(m, dW, dy, x, W, beta, N);
+		fp8_weight_gradient(m, dW, (Fp8Input){ dy }, (Fp8Input){ x }, W, beta, N);
 	else RANGE(m->device, "linear")
 		m->ops->matmul(m->device, dW, dy, x, (Matmul){
 			.m = rows, .n = p->columns, .k = N, .trans_a = true,

@@ -2,6 +2,7 @@
 
 #include "model/attention.h"
 #include "model/buffers.h"
+#include "model/fp8.h"
 #include "model/head.h"
 #include "model/linear.h"
 #include "model/parameters.h"
@@ -54,9 +55,23 @@ static Array add_and_normalise(Model *m, Stream *s, Array *sum, Array *rho,
 }
 
 // run a block of the fused path forward
+static Array through_w2_in_fp8(Model *m, Activations *s, ParamSpan w2, bool keep)
+{
+	size_t N = m->B * m->T;
+	Array branch = temporary(m, N * m->shape.d_model,
+		m->policy->op[OP_LINEAR].output, "ffn.w2");
+	fp8_forward(m, branch, (Fp8Input){ .source = FP8_SWIGLU,
+		.ab = s->gate_up }, m->params[w2.first].compute, w2, N);
+	if (!keep)
+		array_drop(m, &s->gate_up);
+	return branch;
+}
+
 static Array through_w2(Model *m, Activations *s, int first, bool keep)
 {
 	size_t N = m->B * m->T, C = m->shape.d_model, F = m->shape.d_ff;
+	if (m->fp8)
+		return through_w2_in_fp8(m, s, (ParamSpan){ first + P_W2, 1 }, keep);
 	Array h = temporary(m, N * F, m->policy->op[OP_SWIGLU].output, "ffn.swiglu");
 	RANGE(m->device, "swiglu")
 		m->ops->fused_swiglu_forward(m->device, h, s->gate_up, N, F);
@@ -277,6 +292,33 @@ static void weight_gradient_overlapped(Model *m, Array dY, Array X, ParamSpan W,
 	d->spare_sms = spare;
 }
 
+/* through SwiGLU, from dh (N, F): sets dnorm (N, C) and adds to the gradient of
+ * W2. s->gate_up becomes its own gradient, dh the forward's h */
+static void gate_backward(Model *m, Activations *s, const Gradient *g,
+	Array dnorm, Array dh, ParamSpan w2, ParamSpan gate_up)
+{
+	size_t N = m->B * m->T;
+	RANGE(m->device, "swiglu")
+		m->ops->fused_swiglu_backward(m->device, s->gate_up, dh, dh, s->gate_up,
+			N, m->shape.d_ff);
+	linear_backward_input(m, dnorm, 0, s->gate_up, gate_up, N);
+	start_scatter(m, dnorm, "d norm", SLOT_NORM);
+	weight_gradient_overlapped(m, g->dx_all, dh, w2, g->beta);
+}
+
+/* the same, with the gradient of gate and up, and h, in FP8 alone */
+static void gate_backward_in_fp8(Model *m, Activations *s, const Gradient *g,
+	Array dnorm, Array dh, ParamSpan w2, ParamSpan gate_up)
+{
+	size_t N = m->B * m->T;
+	fp8_backward_input(m, dnorm, 0, (Fp8Input){ dh, FP8_SWIGLU_GRADIENT,
+		s->gate_up }, gate_up, N);
+	fp8_weight_gradient(m, model_gradient(m, w2.first),
+		(Fp8Input){ g->dx_all }, (Fp8Input){ .source = FP8_SWIGLU,
+			.ab = s->gate_up }, w2, g->beta, N);
+	announce_gradients(m, w2.first, 1);
+}
+
 static void block_backward(Model *m, int layer, void *gradient)
 {
 	const Gradient g = *(const Gradient *)gradient;
@@ -293,12 +335,10 @@ static void block_backward(Model *m, int layer, void *gradient)
 			"d ffn.swiglu");
 		join_group(m, SLOT_STREAM);
 		linear_backward_input(m, dh, 0, g.dx_all, w2, N);
-		RANGE(m->device, "swiglu")
-			m->ops->fused_swiglu_backward(m->device, s->gate_up, dh, dh, s->gate_up, N,
-				F);
-		linear_backward_input(m, dnorm, 0, s->gate_up, gate_up, N);
-		start_scatter(m, dnorm, "d norm", SLOT_NORM);
-		weight_gradient_overlapped(m, g.dx_all, dh, w2, g.beta);   /* dh holds h */
+		if (m->fp8)
+			gate_backward_in_fp8(m, s, &g, dnorm, dh, w2, gate_up);
+		else
+			gate_backward(m, s, &g, dnorm, dh, w2, gate_up);
 		array_drop(m, &dh);
 		Array dgain = norm_backward_overlapped(m, g, dnorm, s->x_mid, s->rho2,
 			first + P_LN2,

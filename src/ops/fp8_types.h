@@ -33,11 +33,18 @@ typedef struct Fp8Matrix {
 } Fp8Matrix;
 
 // declare a cast to FP8
+/* of gate and up, ab (rows, 2, F): the matrix x; SwiGLU's result h (rows, F); the
+ * gradient of ab (rows, 2 F), where x is that of h */
+typedef enum { FP8_PLAIN, FP8_SWIGLU, FP8_SWIGLU_GRADIENT, FP8_SOURCES }
+	Fp8Source;
+
 typedef struct Fp8Cast {
-	Array x;                         /* (rows, columns), FP32 or BF16 */
-	size_t rows, columns;
+	Fp8Source source;
+	Array ab;                        /* unless FP8_PLAIN */
+	Array x;                         /* FP32 or BF16 */
+	size_t rows, columns;            /* of the matrix that is cast */
 	Fp8Scaling scaling;
-	/* copies of x and of its transpose, of one type; codes.at NULL: not made */
+	/* copies of it and of its transpose, of one type; codes.at NULL: not made */
 	Fp8Matrix straight, turned;
 	/* fp8_groups of TYPE_REAL, the largest |x| of each; given: they are an
 	 * input, else they are found first */

@@ -186,6 +186,35 @@ static void given_maxima(void **state)
 	assert_true(maximum == 448 && seen == 1000);
 }
 
+// test: SwiGLU is cast as if it had been stored
+static void gated_casts(void **state)
+{
+	enum { ROWS = 130, F = 70 };
+	for (int i = 0; i < NFP8_SCALINGS * 2; i++) {
+		bool gradient = i % 2;
+		size_t columns = gradient ? 2 * F : F, n = ROWS * columns;
+		Array ab = drawn(ROWS * 2 * F, 1, 0.2, 2), dh = drawn(ROWS * F, 2, 0, 1),
+			x = poisoned(n), h = poisoned(ROWS * F);
+		ab.type = dh.type = x.type = h.type = BF16;
+		if (gradient)
+			ops->fused_swiglu_backward(device, x, h, dh, ab, ROWS, F);
+		else
+			ops->fused_swiglu_forward(device, x, ab, ROWS, F);
+		Fp8Cast want = cast_of(x, ROWS, columns, i / 2, E5M2), got = want;
+		got.source = gradient ? FP8_SWIGLU_GRADIENT : FP8_SWIGLU;
+		got.x = gradient ? dh : (Array){ NULL, BF16 };
+		got.ab = ab;
+		got.straight = matrix(E5M2, got.straight.layout, ROWS, columns);
+		got.turned = matrix(E5M2, got.turned.layout, columns, ROWS);
+		ops->fp8_cast(device, got);
+		assert_memory_equal(got.straight.codes.at, want.straight.codes.at,
+			n * sizeof(real));
+		assert_memory_equal(got.turned.codes.at, want.turned.codes.at,
+			n * sizeof(real));
+		release(state);
+	}
+}
+
 // test: the history keeps a maximum for its window
 static void history_forgets(void **state)
 {
@@ -209,7 +238,7 @@ int main(void)
 		checked(elements_round_once), checked(scales_are_smallest),
 		checked(nonfinite_become_nan), checked(scalings_agree),
 		checked(matmul_of_codes), checked(outliers_stay_in_blocks),
-		checked(given_maxima), checked(history_forgets),
+		checked(given_maxima), checked(gated_casts), checked(history_forgets),
 	};
 	return run_on_cpu(tests);
 }

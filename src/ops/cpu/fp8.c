@@ -64,8 +64,27 @@ static void write_copy(const Fp8Cast *c, const Fp8Matrix *to, bool turned)
 	round_array(to->codes.type, codes, to->rows * to->k);
 }
 
+// compute what is cast
+/* sets x to it; the caller frees the result */
+static void *compute_source(Fp8Cast *c)
+{
+	size_t n = c->rows * c->columns;
+	Array y = { need(malloc(n * sizeof(real))), c->ab.type };
+	if (c->source == FP8_SWIGLU) {
+		cpu_fused_swiglu_forward(NULL, y, c->ab, c->rows, c->columns);
+	} else {
+		Array h = { need(malloc(n / 2 * sizeof(real))), c->ab.type };
+		cpu_fused_swiglu_backward(NULL, y, h, c->x, c->ab, c->rows,
+			c->columns / 2);
+		free(h.at);
+	}
+	c->x = y;
+	return y.at;
+}
+
 void cpu_fp8_cast(Device *d, Fp8Cast c)
 {
+	void *computed = c.source == FP8_PLAIN ? NULL : compute_source(&c);
 	if (!c.given)
 		find_maxima(&c);
 	if (c.seen.at)
@@ -74,6 +93,7 @@ void cpu_fp8_cast(Device *d, Fp8Cast c)
 		write_copy(&c, &c.straight, false);
 	if (c.turned.codes.at)
 		write_copy(&c, &c.turned, true);
+	free(computed);
 }
 
 // multiply matrices in FP8

@@ -2,11 +2,48 @@
 #include <cuda_fp8.h>
 
 #include "ops/cuda/elementary.cuh"
+#include "ops/cuda/gate.cuh"
 #include "ops/fp8.h"
 
 enum { SQUARE = 8, CAST_THREADS = 256 };
 static_assert(CAST_THREADS * SQUARE * SQUARE == FP8_TILE * FP8_TILE,
 	"threads cover a tile");
+
+// load what is cast
+__device__ inline float rounded_to(Type type, float x)
+{
+	return type == BF16 ? widen(narrow<bf16>(x)) : type == FP16
+		? widen(narrow<fp16>(x)) : x;
+}
+
+/* N elements of row i from column j on */
+template <Fp8Source SOURCE, int N>
+__device__ inline void load_source(float (&x)[N], const Fp8Cast &c, size_t i,
+	size_t j)
+{
+	if (SOURCE == FP8_PLAIN) {
+		load(x, c.x, i * c.columns + j);
+		return;
+	}
+	const size_t F = SOURCE == FP8_SWIGLU ? c.columns : c.columns / 2,
+		k = j < F ? j : j - F;
+	float a[N], b[N];
+	load(a, c.ab, 2 * i * F + k);
+	load(b, c.ab, (2 * i + 1) * F + k);
+	if (SOURCE == FP8_SWIGLU_GRADIENT)
+		load(x, c.x, i * F + k);
+	#pragma unroll
+	for (int n = 0; n < N; n++) {
+		float value;
+		if (SOURCE == FP8_SWIGLU) {
+			value = gated(a[n], b[n]);
+		} else {
+			const GateGradient g = gate_gradient_of(a[n], b[n], x[n]);
+			value = j < F ? g.a : g.b;
+		}
+		x[n] = rounded_to(c.ab.type, value);
+	}
+}
 
 // place a thread in a tile, and load its square
 /* the first row and column of this thread's square */
@@ -19,7 +56,7 @@ __device__ inline Place place()
 		blockIdx.x * (size_t)FP8_TILE + (lane % 4 + warp % 4 * 4) * SQUARE };
 }
 
-template <bool WIDE>
+template <bool WIDE, Fp8Source SOURCE>
 __device__ inline void load_square(float (&x)[SQUARE][SQUARE], const Fp8Cast &c,
 	Place at)
 {
@@ -27,14 +64,14 @@ __device__ inline void load_square(float (&x)[SQUARE][SQUARE], const Fp8Cast &c,
 	for (int a = 0; a < SQUARE; a++) {
 		const size_t i = at.i + a;
 		if (WIDE && i < c.rows && at.j < c.columns) {
-			load(x[a], c.x, i * c.columns + at.j);
+			load_source<SOURCE>(x[a], c, i, at.j);
 			continue;
 		}
 		#pragma unroll
 		for (int b = 0; b < SQUARE; b++) {
 			float one[1] = { 0 };
 			if (!WIDE && i < c.rows && at.j + b < c.columns)
-				load(one, c.x, i * c.columns + at.j + b);
+				load_source<SOURCE>(one, c, i, at.j + b);
 			x[a][b] = one[0];
 		}
 	}
@@ -85,12 +122,12 @@ __device__ inline void raise_rows(const Fp8Cast &c,
 
 /* raises the maxima of a matrix; bytes: those of x
  * grid: tiles of a row, rows of tiles; block 256 */
-template <bool WIDE>
+template <bool WIDE, Fp8Source SOURCE>
 __global__ __launch_bounds__(CAST_THREADS) void maxima_kernel(Fp8Cast c)
 {
 	float x[SQUARE][SQUARE];
 	const Place at = place();
-	load_square<WIDE>(x, c, at);
+	load_square<WIDE, SOURCE>(x, c, at);
 	if (c.scaling == FP8_ROW) {
 		raise_rows(c, x, at);
 		return;
@@ -183,13 +220,13 @@ __device__ inline void find_scales(float (&scale)[SQUARE], const Fp8Cast &c,
 
 /* both copies of c; bytes: those of x and of the codes
  * grid: tiles of a row, rows of tiles; block 256 */
-template <bool WIDE>
+template <bool WIDE, Fp8Source SOURCE>
 __global__ __launch_bounds__(CAST_THREADS) void cast_kernel(Fp8Cast c)
 {
 	float x[SQUARE][SQUARE], scale[SQUARE];
 	const Place at = place();
 	const bool block = c.scaling == FP8_BLOCK;
-	load_square<WIDE>(x, c, at);
+	load_square<WIDE, SOURCE>(x, c, at);
 	if (block || c.seen.at) {
 		const float most = block_max(largest_of(x));
 		const Type type = c.straight.codes.at ? c.straight.codes.type
@@ -213,7 +250,7 @@ __global__ __launch_bounds__(CAST_THREADS) void cast_kernel(Fp8Cast c)
 }
 
 // launch a cast to FP8
-template <bool WIDE>
+template <bool WIDE, Fp8Source SOURCE>
 static void launch_cast(Device *d, const Fp8Cast &c)
 {
 	const dim3 grid(blocks_for(c.columns, FP8_TILE), blocks_for(c.rows,
@@ -221,20 +258,32 @@ static void launch_cast(Device *d, const Fp8Cast &c)
 	assert(grid.y <= 65535 && "rows of tiles are counted by the grid's y");
 	if (!c.given && c.scaling != FP8_BLOCK) {
 		cuda_fill(d, c.maxima, 0, fp8_groups(c.scaling, c.rows, c.columns));
-		maxima_kernel<WIDE><<<grid, CAST_THREADS, 0, cuda_stream(d)>>>(c);
+		maxima_kernel<WIDE, SOURCE><<<grid, CAST_THREADS, 0, cuda_stream(d)>>>(c);
 		LAUNCHED();
 	}
-	cast_kernel<WIDE><<<grid, CAST_THREADS, 0, cuda_stream(d)>>>(c);
+	cast_kernel<WIDE, SOURCE><<<grid, CAST_THREADS, 0, cuda_stream(d)>>>(c);
 	LAUNCHED();
+}
+
+template <Fp8Source SOURCE>
+static void launch_by_width(Device *d, const Fp8Cast &c)
+{
+	const size_t F = SOURCE == FP8_SWIGLU_GRADIENT ? c.columns / 2 : c.columns;
+	if (c.rows % SQUARE == 0 && F % SQUARE == 0 && packs(c.x, SQUARE)
+		&& packs(c.ab, SQUARE) && aligned(c.straight.codes.at, 16)
+		&& aligned(c.turned.codes.at, 16))
+		launch_cast<true, SOURCE>(d, c);
+	else
+		launch_cast<false, SOURCE>(d, c);
 }
 
 extern "C" void cuda_fp8_cast(Device *d, Fp8Cast c)
 {
-	if (c.rows % SQUARE == 0 && c.columns % SQUARE == 0 && packs(c.x, SQUARE)
-		&& aligned(c.straight.codes.at, 16) && aligned(c.turned.codes.at, 16))
-		launch_cast<true>(d, c);
-	else
-		launch_cast<false>(d, c);
+	switch (c.source) {
+	case FP8_SWIGLU: launch_by_width<FP8_SWIGLU>(d, c); break;
+	case FP8_SWIGLU_GRADIENT: launch_by_width<FP8_SWIGLU_GRADIENT>(d, c); break;
+	default: launch_by_width<FP8_PLAIN>(d, c);
+	}
 }
 
 // turn codes back into numbers

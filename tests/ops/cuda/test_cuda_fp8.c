@@ -116,6 +116,61 @@ static void casts_are_equal(void **state)
 	}
 }
 
+// test: SwiGLU is cast alike on both devices
+static void read_elements(Device *d, const Fp8Matrix *m, real *x)
+{
+	size_t n = fp8_scales(m->layout, m->rows, m->k);
+	real *scale = guarded(n * sizeof *scale);
+	array_read(d, x, m->codes, m->rows * m->k);
+	array_read(d, scale, m->scale, n);
+	for (size_t i = 0; i < m->rows * m->k; i++)
+		x[i] *= scale[fp8_scale_at(m, i / m->k, i % m->k)];
+}
+
+static void expect_alike(const Fp8Matrix *a, const Fp8Matrix *b)
+{
+	size_t n = a->rows * a->k;
+	real *x = guarded(n * sizeof *x), *y = guarded(n * sizeof *y);
+	read_elements(cpu, a, x);
+	read_elements(gpu, b, y);
+	for (size_t i = 0; i < n; i++)
+		if (!(fabs(x[i] - y[i]) <= 0.25 * fabs(x[i]) + 1e-6))
+			fail_msg("element %zu of %zu is %g, expected %g", i, n,
+				(double)y[i], (double)x[i]);
+}
+
+static void gated_casts_are_alike(void **state)
+{
+	static const size_t shapes[][2] = { { 136, 264 }, { 128, 128 }, { 17, 35 } };
+	for (int i = 0; i < 3 * NFP8_SCALINGS * 2; i++) {
+		size_t rows = shapes[i / 2 / NFP8_SCALINGS][0],
+			F = shapes[i / 2 / NFP8_SCALINGS][1], columns = i % 2 ? 2 * F : F;
+		real *host = guarded(rows * columns * sizeof *host),
+			*gates = guarded(rows * 2 * F * sizeof *gates);
+		for (size_t k = 0; k < rows * columns; k++)
+			host[k] = (real)random_truncated(1, i, k, 3);
+		for (size_t k = 0; k < rows * 2 * F; k++)
+			gates[k] = (real)(2 * random_truncated(2, i, k, 3));
+		Fp8Cast c[2];
+		for (int k = 0; k < 2; k++) {
+			Device *d = k ? gpu : cpu;
+			c[k] = device_cast(d, host, BF16, rows, columns, i / 2
+				% NFP8_SCALINGS, E5M2, true);
+			c[k].source = i % 2 ? FP8_SWIGLU_GRADIENT : FP8_SWIGLU;
+			c[k].ab = device_array(d, rows * 2 * F, BF16);
+			array_write(d, c[k].ab, gates, rows * 2 * F);
+			ops_for(d)->fp8_cast(d, c[k]);
+		}
+		expect_alike(&c[0].straight, &c[1].straight);
+		expect_alike(&c[0].turned, &c[1].turned);
+		for (int k = 0; k < 2; k++) {
+			device_free(k ? gpu : cpu, c[k].ab.at);
+			free_cast(k ? gpu : cpu, &c[k]);
+		}
+		assert_int_equal(release_both(NULL), 0);
+	}
+}
+
 // test: matmuls of exact numbers in FP8 are equal on both devices
 static void multiply_on(Device *d, Array *C, const real *x, const real *w,
 	const size_t n[3], Fp8Scaling scaling, Type left, Type output, double beta)
@@ -219,6 +274,7 @@ static void histories_are_equal(void **state)
 
 TESTS_BETWEEN(open_both, close_both,
 	on_gpu(casts_are_equal),
+	on_gpu(gated_casts_are_alike),
 	on_gpu(exact_fp8_matmuls_are_equal),
 	on_gpu(shapes_of_models_are_taken),
 	on_gpu(histories_are_equal))
