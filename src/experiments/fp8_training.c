@@ -26,7 +26,7 @@ static const Option options[] = {
 		"tokens in a sequence: 512, on a CPU 32"),
 	BATCH_OPTION(&batch),
 	STEPS_OPTION_IN(&steps, "1..1000000",
-		"steps of learning: 1000, on a CPU 120"),
+		"steps of learning: 1000, on a CPU 60"),
 	TEXT_OPTION(&path),
 	{ 0 }
 };
@@ -350,7 +350,7 @@ static void run_learning(Row *row, const void *config)
 	const LearnConfig *c = config;
 	const Windows held_out = { WINDOW_PASSES * LEARN_BATCH, LEARN_CONTEXT };
 	bool gpu = harness_on_gpu(), fp8 = strcmp(c->precision, "fp8") == 0;
-	long n = steps ? steps : gpu ? 1000 : 120, last = 0;
+	long n = steps ? steps : gpu ? 1000 : 60, last = 0;
 	Text text = text_read(path, 16 * (LEARN_CONTEXT + 1));
 	Shape shape = studied_shape(c->size, LEARN_CONTEXT);
 	shape.vocab = 256;
