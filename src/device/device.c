@@ -14,8 +14,7 @@
 #include "device/cuda/cuda.h"
 #endif
 
-const char *const category_names[NCATEGORIES] = { "parameter", "gradient",
-	"optimizer", "activation", "temporary" };
+const char *const category_names[NCATEGORIES] = { CHOICE_NAMES(CATEGORIES_OF) };
 
 // keep blocks in a pool
 typedef struct PoolBlock {
@@ -296,6 +295,25 @@ static void count_in(Device *d, const PoolBlock *b)
 	log_event(d, b, true);
 }
 
+void device_lend(Device *d, void *at, size_t nbytes)
+{
+	assert(!d->loan.lent && !d->capturing && !d->deferral);
+	d->loan = (Loan){ .lent = true, .at = at, .nbytes = nbytes };
+}
+
+void device_return(Device *d)
+{
+	d->loan.lent = false;
+}
+
+static void *take_lent(Loan *loan, size_t nbytes)
+{
+	char *at = loan->at + loan->used;
+	loan->used += nbytes;
+	assert(loan->used <= loan->nbytes && "a pass has told what it needs");
+	return at;
+}
+
 static void count_out(Device *d, const PoolBlock *b)
 {
 	log_event(d, b, false);
@@ -308,6 +326,8 @@ void *device_alloc(Device *d, size_t nbytes, Category category,
 {
 	assert(nbytes > 0 && category < NCATEGORIES);
 	nbytes = round_up_to_lines(nbytes);
+	if (d->loan.lent)
+		return take_lent(&d->loan, nbytes);
 	PoolBlock *b = take_block(d, nbytes, what);
 	b->used = true;
 	b->kept |= d->capturing;
@@ -319,7 +339,7 @@ void *device_alloc(Device *d, size_t nbytes, Category category,
 
 void device_free(Device *d, void *p)
 {
-	if (p == NULL)
+	if (p == NULL || d->loan.lent)
 		return;
 	PoolBlock *b = find_used_block(d->pool, p);
 	if (b == NULL && d->deferral && d->deferral->frees(d->deferral, p, 0))

@@ -19,6 +19,11 @@ void    device_free(Device *device, void *p);
 /* Has the pool, or gets now, a free block of nbytes? If so the next
  * device_alloc of that size succeeds. */
 bool    device_reserve(Device *device, size_t nbytes);
+/* from now on device_alloc takes memory from nbytes at `at`, one block behind the
+ * other, and device_free does nothing, until device_return. The pool, which work
+ * in other streams may use, is left alone */
+void    device_lend(Device *device, void *at, size_t nbytes);
+void    device_return(Device *device);
 /* counts nbytes at p that a library has allocated by itself (allocated), or has
  * freed (not allocated) */
 void    device_count(Device *device, void *p, size_t nbytes, Category category,

@@ -6,6 +6,13 @@
 #include "device/deferral.h"
 #include "device/memory_event.h"
 
+/* memory that takes the place of the pool, see device_lend */
+typedef struct Loan {
+	bool lent;
+	char *at;
+	size_t nbytes, used;
+} Loan;
+
 typedef struct Device {
 	const Backend *backend;
 	void *state;                                         /* the backend's */
@@ -28,6 +35,7 @@ typedef struct Device {
 	size_t nlog, unlogged;
 	/* blocks, in use and free */
 	struct Pool *pool;
+	Loan loan;
 	/* the objects of device_keep, the oldest first */
 	struct KeptObject *kept;
 	int nkept;

@@ -80,8 +80,12 @@ int32_t dist_place(int32_t gpu, void *stream)
 		return DIST_OK;
 	if (job.comms[GPU] && gpu != job.gpu)
 		return DIST_NO_GPU;
-	if (caller_enter(&job.caller, true, gpu, stream) != CALLER_OK)
+	if (caller_enter(&job.caller, true, gpu) != CALLER_OK)
 		return DIST_NO_GPU;
+	if (!caller_share(&job.caller, stream)) {
+		caller_leave(&job.caller);
+		return DIST_NO_GPU;
+	}
 	job.gpu = gpu;
 	if (job.comms[GPU] == NULL)
 		open_place(GPU, comm_rank(job.comm), comm_ranks(job.comm),

@@ -1,5 +1,6 @@
 """pytorch_ddp: times a step of the staff's Transformer in PyTorch, on each GPU
-alone, and on all under DistributedDataParallel"""
+alone, and on all in a container: PyTorch's DDP, DDP with ZeroRedundancyOptimizer,
+FSDP2, or ours"""
 import argparse
 import json
 import math
@@ -38,11 +39,46 @@ class LossOf(nn.Module):
 			x = block(x)
 		return self.top(x, targets)
 
+# put a module into a container
+def contained(module, args, rank):
+	"""the module in the container that the arguments name"""
+	low = torch.bfloat16 if args.precision == "bf16" else None
+	if args.container == "libsystems-ddp":
+		import libsystems
+		return libsystems.DistributedDataParallel(module, args.bucket_mb)
+	if args.container == "libsystems-fsdp":
+		import libsystems
+		return libsystems.FullyShardedDataParallel(module, low)
+	if args.container == "fsdp2":
+		from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+		types = MixedPrecisionPolicy(low, torch.float32)
+		for block in module.model.layers:
+			fully_shard(block, mp_policy=types)
+		return fully_shard(module, mp_policy=types)
+	return DistributedDataParallel(module, device_ids=[rank],
+		bucket_cap_mb=args.bucket_mb)
+
+
+def sharded_adamw(parameters, settings):
+	from torch.distributed.optim import ZeroRedundancyOptimizer
+	return ZeroRedundancyOptimizer(parameters, torch.optim.AdamW, **settings)
+
+
+def whole(module):
+	"""its parameters, gathered from all ranks"""
+	if hasattr(module, "gather_full_params"):
+		return module.gather_full_params().values()
+	return [p.full_tensor() if hasattr(p, "full_tensor") else p
+		for p in module.parameters()]
+
 # time steps of one rank
-def stepper(module, args, batch):
+def stepper(module, args, batch, container="none"):
 	"""a function that trains for one step and returns the loss"""
-	optimizer = torch.optim.AdamW(module.parameters(), lr=1e-3,
-		weight_decay=0.01, fused=args.impl == "best")
+	settings = dict(lr=1e-3, weight_decay=0.01, fused=args.impl == "best")
+	optimizer = sharded_adamw(module.parameters(), settings) \
+		if container == "zero1" else torch.optim.AdamW(module.parameters(),
+			**settings)
+	finish = getattr(module, "finish_gradient_synchronization", lambda: None)
 	run = module
 	if args.impl != "eager" and not args.blocks:
 		run = torch.compile(module)
@@ -52,6 +88,7 @@ def stepper(module, args, batch):
 		with autocast(args.precision):
 			loss = run(*batch)
 		loss.backward()
+		finish()
 		optimizer.step()
 		return loss
 
@@ -167,7 +204,7 @@ def fresh(args):
 
 def weights_of(module):
 	with torch.no_grad():
-		return sum(p.double().sum().item() for p in module.parameters())
+		return sum(p.double().sum().item() for p in whole(module))
 
 # measure one rank, then all
 def measure(args, rank):
@@ -186,9 +223,8 @@ def measure(args, rank):
 	torch.cuda.empty_cache()
 	torch.compiler.reset()
 	module = fresh(args)
-	both = DistributedDataParallel(module, device_ids=[rank],
-		bucket_cap_mb=args.bucket_mb)
-	step = stepper(both, args, batch)
+	module = contained(module, args, rank)
+	step = stepper(module, args, batch, args.container)
 	torch.cuda.reset_peak_memory_stats()
 	clock = timed_steps(step, args, "step")
 	row |= slowest(clock, "step")
@@ -221,6 +257,8 @@ def main():
 	parser.add_argument("--size", choices=SIZES, default="small")
 	parser.add_argument("--impl", choices=("eager", "compiled", "best"),
 		default="eager")
+	parser.add_argument("--container", default="ddp", choices=("ddp", "zero1",
+		"fsdp2", "libsystems-ddp", "libsystems-fsdp"))
 	for switch in ("blocks", "whole", "classes"):
 		parser.add_argument("--" + switch, action="store_true")
 	parser.add_argument("--precision", choices=("fp32", "bf16"), default="fp32")

@@ -16,12 +16,11 @@ static const Option options[] = {
 		"pytorch-compiled-whole, pytorch-compiled-blocks or "
 		"pytorch-best-blocks"),
 	{ "gpus", OPT_INT, &gpus, "2..64", "ranks, a GPU each" },
-	{ "bucket-mb", OPT_REAL, &bucket_mb, "MB",
-		"megabytes in a bucket of PyTorch" },
+	BUCKET_OPTION(&bucket_mb, "megabytes in a bucket of PyTorch"),
 	BATCH_OPTION_IN(&batch, "1..1024", "sequences in a rank's batch"),
 	CONTEXT_OPTION(&context), WARMUP_OPTION(&warmup), STEPS_OPTION(&steps),
-	{ "limit", OPT_INT, &limit_s, "1..3600",
-		"seconds that one row of PyTorch may take" },
+	LIMIT_OPTION(&limit_s, "1..3600",
+		"seconds that one row of PyTorch may take"),
 	{ 0 }
 };
 enum { GROUP_LIMIT_S = 3660 };           /* more than any --limit */
@@ -119,7 +118,8 @@ static void train_ours(Row *row, const DdpPeerConfig *c)
 {
 	DdpConfig config = { { c->size, context, c->precision, FUSION_FUSED },
 		.batch = batch, .kind = DDP_BUCKETED, .bucket_mb = c->bucket_mb,
-		.wire = strstr(c->impl, "bf16-wire") != NULL, .sums = 1,
+		.wire = strstr(c->impl, "bf16-wire") ? BF16 : FP32,
+		.sums = SUMS_BY_OPTIMIZER,
 		.ranks = c->ranks, .warmup = warmup, .steps = steps };
 	DdpCase *run = ddp_case(row, &config);
 	ddp_case_begin(run, false, 0, 0);

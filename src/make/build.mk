@@ -154,20 +154,18 @@ build/L/stamp: writeup.nw
 build/L/src/% build/L/tests/%: build/L/stamp ;
 .PRECIOUS: build/L/src/% build/L/tests/%
 SHARED := $(if $(SANITIZE),,$(B)/libsystems.so)
-OBJECTS_shared := $(filter-out $(B)/f32/src/bench/% \
-	$(B)/f32/src/cases/% $(B)/f32/src/estimate/%,$(OBJECTS_f32))
-$(B)/libsystems.so: $(OBJECTS_shared) src/ops/exports.map
-	@echo "  link  $@"; mkdir -p $(@D)
+shared_objects = $(filter-out $(foreach folder,bench cases estimate,\
+	$(B)/$1/src/$(folder)/%),$(OBJECTS_$1))
+define shared_rule # $1: library, $2: of its objects
+$1: $(call shared_objects,$2) src/ops/exports.map
+	@echo "  link  $$@"; mkdir -p $$(@D)
 	@$(COMPILER) $(OPTIMIZE) -fopenmp -shared \
-		-Wl,--version-script=src/ops/exports.map -o $@ $(OBJECTS_shared) $(LDLIBS)
+		-Wl,--version-script=src/ops/exports.map -o $$@ \
+		$(call shared_objects,$2) $(LDLIBS)
+endef
+$(eval $(call shared_rule,$(B)/libsystems.so,f32))
 SHARED64 := $(if $(SANITIZE),,$(B)/libsystems64.so)
-OBJECTS_shared64 := $(filter-out $(B)/f64/src/bench/% \
-	$(B)/f64/src/cases/% $(B)/f64/src/estimate/%,$(OBJECTS_f64))
-$(B)/libsystems64.so: $(OBJECTS_shared64) src/ops/exports.map
-	@echo "  link  $@"; mkdir -p $(@D)
-	@$(COMPILER) $(OPTIMIZE) -fopenmp -shared \
-		-Wl,--version-script=src/ops/exports.map -o $@ $(OBJECTS_shared64) \
-		$(LDLIBS)
+$(eval $(call shared_rule,$(B)/libsystems64.so,f64))
 ifdef SHARED
 build/package/libsystems.pc: $(SHARED) $(SHARED64) FORCE # also of another B
 	@bash src/make/package.sh $(@D) $(SHARED) $(SHARED64)

@@ -21,10 +21,13 @@ typedef struct Policy {
 	bool fp8;                        /* linear layers of the blocks multiply so */
 } Policy;
 
-extern const char *const op_kind_names[NKINDS];
-#define PRECISIONS "fp32|bf16|fp16|tf32|bf16-stream|bf16-state|fp8"
-enum { POLICY_FP32, POLICY_BF16, POLICY_FP16, POLICY_TF32, POLICY_BF16_STREAM,
-	POLICY_BF16_STATE, POLICY_FP8, NPOLICIES };
+#define PRECISIONS_OF(FIRST, NEXT) \
+	FIRST(POLICY_FP32, "fp32") NEXT(POLICY_BF16, "bf16") \
+	NEXT(POLICY_FP16, "fp16") NEXT(POLICY_TF32, "tf32") \
+	NEXT(POLICY_BF16_STREAM, "bf16-stream") \
+	NEXT(POLICY_BF16_STATE, "bf16-state") NEXT(POLICY_FP8, "fp8")
+#define PRECISIONS CHOICES(PRECISIONS_OF)
+enum { CHOICE_IDS(PRECISIONS_OF) NPOLICIES };
 /* the policies of PyTorch, by autocast or its setting for TF32, come first */
 enum { NAUTOCAST = POLICY_BF16_STREAM };
 /* in the order of PRECISIONS */

@@ -58,26 +58,34 @@ static Attention attention_of(const FlashShape *s, FlashArray q, FlashArray k,
 }
 
 // compute attention on the caller's stream
-/* runs the backward pass or, g NULL, the forward pass; returns a FlashStatus */
+static const int32_t status_of[] = { [CALLER_OK] = FLASH_OK,
+	[CALLER_NO_GPU] = FLASH_NO_GPU, [CALLER_NO_MEMORY] = FLASH_NO_MEMORY,
+	[CALLER_CAPTURES] = FLASH_CAPTURES };
+
+/* queues the backward pass or, g NULL, the forward pass; returns a FlashStatus */
+static int32_t queue_attention(Caller *c, const FlashShape *s,
+	const Attention *a, const AttentionGradient *g)
+{
+	const Ops *o = ops_for(c->device);
+	if (!o->supports_attention(c->device, type_of(s), s->head_size))
+		return FLASH_BAD_HEAD_SIZE;
+	CallerStatus ready = caller_queue(c, s->stream, (CallerScratch){ s->scratch,
+		s->scratch_owner }, o->attention_scratch(c->device, a, g));
+	if (ready == CALLER_OK && g)
+		o->attention_backward(c->device, *a, *g);
+	else if (ready == CALLER_OK)
+		o->attention_forward(c->device, *a);
+	return status_of[ready];
+}
+
 static int32_t run_attention(const FlashShape *s, const Attention *a,
 	const AttentionGradient *g)
 {
-	static const int32_t refused[] = { [CALLER_NO_GPU] = FLASH_NO_GPU,
-		[CALLER_CAPTURES] = FLASH_CAPTURES };
 	Caller c;
-	CallerStatus entered = caller_enter(&c, s->on_gpu, s->gpu, s->stream);
+	CallerStatus entered = caller_enter(&c, s->on_gpu, s->gpu);
 	if (entered != CALLER_OK)
-		return refused[entered];
-	int32_t status = FLASH_OK;
-	const Ops *o = ops_for(c.device);
-	if (!o->supports_attention(c.device, type_of(s), s->head_size))
-		status = FLASH_BAD_HEAD_SIZE;
-	else if (!device_reserve(c.device, o->attention_scratch(c.device, a, g)))
-		status = FLASH_NO_MEMORY;
-	else if (g == NULL)
-		o->attention_forward(c.device, *a);
-	else
-		o->attention_backward(c.device, *a, *g);
+		return status_of[entered];
+	int32_t status = queue_attention(&c, s, a, g);
 	caller_leave(&c);
 	return status;
 }

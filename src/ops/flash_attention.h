@@ -20,8 +20,8 @@ typedef enum {
 	FLASH_NO_GPU,           /* no GPU of this number, or the build has no
 	                         * kernels for it */
 	FLASH_NO_MEMORY,        /* no memory for scratch; nothing was queued */
-	FLASH_CAPTURES,         /* the stream, or that of the call before, is
-	                         * being captured into a CUDA graph */
+	FLASH_CAPTURES,         /* a CUDA graph would hold the library's scratch:
+	                         * see FlashShape.scratch */
 } FlashStatus;
 
 // declare the arrays and the shape of attention
@@ -44,15 +44,20 @@ typedef struct FlashShape {
 	int32_t deterministic;  /* 0: parts of dQ may be added in any order: faster
 	                         * if n is large, other last bits on every run */
 	void *stream;           /* on a GPU: cudaStream_t on which work is queued */
+	/* nbytes of memory beside the arrays, aligned to 256, free until the work
+	 * that the call queues is done; NULL: there is none. Without this function
+	 * the library has memory of its own: calls for a GPU then wait for each
+	 * other's work, and none is captured into a CUDA graph */
+	void *(*scratch)(void *owner, int64_t nbytes);
+	void *scratch_owner;
 } FlashShape;
 
 // declare the calls of attention
 /* O = softmax(scale Q K^T) V, and L (batch, heads, seqlen_q), dense and in
  * fp32: the logarithm of the sum of exponentials of each row of scores. On a
- * GPU, work is queued and not waited for. Any thread may call at any time;
- * calls for one GPU are done one after the other, and the stream of the last
- * one exists until one with another stream has returned. Where CUDA fails, the
- * process ends */
+ * GPU, work is queued and not waited for. Any thread may call at any time.
+ * Without `scratch` the stream of the last call for a GPU exists until one with
+ * another stream has returned. Where CUDA fails, the process ends */
 int32_t flash_attention_forward(const FlashShape *shape, FlashArray o, float *L,
 	FlashArray q, FlashArray k, FlashArray v);
 /* gradients of a function of O, from that of O: the same bits on every run,

@@ -14,8 +14,8 @@
 typedef struct ServedDevice {
 	pthread_mutex_t lock;   /* held during a call */
 	Device *device;
-	void *stream;           /* of the call before */
-	bool called;
+	void *stream;           /* that used the device's scratch last */
+	bool called;            /* is there one? */
 } ServedDevice;
 
 /* the entry of the CPU or of a GPU, opened at the first call; NULL: there is no
@@ -64,10 +64,12 @@ static bool is_capturing(void *stream)
 	return status != cudaStreamCaptureStatusNone;
 }
 
-/* queues what follows on `stream`, after the work of the call before; false: the
- * stream of that call is being captured */
+/* queues what follows on `stream`, after what uses the device's scratch; false: a
+ * graph would hold that */
 static bool follow_stream(ServedDevice *served, void *stream)
 {
+	if (is_capturing(stream))
+		return false;
 	if (served->called && served->stream == stream)
 		return true;
 	if (is_capturing(served->stream))
@@ -80,12 +82,10 @@ static bool follow_stream(ServedDevice *served, void *stream)
 #endif
 
 // begin and end a call from outside
-CallerStatus caller_enter(Caller *c, bool gpu, int number, void *stream)
+CallerStatus caller_enter(Caller *c, bool gpu, int number)
 {
-	c->before = -1;
+	*c = (Caller){ .before = -1 };
 #ifdef HAVE_CUDA
-	if (gpu && is_capturing(stream))
-		return CALLER_CAPTURES;
 	if (gpu && cudaGetDevice(&c->before) != cudaSuccess)
 		return CALLER_NO_GPU;
 #endif
@@ -95,23 +95,50 @@ CallerStatus caller_enter(Caller *c, bool gpu, int number, void *stream)
 		pthread_mutex_lock(&c->served->lock);
 	}
 #ifdef HAVE_CUDA
-	if (gpu && c->served) {
-		CUDA(cudaSetDevice(number));
-		if (!follow_stream(c->served, stream)) {
-			caller_leave(c);
-			return CALLER_CAPTURES;
-		}
-	} else if (gpu) {
-		restore_gpu(c->before, -1);
-	}
+	if (gpu)
+		restore_gpu(c->before, c->served ? number : -1);
 #endif
 	return c->served ? CALLER_OK : CALLER_NO_GPU;
 }
 
-void caller_leave(Caller *c)
+bool caller_share(Caller *c, void *stream)
 {
 #ifdef HAVE_CUDA
+	if (c->before >= 0)
+		return follow_stream(c->served, stream);
+#endif
+	return true;
+}
+
+CallerStatus caller_queue(Caller *c, void *stream, CallerScratch scratch,
+	size_t nbytes)
+{
+	if (nbytes > 0 && scratch.get == NULL) {
+		if (!caller_share(c, stream))
+			return CALLER_CAPTURES;
+		return device_reserve(c->device, nbytes) ? CALLER_OK
+			: CALLER_NO_MEMORY;
+	}
+	void *at = nbytes > 0 ? scratch.get(scratch.owner, (int64_t)nbytes) : NULL;
+	if (nbytes > 0 && at == NULL)
+		return CALLER_NO_MEMORY;
+	device_lend(c->device, at, nbytes);
+	c->lent = true;
+#ifdef HAVE_CUDA
+	if (c->before >= 0)
+		c->own = cuda_set_stream(c->device->state, stream);
+#endif
+	return CALLER_OK;
+}
+
+void caller_leave(Caller *c)
+{
+	if (c->lent)
+		device_return(c->device);
+#ifdef HAVE_CUDA
 	int now = c->before;
+	if (c->lent && c->before >= 0)
+		cuda_set_stream(c->device->state, c->own);
 	if (c->before >= 0 && cudaGetDevice(&now) == cudaSuccess)
 		restore_gpu(c->before, now);
 #endif

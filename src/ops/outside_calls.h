@@ -8,21 +8,38 @@
 typedef enum {
 	CALLER_OK,
 	CALLER_NO_GPU,          /* no GPU of this number that has kernels */
-	CALLER_CAPTURES,        /* the stream, or that of the call before, is
-	                         * being captured into a graph */
+	CALLER_NO_MEMORY,       /* there is none for scratch */
+	CALLER_CAPTURES,        /* the device's own scratch is needed, and the stream
+	                         * that uses it now or used it last is captured */
 } CallerStatus;
 
 /* a call from outside, between caller_enter and caller_leave */
 typedef struct Caller {
 	Device *device;
 	struct ServedDevice *served;
+	bool lent;              /* memory by the caller */
+	void *own;              /* the device's stream until then */
 	int before;             /* the thread's current GPU, or -1 */
 } Caller;
 
-/* begins a call: waits until the CPU, or the GPU of this number, is free. Work is
- * queued on the stream, after that of the call before. Not CALLER_OK: no call
- * began */
-CallerStatus caller_enter(Caller *c, bool gpu, int number, void *stream);
+/* memory that a caller gives; get NULL: none */
+typedef struct CallerScratch {
+	void *(*get)(void *owner, int64_t nbytes);
+	void *owner;
+} CallerScratch;
+
+/* begins a call: waits until the CPU, or the GPU of this number, is free. Not
+ * CALLER_OK: no call began */
+CallerStatus caller_enter(Caller *c, bool gpu, int number);
+/* what follows is queued on the stream of a GPU, after the work of the calls before
+ * that used the device's memory, and may use it. false: it was, or would be,
+ * captured into a graph; the call is still to be left */
+bool         caller_share(Caller *c, void *stream);
+/* what follows is queued on the stream of a GPU, and has nbytes of scratch: the
+ * caller's or a
+ * share of the device's. Not CALLER_OK: the call is still to be left */
+CallerStatus caller_queue(Caller *c, void *stream, CallerScratch scratch,
+	size_t nbytes);
 /* ends a call, and makes the thread's current GPU again what it was */
 void         caller_leave(Caller *c);
 
@@ -34,8 +51,8 @@ void         caller_leave(Caller *c);
 	[NAME##_NULL] = "an array is missing",                                   \
 	[NAME##_NO_GPU] = "no GPU of this number, or this build has no kernels", \
 	[NAME##_NO_MEMORY] = "there is no memory left for scratch",              \
-	[NAME##_CAPTURES] = "the stream, or that of the call before, is being "   \
-		"captured into a CUDA graph"
+	[NAME##_CAPTURES] = "a CUDA graph would hold scratch of the library: "   \
+		"give a function `scratch`"
 /* the text of a status, which may be any number, among n texts */
 const char  *caller_text(const char *const *texts, int n, int32_t status);
 

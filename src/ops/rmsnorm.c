@@ -39,16 +39,23 @@ static int32_t refusal(const RmsnormShape *s, bool backward,
 	return RMSNORM_OK;
 }
 
+static const int32_t status_of[] = { [CALLER_OK] = RMSNORM_OK,
+	[CALLER_NO_GPU] = RMSNORM_NO_GPU, [CALLER_NO_MEMORY] = RMSNORM_NO_MEMORY,
+	[CALLER_CAPTURES] = RMSNORM_CAPTURES };
+
 static int32_t enter(Caller *c, const RmsnormShape *s, bool backward,
 	const void *const *arrays, int n)
 {
-	static const int32_t statuses[] = { [CALLER_OK] = RMSNORM_OK,
-		[CALLER_NO_GPU] = RMSNORM_NO_GPU,
-		[CALLER_CAPTURES] = RMSNORM_CAPTURES };
 	int32_t status = refusal(s, backward, arrays, n);
 	if (status != RMSNORM_OK)
 		return status;
-	return statuses[caller_enter(c, s->on_gpu, s->gpu, s->stream)];
+	return status_of[caller_enter(c, s->on_gpu, s->gpu)];
+}
+
+static CallerStatus queue(Caller *c, const RmsnormShape *s, size_t nbytes)
+{
+	return caller_queue(c, s->stream, (CallerScratch){ s->scratch,
+		s->scratch_owner }, nbytes);
 }
 
 // pass a norm's rows on, forward
@@ -61,6 +68,7 @@ int32_t rmsnorm_forward(const RmsnormShape *s, void *y, float *rho,
 	if (status != RMSNORM_OK)
 		return status;
 	Type type = type_of(s);
+	queue(&c, s, 0);
 	ops_for(c.device)->fused_rmsnorm_forward(c.device, (NormForward){
 		.y = { y, type }, .rho = { rho, TYPE_REAL }, .x = { (void *)x, type },
 		.g = { (void *)g, TYPE_REAL }, .x_row = s->x_row, .y_row = s->y_row,
@@ -85,13 +93,12 @@ int32_t rmsnorm_backward(const RmsnormShape *s, void *dx, float *dg,
 		.sum = { (void *)x, type }, .g = { (void *)g, TYPE_REAL },
 		.rho = { (void *)rho, TYPE_REAL }, .eps = s->eps, .x_row = s->x_row,
 		.dy_row = s->y_row, .version = s->version };
-	if (device_reserve(c.device, o->rmsnorm_scratch(c.device, &b, s->rows,
-		s->width)))
+	CallerStatus ready = queue(&c, s, o->rmsnorm_scratch(c.device, &b, s->rows,
+		s->width));
+	if (ready == CALLER_OK)
 		o->fused_rmsnorm_backward(c.device, b, s->rows, s->width);
-	else
-		status = RMSNORM_NO_MEMORY;
 	caller_leave(&c);
-	return status;
+	return status_of[ready];
 }
 
 // say what a norm's status means

@@ -19,8 +19,8 @@ typedef enum {
 	RMSNORM_NO_GPU,         /* no GPU of this number, or the build has no
 	                         * kernels for it */
 	RMSNORM_NO_MEMORY,      /* no memory for scratch; nothing was queued */
-	RMSNORM_CAPTURES,       /* the stream, or that of the call before, is
-	                         * being captured into a CUDA graph */
+	RMSNORM_CAPTURES,       /* a CUDA graph would hold the library's scratch:
+	                         * see RmsnormShape.scratch */
 } RmsnormStatus;
 
 // declare the shape of a norm's rows
@@ -36,6 +36,9 @@ typedef struct RmsnormShape {
 	int32_t on_gpu;
 	int32_t gpu;            /* the GPU's number, from 0, as CUDA counts */
 	void *stream;           /* on a GPU: cudaStream_t on which work is queued */
+	/* gives scratch memory, as in ops/flash_attention.h */
+	void *(*scratch)(void *owner, int64_t nbytes);
+	void *scratch_owner;
 } RmsnormShape;
 
 // declare the calls of a norm

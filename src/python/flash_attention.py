@@ -23,7 +23,8 @@ class AttentionShape(ctypes.Structure):
 	_fields_ = [(name, ctypes.c_int64) for name in ("batch", "heads", "seqlen_q",
 		"seqlen_k", "head_size")] + [("scale", ctypes.c_double)] + [(name,
 		ctypes.c_int32) for name in ("causal", "type", "on_gpu", "gpu",
-		"deterministic")] + [("stream", ctypes.c_void_p)]
+		"deterministic")] + [(name, ctypes.c_void_p) for name in ("stream",
+		"scratch", "scratch_owner")]
 
 
 class Call(ctypes.Structure):

@@ -16,8 +16,8 @@ from torch_calls import (Prepared, library, merged_stride, operator, raw_stream,
 class NormShape(ctypes.Structure):
 	_fields_ = [(name, ctypes.c_int64) for name in ("rows", "width", "x_row",
 		"y_row")] + [("eps", ctypes.c_double)] + [(name, ctypes.c_int32)
-		for name in ("type", "version", "on_gpu", "gpu")] + [("stream",
-		ctypes.c_void_p)]
+		for name in ("type", "version", "on_gpu", "gpu")] + [(name,
+		ctypes.c_void_p) for name in ("stream", "scratch", "scratch_owner")]
 
 
 TYPES = {torch.float32: 0, torch.bfloat16: 1, torch.float16: 2}

@@ -141,6 +141,23 @@ static void reserved_memory_is_there(void **state)
 	assert_true(device_reserve(d, 64));     /* what is free makes room */
 	device_close(&d);
 }
+static void lent_memory_serves_instead_of_the_pool(void **state)
+{
+	Device *d = device_open("cpu");
+	_Alignas(64) char lent[256];
+	size_t reserved = d->reserved;
+	device_lend(d, lent, sizeof lent);
+	char *first = device_alloc(d, 65, MEM_TEMPORARY, "two lines");
+	device_free(d, first);
+	char *second = device_alloc(d, 1, MEM_TEMPORARY, "a line");
+	assert_true(first == lent && second == lent + 128);
+	device_return(d);
+	assert_int_equal(d->reserved, reserved);
+	char *own = device_alloc(d, 64, MEM_TEMPORARY, "own");
+	assert_true(own < lent || own >= lent + sizeof lent);
+	device_free(d, own);
+	device_close(&d);
+}
 static int released;
 
 static void count_release(Device *d, void *kept)
@@ -168,4 +185,5 @@ TESTS(
 	cmocka_unit_test(used_blocks_are_not_overwritten),
 	cmocka_unit_test(stamps_tell_the_time_of_a_queue),
 	cmocka_unit_test(reserved_memory_is_there),
+	cmocka_unit_test(lent_memory_serves_instead_of_the_pool),
 	cmocka_unit_test(kept_things_belong_to_one_device))

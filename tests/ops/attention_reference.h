@@ -13,15 +13,17 @@ typedef struct Problem {
 	size_t gap;                     /* elements between rows */
 	bool heads_first;               /* (B, H, rows, D), not (B, rows, H, D) */
 	bool rotated;                    /* are gradients rotated back? D is even */
-	/* the first keys of each head whose scores are -inf: their first element is
-	 * `far`, all other keys' is 0, and all queries' is 8 */
+	/* the first keys of each head whose scores are far below the others': their
+	 * first element is `far`, all other keys' is 0, and all queries' is 16 */
 	size_t lost;
 	double far;
 } Problem;
 
-enum { Q, K, V, DO, INPUTS, O = INPUTS, DQ, DK, DV, ARRAYS };
-static const char *const array_names[ARRAYS] = { "Q", "K", "V", "dO", "O", "dQ",
-	"dK", "dV" };
+#define ARRAYS_OF(FIRST, NEXT) \
+	FIRST(Q, "Q") NEXT(K, "K") NEXT(V, "V") NEXT(DO, "dO") NEXT(O, "O") \
+	NEXT(DQ, "dQ") NEXT(DK, "dK") NEXT(DV, "dV")
+enum { CHOICE_IDS(ARRAYS_OF) ARRAYS, INPUTS = O };
+static const char *const array_names[ARRAYS] = { CHOICE_NAMES(ARRAYS_OF) };
 
 static inline size_t rows_of(const Problem *p, int which)
 {
@@ -132,8 +134,8 @@ static inline void reference_row(const Problem *p, const Reference *r,
 	const double *k = r->at[K] + head * nk * D, *v = r->at[V] + head * nk * D;
 	double largest = -INFINITY, sum = 0, mean = 0, scale = 1 / sqrt(D);
 	for (size_t j = 0; j < seen; j++) {
-		p_row[j] = j < p->lost ? -INFINITY
-			: scale * dot(r->at[Q] + row * D, k + j * D, D);
+		double score = dot(r->at[Q] + row * D, k + j * D, D);
+		p_row[j] = isinf((real)score) ? -INFINITY : scale * score;
 		largest = fmax(largest, p_row[j]);
 	}
 	if (largest == -INFINITY) {              /* O and gradients are zero */

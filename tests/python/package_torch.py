@@ -106,6 +106,30 @@ def exports():
 	longer = torch.randn(3, 17, 32)
 	close(program.module()(longer), block(longer))
 
+# capture calls into CUDA graphs
+def graphs():
+	if not torch.cuda.is_available():
+		return
+	block = Block().cuda()
+	def inputs(n):
+		return [torch.randn(2, 130, 32, device="cuda", requires_grad=True)
+			for _ in range(n)]
+	def passes(f, x):
+		return [f(x), *torch.autograd.grad(torch.sin(f(x)).sum(),
+			[x, *block.parameters()])]
+	want = [passes(block, x) for x in (xs := inputs(4))]
+	graphed = torch.cuda.make_graphed_callables(block, tuple(inputs(1)))
+	twin = Block().cuda()
+	twin.load_state_dict(block.state_dict())
+	compiled = torch.compile(twin, mode="reduce-overhead")
+	other = torch.cuda.Stream()
+	for x, exact in zip(xs, want):
+		with torch.cuda.stream(other):
+			passes(Block().cuda(), inputs(1)[0])
+		for a, b in zip(passes(graphed, x), exact):
+			close(a, b)
+		close(compiled(x), exact[0])
+
 # transform functions with torch.func
 def transforms():
 	def attend(x):

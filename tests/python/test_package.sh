@@ -99,6 +99,7 @@ check 'gradients agree with differences in fp64' package gradients
 check 'layouts and types' package layouts
 check 'a compiled program' package compiles
 check 'an exported program' package exports
+check 'CUDA graphs, where there is a GPU' package graphs
 check 'torch.func' package transforms
 check 'mistakes are refused' package refuses
 if command -v pkg-config >/dev/null; then

@@ -295,14 +295,19 @@ static bool cuda_reached(void *state, Queue of, uint64_t n)
 	return error == cudaSuccess;
 }
 
-cudaStream_t cuda_replace_stream(void *state, cudaStream_t stream)
+cudaStream_t cuda_set_stream(void *state, cudaStream_t stream)
 {
 	Gpu *g = make_current(state);
 	cudaStream_t before = g->stream[COMPUTE];
-	uint64_t n = cuda_event(state, COMPUTE);
 	g->stream[COMPUTE] = stream;
-	cuda_wait(state, COMPUTE, COMPUTE, n);
 	return before;
+}
+
+void cuda_replace_stream(void *state, cudaStream_t stream)
+{
+	uint64_t n = cuda_event(state, COMPUTE);
+	cuda_set_stream(state, stream);
+	cuda_wait(state, COMPUTE, COMPUTE, n);
 }
 
 // stamp the time in a stream

@@ -21,9 +21,11 @@ ChipFacts    cuda_chip(const void *state);
 /* Returns the stream of a queue, and makes this GPU the one that CUDA's calls
  * of this thread are for. */
 cudaStream_t cuda_queue(const void *state, Queue queue);
-/* Puts stream in the place of the compute queue's stream from now on, behind
- * what is queued there; returns the former one, which stays open. */
-cudaStream_t cuda_replace_stream(void *state, cudaStream_t stream);
+/* Puts stream in the place of the compute queue's stream from now on; returns
+ * the former one, which stays open. */
+cudaStream_t cuda_set_stream(void *state, cudaStream_t stream);
+/* does so behind what is queued in the former one */
+void         cuda_replace_stream(void *state, cudaStream_t stream);
 
 /* ends the program, naming the call, unless error is cudaSuccess */
 void         cuda_expect(cudaError_t error, const char *call, const char *file,

@@ -297,6 +297,32 @@ void *stream_of(const Look &x)
 	return stream;
 }
 
+// give scratch to the library
+struct Scratch {
+	const Look &beside;
+	std::vector<Tensor> held;
+
+	void *take(int64_t nbytes)
+	{
+		held.push_back(dense(beside, 1, &nbytes, aoti_torch_dtype_uint8()));
+		return Look(held.back()).at();
+	}
+	static void *get(void *owner, int64_t nbytes)
+	{
+		try {
+			return static_cast<Scratch *>(owner)->take(nbytes);
+		} catch (const std::exception &) {
+			return nullptr;
+		}
+	}
+	/* s: a FlashShape or a RmsnormShape, which does not outlive this */
+	template <class S> void serve(S *s)
+	{
+		s->scratch = get;
+		s->scratch_owner = this;
+	}
+};
+
 // compute attention of tensors
 void check_attention(const Look &q, const Look &k, const Look &v)
 {
@@ -334,7 +360,7 @@ Two attention(const Look &q, const Look &k, const Look &v, bool causal,
 {
 	check_attention(q, k, v);
 	const Types t = types_of(q);
-	const FlashShape shape = shape_of(q, k, t, causal, scale);
+	FlashShape shape = shape_of(q, k, t, causal, scale);
 	Tensor o = like(q, t.working), l = dense(q, q.dim - 1, q.sizes, t.sums);
 	if (q.numel == 0 || k.numel == 0)
 		return { as(filled(o, 0), t.outside), filled(l, -INFINITY) };
@@ -343,6 +369,8 @@ Two attention(const Look &q, const Look &k, const Look &v, bool causal,
 		readable(k, t.working, &at[2]), readable(v, t.working, &at[3]),
 		readable(Look(o), t.working, &at[0]) };
 	const Functions &f = functions(t.in_double);
+	Scratch scratch{ q, { } };
+	scratch.serve(&shape);
 	int32_t status = f.attention(&shape, at[0],
 		static_cast<float *>(Look(l).at()), at[1], at[2], at[3]);
 	if (status)
@@ -378,6 +406,8 @@ Three attention_backward(const Look &d_o, const Look &q, const Look &k,
 			found.push_back(readable(all[i], t.working, &at[i]));
 		found.push_back(as(l, t.sums, separate(l) && contiguous(l)));
 		const Functions &f = functions(t.in_double);
+		Scratch scratch{ q, { } };
+		scratch.serve(&shape);
 		int32_t status = f.attention_backward(&shape, at[0], at[1], at[2], at[3],
 			at[4], at[5], at[6], static_cast<const float *>(found[8].at()), at[7]);
 		if (status)
@@ -426,6 +456,8 @@ Two norm(const Look &x, const Look &g, double eps)
 	find_rows(found, &shape.x_row);
 	const Look gain = as(g, t.sums, contiguous(g));
 	const Functions &f = functions(t.in_double);
+	Scratch scratch{ x, { } };
+	scratch.serve(&shape);
 	int32_t status = f.norm(&shape, Look(y).at(),
 		static_cast<float *>(Look(rho).at()), found.at(),
 		static_cast<const float *>(gain.at()));
@@ -455,6 +487,8 @@ Two norm_backward(const Look &dy, const Look &x, const Look &g, const Look &rho,
 	const Look scale = as(rho, t.sums, contiguous(rho));
 	// call the backward pass for dx and dg
 		const Functions &f = functions(t.in_double);
+		Scratch scratch{ x, { } };
+		scratch.serve(&shape);
 		int32_t status = f.norm_backward(&shape, Look(dx).at(),
 			static_cast<float *>(Look(dg).at()), d.at(), found.at(),
 			static_cast<const float *>(gain.at()),

@@ -43,12 +43,10 @@ def check_norm(x, g, eps):
 
 # declare the operators
 _library = torch.library.Library("libsystems", "FRAGMENT")
-_tags = [getattr(torch.Tag, name) for name in ("pt2_compliant_tag",
-	"cudagraph_unsafe") if hasattr(torch.Tag, name)]
 
 
 def define(schema):
-	_library.define(schema, tags=_tags)
+	_library.define(schema, tags=torch.Tag.pt2_compliant_tag)
 	return getattr(torch.ops.libsystems, schema[:schema.index("(")]).default
 
 

@@ -4,6 +4,7 @@
 #include "train/step.h"
 #include "cases/text.h"
 #include "estimate/memory_estimate.h"
+#include "model/sizes.h"
 #include "ops/cuda/cuda.h"
 #include "ops/cuda/hopper.h"
 #include "ops/dry.h"
@@ -157,6 +158,44 @@ static void heads_in_chunks_agree(void **state)
 		batch_free(&b);
 		release(NULL);
 	}
+}
+
+// test that spare multiprocessors change rounding alone
+static double last_loss(int spare_sms, real **gradients)
+{
+	Batch b = batch_random(4, 256, narrow.vocab, 1);
+	Model *m = model_new(gpu, &narrow, &policies[POLICY_BF16], 3);
+	double loss = 0;
+	model_fuse(m);
+	m->hooks.spare_sms = spare_sms;
+	Optimizer adamw = adamw_new(m, 1e-4, 0.9, 0.999, 1e-8, 0.01);
+	for (int step = 0; step < 10; step++) {
+		loss = timed_step(m, &adamw, &b, MODE_TRAIN).loss;
+		if (step > 0)
+			continue;
+		*gradients = reals(poisoned(m->extent));
+		array_read(gpu, *gradients, m->gradients, m->extent);
+	}
+	optimizer_free(&adamw);
+	model_free(&m);
+	batch_free(&b);
+	return loss;
+}
+
+static void spare_sms_change_rounding_alone(void **state)
+{
+	static const int spares[] = { 1, 8, 24, 100 };
+	real *whole, *spared;
+	double loss = last_loss(0, &whole);
+	assert_true(loss < log((double)narrow.vocab));
+	for (int i = 0; i < 4; i++) {
+		double other = last_loss(spares[i], &spared);
+		double apart = distance(spared, whole, shape_count(&narrow));
+		if (!(apart < 0x1p-7 && fabs(other - loss) < 0x1p-7 * loss))
+			fail_msg("%d spare: gradients are %.2g apart, losses %g and %g",
+				spares[i], apart, other, loss);
+	}
+	release(NULL);
 }
 
 // train twice, recorded or not
@@ -401,6 +440,7 @@ TESTS_BETWEEN(open_both, close_both,
 	on_gpu(heads_in_chunks_agree),
 	on_gpu(plans_change_no_bit),
 	on_gpu(blocks_run_again_with_equal_bits),
+	on_gpu(spare_sms_change_rounding_alone),
 	on_gpu(training_repeats), on_gpu(curves_coincide),
 	on_gpu(library_takes_all_matmuls),
 	on_gpu(dry_steps_take_as_much), on_gpu(dry_attention_takes_as_much))
