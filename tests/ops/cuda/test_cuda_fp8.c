@@ -54,7 +54,7 @@ static void free_cast(Device *d, Fp8Cast *c)
 	device_free(d, c->seen.at);
 }
 
-// test: casts on both devices are equal
+// compare arrays of both devices
 static void expect_equal_arrays(Array on_cpu, Array on_gpu, size_t n,
 	const char *what)
 {
@@ -67,6 +67,46 @@ static void expect_equal_arrays(Array on_cpu, Array on_gpu, size_t n,
 				(double)b[i], (double)a[i]);
 }
 
+enum { SPOTS = 4, LAST_CODES = 256 * SPOTS };
+
+/* a code's number, the middle to the next one, and what lies beside it */
+static float spot(Type type, int i)
+{
+	float x = fp8_to_float(type, (uint8_t)(i / SPOTS)), next = fp8_to_float(type,
+		(uint8_t)(i / SPOTS + 1)), middle = (x + next) / 2;
+	if (!isfinite(x) || !isfinite(next) || x * next < 0)
+		return i % 2 ? 3e4f : 3e38f;
+	return i % SPOTS == 0 ? x : i % SPOTS == 1 ? middle : nextafterf(middle,
+		i % SPOTS == 2 ? -INFINITY : INFINITY);
+}
+
+static void conversions_are_equal(void **state)
+{
+	const Type types[] = { E4M3, E5M2 };
+	for (int t = 0; t < 2; t++) {
+		real host[LAST_CODES], most = (real)type_max(types[t]);
+		Fp8Cast c[2];
+		for (int i = 0; i < LAST_CODES; i++)
+			host[i] = spot(types[t], i);
+		for (int k = 0; k < 2; k++) {
+			Device *d = k ? gpu : cpu;
+			c[k] = device_cast(d, host, FP32, 8, LAST_CODES / 8, FP8_DELAYED,
+				types[t], true);
+			array_write(d, c[k].maxima, &most, 1);
+			c[k].given = true;
+			ops_for(d)->fp8_cast(d, c[k]);
+		}
+		expect_equal_arrays(c[0].straight.codes, c[1].straight.codes,
+			LAST_CODES, type_names[types[t]]);
+		expect_equal_arrays(c[0].turned.codes, c[1].turned.codes, LAST_CODES,
+			type_names[types[t]]);
+		free_cast(cpu, &c[0]);
+		free_cast(gpu, &c[1]);
+		assert_int_equal(release_both(NULL), 0);
+	}
+}
+
+// test: casts on both devices are equal
 static void expect_equal_matrices(const Fp8Matrix *a, const Fp8Matrix *b,
 	const char *what)
 {
@@ -273,6 +313,7 @@ static void histories_are_equal(void **state)
 }
 
 TESTS_BETWEEN(open_both, close_both,
+	on_gpu(conversions_are_equal),
 	on_gpu(casts_are_equal),
 	on_gpu(gated_casts_are_alike),
 	on_gpu(exact_fp8_matmuls_are_equal),
