@@ -49,11 +49,16 @@ __device__ inline void load_source(float (&x)[N], const Fp8Cast &c, size_t i,
 /* the first row and column of this thread's square */
 struct Place { size_t i, j; };
 
-__device__ inline Place place()
+template <Fp8Source SOURCE>
+__device__ inline Place place(const Fp8Cast &c)
 {
 	const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+	const bool pairs = SOURCE == FP8_SWIGLU_GRADIENT
+		&& c.columns % (2 * FP8_TILE) == 0;
+	const size_t tile = pairs ? blockIdx.x / 2 + blockIdx.x % 2
+		* (gridDim.x / 2) : blockIdx.x;
 	return { blockIdx.y * (size_t)FP8_TILE + (lane / 4 + warp / 4 * 8) * SQUARE,
-		blockIdx.x * (size_t)FP8_TILE + (lane % 4 + warp % 4 * 4) * SQUARE };
+		tile * FP8_TILE + (lane % 4 + warp % 4 * 4) * SQUARE };
 }
 
 template <bool WIDE, Fp8Source SOURCE>
@@ -126,7 +131,7 @@ template <bool WIDE, Fp8Source SOURCE>
 __global__ __launch_bounds__(CAST_THREADS) void maxima_kernel(Fp8Cast c)
 {
 	float x[SQUARE][SQUARE];
-	const Place at = place();
+	const Place at = place<SOURCE>(c);
 	load_square<WIDE, SOURCE>(x, c, at);
 	if (c.scaling == FP8_ROW) {
 		raise_rows(c, x, at);
@@ -224,7 +229,7 @@ template <bool WIDE, Fp8Source SOURCE>
 __global__ __launch_bounds__(CAST_THREADS) void cast_kernel(Fp8Cast c)
 {
 	float x[SQUARE][SQUARE], scale[SQUARE];
-	const Place at = place();
+	const Place at = place<SOURCE>(c);
 	const bool block = c.scaling == FP8_BLOCK;
 	load_square<WIDE, SOURCE>(x, c, at);
 	if (block || c.seen.at) {
