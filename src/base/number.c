@@ -39,7 +39,8 @@ double type_spacing(Type t, double x)
 double type_max(Type t)
 {
 	if (t == E4M3)
-		return ldexp(2 - ldexp(1, 1 - type_formats[t].fraction_bits), bias(t) + 1);
+		return ldexp(2 - ldexp(1, 1 - type_formats[t].fraction_bits),
+			bias(t) + 1);
 	return ldexp(2 - ldexp(1, -type_formats[t].fraction_bits), bias(t));
 }
 

@@ -1,4 +1,5 @@
-/* fp8_error.h: the error of a matmul of narrow operands, measured and predicted */
+/* fp8_error.h: the error of a matmul of narrow operands, measured and
+ * predicted */
 #ifndef CASES_FP8_ERROR_H
 #define CASES_FP8_ERROR_H
 

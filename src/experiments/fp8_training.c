@@ -150,7 +150,7 @@ static void plan_gemm(Plan *plan)
 typedef struct TimedGemm {
 	Device *device;
 	size_t m, n, k;
-	Array C, A, B;                   /* (m, n), (m, k), (n, k): the last in bf16 */
+	Array C, A, B;                   /* (m, n), (m, k), (n, k) */
 	Fp8Cast left, right;
 } TimedGemm;
 

@@ -23,8 +23,9 @@ typedef struct Fp8State {
 	/* by the first parameter of a layer: weights of the last forward pass, and
 	 * the form of dY that one more matmul will read */
 	Fp8Matrix *straight, *turned, *rest;
-	/* of a delayed maximum, at.NULL without: the maxima to scale by (sites), those
-	 * of the steps before (FP8_WINDOW, sites), those of this step (ranks, sites) */
+	/* of a delayed maximum, at.NULL without: the maxima to scale by (sites),
+	 * those of the steps before (FP8_WINDOW, sites), those of this step (ranks,
+	 * sites) */
 	Array maxima, history, seen;
 	size_t sites;
 	int rank, ranks;

@@ -174,7 +174,8 @@ static void use_choice(const Library *l, PreparedGemm *g,
 			CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, &scheme, sizeof scheme,
 			&written);
 	g->found = status == CUBLAS_STATUS_SUCCESS
-		&& checked.workspaceSize <= p->workspace && (scheme & ~GEMM_REDUCTION) == 0;
+		&& checked.workspaceSize <= p->workspace
+		&& (scheme & ~GEMM_REDUCTION) == 0;
 	if (!g->found)
 		usage_error("the file of matmuls' algorithms has one for %zu x %zu x %zu "
 			"that does not compute it (remove the file)", p->m, p->n, p->k);
