@@ -27,13 +27,14 @@ gemm_share = function(half)
 	return sum(boxes("stack:find(inside, 1, true) == 1 and stack:find('gemm')",
 		{inside=inside}).width_ms)/part("eager", inside).width_ms
 end
--- GB/s of an elementwise step of the norms, which moves 8 bytes an element
-norm_step = function(step)
-	local r = boxes{depth=4, box="rmsnorm_forward: " .. step}
-	return 8/28*norm_GB("xl", 512)*r.calls/(2*xl_layers + 1)/r.width_ms*1e3
-end
-norm_steps = map({"map #1 of Array", "map #1 of Array, PerRow",
-	"map #2 of Array, PerColumn"}, norm_step)
+-- GB/s of the elementwise steps of the norms in blocks, which move 8 bytes an
+-- element
+in_norms = boxes("stack:find('forward;layer;norm;', 1, true)")
+norm_steps = map(in_norms{box={"rmsnorm_forward: map #1 of Array",
+	"rmsnorm_forward: map #1 of Array, PerRow",
+	"rmsnorm_forward: map #2 of Array, PerColumn", "map_kernel<SQUARE, 4>",
+	"map_kernel<MULTIPLY, 4>"}},
+	"8/28*norm_GB('xl', 512)*calls/(2*xl_layers + 1)/width_ms*1e3")
 shares_near_bytes = near(softmax_box.width_ms, softmax_bound("xl", 512), 0.1)
 	and between(norm_width/norm_bound("xl", 512), 0.75, 1)
 in_time = on("h100").flame_graph_timeline{size="xl", context=512}

@@ -74,8 +74,6 @@ mem_gains = function(path, mode)          -- at the contexts where both fit
 	end
 	return list
 end
-mem_eager_less = all({"step", "forward"}, "min(mem_gains('eager', it)) > 0 \z
-	and increasing(mem_gains('eager', it))")
 mem_less = mem_at("fp32", "fused", "backward").activation_MiB
 	- mem_at("bf16", "fused", "backward").activation_MiB
 mem_halved = mem_at("bf16", "eager", "backward").activation_MiB/mem_at("fp32",

@@ -18,7 +18,7 @@ norm_bound = function(...) return ms_of_GB(norm_GB(...)) end
 swiglu_bound = by(timed_rows, "size, context",
 	"ms_of_GB(32*batch*context*d_ff*layers/1e9)")
 rope_bound = by(timed_rows, "size, context",
-	"ms_of_GB(72*batch*context*d_model*layers/1e9)")
+	"ms_of_GB(56*batch*context*d_model*layers/1e9)")
 matmul_bound = by(timed_rows, "size, context", "fwd_GFLOP/gemm_rate")
 adamw_bound = by(timed_rows{context=512}, "size", "ms_of_GB(132*parameters/1e9)")
 -- softmax over two matmuls with D numbers in a head, by bounds
@@ -81,7 +81,8 @@ formulas = {["softmax_forward: map #2 of Array"]="scale",
 	["swiglu_forward: map #1 of Array, Array"]="multiply",
 	["swiglu_forward: map #1 of Array"]="sigmoid",
 	["rope: map #1 of Half, Angle"]="multiply",}
-formula = function(kernel) return formulas[kernel] or "" end
+formula = function(kernel) return formulas[kernel]
+	or (kernel:match("_kernel<(%a+)") or ""):lower() end
 -- classes of a forward pass at context 512
 in_class = function(size, column) return eager(size, 512, "forward")[column] end
 others = of("softmax_ms + norm_ms + attention_ms + ffn_ms + optimizer_ms \z
@@ -93,8 +94,8 @@ as_bytes_most = max(sizes_here{size={"xl", "2.7B"}},
 	"max(softmax_ms/softmax_bound(size, 512), ffn_ms/swiglu_bound(size, 512))")
 rope_over = function(size) return over_bound(size, "attention_ms", rope_bound) end
 rope_multiply = function(size)    -- the eight multiplications, over their bytes
-	return listed(size, "forward"){kernel="rope: map #1 of Half, Angle"}.total_ms
-		/rope_bound(size, 512)*72/32
+	return sum(listed(size, "forward"){kernel={"rope: map #1 of Half, Angle",
+		"map_kernel<MULTIPLY, 1>"}}, "total_ms")/rope_bound(size, 512)*56/32
 end
 rest_share = by(sizes_here, "size", "others(it)/busy_ms")
 xl_parts = map({"norm_ms", "attention_ms", "ffn_ms", "softmax_ms"},
