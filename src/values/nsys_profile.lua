@@ -10,12 +10,12 @@ timed_row = by(timed_rows, "size, context")
 timed = by(timed_rows, "size, context", "fwd_med_ms")
 eager = by(profile{fusion="eager"}, "size, context, range")
 -- bounds of a class of a forward pass: so many bytes for each sequence
-bytes_bound = function(text) return by(timed_rows, "size, context",
+eager_bound = function(text) return by(timed_rows, "size, context",
 	"batch*" .. text .. "/copy_rate*1e-6") end
-softmax_bound = bytes_bound("48*heads*context^2*layers")
-norm_bound = bytes_bound("28*context*d_model*(2*layers + 1)")
-swiglu_bound = bytes_bound("32*context*d_ff*layers")
-rope_bound = bytes_bound("72*context*d_model*layers")
+softmax_bound = eager_bound("48*heads*context^2*layers")
+norm_bound = eager_bound("28*context*d_model*(2*layers + 1)")
+swiglu_bound = eager_bound("32*context*d_ff*layers")
+rope_bound = eager_bound("72*context*d_model*layers")
 matmul_bound = by(timed_rows, "size, context", "fwd_GFLOP/gemm_rate")
 -- softmax over two matmuls with D numbers in a head, by bounds
 ratio_bound = function(D) return (48/copy_rate)/(4*D/gemm_rate/1e3) end
