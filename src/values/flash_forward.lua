@@ -29,16 +29,19 @@ one_head_rate = function(variant, pass, dtype) return ratio(flash_rate(
 	flash_alone(variant, 8192, 128, dtype), pass), 2) end
 heads_rate = function(variant, pass) return ratio(flash_rate(flash_16(variant),
 	pass), 2) end
--- the range over the same shape in two tables, by calls and by graph replays
-flash_replayed = of("{heads=heads, n=n, d=d, dtype=dtype, fwd_ms=fwd_replay_ms, \z
-	bwd_ms=bwd_replay_ms}")
+-- the same row timed by graph replays; the range over all tables, both ways
+flash_replayed = function(r, pass) return {heads=r.heads, n=r.n, d=r.d,
+	dtype=r.dtype, [pass .. "_ms"]=r[pass .. "_replay_ms"]} end
 flash_both_ways = function(of_row, r, pass, print)
-	local rows = pick(on("h100").flash_benchmarking_grid{batch=1, causal="yes",
-		variant="warp_specialized"}, "heads == r.heads and n == r.n and d == r.d",
-		{r=r}) .. {r}
-	local with = {of_row=of_row, pass=pass}
+	local same = "batch == 1 and heads == r.heads and n == r.n and d == r.d"
+	local with = {r=r, of_row=of_row, pass=pass}
+	local rows = pick(on("h100").flash_benchmarking_grid{causal="yes",
+		variant="warp_specialized"}, same, with) .. {r}
+	if pass == "fwd" then rows = rows .. map(pick(
+		on("h100").flash_benchmarking_tiles, same, with), "{heads=heads, n=n, \z
+		d=d, dtype=dtype, fwd_ms=chosen_ms, fwd_replay_ms=chosen_ms}") end
 	return range(print, map(rows, "of_row(it, pass)", with)
-		.. map(rows, "of_row(flash_replayed(it), pass)", with))
+		.. map(rows, "of_row(flash_replayed(it, pass), pass)", with))
 end
 -- counters of the kernels
 flash_version = {simt="v1 ", mma_sync="v2 ", wgmma="v3 ", split_fp16="v5 "}

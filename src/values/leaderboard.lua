@@ -55,7 +55,8 @@ end
 large_bars = large_whole{Matmul=large_ms.blocks + large_ms.head,
 	Least=(large_TF.fwd + large_TF.bwd)/rate("bf16")*1e3,
 	Attention=large_ms.fwd + large_ms.bwd,
-	Other=large_ms.elements + large_ms.loss, Adam=large_ms.adamw, Short=large_predicted, Class=class_best_2026,
+	Other=large_ms.elements + large_ms.loss, Adam=large_ms.adamw,
+	Short=large_predicted, Class=class_best_2026,
 	Probe=probe_step("timed", "yes"), ProbeMatmul=probe_part("timed", "matmuls"),
 	ProbeAttention=probe_part("timed", "attention"),
 	ProbeOther=probe_step("timed", "yes") - probe_part("timed", "matmuls")
