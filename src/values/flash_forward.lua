@@ -35,8 +35,11 @@ flash_replayed = function(r, pass) return {heads=r.heads, n=r.n, d=r.d,
 flash_both_ways = function(of_row, r, pass, print)
 	local same = "batch == 1 and heads == r.heads and n == r.n and d == r.d"
 	local with = {r=r, of_row=of_row, pass=pass}
-	local rows = pick(on("h100").flash_benchmarking_grid{causal="yes",
-		variant="warp_specialized"}, same, with) .. {r}
+	local names = {"warp_specialized", pass == "fwd" and "warp_specialized-atomic"
+		or nil}                              -- which has the same forward kernel
+	local rows = pick(flash_rows{variant=names}, same, with) .. pick(
+		on("h100").flash_benchmarking_grid{causal="yes", variant=names}, same,
+		with)
 	if pass == "fwd" then rows = rows .. map(pick(
 		on("h100").flash_benchmarking_tiles, same, with), "{heads=heads, n=n, \z
 		d=d, dtype=dtype, fwd_ms=chosen_ms, fwd_replay_ms=chosen_ms}") end
