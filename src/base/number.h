@@ -11,9 +11,11 @@ extern "C" {
 #endif
 
 // declare the number formats
+#define COMMON_TYPES_OF(FIRST, NEXT) FIRST(FP32, "fp32") NEXT(BF16, "bf16")
 #define TYPES_OF(FIRST, NEXT) \
-	FIRST(FP32, "fp32") NEXT(BF16, "bf16") NEXT(FP16, "fp16") \
+	COMMON_TYPES_OF(FIRST, NEXT) NEXT(FP16, "fp16") \
 	NEXT(FP64, "fp64") NEXT(TF32, "tf32")
+#define COMMON_TYPES CHOICES(COMMON_TYPES_OF)
 #define TYPES CHOICES(TYPES_OF)
 typedef enum { CHOICE_IDS(TYPES_OF) NTYPES } Type;
 

@@ -21,6 +21,7 @@
 #include "dist/comm.h"
 #include "dist/dry.h"
 #include "dist/ring.h"
+#include "dist/transports.h"
 #include "ops/dry.h"
 
 long harness_seed = 1;
@@ -120,8 +121,8 @@ static bool lacks_gpus(Row *row)
 		return false;
 	count_gpus();
 	if (gpus < row->ranks)
-		row_set(row, "status", "skipped: %d GPUs are needed, there %s %d",
-			row->ranks, gpus == 1 ? "is" : "are", gpus);
+		row_skip(row, "%d GPUs are needed, there %s %d", row->ranks,
+			gpus == 1 ? "is" : "are", gpus);
 	return gpus < row->ranks;
 }
 
@@ -131,9 +132,9 @@ static Row *current;             /* of this process, a rank */
 static void set_oom(Row *row, const char *why)
 {
 	if (row->ranks > 1)
-		row_set(row, "status", "oom: rank %d: %s", row->rank, why);
+		row_status(row, "oom: rank %d: %s", row->rank, why);
 	else
-		row_set(row, "status", "oom: %s", why);
+		row_status(row, "oom: %s", why);
 }
 
 static void end_as_oom(size_t need, size_t have, const char *what)
@@ -445,7 +446,7 @@ static Table *table_of_sweep(const Sweep *s)
 	FILE *to = need(open_memstream(&columns, &n));
 	for (const Key *key = s->keys; key->name; key++, nkeys++)
 		fprintf(to, "%s ", key->name);
-	fprintf(to, "status");
+	fputs(ROW_STATUS, to);
 	fclose(to);
 	Table *t = table_new(out, columns, nkeys);
 	free(columns);

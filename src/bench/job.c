@@ -34,7 +34,7 @@ FILE *job_start(const char *format, ...)
 
 void job_skip(Row *row, const char *who, int status, const char *said)
 {
-	row_set(row, "status", "skipped: %s ended with %d%s%s", who,
+	row_skip(row, "%s ended with %d%s%s", who,
 		WIFEXITED(status) ? WEXITSTATUS(status) : -1, *said ? ": " : "", said);
 	row_emit(row);
 }

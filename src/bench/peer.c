@@ -37,7 +37,7 @@ static bool take_answer(Row *row, int n, char *line)
 {
 	char diverged[64] = "";
 	bool ok = false;
-	if (strstr(line, "status=") == NULL)
+	if (strstr(line, ROW_STATUS "=") == NULL)
 		return false;
 	row_forget(row, n);
 	for (char *pair = strtok(line, " \n"); pair; pair = strtok(NULL, " \n")) {
@@ -47,11 +47,11 @@ static bool take_answer(Row *row, int n, char *line)
 		*value++ = '\0';
 		if (*diverged == '\0' && is_not_finite(value))
 			snprintf(diverged, sizeof diverged, "%s is %s", pair, value);
-		ok |= strcmp(pair, "status") == 0 && strcmp(value, "ok") == 0;
+		ok |= strcmp(pair, ROW_STATUS) == 0 && strcmp(value, "ok") == 0;
 		row_set(row, pair, "%s", value);
 	}
 	if (ok && *diverged)
-		row_set(row, "status", "diverged: %s", diverged);
+		row_status(row, "diverged: %s", diverged);
 	return true;
 }
 
@@ -79,9 +79,9 @@ void peer_measure(Row *row, long limit_s, const char *script,
 	if (code || !answered) {
 		row_forget(row, n);
 		if (code == 124)
-			row_set(row, "status", "skipped: took more than %ld s", limit_s);
+			row_skip(row, "took more than %ld s", limit_s);
 		else
-			row_set(row, "status", "skipped: PyTorch %s (exit %d)",
+			row_skip(row, "PyTorch %s (exit %d)",
 				answered ? "ended early" : "could not run", code);
 		row_emit(row);
 	}

@@ -86,23 +86,48 @@ static Cell *cell_of(Row *row, const char *column)
 	return &row->cells[row->n++];
 }
 
-void row_set(Row *row, const char *column, const char *format, ...)
+static void write_cell(Cell *cell, const char *format, va_list args)
 {
-	Cell *cell = cell_of(row, column);
-	va_list args;
-	va_start(args, format);
 	free(cell->text);
 	if (vasprintf(&cell->text, format, args) < 0)
 		die("out of host memory");
-	va_end(args);
 	keep_cell_whole(cell->text);
+}
+
+void row_set(Row *row, const char *column, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	write_cell(cell_of(row, column), format, args);
+	va_end(args);
+}
+
+// set the status of a row
+void row_status(Row *row, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	write_cell(&row->cells[0], format, args);
+	va_end(args);
+}
+
+void row_skip(Row *row, const char *format, ...)
+{
+	Cell why = { NULL, NULL };
+	va_list args;
+	va_start(args, format);
+	write_cell(&why, format, args);
+	va_end(args);
+	row_status(row, "skipped: %s", why.text);
+	free(why.text);
 }
 
 // make and free a row
 Row row_new(const char *keys)
 {
 	Row row = { .keys = keys, .ranks = 1 };
-	row_set(&row, "status", "ok");
+	cell_of(&row, ROW_STATUS);
+	row_status(&row, "ok");
 	return row;
 }
 

@@ -27,6 +27,14 @@ void row_free(Row *row);
  * value */
 void row_set(Row *row, const char *column, const char *format,
 	...) __attribute__((format(printf, 3, 4)));
+/* sets the status, a column of every table: ok, or else a word, a colon and
+ * why, as in "oom: rank 1: ..." */
+#define ROW_STATUS "status"
+void row_status(Row *row, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* sets the status to "skipped: " and why there are no values */
+void row_skip(Row *row, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 /* forgets all but the first n columns */
 void row_forget(Row *row, int n);
 /* emits a row of a run that has several; else the run's end emits it */

@@ -3,6 +3,7 @@
 #define BENCH_TRAINING_H
 
 #include "bench/harness.h"
+#include "model/sizes.h"
 #include "train/step.h"
 
 /* a row's model; also the first field of larger configurations */

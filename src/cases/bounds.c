@@ -19,9 +19,8 @@ static double TFLOPs = 0, GBps = 0;         /* 0: all machines */
 static long batch = 1 << 20, d_model = 2560, d_ff = 10240;
 
 const Option bounds_options[] = {
-	{ "TFLOPs", OPT_REAL, &TFLOPs, "RATE",
-		"of one device, with --GBps: this machine alone" },
-	{ "GBps", OPT_REAL, &GBps, "RATE", "egress bandwidth of one device" },
+	TFLOPS_OPTION(&TFLOPs, "of one device, with --GBps: this machine alone"),
+	GBPS_OPTION(&GBps, "egress bandwidth of one device"),
 	BATCH_OPTION_IN(&batch, "1..1099511627776", "rows (tokens) in all"),
 	D_MODEL_OPTION(&d_model, "1..1048576", "width of the model"),
 	D_FF_OPTION(&d_ff, "1..1048576", "width of the layer"),

@@ -172,8 +172,6 @@ static int within(double x, int least, int most)
 }
 
 // take the slowest rank's time of each run
-typedef struct CollectiveTime { Stats ms; int batch; } CollectiveTime;
-
 static CollectiveTime time_collective(CollectiveCase *c)
 {
 	enum { MOST_RUNS = 1000 };
@@ -216,23 +214,29 @@ double collective_factor(int collective, int ranks)
 		: collective == ALL_REDUCES ? 2 * part : part;
 }
 
+void collective_row(Row *row, double bytes, const CollectiveTime *t,
+	double factor)
+{
+	double GBps = bytes / t->ms.median * 1e-6;
+	row_set(row, "bytes", "%.0f", bytes);
+	row_set(row, "time_ms", "%.5g", t->ms.median);
+	row_set(row, "time_sd_ms", isnan(t->ms.sd) ? "-" : "%.3g", t->ms.sd);
+	row_set(row, "time_min_ms", isnan(t->ms.min) ? "-" : "%.5g", t->ms.min);
+	row_set(row, "algbw_GBps", "%.5g", GBps);
+	row_set(row, "busbw_GBps", "%.5g", GBps * factor);
+	row_set(row, "batch", "%d", t->batch);
+	row_set(row, "runs", "%d", t->ms.n);
+	row_emit(row);
+}
+
 // check, time and check again
 static void make_row(Row *row, CollectiveCase *c, double bytes)
 {
 	check_collective(c);
 	CollectiveTime t = time_collective(c);
 	check_collective(c);
-	double GBps = bytes / t.ms.median * 1e-6;
-	row_set(row, "bytes", "%.0f", bytes);
-	row_set(row, "time_ms", "%.5g", t.ms.median);
-	row_set(row, "time_sd_ms", "%.3g", t.ms.sd);
-	row_set(row, "time_min_ms", "%.5g", t.ms.min);
-	row_set(row, "algbw_GBps", "%.5g", GBps);
-	row_set(row, "busbw_GBps", "%.5g",
-		GBps * collective_factor(c->collective, comm_ranks(c->comm)));
-	row_set(row, "batch", "%d", t.batch);
-	row_set(row, "runs", "%d", t.ms.n);
-	row_emit(row);
+	collective_row(row, bytes, &t, collective_factor(c->collective,
+		comm_ranks(c->comm)));
 }
 
 // make a row for each size

@@ -3,6 +3,7 @@
 #ifndef CASES_COLLECTIVE_CASE_H
 #define CASES_COLLECTIVE_CASE_H
 
+#include "base/stats.h"
 #include "bench/row.h"
 #include "dist/comm.h"
 
@@ -24,6 +25,11 @@ typedef struct CollectiveCase {
 	Array x, drawn;                  /* (n) each; set by collective_rows */
 } CollectiveCase;
 
+/* of runs: batches of so many collectives. NaN: not known */
+typedef struct CollectiveTime { Stats ms; int batch; } CollectiveTime;
+/* emits the row of a size, in bytes on the wire; factor: collective_factor */
+void collective_row(Row *row, double bytes, const CollectiveTime *t,
+	double factor);
 /* emits a row for each of nsizes sizes, in bytes on the wire; ends the program
  * when an element is wrong */
 void collective_rows(Row *row, CollectiveCase *c, const long *sizes, int nsizes);

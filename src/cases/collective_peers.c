@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "cases/collective_peers.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,14 +48,9 @@ static bool read_row_line(Row *row, const PeerCase *c, const char *line)
 		asked = asked || c->sizes[i] == bytes;
 	if (!asked)
 		return false;
-	row_set(row, "bytes", "%ld", bytes);
-	row_set(row, "time_ms", "%.5g", us * 1e-3);
-	row_set(row, "algbw_GBps", "%.5g", bytes / us * 1e-3);
-	row_set(row, "busbw_GBps", "%.5g",
-		bytes / us * 1e-3 * collective_factor(ALL_REDUCES, (int)c->ranks));
-	row_set(row, "batch", "%ld", c->runs);
-	row_set(row, "runs", "1");
-	row_emit(row);
+	collective_row(row, bytes, &(CollectiveTime){ { .n = 1, .sd = NAN,
+		.min = NAN, .median = us * 1e-3 }, (int)c->runs },
+		collective_factor(ALL_REDUCES, (int)c->ranks));
 	return true;
 }
 

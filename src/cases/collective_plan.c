@@ -14,11 +14,11 @@ bool collective_in_job(void)
 	return link_launched(&rank, &ranks);
 }
 
-bool collective_wanted(const char *transport, int dtype, long ranks)
+bool collective_wanted(const char *transport, Type type, long ranks)
 {
 	const CollectiveWish *w = &collective_wish;
 	return (w->transport == NULL || strcmp(w->transport, transport) == 0)
-		&& (w->dtype < 0 || w->dtype == dtype)
+		&& (w->dtype < 0 || w->dtype == (int)type)
 		&& (w->ranks == 0 || w->ranks == ranks);
 }
 
@@ -72,7 +72,7 @@ void collective_expect(int n)
 }
 
 // run a configuration
-void collective_run(Row *row, int collective, const char *transport, int dtype,
+void collective_run(Row *row, int collective, const char *transport, Type type,
 	double most)
 {
 	long sizes[MOST_SIZES];
@@ -83,7 +83,7 @@ void collective_run(Row *row, int collective, const char *transport, int dtype,
 	if (strcmp(comm_transport(comm), transport) != 0)
 		die("the transport is %s, not %s", comm_transport(comm), transport);
 	collective_rows(row, &(CollectiveCase){ .comm = comm, .device = device,
-		.collective = collective, .type = dtype == 1 ? BF16 : FP32,
+		.collective = collective, .type = type,
 		.runs = (int)collective_wish.runs,
 		.salt = (uint64_t)harness_seed << 32 }, sizes, nsizes);
 	comm_close(&comm);
@@ -91,12 +91,12 @@ void collective_run(Row *row, int collective, const char *transport, int dtype,
 }
 
 // describe a configuration to a peer
-PeerCase collective_peer_case(const char *device, int dtype, long ranks,
+PeerCase collective_peer_case(const char *device, Type type, long ranks,
 	double most, long sizes[MOST_SIZES])
 {
 	enum { LIMIT_S = 240 };
 	int n = collective_sizes(sizes, most);
-	return (PeerCase){ .device = device, .dtype = dtype == 1 ? "bf16" : "fp32",
+	return (PeerCase){ .device = device, .dtype = type_names[type],
 		.ranks = ranks, .runs = collective_wish.runs, .limit_s = LIMIT_S,
 		.sizes = sizes, .nsizes = n };
 }

@@ -4,6 +4,7 @@
 
 #include "bench/harness.h"
 #include "cases/cost_fit.h"
+#include "model/sizes.h"
 
 typedef struct CostOptions {
 	const char *folders; /* commas between; + as in measurements_read */

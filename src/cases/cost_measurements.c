@@ -114,7 +114,7 @@ static const char *machine_of(const char *folder)
 
 static bool is_usable(const Records *r, int row)
 {
-	return records_is(r, row, "status", "ok")
+	return records_is(r, row, ROW_STATUS, "ok")
 		&& records_is(r, row, "fusion", "fused")
 		&& (records_text(r, row, "sums") == NULL
 			|| records_is(r, row, "sums", "comm"))
@@ -209,21 +209,22 @@ static int add_table(Measurements *seen, const char *folder, const char *name,
 // collect collectives
 static void add_collectives(Measurements *seen, const char *name)
 {
-	static const char *const names[] = { CHOICE_NAMES(COLLECTIVES_OF) };
+	static const CostCollective costs[] = { [ALL_REDUCES] = COST_ALL_REDUCE,
+		[REDUCE_SCATTERS] = COST_REDUCE_SCATTER,
+		[ALL_GATHERS] = COST_ALL_GATHER, [BROADCASTS] = COST_BROADCAST };
 	const Records *r = keep_table(seen, seen->folder, name);
 	for (int row = 0; r && row < records_count(r); row++) {
-		const char *what = text_of(r, row, "collective");
-		int kind = COST_ALL_REDUCE;
-		for (int k = 0; k < 4; k++)
-			kind = strcmp(what, names[k]) == 0 ? k : kind;
-		if (!records_is(r, row, "status", "ok")
+		int what = options_choice(COLLECTIVES, text_of(r, row, "collective"));
+		if (what < 0)            /* a table of all-reduces has no such column */
+			what = ALL_REDUCES;
+		if (!records_is(r, row, ROW_STATUS, "ok")
 			|| !(records_number(r, row, "time_ms") > 0))
 			continue;
 		seen->collectives = grow(seen->collectives, seen->ncollectives,
 			sizeof *seen->collectives);
 		seen->collectives[seen->ncollectives++] = (MeasuredCollective){
 			text_of(r, row, "transport"), text_of(r, row, "dtype"),
-			text_of(r, row, "device"), names[kind], kind,
+			text_of(r, row, "device"), collective_name(what), costs[what],
 			lrint(records_number(r, row, "ranks")),
 			records_number(r, row, "bytes"), records_number(r, row, "time_ms") };
 	}

@@ -243,7 +243,7 @@ void run_predicted(Row *row, const void *config)
 	enum { SIZES_AHEAD = 5 };
 	int folder = ((const MachineConfig *)config)->folder;
 	if (!cost_measurements(folder)->gpu) {
-		row_set(row, "status", "skipped: GPUs only");
+		row_skip(row, "GPUs only");
 		return;
 	}
 	for (int size = 0; size < SIZES_AHEAD; size++) {

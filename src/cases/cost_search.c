@@ -11,7 +11,7 @@ SearchOptions search_options = { .sheet = -1, .model = -1 };
 
 int search_sheets(CostSheet sheets[MAP_SHEETS])
 {
-	const CostSheet *all, *c = &search_options.custom;
+	const CostSheet *c = &search_options.custom;
 	const double rates[] = { c->TFLOPs, c->GBps, c->memory_GB, c->near_GBps,
 		c->far_GBps };
 	int given = 0;
@@ -29,12 +29,11 @@ int search_sheets(CostSheet sheets[MAP_SHEETS])
 		sheets[0].name = "custom";
 		return 1;
 	}
-	cost_sheets(&all);
 	if (search_options.sheet >= 0) {
-		sheets[0] = all[search_options.sheet];
+		sheets[0] = cost_sheets[search_options.sheet];
 		return 1;
 	}
-	memcpy(sheets, all, MAP_SHEETS * sizeof *sheets);
+	memcpy(sheets, cost_sheets, MAP_SHEETS * sizeof *sheets);
 	return MAP_SHEETS;
 }
 
@@ -48,28 +47,26 @@ static CostModel custom_model(void)
 	if (g->d_model % g->heads != 0 || g->heads % kv != 0)
 		usage_error("--heads %ld: expected a divisor of %ld and a multiple of "
 			"%ld", g->heads, g->d_model, kv);
-	return (CostModel){ "custom", { g->vocab ? g->vocab : 10000, g->d_model,
-		g->d_ff, g->layers, g->heads, g->d_model / g->heads, kv, 3 },
-		g->context ? g->context : 512 };
+	return (CostModel){ "custom", g->context ? g->context : 512,
+		{ g->vocab ? g->vocab : 10000, g->d_model, g->d_ff, g->layers,
+		g->heads, g->d_model / g->heads, kv, 3 } };
 }
 
 // list the models of maps
-int search_models(CostModel models[MOST_MODELS])
+int search_models(CostModel models[MAP_MODELS])
 {
-	const CostModel *all;
 	const SearchOptions *g = &search_options;
-	int n = cost_models(&all);
 	if (g->d_model || g->d_ff || g->layers || g->heads || g->kv_heads
 		|| g->vocab) {
 		models[0] = custom_model();
 		return 1;
 	}
-	for (int i = 0; i < n; i++) {
-		models[i] = all[g->model >= 0 ? g->model : i];
+	for (int i = 0; i < MAP_MODELS; i++) {
+		models[i] = cost_models[g->model >= 0 ? g->model : i];
 		if (g->context)
 			models[i].context = g->context;
 	}
-	return g->model >= 0 ? 1 : n;
+	return g->model >= 0 ? 1 : MAP_MODELS;
 }
 
 // find the best way of a row
@@ -82,7 +79,7 @@ typedef struct MapPoint {
 static MapPoint map_point_of(const SearchConfig *c)
 {
 	CostSheet sheets[MAP_SHEETS];
-	CostModel models[MOST_MODELS];
+	CostModel models[MAP_MODELS];
 	count_folders();
 	search_sheets(sheets);
 	search_models(models);

@@ -6,10 +6,6 @@
 #include "bench/harness.h"
 #include "estimate/cost_map.h"
 
-#define SEARCH_SHEETS "H100|H200|B200|TPU v5p"
-#define SEARCH_MODELS "small|medium|large|xl|2.7B|8B|70B|405B|XXL"
-enum { MOST_MODELS = 9 };
-
 typedef struct SearchOptions {
 	int sheet, model;                /* -1: all */
 	CostSheet custom;                /* name NULL; rates of 0: not given */
@@ -22,7 +18,7 @@ extern SearchOptions search_options;
 /* set the machines and the models that the options leave, and return how many;
  * one that is given in part, or makes no sense, is a usage error */
 int  search_sheets(CostSheet sheets[MAP_SHEETS]);
-int  search_models(CostModel models[MOST_MODELS]);
+int  search_models(CostModel models[MAP_MODELS]);
 
 typedef struct SearchConfig {
 	const char *hardware, *model;

@@ -159,7 +159,7 @@ void run_memory(Row *row, const void *config)
 		row_emit(row);
 	}
 	if (!row->emitted)
-		row_set(row, "status", "skipped: no table of memory");
+		row_skip(row, "no table of memory");
 }
 
 // predict public runs
@@ -192,7 +192,7 @@ static double efficiency_of(const PublishedRun *p)
 // set the cells of a published run
 static void set_published(Row *row, const PublishedRun *p, bool first)
 {
-	static const char *const units[] = { "tokens/s", "TFLOP/s", "s" };
+	static const char *const units[] = { CHOICE_NAMES(PUBLISHED_UNITS_OF) };
 	row_set(row, "cited", "%s", p->cited);
 	row_set(row, "role", "%s", first ? "fitted" : "checked");
 	row_set(row, "model", "%s", p->model);

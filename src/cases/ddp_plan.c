@@ -13,9 +13,10 @@ void ddp_given_settle(DdpGiven *g)
 		g->warmup = gpu ? 5 : 1;
 	if (g->steps == 0)
 		g->steps = gpu ? 10 : 3;
-	if (g->sums > 0 && !g->fusion)
+	bool by_optimizer = g->sums == SUMS_BY_OPTIMIZER;
+	if (by_optimizer && g->fusion != FUSION_FUSED)
 		usage_error("--sums optimizer needs --fusion fused");
-	if (g->sums > 0 && g->ranks > MOST_GRADIENTS)
+	if (by_optimizer && g->ranks > MOST_GRADIENTS)
 		usage_error("--sums optimizer is for %d ranks at most", MOST_GRADIENTS);
 }
 
@@ -33,11 +34,12 @@ bool ddp_settle(DdpConfig *c, const DdpGiven *g)
 	c->ranks = g->ranks;
 	c->warmup = g->warmup;
 	c->steps = g->steps;
-	if (c->transport == 0)
+	if (c->transport == TRANSPORT_AUTO)
 		c->transport = g->transport;
 	if (g->sums >= 0)
 		c->sums = g->sums;
-	c->ctas = g->ctas >= 0 ? g->ctas : harness_on_gpu() && !c->sums ? CTAS : 0;
+	c->ctas = g->ctas >= 0 ? g->ctas
+		: harness_on_gpu() && c->sums == SUMS_BY_COMM ? CTAS : 0;
 	return true;
 }
 
@@ -52,7 +54,7 @@ static void plan_precisions(Plan *plan, const DdpGiven *g, DdpConfig c)
 {
 	bool gpu = harness_on_gpu(), any = g->precision < 0,
 		both = c.model.size == g->size || c.model.size == SIZE_XL;
-	c.wire = g->wire > 0;
+	c.wire = ddp_wire(g);
 	c.model.precision = any && gpu ? POLICY_BF16 : any ? POLICY_FP32
 		: g->precision;
 	ddp_plan(plan, g, c);

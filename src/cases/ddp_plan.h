@@ -2,7 +2,7 @@
 #ifndef CASES_DDP_PLAN_H
 #define CASES_DDP_PLAN_H
 
-#include "cases/ddp_case.h"
+#include "cases/ddp_config.h"
 
 /* sets defaults that depend on the device; refuses what cannot be */
 void ddp_given_settle(DdpGiven *given);

@@ -20,7 +20,7 @@ Comm *ddp_comm(Row *row, Device *d, const DdpConfig *config)
 {
 	return harness_comm(row, d, &(CommSettings){
 		.transport = transport_names[config->transport],
-		.pushes = config->sums,
+		.pushes = config->sums == SUMS_BY_OPTIMIZER,
 		.ctas = (int)config->ctas });
 }
 
@@ -235,7 +235,7 @@ void ddp_case_begin(DdpCase *c, bool sum, int kind, double bucket_mb)
 	ddp_case_model(c, false);
 	if (sum)
 		c->ddp = ddp_new(c->m, c->comm, &(DdpSettings){ kind, bucket_mb,
-			c->config.wire ? BF16 : FP32, c->config.sums });
+			c->config.wire, c->config.sums == SUMS_BY_OPTIMIZER });
 	ddp_case_train(c, NULL);
 	if (c->ddp)
 		ddp_bind(c->ddp, &c->adamw);
@@ -426,7 +426,7 @@ void ddp_case_summed(Row *row, DdpCase *c)
 	row_set(row, "alone_ms", "%.4f", alone);
 	row_set(row, "overlap", "%.4f", 1 - (t.step.median - c->single_ms) / alone);
 	row_set(row, "gradient_MB", "%.3f",
-		c->m->count * (c->config.wire ? 2 : 4) * 1e-6);
+		c->m->count * type_size(c->config.wire) * 1e-6);
 	row_set(row, "via", "%s", comm_transport(c->comm));
 	ddp_case_check(c);
 }

@@ -10,9 +10,11 @@ extern "C" {
 #endif
 
 /* the versions; all but loop are kernels of a GPU */
-#define SUM_VERSIONS "loop|thread|block|warp|async"
-typedef enum { SUM_LOOP, SUM_THREAD, SUM_BLOCK, SUM_WARP, SUM_ASYNC,
-	NSUMS } SumVersion;
+#define SUM_VERSIONS_OF(FIRST, NEXT) \
+	FIRST(SUM_LOOP, "loop") NEXT(SUM_THREAD, "thread") \
+	NEXT(SUM_BLOCK, "block") NEXT(SUM_WARP, "warp") NEXT(SUM_ASYNC, "async")
+#define SUM_VERSIONS CHOICES(SUM_VERSIONS_OF)
+typedef enum { CHOICE_IDS(SUM_VERSIONS_OF) NSUMS } SumVersion;
 /* sums (rows) of the rows of x (rows, C), fp32; C is a multiple of 4 */
 typedef struct RowSums {
 	float *sums;
@@ -23,9 +25,11 @@ void cuda_sum_rows_by(Device *d, SumVersion version, const RowSums *s);
 
 // declare the levels of memory
 /* where loads find their data; LEVEL_SHARED is a memory of GPUs alone */
-#define LEVELS "shared|L1|L2|memory"
-typedef enum { LEVEL_SHARED, LEVEL_L1, LEVEL_L2, LEVEL_MEMORY,
-	NLEVELS } MemoryLevel;
+#define LEVELS_OF(FIRST, NEXT) \
+	FIRST(LEVEL_SHARED, "shared") NEXT(LEVEL_L1, "L1") NEXT(LEVEL_L2, "L2") \
+	NEXT(LEVEL_MEMORY, "memory")
+#define LEVELS CHOICES(LEVELS_OF)
+typedef enum { CHOICE_IDS(LEVELS_OF) NLEVELS } MemoryLevel;
 /* elements of a line of 128 bytes, one of which is in the chain */
 enum { LINE = 32 };
 typedef struct Chase {

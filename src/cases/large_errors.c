@@ -95,9 +95,11 @@ static void emit(const GoldenRun *h, const char *what, const char *of, Squares s
 }
 
 // emit the errors of a pass and of three steps
-enum { EMBEDDING, ATTENTION, FFN, NORMS, HEAD, NSORTS };
-static const char *const kinds[] = { "embedding", "attention", "FFN", "norms",
-	"head" };
+#define PARAMETER_KINDS_OF(FIRST, NEXT) FIRST(EMBEDDING, "embedding") \
+	NEXT(ATTENTION, "attention") NEXT(FFN, "FFN") NEXT(NORMS, "norms") \
+	NEXT(HEAD, "head")
+enum { CHOICE_IDS(PARAMETER_KINDS_OF) NPARAMETER_KINDS };
+static const char *const kinds[] = { CHOICE_NAMES(PARAMETER_KINDS_OF) };
 
 static int kind_of(const Parameter *p)
 {
@@ -109,7 +111,7 @@ static int kind_of(const Parameter *p)
 static void emit_kinds(const GoldenRun *h, const char *what, const char *group,
 	Array (*get)(const Model *, int))
 {
-	Squares sums[NSORTS] = { 0 };
+	Squares sums[NPARAMETER_KINDS] = { 0 };
 	for (int i = 0; i < shape_nparameters(&h->m->shape); i++) {
 		Parameter p = shape_parameter(&h->m->shape, i);
 		const float *from = get == model_weight ? tensorfile_expect(h->file,
@@ -117,7 +119,7 @@ static void emit_kinds(const GoldenRun *h, const char *what, const char *group,
 		add_squares(h, &sums[kind_of(&p)], get(h->m, i), p.count, group,
 			p.name, from);
 	}
-	for (int k = 0; k < NSORTS; k++)
+	for (int k = 0; k < NPARAMETER_KINDS; k++)
 		emit(h, what, kinds[k], sums[k]);
 }
 

@@ -31,10 +31,10 @@ static DdpCase *open_ranks(Row *row, const StepConfig *c)
 {
 	DdpConfig own = { .batch = c->of.batch / c->of.ranks, .ranks = c->of.ranks,
 		.transport = c->transport, .sums = c->sums,
-		.wire = c->of.precision != POLICY_FP32 };
+		.wire = c->of.precision == POLICY_FP32 ? FP32 : BF16 };
 	own.model.context = c->of.context;
 	own.model.precision = c->of.precision;
-	own.ctas = harness_on_gpu() && !c->sums ? 8 : 0;
+	own.ctas = harness_on_gpu() && c->sums == SUMS_BY_COMM ? 8 : 0;
 	Device *d = harness_device();
 	DdpCase *run = ddp_case_over(d, ddp_comm(row, d, &own), &own);
 	run->unrecorded = true;
@@ -46,8 +46,9 @@ static ZeroSettings zero_settings(const LargeStep *s)
 {
 	const StepConfig *c = &s->config;
 	return (ZeroSettings){ .stage = c->strategy - ZERO1 + 1,
-		.prefetch = c->strategy == FSDP, .wire = s->run->config.wire ? BF16
-		: FP32, .exchange = c->sums, .early = c->update };
+		.prefetch = c->strategy == FSDP, .wire = s->run->config.wire,
+		.exchange = c->sums == SUMS_BY_OPTIMIZER,
+		.early = c->update == UPDATE_EARLY };
 }
 
 static void make_model(LargeStep *s)
@@ -154,9 +155,6 @@ static void time_steps(Row *row, LargeStep *s, const StepLength *length)
 // time the classes of a step
 static void time_classes(Row *row, LargeStep *s)
 {
-	static const char *const columns[NCLASSES] = { [LINEAR] = "linear_ms",
-		[ATTENTION] = "attention_ms", [ELEMENTWISE] = "elementwise_ms",
-		[OPTIMIZER] = "optimizer_ms" };
 	DdpCase *run = s->run;
 	double ms[NCLASSES], sent = 0;
 	run->m->hooks = run->inner;
@@ -165,7 +163,7 @@ static void time_classes(Row *row, LargeStep *s)
 	sum_classes(run->device, ms);
 	watch_classes(run->device, false);
 	for (int i = 0; i < NCLASSES; i++)
-		row_set(row, columns[i], "%.4f", comm_max(run->comm, ms[i]));
+		row_set(row, class_columns[i], "%.4f", comm_max(run->comm, ms[i]));
 	DdpTimes t = ddp_case_steps(run, WATCH_COMM, 0, 1);
 	row_set(row, "comm_ms", "%.4f", t.comm_ms);
 	row_set(row, "blocked_ms", "%.4f", t.blocked_ms);

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+const char *const class_columns[NCLASSES] = { CHOICE_NAMES(OP_CLASSES_OF) };
+
 enum { FIRST = 4 };                /* the step takes stamps of its own before */
 static int class_of[NSTAMPS], nsegments = FIRST;
 

@@ -4,7 +4,11 @@
 
 #include "device/device.h"
 
-enum { LINEAR, ATTENTION, ELEMENTWISE, OPTIMIZER, NCLASSES };
+#define OP_CLASSES_OF(FIRST, NEXT) \
+	FIRST(LINEAR, "linear_ms") NEXT(ATTENTION, "attention_ms") \
+	NEXT(ELEMENTWISE, "elementwise_ms") NEXT(OPTIMIZER, "optimizer_ms")
+enum { CHOICE_IDS(OP_CLASSES_OF) NCLASSES };
+extern const char *const class_columns[NCLASSES];    /* of a table of steps */
 
 /* starts or stops stamps at the ranges of d; one device at a time */
 void watch_classes(Device *d, bool on);

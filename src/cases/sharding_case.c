@@ -29,7 +29,7 @@ static void plan_strategy(Plan *plan, const ShardingGiven *g, ShardingConfig c)
 		|| !ddp_settle(&c.ddp, &g->ddp))
 		return;
 	c.ddp.bucket_mb = buckets ? bucket_mb : 0;
-	int first = ahead && c.ddp.sums && g->ddp.sums < 0 ? 1 : 0,
+	int first = ahead && c.ddp.sums == SUMS_BY_OPTIMIZER && g->ddp.sums < 0,
 		last = !ahead ? 0 : first ? 1 : 2;
 	if (ahead && g->prefetch >= 0)
 		first = last = (int)g->prefetch;
@@ -53,11 +53,12 @@ void sharding_plan(Plan *plan, const ShardingGiven *g, int size,
 			c.ddp.model.precision = !any ? g->ddp.precision : p == 0 ? usual
 				: POLICY_FP32 + POLICY_BF16 - usual;
 			c.ddp.wire = g->ddp.wire >= 0 ? g->ddp.wire
-				: policies[c.ddp.model.precision].op[OP_LINEAR].output == BF16;
+				: policies[c.ddp.model.precision].op[OP_LINEAR].output == BF16
+				? BF16 : FP32;
 			plan_strategy(plan, g, c);
-			c.ddp.sums = (s == ZERO1 || s == FSDP) && g->ddp.fusion
-				&& g->ddp.sums < 0 && g->ddp.ranks <= MOST_GRADIENTS;
-			if (c.ddp.sums)
+			c.ddp.sums = SUMS_BY_OPTIMIZER;
+			if ((s == ZERO1 || s == FSDP) && g->ddp.fusion == FUSION_FUSED
+				&& g->ddp.sums < 0 && g->ddp.ranks <= MOST_GRADIENTS)
 				plan_strategy(plan, g, c);
 		}
 }
@@ -82,8 +83,9 @@ static void begin_zero(ShardingCase *c)
 		.stage = c->config.strategy - ZERO1 + 1,
 		.prefetch = (int)c->config.prefetch,
 		.bucket_mb = run->config.bucket_mb,
-		.wire = run->config.wire ? BF16 : FP32,
-		.exchange = run->config.sums, .early = c->config.update },
+		.wire = run->config.wire,
+		.exchange = run->config.sums == SUMS_BY_OPTIMIZER,
+		.early = c->config.update == UPDATE_EARLY },
 		&adamw_kind, settings);
 	ddp_case_train(run, zero_optimizer(c->zero));
 }
@@ -94,7 +96,7 @@ static void begin_sharded(ShardingCase *c)
 	DdpCase *run = c->run;
 	ddp_case_model(run, false);
 	run->ddp = ddp_new(run->m, run->comm, &(DdpSettings){ DDP_BUCKETED,
-		run->config.bucket_mb, run->config.wire ? BF16 : FP32,
+		run->config.bucket_mb, run->config.wire,
 			false });
 	c->sharded = sharded_model_new(run->m, run->comm, &adamw_kind, settings);
 	ddp_case_train(run, sharded_model_optimizer(c->sharded));
@@ -146,16 +148,17 @@ static double derived_bytes(const ShardingCase *c)
 {
 	const Model *m = c->run->m;
 	double ranks = comm_ranks(c->run->comm), P = m->extent, sum = 0,
-		wire = c->config.ddp.wire ? 2 : 4;
+		wire = type_size(c->config.ddp.wire),
+		sent = c->config.ddp.sums == SUMS_BY_OPTIMIZER ? ranks : 2;
 	if (c->zero) {
 		int ngroups = zero_map(c->zero)->ngroups;
 		sum = group_bytes(c, 0, wire) + group_bytes(c, 0, 0)
-			+ (c->config.ddp.sums ? ranks : 2) * zero_map(c->zero)->gains * wire;
+			+ sent * zero_map(c->zero)->gains * wire;
 		if (c->config.strategy == FSDP)
 			sum += group_bytes(c, 0, 0)
 				- group_bytes(c, ngroups - 1 - (int)c->config.prefetch, 0);
 	} else if (c->run->ddp) {
-		sum = (c->config.ddp.sums ? ranks : 2) * P * wire
+		sum = sent * P * wire
 			+ (c->sharded ? 4 * (double)m->count : 0);
 	}
 	return sum * (ranks - 1) / ranks;
@@ -300,7 +303,7 @@ static ShardingCase *dry_case(const ShardingCase *c)
 	twin->config = c->config;
 	twin->run = ddp_case_over(d, comm_open(link, d, &(CommSettings){
 		.transport = transport_names[config->transport],
-		.pushes = config->sums }), config);
+		.pushes = config->sums == SUMS_BY_OPTIMIZER }), config);
 	return twin;
 }
 

@@ -21,7 +21,8 @@ typedef struct ShardingConfig {
 #define SHARDING_KEYS MODEL_KEYS, KEY(DdpConfig, batch),                      \
 	KEY(ShardingConfig, strategy, STRATEGIES),                            \
 	KEY(ShardingConfig, prefetch), KEY(DdpConfig, bucket_mb, "%g"),       \
-	KEY(DdpConfig, wire, WIRES), KEY(DdpConfig, transport, TRANSPORTS),   \
+	KEY(DdpConfig, wire, COMMON_TYPES),                                   \
+	KEY(DdpConfig, transport, TRANSPORTS),                                \
 	KEY(DdpConfig, ctas), KEY(DdpConfig, sums, SUMS), KEY(DdpConfig, ranks)
 
 // declare the options of programs on sharding
@@ -32,8 +33,7 @@ typedef struct ShardingGiven {
 } ShardingGiven;
 #define SHARDING_GIVEN { DDP_GIVEN, -1, -1 }
 #define SHARDING_OPTIONS(given) DDP_OPTIONS((given).ddp),                     \
-	{ "strategy", OPT_CHOICE, &(given).strategy, STRATEGIES,              \
-		"this strategy only" },                                       \
+	STRATEGY_OPTION(&(given).strategy, STRATEGIES, "this strategy only"), \
 	{ "prefetch", OPT_INT, &(given).prefetch, "-1..4",                    \
 		"units that fsdp gathers ahead; -1: 0, 1 and 2" }
 /* as ddp_given_settle; refuses what ZeRO does not have */

@@ -7,10 +7,7 @@
 #include "ops/array.h"
 
 // count the FLOPs of a part
-const char *const step_parts[NPARTS_OF_STEP] = { "matmuls, forward",
-	"matmuls, gradients of inputs", "matmuls, gradients of weights",
-	"matmuls of the head", "attention, forward", "attention, backward",
-	"all else, as copies" };
+const char *const step_parts[NPARTS_OF_STEP] = { CHOICE_NAMES(STEP_PARTS_OF) };
 
 double step_part_flops(const Shape *s, size_t batch, int part)
 {

@@ -9,8 +9,15 @@
 /* parts of a step: matmuls of the blocks' linear layers in the forward pass, for
  * gradients of inputs and of weights; of the head; attention in both passes;
  * copies in the place of all other operations */
-typedef enum { GEMM_FORWARD, GEMM_INPUT, GEMM_WEIGHT, GEMM_HEAD, FLASH_FORWARD,
-	FLASH_BACKWARD, COPIES, NPARTS_OF_STEP } StepPart;
+#define STEP_PARTS_OF(FIRST, NEXT) \
+	FIRST(GEMM_FORWARD, "matmuls, forward") \
+	NEXT(GEMM_INPUT, "matmuls, gradients of inputs") \
+	NEXT(GEMM_WEIGHT, "matmuls, gradients of weights") \
+	NEXT(GEMM_HEAD, "matmuls of the head") \
+	NEXT(FLASH_FORWARD, "attention, forward") \
+	NEXT(FLASH_BACKWARD, "attention, backward") \
+	NEXT(COPIES, "all else, as copies")
+typedef enum { CHOICE_IDS(STEP_PARTS_OF) NPARTS_OF_STEP } StepPart;
 extern const char *const step_parts[NPARTS_OF_STEP];
 /* FLOPs of a step's part, for batch x context tokens; attention's backward pass
  * counts five matmuls */

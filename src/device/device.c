@@ -14,8 +14,7 @@
 #include "device/cuda/cuda.h"
 #endif
 
-const char *const category_names[NCATEGORIES] = { "parameter", "gradient",
-	"optimizer", "activation", "temporary" };
+const char *const category_names[NCATEGORIES] = { CHOICE_NAMES(CATEGORIES_OF) };
 
 // keep blocks in a pool
 typedef struct PoolBlock {

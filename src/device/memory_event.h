@@ -4,9 +4,7 @@
 
 #include <stddef.h>
 
-typedef enum { MEM_PARAMETER, MEM_GRADIENT, MEM_OPTIMIZER, MEM_ACTIVATION,
-	MEM_TEMPORARY, NCATEGORIES } Category;
-extern const char *const category_names[NCATEGORIES];
+#include "device/category.h"
 
 /* a range inside others; equal nestings are one path, which lives as long as the
  * device */

@@ -14,6 +14,7 @@
 #include "base/random.h"
 #include "base/stats.h"
 #include "dist/ring.h"
+#include "dist/transports.h"
 
 enum { LIMIT_S = 30, DOING = 96 };
 

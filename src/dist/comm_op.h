@@ -2,11 +2,9 @@
 #ifndef DIST_COMM_OP_H
 #define DIST_COMM_OP_H
 
+#include "dist/collective.h"
 #include "ops/array.h"
 
-typedef enum { ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, EXCHANGE, ALL_TO_ALL,
-	BROADCAST, SEND, RECEIVE, NCOLLECTIVES } Collective;
-extern const char *const collective_names[NCOLLECTIVES];
 #define MESSAGES ((uint64_t)1 << 63)
 
 typedef struct CommOp {

@@ -134,8 +134,9 @@ static bool casts(const Reducer *r)
 // send a bucket
 static void send_bucket(Reducer *r, Event when)
 {
-	static const char *const names[NDDP] = { "gradient", "gradients", "gradient",
-		"bucket" };
+	static const char *const names[NDDP] = { [DDP_NAIVE] = "gradient",
+		[DDP_FLAT] = "gradients", [DDP_OVERLAP] = "gradient",
+		[DDP_BUCKETED] = "bucket" };
 	const GradientBucket *b = &r->buckets[r->sent];
 	Array x = array_part(r->device, r->wire, b->offset);
 	// cast the bucket for the wire

@@ -8,9 +8,11 @@
 /* when gradients are summed. NAIVE: one parameter after the other, FLAT: all at
  * once, both after the backward pass; OVERLAP: each as soon as it is there;
  * BUCKETED: bucket by bucket */
-#define DDP_KINDS_OF(FIRST, NEXT) \
-	FIRST(DDP_NAIVE, "naive") NEXT(DDP_FLAT, "flat") \
+#define LATE_KINDS_OF(FIRST, NEXT) \
+	FIRST(DDP_NAIVE, "naive") NEXT(DDP_FLAT, "flat")
+#define DDP_KINDS_OF(FIRST, NEXT) LATE_KINDS_OF(FIRST, NEXT) \
 	NEXT(DDP_OVERLAP, "overlap") NEXT(DDP_BUCKETED, "bucketed")
+#define LATE_KINDS CHOICES(LATE_KINDS_OF)
 #define DDP_KINDS CHOICES(DDP_KINDS_OF)
 typedef enum { CHOICE_IDS(DDP_KINDS_OF) NDDP } DdpKind;
 extern const char *const ddp_names[NDDP];

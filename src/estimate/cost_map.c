@@ -5,27 +5,19 @@
 #include <string.h>
 
 // machines of data sheets
-static const CostSheet sheets[] = {
-	/*           TFLOP/s  GB/s   GB   near far  node */
-	{ "H100",       989,  3350,  80,  450, 50,  8 },
-	{ "H200",       989,  4800, 141,  450, 50,  8 },
-	{ "B200",      2250,  8000, 180,  900, 50,  8 },
-	{ "TPU v5p",    459,  2765,  95,  180, 6.25, 8960 },
-	{ "H100 500 W", 989,  2400,  96,  450, 50,  8 },
-	{ "A100",       312,  2039,  80,  300, 25,  8 },
+const CostSheet cost_sheets[] = {
+#define SHEET_OF(id, ...) { __VA_ARGS__ },
+	MAP_SHEETS_OF(SHEET_OF, SHEET_OF)
+	{ "H100 500 W", 989, 2400, 96, 450, 50, 8 },
+	{ "A100", 312, 2039, 80, 300, 25, 8 },
 };
-
-int cost_sheets(const CostSheet **list)
-{
-	*list = sheets;
-	return sizeof sheets / sizeof *sheets;
-}
+enum { NSHEETS = sizeof cost_sheets / sizeof *cost_sheets };
 
 const CostSheet *cost_sheet(const char *name)
 {
-	for (size_t i = 0; i < sizeof sheets / sizeof *sheets; i++)
-		if (strcmp(sheets[i].name, name) == 0)
-			return &sheets[i];
+	for (int i = 0; i < NSHEETS; i++)
+		if (strcmp(cost_sheets[i].name, name) == 0)
+			return &cost_sheets[i];
 	return NULL;
 }
 
@@ -52,23 +44,10 @@ CostMachine cost_machine(const CostSheet *s, const CostReached *reached)
 }
 
 // models of the maps
-static const CostModel models[] = {
-	{ "small",  { 10000,   768,  3072, 12, 12,  64, 12, 3 },  512 },
-	{ "medium", { 10000,  1024,  4096, 24, 16,  64, 16, 3 },  512 },
-	{ "large",  { 10000,  1280,  5120, 36, 20,  64, 20, 3 },  512 },
-	{ "xl",     { 10000,  1600,  6400, 48, 25,  64, 25, 3 },  512 },
-	{ "2.7B",   { 10000,  2560, 10240, 32, 32,  80, 32, 3 },  512 },
-	{ "8B",     { 128256,  4096, 14336,  32,  32, 128, 8, 3 }, 8192 },
-	{ "70B",    { 128256,  8192, 28672,  80,  64, 128, 8, 3 }, 8192 },
-	{ "405B",   { 128256, 16384, 53248, 126, 128, 128, 8, 3 }, 8192 },
-	{ "XXL",    {      0, 16384, 53248, 126,   0,   0, 0, 2 }, 8192 },
+const CostModel cost_models[MAP_MODELS] = {
+#define MODEL_OF(id, name, context, ...) { name, context, { __VA_ARGS__ } },
+	MAP_MODELS_OF(MODEL_OF, MODEL_OF)
 };
-
-int cost_models(const CostModel **list)
-{
-	*list = models;
-	return sizeof models / sizeof *models;
-}
 
 // try all ways to divide a step
 typedef struct StrategySearch {

@@ -2,6 +2,7 @@
 #ifndef ESTIMATE_COST_MAP_H
 #define ESTIMATE_COST_MAP_H
 
+#include "base/choices.h"
 #include "estimate/cost.h"
 
 typedef struct CostSheet {
@@ -11,9 +12,16 @@ typedef struct CostSheet {
 	long node;                       /* devices */
 } CostSheet;
 
-enum { MAP_SHEETS = 4 };             /* maps show the first ones */
-/* sets *sheets to the list; returns how many */
-int         cost_sheets(const CostSheet **sheets);
+/* the machines of maps */
+#define MAP_SHEETS_OF(FIRST, NEXT) \
+	/*                        TFLOP/s GB/s  GB near  far node */ \
+	FIRST(SHEET_H100, "H100",      989, 3350,  80, 450, 50, 8) \
+	NEXT(SHEET_H200, "H200",       989, 4800, 141, 450, 50, 8) \
+	NEXT(SHEET_B200, "B200",      2250, 8000, 180, 900, 50, 8) \
+	NEXT(SHEET_V5P, "TPU v5p",     459, 2765,  95, 180, 6.25, 8960)
+enum { CHOICE_IDS(MAP_SHEETS_OF) MAP_SHEETS };
+/* these come first; others follow, on which published runs were */
+extern const CostSheet cost_sheets[];
 /* NULL: no sheet has this name */
 const CostSheet *cost_sheet(const char *name);
 
@@ -29,11 +37,23 @@ CostMachine cost_machine(const CostSheet *sheet, const CostReached *reached);
 
 typedef struct CostModel {
 	const char *name;
-	CostShape shape;
 	long context;
+	CostShape shape;
 } CostModel;
-/* sets *models to the list; returns how many */
-int         cost_models(const CostModel **models);
+/* the models of maps */
+#define MAP_MODELS_OF(FIRST, NEXT) \
+	/* context, vocab, d_model, d_ff, layers, heads, d_head, kv_heads, matrices */ \
+	FIRST(MODEL_SMALL, "small", 512, 10000, 768, 3072, 12, 12, 64, 12, 3) \
+	NEXT(MODEL_MEDIUM, "medium", 512, 10000, 1024, 4096, 24, 16, 64, 16, 3) \
+	NEXT(MODEL_LARGE, "large", 512, 10000, 1280, 5120, 36, 20, 64, 20, 3) \
+	NEXT(MODEL_XL, "xl", 512, 10000, 1600, 6400, 48, 25, 64, 25, 3) \
+	NEXT(MODEL_2_7B, "2.7B", 512, 10000, 2560, 10240, 32, 32, 80, 32, 3) \
+	NEXT(MODEL_8B, "8B", 8192, 128256, 4096, 14336, 32, 32, 128, 8, 3) \
+	NEXT(MODEL_70B, "70B", 8192, 128256, 8192, 28672, 80, 64, 128, 8, 3) \
+	NEXT(MODEL_405B, "405B", 8192, 128256, 16384, 53248, 126, 128, 128, 8, 3) \
+	NEXT(MODEL_XXL, "XXL", 8192, 0, 16384, 53248, 126, 0, 0, 0, 2)
+enum { CHOICE_IDS(MAP_MODELS_OF) MAP_MODELS };
+extern const CostModel cost_models[MAP_MODELS];
 
 typedef struct CostChoice {
 	bool found;                      /* false: nothing fits or divides */

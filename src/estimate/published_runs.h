@@ -3,14 +3,17 @@
 #ifndef ESTIMATE_PUBLISHED_RUNS_H
 #define ESTIMATE_PUBLISHED_RUNS_H
 
+#include "base/choices.h"
 #include "estimate/cost.h"
 
 /* tokens/s and TFLOP/s of a device; seconds of a step */
-typedef enum { PUBLISHED_TOKENS, PUBLISHED_TFLOPS,
-	PUBLISHED_SECONDS } PublishedUnit;
+#define PUBLISHED_UNITS_OF(FIRST, NEXT) \
+	FIRST(PUBLISHED_TOKENS, "tokens/s") NEXT(PUBLISHED_TFLOPS, "TFLOP/s") \
+	NEXT(PUBLISHED_SECONDS, "s")
+typedef enum { CHOICE_IDS(PUBLISHED_UNITS_OF) } PublishedUnit;
 typedef struct PublishedRun {
 	const char *source, *cited, *model;
-	const char *hardware;            /* of cost_sheets */
+	const char *hardware;            /* a name of cost_sheets */
 	long devices;
 	CostRun run;
 	double value;

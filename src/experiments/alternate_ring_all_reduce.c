@@ -11,7 +11,7 @@
 static long devices = 0, elements = 0;
 
 static const Option options[] = {
-	{ "devices", OPT_INT, &devices, "0..4096", "of one ring; 0: several" },
+	IDEAL_DEVICES_OPTION(&devices, "0..4096", "of one ring; 0: several"),
 	{ "elements", OPT_INT, &elements, "0..4194304",
 		"of the array, two bytes each; 0: two sizes" },
 	{ 0 }

@@ -22,6 +22,9 @@ static Shape given;
 static long context = 128, batch = 4, warmup = 5, steps = 10;
 static int mode = MODE_TRAIN, precision, fusion = FUSION_FUSED,
 	attention = ATTENTION_FLASH, norm;
+#define NORMS_OF(FIRST, NEXT) \
+	FIRST(RMSNORM, "rmsnorm") NEXT(LAYERNORM, "layernorm")
+enum { CHOICE_IDS(NORMS_OF) };
 
 // list the options of the benchmark
 static const Option options[] = {
@@ -29,9 +32,9 @@ static const Option options[] = {
 	D_MODEL_OPTION(&given.d_model, "1..65536", "width of the model"),
 	D_FF_OPTION(&given.d_ff, "1..262144",
 		"width of the feed-forward layer"),
-	{ "layers", OPT_INT, &given.layers, "1..1024", "number of blocks" },
-	{ "heads", OPT_INT, &given.heads, "1..1024", "number of heads" },
-	{ "vocab", OPT_INT, &given.vocab, "1..16777216", "size of the vocabulary" },
+	LAYERS_OPTION(&given.layers, "1..1024", "number of blocks"),
+	HEADS_OPTION(&given.heads, "1..1024", "number of heads"),
+	VOCAB_OPTION(&given.vocab, "1..16777216", "size of the vocabulary"),
 	CONTEXT_OPTION_IN(&context, "1..1048576", "tokens in a sequence"),
 	BATCH_OPTION_IN(&batch, "1..65536", "sequences in a batch"),
 	{ "mode", OPT_CHOICE, &mode, MODES, "the phases to run" },
@@ -40,11 +43,9 @@ static const Option options[] = {
 	STEPS_OPTION_IN(&steps, "1..1000000", "measured steps"),
 	PRECISION_OPTION_FOR(&precision,
 		"fp32, or mixed precision with a low format"),
-	{ "fusion", OPT_CHOICE, &fusion, FUSIONS_AND_JIT,
-		"eager: one operation after another; fused by hand, or at run time" },
-	{ "attention", OPT_CHOICE, &attention, ATTENTIONS,
-		"of the fused path: naive, or FlashAttention" },
-	{ "norm", OPT_CHOICE, &norm, "rmsnorm|layernorm",
+	FUSION_OR_JIT_OPTION(&fusion),
+	ATTENTION_OPTION(&attention),
+	{ "norm", OPT_CHOICE, &norm, CHOICES(NORMS_OF),
 		"the norm of the model; layernorm has no fused path" },
 	{ 0 }
 };
@@ -119,7 +120,7 @@ static void plan_one(Plan *plan)
 	int which = size_or(CUSTOM);
 	/* refuses impossible shapes before anything runs */
 	choose_shape(which);
-	if (norm && fusion == FUSION_FUSED)
+	if (norm == LAYERNORM && fusion == FUSION_FUSED)
 		usage_error("--norm layernorm has no fused path: give --fusion eager");
 	plan_add(plan, &(ScriptConfig){ which, context, batch, precision, fusion,
 		0 });
@@ -130,10 +131,12 @@ static void plan_sizes(Plan *plan)
 	if (one_model()) {
 		plan_one(plan);
 	} else if (harness_on_gpu()) {
-		for (int p = 0; p < 4; p++)
-			plan_grid(plan, p / 2 ? POLICY_BF16 : POLICY_FP32, p % 2);
+		for (int path = FUSION_EAGER; path <= FUSION_FUSED; path++)
+			plan_grid(plan, POLICY_FP32, path);
+		for (int path = FUSION_EAGER; path <= FUSION_FUSED; path++)
+			plan_grid(plan, POLICY_BF16, path);
 	} else {
-		plan_grid(plan, precision, 0);
+		plan_grid(plan, precision, FUSION_EAGER);
 	}
 }
 
@@ -147,9 +150,9 @@ static void plan_forward(Plan *plan)
 		plan_one(plan);
 	for (int c = 0; c < (gpu ? 4 : 3) && !one_model(); c++)
 		for (int p = 0; p <= gpu; p++)
-			plan_add(plan, &(ScriptConfig){ NTRAINED,
-				contexts[c] / (gpu ? 1 : SCALE),
-				batch, p, 1, 0 });
+			plan_add(plan, &(ScriptConfig){ SIZE_10B,
+				contexts[c] / (gpu ? 1 : SCALE), batch,
+				p ? POLICY_BF16 : POLICY_FP32, FUSION_FUSED, 0 });
 }
 
 static const Key warmup_keys[] = { KEY(ScriptConfig, size, SIZES_AND_CUSTOM),
@@ -217,7 +220,7 @@ static void run_sizes(Row *row, const void *config)
 		device->on_oom(8 * B * T, device->limit, "batch");
 	if (c->fusion == FUSION_JIT
 		&& !jit_start(device, (JitSettings){ .cache = "build/jit" })) {
-		row_set(row, "status", "skipped: nothing is compiled at run time");
+		row_skip(row, "nothing is compiled at run time");
 		return;
 	}
 	Model *m = model_new(device, &shape, &policies[c->precision], harness_seed);
@@ -227,7 +230,7 @@ static void run_sizes(Row *row, const void *config)
 		model_fit_scores(m, B, T, mode);
 	} else if (c->fusion == FUSION_JIT)
 		model_keep_compute(m);
-	m->layernorm = norm;
+	m->layernorm = norm == LAYERNORM;
 	Optimizer adamw = { 0 };
 	if (mode == MODE_TRAIN)
 		adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
@@ -350,15 +353,14 @@ static void plan_split(Plan *plan)
 	for (int p = 0; p <= gpu; p++)
 		for (int i = 0; i < NTRAINED; i++)
 			plan_add(plan, &(ScriptConfig){ .size = i,
-				.context = gpu ? 512 : 512 / SCALE, .precision = p });
+				.context = gpu ? 512 : 512 / SCALE,
+				.precision = p ? POLICY_BF16 : POLICY_FP32 });
 }
 
 // time a step with stamps and one without
 static void run_split(Row *row, const void *config)
 {
 	const ScriptConfig *c = config;
-	static const char *const columns[NCLASSES] = { "linear_ms",
-		"attention_ms", "elementwise_ms", "optimizer_ms" };
 	Shape shape = choose_shape(c->size);
 	size_t B = batch, T = shape.context = c->context;
 	Device *device = harness_device();
@@ -385,7 +387,7 @@ static void run_split(Row *row, const void *config)
 		median[timed] = stats_of(ms + NCLASSES * steps, (int)steps).median;
 	}
 	for (int k = 0; k < NCLASSES; k++)
-		row_set(row, columns[k], "%.4f",
+		row_set(row, class_columns[k], "%.4f",
 			stats_of(ms + k * steps, (int)steps).median);
 	// set the FLOPs of both classes of matmuls
 	double attention = 12.0 * B * T * T * shape.heads * shape.d_head

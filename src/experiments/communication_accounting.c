@@ -16,9 +16,9 @@ static const Option options[] = {
 	{ "blocks", OPT_INT, &blocks, "1..100000", "of two linear layers each" },
 	{ "gpu-GB", OPT_REAL, &gpu_GB, "GB", "memory of a GPU in (a)" },
 	{ "device-GB", OPT_REAL, &device_GB, "GB", "memory of a device in (b)" },
-	{ "devices", OPT_INT, &devices, "1..4096", "of the mesh in (c)" },
-	{ "TFLOPs", OPT_REAL, &TFLOPs, "RATE", "of one device" },
-	{ "GBps", OPT_REAL, &GBps, "RATE", "of one axis of the torus" },
+	IDEAL_DEVICES_OPTION(&devices, "1..4096", "of the mesh in (c)"),
+	TFLOPS_OPTION(&TFLOPs, "of one device"),
+	GBPS_OPTION(&GBps, "of one axis of the torus"),
 	{ "links-x", OPT_INT, &links_x, "1..16", "axes that FSDP has: M_X" },
 	{ "links-y", OPT_INT, &links_y, "1..16", "axes that TP has: M_Y" },
 	{ 0 }

@@ -10,16 +10,16 @@
 
 // options of the cost model
 static const Option options[] = {
-	{ "tables", OPT_TEXT, &cost_options.folders, "FOLDERS",
+	TABLES_OPTION(&cost_options.folders, "FOLDERS",
 		"of recorded tables, commas between, + before more of the same GPUs; "
-		"maps take the first's constants" },
+		"maps take the first's constants"),
 	{ "fit-size", OPT_CHOICE, &cost_options.size, SIZES,
 		"fit to this model; else to medium, or large" },
 	// list the options of another machine
-	{ "hardware", OPT_CHOICE, &search_options.sheet, SEARCH_SHEETS,
+	{ "hardware", OPT_CHOICE, &search_options.sheet, CHOICES(MAP_SHEETS_OF),
 		"maps of this machine only" },
-	{ "TFLOPs", OPT_REAL, &search_options.custom.TFLOPs, "RATE",
-		"of matmuls of another machine, by its data sheet" },
+	TFLOPS_OPTION(&search_options.custom.TFLOPs,
+		"of matmuls of another machine, by its data sheet"),
 	{ "memory-GBps", OPT_REAL, &search_options.custom.GBps, "RATE", "its memory's" },
 	{ "memory-GB", OPT_REAL, &search_options.custom.memory_GB, "GB", "its memory" },
 	{ "near-GBps", OPT_REAL, &search_options.custom.near_GBps, "RATE",
@@ -29,21 +29,21 @@ static const Option options[] = {
 	{ "node", OPT_INT, &search_options.custom.node, "1..1048576",
 		"devices of a node" },
 	// list the options of another model
-	{ "model", OPT_CHOICE, &search_options.model, SEARCH_MODELS,
+	{ "model", OPT_CHOICE, &search_options.model, CHOICES(MAP_MODELS_OF),
 		"maps of this model only" },
 	D_MODEL_OPTION(&search_options.d_model, "1..1048576",
 		"width of another model"),
 	D_FF_OPTION(&search_options.d_ff, "1..4194304",
 		"width of its feed-forward layers"),
-	{ "layers", OPT_INT, &search_options.layers, "1..10000", "its blocks" },
-	{ "heads", OPT_INT, &search_options.heads, "1..4096", "heads of a block" },
+	LAYERS_OPTION(&search_options.layers, "1..10000", "its blocks"),
+	HEADS_OPTION(&search_options.heads, "1..4096", "heads of a block"),
 	{ "kv-heads", OPT_INT, &search_options.kv_heads, "1..4096",
 		"heads of keys and values" },
-	{ "vocab", OPT_INT, &search_options.vocab, "1..10000000", "its vocabulary" },
+	VOCAB_OPTION(&search_options.vocab, "1..10000000", "its vocabulary"),
 	CONTEXT_OPTION_IN(&search_options.context, "1..16777216",
 		"tokens of a sequence of it"),
-	{ "devices", OPT_INT, &search_options.devices, "1..1048576",
-		"maps at this number only" },
+	IDEAL_DEVICES_OPTION(&search_options.devices, "1..1048576",
+		"maps at this number only"),
 	{ "tokens", OPT_INT, &search_options.tokens, "1..1099511627776",
 		"maps at this batch only, of all devices" },
 	{ 0 }
@@ -82,7 +82,7 @@ static void plan_published(Plan *plan)
 static void plan_search(Plan *plan)
 {
 	CostSheet sheets[MAP_SHEETS];
-	CostModel models[MOST_MODELS];
+	CostModel models[MAP_MODELS];
 	int nsheets = search_sheets(sheets), nmodels = search_models(models);
 	count_folders();
 	if (!cost_measurements(0)->gpu)

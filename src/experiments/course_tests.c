@@ -17,8 +17,8 @@ static long limit_s = 600;
 static const Option options[] = {
 	{ "course", OPT_TEXT, &course, "'DIR ...'", "copies of the course's "
 		"repository, of several editions; else those of the variable COURSE" },
-	{ "limit", OPT_INT, &limit_s, "1..86400",
-		"seconds that the tests of one file may take" },
+	LIMIT_OPTION(&limit_s, "1..86400",
+		"seconds that the tests of one file may take"),
 	{ 0 }
 };
 

@@ -11,8 +11,7 @@
 static DdpGiven given = DDP_GIVEN;
 static double bucket_mb;
 static const Option options[] = { DDP_OPTIONS(given),
-	{ "bucket-mb", OPT_REAL, &bucket_mb, "MB",
-		"1e6 bytes on the wire, at most; 0: several" },
+	BUCKET_OPTION(&bucket_mb, "1e6 bytes on the wire, at most; 0: several"),
 	{ 0 } };
 
 // list bucket sizes, model sizes and transports
@@ -41,7 +40,7 @@ static void settle_bucket_sizes(void)
 }
 
 // choose the configuration of a sweep
-static DdpConfig default_config(int size, int precision, int wire)
+static DdpConfig default_config(int size, int precision, Type wire)
 {
 	return (DdpConfig){ { given.size >= 0 ? given.size : size,
 		.precision = given.precision >= 0 ? given.precision : precision },
@@ -52,26 +51,28 @@ static DdpConfig default_config(int size, int precision, int wire)
 /* whether the update sums gradients, where nothing else is asked for */
 static bool exchanges(void)
 {
-	return harness_on_gpu() && given.fusion && given.ranks <= MOST_GRADIENTS;
+	return harness_on_gpu() && given.fusion == FUSION_FUSED
+		&& given.ranks <= MOST_GRADIENTS;
 }
 
 static void plan_sums(Plan *plan, bool exchange)
 {
 	bool gpu = harness_on_gpu();
-	for (int wire = 0; wire < 2; wire++) {
+	for (Type wire = FP32; wire <= BF16; wire++) {
 		DdpConfig c = default_config(gpu ? SIZE_XL : SIZE_MEDIUM,
 			gpu ? POLICY_BF16 : POLICY_FP32, wire);
-		c.sums = exchange;
-		plan_sizes_of_buckets(plan, c, gpu ? 1 + exchange : 1 + 2 * wire);
+		c.sums = exchange ? SUMS_BY_OPTIMIZER : SUMS_BY_COMM;
+		plan_sizes_of_buckets(plan, c, gpu ? 1 + exchange
+			: wire == FP32 ? 1 : 3);
 	}
 }
 
 static void plan_buckets(Plan *plan)
 {
 	settle_bucket_sizes();
-	if (given.sums <= 0)
+	if (given.sums != SUMS_BY_OPTIMIZER)
 		plan_sums(plan, false);
-	if (given.sums > 0 || (given.sums < 0 && exchanges()))
+	if (given.sums == SUMS_BY_OPTIMIZER || (given.sums < 0 && exchanges()))
 		plan_sums(plan, true);
 }
 
@@ -82,9 +83,11 @@ static DdpConfig model_config(int size, int w)
 	bool gpu = harness_on_gpu();
 	return (DdpConfig){ { size, .precision = w < 2 ? POLICY_BF16
 		: !gpu && given.precision >= 0 ? given.precision : POLICY_FP32 },
-		.kind = DDP_BUCKETED, .wire = gpu ? w == 1 : given.wire > 0,
+		.kind = DDP_BUCKETED,
+		.wire = !gpu ? ddp_wire(&given) : w == 1 ? BF16 : FP32,
 		.bucket_mb = bucket_mb > 0 ? bucket_mb
-			: scaled_mb(sizes_mb[MIDDLE + exchanges()]), .sums = exchanges() };
+			: scaled_mb(sizes_mb[MIDDLE + exchanges()]),
+		.sums = exchanges() ? SUMS_BY_OPTIMIZER : SUMS_BY_COMM };
 }
 
 static void plan_models(Plan *plan)
@@ -134,9 +137,9 @@ static void plan_ctas(Plan *plan)
 	int only = given.transport, first = only || !gpu ? only : TRANSPORT_NCCL,
 		last = only || !gpu ? only : TRANSPORT_SYMMETRIC;
 	settle_bucket_sizes();
-	for (int wire = 0; wire <= gpu; wire++) {
+	for (Type wire = FP32; wire <= (gpu ? BF16 : FP32); wire++) {
 		DdpConfig c = default_config(gpu ? SIZE_XL : SIZE_SMALL,
-			gpu ? POLICY_BF16 : POLICY_FP32, gpu ? wire : given.wire > 0);
+			gpu ? POLICY_BF16 : POLICY_FP32, gpu ? wire : ddp_wire(&given));
 		c.kind = DDP_BUCKETED;
 		c.bucket_mb = bucket_mb > 0 ? bucket_mb : scaled_mb(sizes_mb[MIDDLE]);
 		for (c.transport = first; c.transport <= last; c.transport++)
@@ -152,7 +155,7 @@ static void run_ctas(Row *row, const void *config)
 {
 	const CtasConfig *c = config;
 	if (!harness_on_gpu()) {
-		row_set(row, "status", "skipped: collectives have no blocks on a CPU");
+		row_skip(row, "collectives have no blocks on a CPU");
 		return;
 	}
 	DdpCase *run = ddp_case(row, &c->ddp);
@@ -175,8 +178,8 @@ static double collective_ms(DdpCase *c, Array x, size_t n)
 	for (int i = -2; i < RUNS; i++) {
 		comm_barrier(c->comm);
 		device_stamp(c->device, COMM, 0);
-		(c->config.sums ? comm_exchange : comm_all_reduce)(c->comm, x, n,
-			"trial", 0);
+		(c->config.sums == SUMS_BY_OPTIMIZER ? comm_exchange
+			: comm_all_reduce)(c->comm, x, n, "trial", 0);
 		device_stamp(c->device, COMM, 1);
 		double took = device_stamped_ms(c->device, 0, 1);
 		if (i >= 0)
@@ -189,9 +192,9 @@ static double collective_ms(DdpCase *c, Array x, size_t n)
 static FittedLink fit_link(DdpCase *c)
 {
 	enum { SIZES_TRIED = 6 };
-	Type type = c->config.wire ? BF16 : FP32;
+	Type type = c->config.wire;
 	size_t most = harness_on_gpu() ? 1 << 25 : 1 << 20;
-	Array x = c->config.sums ? comm_parts(c->comm, most, type, MEM_TEMPORARY,
+	Array x = c->config.sums == SUMS_BY_OPTIMIZER ? comm_parts(c->comm, most, type, MEM_TEMPORARY,
 		"trial").at[comm_rank(c->comm)]
 		: comm_array(c->comm, most, type, MEM_TEMPORARY, "trial");
 	ops_for(c->device)->draw(c->device, x, most, 1, 4, 1, 1, 0);
@@ -316,7 +319,7 @@ static void predict(Row *row, DdpCase *c, const double *ready, FittedLink link,
 	Shape shape = studied_shape(c->config.model.size, c->config.model.context);
 	SimulatedBucket *buckets
 		= need(malloc(shape_nparameters(&shape) * sizeof *buckets));
-	double width = c->config.wire ? 2 : 4;
+	double width = type_size(c->config.wire);
 	int n = form_buckets(&shape, ready, c->config.bucket_mb * 1e6 / width,
 		width, buckets);
 	double rest = c->single_ms - c->single_bwd_ms,

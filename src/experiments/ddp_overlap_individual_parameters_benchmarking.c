@@ -14,7 +14,7 @@
 static DdpGiven given = DDP_GIVEN;
 static const char *trace;
 static const Option options[] = { DDP_OPTIONS(given),
-	{ "trace", OPT_TEXT, &trace, "FILE", "the timeline for ui.perfetto.dev" },
+	TRACE_OPTION(&trace, "the timeline"),
 	{ 0 } };
 
 // plan kinds, and two timelines
@@ -36,7 +36,7 @@ static void plan_timeline(Plan *plan)
 			: gpu ? POLICY_BF16 : POLICY_FP32;
 	for (int k = 0; k < 2; k++)
 		ddp_plan(plan, &given, (DdpConfig){ { size, .precision = precision },
-			.kind = kinds[k], .wire = given.wire > 0 });
+			.kind = kinds[k], .wire = ddp_wire(&given) });
 }
 
 // make spans from a profile

@@ -22,7 +22,7 @@ typedef struct TwoNodesConfig {
 } TwoNodesConfig;
 static const Key keys[] = { KEY(TwoNodesConfig, link, HOST_LINKS),
 	KEY(TwoNodesConfig, device),
-	KEY(TwoNodesConfig, transport), KEY(TwoNodesConfig, dtype, COLLECTIVE_DTYPES),
+	KEY(TwoNodesConfig, transport), KEY(TwoNodesConfig, dtype, COMMON_TYPES),
 	KEY(TwoNodesConfig, nodes), KEY(TwoNodesConfig, ranks), { 0 } };
 
 static double most_bytes(const TwoNodesConfig *c)
@@ -35,9 +35,9 @@ static int plan_ranks(Plan *plan, HostLink link, const char *device,
 {
 	int n = 0;
 	for (long ranks = NODES; ranks <= most; ranks *= 2)
-		if (collective_wanted(transport, 0, ranks)) {
-			plan_add(plan, &(TwoNodesConfig){ link, device, transport, 0, NODES,
-				ranks });
+		if (collective_wanted(transport, FP32, ranks)) {
+			plan_add(plan, &(TwoNodesConfig){ link, device, transport, FP32,
+				NODES, ranks });
 			n++;
 		}
 	return n;

@@ -26,7 +26,7 @@ typedef struct CommConfig {
 	double most;                     /* bytes */
 } CommConfig;
 #define COMMON_KEYS KEY(CommConfig, device), KEY(CommConfig, transport), \
-	KEY(CommConfig, dtype, COLLECTIVE_DTYPES), KEY(CommConfig, ranks)
+	KEY(CommConfig, dtype, COMMON_TYPES), KEY(CommConfig, ranks)
 static const Key keys[] = { COMMON_KEYS, { 0 } },
 	collective_keys[] = { KEY(CommConfig, collective, COLLECTIVES), COMMON_KEYS,
 	{ 0 } };
@@ -34,7 +34,7 @@ static const Key keys[] = { COMMON_KEYS, { 0 } },
 // list who can carry a collective
 typedef struct Carrier {
 	const char *device, *transport;
-	int dtypes;                      /* 1: fp32 alone */
+	int dtypes;                      /* how many of COMMON_TYPES */
 	double most;
 } Carrier;
 static const Carrier carriers[] = {
@@ -115,7 +115,7 @@ static void plan_hosts(Plan *plan)
 	if (harness_on_gpu())
 		plan_device(plan, "cpu");
 	else
-		plan_add(plan, &(CommConfig){ ALL_REDUCES, "cpu", "ring", 0, 2, 0 });
+		plan_add(plan, &(CommConfig){ ALL_REDUCES, "cpu", "ring", FP32, 2, 0 });
 }
 
 // plan the other collectives
@@ -189,8 +189,7 @@ static void run_hosts(Row *row, const void *config)
 	if (harness_on_gpu())
 		run(row, config);
 	else
-		row_set(row, "status", "skipped: without GPUs the sweep all_reduce has "
-			"these arrays");
+		row_skip(row, "without GPUs the sweep all_reduce has these arrays");
 }
 
 static bool full_scale(void)

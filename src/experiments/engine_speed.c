@@ -46,7 +46,7 @@ static void run(Row *row, const void *config)
 	Shape shape = model_sizes[SIZE_SMALL].shape;
 	size_t B = batch, T = shape.context = context;
 	double before = sgemm_gflops(d, LARGE, LARGE, LARGE);
-	Model *m = model_new(d, &shape, &policies[0], harness_seed);
+	Model *m = model_new(d, &shape, &policies[POLICY_FP32], harness_seed);
 	Batch b = batch_random(B, T, shape.vocab, harness_seed);
 	StepStats s = timed_steps(m, NULL, &b, MODE_FORWARD_BACKWARD, false, 1,
 		steps);

@@ -17,8 +17,8 @@ static long width, runs = 21;
 static int version = -1;
 static const Option options[] = {
 	{ "version", OPT_CHOICE, &version, SUM_VERSIONS, "of the sums" },
-	{ "width", OPT_INT, &width, "4..1048576", "elements of a row" },
-	{ "runs", OPT_INT, &runs, "1..1000", "measured runs, after a few" },
+	WIDTH_OPTION(&width, "4..1048576"),
+	RUNS_OPTION(&runs),
 	{ 0 }
 };
 

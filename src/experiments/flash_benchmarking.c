@@ -22,10 +22,10 @@ static const Option options[] = {
 	PRECISION_OPTION_FOR(&precision, "this format only"),
 	LENGTH_OPTION(&length),
 	HEAD_SIZE_OPTION(&width),
-	{ "heads", OPT_INT, &heads, "1..1024", "heads of a sequence" },
+	HEADS_OPTION(&heads, "1..1024", "heads of a sequence"),
 	BATCH_OPTION_IN(&batch, "1..1024", "sequences"),
 	{ "variant", OPT_CHOICE, &variant, ATTENTION_VARIANTS, "this kernel only" },
-	{ "runs", OPT_INT, &runs, "1..1000", "of each pass; a grid has its own" },
+	RUNS_OPTION_FOR(&runs, "of each pass; a grid has its own"),
 	{ 0 }
 };
 
@@ -150,7 +150,7 @@ static void time_passes(Device *d, const AttnRow *c, Row *row,
 	row_set(row, "variant", "%s", name);
 	if (!attention_of_config(&a, d, c, name))
 		return;
-	row_set(row, "status", "ok");
+	row_status(row, "ok");
 	double H = a.H, n = a.n, D = a.D, w = d->backend->width(a.type);
 	attention_case_gradients(&a, harness_seed);
 	attention_case_both(&a);
@@ -191,7 +191,7 @@ static void run(Row *row, const void *config)
 	const AttnRow *c = config;
 	Device *d = harness_device();
 	bool low = c->dtype == POLICY_BF16;
-	row_set(row, "status", "skipped: no kernel for these heads");   /* so far */
+	row_skip(row, "no kernel for these heads");                     /* so far */
 	for (int v = 0; v < NVARIANTS; v++)
 		if (is_wanted_shape(attention_variants[v], low, c->batch, c->heads, c->n))
 			time_passes(d, c, row, attention_variants[v]);
@@ -281,7 +281,7 @@ static void time_chosen(Device *d, const AttnRow *c, Row *row, bool atomic)
 {
 	AttentionCase a;
 	if (!attention_of_config(&a, d, c, atomic ? "chosen-atomic" : "chosen")) {
-		row_set(row, "status", "skipped: no kernel for these heads");
+		row_skip(row, "no kernel for these heads");
 		return;
 	}
 	row_set(row, "variant", "%s%s", a.kernel->name, atomic ? "-atomic" : "");
@@ -326,18 +326,21 @@ typedef struct CallConfig {
 } CallConfig;
 #define CALLED_OF(FIRST, NEXT) \
 	FIRST(ATTENTION, "attention") NEXT(RMSNORM, "rmsnorm")
+#define TENSORS_OF(FIRST, NEXT) FIRST(ON_CPU, "cpu") NEXT(ON_GPU, "gpu")
 enum { CHOICE_IDS(CALLED_OF) };
+enum { CHOICE_IDS(TENSORS_OF) };
 static const Key call_keys[] = { KEY(CallConfig, op, CHOICES(CALLED_OF)),
-	KEY(CallConfig, tensors, "cpu|gpu"), KEY(CallConfig, dtype, PRECISIONS),
+	KEY(CallConfig, tensors, CHOICES(TENSORS_OF)),
+	KEY(CallConfig, dtype, PRECISIONS),
 	KEY(CallConfig, n), KEY(CallConfig, d), { 0 } };
 
 // plan calls on a CPU and on a GPU
 static void plan_calls(Plan *plan)
 {
 	for (int op = ATTENTION; op <= RMSNORM; op++) {
-		plan_add(plan, &(CallConfig){ op, 0, POLICY_FP32, 1, 64 });
+		plan_add(plan, &(CallConfig){ op, ON_CPU, POLICY_FP32, 1, 64 });
 		if (harness_on_gpu())
-			plan_add(plan, &(CallConfig){ op, 1, POLICY_BF16, 1024,
+			plan_add(plan, &(CallConfig){ op, ON_GPU, POLICY_BF16, 1024,
 				op == ATTENTION ? 64 : 1024 });
 	}
 }
@@ -356,12 +359,13 @@ static void name_library(void)
 static void run_calls(Row *row, const void *config)
 {
 	enum { LIMIT_S = 120 };
+	static const char *const ops[] = { CHOICE_NAMES(CALLED_OF) },
+		*const tensors[] = { CHOICE_NAMES(TENSORS_OF) };
 	const CallConfig *c = config;
 	name_library();
 	peer_measure(row, LIMIT_S, "pytorch_sdpa.py", "calls "
 		"--op %s --tensors %s --dtype %s --n %ld --d %ld",
-		c->op == ATTENTION ? "attention" : "rmsnorm", c->tensors ? "gpu" : "cpu",
-		policies[c->dtype].name, c->n, c->d);
+		ops[c->op], tensors[c->tensors], policies[c->dtype].name, c->n, c->d);
 }
 
 // time the model with either attention

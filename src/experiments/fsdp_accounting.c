@@ -10,8 +10,7 @@
 static ShardingGiven given = SHARDING_GIVEN;
 static const char *trace;
 static const Option options[] = { SHARDING_OPTIONS(given),
-	{ "trace", OPT_TEXT, &trace, "FILE",
-		"the last timeline for ui.perfetto.dev" },
+	TRACE_OPTION(&trace, "the last timeline"),
 	{ 0 } };
 static const Key keys[] = { SHARDING_KEYS, { 0 } };
 

@@ -52,6 +52,18 @@ static void plan(Plan *plan)
 		}
 }
 
+// set the memory of a step, measured or derived
+/* bytes; derived NULL: not set */
+static void set_memory(Row *row, double peak, const MemoryEstimate *derived,
+	double workspace)
+{
+	const double MiB = 1048576;
+	row_set(row, "peak_MiB", "%.1f", peak / MiB);
+	if (derived)
+		row_set(row, "derived_MiB", "%.1f", derived->total / MiB);
+	row_set(row, "workspace_MiB", "%.1f", workspace / MiB);
+}
+
 // time steps that run blocks again
 static void run(Row *row, const void *config)
 {
@@ -64,10 +76,8 @@ static void run(Row *row, const void *config)
 	row_set_steps(row, &s);
 	/* of temporaries, a step leaves the library's workspace */
 	double workspace = d->active[MEM_TEMPORARY];
-	row_set(row, "peak_MiB", "%.1f", (d->total_peak - workspace) / 1048576);
-	row_set(row, "derived_MiB", "%.1f", memory_estimate(t.m, batch, t.batch.T,
-		true).total / 1048576);
-	row_set(row, "workspace_MiB", "%.1f", workspace / 1048576);
+	MemoryEstimate derived = memory_estimate(t.m, batch, t.batch.T, true);
+	set_memory(row, d->total_peak - workspace, &derived, workspace);
 	row_set(row, "loss", "%.6f", s.loss);
 }
 
@@ -77,8 +87,7 @@ static void run_dry(Row *row, const void *config)
 	Training t = training_of(&c->model, batch, false);
 	model_recompute(t.m, (int)c->K, c->nested);
 	MemoryEstimate e = memory_estimate(t.m, batch, t.batch.T, true);
-	row_set(row, "peak_MiB", "%.1f", e.total / 1048576);
-	row_set(row, "workspace_MiB", "%.1f", e.workspace / 1048576);
+	set_memory(row, e.total, NULL, e.workspace);
 }
 
 const Experiment experiment = {

@@ -12,6 +12,7 @@
 #include "bench/timing.h"
 #include "cases/attention_case.h"
 #include "cases/kernel_case.h"
+#include "model/sizes.h"
 #include "profile/counters.h"
 
 // read the options of kernel counters
@@ -29,15 +30,13 @@ static const Option options[] = {
 // list the cases whose kernels are counted
 typedef struct CounterConfig {
 	const char *op, *variant;
-	int dtype;
+	Type dtype;
 	const char *shape;
 	long size[3];      /* heads, n, D; rows, columns, inner; of 2.7B: none */
 } CounterConfig;
-#define DTYPES_OF(FIRST, NEXT) FIRST(IN_BF16, "bf16") NEXT(IN_FP32, "fp32")
 static const Key keys[] = { KEY(CounterConfig, op), KEY(CounterConfig, variant),
-	KEY(CounterConfig, dtype, CHOICES(DTYPES_OF)), KEY(CounterConfig, shape),
+	KEY(CounterConfig, dtype, COMMON_TYPES), KEY(CounterConfig, shape),
 	{ 0 } };
-enum { CHOICE_IDS(DTYPES_OF) };
 #define HEADS16 "16 heads n 16384 D 128", { 16, 16384, 128 }
 #define HEAD1 "1 head n 16384 D 128", { 1, 16384, 128 }
 #define SHORT1 "1 head n 8192 D 128", { 1, 8192, 128 }
@@ -45,26 +44,26 @@ enum { CHOICE_IDS(DTYPES_OF) };
 
 // name each case
 static const CounterConfig cases[] = {
-	{ "rmsnorm forward", "fused", IN_BF16, STEP },
-	{ "rmsnorm backward", "fused", IN_BF16, STEP },
-	{ "softmax forward", "fused", IN_BF16, STEP },
-	{ "swiglu forward", "fused", IN_BF16, STEP },
-	{ "swiglu backward", "fused", IN_BF16, STEP },
-	{ "cross-entropy", "fused", IN_BF16, STEP },
-	{ "adamw", "fused", IN_BF16, STEP },
-	{ "matmul", "square", IN_BF16, "8192 x 8192 x 8192", { 8192, 8192, 8192 } },
-	{ "matmul", "linear", IN_BF16, "2048 x 10240 x 2560", { 2048, 10240, 2560 } },
-	{ "attention forward", "simt", IN_BF16, SHORT1 },
-	{ "attention forward", "mma_sync", IN_BF16, HEADS16 },
-	{ "attention forward", "wgmma", IN_BF16, HEADS16 },
-	{ "attention forward", "warp_specialized", IN_BF16, HEADS16 },
-	{ "attention forward", "split_fp16", IN_FP32, HEAD1 },
-	{ "attention backward", "simt", IN_BF16, SHORT1 },
-	{ "attention backward", "mma_sync", IN_BF16, HEADS16 },
-	{ "attention backward", "wgmma", IN_BF16, HEADS16 },
-	{ "attention backward", "warp_specialized", IN_BF16, HEADS16 },
-	{ "attention backward", "warp_specialized-atomic", IN_BF16, HEADS16 },
-	{ "attention backward", "split_fp16", IN_FP32, HEAD1 },
+	{ "rmsnorm forward", "fused", BF16, STEP },
+	{ "rmsnorm backward", "fused", BF16, STEP },
+	{ "softmax forward", "fused", BF16, STEP },
+	{ "swiglu forward", "fused", BF16, STEP },
+	{ "swiglu backward", "fused", BF16, STEP },
+	{ "cross-entropy", "fused", BF16, STEP },
+	{ "adamw", "fused", BF16, STEP },
+	{ "matmul", "square", BF16, "8192 x 8192 x 8192", { 8192, 8192, 8192 } },
+	{ "matmul", "linear", BF16, "2048 x 10240 x 2560", { 2048, 10240, 2560 } },
+	{ "attention forward", "simt", BF16, SHORT1 },
+	{ "attention forward", "mma_sync", BF16, HEADS16 },
+	{ "attention forward", "wgmma", BF16, HEADS16 },
+	{ "attention forward", "warp_specialized", BF16, HEADS16 },
+	{ "attention forward", "split_fp16", FP32, HEAD1 },
+	{ "attention backward", "simt", BF16, SHORT1 },
+	{ "attention backward", "mma_sync", BF16, HEADS16 },
+	{ "attention backward", "wgmma", BF16, HEADS16 },
+	{ "attention backward", "warp_specialized", BF16, HEADS16 },
+	{ "attention backward", "warp_specialized-atomic", BF16, HEADS16 },
+	{ "attention backward", "split_fp16", FP32, HEAD1 },
 };
 enum { NCASES = sizeof cases / sizeof *cases };
 
@@ -104,7 +103,7 @@ static void launch_attention(Device *d, const CounterConfig *c)
 {
 	bool backward = strcmp(c->op, "attention backward") == 0;
 	AttentionCase a = attention_case(d, 1, c->size[0], c->size[1], c->size[2],
-		true, c->dtype == IN_FP32 ? FP32 : BF16, harness_seed);
+		true, c->dtype, harness_seed);
 	if (!attention_case_take(&a, c->variant))
 		die("%s has no kernel of %s for this shape", c->variant,
 			d->backend->name);
@@ -295,7 +294,7 @@ static void set_kernel(Row *row, const KernelCounters *k, double share)
 static void run(Row *row, const void *config)
 {
 	if (!can_count()) {
-		row_set(row, "status", "skipped: only a GPU has these counters");
+		row_skip(row, "only a GPU has these counters");
 		return;
 	}
 	KernelCounters kernels[MOST_KERNELS];

@@ -14,9 +14,8 @@
 static long rows, width, repeats, steps = 4;
 static const Option options[] = {
 	ROWS_OPTION(&rows),
-	{ "width", OPT_INT, &width, "1..8192", "numbers in a row: only this width" },
-	{ "repeats", OPT_INT, &repeats, "1..2000",
-		"passes forward, and as many backward" },
+	WIDTH_OPTION(&width, "1..8192"),
+	REPEATS_OPTION(&repeats),
 	STEPS_OPTION_IN(&steps, "1..1000", "measured steps of a model"),
 	{ 0 }
 };
@@ -193,7 +192,7 @@ static void plan_models(Plan *plan)
 static Model *model_with(const NormModelConfig *c, Device *d, Ops *ops)
 {
 	Shape shape = studied_shape(c->size, c->context);
-	Model *m = model_new(d, &shape, &policies[0], harness_seed);
+	Model *m = model_new(d, &shape, &policies[POLICY_FP32], harness_seed);
 	m->layernorm = c->norm == LAYERNORM;
 	if (c->fusion) {
 		model_fuse(m);

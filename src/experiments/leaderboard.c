@@ -19,12 +19,15 @@
 // state the model of the task
 static LargeConfig given = { .precision = -1, .batch = 2, .ranks = 2 };
 static StepLength length = { .warmup_s = -1 };
-static StepConfig how = { .strategy = -1, .sums = 1, .update = 1,
-	.deterministic = true };
+static StepConfig how = { .strategy = -1, .sums = SUMS_BY_OPTIMIZER,
+	.update = UPDATE_EARLY, .deterministic = true };
 static bool atomic;
 static const char *gold;
-#define REFERENCES "fp64|fp32"
-static int reference;
+#define REFERENCES_OF(FIRST, NEXT) \
+	FIRST(REFERENCE_FP64, "fp64") NEXT(REFERENCE_FP32, "fp32")
+enum { CHOICE_IDS(REFERENCES_OF) };
+static const char *const references[] = { CHOICE_NAMES(REFERENCES_OF) };
+static int reference = REFERENCE_FP64;
 static TextRun text_run = { .path = "writeup.nw", .steps = 20 };
 
 // list the options of leaderboard
@@ -32,8 +35,8 @@ static const Option options[] = {
 	{ "vocabulary", OPT_INT, &given.vocabulary, "1..1048576", "tokens" },
 	D_MODEL_OPTION(&given.d_model, "1..65536", "width"),
 	D_FF_OPTION(&given.d_ff, "1..262144", "hidden width"),
-	{ "layers", OPT_INT, &given.layers, "1..512", "blocks" },
-	{ "heads", OPT_INT, &given.heads, "1..1024", "heads of attention" },
+	LAYERS_OPTION(&given.layers, "1..512", "blocks"),
+	HEADS_OPTION(&given.heads, "1..1024", "heads of attention"),
 	CONTEXT_OPTION_IN(&given.context, "1..262144",
 		"tokens in a sequence"),
 	BATCH_OPTION_IN(&given.batch, "1..4096", "sequences of all ranks"),
@@ -43,12 +46,12 @@ static const Option options[] = {
 	RANKS_OPTION(&given.ranks),
 	{ "head-tokens", OPT_INT, &given.head_tokens, "0..262144",
 		"of which there are logits at a time; 0: an eighth of a sequence" },
-	{ "strategy", OPT_CHOICE, &how.strategy, STRATEGIES,
-		"zero2 or fsdp; otherwise both" },
+	STRATEGY_OPTION(&how.strategy, STRATEGIES,
+		"zero2 or fsdp; otherwise both"),
 	TRANSPORT_OPTION(&how.transport),
 	SUMS_OPTION(&how.sums),
-	{ "update", OPT_CHOICE, &how.update, UPDATES,
-		"of zero2: behind the backward pass, or inside; otherwise early" },
+	UPDATE_OPTION(&how.update,
+		"of zero2: behind the backward pass, or inside; otherwise early"),
 	{ "recompute", OPT_INT, &how.recompute, "0..512",
 		"blocks at a time that are run again; 0: none" },
 	{ "atomic", OPT_FLAG, &atomic, "",
@@ -64,7 +67,7 @@ static const Option options[] = {
 		"measured seconds; otherwise 30, on a CPU 1" },
 	{ "gold", OPT_TEXT, &gold, "FILE",
 		"of golden vectors and PyTorch's errors; otherwise PyTorch makes one" },
-	{ "reference", OPT_CHOICE, &reference, REFERENCES,
+	{ "reference", OPT_CHOICE, &reference, CHOICES(REFERENCES_OF),
 		"what PyTorch makes golden vectors with" },
 	TEXT_OPTION(&text_run.path),
 	{ "rate", OPT_REAL, &text_run.rate, "R",
@@ -102,7 +105,7 @@ static void settle_options(void)
 			"bf16-state", policies[given.precision].name);
 	if (how.strategy >= 0 && how.strategy < ZERO2)
 		usage_error("--strategy: expected zero2 or fsdp");
-	if (how.sums && given.ranks > MOST_GRADIENTS)
+	if (how.sums == SUMS_BY_OPTIMIZER && given.ranks > MOST_GRADIENTS)
 		usage_error("--sums optimizer is for %d ranks at most", MOST_GRADIENTS);
 	// look at the file of algorithms before long work
 	if (length.gemms) {
@@ -118,17 +121,20 @@ typedef struct ProbeConfig {
 	bool deterministic, copies;
 	int algorithms;
 } ProbeConfig;
-#define ALGORITHMS "first|timed"
+#define ALGORITHMS_OF(FIRST, NEXT) \
+	FIRST(FIRST_FOUND, "first") NEXT(TIMED, "timed")
+enum { CHOICE_IDS(ALGORITHMS_OF) NALGORITHMS };
 static const Key probe_keys[] = { LARGE_KEYS, KEY(ProbeConfig, deterministic),
-	KEY(ProbeConfig, algorithms, ALGORITHMS), KEY(ProbeConfig, copies), { 0 } };
+	KEY(ProbeConfig, algorithms, CHOICES(ALGORITHMS_OF)),
+	KEY(ProbeConfig, copies), { 0 } };
 
 static void plan_probes(Plan *plan)
 {
 	settle_options();
-	ProbeConfig c = { given, true, false, 0 };
+	ProbeConfig c = { given, true, false, FIRST_FOUND };
 	if (given.precision < 0)
 		c.of.precision = harness_on_gpu() ? POLICY_BF16 : POLICY_FP32;
-	for (c.algorithms = 0; c.algorithms <= (length.gemms != NULL); c.algorithms++)
+	for (; c.algorithms <= (length.gemms ? TIMED : FIRST_FOUND); c.algorithms++)
 		for (int atomic = 0; atomic < (harness_on_gpu() ? 2 : 1); atomic++)
 			for (int copies = 0; copies < 2; copies++) {
 				c.deterministic = !atomic;
@@ -178,7 +184,7 @@ static void run_probe(Row *row, const void *config)
 	Shape shape = large_shape(&c->of);
 	size_t batch = c->of.batch / c->of.ranks;
 	Device *d = harness_device();
-	if (c->algorithms)
+	if (c->algorithms == TIMED)
 		d->gemms = gemm_choices_of(d, length.gemms);
 	StepProbe *p = step_probe(d, &shape, &(ProbeSettings){ batch, c->of.ranks,
 		c->of.head_tokens, policies[c->of.precision].op[OP_LINEAR].input,
@@ -232,7 +238,7 @@ static void plan_steps(Plan *plan)
 			c.of = given;
 			c.of.precision = given.precision < 0 ? usual[p] : given.precision;
 			c.strategy = s;
-			c.update = s == ZERO2 && how.update;
+			c.update = s == ZERO2 ? how.update : UPDATE_LATE;
 			c.deterministic = !atomic;
 			plan_add(plan, &c);
 			c.deterministic = false;
@@ -275,7 +281,7 @@ static int make_golden(const LargeConfig *c, const char *path)
 		"errors --out %s --vocabulary %ld --d-model %ld --d-ff %ld --layers %ld "
 		"--heads %ld --context %ld --batch %ld --seed %ld --reference %s", out,
 		c->vocabulary, c->d_model, c->d_ff, c->layers, c->heads, c->context,
-		c->batch, harness_seed, reference ? "fp32" : "fp64") < 0)
+		c->batch, harness_seed, references[reference]) < 0)
 		die("out of host memory");
 	int status = system(command);
 	free(command);
@@ -293,8 +299,7 @@ static void run_errors(Row *row, const void *config)
 		die("out of host memory");
 	int failed = gold ? 0 : make_golden(config, made);
 	if (failed)
-		row_set(row, "status", "skipped: PyTorch could not run (exit %d)",
-			failed);
+		row_skip(row, "PyTorch could not run (exit %d)", failed);
 	else
 		large_errors_run(row, config, gold ? gold : made, given.precision < 0
 			? usual : &given.precision, given.precision < 0 ? 4 : 1);

@@ -24,7 +24,7 @@ static const Option options[] = {
 		"training steps: 500, on a CPU 300"),
 	PRECISION_OPTION_FOR(&precision,
 		"fp32, or mixed precision with a low format"),
-	{ "save", OPT_TEXT, &save, "FILE", "write the trained weights there" },
+	SAVE_OPTION(&save, "write the trained weights there"),
 	{ 0 }
 };
 

@@ -10,7 +10,7 @@
 static DdpGiven given = DDP_GIVEN;
 static int only = -1;
 static const Option options[] = { DDP_OPTIONS(given),
-	{ "kind", OPT_CHOICE, &only, "naive|flat",
+	{ "kind", OPT_CHOICE, &only, LATE_KINDS,
 		"this one only, of the sweep nodes" },
 	{ 0 } };
 
@@ -38,8 +38,9 @@ static void plan_nodes(Plan *plan)
 	for (int s = 0; s < NTRAINED; s++)
 		for (int kind = DDP_NAIVE; kind <= DDP_FLAT; kind++) {
 			NodesConfig c = { { { s, .precision = gpu ? POLICY_BF16
-				: POLICY_FP32 }, .kind = kind, .wire = given.wire > 0,
-				.transport = gpu ? TRANSPORT_NCCL : 0 }, gpu ? SOCKETS : WIRE };
+				: POLICY_FP32 }, .kind = kind, .wire = ddp_wire(&given),
+				.transport = gpu ? TRANSPORT_NCCL : TRANSPORT_AUTO },
+				gpu ? SOCKETS : WIRE };
 			bool wanted = (only < 0 || only == kind) && (gpu || given.size >= 0
 				|| s == SIZE_SMALL || s == SIZE_LARGE);
 			if (wanted && ddp_settle(&c.ddp, &given))
@@ -63,6 +64,7 @@ static int ranks_of(const void *config)
 static void run_nodes(Row *row, const void *config)
 {
 	enum { LIMIT_S = 240 };
+	static const char *const sums[] = { CHOICE_NAMES(SUMS_OF) };
 	const NodesConfig *c = config;
 	if (starts_job()) {
 		job_rows(row, c->ddp.ranks, LIMIT_S,
@@ -70,10 +72,10 @@ static void run_nodes(Row *row, const void *config)
 			"--size %s --context %ld --batch %ld --fusion %s --transport %s "
 			"--kind %s --wire %s --sums %s --warmup %ld --steps %ld",
 			model_sizes[c->ddp.model.size].name, c->ddp.model.context,
-			c->ddp.batch, c->ddp.model.fusion ? "fused" : "eager",
-			transport_names[c->ddp.transport], c->ddp.kind == DDP_FLAT
-			? "flat" : "naive", c->ddp.wire ? "bf16" : "fp32", c->ddp.sums
-			? "optimizer" : "comm", c->ddp.warmup, c->ddp.steps);
+			c->ddp.batch, fusion_names[c->ddp.model.fusion],
+			transport_names[c->ddp.transport], ddp_names[c->ddp.kind],
+			type_names[c->ddp.wire], sums[c->ddp.sums], c->ddp.warmup,
+			c->ddp.steps);
 		return;
 	}
 	if (harness_on_gpu())

@@ -9,11 +9,13 @@
 static const struct { double value; long steps; } tasks[] = {
 	{ 0.01, 1000 }, { 0.001, 10000 },
 };
-static const Type formats[][2] = {          /* accumulator, stored addend */
-	{ FP32, FP32 }, { FP16, FP16 }, { FP32, FP16 },
-	{ BF16, BF16 }, { FP32, BF16 },
+static const struct { Type accumulator, stored; const char *column; }
+	formats[] = {
+	{ FP32, FP32, "fp32" }, { FP16, FP16, "fp16" }, { FP32, FP16, "fp32_fp16" },
+	{ BF16, BF16, "bf16" }, { FP32, BF16, "fp32_bf16" },
 };
-enum { NTASKS = 2, NFORMATS = 5 };
+enum { NTASKS = sizeof tasks / sizeof *tasks,
+	NFORMATS = sizeof formats / sizeof *formats };
 
 typedef struct SumConfig {
 	double value;
@@ -25,7 +27,8 @@ typedef struct SumConfig {
 static SumConfig sum_of(int task, int format)
 {
 	return (SumConfig){ .value = tasks[task].value, .steps = tasks[task].steps,
-		.accumulator = formats[format][0], .stored = formats[format][1] };
+		.accumulator = formats[format].accumulator,
+		.stored = formats[format].stored };
 }
 
 // plan the rows of sums
@@ -129,15 +132,12 @@ static void plan_trace(Plan *plan)
 
 static void run_trace(Row *row, const void *config)
 {
-	static const char *const columns[NFORMATS] = {
-		"fp32", "fp16", "fp32_fp16", "bf16", "fp32_bf16",
-	};
 	long step = ((const TraceConfig *)config)->step, stall;
 	row_set(row, "exact", "%.10g", step * tasks[0].value);
 	for (int k = 0; k < NFORMATS; k++) {
-		float x = round_to(formats[k][1], (float)tasks[0].value);
-		float sum = add_up(formats[k][0], x, step, &stall);
-		row_set(row, columns[k], "%.10g", sum);
+		float x = round_to(formats[k].stored, (float)tasks[0].value);
+		float sum = add_up(formats[k].accumulator, x, step, &stall);
+		row_set(row, formats[k].column, "%.10g", sum);
 	}
 }
 

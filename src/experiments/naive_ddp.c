@@ -12,8 +12,8 @@
 static long given_ranks, steps = 20, context = 8, batch = 2;
 static int transport, wire = -1;
 static const Option options[] = {
-	{ "ranks", OPT_INT, &given_ranks, "0..16",
-		"processes of a job; 0: 2, on a CPU also 3" },
+	RANKS_OPTION_IN(&given_ranks, "0..16",
+		"processes of a job; 0: 2, on a CPU also 3"),
 	TRANSPORT_OPTION(&transport),
 	WIRE_OPTION(&wire, "gradients that travel"),
 	STEPS_OPTION_IN(&steps, "2..10000", "steps of training"),
@@ -28,7 +28,8 @@ typedef struct NaiveDdpConfig {
 	long ranks;
 } NaiveDdpConfig;
 static const Key keys[] = { KEY(NaiveDdpConfig, kind, DDP_KINDS),
-	KEY(NaiveDdpConfig, wire, WIRES), KEY(NaiveDdpConfig, transport, TRANSPORTS),
+	KEY(NaiveDdpConfig, wire, COMMON_TYPES),
+	KEY(NaiveDdpConfig, transport, TRANSPORTS),
 	KEY(NaiveDdpConfig, ranks), { 0 } };
 
 // list what is compared with one process
@@ -52,12 +53,12 @@ static void plan(Plan *plan)
 {
 	int usual = harness_on_gpu() ? TRANSPORT_AUTO : TRANSPORT_RING;
 	long ranks = given_ranks ? given_ranks : 2;
-	plan_kinds(plan, 0, usual, ranks);
-	plan_kinds(plan, 1, usual, ranks);
+	plan_kinds(plan, FP32, usual, ranks);
+	plan_kinds(plan, BF16, usual, ranks);
 	if (given_ranks || harness_on_gpu() || transport)
 		return;
-	plan_kinds(plan, 0, TRANSPORT_OWNER, 3);
-	plan_kinds(plan, 0, TRANSPORT_RING, 3);
+	plan_kinds(plan, FP32, TRANSPORT_OWNER, 3);
+	plan_kinds(plan, FP32, TRANSPORT_RING, 3);
 }
 
 // train on several ranks
@@ -97,7 +98,7 @@ static TrainedWeights train_together(Device *d, Comm *comm,
 	int ranks = comm_ranks(comm), rank = comm_rank(comm);
 	Model *m = new_model(d, rank);
 	Ddp *ddp = ddp_new(m, comm, &(DdpSettings){ .kind = c->kind,
-		.bucket_mb = 0.2, .wire = c->wire ? BF16 : FP32 });
+		.bucket_mb = 0.2, .wire = c->wire });
 	Optimizer adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
 	double first = 0, last = 0;
 	for (long step = 0; step < steps; step++) {
@@ -195,7 +196,7 @@ static void run(Row *row, const void *config)
 	Device *d = harness_device();
 	Comm *comm = ddp_comm(row, d, &(DdpConfig){ .transport = c->transport });
 	TrainedWeights many = train_together(d, comm, c),
-		one = train_alone(d, comm_ranks(comm), c->wire ? BF16 : FP32);
+		one = train_alone(d, comm_ranks(comm), c->wire);
 	Shape shape = scaled_down(model_sizes[SIZE_SMALL].shape);
 	shape.context = context;
 	set_difference(row, comm, &many, &one, &shape);

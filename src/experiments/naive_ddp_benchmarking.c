@@ -14,7 +14,7 @@ static void plan(Plan *plan)
 				ddp_plan(plan, &given, (DdpConfig){ { s, .precision = p
 					? POLICY_BF16 : given.precision < 0 ? POLICY_FP32
 					: given.precision }, .kind = DDP_NAIVE,
-					.wire = given.wire > 0 });
+					.wire = ddp_wire(&given) });
 }
 
 const Experiment experiment = {

@@ -20,7 +20,7 @@ static const Option options[] = {
 	SIZE_OPTION(&size), CONTEXT_OPTION(&context), BATCH_OPTION(&batch),
 	PRECISION_OPTION(&precision), FUSION_OPTION(&fusion),
 	WARMUP_OPTION_IN(&warmup, "0..1000", "steps before the profile"),
-	{ "trace", OPT_TEXT, &trace, "FILE", "the last step for ui.perfetto.dev" },
+	TRACE_OPTION(&trace, "the last step"),
 	{ "folded", OPT_TEXT, &folded, "FILE", "the last step as folded stacks" },
 	{ "snapshot", OPT_TEXT, &snapshot, "FILE", "its memory, as PyTorch's" },
 	{ 0 }
@@ -131,10 +131,19 @@ static void free_profile(Profiled *p)
 }
 
 // tell kernels apart by class
-typedef enum { MATMUL, SOFTMAX, NORM, ATTENTION, FEED_FORWARD, OPTIMIZER, REST,
-	NCLASSES } KernelClass;
-static const char *const class_names[NCLASSES] = { "matmul", "softmax", "norm",
-	"attention", "feed-forward", "optimizer", "rest" };
+/* a class, its name and its column */
+#define KERNEL_CLASSES_OF(FIRST, NEXT) \
+	FIRST(MATMUL, "matmul", "matmul_ms") \
+	NEXT(SOFTMAX, "softmax", "softmax_ms") NEXT(NORM, "norm", "norm_ms") \
+	NEXT(ATTENTION, "attention", "attention_ms") \
+	NEXT(FEED_FORWARD, "feed-forward", "ffn_ms") \
+	NEXT(OPTIMIZER, "optimizer", "optimizer_ms") NEXT(REST, "rest", "rest_ms")
+typedef enum { CHOICE_IDS(KERNEL_CLASSES_OF) NCLASSES } KernelClass;
+static const char *const class_names[] = { CHOICE_NAMES(KERNEL_CLASSES_OF) },
+	*const class_columns[] = {
+#define COLUMN_OF(id, name, column) column,
+	KERNEL_CLASSES_OF(COLUMN_OF, COLUMN_OF)
+};
 
 // find the class of a kernel
 static bool is_matmul(const Activity *w)
@@ -237,13 +246,11 @@ static void set_if(Row *row, const char *column, bool known, double value)
 
 static void set_busy(Row *row, const RangeSum *s, bool seen)
 {
-	static const char *const columns[NCLASSES] = { "matmul_ms", "softmax_ms",
-		"norm_ms", "attention_ms", "ffn_ms", "optimizer_ms", "rest_ms" };
 	set_if(row, "busy_ms", seen, s->busy_us * 1e-3);
 	set_if(row, "projected_ms", seen, s->projected_us * 1e-3);
 	set_if(row, "busy_fraction", seen, s->busy_us / s->projected_us);
 	for (KernelClass c = 0; c < NCLASSES; c++)
-		set_if(row, columns[c], seen, s->class_us[c] * 1e-3);
+		set_if(row, class_columns[c], seen, s->class_us[c] * 1e-3);
 }
 
 // give a row for each range of a step
@@ -317,7 +324,7 @@ static void run_kernels(Row *row, const void *config)
 	KernelTotal *totals =
 		need(malloc((p.activities->nactivities + 1) * sizeof *totals));
 	if (!p.activities->sees_activities)
-		row_set(row, "status", "skipped: the device does not tell its kernels");
+		row_skip(row, "the device does not tell its kernels");
 	for (int r = 0; r < NPHASES; r++) {
 		int n = total_by_name(p.activities, ranges[r].name, totals);
 		double all = 0;

@@ -24,7 +24,8 @@ static void plan_times(Plan *plan)
 
 static void run_memory(Row *row, const void *config)
 {
-	static const char *const names[NMOMENTS] = { "init", "before", "after" };
+	static const char *const names[NMOMENTS] = { [MOMENT_INIT] = "init",
+		[MOMENT_BEFORE] = "before", [MOMENT_AFTER] = "after" };
 	ShardingCase *c = sharding_case(row, config);
 	Moment moments[NMOMENTS];
 	sharding_case_memory(c, moments);

@@ -177,12 +177,10 @@ int main(int argc, char **argv)
 		DEVICE_OPTION(&device_name),
 		PRECISION_OPTION_FOR(&precision,
 			"policy; the bounds follow it"),
-		{ "fusion", OPT_CHOICE, &fusion, FUSIONS_AND_JIT,
-			"eager path, fused path, or eager path fused at run time" },
+		FUSION_OR_JIT_OPTION(&fusion),
 		{ "explain", OPT_FLAG, &explain, NULL,
 			"print what is fused at run time, and its source" },
-		{ "attention", OPT_CHOICE, &attention, ATTENTIONS,
-			"of the fused path" },
+		ATTENTION_OPTION(&attention),
 		{ 0 }
 	};
 	int first = options_parse(options, argc, argv,

@@ -28,7 +28,8 @@ static size_t length(const Device *d)
 }
 
 // write a rate, or a time, into the row
-static void set_figures(Row *row, const char *unit, Stats x)
+/* detail: of what was measured, such as its size */
+static void set_figures(Row *row, const char *unit, Stats x, const char *detail)
 {
 	row_set(row, "value", "%.6g", x.median);
 	row_set(row, "unit", "%s", unit);
@@ -36,14 +37,16 @@ static void set_figures(Row *row, const char *unit, Stats x)
 	row_set(row, "min", "%.6g", x.min);
 	row_set(row, "max", "%.6g", x.max);
 	row_set(row, "runs", "%ld", runs);
+	row_set(row, "detail", "%s", detail);
 }
 
 /* amount: what one run does, in the unit times a millisecond */
-static void set_rate(Row *row, const char *unit, double amount, Timing t)
+static void set_rate(Row *row, const char *unit, double amount, Timing t,
+	const char *detail)
 {
 	double rate = amount / t.ms;
 	set_figures(row, unit, (Stats){ .median = rate, .min = amount / t.max_ms,
-		.max = amount / t.min_ms, .sd = rate * t.sd_ms / t.ms });
+		.max = amount / t.min_ms, .sd = rate * t.sd_ms / t.ms }, detail);
 }
 
 // measure bandwidths
@@ -88,6 +91,7 @@ static void measure_traffic(Row *row, Work *work, int passes, bool recorded)
 		array_new(d, n, FP32, MEM_TEMPORARY, "other array"),
 		device_alloc(d, sizeof *t.count, MEM_TEMPORARY, "count"), n };
 	int32_t count = 0;
+	char detail[48];
 	device_upload(d, t.count, &count, sizeof count);
 	ops_for(d)->draw(d, t.a, n, 1, 4, harness_seed, 1, 0);
 	ops_for(d)->fill(d, t.b, NAN, n);
@@ -105,8 +109,8 @@ static void measure_traffic(Row *row, Work *work, int passes, bool recorded)
 	for (int i = 0; i < LAST && work != queue_reads; i++)
 		if (got[i] != (work == queue_writes ? (real)1.5 : want[i]))
 			die("element %zu is %g", at + i, (double)got[i]);
-	set_rate(row, "GB/s", 1e-6 * passes * n * sizeof(float), timing);
-	row_set(row, "detail", "%.0f MiB", n * sizeof(float) / 1048576.0);
+	snprintf(detail, sizeof detail, "%.0f MiB", n * sizeof(float) / 1048576.0);
+	set_rate(row, "GB/s", 1e-6 * passes * n * sizeof(float), timing, detail);
 }
 
 static void measure_copy(Row *row)
@@ -164,6 +168,7 @@ static void measure_matmul(Row *row, Type type)
 {
 	Device *d = harness_device();
 	size_t n = dimension ? dimension : harness_on_gpu() ? 8192 : 2048;
+	char detail[48];
 	Type stored = type == TF32 ? FP32 : type;
 	PeakGemm p = { d, array_new(d, n * n, stored, MEM_TEMPORARY, "C"),
 		array_new(d, n * n, stored, MEM_TEMPORARY, "A"),
@@ -172,9 +177,9 @@ static void measure_matmul(Row *row, Type type)
 	ops_for(d)->draw(d, p.b, n * n, 1, 4, harness_seed, 2, 0);
 	ops_for(d)->fill(d, p.c, NAN, n * n);
 	p.a.type = p.b.type = type;
+	snprintf(detail, sizeof detail, "%zu x %zu", n, n);
 	set_rate(row, "TFLOP/s", 2e-9 * n * n * n,
-		timed(d, queue_matmul, &p, (int)runs));
-	row_set(row, "detail", "%zu x %zu", n, n);
+		timed(d, queue_matmul, &p, (int)runs), detail);
 	check_element(d, &p, 0, 0, type);
 	check_element(d, &p, n / 2, n / 3, type);
 	check_element(d, &p, n - 1, n - 1, type);
@@ -210,9 +215,10 @@ static void measure_queue(Row *row, bool recorded)
 	if (recorded && t.kernels != launches)
 		die("%d kernels were recorded, not %ld", t.kernels, launches);
 	double us = 1e3 / launches;
+	char detail[48];
+	snprintf(detail, sizeof detail, "%ld fills of %d numbers", launches, FEW);
 	set_figures(row, "us", (Stats){ .median = us * t.ms, .min = us * t.min_ms,
-		.max = us * t.max_ms, .sd = us * t.sd_ms });
-	row_set(row, "detail", "%ld fills of %d numbers", launches, FEW);
+		.max = us * t.max_ms, .sd = us * t.sd_ms }, detail);
 }
 
 static void measure_launch(Row *row) { measure_queue(row, false); }

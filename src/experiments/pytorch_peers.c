@@ -18,8 +18,8 @@ static const Option options[] = {
 		"tokens in a sequence (on a CPU, divided by 16)"),
 	WARMUP_OPTION_IN(&warmup, "2..1000", "steps before the measured ones"),
 	STEPS_OPTION(&steps),
-	{ "limit", OPT_INT, &limit_s, "1..86400",
-		"seconds that one row of PyTorch may take" },
+	LIMIT_OPTION(&limit_s, "1..86400",
+		"seconds that one row of PyTorch may take"),
 	{ 0 }
 };
 

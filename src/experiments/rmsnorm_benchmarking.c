@@ -31,10 +31,9 @@ static long rows, width, repeats;
 static int precision = -1, variant = -1;
 static const Option options[] = {
 	ROWS_OPTION(&rows),
-	{ "width", OPT_INT, &width, "1..1048576",
-		"numbers in a row: only this width" },
-	{ "repeats", OPT_INT, &repeats, "1..2000", "passes of each kind" },
-	{ "precision", OPT_CHOICE, &precision, "fp32|bf16", "only this format" },
+	WIDTH_OPTION(&width, "1..1048576"),
+	REPEATS_OPTION(&repeats),
+	{ "precision", OPT_CHOICE, &precision, COMMON_TYPES, "only this format" },
 	{ "variant", OPT_CHOICE, &variant, CHOICES(VARIANTS_OF),
 		"only this variant of ours" },
 	{ 0 }
@@ -126,7 +125,7 @@ typedef struct RmsnormConfig {
 	int precision, by;
 } RmsnormConfig;
 static const Key keys[] = { KEY(RmsnormConfig, rows), KEY(RmsnormConfig, width),
-	KEY(RmsnormConfig, precision, "fp32|bf16"),
+	KEY(RmsnormConfig, precision, COMMON_TYPES),
 	KEY(RmsnormConfig, by, SIDES), { 0 } };
 
 // time one pass of a variant
@@ -213,7 +212,7 @@ static void time_pytorch(Row *row, const RmsnormConfig *c, double copy)
 	enum { LIMIT_S = 300 };
 	peer_measure(row, LIMIT_S, "pytorch_norms.py",
 		"--rows %ld --width %ld --precision %s --repeats %d --seed %ld "
-		"--copy %.2f", c->rows, c->width, c->precision ? "bf16" : "fp32",
+		"--copy %.2f", c->rows, c->width, type_names[c->precision],
 		runs_of_norm((double)c->rows * c->width), harness_seed, copy);
 }
 
@@ -227,8 +226,7 @@ static void run_variants(Row *row, const RmsnormConfig *c, int first, int end)
 		time_pytorch(row, c, copy);
 		return;
 	}
-	TimedNorm n = { norm_rows_new(d, c->rows, c->width,
-		c->precision ? BF16 : FP32) };
+	TimedNorm n = { norm_rows_new(d, c->rows, c->width, c->precision) };
 	real *gain = eager_gain(&n.r);
 	row_set(row, "impl", "ours");
 	row_set(row, "timing", harness_on_gpu() ? "replay" : "calls");
@@ -252,15 +250,15 @@ static void run_norms(Row *row, const void *config)
 }
 
 // plan the widths of the problem
-static bool is_wanted_type(int type)
+static bool is_wanted_type(Type type)
 {
-	return precision < 0 || precision == type;
+	return precision < 0 || precision == (int)type;
 }
 
 static void plan_norms(Plan *plan)
 {
 	long count = rows ? rows : harness_on_gpu() ? 50000 : 1000;
-	for (int type = 0; type < 2; type++)
+	for (Type type = FP32; type <= BF16; type++)
 		for (long C = width ? width : 1024; is_wanted_type(type); C *= 2) {
 			plan_add(plan, &(RmsnormConfig){ count, C, type, OURS });
 			if (harness_on_gpu() && variant < 0)
@@ -276,7 +274,7 @@ static void plan_widths(Plan *plan)
 	static const long widths[] = { 31, 50, 64, 256, 512, 768, 1280, 1600, 2560,
 		4608, 10000, 16384, 32768, 151936 };
 	long elements = harness_on_gpu() ? (long)1 << 27 : 1 << 19;
-	for (int type = 0; type < 2; type++)
+	for (Type type = FP32; type <= BF16; type++)
 		for (size_t i = 0; i < sizeof widths / sizeof *widths; i++)
 			if (is_wanted_type(type) && (width == 0 || width == widths[i]))
 				plan_add(plan,

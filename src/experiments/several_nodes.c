@@ -19,8 +19,8 @@ static const char *folder = "tables/cpu";
 static long asked_nodes;
 static double asked_Gbps;
 static const Option options[] = {
-	{ "tables", OPT_TEXT, &folder, "FOLDER",
-		"of this host: constants of the model" },
+	TABLES_OPTION(&folder, "FOLDER",
+		"of this host: constants of the model"),
 	SIZE_OPTION_FOR(&size, "of the model; else medium"),
 	{ "nodes", OPT_INT, &asked_nodes, "2..9",
 		"so many; the link has 0.25 Gbit/s unless --Gbps is given" },
@@ -123,10 +123,11 @@ static Records *run_job(Row *row, const OverNodesConfig *c, const char *settings
 		die("out of host memory");
 	int status = run_command(command, said, sizeof said);
 	Records *r = records_read(table);
-	if (r == NULL || records_count(r) == 0 || !records_is(r, 0, "status", "ok")) {
-		row_set(row, "status", "skipped: %s", *said ? said : "no row");
+	if (r == NULL || records_count(r) == 0
+		|| !records_is(r, 0, ROW_STATUS, "ok")) {
+		row_skip(row, "%s", *said ? said : "no row");
 		if (status == 0)
-			row_set(row, "status", "skipped: %s said nothing", program);
+			row_skip(row, "%s said nothing", program);
 		records_free(&r);
 	}
 	unlink(table);

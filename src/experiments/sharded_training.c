@@ -20,7 +20,8 @@ typedef struct ResumeConfig {
 	long batch, ranks;               /* batch: sequences of all ranks */
 } ResumeConfig;
 static const Key keys[] = { KEY(ResumeConfig, strategy, STRATEGIES),
-	KEY(ResumeConfig, precision, WIRES), KEY(ResumeConfig, transport, TRANSPORTS),
+	KEY(ResumeConfig, precision, COMMON_TYPES),
+	KEY(ResumeConfig, transport, TRANSPORTS),
 	KEY(ResumeConfig, batch), KEY(ResumeConfig, ranks), { 0 } };
 
 // list the options of sharded_training
@@ -30,23 +31,22 @@ static long steps = 60, every = 10, save_every, head_chunk;
 static int update;
 static const Option options[] = {
 	TEXT_OPTION(&path),
-	{ "strategy", OPT_CHOICE, &given.strategy, STRATEGIES,
-		"what ranks share out" },
-	{ "precision", OPT_CHOICE, &given.precision, WIRES,
+	STRATEGY_OPTION(&given.strategy, STRATEGIES, "what ranks share out"),
+	{ "precision", OPT_CHOICE, &given.precision, COMMON_TYPES,
 		"of matmuls, and of gradients that travel" },
 	TRANSPORT_OPTION(&given.transport),
 	BATCH_OPTION_IN(&given.batch, "1..4096",
 		"sequences of all ranks together"),
-	{ "ranks", OPT_INT, &given.ranks, "1..64", "processes of the job" },
+	RANKS_OPTION_IN(&given.ranks, "1..64", "processes of the job"),
 	STEPS_OPTION_IN(&steps, "1..1000000",
 		"number of the last step, those before --resume counted"),
 	{ "every", OPT_INT, &every, "1..1000000", "steps from row to row" },
-	{ "save", OPT_TEXT, &save, "FILE", "write the run there at its end" },
+	SAVE_OPTION(&save, "write the run there at its end"),
 	{ "save-every", OPT_INT, &save_every, "0..1000000",
 		"and after so many steps; 0: no" },
 	{ "resume", OPT_TEXT, &resume, "FILE", "go on with the run saved there" },
-	{ "update", OPT_CHOICE, &update, UPDATES,
-		"after the backward pass, or, zero2, in it; equal bits" },
+	UPDATE_OPTION(&update,
+		"after the backward pass, or, zero2, in it; equal bits"),
 	{ "head-chunk", OPT_INT, &head_chunk, "0..1000000",
 		"tokens whose logits are there at a time; 0: all" },
 	{ 0 }
@@ -70,8 +70,8 @@ static void begin_training(Trainer *t, Device *d, Comm *comm,
 {
 	const OptimizerSettings settings = { .beta1 = 0.9, .beta2 = 0.95,
 		.eps = 1e-8, .decay = 0.1 };
-	const Policy *policy = &policies[c->precision];
-	Type wire = c->precision ? BF16 : FP32;
+	Type wire = c->precision;
+	const Policy *policy = &policies[wire == BF16 ? POLICY_BF16 : POLICY_FP32];
 	bool zero = c->strategy >= ZERO1;
 	t->m = (zero ? model_new_bare : model_new)(d, &shape, policy, harness_seed);
 	model_fuse(t->m);
@@ -79,7 +79,8 @@ static void begin_training(Trainer *t, Device *d, Comm *comm,
 	if (zero) {
 		t->zero = zero_new(t->m, comm, &(ZeroSettings){
 			.stage = c->strategy - ZERO1 + 1, .prefetch = c->strategy == FSDP,
-			.wire = wire, .early = update }, &adamw_kind, settings);
+			.wire = wire, .early = update == UPDATE_EARLY }, &adamw_kind,
+			settings);
 		t->o = zero_optimizer(t->zero);
 		return;
 	}
@@ -161,7 +162,7 @@ static void plan(Plan *plan)
 	int rank, ranks;
 	Text text = text_read(path, 16 * (shape.context + 1));
 	text_free(&text);
-	if (update && given.strategy != ZERO2)
+	if (update == UPDATE_EARLY && given.strategy != ZERO2)
 		usage_error("--update early: expected --strategy zero2");
 	if (given.batch % given.ranks != 0)
 		usage_error("--batch %ld: expected a multiple of the %ld ranks",

@@ -15,31 +15,36 @@ typedef struct TensorConfig {
 	long tp, dp;
 	int norms, graphs;
 } TensorConfig;
-#define NORMS "gather|keep"
-#define YES_NO "no|yes"
+#define NORM_OUTPUTS_OF(FIRST, NEXT) \
+	FIRST(GATHER_NORMS, "gather") NEXT(KEEP_NORMS, "keep")
+enum { CHOICE_IDS(NORM_OUTPUTS_OF) };
+#define NO_YES_OF(FIRST, NEXT) FIRST(NO, "no") NEXT(YES, "yes")
+enum { CHOICE_IDS(NO_YES_OF) };
 static const Key keys[] = { MODEL_KEYS, KEY(DdpConfig, batch),
-	KEY(TensorConfig, tp), KEY(TensorConfig, dp), KEY(DdpConfig, wire, WIRES),
+	KEY(TensorConfig, tp), KEY(TensorConfig, dp),
+	KEY(DdpConfig, wire, COMMON_TYPES),
 	KEY(DdpConfig, transport, TRANSPORTS), KEY(DdpConfig, ctas),
-	KEY(TensorConfig, norms, NORMS), KEY(TensorConfig, graphs, YES_NO),
+	KEY(TensorConfig, norms, CHOICES(NORM_OUTPUTS_OF)),
+	KEY(TensorConfig, graphs, CHOICES(NO_YES_OF)),
 	{ 0 } };
 
 // list the options of tensor_parallel
 static DdpGiven given = DDP_GIVEN;
 static long tp, dp;
-static int norms = 1, graphs = 1;
+static int norms = KEEP_NORMS, graphs = YES;
 static const Option options[] = {
 	SIZE_OPTION(&given.size), CONTEXT_OPTION(&given.context),
 	BATCH_OPTION_IN(&given.batch, "1..4096", "sequences of all ranks"),
 	PRECISION_OPTION(&given.precision),
-	{ "ranks", OPT_INT, &given.ranks, "1..64", "most processes of a job" },
+	RANKS_OPTION_IN(&given.ranks, "1..64", "most processes of a job"),
 	{ "tp", OPT_INT, &tp, "0..64",
 		"ranks of a group; 0: 1, 2, 4 and so on, and all --ranks" },
 	{ "dp", OPT_INT, &dp, "0..64", "groups; 0: 1 and what fits --ranks" },
 	DDP_COMM_OPTIONS(given),
 	WIRE_OPTION(&given.wire, "gradients that copies sum"),
-	{ "norms", OPT_CHOICE, &norms, NORMS,
+	{ "norms", OPT_CHOICE, &norms, CHOICES(NORM_OUTPUTS_OF),
 		"what a group does with the norms' outputs of all tokens" },
-	{ "graphs", OPT_CHOICE, &graphs, YES_NO,
+	{ "graphs", OPT_CHOICE, &graphs, CHOICES(NO_YES_OF),
 		"are steps recorded, where the device can" },
 	DDP_STEPS_OPTIONS(given), { 0 } };
 
@@ -90,7 +95,8 @@ static void plan_grids(Plan *plan, int size, int precision)
 	TensorConfig c = { .ddp = { .model = { .size = size,
 		.precision = precision } }, .tp = 1, .dp = 1, .norms = norms,
 		.graphs = graphs };
-	c.ddp.wire = given.wire >= 0 ? given.wire : precision == POLICY_BF16;
+	c.ddp.wire = given.wire >= 0 ? given.wire
+		: precision == POLICY_BF16 ? BF16 : FP32;
 	if (tp && dp) {
 		c.tp = tp, c.dp = dp;
 		plan_grid(plan, c);
@@ -171,7 +177,7 @@ static void open_ranks(TensorCase *c, Row *row, Device *d, DdpConfig *own)
 			: (int)own->ctas);
 	c->run = ddp_case_over(d, c->group && !c->whole ? c->group
 		: open_over(copies, d, own, (int)own->ctas), own);
-	c->run->unrecorded = !config->graphs;
+	c->run->unrecorded = config->graphs == NO;
 }
 
 // open and close a case of a grid
@@ -231,8 +237,8 @@ static void make_group(TensorCase *c)
 {
 	tensor_group(&c->ranks, c->run->device, c->group);
 	c->watching = (RankGroup){ c, c->ranks.group.rank, c->ranks.group.ranks,
-		c->whole ? group_ctas() : (int)c->config.ddp.ctas, c->config.norms,
-		watch_start, watch_join };
+		c->whole ? group_ctas() : (int)c->config.ddp.ctas,
+		c->config.norms == KEEP_NORMS, watch_start, watch_join };
 }
 
 // begin training on a grid
@@ -265,7 +271,7 @@ static void begin_case(void *arg)
 	run->batch = batch_of_copy(c, &s);
 	if (c->config.dp > 1)
 		run->ddp = ddp_new(run->m, run->comm, &(DdpSettings){ DDP_BUCKETED,
-			harness_on_gpu() ? 25 : 0.25, run->config.wire ? BF16 : FP32,
+			harness_on_gpu() ? 25 : 0.25, run->config.wire,
 			false });
 	ddp_case_train(run, NULL);
 	if (run->ddp)
@@ -277,7 +283,7 @@ static MemoryEstimate estimate(const TensorCase *c)
 {
 	const DdpCase *run = c->run;
 	const Model *m = run->m;
-	Type wire = run->config.wire ? BF16 : FP32;
+	Type wire = run->config.wire;
 	MemoryEstimate e = memory_estimate(m, run->config.batch, m->shape.context,
 		true);
 	double buckets = run->ddp && m->gradients.type != wire
@@ -299,7 +305,7 @@ static double derived_bytes(const TensorCase *c)
 	const Model *m = c->run->m;
 	double n = c->config.tp, N = (double)c->run->config.batch * m->shape.context,
 		C = m->shape.d_model, L = m->shape.layers, real = type_size(TYPE_REAL),
-		again = c->config.norms ? 0 : 2 * L + 1,
+		again = c->config.norms == KEEP_NORMS ? 0 : 2 * L + 1,
 		rows = (4 * L + 2 + again) * width_of(m, OP_NORM)
 		+ 4 * L * width_of(m, OP_LINEAR) + width_of(m, OP_EMBEDDING)
 		+ width_of(m, OP_RESIDUAL);
@@ -362,8 +368,9 @@ static double waited_ms(const TensorCase *c, GroupKind kind)
 // time what the compute queue waits for
 static void time_collectives(Row *row, TensorCase *c)
 {
-	static const char *const columns[NGROUP_KINDS] = { "gather_ms",
-		"scatter_ms", "reduce_ms" };
+	static const char *const columns[NGROUP_KINDS] = {
+		[GROUP_GATHER] = "gather_ms", [GROUP_SCATTER] = "scatter_ms",
+		[GROUP_REDUCE] = "reduce_ms" };
 	int steps = (int)c->run->config.steps;
 	double *ms = need(calloc(NGROUP_KINDS * (size_t)steps, sizeof *ms));
 	ddp_case_hook(c->run);

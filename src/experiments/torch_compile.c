@@ -23,10 +23,10 @@ static const Option options[] = {
 	PRECISION_OPTION(&precision),
 	BATCH_OPTION_IN(&batch, "1..1024", "sequences: 8 of attention, of one "
 		"head each, and 4 of a model"),
-	{ "n", OPT_INT, &length, "1..65536", "only this length, or context" },
-	{ "d", OPT_INT, &width, "1..256", "only this head size of attention" },
+	LENGTH_OPTION_IN(&length, "1..65536", "only this length, or context"),
+	HEAD_SIZE_OPTION(&width),
 	SIZE_OPTION(&size),
-	{ "runs", OPT_INT, &runs, "1..1000", "measured passes of attention" },
+	RUNS_OPTION_FOR(&runs, "measured passes of attention"),
 	STEPS_OPTION_IN(&steps, "2..1000", "measured steps of a model"),
 	{ 0 }
 };
@@ -67,7 +67,7 @@ static bool record(Row *row, Device *d, int by)
 	cache_remove(FOLDER);
 	if (!recorded(by) || jit_start(d, settings))
 		return true;
-	row_set(row, "status", "skipped: nothing is compiled at run time");
+	row_skip(row, "nothing is compiled at run time");
 	return false;
 }
 
@@ -343,7 +343,7 @@ static void run_groups(Row *row, const void *config)
 	GroupListing list = { .row = row };
 	if (!jit_start(d, (JitSettings){ .cache = "build/jit",
 		.explain = list_group, .arg = &list })) {
-		row_set(row, "status", "skipped: nothing is compiled at run time");
+		row_skip(row, "nothing is compiled at run time");
 		return;
 	}
 	Shape shape = studied_shape(SIZE_SMALL, c->context);

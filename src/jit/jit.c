@@ -228,7 +228,8 @@ static void *kernel_for(Jit *j, char *source)
 static void explain(const Jit *j, const KernelPlan *p, const char *why,
 	const char *source)
 {
-	static const char *const shapes[] = { "flat", "held rows", "looped rows" };
+	static const char *const shapes[] = { [FLAT] = "flat",
+		[HELD_ROW] = "held rows", [LOOPED_ROW] = "looped rows" };
 	JitGroup g = { p->g.noperations, shapes[p->shape], p->C ? p->rows : p->g.n,
 		p->C, p->g.bytes, plan_bytes(p), why, strstr(source, "fused") };
 	if (j->settings.explain)

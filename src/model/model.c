@@ -9,6 +9,7 @@
 #include "model/buffers.h"
 #include "model/path.h"
 #include "model/rank_rows.h"
+#include "model/span.h"
 
 // draw the initial weights
 static double initial_sd(int i, const Parameter *p)
@@ -36,15 +37,15 @@ void model_draw(const Model *m, Array to, int i, size_t first, size_t n)
 
 // tabulate the rotary embedding
 /* an angle's function in a table (context, half) */
-typedef struct Angles {
+typedef struct AngleTable {
 	size_t half;
 	double theta;
 	float (*function)(float angle);
-} Angles;
+} AngleTable;
 
 static void tabulate_angles(const void *arg, real *to, size_t n)
 {
-	const Angles *a = arg;
+	const AngleTable *a = arg;
 	for (size_t i = 0; i < a->half; i++) {
 		float frequency = powf((float)a->theta,
 			-((float)(2 * i) / (float)(2 * a->half)));
@@ -60,9 +61,9 @@ static void tabulate_rope(Model *m)
 	m->cosine = array_new(d, n, TYPE_REAL, MEM_PARAMETER, "rope cosine");
 	m->sine = array_new(d, n, TYPE_REAL, MEM_PARAMETER, "rope sine");
 	array_tabulate(d, m->cosine, n, tabulate_angles,
-		&(Angles){ half, m->shape.theta, cosf });
+		&(AngleTable){ half, m->shape.theta, cosf });
 	array_tabulate(d, m->sine, n, tabulate_angles,
-		&(Angles){ half, m->shape.theta, sinf });
+		&(AngleTable){ half, m->shape.theta, sinf });
 }
 
 // point parameters at the model's buffers

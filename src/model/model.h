@@ -67,21 +67,6 @@ void   model_set_gradients(Model *m, Array a);
  * which is slow, takes its place */
 void   model_set_gradient_type(Model *m, Type type);
 
-// declare a span
-/* n elements: master weights; the copy that matmuls read, whose at is NULL
- * if they read the weights themselves; gradients */
-typedef struct Span {
-	Array weight, compute, gradient;
-	size_t n;
-} Span;
-
-/* lists the spans of the whole model, in order, and returns how many there
- * are; spans has room for shape_nparameters. The eager path has one for each
- * parameter, as an optimizer that walks a list of them, or after
- * model_keep_compute one for each unit; the fused path has as few as
- * possible */
-int     model_spans(const Model *m, Span *spans);
-
 /* copies a batch to the device. tokens, targets: on the host, (B, T), each
  * below vocab. targets NULL: no loss is computed. All ranks of a group pass
  * the same batch; ends the program if its tokens do not split evenly over

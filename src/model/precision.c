@@ -2,12 +2,6 @@
 
 #include "ops/ops.h"
 
-const char *const op_kind_names[NKINDS] = {
-	"embedding", "norm", "linear", "rope", "scores", "softmax", "values",
-		"swiglu", "residual", "relu",
-	"layernorm", "loss",
-};
-
 // state a policy with some formats left open
 #define POLICY(NAME, READ, LOW, PARAMETER, GRADIENT, STREAM) {      \
 	.name = NAME, .parameter = PARAMETER, .gradient = GRADIENT, .op = { \

@@ -18,10 +18,13 @@ typedef struct Policy {
 	struct { Type input, output; } op[NKINDS];
 } Policy;
 
-extern const char *const op_kind_names[NKINDS];
-#define PRECISIONS "fp32|bf16|fp16|tf32|bf16-stream|bf16-state"
-enum { POLICY_FP32, POLICY_BF16, POLICY_FP16, POLICY_TF32, POLICY_BF16_STREAM,
-	POLICY_BF16_STATE, NPOLICIES };
+#define PRECISIONS_OF(FIRST, NEXT) \
+	FIRST(POLICY_FP32, "fp32") NEXT(POLICY_BF16, "bf16") \
+	NEXT(POLICY_FP16, "fp16") NEXT(POLICY_TF32, "tf32") \
+	NEXT(POLICY_BF16_STREAM, "bf16-stream") \
+	NEXT(POLICY_BF16_STATE, "bf16-state")
+#define PRECISIONS CHOICES(PRECISIONS_OF)
+enum { CHOICE_IDS(PRECISIONS_OF) NPOLICIES };
 /* the policies of PyTorch, by autocast or its setting for TF32, come first */
 enum { NAUTOCAST = POLICY_BF16_STREAM };
 /* in the order of PRECISIONS */

@@ -3,16 +3,6 @@
 #include <assert.h>
 #include <stdio.h>
 
-const NamedShape model_sizes[NSIZES] = {
-	/*            vocab  context d_model d_ff   layers heads d_head theta */
-	{ "small",  { 10000, 512,     768,   3072, 12,    12,    64,   10000 } },
-	{ "medium", { 10000, 512,    1024,   4096, 24,    16,    64,   10000 } },
-	{ "large",  { 10000, 512,    1280,   5120, 36,    20,    64,   10000 } },
-	{ "xl",     { 10000, 512,    1600,   6400, 48,    25,    64,   10000 } },
-	{ "2.7B",   { 10000, 512,    2560,  10240, 32,    32,    80,   10000 } },
-	{ "10B",    { 10000, 512,    4608,  12288, 50,    36,   128,   10000 } },
-};
-
 // split a width into heads
 const char *shape_split_heads(Shape *s)
 {

@@ -1,5 +1,4 @@
-/* shape.h: the hyper-parameters of a model, the course's six sizes, and the
- * list of parameters */
+/* shape.h: the hyper-parameters of a model, and the list of parameters */
 #ifndef MODEL_SHAPE_H
 #define MODEL_SHAPE_H
 
@@ -10,18 +9,6 @@ typedef struct Shape {
 	long vocab, context, d_model, d_ff, layers, heads, d_head;
 	double theta;                    /* base of the rotary embedding */
 } Shape;
-
-/* one of the course's models */
-typedef struct NamedShape {
-	const char *name;
-	Shape shape;
-} NamedShape;
-
-enum { SIZE_SMALL, SIZE_MEDIUM, SIZE_LARGE, SIZE_XL, SIZE_2_7B, SIZE_10B,
-	NSIZES };
-#define SIZES "small|medium|large|xl|2.7B|10B"
-/* in the order of SIZES, at the course's vocabulary and context */
-extern const NamedShape model_sizes[NSIZES];
 
 // declare the list of parameters
 /* per block, in this order; the blocks follow the embedding, then come ln_final

@@ -4,6 +4,7 @@
 
 #include "model/activations.h"
 #include "model/hooks.h"
+#include "model/memory_plan.h"
 #include "model/precision.h"
 #include "model/rank_group.h"
 #include "model/shape.h"
@@ -19,18 +20,6 @@ typedef struct Param {
 	Array compute;
 	Array gradient;      /* at is NULL until the first backward pass */
 } Param;
-
-// declare how a pass saves memory
-typedef struct ModelPlan {
-	/* tokens whose logits exist at a time, in a pass with targets, which then
-	 * leaves no logits. 0: all tokens at once */
-	long head_chunk;
-	/* how many of the first blocks drop gate and up, and how many drop queries,
-	 * keys and values; the backward pass computes them again */
-	int drop_gate_up, drop_qkv;
-	/* naive attention keeps no P along the fused path, and makes it again */
-	bool drop_scores;
-} ModelPlan;
 
 // declare a model
 typedef struct Model {

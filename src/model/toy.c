@@ -9,17 +9,7 @@
 #include "ops/array.h"
 
 // say how large each tensor is
-const char *const toy_names[NTOY] = {
-	[TOY_X] = "input", [TOY_FC1_W] = "fc1.weight", [TOY_GAIN] = "ln.weight",
-	[TOY_SHIFT] = "ln.bias", [TOY_FC2_W] = "fc2.weight",
-	[TOY_FC1] = "fc1 output",
-	[TOY_RELU] = "relu output", [TOY_LN] = "ln output", [TOY_LOGITS] = "logits",
-	[TOY_LOSS] = "loss", [TOY_DLOGITS] = "grad of logits",
-	[TOY_DLN] = "grad of ln output", [TOY_DRELU] = "grad of relu output",
-	[TOY_DFC1] = "grad of fc1 output", [TOY_DFC2_W] = "grad of fc2.weight",
-	[TOY_DGAIN] = "grad of ln.weight", [TOY_DSHIFT] = "grad of ln.bias",
-	[TOY_DFC1_W] = "grad of fc1.weight",
-};
+const char *const toy_names[NTOY] = { CHOICE_NAMES(TOY_TENSORS_OF) };
 
 // say how large each tensor is from its name
 size_t toy_count(const Toy *t, ToyTensor which)

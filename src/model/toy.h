@@ -6,13 +6,24 @@
 #include "ops/ops.h"
 
 /* tensors: of the forward and the backward pass, then gradients of parameters */
-typedef enum {
-	TOY_X, TOY_FC1_W, TOY_GAIN, TOY_SHIFT, TOY_FC2_W,    /* input, parameters */
-	TOY_FC1, TOY_RELU, TOY_LN, TOY_LOGITS, TOY_LOSS,     /* forward */
-	TOY_DLOGITS, TOY_DLN, TOY_DRELU, TOY_DFC1,           /* backward */
-	TOY_DFC2_W, TOY_DGAIN, TOY_DSHIFT, TOY_DFC1_W,       /* of parameters */
-	NTOY
-} ToyTensor;
+#define TOY_TENSORS_OF(FIRST, NEXT) \
+	/* input, parameters */ \
+	FIRST(TOY_X, "input") NEXT(TOY_FC1_W, "fc1.weight") \
+	NEXT(TOY_GAIN, "ln.weight") NEXT(TOY_SHIFT, "ln.bias") \
+	NEXT(TOY_FC2_W, "fc2.weight") \
+	/* forward */ \
+	NEXT(TOY_FC1, "fc1 output") NEXT(TOY_RELU, "relu output") \
+	NEXT(TOY_LN, "ln output") NEXT(TOY_LOGITS, "logits") \
+	NEXT(TOY_LOSS, "loss") \
+	/* backward */ \
+	NEXT(TOY_DLOGITS, "grad of logits") NEXT(TOY_DLN, "grad of ln output") \
+	NEXT(TOY_DRELU, "grad of relu output") \
+	NEXT(TOY_DFC1, "grad of fc1 output") \
+	/* of parameters */ \
+	NEXT(TOY_DFC2_W, "grad of fc2.weight") \
+	NEXT(TOY_DGAIN, "grad of ln.weight") NEXT(TOY_DSHIFT, "grad of ln.bias") \
+	NEXT(TOY_DFC1_W, "grad of fc1.weight")
+typedef enum { CHOICE_IDS(TOY_TENSORS_OF) NTOY } ToyTensor;
 
 extern const char *const toy_names[NTOY];
 

@@ -37,29 +37,28 @@ typedef struct Counter {
 
 // list the counters of the columns
 static const Counter counters[NCOUNTERS] = {
-	{ &seconds, 1e6, { "gpu__time_duration.sum", "gpu__time_duration.avg" } },
-	{ &hertz, 1e-9, { "smsp__cycles_elapsed.avg.per_second",
+	[LAUNCH_US] = { &seconds, 1e6, { "gpu__time_duration.sum", "gpu__time_duration.avg" } },
+	[SM_GHZ] = { &hertz, 1e-9, { "smsp__cycles_elapsed.avg.per_second",
 		"sm__cycles_elapsed.avg.per_second",
 		"gpc__cycles_elapsed.avg.per_second" } },
-	{ &percent, 1, { "sm__pipe_tensor*_cycles_active" ACTIVE,
+	[TENSOR_PCT] = { &percent, 1, { "sm__pipe_tensor*_cycles_active" ACTIVE,
 		"sm__inst_executed_pipe_tensor*" ACTIVE } },
-	{ &percent, 1, { "sm__inst_executed_pipe_fma" ACTIVE,
+	[FP32_PCT] = { &percent, 1, { "sm__inst_executed_pipe_fma" ACTIVE,
 		"sm__pipe_fma_cycles_active" ACTIVE } },
-	{ &percent, 1, { "sm__inst_executed_pipe_xu" ACTIVE,
+	[XU_PCT] = { &percent, 1, { "sm__inst_executed_pipe_xu" ACTIVE,
 		"sm__pipe_xu_cycles_active" ACTIVE } },
-	{ &percent, 1, { "l1tex__data_pipe_lsu_wavefronts_mem_shared" ELAPSED,
+	[SMEM_PCT] = { &percent, 1, {
+		"l1tex__data_pipe_lsu_wavefronts_mem_shared" ELAPSED,
 		"l1tex__data_bank_*" ELAPSED } },
-	{ &percent, 1, { "lts__throughput" ELAPSED, "lts__t_sectors" ELAPSED } },
-	{ &percent, 1, { "gpu__dram_throughput" ELAPSED,
+	[L2_PCT] = { &percent, 1, { "lts__throughput" ELAPSED,
+		"lts__t_sectors" ELAPSED } },
+	[DRAM_PCT] = { &percent, 1, { "gpu__dram_throughput" ELAPSED,
 		"dram__throughput" ELAPSED } },
-	{ &bytes_a_second, 1e-9, { "dram__bytes.sum.per_second" } },
-	{ &percent, 1, { "sm__warps_active" ACTIVE } },
-	{ &registers, 1, { "launch__registers_per_thread" } },
+	[DRAM_GBPS] = { &bytes_a_second, 1e-9, { "dram__bytes.sum.per_second" } },
+	[OCCUPANCY_PCT] = { &percent, 1, { "sm__warps_active" ACTIVE } },
+	[REGISTERS] = { &registers, 1, { "launch__registers_per_thread" } },
 };
-const char *const counter_columns[NCOUNTERS] = { "launch_us", "SM_GHz",
-	"tensor_pct", "fp32_pct", "xu_pct", "smem_pct", "l2_pct", "dram_pct",
-	"dram_GBps", "occupancy_pct", "registers" };
-enum { LAUNCH_US };                  /* in counters and counter_columns */
+const char *const counter_columns[NCOUNTERS] = { CHOICE_NAMES(COUNTERS_OF) };
 
 // describe a sheet of cells
 enum { HEAD, UNITS, FIRST };         /* rows: names, units, the first launch */

@@ -4,8 +4,17 @@
 
 #include <stddef.h>
 
-enum { NCOUNTERS = 11, NSTALLS = 3 };
+#include "base/choices.h"
+
 /* columns of a table, with their units in the names */
+#define COUNTERS_OF(FIRST, NEXT) \
+	FIRST(LAUNCH_US, "launch_us") NEXT(SM_GHZ, "SM_GHz") \
+	NEXT(TENSOR_PCT, "tensor_pct") NEXT(FP32_PCT, "fp32_pct") \
+	NEXT(XU_PCT, "xu_pct") NEXT(SMEM_PCT, "smem_pct") \
+	NEXT(L2_PCT, "l2_pct") NEXT(DRAM_PCT, "dram_pct") \
+	NEXT(DRAM_GBPS, "dram_GBps") NEXT(OCCUPANCY_PCT, "occupancy_pct") \
+	NEXT(REGISTERS, "registers")
+enum { CHOICE_IDS(COUNTERS_OF) NCOUNTERS, NSTALLS = 3 };
 extern const char *const counter_columns[NCOUNTERS];
 
 /* a reason why warps could not issue, and its part of their time in percent */

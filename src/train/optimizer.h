@@ -3,6 +3,7 @@
 #define TRAIN_OPTIMIZER_H
 
 #include "model/model.h"
+#include "model/span.h"
 
 // declare the settings of an optimizer
 typedef struct OptimizerSettings {

@@ -3,9 +3,10 @@
 #define TRAIN_STEP_H
 
 #include "base/stats.h"
+#include "train/batch.h"
 #include "train/optimizer.h"
 
-// declare batches and the time of a step
+// declare the time of a step
 #define MODES_OF(FIRST, NEXT) \
 	FIRST(MODE_FORWARD, "forward") \
 	NEXT(MODE_FORWARD_BACKWARD, "forward-backward") \
@@ -13,18 +14,11 @@
 #define MODES CHOICES(MODES_OF)
 typedef enum { CHOICE_IDS(MODES_OF) NMODES } Mode;
 
-typedef struct Batch {
-	size_t B, T;
-	int32_t *tokens, *targets;       /* (B, T) */
-} Batch;
-
 typedef struct StepTime {
 	/* 0 for phases that did not run */
 	double fwd_ms, bwd_ms, opt_ms, step_ms, loss;
 } StepTime;
 
-Batch    batch_random(size_t B, size_t T, long vocab, uint64_t seed);
-void     batch_free(Batch *b);
 /* o: only for MODE_TRAIN */
 StepTime timed_step(Model *m, Optimizer *o, const Batch *batch, Mode mode);
 /* the last part of it: weights follow the gradients that there are */

@@ -19,9 +19,12 @@ static char count_path[64];
 
 // an experiment with every outcome
 typedef struct Outcome { int outcome; } Outcome;
-enum { WORKS, NO_MEMORY, CRASHES, THREE_ROWS, NOUTCOMES };
-static const Key outcome_keys[] = { KEY(Outcome, outcome,
-	"works|no memory|crashes|three rows"), { 0 } };
+#define OUTCOMES_OF(FIRST, NEXT) \
+	FIRST(WORKS, "works") NEXT(NO_MEMORY, "no memory") \
+	NEXT(CRASHES, "crashes") NEXT(THREE_ROWS, "three rows")
+enum { CHOICE_IDS(OUTCOMES_OF) NOUTCOMES };
+static const Key outcome_keys[] = { KEY(Outcome, outcome, CHOICES(OUTCOMES_OF)),
+	{ 0 } };
 static int crash;
 
 static void plan(Plan *p)
@@ -93,9 +96,12 @@ typedef struct Group {
 	long ranks;
 	int fate;
 } Group;
-enum { WELL, OOM, EXIT_3, SIGKILLED, HANGS, NO_ROW, NFATES };
-static const Key group_keys[] = { KEY(Group, ranks), KEY(Group, fate,
-	"well|oom|exit|killed|hangs|no row"), { 0 } };
+#define FATES_OF(FIRST, NEXT) \
+	FIRST(WELL, "well") NEXT(OOM, "oom") NEXT(EXIT_3, "exit") \
+	NEXT(SIGKILLED, "killed") NEXT(HANGS, "hangs") NEXT(NO_ROW, "no row")
+enum { CHOICE_IDS(FATES_OF) NFATES };
+static const Key group_keys[] = { KEY(Group, ranks),
+	KEY(Group, fate, CHOICES(FATES_OF)), { 0 } };
 
 static void plan_groups(Plan *p)
 {

@@ -14,8 +14,12 @@ typedef struct Case {
 	const char *transport, *type;
 	int fate;
 } Case;
-#define FATES "none|leaves|in|stopped|runs out|killed|spins"
-enum { NONE, LEAVES, IN, STOPPED, RUNS_OUT, KILLED_OUTSIDE, SPINS, NFATES };
+#define FATES_OF(FIRST, NEXT) \
+	FIRST(NONE, "none") NEXT(LEAVES, "leaves") NEXT(IN, "in") \
+	NEXT(STOPPED, "stopped") NEXT(RUNS_OUT, "runs out") \
+	NEXT(KILLED_OUTSIDE, "killed") NEXT(SPINS, "spins")
+#define FATES CHOICES(FATES_OF)
+enum { CHOICE_IDS(FATES_OF) NFATES };
 enum { ROUNDS = 20, NUMBERS = 1001 };
 static const Key sum_keys[] = { KEY(Case, ranks), KEY(Case, transport),
 	KEY(Case, type), { 0 } };

@@ -12,9 +12,11 @@
 #include "train/step.h"
 
 // declare strategies and what happens to a rank
-typedef enum { DDP, SHARDED, ZERO1, ZERO2, FSDP, TENSOR, NSTRATEGIES } Strategy;
-static const char *const names[NSTRATEGIES] = { "ddp", "sharded", "zero1",
-	"zero2", "fsdp", "tensor" };
+#define STRATEGIES_OF(FIRST, NEXT) \
+	FIRST(DDP, "ddp") NEXT(SHARDED, "sharded") NEXT(ZERO1, "zero1") \
+	NEXT(ZERO2, "zero2") NEXT(FSDP, "fsdp") NEXT(TENSOR, "tensor")
+typedef enum { CHOICE_IDS(STRATEGIES_OF) NSTRATEGIES } Strategy;
+static const char *const names[NSTRATEGIES] = { CHOICE_NAMES(STRATEGIES_OF) };
 static const Shape shape = { 31, 6, 12, 10, 2, 3, 4, 10000 };
 enum { B = 2, ASTRAY = 3 };                              /* ASTRAY: a step */
 

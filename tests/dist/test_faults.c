@@ -13,10 +13,13 @@
 #include "tests/dist/faults.h"
 
 enum { N = 20000, LIMIT_S = 1 };
-enum { KINDS = 9 };
-static const char *const names[KINDS] = { "all-reduce ", "reduce-scatter ",
-	"all-gather ", "broadcast ", "message ", "gather ", "exchange ",
-	"all-to-all ", "barrier " };
+#define KINDS_OF(FIRST, NEXT) FIRST(ALL_REDUCES, "all-reduce ") \
+	NEXT(SCATTERS, "reduce-scatter ") NEXT(GATHERS, "all-gather ") \
+	NEXT(BROADCASTS, "broadcast ") NEXT(MESSAGE, "message ") \
+	NEXT(HOST_GATHERS, "gather ") NEXT(EXCHANGES, "exchange ") \
+	NEXT(ALL_TO_ALLS, "all-to-all ") NEXT(BARRIERS, "barrier ")
+enum { CHOICE_IDS(KINDS_OF) KINDS };
+static const char *const names[KINDS] = { CHOICE_NAMES(KINDS_OF) };
 
 typedef struct Fault {
 	const char *transport;
@@ -38,19 +41,22 @@ static void do_one(Comm *c, Array x, int kind, int i)
 	int rank = comm_rank(c);
 	char all[MOST];
 	switch (kind) {
-	case 0: comm_all_reduce(c, x, N, "bucket", i); break;
-	case 1: comm_reduce_scatter(c, x, N, "bucket", i); break;
-	case 2: comm_all_gather(c, x, N, "bucket", i); break;
-	case 3: comm_broadcast(c, x, N, i % comm_ranks(c), "bucket", i); break;
-	case 4: if (rank == i % 2)
+	case ALL_REDUCES: comm_all_reduce(c, x, N, "bucket", i); break;
+	case SCATTERS: comm_reduce_scatter(c, x, N, "bucket", i); break;
+	case GATHERS: comm_all_gather(c, x, N, "bucket", i); break;
+	case BROADCASTS:
+		comm_broadcast(c, x, N, i % comm_ranks(c), "bucket", i);
+		break;
+	case MESSAGE:
+		if (rank == i % 2)
 			comm_send(c, x, N, 1 - rank, "bucket", i);
 		else if (rank < 2)
 			comm_receive(c, x, N, 1 - rank, "bucket", i);
 		break;
-	case 5: comm_gather_host(c, all, 1); break;
-	case 6: comm_exchange(c, x, N, "bucket", i); break;
-	case 7: comm_all_to_all(c, x, N, x, "bucket", i); break;
-	default: comm_barrier(c);
+	case HOST_GATHERS: comm_gather_host(c, all, 1); break;
+	case EXCHANGES: comm_exchange(c, x, N, "bucket", i); break;
+	case ALL_TO_ALLS: comm_all_to_all(c, x, N, x, "bucket", i); break;
+	case BARRIERS: comm_barrier(c);
 	}
 }
 
@@ -98,7 +104,7 @@ static void try_fault(void (*happens)(int), int status, const char *transport,
 	int kinds, bool stops)
 {
 	for (int kind = 0; kind < kinds; kind++) {
-		int ranks = kind == 4 ? 2 : 3;
+		int ranks = kind == MESSAGE ? 2 : 3;
 		uint64_t bits = random_bits((uint64_t)clock_ms(), 0, (uint64_t)kind);
 		Fault f = { transport, kind, (int)(bits % (uint64_t)ranks), happens,
 			1 + (int)(bits >> 33) % 30000 };
@@ -111,8 +117,8 @@ static void try_fault(void (*happens)(int), int status, const char *transport,
 static void killed_ranks_are_named(void **state)
 {
 	try_fault(be_killed, -SIGKILL, "ring", KINDS, false);
-	try_fault(be_killed, -SIGKILL, "owner", 2, false);
-	try_fault(be_killed, -SIGKILL, "alternate", 1, false);
+	try_fault(be_killed, -SIGKILL, "owner", SCATTERS + 1, false);
+	try_fault(be_killed, -SIGKILL, "alternate", ALL_REDUCES + 1, false);
 }
 
 static void stopped_ranks_are_named(void **state)
@@ -123,7 +129,7 @@ static void stopped_ranks_are_named(void **state)
 static void ranks_that_leave_are_named(void **state)
 {
 	try_fault(walk_out, 0, "ring", KINDS, false);
-	try_fault(walk_out, 0, "owner", 2, false);
+	try_fault(walk_out, 0, "owner", SCATTERS + 1, false);
 }
 
 // test: the machine stands still

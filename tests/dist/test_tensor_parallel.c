@@ -1,4 +1,5 @@
 /* a model in parts is the model; links the f64 build */
+#include "model/sizes.h"
 #include "tests/dist/parts.h"
 
 enum { B = 2, T = 6 };

@@ -4,6 +4,7 @@
 #include "base/random.h"
 #include "estimate/cost.h"
 #include "estimate/memory_estimate.h"
+#include "model/sizes.h"
 #include "tests/ops/compare.h"
 
 static uint64_t seed, draws;

@@ -7,6 +7,7 @@
 
 #include "dist/dry.h"
 #include "estimate/memory_estimate.h"
+#include "model/sizes.h"
 #include "ops/dry.h"
 #include "tests/base/exits.h"
 #include "tests/ops/compare.h"

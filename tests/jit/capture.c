@@ -84,9 +84,7 @@ Array capture_array(Capture *c, size_t n, Type type)
 }
 
 // record an operation of the model
-const char *const recorded_names[NRECORDED] = { "RMSNorm", "its gradient",
-	"softmax", "its gradient", "SwiGLU", "its gradient", "RoPE",
-	"cross-entropy and its gradient", "AdamW" };
+const char *const recorded_names[NRECORDED] = { CHOICE_NAMES(RECORDED_OF) };
 
 static void record_norm(Capture *c, bool backward, size_t rows, size_t C,
 	Type type)
@@ -118,21 +116,26 @@ void record(Capture *c, int what, size_t rows, size_t C, Type type)
 	Array a[5];
 	Device *d = c->device;
 	for (int k = 0; k < 5; k++)
-		a[k] = capture_array(c, n, what == 8 ? FP32 : type);
+		a[k] = capture_array(c, n, what == ADAMW ? FP32 : type);
 	AdamWStep *step = capture_array(c, 64, FP32).at;
 	int32_t *skip = capture_array(c, 64, FP32).at;
 	switch (what) {
-	case 0: case 1: record_norm(c, what, rows, C, type); break;
-	case 2: formula_softmax_forward(d, a[0], a[0], 0.5, rows / C, C); break;
-	case 3:
+	case NORM_FORWARD: record_norm(c, false, rows, C, type); break;
+	case NORM_BACKWARD: record_norm(c, true, rows, C, type); break;
+	case SOFTMAX_FORWARD:
+		formula_softmax_forward(d, a[0], a[0], 0.5, rows / C, C);
+		break;
+	case SOFTMAX_BACKWARD:
 		formula_softmax_backward(d, a[0], a[0], a[1], 0.5, rows / C, C);
 		break;
-	case 4: formula_swiglu_forward(d, a[0], a[1], a[2], n); break;
-	case 5: formula_swiglu_backward(d, a[0], a[3], a[0], a[1], a[2], n); break;
-	case 6: formula_rope(d, a[0], a[0], capture_array(c, n, FP32),
+	case SWIGLU_FORWARD: formula_swiglu_forward(d, a[0], a[1], a[2], n); break;
+	case SWIGLU_BACKWARD:
+		formula_swiglu_backward(d, a[0], a[3], a[0], a[1], a[2], n);
+		break;
+	case ROTATION: formula_rope(d, a[0], a[0], capture_array(c, n, FP32),
 		capture_array(c, n, FP32), rows / 64, 4, 16, C, 1); break;
-	case 7: record_loss(c, rows, C, type); break;
-	default:
+	case LOSS: record_loss(c, rows, C, type); break;
+	case ADAMW:
 		formula_adamw(d, a[0], (Array){ NULL, FP32 }, a[1], a[2], a[3], n, step,
 			skip);
 		break;

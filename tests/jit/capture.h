@@ -30,7 +30,13 @@ Array capture_array(Capture *c, size_t n, Type type);
 
 // name what is recorded
 /* what: 0 ... NRECORDED - 1; rows of C */
-enum { NRECORDED = 9 };
+#define RECORDED_OF(FIRST, NEXT) \
+	FIRST(NORM_FORWARD, "RMSNorm") NEXT(NORM_BACKWARD, "its gradient") \
+	NEXT(SOFTMAX_FORWARD, "softmax") NEXT(SOFTMAX_BACKWARD, "its gradient") \
+	NEXT(SWIGLU_FORWARD, "SwiGLU") NEXT(SWIGLU_BACKWARD, "its gradient") \
+	NEXT(ROTATION, "RoPE") NEXT(LOSS, "cross-entropy and its gradient") \
+	NEXT(ADAMW, "AdamW")
+enum { CHOICE_IDS(RECORDED_OF) NRECORDED };
 extern const char *const recorded_names[NRECORDED];
 void record(Capture *c, int what, size_t rows, size_t C, Type type);
 

@@ -172,7 +172,8 @@ static void print_operand(const Program *p, const Operand *x)
 
 void program_print(const Program *p)
 {
-	static const char *const folds[] = { "", "sum ", "maximum ", "columns " };
+	static const char *const folds[] = { [FOLD_NONE] = "", [FOLD_SUM] = "sum ",
+		[FOLD_MAXIMUM] = "maximum ", [FOLD_COLUMNS] = "columns " };
 	printf("%zu rows of %zu\n", p->rows, p->C);
 	for (int k = 0; k < p->n; k++) {
 		const Line *l = &p->line[k];

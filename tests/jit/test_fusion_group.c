@@ -70,7 +70,7 @@ static void groups_say_why_they_end(void **state)
 static void removed_stores_have_no_memory(void **state)
 {
 	capture_begin(&capture, NULL);
-	record(&capture, 4, 8, 64, FP32);
+	record(&capture, SWIGLU_FORWARD, 8, 64, FP32);
 	capture_flush(&capture);
 	void *at[MOST_POINTERS];
 	assert_int_equal(plan_pointers(&capture.last, at), 3);
@@ -85,7 +85,7 @@ static void long_rows_are_looped(void **state)
 	static const size_t lengths[] = { 1, 31, 32768, 32772, 151936 };
 	for (int k = 0; k < 5; k++) {
 		capture_begin(&capture, NULL);
-		record(&capture, 0, 3, lengths[k], BF16);
+		record(&capture, NORM_FORWARD, 3, lengths[k], BF16);
 		capture_flush(&capture);
 		assert_int_equal(capture.groups, 1);
 		assert_int_equal(capture.last.shape, lengths[k] > LONGEST_HELD

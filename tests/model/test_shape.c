@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "base/options.h"
-#include "model/shape.h"
+#include "model/sizes.h"
 #include "tests/base/program.h"
 
 // test the counts and names of the sizes

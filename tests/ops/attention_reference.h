@@ -19,9 +19,11 @@ typedef struct Problem {
 	double far;
 } Problem;
 
-enum { Q, K, V, DO, INPUTS, O = INPUTS, DQ, DK, DV, ARRAYS };
-static const char *const array_names[ARRAYS] = { "Q", "K", "V", "dO", "O", "dQ",
-	"dK", "dV" };
+#define ARRAYS_OF(FIRST, NEXT) \
+	FIRST(Q, "Q") NEXT(K, "K") NEXT(V, "V") NEXT(DO, "dO") NEXT(O, "O") \
+	NEXT(DQ, "dQ") NEXT(DK, "dK") NEXT(DV, "dV")
+enum { CHOICE_IDS(ARRAYS_OF) ARRAYS, INPUTS = O };
+static const char *const array_names[ARRAYS] = { CHOICE_NAMES(ARRAYS_OF) };
 
 static inline size_t rows_of(const Problem *p, int which)
 {

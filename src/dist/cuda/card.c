@@ -98,10 +98,11 @@ static Reach reach_all(const Card *cards, int rank, int ranks)
 // compare what the ranks have reached
 const char *card_unreached(Link *link, const Card *cards)
 {
-	static const char *const texts[] = { NULL,
-		"a rank does not see the GPU of another (CUDA_VISIBLE_DEVICES)",
-		"a GPU does not reach the memory of another",
-		"CUDA_DEVICE_MAX_CONNECTIONS is 1" };
+	static const char *const texts[] = { [REACHED] = NULL,
+		[UNSEEN] = "a rank does not see the GPU of another "
+			"(CUDA_VISIBLE_DEVICES)",
+		[APART] = "a GPU does not reach the memory of another",
+		[ONE_CONNECTION] = "CUDA_DEVICE_MAX_CONNECTIONS is 1" };
 	int32_t worst = 0, *found = need(calloc(link->ranks, sizeof *found));
 	found[link->rank] = reach_all(cards, link->rank, link->ranks);
 	link->number = 0, link->doing = "comparing GPUs";

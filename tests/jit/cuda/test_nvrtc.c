@@ -48,7 +48,7 @@ static void operations_compile(void **state)
 static void older_chips_compile(void **state)
 {
 	capture_begin(&capture, NULL);
-	record(&capture, 1, 64, 96, BF16);
+	record(&capture, NORM_BACKWARD, 64, 96, BF16);
 	capture_flush(&capture);
 	free(compiled(&capture.last, "sm_80").at);
 	capture_end(&capture);

@@ -4,6 +4,7 @@
 #include "train/step.h"
 #include "cases/text.h"
 #include "estimate/memory_estimate.h"
+#include "model/sizes.h"
 #include "ops/cuda/cuda.h"
 #include "ops/cuda/hopper.h"
 #include "ops/dry.h"

@@ -1,4 +1,4 @@
-#include "dist/transport.h"
+#include "dist/transports.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -7,12 +7,7 @@
 #include "base/error.h"
 
 // name the collectives
-const char *const collective_names[NCOLLECTIVES] = {
-	[ALL_REDUCE] = "all-reduce", [REDUCE_SCATTER] = "reduce-scatter",
-	[ALL_GATHER] = "all-gather", [EXCHANGE] = "exchange",
-	[ALL_TO_ALL] = "all-to-all",
-	[BROADCAST] = "broadcast", [SEND] = "send", [RECEIVE] = "receive",
-};
+const char *const collective_names[NCOLLECTIVES] = { CHOICE_NAMES(COMM_OPS_OF) };
 
 // write what an operation is
 void operation_text(char text[OPERATION_TEXT], const CommOp *op, int rank)
