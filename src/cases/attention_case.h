@@ -12,13 +12,14 @@ typedef struct AttentionCase {
 	Type type;
 	/* (B, n, H, D) each; dq, dk and dv are NULL until gradients are asked for */
 	Array q, k, v, o, dO, dq, dk, dv;
-	Array P, dP;                     /* (B, H, n, n), naive */
+	Array P;                         /* (B, H, n, n), naive */
 	Array L;                         /* (B, H, n), FlashAttention */
-	const AttentionKernel *kernel;         /* NULL: naive */
+	const AttentionKernel *kernel;
 	bool deterministic;              /* AttentionGradient's */
 } AttentionCase;
 
-/* allocates and draws queries, keys and values, and allocates the output */
+/* allocates and draws queries, keys and values, and allocates the output; the
+ * variant is the first kernel, naive */
 AttentionCase attention_case(Device *device, size_t B, size_t H, size_t n,
 	size_t D, bool causal, Type type, uint64_t seed);
 void attention_case_free(AttentionCase *a);

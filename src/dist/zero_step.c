@@ -231,7 +231,8 @@ static void before_unit(void *self, int unit, bool backward)
 	if (z->settings.stage == 3) {
 		if (unit == 0 && !backward)
 			begin_pass(z);
-		enter_group(z, k);
+		if (unit > 0 || !backward || z->settings.prefetch > 0)
+			enter_group(z, k);
 	} else {
 		device_wait(z->device, COMPUTE, g->gathered);
 		g->gathered.n = 0;

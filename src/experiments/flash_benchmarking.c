@@ -24,7 +24,7 @@ static const Option options[] = {
 	HEAD_SIZE_OPTION(&width),
 	HEADS_OPTION(&heads, "1..1024", "heads of a sequence"),
 	BATCH_OPTION_IN(&batch, "1..1024", "sequences"),
-	{ "variant", OPT_CHOICE, &variant, ATTENTION_VARIANTS, "this kernel only" },
+	VARIANT_OPTION(&variant, ATTENTION_VARIANTS, "this kernel only"),
 	RUNS_OPTION_FOR(&runs, "of each pass; a grid has its own"),
 	{ 0 }
 };

@@ -32,8 +32,8 @@ static int update;
 static const Option options[] = {
 	TEXT_OPTION(&path),
 	STRATEGY_OPTION(&given.strategy, STRATEGIES, "what ranks share out"),
-	{ "precision", OPT_CHOICE, &given.precision, COMMON_TYPES,
-		"of matmuls, and of gradients that travel" },
+	PRECISION_OPTION_OF(&given.precision, COMMON_TYPES,
+		"of matmuls, and of gradients that travel"),
 	TRANSPORT_OPTION(&given.transport),
 	BATCH_OPTION_IN(&given.batch, "1..4096",
 		"sequences of all ranks together"),

@@ -1,4 +1,4 @@
-/* linear.h: linear layers and the matmuls of attention, under the policy */
+/* linear.h: linear layers under the policy, and their casts of weights */
 #ifndef MODEL_LINEAR_H
 #define MODEL_LINEAR_H
 
@@ -21,9 +21,7 @@ void linear_weight_gradient(Model *m, Array dW, Array dY, Array X, ParamSpan W,
 /* adds to the gradients of W and announces them */
 void linear_backward_weight(Model *m, Array dY, Array X, ParamSpan W,
 	double beta, size_t N);
-/* C = A B for a batch of matmuls of attention; A and B have nA and nB
- * elements */
-void attention_matmul(Model *m, Array C, Array A, size_t nA, Array B,
-	size_t nB, Matmul shape);
+/* frees the casts of `count` parameters from `first` on */
+void linear_drop_casts(Model *m, int first, int count);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "model/buffers.h"
+#include "model/linear.h"
 #include "model/path.h"
 #include "model/rank_rows.h"
 #include "model/span.h"
@@ -285,6 +286,7 @@ void model_clear(Model *m)
 		&m->losses, &m->lse, &m->dnorm, &m->dhead };
 	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
 		array_drop(m, ends[i]);
+	linear_drop_casts(m, 0, shape_nparameters(&m->shape));
 	m->has_activations = false;
 }
 

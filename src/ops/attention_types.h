@@ -19,7 +19,9 @@ typedef struct Attention {
 	double scale;           /* > 0 */
 	bool causal;
 	Heads q, k, v, o;       /* (B, seqlen_q or seqlen_k, H, D), stored alike */
-	Array L;              /* (B, H, seqlen_q) of TYPE_REAL: scores' logsumexp */
+	/* what a kernel saves: L, (B, H, seqlen_q) of TYPE_REAL, the scores'
+	 * logsumexp, or P, (B, H, seqlen_q, seqlen_k) */
+	Array L, P;
 } Attention;
 
 
@@ -36,7 +38,7 @@ typedef struct AttentionGradient {
 } AttentionGradient;
 
 // declare a version of FlashAttention
-/* one version of FlashAttention */
+/* one version of attention */
 typedef struct AttentionKernel {
 	const char *name;       /* NULL ends a list of them */
 	/* whether the kernel takes these sizes, type, strides and alignment. g
@@ -47,6 +49,7 @@ typedef struct AttentionKernel {
 	void (*backward)(Device *d, Attention a, AttentionGradient g);
 	/* bytes of scratch memory that it takes, in one block; g NULL: forward */
 	size_t (*scratch)(Device *d, const Attention *a, const AttentionGradient *g);
+	bool saves_P;           /* and no L; attention_forward never takes it */
 } AttentionKernel;
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "device/dry.h"
 #include "ops/cpu/cpu.h"
+#include "ops/elementary.h"
 #include "ops/norm_plan.h"
 
 #define OPERATION(TYPE, NAME, PARAMETERS) \
@@ -23,17 +24,36 @@ static size_t ceil_div(size_t n, size_t by)
 static void dry_rmsnorm_backward(Device *d, NormBackward b, size_t rows,
 	size_t C)
 {
-	enum { THREADS = 1280, STRETCH = 512 };
-	const size_t chip = DRY_MULTIPROCESSORS;
+	enum { STRETCH = 512, SHARED = 225 << 10 };
+	const size_t chip = DRY_MULTIPROCESSORS, dy = type_size(b.dy.type),
+		each = type_size(b.sum.type) * (b.fresh ? 1 : 2) + dy;
 	int pack = type_size(b.sum.type) == 2 ? 8 : 4;
 	NormPlan plan = norm_plan(b.version, true, C, C % pack ? 1 : pack);
-	size_t worth = (rows / 4 + chip) / (2 * chip), fit = THREADS
-		/ plan.threads, each = worth < fit ? worth : fit, blocks;
-	each = each ? each : 1;
-	blocks = plan.per ? ceil_div(rows, ceil_div(rows, each * chip))
-		: ceil_div(rows, STRETCH);
+	size_t blocks = ceil_div(rows, STRETCH);
+	if (plan.slots > 0) {
+		size_t part = (size_t)plan.per * plan.pack * plan.threads;
+		size_t ring = norm_slots(&plan, part * each, SHARED)
+			* ceil_div(C, plan.blocks) * each;
+		size_t most = norm_blocks(&plan, ring, dy == 2, rows, chip) * chip
+			/ plan.blocks;
+		blocks = ceil_div(rows, ceil_div(rows, most));
+	}
 	Array partial = array_new(d, blocks * C, FP32, MEM_TEMPORARY,
 		"norm's gain gradient");
+	device_free(d, partial.at);
+}
+
+static void dry_elementary(Device *d, const Elementary *e)
+{
+	enum { SLAB = 2048 };
+	if (e->fold != FOLD_COLUMNS)
+		return;
+	size_t slabs = row_slabs(e->n / e->C, e->C), more = ceil_div(slabs, SLAB);
+	Array partial = array_new(d, slabs * e->C, FP32, MEM_TEMPORARY,
+		"sums of columns");
+	if (more > 1)
+		device_free(d, device_alloc(d, more * e->C * sizeof(float),
+			MEM_TEMPORARY, "slabs"));
 	device_free(d, partial.at);
 }
 
@@ -143,6 +163,7 @@ static Ops with_answers_of_cpu(Ops ops)
 static Ops with_memory_of_gpu(Ops ops)
 {
 	ops_by_formulas(&ops);
+	ops.elementary = dry_elementary;
 	ops.reads = dry_reads;
 	ops.matmul = dry_matmul;
 	ops.fused_rmsnorm_backward = dry_rmsnorm_backward;

@@ -15,7 +15,7 @@ eager_bound = function(text) return by(timed_rows, "size, context",
 softmax_bound = eager_bound("48*heads*context^2*layers")
 norm_bound = eager_bound("28*context*d_model*(2*layers + 1)")
 swiglu_bound = eager_bound("32*context*d_ff*layers")
-rope_bound = eager_bound("72*context*d_model*layers")
+rope_bound = eager_bound("56*context*d_model*layers")
 matmul_bound = by(timed_rows, "size, context", "fwd_GFLOP/gemm_rate")
 -- softmax over two matmuls with D numbers in a head, by bounds
 ratio_bound = function(D) return (48/copy_rate)/(4*D/gemm_rate/1e3) end
@@ -63,6 +63,8 @@ formulas = {["softmax_forward: map #2 of Array"]="scale",
 	["swiglu_forward: map #1 of Array, Array"]="multiply",
 	["swiglu_forward: map #1 of Array"]="sigmoid",
 	["rope: map #1 of Half, Angle"]="multiply"}
+formula = function(kernel) return formulas[kernel]
+	or (kernel:match("_kernel<(%a+)") or ""):lower() end
 -- classes of a forward pass at context 512
 others = of("softmax_ms + norm_ms + attention_ms + ffn_ms + optimizer_ms \z
 	+ rest_ms")

@@ -159,7 +159,7 @@ code=$root/build/code
 check 'the bandwidth of a copy has sources' test -s "$code/peaks.cuda"
 check 'it is free of softmax' not grep -q softmax.cu "$code/peaks.cuda"
 check 'naive attention is not' \
-	grep -q eager_attention.cu "$code/pytorch_attention.cuda"
+	grep -q ops/formulas.c "$code/pytorch_attention.cuda"
 rm src/ops/cpu/op.c
 check 'a source that is gone counts' not same
 mkdir no

@@ -1,6 +1,7 @@
 /* FlashAttention, of any shape, against its formulas */
 #include <omp.h>
 
+#include "ops/naive_attention.h"
 #include "tests/ops/attention_reference.h"
 
 // list problems and tiles
@@ -13,6 +14,7 @@ static const Problem problems[] = {
 	{ 1, 2, 100, 33, 16, true, 1, 0, false, false },
 	{ 1, 1, 33, 100, 16, false, 1, 3, true, false },
 	{ 1, 1, 70, 70, 16, true, 200, 0, false, false },
+	{ 2, 3, 37, 37, 16, true, 1, 0, false, true },
 };
 /* keys that are lost: few, as many as a tile has, all but one, and all */
 static const Problem lost_keys[] = {
@@ -67,6 +69,36 @@ static void tiles_follow_the_formulas(void **state)
 		expect_attention(label, p, &r, at, L, 16 * EPS, 16 * EPS);
 		assert_int_equal(release(NULL), 0);
 	}
+}
+
+// test that naive attention follows the formulas
+static void naive_attention_follows_the_formulas(void **state)
+{
+	Device *d = device_open("cpu");
+	int tried = 0;
+	for (int i = 0; i < 2 * NPROBLEMS; i++) {
+		const Problem *p = &problems[i / 2];
+		Type type = i % 2 ? BF16 : TYPE_REAL;
+		size_t n = p->B * p->H * p->seqlen_q;
+		Array at[ARRAYS], angles[2], L = poisoned(n);
+		fill_angles(p, angles);
+		Reference r = reference_of(p, type, at);
+		Attention a = attention_on(p, at, L);
+		AttentionGradient g = gradient_on(p, at, angles);
+		a.P = poisoned(n * p->seqlen_k);
+		if (naive_attention_supports(d, &a, &g)) {
+			naive_attention_forward(d, a);
+			naive_attention_backward(d, a, g);
+			for (size_t k = 0; k < n; k++)
+				reals(L)[k] = (real)r.L[k];
+			double bound = i % 2 ? 8e-3 : 16 * EPS;
+			expect_attention("naive", p, &r, at, L, bound, bound);
+			tried++;
+		}
+		assert_int_equal(release(NULL), 0);
+	}
+	assert_true(tried >= 8);
+	device_close(&d);
 }
 
 // test scores of minus infinity
@@ -146,6 +178,7 @@ static void threads_change_no_bit(void **state)
 
 TESTS(
 	checked(forward_follows_the_formulas), checked(tiles_follow_the_formulas),
+	checked(naive_attention_follows_the_formulas),
 	checked(overflowing_scores_count_nothing),
 	checked(infinite_keys_count_nothing),
 	checked(outputs_are_rounded), checked(threads_change_no_bit))

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "ops/cpu/exponential.h"
+#include "ops/naive_attention.h"
 
 // find and multiply rows of a head
 static real *row_of(Heads x, size_t head, size_t H, size_t row)
@@ -276,6 +277,8 @@ size_t cpu_attention_scratch(Device *d, const Attention *a,
 }
 
 const AttentionKernel cpu_attention_kernels[] = {
+	{ "naive", naive_attention_supports, naive_attention_forward,
+		naive_attention_backward, naive_attention_scratch, true },
 	{ "tiled", supports_all, cpu_attention_forward,
 		cpu_attention_backward, cpu_attention_scratch },
 	{ 0 }

@@ -4,9 +4,12 @@
 
 #include "ops/cuda/cuda.h"
 #include "ops/cuda/hopper.h"
+#include "ops/naive_attention.h"
 
 // list the attention kernels of a GPU
 const AttentionKernel cuda_attention_kernels[] = {
+	{ "naive", naive_attention_supports, naive_attention_forward,
+		naive_attention_backward, naive_attention_scratch, true },
 	{ "simt", cuda_simt_supports, cuda_simt_forward, cuda_simt_backward,
 		cuda_mma_sync_scratch },
 	{ "mma_sync", cuda_mma_sync_supports, cuda_mma_sync_forward,
@@ -34,7 +37,7 @@ static const AttentionKernel *last_supported(Device *d, const Attention *a,
 	const AttentionKernel *last = NULL;
 	for (const AttentionKernel *kernel = cuda_attention_kernels; kernel->name;
 		kernel++)
-		if (kernel->supports(d, a, g))
+		if (!kernel->saves_P && kernel->supports(d, a, g))
 			last = kernel;
 	return last;
 }

@@ -29,13 +29,13 @@ __device__ inline T *row_of(const Heads &x, int bh, int H, int t)
  * values for which P and delta are 0
  * bytes: O, dO, L once
  * grid: B H rows / 64 */
-template <class T, int D>
+template <class S>
 __global__ __launch_bounds__(128) void backward_preprocess(BackwardScratch w,
-	Heads o,
-	Heads d_o, const float *L, int H)
+	Heads o, Heads d_o, const float *L, int H, float scale)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-	constexpr int TEAM = D > 64 ? 16 : D / 8,       /* threads of a row */
+	using T = typename S::T;
+	constexpr int D = S::D, TEAM = D > 64 ? 16 : D / 8,     /* threads of a row */
 		TIMES = BLOCK * TEAM / 128;
 	const int blocks = w.rows / BLOCK, bh = blockIdx.x / blocks,
 		first = blockIdx.x % blocks * BLOCK + threadIdx.x / TEAM,
@@ -73,9 +73,9 @@ __global__ __launch_bounds__(128) void backward_preprocess(BackwardScratch w,
 			sum += __shfl_xor_sync(0xffffffff, sum, step);
 		const size_t to = (size_t)bh * w.rows + t / 16 * 16 + row_stats_position(t % 16);
 		if (c == 0) {
-			w.delta[to] = sum;
-			w.L[to] = t < w.seqlen_q
-				? finite_L(L[(size_t)bh * w.seqlen_q + t] * LOG2_E) : INFINITY;
+			const float at = t < w.seqlen_q ? L[(size_t)bh * w.seqlen_q + t] : INFINITY;
+			w.delta[to] = S::WIDE ? -sum : sum;
+			w.L[to] = S::WIDE ? -finite_L(at / scale) : finite_L(at * LOG2_E);
 		}
 	}
 #endif
@@ -130,21 +130,21 @@ void warp_specialized_backward(const __grid_constant__ BackwardArguments a)
 }
 
 // round the accumulators of dQ
-/* scales, rotates back and rounds dQ of 64 queries
+/* scales, rotates back and rounds dQ of QUERIES queries
  * bytes: accumulators once, dQ once
- * grid: B H ceil(queries / 64) */
+ * grid: B H ceil(queries / QUERIES) */
 template <class S>
 __global__ __launch_bounds__(128)
 void backward_postprocess(const __grid_constant__ BackwardArguments a, Heads dq)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 	using T = typename S::T;
-	constexpr int D = S::D,
+	constexpr int D = S::D, QUERIES = S::QUERIES,
 		STEP = D / 2 + 4;               /* words of a row; no write collides */
-	__shared__ __align__(16) unsigned tile[BLOCK * STEP];
+	__shared__ __align__(16) unsigned tile[QUERIES * STEP];
 	const BackwardScratch &w = a.w;
-	const int blocks = (w.seqlen_q + BLOCK - 1) / BLOCK,
-		bh = blockIdx.x / blocks, first = blockIdx.x % blocks * BLOCK,
+	const int blocks = (w.seqlen_q + QUERIES - 1) / QUERIES,
+		bh = blockIdx.x / blocks, first = blockIdx.x % blocks * QUERIES,
 		lane = threadIdx.x % 32, row = threadIdx.x / 32 * 16 + lane / 4;
 	// wait for all parts of these queries
 	if (a.deterministic) {
@@ -159,23 +159,37 @@ void backward_postprocess(const __grid_constant__ BackwardArguments a, Heads dq)
 	const auto *dq_accum = (const float4 *)(w.dq_accum
 		+ ((size_t)bh * w.rows + first) * D) + threadIdx.x;
 	#pragma unroll
-	for (int c = 0; c < D / 8; c++) {
-		float4 x = __ldcs(dq_accum + c * 128);
-		float pairs[2][2] = { { x.x * a.scale, x.y * a.scale },
-			{ x.z * a.scale, x.w * a.scale } };
+	for (int i = 0; i < QUERIES * D / 512; i++) {
+		const float4 x = __ldcs(dq_accum + i * 128);
+		float pairs[2][2] = { { x.x, x.y }, { x.z, x.w } };
+		int t[2] = { row, row + 8 }, pair[2];
+		pair[0] = pair[1] = i * 4 + lane % 4;
+		if constexpr (S::WIDE) {
+			// trade with the lane that has the pairs' other elements
+			const bool odd = lane & 4;
+			#pragma unroll
+			for (int k = 0; k < 2; k++) {
+				const float got = __shfl_xor_sync(0xffffffff,
+					odd ? pairs[k][0] : pairs[k][1], 4);
+				pairs[k][0] = odd ? got : pairs[k][0];
+				pairs[k][1] = odd ? pairs[k][1] : got;
+				t[k] = i % (S::M / 8) * 8 + lane % 4 * 2 + odd;
+				pair[k] = i / (S::M / 8) * 32 + row / 2 + 4 * k;
+			}
+		}
 		#pragma unroll
-		for (int low = 0; low < 2; low++) {
-			const int t = row + 8 * low;
-			if (first + t < w.seqlen_q)
-				rope_backward(pairs[low][0], pairs[low][1], a.angles,
-					(first + t) * (size_t)(D / 2) + c * 4 + lane % 4);
-			tile[t * STEP + c * 4 + lane % 4] = pack<T>(pairs[low][0],
-				pairs[low][1]);
+		for (int k = 0; k < 2; k++) {
+			pairs[k][0] *= a.scale;
+			pairs[k][1] *= a.scale;
+			if (first + t[k] < w.seqlen_q)
+				rope_backward(pairs[k][0], pairs[k][1], a.angles,
+					(first + t[k]) * (size_t)(D / 2) + pair[k]);
+			tile[t[k] * STEP + pair[k]] = pack<T>(pairs[k][0], pairs[k][1]);
 		}
 	}
 	__syncthreads();                        /* the tile is there */
 	#pragma unroll
-	for (int i = threadIdx.x; i < BLOCK * D / 8; i += 128) {
+	for (int i = threadIdx.x; i < QUERIES * D / 8; i += 128) {
 		const int t = i / (D / 8), c = i % (D / 8);
 		if (first + t < w.seqlen_q)
 			*(uint4 *)(row_of<T>(dq, bh, a.H, first + t) + c * 8) =
@@ -186,25 +200,42 @@ void backward_postprocess(const __grid_constant__ BackwardArguments a, Heads dq)
 }
 
 // launch the backward pass on Hopper
-/* calls f with the configuration for heads of D elements of this type; returns
- * whether there is one */
-template <class F> static bool with_config(Type type, size_t D, F f)
+/* the queries of a tile. At D = 128 80 take less time than 64, but where a tile of
+ * keys meets few of them, for what the last tile leaves empty */
+static size_t tile_queries(const Attention *a)
 {
-	const auto with = [&](auto stored) {
-		using T = decltype(stored);
-		return with_width(D,
-			[&](auto width) { f(BackwardConfig<T, width.value>()); });
-	};
-	switch (type) {
-	case BF16: return with(bf16());
-	case FP16: return with(fp16());
+	const size_t before = a->seqlen_k < a->seqlen_q ? a->seqlen_k : a->seqlen_q,
+		met = a->seqlen_q - (a->causal ? before / 2 : 0);
+	return a->D <= 64 ? 128 : a->D == 128 && met >= 2048 ? 80 : 64;
+}
+
+/* calls f with the configuration for heads of D elements T; returns whether there
+ * is one */
+template <class T, class F> static bool with_tiles(const Attention &a, F f)
+{
+	return with_width(a.D, [&](auto width) {
+		constexpr int D = width.value;
+		if constexpr (D == 128)
+			if (tile_queries(&a) == 80)
+				return f(BackwardConfig<T, D, 80>());
+		f(BackwardConfig<T, D, D <= 64 ? 128 : 64>());
+	});
+}
+
+template <class F> static bool with_config(const Attention &a, F f)
+{
+	switch (a.q.x.type) {
+	case BF16: return with_tiles<bf16>(a, f);
+	case FP16: return with_tiles<fp16>(a, f);
 	default:   return false;
 	}
 }
 
+/* as BackwardConfig's PADDED has it */
 static size_t padded_rows(const Attention *a)
 {
-	return (a->seqlen_q + PADDED - 1) / PADDED * PADDED;
+	const size_t padded = tile_queries(a) == 80 ? 320 : 128;
+	return (a->seqlen_q + padded - 1) / padded * padded;
 }
 
 extern "C" size_t cuda_warp_specialized_scratch(Device *d, const Attention *a,
@@ -283,21 +314,20 @@ extern "C" void cuda_warp_specialized_backward(Device *d, Attention a,
 		"attention's gradient");
 	const BackwardScratch w = scratch_in(scratch, a);
 	const size_t heads = a.B * a.H;
-	const bool done = with_config(a.q.x.type, a.D, [&](auto config) {
+	const bool done = with_config(a, [&](auto config) {
 		using S = decltype(config);
-		using T = typename S::T;
 		const BackwardArguments b = arguments_of<S>(a, g, w);
 		CUDA(cudaFuncSetAttribute(warp_specialized_backward<S>,
 			cudaFuncAttributeMaxDynamicSharedMemorySize, S::NBYTES));
-		backward_preprocess<T, S::D>
+		backward_preprocess<S>
 			<<<blocks_for(heads * w.rows, BLOCK), 128, 0, cuda_stream(d)>>>(w,
-			a.o, g.d_o, (const float *)a.L.at, b.H);
+			a.o, g.d_o, (const float *)a.L.at, b.H, b.scale);
 		LAUNCHED();
 		launch_dependent(d, warp_specialized_backward<S>,
 			blocks_for(heads * b.tiles, 1), S::THREADS, S::NBYTES, b);
 		launch_dependent(d, backward_postprocess<S>,
-			blocks_for(heads * ((a.seqlen_q + BLOCK - 1) / BLOCK), 1), 128, 0,
-			b, g.dq);
+			blocks_for(heads * ((a.seqlen_q + S::QUERIES - 1) / S::QUERIES), 1),
+			128, 0, b, g.dq);
 	});
 	device_free(d, scratch);
 	assert(done && "hopper_supports was asked");

@@ -8,11 +8,15 @@
 extern "C" {
 #endif
 
-/* cuda_NAME for each operation of the list. cuda_matmul takes A and B of one
- * type, FP32, TF32 (stored as fp32), BF16 or FP16, and C of FP32, BF16 or FP16 */
+/* cuda_NAME for each operation of the list that is no formula. cuda_matmul takes
+ * A and B of one type, FP32, TF32 (stored as fp32), BF16 or FP16, and C of FP32,
+ * BF16 or FP16 */
 #define OPERATION(TYPE, NAME, PARAMETERS) TYPE cuda_##NAME PARAMETERS;
+#define FORMULA(TYPE, NAME, PARAMETERS)
 #include "ops/list.h"
 #undef OPERATION
+/* all of them, and the formulas */
+extern const struct Ops cuda_ops;
 
 // declare the CUDA kernels
 /* a matmul by plain code, for layouts that the library does not take */

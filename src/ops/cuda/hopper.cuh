@@ -52,7 +52,11 @@ __device__ inline bool barrier_try_wait(Barrier *b, unsigned parity)
 {
 	unsigned passed;
 	asm volatile("{\n\t.reg .pred p;\n\t"
+#if __CUDA_ARCH__ >= 900
 		"mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 p, [%1], %2;\n\t"
+#else
+		"mbarrier.test_wait.parity.shared.b64 p, [%1], %2;\n\t"
+#endif
 		"selp.u32 %0, 1, 0, p;\n\t}"
 		: "=r"(passed) : "r"(smem_address(b)), "r"(parity) : "memory");
 	return passed;
@@ -63,6 +67,17 @@ __device__ inline void barrier_wait(Barrier *b, unsigned parity)
 {
 	while (!barrier_try_wait(b, parity))
 		;
+}
+
+/* the same, of a phase that other blocks of the cluster end */
+__device__ inline void barrier_wait_cluster(Barrier *b, unsigned parity)
+{
+	unsigned passed = 0;
+	while (!passed)
+		asm volatile("{\n\t.reg .pred p;\n\t"
+			"mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 "
+			"p, [%1], %2;\n\tselp.u32 %0, 1, 0, p;\n\t}"
+			: "=r"(passed) : "r"(smem_address(b)), "r"(parity) : "memory");
 }
 
 /* a position in a ring of N stages, and the parity of the present round */
@@ -307,9 +322,9 @@ WGMMA_OF(128, 64, 65, 66, 67, 68)
 #undef WGMMA
 
 // multiply tiles by wgmma
-/* starts s (64 x N) = a b^T; a: 64 rows of a tile of A_ROWS rows, b: a tile of N
- * rows, both of D contiguous elements */
-template <class T, int D, int N, int A_ROWS>
+/* starts s (64 x N) = a b^T, or ADD: s += a b^T; a: 64 rows of a tile of A_ROWS
+ * rows, b: a tile of N rows, both of D contiguous elements */
+template <class T, int D, int N, int A_ROWS, bool ADD = false>
 __device__ __forceinline__ void matmul_nt(float (&s)[N / 2], unsigned a,
 	unsigned b)
 {
@@ -321,7 +336,7 @@ __device__ __forceinline__ void matmul_nt(float (&s)[N / 2], unsigned a,
 		const int block = i * 32 / W::WIDTH, byte = i * 32 % W::WIDTH;
 		Wgmma<N, T>::template ss<0, 0>(s,
 			left + ((block * A_ROWS * W::WIDTH + byte) >> 4),
-			right + ((block * N * W::WIDTH + byte) >> 4), i > 0);
+			right + ((block * N * W::WIDTH + byte) >> 4), ADD || i > 0);
 	}
 }
 
@@ -339,7 +354,7 @@ __device__ __forceinline__ void matmul_add(float (&o)[D / 2],
 }
 
 /* starts q (64 x C) = s^T k; s: N rows of 64 elements, k: C columns, from the
- * start of a block, of a tile of N rows of D elements */
+ * start of a block, of N rows in blocks as those of D elements */
 template <class T, int D, int C, int N>
 __device__ __forceinline__ void matmul_tn(float (&q)[C / 2], unsigned s,
 	unsigned k)

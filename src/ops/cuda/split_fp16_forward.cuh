@@ -34,10 +34,12 @@ __device__ __forceinline__ void online_softmax(float (&s)[32], SplitRowStats &w,
 			quad_max(fmaxf(most[0], most[1])) * scale);
 		rescale[low] = exp2_approx((w.largest[low] - largest) * LOG2_E);
 		w.largest[low] = largest;
+		const bool rounded = huge_scores(largest, largest);
 		#pragma unroll
 		for (int i = 0; i < 16; i++) {
 			float &x = s[i / 2 * 4 + 2 * low + i % 2];
-			x = exp_score(x, scale, largest);
+			x = rounded ? exp_score<true>(x, scale, largest)
+				: exp_score<false>(x, scale, largest);
 			sum[i % 2] += x;
 		}
 		w.sum[low] = fmaf(w.sum[low], rescale[low], sum[0] + sum[1]);

@@ -10,15 +10,15 @@
 #include "ops/cuda/hopper.cuh"
 
 // declare what the kernels pass to each other
-/* rows of queries are padded to a multiple of PADDED; accumulators of dQ and
- * semaphores come in blocks of BLOCK */
-enum { PADDED = 128, BLOCK = 64 };
+/* semaphores come in blocks of BLOCK queries */
+enum { BLOCK = 64 };
 
 /* arrays in scratch memory
- * dq_accum: (B H, rows / 64, D / 8, 128 threads, 4): of a block of 64 x D, thread
- * t has, for each 8 columns, two of row 16 (t / 32) + t % 32 / 4 and two of the
- * row 8 below
- * L (log2), delta: (B H, rows), in 16 queries in order of row_stats_position
+ * dq_accum: (B H, rows / M, parts, columns / 8, 128 threads, 4): of a part, 64 x
+ * columns of dQ or, WIDE, of dQ^T, thread t has, for each 8 columns, two of row
+ * 16 (t / 32) + t % 32 / 4 and two of the row 8 below
+ * L, delta: (B H, rows), in 16 queries in order of row_stats_position: L log2(e)
+ * and delta or, WIDE, -L / scale and -delta
  * dq_semaphore: (B H, rows / 64): tiles of keys that have added; with atomic
  * accumulation -1 while the first part is being written, and then 1
  * tile_counter: tiles of keys given out */
@@ -63,31 +63,37 @@ struct BackwardArguments {
 };
 
 // choose tiles for the backward pass
-/* M queries and N keys in tiles of elements T[D] */
-template <class T_, int D_> struct BackwardConfig {
+/* M queries and N keys in tiles of elements T[D]; rows of queries are padded to a
+ * multiple of PADDED */
+template <class T_, int D_, int M_> struct BackwardConfig {
 	using T = T_;
 	using W = Swizzle<D_>;
-	static constexpr int D = D_, M = D <= 64 ? 128 : 64, CONSUMERS = 2,
-		N = 64 * CONSUMERS, STAGES = 2;
-	/* dQ is computed in parts of 64 queries x PART elements, one for each
-	 * consumer; if there are not as many, all by a helper */
-	static constexpr int PART = D == 128 ? 64 : D,
-		PARTS = M / BLOCK * (D / PART);
-	static constexpr bool HELPER = PARTS != CONSUMERS;
-	/* are P and dS made by halves of a tile, to save registers? */
-	static constexpr bool HALVES = D == 64;
+	static constexpr int D = D_, M = M_, CONSUMERS = 2, N = 64 * CONSUMERS,
+		STAGES = 2, PADDED = M == 80 ? 320 : 128;
+	/* WIDE: each consumer computes 64 of D of dQ^T; else dQ of 64 queries or, if
+	 * there are no more, a helper does. PART: accumulators of a thread */
+	static constexpr bool WIDE = D == 128, HELPER = !WIDE && M == 64;
+	static constexpr int PARTS = HELPER ? 1 : CONSUMERS,
+		PART = (WIDE ? M : D) / 2;
+	/* columns of dS that lie in a block of shared memory */
+	using DsBlock = Swizzle<WIDE ? 16 : 64>;
+	/* WIDE: are there registers for the next S and dP beside dK? D <= 80: are P
+	 * and dS made by halves of a tile, to save registers? */
+	static constexpr bool BEGIN_EARLY = M == 64, HALVES = D == 64;
+	/* queries that a block of the last kernel rounds */
+	static constexpr int QUERIES = WIDE ? M : BLOCK;
 	// assign the registers
 	static constexpr int GROUPS = 1 + HELPER + CONSUMERS,
 		THREADS = GROUPS * WARPGROUP;
 	/* registers of a thread: at the start; of the producer, the helper, the
 	 * consumers, in all no more than there are at the start */
 	static constexpr int START = 65536 / THREADS / 8 * 8,
-		LOW = 24, MIDDLE = PART / 2 + 32,
+		LOW = 24, MIDDLE = PART + 32,
 		HIGH = (START * GROUPS - LOW - HELPER * MIDDLE) / CONSUMERS / 8 * 8;
 	// lay out shared memory
 	/* bytes of tiles: K; Q; dS; a part of dQ */
 	static constexpr int K_NBYTES = N * W::ROW, Q_NBYTES = M * W::ROW,
-		DS_NBYTES = M / BLOCK * N * 128, DQ_NBYTES = BLOCK * PART * 4;
+		DS_NBYTES = M * N * 2, DQ_NBYTES = WARPGROUP * PART * 4;
 	/* 256: barriers; 1024: the start is rounded up */
 	static constexpr int MOST = 232448, OTHER = 2 * K_NBYTES
 		+ STAGES * (2 * Q_NBYTES + 8 * M) + PARTS * DQ_NBYTES + 256 + 1024;
@@ -100,8 +106,8 @@ template <class T_, int D_> struct BackwardConfig {
 		DELTA = L + STAGES * M * 4, BARRIERS = DELTA + STAGES * M * 4,
 		NBYTES = BARRIERS + 256 + 1024;
 	static_assert(NBYTES <= MOST, "a block's shared memory");
-	static_assert(D % PART == 0 && M % BLOCK == 0, "dQ's parts are whole");
-	static_assert(PADDED % M == 0, "padded queries fill their tiles");
+	static_assert(PADDED % M == 0 && PADDED % BLOCK == 0,
+		"padded queries fill their tiles");
 };
 
 // lay out the barriers
@@ -253,7 +259,7 @@ __device__ inline float *dq_accum_at(const BackwardArguments &a,
 	int part)
 {
 	return a.w.dq_accum + ((size_t)p.bh * a.w.rows + (size_t)j * S::M) * S::D
-		+ part * (BLOCK * S::PART);
+		+ part * (WARPGROUP * S::PART);
 }
 
 // add to dQ in any order, the first part stored
@@ -311,30 +317,34 @@ __device__ inline void add_dq(const BackwardArguments &a, const KeyTile &p,
 }
 
 // multiply parts of dQ
-/* starts the matmul of a part of dQ = dS K */
+/* starts the matmul of a part of dQ = dS K, WIDE of dQ^T */
 template <class S>
-__device__ __forceinline__ void start_part(float (&dq)[S::PART / 2],
+__device__ __forceinline__ void start_part(float (&dq)[S::PART],
 	unsigned shared, int slot, int part)
 {
-	constexpr int ACROSS = S::D / S::PART;
+	using T = typename S::T;
+	const unsigned ds = shared + S::DS + slot * S::DS_NBYTES;
 	wgmma_fence();
-	matmul_tn<typename S::T, S::D, S::PART, S::N>(dq,
-		shared + S::DS + slot * S::DS_NBYTES + part / ACROSS * (S::N * 128),
-		shared + S::K + part % ACROSS * (S::N * S::W::WIDTH));
+	if constexpr (S::WIDE)
+		matmul_tn<T, 16, S::M, S::N>(dq,
+			shared + S::K + part * (S::N * S::W::WIDTH), ds);
+	else
+		matmul_tn<T, S::D, S::D, S::N>(dq,
+			ds + part * (S::N * S::DsBlock::WIDTH), shared + S::K);
 	wgmma_commit();
 }
 
 /* stores a part of dQ of the i-th visit to shared memory, once the part before
  * has been read */
 template <class S>
-__device__ __forceinline__ void store_part(const float (&dq)[S::PART / 2],
+__device__ __forceinline__ void store_part(const float (&dq)[S::PART],
 	unsigned shared, Barriers<S> *bars, int part, int i)
 {
 	const int t = threadIdx.x % WARPGROUP;
 	const unsigned to = shared + S::DQ + part * S::DQ_NBYTES + t * 16;
 	barrier_wait(&bars->dq_empty[part], (i & 1) ^ 1);
 	#pragma unroll
-	for (int c = 0; c < S::PART / 8; c++)
+	for (int c = 0; c < S::PART / 4; c++)
 		store_four(to + c * 2048, &dq[4 * c]);
 	fence_proxy_async();
 	barrier_arrive(&bars->dq_full[i & 1][part]);
@@ -351,7 +361,7 @@ __device__ inline void compute_dq(const KeyTile &p, unsigned shared,
 		barrier_wait(&bars->ds_full[at.at], at.parity);
 		#pragma unroll
 		for (int part = 0; part < S::PARTS; part++) {
-			float dq[S::PART / 2];
+			float dq[S::PART];
 			start_part<S>(dq, shared, at.at, part);
 			wgmma_wait<0>();
 			pin(dq);

@@ -63,10 +63,11 @@ __device__ inline void store_ds(const unsigned (&ds)[S::M / 4], unsigned to,
 {
 	const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4,
 		row = first + warp * 16 + lane / 8 % 2 * 8 + lane % 8;
+	using W = typename S::DsBlock;
 	#pragma unroll
 	for (int i = 0; i < S::M / 16; i++)
-		stmatrix(to + i / 4 * S::N * 128
-			+ Swizzle<64>::at(row, i % 4 * 32 + lane / 16 * 16),
+		stmatrix(to + i * 32 / W::WIDTH * S::N * W::WIDTH
+			+ W::at(row, i * 32 % W::WIDTH + lane / 16 * 16),
 			ds[4 * i], ds[4 * i + 1], ds[4 * i + 2], ds[4 * i + 3]);
 }
 
@@ -98,42 +99,96 @@ template <class S> struct ConsumerState {
 };
 
 // make P and dP of a tile
-/* starts S^T = K Q^T, into h.s */
+/* waits for the tile of queries and its dO */
 template <class S>
-__device__ __forceinline__ void start_scores(BackwardRegisters<S> &h,
-	const ConsumerState<S> &r)
+__device__ __forceinline__ void await_queries(const ConsumerState<S> &r)
 {
 	barrier_wait(&r.bars->q_full[r.at.at], r.at.parity);
+	barrier_wait(&r.bars->o_full[r.at.at], r.at.parity);
+}
+
+/* S and dP begin with -L / scale and -delta of their queries */
+template <class S>
+__device__ __forceinline__ void begin_scores(BackwardRegisters<S> &h,
+	const ConsumerState<S> &r)
+{
+	#pragma unroll
+	for (int c = 0; c < S::M / 16; c++) {
+		with_row_stats(r.stage(S::L, S::M * 4, r.at.at), c,
+			[&](int e, float x) { h.s[e] = x; });
+		with_row_stats(r.stage(S::DELTA, S::M * 4, r.at.at), c,
+			[&](int e, float x) { h.dp[e] = x; });
+	}
+	pin(h.s);
+	pin(h.dp);
+}
+
+/* starts S^T, and BEGIN: in what h.s holds */
+template <class S, bool BEGIN = false>
+__device__ __forceinline__ void multiply_s(BackwardRegisters<S> &h,
+	const ConsumerState<S> &r)
+{
 	wgmma_fence();
-	matmul_nt<typename S::T, S::D, S::M, S::N>(h.s, r.rows(S::K),
+	matmul_nt<typename S::T, S::D, S::M, S::N, BEGIN>(h.s, r.rows(S::K),
 		r.stage(S::Q, S::Q_NBYTES, r.at.at));
 	wgmma_commit();
 }
 
-/* computes h.s = P^T of the i-th visit, h.dp = dP^T, after start_scores */
-template <class S>
-__device__ __forceinline__ void recompute_p(BackwardRegisters<S> &h,
-	const ConsumerState<S> &r,
-	int i)
+/* starts dP^T likewise */
+template <class S, bool BEGIN = false>
+__device__ __forceinline__ void multiply_dp(BackwardRegisters<S> &h,
+	const ConsumerState<S> &r)
 {
-	constexpr int M = S::M;
-	const int query = r.p.visit(i) * M, key = r.p.key + r.consumer * 64;
-	barrier_wait(&r.bars->o_full[r.at.at], r.at.parity);
 	wgmma_fence();
-	matmul_nt<typename S::T, S::D, M, S::N>(h.dp, r.rows(S::V),
+	matmul_nt<typename S::T, S::D, S::M, S::N, BEGIN>(h.dp, r.rows(S::V),
 		r.stage(S::DO, S::Q_NBYTES, r.at.at));
 	wgmma_commit();
+}
+
+/* starts S^T - L / scale and dP^T - delta, in two groups */
+template <class S>
+__device__ __forceinline__ void start_scores(BackwardRegisters<S> &h,
+	const ConsumerState<S> &r)
+{
+	multiply_s<S, true>(h, r);
+	multiply_dp<S, true>(h, r);
+}
+
+/* waits for Q, and starts S^T = K Q^T */
+template <class S>
+__device__ __forceinline__ void start_s(BackwardRegisters<S> &h,
+	const ConsumerState<S> &r)
+{
+	barrier_wait(&r.bars->q_full[r.at.at], r.at.parity);
+	multiply_s<S>(h, r);
+}
+
+/* masks S^T of the i-th visit, where the mask or the last key asks for it */
+template <class S>
+__device__ __forceinline__ void mask_scores(BackwardRegisters<S> &h,
+	const ConsumerState<S> &r, int i)
+{
+	const int query = r.p.visit(i) * S::M, key = r.p.key + r.consumer * 64;
+	if (key + 64 > r.a.seqlen_k || (r.a.causal && query < key + 63))
+		apply_mask<S::M>(h.s, key + threadIdx.x / 32 % 4 * 16
+			+ threadIdx.x % 32 / 4, r.a.seqlen_k, query, r.a.causal);
+}
+
+/* computes h.s = P^T of the i-th visit, h.dp = dP^T, after start_s */
+template <class S>
+__device__ __forceinline__ void recompute_p(BackwardRegisters<S> &h,
+	const ConsumerState<S> &r, int i)
+{
+	barrier_wait(&r.bars->o_full[r.at.at], r.at.parity);
+	multiply_dp<S>(h, r);
 	wgmma_wait<1>();                        /* S is there */
 	pin(h.s);
-	// mask the scores, and take their exponentials
-	if (key + 64 > r.a.seqlen_k || (r.a.causal && query < key + 63))
-		apply_mask<M>(h.s, key + threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4,
-			r.a.seqlen_k, query, r.a.causal);
+	mask_scores<S>(h, r, i);
 	const float base = r.a.scale * LOG2_E;
 	#pragma unroll
-	for (int c = 0; c < M / 16; c++)
-		with_row_stats(r.stage(S::L, M * 4, r.at.at), c, [&](int e, float L) {
-			h.s[e] = exp2_approx(fmaf(h.s[e], base, -L));
+	for (int c = 0; c < S::M / 16; c++)
+		with_row_stats(r.stage(S::L, S::M * 4, r.at.at), c, [&](int e, float L) {
+			h.s[e] = exp2_capped(fmaf(h.s[e], base, -L));
 		});
 	wgmma_wait<0>();                        /* dP is there */
 	pin(h.dp);
@@ -148,10 +203,12 @@ __device__ __forceinline__ void compute_ds(BackwardRegisters<S> &h,
 {
 	#pragma unroll
 	for (int c = FIRST; c < LAST; c++) {
-		with_row_stats(r.stage(S::DELTA, S::M * 4, r.at.at), c,
-			[&](int e, float delta) {
-				h.dp[e] = h.s[e] * (h.dp[e] - delta);
-			});
+		if constexpr (!S::WIDE)
+			with_row_stats(r.stage(S::DELTA, S::M * 4, r.at.at), c,
+				[&](int e, float delta) { h.dp[e] -= delta; });
+		#pragma unroll
+		for (int e = 8 * c; e < 8 * c + 8; e++)
+			h.dp[e] *= h.s[e];
 		to_operand<typename S::T>(ds_operand, h.dp, c);
 	}
 }
@@ -168,6 +225,31 @@ __device__ __forceinline__ void add_values(BackwardRegisters<S> &h,
 	wgmma_fence();
 	matmul_add<typename S::T, S::D, S::M, FIRST, LAST>(h.dv, p_operand,
 		r.stage(S::DO, S::Q_NBYTES, r.at.at));
+}
+
+/* stores dS for dQ */
+template <class S>
+__device__ __forceinline__ void hand_over_ds(ConsumerState<S> &r,
+	const unsigned (&ds_operand)[S::M / 4])
+{
+	/* what was here has been read */
+	barrier_wait(&r.bars->ds_empty[r.ds.at], r.ds.parity ^ 1);
+	store_ds<S>(ds_operand, r.stage(S::DS, S::DS_NBYTES, r.ds.at),
+		r.consumer * 64);
+	fence_proxy_async();
+	barrier_arrive(&r.bars->ds_full[r.ds.at]);
+	r.ds.step();
+}
+
+/* starts dK += dS^T Q */
+template <class S>
+__device__ __forceinline__ void start_keys(BackwardRegisters<S> &h,
+	const ConsumerState<S> &r, unsigned (&ds_operand)[S::M / 4])
+{
+	wgmma_fence();
+	matmul_add<typename S::T, S::D, S::M>(h.dk, ds_operand,
+		r.stage(S::Q, S::Q_NBYTES, r.at.at));
+	wgmma_commit();
 }
 
 /* starts dV and dK, in two groups, and stores dS for dQ */
@@ -188,18 +270,28 @@ __device__ __forceinline__ void start_gradients(BackwardRegisters<S> &h,
 		wgmma_commit();
 		compute_ds<S, 0, ALL>(h, r, ds_operand);
 	}
-	// store dS for dQ
-	/* what was here has been read */
-	barrier_wait(&r.bars->ds_empty[r.ds.at], r.ds.parity ^ 1);
-	store_ds<S>(ds_operand, r.stage(S::DS, S::DS_NBYTES, r.ds.at),
-		r.consumer * 64);
-	fence_proxy_async();
-	barrier_arrive(&r.bars->ds_full[r.ds.at]);
-	r.ds.step();
-	wgmma_fence();
-	matmul_add<typename S::T, S::D, S::M>(h.dk, ds_operand,
-		r.stage(S::Q, S::Q_NBYTES, r.at.at));
+	hand_over_ds<S>(r, ds_operand);
+	start_keys<S>(h, r, ds_operand);
+}
+
+/* makes P of the i-th visit, starts dV, and makes dS, after start_scores */
+template <class S>
+__device__ __forceinline__ void start_values(BackwardRegisters<S> &h,
+	const ConsumerState<S> &r, int i, unsigned (&p_operand)[S::M / 4],
+	unsigned (&ds_operand)[S::M / 4])
+{
+	const float base = r.a.scale * LOG2_E;
+	wgmma_wait<1>();                        /* S is there */
+	pin(h.s);
+	mask_scores<S>(h, r, i);
+	#pragma unroll
+	for (int e = 0; e < S::M / 2; e++)
+		h.s[e] = exp2_capped(h.s[e] * base);
+	add_values<S, 0, S::M / 16>(h, r, p_operand);
 	wgmma_commit();
+	wgmma_wait<1>();                        /* dP is there */
+	pin(h.dp);
+	compute_ds<S, 0, S::M / 16>(h, r, ds_operand);
 }
 
 // write the gradients of keys and values
@@ -262,13 +354,60 @@ __device__ __forceinline__ void free_stage(const ConsumerState<S> &r, int stage)
 
 /* hands over this consumer's part of dQ of the i-th visit, when it is computed */
 template <class S>
-__device__ __forceinline__ void end_part(const float (&dq)[S::PART / 2],
+__device__ __forceinline__ void end_part(const float (&dq)[S::PART],
 	ConsumerState<S> &r, int i)
 {
 	if (threadIdx.x % 32 == 0)
 		barrier_arrive(&r.bars->ds_empty[r.dq.at]);
 	r.dq.step();
 	store_part<S>(dq, r.shared, r.bars, r.consumer, i);
+}
+
+/* computes the i-th part of dQ when nothing else is under way */
+template <class S>
+__device__ __forceinline__ void make_part(ConsumerState<S> &r, int i)
+{
+	float dq[S::PART];
+	barrier_wait(&r.bars->ds_full[r.dq.at], r.dq.parity);
+	start_part<S>(dq, r.shared, r.dq.at, r.consumer);
+	wgmma_wait<0>();
+	pin(dq);
+	end_part<S>(dq, r, i);
+}
+
+// visit a tile of queries
+/* the i-th visit; at its start and end no matmul is under way */
+template <class S>
+__device__ __forceinline__ void visit_tile(BackwardRegisters<S> &h,
+	ConsumerState<S> &r, int i)
+{
+	unsigned p_operand[S::M / 4], ds_operand[S::M / 4];
+	float dq[S::PART];
+	if constexpr (!S::BEGIN_EARLY)
+		begin_scores<S>(h, r);
+	start_scores<S>(h, r);
+	start_values<S>(h, r, i, p_operand, ds_operand);
+	hand_over_ds<S>(r, ds_operand);
+	// start a part of dQ of tile i - 1, then dK
+	if (i > 0)
+		barrier_wait(&r.bars->ds_full[r.dq.at], r.dq.parity);
+	start_part<S>(dq, r.shared, r.dq.at, r.consumer);
+	start_keys<S>(h, r, ds_operand);
+	wgmma_wait<1>();                        /* all but dK is there */
+	pin(p_operand);
+	pin(dq);
+	if (i > 0)
+		end_part<S>(dq, r, i - 1);
+	// wait for the next queries, then for dK
+	const int stage = r.at.at;
+	if (i + 1 < r.p.count)
+		r.at.step();
+	await_queries<S>(r);
+	if constexpr (S::BEGIN_EARLY)
+		begin_scores<S>(h, r);
+	wgmma_wait<0>();                        /* dK is there */
+	pin(ds_operand);
+	free_stage<S>(r, stage);
 }
 
 // take the gradients of a tile, and make the next
@@ -278,7 +417,7 @@ __device__ __forceinline__ void next_tile(BackwardRegisters<S> &h,
 	ConsumerState<S> &r, int i)
 {
 	unsigned p_operand[S::M / 4], ds_operand[S::M / 4];
-	float dq[S::PART / 2];
+	float dq[S::PART];
 	start_gradients<S>(h, r, p_operand, ds_operand);
 	wgmma_wait<1>();                        /* dV is there */
 	pin(p_operand);
@@ -293,7 +432,7 @@ __device__ __forceinline__ void next_tile(BackwardRegisters<S> &h,
 		pin(ds_operand);
 		free_stage<S>(r, stage);
 	}
-	start_scores<S>(h, r);
+	start_s<S>(h, r);
 	wgmma_wait<1>();                        /* all but S is there */
 	// hand over the part of dQ
 	if constexpr (S::HELPER) {
@@ -319,14 +458,29 @@ __device__ __forceinline__ void last_tile(BackwardRegisters<S> &h,
 	pin(p_operand);
 	pin(ds_operand);
 	if constexpr (!S::HELPER)
-		for (int i = max(0, r.p.count - 2); i < r.p.count; i++) {
-			float dq[S::PART / 2];
-			barrier_wait(&r.bars->ds_full[r.dq.at], r.dq.parity);
-			start_part<S>(dq, r.shared, r.dq.at, r.consumer);
-			wgmma_wait<0>();
-			pin(dq);
-			end_part<S>(dq, r, i);
-		}
+		for (int i = max(0, r.p.count - 2); i < r.p.count; i++)
+			make_part<S>(r, i);
+}
+
+/* visits the tiles of queries, one at least */
+template <class S>
+__device__ __forceinline__ void visit_tiles(BackwardRegisters<S> &h,
+	ConsumerState<S> &r)
+{
+	if constexpr (S::WIDE) {
+		await_queries<S>(r);
+		if constexpr (S::BEGIN_EARLY)
+			begin_scores<S>(h, r);
+		for (int i = 0; i < r.p.count; i++)
+			visit_tile<S>(h, r, i);
+		make_part<S>(r, r.p.count - 1);
+	} else {
+		start_s<S>(h, r);
+		recompute_p<S>(h, r, 0);
+		for (int i = 1; i < r.p.count; i++)
+			next_tile<S>(h, r, i);
+		last_tile<S>(h, r);
+	}
 }
 
 /* a consumer: computes dK and dV of its 64 keys */
@@ -340,13 +494,8 @@ __device__ inline void consume(const BackwardArguments &a, const KeyTile &p,
 	for (int i = 0; i < S::D / 2; i++)
 		h.dk[i] = h.dv[i] = 0;
 	barrier_wait(&bars->keys_full, 0);
-	if (p.count > 0) {
-		start_scores<S>(h, r);
-		recompute_p<S>(h, r, 0);
-		for (int i = 1; i < p.count; i++)
-			next_tile<S>(h, r, i);
-		last_tile<S>(h, r);
-	}
+	if (p.count > 0)
+		visit_tiles<S>(h, r);
 	// write dV and dK
 	pin(h.dk);
 	pin(h.dv);

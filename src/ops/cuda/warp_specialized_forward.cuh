@@ -284,19 +284,30 @@ __device__ __forceinline__ bool update_row_max(const float (&s)[R],
 }
 
 // exponentiate scores against the row maximum
-/* turns scores s into 2^(base2 s - row_max), and adds them to the rows' sums */
-template <int R>
-__device__ __forceinline__ void exp_scores(float (&s)[R], RowState &rows,
+template <bool ROUNDED, int R>
+__device__ __forceinline__ void sum_exp(float (&s)[R], RowState &rows,
 	float base2)
 {
 	float sum[2][2] = {};
 	#pragma unroll
 	for (int i = 0; i < R; i++) {
-		s[i] = exp2_approx(fmaf(s[i], base2, -rows.row_max[i / 2 % 2]));
+		s[i] = exp2_approx(scaled_difference<ROUNDED>(s[i], base2,
+			rows.row_max[i / 2 % 2]));
 		sum[i / 2 % 2][i % 2] += s[i];
 	}
 	rows.sum[0] += sum[0][0] + sum[0][1];
 	rows.sum[1] += sum[1][0] + sum[1][1];
+}
+
+/* turns scores s into 2^(base2 s - row_max), and adds them to the rows' sums */
+template <int R>
+__device__ __forceinline__ void exp_scores(float (&s)[R], RowState &rows,
+	float base2)
+{
+	if (huge_scores(rows.row_max[0], rows.row_max[1]))
+		sum_exp<true>(s, rows, base2);
+	else
+		sum_exp<false>(s, rows, base2);
 }
 
 /* rounds accumulators to operand A; wgmma leaves the one as it takes the other */

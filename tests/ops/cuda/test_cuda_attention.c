@@ -5,10 +5,11 @@
 static const Type types[] = { FP32, TF32, BF16, FP16 };
 static const double bounds[] = { 4e-6, 2e-3, 8e-3, 1.5e-3 };
 static const double scores[] = { 2e-6, 1e-3, 2e-6, 2e-6 };  /* of scores */
+static const double stored_scores[] = { 4e-6, 1e-3, 8e-3, 1e-3 }; /* in memory */
 static const size_t widths[] = { 16, 32, 64, 80, 128 };
 static const size_t lengths[][2] = { { 1, 1 }, { 63, 65 }, { 64, 64 },
-	{ 129, 191 }, { 193, 64 }, { 17, 300 }, { 1000, 1000 } };
-enum { NTYPES_HERE = 4, NWIDTHS = 5, NLENGTHS = 7 };
+	{ 129, 191 }, { 193, 64 }, { 17, 300 }, { 37, 37 }, { 1000, 1000 } };
+enum { NTYPES_HERE = 4, NWIDTHS = 5, NLENGTHS = 8 };
 
 // put arrays on the GPU between margins
 typedef struct OnGpu {
@@ -40,6 +41,14 @@ static Array download_checked(const OnGpu *g, int a)
 }
 
 // run every kernel that supports a problem
+static Array poisoned_P(const Problem *p, Type type)
+{
+	size_t n = p->B * p->H * p->seqlen_q * p->seqlen_k;
+	Array P = array_new(gpu, n, type, MEM_TEMPORARY, "P");
+	array_write(gpu, P, poisoned(n).at, n);
+	return P;
+}
+
 static void run_attention(const AttentionKernel *kernel, const Problem *p,
 	OnGpu *g, const Array *host, Array *got, bool deterministic)
 {
@@ -48,18 +57,35 @@ static void run_attention(const AttentionKernel *kernel, const Problem *p,
 	Attention a = attention_on(p, g->at, g->at[ARRAYS]);
 	AttentionGradient gradient = gradient_on(p, g->at, g->angles);
 	gradient.deterministic = deterministic;
+	if (kernel->saves_P)
+		a.P = poisoned_P(p, p->gap ? a.q.x.type : FP32);
 	kernel->forward(gpu, a);
 	kernel->backward(gpu, a, gradient);
+	device_free(gpu, a.P.at);
 	for (int i = 0; i <= ARRAYS; i++)
 		got[i] = download_checked(g, i);
 }
 
-/* does a kernel that splits fp32 have lost keys and others in one tile? Then the
- * others are too small for the tile's unit */
-static bool shares_a_unit(const AttentionKernel *kernel, const Problem *p)
+/* a kernel that saves P has no L */
+static void expect_all(const char *label, const AttentionKernel *kernel,
+	const Problem *p, const Reference *r, const Array *got, double bound,
+	double score)
 {
-	return strcmp(kernel->name, "split_fp16") == 0 && p->lost % 64 > 0
-		&& p->lost < p->seqlen_k;
+	Array L = got[ARRAYS];
+	for (size_t i = 0; kernel->saves_P && i < p->B * p->H * p->seqlen_q; i++) {
+		assert_true(isnan(reals(L)[i]));
+		reals(L)[i] = (real)r->L[i];
+	}
+	expect_attention(label, p, r, got, L, bound, score);
+}
+
+/* does a kernel that splits fp32 have lost keys and others in one tile? Then the
+ * others are too small for the tile's unit. Naive attention makes NaN of them */
+static bool loses_more(const AttentionKernel *kernel, const Problem *p)
+{
+	return (kernel->saves_P && p->lost > 0)
+		|| (strcmp(kernel->name, "split_fp16") == 0 && p->lost % 64 > 0
+		&& p->lost < p->seqlen_k);
 }
 
 static void follow_the_formulas(const Problem *p, int t)
@@ -97,14 +123,15 @@ static void follow_the_formulas(const Problem *p, int t)
 		if (!kernel->supports(gpu, &asked, &gradient))
 			continue;
 		supported = true;
-		if (shares_a_unit(kernel, p))
+		if (loses_more(kernel, p))
 			continue;
 		snprintf(label + end, sizeof label - end, ", %s", kernel->name);
+		double score = kernel->saves_P ? stored_scores[t] : scores[t];
 		run_attention(kernel, p, &g, host, got, false);
-		expect_attention(label, p, &r, got, got[ARRAYS], bounds[t], scores[t]);
+		expect_all(label, kernel, p, &r, got, bounds[t], score);
 		run_attention(kernel, p, &g, host, got, true);
 		run_attention(kernel, p, &g, host, again, true);
-		expect_attention(label, p, &r, got, got[ARRAYS], bounds[t], scores[t]);
+		expect_all(label, kernel, p, &r, got, bounds[t], score);
 		for (int a = 0; a <= ARRAYS; a++)
 			expect_same(label, again[a], got[a], g.n[a]);
 	}
@@ -156,6 +183,61 @@ static void lost_keys_count_nothing(void **state)
 	}
 }
 
+static void expect_finite(const char *label, Array x, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!isfinite(reals(x)[i]))
+			fail_msg("%s: element %zu is %g", label, i, (double)reals(x)[i]);
+}
+
+static void expect_finite_results(const Problem *p, Type type)
+{
+	Array host[ARRAYS], got[ARRAYS + 1];
+	OnGpu g;
+	reference_of(p, type, host);
+	// put the problem's arrays and angles on the GPU
+	for (int a = 0; a <= ARRAYS; a++) {
+		Type stored = a < ARRAYS ? type : FP32;
+		g.n[a] = a < ARRAYS ? length_of(p, a) : p->B * p->H * p->seqlen_q;
+		g.whole[a] = array_new(gpu, g.n[a] + 2 * MARGIN, stored, MEM_TEMPORARY,
+			"test");
+		g.at[a] = array_part(gpu, g.whole[a], MARGIN);
+		held[a] = g.whole[a].at;
+	}
+	Array angles[2];
+	fill_angles(p, angles);
+	size_t n = angles_of(p);
+	g.angles[0] = array_new(gpu, 2 * n + 1, FP32, MEM_TEMPORARY, "test");
+	g.angles[1] = array_part(gpu, g.angles[0], n);
+	held[ARRAYS + 1] = g.angles[0].at;
+	for (int part = 0; part < 2; part++)
+		array_write(gpu, g.angles[part], angles[part].at, n);
+	Attention asked = attention_on(p, g.at, g.at[ARRAYS]);
+	AttentionGradient gradient = gradient_on(p, g.at, g.angles);
+	for (const AttentionKernel *kernel = ops_for(gpu)->attention_kernels;
+		kernel->name; kernel++) {
+		if (!kernel->supports(gpu, &asked, &gradient))
+			continue;
+		run_attention(kernel, p, &g, host, got, false);
+		for (int a = 0; a <= ARRAYS; a++)
+			expect_finite(kernel->name, got[a], g.n[a]);
+	}
+	assert_int_equal(release_both(NULL), 0);
+}
+
+static void huge_scores_are_finite(void **state)
+{
+	static const double far[] = { 1e5, -7e10, 3e20 };
+	for (int i = 0; i < 3 * NTYPES_HERE * NWIDTHS; i++) {
+		const Type type = types[i / 3 % NTYPES_HERE];
+		const Problem p = { .B = 1, .H = 2, .seqlen_q = 150, .seqlen_k = 200,
+			.D = widths[i / 3 / NTYPES_HERE], .causal = i % 2, .size = 1,
+			.lost = 200, .far = type == FP16 ? 6e4 : far[i % 3] };
+		expect_finite_results(&p, type);
+	}
+}
+
+// test: problems of all kinds
 /* persistent blocks have more than one tile each, of 64 queries or of 192 */
 static void persistent_blocks_take_tiles(void **state)
 {
@@ -171,7 +253,7 @@ static void persistent_blocks_take_tiles(void **state)
 static void sections_of_heads_follow_the_formulas(void **state)
 {
 	for (int causal = 0; causal < 2; causal++) {
-		const Problem p = { .B = 2, .H = 3, .seqlen_q = 6000, .seqlen_k = 260,
+		const Problem p = { .B = 2, .H = 3, .seqlen_q = 6011, .seqlen_k = 260,
 			.D = 128, .causal = causal, .size = 1 };
 		if (getenv("QUICK") == NULL)
 			follow_the_formulas(&p, 2);
@@ -347,6 +429,7 @@ TESTS_BETWEEN(open_both, close_both,
 	on_gpu(attention_follows_the_formulas),
 	on_gpu(large_scores_do_no_harm),
 	on_gpu(lost_keys_count_nothing),
+	on_gpu(huge_scores_are_finite),
 	on_gpu(persistent_blocks_take_tiles),
 	on_gpu(sections_of_heads_follow_the_formulas),
 	on_gpu(a_thousand_runs_are_the_same),
