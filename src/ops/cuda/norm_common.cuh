@@ -1,6 +1,6 @@
-/* norm.cuh: what RMSNorm's kernels share: types, arguments, sums of a row */
-#ifndef OPS_CUDA_NORM_CUH
-#define OPS_CUDA_NORM_CUH
+/* norm_common.cuh: what RMSNorm's kernels share: types, arguments, sums of a row */
+#ifndef OPS_CUDA_NORM_COMMON_CUH
+#define OPS_CUDA_NORM_COMMON_CUH
 
 #include "ops/cuda/common.cuh"
 #include "ops/norm_plan.h"
