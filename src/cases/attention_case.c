@@ -65,8 +65,8 @@ static Heads heads(const AttentionCase *a, Array x)
 static Attention attention_of(const AttentionCase *a)
 {
 	return (Attention){ .B = a->B, .H = a->H, .seqlen_q = a->n,
-		.seqlen_k = a->n,
-		.D = a->D, .scale = 1 / sqrt(a->D), .causal = a->causal,
+		.seqlen_k = a->n, .D = a->D, .group = 1, .scale = 1 / sqrt(a->D),
+		.causal = a->causal,
 		.q = heads(a, a->q), .k = heads(a, a->k), .v = heads(a, a->v),
 		.o = heads(a, a->o), .L = a->L, .P = a->P };
 }

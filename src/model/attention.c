@@ -18,7 +18,7 @@ static Attention attention_of(const Model *m, const Activations *s, Array qkv)
 {
 	size_t H = m->shape.heads, D = m->shape.d_head, A = H * D;
 	return (Attention){ .B = m->B, .H = H, .seqlen_q = m->T, .seqlen_k = m->T,
-		.D = D, .scale = 1 / sqrt(D), .causal = true,
+		.D = D, .group = 1, .scale = 1 / sqrt(D), .causal = true,
 		.q = heads_of(m, qkv, 0, 3 * A), .k = heads_of(m, qkv, 1, 3 * A),
 		.v = heads_of(m, qkv, 2, 3 * A), .o = heads_of(m, s->o, 0, A),
 		.L = s->L, .P = s->P };

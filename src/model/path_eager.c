@@ -34,7 +34,7 @@ static Attention take_attention(Model *m, const Activations *s)
 {
 	size_t T = m->T, D = m->shape.d_head;
 	return (Attention){ .B = m->B, .H = m->shape.heads, .seqlen_q = T,
-		.seqlen_k = T, .D = D, .scale = 1 / sqrt(D), .causal = true,
+		.seqlen_k = T, .D = D, .group = 1, .scale = 1 / sqrt(D), .causal = true,
 		.q = cast_heads(m, s->q), .k = cast_heads(m, s->k),
 		.v = cast_heads(m, s->v), .o = heads_of(m, s->o), .P = s->P };
 }

@@ -58,9 +58,14 @@ static void dry_elementary(Device *d, const Elementary *e)
 }
 
 // take the scratch of attention
-static bool dry_supports_attention(Device *d, Type type, size_t D)
+static bool has_fast_kernels(size_t D)
 {
 	return D == 16 || D == 32 || D == 64 || D == 80 || D == 128;
+}
+
+static bool dry_supports_attention(Device *d, Type type, size_t D)
+{
+	return has_fast_kernels(D) || D == 96 || D == 256;
 }
 
 /* bytes of an array as tiles of split fp16, parts at multiples of 256 bytes */
@@ -86,11 +91,12 @@ static size_t dry_attention_scratch(Device *d, const Attention *a,
 {
 	Type type = a->q.x.type;
 	size_t heads = a->B * a->H, rows = heads * ceil_div(a->seqlen_q, 128) * 128;
-	if (type == FP32)
+	bool fast = has_fast_kernels(a->D);
+	if (type == FP32 && fast)
 		return split_fp16_scratch(a, g);
 	if (g == NULL)
 		return 0;
-	return type_size(type) == 2 ? (rows * (a->D + 2) + rows / 64 + 1)
+	return type_size(type) == 2 && fast ? (rows * (a->D + 2) + rows / 64 + 1)
 		* sizeof(float) : heads * a->seqlen_q * sizeof(float);
 }
 

@@ -120,7 +120,8 @@ static bool is_dense(const Attention *a, const Heads *x)
 bool naive_attention_supports(Device *d, const Attention *a,
 	const AttentionGradient *g)
 {
-	return a->causal && a->seqlen_q == a->seqlen_k && (g == NULL
+	return a->causal && a->seqlen_q == a->seqlen_k && a->group == 1
+		&& a->starts_q == NULL && (g == NULL
 		|| g->cosine.at == NULL || (is_dense(a, &g->dq)
 		&& is_dense(a, &g->dk)));
 }

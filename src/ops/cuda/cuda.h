@@ -32,6 +32,11 @@ size_t cuda_fp8_fallbacks(Device *d);
 
 // declare the fused kernels' launchers
 extern const AttentionKernel cuda_attention_kernels[];
+/* bytes of scratch memory for dK and dV of each head of Q, if heads are shared */
+size_t cuda_group_scratch(const Attention *a, const AttentionGradient *g);
+/* runs a backward pass that stores dK and dV of each head of Q, and sums them */
+void cuda_sum_over_groups(Device *d, Attention a, AttentionGradient g,
+	void (*backward)(Device *d, Attention a, AttentionGradient g));
 /* a row at a time, on CUDA cores (simt) */
 bool cuda_simt_supports(Device *d, const Attention *a,
 	const AttentionGradient *g);

@@ -417,20 +417,21 @@ static Attention attention_of_width(Type type, size_t D, size_t T)
 {
 	Heads heads = { { NULL, type }, T * 2 * D, 2 * D, D };
 	return (Attention){ .B = 3, .H = 2, .seqlen_q = T, .seqlen_k = T, .D = D,
-		.causal = true, .q = heads, .k = heads, .v = heads, .o = heads };
+		.group = 1, .causal = true, .q = heads, .k = heads, .v = heads,
+		.o = heads };
 }
 
 static void dry_attention_takes_as_much(void **state)
 {
 	static const Type types[] = { FP32, TF32, BF16, FP16 };
-	static const size_t widths[] = { 16, 32, 64, 80, 128 },
+	static const size_t widths[] = { 16, 32, 64, 80, 96, 128, 256 },
 		lengths[] = { 1, 64, 65, 192, 1000 };
 	if (!hopper_present(gpu))
 		skip();
 	Device *d = dry_device("cuda");
-	for (int i = 0; i < 100; i++) {
-		Attention a = attention_of_width(types[i % 4], widths[i / 4 % 5],
-			lengths[i / 20]);
+	for (int i = 0; i < 140; i++) {
+		Attention a = attention_of_width(types[i % 4], widths[i / 4 % 7],
+			lengths[i / 28]);
 		AttentionGradient g = { a.o, a.q, a.k, a.v };
 		assert_int_equal(d->ops->attention_scratch(d, &a, NULL),
 			cuda_attention_scratch(gpu, &a, NULL));
