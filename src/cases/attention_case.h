@@ -40,8 +40,8 @@ void attention_case_gradients(AttentionCase *a, uint64_t seed);
 	NEXT(VARIANT_WARP_SPECIALIZED_ATOMIC, "warp_specialized-atomic") \
 	NEXT(VARIANT_NAIVE, "naive")
 #define ATTENTION_VARIANTS CHOICES(ATTENTION_VARIANTS_OF)
-enum { CHOICE_IDS(ATTENTION_VARIANTS_OF) NVARIANTS };
-extern const char *const attention_variants[NVARIANTS];
+enum { CHOICE_IDS(ATTENTION_VARIANTS_OF) NATTENTION_VARIANTS };
+extern const char *const attention_variants[NATTENTION_VARIANTS];
 /* chooses the variant of the passes below; "chosen": the one that the engine
  * takes. False: it does not support this case */
 bool attention_case_take(AttentionCase *a, const char *variant);

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "dist/dry.h"
+#include "model/fp8.h"
 #include "ops/dry.h"
 
 // make a model like another on a dry device
@@ -54,6 +55,8 @@ static void make_alike(DryRun *r, const Model *m, bool bare)
 	twin->recompute_blocks = m->recompute_blocks;
 	twin->layernorm = m->layernorm;
 	twin->plan = m->plan;
+	if (m->fp8)
+		fp8_set(twin, m->fp8->settings);
 }
 
 // train it

@@ -191,7 +191,7 @@ static void run(Row *row, const void *config)
 	Device *d = harness_device();
 	bool low = c->dtype == POLICY_BF16;
 	row_skip(row, "no kernel for these heads");                     /* so far */
-	for (int v = 0; v < NVARIANTS; v++)
+	for (int v = 0; v < NATTENTION_VARIANTS; v++)
 		if (is_wanted_shape(attention_variants[v], low, c->batch, c->heads, c->n))
 			time_passes(d, c, row, attention_variants[v]);
 }

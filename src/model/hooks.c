@@ -46,8 +46,15 @@ static void gradient_ready(void *l, int first, int count)
 	tell(l, (HookCall){ GRADIENT_READY, first, count, true });
 }
 
-static void before_update(void *l) { tell(l, (HookCall){ .kind = BEFORE_UPDATE }); }
-static void after_update(void *l) { tell(l, (HookCall){ .kind = AFTER_UPDATE }); }
+static void before_update(void *l)
+{
+	tell(l, (HookCall){ .kind = BEFORE_UPDATE });
+}
+
+static void after_update(void *l)
+{
+	tell(l, (HookCall){ .kind = AFTER_UPDATE });
+}
 
 Hooks hooks_heard_by(HookListener *l, const bool wanted[AFTER_UPDATE + 1])
 {

@@ -41,8 +41,9 @@ typedef struct HookListener {
 bool  hooks_have(const Hooks *h, HookKind kind);
 /* calls the hook, if there is one */
 void  hooks_call(const Hooks *h, const HookCall *call);
-/* hooks of the kinds for which `wanted` is true, each of which tells the listener;
- * it must outlast them */
-Hooks hooks_heard_by(HookListener *listener, const bool wanted[AFTER_UPDATE + 1]);
+/* hooks of the kinds for which `wanted` is true, each of which tells the
+ * listener; it must outlast them */
+Hooks hooks_heard_by(HookListener *listener,
+	const bool wanted[AFTER_UPDATE + 1]);
 
 #endif

@@ -1,7 +1,7 @@
 #include "model/linear.h"
 
 #include "model/buffers.h"
-#include "model/parameters.h"
+#include "model/fp8.h"
 
 // take the weights of a span of parameters
 typedef struct CastWeights {
@@ -41,7 +41,9 @@ void linear_forward(Model *m, Array Y, Array X, ParamSpan W, size_t N)
 	size_t columns = m->params[W.first].about.columns;
 	Array x = cast_if_needed(m, X, N * columns, m->policy->op[OP_LINEAR].input);
 	CastWeights p = cast_weights(m, W);
-	RANGE(m->device, "linear")
+	if (fp8_multiplies(m, W))
+		fp8_forward(m, Y, (Fp8Input){ x }, p.w, W, N);
+	else RANGE(m->device, "linear")
 		m->ops->matmul(m->device, Y, x, p.w, (Matmul){
 			.m = N, .n = p.rows, .k = p.columns, .trans_b = true,
 			.lda = p.columns, .ldb = p.columns, .ldc = p.rows, .alpha = 1,
@@ -56,6 +58,11 @@ void linear_backward_input(Model *m, Array dX, double beta, Array dY,
 {
 	size_t rows = m->params[W.first].about.rows * W.count;
 	Array dy = cast_if_needed(m, dY, N * rows, m->policy->op[OP_LINEAR].input);
+	if (fp8_multiplies(m, W)) {
+		fp8_backward_input(m, dX, beta, (Fp8Input){ dy }, W, N);
+		release_cast(m, &dy, dY);
+		return;
+	}
 	CastWeights p = cast_weights(m, W);
 	RANGE(m->device, "linear")
 		m->ops->matmul(m->device, dX, dy, p.w, (Matmul){
@@ -75,7 +82,9 @@ void linear_weight_gradient(Model *m, Array dW, Array dY, Array X, ParamSpan W,
 	Type type = m->policy->op[OP_LINEAR].input;
 	Array dy = cast_if_needed(m, dY, N * rows, type);
 	Array x = cast_if_needed(m, X, N * p->columns, type);
-	RANGE(m->device, "linear")
+	if (fp8_multiplies(m, W))
+		fp8_weight_gradient(m, dW, (Fp8Input){ dy }, (Fp8Input){ x }, W, beta, N);
+	else RANGE(m->device, "linear")
 		m->ops->matmul(m->device, dW, dy, x, (Matmul){
 			.m = rows, .n = p->columns, .k = N, .trans_a = true,
 			.lda = rows, .ldb = p->columns, .ldc = p->columns,

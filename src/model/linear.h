@@ -2,13 +2,7 @@
 #ifndef MODEL_LINEAR_H
 #define MODEL_LINEAR_H
 
-#include "model/state.h"
-
-/* `count` adjacent parameters of equal width, used as one weight W (rows,
- * columns) whose rows are those of all, one parameter below the other */
-typedef struct ParamSpan {
-	int first, count;
-} ParamSpan;
+#include "model/parameters.h"
 
 /* Y (N, rows) = X (N, columns) W^T */
 void linear_forward(Model *m, Array Y, Array X, ParamSpan W, size_t N);

@@ -2,6 +2,7 @@
 
 #include "model/attention.h"
 #include "model/buffers.h"
+#include "model/fp8.h"
 #include "model/head.h"
 #include "model/linear.h"
 #include "model/parameters.h"
@@ -54,9 +55,23 @@ static Array add_and_normalise(Model *m, Stream *s, Array *sum, Array *rho,
 }
 
 // run a block of the fused path forward
+static Array through_w2_in_fp8(Model *m, Activations *s, ParamSpan w2, bool keep)
+{
+	size_t N = m->B * m->T;
+	Array branch = temporary(m, N * m->shape.d_model,
+		m->policy->op[OP_LINEAR].output, "ffn.w2");
+	fp8_forward(m, branch, (Fp8Input){ .source = FP8_SWIGLU,
+		.ab = s->gate_up }, m->params[w2.first].compute, w2, N);
+	if (!keep)
+		array_drop(m, &s->gate_up);
+	return branch;
+}
+
 static Array through_w2(Model *m, Activations *s, int first, bool keep)
 {
 	size_t N = m->B * m->T, C = m->shape.d_model, F = m->shape.d_ff;
+	if (m->fp8)
+		return through_w2_in_fp8(m, s, (ParamSpan){ first + P_W2, 1 }, keep);
 	Array h = temporary(m, N * F, m->policy->op[OP_SWIGLU].output, "ffn.swiglu");
 	RANGE(m->device, "swiglu")
 		m->ops->fused_swiglu_forward(m->device, h, s->gate_up, N, F);
@@ -297,15 +312,36 @@ static Array through_output(Model *m, Gradient g, const Half *half, size_t width
 	return dh;
 }
 
-/* from da, the gradient of W_in's output, to the stream; finds the gradients of
- * the half's parameters, and frees h. dnorm: room for (N, C) */
-static void through_input(Model *m, Gradient g, const Half *half, Array da,
+/* from da, the gradient of W_in's output, to dnorm (N, C); finds the gradient of
+ * W_out, and frees h */
+static void through_matmuls(Model *m, Gradient g, const Half *half, Array da,
 	Array *h, Array dnorm)
 {
 	linear_backward_input(m, dnorm, 0, da, half->in, m->B * m->T);
 	start_scatter(m, dnorm, "d norm", SLOT_NORM);
 	weight_gradient_overlapped(m, g.dx_all, *h, half->out, g.beta);
 	array_drop(m, h);
+}
+
+/* the same from dh (N, F), through SwiGLU's gradient, which with its result is
+ * in FP8 alone */
+static void gate_in_fp8(Model *m, Gradient g, const Half *half, Array gate_up,
+	Array *dh, Array dnorm)
+{
+	size_t N = m->B * m->T;
+	fp8_backward_input(m, dnorm, 0, (Fp8Input){ *dh, FP8_SWIGLU_GRADIENT,
+		gate_up }, half->in, N);
+	fp8_weight_gradient(m, model_gradient(m, half->out.first),
+		(Fp8Input){ g.dx_all }, (Fp8Input){ .source = FP8_SWIGLU,
+			.ab = gate_up }, half->out, g.beta, N);
+	announce_gradients(m, half->out.first, half->out.count);
+	array_drop(m, dh);
+}
+
+/* from dnorm to the stream; finds the gradients of the gain and of W_in */
+static void through_norm(Model *m, Gradient g, const Half *half, Array da,
+	Array dnorm)
+{
 	Array dgain = norm_backward_overlapped(m, g, dnorm, half->sum, half->rho,
 		half->gain, !half->norm->at);
 	weight_gradient_overlapped(m, da, half->norm->at ? *half->norm : dnorm,
@@ -332,9 +368,15 @@ static void block_backward(Model *m, int layer, void *gradient)
 		gate_up_again(m, s, first);
 		Array h = through_output(m, g, &ffn, F, policy->op[OP_SWIGLU].output,
 			"d ffn.swiglu");
-		RANGE(m->device, "swiglu")
-			m->ops->fused_swiglu_backward(m->device, s->gate_up, h, h, s->gate_up, N, F);
-		through_input(m, g, &ffn, s->gate_up, &h, dnorm);
+		if (m->fp8)
+			gate_in_fp8(m, g, &ffn, s->gate_up, &h, dnorm);
+		else {
+			RANGE(m->device, "swiglu")
+				m->ops->fused_swiglu_backward(m->device, s->gate_up, h, h, s->gate_up,
+					N, F);
+			through_matmuls(m, g, &ffn, s->gate_up, &h, dnorm);
+		}
+		through_norm(m, g, &ffn, s->gate_up, dnorm);
 		array_drop(m, &s->gate_up);
 		array_drop(m, &s->x_mid);
 	}
@@ -346,7 +388,8 @@ static void block_backward(Model *m, int layer, void *gradient)
 		Array dqkv = fused_attention_backward(m, s, dO);
 		array_drop(m, &dO);
 		array_drop(m, &s->qkv);
-		through_input(m, g, &attention, dqkv, &s->o, dnorm);
+		through_matmuls(m, g, &attention, dqkv, &s->o, dnorm);
+		through_norm(m, g, &attention, dqkv, dnorm);
 		array_drop(m, &dqkv);
 		array_drop(m, &s->x);
 	}

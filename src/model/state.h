@@ -78,6 +78,7 @@ typedef struct Model {
 	int32_t *tokens, *targets;       /* (N), on the device */
 	size_t B, T;                     /* of the last batch */
 	bool has_targets, has_activations;
+	struct Fp8State *fp8;            /* model/fp8.h; NULL: no layer is in FP8 */
 } Model;
 
 #endif

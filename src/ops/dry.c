@@ -146,6 +146,12 @@ static void dry_matmul(Device *d, Array C, Array A, Array B, Matmul s)
 }
 
 // choose the operations of a dry device
+static void dry_fp8_matmul(Device *d, Array C, Fp8Matrix A, Fp8Matrix B,
+	double beta)
+{
+	dry_matmul(d, C, A.codes, B.codes, (Matmul){ 0 });
+}
+
 static bool dry_reads(Device *d, Type stored, Type wanted)
 {
 	return stored == wanted || (stored == FP32 && wanted == TF32);
@@ -172,6 +178,7 @@ static Ops with_memory_of_gpu(Ops ops)
 	ops.elementary = dry_elementary;
 	ops.reads = dry_reads;
 	ops.matmul = dry_matmul;
+	ops.fp8_matmul = dry_fp8_matmul;
 	ops.fused_rmsnorm_backward = dry_rmsnorm_backward;
 	ops.supports_attention = dry_supports_attention;
 	ops.attention_scratch = dry_attention_scratch;

@@ -8,4 +8,5 @@
 #include "ops/list_layers.h"
 #include "ops/list_training.h"
 #include "ops/list_fused.h"
+#include "ops/list_fp8.h"
 #undef FORMULA

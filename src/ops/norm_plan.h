@@ -49,8 +49,8 @@ static inline void norm_share(NormPlan *p, size_t packs)
 {
 	enum { FEW = 96, MOST = 512, CLUSTER = 16 };
 	const int first = p->pack == 1 ? 4 : 1, last = p->pack == 1 ? 8 : 4;
-	p->per = packs <= (size_t)first * FEW ? first : packs <= (size_t)2 * first * MOST
-		? 2 * first : last;
+	p->per = packs <= (size_t)first * FEW ? first
+		: packs <= (size_t)2 * first * MOST ? 2 * first : last;
 	while (packs > (size_t)p->blocks * p->per * MOST)
 		p->blocks *= 2;
 	if (p->blocks <= CLUSTER)

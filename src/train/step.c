@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/grow.h"
+#include "model/fp8.h"
 
 // update the weights
 static bool scales_loss(const Model *m)
@@ -27,6 +28,7 @@ static void after_update(Model *m)
 // queue the update of the model
 static void queue_update(Model *m, const Optimizer *o)
 {
+	fp8_advance(m);
 	if (o->spans) {
 		assert(!scales_loss(m));
 		optimizer_apply(o, o->spans, o->nspans, m->nonfinite);

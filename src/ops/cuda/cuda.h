@@ -24,6 +24,12 @@ void   cuda_matmul_fallback(Device *d, Array C, Array A, Array B, Matmul shape);
 /* matmuls that went to cuda_matmul_fallback since the device was opened */
 size_t cuda_matmul_fallbacks(Device *d);
 
+/* x (rows, k), FP32: the numbers that codes and scales stand for */
+void   cuda_fp8_numbers(Device *d, Array x, Fp8Matrix m);
+/* matmuls in FP8 that went to fp32, as the library refused them, since the device
+ * was opened */
+size_t cuda_fp8_fallbacks(Device *d);
+
 // declare the fused kernels' launchers
 extern const AttentionKernel cuda_attention_kernels[];
 /* bytes of scratch memory for dK and dV of each head of Q, if heads are shared */

@@ -64,7 +64,7 @@ __global__ __launch_bounds__(most_holding(N * PER)) void norm_held(
 			#pragma unroll
 			for (int i = 0; i < N; i++)
 				held[k][i] = widen(narrow<X>(held[k][i] + more[k][i]));
-			store(a.sum + row * a.C + j, held[k]);
+			store_whole(a.sum + row * a.C + j, held[k]);
 		}
 	}
 	float squares = 0;
@@ -87,7 +87,7 @@ __global__ __launch_bounds__(most_holding(N * PER)) void norm_held(
 		#pragma unroll
 		for (int i = 0; i < N; i++)
 			out[i] = held[k][i] * rho * gain[i];
-		store(a.y + row * a.y_row + j, out);
+		store_whole(a.y + row * a.y_row + j, out);
 	}
 }
 
@@ -153,12 +153,12 @@ template <class X, class T, int N, int PER> struct ForwardWalk {
 			a.g.read(gain, j);
 			if (a.branch) {
 				add(x, slot, p);
-				store(a.sum + row * a.C + j, x);
+				store_whole(a.sum + row * a.C + j, x);
 			}
 			#pragma unroll
 			for (int i = 0; i < N; i++)
 				x[i] *= rho * gain[i];
-			store(a.y + row * a.y_row + j, x);
+			store_whole(a.y + row * a.y_row + j, x);
 		});
 	}
 };
@@ -170,7 +170,8 @@ template <class X, class T, int N, int PER>
 __global__ __launch_bounds__(512) void norm_walking(NormForwardArrays<X, T> a)
 {
 	const RowPart mine(a.C, (size_t)PER * N * blockDim.x);
-	ForwardWalk<X, T, N, PER> walk = { a, mine, sizeof(X) * PER * N * blockDim.x };
+	ForwardWalk<X, T, N, PER> walk = { a, mine, sizeof(X) * PER * N
+		* blockDim.x };
 	walk_rows<N, PER>(walk, mine, a.rows, a.slot_nbytes, a.slots, a.bulk, false);
 }
 
@@ -191,7 +192,7 @@ __global__ __launch_bounds__(512) void norm_read_twice(NormForwardArrays<X, T> a
 			#pragma unroll
 			for (int i = 0; i < N; i++)
 				x[i] = widen(narrow<X>(x[i] + other[i]));
-			store(a.sum + row * a.C + j, x);
+			store_whole(a.sum + row * a.C + j, x);
 		}
 		#pragma unroll
 		for (int i = 0; i < N; i++)
@@ -207,7 +208,7 @@ __global__ __launch_bounds__(512) void norm_read_twice(NormForwardArrays<X, T> a
 		#pragma unroll
 		for (int i = 0; i < N; i++)
 			x[i] *= rho * other[i];
-		store(a.y + row * a.y_row + j, x);
+		store_whole(a.y + row * a.y_row + j, x);
 	}
 }
 
@@ -271,7 +272,8 @@ extern "C" void cuda_fused_rmsnorm_forward(Device *d, NormForward f,
 		if (plan.slots > 0
 			&& walk_of(d, plan, slot_of<X, T>(plan, f.branch.at)).slots < 2)
 			plan = norm_plan(NORM_LOOPED, false, C, wide ? N : 1);
-		const bool bulk = plan.pack > 1 && has_clusters(d) && moves_in_bulk(f.x, C, x_row)
+		const bool bulk = plan.pack > 1 && has_clusters(d)
+			&& moves_in_bulk(f.x, C, x_row)
 			&& (f.branch.at == NULL || moves_in_bulk(f.branch, C, C));
 		const NormForwardArrays<X, T> a = { (T *)f.y.at, (float *)f.rho.at,
 			(X *)f.sum.at, (const X *)f.x.at, (const T *)f.branch.at,

@@ -4,7 +4,7 @@
 #define OPS_CUDA_NORM_RING_CUH
 
 #include "ops/cuda/hopper.cuh"
-#include "ops/cuda/norm.cuh"
+#include "ops/cuda/norm_common.cuh"
 
 // find a block's part of the rows
 /* rows first, first + step, ... and of each the elements begin ... begin + n - 1;
@@ -67,7 +67,7 @@ template <class T, int N, int PER> struct Packs {
 // copy rows to the slots of a ring
 enum { NORM_SLOTS = 4 };                /* at most */
 
-/* starts to copy N elements to shared memory; a pair of bytes is copied at once */
+/* starts to copy N elements to shared memory; two bytes are copied at once */
 template <int N, class T>
 __device__ inline void cp_async(T *to, const T *from)
 {
@@ -83,7 +83,7 @@ __device__ inline void cp_async(T *to, const T *from)
 }
 
 /* slots of nbytes; full[s]: the row of slot s is there. bulk: TMA copies a row,
- * and thread 0 asks for it; else each thread copies the packs that it will read */
+ * and thread 0 asks for it; else each thread copies the packs that it reads */
 template <int N, int PER> struct RowRing {
 	unsigned char *at;
 	Barrier *full;
@@ -332,8 +332,8 @@ template <class Kernel> static size_t walk_clusters(Device *d,
 		cudaFuncAttributeMaxDynamicSharedMemorySize, (int)w.shared));
 	if (plan.blocks == 1)
 		return resident_for(d, rows, kernel, plan.threads, w.shared, worth);
-	CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed,
-		1));
+	CUDA(cudaFuncSetAttribute(kernel,
+		cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
 	int most = 0;
 	with_clusters(d, plan, w.shared, 1, [&](const cudaLaunchConfig_t &c) {
 		CUDA(cudaOccupancyMaxActiveClusters(&most, kernel, &c));
@@ -347,9 +347,10 @@ template <class Kernel> static size_t walk_clusters(Device *d,
 template <class Arrays> static void launch_walk(Device *d, const NormPlan &plan,
 	void (*kernel)(Arrays), const WalkLaunch &w, const Arrays &a)
 {
-	with_clusters(d, plan, w.shared, w.clusters, [&](const cudaLaunchConfig_t &c) {
+	const auto launch = [&](const cudaLaunchConfig_t &c) {
 		CUDA(cudaLaunchKernelEx(&c, kernel, a));
-	});
+	};
+	with_clusters(d, plan, w.shared, w.clusters, launch);
 }
 
 #endif
