@@ -25,7 +25,7 @@ MAKEFLAGS   += -j$(CORES)
 endif
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
-.PHONY: deps tangle all kernels experiments package wheel html dist test fuzz check grade clean help \
+.PHONY: deps tangle all kernels experiments package wheel site html dist test fuzz check grade clean help \
 	skeleton skeleton-check FORCE
 
 # $(call lock,NAME,FIRST): one shell at a time comes past this; one that has to wait does FIRST before.
@@ -96,6 +96,7 @@ package: build/package/libsystems.pc ## libraries, headers, a file for pkg-confi
 wheel: package ## the package for PyTorch in build/wheel; pip install ./python does without | pip, PyTorch | 2 min
 	@python3 -m pip wheel ./python --no-deps --quiet --wheel-dir build/wheel
 	@ls build/wheel/*.whl
+site: $(SITE) ## the package for PyTorch beside the programs, where those and tests find it | pip, PyTorch | 2 min
 experiments: $(HERE) ## run what is not up to date; one problem: make NAME | as all | 4 min
 writeup.pdf:  ## run the experiments, draw the figures, weave the document | pandoc, XeTeX, gnuplot | 5 min
 	@SOURCE_DIGEST=$$(bash src/make/source-digest.sh) bash src/weave/weave.sh writeup.nw $@
@@ -109,7 +110,7 @@ dist:         ## pack what a node without git needs into build/writeup.tar.gz | 
 		--exclude=tables/local --transform='s,^,writeup/,S' \
 		Makefile $(wildcard README.md LICENSE tables python) src tests writeup.nw
 	@echo "build/writeup.tar.gz: there, tar xf writeup.tar.gz && cd writeup && make experiments"
-test: $(PROGRAMS) $(TEST_PROGRAMS) $(SHARED) ## run every test; SANITIZE=1: under ASan and UBSan | as all | 5 min
+test: $(PROGRAMS) $(TEST_PROGRAMS) $(SITE) ## run every test; SANITIZE=1: under ASan and UBSan | as all | 5 min
 	@$(RUN_TESTS)
 fuzz: tangle  ## let libFuzzer search for a file that breaks a reader; SECONDS=60 | clang | 1 min
 	@bash tests/base/fuzz.sh $(or $(SECONDS),60)

@@ -169,8 +169,9 @@ void file_try(const char *path, bool (*is_ours)(FILE *f), bool force)
 		usage_error("cannot write %s: it is not a regular file", path);
 	if (exists && !force && is_ours)
 		refuse_foreign_file(path, is_ours);
-	fclose(file_begin(path));
+	FILE *f = file_begin(path);
 	char *name = file_partial(path);
-	remove(name);
+	remove(name);                       /* while the lock is held */
 	free(name);
+	fclose(f);
 }

@@ -1,6 +1,7 @@
 #include "base/number.h"
 #include <assert.h>
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 enum { LONG_ARRAY = 1 << 16 };      /* elements that pay for waking threads */
@@ -10,6 +11,7 @@ const char *const type_names[NTYPES] = { CHOICE_NAMES(TYPES_OF) };
 const Format type_formats[NTYPES] = {
 	[FP32] = { 8, 23 }, [BF16] = { 8, 7 },
 	[FP16] = { 5, 10 }, [FP64] = { 11, 52 }, [TF32] = { 8, 10 },
+	[E4M3] = { 4, 3 }, [E5M2] = { 5, 2 },
 };
 
 size_t type_size(Type t)
@@ -36,6 +38,9 @@ double type_spacing(Type t, double x)
 
 double type_max(Type t)
 {
+	if (t == E4M3)
+		return ldexp(2 - ldexp(1, 1 - type_formats[t].fraction_bits),
+			bias(t) + 1);
 	return ldexp(2 - ldexp(1, -type_formats[t].fraction_bits), bias(t));
 }
 
@@ -138,10 +143,56 @@ float fp16_to_float(uint16_t h)
 	return float_of_bits(sign | (a + (112 << 10)) << 13);
 }
 
+// round to FP8, still encoded as fp32
+typedef struct SmallFormat {
+	uint32_t normal, largest;      /* the smallest normal, the largest number */
+	float shift;                   /* 2^23 times the smallest positive number */
+	int dropped;                   /* fraction bits fewer than fp32 */
+} SmallFormat;
+
+static const SmallFormat e4m3 = { 0x3c800000, 0x43e00000, 0x1p14f, 20 },
+	e5m2 = { 0x38800000, 0x47600000, 0x1p7f, 21 };
+
+static inline uint32_t fp8_round_bits(uint32_t u, SmallFormat f)
+{
+	uint32_t sign = u & ~FP32_MAGNITUDE, a = u & FP32_MAGNITUDE;
+	uint32_t small = float_bits((float_of_bits(a) + f.shift) - f.shift);
+	uint32_t near = select_bits(a < f.normal, small, drop_bits(a, f.dropped));
+	uint32_t finite = sign | select_bits(near > f.largest, f.largest, near);
+	return select_bits(a > FP32_INFINITY, FP32_INFINITY | FP32_QUIET, finite);
+}
+
+// encode and decode FP8
+uint8_t fp8_from_float(Type t, float x)
+{
+	bool wide = t == E5M2;
+	SmallFormat f = wide ? e5m2 : e4m3;
+	uint32_t u = fp8_round_bits(float_bits(x), f), a = u & FP32_MAGNITUDE,
+		sign = u >> 24 & 0x80, rebias = wide ? 112 << 2 : 120 << 3;
+	if (a > FP32_INFINITY)
+		return 0x7f;
+	if (a < f.normal)
+		return (uint8_t)(sign
+			| (uint32_t)(float_of_bits(a) * (wide ? 0x1p16f : 0x1p9f)));
+	return (uint8_t)(sign | ((a >> f.dropped) - rebias));
+}
+
+float fp8_to_float(Type t, uint8_t code)
+{
+	if (t == E5M2)
+		return fp16_to_float((uint16_t)(code << 8));
+	if ((code & 0x7f) == 0x7f)
+		return float_of_bits(FP32_INFINITY | FP32_QUIET);
+	return 256 * fp16_to_float((uint16_t)((code & 0x80) << 8
+		| (code & 0x7f) << 7));
+}
+
 // round a value, round an array
 float round_to(Type t, float x)
 {
 	switch (t) {
+	case E4M3: return float_of_bits(fp8_round_bits(float_bits(x), e4m3));
+	case E5M2: return float_of_bits(fp8_round_bits(float_bits(x), e5m2));
 	case BF16: return float_of_bits(bf16_round_bits(float_bits(x)));
 	case FP16: return float_of_bits(fp16_round_bits(float_bits(x)));
 	case TF32: return float_of_bits(tf32_round_bits(float_bits(x)));
@@ -166,6 +217,12 @@ void round_array(Type t, real *x, size_t n)
 		#pragma omp parallel for simd schedule(static) if (n >= LONG_ARRAY)
 		for (size_t i = 0; i < n; i++)
 			x[i] = float_of_bits(tf32_round_bits(float_bits((float)x[i])));
+	} else if (t == E4M3 || t == E5M2) {
+		// round each x[i] with fp8_round_bits
+		const SmallFormat f = t == E4M3 ? e4m3 : e5m2;
+		#pragma omp parallel for simd schedule(static) if (n >= LONG_ARRAY)
+		for (size_t i = 0; i < n; i++)
+			x[i] = float_of_bits(fp8_round_bits(float_bits((float)x[i]), f));
 	} else if (t == FP32 && sizeof(real) > sizeof(float)) {
 		for (size_t i = 0; i < n; i++)
 			x[i] = (float)x[i];

@@ -161,6 +161,8 @@ static RankProcess *find_culprit(RankProcess *members, int ranks,
 	RankProcess *culprit = first;
 	while (first->pipe < 0 && wait_for_output(members, ranks, &p))
 		;
+	if (exited_with(members, EXIT_OUT_OF_MEMORY))
+		return members;
 	for (RankProcess *m = members; m < members + ranks; m++)
 		if (suspicion(m, first) > suspicion(culprit, first))
 			culprit = m;

@@ -30,12 +30,16 @@
 
 // name the options of a run
 #define PRECISION_OPTION(TO) PRECISION_OPTION_FOR(TO, "number formats")
-#define PRECISION_OPTION_FOR(TO, HELP) \
-	{ "precision", OPT_CHOICE, TO, PRECISIONS, HELP }
-#define FUSION_OPTION(TO) { "fusion", OPT_CHOICE, TO, FUSIONS, "path" }
-#define FUSION_OR_JIT_OPTION(TO) \
-	{ "fusion", OPT_CHOICE, TO, FUSIONS_AND_JIT, \
-		"eager: one operation after another; fused by hand, or at run time" }
+#define PRECISION_OPTION_FOR(TO, HELP) PRECISION_OPTION_OF(TO, PRECISIONS, HELP)
+#define PRECISION_OPTION_OF(TO, CHOICES, HELP) \
+	{ "precision", OPT_CHOICE, TO, CHOICES, HELP }
+#define FUSION_OPTION(TO) FUSION_OPTION_OF(TO, FUSIONS, "path")
+#define FUSION_OR_JIT_OPTION(TO) FUSION_OPTION_OF(TO, FUSIONS_AND_JIT, \
+	"eager: one operation after another; fused by hand, or at run time")
+#define FUSION_OPTION_OF(TO, CHOICES, HELP) \
+	{ "fusion", OPT_CHOICE, TO, CHOICES, HELP }
+#define VARIANT_OPTION(TO, CHOICES, HELP) \
+	{ "variant", OPT_CHOICE, TO, CHOICES, HELP }
 #define ATTENTION_OPTION(TO) \
 	{ "attention", OPT_CHOICE, TO, ATTENTIONS, \
 		"of the fused path: naive, or FlashAttention" }

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "base/error.h"
+#include "base/process.h"
 
 static bool fits(const char *only, const char *name)
 {
@@ -56,19 +57,32 @@ static bool take_answer(Row *row, int n, char *line)
 }
 
 // run the script and emit its rows
+/* the shell's words that run a script; the caller frees them */
+static char *command_of(long limit_s, const char *script, const char *arguments)
+{
+	char *site = process_beside("site"), *word = process_word(site), *command;
+	if (asprintf(&command, "PYTHONPATH=%s\"${PYTHONPATH:+:$PYTHONPATH}\" exec "
+		"timeout %ld python3 src/experiments/%s %s", word, limit_s, script,
+		arguments) < 0)
+		die("out of host memory");
+	free(word);
+	free(site);
+	return command;
+}
+
 void peer_measure(Row *row, long limit_s, const char *script,
 	const char *arguments, ...)
 {
-	char *tail, *command, *line = NULL;
+	char *tail, *line = NULL;
 	size_t capacity = 0;
 	bool answered = false;
 	int n = row->n;
 	va_list list;
 	va_start(list, arguments);
-	if (vasprintf(&tail, arguments, list) < 0 || asprintf(&command,
-		"timeout %ld python3 src/experiments/%s %s", limit_s, script, tail) < 0)
+	if (vasprintf(&tail, arguments, list) < 0)
 		die("out of host memory");
 	va_end(list);
+	char *command = command_of(limit_s, script, tail);
 	FILE *answer = need(popen(command, "r"));
 	while (getline(&line, &capacity, answer) > 0)
 		if (take_answer(row, n, line)) {

@@ -32,8 +32,6 @@ void     training_free(Training *t);
  * half of it */
 enum { SCALE = 16 };
 #define SCALED "small (widths, depths, vocabulary divided by 8, contexts by 16)"
-/* sizes that train on one GPU: all but 10B */
-enum { NTRAINED = NSIZES - 1 };
 /* how many sizes a sweep takes: on a GPU all, on a CPU NTRAINED */
 int      studied_sizes(void);
 Shape    scaled_down(Shape s);

@@ -28,6 +28,7 @@ AttentionCase attention_case(Device *device, size_t B, size_t H, size_t n,
 {
 	AttentionCase a = { .device = device, .ops = ops_for(device), .B = B,
 		.H = H, .n = n, .D = D, .causal = causal, .type = type };
+	a.kernel = a.ops->attention_kernels;
 	a.q = drawn_array(&a, "queries", seed, 1);
 	a.k = drawn_array(&a, "keys", seed, 2);
 	a.v = drawn_array(&a, "values", seed, 3);
@@ -47,62 +48,14 @@ void attention_case_gradients(AttentionCase *a, uint64_t seed)
 void attention_case_free(AttentionCase *a)
 {
 	Array *const all[] = { &a->q, &a->k, &a->v, &a->o, &a->dO, &a->dq, &a->dk,
-		&a->dv, &a->P, &a->dP, &a->L };
+		&a->dv, &a->P, &a->L };
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
 		device_free(a->device, all[i]->at);
 		all[i]->at = NULL;
 	}
 }
 
-// compute naive attention
-static Array matrices(AttentionCase *a, Category category, const char *what)
-{
-	return array_new(a->device, a->B * a->H * a->n * a->n, a->type, category,
-		what);
-}
-
-/* to_matrix: (n, D) by (D, n), else (n, n) by (n, D); step_a to step_c: from one
- * sequence and from one head to the next */
-static Matmul matmul_of(const AttentionCase *a, bool to_matrix)
-{
-	size_t n = a->n, row = a->H * a->D;
-	Matmul m = { .m = n, .n = to_matrix ? n : a->D, .k = to_matrix ? a->D : n,
-		.trans_b = to_matrix, .lda = to_matrix ? row : n, .ldb = row,
-		.ldc = to_matrix ? n : row, .alpha = 1, .outer = a->B, .inner = a->H,
-		.step_a = { a->H * n * n, n * n }, .step_b = { n * row, a->D },
-		.step_c = { n * row, a->D } };
-	if (to_matrix) {
-		m.step_c[0] = m.step_a[0], m.step_c[1] = m.step_a[1];
-		m.step_a[0] = m.step_b[0], m.step_a[1] = m.step_b[1];
-	}
-	return m;
-}
-
-static void naive_forward(AttentionCase *a)
-{
-	if (a->P.at == NULL)
-		a->P = matrices(a, MEM_ACTIVATION, "P");
-	a->ops->matmul(a->device, a->P, a->q, a->k, matmul_of(a, true));
-	a->ops->softmax_forward(a->device, a->P, a->P, 1 / sqrt(a->D),
-		a->B * a->H, a->n);
-	a->ops->matmul(a->device, a->o, a->P, a->v, matmul_of(a, false));
-}
-
-static void naive_backward(AttentionCase *a)
-{
-	Matmul rows = matmul_of(a, false), columns = rows;
-	columns.trans_a = true;
-	if (a->dP.at == NULL)
-		a->dP = matrices(a, MEM_TEMPORARY, "dP");
-	a->ops->matmul(a->device, a->dv, a->P, a->dO, columns);
-	a->ops->matmul(a->device, a->dP, a->dO, a->v, matmul_of(a, true));
-	a->ops->softmax_backward(a->device, a->dP, a->dP, a->P, 1 / sqrt(a->D),
-		a->B * a->H, a->n);
-	a->ops->matmul(a->device, a->dq, a->dP, a->k, rows);
-	a->ops->matmul(a->device, a->dk, a->dP, a->q, columns);
-}
-
-// compute FlashAttention
+// compute attention by a kernel
 static Heads heads(const AttentionCase *a, Array x)
 {
 	size_t row = a->H * a->D;
@@ -112,22 +65,27 @@ static Heads heads(const AttentionCase *a, Array x)
 static Attention attention_of(const AttentionCase *a)
 {
 	return (Attention){ .B = a->B, .H = a->H, .seqlen_q = a->n,
-		.seqlen_k = a->n,
-		.D = a->D, .scale = 1 / sqrt(a->D), .causal = a->causal,
+		.seqlen_k = a->n, .D = a->D, .group = 1, .scale = 1 / sqrt(a->D),
+		.causal = a->causal,
 		.q = heads(a, a->q), .k = heads(a, a->k), .v = heads(a, a->v),
-		.o = heads(a, a->o), .L = a->L };
+		.o = heads(a, a->o), .L = a->L, .P = a->P };
 }
 
-static void flash_forward(AttentionCase *a)
+void attention_case_forward(void *attention)
 {
-	if (a->L.at == NULL)
-		a->L = array_new(a->device, a->B * a->H * a->n, TYPE_REAL,
-			MEM_ACTIVATION, "logsumexp");
+	AttentionCase *a = attention;
+	size_t rows = a->B * a->H * a->n;
+	if (a->kernel->saves_P && a->P.at == NULL)
+		a->P = array_new(a->device, rows * a->n, a->type, MEM_ACTIVATION, "P");
+	if (!a->kernel->saves_P && a->L.at == NULL)
+		a->L = array_new(a->device, rows, TYPE_REAL, MEM_ACTIVATION,
+			"logsumexp");
 	a->kernel->forward(a->device, attention_of(a));
 }
 
-static void flash_backward(AttentionCase *a)
+void attention_case_backward(void *attention)
 {
+	AttentionCase *a = attention;
 	a->kernel->backward(a->device, attention_of(a),
 		(AttentionGradient){ .d_o = heads(a, a->dO),
 		.dq = heads(a, a->dq), .dk = heads(a, a->dk), .dv = heads(a, a->dv),
@@ -144,27 +102,14 @@ bool attention_case_take(AttentionCase *a, const char *variant)
 	size_t length = dash ? (size_t)(dash - variant) : strlen(variant);
 	a->deterministic = dash == NULL;
 	a->kernel = NULL;
-	if (strcmp(variant, "naive") == 0)
-		return a->causal;
 	bool any = strncmp(variant, "chosen", length) == 0;     /* the last of them */
 	Attention asked = attention_of(a);
 	for (const AttentionKernel *k = a->ops->attention_kernels; k->name; k++)
-		if ((any || (strlen(k->name) == length && memcmp(k->name, variant,
-				length) == 0)) && k->supports(a->device, &asked, NULL))
+		if ((any ? !k->saves_P : strlen(k->name) == length
+				&& memcmp(k->name, variant, length) == 0)
+				&& k->supports(a->device, &asked, NULL))
 			a->kernel = k;
 	return a->kernel != NULL;
-}
-
-void attention_case_forward(void *attention)
-{
-	AttentionCase *a = attention;
-	(a->kernel ? flash_forward : naive_forward)(a);
-}
-
-void attention_case_backward(void *attention)
-{
-	AttentionCase *a = attention;
-	(a->kernel ? flash_backward : naive_backward)(a);
 }
 
 // read rows of a head to the host

@@ -12,13 +12,14 @@ typedef struct AttentionCase {
 	Type type;
 	/* (B, n, H, D) each; dq, dk and dv are NULL until gradients are asked for */
 	Array q, k, v, o, dO, dq, dk, dv;
-	Array P, dP;                     /* (B, H, n, n), naive */
+	Array P;                         /* (B, H, n, n), naive */
 	Array L;                         /* (B, H, n), FlashAttention */
-	const AttentionKernel *kernel;         /* NULL: naive */
+	const AttentionKernel *kernel;
 	bool deterministic;              /* AttentionGradient's */
 } AttentionCase;
 
-/* allocates and draws queries, keys and values, and allocates the output */
+/* allocates and draws queries, keys and values, and allocates the output; the
+ * variant is the first kernel, naive */
 AttentionCase attention_case(Device *device, size_t B, size_t H, size_t n,
 	size_t D, bool causal, Type type, uint64_t seed);
 void attention_case_free(AttentionCase *a);
@@ -39,8 +40,8 @@ void attention_case_gradients(AttentionCase *a, uint64_t seed);
 	NEXT(VARIANT_WARP_SPECIALIZED_ATOMIC, "warp_specialized-atomic") \
 	NEXT(VARIANT_NAIVE, "naive")
 #define ATTENTION_VARIANTS CHOICES(ATTENTION_VARIANTS_OF)
-enum { CHOICE_IDS(ATTENTION_VARIANTS_OF) NVARIANTS };
-extern const char *const attention_variants[NVARIANTS];
+enum { CHOICE_IDS(ATTENTION_VARIANTS_OF) NATTENTION_VARIANTS };
+extern const char *const attention_variants[NATTENTION_VARIANTS];
 /* chooses the variant of the passes below; "chosen": the one that the engine
  * takes. False: it does not support this case */
 bool attention_case_take(AttentionCase *a, const char *variant);

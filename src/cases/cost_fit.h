@@ -4,13 +4,7 @@
 
 #include "cases/cost_measurements.h"
 
-enum { FIT_RANKS = 2, MOST_UNKNOWN = 6 };
-
-/* sets x >= 0 to minimize sum_i (sum_j a[i][j] x[j] / b[i] - 1)^2 over n rows, b
- * > 0. Of unknowns that the rows do not tell apart, the first is used; x[j] = 0
- * for j from `unknowns` on */
-void fit_positive(int n, int unknowns, double (*a)[MOST_UNKNOWN], const double *b,
-	double x[MOST_UNKNOWN]);
+enum { FIT_RANKS = 2 };
 
 typedef struct CostFit {
 	CostMachine machine;

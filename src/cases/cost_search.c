@@ -53,7 +53,7 @@ static CostModel custom_model(void)
 }
 
 // list the models of maps
-int search_models(CostModel models[MAP_MODELS])
+int search_models(CostModel models[NMAP_MODELS])
 {
 	const SearchOptions *g = &search_options;
 	if (g->d_model || g->d_ff || g->layers || g->heads || g->kv_heads
@@ -61,12 +61,12 @@ int search_models(CostModel models[MAP_MODELS])
 		models[0] = custom_model();
 		return 1;
 	}
-	for (int i = 0; i < MAP_MODELS; i++) {
-		models[i] = cost_models[g->model >= 0 ? g->model : i];
+	for (int i = 0; i < NMAP_MODELS; i++) {
+		models[i] = cost_model(g->model >= 0 ? g->model : i);
 		if (g->context)
 			models[i].context = g->context;
 	}
-	return g->model >= 0 ? 1 : MAP_MODELS;
+	return g->model >= 0 ? 1 : NMAP_MODELS;
 }
 
 // find the best way of a row
@@ -79,7 +79,7 @@ typedef struct MapPoint {
 static MapPoint map_point_of(const SearchConfig *c)
 {
 	CostSheet sheets[MAP_SHEETS];
-	CostModel models[MAP_MODELS];
+	CostModel models[NMAP_MODELS];
 	count_folders();
 	search_sheets(sheets);
 	search_models(models);

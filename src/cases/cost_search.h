@@ -18,7 +18,7 @@ extern SearchOptions search_options;
 /* set the machines and the models that the options leave, and return how many;
  * one that is given in part, or makes no sense, is a usage error */
 int  search_sheets(CostSheet sheets[MAP_SHEETS]);
-int  search_models(CostModel models[MAP_MODELS]);
+int  search_models(CostModel models[NMAP_MODELS]);
 
 typedef struct SearchConfig {
 	const char *hardware, *model;

@@ -31,7 +31,8 @@ typedef struct DdpCase {
 	/* the intervals that were watched in the last step, and all its calls
 	 * of hooks */
 	Interval *intervals;
-	Action *calls;
+	HookCall *calls;
+	HookListener listener;
 	int nintervals, ncalls;
 	int open;                        /* index of the interval of the unit */
 	size_t update_at;                /* d->nlog when the optimizer began */

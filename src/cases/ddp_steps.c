@@ -58,7 +58,7 @@ enum { WAITING = 4, FIRST_STAMP };
 
 // stamp the ends of an interval
 static int begin(DdpCase *c, Queue queue, const char *class, const char *name,
-	const Action *a)
+	const HookCall *a)
 {
 	int from = FIRST_STAMP + 2 * c->nintervals;
 	if (from + 1 >= NSTAMPS)
@@ -73,21 +73,6 @@ static void end(DdpCase *c, int interval)
 {
 	const Interval *i = &c->intervals[interval];
 	device_stamp(c->device, i->queue, i->to);
-}
-
-// watch a step
-static void call_inner(const Hooks *h, const Action *a)
-{
-	if (a->kind == BEFORE_UNIT && h->before_unit)
-		h->before_unit(h->self, a->first, a->backward);
-	else if (a->kind == AFTER_UNIT && h->after_unit)
-		h->after_unit(h->self, a->first, a->backward);
-	else if (a->kind == GRADIENT_READY && h->gradient_ready)
-		h->gradient_ready(h->self, a->first, a->count);
-	else if (a->kind == BEFORE_UPDATE && h->before_update)
-		h->before_update(h->self);
-	else if (a->kind == AFTER_UPDATE && h->after_update)
-		h->after_update(h->self);
 }
 
 // find out what a call has sent
@@ -112,85 +97,62 @@ static void read_sent(const DdpCase *c, double sent[NCOLLECTIVES])
 }
 
 // call a hook and watch what it does
-static void watch_call(DdpCase *c, const char *name, Action a)
+static void watch_call(DdpCase *c, const char *name, const HookCall *call)
 {
 	double before[NCOLLECTIVES];
 	if (c->ncalls == NSTAMPS)
 		die("a step calls more hooks than %d", NSTAMPS);
-	c->calls[c->ncalls++] = a;
+	c->calls[c->ncalls++] = *call;
 	if ((c->watch & WATCH_COMM) == 0) {
-		call_inner(&c->inner, &a);
+		hooks_call(&c->inner, call);
 		return;
 	}
 	device_wait(c->device, COMM, device_event(c->device, COMPUTE));
 	read_sent(c, before);
-	int sends = begin(c, COMM, NULL, name, &a),
-		waits = begin(c, COMPUTE, "wait", name, &a);
-	call_inner(&c->inner, &a);
+	int sends = begin(c, COMM, NULL, name, call),
+		waits = begin(c, COMPUTE, "wait", name, call);
+	hooks_call(&c->inner, call);
 	end(c, waits);
 	end(c, sends);
 	c->intervals[sends].class = collective_since(c, before);
 }
 
-static void watch_ready(void *self, int first, int count)
+static void watch_hook(void *self, const HookCall *call)
 {
-	watch_call(self, "gradients", (Action){ .kind = GRADIENT_READY,
-		.first = first, .count = count, .backward = true });
-}
-
-static void watch_before_update(void *self)
-{
+	static const char *const names[] = { [BEFORE_UNIT] = "before",
+		[AFTER_UNIT] = "after", [GRADIENT_READY] = "gradients",
+		[BEFORE_UPDATE] = "rest", [AFTER_UPDATE] = "weights" };
 	DdpCase *c = self;
-	device_stamp(c->device, COMPUTE, WAITING);
-	if (c->inner.before_update)
-		watch_call(c, "rest", (Action){ .kind = BEFORE_UPDATE,
-			.backward = true });
-	c->update_at = c->device->nlog;
-}
-
-static void watch_after_update(void *self)
-{
-	DdpCase *c = self;
-	if (c->inner.after_update)
-		watch_call(c, "weights", (Action){ .kind = AFTER_UPDATE });
+	bool units = c->watch & WATCH_UNITS;
+	HookCall a = *call;
+	a.backward |= a.kind == BEFORE_UPDATE;
+	if (a.kind == BEFORE_UPDATE)
+		device_stamp(c->device, COMPUTE, WAITING);
+	if (a.kind == AFTER_UNIT && units)
+		end(c, c->open);
+	if (hooks_have(&c->inner, a.kind))
+		watch_call(c, names[a.kind], &a);
+	if (a.kind == BEFORE_UNIT && units)
+		c->open = begin(c, COMPUTE, a.backward ? "backward" : "forward", "unit",
+			&a);
+	if (a.kind == BEFORE_UPDATE)
+		c->update_at = c->device->nlog;
 }
 
 // watch units and install the hooks
-static void watch_before_unit(void *self, int unit, bool backward)
-{
-	DdpCase *c = self;
-	Action a = { .kind = BEFORE_UNIT, .first = unit, .backward = backward };
-	if (c->inner.before_unit)
-		watch_call(c, "before", a);
-	if (c->watch & WATCH_UNITS)
-		c->open = begin(c, COMPUTE, backward ? "backward" : "forward", "unit",
-			&a);
-}
-
-static void watch_after_unit(void *self, int unit, bool backward)
-{
-	DdpCase *c = self;
-	if (c->watch & WATCH_UNITS)
-		end(c, c->open);
-	if (c->inner.after_unit)
-		watch_call(c, "after", (Action){ .kind = AFTER_UNIT,
-			.first = unit, .backward = backward });
-}
-
 static void set_hooks(DdpCase *c, int watch)
 {
 	bool units = watch & WATCH_UNITS;
+	const Hooks *inner = &c->inner;
+	const bool wanted[] = { [BEFORE_UNIT] = units || inner->before_unit,
+		[AFTER_UNIT] = units || inner->after_unit,
+		[GRADIENT_READY] = inner->gradient_ready, [BEFORE_UPDATE] = true,
+		[AFTER_UPDATE] = true };
 	c->watch = watch;
-	c->m->hooks = (Hooks){ .self = c,
-		.spare_sms = c->inner.gradient_ready || c->inner.after_unit
-			? c->spare_sms : 0,
-		.gradient_ready = c->inner.gradient_ready ? watch_ready : NULL,
-		.before_update = watch_before_update,
-		.after_update = watch_after_update,
-		.before_unit = units || c->inner.before_unit ? watch_before_unit
-			: NULL,
-		.after_unit = units || c->inner.after_unit ? watch_after_unit
-			: NULL };
+	c->listener = (HookListener){ c, watch_hook };
+	c->m->hooks = hooks_heard_by(&c->listener, wanted);
+	if (inner->gradient_ready || inner->after_unit)
+		c->m->hooks.spare_sms = c->spare_sms;
 }
 
 void ddp_case_hook(DdpCase *c)
@@ -346,7 +308,7 @@ double ddp_case_alone(DdpCase *c, int runs)
 		comm_barrier(c->comm);
 		device_stamp(d, COMPUTE, 0);
 		for (int k = 0; k < c->ncalls; k++)
-			call_inner(&c->inner, &c->calls[k]);
+			hooks_call(&c->inner, &c->calls[k]);
 		device_wait(d, COMPUTE, device_event(d, COMM));
 		device_stamp(d, COMPUTE, 1);
 		ms[i] = device_stamped_ms(d, 0, 1);

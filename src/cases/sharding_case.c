@@ -155,7 +155,7 @@ static double derived_bytes(const ShardingCase *c)
 		sum = group_bytes(c, 0, wire) + group_bytes(c, 0, 0)
 			+ sent * zero_map(c->zero)->gains * wire;
 		if (c->config.strategy == FSDP)
-			sum += group_bytes(c, 0, 0)
+			sum += group_bytes(c, c->config.prefetch == 0, 0)
 				- group_bytes(c, ngroups - 1 - (int)c->config.prefetch, 0);
 	} else if (c->run->ddp) {
 		sum = sent * P * wire

@@ -152,7 +152,7 @@ static Attention attention(const StepProbe *p)
 {
 	size_t C = p->C, T = p->shape.context, H = p->shape.heads, D = C / H;
 	return (Attention){ .B = p->B, .H = H, .seqlen_q = T, .seqlen_k = T,
-		.D = D, .scale = 1 / sqrt(D), .causal = true,
+		.D = D, .group = 1, .scale = 1 / sqrt(D), .causal = true,
 		.q = heads_of(p, QKV, 0, 3 * C), .k = heads_of(p, QKV, 1, 3 * C),
 		.v = heads_of(p, QKV, 2, 3 * C), .o = heads_of(p, O, 0, C),
 		.L = p->buffers[LSE] };

@@ -4,9 +4,11 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "dist/fp8_ranks.h"
 
 struct Ddp {
 	Model *m;
+	Comm *comm;
 	Reducer *reducer;
 	bool sync;
 };
@@ -25,6 +27,7 @@ static void finish(void *self)
 	Ddp *ddp = self;
 	if (ddp->sync)
 		reducer_finish(ddp->reducer);
+	fp8_ranks_gather(ddp->m, ddp->comm);
 }
 
 // announce all gradients, and finish
@@ -81,7 +84,8 @@ Ddp *ddp_new(Model *m, Comm *c, const DdpSettings *settings)
 {
 	bool early = settings->kind == DDP_OVERLAP || settings->kind == DDP_BUCKETED;
 	Ddp *ddp = need(malloc(sizeof *ddp));
-	*ddp = (Ddp){ m, reducer_of(m, c, settings), true };
+	*ddp = (Ddp){ m, c, reducer_of(m, c, settings), true };
+	fp8_ranks_join(m, c);
 	broadcast_weights(m, c);
 	model_set_gradients(m, reducer_gradients(ddp->reducer));
 	m->share = 1.0 / comm_ranks(c);
@@ -95,6 +99,7 @@ Ddp *ddp_new(Model *m, Comm *c, const DdpSettings *settings)
 void ddp_free(Ddp **ddp)
 {
 	Model *m = (*ddp)->m;
+	fp8_ranks_leave(m);
 	m->hooks = (Hooks){ 0 };
 	m->share = 1;
 	model_set_gradients(m, (Array){ NULL, m->policy->gradient });

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buckets.h"
 #include "base/error.h"
 #include "ops/ops.h"
 
@@ -49,19 +50,14 @@ static size_t most_elements(const Reducer *r)
 
 static void cut_buckets(Reducer *r)
 {
-	size_t most = most_elements(r);
-	GradientBucket *b = NULL;
+	BucketCutter cutter = { .most = most_elements(r) };
 	for (int i = r->nparts - 1; i >= 0; i--) {
 		const GradientPart *p = &r->parts[i];
-		size_t end = b ? b->offset + b->n : 0;
 		if (p->count == 0)
 			continue;
-		if (b && end - p->offset <= most) {
-			*b = (GradientBucket){ i, p->offset, end - p->offset };
-		} else {
-			b = &r->buckets[r->nbuckets++];
-			*b = (GradientBucket){ i, p->offset, p->count };
-		}
+		r->nbuckets += bucket_begins(&cutter, p->offset, p->count);
+		r->buckets[r->nbuckets - 1] = (GradientBucket){ i, p->offset,
+			(size_t)cutter.end - p->offset };
 	}
 }
 

@@ -9,6 +9,7 @@
 #include "dist/pieces.h"
 #include "dist/ring.h"
 #include "dist/zero_state.h"
+#include "model/fp8.h"
 
 // list the pieces of weights and states
 /* pieces of a rank, and the names of those that are states */
@@ -20,7 +21,7 @@ typedef struct PieceList {
 
 static PieceList list_pieces(const Optimizer *o, const ZeroPiece *owned, int n)
 {
-	size_t most = (size_t)n * (1 + MOST_STATES);
+	size_t most = (size_t)n * (1 + MOST_STATES) + 1;
 	PieceList l = { need(malloc(most * sizeof *l.pieces)),
 		need(malloc(most * sizeof *l.names)), 0 };
 	for (int i = 0; i < n; i++) {
@@ -48,6 +49,14 @@ static void free_list(PieceList *l)
 	free(l->names);
 }
 
+// list the pieces of weights and states
+static void add_history(PieceList *l, const Model *m, bool own)
+{
+	if (fp8_delays(m))
+		l->pieces[l->n++] = (Piece){ "fp8.history", FP8_WINDOW, m->fp8->sites,
+			.n = own ? FP8_WINDOW * m->fp8->sites : 0, .at = m->fp8->history };
+}
+
 // describe a run in metadata
 static const char *optimizer_name(const OptimizerKind *kind)
 {
@@ -60,6 +69,7 @@ static void save_owned(const char *path, Comm *c, const Model *m,
 {
 	Metadata meta = { 0 };
 	PieceList l = list_pieces(o, owned, n);
+	add_history(&l, m, comm_rank(c) == 0);
 	// fill in the metadata of a run
 	metadata_shape(&meta, &m->whole);
 	metadata_text(&meta, "optimizer", optimizer_name(o->kind));
@@ -125,14 +135,17 @@ long resume_step(const TensorFile *f, const char *path, const Shape *shape,
 }
 
 // load what a rank owns
-static long load_owned(const TensorFile *f, const char *path, const Model *m,
+static long load_owned(const TensorFile *f, const char *path, Model *m,
 	Optimizer *o, const ZeroPiece *owned, int n)
 {
 	long t = resume_step(f, path, &m->whole, o->kind),
 		position = metadata_integer(f, path, "position", 0, MOST_POSITION);
 	PieceList l = list_pieces(o, owned, n);
+	add_history(&l, m, true);
 	pieces_load(f, m->device, l.pieces, l.n);
 	free_list(&l);
+	if (fp8_delays(m))
+		fp8_history_changed(m);
 	o->t = t;
 	return position;
 }

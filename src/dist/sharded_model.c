@@ -7,41 +7,16 @@
 struct ShardedModel {
 	Model *m;
 	Hooks hooks;                     /* the model's before */
+	HookListener listener;
 	ShardedOptimizer *shares;
 	Optimizer step;                  /* without kind */
 	long last;                       /* step.t after the last step */
 	Array *gradients;
 };
 
-// call the hooks that a model had
-static void before_unit(void *self, int unit, bool backward)
-{
-	const Hooks *h = &((ShardedModel *)self)->hooks;
-	h->before_unit(h->self, unit, backward);
-}
-
-static void after_unit(void *self, int unit, bool backward)
-{
-	const Hooks *h = &((ShardedModel *)self)->hooks;
-	h->after_unit(h->self, unit, backward);
-}
-
-static void gradient_ready(void *self, int first, int count)
-{
-	const Hooks *h = &((ShardedModel *)self)->hooks;
-	h->gradient_ready(h->self, first, count);
-}
-
-static void before_update(void *self)
-{
-	const Hooks *h = &((ShardedModel *)self)->hooks;
-	h->before_update(h->self);
-}
-
 // take a sharded step after the update
-static void step_and_broadcast(void *self)
+static void step_and_broadcast(ShardedModel *s)
 {
-	ShardedModel *s = self;
 	Model *m = s->m;
 	for (int i = 0; i < shape_nparameters(&m->shape); i++)
 		s->gradients[i] = m->params[i].gradient;
@@ -50,8 +25,15 @@ static void step_and_broadcast(void *self)
 	s->last = s->step.t;
 	sharded_set(s->shares, 0, s->step.settings);
 	sharded_step(s->shares, s->gradients, 1 / m->loss_scale, m->nonfinite);
-	if (s->hooks.after_update)
-		s->hooks.after_update(s->hooks.self);
+}
+
+// call the hooks that a model had
+static void hear(void *self, const HookCall *call)
+{
+	ShardedModel *s = self;
+	if (call->kind == AFTER_UPDATE)
+		step_and_broadcast(s);
+	hooks_call(&s->hooks, call);
 }
 
 // bind a sharded optimizer to a model
@@ -76,12 +58,13 @@ ShardedModel *sharded_model_new(Model *m, Comm *c, const OptimizerKind *kind,
 	sharded_add_group(s->shares, kind, settings, params, n);
 	free(params);
 	// take the hooks, and call those from before
-	m->hooks = (Hooks){ .self = s, .spare_sms = s->hooks.spare_sms,
-		.before_unit = s->hooks.before_unit ? before_unit : NULL,
-		.after_unit = s->hooks.after_unit ? after_unit : NULL,
-		.gradient_ready = s->hooks.gradient_ready ? gradient_ready : NULL,
-		.before_update = s->hooks.before_update ? before_update : NULL,
-		.after_update = step_and_broadcast };
+	bool wanted[AFTER_UPDATE + 1];
+	for (HookKind k = BEFORE_UNIT; k < AFTER_UPDATE; k++)
+		wanted[k] = hooks_have(&s->hooks, k);
+	wanted[AFTER_UPDATE] = true;
+	s->listener = (HookListener){ s, hear };
+	m->hooks = hooks_heard_by(&s->listener, wanted);
+	m->hooks.spare_sms = s->hooks.spare_sms;
 	return s;
 }
 

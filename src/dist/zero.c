@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "dist/fp8_ranks.h"
 #include "dist/zero_step.h"
 
 // place weights and masters
@@ -292,6 +293,9 @@ static void check_settings(const Model *m, const ZeroSettings *s)
 	if (m->policy->op[OP_LINEAR].output == FP16)
 		usage_error("precision %s: sharded data parallelism does not scale the "
 			"loss, expected fp32 or bf16", m->policy->name);
+	if (m->fp8 && s->stage == 3)
+		usage_error("precision %s: weights in FP8 stay on every rank, which stage 3 "
+			"(FSDP) is to avoid; expected stage 1 or 2", m->policy->name);
 	if (linear == TF32 && m->fused && !m->ops->reads(m->device,
 		m->policy->parameter, linear))
 		usage_error("precision %s: gathers carry no tf32 where matmuls read "
@@ -330,6 +334,7 @@ Zero *zero_new(Model *m, Comm *c, const ZeroSettings *settings,
 	make_optimizer(z, kind, optimizer);
 	zero_weights_changed(z);
 	m->share = 1.0 / z->map.ranks;
+	fp8_ranks_join(m, c);
 	m->hooks = zero_hooks(z);
 	return z;
 }
@@ -342,6 +347,7 @@ void zero_free(Zero **zero)
 	/* memory given back is used again from here on. Arrays that travel are the
 	 * communicator's, and stay */
 	device_wait(d, COMPUTE, z->last);
+	fp8_ranks_leave(z->m);
 	z->m->hooks = (Hooks){ 0 };
 	z->m->share = 1;
 	model_view_params(z->m);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
+#include "dist/fp8_ranks.h"
 
 // point parameters at a sharded model's memory
 static Array matmul_reads(const Zero *z, Array weights)
@@ -231,7 +232,8 @@ static void before_unit(void *self, int unit, bool backward)
 	if (z->settings.stage == 3) {
 		if (unit == 0 && !backward)
 			begin_pass(z);
-		enter_group(z, k);
+		if (unit > 0 || !backward || z->settings.prefetch > 0)
+			enter_group(z, k);
 	} else {
 		device_wait(z->device, COMPUTE, g->gathered);
 		g->gathered.n = 0;
@@ -270,6 +272,7 @@ static void before_update(void *self)
 		comm_check_order(z->comm);
 	z->compared = true;
 	device_wait(z->device, COMPUTE, z->last);
+	fp8_ranks_gather(z->m, z->comm);
 	if (z->optimizer.settings.clip > 0)
 		sum_squares(z);
 }

@@ -1,5 +1,6 @@
 #include "estimate/cost_map.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,10 +45,16 @@ CostMachine cost_machine(const CostSheet *s, const CostReached *reached)
 }
 
 // models of the maps
-const CostModel cost_models[MAP_MODELS] = {
+CostModel cost_model(int which)
+{
 #define MODEL_OF(id, name, context, ...) { name, context, { __VA_ARGS__ } },
-	MAP_MODELS_OF(MODEL_OF, MODEL_OF)
-};
+	static const CostModel others[] = { OTHER_MODELS_OF(MODEL_OF, MODEL_OF) };
+	assert(which >= 0 && which < NMAP_MODELS);
+	if (which >= NTRAINED)
+		return others[which - NTRAINED];
+	const NamedShape *s = &model_sizes[which];
+	return (CostModel){ s->name, s->shape.context, cost_shape(&s->shape) };
+}
 
 // try all ways to divide a step
 typedef struct StrategySearch {

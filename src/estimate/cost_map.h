@@ -4,6 +4,7 @@
 
 #include "base/choices.h"
 #include "estimate/cost.h"
+#include "model/sizes.h"
 
 typedef struct CostSheet {
 	const char *name;
@@ -40,20 +41,17 @@ typedef struct CostModel {
 	long context;
 	CostShape shape;
 } CostModel;
-/* the models of maps */
-#define MAP_MODELS_OF(FIRST, NEXT) \
-	/* context, vocab, d_model, d_ff, layers, heads, d_head, kv_heads, matrices */ \
-	FIRST(MODEL_SMALL, "small", 512, 10000, 768, 3072, 12, 12, 64, 12, 3) \
-	NEXT(MODEL_MEDIUM, "medium", 512, 10000, 1024, 4096, 24, 16, 64, 16, 3) \
-	NEXT(MODEL_LARGE, "large", 512, 10000, 1280, 5120, 36, 20, 64, 20, 3) \
-	NEXT(MODEL_XL, "xl", 512, 10000, 1600, 6400, 48, 25, 64, 25, 3) \
-	NEXT(MODEL_2_7B, "2.7B", 512, 10000, 2560, 10240, 32, 32, 80, 32, 3) \
-	NEXT(MODEL_8B, "8B", 8192, 128256, 4096, 14336, 32, 32, 128, 8, 3) \
+/* models of others: context, then the fields of a CostShape in their order */
+#define OTHER_MODELS_OF(FIRST, NEXT) \
+	FIRST(MODEL_8B, "8B", 8192, 128256, 4096, 14336, 32, 32, 128, 8, 3) \
 	NEXT(MODEL_70B, "70B", 8192, 128256, 8192, 28672, 80, 64, 128, 8, 3) \
 	NEXT(MODEL_405B, "405B", 8192, 128256, 16384, 53248, 126, 128, 128, 8, 3) \
 	NEXT(MODEL_XXL, "XXL", 8192, 0, 16384, 53248, 126, 0, 0, 0, 2)
-enum { CHOICE_IDS(MAP_MODELS_OF) MAP_MODELS };
-extern const CostModel cost_models[MAP_MODELS];
+enum { CHOICE_IDS(OTHER_MODELS_OF) NOTHERS };
+/* the models of maps: the course's that train on one device, then others */
+#define MAP_MODELS CHOICES(TRAINED_SIZES_OF) "|" CHOICES(OTHER_MODELS_OF)
+enum { NMAP_MODELS = NTRAINED + NOTHERS };
+CostModel   cost_model(int which);
 
 typedef struct CostChoice {
 	bool found;                      /* false: nothing fits or divides */

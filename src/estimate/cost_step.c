@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/buckets.h"
 #include "base/error.h"
 
 // find the bubble of a pipeline
@@ -45,7 +46,10 @@ typedef struct StepBuilder {
 	/* how many units; each queue's last task, or -1 */
 	int units, computed, sent;
 	int wait, tensor;                /* tasks that computing waits for next */
-	double bucket;                   /* elements of the open bucket */
+	/* elements of the open bucket; minus all elements so far, where the next
+	 * tensor would lie if the first one ended at 0 */
+	BucketCutter cutter;
+	double bucket, walked;
 	int bucket_after;
 	int *gathered;                   /* the gather of each unit */
 	int freed[2];                    /* the scatter that frees a gradient slot */
@@ -117,11 +121,12 @@ static void close_bucket(StepBuilder *b)
 static void add_tensor(StepBuilder *b, double n)
 {
 	CostStrategy s = b->r->strategy;
-	double most = s == COST_BUCKETED || s == COST_SHARDED
+	b->cutter.most = s == COST_BUCKETED || s == COST_SHARDED
 		? b->r->bucket_mb * 1e6 / b->r->wire : s == COST_FLAT ? INFINITY : 0;
-	if (n > 0 && b->bucket + n > most)
+	b->walked -= n;
+	if (n > 0 && bucket_begins(&b->cutter, b->walked, n))
 		close_bucket(b);
-	b->bucket += n;
+	b->bucket = b->cutter.end - b->walked;
 	b->bucket_after = b->computed;
 }
 
@@ -255,7 +260,7 @@ static void forward_unit(StepBuilder *b, int unit)
 static void backward_unit(StepBuilder *b, int unit, bool last)
 {
 	CostStrategy s = b->r->strategy;
-	if (s == COST_FSDP)
+	if (s == COST_FSDP && (unit > 0 || b->r->prefetch > 0))
 		enter_fsdp_unit(b, unit);
 	if (s == COST_FSDP || s == COST_ZERO2)
 		wait_for(b, b->freed[unit % 2]);
@@ -326,6 +331,8 @@ static double bubble_time(const StepBuilder *b)
 static void queue_step(StepBuilder *b, double bubble_ms)
 {
 	CostStrategy s = b->r->strategy;
+	b->cutter.open = false;
+	b->walked = 0;
 	queue_passes(b, bubble_ms);
 	if (s == COST_NAIVE || s == COST_FLAT)
 		for (int u = b->units - 1; u >= 0; u--)

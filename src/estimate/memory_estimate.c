@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "dist/dry.h"
+#include "model/fp8.h"
 #include "ops/dry.h"
 
 // make a model like another on a dry device
@@ -54,6 +55,8 @@ static void make_alike(DryRun *r, const Model *m, bool bare)
 	twin->recompute_blocks = m->recompute_blocks;
 	twin->layernorm = m->layernorm;
 	twin->plan = m->plan;
+	if (m->fp8)
+		fp8_set(twin, m->fp8->settings);
 }
 
 // train it
@@ -152,17 +155,30 @@ double memory_estimate_forward(const Model *m, size_t B, size_t T)
 }
 
 // derive what a block saves
+/* casts of a block's weights, which the eager path keeps */
+static double bytes_of_casts(const Model *m)
+{
+	Type type = m->policy->op[OP_LINEAR].input;
+	double C = m->shape.d_model, A = m->shape.heads * m->shape.d_head;
+	if (m->compute_weights.at
+		|| m->ops->reads(m->device, m->weights.type, type))
+		return 0;
+	return (4 * A + 3.0 * m->shape.d_ff) * C * m->device->backend->width(type);
+}
+
 double memory_estimate_block(const Model *m, size_t B, size_t T)
 {
 	const Backend *b = m->device->backend;
 	const RankGroup *g = m->group;
+	bool keeps_norms = !m->fused || (g && g->keep_norms);
 	double w = b->width(m->policy->op[OP_LINEAR].output),
 		r = b->width(m->policy->op[OP_RESIDUAL].output),
+		s = m->fused ? w : b->width(m->policy->op[OP_NORM].output),
 		real_size = b->width(TYPE_REAL), N = (double)B * T,
 		own = g ? N / g->ranks : N, C = m->shape.d_model, H = m->shape.heads,
 		A = H * m->shape.d_head, F = m->shape.d_ff,
-		norms = !m->fused || (g && g->keep_norms) ? 2 * C : 0,
-		scores = m->flash ? H * real_size : H * T * w;
-	return own * 2 * (C * r + real_size) + N * ((norms + 4 * A
-		+ (m->fused ? 2 : 3) * F) * w + scores);
+		norms = keeps_norms ? 2 * C : 0,
+		scores = m->flash ? H * real_size : H * T * s;
+	return own * 2 * (C * r + real_size) + N * ((norms + 2 * A) * s + (2 * A
+		+ (m->fused ? 2 : 3) * F) * w + scores) + bytes_of_casts(m);
 }

@@ -22,9 +22,9 @@ static Shape given;
 static long context = 128, batch = 4, warmup = 5, steps = 10;
 static int mode = MODE_TRAIN, precision, fusion = FUSION_FUSED,
 	attention = ATTENTION_FLASH, norm;
-#define NORMS_OF(FIRST, NEXT) \
+#define MODEL_NORMS_OF(FIRST, NEXT) \
 	FIRST(RMSNORM, "rmsnorm") NEXT(LAYERNORM, "layernorm")
-enum { CHOICE_IDS(NORMS_OF) };
+enum { CHOICE_IDS(MODEL_NORMS_OF) };
 
 // list the options of the benchmark
 static const Option options[] = {
@@ -45,7 +45,7 @@ static const Option options[] = {
 		"fp32, or mixed precision with a low format"),
 	FUSION_OR_JIT_OPTION(&fusion),
 	ATTENTION_OPTION(&attention),
-	{ "norm", OPT_CHOICE, &norm, CHOICES(NORMS_OF),
+	{ "norm", OPT_CHOICE, &norm, CHOICES(MODEL_NORMS_OF),
 		"the norm of the model; layernorm has no fused path" },
 	{ 0 }
 };

@@ -29,7 +29,7 @@ static const Option options[] = {
 	{ "node", OPT_INT, &search_options.custom.node, "1..1048576",
 		"devices of a node" },
 	// list the options of another model
-	{ "model", OPT_CHOICE, &search_options.model, CHOICES(MAP_MODELS_OF),
+	{ "model", OPT_CHOICE, &search_options.model, MAP_MODELS,
 		"maps of this model only" },
 	D_MODEL_OPTION(&search_options.d_model, "1..1048576",
 		"width of another model"),
@@ -82,7 +82,7 @@ static void plan_published(Plan *plan)
 static void plan_search(Plan *plan)
 {
 	CostSheet sheets[MAP_SHEETS];
-	CostModel models[MAP_MODELS];
+	CostModel models[NMAP_MODELS];
 	int nsheets = search_sheets(sheets), nmodels = search_models(models);
 	count_folders();
 	if (!cost_measurements(0)->gpu)

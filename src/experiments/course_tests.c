@@ -107,19 +107,21 @@ static void list_repositories(const char *folders)
 }
 
 // plan the files of tests
-static void find_library(void)
+static char *site;                   /* the folder that holds the package */
+
+static void find_package(void)
 {
-	char *path = process_beside("libsystems.so");
-	setenv("LIBSYSTEMS", path, 0);
-	free(path);
-	if (access(getenv("LIBSYSTEMS"), R_OK) != 0)
-		usage_error("%s is not there: expected the library that make "
-			"build/libsystems.so makes", getenv("LIBSYSTEMS"));
+	char *package = process_beside("site/libsystems");
+	if (access(package, R_OK) != 0)
+		usage_error("%s is not there: expected the package for PyTorch that "
+			"make site installs", package);
+	free(package);
+	site = process_beside("site");
 }
 
 static void plan(Plan *plan)
 {
-	find_library();
+	find_package();
 	list_repositories(course ? course : getenv("COURSE"));
 	for (int i = 0; i < nrepositories; i++)
 		for (int k = 0; k < repositories[i].nfiles; k++)
@@ -143,12 +145,12 @@ static void run(Row *row, const void *config)
 {
 	const CourseConfig *c = config;
 	char *tests = process_word(c->from->tests), *file = process_word(c->file),
-		*line = NULL;
+		*package = process_word(site), *line = NULL;
 	size_t capacity = 0;
 	row_set(row, "version", "%s", c->from->version);
 	FILE *from = job_start("exec python3 src/experiments/course_tests.py "
-		"--limit %ld --device %s %s %s", limit_s, harness_on_gpu() ? "cuda"
-		: "cpu", tests, file);
+		"--limit %ld --device %s %s %s %s", limit_s, harness_on_gpu() ? "cuda"
+		: "cpu", package, tests, file);
 	while (getline(&line, &capacity, from) > 0) {
 		set_columns(row, line);
 		row_emit(row);
@@ -159,6 +161,7 @@ static void run(Row *row, const void *config)
 		job_skip(row, "python3", status, "");
 	}
 	free(line);
+	free(package);
 	free(file);
 	free(tests);
 }

@@ -1,7 +1,8 @@
 """course_tests: a file of the course's tests, run by pytest on our functions
 
-course_tests.py [--device D] [--limit S] TESTS FILE    TESTS: the course's folder
-	of tests; prints a line for each test of the file: column=value, tabs between
+course_tests.py [--device D] [--limit S] SITE TESTS FILE    SITE: the folder that
+	holds the package; TESTS: the course's folder of tests; prints a line for each
+	test of the file: column=value, tabs between
 """
 import argparse
 import hashlib
@@ -16,7 +17,6 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-MODULES = HERE.parent / "python"
 
 # tell what pytest does
 def tell(**what):
@@ -60,7 +60,7 @@ def reason_in_log(log):
 # make a copy with our adapters
 def make_copy(tests, copy):
 	shutil.copytree(tests, copy / "tests")
-	shutil.copy(MODULES / "course_adapters.py", copy / "tests/adapters.py")
+	shutil.copy(HERE / "course_adapters.py", copy / "tests/adapters.py")
 	for folder in tests.parent.parent, tests.parent:
 		for name in "pyproject.toml", "pytest.ini":
 			if (folder / name).exists():
@@ -84,9 +84,9 @@ def wait(process, limit):
 				raise
 
 
-def run_pytest(copy, file, device, limit):
+def run_pytest(site, copy, file, device, limit):
 	"""what was told, pytest's output, and how it ended"""
-	path = [str(MODULES), str(HERE), str(copy / "cs336-basics"),
+	path = [str(site), str(HERE), str(copy / "cs336-basics"),
 		os.environ.get("PYTHONPATH", "")]
 	environment = os.environ | {"COURSE_REPORT": str(copy / "report"),
 		"PYTHONPATH": os.pathsep.join(path), "PYTHONDONTWRITEBYTECODE": "1"}
@@ -136,11 +136,12 @@ def rows_of(told, log, end):
 			"status": bad[0] if bad else "ok"}
 
 # name the build
-def build():
-	"""12 digits of a hash of the library and of the modules that call it"""
+def build(site):
+	"""12 digits of a hash of the package: its modules and libraries"""
 	total = hashlib.sha256()
-	for file in [Path(os.environ["LIBSYSTEMS"]), *sorted(MODULES.glob("*.py"))]:
-		total.update(file.read_bytes())
+	for file in sorted((site / "libsystems").iterdir()):
+		if file.suffix in (".py", ".so"):
+			total.update(file.read_bytes())
 	return total.hexdigest()[:12]
 
 # read the script's command line
@@ -148,20 +149,22 @@ def main():
 	parser = argparse.ArgumentParser(prog="course_tests", description=__doc__)
 	parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
 	parser.add_argument("--limit", type=int, default=600)
+	parser.add_argument("site", type=Path)
 	parser.add_argument("tests", type=Path)
 	parser.add_argument("file")
 	args = parser.parse_args()
-	os.environ.setdefault("LIBSYSTEMS", str(HERE / "../../build/libsystems.so"))
+	site = args.site.resolve()
 	signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 	with tempfile.TemporaryDirectory() as folder:
 		copy = Path(folder)
 		make_copy(args.tests.resolve(), copy)
-		told, log, end = run_pytest(copy, args.file, args.device, args.limit)
+		told, log, end = run_pytest(site, copy, args.file, args.device,
+			args.limit)
 	rows = list(rows_of(told, log, end))
 	if any(row["status"].startswith("failed") for row in rows):
 		sys.stderr.write(log)
 	for row in rows:
-		row = row | {"build": build()}
+		row = row | {"build": build(site)}
 		print(*(f"{name}={value}" for name, value in row.items()), sep="\t")
 
 

@@ -3,9 +3,12 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/buckets.h"
 #include "base/error.h"
+#include "base/fit.h"
 #include "cases/ddp_plan.h"
 #include "cases/ddp_steps.h"
+#include "estimate/schedule.h"
 #include "ops/ops.h"
 
 static DdpGiven given = DDP_GIVEN;
@@ -194,21 +197,21 @@ static FittedLink fit_link(DdpCase *c)
 	enum { SIZES_TRIED = 6 };
 	Type type = c->config.wire;
 	size_t most = harness_on_gpu() ? 1 << 25 : 1 << 20;
-	Array x = c->config.sums == SUMS_BY_OPTIMIZER ? comm_parts(c->comm, most, type, MEM_TEMPORARY,
-		"trial").at[comm_rank(c->comm)]
+	Array x = c->config.sums == SUMS_BY_OPTIMIZER
+		? comm_parts(c->comm, most, type, MEM_TEMPORARY,
+			"trial").at[comm_rank(c->comm)]
 		: comm_array(c->comm, most, type, MEM_TEMPORARY, "trial");
 	ops_for(c->device)->draw(c->device, x, most, 1, 4, 1, 1, 0);
 	device_wait(c->device, COMM, device_event(c->device, COMPUTE));
-	double a = 0, b = 0, d = 0, p = 0, q = 0;
+	double a[SIZES_TRIED][MOST_UNKNOWN] = { { 0 } }, t[SIZES_TRIED],
+		fitted[MOST_UNKNOWN];
 	for (int i = 0; i < SIZES_TRIED; i++) {
 		size_t n = most >> 2 * i;
-		double s = (double)n * type_size(type), t = collective_ms(c, x, n);
-		a += 1 / (t * t), b += s / (t * t), d += s * s / (t * t);
-		p += 1 / t, q += s / t;
+		a[i][0] = 1, a[i][1] = (double)n * type_size(type);
+		t[i] = collective_ms(c, x, n);
 	}
-	double o = (p * d - q * b) / (a * d - b * b),
-		per_byte = (q * a - p * b) / (a * d - b * b);
-	return (FittedLink){ fmax(o, 0), 1 / fmax(per_byte, 1e-15) };
+	fit_positive(SIZES_TRIED, 2, a, t, fitted);
+	return (FittedLink){ fitted[0], 1 / fmax(fitted[1], 1e-15) };
 }
 
 // find when gradients are there
@@ -233,8 +236,6 @@ static double *ready_times(DdpCase *c, double bwd_ms)
 }
 
 // find how work on both queues stretches
-typedef struct OverlapStretch { double compute, comm; } OverlapStretch;
-
 static double stretch_factor(double both, double longer)
 {
 	enum { MOST = 4 };
@@ -244,7 +245,7 @@ static double stretch_factor(double both, double longer)
 }
 
 // train with buckets of one size
-static OverlapStretch calibrate(DdpCase *c)
+static QueueStretch calibrate(DdpCase *c)
 {
 	ddp_case_begin(c, true, DDP_BUCKETED, scaled_mb(25));
 	DdpTimes t = ddp_case_steps(c, WATCH_COMM, c->config.warmup,
@@ -252,7 +253,7 @@ static OverlapStretch calibrate(DdpCase *c)
 	double alone = ddp_case_alone(c, (int)c->config.steps),
 		both = fmin(t.comm_ms - t.wait_ms, t.bwd_ms);
 	ddp_case_end(c);
-	return (OverlapStretch){ stretch_factor(both, t.bwd_ms - c->single_bwd_ms),
+	return (QueueStretch){ stretch_factor(both, t.bwd_ms - c->single_bwd_ms),
 		stretch_factor(both, t.comm_ms - alone) };
 }
 
@@ -264,18 +265,15 @@ typedef struct SimulatedBucket { double ready_ms, nbytes; } SimulatedBucket;
 static int form_buckets(const Shape *s, const double *ready, double most,
 	double width, SimulatedBucket *buckets)
 {
+	BucketCutter cutter = { .most = most };
 	int n = 0;
-	size_t end = 0;
 	for (int u = shape_nunits(s) - 1; u >= 0; u--) {
 		Unit unit = shape_unit(s, u);
 		for (int i = unit.first + unit.count - 1; i >= unit.first; i--) {
 			Parameter p = shape_parameter(s, i);
-			if (n == 0 || end - p.offset > most) {
-				end = p.offset + p.count;
-				n++;
-			}
+			n += bucket_begins(&cutter, p.offset, p.count);
 			buckets[n - 1] = (SimulatedBucket){ ready[u],
-				(end - p.offset) * width };
+				(cutter.end - p.offset) * width };
 		}
 	}
 	return n;
@@ -284,37 +282,26 @@ static int form_buckets(const Shape *s, const double *ready, double most,
 // simulate the queue of buckets
 /* ms from the start of the backward pass until both queues are done */
 static double simulate(const SimulatedBucket *b, int n, double bwd_ms,
-	FittedLink link,
-	OverlapStretch s)
+	FittedLink link, QueueStretch stretch)
 {
-	double now = 0, done = 0, left = 0;    /* of the pass; of the bucket */
-	for (int next = 0; done < bwd_ms || next < n || left > 0;) {
-		if (left <= 0 && next < n
-			&& (b[next].ready_ms <= done || done >= bwd_ms)) {
-			left = link.o_ms + b[next].nbytes / link.bytes_per_ms;
-			next++;
-		}
-		bool computes = done < bwd_ms, sends = left > 0;
-		double pass = computes && sends ? 1 / s.compute : 1,
-			wire = computes && sends ? 1 / s.comm : 1,
-			target = !sends && next < n ? b[next].ready_ms : bwd_ms;
-		double dt = computes ? (target - done) / pass : left / wire;
-		if (computes && sends && left / wire < dt)
-			dt = left / wire;
-		now += dt;
-		if (computes && dt * pass >= target - done)
-			done = target;
-		else if (computes)
-			done += dt * pass;
-		if (sends)
-			left = dt * wire >= left * (1 - 1e-12) ? 0 : left - dt * wire;
+	QueueSchedule s = { 0 };
+	double done = 0;                        /* of the pass */
+	for (int i = 0; i < n; i++) {
+		int ready = schedule_add(&s, COMPUTE_QUEUE, fmax(b[i].ready_ms - done,
+			0), -1, -1);
+		schedule_add(&s, COMM_QUEUE, link.o_ms + b[i].nbytes
+			/ link.bytes_per_ms, ready, -1);
+		done = fmax(done, b[i].ready_ms);
 	}
-	return now;
+	schedule_add(&s, COMPUTE_QUEUE, fmax(bwd_ms - done, 0), -1, -1);
+	double ms = schedule_run(&s, stretch);
+	schedule_free(&s);
+	return ms;
 }
 
 // predict a step by both stretches
 static void predict(Row *row, DdpCase *c, const double *ready, FittedLink link,
-	OverlapStretch s)
+	QueueStretch s)
 {
 	Shape shape = studied_shape(c->config.model.size, c->config.model.context);
 	SimulatedBucket *buckets
@@ -324,7 +311,7 @@ static void predict(Row *row, DdpCase *c, const double *ready, FittedLink link,
 		width, buckets);
 	double rest = c->single_ms - c->single_bwd_ms,
 		ideal = simulate(buckets, n, c->single_bwd_ms, link,
-		(OverlapStretch){ 1, 1 }),
+		(QueueStretch){ 1, 1 }),
 		real_one = simulate(buckets, n, c->single_bwd_ms, link, s);
 	row_set(row, "ideal_ms", "%.4f", rest + ideal);
 	row_set(row, "simulated_ms", "%.4f", rest + real_one);
@@ -340,7 +327,7 @@ static void run_buckets(Row *row, const void *config)
 	ddp_case_single(row, c);
 	double *ready = ready_times(c, c->single_bwd_ms);
 	ddp_case_end(c);
-	OverlapStretch s = calibrate(c);
+	QueueStretch s = calibrate(c);
 	predict(row, c, ready, link, s);
 	row_set(row, "o_us", "%.3f", link.o_ms * 1e3);
 	row_set(row, "w_GBps", "%.4f", link.bytes_per_ms * 1e-6);

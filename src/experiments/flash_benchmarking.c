@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/process.h"
 #include "bench/peer.h"
 #include "bench/timing.h"
 #include "bench/training.h"
@@ -24,7 +23,7 @@ static const Option options[] = {
 	HEAD_SIZE_OPTION(&width),
 	HEADS_OPTION(&heads, "1..1024", "heads of a sequence"),
 	BATCH_OPTION_IN(&batch, "1..1024", "sequences"),
-	{ "variant", OPT_CHOICE, &variant, ATTENTION_VARIANTS, "this kernel only" },
+	VARIANT_OPTION(&variant, ATTENTION_VARIANTS, "this kernel only"),
 	RUNS_OPTION_FOR(&runs, "of each pass; a grid has its own"),
 	{ 0 }
 };
@@ -192,7 +191,7 @@ static void run(Row *row, const void *config)
 	Device *d = harness_device();
 	bool low = c->dtype == POLICY_BF16;
 	row_skip(row, "no kernel for these heads");                     /* so far */
-	for (int v = 0; v < NVARIANTS; v++)
+	for (int v = 0; v < NATTENTION_VARIANTS; v++)
 		if (is_wanted_shape(attention_variants[v], low, c->batch, c->heads, c->n))
 			time_passes(d, c, row, attention_variants[v]);
 }
@@ -345,16 +344,6 @@ static void plan_calls(Plan *plan)
 	}
 }
 
-/* sets the environment of the script: our library, and one thread */
-static void name_library(void)
-{
-	char *library = process_beside("libsystems.so");
-	if (setenv("LIBSYSTEMS", library, false) != 0
-			|| setenv("OMP_NUM_THREADS", "1", true) != 0)
-		die("out of host memory");
-	free(library);
-}
-
 // have PyTorch time the calls
 static void run_calls(Row *row, const void *config)
 {
@@ -362,7 +351,8 @@ static void run_calls(Row *row, const void *config)
 	static const char *const ops[] = { CHOICE_NAMES(CALLED_OF) },
 		*const tensors[] = { CHOICE_NAMES(TENSORS_OF) };
 	const CallConfig *c = config;
-	name_library();
+	if (setenv("OMP_NUM_THREADS", "1", true) != 0)
+		die("out of host memory");
 	peer_measure(row, LIMIT_S, "pytorch_sdpa.py", "calls "
 		"--op %s --tensors %s --dtype %s --n %ld --d %ld",
 		ops[c->op], tensors[c->tensors], policies[c->dtype].name, c->n, c->d);

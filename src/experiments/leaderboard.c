@@ -100,7 +100,8 @@ static void settle_options(void)
 	if (given.batch % given.ranks != 0)
 		usage_error("--batch %ld: expected a multiple of --ranks, %ld",
 			given.batch, given.ranks);
-	if (given.precision == POLICY_FP16 || given.precision == POLICY_TF32)
+	if (given.precision == POLICY_FP16 || given.precision == POLICY_TF32
+		|| given.precision == POLICY_FP8)
 		usage_error("--precision %s: expected fp32, bf16, bf16-stream or "
 			"bf16-state", policies[given.precision].name);
 	if (how.strategy >= 0 && how.strategy < ZERO2)

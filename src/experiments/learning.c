@@ -10,8 +10,7 @@
 #include "base/file.h"
 #include "base/random.h"
 #include "bench/harness.h"
-#include "train/step.h"
-#include "cases/text.h"
+#include "cases/text_training.h"
 #include "train/checkpoint.h"
 #include "ops/array.h"
 
@@ -36,29 +35,6 @@ static const Shape shape = {
 static const double peak_lr = 3e-3;
 static const Windows held_out = { PASSES * BATCH, CONTEXT };
 
-// set the learning rate of a step
-static double learning_rate(long step)
-{
-	long warmup = steps / 20 + 1;
-	if (step < warmup)
-		return peak_lr * (step + 1) / warmup;
-	return peak_lr * (0.05 + 0.95 * 0.5 * (1
-		+ cos(M_PI * (step - warmup) / (steps - warmup))));
-}
-
-// measure the held-out loss
-static double held_out_loss(Model *m, const Text *t, Batch *b)
-{
-	double sum = 0;
-	for (size_t pass = 0; pass < PASSES; pass++) {
-		for (size_t i = 0; i < b->B; i++)
-			text_window(t, text_held_out(t, held_out, pass * b->B + i), b->T,
-				b->tokens + i * b->T, b->targets + i * b->T);
-		sum += model_forward(m, b->tokens, b->targets, b->B, b->T, false);
-	}
-	return sum / PASSES;
-}
-
 // train and record the curve
 typedef struct LearningConfig { int precision; } LearningConfig;
 static const Key keys[] = { KEY(LearningConfig, precision, PRECISIONS), { 0 } };
@@ -72,8 +48,10 @@ static void run(Row *row, const void *config)
 	Text text = text_read(path, 16 * (shape.context + 1));
 	Model *m = model_new(harness_device(), &shape, &policies[c->precision],
 		harness_seed);
-	Optimizer adamw = adamw_new(m, peak_lr, 0.9, 0.95, 1e-8, 0.1);
-	Batch b = batch_random(BATCH, shape.context, shape.vocab, harness_seed);
+	TextTraining of = { .m = m, .text = &text, .peak_lr = peak_lr,
+		.steps = steps, .seed = harness_seed,
+		.adamw = adamw_new(m, peak_lr, 0.9, 0.95, 1e-8, 0.1),
+		.batch = batch_random(BATCH, shape.context, shape.vocab, harness_seed) };
 	// set the baselines of the text
 	row_set(row, "bytes", "%zu", text.n);
 	row_set(row, "parameters", "%zu", m->count);
@@ -84,16 +62,13 @@ static void run(Row *row, const void *config)
 		text_bigram_bound_nats(&text, held_out));
 	double sum = 0, ms = 0;
 	for (long step = 0, since = 0; step < steps; step++) {
-		text_windows(&text, 0, text.ntrain, harness_seed, step, b.B, b.T,
-			b.tokens, b.targets);
-		adamw.settings.lr = learning_rate(step);
-		StepTime t = timed_step(m, &adamw, &b, MODE_TRAIN);
+		StepTime t = text_training_step(&of, step);
 		sum += t.loss, ms += t.step_ms, since++;
 		// record the curve at a recorded step
 		if (step % EVERY == 0 || step + 1 == steps) {
 			row_set(row, "step", "%ld", step);
 			row_set(row, "train_nats", "%.6f", sum / since);
-			row_set(row, "held_out_nats", "%.6f", held_out_loss(m, &text, &b));
+			row_set(row, "held_out_nats", "%.6f", text_held_out_nats(&of, held_out));
 			row_set(row, "step_ms", "%.3f", ms / since);
 			if (step + 1 == steps)
 				sample(m, row);

@@ -138,9 +138,10 @@ static void free_profile(Profiled *p)
 	NEXT(ATTENTION, "attention", "attention_ms") \
 	NEXT(FEED_FORWARD, "feed-forward", "ffn_ms") \
 	NEXT(OPTIMIZER, "optimizer", "optimizer_ms") NEXT(REST, "rest", "rest_ms")
-typedef enum { CHOICE_IDS(KERNEL_CLASSES_OF) NCLASSES } KernelClass;
-static const char *const class_names[] = { CHOICE_NAMES(KERNEL_CLASSES_OF) },
-	*const class_columns[] = {
+typedef enum { CHOICE_IDS(KERNEL_CLASSES_OF) NKERNEL_CLASSES } KernelClass;
+static const char *const kernel_class_names[] = {
+	CHOICE_NAMES(KERNEL_CLASSES_OF) },
+	*const kernel_class_columns[] = {
 #define COLUMN_OF(id, name, column) column,
 	KERNEL_CLASSES_OF(COLUMN_OF, COLUMN_OF)
 };
@@ -162,7 +163,7 @@ static KernelClass class_of(const Profile *p, const Activity *w)
 		return MATMUL;
 	for (int s = w->range; s >= 0; s = p->ranges[s].parent)
 		for (KernelClass c = SOFTMAX; c < REST; c++)
-			if (strcmp(p->ranges[s].name, class_names[c]) == 0)
+			if (strcmp(p->ranges[s].name, kernel_class_names[c]) == 0)
 				return c;
 	return REST;
 }
@@ -170,7 +171,7 @@ static KernelClass class_of(const Profile *p, const Activity *w)
 // sum the kernels of a range
 typedef struct RangeSum {
 	int activities, kernels, ranges;
-	double busy_us, projected_us, event_us, class_us[NCLASSES];
+	double busy_us, projected_us, event_us, class_us[NKERNEL_CLASSES];
 } RangeSum;
 
 // add up the kernels that ran in a range
@@ -249,8 +250,8 @@ static void set_busy(Row *row, const RangeSum *s, bool seen)
 	set_if(row, "busy_ms", seen, s->busy_us * 1e-3);
 	set_if(row, "projected_ms", seen, s->projected_us * 1e-3);
 	set_if(row, "busy_fraction", seen, s->busy_us / s->projected_us);
-	for (KernelClass c = 0; c < NCLASSES; c++)
-		set_if(row, class_columns[c], seen, s->class_us[c] * 1e-3);
+	for (KernelClass c = 0; c < NKERNEL_CLASSES; c++)
+		set_if(row, kernel_class_columns[c], seen, s->class_us[c] * 1e-3);
 }
 
 // give a row for each range of a step
@@ -334,7 +335,7 @@ static void run_kernels(Row *row, const void *config)
 			row_set(row, "range", "%s", ranges[r].label);
 			row_set(row, "rank", "%d", t + 1);
 			row_set(row, "kernel", "%s", totals[t].name);
-			row_set(row, "class", "%s", class_names[totals[t].class]);
+			row_set(row, "class", "%s", kernel_class_names[totals[t].class]);
 			row_set(row, "fraction", "%.4f", totals[t].us / all);
 			row_set(row, "total_ms", "%.4f", totals[t].us * 1e-3);
 			row_set(row, "calls", "%d", totals[t].calls);
@@ -376,7 +377,7 @@ static void run_timeline(Row *row, const void *config)
 	for (size_t i = 0; i < p->nactivities; i++) {
 		const Activity *w = &p->activities[i];
 		KernelClass class = class_of(p, w);
-		set_interval(row, DEPTH + class, class_names[class], w->name,
+		set_interval(row, DEPTH + class, kernel_class_names[class], w->name,
 			w->start_us - zero, w->end_us - zero);
 	}
 	free_profile(&profiled);

@@ -42,6 +42,8 @@ static struct Bounds {
 
 static struct Bounds choose_bounds(const Device *device, const Policy *policy)
 {
+	if (policy->fp8)
+		return (struct Bounds){ 2e-2, 0.12, 0.35, 2e-2, 1e-2, true };
 	if (strcmp(policy->name, "fp32") != 0)
 		return (struct Bounds){ 2e-2, 2e-2, 2e-2, 1e-2, 1e-2, true };
 	if (strcmp(device->backend->name, "cpu") != 0)

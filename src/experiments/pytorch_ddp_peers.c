@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "bench/peer.h"
-#include "cases/ddp_steps.h"
+#include "cases/sharding_case.h"
 
 static PeerFilter only;
 static long gpus = 2, batch = 4, context = 512, warmup = 5, steps = 10,
@@ -13,8 +13,10 @@ static double bucket_mb = 25;
 // list the options of pytorch_ddp_peers
 static const Option options[] = {
 	PEER_OPTIONS(only, "ours, ours-bf16-wire, pytorch-eager, pytorch-compiled, "
-		"pytorch-compiled-whole, pytorch-compiled-blocks or "
-		"pytorch-best-blocks"),
+		"pytorch-compiled-whole, pytorch-compiled-blocks, "
+		"pytorch-best-blocks; of the sweep `sharded` also ours-zero1, "
+		"ours-fsdp, pytorch-eager-zero1, pytorch-eager-fsdp2, "
+		"pytorch-eager-libsystems-ddp or pytorch-eager-libsystems-fsdp"),
 	{ "gpus", OPT_INT, &gpus, "2..64", "ranks, a GPU each" },
 	BUCKET_OPTION(&bucket_mb, "megabytes in a bucket of PyTorch"),
 	BATCH_OPTION_IN(&batch, "1..1024", "sequences in a rank's batch"),
@@ -92,48 +94,84 @@ static void plan(Plan *plan)
 		{ POLICY_BF16, "pytorch-compiled" }, { 0 } }, 0, NTRAINED - 1);
 }
 
+static void plan_one_size(Plan *plan, const PeerForm *forms)
+{
+	plan_forms(plan, forms, only.size ? 0 : SIZE_XL,
+		only.size ? NTRAINED - 1 : SIZE_XL);
+}
+
 static void plan_classes(Plan *plan)
 {
-	plan_forms(plan, (const PeerForm[]){ { POLICY_BF16, "pytorch-compiled" },
-		{ POLICY_BF16, "pytorch-eager" }, { POLICY_FP32, "pytorch-eager" },
-		{ 0 } }, only.size ? 0 : SIZE_XL, only.size ? NTRAINED - 1 : SIZE_XL);
+	plan_one_size(plan, (const PeerForm[]){
+		{ POLICY_BF16, "pytorch-compiled" }, { POLICY_BF16, "pytorch-eager" },
+		{ POLICY_FP32, "pytorch-eager" }, { 0 } });
+}
+
+static void plan_sharded(Plan *plan)
+{
+	plan_one_size(plan, (const PeerForm[]){
+		{ POLICY_BF16, "ours" }, { POLICY_BF16, "ours-zero1" },
+		{ POLICY_BF16, "ours-fsdp" }, { POLICY_BF16, "pytorch-eager" },
+		{ POLICY_BF16, "pytorch-eager-libsystems-ddp" },
+		{ POLICY_BF16, "pytorch-eager-zero1" },
+		{ POLICY_BF16, "pytorch-eager-fsdp2" },
+		{ POLICY_BF16, "pytorch-eager-libsystems-fsdp" }, { 0 } });
 }
 
 // have PyTorch train on several GPUs
+static const char *container_of(const char *impl)
+{
+	static const char *const containers[] = { "libsystems-ddp",
+		"libsystems-fsdp", "zero1", "fsdp2", NULL };
+	const char *const *c = containers;
+	while (*c && strstr(impl, *c) == NULL)
+		c++;
+	return *c ? *c : "ddp";
+}
+
 static void ask_pytorch(Row *row, const DdpPeerConfig *c, const char *how)
 {
 	const char *form = c->impl + strlen("pytorch-"),
 		*parts = strstr(form, "-blocks") ? " --blocks"
 		: strstr(form, "-whole") ? " --whole" : "";
 	peer_measure(row, limit_s, "pytorch_ddp.py", "--impl %.*s%s%s "
-		"--size %s --precision %s --ranks %ld --bucket_mb %g --context %ld "
+		"--container %s --size %s --precision %s --ranks %ld --bucket_mb %g --context %ld "
 		"--batch %ld --warmup %ld --steps %ld --seed %ld",
-		(int)strcspn(form, "-"), form, parts, how, model_sizes[c->size].name,
+		(int)strcspn(form, "-"), form, parts, how, container_of(form),
+		model_sizes[c->size].name,
 		policies[c->precision].name, c->ranks, c->bucket_mb, context, batch,
 		warmup, steps, harness_seed);
 }
 
 // train on several GPUs ourselves
+static ShardingConfig our_config(const DdpPeerConfig *c)
+{
+	Strategy s = strstr(c->impl, "zero1") ? ZERO1
+		: strstr(c->impl, "fsdp") ? FSDP : DDP;
+	return (ShardingConfig){ { { c->size, context, c->precision, FUSION_FUSED },
+		.batch = batch, .kind = DDP_BUCKETED, .bucket_mb = c->bucket_mb,
+		.wire = s != DDP || strstr(c->impl, "bf16-wire") ? BF16 : FP32,
+		.sums = SUMS_BY_OPTIMIZER, .ranks = c->ranks, .warmup = warmup,
+		.steps = steps }, .strategy = s, .prefetch = s == FSDP };
+}
+
 static void train_ours(Row *row, const DdpPeerConfig *c)
 {
-	DdpConfig config = { { c->size, context, c->precision, FUSION_FUSED },
-		.batch = batch, .kind = DDP_BUCKETED, .bucket_mb = c->bucket_mb,
-		.wire = strstr(c->impl, "bf16-wire") ? BF16 : FP32,
-		.sums = SUMS_BY_OPTIMIZER,
-		.ranks = c->ranks, .warmup = warmup, .steps = steps };
-	DdpCase *run = ddp_case(row, &config);
+	ShardingConfig config = our_config(c);
+	ShardingCase *both = sharding_case(row, &config);
+	DdpCase *run = both->run;
 	ddp_case_begin(run, false, 0, 0);
 	DdpTimes alone = ddp_case_steps(run, 0, warmup, steps);
 	ddp_case_end(run);
-	ddp_case_begin(run, true, config.kind, config.bucket_mb);
+	sharding_case_begin(both);
 	DdpTimes all = ddp_case_steps(run, 0, warmup, steps);
-	ddp_case_check(run);
+	if (config.strategy == DDP)
+		ddp_case_check(run);
 	row_set_time(row, "single", alone.step);
 	row_set_time(row, "step", all.step);
 	row_set(row, "ratio", "%.6f", all.step.median / alone.step.median);
 	row_set(row, "peak_MiB", "%.1f", run->device->total_peak / 1048576.0);
-	ddp_case_end(run);
-	ddp_case_close(&run);
+	sharding_case_close(&both);
 }
 
 static void run(Row *row, const void *config)
@@ -155,5 +193,7 @@ const Experiment experiment = {
 	.options = options, .cpu_scale = SCALED, .sweeps = SWEEPS(
 		{ "step", keys, plan, run, .ranks = ranks_of,
 			.limit_s = GROUP_LIMIT_S },
-		{ "classes", keys, plan_classes, run_classes }),
+		{ "classes", keys, plan_classes, run_classes },
+		{ "sharded", keys, plan_sharded, run, .ranks = ranks_of,
+			.limit_s = GROUP_LIMIT_S }),
 };

@@ -1,8 +1,6 @@
 """pytorch_sdpa: times PyTorch's attention, and compares its errors with ours"""
 import contextlib
-import importlib
 import math
-import os
 import statistics
 import sys
 import time
@@ -204,14 +202,17 @@ class Wide(torch.autograd.Function):
 
 
 # load our functions for PyTorch
-def ours(module, name):
-	sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../python"))
-	return getattr(importlib.import_module(module), name).apply
+def our_package():
+	try:
+		import libsystems
+	except ImportError as error:
+		sys.exit(f"pytorch_sdpa: {error}: make site installs it")
+	return libsystems
 
 
 def our_attention():
-	attend = ours("flash_attention", "FlashAttention")
-	return lambda q, k, v: attend(q, k, v, True)
+	attend = our_package().flash_attention
+	return lambda q, k, v: attend(q, k, v, causal=True)
 
 
 # time calls that nobody waits for
@@ -230,7 +231,7 @@ def callees(op, on_gpu):
 	"""what is called, and in which context, by name"""
 	nothing = contextlib.nullcontext
 	if op == "rmsnorm":
-		return {"ours": (ours("rmsnorm", "RMSNorm"), nothing), "pytorch": (
+		return {"ours": (our_package().rms_norm, nothing), "pytorch": (
 			lambda x, g: F.rms_norm(x, g.shape, g, EPS), nothing)}
 	theirs = lambda q, k, v: F.scaled_dot_product_attention(q, k, v,
 		is_causal=True)

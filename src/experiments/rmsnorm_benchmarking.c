@@ -24,7 +24,8 @@
 	NEXT(PACKS, "packs", &in_one, NORM_PACKS, false)                 \
 	NEXT(AHEAD, "ahead", &in_one, NORM_AHEAD, false)                 \
 	NEXT(WARP, "warp", &in_one, NORM_WARP, false)                    \
-	NEXT(LOOPED, "looped", &in_one, NORM_LOOPED, false)
+	NEXT(LOOPED, "looped", &in_one, NORM_LOOPED, false)              \
+	NEXT(CLUSTER, "cluster", &in_one, NORM_CLUSTER, false)
 enum { CHOICE_IDS(VARIANTS_OF) NVARIANTS, FIRST_VERSION = TWO_READS };
 
 static long rows, width, repeats;
@@ -33,9 +34,9 @@ static const Option options[] = {
 	ROWS_OPTION(&rows),
 	WIDTH_OPTION(&width, "1..1048576"),
 	REPEATS_OPTION(&repeats),
-	{ "precision", OPT_CHOICE, &precision, COMMON_TYPES, "only this format" },
-	{ "variant", OPT_CHOICE, &variant, CHOICES(VARIANTS_OF),
-		"only this variant of ours" },
+	PRECISION_OPTION_OF(&precision, COMMON_TYPES, "only this format"),
+	VARIANT_OPTION(&variant, CHOICES(VARIANTS_OF),
+		"only this variant of ours"),
 	{ 0 }
 };
 

@@ -10,16 +10,16 @@
 #include "cases/ddp_steps.h"
 #include "cases/text.h"
 
-#define STRATEGIES_OF(FIRST, NEXT) \
+#define RESUME_STRATEGIES_OF(FIRST, NEXT) \
 	FIRST(DDP, "ddp") NEXT(SHARDED, "sharded") NEXT(ZERO1, "zero1") \
 	NEXT(ZERO2, "zero2") NEXT(FSDP, "fsdp")
-#define STRATEGIES CHOICES(STRATEGIES_OF)
-typedef enum { CHOICE_IDS(STRATEGIES_OF) NSTRATEGIES } ResumeStrategy;
+#define RESUME_STRATEGIES CHOICES(RESUME_STRATEGIES_OF)
+enum { CHOICE_IDS(RESUME_STRATEGIES_OF) };
 typedef struct ResumeConfig {
 	int strategy, precision, transport;
 	long batch, ranks;               /* batch: sequences of all ranks */
 } ResumeConfig;
-static const Key keys[] = { KEY(ResumeConfig, strategy, STRATEGIES),
+static const Key keys[] = { KEY(ResumeConfig, strategy, RESUME_STRATEGIES),
 	KEY(ResumeConfig, precision, COMMON_TYPES),
 	KEY(ResumeConfig, transport, TRANSPORTS),
 	KEY(ResumeConfig, batch), KEY(ResumeConfig, ranks), { 0 } };
@@ -31,9 +31,9 @@ static long steps = 60, every = 10, save_every, head_chunk;
 static int update;
 static const Option options[] = {
 	TEXT_OPTION(&path),
-	STRATEGY_OPTION(&given.strategy, STRATEGIES, "what ranks share out"),
-	{ "precision", OPT_CHOICE, &given.precision, COMMON_TYPES,
-		"of matmuls, and of gradients that travel" },
+	STRATEGY_OPTION(&given.strategy, RESUME_STRATEGIES, "what ranks share out"),
+	PRECISION_OPTION_OF(&given.precision, COMMON_TYPES,
+		"of matmuls, and of gradients that travel"),
 	TRANSPORT_OPTION(&given.transport),
 	BATCH_OPTION_IN(&given.batch, "1..4096",
 		"sequences of all ranks together"),

@@ -306,7 +306,7 @@ static double derived_bytes(const TensorCase *c)
 	double n = c->config.tp, N = (double)c->run->config.batch * m->shape.context,
 		C = m->shape.d_model, L = m->shape.layers, real = type_size(TYPE_REAL),
 		again = c->config.norms == KEEP_NORMS ? 0 : 2 * L + 1,
-		rows = (4 * L + 2 + again) * width_of(m, OP_NORM)
+		rows = (4 * L + 2 + again) * width_of(m, OP_LINEAR)
 		+ 4 * L * width_of(m, OP_LINEAR) + width_of(m, OP_EMBEDDING)
 		+ width_of(m, OP_RESIDUAL);
 	return (n - 1) / n * (N * C * rows + 3 * n * N * real

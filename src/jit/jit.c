@@ -13,6 +13,7 @@
 #include "jit/kernel_cache.h"
 #include "ops/array.h"
 #include "ops/elementary.h"
+#include "ops/naive_attention.h"
 
 // the state of the recorder
 typedef struct LoadedKernel {
@@ -441,6 +442,13 @@ static void jit_clip(Device *d, real *factor, Array squares, double most)
 }
 
 // start and stop recording
+/* of the kernels of attention, the one that consists of recorded operations */
+static const AttentionKernel recorded_kernels[] = {
+	{ "naive", naive_attention_supports, naive_attention_forward,
+		naive_attention_backward, naive_attention_scratch, true },
+	{ 0 }
+};
+
 static Ops recorded_ops(const Ops *eager)
 {
 	Ops ops = { .reads = eager->reads, .elementary = eager->elementary,
@@ -450,7 +458,8 @@ static Ops recorded_ops(const Ops *eager)
 		.embedding_backward = jit_embedding_backward,
 		.layernorm_forward = jit_layernorm_forward,
 		.layernorm_backward = jit_layernorm_backward, .sgd = jit_sgd,
-		.add_squares = jit_add_squares, .clip = jit_clip };
+		.add_squares = jit_add_squares, .clip = jit_clip,
+		.attention_kernels = recorded_kernels };
 	ops_by_formulas(&ops);
 	return ops;
 }

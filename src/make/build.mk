@@ -170,6 +170,12 @@ ifdef SHARED
 build/package/libsystems.pc: $(SHARED) $(SHARED64) FORCE # also of another B
 	@bash src/make/package.sh $(@D) $(SHARED) $(SHARED64)
 endif
+SITE := $(SHARED:%/libsystems.so=%/site/stamp)
+build/torch.text: TEXT = $(shell python3 src/python/backend.py 2>/dev/null)
+$(SITE): build/torch.text src/make/site.sh src/make/package.sh $(SHARED) \
+		$(SHARED64) $(wildcard src/python/*.* src/python/libsystems/*.*)
+	@MAKEFLAGS='$(MAKEOVERRIDES)' bash src/make/site.sh $(@D) $<
+	@touch $@
 F64_PROGRAMS += tests/ops/test_gradients
 F64_PROGRAMS += tests/ops/test_formulas
 F64_PROGRAMS += tests/model/test_model
@@ -274,7 +280,7 @@ ifeq ($(B),build) # only programs of the normal build measure
 $(foreach table,$(TABLES),$(eval \
 	$(call table_rule,$(table),$(call program,$(table)))))
 $(patsubst %,tables/$(MACHINE)/%.tsv,flash_benchmarking-errors \
-	flash_benchmarking-calls course_tests): | $(SHARED)
+	flash_benchmarking-calls pytorch_ddp_peers course_tests): | $(SITE)
 define after # $1: table
 tables/$(MACHINE)/$1.tsv: | $(BEFORE)
 BEFORE := tables/$(MACHINE)/$1.tsv
@@ -290,7 +296,7 @@ define tables_rule # $1: a problem that has tables
 $1: $(TABLES_$1:%=tables/$(MACHINE)/%.tsv)
 endef
 define tests_rule # $1: a problem that has none
-$1: $(call tests_of,$1) $(if $(call scripts_of,$1),$(PROGRAMS) $(SHARED))
+$1: $(call tests_of,$1) $(if $(call scripts_of,$1),$(PROGRAMS) $(SITE))
 	@for test in $(call tests_of,$1); do $$$$test; done
 	@for test in $(call scripts_of,$1); do \
 		BUILD=$(B) bash $$$$test || [ $$$$? = 77 ]; done
@@ -314,7 +320,7 @@ NO_TESTS := echo 'make: no cmocka, no tests (libcmocka-dev; make deps)' >&2
 RUN_TESTS = $(if $(HAVE_CMOCKA),,$(NO_TESTS); exit 2;) \
 	$(ALONE) SKIPPED='$(SKIPPED)' OMP_WAIT_POLICY=passive \
 	bash src/make/test.sh $(B) $(TEST_PROGRAMS) $(TEST_SCRIPTS)
-build/test-results.tsv: $(PROGRAMS) $(TEST_PROGRAMS) $(SHARED) \
+build/test-results.tsv: $(PROGRAMS) $(TEST_PROGRAMS) $(SITE) \
 		$(foreach kind,sh py,$(call below,tests,*.$(kind))) \
 		$(call below,src,*.py) $(wildcard src/make/* src/weave/* src/values/*)
 	-@$(RUN_TESTS)

@@ -92,7 +92,8 @@ function note_makers(    f, id, word) {
 		word = kind[id] == "function" ? name[id] : ""
 		if (kind[id] == "other" && assigned_name(id) != "")
 			word = assigned_name(id)
-		if (f ~ /^src\/ops\/(cpu|cuda)\// && word ~ /^(cpu|cuda)_/) {
+		if (f ~ /^src\/ops\/((cpu|cuda)\/|formulas\.c)/ &&
+				word ~ /^(cpu|cuda|formula)_/) {
 			is_maker[f] = 1
 			make_by(word, f)
 		}
@@ -115,11 +116,11 @@ function assigned_name(id,    k) {
 
 function make_by(word, f) {
 	makers[word] = makers[word] f " "
-	sub(/^(cpu|cuda)_/, "", word)
+	sub(/^(cpu|cuda|formula)_/, "", word)
 	makers[word] = makers[word] f " "
 }
 function note_uses(f,    i, word) {
-	if (f ~ /^src\/ops\/((dispatch|ops)\.c|.*\.h)$/)
+	if (f ~ /^src\/ops\/((dispatch|ops|cuda\/operations)\.c|.*\.h)$/)
 		return
 	for (i = 1; i <= count[f]; i++) {
 		word = T[f, i]

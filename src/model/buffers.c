@@ -1,5 +1,7 @@
 #include "model/buffers.h"
 
+#include "ops/array_as.h"
+
 Array temporary(Model *m, size_t n, Type type, const char *what)
 {
 	return array_new(m->device, n, type, MEM_TEMPORARY, what);
@@ -24,15 +26,10 @@ void array_drop(Model *m, Array *a)
 
 Array cast_if_needed(Model *m, Array x, size_t n, Type type)
 {
-	if (m->ops->reads(m->device, x.type, type))
-		return (Array){ x.at, type };
-	Array copy = temporary(m, n, type, "cast");
-	m->ops->cast(m->device, copy, x, n);
-	return copy;
+	return array_as(m->device, x, n, type);
 }
 
 void release_cast(Model *m, Array *copy, Array x)
 {
-	if (copy->at != x.at)
-		array_drop(m, copy);
+	array_as_end(m->device, copy, x);
 }

@@ -71,7 +71,7 @@ static void forward_in_chunks(Model *m, Array *norm, bool keep)
 	new_losses(m);
 	if (keep) {
 		m->dnorm = array_new(m->device, N * C, m->fused
-			? m->policy->op[OP_NORM].output : TYPE_REAL, MEM_ACTIVATION,
+			? m->policy->op[OP_LINEAR].output : TYPE_REAL, MEM_ACTIVATION,
 			"d ln_final");
 		m->dhead = array_new(m->device, V * C, TYPE_REAL, MEM_ACTIVATION,
 			"d lm_head");

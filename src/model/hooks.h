@@ -22,4 +22,28 @@ typedef struct Hooks {
 	void (*after_update)(void *self);
 } Hooks;
 
+// declare calls of hooks, and who listens to all of them
+typedef enum HookKind { BEFORE_UNIT, AFTER_UNIT, GRADIENT_READY, BEFORE_UPDATE,
+	AFTER_UPDATE } HookKind;
+
+typedef struct HookCall {
+	HookKind kind;
+	int first, count;                /* the unit, or the parameters */
+	bool backward;
+} HookCall;
+
+typedef struct HookListener {
+	void *self;
+	void (*hear)(void *self, const HookCall *call);
+} HookListener;
+
+/* is there such a hook? */
+bool  hooks_have(const Hooks *h, HookKind kind);
+/* calls the hook, if there is one */
+void  hooks_call(const Hooks *h, const HookCall *call);
+/* hooks of the kinds for which `wanted` is true, each of which tells the
+ * listener; it must outlast them */
+Hooks hooks_heard_by(HookListener *listener,
+	const bool wanted[AFTER_UPDATE + 1]);
+
 #endif

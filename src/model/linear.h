@@ -1,14 +1,8 @@
-/* linear.h: linear layers and the matmuls of attention, under the policy */
+/* linear.h: linear layers under the policy, and their casts of weights */
 #ifndef MODEL_LINEAR_H
 #define MODEL_LINEAR_H
 
-#include "model/state.h"
-
-/* `count` adjacent parameters of equal width, used as one weight W (rows,
- * columns) whose rows are those of all, one parameter below the other */
-typedef struct ParamSpan {
-	int first, count;
-} ParamSpan;
+#include "model/parameters.h"
 
 /* Y (N, rows) = X (N, columns) W^T */
 void linear_forward(Model *m, Array Y, Array X, ParamSpan W, size_t N);
@@ -21,9 +15,7 @@ void linear_weight_gradient(Model *m, Array dW, Array dY, Array X, ParamSpan W,
 /* adds to the gradients of W and announces them */
 void linear_backward_weight(Model *m, Array dY, Array X, ParamSpan W,
 	double beta, size_t N);
-/* C = A B for a batch of matmuls of attention; A and B have nA and nB
- * elements */
-void attention_matmul(Model *m, Array C, Array A, size_t nA, Array B,
-	size_t nB, Matmul shape);
+/* frees the casts of `count` parameters from `first` on */
+void linear_drop_casts(Model *m, int first, int count);
 
 #endif

@@ -7,6 +7,8 @@
 
 #include "base/error.h"
 #include "model/buffers.h"
+#include "model/fp8.h"
+#include "model/linear.h"
 #include "model/path.h"
 #include "model/rank_rows.h"
 #include "model/span.h"
@@ -170,6 +172,7 @@ static Model *new_bare(Device *device, const Shape *whole, const Policy *policy,
 	m->loss_scale = policy->op[OP_LINEAR].output == FP16 ? 65536 : 1;
 	m->share = 1;
 	device_upload(device, m->nonfinite, &(int32_t){ 0 }, sizeof *m->nonfinite);
+	m->fp8 = fp8_new(m);
 	tabulate_rope(m);
 	return m;
 }
@@ -203,6 +206,7 @@ void model_free(Model **model)
 {
 	Model *m = *model;
 	model_clear(m);
+	fp8_free(m);
 	if (m->compute_weights.at != m->weights.at)
 		device_free(m->device, m->compute_weights.at);
 	void *const all[] = { m->weights.at, m->gradients.at, m->cosine.at,
@@ -285,6 +289,7 @@ void model_clear(Model *m)
 		&m->losses, &m->lse, &m->dnorm, &m->dhead };
 	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
 		array_drop(m, ends[i]);
+	linear_drop_casts(m, 0, shape_nparameters(&m->shape));
 	m->has_activations = false;
 }
 

@@ -4,6 +4,12 @@
 
 #include "model/state.h"
 
+/* `count` adjacent parameters of equal width, used as one weight W (rows,
+ * columns) whose rows are those of all, one parameter below the other */
+typedef struct ParamSpan {
+	int first, count;
+} ParamSpan;
+
 /* the arrays of parameter i; the gradient exists from the first backward
  * pass on */
 Array model_weight(const Model *m, int i);

@@ -7,6 +7,7 @@
 #include "model/linear.h"
 #include "model/parameters.h"
 #include "model/recompute.h"
+#include "ops/naive_attention.h"
 
 // drop a tensor unless it is kept
 static void drop_unless_kept(Model *m, bool keep, Array *a)
@@ -16,19 +17,48 @@ static void drop_unless_kept(Model *m, bool keep, Array *a)
 }
 
 // compute attention
-static Matmul head_matmul(const Model *m)
+static Heads heads_of(const Model *m, Array x)
 {
-	size_t T = m->T, H = m->shape.heads, D = m->shape.d_head, A = H * D;
-	return (Matmul){
-		.m = T, .outer = m->B, .inner = H, .alpha = 1,
-		.step_a = { T * A, D }, .step_b = { T * A, D }, .step_c = { T * A, D },
-	};
+	size_t D = m->shape.d_head, A = m->shape.heads * D;
+	return (Heads){ x, m->T * A, A, D };
+}
+
+static Heads cast_heads(Model *m, Array x)
+{
+	size_t n = m->B * m->T * m->shape.heads * m->shape.d_head;
+	return heads_of(m, cast_if_needed(m, x, n, m->policy->op[OP_SCORES].input));
+}
+
+/* attention of a block; release_attention frees what is cast for it */
+static Attention take_attention(Model *m, const Activations *s)
+{
+	size_t T = m->T, D = m->shape.d_head;
+	return (Attention){ .B = m->B, .H = m->shape.heads, .seqlen_q = T,
+		.seqlen_k = T, .D = D, .group = 1, .scale = 1 / sqrt(D), .causal = true,
+		.q = cast_heads(m, s->q), .k = cast_heads(m, s->k),
+		.v = cast_heads(m, s->v), .o = heads_of(m, s->o), .P = s->P };
+}
+
+static void release_attention(Model *m, Attention *a, const Activations *s)
+{
+	release_cast(m, &a->v.x, s->v);
+	release_cast(m, &a->k.x, s->k);
+	release_cast(m, &a->q.x, s->q);
+}
+
+static void rotate(Model *m, Array *x, const char *what)
+{
+	size_t B = m->B, T = m->T, H = m->shape.heads, D = m->shape.d_head;
+	Array from = *x;
+	if (m->policy->op[OP_ROPE].output != from.type)
+		*x = activation(m, B * T * H * D, OP_ROPE, what);
+	m->ops->rope(m->device, *x, from, m->cosine, m->sine, B, T, H, D, 1);
+	release_cast(m, &from, *x);
 }
 
 static void attention_forward(Model *m, int layer, Activations *s, bool keep)
 {
-	size_t B = m->B, T = m->T, H = m->shape.heads, D = m->shape.d_head,
-		A = H * D, N = B * T;
+	size_t H = m->shape.heads, N = m->B * m->T, A = H * m->shape.d_head;
 	Array *const projections[3] = { &s->q, &s->k, &s->v };
 	static const char *const names[3] = { "attn.q", "attn.k", "attn.v" };
 	for (int i = 0; i < 3; i++) {
@@ -37,27 +67,17 @@ static void attention_forward(Model *m, int layer, Activations *s, bool keep)
 			(ParamSpan){ in_block(m, layer, P_Q + i), 1 }, N);
 	}
 	drop_unless_kept(m, keep, &s->norm1);
-	m->ops->rope(m->device, s->q, s->q, m->cosine, m->sine, B, T, H, D, 1);
-	m->ops->rope(m->device, s->k, s->k, m->cosine, m->sine, B, T, H, D, 1);
-	// compute P and P V
-	Matmul scores = head_matmul(m), values = scores;
-	scores.n = T, scores.k = D, scores.trans_b = true;
-	scores.lda = scores.ldb = A, scores.ldc = T;
-	scores.step_c[0] = H * T * T, scores.step_c[1] = T * T;
-	values.n = D, values.k = T;
-	values.lda = T, values.ldb = values.ldc = A;
-	values.step_a[0] = H * T * T, values.step_a[1] = T * T;
-	s->P = activation(m, N * H * T, OP_SCORES, "attn.softmax");
-	RANGE(m->device, "scores")
-		attention_matmul(m, s->P, s->q, N * A, s->k, N * A, scores);
-	RANGE(m->device, "softmax")
-		m->ops->softmax_forward(m->device, s->P, s->P, 1 / sqrt(D), B * H, T);
-	s->o = activation(m, N * A, OP_VALUES, "attn.values");
-	RANGE(m->device, "values")
-		attention_matmul(m, s->o, s->P, N * H * T, s->v, N * A, values);
-	drop_unless_kept(m, keep, &s->q);
-	drop_unless_kept(m, keep, &s->k);
-	drop_unless_kept(m, keep, &s->v);
+	for (int i = 0; i < 2; i++)
+		rotate(m, projections[i], names[i]);
+	s->P = activation(m, N * H * m->T, OP_SOFTMAX, "attn.softmax");
+	s->o = (Array){ NULL, m->policy->op[OP_VALUES].output };
+	Attention a = take_attention(m, s);
+	naive_probabilities(m->device, &a, false);
+	a.o.x = s->o = activation(m, N * A, OP_VALUES, "attn.values");
+	naive_values(m->device, &a);
+	release_attention(m, &a, s);
+	for (int i = 0; i < 3; i++)
+		drop_unless_kept(m, keep, projections[i]);
 	drop_unless_kept(m, keep, &s->P);
 }
 
@@ -160,6 +180,17 @@ static Array blocks_forward(Model *m, int first, int n, Array x, bool keep,
 	return x;
 }
 
+// drop the casts of weights
+/* at the end of the region: drops casts that the backward pass does not read */
+static void end_casts(Model *m, bool keep)
+{
+	int n = shape_nparameters(&m->shape), head = n - 1;
+	if (!keep || m->checkpoint_every > 0)
+		linear_drop_casts(m, 0, head);
+	if (!keep || head_in_chunks(m))
+		linear_drop_casts(m, head, 1);
+}
+
 // run the eager path forward
 static void eager_forward(Model *m, bool keep)
 {
@@ -180,6 +211,7 @@ static void eager_forward(Model *m, bool keep)
 	normalise(m, &m->norm, &m->rho, &m->mu, m->x, last - 1, "ln_final");
 	head_forward(m, &m->norm, keep);
 	leave_unit(m, head, false);
+	end_casts(m, keep);
 }
 
 // propagate through a linear layer or a norm
@@ -190,6 +222,7 @@ static void linear_backward(Model *m, Array dX, double beta, Array dY, Array X,
 	size_t rows = m->params[parameter].about.rows;
 	Array dy = cast_if_needed(m, dY, N * rows, m->policy->op[OP_LINEAR].input);
 	linear_backward_input(m, dX, beta, dy, W, N);
+	linear_drop_casts(m, parameter, 1);
 	linear_backward_weight(m, dy, X, W, beta_w, N);
 	release_cast(m, &dy, dY);
 }
@@ -212,44 +245,17 @@ static void norm_backward(Model *m, Array dx, Array dy, Array x, int gain,
 }
 
 // propagate through attention
-static void heads_backward(Model *m, Activations *s, Array dq, Array dk,
-	Array dv, Array dO)
+static void heads_backward(Model *m, Activations *s, const Array d[3], Array dO)
 {
-	size_t B = m->B, T = m->T, H = m->shape.heads, D = m->shape.d_head,
-		A = H * D;
-	Type type = m->policy->op[OP_SCORES].output;
-	Array dP = temporary(m, B * H * T * T, type, "d attn.softmax");
-	// describe the matmuls of P with values of a head
-	const Matmul probabilities_by_rows = {    /* (T, T) times (T, D) */
-		.m = T, .n = D, .k = T, .lda = T, .ldb = A, .ldc = A, .alpha = 1,
-			.outer = B, .inner = H,
-		.step_a = { H * T * T, T * T }, .step_b = { T * A, D },
-			.step_c = { T * A, D },
-	};
-	Matmul transposed = probabilities_by_rows;
-	transposed.trans_a = true;
-	size_t n = B * T * A, nP = B * H * T * T;
-	// find the gradients of V and P
-	RANGE(m->device, "values") {
-		attention_matmul(m, dv, s->P, nP, dO, n, transposed);
-		attention_matmul(m, dP, dO, n, s->v, n, (Matmul){
-			.m = T, .n = T, .k = D, .trans_b = true, .lda = A, .ldb = A,
-			.ldc = T, .alpha = 1, .outer = B, .inner = H,
-			.step_a = { T * A, D }, .step_b = { T * A, D },
-			.step_c = { H * T * T, T * T } });
-	}
-	RANGE(m->device, "softmax")
-		m->ops->softmax_backward(m->device, dP, dP, s->P, 1 / sqrt(D), B * H, T);
-	RANGE(m->device, "scores") {
-		attention_matmul(m, dq, dP, nP, s->k, n, probabilities_by_rows);
-		attention_matmul(m, dk, dP, nP, s->q, n, transposed);
-	}
-	array_drop(m, &dP);
-	m->ops->rope(m->device, dq, dq, m->cosine, m->sine, B, T, H, D, -1);
-	m->ops->rope(m->device, dk, dk, m->cosine, m->sine, B, T, H, D, -1);
+	Attention a = take_attention(m, s);
+	AttentionGradient g = { .d_o = cast_heads(m, dO), .dq = heads_of(m, d[0]),
+		.dk = heads_of(m, d[1]), .dv = heads_of(m, d[2]),
+		.cosine = m->cosine, .sine = m->sine };
+	naive_attention_backward(m->device, a, g);
+	release_cast(m, &g.d_o.x, dO);
+	release_attention(m, &a, s);
 }
 
-// propagate through attention
 static void attention_backward(Model *m, int layer, Array dnorm, Array dx,
 	double beta)
 {
@@ -264,7 +270,7 @@ static void attention_backward(Model *m, int layer, Array dnorm, Array dx,
 	Array d[3];
 	for (int i = 0; i < 3; i++)
 		d[i] = temporary(m, N * A, type, names[i]);
-	heads_backward(m, s, d[0], d[1], d[2], dO);
+	heads_backward(m, s, d, dO);
 	array_drop(m, &dO);
 	array_drop(m, &s->P);
 	for (int i = 0; i < 3; i++) {
@@ -302,6 +308,15 @@ static void ffn_backward(Model *m, int layer, Array dnorm, Array dx,
 }
 
 // propagate through one block
+static Array blocks_again(Model *m, int first, int n, Array x, bool keep,
+	bool save_input, bool output)
+{
+	x = blocks_forward(m, first, n, x, keep, save_input, output);
+	if (!keep)
+		linear_drop_casts(m, in_block(m, first, P_LN1), n * NBLOCK);
+	return x;
+}
+
 typedef struct EagerGradient {
 	Array dx;
 	double beta;
@@ -352,7 +367,7 @@ static void eager_backward(Model *m, double beta)
 	m->dnorm.at = NULL;
 	array_drop(m, &m->x);
 	leave_unit(m, head, true);
-	const Blocks eager = { blocks_forward, block_backward };
+	const Blocks eager = { blocks_again, block_backward };
 	blocks_backward(m, &eager, &(EagerGradient){ dx, beta });
 	enter_unit(m, 0, true);
 	m->ops->embedding_backward(m->device, model_gradient(m, 0), beta, dx,

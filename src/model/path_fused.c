@@ -2,6 +2,7 @@
 
 #include "model/attention.h"
 #include "model/buffers.h"
+#include "model/fp8.h"
 #include "model/head.h"
 #include "model/linear.h"
 #include "model/parameters.h"
@@ -30,8 +31,8 @@ static Array add_and_normalise(Model *m, Stream *s, Array *sum, Array *rho,
 	int gain, bool keep, Array *saved)
 {
 	size_t own = own_tokens(m), C = m->shape.d_model, n = m->B * m->T * C;
-	Array y = saved ? activation(m, n, OP_NORM, "norm") : temporary(m, n,
-		m->policy->op[OP_NORM].output, "norm");
+	Array y = saved ? activation(m, n, OP_LINEAR, "norm") : temporary(m, n,
+		m->policy->op[OP_LINEAR].output, "norm");
 	if (saved)
 		*saved = y;
 	*rho = statistic(m, own, "norm's factor");
@@ -54,9 +55,23 @@ static Array add_and_normalise(Model *m, Stream *s, Array *sum, Array *rho,
 }
 
 // run a block of the fused path forward
+static Array through_w2_in_fp8(Model *m, Activations *s, ParamSpan w2, bool keep)
+{
+	size_t N = m->B * m->T;
+	Array branch = temporary(m, N * m->shape.d_model,
+		m->policy->op[OP_LINEAR].output, "ffn.w2");
+	fp8_forward(m, branch, (Fp8Input){ .source = FP8_SWIGLU,
+		.ab = s->gate_up }, m->params[w2.first].compute, w2, N);
+	if (!keep)
+		array_drop(m, &s->gate_up);
+	return branch;
+}
+
 static Array through_w2(Model *m, Activations *s, int first, bool keep)
 {
 	size_t N = m->B * m->T, C = m->shape.d_model, F = m->shape.d_ff;
+	if (m->fp8)
+		return through_w2_in_fp8(m, s, (ParamSpan){ first + P_W2, 1 }, keep);
 	Array h = temporary(m, N * F, m->policy->op[OP_SWIGLU].output, "ffn.swiglu");
 	RANGE(m->device, "swiglu")
 		m->ops->fused_swiglu_forward(m->device, h, s->gate_up, N, F);
@@ -160,7 +175,7 @@ static void fused_forward(Model *m, bool keep)
 static Array norm_again(Model *m, Array sum, int gain)
 {
 	size_t own = own_tokens(m), C = m->shape.d_model;
-	Array y = activation(m, m->B * m->T * C, OP_NORM, "norm");
+	Array y = activation(m, m->B * m->T * C, OP_LINEAR, "norm");
 	RANGE(m->device, "norm")
 		m->ops->fused_rmsnorm_forward(m->device, (NormForward){
 			.y = own_rows(m, y), .rho = { NULL, TYPE_REAL }, .x = sum,
@@ -277,61 +292,104 @@ static void weight_gradient_overlapped(Model *m, Array dY, Array X, ParamSpan W,
 	d->spare_sms = spare;
 }
 
+// propagate through both ends of a half
+/* a half of a block, from a norm to what is added to the stream */
+typedef struct Half {
+	Array *norm;         /* the norm's output; at NULL: it is made again */
+	Array sum, rho;      /* the norm's input and factors */
+	int gain;
+	ParamSpan in, out;   /* the weights behind the norm; those of the branch */
+} Half;
+
+/* the gradient (N, width) of what W_out multiplies */
+static Array through_output(Model *m, Gradient g, const Half *half, size_t width,
+	Type type, const char *what)
+{
+	size_t N = m->B * m->T;
+	Array dh = temporary(m, N * width, type, what);
+	join_group(m, SLOT_STREAM);
+	linear_backward_input(m, dh, 0, g.dx_all, half->out, N);
+	return dh;
+}
+
+/* from da, the gradient of W_in's output, to dnorm (N, C); finds the gradient of
+ * W_out, and frees h */
+static void through_matmuls(Model *m, Gradient g, const Half *half, Array da,
+	Array *h, Array dnorm)
+{
+	linear_backward_input(m, dnorm, 0, da, half->in, m->B * m->T);
+	start_scatter(m, dnorm, "d norm", SLOT_NORM);
+	weight_gradient_overlapped(m, g.dx_all, *h, half->out, g.beta);
+	array_drop(m, h);
+}
+
+/* the same from dh (N, F), through SwiGLU's gradient, which with its result is
+ * in FP8 alone */
+static void gate_in_fp8(Model *m, Gradient g, const Half *half, Array gate_up,
+	Array *dh, Array dnorm)
+{
+	size_t N = m->B * m->T;
+	fp8_backward_input(m, dnorm, 0, (Fp8Input){ *dh, FP8_SWIGLU_GRADIENT,
+		gate_up }, half->in, N);
+	fp8_weight_gradient(m, model_gradient(m, half->out.first),
+		(Fp8Input){ g.dx_all }, (Fp8Input){ .source = FP8_SWIGLU,
+			.ab = gate_up }, half->out, g.beta, N);
+	announce_gradients(m, half->out.first, half->out.count);
+	array_drop(m, dh);
+}
+
+/* from dnorm to the stream; finds the gradients of the gain and of W_in */
+static void through_norm(Model *m, Gradient g, const Half *half, Array da,
+	Array dnorm)
+{
+	Array dgain = norm_backward_overlapped(m, g, dnorm, half->sum, half->rho,
+		half->gain, !half->norm->at);
+	weight_gradient_overlapped(m, da, half->norm->at ? *half->norm : dnorm,
+		half->in, g.beta);
+	array_drop(m, half->norm);
+	add_gain(m, dgain, half->gain, g.beta);
+}
+
 static void block_backward(Model *m, int layer, void *gradient)
 {
 	const Gradient g = *(const Gradient *)gradient;
-	size_t N = m->B * m->T, C = m->shape.d_model, F = m->shape.d_ff;
+	size_t N = m->B * m->T, C = m->shape.d_model, F = m->shape.d_ff,
+		A = m->shape.heads * m->shape.d_head;
+	const Policy *policy = m->policy;
 	Activations *s = &m->activations[layer];
 	int first = in_block(m, layer, P_LN1);
-	ParamSpan qkv = { first + P_Q, 3 }, output = { first + P_OUTPUT, 1 },
-		gate_up = { first + P_W1, 2 }, w2 = { first + P_W2, 1 };
-	Array dnorm = temporary(m, N * C, m->policy->op[OP_NORM].output, "d norm");
+	const Half ffn = { &s->norm2, s->x_mid, s->rho2, first + P_LN2,
+		{ first + P_W1, 2 }, { first + P_W2, 1 } }, attention = { &s->norm1,
+		s->x, s->rho1, first + P_LN1, { first + P_Q, 3 },
+		{ first + P_OUTPUT, 1 } };
+	Array dnorm = temporary(m, N * C, policy->op[OP_LINEAR].output, "d norm");
 	RANGE(m->device, "feed-forward") {
 		// propagate through the feed-forward half
 		gate_up_again(m, s, first);
-		Array dh = temporary(m, N * F, m->policy->op[OP_SWIGLU].output,
+		Array h = through_output(m, g, &ffn, F, policy->op[OP_SWIGLU].output,
 			"d ffn.swiglu");
-		join_group(m, SLOT_STREAM);
-		linear_backward_input(m, dh, 0, g.dx_all, w2, N);
-		RANGE(m->device, "swiglu")
-			m->ops->fused_swiglu_backward(m->device, s->gate_up, dh, dh, s->gate_up, N,
-				F);
-		linear_backward_input(m, dnorm, 0, s->gate_up, gate_up, N);
-		start_scatter(m, dnorm, "d norm", SLOT_NORM);
-		weight_gradient_overlapped(m, g.dx_all, dh, w2, g.beta);   /* dh holds h */
-		array_drop(m, &dh);
-		Array dgain = norm_backward_overlapped(m, g, dnorm, s->x_mid, s->rho2,
-			first + P_LN2,
-			!s->norm2.at);
-		weight_gradient_overlapped(m, s->gate_up, s->norm2.at ? s->norm2 : dnorm,
-			gate_up, g.beta);
-		array_drop(m, &s->norm2);
-		add_gain(m, dgain, first + P_LN2, g.beta);
+		if (m->fp8)
+			gate_in_fp8(m, g, &ffn, s->gate_up, &h, dnorm);
+		else {
+			RANGE(m->device, "swiglu")
+				m->ops->fused_swiglu_backward(m->device, s->gate_up, h, h, s->gate_up,
+					N, F);
+			through_matmuls(m, g, &ffn, s->gate_up, &h, dnorm);
+		}
+		through_norm(m, g, &ffn, s->gate_up, dnorm);
 		array_drop(m, &s->gate_up);
 		array_drop(m, &s->x_mid);
 	}
 	RANGE(m->device, "attention") {
 		// propagate through the attention half
-		Array dO = temporary(m, N * m->shape.heads * m->shape.d_head,
-			m->policy->op[OP_VALUES].output,
+		Array dO = through_output(m, g, &attention, A, policy->op[OP_VALUES].output,
 			"d attn.values");
-		join_group(m, SLOT_STREAM);
-		linear_backward_input(m, dO, 0, g.dx_all, output, N);
 		qkv_again(m, s, first);
 		Array dqkv = fused_attention_backward(m, s, dO);
 		array_drop(m, &dO);
 		array_drop(m, &s->qkv);
-		linear_backward_input(m, dnorm, 0, dqkv, qkv, N);
-		start_scatter(m, dnorm, "d norm", SLOT_NORM);
-		weight_gradient_overlapped(m, g.dx_all, s->o, output, g.beta);
-		array_drop(m, &s->o);
-		Array dgain = norm_backward_overlapped(m, g, dnorm, s->x, s->rho1,
-			first + P_LN1,
-			!s->norm1.at);
-		weight_gradient_overlapped(m, dqkv, s->norm1.at ? s->norm1 : dnorm, qkv,
-			g.beta);
-		array_drop(m, &s->norm1);
-		add_gain(m, dgain, first + P_LN1, g.beta);
+		through_matmuls(m, g, &attention, dqkv, &s->o, dnorm);
+		through_norm(m, g, &attention, dqkv, dnorm);
 		array_drop(m, &dqkv);
 		array_drop(m, &s->x);
 	}
@@ -404,7 +462,7 @@ static void fused_backward(Model *m, double beta)
 	bool done = head_in_chunks(m), again = !done && !m->norm.at;
 	Array dnorm = m->dnorm;
 	if (!done) {
-		dnorm = temporary(m, N * C, m->policy->op[OP_NORM].output, "d norm");
+		dnorm = temporary(m, N * C, m->policy->op[OP_LINEAR].output, "d norm");
 		linear_backward_input(m, dnorm, 0, m->logits, weights, N);
 	}
 	Gradient g = new_gradient(m, beta);

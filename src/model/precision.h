@@ -2,6 +2,8 @@
 #ifndef MODEL_PRECISION_H
 #define MODEL_PRECISION_H
 
+#include <stdbool.h>
+
 #include "base/number.h"
 
 typedef enum {
@@ -16,13 +18,14 @@ typedef struct Policy {
 	 * state, and of the gradients */
 	Type parameter, gradient;
 	struct { Type input, output; } op[NKINDS];
+	bool fp8;                        /* linear layers of the blocks multiply so */
 } Policy;
 
 #define PRECISIONS_OF(FIRST, NEXT) \
 	FIRST(POLICY_FP32, "fp32") NEXT(POLICY_BF16, "bf16") \
 	NEXT(POLICY_FP16, "fp16") NEXT(POLICY_TF32, "tf32") \
 	NEXT(POLICY_BF16_STREAM, "bf16-stream") \
-	NEXT(POLICY_BF16_STATE, "bf16-state")
+	NEXT(POLICY_BF16_STATE, "bf16-state") NEXT(POLICY_FP8, "fp8")
 #define PRECISIONS CHOICES(PRECISIONS_OF)
 enum { CHOICE_IDS(PRECISIONS_OF) NPOLICIES };
 /* the policies of PyTorch, by autocast or its setting for TF32, come first */

@@ -15,9 +15,11 @@ typedef struct Param {
 	Parameter about;
 	Array weight;        /* the master weight */
 	/* the array that matmuls read: the weight or a copy of another type. at
-	 * is NULL in the eager path, which casts for each matmul, unless
-	 * model_keep_compute was called */
+	 * is NULL in the eager path, unless model_keep_compute was called */
 	Array compute;
+	/* a copy as matmuls read it, from its first matmul in a pass on until
+	 * nothing in the pass reads it; at NULL: there is none */
+	Array cast;
 	Array gradient;      /* at is NULL until the first backward pass */
 } Param;
 
@@ -76,6 +78,7 @@ typedef struct Model {
 	int32_t *tokens, *targets;       /* (N), on the device */
 	size_t B, T;                     /* of the last batch */
 	bool has_targets, has_activations;
+	struct Fp8State *fp8;            /* model/fp8.h; NULL: no layer is in FP8 */
 } Model;
 
 #endif

@@ -24,11 +24,13 @@ void array_read(Device *d, real *host, Array a, size_t n)
 		device_download(d, host, a.at, n * sizeof *host);
 		return;
 	}
-	uint16_t *bits = need(malloc(n * sizeof *bits));
-	device_download(d, bits, a.at, n * sizeof *bits);
+	size_t width = type_size(a.type);
+	uint16_t *bits = need(malloc(n * width));
+	const uint8_t *codes = (const uint8_t *)bits;
+	device_download(d, bits, a.at, n * width);
 	for (size_t i = 0; i < n; i++)
-		host[i] = a.type == BF16 ? bf16_to_float(bits[i])
-			: fp16_to_float(bits[i]);
+		host[i] = width == 1 ? fp8_to_float(a.type, codes[i])
+			: a.type == BF16 ? bf16_to_float(bits[i]) : fp16_to_float(bits[i]);
 	free(bits);
 }
 
@@ -43,11 +45,15 @@ void array_write(Device *d, Array a, const real *host, size_t n)
 		free(copy);
 		return;
 	}
-	uint16_t *bits = need(malloc(n * sizeof *bits));
+	size_t width = type_size(a.type);
+	uint16_t *bits = need(malloc(n * width));
 	for (size_t i = 0; i < n; i++)
-		bits[i] = a.type == BF16 ? bf16_from_float((float)host[i])
-			: fp16_from_float((float)host[i]);
-	device_upload(d, a.at, bits, n * sizeof *bits);
+		if (width == 1)
+			((uint8_t *)bits)[i] = fp8_from_float(a.type, (float)host[i]);
+		else
+			bits[i] = a.type == BF16 ? bf16_from_float((float)host[i])
+				: fp16_from_float((float)host[i]);
+	device_upload(d, a.at, bits, n * width);
 	free(bits);
 }
 

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "ops/attention_types.h"
+
 // mark functions for the host and for kernels
 #ifdef __CUDACC__
 #define ANYWHERE static inline __host__ __device__
@@ -41,8 +43,28 @@ static inline int heads_together(size_t heads, size_t nbytes)
 }
 
 // count the tiles of keys that add before
+/* how many keys beyond key i query i sees, if it is causal */
+ANYWHERE int mask_diagonal(const Attention *a)
+{
+	return a->bottom_right ? (int)a->seqlen_k - (int)a->seqlen_q : 0;
+}
+
+/* the key after the last that queries before `end` see. At least 1: a tile of
+ * queries that sees none computes one tile of keys, all masked */
+ANYWHERE int keys_seen(int end, int seqlen_k, bool causal, int diagonal)
+{
+	const int last = end + diagonal;
+	return !causal || last > seqlen_k ? seqlen_k : last > 1 ? last : 1;
+}
+
+/* the first query that sees this key */
+ANYWHERE int first_query_of(int key, bool causal, int diagonal)
+{
+	return causal && key > diagonal ? key - diagonal : 0;
+}
+
 /* the number of a head's `tiles` tiles of N keys that add to tile j of M
- * queries */
+ * queries, where the mask begins at the first key */
 ANYWHERE int key_tiles_of(int j, int tiles, int M, int N, bool causal)
 {
 	const int end = ((j + 1) * M + N - 1) / N;
@@ -66,26 +88,27 @@ typedef struct QueryTiles {
 
 /* scores that the tile of queries `row` computes, in whole tiles of keys */
 static inline double tile_scores(const QueryTiles *t, size_t row,
-	size_t seqlen_k, bool causal)
+	size_t seqlen_k, bool causal, int diagonal)
 {
-	const size_t end = causal ? (row + 1) * t->M : seqlen_k,
-		seen = end < seqlen_k ? end : seqlen_k;
+	const size_t seen = keys_seen((int)((row + 1) * t->M), (int)seqlen_k, causal,
+		diagonal);
 	return (double)t->M * ((seen + t->N - 1) / t->N * t->N);
 }
 
 /* the longest of: a multiprocessor's share of all scores; for each k, k + 1 of
  * the longest k m + 1 tiles, where m blocks run at once */
 static inline double tiling_time(const QueryTiles *t, size_t seqlen_q,
-	size_t seqlen_k, size_t heads, bool causal, size_t multiprocessors)
+	size_t seqlen_k, size_t heads, bool causal, int diagonal,
+	size_t multiprocessors)
 {
 	const size_t rows = (seqlen_q + t->M - 1) / t->M,
 		at_once = multiprocessors * t->blocks;
 	double sum = 0, longest = 0;
 	for (size_t row = 0; row < rows; row++)
-		sum += tile_scores(t, row, seqlen_k, causal);
+		sum += tile_scores(t, row, seqlen_k, causal, diagonal);
 	for (size_t k = 0; k * at_once < rows * heads; k++)
 		longest = fmax(longest, (double)(k + 1) * t->blocks * tile_scores(t,
-			rows - 1 - k * at_once / heads, seqlen_k, causal));
+			rows - 1 - k * at_once / heads, seqlen_k, causal, diagonal));
 	return t->relative_cost * fmax(sum * heads / multiprocessors, longest);
 }
 

@@ -14,14 +14,6 @@ static const Ops cpu_ops = {
 #undef OPERATION
 	.attention_kernels = cpu_attention_kernels,
 };
-#ifdef HAVE_CUDA
-static const Ops cuda_ops = {
-#define OPERATION(TYPE, NAME, PARAMETERS) .NAME = cuda_##NAME,
-#include "ops/list.h"
-#undef OPERATION
-	.attention_kernels = cuda_attention_kernels,
-};
-#endif
 
 // choose the operations of a device
 const Ops *ops_for(const Device *device)

@@ -5,6 +5,7 @@
 
 #include "device/dry.h"
 #include "ops/cpu/cpu.h"
+#include "ops/elementary.h"
 #include "ops/norm_plan.h"
 
 #define OPERATION(TYPE, NAME, PARAMETERS) \
@@ -23,24 +24,48 @@ static size_t ceil_div(size_t n, size_t by)
 static void dry_rmsnorm_backward(Device *d, NormBackward b, size_t rows,
 	size_t C)
 {
-	enum { THREADS = 1280, STRETCH = 512 };
-	const size_t chip = DRY_MULTIPROCESSORS;
+	enum { STRETCH = 512, SHARED = 225 << 10 };
+	const size_t chip = DRY_MULTIPROCESSORS, dy = type_size(b.dy.type),
+		each = type_size(b.sum.type) * (b.fresh ? 1 : 2) + dy;
 	int pack = type_size(b.sum.type) == 2 ? 8 : 4;
 	NormPlan plan = norm_plan(b.version, true, C, C % pack ? 1 : pack);
-	size_t worth = (rows / 4 + chip) / (2 * chip), fit = THREADS
-		/ plan.threads, each = worth < fit ? worth : fit, blocks;
-	each = each ? each : 1;
-	blocks = plan.per ? ceil_div(rows, ceil_div(rows, each * chip))
-		: ceil_div(rows, STRETCH);
+	size_t blocks = ceil_div(rows, STRETCH);
+	if (plan.slots > 0) {
+		size_t part = (size_t)plan.per * plan.pack * plan.threads;
+		size_t ring = norm_slots(&plan, part * each, SHARED)
+			* ceil_div(C, plan.blocks) * each;
+		size_t most = norm_blocks(&plan, ring, dy == 2, rows, chip) * chip
+			/ plan.blocks;
+		blocks = ceil_div(rows, ceil_div(rows, most));
+	}
 	Array partial = array_new(d, blocks * C, FP32, MEM_TEMPORARY,
 		"norm's gain gradient");
 	device_free(d, partial.at);
 }
 
+static void dry_elementary(Device *d, const Elementary *e)
+{
+	enum { SLAB = 2048 };
+	if (e->fold != FOLD_COLUMNS)
+		return;
+	size_t slabs = row_slabs(e->n / e->C, e->C), more = ceil_div(slabs, SLAB);
+	Array partial = array_new(d, slabs * e->C, FP32, MEM_TEMPORARY,
+		"sums of columns");
+	if (more > 1)
+		device_free(d, device_alloc(d, more * e->C * sizeof(float),
+			MEM_TEMPORARY, "slabs"));
+	device_free(d, partial.at);
+}
+
 // take the scratch of attention
-static bool dry_supports_attention(Device *d, Type type, size_t D)
+static bool has_fast_kernels(size_t D)
 {
 	return D == 16 || D == 32 || D == 64 || D == 80 || D == 128;
+}
+
+static bool dry_supports_attention(Device *d, Type type, size_t D)
+{
+	return has_fast_kernels(D) || D == 96 || D == 256;
 }
 
 /* bytes of an array as tiles of split fp16, parts at multiples of 256 bytes */
@@ -66,11 +91,12 @@ static size_t dry_attention_scratch(Device *d, const Attention *a,
 {
 	Type type = a->q.x.type;
 	size_t heads = a->B * a->H, rows = heads * ceil_div(a->seqlen_q, 128) * 128;
-	if (type == FP32)
+	bool fast = has_fast_kernels(a->D);
+	if (type == FP32 && fast)
 		return split_fp16_scratch(a, g);
 	if (g == NULL)
 		return 0;
-	return type_size(type) == 2 ? (rows * (a->D + 2) + rows / 64 + 1)
+	return type_size(type) == 2 && fast ? (rows * (a->D + 2) + rows / 64 + 1)
 		* sizeof(float) : heads * a->seqlen_q * sizeof(float);
 }
 
@@ -120,6 +146,12 @@ static void dry_matmul(Device *d, Array C, Array A, Array B, Matmul s)
 }
 
 // choose the operations of a dry device
+static void dry_fp8_matmul(Device *d, Array C, Fp8Matrix A, Fp8Matrix B,
+	double beta)
+{
+	dry_matmul(d, C, A.codes, B.codes, (Matmul){ 0 });
+}
+
 static bool dry_reads(Device *d, Type stored, Type wanted)
 {
 	return stored == wanted || (stored == FP32 && wanted == TF32);
@@ -143,8 +175,10 @@ static Ops with_answers_of_cpu(Ops ops)
 static Ops with_memory_of_gpu(Ops ops)
 {
 	ops_by_formulas(&ops);
+	ops.elementary = dry_elementary;
 	ops.reads = dry_reads;
 	ops.matmul = dry_matmul;
+	ops.fp8_matmul = dry_fp8_matmul;
 	ops.fused_rmsnorm_backward = dry_rmsnorm_backward;
 	ops.supports_attention = dry_supports_attention;
 	ops.attention_scratch = dry_attention_scratch;

@@ -23,12 +23,21 @@ static bool too_large(const FlashShape *s)
 		|| s->batch * s->heads > INT32_MAX / tiles;
 }
 
+/* have packed sequences all that they need, and others nothing? */
+static bool fit_together(const FlashShape *s)
+{
+	return s->cu_seqlens_q ? s->cu_seqlens_k && s->total_q > 0 && s->total_k > 0
+		: !s->cu_seqlens_k && !s->total_q && !s->total_k;
+}
+
 static int32_t refusal(const FlashShape *s, const FlashArray *arrays, int n,
 	const float *L)
 {
 	if (s->batch < 1 || s->heads < 1 || s->seqlen_q < 1 || s->seqlen_k < 1
 		|| s->head_size < 1 || !isfinite(s->scale) || s->scale < 0
-		|| too_large(s))
+		|| s->kv_heads < 0 || (s->kv_heads > 0 && s->heads % s->kv_heads)
+		|| s->causal < FLASH_FULL || s->causal > FLASH_CAUSAL_BOTTOM_RIGHT
+		|| too_large(s) || !fit_together(s))
 		return FLASH_BAD_SHAPE;
 	if (s->type < FLASH_FP32 || s->type > FLASH_FP16
 		|| (!s->on_gpu && s->type != FLASH_FP32))
@@ -40,21 +49,32 @@ static int32_t refusal(const FlashShape *s, const FlashArray *arrays, int n,
 }
 
 // describe a caller's arrays
-static Heads heads_of(const FlashShape *s, FlashArray x)
+static int64_t kv_heads(const FlashShape *s)
+{
+	return s->kv_heads > 0 ? s->kv_heads : s->heads;
+}
+
+/* of an array with so many heads */
+static Heads heads_of(const FlashShape *s, FlashArray x, int64_t heads)
 {
 	enum { ANY = 1024 };    /* a stride that is never used, but copies well */
 	return (Heads){ { x.at, type_of(s) }, s->batch == 1 ? ANY : x.batch, x.row,
-		s->heads == 1 ? ANY : x.head };
+		heads == 1 ? ANY : x.head };
 }
 
 static Attention attention_of(const FlashShape *s, FlashArray q, FlashArray k,
 	FlashArray v, FlashArray o, float *L)
 {
-	return (Attention){ .B = s->batch, .H = s->heads, .seqlen_q = s->seqlen_q,
-		.seqlen_k = s->seqlen_k, .D = s->head_size, .causal = s->causal != 0,
+	int64_t shared = kv_heads(s);
+	return (Attention){ .B = s->batch, .H = s->heads, .group = s->heads / shared,
+		.seqlen_q = s->seqlen_q, .seqlen_k = s->seqlen_k, .D = s->head_size,
+		.causal = s->causal != FLASH_FULL,
+		.bottom_right = s->causal == FLASH_CAUSAL_BOTTOM_RIGHT,
 		.scale = s->scale > 0 ? s->scale : 1 / sqrt(s->head_size),
-		.q = heads_of(s, q), .k = heads_of(s, k), .v = heads_of(s, v),
-		.o = heads_of(s, o), .L = { L, TYPE_REAL } };
+		.q = heads_of(s, q, s->heads), .k = heads_of(s, k, shared),
+		.v = heads_of(s, v, shared), .o = heads_of(s, o, s->heads),
+		.starts_q = s->cu_seqlens_q, .starts_k = s->cu_seqlens_k,
+		.total_q = s->total_q, .total_k = s->total_k, .L = { L, TYPE_REAL } };
 }
 
 // compute attention on the caller's stream
@@ -111,34 +131,11 @@ int32_t flash_attention_backward(const FlashShape *s, FlashArray dq,
 	if (status != FLASH_OK)
 		return status;
 	const Attention a = attention_of(s, q, k, v, o, (float *)L);
-	const AttentionGradient g = { .d_o = heads_of(s, dO), .dq = heads_of(s, dq),
-		.dk = heads_of(s, dk), .dv = heads_of(s, dv),
+	const AttentionGradient g = { .d_o = heads_of(s, dO, s->heads),
+		.dq = heads_of(s, dq, s->heads), .dk = heads_of(s, dk, kv_heads(s)),
+		.dv = heads_of(s, dv, kv_heads(s)),
 		.deterministic = s->deterministic != 0 };
 	return run_attention(s, &a, &g);
-}
-
-// call again with other addresses
-static FlashArray at_address(FlashArray x, void *at)
-{
-	x.at = at;
-	return x;
-}
-
-int32_t flash_attention_forward_at(const FlashCall *c, void *const at[5])
-{
-	return flash_attention_forward(&c->shape, at_address(c->o, at[0]), at[4],
-		at_address(c->q, at[1]), at_address(c->k, at[2]), at_address(c->v,
-			at[3]));
-}
-
-int32_t flash_attention_backward_at(const FlashCall *c, void *const at[9])
-{
-	return flash_attention_backward(&c->shape, at_address(c->dq, at[6]),
-		at_address(c->dk, at[7]), at_address(c->dv, at[8]), at_address(c->q,
-			at[1]),
-		at_address(c->k, at[2]), at_address(c->v, at[3]), at_address(c->o,
-			at[0]), at[4],
-		at_address(c->d_o, at[5]));
 }
 
 // say what a status of attention means
@@ -146,10 +143,11 @@ const char *flash_attention_status(int32_t status)
 {
 	static const char *const texts[] = {
 		CALLER_TEXTS(FLASH),
-		[FLASH_BAD_SHAPE] = "a size is not positive or too large, or the scale "
-			"negative or not finite",
+		[FLASH_BAD_SHAPE] = "a size is not positive or too large, heads do not "
+			"divide, the scale is negative or not finite, or there is no such "
+			"mask",
 		[FLASH_BAD_HEAD_SIZE] = "heads of this size are not supported: 16, 32, "
-			"64, 80 and 128 are",
+			"64, 80, 96, 128 and 256 are",
 	};
 	return caller_text(texts, sizeof texts / sizeof *texts, status);
 }

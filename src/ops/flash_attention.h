@@ -8,14 +8,19 @@
 // name the types and the statuses of attention
 typedef enum { FLASH_FP32, FLASH_TF32, FLASH_BF16, FLASH_FP16 } FlashType;
 
+/* which keys query i sees: all; 0 ... i; 0 ... i + seqlen_k - seqlen_q */
+typedef enum { FLASH_FULL, FLASH_CAUSAL, FLASH_CAUSAL_BOTTOM_RIGHT } FlashMask;
+
 typedef enum {
 	FLASH_OK,
 	FLASH_BAD_SHAPE,        /* a size is not positive or too large (more than
 	                         * 4 million queries or keys, or in all more than a
-	                         * GPU's grids take), or scale is negative or not
-	                         * finite */
+	                         * GPU's grids take), kv_heads divides not heads,
+	                         * scale is negative or not finite, no such mask, or a
+	                         * part of what packed sequences need is missing */
 	FLASH_BAD_TYPE,         /* no such type, or not on a CPU, which has FP32 */
-	FLASH_BAD_HEAD_SIZE,    /* the GPU's kernels are for 16, 32, 64, 80 and 128 */
+	FLASH_BAD_HEAD_SIZE,    /* the GPU's kernels are for 16, 32, 64, 80, 96,
+	                         * 128 and 256 */
 	FLASH_NULL,             /* an array is NULL */
 	FLASH_NO_GPU,           /* no GPU of this number, or the build has no
 	                         * kernels for it */
@@ -34,9 +39,17 @@ typedef struct FlashArray {
 
 typedef struct FlashShape {
 	int64_t batch, heads, seqlen_q, seqlen_k, head_size;
+	int64_t kv_heads;       /* of K, V and their gradients, a divisor of heads: as
+	                         * many share one; 0: heads */
+	/* sequences packed one after the other: where each begins, batch + 1 rows,
+	 * the last total_q or total_k, in the memory of the arrays; seqlen_q and
+	 * seqlen_k are at least the longest, and L is (heads, total_q). NULL: all
+	 * sequences are as long */
+	const int32_t *cu_seqlens_q, *cu_seqlens_k;
+	int64_t total_q, total_k;
 	double scale;           /* of scores, before the softmax; 0: the usual one,
 	                         * 1/sqrt(head_size) */
-	int32_t causal;         /* query i sees keys 0 ... i */
+	int32_t causal;         /* a FlashMask */
 	int32_t type;           /* a FlashType: of all arrays but L */
 	/* are the arrays in a GPU's memory? 0: in the host's */
 	int32_t on_gpu;
@@ -65,18 +78,6 @@ int32_t flash_attention_forward(const FlashShape *shape, FlashArray o, float *L,
 int32_t flash_attention_backward(const FlashShape *shape, FlashArray dq,
 	FlashArray dk, FlashArray dv, FlashArray q, FlashArray k, FlashArray v,
 	FlashArray o, const float *L, FlashArray dO);
-
-/* the arguments that stay from call to call. No array's `at` is read; the
- * forward pass does not read the last four arrays */
-typedef struct FlashCall {
-	FlashShape shape;
-	FlashArray o, q, k, v, d_o, dq, dk, dv;
-} FlashCall;
-/* flash_attention_forward and _backward with the addresses of o, q, k, v, L and,
- * backward, d_o, dq, dk, dv: few arguments, for languages that take long to pass
- * structures */
-int32_t flash_attention_forward_at(const FlashCall *call, void *const at[5]);
-int32_t flash_attention_backward_at(const FlashCall *call, void *const at[9]);
 /* the meaning of a status, in one line of English */
 const char *flash_attention_status(int32_t status);
 

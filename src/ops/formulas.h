@@ -1,5 +1,5 @@
-/* formulas.h: operations of ops/list.h by elementary operations, on any device:
- * formula_NAME does what NAME does, where ops_by_formulas has it */
+/* formulas.h: operations by elementary operations, on any device: formula_NAME
+ * does what NAME does, for each FORMULA of ops/list.h */
 #ifndef OPS_FORMULAS_H
 #define OPS_FORMULAS_H
 
@@ -9,7 +9,8 @@
 extern "C" {
 #endif
 
-#define OPERATION(TYPE, NAME, PARAMETERS) TYPE formula_##NAME PARAMETERS;
+#define OPERATION(TYPE, NAME, PARAMETERS)
+#define FORMULA(TYPE, NAME, PARAMETERS) TYPE formula_##NAME PARAMETERS;
 #include "ops/list.h"
 #undef OPERATION
 

@@ -10,10 +10,12 @@
 typedef struct NormPlan {
 	NormVersion version;    /* never NORM_BY_WIDTH */
 	int pack;               /* elements that move at once */
-	int per;                /* packs that a thread holds; 0: none, two reads */
-	unsigned threads;       /* of a row, whole warps; 0: there is no plan */
+	int per;                /* packs that a thread has; 0: any, in two reads */
+	unsigned threads;       /* of a block for a row, whole warps; 0: no plan */
 	unsigned rows;          /* of a block, at once */
-	int ahead;              /* rows on their way while one is summed, at most */
+	unsigned blocks;        /* that share a row: 1, or a cluster of 2 to 16 */
+	int slots;              /* rows that the ring of a block holds, at most; 0:
+	                         * registers hold the row, or nothing does */
 } NormPlan;
 
 // hold a row with as few packs a thread as allowed
@@ -23,23 +25,12 @@ static inline unsigned norm_threads(size_t packs, unsigned most)
 	return packs >= most ? most : (unsigned)(packs + 31) / 32 * 32;
 }
 
-/* how many packs a thread may hold; ends with 0 */
-static inline const int *norm_choices(bool backward, int pack)
+/* fills in per and threads, if a row fits in the registers of `most` threads, of
+ * which each holds at least `least` packs */
+static inline void norm_hold(NormPlan *p, size_t packs, unsigned most, int least)
 {
-	static const int forward[] = { 1, 4, 8, 0 }, wide[] = { 1, 2, 4, 0 };
-	static const int gradients[] = { 1, 2, 0 }, widest[] = { 1, 0 },
-		narrow[] = { 1, 4, 0 };
-	if (backward)
-		return pack == 1 ? narrow : pack == 4 ? gradients : widest;
-	return pack == 8 ? wide : forward;
-}
-
-/* fills in per and threads, if a row fits in `most` threads of which each holds
- * at least `least` packs */
-static inline void norm_hold(NormPlan *p, bool backward, size_t packs,
-	unsigned most, int least)
-{
-	for (const int *per = norm_choices(backward, p->pack); *per; per++) {
+	static const int few[] = { 1, 4, 8, 0 }, wide[] = { 1, 2, 4, 0 };
+	for (const int *per = p->pack == 8 ? wide : few; *per; per++) {
 		const size_t threads = (packs + *per - 1) / *per;
 		const unsigned fit = *per * p->pack > 16 && most > 512 ? 512 : most;
 		if (threads > fit || (*per < least && packs > 32))
@@ -50,20 +41,42 @@ static inline void norm_hold(NormPlan *p, bool backward, size_t packs,
 	}
 }
 
-static inline NormVersion norm_version_for(bool backward, size_t packs, int pack)
+// share a row that comes through a ring
+/* fills in per, blocks and threads for a row that comes through the rings of one
+ * block or, if it is too wide for that, of a cluster; neither if it is too wide
+ * for the largest cluster */
+static inline void norm_share(NormPlan *p, size_t packs)
 {
-	const size_t elements = packs * pack;
-	if (packs <= 32 || (!backward && elements <= (pack == 1 ? 256 : 512)))
-		return NORM_WARP;
-	if (backward && pack > 1 && packs <= 256)
-		return NORM_PACKS;
-	if (backward)
-		return packs <= (pack == 1 ? 4096 : pack == 4 ? 2048 : 1024) ? NORM_AHEAD
-			: NORM_LOOPED;
-	return elements <= (pack == 1 ? 8192 : pack == 4 ? 16384 : 8184) ? NORM_PACKS
-		: NORM_LOOPED;
+	enum { FEW = 96, MOST = 512, CLUSTER = 16 };
+	const int first = p->pack == 1 ? 4 : 1, last = p->pack == 1 ? 8 : 4;
+	p->per = packs <= (size_t)first * FEW ? first
+		: packs <= (size_t)2 * first * MOST ? 2 * first : last;
+	while (packs > (size_t)p->blocks * p->per * MOST)
+		p->blocks *= 2;
+	if (p->blocks <= CLUSTER)
+		p->threads = norm_threads((packs + p->blocks * p->per - 1)
+			/ (p->blocks * p->per), MOST);
 }
 
+// choose a version by width
+/* elements of a row that the rings of one block take */
+static inline size_t norm_of_block(int pack)
+{
+	return pack == 1 ? 4096 : (size_t)2048 * pack;
+}
+
+static inline NormVersion norm_version_for(bool backward, size_t packs, int pack)
+{
+	const size_t elements = packs * pack, ring = norm_of_block(pack),
+		held = pack == 1 ? 8192 : 16384;
+	if (packs <= 32 || (!backward && elements <= (pack == 1 ? 256 : 512)))
+		return NORM_WARP;
+	if (elements <= (backward ? ring : held))
+		return backward ? NORM_AHEAD : NORM_PACKS;
+	return pack > 1 && elements <= 16 * ring ? NORM_CLUSTER : NORM_LOOPED;
+}
+
+// plan the rows of a width
 /* the plan for rows of C elements that move in packs of `pack`, 1, 4 or 8; for
  * NORM_BY_WIDTH there always is one */
 static inline NormPlan norm_plan(NormVersion version, bool backward, size_t C,
@@ -74,25 +87,44 @@ static inline NormPlan norm_plan(NormVersion version, bool backward, size_t C,
 	const size_t packs = (C + N - 1) / N;
 	if (version == NORM_BY_WIDTH)
 		version = norm_version_for(backward, packs, N);
-	NormPlan p = { version, N, 0, 0, 1, 0 };
-	switch (version) {
-	case NORM_TWO_READS:
-	case NORM_LOOPED:
+	NormPlan p = { version, N, 0, 0, 1, 1, 0 };
+	if (version == NORM_TWO_READS || version == NORM_LOOPED) {
 		p.threads = norm_threads(packs, 512);
-		break;
-	case NORM_WARP:
-		norm_hold(&p, backward, packs, 32, 1);
-		p.rows = backward ? 1 : 4;
-		break;
-	default:
-		norm_hold(&p, backward, packs, 1024,
-			version == NORM_PACKS && !backward ? (N == 8 ? 2 : 4) : 1);
+	} else if (backward || version == NORM_CLUSTER) {
+		norm_share(&p, packs);
+		p.slots = version == NORM_HELD || version == NORM_PACKS ? 2 : 4;
+		if ((p.blocks > 1) != (version == NORM_CLUSTER)
+			|| (version == NORM_WARP && p.threads > 32))
+			p.threads = 0;
+	} else if (version != NORM_AHEAD) {
+		norm_hold(&p, packs, version == NORM_WARP ? 32 : 1024,
+			version == NORM_PACKS ? (N == 8 ? 2 : 4) : 1);
+		p.rows = version == NORM_WARP ? 4 : 1;
 	}
-	if (backward && (version == NORM_AHEAD || version == NORM_WARP))
-		p.ahead = 4;
-	if (!backward && version == NORM_AHEAD)
-		p.threads = 0;
 	return p;
+}
+
+// count the rows of a ring, and the blocks of a multiprocessor
+/* rows of nbytes in the ring of a block that has room for so many bytes: of two
+ * blocks' rings, if they take three rows each */
+static inline int norm_slots(const NormPlan *p, size_t nbytes, size_t room)
+{
+	const size_t half = room / 2 / nbytes, fit = half >= 3 ? half : room / nbytes;
+	return fit < (size_t)p->slots ? (int)fit : p->slots;
+}
+
+/* blocks on each of so many multiprocessors: two for a cluster, else rings of
+ * 64 KiB together, or of 128 KiB if `narrow`, as two bytes are as much work as
+ * four; and four rows or more for each block. ring: bytes of a block's rows */
+static inline size_t norm_blocks(const NormPlan *p, size_t ring, bool narrow,
+	size_t rows, size_t multiprocessors)
+{
+	const size_t rings = (size_t)64 << (10 + narrow), four = 4 * multiprocessors
+		/ p->blocks;
+	const size_t most = p->blocks > 1 ? 2 : (rings + ring - 1) / ring,
+		some = (rows + four / 2) / four;
+	const size_t blocks = most < some ? most : some;
+	return blocks > 0 ? blocks : 1;
 }
 
 #endif

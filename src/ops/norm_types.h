@@ -7,7 +7,7 @@
 /* which kernel of RMSNorm a GPU uses, see ops/norm_plan.h; on a CPU all are
  * one */
 typedef enum NormVersion { NORM_BY_WIDTH, NORM_TWO_READS, NORM_HELD, NORM_PACKS,
-	NORM_AHEAD, NORM_WARP, NORM_LOOPED, NORM_VERSIONS } NormVersion;
+	NORM_AHEAD, NORM_WARP, NORM_LOOPED, NORM_CLUSTER, NORM_VERSIONS } NormVersion;
 
 /* The forward pass: sum = x + branch, rho = 1/sqrt(mean(sum^2) + eps), y = g
  * sum rho, for rows of C elements. */

@@ -113,11 +113,15 @@ bool caller_share(Caller *c, void *stream)
 CallerStatus caller_queue(Caller *c, void *stream, CallerScratch scratch,
 	size_t nbytes)
 {
+	nbytes = (nbytes + 63) / 64 * 64;       /* as blocks of a device are */
 	if (nbytes > 0 && scratch.get == NULL) {
 		if (!caller_share(c, stream))
 			return CALLER_CAPTURES;
-		return device_reserve(c->device, nbytes) ? CALLER_OK
-			: CALLER_NO_MEMORY;
+		if (!device_reserve(c->device, nbytes))
+			return CALLER_NO_MEMORY;
+		c->block = device_alloc(c->device, nbytes, MEM_TEMPORARY, "a call");
+		device_lend(c->device, c->block, nbytes);
+		return CALLER_OK;
 	}
 	void *at = nbytes > 0 ? scratch.get(scratch.owner, (int64_t)nbytes) : NULL;
 	if (nbytes > 0 && at == NULL)
@@ -133,8 +137,9 @@ CallerStatus caller_queue(Caller *c, void *stream, CallerScratch scratch,
 
 void caller_leave(Caller *c)
 {
-	if (c->lent)
+	if (c->lent || c->block)
 		device_return(c->device);
+	device_free(c->device, c->block);
 #ifdef HAVE_CUDA
 	int now = c->before;
 	if (c->lent && c->before >= 0)

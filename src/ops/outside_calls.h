@@ -18,6 +18,7 @@ typedef struct Caller {
 	Device *device;
 	struct ServedDevice *served;
 	bool lent;              /* memory by the caller */
+	void *block;            /* the device's, lent to it for this call */
 	void *own;              /* the device's stream until then */
 	int before;             /* the thread's current GPU, or -1 */
 } Caller;
@@ -31,8 +32,8 @@ typedef struct CallerScratch {
 /* begins a call: waits until the CPU, or the GPU of this number, is free. Not
  * CALLER_OK: no call began */
 CallerStatus caller_enter(Caller *c, bool gpu, int number);
-/* what follows is queued on the stream of a GPU, after the work of the calls before
- * that used the device's memory, and may use it. false: it was, or would be,
+/* what follows is queued on the stream of a GPU, after the work of the calls
+ * before that used the device's memory, and may use it. false: it was, or would be,
  * captured into a graph; the call is still to be left */
 bool         caller_share(Caller *c, void *stream);
 /* what follows is queued on the stream of a GPU, and has nbytes of scratch: the

@@ -4,6 +4,7 @@
 
 #include "ops/array.h"
 #include "ops/attention_types.h"
+#include "ops/fp8_types.h"
 #include "ops/gradients.h"
 #include "ops/matmul.h"
 #include "ops/norm_types.h"

@@ -37,7 +37,8 @@ typedef struct Counter {
 
 // list the counters of the columns
 static const Counter counters[NCOUNTERS] = {
-	[LAUNCH_US] = { &seconds, 1e6, { "gpu__time_duration.sum", "gpu__time_duration.avg" } },
+	[LAUNCH_US] = { &seconds, 1e6, { "gpu__time_duration.sum",
+		"gpu__time_duration.avg" } },
 	[SM_GHZ] = { &hertz, 1e-9, { "smsp__cycles_elapsed.avg.per_second",
 		"sm__cycles_elapsed.avg.per_second",
 		"gpc__cycles_elapsed.avg.per_second" } },

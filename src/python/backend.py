@@ -1,4 +1,9 @@
-"""backend: setuptools' build backend; it asks for PyTorch if there is none"""
+"""backend: setuptools' build backend; it asks for PyTorch if there is none
+
+python3 backend.py: prints the version of the PyTorch that there is
+"""
+import os
+import re
 import subprocess
 import sys
 
@@ -20,6 +25,19 @@ def torch_folder():
 	return ""
 
 
+def torch_version():
+	"""of that PyTorch; "": there is none"""
+	if not torch_folder():
+		return ""
+	path = os.path.join(torch_folder(), "version.py")
+	with open(path, encoding="utf-8") as file:
+		return re.search(r"__version__ = '(.*)'", file.read())[1]
+
+
 def get_requires_for_build_wheel(config_settings=None):
 	needs = build_meta.get_requires_for_build_wheel(config_settings)
 	return needs if torch_folder() else needs + ["torch>=2.9"]
+
+
+if __name__ == "__main__":
+	print(torch_version())

@@ -11,10 +11,12 @@ from setuptools.command.build_ext import build_ext
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-BUILD = os.path.join(ROOT, "build", "python")
 sys.path.insert(0, HERE)
 
-from backend import torch_folder  # noqa: E402
+from backend import torch_folder, torch_version  # noqa: E402
+
+TORCH = re.sub(r"\W", "_", torch_version())
+BUILD = os.path.join(ROOT, "build", "python", TORCH)
 
 # read the version of the library
 if not os.path.exists(os.path.join(ROOT, "Makefile")):
@@ -39,25 +41,15 @@ class Build(build_ext):
 			os.path.join(include, "torch/csrc/api/include")]
 		self.library_dirs = [os.path.join(torch, "lib")]
 		subprocess.run(["make", "-C", ROOT, "package"], check=True)
-		inside = os.path.join(self.build_lib, "libsystems")
-		for path in glob.glob(os.path.join(inside, "_*.so")):
-			os.remove(path)               # compiled against another PyTorch
-		self.force = True
 		super().run()
-		shutil.copytree(os.path.join(ROOT, "build/package"), inside,
-			dirs_exist_ok=True)
+		shutil.copytree(os.path.join(ROOT, "build/package"),
+			os.path.join(self.build_lib, "libsystems"), dirs_exist_ok=True)
 
 # describe the package
-def torch_version():
-	if not torch_folder():
-		return ""                     # only metadata are asked for
-	path = os.path.join(torch_folder(), "version.py")
-	with open(path, encoding="utf-8") as file:
-		return re.search(r"__version__ = '(.*)'", file.read())[1]
-
-
 def extension(name, source, **more):
 	return Extension("libsystems._" + name, ["libsystems/" + source],
+		depends=glob.glob(os.path.join(ROOT, "src/ops/*.h")) + [
+			os.path.join(HERE, "libsystems/tensors.h")],
 		libraries=["torch_cpu", "c10"], py_limited_api=True,
 		extra_compile_args=["-std=c++20", "-O2", "-fvisibility=hidden"], **more)
 
@@ -67,8 +59,7 @@ setup(version=version(), packages=["libsystems"],
 	package_data={"libsystems": ["py.typed"]}, include_package_data=False,
 	ext_modules=[extension("operators", "operators.cc",
 		define_macros=[("TORCH_TARGET_VERSION", "0x0209000000000000ULL")]),
-		extension("autograd_" + re.sub(r"\W", "_", torch_version()),
-			"autograd.cc", optional=True)],
+		extension("autograd_" + TORCH, "autograd.cc", optional=True)],
 	cmdclass={"build_ext": Build},
 	options={"egg_info": {"egg_base": BUILD}, "build": {"build_base": BUILD},
 		"bdist": {"bdist_base": BUILD},

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/grow.h"
+#include "model/fp8.h"
 
 // update the weights
 static bool scales_loss(const Model *m)
@@ -27,6 +28,7 @@ static void after_update(Model *m)
 // queue the update of the model
 static void queue_update(Model *m, const Optimizer *o)
 {
+	fp8_advance(m);
 	if (o->spans) {
 		assert(!scales_loss(m));
 		optimizer_apply(o, o->spans, o->nspans, m->nonfinite);
@@ -142,6 +144,7 @@ typedef struct Recorder {
 	Device *device;
 	Hooks hooks;                     /* the model's */
 	const RankGroup *group;
+	HookListener listener;
 	/* gradients of the graph that is being captured */
 	Action *announced;
 	int nannounced;
@@ -155,20 +158,8 @@ static void perform(Device *d, const Hooks *h, const RankGroup *g,
 	case LAUNCH:
 		device_graph_launch(d, a->graph);
 		break;
-	case BEFORE_UNIT:
-		h->before_unit(h->self, a->first, a->backward);
-		break;
-	case AFTER_UNIT:
-		h->after_unit(h->self, a->first, a->backward);
-		break;
-	case GRADIENT_READY:
-		h->gradient_ready(h->self, a->first, a->count);
-		break;
-	case BEFORE_UPDATE:
-		h->before_update(h->self);
-		break;
-	case AFTER_UPDATE:
-		h->after_update(h->self);
+	case HOOK:
+		hooks_call(h, &a->call);
 		break;
 	case GROUP_START:
 		g->start(g->self, &a->op, a->slot);
@@ -213,53 +204,31 @@ static void end_graph_and_perform(Recorder *c, Action a)
 }
 
 // hooks that end a graph
-static void record_before_unit(void *self, int unit, bool backward)
-{
-	end_graph_and_perform(self, (Action){ .kind = BEFORE_UNIT, .first = unit,
-		.backward = backward });
-}
-
-static void record_after_unit(void *self, int unit, bool backward)
+static void record_call(void *self, const HookCall *call)
 {
 	Recorder *c = self;
-	if (c->hooks.after_unit) {
-		end_graph_and_perform(c, (Action){ .kind = AFTER_UNIT, .first = unit,
-			.backward = backward });
+	const Action a = { .kind = HOOK, .call = *call };
+	if (call->kind == GRADIENT_READY) {
+		c->announced = append(c->announced, &c->nannounced, a);
+	} else if (hooks_have(&c->hooks, call->kind)) {
+		end_graph_and_perform(c, a);
 	} else if (c->nannounced > 0) {
 		end_graph(c);
 		device_graph_begin(c->device);
 	}
 }
 
-static void record_gradient_ready(void *self, int first, int count)
-{
-	Recorder *c = self;
-	c->announced = append(c->announced, &c->nannounced,
-		(Action){ .kind = GRADIENT_READY, .first = first, .count = count });
-}
-
-static void record_before_update(void *self)
-{
-	end_graph_and_perform(self, (Action){ .kind = BEFORE_UPDATE });
-}
-
-static void record_after_update(void *self)
-{
-	end_graph_and_perform(self, (Action){ .kind = AFTER_UPDATE });
-}
-
 // put recording hooks in the place of the model's
 static Hooks recording_hooks(Recorder *c)
 {
-	const Hooks *h = &c->hooks;
-	return (Hooks){ .self = c,
-		.before_unit = h->before_unit ? record_before_unit : NULL,
-		.after_unit = h->after_unit || h->gradient_ready ? record_after_unit
-			: NULL,
-		.gradient_ready = h->gradient_ready ? record_gradient_ready : NULL,
-		.spare_sms = h->spare_sms,
-		.before_update = h->before_update ? record_before_update : NULL,
-		.after_update = h->after_update ? record_after_update : NULL };
+	bool wanted[AFTER_UPDATE + 1];
+	for (HookKind k = BEFORE_UNIT; k <= AFTER_UPDATE; k++)
+		wanted[k] = hooks_have(&c->hooks, k);
+	wanted[AFTER_UNIT] |= wanted[GRADIENT_READY];
+	c->listener = (HookListener){ c, record_call };
+	Hooks h = hooks_heard_by(&c->listener, wanted);
+	h.spare_sms = c->hooks.spare_sms;
+	return h;
 }
 
 // cut the recording at collectives of a group
@@ -288,7 +257,8 @@ static RankGroup recording_group(Recorder *c)
 // record a step
 static void record_step(Replay *r, Step *s)
 {
-	Recorder recorder = { r, s->m->device, s->m->hooks, s->m->group, NULL, 0 };
+	Recorder recorder = { .r = r, .device = s->m->device, .hooks = s->m->hooks,
+		.group = s->m->group };
 	RankGroup group = recording_group(&recorder);
 	s->m->hooks = recording_hooks(&recorder);
 	s->m->group = recorder.group ? &group : NULL;

@@ -25,15 +25,13 @@ StepTime timed_step(Model *m, Optimizer *o, const Batch *batch, Mode mode);
 void     update_weights(Model *m, Optimizer *o);
 
 // declare a step that is replayed
-typedef enum { LAUNCH, BEFORE_UNIT, AFTER_UNIT, GRADIENT_READY, BEFORE_UPDATE,
-	AFTER_UPDATE, GROUP_START, GROUP_JOIN } ActionKind;
+typedef enum { LAUNCH, HOOK, GROUP_START, GROUP_JOIN } ActionKind;
 
 // declare an action of a replayed step
 typedef struct Action {
 	ActionKind kind;
 	void *graph;                     /* LAUNCH */
-	int first, count;                /* the unit, or the parameters */
-	bool backward;
+	HookCall call;                   /* HOOK */
 	GroupOp op;                      /* of GROUP_START */
 	GroupSlot slot;                  /* of GROUP_START and GROUP_JOIN */
 } Action;

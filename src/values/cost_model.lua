@@ -35,22 +35,16 @@ cost_memory = cost_model_memory{status="ok", machine=cost_gpu}
 -- steps over several nodes, and how many are within 15 %
 nodes_ok = several_nodes{status="ok"}
 cost_rest = by(cost_model_public{role="checked"}, "source")
-cost_source = function(name, column)
-	return max(cost_abs(cost_rest(name), column or "error"))
-end
-cost_titan = max(cost_rest({"TorchTitan, eager", "TorchTitan, compiled"}),
-	"abs(error)")
-cost_steady = max(cost_titan, max(cost_rest({"Llama 3", "MegaScale",
-	"Megatron-LM, 2024"}), "abs(error)"))
+cost_source = function(name, column) return max(cost_abs(cost_rest(name),
+	column or "error")) end
+cost_steady = max(cost_rest({"TorchTitan, eager", "TorchTitan, compiled",
+	"Llama 3", "MegaScale", "Megatron-LM, 2024"}), "abs(error)")
 cost_hide = by(cost_model_hiding{hardware="H100"}, "model, strategy, devices")
 -- tokens without stretch over the formula's, and with stretch over without
 cost_eight = cost_model_hiding{hardware="H100", devices=8, model={"8B", "405B"}}
-cost_formula_least, cost_formula_most = ends(cost_eight,
-	"unstretched_tokens/formula_tokens")
 -- where more than data parallelism wins
-cost_split = function(model) return cost_model_regimes{hardware="H100",
-	model=model}("way ~= 'none' and (tensor > 1 or stages > 1)") end
-cost_split_to = max(cost_split("xl"), "tokens/devices")
+cost_split_to = max(cost_model_regimes{hardware="H100", model="xl"}(
+	"way ~= 'none' and (tensor > 1 or stages > 1)"), "tokens/devices")
 -- those that are drawn
 cost_gathers = cost_model_regimes{hardware="H100", plain_strategy="fsdp",
 	model={"xl", "8B", "70B", "405B"}}("plain_way ~= 'none'")

@@ -22,24 +22,10 @@ cost_collectives = function(gpus) return cost_model_collectives{
 cost_near = function(gpus) return cost_within(cost_collectives(gpus), "error",
 	0.1) end
 cost_heads = argmax(cost_memory, "error")
-nodes_of = function(column) return cost_abs(nodes_ok, column) end
 -- errors of isolated collectives, and their time by rendezvous over eager
 nodes_off = map(nodes_ok, "abs(predicted_alone_ms/alone_ms - 1)")
 nodes_slow = map(nodes_ok("Gbps < 10"), "abs(predicted_alone_ms/alone_ms - 1)")
 nodes_answered = map(nodes_ok("Gbps < 10"), "rendezvous_ms/alone_ms")
--- the row that is farthest off, and one rank's step on the same links
-nodes_worst = argmax(nodes_ok, "abs(error)")
-nodes_beside = nodes_ok{nodes=nodes_worst.nodes, Gbps=nodes_worst.Gbps}.single_ms
-nodes_varied = max(nodes_beside) - min(nodes_beside)
-nodes_away = abs(nodes_worst.measured_ms - nodes_worst.predicted_ms)
--- of the collectives, beside passes
-nodes_hidden = function(r, step, alone) return max(0,
-	r.single_ms + r[alone] - r[step])/r[alone] end
-nodes_name = function(r)
-	local names = {ddp="DDP", zero1="ZeRO-1", fsdp="FSDP"}
-	return names[r.strategy] .. " on " .. word(r.nodes) .. " nodes over "
-		.. int(r.Gbps) .. " Gbit/s"
-end
 -- by the middle row
 cost_wider = cost_model_public{source="Megatron-LM, 2021"}("devices ~= 1024")
 cost_formula = of("unstretched_tokens/formula_tokens")

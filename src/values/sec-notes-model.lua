@@ -11,14 +11,11 @@ state_GiB = function(size) return 16*params(size)/2^30 end
 linear_FLOP = function(size, N) return 6*N*(vocabulary*shapes[size].C
 	+ shapes[size].L*block_weights(shapes[size])) end
 flash_FLOP = function(size, N, T) return 7*N*T*shapes[size].C*shapes[size].L end
-flash_bytes = function(size, N) return 24*N*shapes[size].C*shapes[size].L end
-element_bytes = function(size, N)
-	return N*shapes[size].L*(68*shapes[size].C + 18*shapes[size].F)
-end
 linear_ms = function(size) return linear_FLOP(size, 2048)/rate("bf16")*1e-9 end
-flash_ms = function(size) return max(flash_FLOP(size, 2048, 512)
-	/rate("bf16")*1e-9, flash_bytes(size, 2048)/rate("copy")*1e-6) end
-element_ms = function(size) return element_bytes(size, 2048)/rate("copy")*1e-6 end
+flash_ms = function(size) return max(flash_FLOP(size, 2048, 512)/rate("bf16")
+	*1e-9, 24*2048*shapes[size].C*shapes[size].L/rate("copy")*1e-6) end
+element_ms = function(size) return 2048*shapes[size].L*(68*shapes[size].C
+	+ 18*shapes[size].F)/rate("copy")*1e-6 end
 adamw_ms = function(size) return 30*params(size)/rate("copy")*1e-6 end
 bound_ms = function(size) return linear_ms(size) + flash_ms(size)
 	+ element_ms(size) + adamw_ms(size) end
@@ -30,42 +27,34 @@ counted = on("h100").benchmarking_script_split{precision="bf16"}
 -- GiB that the blocks save for the backward pass of four sequences
 saved_GiB = function(size, T, r, w, path)
 	local of_path = path == "eager"
-		and "2*(C + 1)*r + (6*C + 3*F)*w + H*T*w"
+		and "2*(C + 1)*r + (4*C + H*T)*4 + (2*C + 3*F)*w \z
+		+ (w < 4 and (4*C^2 + 3*C*F)*w/(4*T) or 0)"
 		or "2*(C + 1)*r + (4*C + 2*F)*w + H*r"
 	return shapes[size].L*4*T/2^30*of(of_path, {r=r, w=w, T=T})(shapes[size])
 end
-saved_met = max(map(on("h100").memory_profiling_saved, function(r)
-	local w = r.precision == "bf16" and 2 or 4
-	return abs(r.block_MiB*shapes[r.size].L/1024
-		/saved_GiB(r.size, r.context, 4, w, r.fusion) - 1)
-end))
 -- bytes an element in fp32, counted from the eager kernels
 moved = {["rmsnorm forward"]=28, ["rmsnorm backward"]=88, ["softmax forward"]=48,
 	["softmax backward"]=60, ["swiglu forward"]=32, ["swiglu backward"]=96,
 	adamw=132}
-elements = {["rmsnorm forward"]=2048*2560, ["softmax forward"]=2048*512*32,
-	["swiglu forward"]=2048*10240, adamw=2^26}
-for _, name in ipairs {"rmsnorm", "softmax", "swiglu"} do
-	elements[name .. " backward"] = elements[name .. " forward"]
-end
+elements = function(op) return ({rmsnorm=2048*2560, softmax=2048*512*32,
+	swiglu=2048*10240, adamw=2^26})[op:match("^%a+")] end
 both_paths = on("h100").kernel_speed{size="2.7B", precision="fp32"}
 fused_of = by(both_paths{path="fused"}, "op")
-fused_bytes = function(op) return fused_of(op).bytes/elements[op] end
+fused_bytes = function(op) return fused_of(op).bytes/elements(op) end
 eager_copies = map(both_paths("path == 'eager' and moved[op] ~= nil"),
-	function(r) return moved[r.op]*elements[r.op]/r.us*1e-3/rate("copy") end)
+	function(r) return moved[r.op]*elements(r.op)/r.us*1e-3/rate("copy") end)
 step_kernels = by(on("h100").benchmarking_script{size="small", context=512,
 	precision="fp32"}, "fusion", "kernels")
 eager_kernels = by(both_paths{path="eager"}, "op", "kernels")
-block_part = function(range)
-	return on("h100").nsys_profile{size="xl", context=512, precision="fp32",
-		fusion="eager", range="forward " .. range}.kernels/shapes.xl.L
-end
+block_part = by(on("h100").nsys_profile{size="xl", context=512, precision="fp32",
+	fusion="eager"}, "range", "kernels/shapes.xl.L")
 -- of the eager path's nine matmuls, four in attention are linear layers
 block_kernels = {Norm=eager_kernels("rmsnorm forward"),
 	Softmax=eager_kernels("softmax forward"),
 	Swiglu=eager_kernels("swiglu forward")}
-block_kernels.Rope = block_part("attention") - 4 - block_part("scores")
-	- block_part("softmax") - block_part("values")
+block_kernels.Rope = block_part("forward attention") - 4
+	- block_part("forward scores") - block_part("forward softmax")
+	- block_part("forward values")
 block_kernels.EagerAll = 9 + 2*(1 + block_kernels.Norm) + block_kernels.Rope
 	+ block_kernels.Softmax + block_kernels.Swiglu
 fused_pass = on("h100").nsys_profile{size="xl", context=512, precision="fp32",

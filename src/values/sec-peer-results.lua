@@ -13,31 +13,17 @@ eager32 = theirs{precision="fp32"}
 large32 = eager32{size={"xl", "2.7B"}}
 less32 = function(column) return peer("pytorch-eager", "2.7B", "fp32")[column]
 	- peer("ours", "2.7B", "fp32")[column] end
--- what our eager path takes more than eager PyTorch, of a column or both passes
-eager_more = function(column)
-	local value = of(column == "passes" and "fwd_ms + bwd_ms" or column)
-	return map(large32, "value(peer('ours-eager', size, 'fp32'))/value(it) - 1",
-		{value=value})
-end
+eager_more = map(large32, "peer('ours-eager', size, 'fp32').step_ms/step_ms - 1")
 -- in bf16: forms whose kernels are launched, and those that are replayed
 launched = theirs{precision="bf16"}("not impl:find('graphs')")
 replayed = theirs{impl="pytorch-best-graphs"}
 replay_less = of("1 - step_ms/peer('pytorch-best', size, 'bf16').step_ms")
 in_blocks = map(theirs{impl="pytorch-best-blocks"}, times_ours)
--- the form that is fastest here, over ours on the host of two H200
-on_h200 = function(size)
-	local there = on("h200x2").pytorch_ddp_peers{size=size, precision="bf16"}
-	return there{impl=fastest(size).impl}.single_ms/there{impl="ours"}.single_ms
-end
--- memory: less than PyTorch's form in fp32, more than its fastest in bf16, MiB
+-- memory: less than PyTorch's form in fp32, more than its fastest in bf16
 memory_less = of("1 - peer('ours', size, precision).peak_MiB/peak_MiB")
-best_launched = function(size) return argmin(launched{size=size}, "step_ms") end
 best_less = map(peers{impl="ours", precision="bf16"},
-	"-memory_less(best_launched(size))")
+	"-memory_less(argmin(launched{size=size}, 'step_ms'))")
 parameters_of = by(on("h100").benchmarking_script{context=512, precision="fp32",
 	fusion="eager"}, "size", "parameters")
 eager_launches = on("h100").benchmarking_script{size="small", context=512,
 	precision="bf16", fusion="eager"}.kernels
-low_copy = 2*parameters_of("2.7B")/2^20
-memory_gap = peer("ours", "2.7B", "bf16").peak_MiB
-	- best_launched("2.7B").peak_MiB

@@ -59,7 +59,7 @@ function M.count(x, f, with)
 end
 M.abs, M.sqrt, M.log, M.floor, M.ceil = math.abs, math.sqrt, math.log,
 	math.floor, math.ceil
-M.tonumber, M.tostring, M.ipairs = tonumber, tostring, ipairs
+M.tonumber, M.tostring, M.ipairs, M.pairs = tonumber, tostring, ipairs, pairs
 M.math, M.string, M.table = math, string, table
 
 -- test relations

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "tests/base/exits.h"
 #include "tests/base/folder.h"
@@ -43,6 +45,37 @@ static void files_are_written_without_locks(void **state)
 	fclose(said);
 }
 
+// test that a trial removes its file while it holds it
+static int removed, held;
+
+static bool is_open(const char *name)
+{
+	struct stat wanted, open;
+	if (stat(name, &wanted) != 0)
+		return false;
+	for (int fd = 3; fd < 64; fd++)
+		if (fstat(fd, &open) == 0 && open.st_ino == wanted.st_ino
+			&& open.st_dev == wanted.st_dev)
+			return true;
+	return false;
+}
+
+int remove(const char *name)
+{
+	removed++;
+	held += is_open(name);
+	return unlink(name);
+}
+
+static void a_trial_removes_what_it_holds(void **state)
+{
+	removed = held = 0;
+	file_try(path, NULL, false);
+	assert_int_equal(removed, 1);
+	assert_int_equal(held, 1);
+}
+
 TESTS_BETWEEN(make_folder, NULL,
 	cmocka_unit_test(files_are_written_without_locks),
+	cmocka_unit_test(a_trial_removes_what_it_holds),
 	cmocka_unit_test(no_other_file_is_left))

@@ -3,6 +3,7 @@
 #include "base/options.h"
 #include "tests/base/program.h"
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 // what the tests know about a narrow format
@@ -204,6 +205,63 @@ static void test_compiler(void **state)
 		skip();
 }
 
+// test: FP8 agrees with ml_dtypes and saturates
+static float float_from_bits(uint32_t bits)
+{
+	float x;
+	memcpy(&x, &bits, sizeof x);
+	return x;
+}
+
+static void test_fp8_golden(void **state)
+{
+	FILE *f = fopen("tests/golden/fp8.txt", "r");
+	unsigned bits, code, n = 0;
+	char name[8], kind[4];
+	assert_non_null(f);
+	for (; fscanf(f, "%7s %3s %x %x", name, kind, &bits, &code) == 4; n++) {
+		Type t = strcmp(name, "e4m3") == 0 ? E4M3 : E5M2;
+		float x = float_from_bits(bits), value = fp8_to_float(t, code);
+		if (strcmp(kind, "is") == 0)
+			assert_true(isnan(x) ? isnan(value)
+				: value == x && signbit(value) == signbit(x));
+		if (isfinite(x))
+			assert_int_equal(fp8_from_float(t, x), code);
+		if (isfinite(x))
+			assert_true(round_to(t, x) == value);
+	}
+	assert_true(feof(f) && n > 2 * 256 * 3);
+	fclose(f);
+}
+
+static void test_fp8_special(void **state)
+{
+	const Type types[] = { E4M3, E5M2 };
+	const float largest[] = { 448, 57344 };
+	for (int k = 0; k < 2; k++) {
+		Type t = types[k];
+		assert_true(type_max(t) == largest[k] && type_size(t) == 1);
+		assert_true(type_min_normal(t) == (k ? 0x1p-14 : 0x1p-6));
+		assert_true(round_to(t, INFINITY) == largest[k]);
+		assert_true(round_to(t, -INFINITY) == -largest[k]);
+		assert_true(round_to(t, -3e38f) == -largest[k]);
+		assert_true(round_to(t, largest[k] * 1.07f) == largest[k]);
+		assert_int_equal(fp8_from_float(t, NAN), 0x7f);
+		assert_int_equal(fp8_from_float(t, -NAN), 0x7f);
+		assert_int_equal(fp8_from_float(t, -0.0f), 0x80);
+		for (uint32_t i = 0; i < SAMPLES; i++)
+			sample[i] = spread(i);
+		round_array(t, sample, SAMPLES);
+		for (uint32_t i = 0; i < SAMPLES; i++) {
+			float want = fp8_to_float(t, fp8_from_float(t, spread(i))),
+				one = round_to(t, spread(i)), got = (float)sample[i];
+			assert_true(isnan(want) ? isnan(one) && isnan(got)
+				: want == one && want == got
+				&& signbit(want) == signbit(got));
+		}
+	}
+}
+
 static void test_names(void **state)
 {
 	for (int t = 0; t < NTYPES; t++)
@@ -218,4 +276,6 @@ TESTS(
 	cmocka_unit_test(test_rounding),
 	cmocka_unit_test(test_sums),
 	cmocka_unit_test(test_compiler),
+	cmocka_unit_test(test_fp8_golden),
+	cmocka_unit_test(test_fp8_special),
 	cmocka_unit_test(test_names))

@@ -29,5 +29,26 @@ static void a_parent_that_stood_still_waits(void **state)
 	assert_int_equal(status, 0);
 }
 
+// test that ranks without memory make one row
+static void run_out(void *late, int rank, char *doing, FILE *to)
+{
+	usleep(rank == *(int *)late ? 200000 : 0);
+	fprintf(to, "rank %d\n", rank);
+	fclose(to);
+	_exit(EXIT_OUT_OF_MEMORY);
+}
+
+static void ranks_without_memory_make_one_row(void **state)
+{
+	for (int late = 0; late < 2; late++) {
+		Outcome o = group_run(2, 60, run_out, &late);
+		assert_int_equal(o.end, OUT_OF_MEMORY);
+		assert_int_equal(o.rank, 0);
+		assert_string_equal(o.lines, "rank 0\n");
+		free(o.lines);
+	}
+}
+
 TESTS(
-	cmocka_unit_test(a_parent_that_stood_still_waits))
+	cmocka_unit_test(a_parent_that_stood_still_waits),
+	cmocka_unit_test(ranks_without_memory_make_one_row))

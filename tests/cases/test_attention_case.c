@@ -13,12 +13,12 @@ enum { CAUSAL = 1, SPOIL = 2 };
 static void run_case(size_t B, size_t H, size_t n, size_t D, int how)
 {
 	Device *d = device_open("cpu");
-	for (int v = 0; v <= NVARIANTS; v++) {
-		const char *name = v < NVARIANTS ? attention_variants[v]
+	for (int v = 0; v <= NATTENTION_VARIANTS; v++) {
+		const char *name = v < NATTENTION_VARIANTS ? attention_variants[v]
 			: "chosen-atomic";
 		bool causal = how & CAUSAL, naive = strcmp(name, "naive") == 0,
 			here = naive ? causal
-				: v == NVARIANTS || strcmp(name, "tiled") == 0;
+				: v == NATTENTION_VARIANTS || strcmp(name, "tiled") == 0;
 		AttentionCase a = attention_case(d, B, H, n, D, causal, TYPE_REAL, 3);
 		attention_case_gradients(&a, 4);
 		assert_true(attention_case_take(&a, name) == here);
@@ -28,7 +28,7 @@ static void run_case(size_t B, size_t H, size_t n, size_t D, int how)
 		}
 		if (!naive)
 			assert_string_equal(a.kernel->name, "tiled");
-		assert_true(a.deterministic == (v < NVARIANTS));
+		assert_true(a.deterministic == (v < NATTENTION_VARIANTS));
 		attention_case_forward(&a);
 		attention_case_backward(&a);
 		if (how & SPOIL)

@@ -120,7 +120,8 @@ static double saved(const Shape *shape, int policy, bool fused, double *derived)
 		model_fuse(m);
 	Batch b = batch_random(4, shape->context, shape->vocab, 1);
 	model_forward(m, b.tokens, b.targets, b.B, b.T, true);
-	double nbytes = (double)d->active[MEM_ACTIVATION];
+	double nbytes = (double)d->active[MEM_ACTIVATION]
+		+ d->active[MEM_TEMPORARY];             /* casts of weights */
 	*derived = memory_estimate_block(m, b.B, b.T);
 	batch_free(&b);
 	model_free(&m);

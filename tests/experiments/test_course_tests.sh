@@ -7,8 +7,12 @@ command -v python3 >/dev/null || exit 77
 # of several Pythons one that has pytest
 python3 -c 'import pytest' 2>/dev/null ||
 	! /usr/bin/python3 -c 'import pytest' 2>/dev/null || PATH=/usr/bin:$PATH
-export LIBSYSTEMS=$out/library
-echo one >"$LIBSYSTEMS"
+programs=${BUILD:-build}
+package=$out/bin/site/libsystems        # beside a copy of the program
+mkdir -p "$package"
+cp "$programs/course_tests" "$out/bin"
+BUILD=$out/bin
+echo one >"$package/one.py"
 edition() { # edition DIR DATE
 	mkdir -p "$out/$1/tests"
 	printf '## [unreleased] - yyyy-mm-dd\n\n## [9.1.2] - %s\n' "$2" \
@@ -42,7 +46,7 @@ END
 echo 'import nobody_has_this' >"$out/made/tests/test_lacks.py"
 run_made() { # run_made DIR ARGUMENTS...
 	rm -f "$out/table.tsv"
-	"${BUILD:-build}/course_tests" --course "$out/$1" --device cpu \
+	"$BUILD/course_tests" --course "$out/$1" --device cpu \
 		--out "$out/table.tsv" "${@:2}" >"$out/said" 2>&1
 }
 ends() { # ends LINE...: edition, file, test and status of the rows
@@ -87,15 +91,15 @@ gone() { # within ten seconds
 	rm -f "$out/pids"
 	[ $i -lt 100 ]
 }
-echo two >"$LIBSYSTEMS"
-check 'another library' run_made late --limit 4
+echo two >"$package/one.py"
+check 'another package' run_made late --limit 4
 check 'is another build' eval '[ ${#of_one} = 12 ] &&
 	[[ $(column build) =~ ^[0-9a-f]{12}$ ]] && [ "$(column build)" != "$of_one" ]'
 if python3 -c 'import pytest' 2>/dev/null; then
 	check 'a test that hangs' \
 		[ "$(column status)" = 'failed: took more than 4 s' ]
 	check 'is ended' gone
-	"${BUILD:-build}/course_tests" --course "$out/late" --device cpu \
+	"$BUILD/course_tests" --course "$out/late" --device cpu \
 		>"$out/said" 2>&1 &
 	while [ ! -s "$out/pids" ] && kill -0 $!; do sleep 0.1; done
 	kill -9 $!
@@ -117,18 +121,19 @@ no time|'0' is not an integer in 1..|--course $out/made --limit 0
 END
 expect 'one edition twice' 2 'are both of 2031' course_tests \
 	--course "$out/made $out/twin"
-LIBSYSTEMS=/nowhere expect 'no library' 2 '/nowhere is not there' course_tests \
+mv "$package" "$out/elsewhere"
+expect 'no package' 2 'site/libsystems is not there' course_tests \
 	--course "$out/made"
-unset LIBSYSTEMS
+BUILD=$programs
 not_failed() { # but for the one that asks for bits
 	rm -f "$out/table.tsv"
-	COURSE=$given "${BUILD:-build}/course_tests" --out "$out/table.tsv" ||
+	COURSE=$given "$BUILD/course_tests" --out "$out/table.tsv" ||
 		return 1
 	paste <(column test) <(column status) | grep -P '\tfailed' |
 		grep -v '^test_fsdp_correctness\[fp32\]' >"$out/lost"
 	! cat "$out/lost" | grep .
 }
-if [ -n "$given" ] && [ -f "${BUILD:-build}/libsystems.so" ]; then
+if [ -n "$given" ] && [ -d "$BUILD/site/libsystems" ]; then
 	check "the course's own tests" not_failed
 fi
 exit $failed

@@ -14,6 +14,12 @@ expect 'compiled at run time' 0 'all bounds hold' parity $golden --fusion jit \
 	--device cpu
 expect 'what was fused' 0 '^closed: a matmul follows' parity $golden \
 	--fusion jit --explain --device cpu
+for fusion in eager fused; do
+	expect "FP8, $fusion" 0 'all bounds hold' parity $golden --device cpu \
+		--precision fp8 --fusion $fusion
+done
+expect 'no FP8 for the JIT' 2 'no operations in FP8' parity $golden \
+	--device cpu --precision fp8 --fusion jit
 expect 'one weight altered' 1 '^FAILED' parity "$out/altered"
 cp $golden "$out/nan"
 chmod u+w "$out/nan"

@@ -64,14 +64,14 @@ static void training_agrees(void **state)
 	formulas = *ops_for(d);
 	ops_by_formulas(&formulas);
 	Prompt prompt = { { flush, frees, take, scratch, &formulas }, d };
-	for (int k = 0; k < 6; k++) {
-		const Policy *policy = &policies[k / 2];      /* fp32, bf16, fp16 */
+	for (int k = 0; k < NAUTOCAST * 3; k++) {
+		const Policy *policy = &policies[k / 3];
 		Array once = poisoned(n), again = poisoned(n);
 		d->deferral = &prompt.deferral;
 		double *want = train(d, policy, false, once.at);
 		d->deferral = NULL;
-		assert_true(jit_start(d, (JitSettings){ 0 }));
-		double *got = train(d, policy, k % 2, again.at);
+		assert_true(jit_start(d, (JitSettings){ .alone = k % 3 == 2 }));
+		double *got = train(d, policy, k % 3 == 1, again.at);
 		jit_stop(d);
 		print_message("%s: losses %g ... %g\n", policy->name, want[0],
 			want[STEPS - 1]);

@@ -157,9 +157,9 @@ both_change 'a type without a sign' 's/int sum/unsigned sum/'
 check 'and all is as it was' same
 code=$root/build/code
 check 'the bandwidth of a copy has sources' test -s "$code/peaks.cuda"
-check 'it is free of softmax' not grep -q softmax.cu "$code/peaks.cuda"
+check 'it is free of the embedding' not grep -q embedding.cu "$code/peaks.cuda"
 check 'naive attention is not' \
-	grep -q eager_attention.cu "$code/pytorch_attention.cuda"
+	grep -q ops/formulas.c "$code/pytorch_attention.cuda"
 rm src/ops/cpu/op.c
 check 'a source that is gone counts' not same
 mkdir no

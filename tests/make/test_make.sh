@@ -5,7 +5,7 @@ mkdir -p src/make src/experiments src/ops build
 cp "$root/Makefile" .
 cp "$root/src/make/build.mk" "$root/src/make/configure.sh" src/make
 cp "$root"/src/make/{problems,unwritten,items,digest}.awk \
-	"$root"/src/make/{attempt,compile,digest}.sh src/make
+	"$root"/src/make/{attempt,compile,digest,package,site}.sh src/make
 cp "$root/build/config.mk" build
 printf '## Problem {#%s .problem points=1 tables="%s"}\n' \
 	one 'one one-more' two two >writeup.nw

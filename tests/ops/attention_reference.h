@@ -13,6 +13,8 @@ typedef struct Problem {
 	size_t gap;                     /* elements between rows */
 	bool heads_first;               /* (B, H, rows, D), not (B, rows, H, D) */
 	bool rotated;                    /* are gradients rotated back? D is even */
+	size_t group;                   /* heads that share one of K, V; 0: 1 */
+	bool bottom_right;              /* is the mask aligned at the end? */
 	/* the first keys of each head whose scores are far below the others': their
 	 * first element is `far`, all other keys' is 0, and all queries' is 16 */
 	size_t lost;
@@ -25,20 +27,34 @@ typedef struct Problem {
 enum { CHOICE_IDS(ARRAYS_OF) ARRAYS, INPUTS = O };
 static const char *const array_names[ARRAYS] = { CHOICE_NAMES(ARRAYS_OF) };
 
+static inline bool of_keys(int which)
+{
+	return which == K || which == V || which == DK || which == DV;
+}
+
 static inline size_t rows_of(const Problem *p, int which)
 {
-	return which == K || which == V || which == DK || which == DV ? p->seqlen_k
-		: p->seqlen_q;
+	return of_keys(which) ? p->seqlen_k : p->seqlen_q;
+}
+
+static inline size_t group_of(const Problem *p)
+{
+	return p->group ? p->group : 1;
+}
+
+static inline size_t heads_in(const Problem *p, int which)
+{
+	return of_keys(which) ? p->H / group_of(p) : p->H;
 }
 
 /* x.at is still to be set */
 static inline Heads heads_of(const Problem *p, int which)
 {
-	size_t n = rows_of(p, which);
+	size_t n = rows_of(p, which), H = heads_in(p, which);
 	if (p->heads_first)
 		return (Heads){ .row = p->D + p->gap, .head = n * (p->D + p->gap),
-			.batch = p->H * n * (p->D + p->gap) };
-	size_t row = p->H * p->D + p->gap;
+			.batch = H * n * (p->D + p->gap) };
+	size_t row = H * p->D + p->gap;
 	return (Heads){ .row = row, .head = p->D, .batch = n * row };
 }
 
@@ -51,7 +67,8 @@ static inline size_t place_of(const Problem *p, int which, size_t head,
 	size_t row, size_t d)
 {
 	Heads x = heads_of(p, which);
-	return head / p->H * x.batch + head % p->H * x.head + row * x.row + d;
+	size_t H = heads_in(p, which);
+	return head / H * x.batch + head % H * x.head + row * x.row + d;
 }
 
 static inline Attention attention_on(const Problem *p, const Array *at, Array L)
@@ -60,9 +77,10 @@ static inline Attention attention_on(const Problem *p, const Array *at, Array L)
 	for (int i = 0; i < ARRAYS; i++)
 		x[i] = heads_of(p, i), x[i].x = at[i];
 	return (Attention){ .B = p->B, .H = p->H, .seqlen_q = p->seqlen_q,
-		.seqlen_k = p->seqlen_k, .D = p->D, .scale = 1 / sqrt(p->D),
-		.causal = p->causal, .q = x[Q], .k = x[K], .v = x[V], .o = x[O],
-		.L = L };
+		.seqlen_k = p->seqlen_k, .D = p->D, .group = group_of(p),
+		.scale = 1 / sqrt(p->D), .causal = p->causal,
+		.bottom_right = p->bottom_right, .q = x[Q], .k = x[K], .v = x[V],
+		.o = x[O], .L = L };
 }
 
 static inline AttentionGradient gradient_on(const Problem *p, const Array *at,
@@ -101,7 +119,7 @@ static inline void fill_angles(const Problem *p, Array angles[2])
 
 // find attention and its gradients by the formulas
 typedef struct Reference {
-	double *at[ARRAYS], *L;         /* (B H, rows, D), (B H, queries) */
+	double *at[ARRAYS], *L;         /* (heads, rows, D), (B H, queries) */
 } Reference;
 
 static inline double *zeros(size_t n)
@@ -129,9 +147,13 @@ static inline void add(double *y, double a, const double *x, size_t n)
 static inline void reference_row(const Problem *p, const Reference *r,
 	size_t head, size_t i, double *p_row)
 {
-	size_t D = p->D, nk = p->seqlen_k, row = head * p->seqlen_q + i;
-	size_t seen = p->causal && i + 1 < nk ? i + 1 : nk;
-	const double *k = r->at[K] + head * nk * D, *v = r->at[V] + head * nk * D;
+	size_t D = p->D, nk = p->seqlen_k, row = head * p->seqlen_q + i,
+		shared = head / group_of(p), end = i + 1 + (p->bottom_right ? nk : 0),
+		hidden = p->bottom_right ? p->seqlen_q : 0, seen = nk;
+	if (p->causal && end < nk + hidden)
+		seen = end > hidden ? end - hidden : 0;
+	const double *k = r->at[K] + shared * nk * D,
+		*v = r->at[V] + shared * nk * D;
 	double largest = -INFINITY, sum = 0, mean = 0, scale = 1 / sqrt(D);
 	for (size_t j = 0; j < seen; j++) {
 		double score = dot(r->at[Q] + row * D, k + j * D, D);
@@ -153,16 +175,17 @@ static inline void reference_row(const Problem *p, const Reference *r,
 	for (size_t j = 0; j < seen; j++) {
 		double ds = scale * p_row[j]
 			* (dot(r->at[DO] + row * D, v + j * D, D) - mean);
-		size_t key = (head * nk + j) * D;
+		size_t key = (shared * nk + j) * D;
 		add(r->at[DV] + key, p_row[j], r->at[DO] + row * D, D);
 		add(r->at[DK] + key, ds, r->at[Q] + row * D, D);
 		add(r->at[DQ] + row * D, ds, k + j * D, D);
 	}
 }
 
-static inline void rope_backward(const Problem *p, double *x, size_t rows)
+static inline void rope_backward(const Problem *p, double *x, size_t heads,
+	size_t rows)
 {
-	for (size_t i = 0; i < p->B * p->H * rows * p->D && p->rotated; i += 2) {
+	for (size_t i = 0; i < heads * rows * p->D && p->rotated; i += 2) {
 		double a = angle(i / 2 % (rows * (p->D / 2))), even = x[i];
 		x[i] = cos(a) * even + sin(a) * x[i + 1];
 		x[i + 1] = cos(a) * x[i + 1] - sin(a) * even;
@@ -175,11 +198,11 @@ static inline Reference reference_of(const Problem *p, Type type, Array *at)
 {
 	Reference r = { .L = zeros(p->B * p->H * p->seqlen_q) };
 	for (int a = 0; a < ARRAYS; a++) {
-		size_t n = rows_of(p, a), D = p->D;
-		r.at[a] = zeros(p->B * p->H * n * D);
+		size_t n = rows_of(p, a), D = p->D, count = p->B * heads_in(p, a) * n * D;
+		r.at[a] = zeros(count);
 		at[a] = poisoned(length_of(p, a));
 		at[a].type = type;
-		for (size_t i = 0; i < p->B * p->H * n * D && a < INPUTS; i++) {
+		for (size_t i = 0; i < count && a < INPUTS; i++) {
 			double x = (a == Q ? p->size : 1) * random_truncated(1, a, i, 3);
 			if (p->lost > 0 && a <= K && i % D == 0)
 				x = a == Q ? 16 : i / D % n < p->lost ? p->far : 0;
@@ -194,9 +217,49 @@ static inline Reference reference_of(const Problem *p, Type type, Array *at)
 	for (size_t head = 0; head < p->B * p->H; head++)
 		for (size_t i = 0; i < p->seqlen_q; i++)
 			reference_row(p, &r, head, i, p_row);
-	rope_backward(p, r.at[DQ], p->seqlen_q);
-	rope_backward(p, r.at[DK], p->seqlen_k);
+	rope_backward(p, r.at[DQ], p->B * p->H, p->seqlen_q);
+	rope_backward(p, r.at[DK], p->B * heads_in(p, DK), p->seqlen_k);
 	return r;
+}
+
+// compute packed sequences, and each by itself
+/* where sequences begin: one has no queries, one no keys */
+enum { SEQUENCES = 4 };
+static const int starts_q[] = { 0, 37, 37, 102, 230 },
+	starts_k[] = { 0, 53, 70, 70, 171 };
+
+/* all rows as one sequence; D, types, heads and masks are p's */
+static inline Problem packed_rows(Problem p)
+{
+	p.B = 1, p.heads_first = false, p.seqlen_q = starts_q[SEQUENCES];
+	p.seqlen_k = starts_k[SEQUENCES];
+	return p;
+}
+
+/* q, k: starts, where the device has them */
+static inline Attention packed_on(const Problem *p, const Array *at, Array L,
+	const int *q, const int *k)
+{
+	Attention a = attention_on(p, at, L);
+	a.B = SEQUENCES, a.starts_q = q, a.starts_k = k;
+	a.total_q = p->seqlen_q, a.total_k = p->seqlen_k;
+	a.seqlen_q = 128, a.seqlen_k = 101;
+	return a;
+}
+
+/* sequence b alone, and its parts of arrays `at` of the device d; NULL: of the
+ * host */
+static inline Problem one_of_packed(const Device *d, const Problem *p, int b,
+	const Array *at, Array *parts)
+{
+	Problem one = *p;
+	one.seqlen_q = starts_q[b + 1] - starts_q[b];
+	one.seqlen_k = starts_k[b + 1] - starts_k[b];
+	for (int a = 0; a < ARRAYS; a++) {
+		size_t first = heads_of(p, a).row * (of_keys(a) ? starts_k : starts_q)[b];
+		parts[a] = d ? array_part(d, at[a], first) : array_at(at[a], first);
+	}
+	return one;
 }
 
 // compare all that attention wrote
@@ -222,7 +285,8 @@ static inline void expect_outputs(const char *label, const Problem *p,
 	expect_close(label, L, want, nL);
 	for (int a = O; a < end; a++) {
 		char what[300];
-		size_t n = rows_of(p, a), D = p->D, count = p->B * p->H * n * D;
+		size_t n = rows_of(p, a), D = p->D,
+			count = p->B * heads_in(p, a) * n * D;
 		size_t length = length_of(p, a), unset = 0;
 		double unit = fmax(1, largest_of(r->at[a], count));
 		Array packed = poisoned(count);

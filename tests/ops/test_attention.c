@@ -1,6 +1,7 @@
 /* FlashAttention, of any shape, against its formulas */
 #include <omp.h>
 
+#include "ops/naive_attention.h"
 #include "tests/ops/attention_reference.h"
 
 // list problems and tiles
@@ -13,6 +14,12 @@ static const Problem problems[] = {
 	{ 1, 2, 100, 33, 16, true, 1, 0, false, false },
 	{ 1, 1, 33, 100, 16, false, 1, 3, true, false },
 	{ 1, 1, 70, 70, 16, true, 200, 0, false, false },
+	{ 2, 3, 37, 37, 16, true, 1, 0, false, true },
+	{ 2, 6, 65, 40, 16, true, 1, 3, false, true, .group = 3 },
+	{ 1, 4, 33, 100, 8, false, 1, 0, true, false, .group = 4 },
+	{ 2, 1, 33, 100, 16, true, 1, 1, false, true, .bottom_right = true },
+	{ 1, 4, 20, 70, 16, true, 1, 0, true, true, 2, true },
+	{ 1, 2, 100, 33, 16, true, 1, 0, false, false, .bottom_right = true },
 };
 /* keys that are lost: few, as many as a tile has, all but one, and all */
 static const Problem lost_keys[] = {
@@ -69,6 +76,36 @@ static void tiles_follow_the_formulas(void **state)
 	}
 }
 
+// test that naive attention follows the formulas
+static void naive_attention_follows_the_formulas(void **state)
+{
+	Device *d = device_open("cpu");
+	int tried = 0;
+	for (int i = 0; i < 2 * NPROBLEMS; i++) {
+		const Problem *p = &problems[i / 2];
+		Type type = i % 2 ? BF16 : TYPE_REAL;
+		size_t n = p->B * p->H * p->seqlen_q;
+		Array at[ARRAYS], angles[2], L = poisoned(n);
+		fill_angles(p, angles);
+		Reference r = reference_of(p, type, at);
+		Attention a = attention_on(p, at, L);
+		AttentionGradient g = gradient_on(p, at, angles);
+		a.P = poisoned(n * p->seqlen_k);
+		if (naive_attention_supports(d, &a, &g)) {
+			naive_attention_forward(d, a);
+			naive_attention_backward(d, a, g);
+			for (size_t k = 0; k < n; k++)
+				reals(L)[k] = (real)r.L[k];
+			double bound = i % 2 ? 8e-3 : 16 * EPS;
+			expect_attention("naive", p, &r, at, L, bound, bound);
+			tried++;
+		}
+		assert_int_equal(release(NULL), 0);
+	}
+	assert_true(tried >= 8);
+	device_close(&d);
+}
+
 // test scores of minus infinity
 static void try_lost_keys(double far, int end)
 {
@@ -105,7 +142,7 @@ static void infinite_keys_count_nothing(void **state)
 // test that attention rounds its outputs
 static void outputs_are_rounded(void **state)
 {
-	const Problem p = { 2, 2, 40, 40, 8, true, 1, 2, false, true };
+	const Problem p = { 2, 2, 40, 40, 8, true, 1, 2, false, true, .group = 2 };
 	Array at[ARRAYS], angles[2], L = poisoned(p.B * p.H * p.seqlen_q);
 	fill_angles(&p, angles);
 	reference_of(&p, BF16, at);
@@ -119,7 +156,7 @@ static void outputs_are_rounded(void **state)
 			written += !isnan(x);
 			assert_true(isnan(x) || x == round_to(BF16, x));
 		}
-		assert_int_equal(written, p.B * p.H * rows_of(&p, i) * p.D);
+		assert_int_equal(written, p.B * heads_in(&p, i) * rows_of(&p, i) * p.D);
 	}
 }
 
@@ -144,8 +181,41 @@ static void threads_change_no_bit(void **state)
 	}
 }
 
+// test that packed sequences are as alone
+static void packed_sequences_are_as_alone(void **state)
+{
+	for (int i = 0; i < 4; i++) {
+		const Problem p = packed_rows((Problem){ .H = 4, .D = 8, .size = 1,
+			.causal = i > 0, .gap = 3, .rotated = true, .group = 2,
+			.bottom_right = i > 1 });
+		Array at[ARRAYS], alone[ARRAYS], angles[2], L = poisoned(p.H
+			* p.seqlen_q), part[ARRAYS];
+		fill_angles(&p, angles);
+		reference_of(&p, i == 3 ? BF16 : TYPE_REAL, at);
+		reference_of(&p, i == 3 ? BF16 : TYPE_REAL, alone);
+		Attention a = packed_on(&p, at, L, starts_q, starts_k);
+		cpu_attention_forward(NULL, a);
+		cpu_attention_backward(NULL, a, gradient_on(&p, at, angles));
+		for (int b = 0; b < SEQUENCES; b++) {
+			Problem one = one_of_packed(NULL, &p, b, alone, part);
+			Array one_L = poisoned(one.H * one.seqlen_q);
+			Attention own = attention_on(&one, part, one_L);
+			cpu_attention_forward(NULL, own);
+			cpu_attention_backward(NULL, own, gradient_on(&one, part, angles));
+			for (size_t h = 0; h < one.H; h++)
+				expect_same("L", array_at(L, h * p.seqlen_q + starts_q[b]),
+					array_at(one_L, h * one.seqlen_q), one.seqlen_q);
+		}
+		for (int o = O; o < ARRAYS; o++)
+			expect_same(array_names[o], at[o], alone[o], length_of(&p, o));
+		assert_int_equal(release(NULL), 0);
+	}
+}
+
 TESTS(
 	checked(forward_follows_the_formulas), checked(tiles_follow_the_formulas),
+	checked(naive_attention_follows_the_formulas),
 	checked(overflowing_scores_count_nothing),
 	checked(infinite_keys_count_nothing),
-	checked(outputs_are_rounded), checked(threads_change_no_bit))
+	checked(outputs_are_rounded), checked(threads_change_no_bit),
+	checked(packed_sequences_are_as_alone))

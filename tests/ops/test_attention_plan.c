@@ -195,7 +195,7 @@ static double schedule(const QueryTiles *t, size_t queries, size_t keys,
 			for (size_t i = 1; i < places; i++)
 				if (busy[i] < busy[first])
 					first = i;
-			busy[first] += t->blocks * tile_scores(t, row, keys, causal);
+			busy[first] += t->blocks * tile_scores(t, row, keys, causal, 0);
 			last = fmax(last, busy[first]);
 		}
 	free(busy);
@@ -213,7 +213,7 @@ static void no_schedule_beats_the_estimate(void **state)
 				for (size_t m = 1; m < 140; m = m * 5 + 7)
 					for (int causal = 0; causal < 2; causal++) {
 						double least = tiling_time(&tiles[t], n, n + 99, heads,
-							causal, m);
+							causal, 0, m);
 						double took = schedule(&tiles[t], n, n + 99, heads,
 							causal, m * tiles[t].blocks);
 						assert_true(least <= took * (1 + 1e-9));
@@ -232,9 +232,9 @@ static void waves_choose_the_tiles(void **state)
 		{ 32768, true, false }, { 262144, true, true } };
 	for (int i = 0; i < 6; i++) {
 		const double a = tiling_time(&wide, shapes[i].n, shapes[i].n, 1,
-			shapes[i].causal, 132);
+			shapes[i].causal, 0, 132);
 		const double b = tiling_time(&m64, shapes[i].n, shapes[i].n, 1,
-			shapes[i].causal, 132);
+			shapes[i].causal, 0, 132);
 		assert_int_equal(a <= b, shapes[i].wide);
 	}
 }

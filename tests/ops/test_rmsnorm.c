@@ -7,11 +7,12 @@ static void rows_follow_the_formulas(void **state)
 	static const size_t shapes[][2] = { { 1, 1 }, { 5, 1 }, { 3, 31 },
 		{ 200, 50 }, { 7, 1024 }, { 2, 10000 } };
 	norm_device = device_open("cpu");
-	for (int i = 0; i < 6 * 16; i++) {
-		const size_t *shape = shapes[i / 16];
+	for (int i = 0; i < 6 * 32; i++) {
+		const size_t *shape = shapes[i / 32];
 		follow_the_formulas(&(NormCase){ .rows = shape[0], .C = shape[1],
 			.apart = i & 1 ? 3 : 0, .fresh = i & 2, .again = i & 4,
-			.x = i & 8 ? BF16 : FP32, .y = i & 8 ? BF16 : FP32 });
+			.x = i & 8 ? BF16 : FP32, .y = i & 8 ? BF16 : FP32,
+			.all = i & 16 });
 	}
 	device_close(&norm_device);
 }

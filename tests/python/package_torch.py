@@ -22,28 +22,16 @@ def rows(dtype=torch.float64, grad=True):
 def close(a, b, bound=1e-5):
 	assert a.shape == b.shape and (a - b).norm() <= bound * b.norm(), (a, b)
 
-# check operators as PyTorch does
-def operator():
-	for dtype in torch.float32, torch.float64, torch.bfloat16, torch.float16:
-		q, k, v = three(dtype=dtype)
-		torch.library.opcheck(operators.attention, (q, k, v, True, 0.))
-		q, k, v = (x.detach() for x in (q, k, v))
-		o, l = operators.attention(q, k, v, True, 0.)
-		torch.library.opcheck(operators.attention_backward,
-			(torch.sin(o), q, k, v, o, l, True, 0., False))
-		x, g = rows(dtype)
-		torch.library.opcheck(operators.norm, (x, g, 1e-5))
-		x, g = x.detach(), g.detach()
-		y, rho = operators.norm(x, g, 1e-5)
-		torch.library.opcheck(operators.norm_backward, (y, x, g, rho, 1e-5))
-
-
+# check gradients as PyTorch does
 def gradients():
 	for n, m, causal, scale in ((9, 9, True, None), (5, 11, False, 0.3),
 			(11, 5, True, None), (1, 1, False, None)):
 		few = [x.detach()[:1, :2, :, :4].requires_grad_() for x in three(n, m)]
 		assert torch.autograd.gradcheck(lambda *x: libsystems.flash_attention(
 			*x, causal, scale), few)
+		few[1:] = [x.detach()[:, :1].requires_grad_() for x in few[1:]]
+		assert torch.autograd.gradcheck(lambda *x: libsystems.flash_attention(
+			*x, causal, scale, bottom_right=True), few)
 	assert torch.autograd.gradcheck(libsystems.rms_norm, rows())
 	x, _ = rows()
 	assert torch.autograd.gradcheck(libsystems.rms_norm, [x])
@@ -117,7 +105,8 @@ def graphs():
 	def passes(f, x):
 		return [f(x), *torch.autograd.grad(torch.sin(f(x)).sum(),
 			[x, *block.parameters()])]
-	want = [passes(block, x) for x in (xs := inputs(4))]
+	xs = inputs(4)
+	want = [passes(block, x) for x in xs]
 	graphed = torch.cuda.make_graphed_callables(block, tuple(inputs(1)))
 	twin = Block().cuda()
 	twin.load_state_dict(block.state_dict())
@@ -159,15 +148,17 @@ def refuses():
 			("do not fit", ValueError, attend, (x, x, x[:, :8])),
 			("do not fit", ValueError, attend, (x, x[:1], x[:1])),
 			("do not fit", ValueError, attend, (x[0, 0], x[0, 0], x[0, 0])),
+			("do not fit", ValueError, attend, (x[None], *[x.repeat(2, 1, 1)
+				[None]] * 2)),
 			("scale is", ValueError, attend, (x, x, x, False, -1.)),
 			("int64 is not supported", TypeError, norm, (x.long(), g.long())),
 			("do not fit", ValueError, norm, (x, g[:3])),
 			("types or devices", ValueError, norm, (x, g.half())),
 			("eps is", ValueError, norm, (x, g, -1.))):
 		raises(error, text, lambda: function(*inputs))
-	o, l = operators.attention(x, x, x, True, 0.)
+	o, l = operators.attention(x, x, x, 1, 0.)
 	raises(RuntimeError, "shapes of gradients", lambda:
-		operators.attention_backward(o[:1], x, x, x, o, l, True, 0., False))
+		operators.attention_backward(o[:1], x, x, x, o, l, 1, 0., False))
 	leaf = x.clone().requires_grad_()
 	first, = torch.autograd.grad(torch.sin(attend(leaf, x, x)).sum(), leaf,
 		create_graph=True)

@@ -16,7 +16,7 @@ check 'passes that accumulate' ranks accumulates 2
 check 'mistakes are refused' ranks refuses 2
 check 'bf16 is rounded once' ranks rounds_once 2
 check 'a lost rank is named' loses_a_rank
-if python3 -c 'import sys, torch; sys.exit(not torch.cuda.is_available())'; then
+if on_gpu; then
 	check 'two ranks train on the GPU' ranks trains 2 cuda
 	check 'parameters without gradient on the GPU' ranks leaves_out 2 cuda
 fi

@@ -1,6 +1,8 @@
-# torch.sh: sourced by tests of PyTorch through libsystems.so
+# torch.sh: sourced by tests of PyTorch through the package, where it is
 . tests/base/check.sh
-export LIBSYSTEMS=$PWD/${BUILD:-build}/libsystems.so
-export PYTHONPATH=$PWD/src/python:$PWD/tests/python PYTHONDONTWRITEBYTECODE=1
-[ -f "$LIBSYSTEMS" ] || exit 77         # there is none with SANITIZE=1
-python3 -c 'import torch' 2>/dev/null || exit 77
+site=$PWD/${BUILD:-build}/site
+export PYTHONPATH=$site:$PWD/tests/python PYTHONDONTWRITEBYTECODE=1
+[ -d "$site/libsystems" ] || exit 77
+on_gpu() { # is there a GPU for PyTorch?
+	python3 -c 'import sys, torch; sys.exit(not torch.cuda.is_available())'
+}

@@ -7,21 +7,22 @@
 template <class T> struct QueryBlock {
 	HeadRows<const T> Q, K, V;
 	/* rows: the block's first in the head, the warp's first in the block and in
-	 * the head; the key after the last */
-	int first, warp_row, top, end;
+	 * the head; the last key that the warp's first sees; the one after the last */
+	int first, warp_row, top, seen, end;
 	float scale;
 };
 
 template <class T>
 __device__ inline QueryBlock<T> query_block_of(const Attention &a)
 {
+	const auto Q = query_rows<const T>(a.q, a);
+	const auto K = key_rows<const T>(a.k, a), V = key_rows<const T>(a.v, a);
 	const int first = (gridDim.y - 1 - blockIdx.y) * M,
-		warp_row = threadIdx.x / 32 * 16, seqlen_k = (int)a.seqlen_k;
-	return { rows_of<const T>(a.q, a.seqlen_q, a.H),
-		rows_of<const T>(a.k, a.seqlen_k, a.H),
-		rows_of<const T>(a.v, a.seqlen_k, a.H),
-		first, warp_row, first + warp_row, a.causal ? min(seqlen_k, first + M)
-		: seqlen_k, (float)a.scale };
+		warp_row = threadIdx.x / 32 * 16,
+		diagonal = a.bottom_right ? K.n - Q.n : 0;
+	return { Q, K, V, first, warp_row, first + warp_row,
+		first + warp_row + diagonal,
+		keys_seen(first + M, K.n, a.causal, diagonal), (float)a.scale };
 }
 
 /* O = softmax(scale Q K^T) V and L of 64 queries, keys in tiles of N
@@ -36,9 +37,12 @@ void mma_sync_forward(Attention a, bool wide)
 	extern __shared__ __align__(16) char memory[];
 	auto &q = *(PaddedTile<T, M, D> *)memory;
 	auto &k = *(PaddedTile<T, N, D> *)(&q + 1), &v = *(&k + 1);
-	const auto [Q, K, V, first, warp_row, top, end, scale] = query_block_of<T>(a);
+	const auto [Q, K, V, first, warp_row, top, seen, end, scale] =
+		query_block_of<T>(a);
 	MmaBlock s[N / 16], o[D / 16] = {};
 	float largest[2] = { -FLT_MAX, -FLT_MAX }, sum[2] = { 0, 0 };
+	if (first >= Q.n)               /* a packed sequence is shorter */
+		return;
 	// start the copies of Q and the first K
 	fetch_tile(q, Q, first, wide);
 	fetch_tile(k, K, 0, wide);
@@ -53,15 +57,15 @@ void mma_sync_forward(Attention a, bool wide)
 		if (j + N < end)
 			fetch_tile(k, K, j + N, wide);
 		cp_async_commit_group();
-		apply_mask(s, top, j, K.n, a.causal);
+		apply_mask(s, seen, j, K.n, a.causal);
 		online_softmax(s, o, largest, sum, scale);
 		cp_async_wait_and_sync<1>();
 		matmul_add<F>(o, s, v);
 		__syncthreads();
 	}
-	divide_by_sums(o, largest, sum, (float *)a.L.at + blockIdx.x * (size_t)Q.n,
-		top, Q.n, scale);
-	write_rows(rows_of<T>(a.o, a.seqlen_q, a.H), top, o, wide);
+	divide_by_sums(o, largest, sum, (float *)a.L.at + rows_before(a), top, Q.n,
+		scale);
+	write_rows(query_rows<T>(a.o, a), top, o, wide);
 }
 
 // find the gradient of 64 queries
@@ -76,22 +80,25 @@ __global__ __launch_bounds__(32 * WARPS) void mma_sync_dq(Attention a,
 	extern __shared__ __align__(16) char memory[];
 	auto &q = *(PaddedTile<T, M, D> *)memory, &d = *(&q + 1);
 	auto &k = *(PaddedTile<T, N, D> *)(&d + 1), &v = *(&k + 1);
-	const auto [Q, K, V, first, warp_row, top, end, scale] = query_block_of<T>(a);
-	const auto dO = rows_of<const T>(g.d_o, a.seqlen_q, a.H);
+	const auto [Q, K, V, first, warp_row, top, seen, end, scale] =
+		query_block_of<T>(a);
+	const auto dO = query_rows<const T>(g.d_o, a);
 	MmaBlock p[N / 16], ds[N / 16], dq[D / 16] = {};
 	float L[2], delta[2];
+	if (first >= Q.n)
+		return;
 	// start the copies of Q, dO and the first V
 	fetch_tile(q, Q, first, wide);
 	fetch_tile(d, dO, first, wide);
 	fetch_tile(v, V, 0, wide);
 	cp_async_commit_group();
 	// find delta of the queries, and read L
-	find_delta<D, 1>(delta, rows_of<const T>(a.o, a.seqlen_q, a.H), dO, top,
+	find_delta<D, 1>(delta, query_rows<const T>(a.o, a), dO, top,
 		scale);
 	#pragma unroll
 	for (int low = 0; low < 2; low++) {
 		const int row = top + low * 8 + threadIdx.x % 32 / 4;
-		const size_t at = blockIdx.x * (size_t)Q.n + row;
+		const size_t at = rows_before(a) + row;
 		L[low] = row < Q.n ? finite_L(((const float *)a.L.at)[at]) : 0;
 		if (row < Q.n && threadIdx.x % 4 == 0)
 			deltas[at] = delta[low];
@@ -108,7 +115,7 @@ __global__ __launch_bounds__(32 * WARPS) void mma_sync_dq(Attention a,
 		// multiply Q by K, and mask the scores
 		cp_async_wait_and_sync<1>();
 		matmul_nt<F>(p, q.at + warp_row * q.stride, k);
-		apply_mask(p, top, j, K.n, a.causal);
+		apply_mask(p, seen, j, K.n, a.causal);
 		// turn scores and dP into dS
 		#pragma unroll
 		for (int i = 0; i < N / 2; i++) {
@@ -122,7 +129,7 @@ __global__ __launch_bounds__(32 * WARPS) void mma_sync_dq(Attention a,
 		__syncthreads();
 	}
 	rope_backward(dq, g, top, Q.n);
-	write_rows(rows_of<T>(g.dq, a.seqlen_q, a.H), top, dq, wide);
+	write_rows(query_rows<T>(g.dq, a), top, dq, wide);
 }
 
 // find the gradients of 64 keys and values
@@ -149,15 +156,18 @@ __global__ __launch_bounds__(32 * WARPS) void mma_sync_dkv(Attention a,
 	auto &q = *(PaddedTile<T, N, D> *)(&v + 1), &d = *(&q + 1);
 	float *L = (float *)(&d + 1), *delta = L + N;
 	// find the rows of these keys, and the first queries that see them
-	const auto Q = rows_of<const T>(a.q, a.seqlen_q, a.H),
-		dO = rows_of<const T>(g.d_o, a.seqlen_q, a.H),
-		K = rows_of<const T>(a.k, a.seqlen_k, a.H),
-		V = rows_of<const T>(a.v, a.seqlen_k, a.H);
+	const auto Q = query_rows<const T>(a.q, a),
+		dO = query_rows<const T>(g.d_o, a),
+		K = key_rows<const T>(a.k, a),
+		V = key_rows<const T>(a.v, a);
 	const int first = blockIdx.y * M, warp_row = threadIdx.x / 32 * 16,
-		top = first + warp_row, start = a.causal ? first / N * N : 0;
+		top = first + warp_row, diagonal = a.bottom_right ? K.n - Q.n : 0,
+		start = first_query_of(first, a.causal, diagonal) / N * N;
 	const float scale = (float)a.scale;
-	const size_t before = blockIdx.x * (size_t)Q.n;
+	const size_t before = rows_before(a);
 	MmaBlock p[N / 16], ds[N / 16], dk[D / 16] = {}, dv[D / 16] = {};
+	if (first >= K.n)
+		return;
 	// start the copies of K, V and the first dO
 	fetch_tile(k, K, first, wide);
 	fetch_tile(v, V, first, wide);
@@ -174,7 +184,7 @@ __global__ __launch_bounds__(32 * WARPS) void mma_sync_dkv(Attention a,
 		matmul_nt<F>(p, k.at + warp_row * k.stride, q);
 		// turn scores into P, masked
 		each(p, [&](float &x, int, int i, int column) {
-			const bool hidden = a.causal && j + column < top + i;
+			const bool hidden = a.causal && j + column + diagonal < top + i;
 			x = hidden ? 0 : exp2_approx((x * scale - finite_L(L[column])) * LOG2_E);
 		});
 		matmul_add<F>(dv, p, d);
@@ -196,8 +206,8 @@ __global__ __launch_bounds__(32 * WARPS) void mma_sync_dkv(Attention a,
 		__syncthreads();
 	}
 	rope_backward(dk, g, top, K.n);
-	write_rows(rows_of<T>(g.dk, a.seqlen_k, a.H), top, dk, wide);
-	write_rows(rows_of<T>(g.dv, a.seqlen_k, a.H), top, dv, wide);
+	write_rows(own_key_rows<T>(g.dk, a), top, dk, wide);
+	write_rows(own_key_rows<T>(g.dv, a), top, dv, wide);
 }
 
 // launch attention
@@ -219,7 +229,12 @@ constexpr int shared_bytes(int fixed, int numbers)
 template <class F> static bool with_heads(Type type, size_t D, F f)
 {
 	const auto with = [&](auto operands) {
-		return with_width(D, [&](auto width) { f(operands, width); });
+		const auto call = [&](auto width) { f(operands, width); };
+		switch (D) {
+		case 96:  call(Constant<96>()); return true;
+		case 256: call(Constant<256>()); return true;
+		default:  return with_width(D, call);
+		}
 	};
 	switch (type) {
 	case FP32: return with(OperandsOf<FP32>::OperandClass());
@@ -276,11 +291,12 @@ extern "C" void cuda_mma_sync_forward(Device *d, Attention a)
 	assert(done && "cuda_mma_sync_supports was asked");
 }
 
-/* bytes for delta, (B, H, queries) fp32: mma_sync_dq leaves it to mma_sync_dkv */
+/* bytes for delta, fp32, stored as L is: mma_sync_dq leaves it to mma_sync_dkv */
 extern "C" size_t cuda_mma_sync_scratch(Device *d, const Attention *a,
 	const AttentionGradient *g)
 {
-	return g ? a->B * a->H * a->seqlen_q * sizeof(float) : 0;
+	const size_t rows = a->total_q ? a->total_q : a->B * a->seqlen_q;
+	return g ? a->H * rows * sizeof(float) : 0;
 }
 
 extern "C" void cuda_mma_sync_backward(Device *d, Attention a,

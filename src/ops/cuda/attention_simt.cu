@@ -68,11 +68,12 @@ template <class T, int D>
 __global__ void simt_forward(Attention a)
 {
 	__shared__ float k[ROWS][D], v[ROWS][D];
-	const auto Q = rows_of<const T>(a.q, a.seqlen_q, a.H),
-		K = rows_of<const T>(a.k, a.seqlen_k, a.H),
-		V = rows_of<const T>(a.v, a.seqlen_k, a.H);
+	const auto Q = query_rows<const T>(a.q, a),
+		K = key_rows<const T>(a.k, a),
+		V = key_rows<const T>(a.v, a);
 	const int row = blockIdx.y * ROWS + threadIdx.x / TEAM,
-		end = a.causal ? min(K.n, (int)(blockIdx.y + 1) * ROWS) : K.n;
+		diagonal = a.bottom_right ? K.n - Q.n : 0,
+		end = keys_seen((blockIdx.y + 1) * ROWS, K.n, a.causal, diagonal);
 	const float scale = (float)a.scale;
 	float q[D / TEAM], o[D / TEAM] = {}, largest = -FLT_MAX, sum = 0;
 	read_part<D>(q, Q, row);
@@ -83,7 +84,8 @@ __global__ void simt_forward(Attention a)
 		__syncthreads();
 		float s[ROWS], most = largest;
 		for (int j = 0; j < ROWS; j++) {
-			const bool seen = first + j < K.n && !(a.causal && first + j > row);
+			const bool seen = first + j < K.n
+		&& !(a.causal && first + j > row + diagonal);
 			s[j] = dot<D>(q, k[j]) * scale;
 			s[j] = seen ? s[j] : -INFINITY;
 			most = fmaxf(most, s[j]);
@@ -103,9 +105,9 @@ __global__ void simt_forward(Attention a)
 	#pragma unroll
 	for (int i = 0; i < D / TEAM; i++)
 		o[i] *= inverse_sum(sum);
-	write_part<D>(rows_of<T>(a.o, a.seqlen_q, a.H), row, o);
+	write_part<D>(query_rows<T>(a.o, a), row, o);
 	if (row < Q.n && threadIdx.x % TEAM == 0)
-		((float *)a.L.at)[blockIdx.x * (size_t)Q.n + row] = largest + logf(sum);
+		((float *)a.L.at)[rows_before(a) + row] = largest + logf(sum);
 }
 
 // propagate through attention row by row
@@ -131,14 +133,15 @@ template <class T, int D>
 __global__ void simt_dq(Attention a, AttentionGradient g, float *deltas)
 {
 	__shared__ float k[ROWS][D], v[ROWS][D];
-	const auto Q = rows_of<const T>(a.q, a.seqlen_q, a.H),
-		K = rows_of<const T>(a.k, a.seqlen_k, a.H),
-		V = rows_of<const T>(a.v, a.seqlen_k, a.H),
-		O = rows_of<const T>(a.o, a.seqlen_q, a.H),
-		dO = rows_of<const T>(g.d_o, a.seqlen_q, a.H);
+	const auto Q = query_rows<const T>(a.q, a),
+		K = key_rows<const T>(a.k, a),
+		V = key_rows<const T>(a.v, a),
+		O = query_rows<const T>(a.o, a),
+		dO = query_rows<const T>(g.d_o, a);
 	const int row = blockIdx.y * ROWS + threadIdx.x / TEAM,
-		end = a.causal ? min(K.n, (int)(blockIdx.y + 1) * ROWS) : K.n;
-	const size_t at = blockIdx.x * (size_t)Q.n + row;
+		diagonal = a.bottom_right ? K.n - Q.n : 0,
+		end = keys_seen((blockIdx.y + 1) * ROWS, K.n, a.causal, diagonal);
+	const size_t at = rows_before(a) + row;
 	const float scale = (float)a.scale,
 		L = row < Q.n ? finite_L(((const float *)a.L.at)[at]) : 0;
 	float q[D / TEAM], d[D / TEAM], o[D / TEAM], dq[D / TEAM] = {}, delta = 0;
@@ -158,14 +161,15 @@ __global__ void simt_dq(Attention a, AttentionGradient g, float *deltas)
 		__syncthreads();
 		// add what each key gives to dQ
 		for (int j = 0; j < ROWS; j++) {
-			const bool seen = first + j < K.n && !(a.causal && first + j > row);
+			const bool seen = first + j < K.n
+				&& !(a.causal && first + j > row + diagonal);
 			const float p = expf(dot<D>(q, k[j]) * scale - L),
 				ds = p * (dot<D>(d, v[j]) - delta) * scale;
 			add_times<D>(dq, seen ? ds : 0, k[j]);
 		}
 	}
 	rope_backward<D>(dq, g, row, Q.n);
-	write_part<D>(rows_of<T>(g.dq, a.seqlen_q, a.H), row, dq);
+	write_part<D>(query_rows<T>(g.dq, a), row, dq);
 }
 
 // propagate through attention row by row
@@ -175,13 +179,14 @@ template <class T, int D>
 __global__ void simt_dkv(Attention a, AttentionGradient g, const float *deltas)
 {
 	__shared__ float q[ROWS][D], d[ROWS][D];
-	const auto Q = rows_of<const T>(a.q, a.seqlen_q, a.H),
-		K = rows_of<const T>(a.k, a.seqlen_k, a.H),
-		V = rows_of<const T>(a.v, a.seqlen_k, a.H),
-		dO = rows_of<const T>(g.d_o, a.seqlen_q, a.H);
+	const auto Q = query_rows<const T>(a.q, a),
+		K = key_rows<const T>(a.k, a),
+		V = key_rows<const T>(a.v, a),
+		dO = query_rows<const T>(g.d_o, a);
 	const int row = blockIdx.y * ROWS + threadIdx.x / TEAM,
-		start = a.causal ? blockIdx.y * ROWS : 0;
-	const size_t before = blockIdx.x * (size_t)Q.n;
+		diagonal = a.bottom_right ? K.n - Q.n : 0,
+		start = first_query_of(blockIdx.y * ROWS, a.causal, diagonal);
+	const size_t before = rows_before(a);
 	const float scale = (float)a.scale, *L = (const float *)a.L.at + before;
 	float k[D / TEAM], v[D / TEAM], dk[D / TEAM] = {}, dv[D / TEAM] = {};
 	read_part<D>(k, K, row);
@@ -193,7 +198,7 @@ __global__ void simt_dkv(Attention a, AttentionGradient g, const float *deltas)
 		__syncthreads();
 		// add what each query gives to dK and dV
 		for (int i = 0; i < min(ROWS, Q.n - first); i++) {
-			const bool seen = !(a.causal && row > first + i);
+			const bool seen = !(a.causal && row > first + i + diagonal);
 			const float score = dot<D>(k, q[i]) * scale,
 				p = seen ? expf(score - finite_L(L[first + i])) : 0,
 				ds = p * (dot<D>(v, d[i]) - deltas[before + first + i]) * scale;
@@ -202,8 +207,8 @@ __global__ void simt_dkv(Attention a, AttentionGradient g, const float *deltas)
 		}
 	}
 	rope_backward<D>(dk, g, row, K.n);
-	write_part<D>(rows_of<T>(g.dk, a.seqlen_k, a.H), row, dk);
-	write_part<D>(rows_of<T>(g.dv, a.seqlen_k, a.H), row, dv);
+	write_part<D>(own_key_rows<T>(g.dk, a), row, dk);
+	write_part<D>(own_key_rows<T>(g.dv, a), row, dv);
 }
 
 // launch attention row by row

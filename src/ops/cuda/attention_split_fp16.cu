@@ -16,6 +16,7 @@ extern "C" bool cuda_split_fp16_supports(Device *d, const Attention *a,
 	const AttentionGradient *)
 {
 	return a->q.x.type == FP32 && with_width(a->D, [](auto) { })
+		&& a->starts_q == NULL && !(a->causal && mask_diagonal(a))
 		&& hopper_present(d);
 }
 
@@ -81,10 +82,10 @@ struct Splitter {
 	void *scratch;                  /* memory of the tiles; the caller frees it */
 	int count, most;                /* arrays; most tiles that a head has */
 
-	void add(Heads x, size_t n, SplitTiles to)
+	void add(Heads x, size_t n, SplitTiles to, size_t group = 1)
 	{
 		assert(count < MOST_SPLITS);
-		all.at[count++] = { x, (int)n, heads_movable(x, 4), to };
+		all.at[count++] = { x, (int)n, (int)group, heads_movable(x, 4), to };
 		most = to.count > most ? to.count : most;
 	}
 	template <int D> void run(Device *d)
@@ -123,8 +124,8 @@ template <class Given> static Splitter splitter_of(Device *d, Given &given)
 	take_scratch(given, scratch);
 	Splitter splitter = { { {}, a.B * a.H, a.H }, scratch, 0, 0 };
 	splitter.add(a.q, a.seqlen_q, given.q);
-	splitter.add(a.k, a.seqlen_k, given.k);
-	splitter.add(a.v, a.seqlen_k, given.v);
+	splitter.add(a.k, a.seqlen_k, given.k, a.group);
+	splitter.add(a.v, a.seqlen_k, given.v, a.group);
 	return splitter;
 }
 

@@ -54,8 +54,9 @@ template <class C> struct Consumer {
 	__device__ __forceinline__ void apply_mask_in(float (&s)[C::N / 2], int j) const
 	{
 		const int column = j * C::N + threadIdx.x % 4 * 2, end = p.seqlen_k - 1;
-		const int last[2] = { (p.causal ? min(row, end) : end) - column,
-			(p.causal ? min(row + 8, end) : end) - column };
+		const int seen = row + p.diagonal;
+		const int last[2] = { (p.causal ? min(seen, end) : end) - column,
+			(p.causal ? min(seen + 8, end) : end) - column };
 		apply_mask(s, last);
 	}
 	__device__ __forceinline__ void start_scores(float (&s)[C::N / 2])
@@ -275,8 +276,8 @@ template <class C> struct Consumer {
 	{
 		const int first = query_tile.first + 64 * (group % C::Q_TILES);
 		/* tiles all of whose keys are seen by all of the warpgroup's rows */
-		const int clear = (p.causal ? min(p.seqlen_k, first + 1) : p.seqlen_k)
-			/ C::N;
+		const int clear = (p.causal ? max(0, min(p.seqlen_k, first + 1
+			+ p.diagonal)) : p.seqlen_k) / C::N;
 		row = first + threadIdx.x % WARPGROUP / 32 * 16 + threadIdx.x % 32 / 4;
 		ForwardRegisters<C> x;
 		x.rows = { { -FLT_MAX, -FLT_MAX }, { 0, 0 }, { 1, 1 }, { 0, 0 } };
@@ -394,7 +395,7 @@ struct TileChoice {
 static double estimate(const Device *d, const TileChoice &c, const Attention &a)
 {
 	return tiling_time(&c.tiles, a.seqlen_q, a.seqlen_k, a.B * a.H, a.causal,
-		cuda_multiprocessors(d));
+		mask_diagonal(&a), cuda_multiprocessors(d));
 }
 
 // launch one tile configuration
@@ -432,10 +433,12 @@ template <class C> static void launch(Device *d, const Attention &a)
 	p.heads = (int)(a.B * a.H);
 	p.query_tiles = (p.seqlen_q + C::M - 1) / C::M;
 	p.together = !a.causal ? 1
-		: heads_together(a.B * a.H, 4 * a.seqlen_k * a.D); /* K, V */
+		: heads_together(a.B * a.H, 4 * a.seqlen_k * a.D / a.group); /* K, V */
 	p.tiles = p.heads * p.query_tiles;
 	p.base2 = (float)a.scale * LOG2_E;
 	p.causal = a.causal;
+	p.group = (int)a.group;
+	p.diagonal = mask_diagonal(&a);
 	p.L = (float *)a.L.at;
 	const int blocks = cuda_multiprocessors(d) * C::BLOCKS;
 	if (p.tiles > blocks)

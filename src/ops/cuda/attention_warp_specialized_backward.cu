@@ -276,6 +276,7 @@ static BackwardArguments arguments_of(const Attention &a,
 	b.w = w;
 	b.angles = { (const float *)g.cosine.at, (const float *)g.sine.at };
 	b.H = (int)a.H;
+	b.group = (int)a.group;
 	b.seqlen_k = (int)a.seqlen_k;
 	b.tiles = (b.seqlen_k + S::N - 1) / S::N;
 	b.heads = (int)(a.B * a.H);

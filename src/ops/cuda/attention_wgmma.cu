@@ -47,29 +47,32 @@ template <class S> __device__ inline S &start_shared()
 }
 
 // have one thread fetch tiles
-/* starts the copy of N rows of the block's head; rows after the last become 0 */
+/* starts the copy of N rows of a head, counted over sequences of H heads; rows
+ * after the last become 0 */
 template <int N, int D>
 __device__ inline void fetch(const SwizzledTile<N, D> &tile,
 	const CUtensorMap &map,
-	int first, unsigned H, Barrier &full)
+	int first, unsigned head, unsigned H, Barrier &full)
 {
 	using W = Swizzle<D>;
 	#pragma unroll
 	for (int i = 0; i < W::BLOCKS; i++)
 		tma_load(smem_address(tile.at) + i * N * W::WIDTH, &map, &full,
 			EVICT_LAST,
-			i * W::WIDTH / 2, first, blockIdx.x % H, blockIdx.x / H);
+			i * W::WIDTH / 2, first, head % H, head / H);
 }
 
-/* starts the copy of the same rows of two tensors; `full` expects nbytes more */
+/* starts the copy of the same rows of two tensors of the block's head, or of that
+ * which `group` heads share; `full` expects nbytes more */
 template <int N, int D>
 __device__ inline void fetch_both(const SwizzledTile<N, D> (&tiles)[2],
-	const CUtensorMap &x, const CUtensorMap &y, int first, unsigned H,
-	Barrier &full, int nbytes)
+	const CUtensorMap &x, const CUtensorMap &y, int first, const Attention &a,
+	unsigned group, Barrier &full, int nbytes)
 {
+	const unsigned head = blockIdx.x / group, H = (unsigned)a.H / group;
 	barrier_expect_tx(&full, sizeof tiles + nbytes);
-	fetch(tiles[0], x, first, H, full);
-	fetch(tiles[1], y, first, H, full);
+	fetch(tiles[0], x, first, head, H, full);
+	fetch(tiles[1], y, first, head, H, full);
 }
 
 // visit tiles in two stages
@@ -142,20 +145,22 @@ __device__ __forceinline__ void wait_and_pin(X &... x)
 }
 
 // compute attention of 128 queries
-/* rows of a block that owns queries: its first, its warp's first; numbers of
- * queries and keys; the key after the last that it sees */
+/* rows of a block that owns queries: its first, its warp's first; the last key
+ * that the warp's first sees; numbers of queries and keys; the key after the
+ * last that the block sees */
 struct QueryRows {
-	int first, top, n, seqlen_k, end;
+	int first, top, seen, n, seqlen_k, end;
 	float scale;
 };
 
 __device__ inline QueryRows query_rows_of(const Attention &a)
 {
 	const int first = (gridDim.y - 1 - blockIdx.y) * OWN,
-		seqlen_k = (int)a.seqlen_k;
-	return { first, first + (int)threadIdx.x / 32 * 16, (int)a.seqlen_q,
-		seqlen_k,
-		a.causal ? min(seqlen_k, first + OWN) : seqlen_k, (float)a.scale };
+		top = first + (int)threadIdx.x / 32 * 16, seqlen_k = (int)a.seqlen_k,
+		diagonal = mask_diagonal(&a);
+	return { first, top, top + diagonal, (int)a.seqlen_q, seqlen_k,
+		keys_seen(first + OWN, seqlen_k, a.causal, diagonal),
+		(float)a.scale };
 }
 
 /* O = softmax(scale Q K^T) V and L of 128 queries, keys in tiles of N
@@ -176,12 +181,12 @@ void wgmma_forward(Attention a, const __grid_constant__ WgmmaMaps maps)
 	float largest[2] = { -FLT_MAX, -FLT_MAX }, sum[2] = { 0, 0 };
 	// fetch keys and values when they are asked for
 	const auto fetch_keys = [&](int j, int stage) {
-		fetch_both(shared.visited[stage], maps.k, maps.v, j, a.H,
+		fetch_both(shared.visited[stage], maps.k, maps.v, j, a, a.group,
 			shared.full[stage], 0);
 	};
 	if (threadIdx.x == 0) {
 		barrier_expect_tx(&shared.own_full, sizeof q);
-		fetch(q, maps.q, at.first, a.H, shared.own_full);
+		fetch(q, maps.q, at.first, blockIdx.x, a.H, shared.own_full);
 		fetch_keys(0, 0);
 	}
 	// visit keys and add up their values
@@ -189,14 +194,14 @@ void wgmma_forward(Attention a, const __grid_constant__ WgmmaMaps maps)
 		const auto &k = shared.visited[stage][0], &v = shared.visited[stage][1];
 		start_matmul_nt<T>(s, q, k);
 		wait_and_pin<0>(s);
-		apply_mask(s, at.top, j, at.seqlen_k, a.causal);
+		apply_mask(s, at.seen, j, at.seqlen_k, a.causal);
 		online_softmax(s, o, largest, sum, at.scale);
 		start_matmul_add<T>(o, p, s, v);
 		wait_and_pin<0>(o, p);
 	});
 	divide_by_sums(o, largest, sum, (float *)a.L.at + blockIdx.x * (size_t)at.n,
 		at.top, at.n, at.scale);
-	write_rows(rows_of<T>(a.o, a.seqlen_q, a.H), at.top, o, true);
+	write_rows(query_rows<T>(a.o, a), at.top, o, true);
 #endif
 }
 
@@ -225,16 +230,17 @@ void wgmma_dq(Attention a, AttentionGradient g,
 	float L[2], delta[2];
 	// fetch keys and values when they are asked for
 	const auto fetch_keys = [&](int j, int stage) {
-		fetch_both(shared.visited[stage], maps.k, maps.v, j, a.H,
+		fetch_both(shared.visited[stage], maps.k, maps.v, j, a, a.group,
 			shared.full[stage], 0);
 	};
 	if (threadIdx.x == 0) {
-		fetch_both(shared.own, maps.q, maps.d, at.first, a.H, shared.own_full, 0);
+		fetch_both(shared.own, maps.q, maps.d, at.first, a, 1, shared.own_full,
+			0);
 		fetch_keys(0, 0);
 	}
 	// store L and delta of 128 queries
-	find_delta<D, 8>(delta, rows_of<const T>(a.o, a.seqlen_q, a.H),
-		rows_of<const T>(g.d_o, a.seqlen_q, a.H), at.top, at.scale);
+	find_delta<D, 8>(delta, query_rows<const T>(a.o, a),
+		query_rows<const T>(g.d_o, a), at.top, at.scale);
 	#pragma unroll
 	for (int low = 0; low < 2; low++) {
 		const int row = at.top + low * 8 + threadIdx.x % 32 / 4;
@@ -252,7 +258,7 @@ void wgmma_dq(Attention a, AttentionGradient g,
 		start_matmul_nt<T>(p, q, k);
 		start_matmul_nt<T>(ds, d, v);
 		wait_and_pin<1>(p);
-		apply_mask(p, at.top, j, at.seqlen_k, a.causal);
+		apply_mask(p, at.seen, j, at.seqlen_k, a.causal);
 		each(p, [&](float &x, int low, int, int) {
 			x = exp2_approx(fmaf(x, at.scale * LOG2_E, -L[low]));
 		});
@@ -266,7 +272,7 @@ void wgmma_dq(Attention a, AttentionGradient g,
 		wait_and_pin<0>(dq, left);
 	});
 	rope_backward(dq, g, at.top, at.n);
-	write_rows(rows_of<T>(g.dq, a.seqlen_q, a.H), at.top, dq, true);
+	write_rows(query_rows<T>(g.dq, a), at.top, dq, true);
 #endif
 }
 
@@ -284,7 +290,8 @@ void wgmma_dkv(Attention a, AttentionGradient g,
 	auto &shared = start_shared<WgmmaShared<2, N, D>>();
 	const auto &k = shared.own[0], &v = shared.own[1];
 	const int first = blockIdx.y * OWN, top = first + threadIdx.x / 32 * 16,
-		n = (int)a.seqlen_q, start = a.causal ? first : 0;
+		n = (int)a.seqlen_q, diagonal = mask_diagonal(&a),
+		start = first_query_of(first, a.causal, diagonal) / N * N;
 	const float scale = (float)a.scale;
 	MmaBlock p[N / 16], ds[N / 16], dk[D / 16] = {}, dv[D / 16] = {};
 	unsigned p_operand[N / 4], ds_operand[N / 4];
@@ -293,13 +300,14 @@ void wgmma_dkv(Attention a, AttentionGradient g,
 		const float *from = row_stats + blockIdx.x * 2 * padded(n) + j;
 		auto &to = shared.row_stats[stage];
 		auto &full = shared.full[stage];
-		fetch_both(shared.visited[stage], maps.q, maps.d, j, a.H, full,
+		fetch_both(shared.visited[stage], maps.q, maps.d, j, a, 1, full,
 			sizeof to);
 		bulk_load(smem_address(to[0]), from, sizeof to[0], &full);
 		bulk_load(smem_address(to[1]), from + padded(n), sizeof to[1], &full);
 	};
 	if (threadIdx.x == 0) {
-		fetch_both(shared.own, maps.k, maps.v, first, a.H, shared.own_full, 0);
+		fetch_both(shared.own, maps.k, maps.v, first, a, a.group,
+			shared.own_full, 0);
 		if (start < n)
 			fetch_queries(start, 0);
 	}
@@ -312,9 +320,9 @@ void wgmma_dkv(Attention a, AttentionGradient g,
 		start_matmul_nt<T>(ds, v, d);
 		wait_and_pin<1>(p);
 		// exponentiate scores of keys
-		if (a.causal && j < top + 15)           /* the diagonal is there */
+		if (a.causal && j + diagonal < top + 15) /* the diagonal is there */
 			each(p, [&](float &x, int, int i, int column) {
-				x = j + column < top + i ? -INFINITY : x;
+				x = j + column + diagonal < top + i ? -INFINITY : x;
 			});
 		each(p, [&](float &x, int, int, int column) {
 			x = exp2_approx(fmaf(x, scale * LOG2_E, -L[column]));
@@ -331,8 +339,8 @@ void wgmma_dkv(Attention a, AttentionGradient g,
 		wait_and_pin<0>(dv, dk, p_operand, ds_operand);
 	});
 	rope_backward(dk, g, top, (int)a.seqlen_k);
-	write_rows(rows_of<T>(g.dk, a.seqlen_k, a.H), top, dk, true);
-	write_rows(rows_of<T>(g.dv, a.seqlen_k, a.H), top, dv, true);
+	write_rows(own_key_rows<T>(g.dk, a), top, dk, true);
+	write_rows(own_key_rows<T>(g.dv, a), top, dv, true);
 #endif
 }
 

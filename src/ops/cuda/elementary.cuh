@@ -1,4 +1,4 @@
-/* elementary.cuh: maps and reductions with any formula and operands */
+/* elementary.cuh: arrays of any type in a kernel, and maps with any formula */
 #ifndef OPS_CUDA_ELEMENTARY_CUH
 #define OPS_CUDA_ELEMENTARY_CUH
 
@@ -49,28 +49,9 @@ static inline bool packs_of(const Array &a, size_t N)
 	return packs(a, N);
 }
 
-// describe operands that are broadcast
-/* one number for each row of C elements */
-struct PerRow { const float *at; size_t C; };
-/* one number for each of C columns */
-struct PerColumn { Array a; size_t C; };
+// describe a scalar of the device
 /* one number for all elements, in the device's memory */
 struct DeviceScalar { const float *at; };
-
-template <int N>
-__device__ inline void load(float (&x)[N], const PerRow &from, size_t i)
-{
-	const float value = from.at[i / from.C];
-	#pragma unroll
-	for (int k = 0; k < N; k++)
-		x[k] = value;
-}
-
-template <int N>
-__device__ inline void load(float (&x)[N], const PerColumn &from, size_t i)
-{
-	load(x, from.a, i % from.C);
-}
 
 template <int N>
 __device__ inline void load(float (&x)[N], const DeviceScalar &from, size_t)
@@ -80,11 +61,6 @@ __device__ inline void load(float (&x)[N], const DeviceScalar &from, size_t)
 		x[k] = *from.at;
 }
 
-static inline bool packs_of(const PerRow &r, size_t N) { return r.C % N == 0; }
-static inline bool packs_of(const PerColumn &c, size_t N)
-{
-	return c.C % N == 0 && packs(c.a, N);
-}
 static inline bool packs_of(const DeviceScalar &, size_t) { return true; }
 
 // map operands to a result
@@ -111,7 +87,7 @@ __device__ inline void map_pack(const Array &y, size_t i, F f, const X &...x)
  * bytes: of y and of the operands that are not broadcast
  * grid: n / (256 N), block 256 */
 template <int N, class F, class... X>
-__global__ __launch_bounds__(MAP_THREADS) void map_kernel(Array y, size_t n,
+__global__ __launch_bounds__(MAP_THREADS) void map_any(Array y, size_t n,
 	const int32_t *skip, F f, X... x)
 {
 	size_t i = (blockIdx.x * (size_t)MAP_THREADS + threadIdx.x) * N;
@@ -129,10 +105,10 @@ void map_unless(Device *d, const int32_t *skip, Array y, size_t n, F f, X... x)
 {
 	const bool wide = packs(y, 4) && (packs_of(x, 4) && ... && true);
 	if (wide)
-		map_kernel<4><<<blocks_for(n, 4 * MAP_THREADS), MAP_THREADS, 0,
+		map_any<4><<<blocks_for(n, 4 * MAP_THREADS), MAP_THREADS, 0,
 			cuda_stream(d)>>>(y, n, skip, f, x...);
 	else
-		map_kernel<1><<<blocks_for(n, MAP_THREADS), MAP_THREADS, 0,
+		map_any<1><<<blocks_for(n, MAP_THREADS), MAP_THREADS, 0,
 			cuda_stream(d)>>>(y, n, skip, f, x...);
 	LAUNCHED();
 }
@@ -142,46 +118,6 @@ template <class F, class... X>
 void map(Device *d, Array y, size_t n, F f, X... x)
 {
 	map_unless(d, NULL, y, n, f, x...);
-}
-
-// reduce rows of operands
-typedef enum { SUM, MAXIMUM } Reduction;
-
-/* out[row] = the sum or the maximum over j < C of f(x[row C + j] ...)
- * bytes: of the operands, and 4 a row; grid: rows, block: C / N, up to 256 */
-template <Reduction KIND, int N, class F, class... X>
-__global__ __launch_bounds__(MAP_THREADS) void reduce_kernel(float *out,
-	size_t C, F f, X... x)
-{
-	float in[sizeof...(X)][N], result = KIND == SUM ? 0 : -INFINITY;
-	for (size_t j = threadIdx.x * N; j < C; j += blockDim.x * N) {
-		int operand = 0;
-		(load(in[operand++], x, blockIdx.x * C + j), ...);
-		#pragma unroll
-		for (int k = 0; k < N; k++) {
-			const float value = formula(f, in, k,
-				std::index_sequence_for<X...>());
-			result = KIND == SUM ? result + value : fmaxf(result, value);
-		}
-	}
-	result = KIND == SUM ? block_sum(result) : block_max(result);
-	if (threadIdx.x == 0)
-		out[blockIdx.x] = result;
-}
-
-template <Reduction KIND, class F, class... X>
-void reduce_rows(Device *d, float *out, size_t rows, size_t C, F f, X... x)
-{
-	const bool wide = C % 4 == 0 && (packs_of(x, 4) && ...);
-	const unsigned threads = threads_for(blocks_for(C, wide ? 4 : 1),
-		MAP_THREADS);
-	if (wide)
-		reduce_kernel<KIND, 4><<<blocks_for(rows, 1), threads, 0,
-			cuda_stream(d)>>>(out, C, f, x...);
-	else
-		reduce_kernel<KIND, 1><<<blocks_for(rows, 1), threads, 0,
-			cuda_stream(d)>>>(out, C, f, x...);
-	LAUNCHED();
 }
 
 /* scratch memory for one operation */

@@ -2,39 +2,10 @@
 #include "base/random.h"
 #include "ops/cuda/elementary.cuh"
 
-// fill, cast and add
-extern "C" void cuda_fill(Device *d, Array y, double value, size_t n)
-{
-	const float x = (float)value;
-	map(d, y, n, [=] __device__ () { return x; });
-}
-
-extern "C" void cuda_cast(Device *d, Array y, Array x, size_t n)
-{
-	map(d, y, n, [] __device__ (float x) { return x; }, x);
-}
-
+// say what a matmul reads
 extern "C" bool cuda_reads(Device *d, Type stored, Type wanted)
 {
 	return stored == wanted || (stored == FP32 && wanted == TF32);
-}
-
-extern "C" void cuda_add(Device *d, Array y, Array a, Array b, size_t n)
-{
-	map(d, y, n, [] __device__ (float a, float b) { return a + b; }, a, b);
-}
-
-// propagate through ReLU
-extern "C" void cuda_relu_forward(Device *d, Array y, Array x, size_t n)
-{
-	map(d, y, n, [] __device__ (float x) { return x < 0 ? 0 : x; }, x);
-}
-
-extern "C" void cuda_relu_backward(Device *d, Array dx, Array dy, Array x,
-	size_t n)
-{
-	map(d, dx, n, [] __device__ (float dy, float x) { return x > 0 ? dy : 0; },
-		dy, x);
 }
 
 // draw normal numbers

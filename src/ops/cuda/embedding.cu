@@ -80,7 +80,8 @@ extern "C" void cuda_embedding_backward(Device *d, Array dtable, double beta,
 	Array dx, const int32_t *tokens, size_t N, size_t C, size_t V)
 {
 	if (beta == 0)
-		cuda_fill(d, dtable, 0, V * C);
+		CUDA(cudaMemsetAsync(dtable.at, 0, V * C * type_size(dtable.type),
+			cuda_stream(d)));
 	const bool wide = C % 4 == 0 && packs(dtable, 4) && packs(dx, 4);
 	const dim3 grid(blocks_for(N, 1),
 		blocks_for(C, (wide ? 4 : 1) * MAP_THREADS));

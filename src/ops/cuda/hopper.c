@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "ops/attention_plan.h"
 #include "ops/cuda/hopper.h"
 #include "ops/cuda/launch_context.h"
 
@@ -40,13 +41,20 @@ static bool has_kernels(Type type, size_t D)
 
 bool hopper_supports(Device *d, const Attention *a, const AttentionGradient *g)
 {
-	if (!hopper_present(d) || !has_kernels(a->q.x.type, a->D))
+	if (!hopper_present(d) || !has_kernels(a->q.x.type, a->D) || a->starts_q)
 		return false;
 	const bool moves = tma_aligned(a->q) && tma_aligned(a->k)
 		&& tma_aligned(a->v) && tma_aligned(a->o);
 	return (a->B == 0 || moves)
 		&& (g == NULL || (tma_aligned(g->d_o) && tma_aligned(g->dq)
 		&& tma_aligned(g->dk) && tma_aligned(g->dv)));
+}
+
+bool cuda_warp_specialized_supports(Device *d, const Attention *a,
+	const AttentionGradient *g)
+{
+	return hopper_supports(d, a, g)
+		&& !(g && a->causal && mask_diagonal(a) != 0);
 }
 
 // find the function that encodes tensor maps

@@ -52,7 +52,11 @@ __device__ inline bool barrier_try_wait(Barrier *b, unsigned parity)
 {
 	unsigned passed;
 	asm volatile("{\n\t.reg .pred p;\n\t"
+#if __CUDA_ARCH__ >= 900
 		"mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 p, [%1], %2;\n\t"
+#else
+		"mbarrier.test_wait.parity.shared.b64 p, [%1], %2;\n\t"
+#endif
 		"selp.u32 %0, 1, 0, p;\n\t}"
 		: "=r"(passed) : "r"(smem_address(b)), "r"(parity) : "memory");
 	return passed;
@@ -63,6 +67,17 @@ __device__ inline void barrier_wait(Barrier *b, unsigned parity)
 {
 	while (!barrier_try_wait(b, parity))
 		;
+}
+
+/* the same, of a phase that other blocks of the cluster end */
+__device__ inline void barrier_wait_cluster(Barrier *b, unsigned parity)
+{
+	unsigned passed = 0;
+	while (!passed)
+		asm volatile("{\n\t.reg .pred p;\n\t"
+			"mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 "
+			"p, [%1], %2;\n\tselp.u32 %0, 1, 0, p;\n\t}"
+			: "=r"(passed) : "r"(smem_address(b)), "r"(parity) : "memory");
 }
 
 /* a position in a ring of N stages, and the parity of the present round */

@@ -17,11 +17,15 @@ bool        hopper_present(Device *d);
 /* can TMA move these heads, of 16-bit elements? */
 bool        tma_aligned(Heads x);
 /* the tensor map of x, which is (a.B, n, a.H, a.D), with boxes of `rows` rows of
- * a head, as wide as a block of a swizzled tile */
+ * a head, as wide as a block of a swizzled tile. Of heads that are shared there
+ * are fewer than the map says, and none beyond is asked for */
 CUtensorMap tensor_map(Heads x, const Attention *a, size_t n, unsigned rows);
 /* are there kernels for this type and D, and can all arrays be moved? g NULL:
  * forward alone; a->B 0: type and D alone */
 bool        hopper_supports(Device *d, const Attention *a,
+	const AttentionGradient *g);
+/* the same of v4, whose backward pass has the mask at the first key alone */
+bool        cuda_warp_specialized_supports(Device *d, const Attention *a,
 	const AttentionGradient *g);
 
 // declare attention on Hopper

@@ -3,32 +3,15 @@
 #include "ops/cuda/cuda.h"
 
 #include <assert.h>
-#include <cublasLt.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/grow.h"
 #include "base/stats.h"
+#include "ops/cuda/gemm_library.h"
 #include "ops/cuda/launch_context.h"
 #include "ops/gemm_choices.h"
-
-// end the program when a call to cuBLASLt fails
-#define CUBLAS(call) cublas_expect((call), #call, __LINE__)
-
-static void cublas_expect(cublasStatus_t status, const char *call, int line)
-{
-	if (status != CUBLAS_STATUS_SUCCESS)
-		die("%s:%d: %s: %s", __FILE__, line, call,
-			cublasLtGetStatusString(status));
-}
-
-static void set_preference(cublasLtMatmulPreference_t preference,
-	cublasLtMatmulPreferenceAttributes_t what, const void *value, size_t nbytes)
-{
-	CUBLAS(cublasLtMatmulPreferenceSetAttribute(preference, what, value, nbytes));
-}
 
 // describe a matmul and how it is computed
 /* all fields are of one type, so that there is no padding and keys can be
@@ -56,8 +39,6 @@ typedef struct PreparedGemm {
 // keep what matmuls share: handle, algorithms, workspaces, side streams
 /* proposals of one matmul, and rounds in which each of them is timed once */
 enum { PROPOSALS = 8, ROUNDS = 5 };
-/* how parts of a sum may be added: in a fixed order, in fp32 */
-#define REDUCTION ((uint32_t)CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE)
 
 typedef struct SideStream {
 	cudaStream_t stream;
@@ -111,6 +92,12 @@ static Library *library_of(Device *d)
 	CUDA(cudaEventCreate(&l->before));
 	CUDA(cudaEventCreate(&l->after));
 	return l;
+}
+
+GemmLibrary cuda_gemm_library(Device *d)
+{
+	const Library *l = library_of(d);
+	return (GemmLibrary){ l->handle, l->workspace };
 }
 
 size_t cuda_matmul_fallbacks(Device *d)
@@ -187,7 +174,8 @@ static void use_choice(const Library *l, PreparedGemm *g,
 			CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, &scheme, sizeof scheme,
 			&written);
 	g->found = status == CUBLAS_STATUS_SUCCESS
-		&& checked.workspaceSize <= p->workspace && (scheme & ~REDUCTION) == 0;
+		&& checked.workspaceSize <= p->workspace
+		&& (scheme & ~GEMM_REDUCTION) == 0;
 	if (!g->found)
 		usage_error("the file of matmuls' algorithms has one for %zu x %zu x %zu "
 			"that does not compute it (remove the file)", p->m, p->n, p->k);
@@ -281,7 +269,7 @@ static void ask_heuristic(const Library *library, PreparedGemm *gemm, int most)
 	const GemmKey *p = &gemm->key;
 	cublasLtMatmulPreference_t preference;
 	cublasLtMatmulHeuristicResult_t proposals[PROPOSALS];
-	const uint32_t reduction = REDUCTION;
+	const uint32_t reduction = GEMM_REDUCTION;
 	const uint32_t align[] = { (uint32_t)p->align_b, (uint32_t)p->align_a,
 		(uint32_t)p->align_c };
 	const uint64_t workspace = p->workspace;

@@ -2,6 +2,7 @@
 #ifndef OPS_CUDA_MMA_TILES_CUH
 #define OPS_CUDA_MMA_TILES_CUH
 
+#include "ops/attention_plan.h"
 #include "ops/cuda/mma.cuh"
 
 /* warps of a block of threads, and the rows that stay with it, 16 a warp */
@@ -15,11 +16,45 @@ template <class T> struct HeadRows {
 	int n;
 };
 
+/* those of the block's head, of n rows or where packed sequences begin; group:
+ * heads that share one of x */
 template <class T>
-__device__ inline HeadRows<T> rows_of(Heads x, size_t n, size_t H)
+__device__ inline HeadRows<T> rows_of(Heads x, const int *starts, size_t n,
+	size_t H, size_t group = 1)
 {
-	const size_t batch = blockIdx.x / H, head = blockIdx.x % H;
-	return { (T *)x.x.at + batch * x.batch + head * x.head, x.row, (int)n };
+	const size_t own = blockIdx.x / group, batch = own / (H / group),
+		head = own % (H / group);
+	T *at = (T *)x.x.at + head * x.head;
+	if (starts == NULL)
+		return { at + batch * x.batch, x.row, (int)n };
+	return { at + starts[batch] * x.row, x.row,
+		starts[batch + 1] - starts[batch] };
+}
+
+/* of Q, O, dO and dQ; of K and V; of dK and dV, which each head of Q has */
+template <class T>
+__device__ inline HeadRows<T> query_rows(Heads x, const Attention &a)
+{
+	return rows_of<T>(x, a.starts_q, a.seqlen_q, a.H);
+}
+
+template <class T>
+__device__ inline HeadRows<T> key_rows(Heads x, const Attention &a)
+{
+	return rows_of<T>(x, a.starts_k, a.seqlen_k, a.H, a.group);
+}
+
+template <class T>
+__device__ inline HeadRows<T> own_key_rows(Heads x, const Attention &a)
+{
+	return rows_of<T>(x, a.starts_k, a.seqlen_k, a.H);
+}
+
+/* numbers of L that are before those of the block's head */
+__device__ inline size_t rows_before(const Attention &a)
+{
+	return a.starts_q ? blockIdx.x % a.H * a.total_q
+		+ a.starts_q[blockIdx.x / a.H] : blockIdx.x * a.seqlen_q;
 }
 
 /* N rows of D elements in shared memory, padded against bank conflicts */
@@ -134,8 +169,8 @@ __device__ inline void each(MmaBlock (&x)[C], Each f)
 	}
 }
 
-/* masks keys after the diagonal or after the last; (row, key): the upper left
- * corner of s */
+/* masks keys after the diagonal or after the last; row: the last key that the
+ * first row of s sees; key: of its first column */
 template <int C>
 __device__ inline void apply_mask(MmaBlock (&s)[C], int row, int key,
 	int seqlen_k,

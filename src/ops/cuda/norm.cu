@@ -1,5 +1,5 @@
 /* norm.cu: RMSNorm of a sum, forward */
-#include "ops/cuda/norm.cuh"
+#include "ops/cuda/norm_ring.cuh"
 
 // list the arrays of a norm
 /* sum = x + branch, y = g sum rho, rho = 1/sqrt(mean(sum^2) + eps)
@@ -15,6 +15,9 @@ template <class X, class T> struct NormForwardArrays {
 	Gains<T> g;
 	size_t rows, C, x_row, y_row;
 	float eps;
+	size_t slot_nbytes;                 /* of a ring */
+	int slots;
+	bool bulk;
 };
 
 // normalise rows that registers hold
@@ -24,8 +27,8 @@ constexpr int most_holding(int elements)
 }
 
 /* bytes a row: C (sizeof x + sizeof y), with branch C (2 sizeof x + 2 sizeof y);
- * 5 C FLOPs; block: 32, several rows, or one row and whole warps;
- * PER N threads >= C */
+ * 4 C FLOPs, with branch 5 C; block: 32, several rows, or one row and whole
+ * warps; PER N threads >= C */
 template <class X, class T, int N, int PER>
 __global__ __launch_bounds__(most_holding(N * PER)) void norm_held(
 	NormForwardArrays<X, T> a)
@@ -88,9 +91,93 @@ __global__ __launch_bounds__(most_holding(N * PER)) void norm_held(
 	}
 }
 
+// normalise rows of a ring
+/* a slot: x (PER, threads, N), then the branch if there is one */
+template <class X, class T, int N, int PER> struct ForwardWalk {
+	const NormForwardArrays<X, T> &a;
+	const RowPart &mine;
+	const size_t part;                  /* bytes of x in a slot */
+
+	__device__ __forceinline__ void fetch(const RowRing<N, PER> &ring, int s,
+		size_t row) const
+	{
+		const size_t n = mine.n, begin = mine.begin;
+		ring.copy(s, 0, a.x + row * a.x_row + begin, n);
+		if (a.branch)
+			ring.copy(s, part, a.branch + row * a.C + begin, n);
+		ring.copied(s, n * (sizeof(X) + (a.branch ? sizeof(T) : 0)));
+	}
+
+	/* a pack of x, and then of x + branch, rounded as the sum is stored */
+	__device__ __forceinline__ void add(float (&x)[N], const unsigned char *slot,
+		size_t p) const
+	{
+		float more[N];
+		load(more, (const T *)(slot + part) + p);
+		#pragma unroll
+		for (int i = 0; i < N; i++)
+			x[i] = widen(narrow<X>(x[i] + more[i]));
+	}
+
+	// reduce a row, and write it
+	__device__ __forceinline__ float2 reduce(const unsigned char *slot,
+		size_t row) const
+	{
+		float squares = 0;
+		const Packs<X, N, PER> xs((const X *)slot, mine.n);
+		each_pack<N, PER>(mine.n, [&](int k, size_t p) {
+			float x[N];
+			xs.widen_to(x, k);
+			if (a.branch)
+				add(x, slot, p);
+			#pragma unroll
+			for (int i = 0; i < N; i++)
+				squares += x[i] * x[i];
+		});
+		return make_float2(squares, 0);
+	}
+
+	__device__ __forceinline__ void advance() { }
+
+	__device__ __forceinline__ void finish(const unsigned char *slot, size_t row,
+		float2 sums) const
+	{
+		const float rho = rsqrtf(sums.x / a.C + a.eps);
+		if (threadIdx.x == 0 && mine.rank == 0 && a.rho)
+			a.rho[row] = rho;
+		const Packs<X, N, PER> xs((const X *)slot, mine.n);
+		each_pack<N, PER>(mine.n, [&](int k, size_t p) {
+			const size_t j = mine.begin + p;
+			float x[N], gain[N];
+			xs.widen_to(x, k);
+			a.g.read(gain, j);
+			if (a.branch) {
+				add(x, slot, p);
+				store(a.sum + row * a.C + j, x);
+			}
+			#pragma unroll
+			for (int i = 0; i < N; i++)
+				x[i] *= rho * gain[i];
+			store(a.y + row * a.y_row + j, x);
+		});
+	}
+};
+
+/* bytes a row: C (sizeof x + sizeof y), with branch C (2 sizeof x + 2 sizeof y);
+ * 4 C FLOPs, with branch 5 C; grid: clusters that the chip holds; block: whole
+ * warps, PER N threads of a cluster >= C; shared memory: that of walk_of */
+template <class X, class T, int N, int PER>
+__global__ __launch_bounds__(512) void norm_walking(NormForwardArrays<X, T> a)
+{
+	const RowPart mine(a.C, (size_t)PER * N * blockDim.x);
+	ForwardWalk<X, T, N, PER> walk = { a, mine, sizeof(X) * PER * N
+		* blockDim.x };
+	walk_rows<N, PER>(walk, mine, a.rows, a.slot_nbytes, a.slots, a.bulk, false);
+}
+
 // normalise rows that are read twice
 /* bytes a row: C (2 sizeof x + sizeof y), C sizeof x less if the second read
- * is of a cache; grid: rows, block: whole warps */
+ * is of a cache; 4 C FLOPs, with branch 5 C; grid: rows, block: whole warps */
 template <class X, class T, int N>
 __global__ __launch_bounds__(512) void norm_read_twice(NormForwardArrays<X, T> a)
 {
@@ -126,30 +213,45 @@ __global__ __launch_bounds__(512) void norm_read_twice(NormForwardArrays<X, T> a
 }
 
 // launch the forward norm
-/* plan.threads x plan.rows threads in a block: a multiple of 32, at most 1024 */
+/* bytes of a slot: x and, if there is one, the branch */
 template <class X, class T>
-static void launch(Device *d, const NormPlan &plan, const NormForwardArrays<X,
-	T> &a)
+static size_t slot_of(const NormPlan &plan, bool branch)
 {
-	const dim3 block(plan.threads, plan.rows);
-	const unsigned grid = blocks_for(a.rows, plan.rows);
+	return (size_t)plan.per * plan.pack * plan.threads * (sizeof(X)
+		+ (branch ? sizeof(T) : 0));
+}
+
+template <class X, class T, int N, int PER>
+static void launch_walking(Device *d, const NormPlan &plan,
+	NormForwardArrays<X, T> a)
+{
+	a.slot_nbytes = slot_of<X, T>(plan, a.branch);
+	WalkLaunch w = walk_of(d, plan, a.slot_nbytes);
+	a.slots = w.slots;
+	w.clusters = walk_clusters(d, plan, norm_walking<X, T, N, PER>, w, w.shared,
+		sizeof(T) == 2, a.rows);
+	launch_walk(d, plan, norm_walking<X, T, N, PER>, w, a);
+}
+
+/* plan.threads x plan.rows threads in a block: a multiple of 32, at most 1024 */
+template <class X, class T, int N>
+static void launch(Device *d, const NormPlan &plan, NormForwardArrays<X, T> a)
+{
 	const auto queue = [&](auto kernel) {
-		kernel<<<grid, block, 0, cuda_stream(d)>>>(a);
+		kernel<<<blocks_for(a.rows, plan.rows), dim3(plan.threads, plan.rows), 0,
+			cuda_stream(d)>>>(a);
 	};
-	const auto held = [&](auto pack) {
-		constexpr int N = decltype(pack)::value;
-		constexpr int SOME = N == 8 ? 2 : 4;
-		switch (plan.per) {
-		case 0: queue(norm_read_twice<X, T, N>); break;
-		case 1: queue(norm_held<X, T, N, 1>); break;
-		case SOME: queue(norm_held<X, T, N, SOME>); break;
-		default: queue(norm_held<X, T, N, 2 * SOME>);
-		}
-	};
-	if (plan.pack == 1)
-		held(Constant<1>());
+	constexpr int SOME = N == 8 ? 2 : 4;
+	if (plan.slots > 0)
+		launch_walking<X, T, N, N == 1 ? 8 : 4>(d, plan, a);
+	else if (plan.per == 0)
+		queue(norm_read_twice<X, T, N>);
+	else if (plan.per == 1)
+		queue(norm_held<X, T, N, 1>);
+	else if (plan.per == SOME)
+		queue(norm_held<X, T, N, SOME>);
 	else
-		held(Constant<pack_of<X>()>());
+		queue(norm_held<X, T, N, 2 * SOME>);
 	LAUNCHED();
 }
 
@@ -165,10 +267,21 @@ extern "C" void cuda_fused_rmsnorm_forward(Device *d, NormForward f,
 		const bool wide = C % N == 0 && x_row % N == 0 && y_row % N == 0
 			&& packs(f.x, N) && packs(f.y, N) && packs(f.g, N)
 			&& (f.branch.at == NULL || (packs(f.branch, N) && packs(f.sum, N)));
-		const NormPlan plan = norm_plan(f.version, false, C, wide ? N : 1);
+		NormPlan plan = norm_plan(f.version, false, C, wide ? N : 1);
 		assert(plan.threads && "a version that takes rows of this width");
-		launch(d, plan, NormForwardArrays<X, T>{ (T *)f.y.at, (float *)f.rho.at,
+		if (plan.slots > 0
+			&& walk_of(d, plan, slot_of<X, T>(plan, f.branch.at)).slots < 2)
+			plan = norm_plan(NORM_LOOPED, false, C, wide ? N : 1);
+		const bool bulk = plan.pack > 1 && has_clusters(d)
+			&& moves_in_bulk(f.x, C, x_row)
+			&& (f.branch.at == NULL || moves_in_bulk(f.branch, C, C));
+		const NormForwardArrays<X, T> a = { (T *)f.y.at, (float *)f.rho.at,
 			(X *)f.sum.at, (const X *)f.x.at, (const T *)f.branch.at,
-			Gains<T>(f.g, f.y.type), rows, C, x_row, y_row, (float)f.eps });
+			Gains<T>(f.g, f.y.type), rows, C, x_row, y_row, (float)f.eps, 0, 0,
+			bulk };
+		if (plan.pack == 1)
+			launch<X, T, 1>(d, plan, a);
+		else
+			launch<X, T, N>(d, plan, a);
 	});
 }

@@ -52,24 +52,4 @@ __device__ inline float sum_of_row(float x)
 	return blockDim.x == 32 ? warp_sum(x) : block_sum(x);
 }
 
-/* both sums if `both`, else the first; turn: 0 and 1 in turn */
-__device__ inline float2 sums_of_row(float2 x, bool both, int turn)
-{
-	__shared__ float2 partial[2][32];
-	const int warps = blockDim.x / 32, lane = threadIdx.x % 32;
-	x.x = warp_sum(x.x);
-	if (both)
-		x.y = warp_sum(x.y);
-	if (warps == 1)
-		return x;
-	if (lane == 0)
-		partial[turn][threadIdx.x / 32] = x;
-	__syncthreads();
-	x = lane < warps ? partial[turn][lane] : make_float2(0, 0);
-	x.x = warp_sum(x.x);
-	if (both)
-		x.y = warp_sum(x.y);
-	return x;
-}
-
 #endif

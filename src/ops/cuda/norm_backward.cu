@@ -1,5 +1,5 @@
 /* norm_backward.cu: RMSNorm's gradients, and sums over rows */
-#include "ops/cuda/norm.cuh"
+#include "ops/cuda/norm_ring.cuh"
 
 // list the arrays of a norm's gradient
 /* dsum += rho (v - xhat mean(v xhat)), v = g dy, xhat = rho sum; fresh: = ;
@@ -17,228 +17,188 @@ template <class X, class T> struct NormGradient {
 	const float *rho;
 	size_t rows, C, x_row, dy_row, dx_row;
 	float eps;
-	int ahead;                          /* rows on their way; 0: none */
-	bool fresh;
+	size_t slot_nbytes;                 /* of the ring */
+	int slots;
+	bool fresh, bulk;
 };
 
-// keep coming rows in shared memory
-/* starts to copy N elements to shared memory */
-template <int N, class T>
-__device__ inline void cp_async(T *to, const T *from)
-{
-	constexpr int NBYTES = N * sizeof(T);
-	const unsigned at = (unsigned)__cvta_generic_to_shared(to);
-	if constexpr (NBYTES == 16)
-		asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
-			:: "r"(at), "l"(from) : "memory");
-	else if constexpr (NBYTES >= 4)
-		asm volatile("cp.async.ca.shared.global [%0], [%1], %2;"
-			:: "r"(at), "l"(from), "n"(NBYTES) : "memory");
-	else
-		*to = *from;
-}
-
-__device__ inline void cp_async_commit()
-{
-	asm volatile("cp.async.commit_group;" ::: "memory");
-}
-
-template <int N> __device__ inline void cp_async_wait_group()
-{
-	asm volatile("cp.async.wait_group %0;" :: "n"(N) : "memory");
-}
-
-/* until this thread's copies are done, but for the latest ahead - 1 rows */
-__device__ inline void wait_for_row(int ahead)
-{
-	switch (ahead) {
-	case 4:  cp_async_wait_group<3>(); break;
-	case 3:  cp_async_wait_group<2>(); break;
-	case 2:  cp_async_wait_group<1>(); break;
-	default: cp_async_wait_group<0>();
-	}
-}
-
-// start the copy of a row, and read it
+// propagate gradients through rows of a ring
 /* a slot: x (PER, threads, N), then what dsum holds unless fresh, then dy */
-template <class X, class T, int N, int PER> struct RingSlot {
-	X *x, *before;
-	T *dy;
+template <class X, class T, int N, int PER> struct BackwardWalk {
+	const NormGradient<X, T> &a;
+	const RowPart &mine;
+	const size_t part;                  /* bytes of x in a slot */
+	float rho_now = 0, rho_next = 0;
+	float dg[PER][N] = {}, g[PER][N] = {};
 
-	__device__ RingSlot(unsigned char *ring, int slot, bool fresh)
+	__device__ __forceinline__ BackwardWalk(const NormGradient<X, T> &a,
+		const RowPart &mine)
+		: a(a), mine(mine), part(sizeof(X) * PER * N * blockDim.x)
 	{
-		const size_t n = (size_t)PER * N * blockDim.x;
-		const size_t nbytes = n * (sizeof(X) * (fresh ? 1 : 2) + sizeof(T));
-		x = (X *)(ring + slot * nbytes);
-		before = x + n;
-		dy = (T *)(fresh ? before : before + n);
+		each_pack<N, PER>(mine.n, [&](int k, size_t p) {
+			a.g.read(g[k], mine.begin + p);
+		});
 	}
 
-	/* unless there is no such row */
-	__device__ void fetch(const NormGradient<X, T> &a, size_t row)
+	// fetch a row to a slot
+	__device__ __forceinline__ size_t dy_at() const
 	{
+		return a.fresh ? part : 2 * part;
+	}
+
+	__device__ __forceinline__ void fetch(const RowRing<N, PER> &ring, int s,
+		size_t row) const
+	{
+		const size_t n = mine.n, begin = mine.begin;
+		ring.copy(s, 0, a.sum + row * a.x_row + begin, n);
+		ring.copy(s, dy_at(), a.dy + row * a.dy_row + begin, n);
+		if (!a.fresh)
+			ring.copy(s, part, a.dsum + row * a.dx_row + begin, n);
+		ring.copied(s, n * (sizeof(X) * (a.fresh ? 1 : 2) + sizeof(T)));
+	}
+	// find the sums of a row
+	/* the row's v x and, if rho is to be found, x x */
+	__device__ __forceinline__ float2 reduce(const unsigned char *slot,
+		size_t row)
+	{
+		float dot = 0, squares = 0;
+		if (a.rho)
+			rho_next = a.rho[row];
+		const Packs<X, N, PER> xs((const X *)slot, mine.n);
+		const Packs<T, N, PER> dys((const T *)(slot + dy_at()), mine.n);
 		#pragma unroll
 		for (int k = 0; k < PER; k++) {
-			const size_t p = (size_t)k * blockDim.x + threadIdx.x, j = p * N;
-			if (row < a.rows && j < a.C) {
-				cp_async<N>(x + p * N, a.sum + row * a.x_row + j);
-				cp_async<N>(dy + p * N, a.dy + row * a.dy_row + j);
-				if (!a.fresh)
-					cp_async<N>(before + p * N, a.dsum + row * a.dx_row + j);
+			float x[N], dy[N];
+			xs.widen_to(x, k);
+			dys.widen_to(dy, k);
+			#pragma unroll
+			for (int i = 0; i < N; i++) {
+				dot += g[k][i] * dy[i] * x[i];
+				squares += x[i] * x[i];
 			}
 		}
-		cp_async_commit();
+		return make_float2(dot, squares);
 	}
 
-	template <class F>
-	__device__ static void read(float (&to)[PER][N], const F *from, size_t C)
+	__device__ __forceinline__ void advance() { rho_now = rho_next; }
+	// write the gradients of a row
+	/* writes the row's gradients, and adds to the gain's */
+	__device__ __forceinline__ void finish(const unsigned char *slot, size_t row,
+		float2 sums)
 	{
-		#pragma unroll
-		for (int k = 0; k < PER; k++) {
-			const size_t p = (size_t)k * blockDim.x + threadIdx.x;
+		const float each = 1.0f / a.C;
+		const float rho = a.rho ? rho_now : rsqrtf(sums.y * each + a.eps);
+		const float along = sums.x * rho * each;
+		const Packs<X, N, PER> xs((const X *)slot, mine.n);
+		const Packs<T, N, PER> dys((const T *)(slot + dy_at()), mine.n);
+		each_pack<N, PER>(mine.n, [&](int k, size_t p) {
+			float x[N], dy[N], dx[N] = {};
+			xs.widen_to(x, k);
+			dys.widen_to(dy, k);
+			if (!a.fresh)
+				load(dx, (const X *)(slot + part) + p);
 			#pragma unroll
-			for (int i = 0; i < N; i++)
-				to[k][i] = 0;
-			if (p * N < C)
-				load(to[k], from + p * N);
-		}
-	}
-
-	__device__ static void read_gains(float (&to)[PER][N], const Gains<T> &g,
-		size_t C)
-	{
-		if (g.low)
-			read(to, (const T *)g.at, C);
-		else
-			read(to, (const float *)g.at, C);
+			for (int i = 0; i < N; i++) {
+				const float xhat = x[i] * rho;
+				dx[i] += rho * (g[k][i] * dy[i] - xhat * along);
+				dg[k][i] += dy[i] * xhat;
+				x[i] = xhat * g[k][i];
+			}
+			const size_t j = mine.begin + p;
+			store(a.dsum + row * a.dx_row + j, dx);
+			if (a.copy)
+				store(a.copy + row * a.C + j, dx);
+			if (a.y)
+				store(a.y + row * a.C + j, x);
+		});
 	}
 };
 
-// propagate gradients through rows that registers hold
 /* bytes a row: C (3 sizeof X or, fresh, 2 sizeof X, + sizeof T), C sizeof T more
- * for each of copy and y; about 14 C FLOPs; partial: (grid, C)
- * grid: what the chip holds; block: whole warps, PER N threads >= C; shared
- * memory: a.ahead slots, at least one */
+ * for each of copy and y; 10 C FLOPs, C fewer if fresh, C more for y and 2 C more
+ * if rho is found; partial: (clusters, C)
+ * grid: what the chip holds; block: whole warps, PER N threads of a cluster >= C;
+ * shared memory: walk_nbytes of a.slots slots */
 template <class X, class T, int N, int PER>
-__global__ __launch_bounds__(1024) void norm_backward(NormGradient<X, T> a)
+__global__ __launch_bounds__(512) void norm_backward(NormGradient<X, T> a)
 {
-	extern __shared__ __align__(16) unsigned char ring[];
-	using RowSlot = RingSlot<X, T, N, PER>;
-	const float each = 1.0f / a.C;
-	float dg[PER][N] = {}, g[PER][N];
-	RowSlot::read_gains(g, a.g, a.C);
-	for (int s = 0; s < a.ahead; s++)
-		RowSlot(ring, s, a.fresh).fetch(a, blockIdx.x + s * (size_t)gridDim.x);
-	int slot = 0, turn = 0;
-	for (size_t row = blockIdx.x; row < a.rows; row += gridDim.x, turn ^= 1) {
-		float x[PER][N], dy[PER][N], before[PER][N] = {};
-		RowSlot now(ring, slot, a.fresh);
-		const float saved = a.rho ? a.rho[row] : 0;
-		// take the row from its slot, and fill the slot again
-		if (a.ahead == 0)
-			now.fetch(a, row);
-		wait_for_row(a.ahead);
-		RowSlot::read(x, now.x, a.C);
-		RowSlot::read(dy, now.dy, a.C);
-		if (!a.fresh)
-			RowSlot::read(before, now.before, a.C);
-		float dot = 0, squares = 0;
-		#pragma unroll
-		for (int k = 0; k < PER; k++)
-			#pragma unroll
-			for (int i = 0; i < N; i++) {
-				dot += g[k][i] * dy[k][i] * x[k][i];
-				squares += x[k][i] * x[k][i];
-			}
-		if (a.ahead)
-			now.fetch(a, row + a.ahead * (size_t)gridDim.x);
-		// find the row's factor, and the gradient along it
-		const bool again = a.rho == NULL;
-		const float2 sums = sums_of_row(make_float2(dot, squares), again, turn);
-		const float rho = again ? rsqrtf(sums.y * each + a.eps) : saved;
-		const float along = sums.x * rho * each;
-		// write the row's gradients, and add to the gain's
-		#pragma unroll
-		for (int k = 0; k < PER; k++) {
-			const size_t j = ((size_t)k * blockDim.x + threadIdx.x) * N;
-			if (j >= a.C)
-				break;
-			float y[N];
-			#pragma unroll
-			for (int i = 0; i < N; i++) {
-				const float xhat = x[k][i] * rho;
-				before[k][i] += rho * (g[k][i] * dy[k][i] - xhat * along);
-				dg[k][i] += dy[k][i] * xhat;
-				y[i] = xhat * g[k][i];
-			}
-			store(a.dsum + row * a.dx_row + j, before[k]);
-			if (a.copy)
-				store(a.copy + row * a.C + j, before[k]);
-			if (a.y)
-				store(a.y + row * a.C + j, y);
-		}
-		slot = slot + 1 < a.ahead ? slot + 1 : 0;
-	}
-	#pragma unroll
-	for (int k = 0; k < PER; k++) {
-		const size_t j = ((size_t)k * blockDim.x + threadIdx.x) * N;
-		if (j < a.C)
-			store(a.partial + blockIdx.x * a.C + j, dg[k]);
-	}
+	const RowPart mine(a.C, (size_t)PER * N * blockDim.x);
+	BackwardWalk<X, T, N, PER> walk(a, mine);
+	walk_rows<N, PER>(walk, mine, a.rows, a.slot_nbytes, a.slots, a.bulk,
+		a.rho == NULL);
+	each_pack<N, PER>(mine.n, [&](int k, size_t p) {
+		store(a.partial + mine.first * a.C + mine.begin + p, walk.dg[k]);
+	});
 }
 
 // sum the rows of partial results
 enum { SLAB = 2048 };                   /* rows that a block sums */
 
+/* to each thread of the first row of the block, the sum over its column;
+ * share: blockDim.x blockDim.y elements */
+__device__ inline float sum_of_column(float x, float *share)
+{
+	float *mine = share + threadIdx.y * blockDim.x + threadIdx.x;
+	*mine = x;
+	for (unsigned half = blockDim.y / 2; half > 0; half /= 2) {
+		__syncthreads();
+		if (threadIdx.y < half)
+			*mine += mine[half * blockDim.x];
+	}
+	return *mine;
+}
+
 /* sum (slabs, C) = beta sum + the sum of each slab of rows of partial (rows, C),
  * summed in fp32, rounded once to T
- * bytes: C (4 rows + sizeof(T) slabs), sizeof(T) C more with beta
- * grid: C / 32 x slabs, block 32 x 32 */
+ * bytes: C (4 rows + sizeof(T) slabs), sizeof(T) C more with beta; C rows FLOPs
+ * grid: stretches of columns x slabs, block: columns x 1024 / columns */
 template <class T>
 __global__ __launch_bounds__(1024) void sum_rows(T *sum, float beta,
 	const float *partial, size_t rows, size_t C)
 {
-	__shared__ float share[32][32];
-	const size_t column = blockIdx.x * (size_t)32 + threadIdx.x;
-	const size_t first = blockIdx.y * (size_t)SLAB;
+	__shared__ float share[1024];
+	const size_t columns = (C + blockDim.x - 1) / blockDim.x;
+	const size_t slab = blockIdx.x / columns;
+	const size_t column = blockIdx.x % columns * blockDim.x + threadIdx.x;
+	const size_t first = slab * SLAB;
 	const size_t end = first + SLAB < rows ? first + SLAB : rows;
 	float x = 0;
 	if (column < C)
 		#pragma unroll 8
-		for (size_t row = first + threadIdx.y; row < end; row += 32)
+		for (size_t row = first + threadIdx.y; row < end; row += blockDim.y)
 			x += partial[row * C + column];
-	share[threadIdx.y][threadIdx.x] = x;
-	__syncthreads();
+	x = sum_of_column(x, share);
 	if (threadIdx.y != 0 || column >= C)
 		return;
-	for (int i = 1; i < 32; i++)
-		x += share[i][threadIdx.x];
-	T *to = sum + blockIdx.y * C + column;
+	T *to = sum + slab * C + column;
 	*to = narrow<T>(beta == 0 ? x : beta * widen(*to) + x);
 }
 
 extern "C" void cuda_sum_rows(Device *d, Array sum, double beta,
 	const float *partial, size_t rows, size_t C)
 {
-	const dim3 threads(32, 32), grid(blocks_for(C, 32), blocks_for(rows, SLAB));
-	const bool whole = grid.y == 1;
+	/* narrow stretches where wide ones would leave multiprocessors idle */
+	const unsigned columns = C < 32 * (size_t)cuda_multiprocessors(d) ? 8 : 32;
+	const dim3 threads(columns, 1024 / columns);
+	const size_t slabs = (rows + SLAB - 1) / SLAB;
+	const bool whole = slabs == 1;
 	Array to = sum;
 	if (!whole)
-		to = (Array){ cuda_scratch(d, grid.y * C * sizeof(float), "slabs"),
-			FP32 };
+		to = (Array){ cuda_scratch(d, slabs * C * sizeof(float), "slabs"), FP32 };
 	with_type(to.type, [&](auto t) {
-		sum_rows<<<grid, threads, 0, cuda_stream(d)>>>((decltype(t) *)to.at,
-			whole ? (float)beta : 0, partial, rows, C);
+		sum_rows<<<blocks_for(blocks_for(C, columns) * slabs, 1), threads, 0,
+			cuda_stream(d)>>>((decltype(t) *)to.at, whole ? (float)beta : 0,
+			partial, rows, C);
 	});
 	LAUNCHED();
 	if (whole)
 		return;
-	cuda_sum_rows(d, sum, beta, (const float *)to.at, grid.y, C);
+	cuda_sum_rows(d, sum, beta, (const float *)to.at, slabs, C);
 	device_free(d, to.at);
 }
 
 // propagate gradients through rows that are read twice
-/* rho of each row; bytes: C sizeof X a row; grid: rows */
+/* rho of each row; bytes: C sizeof X a row; 2 C FLOPs; grid: rows */
 template <class X, int N, class T>
 __global__ __launch_bounds__(512) void norm_factors(float *rho,
 	NormGradient<X, T> a)
@@ -259,14 +219,15 @@ __global__ __launch_bounds__(512) void norm_factors(float *rho,
 enum { STRETCH = 512 };                 /* rows whose columns a block sums */
 
 /* partial (stretches, C): sums of dy xhat over stretches of rows
- * bytes: C (sizeof X + sizeof T) a row
- * grid: C / 32 x stretches, block 32 x 32 */
+ * bytes: C (sizeof X + sizeof T) a row; 3 C FLOPs
+ * grid: C / 32 for each stretch, block 32 x 32 */
 template <class X, class T>
 __global__ __launch_bounds__(1024) void gain_columns(NormGradient<X, T> a)
 {
-	__shared__ float share[32][32];
-	const size_t column = blockIdx.x * (size_t)32 + threadIdx.x;
-	const size_t first = blockIdx.y * (size_t)STRETCH;
+	__shared__ float share[1024];
+	const size_t columns = (a.C + 31) / 32, stretch = blockIdx.x / columns;
+	const size_t column = blockIdx.x % columns * 32 + threadIdx.x;
+	const size_t first = stretch * STRETCH;
 	const size_t end = first + STRETCH < a.rows ? first + STRETCH : a.rows;
 	float dg = 0;
 	if (column < a.C)
@@ -274,18 +235,14 @@ __global__ __launch_bounds__(1024) void gain_columns(NormGradient<X, T> a)
 		for (size_t row = first + threadIdx.y; row < end; row += 32)
 			dg += widen(a.dy[row * a.dy_row + column])
 				* (widen(a.sum[row * a.x_row + column]) * a.rho[row]);
-	share[threadIdx.y][threadIdx.x] = dg;
-	__syncthreads();
-	if (threadIdx.y != 0 || column >= a.C)
-		return;
-	for (int i = 1; i < 32; i++)
-		dg += share[i][threadIdx.x];
-	a.partial[blockIdx.y * a.C + column] = dg;
+	dg = sum_of_column(dg, share);
+	if (threadIdx.y == 0 && column < a.C)
+		a.partial[stretch * a.C + column] = dg;
 }
 
 // propagate through a row in two reads
 /* dsum, copy and y of a row; rho is there
- * bytes a row: C (2 (sizeof X + sizeof T)) read, and what is written
+ * bytes a row: C (2 (sizeof X + sizeof T)) read, and what is written; 9 C FLOPs
  * grid: rows, block: whole warps */
 template <class X, class T, int N>
 __global__ __launch_bounds__(512) void norm_backward_read_twice(
@@ -328,6 +285,24 @@ __global__ __launch_bounds__(512) void norm_backward_read_twice(
 	}
 }
 
+// plan a backward pass on this GPU
+/* bytes of a slot: x, dy and, unless it is overwritten, dsum */
+static size_t slot_of(const NormPlan &plan, const NormBackward &b)
+{
+	return (size_t)plan.per * plan.pack * plan.threads * (type_size(b.sum.type)
+		* (b.fresh ? 1 : 2) + type_size(b.dy.type));
+}
+
+/* the plan for packs of N; rows are read twice where this GPU cannot walk so */
+static NormPlan plan_backward(const Device *d, const NormBackward &b, size_t C,
+	int N)
+{
+	const NormPlan plan = norm_plan(b.version, true, C, N);
+	const bool walks = plan.slots == 0 || plan.threads == 0
+		|| walk_of(d, plan, slot_of(plan, b)).slots >= 2;
+	return walks ? plan : norm_plan(NORM_LOOPED, true, C, N);
+}
+
 // bound the scratch of a norm
 extern "C" size_t cuda_rmsnorm_scratch(Device *d, const NormBackward *b,
 	size_t rows, size_t C)
@@ -336,10 +311,11 @@ extern "C" size_t cuda_rmsnorm_scratch(Device *d, const NormBackward *b,
 	const int pack = b->sum.type == BF16 || b->sum.type == FP16 ? 8 : 4;
 	size_t most = 0;
 	for (int N : { 1, pack }) {
-		const NormPlan plan = norm_plan(b->version, true, C, N);
+		const NormPlan plan = plan_backward(d, *b, C, N);
 		size_t partial = (rows + STRETCH - 1) / STRETCH;
-		if (plan.per > 0)
-			partial = (size_t)cuda_multiprocessors(d) * THREADS / plan.threads;
+		if (plan.per > 0 && plan.threads)
+			partial = (size_t)cuda_multiprocessors(d) * THREADS
+				/ (plan.threads * plan.blocks);
 		if (plan.threads && partial > most)
 			most = partial;
 	}
@@ -348,57 +324,20 @@ extern "C" size_t cuda_rmsnorm_scratch(Device *d, const NormBackward *b,
 }
 
 // launch the backward norm
-static int shared_memory(cudaDeviceAttr of)
-{
-	int device = 0, nbytes = 0;
-	CUDA(cudaGetDevice(&device));
-	CUDA(cudaDeviceGetAttribute(&nbytes, of, device));
-	return nbytes;
-}
-
-/* rows of nbytes that one block's ring holds, at most `most` */
-static int rows_ahead(int most, size_t nbytes, unsigned threads)
-{
-	enum { THREADS = 1280, RESERVED = 2048 };       /* of a multiprocessor */
-	// divide the shared memory among the blocks
-	const size_t block = shared_memory(cudaDevAttrMaxSharedMemoryPerBlockOptin)
-		- RESERVED;
-	const size_t chip = shared_memory(
-		cudaDevAttrMaxSharedMemoryPerMultiprocessor);
-	const unsigned blocks = threads >= THREADS ? 1 : THREADS / threads;
-	const size_t part = chip / blocks - RESERVED;
-	const size_t rows = (part < block ? part : block) / nbytes;
-	return rows < (size_t)most ? (int)rows : most;
-}
-
-// launch the kernel whose rows are held
-/* blocks on a multiprocessor such that each has about eight rows */
-static size_t blocks_worth(const Device *d, size_t rows)
-{
-	const size_t chip = cuda_multiprocessors(d), blocks = (rows / 4 + chip)
-		/ (2 * chip);
-	return blocks > 0 ? blocks : 1;
-}
-
-/* queues norm_backward, then the sum of its blocks' rows */
+/* queues norm_backward, then the sum of its clusters' rows */
 template <class X, class T, int N, int PER>
-static void launch_held(Device *d, const NormPlan &plan,
+static void launch_walking(Device *d, const NormPlan &plan, WalkLaunch w,
 	NormGradient<X, T> a, Array dg, double beta)
 {
 	const auto kernel = norm_backward<X, T, N, PER>;
-	const size_t row = (size_t)PER * N * plan.threads
+	a.slots = w.slots;
+	const size_t ring = (a.C + plan.blocks - 1) / plan.blocks * w.slots
 		* (sizeof(X) * (a.fresh ? 1 : 2) + sizeof(T));
-	a.ahead = rows_ahead(plan.ahead, row, plan.threads);
-	const size_t shared = row * (a.ahead ? a.ahead : 1);
-	CUDA(cudaFuncSetAttribute(kernel,
-		cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared));
-	const unsigned blocks = resident_for(d, a.rows, kernel, plan.threads,
-		shared, blocks_worth(d, a.rows));
-	a.partial = (float *)cuda_scratch(d, blocks * a.C * sizeof(float),
+	w.clusters = walk_clusters(d, plan, kernel, w, ring, sizeof(T) == 2, a.rows);
+	a.partial = (float *)cuda_scratch(d, w.clusters * a.C * sizeof(float),
 		"norm's gain gradient");
-	kernel<<<blocks, plan.threads, shared, cuda_stream(d)>>>(a);
-	LAUNCHED();
-	cuda_sum_rows(d, dg, beta, a.partial, blocks, a.C);
+	launch_walk(d, plan, kernel, w, a);
+	cuda_sum_rows(d, dg, beta, a.partial, w.clusters, a.C);
 	device_free(d, a.partial);
 }
 
@@ -415,31 +354,41 @@ static void launch_twice(Device *d, const NormPlan &plan,
 		LAUNCHED();
 		a.rho = own;
 	}
-	const dim3 threads(32, 32), grid(blocks_for(a.C, 32),
-		blocks_for(a.rows, STRETCH));
-	a.partial = (float *)cuda_scratch(d, grid.y * a.C * sizeof(float),
+	const size_t stretches = blocks_for(a.rows, STRETCH);
+	a.partial = (float *)cuda_scratch(d, stretches * a.C * sizeof(float),
 		"norm's gain gradient");
-	gain_columns<X, T><<<grid, threads, 0, cuda_stream(d)>>>(a);
+	gain_columns<X, T><<<blocks_for(stretches * blocks_for(a.C, 32), 1),
+		dim3(32, 32), 0, cuda_stream(d)>>>(a);
 	LAUNCHED();
 	norm_backward_read_twice<X, T, N><<<blocks_for(a.rows, 1), plan.threads, 0,
 		cuda_stream(d)>>>(a);
 	LAUNCHED();
-	cuda_sum_rows(d, dg, beta, a.partial, grid.y, a.C);
+	cuda_sum_rows(d, dg, beta, a.partial, stretches, a.C);
 	device_free(d, a.partial);
 	device_free(d, own);
 }
 
 // call a launcher for the plan of a width
-template <class X, class T, int N, int WIDER>
-static void launch(Device *d, const NormPlan &plan,
-	const NormGradient<X, T> &a, Array dg, double beta)
+/* N 1: four or eight elements a thread; else one, two or four packs */
+template <class X, class T, int N>
+static void launch(Device *d, const NormPlan &plan, const NormBackward &b,
+	NormGradient<X, T> a)
 {
+	const auto walking = [&](auto per) {
+		a.slot_nbytes = slot_of(plan, b);
+		launch_walking<X, T, N, decltype(per)::value>(d, plan,
+			walk_of(d, plan, a.slot_nbytes), a, b.dg, b.beta);
+	};
 	if (plan.per == 0)
-		launch_twice<X, T, N>(d, plan, a, dg, beta);
-	else if (plan.per == 1)
-		launch_held<X, T, N, 1>(d, plan, a, dg, beta);
+		launch_twice<X, T, N>(d, plan, a, b.dg, b.beta);
+	else if (N > 1 && plan.per == 1)
+		walking(Constant<N == 1 ? 4 : 1>());
+	else if (N > 1 && plan.per == 2)
+		walking(Constant<N == 1 ? 4 : 2>());
+	else if (plan.per == 4)
+		walking(Constant<4>());
 	else
-		launch_held<X, T, N, WIDER>(d, plan, a, dg, beta);
+		walking(Constant<N == 1 ? 8 : 4>());
 }
 
 extern "C" void cuda_fused_rmsnorm_backward(Device *d, NormBackward b,
@@ -458,15 +407,19 @@ extern "C" void cuda_fused_rmsnorm_backward(Device *d, NormBackward b,
 			&& dx_row % N == 0 && packs(b.dsum, N) && packs(b.dy, N)
 			&& packs(b.sum, N) && packs(b.g, N) && packs(b.copy, N)
 			&& packs(b.y, N);
-		const NormPlan plan = norm_plan(b.version, true, C, wide ? N : 1);
+		const NormPlan plan = plan_backward(d, b, C, wide ? N : 1);
 		assert(plan.threads && "a version that takes rows of this width");
+		const bool bulk = plan.version != NORM_WARP && plan.pack > 1
+			&& has_clusters(d)
+			&& moves_in_bulk(b.sum, C, x_row) && moves_in_bulk(b.dy, C, dy_row)
+			&& (b.fresh || moves_in_bulk(b.dsum, C, dx_row));
 		const NormGradient<X, T> a = { (X *)b.dsum.at, (T *)b.copy.at,
 			(T *)b.y.at, NULL, (const T *)b.dy.at, (const X *)b.sum.at,
 			Gains<T>(b.g, b.dy.type), (const float *)b.rho.at, rows, C, x_row,
-			dy_row, dx_row, (float)b.eps, 0, b.fresh };
+			dy_row, dx_row, (float)b.eps, 0, 0, b.fresh, bulk };
 		if (plan.pack == 1)
-			launch<X, T, 1, 4>(d, plan, a, b.dg, b.beta);
+			launch<X, T, 1>(d, plan, b, a);
 		else
-			launch<X, T, N, N == 8 ? 1 : 2>(d, plan, a, b.dg, b.beta);
+			launch<X, T, N>(d, plan, b, a);
 	});
 }

@@ -8,7 +8,8 @@ extern "C" void cuda_sgd(Device *d, Array w, Array low, Gradients gradients,
 	for (int k = 1; k < gradients.n; k++) {
 		if (k == 1)
 			sum = scratch(d, n, "summed gradient");
-		cuda_add(d, sum, g, gradients.at[k], n);
+		map(d, sum, n, [] __device__ (float a, float b) { return a + b; }, g,
+			gradients.at[k]);
 		g = sum;
 	}
 	const DeviceScalar rate = { &step->rate }, momentum = { &step->momentum },

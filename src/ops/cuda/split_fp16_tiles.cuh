@@ -39,7 +39,7 @@ struct SplitTiles {
 /* an array x (heads, n, D) to be split; wide: may 16 bytes be read at once? */
 struct SplitInput {
 	Heads x;
-	int n;
+	int n, group;                   /* group: heads that share one of x */
 	bool wide;
 	SplitTiles to;
 };
@@ -91,7 +91,8 @@ __global__ __launch_bounds__(SPLITTERS) void split_tiles(
 	if (blockIdx.x >= all.heads * s.to.count)
 		return;                     /* another array has more tiles */
 	const int head = blockIdx.x / s.to.count, tile = blockIdx.x % s.to.count;
-	const auto rows = rows_of_head<const float>(s.x, head, all.H, s.n);
+	const auto rows = rows_of_head<const float>(s.x, head / s.group,
+		all.H / s.group, s.n);
 	float x[TIMES][8], largest = 0;
 	// read a part of the tile, and find its largest
 	#pragma unroll

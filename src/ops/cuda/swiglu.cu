@@ -1,13 +1,7 @@
 /* swiglu.cu: h = a sigmoid(a) b, forward and backward */
-#include "ops/cuda/common.cuh"
+#include "ops/cuda/gate.cuh"
 
 enum { THREADS = 128 };
-
-/* within some roundings; 0 and 1 in the limits */
-__device__ static float sigmoid(float x)
-{
-	return __fdividef(1, 1 + __expf(-x));
-}
 
 // gate a row
 /* h = a sigmoid(a) b; ab: (rows, 2, F), a before b; h: (rows, F); of E
@@ -26,7 +20,7 @@ __global__ __launch_bounds__(THREADS) void gate(E *h, const E *ab, size_t rows,
 		load(b, ab + (2 * row + 1) * F + j);
 		#pragma unroll
 		for (int i = 0; i < N; i++)
-			a[i] = a[i] * sigmoid(a[i]) * b[i];
+			a[i] = gated(a[i], b[i]);
 		store(h + row * F + j, a);
 	}
 }
@@ -51,10 +45,10 @@ __global__ __launch_bounds__(THREADS) void gate_gradient(E *dab, E *h,
 		load(d, dh + row * F + j);
 		#pragma unroll
 		for (int i = 0; i < N; i++) {
-			const float x = a[i], y = b[i], s = sigmoid(x);
-			a[i] = d[i] * y * s * (1 + x * (1 - s));
-			b[i] = d[i] * x * s;
-			d[i] = x * s * y;
+			const GateGradient g = gate_gradient_of(a[i], b[i], d[i]);
+			a[i] = g.a;
+			b[i] = g.b;
+			d[i] = g.h;
 		}
 		store(dab + at_a, a);
 		store(dab + at_b, b);

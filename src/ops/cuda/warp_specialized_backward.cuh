@@ -57,6 +57,7 @@ struct BackwardArguments {
 	BackwardScratch w;
 	Angles angles;
 	int H, seqlen_k, tiles;         /* tiles: of keys in a head */
+	int group;                      /* heads that share one of K and V */
 	int heads, together;    /* heads: B H; together: heads of a section */
 	bool causal, deterministic;     /* else dQ's parts are added by atomics */
 	float scale;
@@ -196,8 +197,10 @@ __device__ inline void produce(const BackwardArguments &a, const KeyTile &p,
 	const int h = p.bh % a.H, b = p.bh / a.H;
 	const size_t before = (size_t)p.bh * a.w.rows;
 	barrier_expect_tx(&bars->keys_full, 2 * S::K_NBYTES);
-	load_rows<S>(shared + S::K, &a.k, &bars->keys_full, S::N, p.key, h, b);
-	load_rows<S>(shared + S::V, &a.v, &bars->keys_full, S::N, p.key, h, b);
+	load_rows<S>(shared + S::K, &a.k, &bars->keys_full, S::N, p.key,
+		h / a.group, b);
+	load_rows<S>(shared + S::V, &a.v, &bars->keys_full, S::N, p.key,
+		h / a.group, b);
 	RingPosition<S::STAGES> at;
 	for (int i = 0; i < p.count; i++, at.step()) {
 		const int row = p.visit(i) * S::M;

@@ -69,10 +69,12 @@ struct TileConfig {
 /* sizes, and what all roles share */
 struct ForwardArguments {
 	int seqlen_q, seqlen_k, H, heads; /* heads: B H */
+	int group;                      /* heads that share one of K and V */
 	int query_tiles, together;    /* heads of a section */
 	int tiles;
 	float base2;                    /* scale log2(e) */
 	bool causal;
+	int diagonal;                   /* query i sees keys 0 ... i + diagonal */
 	float *L;
 	unsigned *tile_counter;         /* NULL: each block has one tile */
 };
@@ -127,7 +129,7 @@ __device__ inline QueryTile query_tile_of(const ForwardArguments &p, int tile)
 {
 	const HeadTile at = head_tile(tile, p.heads, p.query_tiles, p.together);
 	const int first = (p.query_tiles - 1 - at.tile) * C::M,
-		end = p.causal ? min(p.seqlen_k, first + C::M) : p.seqlen_k;
+		end = keys_seen(first + C::M, p.seqlen_k, p.causal, p.diagonal);
 	return { at.head, first, (end + C::N - 1) / C::N };
 }
 
@@ -211,11 +213,11 @@ __device__ inline void produce(const ForwardShared<C> &shared,
 		const int b = query_tile.head / p.H, h = query_tile.head - b * p.H;
 		const auto load_k = [&](int j) {
 			load_keys<C>(shared.k, k, shared.k_full, shared.k_empty, &maps.k,
-				j * C::N, h, b);
+				j * C::N, h / p.group, b);
 		};
 		const auto load_v = [&](int j) {
 			load_keys<C>(shared.v, v, shared.v_full, shared.v_empty, &maps.v,
-				j * C::N, h, b);
+				j * C::N, h / p.group, b);
 		};
 		int j = query_tile.key_tiles - 1;
 		load_k(j);

@@ -14,8 +14,8 @@
 char *__cxa_demangle(const char *name, char *buffer, size_t *n, int *status);
 
 // shorten a name
-/* "map_kernel<4, cuda_add::{lambda(float, float)#1}, Array, PerRow>(...)" gives
- * "add: map #1 of Array, PerRow" */
+/* "map_any<4, cuda_sgd::{lambda(float, float)#1}, Array, DeviceScalar>(...)"
+ * gives "sgd: map #1 of Array, DeviceScalar" */
 static bool name_of_formula(char *text, size_t n, const char *name)
 {
 	const char *launcher = strstr(name, "cuda_"), *formula = strstr(name,
@@ -24,9 +24,8 @@ static bool name_of_formula(char *text, size_t n, const char *name)
 		return false;
 	launcher += strlen("cuda_");
 	inputs += strspn(inputs, "}, ");
-	snprintf(text, n, "%.*s: %s #%d of %.*s", (int)(formula - launcher),
-		launcher, strstr(name, "reduce_kernel") ? "reduce" : "map",
-		atoi(number + 1), (int)strcspn(inputs, ">"), inputs);
+	snprintf(text, n, "%.*s: map #%d of %.*s", (int)(formula - launcher),
+		launcher, atoi(number + 1), (int)strcspn(inputs, ">"), inputs);
 	return true;
 }
 
@@ -81,6 +80,7 @@ void shorten(char *text, size_t n, const char *mangled)
 		// cut off arguments and the type that is returned
 		int depth = 0;
 		replace_all(name, "(anonymous namespace)::", "");
+		replace_all(name, "opcode::", "");
 		char *start = name, *end = name;
 		for (; *end && !(*end == '(' && depth == 0); end++) {
 			depth += (*end == '<') - (*end == '>');

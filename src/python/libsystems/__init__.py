@@ -8,11 +8,11 @@
 """
 from .containers import (DistributedDataParallel, FullyShardedDataParallel,
 	ShardedOptimizer)
-from .functions import flash_attention, rms_norm
+from .functions import flash_attention, flash_attention_varlen, rms_norm
 from .shared import version as _version
 
 __all__ = ["DistributedDataParallel", "FullyShardedDataParallel",
-	"ShardedOptimizer", "flash_attention", "rms_norm"]
+	"ShardedOptimizer", "flash_attention", "flash_attention_varlen", "rms_norm"]
 
 
 def __getattr__(name: str) -> str:

@@ -22,9 +22,15 @@ template <class F> c10::TypedOperatorHandle<F> find(const char *name)
 	return c10::Dispatcher::singleton().findSchemaOrThrow(name, "").typed<F>();
 }
 
-using Attend = Two (const Tensor &, const Tensor &, const Tensor &, bool, double);
+using Attend = Two (const Tensor &, const Tensor &, const Tensor &, int64_t,
+	double);
 using AttendBackward = Three (const Tensor &, const Tensor &, const Tensor &,
-	const Tensor &, const Tensor &, const Tensor &, bool, double, bool);
+	const Tensor &, const Tensor &, const Tensor &, int64_t, double, bool);
+using AttendPacked = Two (const Tensor &, const Tensor &, const Tensor &,
+	const Tensor &, const Tensor &, int64_t, int64_t, int64_t, double);
+using AttendPackedBackward = Three (const Tensor &, const Tensor &,
+	const Tensor &, const Tensor &, const Tensor &, const Tensor &,
+	const Tensor &, const Tensor &, int64_t, int64_t, int64_t, double, bool);
 using Norm = Two (const Tensor &, const Tensor &, double);
 using NormBackwards = Two (const Tensor &, const Tensor &, const Tensor &,
 	const Tensor &, double);
@@ -66,8 +72,21 @@ struct NoSecond : Error {
 // differentiate attention
 struct LibsystemsAttentionBackward : Node {
 	SavedVariable q, k, v, o, l;
-	bool causal;
+	int64_t mask;
 	double scale;
+
+	/* of results that have their history */
+	void save(const Tensor &q, const Tensor &k, const Tensor &v, const Tensor &o,
+		const Tensor &l, int64_t mask, double scale)
+	{
+		this->q = SavedVariable(q, false);
+		this->k = SavedVariable(k, false);
+		this->v = SavedVariable(v, false);
+		this->o = SavedVariable(o, true);
+		this->l = SavedVariable(l, false);
+		this->mask = mask;
+		this->scale = scale;
+	}
 
 	variable_list apply(variable_list &&gradients) override
 	{
@@ -76,7 +95,7 @@ struct LibsystemsAttentionBackward : Node {
 		if (!gradients[0].defined())
 			return variable_list(3);
 		auto [dq, dk, dv] = op.call(gradients[0], q.unpack(), k.unpack(),
-			v.unpack(), o.unpack(getptr()), l.unpack(), causal, scale,
+			v.unpack(), o.unpack(getptr()), l.unpack(), mask, scale,
 			at::globalContext().deterministicAlgorithms());
 		return variable_list{ dq, dk, dv };
 	}
@@ -89,32 +108,83 @@ struct LibsystemsAttentionBackward : Node {
 };
 
 Two attention(Keys keys, const Tensor &q, const Tensor &k, const Tensor &v,
-	bool causal, double scale)
+	int64_t mask, double scale)
 {
 	static const auto op = find<Attend>("libsystems::attention");
 	auto node = node_for<LibsystemsAttentionBackward>(q, k, v);
-	auto [o, l] = below(op, keys, q, k, v, causal, scale);
+	auto [o, l] = below(op, keys, q, k, v, mask, scale);
 	if (node) {
 		set_history(o, node);
-		node->q = SavedVariable(q, false);
-		node->k = SavedVariable(k, false);
-		node->v = SavedVariable(v, false);
-		node->o = SavedVariable(o, true);
-		node->l = SavedVariable(l, false);
-		node->causal = causal;
-		node->scale = scale;
+		node->save(q, k, v, o, l, mask, scale);
 	}
 	return { o, l };
 }
 
 Three attention_backward(Keys keys, const Tensor &d_o, const Tensor &q,
 	const Tensor &k, const Tensor &v, const Tensor &o, const Tensor &l,
-	bool causal, double scale, bool deterministic)
+	int64_t mask, double scale, bool deterministic)
 {
 	static const auto op = find<AttendBackward>("libsystems::attention_backward");
 	auto node = node_for<NoSecond>(d_o, q, k, v, o, l);
-	auto [dq, dk, dv] = below(op, keys, d_o, q, k, v, o, l, causal, scale,
+	auto [dq, dk, dv] = below(op, keys, d_o, q, k, v, o, l, mask, scale,
 		deterministic);
+	for (const Tensor &x : { dq, dk, dv })
+		if (node)
+			set_history(x, node);
+	return { dq, dk, dv };
+}
+
+// differentiate attention of packed sequences
+struct LibsystemsPackedAttentionBackward : LibsystemsAttentionBackward {
+	Tensor starts_q, starts_k;
+	int64_t max_q, max_k;
+
+	variable_list apply(variable_list &&gradients) override
+	{
+		static const auto op = find<AttendPackedBackward>(
+			"libsystems::packed_attention_backward");
+		if (!gradients[0].defined())
+			return variable_list(3);
+		auto [dq, dk, dv] = op.call(gradients[0], q.unpack(), k.unpack(),
+			v.unpack(), o.unpack(getptr()), l.unpack(), starts_q, starts_k, max_q,
+			max_k, mask, scale, at::globalContext().deterministicAlgorithms());
+		return variable_list{ dq, dk, dv };
+	}
+	std::string name() const override
+	{
+		return "LibsystemsPackedAttentionBackward";
+	}
+};
+
+Two packed_attention(Keys keys, const Tensor &q, const Tensor &k,
+	const Tensor &v, const Tensor &starts_q, const Tensor &starts_k,
+	int64_t max_q, int64_t max_k, int64_t mask, double scale)
+{
+	static const auto op = find<AttendPacked>("libsystems::packed_attention");
+	auto node = node_for<LibsystemsPackedAttentionBackward>(q, k, v);
+	auto [o, l] = below(op, keys, q, k, v, starts_q, starts_k, max_q, max_k, mask,
+		scale);
+	if (node) {
+		set_history(o, node);
+		node->save(q, k, v, o, l, mask, scale);
+		node->starts_q = starts_q;
+		node->starts_k = starts_k;
+		node->max_q = max_q;
+		node->max_k = max_k;
+	}
+	return { o, l };
+}
+
+Three packed_attention_backward(Keys keys, const Tensor &d_o, const Tensor &q,
+	const Tensor &k, const Tensor &v, const Tensor &o, const Tensor &l,
+	const Tensor &starts_q, const Tensor &starts_k, int64_t max_q, int64_t max_k,
+	int64_t mask, double scale, bool deterministic)
+{
+	static const auto op = find<AttendPackedBackward>(
+		"libsystems::packed_attention_backward");
+	auto node = node_for<NoSecond>(d_o, q, k, v, o, l);
+	auto [dq, dk, dv] = below(op, keys, d_o, q, k, v, o, l, starts_q, starts_k,
+		max_q, max_k, mask, scale, deterministic);
 	for (const Tensor &x : { dq, dk, dv })
 		if (node)
 			set_history(x, node);
@@ -177,6 +247,8 @@ TORCH_LIBRARY_IMPL(libsystems, Autograd, m)
 {
 	m.impl("attention", TORCH_FN(attention));
 	m.impl("attention_backward", TORCH_FN(attention_backward));
+	m.impl("packed_attention", TORCH_FN(packed_attention));
+	m.impl("packed_attention_backward", TORCH_FN(packed_attention_backward));
 	m.impl("rms_norm", TORCH_FN(norm));
 	m.impl("rms_norm_backward", TORCH_FN(norm_backward));
 }

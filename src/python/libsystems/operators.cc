@@ -1,301 +1,8 @@
 /* operators.cc: attention and RMSNorm as kernels of PyTorch's dispatcher, by its
  * stable ABI */
-#include <dlfcn.h>
-#include <torch/csrc/inductor/aoti_torch/c/shim.h>
-#include <torch/csrc/stable/library.h>
-#include <torch/csrc/stable/ops.h>
-#include <torch/csrc/stable/tensor.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <stdexcept>
-#include <string>
-#include <utility>
-#include <vector>
-
-extern "C" {
-#include "ops/flash_attention.h"
-#include "ops/rmsnorm.h"
-}
+#include "tensors.h"
 
 namespace {
-
-using torch::stable::Tensor;
-
-// pass arguments on PyTorch's stack
-template <class T> T value(StableIValue word)
-{
-	T x;
-	std::memcpy(&x, &word, sizeof x);
-	return x;
-}
-
-Tensor tensor(StableIValue word)
-{
-	return Tensor(value<AtenTensorHandle>(word));
-}
-
-StableIValue word(const Tensor &x)
-{
-	AtenTensorHandle handle;
-	TORCH_ERROR_CODE_CHECK(aoti_torch_new_tensor_handle(x.get(), &handle));
-	StableIValue result = 0;
-	std::memcpy(&result, &handle, sizeof handle);
-	return result;
-}
-
-// load the libraries
-[[noreturn]] void refuse(const std::string &text)
-{
-	throw std::runtime_error("libsystems: " + text);
-}
-
-void *open_beside(const char *name)
-{
-	Dl_info self;
-	dladdr(reinterpret_cast<void *>(&open_beside), &self);
-	std::string path = self.dli_fname;
-	path.erase(path.rfind('/') + 1);
-	void *handle = dlopen((path + name).c_str(), RTLD_NOW | RTLD_LOCAL);
-	if (!handle)
-		refuse(dlerror());
-	return handle;
-}
-
-struct Library {
-	void *handle;
-	explicit Library(const char *name) : handle(open_beside(name)) { }
-	template <class F> void find(F *&function, const char *name) const
-	{
-		function = reinterpret_cast<F *>(dlsym(handle, name));
-		if (!function)
-			refuse(dlerror());
-	}
-};
-
-struct Functions : Library {
-	decltype(&flash_attention_forward) attention;
-	decltype(&flash_attention_backward) attention_backward;
-	decltype(&flash_attention_status) attention_status;
-	decltype(&rmsnorm_forward) norm;
-	decltype(&rmsnorm_backward) norm_backward;
-	decltype(&rmsnorm_status) norm_status;
-	explicit Functions(const char *name) : Library(name)
-	{
-		find(attention, "flash_attention_forward");
-		find(attention_backward, "flash_attention_backward");
-		find(attention_status, "flash_attention_status");
-		find(norm, "rmsnorm_forward");
-		find(norm_backward, "rmsnorm_backward");
-		find(norm_status, "rmsnorm_status");
-	}
-};
-
-const Functions &functions(bool in_double)
-{
-	if (in_double) {
-		static const Functions doubles("libsystems64.so");
-		return doubles;
-	}
-	static const Functions singles("libsystems.so");
-	return singles;
-}
-
-// look at a tensor
-struct Look {
-	Tensor x;
-	int64_t dim, numel, *sizes, *strides;
-	int32_t dtype, place, gpu;
-
-	explicit Look(Tensor tensor) : x(std::move(tensor))
-	{
-		AtenTensorHandle h = x.get();
-		TORCH_ERROR_CODE_CHECK(aoti_torch_get_dim(h, &dim));
-		TORCH_ERROR_CODE_CHECK(aoti_torch_get_numel(h, &numel));
-		TORCH_ERROR_CODE_CHECK(aoti_torch_get_sizes(h, &sizes));
-		TORCH_ERROR_CODE_CHECK(aoti_torch_get_strides(h, &strides));
-		TORCH_ERROR_CODE_CHECK(aoti_torch_get_dtype(h, &dtype));
-		TORCH_ERROR_CODE_CHECK(aoti_torch_get_device_type(h, &place));
-		TORCH_ERROR_CODE_CHECK(aoti_torch_get_device_index(h, &gpu));
-	}
-
-	void *at() const
-	{
-		void *address;
-		TORCH_ERROR_CODE_CHECK(aoti_torch_get_data_ptr(x.get(), &address));
-		return address;
-	}
-	bool on_gpu() const { return place != aoti_torch_device_type_cpu(); }
-	bool beside(const Look &o) const { return place == o.place && gpu == o.gpu; }
-	bool fits(const Look &o, int64_t n) const /* are the first n sizes equal? */
-	{
-		return dim >= n && o.dim >= n && std::equal(sizes, sizes + n, o.sizes);
-	}
-};
-
-// make and convert tensors
-struct Types {
-	int32_t outside, working, sums, attention, norm;
-	bool in_double;
-};
-
-Types types_of(const Look &x)
-{
-	const int32_t f32 = aoti_torch_dtype_float32();
-	const int32_t f64 = aoti_torch_dtype_float64();
-	if (x.dtype == f64 && !x.on_gpu())
-		return { f64, f64, f64, FLASH_FP32, RMSNORM_FP32, true };
-	if (x.dtype == f32)
-		return { f32, f32, f32, FLASH_FP32, RMSNORM_FP32, false };
-	const bool bf16 = x.dtype == aoti_torch_dtype_bfloat16();
-	if (!bf16 && x.dtype != aoti_torch_dtype_float16())
-		refuse("tensors of this type are not supported on this device");
-	if (!x.on_gpu())
-		return { x.dtype, f32, f32, FLASH_FP32, RMSNORM_FP32, false };
-	return { x.dtype, x.dtype, f32, bf16 ? FLASH_BF16 : FLASH_FP16,
-		bf16 ? RMSNORM_BF16 : RMSNORM_FP16, false };
-}
-
-/* dense, with arbitrary content, where `beside` is */
-Tensor dense(const Look &beside, int64_t dim, const int64_t *sizes, int32_t dtype)
-{
-	std::vector<int64_t> strides(dim);
-	int64_t step = 1;
-	for (int64_t i = dim - 1; i >= 0; i--) {
-		strides[i] = step;
-		step *= std::max<int64_t>(sizes[i], 1);
-	}
-	AtenTensorHandle handle;
-	TORCH_ERROR_CODE_CHECK(aoti_torch_empty_strided(dim, sizes, strides.data(),
-		dtype, beside.place, beside.gpu, &handle));
-	return Tensor(handle);
-}
-
-Tensor like(const Look &x, int32_t dtype)
-{
-	return dense(x, x.dim, x.sizes, dtype);
-}
-
-/* x itself, if it has this type and its strides will do; else a dense copy */
-Look as(const Look &x, int32_t dtype, bool strides_do)
-{
-	if (x.dtype == dtype && strides_do)
-		return x;
-	Tensor copy = like(x, dtype);
-	TORCH_ERROR_CODE_CHECK(aoti_torch_copy_(copy.get(), x.x.get(), 0));
-	return Look(copy);
-}
-
-Tensor as(const Tensor &x, int32_t dtype)
-{
-	return as(Look(x), dtype, true).x;
-}
-
-Tensor filled(const Tensor &x, double number)
-{
-	torch::stable::fill_(x, number);
-	return x;
-}
-
-// find the strides of heads and rows
-/* do n sizes have one stride as if they were one size? sets *stride */
-bool merged(const Look &x, int64_t n, int64_t *stride)
-{
-	int64_t last = -1;
-	*stride = 1;
-	for (int64_t i = 0; i < n; i++) {
-		if (x.sizes[i] == 1)
-			continue;
-		if (last >= 0 && x.strides[last] != x.sizes[i] * x.strides[i])
-			return false;
-		last = i;
-		*stride = x.strides[i];
-	}
-	return true;
-}
-
-/* has each element a place of its own? */
-bool separate(const Look &x)
-{
-	std::vector<std::pair<int64_t, int64_t>> steps;
-	for (int64_t i = 0; i < x.dim; i++)
-		if (x.sizes[i] > 1)
-			steps.emplace_back(x.strides[i], x.sizes[i]);
-	std::sort(steps.begin(), steps.end());
-	int64_t reach = 1;
-	for (auto [stride, size] : steps) {
-		if (stride < reach)
-			return false;
-		reach = stride * size;
-	}
-	return true;
-}
-
-int64_t heads_of(const Look &x) { return x.dim > 3 ? x.sizes[x.dim - 3] : 1; }
-
-int64_t batch_of(const Look &x)
-{
-	int64_t n = 1;
-	for (int64_t i = 0; i < x.dim - (x.dim > 3 ? 3 : 2); i++)
-		n *= x.sizes[i];
-	return n;
-}
-
-/* sets *a; false: x is to be copied */
-bool find_heads(const Look &x, FlashArray *a)
-{
-	const int64_t row = x.dim - 2, head = x.dim - 3, d = x.dim - 1;
-	*a = { nullptr, 1, x.sizes[row] > 1 ? x.strides[row] : x.sizes[d], 1 };
-	if (x.dim > 3 && x.sizes[head] > 1)
-		a->head = x.strides[head];
-	return separate(x) && merged(x, x.dim > 3 ? head : row, &a->batch)
-		&& (x.sizes[d] == 1 || x.strides[d] == 1);
-}
-
-/* x as the library reads it, or as a copy that it can read; sets *a */
-Look readable(const Look &x, int32_t dtype, FlashArray *a)
-{
-	Look found = as(x, dtype, find_heads(x, a));
-	find_heads(found, a);
-	a->at = found.at();
-	return found;
-}
-
-bool contiguous(const Look &x)
-{
-	int64_t stride;
-	return x.numel == 0 || (merged(x, x.dim, &stride) && (x.numel == 1
-		|| stride == 1));
-}
-
-/* sets *stride; false: rows are to be copied */
-bool find_rows(const Look &x, int64_t *stride)
-{
-	const int64_t last = x.dim - 1, width = x.sizes[last];
-	bool one = merged(x, last, stride);
-	if (x.numel == width)
-		*stride = width;                  /* there is one row */
-	return one && *stride >= width && (width == 1 || x.strides[last] == 1);
-}
-
-// find PyTorch's stream
-void *stream_of(const Look &x)
-{
-	using Ask = AOTITorchError (int32_t, void **);
-	static Ask *ask = [] {
-		void *torch = dlopen("libtorch_cuda.so", RTLD_LAZY | RTLD_NOLOAD);
-		return torch ? reinterpret_cast<Ask *>(dlsym(torch,
-			"aoti_torch_get_current_cuda_stream")) : nullptr;
-	}();
-	void *stream = nullptr;
-	if (!x.on_gpu())
-		return nullptr;
-	if (!ask)
-		refuse("this build of PyTorch has no CUDA");
-	TORCH_ERROR_CODE_CHECK(ask(x.gpu, &stream));
-	return stream;
-}
 
 // give scratch to the library
 struct Scratch {
@@ -329,11 +36,14 @@ void check_attention(const Look &q, const Look &k, const Look &v)
 	if (k.dtype != q.dtype || v.dtype != q.dtype || !k.beside(q) || !v.beside(q))
 		refuse("attention: types or devices differ");
 	if (q.dim < 2 || k.dim != q.dim || v.dim != q.dim || !k.fits(v, k.dim)
-		|| !q.fits(k, q.dim - 2) || q.sizes[q.dim - 1] != k.sizes[k.dim - 1])
+		|| !q.fits(k, q.dim - (q.dim > 3 ? 3 : 2))
+		|| q.sizes[q.dim - 1] != k.sizes[k.dim - 1])
 		refuse("attention: shapes do not fit");
+	if (heads_of(k) ? heads_of(q) % heads_of(k) : heads_of(q))
+		refuse("attention: heads of keys do not divide those of queries");
 }
 
-FlashShape shape_of(const Look &q, const Look &k, const Types &t, bool causal,
+FlashShape shape_of(const Look &q, const Look &k, const Types &t, int64_t mask,
 	double scale)
 {
 	if (!(scale >= 0) || std::isinf(scale))
@@ -341,11 +51,12 @@ FlashShape shape_of(const Look &q, const Look &k, const Types &t, bool causal,
 	FlashShape s = { };
 	s.batch = batch_of(q);
 	s.heads = heads_of(q);
+	s.kv_heads = heads_of(k);
 	s.seqlen_q = q.sizes[q.dim - 2];
 	s.seqlen_k = k.sizes[k.dim - 2];
 	s.head_size = q.sizes[q.dim - 1];
 	s.scale = scale;
-	s.causal = causal;
+	s.causal = static_cast<int32_t>(mask);
 	s.type = t.attention;
 	s.on_gpu = q.on_gpu();
 	s.gpu = std::max(q.gpu, 0);
@@ -355,64 +66,177 @@ FlashShape shape_of(const Look &q, const Look &k, const Types &t, bool causal,
 
 using Two = std::pair<Tensor, Tensor>;
 
-Two attention(const Look &q, const Look &k, const Look &v, bool causal,
+/* computes o and l, which are there */
+void attend(FlashShape shape, const Types &t, const Look &o, const Look &l,
+	const Look &q, const Look &k, const Look &v)
+{
+	FlashArray at[4];
+	const Look found[] = { readable(q, t.working, &at[1]),
+		readable(k, t.working, &at[2]), readable(v, t.working, &at[3]),
+		readable(o, t.working, &at[0]) };
+	const Functions &f = functions(t.in_double);
+	Scratch scratch{ q, { } };
+	scratch.serve(&shape);
+	int32_t status = f.attention(&shape, at[0], static_cast<float *>(l.at()),
+		at[1], at[2], at[3]);
+	if (status)
+		refuse(std::string("attention: ") + f.attention_status(status));
+}
+
+Two attention(const Look &q, const Look &k, const Look &v, int64_t mask,
 	double scale)
 {
 	check_attention(q, k, v);
 	const Types t = types_of(q);
-	FlashShape shape = shape_of(q, k, t, causal, scale);
+	FlashShape shape = shape_of(q, k, t, mask, scale);
 	Tensor o = like(q, t.working), l = dense(q, q.dim - 1, q.sizes, t.sums);
 	if (q.numel == 0 || k.numel == 0)
 		return { as(filled(o, 0), t.outside), filled(l, -INFINITY) };
-	FlashArray at[4];
-	const Look found[] = { readable(q, t.working, &at[1]),
-		readable(k, t.working, &at[2]), readable(v, t.working, &at[3]),
-		readable(Look(o), t.working, &at[0]) };
-	const Functions &f = functions(t.in_double);
-	Scratch scratch{ q, { } };
-	scratch.serve(&shape);
-	int32_t status = f.attention(&shape, at[0],
-		static_cast<float *>(Look(l).at()), at[1], at[2], at[3]);
-	if (status)
-		refuse(std::string("attention: ") + f.attention_status(status));
+	attend(shape, t, Look(o), Look(l), q, k, v);
 	return { as(o, t.outside), l };
 }
 
 struct Three { Tensor q, k, v; };
 
-Three attention_backward(const Look &d_o, const Look &q, const Look &k,
-	const Look &v, const Look &o, const Look &l, bool causal, double scale,
-	bool deterministic)
+void check_gradients(const Look &q, const Types &t, const Look &d_o,
+	const Look &o, const Look &l, bool l_fits)
 {
-	check_attention(q, k, v);
-	const Types t = types_of(q);
 	if (d_o.dtype != q.dtype || o.dtype != q.dtype || l.dtype != t.sums
 		|| !d_o.beside(q) || !o.beside(q) || !l.beside(q))
 		refuse("attention: types or devices of gradients differ");
 	if (d_o.dim != q.dim || o.dim != q.dim || l.dim != q.dim - 1
-		|| !d_o.fits(q, q.dim) || !o.fits(q, q.dim) || !l.fits(q, l.dim))
+		|| !d_o.fits(q, q.dim) || !o.fits(q, q.dim) || !l_fits)
 		refuse("attention: shapes of gradients do not fit");
-	FlashShape shape = shape_of(q, k, t, causal, scale);
+}
+
+/* of d, which are there, q, k, v, o, and d_o, in this order */
+void propagate(FlashShape shape, const Types &t, const Look (&all)[8],
+	const Look &l)
+{
+	FlashArray at[8];
+	std::vector<Look> found;             /* copies live until the call returns */
+	for (int i = 0; i < 8; i++)
+		found.push_back(readable(all[i], t.working, &at[i]));
+	found.push_back(as(l, t.sums, separate(l) && contiguous(l)));
+	const Functions &f = functions(t.in_double);
+	Scratch scratch{ all[3], { } };
+	scratch.serve(&shape);
+	int32_t status = f.attention_backward(&shape, at[0], at[1], at[2], at[3],
+		at[4], at[5], at[6], static_cast<const float *>(found[8].at()), at[7]);
+	if (status)
+		refuse(std::string("attention: ") + f.attention_status(status));
+}
+
+Three finished(const Three &d, const Types &t, bool empty)
+{
+	for (const Tensor *x : { &d.q, &d.k, &d.v })
+		if (empty)
+			filled(*x, 0);
+	return { as(d.q, t.outside), as(d.k, t.outside), as(d.v, t.outside) };
+}
+
+Three attention_backward(const Look &d_o, const Look &q, const Look &k,
+	const Look &v, const Look &o, const Look &l, int64_t mask, double scale,
+	bool deterministic)
+{
+	check_attention(q, k, v);
+	const Types t = types_of(q);
+	check_gradients(q, t, d_o, o, l, l.fits(q, q.dim - 1));
+	FlashShape shape = shape_of(q, k, t, mask, scale);
 	shape.deterministic = deterministic;
 	Three d = { like(q, t.working), like(k, t.working), like(v, t.working) };
+	const bool empty = q.numel == 0 || k.numel == 0;
+	if (!empty)
+		propagate(shape, t, { Look(d.q), Look(d.k), Look(d.v), q, k, v, o, d_o },
+			l);
+	return finished(d, t, empty);
+}
+
+// compute attention of packed sequences
+/* (rows, heads, D) as (1, heads, rows, D) */
+Look heads_first(const Look &x)
+{
+	const int64_t sizes[] = { 1, x.sizes[1], x.sizes[0], x.sizes[2] },
+		strides[] = { x.numel, x.strides[1], x.strides[0], x.strides[2] };
+	int64_t offset;
+	AtenTensorHandle view;
+	TORCH_ERROR_CODE_CHECK(aoti_torch_get_storage_offset(x.x.get(), &offset));
+	TORCH_ERROR_CODE_CHECK(aoti_torch__reinterpret_tensor(x.x.get(), 4, sizes,
+		strides, offset, &view));
+	return Look(Tensor(view));
+}
+
+struct Sequences {
+	const Look &starts_q, &starts_k;
+	int64_t max_q, max_k;
+};
+
+void check_starts(const Look &starts, const Look &q)
+{
+	if (starts.dtype != aoti_torch_dtype_int32() || !starts.beside(q)
+		|| starts.dim != 1 || starts.numel < 2 || !contiguous(starts))
+		refuse("attention: starts of sequences are not int32 numbers, dense and "
+			"beside q");
+}
+
+void check_packed(const Look &q, const Look &k, const Look &v,
+	const Sequences &p)
+{
+	if (q.dim != 3 || k.dim != 3 || v.dim != 3)
+		refuse("attention: packed sequences have three dimensions");
+	check_starts(p.starts_q, q);
+	check_starts(p.starts_k, q);
+	if (p.starts_q.numel != p.starts_k.numel || p.max_q < 1 || p.max_k < 1)
+		refuse("attention: numbers or lengths of sequences do not fit");
+	check_attention(heads_first(q), heads_first(k), heads_first(v));
+}
+
+FlashShape packed_shape(const Look &q, const Look &k, const Types &t,
+	int64_t mask, double scale, const Sequences &p)
+{
+	FlashShape s = shape_of(heads_first(q), heads_first(k), t, mask, scale);
+	s.total_q = s.seqlen_q;
+	s.total_k = s.seqlen_k;
+	s.batch = p.starts_q.numel - 1;
+	s.seqlen_q = p.max_q;
+	s.seqlen_k = p.max_k;
+	s.cu_seqlens_q = static_cast<const int32_t *>(p.starts_q.at());
+	s.cu_seqlens_k = static_cast<const int32_t *>(p.starts_k.at());
+	return s;
+}
+
+Two packed_attention(const Look &q, const Look &k, const Look &v,
+	const Sequences &p, int64_t mask, double scale)
+{
+	check_packed(q, k, v, p);
+	const Types t = types_of(q);
+	const int64_t sizes[] = { q.sizes[1], q.sizes[0] };
+	Tensor o = like(q, t.working), l = dense(q, 2, sizes, t.sums);
 	if (q.numel == 0 || k.numel == 0)
-		return { as(filled(d.q, 0), t.outside), as(filled(d.k, 0), t.outside),
-			as(filled(d.v, 0), t.outside) };
-	// call the backward pass for d
-		const Look all[] = { Look(d.q), Look(d.k), Look(d.v), q, k, v, o, d_o };
-		FlashArray at[8];
-		std::vector<Look> found;             /* copies live until the call returns */
-		for (int i = 0; i < 8; i++)
-			found.push_back(readable(all[i], t.working, &at[i]));
-		found.push_back(as(l, t.sums, separate(l) && contiguous(l)));
-		const Functions &f = functions(t.in_double);
-		Scratch scratch{ q, { } };
-		scratch.serve(&shape);
-		int32_t status = f.attention_backward(&shape, at[0], at[1], at[2], at[3],
-			at[4], at[5], at[6], static_cast<const float *>(found[8].at()), at[7]);
-		if (status)
-			refuse(std::string("attention: ") + f.attention_status(status));
-	return { as(d.q, t.outside), as(d.k, t.outside), as(d.v, t.outside) };
+		return { as(filled(o, 0), t.outside), filled(l, -INFINITY) };
+	attend(packed_shape(q, k, t, mask, scale, p), t, heads_first(Look(o)),
+		Look(l), heads_first(q), heads_first(k), heads_first(v));
+	return { as(o, t.outside), l };
+}
+
+Three packed_attention_backward(const Look &d_o, const Look &q, const Look &k,
+	const Look &v, const Look &o, const Look &l, const Sequences &p,
+	int64_t mask, double scale, bool deterministic)
+{
+	check_packed(q, k, v, p);
+	const Types t = types_of(q);
+	check_gradients(q, t, d_o, o, l, l.dim == 2 && l.sizes[0] == q.sizes[1]
+		&& l.sizes[1] == q.sizes[0]);
+	Three d = { like(q, t.working), like(k, t.working), like(v, t.working) };
+	const bool empty = q.numel == 0 || k.numel == 0;
+	if (!empty) {
+		FlashShape shape = packed_shape(q, k, t, mask, scale, p);
+		shape.deterministic = deterministic;
+		propagate(shape, t, { heads_first(Look(d.q)), heads_first(Look(d.k)),
+			heads_first(Look(d.v)), heads_first(q), heads_first(k),
+			heads_first(v), heads_first(o), heads_first(d_o) }, l);
+	}
+	return finished(d, t, empty);
 }
 
 // compute the norm of tensors
@@ -502,7 +326,8 @@ Two norm_backward(const Look &dy, const Look &x, const Look &g, const Look &rho,
 void attention_op(StableIValue *s, uint64_t, uint64_t)
 {
 	Look q(tensor(s[0])), k(tensor(s[1])), v(tensor(s[2]));
-	auto [o, l] = attention(q, k, v, value<bool>(s[3]), value<double>(s[4]));
+	auto [o, l] = attention(q, k, v, value<int64_t>(s[3]),
+		value<double>(s[4]));
 	s[0] = word(o), s[1] = word(l);
 }
 
@@ -511,7 +336,28 @@ void attention_backward_op(StableIValue *s, uint64_t, uint64_t)
 	Look d_o(tensor(s[0])), q(tensor(s[1])), k(tensor(s[2])), v(tensor(s[3])),
 		o(tensor(s[4])), l(tensor(s[5]));
 	auto [dq, dk, dv] = attention_backward(d_o, q, k, v, o, l,
-		value<bool>(s[6]), value<double>(s[7]), value<bool>(s[8]));
+		value<int64_t>(s[6]), value<double>(s[7]), value<bool>(s[8]));
+	s[0] = word(dq), s[1] = word(dk), s[2] = word(dv);
+}
+
+void packed_attention_op(StableIValue *s, uint64_t, uint64_t)
+{
+	Look q(tensor(s[0])), k(tensor(s[1])), v(tensor(s[2])),
+		starts_q(tensor(s[3])), starts_k(tensor(s[4]));
+	auto [o, l] = packed_attention(q, k, v, { starts_q, starts_k,
+		value<int64_t>(s[5]), value<int64_t>(s[6]) }, value<int64_t>(s[7]),
+		value<double>(s[8]));
+	s[0] = word(o), s[1] = word(l);
+}
+
+void packed_attention_backward_op(StableIValue *s, uint64_t, uint64_t)
+{
+	Look d_o(tensor(s[0])), q(tensor(s[1])), k(tensor(s[2])), v(tensor(s[3])),
+		o(tensor(s[4])), l(tensor(s[5])), starts_q(tensor(s[6])),
+		starts_k(tensor(s[7]));
+	auto [dq, dk, dv] = packed_attention_backward(d_o, q, k, v, o, l, { starts_q,
+		starts_k, value<int64_t>(s[8]), value<int64_t>(s[9]) },
+		value<int64_t>(s[10]), value<double>(s[11]), value<bool>(s[12]));
 	s[0] = word(dq), s[1] = word(dk), s[2] = word(dv);
 }
 
@@ -535,6 +381,8 @@ void norm_backward_op(StableIValue *s, uint64_t, uint64_t)
 #define KERNELS(m) \
 	m.impl("attention", &attention_op); \
 	m.impl("attention_backward", &attention_backward_op); \
+	m.impl("packed_attention", &packed_attention_op); \
+	m.impl("packed_attention_backward", &packed_attention_backward_op); \
 	m.impl("rms_norm", &norm_op); \
 	m.impl("rms_norm_backward", &norm_backward_op)
 

@@ -17,17 +17,40 @@ def takes(name, x):
 		raise ValueError(f"{name}: {x.device} is not supported")
 
 
+def heads_fit(q, k):
+	"""are q's heads a multiple of k's? Of three dimensions none counts heads"""
+	own, shared = ((*x.shape[:-2], 1, 1)[-3 if x.dim() > 3 else 0]
+		for x in (q, k))
+	return own == shared or q.dim() > 3 and shared > 0 and own % shared == 0
+
+
 def check_attention(q, k, v, scale):
 	takes("flash_attention", q)
 	if any(x.dtype != q.dtype or x.device != q.device for x in (k, v)):
 		raise ValueError("flash_attention: types or devices differ: " + ", ".join(
 			f"{x.dtype} on {x.device}" for x in (q, k, v)))
 	if (min(q.dim(), k.dim()) < 2 or k.shape != v.shape
-			or k.shape[:-2] != q.shape[:-2] or k.shape[-1] != q.shape[-1]):
+			or q.dim() != k.dim() or k.shape[-1] != q.shape[-1]
+			or k.shape[:-3] != q.shape[:-3] or not heads_fit(q, k)):
 		raise ValueError("flash_attention: shapes do not fit: " + ", ".join(
 			str(tuple(x.shape)) for x in (q, k, v)))
 	if not 0 <= scale < math.inf:
 		raise ValueError(f"flash_attention: scale is {scale}")
+
+
+def check_packed(q, k, v, starts_q, starts_k, max_q, max_k, scale):
+	name = "flash_attention_varlen"
+	if any(x.dim() != 3 for x in (q, k, v)):
+		raise ValueError(f"{name}: q, k and v have not three dimensions")
+	check_attention(*(x.transpose(0, 1)[None] for x in (q, k, v)), scale)
+	for starts in starts_q, starts_k:
+		if starts.dtype != torch.int32 or starts.device != q.device:
+			raise ValueError(f"{name}: cu_seqlens is {starts.dtype} on "
+				f"{starts.device}, not int32 on {q.device}")
+		if starts.dim() != 1 or starts.numel() < 2 or starts.stride(0) != 1:
+			raise ValueError(f"{name}: cu_seqlens has not one dimension, dense")
+	if starts_q.shape != starts_k.shape or min(max_q, max_k) < 1:
+		raise ValueError(f"{name}: numbers or lengths of sequences do not fit")
 
 
 def check_norm(x, g, eps):
@@ -50,10 +73,17 @@ def define(schema):
 	return getattr(torch.ops.libsystems, schema[:schema.index("(")]).default
 
 
-attention = define("attention(Tensor q, Tensor k, Tensor v, bool causal, "
+attention = define("attention(Tensor q, Tensor k, Tensor v, int mask, "
 	"float scale) -> (Tensor, Tensor)")
 attention_backward = define("attention_backward(Tensor d_o, Tensor q, Tensor k, "
-	"Tensor v, Tensor o, Tensor l, bool causal, float scale, "
+	"Tensor v, Tensor o, Tensor l, int mask, float scale, "
+	"bool deterministic) -> (Tensor, Tensor, Tensor)")
+packed_attention = define("packed_attention(Tensor q, Tensor k, Tensor v, "
+	"Tensor starts_q, Tensor starts_k, int max_q, int max_k, int mask, "
+	"float scale) -> (Tensor, Tensor)")
+packed_attention_backward = define("packed_attention_backward(Tensor d_o, "
+	"Tensor q, Tensor k, Tensor v, Tensor o, Tensor l, Tensor starts_q, "
+	"Tensor starts_k, int max_q, int max_k, int mask, float scale, "
 	"bool deterministic) -> (Tensor, Tensor, Tensor)")
 norm = define("rms_norm(Tensor x, Tensor g, float eps) -> (Tensor, Tensor)")
 norm_backward = define("rms_norm_backward(Tensor dy, Tensor x, Tensor g, "
@@ -86,13 +116,24 @@ def fake(name):
 
 
 @fake("attention")
-def _(q, k, v, causal, scale):
+def _(q, k, v, mask, scale):
 	check_attention(q, k, v, scale)
 	return like(q), q.new_empty(q.shape[:-1], dtype=sums_type(q))
 
 
 @fake("attention_backward")
-def _(d_o, q, k, v, o, l, causal, scale, deterministic):
+def _(d_o, q, k, v, o, l, mask, scale, deterministic):
+	return like(q), like(k), like(v)
+
+
+@fake("packed_attention")
+def _(q, k, v, starts_q, starts_k, max_q, max_k, mask, scale):
+	check_packed(q, k, v, starts_q, starts_k, max_q, max_k, scale)
+	return like(q), q.new_empty((q.shape[1], q.shape[0]), dtype=sums_type(q))
+
+
+@fake("packed_attention_backward")
+def _(d_o, q, k, v, *settings):
 	return like(q), like(k), like(v)
 
 
@@ -119,18 +160,32 @@ def no_second(ctx, *gradients):
 
 
 def keep_attention(ctx, inputs, output):
-	*arrays, ctx.causal, ctx.scale = inputs
+	*arrays, ctx.mask, ctx.scale = inputs
 	ctx.save_for_backward(*arrays, *output)
 	ctx.mark_non_differentiable(output[1])
 
 
 def differentiate_attention(ctx, d_o, d_l):
-	return *attention_backward(d_o, *ctx.saved_tensors, ctx.causal, ctx.scale,
+	return *attention_backward(d_o, *ctx.saved_tensors, ctx.mask, ctx.scale,
 		torch.are_deterministic_algorithms_enabled()), None, None
+
+
+def keep_packed(ctx, inputs, output):
+	*arrays, starts_q, starts_k, _, _, _, _ = inputs
+	ctx.settings = inputs[5:]
+	ctx.save_for_backward(*arrays, *output, starts_q, starts_k)
+	ctx.mark_non_differentiable(output[1])
+
+
+def differentiate_packed(ctx, d_o, d_l):
+	return *packed_attention_backward(d_o, *ctx.saved_tensors, *ctx.settings,
+		torch.are_deterministic_algorithms_enabled()), *[None] * 6
 
 
 formula("attention", differentiate_attention, keep_attention)
 formula("attention_backward", no_second)
+formula("packed_attention", differentiate_packed, keep_packed)
+formula("packed_attention_backward", no_second)
 
 # name the gradients of the norm
 def keep_norm(ctx, inputs, output):

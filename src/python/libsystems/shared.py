@@ -1,4 +1,4 @@
-"""shared: the C library, which lies beside this file, or where make puts it"""
+"""shared: the C library, which lies beside this file"""
 import ctypes
 import functools
 import os
@@ -7,10 +7,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def path():
-	beside = os.path.join(HERE, "libsystems.so")
-	built = os.path.join(HERE, "../../../build/libsystems.so")
-	return os.environ.get("LIBSYSTEMS") or (
-		beside if os.path.exists(beside) else built)
+	return os.path.join(HERE, "libsystems.so")
 
 
 @functools.cache

@@ -4,6 +4,7 @@
 #include "jit/jit.h"
 #include "ops/array.h"
 #include "tests/ops/compare.h"
+#include "train/step.h"
 
 static Device *gpu;
 
@@ -43,17 +44,18 @@ static void run_on_gpu(const Work *w, Call *call, const Ops *ops, Array *after)
 static void expect_equal(const Work *w, Call *call, const char *what)
 {
 	Array once[NARRAYS], again[NARRAYS];
-	Ops one_by_one = *ops_for(gpu);
 	char text[128];
-	ops_by_formulas(&one_by_one);
-	run_on_gpu(w, call, &one_by_one, once);
-	assert_true(jit_start(gpu, (JitSettings){ 0 }));
-	run_on_gpu(w, call, ops_for(gpu), again);
-	jit_stop(gpu);
-	for (int k = 0; k < NARRAYS; k++) {
-		snprintf(text, sizeof text, "%s, %zu x %zu, %s, shift %zu, array %d",
-			what, w->rows, w->C, type_names[w->type], w->shift, k);
-		expect_same(text, again[k], once[k], w->rows * w->C);
+	run_on_gpu(w, call, ops_for(gpu), once);
+	for (int alone = 0; alone < 2; alone++) {
+		assert_true(jit_start(gpu, (JitSettings){ .alone = alone }));
+		run_on_gpu(w, call, ops_for(gpu), again);
+		jit_stop(gpu);
+		for (int k = 0; k < NARRAYS; k++) {
+			snprintf(text, sizeof text, "%s, %zu x %zu, %s, shift %zu, %s, "
+				"array %d", what, w->rows, w->C, type_names[w->type], w->shift,
+				alone ? "alone" : "fused", k);
+			expect_same(text, again[k], once[k], w->rows * w->C);
+		}
 	}
 }
 
@@ -126,15 +128,64 @@ static void kernels_agree(void **state)
 		}
 		device_free(gpu, targets);
 	}
-	device_close(&gpu);
+}
+
+// test models on a GPU
+enum { STEPS = 3 };
+
+/* the losses of STEPS steps, and then the weights */
+static Array train(const Shape *shape, const Policy *policy)
+{
+	Model *m = model_new(gpu, shape, policy, 7);
+	Optimizer adamw = adamw_new(m, 1e-2, 0.9, 0.95, 1e-8, 0.1);
+	Array all = poisoned(STEPS + m->extent);
+	for (int i = 0; i < STEPS; i++) {
+		Batch b = batch_random(3, shape->context, shape->vocab, 11 + i);
+		reals(all)[i] = (real)timed_step(m, &adamw, &b, MODE_TRAIN).loss;
+		batch_free(&b);
+	}
+	array_read(gpu, reals(all) + STEPS, m->weights, m->extent);
+	optimizer_free(&adamw);
+	model_free(&m);
+	return all;
+}
+
+static void models_agree(void **state)
+{
+	static const Shape shapes[] = { { 13, 8, 18, 22, 2, 3, 6, 10000 },
+		{ 101, 33, 36, 50, 2, 3, 12, 10000 },
+		{ 1000, 64, 64, 172, 2, 1, 64, 10000 },
+		{ 257, 17, 48, 50, 1, 3, 16, 10000 },
+		{ 20001, 40, 128, 256, 2, 2, 64, 10000 } };
+	if (gpu == NULL)
+		skip();
+	for (int k = 0; k < 5 * NAUTOCAST; k++) {
+		const Shape *shape = &shapes[k / NAUTOCAST];
+		const Policy *policy = &policies[k % NAUTOCAST];
+		Array eager = train(shape, policy);
+		for (int alone = 0; alone < 2; alone++) {
+			char text[80];
+			snprintf(text, sizeof text, "shape %d, %s, %s", k / NAUTOCAST,
+				policy->name, alone ? "alone" : "fused");
+			assert_true(jit_start(gpu, (JitSettings){ .alone = alone }));
+			Array compiled = train(shape, policy);
+			jit_stop(gpu);
+			expect_same(text, compiled, eager, STEPS + shape_extent(shape));
+		}
+		release(NULL);
+	}
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { checked(kernels_agree) };
+	const struct CMUnitTest tests[] = { checked(kernels_agree),
+		checked(models_agree) };
 	gpu = device_open("auto");
 	bool there = strcmp(gpu->backend->name, "cuda") == 0;
 	if (!there)
 		device_close(&gpu);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	if (gpu && !failed)
+		device_close(&gpu);             /* asserts that nothing is in use */
+	return failed;
 }

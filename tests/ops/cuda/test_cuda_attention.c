@@ -5,10 +5,14 @@
 static const Type types[] = { FP32, TF32, BF16, FP16 };
 static const double bounds[] = { 4e-6, 2e-3, 8e-3, 1.5e-3 };
 static const double scores[] = { 2e-6, 1e-3, 2e-6, 2e-6 };  /* of scores */
-static const size_t widths[] = { 16, 32, 64, 80, 128 };
+static const double stored_scores[] = { 4e-6, 1e-3, 8e-3, 1e-3 }; /* in memory */
+static const size_t widths[] = { 16, 32, 64, 80, 96, 128, 256 };
 static const size_t lengths[][2] = { { 1, 1 }, { 63, 65 }, { 64, 64 },
-	{ 129, 191 }, { 193, 64 }, { 17, 300 }, { 1000, 1000 } };
-enum { NTYPES_HERE = 4, NWIDTHS = 5, NLENGTHS = 7 };
+	{ 129, 191 }, { 193, 64 }, { 17, 300 }, { 37, 37 }, { 1000, 1000 } };
+enum { NTYPES_HERE = 4, NWIDTHS = 7, NLENGTHS = 8 };
+
+static Array no_angles[2] = { { NULL, FP32 }, { NULL, FP32 } };
+static Array on_gpu_of_rows[2][ARRAYS + 1];     /* packed sequences, twice; L */
 
 // put arrays on the GPU between margins
 typedef struct OnGpu {
@@ -40,6 +44,14 @@ static Array download_checked(const OnGpu *g, int a)
 }
 
 // run every kernel that supports a problem
+static Array poisoned_P(const Problem *p, Type type)
+{
+	size_t n = p->B * p->H * p->seqlen_q * p->seqlen_k;
+	Array P = array_new(gpu, n, type, MEM_TEMPORARY, "P");
+	array_write(gpu, P, poisoned(n).at, n);
+	return P;
+}
+
 static void run_attention(const AttentionKernel *kernel, const Problem *p,
 	OnGpu *g, const Array *host, Array *got, bool deterministic)
 {
@@ -48,18 +60,35 @@ static void run_attention(const AttentionKernel *kernel, const Problem *p,
 	Attention a = attention_on(p, g->at, g->at[ARRAYS]);
 	AttentionGradient gradient = gradient_on(p, g->at, g->angles);
 	gradient.deterministic = deterministic;
+	if (kernel->saves_P)
+		a.P = poisoned_P(p, p->gap ? a.q.x.type : FP32);
 	kernel->forward(gpu, a);
 	kernel->backward(gpu, a, gradient);
+	device_free(gpu, a.P.at);
 	for (int i = 0; i <= ARRAYS; i++)
 		got[i] = download_checked(g, i);
 }
 
-/* does a kernel that splits fp32 have lost keys and others in one tile? Then the
- * others are too small for the tile's unit */
-static bool shares_a_unit(const AttentionKernel *kernel, const Problem *p)
+/* a kernel that saves P has no L */
+static void expect_all(const char *label, const AttentionKernel *kernel,
+	const Problem *p, const Reference *r, const Array *got, double bound,
+	double score)
 {
-	return strcmp(kernel->name, "split_fp16") == 0 && p->lost % 64 > 0
-		&& p->lost < p->seqlen_k;
+	Array L = got[ARRAYS];
+	for (size_t i = 0; kernel->saves_P && i < p->B * p->H * p->seqlen_q; i++) {
+		assert_true(isnan(reals(L)[i]));
+		reals(L)[i] = (real)r->L[i];
+	}
+	expect_attention(label, p, r, got, L, bound, score);
+}
+
+/* does a kernel that splits fp32 have lost keys and others in one tile? Then the
+ * others are too small for the tile's unit. Naive attention makes NaN of them */
+static bool loses_more(const AttentionKernel *kernel, const Problem *p)
+{
+	return (kernel->saves_P && p->lost > 0)
+		|| (strcmp(kernel->name, "split_fp16") == 0 && p->lost % 64 > 0
+		&& p->lost < p->seqlen_k);
 }
 
 static void follow_the_formulas(const Problem *p, int t)
@@ -97,14 +126,15 @@ static void follow_the_formulas(const Problem *p, int t)
 		if (!kernel->supports(gpu, &asked, &gradient))
 			continue;
 		supported = true;
-		if (shares_a_unit(kernel, p))
+		if (loses_more(kernel, p))
 			continue;
 		snprintf(label + end, sizeof label - end, ", %s", kernel->name);
+		double score = kernel->saves_P ? stored_scores[t] : scores[t];
 		run_attention(kernel, p, &g, host, got, false);
-		expect_attention(label, p, &r, got, got[ARRAYS], bounds[t], scores[t]);
+		expect_all(label, kernel, p, &r, got, bounds[t], score);
 		run_attention(kernel, p, &g, host, got, true);
 		run_attention(kernel, p, &g, host, again, true);
-		expect_attention(label, p, &r, got, got[ARRAYS], bounds[t], scores[t]);
+		expect_all(label, kernel, p, &r, got, bounds[t], score);
 		for (int a = 0; a <= ARRAYS; a++)
 			expect_same(label, again[a], got[a], g.n[a]);
 	}
@@ -126,6 +156,118 @@ static void attention_follows_the_formulas(void **state)
 			.rotated = (l + t) % 2 };
 		if (p.seqlen_k < 1000 || (p.D == 64 && getenv("QUICK") == NULL))
 			follow_the_formulas(&p, (int)t);
+	}
+}
+
+/* two or four heads share one of K and V, and masks are aligned at the end */
+static void shapes_of_decoders_follow_the_formulas(void **state)
+{
+	static const Problem shapes[] = {
+		{ 2, 4, 129, 191, .group = 2 }, { 1, 8, 300, 300, .group = 4 },
+		{ 2, 4, 129, 191, .causal = true, .group = 2, .gap = 8 },
+		{ 2, 2, 130, 400, .causal = true, .bottom_right = true },
+		{ 1, 4, 1, 300, .causal = true, .group = 4, .bottom_right = true },
+		{ 1, 4, 193, 257, .causal = true, .group = 2, .bottom_right = true,
+			.heads_first = true, .gap = 3 },
+		{ 2, 2, 300, 130, .causal = true, .bottom_right = true } };
+	for (int i = 0; i < 7 * NTYPES_HERE * NWIDTHS; i++) {
+		Problem p = shapes[i / NTYPES_HERE / NWIDTHS];
+		p.D = widths[i / NTYPES_HERE % NWIDTHS];
+		p.size = 1, p.rotated = i % 2;
+		if (p.D >= 64 || getenv("QUICK") == NULL)
+			follow_the_formulas(&p, i % NTYPES_HERE);
+	}
+}
+
+/* rows of sequence b, without what lies between, are zeros */
+static void clear_sequence(const Problem *p, Array x, int which, int b)
+{
+	const int *starts = of_keys(which) ? starts_k : starts_q;
+	const size_t width = heads_in(p, which) * p->D;
+	for (int row = starts[b]; row < starts[b + 1]; row++)
+		for (size_t i = 0; i < width; i++)
+			reals(x)[row * heads_of(p, which).row + i] = 0;
+}
+
+/* what the kernel stored for packed sequences, and for each alone, is the same */
+static void expect_packed(const AttentionKernel *kernel, const Problem *p,
+	const int *starts)
+{
+	Array *at = on_gpu_of_rows[1], *alone = on_gpu_of_rows[0], part[ARRAYS];
+	for (int i = 0; i < 2; i++)
+		for (int o = O; o < ARRAYS; o++)
+			array_write(gpu, on_gpu_of_rows[i][o], poisoned(length_of(p, o)).at,
+				length_of(p, o));
+	Attention a = packed_on(p, at, at[ARRAYS], starts, starts + SEQUENCES + 1);
+	kernel->forward(gpu, a);
+	kernel->backward(gpu, a, gradient_on(p, at, no_angles));
+	for (int b = 0; b < SEQUENCES; b++) {
+		Problem one = one_of_packed(gpu, p, b, alone, part);
+		Attention own = attention_on(&one, part, array_part(gpu, alone[ARRAYS],
+			p->H * starts_q[b]));
+		if (one.seqlen_q == 0 || one.seqlen_k == 0)
+			continue;
+		kernel->forward(gpu, own);
+		kernel->backward(gpu, own, gradient_on(&one, part, no_angles));
+	}
+	for (int o = O; o < ARRAYS; o++) {
+		Array got = poisoned(length_of(p, o)), want = poisoned(length_of(p, o));
+		array_read(gpu, got.at, at[o], length_of(p, o));
+		array_read(gpu, want.at, alone[o], length_of(p, o));
+		clear_sequence(p, want, o, of_keys(o) ? 1 : 2);
+		expect_same(array_names[o], got, want, length_of(p, o));
+	}
+}
+
+/* twice what a problem needs, in few blocks, with the inputs */
+static void place_rows(const Problem *p, Type type)
+{
+	size_t n = 0, offset[ARRAYS];
+	Array host[ARRAYS];
+	for (int a = 0; a < ARRAYS; a++)
+		offset[a] = n, n += (length_of(p, a) + 63) / 64 * 64;
+	reference_of(p, type, host);
+	for (int i = 0; i < 2; i++) {
+		Array all = array_new(gpu, n, type, MEM_TEMPORARY, "test"),
+			L = array_new(gpu, p->H * p->seqlen_q, FP32, MEM_TEMPORARY, "test");
+		held[1 + 2 * i] = all.at, held[2 + 2 * i] = L.at;
+		for (int a = 0; a < ARRAYS; a++)
+			on_gpu_of_rows[i][a] = array_part(gpu, all, offset[a]);
+		for (int a = 0; a < INPUTS; a++)
+			array_write(gpu, on_gpu_of_rows[i][a], host[a].at, length_of(p, a));
+		on_gpu_of_rows[i][ARRAYS] = L;
+	}
+}
+
+static void try_packed(const Problem *p, Type type)
+{
+	int both[2 * (SEQUENCES + 1)], tried = 0;
+	memcpy(both, starts_q, sizeof starts_q);
+	memcpy(both + SEQUENCES + 1, starts_k, sizeof starts_k);
+	int *starts = held[0] = device_alloc(gpu, sizeof both, MEM_TEMPORARY, "test");
+	device_upload(gpu, starts, both, sizeof both);
+	place_rows(p, type);
+	Attention a = packed_on(p, on_gpu_of_rows[1], on_gpu_of_rows[1][ARRAYS],
+		starts, starts + SEQUENCES + 1);
+	AttentionGradient g = gradient_on(p, on_gpu_of_rows[1], no_angles);
+	for (const AttentionKernel *kernel = ops_for(gpu)->attention_kernels;
+		kernel->name; kernel++)
+		if (kernel->supports(gpu, &a, &g)) {
+			tried++;
+			expect_packed(kernel, p, starts);
+		}
+	assert_true(tried > 0);
+	assert_int_equal(release_both(NULL), 0);
+}
+
+static void packed_sequences_are_as_alone(void **state)
+{
+	for (int i = 0; i < 3 * NTYPES_HERE * NWIDTHS; i++) {
+		const int mask = i / NTYPES_HERE / NWIDTHS;
+		const Problem p = packed_rows((Problem){ .H = 4, .size = 1, .group = 2,
+			.D = widths[i / NTYPES_HERE % NWIDTHS], .gap = i % 2 * 8,
+			.causal = mask > 0, .bottom_right = mask > 1 });
+		try_packed(&p, types[i % NTYPES_HERE]);
 	}
 }
 
@@ -235,7 +377,6 @@ static void sections_of_heads_follow_the_formulas(void **state)
 
 // test: a thousand runs are the same
 enum { HEADS = 24, N = 1000 };
-static Array no_angles[2] = { { NULL, FP32 }, { NULL, FP32 } };
 
 /* more blocks than multiprocessors, so that the order of their work varies */
 static Problem drawn_heads(Array *at, size_t D, bool causal)
@@ -393,13 +534,16 @@ static void rings_never_skip_a_round(void **state)
 static void other_heads_are_declined(void **state)
 {
 	bool (*supported)(Device *, Type, size_t) = ops_for(gpu)->supports_attention;
-	assert_true(supported(gpu, BF16, 80) && supported(gpu, FP32, 128));
+	assert_true(supported(gpu, BF16, 80) && supported(gpu, FP32, 128)
+		&& supported(gpu, BF16, 256) && supported(gpu, TF32, 96));
 	assert_false(supported(gpu, BF16, 48) || supported(gpu, FP32, 0)
 		|| supported(gpu, FP64, 64));
 }
 
 TESTS_BETWEEN(open_both, close_both,
 	on_gpu(attention_follows_the_formulas),
+	on_gpu(shapes_of_decoders_follow_the_formulas),
+	on_gpu(packed_sequences_are_as_alone),
 	on_gpu(large_scores_do_no_harm),
 	on_gpu(lost_keys_count_nothing),
 	on_gpu(huge_scores_are_finite),

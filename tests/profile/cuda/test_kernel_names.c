@@ -11,11 +11,13 @@ static void names_are_short(void **state)
 		{ "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize64x64x8_stage3_"
 			"warpsize1x4x1_ffma_aligna4_alignc4_execute_kernel__5x_cublas",
 			"sm80_gemm_f32f32_tn_n_tilesize64x64x8_stage3_warpsize1x4x1_ffma" },
-		{ "_Z10map_kernelILi4EZ20cuda_rmsnorm_forwardEUlffE0_J5Array9PerColumnEEv"
-			"S0_mPKiT0_DpT1_",
-			"rmsnorm_forward: map #2 of Array, PerColumn" },
-		{ "_Z13reduce_kernelIL9Reduction0ELi1EZ20cuda_rmsnorm_forwardEUlfE0_"
-			"J5ArrayEEvPfmT1_DpT2_", "rmsnorm_forward: reduce #2 of Array" },
+		{ "_Z7map_anyILi4EZ8cuda_sgdEUlfffE_J5Array12DeviceScalarS1_EEvS1_mPKiT0_"
+			"DpT1_",
+			"sgd: map #1 of Array, DeviceScalar, Array" },
+		{ "_Z10map_kernelIN6opcode8MULTIPLYELi4EEv15KernelOperationIXsrT_8"
+			"operandsEE", "map_kernel<MULTIPLY, 4>" },
+		{ "_Z16fold_rows_kernelI3SumLi1EEv15KernelOperationILi3EE6Opcodem",
+			"fold_rows_kernel<Sum, 1>" },
 		{ "_ZN8cublasLt19splitKreduce_kernelILi32ELi16EiEEvPf",
 			"cublasLt::splitKreduce_kernel<32, 16, int>" },
 		{ "_ZN12_GLOBAL__N_13runIfEEvPT_", "run<float>" },

@@ -2,8 +2,8 @@
 #include <math.h>
 #include <time.h>
 
+#include "base/fit.h"
 #include "base/random.h"
-#include "cases/cost_fit.h"
 #include "tests/base/program.h"
 
 enum { ROWS = 12 };

@@ -1,0 +1,70 @@
+/* fp8.h: the linear layers of the blocks in FP8, under a policy that says so */
+#ifndef MODEL_FP8_H
+#define MODEL_FP8_H
+
+#include "model/parameters.h"
+#include "ops/fp8_types.h"
+
+typedef struct Fp8Settings {
+	Fp8Scaling scaling;
+	Type gradient;                   /* of gradients of results: E4M3 or E5M2 */
+} Fp8Settings;
+
+#define FP8_GRADIENTS_OF(FIRST, NEXT) \
+	FIRST(FP8_GRADIENT_E5M2, "e5m2") NEXT(FP8_GRADIENT_E4M3, "e4m3")
+#define FP8_GRADIENTS CHOICES(FP8_GRADIENTS_OF)
+enum { CHOICE_IDS(FP8_GRADIENTS_OF) };
+
+// declare the state of layers in FP8
+enum { FP8_X, FP8_W, FP8_DY, FP8_SITES, FP8_WINDOW = 16 };
+
+typedef struct Fp8State {
+	Fp8Settings settings;
+	/* by the first parameter of a layer: weights of the last forward pass, and
+	 * the form of dY that one more matmul will read */
+	Fp8Matrix *straight, *turned, *rest;
+	/* of a delayed maximum, at.NULL without: the maxima to scale by (sites),
+	 * those of the steps before (FP8_WINDOW, sites), those of this step (ranks,
+	 * sites) */
+	Array maxima, history, seen;
+	size_t sites;
+	int rank, ranks;
+	bool shared;                     /* seen is a trainer's memory */
+	bool ready;                      /* maxima are those of earlier steps */
+} Fp8State;
+
+// declare the functions on layers in FP8
+/* NULL unless the policy says FP8; exits 2 where FP8 cannot be had: a model that
+ * is split over ranks, operations that are recorded by the JIT */
+Fp8State *fp8_new(const Model *m);
+void fp8_free(Model *m);
+/* before the first pass, and before a trainer takes the model */
+void fp8_set(Model *m, Fp8Settings settings);
+/* is this a layer in FP8? */
+bool fp8_multiplies(const Model *m, ParamSpan W);
+
+/* what a matmul reads, in bf16, or how it is computed (Fp8Cast) */
+typedef struct Fp8Input {
+	Array x;
+	Fp8Source source;
+	Array ab;
+} Fp8Input;
+/* as the functions of linear.h; w: in the format of matmuls (bf16) */
+void fp8_forward(Model *m, Array Y, Fp8Input x, Array w, ParamSpan W, size_t N);
+void fp8_backward_input(Model *m, Array dX, double beta, Fp8Input dy,
+	ParamSpan W, size_t N);
+/* dy is not read if fp8_backward_input came first */
+void fp8_weight_gradient(Model *m, Array dW, Fp8Input dy, Fp8Input x,
+	ParamSpan W, double beta, size_t N);
+
+// after a step, and with other ranks
+/* has the model maxima of earlier steps, or will it have them? */
+bool fp8_delays(const Model *m);
+/* queues the step's end: its maxima go to the history. Nothing without delay */
+void fp8_advance(Model *m);
+/* maxima of this step are kept as row `rank` of seen (ranks, sites), the caller's
+ * memory, of zeros; ranks 1, seen.at NULL: in the model's own again */
+void fp8_share(Model *m, Array seen, int rank, int ranks);
+/* after something else has written the history */
+void fp8_history_changed(Model *m);
+#endif

@@ -1,0 +1,13 @@
+/* ops/list_fp8.h: casts to FP8 and matmuls of it, of ops/list.h */
+
+OPERATION(void, fp8_cast, (Device *d, Fp8Cast c))
+/* C (A.rows, B.rows) = A B^T + beta C, sums in fp32 or wider; beta is 0 or 1. A
+ * is of FP8_ONE, FP8_ROWS or FP8_VECTORS; B the same, with FP8_BLOCKS for
+ * FP8_VECTORS */
+OPERATION(void, fp8_matmul, (Device *d, Array C, Fp8Matrix A, Fp8Matrix B,
+	double beta))
+/* history (window, sites) moves on by a row, which becomes the largest over the
+ * ranks of seen (ranks, sites); maxima (sites) = the largest of its column; seen
+ * = 0. All are of TYPE_REAL */
+OPERATION(void, fp8_advance, (Device *d, Array maxima, Array history,
+	int window, Array seen, int ranks, size_t sites))

@@ -1,0 +1,41 @@
+-- values of [](#fp8_training)
+fp8_error = by(fp8_training_errors, "data, left, scaling")
+fp8_normal = function(left, scaling) return fp8_error("normal", left, scaling) end
+fp8_small = function(left, scaling)
+	return fp8_error("outlier among small", left, scaling)
+end
+-- one rounding of normal numbers: a matmul has two, squares added
+fp8_pair = function(left)
+	return fp8_normal(left, left == "bf16" and "none" or "tensor").predicted
+end
+fp8_one = function(left)
+	return left == "e5m2" and sqrt(fp8_pair("e5m2")^2
+		- fp8_pair("e4m3")^2/2) or fp8_pair(left)/sqrt(2)
+end
+fp8_agree = all({"e4m3", "e5m2"}, "fp8_normal(it, 'tensor').measured \z
+	== fp8_normal(it, 'row').measured and fp8_normal(it, 'row').measured \z
+	== fp8_normal(it, 'block').measured", {fp8_normal=fp8_normal})
+-- the part of the gain that casts take, at a width and so many tokens
+fp8_peaks = by(on("h100").peaks, "quantity", "value")
+fp8_taken = function(C, N)
+	return fp8_peaks("bf16")*1e12/(fp8_peaks("copy")*1e9)*(46/48/C + 64/48/N)
+end
+-- runs of one kind, one for each seed
+fp8_seeds = function(size, precision, scaling, gradient)
+	return fp8_training_learning{size=size, precision=precision,
+		scaling=scaling, gradient=gradient}
+end
+fp8_mean = function(...)
+	local rows = fp8_seeds(...)
+	return mean(rows, "held_out_nats")
+end
+fp8_spread = function(...)
+	local rows = fp8_seeds(...)
+	return max(rows, "held_out_nats") - min(rows, "held_out_nats")
+end
+fp8_off = function(size, ...)
+	return fp8_mean(size, ...) - fp8_mean(size, "bf16", "none", "none")
+end
+fp8_learns = all(fp8_training_learning, "abs(off(size, precision, scaling, \z
+	gradient)) < spread(size, 'bf16', 'none', 'none')", {off=fp8_off,
+	spread=fp8_spread})
