@@ -121,7 +121,7 @@ __global__ __launch_bounds__(32 * WARPS) void mma_sync_dq(Attention a,
 		for (int i = 0; i < N / 2; i++) {
 			const int n = i / 8, low = i / 2 % 2;
 			float &x = ds[n].at[i / 4 % 2][i % 4];
-			x = exp2_capped((p[n].at[i / 4 % 2][i % 4] * scale
+			x = exp2_approx((p[n].at[i / 4 % 2][i % 4] * scale
 				- L[low]) * LOG2_E)
 				* (x * scale - delta[low]);
 		}
@@ -185,7 +185,7 @@ __global__ __launch_bounds__(32 * WARPS) void mma_sync_dkv(Attention a,
 		// turn scores into P, masked
 		each(p, [&](float &x, int, int i, int column) {
 			const bool hidden = a.causal && j + column + diagonal < top + i;
-			x = hidden ? 0 : exp2_capped((x * scale - finite_L(L[column])) * LOG2_E);
+			x = hidden ? 0 : exp2_approx((x * scale - finite_L(L[column])) * LOG2_E);
 		});
 		matmul_add<F>(dv, p, d);
 		// turn P and dP into dS

@@ -280,7 +280,7 @@ template <class C> struct Consumer {
 			+ p.diagonal)) : p.seqlen_k) / C::N;
 		row = first + threadIdx.x % WARPGROUP / 32 * 16 + threadIdx.x % 32 / 4;
 		ForwardRegisters<C> x;
-		x.rows = { { -FLT_MAX, -FLT_MAX }, { 0, 0 }, { 1, 1 } };
+		x.rows = { { -FLT_MAX, -FLT_MAX }, { 0, 0 }, { 1, 1 }, { 0, 0 } };
 		x.must_rescale = x.pv_in_flight = false;
 		// begin with zeros
 		#pragma unroll

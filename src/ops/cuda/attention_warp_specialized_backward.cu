@@ -201,12 +201,14 @@ void backward_postprocess(const __grid_constant__ BackwardArguments a, Heads dq)
 
 // launch the backward pass on Hopper
 /* the queries of a tile. At D = 128 80 take less time than 64, but where a tile of
- * keys meets few of them, for what the last tile leaves empty */
+ * keys meets few of them, for what the last tile leaves empty or, causal, the
+ * first as well */
 static size_t tile_queries(const Attention *a)
 {
 	const size_t before = a->seqlen_k < a->seqlen_q ? a->seqlen_k : a->seqlen_q,
 		met = a->seqlen_q - (a->causal ? before / 2 : 0);
-	return a->D <= 64 ? 128 : a->D == 128 && met >= 2048 ? 80 : 64;
+	return a->D <= 64 ? 128
+		: a->D == 128 && met >= (a->causal ? 4096 : 2048) ? 80 : 64;
 }
 
 /* calls f with the configuration for heads of D elements T; returns whether there

@@ -260,7 +260,7 @@ void wgmma_dq(Attention a, AttentionGradient g,
 		wait_and_pin<1>(p);
 		apply_mask(p, at.seen, j, at.seqlen_k, a.causal);
 		each(p, [&](float &x, int low, int, int) {
-			x = exp2_capped(fmaf(x, at.scale * LOG2_E, -L[low]));
+			x = exp2_approx(fmaf(x, at.scale * LOG2_E, -L[low]));
 		});
 		wait_and_pin<0>(ds);
 		#pragma unroll
@@ -325,7 +325,7 @@ void wgmma_dkv(Attention a, AttentionGradient g,
 				x = j + column + diagonal < top + i ? -INFINITY : x;
 			});
 		each(p, [&](float &x, int, int, int column) {
-			x = exp2_capped(fmaf(x, scale * LOG2_E, -L[column]));
+			x = exp2_approx(fmaf(x, scale * LOG2_E, -L[column]));
 		});
 		wait_and_pin<0>(ds);
 		#pragma unroll

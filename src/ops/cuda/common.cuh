@@ -44,44 +44,15 @@ __device__ inline void load(float (&x)[N], const T *from)
 		x[i] = widen(pack.at[i]);
 }
 
-/* narrows two at once */
-__device__ inline __nv_bfloat162 narrow_pair(float x, float y, bf16)
-{
-	return __floats2bfloat162_rn(x, y);
-}
-
-__device__ inline __half2 narrow_pair(float x, float y, fp16)
-{
-	return __floats2half2_rn(x, y);
-}
-
-/* one instruction for up to 16 bytes: the compiler splits plain stores of a Pack
- * where a thread has several */
 template <class T, int N>
 __device__ inline void store(T *to, const float (&x)[N])
 {
 	Pack<T, N> pack;
 	#pragma unroll
 	for (int i = 0; i < N; i++)
-		if constexpr (sizeof(T) == 4 || N % 2)
-			pack.at[i] = narrow<T>(x[i]);
-		else if (i % 2 == 0)
-			*(decltype(narrow_pair(0, 0, T())) *)&pack.at[i]
-				= narrow_pair(x[i], x[i + 1], T());
-	if constexpr (sizeof pack == 16)
-		__stwb((uint4 *)to, *(const uint4 *)&pack);
-	else if constexpr (sizeof pack == 8)
-		__stwb((uint2 *)to, *(const uint2 *)&pack);
-	else
-		*(Pack<T, N> *)to = pack;
+		pack.at[i] = narrow<T>(x[i]);
+	*(Pack<T, N> *)to = pack;
 }
-
-/* the type of a register or several that hold so many bytes */
-template <int NBYTES> struct WordOf;
-template <> struct WordOf<16> { using type = uint4; };
-template <> struct WordOf<8> { using type = uint2; };
-template <> struct WordOf<4> { using type = unsigned; };
-template <> struct WordOf<2> { using type = unsigned short; };
 
 static inline bool aligned(const void *p, size_t nbytes)
 {
@@ -221,10 +192,12 @@ __device__ __forceinline__ float inverse_sum(float sum)
 	return sum == 0 ? 1 : 1 / sum;
 }
 
-/* L as it is subtracted from scores: that of a row without scores is finite */
+/* L as it is subtracted from scores: that of a row without scores is finite. A
+ * huge one is raised by more than it was rounded, or P could be infinite */
 __device__ __forceinline__ float finite_L(float L)
 {
-	return L < -FLT_MAX ? -FLT_MAX : L;
+	const float x = L < -FLT_MAX ? -FLT_MAX : L;
+	return fabsf(x) < 0x1p24f ? x : fmaf(fabsf(x), 0x1p-21f, x);
 }
 
 __device__ inline float exp2_approx(float x)
@@ -234,30 +207,37 @@ __device__ inline float exp2_approx(float x)
 	return y;
 }
 
-/* 2^x, where only rounding can have left x above `most`, and then far above it if
- * it is the difference of huge numbers: at most 2^most. NaN stays NaN */
-__device__ __forceinline__ float exp2_capped(float x, float most = 0)
+/* 2^x, where only rounding can have left x above 0, and then far above it if it
+ * is the difference of huge numbers: at most 1. NaN stays NaN */
+__device__ __forceinline__ float exp2_capped(float x)
 {
 	float y;
-	asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(x), "f"(most));
+	asm("min.NaN.f32 %0, %1, 0f00000000;" : "=f"(y) : "f"(x));
 	return exp2_approx(y);
 }
 
-/* is a maximum of these two rows, or of those of the warp's other lanes, so large
- * that scores must be rounded as it was? */
-__device__ __forceinline__ bool huge_scores(float row_max, float other)
+/* is a maximum so large that scores must be rounded as it was? */
+__device__ __forceinline__ bool huge(float row_max)
 {
-	return __any_sync(0xffffffff,
-		fmaxf(fabsf(row_max), fabsf(other)) >= 0x1p20f);
+	return fabsf(row_max) >= 0x1p20f;
 }
 
-/* score scale - offset, ROUNDED: the product is rounded before the difference */
-template <bool ROUNDED>
-__device__ __forceinline__ float scaled_difference(float score, float scale,
-	float offset)
+/* offset: what scale s exceeds in the exponent, the maxima of a thread's two rows.
+ * Where one is huge the scores become what is left of them, with each product
+ * rounded as the maximum was, and offset 0 */
+template <int R>
+__device__ __forceinline__ void settle_huge_scores(float (&s)[R],
+	float (&offset)[2], const float (&row_max)[2], float scale)
 {
-	return ROUNDED ? __fadd_rn(__fmul_rn(score, scale), -offset)
-		: fmaf(score, scale, -offset);
+	const bool settle = huge(row_max[0]) || huge(row_max[1]);
+	#pragma unroll
+	for (int low = 0; low < 2; low++)
+		offset[low] = settle ? 0 : row_max[low];
+	if (settle)
+		#pragma unroll
+		for (int i = 0; i < R; i++)
+			s[i] = __fdividef(__fadd_rn(__fmul_rn(s[i], scale),
+				-row_max[i / 2 % 2]), scale);
 }
 
 // count blocks, check a launch

@@ -123,7 +123,7 @@ __device__ inline void dq_group(const SplitBackward &b, const BlockTile &p,
 			apply_mask(s_or_p, first, j * ROWS, (int)b.a.seqlen_k, b.a.causal);
 		#pragma unroll
 		for (int i = 0; i < 32; i++)
-			s_or_p[i] = exp_score<false>(s_or_p[i], to_score, L[i / 2 % 2]);
+			s_or_p[i] = exp_score(s_or_p[i], to_score, L[i / 2 % 2]);
 		pin(s_or_p);
 		wgmma_wait<0>();                /* dP is there */
 		pin(ds);
@@ -320,7 +320,7 @@ __device__ inline void dv_group(const SplitBackward &b, const BlockTile &p,
 		if (b.a.causal && j == p.tile)
 			apply_mask(s, key, j * ROWS);
 		with_columns(ring.L(at.at), [&](int i, float L) {
-			s[i] = exp_score<false>(s[i], to_score, L);
+			s[i] = exp_score(s[i], to_score, L);
 		});
 		barrier_arrive(ring.q_empty + at.at);
 		barrier_wait(ring.p_empty + slot.at, slot.parity ^ 1);

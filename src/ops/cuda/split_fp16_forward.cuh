@@ -26,7 +26,7 @@ __device__ __forceinline__ void online_softmax(float (&s)[32], SplitRowStats &w,
 {
 	#pragma unroll
 	for (int low = 0; low < 2; low++) {
-		float most[2] = { s[2 * low], s[2 * low + 1] }, sum[2] = { 0, 0 };
+		float most[2] = { s[2 * low], s[2 * low + 1] };
 		#pragma unroll
 		for (int i = 2; i < 16; i++)
 			most[i % 2] = fmaxf(most[i % 2], s[i / 2 * 4 + 2 * low + i % 2]);
@@ -34,12 +34,16 @@ __device__ __forceinline__ void online_softmax(float (&s)[32], SplitRowStats &w,
 			quad_max(fmaxf(most[0], most[1])) * scale);
 		rescale[low] = exp2_approx((w.largest[low] - largest) * LOG2_E);
 		w.largest[low] = largest;
-		const bool rounded = huge_scores(largest, largest);
+	}
+	float offset[2];
+	settle_huge_scores(s, offset, w.largest, scale);
+	#pragma unroll
+	for (int low = 0; low < 2; low++) {
+		float sum[2] = { 0, 0 };
 		#pragma unroll
 		for (int i = 0; i < 16; i++) {
 			float &x = s[i / 2 * 4 + 2 * low + i % 2];
-			x = rounded ? exp_score<true>(x, scale, largest)
-				: exp_score<false>(x, scale, largest);
+			x = exp_score(x, scale, offset[low]);
 			sum[i % 2] += x;
 		}
 		w.sum[low] = fmaf(w.sum[low], rescale[low], sum[0] + sum[1]);

@@ -198,13 +198,10 @@ __device__ __forceinline__ float scale_of(float scale, float unit)
 	return fminf(fmaxf(scale * unit, FLT_MIN), FLT_MAX);
 }
 
-/* exp(scale score - L) in P_UNIT, at most 1; the difference is rounded once or,
- * ROUNDED, twice */
-template <bool ROUNDED>
+/* exp(scale score - L) in P_UNIT; the difference is rounded once */
 __device__ __forceinline__ float exp_score(float score, float scale, float L)
 {
-	return exp2_capped(fmaf(scaled_difference<ROUNDED>(score, scale, L), LOG2_E,
-		P_EXPONENT), P_EXPONENT);
+	return exp2_approx(fmaf(fmaf(score, scale, -L), LOG2_E, P_EXPONENT));
 }
 
 // pass accumulators on, and write them

@@ -188,7 +188,7 @@ __device__ __forceinline__ void recompute_p(BackwardRegisters<S> &h,
 	#pragma unroll
 	for (int c = 0; c < S::M / 16; c++)
 		with_row_stats(r.stage(S::L, S::M * 4, r.at.at), c, [&](int e, float L) {
-			h.s[e] = exp2_capped(fmaf(h.s[e], base, -L));
+			h.s[e] = exp2_approx(fmaf(h.s[e], base, -L));
 		});
 	wgmma_wait<0>();                        /* dP is there */
 	pin(h.dp);

@@ -241,6 +241,8 @@ __device__ inline void produce(const ForwardShared<C> &shared,
  * which earlier sums are rescaled */
 struct RowState {
 	float row_max[2], sum[2], rescale[2];
+	/* what is subtracted from this tile's scores: row_max, or 0 if it is huge */
+	float offset[2];
 };
 
 /* masks keys after `last`, which is given for each row and counted from this
@@ -256,9 +258,9 @@ __device__ __forceinline__ void apply_mask(float (&s)[R], const int (&last)[2])
 
 // raise the maximum of a warp's rows
 /* raises a row's maximum where a score exceeds it by more than 8; true: sums of
- * this warp must be rescaled */
+ * this warp must be rescaled. A huge maximum is subtracted here */
 template <int R>
-__device__ __forceinline__ bool update_row_max(const float (&s)[R],
+__device__ __forceinline__ bool update_row_max(float (&s)[R],
 	RowState &rows, float base2)
 {
 	float top[2][2];
@@ -271,7 +273,7 @@ __device__ __forceinline__ bool update_row_max(const float (&s)[R],
 	#pragma unroll
 	for (int low = 0; low < 2; low++) {
 		top[low][0] = quad_max(fmaxf(top[low][0], top[low][1])) * base2;
-		over |= top[low][0] > rows.row_max[low] + 8;
+		over |= top[low][0] > rows.row_max[low] + 8 || huge(rows.row_max[low]);
 	}
 	if (!__any_sync(0xffffffff, over))
 		return false;
@@ -282,34 +284,24 @@ __device__ __forceinline__ bool update_row_max(const float (&s)[R],
 		rows.row_max[low] = next;
 		rows.sum[low] *= rows.rescale[low];
 	}
+	settle_huge_scores(s, rows.offset, rows.row_max, base2);
 	return true;
 }
 
 // exponentiate scores against the row maximum
-template <bool ROUNDED, int R>
-__device__ __forceinline__ void sum_exp(float (&s)[R], RowState &rows,
+/* turns scores s into 2^(base2 s - offset), and adds them to the rows' sums */
+template <int R>
+__device__ __forceinline__ void exp_scores(float (&s)[R], RowState &rows,
 	float base2)
 {
 	float sum[2][2] = {};
 	#pragma unroll
 	for (int i = 0; i < R; i++) {
-		s[i] = exp2_approx(scaled_difference<ROUNDED>(s[i], base2,
-			rows.row_max[i / 2 % 2]));
+		s[i] = exp2_approx(fmaf(s[i], base2, -rows.offset[i / 2 % 2]));
 		sum[i / 2 % 2][i % 2] += s[i];
 	}
 	rows.sum[0] += sum[0][0] + sum[0][1];
 	rows.sum[1] += sum[1][0] + sum[1][1];
-}
-
-/* turns scores s into 2^(base2 s - row_max), and adds them to the rows' sums */
-template <int R>
-__device__ __forceinline__ void exp_scores(float (&s)[R], RowState &rows,
-	float base2)
-{
-	if (huge_scores(rows.row_max[0], rows.row_max[1]))
-		sum_exp<true>(s, rows, base2);
-	else
-		sum_exp<false>(s, rows, base2);
 }
 
 /* rounds accumulators to operand A; wgmma leaves the one as it takes the other */
