@@ -230,7 +230,7 @@ static void fill_blocks(real *x, size_t rows, size_t columns, int stream)
 	for (size_t i = 0; i < rows * columns; i++)
 		x[i] = (real)ldexp((double)(random_bits(1, stream, i) % 5) - 2,
 			(int)(random_bits(2, stream, i / columns / FP8_TILE * 100
-				+ i % columns / FP8_TILE) % 4));
+				+ i % columns / FP8_TILE) % 3));
 }
 
 static void exact_fp8_matmuls_are_equal(void **state)
@@ -247,7 +247,7 @@ static void exact_fp8_matmuls_are_equal(void **state)
 		fill_blocks(w, n[1], n[2], i + 1);
 		for (int k = 0; k < 2; k++)
 			multiply_on(k ? gpu : cpu, &C[k], x, w, n, scaling, i % 2 ? E5M2
-				: E4M3, i / 2 % 2 ? FP32 : BF16, i / 4 % 2);
+				: E4M3, i / 2 % 2 ? FP32 : BF16, i / 2 % 2 && i / 4 % 2);
 		expect_equal_arrays(C[0], C[1], n[0] * n[1], "matmul");
 		device_free(cpu, C[0].at);
 		device_free(gpu, C[1].at);
