@@ -200,8 +200,8 @@ void backward_postprocess(const __grid_constant__ BackwardArguments a, Heads dq)
 }
 
 // launch the backward pass on Hopper
-/* the queries of a tile. At D = 128 80 take less time than 64, but where a tile
- * of keys meets few of them, for what the last tile leaves empty or, causal, the
+/* the queries of a tile. At D = 128 80 take less time than 64, but where a tile of
+ * keys meets few of them, for what the last tile leaves empty or, causal, the
  * first as well */
 static size_t tile_queries(const Attention *a)
 {

@@ -1,4 +1,4 @@
-/* norm_common.cuh: what RMSNorm's kernels share: types, arguments, sums of rows */
+/* norm_common.cuh: what RMSNorm's kernels share: types, arguments, sums of a row */
 #ifndef OPS_CUDA_NORM_COMMON_CUH
 #define OPS_CUDA_NORM_COMMON_CUH
 
