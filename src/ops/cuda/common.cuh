@@ -251,9 +251,9 @@ __device__ __forceinline__ bool huge(float row_max)
 	return fabsf(row_max) >= 0x1p20f;
 }
 
-/* offset: what scale s exceeds in the exponent, the maxima of a thread's two rows.
- * Where one is huge the scores become what is left of them, with each product
- * rounded as the maximum was, and offset 0 */
+/* sets offset, which is subtracted from scale s in the exponent, to the maxima of a
+ * thread's two rows. Where one is huge the scores become what is left of them,
+ * each product rounded as the maximum was, and offset 0 */
 template <int R>
 __device__ __forceinline__ void settle_huge_scores(float (&s)[R],
 	float (&offset)[2], const float (&row_max)[2], float scale)
