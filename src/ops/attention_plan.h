@@ -1,5 +1,5 @@
-/* attention_plan.h: in which order tiles of attention are given out, in which
- * order they add to a sum, and which tiles of queries take the least time */
+/* attention_plan.h: what a mask hides, in which order tiles of attention are
+ * given out and add to a sum, and which tiles of queries take the least time */
 #ifndef OPS_ATTENTION_PLAN_H
 #define OPS_ATTENTION_PLAN_H
 
@@ -42,7 +42,7 @@ static inline int heads_together(size_t heads, size_t nbytes)
 	return (int)(fit < 1 ? 1 : fit < heads ? fit : heads);
 }
 
-// count the tiles of keys that add before
+// find what a mask lets queries see
 /* how many keys beyond key i query i sees, if it is causal */
 ANYWHERE int mask_diagonal(const Attention *a)
 {
@@ -63,6 +63,7 @@ ANYWHERE int first_query_of(int key, bool causal, int diagonal)
 	return causal && key > diagonal ? key - diagonal : 0;
 }
 
+// count the tiles of keys that add before
 /* the number of a head's `tiles` tiles of N keys that add to tile j of M
  * queries, where the mask begins at the first key */
 ANYWHERE int key_tiles_of(int j, int tiles, int M, int N, bool causal)

@@ -14,17 +14,4 @@ state_fits = function(strategy, P)           -- the fewest ranks, or 0
 	end
 	return 0
 end
--- bars: number of the ranks, of the strategy, height in mm; from 1 GB on
-state_mm = function(GB) return 13*log(GB)/log(10) end
-state_heights = function(P)
-	local list = {}
-	for n = 0, 6 do
-		for s, strategy in ipairs{"ddp", "zero1", "zero2", "zero3"} do
-			table.insert(list, ("%d/%d/%.2f"):format(n, s - 1,
-				state_mm(state_left(strategy, 2^n)*P*1e-9)))
-		end
-	end
-	return table.concat(list, ",")
-end
-state_bars = {Decade=13, Limit=("%.2f"):format(state_mm(80)),
-	XXL=state_heights(xxl_P), Eight=state_heights(large_P)}
+state_bars = {XXL=xxl_P*1e-9, Eight=large_P*1e-9}  -- parameters, in billions

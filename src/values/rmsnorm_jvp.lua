@@ -5,4 +5,3 @@ branch_holds = function(x, y, low, tolerance)
 		or near(dx_error, it[x], tolerance)",
 		{x=x, y=y, low=low, tolerance=tolerance})
 end
-two_wide = fd{width=2, step=0.01}.dx_error/fd{width=2, step=0.01}.truncation

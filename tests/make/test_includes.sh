@@ -13,7 +13,7 @@ check 'there are includes' test "$(wc -l <<<"$modules")" -gt 200
 sorts() { tsort >/dev/null; }
 check 'no circle among modules' sorts <<<"$modules"
 layers=' base device ops profile jit model train dist estimate '
-layers+='bench cases experiments '
+layers+='bench cases experiments python '
 upward=$(awk -v layers="$layers" '{
 	sub("/.*", "", $1); sub("/.*", "", $2)
 	if (index(layers, " " $1 " ") > index(layers, " " $2 " ")) print

@@ -28,7 +28,7 @@ static void expect_type(const char *what, Array a, Type wanted)
 static void saved_types_are_autocasts(void **state)
 {
 	static const Type low[] = { TYPE_REAL, BF16, FP16, TYPE_REAL, BF16, BF16 };
-	for (int p = 0; p < NPOLICIES; p++) {
+	for (int p = 0; p < POLICY_FP8; p++) {
 		Model *m = after_forward(device, &tiny, p, true);
 		Type wide = p < NAUTOCAST ? TYPE_REAL : BF16;
 		for (int layer = 0; layer < tiny.layers; layer++) {
@@ -62,7 +62,7 @@ static int casts_of(const Model *m)
 
 static void casts_live_to_the_end(void **state)
 {
-	for (int p = 0; p < NPOLICIES; p++)
+	for (int p = 0; p < POLICY_FP8; p++)
 		for (int K = 0; K <= 2; K++) {
 			Model *m = after_forward(device, &tiny, p, false);
 			assert_int_equal(casts_of(m), 0);
@@ -129,7 +129,7 @@ static void casts_add_to_a_forward_pass(void **state)
 {
 	static const int width[] = { 0, 2, 2, 0, 2, 0 };
 	double C = 512, F = 1344, weights = 4 * C * C + 3 * C * F;
-	for (int p = 0; p < NPOLICIES; p++) {
+	for (int p = 0; p < POLICY_FP8; p++) {
 		double more = forward_peak(6, p) - forward_peak(5, p),
 			master = type_size(policies[p].parameter);
 		if (more != (weights + 2 * C) * master + weights * width[p])

@@ -1,6 +1,4 @@
 /* a listener hears the hooks that it wants, and nothing else */
-#include <string.h>
-
 #include "model/hooks.h"
 #include "tests/base/program.h"
 
@@ -32,8 +30,10 @@ static void wanted_calls_are_heard_as_they_are_made(void **state)
 			hooks_call(&h, &made[k]);
 			assert_int_equal(calls, wanted[k]);
 			assert_int_equal(hooks_have(&h, k), wanted[k]);
-			assert_true(!wanted[k]
-				|| memcmp(&heard, &made[k], sizeof heard) == 0);
+			assert_true(!wanted[k] || (heard.kind == made[k].kind
+				&& heard.first == made[k].first
+				&& heard.count == made[k].count
+				&& heard.backward == made[k].backward));
 		}
 	}
 }

@@ -44,44 +44,15 @@ __device__ inline void load(float (&x)[N], const T *from)
 		x[i] = widen(pack.at[i]);
 }
 
-/* narrows two at once */
-__device__ inline __nv_bfloat162 narrow_pair(float x, float y, bf16)
-{
-	return __floats2bfloat162_rn(x, y);
-}
-
-__device__ inline __half2 narrow_pair(float x, float y, fp16)
-{
-	return __floats2half2_rn(x, y);
-}
-
-/* one instruction for up to 16 bytes: the compiler splits plain stores of a Pack
- * where a thread has several */
 template <class T, int N>
 __device__ inline void store(T *to, const float (&x)[N])
 {
 	Pack<T, N> pack;
 	#pragma unroll
 	for (int i = 0; i < N; i++)
-		if constexpr (sizeof(T) == 4 || N % 2)
-			pack.at[i] = narrow<T>(x[i]);
-		else if (i % 2 == 0)
-			*(decltype(narrow_pair(0, 0, T())) *)&pack.at[i]
-				= narrow_pair(x[i], x[i + 1], T());
-	if constexpr (sizeof pack == 16)
-		__stwb((uint4 *)to, *(const uint4 *)&pack);
-	else if constexpr (sizeof pack == 8)
-		__stwb((uint2 *)to, *(const uint2 *)&pack);
-	else
-		*(Pack<T, N> *)to = pack;
+		pack.at[i] = narrow<T>(x[i]);
+	*(Pack<T, N> *)to = pack;
 }
-
-/* the type of a register or several that hold so many bytes */
-template <int NBYTES> struct WordOf;
-template <> struct WordOf<16> { using type = uint4; };
-template <> struct WordOf<8> { using type = uint2; };
-template <> struct WordOf<4> { using type = unsigned; };
-template <> struct WordOf<2> { using type = unsigned short; };
 
 static inline bool aligned(const void *p, size_t nbytes)
 {

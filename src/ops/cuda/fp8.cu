@@ -262,8 +262,8 @@ static void launch_cast(Device *d, const Fp8Cast &c)
 		FP8_TILE));
 	assert(grid.y <= 65535 && "rows of tiles are counted by the grid's y");
 	if (!c.given && c.scaling != FP8_BLOCK) {
-		CUDA(cudaMemsetAsync(c.maxima.at, 0, sizeof(float) * fp8_groups(c.scaling,
-			c.rows, c.columns), cuda_stream(d)));
+		CUDA(cudaMemsetAsync(c.maxima.at, 0, sizeof(float)
+			* fp8_groups(c.scaling, c.rows, c.columns), cuda_stream(d)));
 		maxima_kernel<WIDE, SOURCE><<<grid, CAST_THREADS, 0, cuda_stream(d)>>>(c);
 		LAUNCHED();
 	}

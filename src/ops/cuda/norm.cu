@@ -64,7 +64,7 @@ __global__ __launch_bounds__(most_holding(N * PER)) void norm_held(
 			#pragma unroll
 			for (int i = 0; i < N; i++)
 				held[k][i] = widen(narrow<X>(held[k][i] + more[k][i]));
-			store(a.sum + row * a.C + j, held[k]);
+			store_whole(a.sum + row * a.C + j, held[k]);
 		}
 	}
 	float squares = 0;
@@ -87,7 +87,7 @@ __global__ __launch_bounds__(most_holding(N * PER)) void norm_held(
 		#pragma unroll
 		for (int i = 0; i < N; i++)
 			out[i] = held[k][i] * rho * gain[i];
-		store(a.y + row * a.y_row + j, out);
+		store_whole(a.y + row * a.y_row + j, out);
 	}
 }
 
@@ -153,12 +153,12 @@ template <class X, class T, int N, int PER> struct ForwardWalk {
 			a.g.read(gain, j);
 			if (a.branch) {
 				add(x, slot, p);
-				store(a.sum + row * a.C + j, x);
+				store_whole(a.sum + row * a.C + j, x);
 			}
 			#pragma unroll
 			for (int i = 0; i < N; i++)
 				x[i] *= rho * gain[i];
-			store(a.y + row * a.y_row + j, x);
+			store_whole(a.y + row * a.y_row + j, x);
 		});
 	}
 };
@@ -192,7 +192,7 @@ __global__ __launch_bounds__(512) void norm_read_twice(NormForwardArrays<X, T> a
 			#pragma unroll
 			for (int i = 0; i < N; i++)
 				x[i] = widen(narrow<X>(x[i] + other[i]));
-			store(a.sum + row * a.C + j, x);
+			store_whole(a.sum + row * a.C + j, x);
 		}
 		#pragma unroll
 		for (int i = 0; i < N; i++)
@@ -208,7 +208,7 @@ __global__ __launch_bounds__(512) void norm_read_twice(NormForwardArrays<X, T> a
 		#pragma unroll
 		for (int i = 0; i < N; i++)
 			x[i] *= rho * other[i];
-		store(a.y + row * a.y_row + j, x);
+		store_whole(a.y + row * a.y_row + j, x);
 	}
 }
 

@@ -105,11 +105,11 @@ template <class X, class T, int N, int PER> struct BackwardWalk {
 				x[i] = xhat * g[k][i];
 			}
 			const size_t j = mine.begin + p;
-			store(a.dsum + row * a.dx_row + j, dx);
+			store_whole(a.dsum + row * a.dx_row + j, dx);
 			if (a.copy)
-				store(a.copy + row * a.C + j, dx);
+				store_whole(a.copy + row * a.C + j, dx);
 			if (a.y)
-				store(a.y + row * a.C + j, x);
+				store_whole(a.y + row * a.C + j, x);
 		});
 	}
 };
@@ -127,7 +127,7 @@ __global__ __launch_bounds__(512) void norm_backward(NormGradient<X, T> a)
 	walk_rows<N, PER>(walk, mine, a.rows, a.slot_nbytes, a.slots, a.bulk,
 		a.rho == NULL);
 	each_pack<N, PER>(mine.n, [&](int k, size_t p) {
-		store(a.partial + mine.first * a.C + mine.begin + p, walk.dg[k]);
+		store_whole(a.partial + mine.first * a.C + mine.begin + p, walk.dg[k]);
 	});
 }
 
@@ -277,11 +277,11 @@ __global__ __launch_bounds__(512) void norm_backward_read_twice(
 			out[i] += rho * (g[i] * dy[i] - xhat * along);
 			x[i] = xhat * g[i];
 		}
-		store(a.dsum + row * a.dx_row + j, out);
+		store_whole(a.dsum + row * a.dx_row + j, out);
 		if (a.copy)
-			store(a.copy + row * a.C + j, out);
+			store_whole(a.copy + row * a.C + j, out);
 		if (a.y)
-			store(a.y + row * a.C + j, x);
+			store_whole(a.y + row * a.C + j, x);
 	}
 }
 

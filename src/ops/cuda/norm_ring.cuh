@@ -4,7 +4,7 @@
 #define OPS_CUDA_NORM_RING_CUH
 
 #include "ops/cuda/hopper.cuh"
-#include "ops/cuda/norm.cuh"
+#include "ops/cuda/norm_common.cuh"
 
 // find a block's part of the rows
 /* rows first, first + step, ... and of each the elements begin ... begin + n - 1;

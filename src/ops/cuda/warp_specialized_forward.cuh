@@ -30,7 +30,8 @@ struct TileConfig {
 	static_assert(N % 16 == 0 && N <= 256, "wgmma's shapes");
 	static_assert(SCHEDULE == INDEPENDENT || GROUPS > 1,
 		"there is one to share with");
-	/* the first warpgroup's first tile has a key for each row */
+	/* the first warpgroup's first tile has a key for each row, if the mask begins
+	 * at the first key */
 	static_assert(SCHEDULE != SPLIT || N % 64 == 0,
 		"the diagonal is in one tile");
 
