@@ -6,7 +6,7 @@
  *    to fp32 accumulators in global memory
  * 3. backward_postprocess: dQ = scale times these, rotated back and rounded */
 #include "ops/cuda/hopper.h"
-#include "ops/cuda/warp_specialized_backward_dkv.cuh"
+#include "ops/cuda/warp_specialized_backward_visits.cuh"
 
 // compute delta, and clear the semaphores
 /* widens two 16-bit elements */
@@ -200,8 +200,8 @@ void backward_postprocess(const __grid_constant__ BackwardArguments a, Heads dq)
 }
 
 // launch the backward pass on Hopper
-/* the queries of a tile. At D = 128 80 take less time than 64, but where a tile of
- * keys meets few of them, for what the last tile leaves empty or, causal, the
+/* the queries of a tile. At D = 128 80 take less time than 64, but where a tile
+ * of keys meets few of them, for what the last tile leaves empty or, causal, the
  * first as well */
 static size_t tile_queries(const Attention *a)
 {

@@ -222,22 +222,23 @@ __device__ __forceinline__ bool huge(float row_max)
 	return fabsf(row_max) >= 0x1p20f;
 }
 
-/* offset: what scale s exceeds in the exponent, the maxima of a thread's two rows.
- * Where one is huge the scores become what is left of them, with each product
- * rounded as the maximum was, and offset 0 */
+/* sets offset, which is subtracted from scale s in the exponent, to the maxima of
+ * a thread's two rows. Where one is huge the scores become what is left of them,
+ * each product rounded as the maximum was, and offset 0 */
 template <int R>
 __device__ __forceinline__ void settle_huge_scores(float (&s)[R],
 	float (&offset)[2], const float (&row_max)[2], float scale)
 {
 	const bool settle = huge(row_max[0]) || huge(row_max[1]);
+	const float inverse = settle ? 1 / scale : 0;
 	#pragma unroll
 	for (int low = 0; low < 2; low++)
 		offset[low] = settle ? 0 : row_max[low];
 	if (settle)
 		#pragma unroll
 		for (int i = 0; i < R; i++)
-			s[i] = __fdividef(__fadd_rn(__fmul_rn(s[i], scale),
-				-row_max[i / 2 % 2]), scale);
+			s[i] = __fadd_rn(__fmul_rn(s[i], scale), -row_max[i / 2 % 2])
+				* inverse;
 }
 
 // count blocks, check a launch
