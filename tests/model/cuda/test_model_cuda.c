@@ -164,7 +164,7 @@ static void heads_in_chunks_agree(void **state)
 // test that spare multiprocessors change rounding alone
 static double last_loss(int spare_sms, real **gradients)
 {
-	Batch b = batch_random(4, 256, narrow.vocab, 1);
+	Batch b = batch_random(16, narrow.context, narrow.vocab, 1);
 	Model *m = model_new(gpu, &narrow, &policies[POLICY_BF16], 3);
 	double loss = 0;
 	model_fuse(m);

@@ -135,7 +135,7 @@ static void follow_the_formulas(const Problem *p, int t)
 		run_attention(kernel, p, &g, host, got, true);
 		run_attention(kernel, p, &g, host, again, true);
 		expect_all(label, kernel, p, &r, got, bounds[t], score);
-		for (int a = 0; a <= ARRAYS; a++)
+		for (int a = 0; a < ARRAYS + !kernel->saves_P; a++)
 			expect_same(label, again[a], got[a], g.n[a]);
 	}
 	assert_true(supported);
@@ -293,7 +293,7 @@ static void lost_keys_count_nothing(void **state)
 		Problem p = lost[i / NTYPES_HERE / NWIDTHS];
 		p.D = widths[i / NTYPES_HERE % NWIDTHS];
 		p.size = 1;
-		p.far = types[t] == FP16 ? -6e4 : -3e38;
+		p.far = types[t] == FP16 ? -600 : -3e38;
 		follow_the_formulas(&p, t);
 	}
 }
