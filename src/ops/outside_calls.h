@@ -33,8 +33,8 @@ typedef struct CallerScratch {
  * CALLER_OK: no call began */
 CallerStatus caller_enter(Caller *c, bool gpu, int number);
 /* what follows is queued on the stream of a GPU, after the work of the calls
- * before that used the device's memory, and may use it. false: it was, or would be,
- * captured into a graph; the call is still to be left */
+ * before that used the device's memory, and may use it. false: it was, or would
+ * be, captured into a graph; the call is still to be left */
 bool         caller_share(Caller *c, void *stream);
 /* what follows is queued on the stream of a GPU, and has nbytes of scratch: the
  * caller's or a

@@ -14,7 +14,6 @@ limit_jit = function(size)
 	local of = on("h100").torch_compile_model{size=size, precision="bf16"}
 	return of{impl="jit"}.step_ms/of{impl="fused"}.step_ms
 end
-limit_calls = on("h100").flash_benchmarking_calls{op="attention", tensors="gpu"}
 -- backward, to that of one GPU
 limit_pass = function(sums) return four_row(2, "2.7B", "fsdp", sums, "bwd_ms")
 	/four_row(2, "2.7B", "single", "comm", "bwd_ms") end

@@ -7,7 +7,7 @@
 template <class T> struct QueryBlock {
 	HeadRows<const T> Q, K, V;
 	/* rows: the block's first in the head, the warp's first in the block and in
-	 * the head; the last key that the warp's first sees; the one after the last */
+	 * the head; last key that the warp's first sees; the key after the last */
 	int first, warp_row, top, seen, end;
 	float scale;
 };
