@@ -135,7 +135,8 @@ static void ask_pytorch(Row *row, const DdpPeerConfig *c, const char *how)
 		*parts = strstr(form, "-blocks") ? " --blocks"
 		: strstr(form, "-whole") ? " --whole" : "";
 	peer_measure(row, limit_s, "pytorch_ddp.py", "--impl %.*s%s%s "
-		"--container %s --size %s --precision %s --ranks %ld --bucket_mb %g --context %ld "
+		"--container %s --size %s --precision %s --ranks %ld "
+		"--bucket_mb %g --context %ld "
 		"--batch %ld --warmup %ld --steps %ld --seed %ld",
 		(int)strcspn(form, "-"), form, parts, how, container_of(form),
 		model_sizes[c->size].name,

@@ -1,4 +1,4 @@
-/* norm_common.cuh: what RMSNorm's kernels share: types, arguments, sums of a row */
+/* norm_common.cuh: what RMSNorm's kernels share: types, arguments, rows' sums */
 #ifndef OPS_CUDA_NORM_COMMON_CUH
 #define OPS_CUDA_NORM_COMMON_CUH
 
