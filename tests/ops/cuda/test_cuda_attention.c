@@ -1,6 +1,5 @@
 /* FlashAttention on the GPU against its formulas */
-#include "tests/ops/attention_reference.h"
-#include "tests/ops/cuda/both.h"
+#include "tests/ops/cuda/between_margins.h"
 
 static const Type types[] = { FP32, TF32, BF16, FP16 };
 static const double bounds[] = { 4e-6, 2e-3, 8e-3, 1.5e-3 };
@@ -13,35 +12,6 @@ enum { NTYPES_HERE = 4, NWIDTHS = 7, NLENGTHS = 8 };
 
 static Array no_angles[2] = { { NULL, FP32 }, { NULL, FP32 } };
 static Array on_gpu_of_rows[2][ARRAYS + 1];     /* packed sequences, twice; L */
-
-// put arrays on the GPU between margins
-typedef struct OnGpu {
-	Array whole[ARRAYS + 1], at[ARRAYS + 1];    /* with margins; the last: L */
-	Array angles[2];
-	size_t n[ARRAYS + 1];
-} OnGpu;
-
-/* poison, but for the inputs */
-static void upload_between_margins(OnGpu *g, int a, const Array *host)
-{
-	Array image = poisoned(g->n[a] + 2 * MARGIN);
-	if (a < INPUTS)
-		memcpy(reals(image) + MARGIN, host[a].at, g->n[a] * sizeof(real));
-	array_write(gpu, g->whole[a], image.at, g->n[a] + 2 * MARGIN);
-}
-
-/* what became of it; the margins must be poison as before */
-static Array download_checked(const OnGpu *g, int a)
-{
-	Array image = poisoned(g->n[a] + 2 * MARGIN), part = poisoned(g->n[a]);
-	array_read(gpu, image.at, g->whole[a], g->n[a] + 2 * MARGIN);
-	for (size_t i = 0; i < MARGIN; i++)
-		if (!isnan(reals(image)[i])
-			|| !isnan(reals(image)[MARGIN + g->n[a] + i]))
-			fail_msg("array %d: its margin was written", a);
-	memcpy(part.at, reals(image) + MARGIN, g->n[a] * sizeof(real));
-	return part;
-}
 
 // run every kernel that supports a problem
 static Array poisoned_P(const Problem *p, Type type)
