@@ -102,8 +102,13 @@ if [ -x "$loader" ]; then
 		"$build/digest/tp_calcs.cpu" 2>/dev/null || echo unknown)" \
 		"$out/loaded.tsv"
 fi
+# an old valgrind lacks instructions of a new processor, and says so
+under_valgrind() {
+	{ started valgrind "$@"; } 2>/dev/null ||
+		grep -q 'Unrecognised instruction' "$out/said"
+}
 if command -v valgrind >/dev/null && [[ $build != *asan* ]]; then
-	check 'valgrind starts a program' started valgrind "$build/tp_calcs" --help
+	check 'valgrind starts a program' under_valgrind "$build/tp_calcs" --help
 	check 'and keeps it' grep -q 'ERROR SUMMARY' "$out/said"
 fi
 exit $failed
