@@ -260,7 +260,8 @@ read -r -a libs <<<"$(setting BLAS_LIBS) $(setting CMOCKA_LIBS) -lm"
 eval "cc=($(setting COMPILER))"
 try() { # try FOLDER: the output of its attention's test
 	local object=$work/attention.o
-	"${cc[@]}" -std=c11 -Wall -Wextra -Wno-unused-parameter -Werror -O1 -fopenmp \
+	"${cc[@]}" -std=c11 -Wall -Wextra -Wno-unused-parameter \
+		-Wno-missing-field-initializers -Werror -O1 -fopenmp \
 		-I"$1/src" -c -o "$object" "$1/src/ops/cpu/attention.c" &&
 	"${cc[@]}" -fopenmp -o "$work/test" $compiled \
 		build/f32/tests/base/unwritten.o "$object" build/libf32.a "${libs[@]}" &&

@@ -6,20 +6,24 @@ for tool in gnuplot xelatex pdftocairo; do
 	command -v $tool >/dev/null || exit 77
 done
 list() { [ $# -eq 0 ] || printf '"%s", ' "$@"; }
+url() {		# url PATH: of a file whose folder may have any name
+	printf 'file://'
+	sed 's/%/%25/g; s/#/%23/g; s/?/%3F/g; s/"/%22/g; s/ /%20/g' <<<"$1"
+}
 look() {	# look FOLDER [TERM...]: what the browser finds in its pages
 	local pages=("$1"/*.html) at
-	at=$(realpath "$1")
+	at=$(url "$(realpath "$1")")
 	shift
 	{
 		echo '<!DOCTYPE html><iframe style="height:900px"></iframe>'
-		echo "<pre></pre><script>const folder = \"file://$at/\","
+		echo "<pre></pre><script>const folder = \"$at/\","
 		echo "pages = [$(list "${pages[@]##*/}")], terms = [$(list "$@")];"
 		cat "$root/tests/weave/look.js"
 		echo '</script>'
 	} >look.html
 	"$browser" --headless --no-sandbox --disable-gpu --enable-logging=stderr \
 		--allow-file-access-from-files --user-data-dir="$folder/profile" \
-		--virtual-time-budget=100000000 --dump-dom "file://$PWD/look.html" \
+		--virtual-time-budget=100000000 --dump-dom "$(url "$PWD")/look.html" \
 		>dom 2>log
 	{
 		sed -n 's/^\(<pre>\)*look: //p' dom
