@@ -11,14 +11,6 @@ law("a rank holds parameters, gradients, buckets and moments",
 	"20")
 law("on several GPUs, larger models take longer",
 	"step_ms >= 0.6 * before('impl precision').step_ms")
-tables("pytorch_ddp_peers-sharded", "impl size precision ranks bucket_mb")
-law("a sharded step's ratio is that of the times",
-	"close(ratio, step_ms / single_ms, 0.001)")
-law("both deviations are less than the sharded step's times",
-	"step_sd_ms < step_ms and single_sd_ms < single_ms")
-law("who divides the moments needs less memory than who divides nothing",
-	"not impl:find('zero1') and not impl:find('fsdp') or peak_MiB <",
-	"other{impl = impl:find('^ours') and 'ours' or 'pytorch-eager'}.peak_MiB")
 tables("pytorch_ddp_peers-classes", "impl size precision ranks bucket_mb run " ..
 	"class")
 law("no class of a step is longer than it, but for two queues at once",
