@@ -159,8 +159,7 @@ static AttentionBytes wanted;
 /* bytes; NaN: the shapes do not say */
 static double derived_of(const char *tensor)
 {
-	static const char *const matrices[] = { "P",
-		"dP" };
+	static const char *const matrices[] = { "P", "d attn.softmax" };
 	for (int i = 0; i < 2; i++)
 		if (strcmp(tensor, matrices[i]) == 0)
 			return wanted.matrix;
