@@ -21,6 +21,28 @@ static void upload_between_margins(OnGpu *g, int a, const Array *host)
 	array_write(gpu, g->whole[a], image.at, g->n[a] + 2 * MARGIN);
 }
 
+static OnGpu problem_on_gpu(const Problem *p, Type type)
+{
+	OnGpu g;
+	for (int a = 0; a <= ARRAYS; a++) {
+		Type stored = a < ARRAYS ? type : FP32;
+		g.n[a] = a < ARRAYS ? length_of(p, a) : p->B * p->H * p->seqlen_q;
+		g.whole[a] = array_new(gpu, g.n[a] + 2 * MARGIN, stored, MEM_TEMPORARY,
+			"test");
+		g.at[a] = array_part(gpu, g.whole[a], MARGIN);
+		held[a] = g.whole[a].at;
+	}
+	Array angles[2];
+	fill_angles(p, angles);
+	size_t n = angles_of(p);
+	g.angles[0] = array_new(gpu, 2 * n + 1, FP32, MEM_TEMPORARY, "test");
+	g.angles[1] = array_part(gpu, g.angles[0], n);
+	held[ARRAYS + 1] = g.angles[0].at;
+	for (int part = 0; part < 2; part++)
+		array_write(gpu, g.angles[part], angles[part].at, n);
+	return g;
+}
+
 /* what became of it; the margins must be poison as before */
 static Array download_checked(const OnGpu *g, int a)
 {

@@ -66,28 +66,11 @@ static void follow_the_formulas(const Problem *p, int t)
 	Type type = types[t];
 	Array host[ARRAYS], got[ARRAYS + 1], again[ARRAYS + 1];
 	Reference r = reference_of(p, type, host);
-	OnGpu g;
+	OnGpu g = problem_on_gpu(p, type);
 	char label[200];
 	int end = snprintf(label, sizeof label, "%s, %zu of %zu x %zu, %zu wide, %s, "
 		"gap %zu", type_names[type], p->B * p->H, p->seqlen_q, p->seqlen_k,
 		p->D, p->causal ? "causal" : "full", p->gap);
-	// put the problem's arrays and angles on the GPU
-	for (int a = 0; a <= ARRAYS; a++) {
-		Type stored = a < ARRAYS ? type : FP32;
-		g.n[a] = a < ARRAYS ? length_of(p, a) : p->B * p->H * p->seqlen_q;
-		g.whole[a] = array_new(gpu, g.n[a] + 2 * MARGIN, stored, MEM_TEMPORARY,
-			"test");
-		g.at[a] = array_part(gpu, g.whole[a], MARGIN);
-		held[a] = g.whole[a].at;
-	}
-	Array angles[2];
-	fill_angles(p, angles);
-	size_t n = angles_of(p);
-	g.angles[0] = array_new(gpu, 2 * n + 1, FP32, MEM_TEMPORARY, "test");
-	g.angles[1] = array_part(gpu, g.angles[0], n);
-	held[ARRAYS + 1] = g.angles[0].at;
-	for (int part = 0; part < 2; part++)
-		array_write(gpu, g.angles[part], angles[part].at, n);
 	Attention asked = attention_on(p, g.at, g.at[ARRAYS]);
 	AttentionGradient gradient = gradient_on(p, g.at, g.angles);
 	bool supported = false;
@@ -278,25 +261,8 @@ static void expect_finite(const char *label, Array x, size_t n)
 static void expect_finite_results(const Problem *p, Type type)
 {
 	Array host[ARRAYS], got[ARRAYS + 1];
-	OnGpu g;
+	OnGpu g = problem_on_gpu(p, type);
 	reference_of(p, type, host);
-	// put the problem's arrays and angles on the GPU
-	for (int a = 0; a <= ARRAYS; a++) {
-		Type stored = a < ARRAYS ? type : FP32;
-		g.n[a] = a < ARRAYS ? length_of(p, a) : p->B * p->H * p->seqlen_q;
-		g.whole[a] = array_new(gpu, g.n[a] + 2 * MARGIN, stored, MEM_TEMPORARY,
-			"test");
-		g.at[a] = array_part(gpu, g.whole[a], MARGIN);
-		held[a] = g.whole[a].at;
-	}
-	Array angles[2];
-	fill_angles(p, angles);
-	size_t n = angles_of(p);
-	g.angles[0] = array_new(gpu, 2 * n + 1, FP32, MEM_TEMPORARY, "test");
-	g.angles[1] = array_part(gpu, g.angles[0], n);
-	held[ARRAYS + 1] = g.angles[0].at;
-	for (int part = 0; part < 2; part++)
-		array_write(gpu, g.angles[part], angles[part].at, n);
 	Attention asked = attention_on(p, g.at, g.at[ARRAYS]);
 	AttentionGradient gradient = gradient_on(p, g.at, g.angles);
 	for (const AttentionKernel *kernel = ops_for(gpu)->attention_kernels;
@@ -322,7 +288,6 @@ static void huge_scores_are_finite(void **state)
 	}
 }
 
-// test: problems of all kinds
 /* persistent blocks have more than one tile each, of 64 queries or of 192 */
 static void persistent_blocks_take_tiles(void **state)
 {
