@@ -126,7 +126,7 @@ static bool describe_operand(KernelOperand<I> *made, const Operand &x)
 template <int N, int OPERANDS, class I>
 static bool describe(KernelOperation<OPERANDS, I> *o, const Elementary &e)
 {
-	*o = { (I)(e.n / N), (I)(e.C / N), e.y, e.skip };
+	*o = { (I)(e.n / N), (I)(e.C / N), e.y, e.skip, {}, {} };
 	if (e.n % N != 0 || e.C % N != 0 || e.n / N > MOST_PACKS<I>)
 		return false;
 	if (!(e.fold == FOLD_NONE ? describe_index<N>(&o->out, e.out)
@@ -295,11 +295,13 @@ __global__ __launch_bounds__(MAP_THREADS) void map_kernel(
 	const __grid_constant__ KernelOperation<OP::operands, I> o)
 {
 	const I p = blockIdx.x * (I)MAP_THREADS + threadIdx.x;
-	if (p >= o.n || (o.skip && *o.skip))
+	if (p >= o.n)
 		return;
 	float in[MOST_OPERANDS][N] = { { 0 } }, y[N];
 	load_all<N, PLAIN>(in, 0, o, p);
 	compute<OP>(y, in);
+	if (o.skip && *o.skip)
+		return;
 	if (PLAIN > 0)
 		store(o.y, (size_t)p * N, y);
 	else
