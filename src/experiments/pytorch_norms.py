@@ -1,6 +1,7 @@
 """pytorch_norms: times PyTorch's norms, forward, backward, and both"""
 import argparse
 import statistics
+from importlib.util import find_spec
 
 from pytorch_peer import (EPS, F, WARMUP, RMSNorm, graph_of, nn, queued_ms,
 	set_precision, torch)
@@ -27,11 +28,23 @@ def forms(width, dtype):
 	eager.weight = rms.weight = layer.weight = gain
 	layer.bias = nn.Parameter(torch.zeros(width, dtype=dtype))
 	both = [gain, layer.bias]
-	return (("eager", "rmsnorm", eager, [gain]),
-		("compiled", "rmsnorm", torch.compile(eager), [gain]),
-		("native", "rmsnorm", rms, [gain]), ("native", "layernorm", layer, both),
-		("compiled", "layernorm", torch.compile(lambda x: F.layer_norm(x,
+	return (("pytorch-eager", "rmsnorm", eager, [gain]),
+		("pytorch-compiled", "rmsnorm", torch.compile(eager), [gain]),
+		("pytorch-native", "rmsnorm", rms, [gain]),
+		*((name, "rmsnorm", norm, [gain]) for name, norm in others(gain)),
+		("pytorch-native", "layernorm", layer, both),
+		("pytorch-compiled", "layernorm", torch.compile(lambda x: F.layer_norm(x,
 			(width,), *both, EPS)), both))
+
+
+def others(gain):
+	"""RMSNorm of the libraries that are installed beside PyTorch"""
+	if find_spec("quack"):
+		from quack import rmsnorm
+		yield "quack", lambda x: rmsnorm(x, gain, eps=EPS)
+	if find_spec("liger_kernel"):
+		from liger_kernel.transformers.functional import liger_rms_norm
+		yield "liger", lambda x: liger_rms_norm(x, gain, EPS, in_place=False)
 
 # compare a norm's gradients with the eager ones
 def agree(norm, eager, x, gain, dy, centers):
@@ -66,7 +79,7 @@ def time_norms(args):
 		passes = {"fwd": lambda: norm(x),
 			"bwd": lambda: torch.autograd.grad(y, leaves, dy, retain_graph=True),
 			"both": lambda: torch.autograd.grad(norm(x), leaves, dy)}
-		row = {"impl": "pytorch-" + impl, "norm": name}
+		row = {"impl": impl, "norm": name}
 		ways = set()
 		for (key, work), arrays in zip(passes.items(), (2, 3, 5)):
 			ms, way = pass_ms(work, args.repeats, stream)
