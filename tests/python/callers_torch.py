@@ -161,7 +161,8 @@ def same_as_cast(kind, device, given, dtype):
 	"""autocast to dtype: the same as inputs of the type that is computed in"""
 	leaves, arguments = kind.inputs(device, given)
 	used = kind.autocast_type(dtype)
-	for function in (kind.ours, compiled(kind.ours, device)):
+	for function in (kind.ours, torch.compile(kind.ours, fullgraph=True,
+			backend="aot_eager")):
 		with torch.autocast(device, dtype=dtype):
 			got = both_passes(function, leaves, arguments)
 		cast = [x.detach().to(used).requires_grad_() for x in leaves]
