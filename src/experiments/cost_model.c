@@ -78,6 +78,7 @@ static void plan_collectives(Plan *plan)
 // plan public runs
 static void plan_published(Plan *plan)
 {
+	count_folders();                    /* which are read */
 	for (int i = 0, n = published_count(); i < n; i++) {
 		PublishedRun p = published_run(i);
 		if (i == 0 || strcmp(published_run(i - 1).source, p.source) != 0)

@@ -106,6 +106,7 @@ heads that do not divide|expected a divisor|--sweep regimes $own --heads 3
 an unknown machine|'V100' is not one of|--sweep regimes --hardware V100
 an unknown model|'9B' is not one of|--sweep regimes --model 9B
 damaged predictions|not those that were written|--tables $folder --sweep steps
+no tables beside public runs|no table of training|--tables /nowhere --sweep public
 constants proven by them|not those that were written|--tables $folder
 no tables|no table of training steps|--tables /nowhere
 none beside it|nowhere: no table of training|--tables tables/h200x2+/nowhere
