@@ -60,11 +60,10 @@ static void close_library(Device *d, void *kept)
 {
 	Library *l = kept;
 	for (size_t i = 0; i < l->ngemms; i++) {
-		CUBLAS(cublasLtMatmulDescDestroy(l->gemms[i].operation));
-		CUBLAS(cublasLtMatrixLayoutDestroy(l->gemms[i].left));
-		CUBLAS(cublasLtMatrixLayoutDestroy(l->gemms[i].right));
-		CUBLAS(cublasLtMatrixLayoutDestroy(l->gemms[i].result));
-		free(l->gemms[i].tuning);
+		const PreparedGemm *each = &l->gemms[i];
+		destroy_descriptions(each->operation, each->left, each->right,
+			each->result);
+		free(each->tuning);
 	}
 	free(l->gemms);
 	CUDA(cudaEventDestroy(l->before));
