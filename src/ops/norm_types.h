@@ -12,7 +12,7 @@
 	NEXT(NORM_HELD, "held") NEXT(NORM_PACKS, "packs") \
 	NEXT(NORM_AHEAD, "ahead") NEXT(NORM_WARP, "warp") \
 	NEXT(NORM_LOOPED, "looped") NEXT(NORM_CLUSTER, "cluster")
-typedef enum NormVersion { CHOICE_IDS(NORM_VERSIONS_OF) NORM_VERSIONS } NormVersion;
+typedef enum { CHOICE_IDS(NORM_VERSIONS_OF) NORM_VERSIONS } NormVersion;
 
 /* The forward pass: sum = x + branch, rho = 1/sqrt(mean(sum^2) + eps), y = g
  * sum rho, for rows of C elements. */
