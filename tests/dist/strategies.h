@@ -15,34 +15,34 @@
 #define STRATEGIES_OF(FIRST, NEXT) \
 	FIRST(DDP, "ddp") NEXT(SHARDED, "sharded") NEXT(ZERO1, "zero1") \
 	NEXT(ZERO2, "zero2") NEXT(FSDP, "fsdp") NEXT(TENSOR, "tensor")
-typedef enum { CHOICE_IDS(STRATEGIES_OF) NSTRATEGIES } Strategy;
+typedef enum { CHOICE_IDS(STRATEGIES_OF) NSTRATEGIES } FaultyStrategy;
 static const char *const names[NSTRATEGIES] = { CHOICE_NAMES(STRATEGIES_OF) };
 static const Shape shape = { 31, 6, 12, 10, 2, 3, 4, 10000 };
 enum { B = 2, ASTRAY = 3 };                              /* ASTRAY: a step */
 
-typedef struct Fault {
-	Strategy strategy;
+typedef struct StrategyFault {
+	FaultyStrategy strategy;
 	int ranks, rank;
 	/* what happens to the rank, after so long; NULL: it skips collectives */
 	void (*happens)(int signal);
 	int after_us, limit_s;
 	const char *device, *transport;  /* device "cuda:": rank r has GPU r */
-} Fault;
+} StrategyFault;
 
 // build a model for any strategy
-typedef struct Trained {
+typedef struct TrainedRank {
 	Model *m;
 	Optimizer adamw, *o;
 	Ddp *ddp;
 	ShardedModel *sharded;
 	Zero *zero;
 	TensorGroup group;
-} Trained;
+} TrainedRank;
 
 static const OptimizerSettings settings = { .lr = 1e-3, .beta1 = 0.9,
 	.beta2 = 0.999, .eps = 1e-8 };
 
-static inline void build(Trained *t, Device *d, Comm *c, Strategy s)
+static inline void build(TrainedRank *t, Device *d, Comm *c, FaultyStrategy s)
 {
 	const Policy *fp32 = &policies[POLICY_FP32];
 	bool zero = s >= ZERO1 && s <= FSDP;
@@ -89,7 +89,7 @@ static inline void skip_sum(void *self, const GroupOp *op, GroupSlot slot)
 	skipped = skipped || op->kind == GROUP_SCATTER;
 }
 
-static inline void go_astray(Trained *t)
+static inline void go_astray(TrainedRank *t)
 {
 	real_hooks = t->m->hooks;
 	real_group = t->group.group;
@@ -106,9 +106,9 @@ static inline void go_astray(Trained *t)
 // train until something happens
 static inline void train(const Place *p)
 {
-	const Fault *f = p->context;
+	const StrategyFault *f = p->context;
 	bool faulty = p->rank == f->rank;
-	Trained t;
+	TrainedRank t;
 	Device *d;
 	Comm *c = join(p, f->device, &(CommSettings){ .transport = f->transport,
 		.limit_s = f->limit_s }, &d);
@@ -142,7 +142,7 @@ static inline bool names_operation(const char *said)
 }
 
 /* the faulty rank ends with `status`, the others with 1 */
-static inline void expect_end(Fault *f, int status, const char *want,
+static inline void expect_end(StrategyFault *f, int status, const char *want,
 	double limit_ms)
 {
 	Ended ended[MOST];
@@ -168,7 +168,7 @@ static inline void expect_end(Fault *f, int status, const char *want,
 
 // all ranks end, and one names the fault
 /* draws which rank it is, and when it happens */
-static inline void lose_rank(Fault f, int most_us, int status,
+static inline void lose_rank(StrategyFault f, int most_us, int status,
 	const char *want, double limit_ms)
 {
 	uint64_t bits = random_bits((uint64_t)clock_ms(), 0, f.strategy);

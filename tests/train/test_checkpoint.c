@@ -30,6 +30,7 @@ static void weights_return(void **state)
 	model_free(&other);
 	device_close(&d);
 }
+
 static void load_into(void *wrong)
 {
 	Device *d = device_open("cpu");
@@ -45,6 +46,7 @@ static void other_shapes_are_refused(void **state)
 	assert_int_equal(exit_status(load_into, &deeper), 2);
 	assert_int_equal(exit_status(load_into, &wider), 2);
 }
+
 static void read_shape(void *unused)
 {
 	checkpoint_shape(tensorfile_open(path), path);
@@ -66,6 +68,7 @@ static int status_of(const Shape *s, int n, const char *const *meta)
 	tensorfile_write(path, views, n, meta);
 	return exit_status(read_shape, NULL);
 }
+
 static void metadata_are_held_against_tensors(void **state)
 {
 	static const Shape one = { 1, 1, 1, 1, 1, 1, 1, 10000 },
@@ -91,6 +94,7 @@ static void metadata_are_held_against_tensors(void **state)
 		assert_int_equal(status_of(&least, shape_nparameters(&least), meta), 2);
 	}
 }
+
 int main(void)
 {
 	omp_set_num_threads(1);     /* children of a process with threads may hang */

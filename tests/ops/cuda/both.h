@@ -11,14 +11,14 @@ static Device *cpu, *gpu;               /* gpu: NULL where there is none */
 // describe a call and its arguments
 typedef enum Role { AS_NULL, AS_IN, AS_OUT, AS_UPDATED, AS_SCRATCH, AS_OVER }
 	Role;
-typedef enum Stored { HIGH, LOW, OTHER, INTEGER } Stored;
+typedef enum StoredAs { HIGH, LOW, OTHER, INTEGER } StoredAs;
 typedef enum Values { SPREAD, GAIN, WIDE, GATE, LOGSUM, EIGHTHS, LOWER, WEIGHTS,
 	NONFINITE, STEP, TOKENS, SOME_TOKENS, ZERO, ONE } Values;
 enum { D0 = 1, D1 = 2, D2 = 4, D3 = 8, ALL = 15, DIMS = 4, ARGUMENTS = 10 };
 
 typedef struct Argument {
 	Role role;
-	Stored stored;
+	StoredAs stored;
 	unsigned dims;                  /* the sizes whose product is its length */
 	Values values;
 	double relative, absolute;      /* roundings: see limit_of */
