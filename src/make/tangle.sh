@@ -113,7 +113,8 @@ fi
 		gsub(/\[\[|\]\]/, "", name)
 		if (indent == "" && last != "" && next_line != "")
 			gap = "\n"
-		if (name == before || name !~ / / || indent != "" && style != "//")
+		if (name == before || name ~ /^(src|tests)\/[^ ]*$/ ||
+				indent != "" && style != "//")
 			return gap
 		before = name
 		return gap indent style " " name "\n"
