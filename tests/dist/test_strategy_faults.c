@@ -1,7 +1,7 @@
 /* ranks that are lost or go astray while they train: every rank ends, and says
  * why, whatever the strategy */
 #define _GNU_SOURCE
-#include "tests/dist/strategies.h"
+#include "tests/dist/lost_rank.h"
 
 // lose ranks of every strategy
 static void try_strategies(void (*happens)(int), int limit_s, int status,

@@ -1,6 +1,6 @@
 /* ranks with a GPU each, of which one is killed while they train */
 #define _GNU_SOURCE
-#include "tests/dist/strategies.h"
+#include "tests/dist/lost_rank.h"
 
 static void kill_one(FaultyStrategy s, const char *transport)
 {
