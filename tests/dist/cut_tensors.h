@@ -3,8 +3,8 @@
 #define TESTS_CUT_TENSORS_H
 
 #include "dist/pieces.h"
-#include "tests/dist/ranks.h"
 #include "tests/ops/compare.h"
+#include "tests/dist/ranks.h"
 
 // name tensors, and draw their elements
 typedef struct Tensor { const char *name; size_t rows, columns; } Tensor;

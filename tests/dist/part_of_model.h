@@ -7,6 +7,7 @@
 #include "dist/ddp.h"
 #include "dist/tensor.h"
 #include "tests/ops/compare.h"
+#include "tests/dist/job.h"
 #include "train/step.h"
 
 // declare a job of parts

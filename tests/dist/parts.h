@@ -6,7 +6,6 @@
 #define _GNU_SOURCE
 #endif
 
-#include "tests/dist/job.h"
 #include "tests/dist/whole_model.h"
 
 // train a part on each rank

@@ -4,9 +4,9 @@
 
 #include <dirent.h>
 
-#include "tests/base/folder.h"
 #include "tests/dist/cut_tensors.h"
 #include "tests/dist/job.h"
+#include "tests/base/folder.h"
 
 // save a version by all ranks
 typedef struct Version {
