@@ -15,8 +15,8 @@ static const Shape shape = { 13, 5, 12, 20, 2, 3, 4, 10000 };
 static void weights_return(void **state)
 {
 	Device *d = device_open("cpu");
-	Model *m = model_new(d, &shape, &policies[0], 1);
-	Model *other = model_new(d, &shape, &policies[0], 2);
+	Model *m = model_new(d, &shape, &policies[POLICY_FP32], 1);
+	Model *other = model_new(d, &shape, &policies[POLICY_FP32], 2);
 	checkpoint_save(m, path);
 	TensorFile *f = tensorfile_open(path);
 	Shape read = checkpoint_shape(f, path);
@@ -34,7 +34,7 @@ static void weights_return(void **state)
 static void load_into(void *wrong)
 {
 	Device *d = device_open("cpu");
-	checkpoint_load(model_new(d, wrong, &policies[0], 1), tensorfile_open(path));
+	checkpoint_load(model_new(d, wrong, &policies[POLICY_FP32], 1), tensorfile_open(path));
 }
 
 static void other_shapes_are_refused(void **state)

@@ -307,7 +307,7 @@ enum { CURVE = 50, SEQUENCES = 8, LENGTH = 128 };
 static void learn(Device *device, bool fused, const Text *text, double *loss)
 {
 	static const Shape shape = { 256, LENGTH, 128, 384, 4, 4, 32, 10000 };
-	Model *m = model_new(device, &shape, &policies[0], 1);
+	Model *m = model_new(device, &shape, &policies[POLICY_FP32], 1);
 	if (fused)
 		model_fuse(m);
 	Optimizer adamw = adamw_new(m, 1e-3, 0.9, 0.95, 1e-8, 0.1);
