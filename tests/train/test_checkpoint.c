@@ -34,7 +34,8 @@ static void weights_return(void **state)
 static void load_into(void *wrong)
 {
 	Device *d = device_open("cpu");
-	checkpoint_load(model_new(d, wrong, &policies[POLICY_FP32], 1), tensorfile_open(path));
+	checkpoint_load(model_new(d, wrong, &policies[POLICY_FP32], 1),
+		tensorfile_open(path));
 }
 
 static void other_shapes_are_refused(void **state)
