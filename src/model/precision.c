@@ -22,3 +22,8 @@
 
 #define POLICY_OF(id, ...) POLICY(__VA_ARGS__),
 const Policy policies[NPOLICIES] = { PRECISIONS_OF(POLICY_OF, POLICY_OF) };
+
+Type policy_gradient(const Policy *p, Type wire)
+{
+	return p->op[OP_LINEAR].input == wire ? wire : p->gradient;
+}

@@ -42,5 +42,8 @@ enum { CHOICE_IDS(PRECISIONS_OF) NPOLICIES };
 /* the policies of PyTorch, by autocast or its setting for TF32, come first */
 enum { NAUTOCAST = POLICY_BF16_STREAM };
 extern const Policy policies[NPOLICIES];
+/* the format of gradients that travel in `wire`: the wire's where matmuls compute
+ * in it, so that nothing is cast, else the policy's */
+Type policy_gradient(const Policy *p, Type wire);
 
 #endif

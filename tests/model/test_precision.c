@@ -25,4 +25,14 @@ static void policies_round_what_they_say(void **state)
 	}
 }
 
-TESTS(cmocka_unit_test(policies_round_what_they_say))
+static void gradients_travel_without_a_cast(void **state)
+{
+	const Policy *p = policies;
+	assert_int_equal(policy_gradient(&p[POLICY_BF16], BF16), BF16);
+	assert_int_equal(policy_gradient(&p[POLICY_BF16], FP32), TYPE_REAL);
+	assert_int_equal(policy_gradient(&p[POLICY_TF32], BF16), TYPE_REAL);
+	assert_int_equal(policy_gradient(&p[POLICY_BF16_STREAM], FP32), BF16);
+}
+
+TESTS(cmocka_unit_test(policies_round_what_they_say),
+	cmocka_unit_test(gradients_travel_without_a_cast))
