@@ -19,7 +19,7 @@ static long batch, length, width, runs, steps;
 #define IMPLS CHOICES(IMPLS_OF)
 enum { CHOICE_IDS(IMPLS_OF) NIMPLS };
 static const Option options[] = {
-	{ "impl", OPT_CHOICE, &impl, IMPLS, "only this implementation" },
+	IMPL_OPTION_AS(&impl, OPT_CHOICE, IMPLS, "only this implementation"),
 	PRECISION_OPTION(&precision),
 	BATCH_OPTION_IN(&batch, "1..1024", "sequences: 8 of attention, of one "
 		"head each, and 4 of a model"),
