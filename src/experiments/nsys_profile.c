@@ -27,8 +27,8 @@ static const Option options[] = {
 };
 
 // plan what is profiled
-static const long contexts[] = { 128, 256, 512, 1024 };
-enum { NCONTEXTS = 4, SHOWN = 2 };
+static const long contexts[] = { 128, 256, 512, 1024 }, shown = 512;
+enum { NCONTEXTS = sizeof contexts / sizeof *contexts };
 
 /* files that cannot be written are refused before anything is measured */
 static void try_files(void)
@@ -41,13 +41,12 @@ static void try_files(void)
 		file_try(snapshot, snapshot_recognised, harness_forced());
 }
 
-static void plan_one(Plan *plan, int s, int c, int f)
+/* T: tokens of a sequence, on a GPU */
+static void plan_one(Plan *plan, int s, long T, int f)
 {
-	long T = harness_on_gpu() ? contexts[c] : contexts[c] / SCALE;
 	if ((fusion < 0 || f == fusion) && (size < 0 || s == size))
-		plan_add(plan, &(ModelConfig){ .size = s, context ? context : T,
-			precision,
-			f });
+		plan_add(plan, &(ModelConfig){ .size = s, context ? context
+			: harness_on_gpu() ? T : T / SCALE, precision, f });
 }
 
 static void plan(Plan *plan)
@@ -56,7 +55,7 @@ static void plan(Plan *plan)
 	for (int f = 0; f < 2; f++)
 		for (int s = 0; s < studied_sizes(); s++)
 			for (int c = 0; c < (context ? 1 : NCONTEXTS); c++)
-				plan_one(plan, s, c, f);
+				plan_one(plan, s, contexts[c], f);
 }
 
 /* the fused path has one context, unless another is asked for */
@@ -65,8 +64,8 @@ static void plan_kernels(Plan *plan)
 	try_files();
 	for (int s = 0; s < studied_sizes(); s++) {
 		for (int c = 0; c < (context ? 1 : NCONTEXTS); c++)
-			plan_one(plan, s, c, 0);
-		plan_one(plan, s, SHOWN, 1);
+			plan_one(plan, s, contexts[c], 0);
+		plan_one(plan, s, shown, 1);
 	}
 }
 
@@ -74,7 +73,7 @@ static void plan_shown(Plan *plan)
 {
 	try_files();
 	for (int f = 0; f < 2; f++)
-		plan_one(plan, size < 0 ? 0 : size, SHOWN, f);
+		plan_one(plan, size < 0 ? 0 : size, shown, f);
 }
 
 // profile one step
