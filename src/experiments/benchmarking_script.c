@@ -348,7 +348,7 @@ static void plan_split(Plan *plan)
 	for (int p = 0; p <= gpu; p++)
 		for (int i = 0; i < NTRAINED; i++)
 			plan_add(plan, &(ScriptConfig){ .size = i,
-				.context = gpu ? 512 : 512 / SCALE,
+				.context = scaled_context(512),
 				.precision = p ? POLICY_BF16 : POLICY_FP32 });
 }
 
