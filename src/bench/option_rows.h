@@ -37,7 +37,8 @@
 	PRECISION_OPTION_AS(TO, OPT_CHOICE, CHOICES, HELP)
 #define PRECISION_OPTION_AS(TO, KIND, CHOICES, HELP) \
 	{ "precision", KIND, TO, CHOICES, HELP }
-#define IMPL_OPTION_AS(TO, KIND, CHOICES, HELP) { "impl", KIND, TO, CHOICES, HELP }
+#define IMPL_OPTION_AS(TO, KIND, CHOICES, HELP) \
+	{ "impl", KIND, TO, CHOICES, HELP }
 #define FUSION_OPTION(TO) FUSION_OPTION_OF(TO, FUSIONS, "path")
 #define FUSION_OR_JIT_OPTION(TO) FUSION_OPTION_OF(TO, FUSIONS_AND_JIT, \
 	"eager: one operation after another; fused by hand, or at run time")

@@ -110,7 +110,8 @@ static void ranks_have_the_bits_of_one(void **state)
 	size_t nbytes = shape_count(&shape) * sizeof(real);
 	real *want = shared(nbytes), *got = shared(nbytes);
 	for (int i = 0; i < NFP8_SCALINGS * 2; i++) {
-		Fp8Run r = { .settings = { i / 2, i % 2 ? E4M3 : E5M2 }, .weights = want };
+		Fp8Run r = { .settings = { i / 2, i % 2 ? E4M3 : E5M2 },
+			.weights = want };
 		in_ranks(1, by_owner, alone, &r);
 		r.weights = got;
 		for (r.way = 0; r.way < NWAYS; r.way++) {

@@ -22,8 +22,8 @@ base | document
 check 'a good document tangles' tangle writeup.nw
 check 'a chunk begins with its name' grep -qx '	// launch' src/a/kernel.cu
 check 'tabs and launches survive' grep -qx '	k<<<1, 2>>>(x);' src/a/kernel.cu
-check 'a file goes on behind an empty line' test "$(tail -n 3 src/a/kernel.cu)" = \
-	$'}\n\nvoid g(void) { }'
+check 'a file goes on behind an empty line' \
+	test "$(tail -n 3 src/a/kernel.cu)" = $'}\n\nvoid g(void) { }'
 check 'scripts can be executed' test -x src/run.sh
 check 'the files are listed' grep -qx 'TANGLED += src/a/kernel.cu' \
 	build/tangled.mk
