@@ -166,6 +166,18 @@ static double bytes_of_casts(const Model *m)
 	return (4 * A + 3.0 * m->shape.d_ff) * C * m->device->backend->width(type);
 }
 
+/* those of an element of P, and of its cast */
+static double bytes_of_P(const Model *m)
+{
+	const Policy *p = m->policy;
+	Type stored = p->op[OP_SOFTMAX].output, read = p->op[OP_SCORES].input;
+	size_t (*width)(Type type) = m->device->backend->width;
+	if (m->fused)
+		return width(p->op[OP_SCORES].output);
+	return width(stored) + (m->ops->reads(m->device, stored, read) ? 0
+		: width(read));
+}
+
 double memory_estimate_block(const Model *m, size_t B, size_t T)
 {
 	const Backend *b = m->device->backend;
@@ -173,12 +185,11 @@ double memory_estimate_block(const Model *m, size_t B, size_t T)
 	bool keeps_norms = !m->fused || (g && g->keep_norms);
 	double w = b->width(m->policy->op[OP_LINEAR].output),
 		r = b->width(m->policy->op[OP_RESIDUAL].output),
-		s = m->fused ? w : b->width(m->policy->op[OP_NORM].output),
 		real_size = b->width(TYPE_REAL), N = (double)B * T,
 		own = g ? N / g->ranks : N, C = m->shape.d_model, H = m->shape.heads,
 		A = H * m->shape.d_head, F = m->shape.d_ff,
 		norms = keeps_norms ? 2 * C : 0,
-		scores = m->flash ? H * real_size : H * T * s;
-	return own * 2 * (C * r + real_size) + N * ((norms + 2 * A) * s + (2 * A
+		scores = m->flash ? H * real_size : H * T * bytes_of_P(m);
+	return own * 2 * (C * r + real_size) + N * ((norms + 4 * A
 		+ (m->fused ? 2 : 3) * F) * w + scores) + bytes_of_casts(m);
 }

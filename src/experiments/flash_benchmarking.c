@@ -223,7 +223,7 @@ static void run_peers(Row *row, const void *config)
 	else
 		peer_measure(row, LIMIT_S, "pytorch_sdpa.py", "time "
 			"--backends %sefficient%s --dtype %s --batch %ld --heads %ld "
-			"--n %ld --d %ld --runs %ld", low ? "cudnn,flash2," : "", matrices
+			"--n %ld --d %ld --runs %ld", low ? "cudnn,flash2,fa4," : "", matrices
 			? ",compiled,eager" : "", policies[c->dtype].name, c->batch,
 			c->heads, c->n, c->d, runs);
 }
@@ -307,7 +307,7 @@ static void run_grid(Row *row, const void *config)
 	const AttnRow *c = config;
 	if (c->by == PYTORCH) {
 		peer_measure(row, LIMIT_S, "pytorch_sdpa.py", "grid "
-			"--backends cudnn,flash2 --dtype %s --batch %ld --heads %ld "
+			"--backends cudnn,flash2,fa4 --dtype %s --batch %ld --heads %ld "
 			"--n %ld --d %ld%s", policies[c->dtype].name, c->batch, c->heads,
 			c->n, c->d, c->causal ? " --causal" : "");
 		return;

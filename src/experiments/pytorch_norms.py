@@ -1,6 +1,8 @@
 """pytorch_norms: times PyTorch's norms, forward, backward, and both"""
 import argparse
 import statistics
+import sys
+from importlib.util import find_spec
 
 from pytorch_peer import (EPS, F, WARMUP, RMSNorm, graph_of, nn, queued_ms,
 	set_precision, torch)
@@ -27,11 +29,23 @@ def forms(width, dtype):
 	eager.weight = rms.weight = layer.weight = gain
 	layer.bias = nn.Parameter(torch.zeros(width, dtype=dtype))
 	both = [gain, layer.bias]
-	return (("eager", "rmsnorm", eager, [gain]),
-		("compiled", "rmsnorm", torch.compile(eager), [gain]),
-		("native", "rmsnorm", rms, [gain]), ("native", "layernorm", layer, both),
-		("compiled", "layernorm", torch.compile(lambda x: F.layer_norm(x,
+	return (("pytorch-eager", "rmsnorm", eager, [gain]),
+		("pytorch-compiled", "rmsnorm", torch.compile(eager), [gain]),
+		("pytorch-native", "rmsnorm", rms, [gain]),
+		*((name, "rmsnorm", norm, [gain]) for name, norm in others(gain)),
+		("pytorch-native", "layernorm", layer, both),
+		("pytorch-compiled", "layernorm", torch.compile(lambda x: F.layer_norm(x,
 			(width,), *both, EPS)), both))
+
+
+def others(gain):
+	"""RMSNorm of the libraries that are installed beside PyTorch"""
+	if find_spec("quack"):
+		from quack import rmsnorm
+		yield "quack", lambda x: rmsnorm(x, gain, eps=EPS)
+	if find_spec("liger_kernel"):
+		from liger_kernel.transformers.functional import liger_rms_norm
+		yield "liger", lambda x: liger_rms_norm(x, gain, EPS, in_place=False)
 
 # compare a norm's gradients with the eager ones
 def agree(norm, eager, x, gain, dy, centers):
@@ -46,6 +60,28 @@ def agree(norm, eager, x, gain, dy, centers):
 		error = (a.double() - b.double()).norm() / b.double().norm()
 		assert error < tolerance, error.item()
 
+# time the passes of a norm
+def time_norm(norm, parameters, eager, x, dy, centers, stream, args):
+	"""a norm's columns: each pass, and both"""
+	with torch.cuda.stream(stream):
+		agree(norm, eager, x, eager.weight, dy, centers)
+		y = norm(x)
+	leaves = [x, *parameters]
+	passes = {"fwd": lambda: norm(x),
+		"bwd": lambda: torch.autograd.grad(y, leaves, dy, retain_graph=True),
+		"both": lambda: torch.autograd.grad(norm(x), leaves, dy)}
+	row, ways = {}, set()
+	for (key, work), arrays in zip(passes.items(), (2, 3, 5)):
+		ms, way = pass_ms(work, args.repeats, stream)
+		median = statistics.median(ms)
+		ways.add(way)
+		row |= {key + "_ms": f"{median:.6g}",
+			key + "_sd_ms": f"{statistics.stdev(ms) if ms[1:] else 0:.6g}",
+			key + "_fraction":
+				f"{1e-6 * arrays * x.nbytes / median / args.copy:.6g}"}
+	return row | {"timing": "calls" if "calls" in ways else "replay",
+		"status": "ok"}
+
 # time each norm's passes on one stream
 def time_norms(args):
 	torch.manual_seed(args.seed)
@@ -57,28 +93,15 @@ def time_norms(args):
 		x = torch.randn(args.rows, args.width, dtype=dtype).requires_grad_()
 		dy = torch.randn(args.rows, args.width, dtype=dtype)
 		norms = forms(args.width, dtype)
-	eager = norms[0][2]
-	for impl, name, norm, parameters in norms:
-		with torch.cuda.stream(stream):
-			agree(norm, eager, x, eager.weight, dy, name == "layernorm")
-			y = norm(x)
-		leaves = [x, *parameters]
-		passes = {"fwd": lambda: norm(x),
-			"bwd": lambda: torch.autograd.grad(y, leaves, dy, retain_graph=True),
-			"both": lambda: torch.autograd.grad(norm(x), leaves, dy)}
-		row = {"impl": "pytorch-" + impl, "norm": name}
-		ways = set()
-		for (key, work), arrays in zip(passes.items(), (2, 3, 5)):
-			ms, way = pass_ms(work, args.repeats, stream)
-			median = statistics.median(ms)
-			ways.add(way)
-			row |= {key + "_ms": f"{median:.6g}",
-				key + "_sd_ms": f"{statistics.stdev(ms) if ms[1:] else 0:.6g}",
-				key + "_fraction":
-					f"{1e-6 * arrays * x.nbytes / median / args.copy:.6g}"}
-		row["timing"] = "calls" if "calls" in ways else "replay"
-		print(*(f"{key}={value}" for key, value in row.items()), "status=ok",
-			flush=True)
+	for impl, name, *norm in norms:
+		try:
+			times = time_norm(*norm, norms[0][2], x, dy, name == "layernorm",
+				stream, args)
+		except (RuntimeError, ValueError) as error:
+			print(f"pytorch_norms: {impl}: {error}", file=sys.stderr)
+			times = {"status": "refused"}
+		row = {"impl": impl, "norm": name} | times
+		print(*(f"{key}={value}" for key, value in row.items()), flush=True)
 
 
 # read the command line of PyTorch's norms

@@ -4,6 +4,7 @@ import math
 import statistics
 import sys
 import time
+from importlib.util import find_spec
 
 from pytorch_peer import (EPS, F, Clock, attention, command_line, graph_of,
 	queued_ms, set_precision, torch)
@@ -17,12 +18,33 @@ def attention_by(backend, causal=True):
 		return attention
 	if backend == "compiled":
 		return torch.compile(attention)
+	if backend == "fa4":
+		from flash_attn.cute import flash_attn_func
+
+		def rows_first(q, k, v):         # (batch, rows, heads, D)
+			o = flash_attn_func(*(x.transpose(1, 2) for x in (q, k, v)),
+				causal=causal)
+			return (o[0] if isinstance(o, tuple) else o).transpose(1, 2)
+
+		return rows_first
 
 	def attention_of(q, k, v):
 		with kernels_of(backend):
 			return F.scaled_dot_product_attention(q, k, v, is_causal=causal)
 
 	return attention_of
+
+
+def is_there(backend):
+	"""is it a part of PyTorch, or installed beside it?"""
+	try:
+		return backend != "fa4" or bool(find_spec("flash_attn.cute"))
+	except ImportError:                  # flash_attn is not there at all
+		return False
+
+
+def name_of(backend):
+	return backend if backend == "fa4" else "pytorch-" + backend
 
 
 def kernels_of(backend):
@@ -45,8 +67,8 @@ def drawn(args):
 
 def command_time(args):
 	leaves, g = drawn(args)
-	for backend in args.backends.split(","):
-		print(f"variant=pytorch-{backend}", time_attention(attention_by(backend),
+	for backend in filter(is_there, args.backends.split(",")):
+		print(f"variant={name_of(backend)}", time_attention(attention_by(backend),
 			leaves, g, args.runs, True), flush=True)
 
 
@@ -156,16 +178,16 @@ def command_grid(args):
 		q, k, v, g = (torch.randn(shape, device="cuda", dtype=dtype)
 			for _ in range(4))
 		leaves = [x.requires_grad_() for x in (q, k, v)]
-		for backend in args.backends.split(","):
+		for backend in filter(is_there, args.backends.split(",")):
 			try:
 				answer = grid_columns(attention_by(backend, args.causal), leaves,
 					g, args.causal, stream)
 			except torch.OutOfMemoryError:
 				answer = "status=oom"
-			except RuntimeError as error:
+			except (RuntimeError, AssertionError, ValueError) as error:
 				print(f"pytorch_sdpa: {backend}: {error}", file=sys.stderr)
 				answer = "status=refused"
-			print(f"variant=pytorch-{backend}", answer, flush=True)
+			print(f"variant={name_of(backend)}", answer, flush=True)
 
 
 # compute attention in wide precision
@@ -318,9 +340,9 @@ def main():
 		.add_argument("--backend", default="eager")
 	command("time", command_time, batch=1, heads=1, n=1024, d=64, runs=20) \
 		.add_argument("--backends", default="cudnn", metavar="LIST",
-		help="of eager, compiled, cudnn, flash2, efficient; commas between")
+		help="of eager, compiled, cudnn, flash2, efficient, fa4; commas between")
 	grid = command("grid", command_grid, batch=1, heads=1, n=1024, d=64)
-	grid.add_argument("--backends", default="cudnn,flash2", metavar="LIST")
+	grid.add_argument("--backends", default="cudnn,flash2,fa4", metavar="LIST")
 	grid.add_argument("--causal", action="store_true")
 	command("errors", command_errors, heads=4, n=2048)
 	calls = command("calls", command_calls, n=1024, d=64, calls=100, rounds=21)

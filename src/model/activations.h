@@ -9,6 +9,7 @@ typedef struct Activations {
 	Array q, k, v;                   /* (B, T, H, D), q and k rotated */
 	Array qkv;                       /* (B, T, 3, H, D) of the fused path */
 	Array P;                         /* (B, H, T, T) attention probabilities */
+	Array P_cast;                    /* as matmuls read P, if that is a copy */
 	Array L;                         /* (B, H, T) logsumexp, in P's place */
 	/* (N, H D): output of the heads; (N, C): residual stream after attention */
 	Array o, x_mid;

@@ -280,8 +280,9 @@ void model_clear(Model *m)
 	for (int layer = 0; layer < m->shape.layers; layer++) {
 		Activations *s = &m->activations[layer];
 		Array *const all[] = { &s->x, &s->norm1, &s->rho1, &s->mu1, &s->q,
-			&s->k, &s->v, &s->qkv, &s->P, &s->L, &s->o, &s->x_mid, &s->norm2,
-			&s->rho2, &s->mu2, &s->gate, &s->up, &s->h, &s->gate_up };
+			&s->k, &s->v, &s->qkv, &s->P, &s->P_cast, &s->L, &s->o,
+			&s->x_mid, &s->norm2, &s->rho2, &s->mu2, &s->gate, &s->up, &s->h,
+			&s->gate_up };
 		for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 			array_drop(m, all[i]);
 	}

@@ -16,6 +16,19 @@ static void drop_unless_kept(Model *m, bool keep, Array *a)
 		array_drop(m, a);
 }
 
+/* leaves n elements x as matmuls of this kind read them */
+static void save_cast(Model *m, Array *x, size_t n, OpKind reader,
+	const char *what)
+{
+	Type type = m->policy->op[reader].input;
+	Array wide = *x;
+	if (m->ops->reads(m->device, wide.type, type))
+		return;
+	*x = array_new(m->device, n, type, MEM_ACTIVATION, what);
+	m->ops->cast(m->device, *x, wide, n);
+	array_drop(m, &wide);
+}
+
 // compute attention
 static Heads heads_of(const Model *m, Array x)
 {
@@ -36,7 +49,8 @@ static Attention take_attention(Model *m, const Activations *s)
 	return (Attention){ .B = m->B, .H = m->shape.heads, .seqlen_q = T,
 		.seqlen_k = T, .D = D, .group = 1, .scale = 1 / sqrt(D), .causal = true,
 		.q = cast_heads(m, s->q), .k = cast_heads(m, s->k),
-		.v = cast_heads(m, s->v), .o = heads_of(m, s->o), .P = s->P };
+		.v = cast_heads(m, s->v), .o = heads_of(m, s->o), .P = s->P,
+		.P_cast = s->P_cast };
 }
 
 static void release_attention(Model *m, Attention *a, const Activations *s)
@@ -54,6 +68,7 @@ static void rotate(Model *m, Array *x, const char *what)
 		*x = activation(m, B * T * H * D, OP_ROPE, what);
 	m->ops->rope(m->device, *x, from, m->cosine, m->sine, B, T, H, D, 1);
 	release_cast(m, &from, *x);
+	save_cast(m, x, B * T * H * D, OP_SCORES, what);
 }
 
 static void attention_forward(Model *m, int layer, Activations *s, bool keep)
@@ -73,12 +88,16 @@ static void attention_forward(Model *m, int layer, Activations *s, bool keep)
 	s->o = (Array){ NULL, m->policy->op[OP_VALUES].output };
 	Attention a = take_attention(m, s);
 	naive_probabilities(m->device, &a, false);
+	if (!m->ops->reads(m->device, s->P.type, a.q.x.type))
+		a.P_cast = s->P_cast = array_new(m->device, N * H * m->T, a.q.x.type,
+			MEM_ACTIVATION, "attn.softmax, cast");
 	a.o.x = s->o = activation(m, N * A, OP_VALUES, "attn.values");
 	naive_values(m->device, &a);
 	release_attention(m, &a, s);
 	for (int i = 0; i < 3; i++)
 		drop_unless_kept(m, keep, projections[i]);
 	drop_unless_kept(m, keep, &s->P);
+	drop_unless_kept(m, keep, &s->P_cast);
 }
 
 // run one block forward
@@ -98,6 +117,7 @@ static void normalise(Model *m, Array *y, Array *rho, Array *mu, Array x,
 		else
 			m->ops->rmsnorm_forward(m->device, *y, *rho, x, g, N, C, NORM_EPS);
 	}
+	save_cast(m, y, N * C, OP_LINEAR, what);
 }
 
 static Array add_residual(Model *m, Array x, Array branch, size_t n,
@@ -273,6 +293,7 @@ static void attention_backward(Model *m, int layer, Array dnorm, Array dx,
 	heads_backward(m, s, d, dO);
 	array_drop(m, &dO);
 	array_drop(m, &s->P);
+	array_drop(m, &s->P_cast);
 	for (int i = 0; i < 3; i++) {
 		linear_backward(m, dnorm, i > 0, d[i], s->norm1, in_block(m, layer, P_Q
 			+ i), beta, N);

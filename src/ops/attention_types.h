@@ -28,8 +28,9 @@ typedef struct Attention {
 	const int *starts_q, *starts_k;
 	size_t total_q, total_k;
 	/* what a kernel saves: L, (B, H, seqlen_q) or, packed, (H, total_q), of
-	 * TYPE_REAL, the scores' logsumexp, or P, (B, H, seqlen_q, seqlen_k) */
-	Array L, P;
+	 * TYPE_REAL, the scores' logsumexp, or P, (B, H, seqlen_q, seqlen_k), and, if
+	 * P_cast.at is not NULL, P in the type of q */
+	Array L, P, P_cast;
 } Attention;
 
 

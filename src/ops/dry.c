@@ -37,6 +37,10 @@ static void dry_rmsnorm_backward(Device *d, NormBackward b, size_t rows,
 		size_t most = norm_blocks(&plan, ring, dy == 2, rows, chip) * chip
 			/ plan.blocks;
 		blocks = ceil_div(rows, ceil_div(rows, most));
+	} else if (plan.per > 0) {
+		size_t most = norm_blocks(&plan, 0, dy == 2, rows, chip) * chip,
+			turns = ceil_div(rows, plan.rows);
+		blocks = ceil_div(turns, ceil_div(turns, most));
 	}
 	Array partial = array_new(d, blocks * C, FP32, MEM_TEMPORARY,
 		"norm's gain gradient");

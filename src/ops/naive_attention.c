@@ -43,6 +43,12 @@ static Matmul matrix_by_heads(const Attention *a, bool transposed,
 }
 
 // compute P and P V
+/* P as matmuls read it, or what they have to cast */
+static Array saved_P(const Attention *a)
+{
+	return a->P_cast.at ? a->P_cast : a->P;
+}
+
 void naive_probabilities(Device *d, const Attention *a, bool fused)
 {
 	const Ops *ops = ops_for(d);
@@ -61,11 +67,14 @@ void naive_probabilities(Device *d, const Attention *a, bool fused)
 
 void naive_values(Device *d, const Attention *a)
 {
-	Array P = array_as(d, a->P, elements_of_P(a), a->q.x.type);
+	if (a->P_cast.at)
+		ops_for(d)->cast(d, a->P_cast, a->P, elements_of_P(a));
+	Array saved = saved_P(a), P = array_as(d, saved, elements_of_P(a),
+		a->q.x.type);
 	RANGE(d, "values")
 		ops_for(d)->matmul(d, stored(a->o.x), P, a->v.x,
 			matrix_by_heads(a, false, &a->v, &a->o));
-	array_as_end(d, &P, a->P);
+	array_as_end(d, &P, saved);
 }
 
 // propagate through naive attention
@@ -73,10 +82,11 @@ void naive_values(Device *d, const Attention *a)
 static void gradients_of_values(Device *d, const Attention *a,
 	const AttentionGradient *g, Array dP)
 {
-	Array P = array_as(d, a->P, elements_of_P(a), a->q.x.type);
+	Array saved = saved_P(a), P = array_as(d, saved, elements_of_P(a),
+		a->q.x.type);
 	ops_for(d)->matmul(d, stored(g->dv.x), P, g->d_o.x, matrix_by_heads(a, true,
 		&g->d_o, &g->dv));
-	array_as_end(d, &P, a->P);
+	array_as_end(d, &P, saved);
 	ops_for(d)->matmul(d, dP, g->d_o.x, a->v.x, heads_by_heads(a, &g->d_o,
 		&a->v));
 }

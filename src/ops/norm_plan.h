@@ -69,7 +69,7 @@ static inline NormVersion norm_version_for(bool backward, size_t packs, int pack
 {
 	const size_t elements = packs * pack, ring = norm_of_block(pack),
 		held = pack == 1 ? 8192 : 16384;
-	if (packs <= 32 || (!backward && elements <= (pack == 1 ? 256 : 512)))
+	if (elements <= (pack == 1 ? 256u : backward ? 1024 : 512))
 		return NORM_WARP;
 	if (elements <= (backward ? ring : held))
 		return backward ? NORM_AHEAD : NORM_PACKS;
@@ -90,16 +90,18 @@ static inline NormPlan norm_plan(NormVersion version, bool backward, size_t C,
 	NormPlan p = { version, N, 0, 0, 1, 1, 0 };
 	if (version == NORM_TWO_READS || version == NORM_LOOPED) {
 		p.threads = norm_threads(packs, 512);
-	} else if (backward || version == NORM_CLUSTER) {
+	} else if (version == NORM_CLUSTER || (backward && version == NORM_AHEAD)) {
 		norm_share(&p, packs);
-		p.slots = version == NORM_HELD || version == NORM_PACKS ? 2 : 4;
-		if ((p.blocks > 1) != (version == NORM_CLUSTER)
-			|| (version == NORM_WARP && p.threads > 32))
+		p.slots = 4;
+		if ((p.blocks > 1) != (version == NORM_CLUSTER))
 			p.threads = 0;
 	} else if (version != NORM_AHEAD) {
-		norm_hold(&p, packs, version == NORM_WARP ? 32 : 1024,
-			version == NORM_PACKS ? (N == 8 ? 2 : 4) : 1);
-		p.rows = version == NORM_WARP ? 4 : 1;
+		const bool warp = version == NORM_WARP;
+		norm_hold(&p, packs, warp ? 32 : backward ? 512 : 1024,
+			version == NORM_PACKS && !backward ? (N == 8 ? 2 : 4) : 1);
+		p.rows = warp ? 4 : 1;
+		if (backward && !warp && p.per * N > 16)
+			p.threads = 0;
 	}
 	return p;
 }
@@ -113,16 +115,24 @@ static inline int norm_slots(const NormPlan *p, size_t nbytes, size_t room)
 	return fit < (size_t)p->slots ? (int)fit : p->slots;
 }
 
-/* blocks on each of so many multiprocessors: two for a cluster, else rings of
- * 64 KiB together, or of 128 KiB if `narrow`, as two bytes are as much work as
- * four; and four rows or more for each block. ring: bytes of a block's rows */
+/* warps on a multiprocessor whose registers suffice, if a thread of the backward
+ * kernel holds so many elements of a row */
+#define NORM_WARPS(elements) ((elements) > 16 ? 12 : (elements) > 8 ? 20 \
+	: (elements) > 4 ? 24 : 40)
+
+/* blocks on each of so many multiprocessors: two for a cluster; as many as
+ * registers suffice for, where they hold rows; else rings of 64 KiB together, or
+ * of 128 KiB if `narrow`, as two bytes are as much work as four. And four rows or
+ * more for each block, or two for each of its warps. ring: bytes of a block's
+ * rows */
 static inline size_t norm_blocks(const NormPlan *p, size_t ring, bool narrow,
 	size_t rows, size_t multiprocessors)
 {
-	const size_t rings = (size_t)64 << (10 + narrow), four = 4 * multiprocessors
-		/ p->blocks;
-	const size_t most = p->blocks > 1 ? 2 : (rings + ring - 1) / ring,
-		some = (rows + four / 2) / four;
+	const size_t rings = (size_t)64 << (10 + narrow),
+		least = (p->rows > 1 ? 2 * p->rows : 4) * multiprocessors / p->blocks;
+	const size_t most = p->blocks > 1 ? 2 : p->slots > 0
+		? (rings + ring - 1) / ring : NORM_WARPS(p->per * p->pack)
+		/ (p->threads * p->rows / 32), some = (rows + least / 2) / least;
 	const size_t blocks = most < some ? most : some;
 	return blocks > 0 ? blocks : 1;
 }

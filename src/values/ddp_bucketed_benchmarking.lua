@@ -15,5 +15,8 @@ spread_of = function(rows, column) return max(rows[column])
 	- min(rows[column]) end
 exchanged = argmin(h200_bucket("bf16", "optimizer"), "step_ms")
 h200_slow = h200.ddp_bucketed_benchmarking_transports{transport="ring"}
-ctas_row = by(h200.ddp_bucketed_benchmarking_ctas{transport="symmetric"},
-	"wire, ctas, spare_sms")
+ctas_rows = h200.ddp_bucketed_benchmarking_ctas{transport="symmetric"}
+ctas_row = by(ctas_rows, "wire, ctas, spare_sms")
+ctas_from = function(wire, least)
+	return ctas_rows{wire=wire}("ctas >= least", {least=least})
+end

@@ -27,7 +27,7 @@ counted = on("h100").benchmarking_script_split{precision="bf16"}
 -- GiB that the blocks save for the backward pass of four sequences
 saved_GiB = function(size, T, r, w, path)
 	local of_path = path == "eager"
-		and "2*(C + 1)*r + (4*C + H*T)*4 + (2*C + 3*F)*w \z
+		and "2*(C + 1)*r + (6*C + 3*F)*w + H*T*(w < 4 and 4 + w or 4) \z
 		+ (w < 4 and (4*C^2 + 3*C*F)*w/(4*T) or 0)"
 		or "2*(C + 1)*r + (4*C + 2*F)*w + H*r"
 	return shapes[size].L*4*T/2^30*of(of_path, {r=r, w=w, T=T})(shapes[size])

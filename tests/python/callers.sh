@@ -3,11 +3,10 @@ callers() { # callers FUNCTION DEVICE
 	local on= calls=threads
 	caller() { python3 tests/python/callers_torch.py "$@"; }
 	if [ "$2" = cuda ]; then
-		on=' on the GPU' calls='threads streams devices'
-		check 'a captured call' caller "$@" captures
+		on=' on the GPU' calls='captures threads streams devices'
 	fi
-	check "tensors of all kinds$on" caller "$@" layouts empty gradients hooks
-	check "many calls$on" caller "$@" $calls
-	check "autocast$on" caller "$@" autocast
-	check "compiled programs$on" caller "$@" compiles operator
+	check "tensors of all kinds, many calls$on" caller "$@" layouts empty \
+		gradients hooks $calls
+	check "autocast and compiled programs$on" caller "$@" autocast compiles \
+		operator
 }

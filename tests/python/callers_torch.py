@@ -9,6 +9,7 @@ import torch
 from torch.nn import functional as F
 
 import libsystems
+from gradients import gradients
 from libsystems import operators
 from raises import raises
 
@@ -71,7 +72,7 @@ def both_passes(function, leaves, arguments):
 	"""the result and all gradients, for a gradient that is always the same"""
 	y = function(*arguments(leaves))
 	dy = torch.sin(torch.arange(y.numel(), device=y.device)).view(y.shape)
-	return [y, *torch.autograd.grad(y, leaves, dy.to(y.dtype))]
+	return [y, *gradients(y, leaves, dy.to(y.dtype))]
 
 # cases: tensors of all layouts, and of no elements
 VIEWS = {
@@ -161,7 +162,8 @@ def same_as_cast(kind, device, given, dtype):
 	"""autocast to dtype: the same as inputs of the type that is computed in"""
 	leaves, arguments = kind.inputs(device, given)
 	used = kind.autocast_type(dtype)
-	for function in (kind.ours, compiled(kind.ours, device)):
+	for function in (kind.ours, torch.compile(kind.ours, fullgraph=True,
+			backend="aot_eager")):
 		with torch.autocast(device, dtype=dtype):
 			got = both_passes(function, leaves, arguments)
 		cast = [x.detach().to(used).requires_grad_() for x in leaves]

@@ -98,26 +98,25 @@ def exports():
 def graphs():
 	if not torch.cuda.is_available():
 		return
-	block = Block().cuda()
-	def inputs(n):
-		return [torch.randn(2, 130, 32, device="cuda", requires_grad=True)
-			for _ in range(n)]
-	def passes(f, x):
-		return [f(x), *torch.autograd.grad(torch.sin(f(x)).sum(),
+	def inputs():
+		return torch.randn(2, 130, 32, device="cuda", requires_grad=True)
+	def passes(block, x):
+		y = block(x)
+		return [y.detach(), *torch.autograd.grad(torch.sin(y).sum(),
 			[x, *block.parameters()])]
-	xs = inputs(4)
-	want = [passes(block, x) for x in xs]
-	graphed = torch.cuda.make_graphed_callables(block, tuple(inputs(1)))
-	twin = Block().cuda()
+	block, twin = Block().cuda(), Block().cuda()
 	twin.load_state_dict(block.state_dict())
+	xs = [inputs() for _ in range(4)]
+	want = [passes(block, x) for x in xs]
+	graphed = torch.cuda.make_graphed_callables(block, (inputs(),))
 	compiled = torch.compile(twin, mode="reduce-overhead")
 	other = torch.cuda.Stream()
 	for x, exact in zip(xs, want):
 		with torch.cuda.stream(other):
-			passes(Block().cuda(), inputs(1)[0])
-		for a, b in zip(passes(graphed, x), exact):
-			close(a, b)
-		close(compiled(x), exact[0])
+			passes(Block().cuda(), inputs())
+		for captured in graphed, compiled:
+			for a, b in zip(passes(captured, x), exact):
+				close(a, b)
 
 # transform functions with torch.func
 def transforms():

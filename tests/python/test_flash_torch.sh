@@ -9,82 +9,91 @@ print('once')
 ctypes.CDLL('$site/libsystems/libsystems.so')")
 	[ "$said" = once ]
 }
-agrees() { # agrees DEVICE TYPE BOUND
+agrees() { # agrees DEVICE TYPE BOUND [TYPE BOUND]...
 	python3 - "$@" <<'END'
 import sys
 import torch
+from gradients import gradients
 from libsystems import flash_attention
-device, dtype = sys.argv[1], getattr(torch, sys.argv[2])
-bound = float(sys.argv[3])
-torch.manual_seed(1)
-for n, m, causal in ((128, 128, True), (65, 65, True), (1, 1, False),
-		(191, 77, False), (64, 1000, False), (300, 300, True)):
-	leaves = [torch.randn(3, size, 2, 64, device=device, dtype=dtype,
-		requires_grad=True) for size in (n, m, m)]
-	def run(attend, leaves):
-		Q, K, V = (x.transpose(1, 2) for x in leaves)
-		O = attend(Q, K, V)
-		g = torch.sin(torch.arange(O.numel(), device=device).float()).to(
-			O.dtype).view(3, n, 2, 64).transpose(1, 2)
-		return [O] + list(torch.autograd.grad(O, leaves, g))
-	exact = [x.detach().double().requires_grad_() for x in leaves]
-	ours = run(lambda q, k, v: flash_attention(q, k, v, causal), leaves)
-	want = run(lambda q, k, v: torch.nn.functional.scaled_dot_product_attention(
-		q, k, v, is_causal=causal), exact)
-	for a, b in zip(ours, want):
-		size = max(b.norm(), want[0].norm() / 4)       # b may be 0
-		error = (a.double() - b).norm() / size
-		assert error < bound, (n, m, causal, error.item())
-x = torch.randn(2, 3, 2, 65, 64, device=device, dtype=dtype)
-each = [flash_attention(*[x[i, j, h]] * 3, True) for j in range(3)
-	for i in range(2) for h in range(2)]               # (65, 64)
-x = x.transpose(0, 1)                                  # its sizes do not merge
-assert torch.equal(flash_attention(x, x, x, True).flatten(0, -3),
-	torch.stack(each)), "five dimensions"
+device = sys.argv[1]
+def compare(dtype, bound):
+	torch.manual_seed(1)
+	for n, m, causal in ((128, 128, True), (65, 65, True), (1, 1, False),
+			(191, 77, False), (64, 1000, False), (300, 300, True)):
+		leaves = [torch.randn(3, size, 2, 64, device=device, dtype=dtype,
+			requires_grad=True) for size in (n, m, m)]
+		def run(attend, leaves):
+			Q, K, V = (x.transpose(1, 2) for x in leaves)
+			O = attend(Q, K, V)
+			g = torch.sin(torch.arange(O.numel(), device=device).float()).to(
+				O.dtype).view(3, n, 2, 64).transpose(1, 2)
+			return [O, *gradients(O, leaves, g)]
+		exact = [x.detach().double().requires_grad_() for x in leaves]
+		ours = run(lambda q, k, v: flash_attention(q, k, v, causal), leaves)
+		want = run(lambda q, k, v:
+			torch.nn.functional.scaled_dot_product_attention(q, k, v,
+			is_causal=causal), exact)
+		for a, b in zip(ours, want):
+			size = max(b.norm(), want[0].norm() / 4)       # b may be 0
+			error = (a.double() - b).norm() / size
+			assert error < bound, (dtype, n, m, causal, error.item())
+	x = torch.randn(2, 3, 2, 65, 64, device=device, dtype=dtype)
+	each = [flash_attention(*[x[i, j, h]] * 3, True) for j in range(3)
+		for i in range(2) for h in range(2)]               # (65, 64)
+	x = x.transpose(0, 1)                              # its sizes do not merge
+	assert torch.equal(flash_attention(x, x, x, True).flatten(0, -3),
+		torch.stack(each)), "five dimensions"
+for name, bound in zip(sys.argv[2::2], sys.argv[3::2]):
+	compare(getattr(torch, name), float(bound))
 END
 }
-shares() { # shares DEVICE TYPE BOUND
+shares() { # shares DEVICE TYPE BOUND [TYPE BOUND]...
 	python3 - "$@" <<'END'
 import sys
 import torch
+from gradients import gradients
 from libsystems import flash_attention
-device, dtype = sys.argv[1], getattr(torch, sys.argv[2])
-bound = float(sys.argv[3])
-torch.manual_seed(4)
+device = sys.argv[1]
 torch.use_deterministic_algorithms(True)
-def made(*shape):
-	return torch.randn(shape, device=device, dtype=dtype, requires_grad=True)
-for heads, shared, n, m, causal, end in ((8, 2, 65, 65, True, False),
-		(6, 1, 33, 120, True, True), (4, 4, 20, 177, True, True),
-		(6, 3, 100, 40, False, False), (4, 2, 1, 64, True, True)):
-	leaves = made(2, heads, n, 64), made(2, shared, m, 64), made(2, shared, m, 64)
-	g = torch.randn_like(leaves[0])
-	def run(attend, leaves, g):
-		o = attend(*leaves)
-		return [o, *torch.autograd.grad(o, leaves, g)]
-	def ours():
-		return run(lambda q, k, v: flash_attention(q, k, v, causal,
-			bottom_right=end), leaves, g)
-	seen = torch.ones(n, m, dtype=torch.bool, device=device).tril(
-		m - n if end else 0) if causal else None
-	exact = [x.detach().double().requires_grad_() for x in leaves]
-	got, want = ours(), run(lambda q, k, v:
-		torch.nn.functional.scaled_dot_product_attention(q, k, v,
-		attn_mask=seen, enable_gqa=True), exact, g.double())
-	for a, b, again in zip(got, want, ours()):
-		error = (a.double() - b).norm() / max(b.norm(), want[0].norm() / 4)
-		assert error < bound, (heads, shared, n, m, error.item())
-		assert torch.equal(a, again)
-q, k = made(1, 2, 100, 64), made(1, 1, 33, 64)
-o = flash_attention(q, k, k, causal=True, bottom_right=True)
-assert not o[:, :, :67].any() and o[:, :, 67:].any()
-assert not torch.autograd.grad(o.sum(), q)[0][:, :, :67].any()
+def compare(dtype, bound):
+	torch.manual_seed(4)
+	def made(*shape):
+		return torch.randn(shape, device=device, dtype=dtype, requires_grad=True)
+	for heads, shared, n, m, causal, end in ((8, 2, 65, 65, True, False),
+			(6, 1, 33, 120, True, True), (4, 4, 20, 177, True, True),
+			(6, 3, 100, 40, False, False), (4, 2, 1, 64, True, True)):
+		leaves = [made(2, heads, n, 64), *(made(2, shared, m, 64)
+			for _ in range(2))]
+		g = torch.randn_like(leaves[0])
+		def run(attend, leaves, g):
+			o = attend(*leaves)
+			return [o, *gradients(o, leaves, g)]
+		def ours():
+			return run(lambda q, k, v: flash_attention(q, k, v, causal,
+				bottom_right=end), leaves, g)
+		seen = torch.ones(n, m, dtype=torch.bool, device=device).tril(
+			m - n if end else 0) if causal else None
+		exact = [x.detach().double().requires_grad_() for x in leaves]
+		got, want = ours(), run(lambda q, k, v:
+			torch.nn.functional.scaled_dot_product_attention(q, k, v,
+			attn_mask=seen, enable_gqa=True), exact, g.double())
+		for a, b, again in zip(got, want, ours()):
+			error = (a.double() - b).norm() / max(b.norm(), want[0].norm() / 4)
+			assert error < bound, (dtype, heads, shared, n, m, error.item())
+			assert torch.equal(a, again)
+	q, k = made(1, 2, 100, 64), made(1, 1, 33, 64)
+	o = flash_attention(q, k, k, causal=True, bottom_right=True)
+	assert not o[:, :, :67].any() and o[:, :, 67:].any()
+	assert not gradients(o.sum(), [q])[0][:, :, :67].any()
+for name, bound in zip(sys.argv[2::2], sys.argv[3::2]):
+	compare(getattr(torch, name), float(bound))
 END
 }
 packs() { # packs DEVICE TYPE BOUND
 	python3 - "$@" <<'END'
 import sys
 import torch
+from gradients import gradients
 from libsystems import flash_attention, flash_attention_varlen, operators
 device, dtype = sys.argv[1], getattr(torch, sys.argv[2])
 bound = float(sys.argv[3])
@@ -98,7 +107,7 @@ starts = [torch.tensor(x, dtype=torch.int32, device=device)
 	for x in (ends_q, ends_k)]
 g = torch.randn_like(q)
 def grads(o):
-	return torch.autograd.grad(o, (q, k, v), g)
+	return gradients(o, (q, k, v), g)
 for causal, end in ((False, False), (True, False), (True, True)):
 	o = flash_attention_varlen(q, k, v, *starts, 128, 101, causal,
 		bottom_right=end)
@@ -150,18 +159,16 @@ assert torch.equal(flash_attention(x, x, x, True)[:, :1], first)
 END
 }
 check 'a program that loads the library goes on' loads_once
-check 'fp64 on the CPU' agrees cpu float64 1e-13
-check 'fp32 on the CPU' agrees cpu float32 2e-6
-check 'bf16 on the CPU' agrees cpu bfloat16 1e-2
+check 'fp64, fp32 and bf16 on the CPU' agrees cpu float64 1e-13 float32 2e-6 \
+	bfloat16 1e-2
 check 'shared heads, aligned masks' shares cpu float64 1e-13
 check 'packed sequences' packs cpu float64 1e-13
 callers attention cpu
 if on_gpu; then
-	check 'fp32 on the GPU' agrees cuda float32 4e-6
-	check 'bf16 on the GPU' agrees cuda bfloat16 1e-2
-	check 'fp16 on the GPU' agrees cuda float16 2e-3
-	check 'shared heads in fp32 on the GPU' shares cuda float32 4e-6
-	check 'shared heads in bf16 on the GPU' shares cuda bfloat16 1e-2
+	check 'fp32, bf16 and fp16 on the GPU' agrees cuda float32 4e-6 \
+		bfloat16 1e-2 float16 2e-3
+	check 'shared heads in fp32 and bf16 on the GPU' shares cuda float32 4e-6 \
+		bfloat16 1e-2
 	check 'packed sequences in bf16 on the GPU' packs cuda bfloat16 1e-2
 	check 'no memory for scratch' runs_out
 	callers attention cuda

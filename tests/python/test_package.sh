@@ -18,7 +18,6 @@ END
 }
 ready 2>/dev/null || exit 77
 unset PYTHONPATH
-export OMP_NUM_THREADS=1                # inputs are small
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 builds() {
@@ -57,6 +56,17 @@ module() {
 says() { # says TEXT: and is everything all right?
 	module >"$folder/said" && grep -qF "$1" "$folder/said"
 }
+ends() { # is the exit status 0, each time?
+	local pids=() bad=0
+	for _ in {1..16}; do
+		module >/dev/null &
+		pids+=($!)
+	done
+	for pid in "${pids[@]}"; do
+		wait "$pid" || bad=1
+	done
+	[ $bad = 0 ]
+}
 usage() {
 	local status=0
 	module --what 2>"$folder/said" || status=$?
@@ -92,6 +102,9 @@ check 'a wheel is built' builds
 check 'it holds libraries, operators, headers and hints' holds
 check 'it is installed' installs
 check 'it checks itself' says 'check      float32 on cpu'
+if on_gpu; then
+	check 'on a GPU it ends without a fault, each time' ends
+fi
 check 'it names its version' says "libsystems $(version)"
 check 'it refuses other options' usage
 check 'gradients agree with differences in fp64' package gradients

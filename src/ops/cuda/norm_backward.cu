@@ -1,135 +1,5 @@
 /* norm_backward.cu: RMSNorm's gradients, and sums over rows */
-#include "ops/cuda/norm_ring.cuh"
-
-// list the arrays of a norm's gradient
-/* dsum += rho (v - xhat mean(v xhat)), v = g dy, xhat = rho sum; fresh: = ;
- * copy = dsum and y = g xhat in T; partial: sums of dy xhat over rows
- * rows of C elements; sum: x_row from each to the next, dy: dy_row, dsum:
- * dx_row; copy, y dense, may be NULL; y may be dy; g: (C), rho: (rows) fp32;
- * rho NULL: it is found again, with eps */
-template <class X, class T> struct NormGradient {
-	X *dsum;
-	T *copy, *y;
-	float *partial;
-	const T *dy;
-	const X *sum;
-	Gains<T> g;
-	const float *rho;
-	size_t rows, C, x_row, dy_row, dx_row;
-	float eps;
-	size_t slot_nbytes;                 /* of the ring */
-	int slots;
-	bool fresh, bulk;
-};
-
-// propagate gradients through rows of a ring
-/* a slot: x (PER, threads, N), then what dsum holds unless fresh, then dy */
-template <class X, class T, int N, int PER> struct BackwardWalk {
-	const NormGradient<X, T> &a;
-	const RowPart &mine;
-	const size_t part;                  /* bytes of x in a slot */
-	float rho_now = 0, rho_next = 0;
-	float dg[PER][N] = {}, g[PER][N] = {};
-
-	__device__ __forceinline__ BackwardWalk(const NormGradient<X, T> &a,
-		const RowPart &mine)
-		: a(a), mine(mine), part(sizeof(X) * PER * N * blockDim.x)
-	{
-		each_pack<N, PER>(mine.n, [&](int k, size_t p) {
-			a.g.read(g[k], mine.begin + p);
-		});
-	}
-
-	// fetch a row to a slot
-	__device__ __forceinline__ size_t dy_at() const
-	{
-		return a.fresh ? part : 2 * part;
-	}
-
-	__device__ __forceinline__ void fetch(const RowRing<N, PER> &ring, int s,
-		size_t row) const
-	{
-		const size_t n = mine.n, begin = mine.begin;
-		ring.copy(s, 0, a.sum + row * a.x_row + begin, n);
-		ring.copy(s, dy_at(), a.dy + row * a.dy_row + begin, n);
-		if (!a.fresh)
-			ring.copy(s, part, a.dsum + row * a.dx_row + begin, n);
-		ring.copied(s, n * (sizeof(X) * (a.fresh ? 1 : 2) + sizeof(T)));
-	}
-	// find the sums of a row
-	/* the row's v x and, if rho is to be found, x x */
-	__device__ __forceinline__ float2 reduce(const unsigned char *slot,
-		size_t row)
-	{
-		float dot = 0, squares = 0;
-		if (a.rho)
-			rho_next = a.rho[row];
-		const Packs<X, N, PER> xs((const X *)slot, mine.n);
-		const Packs<T, N, PER> dys((const T *)(slot + dy_at()), mine.n);
-		#pragma unroll
-		for (int k = 0; k < PER; k++) {
-			float x[N], dy[N];
-			xs.widen_to(x, k);
-			dys.widen_to(dy, k);
-			#pragma unroll
-			for (int i = 0; i < N; i++) {
-				dot += g[k][i] * dy[i] * x[i];
-				squares += x[i] * x[i];
-			}
-		}
-		return make_float2(dot, squares);
-	}
-
-	__device__ __forceinline__ void advance() { rho_now = rho_next; }
-	// write the gradients of a row
-	/* writes the row's gradients, and adds to the gain's */
-	__device__ __forceinline__ void finish(const unsigned char *slot, size_t row,
-		float2 sums)
-	{
-		const float each = 1.0f / a.C;
-		const float rho = a.rho ? rho_now : rsqrtf(sums.y * each + a.eps);
-		const float along = sums.x * rho * each;
-		const Packs<X, N, PER> xs((const X *)slot, mine.n);
-		const Packs<T, N, PER> dys((const T *)(slot + dy_at()), mine.n);
-		each_pack<N, PER>(mine.n, [&](int k, size_t p) {
-			float x[N], dy[N], dx[N] = {};
-			xs.widen_to(x, k);
-			dys.widen_to(dy, k);
-			if (!a.fresh)
-				load(dx, (const X *)(slot + part) + p);
-			#pragma unroll
-			for (int i = 0; i < N; i++) {
-				const float xhat = x[i] * rho;
-				dx[i] += rho * (g[k][i] * dy[i] - xhat * along);
-				dg[k][i] += dy[i] * xhat;
-				x[i] = xhat * g[k][i];
-			}
-			const size_t j = mine.begin + p;
-			store_whole(a.dsum + row * a.dx_row + j, dx);
-			if (a.copy)
-				store_whole(a.copy + row * a.C + j, dx);
-			if (a.y)
-				store_whole(a.y + row * a.C + j, x);
-		});
-	}
-};
-
-/* bytes a row: C (3 sizeof X or, fresh, 2 sizeof X, + sizeof T), C sizeof T more
- * for each of copy and y; 10 C FLOPs, C fewer if fresh, C more for y and 2 C more
- * if rho is found; partial: (clusters, C)
- * grid: what the chip holds; block: whole warps, PER N threads of a cluster >= C;
- * shared memory: walk_nbytes of a.slots slots */
-template <class X, class T, int N, int PER>
-__global__ __launch_bounds__(512) void norm_backward(NormGradient<X, T> a)
-{
-	const RowPart mine(a.C, (size_t)PER * N * blockDim.x);
-	BackwardWalk<X, T, N, PER> walk(a, mine);
-	walk_rows<N, PER>(walk, mine, a.rows, a.slot_nbytes, a.slots, a.bulk,
-		a.rho == NULL);
-	each_pack<N, PER>(mine.n, [&](int k, size_t p) {
-		store_whole(a.partial + mine.first * a.C + mine.begin + p, walk.dg[k]);
-	});
-}
+#include "ops/cuda/norm_gradient.cuh"
 
 // sum the rows of partial results
 enum { SLAB = 2048 };                   /* rows that a block sums */
@@ -315,7 +185,7 @@ extern "C" size_t cuda_rmsnorm_scratch(Device *d, const NormBackward *b,
 		size_t partial = (rows + STRETCH - 1) / STRETCH;
 		if (plan.per > 0 && plan.threads)
 			partial = (size_t)cuda_multiprocessors(d) * THREADS
-				/ (plan.threads * plan.blocks);
+				/ (plan.threads * plan.rows * plan.blocks);
 		if (plan.threads && partial > most)
 			most = partial;
 	}
@@ -338,6 +208,26 @@ static void launch_walking(Device *d, const NormPlan &plan, WalkLaunch w,
 		"norm's gain gradient");
 	launch_walk(d, plan, kernel, w, a);
 	cuda_sum_rows(d, dg, beta, a.partial, w.clusters, a.C);
+	device_free(d, a.partial);
+}
+
+// launch the kernel whose rows registers hold
+/* queues norm_backward_held, then the sum of its blocks' rows */
+template <class X, class T, int N, int PER, int THREADS>
+static void launch_held(Device *d, const NormPlan &plan, NormGradient<X, T> a,
+	Array dg, double beta)
+{
+	const auto kernel = norm_backward_held<X, T, N, PER, THREADS>;
+	const size_t shared = plan.rows > 1 ? plan.rows * a.C * sizeof(float) : 0,
+		worth = norm_blocks(&plan, 0, false, a.rows, cuda_multiprocessors(d));
+	const unsigned blocks = resident_for(d, blocks_for(a.rows, plan.rows),
+		kernel, plan.threads * plan.rows, shared, worth);
+	a.partial = (float *)cuda_scratch(d, blocks * a.C * sizeof(float),
+		"norm's gain gradient");
+	kernel<<<blocks, dim3(plan.threads, plan.rows), shared,
+		cuda_stream(d)>>>(a);
+	LAUNCHED();
+	cuda_sum_rows(d, dg, beta, a.partial, blocks, a.C);
 	device_free(d, a.partial);
 }
 
@@ -374,13 +264,27 @@ template <class X, class T, int N>
 static void launch(Device *d, const NormPlan &plan, const NormBackward &b,
 	NormGradient<X, T> a)
 {
+	constexpr int SOME = N == 8 ? 2 : 4;
 	const auto walking = [&](auto per) {
 		a.slot_nbytes = slot_of(plan, b);
 		launch_walking<X, T, N, decltype(per)::value>(d, plan,
 			walk_of(d, plan, a.slot_nbytes), a, b.dg, b.beta);
 	};
+	const auto held = [&](auto per) {
+		constexpr int PER = decltype(per)::value;
+		if (plan.rows > 1)
+			launch_held<X, T, N, PER, 128>(d, plan, a, b.dg, b.beta);
+		else if constexpr (PER * N <= 16)
+			launch_held<X, T, N, PER, 512>(d, plan, a, b.dg, b.beta);
+	};
 	if (plan.per == 0)
 		launch_twice<X, T, N>(d, plan, a, b.dg, b.beta);
+	else if (plan.slots == 0 && plan.per == 1)
+		held(Constant<1>());
+	else if (plan.slots == 0 && plan.per == SOME)
+		held(Constant<SOME>());
+	else if (plan.slots == 0)
+		held(Constant<2 * SOME>());
 	else if (N > 1 && plan.per == 1)
 		walking(Constant<N == 1 ? 4 : 1>());
 	else if (N > 1 && plan.per == 2)
@@ -409,7 +313,7 @@ extern "C" void cuda_fused_rmsnorm_backward(Device *d, NormBackward b,
 			&& packs(b.y, N);
 		const NormPlan plan = plan_backward(d, b, C, wide ? N : 1);
 		assert(plan.threads && "a version that takes rows of this width");
-		const bool bulk = plan.version != NORM_WARP && plan.pack > 1
+		const bool bulk = plan.slots > 0 && plan.pack > 1
 			&& has_clusters(d)
 			&& moves_in_bulk(b.sum, C, x_row) && moves_in_bulk(b.dy, C, dy_row)
 			&& (b.fresh || moves_in_bulk(b.dsum, C, dx_row));

@@ -14,10 +14,10 @@ static void names_are_short(void **state)
 		{ "_Z7map_anyILi4EZ8cuda_sgdEUlfffE_J5Array12DeviceScalarS1_EEvS1_mPKiT0_"
 			"DpT1_",
 			"sgd: map #1 of Array, DeviceScalar, Array" },
-		{ "_Z10map_kernelIN6opcode8MULTIPLYELi4EEv15KernelOperationIXsrT_8"
-			"operandsEE", "map_kernel<MULTIPLY, 4>" },
-		{ "_Z16fold_rows_kernelI3SumLi1EEv15KernelOperationILi3EE6Opcodem",
-			"fold_rows_kernel<Sum, 1>" },
+		{ "_Z10map_kernelIN6opcode8MULTIPLYELi4ELi2EjEv15KernelOperationIXsrT_8"
+			"operandsET2_E", "map_kernel<MULTIPLY, 4, 2, unsigned int>" },
+		{ "_Z16fold_rows_kernelI3SumLi4ELi1EjEv15KernelOperationILi3ET2_E6Opcode"
+			"S2_", "fold_rows_kernel<Sum, 4, 1, unsigned int>" },
 		{ "_ZN8cublasLt19splitKreduce_kernelILi32ELi16EiEEvPf",
 			"cublasLt::splitKreduce_kernel<32, 16, int>" },
 		{ "_ZN12_GLOBAL__N_13runIfEEvPT_", "run<float>" },
