@@ -24,6 +24,7 @@ void *grow_ring(void *items, size_t *capacity, size_t first, size_t end,
 	*capacity = more;
 	return to;
 }
+
 uint64_t hash_bytes(uint64_t hash, const void *at, size_t n)
 {
 	const unsigned char *p = at;

@@ -67,6 +67,7 @@ static inline struct Comm *harness_comm(Row *row, Device *device,
 {
 	return harness_comm_over(harness_link(row), device, settings);
 }
+
 bool    harness_on_gpu(void);
 /* --force: files that are there may be replaced, whatever they hold */
 bool    harness_forced(void);

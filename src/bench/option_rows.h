@@ -8,7 +8,9 @@
 
 // name the options of a model's shape
 #define SIZE_OPTION(TO) SIZE_OPTION_FOR(TO, "model")
-#define SIZE_OPTION_FOR(TO, HELP) { "size", OPT_CHOICE, TO, SIZES, HELP }
+#define SIZE_OPTION_FOR(TO, HELP) SIZE_OPTION_AS(TO, OPT_CHOICE, SIZES, HELP)
+#define SIZE_OPTION_AS(TO, KIND, CHOICES, HELP) \
+	{ "size", KIND, TO, CHOICES, HELP }
 #define D_MODEL_OPTION(TO, RANGE, HELP) { "d-model", OPT_INT, TO, RANGE, HELP }
 #define D_FF_OPTION(TO, RANGE, HELP) { "d-ff", OPT_INT, TO, RANGE, HELP }
 #define LAYERS_OPTION(TO, RANGE, HELP) { "layers", OPT_INT, TO, RANGE, HELP }
@@ -32,7 +34,11 @@
 #define PRECISION_OPTION(TO) PRECISION_OPTION_FOR(TO, "number formats")
 #define PRECISION_OPTION_FOR(TO, HELP) PRECISION_OPTION_OF(TO, PRECISIONS, HELP)
 #define PRECISION_OPTION_OF(TO, CHOICES, HELP) \
-	{ "precision", OPT_CHOICE, TO, CHOICES, HELP }
+	PRECISION_OPTION_AS(TO, OPT_CHOICE, CHOICES, HELP)
+#define PRECISION_OPTION_AS(TO, KIND, CHOICES, HELP) \
+	{ "precision", KIND, TO, CHOICES, HELP }
+#define IMPL_OPTION_AS(TO, KIND, CHOICES, HELP) \
+	{ "impl", KIND, TO, CHOICES, HELP }
 #define FUSION_OPTION(TO) FUSION_OPTION_OF(TO, FUSIONS, "path")
 #define FUSION_OR_JIT_OPTION(TO) FUSION_OPTION_OF(TO, FUSIONS_AND_JIT, \
 	"eager: one operation after another; fused by hand, or at run time")
@@ -67,7 +73,9 @@
 #define RANKS_OPTION(TO) RANKS_OPTION_IN(TO, "1..65536", "processes of a job")
 #define RANKS_OPTION_IN(TO, RANGE, HELP) { "ranks", OPT_INT, TO, RANGE, HELP }
 #define TRANSPORT_OPTION(TO) \
-	{ "transport", OPT_CHOICE, TO, TRANSPORTS, "what carries collectives" }
+	TRANSPORT_OPTION_AS(TO, OPT_CHOICE, TRANSPORTS, "what carries collectives")
+#define TRANSPORT_OPTION_AS(TO, KIND, CHOICES, HELP) \
+	{ "transport", KIND, TO, CHOICES, HELP }
 #define WIRE_OPTION(TO, HELP) { "wire", OPT_CHOICE, TO, COMMON_TYPES, HELP }
 #define SUMS_OPTION(TO) { "sums", OPT_CHOICE, TO, SUMS, "who sums gradients" }
 #define BUCKET_OPTION(TO, HELP) { "bucket-mb", OPT_REAL, TO, "MB", HELP }

@@ -3,6 +3,7 @@
 #define BENCH_PEER_H
 
 #include "base/choices.h"
+#include "bench/option_rows.h"
 #include "bench/row.h"
 
 /* runs the script with these arguments for limit_s seconds at most; a line of
@@ -21,9 +22,10 @@ enum { CHOICE_IDS(SIDES_OF) };
 /* which rows of training steps are wanted; NULL: all */
 typedef struct PeerFilter { const char *impl, *size, *precision; } PeerFilter;
 #define PEER_OPTIONS(only, IMPLS)                                             \
-	{ "impl", OPT_TEXT, &(only).impl, "NAME", "one implementation: " IMPLS }, \
-	{ "size", OPT_TEXT, &(only).size, "NAME", "one size" },               \
-	{ "precision", OPT_TEXT, &(only).precision, "NAME", "fp32 or bf16" }
+	IMPL_OPTION_AS(&(only).impl, OPT_TEXT, "NAME",                        \
+		"one implementation: " IMPLS),                                \
+	SIZE_OPTION_AS(&(only).size, OPT_TEXT, "NAME", "one size"),           \
+	PRECISION_OPTION_AS(&(only).precision, OPT_TEXT, "NAME", "fp32 or bf16")
 bool peer_wanted(const PeerFilter *only, const char *impl, const char *size,
 	const char *precision);
 

@@ -25,6 +25,17 @@ Shape studied_shape(int size, long context)
 	return s;
 }
 
+long scaled_context(long context)
+{
+	return harness_on_gpu() ? context : context / SCALE;
+}
+
+long studied_context(int which)
+{
+	static const long contexts[NCONTEXTS] = { 128, 256, 512, 1024 };
+	return scaled_context(contexts[which]);
+}
+
 // make what a configuration trains
 Training training_of(const ModelConfig *c, size_t B, bool with_adamw)
 {

@@ -37,6 +37,10 @@ int      studied_sizes(void);
 Shape    scaled_down(Shape s);
 /* one of SIZES, on a CPU scaled down; the context is as given */
 Shape    studied_shape(int size, long context);
+/* the assignment's contexts, the shortest first; on a CPU scaled down */
+enum { NCONTEXTS = 4 };
+long     studied_context(int which);
+long     scaled_context(long context);
 
 /* sets phase_ms, the median, and phase_sd_ms */
 void     row_set_time(Row *row, const char *phase, Stats ms);

@@ -18,8 +18,8 @@ typedef struct CollectiveWish {
 } CollectiveWish;
 extern CollectiveWish collective_wish;
 #define COLLECTIVE_OPTIONS                                                     \
-	{ "transport", OPT_TEXT, &collective_wish.transport, "NAME",               \
-		"this one only: of " TRANSPORTS ", or a peer" },                       \
+	TRANSPORT_OPTION_AS(&collective_wish.transport, OPT_TEXT, "NAME",          \
+		"this one only: of " TRANSPORTS ", or a peer"),                        \
 	{ "dtype", OPT_CHOICE, &collective_wish.dtype, COMMON_TYPES,               \
 		"this format only" },                                                  \
 	RANKS_OPTION_IN(&collective_wish.ranks, "1..64", "so many ranks only"),    \

@@ -27,8 +27,7 @@ bool ddp_settle(DdpConfig *c, const DdpGiven *g)
 		|| (g->precision >= 0 && c->model.precision != g->precision)
 		|| (g->wire >= 0 && c->wire != g->wire))
 		return false;
-	c->model.context = g->context ? g->context : harness_on_gpu() ? 512
-		: 512 / SCALE;
+	c->model.context = g->context ? g->context : scaled_context(512);
 	c->model.fusion = g->fusion;
 	c->batch = g->batch;
 	c->ranks = g->ranks;

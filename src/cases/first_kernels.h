@@ -16,12 +16,12 @@ extern "C" {
 #define SUM_VERSIONS CHOICES(SUM_VERSIONS_OF)
 typedef enum { CHOICE_IDS(SUM_VERSIONS_OF) NSUMS } SumVersion;
 /* sums (rows) of the rows of x (rows, C), fp32; C is a multiple of 4 */
-typedef struct RowSums {
+typedef struct SumCase {
 	float *sums;
 	const float *x;
 	size_t rows, C;
-} RowSums;
-void cuda_sum_rows_by(Device *d, SumVersion version, const RowSums *s);
+} SumCase;
+void cuda_sum_rows_by(Device *d, SumVersion version, const SumCase *s);
 
 // declare the levels of memory
 /* where loads find their data; LEVEL_SHARED is a memory of GPUs alone */

@@ -61,7 +61,7 @@ QUEUES(fused_adamw, fused_adamw(d, a[0], a[1], one_gradient(a[2]), a[3], a[4],
 	s->parameters, a[5].at, NULL))
 
 // list the operations and their arguments
-const KernelOperation kernel_operations[] = {
+const TimedOperation kernel_operations[] = {
 	{ "cast down", "eager", cast, LOW_ONLY, {
 		{ INNER, LOW, WRITE }, { INNER, FULL, READ } } },
 	{ "cast up", "eager", cast, LOW_ONLY, {
@@ -204,7 +204,7 @@ static void set_argument(Device *d, Array a, KernelArgument as,
 
 // allocate and free a set
 void kernel_set_new(Device *d, Array *set, const Array *from,
-	const KernelOperation *op, const KernelSizes *s, Type low)
+	const TimedOperation *op, const KernelSizes *s, Type low)
 {
 	for (int i = 0; op->arguments[i].extent; i++) {
 		KernelArgument as = op->arguments[i];

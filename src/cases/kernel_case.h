@@ -40,14 +40,14 @@ typedef struct KernelSizes {
 
 typedef enum { ANY, FP32_ONLY, LOW_ONLY } SupportedTypes;
 
-typedef struct KernelOperation {
+typedef struct TimedOperation {
 	const char *name, *path;             /* "rmsnorm forward", "fused" */
 	void (*queue)(Device *d, const Array *a, const KernelSizes *s);
 	SupportedTypes when;
 	KernelArgument arguments[NARGUMENTS];
-} KernelOperation;
+} TimedOperation;
 
-extern const KernelOperation kernel_operations[];   /* name NULL ends the list */
+extern const TimedOperation kernel_operations[];   /* name NULL ends the list */
 
 /* sizes of a batch of random tokens, which all sets made afterwards share */
 KernelSizes  kernel_sizes(const Shape *shape, size_t batch, size_t context,
@@ -61,7 +61,7 @@ bool   kernel_lacks(KernelArgument a, Type low);
 /* allocates the arrays of a set; from: a set whose numbers are copied, or NULL:
  * they are drawn */
 void   kernel_set_new(Device *d, Array *set, const Array *from,
-	const KernelOperation *op, const KernelSizes *s, Type low);
+	const TimedOperation *op, const KernelSizes *s, Type low);
 void   kernel_set_free(Device *d, Array *set);
 
 #endif

@@ -56,6 +56,7 @@ static inline size_t text_least(const LargeConfig *c)
 {
 	return 16 * (c->context + 1);
 }
+
 /* emits a row for each step, and one for the loss after the last */
 void large_step_learn(Row *row, const StepConfig *c, const TextRun *how);
 

@@ -58,8 +58,7 @@ int ddp_buckets(const Ddp *ddp)
 // make a reducer for a model
 static Reducer *reducer_of(const Model *m, Comm *c, const DdpSettings *settings)
 {
-	Type type = m->policy->op[OP_LINEAR].input == settings->wire ? settings->wire
-		: m->policy->gradient;
+	Type type = policy_gradient(m->policy, settings->wire);
 	int n = shape_nparameters(&m->shape);
 	GradientPart *parts = need(malloc(n * sizeof *parts));
 	for (int i = 0; i < n; i++)

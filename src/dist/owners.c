@@ -16,6 +16,7 @@ static int larger_first(const void *a, const void *b)
 		return x->count < y->count ? 1 : -1;
 	return x->index - y->index;
 }
+
 void share_out(const size_t *counts, int n, size_t *loads, int ranks,
 	int *owners)
 {

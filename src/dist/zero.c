@@ -101,9 +101,7 @@ static void place_masters(Zero *z)
 // place gradients
 static Type gradient_type(const Zero *z, int k)
 {
-	const Policy *p = z->m->policy;
-	return p->op[OP_LINEAR].input == z->settings.wire ? z->settings.wire
-		: p->gradient;
+	return policy_gradient(z->m->policy, z->settings.wire);
 }
 
 static Type wire_type(const Zero *z, int k)

@@ -251,11 +251,10 @@ static const Key speed_keys[] = { KEY(ModelConfig, size, SIZES),
 
 static void plan_speed(Plan *plan)
 {
-	bool gpu = harness_on_gpu();
 	for (int i = 0; i < studied_sizes(); i++)
 		for (int p = 0; p < NAUTOCAST; p++)
-			plan_add(plan, &(ModelConfig){ .size = i,
-				gpu ? 512 : 512 / SCALE, p, 1 });
+			plan_add(plan, &(ModelConfig){ .size = i, scaled_context(512), p,
+				FUSION_FUSED });
 }
 
 static void run_speed(Row *row, const void *config)

@@ -106,13 +106,10 @@ static const Key keys[] = { KEY(ScriptConfig, size, SIZES_AND_CUSTOM),
 // plan grids of sizes and contexts
 static void plan_grid(Plan *plan, int precision, int path)
 {
-	static const long contexts[] = { 128, 256, 512, 1024 };
-	int scale = harness_on_gpu() ? 1 : SCALE;
 	for (int i = 0; i < studied_sizes(); i++)
-		for (int c = 0; c < 4; c++)
-			plan_add(plan, &(ScriptConfig){ i, contexts[c] / scale, batch,
-				precision,
-				path, 0 });
+		for (int c = 0; c < NCONTEXTS; c++)
+			plan_add(plan, &(ScriptConfig){ i, studied_context(c), batch,
+				precision, path, 0 });
 }
 
 static void plan_one(Plan *plan)
@@ -144,14 +141,12 @@ static void plan_sizes(Plan *plan)
 /* of the size that does not train: its forward pass fits, and keeps nothing */
 static void plan_forward(Plan *plan)
 {
-	static const long contexts[] = { 128, 256, 512, 1024 };
 	bool gpu = harness_on_gpu();
 	if (one_model())
 		plan_one(plan);
-	for (int c = 0; c < (gpu ? 4 : 3) && !one_model(); c++)
+	for (int c = 0; c < NCONTEXTS - !gpu && !one_model(); c++)
 		for (int p = 0; p <= gpu; p++)
-			plan_add(plan, &(ScriptConfig){ SIZE_10B,
-				contexts[c] / (gpu ? 1 : SCALE), batch,
+			plan_add(plan, &(ScriptConfig){ SIZE_10B, studied_context(c), batch,
 				p ? POLICY_BF16 : POLICY_FP32, FUSION_FUSED, 0 });
 }
 
@@ -161,11 +156,11 @@ static const Key warmup_keys[] = { KEY(ScriptConfig, size, SIZES_AND_CUSTOM),
 static void plan_warmup(Plan *plan)
 {
 	static const long counts[] = { 0, 1, 2, 5 };
-	long T = harness_on_gpu() ? 128 : 128 / SCALE;
 	for (int s = 0; s < (one_model() ? 1 : NTRAINED); s++)
 		for (int i = 0; i < 4; i++)
 			plan_add(plan, &(ScriptConfig){ .size = size_or(s),
-				.context = one_model() ? context : T, .warmup = counts[i] });
+				.context = one_model() ? context : studied_context(0),
+				.warmup = counts[i] });
 }
 
 // plan the first steps
@@ -353,7 +348,7 @@ static void plan_split(Plan *plan)
 	for (int p = 0; p <= gpu; p++)
 		for (int i = 0; i < NTRAINED; i++)
 			plan_add(plan, &(ScriptConfig){ .size = i,
-				.context = gpu ? 512 : 512 / SCALE,
+				.context = scaled_context(512),
 				.precision = p ? POLICY_BF16 : POLICY_FP32 });
 }
 

@@ -19,7 +19,8 @@ static const Option options[] = { DDP_OPTIONS(given),
 
 // list bucket sizes, model sizes and transports
 static const double sizes_mb[] = { 1, 5, 10, 50, 100, 500, 1000 };
-enum { NBUCKETS = sizeof sizes_mb / sizeof *sizes_mb, MIDDLE = 3 };
+enum { NBUCKETS = sizeof sizes_mb / sizeof *sizes_mb };
+enum { MIDDLE_MB = 50, EXCHANGED_MB = 100 };     /* where one size is taken */
 
 static double scaled_mb(double mb)
 {
@@ -89,7 +90,7 @@ static DdpConfig model_config(int size, int w)
 		.kind = DDP_BUCKETED,
 		.wire = !gpu ? ddp_wire(&given) : w == 1 ? BF16 : FP32,
 		.bucket_mb = bucket_mb > 0 ? bucket_mb
-			: scaled_mb(sizes_mb[MIDDLE + exchanges()]),
+			: scaled_mb(exchanges() ? EXCHANGED_MB : MIDDLE_MB),
 		.sums = exchanges() ? SUMS_BY_OPTIMIZER : SUMS_BY_COMM };
 }
 
@@ -144,7 +145,7 @@ static void plan_ctas(Plan *plan)
 		DdpConfig c = default_config(gpu ? SIZE_XL : SIZE_SMALL,
 			gpu ? POLICY_BF16 : POLICY_FP32, gpu ? wire : ddp_wire(&given));
 		c.kind = DDP_BUCKETED;
-		c.bucket_mb = bucket_mb > 0 ? bucket_mb : scaled_mb(sizes_mb[MIDDLE]);
+		c.bucket_mb = bucket_mb > 0 ? bucket_mb : scaled_mb(MIDDLE_MB);
 		for (c.transport = first; c.transport <= last; c.transport++)
 			for (size_t i = 0; i < (gpu ? sizeof tried / sizeof *tried : 1);
 				i++)

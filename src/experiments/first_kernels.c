@@ -43,12 +43,12 @@ static void plan_sums(Plan *plan)
 }
 
 // sum rows on either device
-typedef struct SumsWork { Device *d; int version; RowSums sums; } SumsWork;
+typedef struct SumsWork { Device *d; int version; SumCase sums; } SumsWork;
 
 static void sum_rows(void *arg)
 {
 	const SumsWork *w = arg;
-	const RowSums *s = &w->sums;
+	const SumCase *s = &w->sums;
 #ifdef HAVE_CUDA
 	if (w->version != SUM_LOOP) {
 		cuda_sum_rows_by(w->d, w->version, s);

@@ -377,8 +377,7 @@ static void plan_model(Plan *plan)
 			for (int c = 0; c <= p; c++)
 				for (int flash = 0; flash < 2; flash++)
 					plan_add(plan, &(FlashModelConfig){ s,
-						harness_on_gpu() ? contexts[c] : contexts[c] / SCALE, p,
-						flash });
+						scaled_context(contexts[c]), p, flash });
 }
 
 // time the steps of a model

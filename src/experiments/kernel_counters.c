@@ -153,7 +153,7 @@ static void launch_matmul(Device *d, const CounterConfig *c)
 // launch an operation bound by memory
 typedef struct CountedOperation {
 	Device *device;
-	const KernelOperation *op;
+	const TimedOperation *op;
 	Array set[NARGUMENTS];
 	KernelSizes sizes;
 } CountedOperation;

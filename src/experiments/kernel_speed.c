@@ -43,7 +43,7 @@ static size_t touched(ArgumentExtent e, const KernelSizes *s)
 // count the bytes of a call or of a set
 /* bytes that one call moves at its bound; all: bytes that a set of arguments
  * takes */
-static double bytes_of(const Device *d, const KernelOperation *op,
+static double bytes_of(const Device *d, const TimedOperation *op,
 	const KernelSizes *s,
 	Type low, bool all)
 {
@@ -74,7 +74,7 @@ static double error_of(const real *got, const real *want, size_t n)
 
 // check the outputs of a set
 /* the largest error of the outputs in set, which op was run on once */
-static double check_set(Device *d, const Array *set, const KernelOperation *op,
+static double check_set(Device *d, const Array *set, const TimedOperation *op,
 	const KernelSizes *s, Type low)
 {
 	Device *cpu = device_open("cpu");
@@ -106,7 +106,7 @@ enum { MOST_SETS = 256, FEWEST_CALLS = 32 };
 
 typedef struct CallRound {
 	Device *device;
-	const KernelOperation *op;
+	const TimedOperation *op;
 	const KernelSizes *sizes;
 	Array (*sets)[NARGUMENTS];
 	int nsets, ncalls;
@@ -125,7 +125,7 @@ static int count_sets(double nbytes)
 	return n < 1 ? 1 : n > MOST_SETS ? MOST_SETS : (int)n;
 }
 
-static void time_operation(Row *row, Device *d, const KernelOperation *op,
+static void time_operation(Row *row, Device *d, const TimedOperation *op,
 	const KernelSizes *s, Type low, double copy)
 {
 	static Array sets[MOST_SETS][NARGUMENTS];
@@ -195,7 +195,7 @@ static void run(Row *row, const void *config)
 		context ? context : gpu ? 512 : 128,
 		parameters ? parameters : 1 << (gpu ? 26 : 24));
 	double copy = copy_GBps(d, copy_length(d), count_runs());
-	for (const KernelOperation *op = kernel_operations; op->name; op++)
+	for (const TimedOperation *op = kernel_operations; op->name; op++)
 		if (op->when == ANY || (op->when == FP32_ONLY) == (low == FP32))
 			time_operation(row, d, op, &s, low, copy);
 }

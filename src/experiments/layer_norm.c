@@ -180,7 +180,7 @@ static const Key model_keys[] = { KEY(NormModelConfig, size, SIZES),
 static void plan_models(Plan *plan)
 {
 	for (int i = 0; i < NTRAINED; i++) {
-		long T = harness_on_gpu() ? 512 : 512 / SCALE;
+		long T = scaled_context(512);
 		plan_add(plan, &(NormModelConfig){ i, T, RMSNORM_EAGER, 0 });
 		plan_add(plan, &(NormModelConfig){ i, T, RMSNORM_FUSED, 0 });
 		plan_add(plan, &(NormModelConfig){ i, T, LAYERNORM, 0 });

@@ -47,7 +47,7 @@ static void plan_model(Plan *plan, int which, int ncontexts,
 	for (int f = 0; f < 2; f++)
 		for (int p = 0; p < NAUTOCAST; p++)
 			for (int c = 0; c < ncontexts; c++) {
-				long T = harness_on_gpu() ? contexts[c] : contexts[c] / SCALE;
+				long T = scaled_context(contexts[c]);
 				if ((fusion >= 0 && f != fusion) || (context && c > 0)
 					|| (precision >= 0 ? p != precision : p > 1))
 					continue;

@@ -27,8 +27,7 @@ static const Option options[] = {
 };
 
 // plan what is profiled
-static const long contexts[] = { 128, 256, 512, 1024 };
-enum { NCONTEXTS = 4, SHOWN = 2 };
+enum { SHOWN = 512 };           /* a context, on a GPU */
 
 /* files that cannot be written are refused before anything is measured */
 static void try_files(void)
@@ -41,13 +40,11 @@ static void try_files(void)
 		file_try(snapshot, snapshot_recognised, harness_forced());
 }
 
-static void plan_one(Plan *plan, int s, int c, int f)
+static void plan_one(Plan *plan, int s, long T, int f)
 {
-	long T = harness_on_gpu() ? contexts[c] : contexts[c] / SCALE;
 	if ((fusion < 0 || f == fusion) && (size < 0 || s == size))
 		plan_add(plan, &(ModelConfig){ .size = s, context ? context : T,
-			precision,
-			f });
+			precision, f });
 }
 
 static void plan(Plan *plan)
@@ -56,7 +53,7 @@ static void plan(Plan *plan)
 	for (int f = 0; f < 2; f++)
 		for (int s = 0; s < studied_sizes(); s++)
 			for (int c = 0; c < (context ? 1 : NCONTEXTS); c++)
-				plan_one(plan, s, c, f);
+				plan_one(plan, s, studied_context(c), f);
 }
 
 /* the fused path has one context, unless another is asked for */
@@ -65,8 +62,8 @@ static void plan_kernels(Plan *plan)
 	try_files();
 	for (int s = 0; s < studied_sizes(); s++) {
 		for (int c = 0; c < (context ? 1 : NCONTEXTS); c++)
-			plan_one(plan, s, c, 0);
-		plan_one(plan, s, SHOWN, 1);
+			plan_one(plan, s, studied_context(c), 0);
+		plan_one(plan, s, scaled_context(SHOWN), 1);
 	}
 }
 
@@ -74,7 +71,7 @@ static void plan_shown(Plan *plan)
 {
 	try_files();
 	for (int f = 0; f < 2; f++)
-		plan_one(plan, size < 0 ? 0 : size, SHOWN, f);
+		plan_one(plan, size < 0 ? 0 : size, scaled_context(SHOWN), f);
 }
 
 // profile one step

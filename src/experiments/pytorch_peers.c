@@ -60,7 +60,7 @@ static void plan(Plan *plan)
 				continue;
 			any = true;
 			plan_add(plan, &(PeerConfig){ forms[f].impl, i,
-				gpu ? context : context / SCALE, p });
+				scaled_context(context), p });
 		}
 	if (!any)
 		usage_error("no row has this implementation, size and precision");

@@ -12,21 +12,14 @@
 #include "ops/norm_plan.h"
 
 // read the options of RMSNorm's benchmark
-/* name, kind, version, and whether the backward pass computes rho again; a CPU
- * has those before the versions */
-#define VARIANTS_OF(FIRST, NEXT)                                         \
-	FIRST(EAGER, "eager", &by_steps, NORM_BY_WIDTH, false)           \
-	NEXT(BY_WIDTH, "by_width", &in_one, NORM_BY_WIDTH, false)        \
-	NEXT(AGAIN, "again", &in_one, NORM_BY_WIDTH, true)               \
-	NEXT(NATIVE, "native", &centered, NORM_BY_WIDTH, false)          \
-	NEXT(TWO_READS, "two_reads", &in_one, NORM_TWO_READS, false)     \
-	NEXT(HELD, "held", &in_one, NORM_HELD, false)                    \
-	NEXT(PACKS, "packs", &in_one, NORM_PACKS, false)                 \
-	NEXT(AHEAD, "ahead", &in_one, NORM_AHEAD, false)                 \
-	NEXT(WARP, "warp", &in_one, NORM_WARP, false)                    \
-	NEXT(LOOPED, "looped", &in_one, NORM_LOOPED, false)              \
-	NEXT(CLUSTER, "cluster", &in_one, NORM_CLUSTER, false)
-enum { CHOICE_IDS(VARIANTS_OF) NVARIANTS, FIRST_VERSION = TWO_READS };
+/* name, kind, and whether the backward pass computes rho again */
+#define FORMS_OF(FIRST, NEXT)                       \
+	FIRST(AGAIN, "again", &in_one, true)        \
+	NEXT(NATIVE, "native", &centered, false)    \
+	NEXT(EAGER, "eager", &by_steps, false)
+#define VARIANTS CHOICES(FORMS_OF) "|" CHOICES(NORM_VERSIONS_OF)
+enum { CHOICE_IDS(FORMS_OF) NFORMS, NVARIANTS = NFORMS + NORM_VERSIONS,
+	CHOSEN = NFORMS + NORM_BY_WIDTH };
 
 static long rows, width, repeats;
 static int precision = -1, variant = -1;
@@ -35,8 +28,7 @@ static const Option options[] = {
 	WIDTH_OPTION(&width, "1..1048576"),
 	REPEATS_OPTION(&repeats),
 	PRECISION_OPTION_OF(&precision, COMMON_TYPES, "only this format"),
-	VARIANT_OPTION(&variant, CHOICES(VARIANTS_OF),
-		"only this variant of ours"),
+	VARIANT_OPTION(&variant, VARIANTS, "only this variant of ours"),
 	{ 0 }
 };
 
@@ -83,11 +75,12 @@ static const NormKind by_steps = { "rmsnorm", false, norm_rows_rmsnorm,
 static const struct NormVariant {
 	const char *name;
 	const NormKind *kind;
-	NormVersion version;
 	bool again;
-} variants[] = {
-#define VARIANT_OF(id, name, ...) { name, __VA_ARGS__ },
-	VARIANTS_OF(VARIANT_OF, VARIANT_OF)
+	NormVersion version;
+} variants[NVARIANTS] = {
+#define FORM(id, name, kind, again) { name, kind, again, NORM_BY_WIDTH },
+#define VERSION(id, name)           { name, &in_one, false, id },
+	FORMS_OF(FORM, FORM) NORM_VERSIONS_OF(VERSION, VERSION)
 };
 enum { MOST_OF_LAYERNORM = 8192 };      /* elements of a row, on a GPU */
 
@@ -246,8 +239,7 @@ static void run_variants(Row *row, const RmsnormConfig *c, int first, int end)
 
 static void run_norms(Row *row, const void *config)
 {
-	run_variants(row, config, EAGER, harness_on_gpu() ? NVARIANTS
-		: FIRST_VERSION);
+	run_variants(row, config, 0, harness_on_gpu() ? NVARIANTS : CHOSEN + 1);
 }
 
 // plan the widths of the problem
@@ -285,7 +277,7 @@ static void plan_widths(Plan *plan)
 
 static void run_widths(Row *row, const void *config)
 {
-	run_variants(row, config, EAGER, BY_WIDTH + 1);
+	run_variants(row, config, EAGER, CHOSEN + 1);
 }
 
 // describe RMSNorm's benchmark

@@ -19,7 +19,7 @@ static long batch, length, width, runs, steps;
 #define IMPLS CHOICES(IMPLS_OF)
 enum { CHOICE_IDS(IMPLS_OF) NIMPLS };
 static const Option options[] = {
-	{ "impl", OPT_CHOICE, &impl, IMPLS, "only this implementation" },
+	IMPL_OPTION_AS(&impl, OPT_CHOICE, IMPLS, "only this implementation"),
 	PRECISION_OPTION(&precision),
 	BATCH_OPTION_IN(&batch, "1..1024", "sequences: 8 of attention, of one "
 		"head each, and 4 of a model"),
@@ -232,7 +232,7 @@ static const Key trained_keys[] = { KEY(CompiledModelConfig, size, SIZES),
 static void plan_models(Plan *plan)
 {
 	static const int policy[] = { POLICY_BF16, POLICY_FP32 };
-	const long context = length ? length : harness_on_gpu() ? 512 : 512 / SCALE;
+	const long context = length ? length : scaled_context(512);
 	int rows = 0;
 	for (int p = 0; p < 2; p++)
 		for (int s = 0; s < NTRAINED; s++)
@@ -308,8 +308,8 @@ static const Key grouped_keys[] = { KEY(GroupsConfig, context),
 
 static void plan_groups(Plan *plan)
 {
-	plan_add(plan, &(GroupsConfig){ length ? length : harness_on_gpu() ? 512
-		: 512 / SCALE, batch ? batch : 4, precision < 0 ? 0 : precision });
+	plan_add(plan, &(GroupsConfig){ length ? length : scaled_context(512),
+		batch ? batch : 4, precision < 0 ? 0 : precision });
 }
 
 // list a group when it closes

@@ -60,7 +60,7 @@ sed "s|^|$tree/|; s|/[^/]*\$||" "$work/files" | sort -u | xargs mkdir -p
 			/^@defn / { name = substr($0, 7); begins = 1 }
 			/^@nl$/ && begins {
 				begins = 0
-				if (name in used && !(name in inside))
+				if (name in used ? !(name in inside) : again[name]++)
 					printf "@text //@ %s\n@nl\n", name
 			}' "$work/stream" "$work/stream"
 	fi
@@ -113,7 +113,8 @@ fi
 		gsub(/\[\[|\]\]/, "", name)
 		if (indent == "" && last != "" && next_line != "")
 			gap = "\n"
-		if (name == before || indent != "" && style != "//")
+		if (name == before || name ~ /^(src|tests)\/[^ ]*$/ ||
+				indent != "" && style != "//")
 			return gap
 		before = name
 		return gap indent style " " name "\n"

@@ -20,15 +20,10 @@
 		[OP_LOSS]      = { TYPE_REAL, TYPE_REAL },          \
 	} }
 
-#define MIXED(NAME, READ, LOW) \
-	POLICY(NAME, READ, LOW, TYPE_REAL, TYPE_REAL, TYPE_REAL, TYPE_REAL, false)
+#define POLICY_OF(id, ...) POLICY(__VA_ARGS__),
+const Policy policies[NPOLICIES] = { PRECISIONS_OF(POLICY_OF, POLICY_OF) };
 
-const Policy policies[NPOLICIES] = {
-	MIXED("fp32", TYPE_REAL, TYPE_REAL),
-	MIXED("bf16", BF16, BF16),
-	MIXED("fp16", FP16, FP16),
-	MIXED("tf32", TF32, TYPE_REAL),
-	POLICY("bf16-stream", BF16, BF16, BF16, TYPE_REAL, BF16, BF16, false),
-	POLICY("bf16-state", BF16, BF16, BF16, BF16, BF16, BF16, false),
-	POLICY("fp8", BF16, BF16, TYPE_REAL, TYPE_REAL, TYPE_REAL, TYPE_REAL, true),
-};
+Type policy_gradient(const Policy *p, Type wire)
+{
+	return p->op[OP_LINEAR].input == wire ? wire : p->gradient;
+}

@@ -11,6 +11,7 @@ Array array_new(Device *d, size_t n, Type type, Category category,
 	size_t nbytes = n * d->backend->width(type);
 	return (Array){ device_alloc(d, nbytes, category, what), type };
 }
+
 Array array_part(const Device *d, Array a, size_t offset)
 {
 	size_t skip = offset * d->backend->width(a.type);

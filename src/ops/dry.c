@@ -34,11 +34,11 @@ static void dry_rmsnorm_backward(Device *d, NormBackward b, size_t rows,
 		size_t part = (size_t)plan.per * plan.pack * plan.threads;
 		size_t ring = norm_slots(&plan, part * each, SHARED)
 			* ceil_div(C, plan.blocks) * each;
-		size_t most = norm_blocks(&plan, ring, dy == 2, rows, chip) * chip
+		size_t most = norm_blocks(&plan, ring, rows, chip) * chip
 			/ plan.blocks;
 		blocks = ceil_div(rows, ceil_div(rows, most));
 	} else if (plan.per > 0) {
-		size_t most = norm_blocks(&plan, 0, dy == 2, rows, chip) * chip,
+		size_t most = norm_blocks(&plan, 0, rows, chip) * chip,
 			turns = ceil_div(rows, plan.rows);
 		blocks = ceil_div(turns, ceil_div(turns, most));
 	}

@@ -47,9 +47,10 @@ static inline void norm_hold(NormPlan *p, size_t packs, unsigned most, int least
  * for the largest cluster */
 static inline void norm_share(NormPlan *p, size_t packs)
 {
-	enum { FEW = 96, MOST = 512, CLUSTER = 16 };
+	enum { MOST = 512, CLUSTER = 16 };
+	const size_t few = p->pack == 8 ? 96 : 512;
 	const int first = p->pack == 1 ? 4 : 1, last = p->pack == 1 ? 8 : 4;
-	p->per = packs <= (size_t)first * FEW ? first
+	p->per = packs <= first * few ? first
 		: packs <= (size_t)2 * first * MOST ? 2 * first : last;
 	while (packs > (size_t)p->blocks * p->per * MOST)
 		p->blocks *= 2;
@@ -90,18 +91,15 @@ static inline NormPlan norm_plan(NormVersion version, bool backward, size_t C,
 	NormPlan p = { version, N, 0, 0, 1, 1, 0 };
 	if (version == NORM_TWO_READS || version == NORM_LOOPED) {
 		p.threads = norm_threads(packs, 512);
-	} else if (version == NORM_CLUSTER || (backward && version == NORM_AHEAD)) {
+	} else if (version == NORM_CLUSTER || (backward && version != NORM_WARP)) {
 		norm_share(&p, packs);
-		p.slots = 4;
+		p.slots = version == NORM_HELD || version == NORM_PACKS ? 2 : 4;
 		if ((p.blocks > 1) != (version == NORM_CLUSTER))
 			p.threads = 0;
 	} else if (version != NORM_AHEAD) {
-		const bool warp = version == NORM_WARP;
-		norm_hold(&p, packs, warp ? 32 : backward ? 512 : 1024,
-			version == NORM_PACKS && !backward ? (N == 8 ? 2 : 4) : 1);
-		p.rows = warp ? 4 : 1;
-		if (backward && !warp && p.per * N > 16)
-			p.threads = 0;
+		norm_hold(&p, packs, version == NORM_WARP ? 32 : 1024,
+			version == NORM_PACKS ? (N == 8 ? 2 : 4) : 1);
+		p.rows = version == NORM_WARP ? 4 : 1;
 	}
 	return p;
 }
@@ -115,24 +113,23 @@ static inline int norm_slots(const NormPlan *p, size_t nbytes, size_t room)
 	return fit < (size_t)p->slots ? (int)fit : p->slots;
 }
 
-/* warps on a multiprocessor whose registers suffice, if a thread of the backward
- * kernel holds so many elements of a row */
+/* warps on a multiprocessor whose registers suffice, if a thread holds so many
+ * elements of a row */
 #define NORM_WARPS(elements) ((elements) > 16 ? 12 : (elements) > 8 ? 20 \
 	: (elements) > 4 ? 24 : 40)
 
 /* blocks on each of so many multiprocessors: two for a cluster; as many as
- * registers suffice for, where they hold rows; else rings of 64 KiB together, or
- * of 128 KiB if `narrow`, as two bytes are as much work as four. And four rows or
- * more for each block, or two for each of its warps. ring: bytes of a block's
+ * registers suffice for, where a warp holds a row; else rings of 128 KiB
+ * together. And eight rows or more for each block. ring: bytes of a block's
  * rows */
-static inline size_t norm_blocks(const NormPlan *p, size_t ring, bool narrow,
-	size_t rows, size_t multiprocessors)
+static inline size_t norm_blocks(const NormPlan *p, size_t ring, size_t rows,
+	size_t multiprocessors)
 {
-	const size_t rings = (size_t)64 << (10 + narrow),
-		least = (p->rows > 1 ? 2 * p->rows : 4) * multiprocessors / p->blocks;
+	enum { RINGS = 128 << 10 };
+	const size_t eight = 8 * multiprocessors / p->blocks;
 	const size_t most = p->blocks > 1 ? 2 : p->slots > 0
-		? (rings + ring - 1) / ring : NORM_WARPS(p->per * p->pack)
-		/ (p->threads * p->rows / 32), some = (rows + least / 2) / least;
+		? (RINGS + ring - 1) / ring : NORM_WARPS(p->per * p->pack) / p->rows,
+		some = (rows + eight / 2) / eight;
 	const size_t blocks = most < some ? most : some;
 	return blocks > 0 ? blocks : 1;
 }

@@ -2,12 +2,17 @@
 #ifndef OPS_NORM_TYPES_H
 #define OPS_NORM_TYPES_H
 
+#include "base/choices.h"
 #include "ops/array.h"
 
 /* which kernel of RMSNorm a GPU uses, see ops/norm_plan.h; on a CPU all are
  * one */
-typedef enum NormVersion { NORM_BY_WIDTH, NORM_TWO_READS, NORM_HELD, NORM_PACKS,
-	NORM_AHEAD, NORM_WARP, NORM_LOOPED, NORM_CLUSTER, NORM_VERSIONS } NormVersion;
+#define NORM_VERSIONS_OF(FIRST, NEXT) \
+	FIRST(NORM_BY_WIDTH, "by_width") NEXT(NORM_TWO_READS, "two_reads") \
+	NEXT(NORM_HELD, "held") NEXT(NORM_PACKS, "packs") \
+	NEXT(NORM_AHEAD, "ahead") NEXT(NORM_WARP, "warp") \
+	NEXT(NORM_LOOPED, "looped") NEXT(NORM_CLUSTER, "cluster")
+typedef enum { CHOICE_IDS(NORM_VERSIONS_OF) NORM_VERSIONS } NormVersion;
 
 /* The forward pass: sum = x + branch, rho = 1/sqrt(mean(sum^2) + eps), y = g
  * sum rho, for rows of C elements. */

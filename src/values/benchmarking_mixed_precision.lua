@@ -12,6 +12,7 @@ ln_lost = function(step) return near(ln_row("fp16", step).large, 1, 0.01) end
 ln_var16 = ln_row("fp16", "variance").ordinary
 ln_varb = ln_row("bf16", "variance").ordinary
 lost_b = 1 - 1/(1 + ln_varb)^2
+
 gemm_gain = function(q) return rate(q)/rate("fp32") end
 split32 = on("h100").benchmarking_script_split{precision="fp32", status="ok"}
 passes_ms = of("linear_ms + attention_ms + elementwise_ms")

@@ -14,6 +14,7 @@ update_bound = of("parameters*(precision == 'bf16' and 30 or 28)/rate('copy') \z
 	*1e-6")
 step_bound = of("linear_bound(it) + attention_bound(it) + element_bound(it) \z
 	+ update_bound(it)")
+
 bench = on("h100").benchmarking_script
 good = bench{status="ok"}
 half = good{context=512}
@@ -39,6 +40,7 @@ gain_bf16 = gain(fast, exact)
 linear_part_fp32 = by(split{precision="fp32"}, "size", "linear_ms/step_ms")
 launched = eager{size="small"}.kernels
 launching_ms = launched*rate("launch")/1e3
+
 steps = on("h100").benchmarking_script_steps
 first = steps{start="cold", step=1}
 all_first = steps{start="kernels first", step=1}
@@ -49,6 +51,7 @@ unwarmed = warm{warmup=0}
 warm_cell = function(size, n) return pm(warm{size=size, warmup=n}, "step") end
 extra = map(unwarmed, "first_ms - step_med_ms")
 warm_above = map(unwarmed, "step_ms/step_med_ms - 1")
+
 low = split{precision="bf16"}
 small, largest = r_of("small", "bf16"), r_of("2.7B", "bf16")
 linear_over = of("linear_ms/linear_bound(it)")

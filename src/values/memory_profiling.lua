@@ -39,6 +39,7 @@ forward_rows = on("h100").memory_profiling_estimate{context=512, precision="fp32
 	fusion="eager"}
 forward_peak = by(forward_rows, "size", "forward_MiB")
 forward_more = by(forward_rows, "size", "forward_MiB/parameter_derived_MiB - 1")
+
 mem_saving = function(context, path, mode) return 1 - mem_peak(context, "bf16",
 	path, mode)/mem_peak(context, "fp32", path, mode) end
 mem_torch = by(on("h100").pytorch_peers{impl="pytorch-eager", size="2.7B"},
@@ -51,6 +52,7 @@ mem_off = function(column)
 	return max(mem_estimate, "abs(it[derived]/it[c] - 1)", {c=column .. "_MiB",
 		derived=(column == "peak" and "" or column .. "_") .. "derived_MiB"})
 end
+
 mem_largest = by(on("h100").memory_profiling_tensors{mode="forward",
 	precision="fp32"}, "fusion, rank")
 mem_blocks = on("h100").memory_profiling_blocks{precision="fp32"}

@@ -32,6 +32,7 @@ saved_GiB = function(size, T, r, w, path)
 		or "2*(C + 1)*r + (4*C + 2*F)*w + H*r"
 	return shapes[size].L*4*T/2^30*of(of_path, {r=r, w=w, T=T})(shapes[size])
 end
+
 -- bytes an element in fp32, counted from the eager kernels
 moved = {["rmsnorm forward"]=28, ["rmsnorm backward"]=88, ["softmax forward"]=48,
 	["softmax backward"]=60, ["swiglu forward"]=32, ["swiglu backward"]=96,

@@ -165,18 +165,16 @@ local function foot(spans)
 end
 
 -- choose how the code of a file is set
-local consulted = {"^tests/", "^src/base/", "^src/dist/", "^src/estimate/",
-	"^src/device/", "^src/jit/", "^src/ops/[^/]*$", "^src/ops/dry/",
-	"^src/profile/", "^src/train/", "^src/experiments/", "^src/cases/",
-	"^src/bench/", "^src/weave/", "^src/make/", "^src/python/", "^src/plots/",
-	"^src/drawings/", "^src/values/", "^src/[^/]*$"}
+local to_read = {"^src/model/path_", "^src/ops/cuda/norm",
+	"^src/ops/cuda/attention_", "^src/ops/cuda/warp_specialized",
+	"^src/ops/cuda/hopper%.cuh$", "^src/ops/cuda/mma"}
 local parts = 0
 
 local function is_consulted(file)
-	for _, pattern in ipairs(parts > 1 and consulted or {}) do
-		if file:match(pattern) then return true end
+	for _, pattern in ipairs(to_read) do
+		if file:match(pattern) then return false end
 	end
-	return false
+	return parts > 1
 end
 
 function divisions.chunk(d)

@@ -18,19 +18,19 @@
 static char count_path[64];
 
 // an experiment with every outcome
-typedef struct Outcome { int outcome; } Outcome;
+typedef struct OutcomeConfig { int outcome; } OutcomeConfig;
 #define OUTCOMES_OF(FIRST, NEXT) \
 	FIRST(WORKS, "works") NEXT(NO_MEMORY, "no memory") \
 	NEXT(CRASHES, "crashes") NEXT(THREE_ROWS, "three rows")
 enum { CHOICE_IDS(OUTCOMES_OF) NOUTCOMES };
-static const Key outcome_keys[] = { KEY(Outcome, outcome, CHOICES(OUTCOMES_OF)),
-	{ 0 } };
+static const Key outcome_keys[] = { KEY(OutcomeConfig, outcome,
+	CHOICES(OUTCOMES_OF)), { 0 } };
 static int crash;
 
 static void plan(Plan *p)
 {
 	for (int i = 0; i < NOUTCOMES; i++)
-		plan_add(p, &(Outcome){ i });
+		plan_add(p, &(OutcomeConfig){ i });
 }
 
 static void run_out_of_memory(void)
@@ -46,7 +46,7 @@ static void run(Row *row, const void *config)
 		abort();
 	close(f);
 	// do what the configuration says
-	switch (((const Outcome *)config)->outcome) {
+	switch (((const OutcomeConfig *)config)->outcome) {
 	case WORKS:
 		row_set(row, "x_ms", "%.1f", 1.5);
 		break;

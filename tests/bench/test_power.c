@@ -28,6 +28,7 @@ static const char source[] =
 	"{ *x = 60; return 3; }\n"
 	"int nvmlDeviceGetCurrentClocksThrottleReasons(void *g,\n"
 	"	unsigned long long *x) { *x = 5; return 0; }\n";
+
 static const char *bus;
 
 static const char *bus_of(void *state)
@@ -52,6 +53,7 @@ static void *compiled(void)
 	snprintf(path, sizeof path, "%s/nvml.so", folder);
 	return dlopen(path, RTLD_NOW);
 }
+
 static void readings_arrive(void **state)
 {
 	const struct timespec while_it_reads = { 0, 60000000 };
@@ -70,6 +72,7 @@ static void readings_arrive(void **state)
 	bus = "00000000:3C:00.0";
 	assert_null(power_watch(&d));
 }
+
 static void nothing_is_not_read(void **state)
 {
 	Device d = { .backend = &without };

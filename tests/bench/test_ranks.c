@@ -9,11 +9,11 @@
 #include "tests/bench/trial.h"
 
 // a sweep of sums over ranks
-typedef struct Case {
+typedef struct RanksCase {
 	long ranks;
 	const char *transport, *type;
 	int fate;
-} Case;
+} RanksCase;
 #define FATES_OF(FIRST, NEXT) \
 	FIRST(NONE, "none") NEXT(LEAVES, "leaves") NEXT(IN, "in") \
 	NEXT(STOPPED, "stopped") NEXT(RUNS_OUT, "runs out") \
@@ -21,8 +21,8 @@ typedef struct Case {
 #define FATES CHOICES(FATES_OF)
 enum { CHOICE_IDS(FATES_OF) NFATES };
 enum { ROUNDS = 20, NUMBERS = 1001 };
-static const Key sum_keys[] = { KEY(Case, ranks), KEY(Case, transport),
-	KEY(Case, type), { 0 } };
+static const Key sum_keys[] = { KEY(RanksCase, ranks), KEY(RanksCase, transport),
+	KEY(RanksCase, type), { 0 } };
 
 static void plan_sums(Plan *p)
 {
@@ -32,12 +32,12 @@ static void plan_sums(Plan *p)
 	for (long n = 1; n <= 4; n++)
 		for (int t = 0; t < 2; t++)
 			for (int way = 0; way < ways; way++)
-				plan_add(p, &(Case){ n, transports[way], types[t], 0 });
+				plan_add(p, &(RanksCase){ n, transports[way], types[t], 0 });
 }
 
 static int ranks_of(const void *config)
 {
-	return (int)((const Case *)config)->ranks;
+	return (int)((const RanksCase *)config)->ranks;
 }
 
 /* rank r has (r + 1) (i % 7 + round % 5) at i: small, and exact in bf16 */
@@ -84,7 +84,7 @@ static double broadcast(Comm *c, Device *d, Array x, int round)
 
 static void run_sums(Row *row, const void *config)
 {
-	const Case *k = config;
+	const RanksCase *k = config;
 	double sums[3] = { 0 };
 	Device *d = harness_device();
 	Comm *c = harness_comm(row, d, &(CommSettings){ .transport = k->transport });
@@ -104,8 +104,8 @@ static void run_sums(Row *row, const void *config)
 }
 
 // a sweep of ranks that are lost
-static const Key fate_keys[] = { KEY(Case, ranks), KEY(Case, fate, FATES),
-	{ 0 } };
+static const Key fate_keys[] = { KEY(RanksCase, ranks),
+	KEY(RanksCase, fate, FATES), { 0 } };
 static int one_fate;
 static const Option options[] = { { "fate", OPT_CHOICE, &one_fate, FATES,
 	"besides none; none: all" }, { 0 } };
@@ -114,7 +114,7 @@ static void plan_fates(Plan *p)
 {
 	for (int fate = 0; fate < NFATES; fate++)
 		if (fate == NONE || one_fate == NONE || fate == one_fate)
-			plan_add(p, &(Case){ 3, "ring", "fp32", fate });
+			plan_add(p, &(RanksCase){ 3, "ring", "fp32", fate });
 }
 
 static void suffer_fate(int fate, Device *d)
@@ -133,7 +133,7 @@ static void suffer_fate(int fate, Device *d)
 
 static void run_fates(Row *row, const void *config)
 {
-	int fate = ((const Case *)config)->fate;
+	int fate = ((const RanksCase *)config)->fate;
 	bool limited = fate == STOPPED || fate == SPINS,
 		last = row->rank + 1 == row->ranks;
 	Device *d = harness_device();

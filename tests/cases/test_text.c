@@ -10,12 +10,14 @@ enum { N = 5000, T = 16 };
 static unsigned char bytes[N];
 static const Text text = { bytes, N, N - N / 10 };
 static const Windows windows = { 7, T };
+
 static void write_text(int first)
 {
 	for (size_t i = 0; i < N; i++)
 		bytes[i] = (unsigned char)(random_bits(1, 2, i) % (first + i * i
 			/ (N * N / 20)));
 }
+
 static double nats(bool before, bool own)
 {
 	static double count[256][256];
@@ -57,12 +59,14 @@ static void counts_are_scored_on_windows(void **state)
 		assert_true(bound < two && bound < one);
 	}
 }
+
 static void windows_lie_in_the_held_out_part(void **state)
 {
 	size_t last = text_held_out(&text, windows, windows.n - 1);
 	assert_int_equal(text_held_out(&text, windows, 0), text.ntrain);
 	assert_true(last + T < N && last + 2 * (N / 10 / windows.n) > N);
 }
+
 static void a_known_order_costs_nothing(void **state)
 {
 	for (size_t i = 0; i < N; i++)

@@ -11,14 +11,16 @@
 
 static const char *const devices[] = { "cpu", "auto" };
 enum { NDEVICES = sizeof devices / sizeof *devices };
-typedef struct Note { int *list, *n, value; } Note;
+
+typedef struct QueueNote { int *list, *n, value; } QueueNote;
 
 static void take_down(void *note)
 {
-	Note *a = note;
+	QueueNote *a = note;
 	usleep(1000);
 	a->list[(*a->n)++] = a->value;
 }
+
 static void work_keeps_its_order(void **state)
 {
 	enum { MANY = 100 };
@@ -26,13 +28,14 @@ static void work_keeps_its_order(void **state)
 		// queue all notes, and look at them afterwards
 		Device *d = device_open(devices[i]);
 		int list[MANY], n = 0;
-		Note notes[MANY];
+		QueueNote notes[MANY];
 		Event events[MANY];
 		for (int k = 0; k < MANY; k++) {
-			notes[k] = (Note){ list, &n, k };
+			notes[k] = (QueueNote){ list, &n, k };
 			device_call(d, COMM, take_down, &notes[k]);
 			events[k] = device_event(d, COMM);
 		}
+
 		assert_false(device_reached(d, events[MANY - 1]));
 		device_now_ms(d);                   /* waits for all */
 		for (int k = 0; k < MANY; k++)
@@ -40,12 +43,14 @@ static void work_keeps_its_order(void **state)
 		device_close(&d);
 	}
 }
+
 enum { BYTES = 1 << 16 };
 
 static void nap(void *us)
 {
 	usleep((unsigned)(uintptr_t)us);
 }
+
 /* what the device holds at p */
 static unsigned char first_byte(Device *d, const void *p)
 {
@@ -60,6 +65,7 @@ static void set(Device *d, void *p, int byte)
 	memset(host, byte, BYTES);
 	device_upload(d, p, host, BYTES);
 }
+
 /* b = a on the communication queue, after a nap */
 static Event copy_late(Device *d, void *b, void *a)
 {
@@ -68,6 +74,7 @@ static Event copy_late(Device *d, void *b, void *a)
 	device_copy(d, COMM, b, a, BYTES);
 	return device_event(d, COMM);
 }
+
 static void queues_wait_for_events(void **state)
 {
 	for (int i = 0; i < NDEVICES; i++) {
@@ -87,6 +94,7 @@ static void queues_wait_for_events(void **state)
 		device_close(&d);
 	}
 }
+
 static void used_blocks_are_not_overwritten(void **state)
 {
 	for (int i = 0; i < NDEVICES; i++) {
@@ -118,6 +126,7 @@ static void used_blocks_are_not_overwritten(void **state)
 		device_close(&d);                   /* waits for the nap */
 	}
 }
+
 static void stamps_tell_the_time_of_a_queue(void **state)
 {
 	for (int i = 0; i < NDEVICES; i++) {
@@ -130,6 +139,7 @@ static void stamps_tell_the_time_of_a_queue(void **state)
 		device_close(&d);
 	}
 }
+
 static void reserved_memory_is_there(void **state)
 {
 	Device *d = device_open("cpu");
@@ -141,6 +151,7 @@ static void reserved_memory_is_there(void **state)
 	assert_true(device_reserve(d, 64));     /* what is free makes room */
 	device_close(&d);
 }
+
 static void lent_memory_serves_instead_of_the_pool(void **state)
 {
 	Device *d = device_open("cpu");
@@ -158,12 +169,14 @@ static void lent_memory_serves_instead_of_the_pool(void **state)
 	device_free(d, own);
 	device_close(&d);
 }
+
 static int released;
 
 static void count_release(Device *d, void *kept)
 {
 	released += *(int *)kept;
 }
+
 static void kept_things_belong_to_one_device(void **state)
 {
 	Device *d[2] = { device_open("cpu"), device_open("cpu") };

@@ -1,4 +1,4 @@
-/* strategies.h: ranks that train by any strategy, until one is lost */
+/* strategies.h: a model that trains by any strategy */
 #ifndef TESTS_STRATEGIES_H
 #define TESTS_STRATEGIES_H
 
@@ -15,38 +15,38 @@
 #define STRATEGIES_OF(FIRST, NEXT) \
 	FIRST(DDP, "ddp") NEXT(SHARDED, "sharded") NEXT(ZERO1, "zero1") \
 	NEXT(ZERO2, "zero2") NEXT(FSDP, "fsdp") NEXT(TENSOR, "tensor")
-typedef enum { CHOICE_IDS(STRATEGIES_OF) NSTRATEGIES } Strategy;
+typedef enum { CHOICE_IDS(STRATEGIES_OF) NSTRATEGIES } FaultyStrategy;
 static const char *const names[NSTRATEGIES] = { CHOICE_NAMES(STRATEGIES_OF) };
 static const Shape shape = { 31, 6, 12, 10, 2, 3, 4, 10000 };
 enum { B = 2, ASTRAY = 3 };                              /* ASTRAY: a step */
 
-typedef struct Fault {
-	Strategy strategy;
+typedef struct StrategyFault {
+	FaultyStrategy strategy;
 	int ranks, rank;
 	/* what happens to the rank, after so long; NULL: it skips collectives */
 	void (*happens)(int signal);
 	int after_us, limit_s;
 	const char *device, *transport;  /* device "cuda:": rank r has GPU r */
-} Fault;
+} StrategyFault;
 
 // build a model for any strategy
-typedef struct Trained {
+typedef struct TrainedRank {
 	Model *m;
 	Optimizer adamw, *o;
 	Ddp *ddp;
 	ShardedModel *sharded;
 	Zero *zero;
 	TensorGroup group;
-} Trained;
+} TrainedRank;
 
 static const OptimizerSettings settings = { .lr = 1e-3, .beta1 = 0.9,
 	.beta2 = 0.999, .eps = 1e-8 };
 
-static inline void build(Trained *t, Device *d, Comm *c, Strategy s)
+static inline void build(TrainedRank *t, Device *d, Comm *c, FaultyStrategy s)
 {
 	const Policy *fp32 = &policies[POLICY_FP32];
 	bool zero = s >= ZERO1 && s <= FSDP;
-	*t = (Trained){ .o = &t->adamw };
+	*t = (TrainedRank){ .o = &t->adamw };
 	tensor_group(&t->group, d, c);
 	t->m = zero ? model_new_bare(d, &shape, fp32, 7) : model_new_part(d, &shape,
 		fp32, 7, s == TENSOR ? &t->group.group : NULL);
@@ -89,7 +89,7 @@ static inline void skip_sum(void *self, const GroupOp *op, GroupSlot slot)
 	skipped = skipped || op->kind == GROUP_SCATTER;
 }
 
-static inline void go_astray(Trained *t)
+static inline void go_astray(TrainedRank *t)
 {
 	real_hooks = t->m->hooks;
 	real_group = t->group.group;
@@ -101,82 +101,6 @@ static inline void go_astray(Trained *t)
 		t->m->hooks = (Hooks){ 0 };
 	else
 		t->group.group.start = skip_sum;
-}
-
-// train until something happens
-static inline void train(const Place *p)
-{
-	const Fault *f = p->context;
-	bool faulty = p->rank == f->rank;
-	Trained t;
-	Device *d;
-	Comm *c = join(p, f->device, &(CommSettings){ .transport = f->transport,
-		.limit_s = f->limit_s }, &d);
-	build(&t, d, c, f->strategy);
-	if (faulty && f->happens)
-		happen_after(f->happens, f->after_us);
-	for (int step = 0;; step++) {
-		Batch b = batch_random(B, shape.context, shape.vocab, step);
-		if (faulty && !f->happens && step == ASTRAY)
-			go_astray(&t);
-		double loss = timed_step(t.m, t.o, &b, MODE_TRAIN).loss;
-		if (faulty && !f->happens && step == ASTRAY && t.ddp)
-			t.m->hooks = real_hooks;
-		if (!f->happens)
-			comm_sum(c, loss);
-		batch_free(&b);
-	}
-}
-
-// all ranks end, and one names the fault
-static inline bool names_operation(const char *said)
-{
-	static const char *const others[] = { "gather ", "sum ", "maximum ",
-		"barrier ", "comparison of orders " };
-	bool found = false;
-	for (int i = 0; i < NCOLLECTIVES; i++)
-		found |= strstr(said, collective_names[i]) != NULL;
-	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-		found |= strstr(said, others[i]) != NULL;
-	return found;
-}
-
-/* the faulty rank ends with `status`, the others with 1 */
-static inline void expect_end(Fault *f, int status, const char *want,
-	double limit_ms)
-{
-	Ended ended[MOST];
-	bool named = false;
-	double start_ms = clock_ms();
-	run_ranks(f->ranks, ended, train, f);
-	// check how each rank ends
-	for (int r = 0; r < f->ranks; r++) {
-		const char *said = ended[r].said;
-		if (ended[r].status != (r == f->rank ? status : 1))
-			fail_msg("%s: rank %d ends with %d: %s", names[f->strategy], r,
-				ended[r].status, said);
-		if (r == f->rank && status != 1)
-			continue;
-		check_line(names[f->strategy], said, r);
-		named |= strstr(said, want) && names_operation(said);
-	}
-	if (!named)
-		fail_msg("%s: nobody says '%s' and where: '%s'", names[f->strategy],
-			want, ended[!f->rank].said);
-	assert_true(clock_ms() - start_ms < limit_ms);
-}
-
-// all ranks end, and one names the fault
-/* draws which rank it is, and when it happens */
-static inline void lose_rank(Fault f, int most_us, int status,
-	const char *want, double limit_ms)
-{
-	uint64_t bits = random_bits((uint64_t)clock_ms(), 0, f.strategy);
-	char words[64];
-	f.rank = (int)(bits % f.ranks);
-	f.after_us = 1 + (int)(bits >> 33) % most_us;
-	snprintf(words, sizeof words, want, f.rank);
-	expect_end(&f, status, words, limit_ms);
 }
 
 #endif

@@ -10,15 +10,15 @@
 #include "tests/base/program.h"
 #include "tests/dist/job.h"
 
-typedef struct Case {
+typedef struct CommCase {
 	const char *transport;
 	int delay_us;
-} Case;
+} CommCase;
 
 // open a communicator for a test
 static Comm *join_case(const Place *p, Device **device, char *doing)
 {
-	const Case *k = p->context;
+	const CommCase *k = p->context;
 	return join(p, "cpu", &(CommSettings){ .transport = k ? k->transport : NULL,
 		.limit_s = 20, .delay_us = k ? k->delay_us : 0, .doing = doing }, device);
 }
@@ -97,7 +97,7 @@ static void try_all(const Place *p)
 	static const size_t sizes[] = { 1, 2, 3, 1000, 20011 };
 	Device *d;
 	Comm *c = join_case(p, &d, NULL);
-	const Case *k = p->context;
+	const CommCase *k = p->context;
 	if (strcmp(comm_transport(c), k->transport) != 0)
 		die("the transport is %s", comm_transport(c));
 	// try all sizes in both types
@@ -122,7 +122,7 @@ static void join_and_leave(const Place *p)
 }
 
 /* or the transport says why it cannot work */
-static bool can_work(Case k)
+static bool can_work(CommCase k)
 {
 	Ended ended[MOST];
 	char want[96];
@@ -140,10 +140,10 @@ static bool can_work(Case k)
 static void collectives_are_right(void **state)
 {
 	static const char *const names[] = { CHOICE_NAMES(TRANSPORTS_OF) };
-	static Case delayed[] = { { "ring", 2000 }, { "owner", 2000 } };
+	static CommCase delayed[] = { { "ring", 2000 }, { "owner", 2000 } };
 	int tried = 0;
 	for (size_t i = TRANSPORT_AUTO + 1; i < sizeof names / sizeof *names; i++) {
-		Case k = { names[i], 0 };
+		CommCase k = { names[i], 0 };
 		if (can_work(k)) {
 			all_well(try_all, &k);
 			tried++;
@@ -188,7 +188,7 @@ static void queue_many(const Place *p)
 // test: events say when a result is there
 static void events_follow_the_queue(void **state)
 {
-	static Case slow = { "ring", 3000 };
+	static CommCase slow = { "ring", 3000 };
 	all_well(queue_many, NULL);
 	all_well(queue_many, &slow);
 }
@@ -223,7 +223,7 @@ static void exchange_values(const Place *p)
 // test: values of hosts
 static void hosts_exchange_values(void **state)
 {
-	static Case slow = { "owner", 3000 };
+	static CommCase slow = { "owner", 3000 };
 	all_well(exchange_values, NULL);
 	all_well(exchange_values, &slow);
 }

@@ -14,12 +14,12 @@ enum { RANKS = 2, STEPS = 20, SAVED = 7, B = 2, T = 6 };
 enum { BY_DDP, BY_ZERO1, BY_ZERO2, NWAYS };
 static const Shape shape = { 31, T, 16, 24, 2, 2, 8, 10000 };
 
-typedef struct Run {
+typedef struct Fp8Run {
 	Fp8Settings settings;
 	int way;
 	const char *from, *to;           /* a checkpoint; NULL: none */
 	real *weights;                   /* (count), of rank 0 */
-} Run;
+} Fp8Run;
 
 static Batch part(int step, int rank)
 {
@@ -29,7 +29,7 @@ static Batch part(int step, int rank)
 /* the gradients of all ranks, added in their order */
 static void alone(Device *d, Comm *c, void *arg)
 {
-	const Run *r = arg;
+	const Fp8Run *r = arg;
 	Model *m = model_new(d, &shape, &policies[POLICY_FP8], 7);
 	fp8_set(m, r->settings);
 	model_fuse(m);
@@ -58,7 +58,7 @@ static void alone(Device *d, Comm *c, void *arg)
 static const OptimizerSettings adamw_settings = { .lr = 1e-2, .beta1 = 0.9,
 	.beta2 = 0.999, .eps = 1e-8, .decay = 0.01 };
 
-static Trainer start(Device *d, Comm *c, const Run *r)
+static Trainer start(Device *d, Comm *c, const Fp8Run *r)
 {
 	Trainer t = { 0 };
 	const Policy *policy = &policies[POLICY_FP8];
@@ -80,7 +80,7 @@ static Trainer start(Device *d, Comm *c, const Run *r)
 
 static void together(Device *d, Comm *c, void *arg)
 {
-	const Run *r = arg;
+	const Fp8Run *r = arg;
 	Trainer t = start(d, c, r);
 	real *weights = need(malloc(t.m->count * sizeof *weights));
 	if (t.o == NULL)
@@ -110,7 +110,8 @@ static void ranks_have_the_bits_of_one(void **state)
 	size_t nbytes = shape_count(&shape) * sizeof(real);
 	real *want = shared(nbytes), *got = shared(nbytes);
 	for (int i = 0; i < NFP8_SCALINGS * 2; i++) {
-		Run r = { .settings = { i / 2, i % 2 ? E4M3 : E5M2 }, .weights = want };
+		Fp8Run r = { .settings = { i / 2, i % 2 ? E4M3 : E5M2 },
+			.weights = want };
 		in_ranks(1, by_owner, alone, &r);
 		r.weights = got;
 		for (r.way = 0; r.way < NWAYS; r.way++) {
@@ -131,7 +132,7 @@ static void runs_go_on_with_the_same_bits(void **state)
 	size_t nbytes = shape_count(&shape) * sizeof(real);
 	real *want = shared(nbytes), *got = shared(nbytes);
 	for (int i = 0; i < NFP8_SCALINGS * NWAYS; i++) {
-		Run r = { .settings = { i / NWAYS, E5M2 }, .way = i % NWAYS,
+		Fp8Run r = { .settings = { i / NWAYS, E5M2 }, .way = i % NWAYS,
 			.to = path, .weights = want };
 		in_ranks(RANKS, by_owner, together, &r);
 		memset(got, 0xff, nbytes);
@@ -148,7 +149,7 @@ static void runs_go_on_with_the_same_bits(void **state)
 // test: FP8 refuses what it cannot do
 static void shard_all(Device *d, Comm *c, void *arg)
 {
-	start(d, c, &(Run){ .settings = { FP8_TENSOR, E5M2 }, .way = 3 });
+	start(d, c, &(Fp8Run){ .settings = { FP8_TENSOR, E5M2 }, .way = 3 });
 }
 
 static void impossible_is_refused(void **state)

@@ -6,12 +6,12 @@
 #include "tests/dist/job.h"
 #include "train/step.h"
 
-typedef struct Scenario {
+typedef struct EstimateScenario {
 	Shape shape;
 	int policy, fused, recompute;
 	Type wire;
-} Scenario;
-static const Scenario scenarios[] = {
+} EstimateScenario;
+static const EstimateScenario scenarios[] = {
 	{ { 50, 32, 64, 160, 5, 4, 16, 10000 }, POLICY_FP32, 1, 0, FP32 },
 	{ { 333, 32, 48, 136, 1, 4, 12, 10000 }, POLICY_FP32, 1, 0, BF16 },
 	{ { 77, 32, 64, 160, 2, 4, 16, 10000 }, POLICY_BF16, 1, 0, BF16 },
@@ -22,7 +22,7 @@ static const Scenario scenarios[] = {
 };
 
 static void expect_equal(double got, double wanted, const char *what,
-	const Scenario *s, const Sharding *by)
+	const EstimateScenario *s, const Sharding *by)
 {
 	if (got != wanted)
 		fail_msg("scenario %d, rank %d of %d, stage %d, prefetch %d, %s: %.0f "
@@ -31,7 +31,7 @@ static void expect_equal(double got, double wanted, const char *what,
 }
 
 // compare a rank's memory with the estimate
-static void check_stage(Device *d, Comm *c, const Scenario *s, int stage,
+static void check_stage(Device *d, Comm *c, const EstimateScenario *s, int stage,
 	int prefetch, bool exchange, bool early)
 {
 	enum { B = 4 };
@@ -67,7 +67,7 @@ static void check_stages(Device *d, Comm *c, void *scenario)
 	static const int plans[][4] = { { 1, 0, 0 }, { 2, 0, 0 }, { 3, 0, 0 },
 		{ 3, 1, 0 }, { 3, 2, 0 }, { 1, 0, 1 }, { 3, 1, 1 }, { 2, 0, 0, 1 },
 		{ 2, 0, 1, 1 } };
-	const Scenario *s = scenario;
+	const EstimateScenario *s = scenario;
 	for (size_t i = 0; i < sizeof plans / sizeof *plans; i++)
 		if (s->fused || !plans[i][2])
 			check_stage(d, c, s, plans[i][0], plans[i][1], plans[i][2],

@@ -9,15 +9,15 @@
 
 // save pieces that do not tile
 typedef enum { SHORT, LONG, OTHER_SHAPE, LOST, NFAULTS } FaultKind;
-typedef struct Fault {
+typedef struct ShardedFault {
 	FaultKind kind;
 	int deal;
 	size_t element;                  /* of tensor FAULTY; the piece has it */
-} Fault;
+} ShardedFault;
 enum { FAULTY = 4, RANKS = 3 };
 
 /* the piece of tensor FAULTY that has the fault's element; returns its rank */
-static int find_piece(const Fault *f, Piece *found)
+static int find_piece(const ShardedFault *f, Piece *found)
 {
 	for (int r = 0; r < RANKS; r++) {
 		Piece p[2 * MOST];
@@ -34,7 +34,7 @@ static int find_piece(const Fault *f, Piece *found)
 
 static void save_with_fault(Device *d, Comm *c, void *arg)
 {
-	const Fault *f = arg;
+	const ShardedFault *f = arg;
 	Piece p[MOST_PIECES], found;
 	int n = deal_pieces(d, f->deal, comm_rank(c), comm_ranks(c), 2, p),
 		rank = find_piece(f, &found);
@@ -51,11 +51,11 @@ static void save_with_fault(Device *d, Comm *c, void *arg)
 }
 
 /* what the line must say */
-static const char *fault_text(const Fault *f)
+static const char *fault_text(const ShardedFault *f)
 {
 	static char text[200];
 	Piece p;
-	Fault after = *f;
+	ShardedFault after = *f;
 	int rank = find_piece(f, &p);
 	size_t end = p.begin + p.n, first = f->kind == LOST ? p.begin : end - 1;
 	bool last = end == elements_of(FAULTY);
@@ -92,7 +92,7 @@ static void pieces_that_do_not_tile_are_refused(void **state)
 	write_version(path, 1);
 	for (FaultKind kind = 0; kind < NFAULTS; kind++)
 		for (int i = 0; i < 2; i++) {
-			Fault f = { kind, 5, i ? elements_of(FAULTY) - 1 : 1000 };
+			ShardedFault f = { kind, 5, i ? elements_of(FAULTY) - 1 : 1000 };
 			expect_failure(RANKS, save_with_fault, &f, 1, fault_text(&f), 1);
 		}
 }

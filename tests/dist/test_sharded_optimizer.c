@@ -57,14 +57,14 @@ enum { STEPS = 12, MOST_PARAMS = 12, LONGEST = 1000 };
 static const size_t counts[MOST_PARAMS] = { 300, 7, LONGEST, 1, 65, 513, 33, 3,
 	900, 16, 70, 2 };
 
-typedef struct Scenario {
+typedef struct OptimizerScenario {
 	int nparams, groups;
 	bool fused, clips, all_there;
 	Type low;                        /* what matmuls read; FP32: the weights */
-} Scenario;
+} OptimizerScenario;
 
 /* parameters first(g) ... first(g + 1) - 1 are group g, which is added at step */
-static int first(const Scenario *s, int group)
+static int first(const OptimizerScenario *s, int group)
 {
 	return s->nparams * group / s->groups;
 }
@@ -74,17 +74,18 @@ static int added(int group)
 	return group * 4;
 }
 
-static bool frozen(const Scenario *s, int i)
+static bool frozen(const OptimizerScenario *s, int i)
 {
 	return !s->all_there && i % 5 == 3;
 }
 
-static bool there(const Scenario *s, int step, int i)
+static bool there(const OptimizerScenario *s, int step, int i)
 {
 	return !frozen(s, i) && (s->all_there || random_bits(5, step, i) % 3 > 0);
 }
 
-static OptimizerSettings settings_of(const Scenario *s, int group, int step)
+static OptimizerSettings settings_of(const OptimizerScenario *s, int group,
+	int step)
 {
 	return (OptimizerSettings){ .lr = 0.01 * (group + 1) / (step + 1),
 		.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .decay = 0.1 * group,
@@ -99,7 +100,7 @@ static const OptimizerKind *kind_of(int group)
 // take steps with and without shards
 typedef struct Side {
 	Device *d;
-	const Scenario *s;
+	const OptimizerScenario *s;
 	Span spans[MOST_PARAMS];
 	/* alone: an optimizer for each parameter; for each group where norms clip */
 	Optimizer alone[MOST_PARAMS];
@@ -142,7 +143,7 @@ static void write_gradient(Side *side, int step, int i, bool right)
 
 static void step_alone(Side *side, int step, int g)
 {
-	const Scenario *s = side->s;
+	const OptimizerScenario *s = side->s;
 	int end = first(s, g + 1), each = s->clips ? end - first(s, g) : 1;
 	for (int i = first(s, g); i < end; i += each) {
 		Optimizer *o = &side->alone[i];
@@ -162,7 +163,7 @@ static void step_alone(Side *side, int step, int g)
 static void add_group(Side *side, int g)
 {
 	enum { SCALARS = 64 };           /* bytes, with padding */
-	const Scenario *s = side->s;
+	const OptimizerScenario *s = side->s;
 	ShardedParam params[MOST_PARAMS];
 	size_t before = side->d->active[MEM_OPTIMIZER], own = 0;
 	int begin = first(s, g), n = first(s, g + 1) - begin;
@@ -185,7 +186,7 @@ static void add_group(Side *side, int g)
 /* an owner's gradient is absent with the parameter's; the others' at random */
 static void step_sharded(Side *side, int step)
 {
-	const Scenario *s = side->s;
+	const OptimizerScenario *s = side->s;
 	Array gradients[MOST_PARAMS];
 	for (int g = 0; g < s->groups; g++)
 		if (step >= added(g)) {
@@ -227,7 +228,7 @@ static void over_ring(Work *work, const void *arg, int delay_us)
 
 static void take_steps(Device *d, Comm *c, void *arg)
 {
-	const Scenario *s = arg;
+	const OptimizerScenario *s = arg;
 	Side alone = { .d = d, .s = s }, sharded = { .d = d, .s = s,
 		.sharded = sharded_new(d, c, s->fused), .rank = comm_rank(c) };
 	for (int i = 0; i < s->nparams; i++) {
@@ -256,7 +257,7 @@ static void take_steps(Device *d, Comm *c, void *arg)
 // test groups, frozen parameters and absent gradients
 static void shards_change_no_bit(void **state)
 {
-	static const Scenario scenarios[] = {
+	static const OptimizerScenario scenarios[] = {
 		{ .nparams = MOST_PARAMS, .groups = 3, .low = FP32 },
 		{ .nparams = MOST_PARAMS, .groups = 2, .fused = true, .low = BF16 },
 		{ .nparams = 2, .groups = 1, .all_there = true, .low = FP32 },
@@ -268,17 +269,17 @@ static void shards_change_no_bit(void **state)
 
 static void norms_are_those_of_the_group(void **state)
 {
-	static const Scenario s = { .nparams = MOST_PARAMS, .groups = 3,
+	static const OptimizerScenario s = { .nparams = MOST_PARAMS, .groups = 3,
 		.clips = true, .all_there = true, .low = FP32 };
 	over_ring(take_steps, &s, 0);
 }
 
 // train a model with and without shards
-typedef struct Training {
+typedef struct OptimizerRun {
 	int policy;
 	bool fused, sgd, clips;
 	double loss_scale;               /* at first; 0: the policy's */
-} Training;
+} OptimizerRun;
 
 static const Shape shape = { 31, 6, 12, 10, 2, 3, 4, 10000 };
 
@@ -290,7 +291,7 @@ static void take_model_step(Model *m, Optimizer *o, int step, int rank)
 }
 
 /* returns how often the loss scale was halved, or less */
-static int train(Device *d, Comm *c, const Training *t, bool shards, real *to)
+static int train(Device *d, Comm *c, const OptimizerRun *t, bool shards, real *to)
 {
 	Model *m = model_new(d, &shape, &policies[t->policy], 7 + comm_rank(c));
 	if (t->fused)
@@ -327,7 +328,7 @@ static int train(Device *d, Comm *c, const Training *t, bool shards, real *to)
 // train a model with and without shards
 static void train_twice(Device *d, Comm *c, void *arg)
 {
-	const Training *t = arg;
+	const OptimizerRun *t = arg;
 	size_t n = shape_count(&shape);
 	real *want = need(malloc(2 * n * sizeof *want)), *got = want + n;
 	int skipped = train(d, c, t, false, want);
@@ -344,7 +345,7 @@ static void train_twice(Device *d, Comm *c, void *arg)
 
 static void a_model_trains_as_without_shards(void **state)
 {
-	static const Training trainings[] = {
+	static const OptimizerRun trainings[] = {
 		{ POLICY_FP32, false, false, true, 0 },
 		{ POLICY_FP32, true, true, false, 0 },
 		{ POLICY_BF16, true, false, false, 0 },

@@ -1,14 +1,14 @@
 /* ranks that are lost or go astray while they train: every rank ends, and says
  * why, whatever the strategy */
 #define _GNU_SOURCE
-#include "tests/dist/strategies.h"
+#include "tests/dist/lost_rank.h"
 
 // lose ranks of every strategy
 static void try_strategies(void (*happens)(int), int limit_s, int status,
 	const char *want)
 {
-	for (Strategy s = 0; s < NSTRATEGIES; s++)
-		lose_rank((Fault){ .strategy = s, .ranks = 3, .happens = happens,
+	for (FaultyStrategy s = 0; s < NSTRATEGIES; s++)
+		lose_rank((StrategyFault){ .strategy = s, .ranks = 3, .happens = happens,
 			.limit_s = limit_s, .device = "cpu", .transport = "ring" }, 60000,
 			status, want, 20e3);
 }

@@ -9,16 +9,16 @@ static Ops eager;
 // run an operation twice
 enum { MOST_RUN = 6 };
 /* arrays of an operation; those that are written are compared */
-typedef struct Case {
+typedef struct FusionCase {
 	size_t rows, C;
 	Type type;
 	Array a[MOST_RUN], start[MOST_RUN];
 	size_t n[MOST_RUN];
-	void (*run)(const struct Case *c, const Ops *ops);
+	void (*run)(const struct FusionCase *c, const Ops *ops);
 	const int32_t *targets;
-} Case;
+} FusionCase;
 
-static void give(Case *c, int k, size_t n, Type type)
+static void give(FusionCase *c, int k, size_t n, Type type)
 {
 	/* one element further: unaligned */
 	c->start[k] = drawn(n, 10 + k, 0, 1);
@@ -28,14 +28,14 @@ static void give(Case *c, int k, size_t n, Type type)
 	c->n[k] = n;
 }
 
-static void begin_case(Case *c)
+static void begin_case(FusionCase *c)
 {
 	for (int k = 0; k < MOST_RUN; k++)
 		if (c->n[k])
 			memcpy(c->a[k].at, c->start[k].at, c->n[k] * sizeof(real));
 }
 
-static void expect_same_twice(Case *c, const char *what)
+static void expect_same_twice(FusionCase *c, const char *what)
 {
 	Array once[MOST_RUN];
 	begin_case(c);
@@ -53,7 +53,7 @@ static void expect_same_twice(Case *c, const char *what)
 }
 
 // test operations against one at a time
-static void run_norm(const Case *c, const Ops *ops)
+static void run_norm(const FusionCase *c, const Ops *ops)
 {
 	ops->rmsnorm_forward(device, c->a[0], c->a[1], c->a[2], c->a[3], c->rows,
 		c->C, 1e-5);
@@ -68,7 +68,7 @@ static void norms_agree(void **state)
 		{ 3, 16400, FP16 } };
 	for (int i = 0; i < 4; i++) {
 		size_t rows = sizes[i].rows, C = sizes[i].C;
-		Case c = { rows, C, sizes[i].type, .run = run_norm };
+		FusionCase c = { rows, C, sizes[i].type, .run = run_norm };
 		give(&c, 0, rows * C, c.type);
 		give(&c, 1, rows, TYPE_REAL);
 		give(&c, 2, rows * C, TYPE_REAL);
@@ -79,7 +79,7 @@ static void norms_agree(void **state)
 	}
 }
 
-static void run_softmax(const Case *c, const Ops *ops)
+static void run_softmax(const FusionCase *c, const Ops *ops)
 {
 	ops->softmax_forward(device, c->a[0], c->a[0], 0.3, c->rows / c->C, c->C);
 	ops->softmax_backward(device, c->a[1], c->a[1], c->a[0], 0.3,
@@ -90,14 +90,14 @@ static void softmax_agrees(void **state)
 {
 	static const Type types[] = { TYPE_REAL, BF16 };
 	for (int i = 0; i < 2; i++) {
-		Case c = { 3 * 50, 50, types[i], .run = run_softmax };
+		FusionCase c = { 3 * 50, 50, types[i], .run = run_softmax };
 		give(&c, 0, c.rows * c.C, c.type);
 		give(&c, 1, c.rows * c.C, c.type);
 		expect_same_twice(&c, "softmax");
 	}
 }
 
-static void run_rope(const Case *c, const Ops *ops)
+static void run_rope(const FusionCase *c, const Ops *ops)
 {
 	ops->rope(device, c->a[0], c->a[0], c->a[1], c->a[2], 2, 7, 3, 10, 1);
 	ops->rope(device, c->a[3], c->a[0], c->a[1], c->a[2], 2, 7, 3, 10, -1);
@@ -105,7 +105,7 @@ static void run_rope(const Case *c, const Ops *ops)
 
 static void rope_agrees(void **state)
 {
-	Case c = { 2 * 7 * 3, 10, FP16, .run = run_rope };
+	FusionCase c = { 2 * 7 * 3, 10, FP16, .run = run_rope };
 	give(&c, 0, c.rows * c.C, c.type);
 	give(&c, 1, 7 * 5, TYPE_REAL);
 	give(&c, 2, 7 * 5, TYPE_REAL);
@@ -113,7 +113,7 @@ static void rope_agrees(void **state)
 	expect_same_twice(&c, "RoPE");
 }
 
-static void run_swiglu(const Case *c, const Ops *ops)
+static void run_swiglu(const FusionCase *c, const Ops *ops)
 {
 	size_t n = c->rows * c->C;
 	ops->swiglu_forward(device, c->a[3], c->a[0], c->a[1], n);
@@ -123,13 +123,13 @@ static void run_swiglu(const Case *c, const Ops *ops)
 
 static void swiglu_agrees(void **state)
 {
-	Case c = { 11, 31, BF16, .run = run_swiglu };
+	FusionCase c = { 11, 31, BF16, .run = run_swiglu };
 	for (int k = 0; k < 5; k++)
 		give(&c, k, c.rows * c.C, c.type);
 	expect_same_twice(&c, "SwiGLU");
 }
 
-static void run_loss(const Case *c, const Ops *ops)
+static void run_loss(const FusionCase *c, const Ops *ops)
 {
 	ops->cross_entropy_forward(device, c->a[0], c->a[1], c->a[2], c->targets,
 		c->rows, c->C);
@@ -141,7 +141,7 @@ static void losses_agree(void **state)
 {
 	static const size_t sizes[][2] = { { 5, 10000 }, { 1, 151936 } };
 	for (int i = 0; i < 2; i++) {
-		Case c = { sizes[i][0], sizes[i][1], TYPE_REAL, .run = run_loss };
+		FusionCase c = { sizes[i][0], sizes[i][1], TYPE_REAL, .run = run_loss };
 		c.targets = drawn_tokens(c.rows, 3, c.C);
 		give(&c, 0, c.rows, TYPE_REAL);
 		give(&c, 1, c.rows, TYPE_REAL);
@@ -150,7 +150,7 @@ static void losses_agree(void **state)
 	}
 }
 
-static void run_adamw(const Case *c, const Ops *ops)
+static void run_adamw(const FusionCase *c, const Ops *ops)
 {
 	static AdamWStep step = { .keep = (real)0.9, .rate = (real)0.1,
 		.beta1 = (real)0.9, .beta2 = (real)0.95, .one_minus_beta1 = (real)0.1,
@@ -163,7 +163,7 @@ static void run_adamw(const Case *c, const Ops *ops)
 
 static void adamw_agrees(void **state)
 {
-	Case c = { 1, 1031, BF16, .run = run_adamw };
+	FusionCase c = { 1, 1031, BF16, .run = run_adamw };
 	for (int k = 0; k < 5; k++)
 		give(&c, k, c.C, k == 4 ? c.type : TYPE_REAL);
 	for (size_t i = 0; i < c.C; i++)        /* roots of sums of squares */
@@ -174,7 +174,7 @@ static void adamw_agrees(void **state)
 // test memory and counts
 static void scratch_needs_no_memory(void **state)
 {
-	Case c = { 8, 64, TYPE_REAL, .run = run_swiglu };
+	FusionCase c = { 8, 64, TYPE_REAL, .run = run_swiglu };
 	for (int k = 0; k < 5; k++)
 		give(&c, k, c.rows * c.C, c.type);
 	begin_case(&c);
@@ -220,7 +220,7 @@ static void readers_find_results(void **state)
 // test that each operation can be a group of its own
 static void operations_can_be_alone(void **state)
 {
-	Case c = { 8, 64, BF16, .run = run_swiglu };
+	FusionCase c = { 8, 64, BF16, .run = run_swiglu };
 	JitCounts before = jit_counts(device);
 	for (int k = 0; k < 5; k++)
 		give(&c, k, c.rows * c.C, c.type);

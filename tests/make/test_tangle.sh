@@ -11,6 +11,8 @@ void f(void) {
 }
 {{launch}}=
 k<<<1, 2>>>(x);
+{{src/a/kernel.cu}}=
+void g(void) { }
 {{src/run.sh}}=
 echo hello
 @
@@ -20,6 +22,8 @@ base | document
 check 'a good document tangles' tangle writeup.nw
 check 'a chunk begins with its name' grep -qx '	// launch' src/a/kernel.cu
 check 'tabs and launches survive' grep -qx '	k<<<1, 2>>>(x);' src/a/kernel.cu
+check 'a file goes on behind an empty line' \
+	test "$(tail -n 3 src/a/kernel.cu)" = $'}\n\nvoid g(void) { }'
 check 'scripts can be executed' test -x src/run.sh
 check 'the files are listed' grep -qx 'TANGLED += src/a/kernel.cu' \
 	build/tangled.mk
@@ -76,11 +80,11 @@ bad() { # bad NAME MESSAGE CHUNK...: fails with the message, changes nothing
 	check "$name is named with its line" grep -q "^$message" said
 	check "$name leaves all files" not grep -rq never src
 }
-bad 'an undefined chunk' 'writeup.nw:11: chunk "nowhere" is used' \
+bad 'an undefined chunk' 'writeup.nw:13: chunk "nowhere" is used' \
 	'{{src/new.c}}=' '{{nowhere}}' '@'
-bad 'an unused chunk' 'writeup.nw:10: chunk "an orphan" is defined but' \
+bad 'an unused chunk' 'writeup.nw:12: chunk "an orphan" is defined but' \
 	'{{an orphan}}=' 'int x;' '@'
-bad 'a file elsewhere' 'writeup.nw:10: chunk "../escape.c" is defined but' \
+bad 'a file elsewhere' 'writeup.nw:12: chunk "../escape.c" is defined but' \
 	'{{../escape.c}}=' 'int x;' '@'
-bad 'a stray bracket' 'writeup.nw:10: unescaped' 'if a {{ b'
+bad 'a stray bracket' 'writeup.nw:12: unescaped' 'if a {{ b'
 exit $failed

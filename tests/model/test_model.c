@@ -196,7 +196,7 @@ static size_t saved_bytes(long layers, const DrawnBatch *b, bool keep,
 	Shape shape = tiny;
 	shape.layers = layers;
 	size_t before = device->total;
-	Model *m = model_new(device, &shape, &policies[0], 1);
+	Model *m = model_new(device, &shape, &policies[POLICY_FP32], 1);
 	if (path != EAGER)
 		model_fuse(m);
 	m->flash = path == FLASH;
@@ -248,7 +248,7 @@ static void peak_is_as_derived(void **state)
 	size_t C = shape.d_model, F = shape.d_ff, H = shape.heads;
 	size_t T = shape.context, N = SEQUENCES * T, V = shape.vocab;
 	size_t before = device->total;
-	Model *m = model_new(device, &shape, &policies[0], 1);
+	Model *m = model_new(device, &shape, &policies[POLICY_FP32], 1);
 	DrawnBatch b = batch(SEQUENCES, T, 1);
 	gradients(m, &b, false);
 	device_reset_peak(device);
@@ -410,7 +410,7 @@ static void what_blocks_drop_is_made_again(void **state)
 
 static void scores_can_be_made_again(void **state)
 {
-	Model *m = model_new(device, &tiny, &policies[0], 5);
+	Model *m = model_new(device, &tiny, &policies[POLICY_FP32], 5);
 	model_fuse(m);
 	m->flash = false;
 	DrawnBatch b = batch(2, 8, 1);

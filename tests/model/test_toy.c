@@ -27,7 +27,7 @@ static void check_parameter(Toy *t, ToyTensor parameter, ToyTensor gradient)
 static void test_gradients(void **state)
 {
 	Device *device = device_open("cpu");
-	Toy *t = toy_new(device, &policies[0], 1);
+	Toy *t = toy_new(device, &policies[POLICY_FP32], 1);
 	for (int twice = 0; twice < 2; twice++) {
 		toy_forward(t);
 		toy_backward(t);

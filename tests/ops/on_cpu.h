@@ -12,6 +12,7 @@ static inline void open_cpu(void)
 	device = device_open("cpu");
 	ops = ops_for(device);
 }
+
 static inline int close_cpu(int failed)
 {
 	if (!failed)

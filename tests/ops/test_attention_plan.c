@@ -82,11 +82,11 @@ static int turn_of(const Play *p, const Block *b)
 
 // let a block add when it is its turn
 /* has it added, been drawn, or been through already? */
-typedef enum Step { WAITS, RESTS, ADDED, THROUGH } Step;
+typedef enum BlockStep { WAITS, RESTS, ADDED, THROUGH } BlockStep;
 
 /* before: how many blocks have added to each tile of queries when the round
  * begins */
-static Step step(const Play *p, Block *b, const int *before, int *added)
+static BlockStep step(const Play *p, Block *b, const int *before, int *added)
 {
 	static unsigned random = 1;
 	const int at = b->at.head * query_tiles(p) + b->next;
@@ -115,7 +115,7 @@ static int rounds_of(const Play *p, Block *running, int *before, int *added)
 			running[n++] = block_of(p, begun++);
 		memcpy(before, added, nbytes);
 		for (int i = n - 1; i >= 0; i--) {
-			Step s = step(p, &running[i], before, added);
+			BlockStep s = step(p, &running[i], before, added);
 			stuck = stuck && s == WAITS;
 			if (s == THROUGH)
 				running[i] = running[--n];

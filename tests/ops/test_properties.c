@@ -63,6 +63,7 @@ static Gradients both_of(const Array *x)
 {
 	return (Gradients){ 2, { x[0], x[1] } };
 }
+
 CALL(adamw_low, fused_adamw(device, y[1], y[0], one_gradient(x[0]), y[2], y[3],
 	NC, &step, NULL))
 CALL(adamw_sum, fused_adamw(device, y[1], y[0], both_of(x), y[2], y[3], NC, &step,

@@ -21,7 +21,7 @@ static int count_spans(const Profile *p, const char *name, const char *within)
 // profile one step of a small model
 static Profile *profile_of_step(bool fused)
 {
-	Model *m = model_new(device, &shape, &policies[0], 3);
+	Model *m = model_new(device, &shape, &policies[POLICY_FP32], 3);
 	if (fused)
 		model_fuse(m);
 	Optimizer adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);

@@ -15,8 +15,8 @@ static const Shape shape = { 13, 5, 12, 20, 2, 3, 4, 10000 };
 static void weights_return(void **state)
 {
 	Device *d = device_open("cpu");
-	Model *m = model_new(d, &shape, &policies[0], 1);
-	Model *other = model_new(d, &shape, &policies[0], 2);
+	Model *m = model_new(d, &shape, &policies[POLICY_FP32], 1);
+	Model *other = model_new(d, &shape, &policies[POLICY_FP32], 2);
 	checkpoint_save(m, path);
 	TensorFile *f = tensorfile_open(path);
 	Shape read = checkpoint_shape(f, path);
@@ -30,10 +30,12 @@ static void weights_return(void **state)
 	model_free(&other);
 	device_close(&d);
 }
+
 static void load_into(void *wrong)
 {
 	Device *d = device_open("cpu");
-	checkpoint_load(model_new(d, wrong, &policies[0], 1), tensorfile_open(path));
+	checkpoint_load(model_new(d, wrong, &policies[POLICY_FP32], 1),
+		tensorfile_open(path));
 }
 
 static void other_shapes_are_refused(void **state)
@@ -45,6 +47,7 @@ static void other_shapes_are_refused(void **state)
 	assert_int_equal(exit_status(load_into, &deeper), 2);
 	assert_int_equal(exit_status(load_into, &wider), 2);
 }
+
 static void read_shape(void *unused)
 {
 	checkpoint_shape(tensorfile_open(path), path);
@@ -66,6 +69,7 @@ static int status_of(const Shape *s, int n, const char *const *meta)
 	tensorfile_write(path, views, n, meta);
 	return exit_status(read_shape, NULL);
 }
+
 static void metadata_are_held_against_tensors(void **state)
 {
 	static const Shape one = { 1, 1, 1, 1, 1, 1, 1, 10000 },
@@ -91,6 +95,7 @@ static void metadata_are_held_against_tensors(void **state)
 		assert_int_equal(status_of(&least, shape_nparameters(&least), meta), 2);
 	}
 }
+
 int main(void)
 {
 	omp_set_num_threads(1);     /* children of a process with threads may hang */

@@ -178,17 +178,17 @@ static const Shape shapes[] = {
 	{ 256, 32, 64, 192, 2, 2, 32, 10000 },
 };
 
-typedef struct Run {
+typedef struct HookedRun {
 	const Shape *shape;
 	const Policy *policy;
 	bool fused, replayed, fetches;
 	int recompute;
-} Run;
+} HookedRun;
 
 enum { TRAINED = 6 };            /* steps */
 
 /* the losses of the steps and the weights after them, on the host */
-static real *trained(const Run *r, const char *device, bool moved)
+static real *trained(const HookedRun *r, const char *device, bool moved)
 {
 	Device *d = device_open(device);
 	Model *m = model_new(d, r->shape, r->policy, 3);
@@ -228,7 +228,7 @@ static real *trained(const Run *r, const char *device, bool moved)
 static void compare_runs(const char *device)
 {
 	for (int i = 0; i < 2 * NPOLICIES * 2 * 2 * 2 * 2; i++) {
-		Run r = { &shapes[i % 2], &policies[i / 2 % NPOLICIES],
+		HookedRun r = { &shapes[i % 2], &policies[i / 2 % NPOLICIES],
 			i / 2 / NPOLICIES % 2, i / 4 / NPOLICIES % 2,
 			i / 8 / NPOLICIES % 2, i / 16 / NPOLICIES % 2 * 2 };
 		size_t n = TRAINED + shape_count(r.shape);

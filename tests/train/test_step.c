@@ -24,7 +24,7 @@ static void formulas_count_what_is_done(void **state)
 	real_ops = ops_for(d);
 	ops.matmul = counting_matmul;
 	d->ops = &ops;
-	Model *m = model_new(d, &shape, &policies[0], 1);
+	Model *m = model_new(d, &shape, &policies[POLICY_FP32], 1);
 	Batch b = batch_random(B, T, shape.vocab, 1);
 	timed_step(m, NULL, &b, MODE_FORWARD);
 	assert_true(flops == forward_flops(&shape, B, T));
@@ -40,7 +40,7 @@ static void formulas_count_what_is_done(void **state)
 static void phases_follow_the_mode(void **state)
 {
 	Device *d = device_open("cpu");
-	Model *m = model_new(d, &shape, &policies[0], 1);
+	Model *m = model_new(d, &shape, &policies[POLICY_FP32], 1);
 	Optimizer adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
 	Batch b = batch_random(2, 8, shape.vocab, 1);
 	for (Mode mode = MODE_FORWARD; mode <= MODE_TRAIN; mode++) {

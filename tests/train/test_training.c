@@ -45,7 +45,7 @@ static void run_planted(void *context)
 {
 	const Plant *plant = context;
 	const int32_t tokens[] = { 3, 1, 4, 1, 5, 9 };
-	Model *m = model_new(device, &tiny, &policies[0], 1);
+	Model *m = model_new(device, &tiny, &policies[POLICY_FP32], 1);
 	for (int i = 0; i < shape_nparameters(&tiny); i++) {
 		Parameter p = shape_parameter(&tiny, i);
 		size_t n = plant->everywhere ? p.count : 1;
@@ -369,7 +369,7 @@ static void adamw_follows_its_equations(void **state)
 {
 	const int32_t token = 1;
 	const Shape whole = { 16, 8, 64, 64, 1, 2, 32, 10000 };
-	Model *model = model_new(device, &whole, &policies[0], 1);
+	Model *model = model_new(device, &whole, &policies[POLICY_FP32], 1);
 	Optimizer a = adamw_new(model, 0.1, 0.9, 0.999, 1e-8, 0.1);
 	size_t n = model->count;
 	assert_int_equal(n, model->extent);
@@ -395,7 +395,7 @@ static void sgd_follows_its_equations(void **state)
 	const int32_t token = 1;
 	const Shape whole = { 16, 8, 64, 64, 1, 2, 32, 10000 };
 	for (int heavy = 0; heavy < 2; heavy++) {
-		Model *m = model_new(device, &whole, &policies[0], 1);
+		Model *m = model_new(device, &whole, &policies[POLICY_FP32], 1);
 		Optimizer o = sgd_new(m, 0.1, heavy ? 0.9 : 0);
 		size_t n = m->count;
 		assert_true((o.state[0].at != NULL) == heavy);
@@ -454,7 +454,7 @@ static double correlation(const Model *m, BlockParameter a, BlockParameter b)
 
 static void initial_weights_are_as_stated(void **state)
 {
-	Model *m = model_new(device, &drawn_shape, &policies[0], 1);
+	Model *m = model_new(device, &drawn_shape, &policies[POLICY_FP32], 1);
 	for (int i = 0; i < shape_nparameters(&drawn_shape); i++) {
 		Parameter p = shape_parameter(&drawn_shape, i);
 		const real *w = model_weight(m, i).at;
@@ -475,7 +475,7 @@ static void initial_weights_ignore_threads(void **state)
 	Array weights[3];
 	for (int threads = 1; threads <= 3; threads++) {
 		omp_set_num_threads(threads);
-		Model *m = model_new(device, &drawn_shape, &policies[0], 1);
+		Model *m = model_new(device, &drawn_shape, &policies[POLICY_FP32], 1);
 		weights[threads - 1] = copied(m->weights, m->extent);
 		expect_same("weights drawn by threads", weights[threads - 1],
 			weights[0], m->extent);

@@ -8,7 +8,7 @@ constexpr int SUM_THREADS = 256;
 
 // sum rows, a thread a row
 /* grid rows / SUM_THREADS, block SUM_THREADS; 4 rows C bytes */
-__global__ void sum_rows_by_thread(RowSums s)
+__global__ void sum_rows_by_thread(SumCase s)
 {
 	const size_t row = blockIdx.x * (size_t)blockDim.x + threadIdx.x;
 	if (row >= s.rows)
@@ -21,7 +21,7 @@ __global__ void sum_rows_by_thread(RowSums s)
 
 // sum rows, a block a row
 /* grid rows, block SUM_THREADS; 4 rows C bytes */
-__global__ void sum_rows_by_block(RowSums s)
+__global__ void sum_rows_by_block(SumCase s)
 {
 	__shared__ float partial[SUM_THREADS];
 	const float *x = s.x + blockIdx.x * s.C;
@@ -42,7 +42,7 @@ __global__ void sum_rows_by_block(RowSums s)
 // sum rows, a warp a row
 /* grid 32 rows / SUM_THREADS, block SUM_THREADS; 4 rows C bytes; C % 4 == 0 */
 template <int AHEAD>
-__global__ __launch_bounds__(SUM_THREADS) void sum_rows_by_warp(RowSums s)
+__global__ __launch_bounds__(SUM_THREADS) void sum_rows_by_warp(SumCase s)
 {
 	const size_t row = (blockIdx.x * (size_t)SUM_THREADS + threadIdx.x) / 32;
 	if (row >= s.rows)
@@ -69,7 +69,7 @@ __global__ __launch_bounds__(SUM_THREADS) void sum_rows_by_warp(RowSums s)
 // sum rows through asynchronous copies
 /* as sum_rows_by_warp, with a ring of STAGES packs a thread in shared memory */
 template <int STAGES>
-__global__ __launch_bounds__(SUM_THREADS) void sum_rows_async(RowSums s)
+__global__ __launch_bounds__(SUM_THREADS) void sum_rows_async(SumCase s)
 {
 	__shared__ float4 ring[STAGES][SUM_THREADS];
 	const size_t row = (blockIdx.x * (size_t)SUM_THREADS + threadIdx.x) / 32;
@@ -100,7 +100,7 @@ __global__ __launch_bounds__(SUM_THREADS) void sum_rows_async(RowSums s)
 }
 
 // launch a version of the sums
-extern "C" void cuda_sum_rows_by(Device *d, SumVersion version, const RowSums *s)
+extern "C" void cuda_sum_rows_by(Device *d, SumVersion version, const SumCase *s)
 {
 	const unsigned rows = (unsigned)s->rows,
 		by_thread = (rows + SUM_THREADS - 1) / SUM_THREADS,

@@ -29,6 +29,7 @@ static inline void *driver_call(const char *name)
 		return NULL;
 	return function;
 }
+
 /* the result of a function of the driver, as the runtime would report it */
 #define BY_DRIVER(type, name, ...) \
 	type call = (type)driver_call(name); \
@@ -43,16 +44,19 @@ static inline cudaError_t cudaLibraryLoadData(cudaLibrary_t *library,
 		(CUjit_option *)jit, (void **)jit_values, njit,
 		(CUlibraryOption *)options, (void **)values, noptions);
 }
+
 static inline cudaError_t cudaLibraryGetKernel(cudaKernel_t *kernel,
 	cudaLibrary_t library, const char *name)
 {
 	BY_DRIVER(PFN_cuLibraryGetKernel_v12000, "cuLibraryGetKernel", kernel,
 		library, name);
 }
+
 static inline cudaError_t cudaLibraryUnload(cudaLibrary_t library)
 {
 	BY_DRIVER(PFN_cuLibraryUnload_v12000, "cuLibraryUnload", library);
 }
+
 static inline cudaError_t launch_loaded(const void *kernel, dim3 grid,
 	dim3 block, void **arguments, size_t shared_bytes, cudaStream_t stream)
 {
@@ -85,6 +89,7 @@ static inline ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *at,
 			"transport 'symmetric' does as 'nccl'\n", NCCL_MAJOR, NCCL_MINOR);
 	return result;
 }
+
 static inline ncclResult_t ncclCommWindowDeregister(ncclComm_t comm,
 	ncclWindow_t window)
 {

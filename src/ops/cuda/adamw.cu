@@ -72,6 +72,7 @@ __global__ __launch_bounds__(THREADS) void adamw(
 		for (; at < n; at++)
 			update<COUNT, 1>(a, low, at, *step);
 }
+
 template <class S, class G, class L>
 static void launch(Device *d, Array w, Array low, const Gradients &g, Array m,
 	Array v, size_t n, const AdamWStep *step, const int32_t *skip)
@@ -92,6 +93,7 @@ static void launch(Device *d, Array w, Array low, const Gradients &g, Array m,
 		skip);
 	LAUNCHED();
 }
+
 extern "C" void cuda_fused_adamw(Device *d, Array w, Array low, Gradients g,
 	Array m, Array v, size_t n, const AdamWStep *step, const int32_t *skip)
 {

@@ -25,6 +25,7 @@ template <> __device__ inline bf16 narrow<bf16>(float x)
 {
 	return __float2bfloat16_rn(x);
 }
+
 template <> __device__ inline fp16 narrow<fp16>(float x)
 {
 	return __float2half_rn(x);

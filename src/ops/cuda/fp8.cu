@@ -47,10 +47,10 @@ __device__ inline void load_source(float (&x)[N], const Fp8Cast &c, size_t i,
 
 // place a thread in a tile, and load its square
 /* the first row and column of this thread's square */
-struct Place { size_t i, j; };
+struct TilePlace { size_t i, j; };
 
 template <Fp8Source SOURCE>
-__device__ inline Place place(const Fp8Cast &c)
+__device__ inline TilePlace place(const Fp8Cast &c)
 {
 	const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 	const bool pairs = SOURCE == FP8_SWIGLU_GRADIENT
@@ -63,7 +63,7 @@ __device__ inline Place place(const Fp8Cast &c)
 
 template <bool WIDE, Fp8Source SOURCE>
 __device__ inline void load_square(float (&x)[SQUARE][SQUARE], const Fp8Cast &c,
-	Place at)
+	TilePlace at)
 {
 	#pragma unroll
 	for (int a = 0; a < SQUARE; a++) {
@@ -102,7 +102,7 @@ __device__ inline float largest_of(const float (&x)[SQUARE][SQUARE])
 
 // find maxima of a tile
 __device__ inline void raise_rows(const Fp8Cast &c,
-	const float (&x)[SQUARE][SQUARE], Place at)
+	const float (&x)[SQUARE][SQUARE], TilePlace at)
 {
 	#pragma unroll
 	for (int a = 0; a < SQUARE; a++) {
@@ -131,7 +131,7 @@ template <bool WIDE, Fp8Source SOURCE>
 __global__ __launch_bounds__(CAST_THREADS) void maxima_kernel(Fp8Cast c)
 {
 	float x[SQUARE][SQUARE];
-	const Place at = place<SOURCE>(c);
+	const TilePlace at = place<SOURCE>(c);
 	load_square<WIDE, SOURCE>(x, c, at);
 	if (c.scaling == FP8_ROW) {
 		raise_rows(c, x, at);
@@ -197,7 +197,7 @@ __device__ inline void write_copy(const Fp8Matrix &to, size_t row, size_t k,
 
 // cast a tile to FP8
 template <bool WIDE>
-__device__ inline void write_turned(const Fp8Cast &c, Place at,
+__device__ inline void write_turned(const Fp8Cast &c, TilePlace at,
 	const float (&x)[SQUARE][SQUARE], const float (&scale)[SQUARE])
 {
 	float y[SQUARE][SQUARE];
@@ -229,7 +229,7 @@ template <bool WIDE, Fp8Source SOURCE>
 __global__ __launch_bounds__(CAST_THREADS) void cast_kernel(Fp8Cast c)
 {
 	float x[SQUARE][SQUARE], scale[SQUARE];
-	const Place at = place<SOURCE>(c);
+	const TilePlace at = place<SOURCE>(c);
 	const bool block = c.scaling == FP8_BLOCK;
 	load_square<WIDE, SOURCE>(x, c, at);
 	if (block || c.seen.at) {

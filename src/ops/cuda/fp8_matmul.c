@@ -45,10 +45,9 @@ static void close_gemms(Device *d, void *kept)
 {
 	Fp8Gemms *g = kept;
 	for (size_t i = 0; i < g->n; i++) {
-		CUBLAS(cublasLtMatmulDescDestroy(g->gemms[i].operation));
-		CUBLAS(cublasLtMatrixLayoutDestroy(g->gemms[i].left));
-		CUBLAS(cublasLtMatrixLayoutDestroy(g->gemms[i].right));
-		CUBLAS(cublasLtMatrixLayoutDestroy(g->gemms[i].result));
+		const Fp8Gemm *each = &g->gemms[i];
+		destroy_descriptions(each->operation, each->left, each->right,
+			each->result);
 	}
 	free(g->gemms);
 }

@@ -22,6 +22,17 @@ static inline void set_preference(cublasLtMatmulPreference_t preference,
 {
 	CUBLAS(cublasLtMatmulPreferenceSetAttribute(preference, what, value, nbytes));
 }
+
+static inline void destroy_descriptions(cublasLtMatmulDesc_t operation,
+	cublasLtMatrixLayout_t left, cublasLtMatrixLayout_t right,
+	cublasLtMatrixLayout_t result)
+{
+	CUBLAS(cublasLtMatmulDescDestroy(operation));
+	CUBLAS(cublasLtMatrixLayoutDestroy(left));
+	CUBLAS(cublasLtMatrixLayoutDestroy(right));
+	CUBLAS(cublasLtMatrixLayoutDestroy(result));
+}
+
 /* how parts of a sum may be added: in a fixed order, in fp32 */
 #define GEMM_REDUCTION ((uint32_t)CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE)
 

@@ -46,7 +46,7 @@ typedef struct SideStream {
 	void *workspace;
 } SideStream;
 
-typedef struct Library {
+typedef struct GemmState {
 	cublasLtHandle_t handle;            /* NULL until the first matmul */
 	void *workspace;
 	PreparedGemm *gemms;
@@ -54,17 +54,16 @@ typedef struct Library {
 	cudaEvent_t fork;                   /* NULL until the first loop */
 	SideStream sides[GEMM_SIDES];
 	cudaEvent_t before, after;          /* events around a call that is timed */
-} Library;
+} GemmState;
 
 static void close_library(Device *d, void *kept)
 {
-	Library *l = kept;
+	GemmState *l = kept;
 	for (size_t i = 0; i < l->ngemms; i++) {
-		CUBLAS(cublasLtMatmulDescDestroy(l->gemms[i].operation));
-		CUBLAS(cublasLtMatrixLayoutDestroy(l->gemms[i].left));
-		CUBLAS(cublasLtMatrixLayoutDestroy(l->gemms[i].right));
-		CUBLAS(cublasLtMatrixLayoutDestroy(l->gemms[i].result));
-		free(l->gemms[i].tuning);
+		const PreparedGemm *each = &l->gemms[i];
+		destroy_descriptions(each->operation, each->left, each->right,
+			each->result);
+		free(each->tuning);
 	}
 	free(l->gemms);
 	CUDA(cudaEventDestroy(l->before));
@@ -80,9 +79,9 @@ static void close_library(Device *d, void *kept)
 	device_free(d, l->workspace);
 }
 
-static Library *library_of(Device *d)
+static GemmState *library_of(Device *d)
 {
-	Library *l = device_keep(d, sizeof *l, close_library);
+	GemmState *l = device_keep(d, sizeof *l, close_library);
 	if (l->handle)
 		return l;
 	assert(type_size(TF32) == type_size(FP32) && "TF32 is stored as fp32");
@@ -96,7 +95,7 @@ static Library *library_of(Device *d)
 
 GemmLibrary cuda_gemm_library(Device *d)
 {
-	const Library *l = library_of(d);
+	const GemmState *l = library_of(d);
 	return (GemmLibrary){ l->handle, l->workspace };
 }
 
@@ -105,7 +104,7 @@ size_t cuda_matmul_fallbacks(Device *d)
 	return library_of(d)->fallbacks;
 }
 
-static void open_side_streams(Device *d, Library *l)
+static void open_side_streams(Device *d, GemmState *l)
 {
 	if (l->fork)
 		return;
@@ -120,7 +119,7 @@ static void open_side_streams(Device *d, Library *l)
 
 // queue one matmul, or several side by side
 /* queues the batch number o of the outer loop */
-static void multiply(const Library *library, const PreparedGemm *gemm, Array C,
+static void multiply(const GemmState *library, const PreparedGemm *gemm, Array C,
 	Array A, Array B, const Matmul *s, size_t o, void *workspace,
 	cudaStream_t stream)
 {
@@ -135,7 +134,7 @@ static void multiply(const Library *library, const PreparedGemm *gemm, Array C,
 		stream));
 }
 
-static void multiply_side_by_side(Device *d, Library *library,
+static void multiply_side_by_side(Device *d, GemmState *library,
 	const PreparedGemm *gemm, Array C, Array A, Array B, const Matmul *s)
 {
 	open_side_streams(d, library);
@@ -159,7 +158,7 @@ static_assert(sizeof(cublasLtMatmulAlgo_t) == GEMM_WORDS * sizeof(uint64_t),
 	"a choice holds an algorithm");
 static_assert(sizeof(GemmKey) == GEMM_NUMBERS * sizeof(uint64_t), "and a key");
 
-static void use_choice(const Library *l, PreparedGemm *g,
+static void use_choice(const GemmState *l, PreparedGemm *g,
 	const GemmChoice *choice)
 {
 	const GemmKey *p = &g->key;
@@ -220,7 +219,7 @@ static void keep_fastest(GemmChoices *choices, PreparedGemm *g)
 	g->tuning = NULL;
 }
 
-static void multiply_timed(Device *d, Library *l, PreparedGemm *g, Array C,
+static void multiply_timed(Device *d, GemmState *l, PreparedGemm *g, Array C,
 	Array A,
 	Array B, const Matmul *s)
 {
@@ -264,7 +263,7 @@ static cublasLtMatrixLayout_t layout(const GemmKey *p, size_t type, size_t rows,
 
 // ask for algorithms
 /* up to `most`; several are kept to be timed */
-static void ask_heuristic(const Library *library, PreparedGemm *gemm, int most)
+static void ask_heuristic(const GemmState *library, PreparedGemm *gemm, int most)
 {
 	const GemmKey *p = &gemm->key;
 	cublasLtMatmulPreference_t preference;
@@ -303,7 +302,7 @@ static void ask_heuristic(const Library *library, PreparedGemm *gemm, int most)
 		keep_proposals(gemm, proposals, n);
 }
 
-static void prepare_gemm(Library *library, PreparedGemm *gemm,
+static void prepare_gemm(GemmState *library, PreparedGemm *gemm,
 	GemmChoices *choices)
 {
 	const GemmKey *p = &gemm->key;
@@ -339,7 +338,7 @@ static void prepare_gemm(Library *library, PreparedGemm *gemm,
 }
 
 // find the algorithm of a matmul
-static PreparedGemm *find_gemm(Library *l, GemmKey key, GemmChoices *choices)
+static PreparedGemm *find_gemm(GemmState *l, GemmKey key, GemmChoices *choices)
 {
 	for (size_t i = 0; i < l->ngemms; i++)
 		if (memcmp(&l->gemms[i].key, &key, sizeof key) == 0)
@@ -386,7 +385,7 @@ void cuda_matmul(Device *d, Array C, Array A, Array B, Matmul s)
 	assert(A.type == B.type && "the operands are of one type");
 	assert(s.m > 0 && s.n > 0 && s.k > 0);
 	double start = clock_ms();
-	Library *library = library_of(d);
+	GemmState *library = library_of(d);
 	size_t known = library->ngemms;
 	s = matmul_with_few_calls(s);
 	double opened = clock_ms();

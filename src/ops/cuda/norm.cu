@@ -229,7 +229,7 @@ static void launch_walking(Device *d, const NormPlan &plan,
 	WalkLaunch w = walk_of(d, plan, a.slot_nbytes);
 	a.slots = w.slots;
 	w.clusters = walk_clusters(d, plan, norm_walking<X, T, N, PER>, w, w.shared,
-		sizeof(T) == 2, a.rows);
+		a.rows);
 	launch_walk(d, plan, norm_walking<X, T, N, PER>, w, a);
 }
 

@@ -203,7 +203,7 @@ static void launch_walking(Device *d, const NormPlan &plan, WalkLaunch w,
 	a.slots = w.slots;
 	const size_t ring = (a.C + plan.blocks - 1) / plan.blocks * w.slots
 		* (sizeof(X) * (a.fresh ? 1 : 2) + sizeof(T));
-	w.clusters = walk_clusters(d, plan, kernel, w, ring, sizeof(T) == 2, a.rows);
+	w.clusters = walk_clusters(d, plan, kernel, w, ring, a.rows);
 	a.partial = (float *)cuda_scratch(d, w.clusters * a.C * sizeof(float),
 		"norm's gain gradient");
 	launch_walk(d, plan, kernel, w, a);
@@ -211,15 +211,15 @@ static void launch_walking(Device *d, const NormPlan &plan, WalkLaunch w,
 	device_free(d, a.partial);
 }
 
-// launch the kernel whose rows registers hold
-/* queues norm_backward_held, then the sum of its blocks' rows */
-template <class X, class T, int N, int PER, int THREADS>
-static void launch_held(Device *d, const NormPlan &plan, NormGradient<X, T> a,
+// launch the kernel of warps
+/* queues norm_backward_warps, then the sum of its blocks' rows */
+template <class X, class T, int N, int PER>
+static void launch_warps(Device *d, const NormPlan &plan, NormGradient<X, T> a,
 	Array dg, double beta)
 {
-	const auto kernel = norm_backward_held<X, T, N, PER, THREADS>;
-	const size_t shared = plan.rows > 1 ? plan.rows * a.C * sizeof(float) : 0,
-		worth = norm_blocks(&plan, 0, false, a.rows, cuda_multiprocessors(d));
+	const auto kernel = norm_backward_warps<X, T, N, PER>;
+	const size_t shared = plan.rows * a.C * sizeof(float),
+		worth = norm_blocks(&plan, 0, a.rows, cuda_multiprocessors(d));
 	const unsigned blocks = resident_for(d, blocks_for(a.rows, plan.rows),
 		kernel, plan.threads * plan.rows, shared, worth);
 	a.partial = (float *)cuda_scratch(d, blocks * a.C * sizeof(float),
@@ -270,21 +270,17 @@ static void launch(Device *d, const NormPlan &plan, const NormBackward &b,
 		launch_walking<X, T, N, decltype(per)::value>(d, plan,
 			walk_of(d, plan, a.slot_nbytes), a, b.dg, b.beta);
 	};
-	const auto held = [&](auto per) {
-		constexpr int PER = decltype(per)::value;
-		if (plan.rows > 1)
-			launch_held<X, T, N, PER, 128>(d, plan, a, b.dg, b.beta);
-		else if constexpr (PER * N <= 16)
-			launch_held<X, T, N, PER, 512>(d, plan, a, b.dg, b.beta);
+	const auto warps = [&](auto per) {
+		launch_warps<X, T, N, decltype(per)::value>(d, plan, a, b.dg, b.beta);
 	};
 	if (plan.per == 0)
 		launch_twice<X, T, N>(d, plan, a, b.dg, b.beta);
 	else if (plan.slots == 0 && plan.per == 1)
-		held(Constant<1>());
+		warps(Constant<1>());
 	else if (plan.slots == 0 && plan.per == SOME)
-		held(Constant<SOME>());
+		warps(Constant<SOME>());
 	else if (plan.slots == 0)
-		held(Constant<2 * SOME>());
+		warps(Constant<2 * SOME>());
 	else if (N > 1 && plan.per == 1)
 		walking(Constant<N == 1 ? 4 : 1>());
 	else if (N > 1 && plan.per == 2)

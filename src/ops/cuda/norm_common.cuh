@@ -91,25 +91,4 @@ __device__ inline float sum_of_row(float x)
 	return blockDim.x == 32 ? warp_sum(x) : block_sum(x);
 }
 
-/* both sums if `both`, else the first; turn: 0 and 1 for one row and the next, so
- * that one barrier a row is enough */
-__device__ inline float2 sums_of_row(float2 x, bool both, int turn)
-{
-	__shared__ float2 part[2][32];
-	const unsigned lane = threadIdx.x % 32, warps = blockDim.x / 32;
-	x.x = warp_sum(x.x);
-	if (both)
-		x.y = warp_sum(x.y);
-	if (warps == 1)
-		return x;
-	if (lane == 0)
-		part[turn][threadIdx.x / 32] = x;
-	__syncthreads();
-	x = lane < warps ? part[turn][lane] : make_float2(0, 0);
-	x.x = warp_sum(x.x);
-	if (both)
-		x.y = warp_sum(x.y);
-	return x;
-}
-
 #endif

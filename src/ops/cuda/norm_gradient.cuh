@@ -95,37 +95,36 @@ template <class X, class T, int N, int PER> struct RowGradient {
 	}
 };
 
-// propagate gradients through rows that registers hold
+// propagate gradients through rows of warps
 /* bytes and FLOPs as norm_backward; partial: (grid, C)
- * grid: what the chip holds; block: (threads of a row, rows), of one warp where
- * rows are several, threads PER N >= C; shared memory: rows C floats, if rows are
- * several */
-template <class X, class T, int N, int PER, int THREADS>
-__global__ __launch_bounds__(THREADS, NORM_WARPS(PER * N) / (THREADS / 32))
-void norm_backward_held(NormGradient<X, T> a)
+ * grid: what the chip holds; block: 32 x 4, 32 PER N >= C; shared memory: 4 C
+ * floats */
+template <class X, class T, int N, int PER>
+__global__ __launch_bounds__(128, NORM_WARPS(PER * N) / 4)
+void norm_backward_warps(NormGradient<X, T> a)
 {
-	extern __shared__ float columns[];
 	RowGradient<X, T, N, PER> gradient(a, 0, a.C);
 	const size_t step = gridDim.x * (size_t)blockDim.y;
 	size_t row = blockIdx.x * (size_t)blockDim.y + threadIdx.y;
-	for (int turn = 0; row < a.rows; row += step, turn ^= 1) {
+	for (; row < a.rows; row += step) {
 		const float saved = a.rho ? a.rho[row] : 0;
 		const Packs<X, N, PER> xs(a.sum + row * a.x_row, a.C);
 		const Packs<T, N, PER> dys(a.dy + row * a.dy_row, a.C);
-		const float2 sums = sums_of_row(gradient.sums(xs, dys), a.rho == NULL,
-			turn);
+		float2 sums = gradient.sums(xs, dys);
+		sums.x = warp_sum(sums.x);
+		if (a.rho == NULL)
+			sums.y = warp_sum(sums.y);
 		gradient.write(xs, dys, a.dsum + row * a.dx_row, row, saved, sums);
 	}
-	float *const to = blockDim.y == 1 ? a.partial + blockIdx.x * a.C
-		: columns + threadIdx.y * a.C;
-	each_pack<N, PER>(a.C, [&](int k, size_t p) {
-		store_whole(to + p, gradient.dg[k]);
-	});
 	// add the columns of the block's warps
-	if (blockDim.y == 1)
-		return;
+	extern __shared__ float columns[];      /* (warps, C) */
+	each_pack<N, PER>(a.C, [&](int k, size_t p) {
+		#pragma unroll
+		for (int i = 0; i < N; i++)
+			columns[threadIdx.y * a.C + p + i] = gradient.dg[k][i];
+	});
 	__syncthreads();
-	for (size_t j = threadIdx.y * 32 + threadIdx.x; j < a.C; j += THREADS) {
+	for (size_t j = threadIdx.y * 32 + threadIdx.x; j < a.C; j += 128) {
 		float sum = 0;
 		for (unsigned warp = 0; warp < blockDim.y; warp++)
 			sum += columns[warp * a.C + j];

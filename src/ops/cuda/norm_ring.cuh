@@ -321,13 +321,13 @@ template <class F> static void with_clusters(Device *d, const NormPlan &plan,
 }
 
 /* clusters that run at once and share the rows equally; ring: bytes of a block's
- * rows in its slots; narrow: of 16-bit elements, some of them */
+ * rows in its slots */
 template <class Kernel> static size_t walk_clusters(Device *d,
 	const NormPlan &plan, Kernel kernel, const WalkLaunch &w, size_t ring,
-	bool narrow, size_t rows)
+	size_t rows)
 {
 	const size_t chip = cuda_multiprocessors(d);
-	const size_t worth = norm_blocks(&plan, ring, narrow, rows, chip);
+	const size_t worth = norm_blocks(&plan, ring, rows, chip);
 	CUDA(cudaFuncSetAttribute(kernel,
 		cudaFuncAttributeMaxDynamicSharedMemorySize, (int)w.shared));
 	if (plan.blocks == 1)

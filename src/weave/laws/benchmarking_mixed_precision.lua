@@ -24,6 +24,7 @@ law("formats of two bytes need as much memory",
 	"precision ~= 'fp16' or peak_MiB == other{precision = 'bf16'}.peak_MiB")
 law("no format needs half as much again",
 	"between(peak_MiB / other{precision = 'fp32'}.peak_MiB, 0.5, 1.5)")
+
 law("in fp32 the peak is the estimate's",
 	"precision ~= 'fp32' and precision ~= 'bf16' or close(peak_MiB,",
 	"of('memory_profiling-estimate', {size = size, context = context, precision",

@@ -25,6 +25,7 @@ law("a size has one shape",
 	"'size') and fixed('heads', 'size')")
 law("no phase is faster than the measured peak by half",
 	"fwd_GFLOP / fwd_ms <= 1.5 * of('peaks', {quantity = precision}).max")
+
 law("backward, with twice the FLOPs, is not faster than that",
 	"2 * fwd_GFLOP / bwd_ms <= 1.5 * of('peaks', {quantity = precision}).max")
 law("AdamW reads 16 bytes and writes 12 for each parameter",
@@ -49,6 +50,7 @@ law("the peak is that of the memory estimate's run",
 	"context, precision = precision, fusion = fusion}).peak_MiB +",
 	"of('memory_profiling-estimate', {size = size, context = context, precision",
 	"= precision, fusion = fusion}).workspace_MiB, 0, 0.2)")
+
 law("a forward pass holds the parameters, in bf16 twice",
 	"step_ms > fwd_ms or between(peak_MiB, (precision == 'bf16' and 6 or 4) *",
 	"parameters / 2 ^ 20, 1.1 * (precision == 'bf16' and 6 or 4) * parameters /",
@@ -75,6 +77,7 @@ law("a step is its phases here too",
 law("steps are counted from one", "step == 1 or step == before('start').step + 1")
 law("what happens once happens in the first step",
 	"step == 1 or open_ms + threads_ms + choice_ms + library_ms + alloc_ms == 0")
+
 law("what happens once is part of the forward pass or before it",
 	"step > 1 or threads_ms + choice_ms + library_ms + alloc_ms <= fwd_ms +",
 	"bwd_ms + opt_ms")
@@ -98,6 +101,7 @@ law("linear operations keep to the peak",
 law("a split step takes its parameters' time",
 	"28e-6 * parameters / optimizer_ms <= 1.5 * of('peaks', {quantity =",
 	"'read'}).max or parameters < 16e6")
+
 law("precision changes neither FLOPs nor parameters",
 	"fixed('linear_GFLOP', 'size context') and fixed('parameters', 'size') and",
 	"fixed('attention_GFLOP', 'size context') and fixed('context', 'status')")

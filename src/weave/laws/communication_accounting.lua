@@ -24,6 +24,7 @@ tables("communication_accounting-batch", "X Y")
 law("64 devices", "X * Y == 64")
 law("along X the weights are gathered",
 	"close(x_nbytes, (X - 1) / X * 4 * 16384 * d_ff / Y, 1e-9)")
+
 law("along Y the rows are reduced",
 	"close(y_nbytes, (Y - 1) / Y * 4 * 840 * 64 * 16384 / X, 1e-9)")
 law("the schedule's bytes", "x_counted == x_nbytes and y_counted == y_nbytes")

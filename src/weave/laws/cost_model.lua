@@ -28,6 +28,7 @@ law("the error of memory is that of its bytes",
 	"close(error, predicted_MiB / measured_MiB - 1, 0, 5e-3)")
 law("predicted memory is near the measured",
 	"close(predicted_MiB, measured_MiB, 0.05)")
+
 tables("cost_model-public", "source model hardware devices parts")
 law("published devices are the product of what divides",
 	"devices == data * tensor * parts * stages")

@@ -24,6 +24,7 @@ law("bytes counted along X are those, or of chunks rounded up",
 	"between(x_counted, x_nbytes - 1e-3, 2 * x_nbytes)")
 law("bytes counted along Y are those, or of chunks rounded up",
 	"between(y_counted, y_nbytes - 1e-3, 2 * y_nbytes)")
+
 tables("data_parallel_calcs", "hardware pass")
 law("data parallelism: the bound is 1 + BW/C",
 	"close(bound, 1 + batch * GBps / TFLOPs / 1e3, 1e-5)")

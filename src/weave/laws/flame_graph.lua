@@ -23,6 +23,7 @@ law("a forward pass begins at zero and holds all of it",
 law("ranges of a depth do not overlap",
 	"start_ms >= before('fusion depth').end_ms - 1e-3")
 law("ranges begin one after another", "start_ms >= before('fusion').start_ms")
+
 law("a range is at one depth",
 	"range == 'norm' or range == 'linear' or fixed('depth', 'fusion range')")
 law("a timeline is of one context here too", "fixed('context', 'status')")

@@ -24,6 +24,7 @@ law("replays leave out launches only: half of a long pass stays",
 	"not gpu() or (",
 	"fwd_ms < 1 or fwd_replay_ms >= 0.5 * fwd_ms and bwd_replay_ms >= 0.5 *",
 	"bwd_ms)")
+
 law("attention is not faster than the peak by half",
 	"max(fwd_GFLOP / fwd_ms, bwd_GFLOP / bwd_ms, fwd_GFLOP / fwd_replay_ms,",
 	"bwd_GFLOP / bwd_replay_ms) <= 1.5 * of('peaks', {quantity = dtype == 'fp32'",
@@ -91,6 +92,7 @@ tables("flash_benchmarking-tiles", "dtype batch heads n d causal")
 law("the chosen tiling takes the time of one of them",
 	"min(abs(chosen_ms - m64_ms), abs(chosen_ms - multi_warpgroup_ms),",
 	"abs(chosen_ms - split_kv_ms)) <= 0.1 * chosen_ms + 0.002")
+
 law("no tiling is faster than the peak by half",
 	"2e-9 * d * batch * heads * n * (n + 1) / min(m64_ms, multi_warpgroup_ms,",
 	"split_kv_ms) <= 1.5 * of('peaks', {quantity = dtype}).max")
@@ -115,6 +117,7 @@ law("errors of a rounding or less in bf16, of a few in fp32",
 	"dq, dk, dv, peer_o, peer_dq, peer_dk, peer_dv) <= 2 ^ -19")
 law("errors are as large as the peer's, within four times",
 	"between($ / peer_$, 0.25, 4)")
+
 law("an error does not depend on the head's width, but for a factor",
 	"between(dq / below('d', 'dq').dq, 0.6, 1.67) and between(dk / below('d',",
 	"'dk').dk, 0.6, 1.67) and between(dv / below('d', 'dv').dv, 0.6, 1.67) and",
@@ -140,6 +143,7 @@ tables("flash_benchmarking flash_benchmarking-tiles flash_benchmarking-peers",
 	"dtype batch heads n d causal")
 law("no length, number of heads or batch is tried once",
 	"rows('') < 8 or rows('n') > 1 and rows('heads') > 1 and rows('batch') > 1")
+
 law("each combination of batch and heads is tried at several lengths or widths",
 	"rows('') < 8 or rows('batch heads') > 1 and rows('heads d') > 1")
 tables("flash_benchmarking-model", "size context precision attention")

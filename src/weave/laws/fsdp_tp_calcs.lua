@@ -24,6 +24,7 @@ law("Y overlapped",
 law("Y summed",
 	"close(Y_summed, 1 + 1.5 * d_ff * GBps / TFLOPs / 1e3 * (1 - percent / 100),",
 	"1e-5)")
+
 law("the most devices are as many at each X",
 	"close(Y_of_most_overlapped * X, first('hardware').Y_of_most_overlapped,",
 	"1e-4) and close(Y_of_most_summed * X, first('hardware').Y_of_most_summed,",

@@ -23,6 +23,7 @@ law("peaks are the estimate's less the moments",
 	"fusion}).peak_MiB + of('memory_profiling-estimate', {size = size, context =",
 	"context, precision = 'fp32', fusion = fusion}).workspace_MiB - 8 *",
 	"of('benchmarking_script', {size = size}).parameters / 2 ^ 20, 0, 0.2)")
+
 law("which norm, that changes memory little and time not twofold",
 	"close(peak_MiB, first('size fusion').peak_MiB, 0.05) and between(fwd_ms /",
 	"first('size fusion').fwd_ms, 0.5, 2) and between(bwd_ms / first('size",

@@ -24,6 +24,7 @@ law("phases of a path allocate alike at all contexts",
 	"scales('allocations', 'context', 0, 0, 1.5)")
 law("activations grow with context, and no faster than its square",
 	"scales('activation_MiB', 'context', 0, 2, 1.1) or activation_MiB < 1")
+
 law("each context has several rows", "rows('context') > 2")
 tables("memory_profiling-timeline", "size context precision fusion mode event")
 law("the total is the sum of its categories",
@@ -48,6 +49,7 @@ law("a tensor of a layer is allocated in each, but for one",
 	"integer(allocations) and allocations >= 1 and (not (ranges):find('layer')",
 	"or (allocations + 1) % of('benchmarking_script', {size = size}).layers <=",
 	"2)")
+
 tables("memory_profiling-saved", "size context precision fusion rank")
 law("a share is of the block",
 	"close(fraction_pct, 100 * MiB / total('MiB', 'size context precision",
@@ -73,6 +75,7 @@ law("a block is what it saves",
 	"context, precision = precision, fusion = fusion}).block_MiB, 1e-3, 0.01)")
 tables("memory_profiling-estimate", "size context precision fusion")
 law("each category is as derived", "close($_MiB, $_derived_MiB, 2e-3, 0.3)")
+
 law("the peak is as derived, within a hundredth",
 	"close(peak_MiB, derived_MiB, 0.01)")
 law("the peak is no more than its categories, no less than the largest three",

@@ -23,6 +23,7 @@ law("errors of representing and of adding make it",
 law("each step represents the value alike",
 	"close(representation_error, steps * (addend - value), 1e-3, 1e-10)")
 law("sums are of ten", "steps * value == 10")
+
 law("a sum stalls where half its spacing is the addend, or before",
 	"integer(stalls_at) and close(stalls_at * value, sum, 0.4) and stalls_at <",
 	"steps")
@@ -47,6 +48,7 @@ law("drift is what rounding changes",
 tables("mixed_precision_accumulation-trace", "step")
 law("a hundredth is added each step", "close(exact, step / 100, 1e-6)")
 law("steps are ten apart", "step == 10 or step == before('').step + 10")
+
 law("fp32 and wide sums of narrow numbers stay near",
 	"close(fp32, exact, 1e-4) and close(fp32_fp16, exact, 1e-3) and",
 	"close(fp32_bf16, exact, 4e-3)")

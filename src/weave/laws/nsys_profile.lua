@@ -22,6 +22,7 @@ law("a part of a phase takes no longer than the phase",
 law("a part of a phase is busy no longer than the phase",
 	"(range):match('^%a+$') ~= nil or busy_ms <= other{range =",
 	"(range):match('^%a+')}.busy_ms + 1e-4")
+
 law("a phase grows with context, within three times of its square",
 	"scales('unprofiled_ms', 'context', 0, 2, 3) and scales('profiled_ms',",
 	"'context', 0, 2, 3.5) and scales('event_ms', 'context', 0, 2, 3.5)")
@@ -46,6 +47,7 @@ law("fractions are of one whole",
 	"close(fraction * first('size context precision fusion range').total_ms,",
 	"total_ms * first('size context precision fusion range').fraction, 5e-3,",
 	"1e-4 * first('size context precision fusion range').total_ms)")
+
 law("the fractions are no more than one",
 	"total('fraction', 'size context precision fusion range') <= 1.001")
 law("a kernel is part of its phase",
@@ -69,6 +71,7 @@ tables("nsys_profile-timeline", "size context precision fusion lane start_us")
 law("what begins ends", "start_us <= end_us")
 law("a step begins at zero and holds all of it, to a tenth",
 	"end_us <= 1.1 * first('fusion').end_us and first('fusion').start_us == 0")
+
 law("in a lane one follows another",
 	"kind ~= before('fusion lane kind').kind or start_us >= before('fusion lane",
 	"kind').start_us - 0.02")

@@ -23,6 +23,7 @@ law("naive attention is not faster than the peak by half",
 	"4e-9 * batch * n ^ 2 * d / ms <= 1.5 * of('peaks', {quantity = dtype}).max")
 law("naive attention's time grows with the head's width",
 	"not gpu() or scales('ms', 'd', -1, 1, 2)")
+
 tables("pytorch_attention-failing", "dtype batch d n order")
 law("allocations are counted",
 	"order == 1 or order == before('status').order + 1")

@@ -24,5 +24,6 @@ law("a peer's loss is no more than that of equal odds",
 	"status ~= 'ok' or between(loss, 0, log(vocabulary()) + 1)")
 law("larger models take longer",
 	"step_ms >= 0.6 * before('impl precision').step_ms")
+
 law("larger models need more memory",
 	"peak_MiB >= before('impl precision').peak_MiB")

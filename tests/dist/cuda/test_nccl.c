@@ -13,12 +13,12 @@
 #include "tests/dist/job.h"
 
 // run a case on two GPUs or more
-typedef struct Case {
+typedef struct NcclCase {
 	const char *transport;
 	int delay_us;
-} Case;
+} NcclCase;
 
-static Case cases[] = {
+static NcclCase cases[] = {
 #ifdef HAVE_NCCL
 	{ "nccl", 0 }, { "symmetric", 0 }, { "symmetric", 2000 },
 #endif
@@ -37,7 +37,7 @@ static void on_gpus(Body *body)
 
 static Comm *join_case(const Place *p, Device **d)
 {
-	const Case *k = p->context;
+	const NcclCase *k = p->context;
 	return join(p, "cuda:", &(CommSettings){ .transport = k->transport,
 		.limit_s = 60, .delay_us = k->delay_us }, d);
 }

@@ -202,15 +202,15 @@ static void spare_sms_change_rounding_alone(void **state)
 // train twice, recorded or not
 enum { STEPS = 6 };
 
-typedef struct Run {
+typedef struct CurveRun {
 	double loss[STEPS];
 	real *weights[STEPS];
-} Run;
+} CurveRun;
 
-static Run run_of(const Shape *shape, const Policy *policy, bool fused,
+static CurveRun run_of(const Shape *shape, const Policy *policy, bool fused,
 	bool replayed, bool rounds)
 {
-	Run run;
+	CurveRun run;
 	Model *m = model_new(gpu, shape, policy, 3);
 	if (fused)
 		model_fuse(m);
@@ -238,8 +238,8 @@ static void training_repeats(void **state)
 	for (int i = 0; i < 2 * NPOLICIES + 2; i++) {
 		bool fused = i % 2, rounds = i >= 2 * NPOLICIES;
 		const Policy *policy = &policies[rounds ? POLICY_BF16 : i / 2];
-		Run one = run_of(&narrow, policy, fused, false, rounds);
-		Run two = run_of(&narrow, policy, fused, fused, rounds);
+		CurveRun one = run_of(&narrow, policy, fused, false, rounds);
+		CurveRun two = run_of(&narrow, policy, fused, fused, rounds);
 		for (int step = 0; step < STEPS; step++)
 			if (one.loss[step] != two.loss[step] || memcmp(one.weights[step],
 				two.weights[step], shape_count(&narrow) * sizeof(real)))
@@ -307,7 +307,7 @@ enum { CURVE = 50, SEQUENCES = 8, LENGTH = 128 };
 static void learn(Device *device, bool fused, const Text *text, double *loss)
 {
 	static const Shape shape = { 256, LENGTH, 128, 384, 4, 4, 32, 10000 };
-	Model *m = model_new(device, &shape, &policies[0], 1);
+	Model *m = model_new(device, &shape, &policies[POLICY_FP32], 1);
 	if (fused)
 		model_fuse(m);
 	Optimizer adamw = adamw_new(m, 1e-3, 0.9, 0.95, 1e-8, 0.1);

@@ -340,11 +340,11 @@ static void events_measure(void **state)
 			"clock; at least %g ms were expected", work, all, clock, bound);
 }
 
-typedef struct Sum { Array x, y, z; size_t n; } Sum;
+typedef struct SumOperands { Array x, y, z; size_t n; } SumOperands;
 
 static void queue_sum(void *arg)
 {
-	const Sum *s = arg;
+	const SumOperands *s = arg;
 	ops_for(gpu)->fill(gpu, s->y, 2, s->n);
 	ops_for(gpu)->add(gpu, s->z, s->x, s->y, s->n);
 	ops_for(gpu)->add(gpu, s->z, s->z, s->x, s->n);
@@ -370,7 +370,7 @@ static void expect_all(Array a, size_t n, real value)
 static void recorded_work_repeats(void **state)
 {
 	enum { LENGTH = 1030 };
-	Sum s = { summand(0, LENGTH), summand(1, LENGTH), summand(2, LENGTH),
+	SumOperands s = { summand(0, LENGTH), summand(1, LENGTH), summand(2, LENGTH),
 		LENGTH };
 	queue_sum(&s);                      /* all code is loaded now */
 	ops_for(gpu)->fill(gpu, s.z, -1, LENGTH);

@@ -6,14 +6,14 @@
 #include "tests/base/folder.h"
 
 // lay out a batch of matrices
-typedef enum Batch { SINGLE, STACKED, SIDE_BY_SIDE, NBATCHES } Batch;
+typedef enum Batching { SINGLE, STACKED, SIDE_BY_SIDE, NBATCHES } Batching;
 enum { OUTER = 2, INNER = 3 };
 
 typedef struct Layout {
 	size_t rows, columns, ld, step[2], extent;
 } Layout;
 
-static Layout layout(size_t rows, size_t columns, Batch batch, size_t gap)
+static Layout layout(size_t rows, size_t columns, Batching batch, size_t gap)
 {
 	bool side = batch == SIDE_BY_SIDE;
 	size_t ld = columns * (side ? INNER : 1) + gap, whole = rows * ld + gap;
@@ -22,7 +22,7 @@ static Layout layout(size_t rows, size_t columns, Batch batch, size_t gap)
 		batch == SINGLE ? whole : OUTER * (side ? whole : INNER * whole) };
 }
 
-static void fill_matrices(Value *v, const Layout *l, Batch batch,
+static void fill_matrices(Value *v, const Layout *l, Batching batch,
 	Values inside, double outside, int stream)
 {
 	const size_t none[DIMS] = { 0 };
@@ -58,7 +58,7 @@ static void multiply(Device *d, const Ops *o, const Array *a, const size_t *n,
 	o->matmul(d, a[0], a[1], a[2], shape);
 }
 
-static Trial gemm(const size_t *mnk, int transposes, Batch batch,
+static Trial gemm(const size_t *mnk, int transposes, Batching batch,
 	size_t gap, const Kind *kind, size_t skew)
 {
 	size_t m = mnk[0], n = mnk[1], k = mnk[2];
@@ -110,7 +110,7 @@ static void exact_matmuls_are_equal(void **state)
 		for (int layout = 0; layout < LAYOUTS && !too_large(sizes[s]); layout++)
 			for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
 				size_t gap = layout & 4 ? 3 : 0, skew = layout >> 3 & 1;
-				Trial t = gemm(sizes[s], layout & 3, (Batch)(layout / 16), gap,
+				Trial t = gemm(sizes[s], layout & 3, (Batching)(layout / 16), gap,
 					&kinds[k], skew);
 				run_trial(&t, multiply, 0);
 			}

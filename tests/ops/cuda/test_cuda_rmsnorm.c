@@ -128,10 +128,7 @@ static int close_gpu(void **state)
 
 int main(void)
 {
-	static const char *const names[] = { "by width", "two reads", "held",
-		"packs", "ahead", "warp", "looped", "cluster" };
-	_Static_assert(sizeof names / sizeof *names == NORM_VERSIONS,
-		"each version has a name");
+	static const char *const names[] = { CHOICE_NAMES(NORM_VERSIONS_OF) };
 	static NormVersion versions[NORM_VERSIONS];
 	struct CMUnitTest tests[NORM_VERSIONS + 2] = {
 		[NORM_VERSIONS] = cmocka_unit_test_teardown(reruns_give_the_same_bits,

@@ -56,7 +56,7 @@ static void expect_intervals(const Profile *p)
 static void kernels_lie_in_their_phases(void **state)
 {
 	for (int fused = 0; fused < 2; fused++) {
-		Model *m = model_new(gpu, &shape, &policies[1], 3);
+		Model *m = model_new(gpu, &shape, &policies[POLICY_BF16], 3);
 		if (fused)
 			model_fuse(m);
 		Optimizer adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
