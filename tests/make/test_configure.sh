@@ -96,7 +96,8 @@ END
 chmod +x "$home/bin/mpicc"
 NVCC=$home/bin MPICC=$home/bin/mpicc bash "$root/src/make/configure.sh" \
 	>said 2>&1
-check 'an MPI that talks is named' grep -q '^MPI .* (Some MPI 1.2, .*mpirun)$' said
+check 'an MPI that talks is named' \
+	grep -q '^MPI .* (Some MPI 1.2, .*mpirun)$' said
 check 'and nothing that it says' not grep -q UCX said
 check 'a folder is no nvcc' grep -qx 'CUDA  *nvcc not found; no code .*' said
 exit $failed
