@@ -9,10 +9,15 @@
 SHELL       := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 MAKEFLAGS   += -rR --no-print-directory
-MACHINE     ?= local
 NOWEB       ?= /usr/lib/noweb
+override MACHINE := $(or $(strip $(MACHINE)),local)
 GOALS       := $(or $(MAKECMDGOALS),all)
 CORES       := $(shell nproc)
+quoted = '$(subst ','\'',$1)'# one word of a shell
+ifeq (,$(shell [[ $(call quoted,$(MACHINE)) =~ ^[A-Za-z0-9][A-Za-z0-9._-]*$$ ]] && echo good))
+$(error MACHINE=$(MACHINE): expected a name of letters, digits, dots, - and _)
+endif
+NOWEB_IS_THERE := $(shell [ ! -e $(call quoted,$(NOWEB)/markup) ] || echo yes)
 ifneq (,$(shell [ -z "$${TMPDIR-}" ] || [ -d "$$TMPDIR" -a -w "$$TMPDIR" ] || echo bad))
 $(info make: there is no TMPDIR ($(TMPDIR)) to write in; /tmp is used)
 export TMPDIR := /tmp
@@ -70,7 +75,7 @@ ifneq (,$(filter-out check help tangle dist,$(GOALS)))
 -include src/make/build.mk
 endif
 ifneq (,$(filter-out check help,$(GOALS)))
-ifneq (,$(wildcard $(NOWEB)/markup))
+ifneq (,$(NOWEB_IS_THERE))
 # The document contains the script that takes it apart.  It runs when the document has changed or a
 # file that it made is missing, empty or newer than the last run, and make starts over with the new
 # rules.  As the file that is included last, its list is what make brings up to date first.
@@ -80,7 +85,8 @@ include build/tangled.mk
 MISSING := $(filter-out $(wildcard $(TANGLED)),$(TANGLED))
 build/tangled.mk: writeup.nw $(if $(MISSING)$(SPOILED),FORCE)
 	@mkdir -p build
-	@'$(NOWEB)/markup' -t $< | '$(NOWEB)/nt' -t8 -Rsrc/make/tangle.sh >build/tangle.sh && bash build/tangle.sh $<
+	@$(call quoted,$(NOWEB)/markup) -t $< | $(call quoted,$(NOWEB)/nt) -t8 -Rsrc/make/tangle.sh \
+		>build/tangle.sh && bash build/tangle.sh $<
 else
 $(if $(MAKE_RESTARTS),,$(info noweb is not installed: src/ and tests/ are used as they were committed))
 endif
@@ -115,12 +121,12 @@ test: $(PROGRAMS) $(TEST_PROGRAMS) $(SITE) ## run every test; SANITIZE=1: under 
 fuzz: tangle  ## let libFuzzer search for a file that breaks a reader; SECONDS=60 | clang | 1 min
 	@bash tests/base/fuzz.sh $(or $(SECONDS),60)
 check:        ## is everything that is committed made from this writeup.nw? | noweb, pandoc, poppler | 1 min
-	@NOWEB=$(NOWEB) bash src/make/check.sh
+	@bash src/make/check.sh
 grade: build/test-results.tsv ## score each problem: its tests, tables and claims | as writeup.pdf | 1 min
 	@$(MAKE) -k experiments || :; woven=yes; $(MAKE) writeup.pdf || woven=no; \
 	bash src/make/grade.sh $$woven
 skeleton: tangle ## this document without its solutions; DIR=folder KEEP='problem ...' | noweb | 2 s
-	@bash src/make/skeleton.sh '$(DIR)' '$(KEEP)'
+	@bash src/make/skeleton.sh $(call quoted,$(DIR)) $(call quoted,$(KEEP))
 skeleton-check: tangle ## put solutions back one problem after the other; TRY='problem ...' | as test | 20 min
 	@+MAKE='$(MAKE)' bash src/make/skeleton-check.sh $(TRY)
 help:         ## this list | - | 1 s

@@ -122,17 +122,36 @@ void file_end(FILE *f, const char *path)
 }
 
 // try to write a file, and spare those of others
-static void make_folders(const char *path)
+/* returns how many bytes of the path stand before the first new folder's end;
+ * 0: no folder is new. *error: why a folder cannot be made, or 0 */
+static size_t make_folders(const char *path, int *error)
 {
 	char *p = need(strdup(path));
-	for (char *slash = strchr(p + 1, '/'); slash;
+	size_t first = 0;
+	*error = 0;
+	for (char *slash = strchr(p + 1, '/'); slash && *error == 0;
 		slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
-		if (mkdir(p, 0777) != 0 && errno != EEXIST)
-			usage_error("cannot make folder %s: %s", p, strerror(errno));
+		if (mkdir(p, 0777) == 0)
+			first = first ? first : (size_t)(slash - p);
+		else if (errno != EEXIST)
+			*error = errno;
 		*slash = '/';
 	}
 	free(p);
+	return first;
+}
+
+/* first: as make_folders returned it */
+_Noreturn static void refuse_path(const char *path, size_t first,
+	const char *why)
+{
+	char *p = need(strdup(path)), *slash;
+	while (first > 0 && (slash = strrchr(p, '/')) && slash >= p + first) {
+		*slash = '\0';
+		rmdir(p);
+	}
+	usage_error("cannot write %s: %s", path, why);
 }
 
 // recognise our own kind of file
@@ -161,15 +180,20 @@ static void refuse_foreign_file(const char *path, bool (*is_ours)(FILE *f))
 void file_try(const char *path, bool (*is_ours)(FILE *f), bool force)
 {
 	struct stat s;
-	make_folders(path);
-	bool exists = stat(path, &s) == 0;
-	if (!exists && errno != ENOENT)
-		usage_error("cannot write %s: %s", path, strerror(errno));
+	int error;
+	size_t first = make_folders(path, &error);
+	bool exists = error == 0 && stat(path, &s) == 0;
+	if (error == 0 && !exists && errno != ENOENT)
+		error = errno;
+	if (error)
+		refuse_path(path, first, strerror(error));
 	if (exists && !S_ISREG(s.st_mode))
-		usage_error("cannot write %s: it is not a regular file", path);
+		refuse_path(path, first, "it is not a regular file");
 	if (exists && !force && is_ours)
 		refuse_foreign_file(path, is_ours);
-	FILE *f = file_begin(path);
+	FILE *f = file_start(path);
+	if (f == NULL)
+		refuse_path(path, first, file_reason(errno));
 	char *name = file_partial(path);
 	remove(name);                       /* while the lock is held */
 	free(name);

@@ -14,6 +14,8 @@ typedef struct PredictionErrors {
 	double median, largest;          /* of the n relative errors, without signs */
 } PredictionErrors;
 PredictionErrors   prediction_errors(int folder);
+/* ends the program if the folder's table of predictions cannot be read */
+void   predictions_try(int folder);
 /* emits a row for each step that no table has */
 void   run_predicted(Row *row, const void *config);
 

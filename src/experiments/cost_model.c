@@ -56,6 +56,13 @@ static void plan_machines(Plan *plan)
 		plan_add(plan, &(MachineConfig){ cost_measurements(i)->machine, i });
 }
 
+static void plan_predicted_machines(Plan *plan)
+{
+	plan_machines(plan);
+	for (int i = 0, n = count_folders(); i < n; i++)
+		predictions_try(i);
+}
+
 static void plan_collectives(Plan *plan)
 {
 	int planned = 0;
@@ -71,6 +78,7 @@ static void plan_collectives(Plan *plan)
 // plan public runs
 static void plan_published(Plan *plan)
 {
+	count_folders();                    /* which are read */
 	for (int i = 0, n = published_count(); i < n; i++) {
 		PublishedRun p = published_run(i);
 		if (i == 0 || strcmp(published_run(i - 1).source, p.source) != 0)
@@ -104,9 +112,9 @@ const Experiment experiment = {
 	.about = "what a step takes on many devices: constants, their proof, maps",
 	.options = options, .cpu_scale = CLUSTER_SCALE, .cpu_only = true,
 	.sweeps = SWEEPS(
-		{ "constants", machine_keys, plan_machines, run_constants },
+		{ "constants", machine_keys, plan_predicted_machines, run_constants },
 		{ "collectives", machine_keys, plan_collectives, run_collectives },
-		{ "steps", machine_keys, plan_machines, run_steps },
+		{ "steps", machine_keys, plan_predicted_machines, run_steps },
 		{ "predicted", machine_keys, plan_machines, run_predicted },
 		{ "memory", machine_keys, plan_machines, run_memory },
 		{ "public", source_keys, plan_published, run_published },

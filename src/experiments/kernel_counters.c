@@ -206,6 +206,14 @@ static char *output_of_command(const char *command, int *status)
 // count the kernels of a case
 enum { MOST_KERNELS = 32, NOT_FOUND = 127, TOO_LONG = 124 };
 
+static double total_us(const KernelCounters *kernels, int n)
+{
+	double us = 0;
+	for (int i = 0; i < n; i++)
+		us += kernels[i].us;
+	return us;
+}
+
 static int count(const CounterConfig *c, KernelCounters *kernels)
 {
 	char *self = process_file(), *words[] = { process_word(ncu ? ncu : "ncu"),
@@ -233,6 +241,8 @@ static int count(const CounterConfig *c, KernelCounters *kernels)
 	free(self);
 	free(said);
 	free(command);
+	if (!(total_us(kernels, n) > 0))
+		die("ncu told no times");
 	return n;
 }
 
@@ -299,12 +309,8 @@ static void run(Row *row, const void *config)
 	}
 	KernelCounters kernels[MOST_KERNELS];
 	int n = count(config, kernels);
-	double us = 0;
+	double us = total_us(kernels, n);
 	set_counter(row, "boost_GHz", boost_GHz());
-	for (int i = 0; i < n; i++)
-		us += kernels[i].us;
-	if (!(us > 0))
-		die("ncu told no times");
 	for (int i = 0; i < n; i++) {
 		if (kernels[i].us * 100 < us * least_pct)
 			continue;

@@ -14,7 +14,7 @@ endif
 ifneq (,$(if $(MAKE_RESTARTS),,$(strip $(foreach name,$(SETTINGS),$(changed)))))
 build/config.mk: FORCE
 endif
-ifneq (,$(wildcard $(NOWEB)/markup))
+ifneq (,$(NOWEB_IS_THERE))
 src/make/configure.sh $(addprefix src/make/,problems.awk digest.sh items.awk \
 		digest.awk): \
 	| build/tangled.mk ;
@@ -81,7 +81,7 @@ CFLAGS_ALL = $(WARNINGS) $(OPTIMIZE) -march=native -fopenmp -fPIC \
 	-I$(S)src -I$(or $(S),.) \
 	$(BLAS_CFLAGS) $(CMOCKA_CFLAGS) $(CFLAGS)
 string_of_c = "$(subst ",\",$(subst \,\\,$1))"
-word_of_shell = '$(subst ','\'',$(string_of_c))'
+word_of_shell = $(call quoted,$(string_of_c))
 CFLAGS_f64 := -DREAL_IS_DOUBLE -DC_COMPILER=$(call word_of_shell,$(COMPILER))
 CFLAGS_f32 := -DC_COMPILER=$(call word_of_shell,$(COMPILER))
 CFLAGS_f32 += $(if $(HAVE_MPI),-DHAVE_MPI $(MPI_CFLAGS) \
@@ -174,7 +174,7 @@ SITE := $(SHARED:%/libsystems.so=%/site/stamp)
 build/torch.text: TEXT = $(shell python3 src/python/backend.py 2>/dev/null)
 $(SITE): build/torch.text src/make/site.sh src/make/package.sh $(SHARED) \
 		$(SHARED64) $(wildcard src/python/*.* src/python/libsystems/*.*)
-	@MAKEFLAGS='$(MAKEOVERRIDES)' bash src/make/site.sh $(@D) $<
+	@MAKEFLAGS=$(call quoted,$(MAKEOVERRIDES)) bash src/make/site.sh $(@D) $<
 	@touch $@
 F64_PROGRAMS += tests/ops/test_gradients
 F64_PROGRAMS += tests/ops/test_formulas
@@ -218,7 +218,7 @@ build/digests.mk: $(addprefix src/make/,digest.sh items.awk digest.awk) \
 	@bash $<; touch $@
 compile_commands.json: $(FLAGS) $(KERNEL_FLAGS) $(SOURCES) $(TEST_C)
 	@printf '%s\n' $(LIBRARY) $(call here,$(MAINS)) $(if $(CUDA),$(KERNELS)) | \
-		awk -v host=$(FLAGS) -v kernel=$(KERNEL_FLAGS) -v folder='$(CURDIR)' \
+		awk -v host=$(FLAGS) -v kernel=$(KERNEL_FLAGS) \
 		-v for_gpu='$(call code_for,$(ARCH))' -f src/make/commands.awk >$@
 TARGETS := # whatever the environment says
 UNWRITTEN :=

@@ -7,7 +7,7 @@ BEGIN {
 }
 {
 	printf "%s{\"directory\": %s, \"file\": %s, \"command\": %s}",
-		(NR > 1 ? ",\n" : ""), quoted(folder), quoted($0),
+		(NR > 1 ? ",\n" : ""), quoted(ENVIRON["PWD"]), quoted($0),
 		quoted((/\.cu$/ ? nvcc " " for_gpu : cc) " -c " $0)
 }
 END {

@@ -182,7 +182,7 @@ int main(void)
 		return 1;
 	MPI_Get_library_version(name, &n);
 	name[strcspn(name, ",\n")] = '\0';
-	puts(name);
+	printf("name: %s\n", name);
 	return MPI_Finalize();
 }
 END
@@ -191,7 +191,8 @@ END
 	fi
 	mpirun=${mpi%/*}/$(sed 's/.*mpicc/mpirun/' <<<"${mpi##*/}")
 	[ -x "$mpirun" ] || mpirun=mpirun
-	report MPI "$(library libmpi) ($(tr -s ' \t' ' ' <<<"$said"), $mpirun)"
+	said=$(sed -n 's/^name: //p' <<<"$said" | tr -s ' \t' ' ')
+	report MPI "$(library libmpi) ($said, $mpirun)"
 	record HAVE_MPI 1
 	record MPI_CFLAGS "${cflags[*]}"
 	record MPI_LIBS "${libs[*]}"
@@ -202,7 +203,7 @@ find_cuda() {
 	cuda= # the folder of CUDA, if it can be used
 	nvcc=${NVCC:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
 	gpu=$(find_gpu)
-	if [ ! -x "$nvcc" ]; then
+	if [ ! -f "$nvcc" ] || [ ! -x "$nvcc" ]; then
 		report CUDA 'nvcc not found; no code for GPUs can be compiled'
 	elif ! runtime_fits; then
 		report CUDA "$nvcc is not used: ${said:-$(head -n 1 "$work/log")}"

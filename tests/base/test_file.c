@@ -75,7 +75,29 @@ static void a_trial_removes_what_it_holds(void **state)
 	assert_int_equal(held, 1);
 }
 
+// test that a refused path leaves no folder
+static void try_path(void *at)
+{
+	file_try(at, NULL, false);
+}
+
+static void a_refused_path_leaves_no_folder(void **state)
+{
+	static const struct { const char *before; int length; const char *after; }
+		paths[] = { { "new/", 0, "" }, { "new/.", 0, "" }, { "a/b/..", 0, "" },
+			{ "a/b/", 250, "" }, { "a/b/", 256, "" }, { "a/", 256, "/b" },
+			{ "", 256, "" }, { "", 256, "/a" } };
+	char name[257] = "", at[400];
+	memset(name, 'n', sizeof name - 1);
+	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+		snprintf(at, sizeof at, "%s/%s%.*s%s", folder, paths[i].before,
+			paths[i].length, name, paths[i].after);
+		assert_int_equal(exit_status(try_path, at), 2);
+	}
+}
+
 TESTS_BETWEEN(make_folder, NULL,
 	cmocka_unit_test(files_are_written_without_locks),
 	cmocka_unit_test(a_trial_removes_what_it_holds),
+	cmocka_unit_test(a_refused_path_leaves_no_folder),
 	cmocka_unit_test(no_other_file_is_left))

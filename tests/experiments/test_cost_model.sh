@@ -88,6 +88,7 @@ check 'what is measured is not predicted again' [ "$(roles 2001-01-01T00:00:00Z
 		"$folder/cost_model-predicted.tsv")" = "0
 0" ]
 
+echo damaged >>"$folder/cost_model-predicted.tsv"
 # NAME|PATTERN|ARGUMENTS: one line and exit status 2
 while IFS='|' read -r name pattern arguments; do
 	expect "$name" 2 "$pattern" cost_model $arguments
@@ -104,6 +105,9 @@ half a model|a model needs|--sweep regimes --d-model 512
 heads that do not divide|expected a divisor|--sweep regimes $own --heads 3
 an unknown machine|'V100' is not one of|--sweep regimes --hardware V100
 an unknown model|'9B' is not one of|--sweep regimes --model 9B
+damaged predictions|not those that were written|--tables $folder --sweep steps
+no tables beside public runs|no table of training|--tables /nowhere --sweep public
+constants proven by them|not those that were written|--tables $folder
 no tables|no table of training steps|--tables /nowhere
 none beside it|nowhere: no table of training|--tables tables/h200x2+/nowhere
 a size that was not measured|no step of 10B|--fit-size 10B --tables tables/cpu

@@ -28,6 +28,9 @@ SAY="$SAY\"rest\",\"9\",\"1\"\n"
 fake 'a kernel' 0 '^ *swiglu forward .* swiglu  *1  *0.99[0-9]*  *2 .* 40 .*ok$'
 SAY="$names\n$units\n\"swiglu\",\"2 s\",\"40\"\n"
 fake 'a damaged number' 1 "'2 s' of gpu__time_duration.sum is no number"
+SAY="$names\n$units\n\"swiglu\",\"0\",\"40\"\n"
+fake 'no times' 1 '^kernel_counters: ncu told no times$'
+check 'which one line says' [ "$(wc -l <"$out/said")" = 1 ]
 SAY='==ERROR== ERR_NVGPUCTRPERM - The user does not have permission\n' END=1
 fake 'no permission' 1 'only an administrator read counters (ERR_NVGPUCTRPERM)'
 SAY='==ERROR== LibraryNotLoaded\n'

@@ -79,4 +79,25 @@ toolkit 12090 12090 12040 22005 22005
 check 'a library must not be older' refuses 'libcudart is of 12.4'
 toolkit 12030 12030 12030 22005 22005
 check 'CUDA before 12.4 is refused' refuses '12.4 is the oldest'
+cat >"$home/include/mpi.h" <<'END'
+enum { MPI_SUCCESS, MPI_MAX_LIBRARY_VERSION_STRING = 99 };
+int MPI_Init(int *, char ***), MPI_Get_library_version(char *, int *);
+int MPI_Finalize(void);
+END
+library mpi '#include <stdio.h>
+	int MPI_Init(int *n, char ***v) { return puts("UCX ERROR no net") < 0; }
+	int MPI_Get_library_version(char *s, int *n)
+		{ return *n = sprintf(s, "Some  MPI 1.2, of today"); }
+	int MPI_Finalize(void) { return puts("UCX WARN of nothing") < 0; }'
+cat >"$home/bin/mpicc" <<END
+#!/bin/sh
+echo "cc -I$home/include -L$home/lib64 -Wl,-rpath,$home/lib64 -lmpi"
+END
+chmod +x "$home/bin/mpicc"
+NVCC=$home/bin MPICC=$home/bin/mpicc bash "$root/src/make/configure.sh" \
+	>said 2>&1
+check 'an MPI that talks is named' \
+	grep -q '^MPI .* (Some MPI 1.2, .*mpirun)$' said
+check 'and nothing that it says' not grep -q UCX said
+check 'a folder is no nvcc' grep -qx 'CUDA  *nvcc not found; no code .*' said
 exit $failed

@@ -4,7 +4,7 @@
 mkdir -p src/make src/experiments src/ops build
 cp "$root/Makefile" .
 cp "$root/src/make/build.mk" "$root/src/make/configure.sh" src/make
-cp "$root"/src/make/{problems,unwritten,items,digest}.awk \
+cp "$root"/src/make/{commands,problems,unwritten,items,digest}.awk \
 	"$root"/src/make/{attempt,compile,digest,package,site}.sh src/make
 cp "$root/build/config.mk" build
 printf '## Problem {#%s .problem points=1 tables="%s"}\n' \
@@ -81,6 +81,23 @@ done
 check 'another counts' eval 'make DEBUG=1 -n all; grep -q build/debug/ said'
 cp "$root/build/config.mk" build
 rm -r src/ops/cuda
+folders() { # is each entry's folder this one?
+	local name
+	name=$(sed 's/["\\]/\\&/g' <<<"$PWD")
+	make compile_commands.json && grep -q two.c compile_commands.json &&
+		not grep -vF "{\"directory\": \"$name\", \"file\"" compile_commands.json
+}
+check 'editors are told this folder' folders
+echo 'printf "<%s>" "$@"' >src/make/skeleton.sh
+passes() { # passes DIR KEEP: does a script get them as they are?
+	make skeleton DIR="$1" KEEP="$2" && grep -qF "<$1><$2>" said
+}
+check 'a folder of any name' passes "it's \"one\"" 'a b'
+for name in 'my box' "o'box" ../box; do
+	check 'a machine has a name without blanks' not make -n one MACHINE="$name"
+	check 'which is refused' grep -qF "MACHINE=$name: expected a name" said
+done
+check 'or none' eval 'make -n one MACHINE=; grep -q tables/local/one said'
 mkdir bin
 printf 'echo 4\n' >bin/nproc
 cat >bin/both.sh <<'END'

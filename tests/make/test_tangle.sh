@@ -39,15 +39,17 @@ check 'and leaves the file as it was' grep -q hello src/run.sh
 check 'lines are numbered on demand' tangle --lines writeup.nw numbered
 check 'numbers are those of the document' \
 	grep -qx '#line 6 "writeup.nw"' numbered/src/a/kernel.cu
-mkdir -p elsewhere/noweb elsewhere/bin
+theirs="a folder's noweb"
+mkdir -p "elsewhere/$theirs" elsewhere/bin
 printf '#!/bin/sh\nexit 1\n' >elsewhere/bin/notangle
 chmod +x elsewhere/bin/notangle
-ln -s "${NOWEB:-/usr/lib/noweb}"/* elsewhere/noweb
+ln -s "${NOWEB:-/usr/lib/noweb}"/* "elsewhere/$theirs"
 cp "$root/Makefile" elsewhere
 printf '%s\n' '{{src/make/tangle.sh}}=' 'echo >build/tangled.mk' '@' | document
 mv writeup.nw elsewhere
 other_noweb() {
-	PATH=$PWD/elsewhere/bin:$PATH make -C elsewhere NOWEB=noweb tangle >said 2>&1
+	PATH=$PWD/elsewhere/bin:$PATH make -C elsewhere NOWEB="$theirs" tangle \
+		>said 2>&1
 }
 check 'make uses the noweb that it is told' other_noweb
 check 'and runs what the document has' \
