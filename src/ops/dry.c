@@ -6,7 +6,7 @@
 #include "device/dry.h"
 #include "ops/cpu/cpu.h"
 #include "ops/elementary.h"
-#include "ops/norm_plan.h"
+#include "ops/norm_blocks.h"
 
 #define OPERATION(TYPE, NAME, PARAMETERS) \
 	static TYPE nothing_##NAME PARAMETERS { return (TYPE)0; }

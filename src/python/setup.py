@@ -48,8 +48,8 @@ class Build(build_ext):
 # describe the package
 def extension(name, source, **more):
 	return Extension("libsystems._" + name, ["libsystems/" + source],
-		depends=glob.glob(os.path.join(ROOT, "src/ops/*.h")) + [
-			os.path.join(HERE, "libsystems/tensors.h")],
+		depends=glob.glob(os.path.join(ROOT, "src/ops/*.h"))
+			+ glob.glob(os.path.join(HERE, "libsystems/*.h")),
 		libraries=["torch_cpu", "c10"], py_limited_api=True,
 		extra_compile_args=["-std=c++20", "-O2", "-fvisibility=hidden"], **more)
 

@@ -1,5 +1,5 @@
 /* the plans of all widths */
-#include "ops/norm_plan.h"
+#include "ops/norm_blocks.h"
 #include "tests/base/program.h"
 
 static void expect_plan(NormVersion version, bool backward, size_t C, int pack)

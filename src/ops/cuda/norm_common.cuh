@@ -3,7 +3,7 @@
 #define OPS_CUDA_NORM_COMMON_CUH
 
 #include "ops/cuda/common.cuh"
-#include "ops/norm_plan.h"
+#include "ops/norm_blocks.h"
 
 // call a template for the types of stream and branch
 /* calls f with values of the types of stream and branch */

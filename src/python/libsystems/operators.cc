@@ -1,8 +1,26 @@
 /* operators.cc: attention and RMSNorm as kernels of PyTorch's dispatcher, by its
  * stable ABI */
-#include "tensors.h"
+#include "strides.h"
 
 namespace {
+
+// find PyTorch's stream
+void *stream_of(const Look &x)
+{
+	using Ask = AOTITorchError (int32_t, void **);
+	static Ask *ask = [] {
+		void *torch = dlopen("libtorch_cuda.so", RTLD_LAZY | RTLD_NOLOAD);
+		return torch ? reinterpret_cast<Ask *>(dlsym(torch,
+			"aoti_torch_get_current_cuda_stream")) : nullptr;
+	}();
+	void *stream = nullptr;
+	if (!x.on_gpu())
+		return nullptr;
+	if (!ask)
+		refuse("this build of PyTorch has no CUDA");
+	TORCH_ERROR_CODE_CHECK(ask(x.gpu, &stream));
+	return stream;
+}
 
 // give scratch to the library
 struct Scratch {
