@@ -4,8 +4,8 @@ import statistics
 import sys
 from importlib.util import find_spec
 
-from pytorch_peer import (EPS, F, WARMUP, RMSNorm, graph_of, nn, queued_ms,
-	set_precision, torch)
+from pytorch_peer import (EPS, F, WARMUP, RMSNorm, columns_of, graph_of, nn,
+	queued_ms, set_precision, torch)
 from torch._functorch import config as compiling
 
 
@@ -58,11 +58,12 @@ def agree(norm, eager, x, gain, dy, centers):
 	count = 1 if centers else 3          # other gradients, by the mean
 	for a, b in zip(got[:count], wants):
 		error = (a.double() - b.double()).norm() / b.double().norm()
-		assert error < tolerance, error.item()
+		if not error < tolerance:
+			sys.exit(f"pytorch_norms: a norm differs by {error.item()}")
 
 # time the passes of a norm
 def time_norm(norm, parameters, eager, x, dy, centers, stream, args):
-	"""a norm's columns: each pass, and both"""
+	"""a norm's columns, each pass and both, as key=value"""
 	with torch.cuda.stream(stream):
 		agree(norm, eager, x, eager.weight, dy, centers)
 		y = norm(x)
@@ -79,8 +80,8 @@ def time_norm(norm, parameters, eager, x, dy, centers, stream, args):
 			key + "_sd_ms": f"{statistics.stdev(ms) if ms[1:] else 0:.6g}",
 			key + "_fraction":
 				f"{1e-6 * arrays * x.nbytes / median / args.copy:.6g}"}
-	return row | {"timing": "calls" if "calls" in ways else "replay",
-		"status": "ok"}
+	row |= {"timing": "calls" if "calls" in ways else "replay", "status": "ok"}
+	return " ".join(f"{key}={value}" for key, value in row.items())
 
 # time each norm's passes on one stream
 def time_norms(args):
@@ -94,14 +95,9 @@ def time_norms(args):
 		dy = torch.randn(args.rows, args.width, dtype=dtype)
 		norms = forms(args.width, dtype)
 	for impl, name, *norm in norms:
-		try:
-			times = time_norm(*norm, norms[0][2], x, dy, name == "layernorm",
-				stream, args)
-		except (RuntimeError, ValueError) as error:
-			print(f"pytorch_norms: {impl}: {error}", file=sys.stderr)
-			times = {"status": "refused"}
-		row = {"impl": impl, "norm": name} | times
-		print(*(f"{key}={value}" for key, value in row.items()), flush=True)
+		answer = columns_of(f"pytorch_norms: {impl}", lambda: time_norm(*norm,
+			norms[0][2], x, dy, name == "layernorm", stream, args))
+		print(f"impl={impl} norm={name}", answer, flush=True)
 
 
 # read the command line of PyTorch's norms

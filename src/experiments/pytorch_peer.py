@@ -318,6 +318,16 @@ def replay_ms(work, runs):
 		raise RuntimeError("PyTorch could not record the work as a graph")
 	return queued_ms(replay, runs)
 
+def columns_of(name, work):
+	"""what the work returns, key=value, or a status that says why not"""
+	try:
+		return work()
+	except torch.OutOfMemoryError:
+		return "status=oom"
+	except (RuntimeError, AssertionError, ValueError) as error:
+		print(f"{name}: {error}", file=sys.stderr)
+		return "status=refused"
+
 # print a row of each norm
 @torch.no_grad()
 def command_norms(args):

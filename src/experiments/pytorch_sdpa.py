@@ -6,8 +6,8 @@ import sys
 import time
 from importlib.util import find_spec
 
-from pytorch_peer import (EPS, F, Clock, attention, command_line, graph_of,
-	queued_ms, set_precision, torch)
+from pytorch_peer import (EPS, F, Clock, attention, columns_of, command_line,
+	graph_of, queued_ms, set_precision, torch)
 from torch._functorch import config as compiling
 
 
@@ -35,16 +35,18 @@ def attention_by(backend, causal=True):
 	return attention_of
 
 
+BESIDE = {"fa4": "flash_attn.cute"}      # no part of PyTorch: its module
+
+
 def is_there(backend):
-	"""is it a part of PyTorch, or installed beside it?"""
 	try:
-		return backend != "fa4" or bool(find_spec("flash_attn.cute"))
-	except ImportError:                  # flash_attn is not there at all
+		return backend not in BESIDE or bool(find_spec(BESIDE[backend]))
+	except ImportError:                  # the package is not there at all
 		return False
 
 
 def name_of(backend):
-	return backend if backend == "fa4" else "pytorch-" + backend
+	return backend if backend in BESIDE else "pytorch-" + backend
 
 
 def kernels_of(backend):
@@ -179,14 +181,9 @@ def command_grid(args):
 			for _ in range(4))
 		leaves = [x.requires_grad_() for x in (q, k, v)]
 		for backend in filter(is_there, args.backends.split(",")):
-			try:
-				answer = grid_columns(attention_by(backend, args.causal), leaves,
-					g, args.causal, stream)
-			except torch.OutOfMemoryError:
-				answer = "status=oom"
-			except (RuntimeError, AssertionError, ValueError) as error:
-				print(f"pytorch_sdpa: {backend}: {error}", file=sys.stderr)
-				answer = "status=refused"
+			answer = columns_of(f"pytorch_sdpa: {backend}", lambda: grid_columns(
+				attention_by(backend, args.causal), leaves, g, args.causal,
+				stream))
 			print(f"variant={name_of(backend)}", answer, flush=True)
 
 

@@ -81,6 +81,10 @@ static void rings_fit_and_feed(void **state)
 	for (size_t C = 8; C < 300000; C = after(C))
 		for (int i = 0; C % 8 == 0 && i < 5; i++) {
 			NormPlan p = norm_plan(NORM_BY_WIDTH, true, C, i < 3 ? 4 : 8);
+			if (p.rows > 1) {
+				size_t warps = p.rows * norm_blocks(&p, 0, 50000, 132);
+				assert_true(4 <= warps && warps <= 64);
+			}
 			if (p.slots == 0)
 				continue;
 			size_t slot = (size_t)p.per * p.pack * p.threads * bytes[i];

@@ -194,7 +194,17 @@ extern "C" size_t cuda_rmsnorm_scratch(Device *d, const NormBackward *b,
 }
 
 // launch the backward norm
-/* queues norm_backward, then the sum of its clusters' rows */
+/* gives a n rows of partial sums, which f's kernels fill, and adds them to dg */
+template <class X, class T, class F> static void with_partial(Device *d,
+	NormGradient<X, T> &a, size_t n, Array dg, double beta, F f)
+{
+	a.partial = (float *)cuda_scratch(d, n * a.C * sizeof(float),
+		"norm's gain gradient");
+	f();
+	cuda_sum_rows(d, dg, beta, a.partial, n, a.C);
+	device_free(d, a.partial);
+}
+
 template <class X, class T, int N, int PER>
 static void launch_walking(Device *d, const NormPlan &plan, WalkLaunch w,
 	NormGradient<X, T> a, Array dg, double beta)
@@ -204,15 +214,12 @@ static void launch_walking(Device *d, const NormPlan &plan, WalkLaunch w,
 	const size_t ring = (a.C + plan.blocks - 1) / plan.blocks * w.slots
 		* (sizeof(X) * (a.fresh ? 1 : 2) + sizeof(T));
 	w.clusters = walk_clusters(d, plan, kernel, w, ring, a.rows);
-	a.partial = (float *)cuda_scratch(d, w.clusters * a.C * sizeof(float),
-		"norm's gain gradient");
-	launch_walk(d, plan, kernel, w, a);
-	cuda_sum_rows(d, dg, beta, a.partial, w.clusters, a.C);
-	device_free(d, a.partial);
+	with_partial(d, a, w.clusters, dg, beta, [&] {
+		launch_walk(d, plan, kernel, w, a);
+	});
 }
 
 // launch the kernel of warps
-/* queues norm_backward_warps, then the sum of its blocks' rows */
 template <class X, class T, int N, int PER>
 static void launch_warps(Device *d, const NormPlan &plan, NormGradient<X, T> a,
 	Array dg, double beta)
@@ -222,13 +229,11 @@ static void launch_warps(Device *d, const NormPlan &plan, NormGradient<X, T> a,
 		worth = norm_blocks(&plan, 0, a.rows, cuda_multiprocessors(d));
 	const unsigned blocks = resident_for(d, blocks_for(a.rows, plan.rows),
 		kernel, plan.threads * plan.rows, shared, worth);
-	a.partial = (float *)cuda_scratch(d, blocks * a.C * sizeof(float),
-		"norm's gain gradient");
-	kernel<<<blocks, dim3(plan.threads, plan.rows), shared,
-		cuda_stream(d)>>>(a);
-	LAUNCHED();
-	cuda_sum_rows(d, dg, beta, a.partial, blocks, a.C);
-	device_free(d, a.partial);
+	with_partial(d, a, blocks, dg, beta, [&] {
+		kernel<<<blocks, dim3(plan.threads, plan.rows), shared,
+			cuda_stream(d)>>>(a);
+		LAUNCHED();
+	});
 }
 
 // launch the kernels that read rows twice
@@ -245,16 +250,14 @@ static void launch_twice(Device *d, const NormPlan &plan,
 		a.rho = own;
 	}
 	const size_t stretches = blocks_for(a.rows, STRETCH);
-	a.partial = (float *)cuda_scratch(d, stretches * a.C * sizeof(float),
-		"norm's gain gradient");
-	gain_columns<X, T><<<blocks_for(stretches * blocks_for(a.C, 32), 1),
-		dim3(32, 32), 0, cuda_stream(d)>>>(a);
-	LAUNCHED();
-	norm_backward_read_twice<X, T, N><<<blocks_for(a.rows, 1), plan.threads, 0,
-		cuda_stream(d)>>>(a);
-	LAUNCHED();
-	cuda_sum_rows(d, dg, beta, a.partial, stretches, a.C);
-	device_free(d, a.partial);
+	with_partial(d, a, stretches, dg, beta, [&] {
+		gain_columns<X, T><<<blocks_for(stretches * blocks_for(a.C, 32), 1),
+			dim3(32, 32), 0, cuda_stream(d)>>>(a);
+		LAUNCHED();
+		norm_backward_read_twice<X, T, N><<<blocks_for(a.rows, 1),
+			plan.threads, 0, cuda_stream(d)>>>(a);
+		LAUNCHED();
+	});
 	device_free(d, own);
 }
 

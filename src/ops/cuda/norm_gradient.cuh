@@ -124,7 +124,7 @@ void norm_backward_warps(NormGradient<X, T> a)
 			columns[threadIdx.y * a.C + p + i] = gradient.dg[k][i];
 	});
 	__syncthreads();
-	for (size_t j = threadIdx.y * 32 + threadIdx.x; j < a.C; j += 128) {
+	for (size_t j = threadIdx.y * 32 + threadIdx.x; j < a.C; j += blockDim.y * 32) {
 		float sum = 0;
 		for (unsigned warp = 0; warp < blockDim.y; warp++)
 			sum += columns[warp * a.C + j];
