@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "dist/fp8_ranks.h"
 #include "dist/zero_step.h"
+#include "model/fp8.h"
 
 // place weights and masters
 static Type read_type(const Zero *z, int k)
@@ -217,6 +218,7 @@ void zero_weights_changed(Zero *z)
 			z->ops->cast(z->device, g->low, g->master, g->shard);
 	}
 	zero_gather(z);
+	fp8_weights_changed(z->m);
 }
 
 // list what the optimizer updates

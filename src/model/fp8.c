@@ -26,11 +26,33 @@ Fp8State *fp8_new(const Model *m)
 		usage_error("precision %s: the JIT has no operations in FP8, expected "
 			"--fusion eager or fused", m->policy->name);
 	Fp8State *s = need(calloc(1, sizeof *s));
-	*s = (Fp8State){ .settings = { FP8_TENSOR, E5M2 }, .ranks = 1,
+	*s = (Fp8State){ .ranks = 1,
 		.straight = need(calloc(n, sizeof *s->straight)),
 		.turned = need(calloc(n, sizeof *s->turned)),
-		.rest = need(calloc(n, sizeof *s->rest)), .sites = n * FP8_SITES };
+		.kept = need(calloc(n, sizeof *s->kept)),
+		.rest = need(calloc(n, sizeof *s->rest)),
+		.fresh = need(calloc(n, sizeof *s->fresh)),
+		.updates = need(calloc(n, sizeof *s->updates)),
+		.sites = n * FP8_SITES };
 	return s;
+}
+
+static void drop_maxima(Model *m)
+{
+	Fp8State *s = m->fp8;
+	device_free(m->device, s->maxima.at);
+	device_free(m->device, s->history.at);
+	if (!s->shared)
+		device_free(m->device, s->seen.at);
+	s->maxima.at = s->history.at = s->seen.at = NULL;
+}
+
+void fp8_clear(Model *m)
+{
+	for (int i = 0; m->fp8 && i < shape_nparameters(&m->shape); i++) {
+		drop_matrix(m, &m->fp8->kept[i]);
+		drop_matrix(m, &m->fp8->rest[i]);
+	}
 }
 
 void fp8_free(Model *m)
@@ -38,18 +60,18 @@ void fp8_free(Model *m)
 	Fp8State *s = m->fp8;
 	if (s == NULL)
 		return;
+	fp8_clear(m);
 	for (int i = 0; i < shape_nparameters(&m->shape); i++) {
 		drop_matrix(m, &s->straight[i]);
 		drop_matrix(m, &s->turned[i]);
-		drop_matrix(m, &s->rest[i]);
 	}
-	device_free(m->device, s->maxima.at);
-	device_free(m->device, s->history.at);
-	if (!s->shared)
-		device_free(m->device, s->seen.at);
+	drop_maxima(m);
 	free(s->straight);
 	free(s->turned);
+	free(s->kept);
 	free(s->rest);
+	free(s->fresh);
+	free(s->updates);
 	free(s);
 	m->fp8 = NULL;
 }
@@ -72,7 +94,8 @@ void fp8_set(Model *m, Fp8Settings settings)
 {
 	Fp8State *s = m->fp8;
 	assert(s && (settings.gradient == E4M3 || settings.gradient == E5M2));
-	assert(s->maxima.at == NULL && "before the first pass");
+	assert(!s->ready && !s->shared && "before the first step, and a trainer");
+	drop_maxima(m);
 	s->settings = settings;
 	if (settings.scaling != FP8_DELAYED)
 		return;
@@ -122,6 +145,7 @@ void fp8_history_changed(Model *m)
 	}
 	array_write(m->device, s->maxima, maxima, s->sites);
 	s->ready = most > 0;
+	fp8_weights_changed(m);
 	free(history);
 	free(maxima);
 }
@@ -138,6 +162,13 @@ static Fp8Matrix new_matrix(Model *m, size_t rows, size_t k, Type type,
 		TYPE_REAL, category, "fp8 scales"), layout, rows, k };
 }
 
+/* the maximum of a site in this step, of this rank */
+static Array seen_at(const Model *m, int site)
+{
+	const Fp8State *s = m->fp8;
+	return array_part(m->device, s->seen, s->rank * s->sites + site);
+}
+
 /* x (rows, columns) in one form or both */
 static void cast(Model *m, Fp8Input x, size_t rows, size_t columns, int site,
 	const Fp8Matrix *straight, const Fp8Matrix *turned)
@@ -152,8 +183,8 @@ static void cast(Model *m, Fp8Input x, size_t rows, size_t columns, int site,
 		c.turned = *turned;
 	c.maxima = given ? array_part(m->device, s->maxima, site) : temporary(m,
 		fp8_groups(c.scaling, rows, columns), TYPE_REAL, "fp8 maxima");
-	if (fp8_delays(m) && m->has_activations)
-		c.seen = array_part(m->device, s->seen, s->rank * s->sites + site);
+	if (fp8_delays(m) && (m->has_activations || site % FP8_SITES == FP8_W))
+		c.seen = seen_at(m, site);
 	RANGE(m->device, "fp8 cast")
 		m->ops->fp8_cast(m->device, c);
 	if (!given)
@@ -171,13 +202,17 @@ static void cast_weights(Model *m, Array w, ParamSpan W)
 		*turned = &m->fp8->turned[W.first];
 	const Parameter *p = &m->params[W.first].about;
 	size_t rows = p->rows * W.count;
+	if (m->fused && m->fp8->fresh[W.first]
+		&& (turned->codes.at || !m->has_activations))
+		return;
 	if (straight->codes.at == NULL)
 		*straight = new_matrix(m, rows, p->columns, E4M3, false,
 			MEM_PARAMETER);
 	if (turned->codes.at == NULL && m->has_activations)
 		*turned = new_matrix(m, p->columns, rows, E4M3, false, MEM_PARAMETER);
 	cast(m, (Fp8Input){ w }, rows, p->columns, site_of(W, FP8_W), straight,
-		m->has_activations ? turned : NULL);
+		turned->codes.at ? turned : NULL);
+	m->fp8->fresh[W.first] = true;
 }
 
 /* dY straight (N, rows), or turned; the other form waits in rest */
@@ -199,6 +234,87 @@ static Fp8Matrix take_dy(Model *m, Fp8Input dy, ParamSpan W, size_t N,
 	return forms[turned];
 }
 
+// keep codes of weights fresh
+static const ParamSpan fused_weights[] = { { P_Q, 3 }, { P_OUTPUT, 1 },
+	{ P_W1, 2 }, { P_W2, 1 } };
+enum { WEIGHTS_OF_BLOCK = 4 };
+
+/* weight i of all */
+static ParamSpan fused_weight(const Model *m, int i)
+{
+	ParamSpan W = fused_weights[i % WEIGHTS_OF_BLOCK];
+	return (ParamSpan){ in_block(m, i / WEIGHTS_OF_BLOCK, P_LN1) + W.first
+		- P_LN1, W.count };
+}
+
+static size_t weights_of(const Model *m)
+{
+	return m->fp8 && m->fused ? WEIGHTS_OF_BLOCK * m->shape.layers : 0;
+}
+
+bool fp8_divides(const Model *m, int i)
+{
+	int within = (i - 1) % NBLOCK;
+	for (int k = 0; k < WEIGHTS_OF_BLOCK && m->fp8 && i > 0; k++)
+		if (within == fused_weights[k].first || within == (fused_weights[k].first
+			+ fused_weights[k].count) % NBLOCK)
+			return true;
+	return false;
+}
+
+// tell an update what to write
+const Fp8Cast *fp8_update(const Model *m, int i)
+{
+	Fp8State *s = m->fp8;
+	if (s == NULL || !m->fused || m->weights.at == NULL
+		|| s->turned[i].codes.at == NULL)
+		return NULL;
+	const Fp8Matrix *w = &s->straight[i];
+	bool delayed = s->settings.scaling == FP8_DELAYED && s->ready;
+	if ((!delayed && s->settings.scaling != FP8_BLOCK) || w->rows % FP8_UNIT
+		|| w->k % FP8_UNIT)
+		return NULL;
+	Fp8Cast *c = &s->updates[i];
+	*c = (Fp8Cast){ .rows = w->rows, .columns = w->k, .scaling
+		= s->settings.scaling, .straight = *w, .turned = s->turned[i],
+		.given = delayed };
+	int site = site_of((ParamSpan){ i, 1 }, FP8_W);
+	if (delayed) {
+		c->maxima = array_part(m->device, s->maxima, site);
+		c->seen = seen_at(m, site);
+	}
+	return c;
+}
+
+void fp8_updated(Model *m)
+{
+	for (size_t i = 0; i < weights_of(m); i++) {
+		int first = fused_weight(m, (int)i).first;
+		m->fp8->fresh[first] = fp8_update(m, first) != NULL;
+		m->fp8->updated |= m->fp8->fresh[first];
+	}
+}
+
+// renew the codes of weights
+static void renew(Model *m, ParamSpan W)
+{
+	for (int i = W.first; i < W.first + W.count; i++) {
+		const Param *p = &m->params[i];
+		m->ops->cast(m->device, p->compute, p->weight, p->about.count);
+	}
+	cast_weights(m, m->params[W.first].compute, W);
+}
+
+void fp8_weights_changed(Model *m)
+{
+	for (size_t i = 0; i < weights_of(m); i++) {
+		ParamSpan W = fused_weight(m, (int)i);
+		m->fp8->fresh[W.first] = false;
+		if (m->fp8->updated)
+			renew(m, W);
+	}
+}
+
 // multiply a layer in FP8
 static void multiply(Model *m, Array C, Fp8Matrix A, Fp8Matrix B, double beta)
 {
@@ -209,11 +325,26 @@ static void multiply(Model *m, Array C, Fp8Matrix A, Fp8Matrix B, double beta)
 void fp8_forward(Model *m, Array Y, Fp8Input x, Array w, ParamSpan W, size_t N)
 {
 	size_t columns = m->params[W.first].about.columns;
-	Fp8Matrix X = new_matrix(m, N, columns, E4M3, true, MEM_TEMPORARY);
-	cast(m, x, N, columns, site_of(W, FP8_X), &X, NULL);
+	Fp8Matrix X = new_matrix(m, N, columns, E4M3, true, MEM_TEMPORARY),
+		*kept = &m->fp8->kept[W.first];
+	bool keep = m->fp8->keeps && kept->codes.at == NULL;
+	if (keep)
+		*kept = new_matrix(m, columns, N, E4M3, false, MEM_ACTIVATION);
+	cast(m, x, N, columns, site_of(W, FP8_X), &X, keep ? kept : NULL);
 	cast_weights(m, w, W);
 	multiply(m, Y, X, m->fp8->straight[W.first], 0);
 	drop_matrix(m, &X);
+}
+
+void fp8_keep(Model *m, bool keep)
+{
+	if (m->fp8)
+		m->fp8->keeps = keep;
+}
+
+bool fp8_kept(const Model *m, ParamSpan W)
+{
+	return m->fp8 && m->fp8->kept[W.first].codes.at;
 }
 
 void fp8_backward_input(Model *m, Array dX, double beta, Fp8Input dy,
@@ -228,9 +359,12 @@ void fp8_weight_gradient(Model *m, Array dW, Fp8Input dy, Fp8Input x,
 	ParamSpan W, double beta, size_t N)
 {
 	size_t columns = m->params[W.first].about.columns;
-	Fp8Matrix dY = take_dy(m, dy, W, N, true),
+	Fp8Matrix dY = take_dy(m, dy, W, N, true), X = m->fp8->kept[W.first];
+	m->fp8->kept[W.first] = (Fp8Matrix){ .rows = 0 };
+	if (X.codes.at == NULL) {
 		X = new_matrix(m, columns, N, E4M3, false, MEM_TEMPORARY);
-	cast(m, x, N, columns, site_of(W, FP8_X), NULL, &X);
+		cast(m, x, N, columns, site_of(W, FP8_X), NULL, &X);
+	}
 	multiply(m, dW, dY, X, beta);
 	drop_matrix(m, &X);
 	drop_matrix(m, &dY);

@@ -20,9 +20,13 @@ enum { FP8_X, FP8_W, FP8_DY, FP8_SITES, FP8_WINDOW = 16 };
 
 typedef struct Fp8State {
 	Fp8Settings settings;
-	/* by the first parameter of a layer: weights of the last forward pass, and
-	 * the form of dY that one more matmul will read */
-	Fp8Matrix *straight, *turned, *rest;
+	/* by the first parameter of a layer: its weights; X turned, which a forward
+	 * pass leaves if `keeps`; the form of dY that one more matmul will read */
+	Fp8Matrix *straight, *turned, *kept, *rest;
+	bool keeps;
+	bool *fresh;                     /* the codes are those of the weights */
+	Fp8Cast *updates;                /* what updates write */
+	bool updated;                    /* some have written codes */
 	/* of a delayed maximum, at.NULL without: the maxima to scale by (sites),
 	 * those of the steps before (FP8_WINDOW, sites), those of this step (ranks,
 	 * sites) */
@@ -38,6 +42,8 @@ typedef struct Fp8State {
  * is split over ranks, operations that are recorded by the JIT */
 Fp8State *fp8_new(const Model *m);
 void fp8_free(Model *m);
+/* drops what a pass has left */
+void fp8_clear(Model *m);
 /* before the first pass, and before a trainer takes the model */
 void fp8_set(Model *m, Fp8Settings settings);
 /* is this a layer in FP8? */
@@ -53,9 +59,12 @@ typedef struct Fp8Input {
 void fp8_forward(Model *m, Array Y, Fp8Input x, Array w, ParamSpan W, size_t N);
 void fp8_backward_input(Model *m, Array dX, double beta, Fp8Input dy,
 	ParamSpan W, size_t N);
-/* dy is not read if fp8_backward_input came first */
+/* dy is not read if fp8_backward_input came first, nor x if it was kept */
 void fp8_weight_gradient(Model *m, Array dW, Fp8Input dy, Fp8Input x,
 	ParamSpan W, double beta, size_t N);
+/* does fp8_forward keep X turned from now on? No, until this is called */
+void fp8_keep(Model *m, bool keep);
+bool fp8_kept(const Model *m, ParamSpan W);
 
 // after a step, and with other ranks
 /* has the model maxima of earlier steps, or will it have them? */
@@ -67,4 +76,16 @@ void fp8_advance(Model *m);
 void fp8_share(Model *m, Array seen, int rank, int ranks);
 /* after something else has written the history */
 void fp8_history_changed(Model *m);
+
+// declare how weights and their codes keep together
+/* parameter i is the first, or follows the last, of a weight whose update may
+ * write codes */
+bool fp8_divides(const Model *m, int i);
+/* what an update of the weight that begins with parameter i has to write, for
+ * fp8_adamw; NULL: nothing */
+const Fp8Cast *fp8_update(const Model *m, int i);
+/* after updates that wrote what fp8_update asked for */
+void fp8_updated(Model *m);
+/* after any other change of weights or scales */
+void fp8_weights_changed(Model *m);
 #endif

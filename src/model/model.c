@@ -133,14 +133,14 @@ int model_spans(const Model *m, Span *spans)
 		if (compute.at == p->weight.at)
 			compute.at = NULL;
 		Span *last = n ? &spans[n - 1] : NULL;
-		if (may_join(m, i) && last
+		if (may_join(m, i) && last && !fp8_divides(m, i)
 			&& is_adjacent(d, last->weight, last->n, p->weight)
 			&& is_adjacent(d, last->compute, last->n, compute)
 			&& is_adjacent(d, last->gradient, last->n, p->gradient))
 			last->n += p->about.count;
 		else
 			spans[n++] = (Span){ p->weight, compute, p->gradient,
-				p->about.count };
+				p->about.count, m->fp8 ? fp8_update(m, i) : NULL };
 	}
 	return n;
 }
@@ -173,6 +173,8 @@ static Model *new_bare(Device *device, const Shape *whole, const Policy *policy,
 	m->share = 1;
 	device_upload(device, m->nonfinite, &(int32_t){ 0 }, sizeof *m->nonfinite);
 	m->fp8 = fp8_new(m);
+	if (m->fp8)
+		fp8_set(m, (Fp8Settings){ FP8_DELAYED, E5M2 });
 	tabulate_rope(m);
 	return m;
 }
@@ -272,6 +274,7 @@ void model_weights_changed(Model *m)
 		if (p->compute.at && p->compute.at != p->weight.at)
 			m->ops->cast(m->device, p->compute, p->weight, p->about.count);
 	}
+	fp8_weights_changed(m);
 }
 
 // drop what a pass left
@@ -291,6 +294,7 @@ void model_clear(Model *m)
 	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
 		array_drop(m, ends[i]);
 	linear_drop_casts(m, 0, shape_nparameters(&m->shape));
+	fp8_clear(m);
 	m->has_activations = false;
 }
 

@@ -60,6 +60,7 @@ static Array through_w2_in_fp8(Model *m, Activations *s, ParamSpan w2, bool keep
 	size_t N = m->B * m->T;
 	Array branch = temporary(m, N * m->shape.d_model,
 		m->policy->op[OP_LINEAR].output, "ffn.w2");
+	fp8_keep(m, keep);
 	fp8_forward(m, branch, (Fp8Input){ .source = FP8_SWIGLU,
 		.ab = s->gate_up }, m->params[w2.first].compute, w2, N);
 	if (!keep)
@@ -93,6 +94,7 @@ static void run_block(Model *m, int layer, Stream *stream, bool keep,
 	Activations *s = &m->activations[layer];
 	Type type = m->policy->op[OP_LINEAR].output;
 	int first = in_block(m, layer, P_LN1);
+	fp8_keep(m, keep);
 	Array *place = norm_place(m, &s->norm1, keep), norm = add_and_normalise(m,
 		stream, &s->x, &s->rho1, first, keep, place);
 	// project, attend, project back
@@ -343,7 +345,7 @@ static void through_norm(Model *m, Gradient g, const Half *half, Array da,
 	Array dnorm)
 {
 	Array dgain = norm_backward_overlapped(m, g, dnorm, half->sum, half->rho,
-		half->gain, !half->norm->at);
+		half->gain, !half->norm->at && !fp8_kept(m, half->in));
 	weight_gradient_overlapped(m, da, half->norm->at ? *half->norm : dnorm,
 		half->in, g.beta);
 	array_drop(m, half->norm);

@@ -9,6 +9,9 @@
 typedef struct Span {
 	Array weight, compute, gradient;
 	size_t n;
+	/* the span is a weight, and AdamW writes its codes in the copy's place
+	 * (fp8_adamw); NULL: it is not, or does not */
+	const struct Fp8Cast *codes;
 } Span;
 
 /* lists the spans of the whole model, in order, and returns how many there

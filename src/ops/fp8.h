@@ -61,12 +61,13 @@ ANYWHERE size_t fp8_group_at(const Fp8Cast *c, size_t i, size_t j, bool turned)
 // make a scale of a maximum
 ANYWHERE float fp8_scale(Type type, float maximum)
 {
-	int exponent;
+	union { float number; int32_t bits; } x = { maximum };
 	if (!(maximum > 0 && maximum <= FLT_MAX))
 		return 1;
-	float fraction = frexpf(maximum, &exponent);
-	exponent += (fraction > 0.875f) - (type == E4M3 ? 9 : 16);
-	return ldexpf(1, exponent < -126 ? -126 : exponent);
+	int exponent = (x.bits >> 23) + ((x.bits & 0x7fffff) > 0x600000)
+		- (type == E4M3 ? 8 : 15);
+	x.bits = (exponent < 1 ? 1 : exponent) << 23;
+	return x.number;
 }
 
 /* what a maximum is taken of: |x|, or 0 where x is not finite */

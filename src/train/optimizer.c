@@ -39,7 +39,10 @@ static void update_by_adamw(const Optimizer *o, const Span *s, Gradients g,
 {
 	const Ops *ops = ops_for(o->device);
 	assert(o->fused || g.n == 1);
-	if (o->fused)
+	if (s->codes && o->fused)
+		ops->fp8_adamw(o->device, s->weight, g, state[0], state[1], o->scalars,
+			skip, *s->codes);
+	else if (o->fused)
 		ops->fused_adamw(o->device, s->weight, s->compute, g, state[0],
 			state[1], s->n, o->scalars, skip);
 	else
@@ -63,6 +66,11 @@ static void update_by_sgd(const Optimizer *o, const Span *s, Gradients g,
 {
 	ops_for(o->device)->sgd(o->device, s->weight, s->compute, g, state[0], s->n,
 		o->scalars, skip);
+}
+
+bool optimizer_writes_codes(const Optimizer *o)
+{
+	return o->kind == &adamw_kind && o->fused;
 }
 
 const OptimizerKind sgd_kind = { { "sgd velocity" }, "sgd scalars",

@@ -53,6 +53,8 @@ typedef struct Optimizer {
 Optimizer optimizer_new(Device *device, const OptimizerKind *kind,
 	OptimizerSettings settings, const Span *spans, int nspans, bool fused);
 void      optimizer_free(Optimizer *o);
+/* do updates write the codes of spans that have some (Span)? */
+bool      optimizer_writes_codes(const Optimizer *o);
 /* the gradients that the update of a span sums */
 Gradients optimizer_gradients(const Optimizer *o, const Span *span);
 /* the name of state i, such as "m"; NULL: there is no state i */

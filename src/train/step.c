@@ -32,6 +32,7 @@ static void queue_update(Model *m, const Optimizer *o)
 	if (o->spans) {
 		assert(!scales_loss(m));
 		optimizer_apply(o, o->spans, o->nspans, m->nonfinite);
+		fp8_weights_changed(m);
 		return;
 	}
 	Span *spans = need(malloc(shape_nparameters(&m->shape) * sizeof *spans));
@@ -44,6 +45,10 @@ static void queue_update(Model *m, const Optimizer *o)
 	}
 	optimizer_apply(o, spans, n, m->nonfinite);
 	free(spans);
+	if (optimizer_writes_codes(o))
+		fp8_updated(m);
+	else
+		fp8_weights_changed(m);
 }
 
 // adapt the loss scale

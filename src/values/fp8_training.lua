@@ -17,8 +17,9 @@ fp8_agree = all({"e4m3", "e5m2"}, "fp8_normal(it, 'tensor').measured \z
 	== fp8_normal(it, 'block').measured", {fp8_normal=fp8_normal})
 -- the part of the gain that casts take, at a width and so many tokens
 fp8_peaks = by(on("h100").peaks, "quantity", "value")
-fp8_taken = function(C, N)
-	return fp8_peaks("bf16")*1e12/(fp8_peaks("copy")*1e9)*(46/48/C + 64/48/N)
+fp8_taken = function(C, N, weights)
+	return fp8_peaks("bf16")*1e12/(fp8_peaks("copy")*1e9)
+		*(2/3/C + (weights or 0)*4/3/N)
 end
 -- runs of one kind, one for each seed
 fp8_seeds = function(size, precision, scaling, gradient)

@@ -53,6 +53,16 @@ static inline double largest_of(const double *x, size_t n)
 	return largest;
 }
 
+/* the least unit of dQ and dK */
+static inline double cancelled(const Problem *p, const Reference *r)
+{
+	double largest = 0;
+	for (size_t i = 0; p->lost > 0 && i < p->B * p->H * p->seqlen_q; i++)
+		largest = fmax(largest, fabs(dot(r->at[O] + i * p->D, r->at[DO]
+			+ i * p->D, p->D)));
+	return 4 * largest / sqrt((double)p->D);
+}
+
 /* got[a], for a from O and below end, are on the host. Outside of its rows an
  * output must still be NaN */
 static inline void expect_outputs(const char *label, const Problem *p,
@@ -62,7 +72,8 @@ static inline void expect_outputs(const char *label, const Problem *p,
 	size_t nL = p->B * p->H * p->seqlen_q;
 	double largest = largest_of(r->L, nL),
 		all = (bound + score * largest) * fmax(1, p->D / 128.0),
-		far = p->lost > 0 && p->far > -1e30 ? fmax(1, fabs(p->far)) : 1;
+		far = p->lost > 0 && p->far > -1e30 ? fmax(1, fabs(p->far)) : 1,
+		query = p->lost > 0 ? 16 : 1;
 	Expected *want = expected(nL);
 	for (size_t i = 0; i < nL; i++)
 		want[i] = (Expected){ r->L[i], score * (1 + largest) };
@@ -72,14 +83,15 @@ static inline void expect_outputs(const char *label, const Problem *p,
 		size_t n = rows_of(p, a), D = p->D,
 			count = p->B * heads_in(p, a) * n * D;
 		size_t length = length_of(p, a), unset = 0;
-		double unit = fmax(1, largest_of(r->at[a], count));
+		double unit = fmax(fmax(1, largest_of(r->at[a], count)), a == DQ
+			|| a == DK ? cancelled(p, r) : 0);
 		Array packed = poisoned(count);
 		want = expected(count);
 		for (size_t i = 0; i < count; i++) {
 			size_t at = place_of(p, a, i / D / n, i / D % n, i % D);
 			reals(packed)[i] = reals(got[a])[at];
-			want[i] = (Expected){ r->at[a][i], all * unit
-				* (a == DQ && i % D == 0 ? far : 1) };
+			want[i] = (Expected){ r->at[a][i], all * unit * (i % D ? 1
+				: a == DQ ? far : a == DK ? query : 1) };
 		}
 		snprintf(what, sizeof what, "%s: %s", label, array_names[a]);
 		expect_close(what, packed, want, count);

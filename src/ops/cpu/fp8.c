@@ -96,6 +96,25 @@ void cpu_fp8_cast(Device *d, Fp8Cast c)
 	free(computed);
 }
 
+// update weights and cast them
+void cpu_fp8_adamw(Device *d, Array w, Gradients g, Array m, Array v,
+	const AdamWStep *step, const int32_t *skip, Fp8Cast c)
+{
+	size_t n = c.rows * c.columns;
+	if (skip && *skip)
+		return;
+	c.source = FP8_PLAIN;
+	c.x = (Array){ need(malloc(n * sizeof(real))), BF16 };
+	cpu_fused_adamw(d, w, c.x, g, m, v, n, step, NULL);
+	void *maxima = need(malloc(fp8_groups(c.scaling, c.rows, c.columns)
+		* sizeof(real)));
+	if (!c.given)
+		c.maxima = (Array){ maxima, TYPE_REAL };
+	cpu_fp8_cast(d, c);
+	free(maxima);
+	free(c.x.at);
+}
+
 // multiply matrices in FP8
 static Array dequantized(const Fp8Matrix *m)
 {

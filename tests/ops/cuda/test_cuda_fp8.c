@@ -181,8 +181,9 @@ static void expect_alike(const Fp8Matrix *a, const Fp8Matrix *b)
 
 static void gated_casts_are_alike(void **state)
 {
-	static const size_t shapes[][2] = { { 136, 264 }, { 128, 128 }, { 17, 35 } };
-	for (int i = 0; i < 3 * NFP8_SCALINGS * 2; i++) {
+	static const size_t shapes[][2] = { { 136, 264 }, { 128, 128 }, { 17, 35 },
+		{ 264, 384 } };
+	for (int i = 0; i < 4 * NFP8_SCALINGS * 2; i++) {
 		size_t rows = shapes[i / 2 / NFP8_SCALINGS][0],
 			F = shapes[i / 2 / NFP8_SCALINGS][1], columns = i % 2 ? 2 * F : F;
 		real *host = guarded(rows * columns * sizeof *host),
@@ -329,10 +330,157 @@ static void histories_are_equal(void **state)
 	}
 }
 
+// test: an update's codes are those of a cast
+typedef struct Update {
+	Array w, m, v;
+	Gradients g;
+	Fp8Cast cast;
+	AdamWStep *step;
+	int32_t *skip;
+} Update;
+
+/* normal numbers, or their magnitudes */
+static Array normal(size_t n, Type type, int stream, bool magnitudes)
+{
+	Array a = device_array(gpu, n, type);
+	real *host = guarded(n * sizeof *host);
+	for (size_t i = 0; i < n; i++) {
+		double x = random_truncated(7, stream, i, 4);
+		host[i] = (real)(magnitudes ? fabs(x) : x);
+	}
+	array_write(gpu, a, host, n);
+	return a;
+}
+
+static Update new_update(size_t rows, size_t columns, Fp8Scaling scaling,
+	Type type, int ngradients, int32_t skip)
+{
+	const size_t n = rows * columns;
+	const AdamWStep step = { 0.99f, 0.01f, 0.9f, 0.95f, 0.1f, 0.05f, 1e-8f,
+		0.5f };
+	const real most = 2;
+	Update u = { normal(n, FP32, 1, false), normal(n, FP32, 2, false),
+		normal(n, FP32, 3, true),
+		{ .n = ngradients }, { .rows = rows, .columns = columns,
+		.scaling = scaling, .given = scaling == FP8_DELAYED,
+		.maxima = device_array(gpu, fp8_groups(scaling, rows, columns), FP32),
+		.straight = device_matrix(gpu, E4M3, layout_of(scaling, false), rows,
+			columns), .turned = device_matrix(gpu, E4M3, layout_of(scaling,
+			false), columns, rows), .seen = device_array(gpu, 1, FP32) } };
+	for (int i = 0; i < ngradients; i++)
+		u.g.at[i] = normal(n, type, 4 + i, false);
+	u.step = device_alloc(gpu, sizeof step, MEM_TEMPORARY, "step");
+	device_upload(gpu, u.step, &step, sizeof step);
+	u.skip = device_alloc(gpu, sizeof skip, MEM_TEMPORARY, "skip");
+	device_upload(gpu, u.skip, &skip, sizeof skip);
+	array_write(gpu, u.cast.seen, (const real[]){ 0 }, 1);
+	array_write(gpu, u.cast.maxima, &most, 1);
+	ops_for(gpu)->fill(gpu, u.cast.straight.scale, 0, fp8_scales(
+		u.cast.straight.layout, rows, columns));
+	ops_for(gpu)->fill(gpu, u.cast.turned.scale, 0, fp8_scales(
+		u.cast.turned.layout, columns, rows));
+	return u;
+}
+
+// run an update with codes, or an update and a cast
+static void free_update(Update *u)
+{
+	for (int i = 0; i < u->g.n; i++)
+		device_free(gpu, u->g.at[i].at);
+	void *const all[] = { u->w.at, u->m.at, u->v.at, u->cast.maxima.at,
+		u->cast.seen.at, u->step, u->skip };
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		device_free(gpu, all[i]);
+	free_matrix(gpu, &u->cast.straight);
+	free_matrix(gpu, &u->cast.turned);
+}
+
+static void update_at_once(Update *u)
+{
+	ops_for(gpu)->fp8_adamw(gpu, u->w, u->g, u->m, u->v, u->step, u->skip,
+		u->cast);
+}
+
+static void update_and_cast(Update *u)
+{
+	const size_t n = u->cast.rows * u->cast.columns;
+	u->cast.x = device_array(gpu, n, BF16);
+	ops_for(gpu)->fused_adamw(gpu, u->w, u->cast.x, u->g, u->m, u->v, n, u->step,
+		u->skip);
+	ops_for(gpu)->fp8_cast(gpu, u->cast);
+	device_free(gpu, u->cast.x.at);
+}
+
+// compare what an update wrote
+/* element by element, as NaN */
+static void expect_same_array(Array a, Array b, size_t n, const char *what)
+{
+	real *x = guarded(n * sizeof *x), *y = guarded(n * sizeof *y);
+	array_read(gpu, x, a, n);
+	array_read(gpu, y, b, n);
+	if (memcmp(x, y, n * sizeof *x) != 0)
+		fail_msg("%s: not that of an update and a cast", what);
+}
+
+static void expect_same_matrix(const Fp8Matrix *a, const Fp8Matrix *b,
+	const char *what)
+{
+	expect_same_array(a->codes, b->codes, a->rows * a->k, what);
+	expect_same_array(a->scale, b->scale, fp8_scales(a->layout, a->rows, a->k),
+		what);
+}
+
+static void updates_write_the_codes_of_casts(void **state)
+{
+	static const size_t shapes[][2] = { { 8, 8 }, { 128, 256 }, { 264, 136 },
+		{ 40, 1000 } };
+	for (int i = 0; i < 4 * 2 * 2 * 3; i++) {
+		const size_t *n = shapes[i / 12];
+		Update u[2];
+		for (int k = 0; k < 2; k++) {
+			u[k] = new_update(n[0], n[1], i % 2 ? FP8_BLOCK : FP8_DELAYED,
+				i / 2 % 2 ? BF16 : FP32, 1 + i / 4 % 3, 0);
+			(k ? update_and_cast : update_at_once)(&u[k]);
+		}
+		expect_same_array(u[0].w, u[1].w, n[0] * n[1], "w");
+		expect_same_array(u[0].m, u[1].m, n[0] * n[1], "m");
+		expect_same_array(u[0].v, u[1].v, n[0] * n[1], "v");
+		expect_same_array(u[0].cast.seen, u[1].cast.seen, 1, "seen");
+		expect_same_matrix(&u[0].cast.straight, &u[1].cast.straight, "straight");
+		expect_same_matrix(&u[0].cast.turned, &u[1].cast.turned, "turned");
+		free_update(&u[0]);
+		free_update(&u[1]);
+		assert_int_equal(release_both(NULL), 0);
+	}
+}
+
+static Fp8Cast with_x(Fp8Cast c, Array x)
+{
+	c.x = x;
+	return c;
+}
+
+static void skipped_updates_write_nothing(void **state)
+{
+	Update u = new_update(128, 136, FP8_DELAYED, FP32, 1, 1),
+		same = new_update(128, 136, FP8_DELAYED, FP32, 1, 1);
+	ops_for(gpu)->fp8_cast(gpu, with_x(u.cast, u.w));
+	ops_for(gpu)->fp8_cast(gpu, with_x(same.cast, u.w));
+	update_at_once(&u);
+	expect_same_array(u.w, same.w, 128 * 136, "w");
+	expect_same_array(u.m, same.m, 128 * 136, "m");
+	expect_same_array(u.cast.seen, same.cast.seen, 1, "seen");
+	expect_same_matrix(&u.cast.straight, &same.cast.straight, "straight");
+	free_update(&u);
+	free_update(&same);
+}
+
 TESTS_BETWEEN(open_both, close_both,
 	on_gpu(conversions_are_equal),
 	on_gpu(casts_are_equal),
 	on_gpu(gated_casts_are_alike),
 	on_gpu(exact_fp8_matmuls_are_equal),
 	on_gpu(shapes_of_models_are_taken),
-	on_gpu(histories_are_equal))
+	on_gpu(histories_are_equal),
+	on_gpu(updates_write_the_codes_of_casts),
+	on_gpu(skipped_updates_write_nothing))

@@ -1,0 +1,45 @@
+/* fp8_adamw.cu: AdamW's update of a weight, and the weight's codes */
+#include "ops/cuda/adamw.cuh"
+#include "ops/cuda/fp8_tile.cuh"
+
+/* bytes: 30 an element with COUNT = 1 gradient in fp32; COUNT 0: any number
+ * grid: tiles of a row, rows of tiles; block 256 */
+template <int COUNT, class G>
+__global__ __launch_bounds__(CAST_THREADS, 2) void fp8_adamw(
+	const __grid_constant__ Moments<float, G> a, const AdamWStep *step,
+	const int32_t *skip, const __grid_constant__ Fp8Cast c)
+{
+	Square<bf16> x = {};
+	const TilePlace at = place();
+	if (skip && *skip)
+		return;
+	if (at.i < c.rows && at.j < c.columns)
+		#pragma unroll
+		for (int k = 0; k < SQUARE; k++) {
+			float weight[SQUARE];
+			update<COUNT>(weight, a, (at.i + k) * c.columns + at.j, *step);
+			#pragma unroll
+			for (int n = 0; n < SQUARE; n += 2)
+				x.word[k][n / 2] = packed(weight[n], weight[n + 1]);
+		}
+	note_seen(c, cast_square<false>(c, x, at));
+}
+
+// launch the update of a weight
+extern "C" void cuda_fp8_adamw(Device *d, Array w, Gradients g, Array m, Array v,
+	const AdamWStep *step, const int32_t *skip, Fp8Cast c)
+{
+	const dim3 grid(blocks_for(c.columns, FP8_TILE), blocks_for(c.rows,
+		FP8_TILE));
+	assert((c.given && c.scaling == FP8_DELAYED) || c.scaling == FP8_BLOCK);
+	assert(c.rows % SQUARE == 0 && c.columns % SQUARE == 0 && grid.y <= 65535);
+	assert(w.type == FP32 && packs(w, 4) && packs(m, 4) && packs(v, 4));
+	with_type(g.at[0].type, [&](auto gradient) {
+		using G = decltype(gradient);
+		const auto kernel = g.n == 1 ? fp8_adamw<1, G>
+			: fp8_adamw<0, G>;
+		kernel<<<grid, CAST_THREADS, 0, cuda_stream(d)>>>(moments_of<float, G>(
+			w, m, v, g), step, skip, c);
+	});
+	LAUNCHED();
+}
