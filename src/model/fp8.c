@@ -255,7 +255,8 @@ static size_t weights_of(const Model *m)
 bool fp8_divides(const Model *m, int i)
 {
 	int within = (i - 1) % NBLOCK;
-	for (int k = 0; k < WEIGHTS_OF_BLOCK && m->fp8 && i > 0; k++)
+	for (int k = 0; k < WEIGHTS_OF_BLOCK && m->fp8 && m->fused
+		&& i > 0; k++)
 		if (within == fused_weights[k].first || within == (fused_weights[k].first
 			+ fused_weights[k].count) % NBLOCK)
 			return true;

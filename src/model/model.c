@@ -140,7 +140,7 @@ int model_spans(const Model *m, Span *spans)
 			last->n += p->about.count;
 		else
 			spans[n++] = (Span){ p->weight, compute, p->gradient,
-				p->about.count, m->fp8 ? fp8_update(m, i) : NULL };
+				p->about.count, fp8_update(m, i) };
 	}
 	return n;
 }

@@ -18,7 +18,7 @@ typedef struct Span {
  * are; spans has room for shape_nparameters. The eager path has one for each
  * parameter, as an optimizer that walks a list of them, or after
  * model_keep_compute one for each unit; the fused path has as few as
- * possible */
+ * possible, and begins one before and after each weight in FP8 */
 int model_spans(const Model *m, Span *spans);
 
 #endif

@@ -2,8 +2,9 @@
 
 OPERATION(void, fp8_cast, (Device *d, Fp8Cast c))
 /* fused_adamw of weights (c.rows, c.columns), which are then rounded to bf16 and
- * cast: of c, source and x are not read, nor maxima unless given. Nothing if
- * *skip is not 0. Rows and columns are multiples of FP8_UNIT */
+ * cast by blocks, or by given maxima of tensors: source and x of c are not read,
+ * nor other maxima. Nothing if *skip is not 0. Rows and columns are multiples of
+ * FP8_UNIT */
 OPERATION(void, fp8_adamw, (Device *d, Array w, Gradients g, Array m, Array v,
 	const AdamWStep *step, const int32_t *skip, Fp8Cast c))
 /* C (A.rows, B.rows) = A B^T + beta C, sums in fp32 or wider; beta is 0 or 1. A

@@ -100,18 +100,18 @@ void cpu_fp8_cast(Device *d, Fp8Cast c)
 void cpu_fp8_adamw(Device *d, Array w, Gradients g, Array m, Array v,
 	const AdamWStep *step, const int32_t *skip, Fp8Cast c)
 {
-	size_t n = c.rows * c.columns;
+	size_t n = c.rows * c.columns, groups = fp8_groups(c.scaling, c.rows,
+		c.columns);
 	if (skip && *skip)
 		return;
 	c.source = FP8_PLAIN;
 	c.x = (Array){ need(malloc(n * sizeof(real))), BF16 };
 	cpu_fused_adamw(d, w, c.x, g, m, v, n, step, NULL);
-	void *maxima = need(malloc(fp8_groups(c.scaling, c.rows, c.columns)
-		* sizeof(real)));
-	if (!c.given)
-		c.maxima = (Array){ maxima, TYPE_REAL };
+	void *found = c.given ? NULL : need(malloc(groups * sizeof(real)));
+	if (found)
+		c.maxima = (Array){ found, TYPE_REAL };
 	cpu_fp8_cast(d, c);
-	free(maxima);
+	free(found);
 	free(c.x.at);
 }
 

@@ -155,9 +155,7 @@ __global__ __launch_bounds__(CAST_THREADS, RESIDENT<T, ROWS>) void cast_kernel(
 template <class T, Fp8Source SOURCE>
 static void launch_cast(Device *d, const Fp8Cast &c)
 {
-	const dim3 grid(blocks_for(c.columns / HALVES<T, SOURCE>, FP8_TILE),
-		blocks_for(c.rows, FP8_TILE));
-	assert(grid.y <= 65535 && "rows of tiles are counted by the grid's y");
+	const dim3 grid = tiles_of(c, c.columns / HALVES<T, SOURCE>);
 	if (!c.given && c.scaling != FP8_BLOCK) {
 		CUDA(cudaMemsetAsync(c.maxima.at, 0, sizeof(float)
 			* fp8_groups(c.scaling, c.rows, c.columns), cuda_stream(d)));

@@ -5,7 +5,7 @@
 /* bytes: 30 an element with COUNT = 1 gradient in fp32; COUNT 0: any number
  * grid: tiles of a row, rows of tiles; block 256 */
 template <int COUNT, class G>
-__global__ __launch_bounds__(CAST_THREADS, 2) void fp8_adamw(
+__global__ __launch_bounds__(CAST_THREADS, RESIDENT<bf16>) void fp8_adamw(
 	const __grid_constant__ Moments<float, G> a, const AdamWStep *step,
 	const int32_t *skip, const __grid_constant__ Fp8Cast c)
 {
@@ -29,17 +29,14 @@ __global__ __launch_bounds__(CAST_THREADS, 2) void fp8_adamw(
 extern "C" void cuda_fp8_adamw(Device *d, Array w, Gradients g, Array m, Array v,
 	const AdamWStep *step, const int32_t *skip, Fp8Cast c)
 {
-	const dim3 grid(blocks_for(c.columns, FP8_TILE), blocks_for(c.rows,
-		FP8_TILE));
 	assert((c.given && c.scaling == FP8_DELAYED) || c.scaling == FP8_BLOCK);
-	assert(c.rows % SQUARE == 0 && c.columns % SQUARE == 0 && grid.y <= 65535);
+	assert(c.rows % SQUARE == 0 && c.columns % SQUARE == 0);
 	assert(w.type == FP32 && packs(w, 4) && packs(m, 4) && packs(v, 4));
 	with_type(g.at[0].type, [&](auto gradient) {
 		using G = decltype(gradient);
-		const auto kernel = g.n == 1 ? fp8_adamw<1, G>
-			: fp8_adamw<0, G>;
-		kernel<<<grid, CAST_THREADS, 0, cuda_stream(d)>>>(moments_of<float, G>(
-			w, m, v, g), step, skip, c);
+		const auto kernel = g.n == 1 ? fp8_adamw<1, G> : fp8_adamw<0, G>;
+		kernel<<<tiles_of(c, c.columns), CAST_THREADS, 0, cuda_stream(d)>>>(
+			moments_of<float, G>(w, m, v, g), step, skip, c);
 	});
 	LAUNCHED();
 }

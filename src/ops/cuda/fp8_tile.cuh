@@ -25,6 +25,14 @@ constexpr int RESIDENT = WHOLE<T> && !ROWS ? 2 : 1;
 /* the first row and column of a thread's square */
 struct TilePlace { size_t i, j; };
 
+/* a grid with a block for each tile of so many columns */
+static inline dim3 tiles_of(const Fp8Cast &c, size_t columns)
+{
+	const dim3 grid(blocks_for(columns, FP8_TILE), blocks_for(c.rows, FP8_TILE));
+	assert(grid.y <= 65535 && "rows of tiles are counted by the grid's y");
+	return grid;
+}
+
 __device__ inline TilePlace place()
 {
 	const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;

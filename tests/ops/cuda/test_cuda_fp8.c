@@ -412,7 +412,6 @@ static void update_and_cast(Update *u)
 }
 
 // compare what an update wrote
-/* element by element, as NaN */
 static void expect_same_array(Array a, Array b, size_t n, const char *what)
 {
 	real *x = guarded(n * sizeof *x), *y = guarded(n * sizeof *y);
